@@ -1,0 +1,48 @@
+package session
+
+import (
+	"context"
+	"errors"
+
+	"github.com/zkrecipes/zkrecipes/session/internal/wire"
+)
+
+// ensure makes the server's path real exist, in mode, and persistent nodes
+// above it.
+func (s *Session) ensure(ctx context.Context, real string, mode Mode, o *CreateOptions) error {
+	if real == "/" {
+		return nil
+	}
+	for {
+		err := s.ensureOnce(ctx, real, mode, o)
+		switch {
+		case err == nil, errors.Is(err, ErrNodeExists):
+			return nil
+		case errors.Is(err, ErrNoNode):
+			// The parent is missing, or went again (an empty container
+			// may, at any time).
+			if err := s.ensure(ctx, parent(real), Persistent, nil); err != nil {
+				return err
+			}
+		case errors.Is(err, ErrUnknownOutcome) && ctx.Err() == nil && s.ctx.Err() == nil:
+			// Ask again: whoever made it, existing is all that matters.
+		default:
+			return err
+		}
+	}
+}
+
+func (s *Session) ensureOnce(ctx context.Context, real string, mode Mode, o *CreateOptions) error {
+	op, err := s.checkOp(CreateOp(real, nil, mode, o))
+	if err != nil {
+		return &OpError{Op: "ensure", Path: real, Err: err}
+	}
+	_, err = do(ctx, s, "ensure", real, func() *Future[struct{}] {
+		return start(s, request[struct{}]{
+			op: "ensure", path: real, code: mode.code(), write: true,
+			body:   func(e *wire.Encoder) { op.encodeAt(real, e) },
+			decode: nothing,
+		})
+	}, nil)
+	return err
+}

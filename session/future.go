@@ -1,0 +1,176 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/zkrecipes/zkrecipes/session/internal/wire"
+)
+
+// Future is the answer to a request that was sent and not waited for. The
+// Start methods of [Session] return futures; requests that are started one
+// after the other travel together, and the server carries them out in that
+// order. A future belongs to the connection on which its request was sent: it
+// is not repeated when that connection is lost.
+type Future[T any] struct {
+	op, path string
+	write    bool
+	done     chan struct{}
+
+	// mu guards after. value and err are written once, before done is
+	// closed, and not changed after.
+	mu    sync.Mutex
+	after []func(T, error)
+	value T
+	err   error
+}
+
+// Done is closed when the answer is there.
+func (f *Future[T]) Done() <-chan struct{} { return f.done }
+
+// Wait returns the answer. When ctx ends first, the request goes on, and what
+// it does is unknown: for a write the error is an [UnknownOutcomeError].
+//
+// A request that was surely not sent fails with an error for which [NotSent]
+// holds; one that was sent and lost its connection with an
+// [UnknownOutcomeError] if it is a write.
+func (f *Future[T]) Wait(ctx context.Context) (T, error) {
+	select {
+	case <-f.done:
+		return f.value, f.err
+	default:
+	}
+	select {
+	case <-f.done:
+		return f.value, f.err
+	case <-ctx.Done():
+		var zero T
+		return zero, f.fail(ended(ctx), true)
+	}
+}
+
+// then calls fn with the answer: now if it is there, otherwise on the goroutine
+// that reads the connection, which fn must not block.
+func (f *Future[T]) then(fn func(T, error)) {
+	f.mu.Lock()
+	f.after = append(f.after, fn)
+	f.mu.Unlock()
+	select {
+	case <-f.done:
+		f.runAfter()
+	default:
+	}
+}
+
+func (f *Future[T]) runAfter() {
+	f.mu.Lock()
+	after := f.after
+	f.after = nil
+	f.mu.Unlock()
+	for _, fn := range after {
+		fn(f.value, f.err)
+	}
+}
+
+func (f *Future[T]) settle(v T, err error) {
+	f.value, f.err = v, err
+	close(f.done)
+	f.runAfter()
+}
+
+// fail names the operation in err; sent says that it may have been carried out.
+func (f *Future[T]) fail(err error, sent bool) error {
+	if sent && f.write {
+		return &UnknownOutcomeError{Op: f.op, Path: f.path, Reason: err}
+	}
+	return &OpError{Op: f.op, Path: f.path, Err: err}
+}
+
+// NotSent reports whether err says that a request was surely not sent, because
+// there was no connection at that moment. Nothing happened; send it again.
+func NotSent(err error) bool { return errors.Is(err, wire.ErrNotSent) }
+
+// unanswered reports whether the connection was lost under a read.
+func unanswered(err error) bool { return errors.Is(err, wire.ErrUnanswered) }
+
+// request describes one request: what future its answer settles, and how.
+type request[T any] struct {
+	op      string // its name in errors
+	path    string // the client's path in errors
+	code    int32
+	write   bool
+	body    func(*wire.Encoder)
+	decode  func(*wire.Decoder) (T, error)
+	refused func(code int32, d *wire.Decoder) (T, error) // instead of the plain error
+}
+
+// start sends r on the present connection.
+func start[T any](s *Session, r request[T]) *Future[T] {
+	f := &Future[T]{op: r.op, path: r.path, write: r.write, done: make(chan struct{})}
+	var zero T
+	began := s.now()
+	call := &wire.Call{Op: r.code, Commits: r.write, Done: func(a wire.Answer) {
+		v, err := zero, error(nil)
+		switch {
+		case a.Err != nil:
+			err = f.fail(a.Err, !errors.Is(a.Err, wire.ErrNotSent))
+		case a.Code != wire.CodeOK && r.refused != nil:
+			v, err = r.refused(a.Code, a.Body)
+		case a.Code != wire.CodeOK:
+			err = f.fail(codeError(a.Code), false)
+		default:
+			if v, err = r.decode(a.Body); err == nil {
+				err = a.Body.Err()
+			}
+			if err != nil {
+				err = f.fail(err, false)
+			}
+		}
+		s.hooks.request(r.op, s.now().Sub(began), err)
+		f.settle(v, err)
+	}}
+	if err := s.link.Send(call, r.body); err != nil {
+		f.settle(zero, f.fail(err, false))
+	}
+	return f
+}
+
+// failed is a future that never was a request.
+func failed[T any](op, path string, err error) *Future[T] {
+	f := &Future[T]{op: op, path: path, done: make(chan struct{})}
+	var zero T
+	f.settle(zero, f.fail(err, false))
+	return f
+}
+
+// do sends a request until it has an answer. It waits for a connection, within
+// ctx and the session's life. A request that was surely not sent is sent
+// again; one that may have been is, too, if it only reads. undo, where not nil,
+// gets the answer that comes after do has given up.
+func do[T any](ctx context.Context, s *Session, op, path string, begin func() *Future[T], undo func(T)) (T, error) {
+	var zero T
+	for {
+		if err := s.awaitConnection(ctx); err != nil {
+			return zero, &OpError{Op: op, Path: path, Err: err}
+		}
+		f := begin()
+		v, err := f.Wait(ctx)
+		switch {
+		case err == nil:
+			return v, nil
+		case NotSent(err), unanswered(err) && !f.write:
+			continue
+		case unanswered(err) && s.link.Ended() != nil:
+			return zero, f.fail(s.lossReason(), true)
+		}
+		if undo != nil {
+			f.then(func(v T, err error) {
+				if err == nil {
+					undo(v)
+				}
+			})
+		}
+		return zero, err
+	}
+}

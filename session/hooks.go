@@ -1,0 +1,34 @@
+package session
+
+import "time"
+
+// Hooks are called as things happen, for metrics and logs. Each may be nil.
+// They are called on goroutines that move the session's bytes: they must not
+// block, and must not call the client.
+type Hooks struct {
+	// State gets every change of the client's state.
+	State func(State)
+	// Request gets every request: its name ("create", "get", ...), how long
+	// the answer took, and how it ended.
+	Request func(op string, took time.Duration, err error)
+	// Heartbeat gets every heartbeat that was sent while something was held.
+	Heartbeat func(took time.Duration, err error)
+}
+
+func (h *Hooks) state(s State) {
+	if h != nil && h.State != nil {
+		h.State(s)
+	}
+}
+
+func (h *Hooks) request(op string, took time.Duration, err error) {
+	if h != nil && h.Request != nil {
+		h.Request(op, took, err)
+	}
+}
+
+func (h *Hooks) heartbeat(took time.Duration, err error) {
+	if h != nil && h.Heartbeat != nil {
+		h.Heartbeat(took, err)
+	}
+}

@@ -1,0 +1,336 @@
+package wire
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+)
+
+// conn is one connection of a link, as go-zookeeper sees it. go-zookeeper
+// writes whole frames (each Write is one) and reads a length, then a body.
+type conn struct {
+	link *Link
+	raw  net.Conn
+	// machine, out, cause and attached are guarded by link.mu.
+	machine  machine
+	out      []byte // frames that the writer has not taken yet
+	cause    error  // why the connection was closed, once it is
+	attached bool
+
+	wakeup  chan struct{} // cap 1: out is not empty, or the connection died
+	dead    chan struct{} // closed by kill
+	killing sync.Once
+
+	// inbox is what go-zookeeper has not read yet of the last frame meant
+	// for it. Only its reading goroutine touches it.
+	inbox []byte
+
+	// deliver serializes what the link's handler and the calls hear of this
+	// connection: a connection's last word (gone) is Detached.
+	deliver sync.Mutex
+	gone    bool
+}
+
+func newConn(l *Link, raw net.Conn) *conn {
+	return &conn{
+		link: l, raw: raw, machine: machine{mem: &l.mem},
+		wakeup: make(chan struct{}, 1), dead: make(chan struct{}),
+	}
+}
+
+// Write takes one frame from go-zookeeper. The first is its connect request.
+func (c *conn) Write(p []byte) (int, error) {
+	if len(p) < 4 || int(binary.BigEndian.Uint32(p)) != len(p)-4 {
+		return 0, fmt.Errorf("%w: go-zookeeper wrote a partial frame", errProtocol)
+	}
+	now := c.link.cfg.Now()
+	c.link.mu.Lock()
+	if c.cause != nil {
+		defer c.link.mu.Unlock()
+		return 0, c.cause
+	}
+	if c.machine.phase == open {
+		c.machine.outgoing(p[4:], now)
+		c.out = append(c.out, p...)
+		c.wake()
+		c.link.mu.Unlock()
+		return len(p), nil
+	}
+	hello, err := c.machine.greet(p[4:], now)
+	limit := c.link.timeoutLocked() / 3
+	c.link.mu.Unlock()
+	if err != nil {
+		c.kill(err)
+		return 0, err
+	}
+	// One deadline for the whole handshake, both ways, whatever deadlines
+	// go-zookeeper sets: a server that accepts and is then silent, or sends
+	// half an answer, costs a third of the session timeout and no more.
+	if err := c.raw.SetDeadline(time.Now().Add(limit)); err != nil {
+		return 0, err
+	}
+	frame := append(binary.BigEndian.AppendUint32(nil, uint32(len(hello))), hello...)
+	if _, err := c.raw.Write(frame); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// Read gives go-zookeeper the frames that are meant for it, and deals with all
+// the others on its reading goroutine.
+func (c *conn) Read(p []byte) (int, error) {
+	for len(c.inbox) == 0 {
+		frame, err := c.readFrame()
+		if err == nil {
+			err = c.accept(frame)
+		}
+		if err != nil {
+			c.kill(err)
+			c.detach()
+			return 0, c.failure()
+		}
+	}
+	n := copy(p, c.inbox)
+	c.inbox = c.inbox[n:]
+	return n, nil
+}
+
+// readFrame reads one frame. A long one is read in pieces, so that a length
+// alone does not make it allocate.
+func (c *conn) readFrame() ([]byte, error) {
+	var head [4]byte
+	if c.isOpen() {
+		// go-zookeeper pings every third of the timeout: silence for two
+		// thirds means that the link or the server is gone.
+		if err := c.raw.SetReadDeadline(time.Now().Add(c.link.Timeout() * 2 / 3)); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := io.ReadFull(c.raw, head[:]); err != nil {
+		return nil, err
+	}
+	size := int64(int32(binary.BigEndian.Uint32(head[:])))
+	if size < 0 || size > int64(c.link.cfg.MaxFrame) {
+		return nil, fmt.Errorf("%w: the server announced a frame of %d bytes, the limit is %d", errProtocol, size, c.link.cfg.MaxFrame)
+	}
+	const piece = 64 << 10
+	frame := make([]byte, 0, min(size, piece))
+	for int64(len(frame)) < size {
+		at := len(frame)
+		n := min(size-int64(at), max(piece, int64(at)))
+		frame = append(frame, make([]byte, n)...)
+		if _, err := io.ReadFull(c.raw, frame[at:]); err != nil {
+			return nil, err
+		}
+	}
+	return frame, nil
+}
+
+// accept deals with one frame.
+func (c *conn) accept(frame []byte) error {
+	if !c.isOpen() {
+		return c.acceptWelcome(frame)
+	}
+	c.link.mu.Lock()
+	if c.cause != nil {
+		c.link.mu.Unlock()
+		return c.failure()
+	}
+	polite := c.link.ended != nil
+	in, err := c.machine.receive(frame)
+	c.link.mu.Unlock()
+	if polite && errors.Is(err, errProtocol) && len(frame) >= headerSize {
+		// The calls were abandoned when the link ended; their answers may
+		// still come ahead of the close request's.
+		return nil
+	}
+	if err != nil {
+		if errors.Is(err, ErrExpired) || errors.Is(err, ErrAuthFailed) {
+			c.link.End(err, false)
+		}
+		return err
+	}
+	if in.forward {
+		c.inbox = withLength(frame)
+	}
+	c.hand(in)
+	return nil
+}
+
+// hand tells the handler and the caller what came.
+func (c *conn) hand(in incoming) {
+	c.deliver.Lock()
+	defer c.deliver.Unlock()
+	if c.gone {
+		if in.call != nil {
+			in.call.Done(Answer{Err: ErrUnanswered})
+		}
+		return
+	}
+	h := c.link.cfg.Handler
+	switch {
+	case in.event != nil:
+		h.Event(*in.event)
+	case in.call != nil:
+		h.Answered(in.answer.Sent, in.call.Commits && in.answer.Code == CodeOK)
+		in.call.Done(in.answer)
+	case !in.touched.IsZero():
+		h.Answered(in.touched, false)
+	}
+}
+
+// acceptWelcome deals with the answer to the handshake.
+func (c *conn) acceptWelcome(frame []byte) error {
+	c.link.mu.Lock()
+	if c.link.ended != nil {
+		c.link.mu.Unlock()
+		return c.link.Ended()
+	}
+	first, err := c.machine.welcome(frame)
+	if err != nil {
+		c.link.mu.Unlock()
+		if errors.Is(err, ErrExpired) {
+			c.link.End(err, false)
+		}
+		return err
+	}
+	greeted := c.machine.greeted
+	c.link.mu.Unlock()
+	if err := c.raw.SetDeadline(time.Time{}); err != nil {
+		return err
+	}
+
+	// Whoever sends from now on may be answered only after Attached returned:
+	// the answers are read by this goroutine.
+	c.deliver.Lock()
+	defer c.deliver.Unlock()
+	c.link.mu.Lock()
+	// Credentials go first on the connection; only then can anyone send.
+	for _, cred := range c.link.cfg.Credentials {
+		c.out = appendFrame(c.out, xidAuth, OpSetAuth, func(e *Encoder) {
+			e.Int32(0)
+			e.String(cred.Scheme)
+			e.Bytes(cred.Auth)
+		})
+	}
+	c.attached = true
+	c.link.dials = 0
+	if c.link.ended == nil {
+		c.link.current = c
+	}
+	c.link.mu.Unlock()
+	c.wake()
+	c.link.cfg.Handler.Attached(greeted, first)
+	// Waited for by nobody; ends when the connection is killed, which every
+	// way of losing it does.
+	go c.write()
+	c.inbox = withLength(frame)
+	return nil
+}
+
+// write moves frames to the server until the connection dies. A goroutine of
+// its own, so that no caller ever waits for a full socket.
+func (c *conn) write() {
+	for {
+		select {
+		case <-c.wakeup:
+		case <-c.dead:
+			return
+		}
+		c.link.mu.Lock()
+		frames := c.out
+		c.out = nil
+		c.machine.wrote()
+		limit := c.link.timeoutLocked() * 2 / 3
+		c.link.mu.Unlock()
+		if len(frames) == 0 {
+			continue
+		}
+		err := c.raw.SetWriteDeadline(time.Now().Add(limit))
+		if err == nil {
+			_, err = c.raw.Write(frames)
+		}
+		if err != nil {
+			c.kill(err)
+			return
+		}
+	}
+}
+
+// kill closes the connection. The reader notices and detaches.
+func (c *conn) kill(cause error) {
+	c.killing.Do(func() {
+		c.link.mu.Lock()
+		c.cause = cause
+		if !c.attached {
+			c.link.failure = cause
+		}
+		if c.link.current == c {
+			c.link.current = nil
+		}
+		c.link.mu.Unlock()
+		close(c.dead)
+		_ = c.raw.Close() // nothing is left to do about a failed close
+	})
+}
+
+// detach settles what the connection leaves behind.
+func (c *conn) detach() {
+	c.deliver.Lock()
+	defer c.deliver.Unlock()
+	if c.gone {
+		return
+	}
+	c.gone = true
+	c.link.mu.Lock()
+	unanswered, unsent := c.machine.abandon()
+	attached, cause := c.attached, c.cause
+	c.link.mu.Unlock()
+	settleAll(unanswered, unsent)
+	if attached {
+		c.link.cfg.Handler.Detached(cause)
+	}
+}
+
+// Close is go-zookeeper's.
+func (c *conn) Close() error {
+	c.kill(net.ErrClosed)
+	c.detach()
+	return nil
+}
+
+func (c *conn) failure() error {
+	c.link.mu.Lock()
+	defer c.link.mu.Unlock()
+	return c.cause
+}
+
+func (c *conn) isOpen() bool {
+	c.link.mu.Lock()
+	defer c.link.mu.Unlock()
+	return c.machine.phase == open
+}
+
+func (c *conn) wake() {
+	select {
+	case c.wakeup <- struct{}{}:
+	default:
+	}
+}
+
+func withLength(frame []byte) []byte {
+	return append(binary.BigEndian.AppendUint32(make([]byte, 0, 4+len(frame)), uint32(len(frame))), frame...)
+}
+
+// Deadlines are ours; go-zookeeper's would count from the last frame that it
+// got to see, not from the last one that arrived.
+
+func (c *conn) SetDeadline(time.Time) error      { return nil }
+func (c *conn) SetReadDeadline(time.Time) error  { return nil }
+func (c *conn) SetWriteDeadline(time.Time) error { return nil }
+func (c *conn) LocalAddr() net.Addr              { return c.raw.LocalAddr() }
+func (c *conn) RemoteAddr() net.Addr             { return c.raw.RemoteAddr() }

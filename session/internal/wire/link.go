@@ -1,0 +1,186 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"time"
+)
+
+// Credential is sent ahead of all requests on every connection.
+type Credential struct {
+	Scheme string
+	Auth   []byte
+}
+
+// Handler hears of what happens to the session. Its methods are called one
+// after the other, never two at once for one connection; they must not block
+// and must not close the link, but may call [Link.Send] and [Link.Drop].
+type Handler interface {
+	// Attached: a server has accepted the session on a new connection. sent
+	// is when the handshake left.
+	Attached(sent time.Time, first bool)
+	// Detached: that connection is gone.
+	Detached(cause error)
+	// Answered: the server answered something that was sent at sent;
+	// committed says that the answer proves a quorum's commit.
+	Answered(sent time.Time, committed bool)
+	// Event: a watch fired.
+	Event(Event)
+	// Ended: the session must not be used any more. Called once.
+	Ended(cause error)
+}
+
+// Config of a link. All fields are required unless said otherwise.
+type Config struct {
+	// Timeout is the session timeout that will be asked for; it bounds the
+	// first handshake, before one has been negotiated.
+	Timeout time.Duration
+	// Servers is the number of servers that take turns.
+	Servers     int
+	Credentials []Credential
+	// MaxFrame is the longest frame accepted from a server, in bytes.
+	MaxFrame int
+	// MaxRequest is the longest frame that a server accepts, in bytes.
+	MaxRequest int
+	// Dial opens a connection.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Pause is how long to wait before dial number n (from 0) since the
+	// session last had a connection.
+	Pause func(n int) time.Duration
+	// Now is the clock.
+	Now     func() time.Time
+	Handler Handler
+}
+
+// Link carries one ZooKeeper session over the connections that go-zookeeper
+// dials for it.
+type Link struct {
+	cfg    Config
+	ctx    context.Context // ends with the link; bounds dials
+	cancel context.CancelFunc
+
+	// mu guards what follows. It is held for bookkeeping only, never while
+	// bytes move or a handler runs. current, when not nil, is a connection
+	// whose machine is open and not abandoned.
+	// newest is the connection dialed last, in whatever phase.
+	mu      sync.Mutex
+	mem     memory
+	current *conn
+	newest  *conn
+	dials   int
+	failure error
+	ended   error
+}
+
+// NewLink makes a link; it opens nothing. ctx gives values only: its end does
+// not end the link.
+func NewLink(ctx context.Context, cfg Config) *Link {
+	l := &Link{cfg: cfg}
+	l.ctx, l.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	return l
+}
+
+// SessionID is the session's id, or 0 while there is none.
+func (l *Link) SessionID() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.mem.sid
+}
+
+// Timeout is the negotiated session timeout, or what was asked for while there
+// is no session.
+func (l *Link) Timeout() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.timeoutLocked()
+}
+
+func (l *Link) timeoutLocked() time.Duration {
+	if l.mem.timeout > 0 {
+		return l.mem.timeout
+	}
+	return l.cfg.Timeout
+}
+
+// Send submits a request on the present connection and returns at once. With
+// ErrNotSent there is no connection, with ErrTooLarge the request could not be
+// sent on any; Done will not be called. Otherwise it will be. Requests are sent, carried out and answered in the order in which
+// they were submitted.
+func (l *Link) Send(c *Call, body func(*Encoder)) error {
+	now := l.cfg.Now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.current == nil || l.ended != nil {
+		return ErrNotSent
+	}
+	cn := l.current
+	out, err := cn.machine.submit(cn.out, c, body, now, l.cfg.MaxRequest)
+	if err != nil {
+		return err
+	}
+	cn.out = out
+	cn.wake()
+	return nil
+}
+
+// Drop closes the present connection, if there is one, so that go-zookeeper
+// dials the next server. The session stays.
+func (l *Link) Drop(cause error) {
+	l.mu.Lock()
+	cn := l.current
+	l.mu.Unlock()
+	if cn != nil {
+		cn.kill(cause)
+	}
+}
+
+// Failure is why the last attempt to connect failed, or nil.
+func (l *Link) Failure() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.failure
+}
+
+// End ends the link: no connection is opened and no request sent any more, and
+// calls that wait get ErrUnanswered. With polite, an open connection is left
+// for go-zookeeper's close request, and [Link.Hangup] closes it. The first
+// cause stays.
+func (l *Link) End(cause error, polite bool) {
+	l.mu.Lock()
+	if l.ended != nil {
+		l.mu.Unlock()
+		return
+	}
+	l.ended = cause
+	cn := l.current
+	var unanswered, unsent []*Call
+	if cn != nil {
+		unanswered, unsent = cn.machine.abandon()
+	}
+	l.mu.Unlock()
+	l.cancel()
+	l.cfg.Handler.Ended(cause)
+	settleAll(unanswered, unsent)
+	if !polite || cn == nil {
+		l.Hangup()
+	}
+}
+
+// Hangup closes the connection that a polite End left.
+func (l *Link) Hangup() {
+	l.mu.Lock()
+	cn := l.newest
+	l.mu.Unlock()
+	if cn != nil {
+		cn.kill(errors.New("wire: closed"))
+	}
+}
+
+// Ended is the cause of the end, or nil.
+func (l *Link) Ended() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.ended
+}

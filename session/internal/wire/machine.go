@@ -1,0 +1,267 @@
+package wire
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Errors that a [Call] can end with instead of an answer, and that end a link.
+var (
+	// ErrNotSent: no byte of the request left; the server never sees it.
+	ErrNotSent = errors.New("wire: not connected: the request was not sent")
+	// ErrUnanswered: the request may have reached the server, and may have
+	// been carried out; no answer will come.
+	ErrUnanswered = errors.New("wire: the connection was lost before the answer came")
+	// ErrExpired: the server says that it does not know the session any more.
+	ErrExpired = errors.New("wire: the server has expired the session")
+	// ErrAuthFailed: the server refuses the credentials.
+	ErrAuthFailed = errors.New("wire: the server refused the credentials")
+
+	// ErrTooLarge: the request is longer than a server accepts; not sent.
+	// A server cuts the connection on such a request, and with it all that
+	// is under way on it.
+	ErrTooLarge = errors.New("wire: the request is too large")
+
+	errProtocol = errors.New("wire: protocol violation")
+	errMoved    = errors.New("wire: the session has moved to another server")
+)
+
+const (
+	headerSize = 16 // of a reply: xid, zxid, code
+	// ourXids is where the transaction ids of our own requests begin;
+	// go-zookeeper counts up from 1 and makes a handful of requests (close).
+	ourXids int32 = 0x10000000
+	maxXid  int32 = 0x7fffffff
+)
+
+// Call is one request of ours.
+type Call struct {
+	Op int32
+	// Commits says that a success proves a quorum's commit.
+	Commits bool
+	// Done gets the answer, exactly once, on the goroutine that reads the
+	// connection: it must not block.
+	Done func(Answer)
+
+	xid  int32
+	sent time.Time
+}
+
+// Answer is how a call ended. Err is ErrNotSent, ErrUnanswered or nil; with
+// nil, Code is the server's verdict and Body what follows the header.
+type Answer struct {
+	Err  error
+	Code int32
+	Zxid int64
+	Sent time.Time
+	Body *Decoder
+}
+
+// memory is what one session's connections hand on to each other.
+type memory struct {
+	sid      int64         // 0 until the first handshake succeeded
+	timeout  time.Duration // negotiated
+	lastZxid int64         // newest seen in any reply or handshake
+	nextXid  int32
+}
+
+// phase is how far a connection has come.
+type phase int
+
+const (
+	greeting phase = iota // the connect request has not passed yet
+	awaiting              // it has; its answer has not
+	open                  // attached to the session
+)
+
+// machine is one connection's state. It turns frames into what they mean and
+// knows which answers are due. It has no clock and no I/O.
+type machine struct {
+	mem     *memory
+	phase   phase
+	greeted time.Time // when the connect request was sent
+	calls   []*Call   // unanswered, in the order sent: the server keeps it
+	unsent  int       // how many calls at the end of it were not written yet
+	pings   []time.Time
+}
+
+// greet takes go-zookeeper's connect request and returns what to send instead.
+// go-zookeeper sees few of the session's replies, so the zxid that it reports
+// is replaced: with a low one, a server that lags behind would accept the
+// session and show it the past.
+func (m *machine) greet(frame []byte, now time.Time) ([]byte, error) {
+	const fixed = 4 + 8 + 4 + 8 // protocol, last zxid, timeout, session id
+	if m.phase != greeting || len(frame) < fixed {
+		return nil, fmt.Errorf("%w: unexpected connect request", errProtocol)
+	}
+	if sid := int64(binary.BigEndian.Uint64(frame[16:])); sid != m.mem.sid {
+		return nil, fmt.Errorf("%w: connect request for session %#x on the link of %#x", errProtocol, sid, m.mem.sid)
+	}
+	out := append([]byte(nil), frame...)
+	binary.BigEndian.PutUint64(out[4:], uint64(m.mem.lastZxid))
+	m.phase, m.greeted = awaiting, now
+	return out, nil
+}
+
+// welcome takes the answer to the connect request. first says that it made the
+// session.
+func (m *machine) welcome(frame []byte) (first bool, err error) {
+	r, err := decodeConnectReply(frame)
+	switch {
+	case m.phase != awaiting:
+		return false, fmt.Errorf("%w: unexpected connect reply", errProtocol)
+	case err != nil:
+		return false, err
+	case r.sid == 0 || r.timeoutMs <= 0:
+		if m.mem.sid == 0 {
+			return false, fmt.Errorf("%w: the server refused to make a session", errProtocol)
+		}
+		return false, ErrExpired
+	case m.mem.sid != 0 && r.sid != m.mem.sid:
+		return false, fmt.Errorf("%w: the server answered with session %#x instead of %#x", errProtocol, r.sid, m.mem.sid)
+	}
+	first = m.mem.sid == 0
+	m.mem.sid = r.sid
+	m.mem.timeout = time.Duration(r.timeoutMs) * time.Millisecond
+	m.phase = open
+	return first, nil
+}
+
+// submit appends c to buf as a frame of at most limit bytes, and to the answers
+// that are due.
+func (m *machine) submit(buf []byte, c *Call, body func(*Encoder), now time.Time, limit int) ([]byte, error) {
+	if m.mem.nextXid < ourXids || m.mem.nextXid == maxXid {
+		m.mem.nextXid = ourXids
+	}
+	at := len(buf)
+	out := appendFrame(buf, m.mem.nextXid, c.Op, body)
+	if size := len(out) - at - 4; size > limit {
+		return buf, fmt.Errorf("%w: %d bytes, the limit is %d", ErrTooLarge, size, limit)
+	}
+	c.xid, c.sent = m.mem.nextXid, now
+	m.mem.nextXid++
+	m.calls = append(m.calls, c)
+	m.unsent++
+	return out, nil
+}
+
+// wrote notes that everything submitted so far may have left.
+func (m *machine) wrote() { m.unsent = 0 }
+
+// outgoing looks at a frame of go-zookeeper's own and remembers its pings.
+func (m *machine) outgoing(frame []byte, now time.Time) {
+	if len(frame) >= 4 && int32(binary.BigEndian.Uint32(frame)) == xidPing {
+		m.pings = append(m.pings, now)
+	}
+}
+
+// incoming is what one frame of the server means. At most one of call, event
+// and touched is set.
+type incoming struct {
+	forward bool // go-zookeeper waits for this frame
+	call    *Call
+	answer  Answer
+	event   *Event
+	touched time.Time // send time of an answered ping
+}
+
+// receive takes a frame that came after the handshake.
+func (m *machine) receive(frame []byte) (incoming, error) {
+	if len(frame) < headerSize {
+		return incoming{}, fmt.Errorf("%w: a frame of %d bytes is shorter than a reply header", errProtocol, len(frame))
+	}
+	d := NewDecoder(frame)
+	xid, zxid, code := d.Int32(), d.Int64(), d.Int32()
+	m.mem.lastZxid = max(m.mem.lastZxid, zxid)
+	switch {
+	case xid == xidEvent:
+		return receiveEvent(d)
+	case xid == xidPing:
+		in := incoming{forward: true}
+		if len(m.pings) > 0 {
+			in.touched, m.pings = m.pings[0], m.pings[1:]
+		}
+		return in, nil
+	case xid == xidAuth:
+		if code != CodeOK {
+			return incoming{}, ErrAuthFailed
+		}
+		return incoming{}, nil
+	case xid < ourXids:
+		return incoming{forward: true}, nil
+	}
+	return m.settle(xid, Answer{Code: code, Zxid: zxid, Body: d})
+}
+
+func receiveEvent(d *Decoder) (incoming, error) {
+	kind := d.Int32()
+	d.Int32() // the server's idea of our connection
+	ev := Event{Path: d.String()}
+	if d.Err() != nil {
+		return incoming{}, d.Err()
+	}
+	ev.Type = eventType(kind)
+	return incoming{event: &ev}, nil
+}
+
+// settle matches an answer with the oldest call. Answers come in the order of
+// the requests; any other order means that one side has lost count, and then
+// no answer can be trusted.
+func (m *machine) settle(xid int32, a Answer) (incoming, error) {
+	if len(m.calls) == 0 || m.calls[0].xid != xid {
+		return incoming{}, fmt.Errorf("%w: answer %#x out of order", errProtocol, xid)
+	}
+	c := m.calls[0]
+	m.calls[0] = nil
+	m.calls = m.calls[1:]
+	switch a.Code {
+	case CodeSessionExpired:
+		m.requeue(c)
+		return incoming{}, ErrExpired
+	case CodeSessionMoved:
+		// Another connection of this session was accepted elsewhere after
+		// this one: its answers mean nothing any more. The request itself
+		// was refused, but what came before it is just as unknown.
+		m.requeue(c)
+		return incoming{}, errMoved
+	}
+	a.Sent = c.sent
+	return incoming{call: c, answer: a}, nil
+}
+
+// requeue puts c back so that the end of the connection settles it.
+func (m *machine) requeue(c *Call) { m.calls = append([]*Call{c}, m.calls...) }
+
+// abandon ends the connection and returns the calls that get no answer: those
+// that may have reached the server, and those that have not.
+func (m *machine) abandon() (unanswered, unsent []*Call) {
+	at := len(m.calls) - m.unsent
+	unanswered, unsent = m.calls[:at], m.calls[at:]
+	m.calls, m.pings, m.unsent = nil, nil, 0
+	return unanswered, unsent
+}
+
+// settleAll ends calls that the server has not answered.
+func settleAll(unanswered, unsent []*Call) {
+	for _, c := range unanswered {
+		c.Done(Answer{Err: ErrUnanswered})
+	}
+	for _, c := range unsent {
+		c.Done(Answer{Err: ErrNotSent})
+	}
+}
+
+// appendFrame appends a request frame to buf.
+func appendFrame(buf []byte, xid, op int32, body func(*Encoder)) []byte {
+	at := len(buf)
+	e := &Encoder{b: append(buf, 0, 0, 0, 0)}
+	e.Int32(xid)
+	e.Int32(op)
+	if body != nil {
+		body(e)
+	}
+	binary.BigEndian.PutUint32(e.b[at:], uint32(len(e.b)-at-4))
+	return e.b
+}

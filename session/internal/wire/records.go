@@ -1,0 +1,146 @@
+package wire
+
+import "github.com/go-zookeeper/zk"
+
+// Request codes of ZooKeeper's protocol that sessions use
+// (org.apache.zookeeper.ZooDefs.OpCode).
+const (
+	OpCreate          int32 = 1
+	OpDelete          int32 = 2
+	OpExists          int32 = 3
+	OpGetData         int32 = 4
+	OpSetData         int32 = 5
+	OpGetACL          int32 = 6
+	OpSetACL          int32 = 7
+	OpSync            int32 = 9
+	OpPing            int32 = 11
+	OpGetChildren2    int32 = 12
+	OpCheck           int32 = 13
+	OpMulti           int32 = 14
+	OpCreate2         int32 = 15
+	OpRemoveWatches   int32 = 18
+	OpCreateContainer int32 = 19
+	OpCreateTTL       int32 = 21
+	OpSetAuth         int32 = 100
+	OpAddWatch        int32 = 106
+	OpCloseSession    int32 = -11
+	opError           int32 = -1
+)
+
+// Transaction ids with a meaning of their own.
+const (
+	xidEvent int32 = -1
+	xidPing  int32 = -2
+	xidAuth  int32 = -4
+)
+
+// Codes in the error field of a reply (org.apache.zookeeper.KeeperException.Code)
+// that this package treats by itself.
+const (
+	CodeOK             int32 = 0
+	CodeInconsistency  int32 = -2
+	CodeUnimplemented  int32 = -6
+	CodeSessionExpired int32 = -112
+	CodeAuthFailed     int32 = -115
+	CodeSessionMoved   int32 = -118
+)
+
+// Modes of a watch that stays (ZooDefs.AddWatchModes) and kinds of a watch to
+// remove (Watcher.WatcherType).
+const (
+	WatchPersistent          int32 = 0
+	WatchPersistentRecursive int32 = 1
+
+	RemoveChildren int32 = 1
+	RemoveData     int32 = 2
+	RemoveAny      int32 = 3
+)
+
+// DecodeStat reads a node's stat.
+func DecodeStat(d *Decoder) zk.Stat {
+	return zk.Stat{
+		Czxid: d.Int64(), Mzxid: d.Int64(), Ctime: d.Int64(), Mtime: d.Int64(),
+		Version: d.Int32(), Cversion: d.Int32(), Aversion: d.Int32(),
+		EphemeralOwner: d.Int64(), DataLength: d.Int32(), NumChildren: d.Int32(), Pzxid: d.Int64(),
+	}
+}
+
+// EncodeACL appends an access control list.
+func EncodeACL(e *Encoder, acl []zk.ACL) {
+	e.Int32(int32(len(acl)))
+	for _, a := range acl {
+		e.Int32(a.Perms)
+		e.String(a.Scheme)
+		e.String(a.ID)
+	}
+}
+
+// DecodeACL reads an access control list.
+func DecodeACL(d *Decoder) []zk.ACL {
+	n := d.Count(12)
+	out := make([]zk.ACL, 0, n)
+	for range n {
+		out = append(out, zk.ACL{Perms: d.Int32(), Scheme: d.String(), ID: d.String()})
+	}
+	return out
+}
+
+// Event is a watch event as the server sends it; Path is the server's, chroot
+// included.
+type Event struct {
+	Type zk.EventType
+	Path string
+}
+
+// connectReply is the server's answer to a handshake.
+type connectReply struct {
+	timeoutMs int32
+	sid       int64
+}
+
+func decodeConnectReply(frame []byte) (connectReply, error) {
+	d := NewDecoder(frame)
+	d.Int32() // protocol version
+	r := connectReply{timeoutMs: d.Int32(), sid: d.Int64()}
+	d.Bytes() // password: go-zookeeper keeps it
+	return r, d.Err()
+}
+
+// Result is one operation's part of a transaction's answer.
+type Result struct {
+	Code int32
+	Path string // of a create
+	Stat zk.Stat
+}
+
+// DecodeMulti reads the answer to a transaction. Of a transaction that failed
+// every operation carries a code: 0 for those ahead of the culprit, the
+// culprit's own, and CodeInconsistency for those behind it.
+func DecodeMulti(d *Decoder) []Result {
+	var out []Result
+	for d.Err() == nil {
+		op, done, code := d.Int32(), d.Bool(), d.Int32()
+		if done || d.Err() != nil {
+			return out
+		}
+		r := Result{Code: code}
+		switch op {
+		case OpCreate:
+			r.Path = d.String()
+		case OpCreate2, OpCreateContainer, OpCreateTTL:
+			r.Path = d.String()
+			r.Stat = DecodeStat(d)
+		case OpSetData:
+			r.Stat = DecodeStat(d)
+		case opError:
+			r.Code = d.Int32()
+		case OpDelete, OpCheck:
+		default:
+			d.err = errShort
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+func eventType(kind int32) zk.EventType { return zk.EventType(kind) }

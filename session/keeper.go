@@ -1,0 +1,258 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+)
+
+// checksPerHeartbeat bounds how many znodes one heartbeat checks; with more
+// holds than that they take turns.
+const checksPerHeartbeat = 64
+
+// keeper proves a session while it has holds, and gives it up in time when the
+// proof fails.
+type keeper struct {
+	s      *Session
+	timing timing
+	wakeup chan struct{} // cap 1: run has something new to look at
+
+	// mu guards what follows. Invariant: while holds is not empty and the
+	// session is not lost, the lease is in the future, or run is about to
+	// lose the session (check does it at once).
+	mu      sync.Mutex
+	trust   trust
+	holds   []*Hold
+	next    int       // whose turn it is to be checked first
+	due     time.Time // of the next heartbeat
+	pending []time.Time
+	failure error // of the last heartbeat
+	lost    bool
+}
+
+func newKeeper(s *Session, rule TrustRule, t timing) *keeper {
+	return &keeper{s: s, timing: t, wakeup: make(chan struct{}, 1), trust: trust{rule: rule, timing: t}}
+}
+
+// trusted reports whether trust lasts for at least d more.
+func (k *keeper) trusted(d time.Duration) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.trust.valid(k.s.now().Add(d))
+}
+
+// until is the end of the present lease.
+func (k *keeper) until() time.Time {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.trust.lease
+}
+
+// add takes h in if the session is trusted at this instant.
+func (k *keeper) add(h *Hold) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	now := k.s.now()
+	if k.lost || !k.trust.valid(now) {
+		return false
+	}
+	inner, cancel := context.WithCancelCause(k.s.ctx)
+	h.ctx, h.cancel = clocked{inner, k.s}, cancel
+	k.holds = append(k.holds, h)
+	if len(k.holds) == 1 && k.due.Before(now) {
+		k.due = now.Add(k.timing.heartbeat)
+	}
+	k.wake()
+	return true
+}
+
+func (k *keeper) remove(h *Hold) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if i := slices.Index(k.holds, h); i >= 0 {
+		k.holds = slices.Delete(k.holds, i, i+1)
+	}
+}
+
+// check gives the session up if its trust has run out by now.
+func (k *keeper) check() {
+	k.mu.Lock()
+	over := len(k.holds) > 0 && !k.lost && !k.trust.valid(k.s.now())
+	reason := error(ErrTrustRanOut)
+	if over {
+		k.lost = true
+		if k.failure != nil {
+			reason = fmt.Errorf("%w (last heartbeat: %w)", ErrTrustRanOut, k.failure)
+		}
+	}
+	k.mu.Unlock()
+	if over {
+		k.s.end(reason, true)
+	}
+}
+
+// stop ends all keeping.
+func (k *keeper) stop() {
+	k.mu.Lock()
+	k.lost, k.holds, k.pending = true, nil, nil
+	k.mu.Unlock()
+}
+
+func (k *keeper) wake() {
+	select {
+	case k.wakeup <- struct{}{}:
+	default:
+	}
+}
+
+func (k *keeper) attached(sent time.Time) {
+	k.mu.Lock()
+	k.trust.attached(sent)
+	k.pending = nil
+	k.due = k.s.now() // the first proof on a connection is worth most
+	k.mu.Unlock()
+	k.wake()
+}
+
+func (k *keeper) detached() {
+	k.mu.Lock()
+	k.pending = nil
+	k.mu.Unlock()
+}
+
+func (k *keeper) answered(sent time.Time, committed bool) {
+	k.mu.Lock()
+	k.trust.answered(sent, k.s.now(), committed)
+	k.mu.Unlock()
+}
+
+// run keeps the session until it ends.
+func (k *keeper) run() {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-k.s.ctx.Done():
+			return
+		case <-k.wakeup:
+		case <-timer.C:
+		}
+		k.check()
+		if wait, held := k.turn(); held {
+			timer.Reset(wait)
+		}
+	}
+}
+
+// turn does what is due and says how long nothing else is.
+func (k *keeper) turn() (wait time.Duration, held bool) {
+	k.mu.Lock()
+	if len(k.holds) == 0 || k.lost {
+		k.mu.Unlock()
+		return 0, false
+	}
+	now := k.s.now()
+	stuck := len(k.pending) > 0 && now.Sub(k.pending[0]) >= k.timing.patience
+	var checked []*Hold
+	if !now.Before(k.due) {
+		k.due = now.Add(k.timing.heartbeat)
+		if !stuck {
+			checked = k.chooseLocked()
+		}
+	}
+	end := k.trust.lease
+	if k.due.Before(end) {
+		end = k.due
+	}
+	if stuck {
+		k.pending = nil
+	} else if len(k.pending) > 0 {
+		if give := k.pending[0].Add(k.timing.patience); give.Before(end) {
+			end = give
+		}
+	}
+	k.mu.Unlock()
+
+	if stuck {
+		k.s.link.Drop(errors.New("session: a heartbeat got no answer for a third of the session timeout"))
+	}
+	if checked != nil {
+		k.beat(checked, now)
+	}
+	return max(0, end.Sub(now)), true
+}
+
+// chooseLocked picks the holds that the next heartbeat checks.
+func (k *keeper) chooseLocked() []*Hold {
+	n := min(len(k.holds), checksPerHeartbeat)
+	out := make([]*Hold, 0, n)
+	for i := range n {
+		out = append(out, k.holds[(k.next+i)%len(k.holds)])
+	}
+	k.next = (k.next + n) % len(k.holds)
+	return out
+}
+
+// beat sends a heartbeat: a transaction of nothing but checks, which changes
+// nothing and which only a quorum can commit.
+func (k *keeper) beat(holds []*Hold, now time.Time) {
+	ops := make([]Op, len(holds))
+	for i, h := range holds {
+		ops[i] = h.Guard()
+		k.watch(h)
+	}
+	if k.trust.rule != TrustQuorum {
+		return // the weaker rule lives on the client's pings
+	}
+	k.mu.Lock()
+	k.pending = append(k.pending, now)
+	k.mu.Unlock()
+	k.s.StartTxn(ops...).then(func(_ []Result, err error) { k.beaten(err, holds, now) })
+}
+
+// beaten looks at a heartbeat's answer.
+func (k *keeper) beaten(err error, holds []*Hold, sent time.Time) {
+	var txn *TxnError
+	gone := errors.As(err, &txn) && errors.Is(txn.Err, ErrNoNode)
+	k.mu.Lock()
+	if len(k.pending) > 0 && k.pending[0].Equal(sent) {
+		k.pending = k.pending[1:]
+	}
+	k.failure = err
+	if gone {
+		k.due = k.s.now() // that one proved nothing; ask again without the node
+	}
+	k.mu.Unlock()
+	k.s.hooks.heartbeat(k.s.now().Sub(sent), err)
+	if gone {
+		holds[txn.Index].End(ErrNodeDeleted)
+	}
+	k.wake()
+}
+
+// watch asks once per hold to be told when its znode goes. A hold that is
+// shorter than a heartbeat period never pays for it.
+func (k *keeper) watch(h *Hold) {
+	if !h.armed.CompareAndSwap(false, true) {
+		return
+	}
+	k.s.StartExists(h.path, true).then(func(seen Seen, err error) {
+		switch {
+		case err != nil:
+			h.armed.Store(false) // the next heartbeat tries again
+		case !seen.Exists:
+			seen.Watch.Stop()
+			h.End(ErrNodeDeleted)
+		default:
+			k.s.watches.onFire(seen.Watch, func(ev Event) {
+				if ev.Type == EventDeleted {
+					h.End(ErrNodeDeleted)
+				}
+				h.armed.Store(false)
+			})
+		}
+	})
+}

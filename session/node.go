@@ -1,0 +1,75 @@
+package session
+
+import (
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/zkrecipes/zkrecipes/session/internal/wire"
+)
+
+// Stat is a znode's metadata, as the server keeps it.
+type Stat = zk.Stat
+
+// ACL is one entry of a znode's access control list.
+type ACL = zk.ACL
+
+// Node is a znode as one request saw it. Path is full; Data is nil where the
+// request does not read data.
+type Node struct {
+	Path string
+	Data []byte
+	Stat Stat
+}
+
+// Mode is the kind of a znode to create.
+type Mode int32
+
+// The kinds of znodes. A sequential node gets a number from its parent,
+// appended to its name; an ephemeral node is deleted with its session and has
+// no children; a container is deleted by the server some time after its last
+// child went; a TTL node some time after it was last changed, if it has no
+// children.
+const (
+	Persistent              Mode = zk.FlagPersistent
+	Ephemeral               Mode = zk.FlagEphemeral
+	PersistentSequential    Mode = zk.FlagSequence
+	EphemeralSequential     Mode = zk.FlagEphemeralSequential
+	Container               Mode = zk.FlagContainer
+	PersistentTTL           Mode = zk.FlagTTL
+	PersistentSequentialTTL Mode = zk.FlagPersistentSequentialWithTTL
+)
+
+func (m Mode) sequential() bool {
+	return m == PersistentSequential || m == EphemeralSequential || m == PersistentSequentialTTL
+}
+
+func (m Mode) ephemeral() bool { return m == Ephemeral || m == EphemeralSequential }
+
+func (m Mode) ttl() bool { return m == PersistentTTL || m == PersistentSequentialTTL }
+
+func (m Mode) valid() bool { return m >= Persistent && m <= PersistentSequentialTTL }
+
+// code is the request that creates a node of this mode and answers with its
+// stat.
+func (m Mode) code() int32 {
+	switch {
+	case m == Container:
+		return wire.OpCreateContainer
+	case m.ttl():
+		return wire.OpCreateTTL
+	default:
+		return wire.OpCreate2
+	}
+}
+
+// CreateOptions are what a create need not say. nil means all defaults.
+type CreateOptions struct {
+	// ACL of the node; default: [Options.ACL].
+	ACL []ACL
+	// TTL of a node of a TTL mode, from one millisecond to some 34 years
+	// (2^40-1 ms); it has no default there, and must be 0 in other modes.
+	TTL time.Duration
+}
+
+// maxTTL is EphemeralType.TTL's largest value, 40 bits of milliseconds.
+const maxTTL = (1<<40 - 1) * time.Millisecond

@@ -1,0 +1,199 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/zkrecipes/zkrecipes/session/internal/wire"
+)
+
+// StartCreate is [Session.Create] without waiting.
+func (s *Session) StartCreate(path string, data []byte, mode Mode, o *CreateOptions) *Future[Node] {
+	r, err := s.createRequest(path, data, mode, o)
+	if err != nil {
+		return failed[Node]("create", path, err)
+	}
+	return start(s, r)
+}
+
+func (s *Session) createRequest(path string, data []byte, mode Mode, o *CreateOptions) (request[Node], error) {
+	op, err := s.createOp(path, data, mode, o)
+	if err != nil {
+		return request[Node]{}, err
+	}
+	return request[Node]{
+		op: "create", path: path, code: mode.code(), write: true,
+		body: func(e *wire.Encoder) { op.encode(s, e) },
+		decode: func(d *wire.Decoder) (Node, error) {
+			server := d.String()
+			stat := wire.DecodeStat(d)
+			at, ok := s.visible(server)
+			if !ok && d.Err() == nil {
+				return Node{}, fmt.Errorf("the server created %s, which is not below %s", server, s.chroot)
+			}
+			return Node{Path: at, Stat: stat}, nil
+		},
+		refused: func(code int32, _ *wire.Decoder) (Node, error) {
+			err := codeError(code)
+			if mode.sequential() && errors.Is(err, ErrNodeExists) {
+				// The counter stands still at its end, and gives everyone
+				// the same number.
+				err = fmt.Errorf("%s: %w", parent(path), ErrSequenceExhausted)
+			}
+			return Node{}, &OpError{Op: "create", Path: path, Err: err}
+		},
+	}, nil
+}
+
+// Create creates a znode and returns its path, which a sequential mode makes
+// longer than the one given, and its stat. Its parent must exist; see
+// [Session.EnsurePath].
+//
+// A lost answer gives an [UnknownOutcomeError]; [Session.CreateProtected] finds
+// out instead.
+func (s *Session) Create(ctx context.Context, path string, data []byte, mode Mode, o *CreateOptions) (Node, error) {
+	return do(ctx, s, "create", path, func() *Future[Node] { return s.StartCreate(path, data, mode, o) }, nil)
+}
+
+// Delete deletes the znode if its data version is version; -1 matches any.
+// A lost answer gives an [UnknownOutcomeError]; for a node of one's own whose
+// name is unique, see [Session.Discard].
+func (s *Session) Delete(ctx context.Context, path string, version int32) error {
+	_, err := do(ctx, s, "delete", path, func() *Future[struct{}] { return s.StartDelete(path, version) }, nil)
+	return err
+}
+
+// StartDelete is [Session.Delete] without waiting.
+func (s *Session) StartDelete(path string, version int32) *Future[struct{}] {
+	if err := ValidatePath(path); err != nil {
+		return failed[struct{}]("delete", path, err)
+	}
+	return start(s, request[struct{}]{
+		op: "delete", path: path, code: wire.OpDelete, write: true,
+		body: func(e *wire.Encoder) {
+			e.String(s.real(path))
+			e.Int32(version)
+		},
+		decode: nothing,
+	})
+}
+
+func nothing(*wire.Decoder) (struct{}, error) { return struct{}{}, nil }
+
+// Set replaces the znode's data if its data version is version; -1 matches
+// any. A lost answer gives an [UnknownOutcomeError].
+func (s *Session) Set(ctx context.Context, path string, data []byte, version int32) (Stat, error) {
+	return do(ctx, s, "set", path, func() *Future[Stat] { return s.StartSet(path, data, version) }, nil)
+}
+
+// StartSet is [Session.Set] without waiting.
+func (s *Session) StartSet(path string, data []byte, version int32) *Future[Stat] {
+	if err := ValidatePath(path); err != nil {
+		return failed[Stat]("set", path, err)
+	}
+	return start(s, request[Stat]{
+		op: "set", path: path, code: wire.OpSetData, write: true,
+		body: func(e *wire.Encoder) {
+			e.String(s.real(path))
+			e.Bytes(data)
+			e.Int32(version)
+		},
+		decode: stat,
+	})
+}
+
+func stat(d *wire.Decoder) (Stat, error) { return wire.DecodeStat(d), nil }
+
+// Sync brings the server that this session is connected to up to date with its
+// leader: reads that are sent after a sync see all that was committed before
+// it. It does not prove that the leader still leads.
+func (s *Session) Sync(ctx context.Context, path string) error {
+	_, err := do(ctx, s, "sync", path, func() *Future[struct{}] { return s.StartSync(path) }, nil)
+	return err
+}
+
+// StartSync is [Session.Sync] without waiting: a read started behind it sees
+// what it brings.
+func (s *Session) StartSync(path string) *Future[struct{}] {
+	if err := ValidatePath(path); err != nil {
+		return failed[struct{}]("sync", path, err)
+	}
+	return start(s, request[struct{}]{
+		op: "sync", path: path, code: wire.OpSync,
+		body:   func(e *wire.Encoder) { e.String(s.real(path)) },
+		decode: nothing,
+	})
+}
+
+// ACL returns the znode's access control list; the stat's Aversion is what
+// [Session.SetACL] compares.
+func (s *Session) ACL(ctx context.Context, path string) ([]ACL, Stat, error) {
+	type answer struct {
+		acl  []ACL
+		stat Stat
+	}
+	a, err := do(ctx, s, "get ACL", path, func() *Future[answer] {
+		if err := ValidatePath(path); err != nil {
+			return failed[answer]("get ACL", path, err)
+		}
+		return start(s, request[answer]{
+			op: "get ACL", path: path, code: wire.OpGetACL,
+			body:   func(e *wire.Encoder) { e.String(s.real(path)) },
+			decode: func(d *wire.Decoder) (answer, error) { return answer{wire.DecodeACL(d), wire.DecodeStat(d)}, nil },
+		})
+	}, nil)
+	return a.acl, a.stat, err
+}
+
+// SetACL replaces the znode's access control list if its ACL version is
+// version; -1 matches any. A lost answer gives an [UnknownOutcomeError].
+func (s *Session) SetACL(ctx context.Context, path string, acl []ACL, version int32) (Stat, error) {
+	return do(ctx, s, "set ACL", path, func() *Future[Stat] {
+		if err := ValidatePath(path); err != nil {
+			return failed[Stat]("set ACL", path, err)
+		}
+		return start(s, request[Stat]{
+			op: "set ACL", path: path, code: wire.OpSetACL, write: true,
+			body: func(e *wire.Encoder) {
+				e.String(s.real(path))
+				wire.EncodeACL(e, acl)
+				e.Int32(version)
+			},
+			decode: stat,
+		})
+	}, nil)
+}
+
+// EnsurePath creates the znode path, and whatever is missing above it, if it
+// does not exist: the elements above as persistent nodes, the last one in
+// mode, which must not be sequential or ephemeral. An empty chroot is created
+// too.
+func (s *Session) EnsurePath(ctx context.Context, path string, mode Mode, o *CreateOptions) error {
+	if mode.sequential() || mode.ephemeral() {
+		return &OpError{Op: "ensure", Path: path, Err: fmt.Errorf("%w: mode %d cannot be repeated safely", ErrInvalidOption, mode)}
+	}
+	if err := ValidatePath(path); err != nil {
+		return &OpError{Op: "ensure", Path: path, Err: err}
+	}
+	// Repeating is safe here: a node of this path is what is wanted, whoever
+	// made it.
+	return s.ensure(ctx, s.real(path), mode, o)
+}
+
+// ensureParents is what a create that found no parent does next: the parent in
+// mode, and persistent nodes above.
+func (s *Session) ensureParents(ctx context.Context, path string, mode Mode, o *CreateOptions) error {
+	return s.EnsurePath(ctx, parent(path), mode, o)
+}
+
+func validateTTL(mode Mode, ttl time.Duration) error {
+	switch {
+	case !mode.ttl() && ttl != 0:
+		return fmt.Errorf("%w: TTL %v for a mode that has none", ErrInvalidOption, ttl)
+	case mode.ttl() && (ttl < time.Millisecond || ttl > maxTTL):
+		return fmt.Errorf("%w: TTL %v is outside %v to %v", ErrInvalidOption, ttl, time.Millisecond, maxTTL)
+	}
+	return nil
+}

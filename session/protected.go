@@ -1,0 +1,204 @@
+package session
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// NewID returns a random (version 4) UUID in lower case.
+func NewID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	b[6] = b[6]&0x0f | 0x40
+	b[8] = b[8]&0x3f | 0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+// ProtectedName is a node name that nobody else uses, in the form of Curator's
+// protection: "_c_", a UUID, "-" and base.
+func ProtectedName(base string) string { return "_c_" + NewID() + "-" + base }
+
+// CreateProtected creates a znode whose name, the last element of path, nobody
+// else ever uses (see [ProtectedName]), so that a creation whose answer got
+// lost can be found out: it syncs, looks for the name, and checks the owner of
+// an ephemeral one. It returns the node if it was created, and an error if it
+// was not; nothing is left behind when ctx ends, also while the request is
+// under way: if the node has come to be, it is deleted in the background.
+//
+// The error wraps ErrUnknownOutcome only if the session is lost over a node
+// that does not go with it. A sequential node whose number does not tell any
+// more who came first is deleted, and the error wraps ErrSequenceExhausted.
+func (s *Session) CreateProtected(ctx context.Context, path string, data []byte, mode Mode, o *CreateOptions) (Node, error) {
+	return s.StartProtected(path, data, mode, o).Wait(ctx)
+}
+
+// Creation is a protected creation under way.
+type Creation struct {
+	s      *Session
+	path   string
+	data   []byte
+	mode   Mode
+	opts   *CreateOptions
+	sent   *Future[Node] // the latest request; nil when none is under way
+	first  bool          // it is the one that StartProtected sent
+	direct bool
+}
+
+// StartProtected is [Session.CreateProtected] without waiting: what is started
+// behind it travels with it. The caller must call Wait, once.
+func (s *Session) StartProtected(path string, data []byte, mode Mode, o *CreateOptions) *Creation {
+	return &Creation{s: s, path: path, data: data, mode: mode, opts: o, sent: s.StartCreate(path, data, mode, o), first: true}
+}
+
+// Direct reports, after Wait has returned a node, whether the request that was
+// sent by StartProtected was answered: what was started behind it then saw the
+// node.
+func (c *Creation) Direct() bool { return c.direct }
+
+// Wait returns the node; see [Session.CreateProtected].
+func (c *Creation) Wait(ctx context.Context) (Node, error) {
+	node, err := c.settle(ctx)
+	if err != nil && ctx.Err() != nil {
+		// The caller gives up; the request may still be carried out.
+		c.s.background(func(life context.Context) {
+			if node, err := c.settle(life); err == nil {
+				_ = c.s.discard(life, node.Path) // logged nowhere: the node or the session is gone
+			}
+		})
+		return Node{}, &OpError{Op: "create", Path: c.path, Err: ended(ctx)}
+	}
+	if err != nil {
+		return Node{}, err
+	}
+	return c.judge(node)
+}
+
+// settle waits for the outcome; it may be called again after its context ended.
+func (c *Creation) settle(ctx context.Context) (Node, error) {
+	for {
+		if c.sent == nil {
+			if err := c.s.awaitConnection(ctx); err != nil {
+				return Node{}, &OpError{Op: "create", Path: c.path, Err: err}
+			}
+			c.sent, c.first = c.s.StartCreate(c.path, c.data, c.mode, c.opts), false
+		}
+		node, err := c.sent.Wait(ctx)
+		switch {
+		case err == nil:
+			c.direct = c.first
+			return node, nil
+		case NotSent(err):
+			c.sent = nil
+			continue
+		case ctx.Err() != nil && !isDone(c.sent.done):
+			return Node{}, err // the request is still under way
+		case !errors.Is(err, ErrUnknownOutcome):
+			return Node{}, err
+		}
+		node, found, err := c.find(ctx)
+		switch {
+		case err != nil:
+			return Node{}, c.unresolved(err)
+		case found:
+			return node, nil
+		}
+		// A request of the lost connection cannot be carried out any more:
+		// the server that has the session now has synced behind it, or
+		// refuses it, since the session has moved.
+		c.sent = nil
+	}
+}
+
+// find looks for the node in the state of after the lost request.
+func (c *Creation) find(ctx context.Context) (Node, bool, error) {
+	s, dir := c.s, parent(c.path)
+	name := c.path[strings.LastIndexByte(c.path, '/')+1:]
+	for {
+		if err := s.awaitConnection(ctx); err != nil {
+			return Node{}, false, err
+		}
+		synced, list := s.StartSync(dir), s.StartChildren(dir, false)
+		_, err := synced.Wait(ctx)
+		var seen Seen
+		if err == nil {
+			seen, err = list.Wait(ctx)
+		}
+		switch {
+		case NotSent(err), unanswered(err):
+			continue
+		case errors.Is(err, ErrNoNode):
+			return Node{}, false, nil
+		case err != nil:
+			return Node{}, false, err
+		}
+		for _, child := range seen.Children {
+			if child != name && (!c.mode.sequential() || !strings.HasPrefix(child, name)) {
+				continue
+			}
+			path := join(dir, child)
+			stat, exists, err := s.Exists(ctx, path)
+			if err != nil {
+				return Node{}, false, err
+			}
+			// A node of this name and another owner would be one that a
+			// dead session left; it goes, and is not ours.
+			if exists && (!c.mode.ephemeral() || stat.EphemeralOwner == s.id) {
+				return Node{Path: path, Stat: stat}, true, nil
+			}
+		}
+		return Node{}, false, nil
+	}
+}
+
+// unresolved is the error of a search that could not be finished.
+func (c *Creation) unresolved(err error) error {
+	if c.s.Err() != nil && !c.mode.ephemeral() {
+		return &UnknownOutcomeError{Op: "create", Path: c.path, Reason: err}
+	}
+	return &OpError{Op: "create", Path: c.path, Err: err}
+}
+
+// judge refuses a sequential node whose number is none.
+func (c *Creation) judge(node Node) (Node, error) {
+	if !c.mode.sequential() {
+		return node, nil
+	}
+	n, err := Sequence(node.Path)
+	if err != nil {
+		c.s.background(func(life context.Context) { _ = c.s.discard(life, node.Path) })
+		return Node{}, &OpError{Op: "create", Path: c.path, Err: fmt.Errorf("%s: %w", parent(c.path), ErrSequenceExhausted)}
+	}
+	if n >= SequenceWarning {
+		c.s.warnSequence(parent(c.path), n)
+	}
+	return node, nil
+}
+
+func isDone(done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	default:
+		return false
+	}
+}
+
+// warnSequence warns once per session and parent.
+func (s *Session) warnSequence(dir string, n int32) {
+	s.mu.Lock()
+	_, known := s.warned[dir]
+	if !known {
+		if s.warned == nil {
+			s.warned = make(map[string]struct{})
+		}
+		s.warned[dir] = struct{}{}
+	}
+	s.mu.Unlock()
+	if !known {
+		s.log.Warn("zookeeper sequence numbers run out: delete this node while nobody uses it, and it starts again from 0",
+			"path", dir, "number", n, "last", int32(1<<31-1))
+	}
+}

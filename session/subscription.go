@@ -1,0 +1,192 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/zkrecipes/zkrecipes/session/internal/wire"
+)
+
+// Subscription is a watch that stays (ZooKeeper 3.6 and newer): it sees every
+// change while the connection lasts, and EventReattached when it was set again
+// on a new one; what happened in between must be read. It ends with the
+// session, and EventSessionOver is its last event.
+type Subscription struct {
+	set       *subscriptionSet
+	path      string // the server's
+	recursive bool
+	notify    func(Event)
+}
+
+// Subscribe sets a watch that stays on path, which need not exist: with
+// recursive on all nodes at and below path (events: created, deleted, data
+// changed), otherwise on the node and its list of children. notify gets each
+// event, in order, on the goroutine that reads the connection: it must not
+// block and must not call methods that wait for an answer.
+//
+// On a server older than 3.6 the error wraps ErrUnsupported. Two subscriptions
+// of one path must agree on recursive.
+func (s *Session) Subscribe(ctx context.Context, path string, recursive bool, notify func(Event)) (*Subscription, error) {
+	const op = "subscribe"
+	if err := ValidatePath(path); err != nil {
+		return nil, &OpError{Op: op, Path: path, Err: err}
+	}
+	sub := &Subscription{set: s.subs, path: s.real(path), recursive: recursive, notify: notify}
+	if err := s.subs.add(sub); err != nil {
+		return nil, &OpError{Op: op, Path: path, Err: err}
+	}
+	_, err := do(ctx, s, op, path, func() *Future[struct{}] {
+		return start(s, request[struct{}]{op: op, path: path, code: wire.OpAddWatch, body: sub.encode, decode: nothing})
+	}, nil)
+	if err != nil {
+		sub.Stop()
+		return nil, err
+	}
+	return sub, nil
+}
+
+func (sub *Subscription) encode(e *wire.Encoder) {
+	mode := wire.WatchPersistent
+	if sub.recursive {
+		mode = wire.WatchPersistentRecursive
+	}
+	e.String(sub.path)
+	e.Int32(mode)
+}
+
+// Stop ends the subscription, here and on the server. It does not wait; it may
+// be called at any time and more than once. An event that is on its way may
+// still be notified.
+func (sub *Subscription) Stop() { sub.set.stop(sub) }
+
+// subscriptionSet is the session's subscriptions.
+type subscriptionSet struct {
+	s *Session
+
+	// mu guards subs and, like watchSet.mu, orders registrations with
+	// requests on the wire. Subscriptions of one path agree on recursive.
+	mu   sync.Mutex
+	subs map[string][]*Subscription
+}
+
+func newSubscriptionSet(s *Session) *subscriptionSet {
+	return &subscriptionSet{s: s, subs: make(map[string][]*Subscription)}
+}
+
+func (ss *subscriptionSet) add(sub *Subscription) error {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	if others := ss.subs[sub.path]; len(others) > 0 && others[0].recursive != sub.recursive {
+		return fmt.Errorf("%w: the path has a subscription of the other kind (recursive=%v)", ErrInvalidOption, others[0].recursive)
+	}
+	ss.subs[sub.path] = append(ss.subs[sub.path], sub)
+	return nil
+}
+
+func (ss *subscriptionSet) stop(sub *Subscription) {
+	if !ss.remove(sub) {
+		return
+	}
+	// One-shot watches of the path relied on the subscription: let them be
+	// set anew.
+	ss.s.watches.fireKeys(sub.path)
+}
+
+// remove reports whether sub was the last of its path.
+func (ss *subscriptionSet) remove(sub *Subscription) bool {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	subs := ss.subs[sub.path]
+	for i, other := range subs {
+		if other != sub {
+			continue
+		}
+		subs = append(subs[:i:i], subs[i+1:]...)
+		if len(subs) > 0 {
+			ss.subs[sub.path] = subs
+			return false
+		}
+		delete(ss.subs, sub.path)
+		_ = ss.s.link.Send(&wire.Call{Op: wire.OpRemoveWatches, Done: func(wire.Answer) {}}, func(e *wire.Encoder) {
+			e.String(sub.path)
+			e.Int32(wire.RemoveAny)
+		})
+		return true
+	}
+	return false
+}
+
+// covers reports whether path itself has a subscription.
+func (ss *subscriptionSet) covers(path string) bool {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	return len(ss.subs[path]) > 0
+}
+
+// reattach sets all subscriptions again on the new connection, ahead of what
+// their owners will read.
+func (ss *subscriptionSet) reattach() {
+	ss.mu.Lock()
+	var all []*Subscription
+	for _, subs := range ss.subs {
+		_ = ss.s.link.Send(&wire.Call{Op: wire.OpAddWatch, Done: func(wire.Answer) {}}, subs[0].encode)
+		all = append(all, subs...)
+	}
+	ss.mu.Unlock()
+	for _, sub := range all {
+		sub.notify(Event{Type: EventReattached})
+	}
+}
+
+// over ends all subscriptions.
+func (ss *subscriptionSet) over() {
+	ss.mu.Lock()
+	var all []*Subscription
+	for _, subs := range ss.subs {
+		all = append(all, subs...)
+	}
+	ss.subs = make(map[string][]*Subscription)
+	ss.mu.Unlock()
+	for _, sub := range all {
+		sub.notify(Event{Type: EventSessionOver})
+	}
+}
+
+// fire notifies the subscriptions that ev concerns.
+func (ss *subscriptionSet) fire(ev wire.Event) {
+	visible, ok := ss.s.visible(ev.Path)
+	if !ok {
+		return
+	}
+	out := Event{Type: EventType(ev.Type), Path: visible}
+	for _, sub := range ss.concerned(ev) {
+		sub.notify(out)
+	}
+}
+
+func (ss *subscriptionSet) concerned(ev wire.Event) []*Subscription {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	if len(ss.subs) == 0 {
+		return nil
+	}
+	var out []*Subscription
+	for _, sub := range ss.subs[ev.Path] {
+		if !sub.recursive || EventType(ev.Type) != EventChildrenChanged {
+			out = append(out, sub)
+		}
+	}
+	if EventType(ev.Type) == EventChildrenChanged {
+		return out
+	}
+	for at := ev.Path; at != "/"; {
+		at = parent(at)
+		for _, sub := range ss.subs[at] {
+			if sub.recursive {
+				out = append(out, sub)
+			}
+		}
+	}
+	return out
+}

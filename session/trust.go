@@ -1,0 +1,138 @@
+package session
+
+import (
+	"fmt"
+	"time"
+)
+
+// TrustRule says what proves that the servers still keep a session.
+type TrustRule int
+
+const (
+	// TrustQuorum trusts only what a quorum has committed. It is sound in
+	// every fault but a pause of the holder's own process, for which there
+	// are guards and tokens. Its price: while something is held, one empty
+	// transaction per heartbeat period and session; see docs/guarantees.md.
+	TrustQuorum TrustRule = iota
+	// TrustAnswered trusts any answer of any server, as Curator, Kazoo and
+	// go-zookeeper do at best. It writes nothing. When a follower or a
+	// leader is cut off from the rest together with this client, two
+	// holders overlap: by up to 2.5 s measured at a timeout of 10 s and a
+	// tick of 2 s, and by 10.6 s if the client knows no other server.
+	TrustAnswered
+)
+
+// timing is what the trust rule makes of a session timeout.
+type timing struct {
+	timeout   time.Duration // T: negotiated
+	relay     time.Duration // R: the longest that a touch waits on a follower
+	margin    time.Duration // m: for timers, scheduling and clock rates
+	heartbeat time.Duration // h: between two heartbeats
+	patience  time.Duration // an unanswered heartbeat costs the connection
+}
+
+// newTiming derives the timing from the negotiated timeout and the servers'
+// tick time, 0 if unknown. A follower passes its clients' touches on with its
+// answer to the leader's ping, of which there is one per half tick. Servers
+// grant no timeout below two ticks unless told to, so a quarter of the timeout
+// covers it where the tick is unknown.
+//
+// A heartbeat must be able to miss one connection and succeed on the next, so
+// the period and the relay time together stay below a third of the timeout.
+func newTiming(timeout, tick time.Duration) (timing, error) {
+	t := timing{timeout: timeout, relay: timeout / 4, margin: min(timeout/10, 100*time.Millisecond), patience: timeout / 3}
+	if tick > 0 {
+		t.relay = min(tick/2+tick/4, max(timeout/4, tick/2))
+	}
+	t.heartbeat = min(timeout/10, (timeout/3-t.relay)*3/4)
+	if t.heartbeat < timeout/64 || t.heartbeat < time.Millisecond {
+		return t, fmt.Errorf("%w: timeout %v, tick %v; use at least %v", ErrTimeoutTooShort, timeout, tick, 2*tick)
+	}
+	return t, nil
+}
+
+// touch is something that the server answered: it knew the session then.
+type touch struct{ sent, answered time.Time }
+
+// trust computes until when the servers surely keep a session. It has no clock
+// and no I/O: it is told what was sent and answered when.
+//
+// Claim: a server that keeps time at the same rate, and a leader that expires
+// no session before T has passed since it heard of the session's last touch,
+// cannot expire the session before lease.
+//
+// Why. Let k be a request that a quorum committed, sent at s_k, and i a touch
+// that the same server on the same connection answered at a_i <= s_k - R.
+// Between a_i and s_k the server, if it is a follower, answered a ping of its
+// leader, and put the touch into that answer, in the same stream into which it
+// put k later. The leader handled k, hence it had the touch before. It then
+// counts T from a moment after s_i. If another leader took over, it did so
+// after s_k, since a quorum still followed the old one then, and it starts all
+// timeouts afresh. A handshake needs no R: the leader itself confirms the
+// session, before the handshake is answered; that it was the leader is what k
+// proves.
+//
+// hazards: pings and reads are touches, but never k: a follower cut off from
+// its leader answers them, and a leader that has lost its followers answers
+// even a sync.
+type trust struct {
+	rule TrustRule
+	timing
+
+	lease   time.Time
+	hello   time.Time // when this connection's handshake was sent
+	touches []touch   // of this connection, oldest first, thinned out
+}
+
+// attached: a server accepted the session on a new connection.
+func (t *trust) attached(sent time.Time) {
+	t.hello, t.touches = sent, t.touches[:0]
+	if t.rule == TrustAnswered {
+		t.extend(sent)
+	}
+}
+
+// answered: the server answered what was sent at sent; committed if that
+// proves a quorum's commit.
+func (t *trust) answered(sent, now time.Time, committed bool) {
+	if t.rule == TrustAnswered {
+		t.extend(sent)
+		return
+	}
+	if committed {
+		t.commit(sent)
+	}
+	// Touches that are a timeout old are worth nothing any more, and touches
+	// that crowd together add nothing: one per sixteenth of R will do.
+	for len(t.touches) > 0 && now.Sub(t.touches[0].answered) > t.timeout {
+		t.touches = t.touches[1:]
+	}
+	if n := len(t.touches); n == 0 || now.Sub(t.touches[n-1].answered) >= t.relay/16 {
+		t.touches = append(t.touches, touch{sent, now})
+	}
+}
+
+func (t *trust) commit(sent time.Time) {
+	t.extend(t.hello)
+	settled := -1
+	for i, touch := range t.touches {
+		if touch.answered.Add(t.relay).After(sent) {
+			break
+		}
+		settled = i
+	}
+	if settled >= 0 {
+		t.extend(t.touches[settled].sent)
+		t.touches = append(t.touches[:0], t.touches[settled:]...)
+	}
+}
+
+// extend moves the lease, never back.
+func (t *trust) extend(sent time.Time) {
+	if end := sent.Add(t.timeout - t.margin); end.After(t.lease) {
+		t.lease = end
+	}
+}
+
+// valid reports whether the servers surely keep the session at now.
+func (t *trust) valid(now time.Time) bool { return now.Before(t.lease) }

@@ -1,0 +1,220 @@
+package session
+
+import (
+	"context"
+	"sync"
+
+	"github.com/zkrecipes/zkrecipes/session/internal/wire"
+)
+
+// Watch tells once that something may have changed: a hint to read again. It
+// comes with the answer of the read that set it. It fires on the first change
+// after that read, when its connection is lost, and when the session ends;
+// never twice, and sometimes without a change.
+//
+// A watch that is no longer wanted must be stopped; a watch that has fired
+// need not be.
+type Watch struct {
+	key   watchKey
+	set   *watchSet
+	done  chan struct{}
+	event Event // written once, before done is closed
+	fired func(Event)
+}
+
+// Done is closed when the watch has fired or was stopped.
+func (w *Watch) Done() <-chan struct{} { return w.done }
+
+// Event is what the watch saw, once Done is closed; the zero Event if it was
+// stopped.
+func (w *Watch) Event() Event { return w.event }
+
+// Wait waits until the watch fires, and stops it when ctx ends first.
+func (w *Watch) Wait(ctx context.Context) (Event, error) {
+	select {
+	case <-w.done:
+		return w.event, nil
+	case <-ctx.Done():
+		w.Stop()
+		return Event{}, ended(ctx)
+	}
+}
+
+// Stop ends the watch and frees what it holds here and, if nobody else in this
+// session watches the same thing, on the server. It does not wait; it may be
+// called at any time and more than once.
+func (w *Watch) Stop() { w.set.stop(w) }
+
+// watchKey is what the server keeps one registration per connection for: data
+// and existence of a node, or its list of children. The path is the server's.
+type watchKey struct {
+	path     string
+	children bool
+}
+
+// watchSet is the session's one-shot watches.
+type watchSet struct {
+	s *Session
+
+	// mu guards live, and orders registrations with requests on the wire: a
+	// removal is sent only while no watch of its key is live, so it can
+	// never overtake, and cancel, a registration made after it. A watch is
+	// in live from before its read is sent until it fires or is stopped.
+	mu   sync.Mutex
+	live map[watchKey]map[*Watch]struct{}
+}
+
+func newWatchSet(s *Session) *watchSet {
+	return &watchSet{s: s, live: make(map[watchKey]map[*Watch]struct{})}
+}
+
+// begin registers a watch and starts the read that sets it on the server.
+// Registered first: the server may send the event ahead of the answer.
+func begin[T any](ws *watchSet, key watchKey, read func(*Watch) *Future[T]) *Future[T] {
+	w := &Watch{key: key, set: ws, done: make(chan struct{})}
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	if ws.live[key] == nil {
+		ws.live[key] = make(map[*Watch]struct{})
+	}
+	ws.live[key][w] = struct{}{}
+	f := read(w)
+	select {
+	case <-f.done:
+		// Never sent: there will be no answer to undo the registration.
+		if f.err != nil {
+			ws.removeLocked(w)
+		}
+	default:
+	}
+	return f
+}
+
+// refused forgets a watch whose read failed: the server has not set it.
+func (ws *watchSet) refused(w *Watch) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	ws.removeLocked(w)
+}
+
+func (ws *watchSet) removeLocked(w *Watch) bool {
+	watches := ws.live[w.key]
+	if _, ok := watches[w]; !ok {
+		return false
+	}
+	delete(watches, w)
+	if len(watches) == 0 {
+		delete(ws.live, w.key)
+	}
+	return true
+}
+
+func (ws *watchSet) stop(w *Watch) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	if !ws.removeLocked(w) {
+		return
+	}
+	close(w.done)
+	if ws.live[w.key] != nil || ws.s.subs.covers(w.key.path) {
+		return
+	}
+	kind := wire.RemoveData
+	if w.key.children {
+		kind = wire.RemoveChildren
+	}
+	// Not waited for. Without a connection there is nothing to remove: a
+	// watch lives and dies with the connection that it was set on.
+	_ = ws.s.link.Send(&wire.Call{Op: wire.OpRemoveWatches, Done: func(wire.Answer) {}}, func(e *wire.Encoder) {
+		e.String(w.key.path)
+		e.Int32(kind)
+	})
+}
+
+// fire tells the watches that ev concerns.
+func (ws *watchSet) fire(ev wire.Event) {
+	kind := EventType(ev.Type)
+	visible, _ := ws.s.visible(ev.Path)
+	out := Event{Type: kind, Path: visible}
+	// A recursive subscription of the parent does not tell that the list of
+	// children changed, but which child came or went.
+	above := parent(ev.Path)
+	implied := (kind == EventCreated || kind == EventDeleted) && ws.s.subs.covers(above)
+	var calls []func()
+	ws.mu.Lock()
+	if kind != EventChildrenChanged {
+		calls = ws.fireLocked(calls, watchKey{ev.Path, false}, out)
+	}
+	if kind == EventChildrenChanged || kind == EventDeleted {
+		calls = ws.fireLocked(calls, watchKey{ev.Path, true}, out)
+	}
+	if implied {
+		calls = ws.fireLocked(calls, watchKey{above, true}, Event{Type: EventChildrenChanged})
+	}
+	ws.mu.Unlock()
+	runAll(calls)
+}
+
+// fireKeys makes whoever watches path read again.
+func (ws *watchSet) fireKeys(path string) {
+	ws.mu.Lock()
+	calls := ws.fireLocked(nil, watchKey{path, false}, Event{Type: EventDisconnected})
+	calls = ws.fireLocked(calls, watchKey{path, true}, Event{Type: EventDisconnected})
+	ws.mu.Unlock()
+	runAll(calls)
+}
+
+// onFire calls fn when w fires, on the goroutine that reads the connection; at
+// once if it has.
+func (ws *watchSet) onFire(w *Watch, fn func(Event)) {
+	ws.mu.Lock()
+	_, live := ws.live[w.key][w]
+	if live {
+		w.fired = fn
+	}
+	ws.mu.Unlock()
+	if !live {
+		fn(w.event)
+	}
+}
+
+func runAll(calls []func()) {
+	for _, call := range calls {
+		call()
+	}
+}
+
+// fireLocked ends the watches of key and adds to calls what to run unlocked.
+func (ws *watchSet) fireLocked(calls []func(), key watchKey, ev Event) []func() {
+	for w := range ws.live[key] {
+		w.event = ev
+		close(w.done)
+		if fn := w.fired; fn != nil {
+			calls = append(calls, func() { fn(ev) })
+		}
+	}
+	delete(ws.live, key)
+	return calls
+}
+
+// fireAll tells all watches that they are watches no more.
+func (ws *watchSet) fireAll(kind EventType) {
+	var calls []func()
+	ws.mu.Lock()
+	for key := range ws.live {
+		calls = ws.fireLocked(calls, key, Event{Type: kind})
+	}
+	ws.mu.Unlock()
+	runAll(calls)
+}
+
+// count is the number of live watches.
+func (ws *watchSet) count() int {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	n := 0
+	for _, watches := range ws.live {
+		n += len(watches)
+	}
+	return n
+}
