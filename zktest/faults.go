@@ -1,0 +1,164 @@
+package zktest
+
+import "fmt"
+
+// ExpireSession ends a session as if its time were up: its ephemeral nodes go,
+// its connection is closed, and its client is told "expired" when it comes
+// back. In an ensemble that takes the time of a commit.
+func (s *Server) ExpireSession(id int64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.world.Expire(id); err != nil {
+		return fmt.Errorf("zktest: %w", err)
+	}
+	s.nudgeLocked()
+	return nil
+}
+
+// Cut breaks the connections of a session; both ends notice at once, and what
+// is under way is lost. The session lives on. It returns how many there were.
+func (s *Server) Cut(session int64) int { return s.CutLink(Link{Session: session}) }
+
+// CutAll breaks every connection.
+func (s *Server) CutAll() int { return s.CutLink(Link{}) }
+
+// CutLink breaks every connection of the link and returns how many there were.
+func (s *Server) CutLink(l Link) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := 0
+	for _, c := range s.sortedLocked() {
+		if l.fits(c.session(), c.server, c.client) {
+			c.cutLocked()
+			n++
+		}
+	}
+	return n
+}
+
+// Stop kills server i: its connections break and new ones are refused. Tree
+// and sessions are kept for Restart.
+func (s *Server) Stop(i int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n, err := s.node(i)
+	if err != nil || n.Down() {
+		return err
+	}
+	if l := s.listeners[i-1]; l != nil {
+		_ = l.Close()
+		s.listeners[i-1] = nil
+	}
+	for _, c := range s.sortedLocked() {
+		if c.server == i {
+			c.cutLocked()
+		}
+	}
+	n.Stop()
+	s.changedLocked()
+	return nil
+}
+
+// Restart starts server i again after Stop. A single server gives every
+// session its full timeout again; in an ensemble a new leader does.
+func (s *Server) Restart(i int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n, err := s.node(i)
+	if err != nil || !n.Down() || s.closed {
+		return err
+	}
+	if err := s.listenAgainLocked(i); err != nil {
+		return fmt.Errorf("zktest: restart server %d: %w", i, err)
+	}
+	n.Start()
+	s.changedLocked()
+	return nil
+}
+
+// Freeze stops server i like SIGSTOP: connections stay and new ones are
+// accepted, nothing is answered, timers come late.
+func (s *Server) Freeze(i int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n, err := s.node(i)
+	if err == nil {
+		n.Freeze()
+	}
+	return err
+}
+
+// Thaw lets server i go on after Freeze. First the timers run that came due
+// meanwhile (so a session whose time is up ends), then what was received.
+func (s *Server) Thaw(i int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n, err := s.node(i)
+	if err == nil {
+		n.Thaw()
+		s.resumeLocked()
+	}
+	return err
+}
+
+// Lag makes the replica of server i stand still, so that its clients read
+// stale data, while their writes wait; false lets it catch up. A server that
+// is to lead catches up first. A single server has no replica that could lag.
+func (s *Server) Lag(i int, on bool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n, err := s.node(i)
+	if err != nil {
+		return err
+	}
+	if s.opt.Servers == 1 {
+		return fmt.Errorf("zktest: Lag needs an ensemble")
+	}
+	n.SetLag(on)
+	s.nudgeLocked()
+	return nil
+}
+
+// CutPeers loses every packet between servers i and j: ToServer those from i
+// to j, ToClient those from j to i. The connection stays until one end gives up.
+func (s *Server) CutPeers(i, j int, d Direction) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if d != ToClient {
+		s.world.CutLink(i, j)
+	}
+	if d != ToServer {
+		s.world.CutLink(j, i)
+	}
+}
+
+// IsolateServer cuts server i off from all other servers, not from clients.
+func (s *Server) IsolateServer(i int) {
+	for j := 1; j <= s.opt.Servers; j++ {
+		if j != i {
+			s.CutPeers(i, j, Both)
+		}
+	}
+}
+
+// HealPeers ends every CutPeers and IsolateServer.
+func (s *Server) HealPeers() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.world.Join()
+	s.nudgeLocked()
+}
+
+// Leader returns the number of the leading server, 1 for a single one, 0 when
+// there is none. While an old leader does not know yet, it is the new one.
+func (s *Server) Leader() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n := s.world.Leader(); n != nil {
+		return n.Index()
+	}
+	return 0
+}
+
+// nudgeLocked makes the loop tell the hooks about what was committed.
+func (s *Server) nudgeLocked() { s.loop.After(0, func() {}) }

@@ -1,0 +1,241 @@
+package ensemble
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"sort"
+	"time"
+
+	"github.com/zkrecipes/zkrecipes/zktest/internal/proto"
+	"github.com/zkrecipes/zkrecipes/zktest/internal/tree"
+)
+
+// Node is one server.
+type Node struct {
+	w       *World
+	index   int
+	tree    *tree.Tree
+	watches *tree.Watches
+	conns   map[int64]*Conn
+	down    bool
+	frozen  bool
+	late    []func() // timers that fired while frozen
+	lead    *leadership
+	peer    *peering // to the leader
+	// touches are the sessions heard from since the leader's last ping, with
+	// their timeouts in milliseconds.
+	touches map[int64]int32
+	// accepted are proposals in the log whose commit has not been heard of.
+	accepted    []*proposal
+	lagging     bool
+	lagged      []*proposal
+	nextSession int64
+}
+
+// Index returns the server's number, from 1.
+func (n *Node) Index() int { return n.index }
+
+// Tree returns the server's replica.
+func (n *Node) Tree() *tree.Tree { return n.tree }
+
+// Watches returns the watches of the server's clients, owned by Conn.ID.
+func (n *Node) Watches() *tree.Watches { return n.watches }
+
+// Frozen tells whether the process is stopped by a signal.
+func (n *Node) Frozen() bool { return n.frozen }
+
+// Down tells whether the process does not run.
+func (n *Node) Down() bool { return n.down }
+
+// Serving tells whether clients are served: the server leads or follows.
+func (n *Node) Serving() bool { return !n.down && (n.lead != nil || n.peer != nil) }
+
+// Mode returns what the four-letter words call it.
+func (n *Node) Mode() string {
+	switch {
+	case !n.Serving():
+		return ""
+	case len(n.w.nodes) == 1:
+		return "standalone"
+	case n.lead != nil:
+		return "leader"
+	}
+	return "follower"
+}
+
+// Conns returns the clients' connections in the order in which they came.
+func (n *Node) Conns() []*Conn {
+	out := make([]*Conn, 0, len(n.conns))
+	for _, c := range n.conns {
+		out = append(out, c)
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i].id < out[j].id })
+	return out
+}
+
+// after is a timer of the process: it does not fire while frozen, and not
+// after a restart, which valid tells.
+func (n *Node) after(d time.Duration, valid func() bool, f func()) {
+	run := func() {
+		if valid() {
+			f()
+		}
+	}
+	n.w.clock.After(d, func() {
+		if n.frozen {
+			n.late = append(n.late, run)
+			return
+		}
+		run()
+	})
+}
+
+func (n *Node) start() {
+	n.down = false
+	if len(n.w.nodes) == 1 {
+		n.becomeLeader()
+		return
+	}
+	n.w.electSoon()
+}
+
+// Start restarts the process after Stop.
+func (n *Node) Start() {
+	if n.down {
+		n.start()
+	}
+}
+
+// Stop kills the process. Tree, sessions and log stay, as on a disk.
+func (n *Node) Stop() {
+	if n.down {
+		return
+	}
+	n.stopServing()
+	n.down, n.frozen, n.late = true, false, nil
+}
+
+// Freeze stops the process as SIGSTOP does.
+func (n *Node) Freeze() { n.frozen = !n.down }
+
+// Thaw lets a frozen process go on: first the timers that came due, then what
+// waits in its sockets.
+func (n *Node) Thaw() {
+	if !n.frozen {
+		return
+	}
+	n.frozen = false
+	late := n.late
+	n.late = nil
+	for _, f := range late {
+		f()
+	}
+	n.pumpPeers()
+}
+
+// SetLag stops or resumes the application of commits to the replica.
+func (n *Node) SetLag(on bool) {
+	n.lagging = on
+	if on {
+		return
+	}
+	todo := n.lagged
+	n.lagged = nil
+	for _, p := range todo {
+		n.apply(p)
+	}
+}
+
+func (n *Node) pumpPeers() {
+	for _, m := range n.w.nodes {
+		if m.peer != nil {
+			m.peer.up.Pump()
+		}
+		if m.peer != nil {
+			m.peer.down.Pump()
+		}
+	}
+}
+
+// stopServing closes every client connection and leaves the ensemble.
+func (n *Node) stopServing() {
+	if l := n.lead; l != nil {
+		n.lead = nil
+		for _, i := range l.followers() {
+			l.peers[i].closeFromLeader()
+		}
+	}
+	if p := n.peer; p != nil {
+		n.peer = nil
+		p.closeFromFollower()
+	}
+	clear(n.touches)
+	for _, c := range n.Conns() {
+		c.Close()
+	}
+}
+
+// look gives up the present role and looks for a leader.
+func (n *Node) look() {
+	n.w.cfg.Logger.Debug("looking for a leader", "server", n.index)
+	n.stopServing()
+	n.w.electSoon()
+}
+
+func (n *Node) password(session int64) []byte {
+	var b [8]byte
+	binary.BigEndian.PutUint64(b[:], uint64(session))
+	sum := sha256.Sum256(append([]byte("zktest session "), b[:]...))
+	return sum[:16]
+}
+
+// commit takes note that p is committed.
+func (n *Node) commit(p *proposal) {
+	if len(n.accepted) > 0 && n.accepted[0] == p {
+		n.accepted = n.accepted[1:]
+	}
+	if n.lagging {
+		n.lagged = append(n.lagged, p)
+		return
+	}
+	n.apply(p)
+}
+
+func (n *Node) apply(p *proposal) {
+	events, results := n.tree.Apply(p.txn)
+	for _, e := range events {
+		for _, owner := range n.watches.Fire(e) {
+			if c := n.conns[owner]; c != nil {
+				c.send(proto.EncodeEvent(e.Type, e.Path))
+			}
+		}
+	}
+	if o := p.origin; o != nil && o.node == n {
+		o.complete(p.txn, results)
+	}
+	if p.txn.Op == proto.OpCloseSession && p.txn.Err == proto.OK {
+		for _, c := range n.Conns() {
+			if c.session == p.txn.Session {
+				c.Close()
+			}
+		}
+	}
+}
+
+func (n *Node) lastLogged() int64 {
+	last := n.tree.LastZxid()
+	for _, list := range [][]*proposal{n.lagged, n.accepted} {
+		for _, p := range list {
+			last = max(last, p.txn.Zxid)
+		}
+	}
+	return last
+}
+
+// Followers returns how many followers a leader has.
+func (n *Node) Followers() int {
+	if n.lead == nil {
+		return 0
+	}
+	return len(n.lead.peers)
+}

@@ -1,0 +1,206 @@
+package ensemble
+
+import (
+	"sort"
+	"time"
+)
+
+// peering is the connection between a leader and one of its followers. Each
+// end knows for itself whether it still holds on to it: the leader while it is
+// in l.peers, the follower while it is its peer.
+type peering struct {
+	l             *leadership
+	follower      *Node
+	up, down      *Line
+	leaderHeard   time.Duration
+	followerHeard time.Duration
+	deadline      int // the leader's tick until which the follower counts
+}
+
+func (l *leadership) adopt(f *Node) {
+	w := l.n.w
+	l.n.SetLag(false)
+	p := &peering{l: l, follower: f, deadline: l.tick + w.cfg.SyncLimit}
+	p.leaderHeard, p.followerHeard = w.clock.Now(), w.clock.Now()
+	p.down = NewLine(w.clock, func() bool { return f.frozen || w.cut[[2]int{l.n.index, f.index}] })
+	p.up = NewLine(w.clock, func() bool { return l.n.frozen || w.cut[[2]int{f.index, l.n.index}] })
+	l.peers[f.index] = p
+	f.peer = p
+	f.tree, f.lagged = l.n.tree.Clone(), nil
+	f.accepted = append([]*proposal(nil), l.outstanding...)
+	for _, q := range f.accepted {
+		p.toLeader(func() { l.ack(q, f.index) })
+	}
+	l.n.after(p.limit(), p.atLeader, p.watchFollower)
+	f.after(p.limit(), p.atFollower, p.watchLeader)
+}
+
+func (p *peering) limit() time.Duration {
+	cfg := &p.l.n.w.cfg
+	return time.Duration(cfg.SyncLimit) * cfg.Tick
+}
+
+func (p *peering) atLeader() bool   { return p.l.valid() && p.l.peers[p.follower.index] == p }
+func (p *peering) atFollower() bool { return p.follower.peer == p }
+
+// toLeader sends f over the follower's stream.
+func (p *peering) toLeader(f func()) {
+	p.up.Push(p.l.n.w.cfg.Latency, func() {
+		if p.atLeader() {
+			p.leaderHeard = p.l.n.w.clock.Now()
+			p.deadline = p.l.tick + p.l.n.w.cfg.SyncLimit
+			f()
+		}
+	})
+}
+
+// toFollower sends f over the leader's stream.
+func (p *peering) toFollower(f func()) {
+	p.down.Push(p.l.n.w.cfg.Latency, func() {
+		if p.atFollower() {
+			p.followerHeard = p.l.n.w.clock.Now()
+			f()
+		}
+	})
+}
+
+// ping asks the follower for a sign of life; the answer carries the touches.
+func (p *peering) ping() {
+	p.toFollower(func() {
+		touched := p.follower.touches
+		p.follower.touches = map[int64]int32{}
+		p.toLeader(func() {
+			for _, id := range SortedKeys(touched) {
+				p.l.touch(id, touched[id])
+			}
+		})
+	})
+}
+
+// SortedKeys returns the keys of m in ascending order, so that nothing depends on
+// the order of a map.
+func SortedKeys(m map[int64]int32) []int64 {
+	out := make([]int64, 0, len(m))
+	for k := range m {
+		out = append(out, k)
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i] < out[j] })
+	return out
+}
+
+// closeFromLeader and closeFromFollower close one end; the other learns of it
+// when the packet arrives, or by its own timeout.
+func (p *peering) closeFromLeader() {
+	p.down.Push(p.l.n.w.cfg.Latency, func() {
+		if p.atFollower() {
+			p.follower.look()
+		}
+	})
+}
+
+func (p *peering) closeFromFollower() {
+	p.up.Push(p.l.n.w.cfg.Latency, func() {
+		if p.atLeader() {
+			delete(p.l.peers, p.follower.index)
+		}
+	})
+}
+
+// watchFollower is the read timeout of the leader's socket.
+func (p *peering) watchFollower() {
+	idle := p.l.n.w.clock.Now() - p.leaderHeard
+	if idle >= p.limit() && !(p.up.Waiting() && !p.up.Blocked()) {
+		delete(p.l.peers, p.follower.index)
+		p.closeFromLeader()
+		return
+	}
+	wait := p.limit() - idle
+	if wait <= 0 {
+		wait = p.l.n.w.cfg.Tick / 2
+	}
+	p.l.n.after(wait, p.atLeader, p.watchFollower)
+}
+
+// watchLeader is the read timeout of the follower's socket.
+func (p *peering) watchLeader() {
+	n := p.follower
+	idle := n.w.clock.Now() - p.followerHeard
+	if idle >= p.limit() && !(p.down.Waiting() && !p.down.Blocked()) {
+		n.look()
+		return
+	}
+	wait := p.limit() - idle
+	if wait <= 0 {
+		wait = n.w.cfg.Tick / 2
+	}
+	n.after(wait, p.atFollower, p.watchLeader)
+}
+
+// electSoon holds an election after the delay, unless one is coming anyway.
+func (w *World) electSoon() {
+	if !w.electing {
+		w.electing = true
+		w.clock.After(w.cfg.ElectionDelay, w.elect)
+	}
+}
+
+func (w *World) looking() []*Node {
+	var out []*Node
+	for _, n := range w.nodes {
+		if !n.Serving() && !n.down && !n.frozen {
+			out = append(out, n)
+		}
+	}
+	// The one with the longest log wins, then the one with the highest number.
+	sort.Slice(out, func(i, j int) bool {
+		if a, b := out[i].lastLogged(), out[j].lastLogged(); a != b {
+			return a > b
+		}
+		return out[i].index > out[j].index
+	})
+	return out
+}
+
+// elect lets lookers join a leader that has its majority, or the best of them
+// lead when a majority of all servers looks and hears it.
+func (w *World) elect() {
+	w.electing = false
+	for _, l := range w.nodes {
+		for _, n := range w.looking() {
+			if l.lead != nil && !l.frozen && w.reach(l, n) && len(l.lead.peers)+2 >= w.quorum() {
+				if old := l.lead.peers[n.index]; old != nil {
+					continue // its old connection is not yet given up
+				}
+				l.lead.adopt(n)
+			}
+		}
+	}
+	looking := w.looking()
+	for _, n := range looking {
+		group := []*Node{}
+		for _, m := range looking {
+			if m != n && w.reach(n, m) {
+				group = append(group, m)
+			}
+		}
+		if len(group)+1 >= w.quorum() {
+			n.becomeLeader()
+			for _, m := range group {
+				n.lead.adopt(m)
+			}
+			break
+		}
+	}
+	if len(w.looking()) > 0 || w.anyFrozenLooker() {
+		w.electSoon()
+	}
+}
+
+func (w *World) anyFrozenLooker() bool {
+	for _, n := range w.nodes {
+		if n.frozen && !n.Serving() {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,147 @@
+package ensemble
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/zkrecipes/zkrecipes/zktest/internal/proto"
+	"github.com/zkrecipes/zkrecipes/zktest/internal/tree"
+)
+
+// Config of a World; every field must be set but OnCommit.
+type Config struct {
+	Servers           int
+	Tick              time.Duration
+	MinTimeout        time.Duration
+	MaxTimeout        time.Duration
+	SyncLimit         int
+	ElectionDelay     time.Duration
+	Latency           time.Duration // between servers, one way
+	ContainerInterval time.Duration
+	NoTTL             bool
+	Old               bool // ZooKeeper 3.5
+	Logger            *slog.Logger
+	// OnCommit is told of every committed Txn once, in order.
+	OnCommit func(*tree.Txn)
+}
+
+// ErrNoLeader is returned when an administrator's change needs a leader and
+// there is none.
+var ErrNoLeader = errors.New("no leader")
+
+// World is all servers and the links between them.
+type World struct {
+	cfg      Config
+	clock    Clock
+	nodes    []*Node
+	cut      map[[2]int]bool // from, to: packets are lost
+	epoch    int64
+	electing bool
+	nextConn int64
+}
+
+// New returns a World whose servers are up; an ensemble elects its leader
+// after ElectionDelay, a single server serves at once.
+func New(cfg Config, clock Clock) *World {
+	w := &World{cfg: cfg, clock: clock, cut: map[[2]int]bool{}}
+	first := tree.New()
+	for i := 1; i <= cfg.Servers; i++ {
+		w.nodes = append(w.nodes, &Node{
+			w: w, index: i, tree: first.Clone(), watches: tree.NewWatches(),
+			conns: map[int64]*Conn{}, touches: map[int64]int32{},
+			nextSession: int64(i)<<56 | int64(uint64(clock.Wall().UnixMilli())<<24>>8),
+		})
+	}
+	for _, n := range w.nodes {
+		n.start()
+	}
+	return w
+}
+
+// Node returns server i, counted from 1, or nil.
+func (w *World) Node(i int) *Node {
+	if i < 1 || i > len(w.nodes) {
+		return nil
+	}
+	return w.nodes[i-1]
+}
+
+// Len returns the number of servers.
+func (w *World) Len() int { return len(w.nodes) }
+
+func (w *World) quorum() int { return len(w.nodes)/2 + 1 }
+
+func (w *World) reach(a, b *Node) bool {
+	return !w.cut[[2]int{a.index, b.index}] && !w.cut[[2]int{b.index, a.index}]
+}
+
+// CutLink loses every packet from server a to server b until Join.
+func (w *World) CutLink(a, b int) { w.cut[[2]int{a, b}] = true }
+
+// Join heals every link between servers; what was sent meanwhile on
+// connections that still exist arrives now.
+func (w *World) Join() {
+	clear(w.cut)
+	for _, n := range w.nodes {
+		n.pumpPeers()
+	}
+}
+
+// Leader returns the present leader, the newest if an old one does not know
+// yet that it is none, or nil.
+func (w *World) Leader() *Node {
+	var best *Node
+	for _, n := range w.nodes {
+		if n.lead != nil && (best == nil || n.lead.epoch > best.lead.epoch) {
+			best = n
+		}
+	}
+	return best
+}
+
+// Expire ends a session as the leader does when its time is up. In an ensemble
+// the end takes effect when a majority has it.
+func (w *World) Expire(session int64) error {
+	n := w.Leader()
+	if n == nil {
+		return fmt.Errorf("expire session 0x%x: %w", session, ErrNoLeader)
+	}
+	if n.lead.sessions[session] == nil {
+		return fmt.Errorf("expire session 0x%x: no such session", session)
+	}
+	n.lead.expire(session)
+	return nil
+}
+
+// Admin carries out a write without a session and without permissions. It is
+// committed when Admin returns, and has reached the leader's replica; the
+// others get it over their links.
+func (w *World) Admin(q *proto.Request) (tree.Result, error) {
+	n := w.Leader()
+	if n == nil {
+		return tree.Result{}, ErrNoLeader
+	}
+	return n.lead.force(n.lead.head.Prepare(q, &tree.Caller{Admin: true}))
+}
+
+// SetSequence sets the counter that the next sequential child of path gets.
+func (w *World) SetSequence(path string, next int32) error {
+	n := w.Leader()
+	if n == nil {
+		return ErrNoLeader
+	}
+	txn, ok := n.lead.head.PrepareSequence(path, next)
+	if !ok {
+		return CodeError(proto.NoNode)
+	}
+	_, err := n.lead.force(txn)
+	return err
+}
+
+// CodeError is an error code as an error.
+type CodeError proto.Code
+
+// Error implements error.
+func (c CodeError) Error() string { return fmt.Sprintf("zookeeper error %d", int32(c)) }

@@ -1,0 +1,134 @@
+// Package proto holds the records of ZooKeeper's client protocol, as version
+// 3.8 speaks it: operation and error codes, requests, replies.
+package proto
+
+// Op is an operation code.
+type Op int32
+
+// Operation codes.
+const (
+	OpError           Op = -1
+	OpNotification    Op = 0
+	OpCreate          Op = 1
+	OpDelete          Op = 2
+	OpExists          Op = 3
+	OpGetData         Op = 4
+	OpSetData         Op = 5
+	OpGetACL          Op = 6
+	OpSetACL          Op = 7
+	OpGetChildren     Op = 8
+	OpSync            Op = 9
+	OpPing            Op = 11
+	OpGetChildren2    Op = 12
+	OpCheck           Op = 13
+	OpMulti           Op = 14
+	OpCreate2         Op = 15
+	OpReconfig        Op = 16
+	OpCheckWatches    Op = 17
+	OpRemoveWatches   Op = 18
+	OpCreateContainer Op = 19
+	OpDeleteContainer Op = 20
+	OpCreateTTL       Op = 21
+	OpMultiRead       Op = 22
+	OpAuth            Op = 100
+	OpSetWatches      Op = 101
+	OpSASL            Op = 102
+	OpGetEphemerals   Op = 103
+	OpCountChildren   Op = 104
+	OpSetWatches2     Op = 105
+	OpAddWatch        Op = 106
+	OpWhoAmI          Op = 107
+	OpCreateSession   Op = -10
+	OpCloseSession    Op = -11
+)
+
+// String returns the name that the fault hooks and statistics use.
+func (o Op) String() string {
+	if n, ok := opName(o); ok {
+		return n
+	}
+	return "unknown"
+}
+
+func opName(o Op) (string, bool) {
+	names := map[Op]string{
+		OpCreate: "create", OpDelete: "delete", OpExists: "exists", OpGetData: "getData",
+		OpSetData: "setData", OpGetACL: "getACL", OpSetACL: "setACL", OpGetChildren: "getChildren",
+		OpSync: "sync", OpPing: "ping", OpGetChildren2: "getChildren2", OpCheck: "check",
+		OpMulti: "multi", OpCreate2: "create2", OpReconfig: "reconfig", OpCheckWatches: "checkWatches",
+		OpRemoveWatches: "removeWatches", OpCreateContainer: "createContainer",
+		OpDeleteContainer: "deleteContainer", OpCreateTTL: "createTTL", OpMultiRead: "multiRead",
+		OpAuth: "setAuth", OpSetWatches: "setWatches", OpSASL: "sasl", OpGetEphemerals: "getEphemerals",
+		OpCountChildren: "getAllChildrenNumber", OpSetWatches2: "setWatches2", OpAddWatch: "addWatch",
+		OpWhoAmI: "whoAmI", OpCreateSession: "createSession", OpCloseSession: "closeSession",
+		OpError: "error", OpNotification: "notification",
+	}
+	n, ok := names[o]
+	return n, ok
+}
+
+// Code is an error code of a reply; zero is success.
+type Code int32
+
+// Error codes.
+const (
+	OK                      Code = 0
+	SystemError             Code = -1
+	RuntimeInconsistency    Code = -2
+	ConnectionLoss          Code = -4
+	MarshallingError        Code = -5
+	Unimplemented           Code = -6
+	BadArguments            Code = -8
+	NoNode                  Code = -101
+	NoAuth                  Code = -102
+	BadVersion              Code = -103
+	NoChildrenForEphemerals Code = -108
+	NodeExists              Code = -110
+	NotEmpty                Code = -111
+	SessionExpired          Code = -112
+	InvalidACL              Code = -114
+	AuthFailed              Code = -115
+	SessionMoved            Code = -118
+	NoWatcher               Code = -121
+	ReconfigDisabled        Code = -123
+)
+
+// EventType is the type of a watch event.
+type EventType int32
+
+// Types of watch events.
+const (
+	EventNodeCreated         EventType = 1
+	EventNodeDeleted         EventType = 2
+	EventNodeDataChanged     EventType = 3
+	EventNodeChildrenChanged EventType = 4
+)
+
+// Transaction ids of requests and replies that belong to no call.
+const (
+	XidWatch      int32 = -1
+	XidPing       int32 = -2
+	XidAuth       int32 = -4
+	XidSetWatches int32 = -8
+)
+
+// Permissions of an ACL entry.
+const (
+	PermRead   int32 = 1
+	PermWrite  int32 = 2
+	PermCreate int32 = 4
+	PermDelete int32 = 8
+	PermAdmin  int32 = 16
+	PermAll    int32 = 31
+)
+
+// Flags of the create operations.
+const (
+	FlagPersistent int32 = iota
+	FlagEphemeral
+	FlagPersistentSequential
+	FlagEphemeralSequential
+	FlagContainer
+	FlagTTL
+	FlagTTLSequential
+)

@@ -1,0 +1,205 @@
+package tree
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/zkrecipes/zkrecipes/zktest/internal/proto"
+)
+
+// Caller is on whose behalf a request is checked.
+type Caller struct {
+	Session int64
+	IDs     []proto.ID
+	// Admin skips all permissions.
+	Admin bool
+	// NoTTL refuses TTL nodes, as a server without extended types does.
+	NoTTL bool
+}
+
+// record is what the parts of one multi need to know about a node that an
+// earlier part of it has changed.
+type record struct {
+	exists            bool
+	version, aversion int32
+	creates           int32
+	owner             int64
+	children          int
+	acl               []proto.ACL
+}
+
+// overlay is the tree as it will be after the parts checked so far.
+type overlay struct {
+	t       *Tree
+	changed map[string]*record
+}
+
+func (o *overlay) get(path string) (*record, bool) {
+	if path == "" {
+		path = "/"
+	}
+	if r, ok := o.changed[path]; ok {
+		return r, r.exists
+	}
+	n := o.t.nodes[path]
+	if n == nil {
+		return nil, false
+	}
+	return &record{true, n.version, n.aversion, n.creates, n.owner, len(n.children), n.ACL}, true
+}
+
+func (o *overlay) put(path string, r *record) {
+	if path == "" {
+		path = "/"
+	}
+	o.changed[path] = r
+}
+
+// Prepare checks q, a write, and returns the Txn for it; zxid and time are
+// left to the caller. What is refused becomes a Txn too.
+func (t *Tree) Prepare(q *proto.Request, who *Caller) *Txn {
+	txn := &Txn{Session: who.Session, Op: q.Op}
+	o := &overlay{t: t, changed: map[string]*record{}}
+	switch {
+	case q.BadBody:
+		txn.Err = proto.MarshallingError
+	case q.Op == proto.OpMulti:
+		txn.Changes = o.multi(q.Ops, who)
+	case q.Op == proto.OpCreateSession || q.Op == proto.OpCloseSession:
+		txn.Changes = []Change{{Op: q.Op, Timeout: q.Flags}}
+	default:
+		c, code := o.one(q, who)
+		txn.Err = code
+		if code == proto.OK {
+			txn.Changes = []Change{c}
+		}
+	}
+	return txn
+}
+
+// PrepareSequence returns the Txn that sets the counter from which the next
+// sequence suffix of path's children comes; false if there is no such node.
+func (t *Tree) PrepareSequence(path string, next int32) (*Txn, bool) {
+	if t.Get(path) == nil {
+		return nil, false
+	}
+	if path == "" {
+		path = "/"
+	}
+	return &Txn{Op: proto.OpSetACL, Changes: []Change{{Op: proto.OpSetACL, Path: path, Creates: next, Sequence: true}}}, true
+}
+
+// multi returns the changes of all parts, or, when one is refused, nothing but
+// OpError changes: code 0 before it, its own code, RuntimeInconsistency after.
+func (o *overlay) multi(ops []proto.Request, who *Caller) []Change {
+	out := make([]Change, 0, len(ops))
+	for i := range ops {
+		c, code := o.one(&ops[i], who)
+		if code == proto.OK {
+			out = append(out, c)
+			continue
+		}
+		failed := make([]Change, len(ops))
+		for j := range failed {
+			failed[j] = Change{Op: proto.OpError}
+			if j > i {
+				failed[j].Err = proto.RuntimeInconsistency
+			}
+		}
+		failed[i].Err = code
+		return failed
+	}
+	return out
+}
+
+func (o *overlay) one(q *proto.Request, who *Caller) (Change, proto.Code) {
+	switch q.Op {
+	case proto.OpCreate, proto.OpCreate2, proto.OpCreateContainer, proto.OpCreateTTL:
+		return o.create(q, who)
+	case proto.OpDelete:
+		return o.delete(q, who)
+	case proto.OpDeleteContainer:
+		return o.reap(q)
+	case proto.OpSetData:
+		return o.setData(q, who)
+	case proto.OpSetACL:
+		return o.setACL(q, who)
+	case proto.OpCheck:
+		return o.check(q, who)
+	case proto.OpReconfig:
+		return Change{}, proto.ReconfigDisabled
+	}
+	return Change{}, proto.Unimplemented
+}
+
+func (w *Caller) may(acls []proto.ACL, perm int32) bool {
+	return w.Admin || Allowed(acls, perm, w.IDs)
+}
+
+// owner turns flags and time to live into the stored ephemeral owner.
+func owner(q *proto.Request, who *Caller) (int64, proto.Code) {
+	ttlFlag := q.Flags == proto.FlagTTL || q.Flags == proto.FlagTTLSequential
+	switch {
+	case q.Flags < proto.FlagPersistent || q.Flags > proto.FlagTTLSequential:
+		return 0, proto.BadArguments
+	case ttlFlag && who.NoTTL:
+		return 0, proto.Unimplemented
+	case ttlFlag && (q.Op != proto.OpCreateTTL || q.TTL <= 0 || q.TTL > MaxTTL):
+		return 0, proto.BadArguments
+	case !ttlFlag && q.Op == proto.OpCreateTTL && q.TTL >= 0:
+		return 0, proto.BadArguments
+	case q.Op == proto.OpCreateContainer:
+		return ContainerOwner, proto.OK
+	case ttlFlag:
+		return TTLOwner(q.TTL), proto.OK
+	case q.Flags == proto.FlagEphemeral || q.Flags == proto.FlagEphemeralSequential:
+		return who.Session, proto.OK
+	}
+	// FlagContainer with a plain create makes a persistent node, as in 3.8.
+	return 0, proto.OK
+}
+
+func sequential(flags int32) bool {
+	return flags == proto.FlagPersistentSequential || flags == proto.FlagEphemeralSequential || flags == proto.FlagTTLSequential
+}
+
+func (o *overlay) create(q *proto.Request, who *Caller) (Change, proto.Code) {
+	own, code := owner(q, who)
+	if code != proto.OK {
+		return Change{}, code
+	}
+	parentPath, ok := Parent(q.Path)
+	if !ok || strings.ContainsRune(q.Path, 0) {
+		return Change{}, proto.BadArguments
+	}
+	acl, ok := fixACL(q.ACL, who.IDs)
+	if !ok {
+		return Change{}, proto.InvalidACL
+	}
+	parent, ok := o.get(parentPath)
+	if !ok {
+		return Change{}, proto.NoNode
+	}
+	if !who.may(parent.acl, proto.PermCreate) {
+		return Change{}, proto.NoAuth
+	}
+	path := q.Path
+	if sequential(q.Flags) {
+		path += fmt.Sprintf("%010d", parent.creates)
+	}
+	if !ValidPath(path) {
+		return Change{}, proto.BadArguments
+	}
+	if _, there := o.get(path); there {
+		return Change{}, proto.NodeExists
+	}
+	if KindOf(parent.owner) == Ephemeral {
+		return Change{}, proto.NoChildrenForEphemerals
+	}
+	p := *parent
+	p.creates++
+	p.children++
+	o.put(parentPath, &p)
+	o.put(path, &record{exists: true, owner: own, acl: acl})
+	return Change{Op: q.Op, Path: path, Data: q.Data, ACL: acl, Owner: own, Creates: p.creates}, proto.OK
+}

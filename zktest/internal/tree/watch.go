@@ -1,0 +1,201 @@
+package tree
+
+import "github.com/zkrecipes/zkrecipes/zktest/internal/proto"
+
+// Mode is how long a watch stays and what it covers.
+type Mode int
+
+// Modes of watches.
+const (
+	OneShot Mode = iota
+	PersistentWatch
+	RecursiveWatch
+)
+
+// Kinds of watchers, as checkWatches and removeWatches number them.
+const (
+	WatchChildren int32 = 1
+	WatchData     int32 = 2
+	WatchAny      int32 = 3
+)
+
+// Watches holds the watches of one server, by an opaque id of their owner.
+// The zero value is not ready; use NewWatches.
+//
+// As in ZooKeeper 3.8 there is one mode per owner and path and table, so a
+// one-shot watch takes the place of a persistent one on the same path (which
+// 3.9 mended); that trap is real and therefore kept.
+type Watches struct {
+	data, child *table
+}
+
+type table struct {
+	byPath  map[string][]int64 // owners in the order in which they came
+	byOwner map[int64]map[string]Mode
+	recur   int
+}
+
+// NewWatches returns an empty set.
+func NewWatches() *Watches { return &Watches{newTable(), newTable()} }
+
+func newTable() *table {
+	return &table{byPath: map[string][]int64{}, byOwner: map[int64]map[string]Mode{}}
+}
+
+// AddData adds a one-shot watch on the node itself.
+func (w *Watches) AddData(path string, owner int64) { w.data.add(path, owner, OneShot) }
+
+// AddChild adds a one-shot watch on the list of children.
+func (w *Watches) AddChild(path string, owner int64) { w.child.add(path, owner, OneShot) }
+
+// AddPersistent adds a persistent watch; mode must not be OneShot.
+func (w *Watches) AddPersistent(path string, owner int64, mode Mode) {
+	w.data.add(path, owner, mode)
+	w.child.add(path, owner, mode)
+}
+
+// Has tells whether owner has a watch of that kind on path.
+func (w *Watches) Has(path string, owner int64, kind int32) bool {
+	return kind&WatchChildren != 0 && w.child.has(path, owner) || kind&WatchData != 0 && w.data.has(path, owner)
+}
+
+// Remove takes watches of that kind away and tells whether there were any.
+func (w *Watches) Remove(path string, owner int64, kind int32) bool {
+	a := kind&WatchChildren != 0 && w.child.drop(path, owner)
+	b := kind&WatchData != 0 && w.data.drop(path, owner)
+	return a || b
+}
+
+// Forget takes away everything of owner.
+func (w *Watches) Forget(owner int64) {
+	for _, t := range []*table{w.data, w.child} {
+		for path := range t.byOwner[owner] {
+			t.drop(path, owner)
+		}
+	}
+}
+
+// Fire returns the owners to be told of e, in the order of registration, and
+// uses up one-shot watches. NodeDeleted fires both tables but tells each
+// owner once.
+func (w *Watches) Fire(e Event) []int64 {
+	switch e.Type {
+	case proto.EventNodeChildrenChanged:
+		return w.child.fire(e, nil)
+	case proto.EventNodeDeleted:
+		first := w.data.fire(e, nil)
+		return append(first, w.child.fire(e, first)...)
+	}
+	return w.data.fire(e, nil)
+}
+
+// Count returns the number of (owner, path) pairs in both tables.
+func (w *Watches) Count() int { return w.data.count() + w.child.count() }
+
+// ByPath returns a copy: path to the owners that watch it.
+func (w *Watches) ByPath() map[string][]int64 {
+	out := map[string][]int64{}
+	for _, t := range []*table{w.data, w.child} {
+		for p, owners := range t.byPath {
+			for _, o := range owners {
+				if !contains(out[p], o) {
+					out[p] = append(out[p], o)
+				}
+			}
+		}
+	}
+	return out
+}
+
+func (t *table) count() int {
+	n := 0
+	for _, m := range t.byOwner {
+		n += len(m)
+	}
+	return n
+}
+
+func (t *table) has(path string, owner int64) bool {
+	_, ok := t.byOwner[owner][path]
+	return ok
+}
+
+func (t *table) add(path string, owner int64, mode Mode) {
+	paths := t.byOwner[owner]
+	if paths == nil {
+		paths = map[string]Mode{}
+		t.byOwner[owner] = paths
+	}
+	old, had := paths[path]
+	if !had {
+		t.byPath[path] = append(t.byPath[path], owner)
+	}
+	if had && old == RecursiveWatch {
+		t.recur--
+	}
+	if mode == RecursiveWatch {
+		t.recur++
+	}
+	paths[path] = mode
+}
+
+func (t *table) drop(path string, owner int64) bool {
+	mode, ok := t.byOwner[owner][path]
+	if !ok {
+		return false
+	}
+	if mode == RecursiveWatch {
+		t.recur--
+	}
+	delete(t.byOwner[owner], path)
+	if len(t.byOwner[owner]) == 0 {
+		delete(t.byOwner, owner)
+	}
+	left := make([]int64, 0, len(t.byPath[path]))
+	for _, o := range t.byPath[path] {
+		if o != owner {
+			left = append(left, o)
+		}
+	}
+	if len(left) == 0 {
+		delete(t.byPath, path)
+	} else {
+		t.byPath[path] = left
+	}
+	return true
+}
+
+func (t *table) fire(e Event, told []int64) []int64 {
+	var out []int64
+	here := true
+	for path := e.Path; ; here, path = false, parentOrRoot(path) {
+		for _, o := range append([]int64(nil), t.byPath[path]...) {
+			mode := t.byOwner[o][path]
+			switch {
+			case mode == RecursiveWatch:
+				if e.Type == proto.EventNodeChildrenChanged {
+					continue
+				}
+			case !here:
+				continue
+			case mode == OneShot:
+				t.drop(path, o)
+			}
+			if !contains(told, o) && !contains(out, o) {
+				out = append(out, o)
+			}
+		}
+		if path == "/" || t.recur == 0 {
+			return out
+		}
+	}
+}
+
+func contains(list []int64, v int64) bool {
+	for _, x := range list {
+		if x == v {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,156 @@
+package zktest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+
+	"github.com/zkrecipes/zkrecipes/zktest/internal/ensemble"
+	"github.com/zkrecipes/zkrecipes/zktest/internal/tree"
+)
+
+// ErrClosed is returned by Dial after Close.
+var ErrClosed = errors.New("zktest: server closed")
+
+// Server is one ZooKeeper server or an ensemble of them. Servers are numbered
+// from 1.
+type Server struct {
+	opt   Options
+	loop  *loop
+	addrs []string
+	tasks sync.WaitGroup // loop, listeners, readers and writers of sockets
+
+	// mu guards everything below and the world. It is held for short times
+	// only, never across I/O or a hook.
+	mu        sync.Mutex
+	world     *ensemble.World
+	conns     map[*conn]bool
+	listeners []net.Listener // by server, nil while it is stopped or in memory
+	rules     []rule
+	changed   chan struct{} // closed and replaced when rules or servers change
+	hooks     []*hook
+	onApply   []func(Txn)
+	applied   []Txn // committed, hooks not yet told
+	stats     Stats
+	closed    bool
+	nextPort  int
+}
+
+// Start starts a server; nil options mean the defaults. Close it in the end.
+func Start(o *Options) (*Server, error) {
+	opt, err := o.filled()
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{opt: opt, conns: map[*conn]bool{}, changed: make(chan struct{}), nextPort: 40000}
+	s.stats = newStats()
+	s.loop = newLoop(&s.mu, s.tellApplied)
+	s.listeners = make([]net.Listener, opt.Servers)
+	s.addrs = make([]string, opt.Servers)
+	for i := range s.addrs {
+		// Addresses reserved for documentation: literals, so that no client asks
+		// a name server, and nobody is there if one dials past Dial.
+		s.addrs[i] = fmt.Sprintf("192.0.2.%d:2181", i+1)
+		if opt.InMemory {
+			continue
+		}
+		if s.listeners[i], err = net.Listen("tcp", opt.Addr); err != nil {
+			s.closeListeners()
+			return nil, fmt.Errorf("zktest: listen: %w", err)
+		}
+		s.addrs[i] = s.listeners[i].Addr().String()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.world = ensemble.New(ensemble.Config{
+		Servers: opt.Servers, Tick: opt.TickTime, MinTimeout: opt.MinSessionTimeout, MaxTimeout: opt.MaxSessionTimeout,
+		SyncLimit: opt.SyncLimit, ElectionDelay: opt.ElectionDelay, Latency: opt.Latency,
+		ContainerInterval: opt.ContainerInterval, NoTTL: opt.DisableExtendedTypes, Old: opt.OldServer,
+		Logger: opt.Logger, OnCommit: func(t *tree.Txn) { s.applied = append(s.applied, newTxn(t)) },
+	}, s.loop)
+	// Close waits for the loop; closing loop.done ends it.
+	s.tasks.Go(s.loop.run)
+	for i, l := range s.listeners {
+		if l != nil {
+			s.serveLocked(i+1, l)
+		}
+	}
+	return s, nil
+}
+
+// Addr returns the connect string for clients: "host:port", or several of
+// them with commas. In memory the addresses mean something to Dial only.
+func (s *Server) Addr() string { return strings.Join(s.addrs, ",") }
+
+// ServerAddr returns the address of server i, counted from 1, or "".
+func (s *Server) ServerAddr(i int) string {
+	if i < 1 || i > len(s.addrs) {
+		return ""
+	}
+	return s.addrs[i-1]
+}
+
+// Close ends everything: connections, listeners, goroutines. It may be called
+// more than once.
+func (s *Server) Close() error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		s.tasks.Wait()
+		return nil
+	}
+	s.closed = true
+	for c := range s.conns {
+		c.wire.reset()
+	}
+	close(s.changed)
+	close(s.loop.done)
+	s.mu.Unlock()
+	s.closeListeners()
+	s.tasks.Wait()
+	return nil
+}
+
+func (s *Server) closeListeners() {
+	for _, l := range s.listeners {
+		if l != nil {
+			_ = l.Close()
+		}
+	}
+}
+
+// changedLocked wakes those who wait for rules or servers to change.
+func (s *Server) changedLocked() {
+	if s.closed {
+		return
+	}
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+func (s *Server) node(i int) (*ensemble.Node, error) {
+	n := s.world.Node(i)
+	if n == nil {
+		return nil, fmt.Errorf("zktest: no server %d", i)
+	}
+	return n, nil
+}
+
+// Dial connects to the server with that address, in memory or, if the server
+// serves TCP, over TCP. It refuses when that server is stopped and waits for
+// ctx while a black hole covers it, as a lost SYN does.
+func (s *Server) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	return s.dial(ctx, network, addr, "")
+}
+
+// Client returns a dialer whose connections carry a name, by which Link can
+// single out a whole client with all its sessions. In memory only; over TCP
+// the name has no effect.
+func (s *Server) Client(name string) func(ctx context.Context, network, addr string) (net.Conn, error) {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		return s.dial(ctx, network, addr, name)
+	}
+}
