@@ -1,0 +1,89 @@
+package apache
+
+import (
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// place is where one server listens.
+type place struct {
+	host                   string
+	client, peer, election int
+}
+
+func (p place) addr() string { return net.JoinHostPort(p.host, strconv.Itoa(p.client)) }
+
+// settings are the lines of zoo.cfg that are the same for all servers and do
+// not depend on how they are run.
+func settings(o *Options) map[string]string {
+	m := map[string]string{
+		"tickTime":               millis(o.TickTime),
+		"initLimit":              strconv.Itoa(o.InitLimit),
+		"syncLimit":              strconv.Itoa(o.SyncLimit),
+		"minSessionTimeout":      millis(o.MinSessionTimeout),
+		"maxSessionTimeout":      millis(o.MaxSessionTimeout),
+		"maxClientCnxns":         "0",
+		"admin.enableServer":     "false",
+		"4lw.commands.whitelist": "*",
+		"forceSync":              map[bool]string{true: "yes", false: "no"}[o.Fsync],
+		"extendedTypesEnabled":   strconv.FormatBool(!o.NoExtendedTypes),
+		// Transaction logs are extended in steps of this many KiB; the
+		// default of 64 MiB per log is much for hundreds of tests.
+		"preAllocSize": "1024",
+	}
+	maps.Copy(m, o.Config)
+	return m
+}
+
+// properties are the -D settings that zoo.cfg has no words for.
+func properties(o *Options) map[string]string {
+	m := map[string]string{
+		"znode.container.checkIntervalMs": millis(o.ContainerInterval),
+		// How many containers may be removed in a minute: no limit that a
+		// test would notice.
+		"znode.container.maxPerMinute": "1000000",
+	}
+	maps.Copy(m, o.Properties)
+	return m
+}
+
+// zooCfg is the configuration file of server i, which keeps its data in dir.
+func zooCfg(o *Options, places []place, i int, dir string) string {
+	m := settings(o)
+	m["dataDir"] = dir
+	m["clientPort"] = strconv.Itoa(places[i].client)
+	m["clientPortAddress"] = places[i].host
+	if len(places) > 1 {
+		for k, p := range places {
+			m[fmt.Sprintf("server.%d", k+1)] = fmt.Sprintf("%s:%d:%d", p.host, p.peer, p.election)
+		}
+	}
+	return strings.Join(pairs(m), "\n") + "\n"
+}
+
+// jvmFlags are the options of the Java machine: small, and quick to start.
+func jvmFlags(o *Options) []string {
+	flags := []string{
+		fmt.Sprintf("-Xmx%dm", o.Heap), "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto",
+	}
+	for _, p := range pairs(properties(o)) {
+		flags = append(flags, "-D"+p)
+	}
+	return flags
+}
+
+// pairs writes a map as sorted key=value.
+func pairs(m map[string]string) []string {
+	out := make([]string, 0, len(m))
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		out = append(out, k+"="+m[k])
+	}
+	return out
+}
+
+func millis(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }

@@ -1,0 +1,62 @@
+package apache
+
+import (
+	"bytes"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+)
+
+//go:embed guard.sh
+var guardScript string
+
+// guard is a process that outlives this one by the time it takes to remove
+// what a cluster left behind. t.Cleanup is not enough: it does not run when a
+// goroutine panics, when a test times out, or on SIGKILL. Close goes the same
+// way, so that it is tested each time.
+type guard struct {
+	cmd    *exec.Cmd
+	pipe   io.Closer
+	output *bytes.Buffer
+}
+
+func startGuard(id, dir string, mode Mode) (*guard, error) {
+	cmd := exec.Command("/bin/sh", "-c", guardScript)
+	cmd.Env = append(os.Environ(), "GUARD_ID="+id, "GUARD_DIR="+dir)
+	if mode == Docker {
+		cmd.Env = append(cmd.Env, "GUARD_DOCKER=1")
+	}
+	// A group of its own: an interrupt from the terminal is not for it.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	g := &guard{cmd: cmd, output: &bytes.Buffer{}}
+	cmd.Stdout, cmd.Stderr = g.output, g.output
+	// The write end is close-on-exec, so no server keeps it open.
+	pipe, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, fmt.Errorf("apache: start guard: %w", err)
+	}
+	g.pipe = pipe
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("apache: start guard: %w", err)
+	}
+	return g, nil
+}
+
+// finish lets the guard remove everything and waits for it.
+func (g *guard) finish() error {
+	err := errors.Join(g.pipe.Close(), g.cmd.Wait())
+	if said := strings.TrimSpace(g.output.String()); err == nil && said != "" {
+		err = errors.New(said)
+	} else if err != nil {
+		err = fmt.Errorf("%w: %s", err, said)
+	}
+	if err != nil {
+		return fmt.Errorf("apache: clean up: %w", err)
+	}
+	return nil
+}

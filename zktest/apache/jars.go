@@ -1,0 +1,243 @@
+package apache
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// jarBackend runs Java processes of this machine.
+type jarBackend struct {
+	args  []string // java and all its arguments but the configuration file
+	netns string   // prefix of the servers' network namespaces, "" = none
+
+	mu sync.Mutex
+	// running holds the servers that were started and not yet reaped.
+	running map[int]*process
+	dirs    []string
+}
+
+type process struct {
+	cmd  *exec.Cmd
+	gone chan struct{} // closed when the process has been reaped
+}
+
+// debianJars is where Debian's packages put their jars.
+const debianJars = "/usr/share/java"
+
+// findJars returns java and the class path of a ZooKeeper server.
+func findJars(home string) (java, classPath string, err error) {
+	java, err = exec.LookPath("java")
+	if err != nil {
+		return "", "", fmt.Errorf("%w: no java in PATH: install the package default-jre-headless", ErrUnavailable)
+	}
+	if home != "" {
+		if found, _ := filepath.Glob(filepath.Join(home, "lib", "zookeeper-[0-9]*.jar")); len(found) == 0 {
+			return "", "", fmt.Errorf("%w: %s=%s has no lib/zookeeper-<version>.jar", ErrUnavailable, EnvHome, home)
+		}
+		return java, filepath.Join(home, "lib", "*"), nil
+	}
+	for _, jar := range []string{"zookeeper.jar", "slf4j-simple.jar"} {
+		path := filepath.Join(debianJars, jar)
+		if _, err := os.Stat(path); err != nil {
+			return "", "", fmt.Errorf("%w: no %s: install the packages zookeeper and libslf4j-java, or set %s to an unpacked release",
+				ErrUnavailable, path, EnvHome)
+		}
+		// Its manifest names the other jars that it needs.
+		classPath += path + string(os.PathListSeparator)
+	}
+	return java, classPath, nil
+}
+
+// prepareJars gives every server its address, its folder and its files.
+func (c *Cluster) prepareJars(ctx context.Context, id string, f *Options) (err error) {
+	java, classPath, err := findJars(os.Getenv(EnvHome))
+	if err != nil {
+		return err
+	}
+	b := &jarBackend{running: map[int]*process{}}
+	if f.Cuts {
+		if c.subnet, err = claimSubnet(id); err != nil {
+			return err
+		}
+		if err = c.subnet.build(ctx, id, f.Servers); err != nil {
+			return err
+		}
+		b.netns = "zktest-" + id + "-s"
+		for i := range f.Servers {
+			c.places = append(c.places, place{c.subnet.server(i), 2181, 2888, 3888})
+		}
+	} else if c.places, err = loopback(f.Servers); err != nil {
+		return err
+	}
+	// The guard knows the servers by zktest.dir.
+	b.args = append([]string{java}, jvmFlags(f)...)
+	b.args = append(b.args, "-Dzktest.dir="+c.dir+"/",
+		"-Dorg.slf4j.simpleLogger.showDateTime=true", "-Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS",
+		"-cp", classPath, "org.apache.zookeeper.server.quorum.QuorumPeerMain")
+	for i := range f.Servers {
+		dir := filepath.Join(c.dir, strconv.Itoa(i))
+		b.dirs = append(b.dirs, dir)
+		if err := writeServer(f, c.places, i, dir); err != nil {
+			return err
+		}
+	}
+	c.back = b
+	return nil
+}
+
+// writeServer writes what server i reads when it starts.
+func writeServer(f *Options, places []place, i int, dir string) error {
+	data := filepath.Join(dir, "data")
+	files := map[string][]byte{
+		filepath.Join(data, "myid"):   []byte(strconv.Itoa(i + 1)),
+		filepath.Join(dir, "zoo.cfg"): []byte(zooCfg(f, places, i, data)),
+	}
+	if len(f.Counters) > 0 {
+		snap, err := snapshot(f.Counters)
+		if err != nil {
+			return err
+		}
+		files[filepath.Join(data, snapshotName)] = snap
+	}
+	for name, content := range files {
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(name, content, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *jarBackend) start(_ context.Context, i int) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.running[i] != nil {
+		return errors.New("it runs already")
+	}
+	out, err := os.OpenFile(filepath.Join(b.dirs[i], "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	args := append([]string{}, b.args...)
+	if b.netns != "" {
+		args = append(b.prefix(i), args...)
+	}
+	args = append(args, filepath.Join(b.dirs[i], "zoo.cfg"))
+	// Not bound to a context: the server outlives the call that starts it.
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = b.dirs[i], out, out
+	// A group of its own: an interrupt from the terminal reaches the test,
+	// which decides.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	p := &process{cmd: cmd, gone: make(chan struct{})}
+	b.running[i] = p
+	// Ends when the process does; kill and close wait for it through gone.
+	go func() {
+		_ = cmd.Wait() // "killed" is no news
+		b.mu.Lock()
+		delete(b.running, i)
+		b.mu.Unlock()
+		close(p.gone)
+	}()
+	return nil
+}
+
+func (b *jarBackend) process(i int) *process {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.running[i]
+}
+
+func (b *jarBackend) runs(_ context.Context, i int) bool { return b.process(i) != nil }
+
+func (b *jarBackend) kill(_ context.Context, i int) error { return b.end(i) }
+
+func (b *jarBackend) end(i int) error {
+	p := b.process(i)
+	if p == nil {
+		return nil
+	}
+	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	<-p.gone // a killed process is reaped soon, whatever it did
+	return nil
+}
+
+func (b *jarBackend) pause(ctx context.Context, i int, on bool) error {
+	p := b.process(i)
+	if p == nil {
+		return errors.New("it does not run")
+	}
+	if !on {
+		return p.cmd.Process.Signal(syscall.SIGCONT)
+	}
+	if err := p.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		return err
+	}
+	// The signal takes effect thread by thread: one that is inside the kernel
+	// may still answer a client.
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for !stopped(p.cmd.Process.Pid) {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-p.gone:
+			return errors.New("it ended")
+		case <-tick.C:
+		}
+	}
+	return nil
+}
+
+// stopped says whether all threads of a process have stopped, where there is a
+// /proc to tell.
+func stopped(pid int) bool {
+	stats, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	for _, name := range stats {
+		// "pid (name) state ...", and the name may hold anything.
+		text, err := os.ReadFile(name)
+		after := string(text[bytes.LastIndexByte(text, ')')+1:])
+		if err == nil && !strings.HasPrefix(after, " T") {
+			return false
+		}
+	}
+	return true
+}
+
+func (b *jarBackend) prefix(i int) []string {
+	return []string{"ip", "netns", "exec", b.netns + strconv.Itoa(i)}
+}
+
+func (b *jarBackend) inside(_ context.Context, i int) ([]string, error) { return b.prefix(i), nil }
+
+func (b *jarBackend) log(_ context.Context, i int) (string, error) {
+	text, err := os.ReadFile(filepath.Join(b.dirs[i], "log"))
+	return string(text), err
+}
+
+func (b *jarBackend) close() error {
+	var errs []error
+	for i := range b.dirs {
+
+		errs = append(errs, b.end(i))
+	}
+	return errors.Join(errs...)
+}

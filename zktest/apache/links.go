@@ -1,0 +1,211 @@
+package apache
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"time"
+)
+
+// Direction says which packets of a link are lost. The methods name two ends,
+// the first and the second.
+type Direction int
+
+// The directions of a link.
+const (
+	// Both ways.
+	Both Direction = iota
+	// Forth is from the first end to the second.
+	Forth
+	// Back is from the second end to the first.
+	Back
+)
+
+// EveryClient stands for all clients on this machine, those that do not dial
+// through a Client as well.
+const EveryClient = -1
+
+// rule is one cut: packets between server and other are dropped in the
+// network namespace of the server.
+type rule struct {
+	server   int
+	incoming bool
+	other    string // address or subnet
+}
+
+func (r rule) args() []string {
+	if r.incoming {
+		return []string{"INPUT", "-s", r.other, "-j", "DROP"}
+	}
+	return []string{"OUTPUT", "-d", r.other, "-j", "DROP"}
+}
+
+// CutPeers loses all packets from server i to server j (Forth), from j to i
+// (Back), or Both, until Heal. Packets are lost where they arrive, so that the
+// sender cannot tell.
+func (c *Cluster) CutPeers(ctx context.Context, i, j int, dir Direction) error {
+	if err := c.known(j); err != nil {
+		return err
+	}
+	var rules []rule
+	if dir != Back {
+		rules = append(rules, rule{server: j, incoming: true, other: c.hostOf(i)})
+	}
+	if dir != Forth {
+		rules = append(rules, rule{server: i, incoming: true, other: c.hostOf(j)})
+	}
+	return c.cut(ctx, i, rules)
+}
+
+// Isolate cuts server i off from all other servers, both ways. Its links to
+// clients stay.
+func (c *Cluster) Isolate(ctx context.Context, i int) error {
+	for j := range c.places {
+		if j == i {
+			continue
+		}
+		if err := c.CutPeers(ctx, i, j, Both); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// CutClient loses all packets from client k (see Client; EveryClient: all of
+// this machine) to server i (Forth), from the server to the client (Back), or
+// Both, until Heal.
+func (c *Cluster) CutClient(ctx context.Context, k, i int, dir Direction) error {
+	if c.subnet == nil {
+		return fmt.Errorf("apache: cut client %d from server %d: %w", k, i, ErrNoCuts)
+	}
+	other := c.subnet.clients()
+	if k != EveryClient {
+		if k < 0 || k >= Clients {
+			return fmt.Errorf("apache: cut client %d from server %d: there are %d clients", k, i, Clients)
+		}
+		other = c.subnet.client(k)
+	}
+	var rules []rule
+	if dir != Back {
+		rules = append(rules, rule{server: i, incoming: true, other: other})
+	}
+	if dir != Forth {
+		rules = append(rules, rule{server: i, incoming: false, other: other})
+	}
+	return c.cut(ctx, i, rules)
+}
+
+// Heal takes all cuts back.
+func (c *Cluster) Heal(ctx context.Context) error {
+	c.mu.Lock()
+	servers := map[int]bool{}
+	for r := range c.rules {
+		servers[r.server] = true
+	}
+	clear(c.rules)
+	c.mu.Unlock()
+	for i := range servers {
+		err := c.control(ctx, "heal", i, func() error {
+			inside, err := c.back.inside(ctx, i)
+			if err != nil {
+				return nil // not running: its namespace went with it
+			}
+			return command(ctx, append(inside, "iptables", "-w", "-F")...)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Cluster) hostOf(i int) string {
+	if c.known(i) != nil {
+		return ""
+	}
+	return c.places[i].host
+}
+
+// cut puts rules in force; i is the server that errors name.
+func (c *Cluster) cut(ctx context.Context, i int, rules []rule) error {
+	if err := c.known(i); err != nil {
+		return err
+	}
+	if c.subnet == nil {
+		return fmt.Errorf("apache: cut server %d: %w", i, ErrNoCuts)
+	}
+	for _, r := range rules {
+		c.mu.Lock()
+		old := c.rules[r]
+		c.rules[r] = true
+		c.mu.Unlock()
+		if old {
+			continue
+		}
+		if err := c.control(ctx, "cut", r.server, func() error { return c.apply(ctx, r) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cutAgain puts the rules of server i in force after it was started. The
+// caller has the server's seat.
+func (c *Cluster) cutAgain(ctx context.Context, i int) error {
+	c.mu.Lock()
+	var mine []rule
+	for r := range c.rules {
+		if r.server == i {
+			mine = append(mine, r)
+		}
+	}
+	c.mu.Unlock()
+	for _, r := range mine {
+		if err := c.apply(ctx, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// apply adds the rule in its server's namespace unless it is there. A server
+// without a namespace, a container that does not run, gets it when it starts.
+func (c *Cluster) apply(ctx context.Context, r rule) error {
+	inside, err := c.back.inside(ctx, r.server)
+	if err != nil {
+		return nil
+	}
+	if command(ctx, append(inside, append([]string{"iptables", "-w", "-C"}, r.args()...)...)...) == nil {
+		return nil
+	}
+	return command(ctx, append(inside, append([]string{"iptables", "-w", "-A"}, r.args()...)...)...)
+}
+
+// Client is an address of this machine from which to reach the servers, so
+// that its links can be cut while those of other clients stay.
+type Client struct {
+	dialer net.Dialer
+}
+
+// Client returns client k, 0 <= k < Clients. It works without Options.Cuts
+// too; only cutting does not.
+func (c *Cluster) Client(k int) *Client {
+	var cl Client
+	if c.subnet != nil && k >= 0 && k < Clients {
+		cl.dialer.LocalAddr = &net.TCPAddr{IP: net.ParseIP(c.subnet.client(k))}
+	}
+	return &cl
+}
+
+// DialContext opens a connection from the client's address.
+func (cl *Client) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
+	return cl.dialer.DialContext(ctx, network, addr)
+}
+
+// Dial is DialContext in the form of go-zookeeper's Dialer; a timeout of 0 is
+// none.
+func (cl *Client) Dial(network, addr string, timeout time.Duration) (net.Conn, error) {
+	d := cl.dialer
+	d.Timeout = timeout
+	return d.Dial(network, addr)
+}

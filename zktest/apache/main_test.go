@@ -1,0 +1,78 @@
+package apache
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// envRole makes this test binary play another part than running tests: it is
+// started again by tests that need a second process.
+const envRole = "APACHE_TEST_ROLE"
+
+func TestMain(m *testing.M) {
+	switch os.Getenv(envRole) {
+	case "":
+		goleak.VerifyTestMain(m)
+	case "prober":
+		prober()
+	case "victim":
+		victim()
+	}
+}
+
+// prober sends and receives datagrams in the network namespace that it was
+// started in. Its input are lines "<from> <to> <text>"; it prints the texts
+// that arrive, each with the address they came from.
+func prober() {
+	for _, host := range strings.Split(os.Getenv("PROBER_HOSTS"), ",") {
+		conn, err := net.ListenPacket("udp", host+":7777")
+		if err != nil {
+			fmt.Println("error", err)
+			return
+		}
+		fmt.Println("ready", host)
+		// Ends with the process, for which the test waits.
+		go func() {
+			buf := make([]byte, 1500)
+			for {
+				n, from, err := conn.ReadFrom(buf)
+				if err != nil {
+					return
+				}
+				fmt.Println(from.(*net.UDPAddr).IP, host, string(buf[:n]))
+			}
+		}()
+	}
+	lines := bufio.NewScanner(os.Stdin)
+	for lines.Scan() {
+		f := strings.Fields(lines.Text())
+		d := net.Dialer{LocalAddr: &net.UDPAddr{IP: net.ParseIP(f[0])}}
+		conn, err := d.Dial("udp", f[1]+":7777")
+		if err != nil {
+			fmt.Println("error", err)
+			continue
+		}
+		_, _ = fmt.Fprint(conn, f[2]) // a firewall may refuse it: then it does not arrive
+		_ = conn.Close()
+	}
+}
+
+// victim starts a cluster, says where, and waits to be killed.
+func victim() {
+	o := &Options{Mode: Mode(os.Getenv("VICTIM_MODE")), Cuts: os.Geteuid() == 0}
+	c, err := Start(context.Background(), o)
+	if err != nil {
+		fmt.Println("error", err)
+		return
+	}
+	fmt.Println("dir", c.dir)
+	_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
+	panic("the victim was not killed")
+}

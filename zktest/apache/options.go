@@ -1,0 +1,132 @@
+package apache
+
+import (
+	"fmt"
+	"os"
+	"time"
+)
+
+// Mode is a way to get at an Apache ZooKeeper.
+type Mode string
+
+// The ways to run a server. The zero value chooses: ZKTEST_MODE if that is
+// set, else Given if ZKTEST_SERVERS is set, else Jars if they are found, else
+// Docker if a daemon answers.
+const (
+	Jars   Mode = "jars"
+	Docker Mode = "docker"
+	Given  Mode = "servers"
+)
+
+// The variables of the environment that the package reads.
+const (
+	// EnvMode chooses the Mode.
+	EnvMode = "ZKTEST_MODE"
+	// EnvServers is the connect string of a running ensemble.
+	EnvServers = "ZKTEST_SERVERS"
+	// EnvImage is the Docker image.
+	EnvImage = "ZKTEST_IMAGE"
+	// EnvRequire, set to 1, turns the skip of Require into a failure.
+	EnvRequire = "ZKTEST_REQUIRE_REAL"
+	// EnvHome is an unpacked release of ZooKeeper.
+	EnvHome = "ZOOKEEPER_HOME"
+)
+
+// The Docker images that are used when nothing names another: DefaultImage,
+// unless only LocalImage, which scripts/build-image.sh makes, is there already.
+const (
+	DefaultImage = "zookeeper:3.9"
+	LocalImage   = "zkrecipes/zookeeper:local"
+)
+
+// Options of a cluster. The zero value is a standalone server with defaults
+// that suit fast tests, not production.
+type Options struct {
+	// Servers is 1 (default: standalone), 3 or 5.
+	Servers int
+	// Mode is how to run them; see the constants for the default.
+	Mode Mode
+	// Own says that the test kills or pauses servers, so that a running
+	// ensemble that others use too will not do. Cuts implies it.
+	Own bool
+	// Cuts makes links cuttable. It needs root.
+	Cuts bool
+
+	// TickTime is the server's unit of time; default 200 ms. Tests of trust
+	// want 500 ms to 2 s.
+	TickTime time.Duration
+	// InitLimit is how long followers may take to sync, in ticks; default 50.
+	InitLimit int
+	// SyncLimit is how long a follower may be silent, in ticks; default 5.
+	SyncLimit int
+	// MinSessionTimeout and MaxSessionTimeout bound what clients get; default
+	// 2 ticks and 60 s.
+	MinSessionTimeout, MaxSessionTimeout time.Duration
+	// ContainerInterval is how often empty containers and old TTL nodes are
+	// looked for; default 1 s (a server's own default is a minute).
+	ContainerInterval time.Duration
+	// NoExtendedTypes leaves TTL nodes refused, as servers do by default.
+	NoExtendedTypes bool
+	// Fsync makes servers wait for the disk; off by default.
+	Fsync bool
+	// Heap is the Java heap of each server in MiB; default 128.
+	Heap int
+
+	// Counters names persistent nodes that exist from the start, each with
+	// the number that its next sequential child gets. It is how a counter
+	// gets near its end (2147483647). Not with a Given ensemble.
+	Counters map[string]int32
+	// Config are further lines of zoo.cfg, Properties further -D properties.
+	Config, Properties map[string]string
+	// Image is the Docker image; default $ZKTEST_IMAGE, then LocalImage if it
+	// is there and DefaultImage is not, then DefaultImage.
+	Image string
+	// Dir is where the temporary folder is made; default os.TempDir().
+	Dir string
+}
+
+// filled returns a copy with the defaults in place, or an error that names
+// the field that is wrong.
+func (o *Options) filled() (*Options, error) {
+	var f Options
+	if o != nil {
+		f = *o
+	}
+	if f.Mode == "" {
+		f.Mode = Mode(os.Getenv(EnvMode))
+	}
+	switch f.Mode {
+	case "", Jars, Docker, Given:
+	default:
+		return nil, fmt.Errorf("apache: Mode or %s: %q is none of jars, docker, servers", EnvMode, f.Mode)
+	}
+	f.Servers = or(f.Servers, 1)
+	switch f.Servers {
+	case 1, 3, 5:
+	default:
+		return nil, fmt.Errorf("apache: Servers: %d is none of 1, 3, 5", f.Servers)
+	}
+	if f.TickTime < 0 || f.MinSessionTimeout < 0 || f.MaxSessionTimeout < 0 || f.ContainerInterval < 0 {
+		return nil, fmt.Errorf("apache: a duration is negative")
+	}
+	f.Own = f.Own || f.Cuts || len(f.Counters) > 0
+	f.TickTime = or(f.TickTime, 200*time.Millisecond)
+	f.InitLimit = or(f.InitLimit, 50)
+	f.SyncLimit = or(f.SyncLimit, 5)
+	f.MinSessionTimeout = or(f.MinSessionTimeout, 2*f.TickTime)
+	f.MaxSessionTimeout = or(f.MaxSessionTimeout, 60*time.Second)
+	f.ContainerInterval = or(f.ContainerInterval, time.Second)
+	f.Heap = or(f.Heap, 128)
+	f.Image = or(f.Image, os.Getenv(EnvImage))
+	f.Dir = or(f.Dir, os.TempDir())
+	return &f, nil
+}
+
+// or is a unless that is zero, else b.
+func or[T comparable](a, b T) T {
+	var zero T
+	if a != zero {
+		return a
+	}
+	return b
+}

@@ -1,0 +1,91 @@
+package apache
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"hash/adler32"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+)
+
+// snapshotName is the file, below the data folder, that a server reads when it
+// starts: the state of transaction 0.
+const snapshotName = "version-2/snapshot.0"
+
+// openACL is the number under which the snapshot below keeps its one ACL list,
+// world:anyone:cdrwa.
+const openACL = 1
+
+// snapshot is a file of ZooKeeper's snapshot format, version 2, in which the
+// nodes of counters exist and give their next sequential child that number.
+//
+// A server takes the number from the parent's cversion, which it counts up for
+// creates alone while it runs (Stat shows twice that less the children that
+// are there). So the stored cversion is the number itself: nothing a client
+// can do reaches it in reasonable time.
+func snapshot(counters map[string]int32) ([]byte, error) {
+	var w snapWriter
+	w.WriteString("ZKSN")
+	w.number(int32(2), int64(-1)) // version, database id
+	w.number(int32(0))            // sessions with their timeouts
+	w.number(int32(1), int64(openACL), int32(1), int32(31))
+	w.text("world")
+	w.text("anyone")
+	for _, path := range append([]string{"", "/zookeeper", "/zookeeper/config", "/zookeeper/quota"}, parents(counters)...) {
+		if err := w.node(path, counters[or(path, "/")]); err != nil {
+			return nil, err
+		}
+	}
+	w.text("/") // end of the tree
+	w.number(int64(adler32.Checksum(w.Bytes())))
+	w.text("/") // end of the file: a server takes it for cut short otherwise
+	return w.Bytes(), nil
+}
+
+// parents are the paths of counters with everything above them, upper first.
+func parents(counters map[string]int32) []string {
+	all := map[string]bool{}
+	for path := range counters {
+		if path == "/" {
+			continue // it has a name of its own in the snapshot, ""
+		}
+		for i := 1; i < len(path); i++ {
+			if path[i] == '/' {
+				all[path[:i]] = true
+			}
+		}
+		all[path] = true
+	}
+	return slices.Sorted(maps.Keys(all))
+}
+
+type snapWriter struct{ bytes.Buffer }
+
+func (w *snapWriter) number(values ...any) {
+	for _, v := range values {
+		// A write of a fixed size value into a buffer cannot fail.
+		_ = binary.Write(w, binary.BigEndian, v)
+	}
+}
+
+func (w *snapWriter) text(s string) {
+	w.number(int32(len(s)))
+	w.WriteString(s)
+}
+
+// node writes a persistent node without data.
+func (w *snapWriter) node(path string, cversion int32) error {
+	if path != "" && (!strings.HasPrefix(path, "/") || strings.HasSuffix(path, "/") || len(path) > math.MaxInt16) {
+		return fmt.Errorf("apache: Counters: %q is not the path of a node", path)
+	}
+	w.text(path)
+	w.number(int32(0), int64(openACL)) // data, ACL
+	w.number(int64(0), int64(0))       // czxid, mzxid
+	w.number(int64(0), int64(0))       // ctime, mtime
+	w.number(int32(0), cversion, int32(0))
+	w.number(int64(0), int64(0)) // ephemeralOwner, pzxid
+	return nil
+}

@@ -1,0 +1,125 @@
+package apache
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"time"
+)
+
+// wordTimeout bounds one four-letter command: a paused or cut server never
+// answers.
+const wordTimeout = 2 * time.Second
+
+// FourLetter sends a four-letter word (ruok, srvr, mntr, ...) to server i and
+// returns its answer. It gives up after two seconds.
+func (c *Cluster) FourLetter(ctx context.Context, i int, word string) (string, error) {
+	if err := c.known(i); err != nil {
+		return "", err
+	}
+	answer, err := ask(ctx, c.places[i].addr(), word)
+	if err != nil {
+		return "", fmt.Errorf("apache: %s of server %d: %w", word, i, err)
+	}
+	return answer, nil
+}
+
+func ask(ctx context.Context, addr, word string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, wordTimeout)
+	defer cancel()
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	if deadline, ok := ctx.Deadline(); ok {
+		_ = conn.SetDeadline(deadline)
+	}
+	if _, err := io.WriteString(conn, word); err != nil {
+		return "", err
+	}
+	answer, err := io.ReadAll(conn)
+	if err != nil && len(answer) == 0 {
+		return "", err
+	}
+	return string(answer), nil
+}
+
+// Role is what server i does at present: "standalone", "leader", "follower",
+// or an error that wraps ErrNotServing.
+func (c *Cluster) Role(ctx context.Context, i int) (string, error) {
+	answer, err := c.FourLetter(ctx, i, "srvr")
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", ErrNotServing, err)
+	}
+	for line := range strings.Lines(answer) {
+		if role, ok := strings.CutPrefix(line, "Mode: "); ok {
+			return strings.TrimSpace(role), nil
+		}
+	}
+	return "", fmt.Errorf("apache: server %d: %w: %s", i, ErrNotServing, strings.TrimSpace(answer))
+}
+
+// Leader is the index of the server that leads, or of the only one.
+// A leader that was just cut off may still call itself one; the first that
+// does is returned.
+func (c *Cluster) Leader(ctx context.Context) (int, error) {
+	for i := range c.places {
+		role, err := c.Role(ctx, i)
+		if err == nil && (role == "leader" || role == "standalone") {
+			return i, nil
+		}
+		if ctx.Err() != nil {
+			return 0, ctx.Err()
+		}
+	}
+	return 0, fmt.Errorf("apache: no leader: %w", ErrNotServing)
+}
+
+// Await waits until every one of the given servers serves clients, all if none
+// is given, and one server of the cluster leads. It gives up when ctx ends, after
+// two minutes, and at once when one of the servers does not run.
+func (c *Cluster) Await(ctx context.Context, servers ...int) error {
+	if len(servers) == 0 {
+		for i := range c.places {
+			servers = append(servers, i)
+		}
+	}
+	for _, i := range servers {
+		if err := c.known(i); err != nil {
+			return err
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	tick := time.NewTicker(25 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := c.serving(ctx, servers)
+		if err == nil {
+			return nil
+		}
+		for _, i := range servers {
+			if c.back != nil && !c.back.runs(ctx, i) {
+				return fmt.Errorf("apache: server %d does not run: %w", i, ErrNotServing)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("apache: wait for servers %v: %w: %w", servers, ctx.Err(), err)
+		case <-tick.C:
+		}
+	}
+}
+
+func (c *Cluster) serving(ctx context.Context, servers []int) error {
+	for _, i := range servers {
+		if _, err := c.Role(ctx, i); err != nil {
+			return err
+		}
+	}
+	_, err := c.Leader(ctx)
+	return err
+}
