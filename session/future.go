@@ -50,9 +50,9 @@ func (f *Future[T]) Wait(ctx context.Context) (T, error) {
 	}
 }
 
-// then calls fn with the answer: now if it is there, otherwise on the goroutine
+// Then calls fn with the answer: now if it is there, otherwise on the goroutine
 // that reads the connection, which fn must not block.
-func (f *Future[T]) then(fn func(T, error)) {
+func (f *Future[T]) Then(fn func(T, error)) {
 	f.mu.Lock()
 	f.after = append(f.after, fn)
 	f.mu.Unlock()
@@ -91,8 +91,9 @@ func (f *Future[T]) fail(err error, sent bool) error {
 // there was no connection at that moment. Nothing happened; send it again.
 func NotSent(err error) bool { return errors.Is(err, wire.ErrNotSent) }
 
-// unanswered reports whether the connection was lost under a read.
-func unanswered(err error) bool { return errors.Is(err, wire.ErrUnanswered) }
+// Unanswered reports whether err says that the connection was lost before the
+// answer to a request came. A read can be sent again.
+func Unanswered(err error) bool { return errors.Is(err, wire.ErrUnanswered) }
 
 // request describes one request: what future its answer settles, and how.
 type request[T any] struct {
@@ -159,13 +160,13 @@ func do[T any](ctx context.Context, s *Session, op, path string, begin func() *F
 		switch {
 		case err == nil:
 			return v, nil
-		case NotSent(err), unanswered(err) && !f.write:
+		case NotSent(err), Unanswered(err) && !f.write:
 			continue
-		case unanswered(err) && s.link.Ended() != nil:
+		case Unanswered(err) && s.link.Ended() != nil:
 			return zero, f.fail(s.lossReason(), true)
 		}
 		if undo != nil {
-			f.then(func(v T, err error) {
+			f.Then(func(v T, err error) {
 				if err == nil {
 					undo(v)
 				}

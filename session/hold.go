@@ -28,27 +28,49 @@ type Hold struct {
 
 // Hold starts to hold the znode path, which this session has created and knows
 // to exist: its creation was answered in this session, or [Session.Confirm] has
-// just succeeded for it. It waits, within ctx, until trust in the session is
+// just succeeded for it. watch is a watch for the znode's deletion, if the caller
+// has one already, or nil; the hold takes it over. It waits, within ctx, until trust in the session is
 // proved; as a rule that is the case already.
 //
 // The hold's context ends with the cause ErrReleased, with ErrNodeDeleted when
 // somebody deletes the znode, or with ErrLost and a reason when the session is
 // lost. Its Err looks at the clock: after a pause of this process it tells the
 // truth at once, before any timer runs.
-func (s *Session) Hold(ctx context.Context, path string) (*Hold, error) {
+func (s *Session) Hold(ctx context.Context, path string, watch *Watch) (*Hold, error) {
 	h := &Hold{s: s, path: path}
 	for {
 		if err := s.Confirm(ctx, path); err != nil {
 			return nil, err
 		}
 		if s.keeper.add(h) {
+			if watch != nil {
+				h.armed.Store(true)
+				h.listen(watch)
+			}
 			return h, nil
 		}
 	}
 }
 
+// listen ends the hold when w sees its znode go.
+func (h *Hold) listen(w *Watch) {
+	w.OnFire(func(ev Event) {
+		if ev.Type == EventDeleted {
+			h.End(ErrNodeDeleted)
+		}
+		h.armed.Store(false)
+	})
+}
+
 // Context ends when the hold does.
 func (h *Hold) Context() context.Context { return h.ctx }
+
+// Derive returns a context that ends with the hold and can be ended before;
+// its Err looks at the clock like the hold's.
+func (h *Hold) Derive() (context.Context, context.CancelCauseFunc) {
+	ctx, cancel := context.WithCancelCause(h.ctx)
+	return clocked{ctx, h.s}, cancel
+}
 
 // Session is the session in which the hold was won.
 func (h *Hold) Session() *Session { return h.s }

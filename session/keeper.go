@@ -210,7 +210,7 @@ func (k *keeper) beat(holds []*Hold, now time.Time) {
 	k.mu.Lock()
 	k.pending = append(k.pending, now)
 	k.mu.Unlock()
-	k.s.StartTxn(ops...).then(func(_ []Result, err error) { k.beaten(err, holds, now) })
+	k.s.StartTxn(ops...).Then(func(_ []Result, err error) { k.beaten(err, holds, now) })
 }
 
 // beaten looks at a heartbeat's answer.
@@ -239,7 +239,7 @@ func (k *keeper) watch(h *Hold) {
 	if !h.armed.CompareAndSwap(false, true) {
 		return
 	}
-	k.s.StartExists(h.path, true).then(func(seen Seen, err error) {
+	k.s.StartExists(h.path, true).Then(func(seen Seen, err error) {
 		switch {
 		case err != nil:
 			h.armed.Store(false) // the next heartbeat tries again
@@ -247,12 +247,7 @@ func (k *keeper) watch(h *Hold) {
 			seen.Watch.Stop()
 			h.End(ErrNodeDeleted)
 		default:
-			k.s.watches.onFire(seen.Watch, func(ev Event) {
-				if ev.Type == EventDeleted {
-					h.End(ErrNodeDeleted)
-				}
-				h.armed.Store(false)
-			})
+			h.listen(seen.Watch)
 		}
 	})
 }

@@ -127,7 +127,7 @@ func (c *Creation) find(ctx context.Context) (Node, bool, error) {
 			seen, err = list.Wait(ctx)
 		}
 		switch {
-		case NotSent(err), unanswered(err):
+		case NotSent(err), Unanswered(err):
 			continue
 		case errors.Is(err, ErrNoNode):
 			return Node{}, false, nil

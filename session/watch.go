@@ -40,6 +40,21 @@ func (w *Watch) Wait(ctx context.Context) (Event, error) {
 	}
 }
 
+// OnFire calls fn when the watch fires, on the goroutine that reads the
+// connection, which fn must not block; at once if it has fired, and not at all
+// if it was stopped. One function at a time.
+func (w *Watch) OnFire(fn func(Event)) {
+	w.set.mu.Lock()
+	_, live := w.set.live[w.key][w]
+	if live {
+		w.fired = fn
+	}
+	w.set.mu.Unlock()
+	if !live && w.event != (Event{}) {
+		fn(w.event)
+	}
+}
+
 // Stop ends the watch and frees what it holds here and, if nobody else in this
 // session watches the same thing, on the server. It does not wait; it may be
 // called at any time and more than once.
@@ -162,20 +177,6 @@ func (ws *watchSet) fireKeys(path string) {
 	calls = ws.fireLocked(calls, watchKey{path, true}, Event{Type: EventDisconnected})
 	ws.mu.Unlock()
 	runAll(calls)
-}
-
-// onFire calls fn when w fires, on the goroutine that reads the connection; at
-// once if it has.
-func (ws *watchSet) onFire(w *Watch, fn func(Event)) {
-	ws.mu.Lock()
-	_, live := ws.live[w.key][w]
-	if live {
-		w.fired = fn
-	}
-	ws.mu.Unlock()
-	if !live {
-		fn(w.event)
-	}
 }
 
 func runAll(calls []func()) {

@@ -1,0 +1,237 @@
+// Package contender queues a session for something that is given out in order:
+// it enters the queue with a protected ephemeral sequential node, waits for its
+// turn by a [Rule], and leaves without a trace.
+package contender
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/zkrecipes/zkrecipes/internal/znode"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// ErrGone says that somebody deleted the contender's node while it waited.
+var ErrGone = errors.New("its znode was deleted while it waited")
+
+// Spec is what a contender queues for.
+type Spec struct {
+	Dir     string        // the path whose children queue
+	Name    func() string // a new, unique name, without the number
+	Markers []string      // of all names that count as contenders
+	Data    []byte        // shown to others
+	ACL     []session.ACL
+	Rule    Rule
+}
+
+// Contender is a place in a queue, bound to one session. Its methods are for
+// one goroutine at a time.
+type Contender struct {
+	s    *session.Session
+	spec Spec
+	node session.Node
+	last []string // the newest listing that saw the node; nil: list again
+	self *session.Watch
+}
+
+// Enter queues up. When it returns an error nothing is left behind.
+//
+// The listing travels behind the creation, so that both take one round trip.
+func Enter(ctx context.Context, s *session.Session, spec Spec) (*Contender, error) {
+	opts := &session.CreateOptions{ACL: spec.ACL}
+	for {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		creation := s.StartProtected(znode.Join(spec.Dir, spec.Name()), spec.Data, session.EphemeralSequential, opts)
+		list := s.StartChildren(spec.Dir, false)
+		node, err := creation.Wait(ctx)
+		switch {
+		case err == nil:
+			c := &Contender{s: s, spec: spec, node: node}
+			if seen, err := list.Wait(ctx); err == nil && creation.Direct() {
+				c.last = seen.Children
+			}
+			return c, nil
+		case errors.Is(err, session.ErrNoNode):
+			// The queue's path is missing, or has just gone: an empty
+			// container may, at any time.
+			if err := s.EnsurePath(ctx, spec.Dir, session.Container, opts); err != nil {
+				return nil, err
+			}
+		default:
+			return nil, err
+		}
+	}
+}
+
+// Node is the contender's znode.
+func (c *Contender) Node() session.Node { return c.node }
+
+// Session is the session that queues.
+func (c *Contender) Session() *session.Session { return c.s }
+
+// Granted reports whether the contender's turn has come, without waiting for
+// it.
+func (c *Contender) Granted(ctx context.Context) (bool, error) {
+	d, err := c.decide(ctx)
+	return err == nil && d.Granted, err
+}
+
+// Await waits for the contender's turn. It can be called again after ctx has
+// ended: the place in the queue stays until Leave. It fails with ErrGone when
+// somebody deleted the node, and when the session is lost.
+func (c *Contender) Await(ctx context.Context) error {
+	for {
+		d, err := c.decide(ctx)
+		if err != nil {
+			return err
+		}
+		if d.Granted {
+			return nil
+		}
+		gone, err := c.awaitOne(ctx, d.Watch)
+		if err != nil {
+			return err
+		}
+		if gone && d.Enough {
+			return nil
+		}
+	}
+}
+
+// decide applies the rule to the newest listing.
+func (c *Contender) decide(ctx context.Context) (Decision, error) {
+	children := c.last
+	c.last = nil
+	if children == nil {
+		var err error
+		if children, _, err = c.s.Children(ctx, c.spec.Dir); err != nil {
+			if errors.Is(err, session.ErrNoNode) {
+				return Decision{}, c.gone()
+			}
+			return Decision{}, err
+		}
+	}
+	q := znode.Parse(children, c.spec.Markers...)
+	self := q.Index(znode.Base(c.node.Path))
+	if self < 0 {
+		return Decision{}, c.gone()
+	}
+	d := c.spec.Rule(q, self)
+	if !d.Granted && q.Exhausted {
+		// Others order such numbers as they like: the queue has no order.
+		return Decision{}, fmt.Errorf("%s: %w", c.spec.Dir, session.ErrSequenceExhausted)
+	}
+	return d, nil
+}
+
+func (c *Contender) gone() error { return fmt.Errorf("%s: %w", c.node.Path, ErrGone) }
+
+// awaitOne waits until one of names may have gone, and reports whether one
+// surely has. Meanwhile it watches the contender's own node as well.
+func (c *Contender) awaitOne(ctx context.Context, names []string) (gone bool, err error) {
+	reads := make([]*session.Future[session.Seen], len(names))
+	for i, name := range names {
+		// A read of data leaves no watch behind on a node that has gone.
+		reads[i] = c.s.StartGet(znode.Join(c.spec.Dir, name), true)
+	}
+	if err := c.watchSelf(ctx); err != nil {
+		stopReads(reads)
+		return false, err
+	}
+	var watches []*session.Watch
+	defer func() {
+		for _, w := range watches {
+			w.Stop()
+		}
+	}()
+	for i, read := range reads {
+		seen, err := read.Wait(ctx)
+		switch {
+		case err == nil:
+			watches = append(watches, seen.Watch)
+			continue
+		case errors.Is(err, session.ErrNoNode):
+			gone = true
+			continue
+		}
+		stopReads(reads[i:])
+		if ctx.Err() == nil && c.s.Err() == nil && (session.NotSent(err) || session.Unanswered(err)) {
+			return false, nil // on the next connection, look again
+		}
+		return false, err
+	}
+	if gone {
+		return true, nil
+	}
+	return c.first(ctx, watches)
+}
+
+// stopReads takes back the watches of reads that nobody waits for.
+func stopReads(reads []*session.Future[session.Seen]) {
+	for _, read := range reads {
+		read.Then(func(seen session.Seen, err error) {
+			if err == nil {
+				seen.Watch.Stop()
+			}
+		})
+	}
+}
+
+// first waits for the first of watches, and reports whether it saw a deletion.
+func (c *Contender) first(ctx context.Context, watches []*session.Watch) (deleted bool, err error) {
+	fired := make(chan session.Event, len(watches))
+	for _, w := range watches {
+		w.OnFire(func(ev session.Event) { fired <- ev })
+	}
+	select {
+	case ev := <-fired:
+		return ev.Type == session.EventDeleted, nil
+	case <-c.self.Done():
+		if c.self.Event().Type == session.EventDeleted {
+			return false, c.gone()
+		}
+		c.self = nil
+		return false, nil
+	case <-ctx.Done():
+		return false, context.Cause(ctx)
+	case <-c.s.Context().Done():
+		return false, c.s.Err()
+	}
+}
+
+// watchSelf makes sure that the contender learns when its own node goes.
+func (c *Contender) watchSelf(ctx context.Context) error {
+	if c.self != nil {
+		return nil
+	}
+	_, exists, w, err := c.s.ExistsW(ctx, c.node.Path)
+	if err != nil {
+		return err
+	}
+	if !exists {
+		w.Stop()
+		return c.gone()
+	}
+	c.self = w
+	return nil
+}
+
+// Hold holds what the contender was granted: trust in the session is proved,
+// and the hold ends when the node goes. After it the contender is spent; the
+// node is the hold's.
+func (c *Contender) Hold(ctx context.Context) (*session.Hold, error) {
+	return c.s.Hold(ctx, c.node.Path, c.self)
+}
+
+// Leave leaves the queue: when it returns nil the node is gone. If ctx ends
+// first, the deletion goes on in the background.
+func (c *Contender) Leave(ctx context.Context) error {
+	err := c.s.Discard(ctx, c.node.Path)
+	if c.self != nil {
+		c.self.Stop()
+	}
+	return err
+}

@@ -1,0 +1,288 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/zkrecipes/zkrecipes/internal/contender"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// Mutex is a lock that one contender at a time holds, among all processes that
+// use its path. Goroutines that share a Mutex queue up in this process, first
+// in, first out, and one of them at a time contends at the server.
+type Mutex struct {
+	client *session.Client
+	path   string
+	opts   Options
+	err    error // what is wrong with the arguments
+
+	// mu guards what follows. Invariant: taken is false only if waiters is
+	// empty; exactly one goroutine, or current, has the turn while taken.
+	mu      sync.Mutex
+	taken   bool
+	current *claim    // what a Held of this Mutex stands on
+	waiters []*waiter // first in, first out
+}
+
+// waiter is a goroutine that waits for its turn in this process.
+type waiter struct{ turn chan turn } // cap 1
+
+// turn is the right to be the one of this Mutex who holds or contends. With a
+// claim the lock is handed on; with a contender, the place in the server's
+// queue; otherwise the owner starts anew.
+type turn struct {
+	claim     *claim
+	contender *contender.Contender
+}
+
+// New makes a lock on path, whose children are the contenders. It does nothing
+// yet; a wrong argument is reported by the first call of a method. o may be
+// nil.
+func New(client *session.Client, path string, o *Options) *Mutex {
+	m := &Mutex{client: client, path: path}
+	m.opts, m.err = o.withDefaults()
+	if m.err == nil {
+		m.err = session.ValidatePath(path)
+	}
+	if m.err == nil && path == "/" {
+		m.err = fmt.Errorf("%w: the path is the root, whose children are no contenders", ErrArgument)
+	}
+	if m.err == nil && client == nil {
+		m.err = fmt.Errorf("%w: the client is nil", ErrArgument)
+	}
+	return m
+}
+
+// Path is the path that the lock was made with.
+func (m *Mutex) Path() string { return m.path }
+
+// Lock waits until it holds the lock. ctx bounds the wait, not the hold; when
+// it ends, no znode is left behind. A session that is lost during the wait
+// costs the place in the queue: Lock goes on in the next session.
+func (m *Mutex) Lock(ctx context.Context) (*Held, error) {
+	const op = "acquire"
+	if err := m.begin(ctx); err != nil {
+		return nil, failure(ctx, op, m.path, err)
+	}
+	w, first := m.line()
+	if first {
+		return m.acquire(ctx, turn{})
+	}
+	select {
+	case t := <-w.turn:
+		return m.acquire(ctx, t)
+	case <-ctx.Done():
+		if t, given := m.leave(w); given {
+			m.pass(t) // the turn came in the same instant
+		}
+		return nil, failure(ctx, op, m.path, context.Cause(ctx))
+	}
+}
+
+func (m *Mutex) begin(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return m.err
+}
+
+// line takes the turn if it is free, and queues up otherwise.
+func (m *Mutex) line() (w *waiter, first bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.taken {
+		m.taken = true
+		return nil, true
+	}
+	w = &waiter{turn: make(chan turn, 1)}
+	m.waiters = append(m.waiters, w)
+	return w, false
+}
+
+// leave takes w out of the line; if its turn has come already it returns that.
+func (m *Mutex) leave(w *waiter) (turn, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i, other := range m.waiters {
+		if other == w {
+			m.waiters = append(m.waiters[:i:i], m.waiters[i+1:]...)
+			return turn{}, false
+		}
+	}
+	return <-w.turn, true // sent before w was taken out, under mu
+}
+
+// pass gives the turn to the next in line. If there is none, the turn is free,
+// and what came with it goes back to the server.
+func (m *Mutex) pass(t turn) {
+	m.mu.Lock()
+	if len(m.waiters) > 0 {
+		w := m.waiters[0]
+		m.waiters = m.waiters[1:]
+		m.current = t.claim
+		w.turn <- t
+		m.mu.Unlock()
+		return
+	}
+	m.taken, m.current = false, nil
+	m.mu.Unlock()
+	switch {
+	case t.claim != nil:
+		t.claim.letGo()
+	case t.contender != nil:
+		leaveBehind(t.contender)
+	}
+}
+
+// acquire goes on from turn t until the lock is held. Whatever happens, the
+// turn is passed on or bound to the Held that is returned.
+func (m *Mutex) acquire(ctx context.Context, t turn) (*Held, error) {
+	const op = "acquire"
+	if t.claim != nil && t.claim.hold.Err() == nil {
+		return m.hand(t.claim), nil
+	}
+	c := t.contender
+	for {
+		var err error
+		if c == nil {
+			c, err = m.enter(ctx)
+		}
+		if err == nil {
+			err = c.Await(ctx)
+		}
+		var got *claim
+		if err == nil {
+			got, err = m.claim(ctx, c)
+		}
+		switch {
+		case err == nil:
+			return m.hand(got), nil
+		case ctx.Err() != nil:
+			// The place in the queue goes to who waits here for the same.
+			m.pass(turn{contender: c})
+			return nil, failure(ctx, op, m.path, err)
+		case c != nil && c.Session().Err() != nil, errors.Is(err, contender.ErrGone):
+			c = nil // the node is gone: queue up again
+		case c == nil && errors.Is(err, session.ErrLost) && !errors.Is(err, session.ErrClosed):
+			// The session was lost while queueing up.
+		default:
+			if c != nil {
+				leaveBehind(c)
+			}
+			m.pass(turn{})
+			return nil, failure(ctx, op, m.path, err)
+		}
+	}
+}
+
+// leaveBehind deletes c's node in the background: the caller's context has
+// ended, or what went wrong is not to wait for this.
+func leaveBehind(c *contender.Contender) {
+	over, cancel := context.WithCancel(c.Session().Context())
+	cancel()
+	_ = c.Leave(over) // goes on until the node or the session is gone
+}
+
+// enter queues up at the server.
+func (m *Mutex) enter(ctx context.Context) (*contender.Contender, error) {
+	s, err := m.client.Session(ctx)
+	if err != nil {
+		return nil, err
+	}
+	name, err := m.opts.Layout.name()
+	if err != nil {
+		return nil, err
+	}
+	return contender.Enter(ctx, s, contender.Spec{
+		Dir: m.path, Name: name, Markers: mutexMarkers(), Data: m.opts.Data, ACL: m.opts.ACL, Rule: contender.Exclusive,
+	})
+}
+
+// claim turns c's turn at the server into a claim.
+func (m *Mutex) claim(ctx context.Context, c *contender.Contender) (*claim, error) {
+	if err := m.awaitDelay(ctx, c); err != nil {
+		return nil, err
+	}
+	hold, err := c.Hold(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &claim{m: m, hold: hold, token: c.Node().Stat.Czxid, won: time.Now()}, nil
+}
+
+// hand makes a Held of a claim.
+func (m *Mutex) hand(c *claim) *Held {
+	h := &Held{claim: c}
+	h.ctx, h.cancel = c.hold.Derive()
+	m.mu.Lock()
+	m.current = c
+	m.mu.Unlock()
+	c.guardLoss()
+	return h
+}
+
+// TryLock takes the lock if nobody holds it or waits for it; otherwise the
+// error wraps ErrBusy. ctx bounds the call.
+func (m *Mutex) TryLock(ctx context.Context) (*Held, error) {
+	const op = "try"
+	if err := m.begin(ctx); err != nil {
+		return nil, failure(ctx, op, m.path, err)
+	}
+	m.mu.Lock()
+	if m.taken {
+		m.mu.Unlock()
+		return nil, failure(ctx, op, m.path, ErrBusy)
+	}
+	m.taken = true
+	m.mu.Unlock()
+	c, held, err := m.try(ctx)
+	if err != nil {
+		m.pass(turn{contender: c}) // to who has come to wait meanwhile
+		return nil, failure(ctx, op, m.path, err)
+	}
+	return held, nil
+}
+
+// try contends once. With an error it returns the place in the queue, if there
+// is one.
+func (m *Mutex) try(ctx context.Context) (*contender.Contender, *Held, error) {
+	others, err := m.Contenders(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(others) > 0 {
+		return nil, nil, ErrBusy // seen without leaving a trace
+	}
+	c, err := m.enter(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	granted, err := c.Granted(ctx)
+	if err == nil && !granted {
+		err = ErrBusy
+	}
+	var got *claim
+	if err == nil {
+		got, err = m.claim(ctx, c)
+	}
+	if err != nil {
+		return c, nil, err
+	}
+	return nil, m.hand(got), nil
+}
+
+// Do runs fn while it holds the lock. fn's context has ctx's values and ends
+// when ctx, or the hold, does; Do waits for fn before it releases. The error is
+// fn's, joined with what went wrong with the lock: if it was lost while fn ran,
+// errors.Is(err, session.ErrLost) holds.
+func (m *Mutex) Do(ctx context.Context, fn func(ctx context.Context, held *Held) error) error {
+	held, err := m.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	return held.run(ctx, fn)
+}
