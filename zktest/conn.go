@@ -169,17 +169,26 @@ func (c *conn) actLocked(a Action, process func(reply func([]byte)), handshake b
 	case ExpireBefore:
 		_ = s.world.Expire(c.session())
 	case DropReplyCut, DropReplyHole, ExpireAfter:
-		lost := func([]byte) { c.loseReplyLocked(a.Do) }
 		if handshake {
-			// The answer of a handshake comes through Send; nothing else can
-			// come before it, so losing everything loses just that.
+			// The answer to a handshake does not come through reply, but
+			// nothing else comes before it.
 			c.dead = true
 			process(nil)
-			s.loop.After(0, func() { lost(nil) })
+			s.loop.After(0, func() { c.loseReplyLocked(a.Do) })
 			return
 		}
-		process(lost)
+		process(func([]byte) { c.loseReplyLocked(a.Do) })
+	case CutAfter:
+		process(func(b []byte) {
+			c.Send(b)
+			c.core.Close()
+		})
 	case DelayReply:
+		if handshake {
+			c.out.Push(a.For, func() {})
+			process(nil)
+			return
+		}
 		process(func(b []byte) {
 			s.stats.PacketsSent++
 			c.out.Push(a.For, func() { c.wire.send(jute.Frame(b)) })

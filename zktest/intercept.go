@@ -51,6 +51,8 @@ const (
 	CutBefore
 	// DropReplyCut processes the request and cuts instead of answering.
 	DropReplyCut
+	// CutAfter processes the request, answers, and cuts behind the answer.
+	CutAfter
 	// DropReplyHole processes the request and makes the connection a hole
 	// instead of answering.
 	DropReplyHole
@@ -133,7 +135,7 @@ func (s *Server) askLocked(r Request) Action {
 // Txn is a committed change.
 type Txn struct {
 	Zxid int64
-	At   time.Time // milliseconds, as in Stat
+	At   time.Time // when it was committed
 	// Op is create, create2, createContainer, createTTL, delete, setData,
 	// setACL, multi, createSession, closeSession (also when it expired),
 	// deleteContainer, reconfig.
@@ -154,7 +156,7 @@ func (s *Server) OnApply(f func(Txn)) {
 }
 
 func newTxn(t *tree.Txn) Txn {
-	out := Txn{Zxid: t.Zxid, At: time.UnixMilli(t.Time), Op: t.Op.String(), Session: t.Session, Code: int32(t.Err)}
+	out := Txn{Zxid: t.Zxid, At: time.Now(), Op: t.Op.String(), Session: t.Session, Code: int32(t.Err)}
 	for i := range t.Changes {
 		c := &t.Changes[i]
 		if c.Path != "" {
@@ -167,16 +169,20 @@ func newTxn(t *tree.Txn) Txn {
 	return out
 }
 
-// tellApplied calls the OnApply hooks; the loop calls it after each step, and
-// what clients are told leaves the server only in a later step.
-func (s *Server) tellApplied() {
-	s.mu.Lock()
+// newsLocked returns what tells the OnApply hooks about new changes. The loop
+// calls it before each step, and what clients are told leaves in a step of its
+// own, so the hooks come first.
+func (s *Server) newsLocked() func() {
+	if len(s.applied) == 0 {
+		return nil
+	}
 	todo, hooks := s.applied, s.onApply
 	s.applied = nil
-	s.mu.Unlock()
-	for _, t := range todo {
-		for _, f := range hooks {
-			f(t)
+	return func() {
+		for _, t := range todo {
+			for _, f := range hooks {
+				f(t)
+			}
 		}
 	}
 }

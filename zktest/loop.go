@@ -16,8 +16,9 @@ type loop struct {
 	// queue is guarded by mu.
 	queue eventQueue
 	seq   int64
-	// after runs without the lock, after every callback.
-	after func()
+	// news returns what has to run, without the lock, before the next callback;
+	// nil if there is nothing. Called with the lock held.
+	news func() func()
 }
 
 type event struct {
@@ -44,8 +45,8 @@ func (q *eventQueue) Pop() any {
 	return last
 }
 
-func newLoop(mu *sync.Mutex, after func()) *loop {
-	return &loop{mu: mu, start: time.Now(), wake: make(chan struct{}, 1), done: make(chan struct{}), after: after}
+func newLoop(mu *sync.Mutex, news func() func()) *loop {
+	return &loop{mu: mu, start: time.Now(), wake: make(chan struct{}, 1), done: make(chan struct{}), news: news}
 }
 
 // Now implements ensemble.Clock.
@@ -64,28 +65,39 @@ func (l *loop) After(d time.Duration, f func()) {
 	}
 }
 
+// step does one thing that is due and returns 0, or how long there is nothing.
+func (l *loop) step() time.Duration {
+	l.mu.Lock()
+	if tell := l.news(); tell != nil {
+		l.mu.Unlock()
+		tell()
+		return 0
+	}
+	defer l.mu.Unlock()
+	if len(l.queue) == 0 {
+		return time.Hour
+	}
+	if wait := l.queue[0].due - l.Now(); wait > 0 {
+		return wait
+	}
+	heap.Pop(&l.queue).(event).run()
+	return 0
+}
+
 // run returns when done is closed.
 func (l *loop) run() {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
-		wait := time.Hour
-		l.mu.Lock()
-		if len(l.queue) > 0 {
-			wait = l.queue[0].due - l.Now()
+		select {
+		case <-l.done:
+			return
+		default:
 		}
+		wait := l.step()
 		if wait <= 0 {
-			heap.Pop(&l.queue).(event).run()
-			l.mu.Unlock()
-			l.after()
-			select {
-			case <-l.done:
-				return
-			default:
-			}
 			continue
 		}
-		l.mu.Unlock()
 		timer.Reset(wait)
 		select {
 		case <-l.done:

@@ -47,7 +47,7 @@ func Start(o *Options) (*Server, error) {
 	}
 	s := &Server{opt: opt, conns: map[*conn]bool{}, changed: make(chan struct{}), nextPort: 40000}
 	s.stats = newStats()
-	s.loop = newLoop(&s.mu, s.tellApplied)
+	s.loop = newLoop(&s.mu, s.newsLocked)
 	s.listeners = make([]net.Listener, opt.Servers)
 	s.addrs = make([]string, opt.Servers)
 	for i := range s.addrs {
@@ -94,7 +94,7 @@ func (s *Server) ServerAddr(i int) string {
 }
 
 // Close ends everything: connections, listeners, goroutines. It may be called
-// more than once.
+// more than once, but not from a hook, since it waits for hooks to return.
 func (s *Server) Close() error {
 	s.mu.Lock()
 	if s.closed {

@@ -2,7 +2,6 @@ package ensemble
 
 import (
 	"bytes"
-	"slices"
 	"time"
 
 	"github.com/zkrecipes/zkrecipes/zktest/internal/proto"
@@ -41,21 +40,6 @@ type ConnStats struct {
 	LastZxid       int64
 	Established    time.Time
 	LastResponse   time.Time
-}
-
-// op is a request on its way.
-type op struct {
-	node    *Node // where it came in
-	conn    *Conn // nil for an administrator's change
-	req     proto.Request
-	session int64
-	ids     []proto.ID
-	reply   func(record []byte)
-	done    bool
-	record  []byte // the answer, when done
-	closing bool   // close the connection after the answer
-	// finish replaces the answer to a client.
-	finish func(*tree.Txn, []tree.Result)
 }
 
 // Accept takes a new connection; ip is the client's address. It returns nil if
@@ -196,130 +180,4 @@ func (l *leadership) answer(n *Node, f func()) {
 	} else if p := l.peers[n.index]; p != nil {
 		p.toFollower(f)
 	}
-}
-
-// Submit takes a request. reply gets the answer; nil sends it to the client.
-func (c *Conn) Submit(q proto.Request, reply func(record []byte)) {
-	if c.closed {
-		return
-	}
-	if !c.ready {
-		c.early = append(c.early, func() { c.Submit(q, reply) })
-		return
-	}
-	if reply == nil {
-		reply = c.send
-	}
-	n := c.node
-	c.stats.Received++
-	c.stats.LastOp, c.stats.LastXid, c.stats.LastZxid = q.Op, q.Xid, n.tree.LastZxid()
-	if q.Op == proto.OpAuth {
-		c.auth(&q, reply)
-		return
-	}
-	if !c.touch() {
-		return
-	}
-	if !proto.Known(q.Op) || n.w.cfg.Old && proto.Since36(q.Op) {
-		reply(proto.EncodeReply(q.Xid, 0, proto.Unimplemented, nil))
-		c.Close()
-		return
-	}
-	o := &op{node: n, conn: c, req: q, session: c.session, ids: slices.Clone(c.ids), reply: reply}
-	c.queue = append(c.queue, o)
-	switch {
-	case proto.IsWrite(q.Op):
-		c.forward(o)
-	case q.Op == proto.OpSync && n.lead == nil:
-		n.withLeader(func(l *leadership) { l.sync(n, o) })
-	}
-	c.drain()
-}
-
-func (c *Conn) forward(o *op) {
-	n := c.node
-	n.withLeader(func(l *leadership) { l.submit(n, o) })
-}
-
-// sync answers when everything proposed so far is committed.
-func (l *leadership) sync(from *Node, o *op) {
-	reply := func() {
-		l.answer(from, func() { from.afterLag(func() { o.complete(nil, nil) }) })
-	}
-	if len(l.outstanding) == 0 {
-		reply()
-		return
-	}
-	p := l.outstanding[len(l.outstanding)-1]
-	p.then = append(p.then, reply)
-}
-
-// afterLag runs f behind the commits that a lagging replica still holds back.
-func (n *Node) afterLag(f func()) {
-	if n.lagging && len(n.lagged) > 0 {
-		n.lagged = append(n.lagged, &proposal{
-			txn: &tree.Txn{Err: proto.OK}, origin: &op{node: n, finish: func(*tree.Txn, []tree.Result) { f() }},
-		})
-		return
-	}
-	f()
-}
-
-// complete gives o its answer, which is sent when its turn comes.
-func (o *op) complete(txn *tree.Txn, results []tree.Result) {
-	if o.finish != nil {
-		o.finish(txn, results)
-		return
-	}
-	c := o.conn
-	if c.closed {
-		return
-	}
-	if txn != nil && txn.Err == proto.SessionMoved {
-		c.Close() // no answer: the client must not take it for a verdict
-		return
-	}
-	o.done = true
-	zxid := c.node.tree.LastZxid()
-	if txn == nil {
-		o.record = proto.EncodeReply(o.req.Xid, zxid, proto.OK, encodePath(o.req.Path))
-	} else {
-		o.record = proto.EncodeReply(o.req.Xid, zxid, txn.Err, encodeResult(&o.req, txn, results))
-		o.closing = txn.Op == proto.OpCloseSession && txn.Err == proto.OK
-	}
-	c.drain()
-}
-
-// drain answers the requests at the head of the queue that can be answered.
-func (c *Conn) drain() {
-	for len(c.queue) > 0 && !c.closed {
-		o := c.queue[0]
-		if !o.done && (proto.IsWrite(o.req.Op) || o.req.Op == proto.OpSync && c.node.lead == nil) {
-			return
-		}
-		c.queue = c.queue[1:]
-		if !o.done {
-			code, body := c.read(&o.req)
-			o.record = proto.EncodeReply(o.req.Xid, c.node.tree.LastZxid(), code, body)
-		}
-		o.reply(o.record)
-		if o.closing {
-			c.Close()
-		}
-	}
-}
-
-func (c *Conn) auth(q *proto.Request, reply func([]byte)) {
-	if q.BadBody || q.Scheme != "digest" && q.Scheme != "ip" && q.Scheme != "world" {
-		reply(proto.EncodeReply(q.Xid, 0, proto.AuthFailed, nil))
-		c.Close()
-		return
-	}
-	if q.Scheme == "digest" {
-		id := proto.ID{Scheme: "digest", ID: tree.Digest(string(q.Data))}
-		if !slices.Contains(c.ids, id) {
-			c.ids = append(c.ids, id)
-		}
-	}
-	reply(proto.EncodeReply(q.Xid, 0, proto.OK, nil))
 }

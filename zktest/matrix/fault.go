@@ -1,0 +1,86 @@
+package matrix
+
+import (
+	"time"
+
+	"github.com/zkrecipes/zkrecipes/zktest"
+)
+
+// Fault is what happens to one request.
+type Fault string
+
+// The faults.
+const (
+	// LostRequest: the connection breaks, the request is not processed.
+	LostRequest Fault = "LostRequest"
+	// LostReply: the request is processed, the connection breaks.
+	LostReply Fault = "LostReply"
+	// Cut: the request is answered, then the connection breaks.
+	Cut Fault = "Cut"
+	// BlackHole: the request and everything after it on the connection is lost
+	// without a sign.
+	BlackHole Fault = "BlackHole"
+	// SilentReply: the request is processed; its answer and everything after it
+	// is lost without a sign.
+	SilentReply Fault = "SilentReply"
+	// Expire: the session expires, the request is not processed.
+	Expire Fault = "Expire"
+	// ExpireAfter: the request is processed, then the session expires.
+	ExpireAfter Fault = "ExpireAfter"
+	// CancelContext: the context ends while the request is under way, which is
+	// processed and answered a second later.
+	CancelContext Fault = "CancelContext"
+	// CancelLost: the context ends while the request is under way, and the
+	// connection breaks before it is processed.
+	CancelLost Fault = "CancelLost"
+	// CancelUnknown: the context ends while the request is under way, it is
+	// processed and the connection breaks before the answer.
+	CancelUnknown Fault = "CancelUnknown"
+	// Pause: the answer takes two seconds.
+	Pause Fault = "Pause"
+)
+
+// All returns every fault.
+func All() []Fault {
+	return []Fault{
+		LostRequest, LostReply, Cut, BlackHole, SilentReply, Expire, ExpireAfter,
+		CancelContext, CancelLost, CancelUnknown, Pause,
+	}
+}
+
+// cancels tells whether the fault ends the operation's context.
+func (f Fault) cancels() bool { return f == CancelContext || f == CancelLost || f == CancelUnknown }
+
+func (f Fault) action() zktest.Action {
+	switch f {
+	case LostRequest, CancelLost:
+		return zktest.Action{Do: zktest.CutBefore}
+	case LostReply, CancelUnknown:
+		return zktest.Action{Do: zktest.DropReplyCut}
+	case Cut:
+		return zktest.Action{Do: zktest.CutAfter}
+	case BlackHole:
+		return zktest.Action{Do: zktest.DropRequest}
+	case SilentReply:
+		return zktest.Action{Do: zktest.DropReplyHole}
+	case Expire:
+		return zktest.Action{Do: zktest.ExpireBefore}
+	case ExpireAfter:
+		return zktest.Action{Do: zktest.ExpireAfter}
+	case CancelContext:
+		return zktest.Action{Do: zktest.DelayReply, For: time.Second}
+	case Pause:
+		return zktest.Action{Do: zktest.DelayReply, For: 2 * time.Second}
+	}
+	return zktest.Action{}
+}
+
+// DefaultCounts accepts every request but connect, ping, setWatches, setAuth,
+// closeSession, and transactions that hold nothing but checks, which are heartbeats.
+func DefaultCounts(r zktest.Request) bool {
+	switch r.Op {
+	case "connect", "ping", "setWatches", "setWatches2", "setAuth", "closeSession":
+		return false
+	}
+	return !r.OnlyChecks
+}

@@ -1,0 +1,244 @@
+package matrix_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+
+	"github.com/zkrecipes/zkrecipes/zktest"
+	"github.com/zkrecipes/zkrecipes/zktest/matrix"
+)
+
+type quiet struct{}
+
+func (quiet) Printf(string, ...any) {}
+
+type dialer func(ctx context.Context, network, addr string) (net.Conn, error)
+
+// connect returns a go-zookeeper client that has a session.
+func connect(e *matrix.Env, dial dialer) (*zk.Conn, error) {
+	c, events, err := zk.Connect(strings.Split(e.Addrs(), ","), 10*time.Second, zk.WithLogger(quiet{}), zk.WithLogInfo(false),
+		zk.WithDialer(func(network, addr string, d time.Duration) (net.Conn, error) {
+			ctx, cancel := context.WithTimeout(context.Background(), d)
+			defer cancel()
+			return dial(ctx, network, addr)
+		}))
+	if err != nil {
+		return nil, err
+	}
+	e.Cleanup(c.Close)
+	for ev := range events {
+		if ev.State == zk.StateHasSession {
+			return c, nil
+		}
+	}
+	return nil, errors.New("closed")
+}
+
+func setup(e *matrix.Env) error {
+	c, err := connect(e, e.Dial)
+	e.State = c
+	return err
+}
+
+func open() []zk.ACL { return zk.WorldACL(zk.PermAll) }
+
+// retry is what an impatient programmer writes.
+func retry(f func() error) error {
+	var err error
+	for range 20 {
+		if err = f(); !errors.Is(err, zk.ErrConnectionClosed) && !errors.Is(err, zk.ErrNoServer) {
+			return err
+		}
+		time.Sleep(time.Second)
+	}
+	return err
+}
+
+// kinds counts the failures by fault.
+func kinds(r matrix.Result) map[matrix.Fault]int {
+	out := map[matrix.Fault]int{}
+	for _, f := range r.Failures {
+		out[f.Fault]++
+	}
+	return out
+}
+
+func TestNaiveRetryOfACreateIsCaught(t *testing.T) {
+	res := matrix.Explore(t, matrix.Case{
+		Name:  "naive sequential create",
+		Setup: setup,
+		Op: func(_ context.Context, e *matrix.Env) error {
+			return retry(func() error {
+				_, err := e.State.(*zk.Conn).Create("/n-", nil, zk.FlagSequence, open())
+				return err
+			})
+		},
+		Check: func(e *matrix.Env) error {
+			if n := len(e.Server.Dump()); n > 2 { // with the root
+				return fmt.Errorf("%d nodes of one create", n-1)
+			}
+			return nil
+		},
+	})
+	require.Equal(t, 1, res.Requests)
+	require.Equal(t, len(matrix.All()), res.Cases)
+	require.Zero(t, res.Missed)
+	require.Equal(t, map[matrix.Fault]int{matrix.LostReply: 1, matrix.SilentReply: 1, matrix.CancelUnknown: 1, matrix.ExpireAfter: 1}, kinds(res))
+}
+
+func TestALeakedNodeIsCaught(t *testing.T) {
+	res := matrix.Explore(t, matrix.Case{
+		Name:  "temporary node",
+		Setup: setup,
+		Op: func(ctx context.Context, e *matrix.Env) error {
+			c := e.State.(*zk.Conn)
+			p, err := c.Create("/tmp-", nil, zk.FlagSequence, open())
+			if err != nil {
+				return err // what if it was made?
+			}
+			if ctx.Err() != nil {
+				return ctx.Err() // and who deletes it?
+			}
+			return c.Delete(p, -1)
+		},
+		Check: func(e *matrix.Env) error {
+			if len(e.Server.Dump()) > 1 {
+				return errors.New("a node is left")
+			}
+			return nil
+		},
+	})
+	require.Equal(t, 2, res.Requests)
+	got := kinds(res)
+	for _, f := range []matrix.Fault{
+		matrix.LostReply, matrix.SilentReply, matrix.LostRequest, matrix.BlackHole,
+		matrix.CancelContext, matrix.Expire, matrix.ExpireAfter,
+	} {
+		require.Positive(t, got[f], f)
+	}
+	require.Zero(t, got[matrix.Pause])
+}
+
+func TestAHangIsCaughtAndNamed(t *testing.T) {
+	res := matrix.Explore(t, matrix.Case{
+		Name:  "deaf",
+		Setup: setup,
+		Op: func(ctx context.Context, e *matrix.Env) error {
+			_, err := e.State.(*zk.Conn).Create("/a", nil, 0, open())
+			if err != nil {
+				time.Sleep(2 * time.Hour) // hours too long
+			}
+			return err
+		},
+		Check:  func(*matrix.Env) error { return nil },
+		Faults: []matrix.Fault{matrix.LostReply, matrix.Pause},
+		Limit:  time.Hour,
+	})
+	require.Len(t, res.Failures, 1)
+	f := res.Failures[0]
+	require.ErrorIs(t, f, matrix.ErrHang)
+	require.Equal(t, matrix.LostReply, f.Fault)
+	require.Equal(t, 1, f.Request)
+	require.Contains(t, f.Error(), "LostReply at request 1: operation hangs")
+}
+
+func TestACorrectOperationPassesEverywhere(t *testing.T) {
+	for _, servers := range []int{1, 3} {
+		res := matrix.Run(t, matrix.Case{
+			Name:    "idempotent set and read",
+			Options: &zktest.Options{Servers: servers},
+			Setup: func(e *matrix.Env) error {
+				if servers == 3 {
+					time.Sleep(time.Second) // election
+				}
+				if err := e.Server.Create("/v", nil); err != nil {
+					return err
+				}
+				time.Sleep(time.Second)
+				return setup(e)
+			},
+			Op: func(_ context.Context, e *matrix.Env) error {
+				c := e.State.(*zk.Conn)
+				set := func() error { _, err := c.Set("/v", []byte("x"), -1); return err }
+				get := func() error { _, _, err := c.Get("/v"); return err }
+				for _, f := range []func() error{set, get} {
+					err := retry(f)
+					if errors.Is(err, zk.ErrSessionExpired) {
+						err = retry(f)
+					}
+					if err != nil {
+						return err
+					}
+				}
+				return nil
+			},
+			Check: func(e *matrix.Env) error {
+				if e.Err != nil {
+					return e.Err
+				}
+				n, err := e.Server.Get("/v")
+				if err == nil && string(n.Data) != "x" {
+					return fmt.Errorf("data %q", n.Data)
+				}
+				other, err2 := connect(e, e.DialOther)
+				if err2 == nil {
+					_, _, err2 = other.Get("/v")
+				}
+				return errors.Join(err, err2)
+			},
+		})
+		require.Equal(t, 2, res.Requests)
+		require.Equal(t, 2*len(matrix.All()), res.Cases)
+	}
+}
+
+func TestHeartbeatsDoNotShiftTheNumbering(t *testing.T) {
+	res := matrix.Explore(t, matrix.Case{
+		Name:  "with heartbeats",
+		Setup: setup,
+		Op: func(_ context.Context, e *matrix.Env) error {
+			c := e.State.(*zk.Conn)
+			for range 3 {
+				if _, err := c.Multi(&zk.CheckVersionRequest{Path: "/", Version: -1}); err != nil {
+					return err
+				}
+				time.Sleep(20 * time.Second) // pings
+			}
+			_, _, err := c.Exists("/a")
+			return err
+		},
+		Faults: []matrix.Fault{matrix.Cut},
+	})
+	require.Equal(t, 1, res.Requests)
+	require.Zero(t, res.Missed)
+	require.Empty(t, res.Failures)
+}
+
+func TestARequestThatNeverComesIsAFailureUnlessAllowed(t *testing.T) {
+	run := func(racy bool) matrix.Result {
+		return matrix.Explore(t, matrix.Case{
+			Name:  "second request only without a fault",
+			Setup: setup,
+			Op: func(_ context.Context, e *matrix.Env) error {
+				if e.Fault != "" {
+					return nil
+				}
+				_, _, err := e.State.(*zk.Conn).Exists("/a")
+				return err
+			},
+			Faults: []matrix.Fault{matrix.Pause},
+			Racy:   racy,
+		})
+	}
+	require.Len(t, run(false).Failures, 1)
+	require.Empty(t, run(true).Failures)
+	require.Equal(t, 1, run(true).Missed)
+}

@@ -1,0 +1,152 @@
+package matrix
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/zkrecipes/zkrecipes/zktest"
+)
+
+// run performs the case once in a bubble of its own and returns how many
+// requests counted, and what went wrong.
+func (c *Case) run(t *testing.T, f Fault, k int) (seen int, failure error) {
+	t.Helper()
+	c.abandoned = nil
+	synctest.Test(t, func(t *testing.T) {
+		opt := zktest.Options{}
+		if c.Options != nil {
+			opt = *c.Options
+		}
+		opt.InMemory = true
+		s, err := zktest.Start(&opt)
+		if err != nil {
+			t.Fatalf("matrix %s: %v", c.Name, err)
+		}
+		e := &Env{T: t, Server: s, Fault: f, Request: k}
+		seen, failure = c.phases(e)
+		if err := c.bounded("clean-up", e.clean); failure == nil {
+			failure = err
+		}
+		if err := s.Close(); err != nil && failure == nil {
+			failure = err
+		}
+		c.farewell(t, failure)
+	})
+	return seen, failure
+}
+
+// farewell waits for what hung, since a bubble must not leave goroutines
+// behind. With the server gone and a day over most calls return; of one that
+// never does the test dies, so its name goes out first.
+func (c *Case) farewell(t *testing.T, failure error) {
+	day := time.NewTimer(24 * time.Hour)
+	defer day.Stop()
+	for _, done := range c.abandoned {
+		select {
+		case <-done:
+		case <-day.C:
+			fmt.Fprintf(os.Stderr, "matrix %s: %s: %v, and does not return even now\n", t.Name(), c.Name, failure)
+			t.Fatalf("matrix %s: %v, and does not return even now", c.Name, failure)
+		}
+	}
+}
+
+func (e *Env) clean() error {
+	for i := len(e.cleanups) - 1; i >= 0; i-- {
+		e.cleanups[i]()
+	}
+	return nil
+}
+
+func (c *Case) phases(e *Env) (int, error) {
+	if c.Setup != nil {
+		if err := c.bounded("setup", func() error { return c.Setup(e) }); err != nil {
+			return 0, fmt.Errorf("setup: %w", err)
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	in := &injector{counts: c.Counts, fault: e.Fault, at: e.Request, cancel: cancel}
+	remove := e.Server.OnRequest(in.judge)
+	err := c.bounded("operation", func() error {
+		e.Err = c.Op(ctx, e)
+		return nil
+	})
+	if errors.Is(err, ErrHang) {
+		cancel()
+	}
+	seen := in.stop()
+	remove()
+	if err != nil {
+		return seen, err
+	}
+	if e.Fault == "" && e.Err != nil {
+		return seen, fmt.Errorf("the operation fails: %w", e.Err)
+	}
+	if c.Check == nil {
+		return seen, nil
+	}
+	return seen, c.bounded("check", func() error { return c.Check(e) })
+}
+
+// bounded calls f and gives up waiting after the limit, so that the bubble's
+// clock, which never stands still while a client retries, does not run for ever.
+func (c *Case) bounded(what string, f func() error) error {
+	done := make(chan error, 1)
+	// bounded waits for it, or else farewell; the return of f ends it.
+	go func() { done <- f() }()
+	limit := time.NewTimer(c.Limit)
+	defer limit.Stop()
+	select {
+	case err := <-done:
+		return err
+	case <-limit.C:
+		c.abandoned = append(c.abandoned, done)
+		return fmt.Errorf("%s %w for %v", what, ErrHang, c.Limit)
+	}
+}
+
+// injector breaks one request.
+type injector struct {
+	counts func(zktest.Request) bool
+	fault  Fault
+	at     int
+	cancel context.CancelFunc
+
+	// mu guards seen, the requests counted, which stays once stopped is set.
+	mu      sync.Mutex
+	seen    int
+	stopped bool
+}
+
+func (in *injector) judge(r zktest.Request) zktest.Action {
+	if r.Client != "tested" || !in.counts(r) {
+		return zktest.Action{}
+	}
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.stopped {
+		return zktest.Action{}
+	}
+	in.seen++
+	if in.fault == "" || in.seen != in.at {
+		return zktest.Action{}
+	}
+	if in.fault.cancels() {
+		in.cancel()
+	}
+	return in.fault.action()
+}
+
+func (in *injector) stop() int {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.stopped = true
+	return in.seen
+}
