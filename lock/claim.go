@@ -3,7 +3,6 @@ package lock
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"github.com/zkrecipes/zkrecipes/session"
@@ -16,83 +15,68 @@ type claim struct {
 	hold  *session.Hold
 	token int64
 	won   time.Time
-
-	watch  sync.Once
-	forget func() bool
 }
 
-// guardLoss passes the turn on when the claim is lost: who waits in this
-// process must not wait for a holder that has been told, but may be slow.
-func (c *claim) guardLoss() {
-	c.watch.Do(func() {
-		c.forget = context.AfterFunc(c.hold.Context(), func() { c.m.drop(c) })
-	})
-}
-
-// drop frees the turn of a claim that is over.
-func (m *Mutex) drop(c *claim) {
-	m.mu.Lock()
-	mine := m.current == c
-	m.mu.Unlock()
-	if mine {
-		m.pass(turn{})
-	}
-}
-
-// letGo gives the claim back to the server without waiting.
-func (c *claim) letGo() {
-	over, cancel := context.WithCancel(c.hold.Context())
-	cancel()
-	_ = c.release(over) // goes on until the node or the session is gone
-}
-
-// release deletes the node. The turn must have been taken from the claim.
-func (c *claim) release(ctx context.Context) error {
-	c.hold.End(session.ErrReleased)
-	return c.remove(ctx, c.startRemoval())
-}
-
-// startRemoval sends the deletion. What is sent after it comes after it.
-func (c *claim) startRemoval() *session.Future[[]session.Result] {
-	return c.hold.Session().StartTxn(c.removal()...)
-}
-
-// remove waits for the deletion, and repeats it until the node is gone.
-func (c *claim) remove(ctx context.Context, sent *session.Future[[]session.Result]) error {
-	_, err := sent.Wait(ctx)
-	if err == nil || errors.Is(err, session.ErrNoNode) {
-		return nil
-	}
-	return c.hold.Session().Discard(ctx, c.hold.Path())
-}
-
-// unlock gives the claim back: to the next in line of this process for as long
+// unlock gives h's claim back: to the next in line of this process for as long
 // as that is fair to the others, and to the server otherwise.
-func (c *claim) unlock(ctx context.Context) error {
+func (c *claim) unlock(ctx context.Context, h *Held) error {
 	m := c.m
-	m.mu.Lock()
-	if m.current != c {
-		m.mu.Unlock()
-		return context.Cause(c.hold.Context()) // lost; the turn was passed on
+	if !m.resign(h) {
+		return c.hold.Err() // lost; the turn was passed on
 	}
-	if len(m.waiters) > 0 && c.hold.Err() == nil && time.Since(c.won) < m.opts.LocalHandover {
-		w := m.waiters[0]
-		m.waiters = m.waiters[1:]
-		w.turn <- turn{claim: c}
-		m.mu.Unlock()
-		return nil
-	}
-	m.current = nil
-	m.mu.Unlock()
+	h.forget()
 	if err := c.hold.Err(); err != nil {
 		m.pass(turn{})
 		return err
 	}
-	c.forget()
+	if time.Since(c.won) < m.opts.LocalHandover && m.handOn(c) {
+		return nil
+	}
 	c.hold.End(session.ErrReleased)
 	// First the deletion, then the next one's request to queue up: it must
 	// come behind whoever waits at the server.
-	sent := c.startRemoval()
+	removal := c.startRemoval()
 	m.pass(turn{})
-	return c.remove(ctx, sent)
+	return c.remove(ctx, removal)
+}
+
+// handOn gives the claim to the next in line of this process, if there is one.
+func (m *Mutex) handOn(c *claim) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.waiters) == 0 {
+		return false
+	}
+	m.giveLocked(turn{claim: c})
+	return true
+}
+
+// letGo gives a claim that nobody has the turn for back to the server, without
+// waiting.
+func (c *claim) letGo() {
+	over, cancel := context.WithCancel(c.hold.Session().Context())
+	cancel()
+	c.hold.End(session.ErrReleased)
+	_ = c.remove(over, c.startRemoval()) // goes on until the node or the session is gone
+}
+
+// startRemoval sends the deletion of the node, and returns how to wait for it.
+// What is sent next comes behind it.
+func (c *claim) startRemoval() func(context.Context) error {
+	s := c.hold.Session()
+	if note := c.releaseNote(); note != nil {
+		f := s.StartTxn(session.DeleteOp(c.hold.Path(), -1), *note)
+		return func(ctx context.Context) error { _, err := f.Wait(ctx); return err }
+	}
+	f := s.StartDelete(c.hold.Path(), -1)
+	return func(ctx context.Context) error { _, err := f.Wait(ctx); return err }
+}
+
+// remove waits for the deletion, and repeats it until the node is gone.
+func (c *claim) remove(ctx context.Context, removal func(context.Context) error) error {
+	err := removal(ctx)
+	if err == nil || errors.Is(err, session.ErrNoNode) {
+		return nil
+	}
+	return c.hold.Session().Discard(ctx, c.hold.Path())
 }

@@ -47,13 +47,14 @@ func (m *Mutex) awaitDelay(ctx context.Context, c *contender.Contender) error {
 	return err
 }
 
-// removal is the transaction that gives the claim back.
-func (c *claim) removal() []session.Op {
-	ops := []session.Op{session.DeleteOp(c.hold.Path(), -1)}
-	if c.m.opts.LockDelay > 0 {
-		ops = append(ops, session.SetOp(c.m.path, []byte(delayNote(delayFree, c.token)), -1))
+// releaseNote goes into the transaction that gives the claim back; nil without
+// a delay.
+func (c *claim) releaseNote() *session.Op {
+	if c.m.opts.LockDelay == 0 {
+		return nil
 	}
-	return ops
+	op := session.SetOp(c.m.path, []byte(delayNote(delayFree, c.token)), -1)
+	return &op
 }
 
 func delayNote(word string, token int64) string { return word + strconv.FormatInt(token, 10) }

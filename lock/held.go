@@ -14,6 +14,7 @@ type Held struct {
 	claim  *claim
 	ctx    context.Context
 	cancel context.CancelCauseFunc
+	forget func() bool // ends the waiting for a loss
 
 	// mu guards done and err: Unlock is over, with this outcome.
 	mu   sync.Mutex
@@ -62,7 +63,7 @@ func (h *Held) Unlock(ctx context.Context) error {
 	h.done = true
 	lost := h.claim.hold.Err()
 	h.cancel(session.ErrReleased)
-	err := h.claim.unlock(ctx)
+	err := h.claim.unlock(ctx, h)
 	switch {
 	case lost != nil:
 		h.err = failure(ctx, "release", path, lost)

@@ -28,7 +28,7 @@ const (
 	curatorMutex = "lock-"
 	// kazooMutex: Kazoo's Lock, "<32 hex>__lock__<seq>".
 	kazooMutex = "__lock__"
-	// permitMarker: our Semaphore, "_c_<uuid>-permit-<n>-<seq>", where n is how
+	// permitMarker: our Semaphore, "_c_<uuid>-<n>-permit-<seq>", where n is how
 	// many permits are wanted.
 	permitMarker = "permit-"
 	// curatorLease: Curator's InterProcessSemaphoreV2,
@@ -63,19 +63,18 @@ func (l Layout) name() (func() string, error) {
 // mutexMarkers are the markers of all contenders that a mutex honours.
 func mutexMarkers() []string { return []string{curatorMutex, kazooMutex} }
 
-// permitName is the name of a contender for n permits.
-func permitName(n int) string { return znode.Protected(permitMarker + strconv.Itoa(n) + "-") }
+// permitName makes names of contenders for n permits.
+func permitName(n int) func() string {
+	return func() string { return znode.Protected(strconv.Itoa(n) + "-" + permitMarker) }
+}
 
-// permitsOf reads how many permits the contender name wants; 0 for a stranger.
+// permitsOf reads how many permits the contender name wants. One that does not
+// say counts as one.
 func permitsOf(name string) int {
-	i := strings.LastIndex(name, permitMarker)
-	if i < 0 {
-		return 0
-	}
-	digits, _, _ := strings.Cut(name[i+len(permitMarker):], "-")
-	n, err := strconv.Atoi(digits)
+	head, _, _ := strings.Cut(name, "-"+permitMarker)
+	n, err := strconv.Atoi(head[strings.LastIndexByte(head, '-')+1:])
 	if err != nil || n < 1 {
-		return 0
+		return 1
 	}
 	return n
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/zkrecipes/zkrecipes/internal/contender"
+	"github.com/zkrecipes/zkrecipes/internal/znode"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -20,11 +21,12 @@ type Mutex struct {
 	opts   Options
 	err    error // what is wrong with the arguments
 
-	// mu guards what follows. Invariant: taken is false only if waiters is
-	// empty; exactly one goroutine, or current, has the turn while taken.
+	// mu guards what follows. Invariant: while taken, exactly one has the
+	// turn: a goroutine in acquire or try, a turn on its way to a waiter, or
+	// current. waiters is empty unless taken.
 	mu      sync.Mutex
 	taken   bool
-	current *claim    // what a Held of this Mutex stands on
+	current *Held
 	waiters []*waiter // first in, first out
 }
 
@@ -121,14 +123,11 @@ func (m *Mutex) leave(w *waiter) (turn, bool) {
 func (m *Mutex) pass(t turn) {
 	m.mu.Lock()
 	if len(m.waiters) > 0 {
-		w := m.waiters[0]
-		m.waiters = m.waiters[1:]
-		m.current = t.claim
-		w.turn <- t
+		m.giveLocked(t)
 		m.mu.Unlock()
 		return
 	}
-	m.taken, m.current = false, nil
+	m.taken = false
 	m.mu.Unlock()
 	switch {
 	case t.claim != nil:
@@ -136,6 +135,13 @@ func (m *Mutex) pass(t turn) {
 	case t.contender != nil:
 		leaveBehind(t.contender)
 	}
+}
+
+func (m *Mutex) giveLocked(t turn) {
+	w := m.waiters[0]
+	m.waiters[0] = nil
+	m.waiters = m.waiters[1:]
+	w.turn <- t // has room: a waiter gets one turn
 }
 
 // acquire goes on from turn t until the lock is held. Whatever happens, the
@@ -165,7 +171,7 @@ func (m *Mutex) acquire(ctx context.Context, t turn) (*Held, error) {
 			// The place in the queue goes to who waits here for the same.
 			m.pass(turn{contender: c})
 			return nil, failure(ctx, op, m.path, err)
-		case c != nil && c.Session().Err() != nil, errors.Is(err, contender.ErrGone):
+		case c != nil && (c.Session().Err() != nil || errors.Is(err, contender.ErrGone) || errors.Is(err, session.ErrNoNode)):
 			c = nil // the node is gone: queue up again
 		case c == nil && errors.Is(err, session.ErrLost) && !errors.Is(err, session.ErrClosed):
 			// The session was lost while queueing up.
@@ -219,10 +225,27 @@ func (m *Mutex) hand(c *claim) *Held {
 	h := &Held{claim: c}
 	h.ctx, h.cancel = c.hold.Derive()
 	m.mu.Lock()
-	m.current = c
+	m.current = h
 	m.mu.Unlock()
-	c.guardLoss()
+	// Who waits in this process must not wait for a holder that was told of
+	// its loss, but may be slow.
+	h.forget = context.AfterFunc(c.hold.Context(), func() {
+		if m.resign(h) {
+			m.pass(turn{})
+		}
+	})
 	return h
+}
+
+// resign takes the turn from h, if it still has it.
+func (m *Mutex) resign(h *Held) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.current != h {
+		return false
+	}
+	m.current = nil
+	return true
 }
 
 // TryLock takes the lock if nobody holds it or waits for it; otherwise the
@@ -250,11 +273,15 @@ func (m *Mutex) TryLock(ctx context.Context) (*Held, error) {
 // try contends once. With an error it returns the place in the queue, if there
 // is one.
 func (m *Mutex) try(ctx context.Context) (*contender.Contender, *Held, error) {
-	others, err := m.Contenders(ctx)
+	s, err := m.client.Session(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	if len(others) > 0 {
+	children, _, err := s.Children(ctx, m.path)
+	switch {
+	case err != nil && !errors.Is(err, session.ErrNoNode):
+		return nil, nil, err
+	case len(znode.Parse(children, mutexMarkers()...).Entries) > 0:
 		return nil, nil, ErrBusy // seen without leaving a trace
 	}
 	c, err := m.enter(ctx)

@@ -1,0 +1,103 @@
+package lock
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/zkrecipes/zkrecipes/internal/contender"
+	"github.com/zkrecipes/zkrecipes/internal/znode"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// Curator's InterProcessSemaphoreV2: who wants a lease takes the lock at
+// <path>/locks, creates a node below <path>/leases, waits until there are no
+// more of them than permits, and gives the lock back. Several leases are taken
+// under one lock, so that two who want several cannot wait for each other.
+
+func (s *Semaphore) leases() string { return znode.Join(s.path, curatorLeases) }
+
+func (s *Semaphore) takeLeases(ctx context.Context, sess *session.Session, n int, try bool) (*Permits, error) {
+	lock, err := contender.Enter(ctx, sess, contender.Spec{
+		Dir: znode.Join(s.path, curatorLocks), Name: func() string { return znode.Protected(curatorMutex) },
+		Markers: mutexMarkers(), Data: s.opts.Data, ACL: s.opts.ACL, Rule: contender.Exclusive,
+	})
+	if err != nil {
+		return nil, err
+	}
+	// Nobody waits for its deletion: what comes next does not depend on it.
+	defer leaveBehind(lock)
+	if err := awaitOrTry(ctx, lock, try); err != nil {
+		return nil, err
+	}
+	var holds []held
+	for range n {
+		h, err := s.takeLease(ctx, sess, lock, try)
+		if err != nil {
+			over, cancel := context.WithCancel(ctx)
+			cancel()
+			_ = releaseAll(over, holds) // goes on in the background
+			return nil, goneError(err)
+		}
+		holds = append(holds, h)
+	}
+	return newPermits(s.path, n, holds), nil
+}
+
+// takeLease creates one lease and waits until it counts; it leaves nothing
+// behind when it fails.
+func (s *Semaphore) takeLease(ctx context.Context, sess *session.Session, lock *contender.Contender, try bool) (held, error) {
+	c, err := contender.Enter(ctx, sess, contender.Spec{
+		Dir: s.leases(), Name: func() string { return znode.Protected(curatorLease) },
+		Markers: []string{curatorLease}, Data: s.opts.Data, ACL: s.opts.ACL, Rule: contender.Exclusive,
+	})
+	if err != nil {
+		return held{}, err
+	}
+	err = s.awaitRoom(ctx, sess, c.Node().Path, try)
+	if err == nil {
+		// The lock may have gone while this waited, and somebody else may
+		// have counted without this lease.
+		_, exists, existsErr := sess.Exists(ctx, lock.Node().Path)
+		if err = existsErr; err == nil && !exists {
+			err = fmt.Errorf("%s: %w", lock.Node().Path, contender.ErrGone)
+		}
+	}
+	var hold *session.Hold
+	if err == nil {
+		hold, err = c.Hold(ctx)
+	}
+	if err != nil {
+		leaveBehind(c)
+		return held{}, err
+	}
+	return held{hold, c.Node().Stat.Czxid}, nil
+}
+
+// awaitRoom waits until there are no more leases than permits. Like Curator it
+// counts every child.
+func (s *Semaphore) awaitRoom(ctx context.Context, sess *session.Session, own string, try bool) error {
+	for {
+		children, _, watch, err := sess.ChildrenW(ctx, s.leases())
+		if err != nil {
+			return err
+		}
+		mine := false
+		for _, name := range children {
+			mine = mine || name == znode.Base(own)
+		}
+		switch {
+		case !mine:
+			watch.Stop()
+			return fmt.Errorf("%s: %w", own, contender.ErrGone)
+		case len(children) <= s.permits:
+			watch.Stop()
+			return nil
+		case try:
+			watch.Stop()
+			return ErrBusy
+		}
+		if _, err := watch.Wait(ctx); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,192 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/zkrecipes/zkrecipes/internal/contender"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// Semaphore gives out a number of permits among all processes that use its
+// path, in the order in which they were asked for. Who asks for several gets
+// all of them at once or waits; since the head of the queue is always served
+// next, nobody starves, and no two can block each other.
+type Semaphore struct {
+	client  *session.Client
+	path    string
+	permits int
+	opts    Options
+	err     error // what is wrong with the arguments
+}
+
+// NewSemaphore makes a semaphore of so many permits on path. All who use the
+// path must say the same number: it is kept in the data of the path, and who
+// says another gets ErrPermits. It does nothing yet; a wrong argument is
+// reported by the first call of a method. o may be nil; Layout, LocalHandover
+// and LockDelay have no meaning here.
+func NewSemaphore(client *session.Client, path string, permits int, o *Options) *Semaphore {
+	m := New(client, path, o)
+	s := &Semaphore{client: client, path: path, permits: permits, opts: m.opts, err: m.err}
+	if s.err == nil && permits < 1 {
+		s.err = fmt.Errorf("%w: %d permits; there must be at least one", ErrPermits, permits)
+	}
+	return s
+}
+
+// Acquire waits until it holds n permits. ctx bounds the wait, not the hold;
+// when it ends, no znode is left behind.
+func (s *Semaphore) Acquire(ctx context.Context, n int) (*Permits, error) {
+	return s.take(ctx, "acquire", n, false)
+}
+
+// TryAcquire takes n permits if that is possible without waiting; otherwise the
+// error wraps ErrBusy. ctx bounds the call.
+func (s *Semaphore) TryAcquire(ctx context.Context, n int) (*Permits, error) {
+	return s.take(ctx, "try", n, true)
+}
+
+func (s *Semaphore) take(ctx context.Context, op string, n int, try bool) (*Permits, error) {
+	if err := s.begin(ctx, n); err != nil {
+		return nil, failure(ctx, op, s.path, err)
+	}
+	for {
+		sess, err := s.client.Session(ctx)
+		if err != nil {
+			return nil, failure(ctx, op, s.path, err)
+		}
+		var p *Permits
+		if s.opts.CuratorV2 {
+			p, err = s.takeLeases(ctx, sess, n, try)
+		} else {
+			p, err = s.takeRank(ctx, sess, n, try)
+		}
+		switch {
+		case err == nil:
+			return p, nil
+		case ctx.Err() != nil:
+			return nil, failure(ctx, op, s.path, err)
+		case sess.Err() != nil, errors.Is(err, contender.ErrGone):
+			// The nodes are gone; queue up again, in the next session if
+			// there is one.
+		default:
+			return nil, failure(ctx, op, s.path, err)
+		}
+	}
+}
+
+func (s *Semaphore) begin(ctx context.Context, n int) error {
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case s.err != nil:
+		return s.err
+	case n < 1:
+		return fmt.Errorf("%w: %d asked for; it must be at least one", ErrPermits, n)
+	case n > s.permits:
+		return fmt.Errorf("%w: %d asked for, there are %d", ErrPermits, n, s.permits)
+	}
+	return nil
+}
+
+// takeRank queues up once; it leaves nothing behind when it fails.
+func (s *Semaphore) takeRank(ctx context.Context, sess *session.Session, n int, try bool) (*Permits, error) {
+	total := sess.StartGet(s.path, false) // travels with the rest
+	c, err := contender.Enter(ctx, sess, contender.Spec{
+		Dir: s.path, Name: permitName(n), Markers: []string{permitMarker},
+		Data: s.opts.Data, ACL: s.opts.ACL, Rule: contender.Weighted(s.permits, permitsOf),
+	})
+	if err != nil {
+		return nil, err
+	}
+	seen, err := total.Wait(ctx)
+	if err == nil && string(seen.Data) != strconv.Itoa(s.permits) || errors.Is(err, session.ErrNoNode) ||
+		session.NotSent(err) || session.Unanswered(err) {
+		err = s.agree(ctx, sess)
+	}
+	if err == nil {
+		err = awaitOrTry(ctx, c, try)
+	}
+	var hold *session.Hold
+	if err == nil {
+		hold, err = c.Hold(ctx)
+	}
+	if err != nil {
+		leaveBehind(c)
+		return nil, goneError(err)
+	}
+	return newPermits(s.path, n, []held{{hold, c.Node().Stat.Czxid}}), nil
+}
+
+func awaitOrTry(ctx context.Context, c *contender.Contender, try bool) error {
+	if !try {
+		return c.Await(ctx)
+	}
+	granted, err := c.Granted(ctx)
+	if err == nil && !granted {
+		return ErrBusy
+	}
+	return err
+}
+
+// goneError makes the loss of the contender's node, which a request has found
+// out, an ErrGone.
+func goneError(err error) error {
+	if errors.Is(err, session.ErrNoNode) {
+		return fmt.Errorf("%w: %w", contender.ErrGone, err)
+	}
+	return err
+}
+
+// agree compares the number of permits with what the path says, and says it if
+// nobody has.
+func (s *Semaphore) agree(ctx context.Context, sess *session.Session) error {
+	want := strconv.Itoa(s.permits)
+	for {
+		data, stat, err := sess.Get(ctx, s.path)
+		switch {
+		case err != nil:
+			return err
+		case string(data) == want:
+			return nil
+		case len(data) > 0:
+			return fmt.Errorf("%w: %d here, but the path says %.20q", ErrPermits, s.permits, data)
+		}
+		_, err = sess.Set(ctx, s.path, []byte(want), stat.Version)
+		// Somebody else was faster, or the answer was lost: read again.
+		if err != nil && !errors.Is(err, session.ErrBadVersion) && !errors.Is(err, session.ErrUnknownOutcome) {
+			return err
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// Contenders lists who holds permits and who waits, in order: as it was at one
+// moment, which is over.
+func (s *Semaphore) Contenders(ctx context.Context) ([]Contender, error) {
+	if err := s.begin(ctx, 1); err != nil {
+		return nil, failure(ctx, "list", s.path, err)
+	}
+	dir, marker := s.path, permitMarker
+	if s.opts.CuratorV2 {
+		dir, marker = s.leases(), curatorLease
+	}
+	list, err := contenders(ctx, s.client, dir, []string{marker})
+	if err != nil {
+		return nil, failure(ctx, "list", s.path, err)
+	}
+	taken := 0
+	for i := range list {
+		list[i].Permits = 1
+		if !s.opts.CuratorV2 {
+			list[i].Permits = permitsOf(list[i].Name)
+		}
+		taken += list[i].Permits
+		list[i].Holds = taken <= s.permits
+	}
+	return list, nil
+}
