@@ -169,7 +169,13 @@ func TestReadsAndMinorRequests(t *testing.T) {
 		got = a.call(proto.OpGetACL, pathOnly("/a"))
 		require.Equal(t, proto.WorldACL(), proto.DecodeACLs(got.body))
 		require.Equal(t, "/a", a.call(proto.OpSync, pathOnly("/a")).body.String())
-		require.Equal(t, proto.ReconfigDisabled, a.call(proto.OpReconfig, nil).code)
+		require.Equal(t, proto.MarshallingError, a.call(proto.OpReconfig, nil).code)
+		require.Equal(t, proto.ReconfigDisabled, a.call(proto.OpReconfig, func(w *jute.Writer) {
+			w.String("")
+			w.String("")
+			w.String("")
+			w.Int64(-1)
+		}).code)
 		require.Equal(t, []string{"c"}, a.call(proto.OpGetChildren, pathWatch("/a", false)).body.Strings())
 
 		a.sendAs(proto.XidAuth, proto.OpAuth, func(w *jute.Writer) { w.Int32(0); w.String("digest"); w.Buffer([]byte("bob:pw")) })
@@ -299,5 +305,41 @@ func TestContainersAndTTLNodesAreReaped(t *testing.T) {
 		time.Sleep(time.Minute)
 		_, err = s.Get("/t")
 		require.ErrorIs(t, err, zktest.ErrNoNode)
+	})
+}
+
+// TestOdditiesOfApache holds what was seen with Apache ZooKeeper 3.8.0.
+func TestOdditiesOfApache(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, s *zktest.Server) {
+		a := openRaw(t, s, 1)
+		part := func(w *jute.Writer, op proto.Op, body func(w *jute.Writer)) {
+			w.Int32(int32(op))
+			w.Bool(false)
+			w.Int32(-1)
+			body(w)
+		}
+		got := a.call(proto.OpMulti, func(w *jute.Writer) {
+			part(w, proto.OpCreate2, create("/c2", 0))
+			part(w, proto.OpCreateContainer, create("/cc", proto.FlagContainer))
+			w.Int32(-1)
+			w.Bool(true)
+			w.Int32(-1)
+		})
+		require.Equal(t, int32(proto.OpCreate), got.body.Int32(), "create2 in a multi is answered like create")
+		_, _ = got.body.Bool(), got.body.Int32()
+		require.Equal(t, "/c2", got.body.String())
+		require.Equal(t, int32(proto.OpCreate2), got.body.Int32(), "and a container like create2")
+
+		a.send(proto.OpCheck, pathInt("/", -1))
+		require.Equal(t, proto.NoNode, a.call(proto.OpCheck, pathInt("/none", -1)).code, "a lone check that holds is never answered")
+		null := func(w *jute.Writer) { w.Int32(-1); w.Bool(false) }
+		require.Equal(t, proto.MarshallingError, a.call(proto.OpGetData, null).code)
+		require.Equal(t, proto.BadArguments, a.call(proto.OpDeleteContainer, pathOnly("/cc")).code)
+		require.Equal(t, proto.OK, a.call(proto.OpSASL, func(w *jute.Writer) { w.Buffer([]byte("x")) }).code)
+		a.sendAs(77, proto.OpPing, nil)
+		require.Equal(t, proto.XidPing, a.recv().xid)
+		a.sendAs(proto.XidAuth, proto.OpAuth, func(w *jute.Writer) { w.Int32(0); w.String("world"); w.Buffer(nil) })
+		require.Equal(t, proto.AuthFailed, a.recv().code)
+		a.wantEOF()
 	})
 }

@@ -3,6 +3,7 @@ package ensemble
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"slices"
 	"sort"
 	"time"
 
@@ -130,7 +131,7 @@ func (n *Node) Thaw() {
 	for _, f := range late {
 		f()
 	}
-	n.pumpPeers()
+	n.w.pumpPeers()
 }
 
 // SetLag stops or resumes the application of commits to the replica.
@@ -146,14 +147,13 @@ func (n *Node) SetLag(on bool) {
 	}
 }
 
-func (n *Node) pumpPeers() {
-	for _, m := range n.w.nodes {
-		if m.peer != nil {
-			m.peer.up.Pump()
-		}
-		if m.peer != nil {
-			m.peer.down.Pump()
-		}
+// pumpPeers lets through what waits between servers, also on connections that
+// only one end still holds on to.
+func (w *World) pumpPeers() {
+	w.peerings = slices.DeleteFunc(w.peerings, func(p *peering) bool { return !p.atLeader() && !p.atFollower() })
+	for _, p := range slices.Clone(w.peerings) {
+		p.up.Pump()
+		p.down.Pump()
 	}
 }
 

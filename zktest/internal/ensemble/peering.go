@@ -1,6 +1,7 @@
 package ensemble
 
 import (
+	"slices"
 	"sort"
 	"time"
 )
@@ -24,6 +25,7 @@ func (l *leadership) adopt(f *Node) {
 	p.leaderHeard, p.followerHeard = w.clock.Now(), w.clock.Now()
 	p.down = NewLine(w.clock, func() bool { return f.frozen || w.cut[[2]int{l.n.index, f.index}] })
 	p.up = NewLine(w.clock, func() bool { return l.n.frozen || w.cut[[2]int{f.index, l.n.index}] })
+	w.peerings = append(slices.DeleteFunc(w.peerings, func(p *peering) bool { return !p.atLeader() && !p.atFollower() }), p)
 	l.peers[f.index] = p
 	f.peer = p
 	f.tree, f.lagged = l.n.tree.Clone(), nil

@@ -18,6 +18,8 @@ type op struct {
 	done    bool
 	record  []byte // the answer, when done
 	closing bool   // close the connection after the answer
+	// succeeded is set when done without an error.
+	succeeded bool
 	// finish replaces the answer to a client.
 	finish func(*tree.Txn, []tree.Result)
 }
@@ -37,15 +39,20 @@ func (c *Conn) Submit(q proto.Request, reply func(record []byte)) {
 	n := c.node
 	c.stats.Received++
 	c.stats.LastOp, c.stats.LastXid, c.stats.LastZxid = q.Op, q.Xid, n.tree.LastZxid()
-	if q.Op == proto.OpAuth {
+	switch q.Op {
+	case proto.OpAuth:
 		c.auth(&q, reply)
+		return
+	case proto.OpSASL:
+		// Without a login module ZooKeeper answers with a null token.
+		reply(proto.EncodeReply(q.Xid, 0, proto.OK, []byte{0xff, 0xff, 0xff, 0xff}))
 		return
 	}
 	if !c.touch() {
 		return
 	}
 	if !proto.Known(q.Op) || n.w.cfg.Old && proto.Since36(q.Op) {
-		reply(proto.EncodeReply(q.Xid, 0, proto.Unimplemented, nil))
+		reply(proto.EncodeReply(q.Xid, -1, proto.Unimplemented, nil))
 		c.Close()
 		return
 	}
@@ -109,6 +116,7 @@ func (o *op) complete(txn *tree.Txn, results []tree.Result) {
 		o.record = proto.EncodeReply(o.req.Xid, zxid, proto.OK, encodePath(o.req.Path))
 	} else {
 		o.record = proto.EncodeReply(o.req.Xid, zxid, txn.Err, encodeResult(&o.req, txn, results))
+		o.succeeded = txn.Err == proto.OK
 		o.closing = txn.Op == proto.OpCloseSession && txn.Err == proto.OK
 	}
 	c.drain()
@@ -124,7 +132,14 @@ func (c *Conn) drain() {
 		c.queue = c.queue[1:]
 		if !o.done {
 			code, body := c.read(&o.req)
-			o.record = proto.EncodeReply(o.req.Xid, c.node.tree.LastZxid(), code, body)
+			xid := o.req.Xid
+			if o.req.Op == proto.OpPing {
+				xid = proto.XidPing // whatever the client wrote
+			}
+			o.record = proto.EncodeReply(xid, c.node.tree.LastZxid(), code, body)
+		}
+		if o.req.Op == proto.OpCheck && o.succeeded {
+			continue // outside of a multi ZooKeeper never answers it
 		}
 		o.reply(o.record)
 		if o.closing {
@@ -134,7 +149,7 @@ func (c *Conn) drain() {
 }
 
 func (c *Conn) auth(q *proto.Request, reply func([]byte)) {
-	if q.BadBody || q.Scheme != "digest" && q.Scheme != "ip" && q.Scheme != "world" {
+	if q.BadBody || q.Scheme != "digest" && q.Scheme != "ip" {
 		reply(proto.EncodeReply(q.Xid, 0, proto.AuthFailed, nil))
 		c.Close()
 		return

@@ -52,13 +52,17 @@ func multiHeader(w *jute.Writer, op proto.Op, done bool, code proto.Code) {
 	w.Int32(int32(code))
 }
 
-// encodeMulti returns the results of the parts. Containers and TTL nodes come
-// back as create2, as in ZooKeeper.
+// encodeMulti returns the results of the parts. As in ZooKeeper containers and
+// TTL nodes come back as create2, with a Stat, but create2 itself as create,
+// without.
 func encodeMulti(results []tree.Result) []byte {
 	var w jute.Writer
 	for _, r := range results {
 		op := r.Op
-		if op == proto.OpCreateContainer || op == proto.OpCreateTTL {
+		switch op {
+		case proto.OpCreate2:
+			op = proto.OpCreate
+		case proto.OpCreateContainer, proto.OpCreateTTL:
 			op = proto.OpCreate2
 		}
 		if op == proto.OpError {
@@ -113,8 +117,6 @@ func (c *Conn) read(q *proto.Request) (proto.Code, []byte) {
 		return c.dropWatches(q), nil
 	case proto.OpWhoAmI:
 		return proto.OK, c.whoAmI()
-	case proto.OpSASL:
-		return proto.AuthFailed, nil
 	}
 	return proto.OK, nil
 }

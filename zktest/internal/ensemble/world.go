@@ -37,6 +37,7 @@ type World struct {
 	clock    Clock
 	nodes    []*Node
 	cut      map[[2]int]bool // from, to: packets are lost
+	peerings []*peering
 	epoch    int64
 	electing bool
 	nextConn int64
@@ -84,9 +85,7 @@ func (w *World) CutLink(a, b int) { w.cut[[2]int{a, b}] = true }
 // connections that still exist arrives now.
 func (w *World) Join() {
 	clear(w.cut)
-	for _, n := range w.nodes {
-		n.pumpPeers()
-	}
+	w.pumpPeers()
 }
 
 // Leader returns the present leader, the newest if an old one does not know

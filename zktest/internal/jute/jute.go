@@ -103,8 +103,13 @@ func (r *Reader) Count(min int) int {
 	return int(n)
 }
 
-// Strings reads a vector of strings.
+// Strings reads a vector of strings; null comes back as nil, an empty one as an
+// empty slice.
 func (r *Reader) Strings() []string {
+	if len(r.b) >= 4 && int32(binary.BigEndian.Uint32(r.b)) == -1 {
+		r.b = r.b[4:]
+		return nil
+	}
 	n := r.Count(4)
 	out := make([]string, 0, n)
 	for i := 0; i < n && r.err == nil; i++ {

@@ -84,25 +84,36 @@ func DecodeRequest(b []byte) (Request, error) {
 	return q, nil
 }
 
+// path reads a path; ZooKeeper answers null like a request that it cannot read.
+func path(r *jute.Reader, q *Request) string {
+	b := r.Buffer()
+	q.BadBody = q.BadBody || b == nil
+	return string(b)
+}
+
 func decodeBody(r *jute.Reader, q *Request) {
 	switch q.Op {
 	case OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL:
-		q.Path, q.Data, q.ACL, q.Flags = r.String(), r.Buffer(), DecodeACLs(r), r.Int32()
+		q.Path, q.Data, q.ACL, q.Flags = path(r, q), r.Buffer(), DecodeACLs(r), r.Int32()
 		if q.Op == OpCreateTTL {
 			q.TTL = r.Int64()
 		}
 	case OpDelete, OpCheck:
-		q.Path, q.Version = r.String(), r.Int32()
+		q.Path, q.Version = path(r, q), r.Int32()
 	case OpExists, OpGetData, OpGetChildren, OpGetChildren2:
-		q.Path, q.Watch = r.String(), r.Bool()
+		q.Path, q.Watch = path(r, q), r.Bool()
 	case OpSetData:
-		q.Path, q.Data, q.Version = r.String(), r.Buffer(), r.Int32()
-	case OpGetACL, OpSync, OpGetEphemerals, OpCountChildren:
-		q.Path = r.String()
+		q.Path, q.Data, q.Version = path(r, q), r.Buffer(), r.Int32()
+	case OpGetACL, OpSync, OpCountChildren:
+		q.Path = path(r, q)
+	case OpGetEphemerals:
+		q.Path = r.String() // a prefix; null is "all"
+	case OpReconfig:
+		_, _, _, _ = r.String(), r.String(), r.String(), r.Int64()
 	case OpSetACL:
-		q.Path, q.ACL, q.Version = r.String(), DecodeACLs(r), r.Int32()
+		q.Path, q.ACL, q.Version = path(r, q), DecodeACLs(r), r.Int32()
 	case OpCheckWatches, OpRemoveWatches, OpAddWatch:
-		q.Path, q.Mode = r.String(), r.Int32()
+		q.Path, q.Mode = path(r, q), r.Int32()
 	case OpAuth:
 		_ = r.Int32()
 		q.Scheme, q.Data = r.String(), r.Buffer()
@@ -111,7 +122,9 @@ func decodeBody(r *jute.Reader, q *Request) {
 		w.RelativeZxid, w.Data, w.Exist, w.Child = r.Int64(), r.Strings(), r.Strings(), r.Strings()
 		if q.Op == OpSetWatches2 {
 			w.Persistent, w.Recursive = r.Strings(), r.Strings()
+			q.BadBody = w.Persistent == nil || w.Recursive == nil
 		}
+		q.BadBody = q.BadBody || w.Data == nil || w.Exist == nil || w.Child == nil
 	}
 }
 
@@ -128,6 +141,7 @@ func decodeMulti(r *jute.Reader, q *Request) {
 			return
 		}
 		decodeBody(r, &sub)
+		q.BadBody = q.BadBody || sub.BadBody
 		q.Ops = append(q.Ops, sub)
 	}
 }

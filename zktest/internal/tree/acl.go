@@ -56,11 +56,12 @@ func matches(scheme, id, expr string) bool {
 }
 
 func parsePrefix(expr string) (netip.Prefix, bool) {
+	// 3.8 knows IPv4 only here.
 	if p, err := netip.ParsePrefix(expr); err == nil {
-		return p, true
+		return p, p.Addr().Is4()
 	}
 	a, err := netip.ParseAddr(expr)
-	if err != nil {
+	if err != nil || !a.Is4() {
 		return netip.Prefix{}, false
 	}
 	return netip.PrefixFrom(a, a.BitLen()), true

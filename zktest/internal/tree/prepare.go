@@ -119,6 +119,9 @@ func (o *overlay) one(q *proto.Request, who *Caller) (Change, proto.Code) {
 	case proto.OpDelete:
 		return o.delete(q, who)
 	case proto.OpDeleteContainer:
+		if !who.Admin {
+			return Change{}, proto.BadArguments // for the server itself only
+		}
 		return o.reap(q)
 	case proto.OpSetData:
 		return o.setData(q, who)
@@ -146,7 +149,7 @@ func owner(q *proto.Request, who *Caller) (int64, proto.Code) {
 		return 0, proto.Unimplemented
 	case ttlFlag && (q.Op != proto.OpCreateTTL || q.TTL <= 0 || q.TTL > MaxTTL):
 		return 0, proto.BadArguments
-	case !ttlFlag && q.Op == proto.OpCreateTTL && q.TTL >= 0:
+	case !ttlFlag && q.Op == proto.OpCreateTTL: // kills Apache's server if TTL is -1
 		return 0, proto.BadArguments
 	case q.Op == proto.OpCreateContainer:
 		return ContainerOwner, proto.OK

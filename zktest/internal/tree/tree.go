@@ -183,8 +183,12 @@ func (t *Tree) UserPaths() []string {
 // SortedChildren returns the names of n's children, sorted.
 func (t *Tree) SortedChildren(n *Node) []string { return slices.Sorted(maps.Keys(n.children)) }
 
-// CountBelow returns how many nodes are below path, itself not counted.
+// CountBelow returns how many nodes are below path, itself not counted; "" is
+// above the root.
 func (t *Tree) CountBelow(path string) int {
+	if path == "" {
+		return len(t.nodes)
+	}
 	prefix, n := strings.TrimSuffix(path, "/")+"/", 0
 	for p := range t.nodes {
 		if p != "/" && strings.HasPrefix(p, prefix) {

@@ -202,9 +202,9 @@ func TestContainersAndTTLNodesBecomeReapable(t *testing.T) {
 	require.Equal(t, []string{"/c", "/t"}, w.Reapable(1501))
 	w.create("/t/x", 0)
 	require.Equal(t, []string{"/c"}, w.Reapable(9999))
-	_, _, code := w.do(&Caller{}, &proto.Request{Op: proto.OpDeleteContainer, Path: "/c"})
+	_, _, code := w.do(&Caller{Admin: true}, &proto.Request{Op: proto.OpDeleteContainer, Path: "/c"})
 	require.Equal(t, proto.OK, code)
-	_, _, code = w.do(&Caller{}, &proto.Request{Op: proto.OpDeleteContainer, Path: "/t"})
+	_, _, code = w.do(&Caller{Admin: true}, &proto.Request{Op: proto.OpDeleteContainer, Path: "/t"})
 	require.Equal(t, proto.NotEmpty, code)
 }
 
