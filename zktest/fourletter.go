@@ -156,7 +156,13 @@ func (s *Server) dumpLocked(b *strings.Builder, n *ensemble.Node) {
 			fmt.Fprintf(b, "\t%s\n", p)
 		}
 	}
-	fmt.Fprintf(b, "Connections dump:\nConnections Sets (0)/(%d):\n", len(n.Conns()))
+	attached := 0
+	for _, c := range n.Conns() {
+		if c.Ready() {
+			attached++
+		}
+	}
+	fmt.Fprintf(b, "Connections dump:\nConnections Sets (0)/(%d):\n", attached)
 }
 
 func watchWords(b *strings.Builder, n *ensemble.Node, word string) {
