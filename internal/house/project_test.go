@@ -1,0 +1,62 @@
+package house
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// project loads the tree that this package is part of.
+func project(t *testing.T) *Tree {
+	t.Helper()
+	dir, err := os.Getwd()
+	require.NoError(t, err)
+	for {
+		mod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+		if err == nil && strings.Contains(string(mod), "module github.com/zkrecipes/zkrecipes\n") {
+			break
+		}
+		parent := filepath.Dir(dir)
+		require.NotEqual(t, dir, parent, "the tests run outside of the project")
+		dir = parent
+	}
+	tree, err := Load(os.DirFS(dir))
+	require.NoError(t, err)
+	require.Equal(t, "github.com/zkrecipes/zkrecipes", tree.Module)
+	return tree
+}
+
+func TestTheProjectKeepsTheRulesOfTheHouse(t *testing.T) {
+	tree := project(t)
+	for _, rule := range Rules() {
+		t.Run(rule.Name, func(t *testing.T) {
+			for _, f := range rule.Check(tree) {
+				t.Error(f)
+			}
+		})
+	}
+}
+
+// A walk that finds nothing would pass every rule.
+func TestTheWalkSeesTheWholeProject(t *testing.T) {
+	tree := project(t)
+	seen := map[string]bool{}
+	code, tests := 0, 0
+	for _, f := range tree.Files {
+		seen[f.Path] = true
+		switch {
+		case f.Test():
+			tests++
+		case f.Syntax != nil:
+			code++
+		}
+	}
+	for _, want := range []string{"go.mod", "README.md", "session/client.go", "internal/house/doc.go", "internal/house/project_test.go"} {
+		require.True(t, seen[want], "the walk misses %s", want)
+	}
+	require.Greater(t, code, 50)
+	require.Greater(t, tests, 10)
+}

@@ -1,0 +1,145 @@
+package house
+
+import (
+	"slices"
+	"strings"
+)
+
+// layer says what the packages in and below a folder may import of this
+// module. Entries of may are folders; a trailing "/..." takes in all below.
+// What a folder keeps in its own internal folder it may always import.
+type layer struct {
+	folder string
+	may    []string
+}
+
+// layers is the picture of docs/architecture.md, top to bottom. Where two
+// entries fit a folder the longer one counts.
+func layers() []layer {
+	public := append(published(), "session", "rebalanser/...", "zktest/...")
+	above := append(recipes(), "discovery", "session")
+	out := []layer{
+		{"cmd", append(slices.Clone(public), "cmd/...")},
+		{"examples", public},
+		{"interop", public},
+		{"bench", public},
+		{"discovery", []string{"cache", "session"}},
+		{"internal", []string{"internal/...", "session"}},
+		{"internal/house", nil},
+		{"session", nil},
+		{"session/internal", []string{"session/internal/..."}},
+		{"zktest", nil},
+		{"zktest/internal", []string{"zktest/internal/..."}},
+		{"zktest/apache", []string{"zktest"}},
+		{"zktest/matrix", []string{"zktest"}},
+		{"zktest/conformance", []string{"zktest", "zktest/apache"}},
+	}
+	for _, dir := range recipes() {
+		out = append(out, layer{dir, []string{"session", "internal/..."}})
+	}
+	for _, dir := range upper() {
+		out = append(out, layer{dir, append(slices.Clone(above), dir+"/...")})
+	}
+	return out
+}
+
+// layerOf finds the layer of a folder.
+func layerOf(dir string) (best layer, ok bool) {
+	for _, l := range layers() {
+		if within(dir, l.folder) && len(l.folder) >= len(best.folder) {
+			best, ok = l, true
+		}
+	}
+	return best, ok
+}
+
+// Arrows: packages import only what lies below them. Tests may import their
+// own package, what that may import, and the test server, from everywhere.
+func Arrows(t *Tree) []Finding {
+	var out []Finding
+	t.code(func(f *File) {
+		l, ok := layerOf(f.Dir())
+		if !ok {
+			out = append(out, f.finding(f.Syntax.Package, "folder %s has no place in the layers", f.Dir()))
+			return
+		}
+		for _, spec := range f.Syntax.Imports {
+			to, ok := t.local(importPath(spec))
+			if !ok || l.allows(f, to) {
+				continue
+			}
+			out = append(out, f.finding(spec.Pos(), "%s must not import %s", f.Dir(), to))
+		}
+	})
+	return out
+}
+
+func (l layer) allows(f *File, to string) bool {
+	if f.Test() && (to == f.Dir() || within(to, "zktest")) {
+		return true
+	}
+	if to == "internal/house" {
+		return false // it looks at the others; nobody runs on it
+	}
+	if within(to, l.folder+"/internal") {
+		return true
+	}
+	return slices.ContainsFunc(l.may, func(may string) bool {
+		if folder, ok := strings.CutSuffix(may, "/..."); ok {
+			return within(to, folder)
+		}
+		return to == may
+	})
+}
+
+// The modules of others that this one uses.
+const (
+	moduleZooKeeper  = "github.com/go-zookeeper/zk"
+	moduleSync       = "golang.org/x/sync"
+	moduleTestify    = "github.com/stretchr/testify"
+	modulePorcupine  = "github.com/anishathalye/porcupine"
+	moduleGoleak     = "go.uber.org/goleak"
+	moduleRapid      = "pgregory.net/rapid"
+	moduleDockertest = "github.com/ory/dockertest/v3"
+	moduleCobra      = "github.com/spf13/cobra"
+)
+
+// modulesFor lists which modules of others a folder's files may import.
+func modulesFor(dir string, test bool) []string {
+	out := []string{moduleSync}
+	switch {
+	case within(dir, "session"):
+		out = append(out, moduleZooKeeper)
+	case within(dir, "zktest/apache"):
+		out = append(out, moduleDockertest)
+	case within(dir, "cmd"):
+		out = append(out, moduleCobra)
+	}
+	if test {
+		out = append(out, moduleZooKeeper, moduleTestify, modulePorcupine, moduleGoleak, moduleRapid)
+	}
+	return out
+}
+
+// ThirdParty: library packages need the standard library and
+// golang.org/x/sync, and session alone needs go-zookeeper. Tests, the tool and
+// the starter of real servers have a few more. bench is a module of its own.
+func ThirdParty(t *Tree) []Finding {
+	var out []Finding
+	t.code(func(f *File) {
+		if within(f.Dir(), "bench") {
+			return
+		}
+		for _, spec := range f.Syntax.Imports {
+			p := importPath(spec)
+			first, _, _ := strings.Cut(p, "/")
+			if _, ok := t.local(p); ok || !strings.Contains(first, ".") {
+				continue
+			}
+			if !slices.ContainsFunc(modulesFor(f.Dir(), f.Test()), func(m string) bool { return within(p, m) }) {
+				out = append(out, f.finding(spec.Pos(), "%s must not import %s", f.Dir(), p))
+			}
+		}
+	})
+	return out
+}

@@ -1,0 +1,44 @@
+package house
+
+// Rule is one rule of the house. Check returns what breaks it.
+type Rule struct {
+	Name  string
+	Check func(t *Tree) []Finding
+}
+
+// Rules returns all rules.
+func Rules() []Rule {
+	return []Rule{
+		{"arrows between folders", Arrows},
+		{"imports from elsewhere", ThirdParty},
+		{"length of files and functions", Lengths},
+		{"names of files", FileNames},
+		{"documentation of exported names", ExportedDocs},
+		{"number of exported names", ExportedCount},
+		{"package documentation", PackageDocs},
+		{"comments of goroutines", Goroutines},
+		{"calls", Calls},
+		{"sleep", Sleep},
+		{"skipped tests", Skips},
+		{"package state", PackageState},
+		{"mutexes", Mutexes},
+		{"context comes first", ContextFirst},
+		{"layout constants", Layout},
+		{"words", Words},
+		{"requirements", Requirements},
+	}
+}
+
+// recipes are the folders of the primitives: they use session and internal
+// mechanics, and never each other.
+func recipes() []string {
+	return []string{"lock", "rwlock", "barrier", "election", "counter", "cache"}
+}
+
+// upper are the folders of what is built of the primitives' public faces.
+func upper() []string { return []string{"rebalanser", "dispatch", "workerctl"} }
+
+// published are all folders that users take recipes from.
+func published() []string {
+	return append(append(recipes(), "discovery"), upper()...)
+}

@@ -1,0 +1,207 @@
+package house
+
+import (
+	"fmt"
+	"go/ast"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// The documents that list what the project must do, and the bugs of others
+// that it must not have.
+const (
+	requirementsDoc = "docs/requirements.md"
+	museumDoc       = "docs/museum.md"
+)
+
+// What a row says of its id.
+const (
+	statusDone    = "done"          // implemented, and a test names the id
+	statusPlanned = "planned"       // the row names the package that will have it
+	statusNone    = "not ours"      // no counterpart here; the row says why
+	statusLimit   = "stays so"      // a limit that nobody can lift; the row says why
+	columns       = 5               // id, statement, status, where, test
+	idPattern     = `[A-Z]{1,2}\d+` // a letter or two, and a number
+)
+
+// requiredIDs lists the ids that each document must have.
+func requiredIDs(doc string) []string {
+	switch doc {
+	case requirementsDoc:
+		return spread("R1-52 M1-28 D1-19 T1-27 N1-37 X1-14 W1-12 S1-7 Z1-17")
+	case museumDoc:
+		return spread("CL1-8 CL10 CL14-19 CH1-12 CH14-28 CH30-42 CH44-58 CH60-64 " +
+			"P1-4 P6-7 P9-12 P14-29 PD1-4 PD6 PD8-11")
+	}
+	return nil
+}
+
+// spread turns "R1-3 P7" into R1, R2, R3, P7.
+func spread(ranges string) []string {
+	var out []string
+	for _, r := range strings.Fields(ranges) {
+		letters := r[:strings.IndexAny(r, "0123456789")]
+		first, last, ok := strings.Cut(r[len(letters):], "-")
+		if !ok {
+			last = first
+		}
+		from, _ := strconv.Atoi(first)
+		to, _ := strconv.Atoi(last)
+		for i := from; i <= to; i++ {
+			out = append(out, letters+strconv.Itoa(i))
+		}
+	}
+	return out
+}
+
+// row is one line of a table of ids.
+type row struct {
+	line          int
+	id            string
+	status, where string
+	test          string
+}
+
+var rowID = regexp.MustCompile(`^` + idPattern + `$`) // read only
+
+// rows reads the tables of a document: lines of five cells, the first an id.
+func rows(text string) []row {
+	var out []row
+	for i, line := range strings.Split(text, "\n") {
+		if !strings.HasPrefix(line, "|") {
+			continue
+		}
+		cells := strings.Split(strings.Trim(strings.ReplaceAll(line, `\|`, "\x00"), "| "), "|")
+		for j := range cells {
+			cells[j] = strings.Trim(strings.ReplaceAll(cells[j], "\x00", "|"), " `")
+		}
+		if !rowID.MatchString(cells[0]) {
+			continue
+		}
+		for len(cells) < columns {
+			cells = append(cells, "")
+		}
+		out = append(out, row{line: i + 1, id: cells[0], status: cells[2], where: cells[3], test: cells[4]})
+	}
+	return out
+}
+
+// Requirements: both documents list every id exactly once, with a status. What
+// is done names a file or folder that exists and a test, and some test mentions
+// the id in its name, in a comment or in a string. What is planned names the
+// package that will have it. What is neither says why.
+func Requirements(t *Tree) []Finding {
+	mentioned := t.mentions()
+	exists := map[string]bool{}
+	for _, f := range t.Files {
+		for p := f.Path; p != "."; p = path.Dir(p) {
+			exists[p] = true
+		}
+	}
+	var out []Finding
+	for _, doc := range []string{requirementsDoc, museumDoc} {
+		missing := map[string]bool{}
+		for _, id := range requiredIDs(doc) {
+			missing[id] = true
+		}
+		known := maps.Clone(missing)
+		for _, r := range rows(t.text(doc)) {
+			at := func(format string, args ...any) {
+				out = append(out, Finding{Path: doc, Line: r.line, Text: r.id + ": " + fmt.Sprintf(format, args...)})
+			}
+			switch {
+			case !known[r.id]:
+				at("is no id of this document")
+			case !missing[r.id]:
+				at("is listed twice")
+			default:
+				r.check(mentioned, exists, at)
+			}
+			delete(missing, r.id)
+		}
+		for _, id := range slices.Sorted(maps.Keys(missing)) {
+			out = append(out, Finding{Path: doc, Text: id + ": has no row"})
+		}
+	}
+	return out
+}
+
+func (r row) check(mentioned map[string][]string, exists map[string]bool, report func(string, ...any)) {
+	switch r.status {
+	case statusDone:
+		if r.where == "" || r.test == "" {
+			report("is done, but the row does not say where, or which test shows it")
+		}
+		for _, place := range strings.Fields(strings.ReplaceAll(r.where, ",", " ")) {
+			if place = strings.Trim(place, "`/"); !exists[place] {
+				report("is done in %s, which does not exist", place)
+			}
+		}
+		if len(mentioned[r.id]) == 0 {
+			report("is done, but no test mentions it")
+		}
+	case statusPlanned:
+		if _, ok := layerOf(strings.Trim(r.where, "`/")); !ok {
+			report("is planned for %q, which is no package of the design", r.where)
+		}
+	case statusNone, statusLimit:
+		if r.where == "" {
+			report("does not say why")
+		}
+	default:
+		report("has status %q", r.status)
+	}
+}
+
+func (t *Tree) text(p string) string {
+	for _, f := range t.Files {
+		if f.Path == p {
+			return f.Text
+		}
+	}
+	return ""
+}
+
+// An id as a word: an underscore may stand before and after it, as in the name
+// of a test.
+var word = regexp.MustCompile(`[A-Za-z0-9]+`) // read only
+
+// mentions finds which test files name which ids: in comments, in strings and
+// in names of functions. Other identifiers do not count: P1 or T1 is easily one
+// that means something else.
+func (t *Tree) mentions() map[string][]string {
+	out := map[string][]string{}
+	t.code(func(f *File) {
+		if !f.Test() || within(f.Dir(), "internal/house") {
+			return
+		}
+		found := map[string]bool{}
+		see := func(text string) {
+			for _, w := range word.FindAllString(text, -1) {
+				if rowID.MatchString(w) {
+					found[w] = true
+				}
+			}
+		}
+		for _, g := range f.Syntax.Comments {
+			see(g.Text())
+		}
+		ast.Inspect(f.Syntax, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.FuncDecl:
+				see(n.Name.Name)
+			case *ast.BasicLit:
+				see(n.Value)
+			}
+			return true
+		})
+		for id := range found {
+			out[id] = append(out[id], f.Path)
+		}
+	})
+	return out
+}

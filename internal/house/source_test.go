@@ -1,0 +1,160 @@
+package house
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Finding is one breach of a rule. Line is 0 if it concerns a whole file, and
+// Path is empty if it concerns the whole tree.
+type Finding struct {
+	Path string
+	Line int
+	Text string
+}
+
+func (f Finding) String() string {
+	if f.Line == 0 {
+		return fmt.Sprintf("%s: %s", f.Path, f.Text)
+	}
+	return fmt.Sprintf("%s:%d: %s", f.Path, f.Line, f.Text)
+}
+
+// File is one text file of the tree.
+type File struct {
+	Path   string // slash separated, relative to the module's root
+	Text   string
+	Syntax *ast.File // nil if it is no Go file, or below a testdata folder
+
+	fset *token.FileSet
+}
+
+// Tree is the text files of one module, sorted by path.
+type Tree struct {
+	Module string // its import path
+	Files  []*File
+}
+
+// Load reads the module in fsys. It leaves out what is not source: .git, and
+// what .gitignore names in this project (bin, .cache, *.test, *.out), and
+// files that hold a zero byte.
+//
+// It fails if there is no go.mod, or if a Go file does not parse.
+func Load(fsys fs.FS) (*Tree, error) {
+	mod, err := fs.ReadFile(fsys, "go.mod")
+	if err != nil {
+		return nil, fmt.Errorf("house: load: %w", err)
+	}
+	name := regexp.MustCompile(`(?m)^module\s+(\S+)`).FindSubmatch(mod)
+	if name == nil {
+		return nil, fmt.Errorf("house: load: go.mod names no module")
+	}
+	t := &Tree{Module: string(name[1])}
+	fset := token.NewFileSet()
+	err = fs.WalkDir(fsys, ".", func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if slices.Contains([]string{".git", ".cache", "bin"}, p) {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if !d.Type().IsRegular() || strings.HasSuffix(p, ".test") || strings.HasSuffix(p, ".out") {
+			return nil
+		}
+		f, err := load(fsys, fset, p)
+		if f != nil {
+			t.Files = append(t.Files, f)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("house: load: %w", err)
+	}
+	return t, nil
+}
+
+// load returns nil for a file that is not text.
+func load(fsys fs.FS, fset *token.FileSet, p string) (*File, error) {
+	text, err := fs.ReadFile(fsys, p)
+	if err != nil || bytes.IndexByte(text, 0) >= 0 {
+		return nil, err
+	}
+	f := &File{Path: p, Text: string(text), fset: fset}
+	if path.Ext(p) == ".go" && !slices.Contains(strings.Split(p, "/"), "testdata") {
+		f.Syntax, err = parser.ParseFile(fset, p, text, parser.ParseComments|parser.SkipObjectResolution)
+	}
+	return f, err
+}
+
+// code calls fn for each Go file.
+func (t *Tree) code(fn func(f *File)) {
+	for _, f := range t.Files {
+		if f.Syntax != nil {
+			fn(f)
+		}
+	}
+}
+
+// local returns the folder of a package of this module, and false for the
+// import path of any other.
+func (t *Tree) local(importPath string) (dir string, ok bool) {
+	if importPath == t.Module {
+		return ".", true
+	}
+	return strings.CutPrefix(importPath, t.Module+"/")
+}
+
+// Dir is the file's folder.
+func (f *File) Dir() string { return path.Dir(f.Path) }
+
+// Test reports whether it is a Go test file.
+func (f *File) Test() bool { return strings.HasSuffix(f.Path, "_test.go") }
+
+// line is the line of a position in the file.
+func (f *File) line(p token.Pos) int { return f.fset.Position(p).Line }
+
+func (f *File) finding(p token.Pos, format string, args ...any) Finding {
+	return Finding{Path: f.Path, Line: f.line(p), Text: fmt.Sprintf(format, args...)}
+}
+
+// imports returns the import path of each name that the file imports.
+func (f *File) imports() map[string]string {
+	out := map[string]string{}
+	for _, spec := range f.Syntax.Imports {
+		p := importPath(spec)
+		name := path.Base(p)
+		if strings.HasPrefix(name, "v") && strings.Trim(name[1:], "0123456789") == "" {
+			name = path.Base(path.Dir(p))
+		}
+		if spec.Name != nil {
+			name = spec.Name.Name
+		}
+		out[name] = p
+	}
+	return out
+}
+
+func importPath(spec *ast.ImportSpec) string {
+	p, err := strconv.Unquote(spec.Path.Value)
+	if err != nil {
+		return spec.Path.Value // the parser has refused such a file before
+	}
+	return p
+}
+
+// within reports whether dir is folder or lies below it.
+func within(dir, folder string) bool {
+	return dir == folder || strings.HasPrefix(dir, folder+"/")
+}
