@@ -20,13 +20,21 @@ def client():
 
 
 a, b = client(), client()
+
+
+def fresh():
+    """Brings b's server up to date: it may be another one than a's."""
+    b.sync("/")
+    return b
+
+
 assert a.client_id[0] != b.client_id[0]
 assert a.command(b"ruok") == "imok"
 assert a.server_version()[:2] == (3, 8), a.server_version()
 
 # nodes
 assert a.create("/k", b"one") == "/k"
-data, stat = b.get("/k")
+data, stat = fresh().get("/k")
 assert data == b"one" and stat.version == 0 and stat.dataLength == 3
 try:
     a.create("/k")
@@ -41,7 +49,7 @@ except BadVersionError:
 assert [a.create("/k/s-", sequence=True) for _ in range(3)] == ["/k/s-%010d" % i for i in range(3)]
 path, st = a.create("/k/stat", include_data=True)
 assert path == "/k/stat" and st.czxid > 0
-assert sorted(b.get_children("/k")) == ["s-%010d" % i for i in range(3)] + ["stat"]
+assert sorted(fresh().get_children("/k")) == ["s-%010d" % i for i in range(3)] + ["stat"]
 
 # watches
 seen, woke = [], threading.Event()
@@ -56,19 +64,19 @@ assert b.exists("/w", watch=watch) is None
 a.create("/w")
 assert woke.wait(10) and seen == [("CREATED", "/w")], seen
 woke.clear()
-b.get_children("/w", watch=watch)
+fresh().get_children("/w", watch=watch)
 a.create("/w/c")
 assert woke.wait(10) and seen[-1] == ("CHILD", "/w"), seen
 
 # ephemerals end with their session
 a.create("/e", ephemeral=True)
 gone = threading.Event()
-b.exists("/e", watch=lambda event: gone.set())
+fresh().exists("/e", watch=lambda event: gone.set())
 c = client()
 c.create("/e2", ephemeral=True)
 c.stop()
 c.close()
-assert b.exists("/e2") is None and b.exists("/e") is not None
+assert fresh().exists("/e2") is None and b.exists("/e") is not None
 
 # transactions
 t = a.transaction()
@@ -83,7 +91,7 @@ t.check("/none", 1)
 t.create("/u")
 results = t.commit()
 assert isinstance(results[0], RolledBackError) and isinstance(results[1], NoNodeError), results
-assert b.exists("/t") is not None and b.exists("/u") is None
+assert fresh().exists("/t") is not None and b.exists("/u") is None
 
 # recipes
 order = []
@@ -106,7 +114,7 @@ assert a.get_children("/lock") == []
 counter = Counter(a, "/counter")
 counter += 5
 counter -= 2
-assert Counter(b, "/counter").value == 3
+assert Counter(fresh(), "/counter").value == 3
 
 a.stop()
 assert gone.wait(10)
