@@ -1,6 +1,8 @@
 package zktest_test
 
 import (
+	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,19 +23,41 @@ func followers(s *zktest.Server) (int, int) {
 	return l%3 + 1, (l+1)%3 + 1
 }
 
-// ended records when the leader ended sessions.
-func ended(s *zktest.Server) map[int64]time.Time {
-	at := map[int64]time.Time{}
+// ledger notes what was committed.
+type ledger struct {
+	mu   sync.Mutex
+	txns []zktest.Txn
+}
+
+func keepLedger(s *zktest.Server) *ledger {
+	l := &ledger{}
 	s.OnApply(func(x zktest.Txn) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.txns = append(l.txns, x)
+	})
+	return l
+}
+
+func (l *ledger) all() []zktest.Txn {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.txns)
+}
+
+// ended tells when the leader ended sessions.
+func (l *ledger) ended() map[int64]time.Time {
+	at := map[int64]time.Time{}
+	for _, x := range l.all() {
 		if x.Op == "closeSession" {
 			at[x.Session] = x.At
 		}
-	})
+	}
 	return at
 }
 
-// heartbeats pings every second until the connection ends, and returns when
-// the last answer came.
+// heartbeats pings, in a bubble, every second until the connection ends, and
+// returns when the last answer came.
 func heartbeats(r *raw, limit time.Duration) time.Time {
 	var last time.Time
 	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(time.Second) {
@@ -71,7 +95,7 @@ func TestOneLeaderIsElectedAndItsFollowersReplicate(t *testing.T) {
 
 func TestIsolatedFollowerGoesOnAnsweringAndThenClosesItsClients(t *testing.T) {
 	bubble(t, three(), func(t *testing.T, s *zktest.Server) {
-		at := ended(s)
+		log := keepLedger(s)
 		f, g := followers(s)
 		a := openRaw(t, s, f) // 10 s, as long as syncLimit ticks
 		b := openRaw(t, s, g)
@@ -86,7 +110,7 @@ func TestIsolatedFollowerGoesOnAnsweringAndThenClosesItsClients(t *testing.T) {
 		// The last word from the leader was at most half a tick old at the cut.
 		require.InDelta(t, 9.5, last.Sub(cut).Seconds(), 1.5)
 		// The leader has heard of no sign of life since the handshake, 3 s ago.
-		require.InDelta(t, 8, at[a.session].Sub(cut).Seconds(), 1.1)
+		require.InDelta(t, 8, log.ended()[a.session].Sub(cut).Seconds(), 1.1)
 		s.HealPeers()
 		time.Sleep(5 * time.Second)
 		n, err := s.GetAt(f, "/a")
@@ -97,16 +121,16 @@ func TestIsolatedFollowerGoesOnAnsweringAndThenClosesItsClients(t *testing.T) {
 
 func TestSessionOfAnIsolatedFollowerExpiresWhileItsPingsAreAnswered(t *testing.T) {
 	bubble(t, three(), func(t *testing.T, s *zktest.Server) {
-		at := ended(s)
+		log := keepLedger(s)
 		f, _ := followers(s)
 		r := dialRaw(t, s, f)
 		r.handshake(0, nil, 4000, false)
 		cut := time.Now()
 		s.IsolateServer(f)
 		last := heartbeats(r, time.Minute)
-		require.False(t, at[r.session].IsZero())
-		require.LessOrEqual(t, at[r.session].Sub(cut), 6*time.Second)
-		require.Greater(t, last.Sub(at[r.session]), 2*time.Second, "the overlap that makes pings worthless as a proof")
+		require.False(t, log.ended()[r.session].IsZero())
+		require.LessOrEqual(t, log.ended()[r.session].Sub(cut), 6*time.Second)
+		require.Greater(t, last.Sub(log.ended()[r.session]), 2*time.Second, "the overlap that makes pings worthless as a proof")
 	})
 }
 
@@ -143,7 +167,7 @@ func TestLeaderWithoutMajorityAnswersReadsAndSyncButCommitsNothing(t *testing.T)
 
 func TestNewLeaderGivesEverySessionItsFullTimeout(t *testing.T) {
 	bubble(t, three(), func(t *testing.T, s *zktest.Server) {
-		at := ended(s)
+		log := keepLedger(s)
 		f, _ := followers(s)
 		a := openRaw(t, s, f)
 		time.Sleep(8 * time.Second) // of 10
@@ -154,7 +178,7 @@ func TestNewLeaderGivesEverySessionItsFullTimeout(t *testing.T) {
 		require.NotZero(t, s.Leader())
 		require.NotEqual(t, old, s.Leader())
 		time.Sleep(time.Minute)
-		require.InDelta(t, 11.5, at[a.session].Sub(stopped).Seconds(), 1.5)
+		require.InDelta(t, 11.5, log.ended()[a.session].Sub(stopped).Seconds(), 1.5)
 		require.NoError(t, s.Restart(old))
 		time.Sleep(time.Second)
 		require.NotEqual(t, old, s.Leader(), "a leader with a majority stays")
@@ -206,7 +230,7 @@ func TestFrozenLeaderIsReplacedAndItsOldClientsMustGo(t *testing.T) {
 
 func TestFrozenLeaderExpiresWhatCameDueBeforeItReadsAnything(t *testing.T) {
 	bubble(t, three(), func(t *testing.T, s *zktest.Server) {
-		at := ended(s)
+		log := keepLedger(s)
 		f, _ := followers(s)
 		r := dialRaw(t, s, f)
 		r.handshake(0, nil, 4000, false)
@@ -216,10 +240,10 @@ func TestFrozenLeaderExpiresWhatCameDueBeforeItReadsAnything(t *testing.T) {
 			require.Equal(t, proto.XidPing, r.recv().xid)
 			time.Sleep(time.Second)
 		}
-		require.Empty(t, at)
+		require.Empty(t, log.ended())
 		require.NoError(t, s.Thaw(s.Leader()))
 		time.Sleep(100 * time.Millisecond)
-		require.Contains(t, at, r.session)
+		require.Contains(t, log.ended(), r.session)
 		r.wantEOF()
 	})
 }

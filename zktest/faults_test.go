@@ -2,6 +2,7 @@ package zktest_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -135,7 +136,7 @@ func TestExpireSessionTakesEffectAtOnce(t *testing.T) {
 
 func TestARestartedServerGivesEverySessionItsFullTimeout(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, s *zktest.Server) {
-		at := ended(s)
+		log := keepLedger(s)
 		a := openRaw(t, s, 1)
 		a.call(proto.OpCreate, create("/e", proto.FlagEphemeral))
 		require.NoError(t, s.Stop(1))
@@ -147,11 +148,11 @@ func TestARestartedServerGivesEverySessionItsFullTimeout(t *testing.T) {
 		require.NoError(t, s.Restart(1))
 		up := time.Now()
 		time.Sleep(9 * time.Second)
-		require.Empty(t, at)
+		require.Empty(t, log.ended())
 		_, err = s.Get("/e")
 		require.NoError(t, err)
 		time.Sleep(5 * time.Second)
-		require.GreaterOrEqual(t, at[a.session].Sub(up), 10*time.Second)
+		require.GreaterOrEqual(t, log.ended()[a.session].Sub(up), 10*time.Second)
 		require.Error(t, s.Stop(2))
 		require.Error(t, s.Restart(0))
 	})
@@ -242,8 +243,11 @@ func TestFaultsOfTheHandshake(t *testing.T) {
 
 func TestHooksSeeTheRequestsAndMayCallTheServer(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, s *zktest.Server) {
+		var mu sync.Mutex
 		var seen []zktest.Request
 		remove := s.OnRequest(func(r zktest.Request) zktest.Action {
+			mu.Lock()
+			defer mu.Unlock()
 			seen = append(seen, r)
 			if r.Op == "setData" {
 				require.NoError(t, s.Set(r.Path, []byte("admin")))
@@ -255,6 +259,8 @@ func TestHooksSeeTheRequestsAndMayCallTheServer(t *testing.T) {
 		require.Equal(t, proto.BadVersion, a.call(proto.OpSetData, setData("/a", "x", 0)).code, "the hook was first")
 		remove()
 		a.call(proto.OpExists, pathWatch("/a", false))
+		mu.Lock()
+		defer mu.Unlock()
 		require.Len(t, seen, 3)
 		require.Equal(t, "connect", seen[0].Op)
 		require.Equal(t, "/a", seen[1].Path)
@@ -266,17 +272,17 @@ func TestHooksSeeTheRequestsAndMayCallTheServer(t *testing.T) {
 
 func TestOnApplyComesBeforeTheAnswer(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, s *zktest.Server) {
-		var told []zktest.Txn
-		s.OnApply(func(x zktest.Txn) { told = append(told, x) })
+		log := keepLedger(s)
 		a := openRaw(t, s, 1)
-		require.Len(t, told, 1)
+		require.Len(t, log.all(), 1)
 		for range 50 {
-			n := len(told)
+			n := len(log.all())
 			a.call(proto.OpCreate, create("/s-", proto.FlagPersistentSequential))
-			require.Len(t, told, n+1)
+			require.Len(t, log.all(), n+1)
 		}
-		require.Equal(t, []string{"/s-0000000000"}, told[1].Paths)
 		a.call(proto.OpCreate, create("/x/y", 0))
+		told := log.all()
+		require.Equal(t, []string{"/s-0000000000"}, told[1].Paths)
 		require.EqualValues(t, proto.NoNode, told[len(told)-1].Code)
 		for i := 1; i < len(told); i++ {
 			require.Equal(t, told[i-1].Zxid+1, told[i].Zxid)
@@ -352,6 +358,7 @@ func TestGoZookeepersLockBreaksAtTheEndOfTheSequence(t *testing.T) {
 			c := connect(t, s, 10*time.Second)
 			l := zk.NewLock(c.Conn, "/l", zk.WorldACL(zk.PermAll))
 			done := make(chan error, 1)
+			// The select waits for it, and it ends when Lock returns.
 			go func() { done <- l.Lock() }()
 			select {
 			case err := <-done:

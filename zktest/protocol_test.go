@@ -12,6 +12,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/internal/proto"
 )
 
+// bubble runs f in a bubble with a server that is ready.
 func bubble(t *testing.T, o *zktest.Options, f func(t *testing.T, s *zktest.Server)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

@@ -107,7 +107,7 @@ func (f Failure) Error() string {
 // Unwrap returns the cause.
 func (f Failure) Unwrap() error { return f.Err }
 
-// Run explores the case and fails t for each failure.
+// Run explores the case, each run in a bubble, and fails t for each failure.
 func Run(t *testing.T, c Case) Result {
 	t.Helper()
 	res := Explore(t, c)
@@ -118,7 +118,8 @@ func Run(t *testing.T, c Case) Result {
 	return res
 }
 
-// Explore runs the case under all its faults and returns what went wrong.
+// Explore runs the case under all its faults, each run in a bubble, and returns
+// what went wrong.
 func Explore(t *testing.T, c Case) Result {
 	t.Helper()
 	if c.Faults == nil {

@@ -50,7 +50,7 @@ func setup(e *matrix.Env) error {
 
 func open() []zk.ACL { return zk.WorldACL(zk.PermAll) }
 
-// retry is what an impatient programmer writes.
+// retry is what an impatient programmer writes. It runs in a bubble.
 func retry(f func() error) error {
 	var err error
 	for range 20 {

@@ -44,27 +44,84 @@ const (
 
 // String returns the name that the fault hooks and statistics use.
 func (o Op) String() string {
-	if n, ok := opName(o); ok {
-		return n
+	if name := o.changing(); name != "" {
+		return name
+	}
+	switch o {
+	case OpExists:
+		return "exists"
+	case OpGetData:
+		return "getData"
+	case OpGetACL:
+		return "getACL"
+	case OpGetChildren:
+		return "getChildren"
+	case OpSync:
+		return "sync"
+	case OpPing:
+		return "ping"
+	case OpGetChildren2:
+		return "getChildren2"
+	case OpCheckWatches:
+		return "checkWatches"
+	case OpRemoveWatches:
+		return "removeWatches"
+	case OpMultiRead:
+		return "multiRead"
+	case OpAuth:
+		return "setAuth"
+	case OpSetWatches:
+		return "setWatches"
+	case OpSASL:
+		return "sasl"
+	case OpGetEphemerals:
+		return "getEphemerals"
+	case OpCountChildren:
+		return "getAllChildrenNumber"
+	case OpSetWatches2:
+		return "setWatches2"
+	case OpAddWatch:
+		return "addWatch"
+	case OpWhoAmI:
+		return "whoAmI"
 	}
 	return "unknown"
 }
 
-func opName(o Op) (string, bool) {
-	names := map[Op]string{
-		OpCreate: "create", OpDelete: "delete", OpExists: "exists", OpGetData: "getData",
-		OpSetData: "setData", OpGetACL: "getACL", OpSetACL: "setACL", OpGetChildren: "getChildren",
-		OpSync: "sync", OpPing: "ping", OpGetChildren2: "getChildren2", OpCheck: "check",
-		OpMulti: "multi", OpCreate2: "create2", OpReconfig: "reconfig", OpCheckWatches: "checkWatches",
-		OpRemoveWatches: "removeWatches", OpCreateContainer: "createContainer",
-		OpDeleteContainer: "deleteContainer", OpCreateTTL: "createTTL", OpMultiRead: "multiRead",
-		OpAuth: "setAuth", OpSetWatches: "setWatches", OpSASL: "sasl", OpGetEphemerals: "getEphemerals",
-		OpCountChildren: "getAllChildrenNumber", OpSetWatches2: "setWatches2", OpAddWatch: "addWatch",
-		OpWhoAmI: "whoAmI", OpCreateSession: "createSession", OpCloseSession: "closeSession",
-		OpError: "error", OpNotification: "notification",
+func (o Op) changing() string {
+	switch o {
+	case OpCreate:
+		return "create"
+	case OpDelete:
+		return "delete"
+	case OpSetData:
+		return "setData"
+	case OpSetACL:
+		return "setACL"
+	case OpCheck:
+		return "check"
+	case OpMulti:
+		return "multi"
+	case OpCreate2:
+		return "create2"
+	case OpReconfig:
+		return "reconfig"
+	case OpCreateContainer:
+		return "createContainer"
+	case OpDeleteContainer:
+		return "deleteContainer"
+	case OpCreateTTL:
+		return "createTTL"
+	case OpCreateSession:
+		return "createSession"
+	case OpCloseSession:
+		return "closeSession"
+	case OpError:
+		return "error"
+	case OpNotification:
+		return "notification"
 	}
-	n, ok := names[o]
-	return n, ok
+	return ""
 }
 
 // Code is an error code of a reply; zero is success.
