@@ -130,7 +130,7 @@ func (c *Client) publish(s *Session) {
 
 // report publishes a state of session s.
 func (c *Client) report(s *Session, status Status, cause error) {
-	state := State{Status: status, Since: time.Now(), Session: s.id, Server: s.servers.server(), Cause: cause}
+	state := State{Status: status, Since: time.Now(), Session: s.link.SessionID(), Server: s.servers.server(), Cause: cause}
 	if c.states.set(state) {
 		c.opts.Hooks.state(state)
 	}
@@ -198,8 +198,7 @@ func (c *Client) Close(ctx context.Context) error {
 	case <-ctx.Done():
 		return fmt.Errorf("session: close: %w", ended(ctx))
 	}
-	if c.states.set(State{Status: Closed, Since: time.Now(), Cause: ErrClosed}) {
-		state, _ := c.states.get()
+	if state := (State{Status: Closed, Since: time.Now(), Cause: ErrClosed}); c.states.set(state) {
 		c.opts.Hooks.state(state)
 	}
 	return nil

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync"
 
 	"github.com/zkrecipes/zkrecipes/session/internal/wire"
@@ -87,6 +88,16 @@ func (f *Future[T]) fail(err error, sent bool) error {
 	return &OpError{Op: f.op, Path: f.path, Err: err}
 }
 
+// failOnce is fail for an error that may have named the operation already.
+func (f *Future[T]) failOnce(err error) error {
+	var op *OpError
+	var txn *TxnError
+	if errors.As(err, &op) || errors.As(err, &txn) {
+		return err
+	}
+	return f.fail(err, false)
+}
+
 // NotSent reports whether err says that a request was surely not sent, because
 // there was no connection at that moment. Nothing happened; send it again.
 func NotSent(err error) bool { return errors.Is(err, wire.ErrNotSent) }
@@ -125,7 +136,7 @@ func start[T any](s *Session, r request[T]) *Future[T] {
 				err = a.Body.Err()
 			}
 			if err != nil {
-				err = f.fail(err, false)
+				err = f.failOnce(err)
 			}
 		}
 		s.hooks.request(r.op, s.now().Sub(began), err)
@@ -161,6 +172,9 @@ func do[T any](ctx context.Context, s *Session, op, path string, begin func() *F
 		case err == nil:
 			return v, nil
 		case NotSent(err), Unanswered(err) && !f.write:
+			// Between a connection's end and its being told, awaitConnection
+			// does not wait: let the teller run.
+			runtime.Gosched()
 			continue
 		case Unanswered(err) && s.link.Ended() != nil:
 			return zero, f.fail(s.lossReason(), true)

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -31,7 +32,7 @@ type Session struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 
-	// Set once, before ready is closed, and not changed after.
+	// Set once, under mu, before ready is closed, and not changed after.
 	id      int64
 	keeper  *keeper
 	refusal error // why the session cannot be used although it was made
@@ -81,15 +82,15 @@ func newSession(ctx context.Context, c *Client) (*Session, error) {
 		zk.WithDialer(s.link.Dial), zk.WithHostProvider(s.servers), zk.WithLogger(quiet{}), zk.WithLogInfo(false),
 		zk.WithMaxBufferSize(buffer), zk.WithMaxConnBufferSize(buffer))
 	if err != nil {
+		c.graves.Done() // it never lived
 		return nil, err
 	}
 	close(s.dialing)
 	select {
 	case <-s.ready:
-		if s.refusal == nil {
+		if err = s.accepted(ctx); err == nil {
 			return s, nil
 		}
-		err = s.refusal
 	case <-s.ctx.Done():
 		err = s.Err()
 	case <-ctx.Done():
@@ -100,11 +101,38 @@ func newSession(ctx context.Context, c *Client) (*Session, error) {
 	return nil, err
 }
 
+// accepted reports why a session that has just been made is of no use.
+func (s *Session) accepted(ctx context.Context) error {
+	if s.refusal != nil || len(s.client.opts.Credentials) == 0 {
+		return s.refusal
+	}
+	// The answers to the credentials come ahead of any other, so the first
+	// answer shows that they were accepted.
+	_, _, err := s.Exists(ctx, "/")
+	return err
+}
+
+// admitted says why a session that was made cannot be used: its timeout, or
+// credentials that the server refuses, which shows in its first answer.
+func (s *Session) admitted(ctx context.Context) error {
+	if s.refusal != nil || len(s.client.opts.Credentials) == 0 {
+		return s.refusal
+	}
+	f := start(s, request[struct{}]{
+		op: "authenticate", path: "/", code: wire.OpSync,
+		body: func(e *wire.Encoder) { e.String("/") }, decode: nothing,
+	})
+	if _, err := f.Wait(ctx); err != nil && s.Err() != nil {
+		return s.Err()
+	}
+	return nil // a lost connection is no refusal
+}
+
 func unreachable(ctx context.Context, failure error) error {
 	if failure == nil {
 		failure = errors.New("no server has answered yet")
 	}
-	return errors.Join(ErrUnreachable, failure, ended(ctx))
+	return fmt.Errorf("%w: %w (%w)", ErrUnreachable, failure, ended(ctx))
 }
 
 func wireCredentials(creds []Credential) []wire.Credential {
@@ -232,7 +260,6 @@ func (h handler) Attached(sent time.Time, first bool) {
 // made sets what is known once the server has made the session.
 func (h handler) made() {
 	s := h.s
-	s.id = s.link.SessionID()
 	granted, asked := s.link.Timeout(), s.client.opts.Timeout
 	timing, err := newTiming(granted, s.client.opts.TickTime)
 	if asked != 0 && asked != granted {
@@ -241,6 +268,9 @@ func (h handler) made() {
 	if s.client.opts.Trust == TrustAnswered && errors.Is(err, ErrTimeoutTooShort) {
 		err = nil // that rule needs no heartbeats
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.id = s.link.SessionID()
 	s.refusal = err
 	s.keeper = newKeeper(s, s.client.opts.Trust, timing)
 }
@@ -251,6 +281,7 @@ func (h handler) Detached(cause error) {
 	s.attached = make(chan struct{})
 	s.mu.Unlock()
 	s.keeper.detached()
+	s.subs.detached()
 	s.watches.fireAll(EventDisconnected)
 	if s.Err() == nil {
 		s.client.report(s, Suspended, cause)
@@ -267,8 +298,13 @@ func (h handler) Event(ev wire.Event) {
 func (h handler) Ended(cause error) {
 	s := h.s
 	s.cancel(lost(reason(cause)))
-	if s.keeper != nil {
+	select {
+	case <-s.ready:
 		s.keeper.stop()
+	default:
+		// Nobody has the session yet, so nothing is held in it. That the end
+		// can come while the first connection attaches is why the keeper must
+		// not be touched here: it may be being made.
 	}
 	s.watches.fireAll(EventSessionOver)
 	s.subs.over()

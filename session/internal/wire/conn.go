@@ -142,6 +142,9 @@ func (c *conn) accept(frame []byte) error {
 	}
 	polite := c.link.ended != nil
 	in, err := c.machine.receive(frame)
+	// Only now the connection has shown that it is one: a server that takes
+	// the session and drops it again must not be dialed without a pause.
+	c.link.dials = 0
 	c.link.mu.Unlock()
 	if polite && errors.Is(err, errProtocol) && len(frame) >= headerSize {
 		// The calls were abandoned when the link ended; their answers may
@@ -218,7 +221,6 @@ func (c *conn) acceptWelcome(frame []byte) error {
 		})
 	}
 	c.attached = true
-	c.link.dials = 0
 	if c.link.ended == nil {
 		c.link.current = c
 	}
