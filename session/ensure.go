@@ -24,6 +24,13 @@ func (s *Session) ensure(ctx context.Context, real string, mode Mode, o *CreateO
 			if err := s.ensure(ctx, parent(real), Persistent, nil); err != nil {
 				return err
 			}
+		case errors.Is(err, ErrNoAuth):
+			// Who may not create below a node that others made need not,
+			// as long as what is wanted is there.
+			if there, probe := s.isThere(ctx, real); probe == nil && there {
+				return nil
+			}
+			return err
 		case errors.Is(err, ErrUnknownOutcome) && ctx.Err() == nil && s.ctx.Err() == nil:
 			// Ask again: whoever made it, existing is all that matters.
 		default:
@@ -45,4 +52,18 @@ func (s *Session) ensureOnce(ctx context.Context, real string, mode Mode, o *Cre
 		})
 	}, nil)
 	return err
+}
+
+// isThere tells whether the server's path real exists.
+func (s *Session) isThere(ctx context.Context, real string) (bool, error) {
+	return do(ctx, s, "ensure", real, func() *Future[bool] {
+		return start(s, request[bool]{
+			op: "ensure", path: real, code: wire.OpExists,
+			body: func(e *wire.Encoder) {
+				e.String(real)
+				e.Bool(false)
+			},
+			decode: func(*wire.Decoder) (bool, error) { return true, nil },
+		})
+	}, nil)
 }

@@ -35,6 +35,9 @@ func (s *Session) CreateProtected(ctx context.Context, path string, data []byte,
 	return s.StartProtected(path, data, mode, o).Wait(ctx)
 }
 
+// errDropped ends a creation that nobody waits for and that did not happen.
+var errDropped = errors.New("given up by its caller")
+
 // Creation is a protected creation under way.
 type Creation struct {
 	s      *Session
@@ -45,6 +48,8 @@ type Creation struct {
 	sent   *Future[Node] // the latest request; nil when none is under way
 	first  bool          // it is the one that StartProtected sent
 	direct bool
+	// dropped: the caller gave up; what is under way is only cleaned up.
+	dropped bool
 }
 
 // StartProtected is [Session.CreateProtected] without waiting: what is started
@@ -63,11 +68,14 @@ func (c *Creation) Wait(ctx context.Context) (Node, error) {
 	node, err := c.settle(ctx)
 	if err != nil && ctx.Err() != nil {
 		// The caller gives up; the request may still be carried out.
-		c.s.background(func(life context.Context) {
-			if node, err := c.settle(life); err == nil {
-				_ = c.s.discard(life, node.Path) // logged nowhere: the node or the session is gone
-			}
-		})
+		c.dropped = true
+		if c.sent != nil {
+			c.s.background(func(life context.Context) {
+				if node, err := c.settle(life); err == nil {
+					_ = c.s.discard(life, node.Path) // logged nowhere: the node or the session is gone
+				}
+			})
+		}
 		return Node{}, &OpError{Op: "create", Path: c.path, Err: ended(ctx)}
 	}
 	if err != nil {
@@ -80,6 +88,9 @@ func (c *Creation) Wait(ctx context.Context) (Node, error) {
 func (c *Creation) settle(ctx context.Context) (Node, error) {
 	for {
 		if c.sent == nil {
+			if c.dropped {
+				return Node{}, &OpError{Op: "create", Path: c.path, Err: errDropped}
+			}
 			if err := c.s.awaitConnection(ctx); err != nil {
 				return Node{}, &OpError{Op: "create", Path: c.path, Err: err}
 			}

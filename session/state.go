@@ -74,11 +74,15 @@ func (s *states) get() (State, <-chan struct{}) {
 }
 
 // set publishes state, and reports whether it changed anything. Closed is
-// final.
+// final, and so is Lost for the session that it names: the report of a
+// connection that came about at the moment of the loss may arrive after it.
 func (s *states) set(state State) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.present.Status == Closed {
+	switch last := s.present; {
+	case last.Status == Closed:
+		return false
+	case last.Status == Lost && last.Session != 0 && last.Session == state.Session && state.Status != Closed:
 		return false
 	}
 	s.present = state

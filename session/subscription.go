@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/zkrecipes/zkrecipes/session/internal/wire"
@@ -17,6 +18,10 @@ type Subscription struct {
 	path      string // the server's
 	recursive bool
 	notify    func(Event)
+	// sent, guarded by set.mu: its request has left on the present
+	// connection. Only then may a one-shot watch rely on it: of two requests
+	// on one connection the server carries out the first one first.
+	sent bool
 }
 
 // Subscribe sets a watch that stays on path, which need not exist: with
@@ -37,7 +42,11 @@ func (s *Session) Subscribe(ctx context.Context, path string, recursive bool, no
 		return nil, &OpError{Op: op, Path: path, Err: err}
 	}
 	_, err := do(ctx, s, op, path, func() *Future[struct{}] {
-		return start(s, request[struct{}]{op: op, path: path, code: wire.OpAddWatch, body: sub.encode, decode: nothing})
+		s.subs.mu.Lock()
+		defer s.subs.mu.Unlock()
+		f := start(s, request[struct{}]{op: op, path: path, code: wire.OpAddWatch, body: sub.encode, decode: nothing})
+		sub.sent = !isDone(f.done) // done at once means not sent
+		return f
 	}, nil)
 	if err != nil {
 		sub.Stop()
@@ -117,11 +126,22 @@ func (ss *subscriptionSet) remove(sub *Subscription) bool {
 	return false
 }
 
-// covers reports whether path itself has a subscription.
+// covers reports whether path itself has a subscription on this connection.
 func (ss *subscriptionSet) covers(path string) bool {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
-	return len(ss.subs[path]) > 0
+	return slices.ContainsFunc(ss.subs[path], func(sub *Subscription) bool { return sub.sent })
+}
+
+// detached: nothing is set on a server any more.
+func (ss *subscriptionSet) detached() {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	for _, subs := range ss.subs {
+		for _, sub := range subs {
+			sub.sent = false
+		}
+	}
 }
 
 // reattach sets all subscriptions again on the new connection, ahead of what
@@ -130,7 +150,10 @@ func (ss *subscriptionSet) reattach() {
 	ss.mu.Lock()
 	var all []*Subscription
 	for _, subs := range ss.subs {
-		_ = ss.s.link.Send(&wire.Call{Op: wire.OpAddWatch, Done: func(wire.Answer) {}}, subs[0].encode)
+		err := ss.s.link.Send(&wire.Call{Op: wire.OpAddWatch, Done: func(wire.Answer) {}}, subs[0].encode)
+		for _, sub := range subs {
+			sub.sent = err == nil
+		}
 		all = append(all, subs...)
 	}
 	ss.mu.Unlock()

@@ -43,8 +43,9 @@ func CheckOp(path string, version int32) Op {
 	return Op{kind: wire.OpCheck, path: path, version: version}
 }
 
-// Result is what one operation of a transaction did. Path and Stat are set for
-// creates, Stat for sets. Err is nil if the transaction was applied; if it was
+// Result is what one operation of a transaction did. Path is set for creates;
+// Stat for sets, and for creates of containers and TTL nodes only, since
+// servers do not send it for the others. Err is nil if the transaction was applied; if it was
 // not, Err is the reason for the operation that failed and ErrNotRun for the
 // others.
 type Result struct {

@@ -1,0 +1,97 @@
+package session
+
+import (
+	"errors"
+	"time"
+
+	"github.com/zkrecipes/zkrecipes/session/internal/wire"
+)
+
+// handler hears from the session's link.
+type handler struct{ s *Session }
+
+func (h handler) Attached(sent time.Time, first bool) {
+	s := h.s
+	if first {
+		h.made()
+	}
+	s.keeper.attached(sent)
+	s.mu.Lock()
+	close(s.attached)
+	s.mu.Unlock()
+	s.client.report(s, Connected, nil)
+	if first {
+		close(s.ready)
+		s.spawn(s.keeper.run)
+		return
+	}
+	s.subs.reattach()
+}
+
+// made sets what is known once the server has made the session.
+func (h handler) made() {
+	s := h.s
+	granted, asked := s.link.Timeout(), s.client.opts.Timeout
+	timing, err := newTiming(granted, s.client.opts.TickTime)
+	if asked != 0 && asked != granted {
+		err = refusedTimeout(asked, granted)
+	}
+	if s.client.opts.Trust == TrustAnswered && errors.Is(err, ErrTimeoutTooShort) {
+		err = nil // that rule needs no heartbeats
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.id = s.link.SessionID()
+	s.refusal = err
+	s.keeper = newKeeper(s, s.client.opts.Trust, timing)
+}
+
+func (h handler) Detached(cause error) {
+	s := h.s
+	s.mu.Lock()
+	s.attached = make(chan struct{})
+	s.mu.Unlock()
+	s.keeper.detached()
+	s.subs.detached()
+	s.watches.fireAll(EventDisconnected)
+	if s.Err() == nil {
+		s.client.report(s, Suspended, cause)
+	}
+}
+
+func (h handler) Answered(sent time.Time, committed bool) { h.s.keeper.answered(sent, committed) }
+
+func (h handler) Event(ev wire.Event) {
+	h.s.watches.fire(ev)
+	h.s.subs.fire(ev)
+}
+
+func (h handler) Ended(cause error) {
+	s := h.s
+	s.cancel(lost(reason(cause)))
+	select {
+	case <-s.ready:
+		s.keeper.stop()
+	default:
+		// Nobody has the session yet, so nothing is held in it. That the end
+		// can come while the first connection attaches is why the keeper must
+		// not be touched here: it may be being made.
+	}
+	s.watches.fireAll(EventSessionOver)
+	s.subs.over()
+	s.client.report(s, Lost, s.Err())
+	// Waited for through s.buried; ends when go-zookeeper has, within a few
+	// seconds.
+	go s.bury()
+}
+
+// reason translates why a link ended.
+func reason(cause error) error {
+	switch {
+	case errors.Is(cause, wire.ErrExpired):
+		return ErrExpired
+	case errors.Is(cause, wire.ErrAuthFailed):
+		return ErrAuthFailed
+	}
+	return cause
+}

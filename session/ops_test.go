@@ -1,0 +1,106 @@
+package session
+
+import (
+	"context"
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestEveryOperationDoesWhatItsNameSays(t *testing.T) {
+	inWorld(t, nil, nil, func(w *world) { everyOperation(w.ctx, w, w.s) })
+}
+
+// everyOperation is a tour that any server must pass.
+func everyOperation(ctx context.Context, t require.TestingT, s *Session) {
+	node, err := s.Create(ctx, "/a", []byte("one"), Persistent, nil)
+	require.NoError(t, err)
+	assert.Equal(t, "/a", node.Path)
+	assert.NotZero(t, node.Stat.Czxid)
+	assert.Zero(t, node.Stat.EphemeralOwner)
+	_, err = s.Create(ctx, "/a", nil, Persistent, nil)
+	require.ErrorIs(t, err, ErrNodeExists)
+	_, err = s.Create(ctx, "/no/such", nil, Persistent, nil)
+	require.ErrorIs(t, err, ErrNoNode)
+	assert.ErrorContains(t, err, "session: create /no/such")
+
+	data, stat, err := s.Get(ctx, "/a")
+	require.NoError(t, err)
+	assert.Equal(t, "one", string(data))
+	assert.Equal(t, node.Stat.Czxid, stat.Czxid)
+	stat, err = s.Set(ctx, "/a", []byte("two"), stat.Version)
+	require.NoError(t, err)
+	assert.EqualValues(t, 1, stat.Version)
+	_, err = s.Set(ctx, "/a", nil, 7)
+	require.ErrorIs(t, err, ErrBadVersion)
+
+	eph, err := s.Create(ctx, "/a/e-", nil, EphemeralSequential, nil)
+	require.NoError(t, err)
+	assert.Equal(t, "/a/e-0000000000", eph.Path)
+	assert.Equal(t, s.ID(), eph.Stat.EphemeralOwner)
+	_, err = s.Create(ctx, eph.Path+"/below", nil, Persistent, nil)
+	require.ErrorIs(t, err, ErrNoChildrenForEphemerals)
+	children, stat, err := s.Children(ctx, "/a")
+	require.NoError(t, err)
+	assert.Equal(t, []string{"e-0000000000"}, children)
+	assert.EqualValues(t, 1, stat.NumChildren)
+	require.ErrorIs(t, s.Delete(ctx, "/a", -1), ErrNotEmpty)
+	require.ErrorIs(t, s.Delete(ctx, eph.Path, 3), ErrBadVersion)
+	require.NoError(t, s.Sync(ctx, "/a"))
+
+	_, there, err := s.Exists(ctx, "/nowhere")
+	require.NoError(t, err)
+	assert.False(t, there)
+	stat, there, err = s.Exists(ctx, eph.Path)
+	require.NoError(t, err)
+	assert.True(t, there)
+	assert.Equal(t, eph.Stat, stat)
+
+	everyTxn(ctx, t, s)
+
+	acl, stat, err := s.ACL(ctx, "/a")
+	require.NoError(t, err)
+	assert.Equal(t, WorldACL(zk.PermAll), acl)
+	_, err = s.SetACL(ctx, "/a", WorldACL(zk.PermRead), stat.Aversion)
+	require.NoError(t, err)
+	_, err = s.Set(ctx, "/a", nil, -1)
+	require.ErrorIs(t, err, ErrNoAuth)
+	_, err = s.SetACL(ctx, "/a", []ACL{{Perms: zk.PermAll, Scheme: "nobody knows", ID: "x"}}, -1)
+	require.Error(t, err)
+}
+
+func everyTxn(ctx context.Context, t require.TestingT, s *Session) {
+	results, err := s.Txn(ctx,
+		CheckOp("/a", -1), CreateOp("/a/t", []byte("x"), Persistent, nil), SetOp("/a/t", []byte("y"), 0),
+		CreateOp("/a/c", nil, Container, nil), DeleteOp("/a/t", 1))
+	require.NoError(t, err)
+	require.Len(t, results, 5)
+	assert.Equal(t, "/a/t", results[1].Path)
+	assert.EqualValues(t, 1, results[2].Stat.Version)
+	assert.Equal(t, "/a/c", results[3].Path)
+	assert.NotZero(t, results[3].Stat.Czxid)
+
+	results, err = s.Txn(ctx, CreateOp("/a/u", nil, Persistent, nil), DeleteOp("/a/none", -1), CheckOp("/a", -1))
+	var failed *TxnError
+	require.ErrorAs(t, err, &failed)
+	assert.Equal(t, 1, failed.Index)
+	assert.Equal(t, "/a/none", failed.Path)
+	require.ErrorIs(t, err, ErrNoNode)
+	assert.Equal(t, "session: transaction: operation 1 on /a/none: "+ErrNoNode.Error(), err.Error())
+	require.Len(t, failed.Results, 3)
+	require.ErrorIs(t, failed.Results[0].Err, ErrNotRun)
+	require.ErrorIs(t, failed.Results[1].Err, ErrNoNode)
+	require.ErrorIs(t, failed.Results[2].Err, ErrNotRun)
+	_, there, err := s.Exists(ctx, "/a/u")
+	require.NoError(t, err)
+	assert.False(t, there)
+
+	results, err = s.Txn(ctx)
+	require.NoError(t, err)
+	assert.Empty(t, results)
+	_, err = s.Txn(ctx, Op{})
+	require.ErrorIs(t, err, ErrInvalidOption)
+}
+
