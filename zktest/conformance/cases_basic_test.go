@@ -1,0 +1,313 @@
+package conformance
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// script is one case.
+type script struct {
+	name string
+	play func(p *player)
+}
+
+// with is a case of one client with a session.
+func with(name string, play func(c *client, at func(string) string)) script {
+	return script{name, func(p *player) { play(p.join("a", 30000), p.at) }}
+}
+
+// states are what a request can find at the path that it names.
+var states = []string{"missing", "plain", "parent", "ephemeral", "container", "ttl", "sequence"}
+
+// prepare puts the named state at path.
+func prepare(c *client, state, path string) {
+	switch state {
+	case "plain":
+		c.create(path, 0)
+	case "parent":
+		c.create(path, 0)
+		c.create(path+"/kid", 0)
+	case "ephemeral":
+		c.create(path, flagEphemeral)
+	case "container":
+		c.container(path)
+	case "ttl":
+		c.ttl(path, flagTTL, 3600_000)
+	case "sequence":
+		c.create(path, 0)
+		c.create(path+"/q-", flagSequence)
+		c.create(path+"/q-", flagSequence|flagEphemeral)
+	}
+}
+
+// stateCases are every simple request on every state, with the version that is
+// right, any, and wrong.
+func stateCases() []script {
+	ops := map[string]func(c *client, path string){
+		"create":     func(c *client, path string) { c.create(path, 0) },
+		"create2":    func(c *client, path string) { c.create2(path, 0) },
+		"exists":     func(c *client, path string) { c.exists(path, false) },
+		"get":        func(c *client, path string) { c.get(path, false) },
+		"children":   func(c *client, path string) { c.children(path, false); c.children1(path, false) },
+		"getACL":     func(c *client, path string) { c.getACL(path) },
+		"setACL":     func(c *client, path string) { c.setACL(path, open, 0); c.setACL(path, open, 0) },
+		"setACLany":  func(c *client, path string) { c.setACL(path, open, -1) },
+		"set":        func(c *client, path string) { c.set(path, 0); c.set(path, 0); c.set(path, -1); c.set(path, 7) },
+		"delete":     func(c *client, path string) { c.delete(path, 0) },
+		"deleteAny":  func(c *client, path string) { c.delete(path, -1) },
+		"deleteBad":  func(c *client, path string) { c.delete(path, 5) },
+		"sync":       func(c *client, path string) { c.do("sync", opSync, body{}.str(path)) },
+		"below":      func(c *client, path string) { c.create(path+"/below", 0) },
+		"seqBelow":   func(c *client, path string) { c.create(path+"/s-", flagSequence) },
+		"allBelow":   func(c *client, path string) { c.do("all", opAllChildren, body{}.str(path)) },
+		"ephemerals": func(c *client, path string) { c.do("ephemerals", opGetEphemerals, body{}.str(path)) },
+		"multiRead": func(c *client, path string) {
+			c.do("multiRead", opMultiRead, multiBody([]part{
+				{opGetData, body{}.str(path).bool(false)}, {opGetChildren, body{}.str(path).bool(false)},
+			}))
+		},
+	}
+	var all []script
+	for op, run := range ops {
+		for _, state := range states {
+			all = append(all, with(fmt.Sprintf("state-%s-%s", op, state), func(c *client, at func(string) string) {
+				prepare(c, state, at("/n"))
+				run(c, at("/n"))
+				// What it did to the node, the parent and the counter of the parent.
+				c.get(at("/n"), false)
+				c.children(at(""), false)
+				c.create(at("/next-"), flagSequence)
+				c.exists(at(""), false)
+			}))
+		}
+	}
+	return all
+}
+
+// pathCases are paths that are refused, or look as if they should be.
+func pathCases() []script {
+	var all []script
+	for i, path := range []string{
+		"", "relative", "/", "//", "/a//b", "/trailing/", "/.", "/..", "/a/./b", "/a/../b", "/a/..", "/...", "/.hidden",
+		"/null\x00x", "/ctrl\x01", "/ctrl\x1f", "/del\x7f", "/c1\u0085", "/nbsp\u00a0", "/ümlaut", "/日本", "/emoji😀",
+		"/surrogate\xed\xa0\x80", "/bad\xff\xfe", "/private\ue000", "/special\ufff0", "/nonchar\uffff", "/sp ace", "/a\tb", "/star*?",
+		"/zookeeper", "/zookeeper/quota",
+	} {
+		all = append(all, with(fmt.Sprintf("path-%02d", i), func(c *client, at func(string) string) {
+			full := path
+			if strings.HasPrefix(path, "/") && len(path) > 1 && !strings.HasPrefix(path, "/zoo") {
+				full = at(path)
+			}
+			c.create(full, 0)
+			if c.closed {
+				return
+			}
+			c.create(full, flagSequence|flagEphemeral)
+			if c.closed {
+				return
+			}
+			c.do("exists", opExists, body{}.str(full).bool(false))
+			if c.closed {
+				return
+			}
+			if !strings.HasPrefix(full, "/zoo") && full != "/" {
+				c.delete(full, -1)
+			}
+		}))
+	}
+	return all
+}
+
+func basicCases() []script {
+	return []script{
+		with("create-flags", func(c *client, at func(string) string) {
+			for flags := int32(-2); flags <= 9; flags++ {
+				c.create(at(fmt.Sprintf("/f%d-", flags)), flags)
+				c.create2(at(fmt.Sprintf("/g%d-", flags)), flags)
+			}
+			c.children(at(""), false)
+		}),
+		with("create-null-data", func(c *client, at func(string) string) {
+			c.do("create null", opCreate, body{}.str(at("/n")).data(nil).acl(open).int(0))
+			c.get(at("/n"), false)
+			c.do("set null", opSetData, body{}.str(at("/n")).data(nil).int(0))
+			c.do("set empty", opSetData, body{}.str(at("/n")).data([]byte{}).int(1))
+			c.get(at("/n"), false)
+		}),
+		with("create-parent-missing", func(c *client, at func(string) string) {
+			c.create(at("/a/b"), 0)
+			c.create(at("/a/b-"), flagSequence)
+			c.create2(at("/a/b"), flagEphemeral)
+			c.container(at("/a/b"))
+			c.ttl(at("/a/b"), flagTTL, 1000)
+		}),
+		with("sequence-counts-all-children", func(c *client, at func(string) string) {
+			c.create(at("/x"), 0)
+			c.create(at("/q-"), flagSequence)
+			c.create(at("/y"), flagEphemeral)
+			c.delete(at("/x"), -1)
+			c.create(at("/q-"), flagSequence)
+			c.create(at("/q-"), flagSequence|flagEphemeral)
+			c.create(at("/"), flagSequence)
+			c.create(at("/x"), 0)
+			c.create(at("/x"), 0)
+			c.create(at("/q-"), flagSequence)
+			c.children(at(""), false)
+		}),
+		with("sequence-restarts-with-its-parent", func(c *client, at func(string) string) {
+			for range 2 {
+				c.create(at("/p"), 0)
+				c.create(at("/p/q-"), flagSequence)
+				c.create(at("/p/q-"), flagSequence)
+				c.delete(at("/p/q-0000000000"), -1)
+				c.delete(at("/p/q-0000000001"), -1)
+				c.delete(at("/p"), -1)
+			}
+		}),
+		with("ephemeral-owner-and-list", func(c *client, at func(string) string) {
+			c.create(at("/p"), 0)
+			c.create(at("/p/e"), flagEphemeral)
+			c.create2(at("/p/e-"), flagEphemeral|flagSequence)
+			c.create(at("/other"), flagEphemeral)
+			c.do("ephemerals", opGetEphemerals, body{}.str(at("/p")))
+			c.do("ephemerals", opGetEphemerals, body{}.str("/nowhere"))
+			c.do("all", opAllChildren, body{}.str(at("")))
+		}),
+		with("ttl-values", func(c *client, at func(string) string) {
+			for i, ttl := range []int64{-1, 0, 1, 0xffffffffff, 0x10000000000} {
+				c.ttl(at(fmt.Sprintf("/t%d", i)), flagTTL, ttl)
+				c.ttl(at(fmt.Sprintf("/s%d-", i)), flagTTLSequence, ttl)
+			}
+			c.do("ttl with plain flags", opTTL, createBody(at("/plain"), "x", 0).long(1000))
+			c.do("ttl with ephemeral flags", opTTL, createBody(at("/eph"), "x", flagEphemeral).long(1000))
+			c.do("container with plain flags", opContainer, createBody(at("/plain2"), "x", 0))
+			c.do("ttl without ttl", opTTL, createBody(at("/none"), "x", flagTTL))
+		}),
+		with("delete-container-is-not-for-clients", func(c *client, at func(string) string) {
+			c.container(at("/c"))
+			c.do("deleteContainer", opDeleteContainer, body{}.str(at("/c")))
+			if !c.closed {
+				c.exists(at("/c"), false)
+			}
+		}),
+		with("pzxid-and-versions", func(c *client, at func(string) string) {
+			c.create(at("/p"), 0)
+			c.create(at("/p/a"), 0)
+			c.set(at("/p/a"), 0)
+			c.setACL(at("/p/a"), open, 0)
+			c.create(at("/p/a/deep"), 0)
+			c.exists(at("/p"), false)
+			c.delete(at("/p/a/deep"), 0)
+			c.exists(at("/p/a"), false)
+			c.delete(at("/p/a"), 1)
+			c.exists(at("/p"), false)
+			c.set(at("/p"), 0)
+			c.set(at("/p"), 0)
+			c.exists(at("/p"), false)
+		}),
+		with("large-data", func(c *client, at func(string) string) {
+			big := strings.Repeat("x", 1_000_000)
+			c.do("create big", opCreate, createBody(at("/big"), big, 0))
+			f, err := c.exchange(opGetData, body{}.str(at("/big")).bool(false))
+			c.log("get big: %v %d %d", err, f.err, len(f.rest.buf))
+		}),
+		with("frame-at-the-limit", func(c *client, at func(string) string) {
+			// 0xfffff bytes of frame are read, one more is not.
+			frame := func(n int) body {
+				rest := len(createBody(at("/l"), "", 0)) + 8
+				return createBody(at("/l"), strings.Repeat("x", n-rest), 0)
+			}
+			c.do("create at the limit", opCreate, frame(0xfffff))
+			if c.closed {
+				return
+			}
+			c.delete(at("/l"), -1)
+			c.do("create above the limit", opCreate, frame(0x100000))
+		}),
+		{"unknown-requests", func(p *player) {
+			for _, op := range []int32{10, 23, 24, 99, 108, -5, 1000, 0} {
+				c := p.join(fmt.Sprint("op", op), 30000)
+				c.do(fmt.Sprint("unknown ", op), op, body{}.str("/"))
+				if !c.closed {
+					c.afterwards()
+				}
+			}
+		}},
+		with("reconfig-is-refused", func(c *client, _ func(string) string) {
+			c.do("reconfig", opReconf, body{}.str("server.9=x:1:2;3").str("").str("").long(-1))
+		}),
+		with("check-alone", func(c *client, at func(string) string) {
+			c.do("check", opCheck, body{}.str(at("")).int(0))
+		}),
+		with("who-am-i", func(c *client, _ func(string) string) {
+			c.do("whoAmI", opWhoAmI, nil)
+			c.auth("digest", "bob:pw")
+			c.auth("digest", "eve:pw")
+			c.do("whoAmI", opWhoAmI, nil)
+		}),
+		with("same-xid-twice", func(c *client, at func(string) string) {
+			c.doAs(7, "exists", opExists, body{}.str(at("")).bool(false))
+			c.doAs(7, "exists", opExists, body{}.str(at("")).bool(false))
+			c.doAs(-77, "exists", opExists, body{}.str(at("")).bool(false))
+			c.doAs(0, "exists", opExists, body{}.str(at("")).bool(false))
+		}),
+		{"pipelined-requests-are-answered-in-order", func(p *player) {
+			c := p.join("a", 30000)
+			var all []byte
+			for i := int32(1); i <= 20; i++ {
+				var b body
+				switch i % 4 {
+				case 0:
+					b = append(body{}.int(i).int(opSync), body{}.str(p.root)...)
+				case 1:
+					b = append(body{}.int(i).int(opCreate), createBody(p.at("/q-"), "", flagSequence)...)
+				case 2:
+					b = append(body{}.int(i).int(opGetChildren), body{}.str(p.root).bool(false)...)
+				case 3:
+					b = append(body{}.int(i).int(opExists), body{}.str(p.at("/none")).bool(true)...)
+				}
+				all = append(append(all, body{}.int(int32(len(b)))...), b...)
+			}
+			_, err := c.w.Write(all)
+			for i := int32(1); i <= 20 && err == nil; i++ {
+				var f frame
+				f, err = c.until(i)
+				c.log("reply %d err %d at %s, %d bytes", i, f.err, p.zxid(f.zxid), len(f.rest.buf))
+			}
+		}},
+		{"container-goes-with-its-last-child", func(p *player) {
+			c := p.join("a", 30000)
+			c.container(p.at("/c"))
+			c.container(p.at("/never-used"))
+			c.create(p.at("/c/kid"), 0)
+			c.delete(p.at("/c/kid"), -1)
+			waitGone(p, c, p.at("/c"))
+			c.children(p.at(""), false)
+		}},
+		{"ttl-node-goes-when-it-is-old-and-empty", func(p *player) {
+			c := p.join("a", 30000)
+			c.ttl(p.at("/old"), flagTTL, 50)
+			c.ttl(p.at("/parent"), flagTTL, 50)
+			c.create(p.at("/parent/kid"), 0)
+			c.ttl(p.at("/young"), flagTTL, 3600_000)
+			waitGone(p, c, p.at("/old"))
+			c.children(p.at(""), false)
+		}},
+	}
+}
+
+// waitGone waits until the server itself has removed a node, and writes down
+// the event that tells of it.
+func waitGone(p *player, c *client, path string) {
+	c.exists(path, true)
+	deadline := time.Now().Add(patience)
+	for f, err := c.exchange(opExists, body{}.str(path).bool(false)); f.err == 0; {
+		if err != nil || time.Now().After(deadline) {
+			p.note("%s stays (%v)", path, err)
+			return
+		}
+		<-time.After(20 * time.Millisecond)
+		f, err = c.exchange(opExists, body{}.str(path).bool(false))
+	}
+}

@@ -1,0 +1,226 @@
+package conformance
+
+import "fmt"
+
+// watches are the ways to watch a path.
+var watches = map[string]func(c *client, path string){
+	"exists":     func(c *client, path string) { c.exists(path, true) },
+	"data":       func(c *client, path string) { c.get(path, true) },
+	"children":   func(c *client, path string) { c.children(path, true) },
+	"children1":  func(c *client, path string) { c.children1(path, true) },
+	"persistent": func(c *client, path string) { c.addWatch(path, 0) },
+	"recursive":  func(c *client, path string) { c.addWatch(path, 1) },
+	"all": func(c *client, path string) {
+		c.exists(path, true)
+		c.get(path, true)
+		c.children(path, true)
+		c.addWatch(path, 0)
+		c.addWatch(path, 1)
+	},
+}
+
+// changes are what can happen at and around a watched path, which exists
+// unless the change creates it.
+var changes = []struct {
+	name   string
+	absent bool
+	run    func(c *client, path string)
+}{
+	{"create", true, func(c *client, path string) { c.create(path, 0) }},
+	{"create-delete", true, func(c *client, path string) { c.create(path, 0); c.delete(path, -1) }},
+	{"set", false, func(c *client, path string) { c.set(path, -1); c.set(path, -1) }},
+	{"delete", false, func(c *client, path string) { c.delete(path, -1) }},
+	{"delete-create", false, func(c *client, path string) { c.delete(path, -1); c.create(path, 0) }},
+	{"setACL", false, func(c *client, path string) { c.setACL(path, open, -1) }},
+	{"kid", false, func(c *client, path string) { c.create(path+"/k", 0); c.set(path+"/k", -1); c.delete(path+"/k", -1) }},
+	{"grandkid", false, func(c *client, path string) {
+		c.create(path+"/k", 0)
+		c.create(path+"/k/g", flagEphemeral)
+		c.set(path+"/k/g", -1)
+		c.delete(path+"/k/g", -1)
+	}},
+	{"sibling", false, func(c *client, path string) { c.create(path+"more", 0); c.set(path+"more", -1) }},
+	{"failure", false, func(c *client, path string) { c.set(path, 9); c.delete(path, 9); c.create(path, 0) }},
+	{"multi", false, func(c *client, path string) {
+		c.multi("m", mSet(path, -1), mCreate(path+"/k", 0), mDelete(path+"/k", -1))
+	}},
+}
+
+func watchCases() []script {
+	var all []script
+	for name, watch := range watches {
+		for _, ch := range changes {
+			all = append(all, script{"watch-" + name + "-" + ch.name, func(p *player) {
+				a, b := p.join("a", 30000), p.join("b", 30000)
+				if !ch.absent {
+					a.create(p.at("/n"), 0)
+				}
+				watch(b, p.at("/n"))
+				watch(a, p.at("/n")) // the writer's own events come before its replies
+				ch.run(a, p.at("/n"))
+				b.settle()
+			}})
+		}
+		all = append(all, script{"watch-" + name + "-session-end", func(p *player) {
+			a, b := p.join("a", 30000), p.join("b", 30000)
+			a.create(p.at("/n"), flagEphemeral)
+			watch(b, p.at("/n"))
+			a.close()
+			b.settle()
+		}})
+		all = append(all, script{"watch-" + name + "-own-session-end", func(p *player) {
+			a := p.join("a", 30000)
+			a.create(p.at("/n"), flagEphemeral)
+			watch(a, p.at("/n"))
+			a.do("close", opClose, nil)
+		}})
+		all = append(all, script{"watch-unreadable-" + name, func(p *player) {
+			a, b := p.join("a", 30000), p.join("b", 30000)
+			a.auth("digest", "bob:pw")
+			a.create(p.at("/n"), 0)
+			watch(b, p.at("/n"))
+			a.setACL(p.at("/n"), []acl{{30, "world", "anyone"}, {31, "auth", ""}}, -1)
+			a.set(p.at("/n"), -1)
+			b.settle()
+			a.delete(p.at("/n"), -1)
+			b.settle()
+		}})
+		for _, kind := range []int32{1, 2, 3, 4, 5, 6, 0} {
+			all = append(all, script{fmt.Sprintf("watch-remove-%s-%d", name, kind), func(p *player) {
+				a, b := p.join("a", 30000), p.join("b", 30000)
+				a.create(p.at("/n"), 0)
+				watch(b, p.at("/n"))
+				for _, k := range []int32{1, 2, 3} {
+					b.checkWatches(p.at("/n"), k)
+				}
+				b.removeWatches(p.at("/n"), kind)
+				b.removeWatches(p.at("/n"), kind)
+				a.set(p.at("/n"), -1)
+				a.create(p.at("/n/k"), 0)
+				a.set(p.at("/n/k"), -1)
+				b.settle()
+			}})
+		}
+	}
+	return append(all,
+		script{"watch-modes", func(p *player) {
+			c := p.join("a", 30000)
+			for _, mode := range []int32{-1, 0, 1, 2, 9} {
+				c.addWatch(p.at("/n"), mode)
+				if c.closed {
+					return
+				}
+			}
+			c.addWatch("bad", 0)
+		}},
+		script{"watch-remove-none", func(p *player) {
+			c := p.join("a", 30000)
+			for _, kind := range []int32{1, 2, 3, 9} {
+				c.removeWatches(p.at("/none"), kind)
+				c.checkWatches(p.at("/none"), kind)
+			}
+			c.exists(p.at("/none"), true)
+			for _, kind := range []int32{1, 2, 3} {
+				c.checkWatches(p.at("/none"), kind)
+			}
+		}},
+		script{"watch-fires-once", func(p *player) {
+			a, b := p.join("a", 30000), p.join("b", 30000)
+			a.create(p.at("/n"), 0)
+			for range 3 {
+				b.get(p.at("/n"), true)
+				b.exists(p.at("/n"), true)
+			}
+			a.set(p.at("/n"), -1)
+			a.set(p.at("/n"), -1)
+			b.settle()
+		}},
+		script{"watch-of-the-root", func(p *player) {
+			a, b := p.join("a", 30000), p.join("b", 30000)
+			b.addWatch("/", 1)
+			b.addWatch("/", 0)
+			a.create(p.at("/n"), 0)
+			a.create("/top-"+p.root[1:], flagEphemeral)
+			b.settle()
+		}},
+		script{"watch-recursive-in-recursive", func(p *player) {
+			a, b := p.join("a", 30000), p.join("b", 30000)
+			b.addWatch(p.at(""), 1)
+			b.addWatch(p.at("/n"), 1)
+			b.addWatch(p.at("/n/k"), 0)
+			a.create(p.at("/n"), 0)
+			a.create(p.at("/n/k"), 0)
+			a.set(p.at("/n/k"), -1)
+			b.settle()
+			b.removeWatches(p.at(""), 3)
+			a.set(p.at("/n/k"), -1)
+			b.settle()
+		}},
+		script{"watch-of-one-change-over-kinds", func(p *player) {
+			a, b := p.join("a", 30000), p.join("b", 30000)
+			a.create(p.at("/n"), 0)
+			b.addWatch(p.at("/n"), 0)
+			b.get(p.at("/n"), true) // a persistent watch stays when this one has fired
+			b.addWatch(p.at("/n"), 1)
+			a.set(p.at("/n"), -1)
+			a.set(p.at("/n"), -1)
+			a.create(p.at("/n/k"), 0)
+			b.settle()
+		}},
+	)
+}
+
+// restoreCases are what a client hears of what it missed, by the list that it
+// gives the path in.
+func restoreCases() []script {
+	var all []script
+	for i, kind := range []string{"data", "exist", "child", "persistent", "recursive"} {
+		for _, ch := range changes {
+			for _, stale := range []bool{false, true} {
+				all = append(all, script{fmt.Sprintf("restore-%s-%s-%t", kind, ch.name, stale), func(p *player) {
+					a, b := p.join("a", 30000), p.join("b", 30000)
+					if !ch.absent {
+						a.create(p.at("/n"), 0)
+					}
+					b.exists(p.at("/n"), false)
+					seen := b.seen
+					b.drop()
+					ch.run(a, p.at("/n"))
+					if !stale {
+						seen = a.seen // as if the client had seen the change
+					}
+					b2 := b.again(nil)
+					lists := make([][]string, 5)
+					lists[i] = []string{p.at("/n")}
+					if i < 3 {
+						lists = lists[:3]
+					}
+					b2.restore(seen, lists...)
+					b2.settle()
+					// What of it is still set.
+					a.create(p.at("/n"), 0)
+					a.set(p.at("/n"), -1)
+					a.create(p.at("/n/late"), 0)
+					b2.settle()
+				}})
+			}
+		}
+	}
+	return append(all, script{"restore-many-in-order", func(p *player) {
+		a, b := p.join("a", 30000), p.join("b", 30000)
+		for _, n := range []string{"/a", "/b", "/c"} {
+			a.create(p.at(n), 0)
+		}
+		b.exists(p.root, false)
+		seen := b.seen
+		b.drop()
+		a.set(p.at("/a"), -1)
+		a.delete(p.at("/b"), -1)
+		a.create(p.at("/c/k"), 0)
+		a.create(p.at("/d"), 0)
+		b2 := b.again(nil)
+		abc := []string{p.at("/c"), p.at("/b"), p.at("/a")}
+		b2.restore(seen, abc, []string{p.at("/d")}, abc, []string{p.at("/a")}, []string{p.root})
+		b2.settle()
+	}})
+}

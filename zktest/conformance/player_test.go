@@ -1,0 +1,329 @@
+package conformance
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// player plays a case to one server and writes down what comes back.
+type player struct {
+	t    testing.TB
+	addr string
+	root string // each case has a tree of its own
+	base int64  // transaction that created the root
+	// clients in the order in which they came.
+	clients []*client
+	owners  map[int64]string
+	lines   []string
+	// open are the sessions that were granted and not closed, with their
+	// passwords.
+	open map[int64][]byte
+}
+
+// client is a session, over one connection after another.
+type client struct {
+	p      *player
+	name   string
+	w      *wire
+	xid    int32
+	seen   int64 // newest transaction id in a reply
+	lines  []string
+	closed bool
+}
+
+// play runs a case and returns its transcript: per client what it saw, in the
+// order in which it came.
+func play(t testing.TB, addr, name string, script func(p *player)) []string {
+	t.Helper()
+	p := &player{t: t, addr: addr, root: "/" + name, owners: map[int64]string{}, open: map[int64][]byte{}}
+	admin := p.quiet("admin")
+	f, err := admin.exchange(opCreate, body{}.str(p.root).data(nil).acl(open).int(0))
+	require.NoError(t, err)
+	require.Zero(t, f.err, "create %s", p.root)
+	p.base = f.zxid
+	admin.lines = nil
+	script(p)
+	var out []string
+	for _, c := range p.clients {
+		if c == admin {
+			continue
+		}
+		if !c.closed {
+			c.settle()
+			c.close()
+		}
+		out = append(out, c.lines...)
+	}
+	p.end(admin.w.sid)
+	admin.sweep(p.root)
+	admin.close()
+	return append(out, p.lines...)
+}
+
+// end closes the sessions that lost their connections. Their expiry would come
+// in the middle of another case, and shift its transaction ids.
+func (p *player) end(except int64) {
+	for _, c := range p.clients {
+		passwd, ok := p.open[c.w.sid]
+		if !ok || c.w.sid == except {
+			continue
+		}
+		delete(p.open, c.w.sid)
+		w, err := connect(p.addr)
+		if err != nil {
+			continue
+		}
+		if _, err := w.handshake(hello(0, 0, 30000, c.w.sid, passwd, true)); err == nil && w.sid != 0 {
+			_, _ = (&client{p: p, w: w}).exchange(opClose, nil)
+		}
+		_ = w.Close()
+	}
+}
+
+// sweep deletes a tree.
+func (c *client) sweep(path string) {
+	f, err := c.exchange(opGetChildren, body{}.str(path).bool(false))
+	if err != nil || f.err != 0 {
+		return
+	}
+	for _, name := range f.rest.list() {
+		c.sweep(path + "/" + name)
+	}
+	_, _ = c.exchange(opDelete, body{}.str(path).int(-1))
+}
+
+// quiet connects a client without a line in the transcript.
+func (p *player) quiet(name string) *client {
+	p.t.Helper()
+	w, err := connect(p.addr)
+	require.NoError(p.t, err)
+	_, err = w.handshake(hello(0, 0, 30000, 0, make([]byte, 16), true))
+	require.NoError(p.t, err)
+	require.NotZero(p.t, w.sid)
+	c := &client{p: p, name: name, w: w}
+	p.clients = append(p.clients, c)
+	p.owners[w.sid] = name
+	return c
+}
+
+// at is a path below the case's root.
+func (p *player) at(path string) string { return p.root + path }
+
+// note writes down something that a case found out by itself.
+func (p *player) note(format string, args ...any) {
+	p.lines = append(p.lines, fmt.Sprintf(format, args...))
+}
+
+func (c *client) log(format string, args ...any) {
+	c.lines = append(c.lines, c.name+" "+fmt.Sprintf(format, args...))
+}
+
+// exchange sends a request and reads up to its reply. What comes before the
+// reply is an event and goes into the transcript.
+func (c *client) exchange(op int32, b body) (frame, error) {
+	c.xid++
+	return c.exchangeAs(c.xid, op, b)
+}
+
+func (c *client) exchangeAs(xid, op int32, b body) (frame, error) {
+	if err := c.w.send(append(body{}.int(xid).int(op), b...)); err != nil {
+		return frame{}, err
+	}
+	return c.until(xid)
+}
+
+func (c *client) until(xid int32) (frame, error) {
+	for {
+		f, err := c.w.next()
+		if err != nil {
+			return f, err
+		}
+		if f.xid == xidEvent {
+			kind, state := f.rest.int(), f.rest.int()
+			// Which transaction an event names (none, before 3.9) is no
+			// business of a client.
+			c.log("event %d state %d %s err %d rest %d", kind, state, f.rest.str(), f.err, len(f.rest.buf))
+			continue
+		}
+		if f.zxid > c.seen {
+			c.seen = f.zxid
+		}
+		if f.xid != xid {
+			return f, fmt.Errorf("reply %d instead of %d", f.xid, xid)
+		}
+		return f, nil
+	}
+}
+
+// do sends a request and writes its outcome down.
+func (c *client) do(what string, op int32, b body) frame {
+	c.xid++
+	return c.doAs(c.xid, what, op, b)
+}
+
+func (c *client) doAs(xid int32, what string, op int32, b body) frame {
+	f, err := c.exchangeAs(xid, op, b)
+	if err != nil {
+		c.log("%s: connection %s", what, ended(err))
+		c.closed = true
+		return f
+	}
+	show := fmt.Sprintf("%s: err %d at %s", what, f.err, c.p.zxid(f.zxid))
+	r := f.rest
+	if decode := decoders[op]; decode != nil && f.err == 0 {
+		show += " " + decode(c.p, &r)
+	}
+	if op == opMulti && f.err != 0 {
+		show += " " + decodeMulti(c.p, &r)
+	}
+	if r.err != nil || len(r.buf) > 0 {
+		show += fmt.Sprintf(" (left over: %x, %v)", r.buf, r.err)
+	}
+	c.log("%s", show)
+	return f
+}
+
+// settle reads all events that the server has sent so far: they come before
+// the answer to a ping.
+func (c *client) settle() {
+	if _, err := c.exchangeAs(xidPing, opPing, nil); err != nil {
+		c.log("settle: connection %s", ended(err))
+		c.closed = true
+	}
+}
+
+// close ends the session.
+func (c *client) close() {
+	if c.closed {
+		return
+	}
+	c.closed = true
+	if _, err := c.exchange(opClose, nil); err != nil {
+		c.log("close: connection %s", ended(err))
+	} else {
+		delete(c.p.open, c.w.sid)
+	}
+	_ = c.w.Close()
+}
+
+// drop loses the connection; the session lives on.
+func (c *client) drop() {
+	c.closed = true
+	_ = c.w.Close()
+}
+
+// zxid counts from the start of the case.
+func (p *player) zxid(z int64) string {
+	switch {
+	case z <= 0:
+		return fmt.Sprint(z)
+	case z <= p.base:
+		return "before"
+	}
+	return fmt.Sprintf("+%d", z-p.base)
+}
+
+// near says whether a time in milliseconds is about now.
+func near(ms int64) string {
+	if d := time.Since(time.UnixMilli(ms)).Abs(); d < time.Minute {
+		return "now"
+	}
+	return fmt.Sprint(ms)
+}
+
+func (p *player) owner(id int64) string {
+	if name, ok := p.owners[id]; ok {
+		return name
+	}
+	return fmt.Sprintf("%#x", uint64(id))
+}
+
+func decodeStat(p *player, r *reader) string {
+	czxid, mzxid, ctime, mtime := r.long(), r.long(), r.long(), r.long()
+	version, cversion, aversion := r.int(), r.int(), r.int()
+	owner, length, children, pzxid := r.long(), r.int(), r.int(), r.long()
+	return fmt.Sprintf("{c %s m %s p %s ctime %s mtime %s v %d/%d/%d owner %s length %d children %d}",
+		p.zxid(czxid), p.zxid(mzxid), p.zxid(pzxid), near(ctime), near(mtime),
+		version, cversion, aversion, p.owner(owner), length, children)
+}
+
+func decodeList(_ *player, r *reader) string {
+	all := r.list()
+	slices.Sort(all)
+	return "[" + strings.Join(all, " ") + "]"
+}
+
+func decodeACL(p *player, r *reader) string {
+	n := r.int()
+	var all []string
+	for i := int32(0); i < n && r.err == nil; i++ {
+		all = append(all, fmt.Sprint(r.int(), " ", r.str(), ":", r.str()))
+	}
+	return fmt.Sprint(all) + decodeStat(p, r)
+}
+
+func decodeData(p *player, r *reader) string { return fmt.Sprintf("%q", r.str()) + decodeStat(p, r) }
+func decodeStr(_ *player, r *reader) string  { return r.str() }
+func decodePath(p *player, r *reader) string { return r.str() + decodeStat(p, r) }
+
+func decodeMulti(p *player, r *reader) string {
+	var all []string
+	for r.err == nil {
+		kind, done, code := r.int(), r.bool(), r.int()
+		if done || r.err != nil {
+			all = append(all, fmt.Sprintf("end %d %d", kind, code))
+			break
+		}
+		one := fmt.Sprintf("%d:%d", kind, code)
+		if kind == -1 {
+			one += fmt.Sprintf("=%d", r.int())
+		} else if decode := decoders[kind]; decode != nil {
+			one += " " + decode(p, r)
+		}
+		all = append(all, one)
+	}
+	return "(" + strings.Join(all, ", ") + ")"
+}
+
+var address = regexp.MustCompile(`\d+\.\d+\.\d+\.\d+`)
+
+func decodeWho(_ *player, r *reader) string {
+	n := r.int()
+	var all []string
+	for i := int32(0); i < n && r.err == nil; i++ {
+		all = append(all, r.str()+":"+address.ReplaceAllString(r.str(), "<address>"))
+	}
+	slices.Sort(all)
+	return fmt.Sprint(all)
+}
+
+// decoders show what follows a reply's header.
+var decoders map[int32]func(*player, *reader) string
+
+func TestMain(m *testing.M) {
+	decoders = map[int32]func(*player, *reader) string{
+		opCreate: decodeStr, opCreate2: decodePath, opContainer: decodePath, opTTL: decodePath,
+		opExists: decodeStat, opGetData: decodeData, opSetData: decodeStat,
+		opGetACL: decodeACL, opSetACL: decodeStat, opSync: decodeStr,
+		opGetChildren: decodeList, opGetEphemerals: decodeList,
+		opGetChildren2: func(p *player, r *reader) string { return decodeList(p, r) + decodeStat(p, r) },
+		opMulti:        decodeMulti, opMultiRead: decodeMulti, opWhoAmI: decodeWho,
+		opAllChildren: func(_ *player, r *reader) string { return fmt.Sprint(r.int()) },
+	}
+	m.Run()
+}
+
+// randomWants are lines that random histories must hold, or they would prove
+// little.
+var randomWants = []*regexp.Regexp{
+	regexp.MustCompile(`event 1 `), regexp.MustCompile(`event 2 `), regexp.MustCompile(`event 3 `), regexp.MustCompile(`event 4 `),
+	regexp.MustCompile(`err -101`), regexp.MustCompile(`err -103`), regexp.MustCompile(`err -110`), regexp.MustCompile(`err -111`),
+	regexp.MustCompile(`err -108`), regexp.MustCompile(`err -102`), regexp.MustCompile(`err -8 `), regexp.MustCompile(`setWatches2.*: err 0`),
+	regexp.MustCompile(`multi : err 0`), regexp.MustCompile(`multi : .*-1:-\d+=-`), regexp.MustCompile(`create .* [123]: err 0`),
+}

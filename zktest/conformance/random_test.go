@@ -1,0 +1,249 @@
+package conformance
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/zkrecipes/zkrecipes/zktest"
+)
+
+// crowd are random clients on a small tree, where they often meet.
+type crowd struct {
+	p       *player
+	rand    *rand.Rand
+	clients []*client
+	// watched are the paths that a client may have watches on, by kind as
+	// setWatches lists them.
+	watched map[string][5][]string
+	turn    int
+}
+
+func newCrowd(p *player, seed uint64, size int) *crowd {
+	g := &crowd{p: p, rand: rand.New(rand.NewPCG(seed, 1)), watched: map[string][5][]string{}}
+	for i := range size {
+		g.clients = append(g.clients, p.join(fmt.Sprint("c", i), 30000))
+	}
+	return g
+}
+
+// path is one of few, three levels deep, or seldom a bad one.
+func (g *crowd) path() string {
+	if g.rand.IntN(60) == 0 {
+		return []string{"bad", "", g.p.at("/"), g.p.at("//x"), g.p.at("/../x")}[g.rand.IntN(5)]
+	}
+	path := g.p.root
+	for range 1 + g.rand.IntN(3) {
+		path += "/" + string(rune('a'+g.rand.IntN(3)))
+	}
+	return path
+}
+
+func (g *crowd) version() int32 { return []int32{-1, -1, 0, 0, 1, 2}[g.rand.IntN(6)] }
+
+func (g *crowd) part() part {
+	switch path := g.path(); g.rand.IntN(6) {
+	case 0:
+		return mCreate(path, int32(g.rand.IntN(4)))
+	case 1:
+		return mCreate2(path)
+	case 2:
+		return mDelete(path, g.version())
+	case 3:
+		return mSet(path, g.version())
+	case 4:
+		return part{opContainer, createBody(path, "x", flagContainer)}
+	default:
+		return mCheck(path, g.version())
+	}
+}
+
+// permsAlways are in every ACL: administration, so that the tree can be swept,
+// and reading, since events of nodes that the watcher may not read are a known
+// difference (see the cases watch-unreadable).
+const permsAlways = 16 | 1
+
+// step does one random thing as one of the clients, and now and then lets all
+// of them collect their events.
+func (g *crowd) step() {
+	i := g.rand.IntN(len(g.clients))
+	c := g.clients[i]
+	g.act(i, c)
+	if g.rand.IntN(10) == 0 {
+		for _, c := range g.clients {
+			c.settle()
+		}
+	}
+}
+
+func (g *crowd) act(i int, c *client) {
+	path, watch := g.path(), g.rand.IntN(2) == 0
+	switch n := g.rand.IntN(100); {
+	case n < 22:
+		c.create(path, int32(g.rand.IntN(4)))
+	case n < 26:
+		c.create2(path, int32(g.rand.IntN(4)))
+	case n < 28:
+		c.container(path)
+	case n < 30:
+		c.ttl(path, flagTTL+int32(g.rand.IntN(2)), 3600_000)
+	case n < 42:
+		c.delete(path, g.version())
+	case n < 52:
+		c.set(path, g.version())
+	case n < 60:
+		g.remember(c, path, watch, 1)
+		c.exists(path, watch)
+	case n < 66:
+		g.remember(c, path, watch, 0)
+		c.get(path, watch)
+	case n < 73:
+		g.remember(c, path, watch, 2)
+		c.children(path, watch)
+	case n < 78:
+		mode := g.rand.IntN(2)
+		g.remember(c, path, true, 3+mode)
+		c.addWatch(path, int32(mode))
+	case n < 81:
+		c.removeWatches(path, 1+int32(g.rand.IntN(3)))
+	case n < 83:
+		c.setACL(path, []acl{{int32(g.rand.IntN(32)) | permsAlways, "world", "anyone"}}, g.version())
+	case n < 85:
+		c.getACL(path)
+	case n < 94:
+		var parts []part
+		for range 1 + g.rand.IntN(4) {
+			parts = append(parts, g.part())
+		}
+		c.multi("", parts...)
+	case n < 96:
+		c.do("all", opAllChildren, body{}.str(path))
+		c.do("ephemerals", opGetEphemerals, body{}.str(path))
+	case n < 99:
+		g.clients[i] = g.reconnect(c)
+	default:
+		g.leave(c)
+		g.turn++
+		delete(g.watched, c.name)
+		g.clients[i] = g.p.join(fmt.Sprint("n", g.turn), 30000)
+	}
+}
+
+// leave closes a session. A server deletes its ephemeral nodes in no order that
+// can be told, so what others see of it is sorted.
+func (g *crowd) leave(c *client) {
+	seen := map[*client]int{}
+	for _, o := range g.clients {
+		if o != c && !o.closed {
+			o.settle()
+			seen[o] = len(o.lines)
+		}
+	}
+	c.settle()
+	seen[c] = len(c.lines)
+	c.close()
+	for o, n := range seen {
+		if o != c {
+			o.settle()
+		}
+		slices.Sort(o.lines[n:])
+	}
+}
+
+func (g *crowd) remember(c *client, path string, watch bool, kind int) {
+	if watch {
+		lists := g.watched[c.name]
+		if !slices.Contains(lists[kind], path) {
+			lists[kind] = append(slices.Clone(lists[kind]), path)
+		}
+		g.watched[c.name] = lists
+	}
+}
+
+// reconnect loses a connection, lets others do something, and comes back with
+// the watches that the client may have had.
+func (g *crowd) reconnect(c *client) *client {
+	c.settle()
+	c.drop()
+	for range g.rand.IntN(4) {
+		other := g.clients[g.rand.IntN(len(g.clients))]
+		if other != c {
+			path := g.path()
+			if g.rand.IntN(2) == 0 {
+				other.create(path, int32(g.rand.IntN(2)))
+			} else {
+				other.delete(path, -1)
+			}
+		}
+	}
+	n := c.again(nil)
+	if !n.closed {
+		lists := g.watched[c.name]
+		// Paths that no server would take a watch on are not sent again.
+		for k := range lists {
+			lists[k] = slices.DeleteFunc(slices.Clone(lists[k]), func(s string) bool { return s == "" || s == "bad" })
+		}
+		n.restore(n.seen, lists[:]...)
+	}
+	return n
+}
+
+func crowdPlay(seed uint64, steps int) func(p *player) {
+	return func(p *player) {
+		g := newCrowd(p, seed, 3)
+		for range steps {
+			g.step()
+		}
+		for _, c := range g.clients {
+			g.leave(c)
+		}
+	}
+}
+
+// TestRandomSeedsAnswerAsApacheDoes compares random histories. ZKR_SEEDS says
+// how many; a seed that failed is in the message.
+func TestRandomSeedsAnswerAsApacheDoes(t *testing.T) {
+	seeds := 60
+	if text := os.Getenv("ZKR_SEEDS"); text != "" {
+		n, err := strconv.Atoi(text)
+		require.NoError(t, err)
+		// One history takes a hundred times as long as one in memory.
+		seeds = max(seeds, n/100)
+	}
+	ours, theirs := pair(t)
+	failed := 0
+	for seed := range uint64(seeds) {
+		a, b := both(t, ours, theirs, fmt.Sprintf("random-%d", seed), crowdPlay(seed, 150))
+		require.Greater(t, len(a), 100)
+		if d := difference(a, b); d != "" {
+			t.Errorf("seed %d:\n%s", seed, d)
+			if failed++; failed == 3 {
+				t.FailNow()
+			}
+		}
+	}
+}
+
+func TestRandomHistoriesReachWhatTheyAreFor(t *testing.T) {
+	s, err := zktest.Start(nil)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	found := map[string]int{}
+	for seed := range uint64(20) {
+		for _, line := range play(t, s.Addr(), fmt.Sprint("r", seed), crowdPlay(seed, 150)) {
+			for _, want := range randomWants {
+				if want.MatchString(line) {
+					found[want.String()]++
+				}
+			}
+		}
+	}
+	for _, want := range randomWants {
+		require.Greater(t, found[want.String()], 5, want.String())
+	}
+}
