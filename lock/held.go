@@ -3,7 +3,6 @@ package lock
 import (
 	"context"
 	"errors"
-	"sync"
 
 	"github.com/zkrecipes/zkrecipes/session"
 )
@@ -16,10 +15,7 @@ type Held struct {
 	cancel context.CancelCauseFunc
 	forget func() bool // ends the waiting for a loss
 
-	// mu guards done and err: Unlock is over, with this outcome.
-	mu   sync.Mutex
-	done bool
-	err  error
+	end release
 }
 
 // Context ends on release and on loss; context.Cause tells which:
@@ -51,28 +47,14 @@ func (h *Held) Path() string { return h.claim.hold.Path() }
 // server has confirmed, the deletion goes on in the background until the znode
 // or the session is gone. A second call gets the same error, or ErrNotHeld.
 func (h *Held) Unlock(ctx context.Context) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	path := h.claim.m.path
-	if h.done {
-		if h.err != nil {
-			return h.err
+	return h.end.once(ctx, h.claim.m.path, func() error {
+		lost := h.claim.hold.Err()
+		h.cancel(session.ErrReleased)
+		if err := h.claim.unlock(ctx, h); lost == nil {
+			return err
 		}
-		return failure(ctx, "release", path, ErrNotHeld)
-	}
-	h.done = true
-	lost := h.claim.hold.Err()
-	h.cancel(session.ErrReleased)
-	err := h.claim.unlock(ctx, h)
-	switch {
-	case lost != nil:
-		h.err = failure(ctx, "release", path, lost)
-	case err != nil && (errors.Is(err, session.ErrLost) || errors.Is(err, session.ErrNodeDeleted)):
-		h.err = failure(ctx, "release", path, err)
-	case err != nil:
-		return failure(ctx, "release", path, err)
-	}
-	return h.err
+		return lost
+	})
 }
 
 // run runs fn for Do.
@@ -82,7 +64,9 @@ func (h *Held) run(ctx context.Context, fn func(context.Context, *Held) error) (
 	defer func() {
 		stop()
 		cancel(nil)
-		err = errors.Join(err, h.Unlock(context.WithoutCancel(ctx)))
+		if e := h.Unlock(ctx); e != nil && (ctx.Err() == nil || isLoss(e)) {
+			err = errors.Join(err, e)
+		}
 	}()
 	return fn(both, h)
 }

@@ -205,6 +205,7 @@ func (m *Mutex) enter(ctx context.Context) (*contender.Contender, error) {
 	}
 	return contender.Enter(ctx, s, contender.Spec{
 		Dir: m.path, Name: name, Markers: mutexMarkers(), Data: m.opts.Data, ACL: m.opts.ACL, Rule: contender.Exclusive,
+		KeepDir: m.opts.LockDelay > 0, // its data tells how the last hold ended
 	})
 }
 
@@ -249,7 +250,8 @@ func (m *Mutex) resign(h *Held) bool {
 }
 
 // TryLock takes the lock if nobody holds it or waits for it; otherwise the
-// error wraps ErrBusy. ctx bounds the call.
+// error wraps ErrBusy. ctx bounds the call, which lasts as long as
+// [Options.LockDelay] when the last holder has not released the lock.
 func (m *Mutex) TryLock(ctx context.Context) (*Held, error) {
 	const op = "try"
 	if err := m.begin(ctx); err != nil {
@@ -305,7 +307,8 @@ func (m *Mutex) try(ctx context.Context) (*contender.Contender, *Held, error) {
 // Do runs fn while it holds the lock. fn's context has ctx's values and ends
 // when ctx, or the hold, does; Do waits for fn before it releases. The error is
 // fn's, joined with what went wrong with the lock: if it was lost while fn ran,
-// errors.Is(err, session.ErrLost) holds.
+// errors.Is(err, session.ErrLost) holds. If ctx has ended by then, Do does not
+// wait for the server to confirm the release, which goes on in the background.
 func (m *Mutex) Do(ctx context.Context, fn func(ctx context.Context, held *Held) error) error {
 	held, err := m.Lock(ctx)
 	if err != nil {

@@ -3,7 +3,6 @@ package lock
 import (
 	"context"
 	"errors"
-	"sync"
 
 	"github.com/zkrecipes/zkrecipes/session"
 )
@@ -18,10 +17,7 @@ type Permits struct {
 	cancel context.CancelCauseFunc
 	stops  []func() bool
 
-	// mu guards done and err: Release is over, with this outcome.
-	mu   sync.Mutex
-	done bool
-	err  error
+	end release
 }
 
 // held is one znode that stands for permits, and its token.
@@ -64,32 +60,20 @@ func (p *Permits) Path() string { return p.holds[0].hold.Path() }
 
 // Release gives the permits back; see [Held.Unlock].
 func (p *Permits) Release(ctx context.Context) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.done {
-		if p.err != nil {
-			return p.err
+	return p.end.once(ctx, p.path, func() error {
+		var lost error
+		for _, h := range p.holds {
+			lost = errors.Join(lost, h.hold.Err())
 		}
-		return failure(ctx, "release", p.path, ErrNotHeld)
-	}
-	p.done = true
-	var lost error
-	for _, h := range p.holds {
-		lost = errors.Join(lost, h.hold.Err())
-	}
-	for _, stop := range p.stops {
-		stop()
-	}
-	p.cancel(session.ErrReleased)
-	err := releaseAll(ctx, p.holds)
-	if lost != nil {
-		p.err = failure(ctx, "release", p.path, lost)
-		return p.err
-	}
-	if err != nil {
-		return failure(ctx, "release", p.path, err)
-	}
-	return nil
+		for _, stop := range p.stops {
+			stop()
+		}
+		p.cancel(session.ErrReleased)
+		if err := releaseAll(ctx, p.holds); lost == nil {
+			return err
+		}
+		return lost
+	})
 }
 
 // releaseAll ends the holds and deletes their nodes.

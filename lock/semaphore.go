@@ -102,7 +102,7 @@ func (s *Semaphore) takeRank(ctx context.Context, sess *session.Session, n int, 
 		return nil, err
 	}
 	seen, err := total.Wait(ctx)
-	if err == nil && string(seen.Data) != strconv.Itoa(s.permits) || errors.Is(err, session.ErrNoNode) ||
+	if !c.AtOnce() || err == nil && string(seen.Data) != strconv.Itoa(s.permits) || errors.Is(err, session.ErrNoNode) ||
 		session.NotSent(err) || session.Unanswered(err) {
 		err = s.agree(ctx, sess)
 	}

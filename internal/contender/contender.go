@@ -23,16 +23,20 @@ type Spec struct {
 	Data    []byte        // shown to others
 	ACL     []session.ACL
 	Rule    Rule
+	// KeepDir makes Dir, where it is missing, a persistent node and not a
+	// container: its data must outlive the contenders.
+	KeepDir bool
 }
 
 // Contender is a place in a queue, bound to one session. Its methods are for
 // one goroutine at a time.
 type Contender struct {
-	s    *session.Session
-	spec Spec
-	node session.Node
-	last []string // the newest listing that saw the node; nil: list again
-	self *session.Watch
+	s      *session.Session
+	spec   Spec
+	node   session.Node
+	last   []string // the newest listing that saw the node; nil: list again
+	self   *session.Watch
+	atOnce bool // see AtOnce
 }
 
 // Enter queues up. When it returns an error nothing is left behind.
@@ -40,7 +44,11 @@ type Contender struct {
 // The listing travels behind the creation, so that both take one round trip.
 func Enter(ctx context.Context, s *session.Session, spec Spec) (*Contender, error) {
 	opts := &session.CreateOptions{ACL: spec.ACL}
-	for {
+	mode := session.Container
+	if spec.KeepDir {
+		mode = session.Persistent
+	}
+	for first := true; ; first = false {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
@@ -49,7 +57,7 @@ func Enter(ctx context.Context, s *session.Session, spec Spec) (*Contender, erro
 		node, err := creation.Wait(ctx)
 		switch {
 		case err == nil:
-			c := &Contender{s: s, spec: spec, node: node}
+			c := &Contender{s: s, spec: spec, node: node, atOnce: first && creation.Direct()}
 			if seen, err := list.Wait(ctx); err == nil && creation.Direct() {
 				c.last = seen.Children
 			}
@@ -57,7 +65,7 @@ func Enter(ctx context.Context, s *session.Session, spec Spec) (*Contender, erro
 		case errors.Is(err, session.ErrNoNode):
 			// The queue's path is missing, or has just gone: an empty
 			// container may, at any time.
-			if err := s.EnsurePath(ctx, spec.Dir, session.Container, opts); err != nil {
+			if err := s.EnsurePath(ctx, spec.Dir, mode, opts); err != nil {
 				return nil, err
 			}
 		default:
@@ -68,6 +76,11 @@ func Enter(ctx context.Context, s *session.Session, spec Spec) (*Contender, erro
 
 // Node is the contender's znode.
 func (c *Contender) Node() session.Node { return c.node }
+
+// AtOnce reports whether the first request entered the queue: a read of Dir
+// that was sent right before Enter then saw the Dir that the contender is in,
+// and not one that has been deleted since.
+func (c *Contender) AtOnce() bool { return c.atOnce }
 
 // Session is the session that queues.
 func (c *Contender) Session() *session.Session { return c.s }
@@ -119,12 +132,12 @@ func (c *Contender) decide(ctx context.Context) (Decision, error) {
 	if self < 0 {
 		return Decision{}, c.gone()
 	}
-	d := c.spec.Rule(q, self)
-	if !d.Granted && q.Exhausted {
-		// Others order such numbers as they like: the queue has no order.
+	if q.Exhausted {
+		// Other libraries order such numbers as they like, also ahead of
+		// this one: the queue has no order, and nobody is its first.
 		return Decision{}, fmt.Errorf("%s: %w", c.spec.Dir, session.ErrSequenceExhausted)
 	}
-	return d, nil
+	return c.spec.Rule(q, self), nil
 }
 
 func (c *Contender) gone() error { return fmt.Errorf("%s: %w", c.node.Path, ErrGone) }
@@ -221,9 +234,13 @@ func (c *Contender) watchSelf(ctx context.Context) error {
 
 // Hold holds what the contender was granted: trust in the session is proved,
 // and the hold ends when the node goes. After it the contender is spent; the
-// node is the hold's.
+// node is the hold's. It fails with ErrGone when the node went meanwhile.
 func (c *Contender) Hold(ctx context.Context) (*session.Hold, error) {
-	return c.s.Hold(ctx, c.node.Path, c.self)
+	h, err := c.s.Hold(ctx, c.node.Path, c.self)
+	if err == nil && errors.Is(h.Err(), session.ErrNodeDeleted) {
+		return nil, c.gone() // together with the one that it waited for
+	}
+	return h, err
 }
 
 // Leave leaves the queue: when it returns nil the node is gone. If ctx ends
