@@ -1,0 +1,192 @@
+package lock_test
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/lock"
+	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/zktest"
+)
+
+// Requests are counted at the server.
+
+func TestUncontendedAcquireIsTwoRequestsInOneRoundTripAndReleaseIsOne(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		c := w.client()
+		m := lock.New(c, dir, nil)
+		w.unlock(w.lock(m)) // the path exists, trust is proved
+		w.settle()
+		w.srv.ResetStats()
+		const oneWay = 10 * time.Millisecond
+		w.srv.Delay(zktest.Link{}, zktest.Both, oneWay)
+		began := time.Now()
+		h := w.lock(m)
+		require.Equal(t, 2*oneWay, time.Since(began), "round trips")
+		require.Equal(t, map[string]int{"create2": 1, "getChildren2": 1}, w.srv.Stats().BySession[w.id(c)])
+		w.srv.ResetStats()
+		began = time.Now()
+		w.unlock(h)
+		require.Equal(t, 2*oneWay, time.Since(began), "round trips")
+		require.Equal(t, map[string]int{"delete": 1}, w.srv.Stats().BySession[w.id(c)])
+		w.srv.Heal()
+	})
+}
+
+// A client whose trust has run out needs one proof more: three requests, two
+// round trips, at most.
+func TestUncontendedAcquireAfterALongPauseIsAtMostThreeRequests(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		c := w.client()
+		m := lock.New(c, dir, nil)
+		w.unlock(w.lock(m))
+		// Somebody's child keeps the server from deleting the container.
+		require.NoError(t, w.srv.Create(dir+"/config", nil))
+		for _, pause := range []time.Duration{time.Second, 9 * time.Second, time.Minute, time.Hour} {
+			w.pass(pause)
+			w.srv.ResetStats()
+			began := time.Now()
+			h := w.lock(m)
+			require.LessOrEqual(t, w.of(c), 3, "after %v: %v", pause, w.srv.Stats().Requests)
+			require.Less(t, time.Since(began), 2*time.Second, "after %v", pause)
+			w.unlock(h)
+		}
+	})
+}
+
+// N16, N17, N18: with fifty waiters a release wakes one, and only that one asks
+// the server for anything.
+func TestReleaseWakesOneOfFiftyWaiters_N17(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		const n = 50
+		clients := make([]*session.Client, n)
+		outs := make([]<-chan won, n)
+		h := w.lock(lock.New(w.client(), dir, nil))
+		for i := range n {
+			clients[i] = w.client()
+			outs[i] = w.begin(w.ctx, lock.New(clients[i], dir, nil))
+		}
+		for i := range n {
+			w.srv.ResetStats()
+			events := w.srv.Stats().PacketsSent
+			w.unlock(h)
+			synctest.Wait()
+			g := <-outs[i] // first come, first served
+			require.NoError(t, g.err)
+			asked := 0
+			for j, c := range clients {
+				if k := w.of(c); k > 0 && j >= i {
+					asked++
+					require.Equal(t, i, j, "waiter %d was woken by the release to %d", j, i)
+					require.LessOrEqual(t, k, 3, "watch on the next one before, at most: %v", w.srv.Stats().BySession[w.id(c)])
+				}
+			}
+			require.LessOrEqual(t, asked, 1)
+			require.LessOrEqual(t, w.srv.Stats().PacketsSent-events, 5)
+			h = g.held
+		}
+		w.unlock(h)
+	})
+}
+
+func TestWaiterAsksNothingWhenTheHolderBeforeItReleases(t *testing.T) {
+	for _, after := range []time.Duration{time.Second, 5 * time.Minute} {
+		t.Run(fmt.Sprint(after), func(t *testing.T) {
+			inWorld(t, nil, func(w *world) {
+				a, b := w.client(), w.client()
+				h := w.lock(lock.New(a, dir, nil))
+				out := w.begin(w.ctx, lock.New(b, dir, nil))
+				w.pass(after)
+				w.srv.ResetStats()
+				w.unlock(h)
+				synctest.Wait()
+				g := <-out
+				require.NoError(t, g.err)
+				counts := w.srv.Stats().BySession[w.id(b)]
+				if after <= time.Second {
+					require.Zero(t, requests(counts), "%v", counts)
+				} else {
+					// Trust is stale: it is proved, which is no read.
+					require.LessOrEqual(t, requests(counts), 1, "%v", counts)
+					require.LessOrEqual(t, counts["multi"], 1)
+				}
+				w.unlock(g.held)
+			})
+		})
+	}
+}
+
+// A waiter asks four things, in two round trips, however many are before it.
+func TestWaitingCostsTwoRoundTripsWhateverTheQueue(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		h := w.lock(lock.New(w.client(), dir, nil))
+		outs := []<-chan won{}
+		for range 20 {
+			c := w.client()
+			w.srv.ResetStats()
+			outs = append(outs, w.begin(w.ctx, lock.New(c, dir, nil)))
+			require.Equal(t, map[string]int{"create2": 1, "getChildren2": 1, "getData": 1, "exists": 1}, w.srv.Stats().BySession[w.id(c)])
+		}
+		for _, out := range outs {
+			w.unlock(h)
+			g := <-out
+			require.NoError(t, g.err)
+			h = g.held
+		}
+		w.unlock(h)
+	})
+}
+
+func TestTryLockThatFailsIsOneRead(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		a, b := w.client(), w.client()
+		h := w.lock(lock.New(a, dir, nil))
+		w.srv.ResetStats()
+		_, err := lock.New(b, dir, nil).TryLock(w.ctx)
+		require.ErrorIs(t, err, lock.ErrBusy)
+		require.Equal(t, map[string]int{"getChildren2": 1}, w.srv.Stats().BySession[w.id(b)])
+		w.unlock(h)
+	})
+}
+
+func TestNothingIsWrittenWhileALockIsHeldButHeartbeats(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		c := w.client()
+		for i := range 10 {
+			w.lock(lock.New(c, fmt.Sprintf("/locks/%d", i), nil))
+		}
+		before := len(w.srv.Dump())
+		w.pass(10 * time.Second)
+		w.srv.ResetStats()
+		w.pass(10 * time.Minute)
+		counts := w.srv.Stats().BySession[w.id(c)]
+		// One heartbeat per period for all holds, of a tenth of the timeout
+		// at most.
+		require.InDelta(t, 10*60/0.625, counts["multi"], 10, "%v", counts)
+		require.Len(t, counts, 2, "pings and heartbeats only: %v", counts)
+		require.Len(t, w.srv.Dump(), before)
+	})
+}
+
+func TestSemaphoreUncontendedIsThreeRequestsInOneRoundTrip(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		c := w.client()
+		s := lock.NewSemaphore(c, dir, 3, nil)
+		require.NoError(t, w.acquire(s, 2).Release(w.ctx))
+		w.settle()
+		w.srv.ResetStats()
+		const oneWay = 10 * time.Millisecond
+		w.srv.Delay(zktest.Link{}, zktest.Both, oneWay)
+		began := time.Now()
+		p := w.acquire(s, 2)
+		require.Equal(t, 2*oneWay, time.Since(began))
+		require.Equal(t, map[string]int{"create2": 1, "getChildren2": 1, "getData": 1}, w.srv.Stats().BySession[w.id(c)])
+		w.srv.ResetStats()
+		require.NoError(t, p.Release(w.ctx))
+		require.Equal(t, map[string]int{"delete": 1}, w.srv.Stats().BySession[w.id(c)])
+		w.srv.Heal()
+	})
+}
