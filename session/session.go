@@ -112,22 +112,6 @@ func (s *Session) accepted(ctx context.Context) error {
 	return err
 }
 
-// admitted says why a session that was made cannot be used: its timeout, or
-// credentials that the server refuses, which shows in its first answer.
-func (s *Session) admitted(ctx context.Context) error {
-	if s.refusal != nil || len(s.client.opts.Credentials) == 0 {
-		return s.refusal
-	}
-	f := start(s, request[struct{}]{
-		op: "authenticate", path: "/", code: wire.OpSync,
-		body: func(e *wire.Encoder) { e.String("/") }, decode: nothing,
-	})
-	if _, err := f.Wait(ctx); err != nil && s.Err() != nil {
-		return s.Err()
-	}
-	return nil // a lost connection is no refusal
-}
-
 func unreachable(ctx context.Context, failure error) error {
 	if failure == nil {
 		failure = errors.New("no server has answered yet")
@@ -156,6 +140,10 @@ func (s *Session) ID() int64 { return s.id }
 
 // Timeout is the session timeout that the servers granted.
 func (s *Session) Timeout() time.Duration { return s.keeper.timing.timeout }
+
+// Heartbeat is the time between two proofs of the session while something is
+// held: also how long it can take to notice that a held znode was deleted.
+func (s *Session) Heartbeat() time.Duration { return s.keeper.timing.heartbeat }
 
 // Context ends when the session is lost or closed; its cause wraps ErrLost and
 // the reason. While something is held its Err looks at the clock.
