@@ -26,7 +26,7 @@ type backend interface {
 	// pause stops server i without its knowing, or lets it go on.
 	pause(ctx context.Context, i int, on bool) error
 	// inside is the start of a command line that runs the rest in the network
-	// namespace of server i.
+	// namespace of server i, or nothing if there is none at present.
 	inside(ctx context.Context, i int) ([]string, error)
 	// log is all that server i has printed.
 	log(ctx context.Context, i int) (string, error)

@@ -212,7 +212,7 @@ func (b *dockerBackend) inside(ctx context.Context, i int) ([]string, error) {
 		return nil, err
 	}
 	if !c.State.Running {
-		return nil, errors.New("it does not run")
+		return nil, nil
 	}
 	return []string{"nsenter", "--net=/proc/" + strconv.Itoa(c.State.Pid) + "/ns/net"}, nil
 }

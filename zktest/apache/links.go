@@ -107,8 +107,8 @@ func (c *Cluster) Heal(ctx context.Context) error {
 	for i := range servers {
 		err := c.control(ctx, "heal", i, func() error {
 			inside, err := c.back.inside(ctx, i)
-			if err != nil {
-				return nil // not running: its namespace went with it
+			if err != nil || inside == nil {
+				return err // no namespace, no rules
 			}
 			return command(ctx, append(inside, "iptables", "-w", "-F")...)
 		})
@@ -172,8 +172,8 @@ func (c *Cluster) cutAgain(ctx context.Context, i int) error {
 // without a namespace, a container that does not run, gets it when it starts.
 func (c *Cluster) apply(ctx context.Context, r rule) error {
 	inside, err := c.back.inside(ctx, r.server)
-	if err != nil {
-		return nil
+	if err != nil || inside == nil {
+		return err
 	}
 	if command(ctx, append(inside, append([]string{"iptables", "-w", "-C"}, r.args()...)...)...) == nil {
 		return nil
