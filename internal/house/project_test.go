@@ -60,3 +60,24 @@ func TestTheWalkSeesTheWholeProject(t *testing.T) {
 	require.Greater(t, code, 50)
 	require.Greater(t, tests, 10)
 }
+
+// Rows that the reader of tables misses would never be checked. Beside that
+// this tells which planned rows tests name already: they may be done, though a
+// test of one package may name a row that another one has to answer.
+func TestEveryRowOfTheDocumentsIsRead(t *testing.T) {
+	tree := project(t)
+	mentioned := tree.mentions()
+	counts := map[string]int{}
+	read := 0
+	for _, doc := range []string{requirementsDoc, museumDoc} {
+		for _, r := range rows(tree.text(doc)) {
+			read++
+			counts[r.status]++
+			if files := mentioned[r.id]; r.status == statusPlanned && len(files) > 0 {
+				t.Logf("%s:%d: %s is planned for %s, and named in %s", doc, r.line, r.id, r.where, strings.Join(files, ", "))
+			}
+		}
+	}
+	t.Logf("rows by status: %v", counts)
+	require.Equal(t, len(requiredIDs(requirementsDoc))+len(requiredIDs(museumDoc)), read)
+}

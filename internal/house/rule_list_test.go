@@ -26,6 +26,7 @@ func Rules() []Rule {
 		{"layout constants", Layout},
 		{"words", Words},
 		{"requirements", Requirements},
+		{"documents", Documents},
 	}
 }
 

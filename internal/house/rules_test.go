@@ -53,6 +53,7 @@ func examples() map[string][]example {
 		"layout constants":                layoutExamples(),
 		"words":                           wordExamples(),
 		"requirements":                    requirementExamples(),
+		"documents":                       documentExamples(),
 	}
 }
 

@@ -1,0 +1,126 @@
+package house
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path"
+	"strings"
+)
+
+// block is a piece of Go in a document.
+type block struct {
+	line int // of its first line
+	text string
+}
+
+// goBlocks finds the fenced blocks of Go in a Markdown text.
+func goBlocks(text string) []block {
+	var out []block
+	var open *block
+	for i, line := range strings.Split(text, "\n") {
+		switch {
+		case open == nil && strings.TrimSpace(line) == "```go":
+			open = &block{line: i + 2}
+		case open != nil && strings.TrimSpace(line) == "```":
+			out = append(out, *open)
+			open = nil
+		case open != nil:
+			open.text += line + "\n"
+		}
+	}
+	return out
+}
+
+// Documents: Go in a document is Go, and each function there is, word for word,
+// in some Go file of the project, where it is compiled and run; and links from
+// one document to a file of the project lead somewhere.
+func Documents(t *Tree) []Finding {
+	var code []string
+	t.code(func(f *File) { code = append(code, flat(f.Text)) })
+	exists := map[string]bool{".": true}
+	for _, f := range t.Files {
+		for p := f.Path; p != "."; p = path.Dir(p) {
+			exists[p] = true
+		}
+	}
+	var out []Finding
+	for _, f := range t.Files {
+		if path.Ext(f.Path) != ".md" {
+			continue
+		}
+		for _, b := range goBlocks(f.Text) {
+			out = append(out, b.check(f, code)...)
+		}
+		out = append(out, f.deadLinks(exists)...)
+	}
+	return out
+}
+
+func (b block) check(f *File, code []string) []Finding {
+	const head = "package p\n"
+	text := b.text
+	if !strings.HasPrefix(text, "package ") {
+		text = head + text
+	}
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, "", text, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		if _, inner := parser.ParseExpr("func() {\n" + b.text + "\n}"); inner == nil {
+			return nil // statements, without a function around them
+		}
+		return []Finding{{Path: f.Path, Line: b.line, Text: fmt.Sprintf("this is no Go: %v", err)}}
+	}
+	var out []Finding
+	for _, decl := range file.Decls {
+		fn, ok := decl.(*ast.FuncDecl)
+		if !ok {
+			continue
+		}
+		body := flat(text[fset.Position(fn.Pos()).Offset:fset.Position(fn.End()).Offset])
+		found := false
+		for _, c := range code {
+			found = found || strings.Contains(c, body)
+		}
+		if !found {
+			out = append(out, Finding{Path: f.Path, Line: b.line,
+				Text: fmt.Sprintf("func %s is in no Go file of the project: nobody knows whether it works", fn.Name.Name)})
+		}
+	}
+	return out
+}
+
+// flat is a text without indentation.
+func flat(text string) string {
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = strings.TrimSpace(lines[i])
+	}
+	return strings.Join(lines, "\n")
+}
+
+// deadLinks finds relative links to files that do not exist.
+func (f *File) deadLinks(exists map[string]bool) []Finding {
+	var out []Finding
+	for i, line := range strings.Split(f.Text, "\n") {
+		for rest := line; ; {
+			_, after, ok := strings.Cut(rest, "](")
+			if !ok {
+				break
+			}
+			var target string
+			if target, rest, ok = strings.Cut(after, ")"); !ok {
+				break
+			}
+			target, _, _ = strings.Cut(target, "#")
+			if target == "" || strings.Contains(target, ":") || strings.Contains(target, " ") {
+				continue
+			}
+			if !exists[path.Join(f.Dir(), target)] {
+				out = append(out, Finding{Path: f.Path, Line: i + 1, Text: "the link to " + target + " leads nowhere"})
+			}
+		}
+	}
+	return out
+}
