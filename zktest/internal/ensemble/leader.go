@@ -53,7 +53,7 @@ func (n *Node) becomeLeader() {
 		l.skip = true
 		n.after(w.cfg.Tick/2, l.valid, l.halfTick)
 	}
-	n.lead = l
+	n.lead, n.epoch = l, l.epoch
 	for id, timeout := range n.tree.Sessions() {
 		l.sessions[id] = &tracked{timeout: timeout}
 		l.touch(id, timeout)

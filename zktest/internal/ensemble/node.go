@@ -23,6 +23,7 @@ type Node struct {
 	late    []func() // timers that fired while frozen
 	lead    *leadership
 	peer    *peering // to the leader
+	epoch   int64    // of the newest leader followed, or led as, so far
 	// touches are the sessions heard from since the leader's last ping, with
 	// their timeouts in milliseconds.
 	touches map[int64]int32

@@ -27,7 +27,7 @@ func (l *leadership) adopt(f *Node) {
 	p.up = NewLine(w.clock, func() bool { return l.n.frozen || w.cut[[2]int{f.index, l.n.index}] })
 	w.peerings = append(slices.DeleteFunc(w.peerings, func(p *peering) bool { return !p.atLeader() && !p.atFollower() }), p)
 	l.peers[f.index] = p
-	f.peer = p
+	f.peer, f.epoch = p, l.epoch
 	f.tree, f.lagged = l.n.tree.Clone(), nil
 	f.accepted = append([]*proposal(nil), l.outstanding...)
 	for _, q := range f.accepted {
@@ -163,16 +163,22 @@ func (w *World) looking() []*Node {
 	return out
 }
 
+// accepts tells whether f can follow: it has a way there and back, the leader
+// has its majority (with f), and f never followed a newer one, for else a
+// deposed leader could still commit something with f's help.
+func (l *leadership) accepts(f *Node) bool {
+	w := l.n.w
+	_, stale := l.peers[f.index] // its old connection is not yet given up
+	return !l.n.frozen && !stale && l.epoch >= f.epoch && w.reach(l.n, f) && len(l.peers)+2 >= w.quorum()
+}
+
 // elect lets lookers join a leader that has its majority, or the best of them
 // lead when a majority of all servers looks and hears it.
 func (w *World) elect() {
 	w.electing = false
 	for _, l := range w.nodes {
 		for _, n := range w.looking() {
-			if l.lead != nil && !l.frozen && w.reach(l, n) && len(l.lead.peers)+2 >= w.quorum() {
-				if old := l.lead.peers[n.index]; old != nil {
-					continue // its old connection is not yet given up
-				}
+			if l.lead != nil && l.lead.accepts(n) {
 				l.lead.adopt(n)
 			}
 		}
@@ -181,7 +187,8 @@ func (w *World) elect() {
 	for _, n := range looking {
 		group := []*Node{}
 		for _, m := range looking {
-			if m != n && w.reach(n, m) {
+			// One that knows more cannot follow: what it knows may be committed.
+			if m != n && w.reach(n, m) && m.lastLogged() <= n.lastLogged() {
 				group = append(group, m)
 			}
 		}
