@@ -17,7 +17,8 @@ func with(name string, play func(c *client, at func(string) string)) script {
 	return script{name, func(p *player) { play(p.join("a", 30000), p.at) }}
 }
 
-// states are what a request can find at the path that it names. read only
+// states are what a request can find at the path that it names.
+// read only
 var states = []string{"missing", "plain", "parent", "ephemeral", "container", "ttl", "sequence"}
 
 // prepare puts the named state at path.

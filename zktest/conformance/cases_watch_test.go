@@ -2,7 +2,8 @@ package conformance
 
 import "fmt"
 
-// watches are the ways to watch a path. read only
+// watches are the ways to watch a path.
+// read only
 var watches = map[string]func(c *client, path string){
 	"exists":     func(c *client, path string) { c.exists(path, true) },
 	"data":       func(c *client, path string) { c.get(path, true) },
@@ -20,7 +21,8 @@ var watches = map[string]func(c *client, path string){
 }
 
 // changes are what can happen at and around a watched path, which exists
-// unless the change creates it. read only
+// unless the change creates it.
+// read only
 var changes = []struct {
 	name   string
 	absent bool

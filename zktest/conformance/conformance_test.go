@@ -121,7 +121,8 @@ func TestServerAnswersAsApacheDoes(t *testing.T) {
 }
 
 // known are the cases in which the in-process server answers otherwise, with
-// the reason. read only
+// the reason.
+// read only
 var known = map[string]string{
 	"frame-auth-no-body":          "an auth packet without a body: Apache fails to parse it and closes; ours answers AuthFailed first",
 	"path-13":                     "reads of a path with a null character: Apache says BadArguments, ours NoNode",

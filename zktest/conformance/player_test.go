@@ -284,7 +284,8 @@ func decodeMulti(p *player, r *reader) string {
 	return "(" + strings.Join(all, ", ") + ")"
 }
 
-// address is what differs from client to client. read only
+// address is what differs from client to client.
+// read only
 var address = regexp.MustCompile(`\d+\.\d+\.\d+\.\d+`)
 
 func decodeWho(r *reader) string {
@@ -325,7 +326,8 @@ func decode(p *player, op int32, r *reader) string {
 }
 
 // randomWants are lines that random histories must hold, or they would prove
-// little. read only
+// little.
+// read only
 var randomWants = []*regexp.Regexp{
 	regexp.MustCompile(`event 1 `), regexp.MustCompile(`event 2 `), regexp.MustCompile(`event 3 `), regexp.MustCompile(`event 4 `),
 	regexp.MustCompile(`err -101`), regexp.MustCompile(`err -103`), regexp.MustCompile(`err -110`), regexp.MustCompile(`err -111`),

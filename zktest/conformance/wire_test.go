@@ -68,7 +68,8 @@ type acl struct {
 	scheme, id string
 }
 
-// open lets everybody do everything. read only
+// open lets everybody do everything.
+// read only
 var open = []acl{{31, "world", "anyone"}}
 
 // reader takes a reply apart. After an error everything is zero.
