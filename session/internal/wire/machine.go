@@ -210,7 +210,7 @@ func receiveEvent(d *Decoder) (incoming, error) {
 // the requests; any other order means that one side has lost count, and then
 // no answer can be trusted.
 func (m *machine) settle(xid int32, a Answer) (incoming, error) {
-	if len(m.calls) == 0 || m.calls[0].xid != xid {
+	if len(m.calls) <= m.unsent || m.calls[0].xid != xid { // an answer to what has not left is none
 		return incoming{}, fmt.Errorf("%w: answer %#x out of order", errProtocol, xid)
 	}
 	c := m.calls[0]
