@@ -25,7 +25,7 @@ func TestKazooWorks(t *testing.T) {
 	}
 	for name, o := range map[string]*zktest.Options{
 		"standalone": nil,
-		"ensemble":   {Servers: 3, TickTime: 500 * time.Millisecond, MaxSessionTimeout: 40 * time.Second, ElectionDelay: time.Millisecond},
+		"ensemble":   {Servers: 3, SyncLimit: 30, ElectionDelay: time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := startTCP(t, o)

@@ -34,7 +34,7 @@ func startTCP(t *testing.T, o *zktest.Options) *zktest.Server {
 // waitLeader waits in real time; an election is short there.
 func waitLeader(t *testing.T, s *zktest.Server) {
 	t.Helper()
-	require.Eventually(t, func() bool { return s.Leader() != 0 }, 5*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return s.Leader() != 0 }, 30*time.Second, 5*time.Millisecond)
 }
 
 func TestCloseOverTCPLeavesNothingBehind(t *testing.T) {
@@ -59,7 +59,7 @@ func errorsAs(err error, target *net.Error) bool {
 }
 
 func TestRestartOverTCPListensOnTheSameAddress(t *testing.T) {
-	s := startTCP(t, &zktest.Options{Servers: 3, TickTime: 50 * time.Millisecond, ElectionDelay: time.Millisecond})
+	s := startTCP(t, &zktest.Options{Servers: 3, SyncLimit: 30, ElectionDelay: time.Millisecond})
 	waitLeader(t, s)
 	r := openRaw(t, s, 2)
 	require.NoError(t, s.Stop(2))
@@ -69,7 +69,7 @@ func TestRestartOverTCPListensOnTheSameAddress(t *testing.T) {
 	require.Error(t, err)
 	require.NoError(t, s.Restart(2))
 	require.Eventually(t, func() bool { return strings.Contains(s.FourLetter(2, "srvr"), "Mode: follower") || s.Leader() == 2 },
-		5*time.Second, 5*time.Millisecond)
+		30*time.Second, 5*time.Millisecond)
 	require.NotZero(t, openRaw(t, s, 2).session)
 }
 
