@@ -1,6 +1,7 @@
 package zktest_test
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"testing"
@@ -340,4 +341,22 @@ func TestEverythingStopsWithClose(t *testing.T) {
 		_, err = s.Dial(t.Context(), "tcp", s.ServerAddr(1))
 		require.ErrorIs(t, err, zktest.ErrClosed)
 	}) // the bubble fails if a goroutine is left
+}
+
+func TestWaitLeader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := start(t, three())
+		begin := time.Now()
+		require.NoError(t, s.WaitLeader(t.Context()))
+		require.Equal(t, 200*time.Millisecond, time.Since(begin).Round(10*time.Millisecond))
+		f, g := followers(s)
+		require.NoError(t, s.Stop(f))
+		require.NoError(t, s.Stop(g))
+		time.Sleep(5 * time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		require.ErrorIs(t, s.WaitLeader(ctx), context.DeadlineExceeded)
+		require.NoError(t, s.Close())
+		require.ErrorIs(t, s.WaitLeader(t.Context()), zktest.ErrClosed)
+	})
 }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/zkrecipes/zkrecipes/zktest/internal/ensemble"
 	"github.com/zkrecipes/zkrecipes/zktest/internal/tree"
@@ -115,6 +116,8 @@ func (s *Server) Close() error {
 }
 
 func (s *Server) closeListeners() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, l := range s.listeners {
 		if l != nil {
 			_ = l.Close()
@@ -129,6 +132,29 @@ func (s *Server) changedLocked() {
 	}
 	close(s.changed)
 	s.changed = make(chan struct{})
+}
+
+// WaitLeader waits until the ensemble has elected a leader; a single server
+// always has one. The error is that of ctx, or ErrClosed.
+func (s *Server) WaitLeader(ctx context.Context) error {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		s.mu.Lock()
+		ready, closed := s.world.Leader() != nil, s.closed
+		s.mu.Unlock()
+		switch {
+		case closed:
+			return ErrClosed
+		case ready:
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("zktest: wait for a leader: %w", ctx.Err())
+		}
+	}
 }
 
 func (s *Server) node(i int) (*ensemble.Node, error) {

@@ -31,10 +31,11 @@ func startTCP(t *testing.T, o *zktest.Options) *zktest.Server {
 	return s
 }
 
-// waitLeader waits in real time; an election is short there.
 func waitLeader(t *testing.T, s *zktest.Server) {
 	t.Helper()
-	require.Eventually(t, func() bool { return s.Leader() != 0 }, 30*time.Second, 5*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	require.NoError(t, s.WaitLeader(ctx))
 }
 
 func TestCloseOverTCPLeavesNothingBehind(t *testing.T) {

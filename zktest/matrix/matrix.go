@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"testing"
 	"time"
 
@@ -14,6 +15,9 @@ import (
 // ErrHang is wrapped by the failure of a run that did not end in time.
 var ErrHang = errors.New("hangs")
 
+// ErrOrphan is wrapped by NoChildren.
+var ErrOrphan = errors.New("orphans")
+
 // Env is what one run has.
 type Env struct {
 	// T is the test; use it for what breaks the test itself, and return what
@@ -22,8 +26,9 @@ type Env struct {
 	// Server serves in memory.
 	Server *zktest.Server
 	// Fault is "" in the run that counts; Request is then 0, else from 1.
-	Fault   Fault
-	Request int
+	// Second is the other request that suffers the fault, 0 if there is none.
+	Fault           Fault
+	Request, Second int
 	// Err is what Op returned; valid in Check.
 	Err error
 	// State is the case's own, for instance a client that Setup connected.
@@ -45,6 +50,40 @@ func (e *Env) DialOther(ctx context.Context, network, addr string) (net.Conn, er
 	return e.Server.Client("other")(ctx, network, addr)
 }
 
+// Eventually calls f, at once and then every 100 ms of virtual time, until it
+// returns nil, and returns its last error if it does not within that time.
+func (e *Env) Eventually(within time.Duration, f func() error) error {
+	limit := time.NewTimer(within)
+	defer limit.Stop()
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := f()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-limit.C:
+			return fmt.Errorf("still so after %v: %w", within, err)
+		}
+	}
+}
+
+// NoChildren waits until nothing is left below path, which need not exist
+// itself, and returns an error that names what is left. The time should be
+// longer than a session's, as what a dead session left behind may stay so long.
+func (e *Env) NoChildren(path string, within time.Duration) error {
+	return e.Eventually(within, func() error {
+		names, err := e.Server.Children(path)
+		names = slices.DeleteFunc(names, func(n string) bool { return path == "/" && n == "zookeeper" })
+		if errors.Is(err, zktest.ErrNoNode) || err == nil && len(names) == 0 {
+			return nil
+		}
+		return fmt.Errorf("%s has children %v: %w", path, names, errors.Join(err, ErrOrphan))
+	})
+}
+
 // Cleanup calls f after Check, last registered first, before the server closes.
 func (e *Env) Cleanup(f func()) { e.cleanups = append(e.cleanups, f) }
 
@@ -64,6 +103,10 @@ type Case struct {
 	Check func(e *Env) error
 	// Faults to try; nil means All.
 	Faults []Fault
+	// Pairs are faults to try twice in one run too: at each request and at each
+	// one after it. Some mistakes need two (a reply lost, and then the reply to
+	// the search for what the first had done). Default none.
+	Pairs []Fault
 	// Counts tells which requests of Dial's connections count; nil means
 	// DefaultCounts.
 	Counts func(zktest.Request) bool
@@ -93,6 +136,7 @@ type Result struct {
 type Failure struct {
 	Fault   Fault
 	Request int
+	Second  int
 	Err     error
 }
 
@@ -100,6 +144,9 @@ type Failure struct {
 func (f Failure) Error() string {
 	if f.Fault == "" {
 		return fmt.Sprintf("without a fault: %v", f.Err)
+	}
+	if f.Second != 0 {
+		return fmt.Sprintf("%s at requests %d and %d: %v", f.Fault, f.Request, f.Second, f.Err)
 	}
 	return fmt.Sprintf("%s at request %d: %v", f.Fault, f.Request, f.Err)
 }
@@ -132,7 +179,7 @@ func Explore(t *testing.T, c Case) Result {
 		c.Limit = 10 * time.Minute
 	}
 	var res Result
-	n, err := c.run(t, "", 0)
+	n, err := c.run(t, "", 0, 0)
 	res.Requests = n
 	if err != nil {
 		res.Failures = append(res.Failures, Failure{Err: err})
@@ -140,18 +187,30 @@ func Explore(t *testing.T, c Case) Result {
 	}
 	for k := 1; k <= n; k++ {
 		for _, f := range c.Faults {
-			seen, err := c.run(t, f, k)
-			res.Cases++
-			if seen < k {
-				res.Missed++
-				if !c.Racy && err == nil {
-					err = fmt.Errorf("the request never came, only %d did", seen)
-				}
-			}
-			if err != nil {
-				res.Failures = append(res.Failures, Failure{Fault: f, Request: k, Err: err})
+			res.try(t, &c, f, k, 0)
+		}
+		for _, f := range c.Pairs {
+			seen, _ := c.run(t, f, k, 0) // how many come after a first fault?
+			for j := k + 1; j <= seen; j++ {
+				res.try(t, &c, f, k, j)
 			}
 		}
 	}
 	return res
+}
+
+// try runs one case and notes what went wrong.
+func (r *Result) try(t *testing.T, c *Case, f Fault, k, second int) {
+	t.Helper()
+	seen, err := c.run(t, f, k, second)
+	r.Cases++
+	if seen < max(k, second) {
+		r.Missed++
+		if !c.Racy && err == nil {
+			err = fmt.Errorf("the request never came, only %d did", seen)
+		}
+	}
+	if err != nil {
+		r.Failures = append(r.Failures, Failure{Fault: f, Request: k, Second: second, Err: err})
+	}
 }

@@ -242,3 +242,104 @@ func TestARequestThatNeverComesIsAFailureUnlessAllowed(t *testing.T) {
 	require.Empty(t, run(true).Failures)
 	require.Equal(t, 1, run(true).Missed)
 }
+
+// findOrMake creates a node with a name of its own and, when the answer is lost,
+// looks for it, but only once: two lost answers defeat it. It runs in a bubble.
+func findOrMake(e *matrix.Env) error {
+	c := e.State.(*zk.Conn)
+	_, err := c.Create("/q/mine", nil, 0, open())
+	if errors.Is(err, zk.ErrConnectionClosed) {
+		var there bool
+		if there, _, err = c.Exists("/q/mine"); errors.Is(err, zk.ErrConnectionClosed) {
+			return errors.New("gave up") // and leaves its node behind
+		}
+		if err == nil && !there {
+			_, err = c.Create("/q/mine", nil, 0, open())
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return retry(func() error {
+		if err := c.Delete("/q/mine", -1); !errors.Is(err, zk.ErrNoNode) {
+			return err
+		}
+		return nil
+	})
+}
+
+func TestPairsFindWhatOneFaultDoesNot(t *testing.T) {
+	explore := func(pairs []matrix.Fault) matrix.Result {
+		return matrix.Explore(t, matrix.Case{
+			Name: "search once",
+			Setup: func(e *matrix.Env) error {
+				return errors.Join(e.Server.Create("/q", nil), setup(e))
+			},
+			Op:     func(_ context.Context, e *matrix.Env) error { return findOrMake(e) },
+			Check:  func(e *matrix.Env) error { return e.NoChildren("/q", time.Minute) },
+			Faults: []matrix.Fault{matrix.LostReply},
+			Pairs:  pairs,
+		})
+	}
+	require.Empty(t, explore(nil).Failures)
+	res := explore([]matrix.Fault{matrix.LostReply})
+	require.Len(t, res.Failures, 1)
+	require.ErrorIs(t, res.Failures[0], matrix.ErrOrphan)
+	require.Equal(t, []int{1, 2}, []int{res.Failures[0].Request, res.Failures[0].Second})
+	require.Contains(t, res.Failures[0].Error(), "LostReply at requests 1 and 2")
+}
+
+func TestEventuallyWaitsInVirtualTime(t *testing.T) {
+	res := matrix.Explore(t, matrix.Case{
+		Name:    "ensemble is ready before Setup",
+		Options: &zktest.Options{Servers: 5},
+		Setup: func(e *matrix.Env) error {
+			if e.Server.Leader() == 0 {
+				return errors.New("no leader yet")
+			}
+			return setup(e)
+		},
+		Op: func(_ context.Context, e *matrix.Env) error {
+			_, err := e.State.(*zk.Conn).Create("/e", nil, zk.FlagEphemeral, open())
+			return err
+		},
+		Check: func(e *matrix.Env) error {
+			if err := e.NoChildren("/none", 0); err != nil {
+				return err
+			}
+			if err := e.NoChildren("/", time.Second); !errors.Is(err, matrix.ErrOrphan) {
+				return fmt.Errorf("/ has children, but %w", err)
+			}
+			begin := time.Now()
+			n := 0
+			err := e.Eventually(time.Hour, func() error {
+				if n++; n < 10 {
+					return errors.New("not yet")
+				}
+				return nil
+			})
+			if time.Since(begin) != 900*time.Millisecond {
+				return errors.New("polls at another rate")
+			}
+			return err
+		},
+		Faults: []matrix.Fault{matrix.Pause},
+	})
+	require.Empty(t, res.Failures)
+	require.Equal(t, 1, res.Cases)
+}
+
+func TestAnOperationThatFailsWithoutAFaultIsAFailure(t *testing.T) {
+	res := matrix.Explore(t, matrix.Case{
+		Name: "fails",
+		Op:   func(context.Context, *matrix.Env) error { return errors.New("always") },
+	})
+	require.Len(t, res.Failures, 1)
+	require.ErrorContains(t, res.Failures[0], "without a fault: the operation fails: always")
+	res = matrix.Explore(t, matrix.Case{
+		Name:  "setup fails",
+		Setup: func(*matrix.Env) error { return errors.New("no") },
+		Op:    func(context.Context, *matrix.Env) error { return nil },
+	})
+	require.ErrorContains(t, res.Failures[0], "setup: no")
+}

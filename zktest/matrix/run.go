@@ -15,7 +15,7 @@ import (
 
 // run performs the case once in a bubble of its own and returns how many
 // requests counted, and what went wrong.
-func (c *Case) run(t *testing.T, f Fault, k int) (seen int, failure error) {
+func (c *Case) run(t *testing.T, f Fault, k, second int) (seen int, failure error) {
 	t.Helper()
 	c.abandoned = nil
 	synctest.Test(t, func(t *testing.T) {
@@ -28,7 +28,10 @@ func (c *Case) run(t *testing.T, f Fault, k int) (seen int, failure error) {
 		if err != nil {
 			t.Fatalf("matrix %s: %v", c.Name, err)
 		}
-		e := &Env{T: t, Server: s, Fault: f, Request: k}
+		e := &Env{T: t, Server: s, Fault: f, Request: k, Second: second}
+		if err := s.WaitLeader(t.Context()); err != nil {
+			t.Fatalf("matrix %s: %v", c.Name, err)
+		}
 		seen, failure = c.phases(e)
 		if err := c.bounded("clean-up", e.clean); failure == nil {
 			failure = err
@@ -72,7 +75,7 @@ func (c *Case) phases(e *Env) (int, error) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	in := &injector{counts: c.Counts, fault: e.Fault, at: e.Request, cancel: cancel}
+	in := &injector{counts: c.Counts, fault: e.Fault, at: e.Request, second: e.Second, cancel: cancel}
 	remove := e.Server.OnRequest(in.judge)
 	err := c.bounded("operation", func() error {
 		e.Err = c.Op(ctx, e)
@@ -117,6 +120,7 @@ type injector struct {
 	counts func(zktest.Request) bool
 	fault  Fault
 	at     int
+	second int // 0 for none
 	cancel context.CancelFunc
 
 	// mu guards seen, the requests counted, which stays once stopped is set.
@@ -135,7 +139,7 @@ func (in *injector) judge(r zktest.Request) zktest.Action {
 		return zktest.Action{}
 	}
 	in.seen++
-	if in.fault == "" || in.seen != in.at {
+	if in.fault == "" || in.seen != in.at && in.seen != in.second {
 		return zktest.Action{}
 	}
 	if in.fault.cancels() {
