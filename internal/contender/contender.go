@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/zkrecipes/zkrecipes/internal/znode"
 	"github.com/zkrecipes/zkrecipes/session"
@@ -143,16 +144,12 @@ func (c *Contender) decide(ctx context.Context) (Decision, error) {
 func (c *Contender) gone() error { return fmt.Errorf("%s: %w", c.node.Path, ErrGone) }
 
 // awaitOne waits until one of names may have gone, and reports whether one
-// surely has. Meanwhile it watches the contender's own node as well.
+// surely has.
 func (c *Contender) awaitOne(ctx context.Context, names []string) (gone bool, err error) {
 	reads := make([]*session.Future[session.Seen], len(names))
 	for i, name := range names {
 		// A read of data leaves no watch behind on a node that has gone.
 		reads[i] = c.s.StartGet(znode.Join(c.spec.Dir, name), true)
-	}
-	if err := c.watchSelf(ctx); err != nil {
-		stopReads(reads)
-		return false, err
 	}
 	var watches []*session.Watch
 	defer func() {
@@ -194,25 +191,46 @@ func stopReads(reads []*session.Future[session.Seen]) {
 }
 
 // first waits for the first of watches, and reports whether it saw a deletion.
+//
+// Once it has waited for a heartbeat period it watches its own node as well. Not
+// before: in a queue that moves fast, that would be one request in five, and a
+// hold finds out within the same period anyway.
 func (c *Contender) first(ctx context.Context, watches []*session.Watch) (deleted bool, err error) {
 	fired := make(chan session.Event, len(watches))
 	for _, w := range watches {
 		w.OnFire(func(ev session.Event) { fired <- ev })
 	}
-	select {
-	case ev := <-fired:
-		return ev.Type == session.EventDeleted, nil
-	case <-c.self.Done():
-		if c.self.Event().Type == session.EventDeleted {
-			return false, c.gone()
+	slow := time.NewTimer(c.s.Heartbeat())
+	defer slow.Stop()
+	for {
+		select {
+		case ev := <-fired:
+			return ev.Type == session.EventDeleted, nil
+		case <-slow.C:
+			if err := c.watchSelf(ctx); err != nil {
+				return false, err
+			}
+		case <-watched(c.self):
+			gone := c.self.Event().Type == session.EventDeleted
+			c.self = nil
+			if gone {
+				return false, c.gone()
+			}
+			return false, nil
+		case <-ctx.Done():
+			return false, context.Cause(ctx)
+		case <-c.s.Context().Done():
+			return false, c.s.Err()
 		}
-		c.self = nil
-		return false, nil
-	case <-ctx.Done():
-		return false, context.Cause(ctx)
-	case <-c.s.Context().Done():
-		return false, c.s.Err()
 	}
+}
+
+// watched is w's channel; that of no watch never fires.
+func watched(w *session.Watch) <-chan struct{} {
+	if w == nil {
+		return nil
+	}
+	return w.Done()
 }
 
 // watchSelf makes sure that the contender learns when its own node goes.

@@ -1,10 +1,10 @@
 package wire
 
 import (
+	"bufio"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"sync"
 	"time"
@@ -15,6 +15,7 @@ import (
 type conn struct {
 	link *Link
 	raw  net.Conn
+	in   *bufio.Reader // of raw; a frame costs one system call, not two
 	// machine, out, cause and attached are guarded by link.mu.
 	machine  machine
 	out      []byte // frames that the writer has not taken yet
@@ -35,9 +36,12 @@ type conn struct {
 	gone    bool
 }
 
+// readBuffer holds many of the short answers that make up most traffic.
+const readBuffer = 4 << 10
+
 func newConn(l *Link, raw net.Conn) *conn {
 	return &conn{
-		link: l, raw: raw, machine: machine{mem: &l.mem},
+		link: l, raw: raw, in: bufio.NewReaderSize(raw, readBuffer), machine: machine{mem: &l.mem},
 		wakeup: make(chan struct{}, 1), dead: make(chan struct{}),
 	}
 }
@@ -97,37 +101,6 @@ func (c *conn) Read(p []byte) (int, error) {
 	n := copy(p, c.inbox)
 	c.inbox = c.inbox[n:]
 	return n, nil
-}
-
-// readFrame reads one frame. A long one is read in pieces, so that a length
-// alone does not make it allocate.
-func (c *conn) readFrame() ([]byte, error) {
-	var head [4]byte
-	if c.isOpen() {
-		// go-zookeeper pings every third of the timeout: silence for two
-		// thirds means that the link or the server is gone.
-		if err := c.raw.SetReadDeadline(time.Now().Add(c.link.Timeout() * 2 / 3)); err != nil {
-			return nil, err
-		}
-	}
-	if _, err := io.ReadFull(c.raw, head[:]); err != nil {
-		return nil, err
-	}
-	size := int64(int32(binary.BigEndian.Uint32(head[:])))
-	if size < 0 || size > int64(c.link.cfg.MaxFrame) {
-		return nil, fmt.Errorf("%w: the server announced a frame of %d bytes, the limit is %d", errProtocol, size, c.link.cfg.MaxFrame)
-	}
-	const piece = 64 << 10
-	frame := make([]byte, 0, min(size, piece))
-	for int64(len(frame)) < size {
-		at := len(frame)
-		n := min(size-int64(at), max(piece, int64(at)))
-		frame = append(frame, make([]byte, n)...)
-		if _, err := io.ReadFull(c.raw, frame[at:]); err != nil {
-			return nil, err
-		}
-	}
-	return frame, nil
 }
 
 // accept deals with one frame.
@@ -234,35 +207,6 @@ func (c *conn) acceptWelcome(frame []byte) error {
 	return nil
 }
 
-// write moves frames to the server until the connection dies. A goroutine of
-// its own, so that no caller ever waits for a full socket.
-func (c *conn) write() {
-	for {
-		select {
-		case <-c.wakeup:
-		case <-c.dead:
-			return
-		}
-		c.link.mu.Lock()
-		frames := c.out
-		c.out = nil
-		c.machine.wrote()
-		limit := c.link.timeoutLocked() * 2 / 3
-		c.link.mu.Unlock()
-		if len(frames) == 0 {
-			continue
-		}
-		err := c.raw.SetWriteDeadline(time.Now().Add(limit))
-		if err == nil {
-			_, err = c.raw.Write(frames)
-		}
-		if err != nil {
-			c.kill(err)
-			return
-		}
-	}
-}
-
 // kill closes the connection. The reader notices and detaches.
 func (c *conn) kill(cause error) {
 	c.killing.Do(func() {
@@ -322,10 +266,6 @@ func (c *conn) wake() {
 	case c.wakeup <- struct{}{}:
 	default:
 	}
-}
-
-func withLength(frame []byte) []byte {
-	return append(binary.BigEndian.AppendUint32(make([]byte, 0, 4+len(frame)), uint32(len(frame))), frame...)
 }
 
 // Deadlines are ours; go-zookeeper's would count from the last frame that it

@@ -1,0 +1,72 @@
+package wire
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"time"
+)
+
+// readFrame reads one frame. A long one is read in pieces, so that a length
+// alone does not make it allocate.
+func (c *conn) readFrame() ([]byte, error) {
+	var head [4]byte
+	if c.isOpen() && c.in.Buffered() == 0 {
+		// go-zookeeper pings every third of the timeout: silence for two
+		// thirds means that the link or the server is gone.
+		if err := c.raw.SetReadDeadline(time.Now().Add(c.link.Timeout() * 2 / 3)); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := io.ReadFull(c.in, head[:]); err != nil {
+		return nil, err
+	}
+	size := int64(int32(binary.BigEndian.Uint32(head[:])))
+	if size < 0 || size > int64(c.link.cfg.MaxFrame) {
+		return nil, fmt.Errorf("%w: the server announced a frame of %d bytes, the limit is %d", errProtocol, size, c.link.cfg.MaxFrame)
+	}
+	const piece = 64 << 10
+	frame := make([]byte, 0, min(size, piece))
+	for int64(len(frame)) < size {
+		at := len(frame)
+		n := min(size-int64(at), max(piece, int64(at)))
+		frame = append(frame, make([]byte, n)...)
+		if _, err := io.ReadFull(c.in, frame[at:]); err != nil {
+			return nil, err
+		}
+	}
+	return frame, nil
+}
+
+// write moves frames to the server until the connection dies. A goroutine of
+// its own, so that no caller ever waits for a full socket.
+func (c *conn) write() {
+	for {
+		select {
+		case <-c.wakeup:
+		case <-c.dead:
+			return
+		}
+		c.link.mu.Lock()
+		frames := c.out
+		c.out = nil
+		c.machine.wrote()
+		limit := c.link.timeoutLocked() * 2 / 3
+		c.link.mu.Unlock()
+		if len(frames) == 0 {
+			continue
+		}
+		err := c.raw.SetWriteDeadline(time.Now().Add(limit))
+		if err == nil {
+			_, err = c.raw.Write(frames)
+		}
+		if err != nil {
+			c.kill(err)
+			return
+		}
+	}
+}
+
+func withLength(frame []byte) []byte {
+	return append(binary.BigEndian.AppendUint32(make([]byte, 0, 4+len(frame)), uint32(len(frame))), frame...)
+}
