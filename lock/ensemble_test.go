@@ -101,7 +101,8 @@ func runEnsembleCase(t *testing.T, cluster *apache.Cluster, tc ensembleCase) {
 	held, err := lock.New(holder, path, nil).Lock(ctx)
 	require.NoError(t, err)
 	granted := make(chan grant, 1)
-	go func() { // read below; ends with ctx
+	// Waited for through granted; ends with ctx.
+	go func() {
 		next, err := lock.New(second, path, nil).Lock(ctx)
 		granted <- grant{next, err, time.Now()}
 	}()
