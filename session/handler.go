@@ -39,6 +39,9 @@ func (h handler) made() {
 	if s.client.opts.Trust == TrustAnswered && errors.Is(err, ErrTimeoutTooShort) {
 		err = nil // that rule needs no heartbeats
 	}
+	if err == nil {
+		timing, err = timing.withReserve(s.client.opts.Reserve)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.id = s.link.SessionID()

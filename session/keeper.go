@@ -22,7 +22,9 @@ type keeper struct {
 
 	// mu guards what follows. Invariant: while holds is not empty and the
 	// session is not lost, the lease is in the future, or run is about to
-	// lose the session (check does it at once).
+	// lose the session (check does it at once). With a reserve the holds are
+	// ended first: doomed is then when the session follows, and nothing is
+	// held in it any more.
 	mu      sync.Mutex
 	trust   trust
 	holds   []*Hold
@@ -30,6 +32,7 @@ type keeper struct {
 	due     time.Time // of the next heartbeat
 	pending []time.Time
 	failure error // of the last heartbeat
+	doomed  time.Time
 	lost    bool
 }
 
@@ -41,7 +44,7 @@ func newKeeper(s *Session, rule TrustRule, t timing) *keeper {
 func (k *keeper) trusted(d time.Duration) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.trust.valid(k.s.now().Add(d))
+	return k.doomed.IsZero() && k.trust.valid(k.s.now().Add(d))
 }
 
 // until is the end of the present lease.
@@ -56,7 +59,7 @@ func (k *keeper) add(h *Hold) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	now := k.s.now()
-	if k.lost || !k.trust.valid(now) {
+	if k.lost || !k.doomed.IsZero() || !k.trust.valid(now) {
 		return false
 	}
 	inner, cancel := context.WithCancelCause(k.s.ctx)
@@ -77,20 +80,36 @@ func (k *keeper) remove(h *Hold) {
 	}
 }
 
-// check gives the session up if its trust has run out by now.
+// check gives the session up if its trust has run out by now. With a reserve it
+// ends the holds first, and the session when the reserve is over: not before,
+// since the server then grants to others what they stood for, and not without
+// fail after, since the holds' owners take them for lost.
 func (k *keeper) check() {
 	k.mu.Lock()
-	over := len(k.holds) > 0 && !k.lost && !k.trust.valid(k.s.now())
-	reason := error(ErrTrustRanOut)
+	now := k.s.now()
+	var ended []*Hold
+	if !k.lost && len(k.holds) > 0 && !k.trust.valid(now) {
+		k.doomed = k.trust.lease
+		ended, k.holds, k.pending = k.holds, nil, nil
+	}
+	over := !k.lost && !k.doomed.IsZero() && !now.Before(k.doomed)
 	if over {
 		k.lost = true
-		if k.failure != nil {
-			reason = fmt.Errorf("%w (last heartbeat: %w)", ErrTrustRanOut, k.failure)
-		}
+	}
+	reason := error(ErrTrustRanOut)
+	if k.failure != nil {
+		reason = fmt.Errorf("%w (last heartbeat: %w)", ErrTrustRanOut, k.failure)
 	}
 	k.mu.Unlock()
 	if over {
-		k.s.end(reason, true)
+		k.s.end(reason, true) // and with it what was held
+		return
+	}
+	for _, h := range ended {
+		h.cancel(lost(reason))
+	}
+	if ended != nil {
+		k.wake() // run waits for the end of the reserve
 	}
 }
 
@@ -150,11 +169,15 @@ func (k *keeper) run() {
 // turn does what is due and says how long nothing else is.
 func (k *keeper) turn() (wait time.Duration, held bool) {
 	k.mu.Lock()
+	now := k.s.now()
+	if !k.doomed.IsZero() && !k.lost {
+		k.mu.Unlock()
+		return max(0, k.doomed.Sub(now)), true
+	}
 	if len(k.holds) == 0 || k.lost {
 		k.mu.Unlock()
 		return 0, false
 	}
-	now := k.s.now()
 	stuck := len(k.pending) > 0 && now.Sub(k.pending[0]) >= k.timing.patience
 	var checked []*Hold
 	if !now.Before(k.due) {
@@ -163,7 +186,7 @@ func (k *keeper) turn() (wait time.Duration, held bool) {
 			checked = k.chooseLocked()
 		}
 	}
-	end := k.trust.lease
+	end := k.trust.lease.Add(-k.trust.reserve)
 	if k.due.Before(end) {
 		end = k.due
 	}

@@ -31,6 +31,12 @@ type Options struct {
 	// Trust is the rule by which a session is kept while something is held;
 	// default: TrustQuorum.
 	Trust TrustRule
+	// Reserve makes what is held end so much before trust does: time to stop
+	// what cannot stop at once, such as another process. The session, and
+	// with it the held znodes, is given up only when the reserve is over,
+	// even if a proof arrives meanwhile. At most a quarter of the session
+	// timeout, or Connect fails with ErrTimeoutTooShort. Default: none.
+	Reserve time.Duration
 	// TLS switches TLS on.
 	TLS *tls.Config
 	// Credentials are sent on every connection, ahead of all else; see
@@ -96,6 +102,8 @@ func (o *Options) withDefaults() (Options, error) {
 		return out, bad("Timeout", out.Timeout, "0 or whole milliseconds up to "+maxTimeout.String())
 	case out.TickTime < 0:
 		return out, bad("TickTime", out.TickTime, "0 (unknown) or more")
+	case out.Reserve < 0:
+		return out, bad("Reserve", out.Reserve, "0 (none) or more")
 	case out.Trust != TrustQuorum && out.Trust != TrustAnswered:
 		return out, bad("Trust", int(out.Trust), "TrustQuorum or TrustAnswered")
 	case out.Retry.Min < 0 || out.Retry.Max < 0:

@@ -29,6 +29,7 @@ type timing struct {
 	margin    time.Duration // m: for timers, scheduling and clock rates
 	heartbeat time.Duration // h: between two heartbeats
 	patience  time.Duration // an unanswered heartbeat costs the connection
+	reserve   time.Duration // holds end so much before the lease
 }
 
 // newTiming derives the timing from the negotiated timeout and the servers'
@@ -53,6 +54,17 @@ func newTiming(timeout, tick time.Duration) (timing, error) {
 
 // touch is something that the server answered: it knew the session then.
 type touch struct{ sent, answered time.Time }
+
+// withReserve sets the reserve. Right after a proof the lease lasts for more
+// than half of the timeout: what a quarter leaves of that gets over a lost
+// heartbeat, and over the eighth that Confirm asks for.
+func (t timing) withReserve(reserve time.Duration) (timing, error) {
+	if reserve > t.timeout/4 {
+		return t, fmt.Errorf("%w: timeout %v, reserve %v; use at least %v", ErrTimeoutTooShort, t.timeout, reserve, 4*reserve)
+	}
+	t.reserve = reserve
+	return t, nil
+}
 
 // trust computes until when the servers surely keep a session. It has no clock
 // and no I/O: it is told what was sent and answered when.
@@ -134,5 +146,6 @@ func (t *trust) extend(sent time.Time) {
 	}
 }
 
-// valid reports whether the servers surely keep the session at now.
-func (t *trust) valid(now time.Time) bool { return now.Before(t.lease) }
+// valid reports whether the servers surely keep the session at now, and for the
+// reserve after.
+func (t *trust) valid(now time.Time) bool { return now.Add(t.reserve).Before(t.lease) }

@@ -1,0 +1,204 @@
+package session
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// theTiming is T = 10 s with a known tick of 2 s.
+func theTiming(t testing.TB, tick time.Duration) timing {
+	t.Helper()
+	out, err := newTiming(10*time.Second, tick)
+	require.NoError(t, err)
+	return out
+}
+
+func TestTimingLeavesRoomForASecondConnection(t *testing.T) {
+	for _, timeout := range []time.Duration{time.Second, 4 * time.Second, 10 * time.Second, 30 * time.Second, 5 * time.Minute} {
+		for _, part := range []time.Duration{0, 2, 3, 5, 10, 100, 1000} {
+			var tick time.Duration
+			if part > 0 {
+				tick = timeout / part
+			}
+			got, err := newTiming(timeout, tick)
+			if err != nil {
+				require.ErrorIs(t, err, ErrTimeoutTooShort)
+				continue
+			}
+			assert.Positive(t, got.heartbeat)
+			assert.LessOrEqual(t, got.heartbeat, timeout/10)
+			assert.Less(t, got.heartbeat+got.relay, timeout/3, "timeout %v, tick %v", timeout, tick)
+			assert.GreaterOrEqual(t, got.relay, tick/2)
+			assert.LessOrEqual(t, got.margin, timeout/10)
+			assert.Equal(t, timeout/3, got.patience)
+		}
+	}
+}
+
+func TestTimingRefusesWhatNoRuleCanKeep(t *testing.T) {
+	for _, tc := range []struct{ timeout, tick time.Duration }{
+		{time.Second, time.Second}, {time.Second, 2 * time.Second}, {3 * time.Second, 2 * time.Second}, {4 * time.Millisecond, 0},
+	} {
+		_, err := newTiming(tc.timeout, tc.tick)
+		require.ErrorIs(t, err, ErrTimeoutTooShort, "%+v", tc)
+	}
+	_, err := newTiming(4*time.Second, 2*time.Second)
+	require.NoError(t, err, "the smallest timeout that servers grant by default")
+}
+
+func TestTimingFigures(t *testing.T) {
+	known, unknown := theTiming(t, 2*time.Second), theTiming(t, 0)
+	assert.Equal(t, timing{
+		timeout: 10 * time.Second, relay: 1500 * time.Millisecond, margin: 100 * time.Millisecond,
+		heartbeat: time.Second, patience: 10 * time.Second / 3,
+	}, known)
+	assert.Equal(t, 2500*time.Millisecond, unknown.relay)
+	assert.Equal(t, (10*time.Second/3-2500*time.Millisecond)*3/4, unknown.heartbeat)
+}
+
+// tenth is the n-th tenth of a second.
+func tenth(n int) time.Time { return instant(time.Duration(n) * 100 * time.Millisecond) }
+
+func TestLeaseNeedsACommitBehindASettledTouch(t *testing.T) {
+	tr := trust{timing: theTiming(t, 2*time.Second)} // R = 1.5 s, T - m = 9.9 s
+	end := func(sent int) time.Time { return tenth(sent).Add(9900 * time.Millisecond) }
+
+	tr.attached(tenth(0))
+	assert.False(t, tr.valid(tenth(0)), "a handshake alone proves nothing")
+	tr.answered(tenth(1), tenth(2), false)
+	assert.True(t, tr.lease.IsZero(), "nor does a read")
+	tr.answered(tenth(3), tenth(4), true)
+	assert.Equal(t, end(0), tr.lease, "a commit confirms the handshake")
+	tr.answered(tenth(16), tenth(17), true)
+	assert.Equal(t, end(0), tr.lease, "the touch of 0.2 s could be on its way until 1.7 s")
+	tr.answered(tenth(17), tenth(18), true)
+	assert.Equal(t, end(1), tr.lease)
+	tr.answered(tenth(19), tenth(20), true)
+	assert.Equal(t, end(3), tr.lease, "the touch of 0.4 s is settled now")
+	tr.answered(tenth(60), tenth(70), false)
+	assert.Equal(t, end(3), tr.lease)
+	tr.answered(tenth(84), tenth(88), true)
+	assert.Equal(t, end(19), tr.lease, "the one of 7.0 s is not")
+	tr.answered(tenth(85), tenth(88), true)
+	assert.Equal(t, end(60), tr.lease)
+	assert.True(t, tr.valid(end(60).Add(-1)))
+	assert.False(t, tr.valid(end(60)))
+}
+
+func TestTouchesOfAnOldConnectionDoNotCount(t *testing.T) {
+	tr := trust{timing: theTiming(t, 2*time.Second)}
+	tr.attached(tenth(0))
+	tr.answered(tenth(10), tenth(10), true)
+	first := tr.lease
+	tr.attached(tenth(20))
+	tr.answered(tenth(40), tenth(41), true)
+	assert.Equal(t, tenth(20).Add(9900*time.Millisecond), tr.lease, "the new handshake, not the touch of 1.0 s")
+	assert.True(t, tr.lease.After(first))
+}
+
+func TestTheLeaseNeverMovesBack(t *testing.T) {
+	tr := trust{timing: theTiming(t, 2*time.Second)}
+	tr.attached(tenth(50))
+	tr.answered(tenth(51), tenth(51), true)
+	before := tr.lease
+	tr.attached(tenth(10)) // cannot be, but must not harm
+	tr.answered(tenth(11), tenth(11), true)
+	assert.Equal(t, before, tr.lease)
+}
+
+func TestTheWeakRuleTrustsEveryAnswer(t *testing.T) {
+	tr := trust{rule: TrustAnswered, timing: theTiming(t, 2*time.Second)}
+	tr.attached(tenth(0))
+	assert.True(t, tr.valid(tenth(1)))
+	tr.answered(tenth(30), tenth(35), false)
+	assert.Equal(t, tenth(30).Add(9900*time.Millisecond), tr.lease)
+}
+
+func TestTouchesAreBoundedInNumber(t *testing.T) {
+	tr := trust{timing: theTiming(t, 2*time.Second)}
+	tr.attached(instant(0))
+	most := 0
+	for i := range 200_000 {
+		now := instant(time.Duration(i) * time.Millisecond)
+		tr.answered(now, now, false)
+		most = max(most, len(tr.touches))
+	}
+	// One per sixteenth of R, for one timeout.
+	assert.LessOrEqual(t, most, int(tr.timeout/(tr.relay/16))+2)
+}
+
+// relayTimings are rules that the model is played with.
+func relayTimings(t testing.TB) []timing {
+	t.Helper()
+	var out []timing
+	for _, c := range []struct{ timeout, tick time.Duration }{
+		{10 * time.Second, 2 * time.Second}, {10 * time.Second, 0}, {4 * time.Second, 2 * time.Second},
+		{4 * time.Second, 100 * time.Millisecond}, {40 * time.Second, 2 * time.Second},
+	} {
+		timing, err := newTiming(c.timeout, c.tick)
+		require.NoError(t, err)
+		out = append(out, timing)
+	}
+	return out
+}
+
+// The claim in the comment of type trust, against the model.
+func TestNoScheduleOutlivesItsLease(t *testing.T) {
+	for _, rule := range relayTimings(t) {
+		ended := 0
+		for seed := range uint64(rounds(2000)) {
+			slack := runRelay(seed, rule, nil)
+			require.GreaterOrEqual(t, slack, rule.margin, "T=%v R=%v seed %d", rule.timeout, rule.relay, seed)
+			if slack < rule.timeout {
+				ended++
+			}
+		}
+		t.Logf("T=%v R=%v: %d sessions ended", rule.timeout, rule.relay, ended)
+		require.Greater(t, ended, 500, "the model must end sessions to prove anything")
+	}
+}
+
+// brokenRules are rules that the model must convict.
+func brokenRules() map[string]func(*trust, time.Time, time.Time, bool) {
+	return map[string]func(*trust, time.Time, time.Time, bool){
+		"without R": func(t *trust, sent, now time.Time, committed bool) {
+			t.relay = 0
+			t.answered(sent, now, committed)
+		},
+		"with half of R": func(t *trust, sent, now time.Time, committed bool) {
+			if t.relay > t.timeout/8 {
+				t.relay /= 2
+			}
+			t.answered(sent, now, committed)
+		},
+		"reads and pings prove a commit": func(t *trust, sent, now time.Time, _ bool) { t.answered(sent, now, true) },
+		"the last answered request":      func(t *trust, sent, _ time.Time, _ bool) { t.extend(sent) },
+		"the last committed request": func(t *trust, sent, _ time.Time, committed bool) {
+			if committed {
+				t.extend(sent)
+			}
+		},
+		"the moment of the answer": func(t *trust, sent, now time.Time, committed bool) {
+			if committed {
+				t.extend(now)
+			}
+		},
+	}
+}
+
+func TestTheModelConvictsBrokenRules(t *testing.T) {
+	rule := theTiming(t, 2*time.Second)
+	for name, broken := range brokenRules() {
+		unsound := 0
+		for seed := range uint64(6000) {
+			if runRelay(seed, rule, broken) < 0 {
+				unsound++
+			}
+		}
+		t.Logf("%s: unsound in %d of 6000", name, unsound)
+		assert.Positive(t, unsound, name)
+	}
+}
