@@ -190,6 +190,21 @@ func mend(t *testing.T, cluster *apache.Cluster) {
 		}
 	}
 	require.NoError(t, cluster.Await(ctx))
+	// A leader that was frozen or cut off goes on calling itself one until it
+	// has noticed.
+	require.Eventually(t, func() bool {
+		leaders := 0
+		for i := range cluster.Servers() {
+			role, err := cluster.Role(ctx, i)
+			if err != nil {
+				return false
+			}
+			if role == "leader" {
+				leaders++
+			}
+		}
+		return leaders == 1
+	}, time.Minute, 100*time.Millisecond)
 }
 
 // connectTo connects client 0 to a server that fits.
