@@ -23,8 +23,8 @@ func ProtectedName(base string) string { return "_c_" + NewID() + "-" + base }
 
 // CreateProtected creates a znode whose name, the last element of path, nobody
 // else ever uses (see [ProtectedName]), so that a creation whose answer got
-// lost can be found out: it syncs, looks for the name, and checks the owner of
-// an ephemeral one. It returns the node if it was created, and an error if it
+// lost can be found out: it waits for what is under way, looks for the name, and
+// checks the owner of an ephemeral one. It returns the node if it was created, and an error if it
 // was not; nothing is left behind when ctx ends, also while the request is
 // under way: if the node has come to be, it is deleted in the background.
 //
@@ -117,8 +117,8 @@ func (c *Creation) settle(ctx context.Context) (Node, error) {
 			return node, nil
 		}
 		// A request of the lost connection cannot be carried out any more:
-		// the server that has the session now has synced behind it, or
-		// refuses it, since the session has moved.
+		// find has waited for all that reached the leader before, and
+		// what reaches it later it refuses, since the session has moved.
 		c.sent = nil
 	}
 }
@@ -131,8 +131,12 @@ func (c *Creation) find(ctx context.Context) (Node, bool, error) {
 		if err := s.awaitConnection(ctx); err != nil {
 			return Node{}, false, err
 		}
-		synced, list := s.StartSync(dir), s.StartChildren(dir, false)
-		_, err := synced.Wait(ctx)
+		// Not a sync: a leader answers that at once to its own clients, with
+		// the lost request proposed but not yet committed. This transaction,
+		// which changes nothing, is answered behind all that was proposed
+		// before it, also when it fails.
+		behind, list := s.StartTxn(CheckOp(dir, -1)), s.StartChildren(dir, false)
+		_, err := behind.Wait(ctx)
 		var seen Seen
 		if err == nil {
 			seen, err = list.Wait(ctx)
