@@ -56,11 +56,17 @@ func (w *world) client() *session.Client { return w.clientWith(session.Options{}
 
 func (w *world) clientWith(o session.Options) *session.Client {
 	w.Helper()
+	return w.clientAt(w.srv.Addr(), o)
+}
+
+// clientAt connects to some of the servers only.
+func (w *world) clientAt(addr string, o session.Options) *session.Client {
+	w.Helper()
 	w.n++
 	if o.Dialer == nil {
 		o.Dialer = w.srv.Client(fmt.Sprintf("c%d", w.n))
 	}
-	c, err := session.Connect(w.ctx, w.srv.Addr(), &o)
+	c, err := session.Connect(w.ctx, addr, &o)
 	require.NoError(w, err)
 	w.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
