@@ -103,4 +103,3 @@ func everyTxn(ctx context.Context, t require.TestingT, s *Session) {
 	_, err = s.Txn(ctx, Op{})
 	require.ErrorIs(t, err, ErrInvalidOption)
 }
-
