@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -50,11 +51,17 @@ func setup(e *matrix.Env) error {
 
 func open() []zk.ACL { return zk.WorldACL(zk.PermAll) }
 
+// lost tells whether err says nothing about the request; go-zookeeper returns
+// the bare error of a failed write too.
+func lost(err error) bool {
+	return errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrNoServer) || errors.Is(err, syscall.EPIPE)
+}
+
 // retry is what an impatient programmer writes. It runs in a bubble.
 func retry(f func() error) error {
 	var err error
 	for range 20 {
-		if err = f(); !errors.Is(err, zk.ErrConnectionClosed) && !errors.Is(err, zk.ErrNoServer) {
+		if err = f(); !lost(err) {
 			return err
 		}
 		time.Sleep(time.Second)
@@ -248,9 +255,10 @@ func TestARequestThatNeverComesIsAFailureUnlessAllowed(t *testing.T) {
 func findOrMake(e *matrix.Env) error {
 	c := e.State.(*zk.Conn)
 	_, err := c.Create("/q/mine", nil, 0, open())
-	if errors.Is(err, zk.ErrConnectionClosed) {
+	if lost(err) {
+		time.Sleep(5 * time.Second) // it is connected again by then
 		var there bool
-		if there, _, err = c.Exists("/q/mine"); errors.Is(err, zk.ErrConnectionClosed) {
+		if there, _, err = c.Exists("/q/mine"); lost(err) {
 			return errors.New("gave up") // and leaves its node behind
 		}
 		if err == nil && !there {

@@ -1,0 +1,115 @@
+package tree
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/zkrecipes/zkrecipes/zktest/internal/proto"
+)
+
+func entry(perms int32, scheme, id string) []proto.ACL {
+	return []proto.ACL{{Perms: perms, Scheme: scheme, ID: id}}
+}
+
+func TestListsThatZooKeeperRefuses(t *testing.T) {
+	me := []proto.ID{{Scheme: "ip", ID: "127.0.0.1"}}
+	for _, c := range []struct {
+		acl []proto.ACL
+		ok  bool
+	}{
+		{nil, false},
+		{entry(31, "world", "anyone"), true},
+		{entry(0, "world", "anyone"), true},
+		{entry(31, "world", "me"), false},
+		{entry(31, "auth", ""), false},
+		{entry(31, "digest", "user:hash"), true},
+		{entry(31, "digest", "nocolon"), false},
+		{entry(31, "digest", "a:b:c"), false},
+		{entry(31, "ip", "10.0.0.1"), true},
+		{entry(31, "ip", "10.0.0.0/8"), true},
+		{entry(31, "ip", "10.0.0.0/33"), false},
+		{entry(31, "ip", "300.0.0.1"), false},
+		{entry(31, "ip", "::1"), false},
+		{entry(31, "ip", "::1/64"), false},
+		{entry(31, "x509", "cn"), false},
+		{append(entry(31, "world", "anyone"), entry(31, "auth", "")...), false},
+	} {
+		_, ok := fixACL(c.acl, me)
+		require.Equal(t, c.ok, ok, "%+v", c.acl)
+	}
+}
+
+func TestAuthStandsForEveryIdentityOfTheConnection(t *testing.T) {
+	ids := []proto.ID{{Scheme: "ip", ID: "127.0.0.1"}, {Scheme: "digest", ID: "a:1"}, {Scheme: "digest", ID: "b:2"}}
+	got, ok := fixACL(append(entry(31, "auth", ""), entry(31, "digest", "a:1")...), ids)
+	require.True(t, ok)
+	require.Equal(t, append(entry(31, "digest", "a:1"), entry(31, "digest", "b:2")...), got, "without duplicates")
+}
+
+func TestWhoMayDoWhat(t *testing.T) {
+	alice := []proto.ID{{Scheme: "ip", ID: "10.1.2.3"}, {Scheme: "digest", ID: "alice:h"}}
+	super := []proto.ID{{Scheme: "super", ID: ""}}
+	for _, c := range []struct {
+		acl  []proto.ACL
+		perm int32
+		ids  []proto.ID
+		ok   bool
+	}{
+		{nil, proto.PermWrite, nil, true},
+		{entry(proto.PermRead, "world", "anyone"), proto.PermRead, nil, true},
+		{entry(proto.PermRead, "world", "anyone"), proto.PermWrite, alice, false},
+		{entry(proto.PermRead, "world", "anyone"), proto.PermWrite, super, true},
+		{entry(31, "digest", "alice:h"), proto.PermAdmin, alice, true},
+		{entry(31, "digest", "alice:g"), proto.PermAdmin, alice, false},
+		{entry(31, "digest", "alice:h"), proto.PermAdmin, alice[:1], false},
+		{entry(31, "ip", "10.1.2.3"), proto.PermDelete, alice, true},
+		{entry(31, "ip", "10.1.0.0/16"), proto.PermDelete, alice, true},
+		{entry(31, "ip", "10.2.0.0/16"), proto.PermDelete, alice, false},
+		{entry(31, "ip", "10.1.2.3"), proto.PermDelete, []proto.ID{{Scheme: "ip", ID: "not an address"}}, false},
+		{append(entry(proto.PermRead, "world", "anyone"), entry(proto.PermWrite, "digest", "alice:h")...), proto.PermWrite, alice, true},
+	} {
+		require.Equal(t, c.ok, Allowed(c.acl, c.perm, c.ids), "%+v", c)
+	}
+}
+
+func TestDigestIsWhatApacheComputes(t *testing.T) {
+	// As DigestAuthenticationProvider.generateDigest, and zkCli's whoami, say.
+	require.Equal(t, "u:Jq7wMyA/w2Vd5WIDAKdu4OIIFEQ=", Digest("u:p"))
+	require.Regexp(t, `^nocolon:.+=$`, Digest("nocolon"))
+}
+
+func TestChecksAndChangesNeedTheirPermission(t *testing.T) {
+	w := newWorld()
+	none := entry(0, "world", "anyone")
+	_, _, code := w.do(&Caller{}, &proto.Request{Op: proto.OpCreate, Path: "/n", ACL: none})
+	require.Equal(t, proto.OK, code)
+	for _, q := range []proto.Request{
+		{Op: proto.OpCheck, Path: "/n", Version: -1},
+		{Op: proto.OpSetData, Path: "/n", Version: -1},
+		{Op: proto.OpSetACL, Path: "/n", Version: -1},
+		{Op: proto.OpCreate, Path: "/n/x"},
+		{Op: proto.OpDelete, Path: "/n/x", Version: -1},
+	} {
+		_, _, code := w.do(&Caller{}, &q)
+		require.Equal(t, proto.NoAuth, code, q.Op.String())
+	}
+	require.Equal(t, proto.OK, w.delete("/n", -1), "deleting is a right on the parent")
+}
+
+func TestPathsThatZooKeeperRefuses(t *testing.T) {
+	for p, ok := range map[string]bool{
+		"/": true, "/a": true, "/a/b": true, "/...": true, "/a.b": true, "/é": true, "/ ": true,
+		"": false, "a": false, "/a/": false, "//": false, "/a//b": false, "/.": false, "/a/..": false, "/./a": false,
+		"/\x00": false, "/\x1f": false, "/\x7f": false, "/\u0085": false, "/\ue000": false, "/\uffff": false, "/\U0001F600": false, "/\xff": false,
+	} {
+		require.Equal(t, ok, ValidPath(p), "%q", p)
+	}
+	for p, want := range map[string]string{"/a": "", "/a/b": "/a", "/": ""} {
+		got, ok := Parent(p)
+		require.True(t, ok)
+		require.Equal(t, want, got)
+	}
+	_, ok := Parent("a")
+	require.False(t, ok)
+}
