@@ -1,0 +1,81 @@
+package session
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/zktest"
+)
+
+// pausedAddr tells the test binary to be the process that is paused.
+const pausedAddr = "SESSION_TEST_PAUSED_HOLDER"
+
+// TestPausedHolder is the child of the test below: it holds, and looks at the
+// hold the moment after it was paused.
+func TestPausedHolder(t *testing.T) {
+	addr := os.Getenv(pausedAddr)
+	if addr == "" {
+		return // a normal run: the test below is the one that counts
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	c, err := Connect(ctx, addr, &Options{Timeout: time.Second, TickTime: 100 * time.Millisecond})
+	require.NoError(t, err)
+	s, err := c.Session(ctx)
+	require.NoError(t, err)
+	_, err = s.Create(ctx, "/h", nil, Ephemeral, nil)
+	require.NoError(t, err)
+	h, err := s.Hold(ctx, "/h", nil)
+	require.NoError(t, err)
+	fmt.Println("\nholding")
+	for last := time.Now(); ; {
+		now := time.Now()
+		if now.Sub(last) > 700*time.Millisecond {
+			first := h.Context().Err() != nil // before any timer or packet
+			fmt.Printf("first look: ended=%v cause=%v\n", first, h.Err())
+			os.Exit(0)
+		}
+		last = now
+		require.NoError(t, ctx.Err())
+	}
+}
+
+// After a pause of the process itself the first look at the clock tells the
+// truth, before any timer or packet does.
+func TestTheFirstLookAfterAPauseTellsTheTruth(t *testing.T) {
+	srv, err := zktest.Start(&zktest.Options{TickTime: 100 * time.Millisecond})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, srv.Close()) }()
+	exe, err := os.Executable()
+	require.NoError(t, err)
+	child := exec.CommandContext(t.Context(), exe, "-test.run=^TestPausedHolder$", "-test.timeout=40s")
+	child.Env = append(os.Environ(), pausedAddr+"="+srv.Addr())
+	child.Stderr = os.Stderr
+	out, err := child.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, child.Start())
+	lines := bufio.NewScanner(out)
+	for lines.Scan() && lines.Text() != "holding" {
+	}
+	require.NoError(t, child.Process.Signal(syscall.SIGSTOP))
+	require.Eventually(t, func() bool { return srv.Stats().Sessions == 0 }, 10*time.Second, 10*time.Millisecond)
+	require.NoError(t, child.Process.Signal(syscall.SIGCONT))
+	var said string
+	for lines.Scan() {
+		if strings.HasPrefix(lines.Text(), "first look") {
+			said = lines.Text()
+		}
+	}
+	require.NoError(t, child.Wait())
+	assert.Contains(t, said, "ended=true")
+	assert.Contains(t, said, ErrTrustRanOut.Error())
+}
