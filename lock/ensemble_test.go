@@ -80,7 +80,7 @@ func ensembleCases() []ensembleCase {
 // ensemble (N21, N22, N36, N37, CL15, CH25, P27).
 func TestHolderKnowsBeforeTheNextOneIsGranted(t *testing.T) {
 	cluster := apache.Require(t, &apache.Options{
-		Servers: 3, Cuts: true, TickTime: ensembleTick, SyncLimit: ensembleLimit, Heap: 96,
+		Servers: 3, Cuts: true, TickTime: ensembleTick, SyncLimit: ensembleLimit, InitLimit: 8, Heap: 96,
 	})
 	for _, tc := range ensembleCases() {
 		t.Run(strings.ReplaceAll(tc.name, " ", "-"), func(t *testing.T) { runEnsembleCase(t, cluster, tc) })
