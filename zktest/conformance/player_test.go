@@ -121,7 +121,8 @@ func (p *player) note(format string, args ...any) {
 }
 
 func (c *client) log(format string, args ...any) {
-	c.lines = append(c.lines, c.name+" "+fmt.Sprintf(format, args...))
+	line := address.ReplaceAllString(fmt.Sprintf(format, args...), "<address>")
+	c.lines = append(c.lines, c.name+" "+line)
 }
 
 // exchange sends a request and reads up to its reply. What comes before the
@@ -292,7 +293,7 @@ func decodeWho(r *reader) string {
 	n := r.int()
 	var all []string
 	for i := int32(0); i < n && r.err == nil; i++ {
-		all = append(all, r.str()+":"+address.ReplaceAllString(r.str(), "<address>"))
+		all = append(all, r.str()+":"+r.str())
 	}
 	slices.Sort(all)
 	return fmt.Sprint(all)
