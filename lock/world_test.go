@@ -6,6 +6,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -155,6 +156,17 @@ func (w *world) pending(out <-chan won) {
 		w.Fatalf("Lock returned (%v) when it should wait", g.err)
 	default:
 	}
+}
+
+// once runs do right before the first request that match accepts.
+func (w *world) once(match func(zktest.Request) bool, do func()) {
+	var first sync.Once
+	w.srv.OnRequest(func(r zktest.Request) zktest.Action {
+		if match(r) {
+			first.Do(do)
+		}
+		return zktest.Action{}
+	})
 }
 
 // children are the names below path; none if there is no path.

@@ -1,0 +1,285 @@
+package lock_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/lock"
+	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/zktest"
+)
+
+// Goroutines that share a Mutex.
+
+func TestGoroutinesOfOneMutexAreServedInTheirOrder(t *testing.T) {
+	for _, handover := range []time.Duration{0, -1} {
+		inWorld(t, nil, func(w *world) {
+			m := lock.New(w.client(), dir, &lock.Options{LocalHandover: handover})
+			h := w.lock(m)
+			const n = 40
+			var mu sync.Mutex
+			var order []int
+			var all sync.WaitGroup
+			for i := range n {
+				// Waited for below; ends when it has had its turn.
+				all.Go(func() {
+					h, err := m.Lock(w.ctx)
+					if err != nil {
+						w.Errorf("%d: %v", i, err)
+						return
+					}
+					mu.Lock()
+					order = append(order, i)
+					mu.Unlock()
+					if err := h.Unlock(w.ctx); err != nil {
+						w.Errorf("%d: %v", i, err)
+					}
+				})
+				synctest.Wait() // in line
+			}
+			require.Len(w, w.children(dir), 1, "one of them at a time is at the server")
+			w.unlock(h)
+			all.Wait()
+			for i := range n {
+				require.Equal(w, i, order[i])
+			}
+		})
+	}
+}
+
+func TestHandingOnWithinAProcessAsksNothing(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		c := w.client()
+		m := lock.New(c, dir, nil)
+		h := w.lock(m)
+		token := h.Token()
+		w.settle()
+		w.unlock(h)
+		h = w.lock(m)
+		require.Greater(w, h.Token(), token, "nobody waited: it went back to the server")
+		token = h.Token()
+		out := make(chan *lock.Held, 1)
+		// Waited for below; ends when it has the lock.
+		go func() {
+			next, err := m.Lock(w.ctx)
+			if err != nil {
+				w.Error(err)
+			}
+			out <- next
+		}()
+		synctest.Wait()
+		before := w.of(c)
+		w.unlock(h)
+		next := <-out
+		require.Equal(w, before, w.of(c))
+		require.Equal(w, token, next.Token())
+		require.Error(w, h.Context().Err(), "the one before has given it back")
+		require.ErrorIs(w, context.Cause(h.Context()), session.ErrReleased)
+		require.NoError(w, next.Context().Err())
+		require.ErrorIs(w, h.Unlock(w.ctx), lock.ErrNotHeld)
+		require.NoError(w, next.Context().Err(), "a second Unlock takes nothing from the next one")
+		w.unlock(next)
+	})
+}
+
+// A process with many goroutines must not starve another that waits: its turn
+// comes within the time of handing on, one hold, and the way to the server.
+func TestLocalHandoverDoesNotStarveOtherProcesses(t *testing.T) {
+	const (
+		holdFor = 10 * time.Millisecond
+		oneWay  = time.Millisecond
+		slack   = 8 * oneWay
+		workers = 32
+	)
+	for _, handover := range []time.Duration{lock.DefaultLocalHandover, 200 * time.Millisecond, -1} {
+		inWorld(t, nil, func(w *world) {
+			o := &lock.Options{LocalHandover: handover}
+			ctx, cancel := context.WithTimeout(w.ctx, 20*time.Second)
+			var all sync.WaitGroup
+			for range 2 {
+				m := lock.New(w.client(), dir, o)
+				for range workers {
+					// Waited for below; ends with ctx.
+					all.Go(func() {
+						for ctx.Err() == nil {
+							if h, err := m.Lock(ctx); err == nil {
+								rest(h.Context(), holdFor)
+								_ = h.Unlock(w.ctx)
+							}
+						}
+					})
+				}
+			}
+			single := lock.New(w.client(), dir, o)
+			w.srv.Delay(zktest.Link{}, zktest.Both, oneWay)
+			var worst time.Duration
+			rounds := 0
+			for ctx.Err() == nil {
+				began := time.Now()
+				h, err := single.Lock(ctx)
+				if err != nil {
+					break
+				}
+				worst, rounds = max(worst, time.Since(began)), rounds+1
+				rest(ctx, holdFor)
+				w.unlock(h)
+				rest(ctx, time.Duration(rand.Int64N(int64(5*holdFor))))
+			}
+			cancel()
+			all.Wait()
+			w.srv.Heal()
+			// Two processes may be before it, each for one turn.
+			turn := max(handover, 0) + holdFor + slack
+			w.Logf("handover %v: longest wait of %d: %v, bound %v", handover, rounds, worst, 2*turn)
+			require.LessOrEqual(w, worst, 2*turn)
+			require.Greater(w, rounds, 20)
+		})
+	}
+}
+
+func TestLocalWaiterWhoseContextEndsLeavesTheLine(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		m := lock.New(w.client(), dir, nil)
+		h := w.lock(m)
+		short := w.begin(w.within(time.Second), m)
+		long := w.begin(w.ctx, m)
+		w.pass(2 * time.Second)
+		g := <-short
+		require.ErrorIs(w, g.err, context.DeadlineExceeded)
+		w.pending(long)
+		w.unlock(h)
+		g = <-long
+		require.NoError(w, g.err)
+		w.unlock(g.held)
+		w.settle()
+		require.Empty(w, w.children(dir))
+	})
+}
+
+// Who contends at the server for its process, and gives up, leaves its place in
+// the queue to the next in line here, and does not send it to the end.
+func TestPlaceInTheQueueIsHandedOnWhenTheWaiterGivesUp(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		holder, far := lock.New(w.client(), dir, nil), lock.New(w.client(), dir, nil)
+		m := lock.New(w.client(), dir, nil)
+		h := w.lock(holder)
+		first := w.begin(w.within(5*time.Second), m)
+		second := w.begin(w.ctx, m)
+		place := w.children(dir)
+		behind := w.begin(w.ctx, far)
+		w.pass(10 * time.Second)
+		require.ErrorIs(w, (<-first).err, context.DeadlineExceeded)
+		require.Subset(w, w.children(dir), place, "the place is kept")
+		w.unlock(h)
+		g := <-second
+		require.NoError(w, g.err)
+		w.pending(behind)
+		w.unlock(g.held)
+		g = <-behind
+		require.NoError(w, g.err)
+		w.unlock(g.held)
+	})
+}
+
+func TestTurnThatComesAsTheWaiterGivesUpIsNotLost(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		m := lock.New(w.client(), dir, nil)
+		for i := range 300 {
+			h := w.lock(m)
+			ctx, cancel := context.WithTimeout(w.ctx, time.Second)
+			out := make(chan won, 1)
+			// Waited for below; ends with ctx at the latest.
+			go func() {
+				h, err := m.Lock(ctx)
+				out <- won{held: h, err: err}
+			}()
+			var third <-chan won
+			if i%2 == 0 {
+				synctest.Wait()
+				third = w.begin(w.ctx, m)
+			}
+			rest(w.ctx, time.Until(w.deadline(ctx))) // the very instant
+			w.unlock(h)
+			if g := <-out; g.err == nil {
+				w.unlock(g.held)
+			}
+			if third != nil {
+				g := <-third
+				require.NoError(w, g.err)
+				w.unlock(g.held)
+			}
+			cancel()
+			require.Eventually(w, func() bool { return len(w.children(dir)) == 0 }, time.Minute, time.Millisecond)
+		}
+	})
+}
+
+func (w *world) deadline(ctx context.Context) time.Time {
+	at, ok := ctx.Deadline()
+	require.True(w, ok)
+	return at
+}
+
+// P22: who locks again waits for itself; nobody is handed what it holds.
+func TestMutexIsNotReentrant_P22(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		m := lock.New(w.client(), dir, nil)
+		h := w.lock(m)
+		_, err := m.Lock(w.within(time.Minute))
+		require.ErrorIs(w, err, context.DeadlineExceeded)
+		_, err = m.TryLock(w.ctx)
+		require.ErrorIs(w, err, lock.ErrBusy)
+		require.NoError(w, h.Context().Err())
+		w.unlock(h)
+		w.unlock(w.lock(m))
+	})
+}
+
+// CH20: hammering one instance from many goroutines never leaves it locked.
+func TestHammeringOneMutexNeverLeavesItLocked_CH20(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		m := lock.New(w.client(), dir, &lock.Options{LocalHandover: 2 * time.Millisecond})
+		other := lock.New(w.client(), dir, nil)
+		var all sync.WaitGroup
+		inside := 0 // guarded by the lock itself
+		for i := range 50 {
+			use := m
+			if i%10 == 0 {
+				use = other
+			}
+			// Waited for below; ends after its rounds.
+			all.Go(func() {
+				for range 20 {
+					ctx, cancel := context.WithTimeout(w.ctx, time.Duration(1+rand.IntN(400))*time.Millisecond)
+					take := use.Lock
+					if rand.IntN(3) == 0 {
+						take = use.TryLock
+					}
+					h, err := take(ctx)
+					cancel()
+					if err != nil {
+						continue
+					}
+					if inside++; inside != 1 {
+						w.Error("two are inside")
+					}
+					rest(w.ctx, time.Duration(rand.IntN(int(time.Millisecond))))
+					inside--
+					if err := h.Unlock(w.ctx); err != nil {
+						w.Error(err)
+					}
+				}
+			})
+		}
+		all.Wait()
+		w.unlock(w.lock(m))
+		w.unlock(w.lock(other))
+		w.settle()
+		require.Empty(w, w.children(dir))
+	})
+}

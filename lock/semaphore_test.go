@@ -1,0 +1,413 @@
+package lock_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/lock"
+	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/zktest"
+)
+
+// layouts are both forms of a semaphore, and where its nodes are.
+func layouts() map[string]*lock.Options {
+	return map[string]*lock.Options{"rank": nil, "Curator": {CuratorV2: true}}
+}
+
+// leases are the nodes that stand for permits.
+func (w *world) leases(o *lock.Options) []string {
+	if o != nil && o.CuratorV2 {
+		return w.children(dir + "/leases")
+	}
+	return w.children(dir)
+}
+
+// inBoth runs body in a bubble for each layout.
+func inBoth(t *testing.T, body func(w *world, o *lock.Options)) {
+	for name, o := range layouts() {
+		t.Run(name, func(t *testing.T) { inWorld(t, nil, func(w *world) { body(w, o) }) })
+	}
+}
+
+func (w *world) beginAcquire(ctx context.Context, s *lock.Semaphore, n int) <-chan *lock.Permits {
+	out := make(chan *lock.Permits, 1)
+	// The bubble waits for it; it ends with ctx at the latest.
+	go func() {
+		p, err := s.Acquire(ctx, n)
+		if err != nil {
+			p = nil
+		}
+		out <- p
+	}()
+	w.settle()
+	return out
+}
+
+func TestPermitsAreGivenOutUpToTheirNumber(t *testing.T) {
+	inBoth(t, func(w *world, o *lock.Options) {
+		a := lock.NewSemaphore(w.client(), dir, 3, o)
+		b := lock.NewSemaphore(w.client(), dir, 3, o)
+		one, two := w.acquire(a, 1), w.acquire(b, 2)
+		require.Equal(w, 2, two.Count())
+		require.Greater(w, two.Token(), one.Token())
+		_, err := a.TryAcquire(w.ctx, 1)
+		require.ErrorIs(w, err, lock.ErrBusy)
+		out := w.beginAcquire(w.ctx, a, 2)
+		require.NoError(w, one.Release(w.ctx))
+		w.settle()
+		require.Empty(w, out, "one is not enough")
+		require.NoError(w, two.Release(w.ctx))
+		p := <-out
+		require.NotNil(w, p)
+		require.ErrorIs(w, context.Cause(two.Context()), session.ErrReleased)
+		require.ErrorIs(w, two.Release(w.ctx), lock.ErrNotHeld)
+		require.NoError(w, p.Release(w.ctx))
+		w.settle()
+		require.Empty(w, w.leases(o))
+	})
+}
+
+// P16, CH18, CH19: many tries of many processes never get more than there is,
+// and find what has become free.
+func TestTriesNeverGetMoreThanThereIs_P16(t *testing.T) {
+	inBoth(t, func(w *world, o *lock.Options) {
+		const total = 5
+		var taken, most, granted atomic.Int64
+		var all sync.WaitGroup
+		for range 4 {
+			s := lock.NewSemaphore(w.client(), dir, total, o)
+			for range 3 {
+				// Waited for below; ends after its rounds.
+				all.Go(func() {
+					for range 25 {
+						n := 1 + rand.IntN(total)
+						p, err := s.TryAcquire(w.ctx, n)
+						if err != nil {
+							rest(w.ctx, time.Millisecond)
+							continue
+						}
+						granted.Add(1)
+						if now := taken.Add(int64(n)); now > most.Load() {
+							most.Store(now)
+						}
+						rest(w.ctx, time.Duration(rand.IntN(20))*time.Millisecond)
+						taken.Add(int64(-n))
+						if err := p.Release(w.ctx); err != nil {
+							w.Error(err)
+						}
+					}
+				})
+			}
+		}
+		all.Wait()
+		require.LessOrEqual(w, most.Load(), int64(total))
+		require.Positive(w, granted.Load())
+		require.NoError(w, w.acquire(lock.NewSemaphore(w.client(), dir, total, o), total).Release(w.ctx))
+	})
+}
+
+// Who wants several at once cannot dead-lock, nor starve, whatever others want.
+func TestSeveralAtOnceCannotDeadlock(t *testing.T) {
+	inBoth(t, func(w *world, o *lock.Options) {
+		const total = 4
+		var all sync.WaitGroup
+		for i := range 5 {
+			s := lock.NewSemaphore(w.client(), dir, total, o)
+			for j := range 2 {
+				// Waited for below; ends after its rounds.
+				all.Go(func() {
+					for k := range 10 {
+						p, err := s.Acquire(w.within(10*time.Minute), 1+(i+j+k)%total)
+						if err != nil {
+							w.Errorf("%d %d: %v", i, j, err)
+							return
+						}
+						rest(w.ctx, time.Millisecond)
+						_ = p.Release(w.ctx)
+					}
+				})
+			}
+		}
+		all.Wait()
+		w.settle()
+		require.Empty(w, w.leases(o))
+	})
+}
+
+func TestLargeRequestIsNotStarvedBySmallOnes(t *testing.T) {
+	inBoth(t, func(w *world, o *lock.Options) {
+		small := lock.NewSemaphore(w.client(), dir, 3, o)
+		held := []*lock.Permits{w.acquire(small, 1), w.acquire(small, 1)}
+		large := w.beginAcquire(w.ctx, lock.NewSemaphore(w.client(), dir, 3, o), 3)
+		later := w.beginAcquire(w.ctx, small, 1)
+		w.pass(time.Minute)
+		require.Empty(w, later, "it would fit, but it came later")
+		for _, p := range held {
+			require.NoError(w, p.Release(w.ctx))
+		}
+		p := <-large
+		require.NotNil(w, p)
+		w.settle()
+		require.Empty(w, later)
+		require.NoError(w, p.Release(w.ctx))
+		p = <-later
+		require.NotNil(w, p)
+		require.NoError(w, p.Release(w.ctx))
+	})
+}
+
+// CH18: a waiter that gives up leaves one lease, the holder's.
+func TestWaiterThatGivesUpLeavesNoLease_CH18(t *testing.T) {
+	inBoth(t, func(w *world, o *lock.Options) {
+		p := w.acquire(lock.NewSemaphore(w.client(), dir, 1, o), 1)
+		s := lock.NewSemaphore(w.client(), dir, 1, o)
+		for range 5 {
+			_, err := s.Acquire(w.within(time.Second), 1)
+			require.ErrorIs(w, err, context.DeadlineExceeded)
+			w.settle()
+			require.Len(w, w.leases(o), 1)
+		}
+		require.NoError(w, p.Release(w.ctx))
+		require.NoError(w, w.acquire(s, 1).Release(w.ctx))
+	})
+}
+
+func TestSemaphoreRefusesWhatCanNeverBe(t *testing.T) {
+	inBoth(t, func(w *world, o *lock.Options) {
+		c := w.client()
+		for _, n := range []int{0, -1} {
+			_, err := lock.NewSemaphore(c, dir, n, o).Acquire(w.ctx, 1)
+			require.ErrorIs(w, err, lock.ErrPermits)
+		}
+		s := lock.NewSemaphore(c, dir, 3, o)
+		for _, n := range []int{0, -1, 4} {
+			_, err := s.Acquire(w.ctx, n)
+			require.ErrorIs(w, err, lock.ErrPermits)
+			_, err = s.TryAcquire(w.ctx, n)
+			require.ErrorIs(w, err, lock.ErrPermits)
+		}
+		_, err := lock.NewSemaphore(c, "relative", 3, o).Acquire(w.ctx, 1)
+		require.ErrorIs(w, err, session.ErrInvalidPath)
+		require.Len(w, w.srv.Dump(), 1, "the root")
+	})
+}
+
+func TestNumberOfPermitsMustBeTheSameForAll(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		p := w.acquire(lock.NewSemaphore(w.client(), dir, 3, nil), 1)
+		other := lock.NewSemaphore(w.client(), dir, 5, nil)
+		_, err := other.Acquire(w.ctx, 1)
+		require.ErrorIs(w, err, lock.ErrPermits)
+		require.Contains(w, err.Error(), `"3"`)
+		_, err = other.TryAcquire(w.ctx, 1)
+		require.ErrorIs(w, err, lock.ErrPermits)
+		w.settle()
+		require.Len(w, w.children(dir), 1)
+		require.NoError(w, p.Release(w.ctx))
+		require.NoError(w, w.acquire(lock.NewSemaphore(w.client(), dir, 3, nil), 3).Release(w.ctx))
+	})
+}
+
+// Both begin at once with different numbers: one of the numbers counts.
+func TestNumberOfPermitsIsAgreedOnByTheFirst(t *testing.T) {
+	for range 20 {
+		inWorld(t, nil, func(w *world) {
+			var all sync.WaitGroup
+			var granted, refused atomic.Int64
+			for i := range 6 {
+				s := lock.NewSemaphore(w.client(), dir, 2+i%2, nil)
+				// Waited for below; ends with its one acquire.
+				all.Go(func() {
+					p, err := s.Acquire(w.within(time.Minute), 1)
+					if err != nil {
+						refused.Add(1)
+						return
+					}
+					granted.Add(1)
+					_ = p.Release(w.ctx)
+				})
+			}
+			all.Wait()
+			require.EqualValues(w, 3, granted.Load())
+			require.EqualValues(w, 3, refused.Load())
+		})
+	}
+}
+
+// The path is deleted by the server when nobody uses it, and with it the
+// number: a first request that travels to the new path must say it again.
+func TestNumberOfPermitsSurvivesTheReapedPath(t *testing.T) {
+	inWorld(t, &zktest.Options{ContainerInterval: 5 * time.Second}, func(w *world) {
+		s := lock.NewSemaphore(w.client(), dir, 3, nil)
+		require.NoError(w, w.acquire(s, 1).Release(w.ctx))
+		w.pass(30 * time.Second)
+		_, err := w.srv.Get(dir)
+		require.ErrorIs(w, err, zktest.ErrNoNode)
+		p := w.acquire(s, 1)
+		node, err := w.srv.Get(dir)
+		require.NoError(w, err)
+		require.Equal(w, "3", string(node.Data))
+		require.NoError(w, p.Release(w.ctx))
+	})
+}
+
+// The path goes, and comes back, between the read of the number and the create.
+func TestNumberOfPermitsIsReadInThePathThatIsEntered(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		s := lock.NewSemaphore(w.client(), dir, 3, nil)
+		require.NoError(w, w.acquire(s, 1).Release(w.ctx))
+		w.settle()
+		w.once(func(r zktest.Request) bool { return r.Op == "create2" && strings.HasPrefix(r.Path, dir+"/") }, func() {
+			if err := w.srv.Delete(dir); err != nil {
+				w.Error(err)
+			}
+		})
+		p := w.acquire(s, 1)
+		node, err := w.srv.Get(dir)
+		require.NoError(w, err)
+		require.Equal(w, "3", string(node.Data))
+		require.NoError(w, p.Release(w.ctx))
+	})
+}
+
+func TestPermitsAreLostWithTheSession(t *testing.T) {
+	inBoth(t, func(w *world, o *lock.Options) {
+		a, b := w.client(), w.client()
+		p := w.acquire(lock.NewSemaphore(a, dir, 2, o), 2)
+		out := w.beginAcquire(w.ctx, lock.NewSemaphore(b, dir, 2, o), 1)
+		w.srv.BlackHole(zktest.Link{Client: "c1"}, zktest.Both)
+		<-p.Context().Done()
+		require.Empty(w, out, "told before the next one is granted")
+		require.ErrorIs(w, context.Cause(p.Context()), session.ErrLost)
+		next := <-out
+		require.NotNil(w, next)
+		require.ErrorIs(w, p.Release(w.ctx), session.ErrLost)
+		require.ErrorIs(w, p.Release(w.ctx), session.ErrLost)
+		_, err := next.Session().Txn(w.ctx, p.Guard(), session.CreateOp("/x", nil, session.Persistent, nil))
+		require.ErrorIs(w, err, session.ErrNoNode)
+		w.srv.Heal()
+		require.NoError(w, next.Release(w.ctx))
+	})
+}
+
+// A deleted lease is told, also the second of several.
+func TestPermitsEndWithAnyOfTheirNodes(t *testing.T) {
+	inBoth(t, func(w *world, o *lock.Options) {
+		p := w.acquire(lock.NewSemaphore(w.client(), dir, 3, o), 2)
+		names := w.leases(o)
+		at := parentOf(p.Path())
+		require.NoError(w, w.srv.Delete(at+"/"+names[len(names)-1]))
+		<-p.Context().Done()
+		require.ErrorIs(w, context.Cause(p.Context()), session.ErrNodeDeleted)
+		require.ErrorIs(w, p.Release(w.ctx), session.ErrNodeDeleted)
+		w.settle()
+		require.Empty(w, w.leases(o))
+	})
+}
+
+// P3, P11, CH21: the waiter's session expires.
+func TestSemaphoreWaiterGoesOnInTheNextSession_P11_CH21(t *testing.T) {
+	inBoth(t, func(w *world, o *lock.Options) {
+		a, b := w.client(), w.client()
+		p := w.acquire(lock.NewSemaphore(a, dir, 1, o), 1)
+		out := w.beginAcquire(w.ctx, lock.NewSemaphore(b, dir, 1, o), 1)
+		w.expire(b)
+		w.pass(20 * time.Second)
+		require.Empty(w, out)
+		require.NoError(w, p.Release(w.ctx))
+		next := <-out
+		require.NotNil(w, next)
+		require.NoError(w, next.Context().Err())
+		require.NoError(w, next.Release(w.ctx))
+	})
+}
+
+// Curator's: the lock over the leases is deleted while its owner waits for a
+// lease. Somebody else may count meanwhile; the owner begins anew.
+func TestCuratorSemaphoreBeginsAnewWhenItsLockGoes(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		o := &lock.Options{CuratorV2: true}
+		p := w.acquire(lock.NewSemaphore(w.client(), dir, 1, o), 1)
+		out := w.beginAcquire(w.ctx, lock.NewSemaphore(w.client(), dir, 1, o), 1)
+		locks := w.children(dir + "/locks")
+		require.Len(w, locks, 1)
+		require.NoError(w, w.srv.Delete(dir+"/locks/"+locks[0]))
+		require.NoError(w, p.Release(w.ctx))
+		next := <-out
+		require.NotNil(w, next)
+		require.Len(w, w.leases(o), 1)
+		require.NoError(w, next.Release(w.ctx))
+	})
+}
+
+// A release wakes as many as there are permits at most, of fifty who wait.
+func TestSemaphoreReleaseWakesFew_N17(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		const total, n = 3, 30
+		var held []*lock.Permits
+		for range total {
+			held = append(held, w.acquire(lock.NewSemaphore(w.client(), dir, total, nil), 1))
+		}
+		clients := make([]*session.Client, n)
+		outs := make([]<-chan *lock.Permits, n)
+		for i := range n {
+			clients[i] = w.client()
+			outs[i] = w.beginAcquire(w.ctx, lock.NewSemaphore(clients[i], dir, total, nil), 1)
+		}
+		for i := range n {
+			w.pass(2 * time.Second)
+			before := make([]int, n)
+			for j := range n {
+				before[j] = w.srv.Stats().BySession[w.id(clients[j])]["getChildren2"]
+			}
+			k := rand.IntN(len(held))
+			require.NoError(w, held[k].Release(w.ctx))
+			synctest.Wait()
+			p := <-outs[i]
+			require.NotNil(w, p)
+			held[k] = p
+			woken := 0
+			for j := range n {
+				if w.srv.Stats().BySession[w.id(clients[j])]["getChildren2"] > before[j] {
+					woken++
+				}
+			}
+			require.LessOrEqual(w, woken, total)
+		}
+		for _, p := range held {
+			require.NoError(w, p.Release(w.ctx))
+		}
+	})
+}
+
+func TestSemaphoreContendersTellWhoHolds(t *testing.T) {
+	inBoth(t, func(w *world, o *lock.Options) {
+		s := lock.NewSemaphore(w.client(), dir, 3, o)
+		p := w.acquire(s, 2)
+		list, err := s.Contenders(w.ctx)
+		require.NoError(w, err)
+		sum := 0
+		for _, c := range list {
+			require.True(w, c.Holds)
+			sum += c.Permits
+		}
+		require.Equal(w, 2, sum)
+		out := w.beginAcquire(w.within(time.Second), lock.NewSemaphore(w.client(), dir, 3, o), 2)
+		list, err = s.Contenders(w.ctx)
+		require.NoError(w, err)
+		if o == nil {
+			require.Len(w, list, 2)
+			require.False(w, list[1].Holds)
+			require.Equal(w, 2, list[1].Permits)
+		}
+		require.Nil(w, <-out)
+		require.NoError(w, p.Release(w.ctx))
+	})
+}
