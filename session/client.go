@@ -120,6 +120,17 @@ func (r Retry) pause(n int) time.Duration {
 	return d - time.Duration(rand.Int64N(int64(d)/2+1))
 }
 
+// dialPause is the wait before dial number n, from 0, since the session last
+// had a connection: each server is tried once before the first.
+func (s *Session) dialPause(n int) time.Duration {
+	d := s.client.opts.Retry.pause(n + 1 - len(s.client.servers))
+	if s.link.SessionID() != 0 {
+		// A session must not end because its client was waiting.
+		d = min(d, s.link.Timeout()/8)
+	}
+	return d
+}
+
 func (c *Client) publish(s *Session) {
 	c.mu.Lock()
 	c.session = s

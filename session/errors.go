@@ -44,6 +44,9 @@ var (
 	// ErrTooLarge: a request is longer than a server accepts (jute.maxbuffer,
 	// 1,048,575 bytes by default). Nothing was sent.
 	ErrTooLarge = wire.ErrTooLarge
+	// ErrReplyTooLarge: a server's answer is longer than Options.MaxReply. It
+	// costs the connection, so the request is not repeated.
+	ErrReplyTooLarge = wire.ErrReplyTooLarge
 	// ErrInvalidPath: a path is not one. Nothing was sent.
 	ErrInvalidPath = errors.New("invalid path")
 	// ErrInvalidServers: the server list of [Connect] cannot be read.

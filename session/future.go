@@ -162,7 +162,7 @@ func failed[T any](op, path string, err error) *Future[T] {
 // gets the answer that comes after do has given up.
 func do[T any](ctx context.Context, s *Session, op, path string, begin func() *Future[T], undo func(T)) (T, error) {
 	var zero T
-	for {
+	for lost := 0; ; {
 		if err := s.awaitConnection(ctx); err != nil {
 			return zero, &OpError{Op: op, Path: path, Err: err}
 		}
@@ -171,10 +171,18 @@ func do[T any](ctx context.Context, s *Session, op, path string, begin func() *F
 		switch {
 		case err == nil:
 			return v, nil
-		case NotSent(err), Unanswered(err) && !f.write:
+		case NotSent(err):
 			// Between a connection's end and its being told, awaitConnection
 			// does not wait: let the teller run.
 			runtime.Gosched()
+			continue
+		case Unanswered(err) && !f.write:
+			// A request that costs the connection each time must not do so
+			// as fast as the network can.
+			if err := s.backOff(ctx, lost); err != nil {
+				return zero, &OpError{Op: op, Path: path, Err: err}
+			}
+			lost++
 			continue
 		case Unanswered(err) && s.link.Ended() != nil:
 			return zero, f.fail(s.lossReason(), true)

@@ -143,6 +143,12 @@ func (s *Session) sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
+// backOff waits before a request is repeated that has cost lost+1 connections:
+// not at all after the first.
+func (s *Session) backOff(ctx context.Context, lost int) error {
+	return s.sleep(ctx, s.client.opts.Retry.pause(lost))
+}
+
 // clocked is a session's context whose Err looks at the clock.
 type clocked struct {
 	context.Context

@@ -65,7 +65,8 @@ type Options struct {
 
 // Retry is the back-off between attempts to connect: each waits twice as long
 // as the one before, from Min up to Max, less a random part of up to a half.
-// Every server is tried once before the first wait.
+// Every server is tried once before the first wait. While there is a session
+// to save, no wait is longer than an eighth of its timeout.
 type Retry struct {
 	Min time.Duration // default 50 ms
 	Max time.Duration // default 5 s

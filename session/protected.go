@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 )
 
@@ -29,7 +30,8 @@ func ProtectedName(base string) string { return "_c_" + NewID() + "-" + base }
 // under way: if the node has come to be, it is deleted in the background.
 //
 // The error wraps ErrUnknownOutcome only if the session is lost over a node
-// that does not go with it. A sequential node whose number does not tell any
+// that does not go with it, or if the search itself is refused (a parent whose
+// children this client may not read). A sequential node whose number does not tell any
 // more who came first is deleted, and the error wraps ErrSequenceExhausted.
 func (s *Session) CreateProtected(ctx context.Context, path string, data []byte, mode Mode, o *CreateOptions) (Node, error) {
 	return s.StartProtected(path, data, mode, o).Wait(ctx)
@@ -86,7 +88,7 @@ func (c *Creation) Wait(ctx context.Context) (Node, error) {
 
 // settle waits for the outcome; it may be called again after its context ended.
 func (c *Creation) settle(ctx context.Context) (Node, error) {
-	for {
+	for lost := 0; ; lost++ {
 		if c.sent == nil {
 			if c.dropped {
 				return Node{}, &OpError{Op: "create", Path: c.path, Err: errDropped}
@@ -103,11 +105,17 @@ func (c *Creation) settle(ctx context.Context) (Node, error) {
 			return node, nil
 		case NotSent(err):
 			c.sent = nil
+			lost--
 			continue
 		case ctx.Err() != nil && !isDone(c.sent.done):
 			return Node{}, err // the request is still under way
 		case !errors.Is(err, ErrUnknownOutcome):
 			return Node{}, err
+		}
+		// A create that costs the connection each time must not be repeated
+		// as fast as the network can.
+		if err := c.s.backOff(ctx, lost); err != nil {
+			return Node{}, c.unresolved(err)
 		}
 		node, found, err := c.find(ctx)
 		switch {
@@ -127,7 +135,7 @@ func (c *Creation) settle(ctx context.Context) (Node, error) {
 func (c *Creation) find(ctx context.Context) (Node, bool, error) {
 	s, dir := c.s, parent(c.path)
 	name := c.path[strings.LastIndexByte(c.path, '/')+1:]
-	for {
+	for lost := 0; ; {
 		if err := s.awaitConnection(ctx); err != nil {
 			return Node{}, false, err
 		}
@@ -142,7 +150,14 @@ func (c *Creation) find(ctx context.Context) (Node, bool, error) {
 			seen, err = list.Wait(ctx)
 		}
 		switch {
-		case NotSent(err), Unanswered(err):
+		case NotSent(err):
+			runtime.Gosched() // as in do
+			continue
+		case Unanswered(err):
+			if err := s.backOff(ctx, lost); err != nil {
+				return Node{}, false, err
+			}
+			lost++
 			continue
 		case errors.Is(err, ErrNoNode):
 			return Node{}, false, nil
@@ -170,10 +185,10 @@ func (c *Creation) find(ctx context.Context) (Node, bool, error) {
 
 // unresolved is the error of a search that could not be finished.
 func (c *Creation) unresolved(err error) error {
-	if c.s.Err() != nil && !c.mode.ephemeral() {
-		return &UnknownOutcomeError{Op: "create", Path: c.path, Reason: err}
+	if c.s.Err() != nil && c.mode.ephemeral() {
+		return &OpError{Op: "create", Path: c.path, Err: err} // gone with the session
 	}
-	return &OpError{Op: "create", Path: c.path, Err: err}
+	return &UnknownOutcomeError{Op: "create", Path: c.path, Reason: err}
 }
 
 // judge refuses a sequential node whose number is none.

@@ -71,7 +71,7 @@ func newSession(ctx context.Context, c *Client) (*Session, error) {
 	s.link = wire.NewLink(ctx, wire.Config{
 		Timeout: asked, Servers: len(c.servers), MaxFrame: c.opts.MaxReply, MaxRequest: c.opts.MaxRequest,
 		Credentials: wireCredentials(c.opts.Credentials), Dial: c.opts.Dialer,
-		Pause: func(n int) time.Duration { return c.opts.Retry.pause(n - len(c.servers)) },
+		Pause: s.dialPause,
 		Now:   s.now, Handler: handler{s},
 	})
 	s.servers = newRotation(c.servers, func() bool { return s.link.Ended() != nil })

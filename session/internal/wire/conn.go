@@ -236,6 +236,12 @@ func (c *conn) detach() {
 	unanswered, unsent := c.machine.abandon()
 	attached, cause := c.attached, c.cause
 	c.link.mu.Unlock()
+	if errors.Is(cause, ErrReplyTooLarge) && len(unanswered) > 0 {
+		// Answers come in order, so it is the oldest call's. Whoever made it
+		// must know: repeating it would cost the next connection too.
+		unanswered[0].Done(Answer{Err: ErrReplyTooLarge})
+		unanswered = unanswered[1:]
+	}
 	settleAll(unanswered, unsent)
 	if attached {
 		c.link.cfg.Handler.Detached(cause)

@@ -23,7 +23,7 @@ func (c *conn) readFrame() ([]byte, error) {
 	}
 	size := int64(int32(binary.BigEndian.Uint32(head[:])))
 	if size < 0 || size > int64(c.link.cfg.MaxFrame) {
-		return nil, fmt.Errorf("%w: the server announced a frame of %d bytes, the limit is %d", errProtocol, size, c.link.cfg.MaxFrame)
+		return nil, fmt.Errorf("%w: %w: the server announced a frame of %d bytes, the limit is %d", errProtocol, ErrReplyTooLarge, size, c.link.cfg.MaxFrame)
 	}
 	const piece = 64 << 10
 	frame := make([]byte, 0, min(size, piece))

@@ -24,6 +24,9 @@ var (
 	// is under way on it.
 	ErrTooLarge = errors.New("wire: the request is too large")
 
+	// ErrReplyTooLarge: the answer is longer than Config.MaxFrame.
+	ErrReplyTooLarge = errors.New("wire: the answer is too large")
+
 	errProtocol = errors.New("wire: protocol violation")
 	errMoved    = errors.New("wire: the session has moved to another server")
 )
