@@ -55,6 +55,16 @@ func (w *Watch) OnFire(fn func(Event)) {
 	}
 }
 
+// Forget is Stop without a word to the server: for a watch on a node that is
+// going to be deleted soon, at which the server frees what it holds.
+func (w *Watch) Forget() {
+	w.set.mu.Lock()
+	defer w.set.mu.Unlock()
+	if w.set.removeLocked(w) {
+		close(w.done)
+	}
+}
+
 // Stop ends the watch and frees what it holds here and, if nobody else in this
 // session watches the same thing, on the server. It does not wait; it may be
 // called at any time and more than once.

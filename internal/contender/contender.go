@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/zkrecipes/zkrecipes/internal/znode"
 	"github.com/zkrecipes/zkrecipes/session"
@@ -35,9 +34,10 @@ type Contender struct {
 	s      *session.Session
 	spec   Spec
 	node   session.Node
-	last   []string // the newest listing that saw the node; nil: list again
-	self   *session.Watch
-	atOnce bool // see AtOnce
+	last   []string       // the newest listing that saw the node; nil: list again
+	self   *session.Watch // on the own node, once it has waited for long
+	ahead  ahead          // on those of whom one must go first
+	atOnce bool           // see AtOnce
 }
 
 // Enter queues up. When it returns an error nothing is left behind.
@@ -58,7 +58,7 @@ func Enter(ctx context.Context, s *session.Session, spec Spec) (*Contender, erro
 		node, err := creation.Wait(ctx)
 		switch {
 		case err == nil:
-			c := &Contender{s: s, spec: spec, node: node, atOnce: first && creation.Direct()}
+			c := &Contender{s: s, spec: spec, node: node, ahead: newAhead(), atOnce: first && creation.Direct()}
 			if seen, err := list.Wait(ctx); err == nil && creation.Direct() {
 				c.last = seen.Children
 			}
@@ -103,6 +103,7 @@ func (c *Contender) Await(ctx context.Context) error {
 			return err
 		}
 		if d.Granted {
+			c.ahead.forget()
 			return nil
 		}
 		gone, err := c.awaitOne(ctx, d.Watch)
@@ -110,6 +111,7 @@ func (c *Contender) Await(ctx context.Context) error {
 			return err
 		}
 		if gone && d.Enough {
+			c.ahead.forget()
 			return nil
 		}
 	}
@@ -143,113 +145,6 @@ func (c *Contender) decide(ctx context.Context) (Decision, error) {
 
 func (c *Contender) gone() error { return fmt.Errorf("%s: %w", c.node.Path, ErrGone) }
 
-// awaitOne waits until one of names may have gone, and reports whether one
-// surely has.
-func (c *Contender) awaitOne(ctx context.Context, names []string) (gone bool, err error) {
-	reads := make([]*session.Future[session.Seen], len(names))
-	for i, name := range names {
-		// A read of data leaves no watch behind on a node that has gone.
-		reads[i] = c.s.StartGet(znode.Join(c.spec.Dir, name), true)
-	}
-	var watches []*session.Watch
-	defer func() {
-		for _, w := range watches {
-			w.Stop()
-		}
-	}()
-	for i, read := range reads {
-		seen, err := read.Wait(ctx)
-		switch {
-		case err == nil:
-			watches = append(watches, seen.Watch)
-			continue
-		case errors.Is(err, session.ErrNoNode):
-			gone = true
-			continue
-		}
-		stopReads(reads[i:])
-		if ctx.Err() == nil && c.s.Err() == nil && (session.NotSent(err) || session.Unanswered(err)) {
-			return false, nil // on the next connection, look again
-		}
-		return false, err
-	}
-	if gone {
-		return true, nil
-	}
-	return c.first(ctx, watches)
-}
-
-// stopReads takes back the watches of reads that nobody waits for.
-func stopReads(reads []*session.Future[session.Seen]) {
-	for _, read := range reads {
-		read.Then(func(seen session.Seen, err error) {
-			if err == nil {
-				seen.Watch.Stop()
-			}
-		})
-	}
-}
-
-// first waits for the first of watches, and reports whether it saw a deletion.
-//
-// Once it has waited for a heartbeat period it watches its own node as well. Not
-// before: in a queue that moves fast, that would be one request in five, and a
-// hold finds out within the same period anyway.
-func (c *Contender) first(ctx context.Context, watches []*session.Watch) (deleted bool, err error) {
-	fired := make(chan session.Event, len(watches))
-	for _, w := range watches {
-		w.OnFire(func(ev session.Event) { fired <- ev })
-	}
-	slow := time.NewTimer(c.s.Heartbeat())
-	defer slow.Stop()
-	for {
-		select {
-		case ev := <-fired:
-			return ev.Type == session.EventDeleted, nil
-		case <-slow.C:
-			if err := c.watchSelf(ctx); err != nil {
-				return false, err
-			}
-		case <-watched(c.self):
-			gone := c.self.Event().Type == session.EventDeleted
-			c.self = nil
-			if gone {
-				return false, c.gone()
-			}
-			return false, nil
-		case <-ctx.Done():
-			return false, context.Cause(ctx)
-		case <-c.s.Context().Done():
-			return false, c.s.Err()
-		}
-	}
-}
-
-// watched is w's channel; that of no watch never fires.
-func watched(w *session.Watch) <-chan struct{} {
-	if w == nil {
-		return nil
-	}
-	return w.Done()
-}
-
-// watchSelf makes sure that the contender learns when its own node goes.
-func (c *Contender) watchSelf(ctx context.Context) error {
-	if c.self != nil {
-		return nil
-	}
-	_, exists, w, err := c.s.ExistsW(ctx, c.node.Path)
-	if err != nil {
-		return err
-	}
-	if !exists {
-		w.Stop()
-		return c.gone()
-	}
-	c.self = w
-	return nil
-}
-
 // Hold holds what the contender was granted: trust in the session is proved,
 // and the hold ends when the node goes. After it the contender is spent; the
 // node is the hold's. It fails with ErrGone when the node went meanwhile.
@@ -265,6 +160,7 @@ func (c *Contender) Hold(ctx context.Context) (*session.Hold, error) {
 // first, the deletion goes on in the background.
 func (c *Contender) Leave(ctx context.Context) error {
 	err := c.s.Discard(ctx, c.node.Path)
+	c.ahead.stop()
 	if c.self != nil {
 		c.self.Stop()
 	}

@@ -1,0 +1,164 @@
+package contender
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/zkrecipes/zkrecipes/internal/znode"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// ahead is the watches that a contender has on others, by their names. They
+// stay while it waits: a wake-up costs new watches only for those it turns to
+// next.
+type ahead struct {
+	live  map[string]*session.Watch
+	fired chan struct{} // cap 1: one of live has fired
+}
+
+func newAhead() ahead {
+	return ahead{live: make(map[string]*session.Watch), fired: make(chan struct{}, 1)}
+}
+
+// forget drops the watches and leaves their ends on the server to the nodes'
+// deletion: contenders come and go, and a request each to take them back would
+// cost more than the event.
+func (a *ahead) forget() {
+	for name, w := range a.live {
+		w.Forget()
+		delete(a.live, name)
+	}
+}
+
+// stop takes the watches back from the server, too: who gives up may do so
+// again and again, while those ahead stay.
+func (a *ahead) stop() {
+	for name, w := range a.live {
+		w.Stop()
+		delete(a.live, name)
+	}
+}
+
+// set makes sure that names, and nobody else, are watched. It reports whether
+// one of them has gone already.
+func (a *ahead) set(ctx context.Context, s *session.Session, dir string, names []string) (gone bool, err error) {
+	for name, w := range a.live {
+		if !slices.Contains(names, name) {
+			w.Forget()
+			delete(a.live, name)
+		}
+	}
+	reads := make(map[string]*session.Future[session.Seen], len(names))
+	for _, name := range names {
+		if a.live[name] == nil {
+			// A read of data leaves no watch behind on a node that has gone.
+			reads[name] = s.StartGet(znode.Join(dir, name), true)
+		}
+	}
+	for name, read := range reads {
+		seen, readErr := read.Wait(ctx)
+		switch {
+		case readErr == nil:
+			a.live[name] = seen.Watch
+			seen.Watch.OnFire(func(session.Event) { a.signal() })
+		case errors.Is(readErr, session.ErrNoNode):
+			gone = true
+		default:
+			err = readErr
+			read.Then(func(late session.Seen, err error) {
+				if err == nil {
+					late.Watch.Stop() // nobody waits for it any more
+				}
+			})
+		}
+	}
+	return gone, err
+}
+
+func (a *ahead) signal() {
+	select {
+	case a.fired <- struct{}{}:
+	default:
+	}
+}
+
+// take removes a watch that has fired, and returns what it saw.
+func (a *ahead) take() (session.Event, bool) {
+	for name, w := range a.live {
+		select {
+		case <-w.Done():
+			delete(a.live, name)
+			return w.Event(), true
+		default:
+		}
+	}
+	return session.Event{}, false
+}
+
+// awaitOne waits until one of names may have gone, and reports whether one
+// surely has.
+//
+// Once it has waited for a heartbeat period it watches its own node as well. Not
+// before: in a queue that moves fast, that would be one request in five, and a
+// hold finds out within the same period anyway.
+func (c *Contender) awaitOne(ctx context.Context, names []string) (gone bool, err error) {
+	gone, err = c.ahead.set(ctx, c.s, c.spec.Dir, names)
+	switch {
+	case err != nil && ctx.Err() == nil && c.s.Err() == nil && (session.NotSent(err) || session.Unanswered(err)):
+		return false, nil // on the next connection, look again
+	case err != nil || gone:
+		return gone && err == nil, err
+	}
+	slow := time.NewTimer(c.s.Heartbeat())
+	defer slow.Stop()
+	for {
+		if ev, ok := c.ahead.take(); ok {
+			return ev.Type == session.EventDeleted, nil
+		}
+		select {
+		case <-c.ahead.fired:
+		case <-slow.C:
+			if err := c.watchSelf(ctx); err != nil {
+				return false, err
+			}
+		case <-watched(c.self):
+			deleted := c.self.Event().Type == session.EventDeleted
+			c.self = nil
+			if deleted {
+				return false, c.gone()
+			}
+			return false, nil
+		case <-ctx.Done():
+			return false, context.Cause(ctx)
+		case <-c.s.Context().Done():
+			return false, c.s.Err()
+		}
+	}
+}
+
+// watched is w's channel; that of no watch never fires.
+func watched(w *session.Watch) <-chan struct{} {
+	if w == nil {
+		return nil
+	}
+	return w.Done()
+}
+
+// watchSelf makes sure that the contender learns when its own node goes.
+func (c *Contender) watchSelf(ctx context.Context) error {
+	if c.self != nil {
+		return nil
+	}
+	_, exists, w, err := c.s.ExistsW(ctx, c.node.Path)
+	if err != nil {
+		return err
+	}
+	if !exists {
+		w.Stop()
+		return c.gone()
+	}
+	c.self = w
+	return nil
+}
