@@ -101,7 +101,9 @@ func (w *world) within(d time.Duration) context.Context {
 // lock locks, and must succeed within a virtual minute.
 func (w *world) lock(m *lock.Mutex) *lock.Held {
 	w.Helper()
-	h, err := m.Lock(w.within(time.Minute))
+	ctx, cancel := context.WithTimeout(w.ctx, time.Minute)
+	defer cancel()
+	h, err := m.Lock(ctx)
 	require.NoError(w, err)
 	return h
 }
@@ -112,7 +114,9 @@ func (w *world) unlock(h *lock.Held) { w.Helper(); require.NoError(w, h.Unlock(w
 // acquire takes n permits within a virtual minute.
 func (w *world) acquire(s *lock.Semaphore, n int) *lock.Permits {
 	w.Helper()
-	p, err := s.Acquire(w.within(time.Minute), n)
+	ctx, cancel := context.WithTimeout(w.ctx, time.Minute)
+	defer cancel()
+	p, err := s.Acquire(ctx, n)
 	require.NoError(w, err)
 	return p
 }

@@ -1,0 +1,114 @@
+package lock_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/lock"
+	"github.com/zkrecipes/zkrecipes/zktest"
+)
+
+// Options.LockDelay: 15 s in all these tests.
+
+func delayed() *lock.Options { return &lock.Options{LockDelay: 15 * time.Second} }
+
+func TestLockDelayIsNotPaidAfterARelease(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		a, b := lock.New(w.client(), dir, delayed()), lock.New(w.client(), dir, delayed())
+		for range 5 {
+			began := time.Now()
+			w.unlock(w.lock(a))
+			w.unlock(w.lock(b))
+			require.Zero(w, time.Since(began))
+		}
+	})
+}
+
+func TestLockDelayIsPaidAfterALoss(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		a := w.client()
+		h := w.lock(lock.New(a, dir, delayed()))
+		out := w.begin(w.ctx, lock.New(w.client(), dir, delayed()))
+		behind := w.begin(w.ctx, lock.New(w.client(), dir, delayed()))
+		w.expire(a)
+		lostAt := time.Now()
+		g := <-out
+		require.NoError(w, g.err)
+		require.GreaterOrEqual(w, g.at.Sub(lostAt), 15*time.Second)
+		require.Less(w, g.at.Sub(lostAt), 17*time.Second)
+		require.True(w, isLoss(h.Unlock(w.ctx)))
+		w.unlock(g.held)
+		released := time.Now()
+		g = <-behind
+		require.NoError(w, g.err)
+		require.Less(w, g.at.Sub(released), time.Second, "the second one pays nothing")
+		w.unlock(g.held)
+	})
+}
+
+// The one that waits out the delay may die as well, and give up, and still
+// nobody gets in before a delay is over.
+func TestLockDelayIsPaidInFullByWhoeverIsNext(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		a, b := w.client(), w.client()
+		w.lock(lock.New(a, dir, delayed()))
+		w.begin(w.ctx, lock.New(b, dir, delayed()))
+		w.expire(a)
+		w.pass(10 * time.Second)
+		_, err := lock.New(w.client(), dir, delayed()).Lock(w.within(time.Second))
+		require.ErrorIs(w, err, context.DeadlineExceeded)
+		w.srv.BlackHole(zktest.Link{Client: "c2"}, zktest.Both) // dies in its delay
+		began := time.Now()
+		h := w.lock(lock.New(w.client(), dir, delayed()))
+		require.GreaterOrEqual(w, time.Since(began), 15*time.Second)
+		w.unlock(h)
+	})
+}
+
+// The note outlives an empty queue for however long.
+func TestLockDelayIsNotForgottenWithTheQueue(t *testing.T) {
+	inWorld(t, &zktest.Options{ContainerInterval: 5 * time.Second}, func(w *world) {
+		a := w.client()
+		w.lock(lock.New(a, dir, delayed()))
+		w.expire(a)
+		w.pass(10 * time.Minute)
+		began := time.Now()
+		w.unlock(w.lock(lock.New(w.client(), dir, delayed())))
+		require.GreaterOrEqual(w, time.Since(began), 15*time.Second)
+	})
+}
+
+func TestLockDelayHoldsForTryLockWithinItsContext(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		a := w.client()
+		w.lock(lock.New(a, dir, delayed()))
+		w.expire(a)
+		m := lock.New(w.client(), dir, delayed())
+		began := time.Now()
+		_, err := m.TryLock(w.within(5 * time.Second))
+		require.ErrorIs(w, err, context.DeadlineExceeded)
+		require.Equal(w, 5*time.Second, time.Since(began))
+		w.settle()
+		require.Empty(w, w.children(dir))
+		h, err := m.TryLock(w.ctx)
+		require.NoError(w, err)
+		w.unlock(h)
+	})
+}
+
+func TestLockDelayCostsTwoRequests(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		c := w.client()
+		m := lock.New(c, dir, delayed())
+		w.unlock(w.lock(m))
+		w.settle()
+		w.srv.ResetStats()
+		h := w.lock(m)
+		require.Equal(w, map[string]int{"create2": 1, "getChildren2": 1, "getData": 1, "multi": 1}, w.srv.Stats().BySession[w.id(c)])
+		w.srv.ResetStats()
+		w.unlock(h)
+		require.Equal(w, map[string]int{"multi": 1}, w.srv.Stats().BySession[w.id(c)])
+	})
+}

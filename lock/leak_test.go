@@ -1,0 +1,85 @@
+package lock_test
+
+import (
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/lock"
+)
+
+// CH10, P24: ten thousand locks taken and given back, contended and not, leave
+// no watch on the server, no goroutine, and no memory in the client.
+func TestTenThousandCyclesLeaveNothing_CH10_P24(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		const warm, cycles = 500, 10_000
+		a, b := w.client(), w.client()
+		ma, mb := lock.New(a, dir, nil), lock.New(b, dir, nil)
+		sem := lock.NewSemaphore(a, "/sem", 2, nil)
+		require.NoError(w, w.srv.Create("/x", nil))
+		var heap runtime.MemStats
+		var before uint64
+		var goroutines int
+		for i := range warm + cycles {
+			if i == warm {
+				w.settle()
+				runtime.GC()
+				runtime.ReadMemStats(&heap)
+				before, goroutines = heap.HeapAlloc, runtime.NumGoroutine()
+			}
+			switch i % 5 {
+			case 0: // contended
+				h := w.lock(ma)
+				out := make(chan *lock.Held, 1)
+				// Waited for below; ends when it has the lock.
+				go func() {
+					next, err := mb.Lock(w.ctx)
+					if err != nil {
+						w.Error(err)
+					}
+					out <- next
+				}()
+				synctest.Wait()
+				w.unlock(h)
+				w.unlock(<-out)
+			case 1:
+				h := w.lock(ma)
+				_, err := mb.TryLock(w.ctx)
+				require.ErrorIs(w, err, lock.ErrBusy)
+				w.unlock(h)
+			case 2:
+				require.NoError(w, w.acquire(sem, 1).Release(w.ctx))
+			default:
+				w.unlock(w.lock(ma))
+			}
+		}
+		w.pass(2 * time.Second)
+		require.Zero(w, w.srv.Stats().Watches)
+		require.LessOrEqual(w, runtime.NumGoroutine(), goroutines)
+		runtime.GC()
+		runtime.ReadMemStats(&heap)
+		growth := int64(heap.HeapAlloc) - int64(before)
+		w.Logf("growth %d bytes in %d cycles", growth, cycles)
+		require.Less(w, growth, int64(100*cycles), "bytes per cycle")
+		require.Empty(w, w.children(dir))
+	})
+}
+
+// A waiter that gives up takes its watches along.
+func TestWaitersThatGiveUpLeaveNoWatch_CH10(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		h := w.lock(lock.New(w.client(), dir, nil))
+		w.pass(2 * time.Second)
+		base := w.srv.Stats().Watches
+		m := lock.New(w.client(), dir, nil)
+		for i := range 200 {
+			_, err := m.Lock(w.within(time.Duration(1+i*10) * time.Millisecond))
+			require.Error(w, err)
+		}
+		w.pass(time.Second)
+		require.Equal(w, base, w.srv.Stats().Watches, "%v", w.srv.Watches())
+		w.unlock(h)
+	})
+}
