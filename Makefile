@@ -23,7 +23,7 @@ ci: ## everything, from a clean Debian 12, as root
 	.ci/run
 
 soak: ## random histories: make soak SEEDS=1000000
-	ZKR_SEEDS=$(SEEDS) $(GO) test -count=1 -timeout $(SOAK_TIMEOUT) -run '$(SOAK)' ./...
+	ZKTEST_SEEDS=$(SEEDS) $(GO) test -count=1 -timeout $(SOAK_TIMEOUT) -run '$(SOAK)' ./...
 
 image: ## the local Docker image, without a registry
 	scripts/build-image.sh

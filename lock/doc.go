@@ -64,7 +64,7 @@
 // By default the znodes are those of Curator's InterProcessMutex, which
 // go-zookeeper's Lock understands too, and with [Options.CuratorV2] those of
 // its InterProcessSemaphoreV2; with [Kazoo] those of Kazoo's Lock. On shared
-// paths the contenders of all of them are honoured, and all other children are
+// paths the contenders of all of them are honored, and all other children are
 // ignored.
 //
 // # Concurrency

@@ -8,12 +8,12 @@ import (
 	"github.com/zkrecipes/zkrecipes/internal/znode"
 )
 
-// Layout is the form of the names that a lock writes. Every layout honours the
+// Layout is the form of the names that a lock writes. Every layout honors the
 // names of all of them.
 type Layout int
 
 const (
-	// Curator's InterProcessMutex, which go-zookeeper's Lock honours as
+	// Curator's InterProcessMutex, which go-zookeeper's Lock honors as
 	// well, and Kazoo's with extra_lock_patterns=["-lock-"].
 	Curator Layout = iota
 	// Kazoo's Lock. Not to be mixed with Curator on one path: Curator would
@@ -60,7 +60,7 @@ func (l Layout) name() (func() string, error) {
 	return nil, fmt.Errorf("%w: Layout is %d; it must be Curator or Kazoo", ErrArgument, l)
 }
 
-// mutexMarkers are the markers of all contenders that a mutex honours.
+// mutexMarkers are the markers of all contenders that a mutex honors.
 func mutexMarkers() []string { return []string{curatorMutex, kazooMutex} }
 
 // permitName makes names of contenders for n permits.

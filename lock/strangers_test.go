@@ -54,7 +54,7 @@ func TestPrefixesDoNotChangeTheOrder_P19(t *testing.T) {
 		for i := range 30 {
 			o := &lock.Options{}
 			if i%2 == 1 {
-				o.Layout = lock.Kazoo // honoured in the same queue
+				o.Layout = lock.Kazoo // honored in the same queue
 			}
 			outs = append(outs, w.begin(w.ctx, lock.New(w.client(), dir, o)))
 		}
@@ -75,7 +75,7 @@ func TestPrefixesDoNotChangeTheOrder_P19(t *testing.T) {
 // P18, PD8: numbers at the end of the counter have no order. Nobody is granted
 // anything with them, whatever else is in the queue.
 func TestExhaustedSequenceIsRefused_P18_PD8(t *testing.T) {
-	for _, next := range []int32{2147483647, -2147483648, -2147483647, -999999999, -1} {
+	for _, next := range []int32{2147483647, -2147483648, -2147483647, -2147483640, -1000000000, -999999999, -1} {
 		t.Run(fmt.Sprint(next), func(t *testing.T) {
 			inWorld(t, nil, func(w *world) {
 				c := w.client()
@@ -114,7 +114,7 @@ func TestLastGoodNumbersStillLock_P18(t *testing.T) {
 // P18: a contender of another library with such a number may believe to be the
 // first: not even the one with the lowest good number may be granted the lock.
 func TestNobodyIsGrantedBesideAnExhaustedContender_P18(t *testing.T) {
-	for _, name := range []string{"_c_x-lock--2147483648", "_c_x-lock--000000005", "_c_x-lock-2147483647", "x__lock__-999999999"} {
+	for _, name := range []string{"_c_x-lock--2147483648", "_c_x-lock--2147483640", "_c_x-lock--000000005", "_c_x-lock-2147483647", "x__lock__-999999999"} {
 		inWorld(t, nil, func(w *world) {
 			require.NoError(w, w.srv.Create("/locks", nil))
 			require.NoError(w, w.srv.Create(dir, nil))

@@ -197,13 +197,11 @@ func requests(counts map[string]int) int {
 // of is how many requests client c's session made since the last ResetStats.
 func (w *world) of(c *session.Client) int { return requests(w.srv.Stats().BySession[w.id(c)]) }
 
-// seeds is how many random histories to try: n, or more if ZKTEST_SEEDS (or
-// ZKR_SEEDS) asks for more.
+// seeds is how many random histories to try: n, or more if ZKTEST_SEEDS asks
+// for more.
 func seeds(n int) int {
-	for _, name := range []string{"ZKTEST_SEEDS", "ZKR_SEEDS"} {
-		if more, err := strconv.Atoi(os.Getenv(name)); err == nil && more > n {
-			n = more
-		}
+	if more, err := strconv.Atoi(os.Getenv("ZKTEST_SEEDS")); err == nil {
+		return max(n, more)
 	}
 	return n
 }

@@ -123,7 +123,7 @@ func start[T any](s *Session, r request[T]) *Future[T] {
 	var zero T
 	began := s.now()
 	call := &wire.Call{Op: r.code, Commits: r.write, Done: func(a wire.Answer) {
-		v, err := zero, error(nil)
+		v, err := zero, a.Err
 		switch {
 		case a.Err != nil:
 			err = f.fail(a.Err, !errors.Is(a.Err, wire.ErrNotSent))

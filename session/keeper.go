@@ -96,7 +96,7 @@ func (k *keeper) check() {
 	if over {
 		k.lost = true
 	}
-	reason := error(ErrTrustRanOut)
+	reason := ErrTrustRanOut
 	if k.failure != nil {
 		reason = fmt.Errorf("%w (last heartbeat: %w)", ErrTrustRanOut, k.failure)
 	}

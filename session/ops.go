@@ -182,12 +182,6 @@ func (s *Session) EnsurePath(ctx context.Context, path string, mode Mode, o *Cre
 	return s.ensure(ctx, s.real(path), mode, o)
 }
 
-// ensureParents is what a create that found no parent does next: the parent in
-// mode, and persistent nodes above.
-func (s *Session) ensureParents(ctx context.Context, path string, mode Mode, o *CreateOptions) error {
-	return s.EnsurePath(ctx, parent(path), mode, o)
-}
-
 func validateTTL(mode Mode, ttl time.Duration) error {
 	switch {
 	case !mode.ttl() && ttl != 0:

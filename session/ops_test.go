@@ -82,7 +82,7 @@ func everyTxn(ctx context.Context, t require.TestingT, s *Session) {
 	assert.Equal(t, "/a/c", results[3].Path)
 	assert.NotZero(t, results[3].Stat.Czxid)
 
-	results, err = s.Txn(ctx, CreateOp("/a/u", nil, Persistent, nil), DeleteOp("/a/none", -1), CheckOp("/a", -1))
+	_, err = s.Txn(ctx, CreateOp("/a/u", nil, Persistent, nil), DeleteOp("/a/none", -1), CheckOp("/a", -1))
 	var failed *TxnError
 	require.ErrorAs(t, err, &failed)
 	assert.Equal(t, 1, failed.Index)

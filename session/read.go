@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"errors"
 
 	"github.com/zkrecipes/zkrecipes/session/internal/wire"
 )
@@ -110,7 +111,7 @@ func (s *Session) startRead(op, path string, code int32, watch, children bool, d
 			},
 		}
 		r.refused = func(code int32, _ *wire.Decoder) (Seen, error) {
-			if verdict := codeError(code); verdict != ErrNoNode || r.code != wire.OpExists {
+			if verdict := codeError(code); !errors.Is(verdict, ErrNoNode) || r.code != wire.OpExists {
 				if w != nil {
 					s.watches.refused(w)
 				}

@@ -2,6 +2,7 @@ package zktest_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"strings"
@@ -54,9 +55,7 @@ func TestCloseOverTCPLeavesNothingBehind(t *testing.T) {
 }
 
 func errorsAs(err error, target *net.Error) bool {
-	ne, ok := err.(net.Error)
-	*target = ne
-	return ok
+	return errors.As(err, target)
 }
 
 func TestRestartOverTCPListensOnTheSameAddress(t *testing.T) {

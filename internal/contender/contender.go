@@ -150,7 +150,7 @@ func (c *Contender) gone() error { return fmt.Errorf("%s: %w", c.node.Path, ErrG
 // node is the hold's. It fails with ErrGone when the node went meanwhile.
 func (c *Contender) Hold(ctx context.Context) (*session.Hold, error) {
 	h, err := c.s.Hold(ctx, c.node.Path, c.self)
-	if err == nil && errors.Is(h.Err(), session.ErrNodeDeleted) {
+	if errors.Is(err, session.ErrNoNode) || err == nil && errors.Is(h.Err(), session.ErrNodeDeleted) {
 		return nil, c.gone() // together with the one that it waited for
 	}
 	return h, err

@@ -34,12 +34,14 @@ type Queue struct {
 func Parse(children []string, markers ...string) Queue {
 	q := Queue{Entries: make([]Entry, 0, len(children))}
 	for _, name := range children {
-		marker, ok := markerOf(name, markers)
+		marker, negative, ok := markerOf(name, markers)
 		if !ok {
 			continue
 		}
 		seq, err := session.Sequence(name)
 		switch {
+		case err == nil && negative:
+			q.Exhausted = true
 		case err == nil:
 			q.Entries = append(q.Entries, Entry{Name: name, Marker: marker, Seq: seq})
 		case errors.Is(err, session.ErrSequenceExhausted):
@@ -53,8 +55,9 @@ func Parse(children []string, markers ...string) Queue {
 }
 
 // markerOf finds which marker stands right before the number. A number is ten
-// characters, or eleven for -2147483648.
-func markerOf(name string, markers []string) (string, bool) {
+// characters, or eleven from -1000000000 downwards; only the marker tells
+// whether the minus of such a one is the number's.
+func markerOf(name string, markers []string) (marker string, negative, ok bool) {
 	const digits = 10
 	for _, extra := range []int{0, 1} {
 		at := len(name) - digits - extra
@@ -63,11 +66,11 @@ func markerOf(name string, markers []string) (string, bool) {
 		}
 		for _, m := range markers {
 			if strings.HasSuffix(name[:at], m) {
-				return m, true
+				return m, extra == 1, true
 			}
 		}
 	}
-	return "", false
+	return "", false, false
 }
 
 // Index is the place of name in the queue, or -1.

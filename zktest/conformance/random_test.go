@@ -205,11 +205,11 @@ func crowdPlay(seed uint64, steps int) func(p *player) {
 	}
 }
 
-// TestRandomSeedsAnswerAsApacheDoes compares random histories. ZKR_SEEDS says
+// TestRandomSeedsAnswerAsApacheDoes compares random histories. ZKTEST_SEEDS says
 // how many; a seed that failed is in the message.
 func TestRandomSeedsAnswerAsApacheDoes(t *testing.T) {
 	seeds := 60
-	if text := os.Getenv("ZKR_SEEDS"); text != "" {
+	if text := os.Getenv("ZKTEST_SEEDS"); text != "" {
 		n, err := strconv.Atoi(text)
 		require.NoError(t, err)
 		// One history takes a hundred times as long as one in memory.

@@ -54,7 +54,7 @@ func (c *Case) farewell(t *testing.T, failure error) {
 		select {
 		case <-done:
 		case <-day.C:
-			fmt.Fprintf(os.Stderr, "matrix %s: %s: %v, and does not return even now\n", t.Name(), c.Name, failure)
+			_, _ = fmt.Fprintf(os.Stderr, "matrix %s: %s: %v, and does not return even now\n", t.Name(), c.Name, failure)
 			t.Fatalf("matrix %s: %v, and does not return even now", c.Name, failure)
 		}
 	}
