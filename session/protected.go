@@ -197,7 +197,9 @@ func (c *Creation) judge(node Node) (Node, error) {
 		return node, nil
 	}
 	n, err := Sequence(node.Path)
-	if err != nil {
+	// From -1000000000 downwards the last ten characters have no minus.
+	negative := strings.HasPrefix(strings.TrimPrefix(node.Path, c.path), "-")
+	if err != nil || negative {
 		c.s.background(func(life context.Context) { _ = c.s.discard(life, node.Path) })
 		return Node{}, &OpError{Op: "create", Path: c.path, Err: fmt.Errorf("%s: %w", parent(c.path), ErrSequenceExhausted)}
 	}
