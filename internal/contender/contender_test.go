@@ -1,0 +1,194 @@
+package contender_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/internal/contender"
+	"github.com/zkrecipes/zkrecipes/internal/znode"
+	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/zktest"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const dir = "/queue"
+
+type world struct {
+	*testing.T
+	srv *zktest.Server
+	ctx context.Context
+	s   *session.Session
+}
+
+// inWorld runs body in a bubble with a server and a session.
+func inWorld(t *testing.T, body func(w *world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		srv, err := zktest.Start(&zktest.Options{InMemory: true})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, srv.Close()) })
+		ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
+		t.Cleanup(cancel)
+		w := &world{T: t, srv: srv, ctx: ctx}
+		w.s = w.session()
+		body(w)
+	})
+}
+
+func (w *world) session() *session.Session {
+	c, err := session.Connect(w.ctx, w.srv.Addr(), &session.Options{Dialer: w.srv.Dial})
+	require.NoError(w, err)
+	w.Cleanup(func() { require.NoError(w, c.Close(context.Background())) })
+	s, err := c.Session(w.ctx)
+	require.NoError(w, err)
+	return s
+}
+
+func spec() contender.Spec {
+	return contender.Spec{
+		Dir: dir, Name: func() string { return znode.Protected(marker) }, Markers: []string{marker},
+		Data: []byte("me"), Rule: contender.Exclusive,
+	}
+}
+
+func (w *world) enter(s *session.Session, sp contender.Spec) *contender.Contender {
+	c, err := contender.Enter(w.ctx, s, sp)
+	require.NoError(w, err)
+	return c
+}
+
+func (w *world) children() []string {
+	names, err := w.srv.Children(dir)
+	if err != nil {
+		return nil
+	}
+	return names
+}
+
+func TestEnterMakesTheQueueAsItIsTold(t *testing.T) {
+	for _, keep := range []bool{false, true} {
+		inWorld(t, func(w *world) {
+			sp := spec()
+			sp.KeepDir = keep
+			c := w.enter(w.s, sp)
+			require.False(w, c.AtOnce(), "the queue had to be made")
+			node, err := w.srv.Get(dir)
+			require.NoError(w, err)
+			require.Equal(w, !keep, node.Container)
+			own, err := w.srv.Get(c.Node().Path)
+			require.NoError(w, err)
+			require.Equal(w, "me", string(own.Data))
+			require.Equal(w, w.s.ID(), own.EphemeralOwner)
+			require.True(w, w.enter(w.s, sp).AtOnce())
+		})
+	}
+}
+
+func TestAwaitEndsWhenThePredecessorGoesAndCanBeCalledAgain(t *testing.T) {
+	inWorld(t, func(w *world) {
+		first, second := w.enter(w.s, spec()), w.enter(w.session(), spec())
+		require.NoError(w, first.Await(w.ctx))
+		granted, err := second.Granted(w.ctx)
+		require.NoError(w, err)
+		require.False(w, granted)
+		for range 3 {
+			ctx, cancel := context.WithTimeout(w.ctx, time.Second)
+			require.ErrorIs(w, second.Await(ctx), context.DeadlineExceeded)
+			cancel()
+		}
+		require.Len(w, w.children(), 2, "the place stays")
+		require.NoError(w, first.Leave(w.ctx))
+		require.NoError(w, second.Await(w.ctx))
+		hold, err := second.Hold(w.ctx)
+		require.NoError(w, err)
+		require.NoError(w, hold.Err())
+		require.Equal(w, second.Node().Path, hold.Path())
+		require.NoError(w, second.Leave(w.ctx))
+		synctest.Wait()
+		require.Zero(w, w.srv.Stats().Watches)
+	})
+}
+
+func TestAwaitFailsWhenTheOwnNodeGoes(t *testing.T) {
+	for _, after := range []time.Duration{0, 10 * time.Second} {
+		inWorld(t, func(w *world) {
+			w.enter(w.s, spec())
+			second := w.enter(w.session(), spec())
+			out := make(chan error, 1)
+			// Waited for below; ends when its node goes.
+			go func() { out <- second.Await(w.ctx) }()
+			time.Sleep(after)
+			synctest.Wait()
+			require.NoError(w, w.srv.Delete(second.Node().Path))
+			require.ErrorIs(w, <-out, contender.ErrGone)
+		})
+	}
+}
+
+// The own node goes together with the one before it: that is no grant that
+// anybody may use.
+func TestNodeThatGoesTogetherWithThePredecessorIsNoGrant(t *testing.T) {
+	inWorld(t, func(w *world) {
+		first, second := w.enter(w.s, spec()), w.enter(w.session(), spec())
+		out := make(chan error, 1)
+		// Waited for below; ends when the predecessor goes.
+		go func() {
+			err := second.Await(w.ctx)
+			if err == nil {
+				_, err = second.Hold(w.ctx)
+			}
+			out <- err
+		}()
+		time.Sleep(10 * time.Second) // both are watched
+		synctest.Wait()
+		require.NoError(w, w.srv.Delete(first.Node().Path))
+		require.NoError(w, w.srv.Delete(second.Node().Path))
+		require.ErrorIs(w, <-out, contender.ErrGone)
+	})
+}
+
+func TestAwaitFailsWhenTheSessionIsLost(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.enter(w.session(), spec())
+		second := w.enter(w.s, spec())
+		out := make(chan error, 1)
+		// Waited for below; ends with the session.
+		go func() { out <- second.Await(w.ctx) }()
+		synctest.Wait()
+		require.NoError(w, w.srv.ExpireSession(w.s.ID()))
+		err := <-out
+		require.Error(w, err)
+		require.Len(w, w.children(), 1)
+	})
+}
+
+// A reconnect makes the waiter look again: what happened meanwhile is seen.
+func TestAwaitLooksAgainAfterAReconnect(t *testing.T) {
+	inWorld(t, func(w *world) {
+		first, second := w.enter(w.s, spec()), w.enter(w.session(), spec())
+		out := make(chan error, 1)
+		// Waited for below; ends when the predecessor has gone.
+		go func() { out <- second.Await(w.ctx) }()
+		for range 5 {
+			time.Sleep(3 * time.Second)
+			w.srv.CutAll()
+		}
+		require.NoError(w, first.Leave(w.ctx))
+		require.NoError(w, <-out)
+	})
+}
+
+func TestQueueWithNumbersWithoutOrderGrantsNothing_P18(t *testing.T) {
+	inWorld(t, func(w *world) {
+		first := w.enter(w.s, spec())
+		require.NoError(w, w.srv.Create(dir+"/x"+marker+"-999999999", nil))
+		require.NoError(w, first.Await(w.ctx), "it was the first before that one came")
+		_, err := first.Granted(w.ctx)
+		require.ErrorIs(w, err, session.ErrSequenceExhausted)
+	})
+}
