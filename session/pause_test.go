@@ -67,7 +67,10 @@ func TestTheFirstLookAfterAPauseTellsTheTruth(t *testing.T) {
 	for lines.Scan() && lines.Text() != "holding" {
 	}
 	require.NoError(t, child.Process.Signal(syscall.SIGSTOP))
-	require.Eventually(t, func() bool { return srv.Stats().Sessions == 0 }, 10*time.Second, 10*time.Millisecond)
+	stopped := time.Now()
+	require.Eventually(t, func() bool {
+		return time.Since(stopped) > 3*time.Second/2 && srv.Stats().Sessions == 0
+	}, 20*time.Second, 10*time.Millisecond)
 	require.NoError(t, child.Process.Signal(syscall.SIGCONT))
 	var said string
 	for lines.Scan() {

@@ -174,7 +174,8 @@ func (ws *watchSet) fire(ev wire.Event) {
 		calls = ws.fireLocked(calls, watchKey{ev.Path, true}, out)
 	}
 	if implied {
-		calls = ws.fireLocked(calls, watchKey{above, true}, Event{Type: EventChildrenChanged})
+		at, _ := ws.s.visible(above)
+		calls = ws.fireLocked(calls, watchKey{above, true}, Event{Type: EventChildrenChanged, Path: at})
 	}
 	ws.mu.Unlock()
 	runAll(calls)
