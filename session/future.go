@@ -121,7 +121,7 @@ type request[T any] struct {
 func start[T any](s *Session, r request[T]) *Future[T] {
 	f := &Future[T]{op: r.op, path: r.path, write: r.write, done: make(chan struct{})}
 	var zero T
-	began := s.now()
+	answered := s.hooks.timed(r.op, s.now)
 	call := &wire.Call{Op: r.code, Commits: r.write, Done: func(a wire.Answer) {
 		v, err := zero, a.Err
 		switch {
@@ -139,7 +139,7 @@ func start[T any](s *Session, r request[T]) *Future[T] {
 				err = f.failOnce(err)
 			}
 		}
-		s.hooks.request(r.op, s.now().Sub(began), err)
+		answered(err)
 		f.settle(v, err)
 	}}
 	if err := s.link.Send(call, r.body); err != nil {

@@ -21,10 +21,13 @@ func (h *Hooks) state(s State) {
 	}
 }
 
-func (h *Hooks) request(op string, took time.Duration, err error) {
-	if h != nil && h.Request != nil {
-		h.Request(op, took, err)
+// timed starts the time of a request and returns what to call with its end.
+func (h *Hooks) timed(op string, now func() time.Time) func(error) {
+	if h == nil || h.Request == nil {
+		return func(error) {}
 	}
+	began := now()
+	return func(err error) { h.Request(op, now().Sub(began), err) }
 }
 
 func (h *Hooks) heartbeat(took time.Duration, err error) {

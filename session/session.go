@@ -22,7 +22,7 @@ type Session struct {
 	acl     []ACL
 	hooks   *Hooks
 	log     *slog.Logger
-	clock   clock
+	clock   *clock
 	servers *rotation
 	link    *wire.Link
 	watches *watchSet
