@@ -31,8 +31,9 @@ func TestTheClockRunsInABubble(t *testing.T) {
 
 func TestTheMachineKnowsWhetherItSlept(t *testing.T) {
 	a, b := suspended(), suspended()
-	require.GreaterOrEqual(t, b, a)
 	require.GreaterOrEqual(t, a, time.Duration(0))
+	// A reading that is interrupted half-way says a little too much.
+	require.InDelta(t, a, b, float64(time.Second))
 }
 
 func BenchmarkClock(b *testing.B) {
