@@ -76,9 +76,9 @@ func ensembleCases() []ensembleCase {
 	}
 }
 
-// TestHolderKnowsBeforeTheNextOneIsGranted cuts, freezes and kills on a real
+// TestOnApacheTheHolderKnowsBeforeTheNextOneIsGranted cuts, freezes and kills on a real
 // ensemble (N21, N22, N36, N37, CL15, CH25, P27).
-func TestHolderKnowsBeforeTheNextOneIsGranted(t *testing.T) {
+func TestOnApacheTheHolderKnowsBeforeTheNextOneIsGranted(t *testing.T) {
 	cluster := apache.Require(t, &apache.Options{
 		Servers: 3, Cuts: true, TickTime: ensembleTick, SyncLimit: ensembleLimit, InitLimit: 8, Heap: 96,
 	})
@@ -243,10 +243,10 @@ func connectThrough(ctx context.Context, t *testing.T, via *apache.Client, serve
 // frozenHolder is the environment variable that makes the test binary a holder.
 const frozenHolder = "LOCK_TEST_FROZEN_HOLDER"
 
-// TestFrozenHolderIsRefusedByItsGuard freezes the holder's process until
+// TestOnApacheAFrozenHolderIsRefusedByItsGuard freezes the holder's process until
 // somebody else has the lock: it cannot know, and its guard must refuse what it
 // writes when it wakes up (P4, N23, R16).
-func TestFrozenHolderIsRefusedByItsGuard(t *testing.T) {
+func TestOnApacheAFrozenHolderIsRefusedByItsGuard(t *testing.T) {
 	if servers := os.Getenv(frozenHolder); servers != "" {
 		holdFrozen(t, servers)
 		return
@@ -255,7 +255,7 @@ func TestFrozenHolderIsRefusedByItsGuard(t *testing.T) {
 	defer cancel()
 	cluster := apache.Require(t, &apache.Options{Servers: 3, TickTime: 500 * time.Millisecond, Heap: 96})
 	const path = "/locks/frozen"
-	cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestFrozenHolderIsRefusedByItsGuard$")
+	cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestOnApacheAFrozenHolderIsRefusedByItsGuard$")
 	cmd.Env = append(os.Environ(), frozenHolder+"="+cluster.Connect())
 	in, err := cmd.StdinPipe()
 	require.NoError(t, err)
