@@ -36,8 +36,9 @@ func TestPausedHolder(t *testing.T) {
 	require.NoError(t, err)
 	h, err := s.Hold(ctx, "/h", nil)
 	require.NoError(t, err)
+	last := time.Now() // ahead of the word that lets the pause come
 	fmt.Println("\nholding")
-	for last := time.Now(); ; {
+	for {
 		now := time.Now()
 		if now.Sub(last) > 700*time.Millisecond {
 			first := h.Context().Err() != nil // before any timer or packet
@@ -65,6 +66,7 @@ func TestTheFirstLookAfterAPauseTellsTheTruth(t *testing.T) {
 	require.NoError(t, child.Start())
 	lines := bufio.NewScanner(out)
 	for lines.Scan() && lines.Text() != "holding" {
+		t.Log("child:", lines.Text())
 	}
 	require.NoError(t, child.Process.Signal(syscall.SIGSTOP))
 	stopped := time.Now()
@@ -74,6 +76,7 @@ func TestTheFirstLookAfterAPauseTellsTheTruth(t *testing.T) {
 	require.NoError(t, child.Process.Signal(syscall.SIGCONT))
 	var said string
 	for lines.Scan() {
+		t.Log("child:", lines.Text())
 		if strings.HasPrefix(lines.Text(), "first look") {
 			said = lines.Text()
 		}
