@@ -40,7 +40,7 @@ func TestPausedHolder(t *testing.T) {
 	fmt.Println("\nholding")
 	for {
 		now := time.Now()
-		if now.Sub(last) > 700*time.Millisecond {
+		if now.Sub(last) > 2*time.Second {
 			first := h.Context().Err() != nil // before any timer or packet
 			fmt.Printf("first look: ended=%v cause=%v\n", first, h.Err())
 			os.Exit(0)
@@ -71,7 +71,7 @@ func TestTheFirstLookAfterAPauseTellsTheTruth(t *testing.T) {
 	require.NoError(t, child.Process.Signal(syscall.SIGSTOP))
 	stopped := time.Now()
 	require.Eventually(t, func() bool {
-		return time.Since(stopped) > 3*time.Second/2 && srv.Stats().Sessions == 0
+		return time.Since(stopped) > 5*time.Second/2 && srv.Stats().Sessions == 0
 	}, 20*time.Second, 10*time.Millisecond)
 	require.NoError(t, child.Process.Signal(syscall.SIGCONT))
 	var said string
