@@ -300,9 +300,9 @@ func stressWorld(w *world, seed uint64, servers int, semaphore *lock.Options) er
 	}
 	require.NoError(w, w.srv.Create(guarded, nil)) // there is a leader by now
 	var all sync.WaitGroup
-	trouble, calm := context.WithTimeout(w.ctx, 10*s.maxHold+10*time.Second)
+	trouble, calm := context.WithTimeout(w.ctx, 7*s.maxHold+4*time.Second)
 	defer calm()
-	ctx, cancel := context.WithTimeout(w.ctx, 12*s.maxHold+30*time.Second)
+	ctx, cancel := context.WithTimeout(w.ctx, 8*s.maxHold+14*time.Second)
 	defer cancel()
 	for i := range s.clients {
 		for range 1 + r.IntN(3) {
@@ -342,7 +342,7 @@ func (s *stress) aftermath(w *world) error {
 			return fmt.Errorf("client %d does not get in any more: %w\n%s", i, err, s.describe(w))
 		}
 	}
-	time.Sleep(time.Minute)
+	time.Sleep(20 * time.Second)
 	for _, path := range []string{dir, dir + "/locks", dir + "/leases"} {
 		for _, name := range w.children(path) {
 			if name != "locks" && name != "leases" {
@@ -373,32 +373,38 @@ func (s *stress) describe(w *world) string {
 	return b.String()
 }
 
-// runSeeds runs n histories, each in a bubble of its own.
+// runSeeds runs n histories, each in a bubble of its own, on two processors.
 func runSeeds(t *testing.T, n, servers int, semaphore *lock.Options) {
-	began := time.Now()
-	for seed := range n {
-		if only := os.Getenv("ZKTEST_SEED"); only != "" && only != strconv.Itoa(seed) {
-			continue // to look at one history again
-		}
-		inWorld(t, &zktest.Options{Servers: servers}, func(w *world) {
-			if err := stressWorld(w, uint64(seed), servers, semaphore); err != nil {
-				w.Errorf("seed %d, %d servers: %v", seed, servers, err)
+	for part := range 2 {
+		t.Run(fmt.Sprintf("part%d", part), func(t *testing.T) {
+			t.Parallel()
+			began, count := time.Now(), 0
+			for seed := part; seed < n; seed += 2 {
+				if only := os.Getenv("ZKTEST_SEED"); only != "" && only != strconv.Itoa(seed) {
+					continue // to look at one history again
+				}
+				inWorld(t, &zktest.Options{Servers: servers}, func(w *world) {
+					if err := stressWorld(w, uint64(seed), servers, semaphore); err != nil {
+						w.Errorf("seed %d, %d servers: %v", seed, servers, err)
+					}
+				})
+				if t.Failed() {
+					return
+				}
+				count++
 			}
+			t.Logf("%d histories in %v", count, time.Since(began).Round(time.Millisecond))
 		})
-		if t.Failed() {
-			return
-		}
 	}
-	t.Logf("%d histories in %v", n, time.Since(began).Round(time.Millisecond))
 }
 
 // P2, P4, P15, P16, P17, N18, N20 to N24, N32: no fault makes two hold a lock.
-func TestStressOneServer(t *testing.T) { runSeeds(t, seeds(500), 1, nil) }
+func TestStressOneServer(t *testing.T) { runSeeds(t, seeds(1000), 1, nil) }
 
-func TestStressEnsemble(t *testing.T) { runSeeds(t, seeds(300), 3, nil) }
+func TestStressEnsemble(t *testing.T) { runSeeds(t, seeds(500), 3, nil) }
 
-func TestStressSemaphore_P16(t *testing.T) { runSeeds(t, seeds(200), 1, &lock.Options{}) }
+func TestStressSemaphore_P16(t *testing.T) { runSeeds(t, seeds(300), 1, &lock.Options{}) }
 
 func TestStressCuratorSemaphore_P15(t *testing.T) {
-	runSeeds(t, seeds(100), 1, &lock.Options{CuratorV2: true})
+	runSeeds(t, seeds(200), 1, &lock.Options{CuratorV2: true})
 }
