@@ -23,8 +23,8 @@ type Options struct {
 	// with ErrTimeoutRefused.
 	Timeout time.Duration
 	// TickTime is the servers' tickTime, if it is known. It lets the rule of
-	// Trust give up later (after 6.7 s without proof at a timeout of 10 s
-	// and a tick of 2 s, instead of 5.2 s), and refuse a timeout for which
+	// Trust give up later (6.9 s to 7.9 s after the last answer at a timeout
+	// of 10 s and a tick of 2 s, instead of 6.1 s to 6.8 s), and refuse a timeout for which
 	// no sound rule exists. Set it if the servers grant timeouts below two
 	// ticks (minSessionTimeout).
 	TickTime time.Duration

@@ -108,10 +108,11 @@ func (s soundSetting) String() string {
 
 // soundRun is what happened to one holder.
 type soundRun struct {
-	lost    time.Time // when its context ended; zero if it did not
-	expired time.Time // when the servers ended the session; zero if they did not
-	closed  bool      // since its owner asked for it
-	late    bool      // the context had not ended when the servers ended the session
+	lost    time.Time     // when its context ended; zero if it did not
+	expired time.Time     // when the servers ended the session; zero if they did not
+	closed  bool          // since its owner asked for it
+	after   time.Duration // the fault until the loss
+	late    bool          // the context had not ended when the servers ended the session
 	cause   error
 	beats   int           // heartbeats in the time before the fault
 	calm    time.Duration // that time
@@ -186,6 +187,7 @@ func holdUnderFault(t *testing.T, set soundSetting, tc soundCase, offset time.Du
 			mu.Lock()
 			defer mu.Unlock()
 			out.lost, out.cause = time.Now(), h.Err()
+			out.after = out.lost.Sub(began) - out.calm
 		})
 		srv.OnApply(func(x zktest.Txn) {
 			if x.Op != "closeSession" || x.Session != s.ID() || x.Code != 0 {
@@ -234,7 +236,7 @@ func healAll(srv *zktest.Server) {
 // soundTally sums up runs.
 type soundTally struct {
 	runs, lost, needless, unsound int
-	slacks                        []time.Duration
+	slacks, after                 []time.Duration
 	worst                         string
 }
 
@@ -242,6 +244,7 @@ func (y *soundTally) add(r soundRun, what string) {
 	y.runs++
 	if !r.lost.IsZero() {
 		y.lost++
+		y.after = append(y.after, r.after)
 	}
 	switch {
 	case r.late, !r.expired.IsZero() && (r.lost.IsZero() || r.slack() <= 0):
@@ -262,6 +265,10 @@ func (y *soundTally) String() string {
 	out := fmt.Sprintf("%d runs, %d lost, %d of them needlessly, %d unsound", y.runs, y.lost, y.needless, y.unsound)
 	if n := len(y.slacks); n > 0 {
 		out += fmt.Sprintf("; known before the servers ended it by %v to %v, median %v", y.slacks[0], y.slacks[n-1], y.slacks[n/2])
+	}
+	if n := len(y.after); n > 0 {
+		slices.Sort(y.after)
+		out += fmt.Sprintf("; given up %v to %v after the fault, median %v", y.after[0], y.after[n-1], y.after[n/2])
 	}
 	return out
 }
