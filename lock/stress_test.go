@@ -208,7 +208,8 @@ func (g *gremlin) run(ctx context.Context, pause time.Duration) {
 	for ctx.Err() == nil {
 		rest(ctx, time.Duration(g.r.Int64N(int64(pause))))
 		g.act()
-		if g.r.IntN(3) == 0 {
+		// An isolated server must be so for longer than a session lives.
+		if g.r.IntN(2+g.servers) == 0 {
 			g.mend()
 		}
 	}
@@ -237,7 +238,7 @@ func (g *gremlin) act() {
 	server, other := 1+g.r.IntN(g.servers), 1+g.r.IntN(g.servers)
 	kinds := 9
 	if g.servers > 1 {
-		kinds = 13
+		kinds = 15
 	}
 	switch g.r.IntN(kinds) {
 	case 0:
@@ -260,9 +261,9 @@ func (g *gremlin) act() {
 		_ = g.srv.Freeze(server)
 	case 8:
 		_ = g.srv.Stop(server)
-	case 9:
+	case 9, 13:
 		g.srv.IsolateServer(server)
-	case 10:
+	case 10, 14:
 		if leader := g.srv.Leader(); leader > 0 {
 			g.srv.IsolateServer(leader)
 		}
@@ -276,7 +277,7 @@ func (g *gremlin) act() {
 }
 
 // stressWorld is one random history; what runs in it is drawn from seed.
-func stressWorld(w *world, seed uint64, servers int, semaphore *lock.Options) error {
+func stressWorld(w *world, seed uint64, servers int, semaphore *lock.Options, trust session.TrustRule) error {
 	r := rand.New(rand.NewPCG(seed, 1))
 	s := &stress{forced: map[int64]time.Time{}, maxHold: 2 * time.Second, permits: 1 + r.IntN(3)}
 	if r.IntN(4) == 0 {
@@ -286,6 +287,7 @@ func stressWorld(w *world, seed uint64, servers int, semaphore *lock.Options) er
 	if r.IntN(2) == 0 {
 		copts = session.Options{Timeout: 6 * time.Second, TickTime: 2 * time.Second}
 	}
+	copts.Trust = trust
 	lopts := &lock.Options{}
 	if r.IntN(4) == 0 {
 		lopts.LocalHandover = -1
@@ -384,7 +386,7 @@ func runSeeds(t *testing.T, n, servers int, semaphore *lock.Options) {
 					continue // to look at one history again
 				}
 				inWorld(t, &zktest.Options{Servers: servers}, func(w *world) {
-					if err := stressWorld(w, uint64(seed), servers, semaphore); err != nil {
+					if err := stressWorld(w, uint64(seed), servers, semaphore, session.TrustQuorum); err != nil {
 						w.Errorf("seed %d, %d servers: %v", seed, servers, err)
 					}
 				})
@@ -407,4 +409,22 @@ func TestStressSemaphore_P16(t *testing.T) { runSeeds(t, seeds(300), 1, &lock.Op
 
 func TestStressCuratorSemaphore_P15(t *testing.T) {
 	runSeeds(t, seeds(200), 1, &lock.Options{CuratorV2: true})
+}
+
+// The stress test must notice two holders: with the weaker rule of trust, which
+// other clients go by, there are some when servers are cut off from each other.
+func TestStressNoticesTheWeakerRule(t *testing.T) {
+	for seed := range 400 {
+		var err error
+		inWorld(t, &zktest.Options{Servers: 3}, func(w *world) {
+			err = stressWorld(w, uint64(seed), 3, nil, session.TrustAnswered)
+		})
+		if errors.Is(err, errCapacity) {
+			require.ErrorIs(t, err, errOrder, "seen by the other checker, too")
+			t.Logf("seed %d: %.300v", seed, err)
+			return
+		}
+		require.NotErrorIs(t, err, errStale, "guards hold under any rule")
+	}
+	t.Error("two holders under the weaker rule were not noticed")
 }
