@@ -1,0 +1,191 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/signal"
+	"runtime"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/zkrecipes/zkrecipes/zktest"
+)
+
+// What the demonstration runs on. Short sessions keep it short.
+const (
+	demoTick    = 500 * time.Millisecond
+	demoSession = 3 * time.Second
+	demoDir     = "/demo"
+	demoLock    = demoDir + "/lock"
+	demoValue   = demoDir + "/value"
+)
+
+const demoHelp = `Starts a ZooKeeper server in this process and four workers, which are processes
+of their own and contend for one lock. A holder is killed, another one is frozen
+for longer than its session lasts, and others hand the lock over. The time line
+shows who holds it with which token; in the end it is checked that never two of
+them held it at once, that tokens grew, and that the frozen worker was told that
+it had lost, and what it wrote late was refused.
+
+It needs nothing but this program, takes some 15 seconds, and exits with 0 only
+if all of that was so.`
+
+// demo is "zkr demo".
+func (a *app) demo() *cobra.Command {
+	var keep bool
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Watch a lock change hands, be lost and be fenced: needs nothing but this program",
+		Long:  demoHelp,
+		Args:  cobra.NoArgs,
+		RunE: does(func(cmd *cobra.Command, _ []string) error {
+			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+			defer stop()
+			return a.runDemo(ctx, keep)
+		}),
+	}
+	cmd.Flags().BoolVar(&keep, "keep", false, "go on with new workers until Ctrl-C")
+	return cmd
+}
+
+func (a *app) runDemo(ctx context.Context, keep bool) error {
+	// Workers die with the thread that starts them: this one lasts.
+	runtime.LockOSThread()
+	srv, err := zktest.Start(&zktest.Options{TickTime: demoTick})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = srv.Close() }()
+	judge := newJudge()
+	srv.OnApply(judge.applied)
+	if err := errors.Join(srv.Create(demoDir, nil), srv.Create(demoValue, nil)); err != nil {
+		return err
+	}
+	show := newTimeline(a)
+	show.title(srv.Addr())
+	for round := 1; ; round++ {
+		err := a.demoRound(ctx, srv.Addr(), judge, show)
+		if ctx.Err() != nil {
+			err = nil // people end it as they like; what was seen is judged
+		}
+		if err != nil || !keep || ctx.Err() != nil {
+			return show.verdict(judge.verdict(), err)
+		}
+		show.line("round %d is over; new workers come (Ctrl-C ends it)", round)
+	}
+}
+
+// demoRound lets four workers live through everything once.
+func (a *app) demoRound(ctx context.Context, servers string, judge *judge, show *timeline) error {
+	c := newCrew(servers, a.stderr, judge, show)
+	defer c.dismiss()
+	for _, name := range []string{"w1", "w2", "w3", "w4"} {
+		if err := c.hire(name); err != nil {
+			return err
+		}
+		// One after the other, so that their places in the queue are known.
+		if _, err := c.await(ctx, name, "waits"); err != nil {
+			return err
+		}
+		if name != "w1" {
+			continue
+		}
+		if _, err := c.await(ctx, name, "holds"); err != nil {
+			return err
+		}
+	}
+	s := &script{crew: c, judge: judge}
+	for _, scene := range []func(context.Context) error{s.killed, s.frozen, s.handedOver, s.comeBack} {
+		if err := scene(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// script is what happens to the workers, scene by scene.
+type script struct {
+	crew  *crew
+	judge *judge
+}
+
+// killed: the holder dies without a word; the next one gets the lock when the
+// server expires its session.
+func (s *script) killed(ctx context.Context) error {
+	if err := s.crew.watch(ctx, 1200*time.Millisecond); err != nil {
+		return err
+	}
+	at := s.crew.kill("w1")
+	next, err := s.crew.await(ctx, "w2", "holds")
+	if err == nil {
+		s.judge.took(killToGrant, next.At.Sub(at))
+	}
+	return err
+}
+
+// frozen: the holder does not run while its session ends and somebody else gets
+// the lock. When it runs again it is told at once, and its late write fails.
+func (s *script) frozen(ctx context.Context) error {
+	if err := s.crew.watch(ctx, 1200*time.Millisecond); err != nil {
+		return err
+	}
+	s.crew.freeze("w2")
+	if _, err := s.crew.await(ctx, "w3", "holds"); err != nil {
+		return err
+	}
+	if err := s.crew.watch(ctx, 800*time.Millisecond); err != nil {
+		return err
+	}
+	at := s.crew.wake("w2")
+	lost, err := s.crew.await(ctx, "w2", "lost")
+	if err != nil {
+		return err
+	}
+	s.judge.took(wakeToTold, lost.At.Sub(at))
+	_, err = s.crew.await(ctx, "w2", "refused")
+	return err
+}
+
+// handedOver: the holder releases, and the next one has it in milliseconds.
+func (s *script) handedOver(ctx context.Context) error {
+	if err := s.crew.watch(ctx, 800*time.Millisecond); err != nil {
+		return err
+	}
+	if err := s.crew.order("w3", "release"); err != nil {
+		return err
+	}
+	released, err := s.crew.await(ctx, "w3", "releases")
+	if err != nil {
+		return err
+	}
+	next, err := s.crew.await(ctx, "w4", "holds")
+	if err == nil {
+		s.judge.took(handOver, next.At.Sub(released.At))
+	}
+	return err
+}
+
+// comeBack: who had lost the lock has queued up again, and gets it in turn.
+func (s *script) comeBack(ctx context.Context) error {
+	for _, name := range []string{"w4", "w2"} {
+		if name == "w2" {
+			if _, err := s.crew.await(ctx, name, "holds"); err != nil {
+				return err
+			}
+		}
+		if err := s.crew.watch(ctx, 800*time.Millisecond); err != nil {
+			return err
+		}
+		if err := s.crew.order(name, "release"); err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{"w3", "w4", "w2"} {
+		if _, err := s.crew.await(ctx, name, "leaves"); err != nil {
+			return fmt.Errorf("the end of %s: %w", name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// sceneLimit bounds every wait of the demonstration; sessions of 3 s are over
+// long before.
+const sceneLimit = 12 * time.Second
+
+// crew is the workers of one round.
+type crew struct {
+	servers string
+	stderr  *os.File
+	judge   *judge
+	show    *timeline
+	events  chan event
+	members map[string]*member
+	readers sync.WaitGroup
+
+	past []event // what await has seen and nobody has waited for yet
+}
+
+type member struct {
+	cmd    *exec.Cmd
+	orders io.WriteCloser
+}
+
+func newCrew(servers string, stderr *os.File, judge *judge, show *timeline) *crew {
+	return &crew{servers: servers, stderr: stderr, judge: judge, show: show, events: make(chan event), members: map[string]*member{}}
+}
+
+// hire starts a worker. The calling goroutine must be locked to its thread.
+func (c *crew) hire(name string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command(self, "demo-worker", name, "--servers", c.servers, "--session-timeout", demoSession.String())
+	cmd.Stderr = c.stderr
+	// Ctrl-C is for the demonstration, which then ends its workers.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	dieWithParent(cmd.SysProcAttr)
+	orders, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	reports, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("start a worker: %w", err)
+	}
+	c.members[name] = &member{cmd, orders}
+	// Waited for by dismiss; ends with the worker, whose end of the pipe it is.
+	c.readers.Go(func() {
+		for lines := bufio.NewScanner(reports); lines.Scan(); {
+			var e event
+			if json.Unmarshal(lines.Bytes(), &e) == nil {
+				c.events <- e
+			}
+		}
+	})
+	return nil
+}
+
+// note records what happens to a worker.
+func (c *crew) note(e event) {
+	c.judge.reported(e)
+	c.show.event(e)
+}
+
+// await waits until the worker says so; what it said before, and nobody waited
+// for, counts.
+func (c *crew) await(ctx context.Context, name, what string) (event, error) {
+	for i, e := range c.past {
+		if e.Worker == name && e.Event == what {
+			c.past = append(c.past[:i:i], c.past[i+1:]...)
+			return e, nil
+		}
+	}
+	limit, stop := timer(sceneLimit)
+	defer stop()
+	for {
+		select {
+		case e := <-c.events:
+			c.note(e)
+			if e.Worker == name && e.Event == what {
+				return e, nil
+			}
+			c.past = append(c.past, e)
+		case <-limit:
+			return event{}, fmt.Errorf("%s was to say %q and did not within %v", name, what, sceneLimit)
+		case <-ctx.Done():
+			return event{}, context.Cause(ctx)
+		}
+	}
+}
+
+// watch lets the workers work for d.
+func (c *crew) watch(ctx context.Context, d time.Duration) error {
+	over, stop := timer(d)
+	defer stop()
+	for {
+		select {
+		case e := <-c.events:
+			c.note(e)
+			c.past = append(c.past, e)
+		case <-over:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// do sends a worker a signal and notes what that does to it. The time is that
+// before the signal if it wakes the worker, and after it if it stops it: the
+// worker surely runs only in between.
+func (c *crew) do(name string, sig syscall.Signal, what string) time.Time {
+	before := time.Now()
+	_ = c.members[name].cmd.Process.Signal(sig)
+	e := event{At: time.Now(), Worker: name, Event: what}
+	if sig == syscall.SIGCONT {
+		e.At = before
+	}
+	c.note(e)
+	return e.At
+}
+
+func (c *crew) kill(name string) time.Time   { return c.do(name, syscall.SIGKILL, "killed") }
+func (c *crew) freeze(name string) time.Time { return c.do(name, syscall.SIGSTOP, "frozen") }
+func (c *crew) wake(name string) time.Time   { return c.do(name, syscall.SIGCONT, "woken") }
+
+// order tells a worker what to do.
+func (c *crew) order(name, what string) error {
+	_, err := fmt.Fprintln(c.members[name].orders, what)
+	return err
+}
+
+// dismiss ends all workers and waits for them.
+func (c *crew) dismiss() {
+	for _, m := range c.members {
+		_ = m.orders.Close()
+		_ = m.cmd.Process.Kill()
+	}
+	gone := make(chan struct{})
+	// Waited for below; ends when the readers have, whose workers are dead.
+	go func() {
+		c.readers.Wait()
+		close(gone)
+	}()
+	for over := false; !over; {
+		select {
+		case <-c.events: // too late to matter
+		case <-gone:
+			over = true
+		}
+	}
+	for _, m := range c.members {
+		_ = m.cmd.Wait()
+	}
+}

@@ -1,0 +1,199 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+)
+
+// timeline prints what happens, as it happens.
+type timeline struct {
+	out    io.Writer
+	json   bool
+	colour bool
+	begun  time.Time
+	states map[string]byte // of the workers
+	tokens map[string]int64
+}
+
+// How a worker's state is drawn.
+const (
+	drawAbsent = ' '
+	drawWaits  = '.'
+	drawHolds  = '#'
+	drawFrozen = '~'
+	drawKilled = 'x'
+)
+
+// Colours of a terminal.
+const (
+	plain  = ""
+	green  = "32"
+	red    = "31"
+	yellow = "33"
+	faint  = "2"
+	bold   = "1"
+)
+
+func newTimeline(a *app) *timeline {
+	return &timeline{
+		out: a.stdout, json: a.json(), begun: time.Now(), states: map[string]byte{}, tokens: map[string]int64{},
+		colour: isTerminal(a.stdout) && a.env("NO_COLOR") == "" && a.env("TERM") != "dumb",
+	}
+}
+
+func isTerminal(f *os.File) bool {
+	_, ok := (&terminal{fd: f.Fd()}).foreground()
+	return ok
+}
+
+func (t *timeline) paint(colour, text string) string {
+	if !t.colour || colour == plain {
+		return text
+	}
+	return "\x1b[" + colour + "m" + text + "\x1b[0m"
+}
+
+func (t *timeline) title(servers string) {
+	if t.json {
+		return
+	}
+	fmt.Fprintf(t.out, "One lock, four processes; the server is in this one (%s, in memory).\n"+
+		"Sessions last %v.   # holds   . waits   ~ frozen   x killed\n\n", servers, demoSession)
+	fmt.Fprintln(t.out, t.paint(faint, "  seconds  w1 w2 w3 w4"))
+}
+
+// line prints a remark.
+func (t *timeline) line(format string, args ...any) {
+	if !t.json {
+		fmt.Fprintf(t.out, "  %s\n", t.paint(faint, fmt.Sprintf(format, args...)))
+	}
+}
+
+// event prints an event.
+func (t *timeline) event(e event) {
+	e.Elapsed = e.At.Sub(t.begun).Seconds()
+	if t.json {
+		line, _ := json.Marshal(e)
+		fmt.Fprintf(t.out, "%s\n", line)
+		return
+	}
+	colour, text := t.take(e)
+	if text == "" {
+		return
+	}
+	var row strings.Builder
+	for _, name := range []string{"w1", "w2", "w3", "w4"} {
+		state := t.states[name]
+		if state == 0 {
+			state = drawAbsent
+		}
+		row.WriteString(" " + t.paint(stateColour(state), string(state)) + " ")
+	}
+	fmt.Fprintf(t.out, "  %7.3f %s  %s %s\n", e.Elapsed, row.String(), e.Worker, t.paint(colour, text))
+}
+
+func stateColour(state byte) string {
+	switch state {
+	case drawHolds:
+		return bold + ";" + green
+	case drawKilled:
+		return red
+	case drawFrozen:
+		return yellow
+	}
+	return faint
+}
+
+// take takes in what an event changes, and puts it into words; "" if it is not
+// worth a line.
+func (t *timeline) take(e event) (colour, text string) {
+	set := func(state byte) { t.states[e.Worker] = state }
+	switch e.Event {
+	case "started":
+		return plain, fmt.Sprintf("is process %d", e.PID)
+	case "waits":
+		set(drawWaits)
+		return plain, ""
+	case "holds":
+		set(drawHolds)
+		t.tokens[e.Worker] = e.Token
+		return green, fmt.Sprintf("HOLDS the lock with token %d", e.Token)
+	case "releases":
+		set(drawAbsent)
+		return plain, fmt.Sprintf("releases token %d", e.Token)
+	case "killed":
+		set(drawKilled)
+		return red, "is KILLED while it holds the lock; its session must expire first"
+	case "frozen":
+		set(drawFrozen)
+		return yellow, fmt.Sprintf("is FROZEN (SIGSTOP) and still believes in token %d", t.tokens[e.Worker])
+	case "woken":
+		set(drawHolds)
+		return yellow, "is WOKEN (SIGCONT) after its session has expired"
+	case "lost":
+		set(drawWaits)
+		return red, fmt.Sprintf("knows that it LOST token %d", e.Token)
+	case "refused":
+		return red, fmt.Sprintf("writes late with token %d: REFUSED by the server; queues up again", e.Token)
+	case "leaves":
+		return plain, ""
+	}
+	return plain, e.Event
+}
+
+// verdict prints the summary and turns it into zkr's exit code.
+func (t *timeline) verdict(v verdict, failed error) error {
+	if failed != nil {
+		v.OK = false
+		v.Wrong = append(v.Wrong, failed.Error())
+	}
+	if t.json {
+		line, _ := json.Marshal(v)
+		fmt.Fprintf(t.out, "%s\n", line)
+	} else {
+		t.summary(v)
+	}
+	if !v.OK {
+		return &failure{code: exitFailed, err: fmt.Errorf("the demonstration failed: %d thing(s) went wrong, the first: %s", len(v.Wrong), v.Wrong[0])}
+	}
+	return nil
+}
+
+func (t *timeline) summary(v verdict) {
+	var holders []string
+	for _, h := range v.Holders {
+		holders = append(holders, fmt.Sprintf("%s (%d)", h.Worker, h.Token))
+	}
+	grow := "they grow"
+	if !v.TokensGrow {
+		grow = "THEY DO NOT GROW"
+	}
+	row := func(what, format string, args ...any) {
+		fmt.Fprintf(t.out, "  %-22s %s\n", what, fmt.Sprintf(format, args...))
+	}
+	fmt.Fprintln(t.out)
+	row("holders (tokens)", "%s: %s", strings.Join(holders, "  "), grow)
+	row("overlaps", "%d", v.Overlaps)
+	row("writes", "%d applied, all by the holder of that moment; %d late one refused", v.Writes, v.Refused)
+	if v.KillToGrant > 0 {
+		row("kill to next grant", "%.2f s, of which the session timeout is %.0f s", v.KillToGrant, demoSession.Seconds())
+	}
+	if v.WakeToTold > 0 {
+		row("woken to knowing", "%.1f ms", v.WakeToTold*1000)
+	}
+	if v.HandOver > 0 {
+		row("release to next grant", "%.1f ms", v.HandOver*1000)
+	}
+	fmt.Fprintln(t.out)
+	if v.OK {
+		fmt.Fprintln(t.out, "  "+t.paint(bold+";"+green, "All of it held."))
+		return
+	}
+	for _, wrong := range v.Wrong {
+		fmt.Fprintln(t.out, "  "+t.paint(red, "WRONG: "+wrong))
+	}
+}

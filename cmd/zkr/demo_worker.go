@@ -1,0 +1,156 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/zkrecipes/zkrecipes/lock"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// event is something that happened to a worker: a line of "zkr demo -o json".
+type event struct {
+	At     time.Time `json:"at"`
+	Worker string    `json:"worker"`
+	// Event is started, waits, holds, releases, lost, refused, leaves (said by
+	// the worker), or killed, frozen, woken (by the demonstration).
+	Event   string  `json:"event"`
+	Token   int64   `json:"token,omitempty"`
+	Session string  `json:"session,omitempty"`
+	PID     int     `json:"pid,omitempty"`
+	Cause   string  `json:"cause,omitempty"`
+	Elapsed float64 `json:"elapsed,omitempty"` // seconds since the demonstration began
+}
+
+// worker is a process of the demonstration.
+type worker struct {
+	name   string
+	out    io.Writer
+	client *session.Client
+	mutex  *lock.Mutex
+	orders chan string // closed when nobody gives any more
+}
+
+// demoWorker is what the demonstration starts as processes of their own.
+func (a *app) demoWorker() *cobra.Command {
+	return &cobra.Command{
+		Use: "demo-worker NAME", Hidden: true, Args: cobra.ExactArgs(1),
+		RunE: does(func(cmd *cobra.Command, args []string) error {
+			ctx, cancel := context.WithCancel(cmd.Context())
+			defer cancel()
+			o, err := a.options()
+			if err != nil {
+				return err
+			}
+			o.TickTime = demoTick
+			client, err := a.connect(ctx, o)
+			if err != nil {
+				return err
+			}
+			defer func() { _ = hangUp(ctx, client) }()
+			w := &worker{name: args[0], out: a.stdout, client: client, orders: make(chan string)}
+			w.mutex = lock.New(client, demoLock, &lock.Options{ID: w.name})
+			var reader sync.WaitGroup
+			// Nobody waits for it: reading stdin ends with the process, or
+			// with the demonstration, and then ends the process's work.
+			reader.Go(func() { w.listen(ctx, a.stdin, cancel) })
+			err = w.work(ctx)
+			if ctx.Err() != nil {
+				return nil // the demonstration is over
+			}
+			return err
+		}),
+	}
+}
+
+// listen passes orders on until there is no demonstration any more.
+func (w *worker) listen(ctx context.Context, in *os.File, cancel context.CancelFunc) {
+	defer cancel()
+	for lines := bufio.NewScanner(in); lines.Scan(); {
+		select {
+		case w.orders <- lines.Text():
+		case <-ctx.Done():
+		}
+	}
+}
+
+func (w *worker) tell(e event) {
+	e.At, e.Worker = time.Now(), w.name
+	line, _ := json.Marshal(e)
+	fmt.Fprintf(w.out, "%s\n", line)
+}
+
+// work queues up until it has held the lock from grant to release.
+func (w *worker) work(ctx context.Context) error {
+	w.tell(event{Event: "started", PID: os.Getpid()})
+	for {
+		w.tell(event{Event: "waits"})
+		held, err := w.mutex.Lock(ctx)
+		if err != nil {
+			return err
+		}
+		w.tell(event{Event: "holds", Token: held.Token(), Session: fmt.Sprintf("%#x", held.Session().ID())})
+		if err := w.hold(ctx, held); err == nil {
+			w.tell(event{Event: "leaves"})
+			return nil
+		} else if ctx.Err() != nil || !errors.Is(err, session.ErrLost) {
+			return err
+		}
+	}
+}
+
+// hold writes, guarded by the lock, until it is told to release. It returns the
+// loss if there is one.
+func (w *worker) hold(ctx context.Context, held *lock.Held) error {
+	defer func() { _ = held.Unlock(ctx) }()
+	const pace = 200 * time.Millisecond
+	tick := time.NewTicker(pace)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-held.Context().Done():
+		case order := <-w.orders:
+			if order == "release" {
+				w.tell(event{Event: "releases", Token: held.Token()})
+				return held.Unlock(ctx)
+			}
+		}
+		// After a pause this looks at the clock, before anything is done.
+		if held.Context().Err() != nil {
+			w.tell(event{Event: "lost", Token: held.Token(), Cause: context.Cause(held.Context()).Error()})
+			return w.late(ctx, held)
+		}
+		_ = w.write(ctx, held.Session(), held) // a failure shows in the next look
+	}
+}
+
+// late writes though the lock is lost, as a program might that does not look.
+// The guard refuses it.
+func (w *worker) late(ctx context.Context, held *lock.Held) error {
+	lost := context.Cause(held.Context())
+	s, err := w.client.Session(ctx)
+	if err != nil {
+		return err
+	}
+	if err := w.write(ctx, s, held); errors.Is(err, session.ErrNoNode) {
+		w.tell(event{Event: "refused", Token: held.Token()})
+	} else if err != nil {
+		return err
+	}
+	return lost
+}
+
+// write writes under the lock's guard.
+func (w *worker) write(ctx context.Context, s *session.Session, held *lock.Held) error {
+	_, err := s.Txn(ctx, held.Guard(), session.SetOp(demoValue, fmt.Appendf(nil, "%s %d", w.name, held.Token()), -1))
+	return err
+}

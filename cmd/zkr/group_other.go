@@ -1,0 +1,17 @@
+//go:build !linux
+
+package main
+
+import "syscall"
+
+// adopts says that orphaned descendants become init's children, not zkr's.
+const adopts = false
+
+// dieWithParent has no means here.
+func dieWithParent(*syscall.SysProcAttr) {}
+
+// adoptOrphans has no means here.
+func adoptOrphans() {}
+
+// signalDescendants finds none: the process group is all there is.
+func signalDescendants(syscall.Signal) {}

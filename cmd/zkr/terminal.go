@@ -1,0 +1,43 @@
+package main
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+	"unsafe"
+)
+
+// terminal is the controlling terminal on stdin, if there is one.
+type terminal struct {
+	fd  uintptr
+	own int32 // zkr's process group
+	on  bool  // stdin is the controlling terminal
+}
+
+func terminalOf(in *os.File) *terminal {
+	t := &terminal{fd: in.Fd(), own: int32(syscall.Getpgrp())}
+	_, t.on = t.foreground()
+	return t
+}
+
+// foreground is the process group that has the terminal.
+func (t *terminal) foreground() (group int32, ok bool) {
+	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, t.fd, syscall.TIOCGPGRP, uintptr(unsafe.Pointer(&group)))
+	return group, errno == 0
+}
+
+// ours reports whether zkr has the terminal.
+func (t *terminal) ours() bool {
+	group, ok := t.foreground()
+	return ok && group == t.own
+}
+
+// give makes group the foreground group.
+func (t *terminal) give(group int32) {
+	_, _, _ = syscall.Syscall(syscall.SYS_IOCTL, t.fd, syscall.TIOCSPGRP, uintptr(unsafe.Pointer(&group)))
+}
+
+// ignoreStops keeps the terminal from stopping zkr when it writes, or takes the
+// terminal back, from the background. To be called after the command has been
+// started, which would inherit it.
+func (t *terminal) ignoreStops() { signal.Ignore(syscall.SIGTTOU) }
