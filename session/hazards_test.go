@@ -317,7 +317,7 @@ func TestConnectThatIsGivenUpLeavesNothing(t *testing.T) {
 			"hanging": func(ctx context.Context, _, _ string) (net.Conn, error) { <-ctx.Done(); return nil, ctx.Err() },
 			"silent": func(context.Context, string, string) (net.Conn, error) {
 				client, server := net.Pipe()
-				// Ends with the connection.
+				// The bubble waits for it; ends with the connection.
 				go func() {
 					for b := make([]byte, 100); ; {
 						if _, err := server.Read(b); err != nil {

@@ -47,8 +47,9 @@ func connectTested(e *matrix.Env) error {
 }
 
 // leftovers waits until the background is quiet and lists the children of /p.
+// A matrix runs it in a bubble.
 func leftovers(e *matrix.Env) ([]string, error) {
-	time.Sleep(2 * time.Minute) // in a bubble
+	time.Sleep(2 * time.Minute)
 	return e.Server.Children("/p")
 }
 

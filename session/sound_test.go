@@ -325,6 +325,21 @@ func TestTheExperimentConvictsTheWeakRule(t *testing.T) {
 	}
 }
 
+// twoFaults is the second fault some time after the first, repaired or not. It
+// is called in a bubble.
+func twoFaults(first, second soundCase, between time.Duration, heal bool) func(*zktest.Server, int) {
+	return func(srv *zktest.Server, server int) {
+		first.fault(srv, server)
+		time.Sleep(between)
+		if heal {
+			healAll(srv)
+		}
+		if srv.Leader() != 0 {
+			second.fault(srv, server)
+		}
+	}
+}
+
 // Several faults at random moments, healed and repeated.
 func TestHolderKnowsInTimeUnderRandomFaults(t *testing.T) {
 	for seed := range uint64(rounds(200)) {
@@ -335,16 +350,7 @@ func TestHolderKnowsInTimeUnderRandomFaults(t *testing.T) {
 		between := time.Duration(rng.Int64N(int64(set.timeout)))
 		tc := soundCase{
 			onLeader: rng.IntN(2) == 0, alone: rng.IntN(3) == 0, heal: time.Duration(rng.Int64N(int64(30 * time.Second))),
-			fault: func(srv *zktest.Server, server int) {
-				first.fault(srv, server)
-				time.Sleep(between)
-				if rng.IntN(2) == 0 {
-					healAll(srv)
-				}
-				if srv.Leader() != 0 {
-					second.fault(srv, server)
-				}
-			},
+			fault: twoFaults(first, second, between, rng.IntN(2) == 0),
 		}
 		var tally soundTally
 		tally.add(holdUnderFault(t, set, tc, time.Duration(rng.Int64N(int64(set.timeout)))), "")

@@ -347,8 +347,8 @@ func TestASubscriptionUnderWayCoversNothingYet(t *testing.T) {
 		for i := range 300 {
 			want := fmt.Sprint(i)
 			var got []byte
-			// Waited for in this loop; ends when it saw the value.
 			saw := make(chan struct{})
+			// Waited for in this loop; ends when it saw the value.
 			go func() {
 				defer close(saw)
 				for {

@@ -100,7 +100,7 @@ func (w *world) exists(path string) bool {
 	return err == nil
 }
 
-// sleep lets virtual time pass. Only for bubbles.
+// sleep lets virtual time pass; worlds run in a bubble.
 func (w *world) sleep(d time.Duration) { time.Sleep(d) }
 
 // rounds is how many schedules a randomized test tries: n, or more if

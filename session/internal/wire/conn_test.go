@@ -30,7 +30,7 @@ func TestAServerThatStallsInTheHandshakeCostsAThirdOfTheTimeout(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			scripted(t, nil, func(s *script) {
 				client, server := s.dial()
-				// Ends with the connection.
+				// The bubble waits for it; ends with the connection.
 				go func() {
 					_, _ = readFrame(server)
 					_, _ = server.Write(sent)
@@ -166,7 +166,7 @@ func TestAPartialFrameOfGoZookeeperIsRefused(t *testing.T) {
 func TestGoZookeeperMayReadInSmallPieces(t *testing.T) {
 	scripted(t, nil, func(s *script) {
 		client, server := s.attach()
-		// Ends when the frame is read.
+		// The bubble waits for it; ends when the frame is read.
 		go func() { _, _ = server.Write(framed(reply(1, 2, 0, 9, 9))) }()
 		var got []byte
 		for len(got) < 4+headerSize+2 {
@@ -302,7 +302,7 @@ func TestTheNewestZxidGoesToTheNextServer(t *testing.T) {
 		require.NoError(s, server.Close())
 		<-over
 		client, server = s.dial()
-		// Ends with the connection.
+		// The bubble waits for it; ends with the connection.
 		go func() { _, _ = client.Write(framed(hello(1, 7))) }()
 		frame := s.mustRead(server)
 		assert.EqualValues(s, 0x77, binary.BigEndian.Uint64(frame[4:]))

@@ -129,7 +129,7 @@ func TestTheServersExpiryEndsTheLink(t *testing.T) {
 		require.NoError(s, server.Close())
 		<-over
 		client, server = s.dial()
-		// Ends with the connection.
+		// The bubble waits for it; ends with the connection.
 		go func() {
 			_, _ = readFrame(server)
 			_, _ = server.Write(framed(welcomed(0, 0)))
@@ -217,8 +217,8 @@ func TestEveryCallEndsExactlyOnce(t *testing.T) {
 		var accepted, ended atomic.Int64
 		stop := make(chan struct{})
 		var everyone sync.WaitGroup
-		// Two senders; waited for below, end with stop.
 		for range 2 {
+			// A sender; waited for below, ends with stop.
 			everyone.Go(func() {
 				for {
 					select {
@@ -239,7 +239,7 @@ func TestEveryCallEndsExactlyOnce(t *testing.T) {
 		for round := range 5 {
 			client, server := s.attach()
 			over := s.pump(client)
-			// Ends with the connection.
+			// Awaited by goleak; ends with the connection.
 			go func() {
 				for {
 					frame, err := readFrame(server)
@@ -256,10 +256,13 @@ func TestEveryCallEndsExactlyOnce(t *testing.T) {
 			}
 			switch round {
 			case 4:
-				everyone.Go(func() { s.link.End(errors.New("over"), round%2 == 0) })
-				everyone.Go(func() { s.link.Drop(errors.New("drop")) })
-				everyone.Go(func() { _ = client.Close() })
-				everyone.Go(s.link.Hangup)
+				for _, f := range []func(){
+					func() { s.link.End(errors.New("over"), false) }, func() { s.link.Drop(errors.New("drop")) },
+					func() { _ = client.Close() }, s.link.Hangup,
+				} {
+					// Waited for below; returns at once.
+					everyone.Go(f)
+				}
 			default:
 				s.link.Drop(errors.New("drop"))
 			}
