@@ -34,7 +34,8 @@ type Hold struct {
 //
 // The hold's context ends with the cause ErrReleased, with ErrNodeDeleted when
 // somebody deletes the znode, or with ErrLost and a reason when the session is
-// lost. Its Err looks at the clock: after a pause of this process it tells the
+// lost. A server that expires the session deletes the znode first, so
+// ErrNodeDeleted may be that too. Its Err looks at the clock: after a pause of this process it tells the
 // truth at once, before any timer runs.
 func (s *Session) Hold(ctx context.Context, path string, watch *Watch) (*Hold, error) {
 	h := &Hold{s: s, path: path}

@@ -106,7 +106,9 @@ func (s *Session) startRead(op, path string, code int32, watch, children bool, d
 			},
 			decode: func(d *wire.Decoder) (Seen, error) {
 				a := decode(d)
-				a.Watch = w
+				if a.Watch = w; w != nil {
+					s.watches.answered(w)
+				}
 				return a, nil
 			},
 		}
@@ -116,6 +118,9 @@ func (s *Session) startRead(op, path string, code int32, watch, children bool, d
 					s.watches.refused(w)
 				}
 				return Seen{}, &OpError{Op: op, Path: path, Err: verdict}
+			}
+			if w != nil {
+				s.watches.answered(w)
 			}
 			return Seen{Watch: w}, nil
 		}

@@ -141,17 +141,33 @@ func (ws *watchSet) stop(w *Watch) {
 		return
 	}
 	close(w.done)
-	if ws.live[w.key] != nil || ws.s.subs.covers(w.key.path) {
+	ws.releaseLocked(w.key)
+}
+
+// answered hears that the server has set w. If an event of an earlier watch of
+// its key has fired it already, while its read was still on the way, nobody
+// here may want what the server keeps now.
+func (ws *watchSet) answered(w *Watch) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	if _, live := ws.live[w.key][w]; !live {
+		ws.releaseLocked(w.key)
+	}
+}
+
+// releaseLocked frees the server's registration of key if nobody needs it.
+func (ws *watchSet) releaseLocked(key watchKey) {
+	if ws.live[key] != nil || ws.s.subs.covers(key.path) {
 		return
 	}
 	kind := wire.RemoveData
-	if w.key.children {
+	if key.children {
 		kind = wire.RemoveChildren
 	}
 	// Not waited for. Without a connection there is nothing to remove: a
 	// watch lives and dies with the connection that it was set on.
 	_ = ws.s.link.Send(&wire.Call{Op: wire.OpRemoveWatches, Done: func(wire.Answer) {}}, func(e *wire.Encoder) {
-		e.String(w.key.path)
+		e.String(key.path)
 		e.Int32(kind)
 	})
 }
