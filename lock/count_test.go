@@ -57,9 +57,9 @@ func TestUncontendedAcquireAfterALongPauseIsAtMostThreeRequests(t *testing.T) {
 	})
 }
 
-// N16, N17, N18: with fifty waiters a release makes one ask the server for
-// anything: not the one that has the lock now, but the one that is next.
-func TestReleaseMakesOneOfFiftyWaitersAsk_N17(t *testing.T) {
+// N16, N17, N18: with fifty waiters a release wakes one, and only that one asks
+// the server for anything.
+func TestReleaseWakesOneOfFiftyWaiters_N17(t *testing.T) {
 	inWorld(t, nil, func(w *world) {
 		const n = 50
 		clients := make([]*session.Client, n)
@@ -80,12 +80,12 @@ func TestReleaseMakesOneOfFiftyWaitersAsk_N17(t *testing.T) {
 			for j, c := range clients {
 				if k := w.of(c); k > 0 && j >= i {
 					asked++
-					require.Equal(w, i+1, j, "waiter %d asked because of the release to %d", j, i)
-					require.Equal(w, 2, k, "a listing, and a watch on the holder: %v", w.srv.Stats().BySession[w.id(c)])
+					require.Equal(w, i, j, "waiter %d was woken by the release to %d", j, i)
+					require.LessOrEqual(w, k, 3, "watch on the next one before, at most: %v", w.srv.Stats().BySession[w.id(c)])
 				}
 			}
 			require.LessOrEqual(w, asked, 1)
-			require.LessOrEqual(w, w.srv.Stats().PacketsSent-events, 8, "answers, events, heartbeats")
+			require.LessOrEqual(w, w.srv.Stats().PacketsSent-events, 5)
 			h = g.held
 		}
 		w.unlock(h)

@@ -11,10 +11,9 @@
 //	defer held.Unlock(context.WithoutCancel(ctx))
 //	err = work(held.Context(), held.Token())
 //
-// Contenders queue with ephemeral sequential znodes, and each watches one of
-// those before it, so that a release wakes two however many wait: the next one,
-// and the one behind it, which gets ready. The order is that in which the
-// servers saw them. Goroutines that share a [Mutex]
+// Contenders queue with ephemeral sequential znodes, and each waits for the one
+// before it, so that a release wakes one waiter however many there are. The
+// order is that in which the servers saw them. Goroutines that share a [Mutex]
 // queue in their process, and hand the lock on among themselves for
 // [Options.LocalHandover], before the other processes have their turn.
 //

@@ -19,19 +19,13 @@ type Decision struct {
 // go ahead of it, or come behind it, never take a grant back.
 type Rule func(q znode.Queue, self int) Decision
 
-// Exclusive is the rule of a mutex: the first has it.
-//
-// The second watches the first. Everybody else watches the last but one before
-// it, and not the one right before: while that one is there, it is not its
-// turn. So a waiter looks where it stands when it has become the second, and
-// its predecessor has just got what it queues for; when that one goes, it need
-// not look any more. A release makes one waiter ask the server for something,
-// and that is not the one who waits for the answer.
+// Exclusive is the rule of a mutex: the first has it, and everybody else
+// watches the one before.
 func Exclusive(q znode.Queue, self int) Decision {
 	if self == 0 {
 		return Decision{Granted: true}
 	}
-	return Decision{Watch: []string{q.Entries[max(0, self-2)].Name}, Enough: self == 1}
+	return Decision{Watch: []string{q.Entries[self-1].Name}, Enough: self == 1}
 }
 
 // Weighted is the rule of a semaphore: a contender has its permits when those

@@ -121,7 +121,7 @@ func simulate(t *rapid.T, rule contender.Rule, weights []int, total int) (wakes 
 func TestExclusiveWaiterNeverMissesItsGrant(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		weights := slices.Repeat([]int{1}, rapid.IntRange(1, 30).Draw(t, "contenders"))
-		if wakes := simulate(t, contender.Exclusive, weights, 1); wakes > 2 {
+		if wakes := simulate(t, contender.Exclusive, weights, 1); wakes > 1 {
 			t.Fatalf("a departure woke %d", wakes)
 		}
 	})
@@ -157,8 +157,7 @@ func TestWeightedOfOneIsExclusive(t *testing.T) {
 	one := contender.Weighted(1, func(string) int { return 1 })
 	q := queueOf([]int{1, 1, 1, 1, 1}, 5)
 	for i := range q.Entries {
-		a, b := contender.Exclusive(q, i), one(q, i)
-		require.Equal(t, []bool{a.Granted, a.Enough}, []bool{b.Granted, b.Enough}, "contender %d", i)
+		require.Equal(t, contender.Exclusive(q, i), one(q, i), "contender %d", i)
 	}
 }
 
@@ -166,8 +165,7 @@ func TestExclusiveTellsWhenAListingIsNeeded(t *testing.T) {
 	q := queueOf([]int{1, 1, 1}, 0)
 	require.Equal(t, contender.Decision{Granted: true}, contender.Exclusive(q, 0))
 	require.True(t, contender.Exclusive(q, 1).Enough, "the one before is the holder")
-	require.False(t, contender.Exclusive(q, 2).Enough)
-	require.Equal(t, []string{q.Entries[0].Name}, contender.Exclusive(q, 2).Watch, "its turn cannot come before that one goes")
+	require.False(t, contender.Exclusive(q, 2).Enough, "the one before may be a waiter that gives up")
 }
 
 // A stranger that wants more than there is waits for ever, and blocks who came
