@@ -21,6 +21,12 @@ type Rule func(q znode.Queue, self int) Decision
 
 // Exclusive is the rule of a mutex: the first has it, and everybody else
 // watches the one before.
+//
+// Rejected: to watch the last but one, and so have looked before the turn
+// comes. It takes the listing out of a hand-over in a queue of three and more
+// (a round trip less; 1.0 to 1.5 times the hand-overs on one busy machine), but
+// a release then wakes two, and every wait in such a queue costs one request and
+// one event more.
 func Exclusive(q znode.Queue, self int) Decision {
 	if self == 0 {
 		return Decision{Granted: true}
