@@ -123,7 +123,8 @@ func start[T any](s *Session, r request[T]) *Future[T] {
 	var zero T
 	answered := s.hooks.timed(r.op, s.now)
 	call := &wire.Call{Op: r.code, Commits: r.write, Done: func(a wire.Answer) {
-		v, err := zero, a.Err
+		v := zero
+		var err error
 		switch {
 		case a.Err != nil:
 			err = f.fail(a.Err, !errors.Is(a.Err, wire.ErrNotSent))

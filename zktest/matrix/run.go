@@ -52,7 +52,8 @@ func (c *Case) farewell(t *testing.T, failure error) {
 	defer day.Stop()
 	for _, done := range c.abandoned {
 		select {
-		case <-done:
+		case late := <-done:
+			t.Logf("matrix %s: ended too late: %v", c.Name, late)
 		case <-day.C:
 			_, _ = fmt.Fprintf(os.Stderr, "matrix %s: %s: %v, and does not return even now\n", t.Name(), c.Name, failure)
 			t.Fatalf("matrix %s: %v, and does not return even now", c.Name, failure)
