@@ -10,7 +10,7 @@ import (
 )
 
 func TestEveryOperationOnApache(t *testing.T) {
-	cluster := apache.Require(t, nil)
+	cluster := apache.Require(t, &apache.Options{Own: true})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	c, err := Connect(ctx, cluster.Connect(), nil)
@@ -19,4 +19,62 @@ func TestEveryOperationOnApache(t *testing.T) {
 	s, err := c.Session(ctx)
 	require.NoError(t, err)
 	everyOperation(ctx, t, s)
+	everyWatch(ctx, t, s)
+	words, err := cluster.FourLetter(ctx, 0, "wchs")
+	require.NoError(t, err)
+	require.Contains(t, words, "Total watches:0", "nothing is left of stopped watches")
+
+	h := heldOn(ctx, t, s)
+	require.NoError(t, cluster.Restart(ctx, 0))
+	_, _, err = s.Get(ctx, "/")
+	require.NoError(t, err, "the session outlives its server's restart")
+	require.NoError(t, h.Err())
+	require.NoError(t, s.Delete(ctx, h.Path(), -1))
+	<-h.Context().Done()
+	require.ErrorIs(t, h.Err(), ErrNodeDeleted)
+}
+
+// everyWatch is a tour of watches, subscriptions and kinds of nodes.
+func everyWatch(ctx context.Context, t require.TestingT, s *Session) {
+	require.NoError(t, s.EnsurePath(ctx, "/w/x", Container, nil))
+	_, _, data, err := s.GetW(ctx, "/w/x")
+	require.NoError(t, err)
+	_, _, list, err := s.ChildrenW(ctx, "/w/x")
+	require.NoError(t, err)
+	_, there, absent, err := s.ExistsW(ctx, "/w/x/y")
+	require.NoError(t, err)
+	require.False(t, there)
+	events := make(chan Event, 10)
+	sub, err := s.Subscribe(ctx, "/w", true, func(ev Event) { events <- ev })
+	require.NoError(t, err)
+	_, err = s.Set(ctx, "/w/x", []byte("1"), -1)
+	require.NoError(t, err)
+	_, err = s.Create(ctx, "/w/x/y", nil, PersistentTTL, &CreateOptions{TTL: time.Hour})
+	require.NoError(t, err)
+	for watch, want := range map[*Watch]Event{
+		data: {EventDataChanged, "/w/x"}, list: {EventChildrenChanged, "/w/x"}, absent: {EventCreated, "/w/x/y"},
+	} {
+		ev, err := watch.Wait(ctx)
+		require.NoError(t, err)
+		require.Equal(t, want, ev)
+	}
+	require.Equal(t, Event{EventDataChanged, "/w/x"}, <-events)
+	require.Equal(t, Event{EventCreated, "/w/x/y"}, <-events)
+	_, _, again, err := s.GetW(ctx, "/w/x")
+	require.NoError(t, err)
+	again.Stop()
+	sub.Stop()
+	node, err := s.CreateProtected(ctx, "/w/x/"+ProtectedName("p-"), nil, EphemeralSequential, nil)
+	require.NoError(t, err)
+	require.Equal(t, s.ID(), node.Stat.EphemeralOwner)
+	require.NoError(t, s.Discard(ctx, node.Path))
+	require.NoError(t, s.Sync(ctx, "/w"))
+}
+
+func heldOn(ctx context.Context, t require.TestingT, s *Session) *Hold {
+	node, err := s.CreateProtected(ctx, "/w/"+ProtectedName("h-"), nil, EphemeralSequential, nil)
+	require.NoError(t, err)
+	h, err := s.Hold(ctx, node.Path, nil)
+	require.NoError(t, err)
+	return h
 }
