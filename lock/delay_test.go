@@ -2,6 +2,7 @@ package lock_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -110,5 +111,27 @@ func TestLockDelayCostsTwoRequests(t *testing.T) {
 		w.srv.ResetStats()
 		w.unlock(h)
 		require.Equal(w, map[string]int{"multi": 1}, w.srv.Stats().BySession[w.id(c)])
+	})
+}
+
+// The node of the one that waits out the delay is deleted: it must not note
+// down, and hold, what it has no node for.
+func TestLockDelayOfAContenderWhoseNodeIsDeleted_CH2(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		a := w.client()
+		o := &lock.Options{LockDelay: 400 * time.Millisecond}
+		w.lock(lock.New(a, dir, o))
+		w.expire(a)
+		out := w.begin(w.ctx, lock.New(w.client(), dir, o))
+		names := w.children(dir)
+		require.Len(w, names, 1)
+		require.NoError(w, w.srv.Delete(dir+"/"+names[0]))
+		g := <-out
+		require.NoError(w, g.err)
+		require.Equal(w, dir+"/"+w.children(dir)[0], g.held.Path())
+		node, err := w.srv.Get(dir)
+		require.NoError(w, err)
+		require.Equal(w, fmt.Sprintf("held %d", g.held.Token()), string(node.Data))
+		w.unlock(g.held)
 	})
 }

@@ -133,23 +133,37 @@ func TestAwaitFailsWhenTheOwnNodeGoes(t *testing.T) {
 // The own node goes together with the one before it: that is no grant that
 // anybody may use.
 func TestNodeThatGoesTogetherWithThePredecessorIsNoGrant(t *testing.T) {
-	inWorld(t, func(w *world) {
-		first, second := w.enter(w.s, spec()), w.enter(w.session(), spec())
-		out := make(chan error, 1)
-		// Waited for below; ends when the predecessor goes.
-		go func() {
-			err := second.Await(w.ctx)
-			if err == nil {
-				_, err = second.Hold(w.ctx)
-			}
-			out <- err
-		}()
-		time.Sleep(10 * time.Second) // both are watched
-		synctest.Wait()
-		require.NoError(w, w.srv.Delete(first.Node().Path))
-		require.NoError(w, w.srv.Delete(second.Node().Path))
-		require.ErrorIs(w, <-out, contender.ErrGone)
-	})
+	for _, trusted := range []bool{false, true} {
+		inWorld(t, func(w *world) { goTogether(w, trusted) })
+	}
+}
+
+// goTogether runs in a bubble. A session that is trusted need not ask before it
+// holds.
+func goTogether(w *world, trusted bool) {
+	s := w.session()
+	if trusted {
+		sp := spec()
+		sp.Dir = "/other"
+		other := w.enter(s, sp)
+		_, err := other.Hold(w.ctx)
+		require.NoError(w, err)
+	}
+	first, second := w.enter(w.s, spec()), w.enter(s, spec())
+	out := make(chan error, 1)
+	// Waited for below; ends when the predecessor goes.
+	go func() {
+		err := second.Await(w.ctx)
+		if err == nil {
+			_, err = second.Hold(w.ctx)
+		}
+		out <- err
+	}()
+	time.Sleep(10 * time.Second) // both are watched
+	synctest.Wait()
+	require.NoError(w, w.srv.Delete(first.Node().Path))
+	require.NoError(w, w.srv.Delete(second.Node().Path))
+	require.ErrorIs(w, <-out, contender.ErrGone)
 }
 
 func TestAwaitFailsWhenTheSessionIsLost(t *testing.T) {
