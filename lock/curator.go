@@ -53,14 +53,9 @@ func (s *Semaphore) takeLease(ctx context.Context, sess *session.Session, lock *
 	if err != nil {
 		return held{}, err
 	}
-	err = s.awaitRoom(ctx, sess, c.Node().Path, try)
+	err = s.awaitRoom(ctx, sess, c.Node().Path, lock.Node().Path, try)
 	if err == nil {
-		// The lock may have gone while this waited, and somebody else may
-		// have counted without this lease.
-		_, exists, existsErr := sess.Exists(ctx, lock.Node().Path)
-		if err = existsErr; err == nil && !exists {
-			err = fmt.Errorf("%s: %w", lock.Node().Path, contender.ErrGone)
-		}
+		err = stillThere(ctx, sess, lock.Node().Path)
 	}
 	var hold *session.Hold
 	if err == nil {
@@ -73,10 +68,20 @@ func (s *Semaphore) takeLease(ctx context.Context, sess *session.Session, lock *
 	return held{hold, c.Node().Stat.Czxid}, nil
 }
 
+// stillThere is ErrGone if somebody has deleted the lock. Without it others make
+// leases as well, and who counts them all might wait for each other for ever.
+func stillThere(ctx context.Context, sess *session.Session, lock string) error {
+	_, exists, err := sess.Exists(ctx, lock)
+	if err == nil && !exists {
+		err = fmt.Errorf("%s: %w", lock, contender.ErrGone)
+	}
+	return err
+}
+
 // awaitRoom waits until there are no more leases than permits. Like Curator it
 // counts every child.
-func (s *Semaphore) awaitRoom(ctx context.Context, sess *session.Session, own string, try bool) error {
-	for {
+func (s *Semaphore) awaitRoom(ctx context.Context, sess *session.Session, own, lock string, try bool) error {
+	for first := true; ; first = false {
 		children, _, watch, err := sess.ChildrenW(ctx, s.leases())
 		if err != nil {
 			return err
@@ -95,6 +100,12 @@ func (s *Semaphore) awaitRoom(ctx context.Context, sess *session.Session, own st
 		case try:
 			watch.Stop()
 			return ErrBusy
+		}
+		if !first {
+			if err := stillThere(ctx, sess, lock); err != nil {
+				watch.Stop()
+				return err
+			}
 		}
 		if _, err := watch.Wait(ctx); err != nil {
 			return err

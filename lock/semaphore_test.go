@@ -339,11 +339,23 @@ func TestCuratorSemaphoreBeginsAnewWhenItsLockGoes(t *testing.T) {
 		locks := w.children(dir + "/locks")
 		require.Len(w, locks, 1)
 		require.NoError(w, w.srv.Delete(dir+"/locks/"+locks[0]))
+		// A third one makes a lease as well, which must not be the end.
+		third := w.beginAcquire(w.ctx, lock.NewSemaphore(w.client(), dir, 1, o), 1)
+		w.pass(time.Second)
 		require.NoError(w, p.Release(w.ctx))
-		next := <-out
-		require.NotNil(w, next)
-		require.Len(w, w.leases(o), 1)
-		require.NoError(w, next.Release(w.ctx))
+		for range 2 {
+			var next *lock.Permits
+			select {
+			case next = <-out:
+			case next = <-third:
+			}
+			require.NotNil(w, next)
+			w.pass(time.Second)
+			require.NoError(w, next.Context().Err())
+			require.NoError(w, next.Release(w.ctx))
+		}
+		w.settle()
+		require.Empty(w, w.leases(o))
 	})
 }
 
