@@ -60,7 +60,7 @@ func (h *history) increment(ctx context.Context, s *Session) {
 	}
 }
 
-// comeAndGo leaves nothing, whatever happens to it.
+// comeAndGo leaves nothing, whatever happens to it. It runs in a bubble.
 func (h *history) comeAndGo(ctx context.Context, s *Session, rng *rand.Rand) {
 	mode := EphemeralSequential
 	if rng.IntN(2) == 0 {
