@@ -202,17 +202,18 @@ func (c *Client) Close(ctx context.Context) error {
 			s.end(ErrClosed, true)
 		}
 		c.graves.Wait()
+		if c.states.set(State{Status: Closed, Since: time.Now(), Cause: ErrClosed}) {
+			state, _ := c.states.get()
+			c.opts.Hooks.state(state)
+		}
 		close(done)
 	}()
 	select {
 	case <-done:
+		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("session: close: %w", ended(ctx))
 	}
-	if state := (State{Status: Closed, Since: time.Now(), Cause: ErrClosed}); c.states.set(state) {
-		c.opts.Hooks.state(state)
-	}
-	return nil
 }
 
 func refusedTimeout(asked, granted time.Duration) error {

@@ -30,8 +30,18 @@ func (c *clock) now() time.Time {
 	now := time.Now()
 	skew := now.Round(0).Sub(c.base.Round(0)) - now.Sub(c.base)
 	if (skew - time.Duration(c.skew.Load())).Abs() > clockSkew {
-		c.slept.Store(int64(suspended() - c.asleep))
+		c.sleptFor(int64(suspended() - c.asleep))
 		c.skew.Store(int64(skew))
 	}
 	return now.Add(time.Duration(c.slept.Load()))
+}
+
+// sleptFor notes d, never less than before: this clock does not go back.
+func (c *clock) sleptFor(d int64) {
+	for {
+		known := c.slept.Load()
+		if d <= known || c.slept.CompareAndSwap(known, d) {
+			return
+		}
+	}
 }

@@ -15,16 +15,25 @@ const (
 // suspended is how long the machine has been suspended since it booted: what
 // CLOCK_BOOTTIME counts and CLOCK_MONOTONIC does not.
 func suspended() time.Duration {
-	mono, ok := gettime(clockMonotonic)
-	if !ok {
-		return 0
+	var boot, mono time.Duration
+	// Readings are some hundred nanoseconds apart, unless this thread loses
+	// its processor between them: then they say nothing, and are repeated.
+	for range 100 {
+		before, ok := gettime(clockMonotonic)
+		if !ok {
+			return 0
+		}
+		if boot, ok = gettime(clockBoottime); !ok {
+			return 0
+		}
+		if mono, ok = gettime(clockMonotonic); !ok {
+			return 0
+		}
+		if mono-before < time.Millisecond {
+			break
+		}
 	}
-	boot, ok := gettime(clockBoottime)
-	if !ok {
-		return 0
-	}
-	// Two readings are some hundred nanoseconds apart; a suspension is not.
-	return (boot - mono).Truncate(time.Millisecond)
+	return (boot - mono).Round(time.Millisecond)
 }
 
 func gettime(id uintptr) (time.Duration, bool) {

@@ -44,7 +44,7 @@
 // something is held, the session sends a heartbeat, a transaction that only
 // checks that the held znodes exist; trust runs from the send time of a request
 // that was answered early enough before such a transaction was sent. The
-// assumptions: clocks that run at the same rate within a percent, and servers
+// assumptions: clocks that run at the same rate to within one in a thousand, and servers
 // that grant no timeout below two ticks (or a known Options.TickTime). The
 // figures are in docs/guarantees.md.
 //

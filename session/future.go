@@ -95,8 +95,19 @@ func (f *Future[T]) failOnce(err error) error {
 	if errors.As(err, &op) || errors.As(err, &txn) {
 		return err
 	}
-	return f.fail(err, false)
+	return f.fail(err, true) // an answer that cannot be read tells no outcome
 }
+
+// vague reports whether a code says that the server had trouble, and not
+// whether it has carried the request out (system errors but for "unimplemented"
+// and "bad arguments").
+// A transaction says "inconsistency" of the operations that it has not run.
+func vague(code int32) bool {
+	return code < 0 && code > wire.CodeUnimplemented && code != wire.CodeInconsistency || code == codeTimeout
+}
+
+// codeTimeout is KeeperException.Code.OPERATIONTIMEOUT.
+const codeTimeout int32 = -7
 
 // NotSent reports whether err says that a request was surely not sent, because
 // there was no connection at that moment. Nothing happened; send it again.
@@ -128,6 +139,8 @@ func start[T any](s *Session, r request[T]) *Future[T] {
 		switch {
 		case a.Err != nil:
 			err = f.fail(a.Err, !errors.Is(a.Err, wire.ErrNotSent))
+		case vague(a.Code):
+			err = f.fail(codeError(a.Code), true)
 		case a.Code != wire.CodeOK && r.refused != nil:
 			v, err = r.refused(a.Code, a.Body)
 		case a.Code != wire.CodeOK:

@@ -14,6 +14,11 @@ func (h handler) Attached(sent time.Time, first bool) {
 	s := h.s
 	if first {
 		h.made()
+	} else if granted := s.link.Timeout(); granted < s.keeper.timing.timeout {
+		// This server's limits are lower, and its leader counts by them from
+		// now on: nothing that was proved so far holds.
+		s.end(refusedTimeout(s.keeper.timing.timeout, granted), true)
+		return
 	}
 	s.keeper.attached(sent)
 	s.mu.Lock()
@@ -37,7 +42,8 @@ func (h handler) made() {
 		err = refusedTimeout(asked, granted)
 	}
 	if s.client.opts.Trust == TrustAnswered && errors.Is(err, ErrTimeoutTooShort) {
-		err = nil // that rule needs no heartbeats
+		err = nil // that rule needs no heartbeats, and looks as often as others
+		timing.heartbeat = max(timing.heartbeat, granted/10)
 	}
 	if err == nil {
 		timing, err = timing.withReserve(s.client.opts.Reserve)

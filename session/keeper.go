@@ -84,32 +84,38 @@ func (k *keeper) remove(h *Hold) {
 // ends the holds first, and the session when the reserve is over: not before,
 // since the server then grants to others what they stood for, and not without
 // fail after, since the holds' owners take them for lost.
+//
+// The contexts end under mu: of two who look at the same time, neither may find
+// the other one's verdict without its effect. Everything else that the end of
+// the session brings with it is run's: who looks at a context must not find
+// itself in a subscription's function.
 func (k *keeper) check() {
 	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.lost {
+		return
+	}
 	now := k.s.now()
 	var ended []*Hold
-	if !k.lost && len(k.holds) > 0 && !k.trust.valid(now) {
+	if len(k.holds) > 0 && !k.trust.valid(now) {
 		k.doomed = k.trust.lease
 		ended, k.holds, k.pending = k.holds, nil, nil
+		k.wake() // run waits for the end of the reserve
 	}
-	over := !k.lost && !k.doomed.IsZero() && !now.Before(k.doomed)
-	if over {
-		k.lost = true
+	if k.doomed.IsZero() {
+		return
 	}
 	reason := ErrTrustRanOut
 	if k.failure != nil {
 		reason = fmt.Errorf("%w (last heartbeat: %w)", ErrTrustRanOut, k.failure)
 	}
-	k.mu.Unlock()
-	if over {
-		k.s.end(reason, true) // and with it what was held
+	if !now.Before(k.doomed) {
+		k.lost = true
+		k.s.cancel(lost(reason)) // and with it what was held
 		return
 	}
 	for _, h := range ended {
 		h.cancel(lost(reason))
-	}
-	if ended != nil {
-		k.wake() // run waits for the end of the reserve
 	}
 }
 
@@ -155,6 +161,7 @@ func (k *keeper) run() {
 	for {
 		select {
 		case <-k.s.ctx.Done():
+			k.s.end(context.Cause(k.s.ctx), true) // if it was check that ended it
 			return
 		case <-k.wakeup:
 		case <-timer.C:

@@ -142,7 +142,8 @@ func (s *Session) ID() int64 { return s.id }
 func (s *Session) Timeout() time.Duration { return s.keeper.timing.timeout }
 
 // Heartbeat is the time between two proofs of the session while something is
-// held: also how long it can take to notice that a held znode was deleted.
+// held: also how long it can take to notice that a held znode was deleted (with
+// more than 64 holds, which take turns, that many times longer).
 func (s *Session) Heartbeat() time.Duration { return s.keeper.timing.heartbeat }
 
 // Context ends when the session is lost or closed; its cause wraps ErrLost and

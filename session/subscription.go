@@ -12,7 +12,8 @@ import (
 // Subscription is a watch that stays (ZooKeeper 3.6 and newer): it sees every
 // change while the connection lasts, and EventReattached when it was set again
 // on a new one; what happened in between must be read. It ends with the
-// session, and EventSessionOver is its last event.
+// session, and EventSessionOver is its last event; or with a server that refuses
+// to set it again (an older one), and then EventDisconnected is.
 type Subscription struct {
 	set       *subscriptionSet
 	path      string // the server's
@@ -22,13 +23,29 @@ type Subscription struct {
 	// connection. Only then may a one-shot watch rely on it: of two requests
 	// on one connection the server carries out the first one first.
 	sent bool
+
+	// mu guards ended: the last event was notified. It is held while notify
+	// runs, so that there is one event at a time and none after the last; an
+	// end of the session comes from another goroutine than its events.
+	mu    sync.Mutex
+	ended bool
+}
+
+// tell notifies ev, the last one or not, unless the last one was before.
+func (sub *Subscription) tell(ev Event, last bool) {
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	if !sub.ended {
+		sub.ended = last
+		sub.notify(ev)
+	}
 }
 
 // Subscribe sets a watch that stays on path, which need not exist: with
 // recursive on all nodes at and below path (events: created, deleted, data
 // changed), otherwise on the node and its list of children. notify gets each
-// event, in order, on the goroutine that reads the connection: it must not
-// block and must not call methods that wait for an answer.
+// event, one at a time and in order, on goroutines that move the session's
+// bytes: it must not block and must not call methods that wait for an answer.
 //
 // On a server older than 3.6 the error wraps ErrUnsupported. Two subscriptions
 // of one path must agree on recursive.
@@ -45,7 +62,7 @@ func (s *Session) Subscribe(ctx context.Context, path string, recursive bool, no
 		s.subs.mu.Lock()
 		defer s.subs.mu.Unlock()
 		f := start(s, request[struct{}]{op: op, path: path, code: wire.OpAddWatch, body: sub.encode, decode: nothing})
-		sub.sent = !isDone(f.done) // done at once means not sent
+		sub.sent = !isDone(f.done) || f.err == nil // an error at once: not sent
 		return f
 	}, nil)
 	if err != nil {
@@ -150,7 +167,11 @@ func (ss *subscriptionSet) reattach() {
 	ss.mu.Lock()
 	var all []*Subscription
 	for _, subs := range ss.subs {
-		err := ss.s.link.Send(&wire.Call{Op: wire.OpAddWatch, Done: func(wire.Answer) {}}, subs[0].encode)
+		err := ss.s.link.Send(&wire.Call{Op: wire.OpAddWatch, Done: func(a wire.Answer) {
+			if a.Err == nil && a.Code != wire.CodeOK {
+				ss.refused(subs)
+			}
+		}}, subs[0].encode)
 		for _, sub := range subs {
 			sub.sent = err == nil
 		}
@@ -158,7 +179,15 @@ func (ss *subscriptionSet) reattach() {
 	}
 	ss.mu.Unlock()
 	for _, sub := range all {
-		sub.notify(Event{Type: EventReattached})
+		sub.tell(Event{Type: EventReattached}, false)
+	}
+}
+
+// refused ends subscriptions that the server of the new connection does not set.
+func (ss *subscriptionSet) refused(subs []*Subscription) {
+	for _, sub := range subs {
+		ss.stop(sub)
+		sub.tell(Event{Type: EventDisconnected}, true)
 	}
 }
 
@@ -172,7 +201,7 @@ func (ss *subscriptionSet) over() {
 	ss.subs = make(map[string][]*Subscription)
 	ss.mu.Unlock()
 	for _, sub := range all {
-		sub.notify(Event{Type: EventSessionOver})
+		sub.tell(Event{Type: EventSessionOver}, true)
 	}
 }
 
@@ -184,7 +213,7 @@ func (ss *subscriptionSet) fire(ev wire.Event) {
 	}
 	out := Event{Type: EventType(ev.Type), Path: visible}
 	for _, sub := range ss.concerned(ev) {
-		sub.notify(out)
+		sub.tell(out, false)
 	}
 }
 

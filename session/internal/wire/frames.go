@@ -11,12 +11,8 @@ import (
 // alone does not make it allocate.
 func (c *conn) readFrame() ([]byte, error) {
 	var head [4]byte
-	if c.isOpen() && c.in.Buffered() == 0 {
-		// go-zookeeper pings every third of the timeout: silence for two
-		// thirds means that the link or the server is gone.
-		if err := c.raw.SetReadDeadline(time.Now().Add(c.link.Timeout() * 2 / 3)); err != nil {
-			return nil, err
-		}
+	if err := c.expectMore(); err != nil {
+		return nil, err
 	}
 	if _, err := io.ReadFull(c.in, head[:]); err != nil {
 		return nil, err
@@ -31,11 +27,24 @@ func (c *conn) readFrame() ([]byte, error) {
 		at := len(frame)
 		n := min(size-int64(at), max(piece, int64(at)))
 		frame = append(frame, make([]byte, n)...)
+		if err := c.expectMore(); err != nil {
+			return nil, err
+		}
 		if _, err := io.ReadFull(c.in, frame[at:]); err != nil {
 			return nil, err
 		}
 	}
 	return frame, nil
+}
+
+// expectMore bounds the wait for the next bytes. go-zookeeper pings every third
+// of the timeout: silence for two thirds means that the link or the server is
+// gone. During the handshake its own deadline stays.
+func (c *conn) expectMore() error {
+	if !c.isOpen() {
+		return nil
+	}
+	return c.raw.SetReadDeadline(time.Now().Add(c.link.Timeout() * 2 / 3))
 }
 
 // write moves frames to the server until the connection dies. A goroutine of

@@ -158,6 +158,7 @@ func (l *Link) End(cause error, polite bool) {
 	var unanswered, unsent []*Call
 	if cn != nil {
 		unanswered, unsent = cn.machine.abandon()
+		cn.out = nil // what is reported as not sent must not leave after all
 	}
 	l.mu.Unlock()
 	l.cancel()
