@@ -53,6 +53,9 @@ func (j *judge) applied(t zktest.Txn) {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	if t.Op == "closeSession" { // also by expiry; it names no paths
+		j.queue = slices.DeleteFunc(j.queue, func(e entry) bool { return e.session == t.Session })
+	}
 	for _, path := range t.Paths {
 		switch contends := strings.HasPrefix(path, demoLock+"/"); {
 		case path == demoValue && t.Session != 0:

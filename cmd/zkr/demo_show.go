@@ -132,7 +132,6 @@ func (t *timeline) take(e event) (colour, text string) {
 		set(drawFrozen)
 		return yellow, fmt.Sprintf("is FROZEN (SIGSTOP) and still believes in token %d", t.tokens[e.Worker])
 	case "woken":
-		set(drawHolds)
 		return yellow, "is WOKEN (SIGCONT) after its session has expired"
 	case "lost":
 		set(drawWaits)

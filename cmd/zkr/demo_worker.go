@@ -101,7 +101,7 @@ func (w *worker) work(ctx context.Context) error {
 		if err := w.hold(ctx, held); err == nil {
 			w.tell(event{Event: "leaves"})
 			return nil
-		} else if ctx.Err() != nil || !errors.Is(err, session.ErrLost) {
+		} else if ctx.Err() != nil || !errors.Is(err, session.ErrLost) && !errors.Is(err, session.ErrNodeDeleted) {
 			return err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/zkrecipes/zkrecipes/lock"
+	"github.com/zkrecipes/zkrecipes/session"
 )
 
 // job is what "zkr lock" is asked to do.
@@ -104,6 +105,9 @@ func (j *job) check(semaphore bool) error {
 	default:
 		return usage("--layout is %q; it must be curator or kazoo", j.layout)
 	}
+	if err := session.ValidatePath(j.path); err != nil {
+		return usage("%w", err)
+	}
 	switch {
 	case j.timeout < 0:
 		return usage("--timeout is %v; it must be 0 (for ever) or more", j.timeout)
@@ -119,6 +123,14 @@ func (j *job) check(semaphore bool) error {
 		return usage("--curator-v2 is for a semaphore; say -n as well")
 	}
 	return nil
+}
+
+// look is the command that shows who has the lock.
+func (j *job) look() string {
+	if j.permits > 0 {
+		return fmt.Sprintf("\"zkr lock ls -n %d %s\"", j.permits, j.path)
+	}
+	return fmt.Sprintf("\"zkr lock ls %s\"", j.path)
 }
 
 // what names the lock for people.

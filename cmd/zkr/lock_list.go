@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/zkrecipes/zkrecipes/lock"
+	"github.com/zkrecipes/zkrecipes/session"
 )
 
 // contender is a lock.Contender as "-o json" shows it.
@@ -42,6 +43,9 @@ func (a *app) lockList() *cobra.Command {
 			return nil
 		},
 		RunE: does(func(cmd *cobra.Command, args []string) error {
+			if err := session.ValidatePath(args[0]); err != nil {
+				return usage("%w", err)
+			}
 			if v2 && permits < 1 {
 				return usage("--curator-v2 is for a semaphore; say -n as well")
 			}

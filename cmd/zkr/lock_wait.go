@@ -79,9 +79,9 @@ func (a *app) acquire(ctx context.Context, j *job) (*session.Client, plan, *gran
 	case err == nil:
 		return client, p, g, nil
 	case errors.Is(err, lock.ErrBusy):
-		return client, p, nil, &failure{code: exitBusy, err: fmt.Errorf("%s is taken: %w", j.what(), err), hint: "\"zkr lock ls " + j.path + "\" says by whom"}
+		return client, p, nil, &failure{code: exitBusy, err: fmt.Errorf("%s is taken: %w", j.what(), err), hint: j.look() + " says by whom"}
 	case j.timeout > 0 && errors.Is(err, context.DeadlineExceeded) && errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return client, p, nil, &failure{code: exitBusy, err: fmt.Errorf("did not get %s within %v", j.what(), j.timeout), hint: "\"zkr lock ls " + j.path + "\" says who has it"}
+		return client, p, nil, &failure{code: exitBusy, err: fmt.Errorf("did not get %s within %v", j.what(), j.timeout), hint: j.look() + " says who has it"}
 	}
 	return client, p, nil, err
 }

@@ -1,0 +1,202 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// short makes sessions that fit the servers of tests, and the grace that fits
+// these.
+func short(args ...string) []string {
+	return append([]string{"--session-timeout", "4s", "--grace", "500ms"}, args...)
+}
+
+// locked is a command line for "zkr lock PATH FLAGS... -- CMD...".
+func locked(path string, flags []string, argv ...string) []string {
+	return append(append(append([]string{"lock", path}, short()...), flags...), append([]string{"--"}, argv...)...)
+}
+
+func TestCommandsExitCodeIsPassedThrough(t *testing.T) {
+	b := newBed(t)
+	for script, code := range map[string]int{
+		"true": 0, "exit 1": 1, "exit 75": 75, "exit 255": 255,
+		"kill -TERM $$": 143, "kill -KILL $$": 137, "kill -USR1 $$": 138,
+	} {
+		z := b.run(locked("/locks/a", nil, "sh", "-c", script)...).ends(code)
+		assert.Empty(t, z.err.String(), script)
+		assert.Empty(t, b.contenders("/locks/a"), "the lock is free after %q", script)
+	}
+}
+
+func TestCommandThatCannotRunLeavesTheLockFree(t *testing.T) {
+	b := newBed(t)
+	notExecutable := filepath.Join(t.TempDir(), "text")
+	require.NoError(t, os.WriteFile(notExecutable, []byte("text"), 0o600))
+	for argv, code := range map[string]int{
+		"no-such-command": exitNotFound, "/no/such/command": exitNotFound,
+		notExecutable: exitCannotRun, t.TempDir(): exitCannotRun,
+	} {
+		z := b.run(locked("/locks/a", nil, argv)...).ends(code)
+		assert.Contains(t, z.err.String(), "zkr: cannot run "+argv)
+		assert.Empty(t, b.contenders("/locks/a"))
+	}
+}
+
+func TestStreamsAndArgumentsReachTheCommandUntouched(t *testing.T) {
+	b := newBed(t)
+	bytes := strings.Repeat("all\x00 bytes \xff\n", 50_000)
+	cmd := b.command(locked("/locks/a", nil, "sh", "-c", `cat; printf '%s|' "$@" >&2`, "sh", "a b", "", "--try", "-o", "json")...)
+	cmd.Stdin = strings.NewReader(bytes)
+	z := start(t, cmd).ends(0)
+	assert.True(t, bytes == z.out.String(), "stdout is what went into stdin")
+	assert.Equal(t, "a b||--try|-o|json|", z.err.String())
+}
+
+func TestEnvironmentNamesTheLock(t *testing.T) {
+	b := newBed(t)
+	z := b.run(locked("/locks/a", nil, "sh", "-c", "env; sleep 0")...).ends(0)
+	env := map[string]string{}
+	for line := range strings.Lines(z.out.String()) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		env[key] = value
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	found := false
+	for _, txn := range b.applied {
+		if len(txn.Paths) == 1 && txn.Paths[0] == env["ZKR_LOCK_PATH"] && strings.HasPrefix(txn.Op, "create") {
+			found = true
+			assert.Equal(t, fmt.Sprint(txn.Zxid), env["ZKR_LOCK_TOKEN"])
+			assert.Equal(t, fmt.Sprintf("%#x", txn.Session), env["ZKR_LOCK_SESSION"])
+		}
+	}
+	assert.True(t, found, "ZKR_LOCK_PATH=%s is the contender's znode", env["ZKR_LOCK_PATH"])
+	assert.Equal(t, b.srv.Addr(), env["ZKR_SERVERS"], "zkr's own environment is the command's too")
+}
+
+func TestWrongArgumentsAreRefusedBeforeAnythingIsTried(t *testing.T) {
+	for line, says := range map[string]string{
+		"nonsense":                              `unknown command "nonsense"`,
+		"--nonsense":                            "unknown flag: --nonsense",
+		"lock":                                  "which lock",
+		"lock /a":                               "which command",
+		"lock /a --":                            "which command",
+		"lock /a true":                          "put -- between",
+		"lock /a /b -- true":                    "one path, then --",
+		"lock a -- true":                        "begins with /",
+		"lock /a --grace soon -- true":          "invalid argument",
+		"lock /a --grace -1s -- true":           "--grace is -1s",
+		"lock /a --timeout -1s -- true":         "--timeout is -1s",
+		"lock /a -n -1 -- true":                 "-n is -1",
+		"lock /a --lock-delay -1s -- true":      "--lock-delay is -1s",
+		"lock /a --layout helix -- true":        `--layout is "helix"`,
+		"lock /a --curator-v2 -- true":          "say -n as well",
+		"lock /a -n 2 --layout kazoo -- x":      "for a mutex",
+		"lock /a -n 2 --lock-delay 1s -- x":     "for a mutex",
+		"lock ls":                               "which lock",
+		"lock ls /a /b":                         "which lock",
+		"lock ls a":                             "begins with /",
+		"lock ls /a --curator-v2":               "say -n as well",
+		"lock ls /a -o yaml":                    `--output is "yaml"`,
+		"lock ls /a --connect-timeout 0s":       "--connect-timeout is 0s",
+		"lock ls /a --session-timeout -1s":      "--session-timeout is -1s",
+		"lock ls /a --servers ,":                "invalid server list",
+		"lock ls /a --chroot app":               "begin with a slash",
+		"lock ls /a --servers h/x --chroot /":   "has a chroot already",
+		"lock ls /a --tls-ca x":                 "need --tls",
+		"lock ls /a --tls --tls-ca /no/file":    "--tls-ca",
+		"lock ls /a --tls --tls-cert x":         "belong together",
+		"lock ls /a --user nobody":              "--user is not user:password",
+		"lock ls /a --auth-file /no/file":       "--auth-file /no/file",
+		"serve --listen 127.0.0.1:0 --tick 1ns": "invalid option",
+		"serve now":                             "now",
+		"demo now":                              "now",
+		"version now":                           "now",
+	} {
+		z := start(t, command("127.0.0.1:1", strings.Fields(line)...)).ends(exitUsage)
+		assert.Contains(t, z.err.String(), says, line)
+		assert.Contains(t, z.err.String(), "zkr: ", line)
+		assert.Empty(t, z.out.String(), line)
+	}
+}
+
+func TestNoServerIsSaidWithWhatToDo(t *testing.T) {
+	z := start(t, command("127.0.0.1:1", locked("/a", []string{"--connect-timeout", "300ms"}, "true")...)).ends(exitUnavailable)
+	assert.Contains(t, z.err.String(), "connection refused")
+	assert.Contains(t, z.err.String(), "tried 127.0.0.1:1 for 300ms")
+	assert.Contains(t, z.err.String(), "zkr serve")
+	z = start(t, command("127.0.0.1:1", locked("/a", []string{"--timeout", "300ms"}, "true")...)).ends(exitUnavailable)
+	assert.Contains(t, z.err.String(), "within --timeout 300ms")
+}
+
+func TestBusyLockIsNotWaitedForWithTry(t *testing.T) {
+	b := newBed(t)
+	held := b.take("/locks/a")
+	z := b.run(locked("/locks/a", []string{"--try"}, "echo", "ran")...).ends(exitBusy)
+	assert.Empty(t, z.out.String())
+	assert.Contains(t, z.err.String(), "somebody else holds it")
+	assert.Contains(t, z.err.String(), `"zkr lock ls /locks/a"`)
+	assert.Len(t, b.contenders("/locks/a"), 1, "nothing is left in the queue")
+	require.NoError(t, held.Unlock(b.ctx))
+	b.run(locked("/locks/a", []string{"--try"}, "true")...).ends(0)
+}
+
+func TestTimeoutBoundsTheWaitNotTheCommand(t *testing.T) {
+	b := newBed(t)
+	held := b.take("/locks/a")
+	begun := time.Now()
+	z := b.run(locked("/locks/a", []string{"--timeout", "700ms"}, "echo", "ran")...).ends(exitBusy)
+	assert.GreaterOrEqual(t, z.at.Sub(begun), 700*time.Millisecond)
+	assert.Less(t, z.at.Sub(begun), 5*time.Second)
+	assert.Contains(t, z.err.String(), "did not get the lock /locks/a within 700ms")
+	assert.Empty(t, z.out.String())
+	assert.Len(t, b.contenders("/locks/a"), 1)
+	require.NoError(t, held.Unlock(b.ctx))
+	b.run(locked("/locks/a", []string{"--timeout", "2s"}, "sleep", "2.5")...).ends(0)
+}
+
+func TestSemaphoreLetsSoManyIn(t *testing.T) {
+	b := newBed(t)
+	gate := filepath.Join(t.TempDir(), "gate")
+	script := "echo in; while [ ! -e " + gate + " ]; do sleep 0.02; done"
+	one := b.start(locked("/s", []string{"-n", "2"}, "sh", "-c", script)...)
+	two := b.start(locked("/s", []string{"-n", "2"}, "sh", "-c", script)...)
+	one.says("in")
+	two.says("in")
+	z := b.run(locked("/s", []string{"-n", "2", "--try"}, "true")...).ends(exitBusy)
+	assert.Contains(t, z.err.String(), "a permit of /s is taken")
+	assert.Contains(t, z.err.String(), `"zkr lock ls -n 2 /s"`)
+	z = b.run(locked("/s", []string{"-n", "3"}, "true")...).ends(exitUsage)
+	assert.Contains(t, z.err.String(), "wrong number of permits")
+	three := b.start(locked("/s", []string{"-n", "2"}, "echo", "third")...)
+	b.queued("/s", 3)
+	three.running()
+	require.NoError(t, os.WriteFile(gate, nil, 0o600))
+	one.ends(0)
+	two.ends(0)
+	three.ends(0).says("third")
+	assert.Empty(t, b.contenders("/s"))
+}
+
+func TestLayoutsWriteTheNamesOfTheirLibraries(t *testing.T) {
+	b := newBed(t)
+	for _, c := range []struct {
+		flags []string
+		has   string
+	}{
+		{nil, "-lock-0"},
+		{[]string{"--layout", "kazoo"}, "__lock__0"},
+		{[]string{"-n", "1"}, "-permit-0"},
+		{[]string{"-n", "1", "--curator-v2"}, "-lease-0"},
+	} {
+		z := b.run(locked("/locks/"+strings.Trim(c.has, "-_0"), c.flags, "sh", "-c", "echo $ZKR_LOCK_PATH")...).ends(0)
+		assert.Contains(t, z.out.String(), c.has)
+	}
+}

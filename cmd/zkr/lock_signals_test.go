@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestP28SignalWhileWaitingEndsTheWait: museum P28. Ctrl-C, and a manager's TERM,
+// while somebody else has the lock: zkr ends at once, and leaves no znode.
+func TestP28SignalWhileWaitingEndsTheWait(t *testing.T) {
+	b := newBed(t)
+	b.take("/locks/a")
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
+		z := b.start(locked("/locks/a", nil, "echo", "ran")...)
+		b.queued("/locks/a", 2)
+		z.signal(syscall.SIGUSR1) // means nothing yet
+		z.signal(syscall.SIGWINCH)
+		sent := time.Now()
+		z.signal(sig)
+		z.ends(exitSignal + int(sig))
+		assert.Less(t, z.at.Sub(sent), 3*time.Second, "no session timeout has to pass")
+		assert.Len(t, b.contenders("/locks/a"), 1, "no znode is left after %v", sig)
+		assert.Empty(t, z.out.String(), "the command has not run")
+		assert.Contains(t, z.err.String(), "gave up waiting for the lock /locks/a")
+	}
+}
+
+// TestP28SignalWhileTheServerIsSilent: museum P28. Neither a dead address nor a
+// server that says nothing keeps zkr from ending.
+func TestP28SignalWhileTheServerIsSilent(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { _ = silent.Close() }()
+	for _, servers := range []string{"127.0.0.1:1", silent.Addr().String()} {
+		cmd := command(servers, locked("/a", nil, "true")...)
+		z := start(t, cmd)
+		// It catches signals from the beginning; before that they end it as
+		// they end any process.
+		eventually(t, func() bool { return catches(t, cmd.Process.Pid, syscall.SIGTERM) }, "zkr catches TERM")
+		sent := time.Now()
+		z.signal(syscall.SIGTERM)
+		z.ends(143)
+		assert.Less(t, z.at.Sub(sent), 5*time.Second, servers)
+	}
+}
+
+// TestP28SignalWhileTheServerIsGone: the server dies while zkr waits in the
+// queue. The signal ends the wait all the same; the znode goes with the session.
+func TestP28SignalWhileTheServerIsGone(t *testing.T) {
+	b := newBed(t)
+	b.take("/locks/a")
+	z := b.start(locked("/locks/a", nil, "true")...)
+	b.queued("/locks/a", 2)
+	require.NoError(t, b.srv.Freeze(1))
+	sent := time.Now()
+	z.signal(syscall.SIGINT)
+	z.ends(130)
+	assert.Less(t, z.at.Sub(sent), 2*closeLimit)
+	require.NoError(t, b.srv.Thaw(1))
+	b.queued("/locks/a", 0) // the other one's session was not kept either
+}
+
+// TestP28SignalsReachTheCommandsWholeGroup: museum P28, PD11. While the command
+// runs each signal goes to it and to what it has started.
+func TestP28SignalsReachTheCommandsWholeGroup(t *testing.T) {
+	b := newBed(t)
+	script := `
+		sh -c 'for s in INT TERM HUP QUIT USR1 USR2 WINCH; do trap "echo inner $s" $s; done; echo inner ready; while :; do sleep 0.05; done' &
+		for s in INT TERM HUP QUIT USR1 USR2 WINCH; do trap "echo outer $s" $s; done
+		while :; do sleep 0.05; done`
+	z := b.start(locked("/locks/a", nil, "sh", "-c", script)...)
+	z.says("inner ready")
+	for name, sig := range map[string]syscall.Signal{
+		"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP, "QUIT": syscall.SIGQUIT,
+		"USR1": syscall.SIGUSR1, "USR2": syscall.SIGUSR2, "WINCH": syscall.SIGWINCH,
+	} {
+		z.signal(sig)
+		z.says("outer " + name)
+		if name != "INT" && name != "QUIT" { // shells ignore these in what they run in the background
+			z.says("inner " + name)
+		}
+	}
+	z.running()
+	assert.Len(t, b.contenders("/locks/a"), 1, "still held")
+}
+
+// TestPD11TermEndsTheCommandAndReleasesTheLock: museum PD11.
+func TestPD11TermEndsTheCommandAndReleasesTheLock(t *testing.T) {
+	b := newBed(t)
+	file := filepath.Join(t.TempDir(), "beat")
+	z := b.start(locked("/locks/a", nil, os.Args[0], helpBeat, file)...)
+	beating(t, file)
+	owner, znode := b.owner("/locks/a")
+	z.signal(syscall.SIGTERM)
+	z.ends(143)
+	last := silent(t, file)
+	assert.True(t, last.Before(b.freed(owner, znode)))
+	assert.Empty(t, b.contenders("/locks/a"))
+}
+
+// TestIgnoredSignalsStayIgnored: nohup, and shells that start zkr in the
+// background, say so.
+func TestIgnoredSignalsStayIgnored(t *testing.T) {
+	b := newBed(t)
+	held := b.take("/locks/a")
+	zkr := b.command(locked("/locks/a", nil, "sh", "-c", "kill -HUP $$; echo ran")...)
+	cmd := b.command()
+	cmd.Path, cmd.Args = "/bin/sh", append([]string{"sh", "-c", `trap "" HUP INT; exec "$0" "$@"`}, zkr.Args...)
+	z := start(t, cmd)
+	b.queued("/locks/a", 2)
+	z.signal(syscall.SIGHUP)
+	z.signal(syscall.SIGINT)
+	require.NoError(t, held.Unlock(b.ctx))
+	z.ends(0).says("ran")
+}
+
+func TestUntilSignalTellsWhichSignalCameAndKeepsTheRest(t *testing.T) {
+	ch := make(chan os.Signal, 8)
+	ctx, stop := untilSignal(context.Background(), ch)
+	ch <- syscall.SIGUSR1
+	ch <- syscall.SIGTERM
+	<-ctx.Done()
+	ch <- syscall.SIGINT
+	var by endedBy
+	require.ErrorAs(t, stop(), &by)
+	assert.Equal(t, syscall.SIGTERM, by.sig)
+	assert.Len(t, ch, 1)
+
+	<-ch
+	ctx, stop = untilSignal(context.Background(), ch)
+	require.NoError(t, stop())
+	assert.Error(t, ctx.Err())
+	ch <- syscall.SIGQUIT
+	assert.Len(t, ch, 1, "nobody takes signals after stop")
+
+	// One that arrives together with the result counts: it is either taken by
+	// the watcher or found by stop.
+	_, stop = untilSignal(context.Background(), ch)
+	require.ErrorAs(t, stop(), &by)
+	assert.Equal(t, syscall.SIGQUIT, by.sig)
+
+	outer, cancel := context.WithCancelCause(context.Background())
+	cancel(errors.New("over"))
+	_, stop = untilSignal(outer, ch)
+	assert.ErrorContains(t, stop(), "over")
+}
+
+// catches reports whether a process has a handler for sig.
+func catches(t *testing.T, pid int, sig syscall.Signal) bool {
+	t.Helper()
+	for line := range strings.Lines(procStatus(t, pid)) {
+		if mask, ok := strings.CutPrefix(line, "SigCgt:\t"); ok {
+			return hexBit(t, strings.TrimSpace(mask), int(sig)-1)
+		}
+	}
+	return false
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// procStatus is what the system says about a process; "" if there is none.
+func procStatus(t *testing.T, pid int) string {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
+// procState is a process's state: R, S, T (stopped), Z (dead, not waited for),
+// or "" if it is gone.
+func procState(t *testing.T, pid int) string {
+	t.Helper()
+	for line := range strings.Lines(procStatus(t, pid)) {
+		if state, ok := strings.CutPrefix(line, "State:\t"); ok {
+			return state[:1]
+		}
+	}
+	return ""
+}
+
+// dead reports whether a process is gone, or only waited for.
+func dead(t *testing.T, pid int) bool {
+	t.Helper()
+	state := procState(t, pid)
+	return state == "" || state == "Z"
+}
+
+func hexBit(t *testing.T, mask string, bit int) bool {
+	t.Helper()
+	n, err := strconv.ParseUint(mask, 16, 64)
+	require.NoError(t, err)
+	return n&(1<<bit) != 0
+}
+
+// pidIn reads a process id that a script writes into a file; it waits for it.
+func pidIn(t *testing.T, file string) int {
+	t.Helper()
+	pid := 0
+	eventually(t, func() bool {
+		text, err := os.ReadFile(file)
+		if err != nil || !strings.HasSuffix(string(text), "\n") {
+			return false
+		}
+		pid, err = strconv.Atoi(strings.TrimSpace(string(text)))
+		return err == nil
+	}, "a process id in %s", file)
+	return pid
+}
