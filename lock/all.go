@@ -26,13 +26,21 @@ func All(locks ...*Mutex) *Group {
 		g.err = fmt.Errorf("%w: a group needs at least one lock, and none that is nil", ErrArgument)
 		return g
 	}
-	slices.SortStableFunc(g.locks, func(a, b *Mutex) int { return strings.Compare(a.path, b.path) })
+	slices.SortStableFunc(g.locks, func(a, b *Mutex) int { return strings.Compare(a.place(), b.place()) })
 	for i, m := range g.locks[1:] {
-		if m.path == g.locks[i].path {
+		if m.place() == g.locks[i].place() {
 			g.err = fmt.Errorf("%w: %s is in the group twice", ErrArgument, m.path)
 		}
 	}
 	return g
+}
+
+// place is where the lock is on its servers, whatever its client's chroot.
+func (m *Mutex) place() string {
+	if m.client == nil {
+		return m.path
+	}
+	return m.client.Chroot() + m.path
 }
 
 // Lock waits until it holds all the locks; ctx bounds the whole wait. If one of
@@ -59,10 +67,13 @@ func (g *Group) Lock(ctx context.Context) (*HeldGroup, error) {
 			return nil, errors.Join(err, h.abandon(ctx))
 		}
 	}
-	h.ctx, h.cancel = h.held[0].claim.hold.Derive()
-	for _, one := range h.held[1:] {
-		h.stops = append(h.stops, context.AfterFunc(one.ctx, func() { h.cancel(context.Cause(one.ctx)) }))
+	inner, cancel := h.held[0].claim.hold.Derive()
+	all := make([]context.Context, len(h.held))
+	for i, one := range h.held {
+		all[i] = one.ctx
+		h.stops = append(h.stops, context.AfterFunc(one.ctx, func() { cancel(context.Cause(one.ctx)) }))
 	}
+	h.ctx, h.cancel = looking{inner, cancel, all}, cancel
 	return h, nil
 }
 

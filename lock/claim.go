@@ -78,5 +78,8 @@ func (c *claim) remove(ctx context.Context, removal func(context.Context) error)
 	if err == nil || errors.Is(err, session.ErrNoNode) {
 		return nil
 	}
-	return c.hold.Session().Discard(ctx, c.hold.Path())
+	if err := c.hold.Session().Discard(ctx, c.hold.Path()); err != nil {
+		return err
+	}
+	return c.noteRelease(ctx)
 }

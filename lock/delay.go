@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"strconv"
@@ -14,19 +15,24 @@ import (
 // awaitDelay waits out [Options.LockDelay] if the last holder has not released
 // the lock, and notes that c's owner holds it now.
 //
-// The note is in the data of the lock's path: "held" from before the lock is
-// granted, "free" with the same transaction that deletes the holder's node. So
-// "held" by anyone but c means that this holder went without releasing.
+// The note is in a node of its own: "held" from before the lock is granted,
+// "free" with the same transaction that deletes the holder's node. So "held" by
+// anyone but c means that this holder went without releasing, or gave up in the
+// instant in which it was granted the lock. When in doubt it says "held": who
+// waits for nothing loses time, who does not wait may lose more.
 func (m *Mutex) awaitDelay(ctx context.Context, c *contender.Contender) error {
 	if m.opts.LockDelay == 0 {
 		return nil
 	}
-	s := c.Session()
-	data, _, err := s.Get(ctx, m.path)
+	s, own := c.Session(), []byte(delayNote(delayHeld, c.Node().Stat.Czxid))
+	note, _, err := s.Get(ctx, m.notePath())
+	if errors.Is(err, session.ErrNoNode) {
+		err = s.EnsurePath(ctx, m.notePath(), session.Persistent, &session.CreateOptions{ACL: m.opts.ACL})
+	}
 	if err != nil {
 		return err
 	}
-	if strings.HasPrefix(string(data), delayHeld) && string(data) != delayNote(delayHeld, c.Node().Stat.Czxid) {
+	if strings.HasPrefix(string(note), delayHeld) && !bytes.Equal(note, own) {
 		t := time.NewTimer(m.opts.LockDelay)
 		defer t.Stop()
 		select {
@@ -38,14 +44,14 @@ func (m *Mutex) awaitDelay(ctx context.Context, c *contender.Contender) error {
 		}
 	}
 	// The check keeps a contender whose node is gone from taking notes.
-	_, err = s.Txn(ctx,
-		session.CheckOp(c.Node().Path, -1),
-		session.SetOp(m.path, []byte(delayNote(delayHeld, c.Node().Stat.Czxid)), -1))
+	_, err = s.Txn(ctx, session.CheckOp(c.Node().Path, -1), session.SetOp(m.notePath(), own, -1))
 	if errors.Is(err, session.ErrUnknownOutcome) && ctx.Err() == nil && s.Err() == nil {
 		return m.awaitDelay(ctx, c) // reads what came of it
 	}
 	return err
 }
+
+func (m *Mutex) notePath() string { return m.path + delaySuffix }
 
 // releaseNote goes into the transaction that gives the claim back; nil without
 // a delay.
@@ -53,8 +59,31 @@ func (c *claim) releaseNote() *session.Op {
 	if c.m.opts.LockDelay == 0 {
 		return nil
 	}
-	op := session.SetOp(c.m.path, []byte(delayNote(delayFree, c.token)), -1)
+	op := session.SetOp(c.m.notePath(), []byte(delayNote(delayFree, c.token)), -1)
 	return &op
+}
+
+// noteRelease writes the note of a release whose transaction got no answer, and
+// whose node is gone by now: unless somebody else's note stands there already.
+func (c *claim) noteRelease(ctx context.Context) error {
+	op := c.releaseNote()
+	if op == nil {
+		return nil
+	}
+	s, path := c.hold.Session(), c.m.notePath()
+	for {
+		note, stat, err := s.Get(ctx, path)
+		if err != nil || string(note) != delayNote(delayHeld, c.token) {
+			return err
+		}
+		_, err = s.Set(ctx, path, []byte(delayNote(delayFree, c.token)), stat.Version)
+		if !errors.Is(err, session.ErrUnknownOutcome) && !errors.Is(err, session.ErrBadVersion) {
+			return err
+		}
+		if ctx.Err() != nil || s.Err() != nil {
+			return err
+		}
+	}
 }
 
 func delayNote(word string, token int64) string { return word + strconv.FormatInt(token, 10) }

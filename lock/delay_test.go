@@ -129,9 +129,41 @@ func TestLockDelayOfAContenderWhoseNodeIsDeleted_CH2(t *testing.T) {
 		g := <-out
 		require.NoError(w, g.err)
 		require.Equal(w, dir+"/"+w.children(dir)[0], g.held.Path())
-		node, err := w.srv.Get(dir)
+		node, err := w.srv.Get(dir + ".delay")
 		require.NoError(w, err)
 		require.Equal(w, fmt.Sprintf("held %d", g.held.Token()), string(node.Data))
 		w.unlock(g.held)
+	})
+}
+
+// A release whose answer is lost is one all the same.
+func TestLockDelayIsNotPaidAfterAReleaseWithoutAnAnswer(t *testing.T) {
+	for _, fault := range []zktest.Fault{zktest.CutBefore, zktest.DropReplyCut} {
+		inWorld(t, nil, func(w *world) {
+			h := w.lock(lock.New(w.client(), dir, delayed()))
+			w.srv.FailNth(func(r zktest.Request) bool { return r.Op == "multi" && !r.OnlyChecks }, 1, zktest.Action{Do: fault})
+			w.unlock(h)
+			began := time.Now()
+			w.unlock(w.lock(lock.New(w.client(), dir, delayed())))
+			require.Less(w, time.Since(began), time.Second, "fault %v", fault)
+		})
+	}
+}
+
+// The path may be a container that goes some time after its last contender: what
+// is noted must outlive it.
+func TestLockDelayOutlivesTheContainer(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		a, b := w.client(), w.client()
+		w.unlock(w.lock(lock.New(a, dir, nil))) // makes the path, as a container
+		o := &lock.Options{LockDelay: 30 * time.Second}
+		w.lock(lock.New(a, dir, o))
+		w.expire(a)
+		w.pass(3 * time.Minute)
+		_, err := w.srv.Get(dir)
+		require.Error(w, err, "the container is gone")
+		began := time.Now()
+		w.unlock(w.lock(lock.New(b, dir, o)))
+		require.GreaterOrEqual(w, time.Since(began), 30*time.Second, "nobody can say when it was lost")
 	})
 }

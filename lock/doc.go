@@ -42,9 +42,9 @@
 // # How it is lost, and how you find out
 //
 // [Held.Context] ends; context.Cause says why: session.ErrReleased after
-// [Held.Unlock], session.ErrLost with a reason when the session is lost,
-// session.ErrNodeDeleted when somebody deletes the znode. Unlock returns the
-// same. A mere disconnect loses nothing as long as another server answers in
+// [Held.Unlock], otherwise session.ErrLost and a reason: why the session was
+// lost, or session.ErrNodeDeleted when somebody deleted the znode (the server
+// does, too, when it expires the session). Unlock returns the same. A mere disconnect loses nothing as long as another server answers in
 // time.
 //
 // # Znodes

@@ -19,8 +19,8 @@ type Held struct {
 }
 
 // Context ends on release and on loss; context.Cause tells which:
-// session.ErrReleased, or an error that wraps session.ErrLost or
-// session.ErrNodeDeleted. It ends before the server can give the lock to
+// session.ErrReleased, or an error that wraps session.ErrLost and the reason. It
+// ends before the server can give the lock to
 // someone else, unless this process itself was paused; then its Err tells the
 // truth as soon as the process runs again. Pass it to everything that must stop
 // when the lock is lost.
@@ -43,7 +43,7 @@ func (h *Held) Session() *session.Session { return h.claim.hold.Session() }
 func (h *Held) Path() string { return h.claim.hold.Path() }
 
 // Unlock gives the lock back. If it was lost before, the error says so and
-// wraps session.ErrLost or session.ErrNodeDeleted. If ctx ends before the
+// wraps session.ErrLost. If ctx ends before the
 // server has confirmed, the deletion goes on in the background until the znode
 // or the session is gone. A second call gets the same error, or ErrNotHeld.
 func (h *Held) Unlock(ctx context.Context) error {
@@ -68,5 +68,5 @@ func (h *Held) run(ctx context.Context, fn func(context.Context, *Held) error) (
 			err = errors.Join(err, e)
 		}
 	}()
-	return fn(both, h)
+	return fn(looking{both, cancel, []context.Context{h.ctx}}, h)
 }

@@ -1,7 +1,9 @@
 package lock
 
 import (
+	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -42,10 +44,18 @@ const (
 	curatorLeases = "leases"
 )
 
-// What the data of a mutex's path says with [Options.LockDelay]: "held <token>"
-// or "free <token>".
+// delaySuffix makes, of a mutex's path, that of the node which says with
+// [Options.LockDelay] how the last holder went: "held <token>" or "free
+// <token>". It stands beside the path, since the path itself may be a container,
+// which is deleted with what it says; and not below it, since Curator counts
+// every child.
+const delaySuffix = ".delay"
+
 const (
+	// delayHeld: the contender with this token holds the lock, or has lost
+	// it without releasing. Ours alone.
 	delayHeld = "held "
+	// delayFree: the holder with this token has released it. Ours alone.
 	delayFree = "free "
 )
 
@@ -69,12 +79,16 @@ func permitName(n int) func() string {
 }
 
 // permitsOf reads how many permits the contender name wants. One that does not
-// say counts as one.
+// say counts as one, and one that wants more than a number can say as that
+// number: sums of them do not overflow.
 func permitsOf(name string) int {
-	head, _, _ := strings.Cut(name, "-"+permitMarker)
-	n, err := strconv.Atoi(head[strings.LastIndexByte(head, '-')+1:])
-	if err != nil || n < 1 {
+	head := name[:max(0, strings.LastIndex(name, "-"+permitMarker))]
+	n, err := strconv.ParseInt(head[strings.LastIndexByte(head, '-')+1:], 10, 32)
+	switch {
+	case errors.Is(err, strconv.ErrRange) && n > 0:
+		return math.MaxInt32
+	case err != nil || n < 1:
 		return 1
 	}
-	return n
+	return int(n)
 }

@@ -204,7 +204,6 @@ func (m *Mutex) enter(ctx context.Context) (*contender.Contender, error) {
 	}
 	return contender.Enter(ctx, s, contender.Spec{
 		Dir: m.path, Name: name, Markers: mutexMarkers(), Data: m.opts.Data, ACL: m.opts.ACL, Rule: contender.Exclusive,
-		KeepDir: m.opts.LockDelay > 0, // its data tells how the last hold ended
 	})
 }
 

@@ -31,9 +31,10 @@ type Options struct {
 	// LockDelay is how long a Mutex waits before it grants a lock that its
 	// last holder has not released but lost (a crash, an expired session):
 	// time for what that holder still has under way, outside ZooKeeper, to
-	// come to an end. It costs two more requests to acquire. All who use the
-	// path must set it, and nothing else may use the data of the path.
-	// Default: none.
+	// come to an end. It costs two more requests to acquire, and a persistent
+	// node beside the path, "<path>.delay". All who use the path must set it.
+	// In doubt it is paid: also after a contender that gave up in the very
+	// instant in which it was granted the lock. Default: none.
 	LockDelay time.Duration
 	// ACL of the znodes; default: the client's.
 	ACL []session.ACL

@@ -60,5 +60,5 @@ func (r *release) again(ctx context.Context, path string, over <-chan struct{}) 
 
 // isLoss reports whether err says that what was held had been lost.
 func isLoss(err error) bool {
-	return errors.Is(err, session.ErrLost) || errors.Is(err, session.ErrNodeDeleted)
+	return errors.Is(err, session.ErrLost)
 }

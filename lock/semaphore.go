@@ -93,17 +93,15 @@ func (s *Semaphore) begin(ctx context.Context, n int) error {
 
 // takeRank queues up once; it leaves nothing behind when it fails.
 func (s *Semaphore) takeRank(ctx context.Context, sess *session.Session, n int, try bool) (*Permits, error) {
-	total := sess.StartGet(s.path, false) // travels with the rest
 	c, err := contender.Enter(ctx, sess, contender.Spec{
 		Dir: s.path, Name: permitName(n), Markers: []string{permitMarker},
 		Data: s.opts.Data, ACL: s.opts.ACL, Rule: contender.Weighted(s.permits, permitsOf),
+		ReadDir: true,
 	})
 	if err != nil {
 		return nil, err
 	}
-	seen, err := total.Wait(ctx)
-	if !c.AtOnce() || err == nil && string(seen.Data) != strconv.Itoa(s.permits) || errors.Is(err, session.ErrNoNode) ||
-		session.NotSent(err) || session.Unanswered(err) {
+	if total, ok := c.DirData(); !ok || string(total) != strconv.Itoa(s.permits) {
 		err = s.agree(ctx, sess)
 	}
 	if err == nil {

@@ -423,3 +423,18 @@ func TestSemaphoreContendersTellWhoHolds(t *testing.T) {
 		require.NoError(w, p.Release(w.ctx))
 	})
 }
+
+// A stranger may want more than numbers hold.
+func TestWantsThatOverflowLetNobodyIn(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		s := lock.NewSemaphore(w.client(), dir, 1, nil)
+		p := w.acquire(s, 1)
+		for range 2 {
+			_, err := w.srv.CreateSequential(dir+"/_c_00000000-0000-4000-8000-000000000000-9223372036854775807-permit-", nil)
+			require.NoError(w, err)
+		}
+		_, err := lock.NewSemaphore(w.client(), dir, 1, nil).TryAcquire(w.ctx, 1)
+		require.ErrorIs(w, err, lock.ErrBusy)
+		require.NoError(w, p.Release(w.ctx))
+	})
+}

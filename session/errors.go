@@ -23,10 +23,10 @@ var (
 )
 
 var (
-	// ErrLost is wrapped by every error that a lost session causes. The
-	// reason is wrapped beside it: ErrExpired, ErrTrustRanOut, ErrClosed or
-	// ErrAuthFailed.
-	ErrLost = errors.New("the session is lost")
+	// ErrLost is wrapped by every error that the loss of a session, or of
+	// something that was held, causes. The reason is wrapped beside it:
+	// ErrExpired, ErrTrustRanOut, ErrClosed, ErrAuthFailed or ErrNodeDeleted.
+	ErrLost = errors.New("lost")
 	// ErrExpired: the server says that it has expired the session.
 	ErrExpired = errors.New("expired by the server")
 	// ErrTrustRanOut: no proof arrived in time that the server still keeps
@@ -107,7 +107,7 @@ func lost(reason error) error {
 	if errors.Is(reason, ErrLost) {
 		return reason
 	}
-	return fmt.Errorf("%w: %w", ErrLost, reason)
+	return fmt.Errorf("the session is %w: %w", ErrLost, reason)
 }
 
 // codeError turns a server's code into an error; 0 is nil.
@@ -149,6 +149,9 @@ func verdicts(code int32) (error, bool) {
 	}
 	return nil, false
 }
+
+// errDeleted is the cause of a hold whose znode was deleted.
+var errDeleted = fmt.Errorf("%w: %w", ErrLost, ErrNodeDeleted)
 
 // ended is the error of a context that is over, with its cause.
 func ended(ctx context.Context) error {

@@ -29,14 +29,14 @@ type Hold struct {
 // Hold starts to hold the znode path, which this session has created and knows
 // to exist: its creation was answered in this session, or [Session.Confirm] has
 // just succeeded for it. watch is a watch for the znode's deletion, if the caller
-// has one already, or nil; the hold takes it over. It waits, within ctx, until trust in the session is
-// proved; as a rule that is the case already.
+// has one already, or nil; the hold takes it over. It waits, within ctx, until
+// trust in the session is proved; as a rule that is the case already.
 //
-// The hold's context ends with the cause ErrReleased, with ErrNodeDeleted when
-// somebody deletes the znode, or with ErrLost and a reason when the session is
-// lost. A server that expires the session deletes the znode first, so
-// ErrNodeDeleted may be that too. Its Err looks at the clock: after a pause of this process it tells the
-// truth at once, before any timer runs.
+// The hold's context ends with the cause ErrReleased, or with ErrLost and a
+// reason: that of the session, or ErrNodeDeleted when somebody deletes the
+// znode; a server that expires the session does so first, so ErrNodeDeleted may
+// be that too. Its Err looks at the clock: after a pause of this process it
+// tells the truth at once, before any timer runs.
 func (s *Session) Hold(ctx context.Context, path string, watch *Watch) (*Hold, error) {
 	h := &Hold{s: s, path: path}
 	for {
@@ -57,7 +57,7 @@ func (s *Session) Hold(ctx context.Context, path string, watch *Watch) (*Hold, e
 func (h *Hold) listen(w *Watch) {
 	w.OnFire(func(ev Event) {
 		if ev.Type == EventDeleted {
-			h.End(ErrNodeDeleted)
+			h.End(errDeleted)
 		}
 		h.armed.Store(false)
 	})

@@ -258,7 +258,7 @@ func (k *keeper) beaten(err error, holds []*Hold, sent time.Time) {
 	k.mu.Unlock()
 	k.s.hooks.heartbeat(k.s.now().Sub(sent), err)
 	if gone {
-		holds[txn.Index].End(ErrNodeDeleted)
+		holds[txn.Index].End(errDeleted)
 	}
 	k.wake()
 }
@@ -275,7 +275,7 @@ func (k *keeper) watch(h *Hold) {
 			h.armed.Store(false) // the next heartbeat tries again
 		case !seen.Exists:
 			seen.Watch.Stop()
-			h.End(ErrNodeDeleted)
+			h.End(errDeleted)
 		default:
 			h.listen(seen.Watch)
 		}

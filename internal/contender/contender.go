@@ -23,21 +23,20 @@ type Spec struct {
 	Data    []byte        // shown to others
 	ACL     []session.ACL
 	Rule    Rule
-	// KeepDir makes Dir, where it is missing, a persistent node and not a
-	// container: its data must outlive the contenders.
-	KeepDir bool
+	// ReadDir also reads the data of Dir: see [Contender.DirData].
+	ReadDir bool
 }
 
 // Contender is a place in a queue, bound to one session. Its methods are for
 // one goroutine at a time.
 type Contender struct {
-	s      *session.Session
-	spec   Spec
-	node   session.Node
-	last   []string       // the newest listing that saw the node; nil: list again
-	self   *session.Watch // on the own node, once it has waited for long
-	ahead  ahead          // on those of whom one must go first
-	atOnce bool           // see AtOnce
+	s     *session.Session
+	spec  Spec
+	node  session.Node
+	last  []string       // the newest listing that saw the node; nil: list again
+	self  *session.Watch // on the own node, once it has waited for long
+	ahead ahead          // on those of whom one must go first
+	dir   *session.Seen  // see DirData
 }
 
 // Enter queues up. When it returns an error nothing is left behind.
@@ -45,28 +44,35 @@ type Contender struct {
 // The listing travels behind the creation, so that both take one round trip.
 func Enter(ctx context.Context, s *session.Session, spec Spec) (*Contender, error) {
 	opts := &session.CreateOptions{ACL: spec.ACL}
-	mode := session.Container
-	if spec.KeepDir {
-		mode = session.Persistent
-	}
-	for first := true; ; first = false {
+	for {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
 		creation := s.StartProtected(znode.Join(spec.Dir, spec.Name()), spec.Data, session.EphemeralSequential, opts)
+		// Behind the creation, not ahead of it: a server that lags behind would
+		// answer an earlier read from a Dir that has been deleted since.
 		list := s.StartChildren(spec.Dir, false)
+		var data *session.Future[session.Seen]
+		if spec.ReadDir {
+			data = s.StartGet(spec.Dir, false)
+		}
 		node, err := creation.Wait(ctx)
 		switch {
 		case err == nil:
-			c := &Contender{s: s, spec: spec, node: node, ahead: newAhead(), atOnce: first && creation.Direct()}
+			c := &Contender{s: s, spec: spec, node: node, ahead: newAhead()}
 			if seen, err := list.Wait(ctx); err == nil && creation.Direct() {
 				c.last = seen.Children
+			}
+			if data != nil {
+				if seen, err := data.Wait(ctx); err == nil && creation.Direct() {
+					c.dir = &seen
+				}
 			}
 			return c, nil
 		case errors.Is(err, session.ErrNoNode):
 			// The queue's path is missing, or has just gone: an empty
 			// container may, at any time.
-			if err := s.EnsurePath(ctx, spec.Dir, mode, opts); err != nil {
+			if err := s.EnsurePath(ctx, spec.Dir, session.Container, opts); err != nil {
 				return nil, err
 			}
 		default:
@@ -78,10 +84,14 @@ func Enter(ctx context.Context, s *session.Session, spec Spec) (*Contender, erro
 // Node is the contender's znode.
 func (c *Contender) Node() session.Node { return c.node }
 
-// AtOnce reports whether the first request entered the queue: a read of Dir
-// that was sent right before Enter then saw the Dir that the contender is in,
-// and not one that has been deleted since.
-func (c *Contender) AtOnce() bool { return c.atOnce }
+// DirData is the data of Dir as of just after the contender entered; false if
+// it has to be read.
+func (c *Contender) DirData() ([]byte, bool) {
+	if c.dir == nil {
+		return nil, false
+	}
+	return c.dir.Data, true
+}
 
 // Session is the session that queues.
 func (c *Contender) Session() *session.Session { return c.s }

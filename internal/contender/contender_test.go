@@ -70,23 +70,30 @@ func (w *world) children() []string {
 	return names
 }
 
-func TestEnterMakesTheQueueAsItIsTold(t *testing.T) {
-	for _, keep := range []bool{false, true} {
-		inWorld(t, func(w *world) {
-			sp := spec()
-			sp.KeepDir = keep
-			c := w.enter(w.s, sp)
-			require.False(w, c.AtOnce(), "the queue had to be made")
-			node, err := w.srv.Get(dir)
-			require.NoError(w, err)
-			require.Equal(w, !keep, node.Container)
-			own, err := w.srv.Get(c.Node().Path)
-			require.NoError(w, err)
-			require.Equal(w, "me", string(own.Data))
-			require.Equal(w, w.s.ID(), own.EphemeralOwner)
-			require.True(w, w.enter(w.s, sp).AtOnce())
-		})
-	}
+func TestEnterMakesTheQueueAContainer(t *testing.T) {
+	inWorld(t, func(w *world) {
+		c := w.enter(w.s, spec())
+		node, err := w.srv.Get(dir)
+		require.NoError(w, err)
+		require.True(w, node.Container)
+		own, err := w.srv.Get(c.Node().Path)
+		require.NoError(w, err)
+		require.Equal(w, "me", string(own.Data))
+		require.Equal(w, w.s.ID(), own.EphemeralOwner)
+	})
+}
+
+func TestEnterReadsTheQueuesDataOnlyIfAsked(t *testing.T) {
+	inWorld(t, func(w *world) {
+		require.NoError(w, w.srv.Create(dir, []byte("what it says")))
+		_, ok := w.enter(w.s, spec()).DirData()
+		require.False(w, ok)
+		sp := spec()
+		sp.ReadDir = true
+		data, ok := w.enter(w.s, sp).DirData()
+		require.True(w, ok)
+		require.Equal(w, "what it says", string(data))
+	})
 }
 
 func TestAwaitEndsWhenThePredecessorGoesAndCanBeCalledAgain(t *testing.T) {
