@@ -13,7 +13,7 @@ import (
 type timeline struct {
 	out    io.Writer
 	json   bool
-	colour bool
+	color bool
 	begun  time.Time
 	states map[string]byte // of the workers
 	tokens map[string]int64
@@ -28,7 +28,7 @@ const (
 	drawKilled = 'x'
 )
 
-// Colours of a terminal.
+// Colors of a terminal.
 const (
 	plain  = ""
 	green  = "32"
@@ -41,7 +41,7 @@ const (
 func newTimeline(a *app) *timeline {
 	return &timeline{
 		out: a.stdout, json: a.json(), begun: time.Now(), states: map[string]byte{}, tokens: map[string]int64{},
-		colour: isTerminal(a.stdout) && a.env("NO_COLOR") == "" && a.env("TERM") != "dumb",
+		color: isTerminal(a.stdout) && a.env("NO_COLOR") == "" && a.env("TERM") != "dumb",
 	}
 }
 
@@ -50,11 +50,11 @@ func isTerminal(f *os.File) bool {
 	return ok
 }
 
-func (t *timeline) paint(colour, text string) string {
-	if !t.colour || colour == plain {
+func (t *timeline) paint(color, text string) string {
+	if !t.color || color == plain {
 		return text
 	}
-	return "\x1b[" + colour + "m" + text + "\x1b[0m"
+	return "\x1b[" + color + "m" + text + "\x1b[0m"
 }
 
 func (t *timeline) title(servers string) {
@@ -81,7 +81,7 @@ func (t *timeline) event(e event) {
 		fmt.Fprintf(t.out, "%s\n", line)
 		return
 	}
-	colour, text := t.take(e)
+	color, text := t.take(e)
 	if text == "" {
 		return
 	}
@@ -91,12 +91,12 @@ func (t *timeline) event(e event) {
 		if state == 0 {
 			state = drawAbsent
 		}
-		row.WriteString(" " + t.paint(stateColour(state), string(state)) + " ")
+		row.WriteString(" " + t.paint(stateColor(state), string(state)) + " ")
 	}
-	fmt.Fprintf(t.out, "  %7.3f %s  %s %s\n", e.Elapsed, row.String(), e.Worker, t.paint(colour, text))
+	fmt.Fprintf(t.out, "  %7.3f %s  %s %s\n", e.Elapsed, row.String(), e.Worker, t.paint(color, text))
 }
 
-func stateColour(state byte) string {
+func stateColor(state byte) string {
 	switch state {
 	case drawHolds:
 		return bold + ";" + green
@@ -110,7 +110,7 @@ func stateColour(state byte) string {
 
 // take takes in what an event changes, and puts it into words; "" if it is not
 // worth a line.
-func (t *timeline) take(e event) (colour, text string) {
+func (t *timeline) take(e event) (color, text string) {
 	set := func(state byte) { t.states[e.Worker] = state }
 	switch e.Event {
 	case "started":
