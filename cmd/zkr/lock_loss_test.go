@@ -40,8 +40,12 @@ func TestP27CommandIsGoneBeforeTheServerGrantsToOthers(t *testing.T) {
 			return func() {}
 		},
 		"answers are lost": func(b *bed, owner int64) func() {
-			b.srv.BlackHole(zktest.Link{Session: owner}, zktest.ToClient)
-			return func() {}
+			return b.srv.OnRequest(func(r zktest.Request) zktest.Action {
+				if r.Session == owner {
+					return zktest.Action{Do: zktest.DropReplyHole}
+				}
+				return zktest.Action{}
+			})
 		},
 		"the server is frozen": func(b *bed, _ int64) func() {
 			require.NoError(b, b.srv.Freeze(1))

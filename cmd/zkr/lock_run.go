@@ -130,7 +130,7 @@ func (r *runner) signal(sig syscall.Signal) {
 	case syscall.SIGTSTP:
 		r.ownStop = true
 		_ = r.group.signal(syscall.SIGSTOP)
-		r.suspend(os.Getpid())
+		r.suspend(false)
 	case syscall.SIGCONT:
 		r.resume()
 	default:
@@ -155,29 +155,35 @@ func (r *runner) commandStopped(sig syscall.Signal) {
 		// It looked at the terminal before that was handed over.
 		_ = r.group.signal(syscall.SIGCONT)
 	case ahead || sig == syscall.SIGTTIN || sig == syscall.SIGTTOU:
-		r.suspend(0)
+		r.suspend(true)
 	}
 }
 
-// suspend stops zkr, or with 0 its process group, as the terminal would, and
-// goes on when somebody continues it.
-func (r *runner) suspend(target int) {
+// suspend stops zkr, and with job its whole process group, as the terminal
+// would, and goes on when somebody continues it. Where nobody could, in a group
+// that no shell controls, it goes on at once.
+func (r *runner) suspend(job bool) {
 	r.takeTerminal()
-	continued := make(chan os.Signal, 1)
-	signal.Notify(continued, syscall.SIGCONT)
-	signal.Reset(syscall.SIGTSTP)
-	_ = syscall.Kill(target, syscall.SIGTSTP)
-	// The signal may take another thread than this one. It has no effect in
-	// a process group that no shell could continue; then go on at once.
-	const ineffective = 200 * time.Millisecond
-	over, stopTimer := timer(ineffective)
-	select {
-	case <-continued:
-	case <-over:
+	if controlled() {
+		continued := make(chan os.Signal, 1)
+		signal.Notify(continued, syscall.SIGCONT)
+		if job {
+			// Zkr is the one that it must not reach: a runtime that has
+			// once caught it does not stop by it any more.
+			signal.Ignore(syscall.SIGTSTP)
+			_ = syscall.Kill(0, syscall.SIGTSTP)
+			signal.Notify(r.signals, syscall.SIGTSTP)
+		}
+		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+		// The stop may take other threads before this one.
+		over, stopTimer := timer(time.Second)
+		select {
+		case <-continued:
+		case <-over:
+		}
+		stopTimer()
+		signal.Stop(continued)
 	}
-	stopTimer()
-	signal.Stop(continued)
-	signal.Notify(r.signals, syscall.SIGTSTP)
 	r.resume()
 }
 

@@ -41,3 +41,22 @@ func (t *terminal) give(group int32) {
 // terminal back, from the background. To be called after the command has been
 // started, which would inherit it.
 func (t *terminal) ignoreStops() { signal.Ignore(syscall.SIGTTOU) }
+
+// controlled reports whether a shell with job control may continue zkr's
+// process group when it is stopped: somebody in it has a parent outside it, in
+// the same session. Others are orphaned, and stops have no effect on them.
+func controlled() bool {
+	own := syscall.Getpgrp()
+	for pid, ok := os.Getppid(), true; ok && pid > 1; pid, ok = parentOf(pid) {
+		if group, err := syscall.Getpgid(pid); err != nil || group != own {
+			return err == nil && sessionOf(pid) == sessionOf(0)
+		}
+	}
+	return false
+}
+
+// sessionOf is the terminal session of a process; 0 is zkr's own.
+func sessionOf(pid int) int {
+	id, _, _ := syscall.RawSyscall(syscall.SYS_GETSID, uintptr(pid), 0, 0)
+	return int(id)
+}
