@@ -1,0 +1,201 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/session/internal/wire"
+	"github.com/zkrecipes/zkrecipes/zktest"
+)
+
+// suspend is what the clock tells after the machine was suspended for d.
+func (w *world) suspend(d time.Duration) { w.s.clock.slept.Store(int64(d)) }
+
+// busyLink keeps the session's link busy until release is called.
+func (w *world) busyLink() (release func()) {
+	entered, leave, left := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	// Waited for by release; ends when that is called.
+	go func() {
+		defer close(left)
+		call := &wire.Call{Op: wire.OpSync, Done: func(wire.Answer) {}}
+		assert.NoError(w, w.s.link.Send(call, func(e *wire.Encoder) {
+			close(entered)
+			<-leave
+			e.String("/")
+		}))
+	}()
+	<-entered
+	return func() {
+		close(leave)
+		<-left
+	}
+}
+
+// knows waits until somebody's look has given the session up.
+func (k *keeper) knows() bool {
+	for range 1_000_000 {
+		k.mu.Lock()
+		lost := k.lost
+		k.mu.Unlock()
+		if lost {
+			return true
+		}
+		runtime.Gosched()
+	}
+	return false
+}
+
+// Two goroutines look at the same moment after the machine slept. The first one
+// finds out and goes to end the session, which takes a while since the link is
+// busy. The second one finds that the session was given up, and must not be
+// told that nothing has happened.
+func TestWhoLooksSecondAfterAPauseIsNotToldThatAllIsWell(t *testing.T) {
+	for name, look := range map[string]func(*Hold) error{
+		"hold":            func(h *Hold) error { return h.Err() },
+		"hold's context":  func(h *Hold) error { return h.Context().Err() },
+		"session":         func(h *Hold) error { return h.Session().Context().Err() },
+		"derived context": func(h *Hold) error { ctx, cancel := h.Derive(); defer cancel(nil); return ctx.Err() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, nil, nil, func(w *world) {
+				h := w.held(w.s, "/h")
+				release := w.busyLink()
+				w.suspend(time.Minute)
+				first := make(chan error, 1)
+				// Waited for below; ends when the look does.
+				go func() { first <- h.Context().Err() }()
+				require.True(w, w.s.keeper.knows())
+				assert.Error(w, look(h), "the second look")
+				release()
+				assert.Error(w, <-first, "the first look")
+				require.ErrorIs(w, h.Err(), ErrTrustRanOut)
+			})
+		})
+	}
+}
+
+// With a reserve the holds end one by one, ahead of the session. Whoever sees
+// the first one end must find the last one ended.
+func TestAllHoldsOfAReserveEndAtOnceForWhoLooks(t *testing.T) {
+	inWorld(t, nil, &Options{Reserve: time.Second}, func(w *world) {
+		first := w.held(w.s, "/h")
+		last := first
+		for range 10_000 {
+			var err error
+			last, err = w.s.Hold(w.ctx, "/h", nil)
+			require.NoError(w, err)
+		}
+		seen := make(chan error, 1)
+		// Waited for below; ends when the first hold has.
+		go func() {
+			<-first.Context().Done()
+			seen <- last.Context().Err()
+		}()
+		synctest.Wait()
+		w.suspend(w.s.keeper.until().Sub(w.s.now()) - time.Second/2)
+		require.Error(w, first.Context().Err())
+		assert.Error(w, <-seen)
+		require.NoError(w, w.s.Err(), "the reserve is not over")
+	})
+}
+
+// Many looks at once, on as many processors as there are.
+func TestLooksAfterAPauseAgree(t *testing.T) {
+	for range rounds(100) {
+		inWorld(t, nil, nil, func(w *world) {
+			h := w.held(w.s, "/h")
+			ready, looked := make(chan struct{}), sync.WaitGroup{}
+			for range 4 {
+				// Waited for below; ends when the look does.
+				looked.Go(func() {
+					<-ready
+					assert.Error(w, h.Context().Err())
+				})
+			}
+			w.suspend(time.Minute)
+			close(ready)
+			looked.Wait()
+		})
+	}
+}
+
+// callers notes on whose goroutine functions of the user are called.
+type callers struct {
+	mu     sync.Mutex
+	called map[string]int
+	inLook map[string]int // on the goroutine of who looks at a context
+}
+
+func (c *callers) call(what string) {
+	pcs := make([]uintptr, 100)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(1, pcs)])
+	look := false
+	for more := true; more; {
+		var f runtime.Frame
+		f, more = frames.Next()
+		look = look || strings.HasSuffix(f.Function, "clocked.Err")
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.called[what]++
+	if look {
+		c.inLook[what]++
+	}
+}
+
+// hooks notes calls of hooks.
+func (c *callers) hooks() *Hooks {
+	c.called, c.inLook = map[string]int{}, map[string]int{}
+	return &Hooks{
+		State:   func(s State) { c.call("state " + s.Status.String()) },
+		Request: func(op string, _ time.Duration, _ error) { c.call("request " + op) },
+	}
+}
+
+// Who looks may hold the very mutex that a callback takes.
+func TestLookingAtAContextCallsNobody(t *testing.T) {
+	for name, look := range map[string]func(h *Hold, derived context.Context) error{
+		"hold":            func(h *Hold, _ context.Context) error { return h.Err() },
+		"hold's context":  func(h *Hold, _ context.Context) error { return h.Context().Err() },
+		"session":         func(h *Hold, _ context.Context) error { return h.Session().Context().Err() },
+		"derived context": func(_ *Hold, derived context.Context) error { return derived.Err() },
+	} {
+		for _, reserve := range []time.Duration{0, time.Second} {
+			t.Run(fmt.Sprintf("%s, reserve %v", name, reserve), func(t *testing.T) {
+				var c callers
+				inWorld(t, nil, &Options{Hooks: c.hooks(), Reserve: reserve}, func(w *world) {
+					w.made("/x", "")
+					h := w.held(w.s, "/h")
+					derived, cancel := h.Derive()
+					defer cancel(nil)
+					_, err := w.s.Subscribe(w.ctx, "/x", false, func(ev Event) { c.call("notify " + ev.Type.String()) })
+					require.NoError(w, err)
+					_, _, watch, err := w.s.ChildrenW(w.ctx, "/")
+					require.NoError(w, err)
+					watch.OnFire(func(ev Event) { c.call("watch " + ev.Type.String()) })
+					w.srv.BlackHole(zktest.Link{}, zktest.ToServer)
+					w.s.StartChildren("/x", false).Then(func(Seen, error) { c.call("then") })
+					synctest.Wait()
+					w.suspend(time.Minute)
+					require.Error(w, look(h, derived))
+					w.srv.Heal()
+					w.sleep(time.Second)
+					c.mu.Lock()
+					defer c.mu.Unlock()
+					for _, what := range []string{"notify session over", "watch session over", "state lost", "request children", "then"} {
+						assert.NotZero(w, c.called[what], what)
+					}
+					assert.Empty(w, c.inLook)
+				})
+			})
+		}
+	}
+}
