@@ -23,6 +23,7 @@ func (h handler) Attached(sent time.Time, first bool) {
 	s.keeper.attached(sent)
 	s.mu.Lock()
 	close(s.attached)
+	s.plugged = true
 	s.mu.Unlock()
 	s.client.report(s, Connected, nil)
 	if first {
@@ -55,11 +56,18 @@ func (h handler) made() {
 	s.keeper = newKeeper(s, s.client.opts.Trust, timing)
 }
 
-func (h handler) Detached(cause error) {
+func (h handler) Unplugged() {
 	s := h.s
 	s.mu.Lock()
-	s.attached = make(chan struct{})
-	s.mu.Unlock()
+	defer s.mu.Unlock()
+	if s.plugged {
+		s.plugged, s.attached = false, make(chan struct{})
+	}
+}
+
+func (h handler) Detached(cause error) {
+	s := h.s
+	h.Unplugged()
 	s.keeper.detached()
 	s.subs.detached()
 	s.watches.fireAll(EventDisconnected)

@@ -50,6 +50,7 @@ type Session struct {
 	// when pending, the number of background deletions, reaches 0.
 	mu       sync.Mutex
 	attached chan struct{}
+	plugged  bool // attached is closed
 	pending  int
 	idle     chan struct{}
 	closing  bool // nothing is begun in the background any more

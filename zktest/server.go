@@ -29,6 +29,7 @@ type Server struct {
 	mu        sync.Mutex
 	world     *ensemble.World
 	conns     map[*conn]bool
+	sockets   map[*socket]bool // whose writers run; a lost answer can leave one behind its conn
 	listeners []net.Listener // by server, nil while it is stopped or in memory
 	rules     []rule
 	changed   chan struct{} // closed and replaced when rules or servers change
@@ -46,7 +47,7 @@ func Start(o *Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{opt: opt, conns: map[*conn]bool{}, changed: make(chan struct{}), nextPort: 40000}
+	s := &Server{opt: opt, conns: map[*conn]bool{}, sockets: map[*socket]bool{}, changed: make(chan struct{}), nextPort: 40000}
 	s.stats = newStats()
 	s.loop = newLoop(&s.mu, s.newsLocked)
 	s.listeners = make([]net.Listener, opt.Servers)
@@ -106,6 +107,9 @@ func (s *Server) Close() error {
 	s.closed = true
 	for c := range s.conns {
 		c.wire.reset()
+	}
+	for w := range s.sockets {
+		w.reset()
 	}
 	close(s.changed)
 	close(s.loop.done)

@@ -104,8 +104,14 @@ func (s *Server) welcome(i int, nc net.Conn) {
 		_ = nc.Close()
 		return
 	}
+	s.sockets[w] = true
 	// Close waits for it; the end of the connection, or a reset, ends it.
-	s.tasks.Go(w.write)
+	s.tasks.Go(func() {
+		w.write()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.sockets, w)
+	})
 	// Close waits for it; the end of the connection, or a reset, ends it.
 	s.tasks.Go(func() { s.read(c, nc) })
 }

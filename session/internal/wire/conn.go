@@ -40,10 +40,12 @@ type conn struct {
 const readBuffer = 4 << 10
 
 func newConn(l *Link, raw net.Conn) *conn {
-	return &conn{
-		link: l, raw: raw, in: bufio.NewReaderSize(raw, readBuffer), machine: machine{mem: &l.mem},
+	c := &conn{
+		link: l, raw: raw, machine: machine{mem: &l.mem},
 		wakeup: make(chan struct{}, 1), dead: make(chan struct{}),
 	}
+	c.in = bufio.NewReaderSize(patient{c}, readBuffer)
+	return c
 }
 
 // Write takes one frame from go-zookeeper. The first is its connect request.
@@ -207,7 +209,9 @@ func (c *conn) acceptWelcome(frame []byte) error {
 	return nil
 }
 
-// kill closes the connection. The reader notices and detaches.
+// kill closes the connection. The reader notices and detaches. It does not
+// wait: a close can take seconds (TLS says goodbye first), and who gives up a
+// connection may have a lease to look after.
 func (c *conn) kill(cause error) {
 	c.killing.Do(func() {
 		c.link.mu.Lock()
@@ -215,12 +219,18 @@ func (c *conn) kill(cause error) {
 		if !c.attached {
 			c.link.failure = cause
 		}
-		if c.link.current == c {
+		unplugged := c.link.current == c
+		if unplugged {
 			c.link.current = nil
 		}
 		c.link.mu.Unlock()
+		if unplugged {
+			c.link.cfg.Handler.Unplugged()
+		}
 		close(c.dead)
-		_ = c.raw.Close() // nothing is left to do about a failed close
+		// Waited for by nobody; ends when the connection is closed, which
+		// ends the reader.
+		go func() { _ = c.raw.Close() }() // nothing is left to do about a failed close
 	})
 }
 

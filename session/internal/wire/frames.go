@@ -11,9 +11,6 @@ import (
 // alone does not make it allocate.
 func (c *conn) readFrame() ([]byte, error) {
 	var head [4]byte
-	if err := c.expectMore(); err != nil {
-		return nil, err
-	}
 	if _, err := io.ReadFull(c.in, head[:]); err != nil {
 		return nil, err
 	}
@@ -27,9 +24,6 @@ func (c *conn) readFrame() ([]byte, error) {
 		at := len(frame)
 		n := min(size-int64(at), max(piece, int64(at)))
 		frame = append(frame, make([]byte, n)...)
-		if err := c.expectMore(); err != nil {
-			return nil, err
-		}
 		if _, err := io.ReadFull(c.in, frame[at:]); err != nil {
 			return nil, err
 		}
@@ -37,14 +31,19 @@ func (c *conn) readFrame() ([]byte, error) {
 	return frame, nil
 }
 
-// expectMore bounds the wait for the next bytes. go-zookeeper pings every third
-// of the timeout: silence for two thirds means that the link or the server is
-// gone. During the handshake its own deadline stays.
-func (c *conn) expectMore() error {
-	if !c.isOpen() {
-		return nil
+// patient reads from the connection, each time with a new deadline.
+// go-zookeeper pings every third of the timeout: silence for two thirds means
+// that the link or the server is gone. During the handshake its own deadline
+// stays.
+type patient struct{ c *conn }
+
+func (p patient) Read(b []byte) (int, error) {
+	if p.c.isOpen() {
+		if err := p.c.raw.SetReadDeadline(time.Now().Add(p.c.link.Timeout() * 2 / 3)); err != nil {
+			return 0, err
+		}
 	}
-	return c.raw.SetReadDeadline(time.Now().Add(c.link.Timeout() * 2 / 3))
+	return p.c.raw.Read(b)
 }
 
 // write moves frames to the server until the connection dies. A goroutine of

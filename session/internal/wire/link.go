@@ -15,12 +15,15 @@ type Credential struct {
 }
 
 // Handler hears of what happens to the session. Its methods are called one
-// after the other, never two at once for one connection; they must not block
-// and must not close the link, but may call [Link.Send] and [Link.Drop].
+// after the other, never two at once for one connection (but for Unplugged); they
+// must not block, but may call [Link.Send], [Link.Drop] and a polite [Link.End].
 type Handler interface {
 	// Attached: a server has accepted the session on a new connection. sent
 	// is when the handshake left.
 	Attached(sent time.Time, first bool)
+	// Unplugged: that connection takes no requests any more; Detached will
+	// follow. Called at any time, and on any goroutine.
+	Unplugged()
 	// Detached: that connection is gone.
 	Detached(cause error)
 	// Answered: the server answered something that was sent at sent;

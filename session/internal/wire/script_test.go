@@ -41,6 +41,8 @@ func (s *script) Attached(sent time.Time, _ bool) {
 	s.attached = append(s.attached, sent)
 }
 
+func (s *script) Unplugged() {}
+
 func (s *script) Detached(cause error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
