@@ -13,7 +13,7 @@ import (
 type timeline struct {
 	out    io.Writer
 	json   bool
-	color bool
+	color  bool
 	begun  time.Time
 	states map[string]byte // of the workers
 	tokens map[string]int64

@@ -137,16 +137,22 @@ func (w *worker) hold(ctx context.Context, held *lock.Held) error {
 // The guard refuses it.
 func (w *worker) late(ctx context.Context, held *lock.Held) error {
 	lost := context.Cause(held.Context())
-	s, err := w.client.Session(ctx)
-	if err != nil {
-		return err
+	for {
+		s, err := w.client.Session(ctx)
+		if err != nil {
+			return err
+		}
+		switch err := w.write(ctx, s, held); {
+		case errors.Is(err, session.ErrNoNode):
+			w.tell(event{Event: "refused", Token: held.Token()})
+			return lost
+		case err == nil:
+			return lost // which the judge notices
+		case !errors.Is(err, session.ErrLost):
+			return err
+		}
+		// The session's end was not known yet; the next one will do.
 	}
-	if err := w.write(ctx, s, held); errors.Is(err, session.ErrNoNode) {
-		w.tell(event{Event: "refused", Token: held.Token()})
-	} else if err != nil {
-		return err
-	}
-	return lost
 }
 
 // write writes under the lock's guard.

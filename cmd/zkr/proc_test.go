@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-
-	"github.com/stretchr/testify/require"
 )
 
 // procStatus is what the system says about a process; "" if there is none.
@@ -37,13 +35,6 @@ func dead(t *testing.T, pid int) bool {
 	t.Helper()
 	state := procState(t, pid)
 	return state == "" || state == "Z"
-}
-
-func hexBit(t *testing.T, mask string, bit int) bool {
-	t.Helper()
-	n, err := strconv.ParseUint(mask, 16, 64)
-	require.NoError(t, err)
-	return n&(1<<bit) != 0
 }
 
 // pidIn reads a process id that a script writes into a file; it waits for it.

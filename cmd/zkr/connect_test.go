@@ -1,0 +1,198 @@
+package main
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"io"
+	"math/big"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// with adds variables to a command's environment.
+func with(cmd *exec.Cmd, env ...string) *exec.Cmd {
+	cmd.Env = append(cmd.Env, env...)
+	return cmd
+}
+
+func TestEnvironmentFillsInWhatTheCommandLineLeavesOpen(t *testing.T) {
+	b := newBed(t)
+	require.NoError(t, b.srv.Create("/app", nil))
+	held := b.take("/app/locks/a")
+	defer func() { _ = held.Unlock(b.ctx) }()
+
+	z := start(t, with(b.command("lock", "ls", "/locks/a"), "ZKR_CHROOT=/app", "ZKR_OUTPUT=json")).ends(0)
+	assert.Contains(t, z.out.String(), `"state":"holds"`)
+	z = start(t, with(b.command("lock", "ls", "/a", "--chroot", "/app/locks", "-o", "table"), "ZKR_CHROOT=/nowhere", "ZKR_OUTPUT=json")).ends(0)
+	assert.Contains(t, z.out.String(), "holds", "the command line goes first")
+	z = start(t, with(command(b.srv.Addr()+"/app", "lock", "ls", "/locks/a"))).ends(0)
+	assert.Contains(t, z.out.String(), "holds")
+
+	for env, says := range map[string]string{
+		"ZKR_SESSION_TIMEOUT=soon": "ZKR_SESSION_TIMEOUT=soon: ", "ZKR_CONNECT_TIMEOUT=-1s": "--connect-timeout is -1s",
+		"ZKR_OUTPUT=xml": `--output is "xml"`, "ZKR_TLS=perhaps": "ZKR_TLS=perhaps: ", "ZKR_AUTH=me": "ZKR_AUTH is not user:password",
+	} {
+		z = start(t, with(b.command("lock", "ls", "/a"), env)).ends(exitUsage)
+		assert.Contains(t, z.err.String(), says)
+	}
+}
+
+func TestErrorsAreJSONWhereTheOutputIs(t *testing.T) {
+	z := start(t, command("127.0.0.1:1", "lock", "ls", "/a", "-o", "json", "--connect-timeout", "200ms")).ends(exitUnavailable)
+	var got map[string]any
+	require.NoError(t, json.Unmarshal([]byte(z.err.String()), &got), z.err.String())
+	assert.EqualValues(t, exitUnavailable, got["code"])
+	assert.Contains(t, got["error"], "no server could be reached")
+	assert.Contains(t, got["hint"], "zkr serve")
+	assert.Empty(t, z.out.String())
+}
+
+// TestCredentialsComeFromWhereTheyAreNotSeen: by variable, file and flag. The
+// znode lets only its owner in.
+func TestCredentialsComeFromWhereTheyAreNotSeen(t *testing.T) {
+	b := newBed(t)
+	owner, err := session.Connect(b.ctx, b.srv.Addr(), &session.Options{
+		Timeout: 4 * time.Second, ACL: session.CreatorACL(), Credentials: []session.Credential{session.Digest("ann", "a:b")},
+	})
+	require.NoError(t, err)
+	defer func() { _ = owner.Close(b.ctx) }()
+	s, err := owner.Session(b.ctx)
+	require.NoError(t, err)
+	_, err = s.Create(b.ctx, "/mine", nil, session.Persistent, nil)
+	require.NoError(t, err)
+
+	z := b.run("lock", "ls", "/mine").ends(exitDenied)
+	assert.Contains(t, z.err.String(), "ZKR_AUTH")
+	b.run(locked("/mine", nil, "true")...).ends(exitDenied)
+	start(t, with(b.command(locked("/mine", nil, "true")...), "ZKR_AUTH=ann:a:b")).ends(0)
+	start(t, with(b.command("lock", "ls", "/mine"), "ZKR_AUTH=ann:wrong")).ends(exitDenied)
+	b.run("lock", "ls", "/mine", "--user", "ann:a:b").ends(0)
+	file := filepath.Join(t.TempDir(), "auth")
+	require.NoError(t, os.WriteFile(file, []byte("ann:a:b\r\nignored\n"), 0o600))
+	b.run("lock", "ls", "/mine", "--auth-file", file).ends(0)
+	start(t, with(b.command("lock", "ls", "/mine"), "ZKR_AUTH_FILE="+file)).ends(0)
+	require.NoError(t, os.WriteFile(file, []byte("\n"), 0o600))
+	b.run("lock", "ls", "/mine", "--auth-file", file).ends(exitUsage)
+}
+
+func TestVerboseTellsOfTheSession(t *testing.T) {
+	b := newBed(t)
+	z := b.run("lock", "ls", "/a", "--verbose").ends(0)
+	assert.Contains(t, z.err.String(), "status=connected")
+	assert.NotContains(t, b.run("lock", "ls", "/a").ends(0).err.String(), "status")
+}
+
+// TestTLS: through a front that speaks TLS and wants a certificate.
+func TestTLS(t *testing.T) {
+	b := newBed(t)
+	dir := t.TempDir()
+	cert, key, pair := certificate(t, dir)
+	pool := x509.NewCertPool()
+	leaf, err := x509.ParseCertificate(pair.Certificate[0])
+	require.NoError(t, err)
+	pool.AddCert(leaf)
+	front, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{pair}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: pool})
+	require.NoError(t, err)
+	over := make(chan struct{})
+	// Waited for through over; closing the listener ends it.
+	go func() {
+		defer close(over)
+		for {
+			c, err := front.Accept()
+			if err != nil {
+				return
+			}
+			relay(c, b.srv.Addr())
+		}
+	}()
+	defer func() { _ = front.Close(); <-over }()
+
+	addr := front.Addr().String()
+	all := []string{"lock", "ls", "/a", "--tls", "--tls-ca", cert, "--tls-cert", cert, "--tls-key", key, "--connect-timeout", "1500ms"}
+	start(t, command(addr, append(all, "--tls-server-name", "zookeeper.test")...)).ends(0)
+	start(t, with(command(addr, "lock", "ls", "/a"), "ZKR_TLS=true", "ZKR_TLS_CA="+cert, "ZKR_TLS_CERT="+cert, "ZKR_TLS_KEY="+key, "ZKR_TLS_SERVER_NAME=zookeeper.test")).ends(0)
+	z := start(t, command(addr, all...)).ends(exitUnavailable)
+	assert.Contains(t, z.err.String(), "certificate", "127.0.0.1 is not its name")
+	start(t, command(addr, "lock", "ls", "/a", "--tls", "--tls-ca", key)).ends(exitUsage)
+	start(t, command(addr, "lock", "ls", "/a", "--tls", "--tls-cert", key, "--tls-key", cert)).ends(exitUsage)
+}
+
+// relay copies between c and a server until either end closes.
+func relay(c net.Conn, to string) {
+	defer func() { _ = c.Close() }()
+	server, err := net.Dial("tcp", to)
+	if err != nil {
+		return
+	}
+	back := make(chan struct{})
+	// Waited for through back; ends with the server's connection.
+	go func() {
+		_, _ = io.Copy(c, server)
+		_ = c.Close()
+		close(back)
+	}()
+	_, _ = io.Copy(server, c)
+	_ = server.Close()
+	<-back
+}
+
+// certificate makes a certificate for zookeeper.test that signs itself.
+func certificate(t *testing.T, dir string) (certFile, keyFile string, pair tls.Certificate) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), DNSNames: []string{"zookeeper.test"}, NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	require.NoError(t, err)
+	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	require.NoError(t, err)
+	certFile, keyFile = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	require.NoError(t, os.WriteFile(certFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
+	require.NoError(t, os.WriteFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}), 0o600))
+	pair, err = tls.LoadX509KeyPair(certFile, keyFile)
+	require.NoError(t, err)
+	return certFile, keyFile, pair
+}
+
+func TestHelpNamesEveryExitCodeAndFlag(t *testing.T) {
+	for _, args := range [][]string{{"--help"}, {"lock", "--help"}, {"help", "lock"}, {"lock", "ls", "--help"}, {"demo", "--help"}, {}} {
+		z := start(t, command("x", args...)).ends(0)
+		assert.Contains(t, z.out.String(), "--servers host:port", args)
+		assert.NotContains(t, z.out.String(), "demo-worker")
+	}
+	help := start(t, command("x", "lock", "--help")).ends(0).out.String()
+	for _, code := range []string{"64 ", "69 ", "75 ", "76 ", "77 ", "126 ", "127 ", "128+n"} {
+		assert.Contains(t, help, code)
+	}
+	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
+		assert.NotEmpty(t, start(t, command("x", "completion", shell)).ends(0).out.String())
+	}
+}
+
+func TestVersionNamesModuleGoAndZooKeeper(t *testing.T) {
+	z := start(t, command("x", "version")).ends(0)
+	assert.Contains(t, z.out.String(), "zkr ")
+	assert.Contains(t, z.out.String(), "go1.")
+	assert.Contains(t, z.out.String(), "Apache ZooKeeper 3.6 to 3.9")
+	var got map[string]string
+	require.NoError(t, json.Unmarshal([]byte(start(t, command("x", "version", "-o", "json")).ends(0).out.String()), &got))
+	assert.Equal(t, "3.6 to 3.9", got["zookeeper"])
+	assert.True(t, strings.HasPrefix(got["go"], "go1."))
+}

@@ -1,0 +1,202 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/zktest"
+)
+
+// TestDemoShowsWhatItPromises runs the demonstration as programs see it.
+func TestDemoShowsWhatItPromises(t *testing.T) {
+	t.Parallel()
+	z := start(t, command("x", "demo", "-o", "json")).ends(0)
+	lines := strings.Split(strings.TrimSpace(z.out.String()), "\n")
+	var v verdict
+	require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-1]), &v))
+	assert.Equal(t, "summary", v.Event)
+	assert.True(t, v.OK)
+	assert.Empty(t, v.Wrong)
+	assert.Zero(t, v.Overlaps)
+	assert.True(t, v.TokensGrow)
+	require.Len(t, v.Holders, 5)
+	for i, name := range []string{"w1", "w2", "w3", "w4", "w2"} {
+		assert.Equal(t, name, v.Holders[i].Worker)
+	}
+	assert.Greater(t, v.Writes, 10)
+	assert.Equal(t, 1, v.Refused)
+	assert.Greater(t, v.KillToGrant, 2.0, "the session has to expire")
+	assert.Less(t, v.KillToGrant, 8.0)
+	assert.Positive(t, v.WakeToTold)
+	assert.Positive(t, v.HandOver)
+	seen := map[string]int{}
+	for _, line := range lines[:len(lines)-1] {
+		var e event
+		require.NoError(t, json.Unmarshal([]byte(line), &e), line)
+		seen[e.Event]++
+		if e.Event == "started" {
+			assert.True(t, dead(t, e.PID), "worker %s has ended with the demonstration", e.Worker)
+		}
+	}
+	assert.Equal(t, map[string]int{
+		"started": 4, "waits": 5, "holds": 5, "killed": 1, "frozen": 1, "woken": 1, "lost": 1, "refused": 1, "releases": 3, "leaves": 3,
+	}, seen)
+}
+
+func TestDemoReadsWell(t *testing.T) {
+	t.Parallel()
+	z := start(t, command("x", "demo")).ends(0)
+	for _, says := range []string{
+		"w1 HOLDS the lock with token", "w1 is KILLED", "w2 is FROZEN", "w2 is WOKEN", "w2 knows that it LOST", "REFUSED by the server",
+		"overlaps               0\n", "they grow", "All of it held.", "kill to next grant",
+	} {
+		assert.Contains(t, z.out.String(), says)
+	}
+	assert.NotContains(t, z.out.String(), "\x1b", "no colours for what is no terminal")
+	assert.Empty(t, z.err.String())
+}
+
+// TestWorkersDieWithTheDemonstration: however it ends.
+func TestWorkersDieWithTheDemonstration(t *testing.T) {
+	for _, sig := range []syscall.Signal{syscall.SIGKILL, syscall.SIGINT, syscall.SIGTERM} {
+		z := start(t, command("x", "demo", "--keep", "-o", "json"))
+		eventually(t, func() bool { return strings.Count(z.out.String(), `"started"`) == 4 }, "four workers")
+		z.says(`"holds"`)
+		var pids []int
+		for line := range strings.Lines(z.out.String()) {
+			var e event
+			if json.Unmarshal([]byte(line), &e) == nil && e.Event == "started" {
+				pids = append(pids, e.PID)
+			}
+		}
+		require.Len(t, pids, 4)
+		z.signal(sig)
+		z.wait()
+		for _, pid := range pids {
+			eventually(t, func() bool { return dead(t, pid) }, "worker %d ends", pid)
+		}
+		if sig != syscall.SIGKILL {
+			assert.Equal(t, 0, z.code, "people end it as they like")
+			assert.Contains(t, z.out.String(), `"summary"`)
+		}
+	}
+}
+
+// story is a history for the judge, in seconds.
+type story []event
+
+func (s *story) add(at float64, worker, what string, token int64) *story {
+	*s = append(*s, event{At: time.Unix(0, 0).Add(time.Duration(at * float64(time.Second))), Worker: worker, Event: what, Token: token})
+	return s
+}
+
+// TestJudgeNoticesBadHistories: a demonstration that cannot fail shows nothing.
+func TestJudgeNoticesBadHistories(t *testing.T) {
+	good := func() *story {
+		return (&story{}).add(1, "w1", "holds", 10).add(2, "w1", "releases", 10).add(3, "w2", "holds", 20).add(4, "w2", "frozen", 0).
+			add(5, "w3", "holds", 30).add(6, "w2", "woken", 0).add(6.1, "w2", "lost", 20).add(6.2, "w2", "refused", 20).add(7, "w3", "killed", 0).
+			add(8, "w4", "holds", 40)
+	}
+	for name, c := range map[string]struct {
+		story *story
+		wrong string
+	}{
+		"good": {good(), ""},
+		"two holders": {
+			(&story{}).add(1, "w1", "holds", 10).add(2, "w2", "holds", 20).add(3, "w1", "releases", 10),
+			"w2 got the lock while w1 ran",
+		},
+		"the report comes late, the time counts": {
+			(&story{}).add(3, "w2", "holds", 20).add(1, "w1", "holds", 10).add(2, "w1", "releases", 10), "",
+		},
+		"told too late": {
+			(&story{}).add(1, "w1", "holds", 10).add(2, "w2", "holds", 20).add(2.5, "w1", "lost", 10).add(2.6, "w1", "refused", 10),
+			"w2 got the lock while w1 ran",
+		},
+		"woken and not told": {
+			(&story{}).add(1, "w1", "holds", 10).add(2, "w1", "frozen", 0).add(3, "w2", "holds", 20).add(4, "w1", "woken", 0).
+				add(5, "w2", "releases", 20).add(6, "w3", "holds", 30),
+			"w3 got the lock while w1 ran",
+		},
+		"tokens stand still": {
+			(&story{}).add(1, "w1", "holds", 10).add(2, "w1", "releases", 10).add(3, "w2", "holds", 10),
+			"does not exceed",
+		},
+		"a late write went through": {
+			(&story{}).add(1, "w1", "holds", 10).add(2, "w1", "lost", 10), "0 late writes were refused",
+		},
+		"nobody granted that": {(&story{}).add(1, "w1", "holds", 99), "which the server has not granted"},
+	} {
+		j := newJudge()
+		for token := range int64(5) {
+			j.granted[10*token] = true
+		}
+		for _, e := range *c.story {
+			j.reported(e)
+		}
+		v := j.verdict()
+		assert.Equal(t, c.wrong == "", v.OK, "%s: %v", name, v.Wrong)
+		assert.Contains(t, strings.Join(v.Wrong, "\n"), c.wrong, name)
+	}
+}
+
+// TestJudgeNoticesStrayWrites: as the server sees it, too.
+func TestJudgeNoticesStrayWrites(t *testing.T) {
+	contender := func(n int) string { return fmt.Sprintf("%s/x-%010d", demoLock, n) }
+	run := func(txns ...zktest.Txn) verdict {
+		j := newJudge()
+		for i, txn := range txns {
+			txn.Zxid = int64(i + 1)
+			j.applied(txn)
+		}
+		return j.verdict()
+	}
+	first := zktest.Txn{Op: "create2", Session: 1, Paths: []string{contender(0)}}
+	second := zktest.Txn{Op: "create2", Session: 2, Paths: []string{contender(1)}}
+	write := func(session int64, n int) zktest.Txn {
+		return zktest.Txn{Op: "multi", Session: session, Paths: []string{contender(n), demoValue}}
+	}
+	expired := zktest.Txn{Op: "closeSession", Session: 1}
+	released := zktest.Txn{Op: "delete", Session: 1, Paths: []string{contender(0)}}
+	refused := write(1, 0)
+	refused.Code = -101
+
+	for _, good := range [][]zktest.Txn{
+		{first, second, write(1, 0), released, write(2, 1)},
+		{first, second, write(1, 0), expired, write(2, 1), refused},
+		{second, first, write(1, 0)}, // the number decides, not who came first
+	} {
+		v := run(good...)
+		assert.True(t, v.OK, v.Wrong)
+		assert.Positive(t, v.Writes)
+	}
+	for _, bad := range [][]zktest.Txn{
+		{first, second, write(2, 1)},
+		{first, second, expired, write(1, 0)},
+		{first, released, write(1, 0)},
+		{write(1, 0)},
+	} {
+		v := run(bad...)
+		assert.False(t, v.OK)
+		assert.Equal(t, 1, v.Overlaps)
+	}
+}
+
+// TestVerdictDecidesTheExitCode: what was wrong is said, and not only counted.
+func TestVerdictDecidesTheExitCode(t *testing.T) {
+	var out text
+	show := &timeline{out: &out, begun: time.Now(), states: map[string]byte{}, tokens: map[string]int64{}}
+	require.NoError(t, show.verdict(verdict{OK: true, TokensGrow: true}, nil))
+	err := show.verdict(verdict{Wrong: []string{"two at once"}}, nil)
+	assert.Equal(t, exitFailed, classify(err).code)
+	assert.Contains(t, out.String(), "WRONG: two at once")
+	assert.Contains(t, out.String(), "THEY DO NOT GROW")
+	err = show.verdict(verdict{OK: true}, fmt.Errorf("w2 was to say holds"))
+	require.ErrorContains(t, err, "w2 was to say holds")
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+type listing struct {
+	Path       string      `json:"path"`
+	Contenders []contender `json:"contenders"`
+}
+
+// list reads "zkr lock ls -o json".
+func (b *bed) list(args ...string) listing {
+	b.Helper()
+	z := b.run(append([]string{"lock", "ls", "-o", "json"}, args...)...).ends(0)
+	var out listing
+	require.NoError(b, json.Unmarshal([]byte(z.out.String()), &out), z.out.String())
+	return out
+}
+
+func TestListShowsHolderAndQueueInOrder(t *testing.T) {
+	b := newBed(t)
+	begun := time.Now()
+	held := b.take("/locks/a")
+	for i, id := range []string{"first", "second"} {
+		b.start(locked("/locks/a", []string{"--id", id}, "true")...)
+		b.queued("/locks/a", i+2)
+	}
+	got := b.list("/locks/a")
+	assert.Equal(t, "/locks/a", got.Path)
+	require.Len(t, got.Contenders, 3)
+	for i, c := range got.Contenders {
+		assert.Equal(t, i+1, c.Place)
+		assert.Equal(t, 1, c.Permits)
+		assert.WithinRange(t, c.Since, begun.Add(-time.Second), time.Now().Add(time.Second))
+		node, err := b.srv.Get("/locks/a/" + c.Znode)
+		require.NoError(t, err)
+		assert.Equal(t, node.Czxid, c.Token)
+		assert.Equal(t, fmt.Sprintf("%#x", node.EphemeralOwner), c.Session)
+	}
+	assert.Equal(t, "holds", got.Contenders[0].State)
+	assert.Equal(t, held.Token(), got.Contenders[0].Token)
+	assert.Equal(t, []string{"waits", "waits"}, []string{got.Contenders[1].State, got.Contenders[2].State})
+	assert.Equal(t, []string{"first", "second"}, []string{got.Contenders[1].ID, got.Contenders[2].ID})
+
+	table := b.run("lock", "ls", "/locks/a").ends(0).out.String()
+	lines := strings.Split(strings.TrimSpace(table), "\n")
+	require.Len(t, lines, 4)
+	assert.Equal(t, "PLACE STATE ID PERMITS TOKEN SESSION SINCE AGE", strings.Join(strings.Fields(lines[0]), " "))
+	for i, c := range got.Contenders {
+		assert.Equal(t, []string{fmt.Sprint(c.Place), c.State, c.ID, "1", fmt.Sprint(c.Token), c.Session}, strings.Fields(lines[i+1])[:6])
+	}
+}
+
+func TestListOfASemaphoreMarksAllHolders(t *testing.T) {
+	b := newBed(t)
+	for _, v2 := range [][]string{nil, {"--curator-v2"}} {
+		path, wait := "/s", 3
+		if v2 != nil {
+			path = "/v2"
+		}
+		for _, id := range []string{"a", "b", "c"} {
+			b.start(append([]string{"lock", path, "-n", "2", "--session-timeout", "4s", "--grace", "500ms", "--id", id}, append(v2, "--", "sleep", "30")...)...)
+		}
+		if v2 != nil {
+			eventually(t, func() bool { return len(b.contenders(path+"/leases")) == wait }, "leases")
+		} else {
+			b.queued(path, wait)
+		}
+		got := b.list(append([]string{path, "-n", "2"}, v2...)...)
+		states := make([]string, 0, wait)
+		for _, c := range got.Contenders {
+			states = append(states, c.State)
+		}
+		assert.Equal(t, []string{"holds", "holds", "waits"}, states)
+	}
+}
+
+func TestListOfNobody(t *testing.T) {
+	b := newBed(t)
+	z := b.run("lock", "ls", "/locks/nobody").ends(0)
+	assert.Equal(t, "Nobody holds /locks/nobody, and nobody waits for it.\n", z.out.String())
+	got := b.list("/locks/nobody")
+	assert.NotNil(t, got.Contenders, "an empty list, not null")
+	assert.Empty(t, got.Contenders)
+}
+
+func TestListShowsStrangersDataWithoutBreakingTheTable(t *testing.T) {
+	for data, want := range map[string]string{
+		"10.0.0.7": "10.0.0.7", "host:1 [x]": "host:1 [x]", "": "",
+		"a\tb\n": `"a\tb\n"`, "\x1b[31mred": `"\x1b[31mred"`, "\xff\x00": `"\xff\x00"`, "größe": "größe",
+	} {
+		assert.Equal(t, want, readable([]byte(data)))
+	}
+	b := newBed(t)
+	require.NoError(t, b.srv.Create("/l", nil))
+	_, err := b.srv.CreateSequential("/l/_c_00000000-0000-0000-0000-000000000000-lock-", []byte("a\nb\tc"))
+	require.NoError(t, err)
+	out := b.run("lock", "ls", "/l").ends(0).out.String()
+	assert.Contains(t, out, `"a\nb\tc"`)
+	assert.Contains(t, out, "none", "it belongs to no session")
+	assert.Equal(t, 2, strings.Count(out, "\n"))
+}

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// onTerminal runs a shell with job control on a terminal of its own, with zkr
+// as the command "zkr", and returns the terminal's other end.
+func onTerminal(b *bed, script string) (keyboard *os.File, screen *text, shell *zkrProcess) {
+	b.Helper()
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
+	require.NoError(b, err)
+	var n, unlock int32
+	ioctl := func(request uintptr, arg *int32) {
+		_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, master.Fd(), request, uintptr(unsafe.Pointer(arg)))
+		require.Zero(b, errno)
+	}
+	ioctl(syscall.TIOCSPTLCK, &unlock)
+	ioctl(syscall.TIOCGPTN, &n)
+	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|syscall.O_NOCTTY, 0)
+	require.NoError(b, err)
+	cmd := b.command()
+	cmd.Path, cmd.Args = "/bin/bash", []string{"bash", "-mc", "zkr() { " + shellWord(os.Args[0]) + ` "$@"; }; ` + script}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	shell = start(b.T, cmd)
+	require.NoError(b, slave.Close())
+	screen = &text{}
+	read := make(chan struct{})
+	// Waited for through read; ends when the shell and all below are gone.
+	go func() {
+		_, _ = io.Copy(screen, master)
+		close(read)
+	}()
+	b.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		<-shell.over
+		_ = master.Close()
+		<-read
+	})
+	shell.out = screen
+	return master, screen, shell
+}
+
+func shellWord(s string) string { return "'" + s + "'" }
+
+func typed(t *testing.T, keyboard *os.File, keys string) {
+	t.Helper()
+	_, err := io.WriteString(keyboard, keys)
+	require.NoError(t, err)
+}
+
+const flagsOnTerminal = "--session-timeout 4s --grace 500ms"
+
+func TestInteractiveCommandHasTheTerminal(t *testing.T) {
+	b := newBed(t)
+	keys, _, shell := onTerminal(b, "zkr lock /locks/a "+flagsOnTerminal+` -- sh -c 'echo ask; read x; echo "got $x"'; echo "code $?"; read y; echo "back $y"`)
+	shell.says("ask")
+	typed(t, keys, "word\n")
+	shell.says("got word")
+	shell.says("code 0")
+	typed(t, keys, "again\n")
+	shell.says("back again") // the shell has the terminal again
+	shell.ends(0)
+}
+
+func TestCtrlCReachesTheCommandOnly(t *testing.T) {
+	b := newBed(t)
+	keys, _, shell := onTerminal(b, "zkr lock /locks/a "+flagsOnTerminal+` -- sh -c 'trap "echo caught; exit 9" INT; echo in; while :; do sleep 0.05; done'; echo "code $?"`)
+	shell.says("in")
+	typed(t, keys, "\x03")
+	shell.says("caught")
+	shell.says("code 9")
+	assert.Empty(t, b.contenders("/locks/a"))
+}
+
+// TestCtrlCWhileWaiting: museum P28, on a terminal.
+func TestP28CtrlCWhileWaiting(t *testing.T) {
+	b := newBed(t)
+	b.take("/locks/a")
+	keys, _, shell := onTerminal(b, "trap : INT; zkr lock /locks/a "+flagsOnTerminal+` -- true; echo "code $?"`)
+	b.queued("/locks/a", 2)
+	typed(t, keys, "\x03")
+	shell.says("code 130")
+	b.queued("/locks/a", 1)
+}
+
+// TestCtrlZStopsTheJob: the shell is told, and the command goes on with fg if
+// the lock is still held.
+func TestCtrlZStopsTheJob(t *testing.T) {
+	b := newBed(t)
+	file := filepath.Join(t.TempDir(), "beat")
+	keys, _, shell := onTerminal(b, "zkr lock /locks/a "+flagsOnTerminal+" -- "+shellWord(os.Args[0])+" "+helpBeat+" "+file+`; echo "stopped $?"; read x; fg; echo "code $?"`)
+	beating(t, file)
+	typed(t, keys, "\x1a")
+	shell.says("stopped 147") // 128 + STOP
+	before := silent(t, file)
+	typed(t, keys, "\n")
+	eventually(t, func() bool { all := beats(t, file); return all[len(all)-1].After(before) }, "the command goes on")
+	typed(t, keys, "\x03")
+	shell.says("code 130")
+	assert.Empty(t, b.contenders("/locks/a"))
+}
+
+// TestCtrlZForTooLongEndsTheCommand: the lock expires while the job is stopped.
+func TestCtrlZForTooLongEndsTheCommand(t *testing.T) {
+	b := newBed(t)
+	file := filepath.Join(t.TempDir(), "beat")
+	keys, _, shell := onTerminal(b, "zkr lock /locks/a "+flagsOnTerminal+" -- "+shellWord(os.Args[0])+" "+helpBeat+" "+file+`; echo "stopped $?"; read x; fg; echo "code $?"`)
+	beating(t, file)
+	typed(t, keys, "\x1a")
+	shell.says("stopped")
+	last := silent(t, file)
+	b.take("/locks/a")
+	typed(t, keys, "\n")
+	shell.says("code 76")
+	assert.Equal(t, last, silent(t, file), "not one beat more")
+}
+
+// TestStopWithoutAShellHasNoEffect: nobody could continue zkr, so it does not
+// stop with its command, which goes on.
+func TestStopWithoutAShellHasNoEffect(t *testing.T) {
+	b := newBed(t)
+	file := filepath.Join(t.TempDir(), "beat")
+	keys, _, shell := onTerminal(b, "exec "+shellWord(os.Args[0])+" lock /locks/a "+flagsOnTerminal+" -- "+shellWord(os.Args[0])+" "+helpBeat+" "+file)
+	beating(t, file)
+	typed(t, keys, "\x1a")
+	n := len(beats(t, file))
+	eventually(t, func() bool { return len(beats(t, file)) > n+10 }, "the command goes on")
+	shell.running()
+	typed(t, keys, "\x03")
+	shell.ends(130)
+}
+
+// TestBackgroundJobLeavesTheTerminalAlone: with & the shell keeps it.
+func TestBackgroundJobLeavesTheTerminalAlone(t *testing.T) {
+	b := newBed(t)
+	keys, _, shell := onTerminal(b, "zkr lock /locks/a "+flagsOnTerminal+` -- sh -c 'echo in; sleep 30' & read x; echo "shell got $x"; kill -TERM %1; wait %1; echo "code $?"`)
+	shell.says("in")
+	typed(t, keys, "word\n")
+	shell.says("shell got word")
+	shell.says("code 143")
+}
+
+func TestColoursAreForTerminals(t *testing.T) {
+	for env, coloured := range map[string]bool{"": true, "NO_COLOR=1 ": false, "TERM=dumb ": false} {
+		b := newBed(t)
+		_, screen, shell := onTerminal(b, "export TERM=xterm; "+env+shellWord(os.Args[0])+` demo & read x`)
+		shell.says("w1")
+		shell.says("HOLDS")
+		assert.Equal(t, coloured, strings.Contains(screen.String(), "\x1b[32mHOLDS"), env)
+	}
+}
