@@ -205,6 +205,7 @@ func (s *Session) bury() {
 	s.link.Hangup()
 	for range s.zkEvents {
 	}
+	s.link.Wait()
 	s.mu.Lock()
 	s.closing = true
 	s.mu.Unlock()

@@ -228,9 +228,9 @@ func (c *conn) kill(cause error) {
 			c.link.cfg.Handler.Unplugged()
 		}
 		close(c.dead)
-		// Waited for by nobody; ends when the connection is closed, which
-		// ends the reader.
-		go func() { _ = c.raw.Close() }() // nothing is left to do about a failed close
+		// Waited for by Link.Wait; ends when the connection is closed, which
+		// ends the reader. Nothing is left to do about a failed close.
+		c.link.closing.Go(func() { _ = c.raw.Close() })
 	})
 }
 

@@ -63,6 +63,8 @@ type Link struct {
 	cfg    Config
 	ctx    context.Context // ends with the link; bounds dials
 	cancel context.CancelFunc
+	// closing is connections that are being closed.
+	closing sync.WaitGroup
 
 	// mu guards what follows. It is held for bookkeeping only, never while
 	// bytes move or a handler runs. current, when not nil, is a connection
@@ -181,6 +183,10 @@ func (l *Link) Hangup() {
 		cn.kill(errors.New("wire: closed"))
 	}
 }
+
+// Wait waits until all connections of an ended link, which nobody uses any
+// more, are closed.
+func (l *Link) Wait() { l.closing.Wait() }
 
 // Ended is the cause of the end, or nil.
 func (l *Link) Ended() error {
