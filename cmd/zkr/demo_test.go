@@ -64,6 +64,7 @@ func TestDemoReadsWell(t *testing.T) {
 
 // TestWorkersDieWithTheDemonstration: however it ends.
 func TestWorkersDieWithTheDemonstration(t *testing.T) {
+	t.Parallel()
 	for _, sig := range []syscall.Signal{syscall.SIGKILL, syscall.SIGINT, syscall.SIGTERM} {
 		z := start(t, command("x", "demo", "--keep", "-o", "json"))
 		eventually(t, func() bool { return strings.Count(z.out.String(), `"started"`) == 4 }, "four workers")

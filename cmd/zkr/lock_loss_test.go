@@ -58,7 +58,6 @@ func TestP27CommandIsGoneBeforeTheServerGrantsToOthers(t *testing.T) {
 	} {
 		for round := range 2 {
 			t.Run(fmt.Sprintf("%s %d", name, round), func(t *testing.T) {
-				t.Parallel()
 				b := newBed(t)
 				beat := filepath.Join(t.TempDir(), "beat")
 				z := b.start(locked("/locks/a", nil, stubbornFamily(beat)...)...)

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -41,6 +42,10 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asZkr) != "" {
 		main()
 		return
+	}
+	flag.Parse()
+	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
+		_ = f.Value.Set("8") // they wait more than they work
 	}
 	code := m.Run()
 	if err := goleak.Find(); err != nil && code == 0 {
@@ -94,8 +99,11 @@ const limit = 40 * time.Second
 // tick is the servers' tick: sessions of 1 s to 10 s.
 const tick = 500 * time.Millisecond
 
+// newBed starts a server for a test, which runs beside others: mostly they wait
+// for sessions to expire.
 func newBed(t *testing.T) *bed {
 	t.Helper()
+	t.Parallel()
 	srv, err := zktest.Start(&zktest.Options{TickTime: tick})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = srv.Close() })
