@@ -30,7 +30,7 @@ type Server struct {
 	world     *ensemble.World
 	conns     map[*conn]bool
 	sockets   map[*socket]bool // whose writers run; a lost answer can leave one behind its conn
-	listeners []net.Listener // by server, nil while it is stopped or in memory
+	listeners []net.Listener   // by server, nil while it is stopped or in memory
 	rules     []rule
 	changed   chan struct{} // closed and replaced when rules or servers change
 	hooks     []*hook
