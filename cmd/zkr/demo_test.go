@@ -58,7 +58,7 @@ func TestDemoReadsWell(t *testing.T) {
 	} {
 		assert.Contains(t, z.out.String(), says)
 	}
-	assert.NotContains(t, z.out.String(), "\x1b", "no colours for what is no terminal")
+	assert.NotContains(t, z.out.String(), "\x1b", "no colors for what is no terminal")
 	assert.Empty(t, z.err.String())
 }
 

@@ -153,12 +153,12 @@ func TestBackgroundJobLeavesTheTerminalAlone(t *testing.T) {
 }
 
 func TestColoursAreForTerminals(t *testing.T) {
-	for env, coloured := range map[string]bool{"TERM=xterm": true, "NO_COLOR=1": false, "TERM=dumb": false} {
+	for env, colored := range map[string]bool{"TERM=xterm": true, "NO_COLOR=1": false, "TERM=dumb": false} {
 		t.Run(env, func(t *testing.T) {
 			b := newBed(t)
 			_, screen, shell := onTerminal(b, "export TERM=xterm; "+env+" "+shellWord(os.Args[0])+" demo & read x")
 			shell.says("HOLDS")
-			assert.Equal(t, coloured, strings.Contains(screen.String(), "\x1b[32mHOLDS"))
+			assert.Equal(t, colored, strings.Contains(screen.String(), "\x1b[32mHOLDS"))
 		})
 	}
 }
