@@ -95,6 +95,7 @@ type verdict struct {
 	TokensGrow  bool     `json:"tokens_grow"`
 	Overlaps    int      `json:"overlaps"`
 	Writes      int      `json:"writes"`
+	Strays      int      `json:"strays"` // of the writes, by somebody but the holder
 	Refused     int      `json:"refused"`
 	Losses      int      `json:"losses"`
 	KillToGrant float64  `json:"kill_to_grant_s"`
@@ -114,7 +115,7 @@ func (j *judge) verdict() verdict {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	v := verdict{
-		Event: "summary", TokensGrow: true, Writes: j.writes, Wrong: []string{},
+		Event: "summary", TokensGrow: true, Writes: j.writes, Strays: len(j.strays), Wrong: []string{},
 		KillToGrant: j.measured[killToGrant].Seconds(), WakeToTold: j.measured[wakeToTold].Seconds(),
 		HandOver: j.measured[handOver].Seconds(),
 	}

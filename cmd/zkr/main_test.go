@@ -55,8 +55,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// beat writes the time into a file until it is killed, or until somebody asks
-// it to end, whom it ignores if it is told "stubborn".
+// beat writes the time and the token into a file until it is killed, or until
+// somebody asks it to end, whom it ignores if it is told "stubborn".
 func beat(args []string) {
 	if len(args) > 1 && args[1] == "stubborn" {
 		signal.Ignore(syscall.SIGTERM, syscall.SIGINT)
@@ -67,7 +67,7 @@ func beat(args []string) {
 		os.Exit(1)
 	}
 	for range time.Tick(2 * time.Millisecond) {
-		fmt.Fprintln(f, time.Now().UnixNano())
+		fmt.Fprintln(f, time.Now().UnixNano(), os.Getenv("ZKR_LOCK_TOKEN"))
 	}
 }
 
@@ -101,10 +101,13 @@ const tick = 500 * time.Millisecond
 
 // newBed starts a server for a test, which runs beside others: mostly they wait
 // for sessions to expire.
-func newBed(t *testing.T) *bed {
+func newBed(t *testing.T) *bed { t.Helper(); return newBedOf(t, 1) }
+
+// newBedOf starts an ensemble of so many servers.
+func newBedOf(t *testing.T, servers int) *bed {
 	t.Helper()
 	t.Parallel()
-	srv, err := zktest.Start(&zktest.Options{TickTime: tick})
+	srv, err := zktest.Start(&zktest.Options{TickTime: tick, Servers: servers})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = srv.Close() })
 	ctx, cancel := context.WithTimeout(context.Background(), 3*limit)
@@ -309,7 +312,8 @@ func beats(t *testing.T, file string) []time.Time {
 	require.NoError(t, err)
 	var out []time.Time
 	for line := range strings.Lines(string(data)) {
-		n, err := strconv.ParseInt(strings.TrimSpace(line), 10, 64)
+		nano, _, _ := strings.Cut(line, " ")
+		n, err := strconv.ParseInt(nano, 10, 64)
 		if err == nil && strings.HasSuffix(line, "\n") {
 			out = append(out, time.Unix(0, n))
 		}

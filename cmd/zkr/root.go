@@ -35,12 +35,16 @@ type globals struct {
 
 const exitHelp = `
 Exit codes:
-  0    all went well                   77   refused: credentials or ACL
-  1    anything else                   126  "zkr lock": the command cannot be run
-  64   wrong arguments                 127  "zkr lock": there is no such command
-  69   no server could be reached      128+n  ended by signal n, itself or its command
-  75   "zkr lock": busy, not acquired in time
-  76   "zkr lock": lost while the command ran; the command was killed
+  0      all went well
+  1      anything else; "zkr demo": something did not hold
+  64     wrong arguments
+  69     no server could be reached, or none answered
+  75     "zkr lock": busy (--try), or not acquired in time (--timeout)
+  76     "zkr lock": lost while the command ran; the command was stopped
+  77     the servers refuse the credentials, or a znode's ACL does
+  126    "zkr lock": the command cannot be run
+  127    "zkr lock": there is no such command
+  128+n  ended by signal n: "zkr lock" while it waited, or its command
 "zkr lock PATH -- CMD" otherwise exits as CMD does.`
 
 // run runs zkr and returns its exit code.

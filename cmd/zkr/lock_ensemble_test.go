@@ -1,0 +1,83 @@
+package main
+
+import (
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// follower is a server of an ensemble that does not lead.
+func (b *bed) follower() int {
+	b.Helper()
+	eventually(b.T, func() bool { return b.srv.Leader() != 0 }, "somebody leads")
+	return b.srv.Leader()%3 + 1
+}
+
+// TestP27FencedOffFollower: museum P27. The follower that zkr is connected to
+// loses its ensemble, and goes on answering zkr; zkr knows no other server. The
+// rest grants the lock to somebody else, after the command is gone.
+func TestP27FencedOffFollower(t *testing.T) {
+	b := newBedOf(t, 3)
+	cut := b.follower()
+	beat := filepath.Join(t.TempDir(), "beat")
+	z := start(t, command(b.srv.ServerAddr(cut), locked("/locks/a", nil, stubbornFamily(beat)...)...))
+	beating(t, beat+".child")
+	owner, znode := b.owner("/locks/a")
+	b.srv.IsolateServer(cut)
+	z.ends(exitLost)
+	freed := b.freed(owner, znode)
+	last := silent(t, beat+".child")
+	assert.True(t, last.Before(freed))
+	t.Logf("gone %v before the next grant", freed.Sub(last).Round(time.Millisecond))
+}
+
+// TestP27FencedOffLeader: the same with the leader, which learns last that it is
+// none any more. The followers elect another one.
+func TestP27FencedOffLeader(t *testing.T) {
+	b := newBedOf(t, 3)
+	b.follower()
+	cut := b.srv.Leader()
+	beat := filepath.Join(t.TempDir(), "beat")
+	z := start(t, command(b.srv.ServerAddr(cut), locked("/locks/a", nil, stubbornFamily(beat)...)...))
+	beating(t, beat+".child")
+	owner, znode := b.owner("/locks/a")
+	b.srv.IsolateServer(cut)
+	z.ends(exitLost)
+	freed := b.freed(owner, znode)
+	last := silent(t, beat+".child")
+	assert.True(t, last.Before(freed))
+	t.Logf("gone %v before the next grant", freed.Sub(last).Round(time.Millisecond))
+}
+
+// TestCommandSurvivesTheDeathOfItsServer: with the others in --servers, zkr
+// moves, and the command notices nothing.
+func TestCommandSurvivesTheDeathOfItsServer(t *testing.T) {
+	b := newBedOf(t, 3)
+	b.follower()
+	z := b.start("lock", "/locks/a", "--session-timeout", "6s", "--grace", "500ms", "--", "sh", "-c", "trap 'echo bye; exit 0' USR1; echo in; while :; do sleep 0.05; done")
+	z.says("in")
+	owner, _ := b.owner("/locks/a")
+	server := 0
+	for _, s := range b.srv.Sessions() {
+		if s.ID == owner {
+			server = s.Server
+		}
+	}
+	require.NotZero(t, server)
+	require.NoError(t, b.srv.Stop(server))
+	eventually(t, func() bool {
+		for _, s := range b.srv.Sessions() {
+			if s.ID == owner {
+				return s.Connected && s.Server != server
+			}
+		}
+		return false
+	}, "it has moved to another server")
+	z.running()
+	z.signal(syscall.SIGUSR1)
+	z.ends(0).says("bye")
+}
