@@ -22,17 +22,7 @@ func (b *bed) follower() int {
 // rest grants the lock to somebody else, after the command is gone.
 func TestP27FencedOffFollower(t *testing.T) {
 	b := newBedOf(t, 3)
-	cut := b.follower()
-	beat := filepath.Join(t.TempDir(), "beat")
-	z := start(t, command(b.srv.ServerAddr(cut), locked("/locks/a", nil, stubbornFamily(beat)...)...))
-	beating(t, beat+".child")
-	owner, znode := b.owner("/locks/a")
-	b.srv.IsolateServer(cut)
-	z.ends(exitLost)
-	freed := b.freed(owner, znode)
-	last := silent(t, beat+".child")
-	assert.True(t, last.Before(freed))
-	t.Logf("gone %v before the next grant", freed.Sub(last).Round(time.Millisecond))
+	fencedOff(t, b, b.follower())
 }
 
 // TestP27FencedOffLeader: the same with the leader, which learns last that it is
@@ -40,7 +30,12 @@ func TestP27FencedOffFollower(t *testing.T) {
 func TestP27FencedOffLeader(t *testing.T) {
 	b := newBedOf(t, 3)
 	b.follower()
-	cut := b.srv.Leader()
+	fencedOff(t, b, b.srv.Leader())
+}
+
+// fencedOff runs a command that ignores TERM through server cut alone, and
+// isolates that server.
+func fencedOff(t *testing.T, b *bed, cut int) {
 	beat := filepath.Join(t.TempDir(), "beat")
 	z := start(t, command(b.srv.ServerAddr(cut), locked("/locks/a", nil, stubbornFamily(beat)...)...))
 	beating(t, beat+".child")

@@ -25,9 +25,8 @@ type Rule func(q znode.Queue, self int) Decision
 // Rejected: to watch the last but one, and so have looked before the turn
 // comes. It takes the listing out of a hand-over in a queue of three and more
 // (a round trip less; 1.04 and 1.67 times the hand-overs of eight clients in two
-// runs on a busy machine), but
-// a release then wakes two, and every wait in such a queue costs one request and
-// one event more.
+// runs on a busy machine), but a release then wakes two, and every wait in such
+// a queue costs one request and one event more.
 func Exclusive(q znode.Queue, self int) Decision {
 	if self == 0 {
 		return Decision{Granted: true}

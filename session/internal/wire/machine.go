@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/go-zookeeper/zk"
 )
 
 // Errors that a [Call] can end with instead of an answer, and that end a link.
@@ -205,7 +207,7 @@ func receiveEvent(d *Decoder) (incoming, error) {
 	if d.Err() != nil {
 		return incoming{}, d.Err()
 	}
-	ev.Type = eventType(kind)
+	ev.Type = zk.EventType(kind)
 	return incoming{event: &ev}, nil
 }
 

@@ -142,5 +142,3 @@ func DecodeMulti(d *Decoder) []Result {
 	}
 	return out
 }
-
-func eventType(kind int32) zk.EventType { return zk.EventType(kind) }
