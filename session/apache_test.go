@@ -9,11 +9,12 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/apache"
 )
 
+// N1, N7, N8, D18.
 func TestEveryOperationOnApache(t *testing.T) {
 	cluster := apache.Require(t, &apache.Options{Own: true})
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	c, err := Connect(ctx, cluster.Connect(), nil)
+	c, err := Connect(ctx, cluster.Connect(), &Options{Timeout: 30 * time.Second})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, c.Close(ctx)) }()
 	s, err := c.Session(ctx)

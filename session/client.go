@@ -97,6 +97,9 @@ func (c *Client) run(s *Session) {
 
 // sleep waits for d, and reports false if the client was closed.
 func (c *Client) sleep(d time.Duration) bool {
+	if d <= 0 {
+		return c.life.Err() == nil
+	}
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

@@ -10,14 +10,24 @@ import (
 
 func TestTheClockAsksTheMachineOnceTheWallClockMoved(t *testing.T) {
 	c := newClock()
-	require.WithinDuration(t, time.Now(), c.now(), 50*time.Millisecond)
+	requireClock(t, c, 0)
 	// As after a suspension of a minute: what the machine said at first is a
 	// minute less than what it says now, and the wall clock has moved.
 	c.asleep -= time.Minute
-	require.WithinDuration(t, time.Now(), c.now(), time.Second, "not asked yet")
+	requireClock(t, c, 0) // not asked yet
 	c.skew.Store(int64(-time.Minute))
-	require.WithinDuration(t, time.Now().Add(time.Minute), c.now(), time.Second)
-	require.WithinDuration(t, time.Now().Add(time.Minute), c.now(), time.Second, "and remembered")
+	requireClock(t, c, time.Minute)
+	requireClock(t, c, time.Minute) // and remembered
+}
+
+// requireClock wants c to be ahead of time.Now, give or take a little, however long
+// it takes to ask both.
+func requireClock(t *testing.T, c *clock, ahead time.Duration) {
+	t.Helper()
+	const little = time.Second
+	before := time.Now()
+	now := c.now().Add(-ahead)
+	require.False(t, now.Before(before.Add(-little)) || now.After(time.Now().Add(little)), "%v ahead", ahead)
 }
 
 func TestTheClockRunsInABubble(t *testing.T) {
@@ -33,7 +43,7 @@ func TestTheMachineKnowsWhetherItSlept(t *testing.T) {
 	a, b := suspended(), suspended()
 	require.GreaterOrEqual(t, a, time.Duration(0))
 	// A reading that is interrupted half-way says a little too much.
-	require.InDelta(t, a, b, float64(time.Second))
+	require.InDelta(t, a, b, float64(time.Minute))
 }
 
 func BenchmarkClock(b *testing.B) {

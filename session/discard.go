@@ -10,21 +10,44 @@ import (
 // pass before it tries again.
 const discardPause = 100 * time.Millisecond
 
+// insistPause is how long one waits that may not delete, and longestInsistPause to
+// how much that grows.
+const (
+	insistPause        = time.Second
+	longestInsistPause = 30 * time.Second
+)
+
 // Discard deletes a znode that this session made, and whose name nobody else
-// ever uses (see [Session.CreateProtected]), for sure: it tries at once, and
-// returns nil when the node is gone. If ctx ends first it returns an error, and
-// the deletion goes on in the background until the node or the session is gone;
-// [Client.Close] waits for it.
+// ever uses (see [Session.CreateProtected]), for sure: it tries at once, also if
+// ctx has ended already, and returns nil when the node is gone. If ctx ends first
+// it returns an error, and the deletion goes on in the background until the node or
+// the session is gone; [Client.Close] waits for it. A server that forbids it is
+// asked again in the background, too, every half minute in the end, for which Close
+// does not wait: the error wraps ErrNoAuth, and the node goes when that is allowed
+// again, with nobody having to see to it.
 func (s *Session) Discard(ctx context.Context, path string) error {
 	if err := ValidatePath(path); err != nil {
 		return &OpError{Op: "discard", Path: path, Err: err}
 	}
-	err := s.Delete(ctx, path, -1)
-	if err == nil || errors.Is(err, ErrNoNode) {
+	// Sent before this returns, also when ctx has ended already: what the caller
+	// asks next in this session does not see the node any more.
+	first := s.StartDelete(path, -1)
+	if _, err := first.Wait(ctx); deleted(err) {
 		return nil
 	}
 	done := make(chan error, 1)
-	s.background(func(life context.Context) { done <- s.discard(life, path) })
+	s.background(func(life context.Context) {
+		_, err := first.Wait(life)
+		if deleted(err) {
+			err = nil
+		} else {
+			err = s.discard(life, path)
+		}
+		if errors.Is(err, ErrNoAuth) {
+			s.spawn(func() { s.insist(path) })
+		}
+		done <- err
+	})
 	select {
 	case err := <-done:
 		return err
@@ -39,7 +62,7 @@ func (s *Session) discard(ctx context.Context, path string) error {
 	for {
 		err := s.Delete(ctx, path, -1)
 		switch {
-		case err == nil, errors.Is(err, ErrNoNode):
+		case deleted(err):
 			return nil
 		case s.Err() != nil:
 			// An ephemeral node goes with its session; no other is meant.
@@ -51,6 +74,17 @@ func (s *Session) discard(ctx context.Context, path string) error {
 			if s.sleep(ctx, discardPause) != nil {
 				return err
 			}
+		}
+	}
+}
+
+func deleted(err error) bool { return err == nil || errors.Is(err, ErrNoNode) }
+
+// insist deletes path as soon as that is allowed.
+func (s *Session) insist(path string) {
+	for pause := insistPause; s.sleep(s.ctx, pause) == nil; pause = min(2*pause, longestInsistPause) {
+		if err := s.discard(s.ctx, path); !errors.Is(err, ErrNoAuth) {
+			return
 		}
 	}
 }

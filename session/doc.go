@@ -3,6 +3,20 @@
 //
 // # What it is
 //
+//	connecting, cancel := context.WithTimeout(ctx, 15*time.Second)
+//	defer cancel()
+//	client, err := session.Connect(connecting, "zk1:2181,zk2:2181,zk3:2181/app", nil)
+//	if err != nil {
+//		return err
+//	}
+//	defer client.Close(context.WithoutCancel(ctx))
+//
+//	s, err := client.Session(ctx) // the present one
+//	if err != nil {
+//		return err
+//	}
+//	data, stat, err := s.Get(ctx, "/config") // it is /app/config at the servers
+//
 // A [Client] lives as long as its owner wants; a [Session] is one ZooKeeper
 // session and dies with it. The client hands out the present session and makes
 // the next one when it is lost. Operations are methods of the session, take a

@@ -31,8 +31,9 @@ func (s *Session) ensure(ctx context.Context, real string, mode Mode, o *CreateO
 				return nil
 			}
 			return err
-		case errors.Is(err, ErrUnknownOutcome) && ctx.Err() == nil && s.ctx.Err() == nil:
-			// Ask again: whoever made it, existing is all that matters.
+		case errors.Is(err, ErrUnknownOutcome) && ctx.Err() == nil:
+			// Ask again: whoever made it, existing is all that matters. If the
+			// session is over by now this says so.
 		default:
 			return err
 		}

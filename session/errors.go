@@ -161,3 +161,10 @@ func ended(ctx context.Context) error {
 	}
 	return fmt.Errorf("%w: %w", err, cause)
 }
+
+// Passing reports whether err is the loss of a session after which the client
+// makes another: what failed with it may be begun anew there. Losses that the
+// next session would share (ErrClosed, ErrAuthFailed) are not.
+func Passing(err error) bool {
+	return errors.Is(err, ErrLost) && !errors.Is(err, ErrClosed) && !errors.Is(err, ErrAuthFailed)
+}

@@ -15,7 +15,7 @@ func TestAConnectionCostsKilobytes(t *testing.T) {
 	srv, err := zktest.Start(nil)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, srv.Close()) }()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	const clients = 50
 	before := heap()

@@ -170,6 +170,17 @@ func failed[T any](op, path string, err error) *Future[T] {
 	return f
 }
 
+// unsent is a future of a request that asks for nothing and is not sent.
+func unsent[T any](op string) *Future[T] {
+	f := &Future[T]{op: op, done: make(chan struct{})}
+	var zero T
+	f.settle(zero, nil)
+	return f
+}
+
+// errMisfit: an answer has other parts than its request.
+var errMisfit = errors.New("the server's answer does not fit the request")
+
 // do sends a request until it has an answer. It waits for a connection, within
 // ctx and the session's life. A request that was surely not sent is sent
 // again; one that may have been is, too, if it only reads. undo, where not nil,
@@ -193,7 +204,7 @@ func do[T any](ctx context.Context, s *Session, op, path string, begin func() *F
 		case Unanswered(err) && !f.write:
 			// A request that costs the connection each time must not do so
 			// as fast as the network can.
-			if err := s.backOff(ctx, lost); err != nil {
+			if err := s.BackOff(ctx, lost); err != nil {
 				return zero, &OpError{Op: op, Path: path, Err: err}
 			}
 			lost++

@@ -55,6 +55,7 @@ func TestARequestNeverLandsInALaterSession(t *testing.T) {
 
 // go-zookeeper loses events when it sets many watches again while events and
 // answers arrive.
+// N35.
 func TestNoChangeIsMissedOverReconnectsWithManyWatches(t *testing.T) {
 	const nodes = 300
 	inWorld(t, nil, nil, func(w *world) {
@@ -130,6 +131,7 @@ func TestLostCredentialsDoNotWedgeTheConnection(t *testing.T) {
 }
 
 // A server that lags behind what the session has seen must not be read.
+// N34.
 func TestReadsNeverGoBackAfterAMoveToALaggingServer(t *testing.T) {
 	inWorld(t, &zktest.Options{Servers: 3}, nil, func(w *world) {
 		w.made("/n", "0")
@@ -265,6 +267,7 @@ func closing() map[string]func(w *world) {
 }
 
 // The bubble fails if a goroutine is left (P25).
+// CH49, CH61, CH63.
 func TestCloseLeavesNothingInAnyState(t *testing.T) {
 	for name, into := range closing() {
 		t.Run(name, func(t *testing.T) {
@@ -340,6 +343,7 @@ func TestConnectThatIsGivenUpLeavesNothing(t *testing.T) {
 	})
 }
 
+// N28.
 func TestConnectTriesEveryServerInTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex

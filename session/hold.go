@@ -26,10 +26,12 @@ type Hold struct {
 	armed  atomic.Bool // keeper's: a watch on the znode is set, or asked for
 }
 
-// Hold starts to hold the znode path, which this session has created and knows
-// to exist: its creation was answered in this session, or [Session.Confirm] has
+// Hold starts to hold the ephemeral znode path, which this session has created and
+// knows to exist: its creation was answered in this session, or [Session.Confirm] has
 // just succeeded for it. watch is a watch for the znode's deletion, if the caller
-// has one already, or nil; the hold takes it over. It waits, within ctx, until
+// has one already, or nil; the hold takes it over. A watch may tell of what came
+// before its read was answered: of a path that is used again, pass only one that
+// was set when the znode was there. It waits, within ctx, until
 // trust in the session is proved; as a rule that is the case already.
 //
 // The hold's context ends with the cause ErrReleased, or with ErrLost and a
@@ -132,6 +134,9 @@ func (s *Session) Confirm(ctx context.Context, path string) error {
 
 // sleep waits for d, ctx or the session's end.
 func (s *Session) sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return s.alive(ctx)
+	}
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
@@ -144,9 +149,11 @@ func (s *Session) sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// backOff waits before a request is repeated that has cost lost+1 connections:
-// not at all after the first.
-func (s *Session) backOff(ctx context.Context, lost int) error {
+// BackOff waits, within ctx and the session's life, before something is repeated
+// that has cost lost+1 connections in a row: not at all after the first, then by
+// [Options.Retry]. Operations do that by themselves; it is for what repeats
+// requests that were started with the Start methods.
+func (s *Session) BackOff(ctx context.Context, lost int) error {
 	return s.sleep(ctx, s.client.opts.Retry.pause(lost))
 }
 

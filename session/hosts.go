@@ -28,6 +28,9 @@ func parseServers(list string) (servers []string, chroot string, err error) {
 			return nil, "", fmt.Errorf("%w %q: its chroot: %w", ErrInvalidServers, list, err)
 		}
 	}
+	if i := strings.LastIndexByte(chroot, ','); i >= 0 && strings.Contains(chroot[i:], ":") {
+		return nil, "", fmt.Errorf("%w %q: one chroot serves all servers; write it once, behind the last one: host:port,host:port/chroot", ErrInvalidServers, list)
+	}
 	if strings.TrimSpace(hosts) == "" {
 		return nil, "", fmt.Errorf("%w %q: it names no server; write host:port[,host:port...][/chroot]", ErrInvalidServers, list)
 	}

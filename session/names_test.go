@@ -124,7 +124,7 @@ func TestParseServers(t *testing.T) {
 	}
 	for _, bad := range []string{
 		"", " ", "/app", ",", "zk1,", "zk1:0", "zk1:65536", "zk1:x", "zk1:", ":2181", "zk1//app", "zk1/app/",
-		"[::1", "a:b:c", "zk1:2181:3",
+		"[::1", "a:b:c", "zk1:2181:3", "zk1:1/app,zk2:2/app", "zk1/app,zk2:2",
 	} {
 		_, _, err := parseServers(bad)
 		require.ErrorIs(t, err, ErrInvalidServers, "%q", bad)
@@ -185,6 +185,7 @@ func TestRotationTriesAllInItsOwnOrder(t *testing.T) {
 	assert.Equal(t, []string{"a", "b", "c", "d", "e"}, list)
 }
 
+// CH62.
 func TestRetryPausesDoubleUpToTheirLimit(t *testing.T) {
 	r := Retry{Min: 50 * time.Millisecond, Max: 5 * time.Second}
 	for n, most := range map[int]time.Duration{
@@ -248,5 +249,14 @@ func TestErrorsNameWhatTheyAreAbout(t *testing.T) {
 		Connecting: "connecting", Connected: "connected", Suspended: "suspended", Lost: "lost", Closed: "closed", 9: "unknown",
 	} {
 		assert.Equal(t, want, status.String())
+	}
+}
+
+func TestOnlyLossesThatTheNextSessionDoesNotSharePass(t *testing.T) {
+	for _, reason := range []error{ErrExpired, ErrTrustRanOut, ErrNodeDeleted} {
+		assert.True(t, Passing(fmt.Errorf("%w: %w", ErrLost, reason)), reason)
+	}
+	for _, err := range []error{nil, ErrNoNode, ErrExpired, fmt.Errorf("%w: %w", ErrLost, ErrClosed), fmt.Errorf("%w: %w", ErrLost, ErrAuthFailed)} {
+		assert.False(t, Passing(err), err)
 	}
 }

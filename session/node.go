@@ -69,6 +69,11 @@ type CreateOptions struct {
 	// TTL of a node of a TTL mode, from one millisecond to some 34 years
 	// (2^40-1 ms); it has no default there, and must be 0 in other modes.
 	TTL time.Duration
+	// Once makes [Session.CreateProtected] fail, with an error that wraps
+	// ErrUnknownOutcome, where it would create anew because the answer was
+	// lost and the node is not there: for nodes that others delete, so that
+	// a missing one may have been there.
+	Once bool
 }
 
 // maxTTL is EphemeralType.TTL's largest value, 40 bits of milliseconds.

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// N1, N2, N3, N4, N6.
 func TestEveryOperationDoesWhatItsNameSays(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) { everyOperation(w.ctx, w, w.s) })
 }
@@ -59,6 +60,7 @@ func everyOperation(ctx context.Context, t require.TestingT, s *Session) {
 	assert.Equal(t, eph.Stat, stat)
 
 	everyTxn(ctx, t, s)
+	severalReads(ctx, t, s)
 
 	acl, stat, err := s.ACL(ctx, "/a")
 	require.NoError(t, err)
@@ -69,6 +71,32 @@ func everyOperation(ctx context.Context, t require.TestingT, s *Session) {
 	require.ErrorIs(t, err, ErrNoAuth)
 	_, err = s.SetACL(ctx, "/a", []ACL{{Perms: zk.PermAll, Scheme: "nobody knows", ID: "x"}}, -1)
 	require.Error(t, err)
+}
+
+// severalReads reads what is there, what is not, and what may not be read.
+func severalReads(ctx context.Context, t require.TestingT, s *Session) {
+	node, err := s.Create(ctx, "/closed", []byte("x"), Persistent, &CreateOptions{ACL: WorldACL(zk.PermAdmin)})
+	require.NoError(t, err)
+	empty, err := s.Create(ctx, "/empty", nil, Persistent, nil)
+	require.NoError(t, err)
+	all, err := s.Gets(ctx, "/a", "/nowhere", "/closed", "/empty", "/a")
+	require.NoError(t, err)
+	require.Len(t, all, 5)
+	data, stat, err := s.Get(ctx, "/a")
+	require.NoError(t, err)
+	for _, i := range []int{0, 4} {
+		assert.Equal(t, Result{Path: "/a", Data: data, Stat: stat}, all[i])
+	}
+	require.ErrorIs(t, all[1].Err, ErrNoNode)
+	assert.ErrorContains(t, all[1].Err, "session: get /nowhere")
+	require.ErrorIs(t, all[2].Err, ErrNoAuth)
+	assert.Equal(t, "/closed", all[2].Path)
+	assert.Empty(t, all[2].Data)
+	require.NoError(t, all[3].Err)
+	assert.Empty(t, all[3].Data)
+	assert.Equal(t, empty.Stat.Czxid, all[3].Stat.Czxid)
+	require.NoError(t, s.Delete(ctx, "/closed", node.Stat.Version))
+	require.NoError(t, s.Delete(ctx, "/empty", -1))
 }
 
 func everyTxn(ctx context.Context, t require.TestingT, s *Session) {

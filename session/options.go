@@ -83,11 +83,21 @@ func Digest(user, password string) Credential {
 	return Credential{Scheme: "digest", Auth: []byte(user + ":" + password)}
 }
 
-// WorldACL lets everybody do what perms says (zk.PermAll for all).
+// What an [ACL] may allow, to be added up.
+const (
+	PermRead   int32 = zk.PermRead
+	PermWrite  int32 = zk.PermWrite
+	PermCreate int32 = zk.PermCreate
+	PermDelete int32 = zk.PermDelete
+	PermAdmin  int32 = zk.PermAdmin
+	PermAll    int32 = zk.PermAll
+)
+
+// WorldACL lets everybody do what perms says, for instance PermRead.
 func WorldACL(perms int32) []ACL { return zk.WorldACL(perms) }
 
 // CreatorACL lets those do everything who have the creator's credentials.
-func CreatorACL() []ACL { return zk.AuthACL(zk.PermAll) }
+func CreatorACL() []ACL { return zk.AuthACL(PermAll) }
 
 // withDefaults checks o and fills in what it leaves open.
 func (o *Options) withDefaults() (Options, error) {
@@ -122,7 +132,7 @@ func (o *Options) withDefaults() (Options, error) {
 		}
 	}
 	if out.ACL == nil {
-		out.ACL = WorldACL(zk.PermAll)
+		out.ACL = WorldACL(PermAll)
 	}
 	if out.Logger == nil {
 		out.Logger = slog.New(slog.DiscardHandler)

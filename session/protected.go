@@ -40,6 +40,9 @@ func (s *Session) CreateProtected(ctx context.Context, path string, data []byte,
 // errDropped ends a creation that nobody waits for and that did not happen.
 var errDropped = errors.New("given up by its caller")
 
+// errMissing is the reason of a creation that was to be tried once.
+var errMissing = errors.New("the answer was lost, and the node is not there")
+
 // Creation is a protected creation under way.
 type Creation struct {
 	s      *Session
@@ -114,7 +117,7 @@ func (c *Creation) settle(ctx context.Context) (Node, error) {
 		}
 		// A create that costs the connection each time must not be repeated
 		// as fast as the network can.
-		if err := c.s.backOff(ctx, lost); err != nil {
+		if err := c.s.BackOff(ctx, lost); err != nil {
 			return Node{}, c.unresolved(err)
 		}
 		node, found, err := c.find(ctx)
@@ -123,6 +126,9 @@ func (c *Creation) settle(ctx context.Context) (Node, error) {
 			return Node{}, c.unresolved(err)
 		case found:
 			return node, nil
+		case c.opts != nil && c.opts.Once:
+			c.sent = nil
+			return Node{}, &UnknownOutcomeError{Op: "create", Path: c.path, Reason: errMissing}
 		}
 		// A request of the lost connection cannot be carried out any more:
 		// find has waited for all that reached the leader before, and
@@ -154,7 +160,7 @@ func (c *Creation) find(ctx context.Context) (Node, bool, error) {
 			runtime.Gosched() // as in do
 			continue
 		case Unanswered(err):
-			if err := s.backOff(ctx, lost); err != nil {
+			if err := s.BackOff(ctx, lost); err != nil {
 				return Node{}, false, err
 			}
 			lost++

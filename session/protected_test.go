@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/zktest"
@@ -22,6 +23,8 @@ type tested struct {
 	s      *Session
 	node   Node
 	err    error
+
+	known, doubted bool // told that it was done, that this is unknown
 }
 
 // connectTested is a matrix Setup: the client, and a parent node.
@@ -268,6 +271,38 @@ func TestDiscardGoesOnAfterItsContextAndCloseWaitsForIt(t *testing.T) {
 	})
 }
 
+// Who may not delete is told so, and the node goes all the same once that is
+// allowed. Close does not wait for it.
+func TestDiscardGoesOnWhenDeletingIsAllowedAgain(t *testing.T) {
+	inWorld(t, nil, nil, func(w *world) {
+		w.made("/p", "")
+		c := w.connect("mine", nil)
+		s := w.session(c)
+		for _, path := range []string{"/p/a", "/p/b"} {
+			_, err := s.Create(w.ctx, path, nil, Ephemeral, nil)
+			require.NoError(w, err)
+		}
+		forbid := func(perms int32) {
+			_, err := w.s.SetACL(w.ctx, "/p", WorldACL(perms|zk.PermAdmin|zk.PermRead), -1)
+			require.NoError(w, err)
+		}
+		forbid(0)
+		require.ErrorIs(w, s.Discard(w.ctx, "/p/a"), ErrNoAuth)
+		w.sleep(2 * time.Minute)
+		require.True(w, w.exists("/p/a"))
+		forbid(zk.PermDelete)
+		w.sleep(longestInsistPause)
+		require.False(w, w.exists("/p/a"))
+
+		forbid(0)
+		require.ErrorIs(w, s.Discard(w.ctx, "/p/b"), ErrNoAuth)
+		began := time.Now()
+		require.NoError(w, c.Close(w.ctx))
+		require.Less(w, time.Since(began), time.Second)
+		require.False(w, w.exists("/p/b"), "it went with its session")
+	})
+}
+
 func TestDiscardGivesUpOnWhatNoRepetitionChanges(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
 		w.made("/full", "")
@@ -319,4 +354,21 @@ func TestAPlainWriteTellsTheTruth(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestAProtectedCreateThatIsToBeTriedOnceIsNotSentAgain(t *testing.T) {
+	inWorld(t, nil, nil, func(w *world) {
+		w.made("/p", "")
+		once := &CreateOptions{Once: true}
+		w.srv.FailNth(isOp("create2"), 1, zktest.Action{Do: zktest.DropReplyCut})
+		node, err := w.s.CreateProtected(w.ctx, "/p/"+ProtectedName("x-"), nil, EphemeralSequential, once)
+		require.NoError(w, err, "it was carried out, and is there")
+		require.NoError(w, w.s.Delete(w.ctx, node.Path, -1))
+		w.srv.ResetStats()
+		w.srv.FailNth(isOp("create2"), 1, zktest.Action{Do: zktest.CutBefore})
+		_, err = w.s.CreateProtected(w.ctx, "/p/"+ProtectedName("x-"), nil, EphemeralSequential, once)
+		require.ErrorIs(w, err, ErrUnknownOutcome)
+		require.NoError(w, w.s.Err())
+		assert.Equal(w, 1, w.srv.Stats().Requests["create2"])
+	})
 }

@@ -147,6 +147,18 @@ func (s *Session) Timeout() time.Duration { return s.keeper.timing.timeout }
 // more than 64 holds, which take turns, that many times longer).
 func (s *Session) Heartbeat() time.Duration { return s.keeper.timing.heartbeat }
 
+// Silence is how long ago the newest request, or ping, that a server has answered
+// was sent. Answers and watch events come in order, so whatever that server knew
+// of by then it has told: the age of a view that follows watches. While the
+// connection lasts it stays below the time between two pings, a third of the
+// timeout, but for the time that an answer takes.
+func (s *Session) Silence() time.Duration { return s.keeper.silence() }
+
+// TrustedUntil is the end of what the last proof of the session's life vouches
+// for: State.TrustedUntil of this session, also when it has ended. What was held in
+// it did not count after that, however late its owner finds out.
+func (s *Session) TrustedUntil() time.Time { return s.keeper.until() }
+
 // Context ends when the session is lost or closed; its cause wraps ErrLost and
 // the reason. While something is held its Err looks at the clock.
 func (s *Session) Context() context.Context { return clocked{s.ctx, s} }

@@ -39,3 +39,29 @@ func TestASlowCloseDoesNotDelayTheNewsOfALoss(t *testing.T) {
 		w.srv.Heal()
 	})
 }
+
+// The next connection comes just when the session has ended, and is closed again.
+func TestASlowCloseOfALateConnectionDelaysNobody(t *testing.T) {
+	o := &Options{Timeout: time.Second, TickTime: 100 * time.Millisecond}
+	inWorld(t, &zktest.Options{TickTime: 100 * time.Millisecond}, nil, func(w *world) {
+		dial, dials := w.srv.Client("slow"), 0
+		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			if dials++; dials == 2 {
+				<-ctx.Done() // the session has ended
+				ctx = context.WithoutCancel(ctx)
+			}
+			raw, err := dial(ctx, network, addr)
+			return slowly{raw}, err
+		}
+		c := w.connect("slow", o)
+		defer w.close(c)
+		s := w.session(c)
+		began := time.Now()
+		time.AfterFunc(200*time.Millisecond, func() { s.end(ErrExpired, false) })
+		w.srv.Cut(s.ID())
+		<-s.Context().Done()
+		require.Less(w, time.Since(began), time.Second)
+		_, err := c.Session(w.within(30 * time.Second))
+		require.NoError(w, err, "the next one")
+	})
+}

@@ -148,8 +148,8 @@ func relayTimings(t testing.TB) []timing {
 // The claim in the comment of type trust, against the model.
 func TestNoScheduleOutlivesItsLease(t *testing.T) {
 	for _, rule := range relayTimings(t) {
-		ended := 0
-		for seed := range uint64(rounds(2000)) {
+		ended, n := 0, rounds(2000)
+		for seed := range uint64(n) {
 			slack := runRelay(seed, rule, nil)
 			require.GreaterOrEqual(t, slack, rule.margin, "T=%v R=%v seed %d", rule.timeout, rule.relay, seed)
 			if slack < rule.timeout {
@@ -157,7 +157,7 @@ func TestNoScheduleOutlivesItsLease(t *testing.T) {
 			}
 		}
 		t.Logf("T=%v R=%v: %d sessions ended", rule.timeout, rule.relay, ended)
-		require.Greater(t, ended, 500, "the model must end sessions to prove anything")
+		require.Greater(t, ended, n/4, "the model must end sessions to prove anything")
 	}
 }
 
@@ -192,13 +192,13 @@ func brokenRules() map[string]func(*trust, time.Time, time.Time, bool) {
 func TestTheModelConvictsBrokenRules(t *testing.T) {
 	rule := theTiming(t, 2*time.Second)
 	for name, broken := range brokenRules() {
-		unsound := 0
-		for seed := range uint64(6000) {
+		unsound, n := 0, 6000 // half of R is caught in one of them
+		for seed := range uint64(n) {
 			if runRelay(seed, rule, broken) < 0 {
 				unsound++
 			}
 		}
-		t.Logf("%s: unsound in %d of 6000", name, unsound)
+		t.Logf("%s: unsound in %d of %d", name, unsound, n)
 		assert.Positive(t, unsound, name)
 	}
 }

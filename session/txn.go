@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -48,8 +47,11 @@ func CheckOp(path string, version int32) Op {
 // servers do not send it for the others. Err is nil if the transaction was applied; if it was
 // not, Err is the reason for the operation that failed and ErrNotRun for the
 // others.
+//
+// Of [Session.Gets] it is one read: Path, Data and Stat, or Err.
 type Result struct {
 	Path string
+	Data []byte
 	Stat Stat
 	Err  error
 }
@@ -84,9 +86,7 @@ func (s *Session) Txn(ctx context.Context, ops ...Op) ([]Result, error) {
 func (s *Session) StartTxn(ops ...Op) *Future[[]Result] {
 	const name = "transaction"
 	if len(ops) == 0 {
-		f := &Future[[]Result]{op: name, done: make(chan struct{})}
-		f.settle(nil, nil)
-		return f
+		return unsent[[]Result](name)
 	}
 	checked := make([]Op, len(ops))
 	for i, op := range ops {
@@ -99,14 +99,10 @@ func (s *Session) StartTxn(ops ...Op) *Future[[]Result] {
 		op: name, path: ops[0].path, code: wire.OpMulti, write: true,
 		body: func(e *wire.Encoder) {
 			for _, op := range checked {
-				e.Int32(op.kind)
-				e.Bool(false)
-				e.Int32(-1)
+				wire.EncodePart(e, op.kind, false)
 				op.encode(s, e)
 			}
-			e.Int32(-1)
-			e.Bool(true)
-			e.Int32(-1)
+			wire.EncodePart(e, -1, true)
 		},
 		decode:  func(d *wire.Decoder) ([]Result, error) { return s.txnAnswer(checked, 0, d) },
 		refused: func(code int32, d *wire.Decoder) ([]Result, error) { return s.txnAnswer(checked, code, d) },
@@ -121,7 +117,7 @@ func (s *Session) txnAnswer(ops []Op, code int32, d *wire.Decoder) ([]Result, er
 		if code != wire.CodeOK {
 			return nil, &OpError{Op: "transaction", Path: ops[0].path, Err: codeError(code)}
 		}
-		return nil, &OpError{Op: "transaction", Path: ops[0].path, Err: errors.New("the server's answer does not fit the request")}
+		return nil, &OpError{Op: "transaction", Path: ops[0].path, Err: errMisfit}
 	}
 	culprit := -1
 	for i, r := range raw {

@@ -85,12 +85,17 @@ type watchSet struct {
 	// removal is sent only while no watch of its key is live, so it can
 	// never overtake, and cancel, a registration made after it. A watch is
 	// in live from before its read is sent until it fires or is stopped.
+	//
+	// owed is those keys of live of which a watch was stopped that the server
+	// may have set: nothing was removed, for the sake of the others. If their
+	// reads are refused it must be, since the server then keeps it for nobody.
 	mu   sync.Mutex
 	live map[watchKey]map[*Watch]struct{}
+	owed map[watchKey]struct{}
 }
 
 func newWatchSet(s *Session) *watchSet {
-	return &watchSet{s: s, live: make(map[watchKey]map[*Watch]struct{})}
+	return &watchSet{s: s, live: make(map[watchKey]map[*Watch]struct{}), owed: make(map[watchKey]struct{})}
 }
 
 // begin registers a watch and starts the read that sets it on the server.
@@ -119,7 +124,10 @@ func begin[T any](ws *watchSet, key watchKey, read func(*Watch) *Future[T]) *Fut
 func (ws *watchSet) refused(w *Watch) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	ws.removeLocked(w)
+	_, owed := ws.owed[w.key]
+	if ws.removeLocked(w) && owed {
+		ws.releaseLocked(w.key)
+	}
 }
 
 func (ws *watchSet) removeLocked(w *Watch) bool {
@@ -130,6 +138,7 @@ func (ws *watchSet) removeLocked(w *Watch) bool {
 	delete(watches, w)
 	if len(watches) == 0 {
 		delete(ws.live, w.key)
+		delete(ws.owed, w.key)
 	}
 	return true
 }
@@ -157,7 +166,11 @@ func (ws *watchSet) answered(w *Watch) {
 
 // releaseLocked frees the server's registration of key if nobody needs it.
 func (ws *watchSet) releaseLocked(key watchKey) {
-	if ws.live[key] != nil || ws.s.subs.covers(key.path) {
+	if ws.live[key] != nil {
+		ws.owed[key] = struct{}{}
+		return
+	}
+	if ws.s.subs.covers(key.path) {
 		return
 	}
 	kind := wire.RemoveData
@@ -222,6 +235,7 @@ func (ws *watchSet) fireLocked(calls []func(), key watchKey, ev Event) []func() 
 		}
 	}
 	delete(ws.live, key)
+	delete(ws.owed, key)
 	return calls
 }
 
@@ -234,15 +248,4 @@ func (ws *watchSet) fireAll(kind EventType) {
 	}
 	ws.mu.Unlock()
 	runAll(calls)
-}
-
-// count is the number of live watches.
-func (ws *watchSet) count() int {
-	ws.mu.Lock()
-	defer ws.mu.Unlock()
-	n := 0
-	for _, watches := range ws.live {
-		n += len(watches)
-	}
-	return n
 }

@@ -22,6 +22,7 @@ func (w *world) fires(watch *Watch) Event {
 	return ev
 }
 
+// N9, N10, N11.
 func TestWatchesFireOnWhatTheyWatch(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
 		w.made("/n", "")
@@ -69,6 +70,45 @@ func TestAReadThatFailsLeavesNoWatch(t *testing.T) {
 }
 
 // P24, CH10, CL16: nothing is left of watches that are not wanted any more.
+// A watch for a node's creation is stopped while another read of the path is
+// under way: that is no reason to leave it on the server, since the read is
+// refused.
+func TestAWatchThatIsStoppedOverAReadThatFailsIsTakenBack(t *testing.T) {
+	inWorld(t, nil, nil, func(w *world) {
+		for range 3 {
+			_, there, absent, err := w.s.ExistsW(w.ctx, "/none")
+			require.NoError(w, err)
+			require.False(w, there)
+			reads := []*Future[Seen]{w.s.StartGet("/none", true), w.s.StartGet("/none", true)}
+			absent.Stop()
+			for _, read := range reads {
+				_, err = read.Wait(w.ctx)
+				require.ErrorIs(w, err, ErrNoNode)
+			}
+			synctest.Wait()
+			assert.Zero(w, w.s.watches.count())
+			assert.Zero(w, owed(w.s.watches))
+			assert.Zero(w, w.srv.Stats().Watches, "%v", w.srv.Watches())
+		}
+		// One that is answered keeps what the server has, until it goes itself.
+		_, _, first, err := w.s.ExistsW(w.ctx, "/none")
+		require.NoError(w, err)
+		read := w.s.StartExists("/none", true)
+		first.Stop()
+		seen, err := read.Wait(w.ctx)
+		require.NoError(w, err)
+		w.made("/none", "")
+		assert.Equal(w, Event{EventCreated, "/none"}, w.fires(seen.Watch))
+		assert.Zero(w, owed(w.s.watches))
+	})
+}
+
+func owed(ws *watchSet) int {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	return len(ws.owed)
+}
+
 func TestTenThousandStoppedWatchesLeaveNothing(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
 		heapNow := func() int64 {
@@ -375,4 +415,15 @@ func TestASubscriptionUnderWayCoversNothingYet(t *testing.T) {
 		stop()
 		churn.Wait()
 	})
+}
+
+// count is the number of live watches.
+func (ws *watchSet) count() int {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	n := 0
+	for _, watches := range ws.live {
+		n += len(watches)
+	}
+	return n
 }

@@ -104,8 +104,11 @@ func (w *world) exists(path string) bool {
 func (w *world) sleep(d time.Duration) { time.Sleep(d) }
 
 // rounds is how many schedules a randomized test tries: n, or more if
-// ZKTEST_SEEDS asks for more.
+// ZKTEST_SEEDS asks for more, and fewer with -short.
 func rounds(n int) int {
+	if testing.Short() {
+		n /= 4
+	}
 	if more, err := strconv.Atoi(os.Getenv("ZKTEST_SEEDS")); err == nil {
 		return max(n, more)
 	}

@@ -32,14 +32,25 @@ func (l *Link) Dial(network, address string, _ time.Duration) (net.Conn, error) 
 	ctx, cancel := context.WithTimeout(l.ctx, min(max(limit, minDial), maxDial))
 	defer cancel()
 	raw, err := l.cfg.Dial(ctx, network, address)
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	if err != nil {
+		l.mu.Lock()
+		defer l.mu.Unlock()
 		l.failure = err
 		return nil, fmt.Errorf("wire: dial %s: %w", address, err)
 	}
+	c, err := l.adopt(raw)
+	if err != nil {
+		_ = raw.Close() // may take seconds, as TLS's: not with the lock
+		return nil, err
+	}
+	return c, nil
+}
+
+// adopt makes raw the newest connection, unless the link has ended meanwhile.
+func (l *Link) adopt(raw net.Conn) (*conn, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.ended != nil {
-		_ = raw.Close()
 		return nil, l.ended
 	}
 	l.newest = newConn(l, raw)

@@ -21,6 +21,7 @@ const (
 	OpRemoveWatches   int32 = 18
 	OpCreateContainer int32 = 19
 	OpCreateTTL       int32 = 21
+	OpMultiRead       int32 = 22
 	OpSetAuth         int32 = 100
 	OpAddWatch        int32 = 106
 	OpCloseSession    int32 = -11
@@ -106,16 +107,26 @@ func decodeConnectReply(frame []byte) (connectReply, error) {
 	return r, d.Err()
 }
 
-// Result is one operation's part of a transaction's answer.
+// Result is one operation's part of the answer to a transaction, or to several
+// reads in one request.
 type Result struct {
 	Code int32
 	Path string // of a create
+	Data []byte // of a read
 	Stat zk.Stat
 }
 
-// DecodeMulti reads the answer to a transaction. Of a transaction that failed
-// every operation carries a code: 0 for those ahead of the culprit, the
-// culprit's own, and CodeInconsistency for those behind it.
+// EncodePart begins the next operation of a request that has several; last, with
+// an op of -1, ends it.
+func EncodePart(e *Encoder, op int32, last bool) {
+	e.Int32(op)
+	e.Bool(last)
+	e.Int32(-1)
+}
+
+// DecodeMulti reads the answer to a transaction or to several reads. Of a
+// transaction that failed every operation carries a code: 0 for those ahead of the
+// culprit, the culprit's own, and CodeInconsistency for those behind it.
 func DecodeMulti(d *Decoder) []Result {
 	var out []Result
 	for d.Err() == nil {
@@ -131,6 +142,9 @@ func DecodeMulti(d *Decoder) []Result {
 			r.Path = d.String()
 			r.Stat = DecodeStat(d)
 		case OpSetData:
+			r.Stat = DecodeStat(d)
+		case OpGetData:
+			r.Data = d.Bytes()
 			r.Stat = DecodeStat(d)
 		case opError:
 			r.Code = d.Int32()

@@ -1,0 +1,63 @@
+package session
+
+import (
+	"context"
+
+	"github.com/zkrecipes/zkrecipes/session/internal/wire"
+)
+
+// Gets reads the data of several znodes in one request, all at the same moment of
+// the server. Each has its own verdict, in the order of paths: a node that does
+// not exist, or may not be read, takes nothing from the others. A server spends a
+// fraction of what as many requests cost it; but the answer, with all the data, must
+// not be longer than Options.MaxReply, or the connection ends with
+// ErrReplyTooLarge. Without paths it does nothing.
+//
+// On a server older than 3.6, which does not know the request (multiRead), the error
+// wraps ErrUnsupported, and the connection ends.
+func (s *Session) Gets(ctx context.Context, paths ...string) ([]Result, error) {
+	if len(paths) == 0 {
+		return nil, nil
+	}
+	return do(ctx, s, "gets", paths[0], func() *Future[[]Result] { return s.StartGets(paths...) }, nil)
+}
+
+// StartGets is [Session.Gets] without waiting.
+func (s *Session) StartGets(paths ...string) *Future[[]Result] {
+	const name = "gets"
+	if len(paths) == 0 {
+		return unsent[[]Result](name)
+	}
+	for _, path := range paths {
+		if err := ValidatePath(path); err != nil {
+			return failed[[]Result](name, path, err)
+		}
+	}
+	return start(s, request[[]Result]{
+		op: name, path: paths[0], code: wire.OpMultiRead,
+		body: func(e *wire.Encoder) {
+			for _, path := range paths {
+				wire.EncodePart(e, wire.OpGetData, false)
+				e.String(s.real(path))
+				e.Bool(false) // such reads leave no watch
+			}
+			wire.EncodePart(e, -1, true)
+		},
+		decode: func(d *wire.Decoder) ([]Result, error) { return getsAnswer(paths, d) },
+	})
+}
+
+func getsAnswer(paths []string, d *wire.Decoder) ([]Result, error) {
+	raw := wire.DecodeMulti(d)
+	if d.Err() != nil || len(raw) != len(paths) {
+		return nil, &OpError{Op: "gets", Path: paths[0], Err: errMisfit}
+	}
+	out := make([]Result, len(raw))
+	for i, r := range raw {
+		out[i] = Result{Path: paths[i], Data: r.Data, Stat: r.Stat}
+		if r.Code != wire.CodeOK {
+			out[i].Err = &OpError{Op: "get", Path: paths[i], Err: codeError(r.Code)}
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,61 @@
+package session
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/zktest"
+)
+
+func TestGetsRefusesAWrongPathAndSendsNothing(t *testing.T) {
+	inWorld(t, nil, nil, func(w *world) {
+		w.srv.ResetStats()
+		_, err := w.s.Gets(w.ctx, "/a", "b")
+		require.ErrorContains(w, err, `b`)
+		none, err := w.s.Gets(w.ctx)
+		require.NoError(w, err)
+		assert.Empty(w, none)
+		assert.Zero(w, w.srv.Stats().Requests["multiRead"])
+	})
+}
+
+func TestGetsOnAnOldServerSaysSo(t *testing.T) {
+	inWorld(t, &zktest.Options{OldServer: true}, nil, func(w *world) {
+		w.made("/a", "x")
+		_, err := w.s.Gets(w.ctx, "/a")
+		require.ErrorIs(w, err, ErrUnsupported)
+	})
+}
+
+// Each would fit into an answer, all of them do not.
+func TestGetsOfMoreThanTheClientAccepts(t *testing.T) {
+	inWorld(t, nil, &Options{MaxReply: 4 << 10}, func(w *world) {
+		var paths []string
+		for i := range 5 {
+			paths = append(paths, fmt.Sprintf("/%d", i))
+			w.made(paths[i], string(make([]byte, 1000)))
+		}
+		_, err := w.s.Gets(w.ctx, paths...)
+		require.ErrorIs(w, err, ErrReplyTooLarge)
+		all, err := w.s.Gets(w.ctx, paths[:3]...)
+		require.NoError(w, err)
+		for _, r := range all {
+			require.NoError(w, r.Err)
+			assert.Len(w, r.Data, 1000)
+		}
+	})
+}
+
+// A read whose answer is lost is sent again.
+func TestGetsWhoseAnswerIsLostIsSentAgain(t *testing.T) {
+	inWorld(t, nil, nil, func(w *world) {
+		w.made("/a", "x")
+		w.srv.FailNth(func(r zktest.Request) bool { return r.Op == "multiRead" }, 1, zktest.Action{Do: zktest.DropReplyHole})
+		all, err := w.s.Gets(w.within(time.Minute), "/a")
+		require.NoError(w, err)
+		require.Equal(w, "x", string(all[0].Data))
+	})
+}
