@@ -82,6 +82,30 @@ func (s *Server) Delete(path string) error {
 	return err
 }
 
+// DeleteAll deletes a node and all that is below it, as an administrator's deleteall
+// does, but at once: nobody can put anything below it in between. Its clients see the
+// deletions one after the other.
+func (s *Server) DeleteAll(path string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer s.nudgeLocked()
+	return s.deleteAllLocked(path)
+}
+
+func (s *Server) deleteAllLocked(path string) error {
+	if t := s.adminNodeLocked().Tree(); t.Get(path) != nil {
+		for _, name := range t.SortedChildren(t.Get(path)) {
+			if err := s.deleteAllLocked(path + "/" + name); err != nil {
+				return err
+			}
+		}
+	}
+	if _, err := s.world.Admin(&proto.Request{Op: proto.OpDelete, Path: path, Version: -1}); err != nil {
+		return adminError("delete", path, err)
+	}
+	return nil
+}
+
 // SetSequence sets the number that the next sequential child of parent gets,
 // for instance 2147483645, which is near the end, or a negative one.
 func (s *Server) SetSequence(parent string, next int32) error {
@@ -91,6 +115,20 @@ func (s *Server) SetSequence(parent string, next int32) error {
 	s.nudgeLocked()
 	if err != nil {
 		return adminError("set sequence of", parent, err)
+	}
+	return nil
+}
+
+// SetVersion sets the version of a node's data, for instance 2147483647 or -2,
+// to which a client would need billions of changes. It is a change of the data
+// to what it is: watches fire.
+func (s *Server) SetVersion(path string, version int32) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := s.world.SetVersion(path, version)
+	s.nudgeLocked()
+	if err != nil {
+		return adminError("set version of", path, err)
 	}
 	return nil
 }

@@ -5,6 +5,17 @@
 //
 // # What it is
 //
+//	server, err := zktest.Start(&zktest.Options{InMemory: true})
+//	if err != nil {
+//		return err
+//	}
+//	defer server.Close()
+//	client, err := session.Connect(ctx, server.Addr(), &session.Options{Dialer: server.Dial})
+//
+// and then, for instance, server.ExpireSession, server.CutAll, server.FailNth;
+// docs/testing.md has a whole test. Without InMemory it listens on a port of
+// its own, for any client.
+//
 // Start serves one server, or with Options.Servers a model of an ensemble:
 // a leader that alone decides about sessions, followers with replicas of their
 // own, links between them that can be cut. All requests that Apache's server
@@ -27,8 +38,8 @@
 // take Options.ElectionDelay, and a joining follower gets its snapshot at
 // once. The suffixes of sequential nodes stick at 2147483647 as Apache's do,
 // but never wrap under concurrent creates, which Apache's can. A change made
-// by the administrator's methods (Create, Set, Delete, SetSequence) is
-// committed even without a majority.
+// by the administrator's methods (Create, Set, Delete, SetSequence, SetVersion)
+// is committed even without a majority.
 //
 // # Failures
 //

@@ -76,6 +76,7 @@ func heartbeats(r *raw, limit time.Duration) time.Time {
 	return last
 }
 
+// N27.
 func TestOneLeaderIsElectedAndItsFollowersReplicate(t *testing.T) {
 	for _, n := range []int{3, 5} {
 		bubble(t, &zktest.Options{Servers: n}, func(t *testing.T, s *zktest.Server) {
@@ -264,6 +265,7 @@ func TestReattachingElsewhereMovesTheSession(t *testing.T) {
 	})
 }
 
+// N29, N30.
 func TestLaggingFollowerServesStaleReadsUntilSync(t *testing.T) {
 	bubble(t, three(), func(t *testing.T, s *zktest.Server) {
 		f, g := followers(s)

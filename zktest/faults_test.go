@@ -2,6 +2,7 @@ package zktest_test
 
 import (
 	"context"
+	"math"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -331,6 +332,17 @@ func TestAdministratorsMethods(t *testing.T) {
 			_, err = s.CreateSequential("/a/s-", nil)
 			require.ErrorIs(t, err, zktest.ErrNodeExists)
 			require.ErrorIs(t, s.SetSequence("/none", 1), zktest.ErrNoNode)
+			require.NoError(t, s.SetVersion("/a", math.MaxInt32))
+			require.NoError(t, s.Set("/a", []byte("3")))
+			n, err = s.Get("/a")
+			require.NoError(t, err)
+			require.Equal(t, int32(math.MinInt32), n.Version, "as Apache's, it wraps")
+			require.NoError(t, s.SetVersion("/a", 7))
+			n, err = s.Get("/a")
+			require.NoError(t, err)
+			require.Equal(t, "3", string(n.Data))
+			require.EqualValues(t, 7, n.Version)
+			require.ErrorIs(t, s.SetVersion("/none", 1), zktest.ErrNoNode)
 			kids, err := s.Children("/a")
 			require.NoError(t, err)
 			require.Equal(t, []string{"s-0000000000", "s-2147483647"}, kids)
@@ -344,6 +356,12 @@ func TestAdministratorsMethods(t *testing.T) {
 			require.NoError(t, s.Delete("/a/s-0000000000"))
 			_, err = s.GetAt(9, "/a")
 			require.Error(t, err)
+			require.NoError(t, s.Create("/a/b", nil))
+			require.NoError(t, s.Create("/a/b/c", nil))
+			require.NoError(t, s.DeleteAll("/a"))
+			_, err = s.Get("/a")
+			require.ErrorIs(t, err, zktest.ErrNoNode)
+			require.ErrorIs(t, s.DeleteAll("/a"), zktest.ErrNoNode)
 		})
 	}
 }

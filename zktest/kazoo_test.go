@@ -30,7 +30,7 @@ func TestKazooWorks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := startTCP(t, o)
 			waitLeader(t, s)
-			ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 			defer cancel()
 			out, err := exec.CommandContext(ctx, python, "testdata/kazoo_check.py", s.Addr()).CombinedOutput()
 			require.NoError(t, err, "%s", out)

@@ -76,6 +76,7 @@ func TestClosingASession(t *testing.T) {
 	})
 }
 
+// N12.
 func TestEventComesBeforeTheAnswerThatShowsTheChange(t *testing.T) {
 	for _, servers := range []int{1, 3} {
 		bubble(t, &zktest.Options{Servers: servers}, func(t *testing.T, s *zktest.Server) {

@@ -38,6 +38,11 @@
 // guard, does the same when the test process dies before that, by a panic, a
 // test timeout or SIGKILL.
 //
+// One thing stays: the folder zktest in the user's cache folder ([os.UserCacheDir])
+// keeps the classes of a server in the form in which Java maps them into memory,
+// which makes the next servers start in about half of the time. It may be
+// removed at any time.
+//
 // # Concurrency
 //
 // All methods of a Cluster may be called from several goroutines. Two calls on

@@ -120,10 +120,10 @@ func (b *dockerBackend) create(ctx context.Context, id string, f *Options, place
 		return err
 	}
 	b.containers = append(b.containers, made.ID)
-	if len(f.Counters) == 0 {
+	if len(f.Counters)+len(f.Versions) == 0 {
 		return nil
 	}
-	snap, err := snapshot(f.Counters)
+	snap, err := snapshot(f.Counters, f.Versions)
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ func TestNothingIsLeftWhenTheTestProcessIsKilled(t *testing.T) {
 		require.Error(t, cmd.Wait())
 		require.Eventually(t, func() bool {
 			return len(leftovers(t, mode, id, dir)) == 0
-		}, 30*time.Second, 100*time.Millisecond)
+		}, patience, 100*time.Millisecond)
 	})
 }
 

@@ -46,6 +46,7 @@ func findJars(home string) (java, classPath string, err error) {
 		}
 		return java, filepath.Join(home, "lib", "*"), nil
 	}
+	var jars []string
 	for _, jar := range []string{"zookeeper.jar", "slf4j-simple.jar"} {
 		path := filepath.Join(debianJars, jar)
 		if _, err := os.Stat(path); err != nil {
@@ -53,9 +54,9 @@ func findJars(home string) (java, classPath string, err error) {
 				ErrUnavailable, path, EnvHome)
 		}
 		// Its manifest names the other jars that it needs.
-		classPath += path + string(os.PathListSeparator)
+		jars = append(jars, path)
 	}
-	return java, classPath, nil
+	return java, strings.Join(jars, string(os.PathListSeparator)), nil
 }
 
 // prepareJars gives every server its address, its folder and its files.
@@ -79,11 +80,11 @@ func (c *Cluster) prepareJars(ctx context.Context, id string, f *Options) (err e
 	} else if c.places, err = loopback(f.Servers); err != nil {
 		return err
 	}
-	// The guard knows the servers by zktest.dir.
-	b.args = append([]string{java}, jvmFlags(f)...)
-	b.args = append(b.args, "-Dzktest.dir="+c.dir+"/",
-		"-Dorg.slf4j.simpleLogger.showDateTime=true", "-Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS",
-		"-cp", classPath, "org.apache.zookeeper.server.quorum.QuorumPeerMain")
+	flags := jvmFlags(f)
+	if archive := c.classArchive(ctx, java, classPath); archive != "" {
+		flags = append(flags, "-XX:SharedArchiveFile="+archive)
+	}
+	b.args = serverCommand(java, classPath, c.dir, flags...)
 	for i := range f.Servers {
 		dir := filepath.Join(c.dir, strconv.Itoa(i))
 		b.dirs = append(b.dirs, dir)
@@ -95,6 +96,15 @@ func (c *Cluster) prepareJars(ctx context.Context, id string, f *Options) (err e
 	return nil
 }
 
+// serverCommand is the command line of a server, but for the configuration file. The
+// guard knows the servers by zktest.dir.
+func serverCommand(java, classPath, dir string, flags ...string) []string {
+	args := append([]string{java}, flags...)
+	return append(args, "-Dzktest.dir="+dir+"/",
+		"-Dorg.slf4j.simpleLogger.showDateTime=true", "-Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS",
+		"-cp", classPath, "org.apache.zookeeper.server.quorum.QuorumPeerMain")
+}
+
 // writeServer writes what server i reads when it starts.
 func writeServer(f *Options, places []place, i int, dir string) error {
 	data := filepath.Join(dir, "data")
@@ -102,8 +112,8 @@ func writeServer(f *Options, places []place, i int, dir string) error {
 		filepath.Join(data, "myid"):   []byte(strconv.Itoa(i + 1)),
 		filepath.Join(dir, "zoo.cfg"): []byte(zooCfg(f, places, i, data)),
 	}
-	if len(f.Counters) > 0 {
-		snap, err := snapshot(f.Counters)
+	if len(f.Counters)+len(f.Versions) > 0 {
+		snap, err := snapshot(f.Counters, f.Versions)
 		if err != nil {
 			return err
 		}

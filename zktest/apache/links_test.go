@@ -103,15 +103,15 @@ func (f *field) lost(t *testing.T, c *Cluster) []string {
 	links := f.links(c)
 	f.send(links, first)
 	open := map[string]bool{}
-	waitFor := func(text string, n int, patience time.Duration) int {
+	// waitFor wants a line so many times, and notes what else has come.
+	waitFor := func(n int, patience time.Duration, want func(line string) bool) int {
 		limit := time.After(patience)
 		for ; n > 0; n-- {
-			for got := ""; got != text; {
+			for got := ""; got == "" || !want(got); {
 				select {
-				case line := <-f.heard:
-					at := strings.LastIndexByte(line, ' ')
-					if got = line[at+1:]; got == first {
-						open[line[:at]] = true
+				case got = <-f.heard:
+					if link, ok := strings.CutSuffix(got, " "+first); ok && link != "sent" {
+						open[link] = true
 					}
 				case <-limit:
 					return n
@@ -120,12 +120,17 @@ func (f *field) lost(t *testing.T, c *Cluster) []string {
 		}
 		return 0
 	}
-	// The cut must still be there when the first datagrams pass: wait for as
-	// many as come in a while.
-	waitFor(first, len(links), 200*time.Millisecond)
+	// The cut must still be there when the first datagrams pass: wait until all are
+	// sent, and for as many as come in a while.
+	require.Zero(t, waitFor(len(links), patience, func(line string) bool { return line == "sent "+first }))
+	waitFor(len(links)-len(open), 100*time.Millisecond, func(line string) bool {
+		return strings.HasSuffix(line, " "+first)
+	})
 	require.NoError(t, c.Heal(t.Context()))
 	f.send(links, second)
-	require.Zero(t, waitFor(second, len(links), 20*time.Second), "all links work again after Heal")
+	require.Zero(t, waitFor(len(links), patience, func(line string) bool {
+		return strings.HasSuffix(line, " "+second) && !strings.HasPrefix(line, "sent ")
+	}), "all links work again after Heal")
 	var lost []string
 	for _, l := range links {
 		if !open[l] {
@@ -187,11 +192,11 @@ func TestIsolatedLeaderIsReplacedAndComesBack(t *testing.T) {
 				}
 			}
 			return false
-		}, 30*time.Second, 50*time.Millisecond, "the other two elect one of them")
+		}, patience, 50*time.Millisecond, "the other two elect one of them")
 		require.Eventually(t, func() bool {
 			_, err := c.Role(ctx, old)
 			return errors.Is(err, ErrNotServing)
-		}, 30*time.Second, 50*time.Millisecond, "the old one gives up")
+		}, patience, 50*time.Millisecond, "the old one gives up")
 
 		// A cut outlives the server that it was made for.
 		require.NoError(t, c.Kill(ctx, old))
@@ -207,8 +212,8 @@ func TestIsolatedLeaderIsReplacedAndComesBack(t *testing.T) {
 func TestCutClientIsCutOffWhileOthersAreServed(t *testing.T) {
 	c := Require(t, &Options{Cuts: true})
 	ctx := t.Context()
-	served := func(k int) error {
-		short, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
+	served := func(k int, patience time.Duration) error {
+		short, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
 		conn, err := c.Client(k).DialContext(short, "tcp", c.Connect())
 		if err == nil {
@@ -216,15 +221,15 @@ func TestCutClientIsCutOffWhileOthersAreServed(t *testing.T) {
 		}
 		return err
 	}
-	require.NoError(t, served(3))
+	require.NoError(t, served(3, patience))
 	require.NoError(t, c.CutClient(ctx, 3, 0, Back))
-	require.Error(t, served(3))
-	require.NoError(t, served(4))
+	require.Error(t, served(3, 500*time.Millisecond))
+	require.NoError(t, served(4, patience))
 	_, err := c.Role(ctx, 0)
 	require.NoError(t, err, "nor is a client without a number cut off")
 	require.NoError(t, c.Heal(ctx))
-	require.NoError(t, served(3))
-	conn, err := c.Client(5).Dial("tcp", c.Connect(), time.Second)
+	require.NoError(t, served(3, patience))
+	conn, err := c.Client(5).Dial("tcp", c.Connect(), patience)
 	require.NoError(t, err)
 	require.Contains(t, conn.LocalAddr().String(), c.subnet.client(5))
 	require.NoError(t, conn.Close())

@@ -28,8 +28,8 @@ func TestMain(m *testing.M) {
 }
 
 // prober sends and receives datagrams in the network namespace that it was
-// started in. Its input are lines "<from> <to> <text>"; it prints the texts
-// that arrive, each with the address they came from.
+// started in. Its input are lines "<from> <to> <text>"; it prints that it has sent
+// them, and the texts that arrive, each with the address they came from.
 func prober() {
 	for _, host := range strings.Split(os.Getenv("PROBER_HOSTS"), ",") {
 		conn, err := net.ListenPacket("udp", host+":7777")
@@ -60,6 +60,7 @@ func prober() {
 			continue
 		}
 		_, _ = fmt.Fprint(conn, f[2]) // a firewall may refuse it: then it does not arrive
+		fmt.Println("sent", f[2])
 		_ = conn.Close()
 	}
 }

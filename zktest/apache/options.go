@@ -76,6 +76,10 @@ type Options struct {
 	// the number that its next sequential child gets. It is how a counter
 	// gets near its end (2147483647). Not with a Given ensemble.
 	Counters map[string]int32
+	// Versions names persistent nodes that exist from the start, each with the
+	// version of its (empty) data: 2147483647, or -2, to which a client would
+	// need billions of changes. Not with a Given ensemble.
+	Versions map[string]int32
 	// Config are further lines of zoo.cfg, Properties further -D properties.
 	Config, Properties map[string]string
 	// Image is the Docker image; default $ZKTEST_IMAGE, then LocalImage if it
@@ -109,7 +113,7 @@ func (o *Options) filled() (*Options, error) {
 	if f.TickTime < 0 || f.MinSessionTimeout < 0 || f.MaxSessionTimeout < 0 || f.ContainerInterval < 0 {
 		return nil, fmt.Errorf("apache: a duration is negative")
 	}
-	f.Own = f.Own || f.Cuts || len(f.Counters) > 0
+	f.Own = f.Own || f.Cuts || len(f.Counters)+len(f.Versions) > 0
 	f.TickTime = or(f.TickTime, 200*time.Millisecond)
 	f.InitLimit = or(f.InitLimit, 50)
 	f.SyncLimit = or(f.SyncLimit, 5)

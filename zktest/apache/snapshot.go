@@ -20,13 +20,14 @@ const snapshotName = "version-2/snapshot.0"
 const openACL = 1
 
 // snapshot is a file of ZooKeeper's snapshot format, version 2, in which the
-// nodes of counters exist and give their next sequential child that number.
+// nodes of counters exist and give their next sequential child that number, and
+// those of versions have that version of their data.
 //
 // A server takes the number from the parent's cversion, which it counts up for
 // creates alone while it runs (Stat shows twice that less the children that
 // are there). So the stored cversion is the number itself: nothing a client
 // can do reaches it in reasonable time.
-func snapshot(counters map[string]int32) ([]byte, error) {
+func snapshot(counters, versions map[string]int32) ([]byte, error) {
 	var w snapWriter
 	w.WriteString("ZKSN")
 	w.number(int32(2), int64(-1)) // version, database id
@@ -34,8 +35,8 @@ func snapshot(counters map[string]int32) ([]byte, error) {
 	w.number(int32(1), int64(openACL), int32(1), int32(31))
 	w.text("world")
 	w.text("anyone")
-	for _, path := range append([]string{"", "/zookeeper", "/zookeeper/config", "/zookeeper/quota"}, parents(counters)...) {
-		if err := w.node(path, counters[or(path, "/")]); err != nil {
+	for _, path := range append([]string{"", "/zookeeper", "/zookeeper/config", "/zookeeper/quota"}, parents(counters, versions)...) {
+		if err := w.node(path, counters[or(path, "/")], versions[or(path, "/")]); err != nil {
 			return nil, err
 		}
 	}
@@ -45,19 +46,21 @@ func snapshot(counters map[string]int32) ([]byte, error) {
 	return w.Bytes(), nil
 }
 
-// parents are the paths of counters with everything above them, upper first.
-func parents(counters map[string]int32) []string {
+// parents are the paths of nodes with everything above them, upper first.
+func parents(nodes ...map[string]int32) []string {
 	all := map[string]bool{}
-	for path := range counters {
-		if path == "/" {
-			continue // it has a name of its own in the snapshot, ""
-		}
-		for i := 1; i < len(path); i++ {
-			if path[i] == '/' {
-				all[path[:i]] = true
+	for _, some := range nodes {
+		for path := range some {
+			if path == "/" {
+				continue // it has a name of its own in the snapshot, ""
 			}
+			for i := 1; i < len(path); i++ {
+				if path[i] == '/' {
+					all[path[:i]] = true
+				}
+			}
+			all[path] = true
 		}
-		all[path] = true
 	}
 	return slices.Sorted(maps.Keys(all))
 }
@@ -77,15 +80,15 @@ func (w *snapWriter) text(s string) {
 }
 
 // node writes a persistent node without data.
-func (w *snapWriter) node(path string, cversion int32) error {
+func (w *snapWriter) node(path string, cversion, version int32) error {
 	if path != "" && (!strings.HasPrefix(path, "/") || strings.HasSuffix(path, "/") || len(path) > math.MaxInt16) {
-		return fmt.Errorf("apache: Counters: %q is not the path of a node", path)
+		return fmt.Errorf("apache: Counters or Versions: %q is not the path of a node", path)
 	}
 	w.text(path)
 	w.number(int32(0), int64(openACL)) // data, ACL
 	w.number(int64(0), int64(0))       // czxid, mzxid
 	w.number(int64(0), int64(0))       // ctime, mtime
-	w.number(int32(0), cversion, int32(0))
+	w.number(version, cversion, int32(0))
 	w.number(int64(0), int64(0)) // ephemeralOwner, pzxid
 	return nil
 }

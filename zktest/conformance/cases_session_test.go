@@ -161,6 +161,7 @@ func (c *client) afterwards() {
 		f, err := c.w.nextWithin(300 * time.Millisecond)
 		var timeout net.Error
 		if errors.As(err, &timeout) && timeout.Timeout() {
+			c.settle() // what is late comes before the answer to a ping
 			return
 		}
 		if err != nil {

@@ -25,7 +25,7 @@ const (
 )
 
 // patience is how long a server may take for one answer.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // body builds a request.
 type body []byte

@@ -7,7 +7,8 @@
 // for each request and each fault, once more with just that fault, each time
 // with a new server in a new testing/synctest bubble, so that hours of waiting
 // pass at once. Every run is bounded by a virtual deadline: an operation that
-// hangs is a failure that names the request and the fault.
+// hangs is a failure that names the request and the fault. docs/testing.md shows
+// one.
 //
 // # What it does not know
 //

@@ -38,9 +38,17 @@ const (
 	CancelUnknown Fault = "CancelUnknown"
 	// Pause: the answer takes two seconds.
 	Pause Fault = "Pause"
+	// Freeze: the request is answered, then all servers stand still for nine
+	// seconds, or until the operation has returned. It is not among All, since
+	// other clients suffer too.
+	Freeze Fault = "Freeze"
 )
 
-// All returns every fault.
+// freezeTime is nearly as long as a session of ten seconds lives: its client gives
+// it up, and the server still carries out what was sent in it.
+const freezeTime = 9 * time.Second
+
+// All returns every fault that hits nobody but the client under test.
 func All() []Fault {
 	return []Fault{
 		LostRequest, LostReply, Cut, BlackHole, SilentReply, Expire, ExpireAfter,

@@ -2,8 +2,10 @@ package matrix_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
@@ -53,6 +55,31 @@ func TestEachFaultDoesWhatItsNameSays(t *testing.T) {
 	})
 	require.Empty(t, res.Failures)
 	require.Equal(t, want, got)
+}
+
+func TestFreezeStopsAllForAWhileAndTheOperationEndsIt(t *testing.T) {
+	for _, servers := range []int{1, 3} {
+		took := map[int]time.Duration{} // by the request that is hit
+		res := matrix.Explore(t, matrix.Case{
+			Name: "two reads", Faults: []matrix.Fault{matrix.Freeze}, Options: &zktest.Options{Servers: servers}, Setup: setup,
+			Op: func(_ context.Context, e *matrix.Env) error {
+				read := func() error { _, _, err := e.State.(*zk.Conn).Exists("/a"); return err }
+				began := time.Now()
+				err := errors.Join(read(), retry(read))
+				took[e.Request] = time.Since(began)
+				return err
+			},
+			Check: func(e *matrix.Env) error {
+				_, err := connect(e, e.DialOther)
+				return errors.Join(e.Err, err)
+			},
+		})
+		require.Equal(t, 2, res.Cases)
+		require.Empty(t, res.Failures)
+		require.Zero(t, took[0])
+		require.Greater(t, took[1], 8*time.Second)
+		require.Zero(t, took[2])
+	}
 }
 
 func TestDefaultCountsLeavesBackgroundRequestsOut(t *testing.T) {

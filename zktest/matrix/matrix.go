@@ -26,9 +26,11 @@ type Env struct {
 	// Server serves in memory.
 	Server *zktest.Server
 	// Fault is "" in the run that counts; Request is then 0, else from 1.
-	// Second is the other request that suffers the fault, 0 if there is none.
-	Fault           Fault
-	Request, Second int
+	Fault   Fault
+	Request int
+	// Then is the fault of another request, Second; "" and 0 if there is none.
+	Then   Fault
+	Second int
 	// Err is what Op returned; valid in Check.
 	Err error
 	// State is the case's own, for instance a client that Setup connected.
@@ -48,6 +50,11 @@ func (e *Env) Dial(ctx context.Context, network, addr string) (net.Conn, error) 
 // DialOther connects a client that suffers no faults.
 func (e *Env) DialOther(ctx context.Context, network, addr string) (net.Conn, error) {
 	return e.Server.Client("other")(ctx, network, addr)
+}
+
+// Suffers tells whether one of these faults is among those of the run.
+func (e *Env) Suffers(faults ...Fault) bool {
+	return slices.ContainsFunc(faults, func(f Fault) bool { return f == e.Fault || f == e.Then })
 }
 
 // Eventually calls f, at once and then every 100 ms of virtual time, until it
@@ -107,6 +114,9 @@ type Case struct {
 	// one after it. Some mistakes need two (a reply lost, and then the reply to
 	// the search for what the first had done). Default none.
 	Pairs []Fault
+	// Mixed makes pairs also of two different ones of Pairs, in either order, and
+	// tries each so many-th of all pairs, 1 for all. Default: only equal ones.
+	Mixed int
 	// Counts tells which requests of Dial's connections count; nil means
 	// DefaultCounts.
 	Counts func(zktest.Request) bool
@@ -130,12 +140,15 @@ type Result struct {
 	Missed int
 	// Failures is what went wrong.
 	Failures []Failure
+
+	mixed int // how many pairs there were, whether tried or not
 }
 
 // Failure of one run.
 type Failure struct {
 	Fault   Fault
 	Request int
+	Then    Fault
 	Second  int
 	Err     error
 }
@@ -145,10 +158,13 @@ func (f Failure) Error() string {
 	if f.Fault == "" {
 		return fmt.Sprintf("without a fault: %v", f.Err)
 	}
-	if f.Second != 0 {
+	switch {
+	case f.Second == 0:
+		return fmt.Sprintf("%s at request %d: %v", f.Fault, f.Request, f.Err)
+	case f.Fault == f.Then:
 		return fmt.Sprintf("%s at requests %d and %d: %v", f.Fault, f.Request, f.Second, f.Err)
 	}
-	return fmt.Sprintf("%s at request %d: %v", f.Fault, f.Request, f.Err)
+	return fmt.Sprintf("%s at request %d and %s at request %d: %v", f.Fault, f.Request, f.Then, f.Second, f.Err)
 }
 
 // Unwrap returns the cause.
@@ -179,7 +195,7 @@ func Explore(t *testing.T, c Case) Result {
 		c.Limit = 10 * time.Minute
 	}
 	var res Result
-	n, err := c.run(t, "", 0, 0)
+	n, err := c.run(t, strike{}, strike{})
 	res.Requests = n
 	if err != nil {
 		res.Failures = append(res.Failures, Failure{Err: err})
@@ -187,30 +203,40 @@ func Explore(t *testing.T, c Case) Result {
 	}
 	for k := 1; k <= n; k++ {
 		for _, f := range c.Faults {
-			res.try(t, &c, f, k, 0)
+			res.try(t, &c, strike{f, k}, strike{})
 		}
 		for _, f := range c.Pairs {
-			seen, _ := c.run(t, f, k, 0) // how many come after a first fault?
-			for j := k + 1; j <= seen; j++ {
-				res.try(t, &c, f, k, j)
-			}
+			res.pairs(t, &c, strike{f, k})
 		}
 	}
 	return res
 }
 
-// try runs one case and notes what went wrong.
-func (r *Result) try(t *testing.T, c *Case, f Fault, k, second int) {
+// pairs tries what can follow a first fault.
+func (r *Result) pairs(t *testing.T, c *Case, first strike) {
 	t.Helper()
-	seen, err := c.run(t, f, k, second)
+	seen, _ := c.run(t, first, strike{}) // how many requests come after it?
+	for at := first.at + 1; at <= seen; at++ {
+		for _, f := range c.Pairs {
+			if r.mixed++; c.Mixed > 0 && r.mixed%c.Mixed == 0 || c.Mixed == 0 && f == first.fault {
+				r.try(t, c, first, strike{f, at})
+			}
+		}
+	}
+}
+
+// try runs one case and notes what went wrong.
+func (r *Result) try(t *testing.T, c *Case, first, then strike) {
+	t.Helper()
+	seen, err := c.run(t, first, then)
 	r.Cases++
-	if seen < max(k, second) {
+	if seen < max(first.at, then.at) {
 		r.Missed++
 		if !c.Racy && err == nil {
 			err = fmt.Errorf("the request never came, only %d did", seen)
 		}
 	}
 	if err != nil {
-		r.Failures = append(r.Failures, Failure{Fault: f, Request: k, Second: second, Err: err})
+		r.Failures = append(r.Failures, Failure{Fault: first.fault, Request: first.at, Then: then.fault, Second: then.at, Err: err})
 	}
 }

@@ -297,6 +297,39 @@ func TestPairsFindWhatOneFaultDoesNot(t *testing.T) {
 	require.Contains(t, res.Failures[0].Error(), "LostReply at requests 1 and 2")
 }
 
+func TestMixedPairsAreOfTwoFaultsInEitherOrder(t *testing.T) {
+	explore := func(mixed int) (out []string) {
+		res := matrix.Explore(t, matrix.Case{
+			Name: "two reads", Faults: []matrix.Fault{}, Pairs: []matrix.Fault{matrix.Pause, matrix.Cut}, Mixed: mixed, Setup: setup,
+			Op: func(_ context.Context, e *matrix.Env) error {
+				read := func() error { _, _, err := e.State.(*zk.Conn).Exists("/a"); return err }
+				return errors.Join(retry(read), retry(read))
+			},
+			Check: func(e *matrix.Env) error {
+				if e.Second == 0 {
+					return nil
+				}
+				if !e.Suffers(matrix.LostReply, e.Then) || !e.Suffers(e.Fault) || e.Suffers(matrix.LostReply) {
+					t.Errorf("it suffers something else than %s and %s", e.Fault, e.Then)
+				}
+				return errors.New("so it is")
+			},
+		})
+		require.Len(t, res.Failures, res.Cases)
+		for _, f := range res.Failures {
+			out = append(out, f.Error())
+		}
+		return out
+	}
+	all := []string{
+		"Pause at requests 1 and 2: so it is", "Pause at request 1 and Cut at request 2: so it is",
+		"Cut at request 1 and Pause at request 2: so it is", "Cut at requests 1 and 2: so it is",
+	}
+	require.Equal(t, all, explore(1))
+	require.Equal(t, []string{all[1], all[3]}, explore(2))
+	require.Equal(t, []string{all[0], all[3]}, explore(0))
+}
+
 func TestEventuallyWaitsInVirtualTime(t *testing.T) {
 	res := matrix.Explore(t, matrix.Case{
 		Name:    "ensemble is ready before Setup",

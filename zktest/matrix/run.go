@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -13,9 +14,15 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
+// strike is a fault of one request, counted from 1; the zero value is none.
+type strike struct {
+	fault Fault
+	at    int
+}
+
 // run performs the case once in a bubble of its own and returns how many
 // requests counted, and what went wrong.
-func (c *Case) run(t *testing.T, f Fault, k, second int) (seen int, failure error) {
+func (c *Case) run(t *testing.T, first, then strike) (seen int, failure error) {
 	t.Helper()
 	c.abandoned = nil
 	synctest.Test(t, func(t *testing.T) {
@@ -28,7 +35,7 @@ func (c *Case) run(t *testing.T, f Fault, k, second int) (seen int, failure erro
 		if err != nil {
 			t.Fatalf("matrix %s: %v", c.Name, err)
 		}
-		e := &Env{T: t, Server: s, Fault: f, Request: k, Second: second}
+		e := &Env{T: t, Server: s, Fault: first.fault, Request: first.at, Then: then.fault, Second: then.at}
 		if err := s.WaitLeader(t.Context()); err != nil {
 			t.Fatalf("matrix %s: %v", c.Name, err)
 		}
@@ -76,7 +83,7 @@ func (c *Case) phases(e *Env) (int, error) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	in := &injector{counts: c.Counts, fault: e.Fault, at: e.Request, second: e.Second, cancel: cancel}
+	in := &injector{counts: c.Counts, strikes: []strike{{e.Fault, e.Request}, {e.Then, e.Second}}, server: e.Server, cancel: cancel}
 	remove := e.Server.OnRequest(in.judge)
 	err := c.bounded("operation", func() error {
 		e.Err = c.Op(ctx, e)
@@ -116,18 +123,19 @@ func (c *Case) bounded(what string, f func() error) error {
 	}
 }
 
-// injector breaks one request.
+// injector breaks one request, or two.
 type injector struct {
-	counts func(zktest.Request) bool
-	fault  Fault
-	at     int
-	second int // 0 for none
-	cancel context.CancelFunc
+	counts  func(zktest.Request) bool
+	strikes []strike
+	server  *zktest.Server
+	cancel  context.CancelFunc
 
-	// mu guards seen, the requests counted, which stays once stopped is set.
+	// mu guards what follows: seen, the requests counted, which stays once
+	// stopped is set, and what thaws the servers.
 	mu      sync.Mutex
 	seen    int
 	stopped bool
+	thaw    *time.Timer
 }
 
 func (in *injector) judge(r zktest.Request) zktest.Action {
@@ -140,18 +148,43 @@ func (in *injector) judge(r zktest.Request) zktest.Action {
 		return zktest.Action{}
 	}
 	in.seen++
-	if in.fault == "" || in.seen != in.at && in.seen != in.second {
-		return zktest.Action{}
+	for _, s := range in.strikes {
+		if s.at != in.seen {
+			continue
+		}
+		if s.fault.cancels() {
+			in.cancel()
+		}
+		if s.fault == Freeze {
+			in.freezeLocked()
+		}
+		return s.fault.action()
 	}
-	if in.fault.cancels() {
-		in.cancel()
-	}
-	return in.fault.action()
+	return zktest.Action{}
 }
+
+// freezeLocked lets all servers stand still for a while.
+func (in *injector) freezeLocked() {
+	for i := range in.servers() {
+		_ = in.server.Freeze(i + 1)
+	}
+	in.thaw = time.AfterFunc(freezeTime, in.thawAll)
+}
+
+func (in *injector) thawAll() {
+	for i := range in.servers() {
+		_ = in.server.Thaw(i + 1)
+	}
+}
+
+func (in *injector) servers() int { return strings.Count(in.server.Addr(), ",") + 1 }
 
 func (in *injector) stop() int {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.stopped = true
+	if in.thaw != nil && in.thaw.Stop() {
+		in.thawAll()
+	}
 	return in.seen
 }

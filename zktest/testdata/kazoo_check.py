@@ -22,10 +22,11 @@ def client():
 a, b = client(), client()
 
 
-def fresh():
-    """Brings b's server up to date: it may be another one than a's."""
-    b.sync("/")
-    return b
+def fresh(zk=None):
+    """Brings the client's server up to date, b's by default: it may be another one."""
+    zk = zk or b
+    zk.sync("/")
+    return zk
 
 
 assert a.client_id[0] != b.client_id[0]
@@ -110,7 +111,7 @@ threads = [threading.Thread(target=work, args=(zk, str(i))) for i, zk in enumera
 [t.start() for t in threads]
 [t.join(30) for t in threads]
 assert len(order) == 10, order
-assert a.get_children("/lock") == []
+assert fresh(a).get_children("/lock") == []
 counter = Counter(a, "/counter")
 counter += 5
 counter -= 2

@@ -139,6 +139,20 @@ func (w *World) SetSequence(path string, next int32) error {
 	return err
 }
 
+// SetVersion sets the version of path's data.
+func (w *World) SetVersion(path string, version int32) error {
+	n := w.Leader()
+	if n == nil {
+		return ErrNoLeader
+	}
+	txn, ok := n.lead.head.PrepareVersion(path, version)
+	if !ok {
+		return CodeError(proto.NoNode)
+	}
+	_, err := n.lead.force(txn)
+	return err
+}
+
 // CodeError is an error code as an error.
 type CodeError proto.Code
 

@@ -214,6 +214,7 @@ func TestTouchesReachTheLeaderWithinHalfATick(t *testing.T) {
 	require.True(t, p.open)
 }
 
+// N33.
 func TestACommitNeedsAMajority(t *testing.T) {
 	f := newFixture(5)
 	require.Equal(t, 5, f.Leader().Index())

@@ -89,6 +89,16 @@ func (t *Tree) PrepareSequence(path string, next int32) (*Txn, bool) {
 	return &Txn{Op: proto.OpSetACL, Changes: []Change{{Op: proto.OpSetACL, Path: path, Creates: next, Sequence: true}}}, true
 }
 
+// PrepareVersion returns the Txn that gives path's data that version, and leaves
+// the data as it is; false if there is no such node.
+func (t *Tree) PrepareVersion(path string, version int32) (*Txn, bool) {
+	n := t.Get(path)
+	if n == nil {
+		return nil, false
+	}
+	return &Txn{Op: proto.OpSetData, Changes: []Change{{Op: proto.OpSetData, Path: path, Data: n.Data, Version: version}}}, true
+}
+
 // multi returns the changes of all parts, or, when one is refused, nothing but
 // OpError changes: code 0 before it, its own code, RuntimeInconsistency after.
 func (o *overlay) multi(ops []proto.Request, who *Caller) []Change {

@@ -1,0 +1,162 @@
+package apache
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// archiveTimeout bounds the making of an archive on a busy machine. Who cannot
+// have one goes on without.
+const archiveTimeout = time.Minute
+
+// classArchive is a file from which Java maps the classes of a server, already
+// parsed and checked, or "" if there is none. To load them from the jars is half of
+// the processor's time that the start of a server takes, and a test run starts
+// hundreds. It is kept, below the user's cache folder, for the next test process.
+//
+// Java itself looks whether an archive fits its version and the jars, and loads
+// the classes from the jars if not; the name of the file has a mark of both, so
+// that a new one is made then.
+func (c *Cluster) classArchive(ctx context.Context, java, classPath string) string {
+	name, err := archiveName(java, classPath)
+	if err != nil {
+		return ""
+	}
+	if !exists(name) {
+		// One process makes it; others do not wait for it, nor make it again.
+		claim, err := claimFile(name + ".lock")
+		if err != nil {
+			return ""
+		}
+		defer claim.Close()
+		if !exists(name) && c.makeArchive(ctx, java, classPath, name) != nil {
+			return ""
+		}
+	}
+	if info, err := os.Stat(name); err != nil || info.Size() == 0 {
+		return "" // this Java makes none
+	}
+	return name
+}
+
+// archiveName is the file of the archive for this Java and these jars, in a
+// folder that is there.
+func archiveName(java, classPath string) (string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(cache, "zktest")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	mark := sha256.New()
+	for _, file := range append([]string{java}, filepath.SplitList(classPath)...) {
+		path, err := filepath.EvalSymlinks(strings.TrimSuffix(file, "*"))
+		if err != nil {
+			return "", err
+		}
+		info, err := os.Stat(path)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintln(mark, path, info.Size(), info.ModTime().UnixNano())
+	}
+	return filepath.Join(dir, "classes-"+hex.EncodeToString(mark.Sum(nil)[:8])+".jsa"), nil
+}
+
+// claimFile holds a file against other processes until it is closed.
+func claimFile(name string) (*os.File, error) {
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// makeArchive has Java write down, when it ends, what classes a server has
+// loaded. An empty file says that this Java does not.
+func (c *Cluster) makeArchive(ctx context.Context, java, classPath, name string) error {
+	ctx, cancel := context.WithTimeout(ctx, archiveTimeout)
+	defer cancel()
+	o, places, err := ensembleOfOne()
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(c.dir, "archive")
+	if err := writeServer(o, places, 0, dir); err != nil {
+		return err
+	}
+	made := fmt.Sprintf("%s.%d", name, os.Getpid())
+	defer os.Remove(made)
+	args := serverCommand(java, classPath, c.dir, append(jvmFlags(o), "-XX:ArchiveClassesAtExit="+made)...)
+	if err := serveOnce(ctx, places[0].addr(), append(args, filepath.Join(dir, "zoo.cfg"))); err != nil {
+		return err
+	}
+	if !exists(made) {
+		if err := os.WriteFile(made, nil, 0o600); err != nil {
+			return err
+		}
+	}
+	return os.Rename(made, name) // whole, or not there
+}
+
+// ensembleOfOne has most of the classes of larger ones.
+func ensembleOfOne() (*Options, []place, error) {
+	places, err := loopback(1)
+	if err != nil {
+		return nil, nil, err
+	}
+	p := places[0]
+	o, err := (&Options{Mode: Jars, Config: map[string]string{
+		"standaloneEnabled": "false", "server.1": fmt.Sprintf("%s:%d:%d", p.host, p.peer, p.election),
+	}}).filled()
+	return o, places, err
+}
+
+// serveOnce runs a server until it serves, and ends it in peace. One that ends by
+// itself is no error.
+func serveOnce(ctx context.Context, addr string, args []string) error {
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	gone := make(chan struct{})
+	// Ends when the process does, which is waited for below.
+	go func() {
+		defer close(gone)
+		_ = cmd.Wait() // what it has written counts
+	}()
+	tick := time.NewTicker(25 * time.Millisecond)
+	defer tick.Stop()
+	for serves := false; !serves; {
+		select {
+		case <-gone: // by itself, or killed because ctx has ended
+			return ctx.Err()
+		case <-tick.C:
+			answer, err := ask(ctx, addr, "srvr")
+			serves = err == nil && strings.Contains(answer, "Mode: ")
+		}
+	}
+	_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended
+	<-gone
+	return ctx.Err()
+}
+
+func exists(name string) bool {
+	_, err := os.Stat(name)
+	return err == nil
+}
