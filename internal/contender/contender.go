@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/zkrecipes/zkrecipes/internal/znode"
 	"github.com/zkrecipes/zkrecipes/session"
@@ -33,10 +35,13 @@ type Contender struct {
 	s     *session.Session
 	spec  Spec
 	node  session.Node
-	last  []string       // the newest listing that saw the node; nil: list again
+	last  []string       // what was listed upon entering, until it is looked at
+	since time.Time      // of that; see decide
+	queue znode.Queue    // by the listing that was looked at last, as far as the node
 	self  *session.Watch // on the own node, once it has waited for long
 	ahead ahead          // on those of whom one must go first
 	dir   *session.Seen  // see DirData
+	cuts  int            // connections in a row that were lost over setting watches
 }
 
 // Enter queues up. When it returns an error nothing is left behind.
@@ -59,7 +64,7 @@ func Enter(ctx context.Context, s *session.Session, spec Spec) (*Contender, erro
 		node, err := creation.Wait(ctx)
 		switch {
 		case err == nil:
-			c := &Contender{s: s, spec: spec, node: node, ahead: newAhead()}
+			c := &Contender{s: s, spec: spec, node: node, since: time.Now(), ahead: newAhead()}
 			if seen, err := list.Wait(ctx); err == nil && creation.Direct() {
 				c.last = seen.Children
 			}
@@ -109,6 +114,9 @@ func (c *Contender) Granted(ctx context.Context) (bool, error) {
 func (c *Contender) Await(ctx context.Context) error {
 	for {
 		d, err := c.decide(ctx)
+		if err == nil && !d.Granted {
+			d, err = c.await(ctx, d)
+		}
 		if err != nil {
 			return err
 		}
@@ -116,22 +124,41 @@ func (c *Contender) Await(ctx context.Context) error {
 			c.ahead.forget()
 			return nil
 		}
-		gone, err := c.awaitOne(ctx, d.Watch)
-		if err != nil {
-			return err
+	}
+}
+
+// await waits by decision d, and by those that follow from it without asking
+// anybody. Unless the last one grants, the queue must be listed again.
+func (c *Contender) await(ctx context.Context, d Decision) (Decision, error) {
+	for {
+		gone, waited, err := c.awaitOne(ctx, d.Watch)
+		switch {
+		case err != nil || len(gone) == 0:
+			return Decision{}, err
+		case d.Enough:
+			return Decision{Granted: true}, nil
+		case !d.Shrinks:
+			return Decision{}, nil
 		}
-		if gone && d.Enough {
-			c.ahead.forget()
-			return nil
+		c.queue.Entries = slices.DeleteFunc(c.queue.Entries, func(e znode.Entry) bool { return slices.Contains(gone, e.Name) })
+		d = c.spec.Rule(c.queue, len(c.queue.Entries)-1)
+		if d.Granted || !waited {
+			// One that had gone before it could be watched shows that the
+			// listing is old, and all the others may have gone as well: to
+			// ask for one after the other takes a round trip for each, to
+			// list them takes one.
+			return d, nil
 		}
 	}
 }
 
-// decide applies the rule to the newest listing.
+// decide applies the rule to a listing: to that of Enter, unless it is as old as
+// a heartbeat period. Who takes his time between Enter and Await may have lost
+// the node long ago, and somebody else has by now what he would be granted.
 func (c *Contender) decide(ctx context.Context) (Decision, error) {
 	children := c.last
 	c.last = nil
-	if children == nil {
+	if children == nil || time.Since(c.since) >= c.s.Heartbeat() {
 		var err error
 		if children, _, err = c.s.Children(ctx, c.spec.Dir); err != nil {
 			if errors.Is(err, session.ErrNoNode) {
@@ -150,7 +177,12 @@ func (c *Contender) decide(ctx context.Context) (Decision, error) {
 		// this one: the queue has no order, and nobody is its first.
 		return Decision{}, fmt.Errorf("%s: %w", c.spec.Dir, session.ErrSequenceExhausted)
 	}
-	return c.spec.Rule(q, self), nil
+	d := c.spec.Rule(q, self)
+	c.queue = znode.Queue{}
+	if d.Shrinks {
+		c.queue.Entries = slices.Clone(q.Entries[:self+1])
+	}
+	return d, nil
 }
 
 func (c *Contender) gone() error { return fmt.Errorf("%s: %w", c.node.Path, ErrGone) }
@@ -175,4 +207,12 @@ func (c *Contender) Leave(ctx context.Context) error {
 		c.self.Stop()
 	}
 	return err
+}
+
+// LeaveBehind is Leave without waiting: the caller's context has ended, or what
+// went wrong is not to wait for this.
+func (c *Contender) LeaveBehind() {
+	over, cancel := context.WithCancel(c.s.Context())
+	cancel()
+	_ = c.Leave(over) // goes on until the node or the session is gone
 }

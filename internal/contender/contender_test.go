@@ -96,6 +96,53 @@ func TestEnterReadsTheQueuesDataOnlyIfAsked(t *testing.T) {
 	})
 }
 
+// What was listed upon entering saves a request, and is no proof later on.
+func TestListingOfEnterGrantsNothingOnceItIsOld(t *testing.T) {
+	inWorld(t, func(w *world) {
+		for _, late := range []bool{false, true} {
+			c := w.enter(w.s, spec())
+			if late {
+				time.Sleep(w.s.Heartbeat())
+				require.NoError(w, w.srv.Delete(c.Node().Path))
+			}
+			w.srv.ResetStats()
+			err := c.Await(w.ctx)
+			if late {
+				require.ErrorIs(w, err, contender.ErrGone)
+			} else {
+				require.NoError(w, err)
+				require.Zero(w, w.srv.Stats().BySession[w.s.ID()]["getChildren2"])
+			}
+			require.NoError(w, c.Leave(w.ctx))
+		}
+	})
+}
+
+// Who loses the connection whenever it sets its watch does not ask as fast as the
+// network can.
+func TestWatchesThatCostTheConnectionAreNotRepeatedWithoutPause(t *testing.T) {
+	inWorld(t, func(w *world) {
+		first, second := w.enter(w.s, spec()), w.enter(w.session(), spec())
+		cuts := 0
+		heal := w.srv.OnRequest(func(r zktest.Request) zktest.Action {
+			if r.Op != "getData" || cuts == 1000 {
+				return zktest.Action{}
+			}
+			cuts++
+			return zktest.Action{Do: zktest.CutBefore}
+		})
+		ctx, cancel := context.WithTimeout(w.ctx, time.Minute)
+		defer cancel()
+		require.ErrorIs(w, second.Await(ctx), context.DeadlineExceeded)
+		require.Less(w, cuts, 100)
+		require.Greater(w, cuts, 10)
+		heal()
+		require.NoError(w, first.Leave(w.ctx))
+		require.NoError(w, second.Await(w.ctx))
+		require.NoError(w, second.Leave(w.ctx))
+	})
+}
+
 func TestAwaitEndsWhenThePredecessorGoesAndCanBeCalledAgain(t *testing.T) {
 	inWorld(t, func(w *world) {
 		first, second := w.enter(w.s, spec()), w.enter(w.session(), spec())
@@ -137,8 +184,8 @@ func TestAwaitFailsWhenTheOwnNodeGoes(t *testing.T) {
 	}
 }
 
-// The own node goes together with the one before it: that is no grant that
-// anybody may use.
+// The own node goes right behind the one before it: that is no grant that anybody
+// may use, or one that ends at once.
 func TestNodeThatGoesTogetherWithThePredecessorIsNoGrant(t *testing.T) {
 	for _, trusted := range []bool{false, true} {
 		inWorld(t, func(w *world) { goTogether(w, trusted) })
@@ -157,20 +204,27 @@ func goTogether(w *world, trusted bool) {
 		require.NoError(w, err)
 	}
 	first, second := w.enter(w.s, spec()), w.enter(s, spec())
-	out := make(chan error, 1)
+	var hold *session.Hold
+	var err error
+	over := make(chan struct{})
 	// Waited for below; ends when the predecessor goes.
 	go func() {
-		err := second.Await(w.ctx)
-		if err == nil {
-			_, err = second.Hold(w.ctx)
+		defer close(over)
+		if err = second.Await(w.ctx); err == nil {
+			hold, err = second.Hold(w.ctx)
 		}
-		out <- err
 	}()
 	time.Sleep(10 * time.Second) // both are watched
 	synctest.Wait()
 	require.NoError(w, w.srv.Delete(first.Node().Path))
 	require.NoError(w, w.srv.Delete(second.Node().Path))
-	require.ErrorIs(w, <-out, contender.ErrGone)
+	<-over
+	if err != nil {
+		require.ErrorIs(w, err, contender.ErrGone)
+		return
+	}
+	synctest.Wait()
+	require.ErrorIs(w, hold.Err(), session.ErrNodeDeleted)
 }
 
 func TestAwaitFailsWhenTheSessionIsLost(t *testing.T) {

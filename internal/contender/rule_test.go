@@ -127,6 +127,15 @@ func TestExclusiveWaiterNeverMissesItsGrant(t *testing.T) {
 	})
 }
 
+func TestStandbyIsExclusiveAndWakesTwoAtMost(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		weights := slices.Repeat([]int{1}, rapid.IntRange(1, 30).Draw(t, "contenders"))
+		if wakes := simulate(t, contender.Standby, weights, 1); wakes > 2 {
+			t.Fatalf("a departure woke %d", wakes)
+		}
+	})
+}
+
 func TestWeightedWaiterNeverMissesItsGrant(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		total := rapid.IntRange(1, 12).Draw(t, "total")
@@ -144,7 +153,7 @@ func TestRulesAreMonotone(t *testing.T) {
 		weights := rapid.SliceOfN(rapid.IntRange(1, total), 2, 20).Draw(t, "weights")
 		all := queueOf(weights, 0)
 		n := rapid.IntRange(1, len(weights)).Draw(t, "before")
-		for _, rule := range []contender.Rule{contender.Exclusive, contender.Weighted(total, weightOf)} {
+		for _, rule := range []contender.Rule{contender.Exclusive, contender.Standby, contender.Weighted(total, weightOf)} {
 			for i := range n {
 				early := znode.Queue{Entries: all.Entries[:n]}
 				require.Equal(t, rule(early, i), rule(all, i))

@@ -41,9 +41,9 @@ func (a *ahead) stop() {
 	}
 }
 
-// set makes sure that names, and nobody else, are watched. It reports whether
-// one of them has gone already.
-func (a *ahead) set(ctx context.Context, s *session.Session, dir string, names []string) (gone bool, err error) {
+// set makes sure that names, and nobody else, are watched. It returns those that
+// have gone already.
+func (a *ahead) set(ctx context.Context, s *session.Session, dir string, names []string) (gone []string, err error) {
 	for name, w := range a.live {
 		if !slices.Contains(names, name) {
 			w.Forget()
@@ -64,7 +64,7 @@ func (a *ahead) set(ctx context.Context, s *session.Session, dir string, names [
 			a.live[name] = seen.Watch
 			seen.Watch.OnFire(func(session.Event) { a.signal() })
 		case errors.Is(readErr, session.ErrNoNode):
-			gone = true
+			gone = append(gone, name)
 		default:
 			err = readErr
 			read.Then(func(late session.Seen, err error) {
@@ -84,56 +84,65 @@ func (a *ahead) signal() {
 	}
 }
 
-// take removes a watch that has fired, and returns what it saw.
-func (a *ahead) take() (session.Event, bool) {
+// take removes a watch that has fired, and returns whose it was and what it saw.
+func (a *ahead) take() (string, session.Event, bool) {
 	for name, w := range a.live {
 		select {
 		case <-w.Done():
 			delete(a.live, name)
-			return w.Event(), true
+			return name, w.Event(), true
 		default:
 		}
 	}
-	return session.Event{}, false
+	return "", session.Event{}, false
 }
 
-// awaitOne waits until one of names may have gone, and reports whether one
-// surely has.
+// awaitOne waits until one of names may have gone, and returns those that surely
+// have: none when the queue must be listed again. waited is false if they had
+// gone before they could be watched.
 //
 // Once it has waited for a heartbeat period it watches its own node as well. Not
 // before: in a queue that moves fast, that would be one request in five, and a
 // hold finds out within the same period anyway.
-func (c *Contender) awaitOne(ctx context.Context, names []string) (gone bool, err error) {
+func (c *Contender) awaitOne(ctx context.Context, names []string) (gone []string, waited bool, err error) {
 	gone, err = c.ahead.set(ctx, c.s, c.spec.Dir, names)
 	switch {
 	case err != nil && ctx.Err() == nil && c.s.Err() == nil && (session.NotSent(err) || session.Unanswered(err)):
-		return false, nil // on the next connection, look again
-	case err != nil || gone:
-		return gone && err == nil, err
+		c.cuts++ // on the next connection, look again
+		return nil, false, c.s.BackOff(ctx, c.cuts-1)
+	case err != nil:
+		return nil, false, err
+	}
+	c.cuts = 0
+	if len(gone) > 0 {
+		return gone, false, nil
 	}
 	slow := time.NewTimer(c.s.Heartbeat())
 	defer slow.Stop()
 	for {
-		if ev, ok := c.ahead.take(); ok {
-			return ev.Type == session.EventDeleted, nil
+		if name, ev, ok := c.ahead.take(); ok {
+			if ev.Type == session.EventDeleted {
+				gone = append(gone, name)
+			}
+			return gone, true, nil
 		}
 		select {
 		case <-c.ahead.fired:
 		case <-slow.C:
 			if err := c.watchSelf(ctx); err != nil {
-				return false, err
+				return nil, false, err
 			}
 		case <-watched(c.self):
 			deleted := c.self.Event().Type == session.EventDeleted
 			c.self = nil
 			if deleted {
-				return false, c.gone()
+				return nil, false, c.gone()
 			}
-			return false, nil
+			return nil, false, nil
 		case <-ctx.Done():
-			return false, context.Cause(ctx)
+			return nil, false, context.Cause(ctx)
 		case <-c.s.Context().Done():
-			return false, c.s.Err()
+			return nil, false, c.s.Err()
 		}
 	}
 }

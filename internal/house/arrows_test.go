@@ -20,16 +20,18 @@ func arrowExamples() []example {
 	m := "example.org/m/"
 	return []example{
 		{"down", files{
-			"lock/a.go":               importing("lock", m+"session", m+"internal/contender", "context"),
-			"internal/contender/a.go": importing("contender", m+"internal/znode", m+"session"),
-			"session/a.go":            importing("session", m+"session/internal/wire"),
-			"session/internal/w/a.go": importing("w", m+"session/internal/jute"),
-			"discovery/a.go":          importing("discovery", m+"cache", m+"session"),
-			"rebalanser/a.go":         importing("rebalanser", m+"election", m+"discovery", m+"rebalanser/plan"),
-			"cmd/zkr/a.go":            importing("main", m+"lock", m+"zktest", m+"rebalanser", m+"cmd/zkr/internal/page"),
-			"zktest/a.go":             importing("zktest", m+"zktest/internal/tree"),
-			"zktest/matrix/a.go":      importing("matrix", m+"zktest"),
-			"zktest/apache/a.go":      importing("apache", m+"zktest"),
+			"lock/a.go":                importing("lock", m+"session", m+"internal/contender", "context"),
+			"internal/contender/a.go":  importing("contender", m+"internal/znode", m+"session"),
+			"session/a.go":             importing("session", m+"session/internal/wire"),
+			"session/internal/w/a.go":  importing("w", m+"session/internal/jute"),
+			"discovery/a.go":           importing("discovery", m+"cache", m+"session"),
+			"rebalanser/a.go":          importing("rebalanser", m+"election", m+"discovery", m+"rebalanser/plan"),
+			"workerctl/a.go":           importing("workerctl", m+"lock", m+"internal/optimistic"),
+			"internal/optimistic/a.go": importing("optimistic", m+"session"),
+			"cmd/zkr/a.go":             importing("main", m+"lock", m+"zktest", m+"rebalanser", m+"cmd/zkr/internal/page", m+"internal/znode", m+"internal/contender"),
+			"zktest/a.go":              importing("zktest", m+"zktest/internal/tree"),
+			"zktest/matrix/a.go":       importing("matrix", m+"zktest"),
+			"zktest/apache/a.go":       importing("apache", m+"zktest"),
 		}, nil},
 		{"tests use the test server", files{
 			"lock/a_test.go":            importing("lock_test", m+"lock", m+"zktest", m+"zktest/matrix", m+"session"),
@@ -56,6 +58,12 @@ func arrowExamples() []example {
 		}},
 		{"a private hook into a recipe", files{"workerctl/a.go": importing("workerctl", m+"internal/contender", m+"lock")}, []string{
 			"workerctl must not import internal/contender",
+		}},
+		{"a hook into a recipe by a detour", files{"internal/optimistic/a.go": importing("optimistic", m+"session", m+"internal/contender")}, []string{
+			"internal/optimistic must not import internal/contender",
+		}},
+		{"the tool uses mechanics", files{"cmd/zkr/a.go": importing("main", m+"internal/holding")}, []string{
+			"cmd/zkr must not import internal/holding",
 		}},
 		{"mechanics know a recipe", files{"internal/contender/a.go": importing("contender", m+"lock")}, []string{
 			"internal/contender must not import lock",
@@ -93,7 +101,8 @@ func thirdPartyExamples() []example {
 			"lock/a.go":             importing("lock", moduleSync+"/semaphore", "example.org/m/session"),
 			"lock/a_test.go":        importing("lock", moduleTestify+"/require", modulePorcupine, moduleGoleak, moduleRapid, moduleZooKeeper),
 			"zktest/apache/a.go":    importing("apache", moduleDockertest+"/docker"),
-			"cmd/zkr/main.go":       importing("main", moduleCobra),
+			"cmd/zkr/main.go":       importing("main", moduleCobra, moduleFlags),
+			browserDriver + "/a.go": importing("browser", moduleChromedp+"/chromedp", moduleChromedp+"/cdproto/page"),
 			"bench/go.mod":          "module example.org/m/bench\n",
 			"bench/a.go":            importing("bench", "github.com/twmb/franz-go/pkg/kgo"),
 			"internal/znode/a.go":   importing("znode", "strings"),
@@ -109,8 +118,9 @@ func thirdPartyExamples() []example {
 			moduleTestify + "/assert", moduleGoleak,
 		}},
 		{"a logger of somebody", files{"session/a.go": importing("session", "go.uber.org/zap")}, []string{"go.uber.org/zap"}},
-		{"a flag library below the tool", files{"lock/a.go": importing("lock", moduleCobra)}, []string{moduleCobra}},
+		{"a flag library below the tool", files{"lock/a.go": importing("lock", moduleCobra, moduleFlags)}, []string{moduleCobra, moduleFlags}},
 		{"a name that only begins alike", files{"session/a.go": importing("session", moduleZooKeeper+"extra")}, []string{"zkextra"}},
+		{"a browser in a test of another", files{"cmd/zkr/a_test.go": importing("main", moduleChromedp+"/chromedp")}, []string{"chromedp"}},
 		{"docker in a test of another", files{"lock/a_test.go": importing("lock", moduleDockertest)}, []string{"dockertest"}},
 	}
 }

@@ -44,10 +44,11 @@ func contextExamples() []example {
 func skipExamples() []example {
 	body := "\n\nimport \"testing\"\n\nfunc F(t testing.TB) { t.Skipf(\"no server\") }\n"
 	return []example{
-		{"the one that may", files{"zktest/apache/require.go": "package apache" + body, "interop/a_test.go": "package interop" + body}, nil},
+		{"the one that may", files{"zktest/apache/require.go": "package apache" + body, browserDriver + "/a.go": "package browser" + body, "interop/a_test.go": "package interop" + body}, nil},
 		{"other things called Skip", files{"session/a_test.go": "package session\n\nfunc f(r reader) { r.Skip(4) }\n"}, nil},
 		{"a test of a recipe", files{"lock/a_test.go": "package lock" + body}, []string{"must not be skipped"}},
 		{"a test of the one that may", files{"zktest/apache/a_test.go": "package apache" + body}, []string{"must not be skipped"}},
+		{"a test of what drives browsers", files{browserDriver + "/a_test.go": "package browser" + body}, []string{"must not be skipped"}},
 		{"in all forms", files{"lock/a_test.go": "package lock\n\nimport \"testing\"\n\nfunc TestA(t *testing.T) { t.SkipNow() }\n\nfunc BenchmarkA(b *testing.B) { b.Skip() }\n"}, []string{
 			":5: a test must not be skipped", ":7: a test must not be skipped",
 		}},

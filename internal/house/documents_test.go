@@ -16,9 +16,10 @@ func documentExamples() []example {
 			"docs/a.md":      doc("mu := lock.New(client, \"/a\", nil)\ndefer mu.f()\n") + doc("type T struct{}\n") + doc("package p\n\nimport \"fmt\"\n\n"+fn),
 		}, nil},
 		{"links", files{
-			"README.md": "[a](docs/a.md) [b](docs/a.md#part) [c](https://example.org/x) [d](#here) [e](LICENSE), f(x)[0](y z)\n",
-			"docs/a.md": "[back](../README.md) [folder](../docs)\n",
-			"LICENSE":   "free\n",
+			"README.md":         "[a](docs/a.md) [b](docs/a.md#part) [c](https://example.org/x) [d](#here) [e](LICENSE), f(x)[0](y z)\n",
+			"docs/a.md":         "[back](../README.md) [folder](../docs) ![picture](images/b.png)\n",
+			"docs/images/b.png": "\x89PNG\x00",
+			"LICENSE":           "free\n",
 		}, nil},
 		{"never compiled", files{"README.md": doc(fn), "lock/a.go": "package lock\n\nfunc f() error { return nil }\n"}, []string{
 			"README.md:4: func f is in no Go file",

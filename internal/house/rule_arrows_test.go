@@ -13,19 +13,31 @@ type layer struct {
 	may    []string
 }
 
+// mechanics are what packages above the recipes share: made of session alone, as
+// users could make it, so that it is no private hook into a recipe.
+const mechanics = "internal/optimistic"
+
+// testSupport is what only tests import.
+const testSupport = "internal/world"
+
 // layers is the picture of docs/architecture.md, top to bottom. Where two
 // entries fit a folder the longer one counts.
 func layers() []layer {
 	public := append(published(), "session", "rebalanser/...", "zktest/...")
-	above := append(recipes(), "discovery", "session")
+	above := append(recipes(), "discovery", "session", mechanics)
 	out := []layer{
-		{"cmd", append(slices.Clone(public), "cmd/...")},
+		// The dashboard reads names, and tells who waits for whom, as the recipes do.
+		{"cmd", append(slices.Clone(public), "cmd/...", "internal/znode", "internal/contender")},
 		{"examples", public},
 		{"interop", public},
 		{"bench", public},
-		{"discovery", []string{"cache", "session"}},
+		{"discovery", []string{"cache", "session", "internal/..."}},
+		{"discovery/provider", []string{"discovery", "cache", "session", "internal/..."}},
+		{"discovery/grpcresolver", []string{"discovery", "session"}},
 		{"internal", []string{"internal/...", "session"}},
 		{"internal/house", nil},
+		{mechanics, []string{"session"}},
+		{testSupport, []string{"internal/...", "session", "zktest/..."}},
 		{"session", nil},
 		{"session/internal", []string{"session/internal/..."}},
 		{"zktest", nil},
@@ -81,6 +93,9 @@ func (l layer) allows(f *File, to string) bool {
 	if to == "internal/house" {
 		return false // it looks at the others; nobody runs on it
 	}
+	if to == testSupport {
+		return f.Test()
+	}
 	if within(to, l.folder+"/internal") {
 		return true
 	}
@@ -102,7 +117,12 @@ const (
 	moduleRapid      = "pgregory.net/rapid"
 	moduleDockertest = "github.com/ory/dockertest/v3"
 	moduleCobra      = "github.com/spf13/cobra"
+	moduleFlags      = "github.com/spf13/pflag" // cobra's, whose types its own have
+	moduleChromedp   = "github.com/chromedp"
 )
+
+// browserDriver is the folder of what drives a browser for tests.
+const browserDriver = "cmd/zkr/internal/browser"
 
 // modulesFor lists which modules of others a folder's files may import.
 func modulesFor(dir string, test bool) []string {
@@ -112,8 +132,10 @@ func modulesFor(dir string, test bool) []string {
 		out = append(out, moduleZooKeeper)
 	case within(dir, "zktest/apache"):
 		out = append(out, moduleDockertest)
+	case dir == browserDriver:
+		out = append(out, moduleChromedp)
 	case within(dir, "cmd"):
-		out = append(out, moduleCobra)
+		out = append(out, moduleCobra, moduleFlags)
 	}
 	if test {
 		out = append(out, moduleZooKeeper, moduleTestify, modulePorcupine, moduleGoleak, moduleRapid)
@@ -123,11 +145,12 @@ func modulesFor(dir string, test bool) []string {
 
 // ThirdParty: library packages need the standard library and
 // golang.org/x/sync, and session alone needs go-zookeeper. Tests, the tool and
-// the starter of real servers have a few more. bench is a module of its own.
+// the starter of real servers have a few more. bench and grpcresolver are modules
+// of their own.
 func ThirdParty(t *Tree) []Finding {
 	var out []Finding
 	t.code(func(f *File) {
-		if within(f.Dir(), "bench") {
+		if within(f.Dir(), "bench") || within(f.Dir(), "discovery/grpcresolver") {
 			return
 		}
 		for _, spec := range f.Syntax.Imports {

@@ -126,13 +126,15 @@ func isSelector(e ast.Expr, pkg, name string) bool {
 }
 
 // Skips: a test that does not run proves nothing. Only what starts real
-// servers may skip, loudly, where there are none and nobody insists on them;
-// and so may what drives a client in another language that is not installed.
+// servers and browsers may skip, loudly, where there are none and nobody insists
+// on them; and so may what drives a client in another language that is not
+// installed.
 func Skips(t *Tree) []Finding {
-	allowed := []string{"zktest/apache", "interop"}
+	allowed := []string{"zktest/apache", browserDriver, "interop"}
+	foreign := []string{"zktest/kazoo_test.go", "cmd/zkr/internal/ui/foreign_apache_test.go"}
 	var out []Finding
 	t.code(func(f *File) {
-		if f.Path == "zktest/kazoo_test.go" || slices.ContainsFunc(allowed, func(dir string) bool {
+		if slices.Contains(foreign, f.Path) || slices.ContainsFunc(allowed, func(dir string) bool {
 			return within(f.Dir(), dir) && (dir == "interop" || !f.Test())
 		}) {
 			return

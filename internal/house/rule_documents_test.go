@@ -6,6 +6,7 @@ import (
 	"go/parser"
 	"go/token"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -40,8 +41,12 @@ func Documents(t *Tree) []Finding {
 	var code []string
 	t.code(func(f *File) { code = append(code, flat(f.Text)) })
 	exists := map[string]bool{".": true}
+	paths := slices.Clone(t.Others)
 	for _, f := range t.Files {
-		for p := f.Path; p != "."; p = path.Dir(p) {
+		paths = append(paths, f.Path)
+	}
+	for _, p := range paths {
+		for ; p != "."; p = path.Dir(p) {
 			exists[p] = true
 		}
 	}

@@ -41,5 +41,5 @@ func upper() []string { return []string{"rebalanser", "dispatch", "workerctl"} }
 
 // published are all folders that users take recipes from.
 func published() []string {
-	return append(append(recipes(), "discovery"), upper()...)
+	return append(append(recipes(), "discovery", "discovery/provider"), upper()...)
 }

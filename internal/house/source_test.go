@@ -38,10 +38,11 @@ type File struct {
 	fset *token.FileSet
 }
 
-// Tree is the text files of one module, sorted by path.
+// Tree is the files of one module, sorted by path.
 type Tree struct {
 	Module string // its import path
 	Files  []*File
+	Others []string // paths of files that are no text, such as pictures
 }
 
 // Load reads the module in fsys. It leaves out what is not source: .git, and
@@ -74,8 +75,11 @@ func Load(fsys fs.FS) (*Tree, error) {
 			return nil
 		}
 		f, err := load(fsys, fset, p)
-		if f != nil {
+		switch {
+		case f != nil:
 			t.Files = append(t.Files, f)
+		case err == nil:
+			t.Others = append(t.Others, p)
 		}
 		return err
 	})
@@ -119,8 +123,11 @@ func (t *Tree) local(importPath string) (dir string, ok bool) {
 // Dir is the file's folder.
 func (f *File) Dir() string { return path.Dir(f.Path) }
 
-// Test reports whether it is a Go test file.
-func (f *File) Test() bool { return strings.HasSuffix(f.Path, "_test.go") }
+// Test reports whether it is a Go test file, or one of the package that only
+// tests import.
+func (f *File) Test() bool {
+	return strings.HasSuffix(f.Path, "_test.go") || within(f.Dir(), testSupport)
+}
 
 // line is the line of a position in the file.
 func (f *File) line(p token.Pos) int { return f.fset.Position(p).Line }

@@ -26,6 +26,7 @@ func TestLoadTakesTextAndLeavesOutWhatIsNoSource(t *testing.T) {
 		paths = append(paths, f.Path)
 	}
 	require.Equal(t, []string{".ci/run", "a/a.go", "a/a_test.go", "a/bin/c.go", "a/testdata/b.go", "go.mod"}, paths)
+	require.Equal(t, []string{"a/picture.png"}, out.Others)
 	require.Equal(t, "example.org/m", out.Module)
 	require.False(t, out.Files[1].Test())
 	require.True(t, out.Files[2].Test())

@@ -1,0 +1,62 @@
+package contender
+
+import (
+	"context"
+	"errors"
+
+	"github.com/zkrecipes/zkrecipes/internal/znode"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// Listed is a contender as others see it.
+type Listed struct {
+	znode.Entry
+	Node session.Node
+}
+
+// listings bounds how often a queue is listed that changes while it is read.
+const listings = 4
+
+// List reads all contenders of a queue, in their order: none if dir does not
+// exist. One that left between the listing and the reading may have made way for
+// another, so the queue is then listed again, a few times at most.
+func List(ctx context.Context, s *session.Session, dir string, markers []string) ([]Listed, error) {
+	for n := 1; ; n++ {
+		out, whole, err := list(ctx, s, dir, markers)
+		if err != nil || whole || n == listings {
+			return out, err
+		}
+	}
+}
+
+// list is one try of List; whole is false if somebody has left meanwhile.
+func list(ctx context.Context, s *session.Session, dir string, markers []string) (out []Listed, whole bool, err error) {
+	children, _, err := s.Children(ctx, dir)
+	switch {
+	case errors.Is(err, session.ErrNoNode):
+		return nil, true, nil
+	case err != nil:
+		return nil, false, err
+	}
+	entries := znode.Parse(children, markers...).Entries
+	reads := make([]*session.Future[session.Seen], len(entries))
+	for i, e := range entries {
+		reads[i] = s.StartGet(znode.Join(dir, e.Name), false)
+	}
+	out = make([]Listed, 0, len(entries))
+	for i, e := range entries {
+		path := znode.Join(dir, e.Name)
+		seen, err := reads[i].Wait(ctx)
+		if session.NotSent(err) || session.Unanswered(err) {
+			seen.Data, seen.Stat, err = s.Get(ctx, path)
+		}
+		switch {
+		case errors.Is(err, session.ErrNoNode):
+			continue
+		case err != nil:
+			return nil, false, err
+		}
+		out = append(out, Listed{Entry: e, Node: session.Node{Path: path, Data: seen.Data, Stat: seen.Stat}})
+	}
+	return out, len(out) == len(entries), nil
+}

@@ -1,0 +1,110 @@
+// Package follow keeps somebody's view of a small state on the servers up to
+// date: who leads, what a counter says, whether a gate is closed.
+package follow
+
+import (
+	"context"
+	"iter"
+
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// Read reads the present state, and sets a watch that fires when it may have
+// changed.
+type Read[T any] func(ctx context.Context, s *session.Session) (T, *session.Watch, error)
+
+// States iterates over the states that read finds, in whatever session client
+// has: first the present one, then each newer one that is not the same. States
+// that pass while the loop's body runs are skipped, and it never goes back: the
+// first read of each session is sent behind a sync of path, so that it sees at
+// least what the session before it saw. It runs in the caller's goroutine, and
+// holds nothing but one watch.
+//
+// It ends with ctx, with the client, or with an error that a later try would
+// not mend; that is the last element.
+func States[T any](ctx context.Context, client *session.Client, path string, read Read[T], same func(a, b T) bool) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		f := follower[T]{client: client, path: path, read: read}
+		defer f.stop() // however the loop's body is left: it may panic
+		var last T
+		for first := true; ; {
+			now, err := f.next(ctx)
+			if err != nil {
+				yield(now, err)
+				return
+			}
+			if first || !same(last, now) {
+				if !yield(now, nil) {
+					return
+				}
+				first, last = false, now
+			}
+			if _, err := f.watch.Wait(ctx); err != nil {
+				var none T
+				yield(none, err)
+				return
+			}
+		}
+	}
+}
+
+// follower reads in one session after the other.
+type follower[T any] struct {
+	client *session.Client
+	path   string
+	read   Read[T]
+	synced *session.Session
+	watch  *session.Watch // of the latest state; nil before the first
+}
+
+func (f *follower[T]) stop() {
+	if f.watch != nil {
+		f.watch.Stop()
+	}
+}
+
+func (f *follower[T]) next(ctx context.Context) (T, error) {
+	for {
+		s, err := f.client.Session(ctx)
+		if err != nil {
+			var none T
+			return none, err
+		}
+		var sync *session.Future[struct{}]
+		if s != f.synced {
+			sync = s.StartSync(f.path)
+		}
+		now, watch, err := f.read(ctx, s)
+		if sync != nil && err == nil {
+			_, err = sync.Wait(ctx)
+			if err != nil {
+				watch.Stop()
+			}
+		}
+		switch {
+		case err == nil:
+			f.synced, f.watch = s, watch
+			return now, nil
+		case ctx.Err() != nil:
+			return now, err
+		case session.Passing(err):
+			// In the next session.
+		case session.NotSent(err), session.Unanswered(err):
+			// The sync got no answer; the read waited for a connection.
+			if err := f.connected(ctx, s); err != nil {
+				return now, err
+			}
+		default:
+			return now, err
+		}
+	}
+}
+
+// connected waits until s has a connection, so that a failing sync is not
+// repeated without pause; a session that ends meanwhile is no error.
+func (f *follower[T]) connected(ctx context.Context, s *session.Session) error {
+	if err := s.Sync(ctx, f.path); err != nil && ctx.Err() != nil {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,119 @@
+package holding_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/internal/holding"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+var (
+	errNotHeld = errors.New("not held")
+	errBroken  = errors.New("broken")
+)
+
+func explain(err error) error { return fmt.Errorf("explained: %w", err) }
+
+func TestSecondReleaseSaysThatItIsNotHeld(t *testing.T) {
+	var r holding.Release
+	n := 0
+	give := func() error { n++; return nil }
+	require.NoError(t, r.Once(t.Context(), errNotHeld, explain, give))
+	require.ErrorIs(t, r.Once(t.Context(), errNotHeld, explain, give), errNotHeld)
+	require.Equal(t, 1, n)
+}
+
+func TestEveryReleaseReportsALoss(t *testing.T) {
+	var r holding.Release
+	lost := fmt.Errorf("%w: gone", session.ErrLost)
+	first := r.Once(t.Context(), errNotHeld, explain, func() error { return lost })
+	require.ErrorIs(t, first, session.ErrLost)
+	require.ErrorContains(t, first, "explained: ")
+	require.Equal(t, first, r.Once(t.Context(), errNotHeld, explain, nil))
+}
+
+func TestSecondReleaseWaitsForTheFirstWithinItsContext(t *testing.T) {
+	var r holding.Release
+	under, goOn, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	// Waited for below; ends when told to go on.
+	go func() {
+		done <- r.Once(context.Background(), errNotHeld, explain, func() error {
+			close(under)
+			<-goOn
+			return errBroken
+		})
+	}()
+	<-under
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, r.Once(ctx, errNotHeld, explain, nil), context.Canceled)
+	close(goOn)
+	require.ErrorIs(t, <-done, errBroken)
+	require.ErrorIs(t, r.Once(t.Context(), errNotHeld, explain, nil), errNotHeld, "an error that is no loss is not kept")
+}
+
+func TestReleaseAfterTheFirstHasEndedReportsItWhateverTheContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 50 { // it once was a matter of luck
+		var r holding.Release
+		first := r.Once(ctx, errNotHeld, explain, func() error { return session.ErrLost })
+		require.Equal(t, first, r.Once(ctx, errNotHeld, explain, nil))
+	}
+}
+
+func TestRunWaitsForTheFunctionAndEndsItsContextWithTheHold(t *testing.T) {
+	hold, lose := context.WithCancelCause(context.Background())
+	lost := fmt.Errorf("%w: gone", session.ErrLost)
+	ended := false
+	err := holding.Run(t.Context(), hold, func(ctx context.Context) error {
+		lose(lost)
+		<-ctx.Done()
+		ended = true
+		return context.Cause(ctx)
+	}, func(context.Context) error {
+		require.True(t, ended)
+		return lost
+	})
+	require.ErrorIs(t, err, session.ErrLost)
+}
+
+func TestRunReportsWhatWentWrongWithTheGivingBackUnlessTheCallerHasLeft(t *testing.T) {
+	fn := func(context.Context) error { return nil }
+	give := func(context.Context) error { return errBroken }
+	require.ErrorIs(t, holding.Run(t.Context(), t.Context(), fn, give), errBroken)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.NoError(t, holding.Run(ctx, t.Context(), fn, give))
+}
+
+func TestLookingLooksBeforeItAnswers(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	at := &look{Context: context.Background()}
+	l := holding.Looking(ctx, cancel, at)
+	require.NoError(t, l.Err())
+	at.err = context.Canceled
+	require.ErrorIs(t, l.Err(), context.Canceled)
+	require.ErrorIs(t, ctx.Err(), context.Canceled, "those who wait are told as well")
+}
+
+// look is a context that only its Err knows to have ended.
+type look struct {
+	context.Context
+	err error
+}
+
+func (l *look) Err() error { return l.err }
+
+func TestFailureNamesTheContextsErrorBesideItsCause(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	require.EqualError(t, holding.Failure(ctx, "lock", "acquire", "/a", errBroken), "lock: acquire /a: broken")
+	cancel(errBroken)
+	err := holding.Failure(ctx, "lock", "acquire", "/a", context.Cause(ctx))
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, err, errBroken)
+}

@@ -1,0 +1,50 @@
+package optimistic
+
+import (
+	"context"
+	"errors"
+
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// Reading collects the answers to requests that were sent together. The first error
+// counts: after it, nothing is waited for.
+type Reading struct {
+	Ctx context.Context
+	Err error
+}
+
+// Synced waits for a sync: what was started behind it sees all that was committed
+// before.
+func (r *Reading) Synced(f *session.Future[struct{}]) { answer(r, f) }
+
+// Seen waits for the answer to a read, if all went well before.
+func (r *Reading) Seen(f *session.Future[session.Seen]) session.Seen { return answer(r, f) }
+
+// IfThere is Seen of a znode that need not exist.
+func (r *Reading) IfThere(f *session.Future[session.Seen]) (out session.Seen, there bool) {
+	if r.Err != nil {
+		return out, false
+	}
+	if out = r.Seen(f); errors.Is(r.Err, session.ErrNoNode) {
+		r.Err = nil
+		return out, false
+	}
+	return out, r.Err == nil
+}
+
+func answer[T any](r *Reading, f *session.Future[T]) (out T) {
+	if r.Err == nil {
+		out, r.Err = f.Wait(r.Ctx)
+	}
+	return out
+}
+
+// StopWatch stops the watch that a read has set, or will have set.
+func StopWatch(read *session.Future[session.Seen]) {
+	read.Then(func(seen session.Seen, err error) {
+		if err == nil && seen.Watch != nil {
+			seen.Watch.Stop()
+		}
+	})
+}

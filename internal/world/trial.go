@@ -1,0 +1,209 @@
+package world
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/zktest"
+	"github.com/zkrecipes/zkrecipes/zktest/matrix"
+)
+
+// Party is the client under test and one that suffers no faults.
+type Party struct {
+	Tested, Other *session.Client
+	// Expires says that the fault is an expiry out of turn, which no client
+	// can know of before the server tells it.
+	Expires bool
+	// State is the trial's own, made by its Setup.
+	State any
+}
+
+// ErrBroken is what operations report when mutual exclusion is.
+var ErrBroken = errors.New("two hold it at once")
+
+// Overlap judges that somebody else was granted, with token second, what ctx
+// says is held with token first. It is nil if the holder knows, or could not,
+// and its guard refuses it.
+func (p *Party) Overlap(ctx context.Context, guard session.Op, first, second int64) error {
+	if ctx.Err() == nil && !p.Expires {
+		return fmt.Errorf("%w: tokens %d and %d", ErrBroken, first, second)
+	}
+	s, err := p.Other.Session(context.Background())
+	if err != nil {
+		return err
+	}
+	if _, err := s.Txn(context.Background(), guard); !errors.Is(err, session.ErrNoNode) || second <= first {
+		return fmt.Errorf("tokens %d and %d; the guard says %w", first, second, err)
+	}
+	return nil
+}
+
+// Trial is an operation under every fault at every one of its requests, and how
+// its outcome is judged.
+type Trial struct {
+	Name string
+	// Paths must have no children left afterwards.
+	Paths []string
+	// Setup may be nil.
+	Setup func(e *matrix.Env, p *Party) error
+	Op    func(ctx context.Context, p *Party) error
+	// Next must succeed afterwards, with the other client as a rule.
+	Next func(ctx context.Context, p *Party) error
+	// Counts tells which requests suffer; nil: matrix.DefaultCounts.
+	Counts func(zktest.Request) bool
+	// Excuses are errors that are none, besides those that the fault
+	// explains.
+	Excuses []error
+	// Watched allows watches to be left on the server.
+	Watched bool
+}
+
+// Run tries all cases, and returns how many there were.
+func (tr Trial) Run(t *testing.T) int {
+	t.Helper()
+	return tr.run(t, tr.Case())
+}
+
+func (tr Trial) run(t *testing.T, c matrix.Case) int {
+	t.Helper()
+	res := matrix.Run(t, c)
+	if res.Requests == 0 || res.Cases == 0 {
+		t.Errorf("%s: nothing was tried", tr.Name)
+	}
+	t.Logf("%s: %d requests, %d cases", tr.Name, res.Requests, res.Cases)
+	return res.Cases
+}
+
+// RunUntilDeadline is Run for an operation that fails without a fault: by its
+// deadline, which is its purpose.
+func (tr Trial) RunUntilDeadline(t *testing.T) int {
+	t.Helper()
+	op := tr.Op
+	tr.Op = func(ctx context.Context, p *Party) error {
+		err := op(ctx, p)
+		if err == nil {
+			return errors.New("it got what another holds")
+		}
+		if errors.Is(err, context.DeadlineExceeded) {
+			return nil
+		}
+		return err
+	}
+	return tr.Run(t)
+}
+
+// RunPairs is Run under every two faults, in either order, at every two requests. It
+// tries each so many-th case, with ZKTEST_SEEDS all; with -short the faults are fewer.
+func (tr Trial) RunPairs(t *testing.T, each int) int {
+	t.Helper()
+	if Seeds(1) > 1 {
+		each = 1
+	}
+	c := tr.Case()
+	faults := c.Faults
+	if faults == nil {
+		faults = matrix.All()
+	}
+	faults = append(faults, matrix.Freeze)
+	c.Faults, c.Pairs, c.Mixed = []matrix.Fault{}, faults, each
+	return tr.run(t, c)
+}
+
+// Case is the trial for matrix. With -short, which is for the race detector, it has
+// one fault of each kind: a reply, a session and a caller that is lost.
+func (tr Trial) Case() matrix.Case {
+	var faults []matrix.Fault
+	if testing.Short() {
+		faults = []matrix.Fault{matrix.LostReply, matrix.ExpireAfter, matrix.CancelUnknown}
+	}
+	return matrix.Case{
+		Name: tr.Name, Racy: true, Counts: tr.Counts, Faults: faults,
+		Setup: tr.setup,
+		Op:    func(ctx context.Context, e *matrix.Env) error { return tr.Op(ctx, e.State.(*Party)) },
+		Check: tr.check,
+	}
+}
+
+func (tr Trial) setup(e *matrix.Env) error {
+	p := &Party{Expires: e.Suffers(matrix.Expire, matrix.ExpireAfter)}
+	var err error
+	ctx := context.Background()
+	if p.Tested, err = session.Connect(ctx, e.Addrs(), &session.Options{Dialer: e.Dial}); err != nil {
+		return err
+	}
+	if p.Other, err = session.Connect(ctx, e.Addrs(), &session.Options{Dialer: e.DialOther}); err != nil {
+		return err
+	}
+	e.State = p
+	e.Cleanup(func() {
+		over, cancel := context.WithTimeout(ctx, time.Minute)
+		defer cancel()
+		if err := errors.Join(p.Tested.Close(over), p.Other.Close(over)); err != nil {
+			e.T.Error(err)
+		}
+	})
+	if tr.Setup != nil {
+		return tr.Setup(e, p)
+	}
+	return nil
+}
+
+func (tr Trial) check(e *matrix.Env) error {
+	p := e.State.(*Party)
+	if err := tr.judge(e); err != nil {
+		return err
+	}
+	// The tested client lives: what it left behind would stay.
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	for _, path := range tr.Paths {
+		for names := []string{"?"}; len(names) > 0; names, _ = e.Server.Children(path) {
+			if ctx.Err() != nil {
+				return fmt.Errorf("orphans in %s: %q", path, names)
+			}
+			Pause(10 * time.Millisecond)
+		}
+	}
+	if tr.Next != nil {
+		if err := tr.Next(ctx, p); err != nil {
+			return fmt.Errorf("the next caller: %w", err)
+		}
+	}
+	Pause(time.Minute) // for what may still go on in the background
+	if n := e.Server.Stats().Watches; n > 0 && !tr.Watched {
+		return fmt.Errorf("%d watches left on the server: %v", n, e.Server.Watches())
+	}
+	return nil
+}
+
+func (tr Trial) judge(e *matrix.Env) error {
+	excuses := slices.Clone(tr.Excuses)
+	if e.Suffers(matrix.CancelContext, matrix.CancelLost, matrix.CancelUnknown) {
+		excuses = append(excuses, context.Canceled)
+	}
+	if e.Suffers(matrix.Expire, matrix.ExpireAfter, matrix.Freeze) {
+		excuses = append(excuses, session.ErrLost, session.ErrNodeDeleted)
+	}
+	if e.Err == nil || slices.ContainsFunc(excuses, func(x error) bool { return errors.Is(e.Err, x) }) {
+		return nil
+	}
+	return fmt.Errorf("no excuse for: %w", e.Err)
+}
+
+// Truth compares what a change said with how many times it was made.
+func Truth(said error, times int) error {
+	switch {
+	case times > 1:
+		return fmt.Errorf("it was made %d times", times)
+	case said == nil && times == 0:
+		return errors.New("it was not made, and that is not said")
+	case said != nil && times > 0 && !errors.Is(said, session.ErrUnknownOutcome):
+		return fmt.Errorf("it was made, and that is denied: %w", said)
+	}
+	return nil
+}

@@ -1,0 +1,146 @@
+// Package world is for tests of recipes: a server in virtual time with its
+// clients, every fault at every request of an operation, random faults, and
+// what else their tests share. Only tests import it.
+package world
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/zktest"
+)
+
+// virtualLimit bounds a bubble in virtual time: a retry loop that never ends
+// would otherwise run for ever, since time passes whenever all sleep.
+const virtualLimit = 4 * time.Hour
+
+// World is an in-memory server and its clients inside a synctest bubble.
+type World struct {
+	*testing.T
+	Server *zktest.Server
+	// Ctx ends after four hours of virtual time.
+	Ctx context.Context
+	n   int // clients
+}
+
+// In runs body in a bubble with a server; so may be nil. Everything is closed
+// after body, and the bubble fails if a goroutine is left.
+func In(t *testing.T, so *zktest.Options, body func(w *World)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		opts := zktest.Options{}
+		if so != nil {
+			opts = *so
+		}
+		opts.InMemory = true
+		srv, err := zktest.Start(&opts)
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, srv.Close()) })
+		ctx, cancel := context.WithTimeout(context.Background(), virtualLimit)
+		t.Cleanup(cancel)
+		body(&World{T: t, Server: srv, Ctx: ctx})
+	})
+}
+
+// Client connects a client with the default options, named "c1", "c2", ... for
+// zktest.Link. It is closed with the world.
+func (w *World) Client() *session.Client { return w.ClientWith(session.Options{}) }
+
+// ClientWith is Client with options.
+func (w *World) ClientWith(o session.Options) *session.Client {
+	w.Helper()
+	return w.ClientAt(w.Server.Addr(), o)
+}
+
+// ClientAt connects to some of the servers only.
+func (w *World) ClientAt(addr string, o session.Options) *session.Client {
+	w.Helper()
+	w.n++
+	if o.Dialer == nil {
+		o.Dialer = w.Server.Client(fmt.Sprintf("c%d", w.n))
+	}
+	c, err := session.Connect(w.Ctx, addr, &o)
+	require.NoError(w, err)
+	w.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		require.NoError(w, c.Close(ctx))
+	})
+	return c
+}
+
+// Session is c's present session.
+func (w *World) Session(c *session.Client) *session.Session {
+	w.Helper()
+	s, err := c.Session(w.Ctx)
+	require.NoError(w, err)
+	return s
+}
+
+// ID is the id of c's present session.
+func (w *World) ID(c *session.Client) int64 { w.Helper(); return w.Session(c).ID() }
+
+// Expire ends c's present session at the server.
+func (w *World) Expire(c *session.Client) {
+	w.Helper()
+	require.NoError(w, w.Server.ExpireSession(w.ID(c)))
+}
+
+// Within is a context that ends after d.
+func (w *World) Within(d time.Duration) context.Context {
+	ctx, cancel := context.WithTimeout(w.Ctx, d)
+	w.Cleanup(cancel)
+	return ctx
+}
+
+// Settle lets everything come to rest.
+func (w *World) Settle() { w.Pass(50 * time.Millisecond) }
+
+// Pass lets virtual time pass.
+func (w *World) Pass(d time.Duration) {
+	Pause(d)
+	synctest.Wait()
+}
+
+// Pause lets virtual time pass: it runs in a bubble.
+func Pause(d time.Duration) { time.Sleep(d) }
+
+// Once runs do right before the first request that match accepts.
+func (w *World) Once(match func(zktest.Request) bool, do func()) {
+	var first sync.Once
+	w.Server.OnRequest(func(r zktest.Request) zktest.Action {
+		if match(r) {
+			first.Do(do)
+		}
+		return zktest.Action{}
+	})
+}
+
+// Children are the names below path; none if there is no path.
+func (w *World) Children(path string) []string {
+	w.Helper()
+	names, err := w.Server.Children(path)
+	if err != nil {
+		require.ErrorIs(w, err, zktest.ErrNoNode)
+	}
+	return names
+}
+
+// Requests is how many requests c's session has made since the last
+// ResetStats: no pings, no handshakes.
+func (w *World) Requests(c *session.Client) int {
+	w.Helper()
+	n := 0
+	for op, k := range w.Server.Stats().BySession[w.ID(c)] {
+		if op != "ping" && op != "connect" && op != "closeSession" {
+			n += k
+		}
+	}
+	return n
+}
