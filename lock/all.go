@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/zkrecipes/zkrecipes/internal/holding"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -73,7 +74,7 @@ func (g *Group) Lock(ctx context.Context) (*HeldGroup, error) {
 		all[i] = one.ctx
 		h.stops = append(h.stops, context.AfterFunc(one.ctx, func() { cancel(context.Cause(one.ctx)) }))
 	}
-	h.ctx, h.cancel = looking{inner, cancel, all}, cancel
+	h.ctx, h.cancel = holding.Looking(inner, cancel, all...), cancel
 	return h, nil
 }
 

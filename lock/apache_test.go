@@ -12,101 +12,83 @@ import (
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/lock"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest/apache"
 )
 
 // TestStressOnApache is the stress test in real time, on a server that is
-// killed, paused and restarted.
+// killed, paused and restarted: of a lock and a semaphore at once.
 func TestStressOnApache(t *testing.T) {
-	const trouble, whole = 9 * time.Second, 14 * time.Second
+	t.Parallel()
 	cluster := apache.Require(t, &apache.Options{Own: true, TickTime: 250 * time.Millisecond, Heap: 96})
-	for name, sem := range map[string]bool{"mutex": false, "semaphore": true} {
-		t.Run(name, func(t *testing.T) {
-			path := "/stress/" + name
-			s := &stress{forced: map[int64]time.Time{}, maxHold: 300 * time.Millisecond, permits: 2}
-			for i := range 4 {
-				c := connectApache(t, cluster, session.Options{Timeout: 2 * time.Second})
-				if i == 0 {
-					first, err := c.Session(t.Context())
-					require.NoError(t, err)
-					require.NoError(t, first.EnsurePath(t.Context(), guarded, session.Persistent, nil))
-				}
-				s.clients = append(s.clients, c)
-				s.mutexes = append(s.mutexes, lock.New(c, path, nil))
-				if sem {
-					s.semas = append(s.semas, lock.NewSemaphore(c, path, s.permits, nil))
-				}
-			}
-			ctx, cancel := context.WithTimeout(t.Context(), whole)
-			defer cancel()
-			calm := time.Now().Add(trouble)
-			var all sync.WaitGroup
-			for i := range s.clients {
-				for range 2 {
-					own := rand.New(rand.NewPCG(uint64(i), 2))
-					// Waited for below; ends with ctx.
-					all.Go(func() { s.work(ctx, i, own) })
-				}
-			}
-			kinds := rand.New(rand.NewPCG(uint64(len(name)), 3))
-			for time.Now().Before(calm) {
-				rest(ctx, time.Duration(kinds.Int64N(int64(time.Second))))
-				pause := time.Duration(kinds.Int64N(int64(3 * time.Second)))
-				switch kinds.IntN(3) {
-				case 0:
-					require.NoError(t, cluster.Pause(t.Context(), 0))
-					rest(ctx, pause)
-					require.NoError(t, cluster.Resume(t.Context(), 0))
-				case 1:
-					require.NoError(t, cluster.Kill(t.Context(), 0))
-					rest(ctx, pause/3)
-					require.NoError(t, cluster.Launch(t.Context(), 0))
-				case 2:
-					require.NoError(t, cluster.Restart(t.Context(), 0))
-				}
-			}
-			require.NoError(t, cluster.Await(t.Context()))
-			all.Wait()
-			require.NoError(t, s.check())
-			t.Logf("%d holds, %d guarded writes", len(s.holds), len(s.wrote))
-			require.NotEmpty(t, s.holds)
-			// Everybody gets in, and nothing is left.
-			for _, c := range s.clients {
-				over, stop := context.WithTimeout(t.Context(), 20*time.Second)
-				h, err := lock.New(c, "/stress/mutex", nil).Lock(over)
-				require.NoError(t, err)
-				require.NoError(t, h.Unlock(over))
-				stop()
-			}
-			left, err := s.clients[0].Session(t.Context())
-			require.NoError(t, err)
-			require.Eventually(t, func() bool {
-				names, _, err := left.Children(t.Context(), path)
-				return err == nil && len(names) == 0 || errors.Is(err, session.ErrNoNode)
-			}, 10*time.Second, 50*time.Millisecond, "orphans")
-		})
+	const mutexes, semas = "/stress/mutex", "/stress/semaphore"
+	of := func(path string, permits int) *stress {
+		return &stress{maxHold: 300 * time.Millisecond, permits: permits, real: true}
 	}
-}
-
-func connectApache(t *testing.T, cluster *apache.Cluster, o session.Options) *session.Client {
-	c, err := session.Connect(t.Context(), cluster.Connect(), &o)
+	a, b := of(mutexes, 1), of(semas, 2)
+	for range 4 {
+		c := world.Connect(t, cluster.Connect(), session.Options{Timeout: 2 * time.Second})
+		a.clients, b.clients = append(a.clients, c), append(b.clients, c)
+		a.mutexes = append(a.mutexes, lock.New(c, mutexes, nil))
+		b.semas = append(b.semas, lock.NewSemaphore(c, semas, b.permits, nil))
+	}
+	calm := world.Connect(t, cluster.Connect(), session.Options{Timeout: 30 * time.Second})
+	own, err := calm.Session(t.Context())
 	require.NoError(t, err)
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		require.NoError(t, c.Close(ctx))
-	})
-	return c
+	require.NoError(t, own.EnsurePath(t.Context(), world.Guarded, session.Persistent, nil))
+
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var all sync.WaitGroup
+	for n := range 4 * len(a.clients) {
+		who, i := []*stress{a, b}[n%2], n/4
+		r := rand.New(rand.NewPCG(uint64(n), 2))
+		// Waited for below; ends with ctx.
+		all.Go(func() { who.work(ctx, i, r) })
+	}
+	world.Havoc(t, cluster, rand.New(rand.NewPCG(5, 3)), 4, func() int { return min(len(a.Holds()), len(b.Holds())) })
+	cancel()
+	all.Wait()
+	for _, s := range []*stress{a, b} {
+		require.NoError(t, s.check())
+		t.Logf("%d holds, %d guarded writes", len(s.Holds()), len(s.Wrote()))
+	}
+	// Everybody gets in, and nothing is left.
+	over, stop := context.WithTimeout(t.Context(), 2*world.Patience)
+	defer stop()
+	for i := range a.clients {
+		require.NoError(t, world.Unlost(over, func() error {
+			h, err := a.mutexes[i].Lock(over)
+			if err != nil {
+				return err
+			}
+			return h.Unlock(over)
+		}))
+		require.NoError(t, world.Unlost(over, func() error {
+			p, err := b.semas[i].Acquire(over, b.permits)
+			if err != nil {
+				return err
+			}
+			return p.Release(over)
+		}))
+	}
+	for _, path := range []string{mutexes, semas} {
+		require.Eventually(t, func() bool {
+			names, _, err := own.Children(t.Context(), path)
+			return err == nil && len(names) == 0 || errors.Is(err, session.ErrNoNode)
+		}, world.Patience, 50*time.Millisecond, "orphans in %s", path)
+	}
 }
 
 // TestSharedWithGoZookeepersLock has this lock and zk.Lock contend for one
 // path: at most one holds it, everybody gets it, and both in their turn.
 func TestSharedWithGoZookeepersLock(t *testing.T) {
+	t.Parallel()
 	cluster := apache.Require(t, &apache.Options{Heap: 96})
-	const path, rounds = "/shared/zklock", 40
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	const path, rounds, timeout = "/shared/zklock", 20, 30 * time.Second
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	var mu sync.Mutex
 	inside, order := "", []string{}
@@ -122,7 +104,7 @@ func TestSharedWithGoZookeepersLock(t *testing.T) {
 
 	var all sync.WaitGroup
 	for i := range 3 {
-		m := lock.New(connectApache(t, cluster, session.Options{Timeout: 5 * time.Second}), path, nil)
+		m := lock.New(world.Connect(t, cluster.Connect(), session.Options{Timeout: timeout}), path, nil)
 		// Waited for below; ends after its rounds.
 		all.Go(func() {
 			for range rounds {
@@ -138,7 +120,7 @@ func TestSharedWithGoZookeepersLock(t *testing.T) {
 				}
 			}
 		})
-		conn, _, err := zk.Connect(strings.Split(cluster.Connect(), ","), 5*time.Second, zk.WithLogger(silent{}), zk.WithLogInfo(false))
+		conn, _, err := zk.Connect(strings.Split(cluster.Connect(), ","), timeout, zk.WithLogger(silent{}), zk.WithLogInfo(false))
 		require.NoError(t, err)
 		t.Cleanup(conn.Close)
 		// Waited for below; ends after its rounds.

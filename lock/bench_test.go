@@ -3,7 +3,6 @@ package lock_test
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -12,30 +11,15 @@ import (
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/lock"
 	"github.com/zkrecipes/zkrecipes/session"
-	"github.com/zkrecipes/zkrecipes/zktest"
-	"github.com/zkrecipes/zkrecipes/zktest/apache"
 )
 
 // The benchmarks run over TCP on the test server, or, with ZKBENCH_APACHE=1, on
 // a standalone Apache ZooKeeper that keeps its data in memory. One operation is
 // an acquire and a release. Those named zk.Lock are go-zookeeper's own lock
 // doing the same against the same server; compare within one run.
-
-func benchServer(b *testing.B) string {
-	if os.Getenv("ZKBENCH_APACHE") == "1" {
-		opts := &apache.Options{TickTime: 2 * time.Second, Heap: 256}
-		if _, err := os.Stat("/dev/shm"); err == nil {
-			opts.Dir = "/dev/shm"
-		}
-		return apache.Require(b, opts).Connect()
-	}
-	srv, err := zktest.Start(nil)
-	require.NoError(b, err)
-	b.Cleanup(func() { require.NoError(b, srv.Close()) })
-	return srv.Addr()
-}
 
 // contend shares b.N operations out among those who work.
 func contend(b *testing.B, workers []func() error) {
@@ -109,7 +93,7 @@ func peerOnce(conn *zk.Conn, path string) func() error {
 
 // BenchmarkClients is one goroutine in each of so many clients.
 func BenchmarkClients(b *testing.B) {
-	servers := benchServer(b)
+	servers := world.BenchServer(b)
 	for _, n := range []int{1, 8, 64} {
 		path := fmt.Sprintf("/bench-clients-%d", n)
 		b.Run(fmt.Sprintf("%d/lock", n), func(b *testing.B) {
@@ -131,7 +115,7 @@ func BenchmarkClients(b *testing.B) {
 
 // BenchmarkGoroutines is 64 goroutines of one client.
 func BenchmarkGoroutines(b *testing.B) {
-	servers := benchServer(b)
+	servers := world.BenchServer(b)
 	b.Run("lock", func(b *testing.B) {
 		m := lock.New(benchClient(b, servers), "/bench-goroutines", nil)
 		var workers []func() error
@@ -152,7 +136,7 @@ func BenchmarkGoroutines(b *testing.B) {
 
 // BenchmarkSemaphore is 4 permits for 16 clients, one permit each.
 func BenchmarkSemaphore(b *testing.B) {
-	servers := benchServer(b)
+	servers := world.BenchServer(b)
 	for name, o := range map[string]*lock.Options{"rank": nil, "CuratorV2": {CuratorV2: true}} {
 		b.Run(name, func(b *testing.B) {
 			var workers []func() error

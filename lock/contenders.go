@@ -2,10 +2,9 @@ package lock
 
 import (
 	"context"
-	"errors"
 	"time"
 
-	"github.com/zkrecipes/zkrecipes/internal/znode"
+	"github.com/zkrecipes/zkrecipes/internal/contender"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -50,33 +49,16 @@ func contenders(ctx context.Context, client *session.Client, dir string, markers
 	if err != nil {
 		return nil, err
 	}
-	children, _, err := s.Children(ctx, dir)
-	if errors.Is(err, session.ErrNoNode) {
-		return nil, nil
-	}
+	list, err := contender.List(ctx, s, dir, markers)
 	if err != nil {
 		return nil, err
 	}
-	entries := znode.Parse(children, markers...).Entries
-	reads := make([]*session.Future[session.Seen], len(entries))
-	for i, e := range entries {
-		reads[i] = s.StartGet(znode.Join(dir, e.Name), false)
-	}
-	out := make([]Contender, 0, len(entries))
-	for i, e := range entries {
-		seen, err := reads[i].Wait(ctx)
-		if session.NotSent(err) || session.Unanswered(err) {
-			seen.Data, seen.Stat, err = s.Get(ctx, znode.Join(dir, e.Name))
-		}
-		switch {
-		case errors.Is(err, session.ErrNoNode):
-			continue // it left meanwhile
-		case err != nil:
-			return nil, err
-		}
+	out := make([]Contender, 0, len(list))
+	for _, e := range list {
+		stat := e.Node.Stat
 		out = append(out, Contender{
-			Name: e.Name, Seq: e.Seq, Data: seen.Data, Session: seen.Stat.EphemeralOwner,
-			Token: seen.Stat.Czxid, Since: time.UnixMilli(seen.Stat.Ctime),
+			Name: e.Name, Seq: e.Seq, Data: e.Node.Data, Session: stat.EphemeralOwner,
+			Token: stat.Czxid, Since: time.UnixMilli(stat.Ctime),
 		})
 	}
 	return out, nil

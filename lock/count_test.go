@@ -15,42 +15,42 @@ import (
 // Requests are counted at the server.
 
 func TestUncontendedAcquireIsTwoRequestsInOneRoundTripAndReleaseIsOne(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
-		c := w.client()
+	inWorld(t, nil, func(w *World) {
+		c := w.Client()
 		m := lock.New(c, dir, nil)
 		w.unlock(w.lock(m)) // the path exists, trust is proved
-		w.settle()
-		w.srv.ResetStats()
+		w.Settle()
+		w.Server.ResetStats()
 		const oneWay = 10 * time.Millisecond
-		w.srv.Delay(zktest.Link{}, zktest.Both, oneWay)
+		w.Server.Delay(zktest.Link{}, zktest.Both, oneWay)
 		began := time.Now()
 		h := w.lock(m)
 		require.Equal(w, 2*oneWay, time.Since(began), "round trips")
-		require.Equal(w, map[string]int{"create2": 1, "getChildren2": 1}, w.srv.Stats().BySession[w.id(c)])
-		w.srv.ResetStats()
+		require.Equal(w, map[string]int{"create2": 1, "getChildren2": 1}, w.Server.Stats().BySession[w.ID(c)])
+		w.Server.ResetStats()
 		began = time.Now()
 		w.unlock(h)
 		require.Equal(w, 2*oneWay, time.Since(began), "round trips")
-		require.Equal(w, map[string]int{"delete": 1}, w.srv.Stats().BySession[w.id(c)])
-		w.srv.Heal()
+		require.Equal(w, map[string]int{"delete": 1}, w.Server.Stats().BySession[w.ID(c)])
+		w.Server.Heal()
 	})
 }
 
 // A client whose trust has run out needs one proof more: three requests, two
 // round trips, at most.
 func TestUncontendedAcquireAfterALongPauseIsAtMostThreeRequests(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
-		c := w.client()
+	inWorld(t, nil, func(w *World) {
+		c := w.Client()
 		m := lock.New(c, dir, nil)
 		w.unlock(w.lock(m))
 		// Somebody's child keeps the server from deleting the container.
-		require.NoError(w, w.srv.Create(dir+"/config", nil))
+		require.NoError(w, w.Server.Create(dir+"/config", nil))
 		for _, pause := range []time.Duration{time.Second, 9 * time.Second, time.Minute, time.Hour} {
-			w.pass(pause)
-			w.srv.ResetStats()
+			w.Pass(pause)
+			w.Server.ResetStats()
 			began := time.Now()
 			h := w.lock(m)
-			require.LessOrEqual(w, w.of(c), 3, "after %v: %v", pause, w.srv.Stats().Requests)
+			require.LessOrEqual(w, w.Requests(c), 3, "after %v: %v", pause, w.Server.Stats().Requests)
 			require.Less(w, time.Since(began), 2*time.Second, "after %v", pause)
 			w.unlock(h)
 		}
@@ -60,32 +60,32 @@ func TestUncontendedAcquireAfterALongPauseIsAtMostThreeRequests(t *testing.T) {
 // N16, N17, N18: with fifty waiters a release wakes one, and only that one asks
 // the server for anything.
 func TestReleaseWakesOneOfFiftyWaiters_N17(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
+	inWorld(t, nil, func(w *World) {
 		const n = 50
 		clients := make([]*session.Client, n)
 		outs := make([]<-chan won, n)
-		h := w.lock(lock.New(w.client(), dir, nil))
+		h := w.lock(lock.New(w.Client(), dir, nil))
 		for i := range n {
-			clients[i] = w.client()
-			outs[i] = w.begin(w.ctx, lock.New(clients[i], dir, nil))
+			clients[i] = w.Client()
+			outs[i] = w.begin(w.Ctx, lock.New(clients[i], dir, nil))
 		}
 		for i := range n {
-			w.srv.ResetStats()
-			events := w.srv.Stats().PacketsSent
+			w.Server.ResetStats()
+			events := w.Server.Stats().PacketsSent
 			w.unlock(h)
 			synctest.Wait()
 			g := <-outs[i] // first come, first served
 			require.NoError(w, g.err)
 			asked := 0
 			for j, c := range clients {
-				if k := w.of(c); k > 0 && j >= i {
+				if k := w.Requests(c); k > 0 && j >= i {
 					asked++
 					require.Equal(w, i, j, "waiter %d was woken by the release to %d", j, i)
-					require.LessOrEqual(w, k, 3, "watch on the next one before, at most: %v", w.srv.Stats().BySession[w.id(c)])
+					require.LessOrEqual(w, k, 3, "watch on the next one before, at most: %v", w.Server.Stats().BySession[w.ID(c)])
 				}
 			}
 			require.LessOrEqual(w, asked, 1)
-			require.LessOrEqual(w, w.srv.Stats().PacketsSent-events, 5)
+			require.LessOrEqual(w, w.Server.Stats().PacketsSent-events, 5)
 			h = g.held
 		}
 		w.unlock(h)
@@ -95,22 +95,22 @@ func TestReleaseWakesOneOfFiftyWaiters_N17(t *testing.T) {
 func TestWaiterAsksNothingWhenTheHolderBeforeItReleases(t *testing.T) {
 	for _, after := range []time.Duration{time.Second, 5 * time.Minute} {
 		t.Run(fmt.Sprint(after), func(t *testing.T) {
-			inWorld(t, nil, func(w *world) {
-				a, b := w.client(), w.client()
+			inWorld(t, nil, func(w *World) {
+				a, b := w.Client(), w.Client()
 				h := w.lock(lock.New(a, dir, nil))
-				out := w.begin(w.ctx, lock.New(b, dir, nil))
-				w.pass(after)
-				w.srv.ResetStats()
+				out := w.begin(w.Ctx, lock.New(b, dir, nil))
+				w.Pass(after)
+				w.Server.ResetStats()
 				w.unlock(h)
 				synctest.Wait()
 				g := <-out
 				require.NoError(w, g.err)
-				counts := w.srv.Stats().BySession[w.id(b)]
+				counts := w.Server.Stats().BySession[w.ID(b)]
 				if after <= time.Second {
-					require.Zero(w, requests(counts), "%v", counts)
+					require.Zero(w, w.Requests(b), "%v", counts)
 				} else {
 					// Trust is stale: it is proved, which is no read.
-					require.LessOrEqual(w, requests(counts), 1, "%v", counts)
+					require.LessOrEqual(w, w.Requests(b), 1, "%v", counts)
 					require.LessOrEqual(w, counts["multi"], 1)
 				}
 				w.unlock(g.held)
@@ -122,19 +122,19 @@ func TestWaiterAsksNothingWhenTheHolderBeforeItReleases(t *testing.T) {
 // A waiter asks three things, in two round trips, however many are before it;
 // one more if it waits for long, when it watches its own node as well.
 func TestWaitingCostsTwoRoundTripsWhateverTheQueue(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
-		h := w.lock(lock.New(w.client(), dir, nil))
+	inWorld(t, nil, func(w *World) {
+		h := w.lock(lock.New(w.Client(), dir, nil))
 		outs := []<-chan won{}
 		for range 20 {
-			c := w.client()
-			w.srv.ResetStats()
-			outs = append(outs, w.begin(w.ctx, lock.New(c, dir, nil)))
-			require.Equal(w, map[string]int{"create2": 1, "getChildren2": 1, "getData": 1}, w.srv.Stats().BySession[w.id(c)])
+			c := w.Client()
+			w.Server.ResetStats()
+			outs = append(outs, w.begin(w.Ctx, lock.New(c, dir, nil)))
+			require.Equal(w, map[string]int{"create2": 1, "getChildren2": 1, "getData": 1}, w.Server.Stats().BySession[w.ID(c)])
 		}
-		w.pass(time.Second)
-		w.srv.ResetStats()
-		w.pass(10 * time.Minute)
-		require.Zero(w, w.srv.Stats().Requests["exists"]+w.srv.Stats().Requests["getData"]+w.srv.Stats().Requests["getChildren2"])
+		w.Pass(time.Second)
+		w.Server.ResetStats()
+		w.Pass(10 * time.Minute)
+		require.Zero(w, w.Server.Stats().Requests["exists"]+w.Server.Stats().Requests["getData"]+w.Server.Stats().Requests["getChildren2"])
 		for _, out := range outs {
 			w.unlock(h)
 			g := <-out
@@ -146,52 +146,52 @@ func TestWaitingCostsTwoRoundTripsWhateverTheQueue(t *testing.T) {
 }
 
 func TestTryLockThatFailsIsOneRead(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
-		a, b := w.client(), w.client()
+	inWorld(t, nil, func(w *World) {
+		a, b := w.Client(), w.Client()
 		h := w.lock(lock.New(a, dir, nil))
-		w.srv.ResetStats()
-		_, err := lock.New(b, dir, nil).TryLock(w.ctx)
+		w.Server.ResetStats()
+		_, err := lock.New(b, dir, nil).TryLock(w.Ctx)
 		require.ErrorIs(w, err, lock.ErrBusy)
-		require.Equal(w, map[string]int{"getChildren2": 1}, w.srv.Stats().BySession[w.id(b)])
+		require.Equal(w, map[string]int{"getChildren2": 1}, w.Server.Stats().BySession[w.ID(b)])
 		w.unlock(h)
 	})
 }
 
 func TestNothingIsWrittenWhileALockIsHeldButHeartbeats(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
-		c := w.client()
+	inWorld(t, nil, func(w *World) {
+		c := w.Client()
 		for i := range 10 {
 			w.lock(lock.New(c, fmt.Sprintf("/locks/%d", i), nil))
 		}
-		before := len(w.srv.Dump())
-		w.pass(10 * time.Second)
-		w.srv.ResetStats()
-		w.pass(10 * time.Minute)
-		counts := w.srv.Stats().BySession[w.id(c)]
+		before := len(w.Server.Dump())
+		w.Pass(10 * time.Second)
+		w.Server.ResetStats()
+		w.Pass(10 * time.Minute)
+		counts := w.Server.Stats().BySession[w.ID(c)]
 		// One heartbeat per period for all holds, of a tenth of the timeout
 		// at most.
 		require.InDelta(w, 10*60/0.625, counts["multi"], 10, "%v", counts)
 		require.Len(w, counts, 2, "pings and heartbeats only: %v", counts)
-		require.Len(w, w.srv.Dump(), before)
+		require.Len(w, w.Server.Dump(), before)
 	})
 }
 
 func TestSemaphoreUncontendedIsThreeRequestsInOneRoundTrip(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
-		c := w.client()
+	inWorld(t, nil, func(w *World) {
+		c := w.Client()
 		s := lock.NewSemaphore(c, dir, 3, nil)
-		require.NoError(w, w.acquire(s, 2).Release(w.ctx))
-		w.settle()
-		w.srv.ResetStats()
+		require.NoError(w, w.acquire(s, 2).Release(w.Ctx))
+		w.Settle()
+		w.Server.ResetStats()
 		const oneWay = 10 * time.Millisecond
-		w.srv.Delay(zktest.Link{}, zktest.Both, oneWay)
+		w.Server.Delay(zktest.Link{}, zktest.Both, oneWay)
 		began := time.Now()
 		p := w.acquire(s, 2)
 		require.Equal(w, 2*oneWay, time.Since(began))
-		require.Equal(w, map[string]int{"create2": 1, "getChildren2": 1, "getData": 1}, w.srv.Stats().BySession[w.id(c)])
-		w.srv.ResetStats()
-		require.NoError(w, p.Release(w.ctx))
-		require.Equal(w, map[string]int{"delete": 1}, w.srv.Stats().BySession[w.id(c)])
-		w.srv.Heal()
+		require.Equal(w, map[string]int{"create2": 1, "getChildren2": 1, "getData": 1}, w.Server.Stats().BySession[w.ID(c)])
+		w.Server.ResetStats()
+		require.NoError(w, p.Release(w.Ctx))
+		require.Equal(w, map[string]int{"delete": 1}, w.Server.Stats().BySession[w.ID(c)])
+		w.Server.Heal()
 	})
 }

@@ -25,7 +25,7 @@ func (s *Semaphore) takeLeases(ctx context.Context, sess *session.Session, n int
 		return nil, err
 	}
 	// Nobody waits for its deletion: what comes next does not depend on it.
-	defer leaveBehind(lock)
+	defer lock.LeaveBehind()
 	if err := awaitOrTry(ctx, lock, try); err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func (s *Semaphore) takeLease(ctx context.Context, sess *session.Session, lock *
 		hold, err = c.Hold(ctx)
 	}
 	if err != nil {
-		leaveBehind(c)
+		c.LeaveBehind()
 		return held{}, err
 	}
 	return held{hold, c.Node().Stat.Czxid}, nil

@@ -16,8 +16,8 @@ import (
 func delayed() *lock.Options { return &lock.Options{LockDelay: 15 * time.Second} }
 
 func TestLockDelayIsNotPaidAfterARelease(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
-		a, b := lock.New(w.client(), dir, delayed()), lock.New(w.client(), dir, delayed())
+	inWorld(t, nil, func(w *World) {
+		a, b := lock.New(w.Client(), dir, delayed()), lock.New(w.Client(), dir, delayed())
 		for range 5 {
 			began := time.Now()
 			w.unlock(w.lock(a))
@@ -28,18 +28,18 @@ func TestLockDelayIsNotPaidAfterARelease(t *testing.T) {
 }
 
 func TestLockDelayIsPaidAfterALoss(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
-		a := w.client()
+	inWorld(t, nil, func(w *World) {
+		a := w.Client()
 		h := w.lock(lock.New(a, dir, delayed()))
-		out := w.begin(w.ctx, lock.New(w.client(), dir, delayed()))
-		behind := w.begin(w.ctx, lock.New(w.client(), dir, delayed()))
-		w.expire(a)
+		out := w.begin(w.Ctx, lock.New(w.Client(), dir, delayed()))
+		behind := w.begin(w.Ctx, lock.New(w.Client(), dir, delayed()))
+		w.Expire(a)
 		lostAt := time.Now()
 		g := <-out
 		require.NoError(w, g.err)
 		require.GreaterOrEqual(w, g.at.Sub(lostAt), 15*time.Second)
 		require.Less(w, g.at.Sub(lostAt), 17*time.Second)
-		require.True(w, isLoss(h.Unlock(w.ctx)))
+		require.True(w, isLoss(h.Unlock(w.Ctx)))
 		w.unlock(g.held)
 		released := time.Now()
 		g = <-behind
@@ -52,17 +52,17 @@ func TestLockDelayIsPaidAfterALoss(t *testing.T) {
 // The one that waits out the delay may die as well, and give up, and still
 // nobody gets in before a delay is over.
 func TestLockDelayIsPaidInFullByWhoeverIsNext(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
-		a, b := w.client(), w.client()
+	inWorld(t, nil, func(w *World) {
+		a, b := w.Client(), w.Client()
 		w.lock(lock.New(a, dir, delayed()))
-		w.begin(w.ctx, lock.New(b, dir, delayed()))
-		w.expire(a)
-		w.pass(10 * time.Second)
-		_, err := lock.New(w.client(), dir, delayed()).Lock(w.within(time.Second))
+		w.begin(w.Ctx, lock.New(b, dir, delayed()))
+		w.Expire(a)
+		w.Pass(10 * time.Second)
+		_, err := lock.New(w.Client(), dir, delayed()).Lock(w.Within(time.Second))
 		require.ErrorIs(w, err, context.DeadlineExceeded)
-		w.srv.BlackHole(zktest.Link{Client: "c2"}, zktest.Both) // dies in its delay
+		w.Server.BlackHole(zktest.Link{Client: "c2"}, zktest.Both) // dies in its delay
 		began := time.Now()
-		h := w.lock(lock.New(w.client(), dir, delayed()))
+		h := w.lock(lock.New(w.Client(), dir, delayed()))
 		require.GreaterOrEqual(w, time.Since(began), 15*time.Second)
 		w.unlock(h)
 	})
@@ -70,66 +70,66 @@ func TestLockDelayIsPaidInFullByWhoeverIsNext(t *testing.T) {
 
 // The note outlives an empty queue for however long.
 func TestLockDelayIsNotForgottenWithTheQueue(t *testing.T) {
-	inWorld(t, &zktest.Options{ContainerInterval: 5 * time.Second}, func(w *world) {
-		a := w.client()
+	inWorld(t, &zktest.Options{ContainerInterval: 5 * time.Second}, func(w *World) {
+		a := w.Client()
 		w.lock(lock.New(a, dir, delayed()))
-		w.expire(a)
-		w.pass(10 * time.Minute)
+		w.Expire(a)
+		w.Pass(10 * time.Minute)
 		began := time.Now()
-		w.unlock(w.lock(lock.New(w.client(), dir, delayed())))
+		w.unlock(w.lock(lock.New(w.Client(), dir, delayed())))
 		require.GreaterOrEqual(w, time.Since(began), 15*time.Second)
 	})
 }
 
 func TestLockDelayHoldsForTryLockWithinItsContext(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
-		a := w.client()
+	inWorld(t, nil, func(w *World) {
+		a := w.Client()
 		w.lock(lock.New(a, dir, delayed()))
-		w.expire(a)
-		m := lock.New(w.client(), dir, delayed())
+		w.Expire(a)
+		m := lock.New(w.Client(), dir, delayed())
 		began := time.Now()
-		_, err := m.TryLock(w.within(5 * time.Second))
+		_, err := m.TryLock(w.Within(5 * time.Second))
 		require.ErrorIs(w, err, context.DeadlineExceeded)
 		require.Equal(w, 5*time.Second, time.Since(began))
-		w.settle()
-		require.Empty(w, w.children(dir))
-		h, err := m.TryLock(w.ctx)
+		w.Settle()
+		require.Empty(w, w.Children(dir))
+		h, err := m.TryLock(w.Ctx)
 		require.NoError(w, err)
 		w.unlock(h)
 	})
 }
 
 func TestLockDelayCostsTwoRequests(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
-		c := w.client()
+	inWorld(t, nil, func(w *World) {
+		c := w.Client()
 		m := lock.New(c, dir, delayed())
 		w.unlock(w.lock(m))
-		w.settle()
-		w.srv.ResetStats()
+		w.Settle()
+		w.Server.ResetStats()
 		h := w.lock(m)
-		require.Equal(w, map[string]int{"create2": 1, "getChildren2": 1, "getData": 1, "multi": 1}, w.srv.Stats().BySession[w.id(c)])
-		w.srv.ResetStats()
+		require.Equal(w, map[string]int{"create2": 1, "getChildren2": 1, "getData": 1, "multi": 1}, w.Server.Stats().BySession[w.ID(c)])
+		w.Server.ResetStats()
 		w.unlock(h)
-		require.Equal(w, map[string]int{"multi": 1}, w.srv.Stats().BySession[w.id(c)])
+		require.Equal(w, map[string]int{"multi": 1}, w.Server.Stats().BySession[w.ID(c)])
 	})
 }
 
 // The node of the one that waits out the delay is deleted: it must not note
 // down, and hold, what it has no node for.
 func TestLockDelayOfAContenderWhoseNodeIsDeleted_CH2(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
-		a := w.client()
+	inWorld(t, nil, func(w *World) {
+		a := w.Client()
 		o := &lock.Options{LockDelay: 400 * time.Millisecond}
 		w.lock(lock.New(a, dir, o))
-		w.expire(a)
-		out := w.begin(w.ctx, lock.New(w.client(), dir, o))
-		names := w.children(dir)
+		w.Expire(a)
+		out := w.begin(w.Ctx, lock.New(w.Client(), dir, o))
+		names := w.Children(dir)
 		require.Len(w, names, 1)
-		require.NoError(w, w.srv.Delete(dir+"/"+names[0]))
+		require.NoError(w, w.Server.Delete(dir+"/"+names[0]))
 		g := <-out
 		require.NoError(w, g.err)
-		require.Equal(w, dir+"/"+w.children(dir)[0], g.held.Path())
-		node, err := w.srv.Get(dir + ".delay")
+		require.Equal(w, dir+"/"+w.Children(dir)[0], g.held.Path())
+		node, err := w.Server.Get(dir + ".delay")
 		require.NoError(w, err)
 		require.Equal(w, fmt.Sprintf("held %d", g.held.Token()), string(node.Data))
 		w.unlock(g.held)
@@ -139,12 +139,12 @@ func TestLockDelayOfAContenderWhoseNodeIsDeleted_CH2(t *testing.T) {
 // A release whose answer is lost is one all the same.
 func TestLockDelayIsNotPaidAfterAReleaseWithoutAnAnswer(t *testing.T) {
 	for _, fault := range []zktest.Fault{zktest.CutBefore, zktest.DropReplyCut} {
-		inWorld(t, nil, func(w *world) {
-			h := w.lock(lock.New(w.client(), dir, delayed()))
-			w.srv.FailNth(func(r zktest.Request) bool { return r.Op == "multi" && !r.OnlyChecks }, 1, zktest.Action{Do: fault})
+		inWorld(t, nil, func(w *World) {
+			h := w.lock(lock.New(w.Client(), dir, delayed()))
+			w.Server.FailNth(func(r zktest.Request) bool { return r.Op == "multi" && !r.OnlyChecks }, 1, zktest.Action{Do: fault})
 			w.unlock(h)
 			began := time.Now()
-			w.unlock(w.lock(lock.New(w.client(), dir, delayed())))
+			w.unlock(w.lock(lock.New(w.Client(), dir, delayed())))
 			require.Less(w, time.Since(began), time.Second, "fault %v", fault)
 		})
 	}
@@ -153,14 +153,14 @@ func TestLockDelayIsNotPaidAfterAReleaseWithoutAnAnswer(t *testing.T) {
 // The path may be a container that goes some time after its last contender: what
 // is noted must outlive it.
 func TestLockDelayOutlivesTheContainer(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
-		a, b := w.client(), w.client()
+	inWorld(t, nil, func(w *World) {
+		a, b := w.Client(), w.Client()
 		w.unlock(w.lock(lock.New(a, dir, nil))) // makes the path, as a container
 		o := &lock.Options{LockDelay: 30 * time.Second}
 		w.lock(lock.New(a, dir, o))
-		w.expire(a)
-		w.pass(3 * time.Minute)
-		_, err := w.srv.Get(dir)
+		w.Expire(a)
+		w.Pass(3 * time.Minute)
+		_, err := w.Server.Get(dir)
 		require.Error(w, err, "the container is gone")
 		began := time.Now()
 		w.unlock(w.lock(lock.New(b, dir, o)))

@@ -11,6 +11,12 @@
 //	defer held.Unlock(context.WithoutCancel(ctx))
 //	err = work(held.Context(), held.Token())
 //
+// or, if the work is to end with ctx as well,
+//
+//	err := mu.Do(ctx, func(ctx context.Context, held *lock.Held) error {
+//		return work(ctx, held.Token())
+//	})
+//
 // Contenders queue with ephemeral sequential znodes, and each waits for the one
 // before it, so that a release wakes one waiter however many there are. The
 // order is that in which the servers saw them. Goroutines that share a [Mutex]

@@ -3,7 +3,8 @@ package lock
 import (
 	"context"
 	"errors"
-	"fmt"
+
+	"github.com/zkrecipes/zkrecipes/internal/holding"
 )
 
 var (
@@ -18,11 +19,13 @@ var (
 	ErrArgument = errors.New("invalid argument")
 )
 
-// failure names operation and path. A context's error is there for errors.Is
-// beside its cause.
+// failure names operation and path.
 func failure(ctx context.Context, op, path string, err error) error {
-	if e := ctx.Err(); e != nil && !errors.Is(err, e) {
-		return fmt.Errorf("lock: %s %s: %w: %w", op, path, e, err)
-	}
-	return fmt.Errorf("lock: %s %s: %w", op, path, err)
+	return holding.Failure(ctx, "lock", op, path, err)
+}
+
+// release gives back what end stands for, once.
+func release(ctx context.Context, end *holding.Release, path string, give func() error) error {
+	explain := func(err error) error { return failure(ctx, "release", path, err) }
+	return end.Once(ctx, ErrNotHeld, explain, give)
 }

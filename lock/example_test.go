@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/lock"
@@ -21,24 +22,22 @@ func write(ctx context.Context, token int64) error {
 
 // nightly writes the report on one machine at a time.
 func nightly(ctx context.Context, servers string, o *session.Options) error {
-	client, err := session.Connect(ctx, servers, o)
+	connecting, cancel := context.WithTimeout(ctx, 15*time.Second) // without one it goes on for ever
+	defer cancel()
+	client, err := session.Connect(connecting, servers, o)
 	if err != nil {
 		return err
 	}
 	defer client.Close(context.WithoutCancel(ctx))
 
-	mu := lock.New(client, "/locks/report", nil)
-	held, err := mu.Lock(ctx) // ctx bounds the wait, not the hold
-	if err != nil {
-		return err
-	}
-	defer held.Unlock(context.WithoutCancel(ctx))
-
-	// The context ends before anybody else can get the lock. The token grows
-	// with every grant: let the store refuse a lower one than it has seen.
-	err = write(held.Context(), held.Token())
-	if cause := context.Cause(held.Context()); errors.Is(cause, session.ErrLost) {
-		return fmt.Errorf("the report is incomplete: %w", cause)
+	err = lock.New(client, "/locks/report", nil).Do(ctx, func(ctx context.Context, held *lock.Held) error {
+		// This ctx ends with the other one, and before anybody else can get the
+		// lock. The token grows with every grant: let the store refuse a lower
+		// one than it has seen.
+		return write(ctx, held.Token())
+	})
+	if errors.Is(err, session.ErrLost) {
+		return fmt.Errorf("the report is incomplete: %w", err)
 	}
 	return err
 }
@@ -54,6 +53,146 @@ func Example() {
 	// Output:
 	// writing, allowed: true token: true
 	// <nil>
+}
+
+// connect connects to a server that lives as long as the example.
+func connect(ctx context.Context) (*zktest.Server, *session.Client, func()) {
+	server, err := zktest.Start(nil)
+	if err != nil {
+		panic(err)
+	}
+	client, err := session.Connect(ctx, server.Addr(), nil)
+	if err != nil {
+		panic(err)
+	}
+	return server, client, func() { client.Close(ctx); server.Close() }
+}
+
+// store is something outside ZooKeeper that refuses who held the lock before.
+type store struct {
+	highest int64
+	text    string
+}
+
+// put is one step: what compares the token and what writes must not come apart. In
+// SQL it is an update "where token <= $1".
+func (s *store) put(token int64, text string) error {
+	if token < s.highest {
+		return errors.New("refused: somebody else has had the lock since")
+	}
+	s.highest, s.text = token, text
+	return nil
+}
+
+// Who was paused for longer than its session lasts writes late, and is refused.
+func ExampleHeld_Token() {
+	ctx := context.Background()
+	server, client, done := connect(ctx)
+	defer done()
+	mu := lock.New(client, "/locks/report", nil)
+	former, err := mu.Lock(ctx)
+	if err != nil {
+		panic(err)
+	}
+	var report store
+	fmt.Println(report.put(former.Token(), "draft"))
+
+	if err := server.ExpireSession(former.Session().ID()); err != nil {
+		panic(err)
+	}
+	held, err := mu.Lock(ctx) // in the next session
+	if err != nil {
+		panic(err)
+	}
+	defer held.Unlock(ctx)
+	fmt.Println(report.put(held.Token(), "final"))
+	fmt.Println(report.put(former.Token(), "late"))
+	fmt.Println("lost:", errors.Is(former.Unlock(ctx), session.ErrLost))
+	// Output:
+	// <nil>
+	// <nil>
+	// refused: somebody else has had the lock since
+	// lost: true
+}
+
+// What is in ZooKeeper itself is written together with a guard: the servers refuse
+// it once the lock is gone, whatever its former holder believes.
+func ExampleHeld_Guard() {
+	ctx := context.Background()
+	server, client, done := connect(ctx)
+	defer done()
+	if err := server.Create("/report", nil); err != nil {
+		panic(err)
+	}
+	held, err := lock.New(client, "/locks/report", nil).Lock(ctx)
+	if err != nil {
+		panic(err)
+	}
+	defer held.Unlock(ctx)
+	publish := func(text string) {
+		_, err := held.Session().Txn(ctx, held.Guard(), session.SetOp("/report", []byte(text), -1))
+		var refused *session.TxnError
+		switch {
+		case errors.As(err, &refused) && refused.Path == held.Path():
+			fmt.Println("the lock is gone, and nothing was written")
+		default:
+			fmt.Println(err)
+		}
+	}
+	publish("final")
+	if err := server.Delete(held.Path()); err != nil { // an administrator does
+		panic(err)
+	}
+	publish("late")
+	now, err := server.Get("/report")
+	fmt.Printf("%s %v\n", now.Data, err)
+	// Output:
+	// <nil>
+	// the lock is gone, and nothing was written
+	// final <nil>
+}
+
+// At most three encoders at a time, however many machines there are.
+func ExampleSemaphore() {
+	ctx := context.Background()
+	_, client, done := connect(ctx)
+	defer done()
+	slots := lock.NewSemaphore(client, "/slots/encode", 3, nil) // all say 3
+	two, err := slots.Acquire(ctx, 2)
+	if err != nil {
+		panic(err)
+	}
+	_, err = slots.TryAcquire(ctx, 2)
+	fmt.Println("two more are too many:", errors.Is(err, lock.ErrBusy))
+	one, err := slots.TryAcquire(ctx, 1)
+	fmt.Println("one more:", err)
+	_, err = lock.NewSemaphore(client, "/slots/encode", 4, nil).Acquire(ctx, 1)
+	fmt.Println(err)
+	fmt.Println(two.Release(ctx), one.Release(ctx))
+	// Output:
+	// two more are too many: true
+	// one more: <nil>
+	// lock: acquire /slots/encode: wrong number of permits: 4 here, but the path says "3"
+	// <nil> <nil>
+}
+
+// From one account to another: both are locked, and two that go in opposite
+// directions do not wait for each other for ever.
+func ExampleAll() {
+	ctx := context.Background()
+	_, client, done := connect(ctx)
+	defer done()
+	account := func(name string) *lock.Mutex { return lock.New(client, "/accounts/"+name, nil) }
+	both, err := lock.All(account("bob"), account("ann")).Lock(ctx)
+	if err != nil {
+		panic(err)
+	}
+	_, err = account("ann").TryLock(ctx)
+	fmt.Println("ann's is locked:", errors.Is(err, lock.ErrBusy))
+	fmt.Println(both.Context().Err(), len(both.Guards()), both.Unlock(ctx))
+	// Output:
+	// ann's is locked: true
+	// <nil> 2 <nil>
 }
 
 // The test of docs/testing.md.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/lock"
 	"github.com/zkrecipes/zkrecipes/session"
 )
@@ -23,49 +24,49 @@ func mutexes(c *session.Client, paths ...string) []*lock.Mutex {
 }
 
 func TestGroupHoldsAllItsLocksInTheOrderOfTheirPaths(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
+	inWorld(t, nil, func(w *World) {
 		paths := []string{"/c", "/a", "/b"}
-		g, err := lock.All(mutexes(w.client(), paths...)...).Lock(w.ctx)
+		g, err := lock.All(mutexes(w.Client(), paths...)...).Lock(w.Ctx)
 		require.NoError(w, err)
-		other := w.client()
+		other := w.Client()
 		for _, path := range paths {
-			_, err := lock.New(other, path, nil).TryLock(w.ctx)
+			_, err := lock.New(other, path, nil).TryLock(w.Ctx)
 			require.ErrorIs(w, err, lock.ErrBusy)
 		}
 		for i, path := range []string{"/a", "/b", "/c"} {
 			require.Equal(w, path, parentOf(g.Held()[i].Path()))
 		}
 		ops := append(g.Guards(), session.CreateOp("/x", nil, session.Persistent, nil))
-		_, err = g.Held()[0].Session().Txn(w.ctx, ops...)
+		_, err = g.Held()[0].Session().Txn(w.Ctx, ops...)
 		require.NoError(w, err)
-		require.NoError(w, g.Unlock(w.ctx))
+		require.NoError(w, g.Unlock(w.Ctx))
 		require.ErrorIs(w, context.Cause(g.Context()), session.ErrReleased)
-		require.ErrorIs(w, g.Unlock(w.ctx), lock.ErrNotHeld)
+		require.ErrorIs(w, g.Unlock(w.Ctx), lock.ErrNotHeld)
 		for _, path := range paths {
-			require.Empty(w, w.children(path))
+			require.Empty(w, w.Children(path))
 		}
 	})
 }
 
 func TestGroupsThatShareLocksCannotDeadlock(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
+	inWorld(t, nil, func(w *World) {
 		paths := []string{"/a", "/b", "/c", "/d"}
 		var all sync.WaitGroup
 		for range 4 {
-			c := w.client()
+			c := w.Client()
 			for range 2 {
 				// Waited for below; ends after its rounds.
 				all.Go(func() {
 					for range 10 {
 						mine := append([]string(nil), paths...)
 						rand.Shuffle(len(mine), func(i, j int) { mine[i], mine[j] = mine[j], mine[i] })
-						g, err := lock.All(mutexes(c, mine[:2+rand.IntN(3)]...)...).Lock(w.within(10 * time.Minute))
+						g, err := lock.All(mutexes(c, mine[:2+rand.IntN(3)]...)...).Lock(w.Within(10 * time.Minute))
 						if err != nil {
 							w.Error(err)
 							return
 						}
-						rest(w.ctx, time.Millisecond)
-						if err := g.Unlock(w.ctx); err != nil {
+						world.Rest(w.Ctx, time.Millisecond)
+						if err := g.Unlock(w.Ctx); err != nil {
 							w.Error(err)
 						}
 					}
@@ -79,44 +80,44 @@ func TestGroupsThatShareLocksCannotDeadlock(t *testing.T) {
 // CL18: an error at one lock ends the whole, and the time limit is for the
 // whole.
 func TestGroupThatFailsHoldsNothing_CL18(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
-		a, b := w.client(), w.client()
+	inWorld(t, nil, func(w *World) {
+		a, b := w.Client(), w.Client()
 		blocker := w.lock(lock.New(b, "/b", nil))
 		began := time.Now()
-		_, err := lock.All(mutexes(a, "/a", "/b", "/c")...).Lock(w.within(3 * time.Second))
+		_, err := lock.All(mutexes(a, "/a", "/b", "/c")...).Lock(w.Within(3 * time.Second))
 		require.ErrorIs(w, err, context.DeadlineExceeded)
 		require.Contains(w, err.Error(), "/b")
 		require.Equal(w, 3*time.Second, time.Since(began))
-		w.settle()
-		require.Empty(w, w.children("/a"))
-		require.Empty(w, w.children("/c"), "what comes after the one that failed is not tried")
+		w.Settle()
+		require.Empty(w, w.Children("/a"))
+		require.Empty(w, w.Children("/c"), "what comes after the one that failed is not tried")
 		w.unlock(blocker)
 
-		s, err := b.Session(w.ctx)
+		s, err := b.Session(w.Ctx)
 		require.NoError(w, err)
-		_, err = s.Create(w.ctx, "/e", nil, session.Ephemeral, nil)
+		_, err = s.Create(w.Ctx, "/e", nil, session.Ephemeral, nil)
 		require.NoError(w, err)
-		_, err = lock.All(mutexes(a, "/a", "/e", "/f")...).Lock(w.ctx)
+		_, err = lock.All(mutexes(a, "/a", "/e", "/f")...).Lock(w.Ctx)
 		require.ErrorIs(w, err, session.ErrNoChildrenForEphemerals)
-		w.settle()
-		require.Empty(w, w.children("/a"))
-		require.Empty(w, w.children("/f"))
+		w.Settle()
+		require.Empty(w, w.Children("/a"))
+		require.Empty(w, w.Children("/f"))
 	})
 }
 
 func TestGroupEndsWithAnyOfItsLocks(t *testing.T) {
 	for i := range 3 {
-		inWorld(t, nil, func(w *world) {
-			a, b := w.client(), w.client()
+		inWorld(t, nil, func(w *World) {
+			a, b := w.Client(), w.Client()
 			locks := append(mutexes(a, "/a", "/c"), lock.New(b, "/b", nil)) // of two sessions
-			g, err := lock.All(locks...).Lock(w.ctx)
+			g, err := lock.All(locks...).Lock(w.Ctx)
 			require.NoError(w, err)
-			require.NoError(w, w.srv.Delete(g.Held()[i].Path()))
+			require.NoError(w, w.Server.Delete(g.Held()[i].Path()))
 			<-g.Context().Done()
 			require.ErrorIs(w, context.Cause(g.Context()), session.ErrNodeDeleted)
-			require.ErrorIs(w, g.Unlock(w.ctx), session.ErrNodeDeleted)
+			require.ErrorIs(w, g.Unlock(w.Ctx), session.ErrNodeDeleted)
 			for _, path := range []string{"/a", "/b", "/c"} {
-				require.Empty(w, w.children(path), "all are released")
+				require.Empty(w, w.Children(path), "all are released")
 			}
 		})
 	}
@@ -124,38 +125,38 @@ func TestGroupEndsWithAnyOfItsLocks(t *testing.T) {
 
 // A lock that is lost while the next one is waited for.
 func TestGroupThatLosesALockWhileItWaitsFails(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
-		a, b := w.client(), w.client()
+	inWorld(t, nil, func(w *World) {
+		a, b := w.Client(), w.Client()
 		blocker := w.lock(lock.New(b, "/b", nil))
 		out := make(chan error, 1)
 		// Waited for below; ends when b is released.
 		go func() {
-			_, err := lock.All(mutexes(a, "/a", "/b")...).Lock(w.ctx)
+			_, err := lock.All(mutexes(a, "/a", "/b")...).Lock(w.Ctx)
 			out <- err
 		}()
-		w.pass(5 * time.Second)
-		require.NoError(w, w.srv.Delete("/a/"+w.children("/a")[0]))
-		w.pass(5 * time.Second)
+		w.Pass(5 * time.Second)
+		require.NoError(w, w.Server.Delete("/a/"+w.Children("/a")[0]))
+		w.Pass(5 * time.Second)
 		w.unlock(blocker)
 		require.ErrorIs(w, <-out, session.ErrNodeDeleted)
-		w.settle()
-		require.Empty(w, w.children("/a"))
-		require.Empty(w, w.children("/b"))
+		w.Settle()
+		require.Empty(w, w.Children("/a"))
+		require.Empty(w, w.Children("/b"))
 	})
 }
 
 func TestGroupOfWrongArgumentsIsRefused(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
-		c := w.client()
+	inWorld(t, nil, func(w *World) {
+		c := w.Client()
 		for name, g := range map[string]*lock.Group{
 			"empty": lock.All(), "nil": lock.All(lock.New(c, "/a", nil), nil), "twice": lock.All(mutexes(c, "/a", "/b", "/a")...),
 		} {
-			_, err := g.Lock(w.ctx)
+			_, err := g.Lock(w.Ctx)
 			require.ErrorIs(w, err, lock.ErrArgument, name)
 		}
-		_, err := lock.All(mutexes(c, "/a", "b")...).Lock(w.ctx)
+		_, err := lock.All(mutexes(c, "/a", "b")...).Lock(w.Ctx)
 		require.ErrorIs(w, err, session.ErrInvalidPath)
-		w.settle()
-		require.Empty(w, w.children("/a"))
+		w.Settle()
+		require.Empty(w, w.Children("/a"))
 	})
 }

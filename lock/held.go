@@ -2,8 +2,8 @@ package lock
 
 import (
 	"context"
-	"errors"
 
+	"github.com/zkrecipes/zkrecipes/internal/holding"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -15,7 +15,7 @@ type Held struct {
 	cancel context.CancelCauseFunc
 	forget func() bool // ends the waiting for a loss
 
-	end release
+	end holding.Release
 }
 
 // Context ends on release and on loss; context.Cause tells which:
@@ -47,7 +47,7 @@ func (h *Held) Path() string { return h.claim.hold.Path() }
 // server has confirmed, the deletion goes on in the background until the znode
 // or the session is gone. A second call gets the same error, or ErrNotHeld.
 func (h *Held) Unlock(ctx context.Context) error {
-	return h.end.once(ctx, h.claim.m.path, func() error {
+	return release(ctx, &h.end, h.claim.m.path, func() error {
 		lost := h.claim.hold.Err()
 		h.cancel(session.ErrReleased)
 		if err := h.claim.unlock(ctx, h); lost == nil {
@@ -58,15 +58,6 @@ func (h *Held) Unlock(ctx context.Context) error {
 }
 
 // run runs fn for Do.
-func (h *Held) run(ctx context.Context, fn func(context.Context, *Held) error) (err error) {
-	both, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(h.ctx, func() { cancel(context.Cause(h.ctx)) })
-	defer func() {
-		stop()
-		cancel(nil)
-		if e := h.Unlock(ctx); e != nil && (ctx.Err() == nil || isLoss(e)) {
-			err = errors.Join(err, e)
-		}
-	}()
-	return fn(looking{both, cancel, []context.Context{h.ctx}}, h)
+func (h *Held) run(ctx context.Context, fn func(context.Context, *Held) error) error {
+	return holding.Run(ctx, h.ctx, func(ctx context.Context) error { return fn(ctx, h) }, h.Unlock)
 }

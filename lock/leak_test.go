@@ -13,18 +13,18 @@ import (
 // CH10, P24: ten thousand locks taken and given back, contended and not, leave
 // no watch on the server, no goroutine, and no memory in the client.
 func TestTenThousandCyclesLeaveNothing_CH10_P24(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
+	inWorld(t, nil, func(w *World) {
 		const warm, cycles = 500, 10_000
-		a, b := w.client(), w.client()
+		a, b := w.Client(), w.Client()
 		ma, mb := lock.New(a, dir, nil), lock.New(b, dir, nil)
 		sem := lock.NewSemaphore(a, "/sem", 2, nil)
-		require.NoError(w, w.srv.Create("/x", nil))
+		require.NoError(w, w.Server.Create("/x", nil))
 		var heap runtime.MemStats
 		var before uint64
 		var goroutines int
 		for i := range warm + cycles {
 			if i == warm {
-				w.settle()
+				w.Settle()
 				runtime.GC()
 				runtime.ReadMemStats(&heap)
 				before, goroutines = heap.HeapAlloc, runtime.NumGoroutine()
@@ -35,7 +35,7 @@ func TestTenThousandCyclesLeaveNothing_CH10_P24(t *testing.T) {
 				out := make(chan *lock.Held, 1)
 				// Waited for below; ends when it has the lock.
 				go func() {
-					next, err := mb.Lock(w.ctx)
+					next, err := mb.Lock(w.Ctx)
 					if err != nil {
 						w.Error(err)
 					}
@@ -46,40 +46,40 @@ func TestTenThousandCyclesLeaveNothing_CH10_P24(t *testing.T) {
 				w.unlock(<-out)
 			case 1:
 				h := w.lock(ma)
-				_, err := mb.TryLock(w.ctx)
+				_, err := mb.TryLock(w.Ctx)
 				require.ErrorIs(w, err, lock.ErrBusy)
 				w.unlock(h)
 			case 2:
-				require.NoError(w, w.acquire(sem, 1).Release(w.ctx))
+				require.NoError(w, w.acquire(sem, 1).Release(w.Ctx))
 			default:
 				w.unlock(w.lock(ma))
 			}
 		}
-		w.pass(2 * time.Second)
-		require.Zero(w, w.srv.Stats().Watches)
+		w.Pass(2 * time.Second)
+		require.Zero(w, w.Server.Stats().Watches)
 		require.LessOrEqual(w, runtime.NumGoroutine(), goroutines)
 		runtime.GC()
 		runtime.ReadMemStats(&heap)
 		growth := int64(heap.HeapAlloc) - int64(before)
 		w.Logf("growth %d bytes in %d cycles", growth, cycles)
 		require.Less(w, growth, int64(100*cycles), "bytes per cycle")
-		require.Empty(w, w.children(dir))
+		require.Empty(w, w.Children(dir))
 	})
 }
 
 // A waiter that gives up takes its watches along.
 func TestWaitersThatGiveUpLeaveNoWatch_CH10(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
-		h := w.lock(lock.New(w.client(), dir, nil))
-		w.pass(2 * time.Second)
-		base := w.srv.Stats().Watches
-		m := lock.New(w.client(), dir, nil)
+	inWorld(t, nil, func(w *World) {
+		h := w.lock(lock.New(w.Client(), dir, nil))
+		w.Pass(2 * time.Second)
+		base := w.Server.Stats().Watches
+		m := lock.New(w.Client(), dir, nil)
 		for i := range 200 {
-			_, err := m.Lock(w.within(time.Duration(1+i*10) * time.Millisecond))
+			_, err := m.Lock(w.Within(time.Duration(1+i*10) * time.Millisecond))
 			require.Error(w, err)
 		}
-		w.pass(time.Second)
-		require.Equal(w, base, w.srv.Stats().Watches, "%v", w.srv.Watches())
+		w.Pass(time.Second)
+		require.Equal(w, base, w.Server.Stats().Watches, "%v", w.Server.Watches())
 		w.unlock(h)
 	})
 }

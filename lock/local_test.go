@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/lock"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest"
@@ -18,8 +19,8 @@ import (
 
 func TestGoroutinesOfOneMutexAreServedInTheirOrder(t *testing.T) {
 	for _, handover := range []time.Duration{0, -1} {
-		inWorld(t, nil, func(w *world) {
-			m := lock.New(w.client(), dir, &lock.Options{LocalHandover: handover})
+		inWorld(t, nil, func(w *World) {
+			m := lock.New(w.Client(), dir, &lock.Options{LocalHandover: handover})
 			h := w.lock(m)
 			const n = 40
 			var mu sync.Mutex
@@ -28,7 +29,7 @@ func TestGoroutinesOfOneMutexAreServedInTheirOrder(t *testing.T) {
 			for i := range n {
 				// Waited for below; ends when it has had its turn.
 				all.Go(func() {
-					h, err := m.Lock(w.ctx)
+					h, err := m.Lock(w.Ctx)
 					if err != nil {
 						w.Errorf("%d: %v", i, err)
 						return
@@ -36,13 +37,13 @@ func TestGoroutinesOfOneMutexAreServedInTheirOrder(t *testing.T) {
 					mu.Lock()
 					order = append(order, i)
 					mu.Unlock()
-					if err := h.Unlock(w.ctx); err != nil {
+					if err := h.Unlock(w.Ctx); err != nil {
 						w.Errorf("%d: %v", i, err)
 					}
 				})
 				synctest.Wait() // in line
 			}
-			require.Len(w, w.children(dir), 1, "one of them at a time is at the server")
+			require.Len(w, w.Children(dir), 1, "one of them at a time is at the server")
 			w.unlock(h)
 			all.Wait()
 			for i := range n {
@@ -53,12 +54,12 @@ func TestGoroutinesOfOneMutexAreServedInTheirOrder(t *testing.T) {
 }
 
 func TestHandingOnWithinAProcessAsksNothing(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
-		c := w.client()
+	inWorld(t, nil, func(w *World) {
+		c := w.Client()
 		m := lock.New(c, dir, nil)
 		h := w.lock(m)
 		token := h.Token()
-		w.settle()
+		w.Settle()
 		w.unlock(h)
 		h = w.lock(m)
 		require.Greater(w, h.Token(), token, "nobody waited: it went back to the server")
@@ -66,22 +67,22 @@ func TestHandingOnWithinAProcessAsksNothing(t *testing.T) {
 		out := make(chan *lock.Held, 1)
 		// Waited for below; ends when it has the lock.
 		go func() {
-			next, err := m.Lock(w.ctx)
+			next, err := m.Lock(w.Ctx)
 			if err != nil {
 				w.Error(err)
 			}
 			out <- next
 		}()
 		synctest.Wait()
-		before := w.of(c)
+		before := w.Requests(c)
 		w.unlock(h)
 		next := <-out
-		require.Equal(w, before, w.of(c))
+		require.Equal(w, before, w.Requests(c))
 		require.Equal(w, token, next.Token())
 		require.Error(w, h.Context().Err(), "the one before has given it back")
 		require.ErrorIs(w, context.Cause(h.Context()), session.ErrReleased)
 		require.NoError(w, next.Context().Err())
-		require.ErrorIs(w, h.Unlock(w.ctx), lock.ErrNotHeld)
+		require.ErrorIs(w, h.Unlock(w.Ctx), lock.ErrNotHeld)
 		require.NoError(w, next.Context().Err(), "a second Unlock takes nothing from the next one")
 		w.unlock(next)
 	})
@@ -97,26 +98,26 @@ func TestLocalHandoverDoesNotStarveOtherProcesses(t *testing.T) {
 		workers = 32
 	)
 	for _, handover := range []time.Duration{lock.DefaultLocalHandover, 200 * time.Millisecond, -1} {
-		inWorld(t, nil, func(w *world) {
+		inWorld(t, nil, func(w *World) {
 			o := &lock.Options{LocalHandover: handover}
-			ctx, cancel := context.WithTimeout(w.ctx, 20*time.Second)
+			ctx, cancel := context.WithTimeout(w.Ctx, 20*time.Second)
 			var all sync.WaitGroup
 			for range 2 {
-				m := lock.New(w.client(), dir, o)
+				m := lock.New(w.Client(), dir, o)
 				for range workers {
 					// Waited for below; ends with ctx.
 					all.Go(func() {
 						for ctx.Err() == nil {
 							if h, err := m.Lock(ctx); err == nil {
-								rest(h.Context(), holdFor)
-								_ = h.Unlock(w.ctx)
+								world.Rest(h.Context(), holdFor)
+								_ = h.Unlock(w.Ctx)
 							}
 						}
 					})
 				}
 			}
-			single := lock.New(w.client(), dir, o)
-			w.srv.Delay(zktest.Link{}, zktest.Both, oneWay)
+			single := lock.New(w.Client(), dir, o)
+			w.Server.Delay(zktest.Link{}, zktest.Both, oneWay)
 			var worst time.Duration
 			rounds := 0
 			for ctx.Err() == nil {
@@ -126,13 +127,13 @@ func TestLocalHandoverDoesNotStarveOtherProcesses(t *testing.T) {
 					break
 				}
 				worst, rounds = max(worst, time.Since(began)), rounds+1
-				rest(ctx, holdFor)
+				world.Rest(ctx, holdFor)
 				w.unlock(h)
-				rest(ctx, time.Duration(rand.Int64N(int64(5*holdFor))))
+				world.Rest(ctx, time.Duration(rand.Int64N(int64(5*holdFor))))
 			}
 			cancel()
 			all.Wait()
-			w.srv.Heal()
+			w.Server.Heal()
 			// Two processes may be before it, each for one turn.
 			turn := max(handover, 0) + holdFor + slack
 			w.Logf("handover %v: longest wait of %d: %v, bound %v", handover, rounds, worst, 2*turn)
@@ -142,13 +143,14 @@ func TestLocalHandoverDoesNotStarveOtherProcesses(t *testing.T) {
 	}
 }
 
+// PD9.
 func TestLocalWaiterWhoseContextEndsLeavesTheLine(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
-		m := lock.New(w.client(), dir, nil)
+	inWorld(t, nil, func(w *World) {
+		m := lock.New(w.Client(), dir, nil)
 		h := w.lock(m)
-		short := w.begin(w.within(time.Second), m)
-		long := w.begin(w.ctx, m)
-		w.pass(2 * time.Second)
+		short := w.begin(w.Within(time.Second), m)
+		long := w.begin(w.Ctx, m)
+		w.Pass(2 * time.Second)
 		g := <-short
 		require.ErrorIs(w, g.err, context.DeadlineExceeded)
 		w.pending(long)
@@ -156,25 +158,25 @@ func TestLocalWaiterWhoseContextEndsLeavesTheLine(t *testing.T) {
 		g = <-long
 		require.NoError(w, g.err)
 		w.unlock(g.held)
-		w.settle()
-		require.Empty(w, w.children(dir))
+		w.Settle()
+		require.Empty(w, w.Children(dir))
 	})
 }
 
 // Who contends at the server for its process, and gives up, leaves its place in
 // the queue to the next in line here, and does not send it to the end.
 func TestPlaceInTheQueueIsHandedOnWhenTheWaiterGivesUp(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
-		holder, far := lock.New(w.client(), dir, nil), lock.New(w.client(), dir, nil)
-		m := lock.New(w.client(), dir, nil)
+	inWorld(t, nil, func(w *World) {
+		holder, far := lock.New(w.Client(), dir, nil), lock.New(w.Client(), dir, nil)
+		m := lock.New(w.Client(), dir, nil)
 		h := w.lock(holder)
-		first := w.begin(w.within(5*time.Second), m)
-		second := w.begin(w.ctx, m)
-		place := w.children(dir)
-		behind := w.begin(w.ctx, far)
-		w.pass(10 * time.Second)
+		first := w.begin(w.Within(5*time.Second), m)
+		second := w.begin(w.Ctx, m)
+		place := w.Children(dir)
+		behind := w.begin(w.Ctx, far)
+		w.Pass(10 * time.Second)
 		require.ErrorIs(w, (<-first).err, context.DeadlineExceeded)
-		require.Subset(w, w.children(dir), place, "the place is kept")
+		require.Subset(w, w.Children(dir), place, "the place is kept")
 		w.unlock(h)
 		g := <-second
 		require.NoError(w, g.err)
@@ -187,11 +189,11 @@ func TestPlaceInTheQueueIsHandedOnWhenTheWaiterGivesUp(t *testing.T) {
 }
 
 func TestTurnThatComesAsTheWaiterGivesUpIsNotLost(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
-		m := lock.New(w.client(), dir, nil)
+	inWorld(t, nil, func(w *World) {
+		m := lock.New(w.Client(), dir, nil)
 		for i := range 300 {
 			h := w.lock(m)
-			ctx, cancel := context.WithTimeout(w.ctx, time.Second)
+			ctx, cancel := context.WithTimeout(w.Ctx, time.Second)
 			out := make(chan won, 1)
 			// Waited for below; ends with ctx at the latest.
 			go func() {
@@ -201,9 +203,9 @@ func TestTurnThatComesAsTheWaiterGivesUpIsNotLost(t *testing.T) {
 			var third <-chan won
 			if i%2 == 0 {
 				synctest.Wait()
-				third = w.begin(w.ctx, m)
+				third = w.begin(w.Ctx, m)
 			}
-			rest(w.ctx, time.Until(w.deadline(ctx))) // the very instant
+			world.Rest(w.Ctx, time.Until(w.deadline(ctx))) // the very instant
 			w.unlock(h)
 			if g := <-out; g.err == nil {
 				w.unlock(g.held)
@@ -214,12 +216,12 @@ func TestTurnThatComesAsTheWaiterGivesUpIsNotLost(t *testing.T) {
 				w.unlock(g.held)
 			}
 			cancel()
-			require.Eventually(w, func() bool { return len(w.children(dir)) == 0 }, time.Minute, time.Millisecond)
+			require.Eventually(w, func() bool { return len(w.Children(dir)) == 0 }, time.Minute, time.Millisecond)
 		}
 	})
 }
 
-func (w *world) deadline(ctx context.Context) time.Time {
+func (w *World) deadline(ctx context.Context) time.Time {
 	at, ok := ctx.Deadline()
 	require.True(w, ok)
 	return at
@@ -227,12 +229,12 @@ func (w *world) deadline(ctx context.Context) time.Time {
 
 // P22: who locks again waits for itself; nobody is handed what it holds.
 func TestMutexIsNotReentrant_P22(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
-		m := lock.New(w.client(), dir, nil)
+	inWorld(t, nil, func(w *World) {
+		m := lock.New(w.Client(), dir, nil)
 		h := w.lock(m)
-		_, err := m.Lock(w.within(time.Minute))
+		_, err := m.Lock(w.Within(time.Minute))
 		require.ErrorIs(w, err, context.DeadlineExceeded)
-		_, err = m.TryLock(w.ctx)
+		_, err = m.TryLock(w.Ctx)
 		require.ErrorIs(w, err, lock.ErrBusy)
 		require.NoError(w, h.Context().Err())
 		w.unlock(h)
@@ -242,9 +244,9 @@ func TestMutexIsNotReentrant_P22(t *testing.T) {
 
 // CH20: hammering one instance from many goroutines never leaves it locked.
 func TestHammeringOneMutexNeverLeavesItLocked_CH20(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
-		m := lock.New(w.client(), dir, &lock.Options{LocalHandover: 2 * time.Millisecond})
-		other := lock.New(w.client(), dir, nil)
+	inWorld(t, nil, func(w *World) {
+		m := lock.New(w.Client(), dir, &lock.Options{LocalHandover: 2 * time.Millisecond})
+		other := lock.New(w.Client(), dir, nil)
 		var all sync.WaitGroup
 		inside := 0 // guarded by the lock itself
 		for i := range 50 {
@@ -255,7 +257,7 @@ func TestHammeringOneMutexNeverLeavesItLocked_CH20(t *testing.T) {
 			// Waited for below; ends after its rounds.
 			all.Go(func() {
 				for range 20 {
-					ctx, cancel := context.WithTimeout(w.ctx, time.Duration(1+rand.IntN(400))*time.Millisecond)
+					ctx, cancel := context.WithTimeout(w.Ctx, time.Duration(1+rand.IntN(400))*time.Millisecond)
 					take := use.Lock
 					if rand.IntN(3) == 0 {
 						take = use.TryLock
@@ -268,9 +270,9 @@ func TestHammeringOneMutexNeverLeavesItLocked_CH20(t *testing.T) {
 					if inside++; inside != 1 {
 						w.Error("two are inside")
 					}
-					rest(w.ctx, time.Duration(rand.IntN(int(time.Millisecond))))
+					world.Rest(w.Ctx, time.Duration(rand.IntN(int(time.Millisecond))))
 					inside--
-					if err := h.Unlock(w.ctx); err != nil {
+					if err := h.Unlock(w.Ctx); err != nil {
 						w.Error(err)
 					}
 				}
@@ -279,7 +281,7 @@ func TestHammeringOneMutexNeverLeavesItLocked_CH20(t *testing.T) {
 		all.Wait()
 		w.unlock(w.lock(m))
 		w.unlock(w.lock(other))
-		w.settle()
-		require.Empty(w, w.children(dir))
+		w.Settle()
+		require.Empty(w, w.Children(dir))
 	})
 }

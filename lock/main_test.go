@@ -3,8 +3,8 @@ package lock_test
 import (
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/zkrecipes/zkrecipes/internal/world"
 )
 
 // TestMain fails if any test leaves a goroutine behind.
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { world.Main(m) }

@@ -132,7 +132,7 @@ func (m *Mutex) pass(t turn) {
 	case t.claim != nil:
 		t.claim.letGo()
 	case t.contender != nil:
-		leaveBehind(t.contender)
+		t.contender.LeaveBehind()
 	}
 }
 
@@ -176,20 +176,12 @@ func (m *Mutex) acquire(ctx context.Context, t turn) (*Held, error) {
 			// The session was lost while queueing up.
 		default:
 			if c != nil {
-				leaveBehind(c)
+				c.LeaveBehind()
 			}
 			m.pass(turn{})
 			return nil, failure(ctx, op, m.path, err)
 		}
 	}
-}
-
-// leaveBehind deletes c's node in the background: the caller's context has
-// ended, or what went wrong is not to wait for this.
-func leaveBehind(c *contender.Contender) {
-	over, cancel := context.WithCancel(c.Session().Context())
-	cancel()
-	_ = c.Leave(over) // goes on until the node or the session is gone
 }
 
 // enter queues up at the server.

@@ -1,10 +1,12 @@
 package lock
 
 import (
+	"bytes"
 	"fmt"
-	"os"
+	"slices"
 	"time"
 
+	"github.com/zkrecipes/zkrecipes/internal/holding"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -58,19 +60,12 @@ func (o *Options) withDefaults() (Options, error) {
 	if out.LocalHandover == 0 {
 		out.LocalHandover = DefaultLocalHandover
 	}
+	out.Data, out.ACL = bytes.Clone(out.Data), slices.Clone(out.ACL) // the caller may change them
 	if out.Data == nil {
 		if out.ID == "" {
-			out.ID = defaultID()
+			out.ID = holding.DefaultID()
 		}
 		out.Data = []byte(out.ID)
 	}
 	return out, nil
-}
-
-func defaultID() string {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown"
-	}
-	return fmt.Sprintf("%s:%d", host, os.Getpid())
 }

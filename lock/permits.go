@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/zkrecipes/zkrecipes/internal/holding"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -17,7 +18,7 @@ type Permits struct {
 	cancel context.CancelCauseFunc
 	stops  []func() bool
 
-	end release
+	end holding.Release
 }
 
 // held is one znode that stands for permits, and its token.
@@ -60,7 +61,7 @@ func (p *Permits) Path() string { return p.holds[0].hold.Path() }
 
 // Release gives the permits back; see [Held.Unlock].
 func (p *Permits) Release(ctx context.Context) error {
-	return p.end.once(ctx, p.path, func() error {
+	return release(ctx, &p.end, p.path, func() error {
 		var lost error
 		for _, h := range p.holds {
 			lost = errors.Join(lost, h.hold.Err())

@@ -58,9 +58,14 @@ func (s *Semaphore) take(ctx context.Context, op string, n int, try bool) (*Perm
 			return nil, failure(ctx, op, s.path, err)
 		}
 		var p *Permits
-		if s.opts.CuratorV2 {
+		if try {
+			err = s.free(ctx, sess, n)
+		}
+		switch {
+		case err != nil:
+		case s.opts.CuratorV2:
 			p, err = s.takeLeases(ctx, sess, n, try)
-		} else {
+		default:
 			p, err = s.takeRank(ctx, sess, n, try)
 		}
 		switch {
@@ -112,7 +117,7 @@ func (s *Semaphore) takeRank(ctx context.Context, sess *session.Session, n int, 
 		hold, err = c.Hold(ctx)
 	}
 	if err != nil {
-		leaveBehind(c)
+		c.LeaveBehind()
 		return nil, goneError(err)
 	}
 	return newPermits(s.path, n, []held{{hold, c.Node().Stat.Czxid}}), nil
@@ -147,10 +152,8 @@ func (s *Semaphore) agree(ctx context.Context, sess *session.Session) error {
 		switch {
 		case err != nil:
 			return err
-		case string(data) == want:
-			return nil
 		case len(data) > 0:
-			return fmt.Errorf("%w: %d here, but the path says %.20q", ErrPermits, s.permits, data)
+			return s.matches(data)
 		}
 		_, err = sess.Set(ctx, s.path, []byte(want), stat.Version)
 		// Somebody else was faster, or the answer was lost: read again.
@@ -163,8 +166,47 @@ func (s *Semaphore) agree(ctx context.Context, sess *session.Session) error {
 	}
 }
 
+// matches compares the number of permits with data, which the path says.
+func (s *Semaphore) matches(data []byte) error {
+	if len(data) > 0 && string(data) != strconv.Itoa(s.permits) {
+		return fmt.Errorf("%w: %d here, but the path says %.20q", ErrPermits, s.permits, data)
+	}
+	return nil
+}
+
+// PermitsAt is the number of permits that path says its semaphore has; 0 if path
+// is not there, or says none: nobody has used it yet, or it is no Semaphore's, or
+// one of [Options.CuratorV2], which keeps the number nowhere. It reads once.
+func PermitsAt(ctx context.Context, client *session.Client, path string) (int, error) {
+	if err := New(client, path, nil).begin(ctx); err != nil {
+		return 0, failure(ctx, "read", path, err)
+	}
+	data, err := saidAt(ctx, client, path)
+	if err != nil {
+		return 0, failure(ctx, "read", path, err)
+	}
+	if n, bad := strconv.Atoi(string(data)); bad == nil && n > 0 && strconv.Itoa(n) == string(data) {
+		return n, nil
+	}
+	return 0, nil
+}
+
+// saidAt is path's data; none if it is not there.
+func saidAt(ctx context.Context, client *session.Client, path string) ([]byte, error) {
+	sess, err := client.Session(ctx)
+	if err != nil {
+		return nil, err
+	}
+	data, _, err := sess.Get(ctx, path)
+	if errors.Is(err, session.ErrNoNode) {
+		return nil, nil
+	}
+	return data, err
+}
+
 // Contenders lists who holds permits and who waits, in order: as it was at one
-// moment, which is over.
+// moment, which is over. If the path says another number of permits the error
+// wraps ErrPermits: it would be wrong who holds.
 func (s *Semaphore) Contenders(ctx context.Context) ([]Contender, error) {
 	if err := s.begin(ctx, 1); err != nil {
 		return nil, failure(ctx, "list", s.path, err)
@@ -172,6 +214,14 @@ func (s *Semaphore) Contenders(ctx context.Context) ([]Contender, error) {
 	dir, marker := s.path, permitMarker
 	if s.opts.CuratorV2 {
 		dir, marker = s.leases(), curatorLease
+	} else {
+		data, err := saidAt(ctx, s.client, s.path)
+		if err == nil {
+			err = s.matches(data)
+		}
+		if err != nil {
+			return nil, failure(ctx, "list", s.path, err)
+		}
 	}
 	list, err := contenders(ctx, s.client, dir, []string{marker})
 	if err != nil {

@@ -2,6 +2,7 @@ package lock_test
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/lock"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest"
@@ -22,21 +24,21 @@ func layouts() map[string]*lock.Options {
 }
 
 // leases are the nodes that stand for permits.
-func (w *world) leases(o *lock.Options) []string {
+func (w *World) leases(o *lock.Options) []string {
 	if o != nil && o.CuratorV2 {
-		return w.children(dir + "/leases")
+		return w.Children(dir + "/leases")
 	}
-	return w.children(dir)
+	return w.Children(dir)
 }
 
 // inBoth runs body in a bubble for each layout.
-func inBoth(t *testing.T, body func(w *world, o *lock.Options)) {
+func inBoth(t *testing.T, body func(w *World, o *lock.Options)) {
 	for name, o := range layouts() {
-		t.Run(name, func(t *testing.T) { inWorld(t, nil, func(w *world) { body(w, o) }) })
+		t.Run(name, func(t *testing.T) { inWorld(t, nil, func(w *World) { body(w, o) }) })
 	}
 }
 
-func (w *world) beginAcquire(ctx context.Context, s *lock.Semaphore, n int) <-chan *lock.Permits {
+func (w *World) beginAcquire(ctx context.Context, s *lock.Semaphore, n int) <-chan *lock.Permits {
 	out := make(chan *lock.Permits, 1)
 	// The bubble waits for it; it ends with ctx at the latest.
 	go func() {
@@ -46,30 +48,30 @@ func (w *world) beginAcquire(ctx context.Context, s *lock.Semaphore, n int) <-ch
 		}
 		out <- p
 	}()
-	w.settle()
+	w.Settle()
 	return out
 }
 
 func TestPermitsAreGivenOutUpToTheirNumber(t *testing.T) {
-	inBoth(t, func(w *world, o *lock.Options) {
-		a := lock.NewSemaphore(w.client(), dir, 3, o)
-		b := lock.NewSemaphore(w.client(), dir, 3, o)
+	inBoth(t, func(w *World, o *lock.Options) {
+		a := lock.NewSemaphore(w.Client(), dir, 3, o)
+		b := lock.NewSemaphore(w.Client(), dir, 3, o)
 		one, two := w.acquire(a, 1), w.acquire(b, 2)
 		require.Equal(w, 2, two.Count())
 		require.Greater(w, two.Token(), one.Token())
-		_, err := a.TryAcquire(w.ctx, 1)
+		_, err := a.TryAcquire(w.Ctx, 1)
 		require.ErrorIs(w, err, lock.ErrBusy)
-		out := w.beginAcquire(w.ctx, a, 2)
-		require.NoError(w, one.Release(w.ctx))
-		w.settle()
+		out := w.beginAcquire(w.Ctx, a, 2)
+		require.NoError(w, one.Release(w.Ctx))
+		w.Settle()
 		require.Empty(w, out, "one is not enough")
-		require.NoError(w, two.Release(w.ctx))
+		require.NoError(w, two.Release(w.Ctx))
 		p := <-out
 		require.NotNil(w, p)
 		require.ErrorIs(w, context.Cause(two.Context()), session.ErrReleased)
-		require.ErrorIs(w, two.Release(w.ctx), lock.ErrNotHeld)
-		require.NoError(w, p.Release(w.ctx))
-		w.settle()
+		require.ErrorIs(w, two.Release(w.Ctx), lock.ErrNotHeld)
+		require.NoError(w, p.Release(w.Ctx))
+		w.Settle()
 		require.Empty(w, w.leases(o))
 	})
 }
@@ -77,29 +79,29 @@ func TestPermitsAreGivenOutUpToTheirNumber(t *testing.T) {
 // P16, CH18, CH19: many tries of many processes never get more than there is,
 // and find what has become free.
 func TestTriesNeverGetMoreThanThereIs_P16(t *testing.T) {
-	inBoth(t, func(w *world, o *lock.Options) {
+	inBoth(t, func(w *World, o *lock.Options) {
 		const total = 5
 		var taken, most, granted atomic.Int64
 		var all sync.WaitGroup
 		for range 4 {
-			s := lock.NewSemaphore(w.client(), dir, total, o)
+			s := lock.NewSemaphore(w.Client(), dir, total, o)
 			for range 3 {
 				// Waited for below; ends after its rounds.
 				all.Go(func() {
 					for range 25 {
 						n := 1 + rand.IntN(total)
-						p, err := s.TryAcquire(w.ctx, n)
+						p, err := s.TryAcquire(w.Ctx, n)
 						if err != nil {
-							rest(w.ctx, time.Millisecond)
+							world.Rest(w.Ctx, time.Millisecond)
 							continue
 						}
 						granted.Add(1)
 						if now := taken.Add(int64(n)); now > most.Load() {
 							most.Store(now)
 						}
-						rest(w.ctx, time.Duration(rand.IntN(20))*time.Millisecond)
+						world.Rest(w.Ctx, time.Duration(rand.IntN(20))*time.Millisecond)
 						taken.Add(int64(-n))
-						if err := p.Release(w.ctx); err != nil {
+						if err := p.Release(w.Ctx); err != nil {
 							w.Error(err)
 						}
 					}
@@ -109,129 +111,131 @@ func TestTriesNeverGetMoreThanThereIs_P16(t *testing.T) {
 		all.Wait()
 		require.LessOrEqual(w, most.Load(), int64(total))
 		require.Positive(w, granted.Load())
-		require.NoError(w, w.acquire(lock.NewSemaphore(w.client(), dir, total, o), total).Release(w.ctx))
+		require.NoError(w, w.acquire(lock.NewSemaphore(w.Client(), dir, total, o), total).Release(w.Ctx))
 	})
 }
 
 // Who wants several at once cannot dead-lock, nor starve, whatever others want.
 func TestSeveralAtOnceCannotDeadlock(t *testing.T) {
-	inBoth(t, func(w *world, o *lock.Options) {
+	inBoth(t, func(w *World, o *lock.Options) {
 		const total = 4
 		var all sync.WaitGroup
 		for i := range 5 {
-			s := lock.NewSemaphore(w.client(), dir, total, o)
+			s := lock.NewSemaphore(w.Client(), dir, total, o)
 			for j := range 2 {
 				// Waited for below; ends after its rounds.
 				all.Go(func() {
 					for k := range 10 {
-						p, err := s.Acquire(w.within(10*time.Minute), 1+(i+j+k)%total)
+						p, err := s.Acquire(w.Within(10*time.Minute), 1+(i+j+k)%total)
 						if err != nil {
 							w.Errorf("%d %d: %v", i, j, err)
 							return
 						}
-						rest(w.ctx, time.Millisecond)
-						_ = p.Release(w.ctx)
+						world.Rest(w.Ctx, time.Millisecond)
+						_ = p.Release(w.Ctx)
 					}
 				})
 			}
 		}
 		all.Wait()
-		w.settle()
+		w.Settle()
 		require.Empty(w, w.leases(o))
 	})
 }
 
 func TestLargeRequestIsNotStarvedBySmallOnes(t *testing.T) {
-	inBoth(t, func(w *world, o *lock.Options) {
-		small := lock.NewSemaphore(w.client(), dir, 3, o)
+	inBoth(t, func(w *World, o *lock.Options) {
+		small := lock.NewSemaphore(w.Client(), dir, 3, o)
 		held := []*lock.Permits{w.acquire(small, 1), w.acquire(small, 1)}
-		large := w.beginAcquire(w.ctx, lock.NewSemaphore(w.client(), dir, 3, o), 3)
-		later := w.beginAcquire(w.ctx, small, 1)
-		w.pass(time.Minute)
+		large := w.beginAcquire(w.Ctx, lock.NewSemaphore(w.Client(), dir, 3, o), 3)
+		later := w.beginAcquire(w.Ctx, small, 1)
+		w.Pass(time.Minute)
 		require.Empty(w, later, "it would fit, but it came later")
 		for _, p := range held {
-			require.NoError(w, p.Release(w.ctx))
+			require.NoError(w, p.Release(w.Ctx))
 		}
 		p := <-large
 		require.NotNil(w, p)
-		w.settle()
+		w.Settle()
 		require.Empty(w, later)
-		require.NoError(w, p.Release(w.ctx))
+		require.NoError(w, p.Release(w.Ctx))
 		p = <-later
 		require.NotNil(w, p)
-		require.NoError(w, p.Release(w.ctx))
+		require.NoError(w, p.Release(w.Ctx))
 	})
 }
 
 // CH18: a waiter that gives up leaves one lease, the holder's.
 func TestWaiterThatGivesUpLeavesNoLease_CH18(t *testing.T) {
-	inBoth(t, func(w *world, o *lock.Options) {
-		p := w.acquire(lock.NewSemaphore(w.client(), dir, 1, o), 1)
-		s := lock.NewSemaphore(w.client(), dir, 1, o)
+	inBoth(t, func(w *World, o *lock.Options) {
+		p := w.acquire(lock.NewSemaphore(w.Client(), dir, 1, o), 1)
+		s := lock.NewSemaphore(w.Client(), dir, 1, o)
 		for range 5 {
-			_, err := s.Acquire(w.within(time.Second), 1)
+			_, err := s.Acquire(w.Within(time.Second), 1)
 			require.ErrorIs(w, err, context.DeadlineExceeded)
-			w.settle()
+			w.Settle()
 			require.Len(w, w.leases(o), 1)
 		}
-		require.NoError(w, p.Release(w.ctx))
-		require.NoError(w, w.acquire(s, 1).Release(w.ctx))
+		require.NoError(w, p.Release(w.Ctx))
+		require.NoError(w, w.acquire(s, 1).Release(w.Ctx))
 	})
 }
 
 func TestSemaphoreRefusesWhatCanNeverBe(t *testing.T) {
-	inBoth(t, func(w *world, o *lock.Options) {
-		c := w.client()
+	inBoth(t, func(w *World, o *lock.Options) {
+		c := w.Client()
 		for _, n := range []int{0, -1} {
-			_, err := lock.NewSemaphore(c, dir, n, o).Acquire(w.ctx, 1)
+			_, err := lock.NewSemaphore(c, dir, n, o).Acquire(w.Ctx, 1)
 			require.ErrorIs(w, err, lock.ErrPermits)
 		}
 		s := lock.NewSemaphore(c, dir, 3, o)
 		for _, n := range []int{0, -1, 4} {
-			_, err := s.Acquire(w.ctx, n)
+			_, err := s.Acquire(w.Ctx, n)
 			require.ErrorIs(w, err, lock.ErrPermits)
-			_, err = s.TryAcquire(w.ctx, n)
+			_, err = s.TryAcquire(w.Ctx, n)
 			require.ErrorIs(w, err, lock.ErrPermits)
 		}
-		_, err := lock.NewSemaphore(c, "relative", 3, o).Acquire(w.ctx, 1)
+		_, err := lock.NewSemaphore(c, "relative", 3, o).Acquire(w.Ctx, 1)
 		require.ErrorIs(w, err, session.ErrInvalidPath)
-		require.Len(w, w.srv.Dump(), 1, "the root")
+		require.Len(w, w.Server.Dump(), 1, "the root")
 	})
 }
 
 func TestNumberOfPermitsMustBeTheSameForAll(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
-		p := w.acquire(lock.NewSemaphore(w.client(), dir, 3, nil), 1)
-		other := lock.NewSemaphore(w.client(), dir, 5, nil)
-		_, err := other.Acquire(w.ctx, 1)
+	inWorld(t, nil, func(w *World) {
+		p := w.acquire(lock.NewSemaphore(w.Client(), dir, 3, nil), 1)
+		other := lock.NewSemaphore(w.Client(), dir, 5, nil)
+		_, err := other.Acquire(w.Ctx, 1)
 		require.ErrorIs(w, err, lock.ErrPermits)
 		require.Contains(w, err.Error(), `"3"`)
-		_, err = other.TryAcquire(w.ctx, 1)
+		_, err = other.TryAcquire(w.Ctx, 1)
 		require.ErrorIs(w, err, lock.ErrPermits)
-		w.settle()
-		require.Len(w, w.children(dir), 1)
-		require.NoError(w, p.Release(w.ctx))
-		require.NoError(w, w.acquire(lock.NewSemaphore(w.client(), dir, 3, nil), 3).Release(w.ctx))
+		_, err = lock.NewSemaphore(w.Client(), dir, 1, nil).TryAcquire(w.Ctx, 1)
+		require.ErrorIs(w, err, lock.ErrPermits, "also where there is no room")
+		w.Settle()
+		require.Len(w, w.Children(dir), 1)
+		require.NoError(w, p.Release(w.Ctx))
+		require.NoError(w, w.acquire(lock.NewSemaphore(w.Client(), dir, 3, nil), 3).Release(w.Ctx))
 	})
 }
 
 // Both begin at once with different numbers: one of the numbers counts.
 func TestNumberOfPermitsIsAgreedOnByTheFirst(t *testing.T) {
 	for range 20 {
-		inWorld(t, nil, func(w *world) {
+		inWorld(t, nil, func(w *World) {
 			var all sync.WaitGroup
 			var granted, refused atomic.Int64
 			for i := range 6 {
-				s := lock.NewSemaphore(w.client(), dir, 2+i%2, nil)
+				s := lock.NewSemaphore(w.Client(), dir, 2+i%2, nil)
 				// Waited for below; ends with its one acquire.
 				all.Go(func() {
-					p, err := s.Acquire(w.within(time.Minute), 1)
+					p, err := s.Acquire(w.Within(time.Minute), 1)
 					if err != nil {
 						refused.Add(1)
 						return
 					}
 					granted.Add(1)
-					_ = p.Release(w.ctx)
+					_ = p.Release(w.Ctx)
 				})
 			}
 			all.Wait()
@@ -244,105 +248,105 @@ func TestNumberOfPermitsIsAgreedOnByTheFirst(t *testing.T) {
 // The path is deleted by the server when nobody uses it, and with it the
 // number: a first request that travels to the new path must say it again.
 func TestNumberOfPermitsSurvivesTheReapedPath(t *testing.T) {
-	inWorld(t, &zktest.Options{ContainerInterval: 5 * time.Second}, func(w *world) {
-		s := lock.NewSemaphore(w.client(), dir, 3, nil)
-		require.NoError(w, w.acquire(s, 1).Release(w.ctx))
-		w.pass(30 * time.Second)
-		_, err := w.srv.Get(dir)
+	inWorld(t, &zktest.Options{ContainerInterval: 5 * time.Second}, func(w *World) {
+		s := lock.NewSemaphore(w.Client(), dir, 3, nil)
+		require.NoError(w, w.acquire(s, 1).Release(w.Ctx))
+		w.Pass(30 * time.Second)
+		_, err := w.Server.Get(dir)
 		require.ErrorIs(w, err, zktest.ErrNoNode)
 		p := w.acquire(s, 1)
-		node, err := w.srv.Get(dir)
+		node, err := w.Server.Get(dir)
 		require.NoError(w, err)
 		require.Equal(w, "3", string(node.Data))
-		require.NoError(w, p.Release(w.ctx))
+		require.NoError(w, p.Release(w.Ctx))
 	})
 }
 
 // The path goes, and comes back, between the read of the number and the create.
 func TestNumberOfPermitsIsReadInThePathThatIsEntered(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
-		s := lock.NewSemaphore(w.client(), dir, 3, nil)
-		require.NoError(w, w.acquire(s, 1).Release(w.ctx))
-		w.settle()
-		w.once(func(r zktest.Request) bool { return r.Op == "create2" && strings.HasPrefix(r.Path, dir+"/") }, func() {
-			if err := w.srv.Delete(dir); err != nil {
+	inWorld(t, nil, func(w *World) {
+		s := lock.NewSemaphore(w.Client(), dir, 3, nil)
+		require.NoError(w, w.acquire(s, 1).Release(w.Ctx))
+		w.Settle()
+		w.Once(func(r zktest.Request) bool { return r.Op == "create2" && strings.HasPrefix(r.Path, dir+"/") }, func() {
+			if err := w.Server.Delete(dir); err != nil {
 				w.Error(err)
 			}
 		})
 		p := w.acquire(s, 1)
-		node, err := w.srv.Get(dir)
+		node, err := w.Server.Get(dir)
 		require.NoError(w, err)
 		require.Equal(w, "3", string(node.Data))
-		require.NoError(w, p.Release(w.ctx))
+		require.NoError(w, p.Release(w.Ctx))
 	})
 }
 
 func TestPermitsAreLostWithTheSession(t *testing.T) {
-	inBoth(t, func(w *world, o *lock.Options) {
-		a, b := w.client(), w.client()
+	inBoth(t, func(w *World, o *lock.Options) {
+		a, b := w.Client(), w.Client()
 		p := w.acquire(lock.NewSemaphore(a, dir, 2, o), 2)
-		out := w.beginAcquire(w.ctx, lock.NewSemaphore(b, dir, 2, o), 1)
-		w.srv.BlackHole(zktest.Link{Client: "c1"}, zktest.Both)
+		out := w.beginAcquire(w.Ctx, lock.NewSemaphore(b, dir, 2, o), 1)
+		w.Server.BlackHole(zktest.Link{Client: "c1"}, zktest.Both)
 		<-p.Context().Done()
 		require.Empty(w, out, "told before the next one is granted")
 		require.ErrorIs(w, context.Cause(p.Context()), session.ErrLost)
 		next := <-out
 		require.NotNil(w, next)
-		require.ErrorIs(w, p.Release(w.ctx), session.ErrLost)
-		require.ErrorIs(w, p.Release(w.ctx), session.ErrLost)
-		_, err := next.Session().Txn(w.ctx, p.Guard(), session.CreateOp("/x", nil, session.Persistent, nil))
+		require.ErrorIs(w, p.Release(w.Ctx), session.ErrLost)
+		require.ErrorIs(w, p.Release(w.Ctx), session.ErrLost)
+		_, err := next.Session().Txn(w.Ctx, p.Guard(), session.CreateOp("/x", nil, session.Persistent, nil))
 		require.ErrorIs(w, err, session.ErrNoNode)
-		w.srv.Heal()
-		require.NoError(w, next.Release(w.ctx))
+		w.Server.Heal()
+		require.NoError(w, next.Release(w.Ctx))
 	})
 }
 
 // A deleted lease is told, also the second of several.
 func TestPermitsEndWithAnyOfTheirNodes(t *testing.T) {
-	inBoth(t, func(w *world, o *lock.Options) {
-		p := w.acquire(lock.NewSemaphore(w.client(), dir, 3, o), 2)
+	inBoth(t, func(w *World, o *lock.Options) {
+		p := w.acquire(lock.NewSemaphore(w.Client(), dir, 3, o), 2)
 		names := w.leases(o)
 		at := parentOf(p.Path())
-		require.NoError(w, w.srv.Delete(at+"/"+names[len(names)-1]))
+		require.NoError(w, w.Server.Delete(at+"/"+names[len(names)-1]))
 		<-p.Context().Done()
 		require.ErrorIs(w, context.Cause(p.Context()), session.ErrNodeDeleted)
-		require.ErrorIs(w, p.Release(w.ctx), session.ErrNodeDeleted)
-		w.settle()
+		require.ErrorIs(w, p.Release(w.Ctx), session.ErrNodeDeleted)
+		w.Settle()
 		require.Empty(w, w.leases(o))
 	})
 }
 
 // P3, P11, CH21: the waiter's session expires.
 func TestSemaphoreWaiterGoesOnInTheNextSession_P11_CH21(t *testing.T) {
-	inBoth(t, func(w *world, o *lock.Options) {
-		a, b := w.client(), w.client()
+	inBoth(t, func(w *World, o *lock.Options) {
+		a, b := w.Client(), w.Client()
 		p := w.acquire(lock.NewSemaphore(a, dir, 1, o), 1)
-		out := w.beginAcquire(w.ctx, lock.NewSemaphore(b, dir, 1, o), 1)
-		w.expire(b)
-		w.pass(20 * time.Second)
+		out := w.beginAcquire(w.Ctx, lock.NewSemaphore(b, dir, 1, o), 1)
+		w.Expire(b)
+		w.Pass(20 * time.Second)
 		require.Empty(w, out)
-		require.NoError(w, p.Release(w.ctx))
+		require.NoError(w, p.Release(w.Ctx))
 		next := <-out
 		require.NotNil(w, next)
 		require.NoError(w, next.Context().Err())
-		require.NoError(w, next.Release(w.ctx))
+		require.NoError(w, next.Release(w.Ctx))
 	})
 }
 
 // Curator's: the lock over the leases is deleted while its owner waits for a
 // lease. Somebody else may count meanwhile; the owner begins anew.
 func TestCuratorSemaphoreBeginsAnewWhenItsLockGoes(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
+	inWorld(t, nil, func(w *World) {
 		o := &lock.Options{CuratorV2: true}
-		p := w.acquire(lock.NewSemaphore(w.client(), dir, 1, o), 1)
-		out := w.beginAcquire(w.ctx, lock.NewSemaphore(w.client(), dir, 1, o), 1)
-		locks := w.children(dir + "/locks")
+		p := w.acquire(lock.NewSemaphore(w.Client(), dir, 1, o), 1)
+		out := w.beginAcquire(w.Ctx, lock.NewSemaphore(w.Client(), dir, 1, o), 1)
+		locks := w.Children(dir + "/locks")
 		require.Len(w, locks, 1)
-		require.NoError(w, w.srv.Delete(dir+"/locks/"+locks[0]))
+		require.NoError(w, w.Server.Delete(dir+"/locks/"+locks[0]))
 		// A third one makes a lease as well, which must not be the end.
-		third := w.beginAcquire(w.ctx, lock.NewSemaphore(w.client(), dir, 1, o), 1)
-		w.pass(time.Second)
-		require.NoError(w, p.Release(w.ctx))
+		third := w.beginAcquire(w.Ctx, lock.NewSemaphore(w.Client(), dir, 1, o), 1)
+		w.Pass(time.Second)
+		require.NoError(w, p.Release(w.Ctx))
 		for range 2 {
 			var next *lock.Permits
 			select {
@@ -350,60 +354,60 @@ func TestCuratorSemaphoreBeginsAnewWhenItsLockGoes(t *testing.T) {
 			case next = <-third:
 			}
 			require.NotNil(w, next)
-			w.pass(time.Second)
+			w.Pass(time.Second)
 			require.NoError(w, next.Context().Err())
-			require.NoError(w, next.Release(w.ctx))
+			require.NoError(w, next.Release(w.Ctx))
 		}
-		w.settle()
+		w.Settle()
 		require.Empty(w, w.leases(o))
 	})
 }
 
 // A release wakes as many as there are permits at most, of fifty who wait.
 func TestSemaphoreReleaseWakesFew_N17(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
+	inWorld(t, nil, func(w *World) {
 		const total, n = 3, 30
 		var held []*lock.Permits
 		for range total {
-			held = append(held, w.acquire(lock.NewSemaphore(w.client(), dir, total, nil), 1))
+			held = append(held, w.acquire(lock.NewSemaphore(w.Client(), dir, total, nil), 1))
 		}
 		clients := make([]*session.Client, n)
 		outs := make([]<-chan *lock.Permits, n)
 		for i := range n {
-			clients[i] = w.client()
-			outs[i] = w.beginAcquire(w.ctx, lock.NewSemaphore(clients[i], dir, total, nil), 1)
+			clients[i] = w.Client()
+			outs[i] = w.beginAcquire(w.Ctx, lock.NewSemaphore(clients[i], dir, total, nil), 1)
 		}
 		for i := range n {
-			w.pass(2 * time.Second)
+			w.Pass(2 * time.Second)
 			before := make([]int, n)
 			for j := range n {
-				before[j] = w.srv.Stats().BySession[w.id(clients[j])]["getChildren2"]
+				before[j] = w.Server.Stats().BySession[w.ID(clients[j])]["getChildren2"]
 			}
 			k := rand.IntN(len(held))
-			require.NoError(w, held[k].Release(w.ctx))
+			require.NoError(w, held[k].Release(w.Ctx))
 			synctest.Wait()
 			p := <-outs[i]
 			require.NotNil(w, p)
 			held[k] = p
 			woken := 0
 			for j := range n {
-				if w.srv.Stats().BySession[w.id(clients[j])]["getChildren2"] > before[j] {
+				if w.Server.Stats().BySession[w.ID(clients[j])]["getChildren2"] > before[j] {
 					woken++
 				}
 			}
 			require.LessOrEqual(w, woken, total)
 		}
 		for _, p := range held {
-			require.NoError(w, p.Release(w.ctx))
+			require.NoError(w, p.Release(w.Ctx))
 		}
 	})
 }
 
 func TestSemaphoreContendersTellWhoHolds(t *testing.T) {
-	inBoth(t, func(w *world, o *lock.Options) {
-		s := lock.NewSemaphore(w.client(), dir, 3, o)
+	inBoth(t, func(w *World, o *lock.Options) {
+		s := lock.NewSemaphore(w.Client(), dir, 3, o)
 		p := w.acquire(s, 2)
-		list, err := s.Contenders(w.ctx)
+		list, err := s.Contenders(w.Ctx)
 		require.NoError(w, err)
 		sum := 0
 		for _, c := range list {
@@ -411,8 +415,8 @@ func TestSemaphoreContendersTellWhoHolds(t *testing.T) {
 			sum += c.Permits
 		}
 		require.Equal(w, 2, sum)
-		out := w.beginAcquire(w.within(time.Second), lock.NewSemaphore(w.client(), dir, 3, o), 2)
-		list, err = s.Contenders(w.ctx)
+		out := w.beginAcquire(w.Within(time.Second), lock.NewSemaphore(w.Client(), dir, 3, o), 2)
+		list, err = s.Contenders(w.Ctx)
 		require.NoError(w, err)
 		if o == nil {
 			require.Len(w, list, 2)
@@ -420,21 +424,54 @@ func TestSemaphoreContendersTellWhoHolds(t *testing.T) {
 			require.Equal(w, 2, list[1].Permits)
 		}
 		require.Nil(w, <-out)
-		require.NoError(w, p.Release(w.ctx))
+		require.NoError(w, p.Release(w.Ctx))
+	})
+}
+
+// Who says another number than the path does would be told of the wrong holders.
+func TestSemaphoreContendersOfAnotherNumberAreAnError(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		c := w.Client()
+		n, err := lock.PermitsAt(w.Ctx, c, dir)
+		require.NoError(w, err)
+		require.Zero(w, n, "nobody has used it")
+		list, err := lock.NewSemaphore(c, dir, 10, nil).Contenders(w.Ctx)
+		require.NoError(w, err)
+		require.Empty(w, list)
+
+		p := w.acquire(lock.NewSemaphore(c, dir, 3, nil), 2)
+		for _, other := range []int{2, 4, 10} {
+			_, err = lock.NewSemaphore(c, dir, other, nil).Contenders(w.Ctx)
+			require.ErrorIs(w, err, lock.ErrPermits)
+		}
+		n, err = lock.PermitsAt(w.Ctx, c, dir)
+		require.NoError(w, err)
+		require.Equal(w, 3, n)
+		require.NoError(w, p.Release(w.Ctx))
+
+		for i, data := range []string{"", "0", "-1", "+3", "03", "3 ", "10.0.0.7", "99999999999999999999"} {
+			path := fmt.Sprintf("%s/foreign%d", dir, i)
+			require.NoError(w, w.Server.Create(path, []byte(data)))
+			n, err = lock.PermitsAt(w.Ctx, c, path)
+			require.NoError(w, err)
+			require.Zero(w, n, data)
+		}
+		_, err = lock.PermitsAt(w.Ctx, c, "relative")
+		require.ErrorIs(w, err, session.ErrInvalidPath)
 	})
 }
 
 // A stranger may want more than numbers hold.
 func TestWantsThatOverflowLetNobodyIn(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
-		s := lock.NewSemaphore(w.client(), dir, 1, nil)
+	inWorld(t, nil, func(w *World) {
+		s := lock.NewSemaphore(w.Client(), dir, 1, nil)
 		p := w.acquire(s, 1)
 		for range 2 {
-			_, err := w.srv.CreateSequential(dir+"/_c_00000000-0000-4000-8000-000000000000-9223372036854775807-permit-", nil)
+			_, err := w.Server.CreateSequential(dir+"/_c_00000000-0000-4000-8000-000000000000-9223372036854775807-permit-", nil)
 			require.NoError(w, err)
 		}
-		_, err := lock.NewSemaphore(w.client(), dir, 1, nil).TryAcquire(w.ctx, 1)
+		_, err := lock.NewSemaphore(w.Client(), dir, 1, nil).TryAcquire(w.Ctx, 1)
 		require.ErrorIs(w, err, lock.ErrBusy)
-		require.NoError(w, p.Release(w.ctx))
+		require.NoError(w, p.Release(w.Ctx))
 	})
 }

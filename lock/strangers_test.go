@@ -19,48 +19,48 @@ import (
 
 // PD1: children that are no contenders make no difference.
 func TestForeignChildrenAreIgnored_PD1(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
-		require.NoError(w, w.srv.Create("/locks", nil))
-		require.NoError(w, w.srv.Create(dir, nil))
+	inWorld(t, nil, func(w *World) {
+		require.NoError(w, w.Server.Create("/locks", nil))
+		require.NoError(w, w.Server.Create(dir, nil))
 		strangers := []string{
 			"config", "lock", "lock-", "lock-123", "x", "_c_", "0000000000", "-0000000001", "READ-0000000000",
 			"_c_1-lease-0000000000", "_c_1-4-permit-0000000000", "lock-00000000x0", "a__lock__", "blocked-by-0000000000",
 			"lock-+000000001", "lock-9999999999",
 		}
 		for _, name := range strangers {
-			require.NoError(w, w.srv.Create(dir+"/"+name, nil))
+			require.NoError(w, w.Server.Create(dir+"/"+name, nil))
 		}
-		m := lock.New(w.client(), dir, nil)
-		h, err := m.TryLock(w.within(time.Minute))
+		m := lock.New(w.Client(), dir, nil)
+		h, err := m.TryLock(w.Within(time.Minute))
 		require.NoError(w, err)
-		list, err := m.Contenders(w.ctx)
+		list, err := m.Contenders(w.Ctx)
 		require.NoError(w, err)
 		require.Len(w, list, 1)
-		out := w.begin(w.ctx, lock.New(w.client(), dir, nil))
+		out := w.begin(w.Ctx, lock.New(w.Client(), dir, nil))
 		w.unlock(h)
 		g := <-out
 		require.NoError(w, g.err)
 		w.unlock(g.held)
-		w.settle()
-		require.Len(w, w.children(dir), len(strangers))
+		w.Settle()
+		require.Len(w, w.Children(dir), len(strangers))
 	})
 }
 
 // P19: the order is that of the numbers; prefixes are random.
 func TestPrefixesDoNotChangeTheOrder_P19(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
-		h := w.lock(lock.New(w.client(), dir, nil))
+	inWorld(t, nil, func(w *World) {
+		h := w.lock(lock.New(w.Client(), dir, nil))
 		var outs []<-chan won
 		for i := range 30 {
 			o := &lock.Options{}
 			if i%2 == 1 {
 				o.Layout = lock.Kazoo // honored in the same queue
 			}
-			outs = append(outs, w.begin(w.ctx, lock.New(w.client(), dir, o)))
+			outs = append(outs, w.begin(w.Ctx, lock.New(w.Client(), dir, o)))
 		}
 		for i, out := range outs {
 			w.unlock(h)
-			w.settle()
+			w.Settle()
 			for _, later := range outs[i+1:] {
 				w.pending(later)
 			}
@@ -77,19 +77,19 @@ func TestPrefixesDoNotChangeTheOrder_P19(t *testing.T) {
 func TestExhaustedSequenceIsRefused_P18_PD8(t *testing.T) {
 	for _, next := range []int32{2147483647, -2147483648, -2147483647, -2147483640, -1000000000, -999999999, -1} {
 		t.Run(fmt.Sprint(next), func(t *testing.T) {
-			inWorld(t, nil, func(w *world) {
-				c := w.client()
+			inWorld(t, nil, func(w *World) {
+				c := w.Client()
 				m := lock.New(c, dir, nil)
 				w.unlock(w.lock(m))
 				for _, take := range []func(context.Context) (*lock.Held, error){m.Lock, m.TryLock, m.Lock} {
-					require.NoError(w, w.srv.SetSequence(dir, next))
-					_, err := take(w.within(time.Minute))
+					require.NoError(w, w.Server.SetSequence(dir, next))
+					_, err := take(w.Within(time.Minute))
 					require.ErrorIs(w, err, session.ErrSequenceExhausted)
-					w.settle()
+					w.Settle()
 				}
-				require.Empty(w, w.children(dir), "and nothing stays")
+				require.Empty(w, w.Children(dir), "and nothing stays")
 				// The way out that the error names.
-				require.NoError(w, w.srv.Delete(dir))
+				require.NoError(w, w.Server.Delete(dir))
 				w.unlock(w.lock(m))
 			})
 		})
@@ -97,16 +97,16 @@ func TestExhaustedSequenceIsRefused_P18_PD8(t *testing.T) {
 }
 
 func TestLastGoodNumbersStillLock_P18(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
-		m := lock.New(w.client(), dir, nil)
+	inWorld(t, nil, func(w *World) {
+		m := lock.New(w.Client(), dir, nil)
 		w.unlock(w.lock(m))
-		require.NoError(w, w.srv.SetSequence(dir, 2147483645))
+		require.NoError(w, w.Server.SetSequence(dir, 2147483645))
 		for range 2 {
 			h := w.lock(m)
 			require.True(w, strings.HasSuffix(h.Path(), "-lock-214748364"+h.Path()[len(h.Path())-1:]))
 			w.unlock(h)
 		}
-		_, err := m.Lock(w.within(time.Minute))
+		_, err := m.Lock(w.Within(time.Minute))
 		require.ErrorIs(w, err, session.ErrSequenceExhausted)
 	})
 }
@@ -115,14 +115,14 @@ func TestLastGoodNumbersStillLock_P18(t *testing.T) {
 // first: not even the one with the lowest good number may be granted the lock.
 func TestNobodyIsGrantedBesideAnExhaustedContender_P18(t *testing.T) {
 	for _, name := range []string{"_c_x-lock--2147483648", "_c_x-lock--2147483640", "_c_x-lock--000000005", "_c_x-lock-2147483647", "x__lock__-999999999"} {
-		inWorld(t, nil, func(w *world) {
-			require.NoError(w, w.srv.Create("/locks", nil))
-			require.NoError(w, w.srv.Create(dir, nil))
-			require.NoError(w, w.srv.Create(dir+"/"+name, nil))
-			_, err := lock.New(w.client(), dir, nil).Lock(w.within(time.Minute))
+		inWorld(t, nil, func(w *World) {
+			require.NoError(w, w.Server.Create("/locks", nil))
+			require.NoError(w, w.Server.Create(dir, nil))
+			require.NoError(w, w.Server.Create(dir+"/"+name, nil))
+			_, err := lock.New(w.Client(), dir, nil).Lock(w.Within(time.Minute))
 			require.ErrorIs(w, err, session.ErrSequenceExhausted, name)
-			w.settle()
-			require.Equal(w, []string{name}, w.children(dir))
+			w.Settle()
+			require.Equal(w, []string{name}, w.Children(dir))
 		})
 	}
 }
@@ -130,14 +130,14 @@ func TestNobodyIsGrantedBesideAnExhaustedContender_P18(t *testing.T) {
 // CH2, CH12: somebody deletes the waiter's own node, at any time.
 func TestWaiterWhoseNodeIsDeletedQueuesUpAgain_CH2_CH12(t *testing.T) {
 	for _, after := range []time.Duration{0, 10 * time.Millisecond, 5 * time.Second} {
-		inWorld(t, nil, func(w *world) {
-			h := w.lock(lock.New(w.client(), dir, nil))
-			out := w.begin(w.ctx, lock.New(w.client(), dir, nil))
-			w.pass(after)
+		inWorld(t, nil, func(w *World) {
+			h := w.lock(lock.New(w.Client(), dir, nil))
+			out := w.begin(w.Ctx, lock.New(w.Client(), dir, nil))
+			w.Pass(after)
 			own := w.waiting(h)
 			require.Len(w, own, 1)
-			require.NoError(w, w.srv.Delete(dir+"/"+own[0]))
-			w.pass(5 * time.Second)
+			require.NoError(w, w.Server.Delete(dir+"/"+own[0]))
+			w.Pass(5 * time.Second)
 			again := w.waiting(h)
 			require.Len(w, again, 1)
 			require.NotEqual(w, own, again)
@@ -153,24 +153,24 @@ func TestWaiterWhoseNodeIsDeletedQueuesUpAgain_CH2_CH12(t *testing.T) {
 
 // CH2: it is deleted between its creation and the listing.
 func TestNodeDeletedBeforeItIsListed_CH2(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
-		m := lock.New(w.client(), dir, nil)
+	inWorld(t, nil, func(w *World) {
+		m := lock.New(w.Client(), dir, nil)
 		w.unlock(w.lock(m))
-		w.settle()
-		w.once(func(r zktest.Request) bool { return r.Op == "getChildren2" && r.Path == dir }, func() {
-			for _, name := range w.children(dir) {
-				if err := w.srv.Delete(dir + "/" + name); err != nil {
+		w.Settle()
+		w.Once(func(r zktest.Request) bool { return r.Op == "getChildren2" && r.Path == dir }, func() {
+			for _, name := range w.Children(dir) {
+				if err := w.Server.Delete(dir + "/" + name); err != nil {
 					w.Error(err)
 				}
 			}
 		})
-		out := w.begin(w.ctx, m)
-		w.pass(time.Second)
+		out := w.begin(w.Ctx, m)
+		w.Pass(time.Second)
 		g := <-out
 		require.NoError(w, g.err)
-		w.settle()
+		w.Settle()
 		if g.held.Context().Err() != nil {
-			require.ErrorIs(w, g.held.Unlock(w.ctx), session.ErrNodeDeleted)
+			require.ErrorIs(w, g.held.Unlock(w.Ctx), session.ErrNodeDeleted)
 			g.held = w.lock(m)
 		}
 		w.unlock(g.held)
@@ -178,9 +178,9 @@ func TestNodeDeletedBeforeItIsListed_CH2(t *testing.T) {
 }
 
 // waiting are the names in the queue that are not h's.
-func (w *world) waiting(h *lock.Held) []string {
+func (w *World) waiting(h *lock.Held) []string {
 	var out []string
-	for _, name := range w.children(dir) {
+	for _, name := range w.Children(dir) {
 		if dir+"/"+name != h.Path() {
 			out = append(out, name)
 		}
@@ -190,21 +190,21 @@ func (w *world) waiting(h *lock.Held) []string {
 
 // P20: the predecessor goes between the listing and the watch.
 func TestPredecessorThatGoesBeforeTheWatchIsSet_P20(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
-		a, b, c := w.client(), w.client(), w.client()
+	inWorld(t, nil, func(w *World) {
+		a, b, c := w.Client(), w.Client(), w.Client()
 		h := w.lock(lock.New(a, dir, nil))
-		last := w.begin(w.ctx, lock.New(c, dir, nil))
-		w.once(func(r zktest.Request) bool {
+		last := w.begin(w.Ctx, lock.New(c, dir, nil))
+		w.Once(func(r zktest.Request) bool {
 			return r.Client == "c2" && r.Op == "getData" && strings.HasPrefix(r.Path, dir+"/")
 		}, func() {
 			for _, name := range w.waiting(h) { // the one in the middle
 				if strings.HasSuffix(name, "0000000001") {
-					_ = w.srv.Delete(dir + "/" + name)
+					_ = w.Server.Delete(dir + "/" + name)
 				}
 			}
 		})
-		out := w.begin(w.ctx, lock.New(b, dir, nil))
-		w.pass(time.Second)
+		out := w.begin(w.Ctx, lock.New(b, dir, nil))
+		w.Pass(time.Second)
 		w.pending(out)
 		w.unlock(h)
 		g := <-out
@@ -217,20 +217,17 @@ func TestPredecessorThatGoesBeforeTheWatchIsSet_P20(t *testing.T) {
 }
 
 func TestParentDeletedWhileAllWait(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
-		h := w.lock(lock.New(w.client(), dir, nil))
-		first := w.begin(w.ctx, lock.New(w.client(), dir, nil))
-		second := w.begin(w.ctx, lock.New(w.client(), dir, nil))
-		w.pass(time.Minute)
-		for _, name := range w.children(dir) {
-			require.NoError(w, w.srv.Delete(dir+"/"+name))
-		}
-		require.NoError(w, w.srv.Delete(dir))
+	inWorld(t, nil, func(w *World) {
+		h := w.lock(lock.New(w.Client(), dir, nil))
+		first := w.begin(w.Ctx, lock.New(w.Client(), dir, nil))
+		second := w.begin(w.Ctx, lock.New(w.Client(), dir, nil))
+		w.Pass(time.Minute)
+		require.NoError(w, w.Server.DeleteAll(dir))
 		<-h.Context().Done()
 		require.ErrorIs(w, context.Cause(h.Context()), session.ErrNodeDeleted)
 		// One of them has it, in a queue made anew, and then the other.
 		for range 2 {
-			w.pass(5 * time.Second)
+			w.Pass(5 * time.Second)
 			var g won
 			select {
 			case g = <-first:
@@ -245,48 +242,48 @@ func TestParentDeletedWhileAllWait(t *testing.T) {
 
 // The server deletes an empty container; the lock makes it again.
 func TestContainerThatWasReapedIsMadeAgain(t *testing.T) {
-	inWorld(t, &zktest.Options{ContainerInterval: 10 * time.Second}, func(w *world) {
-		m := lock.New(w.client(), dir, nil)
+	inWorld(t, &zktest.Options{ContainerInterval: 10 * time.Second}, func(w *World) {
+		m := lock.New(w.Client(), dir, nil)
 		last := int64(0)
 		for range 5 {
 			h := w.lock(m)
 			require.Greater(w, h.Token(), last, "the token grows although the numbers begin anew")
 			last = h.Token()
-			w.pass(30 * time.Second)
-			require.NotEmpty(w, w.children(dir), "not reaped while it is used")
+			w.Pass(30 * time.Second)
+			require.NotEmpty(w, w.Children(dir), "not reaped while it is used")
 			w.unlock(h)
-			w.pass(30 * time.Second)
-			_, err := w.srv.Get(dir)
+			w.Pass(30 * time.Second)
+			_, err := w.Server.Get(dir)
 			require.ErrorIs(w, err, zktest.ErrNoNode)
 		}
 	})
 }
 
 func TestEphemeralParentIsRefused(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
-		c := w.client()
-		s, err := c.Session(w.ctx)
+	inWorld(t, nil, func(w *World) {
+		c := w.Client()
+		s, err := c.Session(w.Ctx)
 		require.NoError(w, err)
-		_, err = s.Create(w.ctx, "/e", nil, session.Ephemeral, nil)
+		_, err = s.Create(w.Ctx, "/e", nil, session.Ephemeral, nil)
 		require.NoError(w, err)
 		for _, path := range []string{"/e", "/e/lock"} {
-			_, err = lock.New(c, path, nil).Lock(w.within(time.Minute))
+			_, err = lock.New(c, path, nil).Lock(w.Within(time.Minute))
 			require.ErrorIs(w, err, session.ErrNoChildrenForEphemerals)
-			_, err = lock.NewSemaphore(c, path, 2, nil).Acquire(w.within(time.Minute), 1)
+			_, err = lock.NewSemaphore(c, path, 2, nil).Acquire(w.Within(time.Minute), 1)
 			require.ErrorIs(w, err, session.ErrNoChildrenForEphemerals)
 		}
 	})
 }
 
 func TestMissingRightsAreAnErrorAtOnce(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
-		owner := w.clientWith(session.Options{Credentials: []session.Credential{session.Digest("me", "secret")}, ACL: session.CreatorACL()})
+	inWorld(t, nil, func(w *World) {
+		owner := w.ClientWith(session.Options{Credentials: []session.Credential{session.Digest("me", "secret")}, ACL: session.CreatorACL()})
 		h := w.lock(lock.New(owner, dir, nil))
-		stranger := lock.New(w.client(), dir, nil)
-		_, err := stranger.Lock(w.within(time.Minute))
+		stranger := lock.New(w.Client(), dir, nil)
+		_, err := stranger.Lock(w.Within(time.Minute))
 		require.ErrorIs(w, err, session.ErrNoAuth)
 		require.Contains(w, err.Error(), "lock: acquire "+dir)
-		_, err = stranger.TryLock(w.within(time.Minute))
+		_, err = stranger.TryLock(w.Within(time.Minute))
 		require.ErrorIs(w, err, session.ErrNoAuth)
 		w.unlock(h)
 		w.unlock(w.lock(lock.New(owner, dir, nil)))
@@ -294,45 +291,46 @@ func TestMissingRightsAreAnErrorAtOnce(t *testing.T) {
 }
 
 // A contender that may create but not list must not stay in the queue.
+// CH15.
 func TestContenderThatMayNotListLeaves_P7(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
-		admin := w.client()
-		s, err := admin.Session(w.ctx)
+	inWorld(t, nil, func(w *World) {
+		admin := w.Client()
+		s, err := admin.Session(w.Ctx)
 		require.NoError(w, err)
-		require.NoError(w, s.EnsurePath(w.ctx, dir, session.Persistent, &session.CreateOptions{ACL: session.WorldACL(zk.PermCreate | zk.PermDelete)}))
-		_, err = lock.New(w.client(), dir, nil).Lock(w.within(time.Minute))
+		require.NoError(w, s.EnsurePath(w.Ctx, dir, session.Persistent, &session.CreateOptions{ACL: session.WorldACL(zk.PermCreate | zk.PermDelete)}))
+		_, err = lock.New(w.Client(), dir, nil).Lock(w.Within(time.Minute))
 		require.ErrorIs(w, err, session.ErrNoAuth)
-		w.settle()
-		require.Empty(w, w.children(dir))
+		w.Settle()
+		require.Empty(w, w.Children(dir))
 	})
 }
 
 func TestWrongArgumentsAreErrorsOfTheFirstCall(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
-		c := w.client()
+	inWorld(t, nil, func(w *World) {
+		c := w.Client()
 		for name, m := range map[string]*lock.Mutex{
 			"relative": lock.New(c, "locks", nil), "empty": lock.New(c, "", nil), "root": lock.New(c, "/", nil),
 			"nil client": lock.New(nil, dir, nil), "layout": lock.New(c, dir, &lock.Options{Layout: 7}),
 			"delay": lock.New(c, dir, &lock.Options{LockDelay: -1}),
 		} {
-			_, err := m.Lock(w.ctx)
+			_, err := m.Lock(w.Ctx)
 			require.Error(w, err, name)
 			require.True(w, isArgument(err), "%s: %v", name, err)
-			_, err = m.TryLock(w.ctx)
+			_, err = m.TryLock(w.Ctx)
 			require.True(w, isArgument(err), "%s: %v", name, err)
-			_, err = m.Contenders(w.ctx)
+			_, err = m.Contenders(w.Ctx)
 			require.True(w, isArgument(err), "%s: %v", name, err)
 		}
-		require.Len(w, w.srv.Dump(), 1, "the root")
+		require.Len(w, w.Server.Dump(), 1, "the root")
 	})
 }
 
 func TestEndedContextSendsNothing(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
-		c := w.client()
-		ctx := w.within(0)
+	inWorld(t, nil, func(w *World) {
+		c := w.Client()
+		ctx := w.Within(0)
 		<-ctx.Done()
-		before := w.of(c)
+		before := w.Requests(c)
 		m := lock.New(c, dir, nil)
 		_, err := m.Lock(ctx)
 		require.ErrorIs(w, err, ctx.Err())
@@ -343,26 +341,26 @@ func TestEndedContextSendsNothing(t *testing.T) {
 		_, err = lock.NewSemaphore(c, dir, 1, nil).Acquire(ctx, 1)
 		require.ErrorIs(w, err, ctx.Err())
 		require.ErrorIs(w, m.Do(ctx, nil), ctx.Err())
-		require.Equal(w, before, w.of(c))
+		require.Equal(w, before, w.Requests(c))
 	})
 }
 
 func TestContendersAreListedInOrder(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
-		a, b := w.client(), w.client()
+	inWorld(t, nil, func(w *World) {
+		a, b := w.Client(), w.Client()
 		m := lock.New(a, dir, &lock.Options{ID: "first"})
-		list, err := m.Contenders(w.ctx)
+		list, err := m.Contenders(w.Ctx)
 		require.NoError(w, err)
 		require.Empty(w, list)
 		h := w.lock(m)
-		ctx := w.within(time.Minute)
+		ctx := w.Within(time.Minute)
 		out := w.begin(ctx, lock.New(b, dir, &lock.Options{Data: []byte("second"), Layout: lock.Kazoo}))
-		list, err = m.Contenders(w.ctx)
+		list, err = m.Contenders(w.Ctx)
 		require.NoError(w, err)
 		require.Len(w, list, 2)
 		require.True(w, list[0].Holds)
 		require.Equal(w, h.Token(), list[0].Token)
-		require.Equal(w, w.id(a), list[0].Session)
+		require.Equal(w, w.ID(a), list[0].Session)
 		require.Equal(w, "first", string(list[0].Data))
 		require.False(w, list[1].Holds)
 		require.Equal(w, "second", string(list[1].Data))

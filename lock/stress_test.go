@@ -5,21 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/lock"
 	"github.com/zkrecipes/zkrecipes/session"
-	"github.com/zkrecipes/zkrecipes/zktest"
 )
-
-// guarded is the znode that holders write.
-const guarded = "/guarded"
 
 // stress is workers of several clients that take and give back a lock, or
 // permits of a semaphore, and what they saw.
@@ -29,13 +24,8 @@ type stress struct {
 	semas   []*lock.Semaphore // instead of mutexes, if there are any
 	permits int
 	maxHold time.Duration
-
-	// mu guards what follows.
-	mu     sync.Mutex
-	holds  []hold
-	wrote  []hold              // guarded writes that were applied
-	forced map[int64]time.Time // sessions that were expired out of turn
-	failed error               // the first error that has no excuse
+	real    bool // time is
+	world.Chronicle
 }
 
 // prize is a lock or permits that are held.
@@ -80,7 +70,7 @@ func (s *stress) work(ctx context.Context, i int, r *rand.Rand) {
 		if err != nil {
 			s.excuse(wait, err)
 			cancel()
-			rest(ctx, time.Duration(r.Int64N(int64(s.maxHold/8+1))))
+			world.Rest(ctx, time.Duration(r.Int64N(int64(s.maxHold/8+1))))
 			continue
 		}
 		cancel()
@@ -90,28 +80,30 @@ func (s *stress) work(ctx context.Context, i int, r *rand.Rand) {
 
 // hold uses what was granted, and gives it back.
 func (s *stress) hold(ctx context.Context, i int, g prize, asked time.Time, r *rand.Rand) {
-	h := hold{client: i, session: g.s.ID(), permits: g.permits, token: g.token, asked: asked, from: time.Now()}
+	h := world.Hold{Client: i, Session: g.s.ID(), Permits: g.permits, Token: g.token, Asked: asked, From: time.Now()}
 	long := time.Duration(r.Int64N(int64(s.maxHold)))
 	if r.IntN(2) == 0 {
 		long /= 50
 	}
 	if r.IntN(2) == 0 {
-		s.write(g.ctx, g.s, g)
+		s.Write(g.ctx, g.s, g.guard, g.token)
 	}
-	rest(g.ctx, long)
-	h.to = time.Now()
+	if s.real {
+		h.To = world.LastSeen(g.ctx, h.From, long)
+	} else {
+		world.Rest(g.ctx, long)
+		h.To = time.Now()
+	}
 	lost := g.ctx.Err() != nil
-	s.mu.Lock()
-	s.holds = append(s.holds, h)
-	s.mu.Unlock()
+	s.Hold(h)
 	over, cancel := context.WithTimeout(ctx, time.Duration(r.Int64N(int64(s.maxHold))))
 	err := g.release(over)
 	cancel()
 	if lost && !isLoss(err) {
-		s.fail(fmt.Errorf("lost (%w), but the release says %w", context.Cause(g.ctx), err))
+		s.Fail(fmt.Errorf("lost (%w), but the release says %w", context.Cause(g.ctx), err))
 	}
 	if err != nil && !isLoss(err) && over.Err() == nil {
-		s.fail(fmt.Errorf("release: %w", err))
+		s.Fail(fmt.Errorf("release: %w", err))
 	}
 	if lost && r.IntN(2) == 0 {
 		// What a holder does that has not noticed: the guard must refuse it
@@ -119,208 +111,54 @@ func (s *stress) hold(ctx context.Context, i int, g prize, asked time.Time, r *r
 		late, cancel := context.WithTimeout(ctx, s.maxHold)
 		defer cancel()
 		if next, err := s.clients[i].Session(late); err == nil {
-			s.write(late, next, g)
+			s.Write(late, next, g.guard, g.token)
 		}
 	}
-}
-
-// write makes a guarded write and notes when it was applied.
-func (s *stress) write(ctx context.Context, sess *session.Session, g prize) {
-	res, err := sess.Txn(ctx, g.guard, session.SetOp(guarded, []byte(strconv.FormatInt(g.token, 10)), -1))
-	if err != nil {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.wrote = append(s.wrote, hold{token: g.token, write: res[1].Stat.Mzxid})
 }
 
 // excuse wants a reason for a lock that could not be had.
 func (s *stress) excuse(ctx context.Context, err error) {
 	if ctx.Err() == nil && !errors.Is(err, lock.ErrBusy) && !errors.Is(err, session.ErrLost) {
-		s.fail(fmt.Errorf("acquire: %w", err))
-	}
-}
-
-func (s *stress) fail(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.failed == nil {
-		s.failed = err
-	}
-}
-
-// expire notes, before it happens, that a session is expired out of turn: its
-// holders cannot know that at once.
-func (s *stress) expire(id int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if _, known := s.forced[id]; !known {
-		s.forced[id] = time.Now()
+		s.Fail(fmt.Errorf("acquire: %w", err))
 	}
 }
 
 // check judges the history.
 func (s *stress) check() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var holds []hold
-	for _, h := range s.holds {
-		at, forced := s.forced[h.session]
-		if forced && !at.After(h.from) {
-			continue // it was granted what the expiry had taken
-		}
-		if forced && at.Before(h.to) {
-			h.to = at
-		}
-		holds = append(holds, h)
+	holds := s.Holds()
+	if s.real {
+		holds = world.Lasting(holds) // who stalls sees late what was granted, and lost again
 	}
 	if s.semas != nil {
-		return errors.Join(s.failed, checkCapacity(holds, s.permits))
+		return errors.Join(s.Failed(), world.CheckCapacity(holds, s.permits))
 	}
-	return errors.Join(s.failed, checkCapacity(holds, 1), checkTokens(holds), checkWrites(s.wrote), checkLinear(holds))
-}
-
-// rest waits for d or ctx.
-func rest(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
+	return errors.Join(s.Failed(), world.CheckCapacity(holds, 1), world.CheckTokens(holds, true),
+		world.CheckWrites(s.Wrote()), world.CheckLinear(holds, true))
 }
 
 func isLoss(err error) bool {
 	return errors.Is(err, session.ErrLost) || errors.Is(err, session.ErrNodeDeleted)
 }
 
-// gremlin breaks things at random until ctx ends, and then mends them.
-type gremlin struct {
-	srv     *zktest.Server
-	s       *stress
-	servers int
-	r       *rand.Rand
-	undo    []func()
-}
-
-func (g *gremlin) run(ctx context.Context, pause time.Duration) {
-	for ctx.Err() == nil {
-		rest(ctx, time.Duration(g.r.Int64N(int64(pause))))
-		g.act()
-		// An isolated server must be so for longer than a session lives.
-		if g.r.IntN(2+g.servers) == 0 {
-			g.mend()
-		}
-	}
-	g.mend()
-}
-
-func (g *gremlin) mend() {
-	for _, f := range g.undo {
-		f()
-	}
-	g.undo = nil
-	g.srv.Heal()
-	g.srv.HealPeers()
-	for i := 1; i <= g.servers; i++ {
-		_ = g.srv.Thaw(i)
-		_ = g.srv.Restart(i)
-		if g.servers > 1 {
-			_ = g.srv.Lag(i, false)
-		}
-	}
-}
-
-func (g *gremlin) act() {
-	link := zktest.Link{Client: fmt.Sprintf("c%d", 1+g.r.IntN(len(g.s.clients)))}
-	dir := []zktest.Direction{zktest.Both, zktest.ToServer, zktest.ToClient}[g.r.IntN(3)]
-	server, other := 1+g.r.IntN(g.servers), 1+g.r.IntN(g.servers)
-	kinds := 9
-	if g.servers > 1 {
-		kinds = 15
-	}
-	switch g.r.IntN(kinds) {
-	case 0:
-		g.srv.CutLink(link)
-	case 1:
-		g.srv.BlackHole(link, dir)
-	case 2:
-		g.srv.Delay(link, dir, time.Duration(1+g.r.Int64N(int64(3*time.Second))))
-	case 3:
-		if all := g.srv.Sessions(); len(all) > 0 {
-			id := all[g.r.IntN(len(all))].ID
-			g.s.expire(id)
-			_ = g.srv.ExpireSession(id)
-		}
-	case 4, 5, 6: // one request goes wrong
-		faults := []zktest.Fault{zktest.DropRequest, zktest.CutBefore, zktest.DropReplyCut, zktest.CutAfter, zktest.DropReplyHole}
-		match := func(r zktest.Request) bool { return r.Op != "ping" && r.Op != "connect" }
-		g.undo = append(g.undo, g.srv.FailNth(match, 1+g.r.IntN(4), zktest.Action{Do: faults[g.r.IntN(len(faults))]}))
-	case 7:
-		_ = g.srv.Freeze(server)
-	case 8:
-		_ = g.srv.Stop(server)
-	case 9, 13:
-		g.srv.IsolateServer(server)
-	case 10, 14:
-		if leader := g.srv.Leader(); leader > 0 {
-			g.srv.IsolateServer(leader)
-		}
-	case 11:
-		if server != other {
-			g.srv.CutPeers(server, other, dir)
-		}
-	case 12:
-		_ = g.srv.Lag(server, true)
-	}
-}
-
 // stressWorld is one random history; what runs in it is drawn from seed.
-func stressWorld(w *world, seed uint64, servers int, semaphore *lock.Options, trust session.TrustRule) error {
-	r := rand.New(rand.NewPCG(seed, 1))
-	s := &stress{forced: map[int64]time.Time{}, maxHold: 2 * time.Second, permits: 1 + r.IntN(3)}
-	if r.IntN(4) == 0 {
-		s.maxHold = 12 * time.Second // longer than trust can last
-	}
-	copts := session.Options{}
-	if r.IntN(2) == 0 {
-		copts = session.Options{Timeout: 6 * time.Second, TickTime: 2 * time.Second}
-	}
-	copts.Trust = trust
+func stressWorld(w *World, seed uint64, servers int, semaphore *lock.Options, trust session.TrustRule) error {
+	u := w.Turmoil(seed, servers, trust)
+	s := &stress{clients: u.Clients, maxHold: u.MaxHold, permits: 1 + u.Rand.IntN(3)}
 	lopts := &lock.Options{}
-	if r.IntN(4) == 0 {
+	if u.Rand.IntN(4) == 0 {
 		lopts.LocalHandover = -1
 	}
-	for range 2 + r.IntN(3) {
-		c := w.clientWith(copts)
-		s.clients = append(s.clients, c)
+	for _, c := range s.clients {
 		s.mutexes = append(s.mutexes, lock.New(c, dir, lopts))
 		if semaphore != nil {
 			s.semas = append(s.semas, lock.NewSemaphore(c, dir, s.permits, semaphore))
 		}
 	}
-	require.NoError(w, w.srv.Create(guarded, nil)) // there is a leader by now
-	var all sync.WaitGroup
-	trouble, calm := context.WithTimeout(w.ctx, 7*s.maxHold+4*time.Second)
-	defer calm()
-	ctx, cancel := context.WithTimeout(w.ctx, 8*s.maxHold+14*time.Second)
-	defer cancel()
-	for i := range s.clients {
-		for range 1 + r.IntN(3) {
-			own := rand.New(rand.NewPCG(r.Uint64(), 2))
-			// Waited for below; ends with ctx.
-			all.Go(func() { s.work(ctx, i, own) })
-		}
-	}
-	g := &gremlin{srv: w.srv, s: s, servers: servers, r: rand.New(rand.NewPCG(seed, 3))}
-	// Waited for below; ends with trouble.
-	all.Go(func() { g.run(trouble, 3*time.Second) })
-	all.Wait()
+	u.Run(3, s.work, s.Expire)
 	if err := s.check(); err != nil {
 		return err
 	}
-	if len(s.holds) == 0 {
+	if len(s.Holds()) == 0 {
 		return errors.New("nothing was ever held")
 	}
 	return s.aftermath(w)
@@ -328,12 +166,12 @@ func stressWorld(w *world, seed uint64, servers int, semaphore *lock.Options, tr
 
 // aftermath wants, now that all is well, everybody to get in, and nothing to be
 // left. It runs in a bubble.
-func (s *stress) aftermath(w *world) error {
+func (s *stress) aftermath(w *World) error {
 	for i := range s.clients {
-		ctx, cancel := context.WithTimeout(w.ctx, 3*time.Minute)
+		ctx, cancel := context.WithTimeout(w.Ctx, 3*time.Minute)
 		g, err := s.take(ctx, i, rand.New(rand.NewPCG(0, 1<<63)))
 		for err != nil && ctx.Err() == nil { // a Try, or the session was just lost
-			rest(ctx, time.Second)
+			world.Rest(ctx, time.Second)
 			g, err = s.take(ctx, i, rand.New(rand.NewPCG(0, 5)))
 		}
 		if err == nil {
@@ -346,85 +184,97 @@ func (s *stress) aftermath(w *world) error {
 	}
 	time.Sleep(20 * time.Second)
 	for _, path := range []string{dir, dir + "/locks", dir + "/leases"} {
-		for _, name := range w.children(path) {
+		for _, name := range w.Children(path) {
 			if name != "locks" && name != "leases" {
 				return fmt.Errorf("orphan %s/%s", path, name)
 			}
 		}
 	}
-	if n := w.srv.Stats().Watches; n > 0 {
-		return fmt.Errorf("%d watches left: %v", n, w.srv.Watches())
+	if n := w.Server.Stats().Watches; n > 0 {
+		return fmt.Errorf("%d watches left: %v", n, w.Server.Watches())
 	}
 	return nil
 }
 
 // describe shows where everything stands.
-func (s *stress) describe(w *world) string {
+func (s *stress) describe(w *World) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%v, leader %d\n", time.Now(), w.srv.Leader())
+	fmt.Fprintf(&b, "%v, leader %d\n", time.Now(), w.Server.Leader())
 	for i, c := range s.clients {
 		fmt.Fprintf(&b, "client %d: %+v\n", i, c.State())
 	}
-	for _, sess := range w.srv.Sessions() {
+	for _, sess := range w.Server.Sessions() {
 		fmt.Fprintf(&b, "session %#x: %+v\n", sess.ID, sess)
 	}
-	for _, n := range w.srv.Dump() {
+	for _, n := range w.Server.Dump() {
 		fmt.Fprintf(&b, "%s owner %#x czxid %d\n", n.Path, n.EphemeralOwner, n.Czxid)
 	}
-	fmt.Fprintf(&b, "watches %v\n", w.srv.Watches())
+	fmt.Fprintf(&b, "watches %v\n", w.Server.Watches())
 	return b.String()
 }
 
-// runSeeds runs n histories, each in a bubble of its own, on two processors.
+// runSeeds runs n histories.
 func runSeeds(t *testing.T, n, servers int, semaphore *lock.Options) {
-	for part := range 2 {
-		t.Run(fmt.Sprintf("part%d", part), func(t *testing.T) {
-			t.Parallel()
-			began, count := time.Now(), 0
-			for seed := part; seed < n; seed += 2 {
-				if only := os.Getenv("ZKTEST_SEED"); only != "" && only != strconv.Itoa(seed) {
-					continue // to look at one history again
-				}
-				inWorld(t, &zktest.Options{Servers: servers}, func(w *world) {
-					if err := stressWorld(w, uint64(seed), servers, semaphore, session.TrustQuorum); err != nil {
-						w.Errorf("seed %d, %d servers: %v", seed, servers, err)
-					}
-				})
-				if t.Failed() {
-					return
-				}
-				count++
-			}
-			t.Logf("%d histories in %v", count, time.Since(began).Round(time.Millisecond))
-		})
+	t.Parallel()
+	if testing.Short() { // under the race detector, after a run in full
+		n /= 5
 	}
+	world.RunSeeds(t, world.Seeds(n), servers, func(w *world.World, seed uint64) error {
+		return stressWorld(&World{w}, seed, servers, semaphore, session.TrustQuorum)
+	})
 }
 
 // P2, P4, P15, P16, P17, N18, N20 to N24, N32: no fault makes two hold a lock.
-func TestStressOneServer(t *testing.T) { runSeeds(t, seeds(1000), 1, nil) }
+func TestStressOneServer(t *testing.T) { runSeeds(t, 300, 1, nil) }
 
-func TestStressEnsemble(t *testing.T) { runSeeds(t, seeds(500), 3, nil) }
+func TestStressEnsemble(t *testing.T) { runSeeds(t, 150, 3, nil) }
 
-func TestStressSemaphore_P16(t *testing.T) { runSeeds(t, seeds(300), 1, &lock.Options{}) }
+func TestStressSemaphore_P16(t *testing.T) { runSeeds(t, 80, 1, &lock.Options{}) }
 
 func TestStressCuratorSemaphore_P15(t *testing.T) {
-	runSeeds(t, seeds(200), 1, &lock.Options{CuratorV2: true})
+	runSeeds(t, 60, 1, &lock.Options{CuratorV2: true})
 }
 
-// The stress test must notice two holders: with the weaker rule of trust, which
-// other clients go by, there are some when servers are cut off from each other.
+// The stress test must notice two holders.
 func TestStressNoticesTheWeakerRule(t *testing.T) {
-	for seed := range 400 {
-		var err error
-		inWorld(t, &zktest.Options{Servers: 3}, func(w *world) {
-			err = stressWorld(w, uint64(seed), 3, nil, session.TrustAnswered)
+	world.NoticesTheWeakerRule(t, func(w *world.World, trust session.TrustRule) error { return isolatedHolder(&World{w}, trust) })
+}
+
+// isolatedHolder has one client hold the lock at a follower that is then isolated,
+// and another one ask the others for it. Both hold it for as long as they can. It
+// runs in a bubble.
+func isolatedHolder(w *World, trust session.TrustRule) error {
+	w.Pass(time.Second)
+	alone := 1 + w.Server.Leader()%3
+	require.NoError(w, w.Server.Create(world.Guarded, nil))
+	s := &stress{}
+	var first *lock.Held
+	var all sync.WaitGroup
+	for i, addr := range []string{w.Server.ServerAddr(alone), w.Server.ServerAddr(w.Server.Leader())} {
+		s.clients = append(s.clients, w.ClientAt(addr, session.Options{Trust: trust}))
+		asked := time.Now()
+		held, err := lock.New(s.clients[i], dir, nil).Lock(w.Ctx)
+		require.NoError(w, err)
+		h := world.Hold{Client: i, Session: held.Session().ID(), Permits: 1, Token: held.Token(), Asked: asked, From: time.Now()}
+		s.Write(w.Ctx, held.Session(), held.Guard(), held.Token())
+		// Waited for below; ends with the hold.
+		all.Go(func() {
+			<-held.Context().Done()
+			h.To = time.Now()
+			s.Hold(h)
 		})
-		if errors.Is(err, errCapacity) {
-			require.ErrorIs(t, err, errOrder, "seen by the other checker, too")
-			t.Logf("seed %d: %.300v", seed, err)
-			return
+		if i == 0 {
+			first = held
+			w.Pass(20 * time.Second) // until trust rests on what it is to rest on
+			w.Server.IsolateServer(alone)
 		}
-		require.NotErrorIs(t, err, errStale, "guards hold under any rule")
 	}
-	t.Error("two holders under the weaker rule were not noticed")
+	w.Pass(time.Minute)
+	w.Server.HealPeers()
+	s.Write(w.Ctx, w.Session(s.clients[1]), first.Guard(), first.Token())
+	for _, c := range s.clients {
+		require.NoError(w, c.Close(w.Ctx))
+	}
+	all.Wait()
+	return s.check()
 }

@@ -63,3 +63,36 @@ func (m *Mutex) try(ctx context.Context) (*contender.Contender, *Held, error) {
 	}
 	return nil, m.hand(got), nil
 }
+
+// free looks whether n permits could be had without waiting. It leaves no trace: who
+// queued up for them, and left again, would for a moment be in the way of those who
+// want less, its own next try among them. The error wraps ErrBusy if not.
+func (s *Semaphore) free(ctx context.Context, sess *session.Session, n int) error {
+	dir := s.path
+	if s.opts.CuratorV2 {
+		dir = s.leases()
+	}
+	children, _, err := sess.Children(ctx, dir)
+	if errors.Is(err, session.ErrNoNode) {
+		return nil
+	}
+	if s.opts.CuratorV2 {
+		n += len(children) // strangers too, as when it waits
+	} else {
+		for _, e := range znode.Parse(children, permitMarker).Entries {
+			n += permitsOf(e.Name)
+		}
+	}
+	if err != nil || n <= s.permits {
+		return err
+	}
+	// With another number of permits it would be no use to try again.
+	data, err := saidAt(ctx, s.client, s.path)
+	if err == nil && !s.opts.CuratorV2 {
+		err = s.matches(data)
+	}
+	if err == nil {
+		err = ErrBusy
+	}
+	return err
+}
