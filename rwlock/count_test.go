@@ -1,0 +1,228 @@
+package rwlock_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/rwlock"
+	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/zktest"
+)
+
+// Requests are counted at the server.
+
+func TestUncontendedIsTwoRequestsInOneRoundTripAndReleaseIsOne(t *testing.T) {
+	for _, layout := range []rwlock.Layout{rwlock.Curator, rwlock.Kazoo} {
+		inWorld(t, nil, func(w *World) {
+			c := w.Client()
+			m := rwlock.New(c, dir, &rwlock.Options{Layout: layout})
+			w.unlock(w.get(m.Lock)) // the path exists, trust is proved
+			w.Settle()
+			const oneWay = 10 * time.Millisecond
+			w.Server.Delay(zktest.Link{}, zktest.Both, oneWay)
+			for _, f := range []take{m.Lock, m.RLock} {
+				w.Server.ResetStats()
+				began := time.Now()
+				h := w.get(f)
+				require.Equal(w, 2*oneWay, time.Since(began), "round trips")
+				require.Equal(w, map[string]int{"create2": 1, "getChildren2": 1}, w.Server.Stats().BySession[w.ID(c)])
+				w.Server.ResetStats()
+				began = time.Now()
+				w.unlock(h)
+				require.Equal(w, 2*oneWay, time.Since(began), "round trips")
+				require.Equal(w, map[string]int{"delete": 1}, w.Server.Stats().BySession[w.ID(c)])
+			}
+			w.Server.Heal()
+		})
+	}
+}
+
+func TestTryIsAListingMoreAndARefusalIsOneRead(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		c, m := w.Client(), w.new()
+		tested := rwlock.New(c, dir, nil)
+		w.unlock(w.get(tested.RLock))
+		w.Settle() // the first heartbeat
+		for _, tc := range []struct{ held, try take }{{m.RLock, tested.TryLock}, {m.Lock, tested.TryRLock}, {m.Lock, tested.TryLock}} {
+			h := w.get(tc.held)
+			w.Server.ResetStats()
+			_, err := tc.try(w.Ctx)
+			require.ErrorIs(w, err, rwlock.ErrBusy)
+			require.Equal(w, map[string]int{"getChildren2": 1}, w.Server.Stats().BySession[w.ID(c)])
+			w.unlock(h)
+			w.Server.ResetStats()
+			h = w.get(tc.try)
+			require.Equal(w, map[string]int{"create2": 1, "getChildren2": 2}, w.Server.Stats().BySession[w.ID(c)])
+			w.unlock(h)
+		}
+	})
+}
+
+// crowd is readers of a client each.
+type crowd struct {
+	clients []*session.Client
+	outs    []<-chan won
+}
+
+// readers has n readers wait.
+func (w *World) readers(n int) *crowd {
+	w.Helper()
+	c := &crowd{}
+	for range n {
+		client := w.Client()
+		c.clients = append(c.clients, client)
+		c.outs = append(c.outs, w.begin(w.Ctx, rwlock.New(client, dir, nil).RLock))
+	}
+	w.Pass(2 * time.Second) // by then they watch their own nodes as well
+	w.pending(c.outs...)
+	return c
+}
+
+// asked is what the crowd has asked for, heartbeats not counted.
+func (w *World) asked(c *crowd) map[string]int {
+	synctest.Wait()
+	out := map[string]int{}
+	for _, client := range c.clients {
+		for op, n := range w.Server.Stats().BySession[w.ID(client)] {
+			if op != "ping" && op != "multi" {
+				out[op] += n
+			}
+		}
+	}
+	return out
+}
+
+// Fifty readers wait for one writer. When it goes they are in, and have asked
+// for nothing.
+func TestReadersThatWaitForOneWriterListNothing_N26(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		h := w.get(w.new().Lock)
+		w.Server.ResetStats()
+		c := w.readers(50)
+		require.Equal(w, map[string]int{"create2": 50, "getChildren2": 50, "getData": 50, "exists": 50}, w.asked(c))
+		w.Server.ResetStats()
+		w.unlock(h)
+		for _, out := range c.outs {
+			w.unlock(w.granted(out))
+		}
+		require.Equal(w, map[string]int{"delete": 50}, w.asked(c))
+	})
+}
+
+// The same by a downgrade.
+func TestReadersThatWaitForADowngradeListNothing(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		h := w.get(w.new().Lock)
+		c := w.readers(20)
+		w.Server.ResetStats()
+		r := w.down(h)
+		for _, out := range c.outs {
+			w.unlock(w.granted(out))
+		}
+		require.Equal(w, map[string]int{"delete": 20}, w.asked(c))
+		w.unlock(r)
+	})
+}
+
+// The writer that the readers watch gives up while an earlier one is there: each
+// goes on to that one with one read, and no listing.
+func TestReadersGoOnToTheEarlierWriterWithoutAListing(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		h := w.get(w.new().Lock)
+		var giveUp []context.CancelFunc
+		for range 3 {
+			ctx, cancel := context.WithCancel(w.Ctx)
+			w.begin(ctx, w.new().Lock)
+			giveUp = append(giveUp, cancel)
+		}
+		c := w.readers(20)
+		for _, i := range []int{2, 1, 0} {
+			w.Server.ResetStats()
+			giveUp[i]()
+			w.Settle()
+			require.Equal(w, map[string]int{"getData": 20}, w.asked(c))
+			w.pending(c.outs...)
+		}
+		w.Server.ResetStats()
+		w.unlock(h)
+		for _, out := range c.outs {
+			w.unlock(w.granted(out))
+		}
+		require.Equal(w, map[string]int{"delete": 20}, w.asked(c))
+	})
+}
+
+// N26: readers that leave wake nobody but the writer right behind.
+func TestReadersThatLeaveWakeOneWriter_N25(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		var in []*rwlock.Held
+		for range 10 {
+			in = append(in, w.get(w.new().RLock))
+		}
+		next := w.Client()
+		writer := w.begin(w.Ctx, rwlock.New(next, dir, nil).Lock)
+		c := w.readers(10)
+		last := w.begin(w.Ctx, w.new().Lock)
+		for i, h := range in {
+			w.Server.ResetStats()
+			w.unlock(h)
+			require.Empty(w, w.asked(c))
+			if i < 9 {
+				require.Zero(w, w.Requests(next), "it watches the tenth")
+			}
+		}
+		h := w.granted(writer)
+		require.LessOrEqual(w, w.Requests(next), 2, "a listing, and maybe trust to be proved")
+		w.unlock(h)
+		for _, out := range c.outs {
+			w.unlock(w.granted(out))
+		}
+		w.unlock(w.granted(last))
+	})
+}
+
+// P10: who waits, for however long, asks for nothing; and a writer behind a
+// writer costs what one behind a reader does, and a listing.
+func TestWaitingWritersDoNotSpin_P10(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		h := w.get(w.new().Lock)
+		c := w.Client()
+		w.Server.ResetStats()
+		out := w.begin(w.Ctx, rwlock.New(c, dir, nil).Lock)
+		require.Equal(w, map[string]int{"create2": 1, "getChildren2": 1, "getData": 1}, w.Server.Stats().BySession[w.ID(c)])
+		third := w.begin(w.Ctx, w.new().Lock)
+		w.Pass(2 * time.Second)
+		w.Server.ResetStats()
+		w.Pass(time.Hour)
+		require.Zero(w, w.Requests(c))
+		w.unlock(h)
+		h = w.granted(out)
+		counts := w.Server.Stats().BySession[w.ID(c)]
+		require.Equal(w, 1, counts["getChildren2"])
+		require.Zero(w, counts["getData"]+counts["exists"])
+		w.unlock(h)
+		w.unlock(w.granted(third))
+	})
+}
+
+func TestEndedContextSendsNothing(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		c := w.Client()
+		m := rwlock.New(c, dir, nil)
+		before := w.Requests(c)
+		ctx := w.Within(0)
+		<-ctx.Done()
+		for _, f := range []take{m.Lock, m.RLock, m.TryLock, m.TryRLock} {
+			_, err := f(ctx)
+			require.ErrorIs(w, err, context.DeadlineExceeded)
+		}
+		require.ErrorIs(w, m.Do(ctx, nil), context.DeadlineExceeded)
+		require.ErrorIs(w, m.RDo(ctx, nil), context.DeadlineExceeded)
+		_, err := m.Contenders(ctx)
+		require.ErrorIs(w, err, context.DeadlineExceeded)
+		require.Equal(w, before, w.Requests(c))
+	})
+}

@@ -1,0 +1,192 @@
+package rwlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/zkrecipes/zkrecipes/internal/znode"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// errTaken is a loss that a request has found out.
+var errTaken = fmt.Errorf("%w: %w", session.ErrLost, session.ErrNodeDeleted) // read only
+
+// heir is the znode of the reader that can take the place of the writer whose
+// znode is path.
+func (m *RWMutex) heir(path string) string {
+	return znode.Join(m.path, m.opts.Layout.downgraded(znode.Base(path)))
+}
+
+// Downgrade turns a lock that is held alone into one that is held with other
+// readers, and returns that. The readers that wait right behind get in, too; no
+// writer does before the returned Held is released: one transaction replaces the
+// znode by a reader's with the same place in the queue.
+//
+// The contexts of h end, with the cause session.ErrReleased, before anything is
+// sent. If Downgrade then fails, with ctx for instance, h is still to be given
+// back with Unlock. In particular:
+//   - the error of a server that refuses (session.ErrNoAuth), and of a ctx that
+//     ends before anything was sent: h is held as before, with a new Context;
+//   - an error that wraps session.ErrUnknownOutcome: ctx ended while the answer
+//     was under way. Nothing but reading is safe then, and h's Context stays
+//     ended; a second Downgrade finds out;
+//   - session.ErrLost: h was lost.
+//
+// It fails with ErrNotHeld after Unlock or Downgrade, and with ErrArgument for a
+// reader.
+func (h *Held) Downgrade(ctx context.Context) (*Held, error) {
+	next, err := h.downgrade(ctx)
+	if err != nil {
+		return nil, failure(ctx, "downgrade", h.m.path, err)
+	}
+	return next, nil
+}
+
+func (h *Held) downgrade(ctx context.Context) (*Held, error) {
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case h.kind != writer:
+		return nil, fmt.Errorf("%w: it is held for reading already", ErrArgument)
+	}
+	select {
+	case h.turn <- struct{}{}:
+		defer func() { <-h.turn }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	if err := h.resign(); err != nil {
+		return nil, err
+	}
+	if err := h.replace(ctx); err != nil {
+		return nil, h.remain(err)
+	}
+	hold, err := h.Session().Hold(ctx, h.heir, nil)
+	switch {
+	case errors.Is(err, session.ErrNoNode):
+		return nil, h.remain(errTaken)
+	case err != nil:
+		return nil, h.remain(unsure(err))
+	}
+	return h.handDown(hold)
+}
+
+// unsure says that the reader's znode is there, or may be.
+func unsure(err error) error { return fmt.Errorf("%w: %w", session.ErrUnknownOutcome, err) }
+
+// resign ends the contexts that say that nobody else is in.
+func (h *Held) resign() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case h.given:
+		return ErrNotHeld
+	case h.unsure:
+		return nil // an earlier call was left without an answer
+	case h.hold.Err() != nil:
+		return h.hold.Err()
+	}
+	h.cancel(session.ErrReleased)
+	return nil
+}
+
+// replace has the server replace the writer's znode by the reader's. Its error
+// wraps session.ErrUnknownOutcome if that may have happened nevertheless.
+//
+// To repeat the transaction is safe, since it can be carried out only once: the
+// name that it deletes is never used again. When a repetition is refused, an
+// earlier one may have been carried out, for whatever reason it is: who has lost
+// the right to delete is told that before it is looked whether the znode is
+// there. The reader's znode tells: the answer to the refused one came behind all
+// that was proposed before it.
+func (h *Held) replace(ctx context.Context) error {
+	s := h.Session()
+	for lost := 0; ; {
+		sent, earlier := h.send()
+		if sent == nil {
+			return ErrNotHeld
+		}
+		_, err := sent.Wait(ctx)
+		var refusal error
+		switch {
+		case err == nil:
+			return nil
+		case session.NotSent(err):
+		case !errors.Is(err, session.ErrUnknownOutcome):
+			if refusal = err; errors.Is(err, session.ErrNoNode) {
+				refusal = errTaken
+			}
+			if !earlier {
+				return refusal
+			}
+		case ctx.Err() == nil && s.Err() == nil:
+			_ = s.BackOff(ctx, lost) // not as fast as the network can
+			lost++
+		default:
+			return err
+		}
+		stat, found, err := s.Exists(ctx, h.heir) // waits for a connection
+		switch {
+		case err == nil && found && stat.EphemeralOwner == s.ID():
+			return nil
+		case err == nil && refusal != nil:
+			return refusal
+		case err != nil && (earlier || lost > 0):
+			return unsure(err)
+		case err != nil:
+			return err
+		}
+	}
+}
+
+// send sends the transaction, unless the lock was given back, and tells whether
+// one was sent before. Both are decided under mu: what Unlock deletes, it
+// deletes behind all that was sent. Nothing blocks here, since the session only
+// puts the request into a buffer.
+func (h *Held) send() (sent *session.Future[[]session.Result], earlier bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.given {
+		return nil, false
+	}
+	earlier, h.unsure = h.unsure, true
+	opts := &session.CreateOptions{ACL: h.m.opts.ACL}
+	return h.Session().StartTxn(session.DeleteOp(h.hold.Path(), -1),
+		session.CreateOp(h.heir, h.m.opts.Data, session.Ephemeral, opts)), earlier
+}
+
+// remain is what becomes of h when its downgrade fails with err.
+func (h *Held) remain(err error) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case h.given:
+		return ErrNotHeld // Unlock came meanwhile, and takes both znodes away
+	case h.Session().Err() != nil:
+		return h.Session().Err()
+	case errors.Is(err, errTaken):
+		h.hold.End(errTaken)
+	case errors.Is(err, session.ErrUnknownOutcome):
+		return err
+	}
+	h.unsure = false
+	if lost := h.hold.Err(); lost != nil {
+		return lost
+	}
+	h.beginLocked()
+	return err
+}
+
+// handDown makes the reader that takes h's place.
+func (h *Held) handDown(hold *session.Hold) (*Held, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.given {
+		hold.End(session.ErrReleased)
+		return nil, ErrNotHeld // Unlock came meanwhile, and takes both znodes away
+	}
+	h.given = true
+	h.hold.End(session.ErrReleased)
+	return newHeld(h.m, reader, hold, h.token, h.place), nil
+}

@@ -1,0 +1,322 @@
+package rwlock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/zkrecipes/zkrecipes/internal/world"
+	"github.com/zkrecipes/zkrecipes/rwlock"
+	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/zktest"
+	"github.com/zkrecipes/zkrecipes/zktest/matrix"
+)
+
+// Every operation under every fault at every one of its requests. Each ends with
+// a writer that gets in, and with an empty queue.
+
+func nextLocks(ctx context.Context, p *world.Party) error {
+	h, err := rwlock.New(p.Other, dir, nil).Lock(ctx)
+	if err != nil {
+		return err
+	}
+	return h.Unlock(ctx)
+}
+
+// methods are the methods that lock of a client's lock.
+func methods(c *session.Client, o *rwlock.Options) map[string]take {
+	m := rwlock.New(c, dir, o)
+	return map[string]take{"Lock": m.Lock, "RLock": m.RLock, "TryLock": m.TryLock, "TryRLock": m.TryRLock}
+}
+
+// alone checks, while h is held, that nobody gets in whom it excludes, and that
+// others get in whom it does not.
+func alone(p *world.Party, h *rwlock.Held) error {
+	ctx, others := context.Background(), methods(p.Other, nil)
+	if !h.Exclusive() {
+		second, err := others["TryRLock"](ctx)
+		if err != nil {
+			return fmt.Errorf("a second reader: %w", err)
+		}
+		if err := second.Unlock(ctx); err != nil {
+			return err
+		}
+	}
+	for _, try := range []string{"TryLock", "TryRLock"} {
+		if try == "TryRLock" && !h.Exclusive() {
+			continue
+		}
+		second, err := others[try](ctx)
+		switch {
+		case errors.Is(err, rwlock.ErrBusy):
+			continue
+		case err != nil:
+			return err
+		}
+		if err := p.Overlap(h.Context(), h.Guard(), h.Token(), second.Token()); err != nil {
+			return err
+		}
+		if err := second.Unlock(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// use takes, looks around, holds for a while, and gives back.
+func use(ctx context.Context, p *world.Party, f take, hold time.Duration) error {
+	h, err := f(ctx)
+	if err != nil {
+		return err
+	}
+	if err := alone(p, h); err != nil {
+		return err
+	}
+	world.Pause(hold)
+	if hold > 0 {
+		if err := alone(p, h); err != nil {
+			return err
+		}
+	}
+	return h.Unlock(ctx)
+}
+
+func TestEveryMethodUnderEveryFault(t *testing.T) {
+	t.Parallel()
+	for layout, o := range map[string]*rwlock.Options{"Curator": nil, "Kazoo": {Layout: rwlock.Kazoo}} {
+		for _, name := range []string{"Lock", "RLock", "TryLock", "TryRLock"} {
+			t.Run(name+", "+layout, func(t *testing.T) {
+				world.Trial{
+					Name: name + ", Unlock", Paths: []string{dir}, Next: nextLocks,
+					Op: func(ctx context.Context, p *world.Party) error { return use(ctx, p, methods(p.Tested, o)[name], 0) },
+				}.Run(t)
+			})
+		}
+	}
+}
+
+// The heartbeats are requests that can suffer as well.
+func TestLongHoldUnderEveryFaultAtEveryHeartbeat(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"Lock", "RLock"} {
+		t.Run(name, func(t *testing.T) {
+			world.Trial{
+				Name: name + ", hold, Unlock", Paths: []string{dir}, Next: nextLocks,
+				Op: func(ctx context.Context, p *world.Party) error {
+					return use(ctx, p, methods(p.Tested, nil)[name], 4*time.Second)
+				},
+				Counts: func(r zktest.Request) bool { return r.Op != "connect" && r.Op != "ping" && r.Op != "closeSession" },
+			}.Run(t)
+		})
+	}
+}
+
+func TestDoUnderEveryFault(t *testing.T) {
+	t.Parallel()
+	for _, exclusive := range []bool{true, false} {
+		t.Run(fmt.Sprint(exclusive), func(t *testing.T) {
+			world.Trial{
+				Name: "Do", Paths: []string{dir}, Next: nextLocks,
+				Op: func(ctx context.Context, p *world.Party) error {
+					m := rwlock.New(p.Tested, dir, nil)
+					do := m.RDo
+					if exclusive {
+						do = m.Do
+					}
+					return do(ctx, func(_ context.Context, held *rwlock.Held) error { return alone(p, held) })
+				},
+			}.Run(t)
+		})
+	}
+}
+
+// waiting is a trial of an operation that has to wait for holds that the other
+// client releases after three seconds. ahead are that client's methods.
+func waiting(name, method string, ahead ...string) world.Trial {
+	var held []*rwlock.Held
+	release := func(out chan<- error) {
+		world.Pause(3 * time.Second)
+		var errs []error
+		for _, h := range held {
+			errs = append(errs, h.Unlock(context.Background()))
+		}
+		out <- errors.Join(errs...)
+	}
+	return world.Trial{
+		Name: name, Paths: []string{dir}, Next: nextLocks,
+		Setup: func(_ *matrix.Env, p *world.Party) error {
+			held = nil
+			for _, method := range ahead {
+				h, err := methods(p.Other, nil)[method](context.Background())
+				if err != nil {
+					return err
+				}
+				held = append(held, h)
+			}
+			return nil
+		},
+		Op: func(ctx context.Context, p *world.Party) error {
+			released := make(chan error, 1)
+			// Waited for below; ends with the release.
+			go release(released)
+			h, err := methods(p.Tested, nil)[method](ctx)
+			for _, before := range held {
+				if err == nil && before.Context().Err() == nil {
+					return world.ErrBroken
+				}
+			}
+			if e := <-released; e != nil {
+				return fmt.Errorf("the first holders: %w", e)
+			}
+			if err != nil {
+				return err
+			}
+			if h.Token() <= held[0].Token() {
+				return fmt.Errorf("token %d after %d", h.Token(), held[0].Token())
+			}
+			if err := alone(p, h); err != nil {
+				return err
+			}
+			return h.Unlock(ctx)
+		},
+	}
+}
+
+func TestWaiterUnderEveryFault(t *testing.T) {
+	t.Parallel()
+	for name, tr := range map[string]world.Trial{
+		"writer behind a writer":  waiting("Lock behind Lock", "Lock", "Lock"),
+		"writer behind a reader":  waiting("Lock behind RLock", "Lock", "RLock"),
+		"writer behind 3 readers": waiting("Lock behind RLocks", "Lock", "RLock", "RLock", "RLock"),
+		"reader behind a writer":  waiting("RLock behind Lock", "RLock", "Lock"),
+	} {
+		t.Run(name, func(t *testing.T) { tr.Run(t) })
+	}
+}
+
+// TestReaderBehindTwoWritersUnderEveryFault has the second one give up, and then
+// the first one release: the reader goes from one to the other.
+func TestReaderBehindTwoWritersUnderEveryFault(t *testing.T) {
+	t.Parallel()
+	var held *rwlock.Held
+	world.Trial{
+		Name: "RLock behind two Locks", Paths: []string{dir}, Next: nextLocks,
+		Setup: func(_ *matrix.Env, p *world.Party) (err error) {
+			held, err = rwlock.New(p.Other, dir, nil).Lock(context.Background())
+			return err
+		},
+		Op: func(ctx context.Context, p *world.Party) error {
+			short, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+			defer cancel()
+			others := make(chan error, 1)
+			// Waited for below; ends with the release.
+			go func() {
+				if _, err := rwlock.New(p.Other, dir, nil).Lock(short); !errors.Is(err, context.DeadlineExceeded) {
+					others <- fmt.Errorf("the one that gives up: %w", err)
+					return
+				}
+				world.Pause(2 * time.Second)
+				others <- held.Unlock(context.Background())
+			}()
+			world.Pause(time.Second)
+			h, err := rwlock.New(p.Tested, dir, nil).RLock(ctx)
+			if err == nil && held.Context().Err() == nil {
+				return world.ErrBroken
+			}
+			if e := <-others; e != nil {
+				return e
+			}
+			if err != nil {
+				return err
+			}
+			if err := alone(p, h); err != nil {
+				return err
+			}
+			return h.Unlock(ctx)
+		},
+	}.Run(t)
+}
+
+// TestWaiterBetweenTwoUnderEveryFault leaves by a timeout; who waits behind it
+// must get in when the first releases, or at once if only the one that leaves
+// was in the way.
+func TestWaiterBetweenTwoUnderEveryFault(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ held, middle, last string }{
+		{"Lock", "Lock", "Lock"}, {"Lock", "RLock", "Lock"}, {"RLock", "Lock", "RLock"}, {"RLock", "Lock", "Lock"},
+	} {
+		t.Run(tc.held+tc.middle+tc.last, func(t *testing.T) { giveUpBetween(tc.held, tc.middle, tc.last).RunUntilDeadline(t) })
+	}
+}
+
+func giveUpBetween(first, middle, last string) world.Trial {
+	together := first == "RLock" && last == "RLock"
+	var held *rwlock.Held
+	return world.Trial{
+		Name: middle + " that gives up", Paths: []string{dir}, Next: nextLocks,
+		Excuses: []error{context.DeadlineExceeded},
+		Setup: func(_ *matrix.Env, p *world.Party) (err error) {
+			held, err = methods(p.Other, nil)[first](context.Background())
+			return err
+		},
+		Op: func(ctx context.Context, p *world.Party) error {
+			behind := make(chan error, 1)
+			// Waited for below; ends when it has had the lock.
+			go func() {
+				world.Pause(time.Second) // behind the one under test
+				h, err := methods(p.Other, nil)[last](context.Background())
+				if err == nil && held.Context().Err() == nil && !together {
+					err = world.ErrBroken
+				}
+				if err == nil {
+					err = h.Unlock(context.Background())
+				}
+				behind <- err
+			}()
+			short, cancel := context.WithTimeout(ctx, 2*time.Second)
+			defer cancel()
+			_, err := methods(p.Tested, nil)[middle](short)
+			world.Pause(time.Second)
+			if together { // it need not wait for the release
+				if e := <-behind; e != nil {
+					return fmt.Errorf("the last in the queue: %w", e)
+				}
+			}
+			if e := held.Unlock(context.Background()); e != nil {
+				return fmt.Errorf("the first holder: %w", e)
+			}
+			if !together {
+				if e := <-behind; e != nil {
+					return fmt.Errorf("the last in the queue: %w", e)
+				}
+			}
+			return err
+		},
+	}
+}
+
+// The trial itself must notice what it looks for.
+func TestTrialNoticesOrphansAndBrokenExclusion(t *testing.T) {
+	leak := func(ctx context.Context, p *world.Party) error {
+		_, err := rwlock.New(p.Tested, dir, nil).RLock(ctx) // and keeps it
+		return err
+	}
+	second := func(ctx context.Context, p *world.Party) error {
+		h, err := rwlock.New(p.Tested, "/locks/b", nil).RLock(ctx) // which excludes nobody here
+		if err != nil {
+			return err
+		}
+		return alone(p, h)
+	}
+	for name, op := range map[string]func(context.Context, *world.Party) error{"orphan": leak, "broken": second} {
+		t.Run(name, func(t *testing.T) {
+			c := world.Trial{Name: name, Paths: []string{dir}, Op: op, Next: nextLocks}.Case()
+			c.Faults = []matrix.Fault{}
+			if res := matrix.Explore(t, c); len(res.Failures) == 0 {
+				t.Error("nothing was noticed")
+			}
+		})
+	}
+}

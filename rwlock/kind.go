@@ -1,0 +1,19 @@
+package rwlock
+
+import "github.com/zkrecipes/zkrecipes/internal/contender"
+
+// kind is what a contender wants.
+type kind int
+
+const (
+	reader kind = iota
+	writer
+)
+
+// rule is how a contender of kind k waits.
+func (k kind) rule() contender.Rule {
+	if k == writer {
+		return contender.Writer(writes)
+	}
+	return contender.Reader(writes)
+}

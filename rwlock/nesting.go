@@ -1,0 +1,70 @@
+package rwlock
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// place is one place in the queue, as the contexts of its holds know it: first
+// the writer's, and after a downgrade the reader's.
+type place struct {
+	held atomic.Pointer[Held] // whoever has it now; set by newHeld
+}
+
+// taken returns the hold that still has the place, or nil.
+func (p *place) taken() *Held {
+	h := p.held.Load()
+	for !h.has() {
+		next := p.held.Load()
+		if next == h {
+			return nil
+		}
+		h = next // it was downgraded meanwhile
+	}
+	return h
+}
+
+// unlock gives back what the place is held by.
+func (p *place) unlock(ctx context.Context) error {
+	for {
+		h := p.held.Load()
+		if err := h.Unlock(ctx); p.held.Load() == h {
+			return err
+		}
+		// It was downgraded meanwhile.
+	}
+}
+
+// marked is the key under which a context has its place in the queue of a lock.
+type marked struct {
+	client *session.Client
+	path   string
+}
+
+// mark makes a context of which the lock knows that it comes from a hold at p.
+func (m *RWMutex) mark(ctx context.Context, p *place) context.Context {
+	return context.WithValue(ctx, marked{m.client, m.path}, p)
+}
+
+// nested refuses a context that comes from a hold of the same lock. A writer
+// would wait for itself for ever; so would a reader in a writer's context; and
+// a reader in a reader's would as soon as a writer queues up between the two.
+func (m *RWMutex) nested(ctx context.Context, k kind) error {
+	p, _ := ctx.Value(marked{m.client, m.path}).(*place)
+	if p == nil {
+		return nil
+	}
+	h := p.taken()
+	switch {
+	case h == nil:
+		return nil // it was given back, or lost
+	case k == writer && h.kind == reader:
+		return ErrUpgrade
+	case k == reader && h.kind == writer:
+		return fmt.Errorf("%w: a writer becomes a reader by Downgrade", ErrNested)
+	}
+	return ErrNested
+}
