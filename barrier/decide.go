@@ -1,0 +1,135 @@
+package barrier
+
+import (
+	"cmp"
+	"slices"
+)
+
+// action is what a party does next.
+type action int
+
+const (
+	actWait    action = iota // until the record changes
+	actList                  // list the parties and decide again
+	actRelease               // let chosen through
+	actSeats                 // wait until seats are empty, and look again
+	actPassed                // it was let through, in round
+	actMissing               // its znode has gone: read the record once more
+	actGone                  // its znode has gone, and it was not let through
+	actDoubt                 // its znode has gone, and nothing tells
+	actTooMany               // all seats are taken by others
+)
+
+// sight is what a party knows when it decides.
+type sight struct {
+	record record
+	// count is how many children the path had when the record was read.
+	count int
+	self  int32 // the party's number
+	id    string
+	// arrival: the record was read behind the creation of the party's znode.
+	arrival bool
+	// gone: the znode was seen to have gone before the record was read.
+	gone bool
+	// listed: members is those who were there after the record was read.
+	listed  bool
+	members []member
+}
+
+// decision is what decide has decided.
+type decision struct {
+	act   action
+	round int64 // of actPassed
+	// chosen is, for actRelease, who is let through, in the order of their
+	// numbers; stale are older znodes of the same IDs, and go with it.
+	chosen, stale []member
+	// seats are, for actSeats, those of the round that is inside.
+	seats []member
+}
+
+// decide is the algorithm. Its liveness: whenever enough parties are there, the
+// one of them with the greatest number sees so when it arrives, since all the
+// others were there before, and goes on releasing until there are not enough
+// any more; if it dies over it, the same holds for those who remain. So nobody
+// else need look. A party that lost its connection may have been that one, and
+// looks again, whatever its number.
+func decide(v sight) decision {
+	switch fate, round := v.record.fate(v.self); {
+	case fate == released:
+		return decision{act: actPassed, round: round}
+	case fate == skipped:
+		return decision{act: actGone}
+	case fate == forgotten:
+		return decision{act: actDoubt}
+	case v.gone:
+		return decision{act: actGone}
+	case !v.listed && v.mustList():
+		return decision{act: actList}
+	case !v.listed:
+		return decision{act: actWait}
+	case !slices.ContainsFunc(v.members, func(m member) bool { return m.seq == v.self }):
+		return decision{act: actMissing}
+	}
+	return v.choose()
+}
+
+// mustList reports whether what v tells may be enough for a release, or too many.
+func (v sight) mustList() bool {
+	r := v.record
+	if r.Kind == kindDouble && r.Round > 0 && v.count > r.Parties {
+		return true // all of the last round, and this one?
+	}
+	// Those between the last who was released and oneself are all that can
+	// have come so far: an arrival that cannot be the last of a round leaves
+	// the listing to those after it. When all parties arrive at once, one
+	// of them lists instead of all.
+	could := int64(v.self) - int64(r.through())
+	return v.count >= r.Parties && (!v.arrival || could >= int64(r.Parties))
+}
+
+// choose decides by the listing.
+func (v sight) choose() decision {
+	waiting, stale, seats := v.sort()
+	k := v.record.Parties
+	if len(seats) > 0 {
+		mine := slices.ContainsFunc(seats, func(m member) bool { return m.id == v.id })
+		switch {
+		case len(seats) == k && !mine:
+			return decision{act: actTooMany}
+		case len(waiting) >= k:
+			return decision{act: actSeats, seats: seats}
+		}
+		return decision{act: actWait}
+	}
+	if len(waiting) < k {
+		return decision{act: actWait}
+	}
+	chosen := waiting[:k]
+	last := chosen[k-1].seq
+	// A stale one with a lower number must go too: its number has passed, and
+	// its owner, should it live still, takes that for its end.
+	stale = slices.DeleteFunc(stale, func(m member) bool { return m.seq > last })
+	return decision{act: actRelease, chosen: chosen, stale: stale}
+}
+
+// sort tells those who wait, the newest of each ID, from older ones of the same
+// ID, and from those who are inside.
+func (v sight) sort() (waiting, stale, seats []member) {
+	members := slices.Clone(v.members)
+	slices.SortFunc(members, func(a, b member) int { return cmp.Compare(a.seq, b.seq) })
+	newest := make(map[string]int32, len(members))
+	for _, m := range members {
+		newest[m.id] = m.seq
+	}
+	for _, m := range members {
+		switch fate, _ := v.record.fate(m.seq); {
+		case fate == released:
+			seats = append(seats, m)
+		case fate != pending || newest[m.id] != m.seq:
+			stale = append(stale, m)
+		default:
+			waiting = append(waiting, m)
+		}
+	}
+	return waiting, stale, seats
+}

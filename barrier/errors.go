@@ -1,0 +1,35 @@
+package barrier
+
+import (
+	"context"
+	"errors"
+
+	"github.com/zkrecipes/zkrecipes/internal/holding"
+)
+
+var (
+	// ErrArgument: an argument is none; nothing was sent.
+	ErrArgument = errors.New("invalid argument")
+	// ErrParties: the others on the path say another number of parties.
+	ErrParties = errors.New("wrong number of parties")
+	// ErrRecord: the path's data is not that of such a barrier. It was left
+	// alone.
+	ErrRecord = errors.New("the path belongs to something else")
+	// ErrTooMany: as many parties as there may be are inside already, and
+	// this is none of them.
+	ErrTooMany = errors.New("too many parties")
+	// ErrNotInside: the seat was given back before.
+	ErrNotInside = errors.New("not inside: the seat was given back before")
+)
+
+// errGone: the party's znode has gone, and it was not released.
+var errGone = errors.New("its znode was deleted while it waited")
+
+// errDoubt: the party's znode has gone, and nothing tells whether it was
+// released.
+var errDoubt = errors.New("its znode has gone, and the path does not tell any more whether it was let through")
+
+// failure names operation and path.
+func failure(ctx context.Context, op, path string, err error) error {
+	return holding.Failure(ctx, "barrier", op, path, err)
+}

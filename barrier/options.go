@@ -1,0 +1,90 @@
+package barrier
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/zkrecipes/zkrecipes/internal/holding"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// Options of a [Barrier], a [Double] or a [Gate]; nil and the zero value mean
+// all defaults.
+type Options struct {
+	// ID is the identity of the party, at most 128 bytes without a slash: of
+	// one ID only the newest znode counts. A party that is restarted under
+	// its ID is therefore not counted twice while the servers have not yet
+	// noticed that its former self has died. No two parties may have the
+	// same at a time. Default: unique to each call, so that each call is a
+	// party of its own. A Gate has no use for it.
+	ID string
+	// Data is shown to others: the data of the party's znode, or the
+	// gate's. Default: host name, colon, process id.
+	Data []byte
+	// ACL of the znodes; default: the client's. All parties must be allowed
+	// to read them, to set the path's data, and to create and delete its
+	// children; those of a Barrier also to create a znode beside the path,
+	// and to set its data.
+	ACL []session.ACL
+	// InTree is for a path in a tree that others delete as a whole: what is
+	// missing above the path is not made, and a call fails with
+	// session.ErrNoNode instead. Default: it is made. A Gate has no use for it.
+	InTree bool
+}
+
+// withDefaults checks o and fills in what it leaves open, but for the ID.
+func (o *Options) withDefaults() (Options, error) {
+	var out Options
+	if o != nil {
+		out = *o
+	}
+	if out.Data == nil {
+		out.Data = []byte(holding.DefaultID())
+	}
+	out.Data, out.ACL = slices.Clone(out.Data), slices.Clone(out.ACL) // the caller may change them
+	return out, validateID(out.ID)
+}
+
+// validatePlace checks client and path.
+func validatePlace(client *session.Client, path string) error {
+	switch {
+	case client == nil:
+		return fmt.Errorf("%w: the client is nil", ErrArgument)
+	case path == "/":
+		return fmt.Errorf("%w: the path is the root", ErrArgument)
+	}
+	if err := session.ValidatePath(path); err != nil {
+		return fmt.Errorf("%w: path: %w", ErrArgument, err)
+	}
+	return nil
+}
+
+// identities are the IDs of calls whose Options do not say one.
+type identities struct {
+	// mu guards spare: IDs of calls that have ended without knowing that
+	// their znode has gone. The next calls take these first. A party that
+	// gave up, and comes again, is then the same to the others, and not
+	// counted beside its own remains.
+	mu    sync.Mutex
+	spare []string
+}
+
+func (i *identities) take() string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if len(i.spare) == 0 {
+		return session.NewID()
+	}
+	id := i.spare[len(i.spare)-1]
+	i.spare = i.spare[:len(i.spare)-1]
+	return id
+}
+
+func (i *identities) leave(id string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if !slices.Contains(i.spare, id) {
+		i.spare = append(i.spare, id)
+	}
+}

@@ -1,0 +1,83 @@
+package barrier
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/zkrecipes/zkrecipes/internal/contender"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// Party is somebody who waits at a barrier, or is inside.
+type Party struct {
+	// ID is that of [Options], or unique to the call.
+	ID string
+	// Name of the znode, and its place: the number.
+	Name string
+	Seq  int32
+	// Data is what the party shows.
+	Data []byte
+	// Inside is true for who has a seat of a [Double], false for who waits.
+	Inside bool
+	// Session that owns the znode.
+	Session int64
+	// Token is what Seat.Token says.
+	Token int64
+	// Since is when it came, by the server's clock.
+	Since time.Time
+}
+
+// waiting lists the parties.
+func (m *meeting) waiting(ctx context.Context) ([]Party, error) {
+	const op = "list"
+	if err := m.begin(ctx); err != nil {
+		return nil, failure(ctx, op, m.path, err)
+	}
+	s, err := m.client.Session(ctx)
+	var list []Party
+	if err == nil {
+		list, err = m.list(ctx, s)
+	}
+	if err != nil {
+		return nil, failure(ctx, op, m.path, err)
+	}
+	return list, nil
+}
+
+func (m *meeting) list(ctx context.Context, s *session.Session) ([]Party, error) {
+	found, err := contender.List(ctx, s, m.path, []string{partyMarker})
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Party, 0, len(found))
+	for _, p := range found {
+		if id, ok := idOf(p.Name); ok {
+			out = append(out, Party{
+				ID: id, Name: p.Name, Seq: p.Seq, Data: p.Node.Data, Session: p.Node.Stat.EphemeralOwner,
+				Token: p.Node.Stat.Czxid, Since: time.UnixMilli(p.Node.Stat.Ctime),
+			})
+		}
+	}
+	return m.seated(ctx, s, out)
+}
+
+// seated marks who is inside. The record is read after the listing: who was let
+// through in between counts as inside.
+func (m *meeting) seated(ctx context.Context, s *session.Session, list []Party) ([]Party, error) {
+	data, stat, err := s.Get(ctx, m.path)
+	if errors.Is(err, session.ErrNoNode) {
+		return list, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	r, err := m.parse(data, stat)
+	if err != nil {
+		return nil, err
+	}
+	for i := range list {
+		list[i].Inside = m.kind == kindDouble && r.Released.contains(list[i].Seq)
+	}
+	return list, nil
+}
