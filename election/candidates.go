@@ -1,0 +1,112 @@
+package election
+
+import (
+	"context"
+	"errors"
+
+	"github.com/zkrecipes/zkrecipes/internal/contender"
+	"github.com/zkrecipes/zkrecipes/internal/holding"
+	"github.com/zkrecipes/zkrecipes/internal/znode"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// Leader is who leads: as it was at one moment, which is over. That was not before
+// this call, unless the server that leads the ensemble is about to learn that it
+// does not any more. The error wraps ErrNoLeader when nobody does.
+func (e *Elector) Leader(ctx context.Context) (Candidate, error) {
+	const op = "leader"
+	var leader Candidate
+	err := e.look(ctx, func(s *session.Session) error {
+		for {
+			queue, err := e.list(ctx, s)
+			if err != nil {
+				return err
+			}
+			if len(queue) == 0 {
+				return ErrNoLeader
+			}
+			leader = queue[0]
+			data, stat, err := s.Get(ctx, znode.Join(e.path, leader.Name))
+			if errors.Is(err, session.ErrNoNode) {
+				continue // it left meanwhile: who leads now?
+			}
+			leader.fill(data, stat)
+			return err
+		}
+	})
+	if err != nil {
+		return Candidate{}, failure(ctx, op, e.path, err)
+	}
+	return leader, nil
+}
+
+// Candidates lists the candidates in their order, the leader first: those who were
+// there at one moment, which is as new as that of [Elector.Leader], less those who
+// left while their data were read. Nobody there is no error.
+func (e *Elector) Candidates(ctx context.Context) ([]Candidate, error) {
+	var all []Candidate
+	err := e.look(ctx, func(s *session.Session) error {
+		listed, err := fresh(ctx, s, e.path, func() ([]contender.Listed, error) {
+			return contender.List(ctx, s, e.path, markers())
+		})
+		all = make([]Candidate, len(listed))
+		for i, l := range listed {
+			all[i] = candidateOf(l.Entry)
+			all[i].fill(l.Node.Data, l.Node.Stat)
+		}
+		link(all)
+		return err
+	})
+	if err != nil {
+		return nil, failure(ctx, "candidates", e.path, err)
+	}
+	return all, nil
+}
+
+// look reads in the present session, and again in the next one whenever that is
+// lost on the way.
+func (e *Elector) look(ctx context.Context, read func(s *session.Session) error) error {
+	if err := e.begin(ctx); err != nil {
+		return err
+	}
+	for {
+		s, err := e.client.Session(ctx)
+		if err != nil {
+			return err
+		}
+		if err = read(s); err == nil || ctx.Err() != nil || !holding.IsLoss(err) {
+			return err
+		}
+	}
+}
+
+// list reads the queue.
+func (e *Elector) list(ctx context.Context, s *session.Session) ([]Candidate, error) {
+	return fresh(ctx, s, e.path, func() ([]Candidate, error) {
+		children, _, err := s.Children(ctx, e.path)
+		if err != nil && !errors.Is(err, session.ErrNoNode) {
+			return nil, err
+		}
+		return queueOf(children), nil
+	})
+}
+
+// fresh reads behind a sync, with which it shares the round trip: a server that
+// lags behind may still have a leader that was deposed long ago, and would answer
+// with it for as long as it lags.
+func fresh[T any](ctx context.Context, s *session.Session, path string, read func() (T, error)) (T, error) {
+	sync := s.StartSync(path)
+	out, err := read()
+	_, syncErr := sync.Wait(ctx)
+	if session.NotSent(syncErr) || session.Unanswered(syncErr) {
+		// The connection went, and the read may have gone to another server:
+		// once more, one after the other.
+		if syncErr = s.Sync(ctx, path); syncErr == nil {
+			out, err = read()
+		}
+	}
+	if syncErr != nil {
+		err = syncErr
+	}
+	return out, err
+}

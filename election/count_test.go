@@ -1,0 +1,152 @@
+package election_test
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/election"
+	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/zktest"
+)
+
+// Requests are counted at the server, and round trips by the clock.
+
+const oneWay = 10 * time.Millisecond
+
+// cost is what do costs c: requests by name, and round trips.
+func (w *World) cost(c *session.Client, do func()) (requests map[string]int, trips int) {
+	w.Helper()
+	w.Settle()
+	w.Server.Delay(zktest.Link{}, zktest.Both, oneWay)
+	w.Server.ResetStats()
+	began := time.Now()
+	do()
+	took := time.Since(began)
+	require.Zero(w, took%(2*oneWay), "%v", took)
+	requests = w.Server.Stats().BySession[w.ID(c)]
+	delete(requests, "ping")
+	if requests == nil {
+		requests = map[string]int{}
+	}
+	w.Server.Heal()
+	return requests, int(took / (2 * oneWay))
+}
+
+func TestUncontendedCampaignIsTwoRequestsInOneRoundTripAndResigningIsOne(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		c := w.Client()
+		e := elector(c, "me")
+		w.resign(w.campaign(e)) // the path exists, trust is proved
+		var l *election.Leadership
+		counts, trips := w.cost(c, func() { l = w.campaign(e) })
+		require.Equal(w, map[string]int{"create2": 1, "getChildren2": 1}, counts)
+		require.Equal(w, 1, trips)
+		counts, trips = w.cost(c, func() { w.resign(l) })
+		require.Equal(w, map[string]int{"delete": 1}, counts)
+		require.Equal(w, 1, trips)
+	})
+}
+
+func TestStandingIsTwoRequestsAndAwaitingOneMore(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		w.line(20)
+		c := w.Client()
+		var k *election.Candidacy
+		counts, trips := w.cost(c, func() { k = w.stand(elector(c, "me")) })
+		require.Equal(w, map[string]int{"create2": 1, "getChildren2": 1}, counts)
+		require.Equal(w, 1, trips)
+		counts, _ = w.cost(c, func() {
+			_, err := k.Await(w.Within(10 * oneWay))
+			require.Error(w, err)
+		})
+		require.Equal(w, map[string]int{"getData": 1}, counts, "the watch, whatever the length of the queue")
+		counts, trips = w.cost(c, func() { require.NoError(w, k.Withdraw(w.Ctx)) })
+		require.Equal(w, 1, trips)
+		require.Equal(w, 1, counts["delete"])
+		w.Settle()
+		require.LessOrEqual(w, counts["removeWatches"], 1)
+	})
+}
+
+// Graceful hand-over: one request of the leader, none of the next one, when the
+// next one saw the leader right before it; behind that, one listing.
+func TestHandOverIsOneRequest(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		q := w.line(4)
+		l := w.leads(q.outs[0])
+		for i := range 3 {
+			w.Settle()
+			w.Server.ResetStats()
+			w.resign(l)
+			synctest.Wait()
+			l = w.leads(q.outs[i+1])
+			require.Equal(w, 1, w.Requests(q.clients[i]))
+			want := 0
+			if i > 0 {
+				want = 1
+			}
+			counts := w.Server.Stats().BySession[w.ID(q.clients[i+1])]
+			require.Equal(w, want, counts["getChildren2"], "%v", counts)
+			require.LessOrEqual(w, w.Requests(q.clients[i+1]), want+1, "proof of trust at most: %v", counts)
+		}
+		w.resign(l)
+	})
+}
+
+func TestReadsAreCountedAndBehindASync(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		c := w.Client()
+		e := elector(c, "me")
+		counts, trips := w.cost(c, func() { require.Empty(w, w.leaderID(e)) })
+		require.Equal(w, map[string]int{"sync": 1, "getChildren2": 1}, counts)
+		require.Equal(w, 1, trips)
+		w.line(5)
+		counts, trips = w.cost(c, func() { require.Equal(w, "c1", w.leaderID(e)) })
+		require.Equal(w, map[string]int{"sync": 1, "getChildren2": 1, "getData": 1}, counts)
+		require.Equal(w, 2, trips)
+		counts, trips = w.cost(c, func() {
+			list, err := e.Candidates(w.Ctx)
+			require.NoError(w, err)
+			require.Len(w, list, 5)
+		})
+		require.Equal(w, map[string]int{"sync": 1, "getChildren2": 1, "getData": 5}, counts)
+		require.Equal(w, 2, trips)
+	})
+}
+
+func TestObserverReadsTwiceAtFirstAndAfterEachChange(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		q := w.line(3)
+		c := w.Client()
+		w.Server.ResetStats()
+		v := w.observe(w.Ctx, elector(c, ""))
+		require.Equal(w, map[string]int{"sync": 1, "getChildren2": 1, "getData": 1}, w.Server.Stats().BySession[w.ID(c)])
+		w.Server.ResetStats()
+		w.resign(w.leads(q.outs[0]))
+		w.Settle()
+		require.Equal(w, map[string]int{"getChildren2": 1, "getData": 1}, w.Server.Stats().BySession[w.ID(c)])
+		require.Equal(w, []string{"c1", "c2"}, v.ids())
+		w.Server.ResetStats()
+		w.Pass(time.Hour)
+		require.Zero(w, w.Requests(c), "nothing is polled")
+	})
+}
+
+func TestNothingIsWrittenWhileSomebodyLeadsButHeartbeats(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		c := w.Client()
+		for i := range 10 {
+			w.campaign(election.New(c, fmt.Sprintf("/election/%d", i), nil))
+		}
+		w.Pass(10 * time.Second)
+		w.Server.ResetStats()
+		w.Pass(10 * time.Minute)
+		counts := w.Server.Stats().BySession[w.ID(c)]
+		// One heartbeat per period for all leaderships.
+		require.InDelta(w, 10*60/w.Session(c).Heartbeat().Seconds(), counts["multi"], 10, "%v", counts)
+		require.Len(w, counts, 2, "pings and heartbeats only: %v", counts)
+	})
+}

@@ -1,0 +1,35 @@
+package election
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/zkrecipes/zkrecipes/internal/contender"
+	"github.com/zkrecipes/zkrecipes/internal/holding"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+var (
+	// ErrNoLeader: nobody leads, whether the path exists or not.
+	ErrNoLeader = errors.New("nobody leads")
+	// ErrNotLeader: the leadership was given back before.
+	ErrNotLeader = errors.New("not the leader: it has resigned before")
+	// ErrWithdrawn: the candidacy was withdrawn.
+	ErrWithdrawn = errors.New("the candidacy was withdrawn")
+	// ErrArgument: an argument is none; nothing was sent.
+	ErrArgument = errors.New("invalid argument")
+)
+
+// failure names operation and path.
+func failure(ctx context.Context, op, path string, err error) error {
+	return holding.Failure(ctx, "election", op, path, err)
+}
+
+// goneError makes a place in the queue that somebody has deleted a loss.
+func goneError(err error) error {
+	if errors.Is(err, contender.ErrGone) {
+		return fmt.Errorf("%w: %w: %w", session.ErrLost, session.ErrNodeDeleted, err)
+	}
+	return err
+}

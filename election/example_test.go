@@ -1,0 +1,187 @@
+package election_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/election"
+	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/zktest"
+)
+
+// schedule stands for what the leader does.
+func schedule(ctx context.Context, l *election.Leadership) error {
+	fmt.Println(l.ID(), "leads:", ctx.Err() == nil, "term", l.Term(), "token:", l.Token() > 0)
+	return nil
+}
+
+// One process of several does the scheduling.
+func Example() {
+	server, err := zktest.Start(nil)
+	if err != nil {
+		panic(err)
+	}
+	defer server.Close()
+	ctx := context.Background()
+	client, err := session.Connect(ctx, server.Addr(), nil)
+	if err != nil {
+		panic(err)
+	}
+	defer client.Close(ctx)
+
+	el := election.New(client, "/election/scheduler", &election.Options{ID: "host-1"})
+	// The context ends before anybody else can lead, and Run then campaigns
+	// again. It resigns when schedule has returned.
+	fmt.Println(el.Run(ctx, func(ctx context.Context, l *election.Leadership) error {
+		return schedule(ctx, l)
+	}))
+	// Output:
+	// host-1 leads: true term 0 token: true
+	// <nil>
+}
+
+// What leads need not be a function: a leadership that was won is kept until it is
+// given back, or lost.
+func ExampleElector_Campaign() {
+	server, err := zktest.Start(nil)
+	if err != nil {
+		panic(err)
+	}
+	defer server.Close()
+	ctx := context.Background()
+	client, err := session.Connect(ctx, server.Addr(), nil)
+	if err != nil {
+		panic(err)
+	}
+	defer client.Close(ctx)
+
+	l, err := election.New(client, "/election/scheduler", &election.Options{ID: "host-1"}).Campaign(ctx)
+	if err != nil {
+		panic(err)
+	}
+	defer l.Resign(context.WithoutCancel(ctx))
+	fmt.Println(l.ID(), "leads:", l.Context().Err() == nil)
+
+	if err := server.ExpireSession(l.Session().ID()); err != nil {
+		panic(err)
+	}
+	<-l.Context().Done()
+	fmt.Println("lost:", errors.Is(context.Cause(l.Context()), session.ErrLost))
+	// Output:
+	// host-1 leads: true
+	// lost: true
+}
+
+// Two candidates, and somebody who looks on.
+func ExampleElector_Observe() {
+	server, err := zktest.Start(nil)
+	if err != nil {
+		panic(err)
+	}
+	defer server.Close()
+	ctx := context.Background()
+	client, err := session.Connect(ctx, server.Addr(), nil)
+	if err != nil {
+		panic(err)
+	}
+	defer client.Close(ctx)
+
+	stand := func(id string) *election.Leadership {
+		l, err := election.New(client, "/election/scheduler", &election.Options{ID: id}).Campaign(ctx)
+		if err != nil {
+			panic(err)
+		}
+		return l
+	}
+	var leader *election.Leadership
+	for state, err := range election.New(client, "/election/scheduler", nil).Observe(ctx) {
+		switch {
+		case err != nil:
+			panic(err)
+		case state.Leader == nil && leader == nil:
+			fmt.Println("nobody leads")
+			leader = stand("host-1")
+			continue
+		case state.Leader != nil:
+			fmt.Println(state.Leader.ID, "leads")
+			if err := leader.Resign(ctx); err != nil {
+				panic(err)
+			}
+			continue
+		}
+		fmt.Println("nobody leads any more")
+		break
+	}
+	// Output:
+	// nobody leads
+	// host-1 leads
+	// nobody leads any more
+}
+
+// A place in the queue that nobody blocks for, as a dashboard or an event loop
+// has it.
+func ExampleElector_Stand() {
+	server, err := zktest.Start(nil)
+	if err != nil {
+		panic(err)
+	}
+	defer server.Close()
+	ctx := context.Background()
+	client, err := session.Connect(ctx, server.Addr(), nil)
+	if err != nil {
+		panic(err)
+	}
+	defer client.Close(ctx)
+
+	first, err := election.New(client, "/election/scheduler", &election.Options{ID: "host-1"}).Campaign(ctx)
+	if err != nil {
+		panic(err)
+	}
+	place, err := election.New(client, "/election/scheduler", &election.Options{ID: "host-2"}).Stand(ctx)
+	if err != nil {
+		panic(err)
+	}
+	defer place.Withdraw(ctx) // resigns, too
+
+	list, err := election.New(client, "/election/scheduler", nil).Candidates(ctx)
+	if err != nil {
+		panic(err)
+	}
+	for _, c := range list {
+		fmt.Println(c.ID, "leads:", c.Leads, "waits:", c.Watches != "")
+	}
+	if err := first.Resign(ctx); err != nil {
+		panic(err)
+	}
+	second, err := place.Await(ctx)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(second.ID(), "leads, and", errors.Is(first.Resign(ctx), election.ErrNotLeader))
+	// Output:
+	// host-1 leads: true waits: false
+	// host-2 leads: false waits: true
+	// host-2 leads, and true
+}
+
+// A user's own test: the work stops when the leadership is lost.
+func TestExampleWorkStopsWhenTheLeadershipIsLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, err := zktest.Start(&zktest.Options{InMemory: true})
+		require.NoError(t, err)
+		defer server.Close()
+		client, err := session.Connect(t.Context(), server.Addr(), &session.Options{Dialer: server.Dial})
+		require.NoError(t, err)
+		defer client.Close(context.WithoutCancel(t.Context()))
+
+		l, err := election.New(client, "/election/scheduler", nil).Campaign(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, server.ExpireSession(l.Session().ID()))
+		<-l.Context().Done()
+		require.ErrorIs(t, context.Cause(l.Context()), session.ErrLost)
+	})
+}

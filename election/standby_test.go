@@ -1,0 +1,97 @@
+package election_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/election"
+	"github.com/zkrecipes/zkrecipes/internal/world"
+	"github.com/zkrecipes/zkrecipes/zktest/matrix"
+)
+
+// With Standby each new leader asks nobody, and the one behind it looks once, to be
+// ready; nobody else does anything.
+func TestStandbyLeadsWithoutARoundTrip(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		const n = 8
+		q := w.lineOf(n, election.Options{Standby: true})
+		l := w.leads(q.outs[0])
+		for i := range n - 1 {
+			require.Equal(w, q.name(i), q.stands[i+1].Watching())
+			w.Settle()
+			w.Server.ResetStats()
+			w.resign(l)
+			synctest.Wait()
+			l = w.leads(q.outs[i+1])
+			for j, c := range q.clients {
+				want := map[string]int(nil)
+				switch j {
+				case i:
+					want = map[string]int{"delete": 1}
+				case i + 2:
+					want = map[string]int{"getChildren2": 1}
+				}
+				require.Equal(w, want, w.Server.Stats().BySession[w.ID(c)], "candidate %d, when %d resigned", j, i)
+			}
+		}
+		w.resign(l)
+		w.Settle()
+		require.Empty(w, w.Children(dir))
+		require.Zero(w, w.Server.Stats().Watches)
+	})
+}
+
+// TestStandbyThatWaitsUnderEveryFault has two ahead of it, who lead one after the
+// other; it must lead when both have resigned, not before.
+func TestStandbyThatWaitsUnderEveryFault(t *testing.T) {
+	var first *election.Leadership
+	var second *election.Candidacy
+	world.Trial{
+		Name: "Campaign with Standby", Paths: []string{dir}, Next: nextLeads,
+		Setup: func(_ *matrix.Env, p *world.Party) (err error) {
+			if first, err = other(p); err == nil {
+				second, err = elector(p.Other, "second").Stand(context.Background())
+			}
+			return err
+		},
+		Op: func(ctx context.Context, p *world.Party) error {
+			both := make(chan error, 1)
+			// Waited for below; ends when both have resigned.
+			go func() { both <- reignInTurn(first, second) }()
+			l, err := election.New(p.Tested, dir, &election.Options{ID: "tested", Standby: true}).Campaign(ctx)
+			if err == nil {
+				if last, e := second.Await(context.Background()); e != nil || last.Context().Err() == nil {
+					return world.ErrBroken
+				}
+			}
+			if e := <-both; e != nil {
+				return fmt.Errorf("those ahead: %w", e)
+			}
+			if err != nil {
+				return err
+			}
+			if err := alone(p, l, nil); err != nil {
+				return err
+			}
+			return l.Resign(ctx)
+		},
+	}.Run(t)
+}
+
+// reignInTurn has first lead for two seconds more, and second for one after it.
+func reignInTurn(first *election.Leadership, second *election.Candidacy) error {
+	world.Pause(2 * time.Second)
+	if err := first.Resign(context.Background()); err != nil {
+		return err
+	}
+	l, err := second.Await(context.Background())
+	if err != nil {
+		return err
+	}
+	world.Pause(time.Second)
+	return l.Resign(context.Background())
+}

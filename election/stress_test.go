@@ -1,0 +1,349 @@
+package election_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/election"
+	"github.com/zkrecipes/zkrecipes/internal/world"
+	"github.com/zkrecipes/zkrecipes/internal/znode"
+	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/zktest"
+)
+
+// stress is candidates of several clients that lead and resign, and what they
+// and their observers saw.
+type stress struct {
+	clients  []*session.Client
+	electors []*election.Elector
+	maxReign time.Duration
+	real     bool // time is
+	world.Chronicle
+
+	// mu guards what follows.
+	mu    sync.Mutex
+	queue map[string]candidate // at the server
+	truth []int64              // tokens of who was first there, 0 for nobody
+	saw   map[int][]int64      // what each observer saw
+}
+
+// candidate is a znode in the queue.
+type candidate struct{ session, token int64 }
+
+// work stands for election, in one way or the other, until ctx ends.
+func (s *stress) work(ctx context.Context, i int, r *rand.Rand) {
+	ways := []func(context.Context, int, *rand.Rand) error{s.campaign, s.await, s.run}
+	for ctx.Err() == nil {
+		wait, cancel := context.WithTimeout(ctx, time.Duration(r.Int64N(int64(s.maxReign*12))))
+		err := ways[r.IntN(len(ways))](wait, i, r)
+		if err != nil && wait.Err() == nil { // a loss is made good
+			s.Fail(fmt.Errorf("client %d: %w", i, err))
+		}
+		cancel()
+		world.Rest(ctx, time.Duration(r.Int64N(int64(s.maxReign/8+1))))
+	}
+}
+
+func (s *stress) campaign(ctx context.Context, i int, r *rand.Rand) error {
+	asked := time.Now()
+	l, err := s.electors[i].Campaign(ctx)
+	if err != nil {
+		return err
+	}
+	over := s.reign(l.Context(), i, l, asked, r)
+	return s.end(ctx, l, r, over, l.Resign)
+}
+
+// await waits in several goes, and may change its mind.
+func (s *stress) await(ctx context.Context, i int, r *rand.Rand) error {
+	asked := time.Now()
+	k, err := s.electors[i].Stand(ctx)
+	if err != nil {
+		return err
+	}
+	for ctx.Err() == nil && r.IntN(4) > 0 {
+		short, cancel := context.WithTimeout(ctx, time.Duration(r.Int64N(int64(2*s.maxReign))))
+		l, err := k.Await(short)
+		cancel()
+		if err == nil {
+			over := s.reign(l.Context(), i, l, asked, r)
+			return s.end(ctx, l, r, over, k.Withdraw)
+		}
+		if isLoss(err) {
+			break
+		}
+	}
+	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Duration(r.Int64N(int64(s.maxReign))))
+	defer cancel()
+	if err := k.Withdraw(late); err != nil && late.Err() == nil && !isLoss(err) {
+		s.Fail(fmt.Errorf("withdraw: %w", err))
+	}
+	return nil
+}
+
+// run has Run do it, which makes losses good by itself.
+func (s *stress) run(ctx context.Context, i int, r *rand.Rand) error {
+	inside := false
+	asked := time.Now()
+	err := s.electors[i].Run(ctx, func(ctx context.Context, l *election.Leadership) error {
+		if inside {
+			return world.ErrBroken
+		}
+		inside = true
+		defer func() { inside = false }()
+		over := s.reign(ctx, i, l, asked, r)
+		asked = time.Now()
+		return over
+	})
+	if inside {
+		s.Fail(errors.New("Run has not waited for its work"))
+	}
+	if isLoss(err) && !errors.Is(err, session.ErrClosed) && ctx.Err() == nil {
+		s.Fail(fmt.Errorf("Run ended by a loss: %w", err))
+	}
+	return err
+}
+
+// reign leads for a while, and returns why it ended if that was a loss.
+func (s *stress) reign(ctx context.Context, i int, l *election.Leadership, asked time.Time, r *rand.Rand) error {
+	h := world.Hold{Client: i, Session: l.Session().ID(), Token: l.Token(), Term: l.Term(), Asked: asked, From: time.Now()}
+	long := time.Duration(r.Int64N(int64(s.maxReign)))
+	if r.IntN(2) == 0 {
+		long /= 50
+	}
+	if r.IntN(2) == 0 {
+		s.Write(ctx, l.Session(), l.Guard(), l.Token())
+	}
+	if s.real {
+		h.To = world.LastSeen(l.Context(), h.From, long)
+	} else {
+		world.Rest(ctx, long)
+		h.To = time.Now()
+	}
+	lost := l.Context().Err() != nil
+	s.Hold(h)
+	if !lost {
+		return nil
+	}
+	if r.IntN(2) == 0 {
+		// What a leader does that has not noticed: the guard must refuse it
+		// once the next one may have written.
+		late, cancel := context.WithTimeout(ctx, s.maxReign)
+		defer cancel()
+		if next, err := s.clients[i].Session(late); err == nil {
+			s.Write(late, next, l.Guard(), l.Token())
+		}
+	}
+	return context.Cause(l.Context())
+}
+
+// end gives a leadership back that is over, or not.
+func (s *stress) end(ctx context.Context, l *election.Leadership, r *rand.Rand, lost error, give func(context.Context) error) error {
+	over, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Duration(r.Int64N(int64(s.maxReign))))
+	defer cancel()
+	err := give(over)
+	switch {
+	case lost != nil && !isLoss(err):
+		s.Fail(fmt.Errorf("lost (%w), but the resignation says %w", lost, err))
+	case err != nil && !isLoss(err) && over.Err() == nil:
+		s.Fail(fmt.Errorf("resign: %w", err))
+	case l.Context().Err() == nil:
+		s.Fail(errors.New("a leadership goes on after its end"))
+	}
+	return nil
+}
+
+// watch observes until ctx ends, and rests at times.
+func (s *stress) watch(ctx context.Context, i int, r *rand.Rand) {
+	for state, err := range s.electors[i].Observe(ctx) {
+		if err != nil {
+			if ctx.Err() == nil {
+				s.Fail(fmt.Errorf("observe: %w", err))
+			}
+			return
+		}
+		token := int64(0)
+		if state.Leader != nil {
+			token = state.Leader.Token
+		}
+		s.mu.Lock()
+		s.saw[i] = append(s.saw[i], token)
+		s.mu.Unlock()
+		if r.IntN(3) == 0 {
+			world.Rest(ctx, time.Duration(r.Int64N(int64(s.maxReign))))
+		}
+	}
+}
+
+// record keeps the server's own history of who is first, change by change: what
+// the tree holds when it is told may be newer.
+func (s *stress) record(txn zktest.Txn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, path := range txn.Paths {
+		name, below := strings.CutPrefix(path, dir+"/")
+		switch {
+		case !below || txn.Code != 0:
+		case txn.Op == "create2":
+			s.queue[name] = candidate{txn.Session, txn.Zxid}
+		case txn.Op == "delete":
+			delete(s.queue, name)
+		}
+	}
+	if txn.Op == "closeSession" {
+		maps.DeleteFunc(s.queue, func(_ string, c candidate) bool { return c.session == txn.Session })
+	}
+	first := int64(0)
+	if q := znode.Parse(slices.Collect(maps.Keys(s.queue)), "latch-", "lock-", "__lock__"); len(q.Entries) > 0 {
+		first = s.queue[q.Entries[0].Name].token
+	}
+	if len(s.truth) == 0 || s.truth[len(s.truth)-1] != first {
+		s.truth = append(s.truth, first)
+	}
+}
+
+// check judges the histories, as far as nobody was expired out of turn.
+func (s *stress) check() error {
+	reigns := s.Holds()
+	if s.real {
+		reigns = world.Lasting(reigns) // who stalls sees late what was granted, and lost again
+	}
+	errs := []error{
+		s.Failed(), world.CheckCapacity(reigns, 1), world.CheckTokens(world.Lasting(reigns), false), checkTerms(reigns),
+		world.CheckWrites(s.Wrote()), world.CheckLinear(reigns, false),
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.truth != nil { // not on a real server
+		errs = append(errs, checkReal(reigns, s.truth))
+		for _, saw := range s.saw {
+			errs = append(errs, checkObserver(saw, s.truth))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// stressWorld is one random history; what runs in it is drawn from seed.
+func stressWorld(w *World, seed uint64, servers int, trust session.TrustRule) error {
+	u := w.Turmoil(seed, servers, trust)
+	s := &stress{clients: u.Clients, saw: map[int][]int64{}, queue: map[string]candidate{}, truth: []int64{0}, maxReign: u.MaxHold}
+	for _, c := range s.clients {
+		s.electors = append(s.electors, election.New(c, dir, &election.Options{Layout: election.Layout(u.Rand.IntN(3)), Standby: u.Rand.IntN(2) == 0}))
+	}
+	for _, path := range []string{"/election", dir} {
+		require.NoError(w, w.Server.Create(path, nil))
+	}
+	w.Server.OnApply(s.record)
+	var observers sync.WaitGroup
+	looking, stop := context.WithCancel(w.Ctx)
+	defer stop()
+	for i := range s.clients {
+		own := rand.New(rand.NewPCG(u.Rand.Uint64(), 4))
+		// Waited for below; ends with looking.
+		observers.Go(func() { s.watch(looking, i, own) })
+	}
+	u.Run(2, s.work, s.Expire)
+	err := s.aftermath(w)
+	stop()
+	observers.Wait()
+	if err := errors.Join(err, s.check()); err != nil {
+		return err
+	}
+	if len(s.Holds()) == 0 {
+		return errors.New("nobody ever led")
+	}
+	w.Settle()
+	return nothingLeft(w)
+}
+
+// aftermath wants, now that all is well, everybody to lead once more (M23), one
+// who stays, and every observer to see that one in the end.
+func (s *stress) aftermath(w *World) error {
+	for i, e := range s.electors {
+		ctx, cancel := context.WithTimeout(w.Ctx, 3*time.Minute)
+		l, err := e.Campaign(ctx)
+		if err == nil && i == len(s.electors)-1 {
+			w.Pass(s.maxReign + 30*time.Second)
+		}
+		if err == nil {
+			err = l.Resign(ctx)
+		}
+		cancel()
+		if err != nil && !isLoss(err) {
+			return fmt.Errorf("client %d does not get to lead any more: %w", i, err)
+		}
+	}
+	w.Pass(s.maxReign + 30*time.Second)
+	return nil
+}
+
+func nothingLeft(w *World) error {
+	if names := w.Children(dir); len(names) > 0 {
+		return fmt.Errorf("orphans %q", names)
+	}
+	if n := w.Server.Stats().Watches; n > 0 {
+		return fmt.Errorf("%d watches left: %v", n, w.Server.Watches())
+	}
+	return nil
+}
+
+func runSeeds(t *testing.T, n, servers int) {
+	t.Parallel()
+	if testing.Short() {
+		n /= 6
+	}
+	world.RunSeeds(t, world.Seeds(n), servers, func(w *world.World, seed uint64) error {
+		return stressWorld(&World{w}, seed, servers, session.TrustQuorum)
+	})
+}
+
+// N20 to N24, P2, P4, P9, P29, R12, M15, M16, M23, CH25 to CH28: no fault makes
+// two lead, somebody leads in the end, and observers see what was.
+func TestStressOneServer(t *testing.T) { runSeeds(t, 200, 1) }
+
+func TestStressEnsemble_CH25(t *testing.T) { runSeeds(t, 120, 3) }
+
+// The stress test must notice two leaders.
+func TestStressNoticesTheWeakerRule(t *testing.T) {
+	world.NoticesTheWeakerRule(t, func(w *world.World, trust session.TrustRule) error { return isolatedLeader(&World{w}, trust) })
+}
+
+// isolatedLeader has one client lead by a follower that is then isolated, and
+// another one campaign by the others. It runs in a bubble.
+func isolatedLeader(w *World, trust session.TrustRule) error {
+	w.Pass(time.Second)
+	alone := 1 + w.Server.Leader()%3
+	s := &stress{maxReign: time.Minute}
+	for i, addr := range []string{w.Server.ServerAddr(alone), w.Server.ServerAddr(w.Server.Leader())} {
+		s.clients = append(s.clients, w.ClientAt(addr, session.Options{Trust: trust}))
+		s.electors = append(s.electors, elector(s.clients[i], fmt.Sprint(i)))
+	}
+	require.NoError(w, w.Server.Create(world.Guarded, nil))
+	var all sync.WaitGroup
+	for i := range s.clients {
+		// Waited for below; ends with its reign.
+		all.Go(func() {
+			if err := s.campaign(w.Ctx, i, rand.New(rand.NewPCG(uint64(i), 7))); err != nil {
+				s.Fail(err)
+			}
+		})
+		w.Pass(5 * time.Second)
+	}
+	w.Server.IsolateServer(alone)
+	w.Pass(40 * time.Second)
+	w.Server.HealPeers()
+	all.Wait()
+	if n := len(s.Holds()); n != 2 {
+		return errors.Join(s.Failed(), fmt.Errorf("%d reigns", n))
+	}
+	return s.check()
+}
