@@ -1,0 +1,138 @@
+package counter
+
+import "github.com/zkrecipes/zkrecipes/session"
+
+// state is a counter's znode as a read, or a write of our own, has shown it.
+type state struct {
+	data    []byte
+	version int32
+	// czxid says which node it is, mzxid which of its states: neither ever
+	// comes again, as a version does after a deletion or 2^32 changes.
+	czxid, mzxid int64
+}
+
+func stateOf(data []byte, stat session.Stat) state {
+	return state{data: data, version: stat.Version, czxid: stat.Czxid, mzxid: stat.Mzxid}
+}
+
+// kind of a change.
+type kind int
+
+const (
+	add      kind = iota // by
+	set                  // to
+	swap                 // from one value to another
+	swapSeen             // from the state with one mzxid to a value
+)
+
+// op is a change that somebody waits for.
+type op struct {
+	kind kind
+	// from is the value of swap and the mzxid of swapSeen; to is the new value,
+	// or what is added.
+	from, to int64
+	// arrival is the op's place in line; see register.
+	arrival uint64
+
+	// sent, doubted and answered are guarded by the register's mu. sent: it may
+	// have been carried out, or still be. doubted: the session ended over it.
+	sent, doubted, answered bool
+	// out is written once, before done is closed.
+	out  outcome
+	done chan struct{}
+}
+
+// outcome of an op.
+type outcome struct {
+	value int64 // after it
+	ok    bool  // it made its change
+	err   error
+}
+
+// plan is what a batch of changes, one after the other, makes of a state: one
+// write, or none.
+type plan struct {
+	ops      []*op
+	outcomes []outcome
+	writes   bool
+	version  int32 // that the write depends on, or anyVersion
+	data     []byte
+	// first to last are the numbers that it reserves; only of a Sequence.
+	first, last int64
+}
+
+// makePlan has the effects of ops on now. A batch that begins with a set does not
+// depend on it, but for the sake of stepping over version -1; see txn. If now's
+// version is -1 no write can: then the batch ends before the first set, which
+// begins the next one.
+func makePlan(f Format, now state, ops []*op) plan {
+	p := plan{version: now.version}
+	if ops[0].kind == set && now.version != anyVersion-1 {
+		p.version = anyVersion
+	}
+	frozen := now.version == anyVersion && ops[0].kind != set
+	value, broken := f.decode(now.data)
+	for _, o := range ops {
+		if frozen && o.kind == set {
+			break
+		}
+		next, out := o.effect(f, now.mzxid, value, broken)
+		if out.ok && frozen {
+			out = outcome{err: ErrVersion}
+		}
+		if out.ok {
+			value, broken, p.writes = next, nil, true
+			now.mzxid = -1 // what anybody has seen is no more
+		}
+		p.ops, p.outcomes = append(p.ops, o), append(p.outcomes, out)
+	}
+	if p.writes {
+		p.data = f.encode(value)
+	}
+	return p
+}
+
+// settle makes the plan one that settles a doubt about an earlier write that
+// depended on now's version: a write, in any case, that depends on it as well.
+// A set by itself would be made a second time if the earlier write, with the
+// same set in it, is still to come; and a swap that fails by itself, because who
+// was before it in the earlier batch has left, could succeed with that batch.
+func (p *plan) settle(now state) {
+	p.version = now.version
+	if !p.writes {
+		p.writes, p.data = true, now.data
+	}
+}
+
+// effect is what o makes of a value, or of one that is broken.
+func (o *op) effect(f Format, mzxid, value int64, broken error) (int64, outcome) {
+	switch {
+	case o.kind == swapSeen && o.from != mzxid:
+		return 0, outcome{value: value}
+	case o.kind == set, o.kind == swapSeen:
+		return o.to, outcome{value: o.to, ok: true}
+	case broken != nil:
+		return 0, outcome{err: broken}
+	case o.kind == swap && o.from != value:
+		return 0, outcome{value: value}
+	case o.kind == swap:
+		return o.to, outcome{value: o.to, ok: true}
+	}
+	sum, err := f.sum(value, o.to)
+	if err != nil {
+		return 0, outcome{err: err}
+	}
+	return sum, outcome{value: sum, ok: true}
+}
+
+// txn is the plan's write: of the counter, and of the marker that tells later
+// that it was carried out.
+func (p *plan) txn(path, marker string) []session.Op {
+	ops := []session.Op{session.SetOp(path, p.data, p.version)}
+	if p.version == anyVersion-1 {
+		// The version would become -1, on which the next write could not
+		// depend. Within the transaction nobody comes between.
+		ops = append(ops, session.SetOp(path, p.data, anyVersion))
+	}
+	return append(ops, session.SetOp(marker, nil, anyVersion))
+}

@@ -1,0 +1,146 @@
+package counter
+
+import (
+	"context"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/internal/world"
+	"github.com/zkrecipes/zkrecipes/zktest"
+)
+
+// running reports whether a goroutine carries changes out.
+func (r *register) running() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.stop != nil
+}
+
+// Nobody waits any more: what was sent is answered, or its session ends, and then
+// nothing goes on.
+func TestNothingRunsForLongOnceAllCallersHaveLeft(t *testing.T) {
+	for name, tc := range map[string]struct {
+		away func(w *world.World)
+		long time.Duration
+	}{
+		"gone":   {func(w *world.World) { require.NoError(w, w.Server.Stop(1)) }, time.Millisecond},
+		"busy":   {func(w *world.World) { w.Server.Delay(zktest.Link{}, zktest.Both, time.Second) }, 3 * time.Second},
+		"silent": {func(w *world.World) { w.Server.BlackHole(zktest.Link{}, zktest.Both) }, time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			world.In(t, nil, func(w *world.World) {
+				c := New(w.Client(), "/n", nil)
+				_, err := c.Increment(w.Ctx)
+				require.NoError(w, err)
+				synctest.Wait() // the answer comes before its end
+				require.False(w, c.r.running())
+				tc.away(w)
+				w.Settle()
+				for range 3 {
+					ctx, cancel := context.WithTimeout(w.Ctx, 100*time.Millisecond)
+					_, err = c.Increment(ctx)
+					require.Error(w, err)
+					cancel()
+				}
+				if name == "silent" {
+					w.Pass(20 * time.Second) // the session is over
+					w.Server.Heal()
+				}
+				w.Pass(tc.long)
+				require.False(w, c.r.running())
+				w.Server.Heal()
+				_ = w.Server.Restart(1)
+			})
+		})
+	}
+}
+
+func TestNothingRunsOnceTheClientIsClosed(t *testing.T) {
+	world.In(t, nil, func(w *world.World) {
+		client := w.Client()
+		c := New(client, "/n", nil)
+		w.Server.BlackHole(zktest.Link{}, zktest.Both)
+		ctx, cancel := context.WithTimeout(w.Ctx, 100*time.Millisecond)
+		defer cancel()
+		_, err := c.Increment(ctx)
+		require.ErrorIs(w, err, context.DeadlineExceeded)
+		over, cancel := context.WithTimeout(w.Ctx, time.Second)
+		defer cancel()
+		_ = client.Close(over) // its server does not answer
+		w.Pass(time.Millisecond)
+		require.False(w, c.r.running())
+		w.Server.Heal()
+	})
+}
+
+// A caller whose patience is shorter than the first change of a session takes
+// gets through in the end, by trying again.
+func TestShortPatienceGetsThrough(t *testing.T) {
+	world.In(t, nil, func(w *world.World) {
+		c := New(w.Client(), "/a/b/n", nil)
+		const oneWay = 10 * time.Millisecond
+		w.Server.Delay(zktest.Link{}, zktest.Both, oneWay)
+		for tries := 1; ; tries++ {
+			ctx, cancel := context.WithTimeout(w.Ctx, 3*oneWay)
+			_, err := c.Increment(ctx)
+			cancel()
+			if err == nil {
+				break
+			}
+			require.ErrorIs(w, err, context.DeadlineExceeded)
+			require.Less(w, tries, 20)
+		}
+	})
+}
+
+// Callers come and go while there is no server: what the one goroutine that goes
+// on for all of them holds on to does not grow.
+func TestOutageWithImpatientCallersTakesNoMemory(t *testing.T) {
+	world.In(t, nil, func(w *world.World) {
+		c := New(w.Client(), "/n", nil)
+		_, err := c.Increment(w.Ctx)
+		require.NoError(w, err)
+		require.NoError(w, w.Server.Stop(1))
+		w.Settle()
+		done := make(chan error, 1)
+		ctx, cancel := context.WithCancel(w.Ctx)
+		// Waited for below; ends with ctx.
+		go func() {
+			_, err := c.Increment(ctx)
+			done <- err
+		}()
+		synctest.Wait()
+		c.r.mu.Lock()
+		mine := c.r.line
+		c.r.mu.Unlock()
+		cycle := func() {
+			c.r.mu.Lock()
+			c.r.stop() // the last one has left, and the next one is there already
+			c.r.line = []*op{{done: make(chan struct{})}}
+			c.r.mu.Unlock()
+			synctest.Wait()
+		}
+		heap := func() int64 {
+			var m runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&m)
+			return int64(m.HeapAlloc)
+		}
+		const cycles = 5000
+		cycle()
+		before := heap()
+		for range cycles {
+			cycle()
+		}
+		assert.Less(w, heap()-before, int64(20*cycles), "bytes")
+		c.r.mu.Lock()
+		c.r.line = mine
+		c.r.mu.Unlock()
+		cancel()
+		require.ErrorIs(w, <-done, context.Canceled)
+	})
+}
