@@ -1,0 +1,52 @@
+package cache
+
+// batch gathers reads of data that are sent as one request, which costs a server a
+// fraction of what it spends on as many. Where there are persistent watches there
+// is such a request too; it leaves no watch behind.
+//
+// How many go together depends on how large the data was so far: an answer is to
+// be about batchBytes long. What comes before is small, so that nobody who has
+// large data in few nodes gets all of it at once.
+type batch struct {
+	reqs  []request
+	paths []string
+	bytes int // of paths
+	size  int // of the next one
+	limit int // of size; 1 once an answer was too large
+}
+
+const (
+	firstBatch = 8
+	maxBatch   = 128
+	batchBytes = 256 << 10 // of an answer
+	pathBytes  = 64 << 10  // of a request; servers refuse more than 1 MiB
+)
+
+func newBatch() batch { return batch{size: firstBatch, limit: maxBatch} }
+
+// add adds a read, and reports whether the batch is full.
+func (b *batch) add(req request) bool {
+	b.reqs, b.paths = append(b.reqs, req), append(b.paths, req.n.path)
+	b.bytes += len(req.n.path)
+	return len(b.reqs) >= b.size || b.bytes >= pathBytes
+}
+
+func (b *batch) empty() bool { return len(b.reqs) == 0 }
+
+// take empties it.
+func (b *batch) take() ([]request, []string) {
+	reqs, paths := b.reqs, b.paths
+	b.reqs, b.paths, b.bytes = nil, nil, 0
+	return reqs, paths
+}
+
+// answered learns from one answer how many to ask for next.
+func (b *batch) answered(rep *reply) {
+	if rep.req.op != opGet || rep.err != nil {
+		return
+	}
+	fits := batchBytes / max(1, len(rep.seen.Data))
+	// Half as much again per answer: by the time a first batch is dealt with
+	// the next are several times as large.
+	b.size = max(1, min(b.size+(b.size+1)/2, fits, b.limit))
+}

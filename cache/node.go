@@ -1,0 +1,147 @@
+package cache
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/zkrecipes/zkrecipes/internal/znode"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// node is a znode that the machine knows of, or believes to exist.
+type node struct {
+	path     string
+	depth    int
+	parent   *node
+	children map[string]*node // by name
+	bare     bool             // only its children matter: no data, no entry
+
+	known  bool         // it has an entry; a bare one exists
+	denied bool         // its entry says that it may not be read
+	stat   session.Stat // as of the last read of its data
+	// listed: on this connection, all its children are known, and those
+	// that come will be told of. mark is its children's state on the server
+	// at some time when we had a node for each of them. owes: there is a
+	// child that was not asked for, so that it must be listed in any case.
+	listed bool
+	owes   bool
+	mark   mark
+	gone   bool // out of the tree; answers for it mean nothing
+
+	data, list slot
+}
+
+// slot is a read of a node that is under way. There is one at most of each kind,
+// so a node that changes all the time costs one read after the other, never two
+// at once.
+type slot struct {
+	op    op
+	sent  bool
+	again bool // something has happened since it was sent: read once more
+}
+
+// op is a kind of read.
+type op uint8
+
+const (
+	opNone op = iota
+	opStat    // does it exist, and has it changed?
+	opGet     // its data
+	opList    // its children
+)
+
+func (n *node) slot(o op) *slot {
+	if o == opList {
+		return &n.list
+	}
+	return &n.data
+}
+
+// newChild makes a child, which is in the tree from then on.
+func (n *node) newChild(name string) *node {
+	c := &node{path: znode.Join(n.path, name), depth: n.depth + 1, parent: n}
+	if n.children == nil {
+		n.children = make(map[string]*node)
+	}
+	n.children[znode.Base(c.path)] = c // shares the path's bytes, not the list's
+	return c
+}
+
+// names are those of the children, sorted: what is asked, and told, is in the
+// same order every time.
+func (n *node) names() []string { return slices.Sorted(maps.Keys(n.children)) }
+
+// mark is what a stat says about children. Equal marks mean that nothing has
+// come or gone in between.
+type mark struct {
+	czxid, ctime, pzxid int64
+	cversion, number    int32
+}
+
+func markOf(s session.Stat) mark { return mark{s.Czxid, s.Ctime, s.Pzxid, s.Cversion, s.NumChildren} }
+
+// recreated reports whether b is another znode than a. The version does not
+// tell: it begins at 0 again (CH41). The times are there for the sake of an
+// ensemble that was set up anew, and counts its transactions from the start.
+func recreated(a, b session.Stat) bool { return a.Czxid != b.Czxid || a.Ctime != b.Ctime }
+
+// unchanged reports whether the data that came with b is that which came with a.
+func unchanged(a, b session.Stat) bool {
+	return !recreated(a, b) && a.Mzxid == b.Mzxid && a.Mtime == b.Mtime && a.Version == b.Version && a.DataLength == b.DataLength
+}
+
+// find is the node of path, or nil.
+func (m *machine) find(path string) *node {
+	if path == m.path {
+		return m.root
+	}
+	if !within(m.path, path) {
+		return nil
+	}
+	n, rest := m.root, strings.TrimPrefix(path[len(m.path):], "/")
+	for n != nil && rest != "" {
+		var name string
+		name, rest, _ = strings.Cut(rest, "/")
+		n = n.children[name]
+	}
+	return n
+}
+
+// within reports whether path is below dir.
+func within(dir, path string) bool {
+	return strings.HasPrefix(path, dir) && (dir == "/" && path != "/" || len(path) > len(dir) && path[len(dir)] == '/')
+}
+
+// drop takes n, and what is below it, out of the tree and the view.
+func (m *machine) drop(n *node) {
+	m.bury(n)
+	if n.parent != nil {
+		delete(n.parent.children, znode.Base(n.path))
+		n.parent.mark = mark{} // there is no node for each of them any more
+		return
+	}
+	m.root = m.newRoot()
+	if m.oneShot {
+		m.want(m.root, opStat) // its watch tells when it is there again
+	}
+}
+
+// bury ends n and all below it: children are removed before their parents.
+func (m *machine) bury(n *node) {
+	m.buryChildren(n)
+	n.gone = true
+	if n.known && !n.bare {
+		m.changes = append(m.changes, change{kind: EventRemoved, path: n.path})
+	}
+	if m.oneShot {
+		m.dropped = append(m.dropped, n)
+	}
+}
+
+func (m *machine) buryChildren(n *node) {
+	for _, name := range n.names() {
+		m.bury(n.children[name])
+	}
+	n.children = nil
+}

@@ -1,0 +1,77 @@
+package cache
+
+import (
+	"iter"
+	"slices"
+	"strings"
+)
+
+// Snapshot is a view at one moment. It does not change; values that can be
+// changed, such as bytes, are shared, and must not be.
+type Snapshot[T any] struct {
+	entries []*Entry[T] // by path
+}
+
+// Len is the number of entries.
+func (s *Snapshot[T]) Len() int { return len(s.entries) }
+
+// All iterates over the entries in the order of their paths, so that a node
+// comes before its children.
+func (s *Snapshot[T]) All() iter.Seq[Entry[T]] {
+	return func(yield func(Entry[T]) bool) {
+		for _, e := range s.entries {
+			if !yield(*e) {
+				return
+			}
+		}
+	}
+}
+
+// Lookup finds the entry of a full path.
+func (s *Snapshot[T]) Lookup(path string) (Entry[T], bool) {
+	i, ok := slices.BinarySearchFunc(s.entries, path, byPath[T])
+	if !ok {
+		return Entry[T]{}, false
+	}
+	return *s.entries[i], true
+}
+
+// Children iterates over the entries right below path, in the order of their
+// names. It passes over all that is deeper.
+func (s *Snapshot[T]) Children(path string) iter.Seq[Entry[T]] {
+	prefix := strings.TrimSuffix(path, "/") + "/"
+	return func(yield func(Entry[T]) bool) {
+		i, _ := slices.BinarySearchFunc(s.entries, prefix, byPath[T])
+		for ; i < len(s.entries) && strings.HasPrefix(s.entries[i].Path, prefix); i++ {
+			name := s.entries[i].Path[len(prefix):]
+			if name != "" && !strings.Contains(name, "/") && !yield(*s.entries[i]) {
+				return
+			}
+		}
+	}
+}
+
+func byPath[T any](e *Entry[T], path string) int { return strings.Compare(e.Path, path) }
+
+// with is the snapshot after changes: path to entry, nil for one that is gone.
+// It costs what it takes to copy a list, and to sort what has changed.
+func (s *Snapshot[T]) with(changes map[string]*Entry[T]) *Snapshot[T] {
+	var fresh []*Entry[T]
+	for _, e := range changes {
+		if e != nil {
+			fresh = append(fresh, e)
+		}
+	}
+	slices.SortFunc(fresh, func(a, b *Entry[T]) int { return strings.Compare(a.Path, b.Path) })
+	out := make([]*Entry[T], 0, len(s.entries)+len(fresh))
+	for _, e := range s.entries {
+		if _, changed := changes[e.Path]; changed {
+			continue
+		}
+		for len(fresh) > 0 && fresh[0].Path < e.Path {
+			out, fresh = append(out, fresh[0]), fresh[1:]
+		}
+		out = append(out, e)
+	}
+	return &Snapshot[T]{entries: append(out, fresh...)}
+}
