@@ -1,0 +1,66 @@
+package discovery
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/zkrecipes/zkrecipes/internal/znode"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// window is how many reads are under way at a time.
+const window = 256
+
+// child is a znode and, if that is so, why it could not be read.
+type child struct {
+	session.Node
+	err error
+}
+
+// children reads the children of dir whose names are wanted (nil: all), in the
+// order in which they were made. One that goes meanwhile is left out, and one that
+// may not be read says so, and comes first.
+func children(ctx context.Context, client *session.Client, dir string, wanted func(name string) bool) ([]child, error) {
+	s, err := client.Session(ctx)
+	if err != nil {
+		return nil, err
+	}
+	names, _, err := s.Children(ctx, dir)
+	if errors.Is(err, session.ErrNoNode) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if wanted != nil {
+		names = slices.DeleteFunc(names, func(n string) bool { return !wanted(n) })
+	}
+	out := make([]child, 0, len(names))
+	reads := make([]*session.Future[session.Seen], len(names))
+	for n, name := range names {
+		for ahead := n; ahead < min(n+window, len(names)) && reads[ahead] == nil; ahead++ {
+			reads[ahead] = s.StartGet(znode.Join(dir, names[ahead]), false)
+		}
+		path := znode.Join(dir, name)
+		seen, err := reads[n].Wait(ctx)
+		if session.NotSent(err) || session.Unanswered(err) {
+			seen.Data, seen.Stat, err = s.Get(ctx, path)
+		}
+		switch {
+		case errors.Is(err, session.ErrNoNode):
+		case err != nil && !errors.Is(err, session.ErrNoAuth):
+			return nil, err
+		default:
+			out = append(out, child{session.Node{Path: path, Data: seen.Data, Stat: seen.Stat}, err})
+		}
+	}
+	slices.SortFunc(out, func(a, b child) int { return inOrder(a.Stat.Czxid, b.Stat.Czxid, a.Path, b.Path) })
+	return out, nil
+}
+
+// inOrder orders znodes by when they were made. One transaction may make several.
+func inOrder(czxid, other int64, path, otherPath string) int {
+	return cmp.Or(cmp.Compare(czxid, other), cmp.Compare(path, otherPath))
+}

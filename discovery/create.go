@@ -1,0 +1,226 @@
+package discovery
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/zkrecipes/zkrecipes/internal/znode"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// create registers want where nothing of ours is.
+//
+// It is not session.CreateProtected: names are not unique here, so that to find
+// out takes the data as well as the owner, and what was created in vain must not
+// be deleted without a look at whose it is.
+func (t *tenure) create(ctx context.Context, want *entry) error {
+	t.disarm(nil)
+	for lost := 0; ; {
+		node, watch, err := t.send(ctx, want)
+		switch {
+		case err == nil:
+			if t.take(want, node, watch) {
+				return nil
+			}
+			// Another registration of this process had lost its answer,
+			// and has found this node first: it is that one's.
+			stop(watch)
+		case errors.Is(err, session.ErrNoNode):
+			if err := t.s.EnsurePath(ctx, want.dir, t.k.parent, t.options()); err != nil {
+				return err
+			}
+		case errors.Is(err, session.ErrNodeExists):
+			stop(watch)
+			if err := t.present(ctx, want); err != nil || t.have != nil {
+				return err
+			}
+		case errors.Is(err, session.ErrUnknownOutcome):
+			if err := t.findOut(ctx, want, lost); err != nil || t.have != nil {
+				return err
+			}
+			lost++
+		default:
+			return err
+		}
+	}
+}
+
+// send sends the creation, and right behind it the question that sets the watch.
+func (t *tenure) send(ctx context.Context, want *entry) (session.Node, *session.Watch, error) {
+	if want.sequential() { // its path is not known yet
+		node, err := t.s.Create(ctx, want.path(), want.data, want.mode, t.options())
+		return node, nil, err
+	}
+	creation := t.s.StartCreate(want.path(), want.data, want.mode, t.options())
+	look := t.s.StartExists(want.path(), true)
+	node, err := creation.Wait(ctx)
+	seen, failed := look.Wait(ctx)
+	if session.NotSent(err) {
+		if failed == nil {
+			stop(seen.Watch)
+		}
+		// Create waits for a connection.
+		node, err = t.s.Create(ctx, want.path(), want.data, want.mode, t.options())
+		return node, nil, err
+	}
+	if failed == nil && (err != nil || !seen.Exists || seen.Stat.Czxid != node.Stat.Czxid || fired(seen.Watch)) {
+		stop(seen.Watch)
+		seen.Watch = nil
+	}
+	return node, seen.Watch, err
+}
+
+// fired reports whether w has fired. A watch listens from before its read is sent:
+// when somebody else of this session watches the same path, it hears that the node
+// before ours has been deleted, and the hold would take that for ours. What comes
+// after the read's answer is about our node.
+func fired(w *session.Watch) bool {
+	select {
+	case <-w.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+func (t *tenure) options() *session.CreateOptions { return &session.CreateOptions{ACL: t.k.opts.ACL} }
+
+// take makes a node ours, unless it is another registration's of this process.
+func (t *tenure) take(e *entry, node session.Node, watch *session.Watch) bool {
+	if !t.k.claims.take(t.k, node.Path, node.Stat.Czxid) {
+		return false
+	}
+	t.have = &place{entry: e, path: node.Path, czxid: node.Stat.Czxid, version: node.Stat.Version}
+	t.watch = watch
+	return true
+}
+
+// present looks at the node that has the name already. It returns nil, and no
+// have, if that has gone meanwhile.
+func (t *tenure) present(ctx context.Context, want *entry) error {
+	if want.sequential() {
+		return fmt.Errorf("%s: %w", want.dir, session.ErrSequenceExhausted)
+	}
+	stat, exists, watch, err := t.s.ExistsW(ctx, want.path())
+	if err != nil {
+		return err
+	}
+	if !exists {
+		stop(watch)
+		return nil
+	}
+	if want.adopt != nil && stat.EphemeralOwner == 0 {
+		data, now, err := t.s.Get(ctx, want.path())
+		switch {
+		case errors.Is(err, session.ErrNoNode):
+			stop(watch)
+			return nil
+		case err != nil:
+			stop(watch)
+			return err
+		case now.Czxid == stat.Czxid && want.adopt(data):
+			was := *want
+			was.data = data
+			if t.take(&was, session.Node{Path: want.path(), Stat: now}, watch) {
+				return nil
+			}
+		}
+	}
+	return &conflictError{
+		path: want.path(), owner: stat.EphemeralOwner, watch: watch,
+		former: want.ephemeral() && stat.EphemeralOwner != t.s.ID() && t.k.claims.used(stat.EphemeralOwner),
+	}
+}
+
+// findOut looks whether a creation whose answer was lost has happened.
+func (t *tenure) findOut(ctx context.Context, want *entry, lost int) error {
+	t.calm(lost)
+	found, err := t.find(ctx, want)
+	if err != nil {
+		t.doubt = want
+	}
+	if err == nil && found != nil {
+		t.have = found
+	}
+	return err
+}
+
+// resolve finds out about what the session before left in doubt. What goes with
+// a session needs none of this: it is not found, or it is waited for.
+func (t *tenure) resolve(ctx context.Context) error {
+	found, err := t.find(ctx, t.doubt)
+	if err != nil {
+		return err
+	}
+	if found != nil {
+		t.k.claims.free(t.have)
+		t.disarm(nil)
+		t.have = found
+	}
+	t.doubt = nil
+	return nil
+}
+
+// settle waits until everything that reached the leader before has been carried
+// out; what reaches it later from a connection that was lost it refuses. A sync
+// is answered too early for that (see session.Session.CreateProtected).
+func (t *tenure) settle(ctx context.Context, dir string) error {
+	for lost := 0; ; lost++ {
+		_, err := t.s.Txn(ctx, session.CheckOp(dir, -1))
+		var verdict *session.TxnError
+		switch {
+		case err == nil, errors.As(err, &verdict):
+			return nil // a refusal is an answer, too
+		case !errors.Is(err, session.ErrUnknownOutcome) || t.s.Err() != nil:
+			return err
+		}
+		t.calm(lost)
+	}
+}
+
+// find looks for the node of an entry that we may have created, in the state of
+// after that. While what a move would have deleted is there, it has not happened:
+// a node that looks like ours is somebody else's.
+func (t *tenure) find(ctx context.Context, want *entry) (*place, error) {
+	if err := t.settle(ctx, want.dir); err != nil {
+		return nil, err
+	}
+	if t.have != nil {
+		if ours, err := t.still(ctx); err != nil || ours {
+			return nil, err
+		}
+	}
+	names := []string{want.name}
+	if want.sequential() {
+		all, _, err := t.s.Children(ctx, want.dir)
+		if err != nil && !errors.Is(err, session.ErrNoNode) {
+			return nil, err
+		}
+		names = names[:0]
+		for _, name := range all {
+			if sequentialOf(name, want.name) {
+				names = append(names, name)
+			}
+		}
+	}
+	for _, name := range names {
+		path := znode.Join(want.dir, name)
+		data, stat, err := t.s.Get(ctx, path)
+		switch {
+		case errors.Is(err, session.ErrNoNode):
+			continue
+		case err != nil:
+			return nil, err
+		}
+		owner := int64(0)
+		if want.ephemeral() {
+			owner = t.s.ID()
+		}
+		if stat.EphemeralOwner == owner && bytes.Equal(data, want.data) && t.k.claims.take(t.k, path, stat.Czxid) {
+			return &place{entry: want, path: path, czxid: stat.Czxid, version: stat.Version}, nil
+		}
+	}
+	return nil, nil
+}

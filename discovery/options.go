@@ -1,0 +1,50 @@
+package discovery
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// Options of a [Registry] or a [Group]; nil and the zero value mean all
+// defaults.
+type Options struct {
+	// Wait makes Register and Join wait, within their context, for somebody
+	// else who has the name to go, instead of returning ErrConflict: for
+	// processes that come back under their old name before the servers have
+	// expired the session of their life before. Default: no.
+	Wait bool
+	// Layout of a Group; default: Curator. It has no meaning for a Registry.
+	Layout Layout
+	// ACL of the znodes; default: the client's.
+	ACL []session.ACL
+}
+
+// withDefaults checks o.
+func (o *Options) withDefaults() (Options, error) {
+	var out Options
+	if o != nil {
+		out = *o
+	}
+	out.ACL = slices.Clone(out.ACL) // the caller may change it
+	if out.Layout < Curator || out.Layout > KazooShallow {
+		return out, fmt.Errorf("%w: Layout is %d; it must be Curator, Kazoo or KazooShallow", ErrArgument, out.Layout)
+	}
+	return out, nil
+}
+
+// checked is what the constructors have in common.
+func checked(client *session.Client, path string, o *Options) (Options, error) {
+	opts, err := o.withDefaults()
+	if err == nil {
+		err = session.ValidatePath(path)
+		if err != nil {
+			err = fmt.Errorf("%w: %w", ErrArgument, err)
+		}
+	}
+	if err == nil && client == nil {
+		err = fmt.Errorf("%w: the client is nil", ErrArgument)
+	}
+	return opts, err
+}

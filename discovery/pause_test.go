@@ -1,0 +1,63 @@
+package discovery_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/discovery"
+	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/zktest"
+)
+
+// loses has the server lose the first n requests to change path, each with its
+// connection: from the second on the keeper pauses before it asks again.
+func (w *World) loses(n int, op, path string) {
+	w.Server.OnRequest(func(r zktest.Request) zktest.Action {
+		if n > 0 && r.Op == op && r.Path == path {
+			n--
+			return zktest.Action{Do: zktest.CutBefore}
+		}
+		return zktest.Action{}
+	})
+}
+
+// CH51: an update that comes while a creation's outcome is found out is not
+// overlooked.
+func TestUpdateDuringAPauseIsNotOverlooked_CH51(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		c := w.Client()
+		g := w.register(registry(c), typed("one", discovery.Dynamic))
+		w.loses(6, "create2", dir+"/one")
+		w.Expire(c)
+		w.Pass(2 * time.Second)
+		require.Empty(w, w.Children(dir), "it is in a pause")
+		i := g.Instance()
+		i.Payload = json.RawMessage(`"late"`)
+		require.NoError(w, g.Update(w.Within(time.Minute), i))
+		require.Contains(w, string(w.node(dir+"/one").Data), "late")
+		w.unregister(g)
+	})
+}
+
+// CH54: neither is giving up, for any type and at any time.
+func TestGivingUpDuringAPauseLeavesNothing_CH54(t *testing.T) {
+	for _, typ := range []discovery.Type{discovery.Dynamic, discovery.Static} {
+		for _, after := range []time.Duration{50, 150, 250, 400} {
+			t.Run(fmt.Sprint(typ, int(after)), func(t *testing.T) {
+				inWorld(t, nil, func(w *World) {
+					c := w.Client()
+					require.NoError(w, w.Session(c).EnsurePath(w.Ctx, dir, session.Persistent, nil))
+					w.loses(4, "create2", dir+"/one")
+					_, err := registry(c).Register(w.Within(after*time.Millisecond), typed("one", typ))
+					require.ErrorIs(w, err, context.DeadlineExceeded)
+					w.Pass(time.Minute)
+					require.Empty(w, w.Children(dir))
+				})
+			})
+		}
+	}
+}

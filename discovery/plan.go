@@ -1,0 +1,68 @@
+package discovery
+
+import (
+	"bytes"
+
+	"github.com/zkrecipes/zkrecipes/internal/znode"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// entry is what somebody wants to be registered.
+type entry struct {
+	dir  string // the parent's path
+	name string // last element of the path; the number is missing if it is sequential
+	data []byte
+	mode session.Mode
+	// adopt tells, of an entry that does not go with a session, whether data
+	// that is there already is this very entry. nil: never.
+	adopt func(data []byte) bool
+	// instance that it stands for; a group's members have none.
+	instance Instance
+}
+
+func (e *entry) path() string     { return znode.Join(e.dir, e.name) }
+func (e *entry) sequential() bool { return e.mode == session.EphemeralSequential }
+func (e *entry) ephemeral() bool {
+	return e.mode == session.EphemeralSequential || e.mode == session.Ephemeral
+}
+
+// samePlace reports whether a and b differ in their data at most.
+func (e *entry) samePlace(o *entry) bool {
+	return e.dir == o.dir && e.name == o.name && e.mode == o.mode
+}
+
+// place is a znode that we have.
+type place struct {
+	entry   *entry // what it says
+	path    string
+	czxid   int64
+	version int32
+}
+
+// step is what to do next.
+type step int
+
+const (
+	stepNothing step = iota
+	stepCreate       // nothing is there
+	stepSet          // other data
+	stepMove         // another place, in one transaction
+	stepRemove       // nothing is wanted
+)
+
+// next compares what there is with what is wanted; nil means nothing.
+func next(have *place, want *entry) step {
+	switch {
+	case have == nil && want == nil:
+		return stepNothing
+	case have == nil:
+		return stepCreate
+	case want == nil:
+		return stepRemove
+	case !have.entry.samePlace(want):
+		return stepMove
+	case !bytes.Equal(have.entry.data, want.data):
+		return stepSet
+	}
+	return stepNothing
+}

@@ -1,0 +1,138 @@
+package discovery
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/session"
+	"pgregory.net/rapid"
+)
+
+func TestNextStep(t *testing.T) {
+	a := &entry{dir: "/s/web", name: "one", data: []byte("a"), mode: session.Ephemeral}
+	with := func(edit func(*entry)) *entry { e := *a; edit(&e); return &e }
+	for name, c := range map[string]struct {
+		have *entry
+		want *entry
+		step step
+	}{
+		"nothing, nothing": {nil, nil, stepNothing},
+		"first":            {nil, a, stepCreate},
+		"as it is":         {a, with(func(*entry) {}), stepNothing},
+		"other data":       {a, with(func(e *entry) { e.data = []byte("b") }), stepSet},
+		"no data":          {a, with(func(e *entry) { e.data = nil }), stepSet},
+		"other service":    {a, with(func(e *entry) { e.dir = "/s/api" }), stepMove},
+		"other id":         {a, with(func(e *entry) { e.name = "two" }), stepMove},
+		"other type":       {a, with(func(e *entry) { e.mode = session.Persistent }), stepMove},
+		"other everything": {a, &entry{dir: "/x", name: "y"}, stepMove},
+		"nothing any more": {a, nil, stepRemove},
+	} {
+		var have *place
+		if c.have != nil {
+			have = &place{entry: c.have}
+		}
+		require.Equal(t, c.step, next(have, c.want), name)
+	}
+}
+
+// Whatever is there and whatever is wanted, the steps lead to it, in two at most:
+// checked against a server that is a string.
+func TestStepsLeadToWhatIsWanted(t *testing.T) {
+	draw := rapid.Custom(func(t *rapid.T) *entry {
+		if rapid.IntRange(0, 4).Draw(t, "nothing") == 0 {
+			return nil
+		}
+		return &entry{
+			dir: rapid.SampledFrom([]string{"/a", "/b"}).Draw(t, "dir"), name: rapid.SampledFrom([]string{"1", "2"}).Draw(t, "name"),
+			data: []byte(rapid.SampledFrom([]string{"x", "y"}).Draw(t, "data")),
+			mode: rapid.SampledFrom([]session.Mode{session.Ephemeral, session.Persistent}).Draw(t, "mode"),
+		}
+	})
+	say := func(e *entry) string {
+		if e == nil {
+			return "nothing"
+		}
+		return fmt.Sprint(e.path(), string(e.data), e.mode)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		have, want := draw.Draw(t, "have"), draw.Draw(t, "want")
+		server, at := say(have), (*place)(nil)
+		if have != nil {
+			at = &place{entry: have}
+		}
+		for n := 0; ; n++ {
+			switch s := next(at, want); s {
+			case stepNothing:
+				if server != say(want) {
+					t.Fatalf("%s is there, %s is wanted", server, say(want))
+				}
+				return
+			case stepRemove:
+				server, at = "nothing", nil
+			case stepSet:
+				if !at.entry.samePlace(want) {
+					t.Fatal("a set cannot do that")
+				}
+				server, at = say(want), &place{entry: want}
+			case stepCreate, stepMove:
+				if (s == stepCreate) != (server == "nothing") {
+					t.Fatalf("step %d with %s", s, server)
+				}
+				server, at = say(want), &place{entry: want}
+			}
+			if n > 0 {
+				t.Fatal("more than one step")
+			}
+		}
+	})
+}
+
+// A node is one registration's, whoever finds it first.
+func TestNodeIsTakenOnce(t *testing.T) {
+	c, a, b := newClaims(), &keeper{}, &keeper{}
+	require.True(t, c.take(a, "/x", 1))
+	require.True(t, c.take(a, "/x", 1))
+	require.False(t, c.take(b, "/x", 1))
+	require.True(t, c.take(b, "/x", 2), "another node of the same name")
+	require.True(t, c.take(b, "/y", 1), "of the same transaction")
+	c.free(&place{path: "/x", czxid: 1})
+	c.free(nil)
+	require.True(t, c.take(b, "/x", 1))
+	require.False(t, c.used(5))
+	c.use(5)
+	require.True(t, c.used(5))
+	for id := range int64(10 * maxSessions) { // years
+		c.use(100 + id)
+		c.use(100 + id)
+	}
+	require.False(t, c.used(5))
+	require.True(t, c.used(99+10*maxSessions))
+	require.Len(t, c.sessions, maxSessions)
+}
+
+// While ZooKeeper is away for long, who gives up leaves nothing that waits.
+func TestWishesThatNobodyWaitsForAreNotKept(t *testing.T) {
+	k := &keeper{wake: make(chan struct{}, 1), want: &entry{}}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 100 {
+		require.ErrorIs(t, k.change(ctx, func(now *entry) (*entry, error) { return now, nil }), context.Canceled)
+	}
+	require.Empty(t, k.asked)
+	require.Equal(t, 100, k.rev, "they are wanted still")
+}
+
+func TestSequentialNamesAreToldFromOthers(t *testing.T) {
+	for name, want := range map[string]bool{
+		"a0000000001": true, "a-000000001": true, "a-2147483648": true, "a2147483647": true,
+		"a": false, "a000000001": false, "ab0000000001": false, "a00000000012": false, "a000000000123": false,
+		"b0000000001": false, "a000000-001": false,
+	} {
+		require.Equal(t, want, sequentialOf(name, "a"), name)
+	}
+	// The id may end in digits.
+	require.True(t, sequentialOf("a10000000001", "a1"))
+	require.False(t, sequentialOf("a10000000001", "a"))
+}

@@ -1,0 +1,45 @@
+package provider
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/zkrecipes/zkrecipes/discovery"
+)
+
+// The defaults of [Options], which are those of Curator's DownInstancePolicy.
+const (
+	DefaultDownThreshold = 2
+	DefaultDownFor       = 30 * time.Second
+)
+
+// Options of a [Provider]; nil and the zero value mean all defaults.
+type Options struct {
+	// Filter says which instances may be used; it is asked again whenever
+	// the list changes, and must not call the provider. Default: all. Disabled
+	// and malformed ones never are.
+	Filter func(discovery.Instance) bool
+	// DownThreshold is after how many failures in a row an instance is set
+	// aside; default: DefaultDownThreshold. Negative: never.
+	DownThreshold int
+	// DownFor is for how long; default: DefaultDownFor.
+	DownFor time.Duration
+}
+
+// withDefaults checks o and fills in what it leaves open.
+func (o *Options) withDefaults() (Options, error) {
+	var out Options
+	if o != nil {
+		out = *o
+	}
+	if out.DownFor < 0 {
+		return out, fmt.Errorf("%w: DownFor is %v; it must be 0 (default) or more", ErrArgument, out.DownFor)
+	}
+	if out.DownThreshold == 0 {
+		out.DownThreshold = DefaultDownThreshold
+	}
+	if out.DownFor == 0 {
+		out.DownFor = DefaultDownFor
+	}
+	return out, nil
+}

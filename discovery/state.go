@@ -1,0 +1,109 @@
+package discovery
+
+import (
+	"context"
+	"iter"
+	"time"
+)
+
+// State says whether something is registered at the moment.
+type State struct {
+	Registered bool
+	// Path is the znode, the last one if there is none at the moment, and
+	// Token its czxid, which grows with every registration.
+	Path  string
+	Token int64
+	// Since is when this began.
+	Since time.Time
+	// Err says why it is not registered: ErrConflict, ErrUnregistered, or an
+	// error of package session.
+	Err error
+	// round counts the contexts, of which each registered state has one.
+	round int
+	// final: nothing comes after this one.
+	final bool
+}
+
+// same reports whether s tells nothing but what o does.
+func (s State) same(o State) bool {
+	return s.Registered == o.Registered && s.round == o.round && s.Path == o.Path && s.Token == o.Token &&
+		(s.Err == nil) == (o.Err == nil) && (s.Err == nil || s.Err.Error() == o.Err.Error())
+}
+
+// State is the present one.
+func (k *keeper) State() State {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.state
+}
+
+// States iterates over the states: first the present one, then each newer one.
+// It may skip states that passed while the loop's body ran; it never goes back.
+// It ends after the unregistering, after the client's closing, or with ctx, whose
+// error is the last element.
+func (k *keeper) States(ctx context.Context) iter.Seq2[State, error] {
+	return func(yield func(State, error) bool) {
+		var last State
+		for first := true; ; first = false {
+			k.mu.Lock()
+			now, changed := k.state, k.changed
+			k.mu.Unlock()
+			if ctx.Err() != nil {
+				yield(now, failure(ctx, "states of", k.title, context.Cause(ctx)))
+				return
+			}
+			if (first || !now.same(last)) && !yield(now, nil) || now.final {
+				return
+			}
+			last = now
+			select {
+			case <-changed:
+			case <-ctx.Done():
+			}
+		}
+	}
+}
+
+// Context is that of the present registration: it ends when that is lost, moved
+// or given back; context.Cause says why. While nothing is registered it has
+// ended already. The registration that follows on a lost one has another.
+func (k *keeper) Context() context.Context {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.ctx
+}
+
+// enter tells that the entry is registered, until ctx ends.
+func (k *keeper) enter(ctx context.Context, p *place) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	now := State{Registered: true, Path: p.path, Token: p.czxid, round: k.state.round}
+	if k.ctx.Err() != nil {
+		now.round++ // who follows the states has to know that there is another
+	}
+	k.ctx = ctx
+	k.setLocked(now)
+}
+
+// fall tells that it is not, and why.
+func (k *keeper) fall(err error, final bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.ctx.Err() == nil {
+		var end context.CancelCauseFunc
+		k.ctx, end = context.WithCancelCause(k.ctx)
+		end(err)
+	}
+	k.setLocked(State{Path: k.state.Path, Token: k.state.Token, Err: err, round: k.state.round, final: final})
+}
+
+func (k *keeper) setLocked(s State) {
+	if s.Since = time.Now(); s.same(k.state) {
+		if s.Since = k.state.Since; !s.final {
+			return
+		}
+	}
+	k.state = s
+	close(k.changed)
+	k.changed = make(chan struct{})
+}
