@@ -1,0 +1,164 @@
+package workerctl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strconv"
+	"time"
+
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// Submit makes a job, which workers can join from then on. o may be nil.
+//
+// A job of the same name that is over, or abandoned (see Options.Abandoned), is
+// removed before. If one is running, or was submitted and waits for its workers,
+// the error wraps ErrRunning, whether a worker of it lives at this moment or not.
+// Of several processes that submit a job of one name at the same time one
+// succeeds; the others may [Attach] to it.
+//
+// A lost answer is found out: the job is there, or nothing below the root has
+// changed. If neither can be seen, since jobs have come or gone meanwhile, or ctx
+// ends, or the client is closed, the error wraps session.ErrUnknownOutcome: the job
+// may have been submitted, and may even be over. It is never submitted twice.
+func Submit(ctx context.Context, client *session.Client, spec Spec, o *Options) (*Job, error) {
+	const op = "submit"
+	opts, err := begin(ctx, client, spec.Name, o)
+	if err == nil {
+		err = spec.validate()
+	}
+	if err != nil {
+		return nil, failure(ctx, op, spec.Name, err)
+	}
+	j := newJob(client, opts, job{
+		Format: 1, ID: session.NewID(), Name: spec.Name, ReuseIDs: spec.ReuseIDs,
+		Metadata: maps.Clone(spec.Metadata), Created: time.Now().Round(0),
+	})
+	sub := &submission{Job: j, workers: spec.Workers}
+	err = persist(ctx, client, func(s *session.Session) error { return sub.try(ctx, s) })
+	if err == nil {
+		err = sub.unknown
+	}
+	if err != nil {
+		return nil, failure(ctx, op, j.Path(), err)
+	}
+	return j, nil
+}
+
+func (spec Spec) validate() error {
+	if spec.Workers < 1 || spec.Workers > maxWorkers {
+		return fmt.Errorf("%w: Workers is %d; it must be 1 to %d", ErrArgument, spec.Workers, maxWorkers)
+	}
+	return texts("Metadata", spec.Metadata)
+}
+
+// submission is a call of Submit.
+type submission struct {
+	*Job
+	workers int
+	// unanswered is the error of a request that was not answered, sent is its
+	// session; before is when, as a zxid, the children of the root had changed
+	// last before it; 0 if there was no root.
+	unanswered error
+	sent       *session.Session
+	before     int64
+	// unknown is unanswered, when nothing tells what has become of it.
+	unknown error
+}
+
+// try tries once to submit the job, or finds out what has become of the last try.
+func (sub *submission) try(ctx context.Context, s *session.Session) error {
+	if sub.unanswered != nil {
+		if done, err := sub.look(ctx, s); done || err != nil {
+			return err
+		}
+		sub.unanswered = nil
+	}
+	root, _, err := s.Exists(ctx, sub.opts.Root)
+	if err != nil {
+		return err
+	}
+	_, err = s.Txn(ctx, sub.ops()...)
+	switch {
+	case errors.Is(err, session.ErrUnknownOutcome):
+		sub.unanswered, sub.sent, sub.before = err, s, root.Pzxid
+	case errors.Is(err, session.ErrNodeExists):
+		return sub.replace(ctx, err)
+	case errors.Is(err, session.ErrNoNode):
+		if e := s.EnsurePath(ctx, sub.opts.Root, session.Persistent, sub.opts.create()); e != nil {
+			return e
+		}
+	}
+	return err
+}
+
+// look finds out what has become of a request that was not answered, and reports
+// whether there is nothing more to do. That the job is not there need not mean that
+// it never was: it may have come, and be over.
+func (sub *submission) look(ctx context.Context, s *session.Session) (done bool, err error) {
+	root, r := sub.opts.Root, newReading(ctx)
+	synced, own, now := s.StartSync(root), s.StartGet(sub.Path(), false), s.StartExists(root, false)
+	r.Synced(synced)
+	seen, _ := r.IfThere(own)
+	changed := r.Seen(now).Stat.Pzxid != sub.before
+	if r.Err != nil {
+		return false, r.Err
+	}
+	if record, err := jobOf(session.EscapeName(sub.Name()), seen.Data); err == nil && record.ID == sub.ID() {
+		return true, nil
+	}
+	// The request of a session that was given up, and that the servers may still
+	// have, can be carried out after this.
+	if over := sub.sent.Err(); changed || over != nil && !errors.Is(over, session.ErrExpired) {
+		sub.unknown = sub.unanswered
+		return true, nil
+	}
+	return false, nil
+}
+
+// ops make the job with all that is in it, in one transaction: whoever sees the job
+// sees it whole.
+func (sub *submission) ops() []session.Op {
+	put := func(path string, data []byte) session.Op {
+		return session.CreateOp(path, data, session.Persistent, sub.opts.create())
+	}
+	ops := []session.Op{
+		put(sub.Path(), encode(sub.record)),
+		put(string(sub.run), nil),
+		put(sub.run.at(stateNode), encode(status{State: submitted, Workers: sub.workers})),
+		put(sub.run.at(sizeNode), []byte(strconv.Itoa(sub.workers))),
+	}
+	for _, name := range folders() {
+		ops = append(ops, put(sub.run.at(name), nil))
+	}
+	return ops
+}
+
+// replace makes room for j, if whatever stands at its path may go. It returns the
+// conflict, so that j is submitted once more, unless the job there is j itself:
+// then an earlier request has come late.
+func (j *Job) replace(ctx context.Context, inTheWay error) error {
+	record, err := find(ctx, j.client, j.Path())
+	switch {
+	case errors.Is(err, ErrNoJob):
+		return inTheWay // it has just gone
+	case err != nil:
+		return err
+	case record.ID == j.record.ID:
+		return nil
+	}
+	other := newJob(j.client, j.opts, record)
+	over, err := other.expire(ctx)
+	if err != nil && !errors.Is(err, ErrOver) {
+		return err
+	}
+	if err == nil && !over {
+		return ErrRunning
+	}
+	if err := other.remove(ctx); err != nil {
+		return err
+	}
+	return inTheWay
+}

@@ -1,0 +1,206 @@
+package workerctl
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+func TestEnter(t *testing.T) {
+	for name, c := range map[string]struct {
+		s     status
+		reuse bool
+		free  []int
+		id    int
+		next  status
+		err   error
+	}{
+		"the first makes it run": {
+			s: status{State: submitted, Workers: 2}, id: 0,
+			next: status{State: running, Workers: 2, Next: 1, Joins: 1},
+		},
+		"the last": {
+			s: status{State: running, Workers: 2, Next: 1}, id: 1,
+			next: status{State: running, Workers: 2, Next: 2, Joins: 1},
+		},
+		"one too many":             {s: status{State: running, Workers: 2, Next: 2, Left: 1}, err: ErrFull},
+		"finished":                 {s: status{State: finished, Workers: 2, Next: 2, Left: 2}, err: ErrOver},
+		"killed":                   {s: status{State: killed, Workers: 2}, err: ErrOver},
+		"abandoned":                {s: status{State: abandoned, Workers: 2}, err: ErrOver},
+		"free ids are not used":    {s: status{State: running, Workers: 2, Next: 2, Left: 1}, free: []int{0}, err: ErrFull},
+		"reuse, and none is free":  {s: status{State: running, Workers: 3, Next: 2}, reuse: true, id: 2, next: status{State: running, Workers: 3, Next: 3, Joins: 1}},
+		"reuse, the lowest though": {s: status{State: running, Workers: 9, Next: 5, Left: 2}, reuse: true, free: []int{4, 2}, id: 2, next: status{State: running, Workers: 9, Next: 5, Left: 1, Joins: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			id, next, err := c.s.enter(c.reuse, c.free)
+			require.ErrorIs(t, err, c.err)
+			if c.err == nil {
+				require.Equal(t, c.id, id)
+				require.Equal(t, c.next, next)
+			}
+		})
+	}
+}
+
+// twin is the same as a dumb list of who has which id.
+type twin struct {
+	workers int
+	reuse   bool
+	over    bool
+	who     []string // of the ids that were given out
+	left    []bool
+	counts  []int // how often an id was joined under
+}
+
+func (w *twin) find(name string) int {
+	for id, who := range w.who {
+		if who == name && (!w.reuse || !w.left[id]) {
+			return id
+		}
+	}
+	return -1
+}
+
+func (w *twin) join(name string) int {
+	id := w.find(name)
+	if id < 0 && w.reuse {
+		id = slices.Index(w.left, true)
+	}
+	if id < 0 {
+		if len(w.who) == w.workers {
+			return -1
+		}
+		id = len(w.who)
+		w.who, w.left, w.counts = append(w.who, ""), append(w.left, false), append(w.counts, 0)
+	}
+	w.who[id], w.left[id] = name, false
+	w.counts[id]++
+	return id
+}
+
+func (w *twin) settle() {
+	w.over = len(w.who) == w.workers && !slices.Contains(w.left, false)
+}
+
+// Histories of joins, returns, leaves and changes of size: the record says what
+// the list says.
+func TestTransitionsAreThoseOfADumbTwin(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 6).Draw(t, "workers")
+		reuse := rapid.Bool().Draw(t, "reuse")
+		s, w := status{State: submitted, Workers: n}, &twin{workers: n, reuse: reuse}
+		members := map[int]*member{}
+		for range rapid.IntRange(1, 60).Draw(t, "steps") {
+			if w.over {
+				break
+			}
+			switch rapid.IntRange(0, 5).Draw(t, "what") {
+			case 0, 1, 2:
+				name := rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "f", "g"}).Draw(t, "name")
+				s = transitJoin(t, s, w, members, name)
+			case 3, 4:
+				if len(w.who) == 0 {
+					continue
+				}
+				id := rapid.IntRange(0, len(w.who)-1).Draw(t, "leaver")
+				if w.left[id] {
+					continue
+				}
+				next, err := s.leave()
+				require.NoError(t, err)
+				s, w.left[id], members[id].Left = next, true, true
+			case 5:
+				s = transitSize(t, s, w, members, rapid.IntRange(1, 8).Draw(t, "size"))
+			}
+			w.settle()
+			require.Equal(t, w.over, s.State == finished)
+			require.Equal(t, len(w.who), s.Next)
+			require.Equal(t, w.workers, s.Workers)
+			left := 0
+			for _, l := range w.left {
+				if l {
+					left++
+				}
+			}
+			require.Equal(t, left, s.Left)
+			require.Equal(t, s.Next == s.Workers, s.full())
+			_, err := decode[status](encode(s))
+			require.NoError(t, err, "it can be read again")
+		}
+	})
+}
+
+func transitJoin(t *rapid.T, s status, w *twin, members map[int]*member, name string) status {
+	var free []int
+	for id, l := range w.left {
+		if l && w.reuse {
+			free = append(free, id)
+		}
+	}
+	known := w.find(name)
+	id := w.join(name)
+	if known >= 0 {
+		next, err := s.again(*members[known])
+		require.NoError(t, err)
+		m := successor(members[known], known, "claim", Identity{Name: name})
+		require.EqualValues(t, w.counts[known], m.Incarnation)
+		members[known] = &m
+		return next
+	}
+	got, next, err := s.enter(w.reuse, free)
+	if id < 0 {
+		require.ErrorIs(t, err, ErrFull)
+		return s
+	}
+	require.NoError(t, err)
+	require.Equal(t, id, got)
+	m := successor(members[id], id, "claim", Identity{Name: name})
+	require.EqualValues(t, w.counts[id], m.Incarnation)
+	members[id] = &m
+	return next
+}
+
+func transitSize(t *rapid.T, s status, w *twin, members map[int]*member, n int) status {
+	var gone []int
+	var staying []int
+	for id := n; id < len(w.who); id++ {
+		if w.left[id] {
+			gone = append(gone, id)
+		} else {
+			staying = append(staying, id)
+		}
+	}
+	next, err := s.resize(n, gone)
+	if len(staying) > 0 {
+		var in *InUseError
+		require.ErrorAs(t, err, &in)
+		require.Equal(t, staying, in.IDs)
+		return s
+	}
+	require.NoError(t, err)
+	w.workers = n
+	if n < len(w.who) {
+		w.who, w.left, w.counts = w.who[:n], w.left[:n], w.counts[:n]
+	}
+	for id := range members {
+		if id >= n {
+			delete(members, id)
+		}
+	}
+	return next
+}
+
+func TestNothingHappensToAJobThatIsOver(t *testing.T) {
+	for _, state := range []State{finished, killed, abandoned} {
+		s := status{State: state, Workers: 2, Next: 2, Left: 1}
+		_, err := s.again(member{})
+		require.ErrorIs(t, err, ErrOver)
+		_, err = s.leave()
+		require.ErrorIs(t, err, ErrOver)
+		_, err = s.resize(3, nil)
+		require.ErrorIs(t, err, ErrOver)
+		require.True(t, state.Over())
+	}
+}

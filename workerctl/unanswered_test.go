@@ -1,0 +1,132 @@
+package workerctl_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/workerctl"
+	"github.com/zkrecipes/zkrecipes/zktest"
+)
+
+// Answers that are lost, while others go on.
+
+func isChange(r zktest.Request) bool { return r.Op == "multi" && !r.OnlyChecks }
+
+// A job that has come, was done, and has gone before its submitter could find that
+// out is not submitted once more.
+func TestJobIsSubmittedOnce(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		c, other := w.Client(), w.Client()
+		require.NoError(w, w.submit(other, 1).Kill(w.Ctx)) // the root is there
+		w.Server.FailNth(isChange, 1, zktest.Action{Do: zktest.DropReplyHole})
+		out := w.besideUnsettled(func(ctx context.Context) (int64, error) {
+			_, err := workerctl.Submit(ctx, c, workerctl.Spec{Name: "words", Workers: 1}, nil)
+			return 0, err
+		})
+		w.Pass(time.Second)
+		w.pending(out)
+		w.leave(w.join(w.attach(other), nth(0)))
+		w.removed()
+		require.ErrorIs(w, (<-out).err, session.ErrUnknownOutcome)
+		w.removed()
+	})
+}
+
+// The request to leave, of a session that is lost, may be carried out at any
+// moment until the servers end that: also between two of the reads that look for
+// what has become of it.
+func TestLeaveThatComesWhileItIsLookedForIsSeen(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		j := w.submit(w.Client(), 4)
+		w.join(j, nth(0))
+		c := w.Client()
+		k := w.join(w.attach(c), nth(1))
+		w.join(w.attach(c), nth(2)) // its hold keeps the session under trial
+		run := runOf(k)
+		w.Server.FailNth(isChange, 1, zktest.Action{Do: zktest.DropRequest})
+		// Nothing of the session gets through any more; the next one can.
+		w.Once(isChange, func() { w.BlackHole(k) })
+		reads, old := 0, k.Session().ID()
+		w.Server.OnRequest(func(r zktest.Request) zktest.Action {
+			if r.Session != old && (r.Path == run+"/members/1" || r.Path == k.Path()) {
+				if reads++; reads == 2 {
+					for _, node := range []string{"/state", "/members/1"} {
+						n, err := w.Server.Get(run + node)
+						require.NoError(w, err)
+						text := strings.Replace(string(n.Data), `"left":0`, `"left":1`, 1)
+						require.NoError(w, w.Server.Set(run+node, []byte(strings.Replace(text, `"left":false`, `"left":true`, 1))))
+					}
+					require.NoError(w, w.Server.Delete(k.Path()))
+				}
+			}
+			return zktest.Action{}
+		})
+		require.NoError(w, k.Leave(w.Within(time.Minute)))
+		require.GreaterOrEqual(w, reads, 2)
+		require.Equal(w, 1, w.info(j).Left)
+	})
+}
+
+// Whether a change was made before the worker was lost is not known: then it must
+// not be said that it was not.
+func TestUpdateThatIsLostWithTheWorkerIsNotDenied(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		j := w.submit(w.Client(), 2)
+		k := w.crew(1)[0]
+		w.Server.FailNth(isChange, 1, zktest.Action{Do: zktest.DropReplyHole})
+		out := w.besideUnsettled(func(ctx context.Context) (int64, error) {
+			return 0, k.Update(ctx, map[string]string{"a": "b"})
+		})
+		w.Pass(time.Second)
+		w.join(j, nth(0))
+		err := (<-out).err
+		require.ErrorIs(w, err, session.ErrLost)
+		require.ErrorIs(w, err, session.ErrUnknownOutcome)
+	})
+}
+
+// The change that comes after one whose outcome its caller did not wait for is a
+// change.
+func TestUpdateAfterOneThatWasGivenUpIsTold(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		w.submit(w.Client(), 2)
+		k := w.crew(1)[0]
+		_, told, end := w.watch(w.attach(w.Client()))
+		require.Equal(w, []string{"present 0/1"}, told())
+		w.Server.FailNth(isChange, 1, zktest.Action{Do: zktest.DelayReply, For: 2 * time.Second})
+		require.ErrorIs(w, k.Update(w.Within(time.Second), map[string]string{"a": "1"}), context.DeadlineExceeded)
+		require.Equal(w, []string{"updated 0/1"}, told())
+		require.NoError(w, k.Update(w.Ctx, map[string]string{"a": "2"}))
+		require.Equal(w, []string{"updated 0/1"}, told())
+		require.ErrorIs(w, end(), context.Canceled)
+	})
+}
+
+// Who is the second to make a job smaller finds that it is, also when that happens
+// between its reads.
+func TestScalingToTheSameAtOnceIsNoFailure(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		j, other := w.submit(w.Client(), 4), w.attach(w.Client())
+		crew := w.crew(4)
+		w.leave(crew[2])
+		w.leave(crew[3])
+		w.Settle()
+		hit := false
+		w.Once(func(r zktest.Request) bool { return strings.HasSuffix(r.Path, "/members/2") }, func() {
+			hit = true
+			run := runOf(crew[0])
+			for _, gone := range []string{"/members/2", "/members/3", "/ids/" + nth(2).Name, "/ids/" + nth(3).Name} {
+				require.NoError(w, w.Server.Delete(run+gone))
+			}
+			require.NoError(w, w.Server.Set(run+"/size", []byte("2")))
+			require.NoError(w, w.Server.Set(run+"/state", []byte(`{"state":"running","workers":2,"next":2,"left":0,"joins":5}`)))
+		})
+		require.NoError(w, j.Scale(w.Ctx, 2))
+		require.True(w, hit)
+		require.Equal(w, 2, w.info(other).Workers)
+	})
+}
