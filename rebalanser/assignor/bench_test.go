@@ -1,0 +1,59 @@
+package assignor_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/rebalanser/assignor"
+)
+
+// A million resources and two thousand members, with each assignor.
+func BenchmarkMillion(b *testing.B) {
+	for _, c := range largeGroups(2000, 1_000_000) {
+		for _, a := range everyAssignor() {
+			b.Run(a.Name()+"/"+c.name, func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					a.Assign(c.members, c.resources)
+				}
+			})
+		}
+	}
+}
+
+// The other functions, when one joins.
+func BenchmarkStep(b *testing.B) {
+	c := largeGroups(2000, 1_000_000)[4]
+	target := assignor.Sticky().Assign(c.members, c.resources)
+	b.Run("limit", func(b *testing.B) {
+		for b.Loop() {
+			assignor.Limit(c.members, target, 100)
+		}
+	})
+	b.Run("check", func(b *testing.B) {
+		for b.Loop() {
+			require.NoError(b, assignor.Check(c.members, c.resources, target))
+		}
+	})
+}
+
+// Two thousand members with as many subscriptions, a hundred thousand resources.
+// In "a third" each member takes a third of them, by a pattern that has to be
+// compared with all names.
+func BenchmarkAllSubscriptionsDiffer(b *testing.B) {
+	for _, kind := range []string{"names", "prefixes", "a third"} {
+		members, resources := group(2000, 100_000)
+		odd(members, len(resources), kind)
+		b.Run("fresh/"+kind, func(b *testing.B) {
+			for b.Loop() {
+				assignor.Sticky().Assign(members, resources)
+			}
+		})
+		hold(members, assignor.Sticky().Assign(members, resources))
+		b.Run("one leaves/"+kind, func(b *testing.B) {
+			for b.Loop() {
+				assignor.Sticky().Assign(members[1:], resources)
+			}
+		})
+	}
+}

@@ -1,0 +1,141 @@
+package assignor
+
+import (
+	"math"
+	"slices"
+)
+
+// problem is what has to be decided, in numbers: members are numbered in the
+// order of their keys, resources in that of their names.
+type problem struct {
+	*classes
+	members []Member // the caller's
+	order   []int32  // the caller's places of the members
+	names   []string
+	zoneOf  []int32 // of each member; nil if zones do not matter
+
+	holder []int32 // of each resource, or -1
+	spoils []int32 // what is held, by holder
+}
+
+// newProblem numbers members and resources and finds out who takes what.
+func newProblem(members []Member, resources []Resource, zones bool) *problem {
+	p := &problem{members: members, order: byKey(members)}
+	var place []int32
+	p.names, place = sortedNames(resources)
+	of, n := make([]int32, len(p.names)), 1
+	if zones {
+		n = p.numberZones(resources, place, of)
+	}
+	subs := subscriptions(members, p.order)
+	p.classes = newClasses(of, n, len(members), subs[0].members)
+	p.tellApart(subs[1:])
+	p.close()
+	return p
+}
+
+// tellApart splits the classes by subscriptions.
+func (p *problem) tellApart(subs []subscription) {
+	if len(subs) == 0 {
+		return
+	}
+	names := newListing(p.names)
+	takes := make([]uint64, len(p.names)) // of each resource: which of the batch
+	for some := range slices.Chunk(subs, batch) {
+		clear(takes)
+		for b := range some {
+			names.match(&some[b], takes, 1<<b)
+		}
+		p.refine(takes, some)
+	}
+}
+
+// numberZones numbers the zones of members, and of resources into of; it
+// returns how many those of resources need. No zone is 0, and a zone without
+// resources is -1.
+func (p *problem) numberZones(resources []Resource, place, of []int32) int {
+	number := map[string]int32{"": 0}
+	last, z := "", int32(0) // neighbors often live together
+	for j := range of {
+		at := j
+		if place != nil {
+			at = int(place[j])
+		}
+		if zone := resources[at].Zone; zone != last {
+			var ok bool
+			if z, ok = number[zone]; !ok {
+				z = int32(len(number))
+				number[zone] = z
+			}
+			last = zone
+		}
+		of[j] = z
+	}
+	p.zoneOf = make([]int32, len(p.members))
+	for i, at := range p.order {
+		z, ok := number[p.members[at].Zone]
+		if !ok {
+			z = -1
+		}
+		p.zoneOf[i] = z
+	}
+	return len(number)
+}
+
+// hold finds out who holds what. It counts if the resource exists, the member
+// takes it, and no member before it holds it.
+func (p *problem) hold() {
+	p.holder = make([]int32, len(p.names))
+	for j := range p.holder {
+		p.holder[j] = -1
+	}
+	claims := 0
+	for i := range p.members {
+		claims += len(p.members[i].Held)
+	}
+	if claims == 0 {
+		return
+	}
+	p.spoils = make([]int32, 0, min(claims, len(p.names)))
+	x := indexOf(p.names)
+	for i, at := range p.order {
+		first := len(p.spoils)
+		for _, name := range p.members[at].Held {
+			j := x.find(name)
+			if j < 0 || p.holder[j] >= 0 || !p.takes(p.of[j], int32(i)) {
+				continue
+			}
+			p.holder[j] = int32(i)
+			p.spoils = append(p.spoils, j)
+		}
+		slices.Sort(p.spoils[first:]) // whatever the order of Held
+	}
+}
+
+// weights returns what the shares of the members are proportional to, small
+// enough that a weight times all resources times all members fits.
+func (p *problem) weights(heed bool) []int64 {
+	weights := make([]int64, len(p.members))
+	largest := int64(1)
+	for i, at := range p.order {
+		weights[i] = 1
+		if w := p.members[at].Weight; heed && w > 1 {
+			weights[i] = int64(w)
+			largest = max(largest, weights[i])
+		}
+	}
+	limit := int64(1) << 62 / int64(max(1, len(p.members))) / int64(max(1, len(p.names)))
+	shift := 0
+	for largest>>shift > limit && largest>>shift > 1 {
+		shift++
+	}
+	if shift > 0 {
+		for i := range weights {
+			weights[i] = max(1, weights[i]>>shift)
+		}
+	}
+	return weights
+}
+
+// unreachable is further than any distance.
+const unreachable = math.MaxInt64

@@ -1,0 +1,149 @@
+package rebalanser_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/rebalanser"
+)
+
+// requests are the requests of some members since the last ResetStats, by operation:
+// no pings, and no heartbeats of that which they hold, if only they were sent.
+func (w *World) requests(nodes ...*node) map[string]int {
+	w.Helper()
+	all := map[string]int{}
+	stats := w.Server.Stats()
+	for _, n := range nodes {
+		for op, k := range stats.BySession[w.ID(n.client)] {
+			if op != "ping" && op != "connect" {
+				all[op] += k
+			}
+		}
+	}
+	return all
+}
+
+// cost is what f costs these members, until everything is at rest: so little time that
+// no heartbeat is due.
+func (w *World) cost(f func(), nodes ...*node) map[string]int {
+	w.Helper()
+	w.Pass(20 * time.Millisecond)
+	w.Server.ResetStats()
+	f()
+	w.Pass(20 * time.Millisecond)
+	return w.requests(nodes...)
+}
+
+// total is the sum of the requests.
+func total(counts map[string]int) (n int) {
+	for _, k := range counts {
+		n += k
+	}
+	return n
+}
+
+// joins is what it costs the two members of a group when a third one joins, and how
+// many resources move for that.
+func (w *World) joins(resources int) (coordinator, other, third map[string]int, moved int) {
+	w.Helper()
+	w.stock(resources)
+	c1 := w.node("c1", rebalanser.Options{}).run()
+	w.Pass(20 * time.Millisecond)
+	c2 := w.node("c2", rebalanser.Options{}).run()
+	w.Pass(20 * time.Millisecond)
+	c3 := w.node("c3", rebalanser.Options{})
+	coordinator = w.cost(func() { c3.run() }, c1)
+	require.NoError(w, w.err())
+	return coordinator, w.requests(c2), w.requests(c3), len(w.of("c3"))
+}
+
+// In resource mode a resource that moves is read twice at most, and written in
+// batches: the coordinator itself asks for nothing per resource. R22, R24, R26.
+func TestRebalancingOfResourceModeCosts_R19_R20(t *testing.T) {
+	inWorld(t, rebalanser.ResourceBarrier, nil, func(w *World) {
+		coordinator, other, third, moved := w.joins(60)
+		require.Equal(w, 20, moved)
+		require.Equal(w, map[string]int{"getChildren2": 1, "getData": 2, "multi": 2}, coordinator,
+			"list the clients, read the new one, write the shards; read the own, release")
+		require.Equal(w, map[string]int{"getData": 1, "multi": 1}, other, "read the shard, release")
+		require.LessOrEqual(w, third["getData"], 4+2*moved)
+		require.LessOrEqual(w, third["multi"], 2)
+		require.LessOrEqual(w, third["exists"], 2+2*4, "each try, one per owner that releases and two more: itself, the folder, the owners")
+		require.Equal(w, 2, third["create2"])
+	})
+	many := 6000
+	if testing.Short() {
+		many = 3000
+	}
+	inWorld(t, rebalanser.ResourceBarrier, nil, func(w *World) {
+		coordinator, other, third, moved := w.joins(many)
+		require.Equal(w, many/3, moved)
+		require.Equal(w, 1, coordinator["getChildren2"])
+		require.LessOrEqual(w, total(coordinator), 10, "%v", coordinator)
+		require.LessOrEqual(w, total(other), 6, "%v", other)
+		require.LessOrEqual(w, third["getData"], 4+2*moved)
+		require.LessOrEqual(w, third["multi"], 12, "by 500: %v", third)
+	})
+}
+
+// In global mode the number of resources does not matter. Everybody stops, everybody is
+// assigned, everybody has started: R39, R40, R41, R42, R43, R44, R45.
+func TestRebalancingOfGlobalModeCosts_R37_R38(t *testing.T) {
+	for _, resources := range []int{60, 6000} {
+		inWorld(t, rebalanser.GlobalBarrier, nil, func(w *World) {
+			coordinator, other, third, moved := w.joins(resources)
+			require.Equal(w, resources/3, moved)
+			require.Equal(w, 4, coordinator["multi"], "the shards, and the status three times")
+			require.LessOrEqual(w, coordinator["getChildren2"], 1+4+2*3,
+				"the clients; who has stopped, after each that has, and has started: %v", coordinator)
+			for _, c := range []map[string]int{coordinator, other} {
+				require.Equal(w, 1, c["create2"], "it has stopped")
+				require.Equal(w, 1, c["delete"], "it has started")
+			}
+			require.Equal(w, map[string]int{"create2": 1, "exists": 1, "delete": 1, "getData": 4}, other, "the status three times, the shard once")
+			require.Equal(w, 3, third["create2"])
+			require.LessOrEqual(w, total(third), 16, "%v", third)
+		})
+	}
+}
+
+// Who is not concerned by a change is not asked, and asks nothing. X13.
+func TestMembersThatKeepWhatTheyHaveAskNothing_R21(t *testing.T) {
+	inWorld(t, rebalanser.ResourceBarrier, nil, func(w *World) {
+		a := w.stock(4)
+		c1 := w.node("c1", rebalanser.Options{}).run()
+		w.Pass(20 * time.Millisecond)
+		c2 := w.node("c2", rebalanser.Options{Subscription: []string{"r00", "x*"}}).run()
+		w.Pass(20 * time.Millisecond)
+		require.Equal(w, []string{"r00"}, w.of("c2"))
+		cost := w.cost(func() {
+			_, err := a.AddResources(w.Ctx, "y1", "y2", "y3")
+			require.NoError(w, err)
+		}, c2)
+		require.Empty(w, cost)
+		require.Len(w, w.of("c1"), 6)
+		_ = c1
+	})
+}
+
+func TestAdministrationCostsRequestsByTheHundred(t *testing.T) {
+	inBoth(t, func(w *World) {
+		c := w.Client()
+		a := rebalanser.Open(c, path, &rebalanser.Options{Mode: w.mode})
+		require.NoError(w, a.Create(w.Ctx))
+		cost := func(f func()) int {
+			w.Server.ResetStats()
+			f()
+			return w.Requests(c)
+		}
+		many := names(2000)
+		require.Equal(w, 2+4, cost(func() { _, err := a.AddResources(w.Ctx, many...); require.NoError(w, err) }))
+		require.Equal(w, 2, cost(func() { _, err := a.AddResources(w.Ctx, many...); require.NoError(w, err) }), "they are there")
+		require.Equal(w, 2, cost(func() { _, err := a.Resources(w.Ctx); require.NoError(w, err) }))
+		require.Equal(w, 2, cost(func() { require.NoError(w, a.Pause(w.Ctx)) }))
+		require.Equal(w, 2, cost(func() { require.NoError(w, a.Resume(w.Ctx)) }))
+		require.Equal(w, 9, cost(func() { w.status(a) }), "no members")
+		require.Equal(w, 2+4, cost(func() { _, err := a.RemoveResources(w.Ctx, many...); require.NoError(w, err) }))
+	})
+}

@@ -1,0 +1,83 @@
+package rebalanser
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// readGroup reads which mode the group at a path has; declared is false if there is
+// none yet, or nobody has said: its path may exist before, as others may create
+// resources whenever they like.
+func readGroup(ctx context.Context, s *session.Session, at layout) (mode Mode, stat session.Stat, declared bool, err error) {
+	data, stat, err := s.Get(ctx, string(at))
+	if err != nil {
+		return 0, stat, false, err
+	}
+	record, err := decode[groupRecord](data)
+	switch {
+	case err != nil:
+		return 0, stat, false, err
+	case len(data) == 0:
+		return 0, stat, false, nil
+	case record.Format != format:
+		return 0, stat, false, fmt.Errorf("%w: it has format %d", ErrRecord, record.Format)
+	}
+	for _, m := range []Mode{ResourceBarrier, GlobalBarrier} {
+		if m.String() == record.Mode {
+			return m, stat, true, nil
+		}
+	}
+	return 0, stat, false, fmt.Errorf("%w: it has mode %.60q", ErrRecord, record.Mode)
+}
+
+// ensure makes what a group of that mode consists of, as far as it is missing.
+// Several may do that at once: each write is on condition of what was read, or
+// creates what nobody creates differently.
+func ensure(ctx context.Context, s *session.Session, at layout, mode Mode, acl []session.ACL) error {
+	p := &seat{s: s, at: at, acl: acl}
+	return s.Retry(ctx, func() error {
+		for {
+			err := s.EnsurePath(ctx, string(at), session.Persistent, p.created())
+			if err == nil {
+				err = p.declare(ctx, mode)
+			}
+			if !errors.Is(err, session.ErrNodeExists) && !errors.Is(err, session.ErrBadVersion) && !errors.Is(err, session.ErrNoNode) {
+				return err
+			}
+			// Somebody was faster, or has removed it.
+		}
+	})
+}
+
+// declare says which mode the group has, unless somebody has said the same, and
+// creates its folders.
+func (p *seat) declare(ctx context.Context, mode Mode) error {
+	is, stat, declared, err := readGroup(ctx, p.s, p.at)
+	switch {
+	case err != nil:
+		return err
+	case declared && is != mode:
+		return fmt.Errorf("%w: it is %v, not %v", ErrMode, is, mode)
+	case !declared:
+		data := encode(groupRecord{Format: format, Mode: mode.String()})
+		if _, err := p.s.Set(ctx, string(p.at), data, stat.Version); err != nil {
+			return err
+		}
+	}
+	there, _, err := p.s.Children(ctx, string(p.at))
+	if err != nil {
+		return err
+	}
+	var ops []session.Op
+	for _, dir := range mode.folders() {
+		if !slices.Contains(there, dir) {
+			ops = append(ops, session.CreateOp(p.at.in(dir), nil, session.Persistent, p.created()))
+		}
+	}
+	_, err = p.s.Txn(ctx, ops...)
+	return err
+}

@@ -1,0 +1,286 @@
+package rebalanser_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/internal/world"
+	"github.com/zkrecipes/zkrecipes/rebalanser"
+	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/zktest"
+	"github.com/zkrecipes/zkrecipes/zktest/matrix"
+)
+
+// Everything that a member does under every fault at every one of its requests: the
+// tested client joins, takes, coordinates, gives up and leaves, while one that suffers
+// no faults does the same. Closed by this: X2, X3, X6, X7, R31-R34, R46-R48.
+
+// play is one case: who takes part in it, and the oracle.
+type play struct {
+	*oracle
+	mode    rebalanser.Mode
+	srv     *zktest.Server
+	party   *world.Party
+	running []*part
+}
+
+// part is a member of a play.
+type part struct {
+	*recorder
+	group *rebalanser.Group
+	stop  context.CancelFunc
+	done  chan error
+}
+
+// trial is a case of the matrix. setup may be nil.
+func trial(mode rebalanser.Mode, name string, setup, op func(ctx context.Context, p *play) error) world.Trial {
+	return world.Trial{
+		Name: name,
+		Setup: func(e *matrix.Env, p *world.Party) error {
+			ours := &play{oracle: newOracle(), mode: mode, srv: e.Server, party: p}
+			p.State = ours
+			e.Cleanup(func() {
+				for _, m := range ours.running {
+					_ = m.end()
+				}
+			})
+			if p.Expires {
+				ours.excuse("tested", 24*time.Hour)
+			}
+			if setup == nil {
+				return nil
+			}
+			ctx := context.Background()
+			return errors.Join(ours.stock(ctx), setup(ctx, ours))
+		},
+		Op: func(ctx context.Context, p *world.Party) error {
+			ours := p.State.(*play)
+			return errors.Join(op(ctx, ours), ours.err())
+		},
+		Next: func(ctx context.Context, p *world.Party) error { return p.State.(*play).next(ctx) },
+	}
+}
+
+// stock makes the group, if it is not there, and four resources.
+func (p *play) stock(ctx context.Context) error {
+	a := p.admin(p.party.Other)
+	if err := a.Create(ctx); err != nil {
+		return err
+	}
+	_, err := a.AddResources(ctx, names(4)...)
+	return err
+}
+
+func (p *play) admin(c *session.Client) *rebalanser.Admin {
+	return rebalanser.Open(c, path, &rebalanser.Options{Mode: p.mode, ID: "admin"})
+}
+
+// join lets a client take part, until end. ctx bounds it, too.
+func (p *play) join(ctx context.Context, who string, c *session.Client, o rebalanser.Options) *part {
+	o.Mode, o.ID = p.mode, who
+	ctx, stop := context.WithCancel(ctx)
+	m := &part{recorder: &recorder{who: who, o: p.oracle, rs: map[string]*rebalanser.Resource{}}, stop: stop, done: make(chan error, 1)}
+	m.group = rebalanser.New(c, path, m.recorder, &o)
+	p.running = append(p.running, m)
+	// end waits for it; it ends with ctx.
+	go func() { m.done <- m.group.Run(ctx) }()
+	return m
+}
+
+// end makes a member leave; a second call finds that it has.
+func (m *part) end() error {
+	m.stop()
+	err := <-m.done
+	m.done <- err
+	return err
+}
+
+// until waits until ok, within ctx, as long as nobody has failed.
+func (p *play) until(ctx context.Context, what string, ok func() bool) error {
+	limit := time.After(10 * time.Minute)
+	for !ok() {
+		for _, m := range p.running {
+			select {
+			case err := <-m.done:
+				m.done <- err
+				if err != nil {
+					return err
+				}
+			default:
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil // who gave up did not want more; next has its own limit
+		case <-limit:
+			return fmt.Errorf("still not: %s", what)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	return nil
+}
+
+// owns says how many resources somebody owns.
+func (p *play) owns(who string, n int) func() bool {
+	return func() bool { return len(p.of(who)) == n }
+}
+
+// next is the other client, that takes over everything, and looks at what is left.
+func (p *play) next(ctx context.Context) error {
+	for _, m := range p.running {
+		if err := m.end(); err != nil && !errors.Is(err, session.ErrLost) && !errors.Is(err, context.Canceled) {
+			return err
+		}
+	}
+	p.running = nil
+	all, err := p.admin(p.party.Other).Resources(ctx)
+	if err != nil {
+		return err
+	}
+	if err := p.admin(p.party.Other).Resume(ctx); err != nil { // it may have been given up in between
+		return err
+	}
+	m := p.join(context.Background(), "next", p.party.Other, rebalanser.Options{})
+	if err := p.until(ctx, "the next owns all", p.owns("next", len(all))); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("the next owns %v of %v", p.of("next"), all)
+	}
+	if err := errors.Join(m.end(), p.err()); err != nil {
+		return err
+	}
+	p.running = nil
+	// What was given up by its context goes in the background.
+	return p.until(ctx, "nothing is left behind", func() bool { return leftBehind(p.srv) == nil })
+}
+
+// few are the faults that leave the most in doubt.
+func few() []matrix.Fault {
+	return []matrix.Fault{matrix.LostReply, matrix.SilentReply, matrix.BlackHole, matrix.ExpireAfter, matrix.CancelUnknown}
+}
+
+// others are all but these.
+func others(faults []matrix.Fault) []matrix.Fault {
+	return slices.DeleteFunc(matrix.All(), func(f matrix.Fault) bool { return slices.Contains(faults, f) })
+}
+
+// everyFault runs trials in either mode: with all faults at all requests if it is to be
+// thorough, or with ZKTEST_SEEDS, otherwise with few of them at all requests, and with
+// the others at every fourth.
+func everyFault(t *testing.T, thorough bool, trials func(mode rebalanser.Mode) world.Trial) {
+	t.Helper()
+	for _, mode := range modes() {
+		t.Run(mode.String(), func(t *testing.T) {
+			t.Parallel()
+			c := trials(mode).Case()
+			switch {
+			case testing.Short():
+				if c.Faults = few()[:1]; mode == rebalanser.ResourceBarrier || thorough {
+					c.Faults = []matrix.Fault{matrix.LostReply, matrix.ExpireAfter}
+				}
+			case !thorough && world.Seeds(0) == 0:
+				c.Faults = few()
+				rest := sparse(trials(mode).Case(), 4)
+				rest.Faults = others(few())
+				require.NotZero(t, matrix.Run(t, rest).Cases)
+			}
+			res := matrix.Run(t, c)
+			require.Greater(t, res.Cases, 12)
+			t.Logf("%d requests, %d cases", res.Requests, res.Cases)
+		})
+	}
+}
+
+// sparse is a case in which each so many-th request counts.
+func sparse(c matrix.Case, each int64) matrix.Case {
+	var n atomic.Int64
+	setup := c.Setup
+	c.Setup = func(e *matrix.Env) error {
+		defer n.Store(0) // what counts comes after it
+		return setup(e)
+	}
+	c.Counts = func(r zktest.Request) bool { return matrix.DefaultCounts(r) && n.Add(1)%each == 0 }
+	return c
+}
+
+func TestFollowerUnderEveryFault_R31_R32_R33_R48(t *testing.T) {
+	everyFault(t, true, func(mode rebalanser.Mode) world.Trial {
+		return trial(mode, "join others, take over, leave", func(ctx context.Context, p *play) error {
+			p.join(ctx, "other", p.party.Other, rebalanser.Options{})
+			return p.until(ctx, "the other owns all", p.owns("other", 4))
+		}, func(ctx context.Context, p *play) error {
+			m := p.join(ctx, "tested", p.party.Tested, rebalanser.Options{})
+			err := p.until(ctx, "it has its share", func() bool { return p.owns("tested", 2)() && p.owns("other", 2)() })
+			return errors.Join(err, m.end(), p.until(context.Background(), "the other owns all again", p.owns("other", 4)))
+		})
+	})
+}
+
+func TestCoordinatorUnderEveryFault_R34_R46_X6_X7(t *testing.T) {
+	everyFault(t, false, func(mode rebalanser.Mode) world.Trial {
+		return trial(mode, "make the group, coordinate, give up, take back", nil, func(ctx context.Context, p *play) error {
+			m := p.join(ctx, "tested", p.party.Tested, rebalanser.Options{})
+			err := p.until(ctx, "it is a member", func() bool { return m.group.State().Coordinator })
+			err = errors.Join(err, p.stock(context.Background()), p.until(ctx, "it owns all", p.owns("tested", 4)))
+			other := p.join(context.Background(), "other", p.party.Other, rebalanser.Options{})
+			err = errors.Join(err, p.until(ctx, "each has a share", func() bool { return p.owns("tested", 2)() && p.owns("other", 2)() }))
+			err = errors.Join(err, other.end(), p.until(ctx, "it owns all again", p.owns("tested", 4)))
+			return errors.Join(err, m.end())
+		})
+	})
+}
+
+func TestStaticMemberUnderEveryFault(t *testing.T) {
+	everyFault(t, false, func(mode rebalanser.Mode) world.Trial {
+		static := rebalanser.Options{Instance: "static-1", DepartureDelay: time.Second}
+		return trial(mode, "join as an instance, take over, leave", func(ctx context.Context, p *play) error {
+			p.join(ctx, "other", p.party.Other, rebalanser.Options{DepartureDelay: time.Second})
+			return p.until(ctx, "the other owns all", p.owns("other", 4))
+		}, func(ctx context.Context, p *play) error {
+			m := p.join(ctx, "tested", p.party.Tested, static)
+			err := p.until(ctx, "it has its share", func() bool { return p.owns("tested", 2)() && p.owns("other", 2)() })
+			return errors.Join(err, m.end(), p.until(context.Background(), "the other owns all again", p.owns("other", 4)))
+		})
+	})
+}
+
+func TestAdministrationUnderEveryFault(t *testing.T) {
+	everyFault(t, false, func(mode rebalanser.Mode) world.Trial {
+		return trial(mode, "add, remove, pause, resume, look", func(ctx context.Context, p *play) error {
+			p.join(ctx, "other", p.party.Other, rebalanser.Options{})
+			return p.until(ctx, "the other owns all", p.owns("other", 4))
+		}, func(ctx context.Context, p *play) error {
+			a := p.admin(p.party.Tested)
+			if err := a.Create(ctx); err != nil {
+				return err
+			}
+			if err := a.Pause(ctx); err != nil {
+				return err
+			}
+			if added, err := a.AddResources(ctx, "new1", "r00", "new2"); err != nil || !slices.Equal(added, []string{"new1", "new2"}) {
+				return errors.Join(err, fmt.Errorf("added %v", added))
+			}
+			if removed, err := a.RemoveResources(ctx, "new1", "none", "r01"); err != nil || !slices.Equal(removed, []string{"new1", "r01"}) {
+				return errors.Join(err, fmt.Errorf("removed %v", removed))
+			}
+			if err := a.Resume(ctx); err != nil {
+				return err
+			}
+			if err := p.until(ctx, "the other owns what there is", p.owns("other", 4)); err != nil {
+				return err
+			}
+			st, err := a.Status(ctx)
+			if err == nil && (st.Resources != 4 || len(st.Members) != 1) {
+				err = fmt.Errorf("it says: %+v", st)
+			}
+			return err
+		})
+	})
+}

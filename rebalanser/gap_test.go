@@ -1,0 +1,86 @@
+package rebalanser_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/internal/world"
+	"github.com/zkrecipes/zkrecipes/rebalanser"
+	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/zktest"
+)
+
+// gap is for how long some of n resources have no owner, from when f begins until all
+// have one again.
+func (w *World) gap(n int, f func()) (longest time.Duration) {
+	w.Helper()
+	since := map[string]time.Time{}
+	began := time.Now()
+	f()
+	for quiet := time.Now(); time.Since(quiet) < 5*time.Second; {
+		require.Less(w, time.Since(began), 10*time.Minute, "resources stay without an owner")
+		for _, name := range names(n) {
+			switch from, without := since[name], w.owner(name) == ""; {
+			case without && from.IsZero():
+				since[name] = time.Now()
+			case !without && !from.IsZero():
+				longest = max(longest, time.Since(from))
+				delete(since, name)
+			}
+		}
+		if len(since) > 0 || time.Since(began) < 30*time.Second {
+			quiet = time.Now()
+		}
+		world.Pause(20 * time.Millisecond)
+	}
+	return longest
+}
+
+// Invariant 2: no resource is without an owner for longer than X, given some stability.
+// X is, with T the session timeout and a tick of the servers by which they round it up:
+// after a member has left in order, what its handlers and a few round trips take; after
+// one was killed, T + tick; after one was cut off, less, since it gives up by itself
+// only after T was nearly over; plus Options.MinInterval, and DepartureDelay for static
+// members. Whether it was the coordinator makes no difference.
+func TestTimeWithoutOwnerIsBounded_R51(t *testing.T) {
+	const tick = 2 * time.Second // of the test server
+	for name, tc := range map[string]struct {
+		do    func(w *World, n *node)
+		limit time.Duration
+	}{
+		"leaves": {do: func(_ *World, n *node) { n.stopIt() }, limit: 100 * time.Millisecond},
+		"killed": {do: func(w *World, n *node) {
+			w.bury(n.who)
+			w.Server.BlackHole(zktest.Link{Client: n.who}, zktest.Both)
+			n.stopIt() // nobody is to hear of it again
+		}, limit: session.DefaultTimeout + tick + time.Second},
+		"cut off": {do: func(w *World, n *node) {
+			w.Server.BlackHole(zktest.Link{Client: n.who}, zktest.Both)
+		}, limit: session.DefaultTimeout/2 + tick + time.Second},
+		"expired": {do: func(w *World, n *node) {
+			w.excuse(n.who, time.Second)
+			w.Expire(n.client)
+		}, limit: time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBoth(t, func(w *World) {
+				w.stock(12)
+				var c []*node
+				for i := range 3 {
+					c = append(c, w.node([]string{"c2", "c3", "c4"}[i], rebalanser.Options{}).run())
+					w.Pass(time.Second)
+				}
+				w.shared(12, c...)
+				for i, who := range []string{"a follower", "the coordinator"} {
+					victim := c[2-2*i]
+					longest := w.gap(12, func() { tc.do(w, victim) })
+					t.Logf("%v, %s is %s: %v", w.mode, who, name, longest)
+					require.LessOrEqual(w, longest, tc.limit, who)
+					w.Server.Heal()
+					w.Pass(30 * time.Second)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,274 @@
+package core
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/zkrecipes/zkrecipes/rebalanser/assignor"
+)
+
+// Config is what a coordinator goes by. Durations of zero mean: at once.
+type Config struct {
+	Mode     Mode
+	Assignor assignor.Assignor
+	// InitialDelay is how long a group that nobody has been assigned anything
+	// in waits for more members, from the first one on.
+	InitialDelay time.Duration
+	// DepartureDelay is how long a static member that has gone keeps what it
+	// was assigned, for when it comes back.
+	DepartureDelay time.Duration
+	// MinInterval is how long one rebalancing begins after the other, at least.
+	MinInterval time.Duration
+	// MaxMoves is how many resources are taken from living members at a time;
+	// 0: any number. Moves that a coordinator before had begun come on top.
+	MaxMoves int
+}
+
+// Member is a live client.
+type Member struct {
+	Client string // its node's name; unique for ever
+	Key    string // of its shard: the static instance's id, or Client
+	Static bool
+
+	Weight       int
+	Zone         string
+	Subscription []string
+}
+
+// Step is what a coordinator does next. At most one Write or SetStatus is under way at
+// a time.
+type Step struct {
+	Write     *Write
+	SetStatus *Status
+	// AwaitMoves, unless it is nil, are the moves to watch from now on, instead
+	// of those before; see Moved.
+	AwaitMoves []Move
+	// Err says why a rebalancing that is due cannot begin: the assignor's result is
+	// not an assignment. It is tried again when something changes.
+	Err error
+	// Wake is when Tick is to be called, unless something else is before; zero:
+	// there is nothing to wait for.
+	Wake time.Time
+}
+
+// Write is a plan, as far as it differs from what is written.
+type Write struct {
+	Generation int64
+	Set        map[string]Shard // by key
+	Delete     []string         // keys
+}
+
+// Move is a resource on its way from one living client to another. The generation
+// tells it from others of the same two.
+type Move struct {
+	Resource, Client string
+	Generation       int64
+}
+
+// stage is what a coordinator waits for.
+type stage int
+
+const (
+	idle       stage = iota
+	writing          // Wrote
+	stopping         // StatusSet of Stop, and then the acks
+	assigning        // StatusSet of Assigned
+	starting         // the end of the acks
+	confirming       // StatusSet of Confirmed
+)
+
+// Coordinator is one election's coordinator. Its methods are told what was read and
+// what was done, and return what to do next; they are not safe for concurrent use.
+// Whatever it decides, its writes are the runner's, which makes them conditional on
+// the epoch.
+type Coordinator struct {
+	cfg     Config
+	began   time.Time
+	fresh   bool             // nobody had been assigned anything
+	current map[string]Shard // by key, with those that are being written
+	status  Status
+
+	members   map[string]Member // by key; nil: not told yet
+	resources []string          // sorted
+	known     bool              // resources were told
+	// gone is since when nobody alive has the key of a shard.
+	gone   map[string]time.Time
+	paused bool
+
+	stage stage
+	dirty bool // something has changed since the last plan
+	force bool // global mode: a generation is due, even if no shard changes
+	last  time.Time
+	set   bool  // the status that was to be set is
+	next  int64 // generation of the last writing
+	// Resource mode with MaxMoves: the moves under way, with those that are being
+	// written, and those of them that are being watched.
+	moves, watched []Move
+}
+
+// NewCoordinator makes the machine of a coordinator that has just been elected.
+// current are the shards, by key, and status the group's, read after its epoch was
+// written, so that nobody else writes them any more.
+func NewCoordinator(cfg Config, now time.Time, current map[string]Shard, status Status) *Coordinator {
+	c := &Coordinator{
+		cfg: cfg, began: now, current: maps.Clone(current), status: status,
+		gone: map[string]time.Time{}, dirty: true, force: cfg.Mode == Global,
+	}
+	if c.current == nil {
+		c.current = map[string]Shard{}
+	}
+	c.fresh = true
+	for _, s := range current {
+		c.fresh = c.fresh && len(s.Resources) == 0
+	}
+	return c
+}
+
+// Members tells who is alive, in the order in which they came. Of two with one key the
+// one counts that its shard names, or else the first; but nobody takes another's own
+// name for a key.
+func (c *Coordinator) Members(now time.Time, ms []Member) Step {
+	c.members = map[string]Member{}
+	for _, m := range ms {
+		other, twice := c.members[m.Key]
+		named := m.Client == c.current[m.Key].Client && other.Client != m.Key
+		if !twice || named || m.Client == m.Key {
+			c.members[m.Key] = m
+		}
+	}
+	for key := range c.current {
+		if _, alive := c.members[key]; alive {
+			delete(c.gone, key)
+		} else if _, noted := c.gone[key]; !noted {
+			c.gone[key] = now
+		}
+	}
+	c.dirty = true
+	return c.advance(now)
+}
+
+// Resources tells what there is to be shared out.
+func (c *Coordinator) Resources(now time.Time, rs []string) Step {
+	rs = slices.Clone(rs)
+	slices.Sort(rs)
+	c.resources, c.known = slices.Compact(rs), true
+	c.dirty = true
+	return c.advance(now)
+}
+
+// Paused tells whether the group is paused: what is under way is finished, and
+// nothing new begun. A coordinator that succeeds one that was lost in mid-way finishes
+// that with a generation of its own: what the other has stopped would stay stopped.
+func (c *Coordinator) Paused(now time.Time, paused bool) Step {
+	c.dirty = c.dirty || c.paused && !paused
+	c.paused = paused
+	return c.advance(now)
+}
+
+// Tick tells the time.
+func (c *Coordinator) Tick(now time.Time) Step { return c.advance(now) }
+
+// Wrote tells that the last Write has been carried out.
+func (c *Coordinator) Wrote(now time.Time) Step {
+	if c.stage != writing {
+		return c.advance(now)
+	}
+	if c.cfg.Mode == Global {
+		c.stage = stopping
+		return c.put(now, Stop)
+	}
+	c.stage = idle
+	s := c.advance(now)
+	if c.cfg.MaxMoves > 0 {
+		c.watched = append([]Move{}, c.moves...)
+		s.AwaitMoves = slices.Clone(c.watched)
+	}
+	return s
+}
+
+// Moved tells which of the moves to watch are not over yet: their resources are not
+// with the clients that they are for, and these have not gone.
+func (c *Coordinator) Moved(now time.Time, left []Move) Step {
+	over := map[Move]bool{}
+	for _, m := range c.watched {
+		over[m] = true
+	}
+	for _, m := range left {
+		delete(over, m)
+	}
+	before := len(c.moves)
+	c.watched = slices.Clone(left)
+	c.moves = slices.DeleteFunc(c.moves, func(m Move) bool { return over[m] })
+	c.dirty = c.dirty || len(c.moves) < before // there is room for more
+	return c.advance(now)
+}
+
+// put asks for the status to be set.
+func (c *Coordinator) put(now time.Time, state State) Step {
+	if state == Stop {
+		c.status.Generation = c.next
+	}
+	c.status.State, c.set = state, false
+	next := c.status
+	s := c.advance(now)
+	s.SetStatus = &next
+	return s
+}
+
+// StatusSet tells that the last SetStatus has been carried out.
+func (c *Coordinator) StatusSet(now time.Time) Step {
+	c.set = true
+	switch c.stage {
+	case assigning:
+		c.stage = starting
+	case confirming:
+		c.stage, c.dirty = idle, c.dirty || c.cfg.MaxMoves > 0
+	}
+	return c.advance(now)
+}
+
+// Acks tells who is alive, as listed after the last status was set, and of whom there
+// is a word that it has stopped, for which generation. It is to be called after each
+// StatusSet, and with every change from then on.
+//
+// Only those are waited for who are named in a shard: nobody else has ever been
+// assigned anything, or can be running it. So whoever is among the clients without
+// being able to take part does not hold the others up.
+func (c *Coordinator) Acks(now time.Time, clients []string, acks map[string]int64) Step {
+	if !c.set {
+		return c.advance(now)
+	}
+	switch c.stage {
+	case stopping:
+		named := make(map[string]bool, len(c.current))
+		for _, s := range c.current {
+			named[s.Client] = true
+		}
+		for _, client := range clients {
+			if named[client] && acks[client] != c.status.Generation {
+				return c.advance(now)
+			}
+		}
+		c.stage = assigning
+		return c.put(now, Assigned)
+	case starting:
+		for _, client := range clients {
+			if acks[client] == c.status.Generation {
+				return c.advance(now)
+			}
+		}
+		c.stage = confirming
+		return c.put(now, Confirmed)
+	}
+	return c.advance(now)
+}
+
+// generation is the highest that has been written, as far as anything tells.
+func (c *Coordinator) generation() int64 {
+	g := max(c.status.Generation, c.next)
+	for _, s := range c.current {
+		g = max(g, s.Generation)
+	}
+	return g
+}

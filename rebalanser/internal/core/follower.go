@@ -1,0 +1,167 @@
+package core
+
+import (
+	"maps"
+	"slices"
+)
+
+// Follower is one client node's life as an owner of resources. Its methods are told
+// what happened, and return what to begin, in this order; they are not safe for
+// concurrent use. Whatever a shard says, a resource is owned in [Held] to [Revoking]
+// only, and nothing leaves these phases before its handler has returned.
+type Follower struct {
+	mode   Mode
+	client string
+
+	shard    Shard  // the newest one that is meant for this client
+	status   Status // global mode: the newest
+	phases   *phases
+	doomed   map[string]struct{} // of what runs: what is not wanted
+	calling  bool                // a handler is being called
+	quitting bool                // nothing is wanted any more
+	left     bool                // Leave was returned, or the client node was lost
+	// Global mode: the generation for which this client has said that it has
+	// stopped, or is about to say so; 0: none. told: that has been carried out.
+	// untelling: it is being taken back.
+	ack             int64
+	told, untelling bool
+}
+
+// NewFollower makes the machine of a client node, which owns nothing yet.
+func NewFollower(mode Mode, client string) *Follower {
+	return &Follower{mode: mode, client: client, phases: newPhases(), doomed: map[string]struct{}{}}
+}
+
+// Assignment tells the own shard, as it was read. Resource mode.
+func (f *Follower) Assignment(s Shard) []Action {
+	f.take(s)
+	return f.turn()
+}
+
+// Status tells the status, as it was read, and the own shard, which was read after
+// it: so the shard is at least as new as the status. Global mode.
+func (f *Follower) Status(st Status, s Shard) []Action {
+	if !st.before(f.status) {
+		f.status = st
+		f.take(s)
+	}
+	return f.turn()
+}
+
+// take notes a shard, unless it is older than the one that is known. One that is meant
+// for another client of this instance says that this one has been assigned nothing, or
+// nothing any more; its generation says nothing. For when the shard that has the
+// highest generation is deleted, a new coordinator counts on from a lower one: a client
+// that compared its own shards with that of its predecessor would not hear of them. In
+// resource mode, where a client reads nothing but its own shard, in order, the last one
+// counts therefore, whatever its generation, unless there is none.
+func (f *Follower) take(s Shard) {
+	if s.Generation < f.shard.Generation && (f.mode == Global || s.Client == "") {
+		return
+	}
+	if s.Client != f.client {
+		s = Shard{Client: f.client, Generation: f.shard.Generation}
+	}
+	f.shard = s.sorted()
+}
+
+// Acquired tells that barriers are held.
+func (f *Follower) Acquired(rs []string) []Action {
+	f.phases.move(rs, Acquiring, Held)
+	f.phases.move(rs, Abandoning, Held)
+	return f.next(rs)
+}
+
+// Abandoned tells that barriers are not held, and not being taken any more.
+func (f *Follower) Abandoned(rs []string) []Action {
+	f.drop(rs, Abandoning)
+	return f.next(rs)
+}
+
+// Started tells that the handler of the last Start has returned.
+func (f *Follower) Started(rs []string) []Action {
+	f.calling = false
+	f.phases.move(rs, Starting, Running)
+	return f.next(rs)
+}
+
+// Revoked tells that the handler of the last Revoke has returned.
+func (f *Follower) Revoked(rs []string) []Action {
+	f.calling = false
+	if f.mode == Global {
+		f.drop(rs, Revoking) // there is nothing to give back but the word of it
+		return f.next(rs)
+	}
+	// What was lost meanwhile is not this client's to release.
+	rs = slices.DeleteFunc(slices.Sorted(slices.Values(rs)), func(r string) bool {
+		now, known := f.phases.of[r]
+		return !known || now != Revoking
+	})
+	f.phases.move(rs, Revoking, Releasing)
+	return append(acting(Release, rs), f.next(rs)...)
+}
+
+// Released tells that barriers have been given back.
+func (f *Follower) Released(rs []string) []Action {
+	f.drop(rs, Releasing)
+	return f.next(rs)
+}
+
+// Acked tells that an Ack has been carried out.
+func (f *Follower) Acked(generation int64) []Action {
+	if generation == f.ack {
+		f.told = true
+	}
+	return f.next(nil)
+}
+
+// Unacked tells that an Unack has been carried out.
+func (f *Follower) Unacked(generation int64) []Action {
+	if generation == f.ack {
+		f.ack, f.told, f.untelling = 0, false, false
+	}
+	return f.next(nil)
+}
+
+// Quit tells that this client wants to leave: it gives up everything in order, and
+// then returns Leave.
+func (f *Follower) Quit() []Action {
+	f.quitting = true
+	return f.turn()
+}
+
+// Lost ends the machine, with the client node: nothing is owned any more. It returns
+// what the handlers know of.
+func (f *Follower) Lost() []string {
+	rs := slices.Concat(f.phases.names(Starting), f.phases.names(Running), f.phases.names(Revoking))
+	slices.Sort(rs)
+	f.phases, f.left = newPhases(), true
+	clear(f.doomed)
+	return rs
+}
+
+// Phases says where each resource is.
+func (f *Follower) Phases() map[string]Phase { return maps.Clone(f.phases.of) }
+
+// Unwanted reports whether something that the handler is being told of now, as
+// assigned, is not wanted any more.
+func (f *Follower) Unwanted() bool {
+	for r := range f.phases.in[Starting] {
+		if !f.wants(r) {
+			return true
+		}
+	}
+	return false
+}
+
+// wants reports whether r shall be owned, as far as this client knows.
+func (f *Follower) wants(r string) bool { return !f.quitting && f.shard.has(r) }
+
+// drop forgets those of rs that are in the phase from.
+func (f *Follower) drop(rs []string, from Phase) {
+	for _, r := range rs {
+		if now, known := f.phases.of[r]; known && now == from {
+			f.phases.drop(r)
+		}
+	}
+}

@@ -1,0 +1,181 @@
+package core
+
+import (
+	"errors"
+	"maps"
+	"slices"
+)
+
+var errLeft = errors.New("somebody leaves who has something left")
+
+// lead are the steps of a client as a coordinator, or on the way there.
+func (e *explorer) lead(i int) {
+	m, c := e.m, &e.from.who[i]
+	if !c.leads {
+		// Whoever was before it in the queue has gone for ever, however old the
+		// list is that says so; but it must be there itself to be elected.
+		below := mask(1)<<i - 1
+		for k := range int(c.behind) + 1 {
+			if e.from.now[k].alive&below == 0 && c.epoch == 0 && c.life == live {
+				e.do(i, "raises the epoch", func(s *state) { m.raise(s, i) })
+				break
+			}
+		}
+		return
+	}
+	switch {
+	case c.write != 0:
+		e.do(i, "writes a shard", func(s *state) { m.write(s, i) })
+	case c.setting:
+		e.do(i, "sets the status", func(s *state) { m.setStatus(s, i) })
+	case m.mode == Global:
+		e.count(i)
+	}
+	for k := range int(c.behind) + 1 {
+		now := e.from.now[k]
+		if now.epoch != c.epoch && !m.wrong.noEpochCheck {
+			e.do(i, "sees another epoch", func(s *state) { m.valid(s, i) })
+		}
+		if now.alive != c.members {
+			e.do(i, "lists the clients", func(s *state) {
+				s.who[i].behind, s.who[i].members = min(s.who[i].behind, uint8(k)), now.alive
+				m.ordered(s, i, question{verb: "members", a: now.alive})
+			})
+		}
+		if now.resources != c.resources || !c.knows {
+			e.do(i, "lists the resources", func(s *state) {
+				c := &s.who[i]
+				c.behind, c.resources, c.knows = min(c.behind, uint8(k)), now.resources, true
+				m.ordered(s, i, question{verb: "resources", a: now.resources})
+			})
+		}
+		for r := range modelResources {
+			if m.mode == Resource && now.resources&(1<<r) == 0 {
+				e.sweep(i, r)
+			}
+		}
+	}
+}
+
+// raise: the epoch is raised, in a transaction that fails if the client's node has
+// gone. Nobody else writes what is read after that.
+func (m *model) raise(s *state, i int) {
+	s.set(m, i, func(d *database) { d.epoch++ })
+	m.elected(s, i)
+}
+
+// ordered tells the coordinator of client i something, and begins what it says.
+func (m *model) ordered(s *state, i int, q question) {
+	c := &s.who[i]
+	got := m.x.coordinator(m, c, q)
+	if w := got.step.Write; w != nil {
+		c.write, c.written = got.write, 0
+		if len(w.Set)+len(w.Delete) == 0 {
+			c.write = 0
+			m.ordered(s, i, question{verb: "wrote"})
+		}
+	}
+	if st := got.step.SetStatus; st != nil {
+		c.setting, c.status = true, mstatus{uint8(st.Generation), uint8(st.State)}
+	}
+}
+
+// valid reports whether a write of coordinator i is carried out: not when the epoch is
+// another's. Then it gives the coordination up, and leaves in order.
+func (m *model) valid(s *state, i int) bool {
+	c := &s.who[i]
+	if c.epoch == s.now[0].epoch || m.wrong.noEpochCheck {
+		return true
+	}
+	c.behind = 0
+	c.leads, c.c, c.write, c.written, c.setting = false, 0, 0, 0, false
+	c.status, c.members, c.resources, c.knows = mstatus{}, 0, 0, false
+	if c.life == live {
+		m.tell(s, i, question{verb: "quit"})
+	}
+	return false
+}
+
+// write carries one operation of a Write out. In truth they come in batches: here
+// somebody may look in between.
+func (m *model) write(s *state, i int) {
+	if !m.valid(s, i) {
+		return
+	}
+	c := &s.who[i]
+	w := m.x.writes[c.write]
+	keys := append(slices.Sorted(maps.Keys(w.Set)), w.Delete...)
+	key := keys[c.written]
+	s.set(m, i, func(d *database) {
+		at := &d.shards[key[len(key)-1]-'a']
+		sh, set := w.Set[key]
+		if *at = (mshard{}); set {
+			*at = mshard{sh.Client[0] - 'a' + 1, uint8(sh.Generation), resourceMask(sh.Resources)}
+		}
+	})
+	if c.written++; int(c.written) == len(keys) {
+		c.write, c.written = 0, 0
+		m.ordered(s, i, question{verb: "wrote"})
+	}
+}
+
+func (m *model) setStatus(s *state, i int) {
+	if !m.valid(s, i) {
+		return
+	}
+	c := &s.who[i]
+	s.set(m, i, func(d *database) { d.status = c.status })
+	c.setting, c.status = false, mstatus{}
+	m.ordered(s, i, question{verb: "status set"})
+}
+
+// count: the clients are listed, after the status was set, and then those who have
+// stopped.
+func (e *explorer) count(i int) {
+	m, c := e.m, &e.from.who[i]
+	for k := range int(c.behind) + 1 {
+		for l := range k + 1 {
+			q := question{verb: "acks", a: e.from.now[k].alive, acks: e.from.now[l].stopped}
+			if m.wrong.oldClientList {
+				q.a = c.candidates
+			}
+			if m.wrong.waitsForNobody {
+				q.a = 0
+			}
+			if m.wrong.acksWithoutGeneration {
+				for j := range q.acks {
+					if q.acks[j] > 0 {
+						q.acks[j] = e.from.now[0].status.gen
+					}
+				}
+			}
+			before := c.c
+			probe := *c
+			if got := m.x.coordinator(m, &probe, q); probe.c == before && got.step.SetStatus == nil && got.step.Write == nil {
+				continue
+			}
+			e.do(i, "counts those who have stopped", func(s *state) {
+				s.who[i].behind = min(s.who[i].behind, uint8(l))
+				m.ordered(s, i, q)
+			})
+		}
+	}
+}
+
+// sweep: a barrier of a resource that has been removed, and that nobody owns any more,
+// is deleted, and the number of such sweeps counted in the same transaction: the next
+// barrier of that name has versions that the former one had, so whoever takes one
+// must know that there was no sweep since it read it.
+func (e *explorer) sweep(i, r int) {
+	m, d := e.m, &e.from.now[0]
+	b := d.barriers[r]
+	if !b.there || b.owner > 0 && d.alive&(1<<(b.owner-1)) != 0 || d.epoch != e.from.who[i].epoch {
+		return
+	}
+	e.do(i, "sweeps a barrier", func(s *state) {
+		s.set(m, i, func(d *database) {
+			d.barriers[r] = mbarrier{}
+			d.swept++
+		})
+	})
+}

@@ -1,0 +1,187 @@
+package core
+
+// The model is a small group on a model of ZooKeeper. The machines in it are the real
+// ones; around each is what a runner does, one request at a time, as docs/rebalanser.md
+// says. All interleavings are tried.
+//
+// ZooKeeper does one write at a time. Each client reads from a view of its own, which
+// may lag behind by so many writes ([bounds]), never goes back, and includes what the
+// client itself has written. A watch is a hint that comes at any time: so a client that
+// has been told something may read it again at any time, once it would read something
+// else. A reply that comes late is a step that comes late.
+//
+// A client that is lost has crashed, or its trust in the session has run out: it
+// believes in nothing any more, and its node lives on until the server expires it, at
+// any time after. An isolated client that still believes is one that takes no step.
+// What it had sent before and what is carried out after its loss makes the same state
+// as if it had been carried out before: nobody else can tell.
+
+const (
+	modelClients   = 4 // client nodes, of all times together
+	modelResources = 3
+	modelWindow    = 3 // states of the database that somebody may still read
+)
+
+// What has become of a client.
+const (
+	unborn uint8 = iota
+	live
+	paused // it does nothing, and believes what it did; its session may expire
+	lost   // it believes in nothing; its session has not expired
+	zombie // its node has been deleted by hand, and it does not know
+	gone
+)
+
+// mask is a set of clients, or of resources, by number.
+type mask = uint8
+
+// mshard is a Shard; client counts from 1.
+type mshard struct {
+	client, gen uint8
+	rs          mask
+}
+
+type mstatus struct{ gen, state uint8 }
+
+// mbarrier is a barrier's node.
+type mbarrier struct {
+	there          bool
+	owner, version uint8 // owner from 1
+}
+
+// database is what there is in ZooKeeper.
+type database struct {
+	alive, born mask // client nodes
+	resources   mask
+	epoch       uint8
+	shards      [modelClients]mshard // by key
+	barriers    [modelResources]mbarrier
+	swept       uint8 // how often any was
+	status      mstatus
+	stopped     [modelClients]uint8 // generation, or 0
+}
+
+// What a client does to acquire a resource.
+const (
+	acqNone    uint8 = iota
+	acqRead          // reads the barrier
+	acqOwned         // reads the owner's client node, or waits for it to go
+	acqSend          // sends the transaction
+	acqUnknown       // reads what has become of it
+)
+
+type acquisition struct {
+	pc, owner, version uint8
+	swept              uint8 // when it was read
+	seen               mask  // a wrong rule's: who was alive
+	there, drop        bool
+}
+
+// client is one client node's life, and its runner's.
+type client struct {
+	life   uint8
+	f, c   uint16 // the machines, by number; 0: none
+	behind uint8  // how many writes its view may be behind
+
+	use, calling mask  // resources in use; those of the handler's call
+	call         uint8 // 1: Start, 2: Revoke
+
+	told    mshard // resource mode
+	acq     [modelResources]acquisition
+	version [modelResources]uint8 // of the barriers that it has
+	release mask
+
+	reading     bool // global mode: the status was read, the shard not yet
+	read, heard mstatus
+	first       mshard // a wrong rule's: the shard that was read before the status
+	word        uint8  // 1: Ack, 2: Unack is to be sent
+	wordGen     uint8
+
+	leaving bool
+
+	leads              bool
+	epoch              uint8
+	members, resources mask // as told last
+	knows              bool // resources were told
+	write              uint16
+	written            uint8 // operations of it
+	setting            bool
+	status             mstatus
+	candidates         mask // a wrong rule's: the clients when it came
+}
+
+// faults are how many disruptions there may still be.
+type faults struct {
+	losses, stops, pauses, replies, kicks, changes, epochs uint8
+}
+
+// state is comparable: it is its own key.
+type state struct {
+	now  [modelWindow]database // the last ones, the newest first
+	who  [modelClients]client
+	left faults
+}
+
+// set carries out a write of client i.
+func (s *state) set(m *model, i int, change func(d *database)) {
+	before := s.now[0]
+	change(&s.now[0])
+	if after := s.now[0]; after != before {
+		for k := m.lag; k > 0; k-- {
+			s.now[k] = s.now[k-1]
+		}
+		s.now[0] = after
+		if m.lag > 0 {
+			s.now[1] = before
+		}
+		for j := range s.who {
+			s.who[j].behind = min(s.who[j].behind+1, uint8(m.lag))
+		}
+	}
+	if i >= 0 {
+		s.who[i].behind = 0
+	}
+}
+
+// settle forgets what nobody can see any more.
+func (s *state) settle() {
+	oldest := uint8(0)
+	for i := range s.who {
+		if c := &s.who[i]; c.life == unborn || c.life == lost || c.life == gone {
+			*c = client{life: c.life}
+		} else {
+			oldest = max(oldest, c.behind)
+		}
+	}
+	for k := int(oldest) + 1; k < modelWindow; k++ {
+		s.now[k] = database{}
+	}
+}
+
+// bury takes a client's node away.
+func (s *state) bury(m *model, i int) {
+	s.set(m, -1, func(d *database) {
+		d.alive &^= 1 << i
+		d.stopped[i] = 0
+	})
+}
+
+// resourceNames are the names of rs; clientName that of client i.
+func resourceNames(rs mask) []string {
+	var out []string
+	for r := range modelResources {
+		if rs&(1<<r) != 0 {
+			out = append(out, "xyz"[r:r+1])
+		}
+	}
+	return out
+}
+
+func resourceMask(rs []string) (out mask) {
+	for _, r := range rs {
+		out |= 1 << (r[0] - 'x')
+	}
+	return out
+}
+
+func clientName(i int) string { return "abcd"[i : i+1] }

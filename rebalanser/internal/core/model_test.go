@@ -1,0 +1,338 @@
+package core
+
+import (
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"math/bits"
+)
+
+// model is what is explored: a group, and how much may happen to it.
+type model struct {
+	mode Mode
+	// begin are the clients that are there from the beginning; late come at any
+	// time; after says after whose end (from 1) another comes: another client of
+	// the same process. again says that it is the same static instance, too.
+	begin, late  mask
+	after, again [modelClients]uint8
+	idle         mask // clients that take nothing
+	resources    mask // at the beginning
+	changing     mask // resources that somebody adds or removes
+	left         faults
+	lag          int // writes that a view may be behind, less than modelWindow
+	wrong        wrong
+	unsafe       bool // only invariant 1 is asked for
+
+	x    *machines
+	done map[string]int // how often each kind of step was taken
+}
+
+// wrong are rules that are not ours, all of them unsafe.
+type wrong struct {
+	barrierBelowResource, abandonsBlindly, releasesTooEarly, takesFromTheLiving, setsBlindly bool
+	ownerSeenBefore, versionsStartAgain, expiresTheTrusting, forgetsReplies                  bool
+	shardBeforeStatus, acksWithoutGeneration, noEpochCheck, startsNewerShard, acksTooEarly   bool
+	oldClientList, othersShard, waitsForNobody                                               bool
+}
+
+// step is one that may come next.
+type step struct {
+	s     state
+	who   int
+	what  string
+	fault bool
+}
+
+// explorer collects the steps from one state.
+type explorer struct {
+	m     *model
+	from  *state
+	steps []step
+	err   error
+}
+
+// do adds a step of client who: change, on a copy of the state.
+func (e *explorer) do(who int, what string, change func(s *state)) {
+	e.steps = append(e.steps, step{s: *e.from, who: who, what: what})
+	change(&e.steps[len(e.steps)-1].s)
+}
+
+// fault is do for what need not happen, and may only so often.
+func (e *explorer) fault(who int, what string, budget uint8, change func(s *state)) {
+	if budget > 0 {
+		e.do(who, what, change)
+		e.steps[len(e.steps)-1].fault = true
+	}
+}
+
+// next are all steps from s.
+func (m *model) next(s *state, steps []step) ([]step, error) {
+	e := &explorer{m: m, from: s, steps: steps[:0]}
+	for i := range modelClients {
+		switch s.who[i].life {
+		case unborn:
+			e.birth(i)
+		case live:
+			e.follow(i)
+			e.lead(i)
+			e.disrupt(i)
+		case zombie:
+			e.lead(i)
+			e.do(i, "notices that its node is gone", func(s *state) { s.who[i].life = gone })
+		case paused:
+			e.wake(i)
+		case lost:
+			e.do(i, "expires", func(s *state) {
+				s.bury(m, i)
+				s.who[i].life = gone
+			})
+		}
+	}
+	e.fault(-1, "the epoch is raised by hand", s.left.epochs, func(s *state) {
+		s.left.epochs--
+		s.set(m, -1, func(d *database) { d.epoch++ })
+	})
+	for r := range modelResources {
+		if m.changing&(1<<r) != 0 {
+			e.fault(-1, "a resource is added or removed", s.left.changes, func(s *state) {
+				s.left.changes--
+				s.set(m, -1, func(d *database) {
+					d.resources ^= 1 << r
+					if m.wrong.barrierBelowResource && d.resources&(1<<r) == 0 {
+						d.barriers[r] = mbarrier{}
+					}
+				})
+			})
+		}
+	}
+	for i := range e.steps {
+		e.steps[i].s.settle()
+	}
+	return e.steps, e.err
+}
+
+// birth: a client comes.
+func (e *explorer) birth(i int) {
+	if e.from.now[0].born>>i != 0 {
+		return // they come in the order of their numbers
+	}
+	before := int(e.m.after[i]) - 1
+	if before < 0 && e.m.late&(1<<i) == 0 {
+		return
+	}
+	if before >= 0 {
+		then := e.from.who[before].life
+		if then != gone && (then != lost || e.m.again[i] > 0) {
+			return // an instance's lock goes with the node of the one before
+		}
+	}
+	e.do(i, "comes", func(s *state) { e.m.come(s, i) })
+}
+
+func (m *model) come(s *state, i int) {
+	s.set(m, i, func(d *database) {
+		d.alive |= 1 << i
+		d.born |= 1 << i
+	})
+	s.who[i] = client{life: live, f: number(m.x, &m.x.followers, NewFollower(m.mode, clientName(i)))}
+	s.who[i].candidates = 0
+	if m.wrong.oldClientList {
+		s.who[i].candidates = s.now[0].alive
+	}
+}
+
+// disrupt: what may happen to a client that lives.
+func (e *explorer) disrupt(i int) {
+	m, c := e.m, &e.from.who[i]
+	e.fault(i, "is lost", e.from.left.losses, func(s *state) {
+		s.left.losses--
+		s.who[i].life = lost
+	})
+	if !c.leaving {
+		e.fault(i, "is stopped", e.from.left.stops, func(s *state) {
+			s.left.stops--
+			m.perform(s, i, m.x.follower(&s.who[i], question{verb: "quit"}))
+		})
+	}
+	e.fault(i, "is paused", e.from.left.pauses, func(s *state) {
+		s.left.pauses--
+		s.who[i].life = paused
+	})
+	if c.leads && c.use == 0 && m.idle&(1<<i) != 0 {
+		e.fault(i, "has its node deleted by hand", e.from.left.kicks, func(s *state) {
+			s.left.kicks--
+			s.bury(m, i)
+			s.who[i].life = zombie
+		})
+	}
+	if m.wrong.expiresTheTrusting {
+		e.fault(i, "expires while it trusts", e.from.left.losses, func(s *state) {
+			s.left.losses--
+			s.bury(m, i)
+		})
+	}
+}
+
+// wake: the session of a paused client expires, or it goes on. When it runs again,
+// its clock tells it that it has lost what it had, before anything else does.
+func (e *explorer) wake(i int) {
+	if e.from.now[0].alive&(1<<i) == 0 {
+		e.do(i, "wakes, and has lost its session", func(s *state) { s.who[i].life = gone })
+		return
+	}
+	e.do(i, "wakes", func(s *state) { s.who[i].life = live })
+	e.do(i, "expires while it is paused", func(s *state) { s.bury(e.m, i) })
+}
+
+// safe is invariant 1. Who is paused does not count; but if its guard would still pass
+// when it wakes, it counts. And in resource mode nobody uses what it has no barrier of.
+func (m *model) safe(s *state) error {
+	var used mask
+	for i := range s.who {
+		c := &s.who[i]
+		if c.life != live && c.life != paused {
+			continue
+		}
+		for r := range modelResources {
+			bit := mask(1) << r
+			if c.use&bit == 0 || c.life == paused && !m.guarded(s, i, r) {
+				continue
+			}
+			if used&bit != 0 {
+				return fmt.Errorf("%s is used twice, once by %s", resourceNames(bit), clientName(i))
+			}
+			if used |= bit; m.mode == Resource && !m.guarded(s, i, r) {
+				return fmt.Errorf("%s is used by %s, who does not own it", resourceNames(bit), clientName(i))
+			}
+		}
+	}
+	return nil
+}
+
+// guarded reports whether the guard of client i for r passes.
+func (m *model) guarded(s *state, i, r int) bool {
+	b := s.now[0].barriers[r]
+	return s.now[0].alive&(1<<i) != 0 &&
+		(m.mode == Global || b.owner == uint8(i+1) && b.version == s.who[i].version[r])
+}
+
+// rest is invariant 2, when nothing happens any more without a fault.
+func (m *model) rest(s *state) error {
+	d := &s.now[0]
+	used := [modelResources]int{}
+	takers := false
+	for i := range s.who {
+		c := &s.who[i]
+		switch c.life {
+		case unborn, gone:
+			continue
+		case live:
+			takers = takers || m.idle&(1<<i) == 0
+		default:
+			return fmt.Errorf("%s is neither here nor gone", clientName(i))
+		}
+		for r := range modelResources {
+			used[r] += int(c.use >> r & 1)
+		}
+		if c.call != 0 || c.leaving || c.write != 0 || c.setting || c.word != 0 || c.release != 0 {
+			return fmt.Errorf("%s has something left to do", clientName(i))
+		}
+		if running := resourceMask(m.x.followers[c.f].phases.names(Running)); running != c.use {
+			return fmt.Errorf("%s uses %b, and knows of %b", clientName(i), c.use, running)
+		}
+	}
+	for r, n := range used {
+		want := int(d.resources >> r & 1)
+		if !takers {
+			want = 0
+		}
+		if n != want {
+			return fmt.Errorf("%s has %d owners at rest", resourceNames(1<<r), n)
+		}
+		if m.mode == Resource && n == 0 && d.barriers[r].owner > 0 && d.alive&(1<<(d.barriers[r].owner-1)) != 0 {
+			return fmt.Errorf("the barrier of %s is left behind", resourceNames(1<<r))
+		}
+	}
+	if m.mode == Global && takers && (d.status.state != uint8(Confirmed) || d.stopped != [modelClients]uint8{}) {
+		return fmt.Errorf("the generation is not confirmed: %+v %v", d.status, d.stopped)
+	}
+	return nil
+}
+
+// initial is where the exploration begins.
+func (m *model) initial() state {
+	m.x, m.done = newMachines(), map[string]int{}
+	var s state
+	s.now[0].resources = m.resources
+	s.left = m.left
+	for i := range bits.Len8(m.begin) {
+		if m.begin&(1<<i) != 0 {
+			m.come(&s, i)
+		}
+	}
+	for i := range s.who {
+		s.who[i].behind = 0
+	}
+	s.settle()
+	return s
+}
+
+var errModelTooMany = errors.New("too many states")
+
+// explore tries all interleavings, and returns how many states there are.
+func (m *model) explore(limit int) (int, error) {
+	type node struct {
+		s      state
+		parent *node
+		who    int
+		what   string
+	}
+	one, two := maphash.MakeSeed(), maphash.MakeSeed()
+	key := func(s *state) [2]uint64 { return [2]uint64{maphash.Comparable(one, *s), maphash.Comparable(two, *s)} }
+	fail := func(n *node, err error) error {
+		trace := ""
+		for ; n.parent != nil; n = n.parent {
+			name := "somebody"
+			if n.who >= 0 {
+				name = clientName(n.who)
+			}
+			trace = fmt.Sprintf("%s: %s\n%s", name, n.what, trace)
+		}
+		return fmt.Errorf("%w\n%s", err, trace)
+	}
+	from := &node{s: m.initial()}
+	seen := map[[2]uint64]struct{}{key(&from.s): {}}
+	todo := []*node{from}
+	var steps []step
+	for len(todo) > 0 && len(seen) < limit {
+		n := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		var err error
+		steps, err = m.next(&n.s, steps)
+		if err == nil {
+			err = m.safe(&n.s)
+		}
+		moving := false
+		for i := range steps {
+			moving = moving || !steps[i].fault
+		}
+		if err == nil && !moving && !m.unsafe {
+			err = m.rest(&n.s)
+		}
+		if err != nil {
+			return len(seen), fail(n, err)
+		}
+		for i := range steps {
+			k := key(&steps[i].s)
+			if _, known := seen[k]; !known {
+				seen[k] = struct{}{}
+				m.done[steps[i].what]++
+				todo = append(todo, &node{steps[i].s, n, steps[i].who, steps[i].what})
+			}
+		}
+	}
+	if len(todo) > 0 {
+		return len(seen), errModelTooMany
+	}
+	return len(seen), nil
+}

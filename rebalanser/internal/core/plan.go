@@ -1,0 +1,203 @@
+package core
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/zkrecipes/zkrecipes/rebalanser/assignor"
+)
+
+// advance begins a rebalancing, if one is due.
+func (c *Coordinator) advance(now time.Time) Step {
+	if c.stage != idle || c.members == nil || !c.known || c.paused && !c.halfway() {
+		return Step{}
+	}
+	if at := c.due(now); now.Before(at) {
+		return Step{Wake: at}
+	} else if at.IsZero() && !c.dirty {
+		return Step{}
+	}
+	c.dirty = false
+	w, plan, err := c.share(now)
+	if err != nil {
+		return Step{Err: err}
+	}
+	if len(w.Set) == 0 && len(w.Delete) == 0 && !c.force {
+		return Step{Wake: c.departure()}
+	}
+	if c.cfg.Mode == Resource && c.cfg.MaxMoves > 0 {
+		c.note(w, plan)
+	}
+	c.stage, c.last, c.next, c.force, c.fresh = writing, now, w.Generation, false, false
+	c.current = plan
+	for _, key := range w.Delete {
+		delete(c.gone, key)
+	}
+	return Step{Write: w}
+}
+
+// halfway reports whether another coordinator has stopped the members, for a
+// generation that it has not finished.
+func (c *Coordinator) halfway() bool {
+	return c.force && c.status.Generation > 0 && c.status.State == Stop
+}
+
+// due is when the next plan is: not after now, if it is now; zero, if nothing is to be
+// planned, or something that nothing delays.
+func (c *Coordinator) due(now time.Time) time.Time {
+	at := c.departure()
+	if c.dirty {
+		at = time.Time{}
+	} else if at.IsZero() {
+		return at
+	}
+	if from := c.began.Add(c.cfg.InitialDelay); c.fresh && from.After(at) {
+		at = from
+	}
+	if from := c.last.Add(c.cfg.MinInterval); !c.last.IsZero() && from.After(at) {
+		at = from
+	}
+	return at
+}
+
+// departure is when the first static member that has gone is, or was, to be given up;
+// zero if none is.
+func (c *Coordinator) departure() time.Time {
+	var first time.Time
+	for _, since := range c.gone {
+		if at := since.Add(c.cfg.DepartureDelay); first.IsZero() || at.Before(first) {
+			first = at
+		}
+	}
+	return first
+}
+
+// expected reports whether the member of key, which has gone, may still come back to
+// what it was assigned.
+func (c *Coordinator) expected(key string, now time.Time) bool {
+	since, gone := c.gone[key]
+	return gone && c.current[key].Client != key && now.Before(since.Add(c.cfg.DepartureDelay))
+}
+
+// share shares the resources out. It says what is to be written for that, and what is
+// written then. Members that are expected back keep what they have, whatever the
+// others get.
+func (c *Coordinator) share(now time.Time) (*Write, map[string]Shard, error) {
+	w := &Write{Generation: c.generation() + 1, Set: map[string]Shard{}}
+	plan, reserved := map[string]Shard{}, map[string]bool{}
+	for key, was := range c.current {
+		switch _, alive := c.members[key]; {
+		case alive:
+		case c.expected(key, now):
+			plan[key] = was
+			for _, r := range was.Resources {
+				reserved[r] = true
+			}
+		default:
+			w.Delete = append(w.Delete, key)
+		}
+	}
+	slices.Sort(w.Delete)
+	// Two shards may have one resource, if a coordinator was lost while it wrote
+	// them: then somebody alive goes before somebody who may come back.
+	for key := range c.members {
+		for _, r := range c.current[key].Resources {
+			delete(reserved, r)
+		}
+	}
+	ms := c.parties()
+	shares, err := c.shares(ms, reserved)
+	if err != nil {
+		return nil, nil, err
+	}
+	var spare []string
+	for i, m := range ms {
+		was, known := c.current[m.Key]
+		s := Shard{Client: c.members[m.Key].Client, Generation: w.Generation, Resources: shares[i]}
+		if known && s.Client == was.Client && slices.Equal(s.Resources, was.Resources) {
+			plan[m.Key] = was
+			continue
+		}
+		if plan[m.Key] = s; !known && len(s.Resources) == 0 {
+			spare = append(spare, m.Key)
+			continue
+		}
+		w.Set[m.Key] = s
+	}
+	// With the others, who gets nothing has a shard, too: it may be at work with what
+	// it was assigned in one that somebody has removed.
+	if len(w.Set) > 0 || len(w.Delete) > 0 || c.force {
+		for _, key := range spare {
+			w.Set[key] = plan[key]
+		}
+	}
+	return w, plan, nil
+}
+
+// shares are what each of ms gets of what is not reserved.
+func (c *Coordinator) shares(ms []assignor.Member, reserved map[string]bool) ([][]string, error) {
+	rs := make([]assignor.Resource, 0, len(c.resources))
+	for _, name := range c.resources {
+		if !reserved[name] {
+			rs = append(rs, assignor.Resource{Name: name})
+		}
+	}
+	out := c.cfg.Assignor.Assign(ms, rs)
+	if !c.trusted() {
+		if err := assignor.Check(ms, rs, out); err != nil {
+			return nil, err
+		}
+	}
+	if c.cfg.MaxMoves == 0 {
+		return out, nil
+	}
+	room := c.cfg.MaxMoves - len(c.moves)
+	if room <= 0 {
+		room = -1 // 0 would be no limit
+	}
+	return assignor.Limit(ms, out, room), nil
+}
+
+// trusted reports whether the assignor is one of ours, whose results need no check.
+func (c *Coordinator) trusted() bool {
+	ours, err := assignor.ByName(c.cfg.Assignor.Name())
+	return err == nil && ours == c.cfg.Assignor
+}
+
+// note adds the moves that w begins to those that are under way, without those that
+// the plan has turned into others, or ended: nobody would ever see these come to
+// their end.
+func (c *Coordinator) note(w *Write, plan map[string]Shard) {
+	owner := map[string]string{}
+	for _, s := range plan {
+		for _, r := range s.Resources {
+			owner[r] = s.Client
+		}
+	}
+	c.moves = slices.DeleteFunc(c.moves, func(m Move) bool { return owner[m.Resource] != m.Client })
+	for key, s := range c.current {
+		if _, alive := c.members[key]; !alive {
+			continue
+		}
+		for _, r := range s.Resources {
+			if to, still := owner[r]; still && !plan[key].has(r) {
+				c.moves = append(c.moves, Move{Resource: r, Client: to, Generation: w.Generation})
+			}
+		}
+	}
+	slices.SortFunc(c.moves, func(a, b Move) int { return strings.Compare(a.Resource, b.Resource) })
+}
+
+// parties are those who share, in the order of their keys.
+func (c *Coordinator) parties() []assignor.Member {
+	var ms []assignor.Member
+	for _, key := range slices.Sorted(maps.Keys(c.members)) {
+		m := c.members[key]
+		ms = append(ms, assignor.Member{
+			Key: key, Weight: m.Weight, Zone: m.Zone, Subscription: m.Subscription, Held: c.current[key].Resources,
+		})
+	}
+	return ms
+}

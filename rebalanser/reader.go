@@ -1,0 +1,89 @@
+package rebalanser
+
+import (
+	"context"
+	"errors"
+
+	"github.com/zkrecipes/zkrecipes/rebalanser/internal/core"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// read follows what the member is assigned: its own shard, or in global mode the
+// status, and the shard after it. Of changes that are faster than it reads it sees the
+// last.
+func (m *member) read(ctx context.Context) error {
+	path := m.at.shard(m.key())
+	if m.g.opts.Mode == GlobalBarrier {
+		path = m.at.in(statusNode)
+	}
+	var own core.Shard // global mode: as read for the generation of
+	var of, born int64
+	for {
+		data, stat, w, err := m.look(ctx, path)
+		if err != nil {
+			return err
+		}
+		if born == 0 {
+			born = stat.Czxid
+		}
+		if m.g.opts.Mode == GlobalBarrier && (stat.Czxid == 0 || stat.Czxid != born) {
+			// Somebody has removed it. Generations may count from lower now,
+			// of which only a new client takes notice.
+			w.Stop()
+			return session.ErrNoNode
+		}
+		if m.g.opts.Mode == GlobalBarrier {
+			err = m.readStatus(ctx, data, stat, &own, &of)
+		} else {
+			err = m.readOwn(ctx, data)
+		}
+		if err == nil || errors.Is(err, ErrRecord) || errors.Is(err, errMoved) {
+			// A record that makes no sense says nothing: what was said before
+			// holds until the next one. A part that is missing has made way for
+			// the next one, which is being told, or was removed by hand.
+			_, err = w.Wait(ctx)
+		} else {
+			w.Stop()
+		}
+		if err != nil && !session.Interrupted(err) {
+			return err
+		}
+	}
+}
+
+// readOwn tells the machine the own shard.
+func (m *member) readOwn(ctx context.Context, data []byte) error {
+	s, _, err := m.readShard(ctx, m.key(), data)
+	if err != nil {
+		return err
+	}
+	m.box.post(func() []core.Action { return m.f.Assignment(s) })
+	return nil
+}
+
+// readStatus tells the machine the status, and the own shard. That of a generation is
+// written before its first status, so it is read once for the generation.
+func (m *member) readStatus(ctx context.Context, data []byte, stat session.Stat, known *core.Shard, of *int64) error {
+	st, err := parseStatus(data)
+	if err != nil {
+		return err
+	}
+	if st.Generation == 0 || st.Generation != *of {
+		own, _, err := m.s.Get(ctx, m.at.shard(m.key()))
+		if err != nil && !errors.Is(err, session.ErrNoNode) {
+			return err
+		}
+		if *known, _, err = m.readShard(ctx, m.key(), own); err != nil {
+			return err
+		}
+		*of = st.Generation
+	}
+	s := *known
+	m.box.post(func() []core.Action {
+		if st.State != core.Stop {
+			m.token = stat.Mzxid
+		}
+		return m.f.Status(st, s)
+	})
+	return nil
+}

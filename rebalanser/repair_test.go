@@ -1,0 +1,251 @@
+package rebalanser_test
+
+import (
+	"context"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/rebalanser"
+	"github.com/zkrecipes/zkrecipes/rebalanser/assignor"
+	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/zktest"
+)
+
+// rmr deletes a node with all that is below it, as an administrator may.
+func (w *World) rmr(node string) {
+	w.Helper()
+	for _, child := range w.Children(node) {
+		w.rmr(node + "/" + child)
+	}
+	require.NoError(w, w.Server.Delete(node))
+}
+
+// Whatever of a group is removed while everybody has what it should, the next
+// rebalancing still comes to its end, and so does the one after an election.
+func TestGroupGoesOnAfterSomethingWasRemoved(t *testing.T) {
+	for _, dir := range []string{"assignments", "status", "stopped", "config", "epoch", "clients"} {
+		t.Run(dir, func(t *testing.T) {
+			inBoth(t, func(w *World) {
+				if !slices.Contains(w.folders(), dir) {
+					return
+				}
+				a := w.stock(9)
+				var c []*node
+				for _, who := range []string{"c2", "c3", "c4"} {
+					c = append(c, w.node(who, rebalanser.Options{}).run())
+					w.Pass(time.Second)
+				}
+				w.shared(9, c...)
+				if dir == "clients" { // nobody is safe without its node
+					for _, who := range c {
+						w.excuse(who.who, time.Minute)
+					}
+				}
+				w.rmr(path + "/" + dir)
+				_, err := a.RemoveResources(w.Ctx, names(9)[:3]...)
+				require.NoError(w, err)
+				w.Pass(30 * time.Second)
+				_, err = a.AddResources(w.Ctx, names(9)[:3]...)
+				require.NoError(w, err)
+				w.Pass(30 * time.Second)
+				w.shared(9, c...)
+				c[0].stop()
+				w.Pass(30 * time.Second)
+				w.shared(9, c[1:]...)
+				for _, n := range c[1:] {
+					n.stop()
+				}
+			})
+		})
+	}
+}
+
+func (w *World) folders() []string {
+	w.Helper()
+	return w.Children(path)
+}
+
+// The same, when the next thing that happens is an election.
+func TestElectionAfterShardsWereRemoved(t *testing.T) {
+	inBoth(t, func(w *World) {
+		w.stock(9)
+		var c []*node
+		for _, who := range []string{"c2", "c3", "c4"} {
+			c = append(c, w.node(who, rebalanser.Options{}).run())
+			w.Pass(time.Second)
+		}
+		w.rmr(path + "/assignments")
+		c[0].stop()
+		w.Pass(30 * time.Second)
+		w.shared(9, c[1:]...)
+	})
+}
+
+// In the middle of a generation somebody removes the word of a member that it has
+// stopped: it says so again.
+func TestWordThatWasRemovedIsGivenAgain(t *testing.T) {
+	inWorld(t, rebalanser.GlobalBarrier, nil, func(w *World) {
+		w.stock(4)
+		hold := make(chan struct{})
+		resume := sync.OnceFunc(func() { close(hold) })
+		defer resume()
+		c2 := w.node("c2", rebalanser.Options{}).run()
+		w.Pass(time.Second)
+		c2.before = waitFor(hold)
+		c3 := w.node("c3", rebalanser.Options{}).run()
+		w.Pass(time.Second)
+		words := w.Children(path + "/stopped")
+		require.Len(w, words, 1)
+		require.NoError(w, w.Server.Delete(path+"/stopped/"+words[0]))
+		w.Pass(time.Second)
+		require.Equal(w, words, w.Children(path+"/stopped"))
+		resume()
+		w.Pass(time.Second)
+		w.shared(4, c2, c3)
+		require.Empty(w, w.Children(path+"/stopped"))
+	})
+}
+
+// What the servers refuse to a member ends it, also what is only tried when there is
+// something to own.
+func TestRefusedBarrierEndsTheMember(t *testing.T) {
+	inWorld(t, rebalanser.ResourceBarrier, nil, func(w *World) {
+		w.stock(4)
+		readOnly := []session.ACL{{Perms: 1, Scheme: "world", ID: "anyone"}}
+		_, err := w.Session(w.Client()).SetACL(w.Ctx, path+"/barriers", readOnly, -1)
+		require.NoError(w, err)
+		n := w.node("c3", rebalanser.Options{}).run()
+		require.ErrorIs(w, n.ended(), session.ErrNoAuth)
+		require.Empty(w, w.Children(path+"/clients"))
+	})
+}
+
+// A resource is on its way to a member, and there is no barrier of it: that it has
+// arrived is noticed, and the next one can move.
+func TestMoveOfWhatNobodyHadEnds(t *testing.T) {
+	inWorld(t, rebalanser.ResourceBarrier, nil, func(w *World) {
+		a := w.stock(0)
+		o := rebalanser.Options{MaxMoves: 1}
+		c2 := w.node("c2", o).run()
+		w.Pass(time.Second)
+		s := w.Session(w.Client())
+		_, err := a.AddResources(w.Ctx, names(6)...)
+		require.NoError(w, err)
+		w.Pass(time.Second)
+		require.NoError(w, a.Pause(w.Ctx))
+		c3 := w.node("c4", o).run()
+		w.Pass(time.Second)
+		hold := make(chan struct{})
+		resume := sync.OnceFunc(func() { close(hold) })
+		defer resume()
+		c2.before = waitFor(hold)
+		require.NoError(w, a.Resume(w.Ctx))
+		w.Pass(time.Second)
+		moving := w.status(a).Waiting
+		require.Len(w, moving, 1)
+		// Its barrier is removed, and whom it is for is slow to make another.
+		w.Server.Delay(zktest.Link{Client: "c4"}, zktest.Both, time.Second)
+		require.NoError(w, s.Delete(w.Ctx, path+"/barriers/"+moving[0].Resource, -1))
+		w.excuse("c2", time.Minute)
+		w.Pass(10 * time.Second)
+		w.Server.Heal()
+		resume()
+		w.Pass(time.Minute)
+		w.shared(6, c2, c3)
+	})
+}
+
+// A handler that ends its goroutine, as a test's FailNow does, has failed.
+func TestHandlerThatEndsItsGoroutineEndsTheMembership(t *testing.T) {
+	inBoth(t, func(w *World) {
+		w.stock(2)
+		n := w.node("c2", rebalanser.Options{})
+		n.before = func(context.Context, string, []*rebalanser.Resource) error { runtime.Goexit(); return nil }
+		w.excuse("c2", time.Hour)
+		n.run()
+		require.ErrorContains(w, n.ended(), "has ended its goroutine")
+		require.Empty(w, w.Children(path+"/clients"))
+	})
+}
+
+// Two add the same resources at once: that takes each of them a few requests per
+// hundred, too, and one of them has added each.
+func TestTwoWhoAddTheSameAtOnce(t *testing.T) {
+	inWorld(t, rebalanser.ResourceBarrier, nil, func(w *World) {
+		w.stock(0)
+		all := names(2000)
+		other, c := w.admin(), w.Client()
+		w.Session(c)
+		one := rebalanser.Open(c, path, nil)
+		added := 0
+		w.Once(func(r zktest.Request) bool { return r.Op == "multi" && r.Client == "c3" }, func() {
+			for _, name := range all {
+				if err := w.Server.Create(path+"/resources/"+name, nil); err != nil {
+					w.Error(err)
+				}
+			}
+			added = len(all)
+		})
+		txns := 0
+		defer w.Server.OnRequest(func(r zktest.Request) zktest.Action {
+			if r.Op == "multi" && r.Client == "c3" {
+				txns++
+			}
+			return zktest.Action{}
+		})()
+		mine, err := one.AddResources(w.Ctx, all...)
+		require.NoError(w, err)
+		require.Equal(w, 2000, added)
+		require.Empty(w, mine)
+		require.LessOrEqual(w, txns, 4)
+		again, err := other.AddResources(w.Ctx, all...)
+		require.NoError(w, err)
+		require.Empty(w, again)
+	})
+}
+
+// twice is an assignor that gives everything to everybody, until it is told better.
+type twice struct {
+	assignor.Assignor
+	wrong *atomic.Bool
+}
+
+func (t twice) Assign(members []assignor.Member, resources []assignor.Resource) [][]string {
+	out := t.Assignor.Assign(members, resources)
+	if t.wrong.Load() {
+		for i := range out {
+			out[i] = out[0]
+		}
+	}
+	return out
+}
+
+// A result that is none is not written, and the coordinator says why nothing happens.
+func TestWrongResultOfAnAssignorIsSaid(t *testing.T) {
+	inBoth(t, func(w *World) {
+		a := w.stock(4)
+		var wrong atomic.Bool
+		o := rebalanser.Options{Assignor: twice{assignor.Sticky(), &wrong}}
+		c1 := w.node("c1", o).run()
+		w.Settle()
+		w.shared(4, c1)
+		require.NoError(w, c1.group.State().Err)
+		wrong.Store(true)
+		c2 := w.node("c2", o).run()
+		w.Pass(time.Minute)
+		require.ErrorIs(w, c1.group.State().Err, assignor.ErrInvalid)
+		w.shared(4, c1)
+		quiet(w, c2)
+		wrong.Store(false)
+		_, err := a.AddResources(w.Ctx, "one-more")
+		require.NoError(w, err)
+		w.Pass(time.Minute)
+		require.NoError(w, c1.group.State().Err)
+		require.NotEmpty(w, w.of("c2"))
+	})
+}

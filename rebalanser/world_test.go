@@ -1,0 +1,243 @@
+package rebalanser_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/internal/world"
+	"github.com/zkrecipes/zkrecipes/rebalanser"
+	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/zktest"
+)
+
+// path is where most tests have their group.
+const path = "/groups/orders"
+
+// World is a world with a group.
+type World struct {
+	*world.World
+	*oracle
+	mode rebalanser.Mode
+}
+
+// inWorld runs body in a bubble with a server; so may be nil.
+func inWorld(t *testing.T, mode rebalanser.Mode, so *zktest.Options, body func(w *World)) {
+	t.Helper()
+	world.In(t, so, func(w *world.World) {
+		ours := &World{World: w, oracle: newOracle(), mode: mode}
+		body(ours)
+		require.NoError(w, ours.err())
+	})
+}
+
+// modes are both.
+func modes() []rebalanser.Mode {
+	return []rebalanser.Mode{rebalanser.ResourceBarrier, rebalanser.GlobalBarrier}
+}
+
+// inBoth runs body in a world of either mode.
+func inBoth(t *testing.T, body func(w *World)) {
+	t.Helper()
+	for _, mode := range modes() {
+		t.Run(mode.String(), func(t *testing.T) { inWorld(t, mode, nil, body) })
+	}
+}
+
+// recorder is a handler that tells the oracle, and notes its calls: "+a,b" for
+// assigned, "-a" for revoked, "!a" for lost.
+type recorder struct {
+	who string
+	o   *oracle
+	// before are called by the calls, with what they note, if they are set; what
+	// they return the handler does.
+	before func(ctx context.Context, what string, rs []*rebalanser.Resource) error
+
+	// mu guards the rest.
+	mu    sync.Mutex
+	calls []string
+	rs    map[string]*rebalanser.Resource
+}
+
+func (h *recorder) note(ctx context.Context, sign string, rs []*rebalanser.Resource) error {
+	var names []string
+	for _, r := range rs {
+		names = append(names, r.Name())
+	}
+	what := sign + strings.Join(names, ",")
+	h.mu.Lock()
+	h.calls = append(h.calls, what)
+	h.mu.Unlock()
+	if h.before == nil {
+		return nil
+	}
+	return h.before(ctx, what, rs)
+}
+
+func (h *recorder) Assigned(ctx context.Context, rs []*rebalanser.Resource) error {
+	for _, r := range rs {
+		h.o.gain(h.who, r)
+		h.mu.Lock()
+		h.rs[r.Name()] = r
+		h.mu.Unlock()
+	}
+	return h.note(ctx, "+", rs)
+}
+
+func (h *recorder) Revoked(ctx context.Context, rs []*rebalanser.Resource) error {
+	err := h.note(ctx, "-", rs)
+	for _, r := range rs {
+		h.o.yield(h.who, r)
+	}
+	return err
+}
+
+func (h *recorder) Lost(rs []*rebalanser.Resource) {
+	for _, r := range rs {
+		h.o.lose(h.who, r)
+	}
+	_ = h.note(context.Background(), "!", rs)
+}
+
+// take returns the calls since the last time.
+func (h *recorder) take() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	out := h.calls
+	h.calls = nil
+	return out
+}
+
+// resource is one that the handler was told of.
+func (h *recorder) resource(name string) *rebalanser.Resource {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.rs[name]
+}
+
+// node is a member with a client of its own.
+type node struct {
+	*recorder
+	w      *World
+	client *session.Client
+	group  *rebalanser.Group
+	stopIt context.CancelFunc
+	done   chan error // has what Run returned, once
+	hurt   bool       // a fault has hit it, and its session may be lost
+}
+
+// node makes a member that does not run yet.
+func (w *World) node(who string, o rebalanser.Options) *node {
+	w.Helper()
+	return w.nodeOf(w.Client(), who, o)
+}
+
+func (w *World) nodeOf(c *session.Client, who string, o rebalanser.Options) *node {
+	o.Mode = w.mode
+	if o.ID == "" {
+		o.ID = who
+	}
+	h := &recorder{who: who, o: w.oracle, rs: map[string]*rebalanser.Resource{}}
+	return &node{recorder: h, w: w, client: c, group: rebalanser.New(c, path, h, &o)}
+}
+
+// run starts it.
+func (n *node) run() *node {
+	ctx, cancel := context.WithCancel(n.w.Ctx)
+	done, over := make(chan error, 1), make(chan struct{})
+	n.stopIt, n.done = cancel, done
+	n.w.Cleanup(func() { cancel(); <-over })
+	// The clean-up waits for it; it ends with ctx.
+	go func() {
+		defer close(over)
+		done <- n.group.Run(ctx)
+	}()
+	return n
+}
+
+// stop makes it leave, and waits for that.
+func (n *node) stop() {
+	n.w.Helper()
+	n.stopIt()
+	require.NoError(n.w, n.ended())
+}
+
+// ended waits for the end of Run.
+func (n *node) ended() error {
+	select {
+	case err := <-n.done:
+		return err
+	case <-time.After(10 * time.Minute):
+		return fmt.Errorf("%s does not end", n.who)
+	}
+}
+
+// waitFor lets a handler wait.
+func waitFor(hold <-chan struct{}) func(context.Context, string, []*rebalanser.Resource) error {
+	return func(context.Context, string, []*rebalanser.Resource) error {
+		<-hold
+		return nil
+	}
+}
+
+// start starts members "c1", "c2", ... with these options.
+func (w *World) start(n int, o rebalanser.Options) []*node {
+	w.Helper()
+	var out []*node
+	for i := range n {
+		out = append(out, w.node(fmt.Sprintf("c%d", i+1), o).run())
+	}
+	return out
+}
+
+// admin is an administrator with a client of its own.
+func (w *World) admin() *rebalanser.Admin {
+	w.Helper()
+	return rebalanser.Open(w.Client(), path, &rebalanser.Options{Mode: w.mode, ID: "admin"})
+}
+
+// stock makes the group, with resources "r00", "r01", ...
+func (w *World) stock(n int) *rebalanser.Admin {
+	w.Helper()
+	a := w.admin()
+	require.NoError(w, a.Create(w.Ctx))
+	_, err := a.AddResources(w.Ctx, names(n)...)
+	require.NoError(w, err)
+	return a
+}
+
+func names(n int) []string {
+	var out []string
+	for i := range n {
+		out = append(out, fmt.Sprintf("r%02d", i))
+	}
+	return out
+}
+
+// shared requires that the members own all of n resources among them, each in a
+// share that differs by at most one from the others'.
+func (w *World) shared(n int, among ...*node) {
+	w.Helper()
+	var all []string
+	for _, m := range among {
+		mine := w.of(m.who)
+		require.GreaterOrEqual(w, len(mine), n/len(among), "%s owns %v", m.who, mine)
+		require.LessOrEqual(w, len(mine), (n+len(among)-1)/len(among), "%s owns %v", m.who, mine)
+		all = append(all, mine...)
+	}
+	slices.Sort(all)
+	require.Equal(w, names(n), all)
+}
+
+// status reads the group's status.
+func (w *World) status(a *rebalanser.Admin) rebalanser.Status {
+	w.Helper()
+	st, err := a.Status(w.Ctx)
+	require.NoError(w, err)
+	return st
+}

@@ -1,0 +1,244 @@
+package rebalanser
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/zkrecipes/zkrecipes/rebalanser/internal/core"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// written is a shard as the servers have it.
+type written struct {
+	shard  core.Shard
+	chunks int
+}
+
+// shards is what the assignments are.
+type shards struct {
+	p   *seat
+	has map[string]written
+}
+
+// present are the shards, for the machine.
+func (sh *shards) present() map[string]core.Shard {
+	out := map[string]core.Shard{}
+	for key, w := range sh.has {
+		out[key] = w.shard
+	}
+	return out
+}
+
+// load reads all shards. One that makes no sense counts as empty: it will be written
+// anew, or deleted.
+func (sh *shards) load(ctx context.Context, keys []string) error {
+	clear(sh.has)
+	for part := range batches(keys, window, maxTxn, func(k string) int { return len(k) }) {
+		futures := make([]*session.Future[session.Seen], len(part))
+		for i, key := range part {
+			futures[i] = sh.p.s.StartGet(sh.p.at.shard(key), false)
+		}
+		found := map[string][]byte{}
+		err := answers(ctx, futures, func(i int, seen session.Seen, there bool) {
+			if there {
+				found[part[i]] = seen.Data
+			}
+		})
+		if err != nil {
+			return err
+		}
+		for key, data := range found {
+			s, chunks, err := sh.p.readShard(ctx, key, data)
+			if err != nil && !errors.Is(err, ErrRecord) && !errors.Is(err, errMoved) {
+				return err
+			}
+			if err != nil {
+				chunks = max(1, chunks) // its children are looked for
+			}
+			sh.has[key] = written{s, chunks}
+		}
+	}
+	return nil
+}
+
+// put is a node to be written, or deleted.
+type put struct {
+	path   string
+	data   []byte
+	exists bool
+	remove bool
+	tries  int
+}
+
+// write carries a plan out: what does not fit into the shards' nodes first, so that
+// whoever reads a shard finds the rest of it; then the shards; then it removes what
+// they have left behind.
+func (c *coordination) write(ctx context.Context, w *core.Write) error {
+	var nodes, parts, mains []put
+	next := map[string]written{}
+	for _, key := range slices.Sorted(maps.Keys(w.Set)) {
+		record, chunks := encodeShard(w.Set[key], c.epoch)
+		_, exists := c.shards.has[key]
+		if len(chunks) > 0 && !exists {
+			nodes, exists = append(nodes, put{path: c.at.shard(key)}), true
+		}
+		for i, data := range chunks {
+			parts = append(parts, put{path: c.at.chunk(key, w.Generation, i), data: data})
+		}
+		mains = append(mains, put{path: c.at.shard(key), data: record, exists: exists})
+		next[key] = written{w.Set[key], len(chunks)}
+	}
+	for _, puts := range [][]put{nodes, parts, mains} {
+		if err := c.putAll(ctx, puts); err != nil {
+			return err
+		}
+	}
+	old, err := c.left(ctx, w, next)
+	if err != nil {
+		return err
+	}
+	var gone []put
+	for _, key := range w.Delete {
+		gone = append(gone, put{path: c.at.shard(key), exists: true, remove: true})
+	}
+	for _, puts := range [][]put{old, gone} {
+		if err := c.putAll(ctx, puts); err != nil {
+			return err
+		}
+	}
+	for _, key := range w.Delete {
+		delete(c.shards.has, key)
+	}
+	maps.Copy(c.shards.has, next)
+	return nil
+}
+
+// left are the chunks that a plan leaves behind: of generations before, of those who
+// are not there any more, and of coordinators that did not get to the end.
+func (c *coordination) left(ctx context.Context, w *core.Write, next map[string]written) ([]put, error) {
+	var out []put
+	add := func(key string, keep int) error {
+		if c.shards.has[key].chunks == 0 && keep == 0 {
+			return nil
+		}
+		names, _, err := c.s.Children(ctx, c.at.shard(key))
+		if err != nil && !errors.Is(err, session.ErrNoNode) {
+			return err
+		}
+		for i := range keep {
+			names = slices.DeleteFunc(names, func(n string) bool { return n == chunkName(w.Generation, i) })
+		}
+		for _, name := range names {
+			out = append(out, put{path: c.at.shard(key) + "/" + name, exists: true, remove: true})
+		}
+		return nil
+	}
+	for _, key := range w.Delete {
+		if err := add(key, 0); err != nil {
+			return nil, err
+		}
+	}
+	for key, n := range next {
+		if err := add(key, n.chunks); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// maxTries is how often one node is tried differently before it is given up: twice is
+// what a lost answer takes.
+const maxTries = 10
+
+// putAll writes nodes, in transactions that fail once somebody else coordinates. To
+// write them again makes no difference as long as nobody does; so what was not
+// answered is repeated, and what then turns out to exist, or not to, is tried the other
+// way.
+func (c *coordination) putAll(ctx context.Context, puts []put) error {
+	return c.s.Retry(ctx, func() error {
+		var passed error
+		for len(puts) > 0 && passed == nil {
+			var rest []put
+			parts := slices.Collect(batches(puts, maxOps, maxTxn, func(p put) int { return len(p.path) + len(p.data) + perOp }))
+			futures := make([]*session.Future[[]session.Result], len(parts))
+			for i, part := range parts {
+				futures[i] = c.s.StartTxn(c.ops(part)...)
+			}
+			for i, part := range parts {
+				_, err := futures[i].Wait(ctx)
+				switch at := culprit(err); {
+				case err == nil:
+					continue
+				case at > 0:
+					var again bool
+					if again, err = c.correct(ctx, &part[at-1], err); err != nil {
+						return err
+					} else if !again {
+						part = append(part[:at-1:at-1], part[at:]...)
+					}
+				case !session.Interrupted(err):
+					return deposed(err)
+				default:
+					passed = err
+				}
+				rest = append(rest, part...)
+			}
+			puts = rest
+		}
+		return passed
+	})
+}
+
+func (c *coordination) ops(puts []put) []session.Op {
+	ops := []session.Op{c.check()}
+	for _, p := range puts {
+		switch {
+		case p.remove:
+			ops = append(ops, session.DeleteOp(p.path, -1))
+		case p.exists:
+			ops = append(ops, session.SetOp(p.path, p.data, -1))
+		default:
+			ops = append(ops, session.CreateOp(p.path, p.data, session.Persistent, c.created()))
+		}
+	}
+	return ops
+}
+
+// correct tells what to do about the node that made a transaction fail: whether to try
+// again, now that it is known whether it exists.
+func (c *coordination) correct(ctx context.Context, p *put, err error) (again bool, _ error) {
+	if p.tries++; p.tries > maxTries {
+		return false, fmt.Errorf("%w: %s changes under the coordinator's hands: %w", ErrRecord, p.path, err)
+	}
+	switch {
+	case p.remove && errors.Is(err, session.ErrNoNode):
+		return false, nil
+	case p.remove && errors.Is(err, session.ErrNotEmpty):
+		return true, c.empty(ctx, p.path)
+	case !p.exists && errors.Is(err, session.ErrNodeExists):
+		p.exists = true
+	case p.exists && errors.Is(err, session.ErrNoNode):
+		p.exists = false
+	case errors.Is(err, session.ErrNoNode):
+		return true, c.s.EnsurePath(ctx, p.path[:len(p.path)-len(lastElement(p.path))-1], session.Persistent, c.created())
+	default:
+		return false, err
+	}
+	return true, nil
+}
+
+// empty deletes the children of a shard that nobody has known of.
+func (c *coordination) empty(ctx context.Context, path string) error {
+	names, _, err := c.s.Children(ctx, path)
+	if err != nil && !errors.Is(err, session.ErrNoNode) {
+		return err
+	}
+	var puts []put
+	for _, name := range names {
+		puts = append(puts, put{path: path + "/" + name, exists: true, remove: true})
+	}
+	return c.putAll(ctx, puts)
+}

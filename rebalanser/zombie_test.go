@@ -1,0 +1,95 @@
+package rebalanser_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/rebalanser"
+	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/zktest"
+)
+
+// A process that was stopped for longer than its session lives, and runs again, knows
+// nothing of that, and nor does its clock: so its session is expired while nothing gets
+// through to it and its handlers do not run, and then everything goes on at once, well
+// before it could have noticed by itself. What it had has other owners by then, and it
+// must neither change anything of theirs nor be let to write in their stead.
+func TestAMemberThatWakesUpAfterItsEndDisturbsNobody_P4(t *testing.T) {
+	for name, what := range map[string]string{"it runs": "", "something is being given to it": "+", "it is giving something up": "-"} {
+		for order, first := range map[string]bool{"its handler is first": true, "its link is first": false} {
+			t.Run(name+", "+order, func(t *testing.T) {
+				inBoth(t, func(w *World) { zombie(w, what, first) })
+			})
+		}
+	}
+}
+
+// zombie freezes a member while it is in a call of its handler of that kind, if any.
+func zombie(w *World, inCall string, handlerFirst bool) {
+	a := w.stock(4)
+	frozen := w.node("c2", rebalanser.Options{}).run() // the coordinator
+	w.Settle()
+	other := w.node("c3", rebalanser.Options{}).run()
+	w.Pass(5 * time.Second)
+	w.shared(4, frozen, other)
+	wake := make(chan struct{})
+	frozen.before = func(_ context.Context, call string, _ []*rebalanser.Resource) error {
+		if inCall != "" && call[:1] == inCall {
+			<-wake
+		}
+		return nil
+	}
+	if inCall == "+" {
+		_, err := a.AddResources(w.Ctx, "r04", "r05")
+		require.NoError(w, err)
+	}
+	if inCall == "-" {
+		_, err := a.RemoveResources(w.Ctx, w.of("c2")[0])
+		require.NoError(w, err)
+		_, err = a.AddResources(w.Ctx, names(4)...)
+		require.NoError(w, err)
+	}
+	w.Pass(2 * time.Second)
+
+	w.excuse("c2", 5*time.Second)
+	w.Server.BlackHole(zktest.Link{Client: "c2"}, zktest.Both)
+	had, before := w.of("c2"), map[string]int64{}
+	for _, name := range had {
+		before[name] = frozen.resource(name).Token()
+	}
+	require.NotEmpty(w, had)
+	require.NoError(w, w.Server.ExpireSession(w.ID(frozen.client)))
+	w.Pass(3 * time.Second)
+	all, err := a.Resources(w.Ctx)
+	require.NoError(w, err)
+	require.Equal(w, all, w.of("c3"), "it has taken over")
+
+	s := w.Session(other.client)
+	for _, name := range had {
+		r := frozen.resource(name)
+		require.NoError(w, r.Context().Err(), "it knows nothing")
+		require.Greater(w, other.resource(name).Token(), before[name])
+		_, err := s.Txn(w.Ctx, r.Guard()...)
+		require.ErrorIs(w, err, session.ErrNoNode, "what it still writes is refused")
+	}
+	if handlerFirst {
+		close(wake)
+		w.Pass(time.Millisecond)
+	}
+	w.Server.HealLink(zktest.Link{Client: "c2"})
+	if !handlerFirst {
+		close(wake)
+	}
+	w.Pass(time.Millisecond)
+	require.Equal(w, all, w.of("c3"), "it has taken nothing back")
+	for _, name := range all {
+		_, err := s.Txn(w.Ctx, other.resource(name).Guard()...)
+		require.NoError(w, err, "its barrier was not touched")
+	}
+	w.Pass(30 * time.Second)
+	w.shared(len(all), frozen, other)
+	frozen.stop()
+	other.stop()
+}
