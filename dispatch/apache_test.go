@@ -1,0 +1,208 @@
+package dispatch_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/dispatch"
+	"github.com/zkrecipes/zkrecipes/internal/world"
+	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/zktest/apache"
+)
+
+// beside runs a role until the test is over, or it is stopped.
+func beside(t testing.TB, run func(context.Context) error) (stop func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	// Waited for by stop; ends with ctx.
+	go func() {
+		defer close(done)
+		if err := run(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, session.ErrLost) {
+			t.Error(err)
+		}
+	}()
+	stop = func() { cancel(); <-done }
+	t.Cleanup(stop)
+	return stop
+}
+
+// The life of tasks on a real server: done, failed, dead, canceled, requeued, full.
+func TestEssentialsOnApache_M1_M26(t *testing.T) {
+	cluster := apache.Require(t, &apache.Options{Heap: 256})
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	const at = "/dispatch-essentials"
+	c := world.Connect(t, cluster.Connect(), session.Options{})
+	q := dispatch.New(c, at, nil)
+	_, err := q.Submit(ctx, dispatch.Task{ID: "early", Payload: []byte("x")})
+	require.NoError(t, err)
+	beside(t, dispatch.NewMaster(world.Connect(t, cluster.Connect(), session.Options{}), at, &dispatch.Options{MaxTasks: 300}).Run)
+	beside(t, dispatch.NewMaster(c, at, &dispatch.Options{MaxTasks: 300}).Run)
+	fail := true
+	worker := dispatch.NewWorker(world.Connect(t, cluster.Connect(), session.Options{}), at, func(ctx context.Context, a *dispatch.Attempt) ([]byte, error) {
+		switch a.ID {
+		case "fails":
+			return nil, dispatch.ErrPermanent
+		case "dies":
+			if fail {
+				return nil, errors.New("no")
+			}
+		case "hangs":
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		return a.Payload, nil
+	}, nil)
+	beside(t, worker.Run)
+	r, err := q.Collect(ctx, "early")
+	require.NoError(t, err)
+	require.Equal(t, "x", string(r.Output))
+	for _, id := range []string{"fails", "dies", "hangs"} {
+		_, err := q.Submit(ctx, dispatch.Task{ID: id, MaxAttempts: 2, Backoff: 10 * time.Millisecond, Payload: []byte(id)})
+		require.NoError(t, err)
+	}
+	r, err = q.Wait(ctx, "fails")
+	require.NoError(t, err)
+	require.Equal(t, dispatch.State("failed"), r.State)
+	r, err = q.Wait(ctx, "dies")
+	require.NoError(t, err)
+	require.Equal(t, dispatch.State("dead"), r.State)
+	fail = false
+	require.NoError(t, q.Requeue(ctx, "dies"))
+	r, err = q.Collect(ctx, "dies")
+	require.NoError(t, err)
+	require.Equal(t, dispatch.State("done"), r.State)
+	require.NoError(t, q.Cancel(ctx, "hangs"))
+	r, err = q.Collect(ctx, "hangs")
+	require.NoError(t, err)
+	require.Equal(t, dispatch.State("canceled"), r.State)
+	_, err = q.Collect(ctx, "fails")
+	require.NoError(t, err)
+	const n = 200
+	for i := range n {
+		_, err := q.Submit(ctx, numbered(i))
+		require.NoError(t, err)
+	}
+	for i := range n {
+		r, err := q.Wait(ctx, numbered(i).ID)
+		require.NoError(t, err)
+		require.Equal(t, fmt.Sprint(i), string(r.Output))
+	}
+	st, err := q.Stats(ctx)
+	require.NoError(t, err)
+	require.Equal(t, map[dispatch.State]int{"done": n}, st.Tasks)
+	require.NoError(t, worker.Drain(ctx))
+	for i := n; ; i++ {
+		if _, err = q.Submit(ctx, numbered(i)); err != nil {
+			break
+		}
+	}
+	require.ErrorIs(t, err, dispatch.ErrFull)
+}
+
+// Workers and masters come and go while the server is killed, paused and restarted;
+// every task ends once, as a handler said.
+func TestStressOnApache_M24(t *testing.T) {
+	trouble := 3 * time.Second
+	if testing.Short() {
+		trouble = 2 * time.Second
+	}
+	cluster := apache.Require(t, &apache.Options{Own: true, TickTime: 250 * time.Millisecond, Heap: 96})
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	const at = "/dispatch-stress"
+	o := session.Options{Timeout: 2 * time.Second}
+	var mu sync.Mutex
+	var runs []run
+	handler := func(ctx context.Context, a *dispatch.Attempt) ([]byte, error) {
+		x := run{task: a.ID, attempt: a.Number, token: a.Token(), from: time.Now()}
+		x.to = world.LastSeen(ctx, x.from, time.Duration(rand.Int64N(int64(100*time.Millisecond))))
+		var out []byte
+		err := ctx.Err()
+		if err == nil {
+			out = fmt.Appendf(nil, "%s by %d", a.Payload, a.Token())
+		}
+		x.output = string(out)
+		mu.Lock()
+		defer mu.Unlock()
+		runs = append(runs, x)
+		return out, err
+	}
+	busy, calm := context.WithTimeout(ctx, trouble)
+	defer calm()
+	var all sync.WaitGroup
+	play := func(c *session.Client, run func() func(context.Context) error) {
+		for busy.Err() == nil {
+			own, stop := context.WithTimeout(busy, time.Duration(rand.Int64N(int64(2*time.Second))))
+			if err := run()(own); own.Err() == nil && !errors.Is(err, session.ErrLost) {
+				t.Error(err)
+			}
+			stop()
+		}
+	}
+	for range 2 {
+		m, k := world.Connect(t, cluster.Connect(), o), world.Connect(t, cluster.Connect(), o)
+		// Waited for below; ends with busy.
+		all.Go(func() {
+			play(m, func() func(context.Context) error { return dispatch.NewMaster(m, at, nil).Run })
+		})
+		// Waited for below; ends with busy.
+		all.Go(func() {
+			play(k, func() func(context.Context) error { return dispatch.NewWorker(k, at, handler, nil).Run })
+		})
+	}
+	fates := map[string]*fate{}
+	q := dispatch.New(world.Connect(t, cluster.Connect(), o), at, nil)
+	// Waited for below; ends with busy.
+	all.Go(func() {
+		for i := 0; busy.Err() == nil; i++ {
+			task := numbered(i)
+			task.MaxAttempts = 50
+			f := &fate{maxAttempts: 50, ends: 1}
+			if _, err := q.Submit(ctx, task); err != nil {
+				t.Error(err)
+				return
+			}
+			f.confirmed = true
+			mu.Lock()
+			fates[task.ID] = f
+			mu.Unlock()
+			world.Rest(busy, 10*time.Millisecond)
+		}
+	})
+	for busy.Err() == nil {
+		world.Rest(busy, time.Duration(rand.Int64N(int64(time.Second))))
+		if rand.IntN(2) == 0 {
+			require.NoError(t, cluster.Pause(t.Context(), 0))
+			world.Rest(busy, time.Duration(rand.Int64N(int64(2*time.Second))))
+			require.NoError(t, cluster.Resume(t.Context(), 0))
+		} else {
+			require.NoError(t, cluster.Restart(t.Context(), 0))
+		}
+	}
+	require.NoError(t, cluster.Await(t.Context()))
+	all.Wait()
+	o.Timeout = 30 * time.Second // from now on nobody is to lose anything
+	beside(t, dispatch.NewMaster(world.Connect(t, cluster.Connect(), o), at, nil).Run)
+	stop := beside(t, dispatch.NewWorker(world.Connect(t, cluster.Connect(), o), at, handler, nil).Run)
+	q = dispatch.New(world.Connect(t, cluster.Connect(), o), at, nil)
+	for id, f := range fates {
+		r, err := q.Collect(ctx, id)
+		require.NoError(t, err)
+		f.result = &r
+	}
+	stop()
+	list, err := q.List(ctx)
+	require.NoError(t, err)
+	require.Empty(t, list)
+	mu.Lock()
+	defer mu.Unlock()
+	require.NoError(t, checkHistory(runs, fates))
+	t.Logf("%d tasks, %d handlers", len(fates), len(runs))
+}

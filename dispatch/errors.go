@@ -1,0 +1,57 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/zkrecipes/zkrecipes/internal/optimistic"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+var (
+	// ErrArgument: an argument is none; nothing was sent.
+	ErrArgument = errors.New("invalid argument")
+	// ErrNoTask: there is no task of this id: there never was, or it was
+	// collected, or its retention is over.
+	ErrNoTask = errors.New("no such task")
+	// ErrConflict: a task of this id exists, with another payload.
+	ErrConflict = errors.New("a task of this id has another payload")
+	// ErrFull: the queue takes no more tasks at the moment. Nothing was
+	// submitted.
+	ErrFull = errors.New("the queue is full")
+	// ErrState: the task is in a state in which this cannot be done; the error
+	// names it.
+	ErrState = errors.New("not in this state of the task")
+	// ErrPermanent is for handlers to wrap: another attempt would fail too, so
+	// none is made, and the task has failed.
+	ErrPermanent = errors.New("permanent failure")
+	// ErrRecord: a znode's data is not what this package writes. It was left
+	// alone.
+	ErrRecord = errors.New("not a record of this package")
+)
+
+// failure names operation and path. A context's error is there for errors.Is
+// beside its cause.
+func failure(ctx context.Context, op, path string, err error) error {
+	if e := ctx.Err(); e != nil && !errors.Is(err, e) {
+		return fmt.Errorf("dispatch: %s %s: %w: %w", op, path, e, err)
+	}
+	return fmt.Errorf("dispatch: %s %s: %w", op, path, err)
+}
+
+// conflict reports whether a write failed since something else had changed what
+// it goes by, or has children that it does not know of.
+func conflict(err error) bool {
+	return optimistic.Conflict(err) || errors.Is(err, session.ErrNotEmpty)
+}
+
+// culprit is the path of the operation that made a transaction fail, if that is
+// what err says.
+func culprit(err error) (path string, reason error) {
+	var txn *session.TxnError
+	if !errors.As(err, &txn) {
+		return "", nil
+	}
+	return txn.Path, txn.Err
+}

@@ -1,0 +1,115 @@
+package dispatch_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/zkrecipes/zkrecipes/dispatch"
+	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/zktest"
+)
+
+// running runs a master and a worker until stop is called.
+func running(client *session.Client, path string, h dispatch.Handler) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var roles sync.WaitGroup
+	// Waited for by stop; ends with ctx.
+	roles.Go(func() { _ = dispatch.NewMaster(client, path, nil).Run(ctx) })
+	// Waited for by stop; ends with ctx.
+	roles.Go(func() { _ = dispatch.NewWorker(client, path, h, nil).Run(ctx) })
+	return func() { cancel(); roles.Wait() }
+}
+
+// A client submits tasks and collects the results; a worker does them.
+func Example() {
+	server, err := zktest.Start(nil)
+	if err != nil {
+		panic(err)
+	}
+	defer server.Close()
+	ctx := context.Background()
+	client, err := session.Connect(ctx, server.Addr(), nil)
+	if err != nil {
+		panic(err)
+	}
+	defer client.Close(ctx)
+	shout := func(_ context.Context, a *dispatch.Attempt) ([]byte, error) {
+		return []byte(strings.ToUpper(string(a.Payload))), nil
+	}
+	defer running(client, "/queues/shout", shout)()
+
+	queue := dispatch.New(client, "/queues/shout", nil)
+	for _, word := range []string{"hello", "world"} {
+		id, err := queue.Submit(ctx, dispatch.Task{Payload: []byte(word)})
+		if err != nil {
+			panic(err)
+		}
+		result, err := queue.Collect(ctx, id)
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println(result.State, string(result.Output))
+	}
+	// Output:
+	// done HELLO
+	// done WORLD
+}
+
+// A task whose attempts have all failed is in the dead-letter list, until somebody
+// has it tried anew.
+func ExampleQueue_Requeue() {
+	server, err := zktest.Start(nil)
+	if err != nil {
+		panic(err)
+	}
+	defer server.Close()
+	ctx := context.Background()
+	client, err := session.Connect(ctx, server.Addr(), nil)
+	if err != nil {
+		panic(err)
+	}
+	defer client.Close(ctx)
+	var mu sync.Mutex
+	broken := true
+	deliver := func(_ context.Context, a *dispatch.Attempt) ([]byte, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if broken {
+			return nil, errors.New("the printer is on fire")
+		}
+		return []byte("printed"), nil
+	}
+	defer running(client, "/queues/print", deliver)()
+
+	queue := dispatch.New(client, "/queues/print", nil)
+	if _, err := queue.Submit(ctx, dispatch.Task{ID: "report-7", MaxAttempts: 1}); err != nil {
+		panic(err)
+	}
+	if _, err := queue.Wait(ctx, "report-7"); err != nil {
+		panic(err)
+	}
+	letters, err := queue.List(ctx, "dead")
+	if err != nil {
+		panic(err)
+	}
+	for _, task := range letters {
+		fmt.Println(task.ID, "is", task.State, "since", task.LastFailure)
+	}
+	mu.Lock()
+	broken = false
+	mu.Unlock()
+	if err := queue.Requeue(ctx, "report-7"); err != nil {
+		panic(err)
+	}
+	result, err := queue.Collect(ctx, "report-7")
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(result.State, string(result.Output))
+	// Output:
+	// report-7 is dead since the printer is on fire
+	// done printed
+}

@@ -1,0 +1,55 @@
+package dispatch
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/internal/world"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// A submission that was not answered before its session was lost may still be under
+// way when the client goes on in the next one, and the task be done and collected
+// before the servers carry it out. It does not come to be then.
+func TestLateSubmissionDoesNotComeBack(t *testing.T) {
+	for name, came := range map[string]bool{"it comes late": false, "it came before": true} {
+		t.Run(name, func(t *testing.T) {
+			world.In(t, nil, func(w *world.World) {
+				first, next := w.Client(), w.Client()
+				q := New(first, "/queue", nil)
+				_, err := q.Submit(w.Ctx, Task{ID: "x"})
+				require.NoError(w, err)
+				rec, err := Task{ID: "late"}.record(time.Now())
+				require.NoError(w, err)
+				old, s := w.Session(first), w.Session(next)
+				fence, err := q.take(w.Ctx, old)
+				require.NoError(w, err)
+				ops := []session.Op{
+					session.CheckOp(fence, -1), session.CheckOp(q.open(), -1),
+					session.CreateOp(q.data(rec.ID, rec.Run), nil, session.Persistent, q.create),
+					session.CreateOp(q.task(rec.ID), encode(rec), session.Persistent, q.create),
+				}
+				require.NoError(w, q.makeBucket(w.Ctx, old, rec.ID))
+				if came {
+					_, err := old.Txn(w.Ctx, ops...)
+					require.NoError(w, err)
+				}
+				b := &submission{q: q, rec: rec, doubt: old, fence: fence}
+				require.NoError(w, b.try(w.Ctx, s))
+				require.Nil(w, b.doubt)
+				list, err := q.List(w.Ctx)
+				require.NoError(w, err)
+				require.Len(w, list, 2)
+				require.NoError(w, q.Cancel(w.Ctx, "late"))
+				_, err = q.Collect(w.Ctx, "late")
+				require.NoError(w, err)
+				_, err = old.Txn(w.Ctx, ops...)
+				require.ErrorIs(w, err, session.ErrNoNode)
+				list, err = q.List(w.Ctx)
+				require.NoError(w, err)
+				require.Len(w, list, 1)
+			})
+		})
+	}
+}
