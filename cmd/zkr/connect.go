@@ -32,7 +32,11 @@ func (a *app) options() (*session.Options, error) {
 		return nil, err
 	}
 	if a.flags.verbose {
-		log := slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		levels := &slog.HandlerOptions{Level: slog.LevelDebug}
+		log := slog.New(slog.NewTextHandler(a.stderr, levels))
+		if a.json() {
+			log = slog.New(slog.NewJSONHandler(a.stderr, levels))
+		}
 		o.Logger = log
 		o.Hooks = &session.Hooks{State: func(s session.State) {
 			log.Info("zookeeper session", "status", s.Status, "session", fmt.Sprintf("%#x", s.Session), "server", s.Server, "cause", s.Cause)
@@ -117,7 +121,7 @@ func (a *app) connect(ctx context.Context, o *session.Options) (*session.Client,
 	switch {
 	case err == nil:
 		return client, nil
-	case ctx.Err() != nil:
+	case ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return nil, context.Cause(ctx) // somebody ended zkr
 	case errors.Is(err, session.ErrUnreachable):
 		return nil, &failure{code: exitUnavailable, err: err, hint: fmt.Sprintf(

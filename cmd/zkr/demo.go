@@ -1,22 +1,24 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os/signal"
 	"runtime"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// What the demonstration runs on. Short sessions keep it short.
+// What the demonstration runs on. Short sessions keep it short; where they are too
+// short for the machine they are made longer, up to demoLongest.
 const (
 	demoTick    = 500 * time.Millisecond
 	demoSession = 3 * time.Second
+	demoLongest = 24 * time.Second
 	demoDir     = "/demo"
 	demoLock    = demoDir + "/lock"
 	demoValue   = demoDir + "/value"
@@ -30,7 +32,9 @@ them held it at once, that tokens grew, and that the frozen worker was told that
 it had lost, and what it wrote late was refused.
 
 It needs nothing but this program, takes some 15 seconds, and exits with 0 only
-if all of that was so.`
+if all of that was shown, and was so. On a machine so busy that a worker loses a
+session that nobody took from it, it begins once more with longer ones. "zkr demo cluster" shows an election, on a page where nodes
+can be killed.`
 
 // demo is "zkr demo".
 func (a *app) demo() *cobra.Command {
@@ -39,21 +43,41 @@ func (a *app) demo() *cobra.Command {
 		Use:   "demo",
 		Short: "Watch a lock change hands, be lost and be fenced: needs nothing but this program",
 		Long:  demoHelp,
-		Args:  cobra.NoArgs,
+		Example: "  zkr demo\n" +
+			"  zkr demo -o json | jq -r 'select(.event) | \"\\(.worker) \\(.event)\"'",
+		Args: cobra.NoArgs,
 		RunE: does(func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-			defer stop()
+			signals := listen()
+			defer signal.Stop(signals)
+			ctx, stop := untilSignal(cmd.Context(), signals)
+			defer func() { _ = stop() }()
 			return a.runDemo(ctx, keep)
 		}),
 	}
 	cmd.Flags().BoolVar(&keep, "keep", false, "go on with new workers until Ctrl-C")
+	cmd.AddCommand(a.demoCluster(), a.demoNode())
 	return cmd
 }
+
+// errDisturbed: a worker has lost a session that nobody took from it.
+var errDisturbed = errors.New("a worker has lost a session that nobody took from it")
 
 func (a *app) runDemo(ctx context.Context, keep bool) error {
 	// Workers die with the thread that starts them: this one lasts.
 	runtime.LockOSThread()
-	srv, err := zktest.Start(&zktest.Options{TickTime: demoTick})
+	for timeout := cmp.Or(a.flags.sessionTimeout, demoSession); ; timeout *= 2 {
+		err := a.demoUnder(ctx, timeout, keep)
+		if !errors.Is(err, errDisturbed) {
+			return err
+		}
+		a.note("%v: this machine is too busy for sessions of %v; once more with %v", err, timeout, 2*timeout)
+	}
+}
+
+// demoUnder is the demonstration with sessions of that timeout. It returns errDisturbed
+// if nothing was wrong, but not all could be shown.
+func (a *app) demoUnder(ctx context.Context, timeout time.Duration, keep bool) error {
+	srv, err := zktest.Start(&zktest.Options{TickTime: demoTick, MaxSessionTimeout: max(timeout, 20*demoTick)})
 	if err != nil {
 		return err
 	}
@@ -64,22 +88,31 @@ func (a *app) runDemo(ctx context.Context, keep bool) error {
 		return err
 	}
 	show := newTimeline(a)
-	show.title(srv.Addr())
+	show.title(srv.Addr(), timeout)
 	for round := 1; ; round++ {
-		err := a.demoRound(ctx, srv.Addr(), judge, show)
-		if ctx.Err() != nil {
-			err = nil // people end it as they like; what was seen is judged
+		err := a.demoRound(ctx, srv.Addr(), timeout, judge, show)
+		if err != nil && ctx.Err() != nil {
+			round, err = round-1, nil // people end it as they like; what was seen is judged
 		}
-		if err != nil || !keep || ctx.Err() != nil {
-			return show.verdict(judge.verdict(), err)
+		if err == nil && keep && ctx.Err() == nil {
+			show.line("round %d is over; new workers come (Ctrl-C ends it)", round)
+			continue
 		}
-		show.line("round %d is over; new workers come (Ctrl-C ends it)", round)
+		v := judge.verdict()
+		if err != nil && v.OK && judge.disturbed() && timeout < demoLongest {
+			return errDisturbed
+		}
+		v.Rounds = round
+		if err := show.verdict(v, err); err != nil || round > 0 {
+			return err
+		}
+		return interrupted(context.Cause(ctx), "not all was shown")
 	}
 }
 
 // demoRound lets four workers live through everything once.
-func (a *app) demoRound(ctx context.Context, servers string, judge *judge, show *timeline) error {
-	c := newCrew(servers, a.stderr, judge, show)
+func (a *app) demoRound(ctx context.Context, servers string, timeout time.Duration, judge *judge, show *timeline) error {
+	c := newCrew(servers, timeout, a.stderr, judge, show)
 	defer c.dismiss()
 	for _, name := range []string{"w1", "w2", "w3", "w4"} {
 		if err := c.hire(name); err != nil {

@@ -13,13 +13,13 @@ import (
 	"time"
 )
 
-// sceneLimit bounds every wait of the demonstration; sessions of 3 s are over
-// long before.
-const sceneLimit = 12 * time.Second
+// sceneLimit bounds every wait of the demonstration, in session timeouts.
+const sceneLimit = 4
 
 // crew is the workers of one round.
 type crew struct {
 	servers string
+	timeout time.Duration // of sessions
 	stderr  *os.File
 	judge   *judge
 	show    *timeline
@@ -35,8 +35,8 @@ type member struct {
 	orders io.WriteCloser
 }
 
-func newCrew(servers string, stderr *os.File, judge *judge, show *timeline) *crew {
-	return &crew{servers: servers, stderr: stderr, judge: judge, show: show, events: make(chan event), members: map[string]*member{}}
+func newCrew(servers string, timeout time.Duration, stderr *os.File, judge *judge, show *timeline) *crew {
+	return &crew{servers: servers, timeout: timeout, stderr: stderr, judge: judge, show: show, events: make(chan event), members: map[string]*member{}}
 }
 
 // hire starts a worker. The calling goroutine must be locked to its thread.
@@ -45,7 +45,7 @@ func (c *crew) hire(name string) error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command(self, "demo-worker", name, "--servers", c.servers, "--session-timeout", demoSession.String())
+	cmd := exec.Command(self, "demo-worker", name, "--servers", c.servers, "--session-timeout", c.timeout.String())
 	cmd.Stderr = c.stderr
 	// Ctrl-C is for the demonstration, which then ends its workers.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -89,7 +89,7 @@ func (c *crew) await(ctx context.Context, name, what string) (event, error) {
 			return e, nil
 		}
 	}
-	limit, stop := timer(sceneLimit)
+	limit, stop := timer(sceneLimit * c.timeout)
 	defer stop()
 	for {
 		select {
@@ -99,8 +99,11 @@ func (c *crew) await(ctx context.Context, name, what string) (event, error) {
 				return e, nil
 			}
 			c.past = append(c.past, e)
+			if c.judge.disturbed() {
+				return event{}, errDisturbed // others are next, and this may never come
+			}
 		case <-limit:
-			return event{}, fmt.Errorf("%s was to say %q and did not within %v", name, what, sceneLimit)
+			return event{}, fmt.Errorf("%s was to say %q and did not within %v", name, what, sceneLimit*c.timeout)
 		case <-ctx.Done():
 			return event{}, context.Cause(ctx)
 		}

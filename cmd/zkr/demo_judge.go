@@ -32,6 +32,7 @@ type judge struct {
 	strays   []string // writes that somebody but the holder got applied
 	events   []event
 	measured map[measure]time.Duration
+	ended    int // sessions of contenders that ended, of which they had no say
 }
 
 // entry is a contender as the server sees it.
@@ -54,7 +55,11 @@ func (j *judge) applied(t zktest.Txn) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if t.Op == "closeSession" { // also by expiry; it names no paths
+		before := len(j.queue)
 		j.queue = slices.DeleteFunc(j.queue, func(e entry) bool { return e.session == t.Session })
+		if len(j.queue) < before {
+			j.ended++
+		}
 	}
 	for _, path := range t.Paths {
 		switch contends := strings.HasPrefix(path, demoLock+"/"); {
@@ -82,6 +87,20 @@ func (j *judge) reported(e event) {
 	j.events = append(j.events, e)
 }
 
+// disturbed reports whether more sessions have ended than were taken, from who was
+// killed or frozen.
+func (j *judge) disturbed() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	taken := 0
+	for _, e := range j.events {
+		if e.Event == "killed" || e.Event == "frozen" {
+			taken++
+		}
+	}
+	return j.ended > taken
+}
+
 func (j *judge) took(what measure, d time.Duration) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -90,7 +109,8 @@ func (j *judge) took(what measure, d time.Duration) {
 
 // verdict is what the demonstration showed: the last line of "-o json".
 type verdict struct {
-	Event       string   `json:"event"` // summary
+	Event       string   `json:"event"`  // summary
+	Rounds      int      `json:"rounds"` // that were shown to their end
 	Holders     []holder `json:"holders"`
 	TokensGrow  bool     `json:"tokens_grow"`
 	Overlaps    int      `json:"overlaps"`

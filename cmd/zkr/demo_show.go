@@ -57,12 +57,12 @@ func (t *timeline) paint(color, text string) string {
 	return "\x1b[" + color + "m" + text + "\x1b[0m"
 }
 
-func (t *timeline) title(servers string) {
+func (t *timeline) title(servers string, timeout time.Duration) {
 	if t.json {
 		return
 	}
 	fmt.Fprintf(t.out, "One lock, four processes; the server is in this one (%s, in memory).\n"+
-		"Sessions last %v.   # holds   . waits   ~ frozen   x killed\n\n", servers, demoSession)
+		"Sessions last %v.   # holds   . waits   ~ frozen   x killed\n\n", servers, timeout)
 	fmt.Fprintln(t.out, t.paint(faint, "  seconds  w1 w2 w3 w4"))
 }
 
@@ -188,8 +188,12 @@ func (t *timeline) summary(v verdict) {
 		row("release to next grant", "%.1f ms", v.HandOver*1000)
 	}
 	fmt.Fprintln(t.out)
+	if v.OK && v.Rounds == 0 {
+		fmt.Fprintln(t.out, "  Nothing was wrong so far, but not all was shown.")
+		return
+	}
 	if v.OK {
-		fmt.Fprintln(t.out, "  "+t.paint(bold+";"+green, "All of it held."))
+		fmt.Fprintln(t.out, "  "+t.paint(bold+";"+green, "All of it held.")+" \"zkr demo cluster\" shows an election, on a page where you can kill the leader.")
 		return
 	}
 	for _, wrong := range v.Wrong {

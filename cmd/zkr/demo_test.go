@@ -16,11 +16,12 @@ import (
 // TestDemoShowsWhatItPromises runs the demonstration as programs see it.
 func TestDemoShowsWhatItPromises(t *testing.T) {
 	t.Parallel()
-	z := start(t, command("x", "demo", "-o", "json")).ends(0)
+	z := start(t, command("x", "demo", "-o", "json", "--session-timeout", "8s")).ends(0)
 	lines := strings.Split(strings.TrimSpace(z.out.String()), "\n")
 	var v verdict
 	require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-1]), &v))
 	assert.Equal(t, "summary", v.Event)
+	assert.Equal(t, 1, v.Rounds)
 	assert.True(t, v.OK)
 	assert.Empty(t, v.Wrong)
 	assert.Zero(t, v.Overlaps)
@@ -31,8 +32,8 @@ func TestDemoShowsWhatItPromises(t *testing.T) {
 	}
 	assert.Greater(t, v.Writes, 10)
 	assert.Equal(t, 1, v.Refused)
-	assert.Greater(t, v.KillToGrant, 2.0, "the session has to expire")
-	assert.Less(t, v.KillToGrant, 8.0)
+	assert.Greater(t, v.KillToGrant, 5.0, "the session has to expire")
+	assert.Less(t, v.KillToGrant, limit.Seconds())
 	assert.Positive(t, v.WakeToTold)
 	assert.Positive(t, v.HandOver)
 	seen := map[string]int{}
@@ -51,7 +52,7 @@ func TestDemoShowsWhatItPromises(t *testing.T) {
 
 func TestDemoReadsWell(t *testing.T) {
 	t.Parallel()
-	z := start(t, command("x", "demo")).ends(0)
+	z := start(t, command("x", "demo", "--session-timeout", "8s")).ends(0)
 	for _, says := range []string{
 		"w1 HOLDS the lock with token", "w1 is KILLED", "w2 is FROZEN", "w2 is WOKEN", "w2 knows that it LOST", "REFUSED by the server",
 		"overlaps               0\n", "they grow", "All of it held.", "kill to next grant",
@@ -60,6 +61,62 @@ func TestDemoReadsWell(t *testing.T) {
 	}
 	assert.NotContains(t, z.out.String(), "\x1b", "no colors for what is no terminal")
 	assert.Empty(t, z.err.String())
+}
+
+// TestDemoOnABusyMachineBeginsOnceMore, with longer sessions: one is lost that nobody
+// took away, and the next one is another than was promised.
+func TestDemoOnABusyMachineBeginsOnceMore(t *testing.T) {
+	t.Parallel()
+	z := start(t, command("x", "demo", "-o", "json"))
+	var w3 event
+	eventually(t, func() bool {
+		for line := range strings.Lines(z.out.String()) {
+			if json.Unmarshal([]byte(line), &w3) == nil && w3.Worker == "w3" && w3.Event == "started" {
+				return strings.Contains(z.out.String(), `"worker":"w3","event":"waits"`)
+			}
+		}
+		return false
+	}, "w3 waits")
+	require.NoError(t, syscall.Kill(w3.PID, syscall.SIGSTOP))
+	z.ends(0)
+	assert.Contains(t, z.err.String(), "this machine is too busy for sessions of 3s; once more with 6s")
+	assert.Contains(t, z.out.String(), `"ok":true`)
+}
+
+// TestJudgeKnowsWhoseSessionsWereTaken.
+func TestJudgeKnowsWhoseSessionsWereTaken(t *testing.T) {
+	j := newJudge()
+	contends := func(session int64, n int) {
+		j.applied(zktest.Txn{Op: "create2", Session: session, Zxid: int64(n + 1), Paths: []string{fmt.Sprintf("%s/x-%010d", demoLock, n)}})
+	}
+	for n := range 3 {
+		contends(int64(n+1), n)
+	}
+	j.applied(zktest.Txn{Op: "closeSession", Session: 9})
+	j.reported(event{Worker: "w1", Event: "killed"})
+	assert.False(t, j.disturbed())
+	j.applied(zktest.Txn{Op: "closeSession", Session: 1})
+	assert.False(t, j.disturbed(), "it was killed")
+	j.applied(zktest.Txn{Op: "closeSession", Session: 3})
+	assert.True(t, j.disturbed())
+	j.reported(event{Worker: "w3", Event: "frozen"})
+	assert.False(t, j.disturbed())
+	contends(3, 3)
+	j.applied(zktest.Txn{Op: "delete", Session: 3, Paths: []string{fmt.Sprintf("%s/x-%010d", demoLock, 3)}})
+	j.applied(zktest.Txn{Op: "closeSession", Session: 3})
+	assert.False(t, j.disturbed(), "it has left")
+}
+
+// TestDemoThatIsEndedPromisesNothing: what was not shown did not hold.
+func TestDemoThatIsEndedPromisesNothing(t *testing.T) {
+	t.Parallel()
+	z := start(t, command("x", "demo"))
+	z.says("HOLDS")
+	z.signal(syscall.SIGINT)
+	z.ends(exitSignal + int(syscall.SIGINT))
+	assert.Contains(t, z.out.String(), "Nothing was wrong so far, but not all was shown.")
+	assert.NotContains(t, z.out.String(), "All of it held.")
+	assert.Contains(t, z.err.String(), "zkr: not all was shown: ended by signal 2")
 }
 
 // TestWorkersDieWithTheDemonstration: however it ends.
@@ -83,8 +140,8 @@ func TestWorkersDieWithTheDemonstration(t *testing.T) {
 			eventually(t, func() bool { return dead(t, pid) }, "worker %d ends", pid)
 		}
 		if sig != syscall.SIGKILL {
-			assert.Equal(t, 0, z.code, "people end it as they like")
-			assert.Contains(t, z.out.String(), `"summary"`)
+			assert.Equal(t, exitSignal+int(sig), z.code, "not all was shown")
+			assert.Contains(t, z.out.String(), `"event":"summary","rounds":0,`)
 		}
 	}
 }

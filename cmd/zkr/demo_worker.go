@@ -18,7 +18,7 @@ import (
 
 // event is something that happened to a worker: a line of "zkr demo -o json".
 type event struct {
-	At     time.Time `json:"at"`
+	At     time.Time `json:"time"`
 	Worker string    `json:"worker"`
 	// Event is started, waits, holds, releases, lost, refused, leaves (said by
 	// the worker), or killed, frozen, woken (by the demonstration).
@@ -27,7 +27,7 @@ type event struct {
 	Session string  `json:"session,omitempty"`
 	PID     int     `json:"pid,omitempty"`
 	Cause   string  `json:"cause,omitempty"`
-	Elapsed float64 `json:"elapsed,omitempty"` // seconds since the demonstration began
+	Elapsed float64 `json:"elapsed_s,omitempty"` // since the demonstration began
 }
 
 // worker is a process of the demonstration.
@@ -148,10 +148,11 @@ func (w *worker) late(ctx context.Context, held *lock.Held) error {
 			return lost
 		case err == nil:
 			return lost // which the judge notices
-		case !errors.Is(err, session.ErrLost):
+		case !errors.Is(err, session.ErrLost) && !errors.Is(err, session.ErrUnknownOutcome):
 			return err
 		}
-		// The session's end was not known yet; the next one will do.
+		// The session's end was not known yet; the next one will do. To try again is
+		// safe whatever has become of it: the guard, and the judge, see to that.
 	}
 }
 

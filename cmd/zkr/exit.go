@@ -2,28 +2,23 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"syscall"
 
+	"github.com/zkrecipes/zkrecipes/barrier"
+	"github.com/zkrecipes/zkrecipes/cache"
+	"github.com/zkrecipes/zkrecipes/counter"
+	"github.com/zkrecipes/zkrecipes/discovery"
+	"github.com/zkrecipes/zkrecipes/dispatch"
+	"github.com/zkrecipes/zkrecipes/election"
 	"github.com/zkrecipes/zkrecipes/lock"
+	"github.com/zkrecipes/zkrecipes/rebalanser"
+	"github.com/zkrecipes/zkrecipes/rwlock"
 	"github.com/zkrecipes/zkrecipes/session"
-)
-
-// Exit codes of zkr itself. Those from 64 on are sysexits' numbers, which few
-// commands use; a command under "zkr lock" may use them all the same.
-const (
-	exitFailed      = 1   // anything else; demo: an invariant did not hold
-	exitUsage       = 64  // wrong arguments
-	exitUnavailable = 69  // no server could be reached
-	exitBusy        = 75  // not acquired in time, or busy with --try
-	exitLost        = 76  // lost while the command ran; the command was killed
-	exitDenied      = 77  // the servers refuse the credentials, or the znode's ACL does
-	exitCannotRun   = 126 // the command exists and cannot be run
-	exitNotFound    = 127 // there is no such command
-	exitSignal      = 128 // plus the number of the signal that ended the command, or the wait
+	"github.com/zkrecipes/zkrecipes/workerctl"
 )
 
 // failure is an error with an exit code, and advice for people.
@@ -54,6 +49,40 @@ func quietly(code int) error {
 	return &failure{code: code, err: fmt.Errorf("exit code %d", code), mute: true}
 }
 
+// gravest joins what went wrong with several things that were done one after the
+// other. The exit code is that of the worst, wherever it stands: what may have been
+// done comes first, since that is what nobody may repeat unseen.
+func gravest(all []error) error {
+	var worst *failure
+	for _, err := range all {
+		if err == nil {
+			continue
+		}
+		if f := classify(err); worst == nil || graver(f.code, worst.code) {
+			worst = f
+		}
+	}
+	if worst == nil {
+		return nil
+	}
+	return &failure{code: worst.code, hint: worst.hint, err: errors.Join(all...)}
+}
+
+// graver reports whether code a is worse than b: an unknown outcome before all, and
+// that nothing but somebody else is in the way after all.
+func graver(a, b int) bool {
+	rank := func(code int) int {
+		switch code {
+		case exitUnknown:
+			return 1000
+		case exitBusy:
+			return -1
+		}
+		return code
+	}
+	return rank(a) > rank(b)
+}
+
 // classify gives err the exit code that it deserves.
 func classify(err error) *failure {
 	f := &failure{code: exitFailed, err: err}
@@ -61,16 +90,26 @@ func classify(err error) *failure {
 		return f
 	}
 	switch {
+	case errors.Is(err, workerctl.ErrNotRemoved) && !errors.Is(err, session.ErrNoAuth):
+		// What was asked for is done, whatever kept the rest from being done.
+	case errors.Is(err, session.ErrUnknownOutcome):
+		f.code, f.hint = exitUnknown, "look before you repeat it: it may have been done"
 	case errors.Is(err, session.ErrInvalidServers), errors.Is(err, session.ErrInvalidOption),
-		errors.Is(err, session.ErrInvalidPath), errors.Is(err, lock.ErrArgument):
+		errors.Is(err, session.ErrInvalidPath), isArgument(err):
 		f.code = exitUsage
 	case errors.Is(err, session.ErrTimeoutRefused), errors.Is(err, session.ErrTimeoutTooShort):
 		f.code, f.hint = exitUsage, "choose another --session-timeout (ZKR_SESSION_TIMEOUT), or leave it out"
 	case errors.Is(err, session.ErrAuthFailed), errors.Is(err, session.ErrNoAuth):
 		f.code, f.hint = exitDenied, "credentials come from ZKR_AUTH, --auth-file or --user, as user:password"
+	case errors.Is(err, counter.ErrCorrupt):
+		f.hint = "is --format right? \"zkr counter set\" replaces whatever is there"
 	case errors.Is(err, lock.ErrPermits):
 		f.code, f.hint = exitUsage, "all who use a semaphore must say the same -n"
-	case errors.Is(err, lock.ErrBusy):
+	case errors.Is(err, barrier.ErrParties):
+		f.code, f.hint = exitUsage, "all who use a barrier must say the same -n"
+	case errors.Is(err, rebalanser.ErrMode):
+		f.code, f.hint = exitUsage, "all members of a group must say the same --mode, or none"
+	case busy(err):
 		f.code = exitBusy
 	case errors.Is(err, session.ErrUnreachable):
 		f.code = exitUnavailable
@@ -78,6 +117,22 @@ func classify(err error) *failure {
 		f.code, f.hint = exitUnavailable, "no server answered in time; is the ensemble healthy? --connect-timeout says how long to wait"
 	}
 	return f
+}
+
+// isArgument reports whether a package says that an argument is none.
+func isArgument(err error) bool {
+	return isAny(err, barrier.ErrArgument, cache.ErrArgument, counter.ErrArgument, discovery.ErrArgument, dispatch.ErrArgument, election.ErrArgument,
+		lock.ErrArgument, rebalanser.ErrArgument, rwlock.ErrArgument, workerctl.ErrArgument)
+}
+
+// busy reports whether err says that somebody else has it.
+func busy(err error) bool {
+	return isAny(err, lock.ErrBusy, rwlock.ErrBusy, barrier.ErrTooMany, discovery.ErrConflict, dispatch.ErrConflict, dispatch.ErrFull, rebalanser.ErrInstanceInUse, workerctl.ErrRunning,
+		workerctl.ErrFull)
+}
+
+func isAny(err error, targets ...error) bool {
+	return slices.ContainsFunc(targets, func(target error) bool { return errors.Is(err, target) })
 }
 
 // report tells people, or with JSON programs, what went wrong, and returns the
@@ -90,7 +145,7 @@ func report(w io.Writer, asJSON bool, err error) int {
 	switch {
 	case f.mute:
 	case asJSON:
-		line, _ := json.Marshal(struct {
+		line, _ := encode(struct {
 			Error string `json:"error"`
 			Code  int    `json:"code"`
 			Hint  string `json:"hint,omitempty"`

@@ -6,13 +6,23 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/barrier"
+	"github.com/zkrecipes/zkrecipes/cache"
+	"github.com/zkrecipes/zkrecipes/counter"
+	"github.com/zkrecipes/zkrecipes/discovery"
+	"github.com/zkrecipes/zkrecipes/dispatch"
+	"github.com/zkrecipes/zkrecipes/election"
 	"github.com/zkrecipes/zkrecipes/lock"
+	"github.com/zkrecipes/zkrecipes/rebalanser"
+	"github.com/zkrecipes/zkrecipes/rwlock"
 	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/workerctl"
 )
 
 // TestEveryErrorHasItsExitCode, however deep it is wrapped.
@@ -33,6 +43,41 @@ func TestEveryErrorHasItsExitCode(t *testing.T) {
 		{session.ErrUnreachable, exitUnavailable},
 		{context.DeadlineExceeded, exitUnavailable},
 		{lock.ErrBusy, exitBusy},
+		{rwlock.ErrBusy, exitBusy},
+		{barrier.ErrTooMany, exitBusy},
+		{discovery.ErrConflict, exitBusy},
+		{barrier.ErrArgument, exitUsage},
+		{cache.ErrArgument, exitUsage},
+		{counter.ErrArgument, exitUsage},
+		{discovery.ErrArgument, exitUsage},
+		{election.ErrArgument, exitUsage},
+		{rwlock.ErrArgument, exitUsage},
+		{barrier.ErrParties, exitUsage},
+		{barrier.ErrRecord, exitFailed},
+		{counter.ErrCorrupt, exitFailed},
+		{counter.ErrOverflow, exitFailed},
+		{rebalanser.ErrArgument, exitUsage},
+		{rebalanser.ErrMode, exitUsage},
+		{rebalanser.ErrInstanceInUse, exitBusy},
+		{rebalanser.ErrNoGroup, exitFailed},
+		{rebalanser.ErrRecord, exitFailed},
+		{workerctl.ErrArgument, exitUsage},
+		{workerctl.ErrRunning, exitBusy},
+		{workerctl.ErrFull, exitBusy},
+		{workerctl.ErrNoJob, exitFailed},
+		{workerctl.ErrOver, exitFailed},
+		{workerctl.ErrRecord, exitFailed},
+		{workerctl.ErrNotRemoved, exitFailed},
+		{errors.Join(workerctl.ErrNotRemoved, session.ErrUnknownOutcome, context.DeadlineExceeded), exitFailed},
+		{errors.Join(workerctl.ErrNotRemoved, session.ErrNoAuth), exitDenied},
+		{dispatch.ErrArgument, exitUsage},
+		{dispatch.ErrFull, exitBusy},
+		{dispatch.ErrConflict, exitBusy},
+		{dispatch.ErrNoTask, exitFailed},
+		{dispatch.ErrState, exitFailed},
+		{session.ErrNoNode, exitFailed},
+		{session.ErrUnknownOutcome, exitUnknown},
+		{&session.UnknownOutcomeError{Op: "set", Path: "/a", Reason: context.DeadlineExceeded}, exitUnknown},
 		{session.ErrAuthFailed, exitDenied},
 		{session.ErrNoAuth, exitDenied},
 		{signaled(syscall.SIGHUP, "hung up"), 129},
@@ -79,4 +124,33 @@ func TestExitOfACommandIsItsCodeOrItsSignal(t *testing.T) {
 	assert.Equal(t, 255, code(255<<8))
 	assert.Equal(t, 137, code(syscall.WaitStatus(syscall.SIGKILL)))
 	assert.Equal(t, 139, code(syscall.WaitStatus(syscall.SIGSEGV)|0x80), "with a core dump")
+}
+
+// TestSeveralFailuresExitWithTheGravest, in whatever order they come.
+func TestSeveralFailuresExitWithTheGravest(t *testing.T) {
+	unknown, denied := fmt.Errorf("a: %w", session.ErrUnknownOutcome), fmt.Errorf("b: %w", session.ErrNoAuth)
+	taken, advised := fmt.Errorf("c: %w", dispatch.ErrConflict), &failure{code: exitFailed, err: errors.New("d"), hint: "look"}
+	for _, c := range []struct {
+		code int
+		all  []error
+	}{
+		{exitUnknown, []error{unknown, denied, nil, taken, advised}}, {exitDenied, []error{denied, taken, advised, nil}},
+		{exitFailed, []error{advised, taken}}, {exitBusy, []error{nil, taken}},
+	} {
+		for range c.all {
+			c.all = append(c.all[1:], c.all[0])
+			back := slices.Clone(c.all)
+			slices.Reverse(back)
+			for _, list := range [][]error{c.all, back} {
+				f := classify(gravest(list))
+				assert.Equal(t, c.code, f.code, list)
+				for _, err := range list {
+					if err != nil {
+						assert.ErrorIs(t, f, err)
+					}
+				}
+			}
+		}
+	}
+	assert.NoError(t, gravest([]error{nil, nil}))
 }

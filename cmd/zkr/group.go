@@ -30,10 +30,7 @@ func startGroup(argv, env []string, in, out, errs *os.File) (*group, error) {
 	dieWithParent(cmd.SysProcAttr)
 	adoptOrphans()
 	if err := cmd.Start(); err != nil {
-		if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
-			return nil, &failure{code: exitNotFound, err: fmt.Errorf("cannot run %s: %w", argv[0], err)}
-		}
-		return nil, &failure{code: exitCannotRun, err: fmt.Errorf("cannot run %s: %w", argv[0], err)}
+		return nil, cannotRun(argv[0], err)
 	}
 	g := &group{
 		id: cmd.Process.Pid, exited: make(chan syscall.WaitStatus, 1),
@@ -45,6 +42,31 @@ func startGroup(argv, env []string, in, out, errs *os.File) (*group, error) {
 	// no child left, at the latest with zkr.
 	g.reaper.Go(g.reap)
 	return g, nil
+}
+
+// canRun is an error if there is no such command, or nobody may run it.
+func canRun(name string) error {
+	if _, err := exec.LookPath(name); err != nil {
+		return cannotRun(name, err)
+	}
+	return nil
+}
+
+// cannotRun says why a command cannot be run.
+func cannotRun(name string, err error) error {
+	code := exitCannotRun
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist) {
+		code = exitNotFound
+	}
+	var look *exec.Error
+	var path *os.PathError
+	if errors.As(err, &look) {
+		err = look.Err // without the name, which stands before it
+	}
+	if errors.As(err, &path) {
+		err = path.Err
+	}
+	return &failure{code: code, err: fmt.Errorf("cannot run %s: %w", or(readable([]byte(name)), `""`), err)}
 }
 
 // reap waits for the command, and on Linux for its orphaned descendants.
@@ -75,6 +97,19 @@ func (g *group) signal(sig syscall.Signal) error { return syscall.Kill(-g.id, si
 // alive reports whether anybody of the group is left.
 func (g *group) alive() bool { return !errors.Is(g.signal(0), syscall.ESRCH) }
 
+// over reports whether zkr has no child left, so that another group can be
+// started. It waits for that up to limit.
+func (g *group) over(limit time.Duration) bool {
+	late, stop := timer(limit)
+	defer stop()
+	select {
+	case <-g.reaped:
+		return true
+	case <-late:
+		return false
+	}
+}
+
 // stop ends the group: TERM, and KILL after grace, or as soon as hurry is
 // closed. With all it also ends descendants outside the group, where the system
 // can find them. It returns when nobody is left, or some limit after KILL: a
@@ -91,7 +126,7 @@ func (g *group) stop(grace time.Duration, hurry <-chan struct{}, limit time.Dura
 	send := func(sig syscall.Signal) {
 		_ = g.signal(sig)
 		if all {
-			signalDescendants(sig)
+			signalDescendants(sig, g.id)
 		}
 	}
 	const step = 5 * time.Millisecond

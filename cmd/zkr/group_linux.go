@@ -23,12 +23,22 @@ func adoptOrphans() {
 	_, _, _ = syscall.RawSyscall(syscall.SYS_PRCTL, prSetChildSubreaper, 1, 0)
 }
 
-// signalDescendants sends sig to all descendants of this process.
-func signalDescendants(sig syscall.Signal) {
+// signalDescendants sends sig to all descendants of this process but those in
+// group, who have got it already: to many programs a second TERM means to hurry.
+func signalDescendants(sig syscall.Signal, group int) {
+	for _, pid := range descendants(func(int) bool { return true }) {
+		if own, err := syscall.Getpgid(pid); err == nil && own != group {
+			_ = syscall.Kill(pid, sig)
+		}
+	}
+}
+
+// descendants are those of this process's children that count, and all theirs.
+func descendants(counts func(child int) bool) (out []int) {
 	children := map[int][]int{}
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
-		return
+		return nil
 	}
 	for _, e := range entries {
 		pid, err := strconv.Atoi(e.Name())
@@ -39,10 +49,15 @@ func signalDescendants(sig syscall.Signal) {
 			children[parent] = append(children[parent], pid)
 		}
 	}
-	for todo := children[os.Getpid()]; len(todo) > 0; todo = todo[1:] {
-		_ = syscall.Kill(todo[0], sig)
-		todo = append(todo, children[todo[0]]...)
+	for _, child := range children[os.Getpid()] {
+		if counts(child) {
+			out = append(out, child)
+		}
 	}
+	for i := 0; i < len(out); i++ {
+		out = append(out, children[out[i]]...)
+	}
+	return out
 }
 
 // parentOf reads a process's parent. The name before it may hold anything, also

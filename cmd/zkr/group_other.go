@@ -14,7 +14,10 @@ func dieWithParent(*syscall.SysProcAttr) {}
 func adoptOrphans() {}
 
 // signalDescendants finds none: the process group is all there is.
-func signalDescendants(syscall.Signal) {}
+func signalDescendants(syscall.Signal, int) {}
+
+// descendants finds none.
+func descendants(func(int) bool) []int { return nil }
 
 // parentOf is not known here.
 func parentOf(int) (int, bool) { return 0, false }

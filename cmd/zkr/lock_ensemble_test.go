@@ -37,7 +37,7 @@ func TestP27FencedOffLeader(t *testing.T) {
 // isolates that server.
 func fencedOff(t *testing.T, b *bed, cut int) {
 	beat := filepath.Join(t.TempDir(), "beat")
-	z := start(t, command(b.srv.ServerAddr(cut), locked("/locks/a", nil, stubbornFamily(beat)...)...))
+	z := start(t, command(b.srv.ServerAddr(cut), losing([]string{"lock", "/locks/a"}, stubbornFamily(beat)...)...))
 	beating(t, beat+".child")
 	owner, znode := b.owner("/locks/a")
 	b.srv.IsolateServer(cut)
@@ -53,7 +53,7 @@ func fencedOff(t *testing.T, b *bed, cut int) {
 func TestCommandSurvivesTheDeathOfItsServer(t *testing.T) {
 	b := newBedOf(t, 3)
 	b.follower()
-	z := b.start("lock", "/locks/a", "--session-timeout", "6s", "--grace", "500ms", "--", "sh", "-c", "trap 'echo bye; exit 0' USR1; echo in; while :; do sleep 0.05; done")
+	z := b.start(locked("/locks/a", nil, "sh", "-c", "trap 'echo bye; exit 0' USR1; echo in; while :; do sleep 0.1; done")...)
 	z.says("in")
 	owner, _ := b.owner("/locks/a")
 	server := 0

@@ -12,15 +12,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// short makes sessions that fit the servers of tests, and the grace that fits
-// these.
-func short(args ...string) []string {
-	return append([]string{"--session-timeout", "4s", "--grace", "500ms"}, args...)
-}
-
-// locked is a command line for "zkr lock PATH FLAGS... -- CMD...".
+// locked is a command line for "zkr lock PATH FLAGS... -- CMD...", whose session only a
+// test ends.
 func locked(path string, flags []string, argv ...string) []string {
-	return append(append(append([]string{"lock", path}, short()...), flags...), append([]string{"--"}, argv...)...)
+	return running(append([]string{"lock", path}, flags...), argv...)
 }
 
 func TestCommandsExitCodeIsPassedThrough(t *testing.T) {
@@ -35,13 +30,33 @@ func TestCommandsExitCodeIsPassedThrough(t *testing.T) {
 	}
 }
 
+// broken is a command that is there, and cannot be run all the same: that is found out
+// only when it is started.
+func broken(t *testing.T) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "broken")
+	require.NoError(t, os.WriteFile(file, []byte("#!/no/such/interpreter\n"), 0o700))
+	return file
+}
+
+// TestCommandThatIsNotThereIsNotWaitedFor: zkr says so before it waits for anything.
+func TestCommandThatIsNotThereIsNotWaitedFor(t *testing.T) {
+	b := newBed(t)
+	b.take("/l")
+	z := b.run("lock", "/l", "--", "no-such-command").ends(exitNotFound)
+	assert.Equal(t, "zkr: cannot run no-such-command: executable file not found in $PATH\n", z.err.String())
+	z = b.run("lock", "/l", "--", "/no/such/command").ends(exitNotFound)
+	assert.Equal(t, "zkr: cannot run /no/such/command: no such file or directory\n", z.err.String())
+	b.run("lock", "/l", "--", "").ends(exitNotFound)
+}
+
 func TestCommandThatCannotRunLeavesTheLockFree(t *testing.T) {
 	b := newBed(t)
 	notExecutable := filepath.Join(t.TempDir(), "text")
 	require.NoError(t, os.WriteFile(notExecutable, []byte("text"), 0o600))
 	for argv, code := range map[string]int{
 		"no-such-command": exitNotFound, "/no/such/command": exitNotFound,
-		notExecutable: exitCannotRun, t.TempDir(): exitCannotRun,
+		notExecutable: exitCannotRun, t.TempDir(): exitCannotRun, broken(t): exitNotFound,
 	} {
 		z := b.run(locked("/locks/a", nil, argv)...).ends(code)
 		assert.Contains(t, z.err.String(), "zkr: cannot run "+argv)
@@ -83,15 +98,15 @@ func TestEnvironmentNamesTheLock(t *testing.T) {
 
 func TestWrongArgumentsAreRefusedBeforeAnythingIsTried(t *testing.T) {
 	for line, says := range map[string]string{
-		"nonsense":                              `unknown command "nonsense"`,
-		"--nonsense":                            "unknown flag: --nonsense",
+		"nonsense":                              `zkr has no command "nonsense"`,
+		"--nonsense":                            "there is no flag --nonsense",
 		"lock":                                  "which lock",
 		"lock /a":                               "which command",
 		"lock /a --":                            "which command",
 		"lock /a true":                          "put -- between",
 		"lock /a /b -- true":                    "one path, then --",
 		"lock a -- true":                        "begins with /",
-		"lock /a --grace soon -- true":          "invalid argument",
+		"lock /a --grace soon -- true":          `--grace is "soon"; it must be a time such as 500ms, 10s, 5m or 2h`,
 		"lock /a --grace -1s -- true":           "--grace is -1s",
 		"lock /a --timeout -1s -- true":         "--timeout is -1s",
 		"lock /a -n -1 -- true":                 "-n is -1",
@@ -115,12 +130,12 @@ func TestWrongArgumentsAreRefusedBeforeAnythingIsTried(t *testing.T) {
 		"lock ls /a --tls --tls-cert x":         "belong together",
 		"lock ls /a --user nobody":              "--user is not user:password",
 		"lock ls /a --auth-file /no/file":       "--auth-file /no/file",
-		"serve --listen 127.0.0.1:0 --tick 1ns": "invalid option",
+		"serve --listen 127.0.0.1:0 --tick 1ns": "--tick is 1ns",
 		"serve now":                             "now",
 		"demo now":                              "now",
 		"version now":                           "now",
 	} {
-		z := start(t, command("127.0.0.1:1", strings.Fields(line)...)).ends(exitUsage)
+		z := inside(t, command("127.0.0.1:1", strings.Fields(line)...)).ends(exitUsage)
 		assert.Contains(t, z.err.String(), says, line)
 		assert.Contains(t, z.err.String(), "zkr: ", line)
 		assert.Empty(t, z.out.String(), line)
@@ -128,12 +143,12 @@ func TestWrongArgumentsAreRefusedBeforeAnythingIsTried(t *testing.T) {
 }
 
 func TestNoServerIsSaidWithWhatToDo(t *testing.T) {
-	z := start(t, command("127.0.0.1:1", locked("/a", []string{"--connect-timeout", "300ms"}, "true")...)).ends(exitUnavailable)
+	z := start(t, command("127.0.0.1:1", locked("/a", []string{"--connect-timeout", "2s"}, "true")...)).ends(exitUnavailable)
 	assert.Contains(t, z.err.String(), "connection refused")
-	assert.Contains(t, z.err.String(), "tried 127.0.0.1:1 for 300ms")
+	assert.Contains(t, z.err.String(), "tried 127.0.0.1:1 for 2s")
 	assert.Contains(t, z.err.String(), "zkr serve")
-	z = start(t, command("127.0.0.1:1", locked("/a", []string{"--timeout", "300ms"}, "true")...)).ends(exitUnavailable)
-	assert.Contains(t, z.err.String(), "within --timeout 300ms")
+	z = start(t, command("127.0.0.1:1", locked("/a", []string{"--timeout", "2s"}, "true")...)).ends(exitUnavailable)
+	assert.Contains(t, z.err.String(), "within --timeout 2s")
 }
 
 func TestBusyLockIsNotWaitedForWithTry(t *testing.T) {
@@ -152,20 +167,20 @@ func TestTimeoutBoundsTheWaitNotTheCommand(t *testing.T) {
 	b := newBed(t)
 	held := b.take("/locks/a")
 	begun := time.Now()
-	z := b.run(locked("/locks/a", []string{"--timeout", "700ms"}, "echo", "ran")...).ends(exitBusy)
-	assert.GreaterOrEqual(t, z.at.Sub(begun), 700*time.Millisecond)
-	assert.Less(t, z.at.Sub(begun), 5*time.Second)
-	assert.Contains(t, z.err.String(), "did not get the lock /locks/a within 700ms")
+	z := b.run(locked("/locks/a", []string{"--timeout", "5s"}, "echo", "ran")...).ends(exitBusy)
+	assert.GreaterOrEqual(t, z.at.Sub(begun), 5*time.Second)
+	assert.Less(t, z.at.Sub(begun), limit/2)
+	assert.Contains(t, z.err.String(), "did not get the lock /locks/a within 5s")
 	assert.Empty(t, z.out.String())
 	assert.Len(t, b.contenders("/locks/a"), 1)
 	require.NoError(t, held.Unlock(b.ctx))
-	b.run(locked("/locks/a", []string{"--timeout", "2s"}, "sleep", "2.5")...).ends(0)
+	b.run(locked("/locks/a", []string{"--timeout", "5s"}, "sleep", "5.5")...).ends(0)
 }
 
 func TestSemaphoreLetsSoManyIn(t *testing.T) {
 	b := newBed(t)
 	gate := filepath.Join(t.TempDir(), "gate")
-	script := "echo in; while [ ! -e " + gate + " ]; do sleep 0.02; done"
+	script := "echo in; while [ ! -e " + gate + " ]; do sleep 0.1; done"
 	one := b.start(locked("/s", []string{"-n", "2"}, "sh", "-c", script)...)
 	two := b.start(locked("/s", []string{"-n", "2"}, "sh", "-c", script)...)
 	one.says("in")

@@ -2,15 +2,8 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
-	"os/signal"
 	"strconv"
-	"syscall"
-	"text/tabwriter"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/zkrecipes/zkrecipes/lock"
@@ -26,8 +19,11 @@ type contender struct {
 	Token   int64     `json:"token"`
 	Session string    `json:"session"` // hexadecimal; "" for a stranger's node that belongs to none
 	Since   time.Time `json:"since"`   // queued up, by the server's clock
-	Znode   string    `json:"znode"`   // name below the path
+	Path    string    `json:"path"`    // of the znode that stands for it
 }
+
+// contenderColumns are those that tables show.
+const contenderColumns = "PLACE STATE ID PERMITS TOKEN SESSION SINCE AGE"
 
 // lockList is "zkr lock ls".
 func (a *app) lockList() *cobra.Command {
@@ -36,110 +32,82 @@ func (a *app) lockList() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ls PATH",
 		Short: "Show who holds the lock PATH, and who waits",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usage("which lock? zkr lock ls PATH")
-			}
-			return nil
-		},
+		Long: "Shows who has queued up at the lock PATH, in order: STATE is holds or waits. SINCE is\n" +
+			"when somebody has queued up, by the servers' clock. A semaphore's PATH says how many\n" +
+			"permits there are; only Curator's does not.",
+		Example: "  zkr lock ls /locks/backup\n" +
+			"  zkr lock ls /slots/encode --curator-v2 -n 3\n" +
+			"  zkr lock ls /locks/backup -o json | jq -r '.contenders[] | select(.state == \"holds\") | .id'",
+		Args: onPath("lock"),
 		RunE: does(func(cmd *cobra.Command, args []string) error {
-			if err := session.ValidatePath(args[0]); err != nil {
-				return usage("%w", err)
-			}
-			if v2 && permits < 1 {
+			switch {
+			case permits < 0:
+				return usage("-n is %d; it must be 0 (as PATH says) or more", permits)
+			case v2 && permits < 1:
 				return usage("--curator-v2 is for a semaphore; say -n as well")
 			}
-			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
-			defer stop()
-			list, err := a.contenders(ctx, args[0], permits, v2)
-			if err != nil {
+			var list []contender
+			if err := a.visit(cmd.Context(), func(ctx context.Context, client *session.Client) (err error) {
+				list, err = contenders(ctx, client, args[0], permits, v2)
+				return err
+			}); err != nil {
 				return err
 			}
 			return a.show(args[0], list)
 		}),
 	}
-	cmd.Flags().IntVarP(&permits, "n", "n", 0, "semaphore of `N` permits; 0: a mutex")
+	cmd.Flags().IntVarP(&permits, "n", "n", 0, "semaphore of `N` permits; 0: a mutex, or as many as PATH says")
 	cmd.Flags().BoolVar(&v2, "curator-v2", false, "with -n: the semaphore is Curator's InterProcessSemaphoreV2")
 	return cmd
 }
 
-// contenders reads the contenders of a mutex or semaphore.
-func (a *app) contenders(ctx context.Context, path string, permits int, v2 bool) ([]contender, error) {
-	o, err := a.options()
-	if err != nil {
-		return nil, err
+// contenders reads the contenders of a mutex, or of a semaphore if that is said, or
+// if the path says how many permits it has and nobody takes it for a mutex.
+func contenders(ctx context.Context, client *session.Client, path string, permits int, v2 bool) ([]contender, error) {
+	var found []lock.Contender
+	var err error
+	if permits == 0 {
+		if found, err = lock.New(client, path, nil).Contenders(ctx); err == nil && len(found) == 0 {
+			permits, err = lock.PermitsAt(ctx, client, path)
+		}
 	}
-	client, err := a.connect(ctx, o)
-	if err != nil {
-		return nil, err
+	if err == nil && permits > 0 {
+		found, err = lock.NewSemaphore(client, path, permits, &lock.Options{CuratorV2: v2}).Contenders(ctx)
 	}
-	defer func() { _ = hangUp(ctx, client) }()
-	limited, cancel := context.WithTimeout(ctx, a.flags.connectTimeout)
-	defer cancel()
-	list := lock.New(client, path, nil).Contenders
-	if permits != 0 {
-		list = lock.NewSemaphore(client, path, permits, &lock.Options{CuratorV2: v2}).Contenders
-	}
-	found, err := list(limited)
 	if err != nil {
 		return nil, err
 	}
 	out := make([]contender, 0, len(found))
 	for i, c := range found {
 		one := contender{
-			Place: i + 1, State: "waits", ID: readable(c.Data), Permits: c.Permits, Token: c.Token,
-			Since: c.Since, Znode: c.Name,
+			Place: i + 1, State: "waits", ID: asText(c.Data), Permits: c.Permits, Token: c.Token,
+			Since: c.Since, Path: path + "/" + c.Name, Session: sessionID(c.Session),
 		}
 		if c.Holds {
 			one.State = "holds"
-		}
-		if c.Session != 0 {
-			one.Session = fmt.Sprintf("%#x", c.Session)
 		}
 		out = append(out, one)
 	}
 	return out, nil
 }
 
-// readable is a contender's data as text; other clients may write anything.
-func readable(data []byte) string {
-	if utf8.Valid(data) {
-		text := string(data)
-		for _, r := range text {
-			if !unicode.IsPrint(r) {
-				return strconv.QuoteToASCII(text)
-			}
-		}
-		return text
-	}
-	return strconv.QuoteToASCII(string(data))
-}
-
 // show prints a list of contenders.
 func (a *app) show(path string, list []contender) error {
 	if a.json() {
-		text, err := json.Marshal(struct {
+		return a.line(struct {
 			Path       string      `json:"path"`
 			Contenders []contender `json:"contenders"`
 		}{path, list})
-		if err == nil {
-			_, err = fmt.Fprintf(a.stdout, "%s\n", text)
-		}
-		return err
 	}
 	if len(list) == 0 {
-		_, err := fmt.Fprintf(a.stdout, "Nobody holds %s, and nobody waits for it.\n", path)
-		return err
+		return a.empty("nobody holds %s, and nobody waits for it", path)
 	}
-	w := tabwriter.NewWriter(a.stdout, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, "PLACE\tSTATE\tID\tPERMITS\tTOKEN\tSESSION\tSINCE\tAGE")
+	rows := make([][]string, 0, len(list))
 	for _, c := range list {
-		owner := c.Session
-		if owner == "" {
-			owner = "none"
-		}
-		fmt.Fprintf(w, "%d\t%s\t%s\t%d\t%d\t%s\t%s\t%v\n", c.Place, c.State, c.ID, c.Permits, c.Token, owner,
-			c.Since.Format(time.DateTime), time.Since(c.Since).Truncate(time.Second))
+		rows = append(rows, []string{
+			strconv.Itoa(c.Place), c.State, readable([]byte(c.ID)), strconv.Itoa(c.Permits), strconv.FormatInt(c.Token, 10),
+			or(c.Session, "none"), clock(c.Since), age(c.Since),
+		})
 	}
-	return w.Flush()
+	return a.table(contenderColumns, rows)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/lock"
 )
 
 type listing struct {
@@ -40,7 +42,7 @@ func TestListShowsHolderAndQueueInOrder(t *testing.T) {
 		assert.Equal(t, i+1, c.Place)
 		assert.Equal(t, 1, c.Permits)
 		assert.WithinRange(t, c.Since, begun.Add(-time.Second), time.Now().Add(time.Second))
-		node, err := b.srv.Get("/locks/a/" + c.Znode)
+		node, err := b.srv.Get(c.Path)
 		require.NoError(t, err)
 		assert.Equal(t, node.Czxid, c.Token)
 		assert.Equal(t, fmt.Sprintf("%#x", node.EphemeralOwner), c.Session)
@@ -67,7 +69,7 @@ func TestListOfASemaphoreMarksAllHolders(t *testing.T) {
 			path = "/v2"
 		}
 		for _, id := range []string{"a", "b", "c"} {
-			b.start(append([]string{"lock", path, "-n", "2", "--session-timeout", "4s", "--grace", "500ms", "--id", id}, append(v2, "--", "sleep", "30")...)...)
+			b.start(append([]string{"lock", path, "-n", "2", "--session-timeout", longest.String(), "--grace", "500ms", "--id", id}, append(v2, "--", "sleep", "30")...)...)
 		}
 		if v2 != nil {
 			eventually(t, func() bool { return len(b.contenders(path+"/leases")) == wait }, "leases")
@@ -83,10 +85,40 @@ func TestListOfASemaphoreMarksAllHolders(t *testing.T) {
 	}
 }
 
+// TestListOfASemaphoreKnowsItsPermits: the path says them, and who says others is
+// told, not shown ten holders of three permits.
+func TestListOfASemaphoreKnowsItsPermits(t *testing.T) {
+	b := newBed(t)
+	ctx, cancel := context.WithCancel(b.ctx)
+	s, ended := lock.NewSemaphore(b.client(), "/s", 2, nil), make(chan error, 3)
+	for range 3 {
+		// Is waited for below; ends when it holds, or with ctx.
+		go func() {
+			_, err := s.Acquire(ctx, 1)
+			ended <- err
+		}()
+	}
+	b.queued("/s", 3)
+	require.NoError(t, <-ended)
+	require.NoError(t, <-ended)
+	for _, args := range [][]string{{"/s"}, {"/s", "-n", "2"}} {
+		var states []string
+		for _, c := range b.list(args...).Contenders {
+			states = append(states, c.State)
+		}
+		assert.Equal(t, []string{"holds", "holds", "waits"}, states, args)
+	}
+	for _, n := range []string{"1", "3", "10", "-1"} {
+		z := b.run("lock", "ls", "/s", "-n", n).ends(exitUsage)
+		assert.Empty(t, z.out.String(), n)
+	}
+	cancel()
+	require.ErrorIs(t, <-ended, context.Canceled)
+}
+
 func TestListOfNobody(t *testing.T) {
 	b := newBed(t)
-	z := b.run("lock", "ls", "/locks/nobody").ends(0)
-	assert.Equal(t, "Nobody holds /locks/nobody, and nobody waits for it.\n", z.out.String())
+	b.empty("nobody holds /locks/nobody, and nobody waits for it", "lock", "ls", "/locks/nobody")
 	got := b.list("/locks/nobody")
 	assert.NotNil(t, got.Contenders, "an empty list, not null")
 	assert.Empty(t, got.Contenders)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/zktest"
 	"pgregory.net/rapid"
 )
 
@@ -18,6 +19,9 @@ func TestGraceFitsIntoTheSession(t *testing.T) {
 		p, ok := fit(timeout, grace)
 		if p.grace < 0 || p.last <= 0 || p.grace > grace || p.reserve() > timeout/share {
 			t.Fatalf("%+v does not fit into %v", p, timeout)
+		}
+		if room := timeout/share - p.grace; ok && p.last < min(room, mostLast) {
+			t.Fatalf("%+v leaves less for the end than there is", p)
 		}
 		if ok != (p.grace == grace) {
 			t.Fatalf("%v of %v: ok is %v", p.grace, grace, ok)
@@ -49,7 +53,7 @@ func TestWishedTimeoutFitsTheGrace(t *testing.T) {
 }
 
 func TestGraceThatDoesNotFitIsShortenedOrRefused(t *testing.T) {
-	b := newBed(t) // grants up to 10 s
+	b := newBedWith(t, &zktest.Options{}) // grants up to 10 s
 	for _, c := range []struct {
 		flags []string
 		code  int
@@ -63,7 +67,7 @@ func TestGraceThatDoesNotFitIsShortenedOrRefused(t *testing.T) {
 		{[]string{"--grace", "1s", "--session-timeout", "4s"}, exitUsage, "use at most 750ms, or a --session-timeout of 6s or more"},
 		{[]string{"--grace", "1m"}, exitUsage, "use at most"},
 		{[]string{"--session-timeout", "60s"}, exitUsage, "do not grant"},
-		{[]string{"--grace", "0s", "--session-timeout", "1s"}, 0, ""},
+		{[]string{"--grace", "0s", "--session-timeout", "9s"}, 0, ""},
 	} {
 		z := b.run(append(append([]string{"lock", "/locks/a"}, c.flags...), "--", "true")...).ends(c.code)
 		if c.says == "" {

@@ -1,9 +1,20 @@
-// Command zkr locks, shows locks and demonstrates them, on ZooKeeper.
+// Command zkr coordinates processes through ZooKeeper: it runs commands under
+// locks, as a leader, together with others or as a member, shows who holds, leads,
+// waits and is there, and demonstrates what a lock can promise.
 //
-//	zkr demo                    watch locks change hands, be lost and be fenced
-//	zkr lock PATH -- CMD ...    run a command while holding a lock
-//	zkr lock ls PATH            who holds it, who waits
-//	zkr serve                   a ZooKeeper for tests, in this process
+//	zkr demo                            watch locks change hands, be lost and be fenced
+//	zkr lock PATH -- CMD                run a command while holding a lock
+//	zkr rwlock read|write PATH -- CMD   ... shared with other readers, or alone
+//	zkr elect PATH -- CMD               ... while leading
+//	zkr barrier await|enter|gate        wait for each other
+//	zkr counter add|next|...            shared numbers, unique numbers
+//	zkr members PATH, zkr service ls    who is there; join while a command runs
+//	zkr job submit|join|wait|...        the workers of a job, numbered without a gap
+//	zkr group add|join|status|...       resources shared out among members
+//	zkr task submit|wait|ls|...         queues of tasks, with zkr master and zkr worker
+//	zkr watch PATH, zkr tree PATH       what changes; what there is
+//	zkr ui                              a web page of all that
+//	zkr serve                           a ZooKeeper for tests, in this process
 //
 // It runs on Linux and other Unix systems. "zkr help" and "zkr help lock" say
 // the rest.
@@ -15,6 +26,10 @@ import (
 )
 
 func main() {
-	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, env: os.Getenv}
-	os.Exit(a.run(context.Background(), os.Args[1:]))
+	os.Exit(ofThisProcess().run(context.Background(), os.Args[1:]))
+}
+
+// ofThisProcess is the run of zkr that this process is.
+func ofThisProcess() *app {
+	return &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, env: os.Getenv, tab: completeLimit}
 }

@@ -5,10 +5,10 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -26,9 +26,22 @@ import (
 // zkr when its first argument is one of the helpers.
 const (
 	asZkr      = "ZKR_TEST_AS_ZKR"
+	patient    = "patiently" // one that completes what is typed for as long as that takes
 	helpBeat   = "helper-beat"
 	helpDaemon = "helper-daemon"
+	helpCount  = "helper-count"
 )
+
+// heedSignals makes the commands that tests start die of the usual signals, also
+// when the tests themselves run in the background or under nohup, where these are
+// ignored: what a process catches is the default again in what it starts.
+func heedSignals() {
+	for _, sig := range []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT} {
+		if signal.Ignored(sig) {
+			signal.Notify(make(chan os.Signal, 1), sig)
+		}
+	}
+}
 
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == helpBeat {
@@ -39,13 +52,25 @@ func TestMain(m *testing.M) {
 		daemon(os.Args[2:])
 		return
 	}
-	if os.Getenv(asZkr) != "" {
-		main()
+	if len(os.Args) > 2 && os.Args[1] == helpCount {
+		countTerms(os.Args[2])
 		return
 	}
+	if who := os.Getenv(asZkr); who != "" {
+		a := ofThisProcess()
+		if who == patient {
+			a.tab = limit
+		}
+		os.Exit(a.run(context.Background(), os.Args[1:]))
+	}
+	heedSignals()
 	flag.Parse()
 	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
-		_ = f.Value.Set("8") // they wait more than they work
+		beside := "16" // they wait more than they work
+		if testing.Short() {
+			beside = "8" // but less so with the race detector
+		}
+		_ = f.Value.Set(beside)
 	}
 	code := m.Run()
 	if err := goleak.Find(); err != nil && code == 0 {
@@ -53,33 +78,6 @@ func TestMain(m *testing.M) {
 		code = 1
 	}
 	os.Exit(code)
-}
-
-// beat writes the time and the token into a file until it is killed, or until
-// somebody asks it to end, whom it ignores if it is told "stubborn".
-func beat(args []string) {
-	if len(args) > 1 && args[1] == "stubborn" {
-		signal.Ignore(syscall.SIGTERM, syscall.SIGINT)
-	}
-	f, err := os.OpenFile(args[0], os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	for range time.Tick(2 * time.Millisecond) {
-		fmt.Fprintln(f, time.Now().UnixNano(), os.Getenv("ZKR_LOCK_TOKEN"))
-	}
-}
-
-// daemon starts a stubborn beat in a session of its own, as daemons do, and
-// ends. zkr is not its parent any more then.
-func daemon(args []string) {
-	cmd := exec.Command(os.Args[0], helpBeat, args[0], "stubborn")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := cmd.Start(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
 }
 
 // bed is a server over TCP, and zkr processes that use it.
@@ -93,11 +91,15 @@ type bed struct {
 	applied []zktest.Txn
 }
 
-// limit bounds what a test waits for; nothing that works takes so long.
-const limit = 40 * time.Second
+// limit bounds what a test waits for; nothing that works takes so long, on any machine.
+const limit = 2 * time.Minute
 
-// tick is the servers' tick: sessions of 1 s to 10 s.
-const tick = 500 * time.Millisecond
+// patience is how long a zkr waits for a server that is there, unless its test says.
+const patience = time.Minute
+
+// tick is the servers' tick: sessions of 1 s to longest. Those of tests that do not
+// want to lose them are that long, since a busy machine stands still for seconds.
+const tick, longest = 500 * time.Millisecond, 40 * time.Second
 
 // newBed starts a server for a test, which runs beside others: mostly they wait
 // for sessions to expire.
@@ -106,8 +108,15 @@ func newBed(t *testing.T) *bed { t.Helper(); return newBedOf(t, 1) }
 // newBedOf starts an ensemble of so many servers.
 func newBedOf(t *testing.T, servers int) *bed {
 	t.Helper()
+	return newBedWith(t, &zktest.Options{Servers: servers, MaxSessionTimeout: longest})
+}
+
+// newBedWith starts what o says.
+func newBedWith(t *testing.T, o *zktest.Options) *bed {
+	t.Helper()
 	t.Parallel()
-	srv, err := zktest.Start(&zktest.Options{TickTime: tick, Servers: servers})
+	o.TickTime = tick
+	srv, err := zktest.Start(o)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = srv.Close() })
 	ctx, cancel := context.WithTimeout(context.Background(), 3*limit)
@@ -160,8 +169,13 @@ func command(servers string, args ...string) *exec.Cmd {
 			cmd.Env = append(cmd.Env, e)
 		}
 	}
-	cmd.Env = append(cmd.Env, asZkr+"=1", "ZKR_SERVERS="+servers)
+	cmd.Env = append(cmd.Env, asZkr+"=1", "ZKR_SERVERS="+servers, "ZKR_CONNECT_TIMEOUT="+patience.String())
 	return cmd
+}
+
+// ofTests reports whether a variable is what command adds.
+func ofTests(key string) bool {
+	return key == asZkr || key == "ZKR_SERVERS" || key == "ZKR_CONNECT_TIMEOUT"
 }
 
 // start starts a zkr; when the test ends it is killed if it still runs.
@@ -174,7 +188,7 @@ func start(t *testing.T, cmd *exec.Cmd) *zkrProcess {
 	if cmd.Stderr == nil {
 		cmd.Stderr = z.err
 	}
-	cmd.WaitDelay = 5 * time.Second // a command that outlives zkr has its stdout
+	cmd.WaitDelay = 15 * time.Second // a command that outlives zkr has its stdout
 	require.NoError(t, cmd.Start())
 	// Waited for through over; ends with the process.
 	go func() {
@@ -204,7 +218,24 @@ func (z *zkrProcess) wait() *zkrProcess {
 	case <-time.After(limit):
 		z.t.Fatalf("zkr does not end; it said:\n%s%s", z.out, z.err)
 	}
+	z.documented()
 	return z
+}
+
+// documented wants the exit code to be one that the command's help has. Who runs a
+// command may exit as that does.
+func (z *zkrProcess) documented() {
+	z.t.Helper()
+	cmd, _, err := (&app{}).root().Find(z.cmd.Args[1:])
+	if err != nil || runsCommand(cmd) || cmd.Hidden || z.code < 0 || z.code > exitSignal {
+		return
+	}
+	for _, e := range codesOf(cmd) {
+		if e.code == z.code {
+			return
+		}
+	}
+	z.t.Errorf("the help of %q has no exit code %d; it said:\n%s%s", cmd.CommandPath(), z.code, z.out, z.err)
 }
 
 // ends wants the zkr to end with this code.
@@ -212,6 +243,42 @@ func (z *zkrProcess) ends(code int) *zkrProcess {
 	z.t.Helper()
 	z.wait()
 	require.Equal(z.t, code, z.code, "stdout:\n%s\nstderr:\n%s", z.out, z.err)
+	return z
+}
+
+// inside runs a zkr in this process, for what it does before it talks to anybody: most
+// of the time of hundreds of processes is that of their start.
+func inside(t *testing.T, cmd *exec.Cmd) *zkrProcess {
+	t.Helper()
+	z := &zkrProcess{t: t, cmd: cmd, out: &text{}, err: &text{}, over: make(chan struct{})}
+	files := map[*os.File]*text{}
+	stream := func(to *text) *os.File {
+		f, err := os.CreateTemp(t.TempDir(), "stream")
+		require.NoError(t, err)
+		files[f] = to
+		return f
+	}
+	env := func(key string) (value string) {
+		for _, e := range cmd.Env {
+			if v, ok := strings.CutPrefix(e, key+"="); ok {
+				value = v // the last one counts, as in a process
+			}
+		}
+		return value
+	}
+	a := &app{stdin: stream(&text{}), stdout: stream(z.out), stderr: stream(z.err), env: env}
+	if env(asZkr) == patient {
+		a.tab = limit
+	}
+	z.code = a.run(t.Context(), cmd.Args[1:])
+	for f, to := range files {
+		_, err := f.Seek(0, io.SeekStart)
+		require.NoError(t, err)
+		_, err = io.Copy(to, f)
+		require.NoError(t, err)
+		require.NoError(t, f.Close())
+	}
+	close(z.over)
 	return z
 }
 
@@ -234,12 +301,30 @@ func (z *zkrProcess) signal(sig syscall.Signal) {
 // says waits until stdout has what.
 func (z *zkrProcess) says(what string) {
 	z.t.Helper()
-	eventually(z.t, func() bool { return strings.Contains(z.out.String(), what) }, "stdout has %q", what)
+	if !soon(func() bool { return strings.Contains(z.out.String(), what) }) {
+		z.t.Fatalf("it never says %q; it said:\n%s%s", what, z.out, z.err)
+	}
 }
 
 func eventually(t *testing.T, cond func() bool, format string, args ...any) {
 	t.Helper()
-	require.Eventually(t, cond, limit, 5*time.Millisecond, append([]any{format}, args...)...)
+	if !soon(cond) {
+		t.Fatalf("not within %v: "+format, append([]any{limit}, args...)...)
+	}
+}
+
+// soon waits until cond is true, within limit. It looks less and less often: some
+// that look run a process, and what they wait for needs the processor, too.
+func soon(cond func() bool) bool {
+	const often, seldom = time.Millisecond, 50 * time.Millisecond
+	begun := time.Now()
+	for pause := often; !cond(); pause = min(2*pause, seldom) {
+		if time.Since(begun) > limit {
+			return false
+		}
+		<-time.After(pause)
+	}
+	return true
 }
 
 // contenders are the names below a lock.
@@ -288,7 +373,7 @@ func (b *bed) freed(owner int64, znode string) time.Time {
 // client is a client of the library.
 func (b *bed) client() *session.Client {
 	b.Helper()
-	c, err := session.Connect(b.ctx, b.srv.Addr(), &session.Options{Timeout: 4 * time.Second})
+	c, err := session.Connect(b.ctx, b.srv.Addr(), &session.Options{Timeout: longest})
 	require.NoError(b, err)
 	b.Cleanup(func() { _ = c.Close(context.Background()) })
 	return c
@@ -300,39 +385,4 @@ func (b *bed) take(path string) *lock.Held {
 	h, err := lock.New(b.client(), path, nil).Lock(b.ctx)
 	require.NoError(b, err)
 	return h
-}
-
-// beats are the times that a beat has written so far.
-func beats(t *testing.T, file string) []time.Time {
-	t.Helper()
-	data, err := os.ReadFile(file)
-	if os.IsNotExist(err) {
-		return nil
-	}
-	require.NoError(t, err)
-	var out []time.Time
-	for line := range strings.Lines(string(data)) {
-		nano, _, _ := strings.Cut(line, " ")
-		n, err := strconv.ParseInt(nano, 10, 64)
-		if err == nil && strings.HasSuffix(line, "\n") {
-			out = append(out, time.Unix(0, n))
-		}
-	}
-	return out
-}
-
-// beating waits until a beat has begun.
-func beating(t *testing.T, file string) {
-	t.Helper()
-	eventually(t, func() bool { return len(beats(t, file)) > 3 }, "a heart beats in %s", file)
-}
-
-// silent wants that nobody writes into file any more, and returns the last
-// beat.
-func silent(t *testing.T, file string) time.Time {
-	t.Helper()
-	all := beats(t, file)
-	require.NotEmpty(t, all)
-	require.Never(t, func() bool { return len(beats(t, file)) > len(all) }, 100*time.Millisecond, 20*time.Millisecond, "a heart still beats in %s", file)
-	return all[len(all)-1]
 }

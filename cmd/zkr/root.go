@@ -3,14 +3,13 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // app is one run of zkr: its streams, its environment and the global flags.
@@ -18,6 +17,7 @@ type app struct {
 	stdin          *os.File
 	stdout, stderr *os.File
 	env            func(string) string
+	tab            time.Duration // how long who has pressed Tab waits for servers
 	flags          globals
 }
 
@@ -33,31 +33,22 @@ type globals struct {
 	verbose                        bool
 }
 
-const exitHelp = `
-Exit codes:
-  0      all went well
-  1      anything else; "zkr demo": something did not hold
-  64     wrong arguments
-  69     no server could be reached, or none answered
-  75     "zkr lock": busy (--try), or not acquired in time (--timeout)
-  76     "zkr lock": lost while the command ran; the command was stopped
-  77     the servers refuse the credentials, or a znode's ACL does
-  126    "zkr lock": the command cannot be run
-  127    "zkr lock": there is no such command
-  128+n  ended by signal n: "zkr lock" while it waited, or its command
-"zkr lock PATH -- CMD" otherwise exits as CMD does.`
-
 // run runs zkr and returns its exit code.
 func (a *app) run(ctx context.Context, args []string) int {
 	root := a.root()
-	root.SetArgs(args)
+	root.SetArgs(withNumbers(root, args))
 	err := root.ExecuteContext(ctx)
 	var f *failure
 	if err != nil && !errors.As(err, &f) && !ours(err) {
 		// Cobra's own errors are about arguments.
 		err = &failure{code: exitUsage, err: err, hint: `"zkr help" lists the commands and flags`}
 	}
-	return report(a.stderr, a.flags.output == "json", unmark(err))
+	defer listenForBrokenPipes()() // the exit code counts, whether or not somebody reads why
+	asJSON := a.json()
+	if classify(err).code == exitUsage { // it may not have been read
+		asJSON = a.wantsJSON(args)
+	}
+	return report(a.stderr, asJSON, unmark(err))
 }
 
 // marked is an error of a command, as opposed to cobra's.
@@ -88,33 +79,67 @@ func does(fn func(cmd *cobra.Command, args []string) error) func(*cobra.Command,
 	}
 }
 
+const rootHelp = `zkr runs commands under locks, as a leader, together with others or as a member,
+which live in ZooKeeper; shows who holds, leads, waits and is there; and demonstrates
+what a lock can promise. Start with: zkr demo
+
+The flags of all commands may also come from the environment, by the names that stand
+in parentheses; the command line goes first. ZKR_AUTH is user:password, which no
+process list shows. Times are written as 500ms, 10s, 5m or 2h. What is shown in colors
+on a terminal is not if NO_COLOR is set.
+
+With -o json all output is JSON, one object per line. What zkr remarks is on stderr,
+and so is what it says of a list that is empty.`
+
 func (a *app) root() *cobra.Command {
-	root := &cobra.Command{
-		Use:   "zkr",
-		Short: "Locks on ZooKeeper: run commands under them, look at them, see them lost and fenced",
-		Long: "zkr runs commands under locks that live in ZooKeeper, shows who holds and who waits,\n" +
-			"and demonstrates what a lock can promise. Start with: zkr demo\n" + exitHelp,
+	root := family(&cobra.Command{
+		Use:           "zkr",
+		Short:         "Coordinate processes through ZooKeeper: locks, elections, barriers, counters, members, services, jobs, groups, tasks",
+		Long:          rootHelp,
 		SilenceErrors: true, SilenceUsage: true,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Example: "  zkr demo\n  zkr serve &\n  zkr lock /locks/backup -- ./backup\n  zkr lock ls /locks/backup",
 		PersistentPreRunE: does(func(cmd *cobra.Command, _ []string) error {
 			return a.fromEnvironment(cmd)
 		}),
-	}
+	}, a.barrier(), a.counter(), a.demo(), a.demoWorker(), a.elect(), a.groupKeeper(), a.job(), a.lock(), a.manual(), a.master(), a.members(), a.rebalance(),
+		a.rwlock(), a.serve(), a.service(), a.task(), a.tree(), a.ui(), a.version(), a.watch(), a.worker())
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return &failure{code: exitUsage, err: err, hint: fmt.Sprintf("%q lists the flags", cmd.CommandPath()+" --help")}
-	})
+	root.SetFlagErrorFunc(flagError)
+	root.SetHelpFunc(a.showHelp)
+	root.SetHelpCommand(a.help())
 	a.globalFlags(root)
-	root.AddCommand(a.demo(), a.demoWorker(), a.lock(), a.serve(), a.version())
+	oneOf(root, "output", "table", "json")
+	root.Version = strings.TrimSuffix(buildOf().String(), "\n")
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.InitDefaultVersionFlag()
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd("completion")
+	for _, cmd := range root.Commands() {
+		if cmd.Name() == "completion" {
+			family(cmd)
+			completionExamples(cmd)
+		}
+	}
+	withoutArguments(root)
+	a.completes(root)
 	return root
+}
+
+// withoutArguments makes all commands that have no arguments say so alike.
+func withoutArguments(cmd *cobra.Command) {
+	if len(nouns(cmd)) == 0 && !isFamily(cmd) && !runsCommand(cmd) {
+		cmd.Args = noArguments
+	}
+	for _, sub := range cmd.Commands() {
+		withoutArguments(sub)
+	}
 }
 
 func (a *app) globalFlags(root *cobra.Command) {
 	g, f := &a.flags, root.PersistentFlags()
-	f.StringVar(&g.servers, "servers", "127.0.0.1:2181", "servers, `host:port,host:port/chroot` (ZKR_SERVERS)")
+	f.StringVar(&g.servers, "servers", "127.0.0.1:2181", "the servers, `host:port,...`, and behind the last one perhaps the chroot, as /app (ZKR_SERVERS)")
 	f.StringVar(&g.chroot, "chroot", "", "`path` that all paths are below (ZKR_CHROOT)")
 	f.DurationVar(&g.sessionTimeout, "session-timeout", 0, "session timeout; 0: zkr's choice (ZKR_SESSION_TIMEOUT)")
 	f.DurationVar(&g.connectTimeout, "connect-timeout", 10*time.Second, "how long to try to connect (ZKR_CONNECT_TIMEOUT)")
@@ -143,7 +168,10 @@ func (a *app) fromEnvironment(cmd *cobra.Command) error {
 			continue
 		}
 		if err := f.Set(name, value); err != nil {
-			return usage("%s=%s: %w", key, value, err)
+			if bad := (*pflag.InvalidValueError)(nil); errors.As(err, &bad) {
+				return badValue(key, bad)
+			}
+			return usage("%s: %w", key, err)
 		}
 	}
 	switch g := &a.flags; {
@@ -165,8 +193,3 @@ func (a *app) fromEnvironment(cmd *cobra.Command) error {
 
 // json reports whether programs read the output.
 func (a *app) json() bool { return a.flags.output == "json" }
-
-// note tells people something on w, in zkr's name.
-func note(w io.Writer, format string, args ...any) {
-	fmt.Fprintf(w, "zkr: "+format+"\n", args...)
-}

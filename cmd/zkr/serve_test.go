@@ -27,7 +27,7 @@ func TestServeAnswersUntilItIsEnded(t *testing.T) {
 		answer, err := io.ReadAll(c)
 		require.NoError(t, err)
 		assert.Equal(t, "imok", string(answer))
-		start(t, command(got["servers"], "lock", "/a", "--session-timeout", "2s", "--grace", "100ms", "--", "true")).ends(0)
+		start(t, command(got["servers"], "lock", "/a", "--session-timeout", "5s", "--grace", "100ms", "--", "true")).ends(0)
 		z.signal(sig)
 		z.ends(0)
 	}

@@ -32,6 +32,16 @@ func (t *terminal) ours() bool {
 	return ok && group == t.own
 }
 
+// terminalWidth is how many columns the terminal at f has; 0 if there is none.
+func terminalWidth(f *os.File) int {
+	var size struct{ rows, columns, _, _ uint16 }
+	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, f.Fd(), syscall.TIOCGWINSZ, uintptr(unsafe.Pointer(&size)))
+	if errno != 0 {
+		return 0
+	}
+	return int(size.columns)
+}
+
 // give makes group the foreground group.
 func (t *terminal) give(group int32) {
 	_, _, _ = syscall.Syscall(syscall.SYS_IOCTL, t.fd, syscall.TIOCSPGRP, uintptr(unsafe.Pointer(&group)))
@@ -41,6 +51,11 @@ func (t *terminal) give(group int32) {
 // terminal back, from the background. To be called after the command has been
 // started, which would inherit it.
 func (t *terminal) ignoreStops() { signal.Ignore(syscall.SIGTTOU) }
+
+// heedStops takes ignoreStops back before another command is started. Only a
+// handler does that: the runtime never sets a signal that was ignored to its
+// default again, but it does so in the processes that it starts if there is one.
+func (t *terminal) heedStops() { signal.Notify(make(chan os.Signal, 1), syscall.SIGTTOU) }
 
 // controlled reports whether a shell with job control may continue zkr's
 // process group when it is stopped: somebody in it has a parent outside it, in

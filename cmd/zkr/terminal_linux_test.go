@@ -60,7 +60,7 @@ func typed(t *testing.T, keyboard *os.File, keys string) {
 	require.NoError(t, err)
 }
 
-const flagsOnTerminal = "--session-timeout 4s --grace 500ms"
+const flagsOnTerminal, losingOnTerminal = "--session-timeout 40s --grace 500ms", "--session-timeout 10s --grace 500ms"
 
 func TestInteractiveCommandHasTheTerminal(t *testing.T) {
 	b := newBed(t)
@@ -76,7 +76,7 @@ func TestInteractiveCommandHasTheTerminal(t *testing.T) {
 
 func TestCtrlCReachesTheCommandOnly(t *testing.T) {
 	b := newBed(t)
-	keys, _, shell := onTerminal(b, "zkr lock /locks/a "+flagsOnTerminal+` -- sh -c 'trap "echo caught; exit 9" INT; echo in; while :; do sleep 0.05; done'; echo "code $?"`)
+	keys, _, shell := onTerminal(b, "zkr lock /locks/a "+flagsOnTerminal+` -- sh -c 'trap "echo caught; exit 9" INT; echo in; while :; do sleep 0.1; done'; echo "code $?"`)
 	shell.says("in")
 	typed(t, keys, "\x03")
 	shell.says("caught")
@@ -116,7 +116,7 @@ func TestCtrlZStopsTheJob(t *testing.T) {
 func TestCtrlZForTooLongEndsTheCommand(t *testing.T) {
 	b := newBed(t)
 	file := filepath.Join(t.TempDir(), "beat")
-	keys, _, shell := onTerminal(b, "zkr lock /locks/a "+flagsOnTerminal+" -- "+shellWord(os.Args[0])+" "+helpBeat+" "+file+`; echo "stopped $?"; read x; fg; echo "code $?"`)
+	keys, _, shell := onTerminal(b, "zkr lock /locks/a "+losingOnTerminal+" -- "+shellWord(os.Args[0])+" "+helpBeat+" "+file+`; echo "stopped $?"; read x; fg; echo "code $?"`)
 	beating(t, file)
 	typed(t, keys, "\x1a")
 	shell.says("stopped")
@@ -161,4 +161,26 @@ func TestColoursAreForTerminals(t *testing.T) {
 			assert.Equal(t, colored, strings.Contains(screen.String(), "\x1b[32mHOLDS"))
 		})
 	}
+}
+
+// TestJobWaitShowsOnATerminalHowFarTheyAre, and takes that away at the end.
+func TestJobWaitShowsOnATerminalHowFarTheyAre(t *testing.T) {
+	b := newBed(t)
+	b.submit("words", "2")
+	wait := func(what string) *zkrProcess {
+		_, _, shell := onTerminal(b, "zkr job wait words --for "+what+`; echo "code $?"`)
+		shell.says("\r0 of 2 workers joined, 0 left")
+		return shell
+	}
+	joined, finished := wait("joined"), wait("finished")
+	_, open := b.worker("words", "a", "0")
+	joined.says("\r1 of 2 workers joined, 0 left")
+	open()
+	finished.says("\r1 of 2 workers joined, 1 left")
+	b.worker("words", "b", "0")
+	joined.says("\r\x1b[Kcode 0")
+	b.slowRemoval()
+	b.run("job", "kill", "words").ends(0)
+	finished.says("\r\x1b[Kzkr: the job words was not finished, but killed")
+	finished.says("code 1")
 }

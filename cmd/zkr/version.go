@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -12,36 +11,46 @@ import (
 // supported are the versions of ZooKeeper that zkr works with.
 const supported = "3.6 to 3.9"
 
+// build is which zkr this is, as "-o json" shows it.
+type build struct {
+	Version   string `json:"version"`
+	Revision  string `json:"revision"`
+	Go        string `json:"go"`
+	Platform  string `json:"platform"`
+	ZooKeeper string `json:"zookeeper"`
+}
+
+func buildOf() build {
+	b := build{
+		Version: "unknown", Revision: setting("vcs.revision"), Go: runtime.Version(),
+		Platform: runtime.GOOS + "/" + runtime.GOARCH, ZooKeeper: supported,
+	}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		b.Version = info.Main.Version
+	}
+	return b
+}
+
+// String is the build for people.
+func (b build) String() string {
+	revision := ""
+	if b.Revision != "" {
+		revision = fmt.Sprintf(" (%.12s)", b.Revision)
+	}
+	return fmt.Sprintf("zkr %s%s\n%s %s\nApache ZooKeeper %s\n", b.Version, revision, b.Go, b.Platform, b.ZooKeeper)
+}
+
 // version is "zkr version".
 func (a *app) version() *cobra.Command {
 	return &cobra.Command{
-		Use:   "version",
-		Short: "Say which zkr this is, and which ZooKeeper it works with",
-		Args:  cobra.NoArgs,
+		Use:     "version",
+		Short:   "Say which zkr this is, and which ZooKeeper it works with",
+		Example: "  zkr version\n  zkr version -o json",
 		RunE: does(func(*cobra.Command, []string) error {
-			module, revision := "unknown", ""
-			if info, ok := debug.ReadBuildInfo(); ok {
-				module = info.Main.Version
-				for _, s := range info.Settings {
-					if s.Key == "vcs.revision" {
-						revision = s.Value
-					}
-				}
-			}
 			if a.json() {
-				line, _ := json.Marshal(map[string]string{
-					"version": module, "revision": revision, "go": runtime.Version(),
-					"platform": runtime.GOOS + "/" + runtime.GOARCH, "zookeeper": supported,
-				})
-				fmt.Fprintf(a.stdout, "%s\n", line)
-				return nil
+				return a.line(buildOf())
 			}
-			fmt.Fprintf(a.stdout, "zkr %s", module)
-			if revision != "" {
-				fmt.Fprintf(a.stdout, " (%.12s)", revision)
-			}
-			fmt.Fprintf(a.stdout, "\n%s %s/%s\nApache ZooKeeper %s\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, supported)
-			return nil
+			return a.printf("%s", buildOf())
 		}),
 	}
 }

@@ -1,0 +1,255 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestWrongArgumentsOfAllCommandsAreRefused before anything is tried, by an
+// error that names what is wrong.
+func TestWrongArgumentsOfAllCommandsAreRefused(t *testing.T) {
+	t.Parallel()
+	for line, says := range map[string]string{
+		"rwlock nonsense":                           `zkr rwlock has no command "nonsense"`,
+		"rwlock reed /a -- true":                    "did you mean read?",
+		"rwlock read":                               "which lock, and which command? zkr rwlock read PATH -- CMD",
+		"rwlock read /a":                            "which command? zkr rwlock read /a -- CMD",
+		"rwlock write a -- true":                    "begins with /",
+		"rwlock write /a true":                      "put -- between PATH and the command",
+		"rwlock write /a --grace -1s -- true":       "--grace is -1s",
+		"rwlock write /a --layout curious -- true":  `--layout is "curious"`,
+		"rwlock ls":                                 "which lock? zkr rwlock ls PATH",
+		"rwlock ls /a/":                             "ends with /",
+		"elect":                                     "which election, and which command?",
+		"elect /a":                                  "which command? zkr elect /a -- CMD",
+		"elect /a --timeout -1s -- true":            "--timeout is -1s",
+		"elect /a --layout x -- true":               `--layout is "x"`,
+		"elect a -- true":                           "begins with /",
+		"elect ls /a /b":                            `"/b" is one word too many: zkr elect ls PATH`,
+		"elect watch":                               "which election?",
+		"barrier meet":                              `zkr barrier has no command "meet"`,
+		"barrier await":                             "which barrier? zkr barrier await PATH",
+		"barrier await /a":                          "-n is 0",
+		"barrier await /a -n -1":                    "-n is -1",
+		"barrier await /a -n two":                   `-n is "two"; it must be a whole number`,
+		"barrier await /a -n 2 --timeout -1s":       "--timeout is -1s",
+		"barrier enter /a -- true":                  "-n is 0",
+		"barrier enter /a -n 2 --grace -1s -- true": "--grace is -1s",
+		"barrier enter a -n 2 -- true":              "begins with /",
+		"barrier gate open /a":                      `zkr barrier gate has no command "open"`,
+		"barrier gate set":                          "which gate?",
+		"barrier gate wait /a --timeout -1s":        "--timeout is -1s",
+		"barrier ls a":                              "begins with /",
+		"counter sub /c":                            `zkr counter has no command "sub"`,
+		"counter get":                               "which counter?",
+		"counter get c":                             "begins with /",
+		"counter get /c 1":                          `"1" is one word too many`,
+		"counter get /c --format hex":               `--format is "hex"`,
+		"counter add /c five":                       `N is "five"; it must be a whole number`,
+		"counter add /c 1 2":                        `"2" is one word too many`,
+		"counter set /c":                            "N is missing: zkr counter set PATH N",
+		"counter set /c 9223372036854775808":        "N is 9223372036854775808; it must fit into 64 bits",
+		"counter cas /c -1":                         "NEW is missing",
+		"counter next /c -n 0":                      "-n is 0",
+		"counter watch /c --format hex":             `--format is "hex"`,
+		"watch":                                     "which znode?",
+		"watch a":                                   "begins with /",
+		"watch /a --tree --children":                "exclude each other",
+		"tree":                                      "which znode?",
+		"tree /a --depth -1":                        "--depth is -1",
+		"tree /a //":                                "one word too many",
+		"members":                                   "which group? zkr members PATH",
+		"members /g --layout x":                     `--layout is "x"`,
+		"members join /g":                           "ID is missing: zkr members join PATH ID -- CMD",
+		"members join /g a":                         "which command? zkr members join /g a -- CMD",
+		"members join /g -- true":                   "ID is missing",
+		"members join /g a b -- true":               "2 words, then --, then the command; there are 3 words",
+		"members join /g a/b -- true":               `ID is "a/b"; it must be a name that a znode can have`,
+		"members join g a -- true":                  "begins with /",
+		"members join /g a --layout x -- true":      `--layout is "x"`,
+		"members join /g a --timeout -1s -- true":   "--timeout is -1s",
+		"members join /g a --layout kazoo --data x -- true": "--data has no meaning",
+		"service list":                                   `zkr service has no command "list"`,
+		"service ls a/b":                                 `SERVICE is "a/b"; it must be a name`,
+		"service ls a b":                                 `"b" is one word too many`,
+		"service ls --base services":                     "begins with /",
+		"service ls a --base /s/":                        "ends with /",
+		"service watch":                                  "which service?",
+		"service watch ..":                               "it must be a name that a znode can have",
+		"service register web -- true":                   "--id is missing",
+		"service register web --id a":                    "which command?",
+		"service register web --id a/b -- true":          `--id is "a/b"; it must be a name`,
+		"service register web --id a --port -1 -- true":  "from 0 (none) to 65535",
+		"service register web --id a --payload { -- x":   "--payload is no JSON: {",
+		"service register web --id a --type x -- true":   `--type is "x"`,
+		"service register a/b --id a -- true":            "it must be a name that a znode can have",
+		"service register w --id a --timeout -1s -- run": "--timeout is -1s",
+		"job start":                                      `zkr job has no command "start"`,
+		"job submit":                                     "which job? zkr job submit NAME",
+		"job submit a":                                   "--workers is 0",
+		"job submit a --workers -1":                      "--workers is -1",
+		"job submit a --workers x":                       `--workers is "x"; it must be a whole number`,
+		"job submit a b --workers 1":                     `"b" is one word too many`,
+		"job submit \xff --workers 1":                    `NAME is "\xff"`,
+		"job submit a --workers 1 --meta x":              `--meta is "x"; it must be key=value`,
+		"job submit a --workers 1 --meta =x":             `--meta is "=x"`,
+		"job submit a --workers 1 --meta x=1 --meta x=2": "--meta x is there twice",
+		"job submit a --workers 1 --abandoned 0s":        "--abandoned is 0s",
+		"job submit a --workers 1 --root jobs":           "begins with /",
+		"job ls a":                                       `"a" is one word too many: zkr job ls`,
+		"job ls --root /":                                "--root is /",
+		"job workers":                                    "which job?",
+		"job wait a --for ever":                          `--for is "ever"`,
+		"job wait a --timeout -1s":                       "--timeout is -1s",
+		"job kill":                                       "which job? zkr job kill NAME",
+		"job rm a b":                                     `"b" is one word too many`,
+		"job join a":                                     "which command? zkr job join a -- CMD",
+		"job join -- true":                               "which job, and which command?",
+		"job join a --timeout -1s -- true":               "--timeout is -1s",
+		"job join a --kv x -- true":                      `--kv is "x"`,
+		"job join a --identity \xff -- true":             `"\xff" is no text`,
+		"job join a --address= -- true":                  "--address is empty",
+		"task start":                                     `zkr task has no command "start"`,
+		"task submit":                                    "which queue? zkr task submit QUEUE",
+		"task submit q":                                  "begins with /",
+		"task submit /":                                  "QUEUE is /",
+		"task submit /q r":                               `"r" is one word too many`,
+		"task submit /q --id=":                           `--id is ""`,
+		"task submit /q --id \xff":                       `--id is "\xff"`,
+		"task submit /q --delay -1s":                     "--delay is -1s",
+		"task submit /q --backoff 0s":                    "--backoff is 0s",
+		"task submit /q --retention 0s":                  "--retention is 0s",
+		"task submit /q --deadline 0s":                   "--deadline is 0s",
+		"task submit /q --deadline soon":                 `--deadline is "soon"`,
+		"task submit /q --retries -1":                    "--retries is -1",
+		"task submit /q --label=":                        `--label is ""`,
+		"task submit /q --collect":                       "--collect needs --wait",
+		"task submit /q --attached":                      "--attached needs --wait",
+		"task submit /q --timeout 1s":                    "--timeout needs --wait",
+		"task submit /q --wait --timeout -1s":            "--timeout is -1s",
+		"task wait /q":                                   "ID is missing: zkr task wait QUEUE ID",
+		"task wait /q a --timeout -1s":                   "--timeout is -1s",
+		"task ls /q --state over":                        `--state is "over"`,
+		"task show /q":                                   "ID is missing",
+		"task cancel /q":                                 "ID is missing",
+		"task cancel /q - -":                             "ID - is there twice",
+		"task requeue q a":                               "begins with /",
+		"task stats":                                     "which queue?",
+		"task stats /q --interval 1s":                    "--interval needs --watch",
+		"task stats /q --watch --interval 0s":            "--interval is 0s",
+		"master":                                         "which queue? zkr master QUEUE",
+		"master /q --id \xff":                            `--id is "\xff"`,
+		"master /q --max-tasks 0":                        "--max-tasks is 0",
+		"worker /q":                                      "which command? zkr worker /q -- CMD",
+		"worker -- true":                                 "which queue, and which command?",
+		"worker /q --name \xff -- true":                  `--name is "\xff"`,
+		"worker /q --concurrency 0 -- true":              "--concurrency is 0",
+		"worker /q --prefetch -1 -- true":                "--prefetch is -1",
+		"worker /q --permanent 0 -- true":                "--permanent is 0",
+		"worker /q --label= -- true":                     `--label is ""`,
+		"worker /q --grace -1s -- true":                  "--grace is -1s",
+		"group list":                                     `zkr group has no command "list"`,
+		"group add":                                      "which group? zkr group add GROUP RESOURCE",
+		"group add /g":                                   "RESOURCE is missing",
+		"group add g a":                                  "begins with /",
+		"group add / a":                                  "GROUP is /",
+		"group add /g a/b":                               `RESOURCE is "a/b"; it must be a name`,
+		"group add /g a --mode both":                     `--mode is "both"`,
+		"group add /g - -":                               "RESOURCE - is there twice",
+		"group remove /g ..":                             `RESOURCE is ".."; it must be a name`,
+		"group ls":                                       "which group?",
+		"group ls /g a":                                  `"a" is one word too many`,
+		"group status g --watch":                         "begins with /",
+		"group pause /":                                  "GROUP is /",
+		"group pause /g --by \xff":                       "--by is",
+		"group resume":                                   "which group?",
+		"group join /g":                                  "which command? zkr group join /g -- CMD",
+		"group join -- true":                             "which group, and which command?",
+		"group join g -- true":                           "begins with /",
+		"group join /g --mode x -- true":                 `--mode is "x"`,
+		"group join /g --grace -1s -- true":              "--grace is -1s",
+		"group join /g --retry -1s -- true":              "--retry is -1s",
+		"group join /g --max-moves -1 -- true":           "--max-moves is -1",
+		"group join /g --weight 0 -- true":               "--weight is 0",
+		"group join /g --instance a/b -- true":           `--instance is "a/b"`,
+		"group join /g --instance= -- true":              `--instance is ""`,
+		"group join /g --instance _a -- true":            "must not begin with an underscore",
+		"counter cas /c 1 -99999999999999999999":         "NEW is -99999999999999999999; it must fit",
+		"service ls --base services/":                    "--base: invalid path",
+		"group join /g --zone \xff -- true":              "--zone is",
+		"group join /g --assignor best -- true":          "--assignor: ",
+		"group join /g --subscribe [ -- true":            `--subscribe is "["`,
+	} {
+		z := inside(t, command("127.0.0.1:1", strings.Fields(line)...)).ends(exitUsage)
+		assert.Contains(t, z.err.String(), says, line)
+		assert.Contains(t, z.err.String(), "zkr: ", line)
+		assert.Empty(t, z.out.String(), line)
+	}
+}
+
+// everyCommand is a correct command line for each that talks to a server.
+//
+// read only
+var everyCommand = []string{
+	"lock /a -- true", "lock ls /a", "rwlock read /a -- true", "rwlock write /a -- true", "rwlock ls /a",
+	"elect /a -- true", "elect /a --again -- true", "elect ls /a", "elect watch /a",
+	"barrier await /a -n 1", "barrier enter /a -n 1 -- true", "barrier ls /a",
+	"barrier gate set /a", "barrier gate remove /a", "barrier gate wait /a", "barrier gate show /a",
+	"counter get /a", "counter add /a", "counter set /a 1", "counter cas /a 1 2", "counter next /a", "counter watch /a",
+	"watch /a", "watch /a --tree", "watch /a --children", "tree /a", "ui --listen 127.0.0.1:0",
+	"members /a", "members /a --watch", "members join /a b -- true",
+	"service ls", "service ls a", "service watch a", "service register a --id b -- true",
+	"job submit a --workers 1", "job ls", "job workers a", "job workers a --watch", "job wait a", "job wait a --for finished",
+	"job kill a", "job rm a", "job join a -- true",
+	"task submit /a", "task submit /a --wait", "task wait /a b", "task ls /a", "task show /a b", "task cancel /a b", "task requeue /a b",
+	"task stats /a", "task stats /a --watch", "master /a", "worker /a -- true",
+	"group add /g a", "group remove /g a", "group ls /g", "group status /g", "group status /g --watch", "group pause /g", "group resume /g",
+	"group join /g -- true",
+}
+
+// TestServerThatIsAwayIsSaid by every command, with the same code and advice.
+func TestServerThatIsAwayIsSaid(t *testing.T) {
+	t.Parallel()
+	all := make([]*zkrProcess, 0, len(everyCommand))
+	for i, line := range everyCommand {
+		args := append([]string{"--connect-timeout", "50ms"}, strings.Fields(line)...)
+		all = append(all, start(t, command("127.0.0.1:1", args...)))
+		if i >= 4 {
+			all[i-4].wait()
+		}
+	}
+	for i, z := range all {
+		z.ends(exitUnavailable)
+		assert.Contains(t, z.err.String(), "tried 127.0.0.1:1 for 50ms", everyCommand[i])
+		assert.Empty(t, z.out.String(), everyCommand[i])
+	}
+}
+
+// TestEveryCommandIsListedHere: all that run, and are not about this program
+// itself, are among those that are tried above.
+func TestEveryCommandIsListedHere(t *testing.T) {
+	tried := map[string]bool{}
+	for _, line := range everyCommand {
+		root := (&app{}).root()
+		cmd, _, err := root.Find(strings.Fields(line))
+		require.NoError(t, err)
+		tried[cmd.CommandPath()] = true
+	}
+	var look func(cmd *cobra.Command)
+	look = func(cmd *cobra.Command) {
+		for _, sub := range cmd.Commands() {
+			look(sub)
+			switch {
+			case sub.Name() == "help", sub.Name() == "completion", sub.Name() == "demo", sub.Hidden,
+				sub.Name() == "serve", sub.Name() == "version":
+			case strings.Contains(sub.Use, " "): // it has arguments
+				assert.True(t, tried[sub.CommandPath()], sub.CommandPath())
+			}
+		}
+	}
+	look((&app{}).root())
+}

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/zkrecipes/zkrecipes/barrier"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// meeting is what "zkr barrier ls" shows.
+type meeting struct {
+	Path    string  `json:"path"`
+	Kind    string  `json:"kind"` // barrier or double; "" if nobody has used the path
+	Parties int     `json:"parties"`
+	Round   int64   `json:"round"` // rounds so far
+	Waiting int     `json:"waiting"`
+	Inside  int     `json:"inside"`
+	Missing int     `json:"missing"` // how many have yet to come for the next round
+	Guests  []guest `json:"members"`
+}
+
+// guest is a barrier.Party as "-o json" shows it.
+type guest struct {
+	Place int    `json:"place"`
+	State string `json:"state"` // waits or inside
+	ID    string `json:"id"`
+	content
+	Token   int64     `json:"token"`
+	Session string    `json:"session"` // hexadecimal
+	Since   time.Time `json:"since"`   // came, by the server's clock
+	Path    string    `json:"path"`    // of the znode that stands for it
+	data    []byte
+}
+
+// guestColumns are those that tables show.
+const guestColumns = "PLACE STATE ID DATA TOKEN SESSION SINCE AGE"
+
+// barrierList is "zkr barrier ls".
+func (a *app) barrierList() *cobra.Command {
+	return &cobra.Command{
+		Use:   "ls PATH",
+		Short: "Show who waits at the barrier PATH, who is inside, and how many are missing",
+		Long: "Shows for how many the barrier PATH is, how many rounds there have been, and who is\n" +
+			"there: STATE is waits or inside. SINCE is when somebody came, by the servers' clock.",
+		Example: "  zkr barrier ls /barriers/start",
+		Args:    onPath("barrier"),
+		RunE: does(func(cmd *cobra.Command, args []string) error {
+			m := meeting{Path: args[0], Guests: []guest{}}
+			if err := a.visit(cmd.Context(), m.read); err != nil {
+				return err
+			}
+			return a.showMeeting(&m)
+		}),
+	}
+}
+
+// read reads the record of the barrier, which says its kind and for how many it
+// is (docs/layout.md), and then who is there.
+func (m *meeting) read(ctx context.Context, client *session.Client) error {
+	s, err := client.Session(ctx)
+	if err != nil {
+		return err
+	}
+	data, _, err := s.Get(ctx, m.Path)
+	if errors.Is(err, session.ErrNoNode) || err == nil && len(data) == 0 {
+		return nil // the first to come makes the path, and then the record
+	}
+	if err != nil {
+		return fmt.Errorf("list %s: %w", m.Path, err)
+	}
+	var record struct {
+		Kind    string `json:"kind"`
+		Parties int    `json:"parties"`
+		Round   int64  `json:"round"`
+	}
+	list := map[string]func(context.Context) ([]barrier.Party, error){}
+	if err := json.Unmarshal(data, &record); err == nil {
+		list["barrier"] = barrier.New(client, m.Path, record.Parties, nil).Waiting
+		list["double"] = barrier.NewDouble(client, m.Path, record.Parties, nil).Waiting
+	}
+	waiting, ok := list[record.Kind]
+	if !ok {
+		return &failure{code: exitFailed, err: fmt.Errorf("%s is no barrier: it says %s", m.Path, brief(data, previewWidth)),
+			hint: fmt.Sprintf("\"zkr barrier gate show %s\" is for gates", m.Path)}
+	}
+	found, err := waiting(ctx)
+	if err != nil {
+		return err
+	}
+	m.Kind, m.Parties, m.Round = record.Kind, record.Parties, record.Round
+	m.take(found)
+	return nil
+}
+
+func (m *meeting) take(found []barrier.Party) {
+	for i, p := range found {
+		one := guest{
+			Place: i + 1, State: "waits", ID: p.ID, content: contentOf(p.Data), data: p.Data, Token: p.Token,
+			Session: sessionID(p.Session), Since: p.Since, Path: m.Path + "/" + p.Name,
+		}
+		if p.Inside {
+			one.State = "inside"
+			m.Inside++
+		} else {
+			m.Waiting++
+		}
+		m.Guests = append(m.Guests, one)
+	}
+	m.Missing = max(0, m.Parties-m.Waiting)
+}
+
+func (a *app) showMeeting(m *meeting) error {
+	switch {
+	case a.json():
+		return a.line(m)
+	case m.Kind == "":
+		return a.empty("nobody has come to %s yet", m.Path)
+	}
+	var head strings.Builder
+	kind := map[string]string{"barrier": "Barrier", "double": "Double barrier"}[m.Kind]
+	fmt.Fprintf(&head, "%s of %d, %s so far", kind, m.Parties, count(int(m.Round), "round"))
+	if m.Inside > 0 {
+		fmt.Fprintf(&head, ", %d inside", m.Inside)
+	}
+	fmt.Fprintf(&head, "; for the next one %d waiting, %d missing\n", m.Waiting, m.Missing)
+	if err := a.printf("%s", head.String()); err != nil || len(m.Guests) == 0 {
+		return err
+	}
+	rows := make([][]string, 0, len(m.Guests))
+	for _, g := range m.Guests {
+		rows = append(rows, []string{
+			strconv.Itoa(g.Place), g.State, readable([]byte(g.ID)), or(brief(g.data, previewWidth), "-"), strconv.FormatInt(g.Token, 10), g.Session, clock(g.Since), age(g.Since),
+		})
+	}
+	return a.table(guestColumns, rows)
+}

@@ -1,0 +1,283 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/zkrecipes/zkrecipes/counter"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+const counterHelp = `Numbers that all share who use their path. A change is made once, whatever gets
+lost; where that cannot be told, because the servers were lost over it, zkr exits
+with 74, and the change must not be repeated without a look.
+
+A counter that does not exist says 0. Numbers are of 64 bits, negative ones are
+written as they are: zkr counter add /c -5
+`
+
+// counterCommand is what the commands of "zkr counter" have in common.
+type counterCommand struct {
+	app    *app
+	format string
+}
+
+// counter is "zkr counter".
+func (a *app) counter() *cobra.Command {
+	c := &counterCommand{app: a}
+	parent := family(&cobra.Command{
+		Use:   "counter",
+		Short: "Read and change numbers that are shared, and get numbers that nobody else gets",
+		Long:  counterHelp,
+		Example: "  zkr counter add /counters/builds\n" +
+			"  zkr counter cas /counters/quota 5 4 || echo 'somebody was faster'\n" +
+			"  zkr counter next /ids/order\n" +
+			"  zkr counter watch /counters/builds",
+	}, c.get(), c.add(), c.set(), c.swap(), c.next(), c.watch())
+	parent.PersistentFlags().StringVar(&c.format, "format", "long",
+		"`long|int|text`: how the number is written; as Curator's DistributedAtomicLong, as its DistributedAtomicInteger and SharedCount, or as Kazoo's Counter")
+	oneOf(parent, "format", "long", "int", "text")
+	return parent
+}
+
+// command is a counter's command; on does it.
+func (c *counterCommand) command(use, short, example string, args cobra.PositionalArgs,
+	on func(ctx context.Context, n *counter.Counter, args []string) error,
+) *cobra.Command {
+	return &cobra.Command{
+		Use: use, Short: short, Long: counterHelp, Example: "  zkr counter " + example, Args: args,
+		RunE: does(func(cmd *cobra.Command, args []string) error {
+			o, err := c.options()
+			if err != nil {
+				return err
+			}
+			return c.app.visit(cmd.Context(), func(ctx context.Context, client *session.Client) error {
+				return on(ctx, counter.New(client, args[0], o), args)
+			})
+		}),
+	}
+}
+
+func (c *counterCommand) options() (*counter.Options, error) {
+	format, ok := map[string]counter.Format{
+		"long": counter.CuratorLong, "int": counter.CuratorInt, "text": counter.KazooText,
+	}[c.format]
+	if !ok {
+		return nil, usage("--format is %q; it must be long, int or text", c.format)
+	}
+	return &counter.Options{Format: format}, nil
+}
+
+func (c *counterCommand) get() *cobra.Command {
+	return c.command("get PATH", "Show the number", "get /counters/builds", onPath("counter"),
+		func(ctx context.Context, n *counter.Counter, args []string) error {
+			v, err := n.Get(ctx)
+			if err != nil {
+				return err
+			}
+			return c.app.showNumber(args[0], v)
+		})
+}
+
+func (c *counterCommand) add() *cobra.Command {
+	args := func(cmd *cobra.Command, args []string) error {
+		if len(args) == 1 {
+			return checkPath(args[0])
+		}
+		return onNumbers("N")(cmd, args)
+	}
+	return c.command("add PATH [N]", "Add N, by default 1, and show what the number is then", "add /counters/builds\n  zkr counter add /counters/quota -5", args,
+		func(ctx context.Context, n *counter.Counter, args []string) error {
+			delta := int64(1)
+			if len(args) > 1 {
+				delta, _ = number("N", args[1]) // it was checked
+			}
+			v, err := n.Add(ctx, delta)
+			if err != nil {
+				return err
+			}
+			return c.app.showNumber(args[0], v)
+		})
+}
+
+func (c *counterCommand) set() *cobra.Command {
+	return c.command("set PATH N", "Make the number N, whatever it was", "set /counters/quota 100", onNumbers("N"),
+		func(ctx context.Context, n *counter.Counter, args []string) error {
+			v, _ := number("N", args[1])
+			if err := n.Set(ctx, v); err != nil {
+				return err
+			}
+			return c.app.showNumber(args[0], v)
+		})
+}
+
+func (c *counterCommand) swap() *cobra.Command {
+	return c.command("cas PATH OLD NEW", "Make the number NEW if it is OLD; otherwise exit with 75", "cas /counters/quota 5 4 || echo 'somebody was faster'", onNumbers("OLD", "NEW"),
+		func(ctx context.Context, n *counter.Counter, args []string) error {
+			from, _ := number("OLD", args[1])
+			to, _ := number("NEW", args[2])
+			swapped, err := n.CompareAndSwap(ctx, from, to)
+			switch {
+			case err != nil:
+				return err
+			case !swapped:
+				return &failure{
+					code: exitBusy, err: fmt.Errorf("the counter %s is not %d", args[0], from),
+					hint: fmt.Sprintf("\"zkr counter get %s\" says what it is", args[0]),
+				}
+			}
+			return c.app.showNumber(args[0], to)
+		})
+}
+
+// next is "zkr counter next".
+func (c *counterCommand) next() *cobra.Command {
+	var n int
+	cmd := &cobra.Command{
+		Use:     "next PATH",
+		Short:   "Get a number that nobody else gets, greater than all before",
+		Long:    "The first number is 1.\n\n" + counterHelp,
+		Example: "  zkr counter next /ids/order\n  zkr counter next /ids/order -n 100",
+		Args:    onPath("sequence"),
+		RunE: does(func(cmd *cobra.Command, args []string) error {
+			o, err := c.options()
+			if err != nil {
+				return err
+			}
+			if o.Block = n; n < 1 {
+				return usage("-n is %d; it must be 1 or more", n)
+			}
+			return c.app.visit(cmd.Context(), func(ctx context.Context, client *session.Client) error {
+				q := counter.NewSequence(client, args[0], o)
+				for range n {
+					v, err := q.Next(ctx)
+					if err != nil {
+						return err
+					}
+					if err := c.app.showNumber(args[0], v); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		}),
+	}
+	cmd.Flags().IntVarP(&n, "n", "n", 1, "get `N` numbers at once")
+	return cmd
+}
+
+// watch is "zkr counter watch".
+func (c *counterCommand) watch() *cobra.Command {
+	return &cobra.Command{
+		Use:   "watch PATH",
+		Short: "Show the number, and each change",
+		Long: "Show the number, and then each change, with the time at which zkr saw it. Changes\n" +
+			"that follow each other at once may be left out; the last one never is." + untilEnded,
+		Example: "  zkr counter watch /counters/builds",
+		Args:    onPath("counter"),
+		RunE: does(func(cmd *cobra.Command, args []string) error {
+			o, err := c.options()
+			if err != nil {
+				return err
+			}
+			return c.app.follow(cmd.Context(), func(ctx context.Context, client *session.Client) error {
+				for state, err := range counter.New(client, args[0], o).Watch(ctx) {
+					if err == nil {
+						err = c.app.showState(args[0], state)
+					}
+					if err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		}),
+	}
+}
+
+// showNumber prints a counter's number.
+func (a *app) showNumber(path string, v int64) error {
+	if a.json() {
+		return a.line(struct {
+			Path  string `json:"path"`
+			Value int64  `json:"value"`
+		}{path, v})
+	}
+	return a.printf("%d\n", v)
+}
+
+func (a *app) showState(path string, s counter.State) error {
+	now := time.Now()
+	switch {
+	case a.json():
+		return a.line(struct {
+			Time    time.Time `json:"time"`
+			Path    string    `json:"path"`
+			Value   int64     `json:"value"`
+			Exists  bool      `json:"exists"`
+			Version int32     `json:"version"`
+			Zxid    int64     `json:"zxid"`
+		}{now, path, s.Value, s.Exists, s.Version, s.Zxid})
+	case !s.Exists:
+		return a.printf("%s  0  (there is no znode)\n", moment(now))
+	}
+	return a.printf("%s  %d\n", moment(now), s.Value)
+}
+
+// minus is what stands for the sign of a negative number while the command line
+// is read, where a hyphen begins a flag.
+const minus = "−"
+
+// number reads a number of the command line, which the usage calls name.
+func number(name, text string) (int64, error) {
+	text = strings.Replace(text, minus, "-", 1)
+	n, err := strconv.ParseInt(text, 10, 64)
+	if errors.Is(err, strconv.ErrRange) {
+		return 0, usage("%s is %s; it must fit into 64 bits", name, text)
+	}
+	if err != nil {
+		return 0, usage("%s is %q; it must be a whole number", name, text)
+	}
+	return n, nil
+}
+
+// onNumbers is onPath for commands whose other arguments are numbers.
+func onNumbers(names ...string) cobra.PositionalArgs {
+	count := onPath("counter", names...)
+	return func(cmd *cobra.Command, args []string) error {
+		if err := count(cmd, args); err != nil {
+			return err
+		}
+		for i, name := range names {
+			if _, err := number(name, args[i+1]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// negative is a negative number on a command line.
+var negative = regexp.MustCompile(`^-[0-9]+$`) // read only
+
+// withNumbers lets the commands of counters have negative arguments, none of
+// whose flags does.
+func withNumbers(root *cobra.Command, args []string) []string {
+	cmd, _, err := root.Find(args)
+	if err != nil || !cmd.HasParent() || cmd.Parent().Name() != "counter" {
+		return args
+	}
+	out := make([]string, len(args))
+	for i, arg := range args {
+		if out[i] = arg; negative.MatchString(arg) {
+			out[i] = minus + arg[1:]
+		}
+	}
+	return out
+}

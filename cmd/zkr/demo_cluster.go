@@ -1,0 +1,290 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cluster"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/web"
+	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/zktest"
+	"golang.org/x/sync/errgroup"
+)
+
+// clusterTick is the tick of the cluster's own server: sessions of 0.2 to 2 s, or of
+// --session-timeout.
+const clusterTick = 100 * time.Millisecond
+
+const clusterHelp = `Starts node processes that elect a leader, and a page that shows them: who leads,
+which znode each of them watches, as the node itself says, until when each trusts
+its session. On the page nodes can be killed, frozen, cut off from ZooKeeper, added
+and started again; how long each failover takes is measured.
+
+It runs its own ZooKeeper in this process, unless --servers or ZKR_SERVERS name one:
+there it writes /election, /coordinators_service_registry and
+/workers_service_registry (below --chroot).
+
+With --nodes 0 the nodes run elsewhere. These, and the page, take orders only if
+ZKR_DEMO_TOKEN says the same to both (16 bytes or more: openssl rand -hex 16).
+
+With --kills it kills the leader so many times, says how long the failovers took,
+and ends.`
+
+// clusterDemo is what "zkr demo cluster" is asked to do.
+type clusterDemo struct {
+	app                    *app
+	nodes, firstPort       int
+	kills                  int
+	listen                 string
+	allowRemote, allowKill bool
+	tick                   time.Duration
+	servers                string         // of somebody else; "" for its own
+	told                   cluster.Secret // that people need to be told; "" if none
+}
+
+// demoCluster is "zkr demo cluster".
+func (a *app) demoCluster() *cobra.Command {
+	c := &clusterDemo{app: a}
+	cmd := &cobra.Command{
+		Use:   "cluster",
+		Short: "Watch nodes elect a leader, on a page where you can kill them",
+		Long:  clusterHelp,
+		Example: "  zkr demo cluster\n" +
+			"  zkr demo cluster --listen 127.0.0.1:0 --nodes 7\n" +
+			"  zkr demo cluster --kills 100",
+		Args: cobra.NoArgs,
+		RunE: does(func(cmd *cobra.Command, _ []string) error {
+			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+			defer stop()
+			if err := c.check(cmd.Flags().Changed("servers")); err != nil {
+				return err
+			}
+			return c.run(ctx)
+		}),
+	}
+	f := cmd.Flags()
+	f.IntVar(&c.nodes, "nodes", 4, "how many nodes to start; 0: they run elsewhere")
+	f.IntVar(&c.firstPort, "node-port", 8081, "the first node's `port`, others follow; where one is taken, and with 0, any")
+	f.IntVar(&c.kills, "kills", 0, "kill the leader so many times, say how long it took, and end")
+	f.StringVar(&c.listen, "listen", "127.0.0.1:8080", "`host:port` of the page; port 0: any that is free")
+	f.BoolVar(&c.allowRemote, "allow-remote", false, "let --listen be an address that others can reach")
+	f.BoolVar(&c.allowKill, "allow-kill", false, "let others give orders, too, if they know the token")
+	f.DurationVar(&c.tick, "tick", 0, "tickTime of --servers, if it is known")
+	return cmd
+}
+
+func (c *clusterDemo) check(given bool) error {
+	if given {
+		servers, err := c.app.connectString()
+		if err != nil {
+			return err
+		}
+		c.servers = servers
+		if err := c.checkTLS(); err != nil {
+			return err
+		}
+	}
+	err := web.CheckAddress(c.listen, c.allowRemote)
+	switch {
+	case err != nil && web.CheckAddress(c.listen, true) == nil:
+		return &failure{code: exitUsage, err: fmt.Errorf("--listen: %w", err), hint: "--allow-remote lets others see the page"}
+	case err != nil:
+		return usage("--listen: %w", err)
+	case c.nodes < 0 || c.nodes > cluster.MaxNodes:
+		return usage("--nodes is %d; it must be from 0 to %d", c.nodes, cluster.MaxNodes)
+	case c.nodes == 0 && c.servers == "":
+		return usage("--nodes 0 needs --servers: where are the nodes?")
+	case c.kills < 0 || c.kills > 0 && c.nodes < 2:
+		return usage("--kills is %d, of %d nodes; it needs two that are started here", c.kills, c.nodes)
+	case c.firstPort < 0 || c.firstPort > 65000:
+		return usage("--node-port is %d; it must be from 0 (any) to 65000", c.firstPort)
+	case c.tick < 0:
+		return usage("--tick is %v; it must be 0 (not known) or more", c.tick)
+	}
+	return nil
+}
+
+// checkTLS names the servers for those who connect to them through a proxy: their
+// certificates are not of its address.
+func (c *clusterDemo) checkTLS() error {
+	name := &c.app.flags.tlsServerName
+	if !c.app.flags.tls || *name != "" || c.nodes == 0 {
+		return nil
+	}
+	for i, server := range cluster.Servers(c.servers) {
+		host, _, err := net.SplitHostPort(server)
+		if err != nil || i > 0 && host != *name {
+			return usage("--tls with nodes that are started here, and with several --servers, needs --tls-server-name")
+		}
+		*name = host
+	}
+	return nil
+}
+
+func (c *clusterDemo) run(ctx context.Context) error {
+	if c.servers == "" {
+		srv, err := zktest.Start(&zktest.Options{TickTime: clusterTick, MaxSessionTimeout: max(20*clusterTick, c.app.flags.sessionTimeout)})
+		if err != nil {
+			return err
+		}
+		defer func() { _ = srv.Close() }()
+		c.servers, c.tick = srv.Addr(), clusterTick
+	}
+	l, err := web.Listen(ctx, c.listen, c.allowRemote)
+	if err != nil {
+		return &failure{code: exitFailed, err: err, hint: "--listen 127.0.0.1:0 takes any port that is free"}
+	}
+	client, err := c.connect(ctx)
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	defer func() { _ = hangUp(ctx, client) }()
+	secret, shared, err := c.app.demoSecret()
+	if err != nil {
+		return err
+	}
+	if !shared {
+		secret = cluster.NewSecret()
+	}
+	monitor := cluster.NewMonitor(client)
+	var crew *cluster.Crew
+	if c.nodes > 0 {
+		crew = cluster.NewCrew(c.servers, c.firstPort, c.spawn(secret), monitor.Look)
+		monitor.Watch(crew)
+	}
+	o := cluster.SiteOptions{
+		Servers: c.servers, Hosts: web.Hosts{Remote: c.allowRemote}, Secret: secret,
+		// Who allows others to come may have them come through this machine,
+		// too: what the page listens on says nothing then.
+		Open: !c.allowRemote, Orders: (!c.allowRemote || c.allowKill) && (c.nodes > 0 || shared),
+	}
+	// A secret that was given is known, and stays out of logs.
+	if o.Orders && !o.Open && !shared {
+		c.told = secret
+	}
+	return c.show(ctx, l, monitor, crew, cluster.NewSite(monitor, crew, o))
+}
+
+// show runs everything until ctx ends.
+func (c *clusterDemo) show(
+	ctx context.Context, l net.Listener, monitor *cluster.Monitor, crew *cluster.Crew, site *cluster.Site,
+) error {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	g, ctx := errgroup.WithContext(ctx)
+	// Waited for below, as all that follow; they end with ctx.
+	g.Go(func() error { return ignoreEnd(ctx, monitor.Run(ctx)) })
+	// Waited for as the first; it ends with ctx, and closes the listener.
+	g.Go(func() error { return web.Serve(ctx, l, site.Handler()) })
+	if crew != nil {
+		// It is waited for, too, and waits for its processes, which it ends.
+		g.Go(func() error {
+			crew.Run(ctx)
+			return nil
+		})
+	}
+	// Waited for as the others; when it has done what it was asked to do it ends them.
+	g.Go(func() error {
+		if err := c.hello(l); err != nil {
+			return err
+		}
+		if err := crew.Gather(ctx, monitor, c.nodes); err != nil {
+			return ignoreEnd(ctx, err)
+		}
+		if c.kills == 0 {
+			return ignoreEnd(ctx, c.tell(ctx, monitor))
+		}
+		defer end()
+		return ignoreEnd(ctx, c.measure(ctx, site))
+	})
+	return g.Wait()
+}
+
+// ignoreEnd is err, unless people have ended the demonstration.
+func ignoreEnd(ctx context.Context, err error) error {
+	if ctx.Err() == nil {
+		return err
+	}
+	return nil
+}
+
+// connect connects the page: not through the server's address that nodes get,
+// and with a session that holds nothing.
+func (c *clusterDemo) connect(ctx context.Context) (*session.Client, error) {
+	o, err := c.app.options()
+	if err != nil {
+		return nil, err
+	}
+	before := c.app.flags
+	c.app.flags.servers, c.app.flags.chroot = c.servers, ""
+	defer func() { c.app.flags = before }()
+	return c.app.connect(ctx, o)
+}
+
+// demoSecret is what the environment says, if it says anything.
+func (a *app) demoSecret() (secret cluster.Secret, given bool, err error) {
+	secret, err = cluster.ParseSecret(a.env(demoTokenEnv))
+	if err != nil {
+		return "", false, usage("%s: %w", demoTokenEnv, err)
+	}
+	return secret, secret != "", nil
+}
+
+// spawn prepares nodes.
+func (c *clusterDemo) spawn(secret cluster.Secret) cluster.Spawn {
+	return func(name, listen, servers string) *exec.Cmd {
+		args := []string{"demo", "node", name, "--listen", listen, "--servers", servers, "--chroot", "", "--tick", c.tick.String(), "--until-eof"}
+		cmd := exec.Command(selfPath(), args...)
+		cmd.Env = append(c.app.handedDown(), demoTokenEnv+"="+string(secret))
+		cmd.Stderr = c.app.stderr
+		// Ctrl-C is for the demonstration, which then ends its nodes.
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		dieWithParent(cmd.SysProcAttr)
+		_, _ = cmd.StdinPipe() // ends with this process, whatever becomes of it
+		return cmd
+	}
+}
+
+// handedDown is the environment with the global flags in it that concern the
+// session. Secrets are in no process list that way.
+func (a *app) handedDown() []string {
+	g := &a.flags
+	env := append(os.Environ(), "ZKR_TLS="+strconv.FormatBool(g.tls), "ZKR_OUTPUT=table")
+	if secret, err := a.credentials(); err == nil {
+		env = append(env, "ZKR_AUTH="+secret, "ZKR_AUTH_FILE=")
+	}
+	for name, value := range map[string]string{
+		"SESSION_TIMEOUT": g.sessionTimeout.String(), "TLS_CA": g.tlsCA, "TLS_CERT": g.tlsCert, "TLS_KEY": g.tlsKey,
+		"TLS_SERVER_NAME": g.tlsServerName,
+	} {
+		env = append(env, "ZKR_"+name+"="+value)
+	}
+	return env
+}
+
+// selfPath is this program.
+func selfPath() string {
+	self, err := os.Executable()
+	if err != nil {
+		return os.Args[0]
+	}
+	return self
+}
+
+// address is the page's, for people.
+func address(page string, secret cluster.Secret) string {
+	if secret != "" {
+		page += "?token=" + url.QueryEscape(string(secret))
+	}
+	return page
+}

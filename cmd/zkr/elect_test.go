@@ -1,0 +1,161 @@
+package main
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// untokened replaces the tokens of a table, which depend on what else was
+// written.
+func untokened(table string) string {
+	return regexp.MustCompile(`\b\d{1,6}(  +0x| +none|, session)`).ReplaceAllString(table, "<token>$1")
+}
+
+// candidates starts so many candidates one after the other.
+func (b *bed) candidates(path string, ids ...string) []*zkrProcess {
+	b.Helper()
+	out := make([]*zkrProcess, 0, len(ids))
+	for _, id := range ids {
+		out = append(out, b.start(running([]string{"elect", path, "--id", id}, "sleep", "60")...))
+		b.queued(path, len(out))
+	}
+	return out
+}
+
+func TestElectTellsItsCommandOfItsLeadership(t *testing.T) {
+	b := newBed(t)
+	env := environmentOf(b, []string{"elect", "/e"})
+	created(b, env, "ZKR_LEADER")
+	assert.Equal(t, "0", env["ZKR_LEADER_TERM"])
+	assert.Len(t, env, 4)
+	env = environmentOf(b, []string{"elect", "/e", "--layout", "selector"})
+	assert.Equal(t, "1", env["ZKR_LEADER_TERM"])
+	assert.Contains(t, env["ZKR_LEADER_PATH"], "-lock-")
+}
+
+func TestElectListShowsWhoLeadsAndWhoWatchesWhom(t *testing.T) {
+	b := newBed(t)
+	b.empty("nobody leads in /e, and nobody waits to", "elect", "ls", "/e")
+	assert.Equal(t, `{"path":"/e","candidates":[]}`+"\n", b.run("elect", "ls", "/e", "-o", "json").ends(0).out.String())
+	b.candidates("/e", "a", "b", "c")
+	golden(t, "elect-ls", columns(untokened(b.run("elect", "ls", "/e").ends(0).out.String())))
+	var got struct {
+		Path       string
+		Candidates []candidate
+	}
+	text := b.run("elect", "ls", "/e", "-o", "json").ends(0).out.String()
+	require.NoError(t, json.Unmarshal([]byte(text), &got), text)
+	require.Len(t, got.Candidates, 3)
+	for i, c := range got.Candidates {
+		assert.Equal(t, i+1, c.Place)
+		assert.EqualValues(t, i, c.Term)
+		node, err := b.srv.Get(c.Path)
+		require.NoError(t, err)
+		assert.Equal(t, node.Czxid, c.Token)
+		assert.Equal(t, sessionID(node.EphemeralOwner), c.Session)
+		if i > 0 {
+			assert.Equal(t, got.Candidates[i-1].Path, c.Watches)
+		}
+	}
+}
+
+// TestElectWatchShowsEachChange: the leader, the next one, nobody, and a leader
+// again; it ends with 0 when it is interrupted.
+func TestElectWatchShowsEachChange(t *testing.T) {
+	b := newBed(t)
+	w := b.start("elect", "watch", "/e")
+	j := b.start("elect", "watch", "/e", "-o", "json")
+	lines := 0
+	shows := func(what string) { // both, so that neither skips it
+		t.Helper()
+		lines++
+		for _, z := range []*zkrProcess{w, j} {
+			eventually(t, func() bool { return strings.Count(z.out.String(), "\n") == lines }, "%d lines", lines)
+		}
+		w.says(what)
+	}
+	shows("nobody leads")
+	all := b.candidates("/e", "a", "b")
+	shows("a leads")
+	all[0].signal(syscall.SIGTERM)
+	shows("b leads")
+	all[1].signal(syscall.SIGTERM)
+	shows("nobody leads\n")
+	b.candidates("/e", "c\x1b[2J")
+	shows(`"c\x1b[2J" leads`)
+	w.signal(syscall.SIGINT)
+	j.signal(syscall.SIGTERM)
+	golden(t, "elect-watch", untokened(w.ends(0).out.String()))
+	assert.Empty(t, w.err.String())
+
+	var names []string
+	for line := range strings.Lines(j.ends(0).out.String()) {
+		var got struct {
+			Time   time.Time
+			Leader *candidate
+		}
+		require.NoError(t, json.Unmarshal([]byte(line), &got), line)
+		assert.WithinDuration(t, time.Now(), got.Time, limit)
+		if got.Leader == nil {
+			names = append(names, "nobody")
+		} else {
+			names = append(names, got.Leader.ID)
+			assert.Equal(t, "leads", got.Leader.State)
+		}
+	}
+	assert.Equal(t, []string{"nobody", "a", "b", "nobody", "c\x1b[2J"}, names)
+}
+
+// TestWatchGoesOnOverALostSession and shows what has changed meanwhile.
+func TestWatchGoesOnOverALostSession(t *testing.T) {
+	b := newBed(t)
+	all := b.candidates("/e", "a")
+	w := b.start("elect", "watch", "/e")
+	w.says("a leads")
+	leader, _ := b.owner("/e")
+	for _, s := range b.srv.Sessions() {
+		if s.ID != leader {
+			require.NoError(t, b.srv.ExpireSession(s.ID))
+		}
+	}
+	all[0].signal(syscall.SIGTERM)
+	w.says("nobody leads")
+	w.signal(syscall.SIGHUP)
+	w.ends(129)
+}
+
+// TestWatchEndsWhenNobodyReadsIt: at the next change.
+func TestWatchEndsWhenNobodyReadsIt(t *testing.T) {
+	b := newBed(t)
+	zkr := b.command("elect", "watch", "/e")
+	cmd := b.command()
+	cmd.Path, cmd.Args = "/bin/bash", append([]string{"bash", "-c", `"$0" "$@" | head -n 1; echo "code ${PIPESTATUS[0]}"`}, zkr.Args...)
+	z := start(t, cmd)
+	z.says("nobody leads")
+	b.candidates("/e", "a", "b")
+	z.ends(0).says("code 141")
+	assert.Empty(t, z.err.String())
+	b.queued("/e", 2)
+	eventually(t, func() bool { return len(b.srv.Sessions()) == 2 }, "its session is closed, not left behind")
+}
+
+func TestElectTimeoutAndSignalLeaveNobodyBehind(t *testing.T) {
+	b := newBed(t)
+	b.candidates("/e", "a")
+	z := b.run(running([]string{"elect", "/e", "--timeout", "5s"}, "true")...).ends(exitBusy)
+	assert.Contains(t, z.err.String(), "did not get the leadership of /e within 5s")
+	assert.Contains(t, z.err.String(), `"zkr elect ls /e" says who has it`)
+	b.queued("/e", 1)
+	z = b.start(running([]string{"elect", "/e"}, "true")...)
+	b.queued("/e", 2)
+	z.signal(syscall.SIGINT)
+	z.ends(130)
+	b.queued("/e", 1)
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/zktest"
+)
+
+// codeRuns are runs of zkr that end with each of its exit codes.
+//
+// read only
+var codeRuns = map[int]func(*bed) *zkrProcess{
+	0:          func(b *bed) *zkrProcess { return b.run("counter", "add", "/c") },
+	exitFailed: func(b *bed) *zkrProcess { return b.run("tree", "/nowhere") },
+	exitUsage:  func(b *bed) *zkrProcess { return b.run("tree", "nowhere") },
+	exitTaskFailed: func(b *bed) *zkrProcess {
+		return b.failing("--permanent", "3", "--wait")
+	},
+	exitTaskDead: func(b *bed) *zkrProcess { return b.failing("--wait") },
+	exitTaskCanceled: func(b *bed) *zkrProcess {
+		b.give(0, "x", "/q", "--id", "a")
+		b.run("task", "cancel", "/q", "a").ends(0)
+		return b.run("task", "wait", "/q", "a")
+	},
+	exitUnavailable: func(b *bed) *zkrProcess {
+		return start(b.T, command("127.0.0.1:1", "tree", "/", "--connect-timeout", "100ms")).wait()
+	},
+	exitUnknown: func(b *bed) *zkrProcess {
+		b.run("counter", "set", "/c", "1").ends(0)
+		b.srv.OnRequest(func(r zktest.Request) zktest.Action {
+			if r.Op == "multi" && !r.OnlyChecks {
+				return zktest.Action{Do: zktest.DropReplyHole}
+			}
+			return zktest.Action{}
+		})
+		return b.run("counter", "add", "/c", "--connect-timeout", "5s")
+	},
+	exitBusy: func(b *bed) *zkrProcess {
+		b.take("/l")
+		return b.run("lock", "/l", "--try", "--", "true")
+	},
+	exitLost: func(b *bed) *zkrProcess {
+		z := b.start(locked("/l", nil, "sleep", "60")...)
+		owner, _ := b.owner("/l")
+		require.NoError(b, b.srv.ExpireSession(owner))
+		return z.wait()
+	},
+	exitDenied: func(b *bed) *zkrProcess {
+		owner, err := session.Connect(b.ctx, b.srv.Addr(), &session.Options{
+			ACL: session.CreatorACL(), Credentials: []session.Credential{session.Digest("ann", "secret")},
+		})
+		require.NoError(b, err)
+		defer func() { _ = owner.Close(b.ctx) }()
+		s, err := owner.Session(b.ctx)
+		require.NoError(b, err)
+		_, err = s.Create(b.ctx, "/mine", nil, session.Persistent, nil)
+		require.NoError(b, err)
+		return b.run("tree", "/mine")
+	},
+	exitCannotRun: func(b *bed) *zkrProcess { return b.run("lock", "/l", "--", "/etc/passwd") },
+	exitNotFound:  func(b *bed) *zkrProcess { return b.run("lock", "/l", "--", "/no/such/command") },
+	exitSignal + 9: func(b *bed) *zkrProcess {
+		return b.run(locked("/l", nil, "sh", "-c", "kill -9 $$")...)
+	},
+}
+
+// failing submits a task to a worker whose command fails. flags are the worker's, and
+// then the task's.
+func (b *bed) failing(flags ...string) *zkrProcess {
+	b.Helper()
+	wait := slices.Index(flags, "--wait")
+	b.leads("/q")
+	b.serves("/q", "exit 3", flags[:wait]...)
+	cmd := b.command(append([]string{"task", "submit", "/q", "--data", "x", "--retries", "0"}, flags[wait:]...)...)
+	return start(b.T, cmd).wait()
+}
+
+// TestEachExitCodeIsThatOfSomeRun: all that the help names are real, and these are
+// all that there are.
+func TestEachExitCodeIsThatOfSomeRun(t *testing.T) {
+	var told []int
+	for _, e := range exitCodes {
+		told = append(told, e.code)
+	}
+	assert.True(t, slices.IsSorted(told))
+	for code, run := range codeRuns {
+		assert.Contains(t, told, min(code, exitSignal))
+		t.Run(exitCode{code: code}.String(), func(t *testing.T) {
+			b := newBed(t)
+			run(b).ends(code)
+		})
+	}
+	assert.Len(t, codeRuns, len(slices.Compact(told)))
+}
+
+// TestHelpHasTheCodesOfItsCommand and no others.
+func TestHelpHasTheCodesOfItsCommand(t *testing.T) {
+	root := (&app{}).root()
+	for name, want := range map[string]string{
+		"":              "0, 1, 64, 65, 66, 67, 69, 74, 75, 76, 77, 126, 127, 128+n.",
+		"version":       "0, 1, 64, 128+n.",
+		"tree":          "0, 1, 64, 69, 77, 128+n.",
+		"counter add":   "0, 1, 64, 69, 74, 77, 128+n.",
+		"counter cas":   "0, 1, 64, 69, 74, 75, 77, 128+n.",
+		"lock":          "0, 1, 64, 69, 74, 75, 76, 77, 126, 127, 128+n; otherwise that of CMD.",
+		"lock ls":       "0, 1, 64, 69, 77, 128+n.",
+		"task wait":     "0, 1, 64, 65, 66, 67, 69, 74, 75, 77, 128+n.",
+		"barrier gate":  "0, 1, 64, 69, 74, 75, 77, 128+n.",
+		"ui":            "0, 1, 64, 69, 77, 128+n.",
+		"job ls":        "0, 1, 64, 69, 77, 128+n.",
+		"demo cluster":  "0, 1, 64, 69, 74, 77, 128+n.",
+		"help":          "0, 1, 64, 128+n.",
+		"manual":        "0, 1, 64, 128+n.",
+		"serve":         "0, 1, 64, 128+n.",
+		"group pause":   "0, 1, 64, 69, 74, 77, 128+n.",
+		"service watch": "0, 1, 64, 69, 77, 128+n.",
+	} {
+		cmd := root
+		if name != "" {
+			var err error
+			cmd, _, err = root.Find(strings.Fields(name))
+			require.NoError(t, err)
+		}
+		assert.Equal(t, want, pageOf(cmd).codeList(), name)
+	}
+}

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// family is a command that only has subcommands.
+func family(cmd *cobra.Command, members ...*cobra.Command) *cobra.Command {
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		return noCommand(cmd, args[0])
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	cmd.AddCommand(members...)
+	return cmd
+}
+
+// isFamily reports whether cmd is one: it has subcommands, and no arguments of
+// its own.
+func isFamily(cmd *cobra.Command) bool {
+	return cmd.HasAvailableSubCommands() && !strings.Contains(cmd.Use, " ") && cmd.Name() != "demo"
+}
+
+// noCommand is the error of somebody who has called cmd with the name of a
+// subcommand that there is not.
+func noCommand(cmd *cobra.Command, name string) error {
+	hint := fmt.Sprintf("%q lists what there is", cmd.CommandPath()+" --help")
+	cmd.SuggestionsMinimumDistance = 2
+	if like := cmd.SuggestionsFor(name); len(like) > 0 {
+		hint = didYouMean(like)
+	}
+	return &failure{code: exitUsage, err: fmt.Errorf("%s has no command %q", cmd.CommandPath(), name), hint: hint}
+}
+
+func didYouMean(like []string) string {
+	return fmt.Sprintf("did you mean %s?", strings.Join(like, " or "))
+}
+
+// noArguments is for commands that have none.
+func noArguments(cmd *cobra.Command, args []string) error {
+	switch {
+	case len(args) == 0:
+		return nil
+	case cmd.HasAvailableSubCommands():
+		return noCommand(cmd, args[0])
+	}
+	return usage("%q is one word too many: %s", args[0], cmd.CommandPath())
+}
+
+// oneOf lets shells complete a flag that is one of some words.
+func oneOf(cmd *cobra.Command, flag string, values ...string) {
+	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
+}

@@ -1,0 +1,239 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// helpOf is what zkr says.
+func helpOf(t *testing.T, args ...string) string {
+	t.Helper()
+	z := inside(t, command("x", args...)).ends(0)
+	assert.Empty(t, z.err.String(), args)
+	return z.out.String()
+}
+
+// TestHelpOfEveryCommandIsWhole: each says what it does and how it is called, gives
+// examples, and names its flags and exit codes.
+func TestHelpOfEveryCommandIsWhole(t *testing.T) {
+	for _, cmd := range chapters((&app{}).root()) {
+		name := cmd.CommandPath()
+		p := pageOf(cmd)
+		assert.NotEmpty(t, cmd.Short, name)
+		assert.NotEmpty(t, p.usage, name)
+		if cmd.Name() != "version" {
+			assert.NotEmpty(t, cmd.Long, name)
+		}
+		for line := range strings.Lines(or(p.examples, "there are none")) {
+			assert.Regexp(t, `^  \S`, line, "an example of %s", name)
+			assert.Contains(t, p.examples, name, "an example of %s", name)
+		}
+		text := p.help(usualWidth)
+		for _, title := range []string{"\nUsage:\n  " + name, "\nExamples:\n  ", "\nFlags:\n  ", "\nExit codes:\n  0 "} {
+			assert.Contains(t, text, title, name)
+		}
+		assert.Equal(t, anyBelow(cmd, runsCommand), strings.Contains(text, exitOfCommand), name)
+		assert.NotContains(t, text, "demo-worker", name)
+		assert.NotContains(t, text, keeperName, name)
+	}
+}
+
+func TestHelpIsTheSameHoweverItIsAskedFor(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, helpOf(t, "barrier", "gate", "wait", "--help"), helpOf(t, "help", "barrier", "gate", "wait"))
+	assert.Equal(t, helpOf(t, "lock", "-h"), helpOf(t, "help", "lock"))
+	assert.Equal(t, helpOf(t, "barrier"), helpOf(t, "barrier", "--help"))
+	assert.Equal(t, helpOf(t), helpOf(t, "help"))
+	assert.Equal(t, helpOf(t, "--version"), helpOf(t, "version"))
+	assert.Contains(t, helpOf(t, "lock", "ls", "--help"), "\nGlobal flags:\n")
+	assert.Contains(t, helpOf(t), "--servers host:port,...")
+}
+
+// TestMisspeltCommandsAndFlagsAreGuessed, wherever they stand.
+func TestMisspeltCommandsAndFlagsAreGuessed(t *testing.T) {
+	t.Parallel()
+	for line, says := range map[string]string{
+		"lokc":                          "zkr: zkr has no command \"lokc\"\nzkr: did you mean lock?\n",
+		"lokc /a --timeout 3s -- true":  "zkr: zkr has no command \"lokc\"\nzkr: did you mean lock?\n",
+		"demo clutser --nodes 3":        "zkr: zkr demo has no command \"clutser\"\nzkr: did you mean cluster?\n",
+		"xyz":                           "zkr: zkr has no command \"xyz\"\nzkr: \"zkr --help\" lists what there is\n",
+		"help lokc":                     "zkr: zkr has no command \"lokc\"\nzkr: did you mean lock?\n",
+		"help barrier gate weit":        "zkr: zkr barrier gate has no command \"weit\"\nzkr: did you mean set or wait?\n",
+		"help tree /a":                  "zkr: zkr tree has no command \"/a\"\n",
+		"completion bsh":                "zkr: zkr completion has no command \"bsh\"\nzkr: did you mean bash or ",
+		"completion bash x":             "\"x\" is one word too many: zkr completion bash\n",
+		"version x":                     "\"x\" is one word too many: zkr version\n",
+		"lock /a --timout 3s -- true":   "zkr: there is no flag --timout\nzkr: did you mean --timeout?\n",
+		"tree / --conn 3s":              "did you mean --connect-timeout?\n",
+		"lock /a ls -l":                 "zkr: there is no flag -l\nzkr: flags of the command go behind --: zkr lock PATH [flags] -- CMD [ARGS...]\n",
+		"tree / --bogus":                "zkr: there is no flag --bogus\nzkr: \"zkr tree --help\" lists the flags\n",
+		"tree / --depth many":           "zkr: --depth is \"many\"; it must be a whole number\n",
+		"tree / --data=perhaps":         "zkr: --data is \"perhaps\"; it must be true or false\n",
+		"lock /a --timeout 3 -- true":   "zkr: --timeout is \"3\"; it must be a time such as 500ms, 10s, 5m or 2h\n",
+		"worker /q --permanent x -- y":  "zkr: --permanent is \"x\"; it must be whole numbers with commas between them\n",
+		"serve --tick 0s":               "--tick is 0s; it must be 1ms or more",
+		"serve --listen 2181":           "--listen is \"2181\"; it must be host:port",
+		"serve --listen 127.0.0.1:port": "--listen is \"127.0.0.1:port\"; it must be host:port",
+	} {
+		z := inside(t, command("127.0.0.1:1", strings.Fields(line)...)).ends(exitUsage)
+		assert.Contains(t, z.err.String(), says, line)
+		assert.Empty(t, z.out.String(), line)
+	}
+}
+
+// TestHelpFitsTheTerminal: prose is wrapped anew, with all its words in their order,
+// and what is indented stays.
+func TestHelpFitsTheTerminal(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		width := rapid.IntRange(10, 100).Draw(t, "width")
+		lines := rapid.SliceOf(rapid.StringMatching(`( |  zkr )?([a-zü]{1,12} ?){0,8}`)).Draw(t, "lines")
+		text := strings.Join(lines, "\n")
+		got := fill(text, width)
+		require.Equal(t, strings.Fields(text), strings.Fields(got))
+		require.Equal(t, got, fill(got, width), "it is wrapped already")
+		for line := range strings.Lines(got) {
+			line = strings.TrimSuffix(line, "\n")
+			if strings.HasPrefix(line, " ") {
+				require.Contains(t, lines, line)
+			} else if strings.Contains(line, " ") {
+				require.LessOrEqual(t, len([]rune(line)), width)
+			}
+		}
+	})
+	assert.Equal(t, "one two\nthree\n\nfour\n  five  six seven\neight\n", fill("one\ntwo three\n\nfour\n  five  six seven\neight", 8))
+	for _, cmd := range chapters((&app{}).root()) {
+		for line := range strings.Lines(fill(cmd.Long, usualWidth)) {
+			if strings.HasPrefix(line, "\t") || strings.HasPrefix(line, " ") {
+				continue // somebody else's, and calls
+			}
+			assert.LessOrEqual(t, len([]rune(line)), usualWidth+1, cmd.CommandPath())
+		}
+	}
+}
+
+// recorder is a shell in which zkr tells what it is called with, each time in a file of
+// its own, since those of a pipe run beside each other, and then goes well, or not.
+// What is not installed goes well too; files that are read are there.
+const recorder = `zkr() { printf '%s\0' "$@" >"$calls/$BASHPID-$((++called))"; return $status; }
+command_not_found_handle() { return 0; }
+man() { :; }
+touch letter cat.jpg
+`
+
+// calls are the zkr that each of some lines of shell calls, whether they go well or
+// not.
+func calls(t *testing.T, lines []string) [][][]string {
+	t.Helper()
+	out := make([][][]string, len(lines))
+	for _, status := range []string{"0", "75"} {
+		dir := t.TempDir()
+		script := recorder
+		for i, line := range lines {
+			calls := filepath.Join(dir, strconv.Itoa(i))
+			require.NoError(t, os.Mkdir(calls, 0o700))
+			script += "( calls=" + calls + "\n" + line + "\nwait )\n"
+		}
+		cmd := exec.Command("bash", "-c", script)
+		cmd.Dir, cmd.Env = t.TempDir(), append(os.Environ(), "id=one", "status="+status)
+		said, err := cmd.CombinedOutput()
+		assert.NotContains(t, string(said), "syntax error")
+		if err != nil {
+			require.ErrorAs(t, err, new(*exec.ExitError))
+		}
+		for i := range lines {
+			files, err := filepath.Glob(filepath.Join(dir, strconv.Itoa(i), "*"))
+			require.NoError(t, err)
+			for _, file := range files {
+				call, err := os.ReadFile(file)
+				require.NoError(t, err)
+				words := strings.Split(strings.TrimSuffix(string(call), "\x00"), "\x00")
+				if !slices.ContainsFunc(out[i], func(o []string) bool { return slices.Equal(o, words) }) {
+					out[i] = append(out[i], words)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// examples are the lines of shell in the help of cmd, and whether there is one of
+// another shell.
+func examples(cmd *cobra.Command) (lines []string, others bool) {
+	for line := range strings.SplitSeq(pageOf(cmd).examples, "\n") {
+		if strings.Contains(line, "| Out-String") { // PowerShell
+			others = true
+		} else {
+			lines = append(lines, line)
+		}
+	}
+	return lines, others
+}
+
+// TestExamplesOfTheHelpAreRight: a shell reads them, and zkr takes all that it is
+// called with there, up to the connection.
+func TestExamplesOfTheHelpAreRight(t *testing.T) {
+	t.Parallel()
+	type run struct {
+		line string
+		z    *zkrProcess
+	}
+	var runs []run
+	var all []string
+	for _, cmd := range chapters((&app{}).root()) {
+		lines, _ := examples(cmd)
+		all = append(all, lines...)
+	}
+	recorded := calls(t, all)
+	for _, cmd := range chapters((&app{}).root()) {
+		lines, called := examples(cmd)
+		for _, line := range lines {
+			next := recorded[0]
+			recorded = recorded[1:]
+			for _, words := range next {
+				root := (&app{}).root()
+				found, rest, err := root.Find(withNumbers(root, words))
+				require.NoError(t, err, line)
+				called = called || found.CommandPath() == cmd.CommandPath() || isFamily(cmd) && strings.HasPrefix(found.CommandPath(), cmd.CommandPath())
+				if !connects(found) || found.Name() == "cluster" { // some would serve, or play, for ever
+					require.NoError(t, found.ParseFlags(rest), line)
+					require.NoError(t, found.ValidateArgs(found.Flags().Args()), line)
+					continue
+				}
+				z := command("127.0.0.1:1", words...)
+				z.Env = append(z.Env, "ZKR_CONNECT_TIMEOUT=50ms")
+				runs = append(runs, run{line, start(t, z)})
+				if n := len(runs); n > 4 {
+					runs[n-5].z.wait()
+				}
+			}
+		}
+		assert.True(t, called, "no example of %s calls it", cmd.CommandPath())
+	}
+	require.Greater(t, len(runs), 60)
+	for _, r := range runs {
+		if r.z.wait().code == exitNotFound {
+			continue // ./backup is not there; the arguments were taken
+		}
+		assert.Equal(t, exitUnavailable, r.z.code, "%s\n%s%s", r.line, r.z.out, r.z.err)
+	}
+}
+
+// TestEveryCommandKnowsItsArguments by the words of its usage.
+func TestEveryCommandKnowsItsArguments(t *testing.T) {
+	for use, want := range map[string][]string{
+		"x": nil, "ls [flags]": nil, "ls PATH": {"PATH"}, "ls [SERVICE]": {"SERVICE"}, "await PATH -n N": {"PATH"},
+		"submit NAME --workers N": {"NAME"}, "join PATH ID [flags] -- CMD [ARGS...]": {"PATH", "ID"}, "add PATH [N]": {"PATH", "N"}, "cancel QUEUE ID...": {"QUEUE", "ID..."},
+	} {
+		assert.Equal(t, want, nouns(&cobra.Command{Use: use}), use)
+	}
+}

@@ -1,0 +1,229 @@
+package browser
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
+)
+
+// limit bounds each thing that a page is asked to do.
+const limit = 2 * time.Minute
+
+// Keys that are no characters.
+const (
+	Enter  = "\r"
+	Escape = "\u001b"
+	Tab    = "\t"
+)
+
+// Page is a tab. What goes wrong in it fails its test.
+type Page struct {
+	t   testing.TB
+	ctx context.Context
+
+	// mu guards complaints: what the page has written to the console that is
+	// worse than information, in order.
+	mu         sync.Mutex
+	complaints []string
+}
+
+// Page opens a tab of that size for a test, which fails in the end if the
+// console has an error or a warning: one of the page's scripts, or one that says
+// that the policy of the page forbids what it does.
+func (b *Browser) Page(t testing.TB, width, height int64) *Page {
+	t.Helper()
+	ctx, cancel := chromedp.NewContext(b.ctx)
+	p := &Page{t: t, ctx: ctx}
+	console := chromedp.Console(ctx)
+	var listening sync.WaitGroup
+	t.Cleanup(func() {
+		cancel()
+		listening.Wait()
+		for _, text := range p.Complaints() {
+			t.Errorf("the console says: %s", text)
+		}
+	})
+	p.do(chromedp.EmulateViewport(width, height))
+	// Waited for in the cleanup; ends with the tab.
+	listening.Go(func() {
+		for m, err := range console {
+			if err != nil {
+				return
+			}
+			if m.Type == chromedp.ConsoleError || m.Type == chromedp.ConsoleException || m.Type == chromedp.ConsoleWarning {
+				p.mu.Lock()
+				p.complaints = append(p.complaints, fmt.Sprintf("%s (%s)", m, m.URL))
+				p.mu.Unlock()
+			}
+		}
+	})
+	return p
+}
+
+// Complaints are the errors and warnings on the console since the last call.
+func (p *Page) Complaints() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	out := p.complaints
+	p.complaints = nil
+	return out
+}
+
+func (p *Page) do(steps ...chromedp.Action[chromedp.Void]) {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, limit)
+	defer cancel()
+	if err := chromedp.Do(ctx, steps...); err != nil {
+		p.t.Fatalf("in the browser: %v", err)
+	}
+}
+
+// Open opens a URL and waits until it is loaded.
+func (p *Page) Open(url string) { p.t.Helper(); p.do(chromedp.Navigate(url)) }
+
+// Dark makes the page believe that its reader prefers dark pages, or light ones.
+func (p *Page) Dark(dark bool) {
+	p.t.Helper()
+	scheme := map[bool]string{true: "dark", false: "light"}[dark]
+	p.do(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		_, err := cdp.Call(ctx, t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
+		})
+		return err
+	}))
+}
+
+// Scripts switches the page's scripts on or off, from the next page on.
+func (p *Page) Scripts(on bool) {
+	p.t.Helper()
+	p.do(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		_, err := cdp.Call(ctx, t, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !on})
+		return err
+	}))
+}
+
+// Size makes the page that large.
+func (p *Page) Size(width, height int64) {
+	p.t.Helper()
+	p.do(chromedp.EmulateViewport(width, height))
+}
+
+// Press types keys: characters, Enter, Escape and Tab. What a page does with a key may
+// keep it from being typed.
+func (p *Page) Press(keys string) {
+	p.t.Helper()
+	for _, r := range keys {
+		down := input.DispatchKeyEventParams{Type: "keyDown", Key: string(r), Text: string(r)}
+		switch string(r) {
+		case Enter:
+			down.Key, down.Code, down.WindowsVirtualKeyCode = "Enter", "Enter", int64('\r')
+		case Escape:
+			down.Key, down.Code, down.Text, down.WindowsVirtualKeyCode = "Escape", "Escape", "", int64(r)
+		case Tab:
+			down.Key, down.Code, down.Text, down.WindowsVirtualKeyCode = "Tab", "Tab", "", int64(r)
+		}
+		up := down
+		up.Type, up.Text = "keyUp", ""
+		p.do(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+			for _, event := range []input.DispatchKeyEventParams{down, up} {
+				if _, err := cdp.Call(ctx, t, input.DispatchKeyEvent, event); err != nil {
+					return err
+				}
+			}
+			return nil
+		}))
+	}
+}
+
+// Click clicks the first element that fits a CSS selector. A live page may put another
+// in its place between finding and clicking; then that one is looked for.
+func (p *Page) Click(selector string) {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, limit)
+	defer cancel()
+	for {
+		err := chromedp.Do(ctx, chromedp.Click(chromedp.CSS(selector)))
+		if err == nil {
+			return
+		}
+		if ctx.Err() != nil {
+			p.t.Fatalf("in the browser: click %s: %v", selector, err)
+		}
+	}
+}
+
+// Eval evaluates an expression of JavaScript, as text: strings as they are,
+// other values in JSON.
+func (p *Page) Eval(expression string) string {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, limit)
+	defer cancel()
+	raw, err := chromedp.Run(ctx, chromedp.Evaluate[json.RawMessage](expression))
+	if err != nil {
+		p.t.Fatalf("in the browser: %s: %v", expression, err)
+	}
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return text
+	}
+	return string(raw)
+}
+
+// Text is the visible text of the first element that fits a CSS selector.
+func (p *Page) Text(selector string) string {
+	p.t.Helper()
+	return p.Eval(fmt.Sprintf("document.querySelector(%s)?.innerText ?? ''", quoted(selector)))
+}
+
+// Until waits until an expression of JavaScript is true, and returns how long
+// that took.
+func (p *Page) Until(expression string) time.Duration {
+	p.t.Helper()
+	begin := time.Now()
+	ctx, cancel := context.WithTimeout(p.ctx, limit)
+	defer cancel()
+	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 80*time.Millisecond) {
+		// While another page is being loaded there is nobody to ask.
+		if is, err := chromedp.Run(ctx, chromedp.Evaluate[bool]("!!("+expression+")")); is && err == nil {
+			return time.Since(begin)
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			p.t.Fatalf("in the browser: never true: %s; the page says:\n%.2000s", expression, p.Text("body"))
+		}
+	}
+}
+
+// Says waits until the page shows text.
+func (p *Page) Says(text string) time.Duration {
+	p.t.Helper()
+	return p.Until("document.body.innerText.includes(" + quoted(text) + ")")
+}
+
+// Screenshot is a picture of what is in view, as PNG.
+func (p *Page) Screenshot() []byte {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, limit)
+	defer cancel()
+	png, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
+	if err != nil {
+		p.t.Fatalf("in the browser: %v", err)
+	}
+	return png
+}
+
+// quoted is text as JavaScript.
+func quoted(text string) string {
+	out, _ := json.Marshal(text) // text never fails
+	return strings.ReplaceAll(string(out), "\u2028", `\u2028`)
+}

@@ -1,0 +1,84 @@
+package cluster
+
+// tag is a word in a colored field.
+type tag struct{ Class, Text, Title string }
+
+// Kind is what the node is, as far as that is known at the moment: good is only
+// who says so now.
+func (r Row) Kind() tag {
+	switch {
+	case r.Process != nil && r.Process.State == exited:
+		return tag{"bad", "dead", r.Process.Exit}
+	case r.Role == Leader && r.Source == byRegistry:
+		return tag{"warn", "leader?", "It is registered as coordinator, and does not answer as the leader"}
+	case r.Role == Leader:
+		return tag{"good", "leader", ""}
+	case r.Role == Worker:
+		return tag{"", "worker", ""}
+	}
+	return tag{"warn", "joining", ""}
+}
+
+// Stale reports whether what the row says is not what its node says now.
+func (r Row) Stale() bool { return r.Error != "" || r.Source == byRegistry }
+
+// Text is the order in a list of causes.
+func (o Order) Text() string {
+	if o == "" {
+		return "by itself"
+	}
+	return string(o)
+}
+
+// button is an order that a reader of the page may give.
+type button struct {
+	Node        string
+	What        Order
+	Text, Title string
+	Token       string
+}
+
+// rowWith is a row and what its reader knows.
+type rowWith struct {
+	Row
+	token string
+}
+
+// With is the row for a reader who may give orders.
+func (r Row) With(token string) rowWith { return rowWith{r, token} }
+
+// Orders are those that make sense for the node as it is. A former life of a
+// process takes none: they would reach the present one.
+func (r rowWith) Orders() []button {
+	if r.twin {
+		return nil
+	}
+	var out []button
+	add := func(what Order, text, title string) {
+		out = append(out, button{r.Name, what, text, title, r.token})
+	}
+	p := r.Process
+	alive := p == nil && r.Source != byProcess && r.Error == "" || p != nil && p.State == running
+	if alive && r.Role == Leader {
+		add(Resign, "Resign", "It steps down and joins again, last in the order")
+	}
+	if p != nil {
+		switch p.State {
+		case running:
+			add(Freeze, "Freeze", "SIGSTOP: it does not run until it is resumed")
+		case frozen:
+			add(Resume, "Resume", "SIGCONT: it finds out what it has missed")
+		case exited:
+			add(Start, "Start", "It joins again, last in the order")
+		}
+		if p.Cut {
+			add(Heal, "Reconnect", "Its packets get through again")
+		} else if p.State == running {
+			add(Cut, "Cut off", "No packet gets through between it and ZooKeeper, and nobody is told")
+		}
+	}
+	if alive || p != nil && p.State == frozen {
+		add(Kill, "Kill", "It exits at once, without a word to ZooKeeper")
+	}
+	return out
+}

@@ -1,0 +1,266 @@
+package cluster
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Crew is the processes that Run keeps.
+type Crew struct {
+	servers   string
+	firstPort int
+	spawn     Spawn
+	changed   func()
+
+	starts  chan func() // carried out by Run, on a thread that lasts
+	over    chan struct{}
+	readers sync.WaitGroup
+
+	// mu guards members, in the order in which they were added, and what is in
+	// them.
+	mu      sync.Mutex
+	members []*member
+}
+
+type member struct {
+	Process
+	cmd   *exec.Cmd
+	proxy *Proxy
+	port  int
+}
+
+// NewCrew makes a crew that uses servers. Its first node listens on firstPort,
+// and others on those that follow, if they are free; 0: on any. It calls changed,
+// which must not block, when a process is another than before.
+func NewCrew(servers string, firstPort int, spawn Spawn, changed func()) *Crew {
+	return &Crew{
+		servers: servers, firstPort: firstPort, spawn: spawn, changed: changed,
+		starts: make(chan func()), over: make(chan struct{}),
+	}
+}
+
+// Run starts processes, as Add and Do ask for it, until ctx ends; then it kills
+// all. Linux kills them also when the thread that has started them ends, so it
+// ends with Run.
+func (c *Crew) Run(ctx context.Context) {
+	runtime.LockOSThread()
+	for {
+		select {
+		case start := <-c.starts:
+			start()
+			continue
+		case <-ctx.Done():
+		}
+		break
+	}
+	close(c.over)
+	c.mu.Lock()
+	members := c.members
+	for _, m := range members {
+		if m.cmd != nil {
+			_ = m.cmd.Process.Kill()
+		}
+	}
+	c.mu.Unlock()
+	c.readers.Wait()
+	for _, m := range members {
+		m.proxy.Close()
+	}
+}
+
+// Processes are the nodes in the order in which they were added.
+func (c *Crew) Processes() []Process {
+	if c == nil {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := make([]Process, len(c.members))
+	for i, m := range c.members {
+		out[i] = m.Process
+		out[i].Cut = m.proxy.IsCut()
+	}
+	return out
+}
+
+// Add starts another node, and returns its name. It does not wait until the node
+// listens.
+func (c *Crew) Add(ctx context.Context) (string, error) {
+	proxy, err := NewProxy(ctx, c.servers)
+	if err != nil {
+		return "", err
+	}
+	c.mu.Lock()
+	n := len(c.members)
+	if n >= MaxNodes {
+		c.mu.Unlock()
+		proxy.Close()
+		return "", errTooMany
+	}
+	m := &member{Process: Process{Name: "n" + strconv.Itoa(n+1), State: exited, Since: time.Now()}, proxy: proxy}
+	if c.firstPort > 0 {
+		m.port = c.firstPort + n
+	}
+	c.members = append(c.members, m)
+	c.mu.Unlock()
+	err = c.start(ctx, m)
+	if errors.Is(err, errCrewOver) {
+		proxy.Close() // Run, which closes the others, may have ended before it was there
+	}
+	return m.Name, err
+}
+
+// gatherLimit bounds the wait for a node before the next one is started. A busy machine
+// takes seconds to start a process.
+const gatherLimit = 30 * time.Second
+
+// Gather adds so many nodes, one after the other as far as they come in time: so
+// their names tell the order in which they lead.
+func (c *Crew) Gather(ctx context.Context, m *Monitor, nodes int) error {
+	for range nodes {
+		before := m.View().registered()
+		name, err := c.Add(ctx)
+		if err != nil {
+			return err
+		}
+		dead := func(p Process) bool { return p.Name == name && p.State == exited }
+		limited, cancel := context.WithTimeout(ctx, gatherLimit)
+		_, _ = m.Await(limited, func(v View) bool { return v.registered() > before || slices.ContainsFunc(c.Processes(), dead) })
+		cancel()
+	}
+	return context.Cause(ctx)
+}
+
+// Do gives an order that concerns the process.
+func (c *Crew) Do(ctx context.Context, name string, what Order) error {
+	m := c.find(name)
+	if m == nil {
+		return errUnknownNode
+	}
+	defer c.changed()
+	if what == Start {
+		return c.start(ctx, m)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	alive := m.State == running || m.State == frozen
+	switch {
+	case what == Kill && (alive || m.State == starting):
+		return m.signal(syscall.SIGKILL)
+	case what == Freeze && m.State == running:
+		return m.turn(syscall.SIGSTOP, frozen)
+	case what == Resume && m.State == frozen:
+		return m.turn(syscall.SIGCONT, running)
+	case what == Cut && alive:
+		m.proxy.Cut()
+		return nil
+	case what == Heal && m.proxy.IsCut():
+		m.proxy.Heal()
+		return nil
+	}
+	return errNotNow
+}
+
+func (m *member) signal(sig syscall.Signal) error {
+	err := m.cmd.Process.Signal(sig)
+	if errors.Is(err, os.ErrProcessDone) { // follow is about to say so
+		return errNotNow
+	}
+	return err
+}
+
+// turn makes the process another by a signal.
+func (m *member) turn(sig syscall.Signal, state string) error {
+	if err := m.signal(sig); err != nil {
+		return err
+	}
+	m.State, m.Since = state, time.Now()
+	return nil
+}
+
+// find is the member of that name; nil if there is none, or no crew.
+func (c *Crew) find(name string) *member {
+	if c == nil {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, m := range c.members {
+		if m.Name == name {
+			return m
+		}
+	}
+	return nil
+}
+
+// start lets Run start a process.
+func (c *Crew) start(ctx context.Context, m *member) error {
+	done := make(chan error, 1)
+	select {
+	case c.starts <- func() { done <- c.begin(m) }:
+		return <-done
+	case <-c.over:
+		return errCrewOver
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// begin starts the process of a member that has none.
+func (c *Crew) begin(m *member) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if m.State != exited {
+		return errNotNow
+	}
+	cmd := c.spawn(m.Name, listenAddress(m.port), m.proxy.Servers())
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		return fmt.Errorf("start %s: %w", m.Name, err)
+	}
+	// Not before: a cut that was ordered lasts as long as no process is there
+	// that could be cut off. What the new one dials until now waits for this.
+	m.proxy.Heal()
+	m.cmd = cmd
+	m.Process = Process{Name: m.Name, PID: cmd.Process.Pid, State: starting, Since: time.Now()}
+	// Waited for by Run, which kills the process; ends with it.
+	c.readers.Go(func() { c.follow(m, cmd, out) })
+	return nil
+}
+
+// follow hears where the process listens, and waits for its end.
+func (c *Crew) follow(m *member, cmd *exec.Cmd, out io.Reader) {
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		var r Ready
+		if json.Unmarshal(lines.Bytes(), &r) != nil || r.Address == "" {
+			continue
+		}
+		c.mu.Lock()
+		if m.State == starting {
+			m.State = running
+		}
+		m.Address = r.Address
+		c.mu.Unlock()
+		c.changed()
+	}
+	_ = cmd.Wait() // the state says how it ended
+	c.mu.Lock()
+	m.State, m.Since, m.Exit = exited, time.Now(), cmd.ProcessState.String()
+	c.mu.Unlock()
+	c.changed()
+}

@@ -1,0 +1,313 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// standInMode makes this program a stand-in for a node: it answers where it
+// listens, knows nothing of ZooKeeper, and ends with its stdin. The modes are
+// "node", "silent", which never says that it is ready, "chatty", which says much
+// else; and the tick of a server, for a real node that uses it.
+const standInMode = "ZKR_TEST_STAND_IN"
+
+func standIn(mode string) {
+	name, address := os.Args[1], os.Args[2]
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	ready, _ := json.Marshal(Ready{Name: name, Address: l.Addr().String(), PID: os.Getpid()})
+	if mode == "chatty" {
+		fmt.Println("hello\n{}\n{\"address\":7}\n[")
+	}
+	if mode != "silent" {
+		fmt.Println(string(ready))
+	}
+	if mode == "chatty" {
+		fmt.Println("more\x00words")
+	}
+	if ticks, err := time.ParseDuration(mode); err == nil {
+		n, err := NewNode(name, l.Addr().String(), connect(os.Args[3], 20*ticks, ticks))
+		if err != nil {
+			panic(err)
+		}
+		// Nobody waits for it; it ends with the process.
+		go func() { _ = http.Serve(l, n.Handler(testSecret, func() { os.Exit(1) })) }()
+		// Nobody waits for it; it ends with the process.
+		go func() { _ = n.Run(context.Background()) }()
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		return
+	}
+	// Nobody waits for it; it ends with the process.
+	go func() {
+		_ = http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			writeJSON(w, http.StatusOK, Status{Name: name, PID: os.Getpid(), Address: l.Addr().String(), Role: Joining, SessionState: os.Args[3]})
+		}))
+	}()
+	_, _ = io.Copy(io.Discard, os.Stdin)
+}
+
+// crew is a crew of stand-ins that runs.
+func (b *bed) crew(mode string) (c *Crew, stop func()) {
+	b.Helper()
+	servers := "127.0.0.1:1/chroot"
+	if _, err := time.ParseDuration(mode); err == nil {
+		servers = b.srv.Addr()
+	}
+	return b.crewOf(servers, 0, func(name, listen, servers string) *exec.Cmd {
+		cmd := exec.Command(os.Args[0], name, listen, servers)
+		cmd.Env = append(os.Environ(), standInMode+"="+mode)
+		_, err := cmd.StdinPipe()
+		assert.NoError(b, err)
+		return cmd
+	})
+}
+
+// crewOf is a crew of whatever spawn prepares.
+func (b *bed) crewOf(servers string, port int, spawn Spawn) (c *Crew, stop func()) {
+	b.Helper()
+	c = NewCrew(servers, port, spawn, func() {})
+	ctx, cancel := context.WithCancel(b.ctx)
+	over := make(chan struct{})
+	// Waited for by stop; ends with ctx.
+	go func() {
+		defer close(over)
+		c.Run(ctx)
+	}()
+	stop = func() {
+		cancel()
+		<-over
+	}
+	b.Cleanup(stop)
+	return c, stop
+}
+
+// process is a process as the crew tells of it.
+func (c *Crew) process(name string) Process {
+	for _, p := range c.Processes() {
+		if p.Name == name {
+			return p
+		}
+	}
+	return Process{}
+}
+
+// add adds a process and waits until it is what it should be.
+func (b *bed) add(c *Crew, state string) Process {
+	b.Helper()
+	name, err := c.Add(b.ctx)
+	require.NoError(b, err)
+	b.is(c, name, state)
+	return c.process(name)
+}
+
+func (b *bed) is(c *Crew, name, state string) {
+	b.Helper()
+	b.until(func() bool { return c.process(name).State == state }, "%s is %s", name, state)
+}
+
+// lives reports whether there is a process that runs, or is stopped.
+func lives(pid int) bool {
+	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+	return err == nil && !strings.Contains(string(text), ") Z ") && syscall.Kill(pid, 0) == nil
+}
+
+// TestOrdersFitTheStateOfTheProcess: those that do not are refused, and change
+// nothing.
+func TestOrdersFitTheStateOfTheProcess(t *testing.T) {
+	b := newBed(t)
+	c, _ := b.crew("node")
+	p := b.add(c, running)
+	assert.Equal(t, "n1", p.Name)
+	assert.True(t, lives(p.PID))
+	var s Status
+	require.NoError(t, json.Unmarshal([]byte(b.get("http://"+p.Address).text), &s))
+	assert.Equal(t, p.PID, s.PID)
+	assert.True(t, strings.HasSuffix(s.SessionState, "/chroot"), "it connects to %q", s.SessionState)
+
+	refused := func(orders ...Order) {
+		t.Helper()
+		before := c.process("n1")
+		for _, o := range orders {
+			require.ErrorIs(t, c.Do(b.ctx, "n1", o), errNotNow, "%s, and it is %+v", o, before)
+			assert.Equal(t, before, c.process("n1"), o)
+		}
+	}
+	given := func(o Order, state string, cut bool) {
+		t.Helper()
+		require.NoError(t, c.Do(b.ctx, "n1", o), o)
+		b.is(c, "n1", state)
+		assert.Equal(t, cut, c.process("n1").Cut, o)
+	}
+	refused(Start, Resume, Heal, Resign, "explode")
+	given(Freeze, frozen, false)
+	refused(Start, Freeze, Heal, Resign)
+	given(Cut, frozen, true)
+	given(Heal, frozen, false)
+	given(Resume, running, false)
+	given(Cut, running, true)
+	given(Cut, running, true)
+	given(Heal, running, false)
+	given(Freeze, frozen, false)
+	given(Kill, exited, false)
+	assert.Contains(t, c.process("n1").Exit, "killed")
+	assert.False(t, lives(p.PID))
+	refused(Kill, Freeze, Resume, Cut, Heal, Resign)
+	given(Start, running, false)
+	again := c.process("n1")
+	assert.NotEqual(t, p.PID, again.PID)
+	assert.Empty(t, again.Exit)
+	assert.True(t, again.Since.After(p.Since))
+	require.ErrorIs(t, c.Do(b.ctx, "n9", Kill), errUnknownNode)
+}
+
+// TestCutLastsUntilTheNextProcessIsThere: it is cut off who was, if nobody else
+// could be started.
+func TestCutLastsUntilTheNextProcessIsThere(t *testing.T) {
+	b := newBed(t)
+	works := true
+	c, _ := b.crewOf("127.0.0.1:1", 0, func(name, listen, servers string) *exec.Cmd {
+		if !works {
+			return exec.Command("/there/is/no/such/program")
+		}
+		cmd := exec.Command(os.Args[0], name, listen, servers)
+		cmd.Env = append(os.Environ(), standInMode+"=node")
+		_, _ = cmd.StdinPipe()
+		return cmd
+	})
+	b.add(c, running)
+	require.NoError(t, c.Do(b.ctx, "n1", Cut))
+	require.NoError(t, c.Do(b.ctx, "n1", Kill))
+	b.is(c, "n1", exited)
+	assert.True(t, c.process("n1").Cut, "nobody has reconnected it")
+	works = false // Run, which reads it, is told after this
+	require.ErrorIs(t, c.Do(b.ctx, "n1", Start), os.ErrNotExist)
+	assert.Equal(t, exited, c.process("n1").State)
+	assert.True(t, c.process("n1").Cut, "nothing was started")
+	name, err := c.Add(b.ctx)
+	require.ErrorIs(t, err, os.ErrNotExist)
+	assert.Equal(t, exited, c.process(name).State, "it can be started later")
+	works = true
+	require.NoError(t, c.Do(b.ctx, "n1", Start))
+	assert.False(t, c.process("n1").Cut)
+	require.NoError(t, c.Do(b.ctx, name, Start))
+	b.is(c, name, running)
+}
+
+// TestProcessThatIsNotReadyCanBeKilled: it may never be.
+func TestProcessThatIsNotReadyCanBeKilled(t *testing.T) {
+	b := newBed(t)
+	c, _ := b.crew("silent")
+	p := b.add(c, starting)
+	for _, o := range []Order{Freeze, Resume, Cut, Start} {
+		require.ErrorIs(t, c.Do(b.ctx, "n1", o), errNotNow, o)
+	}
+	require.NoError(t, c.Do(b.ctx, "n1", Kill))
+	b.is(c, "n1", exited)
+	assert.False(t, lives(p.PID))
+}
+
+// TestProcessMaySayMore: what is no Ready is not read.
+func TestProcessMaySayMore(t *testing.T) {
+	b := newBed(t)
+	c, _ := b.crew("chatty")
+	p := b.add(c, running)
+	assert.NotEmpty(t, p.Address)
+}
+
+// TestCrewEndsItsProcesses: whatever state they are in; and starts none later.
+func TestCrewEndsItsProcesses(t *testing.T) {
+	b := newBed(t)
+	c, stop := b.crew("node")
+	var pids []int
+	for range 3 {
+		pids = append(pids, b.add(c, running).PID)
+	}
+	require.NoError(t, c.Do(b.ctx, "n2", Freeze))
+	require.NoError(t, c.Do(b.ctx, "n3", Cut))
+	stop()
+	for i, pid := range pids {
+		assert.False(t, lives(pid), "n%d", i+1)
+	}
+	for _, p := range c.Processes() {
+		assert.Equal(t, exited, p.State)
+	}
+	_, err := c.Add(b.ctx)
+	require.ErrorIs(t, err, errCrewOver)
+	require.ErrorIs(t, c.Do(b.ctx, "n1", Start), errCrewOver)
+	require.ErrorIs(t, c.Do(b.ctx, "n1", Kill), errNotNow)
+}
+
+// TestCrewHasAnEnd: of its size; and its nodes' names and ports differ, also if
+// somebody else has one of the ports.
+func TestCrewHasAnEnd(t *testing.T) {
+	b := newBed(t)
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer taken.Close()
+	first := taken.Addr().(*net.TCPAddr).Port
+	var mu sync.Mutex
+	var listen []string
+	c, _ := b.crewOf("127.0.0.1:1", first, func(_, address, _ string) *exec.Cmd {
+		mu.Lock()
+		defer mu.Unlock()
+		listen = append(listen, address)
+		return exec.Command("sleep", "60")
+	})
+	names := map[string]bool{}
+	var adding sync.WaitGroup
+	for range MaxNodes {
+		// Waited for below; ends when the process is started.
+		adding.Go(func() {
+			name, err := c.Add(b.ctx)
+			assert.NoError(t, err)
+			mu.Lock()
+			defer mu.Unlock()
+			names[name] = true
+		})
+	}
+	adding.Wait()
+	assert.Len(t, names, MaxNodes)
+	assert.Contains(t, listen, "127.0.0.1:0", "its port is somebody else's")
+	_, err = c.Add(b.ctx)
+	require.ErrorIs(t, err, errTooMany)
+	assert.Len(t, c.Processes(), MaxNodes)
+}
+
+// TestStartOfAProcessIsNotWaitedForInVain: by who has gone.
+func TestStartOfAProcessIsNotWaitedForInVain(t *testing.T) {
+	b := newBed(t)
+	c := NewCrew(b.srv.Addr(), 0, nil, func() {}) // Run has not begun
+	ctx, cancel := context.WithTimeout(b.ctx, 20*time.Millisecond)
+	defer cancel()
+	name, err := c.Add(ctx)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	assert.Equal(t, "n1", name)
+	cancel()
+	c.Run(ctx) // closes its proxy
+}
+
+// TestNoCrewHasNobody: a page of nodes that run elsewhere.
+func TestNoCrewHasNobody(t *testing.T) {
+	var c *Crew
+	assert.Empty(t, c.Processes())
+	assert.Nil(t, c.find("n1"))
+}

@@ -1,0 +1,236 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/web"
+	"github.com/zkrecipes/zkrecipes/discovery"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+const (
+	// pollEvery is how often the leader is asked when nothing happens.
+	pollEvery = 200 * time.Millisecond
+	// leaderLimit bounds the leader's answer: some time for itself beside that
+	// for the workers.
+	leaderLimit = allLimit + 500*time.Millisecond
+)
+
+// ErrNobody: nobody is registered as coordinator.
+var ErrNobody = errors.New("nobody is registered as coordinator")
+
+// ErrSilent: the coordinator does not answer as the leader.
+var ErrSilent = errors.New("the coordinator does not answer as the leader")
+
+// View is what the monitor knows at a moment.
+type View struct {
+	At time.Time `json:"at"`
+	// Summary is the leader's last one, and Err says why there is none at the
+	// moment: ErrNobody, ErrSilent, or nil.
+	Summary Summary `json:"summary"`
+	Err     error   `json:"-"`
+	// Heard is when the leader was last asked with success.
+	Heard time.Time `json:"heard,omitzero"`
+	// Problem is Err as text.
+	Problem string `json:"problem,omitempty"`
+	// Coordinators and Workers are how many are registered.
+	Coordinators int `json:"coordinators"`
+	Workers      int `json:"workers"`
+	// Rows are all that is known of, in the order of the election.
+	Rows      []Row      `json:"rows"`
+	Failovers []Failover `json:"failovers"` // newest first
+	// State of the monitor's own session.
+	State string `json:"zookeeper"`
+}
+
+// registered is how many nodes are.
+func (v View) registered() int { return v.Coordinators + v.Workers }
+
+// Row is a node in the page's table.
+type Row struct {
+	Status
+	// Process of the node, if it is one of this machine's.
+	Process *Process `json:"process,omitempty"`
+	// Source is who says so: leader, node, registry, process.
+	Source string `json:"source"`
+	// Heard is when that was true, of a row that is filled up with what the
+	// last leader has said.
+	Heard time.Time `json:"heard,omitzero"`
+	// twin: another row has that name, and is, or may be, the present life of
+	// the node.
+	twin bool
+}
+
+// The sources of a row.
+const (
+	byLeader   = "leader"
+	byItself   = "node"
+	byRegistry = "registry"
+	byProcess  = "process"
+)
+
+// Monitor looks at the cluster from outside.
+type Monitor struct {
+	client   *session.Client
+	registry *discovery.Registry
+	asker    *http.Client
+	hub      web.Hub
+	kick     chan struct{} // cap 1: look now
+
+	// mu guards what follows; the lists are replaced, never changed. No lock
+	// of the crew's is taken while it is held.
+	mu           sync.Mutex
+	crew         *Crew
+	stop         context.CancelFunc // ends the asking that is under way
+	coordinators []peer
+	workers      []peer
+	history      history
+	view         View
+}
+
+// NewMonitor makes a monitor.
+func NewMonitor(client *session.Client) *Monitor {
+	return &Monitor{
+		client: client, registry: discovery.NewRegistry(client, registries, nil), asker: newAsker(), kick: make(chan struct{}, 1),
+		stop: func() {},
+		view: View{At: time.Now(), Err: ErrNobody, Problem: ErrNobody.Error(), State: session.Connected.String()},
+	}
+}
+
+// Watch makes the monitor ask the crew's processes, too: those that the leader
+// does not list.
+func (m *Monitor) Watch(c *Crew) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.crew = c
+}
+
+// Look makes the monitor look at once, and wait no longer for who was asked
+// before.
+func (m *Monitor) Look() {
+	m.mu.Lock()
+	stop := m.stop
+	m.mu.Unlock()
+	stop()
+	m.soon()
+}
+
+// soon makes the monitor look when it is through with what it does.
+func (m *Monitor) soon() {
+	select {
+	case m.kick <- struct{}{}:
+	default:
+	}
+}
+
+// View is the present view.
+func (m *Monitor) View() View {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.view
+}
+
+// ordered takes note of an order that is about to be carried out.
+func (m *Monitor) ordered(node string, what Order) (id int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.history.next = nextOf(slices.Concat(m.coordinators, m.workers), node)
+	return m.history.ordered(time.Now(), node, what)
+}
+
+// carried takes note of what has become of it. Whether it was carried out nobody
+// knows if the answer got lost.
+func (m *Monitor) carried(id int64, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err == nil || errors.Is(err, errUnsure) {
+		m.history.carried(id, time.Now())
+	} else {
+		m.history.undone(id)
+	}
+}
+
+// address is where a node is to be told something: a process of this machine, or
+// where it is registered. What anybody else says of its address does not count.
+// It is "" if nobody knows.
+func (m *Monitor) address(name string) string {
+	m.mu.Lock()
+	registered := slices.Concat(m.workers, m.coordinators)
+	crew := m.crew
+	m.mu.Unlock()
+	for _, p := range crew.Processes() {
+		if p.Name == name {
+			return p.Address
+		}
+	}
+	for _, p := range slices.Backward(registered) { // the leader, and who came last, count most
+		if p.Name == name {
+			return p.address
+		}
+	}
+	return ""
+}
+
+// Await waits until the view is as ok wants it.
+func (m *Monitor) Await(ctx context.Context, ok func(View) bool) (View, error) {
+	for version := int64(0); ; {
+		if v := m.View(); ok(v) {
+			return v, nil
+		}
+		var err error
+		if version, err = m.hub.Wait(ctx, version); err != nil {
+			return View{}, err
+		}
+	}
+}
+
+// Run keeps the view up to date until ctx ends, or ZooKeeper refuses to be read.
+func (m *Monitor) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var watchers sync.WaitGroup
+	for service, list := range map[string]*[]peer{coordinators: &m.coordinators, workers: &m.workers} {
+		// Waited for below; ends with ctx.
+		watchers.Go(func() {
+			news := m.soon
+			if service == coordinators {
+				news = m.Look // who is being asked may lead no more
+			}
+			if err := m.watch(ctx, service, list, news); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	poll := time.NewTicker(pollEvery)
+	defer poll.Stop()
+	for {
+		m.look(ctx)
+		select {
+		case <-m.kick:
+		case <-poll.C:
+		case <-ctx.Done():
+			watchers.Wait()
+			m.asker.CloseIdleConnections()
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// watch follows a service's instances.
+func (m *Monitor) watch(ctx context.Context, service string, into *[]peer, news func()) error {
+	for list, err := range m.registry.Watch(ctx, service) {
+		if err != nil {
+			return err
+		}
+		m.mu.Lock()
+		*into = peersOf(list)
+		m.mu.Unlock()
+		news()
+	}
+	return nil
+}

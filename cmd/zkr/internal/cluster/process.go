@@ -1,0 +1,63 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os/exec"
+	"strconv"
+	"time"
+)
+
+// Spawn prepares a node's process, which is to say where it listens in the first
+// line of its output: [Ready] as JSON.
+type Spawn func(name, listen, servers string) *exec.Cmd
+
+// Ready is what a node says first.
+type Ready struct {
+	Name    string `json:"name"`
+	Address string `json:"address"`
+	PID     int    `json:"pid"`
+}
+
+// The states of a process.
+const (
+	starting = "starting"
+	running  = "running"
+	frozen   = "frozen"
+	exited   = "exited"
+)
+
+// Process is a node's process on this machine.
+type Process struct {
+	Name    string    `json:"name"`
+	PID     int       `json:"pid"`
+	State   string    `json:"state"` // starting, running, frozen, exited
+	Cut     bool      `json:"cut"`   // off from ZooKeeper
+	Address string    `json:"address"`
+	Since   time.Time `json:"since"`
+	Exit    string    `json:"exit,omitempty"`
+}
+
+var (
+	errUnknownNode = errors.New("there is no such node here")
+	errNotNow      = errors.New("the node is not in the state for that")
+	errOrder       = errors.New("there is no such order")
+	errCrewOver    = errors.New("the demonstration is over")
+)
+
+// MaxNodes is how many processes a crew may have.
+const MaxNodes = 16
+
+var errTooMany = fmt.Errorf("there are %d nodes already", MaxNodes)
+
+// listenAddress is where a node is to listen: on its port if that is free.
+func listenAddress(port int) string {
+	wanted := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	l, err := net.Listen("tcp", wanted)
+	if err != nil {
+		return "127.0.0.1:0"
+	}
+	_ = l.Close()
+	return wanted
+}

@@ -1,0 +1,227 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Proxy stands between one node and the servers, so that the two can be cut off
+// from each other: nothing gets through, and nobody is told.
+type Proxy struct {
+	servers   string
+	listeners []net.Listener
+	dialer    net.Dialer
+	patience  time.Duration // with clients that wait for the end of a cut
+	done      context.Context
+	end       context.CancelFunc
+	running   sync.WaitGroup
+
+	// mu guards open, which is closed while bytes may pass, and replaced when
+	// they may not.
+	mu   sync.Mutex
+	open chan struct{}
+}
+
+// Servers are those of "host:port,host:port/chroot", each with its port.
+func Servers(connect string) (out []string) {
+	hosts, _, _ := strings.Cut(connect, "/")
+	for host := range strings.SplitSeq(hosts, ",") {
+		host = strings.TrimSpace(host)
+		if _, _, err := net.SplitHostPort(host); err != nil {
+			host = net.JoinHostPort(strings.Trim(host, "[]"), "2181")
+		}
+		out = append(out, host)
+	}
+	return out
+}
+
+// NewProxy stands before servers, "host:port,host:port/chroot". It lasts until
+// Close, whatever becomes of ctx.
+func NewProxy(ctx context.Context, servers string) (*Proxy, error) {
+	p := &Proxy{open: make(chan struct{}), patience: dialLimit}
+	close(p.open)
+	p.done, p.end = context.WithCancel(context.WithoutCancel(ctx))
+	_, chroot, rooted := strings.Cut(servers, "/")
+	var own []string
+	for _, host := range Servers(servers) {
+		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+		if err != nil {
+			p.Close()
+			return nil, err
+		}
+		p.listeners = append(p.listeners, l)
+		own = append(own, l.Addr().String())
+		// Waited for by Close, which ends it by closing the listener.
+		p.running.Go(func() { p.accept(l, host) })
+	}
+	p.servers = strings.Join(own, ",")
+	if rooted {
+		p.servers += "/" + chroot
+	}
+	return p, nil
+}
+
+// Servers is what the node connects to instead.
+func (p *Proxy) Servers() string { return p.servers }
+
+// Cut lets nothing through from now on, until Heal. Connections stay, and new
+// ones are accepted, for a while.
+func (p *Proxy) Cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	select {
+	case <-p.open:
+		p.open = make(chan struct{})
+	default:
+	}
+}
+
+// Heal ends Cut. What was sent meanwhile gets through now, as with TCP, if the
+// connection is there still.
+func (p *Proxy) Heal() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	select {
+	case <-p.open:
+	default:
+		close(p.open)
+	}
+}
+
+// IsCut reports whether nothing gets through.
+func (p *Proxy) IsCut() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	select {
+	case <-p.open:
+		return false
+	default:
+		return true
+	}
+}
+
+// Close ends all connections.
+func (p *Proxy) Close() {
+	p.end()
+	for _, l := range p.listeners {
+		_ = l.Close()
+	}
+	p.running.Wait()
+}
+
+// pass waits until bytes may pass; false if that will never be.
+func (p *Proxy) pass(ctx context.Context) bool {
+	for {
+		p.mu.Lock()
+		open := p.open
+		p.mu.Unlock()
+		select {
+		case <-open:
+		case <-ctx.Done():
+			return false
+		}
+		if !p.IsCut() {
+			return true
+		}
+	}
+}
+
+func (p *Proxy) accept(l net.Listener, host string) {
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		// Waited for by Close; ends with the connection, at the latest then.
+		p.running.Go(func() { p.relay(c, host) })
+	}
+}
+
+// dialLimit bounds the dialing of a server, and before that the time for which a
+// connection waits for the end of a cut.
+const dialLimit = 10 * time.Second
+
+// relay carries bytes both ways until one end closes.
+func (p *Proxy) relay(client net.Conn, host string) {
+	ctx, cancel := context.WithCancel(p.done)
+	defer cancel()
+	defer client.Close()
+	said, there := p.await(ctx, client)
+	if !there {
+		return
+	}
+	limited, stop := context.WithTimeout(ctx, dialLimit)
+	server, err := p.dialer.DialContext(limited, "tcp", host)
+	stop()
+	if err != nil {
+		return
+	}
+	over := context.AfterFunc(ctx, func() { _, _ = client.Close(), server.Close() })
+	defer over()
+	defer server.Close()
+	var up sync.WaitGroup
+	// Waited for below; ends when either end closes, or the proxy.
+	up.Go(func() {
+		p.copy(ctx, server, io.MultiReader(bytes.NewReader(said), client))
+		cancel()
+	})
+	p.copy(ctx, client, server)
+	cancel()
+	up.Wait()
+}
+
+// await waits until a new connection may pass, and listens meanwhile: who has gone,
+// or has waited for too long, is not to come to the server when a cut ends. It
+// returns what the client has said.
+func (p *Proxy) await(ctx context.Context, client net.Conn) (said []byte, there bool) {
+	ctx, cancel := context.WithTimeout(ctx, p.patience)
+	defer cancel()
+	buf, n := make([]byte, 4<<10), 0 // more than anybody says before there is an answer
+	var err error
+	var listening sync.WaitGroup
+	// Waited for below; the deadline ends it.
+	listening.Go(func() {
+		for n < len(buf) && err == nil {
+			var more int
+			more, err = client.Read(buf[n:])
+			n += more
+		}
+		if err != nil {
+			cancel()
+		}
+	})
+	passed := p.pass(ctx)
+	_ = client.SetReadDeadline(time.Unix(1, 0))
+	listening.Wait()
+	_ = client.SetReadDeadline(time.Time{})
+	return buf[:n], passed && (err == nil || errors.Is(err, os.ErrDeadlineExceeded))
+}
+
+// copy carries bytes one way. What was read before a cut, and not written yet,
+// waits for its end.
+func (p *Proxy) copy(ctx context.Context, to io.Writer, from io.Reader) {
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buf)
+		if n > 0 {
+			if !p.pass(ctx) {
+				return
+			}
+			if _, err := to.Write(buf[:n]); err != nil {
+				return
+			}
+		}
+		if err != nil {
+			// An end, too, is not seen through a cut.
+			_ = p.pass(ctx)
+			return
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package cluster
+
+import (
+	"cmp"
+	"path"
+	"time"
+
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// Role is what a node is at a moment.
+type Role string
+
+// The roles. A node that joins has no place in the order yet, or not any more.
+const (
+	Joining Role = "joining"
+	Worker  Role = "worker"
+	Leader  Role = "leader"
+)
+
+// Status is what a node says of itself: GET /status.
+type Status struct {
+	Name    string `json:"name"`
+	PID     int    `json:"pid,omitempty"`
+	Address string `json:"address"`
+	Role    Role   `json:"role"`
+	// Since is when the role began: of a leader, when it began to serve.
+	Since time.Time `json:"since,omitzero"`
+	// Znode is the node's candidate, and Watched the name of the one that it
+	// watches, as the node itself knows it: "" if it watches none.
+	Znode   string `json:"znode,omitempty"`
+	Watched string `json:"watched,omitempty"`
+	// Term and Token of a leader.
+	Term  int64 `json:"term,omitempty"`
+	Token int64 `json:"token,omitempty"`
+
+	// Session, and its state: connecting, connected, suspended, lost, closed.
+	Session      string `json:"session,omitempty"`
+	SessionState string `json:"session_state,omitempty"`
+	// Timeout of the session, in milliseconds.
+	Timeout int64 `json:"timeout_ms,omitempty"`
+	// TrustedUntil is until when the node believes in its session, if it hears
+	// nothing more. A leader stops serving then.
+	TrustedUntil time.Time `json:"trusted_until,omitzero"`
+	// Life counts the sessions, from 1, and Cause is why the last one ended.
+	Life  int    `json:"life"`
+	Cause string `json:"cause,omitempty"`
+	// Led is the last leadership that is over.
+	Led *Led `json:"led,omitempty"`
+	// At is when the node said this.
+	At time.Time `json:"at"`
+
+	// Error is why the node did not answer whoever asked it; the rest is then
+	// what the registry says.
+	Error string `json:"error,omitempty"`
+}
+
+// Led is a leadership that is over.
+type Led struct {
+	Token int64     `json:"token"`
+	From  time.Time `json:"from"`
+	// Until is when the node stopped serving: zero if that is not known.
+	Until time.Time `json:"until"`
+	Cause string    `json:"cause"`
+}
+
+// Summary is what the leader says of the cluster: GET /cluster/status.
+type Summary struct {
+	Leader string `json:"leader"`
+	Term   int64  `json:"term"`
+	// Token of the leadership: who has seen a larger one ignores this.
+	Token int64 `json:"token"`
+	// Nodes by the order of their znodes, the leader first.
+	Nodes []Status `json:"nodes"`
+	// Left is how many workers are registered beside those.
+	Left int       `json:"left_out,omitempty"`
+	At   time.Time `json:"at"`
+}
+
+// inOrder compares nodes by the numbers of their znodes; who has none comes last.
+func inOrder(a, b Status) int {
+	return cmp.Or(cmp.Compare(number(a), number(b)), cmp.Compare(a.Name, b.Name))
+}
+
+func number(s Status) int64 {
+	if n, err := session.Sequence(path.Base(s.Znode)); err == nil {
+		return int64(n)
+	}
+	return 1 << 32
+}

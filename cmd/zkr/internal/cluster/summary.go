@@ -1,0 +1,190 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+)
+
+// The limits of asking others. What is registered is foreign: a worker that does
+// not answer, or says too much, costs its row, and many cost theirs, but not the
+// summary.
+const (
+	workerLimit  = 250 * time.Millisecond // for the answer of a worker
+	allLimit     = 500 * time.Millisecond // for those of all together
+	beside       = 16                     // workers that are asked at the same time
+	mostListed   = 128                    // workers in a summary
+	mostNodes    = 1 + mostListed
+	statusLimit  = 4 << 10 // bytes of what a node says of itself
+	summaryLimit = 4 << 20 // bytes of what it says of all, each byte of theirs escaped
+)
+
+var (
+	// errNotLeading: the node is none, or no more.
+	errNotLeading = errors.New("this node does not lead")
+	// errNoTime: others that did not answer took the time.
+	errNoTime = errors.New("there was no time left to ask it")
+)
+
+// newAsker makes a client that asks where it is told to, directly, and nobody
+// else: it follows no redirect, and uses no proxy.
+func newAsker() *http.Client {
+	return &http.Client{
+		Transport: &http.Transport{
+			Proxy: nil, MaxIdleConnsPerHost: 2, MaxIdleConns: mostListed, IdleConnTimeout: 10 * time.Second,
+			MaxResponseHeaderBytes: statusLimit,
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// ask gets JSON of so many bytes at the most from a node, at ip:port.
+func ask(ctx context.Context, client *http.Client, address, path string, size int64, into any) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+path, http.NoBody)
+	if err != nil {
+		return err
+	}
+	res, err := client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		_, _ = io.CopyN(io.Discard, res.Body, statusLimit) // so that the connection serves again
+		return fmt.Errorf("it answers %s", res.Status)
+	}
+	return json.NewDecoder(io.LimitReader(res.Body, size)).Decode(into)
+}
+
+// poll is how a leader asks its workers.
+type poll struct {
+	asker  *http.Client
+	flight singleflight.Group // by token of the leadership
+
+	// mu guards what follows: mute has the znodes of those that did not answer
+	// when they were last asked, and in which round that was. They are asked
+	// after all others, and whose turn is longest ago comes first: so nobody
+	// takes the time of who answers, and who comes to answer is heard again.
+	mu    sync.Mutex
+	round int
+	mute  map[string]int
+}
+
+// Summary asks all workers, beside each other and within limits. It fails unless
+// the node leads, from the beginning to the end. However many ask for it, one
+// poll is under way at a time, and its answer is for all of them.
+func (n *Node) Summary(ctx context.Context) (Summary, error) {
+	n.mu.Lock()
+	lead, peers := n.leadsLocked(), n.peers
+	n.mu.Unlock()
+	if lead == nil {
+		return Summary{}, errNotLeading
+	}
+	out := Summary{Leader: n.name, Term: lead.Term(), Token: lead.Token(), Left: max(0, len(peers)-mostListed)}
+	own := n.Status()
+	workers := n.poll.shared(ctx, lead.Token(), peers[:len(peers)-out.Left])
+	out.Nodes = append([]Status{own}, workers...)
+	slices.SortStableFunc(out.Nodes, inOrder)
+	out.At = time.Now()
+	if lead.Context().Err() != nil {
+		return Summary{}, errNotLeading // somebody else may lead by now
+	}
+	return out, nil
+}
+
+// shared gathers for all who ask for it at the same time, in one leadership.
+func (p *poll) shared(ctx context.Context, token int64, peers []peer) []Status {
+	list, _, _ := p.flight.Do(strconv.FormatInt(token, 10), func() (any, error) {
+		// Whoever else waits for it does not care when the first one goes.
+		return p.gather(context.WithoutCancel(ctx), peers), nil
+	})
+	return list.([]Status)
+}
+
+// gather asks the peers what they are.
+func (p *poll) gather(ctx context.Context, peers []peer) []Status {
+	ctx, cancel := context.WithTimeout(ctx, allLimit)
+	defer cancel()
+	out := make([]Status, len(peers))
+	seats := make(chan struct{}, beside)
+	var all sync.WaitGroup
+	for _, i := range p.turns(peers) {
+		select {
+		case seats <- struct{}{}:
+		case <-ctx.Done():
+		}
+		if ctx.Err() != nil { // also if there was a seat at the same moment
+			out[i] = unheard(peers[i], errNoTime)
+			continue
+		}
+		// Waited for below; ends with the answer, or its limit.
+		all.Go(func() {
+			defer func() { <-seats }()
+			out[i] = askWorker(ctx, p.asker, peers[i])
+		})
+	}
+	all.Wait()
+	p.heard(out)
+	return out
+}
+
+// turns is the order in which peers are asked.
+func (p *poll) turns(peers []peer) []int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	out := make([]int, len(peers))
+	for i := range out {
+		out[i] = i
+	}
+	slices.SortStableFunc(out, func(a, b int) int { return cmp.Compare(p.mute[peers[a].Znode], p.mute[peers[b].Znode]) })
+	return out
+}
+
+// heard takes note of who has answered.
+func (p *poll) heard(list []Status) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.round++
+	mute := map[string]int{}
+	for _, s := range list {
+		switch {
+		case s.Error == errNoTime.Error():
+			mute[s.Znode] = p.mute[s.Znode]
+		case s.Error != "":
+			mute[s.Znode] = p.round
+		}
+	}
+	p.mute = mute
+}
+
+// askWorker asks one worker. What cannot be had from itself is what it has
+// registered.
+func askWorker(ctx context.Context, client *http.Client, p peer) Status {
+	ctx, cancel := context.WithTimeout(ctx, workerLimit)
+	defer cancel()
+	var s Status
+	if err := ask(ctx, client, p.address, "/status", statusLimit, &s); err != nil {
+		return unheard(p, err)
+	}
+	if s.Name != p.Name || s.Znode != p.Znode {
+		// It has been started again; what it was before goes with its session.
+		return unheard(p, errors.New("another one answers at its address"))
+	}
+	s.Address = p.address
+	return s
+}
+
+// unheard is a worker of which only the registry tells.
+func unheard(p peer, why error) Status {
+	return Status{Name: p.Name, Address: p.address, Role: Worker, Znode: p.Znode, Error: why.Error(), At: time.Now()}
+}

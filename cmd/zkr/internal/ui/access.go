@@ -1,0 +1,115 @@
+package ui
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui/recognize"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+const (
+	// askLimit bounds the asking for an access list: a page does without.
+	askLimit = time.Second
+	// fresh is how long an answer is passed on.
+	fresh = 2 * time.Second
+)
+
+// access is what the servers said of a znode's access list. ZooKeeper tells nobody
+// when that becomes another one, so it says when that was.
+type access struct {
+	list []session.ACL
+	err  error
+	at   time.Time
+	// of is the znode's stat then: who has changed more than its access list is
+	// noticed.
+	of session.Stat
+}
+
+// old reports whether the servers are to be asked: they never were, or of a znode
+// that has changed since, or gave no answer, a while ago.
+func (a access) old(n *recognize.Node, now time.Time) bool {
+	return a.at.IsZero() || a.of != n.Stat || a.err != nil && now.Sub(a.at) > askLimit
+}
+
+// ask reads a znode's access list.
+func (m *Model) ask(ctx context.Context, n *recognize.Node) access {
+	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	defer cancel()
+	a := access{of: n.Stat}
+	var s *session.Session
+	if s, a.err = m.client.Session(ctx); a.err == nil {
+		a.list, _, a.err = s.ACL(ctx, n.Path)
+	}
+	a.at = time.Now()
+	return a
+}
+
+// asker asks for access lists. It keeps its last answer for a moment, so that a page
+// and its stream, which begins right behind it, have the same one: with another time
+// it would be sent anew.
+type asker struct {
+	// mu guards what follows: last is the answer about path.
+	mu   sync.Mutex
+	path string
+	last access
+}
+
+func (k *asker) ask(ctx context.Context, m *Model, n *recognize.Node) access {
+	k.mu.Lock()
+	path, a := k.path, k.last
+	k.mu.Unlock()
+	if now := time.Now(); path == n.Path && !a.old(n, now) && now.Sub(a.at) < fresh {
+		return a
+	}
+	a = m.ask(ctx, n)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.path, k.last = n.Path, a
+	return a
+}
+
+// right is an entry of an access list.
+type right struct {
+	Who, May string
+	Open     bool // anybody may do anything
+}
+
+// rights is an access list for people.
+func rights(list []session.ACL) []right {
+	const all = 31
+	words := []string{"read", "write", "create", "delete", "admin"}
+	var out []right
+	for _, a := range list {
+		var may []string
+		for i, word := range words {
+			if a.Perms&(1<<i) != 0 {
+				may = append(may, word)
+			}
+		}
+		entry := right{Who: who(a), May: strings.Join(may, ", ")}
+		if a.Scheme == "world" {
+			entry.Who, entry.Open = "anybody", a.Perms == all
+		}
+		if a.Perms == all {
+			entry.May = "everything"
+		}
+		out = append(out, entry)
+	}
+	return out
+}
+
+// who names whom an entry is about. The id of digest is a user's name and a hash
+// of the password without any salt, which is as good as the password for whoever
+// has the time; of schemes that nobody here knows, less is said rather than more.
+func who(a session.ACL) string {
+	id := a.ID
+	switch a.Scheme {
+	case "world", "auth", "ip", "sasl", "x509": // addresses and names
+	default:
+		id, _, _ = strings.Cut(id, ":")
+	}
+	return recognize.Text([]byte(a.Scheme+":"+id), 80)
+}

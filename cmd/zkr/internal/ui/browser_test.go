@@ -1,0 +1,335 @@
+package ui_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/browser"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/web"
+	"github.com/zkrecipes/zkrecipes/election"
+)
+
+// images is where the pictures of the pages are.
+const images = "../../../../docs/images"
+
+// ages is all that a page says of how long something has been so.
+const ages = "[...document.querySelectorAll('main time')].filter((e) => !e.closest('.unknown')).map((e) => e.textContent).join()"
+
+// isLive is true in a page that is kept up to date.
+const isLive = "document.body.dataset.stream === 'open'"
+
+// inBrowser looks at the dashboard as people do. Each page that it opens fails its
+// test if the console has an error, or the policy of a page was broken.
+func inBrowser(t *testing.T, s *stage, m *ui.Model, url string) {
+	b := browser.Require(t)
+	t.Run("each page loads, is live, can be read in every window, and has its picture", func(t *testing.T) { visits(t, b, s, m, url) })
+	t.Run("a change is shown within a second", func(t *testing.T) { changes(t, b, s, url) })
+	t.Run("keys", func(t *testing.T) { keys(t, b, url) })
+	t.Run("filter", func(t *testing.T) { filters(t, b, url) })
+	t.Run("light and dark", func(t *testing.T) { themes(t, b, url) })
+	t.Run("so can the help", func(t *testing.T) { help(t, b, url) })
+	t.Run("everything can be reached by Tab", func(t *testing.T) { byKeyboard(t, b, s, url) })
+	t.Run("what is hostile is shown", func(t *testing.T) { hostile(t, b, s, url) })
+	t.Run("without scripts", func(t *testing.T) { still(t, b, url) })
+	t.Run("while its own server is away", func(t *testing.T) { cut(t, b, s, m) })
+	t.Run("while ZooKeeper is away", func(t *testing.T) { away(t, b, s, url) })
+}
+
+// visits opens every page once, looks at it in both themes and in a small window, and
+// with -update makes the pictures of the documents.
+func visits(t *testing.T, b *browser.Browser, s *stage, m *ui.Model, url string) {
+	if *update {
+		s.lively(m)
+	}
+	p := b.Page(t, 1280, 800)
+	for _, page := range at {
+		if page.name == "overview" {
+			p.Size(1280, 1170)
+		}
+		p.Open(url + page.path)
+		p.Until(isLive)
+		picture(t, p, page.name)
+		p.Size(1280, 800)
+		const fits = "document.scrollingElement.scrollWidth <= innerWidth"
+		assert.Equal(t, "true", p.Eval(fits), "%s is no wider than its window", page.path)
+		p.Eval("document.querySelectorAll('details').forEach((d) => { d.open = true })")
+		assert.Empty(t, p.Eval(contrasts), page.path)
+		p.Dark(true)
+		assert.Empty(t, p.Eval(contrasts), "%s, dark", page.path)
+		p.Dark(false)
+		p.Size(360, 640)
+		assert.Equal(t, "true", p.Eval(fits), "%s is no wider than a small window", page.path)
+		p.Size(1280, 800)
+	}
+	p.Dark(true)
+	p.Size(1280, 1170)
+	p.Open(url + "/")
+	p.Until(isLive)
+	picture(t, p, "overview-dark")
+	p.Dark(false)
+	p.Size(390, 844)
+	p.Open(url + "/")
+	p.Until(isLive)
+	picture(t, p, "overview-narrow")
+}
+
+// picture writes a picture, or wants it to be there.
+func picture(t *testing.T, p *browser.Page, name string) {
+	t.Helper()
+	file := filepath.Join(images, "ui-"+name+".png")
+	if *update {
+		png := p.Screenshot()
+		assert.Less(t, len(png), 200_000, name)
+		require.NoError(t, os.MkdirAll(images, 0o755))
+		require.NoError(t, os.WriteFile(file, png, 0o600))
+	}
+	_, err := os.Stat(file)
+	assert.NoError(t, err, "-update makes it")
+}
+
+func changes(t *testing.T, b *browser.Browser, s *stage, url string) {
+	p := b.Page(t, 1280, 800)
+	p.Open(url + "/counters")
+	p.Until(isLive)
+	p.Eval("window.before = document.querySelector('[data-key=\"counter /shop/counters/config-epoch\"]')")
+	fastest := limit // the others may have waited for what else the machine does
+	for _, value := range []string{"111111", "222222", "333333", "444444"} {
+		begin := time.Now()
+		require.NoError(t, s.srv.Set("/shop/counters/visits", []byte(value)))
+		p.Says(value)
+		fastest = min(fastest, time.Since(begin))
+	}
+	assert.Less(t, fastest, time.Second)
+	p.Until("document.querySelector('svg.spark')")
+	assert.Equal(t, "true", p.Eval("window.before.isConnected"), "what has not changed stays what it was")
+	p.Open(url + "/locks")
+	p.Until(isLive)
+	s.put("/shop/locks/new-one", "")
+	s.ephemeral("late", "/shop/locks/new-one/_c_b6e1bacb-95aa-485f-b2a5-02692629ab80-lock-0000000000", "somebody new")
+	p.Says("somebody new")
+	require.NoError(t, s.srv.ExpireSession(s.session("late").ID()))
+	p.Until("!document.body.innerText.includes('somebody new')")
+	updates := p.Eval("document.body.dataset.updates")
+	select {
+	case <-time.After(600 * time.Millisecond):
+	case <-s.ctx.Done():
+	}
+	assert.Equal(t, updates, p.Eval("document.body.dataset.updates"), "nothing is sent when nothing changes")
+}
+
+func keys(t *testing.T, b *browser.Browser, url string) {
+	p := b.Page(t, 1280, 800)
+	p.Open(url + "/locks")
+	p.Until("document.body.dataset.ready")
+	selected := func() string { return p.Eval("document.querySelector('.selected')?.dataset.href ?? ''") }
+	assert.Empty(t, selected())
+	p.Press("j")
+	assert.Equal(t, "/tree?path=%2Fshop%2Flocks%2Finvoices", selected(), "what is wrong comes first")
+	p.Press("j")
+	assert.Equal(t, "/tree?path=%2Fshop%2Flocks%2Fcatalog", selected())
+	p.Press("k")
+	p.Press("k")
+	assert.Equal(t, "/tree?path=%2Fshop%2Flocks%2Finvoices", selected())
+	p.Press("?")
+	assert.Equal(t, "true", p.Eval("document.querySelector('#help').open"))
+	p.Press("?")
+	assert.Equal(t, "false", p.Eval("document.querySelector('#help').open"))
+	p.Press(browser.Enter)
+	p.Until("location.pathname === '/tree' && document.body.dataset.ready")
+	p.Press("u")
+	p.Until("location.search === '?path=%2Fshop%2Flocks' && document.body.dataset.ready")
+	p.Press("3")
+	p.Until("location.pathname === '/elections' && document.body.dataset.ready")
+	p.Press("0")
+	p.Until("location.pathname === '/sessions' && document.body.dataset.ready")
+	p.Press("/")
+	assert.Equal(t, "filter", p.Eval("document.activeElement.id"))
+	p.Press("j")
+	assert.Equal(t, "j", p.Eval("document.querySelector('#filter').value"), "in a field keys are letters")
+	p.Press(browser.Escape)
+	assert.Equal(t, "BODY", p.Eval("document.activeElement.tagName"))
+}
+
+func filters(t *testing.T, b *browser.Browser, url string) {
+	p := b.Page(t, 1280, 800)
+	p.Open(url + "/locks")
+	p.Until(isLive)
+	p.Press("/")
+	p.Press("checkout")
+	p.Until("document.querySelectorAll('article').length === 1")
+	assert.Equal(t, "?q=checkout", p.Eval("location.search"))
+	assert.Equal(t, "filter", p.Eval("document.activeElement.id"), "one can go on typing")
+	p.Press("zzz")
+	p.Says("Nothing fits")
+	p.Open(url + "/locks?q=gpus")
+	assert.Equal(t, "1", p.Eval("document.querySelectorAll('article').length"))
+	assert.Equal(t, "gpus", p.Eval("document.querySelector('#filter').value"))
+}
+
+func themes(t *testing.T, b *browser.Browser, url string) {
+	p := b.Page(t, 1280, 800)
+	ground := func() string { return p.Eval("getComputedStyle(document.body).backgroundColor") }
+	p.Dark(false)
+	p.Open(url + "/")
+	light := ground()
+	p.Dark(true)
+	dark := ground()
+	assert.NotEqual(t, light, dark, "as the system is")
+	p.Press("t")
+	assert.Equal(t, light, ground(), "as the reader wants it")
+	p.Open(url + "/locks")
+	assert.Equal(t, light, ground(), "on all pages")
+	p.Click("#theme")
+	assert.Equal(t, dark, ground())
+	p.Eval("localStorage.clear()")
+}
+
+func hostile(t *testing.T, b *browser.Browser, s *stage, url string) {
+	p := b.Page(t, 1280, 800)
+	p.Open(url + "/sessions")
+	p.Until(isLive)
+	s.put("/evil", "")
+	for i, evil := range evils() {
+		s.put(fmt.Sprintf("/evil/l%d", i), "")
+		s.ephemeral("evil", fmt.Sprintf("/evil/l%d/_c_b6e1bacb-95aa-485f-b2a5-02692629ab8%d-lock-0000000000", i, i), evil.data)
+		s.put("/evil/"+evil.name, evil.data)
+	}
+	p.Says("<script>alert(1)</script>") // as text, by an update
+	for _, page := range []string{"/locks", "/tree?path=/evil", "/?q=evil"} {
+		p.Open(url + page)
+		p.Until(isLive)
+		assert.Equal(t, "0", p.Eval("document.querySelectorAll('main script, main img, main [onerror]').length"), page)
+		assert.Equal(t, "0", p.Eval("[...document.links].filter(a => a.protocol !== 'http:').length"), page)
+		assert.Equal(t, "true", p.Eval("document.documentElement.scrollWidth <= innerWidth"), page)
+	}
+	p.Open(url + "/tree?path=/evil/big")
+	p.Says("The beginning of 900.0 kB")
+	require.NoError(t, s.srv.DeleteAll("/evil"))
+	assert.Empty(t, p.Complaints())
+}
+
+func still(t *testing.T, b *browser.Browser, url string) {
+	p := b.Page(t, 1280, 800)
+	p.Scripts(false)
+	for _, page := range at[:2] { // the others are asked for without a browser as well
+		p.Open(url + page.path)
+		has(t, p.Eval("document.documentElement.outerHTML"), page.says, page.path)
+		assert.Equal(t, "", p.Eval("document.body.dataset.ready ?? ''"), "no script runs")
+	}
+	assert.Equal(t, "none", p.Eval("getComputedStyle(document.querySelector('#theme')).display"), "what needs a script is not there")
+}
+
+// cut ends the server of the page: the page says so, and goes on when another one
+// is there.
+func cut(t *testing.T, b *browser.Browser, s *stage, m *ui.Model) {
+	serve := func(addr, where string) (url string, end func()) {
+		ctx, cancel := context.WithCancel(s.ctx)
+		l, err := web.Listen(ctx, addr, false)
+		require.NoError(t, err)
+		over := make(chan error, 1)
+		// Waited for by end; ends with ctx.
+		go func() { over <- web.Serve(ctx, l, ui.Handler(m, where)) }()
+		return web.URL(l), func() { cancel(); require.NoError(t, <-over) }
+	}
+	url, end := serve("127.0.0.1:0", "zk1.example.org:2181")
+	p := b.Page(t, 1280, 800)
+	p.Open(url + "counters")
+	p.Until(isLive)
+	end()
+	p.Until("document.body.classList.contains('cut')")
+	notice := "getComputedStyle(document.querySelector('.live'), '::after').content"
+	p.Until(notice + `.match(/does not answer.*: this is [0-9]+s old/)`)
+	p.Size(360, 640)
+	assert.Equal(t, "true", p.Eval("document.scrollingElement.scrollWidth <= innerWidth"), "nor is the page wider")
+	p.Size(1280, 800)
+	frozen, old := p.Eval(ages), p.Eval(notice)
+	p.Until(notice + " !== " + strconv.Quote(old))
+	assert.Equal(t, frozen, p.Eval(ages), "what nobody knows does not get older")
+	require.NoError(t, s.srv.Set("/shop/counters/visits", []byte("777777")))
+	p.Eval("window.same = 1")
+	addr := strings.TrimSuffix(strings.TrimPrefix(url, "http://"), "/")
+	_, end = serve(addr, "zk1.example.org:2181")
+	p.Says("777777")
+	assert.Equal(t, "1", p.Eval("window.same"), "the page goes on")
+	p.Until(isLive + " && !document.body.classList.contains('cut')")
+	p.Until(ages + " !== " + strconv.Quote(frozen))
+	// A connection that has died on the way stays open: a minute without a word.
+	p.Eval("window.lost = 0; new MutationObserver(() => { window.lost += document.body.dataset.stream === 'cut' }).observe(document.body, {attributeFilter: ['data-stream']})")
+	p.Eval("{ const now = Date.now; Date.now = () => now() + 60000 }")
+	p.Until("window.lost > 0")
+	p.Until(isLive)
+	end()
+	_, end = serve(addr, "zk9.example.org:2181") // others have come
+	p.Until("document.querySelector('.where').textContent === 'zk9.example.org:2181' && " + isLive)
+	p.Open("about:blank")
+	p.Complaints() // that nobody answered
+	end()
+}
+
+// away stops the server: the dashboard says how old it is, and goes on after.
+func away(t *testing.T, b *browser.Browser, s *stage, url string) {
+	p := b.Page(t, 1280, 800)
+	p.Open(url + "/locks")
+	p.Until(isLive)
+	require.NoError(t, s.srv.Stop(1))
+	p.Says("ZooKeeper is away")
+	p.Until("/is [0-9]+s old/.test(document.querySelector('.live').innerText)")
+	has(t, p.Text("main"), "checkout", "what is known is shown")
+	frozen, old := p.Eval(ages), p.Text(".live")
+	p.Until("document.querySelector('.live').innerText !== " + strconv.Quote(old))
+	assert.Equal(t, frozen, p.Eval(ages), "what nobody knows does not get older")
+	p.Size(360, 640)
+	assert.Equal(t, "true", p.Eval("document.scrollingElement.scrollWidth <= innerWidth"), "nor wider")
+	assert.Empty(t, p.Eval(contrasts))
+	p.Size(1280, 1000)
+	p.Open(url + "/")
+	p.Until(isLive)
+	assert.Equal(t, "0", p.Eval("document.querySelectorAll('.allgood').length"), "nobody knows whether anything is wrong")
+	picture(t, p, "away")
+	p.Open(url + "/locks")
+	p.Until(isLive)
+	_, text, _ := get(t, url+"/api/things")
+	has(t, text, `"stale": true`, "the API")
+	require.NoError(t, s.srv.Restart(1))
+	p.Until("document.querySelector('.live').innerText.startsWith('live')")
+	p.Until(ages + " !== " + strconv.Quote(frozen))
+	assert.Equal(t, "0", p.Eval("document.querySelectorAll('[data-asof], .unknown').length"))
+}
+
+// lively makes something happen for the pictures: a counter that counts, leaders
+// that follow each other.
+func (s *stage) lively(m *ui.Model) {
+	s.Helper()
+	e := election.New(s.actor("web-1"), "/shop/leader/reports", &election.Options{ID: "web-1"})
+	l, err := e.Campaign(s.ctx)
+	require.NoError(s, err)
+	_, err = election.New(s.actor("web-3"), "/shop/leader/reports", &election.Options{ID: "web-3"}).Stand(s.ctx)
+	require.NoError(s, err)
+	_ = m
+	value := 18_204
+	for i := range 40 {
+		value += 3 + (i*7)%11 + 20*(i%9/8)
+		data := make([]byte, 8)
+		for k := range 8 {
+			data[7-k] = byte(value >> (8 * k))
+		}
+		require.NoError(s, s.srv.Set("/shop/counters/orders", data))
+		require.NoError(s, s.srv.Set("/shop/counters/visits", fmt.Appendf(nil, "%d", 90125+(i%13)*(i%5)*3-i)))
+		if i == 20 {
+			require.NoError(s, l.Resign(s.ctx))
+		}
+		select {
+		case <-time.After(170 * time.Millisecond):
+		case <-s.ctx.Done():
+		}
+	}
+}

@@ -1,0 +1,350 @@
+package ui
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/cache"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui/recognize"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// past is a memory, and a tree that changes in time.
+type past struct {
+	*memory
+	now   time.Time
+	nodes map[string]*recognize.Node
+	seen  bool // whatever happens between looks is seen
+}
+
+func newPast() *past {
+	now := time.Now()
+	return &past{memory: newMemory(), now: now, nodes: map[string]*recognize.Node{}, seen: true}
+}
+
+// has puts a node there, which an owner's session may own.
+func (p *past) has(path string, owner int64, data string) {
+	p.nodes[path] = recognize.NewNode(path, []byte(data), session.Stat{EphemeralOwner: owner, Ctime: p.now.UnixMilli()})
+}
+
+// look looks a second later.
+func (p *past) look() *recognize.World {
+	p.now = p.now.Add(time.Second)
+	paths := make([]string, 0, len(p.nodes))
+	for path := range p.nodes {
+		paths = append(paths, path)
+	}
+	slices.Sort(paths)
+	w := recognize.Look(func(yield func(*recognize.Node) bool) {
+		for _, path := range paths {
+			if !yield(p.nodes[path]) {
+				return
+			}
+		}
+	}, p.memory.past, p.now)
+	p.remember(w, p.now, p.seen)
+	return w
+}
+
+// feed is what has changed, the oldest first, in one line each.
+func (p *past) feedLines() []string {
+	var out []string
+	for _, c := range p.changes() {
+		out = append([]string{c.Path + " " + c.Text}, out...)
+	}
+	return out
+}
+
+func contender(path, marker string, n int) string {
+	return fmt.Sprintf("%s/_c_%08d-0000-4000-8000-000000000000-%s-%010d", path, n, marker, n)
+}
+
+func TestMemoryKnowsSinceWhenSomebodyHolds(t *testing.T) {
+	p := newPast()
+	p.has("/l", 0, "")
+	p.has(contender("/l", "lock", 1), 1, "ann")
+	p.has(contender("/l", "lock", 2), 2, "bob")
+	began := p.now.Add(time.Second)
+	first := p.look().Things[0].Queue
+	assert.Zero(t, first[0].Since, "who held when it was first looked at may have held for ever")
+	assert.Equal(t, began, first[0].AtLeast, "but has held since then")
+	assert.Zero(t, first[1].AtLeast, "who waits holds nothing")
+	assert.Equal(t, began, p.look().Things[0].Queue[0].AtLeast, "which it goes on to be")
+	delete(p.nodes, contender("/l", "lock", 1))
+	granted := p.look().Things[0].Queue[0]
+	assert.Equal(t, "bob", granted.ID)
+	assert.Equal(t, p.now, granted.Since, "it was granted since the last look")
+	assert.Zero(t, granted.AtLeast)
+	p.look()
+	assert.Equal(t, granted.Since, p.look().Things[0].Queue[0].Since)
+}
+
+// TestWhoGotItWhileNobodyLookedHoldsForAtLeastSoLong: the moment when it is first
+// seen to hold is not the one when it got it.
+func TestWhoGotItWhileNobodyLookedHoldsForAtLeastSoLong(t *testing.T) {
+	p := newPast()
+	p.has("/l", 0, "")
+	p.has(contender("/l", "lock", 1), 1, "ann")
+	p.has(contender("/l", "lock", 2), 2, "bob")
+	p.has(contender("/l", "lock", 3), 3, "cy")
+	p.look()
+	delete(p.nodes, contender("/l", "lock", 1))
+	p.now, p.seen = p.now.Add(time.Hour), false // an hour without ZooKeeper
+	after := p.look().Things[0]
+	assert.Equal(t, "bob", after.Queue[0].ID)
+	assert.Zero(t, after.Queue[0].Since)
+	assert.Equal(t, p.now, after.Queue[0].AtLeast)
+	assert.Empty(t, after.Problems, "nobody knows that it has been at the head for long")
+	p.seen = true
+	assert.Zero(t, p.look().Things[0].Queue[0].Since, "that remains so")
+	p.now = p.now.Add(11 * time.Minute)
+	assert.NotEmpty(t, p.look().Things[0].Problems, "now it has")
+	delete(p.nodes, contender("/l", "lock", 2))
+	assert.Equal(t, p.now.Add(time.Second), p.look().Things[0].Queue[0].Since, "what is seen again is known again")
+}
+
+// TestWhoHasWaitedForLongIsNotAtTheHeadForLong when it gets there.
+func TestWhoHasWaitedForLongIsNotAtTheHeadForLong(t *testing.T) {
+	p := newPast()
+	p.has("/l", 0, "")
+	for i := 1; i <= 3; i++ {
+		p.has(contender("/l", "lock", i), int64(i), "")
+	}
+	p.look()
+	p.now = p.now.Add(time.Hour)
+	delete(p.nodes, contender("/l", "lock", 1))
+	assert.Empty(t, p.look().Things[0].Problems)
+}
+
+// TestFirstOfAllHasHeldSinceItCame, whoever looked then: there was nobody before it.
+func TestFirstOfAllHasHeldSinceItCame(t *testing.T) {
+	p := newPast()
+	p.seen = false
+	p.has("/l", 0, "")
+	p.has(contender("/l", "lock", 0), 1, "ann")
+	p.has(contender("/l", "lock", 1), 2, "bob")
+	came := p.now.Truncate(time.Millisecond)
+	p.now = p.now.Add(time.Hour)
+	held := p.look().Things[0].Queue[0]
+	assert.WithinDuration(t, came, held.Since, time.Millisecond)
+	assert.Zero(t, held.AtLeast)
+	held = p.look().Things[0].Queue[0]
+	assert.WithinDuration(t, came, held.Since, time.Millisecond)
+}
+
+// TestMemoryTrustsAConnectionThatWasThereAllTheTime, and what has come on it once it
+// had caught up.
+func TestMemoryTrustsAConnectionThatWasThereAllTheTime(t *testing.T) {
+	begin := time.Now()
+	first := cache.Status{Connected: true, Since: begin}
+	second := cache.Status{Connected: true, Since: begin.Add(time.Minute)}
+	synced := func(st cache.Status) cache.Status { st.Synced = true; return st }
+	for name, c := range map[string]struct {
+		looks []cache.Status
+		blink bool // before the last one
+		want  bool // of the last one
+	}{
+		"the first look":                         {looks: []cache.Status{synced(first)}},
+		"the second":                             {looks: []cache.Status{synced(first), first}, want: true},
+		"many, of which one had caught up":       {looks: []cache.Status{first, synced(first), first, first}, want: true},
+		"before it has caught up":                {looks: []cache.Status{first, first}},
+		"what it catches up with":                {looks: []cache.Status{first, synced(first)}},
+		"on a new connection":                    {looks: []cache.Status{synced(first), second}},
+		"on a new connection, at once":           {looks: []cache.Status{synced(first), synced(second)}},
+		"on a new connection that has caught up": {looks: []cache.Status{synced(first), synced(second), second}, want: true},
+		"without a connection":                   {looks: []cache.Status{synced(first), {Since: begin}}},
+		"after it was late":                      {looks: []cache.Status{synced(first), synced(first)}, blink: true},
+	} {
+		m, got := newMemory(), false
+		for i, st := range c.looks {
+			if c.blink && i == len(c.looks)-1 {
+				m.blink()
+			}
+			got = m.watched(st)
+		}
+		assert.Equal(t, c.want, got, name)
+	}
+	m := newMemory()
+	m.before = map[string]*recognize.Thing{}
+	m.watched(synced(first))
+	assert.False(t, m.blind())
+	m.watched(second)
+	assert.True(t, m.blind(), "a new connection has yet to catch up: it is to be looked at when it has")
+}
+
+func TestMemoryTellsWhatIsNews(t *testing.T) {
+	p := newPast()
+	p.has("/e", 0, "")
+	p.has(contender("/e", "latch", 1), 1, "ann")
+	p.has("/c", 0, "5")
+	p.has("/g", 0, "")
+	p.has("/g/x", 7, "")
+	p.look()
+	require.Empty(t, p.feedLines(), "what was there is no news")
+	p.has(contender("/e", "latch", 2), 2, "bob")
+	p.has("/c", 0, "6")
+	p.look()
+	require.Empty(t, p.feedLines(), "who stands by, and counters, are none")
+	delete(p.nodes, contender("/e", "latch", 1))
+	p.look()
+	p.has("/g/y", 8, "")
+	p.has("/l", 0, "")
+	p.has(contender("/l", "lock", 1), 0, "eve")
+	p.look()
+	p.has(contender("/l", "lock", 2), 0, "eve")
+	p.look()
+	delete(p.nodes, "/g/x")
+	delete(p.nodes, "/g/y")
+	p.look()
+	assert.Equal(t, []string{
+		"/e is now led by bob", "/g is now: 2 members",
+		"/l orphan: eve is not ephemeral, so no end of a session removes it",
+		"/g has gone",
+	}, slices.Compact(p.feedLines()))
+	for range 100 {
+		p.has("/g/z", 9, "")
+		p.look()
+		delete(p.nodes, "/g/z")
+		p.look()
+	}
+	assert.Len(t, p.changes(), maxFeed)
+}
+
+// TestTheSameProblemOfMoreIsNoNews.
+func TestTheSameProblemOfMoreIsNoNews(t *testing.T) {
+	p := newPast()
+	p.has("/q", 0, "")
+	p.has("/q/admission", 0, `{"format":1,"maxTasks":10}`)
+	p.has("/q/admission/open", 0, "")
+	p.has("/q/masters", 0, "")
+	p.has(contender("/q/masters", "latch", 1), 1, "m")
+	p.has("/q/tasks", 0, "")
+	p.has("/q/tasks/0a", 0, "")
+	p.look()
+	for i := range 20 {
+		p.has(fmt.Sprintf("/q/tasks/0a/%d", i), 0, `{"state":"dead"}`)
+		p.look()
+	}
+	assert.Equal(t, []string{"/q 1 task is dead: all attempts have failed", "/q 2 tasks are dead: all attempts have failed"}, p.feedLines())
+}
+
+func TestMemoryKeepsWhatCountersWere(t *testing.T) {
+	p := newPast()
+	for i := range 3 * maxPoints {
+		p.has("/counter", 0, fmt.Sprint(i/2))
+		p.look()
+	}
+	points := p.numbers()["/counter"]
+	require.Len(t, points, maxPoints)
+	assert.EqualValues(t, 3*maxPoints/2-1, points[len(points)-1].Value, "the newest is the last")
+	for i := 1; i < len(points); i++ {
+		assert.NotEqual(t, points[i-1].Value, points[i].Value)
+	}
+	old := slices.Clone(points)
+	p.has("/counter", 0, "999")
+	p.look()
+	assert.Equal(t, old, points, "what a view has does not change")
+	delete(p.nodes, "/counter")
+	p.look()
+	assert.Empty(t, p.numbers())
+	for i := range maxHistories + 10 {
+		p.has(fmt.Sprintf("/counter-%d", i), 0, "1")
+	}
+	p.look()
+	assert.Len(t, p.numbers(), maxHistories)
+}
+
+// TestACounterThatCannotBeReadHasNoValue: not even 0.
+func TestACounterThatCannotBeReadHasNoValue(t *testing.T) {
+	p := newPast()
+	p.has("/c", 0, "5")
+	p.has("/c/_c_00000001-0000-4000-8000-000000000000-writer", 1, "")
+	p.look()
+	require.Len(t, p.numbers()["/c"], 1)
+	p.has("/c", 0, "five")
+	p.look()
+	require.Len(t, p.numbers()["/c"], 2, "with a mark, four bytes are a number")
+	p.has("/c", 0, "three")
+	v := &View{World: p.look(), History: p.numbers(), Exists: true}
+	require.Nil(t, v.Things[0].Number.Value)
+	require.Empty(t, v.History["/c"])
+	d := &drawing{View: v}
+	html := string(d.thing(v.Things[0]).HTML)
+	require.NoError(t, d.err)
+	require.Contains(t, html, `<div class="big"><bdi>not readable</bdi></div>`)
+}
+
+// TestWhoMayNotBeReadHasNotWaitedForEver.
+func TestWhoMayNotBeReadHasNotWaitedForEver(t *testing.T) {
+	p := newPast()
+	p.has("/l", 0, "")
+	p.has(contender("/l", "lock", 1), 1, "ann")
+	p.nodes[contender("/l", "lock", 1)].Stat.Czxid = 7
+	p.nodes[contender("/l", "lock", 2)] = &recognize.Node{Path: contender("/l", "lock", 2), Denied: true}
+	d := &drawing{View: &View{World: p.look(), Exists: true}}
+	require.Empty(t, d.waits())
+	html := string(d.thing(d.Things[0]).HTML)
+	require.NoError(t, d.err)
+	require.Contains(t, html, "⚿ not readable")
+	require.NotContains(t, html, "token 0")
+	p.has(contender("/l", "lock", 3), 3, "cy")
+	d.World = p.look()
+	require.Len(t, d.waits(), 1)
+	require.Equal(t, "cy", d.waits()[0].First.ID)
+	require.Equal(t, 2, d.waits()[0].Waiting)
+}
+
+// TestWhoNotesThatItHoldsHasHeldSinceThen, whoever looked.
+func TestWhoNotesThatItHoldsHasHeldSinceThen(t *testing.T) {
+	p := newPast()
+	p.seen = false
+	p.has("/l", 0, "")
+	p.has(contender("/l", "lock", 1), 1, "ann")
+	first := p.look().Things[0].Queue[0]
+	require.Zero(t, first.Since)
+	p.has("/l.delay", 0, "held 0")
+	noted := p.now
+	n := p.nodes["/l.delay"]
+	n.Stat.Mtime = noted.UnixMilli()
+	for range 3 {
+		c := p.look().Things[0].Queue[0]
+		require.WithinDuration(t, noted, c.Since, time.Millisecond)
+		require.Zero(t, c.AtLeast)
+	}
+}
+
+func TestPicturesAreDrawnOfAnything(t *testing.T) {
+	at := time.Now()
+	assert.Empty(t, spark(nil))
+	assert.Empty(t, spark([]Point{{at, 1}}))
+	for _, points := range [][]Point{
+		{{at, 5}, {at, 5}}, {{at, -1 << 62}, {at.Add(time.Second), 1<<62 - 1}}, {{at, 1}, {at.Add(time.Hour), 2}, {at.Add(2 * time.Hour), 0}},
+	} {
+		assert.NotContains(t, string(spark(points)), "NaN")
+		assert.NotContains(t, string(spark(points)), "Inf")
+	}
+	assert.NotContains(t, string(bar(nil)), "good")
+	assert.Contains(t, string(bar([]part{{"good", "a", 1}, {"bad", "b", 999_999}})), `class="good" x="0" width="2"`, "what there is can be seen")
+	assert.Equal(t, "1\u202f234\u202f567", thousands(1_234_567))
+	assert.Equal(t, "2 entries", count(2, "entry"))
+	assert.Equal(t, []string{"1.05 MB", "1.5 kB", "12 B"}, []string{size(1 << 20), size(1500), size(12)})
+}
+
+func TestNamesAreOrderedAsPeopleDo(t *testing.T) {
+	names := []string{"", "0", "7", "07", "10", "host-1:7000", "host-2:7000", "host-10:7000", "host-10:7001", "host-a", "web"}
+	for i, a := range names {
+		for k, b := range names {
+			got := natural(a, b)
+			if a != "07" && b != "07" {
+				assert.Equal(t, cmp.Compare(i, k), got, "%q %q", a, b)
+			}
+			assert.Equal(t, -natural(b, a), got, "%q %q", a, b)
+		}
+	}
+	assert.Zero(t, natural("7", "07"))
+}

@@ -1,0 +1,214 @@
+package ui
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui/recognize"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/web"
+)
+
+// page is one of the dashboard's.
+type page struct {
+	at, name string
+	hint     string // in the filter
+	about    string // what is to be seen where there is nothing
+	kinds    []recognize.Kind
+	draw     func(*drawing) []web.Block
+	node     bool // it is about one znode
+}
+
+// pages are in the order of the menu.
+func pages() []*page {
+	return []*page{
+		{at: "/", name: "Overview", hint: "Filter what is here", draw: (*drawing).overview},
+		{at: "/locks", name: "Locks", hint: "Filter by path, holder, session", draw: (*drawing).list, kinds: []recognize.Kind{recognize.Mutex, recognize.RWLock, recognize.Semaphore},
+			about: "Mutexes, read/write locks and semaphores, with who holds them and who waits for whom. A lock shows while somebody has it, or waits for it."},
+		{at: "/elections", name: "Elections", hint: "Filter by path, candidate, session", draw: (*drawing).list, kinds: []recognize.Kind{recognize.Election},
+			about: "Who leads, since when, and who comes next."},
+		{at: "/barriers", name: "Barriers", hint: "Filter by path, party", draw: (*drawing).list, kinds: []recognize.Kind{recognize.Barrier, recognize.Double, recognize.Gate},
+			about: "Gates that are closed, and barriers with who is there and how many are missing."},
+		{at: "/counters", name: "Counters", hint: "Filter by path", draw: (*drawing).list, kinds: []recognize.Kind{recognize.Counter},
+			about: "Counters, sequences and shared counts, with what they were since this page's server looks."},
+		{at: "/services", name: "Services", hint: "Filter by name, address", draw: (*drawing).list, kinds: []recognize.Kind{recognize.Service},
+			about: "Services and their instances."},
+		{at: "/jobs", name: "Jobs", hint: "Filter by job, worker", draw: (*drawing).list, kinds: []recognize.Kind{recognize.Job},
+			about: "Jobs with their workers, numbered without a gap."},
+		{at: "/groups", name: "Groups", hint: "Filter by path, member", draw: (*drawing).list, kinds: []recognize.Kind{recognize.Rebalancer, recognize.Group},
+			about: "Groups with their members, and what members share."},
+		{at: "/tasks", name: "Tasks", hint: "Filter by queue, worker", draw: (*drawing).list, kinds: []recognize.Kind{recognize.Tasks, recognize.Queue},
+			about: "Task queues, with their workers and what has become of the tasks."},
+		{at: "/sessions", name: "Sessions", hint: "Filter by session, name, path", draw: (*drawing).sessions,
+			about: "Sessions, with what each of them has. One without ephemeral znodes cannot be seen."},
+		{at: "/tree", name: "Tree", hint: "Filter the children", draw: (*drawing).tree, node: true},
+	}
+}
+
+// link is an entry of the menu.
+type link struct {
+	At, Name string
+	Here     bool
+	Count    int
+	Counted  bool
+	Alarm    recognize.Level
+	Gap      bool
+}
+
+// links is the menu.
+func (d *drawing) links() []link {
+	out := make([]link, 0, len(pages()))
+	for _, p := range pages() {
+		n := link{At: p.at, Name: p.name, Here: d.page.at == p.at, Counted: p.kinds != nil, Gap: p.at == "/locks" || p.at == "/sessions"}
+		for _, t := range d.Things {
+			if slices.Contains(p.kinds, t.Kind) {
+				n.Count++
+				n.Alarm = worse(n.Alarm, t.Worst())
+			}
+		}
+		if p.at == "/sessions" {
+			n.Count, n.Counted = len(d.Sessions), true
+		}
+		if p.node {
+			n.Count, n.Counted = d.Nodes, true
+		}
+		out = append(out, n)
+	}
+	return out
+}
+
+// worse is the worse of two levels; hints raise no alarm.
+func worse(a, b recognize.Level) recognize.Level {
+	switch {
+	case a == recognize.Bad || b == recognize.Bad:
+		return recognize.Bad
+	case a == recognize.Warn || b == recognize.Warn:
+		return recognize.Warn
+	}
+	return ""
+}
+
+// matching are the things that fit the filter.
+func (d *drawing) matching(things []*recognize.Thing) []*recognize.Thing {
+	if d.Filter == "" {
+		return things
+	}
+	out := []*recognize.Thing{}
+	for _, t := range things {
+		if d.fits(t) {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// fits reports whether something of a thing has the words of the filter.
+func (d *drawing) fits(t *recognize.Thing) bool {
+	words := strings.Fields(strings.ToLower(d.Filter))
+	has := func(texts ...string) {
+		for _, text := range texts {
+			text = strings.ToLower(text)
+			words = slices.DeleteFunc(words, func(w string) bool { return strings.Contains(text, w) })
+		}
+	}
+	has(t.Path, string(t.Kind), t.State, t.How, t.Guess)
+	for _, p := range t.Problems {
+		has(p.Text, string(p.Level), "problem")
+	}
+	members := t.Members
+	if t.Meeting != nil {
+		members = slices.Concat(members, t.Meeting.Here, t.Meeting.Inside)
+	}
+	for i := 0; i < len(t.Queue) && len(words) > 0; i++ {
+		has(t.Queue[i].ID, t.Queue[i].Session.String())
+	}
+	for i := 0; i < len(members) && len(words) > 0; i++ {
+		has(members[i].ID, members[i].Address, members[i].Session.String())
+	}
+	if t.Job != nil {
+		for i := 0; i < len(t.Job.Workers) && len(words) > 0; i++ {
+			w := &t.Job.Workers[i]
+			has(w.Name, w.Node, w.State, w.Session.String(), strings.Join(w.Addresses, " "))
+		}
+	}
+	if t.Shares != nil {
+		for _, m := range t.Shares.Members {
+			has(m.ID, m.Session.String())
+		}
+		for i := 0; i < len(t.Shares.Resources) && len(words) > 0; i++ {
+			has(t.Shares.Resources[i])
+		}
+	}
+	return len(words) == 0
+}
+
+// perPage is how many things a page shows: with all that is in them they are some
+// thousand elements, which a browser lays out in no time.
+const perPage = 50
+
+// span cuts a list into pages, and returns the one that is asked for.
+func span[T any](d *drawing, all []T, most int) (shown []T, p paging) {
+	p = paging{All: len(all), Page: d.Page, Pages: max(1, (len(all)+most-1)/most)}
+	p.Page = min(p.Page, p.Pages)
+	from := (p.Page - 1) * most
+	shown = all[from:min(len(all), from+most)]
+	p.From, p.To = from+1, from+len(shown)
+	return shown, p
+}
+
+// paging is which part of a list is shown.
+type paging struct{ All, From, To, Page, Pages int }
+
+// list draws the things of a page.
+func (d *drawing) list() []web.Block {
+	all := d.Kinds(d.page.kinds...)
+	fitting := slices.Clone(d.matching(all))
+	// What is wrong, or waited for, comes first; else by path.
+	slices.SortStableFunc(fitting, func(a, b *recognize.Thing) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a.Path, b.Path))
+	})
+	shown, p := span(d, fitting, perPage)
+	out := []web.Block{d.block("title", "", d.heading(len(all), len(fitting)))}
+	for _, t := range shown {
+		out = append(out, d.thing(t))
+	}
+	return d.end(out, len(fitting), p)
+}
+
+// rank orders things: the lower comes first.
+func rank(t *recognize.Thing) int {
+	switch t.Worst() {
+	case recognize.Bad:
+		return 0
+	case recognize.Warn:
+		return 1
+	}
+	for i, k := range []recognize.Kind{recognize.Rebalancer, recognize.Tasks} {
+		if t.Kind == k {
+			return 2 + i
+		}
+	}
+	return 9
+}
+
+// end ends a list: with what to say where there is nothing, or with its pages.
+func (d *drawing) end(out []web.Block, shown int, p paging) []web.Block {
+	if shown == 0 {
+		return append(out, d.block("empty", "", nil))
+	}
+	if p.Pages > 1 {
+		out = append(out, d.block("paging", "", p))
+	}
+	return out
+}
+
+// heading is the head of a page.
+type heading struct {
+	Name, About  string
+	All, Fitting int
+	Filtered     bool
+}
+
+func (d *drawing) heading(all, fitting int) heading {
+	return heading{d.page.name, d.page.about, all, fitting, d.Filter != ""}
+}

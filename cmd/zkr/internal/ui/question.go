@@ -1,0 +1,76 @@
+package ui
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// A filter's words are looked for in all that there is, for each page that is
+// open, up to four times a second.
+const (
+	maxFilter = 200 // bytes
+	maxWords  = 8
+)
+
+// question is what a reader asks for. One goroutine has it.
+type question struct {
+	// Filter is what to look for, Path a znode, Page which part of a long list,
+	// from 1.
+	Filter, Path string
+	Page         int
+	// Refused says why the filter, of which only the beginning is kept then, is
+	// looked for nowhere.
+	Refused string
+	// access is the access list of the znode at Path.
+	access access
+}
+
+func (s *server) question(r *http.Request, p *page) *question {
+	form := r.URL.Query()
+	q := &question{Filter: form.Get("q"), Path: form.Get("path"), Page: 1}
+	if q.Refused = refusal(q.Filter); q.Refused != "" {
+		q.Filter = beginning(q.Filter, maxFilter)
+	}
+	if n, err := strconv.Atoi(form.Get("page")); err == nil && n > 0 {
+		q.Page = n
+	}
+	if p.node && (q.Path == "" || session.ValidatePath(q.Path) != nil) {
+		q.Path = s.model.root
+	}
+	return q
+}
+
+// code is the status of the answer.
+func (q *question) code() int {
+	if q.Refused != "" {
+		return http.StatusBadRequest
+	}
+	return http.StatusOK
+}
+
+// refusal says what is wrong with a filter; "" if nothing is.
+func refusal(filter string) string {
+	switch {
+	case len(filter) > maxFilter:
+		return "The filter is too long: " + strconv.Itoa(maxFilter) + " bytes at most."
+	case len(strings.Fields(filter)) > maxWords:
+		return "The filter has too many words: " + strconv.Itoa(maxWords) + " at most."
+	}
+	return ""
+}
+
+// beginning is what fits into so many bytes, without a broken character.
+func beginning(text string, most int) string {
+	text = text[:min(len(text), most)]
+	for len(text) > 0 {
+		if r, n := utf8.DecodeLastRuneInString(text); r != utf8.RuneError || n != 1 {
+			break
+		}
+		text = text[:len(text)-1]
+	}
+	return text
+}

@@ -1,0 +1,264 @@
+package recognize
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/zkrecipes/zkrecipes/internal/contender"
+	"github.com/zkrecipes/zkrecipes/internal/znode"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// form is how a queue of contenders looks, and who writes it.
+type form struct {
+	kind    Kind
+	how     string
+	telling []string // markers of which one tells it
+	markers []string // of all that count
+}
+
+// forms are told in this order.
+//
+// read only
+var forms = []form{
+	{RWLock, "contenders named __READ__ and __WRIT__, as ours and Curator's", []string{markRead, markWrite}, []string{markRead, markWrite, markKRead, markKazoo}},
+	{RWLock, "contenders named __rlock__, as Kazoo's", []string{markKRead}, []string{markRead, markWrite, markKRead, markKazoo}},
+	{Semaphore, "contenders named permit, as ours", []string{markPermit}, []string{markPermit}},
+	{Election, "candidates named latch, as ours and Curator's LeaderLatch", []string{markLatch}, []string{markLatch, markCurator, markKazoo}},
+	{Mutex, "contenders named lock, as ours, Curator's (LeaderSelector's too) and go-zookeeper's", []string{markCurator}, []string{markCurator, markKazoo}},
+	{Mutex, "contenders named __lock__, as Kazoo's Lock, WriteLock and Election, or ours", []string{markKazoo}, []string{markCurator, markKazoo}},
+	{Election, "candidates named c_ and a number, as by the book", []string{markDemo}, []string{markDemo}},
+	// Every child counts that ends in "-" and a number.
+	{Mutex, "contenders named x- and their session, as ZooKeeper's own WriteLock", []string{markOwn}, []string{"-"}},
+}
+
+// contenders tells queues.
+func contenders(l *looker, s *spot) *Thing {
+	seen := s.markers()
+	if len(seen) == 0 {
+		return nil
+	}
+	for _, f := range forms {
+		i := slices.IndexFunc(f.telling, func(m string) bool { _, ok := seen[m]; return ok })
+		if i < 0 {
+			continue
+		}
+		t := &Thing{Kind: f.kind, Path: s.Path, How: f.how}
+		if !slices.ContainsFunc(f.telling, func(m string) bool { return seen[m] }) {
+			t.Guess = looksLike(f.kind, "ephemeral children are named "+strings.Trim(f.telling[i], "-")+" and a number")
+		} else if f.kind == Mutex && f.telling[0] != markOwn {
+			l.rivals(t, s, seen)
+		}
+		l.line(t, s, f.markers)
+		if f.kind == Semaphore {
+			l.semaphore(t, s)
+		}
+		l.verdict(t)
+		l.suspicions(t)
+		_, kazoo := seen[markKazoo]
+		_, reads := seen[markKRead]
+		if (seen[markCurator] || seen[markRead] || seen[markWrite] || seen[markLatch]) && (kazoo || reads) {
+			t.problem(Warn, t.Path, "Curator's and Kazoo's names are mixed: Curator sorts Kazoo's wrongly, and Kazoo heeds Curator's only if told to")
+		}
+		return t
+	}
+	return nil
+}
+
+// markers are those in the children's names: true if a name is just as a library
+// writes it. Of other names only those of ephemeral nodes count, which is what
+// contenders are: anybody may call a folder deadlock-0000000001.
+func (s *spot) markers() map[string]bool {
+	var seen map[string]bool
+	add := func(mark string, sure bool) {
+		if seen == nil {
+			seen = map[string]bool{}
+		}
+		seen[mark] = seen[mark] || sure
+	}
+	for _, c := range s.children {
+		switch mark, before := marker(c.name); {
+		case mark == "" && ofSession(c.name, c.Stat.EphemeralOwner):
+			add(markOwn, true)
+		case mark == "" || mark == markLease:
+		case exact(mark, before):
+			add(mark, true)
+		case c.ephemeral():
+			add(mark, false)
+		}
+	}
+	return seen
+}
+
+// line makes the queue of a thing out of a node's children, in its order.
+func (l *looker) line(t *Thing, s *spot, markers []string) {
+	q := znode.Parse(s.names(), markers...)
+	if q.Exhausted {
+		t.problem(Bad, s.Path, "a contender has a number that does not tell who came first: numbers are used up; delete the path when nobody uses it")
+	}
+	places := make(map[string]int, len(q.Entries))
+	for i, e := range q.Entries {
+		places[e.Name] = i
+		t.Queue = append(t.Queue, l.contender(t, s.child(e.Name), e))
+	}
+	t.Strangers = len(s.children) - len(q.Entries)
+	if q.Exhausted {
+		t.State = "nobody can tell who has it"
+		return
+	}
+	if n := len(q.Entries); n > 0 && q.Entries[n-1].Seq >= session.SequenceWarning {
+		t.problem(Warn, s.Path, "the numbers of this path will be used up: the last one is %d of 2147483647", q.Entries[n-1].Seq)
+	}
+	rule := l.rule(t, s)
+	for i, c := range t.Queue {
+		if i > 0 && !t.Queue[i-1].Holds && i >= Shown {
+			break // whoever comes behind one that waits, waits; see contender.Rule
+		}
+		d := rule(q, i)
+		if c.Holds = d.Granted; i < Shown {
+			for _, name := range d.Watch {
+				c.Watches = append(c.Watches, places[name])
+			}
+		}
+		if c.Holds {
+			c.Since = l.past.Holds[c.Tenure()]
+		}
+	}
+	if t.Kind == Mutex {
+		l.delayed(t, s)
+	}
+}
+
+// contender reads one.
+func (l *looker) contender(t *Thing, s *spot, e znode.Entry) *Contender {
+	s.claimed = t
+	c := &Contender{
+		Path: s.Path, ID: idIn(s.Node), Seq: e.Seq, Session: SessionID(s.Stat.EphemeralOwner),
+		Token: s.Stat.Czxid, Entered: s.Created(), Denied: s.Denied,
+	}
+	switch e.Marker {
+	case markRead, markKRead:
+		c.Role = "read"
+	case markWrite:
+		c.Role = "write"
+	case markKazoo:
+		if t.Kind == RWLock {
+			c.Role = "write"
+		}
+	case markPermit:
+		c.Permits = permitsOf(e.Name)
+	}
+	return c
+}
+
+// identified is a record with an id in it: of members of our groups, and others'.
+type identified struct {
+	ID string `json:"id"`
+}
+
+// idIn is what the data of somebody's node says who it is.
+func idIn(n *Node) string {
+	if r, ok := read[identified](n); ok && r.ID != "" {
+		return Text([]byte(r.ID), idWidth)
+	}
+	if d := string(n.Data); d == revoked || d == ownData {
+		return "" // nobody is called that: the first has overwritten who it is
+	}
+	return Text(n.Data, idWidth)
+}
+
+// permitsOf is how many permits a contender's name wants.
+func permitsOf(name string) int {
+	m := permitName.FindStringSubmatch(name)
+	if m == nil {
+		return 1
+	}
+	n, err := strconv.ParseInt(m[1], 10, 32)
+	if err != nil {
+		return math.MaxInt32
+	}
+	return max(1, int(n))
+}
+
+// rule is that of the thing's recipe.
+func (l *looker) rule(t *Thing, s *spot) contender.Rule {
+	switch t.Kind {
+	case RWLock:
+		writes := func(m string) bool { return m == markWrite || m == markKazoo }
+		reader, writer := contender.Reader(writes), contender.Writer(writes)
+		return func(q znode.Queue, self int) contender.Decision {
+			// A rule looks at all that are ahead. Nobody behind a writer reads.
+			if writes(q.Entries[self].Marker) {
+				return writer(q, self)
+			}
+			if self >= Shown {
+				return contender.Decision{Granted: t.Queue[self-1].Holds && t.Queue[self-1].Role == "read"}
+			}
+			return reader(q, self)
+		}
+	case Semaphore:
+		total := totalPermits(s)
+		if total == 0 { // nobody knows, but the first has what it wants
+			total = t.Queue[0].Permits
+		}
+		held, weighted := 0, contender.Weighted(total, permitsOf)
+		return func(q znode.Queue, self int) contender.Decision {
+			held += t.Queue[self].Permits
+			if self >= Shown {
+				return contender.Decision{Granted: held <= total}
+			}
+			return weighted(q, self)
+		}
+	}
+	return contender.Exclusive
+}
+
+// verdict says how a queue stands, unless that is known.
+func (l *looker) verdict(t *Thing) {
+	if t.State != "" {
+		return
+	}
+	var holders []string
+	for _, c := range t.Holders() {
+		holders = append(holders, c.Name())
+	}
+	verb := map[Kind]string{Election: "led by "}[t.Kind]
+	if verb == "" {
+		verb = "held by "
+	}
+	switch {
+	case len(holders) == 0:
+		t.State = "free"
+	case t.Kind == RWLock && t.Queue[0].Role == "read":
+		t.State = "read by " + named(holders)
+	case t.Kind == RWLock:
+		t.State = "written by " + named(holders)
+	default:
+		t.State = verb + named(holders)
+	}
+	switch n := t.Waiting(); {
+	case n > 0 && t.Kind == Election:
+		t.State += ", " + count(n, "candidate") + " behind"
+	case n > 0:
+		t.State += ", " + several(n, "waits", "wait")
+	}
+	switch p := t.Permits; {
+	case p != nil && p.Total == 0 && len(holders) > 0:
+		t.State = "held by " + named(holders)
+		if n := t.Waiting(); n > 0 {
+			t.State += ", perhaps by " + several(n, "other", "others") + " too"
+		}
+	case p != nil && p.Total > 0:
+		t.State = strconv.Itoa(p.Free()) + " of " + count(p.Total, "permit") + " free"
+		if n := t.Waiting(); n > 0 {
+			t.State += ", " + several(n, "waits", "wait")
+		}
+	}
+}
+
+// How long somebody may be at the head before it is worth a look, while others
+// wait.
+const longHold = 10 * time.Minute

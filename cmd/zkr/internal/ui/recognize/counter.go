@@ -1,0 +1,181 @@
+package recognize
+
+import (
+	"encoding/binary"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// manyVersions is how often a number must have been set before that alone makes it
+// look like a counter: settings are seldom touched.
+const manyVersions = 100
+
+// counter tells counters: by a writer's mark, and else by data that is a number in
+// one of their formats if there is another hint. Numbers alone are settings, ports,
+// passwords.
+func counter(l *looker, s *spot) *Thing {
+	if !s.persistent() || s.Path == "/" {
+		return nil
+	}
+	writers, guess := s.writers(), ""
+	value, format, ok := number(s.Node, len(writers) > 0)
+	if len(writers) == 0 {
+		if !ok || len(s.children) > 0 {
+			return nil
+		}
+		if guess = l.countsBecause(s, format); guess == "" {
+			return nil
+		}
+		guess = looksLike(Counter, guess)
+	}
+	t := &Thing{Kind: Counter, Path: s.Path, How: "a leaf whose data is " + format, Guess: guess, Strangers: len(s.children) - len(writers)}
+	if len(writers) > 0 {
+		t.How = "the mark of a writer below it: ours (a sequence looks the same: its number is the highest that is reserved)"
+		ok = ok || s.Size == 0 // which says 0, to who knows that it is a counter
+	}
+	for _, c := range writers {
+		c.claim(t)
+		t.Members = append(t.Members, Member{Path: c.Path, Session: SessionID(c.Stat.EphemeralOwner), Since: c.Created()})
+	}
+	t.Number = &Number{
+		Value: &value, Format: format, Writers: len(writers), Version: s.Stat.Version, Modified: s.Modified(), Czxid: s.Stat.Czxid,
+	}
+	if t.State = strconv.FormatInt(value, 10); !ok {
+		t.State, t.Number.Value = "not readable", nil
+		t.problem(Bad, s.Path, "its %s are no number in any format of a counter", count(s.Size, "byte"))
+	}
+	return t
+}
+
+// writers are the marks that our counters' writers leave for as long as their
+// sessions last.
+func (s *spot) writers() (out []*spot) {
+	for _, c := range s.children {
+		if strings.HasSuffix(c.name, suffixWrite) && protection(c.name) != "" && c.Size == 0 && !c.persistent() {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// countsBecause is why a number should be a counter; "" if it is just a number.
+func (l *looker) countsBecause(s *spot, format string) string {
+	up := l.spots[above(s.Path)]
+	switch {
+	case noun(s.name, counterWords):
+		return "of its name, and because its data is a number"
+	case up != nil && noun(up.name, counterWords):
+		return "of its parent's name, and because its data is a number"
+	case up != nil && slices.Contains(up.counted(), format):
+		return "its data is a number of the same format as a counter's beside it"
+	case s.Stat.Version >= manyVersions:
+		return "its data is a number that was set " + strconv.Itoa(int(s.Stat.Version)) + " times"
+	}
+	return ""
+}
+
+// counted are the formats of children that certainly are counters.
+func (s *spot) counted() []string {
+	if s.formats == nil {
+		s.formats = []string{}
+		for _, c := range s.children {
+			if len(c.writers()) == 0 {
+				continue
+			}
+			if _, format, ok := number(c.Node, true); ok && !slices.Contains(s.formats, format) {
+				s.formats = append(s.formats, format)
+			}
+		}
+	}
+	return s.formats
+}
+
+// number reads a counter's data. Binary ones are told from text by what text would
+// not have: a zero, or a byte that cannot be seen. If it is certain that the node is
+// a counter, what is no decimal number is binary, whatever its bytes.
+func number(n *Node, certain bool) (value int64, format string, ok bool) {
+	const long, short = 8, 4
+	switch d := n.Data; {
+	case n.Size == 0:
+		return 0, "empty, which says 0", false
+	case n.Size == long && (!looksLikeText(d) || certain && !decimal.Match(d)):
+		return int64(binary.BigEndian.Uint64(d)), "8 bytes, as ours and Curator's DistributedAtomicLong", true
+	case n.Size == short && (!looksLikeText(d) || certain && !decimal.Match(d)):
+		return int64(int32(binary.BigEndian.Uint32(d))), "4 bytes, as SharedCount's and DistributedAtomicInteger's", true
+	case n.Size <= 20 && decimal.Match(d):
+		value, err := strconv.ParseInt(string(d), 10, 64)
+		return value, "a decimal number, as Kazoo's Counter", err == nil
+	}
+	return 0, "", false
+}
+
+func looksLikeText(data []byte) bool {
+	if !utf8.Valid(data) {
+		return false
+	}
+	for _, r := range string(data) {
+		if !unicode.IsPrint(r) && r != '\n' && r != '\t' {
+			return false
+		}
+	}
+	return true
+}
+
+// delayed says of the head of a mutex' queue what the node beside it for a lock
+// delay does. Who is the first notes that it holds the mutex when it does: if another
+// is noted, that one was lost, and the head may be waiting for the delay to pass.
+func (l *looker) delayed(t *Thing, s *spot) {
+	note := l.spots[s.Path+suffixDelay]
+	if note == nil || len(t.Queue) == 0 || t.Queue[0].Denied {
+		return
+	}
+	m, head := delayData.FindSubmatch(note.Data), t.Queue[0]
+	switch {
+	case m == nil || string(m[1]) != "held":
+	case string(m[2]) == strconv.FormatInt(head.Token, 10):
+		head.Since = note.Modified()
+	default:
+		head.Holds, head.Since = false, time.Time{}
+		t.State = head.Name() + " is next, perhaps waiting for the lock delay"
+		if n := t.Waiting() - 1; n > 0 {
+			t.State += ", " + several(n, "waits", "wait") + " behind"
+		}
+	}
+}
+
+// delay tells the node beside a mutex with a lock delay, which outlives the mutex'
+// path. Nobody was lost if the two were not read at the same moment: a new holder
+// writes there when it has the lock.
+func delay(l *looker, s *spot) *Thing {
+	path, ok := strings.CutSuffix(s.Path, suffixDelay)
+	m := delayData.FindSubmatch(s.Data)
+	at := l.spots[path]
+	if !ok || m == nil || path == "" || path == "/" || at != nil && at.Denied {
+		return nil
+	}
+	said := string(m[1]) == "held"
+	lost := func(t *Thing) {
+		t.problem(Hint, s.Path, "the last holder (token %s) was lost, and did not release: who uses the lock delay waits for it", m[2])
+	}
+	if at != nil && at.claimed != nil && at.claimed.Path == path && at.claimed.Kind == Mutex {
+		t := at.claimed
+		s.claim(t)
+		if q := t.Queue; said && len(q) > 0 && !q[0].Denied && string(m[2]) != strconv.FormatInt(q[0].Token, 10) && !l.fresh(q[0].Entered, settling) && !l.fresh(s.Modified(), settling) {
+			lost(t)
+		}
+		return nil
+	}
+	t := &Thing{Kind: Mutex, Path: path, How: "the node beside it for a lock delay: ours", State: "free"}
+	switch {
+	case said && l.fresh(s.Modified(), settling):
+		t.State = "held a moment ago"
+	case said:
+		t.State = "free, but the last holder did not release it"
+		lost(t)
+	}
+	return t
+}

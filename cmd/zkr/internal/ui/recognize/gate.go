@@ -1,0 +1,68 @@
+package recognize
+
+import (
+	"net/netip"
+	"strings"
+)
+
+// bookDouble tells double barriers of Curator and Kazoo, which know their number
+// of parties by heart. Before all are there, and when they leave, there is nothing
+// but the parties: then only a name can tell them from a group.
+func bookDouble(_ *looker, s *spot) *Thing {
+	ready := s.child(nodeReady)
+	if ready != nil && (!ready.persistent() || len(ready.children) > 0) || ready == nil && !speaks(s.Path, barrierWords) {
+		return nil
+	}
+	t := &Thing{Kind: Double, Path: s.Path, How: "UUIDs and ready, as Curator's and Kazoo's", Meeting: &Meeting{}}
+	there := &t.Meeting.Inside
+	if ready == nil {
+		there = &t.Meeting.Here
+		t.How = "UUIDs below a name with barrier in it, as Curator's and Kazoo's"
+		t.Guess = looksLike(Double, "of its name, and because its children are named by UUIDs alone: those of a group may be too")
+	}
+	for _, c := range s.children {
+		switch {
+		case c == ready:
+		case !c.ephemeral() || !memberName.MatchString(c.name):
+			return nil
+		default:
+			*there = append(*there, Member{
+				Path: c.Path, ID: Text(c.Data, idWidth), Session: SessionID(c.Stat.EphemeralOwner), Since: c.Created(),
+			})
+		}
+	}
+	if len(*there) == 0 {
+		return nil // a lone "ready" might be anybody's
+	}
+	s.claim(t)
+	t.State = t.Meeting.state()
+	if ready == nil {
+		t.State = several(len(*there), "comes or leaves", "come or leave")
+	}
+	return t
+}
+
+// gate tells a gate, which is nothing but a node, by its own name alone. Data tells
+// that it is none, but for what the libraries put there of themselves.
+func gate(_ *looker, s *spot) *Thing {
+	if len(s.children) > 0 || !s.persistent() || !noun(s.name, gateWords) || s.Path == "/" || !s.blank() {
+		return nil
+	}
+	return &Thing{
+		Kind: Gate, Path: s.Path, How: "an empty leaf with gate or barrier for a name, as ours, Curator's and Kazoo's, which are closed while they exist",
+		Guess: looksLike(Gate, "of its name, which is all that a gate has"),
+		State: "closed", Meeting: &Meeting{Closed: true},
+	}
+}
+
+// blank reports whether nobody has given a node any data: it has none, or an IP
+// address, as all that Curator makes, or our own default, host and process id.
+func (n *Node) blank() bool {
+	if n.Size == 0 || n.Size > keptOther {
+		return n.Size == 0
+	}
+	host, pid, both := strings.Cut(string(n.Data), ":")
+	_, err := netip.ParseAddr(string(n.Data))
+	_, not := netip.ParseAddr(host)
+	return err == nil || both && not != nil && allDigits(pid) && hostName.MatchString(host)
+}

@@ -1,0 +1,59 @@
+package recognize
+
+import "strings"
+
+// looksLike is the guess that something is of a kind, and because of what.
+func looksLike(k Kind, because string) string { return "looks like " + one(k) + " because " + because }
+
+// one is a kind with its article.
+func one(k Kind) string {
+	if strings.HasPrefix(string(k), "e") {
+		return "an " + string(k)
+	}
+	return "a " + string(k)
+}
+
+// sameLayout is the guess where others look the same.
+func sameLayout(these ...string) string {
+	return strings.Join(these[:len(these)-1], ", ") + " or " + these[len(these)-1] + " (same layout)"
+}
+
+// rivals tells mutexes from elections that have their layout: by what only one of
+// them writes, and else by what their users call them, which is a guess.
+func (l *looker) rivals(t *Thing, s *spot, seen map[string]bool) {
+	called, elects := speaks(s.Path, lockWords), speaks(s.Path, electionWords)
+	if called && elects {
+		called, elects = false, false
+	}
+	_, curator := seen[markCurator]
+	switch {
+	case s.part != "" || l.exclusive(s), curator && called:
+	case curator && elects:
+		t.Kind, t.Guess = Election, sameLayout("LeaderSelector election", "mutex")
+	case curator:
+		t.Guess = sameLayout("mutex", "LeaderSelector election")
+	case called:
+		t.Guess = sameLayout("mutex", "read/write lock without readers")
+	case elects:
+		t.Kind, t.Guess = Election, sameLayout("election", "mutex", "read/write lock without readers")
+	default:
+		t.Guess = sameLayout("mutex", "election", "read/write lock without readers")
+	}
+}
+
+// exclusive reports whether something about a queue says that it is a mutex'.
+func (l *looker) exclusive(s *spot) bool {
+	if d := l.spots[s.Path+suffixDelay]; d != nil && delayData.Match(d.Data) {
+		return true
+	}
+	for _, c := range s.children {
+		if mark, before := marker(c.name); mark == markCurator && (string(c.Data) == revoked || len(protection(before)) == hexDigits) {
+			return true
+		}
+	}
+	return false
+}
+
+// hexDigits is how long the id is in names that go-zookeeper gives, whose only
+// recipe is a mutex.
+const hexDigits = 32

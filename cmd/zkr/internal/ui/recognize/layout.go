@@ -1,0 +1,64 @@
+package recognize
+
+import "regexp"
+
+// What stands in contenders' names before the number, as docs/layout.md has it.
+const (
+	markCurator = "lock-"     // Curator's InterProcessMutex and LeaderSelector, go-zookeeper's Lock, ours
+	markKazoo   = "__lock__"  // Kazoo's Lock, WriteLock and Election
+	markRead    = "__READ__"  // Curator's InterProcessReadWriteLock, ours
+	markWrite   = "__WRIT__"  // the same
+	markKRead   = "__rlock__" // Kazoo's ReadLock
+	markLatch   = "latch-"    // Curator's LeaderLatch, our Elector
+	markPermit  = "-permit-"  // our Semaphore
+	markLease   = "lease-"    // Curator's InterProcessSemaphoreV2
+	markParty   = "-party-"   // our barriers
+	markDemo    = "c_"        // elections by the book; it stands alone
+	markOwn     = "x-"        // ZooKeeper's own WriteLock, "x-<session>-"
+	markOffer   = "n_"        // ZooKeeper's own LeaderElectionSupport, registries by the book; it stands alone
+	markSimple  = "qn-"       // Curator's SimpleDistributedQueue, ZooKeeper's own recipe
+	markQueue   = "entry-"    // Kazoo's Queue and LockingQueue, before the priority
+)
+
+// Other names.
+const (
+	dirLocks    = "locks"     // Curator's InterProcessSemaphoreV2: those who wait
+	dirLeases   = "leases"    // the same: those who hold
+	suffixLock  = "-__lock__" // Kazoo's Semaphore, beside its path: those who wait
+	nodeReady   = "ready"     // double barriers of Curator and Kazoo
+	markParty2  = "__party__" // Kazoo's Party
+	suffixDelay = ".delay"    // our Mutex with LockDelay, beside its path
+	suffixRoll  = ".passed"   // our Barrier, beside its path
+	suffixWrite = "-writer"   // a writer of our counters
+	dirEntries  = "entries"   // Kazoo's LockingQueue
+	dirTaken    = "taken"     // the same
+)
+
+// Data that says what a node is.
+const (
+	revoked = "__REVOKE__"       // Curator's InterProcessMutex: the holder is asked to release
+	ownData = "\x124"            // ZooKeeper's own WriteLock, always
+	packed  = "\x00\x01\x00\x01" // Curator's queues but the simple one: the beginning of each item
+)
+
+// Words in names of paths, which their users give: they tell nothing for sure.
+var (
+	gateWords     = []string{"gate", "barrier"}                                                                                      // read only; what our Gate, Curator's DistributedBarrier, Kazoo's Barrier and the recipes of ZooKeeper call themselves
+	barrierWords  = []string{"barrier", "barriers", "doublebarrier", "doublebarriers"}                                               // read only; Curator's and Kazoo's double barriers
+	counterWords  = []string{"counter", "counters", "sequence", "sequences", "sharedcount"}                                          // read only; our Counter and Sequence, Kazoo's Counter, Curator's SharedCount
+	electionWords = []string{"leader", "leaders", "leadership", "election", "elections", "elector", "master", "masters", "selector"} // read only; Curator's LeaderSelector, Kazoo's Election, our Elector
+	lockWords     = []string{"lock", "locks", "mutex", "mutexes"}                                                                    // read only; Curator's InterProcessMutex, Kazoo's and go-zookeeper's Lock, our Mutex
+)
+
+var (
+	shallowName = regexp.MustCompile(`^[0-9a-f]{32}-(.*)$`)                                                           // read only; Kazoo's ShallowParty
+	memberName  = regexp.MustCompile(`^([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{32})$`) // read only; double barriers of Curator, and of Kazoo
+	leaseName   = regexp.MustCompile(`^[0-9a-f]{32}$`)                                                                // read only; Kazoo's Semaphore
+	permitName  = regexp.MustCompile(`-([0-9]+)-permit-[0-9]{10}$`)                                                   // read only
+	delayData   = regexp.MustCompile(`^(held|free) ([0-9]+)$`)                                                        // read only
+	entryName   = regexp.MustCompile(`^entry-[0-9]{3}-[0-9]{10}$`)                                                    // read only
+	simpleName  = regexp.MustCompile(`^qn-[0-9]{10}$`)                                                                // read only
+	itemName    = regexp.MustCompile(`^queue-([01][0-9A-F]{8}|\|.*\|)?[0-9]{10}$`)                                    // read only; Curator's DistributedQueue, and with a priority, a time or an id
+	hostName    = regexp.MustCompile(`^[0-9A-Za-z][-._0-9A-Za-z]*$`)                                                  // read only; before our process id, where nothing else is said
+	decimal     = regexp.MustCompile(`^-?[0-9]{1,19}$`)                                                               // read only
+)

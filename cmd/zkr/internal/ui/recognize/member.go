@@ -1,0 +1,153 @@
+package recognize
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// group tells groups: those of Kazoo's parties by their names, others by having
+// ephemeral children and no others, which is all that a group is.
+func group(_ *looker, s *spot) *Thing {
+	t := &Thing{Kind: Group, Path: s.Path, How: "ephemeral children, as ours and Curator's GroupMember"}
+	told, offers, uuids := 0, 0, 0
+	for _, c := range s.children {
+		if !c.ephemeral() || c.claimed != nil {
+			t.Strangers += bit(!c.Denied)
+			continue
+		}
+		m := Member{Path: c.Path, ID: Text([]byte(c.name), idWidth), Session: SessionID(c.Stat.EphemeralOwner), Since: c.Created(), Data: Text(c.Data, idWidth)}
+		shallow := shallowName.FindStringSubmatch(c.name)
+		switch {
+		case len(c.name) > hexDigits && leaseName.MatchString(c.name[:hexDigits]) && strings.HasPrefix(c.name[hexDigits:], markParty2):
+			t.How, m.ID, m.Data = "children named __party__, as Kazoo's Party", m.Data, ""
+			told++
+		case shallow != nil && (c.Size == 0 || string(c.Data) == shallow[1]): // Kazoo puts the id there, too
+			t.How, m.ID, m.Data = "children that begin with 32 digits, as Kazoo's ShallowParty", Text([]byte(shallow[1]), idWidth), ""
+			told++
+		case memberName.MatchString(c.name):
+			uuids++
+		case strings.HasPrefix(c.name, markOffer) && numbered(c.name):
+			t.How = "ephemeral children with numbers"
+			if offers++; c.Size > 0 {
+				m.ID, m.Data = m.Data, m.ID
+			}
+		}
+		t.Members = append(t.Members, m)
+	}
+	switch n := len(t.Members); {
+	case n == 0 || told == 0 && t.Strangers > 0:
+		return nil
+	case told > 0:
+	case offers == n:
+		t.Guess = sameLayout("group", "election of ZooKeeper's LeaderElectionSupport")
+	case uuids == n:
+		t.Guess = sameLayout("group", "double barrier that is not ready")
+	default:
+		t.Guess = looksLike(Group, "all its children are ephemeral")
+	}
+	for _, c := range s.children {
+		if c.ephemeral() && c.claimed == nil {
+			c.claimed = t
+		}
+	}
+	t.State = count(len(t.Members), "member")
+	return t
+}
+
+func bit(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// instance is the data of a service's instance, as Curator's x-discovery has it.
+type instance struct {
+	Name    *string         `json:"name"`
+	ID      *string         `json:"id"`
+	Address *string         `json:"address"`
+	Port    *int32          `json:"port"`
+	SSLPort *int32          `json:"sslPort"`
+	Payload json.RawMessage `json:"payload"`
+	Time    *int64          `json:"registrationTimeUTC"`
+	Type    *string         `json:"serviceType"`
+	Enabled *bool           `json:"enabled"`
+}
+
+// service tells services: by an instance that says that it is one of it.
+func service(_ *looker, s *spot) *Thing {
+	is := false
+	for _, c := range s.children {
+		if i, ok := read[instance](c.Node); ok && i.Name != nil && *i.Name == s.name && i.Type != nil && i.Time != nil {
+			is = true
+			break
+		}
+	}
+	if !is {
+		return nil
+	}
+	t := &Thing{Kind: Service, Path: s.Path, How: "instances in JSON, as ours and Curator's x-discovery"}
+	ready, denied := 0, 0
+	for _, c := range s.children {
+		c.claim(t)
+		denied += bit(c.Denied)
+		m := Member{Path: c.Path, ID: Text([]byte(c.name), idWidth), Session: SessionID(c.Stat.EphemeralOwner), Since: c.Created()}
+		m.instance(c.Node)
+		if m.Broken != "" {
+			t.problem(Warn, c.Path, "instance %s: %s", m.ID, m.Broken)
+		} else if !m.Disabled {
+			ready++
+		}
+		t.Members = append(t.Members, m)
+	}
+	t.State = count(len(t.Members), "instance")
+	if n := len(t.Members) - ready - denied; n > 0 {
+		t.State += fmt.Sprintf(", %d not to be used", n)
+	}
+	if denied > 0 {
+		t.State += fmt.Sprintf(", %d not readable", denied)
+	}
+	if ready+denied == 0 {
+		t.problem(Warn, s.Path, "no instance is to be used")
+	}
+	return t
+}
+
+// instance reads what a member says as an instance.
+func (m *Member) instance(n *Node) {
+	i, ok := read[instance](n)
+	switch {
+	case n.Denied:
+		m.Broken = "it may not be read"
+	case !n.Whole():
+		m.Broken = "its data is too long to be read"
+	case !ok || i.Name == nil || i.Type == nil:
+		m.Broken = "its data is no instance"
+	case i.Time != nil && !datable(*i.Time):
+		m.Broken = "it was registered in no year that there is"
+	default:
+		if i.ID != nil {
+			m.ID = Text([]byte(*i.ID), idWidth)
+		}
+		if i.Address != nil {
+			m.Address = Text([]byte(*i.Address), idWidth)
+		}
+		for _, port := range []*int32{i.Port, i.SSLPort} {
+			if port != nil && *port != 0 {
+				m.Address += ":" + strconv.Itoa(int(*port))
+				break
+			}
+		}
+		if i.Time != nil {
+			m.Since = time.UnixMilli(*i.Time)
+		}
+		m.Type = Text([]byte(strings.ToLower(strings.ReplaceAll(*i.Type, "_", " "))), idWidth)
+		m.Disabled = i.Enabled != nil && !*i.Enabled
+		if len(i.Payload) > 0 && string(i.Payload) != "null" {
+			m.Data = Text(i.Payload, idWidth)
+		}
+	}
+}

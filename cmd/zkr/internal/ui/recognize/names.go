@@ -1,0 +1,139 @@
+package recognize
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// digits is how long the number at the end of a sequential node's name is.
+const digits = 10
+
+// numbered reports whether a name ends in such a number.
+func numbered(name string) bool {
+	return len(name) >= digits && allDigits(name[len(name)-digits:])
+}
+
+func allDigits(text string) bool {
+	for _, c := range []byte(text) {
+		if c < '0' || c > '9' {
+			return false
+		}
+	}
+	return text != ""
+}
+
+// head is what stands before a number of that width in a name. It may have a minus,
+// after the last number of all, and is ten characters then, or eleven.
+func head(name string, width int) (string, bool) {
+	at := len(name) - width
+	switch {
+	case at < 0:
+		return "", false
+	case width == digits && allDigits(name[at:]):
+		return name[:at], true
+	}
+	return name[:at], name[at] == '-' && allDigits(name[at+1:])
+}
+
+// marker finds which marker a contender's name has, and what stands before it; ""
+// for other names.
+func marker(name string) (mark, before string) {
+	for width := digits; width <= digits+1; width++ {
+		head, ok := head(name, width)
+		if !ok {
+			continue
+		}
+		if head == markDemo {
+			return markDemo, ""
+		}
+		for _, m := range [...]string{markKazoo, markKRead, markCurator, markRead, markWrite, markLatch, markPermit, markLease} {
+			if before, ok := strings.CutSuffix(head, m); ok {
+				return m, before
+			}
+		}
+	}
+	return "", ""
+}
+
+// exact reports whether a library would have put that before a marker: a
+// protection id, or 32 digits.
+func exact(mark, before string) bool {
+	switch mark {
+	case markKazoo, markKRead:
+		return leaseName.MatchString(before)
+	case markPermit:
+		at := strings.LastIndexByte(before, '-')
+		return at >= 0 && allDigits(before[at+1:]) && protected(before[:at+1])
+	case markDemo:
+		return false
+	}
+	return protected(before)
+}
+
+// protected reports whether text is "_c_<id>-".
+func protected(text string) bool {
+	id := protection(text)
+	return id != "" && len(text) == len("_c_")+len(id)+1
+}
+
+// ofSession reports whether a name is that which ZooKeeper's own WriteLock gives to
+// contenders of a session.
+func ofSession(name string, owner int64) bool {
+	if owner == 0 || !strings.HasPrefix(name, markOwn) {
+		return false
+	}
+	own := markOwn + strconv.FormatInt(owner, 10) + "-"
+	ten, _ := head(name, digits)
+	eleven, _ := head(name, digits+1)
+	return ten == own || eleven == own
+}
+
+// protection is the id in a protected name, "_c_<id>-...": a UUID, or 32 digits as
+// go-zookeeper writes it; "" if it has none.
+func protection(name string) string {
+	const prefix = "_c_"
+	rest, ok := strings.CutPrefix(name, prefix)
+	for _, size := range []int{36, 32} {
+		if ok && len(rest) > size && rest[size] == '-' && strings.Trim(rest[:size], "0123456789abcdef-") == "" && (size == 36) == (rest[8] == '-') {
+			return rest[:size]
+		}
+	}
+	return ""
+}
+
+// words are those of a name that somebody chose, in lower case: "order-Counter_2"
+// is "order" and "counter", as "orderCounter" is.
+func words(name string) []string {
+	var b strings.Builder
+	small := false
+	for _, r := range name {
+		if unicode.IsUpper(r) && small {
+			b.WriteByte(' ')
+		}
+		if small = unicode.IsLower(r); !unicode.IsLetter(r) {
+			r = ' '
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return strings.Fields(b.String())
+}
+
+// noun reports whether the last word of a name is one of these.
+func noun(name string, these []string) bool {
+	w := words(name)
+	return len(w) > 0 && slices.Contains(these, w[len(w)-1])
+}
+
+// speaks reports whether a node's name has one of these words, or else its
+// parent's.
+func speaks(path string, these []string) bool {
+	for range 2 {
+		if slices.ContainsFunc(words(path[strings.LastIndexByte(path, '/')+1:]), func(w string) bool { return slices.Contains(these, w) }) {
+			return true
+		}
+		path = above(path)
+	}
+	return false
+}

@@ -1,0 +1,168 @@
+package recognize
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/zkrecipes/zkrecipes/internal/znode"
+)
+
+// totalPermits is what our semaphore's path says; 0 if it does not.
+func totalPermits(s *spot) int {
+	n, err := strconv.ParseInt(string(s.Data), 10, 32)
+	if err != nil || n < 1 {
+		return 0
+	}
+	return int(n)
+}
+
+func (l *looker) semaphore(t *Thing, s *spot) {
+	t.Permits = &Permits{Total: totalPermits(s)}
+	for _, c := range t.Holders() {
+		t.Permits.Held += c.Permits
+	}
+	if t.Permits.Total == 0 && !s.Denied {
+		t.problem(Warn, s.Path, "the path does not say how many permits there are")
+	}
+}
+
+// leases tells Curator's InterProcessSemaphoreV2, of whose permits only users know
+// how many there are. An InterProcessSemaphoreMutex is one of one permit.
+func leases(l *looker, s *spot) *Thing {
+	held, waiting := s.child(dirLeases), s.child(dirLocks)
+	if held == nil {
+		return nil
+	}
+	hold, wait := held.queue(markLease), znode.Queue{}
+	if waiting != nil {
+		wait = waiting.queue(markCurator)
+	}
+	if len(hold.Entries)+len(wait.Entries) == 0 {
+		return nil
+	}
+	t := &Thing{Kind: Semaphore, Path: s.Path, How: "leases and locks, as Curator's InterProcessSemaphoreV2; it does not say how many permits there are"}
+	if len(hold.Entries) == 0 {
+		t.Guess = looksLike(Semaphore, "there is leases, which is empty, beside a mutex called locks")
+	}
+	t.Permits = &Permits{}
+	for _, e := range hold.Entries {
+		t.Queue = append(t.Queue, l.contender(t, held.child(e.Name), e))
+	}
+	if awaited(t.Queue, waiting, wait) {
+		wait.Entries = wait.Entries[1:] // it stands for itself in leases
+		t.Permits.Held--
+	}
+	t.Permits.Held += len(t.Queue)
+	for _, e := range wait.Entries {
+		t.Queue = append(t.Queue, l.contender(t, waiting.child(e.Name), e))
+	}
+	l.hold(t)
+	held.claim(t)
+	if waiting != nil {
+		waiting.claim(t)
+	}
+	if t.Strangers = len(held.children) - len(hold.Entries); t.Strangers > 0 {
+		t.problem(Warn, held.Path, "%s in leases that are none take a permit each: Curator counts them", count(t.Strangers, "child"))
+	}
+	t.State = several(t.Permits.Held, "permit is held", "permits are held")
+	if n := t.Waiting(); n > 0 {
+		t.State += ", " + several(n, "waits", "wait")
+	}
+	l.suspicions(t)
+	return t
+}
+
+// queue is the children whose names are just as a library writes them.
+func (s *spot) queue(mark string) znode.Queue {
+	q := znode.Parse(s.names(), mark)
+	q.Entries = slices.DeleteFunc(q.Entries, func(e znode.Entry) bool {
+		_, before := marker(e.Name)
+		return !exact(mark, before)
+	})
+	return q
+}
+
+// awaited reports whether the newest lease is that of the one who has the lock,
+// and gives it back as soon as the lease counts. A lone lease always does.
+func awaited(leases []*Contender, locks *spot, wait znode.Queue) bool {
+	if len(leases) < 2 || len(wait.Entries) == 0 {
+		return false
+	}
+	head, newest := locks.child(wait.Entries[0].Name), leases[len(leases)-1]
+	return newest.Session != 0 && newest.Session == SessionID(head.Stat.EphemeralOwner) && newest.Token > head.Stat.Czxid
+}
+
+// hold says of the first of a queue that they hold a permit each, and of the others
+// whom they wait for: the first for any of the holders, and each else for the one
+// before it.
+func (l *looker) hold(t *Thing) {
+	for i, c := range t.Queue {
+		c.Permits, c.Holds = 1, i < t.Permits.Held
+		switch {
+		case c.Holds:
+			c.Since = l.past.Holds[c.Tenure()]
+		case i >= Shown:
+		case i == t.Permits.Held:
+			for k := range i {
+				c.Watches = append(c.Watches, k)
+			}
+		default:
+			c.Watches = []int{i - 1}
+		}
+	}
+}
+
+// leasePool tells Kazoo's Semaphore: a child for each lease, the number of permits
+// in the data, and beside it a lock for those who wait, which outlives them all.
+func leasePool(l *looker, s *spot) *Thing {
+	locks := l.spots[s.Path+suffixLock]
+	total := totalPermits(s)
+	if s.Path == "/" || s.ephemeral() || locks == nil && total == 0 {
+		return nil
+	}
+	t := &Thing{Kind: Semaphore, Path: s.Path, How: "a child for each lease and a lock beside it, as Kazoo's Semaphore", Permits: &Permits{Total: total}}
+	for _, c := range s.children {
+		if !leaseName.MatchString(c.name) {
+			t.Strangers++
+			continue
+		}
+		t.Queue = append(t.Queue, l.contender(t, c, znode.Entry{Name: c.name}))
+	}
+	if t.Permits.Held = len(t.Queue); t.Permits.Held == 0 && (locks == nil || total == 0 || t.Strangers > 0) {
+		return nil
+	}
+	slices.SortFunc(t.Queue, func(a, b *Contender) int { return cmp.Or(cmp.Compare(a.Token, b.Token), cmp.Compare(a.Path, b.Path)) })
+	if locks == nil {
+		t.Guess = looksLike(Semaphore, "its data is a number, and its children are named by UUIDs alone")
+	} else {
+		for _, e := range locks.queue(markKazoo).Entries {
+			c := l.contender(t, locks.child(e.Name), e)
+			c.ID = pythonBytes(c.ID)
+			t.Queue = append(t.Queue, c)
+		}
+		locks.claim(t)
+	}
+	l.hold(t)
+	if t.Strangers > 0 {
+		t.problem(Warn, s.Path, "%s that are no leases take a permit each: Kazoo counts them", count(t.Strangers, "child"))
+	}
+	if total == 0 && !s.Denied {
+		t.problem(Hint, s.Path, "the path does not say how many permits there are")
+	}
+	if l.verdict(t); total == 0 {
+		t.State = several(t.Permits.Held, "permit is held", "permits are held")
+	}
+	l.suspicions(t)
+	return t
+}
+
+// pythonBytes takes an id out of b'...': Kazoo's Semaphore has its lock make a
+// string of bytes.
+func pythonBytes(id string) string {
+	if rest, ok := strings.CutPrefix(id, "b'"); ok && strings.HasSuffix(rest, "'") {
+		return strings.TrimSuffix(rest, "'")
+	}
+	return id
+}

@@ -1,0 +1,247 @@
+package recognize
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Kind says what a thing is.
+type Kind string
+
+// The kinds of things.
+const (
+	Mutex      Kind = "mutex"
+	RWLock     Kind = "read/write lock"
+	Semaphore  Kind = "semaphore"
+	Election   Kind = "election"
+	Gate       Kind = "gate"
+	Barrier    Kind = "barrier"
+	Double     Kind = "double barrier"
+	Counter    Kind = "counter"
+	Group      Kind = "group"
+	Service    Kind = "service"
+	Job        Kind = "job"
+	Rebalancer Kind = "rebalancer"
+	Tasks      Kind = "task queue"
+	Queue      Kind = "queue"
+)
+
+// SessionID is a session; zero is none.
+type SessionID int64
+
+// String is the number as ZooKeeper's own tools write it.
+func (s SessionID) String() string {
+	if s == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%#x", int64(s))
+}
+
+// MarshalText writes it into JSON, whose numbers are too short.
+func (s SessionID) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// Thing is something that people know by name, and the znodes it is made of.
+type Thing struct {
+	Kind Kind   `json:"kind"`
+	Path string `json:"path"`
+	// How it was told: whose layout, by which sign.
+	How string `json:"how"`
+	// Guess is why it may be something else: another recipe has the same layout,
+	// or nothing but a name or a number tells it. Empty where a layout is that of
+	// one recipe alone.
+	Guess string `json:"guess,omitempty"`
+	// State is in one line how it stands.
+	State string `json:"state"`
+	// Part is the path of the thing that this one is a part of, if it is.
+	Part     string    `json:"part_of,omitempty"`
+	Problems []Problem `json:"problems,omitempty"`
+	// Strangers is how many children are none of the thing's.
+	Strangers int `json:"strangers,omitempty"`
+
+	// At most a few of these are set, by kind.
+
+	Queue   []*Contender `json:"queue,omitempty"`
+	Permits *Permits     `json:"permits,omitempty"`
+	Meeting *Meeting     `json:"meeting,omitempty"`
+	Number  *Number      `json:"number,omitempty"`
+	Members []Member     `json:"members,omitempty"`
+	Job     *JobState    `json:"job,omitempty"`
+	Tasks   *TaskState   `json:"tasks,omitempty"`
+	Shares  *ShareState  `json:"shares,omitempty"`
+	// Entries wait in a queue of others'.
+	Entries int `json:"entries,omitempty"`
+}
+
+// Level says how bad a problem is.
+type Level string
+
+// The levels, the worst first.
+const (
+	Bad  Level = "bad"
+	Warn Level = "warn"
+	Hint Level = "hint"
+)
+
+// Problem is something that is wrong, or may be.
+type Problem struct {
+	Level Level  `json:"level"`
+	Text  string `json:"text"`
+	// Path of the znode that is to be looked at.
+	Path string `json:"path"`
+}
+
+// Contender holds something, or waits for it.
+type Contender struct {
+	Path string `json:"path"`
+	// ID is what it says of itself; perhaps nothing.
+	ID      string    `json:"id"`
+	Seq     int32     `json:"number"`
+	Session SessionID `json:"session"`
+	Holds   bool      `json:"holds"`
+	// Role is "read" or "write" at a read/write lock.
+	Role string `json:"role,omitempty"`
+	// Permits is how many it wants or has; 0 where there are none.
+	Permits int `json:"permits,omitempty"`
+	// Denied: it may not be read, and nobody knows more of it than its name.
+	Denied bool `json:"denied,omitempty"`
+	// Token is its fencing token; 0 if that is not known.
+	Token int64 `json:"token,omitempty"`
+	// Entered is when it came, Since when it got what it holds: zero if nobody
+	// looked then. AtLeast is when it was first seen to hold it, then.
+	Entered time.Time `json:"entered,omitzero"`
+	Since   time.Time `json:"since,omitzero"`
+	AtLeast time.Time `json:"at_least_since,omitzero"`
+	// Watches are the places in the queue of those whom it waits for. Only the
+	// first Shown have any.
+	Watches []int `json:"watches,omitempty"`
+	// Odd is why nobody may know of it.
+	Odd string `json:"odd,omitempty"`
+}
+
+// Shown is how many of a queue are looked at more closely.
+const Shown = 64
+
+// Tenure is what it holds as.
+func (c *Contender) Tenure() Tenure { return Tenure{c.Path, c.Token} }
+
+// Name is what to call a contender.
+func (c *Contender) Name() string { return nameOf(c.ID, c.Session) }
+
+func nameOf(id string, s SessionID) string {
+	switch {
+	case id != "":
+		return id
+	case s != 0:
+		return s.String()
+	}
+	return "unknown"
+}
+
+// Permits is how many a semaphore has. Total is 0 if its layout does not say.
+type Permits struct {
+	Total int `json:"total"`
+	Held  int `json:"held"`
+}
+
+// Free is how many can be had, 0 if that is not known.
+func (p *Permits) Free() int { return max(0, p.Total-p.Held) }
+
+// Meeting is how a barrier stands. Parties is 0 where the layout does not say.
+type Meeting struct {
+	Parties int   `json:"parties"`
+	Round   int64 `json:"round"`
+	// Here wait for the others; Inside were let through a double barrier, and
+	// have not left.
+	Here   []Member `json:"here"`
+	Inside []Member `json:"inside,omitempty"`
+	// Closed is that of a gate.
+	Closed bool `json:"closed,omitempty"`
+}
+
+// Missing is how many have yet to come.
+func (m *Meeting) Missing() int { return max(0, m.Parties-len(m.Here)) }
+
+// Number is a counter.
+type Number struct {
+	// Value is null if it cannot be read.
+	Value *int64 `json:"value"`
+	// Format is how it is written, Writers how many sessions write it.
+	Format   string    `json:"format"`
+	Writers  int       `json:"writers"`
+	Version  int32     `json:"version"`
+	Modified time.Time `json:"modified"`
+	Czxid    int64     `json:"czxid"`
+}
+
+// Member is somebody who is there: in a group, at a barrier, of a service.
+type Member struct {
+	Path    string    `json:"path"`
+	ID      string    `json:"id"`
+	Session SessionID `json:"session,omitempty"`
+	Since   time.Time `json:"since"`
+	Data    string    `json:"data,omitempty"`
+	// The rest is a service instance's.
+	Address  string `json:"address,omitempty"`
+	Type     string `json:"type,omitempty"`
+	Disabled bool   `json:"disabled,omitempty"`
+	Broken   string `json:"broken,omitempty"`
+}
+
+// Name is what to call a member.
+func (m Member) Name() string { return nameOf(m.ID, m.Session) }
+
+// problem adds a problem.
+func (t *Thing) problem(level Level, path, format string, args ...any) {
+	t.Problems = append(t.Problems, Problem{level, fmt.Sprintf(format, args...), path})
+}
+
+// Worst is the level of the worst problem; "" if there is none.
+func (t *Thing) Worst() Level {
+	for _, level := range []Level{Bad, Warn, Hint} {
+		if slices.ContainsFunc(t.Problems, func(p Problem) bool { return p.Level == level }) {
+			return level
+		}
+	}
+	return ""
+}
+
+// Holders are those of the queue who hold.
+func (t *Thing) Holders() (out []*Contender) {
+	for _, c := range t.Queue {
+		if c.Holds {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// Waiting is how many of the queue wait.
+func (t *Thing) Waiting() int { return len(t.Queue) - len(t.Holders()) }
+
+// count says how many there are of something.
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return strconv.Itoa(n) + " " + what + "s"
+}
+
+// several is what follows a number of waiters and the like.
+func several(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.Itoa(n) + " " + many
+}
+
+// named is a short list of names.
+func named(names []string) string {
+	const most = 3
+	if len(names) > most {
+		return strings.Join(names[:most], ", ") + " and " + several(len(names)-most, "other", "others")
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,286 @@
+package recognize
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// recognized is what nodes are to be taken for.
+type recognized struct {
+	name  string
+	lines []string
+	want  string
+}
+
+func check(t *testing.T, cases []recognized) {
+	t.Helper()
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) { require.Equal(t, c.want, brief(look(Past{}, c.lines...))) })
+	}
+}
+
+func TestLocks(t *testing.T) {
+	lk := func(n, seq int) string { return fmt.Sprintf("_c_%s-lock-%010d", uuid(n), seq) }
+	check(t, []recognized{
+		{"ours, Curator's", []string{"/l/" + lk(1, 7) + " e1 =ann", "/l/" + lk(2, 9) + " e2 =bob", "/l/" + lk(3, 12) + " e3"}, "mutex? /l: held by ann, 2 wait\n"},
+		{"numbers decide, not names", []string{"/l/" + lk(9, 1) + " e1 =ann", "/l/" + lk(1, 2) + " e2 =bob"}, "mutex? /l: held by ann, 1 waits\n"},
+		{"go-zookeeper's", []string{"/l/_c_" + hexID(1) + "-lock-0000000003 e1"}, "mutex /l: held by 0x1\n"},
+		{"Kazoo's", []string{"/l/" + hexID(1) + "__lock__0000000003 e1 =py"}, "mutex? /l: held by py\n"},
+		{"mixed", []string{"/l/" + hexID(1) + "__lock__0000000003 e1 =py", "/l/" + lk(1, 4) + " e2 =java"},
+			"mutex? /l: held by py, 1 waits\n  warn: Curator's and Kazoo's names are mixed: Curator sorts Kazoo's wrongly, and Kazoo heeds Curator's only if told to\n"},
+		{"strangers do not count", []string{"/l/" + lk(1, 7) + " e1 =ann", "/l/config =x"}, "mutex? /l: held by ann\n"},
+		{"not readable", []string{"/l/" + lk(1, 7) + " denied", "/l/" + lk(2, 8) + " e1 =bob"}, "mutex? /l: held by unknown, 1 waits\n"},
+		{"a name that nobody gives, and lasts", []string{"/l/deadlock-0000000001", "/l/x-lock-0000000002"}, ""},
+		{"a name that nobody gives", []string{"/l/lock-0000000001 e1 =ann", "/l/lock-0000000002"},
+			"mutex? /l: held by ann, 1 waits\n  bad: orphan: unknown is not ephemeral, so no end of a session removes it\n"},
+		{"ZooKeeper's own", []string{"/l/x-17-0000000001 e17 =hex:1234", "/l/x--18-0000000003 e-18 =hex:1234"}, "mutex /l: held by 0x11, 1 waits\n"},
+		{"ZooKeeper's own, of another session", []string{"/l/x-17-0000000001 e18"}, "group? /l: 1 member\n"},
+		{"no number", []string{"/l/_c_" + uuid(1) + "-lock-000000001 =x"}, ""},
+		{"readers, a writer, a reader", []string{
+			"/l/_c_" + uuid(1) + "-__READ__0000000001 e1 =r1", "/l/_c_" + uuid(2) + "-__READ__0000000002 e2 =r2",
+			"/l/_c_" + uuid(3) + "-__WRIT__0000000003 e3 =w", "/l/_c_" + uuid(4) + "-__READ__0000000004 e4 =r3",
+		}, "read/write lock /l: read by r1, r2, 2 wait\n"},
+		{"a writer", []string{"/l/_c_" + uuid(3) + "-__WRIT__0000000003 e3 =w", "/l/_c_" + uuid(4) + "-__READ__0000000004 e4 =r3"}, "read/write lock /l: written by w, 1 waits\n"},
+		{"Kazoo's reader and writer", []string{"/l/" + hexID(1) + "__rlock__0000000001 e1 =r", "/l/" + hexID(2) + "__lock__0000000002 e2 =w"}, "read/write lock /l: read by r, 1 waits\n"},
+		{"permits", []string{
+			"/s =4", "/s/_c_" + uuid(1) + "-1-permit-0000000001 e1 =a", "/s/_c_" + uuid(2) + "-2-permit-0000000002 e2 =b",
+			"/s/_c_" + uuid(3) + "-2-permit-0000000003 e3 =c", "/s/_c_" + uuid(4) + "-1-permit-0000000004 e4 =d",
+		}, "semaphore /s: 1 of 4 permits free, 2 wait\n"},
+		{"permits of nobody knows how many", []string{"/s/_c_" + uuid(1) + "-1-permit-0000000001 e1 =a", "/s/_c_" + uuid(2) + "-1-permit-0000000002 e2 =b"},
+			"semaphore /s: held by a, perhaps by 1 other too\n  warn: the path does not say how many permits there are\n"},
+		{"Curator's semaphore", []string{
+			"/s/leases/_c_" + uuid(1) + "-lease-0000000001 e1 =a", "/s/leases/_c_" + uuid(2) + "-lease-0000000002 e2 =b",
+			"/s/locks/_c_" + uuid(3) + "-lock-0000000009 e3 =c", "/s/leases/odd =x",
+		}, "semaphore /s: 2 permits are held, 1 waits\n  warn: 1 child in leases that are none take a permit each: Curator counts them\n"},
+		{"a lock delay, lost", []string{"/l.delay =held 17"},
+			"mutex /l: free, but the last holder did not release it\n  hint: the last holder (token 17) was lost, and did not release: who uses the lock delay waits for it\n"},
+		{"a lock delay, held", []string{"/l/" + lk(1, 7) + " e1 =ann", "/l.delay =held 100"}, "mutex /l: held by ann\n"},
+		{"a lock delay, waiting", []string{"/l/" + lk(1, 7) + " e1 =ann", "/l.delay =held 99"},
+			"mutex /l: ann is next, perhaps waiting for the lock delay\n  hint: the last holder (token 99) was lost, and did not release: who uses the lock delay waits for it\n"},
+		{"a lock delay, just written", []string{"/l/" + lk(1, 7) + " e1 =ann", "/l.delay new =held 99"}, "mutex /l: ann is next, perhaps waiting for the lock delay\n"},
+		{"a lock delay, just granted", []string{"/l/" + lk(1, 7) + " e1 new =ann", "/l.delay =held 99"}, "mutex /l: ann is next, perhaps waiting for the lock delay\n"},
+		{"a lock delay, waiting, with others", []string{"/l/" + lk(1, 7) + " e1 =ann", "/l/" + lk(2, 8) + " e2 =bob", "/l.delay new =held 99"}, "mutex /l: ann is next, perhaps waiting for the lock delay, 1 waits behind\n"},
+		{"a lock delay, released", []string{"/l/" + lk(1, 7) + " e1 =ann", "/l.delay =free 99"}, "mutex /l: held by ann\n"},
+		{"a lock delay, and a holder nobody may read", []string{"/l/" + lk(1, 7) + " denied", "/l.delay =held 99"}, "mutex /l: held by unknown\n"},
+		{"a lock delay, and a path nobody may read", []string{"/l denied", "/l.delay =held 99"}, ""},
+		{"a lock delay, without anybody, just written", []string{"/l.delay new =held 99"}, "mutex /l: held a moment ago\n"},
+		{"a lock delay, free", []string{"/l.delay =free 17"}, "mutex /l: free\n"},
+		{"something beside a lock", []string{"/l.delay =a while"}, ""},
+	})
+}
+
+// TestWhoHoldsWithALockDelaySaysSinceWhen: in the node beside the lock. Who waits
+// the delay out holds nothing.
+func TestWhoHoldsWithALockDelaySaysSinceWhen(t *testing.T) {
+	lines := []string{"/l/_c_" + uuid(1) + "-lock-0000000007 e1 =ann", "/l.delay new =held 100"}
+	held := look(Past{}, lines...).Things[0].Queue[0]
+	require.True(t, held.Holds)
+	require.Equal(t, noon.Add(-time.Second), held.Since.UTC())
+	lines[1] = "/l.delay new =held 99"
+	held = look(Past{}, lines...).Things[0].Queue[0]
+	require.False(t, held.Holds)
+	require.Zero(t, held.Since)
+}
+
+// TestNobodyKnowsMoreThanTheNameOfWhoMayNotBeRead.
+func TestNobodyKnowsMoreThanTheNameOfWhoMayNotBeRead(t *testing.T) {
+	c := look(Past{}, "/l/_c_"+uuid(1)+"-lock-0000000007 denied", "/l/_c_"+uuid(2)+"-lock-0000000008 e1").Things[0].Queue[0]
+	require.True(t, c.Denied)
+	text, err := json.Marshal(c)
+	require.NoError(t, err)
+	require.NotContains(t, string(text), "token")
+	require.NotContains(t, string(text), "entered")
+}
+
+func TestElections(t *testing.T) {
+	check(t, []recognized{
+		{"LeaderLatch", []string{"/e/_c_" + uuid(1) + "-latch-0000000004 e1 =ann", "/e/_c_" + uuid(2) + "-latch-0000000005 e2 =bob"}, "election /e: led by ann, 1 candidate behind\n"},
+		{"a candidate without an id", []string{"/e/_c_" + uuid(1) + "-latch-0000000004 e31"}, "election /e: led by 0x1f\n"},
+		{"by the book", []string{"/election/c_0000000012 e1 =10.0.0.1:80", "/election/c_0000000014 e2 =10.0.0.2:80"}, "election? /election: led by 10.0.0.1:80, 1 candidate behind\n"},
+		{"with a record", []string{`/e/_c_` + uuid(1) + `-latch-0000000004 e1 ={"format":1,"id":"consumer-1"}`}, "election /e: led by consumer-1\n"},
+	})
+}
+
+func TestBarriers(t *testing.T) {
+	party := func(n, seq int, id string) string { return fmt.Sprintf("/b/_c_%s-%s-party-%010d", uuid(n), id, seq) }
+	record := func(kind string, czxid int, released string) string {
+		return fmt.Sprintf(`/b ={"kind":%q,"czxid":%d,"parties":3,"round":2,"released":%q}`, kind, czxid, released)
+	}
+	check(t, []recognized{
+		{"waiting", []string{record("barrier", 100, "0-5"), party(1, 6, "ann-1") + " e1", party(2, 7, "bob") + " e2", "/b.passed =2 x"}, "barrier /b: 2 of 3 are here\n"},
+		{"nobody", []string{record("barrier", 100, "0-5")}, "barrier /b: 0 of 3 are here\n"},
+		{"the first round", []string{party(1, 0, "ann") + " e1"}, "barrier /b: 1 waits\n"},
+		{"the same twice", []string{record("barrier", 100, ""), party(1, 6, "ann") + " e1", party(2, 7, "ann") + " e1"},
+			"barrier /b: 1 of 3 are here\n  hint: ann is here twice, and counts once\n"},
+		{"inside", []string{record("double", 100, "3-5"), party(1, 3, "ann") + " e1", party(2, 5, "bob") + " e2", party(3, 6, "cy") + " e3"}, "double barrier /b: 2 are inside, 1 of 3 are here\n"},
+		{"a copied record", []string{record("double", 7, "3-5"), party(1, 3, "ann") + " e1"},
+			"double barrier /b: 1 of 3 are here\n  hint: its record was written for another path, and counts for nothing\n"},
+		{"Curator's double barrier", []string{"/b/ready", "/b/" + uuid(1) + " e1", "/b/" + uuid(2) + " e2"}, "double barrier /b: 2 are inside\n"},
+		{"Curator's double barrier, not ready", []string{"/double/barrier-7/" + uuid(1) + " e1", "/double/barrier-7/" + uuid(2) + " e2"}, "double barrier? /double/barrier-7: 2 come or leave\n"},
+		{"Kazoo's double barrier, not ready", []string{"/barriers/x/" + hexID(1) + " e1 =ann"}, "double barrier? /barriers/x: 1 comes or leaves\n"},
+		{"UUIDs of anybody", []string{"/b/" + uuid(1) + " e1", "/b/" + uuid(2) + " e2"}, "group? /b: 2 members\n"},
+		{"ready alone is anybody's", []string{"/b/ready"}, ""},
+		{"ready beside others is anybody's", []string{"/app/ready", "/app/port =8080", "/app/config/" + uuid(1)}, ""},
+		{"a gate", []string{"/app/upgrade-gate", "/app/gates/open", "/barriers", "/gate-keeper", "/barrier =127.0.0.1", "/a/gate =open", "/b/gate =10.0.0.1:8080", "/c/gate =web-1.example.org:4711", "/d/gate =::1", "/e/gate =a/b:1", "/f/gate e1"}, "gate? /app/upgrade-gate: closed\ngate? /barrier: closed\ngate? /c/gate: closed\ngate? /d/gate: closed\ngroup? /f: 1 member\n"},
+		{"no gate", []string{"/app/gates/upgrade e1", "/delegates/x"}, "group? /app/gates: 1 member\n"},
+	})
+}
+
+func TestCounters(t *testing.T) {
+	mark := func(n int) string { return "/c/_c_" + uuid(n) + "-writer e1" }
+	check(t, []recognized{
+		{"long", []string{"/counters/c =hex:fffffffffffffd1b", "/c =hex:fffffffffffffd1b"}, "counter? /counters/c: -741\n"},
+		{"int", []string{"/order-counter =hex:00000007", "/port =hex:00000050"}, "counter? /order-counter: 7\n"},
+		{"text", []string{"/a/orderCounter =-42", "/a/port =8080", "/a/counter-size =3"}, "counter? /a/orderCounter: -42\n"},
+		{"words are none", []string{"/counters/c =password", "/counters/d =pass", "/counters/e =1.2.3.4", "/counters/f"}, ""},
+		{"too big for a number", []string{"/counter =9999999999999999999"}, ""},
+		{"written now", []string{"/c =hex:0000000000000010", mark(1), mark(2)}, "counter /c: 16\n"},
+		{"new", []string{"/c", mark(1)}, "counter /c: 0\n"},
+		{"broken", []string{"/c =abc", mark(1)}, "counter /c: not readable\n  bad: its 3 bytes are no number in any format of a counter\n"},
+		{"of letters", []string{"/c =ABCD", mark(1), "/d =ABCDEFGH", "/d" + mark(1)[2:], "/e =12345678", "/e" + mark(1)[2:], "/counters/c =ABCD"}, "counter /c: 1094861636\ncounter /d: 4702394921427289928\ncounter /e: 12345678\n"},
+		{"beside one", []string{"/a/c =hex:0000000000000010", "/a/" + mark(1)[1:], "/a/d =hex:0000000000000011", "/a/port =8080", "/a/e =hex:00000011"},
+			"counter /a/c: 16\ncounter? /a/d: 17\n"},
+		{"set often", []string{"/a v99 =8080", "/b v100 =8080", "/c v100 =words"}, "counter? /b: 8080\n"},
+		{"a folder", []string{"/counter =5", "/counter/x =y"}, ""},
+		{"a mark that lasts is none", []string{"/x =5", "/x/_c_" + uuid(1) + "-writer"}, ""},
+		{"ephemeral is none", []string{"/x/c e1 =5"}, "group? /x: 1 member\n"},
+	})
+}
+
+func TestMembers(t *testing.T) {
+	check(t, []recognized{
+		{"GroupMember", []string{"/g/ann e1 =x", "/g/bob e2"}, "group? /g: 2 members\n"},
+		{"Party", []string{"/g/" + hexID(1) + "__party__ e1 =ann", "/g/" + hexID(2) + "__party__0000000001 e2 =bob"}, "group /g: 2 members\n"},
+		{"ShallowParty", []string{"/g/" + hexID(1) + "-ann e1"}, "group /g: 1 member\n"},
+		{"a registry by the book", []string{"/workers/n_0000000003 e1 =10.0.0.1:8081"}, "group? /workers: 1 member\n"},
+		{"a service", []string{
+			`/s/web/i1 e1 ={"name":"web","id":"i1","address":"h","port":80,"sslPort":null,"payload":null,"registrationTimeUTC":1,"serviceType":"DYNAMIC","uriSpec":null}`,
+			`/s/web/i2 e2 ={"name":"web","id":"i2","address":null,"port":null,"sslPort":443,"payload":{"w":1},"registrationTimeUTC":1,"serviceType":"STATIC","uriSpec":null,"enabled":false}`,
+			`/s/web/odd =x`, `/s/web/secret denied`,
+		}, "service /s/web: 4 instances, 2 not to be used, 1 not readable\n  warn: instance odd: its data is no instance\n  warn: instance secret: it may not be read\n"},
+		{"a service without instances to use", []string{
+			`/s/web/i1 e1 ={"name":"web","id":"i1","registrationTimeUTC":1,"serviceType":"DYNAMIC","enabled":false}`,
+		}, "service /s/web: 1 instance, 1 not to be used\n  warn: no instance is to be used\n"},
+		{"a service of which nobody knows", []string{
+			`/s/web/i1 e1 ={"name":"web","id":"i1","registrationTimeUTC":1,"serviceType":"DYNAMIC","enabled":false}`, `/s/web/i2 denied`,
+		}, "service /s/web: 2 instances, 1 not to be used, 1 not readable\n  warn: instance i2: it may not be read\n"},
+		{"among others", []string{"/g/ann e1", "/g/config =x"}, ""},
+		{"among others, Kazoo's", []string{"/g/" + hexID(1) + "__party__ e1 =ann", "/g/config =x"}, "group /g: 1 member\n"},
+		{"JSON of somebody", []string{`/s/web/i1 e1 ={"name":"other"}`}, "group? /s/web: 1 member\n"},
+		{"Kazoo's queue", []string{"/q/entry-100-0000000001 =x", "/q/entry-100-0000000002 =y"}, "queue /q: 2 entries\n"},
+		{"Kazoo's locking queue", []string{"/q/entries/entry-100-0000000001 =x", "/q/taken/entry-100-0000000001 e1"}, "queue /q: 1 entry, 1 of them taken\n"},
+		{"Curator's queue", []string{"/q/qn-0000000001 =x"}, "queue /q: 1 entry\n"},
+		{"Curator's packed queues", []string{"/p/queue-0000000001 =hex:0001000101", "/q/queue-0FFFFFFF90000000001 =hex:00010001", "/r/queue-|a-b|0000000001 =hex:00010001"}, "queue /p: 1 entry\nqueue /q: 1 entry\nqueue /r: 1 entry\n"},
+		{"no queue", []string{"/p/queue-0000000001 =x", "/q/entry-1-0000000001", "/q/qn-1"}, ""},
+		{"plain", []string{"/config =a: 1", "/config/db =b", `/json ={"a":1}`}, ""},
+	})
+	w := look(Past{}, "/g/"+hexID(1)+"__party__ e1 =ann", "/h/"+hexID(1)+"-bob-2 e1", "/i/n_0000000003 e1 =10.0.0.1:8081")
+	for i, want := range []string{"ann", "bob-2", "10.0.0.1:8081"} {
+		require.Equal(t, want, w.Things[i].Members[0].ID)
+	}
+}
+
+func jobLines(state string) []string {
+	const id = "12345678-90ab-4def-8234-567890abcdef"
+	run := "/twister2/wc/1234567890ab4def"
+	member := func(id, incarnation int, left bool) string {
+		return fmt.Sprintf(`%s/members/%d ={"id":%d,"name":"w%d","incarnation":%d,"claim":%q,"left":%t,"addresses":["h:%d"]}`, run, id, id, id, incarnation, uuid(id), left, id)
+	}
+	return []string{
+		`/twister2/wc ={"format":1,"id":"` + id + `","name":"wc","reuseIDs":false,"metadata":{"k":"v"},"created":"2026-01-02T11:00:00Z"}`,
+		run + `/state =` + state, member(0, 1, false), member(1, 2, false), member(2, 1, true), member(10, 1, false),
+		run + "/live/0-1-aaaa e1", run + "/live/1-1-bbbb e2", run + "/live/10-1-cccc e3", run + "/ids/w0 =0", run + "/phases/load",
+		run + "/barriers/sort-4/_c_" + uuid(1) + "-0-party-0000000000 e1",
+	}
+}
+
+func TestJobs(t *testing.T) {
+	died := "  warn: worker 1 (w1) has died; the job waits for it to come back\n"
+	at := "barrier /twister2/wc/1234567890ab4def/barriers/sort-4: 1 waits [of /twister2/wc]\n"
+	check(t, []recognized{
+		{"runs", jobLines(`{"state":"running","workers":6,"next":4,"left":1}`), "job /twister2/wc: 2 of 6 running, 1 failed, 1 left, 2 missing\n" + died + at},
+		{"is over", jobLines(`{"state":"killed","workers":6,"next":6,"left":1}`), "job /twister2/wc: killed: 2 of 6 running, 1 failed, 1 left\n" + at},
+		{"cannot be read", jobLines(`{"state":`), "job /twister2/wc: not readable\n  bad: the job's state cannot be read\n" + at},
+		{"somebody's JSON", []string{`/j ={"format":1,"id":"` + uuid(1) + `","name":"x","created":"2026-01-02T11:00:00Z"}`}, ""},
+	})
+	j := look(Past{}, jobLines(`{"state":"running","workers":6,"next":4,"left":1}`)...).Things[0].Job
+	var ids []string
+	for _, w := range j.Workers {
+		ids = append(ids, fmt.Sprintf("%d %s %s", w.ID, w.State, w.Session))
+	}
+	require.Equal(t, []string{"0 running 0x1", "1 failed ", "2 left ", "10 running 0x3"}, ids, "of another incarnation nobody lives; by number, not by name")
+	require.Equal(t, []string{"load"}, j.Phases)
+}
+
+func TestTaskQueues(t *testing.T) {
+	task := func(id, state string, minutes int) string {
+		return fmt.Sprintf(`/q/tasks/0a/%s ={"format":1,"id":%q,"state":%q,"attempt":2,"submitted":"2026-01-02T11:%02d:00Z","finished":"2026-01-02T11:%02d:00Z","lastFailure":"woe"}`, id, id, state, minutes, minutes)
+	}
+	lines := []string{
+		`/q/admission ={"format":1,"maxTasks":10}`, "/q/admission/open", "/q/masters/_c_" + uuid(1) + "-latch-0000000001 e1 =m1",
+		task("a", "waiting", 9), task("b", "waiting", 3), task("c", "assigned", 5), task("d", "done", 5), task("e", "dead", 5), task("f", "failed", 6),
+		`/q/alive/w1~aa e2 ={"format":1,"name":"w1","concurrency":4,"labels":["gpu"]}`, "/q/workers/w1~aa/c~1-1", "/q/workers/w0~bb/x~1-1", "/q/data/0a/a~1 =payload",
+	}
+	check(t, []recognized{
+		{"works", lines, "task queue /q: 2 waiting, 1 assigned, 1 done, 1 failed, 1 dead\n" +
+			"  warn: worker w0 has gone, and 1 task is still its\n  warn: 1 task is dead: all attempts have failed\nelection /q/masters: led by m1 [of /q]\n"},
+		{"nobody is there", []string{lines[0], lines[1], lines[3], "/q/masters"},
+			"task queue /q: 1 waiting, 0 assigned\n  warn: no master is there: nobody assigns tasks\n  warn: no worker is there: tasks wait\n"},
+		{"closed, and broken", []string{lines[0], "/q/tasks/0a/x =?"},
+			"task queue /q: 0 waiting, 0 assigned\n  bad: 1 task cannot be read\n  warn: the queue is full, or was not opened: it takes no more tasks\n"},
+	})
+	st := look(Past{}, lines...).Things[0].Tasks
+	require.Equal(t, "m1", st.Master)
+	require.Equal(t, 3, st.Oldest.Minute())
+	require.Equal(t, "f", st.Trouble[0].ID, "the newest first")
+	require.Len(t, st.Workers, 2)
+}
+
+func TestRebalancers(t *testing.T) {
+	client := func(n int) string { return fmt.Sprintf("_c_%s-latch-%010d", uuid(n), n) }
+	lines := func(mode string, more ...string) []string {
+		return append([]string{
+			fmt.Sprintf(`/g ={"format":1,"mode":%q}`, mode), `/g/epoch ={"epoch":4,"client":"x"}`,
+			`/g/clients/` + client(1) + ` e1 ={"format":1,"id":"c1"}`, `/g/clients/` + client(2) + ` e2 ={"format":1,"id":"c2","instance":"i2"}`,
+			"/g/resources/a", "/g/resources/b", "/g/resources/c", "/g/resources/d",
+			`/g/assignments/` + client(1) + ` ={"client":"` + client(1) + `","generation":5,"resources":["a"]}`,
+			`/g/assignments/i2 ={"client":"` + client(2) + `","generation":5,"chunks":1,"resources":["b"]}`, `/g/assignments/i2/5-0 =["c"]`, `/g/assignments/i2/4-0 =["a"]`,
+		}, more...)
+	}
+	owns := func(name string, n int) string { return `/g/barriers/` + name + ` ={"client":"` + client(n) + `"}` }
+	election := "election /g/clients: led by c1, 1 candidate behind [of /g]\n"
+	check(t, []recognized{
+		{"moving", lines("resource", owns("a", 1), owns("b", 1), "/g/barriers/c ={}"), "rebalancer /g: 4 resources shared by 2 members, 2 moves under way\n  hint: 1 resource is nobody's yet: d\n" + election},
+		{"of a dead owner", lines("resource", owns("a", 9)), "rebalancer /g: 4 resources shared by 2 members, 3 moves under way\n  hint: 1 resource is nobody's yet: d\n" + election},
+		{"global, stopping", lines("global", `/g/status ={"generation":6,"state":"stop"}`, "/g/stopped/"+client(2)+".6 e2"),
+			"rebalancer /g: 4 resources shared by 2 members, generation 6: stop\n  hint: 1 resource is nobody's yet: d\n" + election},
+		{"global, at rest", lines("global", `/g/status ={"generation":6,"state":"confirmed"}`), "rebalancer /g: 4 resources shared by 2 members\n  hint: 1 resource is nobody's yet: d\n" + election},
+		{"paused", lines("resource", `/g/config ={"paused":true,"by":"ann"}`, owns("a", 1), owns("b", 2), owns("c", 2), owns("d", 2)),
+			"rebalancer /g: paused: 4 resources shared by 2 members, 1 move under way\n  hint: the group is paused by ann: nothing is moved\n" + election},
+		{"empty", []string{`/g ={"format":1,"mode":"resource"}`, "/g/resources/a", "/g/assignments"}, "rebalancer /g: 1 resource shared by 0 members\n  warn: nobody is there to take the resources\n"},
+	})
+	s := look(Past{}, lines("resource", owns("a", 1), owns("b", 1), owns("old", 2))...).Things[0].Shares
+	require.Equal(t, map[string]Cell{"a": Owns, "b": Leaves}, s.Members[0].Cells)
+	require.Equal(t, map[string]Cell{"b": Comes, "c": Comes, "old": Leaves}, s.Members[1].Cells)
+	require.Equal(t, []string{"a", "b", "c", "d", "old"}, s.Resources)
+	require.Equal(t, ShareMove{"b", "c1", "c2"}, s.Moves[0])
+	require.True(t, s.Members[0].Coordinates)
+	stopped := look(Past{}, lines("global", `/g/status ={"generation":6,"state":"stop"}`, "/g/stopped/"+client(2)+".6 e2")...).Things[0].Shares
+	require.False(t, stopped.Members[0].Stopped)
+	require.True(t, stopped.Members[1].Stopped)
+}
+
+// TestEverythingSaysHowItWasTold and belongs to one kind of things.
+func TestEverythingSaysHowItWasTold(t *testing.T) {
+	w := look(Past{}, append(jobLines(`{"state":"running","workers":6,"next":4}`), "/c =5", "/g/ann e1", "/app/gate")...)
+	require.NotEmpty(t, w.Things)
+	for _, thing := range w.Things {
+		require.NotEmpty(t, thing.How, thing.Path)
+		require.False(t, strings.HasSuffix(thing.State, ", "))
+	}
+}

@@ -1,0 +1,91 @@
+package ui
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui/recognize"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/web"
+)
+
+// server shows a model.
+type server struct {
+	model *Model
+	where string
+	of    string // tells it from what another server shows at its address
+	asker asker
+}
+
+// Handler shows a model. where is what pages say of what they show. It is to be
+// put behind [web.Guard].
+func Handler(m *Model, where string) http.Handler {
+	s := &server{model: m, where: where, of: where + "\x00" + m.root}
+	mux := http.NewServeMux()
+	for _, p := range pages() {
+		mux.HandleFunc("GET "+p.at+map[bool]string{true: "{$}"}[p.at == "/"], func(w http.ResponseWriter, r *http.Request) { s.page(w, r, p) })
+		mux.HandleFunc("GET /live"+p.at, func(w http.ResponseWriter, r *http.Request) { s.live(w, r, p) })
+	}
+	mux.HandleFunc("GET /api/things", s.api)
+	mux.HandleFunc("GET "+web.Assets, web.Asset)
+	mux.HandleFunc("GET /", s.missing)
+	return web.ReadOnly(mux)
+}
+
+// page writes a page.
+func (s *server) page(w http.ResponseWriter, r *http.Request, p *page) {
+	q := s.question(r, p)
+	regions, err := s.regions(r.Context(), p, q)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	f := web.Frame{
+		Title: p.name + " · zkr ui", Brand: "zkr ui", Where: s.where, Filter: q.Filter, FilterHint: p.hint,
+		Live: "/live" + p.at, Of: s.of, Regions: regions, Keys: web.Keys(), Hidden: map[string]string{},
+	}
+	if p.node {
+		f.Title = recognize.Text([]byte(q.Path), 80) + " · zkr ui"
+		f.Hidden["path"] = q.Path
+	}
+	f.Serve(w, r, q.code())
+}
+
+// live keeps a page up to date.
+func (s *server) live(w http.ResponseWriter, r *http.Request, p *page) {
+	q := s.question(r, p)
+	web.Stream(w, r, &s.model.Hub, s.of, func() ([]web.Region, error) { return s.regions(r.Context(), p, q) })
+}
+
+// regions are a page's parts as of now.
+func (s *server) regions(ctx context.Context, p *page, q *question) ([]web.Region, error) {
+	v := s.model.View()
+	if n, ok := v.Lookup(q.Path); ok && p.node && !v.Health.Stale && q.access.old(n, time.Now()) {
+		q.access = s.asker.ask(ctx, s.model, n)
+	}
+	d := &drawing{View: v, question: *q, page: p}
+	blocks, err := d.draw()
+	if err != nil {
+		return nil, err
+	}
+	return []web.Region{
+		{Name: "status", Blocks: []web.Block{d.block("status", "", v.Health)}},
+		{Name: "nav", Blocks: []web.Block{d.block("nav", "", d.links())}},
+		{Name: "main", Blocks: blocks},
+	}, d.err
+}
+
+// missing says that there is no such page.
+func (s *server) missing(w http.ResponseWriter, r *http.Request) {
+	p := &page{at: r.URL.Path, name: "Not found", draw: (*drawing).missing}
+	regions, err := s.regions(r.Context(), p, &question{})
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	web.Frame{Title: "Not found · zkr ui", Brand: "zkr ui", Where: s.where, Regions: regions, Keys: web.Keys()}.Serve(w, r, http.StatusNotFound)
+}
+
+// nodeURL is the page of a znode.
+func nodeURL(path string) string { return "/tree?path=" + url.QueryEscape(path) }

@@ -1,0 +1,149 @@
+package ui
+
+import (
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui/recognize"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/web"
+)
+
+const (
+	// maxData is how many characters of a znode's data its page shows.
+	maxData = 4000
+	// perTree is how many children a page shows.
+	perTree = 200
+	// previewed is how many characters of a child's data.
+	previewed = 60
+)
+
+// crumb is a step on the way to a znode.
+type crumb struct{ Name, Path string }
+
+// leafPage is a znode as its page shows it.
+type leafPage struct {
+	*recognize.Node
+	Crumbs []crumb
+	Up     string
+	Thing  *recognize.Thing
+	Text   string // the data
+	Binary bool
+	Cut    bool
+	Owner  *recognize.Session
+	Access []right
+	// Asked is when the servers said what Access is; zero if they did not.
+	Asked time.Time
+}
+
+// child is a line of the list of children.
+type child struct {
+	*recognize.Node
+	Thing    *recognize.Thing // at that very path
+	Preview  string
+	Children int
+}
+
+// tree draws a znode and its children.
+func (d *drawing) tree() []web.Block {
+	n, ok := d.Lookup(d.Path)
+	page := leafPage{Crumbs: d.crumbs(), Up: parent(d.Root, d.Path)}
+	if !ok {
+		page.Up = page.Crumbs[len(page.Crumbs)-1].Path
+		return []web.Block{d.block("crumbs", "", page), d.block("gone", "", d.Path)}
+	}
+	page.Node, page.Thing, page.Owner = n, d.Of(d.Path), d.Session(recognize.SessionID(n.Stat.EphemeralOwner))
+	page.Binary = !utf8.Valid(n.Data) && n.Whole()
+	page.Text, page.Cut = recognize.Lines(n.Data, maxData)
+	page.Cut = page.Cut || !n.Whole()
+	if d.access.err == nil {
+		page.Access, page.Asked = rights(d.access.list), d.access.at
+	}
+	out := []web.Block{d.block("crumbs", "", page)}
+	if page.Thing != nil && page.Thing.Path == n.Path {
+		b := d.thing(page.Thing)
+		b.Class = ""
+		out = append(out, b)
+	}
+	out = append(out, d.block("facts", "half", page), d.block("data", "half", page))
+	return append(out, d.children()...)
+}
+
+// children draws the list of children, by pages.
+func (d *drawing) children() []web.Block {
+	all := d.Children(d.Path)
+	if t := d.Of(d.Path); t != nil && t.Path == d.Path && len(t.Queue) > 0 {
+		all = inLine(t, all)
+	}
+	var fitting []child
+	for _, n := range all {
+		if !hasWords(d.Filter, []string{n.Name(), string(n.Data[:min(len(n.Data), 200)]), recognize.SessionID(n.Stat.EphemeralOwner).String()}) {
+			continue
+		}
+		c := child{Node: n, Preview: recognize.Text(n.Data, previewed), Children: len(d.Children(n.Path))}
+		if t := d.Of(n.Path); t != nil && t.Path == n.Path {
+			c.Thing = t
+		}
+		fitting = append(fitting, c)
+	}
+	shown, p := span(d, fitting, perTree)
+	out := []web.Block{d.block("children", "", struct {
+		All, Fitting int
+		Shown        []child
+	}{len(all), len(fitting), shown})}
+	if p.Pages > 1 {
+		out = append(out, d.block("paging", "", p))
+	}
+	return out
+}
+
+// inLine is the children of a queue in its order, strangers last.
+func inLine(t *recognize.Thing, nodes []*recognize.Node) []*recognize.Node {
+	place := make(map[string]int, len(t.Queue))
+	for i, c := range t.Queue {
+		place[c.Path] = i - len(t.Queue)
+	}
+	slices.SortStableFunc(nodes, func(a, b *recognize.Node) int { return place[a.Path] - place[b.Path] })
+	return nodes
+}
+
+// hasWords reports whether each word of a filter is in one of texts.
+func hasWords(filter string, texts []string) bool {
+	all := strings.ToLower(strings.Join(texts, "\x00"))
+	for _, word := range strings.Fields(strings.ToLower(filter)) {
+		if !strings.Contains(all, word) {
+			return false
+		}
+	}
+	return true
+}
+
+// crumbs is the way from the root to the znode, as far as there is one.
+func (d *drawing) crumbs() []crumb {
+	out := []crumb{{recognize.Text([]byte(d.Root), 200), d.Root}}
+	at := strings.TrimSuffix(d.Root, "/")
+	rest, below := strings.CutPrefix(d.Path, at+"/")
+	if !below {
+		return out
+	}
+	for name := range strings.SplitSeq(rest, "/") {
+		at += "/" + name
+		if _, ok := d.Lookup(at); !ok {
+			break
+		}
+		out = append(out, crumb{recognize.Text([]byte(name), 200), at})
+	}
+	return out
+}
+
+// parent is the path above, or "" at the root.
+func parent(root, path string) string {
+	if path == root {
+		return ""
+	}
+	if i := strings.LastIndexByte(path, '/'); i > 0 {
+		return path[:i]
+	}
+	return "/"
+}

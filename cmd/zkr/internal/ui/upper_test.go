@@ -1,0 +1,121 @@
+package ui_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui/recognize"
+	"github.com/zkrecipes/zkrecipes/dispatch"
+	"github.com/zkrecipes/zkrecipes/rebalanser"
+)
+
+// TestGroupsOfRebalanserAreToldFromWhatTheyWrite in both modes.
+func TestGroupsOfRebalanserAreToldFromWhatTheyWrite(t *testing.T) {
+	for mode, name := range map[rebalanser.Mode]string{rebalanser.ResourceBarrier: "resource", rebalanser.GlobalBarrier: "global"} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			admin := rebalanser.Open(s.actor("admin"), "/groups/orders", &rebalanser.Options{Mode: mode})
+			require.NoError(t, admin.Create(s.ctx))
+			var names []string
+			for i := range 9 {
+				names = append(names, fmt.Sprintf("orders-%d", i))
+			}
+			_, err := admin.AddResources(s.ctx, names...)
+			require.NoError(t, err)
+			for i := range 3 {
+				id := fmt.Sprintf("consumer-%d", i+1)
+				g := rebalanser.New(s.actor(id), "/groups/orders", rebalanser.Each(func(ctx context.Context, _ *rebalanser.Resource) error {
+					<-ctx.Done()
+					return nil
+				}), &rebalanser.Options{Mode: mode, ID: id})
+				s.waits(func(ctx context.Context) { _ = g.Run(ctx) })
+			}
+			m, _ := s.dashboard("/groups")
+			var shares *recognize.ShareState
+			s.shows(m, func(v *ui.View) bool {
+				things := v.Kinds(recognize.Rebalancer)
+				if len(things) != 1 || len(things[0].Shares.Members) != 3 || things[0].Worst() != "" {
+					return false
+				}
+				shares = things[0].Shares
+				for _, member := range shares.Members {
+					if member.Counts()[recognize.Owns] != 3 {
+						return false
+					}
+				}
+				return true
+			})
+			assert.Equal(t, name, shares.Mode)
+			assert.Equal(t, names, shares.Resources)
+			assert.Empty(t, shares.Moves)
+			assert.NotEmpty(t, shares.Coordinator)
+			assert.Positive(t, shares.Epoch)
+			require.NoError(t, admin.Pause(s.ctx))
+			s.shows(m, func(v *ui.View) bool { return v.Kinds(recognize.Rebalancer)[0].Shares.Paused })
+		})
+	}
+}
+
+// TestTaskQueuesAreToldFromWhatDispatchWrites.
+func TestTaskQueuesAreToldFromWhatDispatchWrites(t *testing.T) {
+	s := newStage(t)
+	const path = "/queues/mail"
+	queue := dispatch.New(s.actor("client"), path, nil)
+	s.waits(func(ctx context.Context) {
+		_ = dispatch.NewMaster(s.actor("client"), path, &dispatch.Options{ID: "master-1"}).Run(ctx)
+	})
+	handler := func(ctx context.Context, a *dispatch.Attempt) ([]byte, error) {
+		switch string(a.Payload) {
+		case "bad":
+			return nil, errors.New("550 mailbox unavailable")
+		case "slow":
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		return []byte("sent"), nil
+	}
+	s.waits(func(ctx context.Context) {
+		_ = dispatch.NewWorker(s.actor("worker"), path, handler, &dispatch.WorkerOptions{Name: "mailer-1", Concurrency: 2}).Run(ctx)
+	})
+	for i, payload := range []string{"good", "good", "bad", "slow", "slow", "slow", "slow", "slow", "slow", "slow"} {
+		id := fmt.Sprintf("mail-%d", i)
+		_, err := queue.Submit(s.ctx, dispatch.Task{ID: id, Payload: []byte(payload), MaxAttempts: 1})
+		require.NoError(t, err)
+		if payload != "slow" {
+			_, err = queue.Wait(s.ctx, id)
+			require.NoError(t, err)
+		}
+	}
+	m, _ := s.dashboard("/queues")
+	stats, err := queue.Stats(s.ctx)
+	require.NoError(t, err)
+	var thing *recognize.Thing
+	s.shows(m, func(v *ui.View) bool {
+		things := v.Kinds(recognize.Tasks)
+		if len(things) != 1 {
+			return false
+		}
+		thing = things[0]
+		return thing.Tasks.Counts["assigned"] >= 2 && thing.Tasks.Counts["waiting"]+thing.Tasks.Counts["assigned"] == 7
+	})
+	text, _ := json.Marshal(stats)
+	assert.Equal(t, 2, thing.Tasks.Counts["done"], "%s", text)
+	assert.Equal(t, 1, thing.Tasks.Counts["dead"])
+	assert.Equal(t, "master-1", thing.Tasks.Master)
+	assert.True(t, thing.Tasks.Open)
+	require.Len(t, thing.Tasks.Workers, 1)
+	assert.Equal(t, "mailer-1", thing.Tasks.Workers[0].Name)
+	assert.Equal(t, 2, thing.Tasks.Workers[0].Concurrency)
+	assert.Equal(t, thing.Tasks.Counts["assigned"], thing.Tasks.Workers[0].Assigned)
+	require.Len(t, thing.Tasks.Trouble, 1)
+	assert.Equal(t, "mail-2", thing.Tasks.Trouble[0].ID)
+	assert.Contains(t, thing.Tasks.Trouble[0].Error, "550")
+	assert.WithinDuration(t, time.Now(), thing.Tasks.Trouble[0].Ended, limit)
+}

@@ -1,0 +1,237 @@
+// What a page does beside being read: it stays up to date, counts ages, filters
+// while one types, and knows some keys. Without it all of it can be read.
+"use strict";
+(() => {
+  const body = document.body;
+  const all = (selector, within = document) => [...within.querySelectorAll(selector)];
+
+  // Ages: by the server's clock, as the page was written by it.
+  let ahead = Date.now() - Number(body.dataset.now);
+  const age = (ms) => {
+    const s = Math.floor(Math.max(0, ms) / 1000);
+    if (s < 60) return `${s}s`;
+    if (s < 3600) return `${Math.floor(s / 60)}m ${s % 60}s`;
+    if (s < 86400) return `${Math.floor(s / 3600)}h ${Math.floor(s % 3600 / 60)}m`;
+    return `${Math.floor(s / 86400)}d ${Math.floor(s % 86400 / 3600)}h`;
+  };
+  // What is no longer known to be so does not get older: ages in a block with a
+  // moment are those of then, and all stay while the server says nothing.
+  let heard = Date.now(), silent = 0; // when the server was last heard of; the same, while it is not
+  const tick = (within) => {
+    const now = (silent || Date.now()) - ahead;
+    for (const e of all("time[data-ago]", within)) {
+      const text = age(Number(e.closest("[data-asof]")?.dataset.asof ?? now) - Number(e.dataset.ago));
+      if (e.textContent !== text) e.textContent = text;
+    }
+    if (silent) for (const e of all(".live")) e.dataset.silent = `: this is ${age(Date.now() - silent)} old`;
+  };
+
+  // What is selected by the keyboard: an item of a block, by its place in there.
+  let selected = null; // {key, index}
+  const items = () => all("main [data-item]");
+  const mark = (scroll) => {
+    for (const e of all("main .selected")) e.classList.remove("selected");
+    if (!selected) return null;
+    const block = document.querySelector(`main [data-key="${CSS.escape(selected.key)}"]`);
+    const item = block && all("[data-item]", block)[selected.index];
+    if (!item) return null;
+    item.classList.add("selected");
+    if (scroll) item.scrollIntoView({ block: "nearest" });
+    return item;
+  };
+  const step = (by) => {
+    const list = items();
+    if (!list.length) return;
+    const at = list.indexOf(mark(false));
+    const item = list[Math.max(0, Math.min(list.length - 1, at < 0 ? (by > 0 ? 0 : list.length - 1) : at + by))];
+    const block = item.closest("[data-key]");
+    selected = { key: block.dataset.key, index: all("[data-item]", block).indexOf(item) };
+    mark(true);
+  };
+
+  // Updates.
+  const fill = (el, ref) => {
+    const open = all("details[open][id]", el).map((d) => d.id);
+    const focus = el.contains(document.activeElement) && document.activeElement;
+    const again = focus && (focus.id ? "#" + CSS.escape(focus.id) : focus.getAttribute("href") && `[href="${CSS.escape(focus.getAttribute("href"))}"]`);
+    const fresh = el.dataset.hash === undefined;
+    el.className = "block " + (ref.class || "");
+    el.dataset.hash = ref.hash;
+    el.innerHTML = ref.html; // written by the server's templates, which escape what is not theirs
+    for (const id of open) el.querySelector("#" + CSS.escape(id))?.setAttribute("open", "");
+    if (again) el.querySelector(again)?.focus({ preventScroll: true });
+    if (!fresh && el.closest("main")) {
+      void el.offsetWidth; // the animation begins anew
+      el.classList.add("changed");
+    }
+  };
+  // apply brings a region up to date; false if something is missing for that.
+  const apply = (name, list) => {
+    const box = document.querySelector(`[data-region="${CSS.escape(name)}"]`);
+    if (!box) return true;
+    const have = new Map([...box.children].filter((e) => e.dataset.key !== undefined).map((e) => [e.dataset.key, e]));
+    const wanted = new Set(list.map((ref) => ref.key));
+    for (const [key, el] of have) if (!wanted.has(key)) el.remove();
+    let at = box.firstElementChild;
+    for (const ref of list) {
+      let el = have.get(ref.key);
+      if (!el) {
+        el = document.createElement("div");
+        el.dataset.key = ref.key;
+      }
+      if (el.dataset.hash !== ref.hash) {
+        if (typeof ref.html !== "string") return false;
+        fill(el, ref);
+      }
+      if (ref.asof) el.dataset.asof = ref.asof;
+      else delete el.dataset.asof;
+      if (el === at) at = at.nextElementSibling;
+      else box.insertBefore(el, at);
+    }
+    return true;
+  };
+
+  let source = null, retry = 0, failures = 0;
+  const close = () => {
+    clearTimeout(retry);
+    source?.close();
+    source = null;
+  };
+  // connect begins a stream; have is the digest of what the page shows already.
+  const connect = (have) => {
+    close();
+    if (!body.dataset.live || document.hidden) return;
+    heard = Date.now();
+    const params = new URLSearchParams(location.search);
+    if (have) params.set("have", have);
+    const own = new EventSource(body.dataset.live + "?" + params);
+    source = own;
+    const hear = () => {
+      heard = Date.now();
+      silent = 0;
+      body.classList.remove("cut");
+    };
+    own.onopen = () => {
+      failures = 0;
+      hear();
+      body.dataset.stream = "open";
+    };
+    own.addEventListener("alive", hear);
+    own.addEventListener("update", (event) => {
+      if (own !== source) return;
+      hear();
+      const update = JSON.parse(event.data);
+      // Another server has come to this address: the head of the page is not its.
+      if (update.of !== body.dataset.of) return close(), location.reload();
+      ahead = Date.now() - update.now;
+      for (const [name, list] of Object.entries(update.regions)) {
+        if (!apply(name, list)) return connect("");
+      }
+      tick(document);
+      mark(false);
+      body.dataset.updates = String(Number(body.dataset.updates || 0) + 1);
+    });
+    own.onerror = () => { if (own === source) lose(Date.now()); };
+  };
+  // lose ends a stream that was fine until then, and begins another one a little
+  // later.
+  const lose = (then) => {
+    close();
+    body.dataset.stream = "cut";
+    silent ||= then;
+    if (++failures > 1) body.classList.add("cut");
+    tick(document);
+    retry = setTimeout(connect, Math.min(5000, 250 * 2 ** failures), "");
+  };
+  // The server says something every 15 seconds. A connection that has died on the
+  // way may stay open here for long.
+  setInterval(() => {
+    if (source && Date.now() - heard > 40_000) lose(heard);
+    else tick(document);
+  }, 1000);
+  connect(body.dataset.digest);
+  // A browser has few connections for one server: who is not looked at needs none.
+  document.addEventListener("visibilitychange", () => {
+    if (!document.hidden) return connect("");
+    close();
+    silent ||= Date.now();
+  });
+  addEventListener("pagehide", close);
+  addEventListener("pageshow", (event) => { if (event.persisted) connect(""); });
+
+  // The filter: while one types.
+  const filter = document.querySelector("#filter");
+  let typed = 0;
+  filter?.addEventListener("input", () => {
+    clearTimeout(typed);
+    typed = setTimeout(() => {
+      const url = new URL(location.href);
+      if (filter.value) url.searchParams.set("q", filter.value);
+      else url.searchParams.delete("q");
+      url.searchParams.delete("page");
+      history.replaceState(null, "", url);
+      if (body.dataset.live) connect("");
+      else location.reload();
+    }, 120);
+  });
+
+  // Light and dark.
+  const root = document.documentElement;
+  const swap = () => {
+    const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+    root.dataset.theme = dark ? "light" : "dark";
+    try { localStorage.setItem("zkr-theme", root.dataset.theme); } catch { /* for this page only, then */ }
+  };
+  document.querySelector("#theme")?.addEventListener("click", swap);
+
+  // Keys.
+  const help = document.querySelector("#help");
+  const toggle = () => {
+    if (!help.open) return help.showModal();
+    help.close();
+    document.activeElement?.blur(); // its button has the focus a moment longer, and would take keys
+  };
+  document.querySelector("#keys")?.addEventListener("click", toggle);
+  const pages = () => all("nav.side a[href]");
+  const actions = {
+    "/": () => { filter?.focus(); filter?.select(); },
+    "j": () => step(1),
+    "k": () => step(-1),
+    "Enter": () => {
+      const item = mark(false);
+      const href = item && (item.dataset.href || item.querySelector("a[href]")?.getAttribute("href"));
+      if (href) location.assign(href);
+      return !!href;
+    },
+    "u": () => {
+      const up = document.querySelector("a[rel=up]");
+      if (up) up.click();
+      else if (pages()[0]) location.assign(pages()[0].href);
+    },
+    "t": swap,
+    "?": toggle,
+    "Escape": () => { selected = null; mark(false); },
+  };
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.target.matches?.("input, textarea, select")) {
+      if (event.key === "Escape") event.target.blur();
+      if (event.key === "Enter" && event.target === filter) event.preventDefault(), filter.blur();
+      return;
+    }
+    if (help?.open) {
+      if (event.key === "?") event.preventDefault(), toggle();
+      return;
+    }
+    if (event.key === "Enter" && event.target.matches?.("a, button, summary")) return;
+    let done;
+    if (/^[0-9]$/.test(event.key)) {
+      const page = pages()[(Number(event.key) + 9) % 10];
+      if (page) location.assign(page.href), done = true;
+    } else if (Object.hasOwn(actions, event.key) && actions[event.key]) {
+      done = actions[event.key]() !== false;
+    }
+    if (done) event.preventDefault();
+  });
+  body.dataset.ready = "yes";
+})();

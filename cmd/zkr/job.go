@@ -1,0 +1,210 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/workerctl"
+)
+
+const jobHelp = `Jobs whose workers have ids from 0 up without a gap. A job is submitted with the
+number of its workers. Each joins under an identity, a name that stays when it is
+started anew: so it gets its id again. When all have joined, and left since they
+have finished their parts, the job is finished, and the last one removes it. One
+that has died has not left: the job waits for it to come back.
+
+Programs take part through the package workerctl, commands through "zkr job join".
+
+Environment (flags win): ZKR_JOB_ROOT is --root, ZKR_JOB_JOIN_WAIT the --timeout
+of "zkr job wait --for joined", ZKR_JOB_ABANDONED the --abandoned of "zkr job
+submit".
+`
+
+// defaultJobRoot is workerctl's.
+const defaultJobRoot = "/twister2"
+
+// jobCommand is what the commands of "zkr job" have in common.
+type jobCommand struct {
+	app  *app
+	root string
+	opts *workerctl.Options // once the flags are checked
+}
+
+// job is "zkr job".
+func (a *app) job() *cobra.Command {
+	c := &jobCommand{app: a}
+	cmd := family(&cobra.Command{
+		Use:   "job",
+		Short: "The workers of a job: numbered without a gap, waited for, listed, ended",
+		Long:  jobHelp,
+		Example: "  zkr job submit words --workers 4\n" +
+			"  zkr job join words --identity $(hostname) -- sh -c './count part-$ZKR_WORKER_ID'\n" +
+			"  zkr job workers words --watch\n" +
+			"  zkr job wait words --for finished --timeout 1h && ./publish\n" +
+			"  zkr job kill words",
+	}, c.submit(), c.list(), c.workers(), c.wait(), c.join(), c.kill(), c.remove())
+	for _, sub := range cmd.Commands() {
+		if len(nouns(sub)) > 0 {
+			sub.ValidArgsFunction = a.completeNames(c.names)
+		}
+	}
+	cmd.PersistentFlags().StringVar(&c.root, "root", defaultJobRoot, "`path` that all jobs are below (ZKR_JOB_ROOT)")
+	return cmd
+}
+
+// names are those of all jobs.
+func (c *jobCommand) names(ctx context.Context, client *session.Client) (out []string, err error) {
+	if root := c.app.env("ZKR_JOB_ROOT"); root != "" && c.root == defaultJobRoot {
+		c.root = root
+	}
+	found, err := workerctl.List(ctx, client, &workerctl.Options{Root: c.root})
+	for _, in := range found {
+		out = append(out, in.Name)
+	}
+	slices.Sort(out)
+	return out, err
+}
+
+// check checks the job's name, for those that have one, and what all commands have,
+// the environment included.
+func (c *jobCommand) check(cmd *cobra.Command, names ...string) (err error) {
+	flags := map[string]string{"ZKR_JOB_ROOT": "root", "ZKR_JOB_JOIN_WAIT": "timeout", "ZKR_JOB_ABANDONED": "abandoned"}
+	c.opts, err = workerctl.OptionsFromEnv(func(name string) string {
+		if flag, ok := flags[name]; ok && cmd.Flags().Changed(flag) {
+			return ""
+		}
+		return c.app.env(name)
+	})
+	if err != nil {
+		return usage("%w", err)
+	}
+	if c.opts.Root != "" {
+		c.root = c.opts.Root
+	}
+	c.opts.Root = c.root
+	if err := checkPath(c.root); err != nil {
+		return usage("--root: %w", err)
+	}
+	if c.root == "/" {
+		return usage("--root is /; it must be a path below it")
+	}
+	for _, name := range names {
+		if name == "" || !utf8.ValidString(name) {
+			return usage("NAME is %q; it must be text", name)
+		}
+	}
+	return nil
+}
+
+// call is a command line for people.
+func (c *jobCommand) call(sub, name string) string {
+	line := "zkr job " + sub
+	if name != "" {
+		line += " " + readable([]byte(name))
+	}
+	if c.root != defaultJobRoot {
+		line += " --root " + c.root
+	}
+	return `"` + line + `"`
+}
+
+// on is a task with the job of that name, as it is now: not with one that is
+// submitted under the name later.
+func (c *jobCommand) on(name string, do func(context.Context, *session.Client, *workerctl.Job) error) task {
+	return func(ctx context.Context, client *session.Client) error {
+		job, err := workerctl.Attach(ctx, client, name, c.opts)
+		if err == nil {
+			err = do(ctx, client, job)
+		}
+		return c.advised(name, err)
+	}
+}
+
+// advised adds to an error what to do about it.
+func (c *jobCommand) advised(name string, err error) error {
+	var hint string
+	switch {
+	case errors.As(err, new(*failure)), errors.Is(err, session.ErrNoAuth):
+		return err
+	case errors.Is(err, workerctl.ErrNotRemoved):
+		hint = c.call("rm", name) + " goes on with that"
+	case errors.Is(err, workerctl.ErrNoJob):
+		hint = c.call("ls", "") + " shows those that there are; a job that is finished is removed"
+	case errors.Is(err, workerctl.ErrRunning):
+		hint = c.call("kill", name) + " ends the job, whoever works in it, and removes it"
+	default:
+		return err
+	}
+	return &failure{code: classify(err).code, err: err, hint: hint}
+}
+
+// jobInfo is a workerctl.Info as "-o json" shows it.
+type jobInfo struct {
+	Name     string            `json:"name"`
+	ID       string            `json:"id"`
+	State    workerctl.State   `json:"state"` // submitted, running, finished, killed, abandoned
+	Workers  int               `json:"workers"`
+	Joined   int               `json:"joined"` // ids given out
+	Running  int               `json:"running"`
+	Left     int               `json:"left"`
+	ReuseIDs bool              `json:"reuse_ids"`
+	Metadata map[string]string `json:"metadata"`
+	Created  time.Time         `json:"created"` // by the clock of who submitted it
+	Path     string            `json:"path"`
+}
+
+// jobColumns are those that tables show.
+const jobColumns = "NAME ID STATE JOINED RUNNING LEFT WORKERS CREATED AGE"
+
+func jobOf(in workerctl.Info) jobInfo {
+	if in.Metadata == nil {
+		in.Metadata = map[string]string{}
+	}
+	return jobInfo{
+		Name: in.Name, ID: in.ID, State: in.State, Workers: in.Workers, Joined: in.Joined, Running: in.Running,
+		Left: in.Left, ReuseIDs: in.ReuseIDs, Metadata: in.Metadata, Created: in.Created, Path: in.Path,
+	}
+}
+
+// pairs makes a map of arguments of the form key=value.
+func pairs(flag string, list []string) (map[string]string, error) {
+	out := map[string]string{}
+	for _, text := range list {
+		key, value, ok := strings.Cut(text, "=")
+		_, twice := out[key]
+		switch {
+		case !ok || key == "":
+			return nil, usage("--%s is %q; it must be key=value", flag, text)
+		case twice:
+			return nil, usage("--%s %s is there twice", flag, key)
+		}
+		out[key] = value
+	}
+	return out, nil
+}
+
+// spans writes numbers as "0-3, 7".
+func spans(ids []int) string {
+	ids = slices.Sorted(slices.Values(ids))
+	var out []string
+	for i := 0; i < len(ids); {
+		end := i
+		for end+1 < len(ids) && ids[end+1] == ids[end]+1 {
+			end++
+		}
+		text := strconv.Itoa(ids[i])
+		if end > i {
+			text += fmt.Sprintf("-%d", ids[end])
+		}
+		out, i = append(out, text), end+1
+	}
+	return strings.Join(out, ", ")
+}

@@ -1,0 +1,245 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/workerctl"
+	"github.com/zkrecipes/zkrecipes/zktest"
+	"pgregory.net/rapid"
+)
+
+// submit submits a job and returns its id.
+func (b *bed) submit(name, workers string, flags ...string) (id string) {
+	b.Helper()
+	z := b.run(append([]string{"job", "submit", name, "--workers", workers}, flags...)...).ends(0)
+	return strings.TrimSpace(z.out.String())
+}
+
+// worker starts a zkr that is a worker of the job, until its gate opens; CMD then
+// ends with the code.
+func (b *bed) worker(job, identity, code string, flags ...string) (z *zkrProcess, open func()) {
+	b.Helper()
+	gate := filepath.Join(b.TempDir(), "gate")
+	args := append([]string{"job", "join", job, "--identity", identity}, flags...)
+	z = b.start(running(args, "sh", "-c", "echo in $ZKR_WORKER_ID; while [ ! -e "+gate+" ]; do sleep 0.1; done; exit "+code)...)
+	z.says("in ")
+	return z, func() { require.NoError(b, os.WriteFile(gate, nil, 0o600)) }
+}
+
+// live is where the live nodes are of a job's workers.
+func live(job, id string) string {
+	return "/twister2/" + job + "/" + strings.ReplaceAll(id, "-", "")[:16] + "/live"
+}
+
+// slowRemoval makes whoever removes a job pause before: whoever follows how the job
+// stands is sure to see how it has ended. To be called when those who follow have
+// read what there is.
+func (b *bed) slowRemoval() {
+	b.srv.OnRequest(func(r zktest.Request) zktest.Action {
+		if strings.HasPrefix(r.Op, "getChildren") && strings.HasSuffix(r.Path, "/live") {
+			return zktest.Action{Do: zktest.DelayReply, For: 2 * time.Second}
+		}
+		return zktest.Action{}
+	})
+}
+
+// jobs reads "zkr job ls -o json".
+func (b *bed) jobs(flags ...string) []jobInfo {
+	b.Helper()
+	var got struct{ Jobs []jobInfo }
+	text := b.run(append([]string{"job", "ls", "-o", "json"}, flags...)...).ends(0).out.String()
+	require.NoError(b, json.Unmarshal([]byte(text), &got), text)
+	return got.Jobs
+}
+
+func TestJobIsSubmittedListedKilledAndRemoved(t *testing.T) {
+	b := newBed(t)
+	b.empty("there are no jobs below /twister2", "job", "ls")
+	assert.Equal(t, `{"root":"/twister2","jobs":[]}`+"\n", b.run("job", "ls", "-o", "json").ends(0).out.String())
+	id := b.submit("words", "3", "--meta", "owner=me", "--meta", "in=a=b", "--reuse-ids")
+	z := b.run("job", "submit", "words", "--workers", "2").ends(exitBusy)
+	assert.Contains(t, z.err.String(), "the job is running\nzkr: \"zkr job kill words\" ends the job")
+	z = b.run("job", "rm", "words").ends(exitBusy)
+	assert.Contains(t, z.err.String(), "the job is running\nzkr: \"zkr job kill words\" ends the job")
+	text := b.run("job", "submit", "a\x1b[2J", "--workers", "1", "-o", "json").ends(0).out.String()
+	assert.Contains(t, text, `"name":"a\u001b[2J"`)
+	b.worker("words", "w", "0")
+
+	table := columns(b.run("job", "ls").ends(0).out.String())
+	golden(t, "job-ls", regexp.MustCompile(`  [0-9a-f]{8}  `).ReplaceAllString(table, "  <short>  "))
+	assert.Contains(t, table, "  "+id[:8]+"  ")
+	all := b.jobs()
+	require.Len(t, all, 2)
+	assert.WithinDuration(t, time.Now(), all[1].Created, limit)
+	all[1].Created = time.Time{}
+	assert.Equal(t, jobInfo{
+		Name: "words", ID: id, State: "running", Workers: 3, Joined: 1, Running: 1, ReuseIDs: true,
+		Metadata: map[string]string{"owner": "me", "in": "a=b"}, Path: "/twister2/words",
+	}, all[1])
+
+	assert.Empty(t, b.run("job", "kill", "words").ends(0).out.String())
+	assert.Len(t, b.jobs(), 1)
+	for _, sub := range []string{"kill", "rm", "workers", "wait"} {
+		z = b.run("job", sub, "words").ends(exitFailed)
+		assert.Contains(t, z.err.String(), "no such job\nzkr: \"zkr job ls\" shows those that there are")
+	}
+	assert.NotEqual(t, id, b.submit("words", "1"))
+}
+
+// TestRemovalThatWasNotCompletedIsCompleted: whoever finished the job died before
+// it had removed it. "ls" shows that, and "rm" removes it.
+func TestRemovalThatWasNotCompletedIsCompleted(t *testing.T) {
+	b := newBed(t)
+	id := b.submit("words", "1")
+	state := strings.TrimSuffix(live("words", id), "live") + "state"
+	require.NoError(t, b.srv.Set(state, []byte(`{"state":"finished","workers":1,"next":1,"left":1,"joins":1}`)))
+	all := b.jobs()
+	require.Len(t, all, 1)
+	assert.EqualValues(t, "finished", all[0].State)
+	b.run("job", "wait", "words", "--for", "finished").ends(0)
+	z := b.run("job", "wait", "words", "--timeout", "1m").ends(exitFailed)
+	assert.Contains(t, z.err.String(), "the job is over")
+	w := b.run("job", "workers", "words", "--watch").ends(0)
+	assert.Contains(t, w.out.String(), "finished   the job is over\n")
+	b.run("job", "rm", "words").ends(0)
+	assert.Empty(t, b.jobs())
+}
+
+// TestEndOfAJobThatWasNotSeenIsNotMadeUp: its status is gone before it says how.
+func TestEndOfAJobThatWasNotSeenIsNotMadeUp(t *testing.T) {
+	b := newBed(t)
+	run := strings.TrimSuffix(live("words", b.submit("words", "1")), "live")
+	watch, wait := b.start("job", "workers", "words", "--watch"), b.start("job", "wait", "words", "--for", "finished")
+	eventually(t, func() bool { return len(b.srv.Watches()[run+"state"]) == 2 }, "they follow it")
+	require.NoError(t, b.srv.Delete(run+"state"))
+	assert.Contains(t, wait.ends(exitUnknown).err.String(), "/twister2/words was removed before it could be seen how it ended")
+	watch.ends(0)
+	assert.True(t, strings.HasSuffix(watch.out.String(), "over       removed before it could be seen how it ended\n"), watch.out)
+}
+
+func TestRootOfJobsComesFromFlagOrEnvironment(t *testing.T) {
+	b := newBed(t)
+	b.submit("one", "1", "--root", "/a/jobs")
+	z := start(t, with(b.command("job", "submit", "two", "--workers", "1"), "ZKR_JOB_ROOT=/b")).ends(0)
+	assert.NotEmpty(t, z.out.String())
+	z = start(t, with(b.command("job", "ls"), "ZKR_JOB_ROOT=/b")).ends(0)
+	assert.Contains(t, z.out.String(), "\ntwo ")
+	all := b.jobs("--root", "/a/jobs")
+	require.Len(t, all, 1)
+	assert.Equal(t, "/a/jobs/one", all[0].Path)
+	z = start(t, with(b.command("job", "ls", "--root", "/a/jobs"), "ZKR_JOB_ROOT=b", "ZKR_JOB_JOIN_WAIT=10s")).ends(0)
+	assert.Contains(t, z.out.String(), "\none ", "the command line goes first")
+	z = b.run("job", "rm", "one", "--root", "/a/jobs").ends(exitBusy)
+	assert.Contains(t, z.err.String(), `"zkr job kill one --root /a/jobs" ends the job`)
+
+	for env, says := range map[string]string{
+		"ZKR_JOB_ROOT=b": "ZKR_JOB_ROOT", "ZKR_JOB_ROOT=/": "ZKR_JOB_ROOT", "ZKR_JOB_JOIN_WAIT=soon": `ZKR_JOB_JOIN_WAIT is "soon"`,
+		"ZKR_JOB_ABANDONED=-1s": "ZKR_JOB_ABANDONED",
+	} {
+		z = start(t, with(b.command("job", "ls"), env)).ends(exitUsage)
+		assert.Contains(t, z.err.String(), says)
+	}
+	z = start(t, with(b.command("job", "wait", "two"), "ZKR_JOB_ROOT=/b", "ZKR_JOB_JOIN_WAIT=5s")).ends(exitBusy)
+	assert.Equal(t, "zkr: waited 5s for the workers of the job two in vain; 1 of 1 are missing: 0\n", z.err.String())
+}
+
+func TestJobWorkersShowsWhoRunsHasLeftHasFailedAndIsMissing(t *testing.T) {
+	b := newBed(t)
+	id := b.submit("words", "5")
+	assert.Equal(t, "words is submitted: 0 of 5 workers joined, 0 running, 0 left, 0 failed; missing: 0-4\n",
+		b.run("job", "workers", "words").ends(0).out.String())
+	b.run(running([]string{"job", "join", "words", "--identity", "a"}, "false")...).ends(1)
+	b.run(running([]string{"job", "join", "words", "--identity", "b"}, "true")...).ends(0)
+	b.worker("words", "c\x1b[2J", "0", "--address", "10.0.0.1:90", "--address", "h:1", "--node", "n", "--rack", "r", "--data-center", "d", "--kv", "k=v=w")
+	golden(t, "job-workers", columns(b.run("job", "workers", "words").ends(0).out.String()))
+	var got struct {
+		Job     jobInfo
+		Workers []jobWorker
+		Missing string
+	}
+	text := b.run("job", "workers", "words", "-o", "json").ends(0).out.String()
+	require.NoError(t, json.Unmarshal([]byte(text), &got), text)
+	assert.Equal(t, id, got.Job.ID)
+	assert.Equal(t, "0, 3-4", got.Missing)
+	require.Len(t, got.Workers, 3)
+	for i, state := range []workerctl.State{"failed", "left", "running"} {
+		assert.Equal(t, i, got.Workers[i].ID)
+		assert.Equal(t, state, got.Workers[i].State)
+	}
+	last := got.Workers[2]
+	assert.WithinDuration(t, time.Now(), last.Joined, limit)
+	last.Joined, last.Changed = time.Time{}, time.Time{}
+	assert.Equal(t, jobWorker{
+		ID: 2, Identity: "c\x1b[2J", Incarnation: 1, State: "running", Addresses: []string{"10.0.0.1:90", "h:1"},
+		Node: "n", Rack: "r", DataCenter: "d", KV: map[string]string{"k": "v=w"},
+	}, last)
+}
+
+func TestJobWaitSaysWhoIsMissing(t *testing.T) {
+	b := newBed(t)
+	b.submit("words", "4")
+	all := b.start("job", "wait", "words")
+	_, open := b.worker("words", "a", "0")
+	b.run(running([]string{"job", "join", "words", "--identity", "b"}, "false")...).ends(1)
+	z := b.run("job", "wait", "words", "--timeout", "5s").ends(exitBusy)
+	assert.Equal(t, "zkr: waited 5s for the workers of the job words in vain; 2 of 4 are missing: 2-3\n", z.err.String())
+	open()
+	eventually(t, func() bool { return b.jobs()[0].Left == 1 }, "a has left")
+	z = b.run("job", "wait", "words", "--for", "finished", "--timeout", "5s", "-o", "json").ends(exitBusy)
+	assert.Equal(t, `{"error":"waited 5s for the job words to be finished in vain; 3 of 4 are missing: 1-3","code":75}`+"\n", z.err.String())
+	all.running()
+	b.worker("words", "c", "0")
+	b.worker("words", "d", "0")
+	assert.Empty(t, all.ends(0).err.String(), "all have joined, whatever has become of them")
+	z = b.start("job", "wait", "words", "--for", "finished")
+	eventually(t, func() bool { return strings.Contains(b.run("job", "ls").ends(0).out.String(), "running") }, "it runs")
+	z.running()
+	z.signal(syscall.SIGINT)
+	z.ends(130)
+	assert.Contains(t, z.err.String(), "gave up waiting for the job words to be finished")
+}
+
+// TestSpansAreTheNumbers: whatever they are, in order and each once.
+func TestSpansAreTheNumbers(t *testing.T) {
+	assert.Empty(t, spans(nil))
+	assert.Equal(t, "0-3, 7, 9-10", spans([]int{10, 0, 1, 2, 3, 7, 9}))
+	rapid.Check(t, func(t *rapid.T) {
+		ids := rapid.SliceOfDistinct(rapid.IntRange(0, 40), rapid.ID[int]).Draw(t, "ids")
+		text := spans(ids)
+		parts := strings.Split(text, ", ")
+		for id := range 42 {
+			in := slices.ContainsFunc(parts, func(part string) bool {
+				from, to, ok := strings.Cut(part, "-")
+				if !ok {
+					to = from
+				}
+				return idIn(t, from) <= id && id <= idIn(t, to)
+			})
+			require.Equal(t, slices.Contains(ids, id), in, "%d in %q", id, text)
+		}
+		for i := 1; i < len(parts); i++ {
+			before := parts[i-1][strings.LastIndexByte(parts[i-1], '-')+1:]
+			after, _, _ := strings.Cut(parts[i], "-")
+			require.Greater(t, idIn(t, after), idIn(t, before)+1, "%q has as few parts as can be", text)
+		}
+	})
+}
+
+// idIn reads an id; no text is one that nobody has.
+func idIn(t *rapid.T, text string) (n int) {
+	if text == "" {
+		return 99
+	}
+	require.NoError(t, json.Unmarshal([]byte(text), &n))
+	return n
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// join starts a zkr that is a member until its gate opens.
+func (b *bed) join(id string, flags ...string) (z *zkrProcess, open func()) {
+	b.Helper()
+	gate := filepath.Join(b.TempDir(), "gate")
+	args := append([]string{"members", "join", "/g", id}, flags...)
+	z = b.start(running(args, "sh", "-c", "echo in; while [ ! -e "+gate+" ]; do sleep 0.1; done; exit 7")...)
+	z.says("in")
+	return z, func() { require.NoError(b, os.WriteFile(gate, nil, 0o600)) }
+}
+
+func TestMembersShowsWhoHasJoinedWhileItsCommandRuns(t *testing.T) {
+	b := newBed(t)
+	b.empty("/g has no members", "members", "/g")
+	a, open := b.join("a", "--data", `{"zone":1}`)
+	b.join("b")
+	golden(t, "members", columns(untokened(b.run("members", "/g").ends(0).out.String())))
+	var got struct {
+		Path    string
+		Members []groupMember
+	}
+	text := b.run("members", "/g", "-o", "json").ends(0).out.String()
+	require.NoError(t, json.Unmarshal([]byte(text), &got), text)
+	require.Len(t, got.Members, 2)
+	node, err := b.srv.Get("/g/a")
+	require.NoError(t, err)
+	assert.Equal(t, "a", got.Members[0].ID)
+	assert.Equal(t, node.Czxid, got.Members[0].Token)
+	assert.Equal(t, `{"zone":1}`, *got.Members[0].Text)
+	open()
+	a.ends(7)
+	assert.Empty(t, a.err.String())
+	b.queued("/g", 1)
+}
+
+func TestMembersWatchShowsWhoComesAndGoes(t *testing.T) {
+	b := newBed(t)
+	b.join("old")
+	w := b.start("members", "/g", "--watch")
+	j := b.start("members", "/g", "--watch", "-o", "json")
+	w.says("ready    1 member")
+	j.says(`"ready"`)
+	a, open := b.join("a", "--data", "hello")
+	w.says("added    a  hello")
+	j.says("hello")
+	long := strings.Repeat("x", 100)
+	w.happens(b.srv.Set("/g/a", []byte(long+"1")), "updated  a  xxx")
+	j.says(long + "1")
+	require.NoError(t, b.srv.Set("/g/a", []byte(long+"2")))
+	j.says(long + "2") // beyond what people see of it
+	eventually(t, func() bool { return strings.Count(w.out.String(), "updated  a  xxx") == 2 }, "it is shown")
+	open()
+	a.ends(7)
+	w.says("removed  a")
+	j.says(`"removed"`)
+	w.signal(syscall.SIGINT)
+	j.signal(syscall.SIGINT)
+	golden(t, "members-watch", w.ends(0).out.String())
+	var last rosterEvent
+	lines := strings.Split(strings.TrimSpace(j.ends(0).out.String()), "\n")
+	require.Len(t, lines, 6)
+	require.NoError(t, json.Unmarshal([]byte(lines[5]), &last))
+	assert.Equal(t, "a", last.Member.ID)
+	assert.WithinDuration(t, time.Now(), last.Time, limit)
+}
+
+// TestMemberStaysOneOverALostSession: the command runs on, and people are told.
+func TestMemberStaysOneOverALostSession(t *testing.T) {
+	b := newBed(t)
+	a, open := b.join("a")
+	owner, _ := b.owner("/g")
+	require.NoError(t, b.srv.ExpireSession(owner))
+	eventually(t, func() bool { return strings.Contains(a.err.String(), "a is registered again") }, "it says so")
+	assert.Contains(t, a.err.String(), "a is not registered for the time being: ")
+	again, _ := b.owner("/g")
+	assert.NotEqual(t, owner, again)
+	a.running()
+	open()
+	a.ends(7)
+	b.queued("/g", 0)
+}
+
+func TestTakenNameIsSaidOrWaitedFor(t *testing.T) {
+	b := newBed(t)
+	first, open := b.join("a")
+	z := b.run(running([]string{"members", "join", "/g", "a"}, "true")...).ends(exitBusy)
+	assert.Contains(t, z.err.String(), "the name a in /g is taken: ")
+	assert.Contains(t, z.err.String(), `"zkr members /g" says by whom`)
+	z = b.run(running([]string{"members", "join", "/g", "a", "--wait", "--timeout", "5s"}, "true")...).ends(exitBusy)
+	assert.Contains(t, z.err.String(), "did not get the name a in /g within 5s")
+	z = b.start(running([]string{"members", "join", "/g", "a", "--wait"}, "echo", "ran")...)
+	z.running()
+	open()
+	first.ends(7)
+	assert.Equal(t, "ran\n", z.ends(0).out.String())
+}
+
+func TestMembersOfOtherLayouts(t *testing.T) {
+	b := newBed(t)
+	b.join("a", "--layout", "kazoo")
+	names := b.contenders("/g")
+	require.Len(t, names, 1)
+	assert.Contains(t, names[0], "__party__")
+	out := b.run("members", "/g", "--layout", "kazoo").ends(0).out.String()
+	assert.Contains(t, out, "\na ")
+}
+
+func TestMembersTellTheirCommandsWhoTheyAre(t *testing.T) {
+	b := newBed(t)
+	env := environmentOf(b, []string{"members", "join", "/g", "a"})
+	assert.Equal(t, map[string]string{"ZKR_MEMBER_ID": "a", "ZKR_MEMBER_PATH": "/g/a"}, env)
+	env = environmentOf(b, []string{"service", "register", "web", "--id", "a"})
+	assert.Equal(t, map[string]string{"ZKR_SERVICE_ID": "a", "ZKR_SERVICE_NAME": "web", "ZKR_SERVICE_PATH": "/services/web/a"}, env)
+}

@@ -1,0 +1,229 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/lock"
+	"pgregory.net/rapid"
+)
+
+// TestNothingForeignReachesTheTerminal: whatever stands in ZooKeeper, in tables
+// and in JSON.
+func TestNothingForeignReachesTheTerminal(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		data := rapid.SliceOf(rapid.Byte()).Draw(t, "data")
+		if rapid.Bool().Draw(t, "text") {
+			data = []byte(rapid.String().Draw(t, "text"))
+		}
+		for _, text := range []string{readable(data), brief(data, 10)} {
+			for _, r := range text {
+				if !unicode.IsPrint(r) {
+					t.Fatalf("%q becomes %q", data, text)
+				}
+			}
+		}
+		out, err := encode(contentOf(data))
+		require.NoError(t, err)
+		for _, r := range string(out) {
+			if unicode.IsControl(r) {
+				t.Fatalf("%q becomes %q", data, out)
+			}
+		}
+		var back content
+		require.NoError(t, json.Unmarshal(out, &back))
+		switch {
+		case back.Text != nil:
+			require.True(t, utf8.Valid(data))
+			require.Equal(t, string(data), *back.Text)
+		default:
+			require.True(t, bytes.Equal(data, back.Base64), "%q and %q", data, back.Base64)
+		}
+	})
+}
+
+// FuzzEncode: whatever JSON others have written is passed on as valid UTF-8, with
+// nothing in it that a terminal obeys, and means the same where it was valid.
+func FuzzEncode(f *testing.F) {
+	for _, s := range []string{
+		`"plain"`, "\"\x9b31m\"", "\"\u009b\u202e\u2066\u200f\u007f\ufeff\"", "\"\U000e0001 \U0001f389\"", "{\"\xff\":[\"\x80\xc2\"]}", `"\ud800"`,
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if !json.Valid(data) {
+			return // discovery lists no such payload
+		}
+		out, err := encode(instance{Payload: data})
+		require.NoError(t, err)
+		require.True(t, utf8.Valid(out), "%q", out)
+		require.True(t, json.Valid(out), "%q", out)
+		for _, r := range string(out) {
+			if r < ' ' || r == 0x7f || r > 0x7f && !unicode.IsPrint(r) {
+				t.Fatalf("%q becomes %q", data, out)
+			}
+		}
+		var back instance
+		require.NoError(t, json.Unmarshal(out, &back))
+		var want, got any
+		require.NoError(t, json.Unmarshal(bytes.ToValidUTF8(data, []byte("\ufffd")), &want))
+		require.NoError(t, json.Unmarshal(back.Payload, &got))
+		require.Equal(t, want, got)
+	})
+}
+
+func TestBriefIsCutByCharacters(t *testing.T) {
+	for data, want := range map[string]string{
+		"": "", "short": "short", "exactly 10": "exactly 10", "more than 10": "more than…",
+		"größer als zehn": "größer al…", "\x00\x01\x02\x03\x04\x05\x06\x07\x08": `"\x00\x01…`,
+	} {
+		assert.Equal(t, want, brief([]byte(data), 10))
+	}
+	long := bytes.Repeat([]byte("x"), 1<<20)
+	assert.Equal(t, "xxxxxxxxx…", brief(long, 10))
+}
+
+func TestTextThatIsNoneIsBase64(t *testing.T) {
+	out, err := encode(contentOf([]byte("\xff\x00")))
+	require.NoError(t, err)
+	assert.JSONEq(t, `{"data_base64":"/wA="}`, string(out))
+	out, err = encode(contentOf(nil))
+	require.NoError(t, err)
+	assert.JSONEq(t, `{"data":""}`, string(out), "empty data is there")
+	out, err = encode(contentOf([]byte("<a&b> \u009b \u2028")))
+	require.NoError(t, err)
+	assert.Equal(t, `{"data":"<a&b> \u009b \u2028"}`, string(out), "written as escapes")
+}
+
+// TestClosedPipeEndsQuietly: the code is that of a program that SIGPIPE ends.
+func TestClosedPipeEndsQuietly(t *testing.T) {
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	require.NoError(t, r.Close())
+	defer func() { _ = w.Close() }()
+	defer listenForBrokenPipes()()
+	a := &app{stdout: w}
+	f := classify(a.line("anything"))
+	assert.Equal(t, 141, f.code)
+	assert.True(t, f.mute)
+}
+
+// empty wants a list that is empty to be said on stderr alone, and in JSON to be one.
+func (b *bed) empty(says string, args ...string) {
+	b.Helper()
+	z := b.run(args...).ends(0)
+	assert.Equal(b, "zkr: "+says+"\n", z.err.String(), args)
+	assert.Empty(b, z.out.String(), args)
+	z = b.run(append(args, "-o", "json")...).ends(0)
+	assert.Empty(b, z.err.String(), args)
+	var got map[string]any
+	require.NoError(b, json.Unmarshal([]byte(z.out.String()), &got), args)
+	lists := 0
+	for _, value := range got {
+		if list, ok := value.([]any); ok {
+			lists++
+			assert.Empty(b, list, args)
+		}
+	}
+	assert.Equal(b, 1, lists, args)
+}
+
+// TestColumnsAreNamedLikeFields: what a table calls a thing, "-o json" calls it too.
+// AGE is the time before it, for people.
+func TestColumnsAreNamedLikeFields(t *testing.T) {
+	for columns, of := range map[string]any{
+		contenderColumns: contender{}, sharerColumns: sharer{}, candidateColumns: candidate{}, guestColumns: guest{}, memberColumns: groupMember{},
+		instanceColumns: instance{}, offerColumns: offer{}, jobColumns: jobInfo{}, jobWorkerColumns: jobWorker{},
+		groupClientColumns: groupClient{}, groupMoveColumns: groupMove{}, groupResourceColumns: groupResource{},
+		taskColumns: taskInfo{}, queueWorkerColumns: queueWorker{},
+	} {
+		fields := fieldsOf(reflect.TypeOf(of))
+		for _, column := range strings.Fields(columns) {
+			name := strings.ToLower(strings.ReplaceAll(column, "-", "_"))
+			assert.True(t, name == "age" || fields[name], "%T has no %q", of, name)
+		}
+	}
+}
+
+// TestSameThingsHaveTheSameNames in the JSON of all commands.
+func TestSameThingsHaveTheSameNames(t *testing.T) {
+	for _, of := range []any{contender{}, sharer{}, candidate{}, guest{}, groupMember{}} {
+		fields := fieldsOf(reflect.TypeOf(of))
+		for _, name := range []string{"id", "token", "session", "since", "path"} {
+			assert.True(t, fields[name], "%T has no %q", of, name)
+		}
+	}
+	for _, of := range []any{instance{}, jobInfo{}, treeNode{}, change{}} {
+		assert.True(t, fieldsOf(reflect.TypeOf(of))["path"], "%T has no path", of)
+	}
+	for _, of := range []any{change{}, rosterEvent{}, jobEvent{}, groupEvent{}, attemptEvent{}} {
+		fields := fieldsOf(reflect.TypeOf(of))
+		assert.True(t, fields["time"] && fields["event"], "%T", of)
+	}
+}
+
+// fieldsOf are the names of a type's fields in JSON.
+func fieldsOf(of reflect.Type) map[string]bool {
+	out := map[string]bool{}
+	for _, f := range reflect.VisibleFields(of) {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
+			out[name] = true
+		}
+	}
+	return out
+}
+
+// TestJSONHasTextAsItIs: what is escaped for a terminal is escaped as JSON does it.
+func TestJSONHasTextAsItIs(t *testing.T) {
+	b := newBed(t)
+	const id = "a \x1b[2J \u00fc"
+	held, err := lock.New(b.client(), "/l", &lock.Options{ID: id}).Lock(b.ctx)
+	require.NoError(t, err)
+	require.Equal(t, id, b.list("/l").Contenders[0].ID)
+	assert.Contains(t, b.run("lock", "ls", "/l").ends(0).out.String(), `"a \x1b[2J \u00fc"`)
+	assert.Equal(t, held.Path(), b.list("/l").Contenders[0].Path)
+	assert.Equal(t, "\"\\xff\"", asText([]byte("\xff")))
+}
+
+// TestRemarksAreJSONWhereTheOutputIs, so that whoever reads stderr can read all of it.
+func TestRemarksAreJSONWhereTheOutputIs(t *testing.T) {
+	b := newBed(t)
+	z := b.start("lock", "/l", "-o", "json", "--grace", "1s", "--", "sleep", "60")
+	owner, _ := b.owner("/l")
+	require.NoError(t, b.srv.ExpireSession(owner))
+	z.ends(exitLost)
+	var says []string
+	for line := range strings.Lines(z.err.String()) {
+		var got map[string]any
+		require.NoError(t, json.Unmarshal([]byte(line), &got), line)
+		for key := range got {
+			says = append(says, key)
+		}
+	}
+	assert.Contains(t, says, "note")
+	assert.Contains(t, says, "error")
+}
+
+// TestErrorsAreJSONWhateverIsWrong with the command line.
+func TestErrorsAreJSONWhateverIsWrong(t *testing.T) {
+	t.Parallel()
+	for _, line := range []string{"tree / --bogus -o json", "tree --bogus --output=json", "-ojson nonsense", "tree -o json", "lock /a --timeout x -o json -- true"} {
+		z := inside(t, command("x", strings.Fields(line)...)).ends(exitUsage)
+		var got map[string]any
+		require.NoError(t, json.Unmarshal([]byte(z.err.String()), &got), "%s: %s", line, z.err)
+		assert.EqualValues(t, exitUsage, got["code"])
+	}
+	z := inside(t, with(command("x", "tree", "--bogus"), "ZKR_OUTPUT=json")).ends(exitUsage)
+	assert.Contains(t, z.err.String(), `{"error":`)
+	for _, line := range []string{"tree --bogus", "lock /a -- x -o json --bogus", "tree -o json --bogus -o table", "tree --bogus -o"} {
+		assert.NotContains(t, inside(t, command("x", strings.Fields(line)...)).wait().err.String(), "{", line)
+	}
+}

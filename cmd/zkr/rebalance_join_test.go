@@ -1,0 +1,239 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/zktest"
+)
+
+// shared makes a group with resources.
+func (b *bed) shared(path string, resources ...string) {
+	b.Helper()
+	b.run(append([]string{"group", "add", path}, resources...)...).ends(0)
+}
+
+// joins is a member whose commands say which resource they have, and that they are
+// asked to end, which they do then.
+func (b *bed) joins(path, id string, flags ...string) *zkrProcess {
+	b.Helper()
+	args := append([]string{"group", "join", path, "--id", id}, flags...)
+	script := `trap 'echo asked $ZKR_RESOURCE; exit 3' TERM; trap 'echo usr1 $ZKR_RESOURCE' USR1; echo in $ZKR_RESOURCE; while :; do sleep 0.1; done`
+	return b.start(running(args, "sh", "-c", script)...)
+}
+
+// TestCommandRunsForEachResource, with what it must know in its environment, and is
+// asked to end when the resource is to be given up; what stays goes on undisturbed.
+func TestCommandRunsForEachResource(t *testing.T) {
+	t.Parallel()
+	for _, mode := range modes() {
+		t.Run(mode, func(t *testing.T) {
+			b := newBed(t)
+			b.run("group", "add", "/g", "a", "b", "--mode", mode).ends(0)
+			one := b.joins("/g", "one")
+			one.says("in a")
+			one.says("in b")
+			one.signal(syscall.SIGUSR1)
+			one.says("usr1 a")
+			one.says("usr1 b")
+			two := b.joins("/g", "two")
+			two.says("in ")
+			moved := strings.TrimSpace(strings.TrimPrefix(two.out.String(), "in "))
+			one.says("asked " + moved)
+			assert.Equal(t, 1, strings.Count(one.out.String(), "asked"), "only what moves")
+			one.signal(syscall.SIGTERM)
+			assert.NotContains(t, one.ends(0).err.String(), "zkr:")
+			assert.Equal(t, 2, strings.Count(one.out.String(), "asked"))
+			eventually(t, func() bool { return strings.Count(two.out.String(), "in ") == 2 }, "it has both")
+			b.run("group", "remove", "/g", moved).ends(0)
+			two.says("asked " + moved)
+			two.signal(syscall.SIGINT)
+			two.ends(0)
+		})
+	}
+}
+
+func TestEnvironmentOfAResource(t *testing.T) {
+	b := newBed(t)
+	b.shared("/g", "a b")
+	z := b.start(running([]string{"group", "join", "/g"}, "sh", "-c", "env | grep '^ZKR_[RTGC]'; echo ZKR_SESSION=$ZKR_SESSION; cat; echo read")...)
+	z.says("read") // nothing is on stdin
+	node, err := b.srv.Get("/g/barriers/a b")
+	require.NoError(t, err)
+	owner, client := b.owner("/g/clients")
+	for _, line := range []string{
+		"ZKR_RESOURCE=a b", fmt.Sprintf("ZKR_TOKEN=%d", node.Mzxid), "ZKR_GROUP=/g", "ZKR_CLIENT=" + filepath.Base(client), "ZKR_SESSION=" + sessionID(owner),
+	} {
+		assert.Contains(t, z.out.String(), line+"\n")
+	}
+	z.signal(syscall.SIGHUP)
+	assert.Contains(t, z.ends(129).err.String(), "left the group")
+}
+
+// TestCommandThatFailsEndsTheMembership in order, with its code; --retry runs it again.
+// One that ends well is done with its resource, which nobody else gets.
+func TestCommandThatFailsEndsTheMembership(t *testing.T) {
+	b := newBed(t)
+	b.shared("/g", "bad", "good")
+	script := `case $ZKR_RESOURCE in good) trap 'echo asked; exit 0' TERM; while :; do sleep 0.1; done;; *) exit 7; esac`
+	z := b.run(running([]string{"group", "join", "/g"}, "sh", "-c", script)...).ends(7)
+	assert.Contains(t, z.err.String(), "the command for bad has failed (exit code 7): leaving the group")
+	assert.Empty(t, b.contenders("/g/clients"))
+	z = b.run(running([]string{"group", "join", "/g"}, "/no/such/command")...).ends(exitNotFound)
+	assert.Contains(t, z.err.String(), "cannot run /no/such/command")
+
+	again := filepath.Join(t.TempDir(), "again")
+	script = `echo run $ZKR_RESOURCE; test -e ` + again + ` && exit 0; echo >` + again + `; kill -KILL $$`
+	b.shared("/h", "bad")
+	z = b.start(running([]string{"group", "join", "/h", "--retry", "10ms"}, "sh", "-c", script)...)
+	eventually(t, func() bool { return strings.Count(z.out.String(), "run bad") == 2 }, "it runs again")
+	assert.Contains(t, z.err.String(), "the command for bad has failed (exit code 137): again in 10ms")
+	other := b.joins("/h", "other")
+	eventually(t, func() bool { return len(b.contenders("/h/clients")) == 2 }, "another one is there")
+	z.running()
+	z.signal(syscall.SIGTERM)
+	z.ends(0)
+	other.says("in bad")
+}
+
+// TestLostResourcesCommandIsGoneBefore the servers let anybody else in, daemons
+// included; and the member comes back by itself, with a greater token.
+func TestLostResourcesCommandIsGoneBefore(t *testing.T) {
+	b := newBed(t)
+	b.shared("/g", "a")
+	beat := filepath.Join(t.TempDir(), "beat")
+	script := fmt.Sprintf(`echo token $ZKR_TOKEN; %q %s %s.$ZKR_TOKEN.daemon daemon; exec %q %s %s.$ZKR_TOKEN.command stubborn`,
+		os.Args[0], helpDaemon, beat, os.Args[0], helpBeat, beat)
+	z := b.start(losing([]string{"group", "join", "/g"}, "sh", "-c", script)...)
+	z.says("\n")
+	var first, second int64
+	_, err := fmt.Sscanf(z.out.String(), "token %d\n", &first)
+	require.NoError(t, err)
+	files := func(token int64) []string {
+		return []string{fmt.Sprintf("%s.%d.daemon", beat, token), fmt.Sprintf("%s.%d.command", beat, token)}
+	}
+	for _, file := range files(first) {
+		beating(t, file)
+	}
+	owner, znode := b.owner("/g/clients")
+	b.srv.BlackHole(zktest.Link{Session: owner}, zktest.Both)
+	freed := b.freed(owner, znode)
+	for _, file := range files(first) {
+		assert.Positive(t, freed.Sub(silent(t, file)), "the last beat is before")
+	}
+	assert.Contains(t, z.err.String(), "losing a: stopping its command, KILL after 500ms")
+	eventually(t, func() bool { return strings.Count(z.out.String(), "\n") == 2 }, "it comes back")
+	_, err = fmt.Sscanf(z.out.String(), "token %d\ntoken %d\n", &first, &second)
+	require.NoError(t, err)
+	assert.Greater(t, second, first)
+	for _, file := range files(second) {
+		beating(t, file)
+	}
+	z.signal(syscall.SIGTERM)
+	z.signal(syscall.SIGINT) // they are stubborn: a second signal is needed
+	z.ends(0)
+	for _, file := range files(second) {
+		silent(t, file)
+	}
+}
+
+// TestCommandThatDoesNotGiveUp keeps its resource, until a second signal or the
+// timeout kills it.
+func TestCommandThatDoesNotGiveUp(t *testing.T) {
+	b := newBed(t)
+	b.shared("/g", "a")
+	stubborn := []string{"sh", "-c", `trap 'echo asked' TERM; echo in; while :; do sleep 0.1; done`}
+	one := b.start(running([]string{"group", "join", "/g", "--id", "one"}, stubborn...)...)
+	one.says("in")
+	one.signal(syscall.SIGTERM)
+	one.says("asked")
+	two := b.start(running([]string{"group", "join", "/g", "--revoke-timeout", "4s"}, stubborn...)...)
+	eventually(t, func() bool { return len(b.contenders("/g/clients")) == 2 }, "another one waits for it")
+	one.running()
+	assert.Empty(t, two.out.String())
+	one.signal(syscall.SIGINT)
+	one.ends(0)
+	two.says("in")
+	two.signal(syscall.SIGTERM)
+	two.ends(0)
+	assert.Contains(t, two.out.String(), "asked")
+}
+
+// TestNothingOutlivesZkr, whoever of it is killed.
+func TestNothingOutlivesZkr(t *testing.T) {
+	t.Parallel()
+	for _, whom := range []string{"zkr", "keeper"} {
+		t.Run(whom, func(t *testing.T) {
+			b := newBed(t)
+			b.shared("/g", "a")
+			beat := filepath.Join(t.TempDir(), "beat")
+			script := fmt.Sprintf(`echo $PPID >%s.keeper; %q %s %s.daemon daemon; exec %q %s %s.command stubborn`,
+				beat, os.Args[0], helpDaemon, beat, os.Args[0], helpBeat, beat)
+			z := b.start(running([]string{"group", "join", "/g"}, "sh", "-c", script)...)
+			beating(t, beat+".daemon")
+			beating(t, beat+".command")
+			if whom == "zkr" {
+				z.signal(syscall.SIGKILL)
+				z.wait()
+			} else {
+				require.NoError(t, syscall.Kill(pidIn(t, beat+".keeper"), syscall.SIGKILL))
+				z.ends(137)
+				assert.Contains(t, z.err.String(), "the command for a has failed (signal 9)")
+			}
+			for _, file := range []string{beat + ".daemon", beat + ".command"} {
+				eventually(t, func() bool {
+					all := beats(t, file)
+					return time.Since(all[len(all)-1]) > 100*time.Millisecond
+				}, "it is gone")
+				silent(t, file)
+			}
+		})
+	}
+}
+
+// TestStaticMemberIsOneAtATime, and gets back what it had.
+func TestStaticMemberIsOneAtATime(t *testing.T) {
+	b := newBed(t)
+	b.shared("/g", "a", "b")
+	one := b.joins("/g", "one", "--instance", "i")
+	one.says("in a")
+	one.says("in b")
+	z := b.run(running([]string{"group", "join", "/g", "--instance", "i", "--instance-wait", "2s"}, "true")...).ends(exitBusy)
+	assert.Contains(t, z.err.String(), `"zkr group status /g" says by whom`)
+	two := b.joins("/g", "two")
+	two.says("in ")
+	had := strings.TrimSpace(strings.TrimPrefix(two.out.String(), "in "))
+	one.signal(syscall.SIGTERM)
+	one.ends(0)
+	back := b.joins("/g", "back", "--instance", "i")
+	back.says("in ")
+	assert.NotContains(t, back.out.String(), "in "+had)
+	assert.Equal(t, "in "+had+"\n", two.out.String(), "nothing else has moved")
+	z = b.run(running([]string{"group", "join", "/g", "--mode", "global"}, "true")...).ends(exitUsage)
+	assert.Contains(t, z.err.String(), "another mode")
+}
+
+// TestSubscriptionWeightAndAssignorCount.
+func TestSubscriptionWeightAndAssignorCount(t *testing.T) {
+	b := newBed(t)
+	b.shared("/g", "a1", "a2", "a3", "a4", "b1")
+	one := b.joins("/g", "one", "--subscribe", "a*", "--weight", "3", "--assignor", "weighted", "--zone", "z")
+	for _, name := range []string{"a1", "a2", "a3", "a4"} {
+		one.says("in " + name)
+	}
+	two := b.joins("/g", "two", "--subscribe", "a*", "--assignor", "weighted")
+	two.says("in a")
+	eventually(t, func() bool {
+		return strings.Contains(b.run("group", "status", "/g").ends(0).out.String(), "unowned: b1")
+	}, "nobody takes b1")
+	assert.Equal(t, 1, strings.Count(two.out.String(), "in "))
+	assert.Equal(t, 1, strings.Count(one.out.String(), "asked "))
+	assert.NotContains(t, one.out.String(), "b1")
+}

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/zkrecipes/zkrecipes/rebalanser"
+)
+
+// groupClient is a member of a group as "-o json" shows it.
+type groupClient struct {
+	Client       string    `json:"client"` // the name of its znode
+	ID           string    `json:"id"`
+	Instance     string    `json:"instance,omitempty"`
+	State        string    `json:"state"` // coordinator, member, gone, excluded
+	Zone         string    `json:"zone,omitempty"`
+	Weight       int       `json:"weight"`
+	Assignor     string    `json:"assignor,omitempty"`
+	Subscription []string  `json:"subscription,omitempty"`
+	Assigned     int       `json:"assigned"`
+	Owned        int       `json:"owned"`
+	Since        time.Time `json:"since,omitzero"`  // by the servers' clock
+	Error        string    `json:"error,omitempty"` // why it is excluded
+}
+
+// groupMove is a resource on its way as "-o json" shows it.
+type groupMove struct {
+	Resource string    `json:"resource"`
+	For      string    `json:"for"`              // the client that it is assigned to
+	Owner    string    `json:"owner,omitempty"`  // the client that owns it
+	Since    time.Time `json:"since,omitzero"`   // by the servers' clock
+	ForID    string    `json:"for_id,omitempty"` // what people know them by
+	OwnerID  string    `json:"owner_id,omitempty"`
+}
+
+// Columns that tables show.
+const (
+	groupClientColumns   = "ID STATE INSTANCE ZONE WEIGHT ASSIGNED OWNED SINCE AGE CLIENT"
+	groupMoveColumns     = "RESOURCE FOR OWNER SINCE AGE"
+	groupResourceColumns = "RESOURCE STATE OWNER SINCE AGE FOR"
+)
+
+// groupPause says who has paused a group.
+type groupPause struct {
+	By    string    `json:"by"`
+	Since time.Time `json:"since"` // by the clock of who did that
+}
+
+// groupStatus is a rebalanser.Status as "-o json" shows it.
+type groupStatus struct {
+	Group       string        `json:"group"`
+	Mode        string        `json:"mode"`
+	Coordinator string        `json:"coordinator"` // client; "" if there is none
+	Epoch       int64         `json:"epoch"`
+	Generation  int64         `json:"generation"`
+	State       string        `json:"state,omitempty"` // global mode: stop, assigned, confirmed
+	Paused      *groupPause   `json:"paused"`
+	Members     []groupClient `json:"members"`
+	Resources   int           `json:"resources"`
+	Unowned     []string      `json:"unowned"`
+	Waiting     []groupMove   `json:"waiting"`
+
+	labels map[string]string // what people call a client
+	owners map[string]owned  // of each resource that is owned or is there
+}
+
+// owned is who owns a resource.
+type owned struct {
+	client string // "": nobody
+	since  time.Time
+}
+
+// statusOf makes sense of a group's status.
+func statusOf(path string, st rebalanser.Status) groupStatus {
+	s := groupStatus{
+		Group: path, Mode: st.Mode.String(), Epoch: st.Epoch, Generation: st.Generation, State: st.State,
+		Members: []groupClient{}, Resources: st.Resources, Unowned: append([]string{}, st.Unowned...), Waiting: []groupMove{},
+		labels: map[string]string{}, owners: map[string]owned{},
+	}
+	if st.Paused {
+		s.Paused = &groupPause{By: st.PausedBy, Since: st.PausedSince}
+	}
+	for _, name := range st.Unowned {
+		s.owners[name] = owned{}
+	}
+	for _, m := range st.Members {
+		c := groupClient{
+			Client: m.Client, ID: m.ID, Instance: m.Instance, State: "member", Zone: m.Zone, Weight: m.Weight, Assignor: m.Assignor,
+			Subscription: m.Subscription, Assigned: m.Assigned, Owned: len(m.Owned), Since: m.Since,
+		}
+		switch {
+		case m.Gone && m.Instance == "" && len(m.Owned) == 0:
+			continue // it comes back never, and has nothing
+		case m.Gone:
+			c.State = "gone"
+		case m.Err != nil:
+			c.State, c.Error = "excluded", m.Err.Error()
+		case m.Client == st.Coordinator:
+			c.State, s.Coordinator = "coordinator", m.Client
+		}
+		s.Members = append(s.Members, c)
+		s.labels[m.Client] = or(or(m.Instance, m.ID), m.Client)
+		if m.Gone {
+			continue // what it has not given back is nobody's
+		}
+		for name, since := range m.Owned {
+			s.owners[name] = owned{m.Client, since}
+		}
+	}
+	for _, w := range st.Waiting {
+		if s.labels[w.For] == "" {
+			continue // for somebody who has gone for good: nobody has planned anew yet
+		}
+		s.Waiting = append(s.Waiting, groupMove{
+			Resource: w.Resource, For: w.For, Owner: w.On, Since: w.Since, ForID: s.labels[w.For], OwnerID: s.labels[w.On],
+		})
+	}
+	return s
+}
+
+// label is what people call a client.
+func (s *groupStatus) label(client string) string {
+	return readable([]byte(or(s.labels[client], client)))
+}
+
+// groupResource is a resource as "-o json" shows it.
+type groupResource struct {
+	Name    string    `json:"resource"`
+	State   string    `json:"state"` // owned, unowned, moving (to For), removed (and not given up yet)
+	Owner   string    `json:"owner,omitempty"`
+	OwnerID string    `json:"owner_id,omitempty"`
+	Since   time.Time `json:"since,omitzero"` // owned, by the servers' clock
+	For     string    `json:"for,omitempty"`
+	ForID   string    `json:"for_id,omitempty"`
+}
+
+// resources are all that there are, or are owned still, in order. names are those
+// that there are.
+func (s *groupStatus) resources(names []string) []groupResource {
+	all := map[string]*groupResource{}
+	for _, name := range names {
+		all[name] = &groupResource{Name: name, State: "unowned"}
+	}
+	for name, o := range s.owners {
+		r := all[name]
+		switch {
+		case r == nil && o.client == "":
+			continue // removed since
+		case r == nil:
+			r = &groupResource{Name: name, State: "removed"}
+			all[name] = r
+		case o.client != "":
+			r.State = "owned"
+		}
+		r.Owner, r.OwnerID, r.Since = o.client, s.labels[o.client], o.since
+	}
+	for _, w := range s.Waiting {
+		if r := all[w.Resource]; r != nil && r.State != "removed" {
+			r.State, r.For, r.ForID = "moving", w.For, w.ForID
+		}
+	}
+	list := make([]groupResource, 0, len(all))
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		list = append(list, *all[name])
+	}
+	return list
+}
+
+// read reads the group's status.
+func (c *rebalance) read(ctx context.Context, admin *rebalanser.Admin) (groupStatus, error) {
+	st, err := admin.Status(ctx)
+	if err != nil {
+		return groupStatus{}, err
+	}
+	return statusOf(c.path, st), nil
+}
+
+// gone reports whether there is no group any more, or not yet.
+func gone(err error) bool { return errors.Is(err, rebalanser.ErrNoGroup) }

@@ -1,0 +1,206 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/rebalanser"
+)
+
+// status reads "zkr group status -o json".
+func (b *bed) status(path string) (st groupStatus) {
+	b.Helper()
+	text := b.run("group", "status", path, "-o", "json").ends(0).out.String()
+	require.NoError(b, json.Unmarshal([]byte(text), &st), text)
+	return st
+}
+
+// settled waits until everything is owned by whom it is assigned to, by so many.
+func (b *bed) settled(path string, members int) {
+	b.Helper()
+	eventually(b.T, func() bool {
+		st := b.status(path)
+		return len(st.Members) == members && len(st.Waiting)+len(st.Unowned) == 0
+	}, "%s is settled", path)
+}
+
+func TestResourcesAreAddedAndRemoved(t *testing.T) {
+	b := newBed(t)
+	for _, sub := range []string{"ls", "status", "pause", "resume"} {
+		z := b.run("group", sub, "/g").ends(exitFailed)
+		assert.Contains(t, z.err.String(), "no such group\nzkr: \"zkr group add /g RESOURCE...\" makes it", sub)
+	}
+	b.run("group", "remove", "/g", "a").ends(exitFailed)
+	assert.Equal(t, "2 resources added, 0 there before\n", b.run("group", "add", "/g", "a", "b", "a").ends(0).out.String())
+
+	names := filepath.Join(t.TempDir(), "names")
+	require.NoError(t, os.WriteFile(names, []byte("c d\r\nb\n\ne\n"), 0o600))
+	in, err := os.Open(names)
+	require.NoError(t, err)
+	defer in.Close()
+	cmd := b.command("group", "add", "/g", "-", "f", "-o", "json")
+	cmd.Stdin = in
+	assert.JSONEq(t, `{"group":"/g","added":["c d","e","f"],"unchanged":1}`, start(t, cmd).ends(0).out.String())
+	assert.Equal(t, "2 resources removed, 1 not there\n", b.run("group", "remove", "/g", "a", "x", "e").ends(0).out.String())
+	assert.JSONEq(t, `{"group":"/g","removed":[],"unchanged":1}`, b.run("group", "remove", "/g", "a", "-o", "json").ends(0).out.String())
+	var got struct{ Resources []groupResource }
+	require.NoError(t, json.Unmarshal([]byte(b.run("group", "ls", "/g", "-o", "json").ends(0).out.String()), &got))
+	assert.Equal(t, []groupResource{{Name: "b", State: "unowned"}, {Name: "c d", State: "unowned"}, {Name: "f", State: "unowned"}}, got.Resources)
+
+	// Without --mode, the group's own counts.
+	z := b.run("group", "add", "/g", "x", "--mode", "global").ends(exitUsage)
+	assert.Contains(t, z.err.String(), "another mode: it is resource, not global\nzkr: all members of a group must say the same --mode")
+	b.run("group", "add", "/global", "x", "--mode", "global").ends(0)
+	b.run("group", "add", "/global", "y").ends(0)
+	b.run("group", "add", "/global", "z", "--mode", "resource").ends(exitUsage)
+	b.run("group", "remove", "/global", "y").ends(0)
+	assert.Equal(t, "global", b.status("/global").Mode)
+	b.run("group", "remove", "/global", "x").ends(0)
+	b.empty("/global has no resources", "group", "ls", "/global")
+}
+
+// TestListAndStatusShowWhatWaitsForWhom: its owner does not give it up.
+func TestListAndStatusShowWhatWaitsForWhom(t *testing.T) {
+	b := newBed(t)
+	b.shared("/g", "a", "b", "c", "d e")
+	one := b.start(running([]string{"group", "join", "/g", "--id", "one", "--zone", "z", "--weight", "2"}, "sh", "-c", `trap '' TERM; echo in; while :; do sleep 0.1; done`)...)
+	b.settled("/g", 1)
+	b.joins("/g", "two", "--instance", "i")
+	eventually(t, func() bool { return len(b.status("/g").Waiting) == 2 }, "two wait")
+	b.run("group", "remove", "/g", "a").ends(0)
+	eventually(t, func() bool { return b.status("/g").Members[0].Assigned == 1 }, "the plan is without it")
+	b.run("group", "pause", "/g", "--by", "me").ends(0)
+	b.shared("/g", "e")
+	client, err := b.client().Session(b.ctx)
+	require.NoError(t, err)
+	_, err = client.Create(b.ctx, "/g/clients/_c_00000000-0000-4000-8000-000000000000-latch-0000000007", []byte("no record"), 0, nil)
+	require.NoError(t, err)
+
+	golden(t, "group-ls", columns(b.run("group", "ls", "/g").ends(0).out.String()))
+	golden(t, "group-status", columns(b.run("group", "status", "/g").ends(0).out.String()))
+	st := b.status("/g")
+	require.Len(t, st.Members, 3)
+	require.Len(t, st.Waiting, 2)
+	assert.Equal(t, st.Members[0].Client, st.Coordinator)
+	for _, m := range st.Members[:2] {
+		assert.WithinDuration(t, time.Now(), m.Since, limit)
+		assert.WithinDuration(t, time.Now(), st.Waiting[0].Since, limit)
+	}
+	assert.Equal(t, []string{"coordinator", "member", "excluded"}, []string{st.Members[0].State, st.Members[1].State, st.Members[2].State})
+	assert.Equal(t, groupMove{Resource: "c", For: st.Members[1].Client, Owner: st.Members[0].Client, ForID: "i", OwnerID: "one", Since: st.Waiting[0].Since}, st.Waiting[0])
+	assert.Equal(t, "me", st.Paused.By)
+	b.run("group", "resume", "/g").ends(0)
+	assert.Nil(t, b.status("/g").Paused)
+	one.running()
+}
+
+// TestWatchShowsWhatBecomesOfAGroup, from when there is none.
+func TestWatchShowsWhatBecomesOfAGroup(t *testing.T) {
+	b := newBed(t)
+	w := []*zkrProcess{b.start("group", "status", "/g", "--watch"), b.start("group", "status", "/g", "--watch", "-o", "json")}
+	shows := func(what, event string) {
+		t.Helper()
+		w[0].says(what)
+		w[1].says(`"event":"` + event + `"`)
+	}
+	shows("absent       there is no such group\n", "absent")
+	b.shared("/g", "a", "b")
+	shows("b\n", "ready") // with the group, or just after
+	one := b.joins("/g", "one")
+	shows("owned        b  by one\n", "owned")
+	two := b.joins("/g", "two", "--instance", "i")
+	shows("  by i", "joined")
+	kept := map[bool]string{true: "b", false: "a"}[strings.Contains(w[0].out.String(), "owned        a  by i")]
+	b.run("group", "pause", "/g", "--by", "me").ends(0)
+	shows("paused       by me\n", "paused")
+	one.signal(syscall.SIGTERM)
+	one.ends(0)
+	shows("unowned      "+kept+"  was one's\n", "unowned")
+	shows("coordinator  i\n", "coordinator")
+	b.run("group", "resume", "/g").ends(0)
+	shows("resumed\n", "resumed")
+	shows("owned        "+kept+"  by i\n", "owned")
+	b.run("group", "remove", "/g", kept).ends(0)
+	shows("removed      "+kept+"\n", "removed")
+	two.signal(syscall.SIGTERM)
+	two.ends(0)
+	shows("coordinator  nobody\n", "left")
+	for _, s := range b.srv.Sessions() { // it goes on in another one
+		_ = b.srv.ExpireSession(s.ID)
+	}
+	b.shared("/g", "c")
+	shows("unowned      c\n", "unowned")
+	for _, z := range w {
+		z.signal(syscall.SIGINT)
+		z.ends(0)
+	}
+	var events []string
+	for line := range strings.Lines(w[1].out.String()) {
+		var e groupEvent
+		require.NoError(t, json.Unmarshal([]byte(line), &e), line)
+		assert.WithinDuration(t, time.Now(), e.Time, limit)
+		events = append(events, e.Event)
+		switch e.Event {
+		case "ready":
+			require.NotNil(t, e.Status)
+		case "joined", "left":
+			require.NotNil(t, e.Member)
+			assert.NotEmpty(t, e.Member.ID)
+		}
+	}
+	assert.Contains(t, events, "removed")
+}
+
+// TestChangesOfAGroup are what differs between two statuses.
+func TestChangesOfAGroup(t *testing.T) {
+	member := func(client, instance string, owns ...string) rebalanser.Member {
+		m := rebalanser.Member{Client: client, ID: "id-" + client, Instance: instance, Owned: map[string]time.Time{}}
+		for _, name := range owns {
+			m.Owned[name] = time.Unix(1, 0)
+		}
+		return m
+	}
+	gone := func(m rebalanser.Member) rebalanser.Member { m.Gone = true; return m }
+	base := rebalanser.Status{Coordinator: "x", Members: []rebalanser.Member{member("x", "", "a", "b"), member("y", "i")}}
+	for name, c := range map[string]struct {
+		now  rebalanser.Status
+		want []string
+	}{
+		"nothing": {base, nil},
+		"a resource is on its way": {
+			rebalanser.Status{Coordinator: "x", Members: base.Members, Waiting: []rebalanser.Wait{{Resource: "b", For: "y", On: "x"}}},
+			[]string{"moving b  for i, from id-x"},
+		},
+		"it is there": {
+			rebalanser.Status{Coordinator: "x", Members: []rebalanser.Member{member("x", "", "a"), member("y", "i", "b")}},
+			[]string{"owned b  by i  was id-x's"},
+		},
+		"the coordinator has died": {
+			rebalanser.Status{Coordinator: "x", Members: []rebalanser.Member{member("y", "i"), gone(member("x", "", "a", "b"))}, Unowned: []string{"a", "b"}},
+			[]string{"left id-x", "coordinator nobody", "unowned a  was id-x's", "unowned b  was id-x's"},
+		},
+		"another one coordinates, and a static one is gone": {
+			rebalanser.Status{Coordinator: "z", Members: []rebalanser.Member{member("z", ""), gone(member("y", "i"))}, Unowned: []string{"a"},
+				Waiting: []rebalanser.Wait{{Resource: "a", For: "y"}}},
+			[]string{"left id-x", "left i", "joined id-z", "coordinator id-z", "removed b", "unowned a  was id-x's", "moving a  for i"},
+		},
+		"it is paused, and what waits for nobody is not shown": {
+			rebalanser.Status{Coordinator: "x", Members: base.Members, Paused: true, PausedBy: "m\x1b", Waiting: []rebalanser.Wait{{Resource: "b", For: "q"}}},
+			[]string{`paused by "m\x1b"`},
+		},
+	} {
+		old, now := statusOf("/g", base), statusOf("/g", c.now)
+		var got []string
+		for _, e := range changes(&old, &now) {
+			got = append(got, e.Event+" "+e.text)
+		}
+		assert.Equal(t, c.want, got, name)
+	}
+}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/zkrecipes/zkrecipes/discovery"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// watch is "zkr service watch".
+func (c *serviceCommand) watch() *cobra.Command {
+	return &cobra.Command{
+		Use:   "watch SERVICE",
+		Short: "Show the instances of a service, and each change",
+		Long: `Shows the instances of a service, and then each change, with the time at which zkr
+saw it: lines say present (was there already), added, updated or removed, and
+"ready" stands between what was there and what changes.` + untilEnded,
+		Example: "  zkr service watch web\n  zkr service watch web -o json | jq -c 'select(.event == \"removed\") | .instance.id'",
+		Args:    arguments("service", "SERVICE"),
+		RunE: does(func(cmd *cobra.Command, args []string) error {
+			if err := c.check(args[0]); err != nil {
+				return err
+			}
+			return c.app.follow(cmd.Context(), func(ctx context.Context, client *session.Client) error {
+				r := newRoster(c.app, "instance")
+				for list, err := range discovery.NewRegistry(client, c.base, nil).Watch(ctx, args[0]) {
+					all := make([]listed, 0, len(list))
+					for _, i := range list {
+						one := instanceOf(i)
+						state, bad := encode(one)
+						if bad != nil {
+							return bad
+						}
+						all = append(all, listed{
+							key: i.Path + " " + strconv.FormatInt(i.Token, 10), state: string(state),
+							text: strings.Join(one.columns(), "  "), json: rosterEvent{Instance: &one},
+						})
+					}
+					if err == nil {
+						err = r.update(all)
+					}
+					if err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		}),
+	}
+}
+
+const registerHelp = `Registers an instance of SERVICE, runs CMD, and takes the instance away when CMD has
+ended. The registration is kept over lost sessions, and if somebody deletes its
+znode; CMD is told nothing of that and runs on. If somebody else is registered
+under that name zkr exits with 75; with --wait it waits.
+
+In CMD's environment are ZKR_SERVICE_NAME, ZKR_SERVICE_ID and ZKR_SERVICE_PATH
+(the znode that stands for the instance).
+
+A static or permanent instance stays if zkr dies; the others go with its session.
+`
+
+// serviceErrand is what "zkr service register" is asked to do.
+type serviceErrand struct {
+	errand
+	instance       discovery.Instance
+	payload, types string
+	opts           discovery.Options
+}
+
+// register is "zkr service register".
+func (c *serviceCommand) register() *cobra.Command {
+	var e serviceErrand
+	cmd := &cobra.Command{
+		Use:     "register SERVICE --id ID [flags] -- CMD [ARGS...]",
+		Short:   "Be an instance of a service as long as a command runs",
+		Long:    registerHelp,
+		Example: "  zkr service register web --id web-1 --address 10.0.0.7 --port 8080 --payload '{\"zone\":\"a\"}' -- ./server",
+		Args:    beforeCommand("service", "SERVICE"),
+		RunE: does(func(cmd *cobra.Command, args []string) error {
+			e.instance.Service, e.argv = args[0], args[1:]
+			if err := c.check(args[0]); err != nil {
+				return err
+			}
+			if err := e.checkAll(cmd); err != nil {
+				return err
+			}
+			service, id := args[0], e.instance.ID
+			e.aim = aim{
+				name: fmt.Sprintf("the name %s in the service %s", id, service),
+				look: fmt.Sprintf("\"zkr service ls %s --base %s\"", service, c.base), env: "ZKR_SERVICE", kept: true,
+				get: func(ctx context.Context, client *session.Client) (*grant, error) {
+					g, err := discovery.NewRegistry(client, c.base, &e.opts).Register(ctx, e.instance)
+					if err != nil {
+						return nil, err
+					}
+					vars := []string{"ZKR_SERVICE_NAME=" + service, "ZKR_SERVICE_ID=" + id}
+					return c.app.keep(ctx, g, service+"/"+id, vars, g.Unregister), nil
+				},
+			}
+			return c.app.carryOut(cmd.Context(), &e.errand)
+		}),
+	}
+	e.runFlags(cmd)
+	f, i := cmd.Flags(), &e.instance
+	f.StringVar(&i.ID, "id", "", "`name` of the instance")
+	f.StringVar(&i.Address, "address", "", "`host` name or IP address")
+	f.IntVar(&i.Port, "port", 0, "TCP `port`; 0: none")
+	f.IntVar(&i.SSLPort, "ssl-port", 0, "TCP `port` that speaks TLS; 0: none")
+	f.StringVar(&e.payload, "payload", "", "what else is to be said, as `JSON`")
+	f.StringVar(&i.URISpec, "uri-spec", "", "`template` of the address, as \"{scheme}://{address}:{port}\"")
+	f.StringVar(&e.types, "type", "dynamic", "`dynamic|sequential|static|permanent`: how it is registered")
+	oneOf(cmd, "type", "dynamic", "sequential", "static", "permanent")
+	f.BoolVar(&i.Disabled, "disabled", false, "to be listed, but not to be used")
+	f.BoolVar(&e.opts.Wait, "wait", false, "wait for somebody else of this name to go")
+	return cmd
+}
+
+func (e *serviceErrand) checkAll(cmd *cobra.Command) error {
+	i := &e.instance
+	t, ok := map[string]discovery.Type{
+		"dynamic": discovery.Dynamic, "sequential": discovery.DynamicSequential, "static": discovery.Static, "permanent": discovery.Permanent,
+	}[e.types]
+	i.Type = t
+	if e.payload != "" {
+		i.Payload = json.RawMessage(e.payload)
+	}
+	switch {
+	case !ok:
+		return usage("--type is %q; it must be dynamic, sequential, static or permanent", e.types)
+	case i.ID == "":
+		return usage("--id is missing: which instance is it?")
+	case !isName(i.ID):
+		return badName("--id", i.ID)
+	case i.Port < 0 || i.Port > 65535 || i.SSLPort < 0 || i.SSLPort > 65535:
+		return usage("--port and --ssl-port must be from 0 (none) to 65535")
+	case e.payload != "" && !json.Valid(i.Payload):
+		return usage("--payload is no JSON: %s", brief(i.Payload, previewWidth))
+	}
+	return e.check(cmd)
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+	"github.com/zkrecipes/zkrecipes/dispatch"
+)
+
+const taskCancelHelp = `Cancels tasks of QUEUE that have not ended: they never will be done, and a command that
+runs for one is ended. One that is canceled already is no error, one that has ended
+otherwise is. ID - stands for ids from stdin, one per line.
+`
+
+// taskCancel is "zkr task cancel".
+func (a *app) taskCancel() *cobra.Command {
+	return (&taskCommand{app: a}).changing("cancel", "Cancel tasks that have not ended", taskCancelHelp,
+		"  zkr task cancel /queues/mail $id",
+		func(ctx context.Context, q *dispatch.Queue, id string) error { return q.Cancel(ctx, id) })
+}
+
+const taskRequeueHelp = `Has tasks of QUEUE that are dead, failed or canceled tried anew: with all their attempts,
+and without a deadline. One that has not ended is no error, one that is done is. ID -
+stands for ids from stdin, one per line.
+`
+
+// taskRequeue is "zkr task requeue".
+func (a *app) taskRequeue() *cobra.Command {
+	return (&taskCommand{app: a}).changing("requeue", "Have tasks that are dead, failed or canceled tried anew", taskRequeueHelp,
+		"  zkr task ls /queues/mail --state dead --quiet | zkr task requeue /queues/mail -",
+		func(ctx context.Context, q *dispatch.Queue, id string) error { return q.Requeue(ctx, id) })
+}
+
+// changing is a command that changes tasks one after the other: one that cannot be
+// changed does not keep it from the others.
+func (c *taskCommand) changing(verb, short, help, example string, do func(context.Context, *dispatch.Queue, string) error) *cobra.Command {
+	return &cobra.Command{
+		Use: verb + " QUEUE ID...", Short: short, Long: help, Example: example,
+		Args: func(cmd *cobra.Command, args []string) error {
+			return arguments("queue", "QUEUE", "ID")(cmd, args[:min(len(args), 2)])
+		},
+		RunE: does(func(cmd *cobra.Command, args []string) error {
+			if err := c.check(args[0]); err != nil {
+				return err
+			}
+			ids, err := c.ids(args[1:])
+			if err != nil {
+				return err
+			}
+			return c.app.work(cmd.Context(), c.on("", func(ctx context.Context, q *dispatch.Queue) error {
+				var all []error
+				for _, id := range ids {
+					limited, cancel := context.WithTimeout(ctx, c.app.flags.connectTimeout)
+					err := c.advised(id, do(limited, q, id))
+					cancel()
+					if all = append(all, err); ctx.Err() != nil {
+						break
+					}
+				}
+				return gravest(all)
+			}))
+		}),
+	}
+}
+
+// ids are those of the arguments, and of stdin.
+func (c *taskCommand) ids(args []string) (ids []string, err error) {
+	read := false
+	for _, arg := range args {
+		switch {
+		case arg != "-":
+			ids = append(ids, arg)
+		case read:
+			return nil, usage("ID - is there twice")
+		default:
+			read = true
+			text, err := io.ReadAll(c.app.stdin)
+			if err != nil {
+				return nil, fmt.Errorf("cannot read stdin: %w", err)
+			}
+			ids = append(ids, lines(string(text))...)
+		}
+	}
+	return ids, checkIDs("ID", ids...)
+}

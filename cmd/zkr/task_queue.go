@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+	"github.com/zkrecipes/zkrecipes/dispatch"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+const taskHelp = `Queues of tasks. A task is submitted with a payload, any bytes. "zkr master", which may
+run several times, gives it to a worker, and that runs a command: "zkr worker". If the
+worker dies, or the command fails, another attempt is made, as far as the task allows.
+A task ends once, with one result, which is kept until somebody collects it or its
+retention is over. While there is no master, or no worker, tasks wait.
+
+A task is waiting, then assigned, and ends as done; as failed, when another attempt
+would be in vain or its deadline is over; as canceled; or as dead, when its last attempt
+has failed. "zkr task ls QUEUE --state dead" is the dead-letter list.
+
+Programs take part through the package dispatch. QUEUE is a path, such as /queues/mail,
+and comes to be when it is first used.
+`
+
+// Bounds of the package dispatch, which it checks too; zkr does so before it connects.
+const (
+	maxTaskID  = 512
+	maxPayload = 1_000_000
+	maxLabels  = 32
+	maxLabel   = 64
+)
+
+// taskStates are the states of a task, in the order of its life.
+func taskStates() []string {
+	return []string{"waiting", "assigned", "done", "failed", "canceled", "dead"}
+}
+
+// taskCommand is what the commands that have to do with a queue have in common.
+type taskCommand struct {
+	app  *app
+	path string
+}
+
+// task is "zkr task".
+func (a *app) task() *cobra.Command {
+	return family(&cobra.Command{
+		Use:   "task",
+		Short: "Queues of tasks: submit, wait for results, look on, cancel, try anew",
+		Long:  taskHelp,
+		Example: "  zkr master /queues/mail &\n" +
+			"  zkr worker /queues/mail -- ./send &\n" +
+			"  zkr task submit /queues/mail --wait < letter\n" +
+			"  zkr task stats /queues/mail --watch",
+	}, a.taskSubmit(), a.taskWait(), a.taskList(), a.taskShow(), a.taskCancel(), a.taskRequeue(), a.taskStats())
+}
+
+// check checks the queue's path.
+func (c *taskCommand) check(queue string) error {
+	if err := checkPath(queue); err != nil {
+		return err
+	}
+	if queue == "/" {
+		return usage("QUEUE is /; it must be a path below it")
+	}
+	c.path = queue
+	return nil
+}
+
+// checkIDs checks ids of tasks.
+func checkIDs(what string, ids ...string) error {
+	for _, id := range ids {
+		if id == "" || len(id) > maxTaskID || !utf8.ValidString(id) {
+			return usage("%s is %.80q; it must be text of 1 to %d bytes", what, id, maxTaskID)
+		}
+	}
+	return nil
+}
+
+// checkLabels checks what tasks ask for, and workers have.
+func checkLabels(labels []string) error {
+	if len(labels) > maxLabels {
+		return usage("--label is there %d times; at most %d", len(labels), maxLabels)
+	}
+	for _, l := range labels {
+		if l == "" || len(l) > maxLabel || !utf8.ValidString(l) {
+			return usage("--label is %.80q; it must be text of 1 to %d bytes", l, maxLabel)
+		}
+	}
+	return nil
+}
+
+// call is a command line for people.
+func (c *taskCommand) call(sub, id string) string {
+	line := "zkr " + sub + " " + readable([]byte(c.path))
+	if id != "" {
+		line += " " + readable([]byte(id))
+	}
+	return `"` + line + `"`
+}
+
+// advised adds to an error what to do about it.
+func (c *taskCommand) advised(id string, err error) error {
+	var hint string
+	switch {
+	case err == nil, errors.As(err, new(*failure)):
+		return err
+	case errors.Is(err, dispatch.ErrNoTask):
+		hint = c.call("task ls", "") + " shows those that there are; a task that was collected, or whose retention is over, is removed"
+	case errors.Is(err, dispatch.ErrFull):
+		hint = c.call("task stats", "") + " says of what; results that are collected, or whose retention is over, make room"
+	case errors.Is(err, dispatch.ErrConflict):
+		hint = c.call("task show", id) + " shows the one that is there"
+	case errors.Is(err, session.ErrUnknownOutcome) && id != "":
+		hint = c.call("task show", id) + " says whether it is there; to submit it again under its --id does nothing if it is"
+	default:
+		return err
+	}
+	return &failure{code: classify(err).code, err: err, hint: hint}
+}
+
+// taskInfo is a dispatch.Info as "-o json" shows it. Times that there are not are left
+// out.
+type taskInfo struct {
+	ID          string         `json:"id"`
+	State       dispatch.State `json:"state"`   // "" if the znode's data is no task
+	Attempt     int            `json:"attempt"` // the present one, or the next, or the last
+	MaxAttempts int            `json:"max_attempts"`
+	Priority    int            `json:"priority"`
+	Labels      []string       `json:"labels"`
+	Worker      string         `json:"worker"` // that has the task, or had it at its end; "" for none
+	Submitted   time.Time      `json:"submitted,omitzero"`
+	Assigned    time.Time      `json:"assigned,omitzero"`
+	NotBefore   time.Time      `json:"not_before,omitzero"` // when the next attempt may begin
+	Deadline    time.Time      `json:"deadline,omitzero"`
+	Finished    time.Time      `json:"finished,omitzero"`
+	Retention   string         `json:"retention"` // as "24h0m0s"
+	LastFailure string         `json:"last_failure"`
+	Error       string         `json:"error,omitempty"` // why the znode's data is no task
+}
+
+// taskColumns are those that tables show.
+const taskColumns = "ID STATE ATTEMPT PRIORITY WORKER SUBMITTED AGE LAST-FAILURE"
+
+func taskOf(in dispatch.Info) taskInfo {
+	out := taskInfo{
+		ID: in.ID, State: in.State, Attempt: in.Attempt, MaxAttempts: in.MaxAttempts, Priority: in.Priority, Labels: in.Labels,
+		Worker: in.Worker, Submitted: in.Submitted, Assigned: in.Assigned, NotBefore: in.NotBefore, Deadline: in.Deadline,
+		Finished: in.Finished, Retention: in.Retention.String(), LastFailure: in.LastFailure,
+	}
+	if out.Labels == nil {
+		out.Labels = []string{}
+	}
+	if in.Err != nil {
+		out.Error = in.Err.Error()
+	}
+	return out
+}
+
+// attempts is "2/5" for people.
+func (t taskInfo) attempts() string { return fmt.Sprintf("%d/%d", t.Attempt, t.MaxAttempts) }
+
+// on is a task of zkr's with the queue.
+func (c *taskCommand) on(id string, do func(context.Context, *dispatch.Queue) error) task {
+	return func(ctx context.Context, client *session.Client) error {
+		return c.advised(id, do(ctx, dispatch.New(client, c.path, nil)))
+	}
+}

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/zkrecipes/zkrecipes/dispatch"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+const taskStatsHelp = `Shows how many tasks QUEUE has in each state, who leads its masters, and the workers,
+with how many tasks they have and may have. It takes a request for each task.
+
+With --watch it shows that again, in a line, whenever it has changed; it looks once in
+--interval, and no more often than every third moment if that takes long.` + untilEnded
+
+// taskStats is "zkr task stats".
+func (a *app) taskStats() *cobra.Command {
+	c := &taskCommand{app: a}
+	var watch bool
+	var interval time.Duration
+	cmd := &cobra.Command{
+		Use:     "stats QUEUE",
+		Short:   "Show how many tasks a queue has, who leads, and the workers; with --watch each change",
+		Long:    taskStatsHelp,
+		Example: "  zkr task stats /queues/mail --watch",
+		Args:    arguments("queue", "QUEUE"),
+		RunE: does(func(cmd *cobra.Command, args []string) error {
+			if err := c.check(args[0]); err != nil {
+				return err
+			}
+			switch {
+			case cmd.Flags().Changed("interval") && !watch:
+				return usage("--interval needs --watch")
+			case interval <= 0:
+				return usage("--interval is %v; it must be above 0", interval)
+			case watch:
+				return c.app.follow(cmd.Context(), c.on("", func(ctx context.Context, q *dispatch.Queue) error {
+					return c.watchStats(ctx, q, interval)
+				}))
+			}
+			var found dispatch.Stats
+			if err := c.app.work(cmd.Context(), func(ctx context.Context, client *session.Client) (err error) {
+				found, err = dispatch.New(client, c.path, nil).Stats(ctx)
+				return err
+			}); err != nil {
+				return err
+			}
+			return c.showStats(c.statsOf(found))
+		}),
+	}
+	cmd.Flags().BoolVar(&watch, "watch", false, "show each change")
+	cmd.Flags().DurationVar(&interval, "interval", time.Second, "how often --watch looks")
+	return cmd
+}
+
+// queueStats is a dispatch.Stats as "-o json" shows it.
+type queueStats struct {
+	Queue    string         `json:"queue"`
+	Open     bool           `json:"open"` // it takes tasks
+	MaxTasks int            `json:"max_tasks"`
+	Tasks    map[string]int `json:"tasks"`           // all states
+	Oldest   time.Time      `json:"oldest,omitzero"` // submission of the first that waits
+	Master   string         `json:"master"`          // who leads, "" if nobody does
+	Term     int64          `json:"term"`
+	Token    int64          `json:"token"`
+	Workers  []queueWorker  `json:"workers"`
+}
+
+// queueWorker is a dispatch.WorkerInfo as "-o json" shows it.
+type queueWorker struct {
+	ID          string   `json:"id"`
+	Name        string   `json:"name"`
+	Concurrency int      `json:"concurrency"`
+	Prefetch    int      `json:"prefetch"`
+	Labels      []string `json:"labels"`
+	Draining    bool     `json:"draining"`
+	State       string   `json:"state"` // works, or leaves: it is draining
+	Assigned    int      `json:"assigned"`
+}
+
+// queueWorkerColumns are those that tables show.
+const queueWorkerColumns = "ID NAME STATE ASSIGNED CONCURRENCY PREFETCH LABELS"
+
+func (c *taskCommand) statsOf(in dispatch.Stats) queueStats {
+	out := queueStats{
+		Queue: c.path, Open: in.Open, MaxTasks: in.MaxTasks, Tasks: map[string]int{}, Oldest: in.Oldest,
+		Master: in.Master, Term: in.Term, Token: in.Token, Workers: []queueWorker{},
+	}
+	for _, state := range taskStates() {
+		out.Tasks[state] = 0
+	}
+	for state, n := range in.Tasks {
+		out.Tasks[string(state)] += n
+	}
+	for _, w := range in.Workers {
+		labels := append([]string{}, w.Labels...)
+		state := "works"
+		if w.Draining {
+			state = "leaves"
+		}
+		out.Workers = append(out.Workers, queueWorker{w.ID, w.Name, w.Concurrency, w.Prefetch, labels, w.Draining, state, w.Assigned})
+	}
+	return out
+}
+
+// counts is how many tasks there are, for people.
+func (s queueStats) counts() string {
+	var parts []string
+	for _, state := range taskStates() {
+		parts = append(parts, fmt.Sprintf("%d %s", s.Tasks[state], state))
+	}
+	if n := s.Tasks[""]; n > 0 {
+		parts = append(parts, fmt.Sprintf("%d that are none", n))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// master is who leads, for people.
+func (s queueStats) master() string {
+	if s.Master == "" {
+		return "no master leads"
+	}
+	return fmt.Sprintf("%s leads, term %d, token %d", readable([]byte(s.Master)), s.Term, s.Token)
+}
+
+// takes is whether the queue takes tasks, for people.
+func (s queueStats) takes() string {
+	if s.Open {
+		return fmt.Sprintf("takes tasks, up to %d", s.MaxTasks)
+	}
+	return fmt.Sprintf("takes no tasks: it is full at %d", s.MaxTasks)
+}
+
+func (c *taskCommand) showStats(s queueStats) error {
+	if c.app.json() {
+		return c.app.line(s)
+	}
+	text := fmt.Sprintf("%s %s\n%s", readable([]byte(s.Queue)), s.takes(), s.counts())
+	if !s.Oldest.IsZero() {
+		text += "; the oldest that waits is " + age(s.Oldest) + " old"
+	}
+	if err := c.app.printf("%s\n%s\n", text, s.master()); err != nil {
+		return err
+	}
+	if len(s.Workers) == 0 {
+		return c.app.printf("There are no workers.\n")
+	}
+	rows := make([][]string, 0, len(s.Workers))
+	for _, w := range s.Workers {
+		rows = append(rows, []string{
+			readable([]byte(w.ID)), readable([]byte(w.Name)), w.State, strconv.Itoa(w.Assigned), strconv.Itoa(w.Concurrency), strconv.Itoa(w.Prefetch),
+			or(readable([]byte(strings.Join(w.Labels, ","))), "-"),
+		})
+	}
+	return c.app.table(queueWorkerColumns, rows)
+}
+
+// watchStats shows changes until ctx ends. A look costs as much as the queue is long,
+// so the next one waits for at least twice as long as the last one took.
+func (c *taskCommand) watchStats(ctx context.Context, q *dispatch.Queue, interval time.Duration) error {
+	for last := ""; ; {
+		begun := time.Now()
+		found, err := q.Stats(ctx)
+		if err != nil {
+			return err
+		}
+		if last, err = c.showChange(last, c.statsOf(found)); err != nil {
+			return err
+		}
+		if err := pause(ctx, max(interval, 2*time.Since(begun))); err != nil {
+			return err
+		}
+	}
+}
+
+// showChange shows the stats if they are not as they were shown last.
+func (c *taskCommand) showChange(last string, s queueStats) (string, error) {
+	text, err := encode(s)
+	if err != nil || string(text) == last {
+		return last, err
+	}
+	if c.app.json() {
+		return string(text), c.app.line(struct {
+			Time time.Time `json:"time"`
+			queueStats
+		}{time.Now(), s})
+	}
+	full := ""
+	if !s.Open {
+		full = s.takes() + "; "
+	}
+	busy, places := 0, 0
+	for _, w := range s.Workers {
+		busy, places = busy+w.Assigned, places+w.Concurrency+w.Prefetch
+	}
+	return string(text), c.app.printf("%s  %s%s; %s with %d of %d tasks; %s\n", moment(time.Now()), full, s.counts(),
+		count(len(s.Workers), "worker"), busy, places, s.master())
+}

@@ -1,0 +1,207 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/zkrecipes/zkrecipes/dispatch"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+const (
+	// maxOutput is how long a result may be.
+	maxOutput = 1_000_000
+	// tailLength is how much of a command's stderr is kept, to say why it has failed.
+	tailLength = 1000
+)
+
+// attemptEvent is the beginning or the end of an attempt as "-o json" shows it.
+type attemptEvent struct {
+	Time    time.Time `json:"time"`
+	Event   string    `json:"event"` // began, done, failed, stopped
+	Task    string    `json:"task"`
+	Attempt int       `json:"attempt"`
+	Of      int       `json:"max_attempts"`
+	Token   int64     `json:"token"`
+	Reason  string    `json:"reason,omitempty"`
+}
+
+// handle runs the command for a task.
+func (w *taskWorker) handle(ctx context.Context, a *dispatch.Attempt) ([]byte, error) {
+	w.say(a, "began", nil)
+	out, err := w.attempt(ctx, a)
+	switch {
+	case err == nil:
+		w.say(a, "done", nil)
+	case ctx.Err() != nil:
+		w.say(a, "stopped", err)
+	default:
+		w.say(a, "failed", err)
+	}
+	return out, err
+}
+
+func (w *taskWorker) say(a *dispatch.Attempt, event string, err error) {
+	e := attemptEvent{time.Now(), event, a.ID, a.Number, a.MaxAttempts, a.Token(), ""}
+	if err != nil {
+		e.Reason = err.Error()
+	}
+	// Somebody who does not look does not matter: the tasks do.
+	if w.app.json() {
+		_ = w.app.line(e)
+		return
+	}
+	text := fmt.Sprintf("%s  %-7s  %s  attempt %d of %d", moment(e.Time), event, readable([]byte(a.ID)), a.Number, a.MaxAttempts)
+	if err != nil {
+		text += "  " + brief([]byte(e.Reason), 200)
+	}
+	_ = w.app.printf("%s\n", text)
+}
+
+// attempt runs the command once.
+func (w *taskWorker) attempt(ctx context.Context, a *dispatch.Attempt) ([]byte, error) {
+	if strings.ContainsRune(a.ID, 0) {
+		return nil, fmt.Errorf("%w: no environment can hold the task's id, %q", dispatch.ErrPermanent, a.ID)
+	}
+	out, errs := &output{most: maxOutput, full: make(chan struct{})}, &tail{to: w.app.stderr}
+	cmd, err := keeperOf(w.plan.grace, []string{"--input", "--output", "table"}, w.argv, w.environment(a))
+	if err != nil {
+		return nil, err
+	}
+	p, err := newPipes(a.Payload, out, errs)
+	if err != nil {
+		return nil, err
+	}
+	k, err := w.keepers.start(cmd, p)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-k.over:
+	case <-out.full:
+		k.stop(w.plan.grace, true)
+		<-k.over
+		return nil, fmt.Errorf("%w: the output has more than %d bytes", dispatch.ErrPermanent, maxOutput)
+	case <-ctx.Done():
+		w.halt(ctx, k, a)
+		return nil, context.Cause(ctx) // whatever it has done since it was told to end
+	}
+	if k.status == 0 && !out.isFull() {
+		return out.text, nil
+	}
+	err = errors.New(strings.TrimSuffix(ending(k.status)+": "+errs.String(), ": "))
+	switch {
+	case k.status == 0:
+		return nil, fmt.Errorf("%w: the output has more than %d bytes", dispatch.ErrPermanent, maxOutput)
+	case k.status.Exited() && slices.Contains(w.permanent, k.status.ExitStatus()):
+		return nil, fmt.Errorf("%w: %w", dispatch.ErrPermanent, err)
+	}
+	return nil, err
+}
+
+// environment is what the command is told of its task.
+func (w *taskWorker) environment(a *dispatch.Attempt) []string {
+	vars := []string{
+		"ZKR_TASK_ID=" + a.ID, fmt.Sprintf("ZKR_ATTEMPT=%d", a.Number), fmt.Sprintf("ZKR_MAX_ATTEMPTS=%d", a.MaxAttempts),
+		fmt.Sprintf("ZKR_TOKEN=%d", a.Token()), "ZKR_QUEUE=" + w.path, "ZKR_ASSIGNMENT=" + a.Path(),
+		fmt.Sprintf("ZKR_SESSION=%#x", a.Session().ID()),
+	}
+	if !a.Deadline.IsZero() {
+		vars = append(vars, "ZKR_DEADLINE="+a.Deadline.Format(time.RFC3339Nano))
+	}
+	return vars
+}
+
+// halt ends a command that must not go on, and waits for its end. When trust ran out
+// the session lives on for the reserve, and the assignment with it. A task that has
+// ended, or whose deadline is over, is given to nobody else before somebody wants that.
+// Otherwise somebody else may have it already.
+func (w *taskWorker) halt(ctx context.Context, k *keeping, a *dispatch.Attempt) {
+	s, cause, grace := a.Session(), context.Cause(ctx), w.plan.grace
+	if errors.As(cause, new(endedBy)) || s.Err() != nil {
+		grace = 0
+	}
+	k.stop(grace, true)
+	if grace > 0 && errors.Is(cause, session.ErrNodeDeleted) && !w.ended(a) {
+		k.stop(0, true)
+	}
+	select {
+	case <-k.over:
+		return
+	case <-w.rush:
+	case <-s.Context().Done():
+	}
+	k.stop(0, true)
+	<-k.over
+}
+
+// ended reports whether it is sure that the task has ended: it was canceled. That the
+// assignment is gone may also mean that this worker is thought to be dead.
+func (w *taskWorker) ended(a *dispatch.Attempt) bool {
+	ctx, cancel := context.WithTimeout(a.Session().Context(), w.plan.last)
+	defer cancel()
+	info, err := dispatch.New(w.client, w.path, nil).Get(ctx, a.ID)
+	return errors.Is(err, dispatch.ErrNoTask) || err == nil && info.State.Finished()
+}
+
+// output is what a command writes to stdout. It is read when the command is over.
+type output struct {
+	text []byte
+	most int
+	full chan struct{} // closed when there is more than most
+	once sync.Once
+}
+
+// Write never fails: the rest is thrown away.
+func (o *output) Write(p []byte) (int, error) {
+	fits := min(len(p), o.most-len(o.text))
+	if o.text = append(o.text, p[:fits]...); fits < len(p) {
+		o.once.Do(func() { close(o.full) })
+	}
+	return len(p), nil
+}
+
+func (o *output) isFull() bool {
+	select {
+	case <-o.full:
+		return true
+	default:
+		return false
+	}
+}
+
+// tail passes on what a command writes to stderr, and keeps the end of it, which is
+// read when the command is over.
+type tail struct {
+	to   io.Writer
+	text []byte
+	cut  bool
+}
+
+// Write never fails, whether or not somebody reads what is passed on.
+func (t *tail) Write(p []byte) (int, error) {
+	_, _ = t.to.Write(p)
+	t.text = append(t.text, p...)
+	if over := len(t.text) - tailLength; over > 0 {
+		t.text, t.cut = append(t.text[:0], t.text[over:]...), true
+	}
+	return len(p), nil
+}
+
+// String is the end as text, from the beginning of a line on if there is one.
+func (t *tail) String() string {
+	text := t.text
+	if t.cut {
+		if _, lines, ok := strings.Cut(string(text), "\n"); ok && strings.TrimSpace(lines) != "" {
+			text = []byte(lines)
+		}
+	}
+	return strings.TrimSpace(strings.ToValidUTF8(string(text), string(utf8.RuneError)))
+}
