@@ -1,0 +1,226 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/zkrecipes/zkrecipes/election"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// history is what has become of a queue's tasks.
+type history struct {
+	submitted map[string]int      // how often each task came to be
+	given     map[string][]string // to whom, in order
+	ended     map[string]int      // how often there was a result
+	removed   map[string]int      // how often the task was removed
+	gap       bool                // the watch was interrupted, so something may be missing
+}
+
+func newHistory() *history {
+	return &history{submitted: map[string]int{}, given: map[string][]string{}, ended: map[string]int{}, removed: map[string]int{}}
+}
+
+// bystander watches a queue and tells what happens.
+type bystander struct {
+	queue string // its path
+
+	// mu guards what follows; lines of out are written one by one.
+	mu     sync.Mutex
+	begun  time.Time
+	out    io.Writer
+	seen   *history
+	has    map[string]map[string]bool // the assignments of each worker
+	alive  map[string]bool            // workers
+	leader string
+	// changed is closed, and made anew, with each change of what is above.
+	changed chan struct{}
+}
+
+func newBystander(queue string, out io.Writer) *bystander {
+	return &bystander{
+		queue: queue, begun: time.Now(), out: out, seen: newHistory(), has: map[string]map[string]bool{}, alive: map[string]bool{},
+		changed: make(chan struct{}),
+	}
+}
+
+// say writes a line of the time line.
+func (b *bystander) say(who, format string, args ...any) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.sayLocked(who, format, args...)
+}
+
+func (b *bystander) sayLocked(who, format string, args ...any) {
+	fmt.Fprintf(b.out, "%7.3f  %-3s %s\n", time.Since(b.begun).Seconds(), who, fmt.Sprintf(format, args...))
+}
+
+// until waits until cond holds; what says, for people, what that is.
+func (b *bystander) until(ctx context.Context, what string, cond func(b *bystander) bool) error {
+	for {
+		b.mu.Lock()
+		ok, changed := cond(b), b.changed
+		b.mu.Unlock()
+		if ok {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for %s: %w", what, context.Cause(ctx))
+		}
+	}
+}
+
+func (b *bystander) changedLocked() {
+	close(b.changed)
+	b.changed = make(chan struct{})
+}
+
+// backlog is how many events may wait for the bystander, who has to write them down.
+const backlog = 10_000
+
+// watch watches the tree until ctx ends; ready is called when it has begun. Events come
+// one by one and in order, each with the path that was created or deleted, as long as
+// the connection lasts.
+func (b *bystander) watch(ctx context.Context, s *session.Session, ready func()) error {
+	events, full := make(chan session.Event, backlog), make(chan struct{}, 1)
+	sub, err := s.Subscribe(ctx, b.queue, true, func(e session.Event) {
+		select {
+		case events <- e:
+		default: // it must not block
+			select {
+			case full <- struct{}{}:
+			default:
+			}
+		}
+	})
+	if errors.Is(err, session.ErrUnsupported) {
+		return fmt.Errorf("the example needs ZooKeeper 3.6 or newer, which tells of every change: %w", err)
+	}
+	if err != nil {
+		return err
+	}
+	defer sub.Stop()
+	ready()
+	for {
+		select {
+		case e := <-events:
+			b.saw(e)
+		case <-full:
+			b.saw(session.Event{Type: session.EventReattached})
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+func (b *bystander) saw(e session.Event) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch e.Type {
+	case session.EventCreated, session.EventDeleted:
+		b.sawLocked(e.Type == session.EventCreated, strings.Split(strings.TrimPrefix(e.Path, b.queue+"/"), "/"))
+	case session.EventReattached, session.EventDisconnected, session.EventSessionOver:
+		b.seen.gap = true
+	}
+	b.changedLocked()
+}
+
+// sawLocked notes what a path says that was created or deleted: docs/dispatch.md has
+// the whole tree.
+func (b *bystander) sawLocked(created bool, elems []string) {
+	switch folder := elems[0]; {
+	case folder == "tasks" && len(elems) == 3 && created:
+		b.seen.submitted[elems[2]]++
+	case folder == "tasks" && len(elems) == 3:
+		b.seen.removed[elems[2]]++
+	case folder == "results" && len(elems) == 3 && created:
+		b.seen.ended[elems[2]]++
+	case folder == "alive" && len(elems) == 2:
+		worker := before(elems[1], "~")
+		if b.alive[worker] = created; !created {
+			b.sayLocked(worker, "is seen no more")
+		}
+	case folder == "workers" && len(elems) == 3:
+		b.givenLocked(created, before(elems[1], "~"), elems[2])
+	}
+}
+
+// givenLocked notes the beginning or the end of an assignment.
+func (b *bystander) givenLocked(created bool, worker, name string) {
+	task := before(name, "~")
+	if b.has[worker] == nil {
+		b.has[worker] = map[string]bool{}
+	}
+	if !created {
+		delete(b.has[worker], name)
+		return
+	}
+	b.has[worker][name] = true
+	b.seen.given[task] = append(b.seen.given[task], worker)
+	again := ""
+	if len(b.seen.given[task]) > 1 {
+		again = ", again"
+	}
+	b.sayLocked(b.leader, "gives %s to %s%s", task, worker, again)
+}
+
+// assigned is how many tasks were given out in all.
+func (h *history) assigned() (n int) {
+	for _, workers := range h.given {
+		n += len(workers)
+	}
+	return n
+}
+
+// waitingLocked are the tasks that have not ended and that no living worker has.
+func (b *bystander) waitingLocked() (out []string) {
+	for _, id := range slices.Sorted(maps.Keys(b.seen.submitted)) {
+		if b.seen.ended[id] > 0 {
+			continue
+		}
+		held := false
+		for _, names := range b.has {
+			for name := range names {
+				held = held || before(name, "~") == id
+			}
+		}
+		if !held {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// observe tells who leads, until ctx ends.
+func (b *bystander) observe(ctx context.Context, client *session.Client) error {
+	for state, err := range election.New(client, b.queue+"/masters", nil).Observe(ctx) {
+		if err != nil {
+			return err
+		}
+		b.mu.Lock()
+		if b.leader = "-"; state.Leader != nil {
+			b.leader = state.Leader.ID
+			b.sayLocked(b.leader, "LEADS, term %d", state.Leader.Term)
+		} else {
+			b.sayLocked(b.leader, "nobody leads")
+		}
+		b.changedLocked()
+		b.mu.Unlock()
+	}
+	return nil
+}
+
+// before is a text up to a mark.
+func before(text, mark string) string {
+	text, _, _ = strings.Cut(text, mark)
+	return text
+}

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/zkrecipes/zkrecipes/rebalanser"
+	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/zktest"
+)
+
+// tail is how long consumers may take, when records have ended and nobody disturbs
+// them any more, to work off the rest.
+const tail = 2 * time.Minute
+
+// direct is all of it: it sets the stage, disturbs the consumers, and judges.
+func direct(ctx context.Context, c settings, out io.Writer) (err error) {
+	if c.servers == "" {
+		server, err := zktest.Start(&zktest.Options{TickTime: 500 * time.Millisecond})
+		if err != nil {
+			return err
+		}
+		defer server.Close()
+		c.servers = server.Addr()
+	}
+	if c.dir == "" {
+		if c.dir, err = os.MkdirTemp("", "partlog-"); err != nil {
+			return err
+		}
+		if !c.keep {
+			defer os.RemoveAll(c.dir)
+		}
+	}
+	client, err := session.Connect(ctx, c.servers, nil)
+	if err != nil {
+		return err
+	}
+	defer client.Close(context.WithoutCancel(ctx))
+	if err := stage(ctx, c, client); err != nil {
+		return err
+	}
+	if !c.keep {
+		defer func() { err = errors.Join(err, strike(context.WithoutCancel(ctx), client, c.root)) }()
+	}
+	fmt.Fprintf(out, "seed %d; a consumer by hand: partlog %s\n", c.seed, c.consumer("NAME"))
+	did, err := play(ctx, c, client, out)
+	if err != nil {
+		return err
+	}
+	verdict, err := judge(ctx, c, client)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "\nthe consumers were %v\n%v\n", did, verdict)
+	return verdict.err()
+}
+
+// stage makes the log, the group and the heads.
+func stage(ctx context.Context, c settings, client *session.Client) error {
+	for _, sub := range []string{"log", "out"} {
+		if err := os.MkdirAll(filepath.Join(c.dir, sub), 0o755); err != nil {
+			return err
+		}
+	}
+	s, err := client.Session(ctx)
+	if err != nil {
+		return err
+	}
+	for _, path := range []string{c.root, c.root + "/heads"} {
+		if _, err := s.Create(ctx, path, nil, session.Persistent, nil); err != nil {
+			return err
+		}
+	}
+	none, err := json.Marshal(head{})
+	if err != nil {
+		return err
+	}
+	var names []string
+	for i := range c.partitions {
+		names = append(names, partitionName(i))
+		if _, err := s.Create(ctx, c.root+"/heads/"+partitionName(i), none, session.Persistent, nil); err != nil {
+			return err
+		}
+		if err := os.WriteFile(logFile(c.dir, partitionName(i)), nil, 0o600); err != nil {
+			return err
+		}
+	}
+	group := rebalanser.Open(client, c.root+"/group", nil)
+	if err := group.Create(ctx); err != nil {
+		return err
+	}
+	_, err = group.AddResources(ctx, names...)
+	return err
+}
+
+// strike removes a znode and all that is below it.
+func strike(ctx context.Context, client *session.Client, path string) error {
+	s, err := client.Session(ctx)
+	if err != nil {
+		return err
+	}
+	names, _, err := s.Children(ctx, path)
+	for _, name := range names {
+		err = errors.Join(err, strike(ctx, client, path+"/"+name))
+	}
+	if err == nil {
+		err = s.Delete(ctx, path, -1)
+	}
+	if errors.Is(err, session.ErrNoNode) {
+		return nil // containers go by themselves
+	}
+	return err
+}
+
+// play lets the producer produce and the consumers consume, disturbs these, and waits
+// until all is done.
+func play(ctx context.Context, c settings, client *session.Client, out io.Writer) (did tally, err error) {
+	crew := newCrew(c, out)
+	defer crew.dismiss()
+	for i := range c.consumers {
+		if err := crew.start(fmt.Sprintf("c%d", i+1)); err != nil {
+			return did, err
+		}
+	}
+	produced := make(chan error, 1)
+	// Waited for below, by its result; ends when the time is over, or with ctx.
+	go func() { produced <- produce(ctx, c, c.last) }()
+	did, err = crew.disturb(ctx, rand.New(rand.NewPCG(c.seed, 2)))
+	if err = errors.Join(err, <-produced); err != nil {
+		return did, err
+	}
+	limited, cancel := context.WithTimeout(ctx, tail)
+	defer cancel()
+	for {
+		left, err := behind(limited, c, client)
+		if err == nil && left == 0 {
+			return did, nil
+		}
+		if err = errors.Join(err, crew.failure()); err != nil {
+			return did, err
+		}
+		if rest(limited, 50*time.Millisecond); limited.Err() != nil {
+			return did, fmt.Errorf("%d bytes of the log are not processed after %v more", left, tail)
+		}
+	}
+}
+
+// behind is how many bytes of the log are not processed.
+func behind(ctx context.Context, c settings, client *session.Client) (left int64, err error) {
+	for i := range c.partitions {
+		h, _, err := c.store(client, partitionName(i)).head(ctx)
+		if err != nil {
+			return 0, err
+		}
+		info, err := os.Stat(logFile(c.dir, partitionName(i)))
+		if err != nil {
+			return 0, err
+		}
+		left += info.Size() - h.Offset
+	}
+	return left, nil
+}

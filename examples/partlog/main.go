@@ -1,0 +1,89 @@
+// Command partlog shows that a log can be processed by processes that die all the
+// time, with nothing lost, nothing done twice, and nothing out of order.
+//
+//	go run ./examples/partlog                       # needs nothing; ends by itself, after some 12 s
+//	go run ./examples/partlog -servers zk1:2181     # the same, on your servers
+//
+// A producer appends records to the partitions of a log, which are files. Each record
+// has a key, and all of one key are in one partition, numbered from 1. Consumers,
+// which are processes of their own, share the partitions out with package rebalanser,
+// whose resources these are: each partition has one consumer at a time. Meanwhile
+// consumers are killed (kill -9) and started again, frozen for longer than their
+// sessions last and thawed, and ended in order, at random. At last a judge reads what
+// came out, compares it with what went in, and says whether it is right.
+//
+// How the output gets exact. A consumer reads a few records, works on them, and writes
+// the results into a file, a batch, that nobody looks at yet. Then it commits, in one
+// transaction of ZooKeeper: that the partition's head is now that batch, and the offset
+// behind its last record; on condition that the head is still the one that it has gone
+// on from, and that the partition is still its own ([rebalanser.Resource.Guard]). The
+// output is what was committed: each batch names the one before it, and the head is the
+// last. So a consumer that is killed in the middle leaves a file that nobody will ever
+// read, and one that was frozen, and thinks that it owns what others own by now, is
+// refused. A token that a file system would have to compare is not needed here; it is in
+// the names of the files, so that two owners never write the same one.
+//
+// Consumers can be run by hand too, also on other machines that share the folder; the
+// first line of the output says how. So can be looked at, with -keep, what is left of
+// it: "zkr group status", "zkr tree", and the files.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"time"
+)
+
+// settings are what the flags say.
+type settings struct {
+	servers string // "" in the director: a server in this process
+	dir     string // folder of the log and of the output; "" in the director: a temporary one
+	root    string // path below which all of it is in ZooKeeper
+	name    string // of the consumer
+	session time.Duration
+	pace    time.Duration // how long the work on a record takes
+	batch   int           // records to a batch, at most
+
+	partitions, keys, consumers int
+	last                        time.Duration // how long records come, and consumers are disturbed
+	seed                        uint64
+	keep                        bool
+}
+
+func main() {
+	var c settings
+	flag.StringVar(&c.servers, "servers", "", "ZooKeeper's servers; default: one in this process")
+	flag.StringVar(&c.dir, "dir", "", "folder of the log and of the output; default: a temporary one")
+	flag.StringVar(&c.root, "root", "/partlog", "path in ZooKeeper, which must not exist")
+	flag.DurationVar(&c.session, "session", 0, "session timeout; 0: 2s, or with -servers 4s, which is the least that most grant")
+	flag.DurationVar(&c.pace, "pace", 8*time.Millisecond, "how long the work on a record takes")
+	flag.IntVar(&c.batch, "batch", 20, "records to a batch, at most")
+	flag.IntVar(&c.partitions, "partitions", 12, "partitions of the log")
+	flag.IntVar(&c.keys, "keys", 5, "keys in a partition")
+	flag.IntVar(&c.consumers, "consumers", 4, "consumers")
+	flag.DurationVar(&c.last, "for", 8*time.Second, "how long records come, and consumers are disturbed")
+	flag.Uint64Var(&c.seed, "seed", uint64(time.Now().UnixNano()), "of what happens to the consumers")
+	flag.BoolVar(&c.keep, "keep", false, "leave the files, and what is in ZooKeeper")
+	flag.StringVar(&c.name, "consume", "", "be a consumer of this `name`, and nothing else, until stdin ends")
+	flag.Parse()
+	if c.session == 0 {
+		c.session = 2 * time.Second
+		if c.servers != "" {
+			c.session *= 2
+		}
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	do := direct
+	if c.name != "" {
+		do = consume
+	}
+	err := do(ctx, c, os.Stdout)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "partlog:", err)
+		os.Exit(1)
+	}
+}

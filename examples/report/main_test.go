@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/zktest"
+	"github.com/zkrecipes/zkrecipes/zktest/matrix"
+)
+
+// run runs the program's work in virtual time, and calls disturb in the middle of it.
+func run(t *testing.T, disturb func(server *zktest.Server, stop func())) (err error) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		server, startErr := zktest.Start(&zktest.Options{InMemory: true})
+		require.NoError(t, startErr)
+		defer server.Close()
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		ended := make(chan error)
+		// Waited for below; ends with the work.
+		go func() { ended <- nightly(ctx, server.Addr(), &session.Options{Dialer: server.Dial}) }()
+		select {
+		case <-time.After(3500 * time.Millisecond):
+			disturb(server, cancel)
+			err = <-ended
+		case err = <-ended: // too early
+		}
+	})
+	return err
+}
+
+func TestReportIsWritten(t *testing.T) {
+	require.NoError(t, run(t, func(s *zktest.Server, _ func()) { require.Equal(t, 1, s.CutAll()) }))
+}
+
+func TestReportStopsWhenTheLockIsLost(t *testing.T) {
+	err := run(t, func(s *zktest.Server, _ func()) { require.NoError(t, s.ExpireSession(s.Sessions()[0].ID)) })
+	require.ErrorIs(t, err, session.ErrLost)
+	require.ErrorContains(t, err, "stopped at page 4")
+}
+
+func TestReportStopsWhenItIsTold(t *testing.T) {
+	err := run(t, func(_ *zktest.Server, stop func()) { stop() })
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorContains(t, err, "stopped at page 4")
+}
+
+// The test of docs/testing.md.
+func TestReportUnderEveryFaultAtEveryRequest(t *testing.T) {
+	matrix.Run(t, matrix.Case{
+		Name: "report",
+		Op: func(ctx context.Context, e *matrix.Env) error {
+			return nightly(ctx, e.Addrs(), &session.Options{Dialer: e.Dial})
+		},
+		Check: func(e *matrix.Env) error {
+			if e.Err != nil && !errors.Is(e.Err, session.ErrLost) && !errors.Is(e.Err, context.Canceled) {
+				return e.Err // it must be written, lost or canceled
+			}
+			return e.NoChildren("/locks/report", time.Minute)
+		},
+	})
+}
