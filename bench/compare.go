@@ -1,0 +1,226 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/zktest/apache"
+)
+
+// patience is how long a run may take beyond what it works and measures:
+// clients that come and go, and loads.
+const patience = time.Minute
+
+// compare is the program.
+func compare(ctx context.Context, args []string) (err error) {
+	s, err := parse(args, os.Stderr)
+	if err != nil {
+		return err
+	}
+	all := chosen(workloads(), s.only, s.peers)
+	if len(all) == 0 {
+		return errors.New("-only, -peers: no workload is left")
+	}
+	lines := io.Writer(os.Stdout)
+	if s.file != "" {
+		file, err := os.Create(s.file)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, file.Close()) }()
+		lines = io.MultiWriter(lines, file)
+	}
+	dir, err := os.MkdirTemp("", "bench-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if s.servers == "" {
+		server, err := serve(ctx)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, server.Close()) }()
+		s.servers = server.Connect()
+	}
+	how, err := commands(ctx, s.peers, dir, s.servers, s.timeout)
+	if err != nil {
+		return err
+	}
+	client, err := session.Connect(ctx, s.servers, &session.Options{Timeout: s.timeout})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		// The end of the run is no reason to leave a session behind.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+		defer cancel()
+		err = errors.Join(err, client.Close(ctx))
+	}()
+	c := &contest{settings: s, how: how, znodes: znodes{client}, root: "/bench-" + session.NewID(),
+		lines: json.NewEncoder(lines), running: map[string]*process{}}
+	return c.run(ctx, all)
+}
+
+// serve starts a server that keeps its data in memory, where there is a file
+// system for that.
+func serve(ctx context.Context) (*apache.Cluster, error) {
+	o := &apache.Options{Mode: apache.Jars, TickTime: 2 * time.Second, Heap: 1024, ContainerInterval: time.Minute}
+	const memory = "/dev/shm"
+	if _, err := os.Stat(memory); err == nil {
+		o.Dir = memory
+	}
+	server, err := apache.Start(ctx, o)
+	if err != nil {
+		return nil, fmt.Errorf("start a server, or use -servers: %w", err)
+	}
+	return server, nil
+}
+
+// contest runs workloads with peers.
+type contest struct {
+	settings
+	how    map[string][]string // to start each peer
+	znodes znodes
+	root   string // all paths are below it
+	lines  *json.Encoder
+
+	runs    int
+	figures []figure
+	running map[string]*process
+}
+
+func (c *contest) run(ctx context.Context, all []workload) (err error) {
+	defer func() { err = errors.Join(err, c.clean(ctx, c.root)) }()
+	defer c.endAll(ctx)
+	if err := c.znodes.make(ctx, c.root, 0); err != nil {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "%s, %d processors, load average %s\n", runtime.Version(), runtime.NumCPU(), load())
+	failed := 0
+	for _, w := range all {
+		for round := range c.rounds + 1 {
+			if round == 0 && !w.rehearse {
+				continue
+			}
+			for _, peer := range w.peers {
+				f := c.once(ctx, w, peer, round)
+				if ctx.Err() != nil {
+					return context.Cause(ctx)
+				}
+				if round == 0 && f.Error == "" {
+					continue
+				}
+				if f.Error != "" {
+					failed++
+				}
+				c.figures = append(c.figures, f)
+				if err := c.lines.Encode(f); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return errors.Join(c.report(all), failures(failed))
+}
+
+func failures(n int) error {
+	if n == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d runs failed", n)
+}
+
+// report writes the table, and who was compared.
+func (c *contest) report(all []workload) error {
+	fmt.Println()
+	if err := write(os.Stdout, c.peers, rows(all, c.figures)); err != nil {
+		return err
+	}
+	var versions []string
+	for _, peer := range c.peers {
+		if p := c.running[peer]; p != nil {
+			versions = append(versions, p.version)
+		}
+	}
+	_, err := fmt.Printf("\n%s; %s, %d processors; %d rounds of %v after %v; load average at the end %s\n",
+		strings.Join(versions, ", "), runtime.Version(), runtime.NumCPU(), c.rounds, c.time, c.warm, load())
+	return err
+}
+
+// load is the load average of the last minutes, where the system tells.
+func load() string {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return "unknown"
+	}
+	return strings.Join(strings.Fields(string(text))[:3], " ")
+}
+
+// once is one run of a workload. A peer that fails is started anew for the next.
+func (c *contest) once(ctx context.Context, w workload, peer string, round int) figure {
+	f := figure{Workload: w.name, Peer: peer, Round: round, Unit: w.unit}
+	value, err := c.measure(ctx, w, peer)
+	if err != nil {
+		f.Error = err.Error()
+		fmt.Fprintf(os.Stderr, "%s: %s: %v\n", w.name, peer, err)
+	}
+	f.Value = value
+	return f
+}
+
+// measure runs a workload on a path of its own, and cleans up.
+func (c *contest) measure(ctx context.Context, w workload, peer string) (value float64, err error) {
+	limit, cancel := context.WithTimeoutCause(ctx, c.warm+c.time+patience, errors.New("it takes too long"))
+	defer cancel()
+	if c.running[peer] == nil {
+		start := c.how[peer]
+		p, err := launch(limit, exec.Command(start[0], start[1:]...))
+		if err != nil {
+			return 0, fmt.Errorf("start: %w", err)
+		}
+		c.running[peer] = p
+	}
+	c.runs++
+	t := w.task
+	t.Path, t.WarmMS, t.TimeMS = fmt.Sprintf("%s/%d", c.root, c.runs), c.warm.Milliseconds(), c.time.Milliseconds()
+	if w.exists {
+		if err := c.znodes.make(limit, t.Path, w.before()); err != nil {
+			return 0, fmt.Errorf("prepare: %w", err)
+		}
+	}
+	answer, err := c.running[peer].ask(limit, t, w.writer(c.znodes, t.Path))
+	if err != nil {
+		c.running[peer].kill() // before what it may still be working on is removed
+		delete(c.running, peer)
+	}
+	return answer.Value, errors.Join(err, c.clean(ctx, t.Path))
+}
+
+// clean removes path and what is below it, also when the run has been ended.
+func (c *contest) clean(ctx context.Context, path string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	if err := c.znodes.remove(ctx, path); err != nil {
+		return fmt.Errorf("clean up: %w", err)
+	}
+	return nil
+}
+
+// endAll ends all peers.
+func (c *contest) endAll(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	for _, p := range c.running {
+		p.end(ctx)
+	}
+}

@@ -1,0 +1,19 @@
+package main
+
+// figure is what a peer reached in one run, or how that failed.
+type figure struct {
+	Workload string  `json:"workload"`
+	Peer     string  `json:"peer"`
+	Round    int     `json:"round"` // from 1
+	Value    float64 `json:"value"`
+	Unit     string  `json:"unit"`
+	Error    string  `json:"error,omitempty"`
+}
+
+// better reports whether a is a better value than b.
+func better(unit string, a, b float64) bool {
+	if unit == perSecond {
+		return a > b
+	}
+	return a < b
+}

@@ -1,0 +1,132 @@
+// Package gozookeeper is the peer that uses go-zookeeper alone: its lock, what
+// its users write to count, and plain requests, which are the floor of what
+// recipes can reach.
+package gozookeeper
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/zkrecipes/zkrecipes/bench/internal/task"
+)
+
+// Peer is a [task.Peer].
+type Peer struct {
+	// Servers is a connect string without a chroot.
+	Servers string
+	// Timeout of sessions.
+	Timeout time.Duration
+}
+
+// Version is that of the module.
+func (p Peer) Version() string {
+	const name = "github.com/go-zookeeper/zk"
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, m := range info.Deps {
+			if m.Path == name {
+				return "go-zookeeper " + m.Version
+			}
+		}
+	}
+	return "go-zookeeper"
+}
+
+// silent is a logger.
+type silent struct{}
+
+func (silent) Printf(string, ...any) {}
+
+// Measure is that of [task.Peer].
+func (p Peer) Measure(ctx context.Context, t task.Task, _ func() error) (float64, error) {
+	var workers, once []task.Work
+	for range t.Clients {
+		conn, err := p.connect(ctx)
+		if err != nil {
+			return 0, err
+		}
+		defer conn.Close()
+		work := workOf(t, conn)
+		if work == nil {
+			return 0, fmt.Errorf("cannot measure %q", t.Kind)
+		}
+		once = append(once, work)
+	}
+	for i := range t.Workers {
+		workers = append(workers, once[i%len(once)])
+	}
+	return task.Rate(ctx, t, workers)
+}
+
+func (p Peer) connect(ctx context.Context) (*zk.Conn, error) {
+	conn, events, err := zk.Connect(strings.Split(p.Servers, ","), p.Timeout, zk.WithLogger(silent{}), zk.WithLogInfo(false))
+	if err != nil {
+		return nil, err
+	}
+	for {
+		select {
+		case ev := <-events:
+			if ev.State == zk.StateHasSession {
+				return conn, nil
+			}
+		case <-ctx.Done():
+			conn.Close()
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+func workOf(t task.Task, conn *zk.Conn) task.Work {
+	everybody := zk.WorldACL(zk.PermAll)
+	switch t.Kind {
+	case task.Lock:
+		return func(context.Context, int) error {
+			l := zk.NewLock(conn, t.Path, everybody)
+			if err := l.Lock(); err != nil {
+				return err
+			}
+			return l.Unlock()
+		}
+	case task.Counter:
+		return func(context.Context, int) error { return increment(conn, t.Path) }
+	case task.CreateDelete:
+		return func(context.Context, int) error {
+			path, err := conn.Create(t.Path+"/n-", nil, zk.FlagEphemeral|zk.FlagSequence, everybody)
+			if err != nil {
+				return err
+			}
+			return conn.Delete(path, -1)
+		}
+	case task.Set:
+		return func(context.Context, int) error {
+			_, err := conn.Set(t.Path, make([]byte, 8), -1)
+			return err
+		}
+	}
+	return nil
+}
+
+// increment reads and sets until nobody else has come between.
+func increment(conn *zk.Conn, path string) error {
+	for {
+		data, stat, err := conn.Get(path)
+		if errors.Is(err, zk.ErrNoNode) {
+			_, err = conn.Create(path, make([]byte, 8), 0, zk.WorldACL(zk.PermAll))
+			if err == nil || errors.Is(err, zk.ErrNodeExists) {
+				continue
+			}
+		}
+		if err != nil {
+			return err
+		}
+		next := binary.BigEndian.AppendUint64(nil, binary.BigEndian.Uint64(data)+1)
+		if _, err = conn.Set(path, next, stat.Version); !errors.Is(err, zk.ErrBadVersion) {
+			return err
+		}
+	}
+}

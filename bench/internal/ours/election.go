@@ -1,0 +1,99 @@
+package ours
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/zkrecipes/zkrecipes/bench/internal/task"
+	"github.com/zkrecipes/zkrecipes/election"
+	"github.com/zkrecipes/zkrecipes/session"
+	"golang.org/x/sync/errgroup"
+)
+
+// rest is the time between two resignations: everybody waits by then.
+const rest = 2 * time.Millisecond
+
+// victory is a leadership, and when the candidate knew of it.
+type victory struct {
+	e  *election.Elector
+	l  *election.Leadership
+	at time.Time
+}
+
+// handOvers measures from each resignation until the next one knows that it
+// leads. Who has led stands again.
+func handOvers(ctx context.Context, t task.Task, clients []*session.Client) (float64, error) {
+	all, ctx := errgroup.WithContext(ctx)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	led := make(chan victory, len(clients))
+	stand := func(e *election.Elector) error {
+		k, err := e.Stand(ctx)
+		if err != nil {
+			return err
+		}
+		// Waited for below; ends when it leads, or with ctx.
+		all.Go(func() error {
+			l, err := k.Await(ctx)
+			if err != nil {
+				if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+					return nil // it was told to stop; its znode goes with the session
+				}
+				return err
+			}
+			led <- victory{e, l, time.Now()}
+			return nil
+		})
+		return nil
+	}
+	for i, c := range clients {
+		e := election.New(c, t.Path, &election.Options{ID: fmt.Sprint(i), Standby: true})
+		if err := stand(e); err != nil {
+			cancel()
+			return 0, errors.Join(err, all.Wait())
+		}
+	}
+	p50, err := resignations(ctx, t, led, stand)
+	cancel()
+	return p50, errors.Join(err, all.Wait())
+}
+
+func resignations(ctx context.Context, t task.Task, led <-chan victory, stand func(*election.Elector) error) (float64, error) {
+	next := func() (victory, error) {
+		select {
+		case v := <-led:
+			return v, nil
+		case <-ctx.Done():
+			return victory{}, context.Cause(ctx)
+		}
+	}
+	leader, err := next()
+	if err != nil {
+		return 0, err
+	}
+	var all []float64
+	for start := time.Now(); time.Since(start) < t.Warm()+t.Time(); {
+		if err := task.Pause(ctx, rest); err != nil {
+			return 0, err
+		}
+		old, began := leader, time.Now()
+		if err := old.l.Resign(ctx); err != nil {
+			return 0, err
+		}
+		if leader, err = next(); err != nil {
+			return 0, err
+		}
+		if began.Sub(start) > t.Warm() {
+			all = append(all, float64(leader.at.Sub(began).Microseconds()))
+		}
+		if err := stand(old.e); err != nil {
+			return 0, err
+		}
+	}
+	if len(all) == 0 {
+		return 0, errors.New("nobody resigned in time")
+	}
+	return task.Median(all), nil
+}

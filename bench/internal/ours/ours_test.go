@@ -1,0 +1,108 @@
+package ours
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/bench/internal/task"
+	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/zktest"
+)
+
+// station is a peer, and a session beside it, on a server of the test.
+func station(t *testing.T) (Peer, *session.Session) {
+	t.Helper()
+	srv, err := zktest.Start(nil)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, srv.Close()) })
+	c, err := session.Connect(t.Context(), srv.Addr(), nil)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, c.Close(context.Background())) })
+	s, err := c.Session(t.Context())
+	require.NoError(t, err)
+	return Peer{Servers: srv.Addr(), Timeout: 10 * time.Second}, s
+}
+
+func never() error { panic("nobody is to be told") }
+
+func TestEveryKindOfTurnsIsMeasured(t *testing.T) {
+	p, s := station(t)
+	require.NotEmpty(t, p.Version())
+	for i, c := range []task.Task{
+		{Kind: task.Lock, Clients: 1, Workers: 1},
+		{Kind: task.Lock, Clients: 3, Workers: 3},
+		{Kind: task.Lock, Clients: 1, Workers: 8},
+		{Kind: task.Semaphore, Clients: 3, Workers: 3, Permits: 2},
+		{Kind: task.RWLock, Clients: 3, Workers: 3, Writes: 10},
+		{Kind: task.Counter, Clients: 2, Workers: 4},
+		{Kind: task.Barrier, Clients: 3, Workers: 3},
+		{Kind: task.Election, Clients: 3, Workers: 3},
+	} {
+		c.Path, c.WarmMS, c.TimeMS = fmt.Sprintf("/%d", i), 20, 100
+		value, err := p.Measure(t.Context(), c, never)
+		require.NoError(t, err, c.Kind)
+		require.Positive(t, value, c.Kind)
+		// No contender is left, since the sessions are closed.
+		names, _, err := s.Children(t.Context(), c.Path)
+		require.NoError(t, err, c.Kind)
+		if c.Kind != task.Barrier {
+			require.Empty(t, names, c.Kind)
+		}
+	}
+}
+
+func TestEveryKindOfViewIsMeasured(t *testing.T) {
+	p, s := station(t)
+	require.NoError(t, s.EnsurePath(t.Context(), "/v", session.Persistent, nil))
+	child := func(i int) string { return fmt.Sprintf("/v/child-%06d", i) }
+	create := func() error {
+		for i := range 5 {
+			if _, err := s.Create(t.Context(), child(i), task.Stamp(), session.Persistent, nil); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	view := task.Task{Path: "/v", Clients: 1, Workers: 1, Nodes: 5, WarmMS: 20, TimeMS: 100}
+
+	view.Kind = task.Creates
+	value, err := p.Measure(t.Context(), view, create)
+	require.NoError(t, err)
+	require.Positive(t, value)
+
+	view.Kind = task.Load
+	value, err = p.Measure(t.Context(), view, never)
+	require.NoError(t, err)
+	require.Positive(t, value)
+
+	view.Kind = task.Change
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	value, err = p.Measure(t.Context(), view, func() error {
+		// Waited for below; ends with ctx.
+		go func() {
+			defer close(ended)
+			for ctx.Err() == nil {
+				_, _ = s.Set(ctx, child(3), task.Stamp(), -1) // until it is told to end
+			}
+		}()
+		return nil
+	})
+	cancel()
+	<-ended
+	require.NoError(t, err)
+	require.Positive(t, value)
+
+	view.Kind, view.Nodes = task.Load, 6
+	_, err = p.Measure(t.Context(), view, never)
+	require.ErrorContains(t, err, "5 of 6")
+}
+
+func TestAnUnknownKindIsRefused(t *testing.T) {
+	p, _ := station(t)
+	_, err := p.Measure(t.Context(), task.Task{Kind: task.Set, Path: "/x", Clients: 1, Workers: 1}, never)
+	require.ErrorContains(t, err, `"set"`)
+}

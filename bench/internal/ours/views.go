@@ -1,0 +1,114 @@
+package ours
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/zkrecipes/zkrecipes/bench/internal/task"
+	"github.com/zkrecipes/zkrecipes/cache"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// viewing runs a view of the children of t's path while fn runs, which begins
+// when it is loaded.
+func viewing(ctx context.Context, t task.Task, c *session.Client, fn func(context.Context, *cache.Children[[]byte]) error) (err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	v := cache.NewChildren(c, t.Path, cache.Bytes, nil)
+	ended := make(chan error, 1)
+	// Waited for below; ends with ctx.
+	go func() { ended <- v.Run(ctx) }()
+	defer func() {
+		cancel()
+		if over := <-ended; !errors.Is(over, context.Canceled) {
+			err = errors.Join(err, over)
+		}
+	}()
+	if err := v.WaitSynced(ctx); err != nil {
+		return err
+	}
+	return fn(ctx, v)
+}
+
+// load loads again and again: once to warm up, then as often as there is time
+// for, at least once.
+func load(ctx context.Context, t task.Task, c *session.Client) (float64, error) {
+	once := func() (took float64, err error) {
+		began := time.Now()
+		err = viewing(ctx, t, c, func(_ context.Context, v *cache.Children[[]byte]) error {
+			took = float64(time.Since(began).Microseconds()) / 1000
+			if v.Len() != t.Nodes {
+				return fmt.Errorf("%d of %d children are loaded", v.Len(), t.Nodes)
+			}
+			return nil
+		})
+		return took, err
+	}
+	if _, err := once(); err != nil {
+		return 0, err
+	}
+	var all []float64
+	for began := time.Now(); len(all) == 0 || time.Since(began) < t.Time(); {
+		took, err := once()
+		if err != nil {
+			return 0, err
+		}
+		all = append(all, took)
+	}
+	return task.Median(all), nil
+}
+
+func creates(ctx context.Context, t task.Task, c *session.Client, ready func() error) (took float64, err error) {
+	err = viewing(ctx, t, c, func(ctx context.Context, v *cache.Children[[]byte]) error {
+		if err := ready(); err != nil {
+			return err
+		}
+		for ev, err := range v.Events(ctx) {
+			if err != nil {
+				return err
+			}
+			if v.Len() == t.Nodes || ev.Kind == cache.EventSnapshot && ev.Snapshot.Len() == t.Nodes {
+				break
+			}
+		}
+		first, _ := v.Get(task.FirstChild)
+		us, err := task.Since(first.Value)
+		took = us / 1000
+		return err
+	})
+	return took, err
+}
+
+func change(ctx context.Context, t task.Task, c *session.Client, ready func() error) (p50 float64, err error) {
+	err = viewing(ctx, t, c, func(ctx context.Context, v *cache.Children[[]byte]) error {
+		if err := ready(); err != nil {
+			return err
+		}
+		var all []float64
+		began := time.Now()
+		for ev, err := range v.Events(ctx) {
+			if err != nil {
+				return err
+			}
+			age := time.Since(began)
+			if age > t.Warm()+t.Time() {
+				break
+			}
+			if ev.Kind != cache.EventUpdated || age < t.Warm() {
+				continue
+			}
+			us, err := task.Since(ev.New.Value)
+			if err != nil {
+				return err
+			}
+			all = append(all, us)
+		}
+		if len(all) == 0 {
+			return errors.New("no change was seen")
+		}
+		p50 = task.Median(all)
+		return nil
+	})
+	return p50, err
+}

@@ -1,0 +1,112 @@
+package task
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Work is one operation of a worker. n is the worker's number plus how many
+// operations it has done.
+type Work func(ctx context.Context, n int) error
+
+// tally counts the operations of one worker, on a cache line of its own.
+type tally struct {
+	n atomic.Int64
+	_ [56]byte
+}
+
+// Rate has all workers work beside each other and returns how many operations
+// they finish in a second, between the warm-up and the end. Then their context
+// ends, and it waits for what they have begun.
+func Rate(ctx context.Context, t Task, workers []Work) (float64, error) {
+	all, ctx := errgroup.WithContext(ctx)
+	working, stop := context.WithCancel(ctx)
+	defer stop()
+	done := make([]tally, len(workers))
+	for i, work := range workers {
+		// Waited for below; ends with working, or with an error.
+		all.Go(func() error { return labor(working, i, work, &done[i]) })
+	}
+	rate, err := observe(working, t, done)
+	stop()
+	return rate, errors.Join(all.Wait(), err)
+}
+
+func labor(ctx context.Context, i int, work Work, done *tally) error {
+	for n := i; ctx.Err() == nil; n++ {
+		err := work(ctx, n)
+		if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+			return nil // it was told to stop
+		}
+		if err != nil {
+			return fmt.Errorf("worker %d: %w", i, err)
+		}
+		done.n.Add(1)
+	}
+	return nil
+}
+
+// observe counts what is done from the end of the warm-up on.
+func observe(ctx context.Context, t Task, done []tally) (float64, error) {
+	if err := Pause(ctx, t.Warm()); err != nil {
+		return 0, err
+	}
+	before, began := sum(done), time.Now()
+	if err := Pause(ctx, t.Time()); err != nil {
+		return 0, err
+	}
+	return float64(sum(done)-before) / time.Since(began).Seconds(), nil
+}
+
+func sum(done []tally) (out int64) {
+	for i := range done {
+		out += done[i].n.Load()
+	}
+	return out
+}
+
+// Pause waits for d, or until ctx ends.
+func Pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Median is the middle of values, or the mean of the two in the middle; 0 if
+// there are none.
+func Median(values []float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	at := len(sorted) / 2
+	if len(sorted)%2 == 1 {
+		return sorted[at]
+	}
+	return (sorted[at-1] + sorted[at]) / 2
+}
+
+// Stamp is the present time as the data of a znode: microseconds since 1970 by
+// the clock of this machine, which all peers share.
+func Stamp() []byte { return strconv.AppendInt(nil, time.Now().UnixMicro(), 10) }
+
+// Since is how many microseconds ago data was stamped.
+func Since(data []byte) (float64, error) {
+	at, err := strconv.ParseInt(string(data), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("task: no stamp: %w", err)
+	}
+	return float64(time.Now().UnixMicro() - at), nil
+}

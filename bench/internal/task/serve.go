@@ -1,0 +1,45 @@
+package task
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+)
+
+// Peer measures with one library.
+type Peer interface {
+	// Version is the library and its release.
+	Version() string
+	// Measure does what t says and returns its value. It calls ready where t's
+	// kind says so.
+	Measure(ctx context.Context, t Task, ready func() error) (float64, error)
+}
+
+// Serve does the tasks of in, and answers to out, until in ends.
+func Serve(ctx context.Context, in io.Reader, out io.Writer, p Peer) error {
+	lines := bufio.NewScanner(in)
+	answers := json.NewEncoder(out)
+	for lines.Scan() {
+		var t Task
+		if err := json.Unmarshal(lines.Bytes(), &t); err != nil {
+			return fmt.Errorf("task: %w", err)
+		}
+		if err := answers.Encode(answer(ctx, t, p, answers)); err != nil {
+			return err
+		}
+	}
+	return lines.Err()
+}
+
+func answer(ctx context.Context, t Task, p Peer, answers *json.Encoder) Answer {
+	if t.Kind == Hello {
+		return Answer{Version: p.Version()}
+	}
+	value, err := p.Measure(ctx, t, func() error { return answers.Encode(Answer{Ready: true}) })
+	if err != nil {
+		return Answer{Error: fmt.Sprintf("%s: %v", t.Kind, err)}
+	}
+	return Answer{Value: value}
+}

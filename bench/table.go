@@ -1,0 +1,161 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/zkrecipes/zkrecipes/bench/internal/task"
+)
+
+// row is what became of a workload.
+type row struct {
+	workload
+	medians map[string]float64 // by peer; without those of which no run succeeded
+	failed  map[string]int     // by peer: how many runs
+	best    string             // of the others; "" if none was measured
+	// ratio is ours to the best other peer's, of the medians; low and high are
+	// the lowest and the highest of those within one round. 0 without both.
+	ratio, low, high float64
+}
+
+// rows sums figures up, a row for each workload.
+func rows(all []workload, figures []figure) []row {
+	var out []row
+	for _, w := range all {
+		r := row{workload: w, medians: map[string]float64{}, failed: map[string]int{}}
+		values := map[string]map[int]float64{} // by peer and round
+		for _, f := range figures {
+			switch {
+			case f.Workload != w.name:
+			case f.Error != "":
+				r.failed[f.Peer]++
+			default:
+				if values[f.Peer] == nil {
+					values[f.Peer] = map[int]float64{}
+				}
+				values[f.Peer][f.Round] = f.Value
+			}
+		}
+		for peer, rounds := range values {
+			var list []float64
+			for _, v := range rounds {
+				list = append(list, v)
+			}
+			r.medians[peer] = task.Median(list)
+		}
+		r.compare(values)
+		out = append(out, r)
+	}
+	return out
+}
+
+// compare finds the best other peer, and the ratios to it.
+func (r *row) compare(values map[string]map[int]float64) {
+	for _, peer := range r.peers {
+		v, ok := r.medians[peer]
+		if ok && peer != ourName && (r.best == "" || better(r.unit, v, r.medians[r.best])) {
+			r.best = peer
+		}
+	}
+	if r.best == "" || values[ourName] == nil {
+		return
+	}
+	r.ratio = r.medians[ourName] / r.medians[r.best]
+	var each []float64
+	for round, v := range values[ourName] {
+		if other, ok := values[r.best][round]; ok {
+			each = append(each, v/other)
+		}
+	}
+	if len(each) > 0 {
+		r.low, r.high = slices.Min(each), slices.Max(each)
+	}
+}
+
+// reached reports whether ours is what it is to be.
+func (r row) reached() bool {
+	return r.ratio > 0 && (r.ratio == r.target || better(r.unit, r.ratio, r.target))
+}
+
+// write writes rows as a table in Markdown.
+func write(out io.Writer, peers []string, all []row) error {
+	lines := [][]string{append(append([]string{"workload", "unit"}, peers...), "ours / best", "rounds", "target", "")}
+	lines = append(lines, slices.Repeat([]string{"---"}, len(lines[0])))
+	for _, r := range all {
+		cells := []string{r.name, r.unit}
+		for _, peer := range peers {
+			cells = append(cells, r.cell(peer))
+		}
+		lines = append(lines, append(cells, r.verdict()...))
+	}
+	widths := make([]int, len(lines[0]))
+	for _, cells := range lines {
+		for i, cell := range cells {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	for _, cells := range lines {
+		for i, cell := range cells {
+			cells[i] = cell + strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
+		}
+		if _, err := fmt.Fprintf(out, "| %s |\n", strings.Join(cells, " | ")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r row) cell(peer string) string {
+	var out []string
+	if v, ok := r.medians[peer]; ok {
+		out = append(out, number(v))
+	}
+	if n := r.failed[peer]; n > 0 {
+		out = append(out, fmt.Sprintf("(%d failed)", n))
+	}
+	if out == nil {
+		return "-"
+	}
+	return strings.Join(out, " ")
+}
+
+// verdict is the ratio, its range over the rounds, what it is to be, and
+// whether it is.
+func (r row) verdict() []string {
+	ratio, between, target, word := "-", "-", "-", ""
+	if r.ratio > 0 {
+		ratio = ratioText(r.ratio)
+	}
+	if r.low > 0 {
+		between = ratioText(r.low) + " to " + ratioText(r.high)
+	}
+	if r.target > 0 {
+		sign := "≥ "
+		if r.unit != perSecond {
+			sign = "≤ "
+		}
+		target = sign + fmt.Sprint(r.target)
+		if r.ratio > 0 {
+			word = map[bool]string{true: "reached", false: "missed"}[r.reached()]
+		}
+	}
+	return []string{ratio, between, target, word}
+}
+
+func ratioText(v float64) string {
+	if v >= 20 {
+		return fmt.Sprintf("%.0f", v)
+	}
+	return fmt.Sprintf("%.2f", v)
+}
+
+// number is a figure without digits that mean nothing.
+func number(v float64) string {
+	if v < 100 {
+		return fmt.Sprintf("%.1f", v)
+	}
+	return fmt.Sprintf("%.0f", v)
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/zkrecipes/zkrecipes/bench/internal/task"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+const (
+	// window is how many requests are under way at a time.
+	window = 256
+	// between is the time from the end of a change to the next one.
+	between = 2 * time.Millisecond
+)
+
+// znodes makes and changes what peers look at.
+type znodes struct{ client *session.Client }
+
+// make makes path with so many children.
+func (z znodes) make(ctx context.Context, path string, children int) error {
+	s, err := z.client.Session(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.EnsurePath(ctx, path, session.Persistent, nil); err != nil {
+		return err
+	}
+	return z.fill(ctx, path, children)
+}
+
+// fill creates children of path, as fast as a server takes them. Their data is
+// the time.
+func (z znodes) fill(ctx context.Context, path string, children int) error {
+	s, err := z.client.Session(ctx)
+	if err != nil {
+		return err
+	}
+	return pipeline(ctx, children, func(i int) *session.Future[session.Node] {
+		return s.StartCreate(child(path, i), task.Stamp(), session.Persistent, nil)
+	}, func(_ int, err error) error { return err })
+}
+
+// change sets a child of path to the time, again and again, until ctx ends.
+func (z znodes) change(ctx context.Context, path string) error {
+	s, err := z.client.Session(ctx)
+	if err != nil {
+		return err
+	}
+	for ctx.Err() == nil {
+		if _, err := s.Set(ctx, child(path, 3), task.Stamp(), -1); err != nil {
+			return unlessOver(ctx, err)
+		}
+		if err := task.Pause(ctx, between); err != nil {
+			return unlessOver(ctx, err)
+		}
+	}
+	return nil
+}
+
+// unlessOver is err, unless that only says that ctx has ended.
+func unlessOver(ctx context.Context, err error) error {
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// remove deletes path and all that is below it.
+func (z znodes) remove(ctx context.Context, path string) error {
+	s, err := z.client.Session(ctx)
+	if err != nil {
+		return err
+	}
+	for {
+		names, _, err := s.Children(ctx, path)
+		if errors.Is(err, session.ErrNoNode) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		err = pipeline(ctx, len(names), func(i int) *session.Future[struct{}] {
+			return s.StartDelete(path+"/"+names[i], -1)
+		}, func(i int, err error) error {
+			if errors.Is(err, session.ErrNotEmpty) {
+				return z.remove(ctx, path+"/"+names[i])
+			}
+			if errors.Is(err, session.ErrNoNode) {
+				return nil // a container that the server has removed
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if err = s.Delete(ctx, path, -1); !errors.Is(err, session.ErrNotEmpty) {
+			return err
+		}
+	}
+}
+
+func child(path string, i int) string { return fmt.Sprintf("%s/child-%06d", path, i) }
+
+// pipeline starts n requests, a window of them at a time, and has done look at
+// what became of each, in order.
+func pipeline[T any](ctx context.Context, n int, start func(i int) *session.Future[T], done func(i int, err error) error) error {
+	var under []*session.Future[T]
+	for i := range n + window {
+		if i < n {
+			under = append(under, start(i))
+		}
+		if first := i - window; first >= 0 && first < n {
+			_, err := under[first].Wait(ctx)
+			if err := done(first, err); err != nil {
+				return err
+			}
+			under[first] = nil
+		}
+	}
+	return nil
+}
