@@ -2,7 +2,7 @@
 GO ?= go
 # soak: how many random histories, and which tests make them.
 SEEDS ?= 1000
-SOAK ?= Soak|Seeds|Random|Stress
+SOAK ?= Soak|Seeds|Random|Stress|UnderEveryFault|ManyTasks|ThousandsOf|IsShared
 SOAK_TIMEOUT ?= 24h
 
 .PHONY: test race lint vet ci soak image
