@@ -130,14 +130,13 @@ const gatherLimit = 30 * time.Second
 // their names tell the order in which they lead.
 func (c *Crew) Gather(ctx context.Context, m *Monitor, nodes int) error {
 	for range nodes {
-		before := m.View().registered()
 		name, err := c.Add(ctx)
 		if err != nil {
 			return err
 		}
 		dead := func(p Process) bool { return p.Name == name && p.State == exited }
 		limited, cancel := context.WithTimeout(ctx, gatherLimit)
-		_, _ = m.Await(limited, func(v View) bool { return v.registered() > before || slices.ContainsFunc(c.Processes(), dead) })
+		_, _ = m.Await(limited, func(v View) bool { return v.stands(name) || slices.ContainsFunc(c.Processes(), dead) })
 		cancel()
 	}
 	return context.Cause(ctx)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -66,6 +67,27 @@ func TestNodeThatDiesAtOnceIsNotWaitedFor(t *testing.T) {
 	require.NoError(t, c.Gather(b.ctx, m, 2))
 	assert.Less(t, time.Since(begin), gatherLimit/2)
 	b.sees(m, func(v View) bool { return v.Settled(1) && v.Leading() == "n2" }, "the other one leads")
+}
+
+// TestNodeThatIsSlowKeepsItsPlace: the name of each tells when it leads, also when the
+// one before it has needed longer to start than that one needs to become the leader.
+func TestNodeThatIsSlowKeepsItsPlace(t *testing.T) {
+	b := newQuietBed(t)
+	m := NewMonitor(b.client())
+	c, _ := b.crewOf(b.srv.Addr(), 0, func(name, listen, servers string) *exec.Cmd {
+		cmd := exec.Command("/bin/sh", "-c", `[ $1 != n2 ] || sleep 2; exec "$0" "$@"`, os.Args[0], name, listen, servers)
+		cmd.Env = append(os.Environ(), standInMode+"="+b.tick.String())
+		_, err := cmd.StdinPipe()
+		assert.NoError(b, err)
+		return cmd
+	})
+	m.Watch(c)
+	b.run(m)
+	require.NoError(t, c.Gather(b.ctx, m, 3))
+	v := b.sees(m, func(v View) bool { return v.Settled(3) }, "all of them")
+	for i, r := range v.Rows {
+		assert.Equal(t, "n"+strconv.Itoa(i+1), r.Name)
+	}
 }
 
 // TestKillsAreCountedThatDidIt: somebody makes leaders resign meanwhile, which is

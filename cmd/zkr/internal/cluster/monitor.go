@@ -48,8 +48,12 @@ type View struct {
 	State string `json:"zookeeper"`
 }
 
-// registered is how many nodes are.
-func (v View) registered() int { return v.Coordinators + v.Workers }
+// stands reports whether a node of that name has a place in the election. Numbers of
+// nodes would not tell: who becomes the leader is counted twice for a moment, by views
+// that change one after the other.
+func (v View) stands(name string) bool {
+	return slices.ContainsFunc(v.Rows, func(r Row) bool { return r.Name == name && r.Znode != "" })
+}
 
 // Row is a node in the page's table.
 type Row struct {
