@@ -187,8 +187,9 @@ func TestJobWorkersShowsWhoRunsHasLeftHasFailedAndIsMissing(t *testing.T) {
 
 func TestJobWaitSaysWhoIsMissing(t *testing.T) {
 	b := newBed(t)
-	b.submit("words", "4")
-	all := b.start("job", "wait", "words")
+	run := strings.TrimSuffix(live("words", b.submit("words", "4")), "live")
+	all, finished := b.start("job", "wait", "words"), b.start("job", "wait", "words", "--for", "finished")
+	eventually(t, func() bool { return len(b.srv.Watches()[run+"state"]) == 1 }, "it follows the job")
 	_, open := b.worker("words", "a", "0")
 	b.run(running([]string{"job", "join", "words", "--identity", "b"}, "false")...).ends(1)
 	z := b.run("job", "wait", "words", "--timeout", "5s").ends(exitBusy)
@@ -201,12 +202,9 @@ func TestJobWaitSaysWhoIsMissing(t *testing.T) {
 	b.worker("words", "c", "0")
 	b.worker("words", "d", "0")
 	assert.Empty(t, all.ends(0).err.String(), "all have joined, whatever has become of them")
-	z = b.start("job", "wait", "words", "--for", "finished")
-	eventually(t, func() bool { return strings.Contains(b.run("job", "ls").ends(0).out.String(), "running") }, "it runs")
-	z.running()
-	z.signal(syscall.SIGINT)
-	z.ends(130)
-	assert.Contains(t, z.err.String(), "gave up waiting for the job words to be finished")
+	finished.running()
+	finished.signal(syscall.SIGINT)
+	assert.Contains(t, finished.ends(130).err.String(), "gave up waiting for the job words to be finished")
 }
 
 // TestSpansAreTheNumbers: whatever they are, in order and each once.
