@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -18,6 +19,7 @@ import (
 // real runs zkr against Apache's server.
 type real struct {
 	*testing.T
+	cluster *apache.Cluster
 	servers string
 }
 
@@ -33,6 +35,22 @@ func (r *real) ls(what string, args ...string) {
 	eventually(r.T, func() bool { return strings.Contains(r.out(args...), what) }, "%v shows %q", args, what)
 }
 
+// followed waits until a session watches a znode that the pattern matches.
+func (r *real) followed(pattern string) {
+	r.Helper()
+	line := regexp.MustCompile("(?m)^" + pattern + "$")
+	eventually(r.T, func() bool {
+		for i := range r.cluster.Servers() {
+			watches, err := r.cluster.FourLetter(r.Context(), i, "wchp")
+			require.NoError(r, err)
+			if line.MatchString(watches) {
+				return true
+			}
+		}
+		return false
+	}, "somebody watches %s", pattern)
+}
+
 // apacheTick is that of servers in use, which grant no session below twice as much.
 const apacheTick = 2 * time.Second
 
@@ -46,7 +64,7 @@ func TestOnApache(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			group(&real{t, cluster.Connect()})
+			group(&real{t, cluster, cluster.Connect()})
 		})
 	}
 }
@@ -172,9 +190,10 @@ func serviceOnApache(r *real) {
 
 func jobOnApache(r *real) {
 	r.out("job", "submit", "words", "--workers", "2")
+	joined, finished := r.start("job", "wait", "words"), r.start("job", "wait", "words", "--for", "finished")
+	r.followed("/twister2/words/.*/state") // only the second of them does
 	w := r.start("job", "workers", "words", "--watch")
 	w.says("missing: 0-1")
-	joined, finished := r.start("job", "wait", "words"), r.start("job", "wait", "words", "--for", "finished")
 	a := r.start("job", "join", "words", "--identity", "a", "--", "sleep", "60")
 	w.says("joined     0  a  incarnation 1  -  missing: 1\n")
 	a.signal(syscall.SIGTERM)
