@@ -39,6 +39,8 @@
 //     others: a create whose answer was lost is found out, and a deletion goes
 //     on in the background until the znode or the session is gone.
 //   - A mutex is not reentrant: a holder that locks again waits for itself.
+//   - A path is a mutex or a semaphore: the two do not see each other's
+//     contenders, nor those of a read/write lock, and would all hold at once.
 //
 // An uncontended acquire takes two requests in one round trip, a release one. A
 // waiter whose predecessor held the lock asks nothing when it goes. With a

@@ -24,7 +24,7 @@ func (a *app) barrier() *cobra.Command {
 		Long:  barrierHelp,
 		Example: "  zkr barrier await /barriers/start -n 3 && ./job\n" +
 			"  zkr barrier enter /barriers/stage -n 3 -- ./stage\n" +
-			"  zkr barrier gate set /gates/open; zkr barrier gate wait /gates/open\n" +
+			"  zkr barrier gate wait /gates/maintenance && ./job\n" +
 			"  zkr barrier ls /barriers/start",
 	}, a.barrierAwait(), a.barrierEnter(), a.barrierGate(), a.barrierList())
 }

@@ -18,7 +18,9 @@ type lockErrand struct {
 	opts    lock.Options
 }
 
-const lockHelp = `Runs CMD while holding the lock PATH, and releases it when CMD has ended.
+const lockHelp = `Runs CMD while holding the lock PATH, and releases it when CMD has ended. All who
+use PATH must say the same -n, or none: a mutex does not see a semaphore's permits
+on its path, nor they it.
 
 CMD runs in a process group of its own, in the foreground if zkr was there, with
 zkr's stdin, stdout and stderr and with ZKR_LOCK_PATH (the znode that stands for

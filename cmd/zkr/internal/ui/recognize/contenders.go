@@ -63,9 +63,24 @@ func contenders(l *looker, s *spot) *Thing {
 		if (seen[markCurator] || seen[markRead] || seen[markWrite] || seen[markLatch]) && (kazoo || reads) {
 			t.problem(Warn, t.Path, "Curator's and Kazoo's names are mixed: Curator sorts Kazoo's wrongly, and Kazoo heeds Curator's only if told to")
 		}
+		if others := unheeded(seen, f.markers); others != "" && f.telling[0] != markOwn {
+			t.problem(Warn, t.Path, "contenders of another recipe are here too (%s): these and those do not heed each other, and may hold at once", others)
+		}
 		return t
 	}
 	return nil
+}
+
+// unheeded are the markers of contenders that are not of a queue of these: names
+// of another recipe, just as a library writes them.
+func unheeded(seen map[string]bool, markers []string) string {
+	var others []string
+	for _, m := range []string{markCurator, markKazoo, markRead, markWrite, markKRead, markLatch, markPermit} {
+		if seen[m] && !slices.Contains(markers, m) {
+			others = append(others, strings.Trim(m, "-_"))
+		}
+	}
+	return strings.Join(others, ", ")
 }
 
 // markers are those in the children's names: true if a name is just as a library
