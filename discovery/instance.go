@@ -119,7 +119,7 @@ func (i Instance) check() error {
 		return fmt.Errorf("%w: Payload is no JSON: %.40q", ErrArgument, i.Payload)
 	}
 	if _, err := parseURI(i.URISpec); err != nil {
-		return fmt.Errorf("%w: URISpec: %w", ErrArgument, err)
+		return fmt.Errorf("URISpec: %w", err) // wraps ErrArgument
 	}
 	if !canBeWritten(i.RegistrationTime) {
 		return fmt.Errorf("%w: RegistrationTime is in the year %d; it must be from 1 to 9998", ErrArgument, i.RegistrationTime.UTC().Year())

@@ -114,12 +114,16 @@ func (a *app) demoUnder(ctx context.Context, timeout time.Duration, keep bool) e
 func (a *app) demoRound(ctx context.Context, servers string, timeout time.Duration, judge *judge, show *timeline) error {
 	c := newCrew(servers, timeout, a.stderr, judge, show)
 	defer c.dismiss()
-	for _, name := range []string{"w1", "w2", "w3", "w4"} {
+	for i, name := range []string{"w1", "w2", "w3", "w4"} {
 		if err := c.hire(name); err != nil {
 			return err
 		}
-		// One after the other, so that their places in the queue are known.
+		// One after the other, so that their places in the queue are known. A worker
+		// says that it waits before it asks for its place: the next could overtake it.
 		if _, err := c.await(ctx, name, "waits"); err != nil {
+			return err
+		}
+		if err := c.queue(ctx, i+1); err != nil {
 			return err
 		}
 		if name != "w1" {

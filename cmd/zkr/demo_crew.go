@@ -110,6 +110,19 @@ func (c *crew) await(ctx context.Context, name, what string) (event, error) {
 	}
 }
 
+// queue waits until so many contenders have a place.
+func (c *crew) queue(ctx context.Context, n int) error {
+	for end := time.Now().Add(sceneLimit * c.timeout); c.judge.queued() < n; {
+		if time.Now().After(end) {
+			return fmt.Errorf("%d workers were to queue up and did not within %v", n, sceneLimit*c.timeout)
+		}
+		if err := c.watch(ctx, 5*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // watch lets the workers work for d.
 func (c *crew) watch(ctx context.Context, d time.Duration) error {
 	over, stop := timer(d)

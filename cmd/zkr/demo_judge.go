@@ -47,6 +47,13 @@ func newJudge() *judge {
 	return &judge{granted: map[int64]bool{}, measured: map[measure]time.Duration{}}
 }
 
+// queued is how many contenders there are.
+func (j *judge) queued() int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return len(j.queue)
+}
+
 // applied is told of every change at the server, in order.
 func (j *judge) applied(t zktest.Txn) {
 	if t.Code != 0 {

@@ -177,7 +177,7 @@ func (t *timeline) summary(v verdict) {
 	fmt.Fprintln(t.out)
 	row("holders (tokens)", "%s: %s", strings.Join(holders, "  "), grow)
 	row("overlaps", "%d", v.Overlaps)
-	row("writes", "%d applied, %d of them by somebody but the holder; %d late one refused", v.Writes, v.Strays, v.Refused)
+	row("writes", "%d applied, %d of them by somebody but the holder; late and refused: %d", v.Writes, v.Strays, v.Refused)
 	if v.KillToGrant > 0 {
 		row("kill to next grant", "%.2f s, of which the session timeout is %.0f s", v.KillToGrant, demoSession.Seconds())
 	}

@@ -94,6 +94,8 @@ func beforeCommand(noun string, names ...string) cobra.PositionalArgs {
 		switch {
 		case dash == n && len(args) > n:
 			return nil
+		case dash < 0 && before > 0 && !strings.HasPrefix(args[0], "/") && looksLikeSub(cmd, args[0]):
+			return noCommand(cmd, args[0]) // "zkr lock lss /a"
 		case before == 0:
 			return usage("which %s, and which command? %s%s -- CMD [ARGS...]", noun, call, strings.Join(names, " "))
 		case before < n:

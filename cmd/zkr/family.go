@@ -37,6 +37,12 @@ func noCommand(cmd *cobra.Command, name string) error {
 	return &failure{code: exitUsage, err: fmt.Errorf("%s has no command %q", cmd.CommandPath(), name), hint: hint}
 }
 
+// looksLikeSub reports whether name is almost that of a subcommand.
+func looksLikeSub(cmd *cobra.Command, name string) bool {
+	cmd.SuggestionsMinimumDistance = 1
+	return cmd.HasAvailableSubCommands() && len(cmd.SuggestionsFor(name)) > 0
+}
+
 func didYouMean(like []string) string {
 	return fmt.Sprintf("did you mean %s?", strings.Join(like, " or "))
 }

@@ -150,7 +150,7 @@ func (a *app) globalFlags(root *cobra.Command) {
 	f.StringVar(&g.tlsCert, "tls-cert", "", "`file` of the client's certificate, PEM (ZKR_TLS_CERT)")
 	f.StringVar(&g.tlsKey, "tls-key", "", "`file` of the client's key, PEM (ZKR_TLS_KEY)")
 	f.StringVar(&g.tlsServerName, "tls-server-name", "", "`name` in the servers' certificates; default: each one's host (ZKR_TLS_SERVER_NAME)")
-	f.StringVarP(&g.output, "output", "o", "table", "`table|json`; with json errors are JSON too, on stderr (ZKR_OUTPUT)")
+	f.StringVarP(&g.output, "output", "o", "table", "`format`, table or json; with json errors are JSON too, on stderr (ZKR_OUTPUT)")
 	f.BoolVar(&g.verbose, "verbose", false, "log to stderr what happens to the session (ZKR_VERBOSE)")
 }
 

@@ -124,7 +124,7 @@ func says(things []*recognize.Thing) string {
 	case recognize.Barrier, recognize.Double, recognize.Gate, recognize.Tasks, recognize.Queue:
 		return fmt.Sprintf("%s waiting", thousands(waiting))
 	case recognize.Service:
-		return count(ready, "instance")
+		return count(ready, "instance") + " ready"
 	case recognize.Job:
 		return count(running, "worker") + " running"
 	case recognize.Group, recognize.Rebalancer:

@@ -30,7 +30,7 @@ func pages() []*page {
 		{at: "/barriers", name: "Barriers", hint: "Filter by path, party", draw: (*drawing).list, kinds: []recognize.Kind{recognize.Barrier, recognize.Double, recognize.Gate},
 			about: "Gates that are closed, and barriers with who is there and how many are missing."},
 		{at: "/counters", name: "Counters", hint: "Filter by path", draw: (*drawing).list, kinds: []recognize.Kind{recognize.Counter},
-			about: "Counters, sequences and shared counts, with what they were since this page's server looks."},
+			about: "Counters, sequences and shared counts, and how they have changed since this page's server was started."},
 		{at: "/services", name: "Services", hint: "Filter by name, address", draw: (*drawing).list, kinds: []recognize.Kind{recognize.Service},
 			about: "Services and their instances."},
 		{at: "/jobs", name: "Jobs", hint: "Filter by job, worker", draw: (*drawing).list, kinds: []recognize.Kind{recognize.Job},
