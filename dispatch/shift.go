@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/zkrecipes/zkrecipes/cache"
 	"github.com/zkrecipes/zkrecipes/session"
@@ -113,10 +114,12 @@ func (sh *shift) vanish() {
 func (sh *shift) loop(while context.Context, events <-chan cache.Event[assignment]) (left bool, err error) {
 	drain, stop, draining := sh.drain, sh.stop.Done(), false
 	for {
+		var again <-chan time.Time
 		if draining && len(sh.jobs) == 0 {
 			if left, err := sh.leave(while); left || err != nil {
 				return left, err
 			}
+			again = time.After(leavePause)
 		}
 		var slot chan<- struct{}
 		if len(sh.queue) > 0 {
@@ -127,6 +130,7 @@ func (sh *shift) loop(while context.Context, events <-chan cache.Event[assignmen
 			sh.begin(sh.queue[0])
 			sh.queue = sh.queue[1:]
 			continue
+		case <-again:
 		case ev := <-events:
 			sh.see(ev)
 		case j := <-sh.ended:
@@ -256,6 +260,11 @@ func (sh *shift) announce(ctx context.Context) error {
 		return err
 	})
 }
+
+// leavePause is how long a worker waits that cannot leave since its folder is not
+// empty. The view tells as a rule, but not of an assignment that comes before the
+// attempt to leave, and is canceled before the view reads it: that makes no event.
+const leavePause = time.Second
 
 // leave removes the worker's folder and the node that says that it lives, together:
 // not while it has an assignment.
