@@ -69,6 +69,9 @@ type record struct {
 	LastFailure string    `json:"lastFailure,omitempty"`
 	// Requeued is a UUID of the last call that had the task tried anew.
 	Requeued string `json:"requeued,omitempty"`
+	// Canceled is a UUID of the last call that canceled the task, also when it
+	// was requeued since then.
+	Canceled string `json:"canceled,omitempty"`
 }
 
 // seen is a task as one request saw it.

@@ -72,6 +72,12 @@ func (r record) ended(state State, why string, now time.Time) record {
 	return r
 }
 
+// canceled is r canceled by request. call tells who has done it.
+func (r record) canceled(call string, now time.Time) record {
+	r.Canceled = call
+	return r.ended(canceled, canceledText, now)
+}
+
 // requeued is r from the beginning. Its deadline, which may have passed, is gone, and
 // so is its owner. call tells who has done it.
 func (r record) requeued(call string) record {
