@@ -128,6 +128,9 @@ func (ch *change) apply(ctx context.Context, p *seat, part []string) error {
 		at := culprit(err)
 		switch {
 		case err == nil:
+			for _, name := range part {
+				delete(ch.tried, name) // or it would count twice, if a later part is repeated
+			}
 			ch.changed = append(ch.changed, part...)
 			return nil
 		case at >= 0 && errors.Is(err, ch.done):

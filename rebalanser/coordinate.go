@@ -163,7 +163,7 @@ func (c *coordination) do(ctx context.Context, s core.Step) error {
 			c.moving.follow(s.AwaitMoves)
 			c.changed.post(moves)
 		}
-		if s.Err != nil || s.Write != nil {
+		if s.Planned {
 			c.planned(s.Err)
 		}
 		switch {

@@ -44,6 +44,8 @@ type Step struct {
 	// AwaitMoves, unless it is nil, are the moves to watch from now on, instead
 	// of those before; see Moved.
 	AwaitMoves []Move
+	// Planned: the resources were shared out anew, or Err says why not.
+	Planned bool
 	// Err says why a rebalancing that is due cannot begin: the assignor's result is
 	// not an assignment. It is tried again when something changes.
 	Err error

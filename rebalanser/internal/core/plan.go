@@ -22,10 +22,10 @@ func (c *Coordinator) advance(now time.Time) Step {
 	c.dirty = false
 	w, plan, err := c.share(now)
 	if err != nil {
-		return Step{Err: err}
+		return Step{Planned: true, Err: err}
 	}
 	if len(w.Set) == 0 && len(w.Delete) == 0 && !c.force {
-		return Step{Wake: c.departure()}
+		return Step{Planned: true, Wake: c.departure()}
 	}
 	if c.cfg.Mode == Resource && c.cfg.MaxMoves > 0 {
 		c.note(w, plan)
@@ -35,7 +35,7 @@ func (c *Coordinator) advance(now time.Time) Step {
 	for _, key := range w.Delete {
 		delete(c.gone, key)
 	}
-	return Step{Write: w}
+	return Step{Planned: true, Write: w}
 }
 
 // halfway reports whether another coordinator has stopped the members, for a
