@@ -41,8 +41,9 @@
 //     counted, or are dead if it was the last.
 //   - A master that was paused, or cut off, changes nothing once another one leads:
 //     every write has its leadership's guard. A new master reads all that it knows.
-//   - A task is submitted once, whatever answers are lost, and a task of the same
-//     Task.ID is the same task.
+//   - A task is submitted once, whatever answers are lost, unless it has ended and
+//     was removed before [Queue.Submit] could look; and a task of the same Task.ID is
+//     the same task as long as that is there.
 //   - Of the tasks that a worker could take, one with the highest priority goes
 //     first, and among these the one that was submitted first. It goes to the worker
 //     that has the fewest tasks for each of its handlers, and of those that are equal

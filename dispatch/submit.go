@@ -24,7 +24,9 @@ const lookEvery = 16
 // exists is found all the same.
 //
 // A lost answer is found out, also over a lost session, and never doubles the
-// task. If ctx ends before that, or the client is closed, the error wraps
+// task while that is there: one that ends and is removed before it is looked for, as
+// its retention is shorter than the outage or somebody collects it, is taken for one
+// that never was, and submitted anew. If ctx ends before that, or the client is closed, the error wraps
 // session.ErrUnknownOutcome: with an ID of one's own, submit it again. It takes one
 // request, two more for each sixteenth to one of the 256 buckets, and one more in a
 // session's first, for a node that goes with the session.
