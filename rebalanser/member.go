@@ -48,12 +48,13 @@ type member struct {
 	// ended or as it is to become another client. left: nothing is left to give up.
 	quitting, left bool
 	failure        error
+	fault          chan error // has a failure between calls until it is dealt with
 	leads          bool
 	unplanned      error // why the coordinator shares nothing out
 }
 
 func newMember(ctx context.Context, g *Group, hold *session.Hold, place *election.Candidacy, instance *lock.Held) *member {
-	m := &member{g: g, hold: hold, place: place, instance: instance, box: newMailbox[event]()}
+	m := &member{g: g, hold: hold, place: place, instance: instance, box: newMailbox[event](), fault: make(chan error, 1)}
 	m.seat = seat{s: hold.Session(), at: g.at, client: lastElement(hold.Path()), acl: g.opts.ACL}
 	inner, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	m.ctx, m.end = last(inner, end, hold), end
@@ -103,7 +104,9 @@ func (m *member) begin() {
 		m.goOn(func(ctx context.Context) error {
 			select {
 			case err := <-h.failed():
-				return err
+				m.fault <- err
+				m.box.post(func() []core.Action { return m.quit(<-m.fault) })
+				return nil
 			case <-ctx.Done():
 				return nil
 			}
@@ -222,10 +225,16 @@ func (m *member) lost(ctx context.Context) error {
 	return m.verdict(ctx)
 }
 
-// finish waits until nothing works for the member any more, handlers included.
+// finish waits until nothing works for the member any more, handlers included. What
+// has failed between their calls, as the member was lost, counts.
 func (m *member) finish() {
 	m.stop(session.ErrReleased)
 	m.work.Wait()
+	select {
+	case err := <-m.fault: // nobody reads the mailbox any more
+		m.failure = errors.Join(m.failure, err)
+	default:
+	}
 }
 
 // away removes what stands for the client.
