@@ -19,6 +19,9 @@ import (
 func (t *tenure) set(ctx context.Context, want *entry) error {
 	for lost := 0; ; {
 		stat, err := t.s.Set(ctx, t.have.path, want.data, t.have.version)
+		if errors.Is(err, session.ErrUnknownOutcome) {
+			t.unanswered(nil)
+		}
 		switch {
 		case err == nil && stat.Czxid == t.have.czxid:
 			t.have.version, t.have.entry = stat.Version, want
@@ -63,6 +66,9 @@ func (t *tenure) remove(ctx context.Context) error {
 			}
 		}
 		err := t.s.Delete(ctx, t.have.path, t.have.version)
+		if errors.Is(err, session.ErrUnknownOutcome) {
+			t.unanswered(nil)
+		}
 		switch {
 		case err == nil, errors.Is(err, session.ErrNoNode):
 			return t.dropped(nil)
@@ -116,6 +122,7 @@ func (t *tenure) move(ctx context.Context, want *entry) error {
 		case err == nil:
 			return t.arrive(ctx, want, results[1].Path)
 		case errors.Is(err, session.ErrUnknownOutcome):
+			t.unanswered(want)
 			if done, err := t.moved(ctx, want, lost); err != nil || done {
 				return err
 			}

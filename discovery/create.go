@@ -37,6 +37,7 @@ func (t *tenure) create(ctx context.Context, want *entry) error {
 				return err
 			}
 		case errors.Is(err, session.ErrUnknownOutcome):
+			t.unanswered(want)
 			if err := t.findOut(ctx, want, lost); err != nil || t.have != nil {
 				return err
 			}
@@ -172,6 +173,7 @@ func (t *tenure) settle(ctx context.Context, dir string) error {
 		var verdict *session.TxnError
 		switch {
 		case err == nil, errors.As(err, &verdict):
+			t.open = false
 			return nil // a refusal is an answer, too
 		case !errors.Is(err, session.ErrUnknownOutcome) || t.s.Err() != nil:
 			return err

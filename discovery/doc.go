@@ -67,7 +67,10 @@
 // Errors wrap ErrArgument, ErrConflict, ErrUnregistered, ErrMalformed, the
 // context's error and cause, or an error of package session. A Static or Permanent
 // instance goes with no session: if the client is closed, or the process dies,
-// before its unregistering has come to an end, it stays.
+// before its unregistering has come to an end, it stays. If a session is given up
+// over a write about one, the next waits until the servers have ended that session,
+// one and a half timeouts, unless they elect another leader meanwhile: what got
+// stuck could hit another one's znode later.
 //
 // # Compatibility
 //

@@ -41,7 +41,11 @@ type tenure struct {
 	have    *place // what is registered
 	settled *entry // what was registered last
 	doubt   *entry // its creation in a session that is over may have happened
-	why     error  // what to say when nothing is wanted any more
+	// open: a write about what goes with no session got no answer, and may yet be
+	// carried out; late is until when, if its session was given up over it.
+	open bool
+	late time.Time
+	why  error // what to say when nothing is wanted any more
 
 	// The watching over have: armed says that it has begun in this session.
 	armed bool
@@ -56,6 +60,7 @@ type tenure struct {
 func (t *tenure) serve(ctx context.Context, s *session.Session) error {
 	t.s = s
 	t.k.claims.use(s.ID())
+	t.wait(time.Until(t.late), nil)
 	for s.Err() == nil {
 		want, rev := t.k.wanted()
 		err := t.advance(ctx, want)
@@ -113,7 +118,13 @@ func (t *tenure) advance(ctx context.Context, want *entry) error {
 		if err != nil {
 			return err
 		}
+		t.open = false
 	}
+}
+
+// unanswered notes that a write that changes have, or makes want, got no answer.
+func (t *tenure) unanswered(want *entry) {
+	t.open = want != nil && !want.ephemeral() || t.have != nil && !t.have.entry.ephemeral()
 }
 
 // forget is what follows when have has gone.
@@ -126,6 +137,14 @@ func (t *tenure) forget(why error) {
 
 // leaveSession is what follows when the session is over.
 func (t *tenure) leaveSession() {
+	if t.open && !errors.Is(t.s.Err(), session.ErrExpired) {
+		// The servers may keep the session that we gave up, and a request of it
+		// that got stuck, for a timeout and a tick. It depends on a name or a
+		// version at most: by then that could be another one's, or what we shall
+		// have unregistered.
+		t.late = time.Now().Add(t.s.Timeout() * 3 / 2)
+	}
+	t.open = false
 	if t.doubt != nil && t.doubt.ephemeral() {
 		t.doubt = nil // it has gone with the session, or will
 	}
