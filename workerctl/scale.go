@@ -27,7 +27,8 @@ const droppedAtOnce = 500
 // first one says so.
 //
 // A lost answer is found out by the job's size. If somebody else has given it another
-// size in between, it is made one of n workers again.
+// size in between, it is made one of n workers again; where that fails the error
+// wraps session.ErrUnknownOutcome: it may have been one for a while.
 func (j *Job) Scale(ctx context.Context, n int) error {
 	const op = "scale"
 	if ctx.Err() != nil {
@@ -36,13 +37,17 @@ func (j *Job) Scale(ctx context.Context, n int) error {
 	if n < 1 || n > maxWorkers {
 		return failure(ctx, op, j.Path(), fmt.Errorf("%w: n is %d; it must be 1 to %d", ErrArgument, n, maxWorkers))
 	}
-	done, steps := false, 0
+	done, unanswered, steps := false, false, 0
 	err := j.inTurn(ctx, func(ctx context.Context, s *session.Session) (err error) {
 		if done, err = j.resize(ctx, s, n); errors.Is(err, optimistic.ErrNews) {
 			steps++
 		}
+		unanswered = unanswered || errors.Is(err, session.ErrUnknownOutcome)
 		return err
 	})
+	if err != nil && unanswered && !errors.Is(err, session.ErrUnknownOutcome) {
+		err = &session.UnknownOutcomeError{Op: op, Path: j.Path(), Reason: err}
+	}
 	if err != nil && steps > 0 {
 		err = fmt.Errorf("smaller by %d steps, and then: %w", steps, err)
 	}
