@@ -98,7 +98,10 @@ func (n *Janitor) sweep(ctx context.Context) (removed []string, err error) {
 				removed = append(removed, j.Name())
 			}
 		}
-		if err != nil && !errors.Is(err, ErrOver) {
+		if errors.Is(err, ErrOver) {
+			err = j.remove(ctx) // by somebody else, or a part of it by hand
+		}
+		if err != nil {
 			failures = append(failures, fmt.Errorf("%s: %w", j.Path(), err))
 		}
 		if ctx.Err() != nil {

@@ -40,8 +40,7 @@ func (j *Job) Remove(ctx context.Context) error {
 	const op = "remove"
 	info, err := j.Info(ctx)
 	switch {
-	case errors.Is(err, ErrOver):
-		return nil
+	case errors.Is(err, ErrOver): // somebody has removed it, if not by hand, and a part
 	case err != nil:
 		return err
 	case !info.State.Over():
@@ -108,7 +107,7 @@ func (j *Job) remove(ctx context.Context) error {
 		var txn *session.TxnError
 		switch {
 		case errors.Is(err, session.ErrNoNode):
-			return nil // somebody else did it
+			return j.removeRest(ctx, s) // somebody else did it
 		case errors.As(err, &txn) && errors.Is(err, session.ErrNotEmpty) && txn.Path != j.Path():
 			if err := empty(ctx, s, txn.Path, stateNode); err != nil {
 				return err
@@ -119,6 +118,28 @@ func (j *Job) remove(ctx context.Context) error {
 		// run of the next job of this name: it stays, and so does the job.
 		return err
 	})
+}
+
+// removeRest removes what is left of a job that has no state any more: nothing, or
+// what somebody left who has removed it by hand. It never hits the next job of the
+// name, which has its run from the beginning.
+func (j *Job) removeRest(ctx context.Context, s *session.Session) error {
+	data, _, err := s.Get(ctx, j.Path())
+	if errors.Is(err, session.ErrNoNode) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if record, err := jobOf(session.EscapeName(j.Name()), data); err != nil || record.ID != j.ID() {
+		return nil
+	}
+	for _, path := range []string{string(j.run), j.Path()} {
+		if err := s.Delete(ctx, path, -1); err != nil && !errors.Is(err, session.ErrNoNode) {
+			return err
+		}
+	}
+	return nil
 }
 
 // empty deletes all that is below path, but for the children in but.
