@@ -75,11 +75,19 @@ func (c *claim) startRemoval() func(context.Context) error {
 // remove waits for the deletion, and repeats it until the node is gone.
 func (c *claim) remove(ctx context.Context, removal func(context.Context) error) error {
 	err := removal(ctx)
-	if err == nil || errors.Is(err, session.ErrNoNode) {
+	if err == nil || nodeGone(err) {
 		return nil
 	}
 	if err := c.hold.Session().Discard(ctx, c.hold.Path()); err != nil {
 		return err
 	}
 	return c.noteRelease(ctx)
+}
+
+// nodeGone reports whether err says that the contender's own znode is gone: that
+// of a request whose first operation is about it. That of the note, which an
+// administrator may delete, says nothing of the lock, whose znode is there then.
+func nodeGone(err error) bool {
+	var txn *session.TxnError
+	return errors.Is(err, session.ErrNoNode) && (!errors.As(err, &txn) || txn.Index == 0)
 }

@@ -45,8 +45,11 @@ func (m *Mutex) awaitDelay(ctx context.Context, c *contender.Contender) error {
 	}
 	// The check keeps a contender whose node is gone from taking notes.
 	_, err = s.Txn(ctx, session.CheckOp(c.Node().Path, -1), session.SetOp(m.notePath(), own, -1))
-	if errors.Is(err, session.ErrUnknownOutcome) && ctx.Err() == nil && s.Err() == nil {
-		return m.awaitDelay(ctx, c) // reads what came of it
+	again := errors.Is(err, session.ErrUnknownOutcome) && s.Err() == nil // reads what came of it
+	if again || errors.Is(err, session.ErrNoNode) && !nodeGone(err) {    // somebody has deleted the note
+		if ctx.Err() == nil {
+			return m.awaitDelay(ctx, c)
+		}
 	}
 	return err
 }
@@ -73,10 +76,16 @@ func (c *claim) noteRelease(ctx context.Context) error {
 	s, path := c.hold.Session(), c.m.notePath()
 	for {
 		note, stat, err := s.Get(ctx, path)
+		if errors.Is(err, session.ErrNoNode) {
+			return nil // somebody has deleted it: nobody waits for it
+		}
 		if err != nil || string(note) != delayNote(delayHeld, c.token) {
 			return err
 		}
 		_, err = s.Set(ctx, path, []byte(delayNote(delayFree, c.token)), stat.Version)
+		if errors.Is(err, session.ErrNoNode) {
+			return nil
+		}
 		if !errors.Is(err, session.ErrUnknownOutcome) && !errors.Is(err, session.ErrBadVersion) {
 			return err
 		}

@@ -170,7 +170,7 @@ func (m *Mutex) acquire(ctx context.Context, t turn) (*Held, error) {
 			// The place in the queue goes to who waits here for the same.
 			m.pass(turn{contender: c})
 			return nil, failure(ctx, op, m.path, err)
-		case c != nil && (c.Session().Err() != nil || errors.Is(err, contender.ErrGone) || errors.Is(err, session.ErrNoNode)):
+		case c != nil && (c.Session().Err() != nil || errors.Is(err, contender.ErrGone) || nodeGone(err)):
 			c = nil // the node is gone: queue up again
 		case c == nil && errors.Is(err, session.ErrLost) && !errors.Is(err, session.ErrClosed):
 			// The session was lost while queueing up.
@@ -245,6 +245,9 @@ func (m *Mutex) resign(h *Held) bool {
 // errors.Is(err, session.ErrLost) holds. If ctx has ended by then, Do does not
 // wait for the server to confirm the release, which goes on in the background.
 func (m *Mutex) Do(ctx context.Context, fn func(ctx context.Context, held *Held) error) error {
+	if err := m.begin(ctx); err == nil && fn == nil {
+		return failure(ctx, "do", m.path, fmt.Errorf("%w: fn is nil", ErrArgument))
+	}
 	held, err := m.Lock(ctx)
 	if err != nil {
 		return err

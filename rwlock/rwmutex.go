@@ -86,17 +86,19 @@ func (m *RWMutex) TryRLock(ctx context.Context) (*Held, error) {
 // Do does not wait for the server to confirm the release, which goes on in the
 // background.
 func (m *RWMutex) Do(ctx context.Context, fn func(ctx context.Context, held *Held) error) error {
-	held, err := m.Lock(ctx)
-	return m.run(ctx, held, err, fn)
+	return m.run(ctx, m.Lock, fn)
 }
 
 // RDo is Do with the lock held together with other readers.
 func (m *RWMutex) RDo(ctx context.Context, fn func(ctx context.Context, held *Held) error) error {
-	held, err := m.RLock(ctx)
-	return m.run(ctx, held, err, fn)
+	return m.run(ctx, m.RLock, fn)
 }
 
-func (m *RWMutex) run(ctx context.Context, held *Held, err error, fn func(context.Context, *Held) error) error {
+func (m *RWMutex) run(ctx context.Context, lock func(context.Context) (*Held, error), fn func(context.Context, *Held) error) error {
+	if err := m.begin(ctx); err == nil && fn == nil {
+		return failure(ctx, "do", m.path, fmt.Errorf("%w: fn is nil", ErrArgument))
+	}
+	held, err := lock(ctx)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,52 @@
+package lock_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/lock"
+	"github.com/zkrecipes/zkrecipes/zktest"
+)
+
+// Somebody deletes the note of Options.LockDelay, so as not to wait for it, or in
+// tidying up. The lock must go on: what fails with the note is not the lock's znode.
+
+func TestReleaseWhoseDelayNoteWasDeletedGivesTheLockBack(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		h := w.lock(lock.New(w.Client(), dir, delayed()))
+		require.NoError(w, w.Server.Delete(dir+".delay"))
+		w.unlock(h)
+		w.Settle()
+		require.Empty(w, w.Children(dir), "Unlock has returned nil")
+		w.unlock(w.lock(lock.New(w.Client(), dir, delayed())))
+	})
+}
+
+func TestWaiterWhoseDelayNoteIsDeletedLeavesNoZnodeBehind(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		a := w.Client()
+		w.lock(lock.New(a, dir, delayed()))
+		out := w.begin(w.Ctx, lock.New(w.Client(), dir, delayed()))
+		w.Expire(a)
+		w.Pass(5 * time.Second)
+		w.pending(out) // it waits out the delay
+		require.NoError(w, w.Server.Delete(dir+".delay"))
+		w.Pass(time.Minute)
+		require.Len(w, w.Children(dir), 1, "one contender, one znode")
+		g := <-out
+		require.NoError(w, g.err)
+		w.unlock(g.held)
+	})
+}
+
+// As the first, when the release's answer is lost as well.
+func TestReleaseWithoutAnAnswerWhoseDelayNoteWasDeletedIsOne(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		h := w.lock(lock.New(w.Client(), dir, delayed()))
+		require.NoError(w, w.Server.Delete(dir+".delay"))
+		w.Server.FailNth(func(r zktest.Request) bool { return r.Op == "multi" && !r.OnlyChecks }, 1, zktest.Action{Do: zktest.CutBefore})
+		w.unlock(h)
+		require.Empty(w, w.Children(dir))
+	})
+}
