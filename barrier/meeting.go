@@ -230,6 +230,19 @@ func dropWatch(read *session.Future[session.Seen]) {
 	})
 }
 
+// spent reports whether watch, whose read was answered, has fired already: maybe by
+// an earlier watch of this session, for what was before the read. Should that be the
+// deletion of a path that was made again since, and v on it, it would be taken for
+// the end of v, whose znode stays, and is let through with nobody to know.
+func spent(watch *session.Watch) bool {
+	select {
+	case <-watch.Done():
+		return true
+	default:
+		return false
+	}
+}
+
 // leaveBehind removes the znode without waiting: it goes on until the znode or
 // the session has gone.
 func (v *visit) leaveBehind() {

@@ -20,11 +20,13 @@ type pass struct {
 // ErrParties, ErrRecord, or what broke it off; the znode is there still, but for
 // the first two.
 func (v *visit) await(ctx context.Context) (pass, error) {
-	lost := 0 // connections, in a row
-	for arrival := true; ; arrival = false {
+	for arrival, lost := true, 0; ; arrival = false { // lost: connections, in a row
 		r, stat, watch, err := v.read(ctx)
 		if err != nil {
 			return pass{}, err
+		}
+		if spent(watch) {
+			continue
 		}
 		now := sight{
 			record: r, count: int(stat.NumChildren), self: v.seq, id: v.id,
