@@ -30,8 +30,9 @@ func ProtectedName(base string) string { return "_c_" + NewID() + "-" + base }
 // under way: if the node has come to be, it is deleted in the background.
 //
 // The error wraps ErrUnknownOutcome only if the session is lost over a node
-// that does not go with it, or if the search itself is refused (a parent whose
-// children this client may not read). A sequential node whose number does not tell any
+// that does not go with it, if ctx ends while the request for such a node is under
+// way (the session may be lost before it is deleted), or if the search itself is
+// refused (a parent whose children this client may not read). A sequential node whose number does not tell any
 // more who came first is deleted, and the error wraps ErrSequenceExhausted.
 func (s *Session) CreateProtected(ctx context.Context, path string, data []byte, mode Mode, o *CreateOptions) (Node, error) {
 	return s.StartProtected(path, data, mode, o).Wait(ctx)
@@ -80,6 +81,9 @@ func (c *Creation) Wait(ctx context.Context) (Node, error) {
 					_ = c.s.discard(life, node.Path) // logged nowhere: the node or the session is gone
 				}
 			})
+		}
+		if errors.Is(err, ErrUnknownOutcome) && !c.mode.ephemeral() {
+			return Node{}, &UnknownOutcomeError{Op: "create", Path: c.path, Reason: ended(ctx)} // until that is done
 		}
 		return Node{}, &OpError{Op: "create", Path: c.path, Err: ended(ctx)}
 	}

@@ -99,7 +99,13 @@ func checkProtected(e *matrix.Env, mode Mode) error {
 		return fmt.Errorf("it said %w and left %v", st.err, left)
 	}
 	if errors.Is(st.err, ErrUnknownOutcome) && st.s.Err() == nil {
-		return fmt.Errorf("the session lives, so it could be found out: %w", st.err)
+		gaveUp := errors.Is(st.err, context.Canceled) && !mode.ephemeral()
+		if !gaveUp {
+			return fmt.Errorf("the session lives, so it could be found out: %w", st.err)
+		}
+		if len(left) > 0 {
+			return fmt.Errorf("it was given up, and left %v", left)
+		}
 	}
 	if e.Fault == matrix.Cut || e.Fault == matrix.LostReply || e.Fault == matrix.LostRequest || e.Fault == matrix.Pause {
 		if st.err != nil {
