@@ -73,7 +73,9 @@ func (k *keeper) add(h *Hold) bool {
 	inner, cancel := context.WithCancelCause(k.s.ctx)
 	h.ctx, h.cancel = clocked{inner, k.s}, cancel
 	k.holds = append(k.holds, h)
-	if len(k.holds) == 1 && k.due.Before(now) {
+	if len(k.holds) == 1 && !k.trust.valid(now.Add(k.timing.timeout/2)) {
+		k.due = now // an old proof survives no outage
+	} else if len(k.holds) == 1 && k.due.Before(now) {
 		k.due = now.Add(k.timing.heartbeat)
 	}
 	k.wake()
