@@ -40,6 +40,9 @@ type Hold struct {
 // be that too. Its Err looks at the clock: after a pause of this process it
 // tells the truth at once, before any timer runs.
 func (s *Session) Hold(ctx context.Context, path string, watch *Watch) (*Hold, error) {
+	if err := ValidatePath(path); err != nil {
+		return nil, &OpError{Op: "hold", Path: path, Err: err}
+	}
 	h := &Hold{s: s, path: path}
 	for {
 		if err := s.Confirm(ctx, path); err != nil {
@@ -90,11 +93,15 @@ func (h *Hold) Err() error {
 	return context.Cause(h.ctx)
 }
 
-// Guard is a check to put into a transaction, in this session or any other:
-// the transaction fails, with nothing applied, once the hold's znode is gone.
+// Guard is a check to put into a transaction, in this session or any other, also
+// of a client with another chroot: the transaction fails, with nothing applied, once the hold's znode is gone.
 // It protects what lives in the same ZooKeeper even from a holder that does not
 // know yet that it has lost.
-func (h *Hold) Guard() Op { return CheckOp(h.path, -1) }
+func (h *Hold) Guard() Op {
+	op := CheckOp(h.path, -1)
+	op.real = h.s.real(h.path)
+	return op
+}
 
 // End ends the hold for cause; nil means ErrReleased. The first end counts. It
 // does not touch the znode, which the caller is expected to delete next.
@@ -110,6 +117,9 @@ func (h *Hold) End(cause error) {
 // znode path exists, unless that is already proved for the time being: with a
 // request only if the last proof has run out.
 func (s *Session) Confirm(ctx context.Context, path string) error {
+	if err := ValidatePath(path); err != nil {
+		return &OpError{Op: "confirm", Path: path, Err: err}
+	}
 	for {
 		if err := s.alive(ctx); err != nil {
 			return &OpError{Op: "confirm", Path: path, Err: err}

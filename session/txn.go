@@ -16,6 +16,9 @@ type Op struct {
 	version int32
 	mode    Mode
 	opts    *CreateOptions
+	// real is the server's path, of a [Hold.Guard]; "" if it is path below the
+	// chroot of whoever sends it.
+	real string
 }
 
 // Path is the path that the operation is about.
@@ -181,7 +184,13 @@ func (s *Session) checkOp(op Op) (Op, error) {
 }
 
 // encode appends the operation's record; op has passed checkOp.
-func (o Op) encode(s *Session, e *wire.Encoder) { o.encodeAt(s.real(o.path), e) }
+func (o Op) encode(s *Session, e *wire.Encoder) {
+	at := o.real
+	if at == "" {
+		at = s.real(o.path)
+	}
+	o.encodeAt(at, e)
+}
 
 // encodeAt is encode with the server's path.
 func (o Op) encodeAt(real string, e *wire.Encoder) {

@@ -1,0 +1,52 @@
+package session
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A path that is none must not cost the session: its heartbeats would never be sent.
+func TestAHoldOfNoPathIsRefused(t *testing.T) {
+	inWorld(t, nil, nil, func(w *world) {
+		w.made("/p", "")
+		_, err := w.s.Create(w.ctx, "/p/mine", nil, Ephemeral, nil) // a proof
+		require.NoError(w, err)
+		for _, path := range []string{"p/mine", "", "/p/"} {
+			_, err := w.s.Hold(w.ctx, path, nil)
+			require.ErrorIs(w, err, ErrInvalidPath, "%q", path)
+			require.ErrorIs(w, w.s.Confirm(w.ctx, path), ErrInvalidPath, "%q", path)
+		}
+		w.sleep(time.Minute)
+		require.NoError(w, w.s.Err())
+	})
+}
+
+// A guard is of a znode, wherever the session that checks it has its root: it passes
+// while that is there, and does not take another one for it.
+func TestAGuardHoldsInASessionOfAnotherChroot(t *testing.T) {
+	for _, other := range []bool{false, true} {
+		inWorld(t, nil, nil, func(w *world) {
+			w.made("/app", "")
+			w.made("/data", "")
+			c, err := Connect(w.ctx, w.srv.Addr()+"/app", &Options{Dialer: w.srv.Client("")})
+			require.NoError(w, err)
+			defer w.close(c)
+			s := w.session(c)
+			_, err = s.Create(w.ctx, "/mine", nil, Ephemeral, nil)
+			require.NoError(w, err)
+			h, err := s.Hold(w.ctx, "/mine", nil)
+			require.NoError(w, err)
+			require.Equal(w, "/mine", h.Guard().Path())
+			if other {
+				w.made("/mine", "another's")
+			}
+			_, err = w.s.Txn(w.ctx, h.Guard(), SetOp("/data", []byte("1"), -1))
+			require.NoError(w, err, "it is held")
+			require.NoError(w, s.Discard(w.ctx, "/mine"))
+			_, err = w.s.Txn(w.ctx, h.Guard(), SetOp("/data", []byte("2"), -1))
+			require.ErrorIs(w, err, ErrNoNode, "it is not")
+		})
+	}
+}
