@@ -32,7 +32,8 @@ func ProtectedName(base string) string { return "_c_" + NewID() + "-" + base }
 // The error wraps ErrUnknownOutcome only if the session is lost over a node
 // that does not go with it, if ctx ends while the request for such a node is under
 // way (the session may be lost before it is deleted), or if the search itself is
-// refused (a parent whose children this client may not read). A sequential node whose number does not tell any
+// refused (a parent whose children this client may not read): it then goes on in the
+// background, without Close waiting for it, and what it finds is deleted. A sequential node whose number does not tell any
 // more who came first is deleted, and the error wraps ErrSequenceExhausted.
 func (s *Session) CreateProtected(ctx context.Context, path string, data []byte, mode Mode, o *CreateOptions) (Node, error) {
 	return s.StartProtected(path, data, mode, o).Wait(ctx)
@@ -77,8 +78,11 @@ func (c *Creation) Wait(ctx context.Context) (Node, error) {
 		c.dropped = true
 		if c.sent != nil {
 			c.s.background(func(life context.Context) {
-				if node, err := c.settle(life); err == nil {
+				node, err := c.settle(life)
+				if err == nil {
 					_ = c.s.discard(life, node.Path) // logged nowhere: the node or the session is gone
+				} else if errors.Is(err, ErrUnknownOutcome) {
+					c.s.spawn(c.seek)
 				}
 			})
 		}
@@ -88,6 +92,9 @@ func (c *Creation) Wait(ctx context.Context) (Node, error) {
 		return Node{}, &OpError{Op: "create", Path: c.path, Err: ended(ctx)}
 	}
 	if err != nil {
+		if c.sent != nil && errors.Is(err, ErrUnknownOutcome) {
+			c.s.spawn(c.seek)
+		}
 		return Node{}, err
 	}
 	return c.judge(node)
@@ -190,6 +197,22 @@ func (c *Creation) find(ctx context.Context) (Node, bool, error) {
 			}
 		}
 		return Node{}, false, nil
+	}
+}
+
+// seek looks for the node of a search that was refused as soon as that is allowed,
+// and deletes it.
+func (c *Creation) seek() {
+	s := c.s
+	for pause := insistPause; s.sleep(s.ctx, pause) == nil; pause = min(2*pause, longestInsistPause) {
+		node, found, err := c.find(s.ctx)
+		if err != nil {
+			continue
+		}
+		if found && errors.Is(s.discard(s.ctx, node.Path), ErrNoAuth) {
+			s.insist(node.Path)
+		}
+		return
 	}
 }
 
