@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/zkrecipes/zkrecipes/internal/holding"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -81,7 +82,10 @@ func (c *claim) remove(ctx context.Context, removal func(context.Context) error)
 	if err := c.hold.Session().Discard(ctx, c.hold.Path()); err != nil {
 		return err
 	}
-	return c.noteRelease(ctx)
+	if err := c.noteRelease(ctx); err != nil && !holding.IsLoss(err) {
+		return err
+	}
+	return nil // the lock was given back before the session was lost
 }
 
 // nodeGone reports whether err says that the contender's own znode is gone: that

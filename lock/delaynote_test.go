@@ -50,3 +50,14 @@ func TestReleaseWithoutAnAnswerWhoseDelayNoteWasDeletedIsOne(t *testing.T) {
 		require.Empty(w, w.Children(dir))
 	})
 }
+
+// The session ends over the note, when the znode has been deleted: the lock was given
+// back, not lost.
+func TestReleaseWhoseDelayNoteIsCutOffByTheSessionsEndIsOne(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		h := w.lock(lock.New(w.Client(), dir, delayed()))
+		w.Server.FailNth(func(r zktest.Request) bool { return r.Op == "multi" && !r.OnlyChecks }, 1, zktest.Action{Do: zktest.CutBefore})
+		w.Server.FailNth(func(r zktest.Request) bool { return r.Op == "getData" }, 1, zktest.Action{Do: zktest.ExpireBefore})
+		w.unlock(h)
+	})
+}
