@@ -33,7 +33,8 @@ func (h *Held) Context() context.Context { return h.ctx }
 func (h *Held) Token() int64 { return h.claim.token }
 
 // Guard is a check for a transaction, which then fails if the lock is not held
-// any more: session.Txn(ctx, held.Guard(), ...).
+// any more: session.Txn(ctx, held.Guard(), ...). Like the token it is the same for
+// all to whom the lock is handed on within a process: it does not tell them apart.
 func (h *Held) Guard() session.Op { return h.claim.hold.Guard() }
 
 // Session is the session in which the lock was won.
