@@ -94,9 +94,9 @@ func (h *Hold) Err() error {
 }
 
 // Guard is a check to put into a transaction, in this session or any other, also
-// of a client with another chroot: the transaction fails, with nothing applied, once the hold's znode is gone.
-// It protects what lives in the same ZooKeeper even from a holder that does not
-// know yet that it has lost.
+// of a client with another chroot: the transaction fails, with nothing applied,
+// once the hold's znode is gone. It protects what lives in the same ZooKeeper even
+// from a holder that does not know yet that it has lost.
 func (h *Hold) Guard() Op {
 	op := CheckOp(h.path, -1)
 	op.real = h.s.real(h.path)

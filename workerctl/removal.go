@@ -124,22 +124,31 @@ func (j *Job) remove(ctx context.Context) error {
 // what somebody left who has removed it by hand. It never hits the next job of the
 // name, which has its run from the beginning.
 func (j *Job) removeRest(ctx context.Context, s *session.Session) error {
-	data, _, err := s.Get(ctx, j.Path())
-	if errors.Is(err, session.ErrNoNode) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if record, err := jobOf(session.EscapeName(j.Name()), data); err != nil || record.ID != j.ID() {
-		return nil
-	}
-	for _, path := range []string{string(j.run), j.Path()} {
-		if err := s.Delete(ctx, path, -1); err != nil && !errors.Is(err, session.ErrNoNode) {
+	for tries, refused := 0, error(nil); ; tries++ {
+		data, _, err := s.Get(ctx, j.Path())
+		if errors.Is(err, session.ErrNoNode) {
+			return nil
+		}
+		if err != nil {
 			return err
 		}
+		if record, err := jobOf(session.EscapeName(j.Name()), data); err != nil || record.ID != j.ID() {
+			return nil
+		}
+		if tries > 0 {
+			return refused // not by the next job, which the read would show now
+		}
+		refused = s.Delete(ctx, string(j.run), -1)
+		if refused == nil || errors.Is(refused, session.ErrNoNode) {
+			refused = s.Delete(ctx, j.Path(), -1)
+		}
+		switch {
+		case refused == nil, errors.Is(refused, session.ErrNoNode):
+			return nil
+		case !errors.Is(refused, session.ErrNotEmpty):
+			return refused
+		}
 	}
-	return nil
 }
 
 // empty deletes all that is below path, but for the children in but.
