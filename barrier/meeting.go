@@ -89,6 +89,8 @@ type visit struct {
 	// was none.
 	roll   roll
 	noRoll bool
+	// spent: the watch of the last read had fired before that was answered.
+	spent bool
 	// own is the watch on the own znode; nil as long as the visit is short.
 	own *session.Watch
 }
@@ -232,8 +234,8 @@ func dropWatch(read *session.Future[session.Seen]) {
 
 // spent reports whether watch, whose read was answered, has fired already: maybe by
 // an earlier watch of this session, for what was before the read. Should that be the
-// deletion of a path that was made again since, and v on it, it would be taken for
-// the end of v, whose znode stays, and is let through with nobody to know.
+// deletion of a path that was made again since, with a party's znode on it, it would
+// be taken for the end of a znode that stays, and is let through with nobody to know.
 func spent(watch *session.Watch) bool {
 	select {
 	case <-watch.Done():

@@ -25,9 +25,7 @@ func (v *visit) await(ctx context.Context) (pass, error) {
 		if err != nil {
 			return pass{}, err
 		}
-		if spent(watch) {
-			continue
-		}
+		v.spent = spent(watch)
 		now := sight{
 			record: r, count: int(stat.NumChildren), self: v.seq, id: v.id,
 			arrival: arrival, gone: v.gone,
@@ -281,6 +279,9 @@ func (v *visit) watch(ctx context.Context, path string) (w *session.Watch, gone 
 func (v *visit) woken(ctx context.Context, saw session.EventType, now sight) (*pass, error) {
 	switch saw {
 	case session.EventDeleted:
+		if v.spent {
+			return nil, nil // maybe that of a path that was made again: the next look tells
+		}
 		// The record had not changed until then: nobody was let through.
 		return nil, errGone
 	case session.EventDataChanged:
