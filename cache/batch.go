@@ -40,6 +40,11 @@ func (b *batch) take() ([]request, []string) {
 	return reqs, paths
 }
 
+// alone has each read sent by itself from now on. The size too, and not the limit only:
+// no answer need come that would bring it down, if what is asked first on the next
+// connection is what was too large on this one.
+func (b *batch) alone() { b.size, b.limit = 1, 1 }
+
 // answered learns from one answer how many to ask for next.
 func (b *batch) answered(rep *reply) {
 	if rep.req.op != opGet || rep.err != nil {

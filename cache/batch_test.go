@@ -28,7 +28,8 @@ func TestBatchesGrowWithSmallDataAndShrinkWithLarge(t *testing.T) {
 	b.answered(&reply{req: request{op: opStat}})
 	b.answered(&reply{req: request{op: opGet}, err: session.ErrNoNode})
 	require.Equal(t, 2, b.size, "they say nothing about data")
-	b.limit = 1
+	b.alone()
+	require.Equal(t, 1, b.size)
 	b.answered(sized(0))
 	require.Equal(t, 1, b.size)
 }

@@ -210,7 +210,7 @@ func (r *runner[T]) replied(ctx context.Context, rep *reply) error {
 	case session.NotSent(rep.err), session.Unanswered(rep.err):
 		return r.lost(ctx, rep.req.gen)
 	case rep.of > 1 && errors.Is(rep.err, session.ErrReplyTooLarge):
-		r.batch.limit = 1 // one by one they may fit; their connection is lost
+		r.batch.alone() // one by one they may fit; their connection is lost
 		return r.lost(ctx, rep.req.gen)
 	case errors.Is(rep.err, session.ErrNoNode), rep.err == nil && rep.req.op == opStat && !rep.seen.Exists:
 		a.outcome = missing
