@@ -34,7 +34,8 @@
 //
 // # Compatibility
 //
-// gRPC for Go from 1.60.
+// gRPC for Go from 1.85, the version in go.mod. Any balancing policy will do: those that
+// know endpoints, and those that know addresses only.
 //
 // # Concurrency
 //

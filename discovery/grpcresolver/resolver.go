@@ -122,20 +122,22 @@ func (b *builder) watch(ctx context.Context, service string, cc resolver.ClientC
 		}
 		// An error says that the balancer wants to be asked again. There is
 		// nothing to ask: the next change comes by itself.
-		_ = cc.UpdateState(resolver.State{Endpoints: b.endpoints(instances)})
+		_ = cc.UpdateState(b.state(instances))
 	}
 	return context.Cause(ctx)
 }
 
-// endpoints are those of the instances that may be used.
-func (b *builder) endpoints(instances []discovery.Instance) []resolver.Endpoint {
-	out := []resolver.Endpoint{}
+// state has the endpoints of the instances that may be used, and their addresses for
+// policies that know no endpoints, as all do that are made with gRPC's base.
+func (b *builder) state(instances []discovery.Instance) resolver.State {
+	out := resolver.State{Endpoints: []resolver.Endpoint{}}
 	for _, i := range instances {
 		if i.Err != nil || i.Disabled || b.opts.Filter != nil && !b.opts.Filter(i) {
 			continue
 		}
-		if addr := b.opts.Address(i); addr != "" {
-			out = append(out, resolver.Endpoint{Addresses: []resolver.Address{{Addr: addr}}})
+		if addr := (resolver.Address{Addr: b.opts.Address(i)}); addr.Addr != "" {
+			out.Addresses = append(out.Addresses, addr)
+			out.Endpoints = append(out.Endpoints, resolver.Endpoint{Addresses: []resolver.Address{addr}})
 		}
 	}
 	return out
