@@ -22,6 +22,10 @@ var ErrTarget = errors.New("the target names no service")
 // pauseAfterError is how long a service that cannot be watched is left alone.
 const pauseAfterError = 2 * time.Second
 
+// pauseAfterTooLarge is the same for one whose list is longer than the client accepts:
+// each try costs the client's connection, and all that is done on it a round trip.
+const pauseAfterTooLarge = time.Minute
+
 // Options of a builder; nil and the zero value mean all defaults.
 type Options struct {
 	// Filter says which instances are used. Default: all. Disabled and
@@ -103,7 +107,11 @@ func (w *watcher) run(ctx context.Context, b *builder, service string, cc resolv
 		if b.ctx.Err() != nil || errors.Is(err, session.ErrClosed) || errors.Is(err, discovery.ErrArgument) {
 			return
 		}
-		pause := time.NewTimer(pauseAfterError)
+		d := pauseAfterError
+		if errors.Is(err, session.ErrReplyTooLarge) {
+			d = pauseAfterTooLarge
+		}
+		pause := time.NewTimer(d)
 		select {
 		case <-pause.C:
 		case <-ctx.Done():
