@@ -162,8 +162,14 @@ func (t *tenure) arrive(ctx context.Context, want *entry, path string) error {
 	if want.ephemeral() {
 		owner = t.s.ID()
 	}
-	if exists && stat.EphemeralOwner == owner && t.take(want, session.Node{Path: path, Stat: stat}, watch) {
-		return nil
+	if exists && stat.EphemeralOwner == owner {
+		if t.take(want, session.Node{Path: path, Stat: stat}, watch) {
+			return nil
+		}
+		if err := t.swapped(ctx, want); err != nil || t.have != nil {
+			stop(watch)
+			return err
+		}
 	}
 	stop(watch)
 	return errGone // deleted meanwhile

@@ -24,9 +24,10 @@ func (t *tenure) create(ctx context.Context, want *entry) error {
 			if t.take(want, node, watch) {
 				return nil
 			}
-			// Another registration of this process had lost its answer,
-			// and has found this node first: it is that one's.
 			stop(watch)
+			if err := t.swapped(ctx, want); err != nil || t.have != nil {
+				return err
+			}
 		case errors.Is(err, session.ErrNoNode):
 			if err := t.s.EnsurePath(ctx, want.dir, t.k.parent, t.options()); err != nil {
 				return err
@@ -146,6 +147,13 @@ func (t *tenure) findOut(ctx context.Context, want *entry, lost int) error {
 		t.have = found
 	}
 	return err
+}
+
+// swapped is what follows when another registration of this process, which says the
+// same and had lost its answer, has found our node first: it is that one's. Then what
+// that one may have made before, which it looks for no more, is ours, or nobody's.
+func (t *tenure) swapped(ctx context.Context, want *entry) error {
+	return t.findOut(ctx, want, 0)
 }
 
 // resolve finds out about what the session before left in doubt. What goes with

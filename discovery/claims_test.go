@@ -1,0 +1,57 @@
+package discovery_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/discovery"
+	"github.com/zkrecipes/zkrecipes/zktest"
+)
+
+// Two registrations of a process that say the same, to the byte. One has moved there
+// and looks at its node, more than once, since its connection breaks; the other, whose
+// answer was lost, takes that node for its own meanwhile, or its own, as they happen to
+// be listed. Then what it has made itself is the first one's: none is left to nobody.
+func TestRegistrationsThatSayTheSameLeaveNoNodeToNobody(t *testing.T) {
+	for number := range int32(8) { // in which order they are listed depends on the names
+		inWorld(t, nil, func(w *World) {
+			r := registry(w.Client())
+			moves := w.register(r, typed("one", discovery.Dynamic))
+			w.register(r, instance("other")) // the service's path stays
+			i := typed("one", discovery.DynamicSequential)
+			first, cuts, made := "", 0, false
+			second := make(chan *discovery.Registration, 1)
+			w.Server.OnRequest(func(q zktest.Request) zktest.Action {
+				switch {
+				case q.Op == "exists" && first == "" && strings.HasPrefix(q.Path, dir+"/one0"):
+					first = q.Path
+					// Waited for below; ends with the world's context at the latest.
+					go func() {
+						g, _ := r.Register(w.Ctx, i)
+						second <- g
+					}()
+					fallthrough
+				case q.Op == "exists" && q.Path == first:
+					if cuts++; cuts <= 3 {
+						return zktest.Action{Do: zktest.CutBefore}
+					}
+				case q.Op == "create2" && q.Path == dir+"/one" && !made:
+					made = true
+					return zktest.Action{Do: zktest.DropReplyCut}
+				}
+				return zktest.Action{}
+			})
+			require.NoError(w, w.Server.SetSequence(dir, 10+number))
+			require.NoError(w, moves.Move(w.Ctx, service, i))
+			g := <-second
+			w.Pass(time.Second)
+			require.NotEqual(w, g.State().Path, moves.State().Path)
+			require.Len(w, w.Children(dir), 3, "%v", w.Children(dir))
+			w.unregister(g)
+			w.unregister(moves)
+			require.Equal(w, []string{"other"}, w.Children(dir))
+		})
+	}
+}
