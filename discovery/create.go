@@ -119,6 +119,7 @@ func (t *tenure) present(ctx context.Context, want *entry) error {
 		case errors.Is(err, session.ErrNoNode):
 			stop(watch)
 			return nil
+		case errors.Is(err, session.ErrNoAuth): // it is not for us to take over
 		case err != nil:
 			stop(watch)
 			return err
@@ -215,22 +216,41 @@ func (t *tenure) find(ctx context.Context, want *entry) (*place, error) {
 			}
 		}
 	}
+	owner := int64(0)
+	if want.ephemeral() {
+		owner = t.s.ID()
+	}
 	for _, name := range names {
 		path := znode.Join(want.dir, name)
-		data, stat, err := t.s.Get(ctx, path)
+		data, stat, err := t.readOwn(ctx, path, owner)
 		switch {
 		case errors.Is(err, session.ErrNoNode):
 			continue
 		case err != nil:
 			return nil, err
 		}
-		owner := int64(0)
-		if want.ephemeral() {
-			owner = t.s.ID()
-		}
 		if stat.EphemeralOwner == owner && bytes.Equal(data, want.data) && t.k.claims.take(t.k, path, stat.Czxid) {
 			return &place{entry: want, path: path, czxid: stat.Czxid, version: stat.Version}, nil
 		}
 	}
 	return nil, nil
+}
+
+// readOwn reads what may be owner's. Another's need not be readable: whose it is can be
+// seen by all, and its stat is all that is returned then.
+func (t *tenure) readOwn(ctx context.Context, path string, owner int64) ([]byte, session.Stat, error) {
+	data, stat, err := t.s.Get(ctx, path)
+	if !errors.Is(err, session.ErrNoAuth) {
+		return data, stat, err
+	}
+	stat, exists, e := t.s.Exists(ctx, path)
+	switch {
+	case e != nil:
+		return nil, stat, e
+	case !exists:
+		return nil, stat, session.ErrNoNode
+	case stat.EphemeralOwner == owner:
+		return nil, stat, err
+	}
+	return nil, stat, nil
 }

@@ -1,0 +1,53 @@
+package discovery_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/discovery"
+	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/zktest"
+)
+
+// Another process has an instance of the same id that may not be read. Whose it is can
+// be told all the same: it does not keep us from finding our own.
+func TestAnothersHiddenNodeDoesNotHideOurs_CH53(t *testing.T) {
+	for typ, mode := range map[discovery.Type]session.Mode{
+		discovery.Dynamic: session.Ephemeral, discovery.DynamicSequential: session.EphemeralSequential,
+	} {
+		t.Run(typ.String(), func(t *testing.T) {
+			inWorld(t, nil, func(w *World) {
+				w.register(registry(w.Client()), instance("other")) // the service's path is there
+				hidden := &session.CreateOptions{ACL: session.WorldACL(zk.PermDelete)}
+				theirs, err := w.Session(w.Client()).Create(w.Ctx, dir+"/one", nil, mode, hidden)
+				require.NoError(w, err)
+				r := registry(w.Client())
+				w.Server.FailNth(func(q zktest.Request) bool { return q.Op == "create2" }, 1, zktest.Action{Do: zktest.DropReplyCut})
+				g, err := r.Register(w.Within(time.Minute), typed("one", typ))
+				if typ == discovery.Dynamic {
+					require.ErrorIs(w, err, discovery.ErrConflict)
+					return
+				}
+				require.NoError(w, err, "%v", w.Children(dir))
+				require.NotEqual(w, theirs.Path, g.State().Path)
+				require.Len(w, w.Children(dir), 3)
+				w.unregister(g)
+				require.Len(w, w.Children(dir), 2)
+			})
+		})
+	}
+}
+
+// A persistent node that may not be read is another's, whatever it says.
+func TestHiddenNodeUnderTheNameIsAConflict(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		w.register(registry(w.Client()), instance("other"))
+		hidden := &session.CreateOptions{ACL: session.WorldACL(zk.PermDelete)}
+		_, err := w.Session(w.Client()).Create(w.Ctx, dir+"/one", nil, session.Persistent, hidden)
+		require.NoError(w, err)
+		_, err = registry(w.Client()).Register(w.Within(time.Minute), typed("one", discovery.Static))
+		require.ErrorIs(w, err, discovery.ErrConflict)
+	})
+}
