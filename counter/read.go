@@ -25,6 +25,7 @@ func behind[T any](ctx context.Context, s *session.Session, path string, read fu
 			return seen, err
 		}
 		var verdict *session.TxnError
+		var unknown *session.UnknownOutcomeError
 		switch _, err := front.Wait(ctx); {
 		case err == nil, errors.As(err, &verdict):
 			return seen, nil
@@ -33,6 +34,8 @@ func behind[T any](ctx context.Context, s *session.Session, path string, read fu
 				return seen, err
 			}
 			lost++
+		case errors.As(err, &unknown):
+			return seen, unknown.Reason // it changes nothing: there is nothing to know
 		case !session.NotSent(err):
 			return seen, err
 		}
