@@ -115,6 +115,7 @@ func (g *Gate) fresh(ctx context.Context, s *session.Session, watched bool) (ses
 			return session.Seen{}, err
 		}
 		var verdict *session.TxnError
+		var unknown *session.UnknownOutcomeError
 		if _, err = front.Wait(ctx); err == nil || errors.As(err, &verdict) {
 			return seen, nil
 		}
@@ -127,6 +128,8 @@ func (g *Gate) fresh(ctx context.Context, s *session.Session, watched bool) (ses
 				return session.Seen{}, err
 			}
 			lost++
+		case errors.As(err, &unknown):
+			return session.Seen{}, unknown.Reason // it changes nothing: there is nothing to know
 		case !session.NotSent(err):
 			return session.Seen{}, err
 		}
