@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 
 	"github.com/zkrecipes/zkrecipes/internal/contender"
@@ -22,16 +23,17 @@ type Semaphore struct {
 	err     error // what is wrong with the arguments
 }
 
-// NewSemaphore makes a semaphore of so many permits on path. All who use the
-// path must say the same number: it is kept in the data of the path, and who
+// NewSemaphore makes a semaphore of so many permits, 1 to 2147483647, on path. All
+// who use the path must say the same number: it is kept in the data of the path, and who
 // says another gets ErrPermits. It does nothing yet; a wrong argument is
 // reported by the first call of a method. o may be nil; Layout, LocalHandover
 // and LockDelay have no meaning here.
 func NewSemaphore(client *session.Client, path string, permits int, o *Options) *Semaphore {
 	m := New(client, path, o)
 	s := &Semaphore{client: client, path: path, permits: permits, opts: m.opts, err: m.err}
-	if s.err == nil && permits < 1 {
-		s.err = fmt.Errorf("%w: %d permits; there must be at least one", ErrPermits, permits)
+	// What a name says that is wanted is counted up to MaxInt32 (permitsOf).
+	if s.err == nil && (permits < 1 || permits > math.MaxInt32) {
+		s.err = fmt.Errorf("%w: %d permits; there must be at least one, and at most %d", ErrPermits, permits, math.MaxInt32)
 	}
 	return s
 }

@@ -3,6 +3,7 @@ package lock_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -184,9 +185,10 @@ func TestWaiterThatGivesUpLeavesNoLease_CH18(t *testing.T) {
 func TestSemaphoreRefusesWhatCanNeverBe(t *testing.T) {
 	inBoth(t, func(w *World, o *lock.Options) {
 		c := w.Client()
-		for _, n := range []int{0, -1} {
-			_, err := lock.NewSemaphore(c, dir, n, o).Acquire(w.Ctx, 1)
-			require.ErrorIs(w, err, lock.ErrPermits)
+		beyond := int64(math.MaxInt32) + 1
+		for _, n := range []int{0, -1, int(beyond), int(2 * beyond)} {
+			_, err := lock.NewSemaphore(c, dir, n, o).Acquire(w.Ctx, max(1, n))
+			require.ErrorIs(w, err, lock.ErrPermits, "a name cannot say that so many are wanted")
 		}
 		s := lock.NewSemaphore(c, dir, 3, o)
 		for _, n := range []int{0, -1, 4} {
@@ -458,6 +460,16 @@ func TestSemaphoreContendersOfAnotherNumberAreAnError(t *testing.T) {
 		}
 		_, err = lock.PermitsAt(w.Ctx, c, "relative")
 		require.ErrorIs(w, err, session.ErrInvalidPath)
+	})
+}
+
+func TestAllOfTheMostPermitsThereCanBeLeaveNone(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		s := lock.NewSemaphore(w.Client(), dir, math.MaxInt32, nil)
+		p := w.acquire(s, math.MaxInt32)
+		_, err := s.TryAcquire(w.Ctx, 1)
+		require.ErrorIs(w, err, lock.ErrBusy)
+		require.NoError(w, p.Release(w.Ctx))
 	})
 }
 
