@@ -71,7 +71,7 @@ func (l *Leadership) Resign(ctx context.Context) error {
 			return lost
 		}
 		l.hold.End(session.ErrReleased)
-		err := l.hold.Session().Discard(ctx, l.hold.Path())
+		err := holding.Delete(ctx, l.hold.Session(), l.hold.Path())
 		l.gone = err == nil
 		return err
 	})

@@ -372,3 +372,13 @@ func TestCloseOfTheClientEndsEverything_CH24(t *testing.T) {
 		require.Empty(w, w.Children(dir))
 	})
 }
+
+// The resigning is the first to hear of it.
+func TestResigningFromAZnodeThatSomebodyHasDeletedTellsTheLoss(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		l, err := election.New(w.Client(), dir, nil).Campaign(w.Ctx)
+		require.NoError(w, err)
+		require.NoError(w, w.Server.Delete(l.Path()))
+		require.ErrorIs(w, l.Resign(w.Ctx), session.ErrNodeDeleted)
+	})
+}

@@ -73,11 +73,15 @@ func (c *claim) startRemoval() func(context.Context) error {
 	return func(ctx context.Context) error { _, err := f.Wait(ctx); return err }
 }
 
-// remove waits for the deletion, and repeats it until the node is gone.
+// remove waits for the deletion, and repeats it until the node is gone. If the first
+// one did not find it, the lock had been lost.
 func (c *claim) remove(ctx context.Context, removal func(context.Context) error) error {
 	err := removal(ctx)
-	if err == nil || nodeGone(err) {
+	switch {
+	case err == nil:
 		return nil
+	case nodeGone(err):
+		return holding.ErrTaken
 	}
 	if err := c.hold.Session().Discard(ctx, c.hold.Path()); err != nil {
 		return err

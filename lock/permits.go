@@ -85,7 +85,7 @@ func releaseAll(ctx context.Context, holds []held) error {
 	}
 	for _, h := range holds {
 		if h.hold.Session().Err() == nil {
-			errs = append(errs, h.hold.Session().Discard(ctx, h.hold.Path()))
+			errs = append(errs, holding.Delete(ctx, h.hold.Session(), h.hold.Path()))
 		}
 	}
 	return errors.Join(errs...)

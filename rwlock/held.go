@@ -93,6 +93,9 @@ func (h *Held) Unlock(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if len(znodes) == 1 {
+			return holding.Delete(ctx, h.Session(), znodes[0])
+		}
 		var errs []error
 		for _, path := range znodes {
 			errs = append(errs, h.Session().Discard(ctx, path))

@@ -216,3 +216,16 @@ func TestCloseOfTheClientLosesWhatIsHeldAndEndsWhoWaits(t *testing.T) {
 		require.Empty(w, w.Children(dir))
 	})
 }
+
+// The release is the first to hear of it.
+func TestReleaseOfAZnodeThatSomebodyHasDeletedTellsTheLoss(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		m := rwlock.New(w.Client(), dir, nil)
+		for _, take := range []func(context.Context) (*rwlock.Held, error){m.Lock, m.RLock} {
+			h, err := take(w.Ctx)
+			require.NoError(w, err)
+			require.NoError(w, w.Server.Delete(h.Path()))
+			require.ErrorIs(w, h.Unlock(w.Ctx), session.ErrNodeDeleted)
+		}
+	})
+}
