@@ -33,7 +33,8 @@ func ProtectedName(base string) string { return "_c_" + NewID() + "-" + base }
 // that does not go with it, if ctx ends while the request for such a node is under
 // way (the session may be lost before it is deleted), or if the search itself is
 // refused (a parent whose children this client may not read): it then goes on in the
-// background, without Close waiting for it, and what it finds is deleted. A sequential node whose number does not tell any
+// background, without Close waiting for it, and what it finds is deleted; but not if
+// the list of children is longer than Options.MaxReply. A sequential node whose number does not tell any
 // more who came first is deleted, and the error wraps ErrSequenceExhausted.
 func (s *Session) CreateProtected(ctx context.Context, path string, data []byte, mode Mode, o *CreateOptions) (Node, error) {
 	return s.StartProtected(path, data, mode, o).Wait(ctx)
@@ -82,7 +83,7 @@ func (c *Creation) Wait(ctx context.Context) (Node, error) {
 				if err == nil {
 					_ = c.s.discard(life, node.Path) // logged nowhere: the node or the session is gone
 				} else if errors.Is(err, ErrUnknownOutcome) {
-					c.s.spawn(c.seek)
+					c.s.spawn(func() { c.seek(err) })
 				}
 			})
 		}
@@ -93,7 +94,7 @@ func (c *Creation) Wait(ctx context.Context) (Node, error) {
 	}
 	if err != nil {
 		if c.sent != nil && errors.Is(err, ErrUnknownOutcome) {
-			c.s.spawn(c.seek)
+			c.s.spawn(func() { c.seek(err) })
 		}
 		return Node{}, err
 	}
@@ -200,13 +201,15 @@ func (c *Creation) find(ctx context.Context) (Node, bool, error) {
 	}
 }
 
-// seek looks for the node of a search that was refused as soon as that is allowed,
-// and deletes it.
-func (c *Creation) seek() {
+// seek looks for the node of a search that was refused with err as soon as that is
+// allowed, and deletes it. A list that is too long to be read costs a connection
+// whenever it is asked for: that is not repeated.
+func (c *Creation) seek(err error) {
 	s := c.s
-	for pause := insistPause; s.sleep(s.ctx, pause) == nil; pause = min(2*pause, longestInsistPause) {
-		node, found, err := c.find(s.ctx)
-		if err != nil {
+	for pause := insistPause; !errors.Is(err, ErrReplyTooLarge) && s.sleep(s.ctx, pause) == nil; pause = min(2*pause, longestInsistPause) {
+		var node Node
+		var found bool
+		if node, found, err = c.find(s.ctx); err != nil {
 			continue
 		}
 		if found && errors.Is(s.discard(s.ctx, node.Path), ErrNoAuth) {
