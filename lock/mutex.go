@@ -171,7 +171,8 @@ func (m *Mutex) acquire(ctx context.Context, t turn) (*Held, error) {
 			m.pass(turn{contender: c})
 			return nil, failure(ctx, op, m.path, err)
 		case c != nil && (c.Session().Err() != nil || errors.Is(err, contender.ErrGone) || nodeGone(err)):
-			c = nil // the node is gone: queue up again
+			c.LeaveBehind() // its watches, too
+			c = nil         // the node is gone: queue up again
 		case c == nil && errors.Is(err, session.ErrLost) && !errors.Is(err, session.ErrClosed):
 			// The session was lost while queueing up.
 		default:
