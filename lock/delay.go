@@ -24,13 +24,24 @@ func (m *Mutex) awaitDelay(ctx context.Context, c *contender.Contender) error {
 	if m.opts.LockDelay == 0 {
 		return nil
 	}
+	for tries := 0; ; tries++ {
+		again, err := m.takeNote(ctx, c)
+		if !again || ctx.Err() != nil {
+			return err
+		}
+		_ = c.Session().BackOff(ctx, tries) // a note may cost the connection each time
+	}
+}
+
+// takeNote is one try of awaitDelay; again: what came of it must be read.
+func (m *Mutex) takeNote(ctx context.Context, c *contender.Contender) (again bool, err error) {
 	s, own := c.Session(), []byte(delayNote(delayHeld, c.Node().Stat.Czxid))
 	note, _, err := s.Get(ctx, m.notePath())
 	if errors.Is(err, session.ErrNoNode) {
 		err = s.EnsurePath(ctx, m.notePath(), session.Persistent, &session.CreateOptions{ACL: m.opts.ACL})
 	}
 	if err != nil {
-		return err
+		return false, err
 	}
 	if strings.HasPrefix(string(note), delayHeld) && !bytes.Equal(note, own) {
 		t := time.NewTimer(m.opts.LockDelay)
@@ -38,20 +49,15 @@ func (m *Mutex) awaitDelay(ctx context.Context, c *contender.Contender) error {
 		select {
 		case <-t.C:
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return false, context.Cause(ctx)
 		case <-s.Context().Done():
-			return s.Err()
+			return false, s.Err()
 		}
 	}
 	// The check keeps a contender whose node is gone from taking notes.
 	_, err = s.Txn(ctx, session.CheckOp(c.Node().Path, -1), session.SetOp(m.notePath(), own, -1))
-	again := errors.Is(err, session.ErrUnknownOutcome) && s.Err() == nil // reads what came of it
-	if again || errors.Is(err, session.ErrNoNode) && !nodeGone(err) {    // somebody has deleted the note
-		if ctx.Err() == nil {
-			return m.awaitDelay(ctx, c)
-		}
-	}
-	return err
+	deleted := errors.Is(err, session.ErrNoNode) && !nodeGone(err) // the note, by somebody
+	return deleted || errors.Is(err, session.ErrUnknownOutcome) && s.Err() == nil, err
 }
 
 func (m *Mutex) notePath() string { return m.path + delaySuffix }
@@ -74,7 +80,7 @@ func (c *claim) noteRelease(ctx context.Context) error {
 		return nil
 	}
 	s, path := c.hold.Session(), c.m.notePath()
-	for {
+	for tries := 0; ; tries++ {
 		note, stat, err := s.Get(ctx, path)
 		if errors.Is(err, session.ErrNoNode) {
 			return nil // somebody has deleted it: nobody waits for it
@@ -92,6 +98,7 @@ func (c *claim) noteRelease(ctx context.Context) error {
 		if ctx.Err() != nil || s.Err() != nil {
 			return err
 		}
+		_ = s.BackOff(ctx, tries) // as in awaitDelay
 	}
 }
 

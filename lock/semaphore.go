@@ -149,7 +149,7 @@ func goneError(err error) error {
 // nobody has.
 func (s *Semaphore) agree(ctx context.Context, sess *session.Session) error {
 	want := strconv.Itoa(s.permits)
-	for {
+	for tries := 0; ; tries++ {
 		data, stat, err := sess.Get(ctx, s.path)
 		switch {
 		case err != nil:
@@ -165,6 +165,7 @@ func (s *Semaphore) agree(ctx context.Context, sess *session.Session) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
+		_ = sess.BackOff(ctx, tries) // it may cost the connection each time
 	}
 }
 
