@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -95,6 +96,26 @@ func TestManyHoldsShareTheHeartbeats(t *testing.T) {
 		assert.Equal(w, checksPerHeartbeat, largest)
 		assert.Len(w, checked, 200, "each has its turn")
 	})
+}
+
+// A heartbeat that no server accepts proves nothing: what it checks must fit into a
+// request, however long the paths are.
+func TestHeartbeatsFitIntoARequest(t *testing.T) {
+	for _, room := range []int{0, -1} {
+		name := strings.Repeat("h", 94)
+		const limit = 17 + 10*(17+100) // ten checks, exactly
+		inWorld(t, nil, &Options{TickTime: 2 * time.Second, MaxRequest: limit + room}, func(w *world) {
+			for i := range 50 {
+				w.held(w.s, fmt.Sprintf("/%s%05d", name, i))
+			}
+			h := w.held(w.s, "/last")
+			w.sleep(time.Minute)
+			require.NoError(w, w.s.Err())
+			require.NoError(w, w.srv.Delete("/last"))
+			w.sleep(w.s.Heartbeat() * 7)
+			require.ErrorIs(w, h.Err(), ErrNodeDeleted)
+		})
+	}
 }
 
 func TestAHoldEndsWhenSomebodyDeletesItsNode(t *testing.T) {

@@ -9,10 +9,6 @@ import (
 	"time"
 )
 
-// checksPerHeartbeat bounds how many znodes one heartbeat checks; with more
-// holds than that they take turns.
-const checksPerHeartbeat = 64
-
 // keeper proves a session while it has holds, and gives it up in time when the
 // proof fails.
 type keeper struct {
@@ -229,17 +225,6 @@ func (k *keeper) turn() (wait time.Duration, held bool) {
 		k.beat(checked, now)
 	}
 	return max(0, end.Sub(now)), true
-}
-
-// chooseLocked picks the holds that the next heartbeat checks.
-func (k *keeper) chooseLocked() []*Hold {
-	n := min(len(k.holds), checksPerHeartbeat)
-	out := make([]*Hold, 0, n)
-	for i := range n {
-		out = append(out, k.holds[(k.next+i)%len(k.holds)])
-	}
-	k.next = (k.next + n) % len(k.holds)
-	return out
 }
 
 // beat sends a heartbeat: a transaction of nothing but checks, which changes

@@ -144,7 +144,8 @@ func (s *Session) Timeout() time.Duration { return s.keeper.timing.timeout }
 
 // Heartbeat is the time between two proofs of the session while something is
 // held: also how long it can take to notice that a held znode was deleted (with
-// more than 64 holds, which take turns, that many times longer).
+// more than 64 holds, or than fit into a request, they take turns, and it is that
+// many times longer).
 func (s *Session) Heartbeat() time.Duration { return s.keeper.timing.heartbeat }
 
 // Silence is how long ago the newest request, or ping, that a server has answered
