@@ -71,8 +71,9 @@ func (r *runner) lost() error {
 	case delay > 0:
 		grace = min(r.plan.grace, delay/2) // the others wait so long, and longer
 	}
-	r.app.note("losing %s: stopping the command, KILL after %v", r.errand.name, grace)
+	finish := r.app.beginNote("losing %s: stopping the command, KILL after %v", r.errand.name, grace)
 	gone := r.group.stop(grace, hurry, killLimit, true)
+	finish()
 	r.takeTerminal()
 	if !gone {
 		r.app.note("some of the command's processes hang in the kernel, and die when they come out of there")

@@ -75,8 +75,9 @@ func (j *groupJoin) lost(k *keeping, r *rebalanser.Resource, s *session.Session)
 	if errors.Is(context.Cause(r.Context()), session.ErrTrustRanOut) && s.Err() == nil {
 		grace = j.plan.grace
 	}
-	j.app.note("losing %s: stopping its command, KILL after %v", readable([]byte(r.Name())), grace)
+	finish := j.app.beginNote("losing %s: stopping its command, KILL after %v", readable([]byte(r.Name())), grace)
 	k.stop(grace, true)
+	defer finish()
 	select {
 	case <-k.over:
 	case <-s.Context().Done():

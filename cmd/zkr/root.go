@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,6 +20,7 @@ type app struct {
 	env            func(string) string
 	tab            time.Duration // how long who has pressed Tab waits for servers
 	flags          globals
+	unread         atomic.Int32 // what was said by the way and not read yet
 }
 
 // globals are the flags that all subcommands share.

@@ -36,7 +36,11 @@ type attemptEvent struct {
 // handle runs the command for a task.
 func (w *taskWorker) handle(ctx context.Context, a *dispatch.Attempt) ([]byte, error) {
 	w.say(a, "began", nil)
-	out, err := w.attempt(ctx, a)
+	var out []byte
+	err := context.Cause(ctx) // to say it may have taken a moment
+	if err == nil {
+		out, err = w.attempt(ctx, a)
+	}
 	switch {
 	case err == nil:
 		w.say(a, "done", nil)
@@ -54,15 +58,17 @@ func (w *taskWorker) say(a *dispatch.Attempt, event string, err error) {
 		e.Reason = err.Error()
 	}
 	// Somebody who does not look does not matter: the tasks do.
-	if w.app.json() {
-		_ = w.app.line(e)
-		return
-	}
-	text := fmt.Sprintf("%s  %-7s  %s  attempt %d of %d", moment(e.Time), event, readable([]byte(a.ID)), a.Number, a.MaxAttempts)
-	if err != nil {
-		text += "  " + brief([]byte(e.Reason), 200)
-	}
-	_ = w.app.printf("%s\n", text)
+	w.app.aside(func() {
+		if w.app.json() {
+			_ = w.app.line(e)
+			return
+		}
+		text := fmt.Sprintf("%s  %-7s  %s  attempt %d of %d", moment(e.Time), event, readable([]byte(a.ID)), a.Number, a.MaxAttempts)
+		if err != nil {
+			text += "  " + brief([]byte(e.Reason), 200)
+		}
+		_ = w.app.printf("%s\n", text)
+	})()
 }
 
 // attempt runs the command once.
@@ -83,22 +89,25 @@ func (w *taskWorker) attempt(ctx context.Context, a *dispatch.Attempt) ([]byte, 
 	if err != nil {
 		return nil, err
 	}
-	select {
-	case <-k.over:
-	case <-out.full:
-		k.stop(w.plan.grace, true)
-		<-k.over
-		return nil, fmt.Errorf("%w: the output has more than %d bytes", dispatch.ErrPermanent, maxOutput)
-	case <-ctx.Done():
-		w.halt(ctx, k, a)
-		return nil, context.Cause(ctx) // whatever it has done since it was told to end
+	full, stopped := (<-chan struct{})(out.full), false
+	for over := false; !over; {
+		select {
+		case <-k.over:
+			over = true
+		case <-full:
+			k.stop(w.plan.grace, true)
+			full, stopped = nil, true
+		case <-ctx.Done():
+			w.halt(ctx, k, a)
+			return nil, context.Cause(ctx) // whatever it has done since it was told to end
+		}
 	}
 	if k.status == 0 && !out.isFull() {
 		return out.text, nil
 	}
 	err = errors.New(strings.TrimSuffix(ending(k.status)+": "+errs.String(), ": "))
 	switch {
-	case k.status == 0:
+	case k.status == 0 || stopped:
 		return nil, fmt.Errorf("%w: the output has more than %d bytes", dispatch.ErrPermanent, maxOutput)
 	case k.status.Exited() && slices.Contains(w.permanent, k.status.ExitStatus()):
 		return nil, fmt.Errorf("%w: %w", dispatch.ErrPermanent, err)

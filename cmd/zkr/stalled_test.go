@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/dispatch"
+	"github.com/zkrecipes/zkrecipes/zktest"
+)
+
+// stalled is a pipe that is full, as that of a pager or a stopped terminal is: who writes
+// to it waits until somebody reads.
+func stalled(t *testing.T) (r, w *os.File) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	t.Cleanup(func() { _, _ = r.Close(), w.Close() })
+	require.NoError(t, w.SetWriteDeadline(time.Now().Add(100*time.Millisecond)))
+	for err == nil {
+		_, err = w.Write(make([]byte, 512))
+	}
+	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+	return r, w
+}
+
+// TestCommandIsGoneInTimeThoughNobodyReadsRemarks: what zkr has to say must not keep it
+// from what it has to do.
+func TestCommandIsGoneInTimeThoughNobodyReadsRemarks(t *testing.T) {
+	t.Parallel()
+	for path, args := range map[string][]string{"/locks/a": {"lock", "/locks/a"}, "/g/clients": {"group", "join", "/g"}} {
+		t.Run(args[0], func(t *testing.T) {
+			b := newBed(t)
+			b.shared("/g", "a")
+			beat := filepath.Join(t.TempDir(), "beat")
+			// A member comes back, and begins anew: that is another file.
+			script := fmt.Sprintf("test -e %s && exec sleep 100; exec 2>/dev/null; exec %q %s %s stubborn", beat, os.Args[0], helpBeat, beat)
+			cmd := b.command(losing(args, "sh", "-c", script)...)
+			_, cmd.Stderr = stalled(t)
+			start(t, cmd)
+			beating(t, beat)
+			owner, znode := b.owner(path)
+			b.srv.BlackHole(zktest.Link{Session: owner}, zktest.Both)
+			freed := b.freed(owner, znode)
+			assert.Positive(t, freed.Sub(silent(t, beat)), "the last beat is before the next grant")
+		})
+	}
+}
+
+// TestTasksDoNotWaitForReaders: what is said of a task keeps nobody from doing it; and no
+// command is started for one that has ended meanwhile.
+func TestTasksDoNotWaitForReaders(t *testing.T) {
+	b := newBed(t)
+	b.leads("/q")
+	cmd := b.command(running([]string{"worker", "/q", "--concurrency", "2"}, "sh", "-c", "cat")...)
+	_, cmd.Stdout = stalled(t)
+	z := start(t, cmd)
+	for _, id := range []string{"x", "y"} {
+		assert.Equal(t, id, b.give(0, id, "/q", "--id", id, "--wait").out.String())
+	}
+	z.signal(syscall.SIGTERM)
+	z.ends(0)
+}
+
+// TestNoCommandIsStartedForATaskThatHasEnded while it was said that it begins.
+func TestNoCommandIsStartedForATaskThatHasEnded(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("canceled"))
+	_, out := stalled(t)
+	w := &taskWorker{taskCommand: taskCommand{app: &app{stdout: out}}, errand: errand{argv: []string{"/no/such"}}}
+	_, err := w.handle(ctx, &dispatch.Attempt{ID: "x"})
+	require.EqualError(t, err, "canceled")
+}
+
+// TestSecondSignalEndsWhatWritesTooMuch at once: also while it has its grace.
+func TestSecondSignalEndsWhatWritesTooMuch(t *testing.T) {
+	b := newBed(t)
+	b.leads("/q")
+	w := b.start(under(longest, 9*time.Second, []string{"worker", "/q"}, "sh", "-c", `trap "" TERM; while :; do echo yesyesyesyesyesyesyesyesyesyes; done`)...)
+	b.give(0, "", "/q", "--id", "x")
+	w.says("began")
+	<-time.After(3 * time.Second) // it has written too much
+	w.signal(syscall.SIGTERM)
+	eventually(t, func() bool { return strings.Contains(w.err.String(), "draining") }, "it drains")
+	begun := time.Now()
+	w.signal(syscall.SIGTERM)
+	w.ends(exitSignal + int(syscall.SIGTERM))
+	require.Less(t, time.Since(begun), 3*time.Second)
+}
