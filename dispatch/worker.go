@@ -47,7 +47,7 @@ func (a *Attempt) Token() int64 { return a.token }
 
 // Guard is a check for a transaction, which then fails if the assignment is gone:
 // session.Txn(ctx, a.Guard(), ...).
-func (a *Attempt) Guard() session.Op { return session.CheckOp(a.path, -1) }
+func (a *Attempt) Guard() session.Op { return a.s.CheckOp(a.path, -1) }
 
 // Path is the znode that stands for the assignment. What somebody makes below it
 // keeps the task from ending.

@@ -120,7 +120,7 @@ func (m *member) resource(name string) *Resource {
 	r := &Resource{name: name, token: m.token, guard: []session.Op{m.guard()}}
 	if g, barred := m.grips[name]; barred {
 		r.token = g.token
-		r.guard = append(r.guard, session.CheckOp(m.at.barrier(name), g.version))
+		r.guard = append(r.guard, m.s.CheckOp(m.at.barrier(name), g.version))
 	}
 	inner, end := context.WithCancelCause(m.ctx)
 	r.ctx, r.end = last(inner, end, m.hold), end

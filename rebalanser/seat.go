@@ -18,7 +18,7 @@ type seat struct {
 func (p *seat) node() string { return p.at.client(p.client) }
 
 // guard makes a transaction fail once the client is no member any more.
-func (p *seat) guard() session.Op { return session.CheckOp(p.node(), -1) }
+func (p *seat) guard() session.Op { return p.s.CheckOp(p.node(), -1) }
 
 func (p *seat) created() *session.CreateOptions { return &session.CreateOptions{ACL: p.acl} }
 

@@ -97,11 +97,7 @@ func (h *Hold) Err() error {
 // of a client with another chroot: the transaction fails, with nothing applied,
 // once the hold's znode is gone. It protects what lives in the same ZooKeeper even
 // from a holder that does not know yet that it has lost.
-func (h *Hold) Guard() Op {
-	op := CheckOp(h.path, -1)
-	op.real = h.s.real(h.path)
-	return op
-}
+func (h *Hold) Guard() Op { return h.s.CheckOp(h.path, -1) }
 
 // End ends the hold for cause; nil means ErrReleased. The first end counts. It
 // does not touch the znode, which the caller is expected to delete next.

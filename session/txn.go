@@ -16,7 +16,7 @@ type Op struct {
 	version int32
 	mode    Mode
 	opts    *CreateOptions
-	// real is the server's path, of a [Hold.Guard]; "" if it is path below the
+	// real is the server's path, of a [Session.CheckOp]; "" if it is path below the
 	// chroot of whoever sends it.
 	real string
 }
@@ -43,6 +43,14 @@ func DeleteOp(path string, version int32) Op {
 // version; -1 matches any.
 func CheckOp(path string, version int32) Op {
 	return Op{kind: wire.OpCheck, path: path, version: version}
+}
+
+// CheckOp is [CheckOp] of the znode at path in this session, for a transaction in this
+// or any other, also of a client with another chroot.
+func (s *Session) CheckOp(path string, version int32) Op {
+	op := CheckOp(path, version)
+	op.real = s.real(path)
+	return op
 }
 
 // Result is what one operation of a transaction did. Path is set for creates;

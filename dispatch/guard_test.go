@@ -1,0 +1,34 @@
+package dispatch_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/dispatch"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// The guard of an attempt is of its assignment, wherever the session that checks it has
+// its root.
+func TestGuardHoldsInASessionOfAnotherChroot(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		require.NoError(w, w.Server.Create("/app", nil))
+		require.NoError(w, w.Server.Create("/data", nil))
+		below := func() *session.Client { return w.ClientAt(w.Server.Addr()+"/app", session.Options{}) }
+		other := w.Session(w.Client())
+		q := dispatch.New(below(), path, nil)
+		m := below()
+		w.beside(dispatch.NewMaster(m, path, nil).Run)
+		var guard session.Op
+		w.beside(dispatch.NewWorker(below(), path, func(_ context.Context, a *dispatch.Attempt) ([]byte, error) {
+			guard = a.Guard()
+			_, err := other.Txn(w.Ctx, guard, session.SetOp("/data", []byte("1"), -1))
+			return nil, err
+		}, nil).Run)
+		id := w.submit(q, dispatch.Task{MaxAttempts: 1})
+		require.Equal(w, "", w.collect(q, id).Error, "it is held")
+		_, err := other.Txn(w.Ctx, guard, session.SetOp("/data", []byte("2"), -1))
+		require.ErrorIs(w, err, session.ErrNoNode, "it is not")
+	})
+}
