@@ -90,13 +90,16 @@ func (a *Admin) change(ctx context.Context, op string, ch *change) ([]string, er
 			is[name] = true
 		}
 		var due []string
+		again := map[string]bool{} // named twice, it is done once, and counts once
 		for _, name := range ch.names {
-			if is[name] != ch.to {
+			switch {
+			case again[name]:
+			case is[name] != ch.to:
 				due = append(due, name)
-			} else {
+			default:
 				ch.found(name)
 			}
-			is[name] = ch.to // named twice, it is done once
+			again[name] = true
 		}
 		for part := range batches(due, maxOps, maxTxn, func(n string) int { return len(n) + perOp }) {
 			if err := ch.apply(ctx, p, part); err != nil {
