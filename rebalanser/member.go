@@ -217,6 +217,7 @@ func (m *member) lost(ctx context.Context) error {
 	if rs := m.resources(names); len(rs) > 0 {
 		err := protect("the handler", func() error { m.g.handler.Lost(rs); return nil })
 		m.failure = errors.Join(m.failure, err)
+		m.faults() // of functions that have ended just now
 		if ctx.Err() != nil {
 			m.failure = errors.Join(m.failure, why) // it has not left in order
 		}
@@ -230,10 +231,22 @@ func (m *member) lost(ctx context.Context) error {
 func (m *member) finish() {
 	m.stop(session.ErrReleased)
 	m.work.Wait()
+	m.faults()
+}
+
+// faults notes what has failed between calls, when nobody else listens any more.
+func (m *member) faults() {
 	select {
 	case err := <-m.fault: // nobody reads the mailbox any more
 		m.failure = errors.Join(m.failure, err)
 	default:
+	}
+	if h, may := m.g.handler.(failing); may {
+		select {
+		case err := <-h.failed():
+			m.failure = errors.Join(m.failure, err)
+		default:
+		}
 	}
 }
 
