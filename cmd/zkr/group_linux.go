@@ -17,6 +17,16 @@ const prSetChildSubreaper = 36
 // dieWithParent makes the kernel kill the command when zkr dies.
 func dieWithParent(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGKILL }
 
+// ownFile is the program that this process runs: that one, also when an upgrade has
+// put another in its place.
+func ownFile() (string, error) {
+	const self = "/proc/self/exe"
+	if _, err := os.Stat(self); err == nil {
+		return self, nil
+	}
+	return os.Executable()
+}
+
 // adoptOrphans makes zkr the parent of its orphaned descendants, so that they
 // can be found and waited for, whatever group or session they moved to.
 func adoptOrphans() {

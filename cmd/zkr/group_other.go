@@ -2,13 +2,19 @@
 
 package main
 
-import "syscall"
+import (
+	"os"
+	"syscall"
+)
 
 // adopts says that orphaned descendants become init's children, not zkr's.
 const adopts = false
 
 // dieWithParent has no means here.
 func dieWithParent(*syscall.SysProcAttr) {}
+
+// ownFile is the program that this process runs, as long as it is where it was.
+func ownFile() (string, error) { return os.Executable() }
 
 // adoptOrphans has no means here.
 func adoptOrphans() {}

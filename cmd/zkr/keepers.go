@@ -21,12 +21,13 @@ type keepers struct {
 // keeperOf is a keeper to be started: zkr itself, with these flags, the command behind
 // them, and this added to the environment.
 func keeperOf(grace time.Duration, flags, argv, env []string) (*exec.Cmd, error) {
-	self, err := os.Executable()
+	self, err := ownFile()
 	if err != nil {
 		return nil, err
 	}
 	args := append([]string{keeperName, "--grace", grace.String()}, flags...)
 	cmd := exec.Command(self, append(append(args, "--"), argv...)...)
+	cmd.Args[0] = os.Args[0]
 	cmd.Env = append(os.Environ(), env...)
 	// Ctrl-C is for zkr, which then ends the commands in order.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
