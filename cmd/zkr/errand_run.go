@@ -76,7 +76,7 @@ func (r *runner) lost() error {
 	finish()
 	r.takeTerminal()
 	if !gone {
-		r.app.note("some of the command's processes hang in the kernel, and die when they come out of there")
+		return &failure{code: exitLost, err: fmt.Errorf("lost %s, and the command is not gone: its processes %s: %w", r.errand.name, r.group.survive(), cause)}
 	}
 	return &failure{code: exitLost, err: fmt.Errorf("lost %s, and stopped the command: %w", r.errand.name, cause)}
 }
@@ -86,7 +86,7 @@ func (r *runner) ended(ctx context.Context, status syscall.WaitStatus) error {
 	r.takeTerminal()
 	for warned := false; r.group.alive() && !r.group.stop(r.plan.grace, r.grant.Context().Done(), killLimit, false); warned = true {
 		if !warned {
-			r.app.note("still holding %s: processes of the command's group hang in the kernel", r.errand.name)
+			r.app.note("still holding %s: processes of the command's group %s", r.errand.name, r.group.survive())
 		}
 	}
 	if r.grant.Context().Err() == nil {

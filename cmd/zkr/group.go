@@ -97,6 +97,14 @@ func (g *group) signal(sig syscall.Signal) error { return syscall.Kill(-g.id, si
 // alive reports whether anybody of the group is left.
 func (g *group) alive() bool { return !errors.Is(g.signal(0), syscall.ESRCH) }
 
+// survive says why processes are left that were killed.
+func (g *group) survive() string {
+	if errors.Is(g.signal(0), syscall.EPERM) {
+		return "are another user's, and cannot be killed by this one"
+	}
+	return "hang in the kernel, and die when they come out of there"
+}
+
 // over reports whether zkr has no child left, so that another group can be
 // started. It waits for that up to limit.
 func (g *group) over(limit time.Duration) bool {

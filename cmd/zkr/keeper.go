@@ -88,7 +88,7 @@ func (k *keeper) run() error {
 	}
 	for warned := false; !k.group.stop(grace, k.hurry, killLimit, true); warned = true {
 		if grace = 0; !warned {
-			k.app.note("still waiting for processes of the command that hang in the kernel")
+			k.app.note("still waiting for processes of the command: they %s", k.group.survive())
 		}
 	}
 	select {

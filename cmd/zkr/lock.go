@@ -47,7 +47,8 @@ itself, and elsewhere than on Linux also when the lock is lost; the rest of the
 group outlives a zkr that is killed with KILL. A zkr that is itself stopped, or
 on a machine that is suspended, cannot stop anything; it kills CMD as soon as it
 runs again. What must never happen twice should check ZKR_LOCK_TOKEN where it
-takes effect.
+takes effect. What changes its user, as sudo does, cannot be stopped by zkr, nor does
+it die with it: use "sudo zkr lock", not "zkr lock PATH -- sudo".
 `
 
 // lock is "zkr lock".
