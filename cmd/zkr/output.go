@@ -90,7 +90,7 @@ func (a *app) note(format string, args ...any) { a.beginNote(format, args...)() 
 // beginNote is note for one who has no moment to lose; who calls finish has one.
 func (a *app) beginNote(format string, args ...any) (finish func()) {
 	text := fmt.Sprintf(format, args...)
-	return a.aside(func() {
+	return a.aside.say(func() {
 		if !a.json() {
 			fmt.Fprintf(a.stderr, "zkr: %s\n", text)
 			return
@@ -100,34 +100,6 @@ func (a *app) beginNote(format string, args ...any) (finish func()) {
 		}{text})
 		fmt.Fprintf(a.stderr, "%s\n", line)
 	})
-}
-
-// asideLimit is how long zkr waits for somebody to read what it says by the way, and
-// mostAside how much of that it keeps for whoever reads late.
-const asideLimit, mostAside = 100 * time.Millisecond, 1000
-
-// aside writes something by the way. A pager or a stopped terminal may not read it for
-// hours: what zkr watches over does not wait for that. finish waits for a moment.
-func (a *app) aside(write func()) (finish func()) {
-	if a.unread.Add(1) > mostAside {
-		a.unread.Add(-1)
-		return func() {}
-	}
-	said := make(chan struct{})
-	// Waited for by finish, for a moment; ends when it is read, or with zkr.
-	go func() {
-		defer close(said)
-		defer a.unread.Add(-1)
-		write()
-	}()
-	return func() {
-		late, stop := timer(asideLimit)
-		defer stop()
-		select {
-		case <-said:
-		case <-late:
-		}
-	}
 }
 
 // empty says that a table would have no rows. It is no output: who counts lines, or

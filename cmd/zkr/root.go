@@ -6,7 +6,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,7 +19,7 @@ type app struct {
 	env            func(string) string
 	tab            time.Duration // how long who has pressed Tab waits for servers
 	flags          globals
-	unread         atomic.Int32 // what was said by the way and not read yet
+	aside          aside
 }
 
 // globals are the flags that all subcommands share.
@@ -40,6 +39,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 	root := a.root()
 	root.SetArgs(withNumbers(root, args))
 	err := root.ExecuteContext(ctx)
+	a.aside.settle()
 	var f *failure
 	if err != nil && !errors.As(err, &f) && !ours(err) {
 		// Cobra's own errors are about arguments.

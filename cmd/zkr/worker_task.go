@@ -58,7 +58,7 @@ func (w *taskWorker) say(a *dispatch.Attempt, event string, err error) {
 		e.Reason = err.Error()
 	}
 	// Somebody who does not look does not matter: the tasks do.
-	w.app.aside(func() {
+	w.app.aside.say(func() {
 		if w.app.json() {
 			_ = w.app.line(e)
 			return
