@@ -26,10 +26,7 @@ func (v *visit) await(ctx context.Context) (pass, error) {
 			return pass{}, err
 		}
 		v.spent = spent(watch)
-		now := sight{
-			record: r, count: int(stat.NumChildren), self: v.seq, id: v.id,
-			arrival: arrival, gone: v.gone,
-		}
+		now := sight{record: r, count: int(stat.NumChildren), self: v.seq, id: v.id, arrival: arrival, gone: v.gone}
 		d := decide(now)
 		if d.act == actList {
 			d, err = v.list(ctx, now)

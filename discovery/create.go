@@ -106,6 +106,9 @@ func (t *tenure) present(ctx context.Context, want *entry) error {
 		return fmt.Errorf("%s: %w", want.dir, session.ErrSequenceExhausted)
 	}
 	stat, exists, watch, err := t.s.ExistsW(ctx, want.path())
+	if errors.Is(err, session.ErrNoAuth) {
+		return &conflictError{path: want.path(), hidden: true}
+	}
 	if err != nil {
 		return err
 	}
@@ -237,7 +240,8 @@ func (t *tenure) find(ctx context.Context, want *entry) (*place, error) {
 }
 
 // readOwn reads what may be owner's. Another's need not be readable: whose it is can be
-// seen by all, and its stat is all that is returned then.
+// seen by all, where servers let them, and its stat is all that is returned then. Where
+// they do not, what cannot be read is another's, too.
 func (t *tenure) readOwn(ctx context.Context, path string, owner int64) ([]byte, session.Stat, error) {
 	data, stat, err := t.s.Get(ctx, path)
 	if !errors.Is(err, session.ErrNoAuth) {
@@ -245,6 +249,8 @@ func (t *tenure) readOwn(ctx context.Context, path string, owner int64) ([]byte,
 	}
 	stat, exists, e := t.s.Exists(ctx, path)
 	switch {
+	case errors.Is(e, session.ErrNoAuth): // servers since 3.9.3 say nothing to those who may not read
+		return nil, stat, session.ErrNoNode
 	case e != nil:
 		return nil, stat, e
 	case !exists:

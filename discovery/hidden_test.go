@@ -17,8 +17,8 @@ func TestAnothersHiddenNodeDoesNotHideOurs_CH53(t *testing.T) {
 	for typ, mode := range map[discovery.Type]session.Mode{
 		discovery.Dynamic: session.Ephemeral, discovery.DynamicSequential: session.EphemeralSequential,
 	} {
-		t.Run(typ.String(), func(t *testing.T) {
-			inWorld(t, nil, func(w *World) {
+		for _, o := range []*zktest.Options{nil, {StatNeedsRead: true}} {
+			inWorld(t, o, func(w *World) {
 				w.register(registry(w.Client()), instance("other")) // the service's path is there
 				hidden := &session.CreateOptions{ACL: session.WorldACL(zk.PermDelete)}
 				theirs, err := w.Session(w.Client()).Create(w.Ctx, dir+"/one", nil, mode, hidden)
@@ -36,18 +36,43 @@ func TestAnothersHiddenNodeDoesNotHideOurs_CH53(t *testing.T) {
 				w.unregister(g)
 				require.Len(w, w.Children(dir), 2)
 			})
-		})
+		}
 	}
 }
 
 // A persistent node that may not be read is another's, whatever it says.
 func TestHiddenNodeUnderTheNameIsAConflict(t *testing.T) {
-	inWorld(t, nil, func(w *World) {
-		w.register(registry(w.Client()), instance("other"))
-		hidden := &session.CreateOptions{ACL: session.WorldACL(zk.PermDelete)}
-		_, err := w.Session(w.Client()).Create(w.Ctx, dir+"/one", nil, session.Persistent, hidden)
-		require.NoError(w, err)
-		_, err = registry(w.Client()).Register(w.Within(time.Minute), typed("one", discovery.Static))
-		require.ErrorIs(w, err, discovery.ErrConflict)
-	})
+	for _, o := range []*zktest.Options{nil, {StatNeedsRead: true}} {
+		inWorld(t, o, func(w *World) {
+			w.register(registry(w.Client()), instance("other"))
+			hidden := &session.CreateOptions{ACL: session.WorldACL(zk.PermDelete)}
+			_, err := w.Session(w.Client()).Create(w.Ctx, dir+"/one", nil, session.Persistent, hidden)
+			require.NoError(w, err)
+			_, err = registry(w.Client()).Register(w.Within(time.Minute), typed("one", discovery.Static))
+			require.ErrorIs(w, err, discovery.ErrConflict)
+		})
+	}
+}
+
+// Who waits for a name gets it when a node that may not be read has gone, of which a
+// server may tell nothing.
+func TestNameOfAHiddenNodeIsWaitedFor(t *testing.T) {
+	for _, o := range []*zktest.Options{nil, {StatNeedsRead: true}} {
+		inWorld(t, o, func(w *World) {
+			w.register(registry(w.Client()), instance("other"))
+			hidden := &session.CreateOptions{ACL: session.WorldACL(zk.PermDelete)}
+			theirs := w.Session(w.Client())
+			_, err := theirs.Create(w.Ctx, dir+"/one", nil, session.Ephemeral, hidden)
+			require.NoError(w, err)
+			got := make(chan error, 1)
+			r := discovery.NewRegistry(w.Client(), base, &discovery.Options{Wait: true})
+			// Waited for below; ends with the registration.
+			go func() { _, err := r.Register(w.Ctx, typed("one", discovery.Dynamic)); got <- err }()
+			w.Pass(time.Minute)
+			require.Empty(w, got)
+			require.NoError(w, theirs.Delete(w.Ctx, dir+"/one", -1))
+			w.Pass(10 * time.Second)
+			require.NoError(w, <-got)
+		})
+	}
 }

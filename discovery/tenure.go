@@ -26,9 +26,19 @@ type conflictError struct {
 	// one's have come.
 	former bool
 	watch  *session.Watch // for its deletion; may be nil
+	// hidden: servers from 3.9.3 on tell nothing of it to who may not read it, nor
+	// when it goes.
+	hidden bool
 }
 
+// hiddenPause is how long a node that cannot be watched is left alone before its name
+// is tried again.
+const hiddenPause = 5 * time.Second
+
 func (e *conflictError) Error() string {
+	if e.hidden {
+		return fmt.Sprintf("%v: %s may not be read by this client", ErrConflict, e.path)
+	}
 	return fmt.Sprintf("%v: %s belongs to session %#x", ErrConflict, e.path, e.owner)
 }
 
@@ -184,12 +194,19 @@ func (t *tenure) yield(ctx context.Context, c *conflictError, want *entry, rev i
 	if c.watch != nil {
 		changed = c.watch.Done()
 	}
+	var again <-chan time.Time
+	if c.hidden {
+		timer := time.NewTimer(hiddenPause)
+		defer timer.Stop()
+		again = timer.C
+	}
 	gone := t.s.Context().Done()
 	if t.hold != nil {
 		gone = t.hold.Context().Done()
 	}
 	select {
 	case <-changed:
+	case <-again:
 	case <-t.k.wake:
 	case <-gone:
 		t.lost()

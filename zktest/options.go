@@ -41,6 +41,9 @@ type Options struct {
 	// OldServer refuses what came after ZooKeeper 3.5: addWatch, setWatches2,
 	// multiRead, getEphemerals, getAllChildrenNumber, whoAmI.
 	OldServer bool
+	// StatNeedsRead refuses exists of a znode that the client may not read, as
+	// servers from 3.9.3 on do. Before, everybody could see who owns what.
+	StatNeedsRead bool
 	// MaxFrame is the largest request in bytes; default 1048575. A larger one
 	// closes the connection.
 	MaxFrame int

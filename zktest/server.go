@@ -70,7 +70,7 @@ func Start(o *Options) (*Server, error) {
 	s.world = ensemble.New(ensemble.Config{
 		Servers: opt.Servers, Tick: opt.TickTime, MinTimeout: opt.MinSessionTimeout, MaxTimeout: opt.MaxSessionTimeout,
 		SyncLimit: opt.SyncLimit, ElectionDelay: opt.ElectionDelay, Latency: opt.Latency,
-		ContainerInterval: opt.ContainerInterval, NoTTL: opt.DisableExtendedTypes, Old: opt.OldServer,
+		ContainerInterval: opt.ContainerInterval, NoTTL: opt.DisableExtendedTypes, Old: opt.OldServer, StatNeedsRead: opt.StatNeedsRead,
 		Logger: opt.Logger, OnCommit: func(t *tree.Txn) { s.applied = append(s.applied, newTxn(t)) },
 	}, s.loop)
 	// Close waits for the loop; closing loop.done ends it.

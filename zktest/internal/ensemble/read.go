@@ -138,10 +138,15 @@ func (c *Conn) dropWatches(q *proto.Request) proto.Code {
 
 func (c *Conn) readNode(q *proto.Request) (proto.Code, []byte) {
 	t := c.node.tree
-	if q.Op == proto.OpExists && q.Watch {
-		c.node.watches.AddData(q.Path, c.id)
-	}
 	n := t.Get(q.Path)
+	if q.Op == proto.OpExists {
+		if n != nil && c.node.w.cfg.StatNeedsRead && !tree.Allowed(n.ACL, proto.PermRead, c.ids) {
+			return proto.NoAuth, nil
+		}
+		if q.Watch {
+			c.node.watches.AddData(q.Path, c.id)
+		}
+	}
 	if n == nil {
 		return proto.NoNode, nil
 	}

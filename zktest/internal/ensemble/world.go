@@ -22,6 +22,7 @@ type Config struct {
 	ContainerInterval time.Duration
 	NoTTL             bool
 	Old               bool // ZooKeeper 3.5
+	StatNeedsRead     bool // 3.9.3: exists is refused as reads are
 	Logger            *slog.Logger
 	// OnCommit is told of every committed Txn once, in order.
 	OnCommit func(*tree.Txn)
