@@ -183,7 +183,8 @@ func (g *Gate) turn(ctx context.Context, op string, try func(context.Context, *s
 func (g *Gate) set(ctx context.Context, s *session.Session) (done bool, err error) {
 	dir := g.path[:max(1, strings.LastIndexByte(g.path, '/'))]
 	was, there, err := s.Exists(ctx, dir)
-	if err != nil {
+	hidden := errors.Is(err, session.ErrNoAuth) // as by servers since 3.9.3, of what may not be read
+	if err != nil && !hidden {
 		return false, lives(s, err)
 	}
 	_, err = s.Create(ctx, g.path, g.opts.Data, session.Persistent, &session.CreateOptions{ACL: g.opts.ACL})
@@ -202,6 +203,9 @@ func (g *Gate) set(ctx context.Context, s *session.Session) (done bool, err erro
 	_, closed, e := next.Exists(ctx, g.path)
 	if e == nil && closed {
 		return true, nil
+	}
+	if hidden {
+		return false, err
 	}
 	now, still, e2 := next.Exists(ctx, dir)
 	if errors.Join(e, e2) == nil && still == there && now.Czxid == was.Czxid && now.Cversion == was.Cversion {

@@ -256,13 +256,28 @@ func TestRemoveThroughALaggingServerIsNotTakenForDone(t *testing.T) {
 // Who may close a gate need not be allowed to read what is above it, also to find
 // out whether it is closed.
 func TestLostAnswerOfSetIsFoundOutBelowWhatMayNotBeRead(t *testing.T) {
-	inWorld(t, nil, func(w *World) {
+	for _, o := range []*zktest.Options{nil, {StatNeedsRead: true}} {
+		inWorld(t, o, func(w *World) {
+			c := w.Client()
+			acl := session.WorldACL(zk.PermCreate | zk.PermDelete)
+			_, err := w.Session(c).Create(w.Ctx, "/barriers", nil, session.Persistent, &session.CreateOptions{ACL: acl})
+			require.NoError(w, err)
+			w.Server.FailNth(func(r zktest.Request) bool { return r.Op == "create2" }, 1, zktest.Action{Do: zktest.DropReplyCut})
+			require.NoError(w, barrier.NewGate(c, dir, nil).Set(w.Within(time.Minute)))
+		})
+	}
+}
+
+// A creation that was not carried out cannot be told from one whose gate was opened
+// again, where the server shows nothing of the path above.
+func TestLostSetBelowWhatMayNotBeSeenIsUnknown(t *testing.T) {
+	inWorld(t, &zktest.Options{StatNeedsRead: true}, func(w *World) {
 		c := w.Client()
 		acl := session.WorldACL(zk.PermCreate | zk.PermDelete)
 		_, err := w.Session(c).Create(w.Ctx, "/barriers", nil, session.Persistent, &session.CreateOptions{ACL: acl})
 		require.NoError(w, err)
-		w.Server.FailNth(func(r zktest.Request) bool { return r.Op == "create2" }, 1, zktest.Action{Do: zktest.DropReplyCut})
-		require.NoError(w, barrier.NewGate(c, dir, nil).Set(w.Within(time.Minute)))
+		w.Server.FailNth(func(r zktest.Request) bool { return r.Op == "create2" }, 1, zktest.Action{Do: zktest.DropRequest})
+		require.ErrorIs(w, barrier.NewGate(c, dir, nil).Set(w.Within(time.Minute)), session.ErrUnknownOutcome)
 	})
 }
 
