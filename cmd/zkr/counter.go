@@ -41,7 +41,7 @@ func (a *app) counter() *cobra.Command {
 			"  zkr counter watch /counters/builds",
 	}, c.get(), c.add(), c.set(), c.swap(), c.next(), c.watch())
 	parent.PersistentFlags().StringVar(&c.format, "format", "long",
-		"`long|int|text`: how the number is written; as Curator's DistributedAtomicLong, as its DistributedAtomicInteger and SharedCount, or as Kazoo's Counter")
+		"the `format` of the number: long, that of Curator's DistributedAtomicLong, int, that of its DistributedAtomicInteger and SharedCount, or text, that of Kazoo's Counter")
 	oneOf(parent, "format", "long", "int", "text")
 	return parent
 }

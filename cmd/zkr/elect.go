@@ -56,7 +56,7 @@ func (a *app) elect() *cobra.Command {
 	f := cmd.Flags()
 	f.BoolVar(&e.again, "again", false, "after a loss campaign again, and run the command again")
 	f.StringVar(&e.opts.ID, "id", "", "`text` that says to others who the candidate is; default: host:pid")
-	f.StringVar(&e.layout, "layout", "latch", "`latch|selector|kazoo`: whose names the znodes have, of Curator's LeaderLatch or LeaderSelector, or of Kazoo's Election")
+	f.StringVar(&e.layout, "layout", "latch", "the znodes' `layout`: latch or selector, those of Curator's LeaderLatch and LeaderSelector, or kazoo, that of Kazoo's Election")
 	oneOf(cmd, "layout", "latch", "selector", "kazoo")
 	cmd.AddCommand(a.electList(), a.electWatch())
 	return cmd

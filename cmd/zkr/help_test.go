@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -57,6 +58,22 @@ func TestHelpIsTheSameHoweverItIsAskedFor(t *testing.T) {
 	assert.Equal(t, helpOf(t, "--version"), helpOf(t, "version"))
 	assert.Contains(t, helpOf(t, "lock", "ls", "--help"), "\nGlobal flags:\n")
 	assert.Contains(t, helpOf(t), "--servers host:port,...")
+}
+
+// TestValuesOfFlagsAreCalledByNouns that keep the column of the flags narrow.
+func TestValuesOfFlagsAreCalledByNouns(t *testing.T) {
+	for _, cmd := range chapters((&app{}).root()) {
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			value, usage := pflag.UnquoteUsage(f)
+			name := cmd.CommandPath() + " --" + f.Name
+			assert.NotContains(t, value, "|", name)
+			assert.LessOrEqual(t, len(value), len("user:password"), name)
+			assert.NotContains(t, []string{"whose", "what", "how", "when", "who", "where"}, value, name)
+			if f.Name == "layout" || f.Name == "mode" || f.Name == "type" {
+				assert.Equal(t, f.Name, value, "%s: %s", name, usage)
+			}
+		})
+	}
 }
 
 // TestMisspeltCommandsAndFlagsAreGuessed, wherever they stand.

@@ -62,7 +62,7 @@ func (c *jobCommand) wait() *cobra.Command {
 		}),
 	}
 	f := cmd.Flags()
-	f.StringVar(&w.what, "for", "joined", "`joined|finished`: what to wait for")
+	f.StringVar(&w.what, "for", "joined", "the `event` to wait for: joined or finished")
 	oneOf(cmd, "for", "joined", "finished")
 	f.DurationVar(&w.timeout, "timeout", 0, "how long to wait, connecting included; 0: for ever (with --for joined: ZKR_JOB_JOIN_WAIT)")
 	return cmd

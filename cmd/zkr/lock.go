@@ -77,7 +77,7 @@ func (a *app) lock() *cobra.Command {
 	f.StringVar(&e.opts.ID, "id", "", "`text` that says to others who holds or waits; default: host:pid")
 	f.IntVarP(&e.permits, "n", "n", 0, "semaphore of `N` permits, of which the command takes one; 0: a mutex")
 	f.DurationVar(&e.opts.LockDelay, "lock-delay", 0, "wait so long before taking over from a holder that was lost; all who use PATH must say the same")
-	f.StringVar(&e.layout, "layout", "curator", "`whose` names the znodes have: curator or kazoo")
+	f.StringVar(&e.layout, "layout", "curator", "the znodes' `layout`: curator or kazoo")
 	oneOf(cmd, "layout", "curator", "kazoo")
 	f.BoolVar(&e.opts.CuratorV2, "curator-v2", false, "with -n: share the path with Curator's InterProcessSemaphoreV2")
 	cmd.AddCommand(a.lockList())

@@ -72,7 +72,7 @@ func (a *app) members() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&watch, "watch", false, "show each change until it is ended")
 	cmd.PersistentFlags().StringVar(&layout, "layout", "curator",
-		"`whose` znodes they are: curator, kazoo or shallow, those of Curator's GroupMember, of Kazoo's Party or ShallowParty")
+		"the znodes' `layout`: curator, that of Curator's GroupMember, or kazoo or shallow, those of Kazoo's Party and ShallowParty")
 	oneOf(cmd, "layout", "curator", "kazoo", "shallow")
 	cmd.AddCommand(a.membersJoin(&layout))
 	return cmd

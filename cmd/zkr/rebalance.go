@@ -55,8 +55,8 @@ func (c *rebalance) check(args []string) error {
 
 // modeFlag is the flag of those that may make the group.
 func (c *rebalance) modeFlag(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&c.mode, "mode", "", "`what` keeps a resource from having two owners: resource, a barrier for each, or "+
-		"global, one for all; default: that of the group, and resource if there is none yet")
+	cmd.Flags().StringVar(&c.mode, "mode", "", "the `mode` in which no resource gets two owners: resource, with a barrier for each, or "+
+		"global, with one for all; default: that of the group, and resource if there is none yet")
 	oneOf(cmd, "mode", modes()...)
 }
 

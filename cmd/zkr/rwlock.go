@@ -65,7 +65,7 @@ func (a *app) rwlockRun(mode, short string) *cobra.Command {
 	f := cmd.Flags()
 	f.BoolVar(&e.try, "try", false, "do not wait: exit with 75 if somebody is in the way")
 	f.StringVar(&e.opts.ID, "id", "", "`text` that says to others who holds or waits; default: host:pid")
-	f.StringVar(&e.layout, "layout", "curator", "`whose` names the znodes have: curator or kazoo")
+	f.StringVar(&e.layout, "layout", "curator", "the znodes' `layout`: curator or kazoo")
 	oneOf(cmd, "layout", "curator", "kazoo")
 	return cmd
 }

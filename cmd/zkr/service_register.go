@@ -114,7 +114,7 @@ func (c *serviceCommand) register() *cobra.Command {
 	f.IntVar(&i.SSLPort, "ssl-port", 0, "TCP `port` that speaks TLS; 0: none")
 	f.StringVar(&e.payload, "payload", "", "what else is to be said, as `JSON`")
 	f.StringVar(&i.URISpec, "uri-spec", "", "`template` of the address, as \"{scheme}://{address}:{port}\"")
-	f.StringVar(&e.types, "type", "dynamic", "`how` it is registered: dynamic, sequential, static or permanent")
+	f.StringVar(&e.types, "type", "dynamic", "the `type` of the registration: dynamic, sequential, static or permanent")
 	oneOf(cmd, "type", "dynamic", "sequential", "static", "permanent")
 	f.BoolVar(&i.Disabled, "disabled", false, "to be listed, but not to be used")
 	f.BoolVar(&e.opts.Wait, "wait", false, "wait for somebody else of this name to go")

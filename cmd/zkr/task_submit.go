@@ -54,7 +54,7 @@ func (a *app) taskSubmit() *cobra.Command {
 	f.StringVar(&t.data, "data", "", "`text` that is the payload; default: what stdin has")
 	f.IntVar(&s.Priority, "priority", 0, "the tasks with the highest go first, and of those the one that was submitted first")
 	f.DurationVar(&s.Delay, "delay", 0, "how long the task waits at first")
-	f.StringVar(&t.deadline, "deadline", "", "`when` the task has failed unless it has ended: from now on, such as 10m, or a time such as 2026-01-02T15:04:05Z")
+	f.StringVar(&t.deadline, "deadline", "", "the `time` by which the task must have ended, or has failed: from now on, as 10m, or a date, as 2026-01-02T15:04:05Z")
 	f.IntVar(&t.retries, "retries", 4, "how many attempts are made after the first one; one is over when it fails, and when its worker dies")
 	f.DurationVar(&s.Backoff, "backoff", time.Second, "the wait after the first attempt that fails; it doubles with each, up to 5m")
 	f.StringArrayVar(&s.Labels, "label", nil, "`text`, such as gpu or zone=a, that a worker must have; may be repeated: all of them")
