@@ -3,6 +3,7 @@ package discovery_test
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -53,6 +54,27 @@ func TestWrongInstancesAreNamedAndNothingIsSent(t *testing.T) {
 		}
 		require.Zero(w, w.Requests(c))
 		w.unregister(g)
+	})
+}
+
+// TestURISpecThatIsNoneIsSaidOnce, by its field and with what is wrong with it.
+func TestURISpecThatIsNoneIsSaidOnce(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		r := registry(w.Client())
+		for spec, says := range map[string]string{
+			"{":        `"{" has a { that begins no variable`,
+			"a}b":      `"a}b" has a } without {`,
+			"x\xff{a}": `"x\xff{a}" is not UTF-8`,
+		} {
+			i := instance("one")
+			i.URISpec = spec
+			_, err := r.Register(w.Ctx, i)
+			require.ErrorIs(w, err, discovery.ErrArgument, spec)
+			require.ErrorContains(w, err, says)
+			for _, once := range []string{"URISpec", discovery.ErrArgument.Error(), "discovery: ", says} {
+				require.Equal(w, 1, strings.Count(err.Error(), once), err)
+			}
+		}
 	})
 }
 

@@ -81,6 +81,10 @@ func TestMisspeltCommandsAndFlagsAreGuessed(t *testing.T) {
 	t.Parallel()
 	for line, says := range map[string]string{
 		"lokc":                          "zkr: zkr has no command \"lokc\"\nzkr: did you mean lock?\n",
+		"lock lss /a":                   "zkr: zkr lock has no command \"lss\"\nzkr: did you mean ls?\n",
+		"elect wach /a":                 "zkr: zkr elect has no command \"wach\"\nzkr: did you mean watch?\n",
+		"rwlock raed /a -- true":        "zkr: zkr rwlock has no command \"raed\"\nzkr: did you mean read?\n",
+		"lock /lss /a":                  "zkr: put -- between PATH and the command: zkr lock /lss -- /a ...\n",
 		"lokc /a --timeout 3s -- true":  "zkr: zkr has no command \"lokc\"\nzkr: did you mean lock?\n",
 		"demo clutser --nodes 3":        "zkr: zkr demo has no command \"clutser\"\nzkr: did you mean cluster?\n",
 		"xyz":                           "zkr: zkr has no command \"xyz\"\nzkr: \"zkr --help\" lists what there is\n",
