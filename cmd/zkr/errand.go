@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -94,6 +95,8 @@ func beforeCommand(noun string, names ...string) cobra.PositionalArgs {
 		switch {
 		case dash == n && len(args) > n:
 			return nil
+		case dash < 0 && asksForHelp(args):
+			return pflag.ErrHelp
 		case dash < 0 && before > 0 && !strings.HasPrefix(args[0], "/") && looksLikeSub(cmd, args[0]):
 			return noCommand(cmd, args[0]) // "zkr lock lss /a"
 		case before == 0:

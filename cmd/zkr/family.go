@@ -5,17 +5,26 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // family is a command that only has subcommands.
 func family(cmd *cobra.Command, members ...*cobra.Command) *cobra.Command {
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
-		if len(args) == 0 {
+		switch {
+		case len(args) == 0:
 			return nil
+		case asksForHelp(args):
+			return pflag.ErrHelp
 		}
 		return noCommand(cmd, args[0])
 	}
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	cmd.RunE = does(func(cmd *cobra.Command, _ []string) error {
+		if !cmd.HasParent() {
+			return cmd.Help()
+		}
+		return whichCommand(cmd) // what was to be done was not, and "&&" must not go on
+	})
 	cmd.AddCommand(members...)
 	return cmd
 }
@@ -24,6 +33,23 @@ func family(cmd *cobra.Command, members ...*cobra.Command) *cobra.Command {
 // its own.
 func isFamily(cmd *cobra.Command) bool {
 	return cmd.HasAvailableSubCommands() && !strings.Contains(cmd.Use, " ") && cmd.Name() != "demo"
+}
+
+// asksForHelp reports whether somebody has called a command as "zkr lock help".
+func asksForHelp(args []string) bool { return len(args) == 1 && args[0] == "help" }
+
+// whichCommand is the error of somebody who has called a family by its own name.
+func whichCommand(cmd *cobra.Command) error {
+	var names []string
+	for _, sub := range cmd.Commands() {
+		if sub.IsAvailableCommand() {
+			names = append(names, sub.Name())
+		}
+	}
+	return &failure{
+		code: exitUsage, err: fmt.Errorf("%s needs one of its commands: %s", cmd.CommandPath(), strings.Join(names, ", ")),
+		hint: fmt.Sprintf("%q says what they do", cmd.CommandPath()+" --help"),
+	}
 }
 
 // noCommand is the error of somebody who has called cmd with the name of a

@@ -53,7 +53,11 @@ func TestHelpIsTheSameHoweverItIsAskedFor(t *testing.T) {
 	t.Parallel()
 	assert.Equal(t, helpOf(t, "barrier", "gate", "wait", "--help"), helpOf(t, "help", "barrier", "gate", "wait"))
 	assert.Equal(t, helpOf(t, "lock", "-h"), helpOf(t, "help", "lock"))
-	assert.Equal(t, helpOf(t, "barrier"), helpOf(t, "barrier", "--help"))
+	assert.Equal(t, helpOf(t, "help", "barrier"), helpOf(t, "barrier", "--help"))
+	for _, line := range []string{"lock", "barrier", "barrier gate", "job", "rwlock write", "completion"} {
+		words := strings.Fields(line)
+		assert.Equal(t, helpOf(t, append(words, "--help")...), helpOf(t, append(words, "help")...), line)
+	}
 	assert.Equal(t, helpOf(t), helpOf(t, "help"))
 	assert.Equal(t, helpOf(t, "--version"), helpOf(t, "version"))
 	assert.Contains(t, helpOf(t, "lock", "ls", "--help"), "\nGlobal flags:\n")
@@ -74,6 +78,31 @@ func TestValuesOfFlagsAreCalledByNouns(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestCommandThatOnlyHasCommandsIsNoCommand: "zkr barrier gate && ./job" must not run
+// the job.
+func TestCommandThatOnlyHasCommandsIsNoCommand(t *testing.T) {
+	t.Parallel()
+	n := 0
+	for _, cmd := range chapters((&app{}).root()) {
+		if !isFamily(cmd) || !cmd.HasParent() {
+			continue
+		}
+		n++
+		words := strings.Fields(cmd.CommandPath())[1:]
+		z := inside(t, command("127.0.0.1:1", words...)).ends(exitUsage)
+		assert.Empty(t, z.out.String(), cmd.CommandPath())
+		first, rest, _ := strings.Cut(z.err.String(), "\n")
+		for _, sub := range pageOf(cmd).commands {
+			assert.Regexp(t, `^zkr: `+cmd.CommandPath()+` needs one of its commands: .*\b`+sub.Name()+`\b`, first)
+		}
+		assert.Equal(t, "zkr: \""+cmd.CommandPath()+" --help\" says what they do\n", rest)
+		z = inside(t, command("127.0.0.1:1", append(words, "-o", "json")...)).ends(exitUsage)
+		assert.Contains(t, z.err.String(), `{"error":"`+cmd.CommandPath()+` needs one of its commands: `)
+		assert.Contains(t, z.err.String(), `"code":64,"hint":`)
+	}
+	assert.Greater(t, n, 7)
 }
 
 // TestMisspeltCommandsAndFlagsAreGuessed, wherever they stand.
