@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui/recognize"
 	"github.com/zkrecipes/zkrecipes/lock"
 	"github.com/zkrecipes/zkrecipes/session"
 )
@@ -34,7 +35,8 @@ func (a *app) lockList() *cobra.Command {
 		Short: "Show who holds the lock PATH, and who waits",
 		Long: "Shows who has queued up at the lock PATH, in order: STATE is holds or waits. SINCE is\n" +
 			"when somebody has queued up, by the servers' clock. A semaphore's PATH says how many\n" +
-			"permits there are; only Curator's does not.",
+			"permits there are; only Curator's does not. Contenders of another recipe in PATH are\n" +
+			"remarked upon on stderr: these and those do not exclude each other.",
 		Example: "  zkr lock ls /locks/backup\n" +
 			"  zkr lock ls /slots/encode --curator-v2 -n 3\n" +
 			"  zkr lock ls /locks/backup -o json | jq -r '.contenders[] | select(.state == \"holds\") | .id'",
@@ -47,11 +49,18 @@ func (a *app) lockList() *cobra.Command {
 				return usage("--curator-v2 is for a semaphore; say -n as well")
 			}
 			var list []contender
+			var remarks []string
 			if err := a.visit(cmd.Context(), func(ctx context.Context, client *session.Client) (err error) {
-				list, err = contenders(ctx, client, args[0], permits, v2)
+				var kind recognize.Kind
+				if list, kind, err = contenders(ctx, client, args[0], permits, v2); err == nil {
+					remarks = unheeded(ctx, client, kind, args[0])
+				}
 				return err
 			}); err != nil {
 				return err
+			}
+			for _, remark := range remarks {
+				a.note("%s", remark)
 			}
 			return a.show(args[0], list)
 		}),
@@ -62,22 +71,26 @@ func (a *app) lockList() *cobra.Command {
 }
 
 // contenders reads the contenders of a mutex, or of a semaphore if that is said, or
-// if the path says how many permits it has and nobody takes it for a mutex.
-func contenders(ctx context.Context, client *session.Client, path string, permits int, v2 bool) ([]contender, error) {
+// if the path says how many permits it has and nobody takes it for a mutex. kind is what
+// they contend for; "" for what stands below folders of the path.
+func contenders(ctx context.Context, client *session.Client, path string, permits int, v2 bool) (out []contender, kind recognize.Kind, err error) {
 	var found []lock.Contender
-	var err error
 	if permits == 0 {
 		if found, err = lock.New(client, path, nil).Contenders(ctx); err == nil && len(found) == 0 {
 			permits, err = lock.PermitsAt(ctx, client, path)
 		}
 	}
+	kind = recognize.Mutex
 	if err == nil && permits > 0 {
+		if kind = recognize.Semaphore; v2 {
+			kind = ""
+		}
 		found, err = lock.NewSemaphore(client, path, permits, &lock.Options{CuratorV2: v2}).Contenders(ctx)
 	}
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	out := make([]contender, 0, len(found))
+	out = make([]contender, 0, len(found))
 	for i, c := range found {
 		one := contender{
 			Place: i + 1, State: "waits", ID: asText(c.Data), Permits: c.Permits, Token: c.Token,
@@ -88,7 +101,7 @@ func contenders(ctx context.Context, client *session.Client, path string, permit
 		}
 		out = append(out, one)
 	}
-	return out, nil
+	return out, kind, nil
 }
 
 // show prints a list of contenders.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui/recognize"
 	"github.com/zkrecipes/zkrecipes/rwlock"
 	"github.com/zkrecipes/zkrecipes/session"
 )
@@ -123,16 +124,24 @@ func (a *app) rwlockList() *cobra.Command {
 		Use:   "ls PATH",
 		Short: "Show who holds the lock PATH, for reading or for writing, and who waits",
 		Long: "Shows who has queued up at the lock PATH, in order: STATE is holds or waits, MODE is\n" +
-			"read or write. SINCE is when somebody has queued up, by the servers' clock.",
+			"read or write. SINCE is when somebody has queued up, by the servers' clock. Contenders\n" +
+			"of another recipe in PATH are remarked upon on stderr: these and those do not exclude\n" +
+			"each other.",
 		Example: "  zkr rwlock ls /locks/db",
 		Args:    onPath("lock"),
 		RunE: does(func(cmd *cobra.Command, args []string) error {
 			var found []rwlock.Contender
+			var remarks []string
 			if err := a.visit(cmd.Context(), func(ctx context.Context, client *session.Client) (err error) {
-				found, err = rwlock.New(client, args[0], nil).Contenders(ctx)
+				if found, err = rwlock.New(client, args[0], nil).Contenders(ctx); err == nil {
+					remarks = unheeded(ctx, client, recognize.RWLock, args[0])
+				}
 				return err
 			}); err != nil {
 				return err
+			}
+			for _, remark := range remarks {
+				a.note("%s", remark)
 			}
 			list := make([]sharer, 0, len(found))
 			for i, c := range found {
