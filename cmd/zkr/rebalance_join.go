@@ -181,7 +181,32 @@ func (j *groupJoin) takePart(ctx context.Context) (err error) {
 		return err
 	}
 	j.group = rebalanser.New(j.client, j.path, rebalanser.Each(j.work), &j.opts)
+	watching, stop := context.WithCancel(ctx)
+	var watcher sync.WaitGroup
+	defer watcher.Wait()
+	defer stop()
+	// Waited for above; ends when the member has looked once, or with watching.
+	watcher.Go(func() { j.remarkEmpty(watching) })
 	return j.group.Run(ctx)
+}
+
+// remarkEmpty says, once it is a member, if there is nothing to share out: the path may
+// be misspelt, and who joins such a group has made it.
+func (j *groupJoin) remarkEmpty(ctx context.Context) {
+	for s, err := range j.group.States(ctx) {
+		if err != nil {
+			return
+		}
+		if s.Phase != "member" {
+			continue
+		}
+		names, err := rebalanser.Open(j.client, j.path, nil).Resources(ctx)
+		if err == nil && len(names) == 0 {
+			path := readable([]byte(j.path))
+			j.app.note("%s has no resources: waiting for some; \"zkr group add %s RESOURCE...\" adds them", path, path)
+		}
+		return
+	}
 }
 
 // verdict is what zkr's end means. cause is why the membership was ended, if

@@ -60,6 +60,31 @@ func TestCommandRunsForEachResource(t *testing.T) {
 	}
 }
 
+// TestGroupWithoutResourcesIsRemarkedUpon once, by who has joined it, and not if there
+// are some by then.
+func TestGroupWithoutResourcesIsRemarkedUpon(t *testing.T) {
+	b := newBed(t)
+	remark := "/typo has no resources: waiting for some; \"zkr group add /typo RESOURCE...\" adds them"
+	one := b.joins("/typo", "one")
+	eventually(t, func() bool { return one.err.String() == "zkr: "+remark+"\n" }, "it says so")
+	b.shared("/typo", "a")
+	one.says("in a")
+	b.run("group", "remove", "/typo", "a").ends(0)
+	one.says("asked a")
+	two := b.joins("/typo", "two", "-o", "json")
+	eventually(t, func() bool { return strings.Contains(two.err.String(), `{"note":"/typo has no resources: `) }, "it says so")
+	b.shared("/typo", "b")
+	eventually(t, func() bool { return strings.Contains(one.out.String()+two.out.String(), "in b") }, "somebody has it")
+	three := b.joins("/typo", "three")
+	b.settled("/typo", 3)
+	for _, z := range []*zkrProcess{one, two, three} {
+		z.signal(syscall.SIGINT)
+		z.ends(0)
+		assert.LessOrEqual(t, strings.Count(z.err.String(), "no resources"), 1)
+	}
+	assert.Empty(t, three.err.String())
+}
+
 func TestEnvironmentOfAResource(t *testing.T) {
 	b := newBed(t)
 	b.shared("/g", "a b")
