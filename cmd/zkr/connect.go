@@ -49,7 +49,7 @@ func (a *app) options() (*session.Options, error) {
 func (a *app) credentials() (string, error) {
 	secret, from := a.flags.user, "--user"
 	if secret == "" && a.flags.authFile != "" {
-		from = "--auth-file " + a.flags.authFile
+		from = a.named("auth-file") + " " + a.flags.authFile
 		text, err := os.ReadFile(a.flags.authFile)
 		if err != nil {
 			return "", usage("%s: %w", from, err)
@@ -77,17 +77,17 @@ func (a *app) tlsConfig() (*tls.Config, error) {
 	if g.tlsCA != "" {
 		pem, err := os.ReadFile(g.tlsCA)
 		if err != nil {
-			return nil, usage("--tls-ca: %w", err)
+			return nil, usage("%s: %w", a.named("tls-ca"), err)
 		}
 		c.RootCAs = x509.NewCertPool()
 		if !c.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, usage("--tls-ca: %s has no certificate in PEM form", g.tlsCA)
+			return nil, usage("%s: %s has no certificate in PEM form", a.named("tls-ca"), g.tlsCA)
 		}
 	}
 	if g.tlsCert != "" {
 		pair, err := tls.LoadX509KeyPair(g.tlsCert, g.tlsKey)
 		if err != nil {
-			return nil, usage("--tls-cert, --tls-key: %w", err)
+			return nil, usage("%s, %s: %w", a.named("tls-cert"), a.named("tls-key"), err)
 		}
 		c.Certificates = []tls.Certificate{pair}
 	}
@@ -101,10 +101,13 @@ func (a *app) connectString() (string, error) {
 		return servers, nil
 	}
 	if strings.Contains(servers, "/") {
-		return "", usage("--servers %s has a chroot already, so --chroot %s makes no sense", servers, chroot)
+		return "", usage("%s %s has a chroot already, so %s %s makes no sense", a.named("servers"), servers, a.named("chroot"), chroot)
 	}
 	if !strings.HasPrefix(chroot, "/") {
-		return "", usage("--chroot is %q; it must begin with a slash", chroot)
+		return "", usage("%s is %q; it must begin with a slash", a.named("chroot"), chroot)
+	}
+	if err := session.ValidatePath(chroot); err != nil {
+		return "", usage("%s: %w", a.named("chroot"), err)
 	}
 	return servers + chroot, nil
 }
@@ -123,6 +126,8 @@ func (a *app) connect(ctx context.Context, o *session.Options) (*session.Client,
 		return client, nil
 	case ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return nil, context.Cause(ctx) // somebody ended zkr
+	case errors.Is(err, session.ErrInvalidServers):
+		return nil, usage("%s: %w", a.named("servers"), err)
 	case errors.Is(err, session.ErrUnreachable):
 		return nil, &failure{code: exitUnavailable, err: err, hint: fmt.Sprintf(
 			"tried %s for %v; are --servers (ZKR_SERVERS) right? \"zkr serve\" starts a server for tests", servers, a.flags.connectTimeout)}

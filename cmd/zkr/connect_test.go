@@ -43,12 +43,19 @@ func TestEnvironmentFillsInWhatTheCommandLineLeavesOpen(t *testing.T) {
 	assert.Contains(t, z.out.String(), "holds")
 
 	for env, says := range map[string]string{
-		"ZKR_SESSION_TIMEOUT=soon": `ZKR_SESSION_TIMEOUT is "soon"; it must be a time`, "ZKR_CONNECT_TIMEOUT=-1s": "--connect-timeout is -1s",
-		"ZKR_OUTPUT=xml": `--output is "xml"`, "ZKR_TLS=perhaps": `ZKR_TLS is "perhaps"; it must be true or false`, "ZKR_AUTH=me": "ZKR_AUTH is not user:password",
+		"ZKR_SESSION_TIMEOUT=soon": `ZKR_SESSION_TIMEOUT is "soon"; it must be a time`, "ZKR_CONNECT_TIMEOUT=-1s": "ZKR_CONNECT_TIMEOUT is -1s",
+		"ZKR_OUTPUT=xml": `ZKR_OUTPUT is "xml"`, "ZKR_TLS=perhaps": `ZKR_TLS is "perhaps"; it must be true or false`, "ZKR_AUTH=me": "ZKR_AUTH is not user:password",
+		"ZKR_SESSION_TIMEOUT=-1s": "ZKR_SESSION_TIMEOUT is -1s", "ZKR_SERVERS=,": "ZKR_SERVERS: ", "ZKR_AUTH_FILE=/no/file": "ZKR_AUTH_FILE /no/file: ",
+		"ZKR_CHROOT=app": `ZKR_CHROOT is "app"; it must begin with a slash`, "ZKR_CHROOT=/a//b": `ZKR_CHROOT: invalid path "/a//b"`,
+		"ZKR_SERVERS=h/x ZKR_CHROOT=/y": "ZKR_SERVERS h/x has a chroot already, so ZKR_CHROOT /y makes no sense",
+		"ZKR_TLS_CA=x":                  "ZKR_TLS_CA, --tls-cert, --tls-key and --tls-server-name need --tls", "ZKR_TLS=1 ZKR_TLS_CA=/no/file": "ZKR_TLS_CA: ",
+		"ZKR_TLS=1 ZKR_TLS_KEY=x": "--tls-cert and ZKR_TLS_KEY belong together", "ZKR_TLS=1 ZKR_TLS_CERT=x ZKR_TLS_KEY=x": "ZKR_TLS_CERT, ZKR_TLS_KEY: ",
 	} {
-		z = inside(t, with(b.command("lock", "ls", "/a"), env)).ends(exitUsage)
+		z = inside(t, with(b.command("lock", "ls", "/a"), strings.Fields(env)...)).ends(exitUsage)
 		assert.Contains(t, z.err.String(), says)
 	}
+	z = inside(t, with(b.command("lock", "ls", "/a", "--output", "yaml"), "ZKR_OUTPUT=xml")).ends(exitUsage)
+	assert.Contains(t, z.err.String(), `--output is "yaml"`, "what was given is named")
 }
 
 func TestErrorsAreJSONWhereTheOutputIs(t *testing.T) {

@@ -20,6 +20,7 @@ type app struct {
 	tab            time.Duration // how long who has pressed Tab waits for servers
 	flags          globals
 	aside          aside
+	given          map[string]string // the variables that flags' values come from, by flag
 }
 
 // globals are the flags that all subcommands share.
@@ -175,23 +176,30 @@ func (a *app) fromEnvironment(cmd *cobra.Command) error {
 			}
 			return usage("%s: %w", key, err)
 		}
+		if a.given == nil {
+			a.given = map[string]string{}
+		}
+		a.given[name] = key
 	}
 	switch g := &a.flags; {
 	case !slices.Contains([]string{"table", "json"}, g.output):
 		bad := g.output
 		g.output = "table"
-		return usage("--output is %q; it must be table or json", bad)
+		return usage("%s is %q; it must be table or json", a.named("output"), bad)
 	case g.connectTimeout <= 0:
-		return usage("--connect-timeout is %v; it must be above 0", g.connectTimeout)
+		return usage("%s is %v; it must be above 0", a.named("connect-timeout"), g.connectTimeout)
 	case g.sessionTimeout < 0:
-		return usage("--session-timeout is %v; it must be 0 (zkr's choice) or more", g.sessionTimeout)
+		return usage("%s is %v; it must be 0 (zkr's choice) or more", a.named("session-timeout"), g.sessionTimeout)
 	case (g.tlsCert == "") != (g.tlsKey == ""):
-		return usage("--tls-cert and --tls-key belong together; one of them is missing")
+		return usage("%s and %s belong together; one of them is missing", a.named("tls-cert"), a.named("tls-key"))
 	case !g.tls && (g.tlsCA != "" || g.tlsCert != "" || g.tlsServerName != ""):
-		return usage("--tls-ca, --tls-cert, --tls-key and --tls-server-name need --tls")
+		return usage("%s, %s, %s and %s need %s", a.named("tls-ca"), a.named("tls-cert"), a.named("tls-key"), a.named("tls-server-name"), a.named("tls"))
 	}
 	return nil
 }
+
+// named is a global flag as it was given: by itself, or by its variable.
+func (a *app) named(flag string) string { return or(a.given[flag], dashed(flag)) }
 
 // json reports whether programs read the output.
 func (a *app) json() bool { return a.flags.output == "json" }
