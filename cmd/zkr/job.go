@@ -124,8 +124,30 @@ func (c *jobCommand) on(name string, do func(context.Context, *session.Client, *
 		if err == nil {
 			err = do(ctx, client, job)
 		}
-		return c.advised(name, err)
+		return c.advised(name, c.waits(ctx, client, name, err))
 	}
+}
+
+// waits is err, unless that is that a job is running which waits for its workers: it
+// then says what "zkr job ls" says.
+func (c *jobCommand) waits(ctx context.Context, client *session.Client, name string, err error) error {
+	if !errors.Is(err, workerctl.ErrRunning) {
+		return err
+	}
+	job, e := workerctl.Attach(ctx, client, name, c.opts)
+	if e != nil {
+		return err
+	}
+	if in, e := job.Info(ctx); e != nil || in.State != "submitted" {
+		return err
+	}
+	return &failure{
+		code: exitBusy, err: fmt.Errorf("the job %s is submitted, and waits for its workers", readable([]byte(name))), hint: c.killHint(name),
+	}
+}
+
+func (c *jobCommand) killHint(name string) string {
+	return c.call("kill", name) + " ends the job, whoever works in it, and removes it"
 }
 
 // advised adds to an error what to do about it.
@@ -139,7 +161,7 @@ func (c *jobCommand) advised(name string, err error) error {
 	case errors.Is(err, workerctl.ErrNoJob):
 		hint = c.call("ls", "") + " shows those that there are; a job that is finished is removed"
 	case errors.Is(err, workerctl.ErrRunning):
-		hint = c.call("kill", name) + " ends the job, whoever works in it, and removes it"
+		hint = c.killHint(name)
 	default:
 		return err
 	}

@@ -60,7 +60,7 @@ func (c *jobCommand) submitted(ctx context.Context, spec workerctl.Spec) error {
 	var job *workerctl.Job
 	err := c.app.visit(ctx, func(ctx context.Context, client *session.Client) (err error) {
 		job, err = workerctl.Submit(ctx, client, spec, c.opts)
-		return c.advised(spec.Name, err)
+		return c.advised(spec.Name, c.waits(ctx, client, spec.Name, err))
 	})
 	switch {
 	case err != nil:

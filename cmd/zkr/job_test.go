@@ -68,12 +68,16 @@ func TestJobIsSubmittedListedKilledAndRemoved(t *testing.T) {
 	assert.Equal(t, `{"root":"/twister2","jobs":[]}`+"\n", b.run("job", "ls", "-o", "json").ends(0).out.String())
 	id := b.submit("words", "3", "--meta", "owner=me", "--meta", "in=a=b", "--reuse-ids")
 	z := b.run("job", "submit", "words", "--workers", "2").ends(exitBusy)
-	assert.Contains(t, z.err.String(), "the job is running\nzkr: \"zkr job kill words\" ends the job")
+	assert.Contains(t, z.err.String(), "the job words is submitted, and waits for its workers\nzkr: \"zkr job kill words\" ends the job")
 	z = b.run("job", "rm", "words").ends(exitBusy)
-	assert.Contains(t, z.err.String(), "the job is running\nzkr: \"zkr job kill words\" ends the job")
+	assert.Contains(t, z.err.String(), "the job words is submitted, and waits for its workers\nzkr: \"zkr job kill words\" ends the job")
 	text := b.run("job", "submit", "a\x1b[2J", "--workers", "1", "-o", "json").ends(0).out.String()
 	assert.Contains(t, text, `"name":"a\u001b[2J"`)
 	b.worker("words", "w", "0")
+	for _, line := range []string{"job submit words --workers 2", "job rm words"} {
+		z = b.run(strings.Fields(line)...).ends(exitBusy)
+		assert.Contains(t, z.err.String(), "the job is running\nzkr: \"zkr job kill words\" ends the job")
+	}
 
 	table := columns(b.run("job", "ls").ends(0).out.String())
 	golden(t, "job-ls", regexp.MustCompile(`  [0-9a-f]{8}  `).ReplaceAllString(table, "  <short>  "))
