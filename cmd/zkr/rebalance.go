@@ -108,8 +108,8 @@ func (c *rebalance) look() string { return `"zkr group status ` + readable([]byt
 // resourceNames checks names of resources.
 func resourceNames(names []string) error {
 	for _, name := range names {
-		if len(name) > 1024 || !isName(name) {
-			return badName("RESOURCE", name)
+		if err := checkShort("RESOURCE", name); err != nil {
+			return err
 		}
 	}
 	return nil

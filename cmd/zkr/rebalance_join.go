@@ -130,9 +130,12 @@ func (j *groupJoin) checkAll(cmd *cobra.Command) (err error) {
 	if j.opts.Assignor, err = assignor.ByName(j.assign); err != nil {
 		return usage("--assignor: %w", err)
 	}
+	if cmd.Flags().Changed("instance") {
+		if err := checkShort("--instance", o.Instance); err != nil {
+			return err
+		}
+	}
 	switch {
-	case cmd.Flags().Changed("instance") && (!isName(o.Instance) || len(o.Instance) > 1024):
-		return badName("--instance", o.Instance)
 	case strings.HasPrefix(o.Instance, "_"):
 		return usage("--instance is %.60q; it must not begin with an underscore, as the names of members do", o.Instance)
 	case o.Weight < 1 || o.Weight > 1_000_000:

@@ -167,6 +167,20 @@ func badName(what, name string) error {
 	return usage("%s is %.60q; it must be a name that a znode can have: not empty, not . or .., and without slashes", what, name)
 }
 
+// mostBytes is how long the name of a resource or an instance may be.
+const mostBytes = 1024
+
+// checkShort checks a name that also becomes part of others.
+func checkShort(what, name string) error {
+	switch {
+	case len(name) > mostBytes:
+		return usage("%s is %.60q..., of %d bytes; it must have %d at most", what, name, len(name), mostBytes)
+	case !isName(name):
+		return badName(what, name)
+	}
+	return nil
+}
+
 // noConnection is the error of somebody who waits, and has not come to begin with it
 // within timeout.
 func (a *app) noConnection(timeout time.Duration, err error) error {
