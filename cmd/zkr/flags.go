@@ -28,7 +28,14 @@ func flagError(cmd *cobra.Command, err error) error {
 	f := &failure{code: exitUsage, err: err, hint: fmt.Sprintf("%q lists the flags", cmd.CommandPath()+" --help")}
 	var bad *pflag.InvalidValueError
 	var none *pflag.NotExistError
+	var empty *pflag.ValueRequiredError
+	var odd *pflag.InvalidSyntaxError
 	switch {
+	case errors.As(err, &empty):
+		value, _ := pflag.UnquoteUsage(empty.GetFlag())
+		f.err = fmt.Errorf("%s needs a value: %s", dashed(empty.GetSpecifiedName()), or(flagKinds[empty.GetFlag().Value.Type()], value))
+	case errors.As(err, &odd):
+		f.err = fmt.Errorf("%s is no flag", odd.GetSpecifiedFlag())
 	case errors.As(err, &bad):
 		f.err = badValue(flagName(bad.GetFlag()), bad)
 	case errors.As(err, &none):
@@ -62,12 +69,13 @@ func dashed(name string) string {
 	return "--" + name
 }
 
-// flagsLike are the flags that look like name. Cobra can tell that of commands.
+// flagsLike are the flags that look like name: that begin with it, or have one letter
+// in three otherwise, two at most. Cobra can tell that of commands.
 func flagsLike(cmd *cobra.Command, name string) []string {
 	if len(name) < 2 {
 		return nil
 	}
-	names := &cobra.Command{SuggestionsMinimumDistance: 2}
+	names := &cobra.Command{SuggestionsMinimumDistance: min((len(name)+1)/3, 2)}
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if !f.Hidden {
 			names.AddCommand(&cobra.Command{Use: f.Name, Run: func(*cobra.Command, []string) {}})
