@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/zkrecipes/zkrecipes/session"
@@ -41,12 +42,16 @@ func fit(timeout, grace time.Duration) (p plan, ok bool) {
 	return plan{timeout: timeout, grace: grace, last: max(least, min(mostLast, timeout/share-grace))}, true
 }
 
+// usualLimit is the longest session timeout that servers grant by default: 20 ticks of
+// 2 s.
+const usualLimit = 40 * time.Second
+
 // wish is the session timeout to ask for when nobody says which: long enough
 // that the reserve leaves time to get over a lost server, and within what
-// servers grant by default with a tick of 2 s.
+// servers grant by default.
 func wish(grace time.Duration) time.Duration {
 	whole := (6*grace + time.Second - 1).Truncate(time.Second)
-	return min(max(whole, session.DefaultTimeout), 40*time.Second)
+	return min(max(whole, session.DefaultTimeout), usualLimit)
 }
 
 // connectFor connects with a session in which the errand's grace fits, or says by how
@@ -92,8 +97,13 @@ func (a *app) connectFor(ctx context.Context, e *errand) (*session.Client, plan,
 }
 
 func errTooLong(grace time.Duration, p plan) error {
-	return usage("--grace %v is too long for a session timeout of %v: use at most %v, or a --session-timeout of %v or more",
-		grace, p.timeout, p.grace, (share*(grace+leastLast) + time.Second - 1).Truncate(time.Second))
+	needed := (share*(grace+leastLast) + time.Second - 1).Truncate(time.Second)
+	text := fmt.Sprintf("--grace %v is too long for a session timeout of %v: use at most %v, or a --session-timeout of %v or more", grace, p.timeout, p.grace, needed)
+	if needed > usualLimit {
+		most, _ := fit(usualLimit, grace)
+		text += fmt.Sprintf(", if the servers grant that: their maxSessionTimeout is %v by default, which allows a grace of %v", usualLimit, most.grace)
+	}
+	return usage("%s", text)
 }
 
 // granted is the session timeout that the servers grant by themselves.

@@ -40,7 +40,7 @@ func TestWishedTimeoutFitsTheGrace(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		grace := time.Duration(rapid.IntRange(0, 9_500).Draw(t, "grace")) * time.Millisecond
 		timeout := wish(grace)
-		if timeout < 10*time.Second || timeout > 40*time.Second {
+		if timeout < 10*time.Second || timeout > usualLimit {
 			t.Fatalf("servers do not grant %v", timeout)
 		}
 		if p, ok := fit(timeout, grace); !ok {
@@ -66,6 +66,10 @@ func TestGraceThatDoesNotFitIsShortenedOrRefused(t *testing.T) {
 		{[]string{"--grace", "3s"}, exitUsage, "use at most 2s, or a --session-timeout of 14s or more"},
 		{[]string{"--grace", "1s", "--session-timeout", "4s"}, exitUsage, "use at most 750ms, or a --session-timeout of 6s or more"},
 		{[]string{"--grace", "1m"}, exitUsage, "use at most"},
+		{
+			[]string{"--grace", "1h"}, exitUsage,
+			"or a --session-timeout of 4h0m2s or more, if the servers grant that: their maxSessionTimeout is 40s by default, which allows a grace of 9.5s",
+		},
 		{[]string{"--session-timeout", "60s"}, exitUsage, "do not grant"},
 		{[]string{"--grace", "0s", "--session-timeout", "9s"}, 0, ""},
 	} {
