@@ -47,6 +47,15 @@ func TestMembersShowsWhoHasJoinedWhileItsCommandRuns(t *testing.T) {
 	b.queued("/g", 1)
 }
 
+// TestTimeThatIsNoneIsADash: the server has made /zookeeper before there was any time.
+func TestTimeThatIsNoneIsADash(t *testing.T) {
+	b := newBed(t)
+	rows := strings.Split(b.run("members", "/").ends(0).out.String(), "\n")
+	assert.Equal(t, []string{"zookeeper", "-", "0", "none", "-", "-"}, strings.Fields(rows[1]))
+	assert.Equal(t, "-", age(time.Time{}))
+	assert.Equal(t, "1m0s", age(time.Now().Add(-time.Minute)))
+}
+
 func TestMembersWatchShowsWhoComesAndGoes(t *testing.T) {
 	b := newBed(t)
 	b.join("old")

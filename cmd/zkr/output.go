@@ -171,14 +171,28 @@ func or(text, none string) string {
 	return text
 }
 
+// known reports whether a time is one: what servers make themselves, as /zookeeper, has
+// none.
+func known(t time.Time) bool { return t.UnixMilli() > 0 }
+
 // clock is a time in a table, in local time.
-func clock(t time.Time) string { return t.Local().Format(time.DateTime) }
+func clock(t time.Time) string {
+	if !known(t) {
+		return "-"
+	}
+	return t.Local().Format(time.DateTime)
+}
 
 // moment is a time in a line of something that goes on.
 func moment(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05.000") }
 
 // age is how long ago something was.
-func age(t time.Time) string { return time.Since(t).Truncate(time.Second).String() }
+func age(t time.Time) string {
+	if !known(t) {
+		return "-"
+	}
+	return time.Since(t).Truncate(time.Second).String()
+}
 
 // listenForBrokenPipes makes writes to a pipe that nobody reads fail, instead of
 // ending zkr where it stands, with its session left behind.
