@@ -20,9 +20,6 @@ func family(cmd *cobra.Command, members ...*cobra.Command) *cobra.Command {
 		return noCommand(cmd, args[0])
 	}
 	cmd.RunE = does(func(cmd *cobra.Command, _ []string) error {
-		if !cmd.HasParent() {
-			return cmd.Help()
-		}
 		return whichCommand(cmd) // what was to be done was not, and "&&" must not go on
 	})
 	cmd.AddCommand(members...)

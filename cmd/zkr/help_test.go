@@ -60,6 +60,8 @@ func TestHelpIsTheSameHoweverItIsAskedFor(t *testing.T) {
 	}
 	assert.Equal(t, helpOf(t), helpOf(t, "help"))
 	assert.Equal(t, helpOf(t, "--version"), helpOf(t, "version"))
+	assert.JSONEq(t, helpOf(t, "version", "-o", "json"), helpOf(t, "--version", "-o", "json"))
+	assert.Equal(t, helpOf(t, "version", "-o", "json"), helpOf(t, "-v", "--output=json"))
 	assert.Contains(t, helpOf(t, "lock", "ls", "--help"), "\nGlobal flags:\n")
 	assert.Contains(t, helpOf(t), "--servers host:port,...")
 }

@@ -114,9 +114,7 @@ func (a *app) root() *cobra.Command {
 	root.SetHelpCommand(a.help())
 	a.globalFlags(root)
 	oneOf(root, "output", "table", "json")
-	root.Version = strings.TrimSuffix(buildOf().String(), "\n")
-	root.SetVersionTemplate("{{.Version}}\n")
-	root.InitDefaultVersionFlag()
+	a.versionFlag(root)
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd("completion")
 	for _, cmd := range root.Commands() {

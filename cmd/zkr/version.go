@@ -47,10 +47,26 @@ func (a *app) version() *cobra.Command {
 		Short:   "Say which zkr this is, and which ZooKeeper it works with",
 		Example: "  zkr version\n  zkr version -o json",
 		RunE: does(func(*cobra.Command, []string) error {
-			if a.json() {
-				return a.line(buildOf())
-			}
-			return a.printf("%s", buildOf())
+			return a.showVersion()
 		}),
 	}
+}
+
+func (a *app) showVersion() error {
+	if a.json() {
+		return a.line(buildOf())
+	}
+	return a.printf("%s", buildOf())
+}
+
+// versionFlag makes --version do what "zkr version" does: cobra's own prints text,
+// whatever the output is to be.
+func (a *app) versionFlag(root *cobra.Command) {
+	asked := root.Flags().BoolP("version", "v", false, "version for zkr")
+	root.RunE = does(func(cmd *cobra.Command, _ []string) error {
+		if *asked {
+			return a.showVersion()
+		}
+		return cmd.Help()
+	})
 }
