@@ -65,12 +65,18 @@ var exitCodes = []exitCode{
 	{exitSignal, "ended by signal n: zkr, or its command", anyCommand},
 }
 
-// codesOf are the exit codes of a command, and of those below it.
+// codesOf are the exit codes of a command, and of those below it: each once, with all
+// that it means there.
 func codesOf(cmd *cobra.Command) (out []exitCode) {
 	for _, e := range exitCodes {
-		if anyBelow(cmd, e.of) {
-			out = append(out, e)
+		if !anyBelow(cmd, e.of) {
+			continue
 		}
+		if last := len(out) - 1; last >= 0 && out[last].code == e.code {
+			out[last].means += "; or: " + e.means
+			continue
+		}
+		out = append(out, e)
 	}
 	return out
 }

@@ -98,6 +98,21 @@ func TestEachExitCodeIsThatOfSomeRun(t *testing.T) {
 	assert.Len(t, codeRuns, len(slices.Compact(told)))
 }
 
+// TestHelpHasEachCodeOnce, with all that it means.
+func TestHelpHasEachCodeOnce(t *testing.T) {
+	for _, cmd := range chapters((&app{}).root()) {
+		codes, means := map[int]bool{}, ""
+		for _, e := range codesOf(cmd) {
+			assert.False(t, codes[e.code], "%s lists %d twice", cmd.CommandPath(), e.code)
+			codes[e.code] = true
+			means += e.means
+		}
+		for _, e := range exitCodes {
+			assert.Equal(t, anyBelow(cmd, e.of), strings.Contains(means, e.means), "%s: %s", cmd.CommandPath(), e.means)
+		}
+	}
+}
+
 // TestHelpHasTheCodesOfItsCommand and no others.
 func TestHelpHasTheCodesOfItsCommand(t *testing.T) {
 	root := (&app{}).root()

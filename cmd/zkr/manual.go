@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -95,7 +94,7 @@ func (p page) codeList() string {
 	for _, e := range p.codes {
 		codes = append(codes, e.String())
 	}
-	text := strings.Join(slices.Compact(codes), ", ")
+	text := strings.Join(codes, ", ")
 	if runsCommand(p.cmd) {
 		text += "; otherwise that of CMD"
 	}
