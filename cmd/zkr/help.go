@@ -25,7 +25,7 @@ type page struct {
 	commands []*cobra.Command
 	examples string
 	flags    *pflag.FlagSet // its own, and those that it shares with its siblings
-	global   *pflag.FlagSet // those of all commands; nil for zkr itself, whose own they are
+	global   *pflag.FlagSet // those of all commands that it heeds; nil for zkr itself, whose own they are
 	codes    []exitCode
 }
 
@@ -37,12 +37,13 @@ func pageOf(cmd *cobra.Command) page {
 	cmd.InitDefaultHelpFlag()
 	p.flags.AddFlagSet(cmd.LocalFlags())
 	if cmd.HasParent() {
-		p.global = cmd.Root().PersistentFlags()
+		all := cmd.Root().PersistentFlags()
 		cmd.InheritedFlags().VisitAll(func(f *pflag.Flag) {
-			if p.global.Lookup(f.Name) == nil {
+			if all.Lookup(f.Name) == nil {
 				p.flags.AddFlag(f)
 			}
 		})
+		p.global = heeded(cmd, all)
 	}
 	for _, sub := range cmd.Commands() {
 		if sub.IsAvailableCommand() {
@@ -56,6 +57,16 @@ func pageOf(cmd *cobra.Command) page {
 		p.usage = append(p.usage, cmd.CommandPath()+" COMMAND")
 	}
 	return p
+}
+
+// heeded are the global flags that mean something to cmd: most are about servers.
+func heeded(cmd *cobra.Command, all *pflag.FlagSet) *pflag.FlagSet {
+	if anyBelow(cmd, connects) {
+		return all
+	}
+	some := pflag.NewFlagSet("", pflag.ContinueOnError)
+	some.AddFlag(all.Lookup("output"))
+	return some
 }
 
 // sentence is the command in one.

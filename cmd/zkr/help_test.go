@@ -66,6 +66,22 @@ func TestHelpIsTheSameHoweverItIsAskedFor(t *testing.T) {
 	assert.Contains(t, helpOf(t), "--servers host:port,...")
 }
 
+// TestHelpHasTheGlobalFlagsThatMeanSomething: a command that talks to no server has none
+// of those that are about servers.
+func TestHelpHasTheGlobalFlagsThatMeanSomething(t *testing.T) {
+	for name, all := range map[string]bool{
+		"lock": true, "job": true, "ui": true, "demo cluster": true, "serve": false, "manual": false, "completion": false,
+		"completion bash": false, "version": false, "help": false,
+	} {
+		cmd, _, err := (&app{}).root().Find(strings.Fields(name))
+		require.NoError(t, err)
+		text := pageOf(cmd).help(usualWidth)
+		assert.Equal(t, all, strings.Contains(text, "--servers host:port,..."), name)
+		assert.Equal(t, all, strings.Contains(text, "--verbose"), name)
+		assert.Contains(t, text, "--output format", name)
+	}
+}
+
 // TestValuesOfFlagsAreCalledByNouns that keep the column of the flags narrow.
 func TestValuesOfFlagsAreCalledByNouns(t *testing.T) {
 	for _, cmd := range chapters((&app{}).root()) {
