@@ -27,6 +27,10 @@ func documentExamples() []example {
 		{"compiled once, changed since", files{"README.md": doc(fn), "lock/a.go": "package lock\n\nfunc f() error {\n\tif y {\n\t\treturn nil\n\t}\n\treturn err\n}\n"}, []string{
 			"func f is in no Go file",
 		}},
+		{"a test that cannot be pasted", files{
+			"docs/a.md": doc("import \"testing\"\n\nfunc TestF(t *testing.T) {\n\tx := lock.New()\n\tx.f(lock.A)\n\tt.Log(time.Now())\n}\n"),
+			"a/b.go":    "package a\n\nfunc TestF(t *testing.T) {\n\tx := lock.New()\n\tx.f(lock.A)\n\tt.Log(time.Now())\n}\n",
+		}, []string{"docs/a.md:4: func TestF uses lock, which the text does not import", "func TestF uses time, which"}},
 		{"no Go", files{"docs/a.md": "text\n" + doc("func f( {\n")}, []string{"docs/a.md:5: this is no Go"}},
 		{"dead links", files{"docs/a.md": "[a](b.md)\n[c](../x.md) and [d](/abs.md)\n"}, []string{
 			"docs/a.md:1: the link to b.md", "docs/a.md:2: the link to ../x.md", "docs/a.md:2: the link to /abs.md",

@@ -35,8 +35,9 @@ func goBlocks(text string) []block {
 }
 
 // Documents: Go in a document is Go, and each function there is, word for word,
-// in some Go file of the project, where it is compiled and run; and links from
-// one document to a file of the project lead somewhere.
+// in some Go file of the project, where it is compiled and run; a test imports what
+// it needs, so that it can be pasted; and links from one document to a file of the
+// project lead somewhere.
 func Documents(t *Tree) []Finding {
 	var code []string
 	t.code(func(f *File) { code = append(code, flat(f.Text)) })
@@ -70,7 +71,7 @@ func (b block) check(f *File, code []string) []Finding {
 		text = head + text
 	}
 	fset := token.NewFileSet()
-	file, err := parser.ParseFile(fset, "", text, parser.ParseComments|parser.SkipObjectResolution)
+	file, err := parser.ParseFile(fset, "", text, parser.ParseComments)
 	if err != nil {
 		if _, inner := parser.ParseExpr("func() {\n" + b.text + "\n}"); inner == nil {
 			return nil // statements, without a function around them
@@ -83,6 +84,11 @@ func (b block) check(f *File, code []string) []Finding {
 		if !ok {
 			continue
 		}
+		if strings.HasPrefix(fn.Name.Name, "Test") {
+			for _, pkg := range notImported(file, fn) {
+				out = append(out, Finding{Path: f.Path, Line: b.line, Text: fmt.Sprintf("func %s uses %s, which the text does not import", fn.Name.Name, pkg)})
+			}
+		}
 		body := flat(text[fset.Position(fn.Pos()).Offset:fset.Position(fn.End()).Offset])
 		found := false
 		for _, c := range code {
@@ -93,6 +99,24 @@ func (b block) check(f *File, code []string) []Finding {
 				Text: fmt.Sprintf("func %s is in no Go file of the project: nobody knows whether it works", fn.Name.Name)})
 		}
 	}
+	return out
+}
+
+// notImported are the packages that fn uses and file does not import.
+func notImported(file *ast.File, fn *ast.FuncDecl) (out []string) {
+	known := map[string]bool{}
+	for _, spec := range file.Imports {
+		known[path.Base(strings.Trim(spec.Path.Value, `"`))] = true
+	}
+	ast.Inspect(fn, func(n ast.Node) bool {
+		if sel, ok := n.(*ast.SelectorExpr); ok {
+			if x, ok := sel.X.(*ast.Ident); ok && slices.Contains(file.Unresolved, x) && !known[x.Name] {
+				known[x.Name] = true // once is enough
+				out = append(out, x.Name)
+			}
+		}
+		return true
+	})
 	return out
 }
 
