@@ -7,6 +7,9 @@ import (
 
 // Children is a view of a znode's children with their data, not of the znode
 // itself.
+//
+// Its methods are those of [View]: [View.Run] keeps it up to date, and
+// [View.Events] tells what becomes of it.
 type Children[T any] struct{ *View[T] }
 
 // NewChildren makes a view of the children of path, which need not exist. It

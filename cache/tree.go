@@ -4,6 +4,9 @@ import "github.com/zkrecipes/zkrecipes/session"
 
 // Tree is a view of a znode and all that is below it, or as far down as
 // [Options.MaxDepth] says.
+//
+// Its methods are those of [View]: [View.Run] keeps it up to date, and
+// [View.Events] tells what becomes of it.
 type Tree[T any] struct{ *View[T] }
 
 // NewTree makes a view of path, which need not exist, and what is below. It does

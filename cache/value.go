@@ -3,6 +3,9 @@ package cache
 import "github.com/zkrecipes/zkrecipes/session"
 
 // Value is a view of one znode.
+//
+// Its methods are those of [View]: [View.Run] keeps it up to date, and
+// [View.Events] tells what becomes of it.
 type Value[T any] struct{ *View[T] }
 
 // NewValue makes a view of the znode path, which need not exist. It does nothing

@@ -81,3 +81,16 @@ func TestEveryRowOfTheDocumentsIsRead(t *testing.T) {
 	t.Logf("rows by status: %v", counts)
 	require.Equal(t, len(requiredIDs(requirementsDoc))+len(requiredIDs(museumDoc)), read)
 }
+
+// TestArchitectureNamesTheExamples, all that there are.
+func TestArchitectureNamesTheExamples(t *testing.T) {
+	tree := project(t)
+	text, n := tree.text("docs/architecture.md"), 0
+	for _, f := range tree.Files {
+		if folder, ok := strings.CutPrefix(f.Dir(), "examples/"); ok && filepath.Base(f.Path) == "main.go" {
+			n++
+			require.Contains(t, text, "["+folder+"](../"+f.Dir()+")")
+		}
+	}
+	require.Positive(t, n)
+}
