@@ -63,6 +63,10 @@ func main() {
 	flag.IntVar(&c.tasks, "tasks", 20, "how many tasks the client submits")
 	flag.DurationVar(&c.retention, "retention", time.Hour, "how long the client's tasks are kept when they have ended")
 	flag.Parse()
+	if flag.NArg() > 0 {
+		fmt.Fprintf(os.Stderr, "dispatch: %q is one word too many\n", flag.Arg(0))
+		os.Exit(2) // as for a flag that there is not
+	}
 	c.mortal = 2 * time.Second
 	if c.servers != "" {
 		c.mortal *= 2 // the least that most servers grant

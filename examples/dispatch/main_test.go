@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"os"
+	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
@@ -128,4 +129,15 @@ func TestJudgeSees(t *testing.T) {
 			assert.Contains(t, v.String(), "\nWRONG, 1 times:\n  "+c.says)
 		})
 	}
+}
+
+func TestWordsThatAreNoFlagsAreRefused(t *testing.T) {
+	self, err := os.Executable()
+	require.NoError(t, err)
+	cmd := exec.CommandContext(t.Context(), self, "foo")
+	cmd.Env = append(os.Environ(), "DISPATCH=1")
+	out, err := cmd.CombinedOutput()
+	require.Error(t, err)
+	require.Equal(t, 2, cmd.ProcessState.ExitCode())
+	require.Equal(t, "dispatch: \"foo\" is one word too many\n", string(out))
 }

@@ -69,6 +69,10 @@ func main() {
 	flag.BoolVar(&c.keep, "keep", false, "leave the files, and what is in ZooKeeper")
 	flag.StringVar(&c.name, "consume", "", "be a consumer of this `name`, and nothing else, until stdin ends")
 	flag.Parse()
+	if flag.NArg() > 0 {
+		fmt.Fprintf(os.Stderr, "partlog: %q is one word too many\n", flag.Arg(0))
+		os.Exit(2) // as for a flag that there is not
+	}
 	if c.session == 0 {
 		c.session = 2 * time.Second
 		if c.servers != "" {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
@@ -188,4 +189,15 @@ func TestCommitOfAFormerOwnerIsRefused(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(node.Data, &h))
 	assert.Equal(t, head{}, h)
+}
+
+func TestWordsThatAreNoFlagsAreRefused(t *testing.T) {
+	self, err := os.Executable()
+	require.NoError(t, err)
+	cmd := exec.CommandContext(t.Context(), self, "foo")
+	cmd.Env = append(os.Environ(), "PARTLOG=1")
+	out, err := cmd.CombinedOutput()
+	require.Error(t, err)
+	require.Equal(t, 2, cmd.ProcessState.ExitCode())
+	require.Equal(t, "partlog: \"foo\" is one word too many\n", string(out))
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+	"os"
+	"os/exec"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +14,15 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 	"github.com/zkrecipes/zkrecipes/zktest/matrix"
 )
+
+// TestMain is the program itself when it is told so.
+func TestMain(m *testing.M) {
+	if os.Getenv("REPORT") == "1" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
 
 // run runs the program's work in virtual time, and calls disturb in the middle of it.
 func run(t *testing.T, disturb func(server *zktest.Server, stop func())) (err error) {
@@ -65,4 +76,15 @@ func TestReportUnderEveryFaultAtEveryRequest(t *testing.T) {
 			return e.NoChildren("/locks/report", time.Minute)
 		},
 	})
+}
+
+func TestWordsThatAreNoFlagsAreRefused(t *testing.T) {
+	self, err := os.Executable()
+	require.NoError(t, err)
+	cmd := exec.CommandContext(t.Context(), self, "foo")
+	cmd.Env = append(os.Environ(), "REPORT=1")
+	out, err := cmd.CombinedOutput()
+	require.Error(t, err)
+	require.Equal(t, 2, cmd.ProcessState.ExitCode())
+	require.Equal(t, "report: \"foo\" is one word too many\n", string(out))
 }

@@ -34,7 +34,7 @@ type settings struct {
 
 func main() {
 	var c settings
-	flag.StringVar(&c.servers, "servers", "localhost:2181", "ZooKeeper's servers")
+	flag.StringVar(&c.servers, "servers", "127.0.0.1:2181", "ZooKeeper's servers, host:port,..., and perhaps a chroot behind the last one")
 	flag.StringVar(&c.job, "job", "wordcount", "name of the job")
 	flag.StringVar(&c.name, "name", "", "name of this worker: another one for each, and the same after a restart")
 	flag.StringVar(&c.in, "in", ".", "folder with the files to count")
@@ -42,6 +42,10 @@ func main() {
 	flag.IntVar(&c.workers, "workers", 1, "number of workers")
 	flag.DurationVar(&c.pace, "pace", 0, "rest after each file, to watch it")
 	flag.Parse()
+	if flag.NArg() > 0 {
+		fmt.Fprintf(os.Stderr, "wordcount: %q is one word too many\n", flag.Arg(0))
+		os.Exit(2) // as for a flag that there is not
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	err := run(ctx, c, os.Stdout)
 	stop()

@@ -160,3 +160,24 @@ func TestAllSayTheSameNumberOfWorkers(t *testing.T) {
 	err = run(ctx, settings{servers: server.Addr(), job: "words", name: "a", in: t.TempDir(), out: t.TempDir(), workers: 2}, io.Discard)
 	require.ErrorContains(t, err, "-workers is 2, and the job has 3")
 }
+
+func TestWordsThatAreNoFlagsAreRefused(t *testing.T) {
+	self, err := os.Executable()
+	require.NoError(t, err)
+	cmd := exec.CommandContext(t.Context(), self, "foo")
+	cmd.Env = append(os.Environ(), "WORDCOUNT=1")
+	out, err := cmd.CombinedOutput()
+	require.Error(t, err)
+	require.Equal(t, 2, cmd.ProcessState.ExitCode())
+	require.Equal(t, "wordcount: \"foo\" is one word too many\n", string(out))
+}
+
+func TestServersAreThoseOfThisMachineUnlessSaid(t *testing.T) {
+	self, err := os.Executable()
+	require.NoError(t, err)
+	cmd := exec.CommandContext(t.Context(), self, "-h")
+	cmd.Env = append(os.Environ(), "WORDCOUNT=1")
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err)
+	require.Contains(t, string(out), `(default "127.0.0.1:2181")`, "as zkr and the other programs have it")
+}
