@@ -175,7 +175,7 @@ func same(t *testing.T, v *ui.View, url string) {
 	pages := map[string]string{}
 	for _, p := range at {
 		_, text, _ := get(t, url+p.path)
-		pages[p.path] = words(mainPart(t, text))
+		pages[p.path] = words(joined(mainPart(t, text)))
 	}
 	for _, d := range doc.Things {
 		for _, want := range d.words() {

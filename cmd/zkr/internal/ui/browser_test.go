@@ -32,6 +32,7 @@ const isLive = "document.body.dataset.stream === 'open'"
 func inBrowser(t *testing.T, s *stage, m *ui.Model, url string) {
 	b := browser.Require(t)
 	t.Run("each page loads, is live, can be read in every window, and has its picture", func(t *testing.T) { visits(t, b, s, m, url) })
+	t.Run("cards of a page look alike", func(t *testing.T) { alike(t, b, url) })
 	t.Run("a change is shown within a second", func(t *testing.T) { changes(t, b, s, url) })
 	t.Run("keys", func(t *testing.T) { keys(t, b, url) })
 	t.Run("filter", func(t *testing.T) { filters(t, b, url) })
@@ -94,6 +95,32 @@ func picture(t *testing.T, p *browser.Page, name string) {
 	}
 	_, err := os.Stat(file)
 	assert.NoError(t, err, "-update makes it")
+}
+
+// alike looks at where things stand in the cards of a page.
+func alike(t *testing.T, b *browser.Browser, url string) {
+	p := b.Page(t, 1280, 800)
+	open := func(page string) {
+		p.Open(url + page)
+		p.Until(isLive)
+	}
+	every := func(what, holds string) string {
+		return "[...document.querySelectorAll('" + what + "')].map((e) => " + holds + ").join()"
+	}
+	open("/counters")
+	const below = "e.querySelector('.path').getBoundingClientRect().top >= e.querySelector('.kind').getBoundingClientRect().bottom"
+	assert.Equal(t, "true,true,true,true", p.Eval(every("article header", below)), "each path is below its badge, however long it is")
+	visits := `[data-key="counter /shop/counters/visits"] .big`
+	assert.Regexp(t, `^\d{2},\d{3}$`, p.Eval(every(visits+" span", "e.textContent")), "thousands stand apart")
+	assert.Regexp(t, `^\d{5}$`, p.Eval("document.querySelector('"+visits+"').textContent"), "and are copied as a number")
+	open("/groups")
+	const beside = "Math.abs(e.querySelector('.state').getBoundingClientRect().top - e.querySelector('.path').getBoundingClientRect().top) < 8"
+	assert.Equal(t, "true,true,true", p.Eval(every("article header", beside)), "each state is in the line of its path, also of a guess")
+	open("/services")
+	columns := every("table", "[...e.querySelectorAll('th')].map((c) => Math.round(c.getBoundingClientRect().left)).join(' ')")
+	first, second, ok := strings.Cut(p.Eval(columns), ",")
+	assert.True(t, ok)
+	assert.Equal(t, first, second, "tables have the same columns")
 }
 
 func changes(t *testing.T, b *browser.Browser, s *stage, url string) {

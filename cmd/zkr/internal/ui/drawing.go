@@ -110,8 +110,8 @@ func functions() template.FuncMap {
 		"cells": cells, "matrix": matrix, "dots": dots, "slots": slots,
 		"time":      func(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05.000 MST") },
 		"size":      size,
-		"thousands": thousands,
-		"few":       first, "jobparts": jobParts, "taskparts": taskParts,
+		"thousands": thousands, "groups": groups,
+		"few": first, "jobparts": jobParts, "taskparts": taskParts,
 	}
 }
 
@@ -143,6 +143,10 @@ func thousands(n int) string {
 	}
 	return text
 }
+
+// groups are the digits of a number by thousands, for a style to set them apart: what
+// is copied stays a number.
+func groups(n int64) []string { return strings.Split(thousands(int(n)), "\u202f") }
 
 // size is a length in bytes for people.
 func size(n int) string {

@@ -105,7 +105,7 @@ func readable(t *testing.T, url string) {
 	for _, p := range at {
 		code, text, head := get(t, url+p.path)
 		require.Equal(t, 200, code, p.path)
-		has(t, text, p.says, p.path)
+		has(t, joined(text), p.says, p.path)
 		has(t, text, "</html>", p.path)
 		hasNot(t, text, "style=", p.path)
 		assert.False(t, regexp.MustCompile(`<script[^>]*>[^<]`).MatchString(text), p.path)
@@ -251,6 +251,9 @@ func evils() []struct{ name, data string } {
 	}
 }
 
+// joined is HTML with the digits of each number in one piece.
+func joined(html string) string { return strings.ReplaceAll(html, "</span><span>", "") }
+
 // has wants something in a text, without showing all of it.
 func has(t *testing.T, text, want, what string) {
 	t.Helper()
@@ -291,7 +294,7 @@ func TestTenThousandStayFluid(t *testing.T) {
 	code, text, _ := get(t, base+"/counters")
 	assert.Equal(t, 200, code)
 	assert.Less(t, time.Since(begin), generous)
-	has(t, text, "1 to 50 of 10000", "counters")
+	has(t, text, "1 to 50 of 10\u202f000", "counters")
 	assert.Less(t, len(text), 400_000)
 	begin = time.Now()
 	require.NoError(t, s.srv.Set("/big/counters50/n50", []byte{0, 0, 1, 0}))
