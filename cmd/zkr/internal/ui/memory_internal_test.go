@@ -331,6 +331,8 @@ func TestPicturesAreDrawnOfAnything(t *testing.T) {
 	assert.NotContains(t, string(bar(nil)), "good")
 	assert.Contains(t, string(bar([]part{{"good", "a", 1}, {"bad", "b", 999_999}})), `class="good" x="0" width="2"`, "what there is can be seen")
 	assert.Equal(t, "1\u202f234\u202f567", thousands(1_234_567))
+	assert.Equal(t, []string{"-90", "086"}, groups(-90086))
+	assert.Equal(t, []string{"7"}, groups(7))
 	assert.Equal(t, "2 entries", count(2, "entry"))
 	assert.Equal(t, []string{"1.05 MB", "1.5 kB", "12 B"}, []string{size(1 << 20), size(1500), size(12)})
 }
