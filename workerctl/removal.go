@@ -132,7 +132,7 @@ func (j *Job) removeRest(ctx context.Context, s *session.Session) error {
 		if err != nil {
 			return err
 		}
-		if record, err := jobOf(session.EscapeName(j.Name()), data); err != nil || record.ID != j.ID() {
+		if !j.wrote(data) {
 			return nil
 		}
 		if tries > 0 {
@@ -149,6 +149,13 @@ func (j *Job) removeRest(ctx context.Context, s *session.Session) error {
 			return refused
 		}
 	}
+}
+
+// wrote reports whether data is this job's record, not that of the next job of its name,
+// or something that is none.
+func (j *Job) wrote(data []byte) bool {
+	record, err := jobOf(session.EscapeName(j.Name()), data)
+	return err == nil && record.ID == j.ID()
 }
 
 // empty deletes all that is below path, but for the children in but.

@@ -194,7 +194,7 @@ func (j *groupJoin) takePart(ctx context.Context) (err error) {
 }
 
 // remarkEmpty says, once it is a member, if there is nothing to share out: the path may
-// be misspelt, and who joins such a group has made it.
+// be misspelled, and who joins such a group has made it.
 func (j *groupJoin) remarkEmpty(ctx context.Context) {
 	for s, err := range j.group.States(ctx) {
 		if err != nil {

@@ -1,0 +1,87 @@
+package conformance
+
+import (
+	"path"
+	"regexp"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/zktest/apache"
+)
+
+// known are the cases in which the in-process server answers otherwise, with
+// the reason.
+// read only
+var known = map[string]string{
+	"frame-auth-no-body":          "an auth packet without a body: Apache fails to parse it and closes; ours answers AuthFailed first",
+	"path-13":                     "reads of a path with a null character: Apache says BadArguments, ours NoNode",
+	"watch-unreadable-all":        unreadable,
+	"watch-unreadable-children":   unreadable,
+	"watch-unreadable-children1":  unreadable,
+	"watch-unreadable-data":       unreadable,
+	"watch-unreadable-exists":     unreadable,
+	"watch-unreadable-persistent": unreadable,
+	"watch-unreadable-recursive":  unreadable,
+}
+
+// unreadable is CVE-2024-23944, mended in 3.8.4, 3.9.2 and in Debian's 3.8.0.
+const unreadable = "events of a node that the watcher may not read: Apache keeps them back, ours sends them"
+
+// knownNewer are patterns of cases in which the in-process server answers as 3.8 does,
+// and 3.9.3 otherwise.
+// read only
+var knownNewer = map[string]string{
+	"check-alone":                         "a check outside a transaction: 3.9.3 closes the connection",
+	"delete-container-is-not-for-clients": "3.9.3 has clients delete containers",
+	"frame-create-many-acl":               noZxid,
+	"frame-create-no-acl":                 noZxid,
+	"frame-create-short-flags":            noZxid,
+	"ttl-values":                          noZxid,
+	"multi-all-kinds":                     "3.9.3 sends the stat of a container that was created in a transaction",
+	"multi-fails-create-bad-flags-*":      "3.9.3 refuses the whole request, without results",
+	"multi-fires-watches":                 twoWatches,
+	"watch-all-grandkid":                  twoWatches,
+	"watch-all-kid":                       twoWatches,
+	"watch-all-multi":                     twoWatches,
+	"watch-of-one-change-over-kinds":      twoWatches,
+	"watch-of-the-root":                   twoWatches,
+	"watch-remove-all-[0124-6]":           twoWatches,
+	"watch-remove-*-[45]":                 twoWatches,
+	"watch-remove-persistent-[0-6]":       twoWatches,
+	"watch-remove-recursive-[0-6]":        twoWatches,
+}
+
+const (
+	noZxid     = "a request that makes no sense takes no zxid on 3.9.3"
+	twoWatches = "3.9.3 keeps a persistent and a recursive watch of one path apart, and removes each by its kind"
+)
+
+// expected is why a case differs, if it is known to.
+func expected(name string, newer bool) (reason string, is bool) {
+	if reason, is = known[name]; is || !newer {
+		return reason, is
+	}
+	for pattern, reason := range knownNewer {
+		if ok, _ := path.Match(pattern, name); ok {
+			return reason, true
+		}
+	}
+	return "", false
+}
+
+// isNewer reports whether a server is 3.9.3, or later.
+func isNewer(t *testing.T, real *apache.Cluster) bool {
+	t.Helper()
+	text, err := real.FourLetter(t.Context(), 0, "srvr")
+	require.NoError(t, err)
+	is := regexp.MustCompile(`version: (\d+)\.(\d+)\.(\d+)`).FindStringSubmatch(text)
+	require.NotNil(t, is, text)
+	n := 0
+	for _, digits := range is[1:] {
+		v, err := strconv.Atoi(digits)
+		require.NoError(t, err)
+		n = n*1000 + v
+	}
+	return n >= 3_009_003
+}
