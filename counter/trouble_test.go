@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"net"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -17,14 +18,14 @@ import (
 type troubled struct {
 	net.Conn
 	on   *atomic.Bool
-	xids map[uint32]bool // of transactions
-	left []byte          // of a frame, to be read
+	xids *sync.Map // of transactions
+	left []byte    // of a frame, to be read
 }
 
 func (c *troubled) Write(p []byte) (int, error) {
 	for rest := p; len(rest) >= 12; rest = rest[4+binary.BigEndian.Uint32(rest):] {
 		if c.on.Load() && binary.BigEndian.Uint32(rest[8:]) == 14 {
-			c.xids[binary.BigEndian.Uint32(rest[4:])] = true
+			c.xids.Store(binary.BigEndian.Uint32(rest[4:]), true)
 		}
 	}
 	return c.Conn.Write(p)
@@ -39,7 +40,7 @@ func (c *troubled) Read(p []byte) (int, error) {
 		}
 		c.left = b[:n]
 		for rest := c.left; len(rest) >= 20; rest = rest[4+binary.BigEndian.Uint32(rest):] {
-			if c.xids[binary.BigEndian.Uint32(rest[4:])] {
+			if _, is := c.xids.Load(binary.BigEndian.Uint32(rest[4:])); is {
 				binary.BigEndian.PutUint32(rest[16:], uint32(0xffffffff)) // system error
 			}
 		}
@@ -57,7 +58,7 @@ func TestGetDoesNotSayThatItsOutcomeIsUnknown(t *testing.T) {
 		dial := w.Server.Client("c1")
 		c := counter.New(w.ClientWith(session.Options{Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
 			conn, err := dial(ctx, network, addr)
-			return &troubled{Conn: conn, on: &on, xids: map[uint32]bool{}}, err
+			return &troubled{Conn: conn, on: &on, xids: &sync.Map{}}, err
 		}}), path, nil)
 		v, err := c.Get(w.Ctx)
 		require.NoError(w, err)

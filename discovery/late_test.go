@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -32,15 +33,16 @@ func stuck(t *testing.T, first, begin, rest func(w *World, r *discovery.Registry
 			w.Settle()
 		}
 		w.Server.BlackHole(zktest.Link{Client: "c1", Server: w.Server.Leader()}, zktest.Both)
-		dial, avoided := w.Server.Client("c1"), ""
+		dial := w.Server.Client("c1")
+		var avoided atomic.Value // a server's address
 		c := w.ClientWith(session.Options{Timeout: 10 * time.Second, Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
-			if addr == avoided {
+			if addr == avoided.Load() {
 				return nil, errors.New("refused")
 			}
 			return dial(ctx, network, addr)
 		}})
 		r := registry(c)
-		at := 0 // the server
+		var at int // the server
 		forget := w.Server.OnRequest(func(q zktest.Request) zktest.Action {
 			at = q.Server
 			return zktest.Action{}
@@ -56,7 +58,7 @@ func stuck(t *testing.T, first, begin, rest func(w *World, r *discovery.Registry
 		<-s.Context().Done()
 		require.ErrorIs(w, s.Err(), session.ErrTrustRanOut)
 		servers := strings.Split(w.Server.Addr(), ",")
-		avoided = servers[at-1] // it would accept, and not answer
+		avoided.Store(servers[at-1]) // it would accept, and not answer
 		w.Server.Heal()
 		done := make(chan struct{})
 		// Waited for below; ends with the world's context at the latest.

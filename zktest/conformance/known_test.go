@@ -38,7 +38,7 @@ var knownNewer = map[string]string{
 	"frame-create-no-acl":                 noZxid,
 	"frame-create-short-flags":            noZxid,
 	"ttl-values":                          noZxid,
-	"multi-all-kinds":                     "3.9.3 sends the stat of a container that was created in a transaction",
+	"multi-all-kinds":                     "3.9.3 answers create2, and the creation of a container, in a transaction with the stat",
 	"multi-fails-create-bad-flags-*":      "3.9.3 refuses the whole request, without results",
 	"multi-fires-watches":                 twoWatches,
 	"watch-all-grandkid":                  twoWatches,

@@ -49,7 +49,11 @@ func (g *crowd) path() string {
 func (g *crowd) version() int32 { return []int32{-1, -1, 0, 0, 1, 2}[g.rand.IntN(6)] }
 
 func (g *crowd) part() part {
-	switch path := g.path(); g.rand.IntN(6) {
+	path, kind := g.path(), g.rand.IntN(6)
+	if g.newer && (kind == 1 || kind == 4) {
+		kind = 0
+	}
+	switch kind {
 	case 0:
 		return mCreate(path, int32(g.rand.IntN(4)))
 	case 1:
@@ -59,9 +63,6 @@ func (g *crowd) part() part {
 	case 3:
 		return mSet(path, g.version())
 	case 4:
-		if g.newer {
-			return mCreate(path, 0)
-		}
 		return part{opContainer, createBody(path, "x", flagContainer)}
 	default:
 		return mCheck(path, g.version())
@@ -110,19 +111,12 @@ func (g *crowd) act(i int, c *client) {
 	case n < 73:
 		g.remember(c, path, watch, 2)
 		c.children(path, watch)
-	case n < 78:
+	case n < 78 && !g.newer:
 		mode := g.rand.IntN(2)
-		if g.newer {
-			mode = 1
-		}
 		g.remember(c, path, true, 3+mode)
 		c.addWatch(path, int32(mode))
 	case n < 81:
-		kind := 1 + int32(g.rand.IntN(3))
-		if g.newer {
-			kind = 3
-		}
-		c.removeWatches(path, kind)
+		c.removeWatches(path, 1+int32(g.rand.IntN(3)))
 	case n < 83:
 		c.setACL(path, []acl{{int32(g.rand.IntN(32)) | permsAlways, "world", "anyone"}}, g.version())
 	case n < 85:
