@@ -39,7 +39,8 @@ func (s *Session) GetW(ctx context.Context, path string) ([]byte, Stat, *Watch, 
 	return a.Data, a.Stat, a.Watch, err
 }
 
-// Exists tells whether a znode exists.
+// Exists tells whether a znode exists. Servers from 3.9.3 on refuse that with ErrNoAuth
+// to who may not read it; before, everybody was told.
 func (s *Session) Exists(ctx context.Context, path string) (Stat, bool, error) {
 	a, err := s.read(ctx, "exists", path, func() *Future[Seen] { return s.StartExists(path, false) })
 	return a.Stat, a.Exists, err
