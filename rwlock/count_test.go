@@ -202,7 +202,8 @@ func TestWaitingWritersDoNotSpin_P10(t *testing.T) {
 		h = w.granted(out)
 		counts := w.Server.Stats().BySession[w.ID(c)]
 		require.Equal(w, 1, counts["getChildren2"])
-		require.Zero(w, counts["getData"]+counts["exists"])
+		require.Zero(w, counts["getData"])
+		require.LessOrEqual(w, counts["exists"], 1, "the hold's watch, with its first heartbeat")
 		w.unlock(h)
 		w.unlock(w.granted(third))
 	})
