@@ -89,7 +89,9 @@ type visit struct {
 	// was none.
 	roll   roll
 	noRoll bool
-	// spent: the watch of the last read had fired before that was answered.
+	// spent: the watch of the last read had fired before that was answered. Should it
+	// tell of the deletion of a path that was made again since, with v on it, that would
+	// be taken for the end of v, whose znode stays, and is let through with nobody to know.
 	spent bool
 	// own is the watch on the own znode; nil as long as the visit is short.
 	own *session.Watch
@@ -230,19 +232,6 @@ func dropWatch(read *session.Future[session.Seen]) {
 			seen.Watch.Stop()
 		}
 	})
-}
-
-// spent reports whether watch, whose read was answered, has fired already: maybe by
-// an earlier watch of this session, for what was before the read. Should that be the
-// deletion of a path that was made again since, with a party's znode on it, it would
-// be taken for the end of a znode that stays, and is let through with nobody to know.
-func spent(watch *session.Watch) bool {
-	select {
-	case <-watch.Done():
-		return true
-	default:
-		return false
-	}
 }
 
 // leaveBehind removes the znode without waiting: it goes on until the znode or

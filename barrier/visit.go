@@ -25,7 +25,7 @@ func (v *visit) await(ctx context.Context) (pass, error) {
 		if err != nil {
 			return pass{}, err
 		}
-		v.spent = spent(watch)
+		v.spent = watch.Fired()
 		now := sight{record: r, count: int(stat.NumChildren), self: v.seq, id: v.id, arrival: arrival, gone: v.gone}
 		d := decide(now)
 		if d.act == actList {

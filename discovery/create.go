@@ -67,24 +67,12 @@ func (t *tenure) send(ctx context.Context, want *entry) (session.Node, *session.
 		node, err = t.s.Create(ctx, want.path(), want.data, want.mode, t.options())
 		return node, nil, err
 	}
-	if failed == nil && (err != nil || !seen.Exists || seen.Stat.Czxid != node.Stat.Czxid || fired(seen.Watch)) {
+	if failed == nil && (err != nil || !seen.Exists || seen.Stat.Czxid != node.Stat.Czxid || seen.Watch.Fired()) {
+		// Or the hold would take the deletion of the node before ours for that of ours.
 		stop(seen.Watch)
 		seen.Watch = nil
 	}
 	return node, seen.Watch, err
-}
-
-// fired reports whether w has fired. A watch listens from before its read is sent:
-// when somebody else of this session watches the same path, it hears that the node
-// before ours has been deleted, and the hold would take that for ours. What comes
-// after the read's answer is about our node.
-func fired(w *session.Watch) bool {
-	select {
-	case <-w.Done():
-		return true
-	default:
-		return false
-	}
 }
 
 func (t *tenure) options() *session.CreateOptions { return &session.CreateOptions{ACL: t.k.opts.ACL} }

@@ -265,7 +265,8 @@ func (k *keeper) beaten(err error, holds []*Hold, sent time.Time) {
 }
 
 // watch asks once per hold to be told when its znode goes. A hold that is
-// shorter than a heartbeat period never pays for it.
+// shorter than a heartbeat period does not pay for it, unless it was won on an old
+// proof, and its first heartbeat was sent at once.
 func (k *keeper) watch(h *Hold) {
 	if !h.armed.CompareAndSwap(false, true) {
 		return

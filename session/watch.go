@@ -25,6 +25,19 @@ type Watch struct {
 // Done is closed when the watch has fired or was stopped.
 func (w *Watch) Done() <-chan struct{} { return w.done }
 
+// Fired reports whether Done is closed. A watch listens from before its read is sent:
+// where somebody else of this session watches the same path, it can hear of what was
+// before the read, and has fired then by the time the read is answered. What comes
+// after the answer is about what the read has seen.
+func (w *Watch) Fired() bool {
+	select {
+	case <-w.done:
+		return true
+	default:
+		return false
+	}
+}
+
 // Event is what the watch saw, once Done is closed; the zero Event if it was
 // stopped.
 func (w *Watch) Event() Event { return w.event }
