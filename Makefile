@@ -5,25 +5,54 @@ SEEDS ?= 1000
 SOAK ?= Soak|Seeds|Random|Stress|UnderEveryFault|ManyTasks|ThousandsOf|IsShared
 SOAK_TIMEOUT ?= 24h
 
-.PHONY: test race lint vet ci soak image newer
+.PHONY: ztest test race lint vet ci soak image newer prove newcomer tidy modules snapshot api mutants fuzz
 
-test: ## all tests; those with a real ZooKeeper skip loudly where there is none
-	$(GO) test ./...
+test: ## all tests of all modules, and a list of those that were not run
+	$(GO) run ./internal/gotest -count=1 work
+
+RUNS ?= 5
+prove: ## the tests, RUNS times quiet, beside busy loops, on one processor, with the race detector
+	scripts/prove.sh $(RUNS)
+
+newcomer: ## the README's commands on a Debian that has Go and nothing else, as root
+	scripts/check-newcomer.sh
+
+tidy: ## go.mod and go.sum of all modules
+	scripts/tidy.sh
+
+modules: ## use all modules as outsiders get them
+	scripts/check-modules.sh
 
 race: ## the race detector over all tests
-	$(GO) test -race -p 1 ./...
+	$(GO) test -count=1 -race -p 1 work
 
-vet:
-	$(GO) vet ./...
+vet: ## go vet for Linux, macOS and Windows
+	scripts/vet.sh
 
 lint: ## golangci-lint v2, see .golangci.yml
-	golangci-lint run ./...
+	scripts/lint.sh
+
+snapshot: ## the files of a release from this commit, in dist; nothing is published
+	scripts/goreleaser.sh release --snapshot --clean --skip=docker
+
+api: ## what changed in the exported API since the previous release
+	scripts/check-api.sh
 
 ci: ## everything, from a clean Debian 12, as root
 	.ci/run
 
 soak: ## random histories: make soak SEEDS=1000000
-	ZKTEST_SEEDS=$(SEEDS) $(GO) test -count=1 -timeout $(SOAK_TIMEOUT) -run '$(SOAK)' ./...
+	ZKTEST_SEEDS=$(SEEDS) $(GO) test -count=1 -timeout $(SOAK_TIMEOUT) -run '$(SOAK)' work
+
+N ?= 30
+SEED ?= 1
+mutants: ## N random mutants of a package, and which of them survive its tests: make mutants PKG=./lock [N=30] [SEED=1] [ONLY=mutex.go:12:] [WITH=./rwlock]
+	@test -n "$(PKG)" || { echo "make mutants: name the package, as in PKG=./lock" >&2; exit 2; }
+	$(GO) run ./internal/mutate -n $(N) -seed $(SEED) -only '$(ONLY)' -with '$(WITH)' $(PKG)
+
+FUZZTIME ?= 5s
+fuzz: ## every fuzz target for FUZZTIME: make fuzz FUZZTIME=1m
+	scripts/fuzz.sh $(FUZZTIME)
 
 image: ## the local Docker image, without a registry
 	scripts/build-image.sh
@@ -32,4 +61,7 @@ NEWER = zkrecipes/zookeeper:trixie
 newer: ## the tests with a real server on ZooKeeper 3.9, of Debian's next release, in Docker
 	ZKR_SUITE=trixie ZKR_IMAGE=$(NEWER) ZKR_CACHE=/var/cache/zkrecipes/trixie scripts/build-image.sh
 	ZKTEST_REQUIRE_REAL=1 ZKTEST_MODE=docker ZKTEST_IMAGE=$(NEWER) $(GO) test -count=1 ./zktest/conformance
-	ZKTEST_REQUIRE_REAL=1 ZKTEST_MODE=docker ZKTEST_IMAGE=$(NEWER) $(GO) test -count=1 -p 1 -run Apache ./...
+	ZKTEST_REQUIRE_REAL=1 ZKTEST_MODE=docker ZKTEST_IMAGE=$(NEWER) $(GO) test -count=1 -p 1 -run Apache work
+
+ztest: ## the rows Z1 to Z17 of the requirements at full length
+	ZKTEST_SEEDS=2 $(GO) test -count=1 -timeout $(SOAK_TIMEOUT) -v -run TestRandomHistories_Z1_Z17 ./rebalanser

@@ -128,7 +128,7 @@ func TestStressOnApache(t *testing.T) {
 		// Waited for below; ends with ctx.
 		all.Go(func() { in.stay(ctx, i, own) })
 	}
-	world.Havoc(t, cluster, rand.New(rand.NewPCG(1, 3)), blows, func() int { return min(s.passes(), in.passes()) })
+	world.BreakServers(t, cluster, rand.New(rand.NewPCG(1, 3)), blows, func() int { return min(s.passes(), in.passes()) })
 	cancel()
 	all.Wait()
 	require.NoError(t, errors.Join(s.failed, checkRounds(s.calls, 3), in.failed, checkStays(in.stays, 3)))

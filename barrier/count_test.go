@@ -93,7 +93,7 @@ func TestEnterAndLeaveCounted(t *testing.T) {
 	})
 }
 
-// Who waits asks nothing, however long, but once for its own znode.
+// A waiting party sends a single request, however long it waits: a read of its own znode.
 func TestWaitingForLongAsksOnce(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		all, clients := w.barriers(2, 2, nil)
@@ -121,13 +121,13 @@ func TestGateCounted(t *testing.T) {
 		// Waited for below; ends when the gate opens.
 		go func() { out <- barrier.NewGate(other, dir, nil).Wait(w.Ctx) }()
 		w.Pass(time.Hour)
-		require.Equal(w, map[string]int{"sync": 1, "multi": 1, "exists": 1}, w.counts(other))
+		require.Equal(w, map[string]int{"sync": 1, "multi": 1, "getData": 1}, w.counts(other))
 		w.Server.ResetStats()
 		require.NoError(w, g.Remove(w.Ctx))
 		require.NoError(w, <-out)
 		w.Settle()
 		require.Equal(w, map[string]int{"multi": 1, "exists": 1, "delete": 1}, w.counts(c))
-		require.Equal(w, map[string]int{"exists": 1, "removeWatches": 1}, w.counts(other))
+		require.Equal(w, map[string]int{"getData": 1}, w.counts(other))
 	})
 }
 

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -80,7 +82,7 @@ func TestMorePartiesThanABarrierHasPassInTurns_P12(t *testing.T) {
 							mu.Lock()
 							rounds[round]++
 							mu.Unlock()
-							world.Rest(ctx, time.Millisecond)
+							world.SleepContext(ctx, time.Millisecond)
 						}
 					})
 				}
@@ -92,14 +94,15 @@ func TestMorePartiesThanABarrierHasPassInTurns_P12(t *testing.T) {
 				cancel()
 				wg.Wait()
 				require.Greater(t, len(rounds), 30)
-				full := 0
-				for _, n := range rounds {
+				last := slices.Max(slices.Collect(maps.Keys(rounds)))
+				for round, n := range rounds {
 					require.LessOrEqual(t, n, parties)
-					if n == parties {
-						full++
+					// The end of ctx may meet parties that have not heard of their round yet:
+					// of the last round, or of as many as can be released at one instant.
+					if round <= last-int64(len(all)/parties) {
+						require.Equal(t, parties, n, "everybody of round %d passes", round)
 					}
 				}
-				require.Equal(t, len(rounds), full, "everybody of a round passes")
 			})
 		})
 	}
@@ -138,7 +141,7 @@ func TestMorePartiesThanFitIntoOneRequestAreRefused(t *testing.T) {
 		w.Server.ResetStats()
 		for _, n := range []int{20_000, math.MaxInt, math.MaxInt/2 + 1} {
 			_, err := barrier.New(c, dir, n, nil).Await(w.Within(time.Minute))
-			require.ErrorIs(w, err, barrier.ErrArgument, n)
+			require.ErrorIs(w, err, barrier.ErrInvalidArgument, n)
 			require.ErrorContains(w, err, "parties")
 		}
 		require.Zero(w, w.Requests(c))
@@ -168,7 +171,7 @@ func TestWrongArgumentsAreReportedAndNothingIsSent(t *testing.T) {
 			"look " + dir: func() error { _, err := barrier.NewGate(nil, dir, nil).Closed(w.Ctx); return err },
 		} {
 			err := f()
-			require.ErrorIs(w, err, barrier.ErrArgument, want)
+			require.ErrorIs(w, err, barrier.ErrInvalidArgument, want)
 			require.ErrorContains(w, err, want)
 		}
 		over, cancel := context.WithCancel(w.Ctx)
@@ -183,8 +186,8 @@ func TestWrongArgumentsAreReportedAndNothingIsSent(t *testing.T) {
 	})
 }
 
-// Whoever says something else than the path is refused, changes nothing, and
-// leaves nothing behind.
+// A party whose kind or number of parties differs from the path's record is refused,
+// changes nothing, and leaves no znode behind.
 func TestAnotherBarrierOnThePathIsRefused(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		all, _ := w.barriers(2, 2, nil)
@@ -207,7 +210,7 @@ func TestAnotherBarrierOnThePathIsRefused(t *testing.T) {
 		require.NoError(w, err)
 		require.Equal(w, before.Data, after.Data)
 		require.Len(w, w.Children(dir), 1)
-		// Also to who is waiting already.
+		// A party that waits already is told, too.
 		require.NoError(w, w.Server.Set(dir, []byte("?")))
 		require.ErrorIs(w, (<-first).err, barrier.ErrRecord)
 		w.clean()

@@ -20,8 +20,8 @@ const (
 	actTooMany               // all seats are taken by others
 )
 
-// sight is what a party knows when it decides.
-type sight struct {
+// observation is what a party knows when it decides.
+type observation struct {
 	record record
 	// count is how many children the path had when the record was read.
 	count int
@@ -31,7 +31,7 @@ type sight struct {
 	arrival bool
 	// gone: the znode was seen to have gone before the record was read.
 	gone bool
-	// listed: members is those who were there after the record was read.
+	// listed: members are the parties listed after the record was read.
 	listed  bool
 	members []member
 }
@@ -40,20 +40,19 @@ type sight struct {
 type decision struct {
 	act   action
 	round int64 // of actPassed
-	// chosen is, for actRelease, who is let through, in the order of their
-	// numbers; stale are older znodes of the same IDs, and go with it.
+	// For actRelease: chosen are the parties to let through, in the order of their
+	// numbers; stale are older znodes of the same IDs, to be deleted with them.
 	chosen, stale []member
-	// seats are, for actSeats, those of the round that is inside.
+	// For actSeats: seats are the seats of the round that is inside.
 	seats []member
 }
 
-// decide is the algorithm. Its liveness: whenever enough parties are there, the
-// one of them with the greatest number sees so when it arrives, since all the
-// others were there before, and goes on releasing until there are not enough
-// any more; if it dies over it, the same holds for those who remain. So nobody
-// else need look. A party that lost its connection may have been that one, and
-// looks again, whatever its number.
-func decide(v sight) decision {
+// decide is the algorithm. Its liveness: whenever enough parties wait, the party with
+// the greatest number sees so when it arrives, since all others arrived before. That
+// party releases rounds until too few parties remain; if it dies meanwhile, the same
+// holds for the remaining parties. So no other party needs to list. A party that lost
+// its connection may have been the party with the greatest number, and lists again.
+func decide(v observation) decision {
 	switch fate, round := v.record.fate(v.self); {
 	case fate == released:
 		return decision{act: actPassed, round: round}
@@ -70,26 +69,27 @@ func decide(v sight) decision {
 	case !slices.ContainsFunc(v.members, func(m member) bool { return m.seq == v.self }):
 		return decision{act: actMissing}
 	}
-	return v.choose()
+	return v.chooseMembers()
 }
 
-// mustList reports whether what v tells may be enough for a release, or too many.
-func (v sight) mustList() bool {
+// mustList reports whether v's counts allow that enough parties for a release, or too
+// many, are present, so that only a listing can tell.
+func (v observation) mustList() bool {
 	r := v.record
 	if r.Kind == kindDouble && r.Round > 0 && v.count > r.Parties {
 		return true // all of the last round, and this one?
 	}
-	// Those between the last who was released and oneself are all that can
-	// have come so far: an arrival that cannot be the last of a round leaves
-	// the listing to those after it. When all parties arrive at once, one
-	// of them lists instead of all.
+	// At most the parties with numbers between the last released number and v's own
+	// have arrived before v: an arrival that cannot be the last of a round leaves
+	// the listing to later arrivals. When all parties arrive at once, one of them
+	// lists instead of all.
 	could := int64(v.self) - int64(r.through())
 	return v.count >= r.Parties && (!v.arrival || could >= int64(r.Parties))
 }
 
-// choose decides by the listing.
-func (v sight) choose() decision {
-	waiting, stale, seats := v.sort()
+// chooseMembers decides by the listing.
+func (v observation) chooseMembers() decision {
+	waiting, stale, seats := v.sortMembers()
 	k := v.record.Parties
 	if len(seats) > 0 {
 		mine := slices.ContainsFunc(seats, func(m member) bool { return m.id == v.id })
@@ -106,15 +106,15 @@ func (v sight) choose() decision {
 	}
 	chosen := waiting[:k]
 	last := chosen[k-1].seq
-	// A stale one with a lower number must go too: its number has passed, and
-	// its owner, should it live still, takes that for its end.
+	// A stale znode with a lower number must be deleted too: its number has passed,
+	// and its owner, if it still lives, learns from the deletion that it was replaced.
 	stale = slices.DeleteFunc(stale, func(m member) bool { return m.seq > last })
 	return decision{act: actRelease, chosen: chosen, stale: stale}
 }
 
-// sort tells those who wait, the newest of each ID, from older ones of the same
-// ID, and from those who are inside.
-func (v sight) sort() (waiting, stale, seats []member) {
+// sortMembers divides the members into waiting parties (the newest of each ID), stale
+// znodes (older ones of the same ID), and the seats of the parties inside.
+func (v observation) sortMembers() (waiting, stale, seats []member) {
 	members := slices.Clone(v.members)
 	slices.SortFunc(members, func(a, b member) int { return cmp.Compare(a.seq, b.seq) })
 	newest := make(map[string]int32, len(members))

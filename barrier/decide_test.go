@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/internal/format/barrierformat"
 	"pgregory.net/rapid"
 )
 
@@ -30,35 +31,35 @@ func TestDecisions(t *testing.T) {
 	fresh := func(kind string, k int) record { return record{Kind: kind, Parties: k} }
 	once := func(kind string) record { return fresh(kind, 3).next([]int32{0, 1, 2}) }
 	for name, c := range map[string]struct {
-		v                    sight
+		v                    observation
 		want                 action
 		round                int64
 		chosen, stale, seats string
 	}{
-		"alone":                             {v: sight{record: fresh(kindBarrier, 2), count: 1, self: 0, arrival: true}, want: actWait},
-		"the last":                          {v: sight{record: fresh(kindBarrier, 2), count: 2, self: 1, arrival: true}, want: actList},
-		"others come behind":                {v: sight{record: fresh(kindBarrier, 2), count: 2, self: 0, arrival: true}, want: actWait},
-		"they may be gone by now":           {v: sight{record: fresh(kindBarrier, 2), count: 2, self: 0}, want: actList},
-		"strangers only":                    {v: sight{record: fresh(kindBarrier, 2), count: 9, self: 0, arrival: true}, want: actWait},
-		"passed":                            {v: sight{record: once(kindBarrier), self: 2}, want: actPassed, round: 1},
-		"passed, znode known to be gone":    {v: sight{record: once(kindBarrier), self: 2, gone: true}, want: actPassed, round: 1},
-		"gone before its turn":              {v: sight{record: once(kindBarrier), self: 3, gone: true}, want: actGone},
-		"not among those released":          {v: sight{record: fresh(kindBarrier, 2).next([]int32{0, 2}), self: 1}, want: actGone},
-		"before all that is known":          {v: sight{record: record{Kind: kindBarrier, Parties: 2, Round: 9, Released: spans{{6, 7}}}, self: 5}, want: actDoubt},
-		"not in the listing":                {v: sight{record: fresh(kindBarrier, 2), self: 7, listed: true, members: people(0, "ab")}, want: actMissing},
-		"enough":                            {v: sight{record: fresh(kindBarrier, 2), self: 1, listed: true, members: people(0, "ab")}, want: actRelease, chosen: "ab"},
-		"helps others":                      {v: sight{record: fresh(kindBarrier, 2), self: 2, listed: true, members: people(0, "abc")}, want: actRelease, chosen: "ab"},
-		"one of them twice":                 {v: sight{record: fresh(kindBarrier, 3), self: 2, listed: true, members: people(0, "aba")}, want: actWait},
-		"the stale one goes":                {v: sight{record: fresh(kindBarrier, 3), self: 3, listed: true, members: people(0, "abac")}, want: actRelease, chosen: "bac", stale: "a"},
-		"stale, its newer one not chosen":   {v: sight{record: fresh(kindBarrier, 2), self: 3, listed: true, members: people(0, "abca")}, want: actRelease, chosen: "bc", stale: "a"},
-		"stale one comes after":             {v: sight{record: fresh(kindBarrier, 2), self: 4, listed: true, members: people(0, "abcdc")}, want: actRelease, chosen: "ab"},
-		"room inside, one has died":         {v: sight{record: once(kindDouble), self: 3, id: "c", listed: true, members: people(0, "ab-c")}, want: actWait},
-		"own old seat is still there":       {v: sight{record: once(kindDouble), self: 3, id: "c", listed: true, members: people(0, "abcc")}, want: actWait},
-		"one too many":                      {v: sight{record: once(kindDouble), self: 3, id: "d", listed: true, members: people(0, "abcd")}, want: actTooMany},
-		"a round waits for the last inside": {v: sight{record: once(kindDouble), self: 5, id: "e", listed: true, members: people(0, "--cabe")}, want: actSeats, seats: "c"},
-		"nobody inside any more":            {v: sight{record: once(kindDouble), self: 5, id: "c", listed: true, members: people(0, "---abc")}, want: actRelease, chosen: "abc"},
-		"all may be inside":                 {v: sight{record: once(kindDouble), self: 3, count: 4, arrival: true}, want: actList},
-		"first of the next round":           {v: sight{record: once(kindDouble), self: 3, count: 3, arrival: true}, want: actWait},
+		"alone":                             {v: observation{record: fresh(kindBarrier, 2), count: 1, self: 0, arrival: true}, want: actWait},
+		"the last":                          {v: observation{record: fresh(kindBarrier, 2), count: 2, self: 1, arrival: true}, want: actList},
+		"others come behind":                {v: observation{record: fresh(kindBarrier, 2), count: 2, self: 0, arrival: true}, want: actWait},
+		"they may be gone by now":           {v: observation{record: fresh(kindBarrier, 2), count: 2, self: 0}, want: actList},
+		"strangers only":                    {v: observation{record: fresh(kindBarrier, 2), count: 9, self: 0, arrival: true}, want: actWait},
+		"passed":                            {v: observation{record: once(kindBarrier), self: 2}, want: actPassed, round: 1},
+		"passed, znode known to be gone":    {v: observation{record: once(kindBarrier), self: 2, gone: true}, want: actPassed, round: 1},
+		"gone before its turn":              {v: observation{record: once(kindBarrier), self: 3, gone: true}, want: actGone},
+		"not among those released":          {v: observation{record: fresh(kindBarrier, 2).next([]int32{0, 2}), self: 1}, want: actGone},
+		"before all that is known":          {v: observation{record: record{Kind: kindBarrier, Parties: 2, Round: 9, Released: ranges{{Lo: 6, Hi: 7}}}, self: 5}, want: actDoubt},
+		"not in the listing":                {v: observation{record: fresh(kindBarrier, 2), self: 7, listed: true, members: people(0, "ab")}, want: actMissing},
+		"enough":                            {v: observation{record: fresh(kindBarrier, 2), self: 1, listed: true, members: people(0, "ab")}, want: actRelease, chosen: "ab"},
+		"helps others":                      {v: observation{record: fresh(kindBarrier, 2), self: 2, listed: true, members: people(0, "abc")}, want: actRelease, chosen: "ab"},
+		"one of them twice":                 {v: observation{record: fresh(kindBarrier, 3), self: 2, listed: true, members: people(0, "aba")}, want: actWait},
+		"the stale one goes":                {v: observation{record: fresh(kindBarrier, 3), self: 3, listed: true, members: people(0, "abac")}, want: actRelease, chosen: "bac", stale: "a"},
+		"stale, its newer one not chosen":   {v: observation{record: fresh(kindBarrier, 2), self: 3, listed: true, members: people(0, "abca")}, want: actRelease, chosen: "bc", stale: "a"},
+		"stale one comes after":             {v: observation{record: fresh(kindBarrier, 2), self: 4, listed: true, members: people(0, "abcdc")}, want: actRelease, chosen: "ab"},
+		"room inside, one has died":         {v: observation{record: once(kindDouble), self: 3, id: "c", listed: true, members: people(0, "ab-c")}, want: actWait},
+		"own old seat is still there":       {v: observation{record: once(kindDouble), self: 3, id: "c", listed: true, members: people(0, "abcc")}, want: actWait},
+		"one too many":                      {v: observation{record: once(kindDouble), self: 3, id: "d", listed: true, members: people(0, "abcd")}, want: actTooMany},
+		"a round waits for the last inside": {v: observation{record: once(kindDouble), self: 5, id: "e", listed: true, members: people(0, "--cabe")}, want: actSeats, seats: "c"},
+		"nobody inside any more":            {v: observation{record: once(kindDouble), self: 5, id: "c", listed: true, members: people(0, "---abc")}, want: actRelease, chosen: "abc"},
+		"all may be inside":                 {v: observation{record: once(kindDouble), self: 3, count: 4, arrival: true}, want: actList},
+		"first of the next round":           {v: observation{record: once(kindDouble), self: 3, count: 3, arrival: true}, want: actWait},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := decide(c.v)
@@ -73,7 +74,7 @@ func TestDecisions(t *testing.T) {
 
 // dumb decides as decide does, by words: one sentence at a time, and all lists
 // spelled out.
-func dumb(v sight) (act action, chosen []int32, gone []int32) {
+func dumb(v observation) (act action, chosen []int32, gone []int32) {
 	all, k := numbers(v.record.Released), v.record.Parties
 	if slices.Contains(all, v.self) {
 		return actPassed, nil, nil
@@ -131,11 +132,11 @@ func seqsOf(members []member) (out []int32) {
 	return out
 }
 
-func drawSight(t *rapid.T) sight {
+func drawSight(t *rapid.T) observation {
 	k := rapid.IntRange(1, 4).Draw(t, "k")
 	r, _ := history(t, k)
 	r.Kind = rapid.SampledFrom([]string{kindBarrier, kindDouble}).Draw(t, "kind")
-	v := sight{record: r, listed: true, gone: rapid.IntRange(0, 9).Draw(t, "gone") == 0}
+	v := observation{record: r, listed: true, gone: rapid.IntRange(0, 9).Draw(t, "gone") == 0}
 	if r.Kind == kindDouble && r.Round > 0 {
 		for _, n := range numbers(r.members(r.Round)) {
 			if rapid.Bool().Draw(t, "inside") {
@@ -178,7 +179,7 @@ func TestReleaseKeepsTheInvariantsOfTheRecord(t *testing.T) {
 			return
 		}
 		next := v.record.next(seqsOf(d.chosen))
-		require.True(t, next.plausible())
+		require.True(t, barrierformat.Record(next).Plausible())
 		require.Equal(t, seqsOf(d.chosen), numbers(next.members(next.Round)))
 		for _, m := range v.members {
 			if m.seq <= next.through() && !slices.Contains(d.chosen, m) && !slices.Contains(d.stale, m) {
@@ -193,7 +194,7 @@ func TestReleaseKeepsTheInvariantsOfTheRecord(t *testing.T) {
 	})
 }
 
-// Who leaves the listing to others is never the one that all wait for.
+// A party that leaves the listing to others is never the party that completes the round.
 func TestArrivalThatDoesNotListCannotCompleteARound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := drawSight(t)

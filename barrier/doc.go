@@ -1,13 +1,13 @@
-// Package barrier has places where processes on different machines wait for
-// each other: a gate that somebody opens, a barrier of a number of parties, and a
-// double barrier that they enter and leave together.
+// Package barrier has barriers for processes on different machines: a gate that
+// one process opens, a barrier for a number of parties, and a double barrier
+// that parties enter and leave together.
 //
 // # What it is
 //
 //	b := barrier.New(client, "/jobs/7/phase", 3, nil)
-//	round, err := b.Await(ctx) // until three of them are here
+//	round, err := b.Await(ctx) // until three parties are here
 //
-// or, to do something together:
+// or, to work together:
 //
 //	d := barrier.NewDouble(client, "/jobs/7/work", 3, nil)
 //	seat, err := d.Enter(ctx)
@@ -16,70 +16,74 @@
 //	}
 //	err = errors.Join(work(seat.Context()), seat.Leave(ctx))
 //
-// Each party has an ephemeral sequential znode. The last one to come lets all of
-// them through, in one transaction that fails if one of them has left or died
-// meanwhile.
+// Each party has an ephemeral sequential znode. The last party to arrive lets
+// all parties through, in one transaction that fails if a party has left or
+// died meanwhile.
 //
 // # Guarantees
 //
-//   - Nobody gets past a [Barrier], or into a [Double], before all parties of the
-//     round are there at one and the same moment; then all of them do. What a
-//     crash, a timeout or an earlier round has left behind is never counted.
-//   - Barriers are used again and again, for any number of rounds, without
-//     anybody resetting them. A party may come again at once.
-//   - [Seat.Leave] returns when all of the round have left or died, not before.
-//   - A [Gate] lets nobody pass while it is closed. Changes of its data, or of
-//     other znodes, neither open nor block it.
+//   - No party passes a [Barrier], or enters a [Double], before all parties of
+//     the round are present at the same moment; then all of them pass. Remains
+//     of a crash, a timeout or an earlier round are never counted.
+//   - A barrier works for any number of rounds, without a reset. A party may
+//     come again at once.
+//   - [Seat.Leave] returns when all parties of the round have left or died,
+//     not before.
+//   - No party passes a closed [Gate]. Changes of the gate's data, or of other
+//     znodes, neither open nor block the gate.
 //   - No fault, timeout or canceled context leaves a znode behind; a deletion
-//     goes on in the background until the znode or the session is gone.
-//   - Nothing waits for a notification alone: after a lost connection, and in a
-//     new session, all is read again.
+//     continues in the background until the znode or the session is gone.
+//   - No call waits for a notification alone: after a lost connection, and in
+//     a new session, the state is read again.
 //
-// A round costs each party three requests, two of them in one round trip: it
-// creates its znode, reads the path, and reads it once more when the round is
-// complete; the last party lists and commits instead. The first call asks one
-// thing more, as does who waits for longer than a heartbeat period, and the proof
-// that a session can be trusted for a seat.
+// A round costs each party three requests, two of them in one round trip: the
+// party creates its znode, reads the path, and reads the path once more when
+// the round is complete. The last party lists and commits instead. One further
+// request is sent by the first call, by a party that waits for longer than a
+// heartbeat period, and to prove that a session can be trusted for a seat.
 //
 // # How it is lost, and how you find out
 //
-// Who waits can lose its place, with its session or by an administrator's hand:
-// it comes again, by itself. A seat is lost with its session: [Seat.Context] ends,
-// before the others can be told that the party has gone, with a cause that wraps
-// session.ErrLost, and so says Leave.
+// A waiting party can lose its place, with its session or because an
+// administrator deletes its znode; the call takes another place by itself. A
+// seat is lost with its session: [Seat.Context] ends before the other parties
+// can learn that the party has gone, with a cause that wraps session.ErrLost.
+// Leave returns the same error.
 //
-// What cannot be known is reported as such: an error of [Barrier.Await] that wraps
-// session.ErrUnknownOutcome says that the party may have been counted; the others
-// may have passed.
+// An unknown outcome is reported as such: an error of [Barrier.Await] that
+// wraps session.ErrUnknownOutcome says that the party may have been counted,
+// and that the other parties may have passed.
 //
 // # Znodes
 //
-// The path of a Barrier or Double is a persistent znode. Its data is a record of
-// the rounds, and its children are the parties, "_c_<uuid>-<ID>-party-<number>",
-// with the data of [Options]. Waiting parties are deleted by whoever completes the
-// round; those of a Double stay as seats. Beside the path of a Barrier there is
-// another persistent znode, "<path>.passed", that says who was let through last:
-// who deletes the one should delete both. A record that was copied, or restored
-// from a backup, is of no use and refused with ErrRecord; it must be made empty.
-// The path of a Gate is persistent, and exists while it is closed. docs/layout.md
-// has the formats.
+// The path of a Barrier or Double is a persistent znode. Its data is a record
+// of the rounds, and its children are the parties,
+// "_c_<uuid>-<ID>-party-<number>", with the data of [Options]. The party that
+// completes a round of a Barrier deletes the znodes of the waiting parties; in
+// a Double they stay as seats. Beside the path of a Barrier, the persistent
+// znode "<path>.passed" lists the parties of the newest rounds: if you delete
+// the path, delete "<path>.passed" too. A record that was copied, or restored
+// from a backup, is refused with ErrRecord; set the path's data to the empty
+// string. The path of a Gate is persistent, and exists while the gate is
+// closed. docs/layout.md has the formats.
 //
 // # Failures
 //
-// Errors wrap ErrParties (another number of parties on this path), ErrRecord (the
-// path is something else), ErrTooMany, ErrNotInside, ErrArgument, the context's
-// error and cause, or an error of package session (ErrUnknownOutcome, ErrNoAuth,
-// ErrSequenceExhausted after 2,147,483,647 arrivals on one path, ErrTooLarge for
-// IDs that make a release too long for one request).
+// Errors wrap ErrParties (another number of parties on this path), ErrRecord
+// (the path contains something else), ErrTooMany, ErrNotInside, ErrInvalidArgument,
+// the context's error and cause, or an error of package session
+// (ErrUnknownOutcome, ErrNoAuth, ErrSequenceExhausted after 2,147,483,647
+// arrivals on one path, ErrTooLarge for IDs that make a release too long for
+// one request).
 //
 // # Compatibility
 //
-// A Gate is Curator's DistributedBarrier and Kazoo's Barrier. Double barriers of
-// those libraries are something else: they let parties through early, or hang, and
-// a path must not be shared with them.
+// A Gate is Curator's DistributedBarrier and Kazoo's Barrier. The double
+// barriers of those libraries let parties through early, or hang: never share a
+// path with them.
 //
 // # Concurrency
 //
-// All methods may be called from any number of goroutines; without an
-// [Options.ID] each call is a party of its own.
+// All methods may be called from any number of goroutines. Without an
+// [Options.ID], each call is a party of its own.
 package barrier

@@ -7,36 +7,38 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// Double is a barrier with an inside: a number of parties enter together, and
-// leave together, again and again.
-type Double struct{ m *meeting }
+// Double is a barrier with an inside: a number of parties enter together and
+// leave together, in any number of rounds.
+type Double struct{ m *core }
 
-// NewDouble makes a double barrier of so many parties on path; see [New].
+// NewDouble makes a double barrier for a number of parties on path; see [New].
 func NewDouble(client *session.Client, path string, parties int, o *Options) *Double {
 	return &Double{newMeeting(client, kindDouble, path, parties, o)}
 }
 
-// Path is the path that the barrier was made with.
-func (d *Double) Path() string { return d.m.path }
+// Path returns the path argument of [NewDouble].
+func (d *Double) Path() string { return d.core().path }
 
-// Enter waits until as many parties as the barrier has are waiting at the same
-// time, and nobody is inside any more; then all of them have a seat.
+func (d *Double) core() *core { return d.m.or("barrier.NewDouble") }
+
+// Enter waits until all parties of the barrier are waiting at the same time and
+// no party is inside any more; then all of them get a seat.
 //
-// The error wraps ErrTooMany when all seats are taken by other parties: there is
-// one more than there may be. A party that has just given up its seat, has lost
-// it, or was canceled never gets that, provided that it uses the same Double, or
-// has an ID; it waits.
+// The error wraps ErrTooMany if other parties have all seats: one party too many
+// exists. A party that has just given up its seat, has lost it, or was canceled
+// never gets ErrTooMany, provided that it uses the same Double or has an ID; it
+// waits.
 //
-// ctx bounds the wait, not the stay. When it ends, no znode is left behind; if
-// the party was let in at that moment, it has left at once. A session that is
-// lost during the wait costs the place: Enter goes on in the next session. The
-// error wraps session.ErrUnknownOutcome if the session was given up in the moment
-// of arrival: until the servers have ended it too, the party may still come to be
-// counted.
+// ctx bounds the wait, not the stay. When ctx ends, no znode is left behind; if
+// the party was let in at that moment, it has left at once. If the session is
+// lost during the wait, the place is lost, and Enter continues in the next
+// session. The error wraps session.ErrUnknownOutcome if the session was given up
+// at the moment of arrival: until the servers have ended the session too, the
+// party may still be counted.
 func (d *Double) Enter(ctx context.Context) (*Seat, error) {
 	const op = "enter"
-	if err := d.m.begin(ctx); err != nil {
-		return nil, failure(ctx, op, d.m.path, err)
+	if err := d.core().begin(ctx); err != nil {
+		return nil, failure(ctx, op, d.Path(), err)
 	}
 	seat, err := d.m.enter(ctx, d.m.identity())
 	if err != nil {
@@ -45,21 +47,21 @@ func (d *Double) Enter(ctx context.Context) (*Seat, error) {
 	return seat, nil
 }
 
-// Waiting lists who waits and who is inside, in the order of arrival: as it was
-// at one moment, which is over.
-func (d *Double) Waiting(ctx context.Context) ([]Party, error) { return d.m.waiting(ctx) }
+// Waiting lists the parties that wait and the parties inside, in the order of
+// arrival, as of one moment during the call; the list may have changed since.
+func (d *Double) Waiting(ctx context.Context) ([]Party, error) { return d.core().waiting(ctx) }
 
 // enter arrives and waits for a seat, in one session after the other. A seat that
 // goes before the caller has it counts for nothing: to the others of that round
 // the party has left.
-func (m *meeting) enter(ctx context.Context, id string) (*Seat, error) {
+func (m *core) enter(ctx context.Context, id string) (*Seat, error) {
 	for {
 		s, err := m.client.Session(ctx)
 		if err != nil {
 			return nil, err
 		}
 		v, err := m.arrive(ctx, s, id)
-		if v == nil && ctx.Err() == nil && session.Passing(err) {
+		if v == nil && ctx.Err() == nil && session.IsSessionLoss(err) {
 			continue // in the next session
 		} else if v == nil {
 			return nil, err
@@ -68,7 +70,7 @@ func (m *meeting) enter(ctx context.Context, id string) (*Seat, error) {
 			var p pass
 			if p, err = v.await(ctx); err == nil {
 				var seat *Seat
-				if seat, err = v.sit(ctx, p); err == nil {
+				if seat, err = v.takeSeat(ctx, p); err == nil {
 					return seat, nil
 				}
 			}
@@ -81,7 +83,7 @@ func (m *meeting) enter(ctx context.Context, id string) (*Seat, error) {
 		case v.node.Path == "", v.s.Err() != nil:
 			// The znode goes with the session, but may stay for a while, and
 			// count; in the next session it can be deleted.
-			_, gone := v.remove(ctx)
+			_, gone := v.deleteNode(ctx)
 			if v.late() || gone != nil && errors.Is(err, session.ErrUnknownOutcome) {
 				gone = unknown(v, errors.Join(err, gone))
 			}
@@ -96,8 +98,8 @@ func (m *meeting) enter(ctx context.Context, id string) (*Seat, error) {
 	}
 }
 
-// sit makes a seat of v, which was let in.
-func (v *visit) sit(ctx context.Context, p pass) (*Seat, error) {
+// takeSeat makes a seat of v, which was let in.
+func (v *arrival) takeSeat(ctx context.Context, p pass) (*Seat, error) {
 	hold, err := v.s.Hold(ctx, v.node.Path, v.own)
 	if errors.Is(err, session.ErrNoNode) || err == nil && errors.Is(hold.Err(), session.ErrNodeDeleted) {
 		return nil, errGone
@@ -105,5 +107,5 @@ func (v *visit) sit(ctx context.Context, p pass) (*Seat, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Seat{m: v.m, hold: hold, id: v.id, seq: v.seq, token: v.node.Stat.Czxid, round: p.round, members: p.members}, nil
+	return &Seat{m: v.m, hold: hold, id: v.id, seq: v.seq, token: v.node.Stat.Czxid, place: v.place, round: p.round, members: p.members}, nil
 }

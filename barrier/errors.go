@@ -5,11 +5,12 @@ import (
 	"errors"
 
 	"github.com/zkrecipes/zkrecipes/internal/holding"
+	"github.com/zkrecipes/zkrecipes/session"
 )
 
 var (
-	// ErrArgument: an argument is none; nothing was sent.
-	ErrArgument = errors.New("invalid argument")
+	// ErrInvalidArgument is session.ErrInvalidArgument.
+	ErrInvalidArgument = session.ErrInvalidArgument
 	// ErrParties: the others on the path say another number of parties.
 	ErrParties = errors.New("wrong number of parties")
 	// ErrRecord: the path's data is not that of such a barrier. It was left

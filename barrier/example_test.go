@@ -87,7 +87,7 @@ func ExampleDouble() {
 	// 0 <nil>
 }
 
-// Whoever comes waits until the gate is open.
+// A caller of Wait waits until the gate is open.
 func ExampleGate() {
 	client, done := connect()
 	defer done()

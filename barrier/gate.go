@@ -6,12 +6,13 @@ import (
 	"strings"
 
 	"github.com/zkrecipes/zkrecipes/internal/follow"
+	"github.com/zkrecipes/zkrecipes/internal/holding"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// Gate is a barrier that somebody closes and opens: whoever waits passes as soon
-// as it is open. It is closed as long as its path exists, so that Curator's
-// DistributedBarrier and Kazoo's Barrier can share it.
+// Gate is a barrier that any client closes and opens: waiters pass as soon as the
+// gate is open. The gate is closed while its path exists, so Curator's
+// DistributedBarrier and Kazoo's Barrier can share the path.
 type Gate struct {
 	client *session.Client
 	path   string
@@ -19,8 +20,8 @@ type Gate struct {
 	err    error // what is wrong with the arguments
 }
 
-// NewGate makes a gate on path. It does nothing yet; a wrong argument is reported
-// by the first call of a method. o may be nil.
+// NewGate makes a gate on path. NewGate sends nothing; the first call of a method
+// reports an invalid argument. o may be nil.
 func NewGate(client *session.Client, path string, o *Options) *Gate {
 	g := &Gate{client: client, path: path}
 	if g.opts, g.err = o.withDefaults(); g.err == nil {
@@ -29,12 +30,14 @@ func NewGate(client *session.Client, path string, o *Options) *Gate {
 	return g
 }
 
-// Path is the path that the gate was made with.
+// Path returns the path argument of [NewGate].
 func (g *Gate) Path() string { return g.path }
 
-// Wait waits until the gate is open. It goes by what was committed before it was
-// called, or later, whatever server it is connected to, which takes a quorum's
-// word.
+// Wait waits until the gate is open. Wait decides by a state that was committed
+// at the call or later, on any server; this needs a quorum.
+//
+// Servers do not report the removal of a gate that the client may not read. Such a
+// gate is read again every 5 seconds.
 func (g *Gate) Wait(ctx context.Context) error {
 	const op = "wait"
 	if err := g.begin(ctx); err != nil {
@@ -51,8 +54,7 @@ func (g *Gate) Wait(ctx context.Context) error {
 	return nil
 }
 
-// Closed reports whether the gate is closed, as it was at one moment after the
-// call began.
+// Closed reports whether the gate was closed at one moment after the call began.
 func (g *Gate) Closed(ctx context.Context) (bool, error) {
 	const op = "look"
 	if err := g.begin(ctx); err != nil {
@@ -68,19 +70,16 @@ func (g *Gate) Closed(ctx context.Context) (bool, error) {
 }
 
 func (g *Gate) begin(ctx context.Context) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return g.err
+	return holding.Begin(ctx, g.client, "barrier.NewGate", g.err, ErrInvalidArgument)
 }
 
 // states follows whether the gate is closed.
 func (g *Gate) states(ctx context.Context) func(func(bool, error) bool) {
 	var current *session.Session // has seen what was committed before the call
 	read := func(ctx context.Context, s *session.Session) (bool, *session.Watch, error) {
-		look := g.look
+		look := g.readGate
 		if s != current {
-			look = g.fresh
+			look = g.readFresh
 		}
 		seen, err := look(ctx, s, true)
 		if err == nil {
@@ -91,69 +90,65 @@ func (g *Gate) states(ctx context.Context) func(func(bool, error) bool) {
 	return follow.States(ctx, g.client, g.path, read, func(a, b bool) bool { return a == b })
 }
 
-// look reads whether the gate is closed, and sets a watch if it is to be watched.
-func (g *Gate) look(ctx context.Context, s *session.Session, watched bool) (seen session.Seen, err error) {
+// readGate reads whether the gate is closed, and sets a watch if it is closed and to be
+// watched.
+//
+// The watch is set by a read of the data: servers from 3.8.4 on also set a watch by
+// exists on a gate that the client may not read, and then withhold the gate's deletion.
+// A refused read proves that the gate is closed, and leaves no watch.
+func (g *Gate) readGate(ctx context.Context, s *session.Session, watched bool) (seen session.Seen, err error) {
 	if watched {
-		seen.Stat, seen.Exists, seen.Watch, err = s.ExistsW(ctx, g.path)
+		_, seen.Stat, seen.Watch, err = s.GetW(ctx, g.path)
+		seen.Exists = err == nil
 	} else {
 		seen.Stat, seen.Exists, err = s.Exists(ctx, g.path)
+	}
+	switch {
+	case errors.Is(err, session.ErrNoAuth):
+		seen.Exists, err = true, nil
+	case errors.Is(err, session.ErrNoNode):
+		err = nil
 	}
 	return seen, err
 }
 
-// fresh is look with all in view that was committed before the call, whatever
-// server the session is at.
-//
-// Not behind a sync: a leader that has lost its followers answers that, while
-// others lead by now. A transaction is answered when a quorum has got it, also
-// when it fails.
-func (g *Gate) fresh(ctx context.Context, s *session.Session, watched bool) (session.Seen, error) {
-	for lost := 0; ; {
-		front := s.StartTxn(session.CheckOp(g.path, -1))
-		seen, err := g.look(ctx, s, watched) // waits for a connection
-		if err != nil {
-			return session.Seen{}, err
-		}
-		var verdict *session.TxnError
-		var unknown *session.UnknownOutcomeError
-		if _, err = front.Wait(ctx); err == nil || errors.As(err, &verdict) {
-			return seen, nil
-		}
-		if watched {
+// readFresh is readGate on a server that has applied everything that was committed before
+// the call.
+func (g *Gate) readFresh(ctx context.Context, s *session.Session, watched bool) (seen session.Seen, err error) {
+	stop := func() {
+		if seen.Watch != nil {
 			seen.Watch.Stop()
 		}
-		switch {
-		case session.Unanswered(err):
-			if err := s.BackOff(ctx, lost); err != nil {
-				return session.Seen{}, err
-			}
-			lost++
-		case errors.As(err, &unknown):
-			return session.Seen{}, unknown.Reason // it changes nothing: there is nothing to know
-		case !session.NotSent(err):
-			return session.Seen{}, err
-		}
 	}
+	err = s.ReadFresh(ctx, g.path, func() error {
+		stop() // the read may be stale
+		seen, err = g.readGate(ctx, s, watched)
+		return err
+	})
+	if err != nil {
+		stop()
+		return session.Seen{}, err
+	}
+	return seen, nil
 }
 
-// Set closes the gate, if it is not closed. What is missing above the path is
-// made.
+// Set closes the gate, if it is open. Set creates missing znodes above the path.
 //
-// If the answer is lost, Set finds out: it returns nil if the gate is closed, and
-// tries again if nothing was created beside the gate since. Otherwise somebody
-// may have opened it again; the error wraps session.ErrUnknownOutcome, since
-// closing it a second time would undo that.
-func (g *Gate) Set(ctx context.Context) error { return g.turn(ctx, "set", g.set) }
+// If the reply is lost, Set finds out: Set returns nil if the gate is closed, and
+// retries if nothing was created beside the gate since. Otherwise another client
+// may have opened the gate again, and a second closing would undo that: the error
+// wraps session.ErrUnknownOutcome.
+func (g *Gate) Set(ctx context.Context) error { return g.changeGate(ctx, "set", g.set) }
 
-// Remove opens the gate, if it is not open. Curator's children below the path, if
-// somebody made any, are an error (session.ErrNotEmpty).
+// Remove opens the gate, if it is closed. Children below the path, as Curator may
+// create them, are an error (session.ErrNotEmpty).
 //
-// If the answer is lost, Remove finds out, and tries again if the gate is the one
-// that it set out to open. One that was closed anew stays closed.
-func (g *Gate) Remove(ctx context.Context) error { return g.turn(ctx, "remove", g.remove) }
+// If the reply is lost, Remove finds out, and retries if the gate is still the
+// same. A gate that was closed again meanwhile stays closed.
+func (g *Gate) Remove(ctx context.Context) error { return g.changeGate(ctx, "remove", g.remove) }
 
-// turn runs try, once for each request that certainly was not carried out.
-func (g *Gate) turn(ctx context.Context, op string, try func(context.Context, *session.Session) (bool, error)) error {
+// changeGate runs try, once for each request that certainly was not carried out.
+func (g *Gate) changeGate(ctx context.Context, op string, try func(context.Context, *session.Session) (bool, error)) error {
 	if err := g.begin(ctx); err != nil {
 		return failure(ctx, op, g.path, err)
 	}
@@ -178,12 +173,12 @@ func (g *Gate) turn(ctx context.Context, op string, try func(context.Context, *s
 	}
 }
 
-// set tries to close the gate; without an error, and not done, it must be called
-// again.
+// set tries to close the gate. If it returns neither done nor an error, the caller calls
+// it again.
 func (g *Gate) set(ctx context.Context, s *session.Session) (done bool, err error) {
 	dir := g.path[:max(1, strings.LastIndexByte(g.path, '/'))]
 	was, there, err := s.Exists(ctx, dir)
-	hidden := errors.Is(err, session.ErrNoAuth) // as by servers since 3.9.3, of what may not be read
+	hidden := errors.Is(err, session.ErrNoAuth) // servers since 3.9.3, of a znode that may not be read
 	if err != nil && !hidden {
 		return false, lives(s, err)
 	}
@@ -196,7 +191,7 @@ func (g *Gate) set(ctx context.Context, s *session.Session) (done bool, err erro
 	case !errors.Is(err, session.ErrUnknownOutcome):
 		return false, lives(s, err)
 	}
-	next, e := g.settled(ctx, s, dir)
+	next, e := g.awaitSettled(ctx, s, dir)
 	if e != nil {
 		return false, err
 	}
@@ -216,13 +211,13 @@ func (g *Gate) set(ctx context.Context, s *session.Session) (done bool, err erro
 
 // remove tries to open the gate; see set.
 func (g *Gate) remove(ctx context.Context, s *session.Session) (done bool, err error) {
-	// A gate that a server which lags behind does not know of must not be taken,
-	// below, for one that was closed since.
-	was, err := g.fresh(ctx, s, false)
+	// A gate that a lagging server does not show yet must not be taken, below, for a
+	// gate that was closed since.
+	was, err := g.readFresh(ctx, s, false)
 	if err != nil {
 		return false, lives(s, err)
 	}
-	// Also if it was not there: it may have been closed since.
+	// Delete also if the read showed no gate: the gate may have been closed since.
 	err = s.Delete(ctx, g.path, -1)
 	switch {
 	case err == nil, errors.Is(err, session.ErrNoNode):
@@ -230,7 +225,7 @@ func (g *Gate) remove(ctx context.Context, s *session.Session) (done bool, err e
 	case !errors.Is(err, session.ErrUnknownOutcome):
 		return false, lives(s, err)
 	}
-	next, e := g.settled(ctx, s, "/")
+	next, e := g.awaitSettled(ctx, s, "/")
 	if e != nil {
 		return false, err
 	}
@@ -244,20 +239,20 @@ func (g *Gate) remove(ctx context.Context, s *session.Session) (done bool, err e
 	return true, nil // it was open at some moment since Remove was called
 }
 
-// settled waits until a request of s that got no answer has been carried out, or
-// never will be, and returns the session to look with.
-func (g *Gate) settled(ctx context.Context, s *session.Session, dir string) (*session.Session, error) {
+// awaitSettled waits until an unanswered request of s has been carried out or can no
+// longer be carried out, and returns the session to read with.
+func (g *Gate) awaitSettled(ctx context.Context, s *session.Session, dir string) (*session.Session, error) {
 	for lost := 0; ctx.Err() == nil; lost++ {
 		next, err := g.client.Session(ctx)
 		switch {
 		case err != nil:
 			return nil, err
 		case next != s && !errors.Is(s.Err(), session.ErrExpired):
-			return nil, s.Err() // the servers may still have it, and the request
+			return nil, s.Err() // the servers may still have the session and the request
 		}
-		// Not a sync: a leader answers that with the request proposed, and not
-		// yet committed. This changes nothing and comes behind it, and behind
-		// the end of an expired session, too.
+		// A sync is not enough: the leader may answer a sync while the request is
+		// proposed, and not yet committed. This check changes nothing, and is
+		// ordered behind the request, and behind the end of an expired session.
 		var verdict *session.TxnError
 		if _, err = next.Txn(ctx, session.CheckOp(dir, -1)); err == nil || errors.As(err, &verdict) {
 			return next, nil
@@ -265,13 +260,13 @@ func (g *Gate) settled(ctx context.Context, s *session.Session, dir string) (*se
 		if next.Err() == nil && !session.NotSent(err) && !session.Unanswered(err) {
 			return nil, err
 		}
-		_ = next.BackOff(ctx, lost) // as in turn
+		_ = next.BackOff(ctx, lost) // as in changeGate
 	}
 	return nil, context.Cause(ctx)
 }
 
-// lives drops err, which says that nothing was carried out, if s has ended: the
-// next session can do it.
+// lives drops err, which says that no request was carried out, if s has ended: the next
+// session can carry the request out.
 func lives(s *session.Session, err error) error {
 	if alive := s.Err() == nil; alive {
 		return err

@@ -154,8 +154,8 @@ func TestUnrelatedWritesNeitherOpenNorBlockAGate_P10_P12_PD10(t *testing.T) {
 	})
 }
 
-// Between the read and the change no time is lost: a gate that is opened, closed
-// and opened again lets through, or not, but never blocks for ever.
+// A gate that was closed before the call of Wait holds the caller back, also through a
+// server that has not seen the closing yet.
 func TestWaitSeesWhatIsCommittedBeforeItWasCalled(t *testing.T) {
 	inWorld(t, &zktest.Options{Servers: 3}, func(w *World) {
 		behind := 1 + w.Server.Leader()%3
@@ -197,8 +197,8 @@ func TestLostAnswerOfSetIsNotRepeatedOverAnotherOnesRemove(t *testing.T) {
 	})
 }
 
-// Remove whose request is lost must open the gate that it set out to open, and
-// leave alone one that was closed anew.
+// A Remove whose request is lost must open the gate as it was at the call. If the gate
+// was opened and closed again since, Remove must leave it closed.
 func TestRemoveOfAnotherGateIsNotRepeated(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		a, b := w.Client(), barrier.NewGate(w.Client(), dir, nil)
@@ -208,7 +208,7 @@ func TestRemoveOfAnotherGateIsNotRepeated(t *testing.T) {
 		// Waited for below; ends when it has found out that it was open.
 		go func() { out <- barrier.NewGate(a, dir, nil).Remove(w.Ctx) }()
 		w.Settle()
-		require.NoError(w, b.Set(w.Ctx), "closed anew, by another")
+		require.NoError(w, b.Set(w.Ctx), "closed again, by another")
 		require.NoError(w, <-out)
 		closed, err := b.Closed(w.Ctx)
 		require.NoError(w, err)
@@ -216,8 +216,8 @@ func TestRemoveOfAnotherGateIsNotRepeated(t *testing.T) {
 	})
 }
 
-// A server that lags behind does not show the gate that is to be opened, or
-// shows one from before; that must not be taken for a gate closed anew.
+// A lagging server shows no closed gate, or an earlier one. Remove must not conclude
+// that the gate was opened, or that it was opened and closed again.
 func TestRemoveThroughALaggingServerIsNotTakenForDone(t *testing.T) {
 	for name, before := range map[string]bool{"it shows none": false, "it shows an earlier one": true} {
 		t.Run(name, func(t *testing.T) {
@@ -253,8 +253,8 @@ func TestRemoveThroughALaggingServerIsNotTakenForDone(t *testing.T) {
 	}
 }
 
-// Who may close a gate need not be allowed to read what is above it, also to find
-// out whether it is closed.
+// A client that may close a gate finds out whether it is closed, also if the client may
+// not read the znodes above the gate.
 func TestLostAnswerOfSetIsFoundOutBelowWhatMayNotBeRead(t *testing.T) {
 	for _, o := range []*zktest.Options{nil, {StatNeedsRead: true}} {
 		inWorld(t, o, func(w *World) {

@@ -22,8 +22,8 @@ type call struct {
 
 func (c call) unknown() bool { return errors.Is(c.err, session.ErrUnknownOutcome) }
 
-// left reports whether c has said that it does not know what becomes of n. That
-// can come to be long after: a leader that was cut off may commit it when it has
+// left reports whether c has said that the outcome of n's creation is unknown. n may
+// be created long after: a leader that was cut off may commit the creation when it has
 // followers again.
 func (c call) left(n arrived) bool {
 	var unknown *session.UnknownOutcomeError
@@ -36,7 +36,7 @@ type opening struct {
 	nodes []arrived
 }
 
-// arrived is a party's znode, and when it came to be.
+// arrived is a party's znode, and when it was created.
 type arrived struct {
 	id   string
 	at   time.Time

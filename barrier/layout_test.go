@@ -75,3 +75,8 @@ func TestLayout(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, string(want), out.String())
 }
+
+func TestBarriersTellTheirPath(t *testing.T) {
+	require.Equal(t, dir, barrier.New(nil, dir, 2, nil).Path())
+	require.Equal(t, dir, barrier.NewDouble(nil, dir, 2, nil).Path())
+}

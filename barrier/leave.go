@@ -16,7 +16,7 @@ import (
 func (t *Seat) awaitOthers(ctx context.Context, seen *session.Seen) error {
 	s := t.hold.Session()
 	for {
-		empty, err := t.look(ctx, s, seen)
+		empty, err := t.readOthers(ctx, s, seen)
 		seen = nil
 		switch {
 		case err == nil && empty:
@@ -40,14 +40,14 @@ func (t *Seat) awaitOthers(ctx context.Context, seen *session.Seen) error {
 	}
 }
 
-// look reports whether all others have left; if not, it waits until one has,
+// readOthers reports whether all others have left; if not, it waits until one has,
 // and must be called again.
 //
 // Each watches one other, the next one after itself that is still inside, so
 // that not all watch the same; and lists again when that one goes. Going on along
 // the names of the first listing would save the listings, but cost a read for
 // everybody who has left meanwhile: of 32, as many as 30 instead of three.
-func (t *Seat) look(ctx context.Context, s *session.Session, seen *session.Seen) (empty bool, err error) {
+func (t *Seat) readOthers(ctx context.Context, s *session.Session, seen *session.Seen) (empty bool, err error) {
 	if seen == nil {
 		seen = &session.Seen{}
 		seen.Children, seen.Stat, err = s.Children(ctx, t.m.path)
@@ -58,10 +58,10 @@ func (t *Seat) look(ctx context.Context, s *session.Session, seen *session.Seen)
 			return false, err
 		}
 	}
-	if seen.Stat.Czxid > t.token {
+	if creationOf(seen.Stat) != t.place {
 		return true, nil // another path of that name: all that was inside has gone
 	}
-	next, ok := t.next(seen.Children)
+	next, ok := t.nextOther(seen.Children)
 	if !ok {
 		return true, nil
 	}
@@ -76,10 +76,10 @@ func (t *Seat) look(ctx context.Context, s *session.Session, seen *session.Seen)
 	return false, err
 }
 
-// next is the one of t's round after t, in a circle, that is still inside.
-func (t *Seat) next(children []string) (member, bool) {
+// nextOther is the one of t's round after t, in a circle, that is still inside.
+func (t *Seat) nextOther(children []string) (member, bool) {
 	members, _ := parseMembers(children)
-	members = slices.DeleteFunc(members, func(m member) bool { return m.seq == t.seq || !t.members.contains(m.seq) })
+	members = slices.DeleteFunc(members, func(m member) bool { return m.seq == t.seq || !t.members.Contains(m.seq) })
 	for _, m := range members {
 		if m.seq > t.seq {
 			return m, true

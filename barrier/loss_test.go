@@ -141,7 +141,7 @@ func TestOthersLeaveWithoutTheDead(t *testing.T) {
 	})
 }
 
-// Who waits for the others to leave needs no session of its own for that.
+// A party that waits for the others to leave goes on waiting when its session is lost.
 func TestLeaveGoesOnInTheNextSession(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		all, clients := w.doubles(2, 2, nil)

@@ -23,7 +23,7 @@ const modelLimit = 1_000_000
 
 var errModelLimit = errors.New("too many states")
 
-// What a party of the model does next.
+// The next step of a party of the model.
 const (
 	pcIdle    int8 = iota
 	pcRead         // reads the record, with a watch
@@ -68,7 +68,7 @@ func (m *model) record(round int8) record {
 	}
 	for n, in := range m.rounds {
 		if in > 0 && in <= round {
-			r.Released = r.Released.add(int32(n))
+			r.Released = r.Released.Add(int32(n))
 		}
 	}
 	return r
@@ -87,7 +87,7 @@ func (m *model) members() (out []member) {
 }
 
 // steps is all states that may come next, and whether the step was a fault.
-func (m model) steps(rule func(sight) decision) (next []model, faults []model, err error) {
+func (m model) steps(rule func(observation) decision) (next []model, faults []model, err error) {
 	for i := range m.p {
 		after := m
 		ok, err := step(&after, i, rule)
@@ -132,7 +132,7 @@ func (m *model) giveUp(i int) bool {
 }
 
 // step has party i do its next request; false if it has none to do.
-func step(m *model, i int, rule func(sight) decision) (bool, error) {
+func step(m *model, i int, rule func(observation) decision) (bool, error) {
 	p := &m.p[i]
 	switch p.pc {
 	case pcIdle:
@@ -172,10 +172,10 @@ func step(m *model, i int, rule func(sight) decision) (bool, error) {
 	return false, nil
 }
 
-func (m *model) decide(i int, rule func(sight) decision, listed bool) error {
+func (m *model) decide(i int, rule func(observation) decision, listed bool) error {
 	p := &m.p[i]
 	all := m.members()
-	v := sight{
+	v := observation{
 		record: m.record(p.round), count: len(all), self: int32(p.seq), id: name(int8(i + 1)),
 		arrival: p.arrival, gone: p.gone, listed: listed,
 	}
@@ -298,7 +298,7 @@ func (m *model) stuck() error {
 		}
 	}
 	if len(waiting) >= m.k {
-		return fmt.Errorf("%d parties of %d wait for ever", len(waiting), m.k)
+		return fmt.Errorf("%d parties of %d wait indefinitely", len(waiting), m.k)
 	}
 	for i, p := range m.p {
 		if p.pc != pcIdle && m.nodes[p.seq] == 0 {
@@ -309,7 +309,7 @@ func (m *model) stuck() error {
 }
 
 // explore tries all interleavings, and returns how many states there are.
-func explore(from model, rule func(sight) decision) (int, error) {
+func explore(from model, rule func(observation) decision) (int, error) {
 	seen := map[model]struct{}{from: {}}
 	todo := []model{from}
 	for len(todo) > 0 && len(seen) < modelLimit {
@@ -374,44 +374,44 @@ func TestModelNoticesWrongRules(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		from model
-		rule func(sight) decision
+		rule func(observation) decision
 	}{
-		"counts a party twice": {start(false, 2, 2, 3, 2), func(v sight) decision {
+		"counts a party twice": {start(false, 2, 2, 3, 2), func(v observation) decision {
 			for i := range v.members {
 				v.members[i].id = fmt.Sprint("znode", i)
 			}
 			return decide(v)
 		}},
-		"leaves the release to the last, who may have died": {start(false, 2, 3, 1, 1), func(v sight) decision {
+		"leaves the release to the last, who may have died": {start(false, 2, 3, 1, 1), func(v observation) decision {
 			d := decide(v)
 			if d.act == actRelease && v.members[len(v.members)-1].seq > v.self {
 				d.act = actWait
 			}
 			return d
 		}},
-		"lists too rarely": {start(false, 2, 2, 1, 0), func(v sight) decision {
+		"lists too rarely": {start(false, 2, 2, 1, 0), func(v observation) decision {
 			d := decide(v)
 			if d.act == actList && int(v.self) <= v.record.Parties {
 				d.act = actWait
 			}
 			return d
 		}},
-		"does not look again when the seats are empty": {uneven(true, 2, 1, 2, 1, 1), func(v sight) decision {
+		"does not look again when the seats are empty": {uneven(true, 2, 1, 2, 1, 1), func(v observation) decision {
 			d := decide(v)
 			if d.act == actSeats {
 				d.act = actWait
 			}
 			return d
 		}},
-		"does not mind who is inside": {start(true, 2, 3, 2, 1), func(v sight) decision {
+		"does not mind who is inside": {start(true, 2, 3, 2, 1), func(v observation) decision {
 			v.members = slices.DeleteFunc(v.members, func(m member) bool { return m.seq <= v.record.through() })
 			return decide(v)
 		}},
-		"takes its own old seat for somebody else's": {start(true, 2, 2, 3, 2), func(v sight) decision {
+		"takes its own old seat for somebody else's": {start(true, 2, 2, 3, 2), func(v observation) decision {
 			v.id = "?"
 			return decide(v)
 		}},
-		"passes with the round before": {start(false, 2, 2, 2, 0), func(v sight) decision {
+		"passes with the round before": {start(false, 2, 2, 2, 0), func(v observation) decision {
 			d := decide(v)
 			d.round--
 			return d

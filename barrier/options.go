@@ -12,24 +12,25 @@ import (
 // Options of a [Barrier], a [Double] or a [Gate]; nil and the zero value mean
 // all defaults.
 type Options struct {
-	// ID is the identity of the party, at most 128 bytes without a slash: of
-	// one ID only the newest znode counts. A party that is restarted under
-	// its ID is therefore not counted twice while the servers have not yet
-	// noticed that its former self has died. No two parties may have the
-	// same at a time. Default: unique to each call, so that each call is a
-	// party of its own. A Gate has no use for it.
+	// ID is the identity of the party, at most 128 bytes without a slash. Of one
+	// ID, only the newest znode counts: a party that is restarted under its ID is
+	// not counted twice while the servers have not noticed the death of its
+	// former process. No two parties may have the same ID at a time. Default:
+	// unique to each call, so that each call is a party of its own. A Gate
+	// ignores it.
 	ID string
-	// Data is shown to others: the data of the party's znode, or the
-	// gate's. Default: host name, colon, process id.
+	// Data is shown to other clients: it is the data of the party's znode, or of
+	// the gate. Default: host name, colon, process id.
 	Data []byte
-	// ACL of the znodes; default: the client's. All parties must be allowed
-	// to read them, to set the path's data, and to create and delete its
-	// children; those of a Barrier also to create a znode beside the path,
-	// and to set its data.
+	// ACL of the znodes; default: the client's. All parties must be allowed to
+	// read the znodes, to set the path's data, and to create and delete its
+	// children. Parties of a Barrier must also be allowed to create a znode
+	// beside the path, and to set its data.
 	ACL []session.ACL
-	// InTree is for a path in a tree that others delete as a whole: what is
-	// missing above the path is not made, and a call fails with
-	// session.ErrNoNode instead. Default: it is made. A Gate has no use for it.
+	// InTree is for a path in a tree that other clients delete as a whole: a call
+	// does not create missing znodes above the path, and fails with
+	// session.ErrNoNode instead. Default: missing znodes are created. A Gate
+	// ignores it.
 	InTree bool
 }
 
@@ -50,12 +51,12 @@ func (o *Options) withDefaults() (Options, error) {
 func validatePlace(client *session.Client, path string) error {
 	switch {
 	case client == nil:
-		return fmt.Errorf("%w: the client is nil", ErrArgument)
+		return fmt.Errorf("%w: the client is nil", ErrInvalidArgument)
 	case path == "/":
-		return fmt.Errorf("%w: the path is the root", ErrArgument)
+		return fmt.Errorf("%w: the path is the root", ErrInvalidArgument)
 	}
 	if err := session.ValidatePath(path); err != nil {
-		return fmt.Errorf("%w: path: %w", ErrArgument, err)
+		return fmt.Errorf("%w: path: %w", ErrInvalidArgument, err)
 	}
 	return nil
 }
@@ -70,7 +71,7 @@ type identities struct {
 	spare []string
 }
 
-func (i *identities) take() string {
+func (i *identities) reserve() string {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if len(i.spare) == 0 {
@@ -81,7 +82,7 @@ func (i *identities) take() string {
 	return id
 }
 
-func (i *identities) leave(id string) {
+func (i *identities) free(id string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if !slices.Contains(i.spare, id) {

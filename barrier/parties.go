@@ -6,10 +6,11 @@ import (
 	"time"
 
 	"github.com/zkrecipes/zkrecipes/internal/contender"
+	"github.com/zkrecipes/zkrecipes/internal/format/barrierformat"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// Party is somebody who waits at a barrier, or is inside.
+// Party is a party that waits at a barrier, or is inside.
 type Party struct {
 	// ID is that of [Options], or unique to the call.
 	ID string
@@ -18,7 +19,8 @@ type Party struct {
 	Seq  int32
 	// Data is what the party shows.
 	Data []byte
-	// Inside is true for who has a seat of a [Double], false for who waits.
+	// Inside is true for a party with a seat of a [Double], false for a waiting
+	// party.
 	Inside bool
 	// Session that owns the znode.
 	Session int64
@@ -29,7 +31,7 @@ type Party struct {
 }
 
 // waiting lists the parties.
-func (m *meeting) waiting(ctx context.Context) ([]Party, error) {
+func (m *core) waiting(ctx context.Context) ([]Party, error) {
 	const op = "list"
 	if err := m.begin(ctx); err != nil {
 		return nil, failure(ctx, op, m.path, err)
@@ -37,7 +39,7 @@ func (m *meeting) waiting(ctx context.Context) ([]Party, error) {
 	s, err := m.client.Session(ctx)
 	var list []Party
 	if err == nil {
-		list, err = m.list(ctx, s)
+		list, err = m.listWaiting(ctx, s)
 	}
 	if err != nil {
 		return nil, failure(ctx, op, m.path, err)
@@ -45,26 +47,26 @@ func (m *meeting) waiting(ctx context.Context) ([]Party, error) {
 	return list, nil
 }
 
-func (m *meeting) list(ctx context.Context, s *session.Session) ([]Party, error) {
+func (m *core) listWaiting(ctx context.Context, s *session.Session) ([]Party, error) {
 	found, err := contender.List(ctx, s, m.path, []string{partyMarker})
 	if err != nil {
 		return nil, err
 	}
 	out := make([]Party, 0, len(found))
 	for _, p := range found {
-		if id, ok := idOf(p.Name); ok {
+		if id, ok := barrierformat.IDOf(p.Name); ok {
 			out = append(out, Party{
 				ID: id, Name: p.Name, Seq: p.Seq, Data: p.Node.Data, Session: p.Node.Stat.EphemeralOwner,
 				Token: p.Node.Stat.Czxid, Since: time.UnixMilli(p.Node.Stat.Ctime),
 			})
 		}
 	}
-	return m.seated(ctx, s, out)
+	return m.addSeated(ctx, s, out)
 }
 
-// seated marks who is inside. The record is read after the listing: who was let
+// addSeated marks who is inside. The record is read after the listing: who was let
 // through in between counts as inside.
-func (m *meeting) seated(ctx context.Context, s *session.Session, list []Party) ([]Party, error) {
+func (m *core) addSeated(ctx context.Context, s *session.Session, list []Party) ([]Party, error) {
 	data, stat, err := s.Get(ctx, m.path)
 	if errors.Is(err, session.ErrNoNode) {
 		return list, nil
@@ -72,12 +74,12 @@ func (m *meeting) seated(ctx context.Context, s *session.Session, list []Party) 
 	if err != nil {
 		return nil, err
 	}
-	r, err := m.parse(data, stat)
+	r, err := m.parseRecord(data, stat)
 	if err != nil {
 		return nil, err
 	}
 	for i := range list {
-		list[i].Inside = m.kind == kindDouble && r.Released.contains(list[i].Seq)
+		list[i].Inside = m.kind == kindDouble && r.Released.Contains(list[i].Seq)
 	}
 	return list, nil
 }

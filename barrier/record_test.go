@@ -7,14 +7,15 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/internal/format/barrierformat"
 	"pgregory.net/rapid"
 )
 
 func TestRecordIsReadAsItWasWritten(t *testing.T) {
 	for _, r := range []record{
 		{Kind: kindBarrier, Czxid: 1<<32 + 5, Parties: 3},
-		{Kind: kindDouble, Parties: 2, Round: 2, Released: spans{{0, 1}, {4, 5}}},
-		{Kind: kindBarrier, Parties: 2, Round: 100, Released: spans{{7, 9}}},
+		{Kind: kindDouble, Parties: 2, Round: 2, Released: ranges{{Lo: 0, Hi: 1}, {Lo: 4, Hi: 5}}},
+		{Kind: kindBarrier, Parties: 2, Round: 100, Released: ranges{{Lo: 7, Hi: 9}}},
 	} {
 		back, err := parseRecord(r.encode())
 		require.NoError(t, err)
@@ -58,7 +59,7 @@ func FuzzRecord(f *testing.F) {
 		require.Equal(t, r, back)
 		r.fate(0)
 		if r.Round > 0 {
-			require.Equal(t, int64(r.Parties), r.members(r.Round).count())
+			require.Equal(t, int64(r.Parties), r.members(r.Round).Count())
 		}
 	})
 }
@@ -82,7 +83,7 @@ func history(t *rapid.T, k int) (record, map[int32]int64) {
 	return r, truth
 }
 
-// What a record says is the truth, and the newest rounds are not forgotten.
+// A record tells the truth about every number, and does not forget the newest rounds.
 func TestRecordTellsWhatBecameOfANumber(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		k := rapid.IntRange(1, 5).Draw(t, "k")
@@ -100,7 +101,7 @@ func TestRecordTellsWhatBecameOfANumber(t *testing.T) {
 			case skipped:
 				require.Zero(t, truth[n])
 			case forgotten:
-				require.Less(t, n, r.Released[0].lo)
+				require.Less(t, n, r.Released[0].Lo)
 			}
 			if truth[n] > max(0, r.Round-int64(maxHistory/k)) {
 				require.Equal(t, released, fate, "number %d of round %d of %d: %s", n, truth[n], r.Round, r.Released)
@@ -110,12 +111,13 @@ func TestRecordTellsWhatBecameOfANumber(t *testing.T) {
 			for _, n := range numbers(r.members(r.Round)) {
 				require.Equal(t, r.Round, truth[n])
 			}
-			require.Equal(t, int64(k), r.members(r.Round).count())
+			require.Equal(t, int64(k), r.members(r.Round).Count())
 		}
 	})
 }
 
-// A record stays small for ever, and as small as can be while nobody leaves.
+// A record stays small however many rounds it has seen, and has the smallest possible
+// size while nobody leaves.
 func TestRecordStaysSmall(t *testing.T) {
 	r := record{Kind: kindBarrier, Parties: 1000}
 	seqs := make([]int32, 1000)
@@ -150,7 +152,7 @@ func TestNamesCarryTheID(t *testing.T) {
 		id := rapid.StringMatching(`[a-zA-Z0-9:._ü-]{1,40}`).Draw(t, "id")
 		seq := rapid.Int32Range(0, 1<<31-2).Draw(t, "seq")
 		require.NoError(t, validateID(id))
-		name := fmt.Sprintf("%s%010d", partyName(id), seq)
+		name := fmt.Sprintf("%s%010d", barrierformat.PartyName(id), seq)
 		members, exhausted := parseMembers([]string{name, "config", "_c_x-party-0000000001", "_c_6f0a2f6e-4c52-4a2f-8f0e 0d1c8f4c2a10-a-party-0000000001", id + partyMarker + "0000000001"})
 		require.False(t, exhausted)
 		require.Equal(t, []member{{seq, id, name}}, members)
@@ -158,10 +160,10 @@ func TestNamesCarryTheID(t *testing.T) {
 }
 
 func TestIDsThatDoNotFitAreRefused(t *testing.T) {
-	for _, id := range []string{"a/b", strings.Repeat("x", maxID+1), "a\x00", "\xff"} {
-		require.ErrorIs(t, validateID(id), ErrArgument, "%q", id)
+	for _, id := range []string{"a/b", strings.Repeat("x", barrierformat.MaxID+1), "a\x00", "\xff"} {
+		require.ErrorIs(t, validateID(id), ErrInvalidArgument, "%q", id)
 	}
-	require.NoError(t, validateID(strings.Repeat("x", maxID)))
+	require.NoError(t, validateID(strings.Repeat("x", barrierformat.MaxID)))
 }
 
 func FuzzNames(f *testing.F) {
@@ -171,7 +173,17 @@ func FuzzNames(f *testing.F) {
 	f.Fuzz(func(t *testing.T, name string) {
 		members, _ := parseMembers([]string{name})
 		for _, m := range members {
-			require.True(t, m.id != "" && len(m.id) <= maxID && m.seq >= 0 && m.name == name)
+			require.True(t, m.id != "" && len(m.id) <= barrierformat.MaxID && m.seq >= 0 && m.name == name)
 		}
 	})
+}
+
+// numbers is spans spelled out.
+func numbers(s ranges) (out []int32) {
+	for _, r := range s {
+		for n := int64(r.Lo); n <= int64(r.Hi); n++ {
+			out = append(out, int32(n))
+		}
+	}
+	return out
 }

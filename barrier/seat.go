@@ -9,89 +9,140 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// Seat is a place inside a [Double]. It must be given back with Leave, also when
-// it was lost.
+// Seat is a place inside a [Double]. Give it back with Leave, even after a loss.
 type Seat struct {
-	m       *meeting
+	m       *core
 	hold    *session.Hold
 	id      string
 	seq     int32
 	token   int64
+	place   creation // the path
 	round   int64
-	members spans // numbers of all who were let in together
+	members ranges // numbers of all who were let in together
 
 	end holding.Release
 }
 
-// Context ends when the seat is given back or lost; context.Cause tells which:
-// session.ErrReleased, or an error that wraps session.ErrLost and the reason. It
-// ends before the server can tell the others that this party has gone, unless
-// this process itself was paused; then its Err tells the truth as soon as the
-// process runs again.
-func (t *Seat) Context() context.Context { return t.hold.Context() }
+var _ session.Held = (*Seat)(nil)
 
-// Round is the number of the round, the same for all who are inside; from 1.
-func (t *Seat) Round() int64 { return t.round }
+// mustHold is the znode's hold; a zero Seat has none.
+func (t *Seat) mustHold() *session.Hold {
+	holding.MustBeMade(t.hold != nil, "barrier.Seat", "barrier.Double.Enter")
+	return t.hold
+}
 
-// Token is a fencing token: the zxid at which the party's znode was created. It
-// is greater than all those of earlier rounds.
-func (t *Seat) Token() int64 { return t.token }
+// Context ends when the seat is given back or lost, and context.Cause tells
+// which: session.ErrReleased, or an error that wraps session.ErrLost and the
+// reason. The context ends before the server can tell other parties that this
+// party has gone, unless this process was paused; after a pause, its Err is
+// correct as soon as the process runs again.
+func (t *Seat) Context() context.Context { return t.mustHold().Context() }
 
-// Guard is a check for a transaction, which then fails if the party is not
-// inside any more.
-func (t *Seat) Guard() session.Op { return t.hold.Guard() }
+// Round returns the number of the round, from 1, the same for all parties inside.
+func (t *Seat) Round() int64 {
+	_ = t.mustHold()
+	return t.round
+}
 
-// Session is the session that has the seat.
-func (t *Seat) Session() *session.Session { return t.hold.Session() }
+// Token is a fencing token: the zxid at which the party's znode was created. The
+// token is greater than all tokens of earlier rounds.
+func (t *Seat) Token() int64 {
+	_ = t.mustHold()
+	return t.token
+}
 
-// Path is the znode that stands for the seat.
-func (t *Seat) Path() string { return t.hold.Path() }
+// Guard is a check for a transaction, which fails if the party is not inside any
+// more.
+func (t *Seat) Guard() session.Op { return t.mustHold().Guard() }
 
-// Leave gives the seat back, and waits until all others of the round have left
-// or died. If the seat was lost before, the error says so at once, and wraps
-// session.ErrLost; also if the session ends before the server has confirmed that
-// the seat was given back, since it may have been lost before. If ctx ends first,
-// the error wraps the context's: to the others this party has left, and if the
-// server has not confirmed that, the deletion goes on in the background. A second
-// call gets the same loss, or ErrNotInside.
-func (t *Seat) Leave(ctx context.Context) error {
-	explain := func(err error) error { return failure(ctx, "leave", t.m.path, err) }
-	return t.end.Once(ctx, ErrNotInside, explain, func() error {
+// Session returns the session of the seat.
+func (t *Seat) Session() *session.Session { return t.mustHold().Session() }
+
+// Path returns the path of the party's znode.
+func (t *Seat) Path() string { return t.mustHold().Path() }
+
+// Leave gives the seat back, and waits until all other parties of the round have
+// left or died. Leave waits for the other parties until ctx ends.
+//
+// If the seat was lost before, Leave returns at once with an error that wraps
+// session.ErrLost. The error also wraps session.ErrLost if the session ends, or
+// no server answers for a session timeout, before the server has confirmed that
+// the seat was given back, because the seat may have been lost before.
+//
+// If ctx ends first, the error wraps the context's error. To the other parties
+// this party has left; if the server has not confirmed that, the deletion
+// continues in the background. A second call returns the same loss, or
+// ErrNotInside.
+func (t *Seat) Leave(ctx context.Context) error { return t.giveBack(ctx, "leave", t.leave) }
+
+// Release is Leave without waiting for the other parties, by the name that everything
+// held shares; see [session.Held]. To the other parties this party has left.
+func (t *Seat) Release(ctx context.Context) error { return t.giveBack(ctx, "release", t.vacate) }
+
+// giveBack ends the hold once, and calls give if the seat was not lost before.
+func (t *Seat) giveBack(ctx context.Context, op string, give func(context.Context) error) error {
+	path := t.m.or("").path
+	if err := holding.BeginHeld(ctx, t.hold != nil, "barrier.Seat", "barrier.Double.Enter", ErrInvalidArgument); err != nil {
+		return failure(ctx, op, path, err)
+	}
+	explain := func(ctx context.Context, err error) error { return failure(ctx, op, path, err) }
+	return t.end.Once(ctx, ErrNotInside, explain, func(ctx context.Context) error {
 		lost := t.hold.Err()
 		t.hold.End(session.ErrReleased)
 		if lost == nil {
-			return t.leave(ctx)
+			return give(ctx)
 		}
 		t.m.remains(t.id)
-		if s := t.hold.Session(); s.Err() == nil {
-			_ = s.Discard(ctx, t.hold.Path()) // as a rule it has gone; the loss is what counts
+		// A node that somebody has deleted is not deleted again: by now a stranger
+		// may have made one of that name.
+		if s := t.hold.Session(); s.Err() == nil && !errors.Is(lost, session.ErrNodeDeleted) {
+			within, cancel := s.GiveBackContext(ctx)
+			defer cancel()
+			_ = s.EnsureDeleted(within, t.hold.Path()) // the loss is what counts
+		} else {
+			s.EnsureRemainsDeleted(t.hold.Path())
 		}
 		return lost
 	})
+}
+
+// vacate deletes the znode.
+func (t *Seat) vacate(ctx context.Context) error {
+	return t.awaitRemoval(ctx, t.hold.Session().StartDelete(t.hold.Path(), -1))
 }
 
 // leave deletes the znode and waits for the others.
 func (t *Seat) leave(ctx context.Context) error {
 	s := t.hold.Session()
 	removal, list := s.StartDelete(t.hold.Path(), -1), s.StartChildren(t.m.path, false)
-	_, err := removal.Wait(ctx)
-	switch {
-	case errors.Is(err, session.ErrNoNode):
-		// Nobody else's delete but this one has been sent: it was lost before.
-		return fmt.Errorf("the seat is %w: %w", session.ErrLost, session.ErrNodeDeleted)
-	case err != nil:
-		if err = s.Discard(ctx, t.hold.Path()); err != nil {
-			t.m.remains(t.id)
-		}
-		if lost := s.Err(); err != nil && lost != nil {
-			return lost // before this, for all that is known
-		} else if err != nil {
-			return err
-		}
+	if err := t.awaitRemoval(ctx, removal); err != nil {
+		return err
 	}
 	seen, err := list.Wait(ctx)
 	if err != nil {
 		return t.awaitOthers(ctx, nil)
 	}
 	return t.awaitOthers(ctx, &seen)
+}
+
+// awaitRemoval waits until the znode is gone, and repeats its removal if necessary.
+func (t *Seat) awaitRemoval(ctx context.Context, removal *session.Future[struct{}]) error {
+	s := t.hold.Session()
+	within, cancel := s.GiveBackContext(ctx)
+	defer cancel()
+	_, err := removal.Wait(within)
+	switch {
+	case errors.Is(err, session.ErrNoNode):
+		// Nobody else's delete but this one has been sent: it was lost before.
+		return fmt.Errorf("the seat is %w: %w", session.ErrLost, session.ErrNodeDeleted)
+	case err != nil:
+		if err = s.EnsureDeleted(within, t.hold.Path()); err != nil {
+			t.m.remains(t.id)
+		}
+		if lost := s.Err(); err != nil && lost != nil {
+			return lost // before this, for all that is known
+		}
+		return err
+	}
+	return nil
 }

@@ -72,7 +72,7 @@ func (s *stress) await(ctx context.Context, i int, r *rand.Rand) {
 		s.calls = append(s.calls, c)
 		s.mu.Unlock()
 		if r.IntN(8) > 0 {
-			world.Rest(ctx, time.Duration(r.Int64N(int64(time.Second))))
+			world.SleepContext(ctx, time.Duration(r.Int64N(int64(time.Second))))
 		}
 	}
 }
@@ -95,7 +95,7 @@ func (s *stress) stay(ctx context.Context, i int, r *rand.Rand) {
 		if s.real {
 			st.to = world.LastSeen(seat.Context(), st.from, long/4)
 		} else {
-			world.Rest(seat.Context(), long)
+			world.SleepContext(seat.Context(), long)
 			st.to = time.Now()
 		}
 		lost := seat.Context().Err() != nil
@@ -166,7 +166,7 @@ func stressWorld(w *World, seed uint64, servers int, double bool) error {
 		// Waited for below; ends with ctx.
 		all.Go(func() { work(ctx, i, own) })
 	}
-	g := &world.Gremlin{Server: w.Server, Clients: n, Servers: servers, Rand: rand.New(rand.NewPCG(seed, 3)), Expire: s.expire}
+	g := &world.FaultInjector{Server: w.Server, Clients: n, Servers: servers, Rand: rand.New(rand.NewPCG(seed, 3)), Expire: s.expire}
 	// Waited for below; ends with trouble.
 	all.Go(func() { g.Run(trouble, 3*time.Second) })
 	all.Wait()

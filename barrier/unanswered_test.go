@@ -69,8 +69,8 @@ func TestPartyWhoseCreationWasNeverCarriedOutArrives(t *testing.T) {
 	})
 }
 
-// A party whose session ends while its creation is under way finds out, in the
-// next one, what became of it.
+// A party whose session ends while its creation is in flight finds out in the next
+// session whether the znode was created.
 func TestPartyThatLosesItsSessionAsItArrivesCountsOnce(t *testing.T) {
 	for _, fault := range []zktest.Fault{zktest.DropRequest, zktest.DropReplyHole} {
 		inWorld(t, nil, func(w *World) {
@@ -91,8 +91,8 @@ func TestPartyThatLosesItsSessionAsItArrivesCountsOnce(t *testing.T) {
 	}
 }
 
-// A caller who gives up while its creation is under way does not know whether it
-// counts, until its znode has gone; if it comes again, it is the same party.
+// A caller that gives up while its creation is in flight does not know whether it is
+// counted until its znode has gone; if the caller arrives again, it is the same party.
 func TestPartyThatGivesUpAsItArrivesDoesNotKnow(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		all, _ := w.barriers(2, 2, nil)

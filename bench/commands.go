@@ -24,8 +24,8 @@ const (
 	rolePeer = "peer"
 )
 
-// commands are how to start each of peers. All are told the servers, and the
-// session timeout in milliseconds. What needs files has them below dir.
+// commands returns the command that starts each of peers. All get the servers, and the
+// session timeout in milliseconds. The files of a peer are below dir.
 func commands(ctx context.Context, peers []string, dir, servers string, timeout time.Duration) (map[string][]string, error) {
 	if err := os.CopyFS(dir, sources); err != nil {
 		return nil, err

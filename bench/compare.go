@@ -166,7 +166,7 @@ func load() string {
 	return strings.Join(strings.Fields(string(text))[:3], " ")
 }
 
-// once is one run of a workload. A peer that fails is started anew for the next.
+// once is one run of a workload. A peer that fails is started again for the next.
 func (c *contest) once(ctx context.Context, w workload, peer string, round int) figure {
 	f := figure{Workload: w.name, Peer: peer, Round: round, Unit: w.unit}
 	value, err := c.measure(ctx, w, peer)

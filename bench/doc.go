@@ -22,14 +22,14 @@
 //
 // # What makes it fair
 //
-// All have the same session timeout, the same number of clients, each with a
-// connection of its own, and warm up before they measure, in the same process
-// for the whole run, so that just-in-time compilers are done early. While one
-// works the others have no session. A round runs all peers of a workload once;
-// each run has a path of its own. What views see is written by this program,
-// whoever looks on, and carries the time of its writing. Optimistic loops of
-// others retry at once, or in Kazoo's case after 2 to 20 ms, which is faster
-// than what they do by default.
+// All have the same session timeout, the same number of clients, each with a connection
+// of its own, and warm up before they measure, in the same process for the whole run,
+// so that just-in-time compilers are done early. While one peer works the others have
+// no session. A round runs all peers of a workload once; each run has a path of its
+// own. This program writes the data that views see, no matter which peer is measured,
+// and the data carries the time of its writing. Optimistic loops of others retry at
+// once, or in Kazoo's case after 2 to 20 ms, which is faster than what they do by
+// default.
 //
 // Ratios mean something, absolute figures say more about the machine; run it on
 // one that has nothing else to do.

@@ -1,6 +1,6 @@
 package main
 
-// figure is what a peer reached in one run, or how that failed.
+// figure is the result of a peer in one run, or the error of that run.
 type figure struct {
 	Workload string  `json:"workload"`
 	Peer     string  `json:"peer"`

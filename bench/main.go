@@ -59,7 +59,7 @@ func play(ctx context.Context, args []string) error {
 	return task.Serve(ctx, os.Stdin, os.Stdout, p)
 }
 
-// settings are what the command line says.
+// settings are the settings of the command line.
 type settings struct {
 	only          *regexp.Regexp
 	warm, time    time.Duration

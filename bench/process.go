@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"syscall"
 
 	"github.com/zkrecipes/zkrecipes/bench/internal/task"
 	"golang.org/x/sync/errgroup"
@@ -24,7 +23,7 @@ type process struct {
 	in      io.WriteCloser
 	out     io.Closer
 	version string
-	// answers has what the process says; closed when it has ended.
+	// answers has the answers of the process; closed when the process has ended.
 	answers chan task.Answer
 }
 
@@ -32,7 +31,7 @@ type process struct {
 func launch(ctx context.Context, cmd *exec.Cmd) (*process, error) {
 	// A group of its own: an interrupt from the terminal reaches this program,
 	// which decides.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	ownGroup(cmd)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -137,8 +136,8 @@ func (p *process) end(ctx context.Context) {
 
 // kill ends the peer at once, and returns when it is gone.
 func (p *process) kill() {
-	_ = p.cmd.Process.Kill() // unless it has ended already
-	p.out.Close()            // which children that it left behind may hold open
-	for range p.answers {    // closed when it is gone
+	killGroup(p.cmd)      // unless it has ended already
+	p.out.Close()         // which children that it left behind may hold open
+	for range p.answers { // closed when it is gone
 	}
 }

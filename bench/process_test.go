@@ -11,7 +11,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/bench/internal/task"
 )
 
-// What a peer has started may hold its output open for longer than it lives.
+// A process that a peer has started may hold the peer's output open for longer than the
+// peer lives.
 func TestAPeerIsGoneOnceItIsKilled(t *testing.T) {
 	p, err := script(t, hello+`sleep 60 & read t`)
 	require.NoError(t, err)

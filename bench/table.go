@@ -10,7 +10,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/bench/internal/task"
 )
 
-// row is what became of a workload.
+// row is the result of a workload.
 type row struct {
 	workload
 	medians map[string]float64 // by peer; without those of which no run succeeded

@@ -113,7 +113,7 @@ func (w workload) before() int {
 	return w.task.Nodes
 }
 
-// writer is what this program does when the peer is ready.
+// writer is the part of this program when the peer is ready.
 func (w workload) writer(z znodes, path string) func(context.Context) error {
 	if w.task.Kind == task.Creates {
 		return func(ctx context.Context) error { return unlessOver(ctx, z.fill(ctx, path, w.task.Nodes)) }

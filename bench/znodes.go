@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// window is how many requests are under way at a time.
+	// window is how many requests are in progress at a time.
 	window = 256
 	// between is the time from the end of a change to the next one.
 	between = 2 * time.Millisecond

@@ -4,9 +4,9 @@ package cache
 // fraction of what it spends on as many. Where there are persistent watches there
 // is such a request too; it leaves no watch behind.
 //
-// How many go together depends on how large the data was so far: an answer is to
-// be about batchBytes long. What comes before is small, so that nobody who has
-// large data in few nodes gets all of it at once.
+// The number of reads in a batch depends on how large the data was so far: an answer is
+// to be about batchBytes long. The first batches are small, so that a client with large
+// data in few nodes does not get all of it at once.
 type batch struct {
 	reqs  []request
 	paths []string
@@ -40,13 +40,13 @@ func (b *batch) take() ([]request, []string) {
 	return reqs, paths
 }
 
-// alone has each read sent by itself from now on. The size too, and not the limit only:
+// sendAlone has each read sent by itself from now on. The size too, and not the limit only:
 // no answer need come that would bring it down, if what is asked first on the next
 // connection is what was too large on this one.
-func (b *batch) alone() { b.size, b.limit = 1, 1 }
+func (b *batch) sendAlone() { b.size, b.limit = 1, 1 }
 
-// answered learns from one answer how many to ask for next.
-func (b *batch) answered(rep *reply) {
+// onReply learns from one answer how many to ask for next.
+func (b *batch) onReply(rep *reply) {
 	if rep.req.op != opGet || rep.err != nil {
 		return
 	}

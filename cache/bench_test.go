@@ -96,7 +96,7 @@ func BenchmarkSeen(b *testing.B) {
 		var last *session.Future[session.Node]
 		for i := range n {
 			last = s.StartCreate(fmt.Sprintf("%s/child-%06d", path, i), []byte("some data of the usual length"), session.Persistent, nil)
-			if i%256 == 255 { // as many under way as a client has threads for
+			if i%256 == 255 { // as many in progress as a client has threads for
 				_, err := last.Wait(context.Background())
 				require.NoError(b, err)
 			}

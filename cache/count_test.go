@@ -181,7 +181,7 @@ func TestRequestsOfAValue(t *testing.T) {
 	})
 }
 
-// TestABurstOfChangesOfOneZnodeCostsFewReads: while one read is under way, any
+// TestABurstOfChangesOfOneZnodeCostsFewReads: while one read is in progress, any
 // number of changes makes for one more.
 func TestABurstOfChangesOfOneZnodeCostsFewReads(t *testing.T) {
 	world.In(t, nil, func(w *world.World) {

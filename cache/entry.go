@@ -5,45 +5,45 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// Decode makes a value of what a znode holds. It runs on the goroutine of Run,
-// once for each change that is seen; it may keep the node's data. An error
-// becomes [Entry.Err] and concerns that entry alone.
+// Decode converts the data of a znode to a value. Decode runs on the goroutine of
+// Run, once for each change that is seen, and may keep the znode's data. An error
+// becomes [Entry.Err], and affects only that entry.
 type Decode[T any] func(session.Node) (T, error)
 
-// Bytes decodes a znode as its data, which nobody must change.
+// Bytes returns a znode's data, which must not be changed.
 func Bytes(n session.Node) ([]byte, error) { return n.Data, nil }
 
-// Entry is a znode as a view has it.
+// Entry is a znode in a view.
 type Entry[T any] struct {
 	// Path is the full path.
 	Path string
-	// Value is what Decode made of the data; the zero value if it failed.
+	// Value is the result of Decode; the zero value if Decode failed.
 	Value T
-	// Stat is that of when the data was read. What it says about children
-	// is not kept up to date, nor is Aversion.
+	// Stat is the stat of the time at which the data was read. Its fields about
+	// children, and Aversion, are not kept up to date.
 	Stat session.Stat
-	// Err is what Decode returned, or session.ErrNoAuth for a znode that
-	// exists and may not be read: Value and Stat are zero then.
+	// Err is the error of Decode, or session.ErrNoAuth for a znode that exists
+	// and may not be read: Value and Stat are zero then.
 	Err error
 }
 
-// Name is the last element of the path.
+// Name returns the last element of the path.
 func (e Entry[T]) Name() string { return znode.Base(e.Path) }
 
-// EventKind says what an [Event] is.
+// EventKind is the kind of an [Event].
 type EventKind int
 
 // The kinds of events.
 const (
-	// EventSnapshot: the whole view, in Snapshot; it replaces whatever the
-	// reader knew. The first event is one.
+	// EventSnapshot: Snapshot is the whole view, and replaces everything that the
+	// reader knew. The first event is a snapshot.
 	EventSnapshot EventKind = iota
-	// EventAdded: New is an entry that was not there.
+	// EventAdded: New is a new entry.
 	EventAdded
-	// EventUpdated: Old has become New, which is the same znode with other
-	// data, or with the same data written again.
+	// EventUpdated: Old has become New, which is the same znode with other data,
+	// or with the same data written again.
 	EventUpdated
-	// EventRemoved: Old is not there any more.
+	// EventRemoved: Old does not exist any more.
 	EventRemoved
 )
 
@@ -62,7 +62,7 @@ func (k EventKind) String() string {
 }
 
 // Event is a change of a view. A znode that was deleted and created again is
-// removed and then added, also when the view has seen neither.
+// removed and then added, even if the view has seen neither.
 type Event[T any] struct {
 	Kind EventKind
 	// Old is set for updated and removed entries, New for added and updated

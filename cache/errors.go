@@ -5,12 +5,13 @@ import (
 	"errors"
 
 	"github.com/zkrecipes/zkrecipes/internal/holding"
+	"github.com/zkrecipes/zkrecipes/session"
 )
 
 var (
-	// ErrArgument: an argument is none; nothing was sent.
-	ErrArgument = errors.New("invalid argument")
-	// ErrRunning: the view's Run is under way already.
+	// ErrInvalidArgument is session.ErrInvalidArgument.
+	ErrInvalidArgument = session.ErrInvalidArgument
+	// ErrRunning: the view is running already.
 	ErrRunning = errors.New("the view is running already")
 )
 

@@ -106,7 +106,7 @@ func ExampleValue() {
 		panic(err)
 	}
 	_, exists := limits.Get()
-	fmt.Println("there is one:", exists) // it may come to be
+	fmt.Println("there is one:", exists) // a later znode is shown as well
 
 	texts := []string{`{"Rate":10}`, `{"Rate":"many"}`}
 	for event, err := range limits.Events(ctx) {

@@ -131,6 +131,9 @@ func (tr trial) run(t *testing.T) int {
 		return during(v, context.Background(), v.WaitSynced)
 	}
 	c.Op = func(ctx context.Context, p *world.Party) error {
+		// Answers take longer than the time between two changes, so that the changes
+		// meet the same requests in every run.
+		srv.Delay(zktest.Link{Client: "tested"}, zktest.Both, oneWay)
 		return during(v, ctx, func(ctx context.Context) error {
 			other, err := p.Other.Session(ctx)
 			if err != nil {
@@ -163,15 +166,23 @@ func (tr trial) run(t *testing.T) int {
 	return res.Cases
 }
 
+// oneWay is how long a message of the view takes, and between how long there is from
+// one change to the next. Neither is a multiple of the other.
+const (
+	oneWay  = 5 * time.Millisecond
+	between = 7 * time.Millisecond
+)
+
 // changes touches every kind of change there is.
 func changes(s *session.Session) error {
 	ctx := context.Background()
-	set := func(path string) error { _, err := s.Set(ctx, path, []byte("new "+path), -1); return err }
+	paced := func(err error) error { world.Pause(between); return err }
+	set := func(path string) error { _, err := s.Set(ctx, path, []byte("new "+path), -1); return paced(err) }
 	create := func(path string) error {
 		_, err := s.Create(ctx, path, []byte(path), session.Persistent, nil)
-		return err
+		return paced(err)
 	}
-	del := func(path string) error { return s.Delete(ctx, path, -1) }
+	del := func(path string) error { return paced(s.Delete(ctx, path, -1)) }
 	return errors.Join(set("/m/a"), del("/m/b/c"), del("/m/b"), create("/m/b"), create("/m/b/e"), set("/m/d"),
 		create("/m/f"), create("/m/f/g"), del("/m/d"), create("/m/d"))
 }

@@ -18,6 +18,7 @@ type runner[T any] struct {
 	inbox   *inbox
 	sub     *session.Subscription // nil: one-shot watches only
 	batch   batch
+	sizes   batchSizes
 	watches watches
 }
 
@@ -31,16 +32,16 @@ func (v *View[T]) follow(ctx context.Context, s *session.Session) error {
 	defer r.close()
 	err := r.subscribe(ctx)
 	if err == nil {
-		r.begin()
+		r.beginLoad()
 		err = r.loop(ctx)
 	}
-	if ctx.Err() == nil && session.Passing(err) {
+	if ctx.Err() == nil && session.IsSessionLoss(err) {
 		return nil
 	}
 	return err
 }
 
-// close lets go of the session.
+// close frees what the view has in the session.
 func (r *runner[T]) close() {
 	r.mu.Lock()
 	r.proveLocked()
@@ -52,21 +53,21 @@ func (r *runner[T]) close() {
 	r.inbox.close()
 	r.watches.stopAll()
 	for _, it := range r.spare {
-		it.release() // what was taken, and Run ended before its turn
+		it.release() // taken, and not handled before Run ended
 	}
 	clear(r.spare)
 }
 
-// subscribe sets the persistent watch, ahead of all reads. Where there can be
-// none the view has one-shot watches: on servers older than 3.6, and if
-// somebody in this session has a subscription to the same path that is not
-// recursive, since servers keep one kind per path.
+// subscribe sets the persistent watch, ahead of all reads. Where it cannot be set, the
+// view uses one-shot watches: on servers older than 3.6, and if this session has
+// another subscription to the same path that is not recursive, since servers keep one
+// kind per path.
 func (r *runner[T]) subscribe(ctx context.Context) error {
 	r.sub = nil
 	if r.plain {
 		return nil
 	}
-	sub, err := r.s.Subscribe(ctx, r.path, true, r.notified)
+	sub, err := r.s.Subscribe(ctx, r.path, true, r.onNotification)
 	switch {
 	case errors.Is(err, session.ErrUnsupported), errors.Is(err, session.ErrInvalidOption):
 		return nil
@@ -77,24 +78,24 @@ func (r *runner[T]) subscribe(ctx context.Context) error {
 	return nil
 }
 
-// notified takes an event of the subscription, on the goroutine that reads the
+// onNotification takes an event of the subscription, on the goroutine that reads the
 // connection.
-func (r *runner[T]) notified(ev session.Event) { r.fired(ev, 0) }
+func (r *runner[T]) onNotification(ev session.Event) { r.onWatch(ev, 0) }
 
-func (r *runner[T]) fired(ev session.Event, gen int) {
+func (r *runner[T]) onWatch(ev session.Event, gen int) {
 	it := item{event: ev, gen: gen}
 	if ev.Path == "" {
-		it.heard = heard(r.s)
+		it.heard = lastHeard(r.s)
 	}
 	r.inbox.put(it)
 }
 
-// begin compares all with the server, on a connection that may be new. In a new
-// session the first reads go behind a sync: the server that it is made on may
-// not know yet what the last one has shown.
-func (r *runner[T]) begin() {
+// beginLoad compares all with the server, on a connection that may be new. In a new
+// session the first reads go behind a sync: the server of the new session may not know
+// yet the state that the last server has shown.
+func (r *runner[T]) beginLoad() {
 	r.watches.stopAll()
-	r.machine.begin(r.sub == nil)
+	r.machine.beginLoad(r.sub == nil)
 	r.mu.Lock()
 	r.link.since, r.link.clean = time.Time{}, false
 	if r.sub != nil {
@@ -102,8 +103,8 @@ func (r *runner[T]) begin() {
 	}
 	r.mu.Unlock()
 	if r.synced != r.s {
-		// If it gets no answer, the reads behind it are void, also those that
-		// the next connection was fast enough to answer.
+		// If the sync gets no answer, the reads behind it are void, also those that the
+		// next connection was fast enough to answer.
 		req := request{gen: r.machine.gen}
 		r.s.StartSync(r.path).Then(func(_ struct{}, err error) {
 			r.inbox.put(item{reply: &reply{req: req, err: err}})
@@ -111,12 +112,12 @@ func (r *runner[T]) begin() {
 	}
 }
 
-// loop deals with what comes until the session is lost or the view cannot go
-// on.
+// loop handles the items that come until the session is lost or the view cannot
+// continue.
 func (r *runner[T]) loop(ctx context.Context) error {
 	for {
 		r.send()
-		r.publish()
+		r.publishChanges()
 		select {
 		case <-r.inbox.wake:
 		case <-ctx.Done():
@@ -124,21 +125,22 @@ func (r *runner[T]) loop(ctx context.Context) error {
 		case <-r.s.Context().Done():
 			return context.Cause(r.s.Context())
 		}
-		items, overrun := r.take()
+		items, overrun := r.takeItems()
 		for _, it := range items {
-			if err := r.handle(ctx, it); err != nil {
-				r.publish()
+			if err := r.handleItem(ctx, it); err != nil {
+				r.publishChanges()
 				return err
 			}
 		}
 		if overrun {
-			r.begin()
+			r.beginLoad()
 		}
 	}
 }
 
-// take takes what has come. From then on the view is behind, for all to see.
-func (r *runner[T]) take() ([]item, bool) {
+// takeItems takes the items that have come. From then on the view's status says that it
+// is behind.
+func (r *runner[T]) takeItems() ([]item, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	items, overrun := r.inbox.take(r.spare)
@@ -147,71 +149,70 @@ func (r *runner[T]) take() ([]item, bool) {
 	return items, overrun
 }
 
-func (r *runner[T]) handle(ctx context.Context, it item) error {
+func (r *runner[T]) handleItem(ctx context.Context, it item) error {
 	if it.reply != nil {
-		return r.replied(ctx, it.reply)
+		return r.onReply(ctx, it.reply)
 	}
 	if !it.heard.IsZero() && r.machine.idle() {
-		r.flush() // it is not known before it is shown
+		r.flushChanges() // it is not known before it is shown
 		r.mu.Lock()
-		r.provenLocked(it.heard)
+		r.setProvenLocked(it.heard)
 		r.mu.Unlock()
 	}
 	switch it.event.Type {
 	case session.EventReattached:
-		r.begin()
+		r.beginLoad()
 	case session.EventSessionOver:
 		return r.s.Err()
 	case session.EventDisconnected:
-		return r.detached(ctx, it.gen)
+		return r.onDetach(ctx, it.gen)
 	default:
-		r.machine.event(it.event.Type, it.event.Path)
+		r.machine.onEvent(it.event.Type, it.event.Path)
 	}
 	return nil
 }
 
-// detached: the persistent watch has ended with a server that does not know of
-// such; or a one-shot watch has, with its connection.
-func (r *runner[T]) detached(ctx context.Context, gen int) error {
+// onDetach: the persistent watch has ended, with a server that does not support
+// persistent watches; or a one-shot watch has, with its connection.
+func (r *runner[T]) onDetach(ctx context.Context, gen int) error {
 	if r.sub == nil {
-		return r.lost(ctx, gen)
+		return r.onSessionLoss(ctx, gen)
 	}
 	r.sub.Stop()
 	if err := r.subscribe(ctx); err != nil {
 		return err
 	}
-	r.begin()
+	r.beginLoad()
 	return nil
 }
 
-// lost: the connection on which gen began is. A subscription tells when there is
-// the next; without one, the answer to a sync does.
-func (r *runner[T]) lost(ctx context.Context, gen int) error {
+// onSessionLoss: the connection on which gen began is lost. A subscription reports the
+// next connection; without a subscription, the answer to a sync does.
+func (r *runner[T]) onSessionLoss(ctx context.Context, gen int) error {
 	if gen != r.machine.gen {
 		return nil
 	}
-	r.machine.stall()
+	r.machine.stopSending()
 	if r.sub != nil {
 		return nil
 	}
-	r.publish()
+	r.publishChanges()
 	if err := r.s.Sync(ctx, r.path); err != nil {
 		return err
 	}
 	r.synced = r.s
-	r.begin()
+	r.beginLoad()
 	return nil
 }
 
-// replied takes an answer to the machine.
-func (r *runner[T]) replied(ctx context.Context, rep *reply) error {
+// onReply takes an answer to the machine.
+func (r *runner[T]) onReply(ctx context.Context, rep *reply) error {
 	a := answer{data: rep.seen.Data, names: rep.seen.Children, stat: rep.seen.Stat}
 	switch {
 	case session.NotSent(rep.err), session.Unanswered(rep.err):
-		return r.lost(ctx, rep.req.gen)
+		return r.onSessionLoss(ctx, rep.req.gen)
 	case rep.of > 1 && errors.Is(rep.err, session.ErrReplyTooLarge):
-		r.batch.alone() // one by one they may fit; their connection is lost
-		return r.lost(ctx, rep.req.gen)
+		return r.onSessionLoss(ctx, rep.req.gen) // its connection is lost
 	case errors.Is(rep.err, session.ErrNoNode), rep.err == nil && rep.req.op == opStat && !rep.seen.Exists:
 		a.outcome = missing
 	case errors.Is(rep.err, session.ErrNoAuth):
@@ -223,10 +224,10 @@ func (r *runner[T]) replied(ctx context.Context, rep *reply) error {
 		r.synced = r.s
 		return nil
 	}
-	r.machine.answer(rep.req, a)
-	r.batch.answered(rep)
+	r.machine.onReply(rep.req, a)
+	r.batch.onReply(rep)
 	if rep.seen.Watch != nil {
-		r.keep(rep.req, rep.seen.Watch)
+		r.keepWatch(rep.req, rep.seen.Watch)
 	}
 	if r.machine.refused {
 		return fmt.Errorf("%w: %s may not be read", session.ErrNoAuth, r.path)
@@ -234,10 +235,10 @@ func (r *runner[T]) replied(ctx context.Context, rep *reply) error {
 	return nil
 }
 
-// publish shows what the machine has found out.
-func (r *runner[T]) publish() {
+// publishChanges shows the changes that the machine has found.
+func (r *runner[T]) publishChanges() {
 	r.watches.stop(r.machine.takeDropped())
-	r.flush()
+	r.flushChanges()
 	r.mu.Lock()
 	r.link.clean = r.machine.idle()
 	r.exists, r.pending = r.machine.root.known, r.machine.pending()
@@ -245,13 +246,13 @@ func (r *runner[T]) publish() {
 	r.proveLocked()
 	r.mu.Unlock()
 	if clean {
-		r.store.complete()
+		r.store.setLoaded()
 	}
 }
 
-// flush decodes the changes and applies them. What comes before a decoder that
-// panics is applied; the rest waits for the next time.
-func (r *runner[T]) flush() {
+// flushChanges decodes the changes and applies them. The changes before one whose
+// decoder panics are applied; the rest waits for the next call.
+func (r *runner[T]) flushChanges() {
 	changes := r.machine.changes
 	if len(changes) == 0 {
 		return

@@ -27,7 +27,7 @@ func TestANodeThatIsFirstHeardOfByAChangeIsRead(t *testing.T) {
 	p.s.create("/r/a/c", "later")
 	require.NoError(t, p.settle())
 	require.NoError(t, p.check())
-	p.m.event(session.EventDataChanged, "/r/q/x") // of nobody we know
+	p.m.onEvent(session.EventDataChanged, "/r/q/x") // of nobody we know
 	require.NoError(t, p.settle())
 	require.NoError(t, p.check())
 }
@@ -43,7 +43,7 @@ func TestAQueueThatIsNeverEmptyDoesNotGrow(t *testing.T) {
 	p.begin(false)
 	require.NoError(t, p.settle())
 	for i := range 10 {
-		p.m.event(session.EventDataChanged, fmt.Sprint("/r/", i))
+		p.m.onEvent(session.EventDataChanged, fmt.Sprint("/r/", i))
 	}
 	for range 10000 {
 		p.send()
@@ -51,7 +51,7 @@ func TestAQueueThatIsNeverEmptyDoesNotGrow(t *testing.T) {
 		p.hearAnswer()
 		require.NotZero(t, p.m.pending())
 		for i := range 10 {
-			p.m.event(session.EventDataChanged, fmt.Sprint("/r/", i))
+			p.m.onEvent(session.EventDataChanged, fmt.Sprint("/r/", i))
 		}
 	}
 	require.Less(t, cap(p.m.queue), 100)

@@ -7,18 +7,18 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// maxItems is how many items wait for Run at most before events of znodes are
-// dropped, and all is compared with the server instead. Those of the connection
-// are few, and kept: one may say that the subscription is no more.
+// maxItems is how many items wait for Run at most before events of znodes are dropped,
+// and all nodes are compared with the server instead. Events of the connection are few,
+// and kept: one of them may say that the subscription has ended.
 const maxItems = 1 << 14
 
-// item is something that Run is told by the goroutine that reads the connection:
-// an event of the watch, or an answer.
+// item is an event of the watch, or an answer, that the goroutine that reads the
+// connection hands to Run.
 type item struct {
 	event session.Event
 	gen   int // of the one-shot watch that event is from
-	// heard, for an event of the connection: the server had told by then all
-	// that it knew at this time.
+	// heard, for an event of the connection: the server had by then reported all
+	// changes up to this time.
 	heard time.Time
 	reply *reply
 }
@@ -36,9 +36,9 @@ type reply struct {
 type inbox struct {
 	wake chan struct{} // cap 1: items is not empty
 
-	// mu guards what follows. overrun: events were dropped since items was
-	// last taken. After closed nothing is kept, and watches that come are
-	// stopped: their view has let go of the session.
+	// mu guards the fields below. overrun: events were dropped since items was last
+	// taken. After closed no item is kept, and watches that come are stopped: their
+	// view does not use the session any more.
 	mu      sync.Mutex
 	items   []item
 	overrun bool
@@ -73,8 +73,8 @@ func (in *inbox) put(items ...item) {
 	}
 }
 
-// take returns what has come, and whether events are missing behind it; spare's
-// memory is used for what comes next.
+// take returns the items that have come, and whether events are missing behind them;
+// spare's memory is used for the next items.
 func (in *inbox) take(spare []item) (items []item, overrun bool) {
 	clear(spare)
 	in.mu.Lock()
@@ -100,7 +100,7 @@ func (in *inbox) close() {
 	}
 }
 
-// release stops the watch that came with an answer which nobody takes.
+// release stops the watch that came with an answer that is not taken.
 func (it item) release() {
 	if it.reply != nil && it.reply.seen.Watch != nil {
 		it.reply.seen.Watch.Stop()

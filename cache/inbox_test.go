@@ -146,14 +146,14 @@ func TestNothingIsProvedBeforeItIsShown(t *testing.T) {
 		v.machine.stalled = false
 		v.machine.changes = []change{{kind: EventAdded, path: "/c/a"}}
 		require.True(w, v.machine.idle())
-		require.NoError(w, r.handle(w.Ctx, item{heard: time.Now()}))
+		require.NoError(w, r.handleItem(w.Ctx, item{heard: time.Now()}))
 		require.NotZero(w, v.Status().AsOf)
 		require.Equal(w, 1, v.Len())
 	})
 }
 
-// TestARunThatEndsDoesNotEndTheNext: whoever may run it again has been told before
-// why it ended, and not after.
+// TestARunThatEndsDoesNotEndTheNext: the reason why a run ended is published before the
+// view can be run again, and not after.
 func TestARunThatEndsDoesNotEndTheNext(t *testing.T) {
 	world.In(t, nil, func(w *world.World) {
 		v := NewValue(w.Client(), "/c", Bytes, nil)
@@ -161,7 +161,7 @@ func TestARunThatEndsDoesNotEndTheNext(t *testing.T) {
 		require.True(w, v.start())
 		v.store.mu.Lock() // it cannot be told yet
 		// Waited for below; ends when store.mu is free.
-		go func() { v.stop(w.Ctx, why); close(stopped) }()
+		go func() { v.stop(why); close(stopped) }()
 		again := false
 		for range 1000 {
 			runtime.Gosched()

@@ -12,8 +12,9 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// A batch whose answer is too long costs the connection once: what comes next is read
-// one by one.
+// A batch whose answer is too long costs its connection, and no batch is sent on the
+// next connection: not even a batch that another processor is about to send in that
+// instant.
 func TestBatchThatIsTooLargeCostsOneConnection(t *testing.T) {
 	for name, small := range map[string]int{"from the start": 0, "behind small ones": 700} {
 		t.Run(name, func(t *testing.T) {

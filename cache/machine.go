@@ -7,14 +7,14 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// machine decides what to read, and what that means for the view. It has no
-// clock, goroutine or I/O: it is told of events and answers, and asked for
-// requests and changes.
+// machine decides which nodes to read, and what the answers mean for the view. It has
+// no clock, goroutine or I/O: it is told of events and answers, and asked for requests
+// and changes.
 //
-// What it relies on is what ZooKeeper promises, and no more: answers come in the
-// order of the requests, an event comes before any answer that shows the change,
-// and a read that is sent after an event has come sees the change. An answer may
-// be older than an event that came before it. So
+// The machine relies on ZooKeeper's promises, and on no more: answers come in the order
+// of the requests, an event comes before any answer that shows the change, and a read
+// that is sent after an event has come sees the change. An answer may be older than an
+// event that came before it. So
 //
 //   - an event during a read of the same node makes for one more read;
 //   - a deletion takes the node out of the tree, and a late answer for it finds
@@ -24,14 +24,14 @@ import (
 //   - the creation of a node whose parent is not in the tree needs no read: the
 //     parent has yet to be found, and will be listed after that.
 //
-// On a new connection (begin) everything may have changed. What was asked on the
-// old one is void, and each node is compared by its stat: one whose zxids are
-// the same is not read again, unless it is small, and is listed again only if
-// children have come or gone.
+// On a new connection (beginLoad) everything may have changed. The requests on the old
+// connection are void, and each node is compared by its stat: a node whose zxids are
+// the same is not read again, unless it is small, and is listed again only if children
+// have come or gone.
 //
-// With oneShot set there is no persistent watch: each read leaves a watch
-// behind, on the data or on the list. An event then says no more than which of
-// them is used up, and every deletion, too, is read.
+// With oneShot set there is no persistent watch: each read leaves a watch behind, on
+// the data or on the list. An event then says no more than which of the watches is used
+// up, and a deletion, too, is followed by a read.
 type machine struct {
 	path    string
 	bare    bool // the root is
@@ -51,7 +51,7 @@ type machine struct {
 	refused bool    // the root may not be read
 }
 
-// visit is a place in the queue. What will be asked is in the slot.
+// visit is a place in the queue. The request that will be sent is in the slot.
 type visit struct {
 	n    *node
 	list bool
@@ -98,44 +98,45 @@ func newMachine(path string, bare bool, depth int, filter func(string) bool) *ma
 
 func (m *machine) newRoot() *node { return &node{path: m.path, bare: m.bare} }
 
-// begin starts over on a new connection, on which the persistent watch is set if
+// beginLoad starts over on a new connection, on which the persistent watch is set if
 // there is one.
-func (m *machine) begin(oneShot bool) {
+func (m *machine) beginLoad(oneShot bool) {
 	m.oneShot, m.stalled, m.refused = oneShot, false, false
 	m.gen++
 	m.queue, m.head, m.flying = nil, 0, 0
-	m.revisit(m.root)
+	m.revisitTree(m.root)
 }
 
 // littleData is what is rather read again, with others in one request, than
 // compared first, in a request of its own.
 const littleData = 1024
 
-// revisit has n and all below it read or compared, parents first. What was found
-// and not read yet is left to be found again: an answer that misses its parent,
-// which may have gone and come again meanwhile, must not leave it ahead.
-func (m *machine) revisit(n *node) {
+// revisitTree has n and all below it read or compared, parents first. A node that was
+// found and not read yet is left to be found again: an answer that misses the parent of
+// the node, which may have gone and come again meanwhile, must not leave the node ahead
+// of its parent.
+func (m *machine) revisitTree(n *node) {
 	n.data, n.list, n.listed = slot{}, slot{}, false
 	switch {
 	case !n.known || n.denied || m.oneShot || !n.bare && n.stat.DataLength <= littleData:
-		m.refresh(n)
+		m.queueRefresh(n)
 	default:
-		m.want(n, opStat)
+		m.queueRequest(n, opStat)
 	}
 	for _, name := range n.names() {
 		c := n.children[name]
 		if c.known {
-			m.revisit(c)
+			m.revisitTree(c)
 			continue
 		}
 		n.owes = true
-		m.drop(c)
+		m.dropSubtree(c)
 	}
 }
 
-// stall: the connection is lost. What was asked on it is void, and nothing is
-// asked until the next begins.
-func (m *machine) stall() {
+// stopSending: the connection is lost. The requests on it are void, and no request is
+// sent until the next connection begins.
+func (m *machine) stopSending() {
 	m.stalled = true
 	m.gen++
 }
@@ -148,8 +149,8 @@ func (m *machine) pending() int { return m.queued() + m.flying }
 // queued is how many reads are left to send.
 func (m *machine) queued() int { return len(m.queue) - m.head }
 
-// next is the next read to send, if there is one.
-func (m *machine) next() (request, bool) {
+// nextRequest is the next read to send, if there is one.
+func (m *machine) nextRequest() (request, bool) {
 	for !m.stalled && m.head < len(m.queue) {
 		v := m.queue[m.head]
 		m.queue[m.head] = visit{}
@@ -171,8 +172,8 @@ func (m *machine) next() (request, bool) {
 	return request{}, false
 }
 
-// want has n read, unless that is under way.
-func (m *machine) want(n *node, o op) {
+// queueRequest has n read, unless that is in progress.
+func (m *machine) queueRequest(n *node, o op) {
 	s := n.slot(o)
 	switch {
 	case s.op == opNone:
@@ -188,90 +189,90 @@ func (m *machine) want(n *node, o op) {
 	}
 }
 
-// refresh has what matters of n read.
-func (m *machine) refresh(n *node) {
+// queueRefresh has what matters of n read.
+func (m *machine) queueRefresh(n *node) {
 	switch {
 	case n.bare:
-		m.want(n, opList)
+		m.queueRequest(n, opList)
 	case n.denied && m.oneShot:
-		// What is refused leaves no watch. The stat does, and is different
-		// from what we know, so that the data is read behind it.
-		m.want(n, opStat)
+		// A refused read leaves no watch. The stat request does, and its answer differs
+		// from the known stat, so that the data is read behind it.
+		m.queueRequest(n, opStat)
 	default:
-		m.want(n, opGet)
+		m.queueRequest(n, opGet)
 	}
 }
 
-// event is told what a watch saw.
-func (m *machine) event(kind session.EventType, path string) {
-	n := m.find(path)
+// onEvent is told what a watch saw.
+func (m *machine) onEvent(kind session.EventType, path string) {
+	n := m.findNode(path)
 	switch {
 	case n == nil && (kind == session.EventCreated || kind == session.EventDataChanged):
-		m.born(kind, path)
+		m.onCreated(kind, path)
 	case n == nil:
 		// It is outside of the view, or not found yet and will be read.
 	case m.oneShot:
-		m.hint(n, kind)
+		m.onHint(n, kind)
 	case kind == session.EventDeleted:
-		m.drop(n)
+		m.dropSubtree(n)
 	case kind == session.EventCreated:
-		m.refresh(n)
+		m.queueRefresh(n)
 	case kind == session.EventDataChanged && !n.bare:
-		m.want(n, opGet)
+		m.queueRequest(n, opGet)
 	}
 }
 
-// hint: a one-shot watch has fired, which need not mean anything: two of the same
+// onHint: a one-shot watch has fired, which need not mean anything: two of the same
 // kind fire together, so the event may be older than the answer that came with
 // the watch. Even the deletion of a node may be one that was before its creation.
-func (m *machine) hint(n *node, kind session.EventType) {
+func (m *machine) onHint(n *node, kind session.EventType) {
 	switch {
 	case kind == session.EventChildrenChanged:
-		if m.lists(n) && (n.known || n.bare) {
-			m.want(n, opList)
+		if m.wantsChildren(n) && (n.known || n.bare) {
+			m.queueRequest(n, opList)
 		}
 	case kind != session.EventDataChanged || !n.bare:
-		if kind == session.EventDeleted {
-			n.listed = false // its other watch is used up too
-		}
-		m.refresh(n)
+		// A deletion has used up the watch on the list, too. A znode that has taken the
+		// node's place is another znode, and is listed for that: see onData.
+		m.queueRefresh(n)
 	}
 }
 
-// born hears of a node that is new to us. As a rule it was just created; but what
-// the session may not read servers do not tell of, from 3.8.4 and 3.9.2 on, and of
-// one that is opened later we hear first that it has changed.
-func (m *machine) born(kind session.EventType, path string) {
+// onCreated is told of a node that is new to the view. Usually the node was just
+// created; but from 3.8.4 and 3.9.2 on, servers send no event for a node that the
+// session may not read, and if such a node is opened later, its first event says that
+// it has changed.
+func (m *machine) onCreated(kind session.EventType, path string) {
 	if m.oneShot || !within(m.path, path) || session.ValidatePath(path) != nil {
 		return
 	}
 	name := znode.Base(path)
 	dir := max(path[:len(path)-len(name)-1], "/")
-	parent := m.find(dir)
+	parent := m.findNode(dir)
 	switch {
-	case parent == nil || !m.lists(parent) || parent.denied || !m.wants(path):
+	case parent == nil || !m.wantsChildren(parent) || parent.denied || !m.includes(path):
 	case !parent.known && parent.data.again:
-		// The read that is under way may miss the parent, and only the next
+		// The read that is in progress may miss the parent, and only the next
 		// one show it: the child would be ahead. So it is left to the list.
 		parent.owes, parent.listed = true, false
 	default:
 		// Of children of a new one we shall be told as well.
-		m.adopt(parent, name).listed = kind == session.EventCreated
+		m.addChild(parent, name).listed = kind == session.EventCreated
 	}
 }
 
-// adopt has a node of which there is nothing yet but the name read.
-func (m *machine) adopt(parent *node, name string) *node {
+// addChild has a node of which there is nothing yet but the name read.
+func (m *machine) addChild(parent *node, name string) *node {
 	n := parent.newChild(name)
-	m.want(n, opGet)
+	m.queueRequest(n, opGet)
 	return n
 }
 
-// wants reports whether the filter lets path in.
-func (m *machine) wants(path string) bool { return m.filter == nil || m.filter(path) }
+// includes reports whether the filter lets path in.
+func (m *machine) includes(path string) bool { return m.filter == nil || m.filter(path) }
 
-// lists reports whether the children of n belong to the view.
-func (m *machine) lists(n *node) bool { return m.depth < 0 || n.depth < m.depth }
+// wantsChildren reports whether the children of n belong to the view.
+func (m *machine) wantsChildren(n *node) bool { return m.depth < 0 || n.depth < m.depth }
 
 // takeDropped returns the nodes whose watches nobody needs any more.
 func (m *machine) takeDropped() []*node {

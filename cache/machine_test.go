@@ -25,17 +25,17 @@ func newPlay(root string, bare bool, depth int, filter func(string) bool) *play 
 
 func (p *play) begin(oneShot bool) {
 	p.s.watching = !oneShot
-	p.m.begin(oneShot)
+	p.m.beginLoad(oneShot)
 }
 
 func (p *play) hangUp() {
 	p.void = append(p.void, p.s.answers...)
 	p.s.hangUp()
-	p.m.stall()
+	p.m.stopSending()
 }
 
 func (p *play) send() bool {
-	req, ok := p.m.next()
+	req, ok := p.m.nextRequest()
 	if ok {
 		p.s.asked = append(p.s.asked, req)
 	}
@@ -45,7 +45,7 @@ func (p *play) send() bool {
 func (p *play) hearAnswer() bool {
 	a, ok := p.s.nextAnswer()
 	if ok {
-		p.m.answer(a.req, a.a)
+		p.m.onReply(a.req, a.a)
 	}
 	return ok
 }
@@ -53,7 +53,7 @@ func (p *play) hearAnswer() bool {
 func (p *play) hearEvent() bool {
 	ev, ok := p.s.nextEvent()
 	if ok {
-		p.m.event(ev.kind, ev.path)
+		p.m.onEvent(ev.kind, ev.path)
 	}
 	return ok
 }
@@ -70,7 +70,7 @@ func (p *play) show() error {
 	return nil
 }
 
-// settle lets all that is under way come to its end.
+// settle lets all that is in progress come to its end.
 func (p *play) settle() error {
 	for more := true; more; {
 		more = p.send() || p.s.compute(p.m.oneShot) || p.hearEvent() || p.hearAnswer()
@@ -79,7 +79,7 @@ func (p *play) settle() error {
 		}
 	}
 	if !p.m.idle() && !p.m.refused {
-		return fmt.Errorf("%w: %d reads are pending, and nothing is under way", errView, p.m.pending())
+		return fmt.Errorf("%w: %d reads are pending, and nothing is in progress", errView, p.m.pending())
 	}
 	return nil
 }
@@ -150,7 +150,7 @@ func (p *play) random(rt *rapid.T, oneShot bool) error {
 			p.begin(oneShot)
 		case 19:
 			if len(p.void) > 0 { // an answer from before
-				p.m.answer(p.void[0].req, p.void[0].a)
+				p.m.onReply(p.void[0].req, p.void[0].a)
 				p.void = p.void[1:]
 			}
 		case 20: // nobody is told of an access list; it is noticed by what is written

@@ -201,7 +201,7 @@ func (s *model) watch(w watchOf) {
 	s.oneShot[w] = struct{}{}
 }
 
-// hangUp loses the connection and all that is under way on it.
+// hangUp loses the connection and all that is in progress on it.
 func (s *model) hangUp() {
 	s.asked, s.answers, s.events, s.watching = nil, nil, nil, false
 	s.answered = s.computed

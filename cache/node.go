@@ -9,7 +9,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// node is a znode that the machine knows of, or believes to exist.
+// node is a znode that the machine knows, or believes to exist.
 type node struct {
 	path     string
 	depth    int
@@ -20,10 +20,10 @@ type node struct {
 	known  bool         // it has an entry; a bare one exists
 	denied bool         // its entry says that it may not be read
 	stat   session.Stat // as of the last read of its data
-	// listed: on this connection, all its children are known, and those
-	// that come will be told of. mark is its children's state on the server
-	// at some time when we had a node for each of them. owes: there is a
-	// child that was not asked for, so that it must be listed in any case.
+	// listed: on this connection, all its children are known, and new children will be
+	// reported. mark is the state of its children on the server at some time when the
+	// tree had a node for each of them. owes: a child was not asked for, so that the
+	// node must be listed in any case.
 	listed bool
 	owes   bool
 	mark   mark
@@ -32,13 +32,13 @@ type node struct {
 	data, list slot
 }
 
-// slot is a read of a node that is under way. There is one at most of each kind,
-// so a node that changes all the time costs one read after the other, never two
+// slot is a read of a node that is in progress. A node has at most one read of each
+// kind, so a node that changes all the time costs one read after the other, never two
 // at once.
 type slot struct {
 	op    op
 	sent  bool
-	again bool // something has happened since it was sent: read once more
+	again bool // an event has come since the read was sent: read once more
 }
 
 // op is a kind of read.
@@ -68,12 +68,12 @@ func (n *node) newChild(name string) *node {
 	return c
 }
 
-// names are those of the children, sorted: what is asked, and told, is in the
-// same order every time.
+// names returns the names of the children, sorted: requests and changes are in the same
+// order every time.
 func (n *node) names() []string { return slices.Sorted(maps.Keys(n.children)) }
 
-// mark is what a stat says about children. Equal marks mean that nothing has
-// come or gone in between.
+// mark is the part of a stat about children. Equal marks mean that no child has come or
+// gone in between.
 type mark struct {
 	czxid, ctime, pzxid int64
 	cversion, number    int32
@@ -81,18 +81,18 @@ type mark struct {
 
 func markOf(s session.Stat) mark { return mark{s.Czxid, s.Ctime, s.Pzxid, s.Cversion, s.NumChildren} }
 
-// recreated reports whether b is another znode than a. The version does not
-// tell: it begins at 0 again (CH41). The times are there for the sake of an
-// ensemble that was set up anew, and counts its transactions from the start.
+// recreated reports whether b is another znode than a. The version does not tell this:
+// it begins at 0 again (CH41). The times are there for the sake of an ensemble that was
+// recreated empty, and counts its transactions from the start.
 func recreated(a, b session.Stat) bool { return a.Czxid != b.Czxid || a.Ctime != b.Ctime }
 
-// unchanged reports whether the data that came with b is that which came with a.
+// unchanged reports whether the data that came with b is the data that came with a.
 func unchanged(a, b session.Stat) bool {
 	return !recreated(a, b) && a.Mzxid == b.Mzxid && a.Mtime == b.Mtime && a.Version == b.Version && a.DataLength == b.DataLength
 }
 
-// find is the node of path, or nil.
-func (m *machine) find(path string) *node {
+// findNode returns the node of path, or nil.
+func (m *machine) findNode(path string) *node {
 	if path == m.path {
 		return m.root
 	}
@@ -113,9 +113,9 @@ func within(dir, path string) bool {
 	return strings.HasPrefix(path, dir) && (dir == "/" && path != "/" || len(path) > len(dir) && path[len(dir)] == '/')
 }
 
-// drop takes n, and what is below it, out of the tree and the view.
-func (m *machine) drop(n *node) {
-	m.bury(n)
+// dropSubtree takes n, and the nodes below it, out of the tree and the view.
+func (m *machine) dropSubtree(n *node) {
+	m.recordDeleted(n)
 	if n.parent != nil {
 		delete(n.parent.children, znode.Base(n.path))
 		n.parent.mark = mark{} // there is no node for each of them any more
@@ -123,13 +123,13 @@ func (m *machine) drop(n *node) {
 	}
 	m.root = m.newRoot()
 	if m.oneShot {
-		m.want(m.root, opStat) // its watch tells when it is there again
+		m.queueRequest(m.root, opStat) // its watch tells when it is there again
 	}
 }
 
-// bury ends n and all below it: children are removed before their parents.
-func (m *machine) bury(n *node) {
-	m.buryChildren(n)
+// recordDeleted ends n and all below it: children are removed before their parents.
+func (m *machine) recordDeleted(n *node) {
+	m.deleteChildren(n)
 	n.gone = true
 	if n.known && !n.bare {
 		m.changes = append(m.changes, change{kind: EventRemoved, path: n.path})
@@ -139,9 +139,9 @@ func (m *machine) bury(n *node) {
 	}
 }
 
-func (m *machine) buryChildren(n *node) {
+func (m *machine) deleteChildren(n *node) {
 	for _, name := range n.names() {
-		m.bury(n.children[name])
+		m.recordDeleted(n.children[name])
 	}
 	n.children = nil
 }

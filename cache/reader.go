@@ -5,11 +5,10 @@ import (
 	"iter"
 )
 
-// reader is somebody who iterates over a view's events. All but wake is guarded
-// by store.mu.
+// reader is one iteration over a view's events. All but wake is guarded by store.mu.
 type reader[T any] struct {
 	wake chan struct{} // cap 1: there is something to look at
-	// lagging: what comes next is a snapshot, and nothing is queued.
+	// lagging: a snapshot comes next, and nothing is queued.
 	lagging bool
 	queue   []Event[T]
 }
@@ -33,8 +32,8 @@ func (r *reader[T]) wakeLocked() {
 	}
 }
 
-// takeLocked returns what the reader has to be told: a snapshot, or what is in
-// its queue. Before the view was complete once, there is nothing to tell.
+// takeLocked returns the reader's next events: a snapshot, or the events in its queue.
+// Before the view was complete once, there are none.
 func (r *reader[T]) takeLocked(st *store[T]) []Event[T] {
 	if r.lagging && st.loaded {
 		r.lagging = false

@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// Snapshot is a view at one moment. It does not change; values that can be
-// changed, such as bytes, are shared, and must not be.
+// Snapshot is a view at one moment. A snapshot does not change; mutable values,
+// such as bytes, are shared, and must not be changed.
 type Snapshot[T any] struct {
 	entries []*Entry[T] // by path
 }
 
-// Len is the number of entries.
+// Len returns the number of entries.
 func (s *Snapshot[T]) Len() int { return len(s.entries) }
 
-// All iterates over the entries in the order of their paths, so that a node
-// comes before its children.
+// All iterates over the entries in the order of their paths, so a znode comes
+// before its children.
 func (s *Snapshot[T]) All() iter.Seq[Entry[T]] {
 	return func(yield func(Entry[T]) bool) {
 		for _, e := range s.entries {
@@ -36,8 +36,8 @@ func (s *Snapshot[T]) Lookup(path string) (Entry[T], bool) {
 	return *s.entries[i], true
 }
 
-// Children iterates over the entries right below path, in the order of their
-// names. It passes over all that is deeper.
+// Children iterates over the entries directly below path, in the order of their
+// names, without deeper entries.
 func (s *Snapshot[T]) Children(path string) iter.Seq[Entry[T]] {
 	prefix := strings.TrimSuffix(path, "/") + "/"
 	return func(yield func(Entry[T]) bool) {

@@ -2,34 +2,35 @@ package cache
 
 import "time"
 
-// Status says how far a view can be relied on.
+// Status says how reliable a view is at the moment.
 type Status struct {
-	// Running: Run is under way.
+	// Running: Run is running.
 	Running bool
-	// Connected: there is a connection to ZooKeeper. Since is when that
-	// began; without one, when the last was lost, or later the session.
+	// Connected: the client is connected to ZooKeeper. Since is the beginning of
+	// the connection; without a connection, the time at which the last
+	// connection, or later the session, was lost.
 	Connected bool
 	Since     time.Time
-	// Synced: the view shows what the server shows that the client is
-	// connected to; the initial load, and what had to be compared after a
-	// lost connection, is done, and so are the reads that changes call for.
+	// Synced: the view shows what the connected server shows. The initial load,
+	// the comparison after a lost connection, and the reads after changes are
+	// done.
 	Synced bool
-	// Loaded: the view was synced before, at some time.
+	// Loaded: the view has been synced at some time.
 	Loaded bool
 	// Exists: the view's own path exists.
 	Exists bool
-	// AsOf: the view shows all that the server knew at that moment, if not
-	// more; zero if it was never synced. It moves on while the view is
-	// synced, at least with every ping, a third of the session timeout; a
+	// AsOf: the view shows everything that the server knew at that moment, and
+	// possibly more; zero if the view was never synced. AsOf advances while the
+	// view is synced, at least with every ping, a third of the session timeout. A
 	// server that is cut off from the others may itself be behind.
 	AsOf time.Time
-	// Stale is the age of AsOf; of a view that was never synced, it is the
-	// longest Duration.
+	// Stale is the age of AsOf; for a view that was never synced, the longest
+	// Duration.
 	Stale time.Duration
-	// Entries is how many there are, Pending how many reads are under way
-	// or have yet to be made: progress of the initial load.
+	// Entries is the number of entries. Pending is the number of reads in flight
+	// or still to be sent: the progress of the initial load.
 	Entries, Pending int
-	// Err is why Run ended, if the view cannot go on: the client was
-	// closed, or the view's own path may not be read.
+	// Err is the error that ended Run, if the view cannot continue: the client
+	// was closed, or the view's own path may not be read.
 	Err error
 }

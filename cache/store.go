@@ -6,14 +6,14 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// store is a view's entries as everybody may see them, and its readers.
+// store has the published entries of a view, and its readers.
 type store[T any] struct {
 	buffer int
 
-	// mu guards what follows. Invariants: last, with the entries of changed
-	// in place of its own, is entries, unless changed is nil; a reader that
-	// does not lag has in its queue all that has become of entries since it
-	// was last given a snapshot or events.
+	// mu guards the fields below. Invariants: last, with the entries of changed in
+	// place of its own, is entries, unless changed is nil; a reader that does not lag
+	// has in its queue all that has become of entries since it was last given a
+	// snapshot or events.
 	mu      sync.Mutex
 	entries map[string]*Entry[T] // an Entry is not changed once it is here
 	last    *Snapshot[T]
@@ -49,7 +49,7 @@ func decoded[T any](c change, decode Decode[T]) step[T] {
 	return s
 }
 
-// apply makes the steps, all at once for those who look.
+// apply makes the steps, all at once for its readers.
 func (st *store[T]) apply(steps []step[T]) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -126,7 +126,7 @@ func (st *store[T]) snapshotLocked() *Snapshot[T] {
 	return st.last
 }
 
-// wakeLocked has those who wait look again.
+// wakeLocked makes the waiting readers look again.
 func (st *store[T]) wakeLocked() {
 	if st.moved != nil {
 		close(st.moved)
@@ -134,7 +134,7 @@ func (st *store[T]) wakeLocked() {
 	}
 }
 
-// awaitLocked is closed when there may be news for those who wait.
+// awaitLocked returns a channel that is closed when there may be news.
 func (st *store[T]) awaitLocked() <-chan struct{} {
 	if st.moved == nil {
 		st.moved = make(chan struct{})
@@ -142,8 +142,8 @@ func (st *store[T]) awaitLocked() <-chan struct{} {
 	return st.moved
 }
 
-// complete: the entries are what the server shows.
-func (st *store[T]) complete() {
+// setLoaded: the entries are the server's.
+func (st *store[T]) setLoaded() {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if !st.loaded {
@@ -159,8 +159,9 @@ func (st *store[T]) wakeReadersLocked() {
 	}
 }
 
-// end is told why nothing will change any more; nil: it may, again.
-func (st *store[T]) end(err error) {
+// endWith sets the reason why nothing will change any more; nil: changes may come
+// again.
+func (st *store[T]) endWith(err error) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	st.over = err

@@ -102,7 +102,7 @@ func FuzzEventPaths(f *testing.F) {
 			p.s.create("/r/a", "2")
 			p.begin(false)
 			require.NoError(t, p.settle())
-			p.m.event(session.EventType(kind), path)
+			p.m.onEvent(session.EventType(kind), path)
 			p.begin(false)
 			require.NoError(t, p.settle())
 			require.NoError(t, p.check())

@@ -139,7 +139,7 @@ func watch(ctx context.Context, all *sync.WaitGroup, v *cache.View[string], root
 				break
 			}
 			if pause > 0 {
-				world.Rest(ctx, pause)
+				world.SleepContext(ctx, pause)
 			}
 		}
 		wd.fail <- err
@@ -159,7 +159,7 @@ func mutate(ctx context.Context, c *session.Client, r *rand.Rand, pause time.Dur
 		}
 		change(ctx, c, r.IntN(5), path, fmt.Appendf(nil, "%d", i))
 		if r.IntN(4) == 0 {
-			world.Rest(ctx, time.Duration(r.Int64N(int64(pause))))
+			world.SleepContext(ctx, time.Duration(r.Int64N(int64(pause))))
 		}
 	}
 }
@@ -205,7 +205,7 @@ func history(w *world.World, seed uint64, servers int) error {
 	own, writer := rand.New(rand.NewPCG(seed, 7)), w.Client()
 	// Waited for below; ends with trouble.
 	all.Go(func() { mutate(trouble, writer, own, 400*time.Millisecond) })
-	g := &world.Gremlin{Server: w.Server, Clients: clients, Servers: servers, Rand: r}
+	g := &world.FaultInjector{Server: w.Server, Clients: clients, Servers: servers, Rand: r}
 	g.Run(trouble, 5*time.Second)
 	w.Pass(2 * time.Minute)
 	for _, wd := range views {
@@ -256,9 +256,9 @@ func TestStressWithoutPersistentWatches(t *testing.T) {
 	if testing.Short() {
 		n = 2
 	}
-	for seed := range world.Seeds(n) {
+	for _, seed := range world.SeedList(t, world.Seeds(n)) {
 		world.In(t, &zktest.Options{OldServer: true}, func(w *world.World) {
-			if err := history(w, uint64(seed), 1); err != nil {
+			if err := history(w, seed, 1); err != nil {
 				w.Errorf("seed %d: %v", seed, err)
 			}
 		})

@@ -9,9 +9,10 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// TestReadsBehindASyncWithoutAnAnswerAreVoid_N35: the connection of the sync is
-// lost before it is sent, and the next one is there before the reads are. What the
-// server says to those may be older than what the session before has shown.
+// TestReadsBehindASyncWithoutAnAnswerAreVoid_N35: the connection of the sync is lost
+// before the sync is sent, and the next connection exists before the reads are sent.
+// The answers to those reads may be older than the state that the session before has
+// shown.
 func TestReadsBehindASyncWithoutAnAnswerAreVoid_N35(t *testing.T) {
 	world.In(t, nil, func(w *world.World) {
 		require.NoError(w, w.Server.Create("/c", []byte("0")))
@@ -23,25 +24,25 @@ func TestReadsBehindASyncWithoutAnAnswerAreVoid_N35(t *testing.T) {
 		w.Server.BlackHole(zktest.Link{Client: "c1"}, zktest.Both)
 		w.Server.Cut(r.s.ID())
 		w.Settle()
-		r.begin()
+		r.beginLoad()
 		w.Server.Heal()
 		w.Pass(5 * time.Second) // the next connection
 		r.send()
 		w.Settle()
-		items, _ := r.take()
+		items, _ := r.takeItems()
 		require.Len(w, items, 2, "the sync, and a read")
 		require.Error(w, items[0].reply.err)
 		require.NoError(w, items[1].reply.err)
 		for _, it := range items {
-			require.NoError(w, r.handle(w.Ctx, it))
+			require.NoError(w, r.handleItem(w.Ctx, it))
 		}
 		require.Empty(w, r.machine.changes, "nothing is shown")
 		require.Equal(w, r.s, r.synced, "it has made another sync")
 		r.send()
 		w.Settle()
-		items, _ = r.take()
+		items, _ = r.takeItems()
 		require.Len(w, items, 1)
-		require.NoError(w, r.handle(w.Ctx, items[0]))
+		require.NoError(w, r.handleItem(w.Ctx, items[0]))
 		require.Len(w, r.machine.changes, 1)
 	})
 }
@@ -58,17 +59,17 @@ func TestAConnectionThatComesBeforeTheFirstReadIsFollowed(t *testing.T) {
 		v.link = &link{s: r.s, inbox: r.inbox}
 		v.synced = r.s
 		defer r.close()
-		r.begin()
+		r.beginLoad()
 		w.Pass(time.Second)
 		w.Server.Cut(r.s.ID())
 		w.Pass(5 * time.Second)
 		r.send()
 		w.Settle()
-		items, _ := r.take()
+		items, _ := r.takeItems()
 		for _, it := range items {
-			require.NoError(w, r.handle(w.Ctx, it))
+			require.NoError(w, r.handleItem(w.Ctx, it))
 		}
-		r.publish()
+		r.publishChanges()
 		require.True(w, v.Status().Synced)
 
 		// The next one is not taken for this one.

@@ -8,17 +8,18 @@ import (
 	"sync"
 	"time"
 
+	"github.com/zkrecipes/zkrecipes/internal/holding"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// View is what [Value], [Children] and [Tree] have in common: a local copy of
-// some znodes, which [View.Run] keeps up to date.
+// View is the common part of [Value], [Children] and [Tree]: a local copy of some
+// znodes, which [View.Run] keeps up to date.
 type View[T any] struct {
 	client *session.Client
 	path   string
 	decode Decode[T]
 	err    error // what is wrong with the arguments
-	window int   // reads under way at most
+	window int   // reads in progress at most
 	plain  bool  // one-shot watches only
 	store  *store[T]
 
@@ -28,8 +29,8 @@ type View[T any] struct {
 	synced  *session.Session
 	spare   []item
 
-	// mu guards what follows; it is taken before store.mu. link is not nil
-	// while Run is in a session.
+	// mu guards the fields below; it is taken before store.mu. link is not nil while
+	// Run is in a session.
 	mu      sync.Mutex
 	running bool
 	link    *link
@@ -42,19 +43,18 @@ type View[T any] struct {
 type link struct {
 	s     *session.Session
 	inbox *inbox
-	// since is when the connection began that the view follows by its
-	// subscription, which is told late of the next one; zero for one-shot
-	// watches: they fire before anybody hears that their connection is lost,
-	// and the first read may find a later one than there was at the start.
-	// clean says that the view had dealt with all that it knew of. View.mu
-	// guards them.
+	// since is when the connection began that the view follows by its subscription,
+	// which is told late of the next one; zero for one-shot watches: they fire before
+	// anybody hears that their connection is lost, and the first read may find a later
+	// one than there was at the start. clean says that the view had handled all items
+	// that it knew of. View.mu guards both.
 	since time.Time
 	clean bool
 }
 
-// window is how many reads are under way at once. A server answers some ten
-// thousand a second, so a round trip of milliseconds is covered, and a client
-// that is slow to take the answers has it limited.
+// window is how many reads are in progress at once. A server answers some ten thousand
+// a second, so a round trip of milliseconds is covered; the window also limits the
+// backlog of a client that is slow to take the answers.
 const window = 512
 
 // shape says which kind of view it is.
@@ -70,11 +70,11 @@ func newView[T any](client *session.Client, path string, decode Decode[T], o *Op
 	switch {
 	case err != nil:
 	case client == nil:
-		err = fmt.Errorf("%w: the client is nil", ErrArgument)
+		err = fmt.Errorf("%w: the client is nil", ErrInvalidArgument)
 	case decode == nil:
-		err = fmt.Errorf("%w: decode is nil", ErrArgument)
+		err = fmt.Errorf("%w: decode is nil", ErrInvalidArgument)
 	case sh.depth >= 0 && opts.MaxDepth != 0:
-		err = fmt.Errorf("%w: MaxDepth is %d; it must be 0 for anything but a Tree", ErrArgument, opts.MaxDepth)
+		err = fmt.Errorf("%w: MaxDepth is %d; it must be 0 for anything but a Tree", ErrInvalidArgument, opts.MaxDepth)
 	default:
 		err = argument(session.ValidatePath(path))
 	}
@@ -91,56 +91,79 @@ func argument(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%w: %w", ErrArgument, err)
+	return fmt.Errorf("%w: %w", ErrInvalidArgument, err)
 }
 
-// Path is the path that the view was made with.
-func (v *View[T]) Path() string { return v.path }
+// constructors are the names of the functions that make a view.
+const constructors = "cache.NewValue, NewChildren or NewTree"
 
-// Lookup finds the entry of a full path. It never waits: before the initial load
-// is done, and while ZooKeeper is away, it is what is known.
-func (v *View[T]) Lookup(path string) (Entry[T], bool) { return v.store.lookup(path) }
+// made returns v, or, for a zero value, which no constructor has made, an empty view
+// whose methods return an error.
+func (v *View[T]) made() *View[T] {
+	if v != nil && v.store != nil {
+		return v
+	}
+	v = newView[T](nil, "", nil, nil, shape{})
+	v.err = holding.NoClient(constructors, ErrInvalidArgument)
+	return v
+}
 
-// Snapshot is the view as it is now. It costs nothing unless something has
-// changed since the last one, and then the copying of a list of pointers.
-func (v *View[T]) Snapshot() *Snapshot[T] { return v.store.snapshot() }
+func (v *View[T]) checkCall(ctx context.Context) error {
+	return holding.Begin(ctx, v.client, constructors, v.err, ErrInvalidArgument)
+}
+
+// Path returns the path of the view.
+func (v *View[T]) Path() string { return v.made().path }
+
+// Lookup finds the entry of a full path, without waiting: before the end of the
+// initial load, and while ZooKeeper is away, it returns the known state.
+func (v *View[T]) Lookup(path string) (Entry[T], bool) { return v.made().store.lookup(path) }
+
+// Snapshot returns the present state of the view. A snapshot costs nothing if
+// nothing has changed since the last one, and otherwise a copy of a list of
+// pointers.
+func (v *View[T]) Snapshot() *Snapshot[T] { return v.made().store.snapshot() }
 
 // All iterates over the entries of the present snapshot, in the order of their
 // paths.
-func (v *View[T]) All() iter.Seq[Entry[T]] { return v.store.snapshot().All() }
+func (v *View[T]) All() iter.Seq[Entry[T]] { return v.made().store.snapshot().All() }
 
-// Len is the number of entries.
-func (v *View[T]) Len() int { return v.store.len() }
+// Len returns the number of entries.
+func (v *View[T]) Len() int { return v.made().store.len() }
 
-// Events iterates over what becomes of the view: first a snapshot, as soon as
-// the view has been synced once, then each change, in order: of one path in the
-// order of its changes, an addition after that of its parent, a removal before
-// that of its parent. A reader that is slower than the changes, by more than
-// [Options.Buffer], gets a new snapshot in place of those that it has missed;
-// nobody else waits for it, or notices.
+// Events iterates over the changes of the view: first a snapshot, as soon as the
+// view has been synced once, then each change in order. The changes of one path
+// come in their order, an addition after the addition of its parent, a removal
+// before the removal of its parent. A reader that falls behind by more than
+// [Options.Buffer] gets a new snapshot instead of the missed changes; no other
+// reader waits for it.
 //
-// Applied to what came before, each event gives a state that the view had.
+// Each event, applied to the state before, gives a state that the view had.
 //
-// It ends with ctx, or when the view cannot go on (see [View.Run]); why is the
-// last element. It runs in the caller's goroutine, and does not need Run to be
-// under way all the time.
+// Events ends with ctx, or when the view cannot continue (see [View.Run]); the
+// reason is the last element. Events runs in the caller's goroutine, and Run need
+// not run all the time.
 func (v *View[T]) Events(ctx context.Context) iter.Seq2[Event[T], error] {
-	if v.err != nil {
-		return func(yield func(Event[T], error) bool) { yield(Event[T]{}, failure(ctx, "events", v.path, v.err)) }
+	v = v.made()
+	explain := func(err error) error { return failure(ctx, "events", v.path, err) }
+	events := v.store.events(ctx, explain)
+	return func(yield func(Event[T], error) bool) {
+		if err := v.checkCall(ctx); err != nil {
+			yield(Event[T]{}, explain(err))
+			return
+		}
+		events(yield)
 	}
-	return v.store.events(ctx, func(err error) error { return failure(ctx, "events", v.path, err) })
 }
 
-// WaitSynced waits until [Status.Synced] holds. It fails when ctx ends first,
-// and when the view cannot go on (see [View.Run]). It does not fail for a view
-// that nobody runs: it waits for that too.
+// WaitSynced waits until [Status.Synced] is true. It fails if ctx ends first, and
+// if the view cannot continue (see [View.Run]). If Run is not running, WaitSynced
+// waits for it.
 func (v *View[T]) WaitSynced(ctx context.Context) error {
 	const op = "wait synced"
-	if ctx.Err() != nil {
-		return failure(ctx, op, v.path, context.Cause(ctx))
-	}
-	if v.err != nil {
-		return failure(ctx, op, v.path, v.err)
+	v = v.made()
+	if err := v.checkCall(ctx); err != nil {
+		return failure(ctx, op, v.path, err)
 	}
 	for {
 		v.store.mu.Lock()
@@ -160,8 +183,9 @@ func (v *View[T]) WaitSynced(ctx context.Context) error {
 	}
 }
 
-// Status says how far the view can be relied on at this moment.
+// Status says how reliable the view is at this moment.
 func (v *View[T]) Status() Status {
+	v = v.made()
 	var st Status
 	if v.client == nil {
 		return Status{Stale: math.MaxInt64, Err: v.err}
@@ -188,27 +212,26 @@ func (v *View[T]) Status() Status {
 	return st
 }
 
-// proveLocked moves asOf on if there is nothing that Run has yet to deal with,
-// and reports whether that is so. It does not matter to asOf whether there is a
-// connection: what was heard on the last one is a proof as long as nothing was
-// heard on another, and the first that is put into the inbox then is that there
-// is one.
+// proveLocked moves asOf on if Run has no item left to handle, and reports whether it
+// has none. A connection is not needed: answers on the last connection are a proof
+// until a new connection begins, and the first item that is put into the inbox then
+// reports the new connection.
 func (v *View[T]) proveLocked() bool {
-	// In this order: what the server had told before the newest answer is in
-	// the inbox, or has been dealt with.
-	heard := heard(v.link.s)
+	// In this order: the events that the server sent before the newest answer are in
+	// the inbox, or have been handled.
+	heard := lastHeard(v.link.s)
 	if !v.link.clean || !v.link.inbox.empty() {
 		return false
 	}
-	v.provenLocked(heard)
+	v.setProvenLocked(heard)
 	return true
 }
 
-func (v *View[T]) provenLocked(at time.Time) {
+func (v *View[T]) setProvenLocked(at time.Time) {
 	if at.After(v.asOf) {
 		v.asOf = at
 	}
 }
 
-// heard is when the newest request was sent that the server has answered.
-func heard(s *session.Session) time.Time { return time.Now().Add(-s.Silence()) }
+// lastHeard is when the newest request was sent that the server has answered.
+func lastHeard(s *session.Session) time.Time { return s.LastHeard() }

@@ -6,8 +6,8 @@ import "github.com/zkrecipes/zkrecipes/session"
 // node's data and of its list of children.
 type watches map[*node]*[2]*session.Watch
 
-// keep notes the watch that came with the answer to req.
-func (r *runner[T]) keep(req request, w *session.Watch) {
+// keepWatch notes the watch that came with the answer to req.
+func (r *runner[T]) keepWatch(req request, w *session.Watch) {
 	if req.n.gone || req.gen != r.machine.gen {
 		w.Stop()
 		return
@@ -22,7 +22,7 @@ func (r *runner[T]) keep(req request, w *session.Watch) {
 		at = &both[1]
 	}
 	if *at != nil {
-		(*at).Stop() // it has fired, as a rule
+		(*at).Stop() // it has fired, usually
 	}
 	*at = w
 }

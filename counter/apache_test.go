@@ -15,11 +15,12 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/counter"
 	"github.com/zkrecipes/zkrecipes/internal/world"
+	"github.com/zkrecipes/zkrecipes/internal/world/history"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest/apache"
 )
 
-// What must hold on a real server as on the test server.
+// The tests of this file run on a real server, which must behave as the test server.
 
 // steady is the timeout of sessions that are not to be lost.
 const steady = 30 * time.Second
@@ -156,7 +157,7 @@ func TestStressOnApache_CL1_CL2(t *testing.T) {
 					wait, stop := context.WithTimeout(ctx, time.Duration(own.Int64N(int64(3*time.Second))))
 					c := call{op: "add", to: 1 + own.Int64N(9)}
 					_, err := counters[i].Add(wait, c.to)
-					c.fate = fateOf(err)
+					c.fate = history.FateOf(err)
 					n, errNext := sequences[i].Next(wait)
 					ended := wait.Err() != nil
 					stop()
@@ -175,12 +176,12 @@ func TestStressOnApache_CL1_CL2(t *testing.T) {
 							t.Error(err)
 						}
 					}
-					world.Rest(ctx, time.Duration(own.Int64N(int64(10*time.Millisecond))))
+					world.SleepContext(ctx, time.Duration(own.Int64N(int64(10*time.Millisecond))))
 				}
 			})
 		}
 	}
-	world.Havoc(t, cluster, rand.New(rand.NewPCG(1, 3)), blows, func() int {
+	world.BreakServers(t, cluster, rand.New(rand.NewPCG(1, 3)), blows, func() int {
 		mu.Lock()
 		defer mu.Unlock()
 		return min(count[once], len(seen))
@@ -197,12 +198,12 @@ func settle(t *testing.T, counters []*counter.Counter, calls []call) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*world.Patience)
 	defer cancel()
 	for _, c := range counters {
-		require.NoError(t, world.Unlost(ctx, func() error {
+		require.NoError(t, world.RetryLost(ctx, func() error {
 			_, err := c.Add(ctx, 0)
 			return err
 		}))
 	}
-	require.NoError(t, world.Unlost(ctx, func() error {
+	require.NoError(t, world.RetryLost(ctx, func() error {
 		v, err := counters[0].Get(ctx)
 		if err != nil {
 			return err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/counter"
+	"github.com/zkrecipes/zkrecipes/internal/world/history"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
@@ -200,7 +201,7 @@ func TestRestOfALostBatchStaysInDoubt(t *testing.T) {
 	}
 }
 
-// All who wait leave while a write is under way; the next one must neither wait
+// All who wait leave while a write is in progress; the next one must neither wait
 // for it nor be confused by it.
 func TestNextChangeAfterOneThatAllHaveLeft(t *testing.T) {
 	for _, wait := range []time.Duration{0, 10 * time.Millisecond, time.Second} {
@@ -248,17 +249,17 @@ func TestNothingIsSentWithAnEndedContextOrAWrongArgument(t *testing.T) {
 			"Block":  {path, &counter.Options{Block: -1}},
 		} {
 			for name, err := range allMethods(w.Ctx, client, args.path, args.o) {
-				require.ErrorIs(w, err, counter.ErrArgument, name)
+				require.ErrorIs(w, err, counter.ErrInvalidArgument, name)
 				require.ErrorContains(w, err, field, name)
 			}
 		}
 		for name, err := range allMethods(w.Ctx, nil, path, nil) {
-			require.ErrorIs(w, err, counter.ErrArgument, name)
+			require.ErrorIs(w, err, counter.ErrInvalidArgument, name)
 		}
 		_, err := counter.New(client, path, &counter.Options{Block: 5}).Get(w.Ctx)
-		require.ErrorIs(w, err, counter.ErrArgument)
+		require.ErrorIs(w, err, counter.ErrInvalidArgument)
 		_, err = counter.NewShared(client, path, 0, &counter.Options{Format: counter.KazooText}).Get(w.Ctx)
-		require.ErrorIs(w, err, counter.ErrArgument)
+		require.ErrorIs(w, err, counter.ErrInvalidArgument)
 		_, err = counter.New(client, "relative", nil).Get(w.Ctx)
 		require.ErrorIs(w, err, session.ErrInvalidPath)
 		require.Zero(w, w.Requests(client))
@@ -328,7 +329,7 @@ func TestRefusalIsReportedAndPasses(t *testing.T) {
 	})
 }
 
-// What ends the run of those who wait must not end those who came after.
+// The end of the run of some waiting callers must not end the calls of later callers.
 func TestChangesThatComeAndGoAllTheTime(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := counter.New(w.Client(), path, nil)
@@ -344,7 +345,7 @@ func TestChangesThatComeAndGoAllTheTime(t *testing.T) {
 					_, err := c.Increment(ctx)
 					cancel()
 					mu.Lock()
-					switch fateOf(err) {
+					switch history.FateOf(err) {
 					case once:
 						sure++
 					case maybe:

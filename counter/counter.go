@@ -8,63 +8,69 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// Counter is a number that all processes which use its path share. A node that
-// is missing, or has no data, says 0.
-type Counter struct{ r *register }
+// Counter is a number that all processes share that use its path. A missing
+// znode, and a znode without data, mean 0.
+type Counter struct{ r *batcher }
 
-// State is what a counter says at one moment.
+// State is the state of a counter at one moment.
 type State struct {
 	Value int64
 	// Exists is false while there is no znode; Value is 0 then.
 	Exists bool
-	// Version is the znode's: it counts changes, starts at 0 again with a znode
-	// that is made anew, and becomes negative after 2147483647. To tell states
-	// apart compare the whole State.
+	// Version is the znode's version: it counts changes, starts at 0 again when
+	// the znode is created again, and becomes negative after 2147483647. To tell
+	// states apart, compare the whole State.
 	Version int32
-	// Zxid is of the transaction that made this state; 0 if there is no znode.
-	// It never comes again, and grows with each change.
+	// Zxid is the id of the transaction that made this state; 0 if no znode
+	// exists. It is never used twice, and grows with each change.
 	Zxid int64
 }
 
-// New makes a counter on path. It does nothing yet; a wrong argument is reported
-// by the first call of a method. Keep it and share it: each that changes something
-// has a znode of its own until the session ends. o may be nil.
+// New makes a counter on path. New sends nothing; the first call of a method
+// reports an invalid argument. Keep the counter and share it: each counter that
+// changes something has a znode of its own until the session ends. o may be nil.
 func New(client *session.Client, path string, o *Options) *Counter {
-	r, opts := newRegister(client, path, o, nil)
+	r, opts := newBatcher(client, path, o, nil)
 	if r.err == nil && opts.Block != 0 {
 		r.err = errOnlySequence
 	}
 	return &Counter{r}
 }
 
-// Path is the path that the counter was made with.
-func (c *Counter) Path() string { return c.r.path }
+// batcher is what the counter was made with; a zero Counter has none.
+func (c *Counter) batcher() *batcher { return c.r.orPanic("counter.New") }
 
-// Get returns the number. It sees all changes that were committed before the
-// call, which takes a quorum's word, as a change does: [Counter.Watch] reads more
-// cheaply. Errors: ErrCorrupt, the context's error, or one of package session.
+// Path returns the path argument of [New].
+func (c *Counter) Path() string { return c.batcher().path }
+
+// Get returns the number. Get sees all changes that were committed before the
+// call; this needs a quorum, as a change does. [Counter.Watch] reads more
+// cheaply. Errors: ErrCorrupt, the context's error, or an error of package
+// session.
 func (c *Counter) Get(ctx context.Context) (int64, error) {
-	now, err := c.r.read(ctx)
+	now, err := c.batcher().read(ctx)
 	value := int64(0)
 	if err == nil && now != nil {
-		value, err = c.r.format.decode(now.data)
+		value, err = c.batcher().format.decode(now.data)
 	}
 	if err != nil {
-		return 0, failure(ctx, "get", c.r.path, err)
+		return 0, failure(ctx, "get", c.batcher().path, err)
 	}
 	return value, nil
 }
 
-// Add adds delta and returns what the number is then, once and for all: a lost
-// answer is found out, never repeated blindly. Concurrent calls are carried out
-// by one write, as if one after the other.
+// Add adds delta, once, and returns the new number. If the reply is lost, Add
+// finds out the outcome, and never retries blindly. Concurrent calls are carried
+// out by one write, as if one after the other.
 //
-// When the error wraps session.ErrUnknownOutcome the change may have been made,
-// or may still be: ctx ended, or the client was closed, while it was under way;
-// or the session was lost over it, or somebody deleted the writer's marker, and
-// the counter has changed since, or the same write began with a Set. With any
-// other error nothing was changed: ErrOverflow, ErrCorrupt, ErrVersion, the
-// context's error, or one of package session.
+// If the error wraps session.ErrUnknownOutcome, the change may have been made, or
+// may still be made. This happens if
+//   - ctx ended, or the client was closed, while the change was in flight; or
+//   - the session was lost during the change, or the writer's marker was deleted,
+//     and the counter has changed since, or the same write began with a Set.
+//
+// With any other error nothing was changed: ErrOverflow, ErrCorrupt, ErrVersion,
+// the context's error, or an error of package session.
 func (c *Counter) Add(ctx context.Context, delta int64) (int64, error) {
 	return c.change(ctx, "add", &op{kind: add, to: delta})
 }
@@ -75,72 +81,75 @@ func (c *Counter) Increment(ctx context.Context) (int64, error) { return c.Add(c
 // Decrement is Add of -1.
 func (c *Counter) Decrement(ctx context.Context) (int64, error) { return c.Add(ctx, -1) }
 
-// Set makes the number v, whatever it was; it also replaces data that is no
-// number. Errors are those of Add, without ErrCorrupt and ErrVersion.
+// Set sets the number to v; it also replaces data that is not a number. Errors
+// are those of Add, without ErrCorrupt and ErrVersion.
 func (c *Counter) Set(ctx context.Context, v int64) error {
 	_, err := c.change(ctx, "set", &op{kind: set, to: v})
 	return err
 }
 
-// CompareAndSwap makes the number new if it is old, and reports whether it was.
-// The answer is the truth, also when replies were lost. Errors are those of Add.
+// CompareAndSwap sets the number to new if it is old, and reports whether it was
+// old. The answer is correct even if replies were lost. Errors are those of Add.
 func (c *Counter) CompareAndSwap(ctx context.Context, old, new int64) (bool, error) {
 	const name = "compare and swap"
-	if err := c.r.begin(ctx); err != nil {
-		return false, failure(ctx, name, c.r.path, err)
+	if err := c.batcher().checkCall(ctx); err != nil {
+		return false, failure(ctx, name, c.batcher().path, err)
 	}
-	if err := c.r.format.fits(new); err != nil {
-		return false, failure(ctx, name, c.r.path, err)
+	if err := c.batcher().format.fits(new); err != nil {
+		return false, failure(ctx, name, c.batcher().path, err)
 	}
-	out, err := c.r.change(ctx, &op{kind: swap, from: old, to: new})
+	out, err := c.batcher().change(ctx, &op{kind: swap, from: old, to: new})
 	if err != nil {
-		return false, failure(ctx, name, c.r.path, err)
+		return false, failure(ctx, name, c.batcher().path, err)
 	}
 	return out.ok, nil
 }
 
 // change carries o out and names it in its error.
 func (c *Counter) change(ctx context.Context, name string, o *op) (int64, error) {
-	err := c.r.begin(ctx)
+	err := c.batcher().checkCall(ctx)
 	if err == nil && o.kind == set {
-		err = c.r.format.fits(o.to)
+		err = c.batcher().format.fits(o.to)
 	}
 	var out outcome
 	if err == nil {
-		out, err = c.r.change(ctx, o)
+		out, err = c.batcher().change(ctx, o)
 	}
 	if err != nil {
-		return 0, failure(ctx, name, c.r.path, err)
+		return 0, failure(ctx, name, c.batcher().path, err)
 	}
 	return out.value, nil
 }
 
-// Watch iterates over the counter's states: first the present one, as the server
-// knows it after a sync, then each newer one. States that pass while the loop's
-// body runs are skipped, and it never goes back; it goes on in the next session
-// when one is lost. It ends with ctx, with the client, or with an error that a
-// later try would not mend (ErrCorrupt among them); that is the last element.
+// Watch iterates over the counter's states: first the present state, as the
+// server knows it after a sync, then each newer state. States that pass while the
+// loop's body runs are skipped. Watch never goes back, and continues in the next
+// session after a loss. Watch ends with ctx, with the client, or with an error
+// that a retry would not repair (such as ErrCorrupt, or session.ErrNoAuth if the
+// client may not read the znode); that error is the last element. Servers report
+// neither that a znode which the client may not read is created, nor that the
+// access list changes: Watch notices both on the next connection.
 func (c *Counter) Watch(ctx context.Context) iter.Seq2[State, error] {
 	read := func(ctx context.Context, s *session.Session) (State, *session.Watch, error) {
-		now, exists, w, err := watch(ctx, s, c.r.path)
+		now, exists, w, err := readAndWatch(ctx, s, c.batcher().path)
 		if err != nil {
 			return State{}, w, err
 		}
-		value, err := c.r.format.decode(now.data)
+		value, err := c.batcher().format.decode(now.data)
 		if err != nil {
 			w.Stop()
 			return State{}, nil, err
 		}
 		return State{Value: value, Exists: exists, Version: now.version, Zxid: now.mzxid}, w, nil
 	}
-	return states(ctx, c.r, read)
+	return states(ctx, c.batcher(), read)
 }
 
 // states are the states that read finds, with errors that name the path.
-func states[T comparable](ctx context.Context, r *register, read follow.Read[T]) iter.Seq2[T, error] {
+func states[T comparable](ctx context.Context, r *batcher, read follow.Read[T]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		const name = "watch"
-		if err := r.begin(ctx); err != nil {
+		if err := r.checkCall(ctx); err != nil {
 			var none T
 			yield(none, failure(ctx, name, r.path, err))
 			return

@@ -13,7 +13,7 @@ import (
 // A counter that is deleted and made again has the versions that it had before,
 // and a write that depends on the version alone would land in it.
 
-// again makes the counter anew, with value, as often changed as version says.
+// again makes the counter again, with value, as often changed as version says.
 func (w *World) again(value int64, version int32) {
 	w.Helper()
 	w.wipe()
@@ -28,7 +28,8 @@ func (w *World) again(value int64, version int32) {
 }
 
 // N5, N3: the first write has read version 0; between its read and its write the
-// counter is made anew, at the same version. The change is made to what is there.
+// counter is deleted and created again, at the same version. The change applies to the new
+// counter.
 func TestVersionOfBeforeADeletionNeverMatches_N5(t *testing.T) {
 	const before, after = 10, 500
 	for name, change := range map[string]struct {

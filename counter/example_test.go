@@ -41,7 +41,7 @@ func Example() {
 	// 4 <nil>
 }
 
-// What to do when a change's outcome cannot be known.
+// The caller handles a change whose outcome is unknown.
 func ExampleCounter_Add() {
 	ctx := context.Background()
 	client, done := connect(ctx)

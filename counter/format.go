@@ -5,23 +5,25 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+
+	"github.com/zkrecipes/zkrecipes/internal/format/counterformat"
 )
 
-// Format is how a number is written into its znode. In every format a node
-// without data says 0, as Curator and Kazoo have it.
+// Format is the form of a number in its znode. In every format a znode without
+// data means 0, as in Curator and Kazoo.
 type Format int
 
 const (
-	// CuratorLong is that of Curator's DistributedAtomicLong: 8 bytes, a
-	// big-endian two's complement. Curator reads the first 8 of more bytes;
-	// here they are refused, since a write would cut off what is behind them.
+	// CuratorLong is the format of Curator's DistributedAtomicLong: 8 bytes, a
+	// big-endian two's complement. Curator reads the first 8 of more bytes; this
+	// package refuses longer data, because a write would cut off the rest.
 	CuratorLong Format = iota
-	// CuratorInt is that of Curator's DistributedAtomicInteger and SharedCount,
-	// and of Kazoo's Counter with support_curator=True: 4 bytes, a big-endian
-	// two's complement.
+	// CuratorInt is the format of Curator's DistributedAtomicInteger and
+	// SharedCount, and of Kazoo's Counter with support_curator=True: 4 bytes, a
+	// big-endian two's complement.
 	CuratorInt
-	// KazooText is that of Kazoo's Counter: decimal text as Python writes an
-	// int. Other spellings of a number ("+1", "007"), fractions, and numbers
+	// KazooText is the format of Kazoo's Counter: decimal text as Python writes
+	// an int. Other spellings of a number ("+1", "007"), fractions, and numbers
 	// beyond 64 bits are refused.
 	KazooText
 )
@@ -29,7 +31,7 @@ const (
 // check wants the format to be one.
 func (f Format) check() error {
 	if f < CuratorLong || f > KazooText {
-		return fmt.Errorf("%w: Format is %d; it must be CuratorLong, CuratorInt or KazooText", ErrArgument, int(f))
+		return fmt.Errorf("%w: Format is %d; it must be CuratorLong, CuratorInt or KazooText", ErrInvalidArgument, int(f))
 	}
 	return nil
 }
@@ -42,8 +44,8 @@ func (f Format) fits(v int64) error {
 	return nil
 }
 
-// most is the highest number that fits.
-func (f Format) most() int64 {
+// maxValue is the highest number that fits.
+func (f Format) maxValue() int64 {
 	if f == CuratorInt {
 		return math.MaxInt32
 	}
@@ -72,20 +74,20 @@ func (f Format) decode(data []byte) (int64, error) {
 			return 0, fmt.Errorf("%w: %d bytes that are no decimal number of 64 bits: %.40q", ErrCorrupt, len(data), data)
 		}
 		return v, nil
-	case f == CuratorInt && len(data) == intSize:
+	case f == CuratorInt && len(data) == counterformat.IntSize:
 		return int64(int32(binary.BigEndian.Uint32(data))), nil
-	case f == CuratorLong && len(data) == longSize:
+	case f == CuratorLong && len(data) == counterformat.LongSize:
 		return int64(binary.BigEndian.Uint64(data)), nil
 	}
-	want := longSize
+	want := counterformat.LongSize
 	if f == CuratorInt {
-		want = intSize
+		want = counterformat.IntSize
 	}
 	return 0, fmt.Errorf("%w: %d bytes of data instead of %d", ErrCorrupt, len(data), want)
 }
 
-// sum is a+b, unless it does not fit.
-func (f Format) sum(a, b int64) (int64, error) {
+// add is a+b, unless it does not fit.
+func (f Format) add(a, b int64) (int64, error) {
 	s := a + b
 	if b > 0 && s < a || b < 0 && s > a {
 		return 0, fmt.Errorf("%w: %d%+d does not fit 64 bits", ErrOverflow, a, b)

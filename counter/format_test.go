@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// What Curator 5.4.0 and Kazoo 2.8.0 write.
+// Curator 5.4.0 and Kazoo 2.8.0 write these bytes.
 func TestFormatsAreThoseOfTheOthers(t *testing.T) {
 	for _, tc := range []struct {
 		format Format
@@ -137,7 +137,7 @@ func TestSumsThatDoNotFitAreRefused(t *testing.T) {
 		a, b := edge.Draw(r, "a"), edge.Draw(r, "b")
 		want := new(big.Int).Add(big.NewInt(a), big.NewInt(b))
 		fits := want.IsInt64() && (f != CuratorInt || want.Int64() == int64(int32(want.Int64())))
-		got, err := f.sum(a, b)
+		got, err := f.add(a, b)
 		if (err == nil) != fits || fits && got != want.Int64() {
 			r.Fatalf("%d%+d = %d, %v", a, b, got, err)
 		}

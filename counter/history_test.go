@@ -1,19 +1,17 @@
 package counter_test
 
 import (
-	"errors"
 	"fmt"
 	"testing"
-	"time"
 
-	"github.com/anishathalye/porcupine"
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/internal/world/history"
 )
 
-// What histories of concurrent clients are judged by.
+// This file has the model by which histories of concurrent clients are judged.
 
-// call is one operation on a counter: what was asked, what was answered, and
-// when. Call and return are numbered in the order in which they happened.
+// call is one operation on a counter: its arguments, its answer, and its times. Call
+// and return are numbered in the order in which they happened.
 type call struct {
 	op         string // "add", "set", "swap", "get", "delete"
 	from, to   int64
@@ -27,9 +25,6 @@ type call struct {
 func (c call) String() string {
 	return fmt.Sprintf("%d-%d %s(%d, %d) = %d %v, fate %d", c.begin, c.end, c.op, c.from, c.to, c.value, c.ok, c.fate)
 }
-
-// errHistory says that no order of the calls explains the answers.
-var errHistory = errors.New("not linearizable")
 
 // step is what the counter's one true copy does. An answer that is not known
 // fits.
@@ -52,36 +47,14 @@ func step(value int64, c call) (bool, int64) {
 	return c.value == value, value
 }
 
-// checkHistory wants an order of the calls that explains all answers, in which
-// none comes before its call or after its return. A call of unknown fate may take
-// effect at any time after it began, or never, which is after all others. One
-// that failed has no effect.
+// checkHistory wants an order of the calls that explains all answers; see
+// [history.Check].
 func checkHistory(calls []call) error {
-	last := int64(0)
-	for _, c := range calls {
-		last = max(last, c.end)
-	}
-	var ops []porcupine.Operation
+	all := make([]history.Call, len(calls))
 	for i, c := range calls {
-		if c.fate == never {
-			continue
-		}
-		if c.fate == maybe {
-			c.end = last + 1
-		}
-		ops = append(ops, porcupine.Operation{ClientId: i, Input: c, Call: c.begin, Return: c.end})
+		all[i] = history.Call{Input: c, Fate: c.fate, Begin: c.begin, End: c.end}
 	}
-	model := porcupine.Model{
-		Init: func() any { return int64(0) },
-		Step: func(state, input, _ any) (bool, any) {
-			ok, next := step(state.(int64), input.(call))
-			return ok, next
-		},
-	}
-	if res := porcupine.CheckOperationsTimeout(model, ops, time.Minute); res != porcupine.Ok {
-		return fmt.Errorf("%w (%v):\n%v", errHistory, res, calls)
-	}
-	return nil
+	return history.Check(int64(0), func(now, input any) (bool, any) { return step(now.(int64), input.(call)) }, all)
 }
 
 // checkSum wants the last value to be the sum of all that was added, and of some
@@ -97,7 +70,7 @@ func checkSum(calls []call, value int64) error {
 		}
 	}
 	if value < sure || value > sure+unknown {
-		return fmt.Errorf("%w: %d, but %d were added, and %d perhaps", errHistory, value, sure, unknown)
+		return fmt.Errorf("%w: %d, but %d were added, and %d perhaps", history.ErrOrder, value, sure, unknown)
 	}
 	return nil
 }
@@ -147,13 +120,13 @@ func TestHistoryCheckerNotices(t *testing.T) {
 			if err := checkHistory(tc.calls); tc.fine {
 				require.NoError(t, err)
 			} else {
-				require.ErrorIs(t, err, errHistory)
+				require.ErrorIs(t, err, history.ErrOrder)
 			}
 		})
 	}
 	calls := []call{{to: 3, fate: once}, {to: 10, fate: maybe}, {to: 100, fate: never}}
 	require.NoError(t, checkSum(calls, 3))
 	require.NoError(t, checkSum(calls, 13))
-	require.ErrorIs(t, checkSum(calls, 2), errHistory)
-	require.ErrorIs(t, checkSum(calls, 14), errHistory)
+	require.ErrorIs(t, checkSum(calls, 2), history.ErrOrder)
+	require.ErrorIs(t, checkSum(calls, 14), history.ErrOrder)
 }

@@ -35,7 +35,7 @@ func describe(n zktest.Node) string {
 	return line
 }
 
-// What others read must not change by accident.
+// The layout, which other programs read, must not change by accident.
 func TestLayoutIsTheGoldenOne(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		client := w.Client()
@@ -71,7 +71,7 @@ func TestLayoutIsTheGoldenOne(t *testing.T) {
 	})
 }
 
-// What the operations leave goes with the session, but for the numbers.
+// The znodes that the operations leave go with the session, except for the numbers.
 func TestNothingButNumbersOutlivesTheSession(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		client := w.Client()

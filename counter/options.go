@@ -10,15 +10,15 @@ import (
 // Options of a [Counter], [Shared] or [Sequence]; nil and the zero value mean
 // all defaults.
 type Options struct {
-	// Format of the number; default: CuratorLong. A [Shared] has always
-	// CuratorInt: leave it zero there.
+	// Format of the number; default: CuratorLong. A [Shared] always has
+	// CuratorInt: leave Format zero there.
 	Format Format
-	// Block is how many numbers a [Sequence] reserves at a time, at least 1;
-	// default: 1. What a process has reserved and not handed out when it ends is
-	// skipped. Leave it zero for the other types.
+	// Block is the number of numbers that a [Sequence] reserves at a time, at
+	// least 1; default: 1. Reserved numbers that a process has not handed out
+	// when it ends are skipped. Leave Block zero for the other types.
 	Block int
-	// ACL of the znodes; default: the client's. Whoever changes a counter must
-	// be allowed to create children of it, too.
+	// ACL of the znodes; default: the client's. A client that changes a counter
+	// must also be allowed to create children of the znode.
 	ACL []session.ACL
 }
 
@@ -30,13 +30,13 @@ func (o *Options) checked(client *session.Client, path string) (Options, error) 
 	}
 	out.ACL = slices.Clone(out.ACL) // the caller may change it
 	if err := session.ValidatePath(path); err != nil {
-		return out, fmt.Errorf("%w: path: %w", ErrArgument, err)
+		return out, fmt.Errorf("%w: path: %w", ErrInvalidArgument, err)
 	}
 	if path == "/" {
-		return out, fmt.Errorf("%w: path is the root, which is no counter", ErrArgument)
+		return out, fmt.Errorf("%w: path is the root, which is no counter", ErrInvalidArgument)
 	}
 	if client == nil {
-		return out, fmt.Errorf("%w: client is nil", ErrArgument)
+		return out, fmt.Errorf("%w: client is nil", ErrInvalidArgument)
 	}
 	return out, out.Format.check()
 }

@@ -4,15 +4,17 @@ import (
 	"context"
 	"errors"
 
+	"github.com/zkrecipes/zkrecipes/internal/pace"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// lost goes on after a batch that was not carried out, or of which nobody can
-// tell, for the reason err; nil if it is only known that it was not.
-func (w *writer) lost(ctx context.Context, batch []*op, behind *session.Future[session.Seen], at uint64, err error) error {
+// onSessionLoss goes on after a batch that was not carried out, or whose outcome is
+// unknown, for the reason err; err is nil if the marker shows that the batch was not
+// carried out.
+func (w *writer) onSessionLoss(ctx context.Context, batch []*op, at uint64, err error) error {
 	switch {
 	case errors.Is(err, session.ErrUnknownOutcome):
-		return w.leaveOpen(batch)
+		return w.leavePending(batch)
 	case err == nil: // its connection was lost
 		w.r.putBack(batch)
 		w.cuts++
@@ -21,12 +23,12 @@ func (w *writer) lost(ctx context.Context, batch []*op, behind *session.Future[s
 	w.r.putBack(batch)
 	switch {
 	case session.NotSent(err):
-		// Wait for a connection; who leaves meanwhile knows that his change was
-		// not made, and who comes is carried along.
+		// Wait for a connection; a caller that leaves meanwhile knows that its change
+		// was not made, and the change of a caller that comes joins the batch.
 		return w.s.Sync(ctx, w.r.path)
 	case errors.Is(err, session.ErrBadVersion):
 		w.known = false
-		return w.yield(ctx, behind, at)
+		return w.backOff(ctx, at)
 	case errors.Is(err, session.ErrNoNode):
 		w.known, w.marker = false, "" // somebody deleted it, perhaps with the counter
 		return nil
@@ -34,50 +36,45 @@ func (w *writer) lost(ctx context.Context, batch []*op, behind *session.Future[s
 	return err
 }
 
-// yield waits a little for the others, if races were lost before, and learns
-// what they have written.
-func (w *writer) yield(ctx context.Context, behind *session.Future[session.Seen], at uint64) error {
-	pause := w.pace.lost()
-	if pause == 0 && w.overhear(behind, at) {
-		return nil
-	}
-	wait(ctx, w.s, pause)
-	// No sync: the refusal was answered, so this server knows of the write that
-	// was the cause. It may know no younger one, which is why the changes that
-	// came since then are not among those up to at.
+// backOff waits a little for the other writers, if races were lost before, and reads
+// the state that they have written.
+func (w *writer) backOff(ctx context.Context, at uint64) error {
+	pace.Wait(ctx, w.s, w.pace.Lost())
+	// No sync: the refusal was answered, so this server knows of the write that was the
+	// cause. The server may know no later write, which is why the changes that came
+	// since then are not among those up to at.
 	data, stat, err := w.s.Get(w.s.Context(), w.r.path)
 	switch {
-	case errors.Is(err, session.ErrNoNode):
-		w.marker = ""
+	case errors.Is(err, session.ErrNoNode): // the next round finds that out by itself
 	case err != nil:
 		return err
 	default:
-		w.saw(stateOf(data, stat), at)
+		w.observe(stateOf(data, stat), at)
 	}
 	return nil
 }
 
-// overhear takes what the read behind a transaction has seen, and reports
-// whether there was one.
-func (w *writer) overhear(behind *session.Future[session.Seen], at uint64) bool {
+// readBehind takes the state that the read behind a transaction has seen, if a read was
+// sent.
+func (w *writer) readBehind(behind *session.Future[session.Seen], at uint64) {
 	if behind == nil {
-		return false
+		return
 	}
-	seen, err := behind.Wait(w.s.Context())
-	if err == nil {
-		w.saw(stateOf(seen.Data, seen.Stat), at)
+	if seen, err := behind.Wait(w.s.Context()); err == nil {
+		w.observe(stateOf(seen.Data, seen.Stat), at)
 	}
-	return err == nil
 }
 
-// findOut tells from the marker whether the plan's transaction, of which reason
-// says that no answer came, was carried out. If it cannot be told the error
+// resolveOutcome tells from the marker whether the plan's transaction, of which reason
+// says that no answer came, was carried out. If the marker does not tell, the error
 // wraps ErrUnknownOutcome.
-func (w *writer) findOut(p plan, reason error) (applied bool, err error) {
+func (w *writer) resolveOutcome(p plan, reason error) (applied bool, err error) {
 	life := w.s.Context()
-	now, err := behind(life, w.s, w.marker, func() (int64, error) {
+	var now int64 // 0 if it is gone
+	err = w.s.ReadFresh(life, w.marker, func() error {
 		stat, _, err := w.s.Exists(life, w.marker)
-		return stat.Mzxid, err // 0 if it is gone
+		now = stat.Mzxid
+		return err
 	})
 	switch {
 	case err == nil && now != 0 && now != w.mark:
@@ -89,22 +86,22 @@ func (w *writer) findOut(p plan, reason error) (applied bool, err error) {
 		reason = errors.Join(reason, w.s.Err())
 	}
 	if w.doubt == nil {
-		w.doubt = &doubt{czxid: w.now.czxid, version: p.version, reason: reason}
+		w.doubt = &pendingWrite{czxid: w.now.czxid, version: p.version, reason: reason}
 	}
-	return false, unknown(w.r.path, reason)
+	return false, unknownOutcome(w.r.path, reason)
 }
 
-// leaveOpen keeps a batch of which nobody can tell whether it was carried out,
-// as long as the next write can settle it.
-func (w *writer) leaveOpen(batch []*op) error {
+// leavePending keeps a batch of unknown outcome, as long as the next write can settle
+// it.
+func (w *writer) leavePending(batch []*op) error {
 	w.known, w.marker = false, ""
 	if w.r.block > 0 { // what may have been reserved is skipped
 		w.doubt = nil
 		return nil
 	}
-	w.r.doubt(batch)
+	w.r.markPending(batch)
 	if w.doubt.version == anyVersion { // the write depended on nothing
-		w.r.answerDoubted(w.doubt.reason)
+		w.r.answerPending(w.doubt.reason)
 		w.doubt = nil
 	}
 	return nil

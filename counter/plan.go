@@ -6,8 +6,8 @@ import "github.com/zkrecipes/zkrecipes/session"
 type state struct {
 	data    []byte
 	version int32
-	// czxid says which node it is, mzxid which of its states: neither ever
-	// comes again, as a version does after a deletion or 2^32 changes.
+	// czxid identifies the node, mzxid its state: neither ever comes again, as a
+	// version does after a deletion or 2^32 changes.
 	czxid, mzxid int64
 }
 
@@ -25,17 +25,17 @@ const (
 	swapSeen             // from the state with one mzxid to a value
 )
 
-// op is a change that somebody waits for.
+// op is a change that a caller waits for.
 type op struct {
 	kind kind
 	// from is the value of swap and the mzxid of swapSeen; to is the new value,
 	// or what is added.
 	from, to int64
-	// arrival is the op's place in line; see register.
+	// arrival is the op's place in the queue; see batcher.
 	arrival uint64
 
-	// sent, doubted and answered are guarded by the register's mu. sent: it may
-	// have been carried out, or still be. doubted: the session ended over it.
+	// sent, doubted and answered are guarded by the batcher's mu. sent: the op may have
+	// been carried out, or may still be. doubted: the session ended over the op.
 	sent, doubted, answered bool
 	// out is written once, before done is closed.
 	out  outcome
@@ -49,8 +49,8 @@ type outcome struct {
 	err   error
 }
 
-// plan is what a batch of changes, one after the other, makes of a state: one
-// write, or none.
+// plan is the effect of a batch of changes, one after the other, on a state: one write,
+// or none.
 type plan struct {
 	ops      []*op
 	outcomes []outcome
@@ -92,19 +92,19 @@ func makePlan(f Format, now state, ops []*op) plan {
 	return p
 }
 
-// settle makes the plan one that settles a doubt about an earlier write that
-// depended on now's version: a write, in any case, that depends on it as well.
-// A set by itself would be made a second time if the earlier write, with the
-// same set in it, is still to come; and a swap that fails by itself, because who
-// was before it in the earlier batch has left, could succeed with that batch.
-func (p *plan) settle(now state) {
+// resolve makes the plan one that settles a doubt about an earlier write that depended
+// on now's version: a write, in any case, that depends on it as well. A set by itself
+// would be made a second time if the earlier write, with the same set in it, is still
+// to come; and a swap that fails by itself, because the change before it in the earlier
+// batch was withdrawn, could succeed with that batch.
+func (p *plan) resolve(now state) {
 	p.version = now.version
 	if !p.writes {
 		p.writes, p.data = true, now.data
 	}
 }
 
-// effect is what o makes of a value, or of one that is broken.
+// effect returns the outcome of o on a value, or on one that is broken.
 func (o *op) effect(f Format, mzxid, value int64, broken error) (int64, outcome) {
 	switch {
 	case o.kind == swapSeen && o.from != mzxid:
@@ -118,20 +118,20 @@ func (o *op) effect(f Format, mzxid, value int64, broken error) (int64, outcome)
 	case o.kind == swap:
 		return o.to, outcome{value: o.to, ok: true}
 	}
-	sum, err := f.sum(value, o.to)
+	sum, err := f.add(value, o.to)
 	if err != nil {
 		return 0, outcome{err: err}
 	}
 	return sum, outcome{value: sum, ok: true}
 }
 
-// txn is the plan's write: of the counter, and of the marker that tells later
-// that it was carried out.
+// txn returns the plan's write: of the counter, and of the marker that tells later that
+// the write was carried out.
 func (p *plan) txn(path, marker string) []session.Op {
 	ops := []session.Op{session.SetOp(path, p.data, p.version)}
 	if p.version == anyVersion-1 {
-		// The version would become -1, on which the next write could not
-		// depend. Within the transaction nobody comes between.
+		// The version would become -1, on which the next write could not depend. No
+		// other write comes between the operations of the transaction.
 		ops = append(ops, session.SetOp(path, p.data, anyVersion))
 	}
 	return append(ops, session.SetOp(marker, nil, anyVersion))

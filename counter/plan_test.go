@@ -12,7 +12,7 @@ import (
 
 // twin carries ops out one at a time, as separate writes would.
 type twin struct {
-	value  *big.Int // nil if it is no number
+	value  *big.Int // nil if it is not a number
 	seen   int64    // zxid of the state, -1 after a change
 	format Format
 	writes int
@@ -125,7 +125,7 @@ func TestPlanThatSettlesADoubtDependsOnItsVersion(t *testing.T) {
 		if !p.writes {
 			data = now.data
 		}
-		p.settle(now)
+		p.resolve(now)
 		ops := p.txn("/a", "/a/m")
 		require.True(t, p.writes)
 		require.Equal(t, session.SetOp("/a", data, now.version), ops[0])
@@ -137,13 +137,13 @@ func TestPlanThatSettlesADoubtDependsOnItsVersion(t *testing.T) {
 func TestReservationIsOfAsManyAsAreWantedOrABlockOrWhatIsLeft(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		f := rapid.SampledFrom([]Format{CuratorLong, CuratorInt, KazooText}).Draw(r, "format")
-		value := rapid.OneOf(rapid.Int64Range(-3, 3), rapid.Map(rapid.Int64Range(0, 9), func(n int64) int64 { return f.most() - n })).Draw(r, "value")
+		value := rapid.OneOf(rapid.Int64Range(-3, 3), rapid.Map(rapid.Int64Range(0, 9), func(n int64) int64 { return f.maxValue() - n })).Draw(r, "value")
 		ops := make([]*op, rapid.IntRange(1, 9).Draw(r, "ops"))
 		block := rapid.Int64Range(1, 9).Draw(r, "block")
 		p := makeReservation(f, state{data: f.encode(value), version: 4}, ops, block)
 		value = max(value, 0) // the first is 1, whatever a negative number comes from
 		want := new(big.Int).Add(big.NewInt(value), big.NewInt(max(block, int64(len(ops)))))
-		if most := big.NewInt(f.most()); want.Cmp(most) > 0 {
+		if most := big.NewInt(f.maxValue()); want.Cmp(most) > 0 {
 			want = most
 		}
 		if len(p.outcomes) != len(ops) || p.writes != (want.Int64() > value) {
@@ -167,29 +167,8 @@ func TestReservationIsOfAsManyAsAreWantedOrABlockOrWhatIsLeft(t *testing.T) {
 }
 
 func TestDoubtIsOpenWhileItsNodeHasItsVersion(t *testing.T) {
-	d := &doubt{czxid: 4, version: 2}
+	d := &pendingWrite{czxid: 4, version: 2}
 	require.True(t, d.open(state{czxid: 4, version: 2}))
 	require.False(t, d.open(state{czxid: 4, version: 3}))
 	require.False(t, d.open(state{czxid: 5, version: 2}), "another node")
-}
-
-func TestPaceGrowsWithLossesAndIsBounded(t *testing.T) {
-	var p pace
-	require.False(t, p.contended())
-	require.Zero(t, p.lost(), "the first loss costs nothing")
-	require.True(t, p.contended())
-	last := p.lost()
-	require.Equal(t, shortest, last)
-	for range 100 {
-		now := p.lost()
-		require.GreaterOrEqual(t, now, last)
-		last = now
-	}
-	require.Equal(t, growth*shortest, last)
-	p.won(longest) // a slow server
-	require.True(t, p.contended())
-	require.Equal(t, longest, p.lost())
-	p.won(0)
-	p.won(0)
-	require.False(t, p.contended())
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // running reports whether a goroutine carries changes out.
-func (r *register) running() bool {
+func (r *batcher) running() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.stop != nil
@@ -115,12 +115,12 @@ func TestOutageWithImpatientCallersTakesNoMemory(t *testing.T) {
 		}()
 		synctest.Wait()
 		c.r.mu.Lock()
-		mine := c.r.line
+		mine := c.r.queue
 		c.r.mu.Unlock()
 		cycle := func() {
 			c.r.mu.Lock()
 			c.r.stop() // the last one has left, and the next one is there already
-			c.r.line = []*op{{done: make(chan struct{})}}
+			c.r.queue = []*op{{done: make(chan struct{})}}
 			c.r.mu.Unlock()
 			synctest.Wait()
 		}
@@ -138,7 +138,7 @@ func TestOutageWithImpatientCallersTakesNoMemory(t *testing.T) {
 		}
 		assert.Less(w, heap()-before, int64(20*cycles), "bytes")
 		c.r.mu.Lock()
-		c.r.line = mine
+		c.r.queue = mine
 		c.r.mu.Unlock()
 		cancel()
 		require.ErrorIs(w, <-done, context.Canceled)

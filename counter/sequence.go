@@ -7,45 +7,48 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// Sequence hands out numbers, each of them once, among all processes that use
-// its path. The first is 1, and the znode holds the highest one that was
-// reserved, in the form of a [Counter].
+// Sequence hands out unique numbers among all processes that use its path. The
+// first number is 1, and the znode holds the highest reserved number, in the form
+// of a [Counter].
 //
 // The numbers of one Sequence increase: a call of Next that begins after another
-// has returned gets a higher number. With a Block of 1 that holds among all
-// processes. There are gaps: what a process reserved and did not hand out when
-// it ended, what was reserved by a write whose outcome is not known, and, with a
-// Block of 1, what was reserved for a call that gave up.
-type Sequence struct{ r *register }
+// call has returned gets a higher number. With a Block of 1, this holds among all
+// processes. The sequence has gaps: numbers that a process reserved and did not
+// hand out when it ended, numbers that a write of unknown outcome reserved, and,
+// with a Block of 1, numbers reserved for a call that gave up.
+type Sequence struct{ r *batcher }
 
 // errOnlySequence: an option of sequences was given to something else.
-var errOnlySequence = fmt.Errorf("%w: Block is an option of a Sequence only", ErrArgument)
+var errOnlySequence = fmt.Errorf("%w: Block is an option of a Sequence only", ErrInvalidArgument)
 
-// NewSequence makes a sequence on path. It does nothing yet; a wrong argument is
-// reported by the first call of a method. o may be nil.
+// NewSequence makes a sequence on path. NewSequence sends nothing; the first call
+// of a method reports an invalid argument. o may be nil.
 func NewSequence(client *session.Client, path string, o *Options) *Sequence {
-	r, opts := newRegister(client, path, o, nil)
+	r, opts := newBatcher(client, path, o, nil)
 	if r.err == nil && opts.Block < 0 {
-		r.err = fmt.Errorf("%w: Block is %d; it must be 1 or more, or 0 for the default", ErrArgument, opts.Block)
+		r.err = fmt.Errorf("%w: Block is %d; it must be 1 or more, or 0 for the default", ErrInvalidArgument, opts.Block)
 	}
 	r.block = max(1, int64(opts.Block))
 	return &Sequence{r}
 }
 
-// Path is the path that the sequence was made with.
-func (q *Sequence) Path() string { return q.r.path }
+// batcher is what the sequence was made with; a zero Sequence has none.
+func (q *Sequence) batcher() *batcher { return q.r.orPanic("counter.NewSequence") }
 
-// Next returns a number that nobody else gets. Concurrent calls share
-// reservations, and are served in the order of their coming.
+// Path returns the path argument of [NewSequence].
+func (q *Sequence) Path() string { return q.batcher().path }
+
+// Next returns a number that no other call gets. Concurrent calls share
+// reservations, and are served in the order of arrival.
 //
 // The error wraps ErrOverflow when the numbers are used up, ErrCorrupt or
-// ErrVersion, ErrReused when somebody has set the znode back, the context's
-// error, or one of package session. A number that was reserved for a call that
-// failed goes to another, or is skipped.
+// ErrVersion, ErrReused if the znode was set back, the context's error, or an
+// error of package session. A number that was reserved for a failed call goes to
+// another call, or is skipped.
 func (q *Sequence) Next(ctx context.Context) (int64, error) {
-	out, err := q.r.change(ctx, &op{})
+	out, err := q.batcher().change(ctx, &op{})
 	if err != nil {
-		return 0, failure(ctx, "next", q.r.path, err)
+		return 0, failure(ctx, "next", q.batcher().path, err)
 	}
 	return out.value, nil
 }
@@ -57,7 +60,7 @@ func makeReservation(f Format, now state, ops []*op, block int64) plan {
 	value, err := f.decode(now.data)
 	value = max(value, 0) // the first number is 1, also above a negative one
 	count := max(block, int64(len(ops)))
-	switch left := f.most() - value; {
+	switch left := f.maxValue() - value; {
 	case err != nil:
 	case left == 0:
 		err = fmt.Errorf("%w: %d was the last number", ErrOverflow, value)
@@ -73,9 +76,9 @@ func makeReservation(f Format, now state, ops []*op, block int64) plan {
 	return p
 }
 
-// supply hands out what the plan has reserved, to the batch and, of a block, to
-// those who have come since, in their order.
-func (r *register) supply(p plan) {
+// supplyBlock hands out the numbers that the plan has reserved, to the batch and, if
+// they are a block, to the callers that have come since, in their order.
+func (r *batcher) supplyBlock(p plan) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if p.first <= r.last {
@@ -83,12 +86,12 @@ func (r *register) supply(p plan) {
 		for _, o := range p.ops {
 			o.answerLocked(outcome{err: err})
 		}
-		r.shiftLocked()
+		r.dropAnsweredLocked()
 		return
 	}
 	r.given, r.last = p.first-1, p.last
 	sent := p.ops[len(p.ops)-1].arrival
-	for _, o := range r.line {
+	for _, o := range r.queue {
 		if r.given == r.last || r.block == 1 && o.arrival > sent {
 			break
 		}
@@ -96,9 +99,9 @@ func (r *register) supply(p plan) {
 		o.answerLocked(outcome{value: r.given})
 	}
 	if r.block == 1 {
-		// What was reserved for callers who have left is skipped: others may have
-		// got higher numbers since, before whoever comes now has called.
+		// The number reserved for a caller who has left is skipped: other processes may
+		// have got higher numbers since, before the next caller has called.
 		r.given = r.last
 	}
-	r.shiftLocked()
+	r.dropAnsweredLocked()
 }

@@ -41,7 +41,7 @@ func TestBlocksAreHandedOutInOrderAndTheRestOfACrashedOneIsSkipped(t *testing.T)
 			require.Equal(w, n, w.draw(a))
 		}
 		require.EqualValues(w, 21, w.draw(a))
-		again := counter.NewSequence(w.Client(), path, o) // a process that starts anew
+		again := counter.NewSequence(w.Client(), path, o) // a process that starts again
 		require.EqualValues(w, 31, w.draw(again))
 		require.EqualValues(w, 12, w.draw(b))
 		require.EqualValues(w, 40, w.value(), "the highest that is reserved")
@@ -86,7 +86,7 @@ func TestConcurrentNextsShareReservations(t *testing.T) {
 	}
 }
 
-// Who waited first is served first: nobody who comes anew overtakes.
+// The caller that waited first is served first: no caller that comes again overtakes.
 func TestWaitersAreServedInTheirOrder(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		q := counter.NewSequence(w.Client(), path, nil)
@@ -263,8 +263,9 @@ func TestLastNumbersAreFewerThanABlock(t *testing.T) {
 	})
 }
 
-// What was reserved for a caller who has left goes to the next one, if it is of a
-// block. Otherwise it must not: another process may have got a higher number since.
+// A number reserved for a caller who has left goes to the next caller, if the number is
+// part of a block. Otherwise it must not: another process may have got a higher number
+// since.
 func TestNumberOfACallerWhoHasLeftGoesToNobodyWhoMustGetAHigherOne(t *testing.T) {
 	for _, block := range []int64{1, 2} {
 		inWorld(t, nil, func(w *World) {
@@ -290,8 +291,8 @@ func TestNumberOfACallerWhoHasLeftGoesToNobodyWhoMustGetAHigherOne(t *testing.T)
 	}
 }
 
-// Who comes while the answer is under way may have come after another process has
-// got a higher number.
+// A caller that comes while the answer is in flight may have come after another process
+// has got a higher number.
 func TestNumberOfACallerWhoHasLeftGoesToNobodyWhoComesBeforeItIsKnown(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		q, other := counter.NewSequence(w.Client(), path, nil), counter.NewSequence(w.Client(), path, nil)

@@ -8,74 +8,77 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// Shared is a 32-bit number that all processes which use its path share:
-// Curator's SharedCount. A znode that is missing is made, with the seed of
-// whoever comes first; one without data says 0.
+// Shared is a 32-bit number that all processes share that use its path: Curator's
+// SharedCount. A missing znode is created with the seed of the first client; a
+// znode without data means 0.
 type Shared struct {
-	r    *register
+	r    *batcher
 	seed int32
 }
 
-// VersionedValue is a number and which state of it that was; see
+// VersionedValue is a number, with the state in which it was seen; see
 // [Shared.TrySet].
 type VersionedValue struct {
 	Value int32
-	// Version is the znode's; see [State].
+	// Version is the znode's version; see [State].
 	Version int32
-	// Zxid is of the transaction that made this state. It never comes again,
-	// and grows with each change; TrySet compares it, and it alone.
+	// Zxid is the id of the transaction that made this state. It is never used
+	// twice, and grows with each change; TrySet compares only the Zxid.
 	Zxid int64
 }
 
-// NewShared makes a shared count on path, which starts with seed if nobody has
-// used it before. It does nothing yet; a wrong argument is reported by the first
-// call of a method. o may be nil.
+// NewShared makes a shared count on path, which starts with seed if no client has
+// used the path before. NewShared sends nothing; the first call of a method
+// reports an invalid argument. o may be nil.
 func NewShared(client *session.Client, path string, seed int32, o *Options) *Shared {
-	r, opts := newRegister(client, path, o, CuratorInt.encode(int64(seed)))
+	r, opts := newBatcher(client, path, o, CuratorInt.encode(int64(seed)))
 	r.format = CuratorInt
 	switch {
 	case r.err != nil:
 	case opts.Block != 0:
 		r.err = errOnlySequence
 	case opts.Format != CuratorLong && opts.Format != CuratorInt: // the zero value, and the only one
-		r.err = fmt.Errorf("%w: Format is %d; a Shared has always CuratorInt", ErrArgument, int(opts.Format))
+		r.err = fmt.Errorf("%w: Format is %d; a Shared has always CuratorInt", ErrInvalidArgument, int(opts.Format))
 	}
 	return &Shared{r, seed}
 }
 
-// Path is the path that the shared count was made with.
-func (c *Shared) Path() string { return c.r.path }
+// batcher is what the shared count was made with; a zero Shared has none.
+func (c *Shared) batcher() *batcher { return c.r.orPanic("counter.NewShared") }
+
+// Path returns the path argument of [NewShared].
+func (c *Shared) Path() string { return c.batcher().path }
 
 // Get returns the number, like [Counter.Get].
 func (c *Shared) Get(ctx context.Context) (VersionedValue, error) {
 	v, err := c.get(ctx)
 	if err != nil {
-		return VersionedValue{}, failure(ctx, "get", c.r.path, err)
+		return VersionedValue{}, failure(ctx, "get", c.batcher().path, err)
 	}
 	return v, nil
 }
 
 func (c *Shared) get(ctx context.Context) (VersionedValue, error) {
 	for {
-		now, err := c.r.read(ctx)
+		now, err := c.batcher().read(ctx)
 		if err != nil {
 			return VersionedValue{}, err
 		}
 		if now != nil {
 			return c.value(*now)
 		}
-		s, err := c.r.client.Session(ctx)
+		s, err := c.batcher().client.Session(ctx)
 		if err == nil {
 			err = c.ensure(ctx, s)
 		}
-		if err != nil && !session.Passing(err) {
+		if err != nil && !session.IsSessionLoss(err) {
 			return VersionedValue{}, err
 		}
 	}
 }
 
 func (c *Shared) ensure(ctx context.Context, s *session.Session) error {
-	return ensure(ctx, s, c.r.path, c.r.initial, &session.CreateOptions{ACL: c.r.acl})
+	return ensureNode(ctx, s, c.batcher().path, c.batcher().initial, &session.CreateOptions{ACL: c.batcher().acl})
 }
 
 func (c *Shared) value(now state) (VersionedValue, error) {
@@ -83,32 +86,32 @@ func (c *Shared) value(now state) (VersionedValue, error) {
 	return VersionedValue{Value: int32(v), Version: now.version, Zxid: now.mzxid}, err
 }
 
-// Set makes the number v, whatever it was. Errors are those of [Counter.Set].
+// Set sets the number to v. Errors are those of [Counter.Set].
 func (c *Shared) Set(ctx context.Context, v int32) error {
-	if _, err := c.r.change(ctx, &op{kind: set, to: int64(v)}); err != nil {
-		return failure(ctx, "set", c.r.path, err)
+	if _, err := c.batcher().change(ctx, &op{kind: set, to: int64(v)}); err != nil {
+		return failure(ctx, "set", c.batcher().path, err)
 	}
 	return nil
 }
 
-// TrySet makes the number v if nobody has set it since it was seen, and reports
-// whether that was so. A number that was set to the same value again, or deleted
-// and made anew, is not what was seen. The answer is the truth, also when replies
-// were lost. Errors are those of [Counter.Add].
+// TrySet sets the number to v if no client has set it since it was seen, and
+// reports whether that was so. A number that was set to the same value again, or
+// deleted and created again, differs from the seen state. The answer is correct
+// even if replies were lost. Errors are those of [Counter.Add].
 func (c *Shared) TrySet(ctx context.Context, seen VersionedValue, v int32) (bool, error) {
-	out, err := c.r.change(ctx, &op{kind: swapSeen, from: seen.Zxid, to: int64(v)})
+	out, err := c.batcher().change(ctx, &op{kind: swapSeen, from: seen.Zxid, to: int64(v)})
 	if err != nil {
-		return false, failure(ctx, "try set", c.r.path, err)
+		return false, failure(ctx, "try set", c.batcher().path, err)
 	}
 	return out.ok, nil
 }
 
-// Watch iterates over the states of the number, like [Counter.Watch]. A node
-// that is missing, or is deleted, is made with the seed.
+// Watch iterates over the states of the number, like [Counter.Watch]. A znode
+// that is missing, or is deleted, is created with the seed.
 func (c *Shared) Watch(ctx context.Context) iter.Seq2[VersionedValue, error] {
 	read := func(ctx context.Context, s *session.Session) (VersionedValue, *session.Watch, error) {
 		for {
-			now, exists, w, err := watch(ctx, s, c.r.path)
+			now, exists, w, err := readAndWatch(ctx, s, c.batcher().path)
 			if err != nil {
 				return VersionedValue{}, w, err
 			}
@@ -126,5 +129,5 @@ func (c *Shared) Watch(ctx context.Context) iter.Seq2[VersionedValue, error] {
 			}
 		}
 	}
-	return states(ctx, c.r, read)
+	return states(ctx, c.batcher(), read)
 }

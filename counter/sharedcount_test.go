@@ -50,8 +50,8 @@ func TestExistingValueIsTaken_CH39(t *testing.T) {
 	}
 }
 
-// CH39: whoever watches learns what was set while it, or the server, was away,
-// and nothing blocks meanwhile.
+// CH39: a watcher learns what was set while the watcher, or the server, was away, and
+// nothing blocks meanwhile.
 func TestWatcherIsUpToDateAfterAReconnect_CH39(t *testing.T) {
 	for name, away := range map[string]func(w *World){
 		"cut":        func(w *World) { w.Server.CutLink(zktest.Link{Client: "c1"}) },

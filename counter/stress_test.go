@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/counter"
 	"github.com/zkrecipes/zkrecipes/internal/world"
+	"github.com/zkrecipes/zkrecipes/internal/world/history"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -63,13 +64,14 @@ func (s *stress) do(ctx context.Context, i int, r *rand.Rand) {
 		c.op = "get"
 		c.value, err = s.counters[i].Get(ctx)
 	}
-	c.fate = fateOf(err)
+	c.fate = history.FateOf(err)
 	c.end = s.tick()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls = append(s.calls, c)
-	// A session that is lost over a write can cost its outcome, and nothing else.
-	// Who deletes the counter deletes what tells the outcome of lost replies.
+	// A session that is lost over a write can cost its outcome, and nothing else. The
+	// deletion of the counter also deletes the markers, which tell the outcome of lost
+	// replies.
 	lost := errors.Is(err, session.ErrLost) && (c.fate == maybe || c.op == "delete")
 	deleted := s.deleter != nil && c.fate == maybe
 	if err != nil && ctx.Err() == nil && !lost && !deleted && s.failed == nil {
@@ -133,12 +135,12 @@ func stressWorld(w *World, seed uint64, servers int) error {
 			all.Go(func() {
 				for range 4 + own.IntN(8) {
 					s.do(w.Ctx, i, own)
-					world.Rest(w.Ctx, time.Duration(own.Int64N(int64(3*time.Second))))
+					world.SleepContext(w.Ctx, time.Duration(own.Int64N(int64(3*time.Second))))
 				}
 			})
 		}
 	}
-	g := &world.Gremlin{Server: w.Server, Clients: clients, Servers: servers, Rand: rand.New(rand.NewPCG(seed, 3))}
+	g := &world.FaultInjector{Server: w.Server, Clients: clients, Servers: servers, Rand: rand.New(rand.NewPCG(seed, 3))}
 	// Waited for below; ends with trouble.
 	all.Go(func() { g.Run(trouble, 2*time.Second) })
 	all.Wait()
@@ -153,7 +155,7 @@ func (s *stress) aftermath(w *World, observer *counter.Counter) error {
 		// An attachment that arrives late can still cost a client its connection,
 		// once, and with it the reply.
 		err := s.last(w, i)
-		if s.deleter != nil && fateOf(err) == maybe {
+		if s.deleter != nil && history.FateOf(err) == maybe {
 			err = s.last(w, i)
 		}
 		if err != nil {
@@ -179,7 +181,7 @@ func (s *stress) last(w *World, i int) (err error) {
 	ctx, cancel := context.WithTimeout(w.Ctx, time.Minute)
 	defer cancel()
 	c.value, err = s.counters[i].Add(ctx, 1)
-	c.fate, c.end = fateOf(err), s.tick()
+	c.fate, c.end = history.FateOf(err), s.tick()
 	s.calls = append(s.calls, c)
 	return err
 }
@@ -242,12 +244,12 @@ func TestStressSequence(t *testing.T) {
 							seen[n], last, highest = true, n, max(n, highest)
 						}
 						mu.Unlock()
-						world.Rest(w.Ctx, time.Duration(own.Int64N(int64(time.Second))))
+						world.SleepContext(w.Ctx, time.Duration(own.Int64N(int64(time.Second))))
 					}
 				})
 			}
 		}
-		g := &world.Gremlin{Server: w.Server, Clients: 3, Servers: 1, Rand: rand.New(rand.NewPCG(seed, 6))}
+		g := &world.FaultInjector{Server: w.Server, Clients: 3, Servers: 1, Rand: rand.New(rand.NewPCG(seed, 6))}
 		// Waited for below; ends with trouble.
 		all.Go(func() { g.Run(trouble, 2*time.Second) })
 		all.Wait()
@@ -267,14 +269,14 @@ func TestStressIsOne(t *testing.T) {
 			s := &stress{counters: []*counter.Counter{counter.New(w.Client(), path, nil)}}
 			ctx, calm := context.WithTimeout(w.Ctx, time.Minute)
 			defer calm()
-			g := &world.Gremlin{Server: w.Server, Clients: 1, Servers: 1, Rand: rand.New(rand.NewPCG(uint64(seed), 3))}
+			g := &world.FaultInjector{Server: w.Server, Clients: 1, Servers: 1, Rand: rand.New(rand.NewPCG(uint64(seed), 3))}
 			done := make(chan struct{})
 			// Waited for below; ends with ctx.
 			go func() { defer close(done); g.Run(ctx, time.Second) }()
 			own := rand.New(rand.NewPCG(uint64(seed), 2))
 			for ctx.Err() == nil {
 				s.do(w.Ctx, 0, own)
-				world.Rest(w.Ctx, time.Second)
+				world.SleepContext(w.Ctx, time.Second)
 			}
 			<-done
 			for _, c := range s.calls {

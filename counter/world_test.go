@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/counter"
 	"github.com/zkrecipes/zkrecipes/internal/world"
-	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/internal/world/history"
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
@@ -110,24 +110,9 @@ type ledger struct {
 	want []fate // by digit
 }
 
-type fate int
+type fate = history.Fate
 
-const (
-	never fate = iota // it failed, and must not have been made
-	once
-	maybe
-)
-
-// fateOf is what an error promises.
-func fateOf(err error) fate {
-	switch {
-	case err == nil:
-		return once
-	case errors.Is(err, session.ErrUnknownOutcome):
-		return maybe
-	}
-	return never
-}
+const never, once, maybe = history.Never, history.Once, history.Maybe
 
 // errTwice and errWrong are what the ledger finds.
 var (
@@ -147,7 +132,7 @@ func (l *ledger) add(ctx context.Context, c *counter.Counter) error {
 	}
 	v, err := c.Add(ctx, delta)
 	l.mu.Lock()
-	l.want[digit] = fateOf(err)
+	l.want[digit] = history.FateOf(err)
 	l.mu.Unlock()
 	if err == nil && v/delta%10 != 1 {
 		return fmt.Errorf("%w: adding %d gave %d", errWrong, delta, v)

@@ -5,20 +5,21 @@ import (
 	"errors"
 	"time"
 
+	"github.com/zkrecipes/zkrecipes/internal/pace"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// writer carries batches out, one at a time: a transaction that sets the counter
-// if it has the version that is known, and the writer's own marker. Whether it
-// was carried out can be told from the marker afterwards, however many others
-// have written since.
+// writer carries batches out, one at a time: a transaction that sets the counter if it
+// has the version that is known, and the writer's own marker. The marker tells
+// afterwards whether the transaction was applied, however many clients have written
+// since.
 //
-// The marker is below the counter, so that a version known since the marker was
-// made is never mistaken for that of another node: whoever deletes the counter
-// must delete the marker first, and then the transaction fails for want of it,
-// whatever versions the counter has had since it was made again.
+// The marker is below the counter, so that a version known since the marker was made is
+// never mistaken for that of another node: a client that deletes the counter must
+// delete the marker first, and then the transaction fails because the marker is
+// missing, whatever versions the counter has had since it was made again.
 type writer struct {
-	r *register
+	r *batcher
 	s *session.Session // of the marker; nil at first
 	// marker is its path, "" if there is none; mark is the zxid of its last
 	// change, or creation, that is known.
@@ -31,35 +32,34 @@ type writer struct {
 	seenAt uint64
 	// doubt is set while the outcome of a write is open whose session, or
 	// marker, is gone.
-	doubt *doubt
-	pace  pace
+	doubt *pendingWrite
+	pace  pace.Pace
 	// cuts is how many transactions have cost the connection, since one was
 	// carried out.
 	cuts int
 }
 
-// doubt is a write of which nothing tells whether it was carried out. It
-// depended on a version of a node. While the node still has it, the next write
-// that depends on the same version settles it: at most one of them is carried
-// out. Later nothing does.
-type doubt struct {
+// pendingWrite is a write of unknown outcome. It depended on a version of a node. While
+// the node still has that version, the next write that depends on it settles the
+// outcome: at most one of the two is carried out. After that, nothing settles the
+// outcome.
+type pendingWrite struct {
 	czxid   int64
 	version int32
 	reason  error
 }
 
 // open reports whether the doubt can still be settled.
-func (d *doubt) open(now state) bool { return now.czxid == d.czxid && now.version == d.version }
+func (d *pendingWrite) open(now state) bool { return now.czxid == d.czxid && now.version == d.version }
 
-// round carries out one batch, or finds out what it must know before. An error
-// is one that everybody in line gets.
+// writeRound carries out one batch, or finds out what it must know before. Every caller
+// in the queue gets the error.
 //
-// ctx, which ends when nobody waits any more, bounds the waiting for a session, a
-// connection or other writers. What was sent has the session's life: its answer
-// is what the next caller needs to know, and one whose patience is shorter than
-// what the first change of a session takes would otherwise never get through,
-// however often he tries.
-func (w *writer) round(ctx context.Context) error {
+// ctx, which ends when no caller waits any more, bounds the waiting for a session, a
+// connection or other writers. A request that was sent lives as long as the session:
+// the next caller needs its answer, and a caller with less time than the first change
+// of a session takes would otherwise never get through, however often the caller tries.
+func (w *writer) writeRound(ctx context.Context) error {
 	s, err := w.r.client.Session(ctx)
 	if err == nil {
 		err = w.prepare(s.Context(), s)
@@ -67,7 +67,7 @@ func (w *writer) round(ctx context.Context) error {
 	if err == nil && w.known {
 		err = w.carryOut(ctx)
 	}
-	if session.Passing(err) {
+	if session.IsSessionLoss(err) {
 		return nil // the next session goes on
 	}
 	return err
@@ -79,33 +79,33 @@ func (w *writer) prepare(ctx context.Context, s *session.Session) error {
 		w.s, w.marker, w.known = s, "", false // the marker went with its session
 	}
 	if w.marker == "" {
-		if err := w.enter(ctx); err != nil {
+		if err := w.enterSession(ctx); err != nil {
 			return err
 		}
 	}
 	if !w.known {
-		if err := w.look(ctx); err != nil {
+		if err := w.readState(ctx); err != nil {
 			return err
 		}
 	}
 	if w.known && w.doubt != nil && !w.doubt.open(w.now) {
-		w.r.answerDoubted(w.doubt.reason)
+		w.r.answerPending(w.doubt.reason)
 		w.doubt = nil
 	}
 	return nil
 }
 
-// enter makes the marker, and the counter if it is missing, and reads it.
-func (w *writer) enter(ctx context.Context) error {
+// enterSession makes the marker, and the counter if it is missing, and reads it.
+func (w *writer) enterSession(ctx context.Context) error {
 	w.known = false
 	o := &session.CreateOptions{ACL: w.r.acl}
 	for {
-		at := w.r.arrived()
+		at := w.r.lastArrival()
 		creation := w.s.StartProtected(newMarker(w.r.path), nil, session.Ephemeral, o)
 		behind := w.s.StartGet(w.r.path, false)
 		node, err := creation.Wait(ctx)
 		if errors.Is(err, session.ErrNoNode) {
-			if err := ensure(ctx, w.s, w.r.path, w.r.initial, o); err != nil {
+			if err := ensureNode(ctx, w.s, w.r.path, w.r.initial, o); err != nil {
 				return err
 			}
 			continue
@@ -115,32 +115,32 @@ func (w *writer) enter(ctx context.Context) error {
 		}
 		w.marker, w.mark = node.Path, node.Stat.Mzxid
 		if seen, err := behind.Wait(ctx); err == nil && creation.Direct() {
-			w.saw(stateOf(seen.Data, seen.Stat), at)
+			w.observe(stateOf(seen.Data, seen.Stat), at)
 		}
 		return nil
 	}
 }
 
-func (w *writer) saw(now state, at uint64) { w.known, w.now, w.seenAt = true, now, at }
+func (w *writer) observe(now state, at uint64) { w.known, w.now, w.seenAt = true, now, at }
 
-// look reads the counter's state as it is now.
-func (w *writer) look(ctx context.Context) error {
-	at := w.r.arrived()
-	now, err := fresh(ctx, w.s, w.r.path)
+// readState reads the counter's state as it is now.
+func (w *writer) readState(ctx context.Context) error {
+	at := w.r.lastArrival()
+	now, err := readFresh(ctx, w.s, w.r.path)
 	switch {
 	case err != nil:
 		return err
 	case now != nil:
-		w.saw(*now, at)
+		w.observe(*now, at)
 	default:
 		w.marker = "" // it must have gone before the counter
 	}
 	return nil
 }
 
-// carryOut carries out what is in line, on the state that is known.
+// carryOut carries out the changes in the queue, on the known state.
 func (w *writer) carryOut(ctx context.Context) error {
-	batch := w.r.take()
+	batch := w.r.takeQueue()
 	if len(batch) == 0 {
 		return nil
 	}
@@ -151,31 +151,31 @@ func (w *writer) carryOut(ctx context.Context) error {
 		p = makePlan(w.r.format, w.now, batch)
 	}
 	if w.doubt != nil {
-		p.settle(w.now)
+		p.resolve(w.now)
 	}
 	if !p.writes {
 		w.r.putBack(batch)
-		w.conclude(p)
+		w.finishPlan(p)
 		return nil
 	}
 	return w.write(ctx, batch, p)
 }
 
-// conclude answers ops that change nothing. They must not be judged by what was
-// known before they came, since it may have changed; what comes with a write,
-// the write confirms.
-func (w *writer) conclude(p plan) {
+// finishPlan answers ops that change nothing. They must not be decided on a state known
+// before they came, since the state may have changed; a write confirms the state for
+// the ops that come with it.
+func (w *writer) finishPlan(p plan) {
 	n := 0
 	for n < len(p.ops) && p.ops[n].arrival <= w.seenAt {
 		n++
 	}
-	w.r.answer(p, n)
+	w.r.answerOps(p, n)
 	if n == 0 {
 		w.known = false // to be read again
 	}
 }
 
-// write sends the plan's transaction and finds out what became of it.
+// write sends the plan's transaction and finds out its outcome.
 func (w *writer) write(ctx context.Context, batch []*op, p plan) error {
 	at := p.ops[len(p.ops)-1].arrival
 	began := time.Now()
@@ -186,27 +186,27 @@ func (w *writer) write(ctx context.Context, batch []*op, p plan) error {
 	case applied:
 		last := len(results) - 1
 		w.mark = results[last].Stat.Mzxid
-		w.saw(stateOf(p.data, results[last-1].Stat), at)
+		w.observe(stateOf(p.data, results[last-1].Stat), at)
 	case errors.Is(err, session.ErrUnknownOutcome):
-		applied, err = w.findOut(p, err)
+		applied, err = w.resolveOutcome(p, err)
 	}
 	if applied {
-		w.pace.won(took)
+		w.pace.Won(took)
 		w.cuts = 0
 		w.doubt = nil // of two writes at one version the other was not carried out
-		w.r.applied(p, batch)
-		w.overhear(behind, at)
+		w.r.onApplied(p, batch)
+		w.readBehind(behind, at)
 		return nil
 	}
-	return w.lost(ctx, batch, behind, at, err)
+	return w.onSessionLoss(ctx, batch, at, err)
 }
 
-// commit sends the transaction; while others write too, a read is sent behind
-// it, so that after a lost race the next try can start at once.
+// commit sends the transaction; while other clients write too, a read is sent behind
+// it: a write of theirs right after this one does not cost the next write the race.
 func (w *writer) commit(p plan) ([]session.Result, *session.Future[session.Seen], error) {
 	txn := w.s.StartTxn(p.txn(w.r.path, w.marker)...)
 	var behind *session.Future[session.Seen]
-	if w.pace.contended() {
+	if w.pace.Contended() {
 		behind = w.s.StartGet(w.r.path, false)
 	}
 	results, err := txn.Wait(w.s.Context())

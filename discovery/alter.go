@@ -8,19 +8,20 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// set replaces the data of have, and nobody else's: the version that we know is
-// a condition. That makes it safe to send it again when the answer was lost; if
-// the first one was carried out, the second is not, and the data is ours.
+// setData replaces the data of have, and of no other client's node: the known version
+// is a condition. So the set is safe to repeat when its answer was lost; if the first
+// set was carried out, the second is not, and the data is ours.
 //
-// A version is not an identity. When somebody deletes our node and another
-// process registers under the name, its node has version 0 as ours had, and a set
-// that is sent before we hear of it hits the wrong one. ZooKeeper has no request
-// that could tell; the answer's czxid does, and we give the node up at least.
-func (t *tenure) set(ctx context.Context, want *entry) error {
+// A version is not an identity. When another client deletes our node and another
+// process registers under the name, the new node has version 0 as ours had, and a set
+// that is sent before the deletion is reported hits the wrong node. ZooKeeper has no
+// request that could tell the nodes apart; the answer's czxid does, and then we give
+// the node up at least.
+func (t *registrar) setData(ctx context.Context, want *entry) error {
 	for lost := 0; ; {
 		stat, err := t.s.Set(ctx, t.have.path, want.data, t.have.version)
 		if errors.Is(err, session.ErrUnknownOutcome) {
-			t.unanswered(nil)
+			t.noteUnanswered(nil)
 		}
 		switch {
 		case err == nil && stat.Czxid == t.have.czxid:
@@ -33,7 +34,7 @@ func (t *tenure) set(ctx context.Context, want *entry) error {
 			// it: that is compared in the next one, by its version.
 			return err
 		case errors.Is(err, session.ErrUnknownOutcome):
-			t.calm(lost)
+			t.backOff(lost)
 			lost++
 		case errors.Is(err, session.ErrBadVersion):
 			data, stat, err := t.s.Get(ctx, t.have.path)
@@ -54,30 +55,30 @@ func (t *tenure) set(ctx context.Context, want *entry) error {
 	}
 }
 
-// remove deletes have, if it is still ours.
-func (t *tenure) remove(ctx context.Context) error {
-	look := !t.armed // it may be that we know it from an earlier session
-	t.abandon()
-	t.k.fall(t.why, false) // before somebody else can have the name
+// deleteOwn deletes have, if it is still ours.
+func (t *registrar) deleteOwn(ctx context.Context) error {
+	look := !t.watching // it may be that we know it from an earlier session
+	t.endWatching()
+	t.k.setUnregistered(t.why, false) // before somebody else can have the name
 	for {
 		if look {
-			if ours, err := t.still(ctx); err != nil || !ours {
-				return t.dropped(err)
+			if ours, err := t.isStillOurs(ctx); err != nil || !ours {
+				return t.freeIfGone(err)
 			}
 		}
 		err := t.s.Delete(ctx, t.have.path, t.have.version)
 		if errors.Is(err, session.ErrUnknownOutcome) {
-			t.unanswered(nil)
+			t.noteUnanswered(nil)
 		}
 		switch {
 		case err == nil, errors.Is(err, session.ErrNoNode):
-			return t.dropped(nil)
+			return t.freeIfGone(nil)
 		case t.s.Err() != nil:
 			return err
 		case errors.Is(err, session.ErrUnknownOutcome):
-			// Had it been carried out, somebody else may have come: look
-			// once nothing of ours is under way any more.
-			if err := t.settle(ctx, t.have.entry.dir); err != nil {
+			// If the deletion was carried out, another client may have taken the name:
+			// look once no request of ours is in flight any more.
+			if err := t.awaitCarriedOut(ctx, t.have.entry.dir); err != nil {
 				return err
 			}
 		case errors.Is(err, session.ErrBadVersion):
@@ -88,18 +89,18 @@ func (t *tenure) remove(ctx context.Context) error {
 	}
 }
 
-// dropped notes that have is no longer there, or not ours, unless err says that
-// this is not known.
-func (t *tenure) dropped(err error) error {
+// freeIfGone notes that have does not exist any more, or is not ours, unless err says
+// that this is not known.
+func (t *registrar) freeIfGone(err error) error {
 	if err == nil {
-		t.k.claims.free(t.have)
+		t.k.owned.release(t.have)
 		t.have = nil
 	}
 	return err
 }
 
-// still reports whether have is the node that we made, and learns its version.
-func (t *tenure) still(ctx context.Context) (bool, error) {
+// isStillOurs reports whether have is the node that we made, and learns its version.
+func (t *registrar) isStillOurs(ctx context.Context) (bool, error) {
 	stat, exists, err := t.s.Exists(ctx, t.have.path)
 	if err != nil || !exists || stat.Czxid != t.have.czxid {
 		return false, err
@@ -108,39 +109,39 @@ func (t *tenure) still(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// move registers want instead of have, in one transaction.
-func (t *tenure) move(ctx context.Context, want *entry) error {
+// moveTo registers want instead of have, in one transaction.
+func (t *registrar) moveTo(ctx context.Context, want *entry) error {
 	// The old registration ends by its owner's will. If that were said after
 	// the transaction, the watch for the deletion would be faster.
-	t.abandon()
+	t.endWatching()
 	for lost := 0; ; {
 		results, err := t.s.Txn(ctx,
 			session.DeleteOp(t.have.path, t.have.version),
-			session.CreateOp(want.path(), want.data, want.mode, t.options()))
+			session.CreateOp(want.path(), want.data, want.mode, t.createOptions()))
 		var failed *session.TxnError
 		switch {
 		case err == nil:
-			return t.arrive(ctx, want, results[1].Path)
+			return t.takeMoved(ctx, want, results[1].Path)
 		case errors.Is(err, session.ErrUnknownOutcome):
-			t.unanswered(want)
-			if done, err := t.moved(ctx, want, lost); err != nil || done {
+			t.noteUnanswered(want)
+			if done, err := t.resolveMove(ctx, want, lost); err != nil || done {
 				return err
 			}
 			lost++
 		case !errors.As(err, &failed):
 			return err
 		case failed.Index == 0 && (errors.Is(err, session.ErrNoNode) || errors.Is(err, session.ErrBadVersion)):
-			if ours, err := t.still(ctx); err != nil {
+			if ours, err := t.isStillOurs(ctx); err != nil {
 				return err
 			} else if !ours {
 				return errGone
 			}
 		case errors.Is(err, session.ErrNoNode):
-			if err := t.s.EnsurePath(ctx, want.dir, t.k.parent, t.options()); err != nil {
+			if err := t.s.EnsurePath(ctx, want.dir, t.k.parent, t.createOptions()); err != nil {
 				return err
 			}
 		case errors.Is(err, session.ErrNodeExists):
-			if err := t.taken(ctx, want); err != nil {
+			if err := t.awaitFreeName(ctx, want); err != nil {
 				return err
 			}
 		default:
@@ -149,9 +150,9 @@ func (t *tenure) move(ctx context.Context, want *entry) error {
 	}
 }
 
-// arrive takes the node that a transaction has created. The answer has no stat.
-func (t *tenure) arrive(ctx context.Context, want *entry, path string) error {
-	t.k.claims.free(t.have)
+// takeMoved takes the node that a transaction has created. The answer has no stat.
+func (t *registrar) takeMoved(ctx context.Context, want *entry, path string) error {
+	t.k.owned.release(t.have)
 	t.have, t.doubt = nil, want
 	stat, exists, watch, err := t.s.ExistsW(ctx, path)
 	if err != nil {
@@ -163,32 +164,33 @@ func (t *tenure) arrive(ctx context.Context, want *entry, path string) error {
 		owner = t.s.ID()
 	}
 	if exists && stat.EphemeralOwner == owner {
-		if t.take(want, session.Node{Path: path, Stat: stat}, watch) {
+		if t.takeOwn(want, session.Node{Path: path, Stat: stat}, watch) {
 			return nil
 		}
-		if err := t.swapped(ctx, want); err != nil || t.have != nil {
-			stop(watch)
+		if err := t.onReplaced(ctx, want); err != nil || t.have != nil {
+			stopWatch(watch)
 			return err
 		}
 	}
-	stop(watch)
+	stopWatch(watch)
 	return errGone // deleted meanwhile
 }
 
-// moved finds out whether a move whose answer was lost has happened.
-func (t *tenure) moved(ctx context.Context, want *entry, lost int) (bool, error) {
+// resolveMove finds out whether a move whose answer was lost has happened.
+func (t *registrar) resolveMove(ctx context.Context, want *entry, lost int) (bool, error) {
 	old := t.have
-	if err := t.findOut(ctx, want, lost); err != nil || t.have == old {
+	if err := t.resolveOutcome(ctx, want, lost); err != nil || t.have == old {
 		return false, err
 	}
-	t.k.claims.free(old)
+	t.k.owned.release(old)
 	return true, nil
 }
 
-// taken looks at who has the name that we want to move to; nil if that one has
-// gone meanwhile. What is there is never adopted: the transaction has to create.
-func (t *tenure) taken(ctx context.Context, want *entry) error {
+// awaitFreeName looks at the znode that has the name that we want to move to; nil if
+// that znode has gone meanwhile. An existing znode is never adopted: the transaction
+// has to create.
+func (t *registrar) awaitFreeName(ctx context.Context, want *entry) error {
 	strict := *want
 	strict.adopt = nil
-	return t.present(ctx, &strict)
+	return t.onNameTaken(ctx, &strict)
 }

@@ -25,8 +25,8 @@ func connectApache(t *testing.T, cluster *apache.Cluster, timeout time.Duration)
 	return world.Connect(t, cluster.Connect(), session.Options{Timeout: timeout})
 }
 
-// What the operations do on Apache's server: each type of instance is registered,
-// seen, updated in place, moved in one transaction and taken away.
+// The operations on Apache's server: each type of instance is registered, seen, updated
+// in place, moved in one transaction and taken away.
 func TestRegistrationsOnApache_D6_D7_D8_N13(t *testing.T) {
 	t.Parallel()
 	cluster := apache.Require(t, &apache.Options{Heap: 96})
@@ -145,14 +145,14 @@ func TestStressOnApache_CH51_CH53_CH58(t *testing.T) {
 					updated[k].Add(1)
 				}
 				cancel()
-				world.Rest(trouble, 100*time.Millisecond)
+				world.SleepContext(trouble, 100*time.Millisecond)
 			}
 			i := g.Instance()
 			i.Payload = json.RawMessage(`"last"`)
 			over <- g.Update(ctx, i)
 		}()
 	}
-	world.Havoc(t, cluster, rand.New(rand.NewPCG(2, 3)), blows, func() int {
+	world.BreakServers(t, cluster, rand.New(rand.NewPCG(2, 3)), blows, func() int {
 		least := updated[0].Load()
 		for k := range updated {
 			least = min(least, updated[k].Load())

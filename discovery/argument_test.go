@@ -37,20 +37,20 @@ func TestWrongInstancesAreNamedAndNothingIsSent(t *testing.T) {
 			i := instance("other")
 			edit(&i)
 			_, err := r.Register(w.Ctx, i)
-			require.ErrorIs(w, err, discovery.ErrArgument, field)
+			require.ErrorIs(w, err, discovery.ErrInvalidArgument, field)
 			require.ErrorContains(w, err, field)
-			require.ErrorIs(w, g.Update(w.Ctx, i), discovery.ErrArgument, field)
-			require.ErrorIs(w, g.Move(w.Ctx, i.Service, i), discovery.ErrArgument, field)
+			require.ErrorIs(w, g.Update(w.Ctx, i), discovery.ErrInvalidArgument, field)
+			require.ErrorIs(w, g.Move(w.Ctx, i.Service, i), discovery.ErrInvalidArgument, field)
 		}
 		for _, i := range []discovery.Instance{instance("two"), {Service: "api", ID: "one"}, typed("one", discovery.Static)} {
-			require.ErrorIs(w, g.Update(w.Ctx, i), discovery.ErrArgument, "that is a Move")
+			require.ErrorIs(w, g.Update(w.Ctx, i), discovery.ErrInvalidArgument, "that is a Move")
 		}
 		_, err := r.Instances(w.Ctx, "a/b")
-		require.ErrorIs(w, err, discovery.ErrArgument)
+		require.ErrorIs(w, err, discovery.ErrInvalidArgument)
 		_, err = r.Instance(w.Ctx, service, "")
-		require.ErrorIs(w, err, discovery.ErrArgument)
+		require.ErrorIs(w, err, discovery.ErrInvalidArgument)
 		for _, err := range r.Watch(w.Ctx, "") {
-			require.ErrorIs(w, err, discovery.ErrArgument)
+			require.ErrorIs(w, err, discovery.ErrInvalidArgument)
 		}
 		require.Zero(w, w.Requests(c))
 		w.unregister(g)
@@ -69,9 +69,9 @@ func TestURISpecThatIsNoneIsSaidOnce(t *testing.T) {
 			i := instance("one")
 			i.URISpec = spec
 			_, err := r.Register(w.Ctx, i)
-			require.ErrorIs(w, err, discovery.ErrArgument, spec)
+			require.ErrorIs(w, err, discovery.ErrInvalidArgument, spec)
 			require.ErrorContains(w, err, says)
-			for _, once := range []string{"URISpec", discovery.ErrArgument.Error(), "discovery: ", says} {
+			for _, once := range []string{"URISpec", discovery.ErrInvalidArgument.Error(), "discovery: ", says} {
 				require.Equal(w, 1, strings.Count(err.Error(), once), err)
 			}
 		}
@@ -88,18 +88,18 @@ func TestWrongPathsAndOptionsAreNamedByEveryMethod(t *testing.T) {
 			"Layout": discovery.NewRegistry(c, base, &discovery.Options{Layout: 7}),
 		} {
 			_, err := r.Register(w.Ctx, instance("one"))
-			require.ErrorIs(w, err, discovery.ErrArgument)
+			require.ErrorIs(w, err, discovery.ErrInvalidArgument)
 			require.ErrorContains(w, err, why)
 			_, err = r.Services(w.Ctx)
-			require.ErrorIs(w, err, discovery.ErrArgument)
+			require.ErrorIs(w, err, discovery.ErrInvalidArgument)
 			_, err = r.Instances(w.Ctx, service)
-			require.ErrorIs(w, err, discovery.ErrArgument)
+			require.ErrorIs(w, err, discovery.ErrInvalidArgument)
 			_, err = r.Instance(w.Ctx, service, "one")
-			require.ErrorIs(w, err, discovery.ErrArgument)
+			require.ErrorIs(w, err, discovery.ErrInvalidArgument)
 			_, err = r.View(service, nil)
-			require.ErrorIs(w, err, discovery.ErrArgument)
+			require.ErrorIs(w, err, discovery.ErrInvalidArgument)
 			for _, err := range r.Watch(w.Ctx, service) {
-				require.ErrorIs(w, err, discovery.ErrArgument)
+				require.ErrorIs(w, err, discovery.ErrInvalidArgument)
 			}
 		}
 		for why, g := range map[string]*discovery.Group{
@@ -108,21 +108,21 @@ func TestWrongPathsAndOptionsAreNamedByEveryMethod(t *testing.T) {
 			"Layout": discovery.NewGroup(c, "/members", &discovery.Options{Layout: -1}),
 		} {
 			_, err := g.Join(w.Ctx, "one", nil)
-			require.ErrorIs(w, err, discovery.ErrArgument)
+			require.ErrorIs(w, err, discovery.ErrInvalidArgument)
 			require.ErrorContains(w, err, why)
 			_, err = g.Members(w.Ctx)
-			require.ErrorIs(w, err, discovery.ErrArgument)
+			require.ErrorIs(w, err, discovery.ErrInvalidArgument)
 			for _, err := range g.Watch(w.Ctx) {
-				require.ErrorIs(w, err, discovery.ErrArgument)
+				require.ErrorIs(w, err, discovery.ErrInvalidArgument)
 			}
 		}
 		kazoo := discovery.NewGroup(c, "/members", &discovery.Options{Layout: discovery.Kazoo})
 		_, err := kazoo.Join(w.Ctx, "one", []byte("data"))
-		require.ErrorIs(w, err, discovery.ErrArgument)
+		require.ErrorIs(w, err, discovery.ErrInvalidArgument)
 		_, err = kazoo.Join(w.Ctx, "", nil)
-		require.ErrorIs(w, err, discovery.ErrArgument)
+		require.ErrorIs(w, err, discovery.ErrInvalidArgument)
 		_, err = discovery.NewGroup(c, "/members", nil).Join(w.Ctx, "a/b", nil)
-		require.ErrorIs(w, err, discovery.ErrArgument)
+		require.ErrorIs(w, err, discovery.ErrInvalidArgument)
 		require.Zero(w, w.Requests(c))
 	})
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// window is how many reads are under way at a time.
+// window is how many reads are in progress at a time.
 const window = 256
 
 // child is a znode and, if that is so, why it could not be read.
@@ -19,10 +19,10 @@ type child struct {
 	err error
 }
 
-// children reads the children of dir whose names are wanted (nil: all), in the
+// listChildren reads the children of dir whose names are wanted (nil: all), in the
 // order in which they were made. One that goes meanwhile is left out, and one that
 // may not be read says so, and comes first.
-func children(ctx context.Context, client *session.Client, dir string, wanted func(name string) bool) ([]child, error) {
+func listChildren(ctx context.Context, client *session.Client, dir string, wanted func(name string) bool) ([]child, error) {
 	s, err := client.Session(ctx)
 	if err != nil {
 		return nil, err

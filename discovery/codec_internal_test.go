@@ -49,7 +49,7 @@ func javaInstances() []Instance {
 func TestJavasInstancesAreReadAndWrittenToTheByte(t *testing.T) {
 	old, fresh := java(t)
 	for n, want := range javaInstances() {
-		got, err := decode([]byte(fresh[n]))
+		got, err := decodeInstance([]byte(fresh[n]))
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 		written, err := want.encode()
@@ -59,14 +59,14 @@ func TestJavasInstancesAreReadAndWrittenToTheByte(t *testing.T) {
 			continue
 		}
 		require.Equal(t, old[n], string(written))
-		got, err = decode([]byte(old[n]))
+		got, err = decodeInstance([]byte(old[n]))
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 	}
 }
 
 func TestReadersIgnoreOrderAndOtherKeys(t *testing.T) {
-	got, err := decode([]byte(` { "enabled":null, "serviceType":null, "Name":"no", "ID":"no", "ENABLED":false, "extra":{"a":[1]},
+	got, err := decodeInstance([]byte(` { "enabled":null, "serviceType":null, "Name":"no", "ID":"no", "ENABLED":false, "extra":{"a":[1]},
 		"payload" : {"@class":"com.example.P", "weight":3}, "sslPort":null, "port":1,"address":null,"id":"i", "name":"n" }`))
 	require.NoError(t, err)
 	require.Equal(t, Instance{
@@ -108,10 +108,10 @@ func TestWhatIsNoInstanceIsMalformed_CH60(t *testing.T) {
 		`{"name":"a","id":"b","uriSpec":{"parts":[{"value":"}","variable":true}]}}`: "a variable cannot",
 		`{"name":"a","id":"b"} trailing`:                                            "after top-level",
 	} {
-		_, err := decode([]byte(data))
+		_, err := decodeInstance([]byte(data))
 		require.ErrorIs(t, err, ErrMalformed, data)
 		require.ErrorContains(t, err, why, data)
-		i := read("web", session.Node{Path: "/s/web/x", Data: []byte(data), Stat: session.Stat{Czxid: 7}}, nil)
+		i := readInstance("web", session.Node{Path: "/s/web/x", Data: []byte(data), Stat: session.Stat{Czxid: 7}}, nil)
 		require.ErrorIs(t, i.Err, ErrMalformed)
 		i.Err = nil
 		require.Equal(t, Instance{Service: "web", ID: "x", Path: "/s/web/x", Token: 7}, i)
@@ -125,7 +125,7 @@ const earliest, latest = -62135596800000, 253370764799999
 // instances become.
 func TestTimeThatIsReadCanBeWrittenInEveryZone(t *testing.T) {
 	for _, millis := range []int64{earliest, 0, latest} {
-		i, err := decode(fmt.Appendf(nil, `{"name":"a","id":"b","registrationTimeUTC":%d}`, millis))
+		i, err := decodeInstance(fmt.Appendf(nil, `{"name":"a","id":"b","registrationTimeUTC":%d}`, millis))
 		require.NoError(t, err)
 		for _, hours := range []int{0, 14} {
 			_, err := i.RegistrationTime.In(time.FixedZone("east", hours*3600)).MarshalJSON()
@@ -133,10 +133,10 @@ func TestTimeThatIsReadCanBeWrittenInEveryZone(t *testing.T) {
 		}
 	}
 	for _, millis := range []int64{earliest - 1, latest + 1} {
-		_, err := decode(fmt.Appendf(nil, `{"name":"a","id":"b","registrationTimeUTC":%d}`, millis))
+		_, err := decodeInstance(fmt.Appendf(nil, `{"name":"a","id":"b","registrationTimeUTC":%d}`, millis))
 		require.ErrorIs(t, err, ErrMalformed)
 		i := Instance{Service: "a", ID: "b", RegistrationTime: time.UnixMilli(millis)}
-		require.ErrorIs(t, i.check(), ErrArgument)
+		require.ErrorIs(t, i.check(), ErrInvalidArgument)
 	}
 }
 
@@ -165,7 +165,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := decode(data)
+		got, err := decodeInstance(data)
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Fatalf("%s: %v\n%+v\n%+v", data, err, want, got)
 		}
@@ -193,7 +193,7 @@ func FuzzDecode(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		i, err := decode(data)
+		i, err := decodeInstance(data)
 		if err != nil {
 			if !errors.Is(err, ErrMalformed) {
 				t.Fatalf("%q: %v", data, err)
@@ -207,7 +207,7 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%q: %v", data, err)
 		}
-		again, err := decode(written)
+		again, err := decodeInstance(written)
 		if err != nil || !i.saysTheSame(written) || again.ID != i.ID {
 			t.Fatalf("%q\n%q: %v", data, written, err)
 		}

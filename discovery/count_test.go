@@ -82,7 +82,7 @@ func TestReadingIsOneListAndOneReadEach(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := w.Client()
 		r := registry(c)
-		const n = 600 // more than are under way at a time
+		const n = 600 // more than are in progress at a time
 		for k := range n {
 			i := typed(fmt.Sprint("i", k), discovery.Static)
 			w.unregisterLater(w.register(r, i))

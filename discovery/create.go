@@ -10,36 +10,36 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// create registers want where nothing of ours is.
+// createOwn registers want where no znode of ours exists.
 //
-// It is not session.CreateProtected: names are not unique here, so that to find
-// out takes the data as well as the owner, and what was created in vain must not
-// be deleted without a look at whose it is.
-func (t *tenure) create(ctx context.Context, want *entry) error {
-	t.disarm(nil)
+// It does not use session.CreateProtected: names are not unique here, so that our znode
+// is recognized by its data as well as by its owner, and a znode that was created in
+// vain must not be deleted before its owner is checked.
+func (t *registrar) createOwn(ctx context.Context, want *entry) error {
+	t.stopWatching(nil)
 	for lost := 0; ; {
-		node, watch, err := t.send(ctx, want)
+		node, watch, err := t.sendCreate(ctx, want)
 		switch {
 		case err == nil:
-			if t.take(want, node, watch) {
+			if t.takeOwn(want, node, watch) {
 				return nil
 			}
-			stop(watch)
-			if err := t.swapped(ctx, want); err != nil || t.have != nil {
+			stopWatch(watch)
+			if err := t.onReplaced(ctx, want); err != nil || t.have != nil {
 				return err
 			}
 		case errors.Is(err, session.ErrNoNode):
-			if err := t.s.EnsurePath(ctx, want.dir, t.k.parent, t.options()); err != nil {
+			if err := t.s.EnsurePath(ctx, want.dir, t.k.parent, t.createOptions()); err != nil {
 				return err
 			}
 		case errors.Is(err, session.ErrNodeExists):
-			stop(watch)
-			if err := t.present(ctx, want); err != nil || t.have != nil {
+			stopWatch(watch)
+			if err := t.onNameTaken(ctx, want); err != nil || t.have != nil {
 				return err
 			}
 		case errors.Is(err, session.ErrUnknownOutcome):
-			t.unanswered(want)
-			if err := t.findOut(ctx, want, lost); err != nil || t.have != nil {
+			t.noteUnanswered(want)
+			if err := t.resolveOutcome(ctx, want, lost); err != nil || t.have != nil {
 				return err
 			}
 			lost++
@@ -49,37 +49,40 @@ func (t *tenure) create(ctx context.Context, want *entry) error {
 	}
 }
 
-// send sends the creation, and right behind it the question that sets the watch.
-func (t *tenure) send(ctx context.Context, want *entry) (session.Node, *session.Watch, error) {
+// sendCreate sends the creation, and right behind it the request that sets the watch.
+func (t *registrar) sendCreate(ctx context.Context, want *entry) (session.Node, *session.Watch, error) {
 	if want.sequential() { // its path is not known yet
-		node, err := t.s.Create(ctx, want.path(), want.data, want.mode, t.options())
+		node, err := t.s.Create(ctx, want.path(), want.data, want.mode, t.createOptions())
 		return node, nil, err
 	}
-	creation := t.s.StartCreate(want.path(), want.data, want.mode, t.options())
+	creation := t.s.StartCreate(want.path(), want.data, want.mode, t.createOptions())
 	look := t.s.StartExists(want.path(), true)
 	node, err := creation.Wait(ctx)
 	seen, failed := look.Wait(ctx)
 	if session.NotSent(err) {
 		if failed == nil {
-			stop(seen.Watch)
+			stopWatch(seen.Watch)
 		}
 		// Create waits for a connection.
-		node, err = t.s.Create(ctx, want.path(), want.data, want.mode, t.options())
+		node, err = t.s.Create(ctx, want.path(), want.data, want.mode, t.createOptions())
 		return node, nil, err
 	}
 	if failed == nil && (err != nil || !seen.Exists || seen.Stat.Czxid != node.Stat.Czxid || seen.Watch.Fired()) {
-		// Or the hold would take the deletion of the node before ours for that of ours.
-		stop(seen.Watch)
+		// Otherwise the hold would take the deletion of the previous node for the
+		// deletion of ours.
+		stopWatch(seen.Watch)
 		seen.Watch = nil
 	}
 	return node, seen.Watch, err
 }
 
-func (t *tenure) options() *session.CreateOptions { return &session.CreateOptions{ACL: t.k.opts.ACL} }
+func (t *registrar) createOptions() *session.CreateOptions {
+	return &session.CreateOptions{ACL: t.k.opts.ACL}
+}
 
-// take makes a node ours, unless it is another registration's of this process.
-func (t *tenure) take(e *entry, node session.Node, watch *session.Watch) bool {
-	if !t.k.claims.take(t.k, node.Path, node.Stat.Czxid) {
+// takeOwn makes a node ours, unless it belongs to another registration of this process.
+func (t *registrar) takeOwn(e *entry, node session.Node, watch *session.Watch) bool {
+	if !t.k.owned.own(t.k, node.Path, node.Stat.Czxid) {
 		return false
 	}
 	t.have = &place{entry: e, path: node.Path, czxid: node.Stat.Czxid, version: node.Stat.Version}
@@ -87,9 +90,9 @@ func (t *tenure) take(e *entry, node session.Node, watch *session.Watch) bool {
 	return true
 }
 
-// present looks at the node that has the name already. It returns nil, and no
-// have, if that has gone meanwhile.
-func (t *tenure) present(ctx context.Context, want *entry) error {
+// onNameTaken looks at the node that has the name already. It returns nil, and no have,
+// if that node has gone meanwhile.
+func (t *registrar) onNameTaken(ctx context.Context, want *entry) error {
 	if want.sequential() {
 		return fmt.Errorf("%s: %w", want.dir, session.ErrSequenceExhausted)
 	}
@@ -101,37 +104,44 @@ func (t *tenure) present(ctx context.Context, want *entry) error {
 		return err
 	}
 	if !exists {
-		stop(watch)
+		stopWatch(watch)
 		return nil
 	}
 	if want.adopt != nil && stat.EphemeralOwner == 0 {
 		data, now, err := t.s.Get(ctx, want.path())
 		switch {
 		case errors.Is(err, session.ErrNoNode):
-			stop(watch)
+			stopWatch(watch)
 			return nil
 		case errors.Is(err, session.ErrNoAuth): // it is not for us to take over
 		case err != nil:
-			stop(watch)
+			stopWatch(watch)
 			return err
 		case now.Czxid == stat.Czxid && want.adopt(data):
 			was := *want
 			was.data = data
-			if t.take(&was, session.Node{Path: want.path(), Stat: now}, watch) {
+			if t.takeOwn(&was, session.Node{Path: want.path(), Stat: now}, watch) {
 				return nil
 			}
 		}
 	}
+	former := want.ephemeral() && stat.EphemeralOwner != t.s.ID() && t.k.owned.hadSession(stat.EphemeralOwner)
+	if leaving := t.k.owned.leavingOwner(want.path(), stat.Czxid); leaving != nil {
+		former = true
+		leaving.wakeUp() // its deletion may have been refused, and be allowed by now
+	}
+	// Servers from 3.8.4 on let any client watch the node, and report its deletion only
+	// to clients that may read it.
+	_, _, err = t.s.Get(ctx, want.path())
 	return &conflictError{
-		path: want.path(), owner: stat.EphemeralOwner, watch: watch,
-		former: want.ephemeral() && stat.EphemeralOwner != t.s.ID() && t.k.claims.used(stat.EphemeralOwner),
+		path: want.path(), owner: stat.EphemeralOwner, watch: watch, former: former, silent: errors.Is(err, session.ErrNoAuth),
 	}
 }
 
-// findOut looks whether a creation whose answer was lost has happened.
-func (t *tenure) findOut(ctx context.Context, want *entry, lost int) error {
-	t.calm(lost)
-	found, err := t.find(ctx, want)
+// resolveOutcome finds out whether a creation whose answer was lost has happened.
+func (t *registrar) resolveOutcome(ctx context.Context, want *entry, lost int) error {
+	t.backOff(lost)
+	found, err := t.findOwn(ctx, want)
 	if err != nil {
 		t.doubt = want
 	}
@@ -141,33 +151,35 @@ func (t *tenure) findOut(ctx context.Context, want *entry, lost int) error {
 	return err
 }
 
-// swapped is what follows when another registration of this process, which says the
-// same and had lost its answer, has found our node first: it is that one's. Then what
-// that one may have made before, which it looks for no more, is ours, or nobody's.
-func (t *tenure) swapped(ctx context.Context, want *entry) error {
-	return t.findOut(ctx, want, 0)
+// onReplaced handles that another registration of this process, which has the same data
+// and had lost its answer, has found our node first: the node belongs to that
+// registration. The node that the other registration may have created before, and looks
+// for no more, is then ours, or belongs to none.
+func (t *registrar) onReplaced(ctx context.Context, want *entry) error {
+	return t.resolveOutcome(ctx, want, 0)
 }
 
-// resolve finds out about what the session before left in doubt. What goes with
-// a session needs none of this: it is not found, or it is waited for.
-func (t *tenure) resolve(ctx context.Context) error {
-	found, err := t.find(ctx, t.doubt)
+// resolveDoubt finds out about the znode whose creation the session before left in
+// doubt. An ephemeral znode needs none of this: it is not found, or the registration
+// waits for its end.
+func (t *registrar) resolveDoubt(ctx context.Context) error {
+	found, err := t.findOwn(ctx, t.doubt)
 	if err != nil {
 		return err
 	}
 	if found != nil {
-		t.k.claims.free(t.have)
-		t.disarm(nil)
+		t.k.owned.release(t.have)
+		t.stopWatching(nil)
 		t.have = found
 	}
 	t.doubt = nil
 	return nil
 }
 
-// settle waits until everything that reached the leader before has been carried
-// out; what reaches it later from a connection that was lost it refuses. A sync
-// is answered too early for that (see session.Session.CreateProtected).
-func (t *tenure) settle(ctx context.Context, dir string) error {
+// awaitCarriedOut waits until every request that reached the leader before has been
+// carried out; the leader refuses requests that reach it later from a lost connection.
+// A sync is answered too early for that (see session.Session.CreateProtected).
+func (t *registrar) awaitCarriedOut(ctx context.Context, dir string) error {
 	for lost := 0; ; lost++ {
 		_, err := t.s.Txn(ctx, session.CheckOp(dir, -1))
 		var verdict *session.TxnError
@@ -178,19 +190,19 @@ func (t *tenure) settle(ctx context.Context, dir string) error {
 		case !errors.Is(err, session.ErrUnknownOutcome) || t.s.Err() != nil:
 			return err
 		}
-		t.calm(lost)
+		t.backOff(lost)
 	}
 }
 
-// find looks for the node of an entry that we may have created, in the state of
-// after that. While what a move would have deleted is there, it has not happened:
-// a node that looks like ours is somebody else's.
-func (t *tenure) find(ctx context.Context, want *entry) (*place, error) {
-	if err := t.settle(ctx, want.dir); err != nil {
+// findOwn looks for the node of an entry that we may have created, in the state after
+// the creation. While the node that a move would have deleted exists, the move has not
+// happened: a node that looks like ours belongs to another client.
+func (t *registrar) findOwn(ctx context.Context, want *entry) (*place, error) {
+	if err := t.awaitCarriedOut(ctx, want.dir); err != nil {
 		return nil, err
 	}
 	if t.have != nil {
-		if ours, err := t.still(ctx); err != nil || ours {
+		if ours, err := t.isStillOurs(ctx); err != nil || ours {
 			return nil, err
 		}
 	}
@@ -220,17 +232,18 @@ func (t *tenure) find(ctx context.Context, want *entry) (*place, error) {
 		case err != nil:
 			return nil, err
 		}
-		if stat.EphemeralOwner == owner && bytes.Equal(data, want.data) && t.k.claims.take(t.k, path, stat.Czxid) {
+		if stat.EphemeralOwner == owner && bytes.Equal(data, want.data) && t.k.owned.own(t.k, path, stat.Czxid) {
 			return &place{entry: want, path: path, czxid: stat.Czxid, version: stat.Version}, nil
 		}
 	}
 	return nil, nil
 }
 
-// readOwn reads what may be owner's. Another's need not be readable: whose it is can be
-// seen by all, where servers let them, and its stat is all that is returned then. Where
-// they do not, what cannot be read is another's, too.
-func (t *tenure) readOwn(ctx context.Context, path string, owner int64) ([]byte, session.Stat, error) {
+// readOwn reads a node that may be owner's. The node of another owner need not be
+// readable: where servers let every client see the owner, readOwn returns only the stat
+// of such a node. Where servers do not, a node that cannot be read belongs to another
+// owner, too.
+func (t *registrar) readOwn(ctx context.Context, path string, owner int64) ([]byte, session.Stat, error) {
 	data, stat, err := t.s.Get(ctx, path)
 	if !errors.Is(err, session.ErrNoAuth) {
 		return data, stat, err

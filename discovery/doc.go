@@ -1,5 +1,5 @@
-// Package discovery says who is there: the instances of services, and the members
-// of groups.
+// Package discovery registers instances of services and members of groups, and
+// lists and follows them.
 //
 // # What it is
 //
@@ -17,73 +17,80 @@
 //	}
 //
 // A [Registration] is kept: after a lost session it is made again in the next
-// one, with the data of its last update, and also when somebody deletes its znode.
-// A [Group] does the same for members with data of any kind. Package provider,
-// below this one, picks an instance to use.
+// session, with the data of its last update, and also after its znode was
+// deleted. A [Group] does the same for members with data of any kind. Package
+// provider, below this package, picks an instance to use.
 //
 // # Guarantees
 //
-//   - One registration is one znode, whatever answers get lost. A reconnect within
-//     a session does not touch it. Names of sequential ones do not grow.
-//   - What was wanted last is what is registered in the end: an update that was
-//     made while there was no connection, or no session, is not lost, and an older
-//     one never follows on a newer. What is refused (a move to a name that somebody
-//     else has) gives way to what was there before, also if it was there for a
-//     moment, in a session that was lost before its answer came.
-//   - [Registration.Move] is one transaction: who is listed for one service is
-//     taken off it in the moment in which it is listed for the other.
-//   - Nobody's znode but one's own is deleted or overwritten. Who has a name keeps
-//     it; others get ErrConflict, and what was registered before it lost its
-//     session waits until the name is free. The limit of that: a znode has no
-//     identity that a write could be made to depend on. If an administrator
-//     deletes the znode of a living registration, and another process registers
-//     under its name before this one has heard of either, an update or
-//     unregistering in that very moment hits the other's.
-//   - Unregistering and giving up leave nothing behind that outlives the session;
-//     see Failures about instances that do not go with one.
-//   - [Registry.Watch] and [Group.Watch] show present states, each at least as new
-//     as the one before.
+//   - A registration is one znode, even if replies are lost. A reconnect
+//     within a session does not touch the znode. Names of sequential
+//     registrations do not grow.
+//   - The last requested state is registered in the end: an update without a
+//     connection, or without a session, is not lost, and an older update never
+//     follows a newer one. If an update is refused (a move to a name that
+//     another instance has), the registration returns to its former state,
+//     even if the new state existed for a moment in a session that was lost
+//     before the reply.
+//   - [Registration.Move] is one transaction: the instance leaves the list of
+//     one service at the moment at which it enters the list of the other.
+//   - A registration deletes or overwrites only its own znode. An instance
+//     that has a name keeps the name; others get ErrConflict, and a
+//     registration that lost its session waits until the name is free. The
+//     limit: no write can depend on the identity of a znode. If an
+//     administrator deletes the znode of a live registration, and another
+//     process registers under the name before this registration has heard of
+//     either, an update or an unregistering at that moment affects the other's
+//     znode.
+//   - Unregistering, and giving up, leave nothing behind that outlives the
+//     session; see Failures for instances that do not go with a session.
+//   - [Registry.Watch] and [Group.Watch] show present states, each at least as
+//     new as the state before.
 //
 // # How it is lost, and how you find out
 //
-// [Registration.State] and [Registration.States] say whether it is registered at
-// the moment, and if not, why: the session was lost (session.ErrLost and a
-// reason), somebody else has the name (ErrConflict), a server refuses it.
+// [Registration.State] and [Registration.States] say whether the instance is
+// registered at the moment, and if not, why: the session was lost
+// (session.ErrLost and a reason), another instance has the name (ErrConflict),
+// or a server refuses the registration.
+//
 // [Registration.Context] is for work that must stop when the registration is
-// lost: it ends before the servers can expire the session, as a lock's does, and
-// at the same price: while anything is registered the session proves itself by
-// heartbeats (docs/performance.md). Thousands of processes that only want to be
-// listed can do with session.TrustAnswered, which writes none.
+// lost. It ends before the servers can expire the session, like the context of
+// a lock, at the same price: while anything is registered, the session proves
+// itself by heartbeats (docs/performance.md). Thousands of processes that only
+// want to be listed can use session.TrustAnswered, which writes no heartbeats.
 //
 // # Znodes
 //
-// "<base>/<service>/<id>", with the instance as JSON; "<path>/<id>" for a member
-// of a group. The parents are containers. docs/layout.md has all forms. Data that
-// is no instance, or was registered in no year from 1 to 9998, is listed with
-// [Instance.Err], and disturbs no other.
+// "<base>/<service>/<id>", with the instance as JSON; "<path>/<id>" for a
+// member of a group. The parents are containers. docs/layout.md has all forms.
+// Data that is not an instance, or was not registered in a year from 1 to 9998,
+// is listed with [Instance.Err], and affects no other instance.
 //
 // # Failures
 //
-// Errors wrap ErrArgument, ErrConflict, ErrUnregistered, ErrMalformed, the
-// context's error and cause, or an error of package session. A Static or Permanent
-// instance goes with no session: if the client is closed, or the process dies,
-// before its unregistering has come to an end, it stays. If a session is given up
-// over a write about one, the next waits until the servers have ended that session,
-// one and a half timeouts, unless they elect another leader meanwhile: what got
-// stuck could hit another one's znode later.
+// Errors wrap ErrInvalidArgument, ErrConflict, ErrUnregistered, ErrMalformed, the
+// context's error and cause, or an error of package session.
+//
+// A Static or Permanent instance does not go with a session: if the client is
+// closed, or the process dies, before the unregistering has ended, the instance
+// stays. If a session is given up during a write about such an instance, the
+// next session waits until the servers have ended the former session, one and a
+// half timeouts, unless the servers elect another leader meanwhile: a delayed
+// write could otherwise affect another znode later.
 //
 // # Compatibility
 //
-// The znodes are those of Curator's x-discovery and GroupMember; with [Kazoo] and
-// [KazooShallow] those of Kazoo's Party and ShallowParty. Curator's own registering
-// of a name that somebody else has deletes the other's znode: a registration of
-// this package then reports a conflict, and waits.
+// The znodes are those of Curator's x-discovery and GroupMember; with [Kazoo]
+// and [KazooShallow] those of Kazoo's Party and ShallowParty. If Curator
+// registers a name that another instance has, Curator deletes the other's
+// znode: a registration of this package then reports a conflict, and waits.
 //
 // # Concurrency
 //
-// All methods may be called from any number of goroutines. A process needs one
-// Registry for each base path, and one Group for each path: they know which znodes
-// are whose of those that they have made, and which sessions were their own. Two
-// with one client that register the same, to the byte, could take each other's
-// znode for their own when an answer is lost.
+// All methods may be called from any number of goroutines. Use one Registry per
+// base path and one Group per path in a process: they record which of their
+// znodes belong to which registration, and which sessions were their own. Two
+// registries with one client that register the same instance, equal to the
+// byte, could take each other's znode for their own after a lost reply.
 package discovery

@@ -4,21 +4,23 @@ import (
 	"context"
 	"errors"
 
+	"github.com/zkrecipes/zkrecipes/session"
+
 	"github.com/zkrecipes/zkrecipes/internal/holding"
 )
 
 var (
-	// ErrArgument: an argument is none; nothing was sent.
-	ErrArgument = errors.New("invalid argument")
-	// ErrConflict: somebody else is registered under this name.
+	// ErrInvalidArgument is session.ErrInvalidArgument.
+	ErrInvalidArgument = session.ErrInvalidArgument
+	// ErrConflict: another client is registered under this name.
 	ErrConflict = errors.New("somebody else has this name")
-	// ErrUnregistered: it was given back by its owner.
+	// ErrUnregistered: the owner has given the registration back.
 	ErrUnregistered = errors.New("unregistered by its owner")
-	// ErrMalformed: what a znode says is no instance.
+	// ErrMalformed: the data of a znode is no instance.
 	ErrMalformed = errors.New("malformed data")
 )
 
-// errPending is why something that was just asked for is not registered.
+// errPending is why an entry that was just requested is not registered.
 var errPending = errors.New("not registered yet")
 
 // failure names operation and path.

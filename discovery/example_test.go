@@ -27,8 +27,8 @@ func connected(body func(ctx context.Context, client *session.Client) error) {
 	}
 }
 
-// An instance is registered for as long as the server serves, over lost sessions
-// as well; whoever wants to use it watches the service.
+// An instance is registered for as long as the server serves, over lost sessions as
+// well; the clients that use it watch the service.
 func ExampleRegistry() {
 	connected(func(ctx context.Context, client *session.Client) error {
 		registry := discovery.NewRegistry(client, "/services", nil)

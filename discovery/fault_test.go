@@ -119,12 +119,14 @@ func registeredTrial(name string, typ discovery.Type, op func(ctx context.Contex
 		Op: func(ctx context.Context, p *world.Party) error {
 			g := p.State.(*discovery.Registration)
 			err := op(ctx, p, g)
-			if e := steady(p, g); e != nil {
-				return fmt.Errorf("%w, after %w", e, err)
-			}
+			unsteady := steady(p, g)
 			// Clean-up; a context that has ended does not keep it from going on.
-			if e := g.Unregister(context.Background()); e != nil {
-				return e
+			left := g.Unregister(context.Background())
+			if unsteady != nil {
+				return fmt.Errorf("%w, after %w", unsteady, errors.Join(err, ctx.Err()))
+			}
+			if left != nil {
+				return left
 			}
 			return err
 		},

@@ -7,78 +7,80 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/zkrecipes/zkrecipes/internal/holding"
 	"github.com/zkrecipes/zkrecipes/internal/znode"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// Group is a set of members that know of each other: the children of a path.
+// Group is a set of members that can list each other: the children of a path.
 type Group struct {
 	client *session.Client
 	path   string
 	opts   Options
-	claims *claims
+	claims *ownership
 	err    error // what is wrong with the arguments
 }
 
-// NewGroup makes a group of the children of path. It does nothing yet; a wrong
-// argument is reported by the first call of a method. o may be nil.
+// NewGroup makes a group of the children of path. NewGroup sends nothing; the
+// first call of a method reports an invalid argument. o may be nil.
 func NewGroup(client *session.Client, path string, o *Options) *Group {
-	g := &Group{client: client, path: path, claims: newClaims()}
-	g.opts, g.err = checked(client, path, o)
+	g := &Group{client: client, path: path, claims: newOwnership()}
+	g.opts, g.err = checkOptions(client, path, o)
 	return g
 }
 
-// Member is one member of a group.
+// Member is a member of a group.
 type Member struct {
 	ID   string
 	Data []byte
-	// Path is the member's znode, and Token its czxid: who came later has a
-	// larger one.
+	// Path is the path of the member's znode, and Token its czxid: a later member
+	// has a larger Token.
 	Path  string
 	Token int64
 	// Session that owns the znode; 0 for a stranger's persistent one.
 	Session int64
-	// Since is when it joined, by the server's clock.
+	// Since is the time of the join, by the server's clock.
 	Since time.Time
 }
 
-// Join joins the group as id, and keeps the membership: in each session that
-// follows on a lost one, and also when somebody deletes its znode. That is done by
-// a goroutine, which [Membership.Leave] ends, and the closing of the client.
+// Join joins the group as id, and keeps the membership: in the next session after
+// each loss, and also after its znode was deleted. A goroutine does this until
+// [Membership.Leave], or until the client is closed.
 //
-// It returns when the group has the member. If it has one of this name, the error
-// wraps ErrConflict, unless [Options.Wait] says to wait; what an earlier session of
-// this Group has left is waited for. When ctx ends first nothing is left behind.
-// In Kazoo's layouts names do not conflict, and members have no data but their id.
+// Join returns when the group has the member. If the group has another member of
+// this name, the error wraps ErrConflict, or Join waits ([Options.Wait]). Join
+// also waits for remains of an earlier session of this Group, and for a member
+// that is leaving. If ctx ends first, nothing is left behind. In Kazoo's layouts
+// names do not conflict, and members have no data but their id.
 func (g *Group) Join(ctx context.Context, id string, data []byte) (*Membership, error) {
-	e, err := g.begin(ctx, id, data)
+	e, err := g.newEntry(ctx, id, data)
 	if err != nil {
 		return nil, failure(ctx, "join", g.path, err)
 	}
-	m := &Membership{id: id, group: g, keeper: &keeper{
-		client: g.client, opts: g.opts, parent: g.opts.Layout.parent(), claims: g.claims,
+	m := &Membership{id: id, group: g, registrant: &registrant{
+		client: g.client, opts: g.opts, parent: g.opts.Layout.parent(), owned: g.claims,
 	}}
-	if err := m.keeper.keep(ctx, e); err != nil {
+	if err := m.registrant.keepRegistered(ctx, e); err != nil {
 		return nil, failure(ctx, "join", e.path(), err)
 	}
 	return m, nil
 }
 
-// begin checks ctx and the arguments, and makes an entry of the member.
-func (g *Group) begin(ctx context.Context, id string, data []byte) (*entry, error) {
-	if err := g.ready(ctx); err != nil {
+// newEntry checks ctx and the arguments, and makes an entry of the member.
+func (g *Group) newEntry(ctx context.Context, id string, data []byte) (*entry, error) {
+	if err := g.checkCall(ctx); err != nil {
 		return nil, err
 	}
 	layout := g.opts.Layout
 	switch {
 	case layout != Curator && data != nil:
-		return nil, fmt.Errorf("%w: data: members have none in Kazoo's layouts", ErrArgument)
+		return nil, fmt.Errorf("%w: data: members have none in Kazoo's layouts", ErrInvalidArgument)
 	case layout == Kazoo && (id == "" || !utf8.ValidString(id)):
-		return nil, fmt.Errorf("%w: id %q is empty, or not UTF-8", ErrArgument, id)
+		return nil, fmt.Errorf("%w: id %q is empty, or not UTF-8", ErrInvalidArgument, id)
 	case layout == Kazoo:
 		data = []byte(id)
 	default:
-		if err := validName("id", id); err != nil {
+		if err := validateName("id", id); err != nil {
 			return nil, err
 		}
 	}
@@ -88,20 +90,17 @@ func (g *Group) begin(ctx context.Context, id string, data []byte) (*entry, erro
 	}, nil
 }
 
-func (g *Group) ready(ctx context.Context) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return g.err
+func (g *Group) checkCall(ctx context.Context) error {
+	return holding.Begin(ctx, g.client, "discovery.NewGroup", g.err, ErrInvalidArgument)
 }
 
-// Members lists the members, in the order in which they joined, as they were at
-// one moment, which is over.
+// Members lists the members in the order of their joins, as of one moment during
+// the call; the group may have changed since.
 func (g *Group) Members(ctx context.Context) ([]Member, error) {
-	err := g.ready(ctx)
+	err := g.checkCall(ctx)
 	var nodes []child
 	if err == nil {
-		nodes, err = children(ctx, g.client, g.path, func(name string) bool {
+		nodes, err = listChildren(ctx, g.client, g.path, func(name string) bool {
 			_, ok := g.opts.Layout.member(name)
 			return ok
 		})
@@ -136,47 +135,77 @@ func (g *Group) read(node session.Node, denied error) (Member, bool) {
 	return m, ok
 }
 
-// Membership is being in a group.
+// Membership is a kept membership in a group.
 type Membership struct {
-	id     string
-	group  *Group
-	keeper *keeper
+	id         string
+	group      *Group
+	registrant *registrant
 }
 
-// ID is the member's name.
+// The names in the panic of a zero Membership.
+const membershipType, membershipSource = "discovery.Membership", "discovery.Group"
+
+// mustRegistrant is the registrant; a zero Membership has none.
+func (m *Membership) mustRegistrant() *registrant {
+	holding.MustBeMade(m.registrant != nil, membershipType, membershipSource)
+	return m.registrant
+}
+
+var _ session.Held = (*Membership)(nil)
+
+// ID returns the member's name.
 func (m *Membership) ID() string { return m.id }
 
 // State says whether the group has the member at the moment.
-func (m *Membership) State() State { return m.keeper.State() }
+func (m *Membership) State() State { return m.mustRegistrant().State() }
 
 // States iterates over the states; see [Registration.States].
 func (m *Membership) States(ctx context.Context) iter.Seq2[State, error] {
-	return m.keeper.States(ctx)
+	return m.registrant.statesOf(ctx, membershipType, membershipSource)
 }
 
-// Context is that of the present membership; see [Registration.Context].
-func (m *Membership) Context() context.Context { return m.keeper.Context() }
+// Context returns the context of the present membership; see
+// [Registration.Context].
+func (m *Membership) Context() context.Context { return m.mustRegistrant().Context() }
+
+// Token is a fencing token: the czxid of the znode of the present membership, or of the
+// last one; see [Registration.Token].
+func (m *Membership) Token() int64 { return m.mustRegistrant().State().Token }
+
+// Guard is a check for a transaction of the session in which the group has the member,
+// which fails once the membership is lost or given back; see [Registration.Guard].
+func (m *Membership) Guard() session.Op { return m.mustRegistrant().Guard() }
 
 // Update replaces the member's data in place; see [Registration.Update].
 func (m *Membership) Update(ctx context.Context, data []byte) error {
-	e, err := m.group.begin(ctx, m.id, data)
+	if err := holding.BeginHeld(ctx, m.registrant != nil, membershipType, membershipSource, ErrInvalidArgument); err != nil {
+		return failure(ctx, "update", "", err)
+	}
+	e, err := m.group.newEntry(ctx, m.id, data)
 	if err == nil {
-		err = m.keeper.change(ctx, func(now *entry) (*entry, error) {
+		err = m.registrant.changeEntry(ctx, func(now *entry) (*entry, error) {
 			e.name = now.name
 			return e, nil
 		})
 	}
 	if err != nil {
-		return failure(ctx, "update", m.keeper.title, err)
+		return failure(ctx, "update", m.registrant.title, err)
 	}
 	return nil
 }
 
-// Leave leaves the group and ends the keeping. When ctx ends first, that goes on
-// in the background. Further calls wait for the same.
+// Leave leaves the group and ends the keeping. Its result, and the work in the
+// background, are as for [Registration.Unregister].
 func (m *Membership) Leave(ctx context.Context) error {
-	if err := m.keeper.leaving(ctx); err != nil {
-		return failure(ctx, "leave", m.keeper.title, err)
+	if err := holding.BeginHeld(ctx, m.registrant != nil, membershipType, membershipSource, ErrInvalidArgument); err != nil {
+		return failure(ctx, "leave", "", err)
+	}
+	if err := m.registrant.awaitLeft(ctx); err != nil {
+		return failure(ctx, "leave", m.registrant.title, err)
 	}
 	return nil
 }
+
+// Release is Leave, by the name that everything held shares; see [session.Held]. The
+// result is that of Leave: nil after a loss, too.
+func (m *Membership) Release(ctx context.Context) error { return m.Leave(ctx) }

@@ -62,7 +62,7 @@ func TestMemberComesBackInTheNextSession_CH51_CH53_CH58(t *testing.T) {
 					if layout == discovery.Curator {
 						require.NoError(w, m.Update(w.Ctx, []byte("new")))
 					} else {
-						require.ErrorIs(w, m.Update(w.Ctx, []byte("new")), discovery.ErrArgument)
+						require.ErrorIs(w, m.Update(w.Ctx, []byte("new")), discovery.ErrInvalidArgument)
 						require.NoError(w, m.Update(w.Ctx, nil))
 					}
 					w.Expire(c)

@@ -54,8 +54,8 @@ func TestHiddenNodeUnderTheNameIsAConflict(t *testing.T) {
 	}
 }
 
-// Who waits for a name gets it when a node that may not be read has gone, of which a
-// server may tell nothing.
+// A waiting client gets a name when the node that has it, and that the client may not
+// read, has gone; a server may send no event for such a node.
 func TestNameOfAHiddenNodeIsWaitedFor(t *testing.T) {
 	for _, o := range []*zktest.Options{nil, {StatNeedsRead: true}} {
 		inWorld(t, o, func(w *World) {

@@ -1,50 +1,12 @@
 package discovery
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 
+	"github.com/zkrecipes/zkrecipes/internal/format/memberformat"
 	"github.com/zkrecipes/zkrecipes/internal/znode"
 	"github.com/zkrecipes/zkrecipes/session"
-)
-
-// instanceJSON is the data of a service instance, "<base>/<service>/<id>", as
-// Curator's x-discovery writes it (JsonInstanceSerializer), in its order.
-// Readers ignore other keys, and the order.
-type instanceJSON struct {
-	Name    string          `json:"name"`
-	ID      string          `json:"id"`
-	Address *string         `json:"address"`
-	Port    *int32          `json:"port"`
-	SSLPort *int32          `json:"sslPort"`
-	Payload json.RawMessage `json:"payload"`
-	// Milliseconds since 1970.
-	RegistrationTime int64    `json:"registrationTimeUTC"`
-	Type             string   `json:"serviceType"`
-	URISpec          *uriJSON `json:"uriSpec"`
-	// Enabled is written only when it is false: Curator leaves it out in its
-	// compatible mode, the default, and reads its absence as true.
-	Enabled *bool `json:"enabled,omitempty"`
-}
-
-// uriJSON is Curator's UriSpec.
-type uriJSON struct {
-	Parts []uriPart `json:"parts"`
-}
-
-// uriPart is a part of a UriSpec: text as it is, or the name of a variable.
-type uriPart struct {
-	Value    string `json:"value"`
-	Variable bool   `json:"variable"`
-}
-
-// What Curator calls the types of instances, its ServiceType.
-const (
-	javaDynamic    = "DYNAMIC"
-	javaSequential = "DYNAMIC_SEQUENTIAL"
-	javaStatic     = "STATIC"
-	javaPermanent  = "PERMANENT"
 )
 
 // The variables that Curator's UriSpec knows.
@@ -74,21 +36,13 @@ const (
 	KazooShallow
 )
 
-// What stands in the names of Kazoo's members.
-const (
-	// kazooParty: Kazoo's Party, after the digits.
-	kazooParty = "__party__"
-	// kazooShallow: Kazoo's ShallowParty, between the digits and the id.
-	kazooShallow = "-"
-)
-
 // nameOf makes the name of a member.
 func (l Layout) nameOf(id string) string {
 	switch l {
 	case Kazoo:
-		return znode.Hex(kazooParty)
+		return znode.Hex(memberformat.KazooParty)
 	case KazooShallow:
-		return znode.Hex(kazooShallow) + id
+		return znode.Hex(memberformat.KazooShallow) + id
 	}
 	return id
 }
@@ -98,10 +52,10 @@ func (l Layout) nameOf(id string) string {
 func (l Layout) member(name string) (id string, ok bool) {
 	switch l {
 	case Kazoo:
-		return "", strings.Contains(name, kazooParty)
+		return "", strings.Contains(name, memberformat.KazooParty)
 	case KazooShallow:
 		// As Kazoo reads it: what comes after the first "-".
-		_, id, ok = strings.Cut(name, kazooShallow)
+		_, id, ok = strings.Cut(name, memberformat.KazooShallow)
 		return id, ok
 	}
 	return name, true
@@ -129,16 +83,16 @@ func sequentialOf(name, id string) bool {
 	return ok && len(number) == 10 && strings.Trim(number, "0123456789") == ""
 }
 
-// validName refuses what cannot be one element of a path.
-func validName(field, name string) error {
+// validateName refuses what cannot be one element of a path.
+func validateName(field, name string) error {
 	switch {
 	case name == "":
-		return fmt.Errorf("%w: %s is empty", ErrArgument, field)
+		return fmt.Errorf("%w: %s is empty", ErrInvalidArgument, field)
 	case strings.Contains(name, "/"):
-		return fmt.Errorf("%w: %s %q has a slash", ErrArgument, field, name)
+		return fmt.Errorf("%w: %s %q has a slash", ErrInvalidArgument, field, name)
 	}
 	if err := session.ValidatePath("/" + name); err != nil {
-		return fmt.Errorf("%w: %s: %w", ErrArgument, field, err)
+		return fmt.Errorf("%w: %s: %w", ErrInvalidArgument, field, err)
 	}
 	return nil
 }

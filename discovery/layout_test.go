@@ -16,7 +16,7 @@ import (
 )
 
 // update rewrites the golden file.
-var update = flag.Bool("update", false, "write testdata/layout.golden anew") // read only
+var update = flag.Bool("update", false, "write testdata/layout.golden again") // read only
 
 // golden is the tree of znodes that the operations leave.
 const golden = "testdata/layout.golden"
@@ -37,7 +37,7 @@ func describe(n zktest.Node) string {
 	return line
 }
 
-// What others read must not change by accident.
+// The layout, which other programs read, must not change by accident.
 func TestLayoutIsTheGoldenOne(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := w.Client()

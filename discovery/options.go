@@ -10,12 +10,12 @@ import (
 // Options of a [Registry] or a [Group]; nil and the zero value mean all
 // defaults.
 type Options struct {
-	// Wait makes Register and Join wait, within their context, for somebody
-	// else who has the name to go, instead of returning ErrConflict: for
+	// Wait makes Register and Join wait, within their context, while another
+	// client has the name, instead of returning ErrConflict. Use Wait for
 	// processes that come back under their old name before the servers have
-	// expired the session of their life before. Default: no.
+	// expired the session of their former process. Default: false.
 	Wait bool
-	// Layout of a Group; default: Curator. It has no meaning for a Registry.
+	// Layout of a Group; default: Curator. A Registry ignores it.
 	Layout Layout
 	// ACL of the znodes; default: the client's.
 	ACL []session.ACL
@@ -29,22 +29,22 @@ func (o *Options) withDefaults() (Options, error) {
 	}
 	out.ACL = slices.Clone(out.ACL) // the caller may change it
 	if out.Layout < Curator || out.Layout > KazooShallow {
-		return out, fmt.Errorf("%w: Layout is %d; it must be Curator, Kazoo or KazooShallow", ErrArgument, out.Layout)
+		return out, fmt.Errorf("%w: Layout is %d; it must be Curator, Kazoo or KazooShallow", ErrInvalidArgument, out.Layout)
 	}
 	return out, nil
 }
 
-// checked is what the constructors have in common.
-func checked(client *session.Client, path string, o *Options) (Options, error) {
+// checkOptions is what the constructors have in common.
+func checkOptions(client *session.Client, path string, o *Options) (Options, error) {
 	opts, err := o.withDefaults()
 	if err == nil {
 		err = session.ValidatePath(path)
 		if err != nil {
-			err = fmt.Errorf("%w: %w", ErrArgument, err)
+			err = fmt.Errorf("%w: %w", ErrInvalidArgument, err)
 		}
 	}
 	if err == nil && client == nil {
-		err = fmt.Errorf("%w: the client is nil", ErrArgument)
+		err = fmt.Errorf("%w: the client is nil", ErrInvalidArgument)
 	}
 	return opts, err
 }

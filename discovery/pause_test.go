@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/discovery"
 	"github.com/zkrecipes/zkrecipes/session"
@@ -14,7 +15,7 @@ import (
 )
 
 // loses has the server lose the first n requests to change path, each with its
-// connection: from the second on the keeper pauses before it asks again.
+// connection: from the second on the registrant pauses before it asks again.
 func (w *World) loses(n int, op, path string) {
 	w.Server.OnRequest(func(r zktest.Request) zktest.Action {
 		if n > 0 && r.Op == op && r.Path == path {
@@ -60,4 +61,39 @@ func TestGivingUpDuringAPauseLeavesNothing_CH54(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A registration that the servers refuse to make again in the next session says why, is
+// tried again every five seconds, and at once when something else is wanted.
+func TestRefusedRegistrationIsTriedAgainAfterAPause(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		c, admin := w.Client(), w.Client()
+		g := w.register(registry(c), instance("one"))
+		_, err := w.Session(admin).SetACL(w.Ctx, dir, session.WorldACL(zk.PermRead|zk.PermAdmin), -1)
+		require.NoError(w, err)
+		tries := 0
+		w.Server.OnRequest(func(r zktest.Request) zktest.Action {
+			if r.Op == "create2" && r.Path == dir+"/one" {
+				tries++
+			}
+			return zktest.Action{}
+		})
+		w.Expire(c)
+		w.Pass(time.Second)
+		before := tries
+		require.Positive(w, before)
+		require.False(w, g.State().Registered)
+		require.ErrorIs(w, g.State().Err, session.ErrNoAuth)
+		w.Pass(20 * time.Second)
+		require.Equal(w, before+4, tries)
+
+		began := time.Now()
+		require.ErrorIs(w, g.Update(w.Ctx, g.Instance()), session.ErrNoAuth)
+		require.Less(w, time.Since(began), time.Second, "it does not wait for the end of the pause")
+		_, err = w.Session(admin).SetACL(w.Ctx, dir, session.WorldACL(zk.PermAll), -1)
+		require.NoError(w, err)
+		w.Pass(6 * time.Second)
+		require.True(w, g.State().Registered)
+		w.unregister(g)
+	})
 }

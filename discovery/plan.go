@@ -7,14 +7,14 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// entry is what somebody wants to be registered.
+// entry is a node that a caller wants to be registered.
 type entry struct {
 	dir  string // the parent's path
 	name string // last element of the path; the number is missing if it is sequential
 	data []byte
 	mode session.Mode
-	// adopt tells, of an entry that does not go with a session, whether data
-	// that is there already is this very entry. nil: never.
+	// adopt reports, for an entry that does not go with a session, whether existing
+	// data is this very entry. nil: never.
 	adopt func(data []byte) bool
 	// instance that it stands for; a group's members have none.
 	instance Instance
@@ -31,7 +31,7 @@ func (e *entry) samePlace(o *entry) bool {
 	return e.dir == o.dir && e.name == o.name && e.mode == o.mode
 }
 
-// place is a znode that we have.
+// place is a znode of ours.
 type place struct {
 	entry   *entry // what it says
 	path    string
@@ -50,8 +50,8 @@ const (
 	stepRemove       // nothing is wanted
 )
 
-// next compares what there is with what is wanted; nil means nothing.
-func next(have *place, want *entry) step {
+// nextStep compares the present place with the wanted entry; nil means none.
+func nextStep(have *place, want *entry) step {
 	switch {
 	case have == nil && want == nil:
 		return stepNothing

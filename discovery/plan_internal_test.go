@@ -33,7 +33,7 @@ func TestNextStep(t *testing.T) {
 		if c.have != nil {
 			have = &place{entry: c.have}
 		}
-		require.Equal(t, c.step, next(have, c.want), name)
+		require.Equal(t, c.step, nextStep(have, c.want), name)
 	}
 }
 
@@ -63,7 +63,7 @@ func TestStepsLeadToWhatIsWanted(t *testing.T) {
 			at = &place{entry: have}
 		}
 		for n := 0; ; n++ {
-			switch s := next(at, want); s {
+			switch s := nextStep(at, want); s {
 			case stepNothing:
 				if server != say(want) {
 					t.Fatalf("%s is there, %s is wanted", server, say(want))
@@ -89,38 +89,38 @@ func TestStepsLeadToWhatIsWanted(t *testing.T) {
 	})
 }
 
-// A node is one registration's, whoever finds it first.
+// A node belongs to one registration, the first that finds it.
 func TestNodeIsTakenOnce(t *testing.T) {
-	c, a, b := newClaims(), &keeper{}, &keeper{}
-	require.True(t, c.take(a, "/x", 1))
-	require.True(t, c.take(a, "/x", 1))
-	require.False(t, c.take(b, "/x", 1))
-	require.True(t, c.take(b, "/x", 2), "another node of the same name")
-	require.True(t, c.take(b, "/y", 1), "of the same transaction")
-	c.free(&place{path: "/x", czxid: 1})
-	c.free(nil)
-	require.True(t, c.take(b, "/x", 1))
-	require.False(t, c.used(5))
-	c.use(5)
-	require.True(t, c.used(5))
+	c, a, b := newOwnership(), &registrant{}, &registrant{}
+	require.True(t, c.own(a, "/x", 1))
+	require.True(t, c.own(a, "/x", 1))
+	require.False(t, c.own(b, "/x", 1))
+	require.True(t, c.own(b, "/x", 2), "another node of the same name")
+	require.True(t, c.own(b, "/y", 1), "of the same transaction")
+	c.release(&place{path: "/x", czxid: 1})
+	c.release(nil)
+	require.True(t, c.own(b, "/x", 1))
+	require.False(t, c.hadSession(5))
+	c.addSession(5)
+	require.True(t, c.hadSession(5))
 	for id := range int64(10 * maxSessions) { // years
-		c.use(100 + id)
-		c.use(100 + id)
+		c.addSession(100 + id)
+		c.addSession(100 + id)
 	}
-	require.False(t, c.used(5))
-	require.True(t, c.used(99+10*maxSessions))
+	require.False(t, c.hadSession(5))
+	require.True(t, c.hadSession(99+10*maxSessions))
 	require.Len(t, c.sessions, maxSessions)
 }
 
 // While ZooKeeper is away for long, who gives up leaves nothing that waits.
 func TestWishesThatNobodyWaitsForAreNotKept(t *testing.T) {
-	k := &keeper{wake: make(chan struct{}, 1), want: &entry{}}
+	k := &registrant{wake: make(chan struct{}, 1), want: &entry{}}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for range 100 {
-		require.ErrorIs(t, k.change(ctx, func(now *entry) (*entry, error) { return now, nil }), context.Canceled)
+		require.ErrorIs(t, k.changeEntry(ctx, func(now *entry) (*entry, error) { return now, nil }), context.Canceled)
 	}
-	require.Empty(t, k.asked)
+	require.Empty(t, k.requests)
 	require.Equal(t, 100, k.rev, "they are wanted still")
 }
 

@@ -5,83 +5,118 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+
+	"github.com/zkrecipes/zkrecipes/internal/holding"
+	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// Registration is an instance that is kept registered.
+// Registration is a kept registration of an instance.
 type Registration struct {
-	registry *Registry
-	keeper   *keeper
+	registry   *Registry
+	registrant *registrant
 }
 
-// Instance is what is wanted to be registered: what the last Update or Move was
-// given, unless it was refused. Path and Token are those of the present
+// The names in the panic of a zero Registration.
+const registrationType, registrationSource = "discovery.Registration", "discovery.Registry"
+
+// mustRegistrant is the registrant; a zero Registration has none.
+func (g *Registration) mustRegistrant() *registrant {
+	holding.MustBeMade(g.registrant != nil, registrationType, registrationSource)
+	return g.registrant
+}
+
+var _ session.Held = (*Registration)(nil)
+
+// Instance returns the requested instance: the argument of the last Update or
+// Move, unless it was refused. Path and Token are those of the present
 // registration, or of the last one.
 func (g *Registration) Instance() Instance {
-	i := g.keeper.latest().instance
+	i := g.mustRegistrant().latest().instance
 	i.Payload = slices.Clone(i.Payload)
-	s := g.keeper.State()
+	s := g.registrant.State()
 	i.Path, i.Token = s.Path, s.Token
 	return i
 }
 
 // State says whether the instance is registered at the moment.
-func (g *Registration) State() State { return g.keeper.State() }
+func (g *Registration) State() State { return g.mustRegistrant().State() }
 
-// States iterates over the states: first the present one, then each newer one.
-// It may skip states that passed while the loop's body ran; it never goes back.
-// It ends after the unregistering, after the client's closing, or with ctx, whose
-// error is the last element.
+// States iterates over the states: first the present state, then each newer
+// state. The iteration may skip states that passed while the loop's body ran, and
+// never goes back. It ends after the unregistering, after the client was closed,
+// or with ctx, whose error is the last element.
 func (g *Registration) States(ctx context.Context) iter.Seq2[State, error] {
-	return g.keeper.States(ctx)
+	return g.registrant.statesOf(ctx, registrationType, registrationSource)
 }
 
-// Context is that of the present registration: it ends when that is lost, moved
-// or given back, and for what goes with a session before the servers can expire
-// it; context.Cause says why. While the instance is not registered it has ended
-// already. The registration that follows on a lost one has another; States tells
-// of it.
-func (g *Registration) Context() context.Context { return g.keeper.Context() }
+// Context returns the context of the present registration. The context ends when
+// the registration is lost, moved or given back, and, if the instance goes with a
+// session, before the servers can expire the session; context.Cause says why.
+// While the instance is not registered, the context has ended already. The
+// registration after a loss has another context; States reports it.
+func (g *Registration) Context() context.Context { return g.mustRegistrant().Context() }
 
-// Update replaces the instance in place: its znode stays, and says something
-// else. Service, ID and Type must be the same; a RegistrationTime of zero is that
-// of before. It returns when the server has it, or something newer. While there
-// is no connection or no session it waits, within ctx; when that ends, the update
-// is wanted still, and will be registered. If the server refuses it, what was
-// before stays wanted. While somebody else has the name the error wraps
-// ErrConflict, and the update is registered once that one has gone.
+// Token is a fencing token: the czxid of the znode of the present registration, or of
+// the last one. The token grows with every registration of the path, also with those
+// that follow a loss.
+func (g *Registration) Token() int64 { return g.mustRegistrant().State().Token }
+
+// Guard is a check for a transaction, which fails once the registration is lost, moved
+// or given back, even if the instance is registered again by then: call Guard for each
+// transaction. The guard of an instance that is not registered at the moment fails.
+//
+// Unless the instance is Static or Permanent, the transaction must be one of the
+// session in which the instance is registered ([session.Client.Session] of the
+// registry's client): in another session, the check could meet the znode of another
+// instance that has the name by then. If an administrator deletes the znode, and another
+// instance registers under the name before this client has heard of the deletion, the
+// guard does not fail.
+func (g *Registration) Guard() session.Op { return g.mustRegistrant().Guard() }
+
+// Update replaces the instance in place: its znode stays, with new data. Service,
+// ID and Type must be the same; a zero RegistrationTime keeps the former time.
+// Update returns when the server has the instance, or something newer. Without a
+// connection or a session, Update waits within ctx; if ctx ends, the update stays
+// requested, and will be registered. If the server refuses the update, the former
+// instance stays requested. While another instance has the name, the error wraps
+// ErrConflict, and the update is registered once the other instance has gone.
 func (g *Registration) Update(ctx context.Context, i Instance) error {
 	return g.change(ctx, "update", i, func(old Instance) error {
 		if i.Service == old.Service && i.ID == old.ID && i.Type == old.Type {
 			return nil
 		}
 		return fmt.Errorf("%w: it is %s/%s (%v), and cannot become %s/%s (%v) in place",
-			ErrArgument, old.Service, old.ID, old.Type, i.Service, i.ID, i.Type)
+			ErrInvalidArgument, old.Service, old.ID, old.Type, i.Service, i.ID, i.Type)
 	})
 }
 
-// Move registers another instance instead, of another service as a rule, and
-// takes this one away in the same transaction: whoever watches both sees it in
-// one or the other, never in both. Afterwards that one is kept registered. An
-// ErrConflict, or another refusal, leaves the old one registered, under another
-// [Registration.Context]. A RegistrationTime of zero is that of before.
+// Move registers another instance instead, usually of another service, and
+// removes this instance in the same transaction: a client that watches both
+// services sees the instance in one of them, never in both. Afterwards the new
+// instance is kept registered. After an ErrConflict, or another refusal, the old
+// instance stays registered, under another [Registration.Context]. A zero
+// RegistrationTime keeps the former time.
 func (g *Registration) Move(ctx context.Context, service string, i Instance) error {
 	i.Service = service
 	return g.change(ctx, "move to", i, func(Instance) error { return nil })
 }
 
 func (g *Registration) change(ctx context.Context, op string, i Instance, allowed func(old Instance) error) error {
+	if err := holding.BeginHeld(ctx, g.registrant != nil, registrationType, registrationSource, ErrInvalidArgument); err != nil {
+		return failure(ctx, op, "", err)
+	}
 	r, path := g.registry, g.registry.path(i.Service, i.ID)
-	e, err := r.begin(ctx, i)
+	e, err := r.newEntry(ctx, i)
 	if err != nil {
 		return failure(ctx, op, path, err)
 	}
-	err = g.keeper.change(ctx, func(now *entry) (*entry, error) {
+	err = g.registrant.changeEntry(ctx, func(now *entry) (*entry, error) {
 		if err := allowed(now.instance); err != nil || !i.RegistrationTime.IsZero() {
 			return e, err
 		}
 		next := e.instance
 		next.RegistrationTime = now.instance.RegistrationTime
-		return r.entry(next)
+		return r.makeEntry(next)
 	})
 	if err != nil {
 		return failure(ctx, op, path, err)
@@ -89,12 +124,32 @@ func (g *Registration) change(ctx context.Context, op string, i Instance, allowe
 	return nil
 }
 
-// Unregister takes the instance away and ends the keeping. When ctx ends first,
-// that goes on in the background; it ends with the client at the latest, and a
-// Static or Permanent instance may then be left. Further calls wait for the same.
+// Unregister removes the instance and ends the keeping. Unregister returns nil if
+// the znode is gone, or goes with a session that this client has lost: if the
+// servers do not know of the loss yet, the instance is listed until they expire
+// that session.
+//
+// If ctx ends first, or no server answers for a session timeout (the error wraps
+// session.ErrLost), the removal continues in the background. If a server refuses
+// the removal, Unregister returns that error, such as session.ErrNoAuth, and the
+// removal is retried in the background, at least every 30 seconds; until it
+// succeeds, State says why the instance is still listed, and Register of the same
+// name waits. Further calls wait for the same removal, and start a retry of a
+// refused removal.
+//
+// If the client is closed before a server has confirmed the removal, the error
+// wraps session.ErrClosed. The instance may then be listed until its session
+// expires, and a Static or Permanent instance stays.
 func (g *Registration) Unregister(ctx context.Context) error {
-	if err := g.keeper.leaving(ctx); err != nil {
-		return failure(ctx, "unregister", g.keeper.title, err)
+	if err := holding.BeginHeld(ctx, g.registrant != nil, registrationType, registrationSource, ErrInvalidArgument); err != nil {
+		return failure(ctx, "unregister", "", err)
+	}
+	if err := g.registrant.awaitLeft(ctx); err != nil {
+		return failure(ctx, "unregister", g.registrant.title, err)
 	}
 	return nil
 }
+
+// Release is Unregister, by the name that everything held shares; see [session.Held].
+// The result is that of Unregister: nil after a loss, too.
+func (g *Registration) Release(ctx context.Context) error { return g.Unregister(ctx) }

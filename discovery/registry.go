@@ -7,55 +7,57 @@ import (
 	"slices"
 	"time"
 
+	"github.com/zkrecipes/zkrecipes/internal/holding"
 	"github.com/zkrecipes/zkrecipes/internal/znode"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// Registry is where the instances of services are registered.
+// Registry registers, lists and follows instances of services.
 type Registry struct {
 	client *session.Client
 	base   string
 	opts   Options
-	claims *claims
+	claims *ownership
 	err    error // what is wrong with the arguments
 }
 
 // NewRegistry makes a registry whose services are the children of base, Curator's
-// base path. It does nothing yet; a wrong argument is reported by the first call
-// of a method. o may be nil.
+// base path. NewRegistry sends nothing; the first call of a method reports an
+// invalid argument. o may be nil.
 func NewRegistry(client *session.Client, base string, o *Options) *Registry {
-	r := &Registry{client: client, base: base, claims: newClaims()}
-	r.opts, r.err = checked(client, base, o)
+	r := &Registry{client: client, base: base, claims: newOwnership()}
+	r.opts, r.err = checkOptions(client, base, o)
 	return r
 }
 
-// Register registers an instance, and keeps it registered: in each session that
-// follows on a lost one, with the data of the last Update, and also when somebody
-// deletes its znode. That is done by a goroutine, which [Registration.Unregister]
-// ends, and the closing of the client.
+// Register registers an instance, and keeps it registered: in the next session
+// after each loss, with the data of the last Update, and also after its znode was
+// deleted. A goroutine does this until [Registration.Unregister], or until the
+// client is closed.
 //
-// It returns when the instance is registered. If somebody else has its name, the
-// error wraps ErrConflict, unless [Options.Wait] says to wait; what an earlier
-// session of this registry has left is waited for. A Static or Permanent instance
-// that is there already, and differs in its time at most, is taken over. When ctx
-// ends first nothing is left behind.
+// Register returns when the instance is registered. If another instance has the
+// name, the error wraps ErrConflict, or Register waits ([Options.Wait]). Register
+// also waits for remains of an earlier session of this registry, and for the
+// removal of an instance that this registry has unregistered. An existing Static
+// or Permanent instance that differs at most in its time is taken over. If ctx
+// ends first, nothing is left behind.
 func (r *Registry) Register(ctx context.Context, i Instance) (*Registration, error) {
-	e, err := r.begin(ctx, i)
+	e, err := r.newEntry(ctx, i)
 	if err != nil {
 		return nil, failure(ctx, "register", r.path(i.Service, i.ID), err)
 	}
-	g := &Registration{registry: r, keeper: &keeper{
-		client: r.client, opts: r.opts, parent: session.Container, claims: r.claims,
+	g := &Registration{registry: r, registrant: &registrant{
+		client: r.client, opts: r.opts, parent: session.Container, owned: r.claims,
 	}}
-	if err := g.keeper.keep(ctx, e); err != nil {
+	if err := g.registrant.keepRegistered(ctx, e); err != nil {
 		return nil, failure(ctx, "register", e.path(), err)
 	}
 	return g, nil
 }
 
-// begin checks ctx and the arguments, and makes an entry of the instance.
-func (r *Registry) begin(ctx context.Context, i Instance) (*entry, error) {
-	if err := r.ready(ctx); err != nil {
+// newEntry checks ctx and the arguments, and makes an entry of the instance.
+func (r *Registry) newEntry(ctx context.Context, i Instance) (*entry, error) {
+	if err := r.checkCall(ctx); err != nil {
 		return nil, err
 	}
 	if err := i.check(); err != nil {
@@ -66,15 +68,15 @@ func (r *Registry) begin(ctx context.Context, i Instance) (*entry, error) {
 	}
 	i.Payload = slices.Clone(i.Payload)
 	i.Path, i.Token, i.Err = "", 0, nil
-	return r.entry(i)
+	return r.makeEntry(i)
 }
 
-// entry is what is registered for an instance.
-func (r *Registry) entry(i Instance) (*entry, error) {
+// makeEntry is what is registered for an instance.
+func (r *Registry) makeEntry(i Instance) (*entry, error) {
 	i.RegistrationTime = time.UnixMilli(i.RegistrationTime.UnixMilli())
 	data, err := i.encode()
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrArgument, err)
+		return nil, fmt.Errorf("%w: %w", ErrInvalidArgument, err)
 	}
 	e := &entry{dir: znode.Join(r.base, i.Service), name: i.ID, data: data, mode: i.Type.mode(), instance: i}
 	if !e.ephemeral() {
@@ -83,11 +85,8 @@ func (r *Registry) entry(i Instance) (*entry, error) {
 	return e, nil
 }
 
-func (r *Registry) ready(ctx context.Context) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return r.err
+func (r *Registry) checkCall(ctx context.Context) error {
+	return holding.Begin(ctx, r.client, "discovery.NewRegistry", r.err, ErrInvalidArgument)
 }
 
 // path is for people: names need not be valid.
@@ -99,10 +98,10 @@ func (r *Registry) path(names ...string) string {
 	return path
 }
 
-// Services lists the names of all services, sorted. A service whose last
-// instance has gone may be among them for a while.
+// Services lists the names of all services, sorted. A service whose last instance
+// has gone may stay in the list for a while.
 func (r *Registry) Services(ctx context.Context) ([]string, error) {
-	if err := r.ready(ctx); err != nil {
+	if err := r.checkCall(ctx); err != nil {
 		return nil, failure(ctx, "services of", r.base, err)
 	}
 	s, err := r.client.Session(ctx)
@@ -117,38 +116,38 @@ func (r *Registry) Services(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// Instances lists the instances of a service, in the order in which they were
-// registered: those whose names were there at one moment, which is over, and what
-// each said when it was read, a little later. A znode that says something else, or
-// may not be read, is listed too, with Err set. A service that does not exist has
-// none.
+// Instances lists the instances of a service in the order of their registration.
+// The names are as of one moment during the call, and the data of each instance
+// was read a little later; both may have changed since. A znode with other
+// content, or without the right to read it, is listed with Err set. A service
+// that does not exist has no instances.
 func (r *Registry) Instances(ctx context.Context, service string) ([]Instance, error) {
-	err := r.ready(ctx)
+	err := r.checkCall(ctx)
 	if err == nil {
-		err = validName("service", service)
+		err = validateName("service", service)
 	}
 	var nodes []child
 	if err == nil {
-		nodes, err = children(ctx, r.client, r.path(service), nil)
+		nodes, err = listChildren(ctx, r.client, r.path(service), nil)
 	}
 	if err != nil {
 		return nil, failure(ctx, "instances of", r.path(service), err)
 	}
 	out := make([]Instance, len(nodes))
 	for n, node := range nodes {
-		out[n] = read(service, node.Node, node.err)
+		out[n] = readInstance(service, node.Node, node.err)
 	}
 	return out, nil
 }
 
 // Instance reads one instance, by the name of its znode, which is its id unless
-// it is DynamicSequential. If there is none the error wraps session.ErrNoNode; if
-// the znode says something else, Err is set.
+// the instance is DynamicSequential. If no such znode exists, the error wraps
+// session.ErrNoNode; if the znode has other content, Err is set.
 func (r *Registry) Instance(ctx context.Context, service, id string) (Instance, error) {
 	path := r.path(service, id)
-	err := r.ready(ctx)
+	err := r.checkCall(ctx)
 	if err == nil {
-		err = errors.Join(validName("service", service), validName("id", id))
+		err = errors.Join(validateName("service", service), validateName("id", id))
 	}
 	var s *session.Session
 	if err == nil {
@@ -161,5 +160,5 @@ func (r *Registry) Instance(ctx context.Context, service, id string) (Instance, 
 	if err != nil {
 		return Instance{}, failure(ctx, "instance", path, err)
 	}
-	return read(service, node, nil), nil
+	return readInstance(service, node, nil), nil
 }

@@ -4,19 +4,22 @@ import (
 	"context"
 	"iter"
 	"time"
+
+	"github.com/zkrecipes/zkrecipes/internal/holding"
+	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// State says whether something is registered at the moment.
+// State says whether an instance or a member is registered at the moment.
 type State struct {
 	Registered bool
-	// Path is the znode, the last one if there is none at the moment, and
+	// Path is the path of the znode, or of the last znode while none exists, and
 	// Token its czxid, which grows with every registration.
 	Path  string
 	Token int64
-	// Since is when this began.
+	// Since is the time at which this state began.
 	Since time.Time
-	// Err says why it is not registered: ErrConflict, ErrUnregistered, or an
-	// error of package session.
+	// Err says why the instance or member is not registered: ErrConflict,
+	// ErrUnregistered, or an error of package session.
 	Err error
 	// round counts the contexts, of which each registered state has one.
 	round int
@@ -31,17 +34,25 @@ func (s State) same(o State) bool {
 }
 
 // State is the present one.
-func (k *keeper) State() State {
+func (k *registrant) State() State {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.state
+}
+
+// statesOf is States, or the error of a nil context or a zero value of typ.
+func (k *registrant) statesOf(ctx context.Context, typ, source string) iter.Seq2[State, error] {
+	if err := holding.BeginHeld(ctx, k != nil, typ, source, ErrInvalidArgument); err != nil {
+		return func(yield func(State, error) bool) { yield(State{}, failure(ctx, "states", "", err)) }
+	}
+	return k.States(ctx)
 }
 
 // States iterates over the states: first the present one, then each newer one.
 // It may skip states that passed while the loop's body ran; it never goes back.
 // It ends after the unregistering, after the client's closing, or with ctx, whose
 // error is the last element.
-func (k *keeper) States(ctx context.Context) iter.Seq2[State, error] {
+func (k *registrant) States(ctx context.Context) iter.Seq2[State, error] {
 	return func(yield func(State, error) bool) {
 		var last State
 		for first := true; ; first = false {
@@ -67,26 +78,34 @@ func (k *keeper) States(ctx context.Context) iter.Seq2[State, error] {
 // Context is that of the present registration: it ends when that is lost, moved
 // or given back; context.Cause says why. While nothing is registered it has
 // ended already. The registration that follows on a lost one has another.
-func (k *keeper) Context() context.Context {
+func (k *registrant) Context() context.Context {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.ctx
 }
 
-// enter tells that the entry is registered, until ctx ends.
-func (k *keeper) enter(ctx context.Context, p *place) {
+// Guard is a check of the present registration, which fails once its context has ended.
+func (k *registrant) Guard() session.Op {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.guard.While(k.ctx)
+}
+
+// setRegistered tells that the entry is registered, until ctx ends. guard checks its
+// znode.
+func (k *registrant) setRegistered(ctx context.Context, p *place, guard session.Op) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	now := State{Registered: true, Path: p.path, Token: p.czxid, round: k.state.round}
 	if k.ctx.Err() != nil {
 		now.round++ // who follows the states has to know that there is another
 	}
-	k.ctx = ctx
+	k.ctx, k.guard = ctx, guard
 	k.setLocked(now)
 }
 
-// fall tells that it is not, and why.
-func (k *keeper) fall(err error, final bool) {
+// setUnregistered tells that it is not, and why.
+func (k *registrant) setUnregistered(err error, final bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.ctx.Err() == nil {
@@ -97,7 +116,7 @@ func (k *keeper) fall(err error, final bool) {
 	k.setLocked(State{Path: k.state.Path, Token: k.state.Token, Err: err, round: k.state.round, final: final})
 }
 
-func (k *keeper) setLocked(s State) {
+func (k *registrant) setLocked(s State) {
 	if s.Since = time.Now(); s.same(k.state) {
 		if s.Since = k.state.Since; !s.final {
 			return

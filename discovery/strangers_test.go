@@ -111,8 +111,8 @@ func TestPersistentNodeUnderTheNameIsAConflict(t *testing.T) {
 	})
 }
 
-// Who may create and delete in a directory, and not read it, is registered once
-// whatever answers get lost, and leaves nothing.
+// A client that may create and delete in a directory, and not read it, is registered
+// once, whatever answers get lost, and leaves nothing behind.
 func TestDirectoryThatMayOnlyBeWrittenIsNoObstacle(t *testing.T) {
 	for _, typ := range []discovery.Type{discovery.Dynamic, discovery.Static} {
 		for _, fault := range []zktest.Fault{zktest.DropReplyCut, zktest.CutBefore} {

@@ -4,13 +4,15 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/zkrecipes/zkrecipes/internal/format/memberformat"
 )
 
-// BuildURI fills in the instance's URISpec. The variables are Curator's:
-// scheme ("https" if there is an SSLPort, else "http"), name, id, address, port,
-// ssl-port, registration-time-utc, service-type, and "[" and "]" for braces.
-// more adds to them, and goes before them; it may be nil. A variable that nobody
-// knows is an error, where Curator leaves it out.
+// BuildURI fills in the instance's URISpec. The variables are Curator's: scheme
+// ("https" if SSLPort is set, else "http"), name, id, address, port, ssl-port,
+// registration-time-utc, service-type, and "[" and "]" for braces. The variables
+// in more are added, and take precedence; more may be nil. An unknown variable is
+// an error; Curator leaves it out.
 func (i Instance) BuildURI(more map[string]string) (string, error) {
 	parts, err := parseURI(i.URISpec)
 	if err != nil {
@@ -27,7 +29,7 @@ func (i Instance) BuildURI(more map[string]string) (string, error) {
 			value, ok = i.variable(p.Value)
 		}
 		if !ok {
-			return "", fmt.Errorf("discovery: uri of %s/%s: %w: no variable %q", i.Service, i.ID, ErrArgument, p.Value)
+			return "", fmt.Errorf("discovery: uri of %s/%s: %w: no variable %q", i.Service, i.ID, ErrInvalidArgument, p.Value)
 		}
 		b.WriteString(value)
 	}
@@ -71,24 +73,24 @@ func (i Instance) variable(name string) (string, bool) {
 }
 
 // parseURI takes a template apart; nil for an empty one.
-func parseURI(spec string) ([]uriPart, error) {
-	var parts []uriPart
+func parseURI(spec string) ([]memberformat.URIPart, error) {
+	var parts []memberformat.URIPart
 	for rest := spec; rest != ""; {
 		text, after, braced := strings.Cut(rest, "{")
 		if strings.Contains(text, "}") {
-			return nil, fmt.Errorf("%w: %q has a } without {", ErrArgument, spec)
+			return nil, fmt.Errorf("%w: %q has a } without {", ErrInvalidArgument, spec)
 		}
 		if text != "" {
-			parts = append(parts, uriPart{Value: text})
+			parts = append(parts, memberformat.URIPart{Value: text})
 		}
 		if !braced {
 			break
 		}
 		name, next, closed := strings.Cut(after, "}")
 		if name = strings.TrimSpace(name); !closed || name == "" || strings.Contains(name, "{") {
-			return nil, fmt.Errorf("%w: %q has a { that begins no variable", ErrArgument, spec)
+			return nil, fmt.Errorf("%w: %q has a { that begins no variable", ErrInvalidArgument, spec)
 		}
-		parts = append(parts, uriPart{Value: name, Variable: true})
+		parts = append(parts, memberformat.URIPart{Value: name, Variable: true})
 		rest = next
 	}
 	return parts, nil
@@ -96,7 +98,7 @@ func parseURI(spec string) ([]uriPart, error) {
 
 // formatURI is the opposite of parseURI. Braces in text become variables, which
 // build the same.
-func formatURI(parts []uriPart) (string, error) {
+func formatURI(parts []memberformat.URIPart) (string, error) {
 	escape := strings.NewReplacer("{", "{"+varOpenBrace+"}", "}", "{"+varCloseBrace+"}")
 	var b strings.Builder
 	for _, p := range parts {

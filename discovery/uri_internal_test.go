@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/internal/format/memberformat"
 	"pgregory.net/rapid"
 )
 
@@ -38,7 +39,7 @@ func TestURIHasCuratorsVariables(t *testing.T) {
 func TestTemplateThatIsNoneIsAnError(t *testing.T) {
 	for _, spec := range []string{"{", "}", "a}b", "{}", "{ }", "{a", "{a{b}}", "{a}}", "{nobody}"} {
 		_, err := Instance{URISpec: spec}.BuildURI(nil)
-		require.ErrorIs(t, err, ErrArgument, spec)
+		require.ErrorIs(t, err, ErrInvalidArgument, spec)
 	}
 }
 
@@ -46,11 +47,11 @@ func TestTemplateThatIsNoneIsAnError(t *testing.T) {
 // which build the same.
 func TestTemplatesSurviveTheirParts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		parts := rapid.SliceOf(rapid.Custom(func(t *rapid.T) uriPart {
+		parts := rapid.SliceOf(rapid.Custom(func(t *rapid.T) memberformat.URIPart {
 			if rapid.Bool().Draw(t, "variable") {
-				return uriPart{rapid.SampledFrom([]string{"scheme", "id", "[", "]", "own"}).Draw(t, "name"), true}
+				return memberformat.URIPart{Value: rapid.SampledFrom([]string{"scheme", "id", "[", "]", "own"}).Draw(t, "name"), Variable: true}
 			}
-			return uriPart{rapid.StringMatching(`[a-z{}\[\] ]{0,6}`).Draw(t, "text"), false}
+			return memberformat.URIPart{Value: rapid.StringMatching(`[a-z{}\[\] ]{0,6}`).Draw(t, "text")}
 		})).Draw(t, "parts")
 		spec, err := formatURI(parts)
 		if err != nil {
@@ -72,7 +73,7 @@ func TestTemplatesSurviveTheirParts(t *testing.T) {
 }
 
 // naive builds a URI as Curator does, part by part.
-func naive(parts []uriPart) string {
+func naive(parts []memberformat.URIPart) string {
 	values := map[string]string{"scheme": "http", "id": "i", "[": "{", "]": "}", "own": "o"}
 	out := ""
 	for _, p := range parts {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/zkrecipes/zkrecipes/cache"
+	"github.com/zkrecipes/zkrecipes/internal/holding"
 	"github.com/zkrecipes/zkrecipes/internal/znode"
 	"github.com/zkrecipes/zkrecipes/session"
 )
@@ -17,29 +18,32 @@ import (
 // instance, with Err set if the znode says something else. o may be nil.
 func (r *Registry) View(service string, o *cache.Options) (*cache.Children[Instance], error) {
 	err := r.err
+	if err == nil && r.client == nil {
+		err = holding.NoClient("discovery.NewRegistry", ErrInvalidArgument)
+	}
 	if err == nil {
-		err = validName("service", service)
+		err = validateName("service", service)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("discovery: view %s: %w", r.path(service), err)
 	}
 	return cache.NewChildren(r.client, r.path(service), func(n session.Node) (Instance, error) {
-		return read(service, n, nil), nil
+		return readInstance(service, n, nil), nil
 	}, o), nil
 }
 
-// Watch iterates over the states of a service: all its instances in the order in
-// which they were registered, first the present ones, then each newer state. It
-// may skip states that passed while the loop's body ran; it never goes back. While
-// ZooKeeper is away nothing comes. A service that does not exist has none, and may
-// come to be. What is no instance is listed with Err set.
+// Watch iterates over the states of a service: all its instances in the order in which
+// they were registered, first the present ones, then each newer state. It may skip
+// states that passed while the loop's body ran; it never goes back. While ZooKeeper is
+// unreachable, no state comes. A service that does not exist has no instances, and may
+// be created later. A child that is no instance is listed with Err set.
 //
-// A change costs one read, however many instances there are. It ends with ctx or
-// the client, or when the service's znode may not be read, with an error as the
+// A change costs one read, however many instances there are. The iteration ends with
+// ctx or the client, or when the service's znode may not be read, with an error as the
 // last element.
 func (r *Registry) Watch(ctx context.Context, service string) iter.Seq2[[]Instance, error] {
 	return func(yield func([]Instance, error) bool) {
-		err := r.ready(ctx)
+		err := r.checkCall(ctx)
 		var view *cache.Children[Instance]
 		if err == nil {
 			view, err = r.View(service, &cache.Options{Buffer: 1})
@@ -63,7 +67,7 @@ func instances(service string, s *cache.Snapshot[Instance]) []Instance {
 	for e := range s.All() {
 		i := e.Value
 		if e.Err != nil {
-			i = read(service, session.Node{Path: e.Path, Stat: e.Stat}, e.Err)
+			i = readInstance(service, session.Node{Path: e.Path, Stat: e.Stat}, e.Err)
 		}
 		out = append(out, i)
 	}
@@ -75,7 +79,7 @@ func instances(service string, s *cache.Snapshot[Instance]) []Instance {
 // which they joined; see [Registry.Watch].
 func (g *Group) Watch(ctx context.Context) iter.Seq2[[]Member, error] {
 	return func(yield func([]Member, error) bool) {
-		if err := g.ready(ctx); err != nil {
+		if err := g.checkCall(ctx); err != nil {
 			yield(nil, failure(ctx, "watch", g.path, err))
 			return
 		}

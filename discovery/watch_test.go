@@ -89,7 +89,7 @@ func TestWatchTellsWhoComesGoesAndChanges_D8_D16(t *testing.T) {
 	})
 }
 
-// What happens to the watcher's own connection and session costs it no state.
+// The loss of the watcher's own connection or session costs it no state.
 func TestWatchGoesOnInTheNextSession(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		r, c := registry(w.Client()), w.Client()

@@ -173,14 +173,14 @@ func TestStressOnApache_M24(t *testing.T) {
 			mu.Lock()
 			fates[task.ID] = f
 			mu.Unlock()
-			world.Rest(busy, 10*time.Millisecond)
+			world.SleepContext(busy, 10*time.Millisecond)
 		}
 	})
 	for busy.Err() == nil {
-		world.Rest(busy, time.Duration(rand.Int64N(int64(time.Second))))
+		world.SleepContext(busy, time.Duration(rand.Int64N(int64(time.Second))))
 		if rand.IntN(2) == 0 {
 			require.NoError(t, cluster.Pause(t.Context(), 0))
-			world.Rest(busy, time.Duration(rand.Int64N(int64(2*time.Second))))
+			world.SleepContext(busy, time.Duration(rand.Int64N(int64(2*time.Second))))
 			require.NoError(t, cluster.Resume(t.Context(), 0))
 		} else {
 			require.NoError(t, cluster.Restart(t.Context(), 0))

@@ -27,8 +27,8 @@ func benchClient(b *testing.B, addr string) *session.Client {
 	return c
 }
 
-// One operation is a task that does nothing, from its submission until it is
-// collected: so many are under way at a time.
+// One operation is a task that does nothing, from its submission until its result is
+// collected. Each sub-benchmark keeps the given number of tasks in flight.
 func BenchmarkTasks(b *testing.B) {
 	for _, under := range []int{1, 64, 512} {
 		b.Run(fmt.Sprintf("under-way=%d", under), func(b *testing.B) {

@@ -6,170 +6,161 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/zkrecipes/zkrecipes/internal/optimistic"
 	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/stm"
 )
 
 // canceledText is the Result.Error of a task that was canceled.
 const canceledText = "canceled by request"
 
-// Cancel ends a task that is not finished, in one transaction: it is canceled, the
-// context of its handler ends, and what the handler still returns is refused. A
-// task that is canceled already is no error; of one that has ended otherwise the
-// error wraps ErrState, of one that does not exist ErrNoTask. If an answer was lost,
-// and the task has gone before that was found out, it wraps session.ErrUnknownOutcome.
-// It takes two requests.
+// Cancel ends an unfinished task in one transaction: the task is canceled, the
+// context of its handler ends, and the handler's result is refused. Canceling a
+// canceled task is not an error; for a task that has ended otherwise the error
+// wraps ErrState, and for a missing task ErrNoTask. If a reply was lost, and the
+// task was gone before Cancel could find out, the error wraps
+// session.ErrUnknownOutcome. Cancel takes two requests.
 func (q *Queue) Cancel(ctx context.Context, id string) error {
 	call := session.NewID()
-	return q.change(ctx, "cancel a task of", id, func(t *seen) ([]session.Op, error) {
+	return q.changeTask(ctx, "cancel a task of", id, func(t *seen) (transaction, error) {
 		switch {
 		case t.State == canceled || t.Canceled == call:
 			return nil, nil // or it was requeued since a try that was not answered
 		case t.State.Finished():
 			return nil, fmt.Errorf("%w: %q is %s", ErrState, id, t.State)
 		}
-		return q.end(t, t.canceled(call, time.Now()), nil, q.create), nil
+		return q.finishTask(t, t.canceledBy(call, time.Now()), nil), nil
 	})
 }
 
-// Requeue has a task that is dead, failed or canceled tried anew, in one
-// transaction: with all its attempts, without its result, and without a deadline.
-// A task that is not finished is no error; of one that is done the error wraps
-// ErrState, of one that does not exist ErrNoTask. If an answer was lost, and the task
-// has gone before that was found out, it wraps session.ErrUnknownOutcome. It takes two
-// requests.
+// Requeue has a dead, failed or canceled task tried again, in one transaction:
+// with all its attempts, without its result, and without a deadline. Requeuing an
+// unfinished task is not an error; for a task that is done the error wraps
+// ErrState, and for a missing task ErrNoTask. If a reply was lost, and the task
+// was gone before Requeue could find out, the error wraps
+// session.ErrUnknownOutcome. Requeue takes two requests.
 func (q *Queue) Requeue(ctx context.Context, id string) error {
 	call := session.NewID()
-	return q.change(ctx, "requeue a task of", id, func(t *seen) ([]session.Op, error) {
+	return q.changeTask(ctx, "requeue a task of", id, func(t *seen) (transaction, error) {
 		switch {
 		case !t.State.Finished() || t.Requeued == call:
-			return nil, nil // or it has ended anew since a try that was not answered
+			return nil, nil // or an unanswered try requeued it, and it has ended again
 		case t.State == done:
 			return nil, fmt.Errorf("%w: %q is %s", ErrState, id, t.State)
 		}
-		return append(q.set(t, t.requeued(call)), session.DeleteOp(q.result(id), -1)), nil
+		return append(q.setTask(t, t.requeuedBy(call)), deleteNode(q.resultPath(id), -1)), nil
 	})
 }
 
-// change reads a task and writes what decide makes of it, on condition that it
-// stays the same; nothing if that is nothing. What has become of a transaction
-// that was not answered shows in the task: decide then has nothing to do. If that task
-// has gone, nothing shows it any more, and one that has its id since is another.
-func (q *Queue) change(ctx context.Context, op, id string, decide func(*seen) ([]session.Op, error)) error {
-	c := &changing{q: q, id: id, decide: decide}
-	err := q.begin(ctx)
+// changeTask reads a task and commits the transaction that decide returns, on condition
+// that the task has not changed; a nil transaction changes nothing. After an unanswered
+// transaction the task is read again: if the transaction was applied, decide returns nil.
+// If the task has gone, the outcome stays unknown, and a task that has its id by now is
+// another task.
+func (q *Queue) changeTask(ctx context.Context, op, id string, decide func(*seen) (transaction, error)) error {
+	c := &taskChange{q: q, id: id, decide: decide}
+	err := q.checkCall(ctx)
 	if err == nil {
 		err = checkID(id)
 	}
 	if err == nil {
-		err = persist(ctx, q.client, func(s *session.Session) error {
-			// What is written is safe with an old view; a verdict without a write
-			// needs a new one.
-			err := c.try(ctx, s, false)
-			if errors.Is(err, errVerdict) {
-				err = c.try(ctx, s, true)
-			}
-			return err
-		})
+		err = c.applyChange(ctx)
 	}
 	if c.run != "" && errors.Is(err, ErrNoTask) {
-		err = &session.UnknownOutcomeError{Op: op, Path: q.task(id), Reason: errTaskGone}
+		err = &session.UnknownOutcomeError{Op: op, Path: q.taskPath(id), Reason: errTaskGone}
 	}
 	if err != nil {
-		return failure(ctx, op, q.Path(), err)
+		return wrapError(ctx, op, q.Path(), err)
 	}
 	return nil
 }
 
-// errVerdict: a view that may be old leads to no write.
-var errVerdict = errors.New("not certain")
-
 // errTaskGone: a write was not answered, and the task that it was about has gone.
 var errTaskGone = errors.New("the task has gone meanwhile")
 
-// changing is a call of change.
-type changing struct {
+// taskChange is one call of changeTask.
+type taskChange struct {
 	q      *Queue
 	id     string
-	decide func(*seen) ([]session.Op, error)
-	// run is that of the task of which a write was not answered; "" if none.
+	decide func(*seen) (transaction, error)
+	// task is the task as the last attempt has read it.
+	task seen
+	// run is the run of the task whose write was not answered; "" if none.
 	run string
+	// orphanAt is the mzxid of the task whose assignment somebody has deleted by hand.
+	orphanAt int64
 }
 
-func (c *changing) try(ctx context.Context, s *session.Session, surely bool) error {
-	q := c.q
-	t, err := q.look(ctx, s, c.id, surely)
-	switch {
-	case err != nil:
+// applyChange applies the change, and recreates deleted znodes of the task.
+func (c *taskChange) applyChange(ctx context.Context) error {
+	for tries := 1; ; tries++ {
+		err := c.q.applyTxn(ctx, c.attemptChange)
+		path, reason := optimistic.Culprit(err)
+		switch t := &c.task; {
+		case tries == maxWrites:
+			return err
+		case c.q.isDamaged(t, err):
+			if err := c.q.repairTask(ctx, c.id); err != nil && !isConflict(err) {
+				return err
+			}
+		case t.State == assigned && path == c.q.assignmentPath(t.Worker, t.Assignment) && errors.Is(reason, session.ErrNoNode):
+			c.orphanAt = t.mzxid // what was read of the task is proved
+		default:
+			return err
+		}
+	}
+}
+
+func (c *taskChange) attemptChange(tx *stm.Tx) error {
+	if tx.Unanswered() && c.run == "" {
+		c.run = c.task.Run
+	}
+	node, err := tx.Get(c.q.taskPath(c.id))
+	if err != nil {
 		return err
-	case t == nil:
+	}
+	if !node.Exists {
 		return noTask(c.id)
-	case c.run != "" && c.run != t.Run && !surely:
-		return errVerdict
-	case c.run != "" && c.run != t.Run:
+	}
+	rec, err := decode[record](node.Data)
+	if err != nil {
+		return err
+	}
+	t := seenAs(rec, node.Stat)
+	if c.run != "" && c.run != t.Run {
 		return noTask(c.id) // this one is another
 	}
-	ops, err := c.decide(t)
-	switch {
-	case (err != nil || len(ops) == 0) && !surely:
-		return errVerdict
-	case err != nil || len(ops) == 0:
+	t.orphan = c.orphanAt == t.mzxid
+	edits, err := c.decide(&t)
+	if err != nil {
 		return err
 	}
-	err = c.write(ctx, s, t, ops)
-	switch at, reason := culprit(err); {
-	case conflict(err) && !surely:
-		return errVerdict // maybe only the view was old
-	case t.State != assigned || at != q.assignment(t.Worker, t.Assignment) || !errors.Is(reason, session.ErrNoNode):
-		return err
-	}
-	// If the task is still as it was, somebody has deleted its assignment by hand.
-	now, e := q.look(ctx, s, c.id, true)
-	if e != nil || now == nil || now.mzxid != t.mzxid {
-		return errors.Join(err, e)
-	}
-	now.orphan = true
-	if ops, err = c.decide(now); err == nil {
-		err = c.write(ctx, s, now, ops)
-	}
-	return err
+	c.task = t
+	return edits.addTo(tx, c.q.create)
 }
 
-// write notes of which task a write was not answered.
-func (c *changing) write(ctx context.Context, s *session.Session, t *seen, ops []session.Op) error {
-	_, err := s.Txn(ctx, ops...)
-	if errors.Is(err, session.ErrUnknownOutcome) {
-		c.run = t.Run
-	}
-	return err
-}
-
-// set writes a task's next record, on condition that it is still the same task,
+// setTask writes a task's next record, on condition that it is still the same task,
 // and as it was seen.
-func (l layout) set(t *seen, next record) []session.Op {
-	return []session.Op{
-		session.CheckOp(l.data(t.ID, t.Run), -1),
-		session.SetOp(l.task(t.ID), encode(next), t.version),
-	}
+func (l layout) setTask(t *seen, next record) transaction {
+	return transaction{requireNode(l.dataPath(t.ID, t.Run)), setNode(l.taskPath(t.ID), encode(next), t.version)}
 }
 
-// free is set, and takes the task from its worker if it has one.
-func (l layout) free(t *seen, next record) []session.Op {
-	ops := l.set(t, next)
+// freeTask is setTask, and takes the task from its worker if it has one.
+func (l layout) freeTask(t *seen, next record) transaction {
+	edits := l.setTask(t, next)
 	if t.State == assigned && !t.orphan {
-		ops = append(ops, session.DeleteOp(l.assignment(t.Worker, t.Assignment), -1))
+		edits = append(edits, deleteNode(l.assignmentPath(t.Worker, t.Assignment), -1))
 	}
-	return ops
+	return edits
 }
 
-// end is free, and writes the result of the task, which has ended in next.
-func (l layout) end(t *seen, next record, output []byte, create *session.CreateOptions) []session.Op {
-	return append(l.free(t, next),
-		session.CreateOp(l.result(t.ID), encodeResult(next.ending(t.version+1), output), session.Persistent, create))
+// finishTask is freeTask, and writes the result of the task, which has ended in next.
+func (l layout) finishTask(t *seen, next record, output []byte) transaction {
+	return append(l.freeTask(t, next), createNode(l.resultPath(t.ID), encodeResult(next.toResult(t.version+1), output)))
 }
 
-// give is set, and makes the assignment that next names.
-func (l layout) give(t *seen, next record, create *session.CreateOptions) []session.Op {
+// assignTask is setTask, and makes the assignment that next names.
+func (l layout) assignTask(t *seen, next record) transaction {
 	data := encode(assignment{Format: format, Task: next, Version: t.version + 1})
-	return append(l.set(t, next),
-		session.CreateOp(l.assignment(next.Worker, next.Assignment), data, session.Persistent, create))
+	return append(l.setTask(t, next), createNode(l.assignmentPath(next.Worker, next.Assignment), data))
 }

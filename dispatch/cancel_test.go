@@ -37,8 +37,8 @@ func TestCancelIsMadeOnceAndARequeueAfterItCounts(t *testing.T) {
 	})
 }
 
-// What has become of a change cannot be told from a task that is gone, nor from
-// another that has its id by now; and that one is left alone.
+// The outcome of an unanswered change stays unknown if the task has gone, also if
+// another task has its id by now. The other task is left alone.
 func TestChangeOfATaskThatHasGoneIsNotDenied(t *testing.T) {
 	for name, x := range map[string]struct {
 		dead bool

@@ -1,5 +1,5 @@
-// Package dispatch gives tasks to workers: clients submit them, one master assigns
-// them, workers run them, and any of these may die at any time.
+// Package dispatch runs tasks on workers: clients submit tasks, one master
+// assigns them, workers run them, and any of these may die at any time.
 //
 // # What it is
 //
@@ -15,80 +15,90 @@
 //	worker := dispatch.NewWorker(client, "/queues/mail", send, nil)
 //	return worker.Run(ctx) // send(ctx, attempt) for each task
 //
-// and in two or three more, or in the same ones,
+// and in two or three more processes, or in the same ones,
 //
 //	return dispatch.NewMaster(client, "/queues/mail", nil).Run(ctx)
 //
-// Tasks wait while there is no worker, or no master. Each is tried until its handler
-// succeeds, at most Task.MaxAttempts times; then it is dead, until somebody has it
-// tried anew by [Queue.Requeue]. A finished task is kept with its result until it is
-// collected or its retention is over.
+// Tasks wait while no worker, or no master, is running. A task is retried until
+// its handler succeeds, at most Task.MaxAttempts times. After the last failure
+// the task is dead, and is kept for 30 days; [Queue.Requeue] has it tried
+// again. A finished task is kept with its result until the task is collected or
+// its retention is over.
 //
 // # Guarantees
 //
-//   - No task is lost: one that Submit has confirmed ends, with exactly one result,
-//     as long as masters and workers come back at some time.
-//   - No task is completed twice. Its end, the result and the end of the assignment
-//     are one transaction, and so are the beginning of an assignment and the task's
-//     being assigned. A handler whose assignment is gone, since the task was
-//     canceled, or given to another worker after this one was cut off, cannot
-//     complete it any more.
-//   - Handlers may run more than once for a task, one after the other as far as they
-//     heed their context: it ends before the servers can expire the worker's session.
-//     For those that cannot, and for a process that was paused, there are
-//     [Attempt.Token] and [Attempt.Guard].
-//   - The tasks of a worker that has died are given to others once, with the attempt
-//     counted, or are dead if it was the last.
-//   - A master that was paused, or cut off, changes nothing once another one leads:
-//     every write has its leadership's guard. A new master reads all that it knows.
-//   - A task is submitted once, whatever answers are lost, unless it has ended and
-//     was removed before [Queue.Submit] could look; and a task of the same Task.ID is
-//     the same task as long as that is there.
-//   - Of the tasks that a worker could take, one with the highest priority goes
-//     first, and among these the one that was submitted first. It goes to the worker
-//     that has the fewest tasks for each of its handlers, and of those that are equal
-//     to the one that was given none for longest.
-//   - A queue that holds Options.MaxTasks refuses more. The master closes it, so
-//     those get in that are submitted until that is done; without a master, each of
-//     the 256 folders that tasks are spread over takes twice its share and 64, and of
-//     each client up to 16 more.
+//   - No task is lost: a task that Submit has confirmed ends, with exactly one
+//     result, if masters and workers come back at some time.
+//   - No task is completed twice. The end of a task, its result and the end of
+//     its assignment are one transaction; so are the beginning of an
+//     assignment and the task's state "assigned". A handler whose assignment
+//     is gone cannot complete its task any more: the task was canceled, or was
+//     given to another worker after this worker was cut off.
+//   - Handlers may run more than once for a task, one after the other if they
+//     heed their contexts: a context ends before the servers can expire the
+//     worker's session. For handlers that cannot stop in time, and for a
+//     process that was paused, use [Attempt.Token] and [Attempt.Guard].
+//   - The tasks of a dead worker are given to other workers once. The attempt
+//     counts for tasks that may have begun, at most as many as the worker has
+//     slots. These tasks wait for their backoff, or are dead after the last
+//     attempt. A task that was begun by two workers that died is given out
+//     alone: to a worker without other tasks, which gets no other task until
+//     this task has ended.
+//   - A master that was paused, or cut off, changes nothing once another
+//     master leads: every write has the guard of its leadership. A new master
+//     reads all its knowledge.
+//   - A task is submitted once, whatever replies are lost, unless the task has
+//     ended and was removed before [Queue.Submit] could look. A second task
+//     with the same Task.ID is the same task, as long as that task exists.
+//   - Of the tasks that a worker could take, a task of the highest priority
+//     goes first, and among these the task that was submitted first. The task
+//     goes to the worker with the fewest tasks per handler, and among equal
+//     workers to the worker that has waited longest for a task.
+//   - A queue with Options.MaxTasks unfinished tasks refuses more tasks, or
+//     lets Submit wait. The master closes the queue, so tasks that are
+//     submitted until then are accepted; without a master, each of the 256
+//     folders of tasks accepts three times its share and 64, and up to 16 more
+//     of each client. As many finished tasks are kept; then the tasks that
+//     ended first are removed, dead tasks last.
 //
-// A task takes a constant number of requests, however many tasks and workers there
-// are: docs/dispatch.md counts them.
+// A task takes a constant number of requests, however many tasks and workers
+// exist: docs/dispatch.md counts them.
 //
 // # How it is lost, and how you find out
 //
-// The context of a handler ends when its assignment is gone; context.Cause says why:
-// session.ErrLost and a reason, session.ErrNodeDeleted if the task was taken from
-// the worker, context.DeadlineExceeded at the task's deadline, the cause of Run's
-// context when that has ended. [Worker.Run] and [Master.Run] go on in the next
-// session by themselves.
+// The context of a handler ends when its assignment is gone, and context.Cause
+// says why: session.ErrLost and a reason, session.ErrNodeDeleted if the task
+// was taken from the worker, session.ErrReleased after [Attempt.Release],
+// context.DeadlineExceeded at the task's deadline, or the cause of Run's context
+// when that context has ended. [Worker.Run] and [Master.Run] continue in the
+// next session by themselves.
 //
 // # Znodes
 //
-// The path and its folders are persistent: "tasks", "data" and "results", each with
-// up to 256 buckets, "workers" with a folder for each worker and in that its
-// assignments, "admission", "masters", an election; "alive" and "clients" have
-// ephemeral nodes. docs/dispatch.md has the whole tree, the formats and the
-// transactions. Everything can be read there.
+// The path and its folders are persistent: "tasks", "data" and "results", each
+// with up to 256 buckets; "workers" with a folder for each worker and its
+// assignments; "admission"; "masters", an election. "alive" and "clients" have
+// ephemeral znodes. docs/dispatch.md has the whole tree, the formats and the
+// transactions. Any client may read all of it. Deleted znodes are created again
+// when they are needed; docs/dispatch.md lists the effect on tasks.
 //
 // # Failures
 //
-// Errors wrap ErrArgument, ErrNoTask, ErrConflict, ErrFull, ErrState, ErrRunning,
-// ErrRecord, the context's error and cause, or an error of package session
-// (ErrLost, ErrUnknownOutcome, ErrNoAuth, ErrTooLarge, ...). A task that has failed
-// is no error of the functions: Result.State says so. What is in the queue's tree
-// and is not of this package is left alone.
+// Errors wrap ErrInvalidArgument, ErrNoTask, ErrConflict, ErrFull, ErrState,
+// ErrRunning, ErrRecord, the context's error and cause, or an error of package
+// session (ErrLost, ErrUnknownOutcome, ErrNoAuth, ErrTooLarge, ...). A failed
+// task is not an error of a function: see Result.State. Foreign znodes in the
+// queue's tree are left alone.
 //
 // # Compatibility
 //
-// The znodes are ours alone. Times in the future (Task.Delay, Task.Deadline) are
-// those of the clocks of clients, masters and workers, which should agree to within
-// a second.
+// No other library writes these znodes. Delays, backoff, retention and
+// deadlines use the servers' clock. Task.Deadline is a date: the clock of the
+// client that sets it should agree with the servers' clock.
 //
 // # Concurrency
 //
-// All methods may be called from any number of goroutines; one Run of a Worker at a
-// time. A Queue starts no goroutine. Handlers run on goroutines of their own, up to
-// WorkerOptions.Concurrency at once.
+// All methods may be called from any number of goroutines; one Run of a Worker
+// at a time. A Queue starts no goroutine. Handlers run on goroutines of their
+// own, up to WorkerOptions.Concurrency at once.
 package dispatch

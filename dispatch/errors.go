@@ -10,8 +10,8 @@ import (
 )
 
 var (
-	// ErrArgument: an argument is none; nothing was sent.
-	ErrArgument = errors.New("invalid argument")
+	// ErrInvalidArgument is session.ErrInvalidArgument.
+	ErrInvalidArgument = session.ErrInvalidArgument
 	// ErrNoTask: there is no task of this id: there never was, or it was
 	// collected, or its retention is over.
 	ErrNoTask = errors.New("no such task")
@@ -31,27 +31,20 @@ var (
 	ErrRecord = errors.New("not a record of this package")
 )
 
-// failure names operation and path. A context's error is there for errors.Is
+// wrapError names operation and path. A context's error is there for errors.Is
 // beside its cause.
-func failure(ctx context.Context, op, path string, err error) error {
+func wrapError(ctx context.Context, op, path string, err error) error {
+	if ctx == nil {
+		return fmt.Errorf("dispatch: %s %s: %w", op, path, err)
+	}
 	if e := ctx.Err(); e != nil && !errors.Is(err, e) {
 		return fmt.Errorf("dispatch: %s %s: %w: %w", op, path, e, err)
 	}
 	return fmt.Errorf("dispatch: %s %s: %w", op, path, err)
 }
 
-// conflict reports whether a write failed since something else had changed what
+// isConflict reports whether a write failed since something else had changed what
 // it goes by, or has children that it does not know of.
-func conflict(err error) bool {
+func isConflict(err error) bool {
 	return optimistic.Conflict(err) || errors.Is(err, session.ErrNotEmpty)
-}
-
-// culprit is the path of the operation that made a transaction fail, if that is
-// what err says.
-func culprit(err error) (path string, reason error) {
-	var txn *session.TxnError
-	if !errors.As(err, &txn) {
-		return "", nil
-	}
-	return txn.Path, txn.Err
 }

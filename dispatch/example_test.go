@@ -58,8 +58,8 @@ func Example() {
 	// done WORLD
 }
 
-// A task whose attempts have all failed is in the dead-letter list, until somebody
-// has it tried anew.
+// A task whose attempts have all failed stays in the dead-letter list until a client
+// requeues it.
 func ExampleQueue_Requeue() {
 	server, err := zktest.Start(nil)
 	if err != nil {

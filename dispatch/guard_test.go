@@ -23,6 +23,9 @@ func TestGuardHoldsInASessionOfAnotherChroot(t *testing.T) {
 		var guard session.Op
 		w.beside(dispatch.NewWorker(below(), path, func(_ context.Context, a *dispatch.Attempt) ([]byte, error) {
 			guard = a.Guard()
+			if _, _, err := a.Session().Get(w.Ctx, a.Path()); err != nil {
+				return nil, err // the session is the worker's: the path is below its chroot
+			}
 			_, err := other.Txn(w.Ctx, guard, session.SetOp("/data", []byte("1"), -1))
 			return nil, err
 		}, nil).Run)

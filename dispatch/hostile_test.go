@@ -102,12 +102,12 @@ func TestHandlerThatEndsItsGoroutineHasFailed(t *testing.T) {
 		out := w.collect(q, w.submit(q, dispatch.Task{}))
 		require.Equal(w, 3, out.Attempt)
 		require.Contains(w, string(out.Output), "goroutine")
-		require.ErrorIs(w, r.end(), context.Canceled)
+		require.NoError(w, r.end())
 		w.empty()
 	})
 }
 
-// What a worker cannot write keeps it from nothing: it can be drained.
+// A worker can be drained although it cannot write the end of a task.
 func TestDrainEndsThoughATaskCannot(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		w.master(nil)
@@ -121,22 +121,25 @@ func TestDrainEndsThoughATaskCannot(t *testing.T) {
 		id := w.submit(q, dispatch.Task{})
 		require.Equal(w, "done", string(w.collect(q, id).State))
 		require.NoError(w, worker.Drain(w.Within(time.Minute)))
-		require.NoError(w, <-r.done)
+		err := <-r.done
+		require.ErrorIs(w, err, session.ErrNotEmpty)
+		require.ErrorContains(w, err, `task "bad" could not be given back`)
 	})
 }
 
-// Task and result that do not fit together are an error, after some tries.
-func TestCollectGivesUpWhatDoesNotFitTogether(t *testing.T) {
+// A result keeps its output when somebody has written its task's record by hand.
+func TestCollectRemovesATaskThatWasWrittenByHand(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		w.master(nil)
-		w.worker(echo, nil)
+		worker := w.worker(echo, nil)
 		q := w.queue()
-		w.submit(q, dispatch.Task{ID: "bad"})
+		w.submit(q, dispatch.Task{ID: "bad", Payload: []byte("kept")})
 		_, err := q.Wait(w.Within(time.Minute), "bad")
 		require.NoError(w, err)
 		w.rewrite(map[string]any{"priority": 1})
-		_, err = q.Collect(w.Within(time.Minute), "bad")
-		require.ErrorIs(w, err, dispatch.ErrRecord)
+		require.Equal(w, "kept", string(w.collect(q, "bad").Output))
+		require.NoError(w, worker.end())
+		w.empty()
 	})
 }
 
@@ -144,10 +147,10 @@ func TestNumbersThatAreTooLarge(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := w.Client()
 		_, err := dispatch.New(c, path, nil).Submit(w.Ctx, dispatch.Task{Deadline: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)})
-		require.ErrorIs(w, err, dispatch.ErrArgument)
+		require.ErrorIs(w, err, dispatch.ErrInvalidArgument)
 		for _, o := range []dispatch.WorkerOptions{{Concurrency: math.MaxInt}, {Prefetch: math.MaxInt}} {
 			err := dispatch.NewWorker(c, path, echo, &o).Run(w.Ctx)
-			require.True(w, errors.Is(err, dispatch.ErrArgument), err)
+			require.True(w, errors.Is(err, dispatch.ErrInvalidArgument), err)
 		}
 	})
 }
@@ -201,7 +204,7 @@ func TestWaitOutlastsLostConnections(t *testing.T) {
 		out := make(chan error, 1)
 		looks := 0
 		w.Server.OnRequest(func(r zktest.Request) zktest.Action {
-			if r.Op != "exists" || !strings.HasPrefix(r.Path, path+"/tasks/") || looks == 2_100 {
+			if r.Op != "exists" || !strings.HasPrefix(r.Path, path+"/results/") || looks == 2_100 {
 				return zktest.Action{}
 			}
 			looks++
@@ -216,8 +219,8 @@ func TestWaitOutlastsLostConnections(t *testing.T) {
 	})
 }
 
-// What somebody makes below an assignment keeps its task from ending, which is said at
-// once, and of what: it cannot go by itself.
+// A znode that somebody creates below an assignment keeps the task from ending. Cancel
+// returns an error at once that names the znode, since the znode never goes by itself.
 func TestCancelSaysWhatKeepsATaskFromEnding(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		w.master(nil)
@@ -238,5 +241,28 @@ func TestCancelSaysWhatKeepsATaskFromEnding(t *testing.T) {
 		require.NoError(w, w.Server.Delete(assignment+"/strange"))
 		require.NoError(w, q.Cancel(w.Ctx, "x"))
 		close(end)
+	})
+}
+
+// A task whose assignment somebody has deleted by hand can be canceled, also while there
+// is no master that would take it back.
+func TestTaskWithoutItsAssignmentIsCanceled(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		master := w.master(nil)
+		begun := make(chan string, 1)
+		w.worker(func(ctx context.Context, a *dispatch.Attempt) ([]byte, error) {
+			begun <- a.Path()
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}, nil)
+		q := w.queue()
+		w.submit(q, dispatch.Task{ID: "x"})
+		assignment := <-begun
+		require.NoError(w, master.end())
+		require.NoError(w, w.Server.Delete(assignment))
+		w.Settle()
+		require.NoError(w, q.Cancel(w.Ctx, "x"))
+		require.Equal(w, "canceled", string(w.get(q, "x").State))
+		require.Equal(w, "canceled", string(w.collect(q, "x").State))
 	})
 }

@@ -9,53 +9,56 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// Info is a task as others see it.
+// Info describes a task.
 type Info struct {
 	ID    string
 	State State
-	// Attempt is the number of the present attempt, or of the next one, or, of a
-	// finished task, of the last one.
+	// Attempt is the number of the present attempt, of the next attempt of a
+	// waiting task, or of the last attempt of a finished task.
 	Attempt, MaxAttempts int
 	Priority             int
 	Labels               []string
 	// Worker has the task, or had it when it ended; Assigned is since when.
 	Worker   string
 	Assigned time.Time
-	// Submitted, by the clock of who submitted. NotBefore is when the next
-	// attempt may begin; Deadline and Finished are zero if there is none.
+	// Submitted is measured by the submitting client's clock. NotBefore is the
+	// earliest time of the next attempt. Deadline and Finished are zero if the
+	// task has none.
 	Submitted, NotBefore, Deadline, Finished time.Time
-	Retention                                time.Duration
-	// LastFailure is why the last attempt that ended has failed.
+	Retention, DeadRetention                 time.Duration
+	// LastFailure is the error of the last failed attempt.
 	LastFailure string
-	// Order is the task's place: of two of the same priority the one with the
-	// lower Order goes first. It is the zxid of the submission.
+	// Order is the task's place: of two tasks of the same priority, the task with
+	// the lower Order goes first. It is the zxid of the submission.
 	Order int64
-	// Err says that the znode's data is no task; it wraps ErrRecord, and only ID,
+	// Err is set if the znode's data is not a task; it wraps ErrRecord. Only ID,
 	// the znode's name, and Order are set then.
 	Err error
 }
 
-func (t seen) info() Info {
+func (t seen) toInfo() Info {
 	return Info{
-		ID: t.ID, State: t.State, Attempt: t.Attempt, MaxAttempts: t.MaxAttempts, Priority: t.Priority,
+		ID: t.ID, State: State(t.State), Attempt: t.Attempt, MaxAttempts: t.MaxAttempts, Priority: t.Priority,
 		Labels: t.Labels, Worker: t.Worker, Assigned: t.AssignedAt, Submitted: t.Submitted, NotBefore: t.NotBefore,
-		Deadline: t.Deadline, Finished: t.FinishedAt, Retention: t.Retention.duration(),
-		LastFailure: t.LastFailure, Order: t.czxid,
+		Deadline: t.Deadline, Finished: t.FinishedAt, Retention: t.Retention.Duration(),
+		DeadRetention: cmp.Or(t.DeadRetention.Duration(), defaultDeadRetention),
+		LastFailure:   t.LastFailure, Order: t.czxid,
 	}
 }
 
-// Get reads how a task stands. The error wraps ErrNoTask if there is none. It
-// takes two requests.
+// Get reads the state of a task. The error wraps ErrNoTask if the task does not
+// exist, as a majority of the servers has confirmed. Get takes two requests, or
+// four for a missing task.
 func (q *Queue) Get(ctx context.Context, id string) (Info, error) {
 	const op = "get a task of"
 	var t *seen
-	err := q.begin(ctx)
+	err := q.checkCall(ctx)
 	if err == nil {
 		err = checkID(id)
 	}
 	if err == nil {
-		err = persist(ctx, q.client, func(s *session.Session) error {
-			t, err = q.look(ctx, s, id, true)
+		err = retryConflicts(ctx, q.client, func(s *session.Session) error {
+			t, err = q.readTask(ctx, s, id)
 			return err
 		})
 	}
@@ -63,59 +66,45 @@ func (q *Queue) Get(ctx context.Context, id string) (Info, error) {
 		err = noTask(id)
 	}
 	if err != nil {
-		return Info{}, failure(ctx, op, q.Path(), err)
+		return Info{}, wrapError(ctx, op, q.Path(), err)
 	}
-	return t.info(), nil
+	return t.toInfo(), nil
 }
 
-// List lists the tasks that are in one of states, all if there is none, in the
-// order in which they were submitted: each as it was when it was read. The dead
-// are the dead-letter list. A queue that does not exist has none. It takes a
-// request for each task, whatever its state, and 257 more.
+// List lists the tasks in the given states, or all tasks without a state, in the
+// order of submission; each task is shown as of the time of its read. The dead
+// tasks are the dead-letter list. A missing queue has no tasks. List takes a
+// request for each task of the queue, in any state, and 257 more.
 func (q *Queue) List(ctx context.Context, states ...State) ([]Info, error) {
 	const op = "list the tasks of"
 	var out []Info
-	err := q.begin(ctx)
+	err := q.checkCall(ctx)
 	if err == nil {
-		err = persist(ctx, q.client, func(s *session.Session) error {
-			out, err = q.list(ctx, s, states)
+		err = retryConflicts(ctx, q.client, func(s *session.Session) error {
+			out, err = q.listTasks(ctx, s, states)
 			return err
 		})
 	}
 	if err != nil {
-		return nil, failure(ctx, op, q.Path(), err)
+		return nil, wrapError(ctx, op, q.Path(), err)
 	}
 	slices.SortFunc(out, func(a, b Info) int { return cmp.Compare(a.Order, b.Order) })
 	return out, nil
 }
 
-// together is how many reads are under way at a time.
+// together is how many reads are in flight at a time.
 const together = 512
 
-func (q *Queue) list(ctx context.Context, s *session.Session, states []State) (out []Info, err error) {
-	r := newReading(ctx)
-	synced, list := s.StartSync(q.at(tasksDir)), s.StartChildren(q.at(tasksDir), false)
-	r.Synced(synced)
-	dirs, _ := r.IfThere(list)
-	var lists []*session.Future[session.Seen]
-	for _, dir := range dirs.Children {
-		lists = append(lists, s.StartChildren(q.at(tasksDir, dir), false))
+func (q *Queue) listTasks(ctx context.Context, s *session.Session, states []State) (out []Info, err error) {
+	paths, err := q.listPaths(ctx, s, tasksDir)
+	if err != nil {
+		return nil, err
 	}
-	var paths []string
-	for i, list := range lists {
-		names, _ := r.IfThere(list)
-		for _, name := range names.Children {
-			paths = append(paths, q.at(tasksDir, dirs.Children[i], name))
-		}
-	}
+	r := newReading(ctx, s)
 	for chunk := range slices.Chunk(paths, together) {
-		reads := make([]*session.Future[session.Seen], len(chunk))
-		for i, path := range chunk {
-			reads[i] = s.StartGet(path, false)
-		}
-		for i, read := range reads {
-			info, there := r.info(read, chunk[i])
-			if there && (len(states) == 0 || info.Err != nil || slices.Contains(states, info.State)) {
+		for i, node := range r.GetAll(chunk...) {
+			info := infoOf(node, chunk[i])
+			if node.Exists && (len(states) == 0 || info.Err != nil || slices.Contains(states, info.State)) {
 				out = append(out, info)
 			}
 		}
@@ -123,30 +112,37 @@ func (q *Queue) list(ctx context.Context, s *session.Session, states []State) (o
 	return out, r.Err
 }
 
-// info reads a task for people.
-func (r *reading) info(f *session.Future[session.Seen], path string) (Info, bool) {
-	got, there := r.IfThere(f)
-	if !there {
-		return Info{}, false
+// listPaths lists the paths in all buckets of a folder.
+func (q *Queue) listPaths(ctx context.Context, s *session.Session, dir string) (paths []string, err error) {
+	r := newReading(ctx, s)
+	r.Sync(q.at(dir))
+	buckets := r.List(q.at(dir))
+	lists := r.ListAll(pathsOf(buckets, func(bucket string) string { return q.at(dir, bucket) })...)
+	for i, list := range lists {
+		for _, name := range list.Children {
+			paths = append(paths, q.at(dir, buckets[i], name))
+		}
 	}
-	rec, err := decode[record](got.Data)
+	return paths, r.Err
+}
+
+// infoOf describes a task that was read at path.
+func infoOf(node session.Seen, path string) Info {
+	rec, err := decode[record](node.Data)
 	if err != nil {
-		return Info{ID: lastPart(path), Order: got.Stat.Czxid, Err: err}, true
+		return Info{ID: lastPart(path), Order: node.Stat.Czxid, Err: err}
 	}
-	return seen{record: rec, czxid: got.Stat.Czxid}.info(), true
+	return seen{record: rec, czxid: node.Stat.Czxid}.toInfo()
 }
 
 // isOpen reports whether the queue takes tasks, and how many in all.
 func (q *Queue) isOpen(ctx context.Context, s *session.Session) (open bool, maxTasks int, err error) {
-	r := newReading(ctx)
-	synced := s.StartSync(q.at(admissionDir))
-	admission, node := s.StartGet(q.at(admissionDir), false), s.StartExists(q.open(), false)
-	r.Synced(synced)
-	data, there := r.IfThere(admission)
-	exists := r.Seen(node)
-	if r.Err != nil || !there {
-		return !there, cmp.Or(q.opts.MaxTasks, defaultMaxTasks), r.Err
+	r := newReading(ctx, s)
+	r.Sync(q.at(admissionDir))
+	nodes := r.GetAll(q.at(admissionDir), q.openPath())
+	if r.Err != nil || !nodes[0].Exists {
+		return !nodes[0].Exists, cmp.Or(q.opts.MaxTasks, defaultMaxTasks), r.Err
 	}
-	l, err := decode[limits](data.Data)
-	return exists.Exists, l.MaxTasks, err
+	l, err := decode[limits](nodes[0].Data)
+	return nodes[1].Exists, l.MaxTasks, err
 }

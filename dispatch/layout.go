@@ -1,51 +1,31 @@
 package dispatch
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"strconv"
 	"strings"
 
+	"github.com/zkrecipes/zkrecipes/internal/format/taskformat"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// Children of the queue's path. All are persistent but those of alive and
-// clients. Ours alone.
+// The names, which package taskformat describes. Ours alone.
 const (
-	// mastersDir is an election of package election.
-	mastersDir = "masters"
-	// tasksDir has "<bucket>/<task>", with a record, from the submission until
-	// the task is collected or its retention is over.
-	tasksDir = "tasks"
-	// dataDir has "<bucket>/<task>~<run>", the payload, as long as the task. The
-	// run is a part of a UUID of the submission: a check of this path tells a
-	// task from a later one of the same id, whatever their versions.
-	dataDir = "data"
-	// resultsDir has "<bucket>/<task>", from the end of the task.
-	resultsDir = "results"
-	// aliveDir has "<worker>", ephemeral, with what the worker says of itself.
-	aliveDir = "alive"
-	// workersDir has "<worker>/<task>~<attempt>-<serial>", with an assignment.
-	workersDir = "workers"
-	// clientsDir has "<part of a UUID>", ephemeral, for each session that has
-	// submitted: its transactions check it. Whoever goes on in another session
-	// deletes it, and nothing that is still under way can come to be.
-	clientsDir = "clients"
-	// admissionDir says how many tasks the queue takes. It is the last of the
-	// folders that are made: where it is, they all are.
-	admissionDir = "admission"
-	// openNode, below it, exists while tasks are taken.
-	openNode = "open"
-)
-
-const (
-	// buckets is how many folders tasks are spread over.
-	buckets = 256
-	// runLength is how much of a UUID tells what must not be mixed up.
-	runLength = 16
-	// partMark is between the parts of a name; no escaped name has it.
-	partMark = "~"
+	mastersDir   = taskformat.DirMasters
+	tasksDir     = taskformat.DirTasks
+	dataDir      = taskformat.DirData
+	resultsDir   = taskformat.DirResults
+	aliveDir     = taskformat.DirAlive
+	workersDir   = taskformat.DirWorkers
+	clientsDir   = taskformat.DirClients
+	admissionDir = taskformat.DirAdmission
+	openNode     = taskformat.NodeOpen
+	buckets      = taskformat.Buckets
+	runLength    = taskformat.RunLength
+	partMark     = taskformat.PartMark
 )
 
 // layout is where a queue keeps what it has.
@@ -53,21 +33,49 @@ type layout string
 
 func (l layout) at(elems ...string) string { return string(l) + "/" + strings.Join(elems, "/") }
 
-func (l layout) task(id string) string { return l.at(tasksDir, bucket(id), session.EscapeName(id)) }
-
-func (l layout) data(id, run string) string {
-	return l.at(dataDir, bucket(id), session.EscapeName(id)+partMark+run)
+func (l layout) taskPath(id string) string {
+	return l.at(tasksDir, bucketOf(id), session.EscapeName(id))
 }
 
-func (l layout) result(id string) string { return l.at(resultsDir, bucket(id), session.EscapeName(id)) }
+func (l layout) dataPath(id, run string) string {
+	return l.at(dataDir, bucketOf(id), session.EscapeName(id)+partMark+run)
+}
 
-func (l layout) alive(worker string) string { return l.at(aliveDir, worker) }
+func (l layout) resultPath(id string) string {
+	return l.at(resultsDir, bucketOf(id), session.EscapeName(id))
+}
 
-func (l layout) worker(worker string) string { return l.at(workersDir, worker) }
+func (l layout) alivePath(worker string) string { return l.at(aliveDir, worker) }
 
-func (l layout) assignment(worker, name string) string { return l.at(workersDir, worker, name) }
+func (l layout) workerPath(worker string) string { return l.at(workersDir, worker) }
 
-func (l layout) open() string { return l.at(admissionDir, openNode) }
+func (l layout) workerPaths(workers []string) []string { return pathsOf(workers, l.workerPath) }
+
+func (l layout) alivePaths(workers []string) []string { return pathsOf(workers, l.alivePath) }
+
+func (l layout) clientPaths(clients []string) []string {
+	return pathsOf(clients, func(id string) string { return l.at(clientsDir, id) })
+}
+
+func (l layout) taskPaths(ids []string) []string { return pathsOf(ids, l.taskPath) }
+
+// folderPaths are the paths of folders of the queue.
+func (l layout) folderPaths(dirs []string) []string {
+	return pathsOf(dirs, func(dir string) string { return l.at(dir) })
+}
+
+// pathsOf are the paths of names.
+func pathsOf(names []string, path func(name string) string) []string {
+	out := make([]string, len(names))
+	for i, name := range names {
+		out[i] = path(name)
+	}
+	return out
+}
+
+func (l layout) assignmentPath(worker, name string) string { return l.at(workersDir, worker, name) }
+
+func (l layout) openPath() string { return l.at(admissionDir, openNode) }
 
 // assignmentName is the name of an assignment. No two have the same: serial never
 // comes twice.
@@ -75,10 +83,22 @@ func assignmentName(id string, attempt int, serial string) string {
 	return session.EscapeName(id) + partMark + strconv.Itoa(attempt) + "-" + serial
 }
 
-// serial makes what no assignment of the queue had before: a number that the
+// newSerial makes what no assignment of the queue had before: a number that the
 // master counts, and the token of its leadership.
-func serial(token, n int64) string {
+func newSerial(token, n int64) string {
 	return strconv.FormatInt(token, 36) + "." + strconv.FormatInt(n, 36)
+}
+
+// compareAssignments compares assignments by the order in which they were given: by the
+// zxids of their transactions, and within one transaction by the master's count.
+func compareAssignments(zxid int64, name string, otherZxid int64, otherName string) int {
+	return cmp.Or(cmp.Compare(zxid, otherZxid), cmp.Compare(countOf(name), countOf(otherName)))
+}
+
+// countOf is the number that the master has counted in the name of an assignment.
+func countOf(name string) int64 {
+	n, _ := strconv.ParseInt(name[strings.LastIndexByte(name, '.')+1:], 36, 64)
+	return n
 }
 
 // uniqueName is a name that nobody else ever uses.
@@ -90,15 +110,15 @@ func uniqueName(prefix string) string {
 	return session.EscapeName(prefix) + partMark + id
 }
 
-// bucket is the folder that a task is in.
-func bucket(id string) string { return bucketName(bucketNumber(id)) }
+// bucketOf is the folder that a task is in.
+func bucketOf(id string) string { return bucketName(bucketNumber(id)) }
 
 func bucketNumber(id string) int { return int(sha256.Sum256([]byte(id))[0]) }
 
 func bucketName(n int) string { return fmt.Sprintf("%02x", n) }
 
-// digest is what tells payloads apart.
-func digest(payload []byte) string {
+// payloadHash is what tells payloads apart.
+func payloadHash(payload []byte) string {
 	sum := sha256.Sum256(payload)
 	return hex.EncodeToString(sum[:16])
 }

@@ -4,33 +4,39 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/zkrecipes/zkrecipes/cache"
 	"github.com/zkrecipes/zkrecipes/election"
+	"github.com/zkrecipes/zkrecipes/internal/optimistic"
 	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/stm"
 )
 
-// viewBuffer is how many changes may wait for the master before it is shown all
-// tasks anew, which costs more.
+// viewBuffer is how many changes may wait for the master. If more wait, the view sends a
+// snapshot of all tasks instead, which costs more.
 const viewBuffer = 1 << 16
 
-// Master gives the tasks of a queue to its workers. Of all masters of a queue one
-// leads; the others stand by, and each watches the one before it, nothing else.
+// Master assigns the tasks of a queue to its workers. Of all masters of a queue,
+// one leads. The other masters stand by, and each of them watches only its
+// predecessor.
 type Master struct {
 	store
 }
 
-// NewMaster makes a master of the queue at path, which comes to be when it is first
-// used. It does nothing yet; a wrong argument is reported by Run. o may be nil.
+// NewMaster makes a master of the queue at path, which is created with its first
+// use. NewMaster sends nothing; Run reports an invalid argument. o may be nil.
 func NewMaster(client *session.Client, path string, o *Options) *Master {
 	return &Master{newStore(client, path, o)}
 }
 
 // Run stands for election, and gives tasks to workers whenever it leads, until ctx
-// ends; its error wraps that of ctx, or is one that another try would not mend
-// (session.ErrClosed, session.ErrNoAuth, ...). It blocks; the goroutine is the
-// caller's.
+// ends. It returns nil when ctx has ended and the leadership, if there was one, was
+// given back, confirmed, and otherwise an error that wraps what went wrong: one that
+// another try would not mend (session.ErrClosed, session.ErrNoAuth, ...), or
+// session.ErrLost. A ctx that had ended before the call is an error that wraps the
+// context's. It blocks; the goroutine is the caller's.
 //
 // Whatever it knows it has read from ZooKeeper since it leads, and whatever it
 // writes is one transaction with the guard of its leadership: a master that was
@@ -40,49 +46,75 @@ func NewMaster(client *session.Client, path string, o *Options) *Master {
 // to 64 of them; to take over takes one read for each task, and one for each bucket.
 func (m *Master) Run(ctx context.Context) error {
 	const op = "lead the workers of"
-	if err := m.begin(ctx); err != nil {
-		return failure(ctx, op, string(m.layout), err)
+	if err := m.store.checkCall(ctx, "dispatch.NewMaster"); err != nil {
+		return wrapError(ctx, op, string(m.layout), err)
 	}
 	// Here, so that the election does not make the path in its own way.
-	err := persist(ctx, m.client, func(s *session.Session) error { return m.make(ctx, s) })
+	err := retryConflicts(ctx, m.client, func(s *session.Session) error { return m.ensureCreated(ctx, s) })
 	if err != nil {
-		return failure(ctx, op, string(m.layout), err)
+		return unlessEnded(ctx, wrapError(ctx, op, string(m.layout), err))
 	}
 	el := election.New(m.client, m.at(mastersDir), &election.Options{ID: m.opts.ID, ACL: m.opts.ACL})
+	led := false
 	err = el.Run(ctx, func(ctx context.Context, l *election.Leadership) error {
-		t := &term{store: m.store, l: l, s: l.Session(), board: newBoard(), kick: make(chan struct{}, 1)}
-		return t.run(ctx)
+		led = true
+		t := &mastership{store: m.store, l: l, s: l.Session(), scheduler: newScheduler(), kick: make(chan struct{}, 1)}
+		err := t.lead(ctx)
+		if ctx.Err() != nil {
+			return context.Cause(ctx) // what became of the last write, the next master reads
+		}
+		return err
 	})
-	return failure(ctx, op, string(m.layout), err)
+	switch {
+	case err == nil:
+		return nil
+	case !led: // ctx may have ended just before the election began
+		return unlessEnded(ctx, wrapError(ctx, op, string(m.layout), err))
+	}
+	return wrapError(context.WithoutCancel(ctx), op, string(m.layout), err) // that ctx has ended is not why
 }
 
-// term is one leadership of a master.
-type term struct {
+// unlessEnded is err, or nil if ctx has ended: for a Run that holds nothing.
+func unlessEnded(ctx context.Context, err error) error {
+	if ctx.Err() == nil {
+		return err
+	}
+	return nil
+}
+
+// mastership is one leadership of a master.
+type mastership struct {
 	store
 	l *election.Leadership
 	s *session.Session
-	// kick has an element when the board has changed.
+	// kick has an element when the scheduler has changed.
 	kick   chan struct{}
 	serial int64 // counts assignments; the loop's
-	// admission, as it is in ZooKeeper; the loop's.
-	limit int
-	open  bool
-	audit time.Time // when to look for folders next; the loop's
-	lost  int       // counts rounds in a row that have cost the connection; the loop's
+	// admission, as it is in ZooKeeper; the loop's. stale: it must be read again.
+	limit   int
+	open    bool
+	stale   atomic.Bool
+	clock   serverClock // the loop's
+	auditAt time.Time   // when to look for folders next; the loop's
+	// sweepAt is when to look for parts without a task, swept counts the buckets that
+	// were looked at; the loop's.
+	sweepAt time.Time
+	swept   int64
+	lost    int // counts rounds in a row that have cost the connection; the loop's
 
-	// mu guards what follows: board, and how many views have shown on it what
-	// there was when the term began.
-	mu     sync.Mutex
-	board  *board
-	loaded int
+	// mu guards what follows: scheduler, and how many views have shown on it what
+	// there was when the mastership began.
+	mu        sync.Mutex
+	scheduler *scheduler
+	loaded    int
 }
 
 // views is how many views a master has.
-const views = 3
+const views = 4
 
-// run leads until ctx ends.
-func (t *term) run(ctx context.Context) error {
-	if err := t.patiently(ctx, func() error { return t.prepare(ctx) }); err != nil {
+// lead leads until ctx ends.
+func (t *mastership) lead(ctx context.Context) error {
+	if err := t.retryInSession(ctx, func() error { return t.prepareQueue(ctx) }); err != nil {
 		return err
 	}
 	while, end := context.WithCancelCause(ctx)
@@ -92,16 +124,18 @@ func (t *term) run(ctx context.Context) error {
 	tasks := cache.NewTree(t.client, t.at(tasksDir), t.decodeTask, &cache.Options{MaxDepth: 2, Buffer: viewBuffer})
 	alive := cache.NewChildren(t.client, t.at(aliveDir), decodeProfile, nil)
 	clients := cache.NewChildren(t.client, t.at(clientsDir), cache.Bytes, nil)
+	admission := cache.NewTree(t.client, t.at(admissionDir), cache.Bytes, &cache.Options{MaxDepth: 1})
 	for _, run := range []func(context.Context) error{
-		tasks.Run, alive.Run, clients.Run,
-		func(ctx context.Context) error { return follow(ctx, t, tasks.View, t.taskChanged) },
-		func(ctx context.Context) error { return follow(ctx, t, alive.View, workerChanged()) },
-		func(ctx context.Context) error { return follow(ctx, t, clients.View, clientChanged()) },
+		tasks.Run, alive.Run, clients.Run, admission.Run,
+		func(ctx context.Context) error { return followView(ctx, t, tasks.View, t.taskChanged) },
+		func(ctx context.Context) error { return followView(ctx, t, alive.View, workerChanged()) },
+		func(ctx context.Context) error { return followView(ctx, t, clients.View, clientChanged()) },
+		func(ctx context.Context) error { return followView(ctx, t, admission.View, t.admissionChanged()) },
 	} {
 		// Waited for above; ends with while.
 		watching.Go(func() { end(run(while)) })
 	}
-	err := t.loop(while)
+	err := t.runLoop(while)
 	if ctx.Err() != nil {
 		return err
 	}
@@ -111,16 +145,16 @@ func (t *term) run(ctx context.Context) error {
 	return err
 }
 
-// loop does what is to be done, until ctx ends.
-func (t *term) loop(ctx context.Context) error {
+// runLoop does what is to be done, until ctx ends.
+func (t *mastership) runLoop(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
-		moves, loaded := t.plan()
+		moves, loaded := t.planMoves()
 		var err error
 		if loaded {
-			if err = t.act(ctx, moves); err == nil {
-				err = t.tidy(ctx)
+			if err = t.carryOutMoves(ctx, moves); err == nil {
+				err = t.tidyUp(ctx)
 			}
 		}
 		if err != nil {
@@ -129,16 +163,22 @@ func (t *term) loop(ctx context.Context) error {
 		if len(moves) > 0 {
 			continue
 		}
+		if loaded {
+			if err := t.recallTasks(ctx); err != nil {
+				return err
+			}
+		}
 		t.mu.Lock()
-		at, ever := t.board.next()
+		at, ever := t.scheduler.nextWake()
 		t.mu.Unlock()
+		wait := min(time.Until(t.auditAt), time.Until(t.sweepAt))
 		switch {
 		case !loaded:
-			at = time.Now().Add(auditEvery)
-		case !ever || at.After(t.audit):
-			at = t.audit
+			wait = auditEvery
+		case ever:
+			wait = min(wait, at.Sub(t.clock.now()))
 		}
-		timer.Reset(time.Until(at))
+		timer.Reset(wait)
 		select {
 		case <-t.kick:
 		case <-timer.C:
@@ -148,23 +188,23 @@ func (t *term) loop(ctx context.Context) error {
 	}
 }
 
-// plan plans, once everything was shown.
-func (t *term) plan() (moves []move, loaded bool) {
+// planMoves plans, once everything was shown.
+func (t *mastership) planMoves() (moves []move, loaded bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.loaded < views {
 		return nil, false
 	}
-	return t.board.plan(time.Now(), maxMoves, func() string {
+	return t.scheduler.planMoves(t.clock.now(), maxMoves, func() string {
 		t.serial++
-		return serial(t.l.Token(), t.serial)
+		return newSerial(t.l.Token(), t.serial)
 	}), true
 }
 
-// update changes the board.
-func (t *term) update(f func(b *board)) {
+// updateScheduler changes the scheduler.
+func (t *mastership) updateScheduler(f func(sc *scheduler)) {
 	t.mu.Lock()
-	f(t.board)
+	f(t.scheduler)
 	t.mu.Unlock()
 	select {
 	case t.kick <- struct{}{}:
@@ -172,12 +212,12 @@ func (t *term) update(f func(b *board)) {
 	}
 }
 
-// patiently does f until it succeeds, over lost connections, as long as the
+// retryInSession does f until it succeeds, over lost connections, as long as the
 // leadership's session lives. f finds out what has become of its writes.
-func (t *term) patiently(ctx context.Context, f func() error) error {
+func (t *mastership) retryInSession(ctx context.Context, f func() error) error {
 	return t.s.Retry(ctx, func() error {
 		err := f()
-		if t.deposed(err) {
+		if t.isDeposed(err) {
 			// The guard has failed: ctx ends as soon as that is known here.
 			<-ctx.Done()
 			return context.Cause(ctx)
@@ -186,8 +226,36 @@ func (t *term) patiently(ctx context.Context, f func() error) error {
 	})
 }
 
-// deposed reports whether a transaction has failed since another master leads.
-func (t *term) deposed(err error) bool {
-	path, reason := culprit(err)
+// applyGuarded is store.applyTxn under the leadership's guard: one transaction of the master.
+func (t *mastership) applyGuarded(ctx context.Context, f func(tx *stm.Tx) error) error {
+	return t.store.applyTxn(ctx, func(tx *stm.Tx) error {
+		if err := tx.Guard(t.l.Guard()); err != nil {
+			return err
+		}
+		return f(tx)
+	})
+}
+
+// applyEach applies independent transactions concurrently. A transaction whose znodes have
+// changed meanwhile, or must not be changed, is skipped.
+func (t *mastership) applyEach(ctx context.Context, list []func(tx *stm.Tx) error) error {
+	var all sync.WaitGroup
+	errs := make([]error, len(list))
+	for i, f := range list {
+		// Waited for below; ends with the transaction, or with ctx.
+		all.Go(func() { errs[i] = t.applyGuarded(ctx, f) })
+	}
+	all.Wait()
+	for i, err := range errs {
+		if !t.isDeposed(err) && (isConflict(err) || errors.Is(err, session.ErrNoAuth)) {
+			errs[i] = nil
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// isDeposed reports whether a transaction has failed since another master leads.
+func (t *mastership) isDeposed(err error) bool {
+	path, reason := optimistic.Culprit(err)
 	return reason != nil && path == t.l.Path() && errors.Is(reason, session.ErrNoNode)
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// What must hold at every moment, and of every history; and that these checks
-// notice when it does not.
+// Checks of the invariants of every moment and of every history, and tests that these
+// checks notice violations.
 
 var (
 	errTree    = errors.New("the tree does not fit together")

@@ -10,7 +10,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/internal/world"
 )
 
-// What Submit says is true under every two faults, and the task is there once.
+// Under every two faults the result of Submit is true, and the task exists once.
 func TestSubmitUnderEveryTwoFaults(t *testing.T) {
 	t.Parallel()
 	task := dispatch.Task{ID: "x", Payload: []byte("x")}
@@ -29,7 +29,7 @@ func TestSubmitUnderEveryTwoFaults(t *testing.T) {
 				return err
 			}
 			times := len(slices.DeleteFunc(list, func(in dispatch.Info) bool { return in.ID != "x" }))
-			if err := world.Truth(said, times); err != nil {
+			if err := world.CheckOutcome(said, times); err != nil {
 				return err
 			}
 			for _, client := range []*dispatch.Queue{dispatch.New(p.Tested, path, nil), c.queue} {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// kind says what a move does.
+// kind is the kind of a move.
 type kind int
 
 const (
@@ -17,12 +17,12 @@ const (
 	removeTask             // its retention is over
 )
 
-// move is something that the master is to do about a task. The task is seized until
-// then.
+// move is a change of a task that the master must make. The task is seized until the outcome
+// is known.
 type move struct {
 	kind kind
 	task seen
-	// next is the task after it; nothing for removeTask.
+	// next is the task after the move; unset for removeTask.
 	next record
 }
 
@@ -34,56 +34,70 @@ const (
 	ownerText    = "canceled: the client has gone"
 )
 
-// plan decides what is to be done at this moment, at most max moves, and seizes the
-// tasks that are concerned. serial makes what tells assignments apart.
-func (b *board) plan(now time.Time, max int, serial func() string) []move {
+// planMoves decides the moves of this moment, at most max, and seizes their tasks. serial
+// returns the unique serial of a new assignment.
+func (sc *scheduler) planMoves(now time.Time, max int, serial func() string) []move {
 	var out []move
-	out = b.due(now, max, out)
-	out = b.bereaved(now, max, out)
-	return b.assign(now, max, out, serial)
+	out = sc.planDue(now, max, out)
+	out = sc.planEvictions(max, out)
+	out = sc.planLosses(now, max, out)
+	return sc.planAssignments(now, max, out, serial)
 }
 
-// due looks at the tasks whose time has come.
-func (b *board) due(now time.Time, max int, out []move) []move {
-	for len(b.wakes) > 0 && len(out) < max && !b.wakes[0].at.After(now) {
-		e := heap.Pop(&b.wakes).(*entry)
+// planDue looks at the tasks whose time has come.
+func (sc *scheduler) planDue(now time.Time, max int, out []move) []move {
+	for len(sc.wakes) > 0 && len(out) < max && !sc.wakes[0].at.After(now) {
+		e := heap.Pop(&sc.wakes).(*entry)
 		switch {
 		case e.State.Finished():
-			out = append(out, b.seized(e, move{kind: removeTask}))
-		case e.late(now):
-			out = append(out, b.seized(e, move{kind: endTask, next: e.ended(failed, deadlineText, now)}))
+			out = append(out, sc.seizeFor(e, move{kind: removeTask}))
+		case e.isLate(now):
+			out = append(out, sc.seizeFor(e, move{kind: endTask, next: e.endedAs(failed, deadlineText, now)}))
 		case e.State == waiting:
-			b.enterLine(e) // it was not in line: then its time is its deadline
-			b.arm(e, true)
+			sc.enterLine(e) // it was not in line; its next wake is at its deadline
+			sc.scheduleWake(e, true)
 		}
 	}
 	return out
 }
 
-// bereaved looks at the tasks whose worker, or client, is gone.
-func (b *board) bereaved(now time.Time, max int, out []move) []move {
-	for _, id := range b.doomed(b.gone, b.held) {
-		e := b.tasks[id]
-		if len(out) < max && !e.busy {
-			out = append(out, b.seized(e, move{kind: retryTask, next: e.attempted(deadText, 0, now)}))
-		}
-	}
-	for _, id := range slices.Sorted(maps.Keys(b.orphans)) {
-		if e := b.tasks[id]; len(out) < max && !e.busy {
-			out = append(out, b.seized(e, move{kind: retryTask, next: e.attempted(orphanText, 0, now)}))
-		}
-	}
-	for _, id := range b.doomed(b.left, b.owned) {
-		e := b.tasks[id]
-		if len(out) < max && !e.busy {
-			out = append(out, b.seized(e, move{kind: endTask, next: e.ended(canceled, ownerText, now)}))
+// planEvictions removes ended tasks beyond the limit.
+func (sc *scheduler) planEvictions(max int, out []move) []move {
+	for sc.limit > 0 && len(sc.ended) > sc.limit && len(out) < max {
+		if e := heap.Pop(&sc.ended).(*entry); !e.busy {
+			out = append(out, sc.seizeFor(e, move{kind: removeTask}))
 		}
 	}
 	return out
 }
 
-// doomed are the tasks, in order, of those that are gone.
-func (b *board) doomed(gone map[string]bool, of map[string]map[string]*entry) []string {
+// countActive is how many tasks have not ended.
+func (sc *scheduler) countActive() int { return len(sc.tasks) - sc.finished }
+
+// planLosses looks at the tasks whose worker, or client, is gone.
+func (sc *scheduler) planLosses(now time.Time, max int, out []move) []move {
+	for _, id := range sc.tasksOfGone(sc.goneWorkers, sc.held) {
+		e := sc.tasks[id]
+		if len(out) < max && !e.busy {
+			out = append(out, sc.seizeFor(e, move{kind: retryTask, next: e.afterWorkerDeath(now)}))
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(sc.orphans)) {
+		if e := sc.tasks[id]; len(out) < max && !e.busy {
+			out = append(out, sc.seizeFor(e, move{kind: retryTask, next: e.afterFailure(orphanText, 0, now)}))
+		}
+	}
+	for _, id := range sc.tasksOfGone(sc.goneClients, sc.owned) {
+		e := sc.tasks[id]
+		if len(out) < max && !e.busy {
+			out = append(out, sc.seizeFor(e, move{kind: endTask, next: e.endedAs(canceled, ownerText, now)}))
+		}
+	}
+	return out
+}
+
+// tasksOfGone are the tasks, in order, whose worker or client is gone.
+func (sc *scheduler) tasksOfGone(gone map[string]bool, of map[string]map[string]*entry) []string {
 	var out []string
 	for who := range gone {
 		for id := range of[who] {
@@ -94,78 +108,91 @@ func (b *board) doomed(gone map[string]bool, of map[string]map[string]*entry) []
 	return out
 }
 
-// assign gives tasks that are ready to workers that have room.
-func (b *board) assign(now time.Time, max int, out []move, serial func() string) []move {
+// planAssignments gives tasks that are ready to workers that have room.
+func (sc *scheduler) planAssignments(now time.Time, max int, out []move, serial func() string) []move {
 	blocked := map[*class]bool{}
 	for len(out) < max {
-		c := b.nextClass(blocked)
+		c := sc.nextClass(blocked)
 		if c == nil {
+			sc.dropReservation()
 			return out
 		}
-		d := b.seatFor(c)
-		if d == nil {
+		slot := sc.slotFor(c)
+		if slot == nil {
 			blocked[c] = true
+			if c.suspect {
+				sc.reserveWorker(c)
+			}
 			continue
 		}
-		e := c.line[0]
-		b.turn++
-		d.last = b.turn
-		d.load++ // taken back when the outcome is known: the task itself counts then
-		out = append(out, b.seized(e, move{kind: giveTask, next: e.given(d.id, serial(), now)}))
+		if c.suspect {
+			slot.suspect = true
+			sc.reserved = nil
+		}
+		e := c.ready[0]
+		sc.turn++
+		slot.last = sc.turn
+		slot.load++ // undone when the outcome is known: the task itself counts then
+		out = append(out, sc.seizeFor(e, move{kind: giveTask, next: e.givenTo(slot.id, serial(), now)}))
 	}
 	return out
 }
 
-// nextClass is the class whose first task is ahead of all others.
-func (b *board) nextClass(blocked map[*class]bool) *class {
+// nextClass is the class whose first task precedes all other ready tasks.
+func (sc *scheduler) nextClass(blocked map[*class]bool) *class {
 	var best *class
-	for _, c := range b.classes {
-		if !blocked[c] && (best == nil || c.line[0].ahead(best.line[0])) {
+	for _, c := range sc.classes {
+		if !blocked[c] && (best == nil || c.ready[0].precedes(best.ready[0])) {
 			best = c
 		}
 	}
 	return best
 }
 
-// seatFor is the worker that is to have the class's next task; nil if none fits.
-func (b *board) seatFor(c *class) *seat {
-	var best *seat
-	for _, d := range b.desks {
-		if d.fits(c) && (best == nil || d.before(best)) {
-			best = d
+// slotFor is the worker that gets the class's next task; nil if no worker fits.
+func (sc *scheduler) slotFor(c *class) *workerSlot {
+	var best *workerSlot
+	for _, slot := range sc.workers {
+		if slot.canTake(c) && (slot != sc.reserved || c.suspect) && (best == nil || slot.before(best)) {
+			best = slot
 		}
 	}
 	return best
 }
 
-func (b *board) seized(e *entry, m move) move {
-	b.seize(e)
+func (sc *scheduler) seizeFor(e *entry, m move) move {
+	sc.seizeTask(e)
 	m.task = e.seen
 	return m
 }
 
-// settle tells the board that the outcome of a move is known, and has been put.
-func (b *board) settle(m move) {
-	if d := b.desks[m.next.Worker]; m.kind == giveTask && d != nil {
-		d.load--
+// settleMove tells the scheduler that the outcome of a move is known, and has been put.
+func (sc *scheduler) settleMove(m move) {
+	if slot := sc.workers[m.next.Worker]; m.kind == giveTask && slot != nil {
+		slot.load--
+		slot.suspect = false
+		for _, e := range sc.held[slot.id] {
+			slot.suspect = slot.suspect || e.Deaths >= suspectAfter
+		}
 	}
-	b.release(m.task.ID)
+	sc.releaseTask(m.task.ID)
 }
 
-// next is when something is to be done that no news brings; false: never.
-func (b *board) next() (time.Time, bool) {
-	if len(b.wakes) == 0 {
-		return time.Time{}, false
+// nextWake is the time of the next move that no news announces; false: never.
+func (sc *scheduler) nextWake() (time.Time, bool) {
+	at, ever := sc.recallAt, !sc.recallAt.IsZero()
+	if len(sc.wakes) > 0 && (!ever || sc.wakes[0].at.Before(at)) {
+		at, ever = sc.wakes[0].at, true
 	}
-	return b.wakes[0].at, true
+	return at, ever
 }
 
-// lost are workers that have tasks and do not live, as far as the board knows:
-// whether that is so must be asked.
-func (b *board) lost() []string {
+// unconfirmedWorkers are workers with tasks that the scheduler does not know to live: the
+// master must read whether they live.
+func (sc *scheduler) unconfirmedWorkers() []string {
 	var out []string
-	for id := range b.held {
-		if b.desks[id] == nil && !b.gone[id] {
+	for id := range sc.held {
+		if sc.workers[id] == nil && !sc.goneWorkers[id] {
 			out = append(out, id)
 		}
 	}
@@ -173,12 +200,12 @@ func (b *board) lost() []string {
 	return out
 }
 
-// strays are clients that tasks go with and that are not there, as far as the board
-// knows: whether that is so must be asked.
-func (b *board) strays() []string {
+// unconfirmedClients are clients with attached tasks that the scheduler does not know to be
+// present: the master must read whether they are.
+func (sc *scheduler) unconfirmedClients() []string {
 	var out []string
-	for id := range b.owned {
-		if !b.clients[id] && !b.left[id] {
+	for id := range sc.owned {
+		if !sc.clients[id] && !sc.goneClients[id] {
 			out = append(out, id)
 		}
 	}
@@ -186,11 +213,11 @@ func (b *board) strays() []string {
 	return out
 }
 
-// bereft are workers that are gone, and whose tasks are others' by now.
-func (b *board) bereft() []string {
+// emptiedWorkers are gone workers without tasks.
+func (sc *scheduler) emptiedWorkers() []string {
 	var out []string
-	for id := range b.gone {
-		if len(b.held[id]) == 0 {
+	for id := range sc.goneWorkers {
+		if len(sc.held[id]) == 0 {
 			out = append(out, id)
 		}
 	}
@@ -198,14 +225,14 @@ func (b *board) bereft() []string {
 	return out
 }
 
-// missing are the tasks that the worker should have, whose assignments are not among
-// names: as they are on the board.
-func (b *board) missing(worker string, names []string) map[string]int64 {
+// missingAssignments are the worker's tasks, as the scheduler knows them, whose assignments
+// are not among names.
+func (sc *scheduler) missingAssignments(worker string, names []string) map[string]int64 {
 	out, there := map[string]int64{}, map[string]bool{}
 	for _, name := range names {
 		there[name] = true
 	}
-	for id, e := range b.held[worker] {
+	for id, e := range sc.held[worker] {
 		if !e.busy && !e.orphan && !there[e.Assignment] {
 			out[id] = e.mzxid
 		}

@@ -1,33 +1,43 @@
 package dispatch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"sync"
 
+	"github.com/zkrecipes/zkrecipes/election"
 	"github.com/zkrecipes/zkrecipes/internal/optimistic"
 	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/stm"
 )
 
-// Queue is what clients see of a queue of tasks: they submit, wait, cancel, and
-// look on.
+// Queue is a client of a queue of tasks: it submits, waits for, cancels and
+// inspects tasks.
 type Queue struct {
 	store
-	desk desk
-	fill occupancy
+	presence  presence
+	occupancy occupancy
 }
 
-// New makes a client of the queue at path, which comes to be when it is first
-// used. It does nothing yet; a wrong argument is reported by the first call of a
-// method. o may be nil. It is meant to be made once and shared: each that submits has
-// a znode of its own as long as the session.
+// New makes a client of the queue at path, which is created with its first use.
+// New sends nothing; the first call of a method reports an invalid argument. o
+// may be nil. Make one Queue and share it: each Queue that submits has a znode of
+// its own as long as the session.
 func New(client *session.Client, path string, o *Options) *Queue {
 	return &Queue{store: newStore(client, path, o)}
 }
 
-// Path is the path that the queue was made with.
+// Path returns the path argument of [New].
 func (q *Queue) Path() string { return string(q.layout) }
+
+// Masters returns the election of the queue's masters, for its methods Leader, Candidates
+// and Observe. Do not campaign in the election: a leader that is no [Master] keeps the
+// masters from assigning tasks.
+func (q *Queue) Masters() *election.Elector {
+	return election.New(q.client, q.at(mastersDir), nil)
+}
 
 // store is a queue in ZooKeeper, as all roles use it.
 type store struct {
@@ -36,6 +46,7 @@ type store struct {
 	opts   Options
 	err    error // of the arguments
 	create *session.CreateOptions
+	txs    *stm.Transactor
 }
 
 func newStore(client *session.Client, path string, o *Options) store {
@@ -45,73 +56,107 @@ func newStore(client *session.Client, path string, o *Options) store {
 		st.err = err
 	}
 	if client == nil {
-		st.err = fmt.Errorf("%w: client is nil", ErrArgument)
+		st.err = fmt.Errorf("%w: client is nil", ErrInvalidArgument)
 	}
 	st.create = &session.CreateOptions{ACL: st.opts.ACL}
+	st.txs = stm.NewIdempotent(client, path, &stm.Options{MaxConflicts: maxConflicts, ACL: st.opts.ACL})
 	return st
 }
 
-// begin checks what every call checks, before anything is sent.
-func (st *store) begin(ctx context.Context) error {
-	if ctx.Err() != nil {
+// checkCall makes the checks that every call makes before it sends a request. A zero value,
+// which constructor has not made, has no client.
+func (st *store) checkCall(ctx context.Context, constructor string) error {
+	switch {
+	case ctx == nil:
+		return fmt.Errorf("%w: the context is nil", ErrInvalidArgument)
+	case ctx.Err() != nil:
 		return context.Cause(ctx)
+	case st.err != nil:
+		return st.err
+	case st.client == nil:
+		return fmt.Errorf("%w: it has no client: make it with %s", ErrInvalidArgument, constructor)
 	}
-	return st.err
+	return nil
 }
 
-// make makes the queue's folders, unless they are there. Repeating it changes
-// nothing: either all of them are made or none.
-func (st *store) make(ctx context.Context, s *session.Session) error {
-	if _, there, err := s.Exists(ctx, st.at(admissionDir)); err != nil || there {
-		return err
+func (q *Queue) checkCall(ctx context.Context) error { return q.store.checkCall(ctx, "dispatch.New") }
+
+// maxConflicts is the number of successive conflicts after which a call gives up. A
+// conflict means that another client was faster, or that the queue's znodes are damaged.
+const maxConflicts = 2_000
+
+// ensureCreated creates the queue's folders, unless admission exists: see ensureFolders for
+// folders that were deleted later. Repeating ensureCreated changes nothing.
+func (st *store) ensureCreated(ctx context.Context, s *session.Session) error {
+	r := newReading(ctx, s)
+	if r.Exists(st.at(admissionDir)) || r.Err != nil {
+		return r.Err
 	}
-	if err := s.EnsurePath(ctx, string(st.layout), session.Persistent, st.create); err != nil {
-		return err
-	}
-	limit := st.opts.MaxTasks
-	if limit == 0 {
-		limit = defaultMaxTasks
-	}
-	var ops []session.Op
-	for _, dir := range []string{tasksDir, dataDir, resultsDir, aliveDir, workersDir, clientsDir} {
-		ops = append(ops, session.CreateOp(st.at(dir), nil, session.Persistent, st.create))
-	}
-	ops = append(ops,
-		session.CreateOp(st.at(admissionDir), encode(limits{format, limit}), session.Persistent, st.create),
-		session.CreateOp(st.open(), nil, session.Persistent, st.create))
-	_, err := s.Txn(ctx, ops...)
-	if errors.Is(err, session.ErrNodeExists) {
-		return nil
-	}
-	return err
+	return st.createFolders(ctx, true)
 }
 
-// makeBucket makes the folders that a task is in. Repeating it changes nothing.
-func (st *store) makeBucket(ctx context.Context, s *session.Session, id string) error {
-	if err := st.make(ctx, s); err != nil {
+// createFolders creates the missing folders of the queue in one transaction; with all, it
+// assumes that all folders are missing.
+func (st *store) createFolders(ctx context.Context, all bool) error {
+	if err := st.ensurePath(ctx, string(st.layout)); err != nil {
 		return err
 	}
-	var ops []session.Op
-	for _, dir := range []string{dataDir, resultsDir, tasksDir} {
-		ops = append(ops, session.CreateOp(st.at(dir, bucket(id)), nil, session.Persistent, st.create))
-	}
-	_, err := s.Txn(ctx, ops...)
-	if errors.Is(err, session.ErrNodeExists) {
-		return nil
-	}
-	return err
+	limit := cmp.Or(st.opts.MaxTasks, defaultMaxTasks)
+	return st.applyTxn(ctx, func(tx *stm.Tx) error {
+		nodes, err := st.readOrAssume(tx, all, append(st.folderPaths(folderNames()), st.at(admissionDir))...)
+		for _, n := range nodes {
+			switch {
+			case err != nil || n.Exists:
+			case n.Path == st.at(admissionDir):
+				err = st.createAdmission(tx, limit)
+			default:
+				err = tx.Create(n.Path, nil, session.Persistent, st.create)
+			}
+		}
+		return err
+	})
 }
 
-// desk is the node in clients of the present session.
-type desk struct {
-	// mu guards what follows: path is the node that belongs to session, if
-	// there is one already.
+// createAdmission creates admission and, below it, the znode that marks the queue as open.
+func (st *store) createAdmission(tx *stm.Tx, limit int) error {
+	data := encode(limits{Format: format, MaxTasks: limit})
+	if err := tx.Create(st.at(admissionDir), data, session.Persistent, st.create); err != nil {
+		return err
+	}
+	return tx.Create(st.openPath(), nil, session.Persistent, st.create)
+}
+
+// readOrAssume reads znodes; with assume, it takes them for absent as long as no attempt
+// has shown otherwise.
+func (st *store) readOrAssume(tx *stm.Tx, assume bool, paths ...string) ([]stm.Node, error) {
+	for _, path := range paths {
+		if !assume {
+			break
+		}
+		if err := tx.Assume(stm.Node{Path: path}); err != nil {
+			return nil, err
+		}
+	}
+	return tx.GetAll(paths...)
+}
+
+// ensurePath creates a folder and its ancestors, those that are missing.
+func (st *store) ensurePath(ctx context.Context, path string) error {
+	return st.client.Retry(ctx, func(s *session.Session) error {
+		return s.EnsurePath(ctx, path, session.Persistent, st.create)
+	})
+}
+
+// presence is the node in clients of the present session.
+type presence struct {
+	// mu guards the next fields: path is the node that belongs to session; "" if
+	// none was created yet.
 	mu      sync.Mutex
 	session *session.Session
 	path    string
 }
 
-func (d *desk) get(s *session.Session) string {
+func (d *presence) pathIn(s *session.Session) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.session != s {
@@ -120,9 +165,9 @@ func (d *desk) get(s *session.Session) string {
 	return d.path
 }
 
-// put keeps path as that of s, unless another call was faster; then that one's
-// node is used, and unwanted is path.
-func (d *desk) put(s *session.Session, path string) (use, unwanted string) {
+// keepPath keeps path as the node of s, unless another call was faster: then the node of
+// that call is used, and unwanted is path.
+func (d *presence) keepPath(s *session.Session, path string) (use, unwanted string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.session == s && d.path != "" {
@@ -132,8 +177,8 @@ func (d *desk) put(s *session.Session, path string) (use, unwanted string) {
 	return path, ""
 }
 
-// forget forgets a node that is gone.
-func (d *desk) forget(path string) {
+// forgetPath forgets a node that is gone.
+func (d *presence) forgetPath(path string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.path == path {
@@ -141,35 +186,37 @@ func (d *desk) forget(path string) {
 	}
 }
 
-// take returns the session's node, and makes it if there is none.
-func (q *Queue) take(ctx context.Context, s *session.Session) (string, error) {
-	if path := q.desk.get(s); path != "" {
+// ensurePresence returns the session's node, and creates it if it does not exist.
+func (q *Queue) ensurePresence(ctx context.Context, s *session.Session) (string, error) {
+	if path := q.presence.pathIn(s); path != "" {
 		return path, nil
 	}
-	n, err := s.CreateProtected(ctx, q.at(clientsDir, session.ProtectedName("")), nil, session.Ephemeral, q.create)
+	own := q.at(clientsDir, session.ProtectedName("")) // a name that is never used twice
+	err := q.applyIn(ctx, s, func(tx *stm.Tx) error { return tx.Create(own, nil, session.Ephemeral, q.create) })
 	if errors.Is(err, session.ErrNoNode) {
-		if err := q.make(ctx, s); err != nil {
+		if err := q.ensureFolders(ctx); err != nil {
 			return "", err
 		}
 		return "", optimistic.ErrChanged
 	}
 	if err != nil {
+		if errors.Is(err, session.ErrUnknownOutcome) {
+			optimistic.DeleteLater(s, own) // the next try has another name
+		}
 		return "", err
 	}
-	path, unwanted := q.desk.put(s, n.Path)
+	path, unwanted := q.presence.keepPath(s, own)
 	if unwanted != "" {
-		if err := s.Discard(ctx, unwanted); err != nil {
-			return "", err
-		}
+		optimistic.DeleteLater(s, unwanted)
 	}
 	return path, nil
 }
 
-// occupancy is what a client knows of how many tasks the buckets have.
+// occupancy is a client's knowledge of the number of tasks in each bucket.
 type occupancy struct {
-	// mu guards what follows: known is how many tasks a bucket had when somebody
-	// last looked, and own how many this client has submitted to it since then.
-	// bound is how many are too many; asked: somebody has looked at some bucket.
+	// mu guards the next fields: known is the number of tasks of a bucket when it was
+	// last read, and own is how many tasks this client has submitted to it since then.
+	// bound is the number of tasks that is too many; asked: some bucket was read.
 	mu    sync.Mutex
 	known [buckets]int32
 	own   [buckets]int32

@@ -1,51 +1,105 @@
 package dispatch
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/zkrecipes/zkrecipes/internal/optimistic"
 	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/stm"
 )
 
-// persist is [optimistic.Change]: what never fits together is not what this package
+// retryConflicts is [optimistic.Change]: what never fits together is not what this package
 // writes.
-func persist(ctx context.Context, client *session.Client, f func(s *session.Session) error) error {
+func retryConflicts(ctx context.Context, client *session.Client, f func(s *session.Session) error) error {
 	return optimistic.Change(ctx, client, ErrRecord, f)
 }
 
-// reading is [optimistic.Reading] of a queue's records.
-type reading struct{ optimistic.Reading }
-
-func newReading(ctx context.Context) *reading {
-	return &reading{optimistic.Reading{Ctx: ctx}}
+// applyTxn applies a transaction, over lost connections and sessions, as long as ctx lasts.
+// f recognizes what an earlier attempt has done.
+func (st *store) applyTxn(ctx context.Context, f func(tx *stm.Tx) error) error {
+	_, err := st.applyResults(ctx, f)
+	return err
 }
 
-// task reads a task; nil if there is none.
-func (r *reading) task(f *session.Future[session.Seen]) *seen {
-	got, there := r.IfThere(f)
-	if !there {
-		return nil
+// applyResults is apply, and returns the results of the writes.
+func (st *store) applyResults(ctx context.Context, f func(tx *stm.Tx) error) ([]session.Result, error) {
+	results, err := st.txs.ApplyResults(ctx, f)
+	if errors.Is(err, stm.ErrConflicts) {
+		err = fmt.Errorf("%w: it does not fit together: %w", ErrRecord, err)
 	}
-	rec, err := decode[record](got.Data)
-	if err != nil {
-		r.Err = err
-		return nil
-	}
-	return &seen{record: rec, version: got.Stat.Version, czxid: got.Stat.Czxid, mzxid: got.Stat.Mzxid}
+	return results, err
 }
 
-// look reads a task; nil if there is none for sure. A task that is found may be
-// as old as the server's data: what is written then is written on condition of
-// its version.
-func (l layout) look(ctx context.Context, s *session.Session, id string, surely bool) (*seen, error) {
-	r := newReading(ctx)
-	if !surely {
-		t := r.task(s.StartGet(l.task(id), false))
-		if t != nil || r.Err != nil {
-			return t, r.Err
+// applyOnce is applyTxn of a transaction that nothing recognizes: if its reply is lost, the
+// outcome is unknown.
+func (st *store) applyOnce(ctx context.Context, f func(tx *stm.Tx) error) error {
+	err := st.applyTxn(ctx, func(tx *stm.Tx) error {
+		if tx.Unanswered() {
+			return errUnanswered
 		}
+		return f(tx)
+	})
+	if errors.Is(err, errUnanswered) {
+		return &session.UnknownOutcomeError{Op: "apply", Path: string(st.layout), Reason: errUnanswered}
 	}
-	synced, task := s.StartSync(l.task(id)), s.StartGet(l.task(id), false)
-	r.Synced(synced)
-	return r.task(task), r.Err
+	return err
+}
+
+// errUnanswered: the reply to a transaction is missing.
+var errUnanswered = errors.New("no reply")
+
+// applyIn is applyOnce in s alone, for ephemeral znodes of s.
+func (st *store) applyIn(ctx context.Context, s *session.Session, f func(tx *stm.Tx) error) error {
+	return st.applyOnce(ctx, func(tx *stm.Tx) error {
+		if tx.Session() != s {
+			return cmp.Or(s.Err(), session.ErrLost)
+		}
+		return f(tx)
+	})
+}
+
+// newReading reads in s.
+func newReading(ctx context.Context, s *session.Session) *optimistic.Reading {
+	return &optimistic.Reading{Ctx: ctx, Session: s}
+}
+
+// decodeSeen decodes a task that was read; nil if there is none.
+func decodeSeen(node session.Seen) (*seen, error) {
+	if !node.Exists {
+		return nil, nil
+	}
+	rec, err := decode[record](node.Data)
+	if err != nil {
+		return nil, err
+	}
+	t := seenAs(rec, node.Stat)
+	return &t, nil
+}
+
+// readTask reads a task behind a sync; nil if there is none, which is proved.
+func (l layout) readTask(ctx context.Context, s *session.Session, id string) (*seen, error) {
+	r := newReading(ctx, s)
+	r.Sync(l.taskPath(id))
+	node := r.Get(l.taskPath(id))
+	if r.Err == nil && !node.Exists {
+		r.Prove(l.taskPath(id))
+		node = r.Get(l.taskPath(id))
+	}
+	if r.Err != nil {
+		return nil, r.Err
+	}
+	return decodeSeen(node)
+}
+
+// ifUnchanged is nil if the transaction has known for read, and optimistic.ErrChanged if
+// an earlier attempt has shown that known is out of date.
+func ifUnchanged(tx *stm.Tx, known stm.Node) error {
+	now, err := tx.Get(known.Path)
+	if err == nil && (now.Exists != known.Exists || now.Stat.Version != known.Stat.Version) {
+		err = optimistic.ErrChanged
+	}
+	return err
 }

@@ -1,140 +1,97 @@
 package dispatch
 
 import (
-	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"math"
-	"slices"
-	"strings"
 	"time"
 
+	"github.com/zkrecipes/zkrecipes/internal/format/taskformat"
+	"github.com/zkrecipes/zkrecipes/internal/versioned"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
 // State says how a task stands. A task is "waiting" until it is given to a worker,
 // then "assigned". It ends as "done"; as "failed", when its handler says that
 // another attempt would be in vain, or its deadline has passed; as "canceled"; or
-// as "dead", when its last attempt has failed: these stay until somebody collects
-// them or has them tried anew by [Queue.Requeue].
+// as "dead", when its last attempt has failed: these stay for 30 days, unless
+// Task.DeadRetention says otherwise, for somebody to have them retried by
+// [Queue.Requeue].
 type State string
 
 // The states; [State] describes them.
 const (
-	waiting  State = "waiting"
-	assigned State = "assigned"
-	done     State = "done"
-	failed   State = "failed"
-	canceled State = "canceled"
-	dead     State = "dead"
+	waiting  = taskformat.Waiting
+	assigned = taskformat.Assigned
+	done     = taskformat.Done
+	failed   = taskformat.Failed
+	canceled = taskformat.Canceled
+	dead     = taskformat.Dead
 )
 
-// Finished is true for a task that has a result.
-func (s State) Finished() bool { return s == done || s == failed || s == canceled || s == dead }
-
-// states are all of them.
-func states() []State { return []State{waiting, assigned, done, failed, canceled, dead} }
+// Finished reports whether a task in this state has a result.
+func (s State) Finished() bool { return taskformat.State(s).Finished() }
 
 // format is that of all records.
-const format = 1
+const format = taskformat.Format
 
-// record is the data of a task's znode.
-type record struct {
-	Format int    `json:"format"`
-	ID     string `json:"id"`
-	// Run is a part of a UUID of the submission.
-	Run   string `json:"run"`
-	State State  `json:"state"`
-	// Attempt is the number of the present attempt, or, of a task that waits,
-	// of the next one; from 1.
-	Attempt     int `json:"attempt"`
-	MaxAttempts int `json:"maxAttempts"`
-	Priority    int `json:"priority,omitempty"`
-	// Labels that a worker must have.
-	Labels []string `json:"labels,omitempty"`
-	// Hash of the payload.
-	Hash string `json:"hash"`
-	// Owner is the node in clients that the task goes with, if it does.
-	Owner string `json:"owner,omitempty"`
-	// The times are those of who wrote them.
-	Submitted   time.Time `json:"submitted"`
-	NotBefore   time.Time `json:"notBefore,omitzero"`
-	Deadline    time.Time `json:"deadline,omitzero"`
-	Backoff     millis    `json:"backoffMs"`
-	Retention   millis    `json:"retentionMs"`
-	Worker      string    `json:"worker,omitempty"`
-	Assignment  string    `json:"assignment,omitempty"`
-	AssignedAt  time.Time `json:"assigned,omitzero"`
-	FinishedAt  time.Time `json:"finished,omitzero"`
-	LastFailure string    `json:"lastFailure,omitempty"`
-	// Requeued is a UUID of the last call that had the task tried anew.
-	Requeued string `json:"requeued,omitempty"`
-	// Canceled is a UUID of the last call that canceled the task, also when it
-	// was requeued since then.
-	Canceled string `json:"canceled,omitempty"`
-}
+// The records, whose format package taskformat has.
+type (
+	ending  = taskformat.Ending
+	profile = taskformat.Profile
+	limits  = taskformat.Limits
+	// record is a type of its own, for the transitions.
+	record taskformat.Record
+	// millis is a duration that is written as milliseconds.
+	millis = taskformat.Millis
+)
+
+func (r record) isValid() bool { return taskformat.Record(r).Valid() }
+
+// MarshalJSON writes a record, with the fields that were kept.
+func (r record) MarshalJSON() ([]byte, error) { return taskformat.Record(r).MarshalJSON() }
 
 // seen is a task as one request saw it.
 type seen struct {
 	record
 	version      int32
 	czxid, mzxid int64
+	// mtime is when the record was written, by the servers' clock; zero if unknown.
+	mtime time.Time
 	// orphan: it is assigned, but its assignment does not exist, since somebody
 	// has deleted it by hand.
 	orphan bool
 }
 
-// assignment is the data of an assignment's znode: the task as it is while the
-// assignment exists, and the version that its znode has then.
+// seenAs is a record in a znode of that stat.
+func seenAs(r record, stat session.Stat) seen {
+	t := seen{record: r, version: stat.Version, czxid: stat.Czxid, mzxid: stat.Mzxid}
+	if stat.Mtime != 0 {
+		t.mtime = time.UnixMilli(stat.Mtime)
+	}
+	return t
+}
+
+// assignment is a taskformat.Assignment: the task as it is while the assignment exists,
+// and the version that its znode has then.
 type assignment struct {
-	Format  int    `json:"format"`
-	Task    record `json:"task"`
-	Version int32  `json:"version"`
+	Format  int
+	Task    record
+	Version int32
+
+	// recalled is profile.Recalled of the worker's folder, which is no assignment.
+	recalled []string
 }
 
-// ending is the first line of a result's data; the handler's output follows it.
-type ending struct {
-	Format int    `json:"format"`
-	ID     string `json:"id"`
-	Run    string `json:"run"`
-	// Version of the task's znode.
-	Version   int32     `json:"version"`
-	State     State     `json:"state"`
-	Attempt   int       `json:"attempt"`
-	Worker    string    `json:"worker,omitempty"`
-	Submitted time.Time `json:"submitted"`
-	Assigned  time.Time `json:"assigned,omitzero"`
-	Finished  time.Time `json:"finished"`
-	Error     string    `json:"error,omitempty"`
+// MarshalJSON writes an assignment.
+func (a assignment) MarshalJSON() ([]byte, error) {
+	return json.Marshal(taskformat.Assignment{Format: a.Format, Task: taskformat.Record(a.Task), Version: a.Version})
 }
 
-// profile is the data of a worker's node in alive.
-type profile struct {
-	Format      int      `json:"format"`
-	Name        string   `json:"name"`
-	Concurrency int      `json:"concurrency"`
-	Prefetch    int      `json:"prefetch"`
-	Labels      []string `json:"labels,omitempty"`
-	Draining    bool     `json:"draining,omitempty"`
-}
+func toMillis(d time.Duration) millis { return taskformat.ToMillis(d) }
 
-// limits are the data of admission.
-type limits struct {
-	Format   int `json:"format"`
-	MaxTasks int `json:"maxTasks"`
-}
-
-// millis is a duration that is written as milliseconds.
-type millis int64
-
-func toMillis(d time.Duration) millis { return millis(d / time.Millisecond) }
-
-func (m millis) duration() time.Duration {
-	return time.Duration(min(m, math.MaxInt64/millis(time.Millisecond))) * time.Millisecond
-}
-
-// clock is t as it is written.
-func clock(t time.Time) time.Time {
+// truncateTime is t as it is written.
+func truncateTime(t time.Time) time.Time {
 	if t.IsZero() {
 		return time.Time{}
 	}
@@ -142,58 +99,52 @@ func clock(t time.Time) time.Time {
 }
 
 // encode writes a record.
-func encode(value any) []byte {
-	data, err := json.Marshal(value)
-	if err != nil {
-		panic(err) // strings, numbers and times
-	}
-	return data
-}
+func encode(value any) []byte { return taskformat.Encode(value) }
 
 // decode reads a record and checks what the rest relies on.
 func decode[T record | assignment | ending | profile | limits](data []byte) (T, error) {
 	var out T
-	if err := json.Unmarshal(data, &out); err != nil {
-		return out, fmt.Errorf("%w: %.40q", ErrRecord, data)
+	var err error
+	switch into := any(&out).(type) {
+	case *record:
+		var r taskformat.Record
+		r, err = taskformat.Decode[taskformat.Record](data)
+		*into = record(r)
+	case *assignment:
+		var a taskformat.Assignment
+		a, err = taskformat.Decode[taskformat.Assignment](data)
+		*into = assignment{Format: a.Format, Task: record(a.Task), Version: a.Version}
+	case *ending:
+		*into, err = taskformat.Decode[ending](data)
+	case *profile:
+		*into, err = taskformat.Decode[profile](data)
+	case *limits:
+		*into, err = taskformat.Decode[limits](data)
 	}
-	ok := false
-	switch r := any(out).(type) {
-	case record:
-		ok = r.valid()
-	case assignment:
-		ok = r.Format == format && r.Task.valid() && r.Task.State == assigned
-	case ending:
-		ok = r.Format == format && r.ID != "" && r.Run != "" && r.State.Finished()
-	case profile:
-		ok = r.Format == format && r.Concurrency > 0 && r.Concurrency <= maxPlaces && r.Prefetch >= 0 && r.Prefetch <= maxPlaces
-	case limits:
-		ok = r.Format == format && r.MaxTasks > 0
-	}
-	if !ok {
-		return out, fmt.Errorf("%w: %.40q", ErrRecord, data)
-	}
-	return out, nil
+	return out, wrapRecordError(err)
 }
 
-func (r record) valid() bool {
-	return r.Format == format && r.ID != "" && len(r.Run) == runLength && slices.Contains(states(), r.State) &&
-		r.Attempt > 0 && r.MaxAttempts > 0 && r.Backoff >= 0 && r.Retention >= 0 &&
-		(r.State == assigned) == (r.Assignment != "") && (r.State != assigned || r.Worker != "") &&
-		isName(r.Run) && isName(r.Worker) && isName(r.Assignment) && isName(r.Owner)
+// wrapRecordError is the error of a record that cannot be read; nil if err is nil. The
+// record may be of a newer format, which is not garbage: see isNewer.
+func wrapRecordError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", ErrRecord, err)
 }
 
-// isName reports whether name can be a part of a path, or is nothing: what a record
-// names is asked for.
-func isName(name string) bool {
-	return name == "" || !strings.Contains(name, "/") && session.ValidatePath("/"+name) == nil
+// isNewer reports whether a record cannot be read since a newer version of this package
+// has written it: it is left alone, whatever happens.
+func isNewer(err error) bool {
+	var newer *versioned.FormatError
+	return errors.As(err, &newer)
 }
 
 // encodeResult writes a result.
-func encodeResult(e ending, output []byte) []byte { return append(append(encode(e), '\n'), output...) }
+func encodeResult(e ending, output []byte) []byte { return taskformat.EncodeResult(e, output) }
 
 // decodeResult reads a result.
 func decodeResult(data []byte) (ending, []byte, error) {
-	head, output, _ := bytes.Cut(data, []byte{'\n'})
-	e, err := decode[ending](head)
-	return e, output, err
+	e, output, err := taskformat.DecodeResult(data)
+	return e, output, wrapRecordError(err)
 }

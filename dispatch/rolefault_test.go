@@ -3,6 +3,7 @@ package dispatch_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -65,8 +66,8 @@ func TestRolesUnderEveryFault_M24(t *testing.T) {
 	}
 }
 
-// explore is report for a case in which nobody's context is canceled, and whoever
-// asks suffers nothing: with all faults, or with two.
+// explore is report for a case in which no context is canceled and the calling client
+// suffers no faults. It uses all faults, or only two.
 func explore(t *testing.T, c matrix.Case, all bool) {
 	t.Helper()
 	c.Faults = []matrix.Fault{matrix.LostReply, matrix.ExpireAfter}
@@ -81,6 +82,16 @@ func explore(t *testing.T, c matrix.Case, all bool) {
 		t.Errorf("%s: nothing was tried", c.Name)
 	}
 	t.Logf("%s: %d requests, %d cases", c.Name, res.Requests, res.Cases)
+}
+
+// registered wants no worker to be registered: the Run of the only one has returned nil.
+func registered(e *matrix.Env) error {
+	for _, name := range remains(e.Server) {
+		if strings.HasPrefix(name, "alive/") || strings.HasPrefix(name, "workers/") && strings.Count(name, "/") > 1 {
+			return fmt.Errorf("Run has returned nil, and there is %s", name)
+		}
+	}
+	return nil
 }
 
 // A worker that is drained, or whose Run ends, while a fault happens: its tasks are
@@ -125,7 +136,9 @@ func TestLeavingUnderEveryFault_M22(t *testing.T) {
 				k := e.State.(*world.Party).State.(leaver)
 				if !drain {
 					k.stop()
-					<-k.done
+					if err := <-k.done; err == nil {
+						return registered(e)
+					}
 					return nil
 				}
 				over, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
@@ -133,7 +146,10 @@ func TestLeavingUnderEveryFault_M22(t *testing.T) {
 				if err := k.worker.Drain(over); err != nil {
 					return err
 				}
-				return <-k.done
+				if err := <-k.done; err != nil {
+					return err
+				}
+				return registered(e)
 			}
 			c.Check = func(e *matrix.Env) error {
 				p := e.State.(*world.Party)

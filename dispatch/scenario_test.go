@@ -3,6 +3,7 @@ package dispatch_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -25,7 +26,7 @@ func seconds(ctx context.Context, a *dispatch.Attempt) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	world.Rest(ctx, time.Duration(n)*time.Second)
+	world.SleepContext(ctx, time.Duration(n)*time.Second)
 	return []byte("ran " + string(a.Payload)), ctx.Err()
 }
 
@@ -48,7 +49,7 @@ func (w *World) watch() *given {
 	w.Server.OnApply(func(txn zktest.Txn) {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		for _, p := range txn.Paths {
+		for _, p := range slices.Compact(slices.Sorted(slices.Values(txn.Paths))) { // one is checked and deleted
 			elems := strings.Split(p, "/")
 			if txn.Code != 0 || len(elems) != 5 || elems[2] != "workers" {
 				continue
@@ -95,7 +96,7 @@ func (w *World) life(q *dispatch.Queue, n int) <-chan error {
 				return
 			}
 			ids = append(ids, id)
-			world.Rest(w.Ctx, time.Second)
+			world.SleepContext(w.Ctx, time.Second)
 		}
 		for _, id := range ids {
 			r, err := q.Collect(w.Ctx, id)
@@ -132,7 +133,7 @@ func (w *World) kill(c *session.Client, r *role) {
 	_ = r.end()
 }
 
-// roleWith is a worker whose client the test can kill.
+// workerWith starts a worker whose client the test can kill.
 func (w *World) workerWith(h dispatch.Handler, o *dispatch.WorkerOptions) (*session.Client, *role) {
 	c := w.Client()
 	return c, w.beside(dispatch.NewWorker(c, path, h, o).Run)
@@ -323,8 +324,8 @@ func TestMasterLags_M16(t *testing.T) {
 		})
 		first, second := w.life(w.queue(), 20), w.life(w.queue(), 20)
 		w.Pass(5 * time.Second)
-		// What it sends from now on comes 2 s late, as if it had been paused; and its
-		// election node goes, as if its session had ended.
+		// Its requests arrive 2 s late from now on, as if the master had been paused; and
+		// its election node is deleted, as if its session had ended.
 		w.Server.Delay(linkOf(1), zktest.ToServer, 2*time.Second)
 		w.Pass(3500 * time.Millisecond)
 		// The next one is slow, too: it has not touched these tasks when that comes.

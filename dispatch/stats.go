@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -11,65 +12,96 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// Stats is a queue at a glance.
+// Stats is a summary of a queue.
 type Stats struct {
-	// Tasks counts the tasks by state, and Oldest is when the first of those was
-	// submitted that wait; zero if none does.
+	// Tasks counts the tasks by state. Oldest is the submission time of the
+	// oldest waiting task; zero if no task waits.
 	Tasks  map[State]int
 	Oldest time.Time
-	// Open: the queue takes tasks; it holds at most MaxTasks.
+	// Unmatched is the number of waiting tasks whose labels no worker has, so
+	// that no worker can take them at present. Without workers, all waiting tasks
+	// count.
+	Unmatched int
+	// Open reports whether the queue accepts tasks; the queue holds at most
+	// MaxTasks.
 	Open     bool
 	MaxTasks int
-	// Workers that live, in the order of their ids.
+	// Workers are the live workers, in the order of their ids.
 	Workers []WorkerInfo
-	// Master is the ID of the one that leads, "" if nobody does; Term and Token
-	// are those of its leadership.
+	// Master is the ID of the leading master, "" if no master leads; Term and
+	// Token are those of its leadership.
 	Master      string
 	Term, Token int64
 }
 
-// WorkerInfo is a worker as others see it.
+// WorkerInfo describes a worker.
 type WorkerInfo struct {
 	// ID is the worker's own, which is new with each of its sessions; Name is
 	// that of its options.
 	ID, Name              string
 	Concurrency, Prefetch int
 	Labels                []string
-	// Draining: it takes no more tasks, and leaves.
+	// Draining: the worker accepts no more tasks, and leaves.
 	Draining bool
-	// Assigned is how many tasks it has, begun or not.
+	// Assigned is the number of the worker's tasks, begun or not.
 	Assigned int
+	// Err says that what stands for the worker cannot be read, such as that of a
+	// newer version, so it gets no tasks from a master of this one. It wraps
+	// ErrRecord, and only ID and Assigned are set then.
+	Err error
 }
 
-// Stats counts tasks and workers. It costs as much as [Queue.List], and two requests
-// for each worker.
+// CanTake reports whether the worker can be given a task with these labels, now or when
+// it has room.
+func (w WorkerInfo) CanTake(labels []string) bool {
+	return w.Err == nil && !w.Draining && hasAll(w.Labels, labels)
+}
+
+// Workers lists the workers that live, in the order of their ids. It takes one request,
+// and two for each worker.
+func (q *Queue) Workers(ctx context.Context) (out []WorkerInfo, err error) {
+	const op = "list the workers of"
+	if err = q.checkCall(ctx); err == nil {
+		err = retryConflicts(ctx, q.client, func(s *session.Session) error {
+			out, err = q.readWorkers(ctx, s)
+			return err
+		})
+	}
+	if err != nil {
+		return nil, wrapError(ctx, op, q.Path(), err)
+	}
+	return out, nil
+}
+
+// Stats counts tasks and workers. It costs as much as [Queue.List], and two
+// requests per worker.
 func (q *Queue) Stats(ctx context.Context) (Stats, error) {
 	const op = "count the tasks of"
 	var out Stats
-	err := q.begin(ctx)
+	err := q.checkCall(ctx)
 	if err == nil {
-		err = persist(ctx, q.client, func(s *session.Session) error {
-			out, err = q.stats(ctx, s)
+		err = retryConflicts(ctx, q.client, func(s *session.Session) error {
+			out, err = q.readStats(ctx, s)
 			return err
 		})
 	}
 	if err == nil {
 		var leader election.Candidate
-		leader, err = election.New(q.client, q.at(mastersDir), nil).Leader(ctx)
+		leader, err = q.Masters().Leader(ctx)
 		if errors.Is(err, election.ErrNoLeader) {
 			err = nil
 		}
 		out.Master, out.Term, out.Token = leader.ID, leader.Term, leader.Token
 	}
 	if err != nil {
-		return Stats{}, failure(ctx, op, q.Path(), err)
+		return Stats{}, wrapError(ctx, op, q.Path(), err)
 	}
 	return out, nil
 }
 
-func (q *Queue) stats(ctx context.Context, s *session.Session) (Stats, error) {
+func (q *Queue) readStats(ctx context.Context, s *session.Session) (Stats, error) {
 	out := Stats{Tasks: map[State]int{}}
-	tasks, err := q.list(ctx, s, nil)
+	tasks, err := q.listTasks(ctx, s, nil)
 	if err != nil {
 		return out, err
 	}
@@ -82,31 +114,40 @@ func (q *Queue) stats(ctx context.Context, s *session.Session) (Stats, error) {
 	if out.Open, out.MaxTasks, err = q.isOpen(ctx, s); err != nil {
 		return out, err
 	}
-	out.Workers, err = q.workers(ctx, s)
-	return out, err
+	if out.Workers, err = q.readWorkers(ctx, s); err != nil {
+		return out, err
+	}
+	for _, t := range tasks {
+		if t.State == waiting && !slices.ContainsFunc(out.Workers, func(w WorkerInfo) bool { return w.CanTake(t.Labels) }) {
+			out.Unmatched++
+		}
+	}
+	return out, nil
 }
 
-func (q *Queue) workers(ctx context.Context, s *session.Session) (out []WorkerInfo, err error) {
-	r := newReading(ctx)
-	list, _ := r.IfThere(s.StartChildren(q.at(aliveDir), false))
-	var profiles, loads []*session.Future[session.Seen]
-	for _, id := range list.Children {
-		profiles = append(profiles, s.StartGet(q.alive(id), false))
-		loads = append(loads, s.StartExists(q.worker(id), false))
-	}
-	for i, id := range list.Children {
-		data, there := r.IfThere(profiles[i])
-		load := r.Seen(loads[i])
-		if !there || r.Err != nil {
+// hasAll reports whether labels, which are sorted, has all of wanted.
+func hasAll(labels, wanted []string) bool {
+	return !slices.ContainsFunc(wanted, func(l string) bool {
+		_, there := slices.BinarySearch(labels, l)
+		return !there
+	})
+}
+
+func (q *Queue) readWorkers(ctx context.Context, s *session.Session) (out []WorkerInfo, err error) {
+	r := newReading(ctx, s)
+	ids := r.List(q.at(aliveDir))
+	profiles, folders := r.GetAll(q.alivePaths(ids)...), r.StatAll(q.workerPaths(ids)...)
+	for i, id := range ids {
+		if !profiles[i].Exists || r.Err != nil {
 			continue
 		}
-		p, err := decode[profile](data.Data)
+		p, err := decode[profile](profiles[i].Data)
 		if err != nil {
-			continue // not ours
+			p, err = profile{}, fmt.Errorf("%s: %w", q.alivePath(id), err)
 		}
 		out = append(out, WorkerInfo{
-			ID: id, Name: p.Name, Concurrency: p.Concurrency, Prefetch: p.Prefetch, Labels: p.Labels,
-			Draining: p.Draining, Assigned: int(load.Stat.NumChildren),
+			Err: err, ID: id, Name: p.Name, Concurrency: p.Concurrency, Prefetch: p.Prefetch, Labels: p.Labels,
+			Draining: p.Draining, Assigned: int(folders[i].Stat.NumChildren),
 		})
 	}
 	slices.SortFunc(out, func(a, b WorkerInfo) int { return cmp.Compare(a.ID, b.ID) })

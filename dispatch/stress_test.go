@@ -18,10 +18,10 @@ import (
 )
 
 // stress is clients, masters and workers that are killed, stopped, drained and
-// started anew, while everything breaks.
+// started again, while everything breaks.
 type stress struct {
 	w *World
-	world.Chronicle
+	world.History
 
 	// mu guards what follows.
 	mu    sync.Mutex
@@ -75,7 +75,7 @@ func (s *stress) handle(seed uint64) dispatch.Handler {
 			s.runs = append(s.runs, x)
 			s.mu.Unlock()
 		}()
-		world.Rest(ctx, time.Duration(r.Int64N(int64(3*time.Second))))
+		world.SleepContext(ctx, time.Duration(r.Int64N(int64(3*time.Second))))
 		switch {
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
@@ -106,7 +106,7 @@ func (s *stress) play(ctx context.Context, c *session.Client, r *rand.Rand, star
 				s.Fail(fmt.Errorf("a role has ended: %w", err))
 			}
 		})
-		world.Rest(ctx, time.Duration(r.Int64N(int64(25*time.Second))))
+		world.SleepContext(ctx, time.Duration(r.Int64N(int64(25*time.Second))))
 		switch kind := r.IntN(3); {
 		case kind == 0:
 			s.kill(ctx, c)
@@ -127,7 +127,7 @@ func (s *stress) play(ctx context.Context, c *session.Client, r *rand.Rand, star
 func (s *stress) submitted(ctx context.Context, c *session.Client, r *rand.Rand) {
 	q := dispatch.New(c, path, nil)
 	for ctx.Err() == nil {
-		world.Rest(ctx, time.Duration(r.Int64N(int64(4*time.Second))))
+		world.SleepContext(ctx, time.Duration(r.Int64N(int64(4*time.Second))))
 		s.mu.Lock()
 		s.next++
 		t := dispatch.Task{
@@ -221,7 +221,7 @@ func history(w *World, seed uint64, servers int) error {
 	for range 1 + r.IntN(2) {
 		fork(func(c *session.Client, r *rand.Rand) { s.submitted(trouble, c, r) })
 	}
-	g := &world.Gremlin{
+	g := &world.FaultInjector{
 		Server: w.Server, Clients: clients, Servers: servers,
 		Rand: rand.New(rand.NewPCG(seed, 3)), Expire: s.Expire,
 	}
@@ -312,7 +312,7 @@ func stressSeeds(n int) int {
 	return world.Seeds(n)
 }
 
-func TestStressOneServer_M15_M24(t *testing.T) {
+func TestStressOneServer_M15_M24_P21(t *testing.T) {
 	world.RunSeeds(t, stressSeeds(24), 1, func(w *world.World, seed uint64) error {
 		return history(&World{World: w}, seed, 1)
 	})

@@ -9,45 +9,81 @@ import (
 
 	"github.com/zkrecipes/zkrecipes/internal/optimistic"
 	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/stm"
 )
 
 // lookEvery is after how many submissions of its own to a bucket a client looks
 // again how many tasks there are.
 const lookEvery = 16
 
-// Submit puts a task into the queue and returns its id: Task.ID, or a UUID. It is
-// one transaction.
+// Submit puts a task into the queue in one transaction, and returns its id:
+// Task.ID, or a UUID.
 //
-// A task of this id that exists already, in whatever state, is the same task, and
-// nothing is changed; if it has another payload, the error wraps ErrConflict. If
-// the queue takes no tasks at the moment, the error wraps ErrFull; a task that
-// exists is found all the same.
+// If a task of this id exists, in any state, it is the same task, and nothing is
+// changed; if its payload differs, the error wraps ErrConflict. If the queue
+// accepts no tasks at the moment, the error wraps ErrFull, or Submit waits
+// (Options.WaitForRoom); an existing task is found nevertheless.
 //
-// A lost answer is found out, also over a lost session, and never doubles the
-// task while that is there: one that ends and is removed before it is looked for, as
-// its retention is shorter than the outage or somebody collects it, is taken for one
-// that never was, and submitted anew. If ctx ends before that, or the client is closed, the error wraps
-// session.ErrUnknownOutcome: with an ID of one's own, submit it again. It takes one
-// request, two more for each sixteenth to one of the 256 buckets, and one more in a
-// session's first, for a node that goes with the session.
+// If the reply is lost, Submit finds out, even over a lost session, and never
+// submits a task twice while the task exists. A task that ends and is removed
+// before Submit can look, because its retention is shorter than the outage or
+// another client collects it, is submitted again. If ctx ends before Submit has
+// found out, or the client is closed, the error wraps session.ErrUnknownOutcome:
+// a task with its own ID can be submitted again. Submit takes one request, two
+// more for each sixteenth task in one of the 256 buckets, and one more for the
+// first task of a session, for a znode that goes with the session.
 func (q *Queue) Submit(ctx context.Context, t Task) (id string, err error) {
 	const op = "submit to"
-	if err := q.begin(ctx); err != nil {
-		return "", failure(ctx, op, q.Path(), err)
+	if err := q.checkCall(ctx); err != nil {
+		return "", wrapError(ctx, op, q.Path(), err)
 	}
-	rec, err := t.record(time.Now())
+	rec, err := t.newRecord(time.Now())
 	if err != nil {
-		return "", failure(ctx, op, q.Path(), err)
+		return "", wrapError(ctx, op, q.Path(), err)
 	}
 	sub := &submission{q: q, rec: rec, payload: t.Payload, attached: t.Attached}
-	err = persist(ctx, q.client, func(s *session.Session) error { return sub.try(ctx, s) })
+	waited := false
+	err = retryConflicts(ctx, q.client, func(s *session.Session) error {
+		err := sub.submitOnce(ctx, s)
+		if errors.Is(err, ErrFull) && q.opts.WaitForRoom {
+			waited = true
+			err = q.waitForRoom(ctx, s)
+		}
+		return err
+	})
 	if err != nil {
 		if sub.doubt != nil && !errors.Is(err, session.ErrUnknownOutcome) {
-			err = &session.UnknownOutcomeError{Op: "submit", Path: q.task(rec.ID), Reason: err}
+			err = &session.UnknownOutcomeError{Op: "submit", Path: q.taskPath(rec.ID), Reason: err}
+		} else if waited && ctx.Err() != nil {
+			err = fmt.Errorf("%w: %w", ErrFull, err)
 		}
-		return "", failure(ctx, op, q.Path(), err)
+		return "", wrapError(ctx, op, q.Path(), err)
 	}
 	return rec.ID, nil
+}
+
+// roomPause is how long Submit waits when a bucket has too many tasks, which no watch
+// tells the end of, and at most when the queue is closed.
+const roomPause = 10 * time.Second
+
+// waitForRoom waits until the queue takes tasks again, or may do so.
+func (q *Queue) waitForRoom(ctx context.Context, s *session.Session) error {
+	limited, cancel := context.WithTimeout(ctx, roomPause)
+	defer cancel()
+	seen, err := s.StartExists(q.openPath(), true).Wait(ctx)
+	if err != nil {
+		return err
+	}
+	defer seen.Watch.Stop()
+	if seen.Exists { // a bucket is full, or the queue was opened meanwhile
+		<-limited.Done()
+	} else if _, err := seen.Watch.Wait(limited); err != nil && limited.Err() == nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return optimistic.ErrNews
 }
 
 // submission is a call of Submit.
@@ -62,73 +98,75 @@ type submission struct {
 	fence string
 }
 
-// try tries once to submit, or finds out what has become of the last try.
-func (b *submission) try(ctx context.Context, s *session.Session) error {
+// submitOnce tries once to submit, or finds out what has become of the last try.
+func (b *submission) submitOnce(ctx context.Context, s *session.Session) error {
 	if b.doubt != nil {
-		if known, err := b.settle(ctx, s); known || err != nil {
+		if known, err := b.settleDoubt(ctx, s); known || err != nil {
 			return err
 		}
 	}
-	fence, err := b.q.take(ctx, s)
+	fence, err := b.q.ensurePresence(ctx, s)
 	if err != nil {
 		return err
 	}
-	if full, err := b.q.full(ctx, s, b.rec.ID); err != nil {
+	if full, err := b.q.isBucketFull(ctx, s, b.rec.ID); err != nil {
 		return err
 	} else if full {
-		return b.existing(ctx, s, ErrFull)
+		return b.findExisting(ctx, s, ErrFull)
 	}
 	if b.attached {
 		b.rec.Owner = lastPart(fence)
 	}
-	_, err = s.Txn(ctx,
-		session.CheckOp(fence, -1), session.CheckOp(b.q.open(), -1),
-		session.CreateOp(b.q.data(b.rec.ID, b.rec.Run), b.payload, session.Persistent, b.q.create),
-		session.CreateOp(b.q.task(b.rec.ID), encode(b.rec), session.Persistent, b.q.create))
-	if errors.Is(err, session.ErrUnknownOutcome) {
-		b.doubt, b.fence = s, fence
+	edits := transaction{
+		requireNode(fence), requireNode(b.q.openPath()),
+		createNode(b.q.dataPath(b.rec.ID, b.rec.Run), b.payload), createNode(b.q.taskPath(b.rec.ID), encode(b.rec)),
 	}
-	if err == nil {
-		b.q.fill.submitted(b.rec.ID)
+	err = b.q.applyOnce(ctx, func(tx *stm.Tx) error { return edits.addTo(tx, b.q.create) })
+	switch {
+	case err == nil:
+		b.q.occupancy.noteSubmission(b.rec.ID)
 		return nil
+	case errors.Is(err, session.ErrUnknownOutcome):
+		b.doubt, b.fence = s, fence
+		return err
 	}
-	return b.refused(ctx, s, fence, err)
+	return b.explainRefusal(ctx, s, fence, err)
 }
 
-// refused finds out why a transaction has failed with err.
-func (b *submission) refused(ctx context.Context, s *session.Session, fence string, err error) error {
-	path, reason := culprit(err)
+// explainRefusal finds out why a transaction has failed with err.
+func (b *submission) explainRefusal(ctx context.Context, s *session.Session, fence string, err error) error {
+	path, reason := optimistic.Culprit(err)
 	switch {
 	case reason == nil:
 		return err
 	case errors.Is(reason, session.ErrNodeExists):
-		return b.existing(ctx, s, optimistic.ErrChanged)
+		return b.findExisting(ctx, s, optimistic.ErrChanged)
 	case !errors.Is(reason, session.ErrNoNode):
 		return err
 	case path == fence:
-		b.q.desk.forget(fence) // somebody has deleted it
+		b.q.presence.forgetPath(fence) // somebody has deleted it
 		return optimistic.ErrChanged
-	case path == b.q.open():
-		_, there, err := s.Exists(ctx, b.q.at(admissionDir))
-		if err == nil && !there {
-			if err = b.q.make(ctx, s); err == nil {
-				err = optimistic.ErrChanged
+	case path == b.q.openPath():
+		r := newReading(ctx, s)
+		if !r.Exists(b.q.at(admissionDir)) && r.Err == nil {
+			if r.Err = b.q.ensureCreated(ctx, s); r.Err == nil {
+				r.Err = optimistic.ErrChanged
 			}
 		}
-		if err != nil {
-			return err
+		if r.Err != nil {
+			return r.Err
 		}
-		return b.existing(ctx, s, ErrFull)
+		return b.findExisting(ctx, s, ErrFull)
 	}
-	if err := b.q.makeBucket(ctx, s, b.rec.ID); err != nil {
+	if err := b.q.makeBucket(ctx, b.rec.ID); err != nil {
 		return err
 	}
 	return optimistic.ErrChanged
 }
 
-// existing finds the task that exists, or returns otherwise.
-func (b *submission) existing(ctx context.Context, s *session.Session, otherwise error) error {
-	t, err := b.q.look(ctx, s, b.rec.ID, true)
+// findExisting finds the task that exists, or returns otherwise.
+func (b *submission) findExisting(ctx context.Context, s *session.Session, otherwise error) error {
+	t, err := b.q.readTask(ctx, s, b.rec.ID)
 	switch {
 	case err != nil:
 		return err
@@ -140,17 +178,18 @@ func (b *submission) existing(ctx context.Context, s *session.Session, otherwise
 	return nil
 }
 
-// settle finds out what has become of a transaction that was not answered. In the
-// same session whatever was sent before has been carried out by now or never will
-// be. What was sent in another one, which is lost, may still be under way: so the
-// node is deleted that it checks.
-func (b *submission) settle(ctx context.Context, s *session.Session) (known bool, err error) {
+// settleDoubt finds out what has become of an unanswered transaction. A transaction of the
+// same session has been applied by now, or never will be. A transaction of an earlier, lost
+// session may still be in flight: so the fence that it checks is deleted, which makes a
+// late transaction fail.
+func (b *submission) settleDoubt(ctx context.Context, s *session.Session) (known bool, err error) {
 	if s != b.doubt {
-		if err := s.Delete(ctx, b.fence, -1); err != nil && !errors.Is(err, session.ErrNoNode) {
+		err := b.q.applyTxn(ctx, func(tx *stm.Tx) error { return tx.Delete(b.fence) })
+		if err != nil && !errors.Is(err, session.ErrNoNode) {
 			return false, err
 		}
 	}
-	t, err := b.q.look(ctx, s, b.rec.ID, true)
+	t, err := b.q.readTask(ctx, s, b.rec.ID)
 	if err != nil {
 		return false, err
 	}
@@ -164,52 +203,50 @@ func (b *submission) settle(ctx context.Context, s *session.Session) (known bool
 	return true, nil
 }
 
-// full reports whether the task's bucket has so many tasks that nobody can have let
+// isBucketFull reports whether the task's bucket has so many tasks that nobody can have let
 // them in: the master, which closes a queue that is full, is away. The client looks
 // from time to time only.
-func (q *Queue) full(ctx context.Context, s *session.Session, id string) (bool, error) {
+func (q *Queue) isBucketFull(ctx context.Context, s *session.Session, id string) (bool, error) {
 	n := bucketNumber(id)
-	if !q.fill.doubtful(n) {
+	if !q.occupancy.isDoubtful(n) {
 		return false, nil
 	}
-	r := newReading(ctx)
-	limit, dir := s.StartGet(q.at(admissionDir), false), s.StartExists(q.at(tasksDir, bucket(id)), false)
-	max, there := r.IfThere(limit)
-	seen := r.Seen(dir)
-	if r.Err != nil || !there {
+	r := newReading(ctx, s)
+	nodes := r.GetAll(q.at(admissionDir), q.at(tasksDir, bucketOf(id)))
+	if r.Err != nil || !nodes[0].Exists {
 		return false, r.Err
 	}
-	l, err := decode[limits](max.Data)
+	l, err := decode[limits](nodes[0].Data)
 	if err != nil {
 		return false, err
 	}
-	return q.fill.looked(n, seen.Stat.NumChildren, l.MaxTasks), nil
+	return q.occupancy.noteLook(n, nodes[1].Stat.NumChildren, l.MaxTasks), nil
 }
 
-// hardBound is how many tasks a bucket has at most: twice its share, and some for
-// chance. Even of 100 tasks, no bucket has as many by chance in the life of a
-// cluster.
+// hardBound is how many tasks a bucket has at most: twice its share, since as many that have
+// ended are kept as others, the same once more, and some for chance. Even of 100 tasks, no
+// bucket has as many by chance in the life of a cluster.
 func hardBound(maxTasks int) int32 {
 	share := min((maxTasks-1)/buckets+1, math.MaxInt32/4) // a node has no more children
-	return int32(2*share + 64)
+	return int32(3*share + 64)
 }
 
-// submitted counts a task of one's own.
-func (o *occupancy) submitted(id string) {
+// noteSubmission counts a task of one's own.
+func (o *occupancy) noteSubmission(id string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.own[bucketNumber(id)]++
 }
 
-// doubtful reports whether it is time to look how many tasks the bucket has.
-func (o *occupancy) doubtful(n int) bool {
+// isDoubtful reports whether it is time to look how many tasks the bucket has.
+func (o *occupancy) isDoubtful(n int) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return !o.asked || o.own[n] >= lookEvery || o.known[n]+o.own[n] >= o.bound
 }
 
-// looked notes how many tasks the bucket has, and reports whether it is full.
-func (o *occupancy) looked(n int, has int32, maxTasks int) bool {
+// noteLook notes how many tasks the bucket has, and reports whether it is full.
+func (o *occupancy) noteLook(n int, has int32, maxTasks int) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.asked, o.known[n], o.own[n], o.bound = true, has, 0, hardBound(maxTasks)

@@ -9,9 +9,9 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// A submission that was not answered before its session was lost may still be under
-// way when the client goes on in the next one, and the task be done and collected
-// before the servers carry it out. It does not come to be then.
+// A submission that was not answered before its session was lost may still be in flight
+// when the client submits the task in the next session, and the task may be done and
+// collected before the servers apply the late submission. It creates no task then.
 func TestLateSubmissionDoesNotComeBack(t *testing.T) {
 	for name, came := range map[string]bool{"it comes late": false, "it came before": true} {
 		t.Run(name, func(t *testing.T) {
@@ -20,23 +20,23 @@ func TestLateSubmissionDoesNotComeBack(t *testing.T) {
 				q := New(first, "/queue", nil)
 				_, err := q.Submit(w.Ctx, Task{ID: "x"})
 				require.NoError(w, err)
-				rec, err := Task{ID: "late"}.record(time.Now())
+				rec, err := Task{ID: "late"}.newRecord(time.Now())
 				require.NoError(w, err)
 				old, s := w.Session(first), w.Session(next)
-				fence, err := q.take(w.Ctx, old)
+				fence, err := q.ensurePresence(w.Ctx, old)
 				require.NoError(w, err)
 				ops := []session.Op{
-					session.CheckOp(fence, -1), session.CheckOp(q.open(), -1),
-					session.CreateOp(q.data(rec.ID, rec.Run), nil, session.Persistent, q.create),
-					session.CreateOp(q.task(rec.ID), encode(rec), session.Persistent, q.create),
+					session.CheckOp(fence, -1), session.CheckOp(q.openPath(), -1),
+					session.CreateOp(q.dataPath(rec.ID, rec.Run), nil, session.Persistent, q.create),
+					session.CreateOp(q.taskPath(rec.ID), encode(rec), session.Persistent, q.create),
 				}
-				require.NoError(w, q.makeBucket(w.Ctx, old, rec.ID))
+				require.NoError(w, q.makeBucket(w.Ctx, rec.ID))
 				if came {
 					_, err := old.Txn(w.Ctx, ops...)
 					require.NoError(w, err)
 				}
-				b := &submission{q: q, rec: rec, doubt: old, fence: fence}
-				require.NoError(w, b.try(w.Ctx, s))
+				b := &submission{q: New(next, "/queue", nil), rec: rec, doubt: old, fence: fence}
+				require.NoError(w, b.submitOnce(w.Ctx, s))
 				require.Nil(w, b.doubt)
 				list, err := q.List(w.Ctx)
 				require.NoError(w, err)

@@ -1,11 +1,14 @@
 package dispatch
 
 import (
+	"cmp"
 	"time"
+
+	"github.com/zkrecipes/zkrecipes/internal/format/taskformat"
 )
 
-// What becomes of a task: pure functions from a record to the next one. Whoever
-// writes a record writes it on condition of the version that it has read.
+// The transitions of a task are pure functions from a record to the next record. Callers
+// write the next record on condition of the version that they have read.
 
 const (
 	// maxBackoff is the longest wait before another attempt.
@@ -17,43 +20,53 @@ const (
 	maxFailure = 1024
 )
 
-// given is r in the hands of a worker.
-func (r record) given(worker, serial string, now time.Time) record {
-	r.State, r.Worker, r.AssignedAt = assigned, worker, clock(now)
+// givenTo is r in the hands of a worker.
+func (r record) givenTo(worker, serial string, now time.Time) record {
+	r.State, r.Worker, r.AssignedAt = assigned, worker, truncateTime(now)
 	r.Assignment = assignmentName(r.ID, r.Attempt, serial)
-	r.NotBefore = time.Time{}
+	r.NotBefore, r.Delay = time.Time{}, 0
 	return r
 }
 
-// free is r without a worker.
-func (r record) free() record {
+// withoutWorker is r without a worker.
+func (r record) withoutWorker() record {
 	r.State, r.Worker, r.Assignment, r.AssignedAt = waiting, "", "", time.Time{}
 	return r
 }
 
 // returned is r given back before it was begun, or by a worker that stops: the
 // attempt does not count.
-func (r record) returned() record { return r.free() }
+func (r record) returned() record { return r.withoutWorker() }
 
-// attempted is r after an attempt that has failed: it waits for the next one, or is
+// afterFailure is r after an attempt that has failed: it waits for the next one, or is
 // dead.
-func (r record) attempted(why string, wait time.Duration, now time.Time) record {
+func (r record) afterFailure(why string, wait time.Duration, now time.Time) record {
 	if r.Attempt >= r.MaxAttempts {
-		return r.ended(dead, why, now)
+		return r.endedAs(dead, why, now)
 	}
-	r = r.free()
+	r = r.withoutWorker()
 	r.Attempt++
-	r.LastFailure = cut(why)
+	r.LastFailure = truncate(why)
 	if wait > 0 {
-		r.NotBefore = clock(now.Add(wait))
+		r.NotBefore, r.Delay = truncateTime(now.Add(wait)), toMillis(wait)
 	}
+	return r
+}
+
+// afterWorkerDeath is e after the death of its worker: the attempt counts if it may have begun.
+func (e *entry) afterWorkerDeath(now time.Time) record {
+	if e.idle {
+		return e.returned()
+	}
+	r := e.afterFailure(deadText, e.backoff(), now)
+	r.Deaths++
 	return r
 }
 
 // backoff is how long to wait after a failure of the present attempt: twice as
 // long after each.
 func (r record) backoff() time.Duration {
-	wait := r.Backoff.duration()
+	wait := r.Backoff.Duration()
 	for range min(r.Attempt-1, 64) { // even of a millisecond it is too long then
 		if wait *= 2; wait >= maxBackoff {
 			return maxBackoff
@@ -62,34 +75,34 @@ func (r record) backoff() time.Duration {
 	return min(wait, maxBackoff)
 }
 
-// ended is r at its end. It keeps its worker, for people.
-func (r record) ended(state State, why string, now time.Time) record {
-	r.State, r.Assignment, r.FinishedAt = state, "", clock(now)
-	r.NotBefore = time.Time{}
+// endedAs is r at its end. It keeps its worker, for people.
+func (r record) endedAs(state taskformat.State, why string, now time.Time) record {
+	r.State, r.Assignment, r.FinishedAt = state, "", truncateTime(now)
+	r.NotBefore, r.Delay = time.Time{}, 0
 	if state != done {
-		r.LastFailure = cut(why)
+		r.LastFailure = truncate(why)
 	}
 	return r
 }
 
-// canceled is r canceled by request. call tells who has done it.
-func (r record) canceled(call string, now time.Time) record {
+// canceledBy is r canceled by request. call tells who has done it.
+func (r record) canceledBy(call string, now time.Time) record {
 	r.Canceled = call
-	return r.ended(canceled, canceledText, now)
+	return r.endedAs(canceled, canceledText, now)
 }
 
-// requeued is r from the beginning. Its deadline, which may have passed, is gone, and
+// requeuedBy is r from the beginning. Its deadline, which may have passed, is gone, and
 // so is its owner. call tells who has done it.
-func (r record) requeued(call string) record {
-	r = r.free()
+func (r record) requeuedBy(call string) record {
+	r = r.withoutWorker()
 	r.Requeued = call
-	r.Attempt, r.LastFailure, r.Owner = 1, "", ""
+	r.Attempt, r.Deaths, r.LastFailure, r.Owner = 1, 0, "", ""
 	r.Deadline, r.FinishedAt = time.Time{}, time.Time{}
 	return r
 }
 
-// ending is the result of r, which has ended, in a znode of this version.
-func (r record) ending(version int32) ending {
+// toResult is the result of r, which has ended, in a znode of this version.
+func (r record) toResult(version int32) ending {
 	return ending{
 		Format: format, ID: r.ID, Run: r.Run, Version: version, State: r.State, Attempt: r.Attempt, Worker: r.Worker,
 		Submitted: r.Submitted, Assigned: r.AssignedAt, Finished: r.FinishedAt, Error: r.failureText(),
@@ -103,31 +116,41 @@ func (r record) failureText() string {
 	return r.LastFailure
 }
 
-// late is true when the deadline has passed.
-func (r record) late(now time.Time) bool { return !r.Deadline.IsZero() && !now.Before(r.Deadline) }
+// isLate is true when the deadline has passed.
+func (r record) isLate(now time.Time) bool { return !r.Deadline.IsZero() && !now.Before(r.Deadline) }
 
-// wake is when something must be done about r, if nothing happens before; false:
+// wakeTime is when something must be done about a task, if nothing happens before; false:
 // never. A task that waits is looked at when its time has come, which is the zero
 // time for most, and then, when it is ready, at its deadline.
-func (r record) wake(ready bool) (at time.Time, ever bool) {
-	switch {
-	case r.State == waiting && !ready:
-		if !r.Deadline.IsZero() && r.Deadline.Before(r.NotBefore) {
-			return r.Deadline, true
+//
+// Delays and retention count from when the record was written, by the servers' clock:
+// those of clients and workers may be wrong.
+func (t *seen) wakeTime(ready bool) (at time.Time, ever bool) {
+	notBefore, finished := t.NotBefore, t.FinishedAt
+	if !t.mtime.IsZero() {
+		finished = t.mtime
+		if t.Delay > 0 {
+			notBefore = t.mtime.Add(t.Delay.Duration())
 		}
-		return r.NotBefore, true
-	case r.State == waiting:
-		return r.Deadline, !r.Deadline.IsZero()
-	case r.State == assigned:
-		return r.Deadline.Add(grace), !r.Deadline.IsZero()
-	case r.State == dead:
-		return time.Time{}, false
 	}
-	return r.FinishedAt.Add(r.Retention.duration()), true
+	switch {
+	case t.State == waiting && !ready:
+		if !t.Deadline.IsZero() && t.Deadline.Before(notBefore) {
+			return t.Deadline, true
+		}
+		return notBefore, true
+	case t.State == waiting:
+		return t.Deadline, !t.Deadline.IsZero()
+	case t.State == assigned:
+		return t.Deadline.Add(grace), !t.Deadline.IsZero()
+	case t.State == dead:
+		return finished.Add(cmp.Or(t.DeadRetention.Duration(), defaultDeadRetention)), true
+	}
+	return finished.Add(t.Retention.Duration()), true
 }
 
-// cut keeps the beginning of a text, in valid UTF-8.
-func cut(text string) string {
+// truncate keeps the beginning of a text, in valid UTF-8.
+func truncate(text string) string {
 	if len(text) > maxFailure {
 		text = text[:maxFailure]
 	}

@@ -7,15 +7,15 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// follow tells the board what a view shows, by changed.
-func follow[T any](ctx context.Context, t *term, v *cache.View[T], changed func(b *board, ev cache.Event[T])) error {
+// followView tells the scheduler what a view shows, by changed.
+func followView[T any](ctx context.Context, t *mastership, v *cache.View[T], changed func(sc *scheduler, ev cache.Event[T])) error {
 	first := true
 	for ev, err := range v.Events(ctx) {
 		if err != nil {
 			return err
 		}
-		t.update(func(b *board) {
-			changed(b, ev)
+		t.updateScheduler(func(sc *scheduler) {
+			changed(sc, ev)
 			if first {
 				t.loaded++
 			}
@@ -26,87 +26,97 @@ func follow[T any](ctx context.Context, t *term, v *cache.View[T], changed func(
 }
 
 // decodeTask decodes a task; a bucket is the zero value.
-func (t *term) decodeTask(n session.Node) (seen, error) {
+func (t *mastership) decodeTask(n session.Node) (seen, error) {
 	var out seen
 	if len(n.Path) <= len(t.at(tasksDir, bucketName(0))) {
 		return out, nil
 	}
 	rec, err := decode[record](n.Data)
-	if err == nil && t.task(rec.ID) != n.Path {
+	if err == nil && t.taskPath(rec.ID) != n.Path {
 		err = ErrRecord
 	}
-	return seen{record: rec, version: n.Stat.Version, czxid: n.Stat.Czxid, mzxid: n.Stat.Mzxid}, err
+	return seenAs(rec, n.Stat), err
 }
 
 func decodeProfile(n session.Node) (profile, error) { return decode[profile](n.Data) }
 
-func (t *term) taskChanged(b *board, ev cache.Event[seen]) {
+func (t *mastership) taskChanged(sc *scheduler, ev cache.Event[seen]) {
 	switch ev.Kind {
 	case cache.EventSnapshot:
 		for e := range ev.Snapshot.All() {
-			putTask(b, e)
+			putTask(sc, e)
 		}
 		// A task that is newer than the snapshot comes again with the next event.
-		for id, e := range b.tasks {
-			if now, there := ev.Snapshot.Lookup(t.task(id)); !there || now.Err != nil {
-				b.drop(id, e.czxid)
+		for id, e := range sc.tasks {
+			if now, there := ev.Snapshot.Lookup(t.taskPath(id)); !there || now.Err != nil {
+				sc.dropTask(id, e.czxid)
 			}
 		}
 	case cache.EventRemoved:
-		b.drop(ev.Old.Value.ID, ev.Old.Value.czxid)
+		sc.dropTask(ev.Old.Value.ID, ev.Old.Value.czxid)
 	default:
 		if ev.New.Err != nil { // somebody has written something else
-			b.drop(ev.Old.Value.ID, ev.Old.Value.czxid)
+			sc.dropTask(ev.Old.Value.ID, ev.Old.Value.czxid)
 		}
-		putTask(b, ev.New)
+		putTask(sc, ev.New)
 	}
 }
 
-// putTask puts a task on the board; not a bucket, and not what is no task.
-func putTask(b *board, e cache.Entry[seen]) {
+// putTask puts a task on the scheduler; not a bucket, and not what is no task.
+func putTask(sc *scheduler, e cache.Entry[seen]) {
 	if e.Err == nil && e.Value.ID != "" {
-		b.put(e.Value)
+		sc.putTask(e.Value)
 	}
 }
 
-// workerChanged tells the board of workers: that one is gone only if the view has
-// shown it before, since a snapshot may be older than what the board knows.
-func workerChanged() func(b *board, ev cache.Event[profile]) {
-	return names(func(b *board, e cache.Entry[profile]) {
+// workerChanged tells the scheduler of workers: that one is gone only if the view has
+// shown it before, since a snapshot may be older than what the scheduler knows.
+func workerChanged() func(sc *scheduler, ev cache.Event[profile]) {
+	return presenceChanged(func(sc *scheduler, e cache.Entry[profile]) {
 		if e.Err == nil {
-			b.hire(e.Name(), e.Value)
+			sc.addWorker(e.Name(), e.Value)
 		}
-	}, (*board).fire)
+	}, (*scheduler).removeWorker)
 }
 
 // clientChanged is workerChanged for clients.
-func clientChanged() func(b *board, ev cache.Event[[]byte]) {
-	return names(func(b *board, e cache.Entry[[]byte]) { b.meet(e.Name()) }, (*board).part)
+func clientChanged() func(sc *scheduler, ev cache.Event[[]byte]) {
+	return presenceChanged(func(sc *scheduler, e cache.Entry[[]byte]) { sc.addClient(e.Name()) }, (*scheduler).removeClient)
 }
 
-// names tells of nodes that come and go, and never come back.
-func names[T any](come func(*board, cache.Entry[T]), gone func(*board, string)) func(*board, cache.Event[T]) {
+// admissionChanged has admission read again when somebody has changed it, or deleted it.
+// The first event shows what the mastership has read itself.
+func (t *mastership) admissionChanged() func(*scheduler, cache.Event[[]byte]) {
+	first := true
+	return func(*scheduler, cache.Event[[]byte]) {
+		t.stale.Store(t.stale.Load() || !first)
+		first = false
+	}
+}
+
+// presenceChanged tells of nodes that come and go, and never come back.
+func presenceChanged[T any](come func(*scheduler, cache.Entry[T]), gone func(*scheduler, string)) func(*scheduler, cache.Event[T]) {
 	known := map[string]bool{}
-	return func(b *board, ev cache.Event[T]) {
+	return func(sc *scheduler, ev cache.Event[T]) {
 		switch ev.Kind {
 		case cache.EventSnapshot:
 			now := map[string]bool{}
 			for e := range ev.Snapshot.All() {
 				now[e.Name()] = true
-				come(b, e)
+				come(sc, e)
 			}
 			for name := range known {
 				if !now[name] {
-					gone(b, name)
+					gone(sc, name)
 				}
 			}
 			known = now
 		case cache.EventRemoved:
 			delete(known, ev.Old.Name())
-			gone(b, ev.Old.Name())
+			gone(sc, ev.Old.Name())
 		default:
 			known[ev.New.Name()] = true
-			come(b, ev.New)
+			come(sc, ev.New)
 		}
 	}
 }

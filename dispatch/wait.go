@@ -8,150 +8,244 @@ import (
 
 	"github.com/zkrecipes/zkrecipes/internal/optimistic"
 	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/stm"
 )
 
-// Result is how a task has ended.
+// Result is the outcome of a task.
 type Result struct {
 	ID string
 	// State is "done", "failed", "canceled" or "dead"; see [State].
 	State State
-	// Output is what the handler returned, of a task that is done.
+	// Output is the handler's return value, if the task is done.
 	Output []byte
-	// Error is why the task is not done, as text.
+	// Error says why the task is not done.
 	Error string
-	// Attempt is the number of the last attempt, and Worker the id of the worker
-	// that made it; "" if there was none.
+	// Attempt is the number of the last attempt, and Worker the id of its worker;
+	// "" if no attempt was made.
 	Attempt int
 	Worker  string
-	// Submitted is by the clock of who submitted, Assigned by the master's, and
-	// zero if the task was not assigned at its end, Finished by that of whoever
-	// finished the task.
+	// Submitted is measured by the submitting client's clock. Assigned is
+	// measured by the servers' clock, and zero if the task was not assigned at
+	// its end. Finished is measured by the servers' clock, or by the clock of the
+	// client that canceled the task.
 	Submitted, Assigned, Finished time.Time
 
 	run     string
 	version int32
 }
 
-// Wait waits for the end of a task, which any process may have submitted, over
-// lost connections and sessions. The error wraps ErrNoTask if there is no such
-// task; a task that has failed is no error. Nothing is changed.
+// Wait waits for the end of a task of any process, over lost connections and
+// sessions. The error wraps ErrNoTask if the task does not exist; a failed task
+// is not an error. Wait changes nothing.
 //
-// It takes two requests, one more when the task ends, two more if it has ended
-// before, and three more if there is no such task.
+// Wait takes two requests, one more when the task ends, two more if the task has
+// ended before, and three more if the task does not exist. While it waits, Wait
+// sends two more requests after a minute, and then after twice as long each time,
+// up to 16 minutes, because a task that is deleted by hand makes no event.
 func (q *Queue) Wait(ctx context.Context, id string) (Result, error) {
 	const op = "wait for a task of"
-	out, err := q.await(ctx, id, false)
+	out, err := q.awaitResult(ctx, id, false)
 	if err != nil {
-		return Result{}, failure(ctx, op, q.Path(), err)
+		return Result{}, wrapError(ctx, op, q.Path(), err)
 	}
 	return out, nil
 }
 
-// await waits for the end of a task; with collect, its result is removed next.
-func (q *Queue) await(ctx context.Context, id string, collect bool) (out Result, err error) {
-	if err := q.begin(ctx); err != nil {
+// awaitResult waits for the end of a task; with collect, its result is removed next.
+func (q *Queue) awaitResult(ctx context.Context, id string, collect bool) (out Result, err error) {
+	if err := q.checkCall(ctx); err != nil {
 		return out, err
 	}
 	if err := checkID(id); err != nil {
 		return out, err
 	}
-	synced := false
-	err = persist(ctx, q.client, func(s *session.Session) error {
-		r := newReading(ctx)
-		if synced {
-			r.Synced(s.StartSync(q.task(id)))
+	w := &taskWait{q: q, id: id, collect: collect, pause: firstRecheck}
+	err = retryConflicts(ctx, q.client, func(s *session.Session) error { return w.waitOnce(ctx, s) })
+	return w.out, err
+}
+
+// A client that waits is told by a watch when there is a result. Nothing tells it that
+// somebody has deleted the task, or the result before it could be read, or has written
+// something else: so it looks again, first after firstRecheck, then after twice as
+// long each time, up to lastRecheck.
+const (
+	firstRecheck = time.Minute
+	lastRecheck  = 16 * time.Minute
+)
+
+// taskWait is a call of await.
+type taskWait struct {
+	q       *Queue
+	id      string
+	collect bool
+	// unsure: there is no such task, unless the server is behind.
+	unsure bool
+	pause  time.Duration
+	out    Result
+}
+
+// waitOnce reads the task, and then its result, in this order: a task that has ended has a
+// result, unless it was changed in between, or somebody has deleted the result.
+func (w *taskWait) waitOnce(ctx context.Context, s *session.Session) error {
+	q := w.q
+	r := newReading(ctx, s)
+	if w.unsure {
+		r.Prove(q.taskPath(w.id))
+	}
+	task, result := s.StartGet(q.taskPath(w.id), false), s.StartExists(q.resultPath(w.id), true)
+	defer optimistic.StopWatch(result)
+	r.Await()
+	node, _ := r.IfThere(task)
+	end := r.Seen(result)
+	if r.Err != nil {
+		return r.Err
+	}
+	t, err := decodeSeen(node)
+	switch {
+	case err != nil:
+		return err
+	case end.Exists:
+		if w.collect {
+			end.Watch.Abandon()
 		}
-		result, task := s.StartExists(q.result(id), true), s.StartExists(q.task(id), false)
-		defer optimistic.StopWatch(result)
-		end, there := r.Seen(result), r.Seen(task)
-		switch {
-		case r.Err != nil:
-			return r.Err
-		case end.Exists:
-			if collect {
-				end.Watch.Forget()
-			}
-			out, err = q.readResult(ctx, s, id)
-			return err
-		case there.Exists:
-			if _, err = end.Watch.Wait(ctx); err == nil {
-				if out, err = q.readResult(ctx, s, id); errors.Is(err, optimistic.ErrChanged) {
-					err = optimistic.ErrNews // the watch was a hint
-				}
-			}
-			return err
-		case synced:
-			return noTask(id)
-		}
-		synced = true // this server may be behind
+		return w.readResult(ctx, s, t)
+	case t == nil && w.unsure:
+		return noTask(w.id)
+	case t == nil:
+		w.unsure = true
 		return optimistic.ErrChanged
-	})
-	return out, err
+	case t.State.Finished():
+		return w.repairTask(ctx)
+	}
+	limited, cancel := context.WithTimeout(ctx, w.pause)
+	defer cancel()
+	_, err = end.Watch.Wait(limited)
+	switch {
+	case limited.Err() != nil && ctx.Err() == nil:
+		w.pause = min(2*w.pause, lastRecheck)
+		return optimistic.ErrNews
+	case err != nil:
+		return err
+	}
+	if err = w.readResult(ctx, s, t); errors.Is(err, optimistic.ErrChanged) {
+		err = optimistic.ErrNews // the watch was a hint
+	}
+	return err
+}
+
+// readResult reads the result of t, as it was read before, if at all. One of another run is
+// newer than t, or was left when somebody deleted the task that it belonged to.
+func (w *taskWait) readResult(ctx context.Context, s *session.Session, t *seen) (err error) {
+	w.out, err = w.q.readResult(ctx, s, w.id)
+	if err == nil && t != nil && w.out.run != t.Run {
+		return w.repairTask(ctx)
+	}
+	return err
+}
+
+func (w *taskWait) repairTask(ctx context.Context) error {
+	w.out = Result{}
+	if err := w.q.repairTask(ctx, w.id); err != nil {
+		return err
+	}
+	return optimistic.ErrChanged
 }
 
 // readResult reads a result that has been seen.
 func (q *Queue) readResult(ctx context.Context, s *session.Session, id string) (Result, error) {
-	data, _, err := s.Get(ctx, q.result(id))
-	if errors.Is(err, session.ErrNoNode) {
+	r := newReading(ctx, s)
+	node := r.Get(q.resultPath(id))
+	if r.Err != nil {
+		return Result{}, r.Err
+	}
+	if !node.Exists {
 		return Result{}, optimistic.ErrChanged
 	}
-	if err != nil {
-		return Result{}, err
+	e, output, err := decodeResult(node.Data)
+	switch {
+	case err != nil:
+		return Result{}, fmt.Errorf("%s: %w", q.resultPath(id), err)
+	case e.State == done && e.Error != "":
+		err = fmt.Errorf("%w: %q is done, but %s", ErrRecord, id, e.Error)
 	}
-	e, output, err := decodeResult(data)
 	return Result{
-		ID: e.ID, State: e.State, Output: output, Error: e.Error, Attempt: e.Attempt, Worker: e.Worker,
+		ID: e.ID, State: State(e.State), Output: output, Error: e.Error, Attempt: e.Attempt, Worker: e.Worker,
 		Submitted: e.Submitted, Assigned: e.Assigned, Finished: e.Finished, run: e.Run, version: e.Version,
 	}, err
 }
 
 // Collect is [Queue.Wait], and then removes the task with all that it has, in one
-// transaction. Of several that collect a task one gets its result at least. If the
-// task has ended, and ctx ends before the removal is certain, the result is
-// returned with the error. It takes one request more than Wait.
+// transaction. If several clients collect a task, at least one of them gets its
+// result. If the task has ended, and ctx ends before the removal is certain,
+// Collect returns the result with the error; so it does if the output is missing
+// because it was deleted by hand. Collect takes one request more than Wait.
 func (q *Queue) Collect(ctx context.Context, id string) (Result, error) {
 	const op = "collect a task of"
 	for tries := 1; ; tries++ {
-		out, err := q.await(ctx, id, true)
-		if err != nil {
-			return Result{}, failure(ctx, op, q.Path(), err)
+		out, missing := q.awaitResult(ctx, id, true)
+		if missing != nil && out.run == "" {
+			return Result{}, wrapError(ctx, op, q.Path(), missing)
 		}
-		again := false
-		err = persist(ctx, q.client, func(s *session.Session) error {
-			again, err = q.remove(ctx, s, out)
-			return err
-		})
+		again, err := q.removeTask(ctx, out)
+		if err == nil && !again {
+			err = missing
+		}
 		if err != nil {
-			return out, failure(ctx, op, q.Path(), err)
+			return out, wrapError(ctx, op, q.Path(), err)
 		}
 		if !again {
 			return out, nil
 		}
 		if tries == maxWrites {
-			return out, failure(ctx, op, q.Path(), fmt.Errorf("%w: task and result of %q do not fit together", ErrRecord, id))
+			return out, wrapError(ctx, op, q.Path(), fmt.Errorf("%w: task and result of %q do not fit together", ErrRecord, id))
 		}
 	}
 }
 
-// remove removes the task that has ended in out. If it is another one by now, or
-// has been requeued, it is left alone; then again says that its end must be waited
-// for.
-func (q *Queue) remove(ctx context.Context, s *session.Session, out Result) (again bool, err error) {
-	_, err = s.Txn(ctx, q.removal(out.ID, out.run, out.version)...)
-	if err == nil || !conflict(err) {
-		return false, err
+// removeTask removes the task that has ended with out. If another task has its id by now,
+// or the task was requeued, removeTask leaves it alone; again then reports that the caller
+// must wait for the end of the task.
+func (q *Queue) removeTask(ctx context.Context, out Result) (again bool, err error) {
+	known := stm.Node{Path: q.taskPath(out.ID), Exists: true, Stat: session.Stat{Version: out.version}}
+	damaged := false
+	for assume := true; ; assume = false {
+		err = q.applyTxn(ctx, func(tx *stm.Tx) (err error) {
+			again, damaged = false, false
+			if assume {
+				err = tx.Assume(known)
+			}
+			task, err2 := tx.Get(known.Path)
+			if err = errors.Join(err, err2); err != nil || !task.Exists {
+				return err
+			}
+			if task.Data != nil || task.Stat.Version != out.version { // it was read
+				now, err := decode[record](task.Data)
+				if err != nil || now.Run != out.run {
+					return err
+				}
+				if again = task.Stat.Version != out.version; again {
+					damaged = now.State.Finished() // somebody has written it by hand
+					return nil
+				}
+			}
+			return q.deleteTask(out.ID, out.run, out.version).addTo(tx, q.create)
+		})
+		if !assume || !isConflict(err) {
+			break
+		}
 	}
-	// Somebody else has, or this very call, whose answer was lost; or it was
-	// requeued.
-	t, err := q.look(ctx, s, out.ID, true)
-	return err == nil && t != nil && t.Run == out.run, err
+	if damaged || isConflict(err) { // a part of the task is missing
+		again = true
+		if err = q.repairTask(ctx, out.ID); isConflict(err) {
+			err = nil
+		}
+	}
+	return again, err
 }
 
-// removal removes a task that has ended.
-func (l layout) removal(id, run string, version int32) []session.Op {
-	return []session.Op{
-		session.DeleteOp(l.task(id), version), session.DeleteOp(l.data(id, run), -1), session.DeleteOp(l.result(id), -1),
-	}
+// deleteTask removes a task that has ended.
+func (l layout) deleteTask(id, run string, version int32) transaction {
+	return transaction{deleteNode(l.taskPath(id), version), deleteNode(l.dataPath(id, run), -1), deleteNode(l.resultPath(id), -1)}
 }
 
 func noTask(id string) error { return fmt.Errorf("%w: %q", ErrNoTask, id) }

@@ -10,53 +10,37 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// Handler does what a task is for. ctx ends when the task was canceled, its deadline
-// has passed, the worker is lost or ends; context.Cause says why. Then it should
-// return soon: until it does it takes one of the worker's places. Whatever it returns
-// is refused if the assignment is gone; at the deadline, and when the worker ends, it
-// is not gone at once, and a nil error still counts.
+// Handler runs a task. ctx ends when the task is canceled, its deadline has
+// passed, or the worker is lost or ends; context.Cause says why. The handler
+// should return soon then: until it does, it takes one of the worker's slots. A
+// result is refused if the assignment is gone. At the deadline, and when the
+// worker ends, the assignment is not gone at once, and a nil error still counts.
 //
 // With a nil error the task is done, and the bytes are its result's output, up to
-// some 1,000,000. With an error that wraps [ErrPermanent] it has failed; with any
-// other, and after a panic, the attempt has. A task may be begun again after a
-// handler has done its work, when the worker dies, or is cut off, before it can say
-// so: what must not happen twice should use [Attempt.Guard] or [Attempt.Token].
+// some 1,000,000. With an error that wraps [ErrPermanent] the task has failed;
+// with any other error, and after a panic, the attempt has failed. If the worker
+// dies or is cut off before it can report the end, a task may be begun again
+// after its handler has done its work: protect work that must not happen twice
+// with [Attempt.Guard] or [Attempt.Token].
 type Handler func(ctx context.Context, a *Attempt) ([]byte, error)
 
-// Attempt is a task in the hands of a handler.
+// Attempt is one attempt of a task, for its handler. The handler gives it back by its
+// return, or by Release.
 type Attempt struct {
 	// ID and Payload are those of the task.
 	ID      string
 	Payload []byte
 	// Number counts the attempts from 1; the last one is MaxAttempts.
 	Number, MaxAttempts int
-	// Submitted is when the task was, Deadline when ctx ends; zero: never.
+	// Submitted is the time of the submission. ctx ends at Deadline; zero: never.
 	Submitted, Deadline time.Time
-	// LastFailure is why the attempt before this one has failed, if one has.
+	// LastFailure is the error of the previous attempt, if it has failed.
 	LastFailure string
 
-	path  string
-	token int64
-	s     *session.Session
+	held *heldTask // nil for an Attempt that a test of a handler has made
 }
 
-// Token is a fencing token, the zxid of the assignment: of two attempts of a task
-// the later one has the greater. Whatever the handler writes to can refuse a token
-// below one that it has seen.
-func (a *Attempt) Token() int64 { return a.token }
-
-// Guard is a check for a transaction, which then fails if the assignment is gone:
-// session.Txn(ctx, a.Guard(), ...).
-func (a *Attempt) Guard() session.Op { return a.s.CheckOp(a.path, -1) }
-
-// Path is the znode that stands for the assignment. What somebody makes below it
-// keeps the task from ending.
-func (a *Attempt) Path() string { return a.path }
-
-// Session is that of the worker.
-func (a *Attempt) Session() *session.Session { return a.s }
-
-// Worker runs the handlers of the tasks that it is given.
+// Worker runs a handler for each task that is assigned to it.
 type Worker struct {
 	store
 	handler Handler
@@ -73,11 +57,11 @@ type Worker struct {
 	over    chan struct{}
 }
 
-// ErrRunning: the worker's Run is under way already, or it was drained.
+// ErrRunning: Run was called before and has not returned, or the worker was drained.
 var ErrRunning = errors.New("the worker is running, or was drained")
 
-// NewWorker makes a worker of the queue at path, which comes to be when it is first
-// used. It does nothing yet; a wrong argument is reported by Run. o may be nil.
+// NewWorker makes a worker of the queue at path, which is created with its first
+// use. NewWorker sends nothing; Run reports an invalid argument. o may be nil.
 func NewWorker(client *session.Client, path string, handler Handler, o *WorkerOptions) *Worker {
 	about, err := o.withDefaults()
 	w := &Worker{
@@ -85,7 +69,7 @@ func NewWorker(client *session.Client, path string, handler Handler, o *WorkerOp
 		drain: make(chan struct{}), over: make(chan struct{}),
 	}
 	if handler == nil {
-		err = fmt.Errorf("%w: handler is nil", ErrArgument)
+		err = fmt.Errorf("%w: handler is nil", ErrInvalidArgument)
 	}
 	if err != nil {
 		w.err = err
@@ -94,26 +78,33 @@ func NewWorker(client *session.Client, path string, handler Handler, o *WorkerOp
 	return w
 }
 
-// Run takes tasks and runs their handlers. It returns nil when [Worker.Drain] is done
-// with it. In each session it is a worker of its own: when a session is lost, the
-// contexts of its handlers end, before the servers can let the master give their
-// tasks to others; and in the next session it begins anew.
+// Run takes tasks and runs their handlers, until ctx ends or [Worker.Drain] is called. When
+// the session is lost, the contexts of the handlers end before the master can give their
+// tasks to other workers. Run then continues in the next session, under a new worker id.
 //
-// When ctx ends the handlers' contexts do, Run waits for the handlers, and gives the
-// tasks back that were not finished, without counting the attempt; its error then
-// wraps that of ctx. Other errors, such as session.ErrClosed, end it too. It blocks;
-// the goroutine is the caller's.
+// When ctx ends, the worker takes no more tasks and gives back those that have not begun.
+// The handlers' contexts end after WorkerOptions.Grace; tasks whose handlers then return
+// an error are given back too, without counting the attempt. Run waits for the handlers.
+// It returns nil when everything is given back, confirmed by a server, and otherwise an
+// error that wraps why not: session.ErrLost if the session was lost meanwhile,
+// session.ErrUnreachable if no server answers a worker that has no task. While servers
+// cannot be reached, Run ends when the session is given up, at most the session timeout
+// later than the handlers; a worker without a task ends at once, or after one second if a
+// server does not answer, and what stands for it is deleted in the background.
+//
+// A ctx that had ended before the call is an error that wraps the context's. Other errors,
+// such as session.ErrClosed, end Run too. It blocks; the goroutine is the caller's.
 //
 // A task takes it two reads and one transaction.
 func (w *Worker) Run(ctx context.Context) error {
 	const op = "work for"
-	if err := w.begin(ctx); err != nil {
-		return failure(ctx, op, string(w.layout), err)
+	if err := w.store.checkCall(ctx, "dispatch.NewWorker"); err != nil {
+		return wrapError(ctx, op, string(w.layout), err)
 	}
-	if !w.start() {
-		return failure(ctx, op, string(w.layout), ErrRunning)
+	if !w.markRunning() {
+		return wrapError(ctx, op, string(w.layout), ErrRunning)
 	}
-	err := w.run(ctx)
+	err := w.runSessions(ctx)
 	w.mu.Lock()
 	w.running = false
 	if w.drained {
@@ -121,12 +112,13 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 	w.mu.Unlock()
 	if err != nil {
-		return failure(ctx, op, string(w.layout), err)
+		// That ctx has ended is not why.
+		return wrapError(context.WithoutCancel(ctx), op, string(w.layout), err)
 	}
 	return nil
 }
 
-func (w *Worker) start() bool {
+func (w *Worker) markRunning() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.running || w.drained {
@@ -136,35 +128,51 @@ func (w *Worker) start() bool {
 	return true
 }
 
-// run works in one session after the other.
-func (w *Worker) run(ctx context.Context) error {
+// runSessions works in one session after the other.
+func (w *Worker) runSessions(ctx context.Context) error {
 	var handlers sync.WaitGroup
 	defer handlers.Wait() // those of former sessions too
-	return w.client.Retry(ctx, func(s *session.Session) error {
-		for {
-			left, err := w.serve(ctx, s, &handlers)
-			switch {
-			case ctx.Err() != nil:
-				return context.Cause(ctx)
-			case left:
-				return nil
-			case s.Err() != nil:
-				return s.Err()
-			case err != nil && !errors.Is(err, session.ErrLost):
-				return err
-			}
-			// It alone was lost: somebody has deleted its node.
-		}
+	var end *workerEnd
+	err := w.client.Retry(ctx, func(s *session.Session) (err error) {
+		end, err = w.workIn(ctx, s, &handlers)
+		return err
 	})
+	if end != nil {
+		return end.err
+	}
+	return unlessEnded(ctx, err) // nothing is held while there is no session
 }
 
+// workerEnd is the end of a worker that was told to end.
+type workerEnd struct{ err error }
+
+// workIn works in s until the session is lost, or until the worker's end.
+func (w *Worker) workIn(ctx context.Context, s *session.Session, handlers *sync.WaitGroup) (*workerEnd, error) {
+	for {
+		left, err := w.workInSession(ctx, s, handlers)
+		switch {
+		case left || hasEnded(ctx):
+			return &workerEnd{err}, nil
+		case s.Err() != nil:
+			return nil, s.Err()
+		case err != nil && !errors.Is(err, session.ErrLost):
+			return nil, err
+		}
+		// It alone was lost: somebody has deleted its node, or its folder.
+	}
+}
+
+func hasEnded(ctx context.Context) bool { return ctx.Err() != nil }
+
 // Drain lets the worker take no more tasks: it gives back those that have not begun,
-// finishes the others, leaves, and its Run returns nil. Drain waits for that, within
-// ctx; if that ends first, it goes on. A worker that does not run is drained at once.
+// finishes the others, leaves, and its Run returns nil when all that is confirmed. This
+// is what the end of Run's context does, with a Grace without an end; if that context ends
+// too, Grace counts from then. Drain waits for the worker's end, within ctx; if ctx ends
+// first, the draining goes on. A worker that does not run is drained at once.
 func (w *Worker) Drain(ctx context.Context) error {
 	const op = "drain a worker of"
-	if err := w.begin(ctx); err != nil {
-		return failure(ctx, op, string(w.layout), err)
+	if err := w.store.checkCall(ctx, "dispatch.NewWorker"); err != nil {
+		return wrapError(ctx, op, string(w.layout), err)
 	}
 	w.mu.Lock()
 	if !w.drained {
@@ -179,6 +187,6 @@ func (w *Worker) Drain(ctx context.Context) error {
 	case <-w.over:
 		return nil
 	case <-ctx.Done():
-		return failure(ctx, op, string(w.layout), context.Cause(ctx))
+		return wrapError(ctx, op, string(w.layout), context.Cause(ctx))
 	}
 }

@@ -99,7 +99,7 @@ func echo(_ context.Context, a *dispatch.Attempt) ([]byte, error) { return a.Pay
 // takes is a handler that works for so long, or until its context ends.
 func takes(d time.Duration) dispatch.Handler {
 	return func(ctx context.Context, a *dispatch.Attempt) ([]byte, error) {
-		world.Rest(ctx, d)
+		world.SleepContext(ctx, d)
 		return a.Payload, ctx.Err()
 	}
 }

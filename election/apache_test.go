@@ -155,7 +155,7 @@ func TestStressOnApache(t *testing.T) {
 		// Waited for below; ends with looking.
 		observers.Go(func() { s.watch(looking, i, own) })
 	}
-	world.Havoc(t, cluster, rand.New(rand.NewPCG(9, 3)), blows, func() int { return len(s.Holds()) })
+	world.BreakServers(t, cluster, rand.New(rand.NewPCG(9, 3)), blows, func() int { return len(s.Holds()) })
 	cancel()
 	all.Wait()
 	// Everybody leads once more, the observers see the last one go, and nothing
@@ -163,7 +163,7 @@ func TestStressOnApache(t *testing.T) {
 	over, end := context.WithTimeout(t.Context(), 2*world.Patience)
 	defer end()
 	for _, e := range s.electors {
-		require.NoError(t, world.Unlost(over, func() error {
+		require.NoError(t, world.RetryLost(over, func() error {
 			l, err := e.Campaign(over)
 			if err != nil {
 				return err
@@ -256,11 +256,11 @@ func TestOnApacheTheLeaderIsToldBeforeTheNextOneLeads_CH25_P29(t *testing.T) {
 func settledLeader(ctx context.Context, t *testing.T, c *session.Client) *election.Leadership {
 	for {
 		var l *election.Leadership
-		require.NoError(t, world.Unlost(ctx, func() (err error) {
+		require.NoError(t, world.RetryLost(ctx, func() (err error) {
 			l, err = elector(c, "a").Campaign(ctx)
 			return err
 		}))
-		for begun := c.State().TrustedUntil; l.Context().Err() == nil; world.Rest(ctx, 20*time.Millisecond) {
+		for begun := c.State().TrustedUntil; l.Context().Err() == nil; world.SleepContext(ctx, 20*time.Millisecond) {
 			if c.State().TrustedUntil.After(begun) {
 				return l
 			}

@@ -51,14 +51,14 @@ func TestWrongArgumentsAreErrorsOfTheFirstCall(t *testing.T) {
 		} {
 			for method, call := range calls(w, tc.e) {
 				err := call(w.Ctx)
-				require.ErrorIs(w, err, election.ErrArgument, "%s, %s", name, method)
+				require.ErrorIs(w, err, election.ErrInvalidArgument, "%s, %s", name, method)
 				require.Contains(w, err.Error(), tc.field)
 			}
 		}
 		_, err := election.New(c, "election", nil).Campaign(w.Ctx)
 		require.ErrorIs(w, err, session.ErrInvalidPath)
 		err = elector(c, "").Run(w.Ctx, nil)
-		require.ErrorIs(w, err, election.ErrArgument)
+		require.ErrorIs(w, err, election.ErrInvalidArgument)
 		require.Contains(w, err.Error(), "fn")
 		require.Len(w, w.Server.Dump(), 1, "the root")
 	})
@@ -106,7 +106,7 @@ func TestDefaults(t *testing.T) {
 	})
 }
 
-// What the caller does with his slices afterwards changes no candidate.
+// A caller that changes its slices after New changes no candidate.
 func TestOptionsAreThoseOfTheCallOfNew(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		data, acl := []byte("then"), session.WorldACL(zk.PermAll)

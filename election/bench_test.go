@@ -48,7 +48,7 @@ func handOvers(b *testing.B, all []contestant) {
 	took := make([]time.Duration, 0, b.N)
 	b.ResetTimer()
 	for k := range b.N {
-		world.Rest(b.Context(), 2*time.Millisecond) // everybody waits, and has its watch
+		world.SleepContext(b.Context(), 2*time.Millisecond) // everybody waits, and has its watch
 		i, next := k%len(all), (k+1)%len(all)
 		began := time.Now()
 		if err := all[i].resign(); err != nil {
@@ -63,7 +63,7 @@ func handOvers(b *testing.B, all []contestant) {
 	slices.Sort(took)
 	b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-us")
 	b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-us")
-	// Those who wait end with their clients.
+	// The waiting candidates end with their clients.
 }
 
 // ours is a candidate of this package.

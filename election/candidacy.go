@@ -11,14 +11,14 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// Candidacy is a place in the queue of an election, bound to one session. It
-// must be given up with Withdraw, or with [Leadership.Resign] once it was won.
+// Candidacy is a place in the queue of an election, bound to one session. Give it
+// up with Withdraw, or with [Leadership.Resign] after a win.
 type Candidacy struct {
 	e *Elector
 	c *contender.Contender
 
-	// turn is held by whoever uses c, which is for one goroutine at a time,
-	// or lead. It is never held for long by one whose life has ended.
+	// turn is held by the goroutine that uses c, which is for one goroutine at a time,
+	// or lead. A goroutine whose life has ended never holds turn for long.
 	turn chan struct{} // cap 1
 	lead *Leadership   // once it is won
 
@@ -26,30 +26,44 @@ type Candidacy struct {
 	end  context.CancelCauseFunc
 	left holding.Release
 
-	// mu guards watching: the name of the one before it when the rule was asked
-	// last, "" when that was nobody, or the turn has come.
+	// mu guards watching: the name of the candidate ahead when the rule was applied
+	// last, "" if there was none, or the turn has come.
 	mu       sync.Mutex
 	watching string
 }
 
-// newCandidacy makes one without a place in the queue yet.
+// newCandidacy makes a candidacy without a place in the queue yet.
 func newCandidacy(ctx context.Context, e *Elector) *Candidacy {
 	k := &Candidacy{e: e, turn: make(chan struct{}, 1)}
 	k.life, k.end = context.WithCancelCause(context.WithoutCancel(ctx))
 	return k
 }
 
-// Path is the candidate's znode.
-func (k *Candidacy) Path() string { return k.c.Node().Path }
+// mustContender is the place in the queue; a zero Candidacy has none.
+func (k *Candidacy) mustContender() *contender.Contender {
+	holding.MustBeMade(k.c != nil, "election.Candidacy", "election.Elector.Stand")
+	return k.c
+}
 
-// Session is the session that the place is bound to.
-func (k *Candidacy) Session() *session.Session { return k.c.Session() }
+// checkCall is the first check of Await and Withdraw.
+func (k *Candidacy) checkCall(ctx context.Context, op string) error {
+	if err := holding.BeginHeld(ctx, k.c != nil, "election.Candidacy", "election.Elector.Stand", ErrInvalidArgument); err != nil {
+		return k.e.failure(ctx, op, err)
+	}
+	return nil
+}
 
-// Watching is the name of the candidate right before this one, which it watches at
-// present; "" if none: before the first Await, once it leads, and when it is a
-// candidate no more.
+// Path returns the path of the candidate's znode.
+func (k *Candidacy) Path() string { return k.mustContender().Node().Path }
+
+// Session returns the session of the candidacy.
+func (k *Candidacy) Session() *session.Session { return k.mustContender().Session() }
+
+// Watching returns the name of the predecessor that this candidate watches at
+// present. The name is "" before the first Await, while the candidate leads, and
+// after the candidacy has ended.
 func (k *Candidacy) Watching() string {
-	if k.life.Err() != nil || k.c.Session().Err() != nil {
+	if s := k.Session(); k.life.Err() != nil || s.Err() != nil {
 		return ""
 	}
 	k.mu.Lock()
@@ -57,8 +71,8 @@ func (k *Candidacy) Watching() string {
 	return k.watching
 }
 
-// watch notes the last of those ahead as the one that the candidate watches.
-func (k *Candidacy) watch(ahead []znode.Entry) {
+// setWatching notes the last candidate ahead as the one that this candidate watches.
+func (k *Candidacy) setWatching(ahead []znode.Entry) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.watching = ""
@@ -67,15 +81,19 @@ func (k *Candidacy) watch(ahead []znode.Entry) {
 	}
 }
 
-// Await waits until the candidate leads. When ctx ends first the place in the
+// Await waits until the candidate leads. If ctx ends first, the place in the
 // queue stays, and Await can be called again. Once the candidate leads, and until
-// Withdraw, every call returns the same leadership, whatever has become of it.
+// Withdraw, every call returns the same leadership, even if the leadership was
+// lost.
 //
-// If the place is lost, with its session or since somebody has deleted the
-// znode, the error wraps session.ErrLost: stand again. After Withdraw it wraps
+// If the place is lost, with its session or because its znode was deleted, the
+// error wraps session.ErrLost: stand again. After Withdraw the error wraps
 // ErrWithdrawn.
 func (k *Candidacy) Await(ctx context.Context) (*Leadership, error) {
 	const op = "await"
+	if err := k.checkCall(ctx, op); err != nil {
+		return nil, err
+	}
 	for _, c := range []context.Context{ctx, k.life} {
 		if c.Err() != nil {
 			return nil, failure(ctx, op, k.e.path, context.Cause(c))
@@ -89,9 +107,9 @@ func (k *Candidacy) Await(ctx context.Context) (*Leadership, error) {
 	var err error
 	select {
 	case k.turn <- struct{}{}:
-		// Withdraw ends the life before it takes its turn, and "both" hears of
-		// that a moment later: until then it may have discarded the znode, and
-		// what was listed when the place was taken would still grant.
+		// Withdraw ends the life before it takes its turn, and "both" ends a moment
+		// later: until then Withdraw may have deleted the znode, and the listing from
+		// when the place was taken would still grant.
 		if k.life.Err() == nil {
 			l, err = k.await(both)
 		}
@@ -108,7 +126,7 @@ func (k *Candidacy) Await(ctx context.Context) (*Leadership, error) {
 	return l, nil
 }
 
-// await is Await for who has the turn, or shares k with nobody.
+// await is Await for a goroutine that has the turn, or does not share k.
 func (k *Candidacy) await(ctx context.Context) (*Leadership, error) {
 	if k.lead != nil {
 		return k.lead, nil
@@ -116,7 +134,7 @@ func (k *Candidacy) await(ctx context.Context) (*Leadership, error) {
 	err := k.c.Await(ctx)
 	var hold *session.Hold
 	if err == nil {
-		k.watch(nil)
+		k.setWatching(nil)
 		hold, err = k.c.Hold(ctx)
 	}
 	if err == nil {
@@ -127,20 +145,23 @@ func (k *Candidacy) await(ctx context.Context) (*Leadership, error) {
 		return nil, lost
 	}
 	if errors.Is(err, contender.ErrGone) {
-		k.watch(nil)
+		k.setWatching(nil)
 	}
 	return nil, goneError(err)
 }
 
-// Withdraw leaves the election: the place in the queue, and the leadership if it
-// was won and not given back yet. An Await that is under way ends. When Withdraw
-// returns nil the znode is gone; if ctx ends first, the deletion goes on in the
-// background until the znode or the session is gone. If the session is lost the
-// error wraps session.ErrLost, as it does for a leadership that was lost before.
-// A second call gets the same error, or ErrWithdrawn.
+// Withdraw leaves the election: it gives up the place in the queue, and the
+// leadership if the candidate leads. An Await in progress ends. If Withdraw
+// returns nil, the znode is gone; if ctx ends first, the deletion continues in
+// the background until the znode or the session is gone. If the session is lost,
+// or the leadership was lost before, the error wraps session.ErrLost. A second
+// call returns the same error, or ErrWithdrawn.
 func (k *Candidacy) Withdraw(ctx context.Context) error {
-	explain := func(err error) error { return failure(ctx, "withdraw", k.e.path, err) }
-	return k.left.Once(ctx, ErrWithdrawn, explain, func() error {
+	if err := k.checkCall(ctx, "withdraw"); err != nil {
+		return err
+	}
+	explain := func(ctx context.Context, err error) error { return failure(ctx, "withdraw", k.e.path, err) }
+	return k.left.Once(ctx, ErrWithdrawn, explain, func(ctx context.Context) error {
 		k.end(ErrWithdrawn)
 		k.turn <- struct{}{} // an Await sees the end at once, it waits for no answer
 		defer func() { <-k.turn }()
@@ -153,6 +174,6 @@ func (k *Candidacy) Withdraw(ctx context.Context) error {
 		if k.lead.gone {
 			return nil
 		}
-		return k.c.Leave(ctx) // who resigned has not waited for the server
+		return k.c.Leave(ctx) // Resign has not waited for the server
 	})
 }

@@ -82,7 +82,7 @@ func TestWithdrawLeavesTheQueue_P7(t *testing.T) {
 		l := w.leads(q.outs[0])
 		require.NoError(w, q.stands[1].Withdraw(w.Ctx))
 		g := <-q.outs[1]
-		require.ErrorIs(w, g.err, election.ErrWithdrawn, "an Await that is under way ends")
+		require.ErrorIs(w, g.err, election.ErrWithdrawn, "an Await that is in progress ends")
 		require.Len(w, w.Children(dir), 2)
 		require.Empty(w, q.stands[1].Watching())
 		w.Settle()
@@ -96,7 +96,7 @@ func TestWithdrawLeavesTheQueue_P7(t *testing.T) {
 	})
 }
 
-// Withdraw ends an Await that has a request under way; nobody's context has ended.
+// Withdraw ends an Await that has a request in progress; nobody's context has ended.
 func TestWithdrawEndsAnAwaitThatAsks(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		l := w.campaign(elector(w.Client(), "leader"))
@@ -119,8 +119,8 @@ func TestWithdrawEndsAnAwaitThatAsks(t *testing.T) {
 	})
 }
 
-// Await and Withdraw in the very instant in which the turn comes: whoever wins,
-// nothing stays, and a leadership that was handed out has ended.
+// Await and Withdraw in the very instant in which the turn comes: whichever call wins,
+// no znode stays, and a leadership that was handed out has ended.
 func TestWithdrawalRacesTheTurn(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		a, b := elector(w.Client(), "a"), elector(w.Client(), "b")
@@ -173,7 +173,7 @@ func TestWithdrawGivesALeadershipBack(t *testing.T) {
 	})
 }
 
-// Whoever resigned had no time: the deletion goes on, and Withdraw waits for it.
+// The context of Resign had ended: the deletion goes on, and Withdraw waits for it.
 func TestWithdrawWaitsForALeadershipThatIsBeingGivenBack(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		k := w.stand(elector(w.Client(), "me"))

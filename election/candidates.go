@@ -5,20 +5,22 @@ import (
 	"errors"
 
 	"github.com/zkrecipes/zkrecipes/internal/contender"
+	"github.com/zkrecipes/zkrecipes/internal/format/lockformat"
 	"github.com/zkrecipes/zkrecipes/internal/holding"
 	"github.com/zkrecipes/zkrecipes/internal/znode"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// Leader is who leads: as it was at one moment, which is over. That was not before
-// this call, unless the server that leads the ensemble is about to learn that it
-// does not any more. The error wraps ErrNoLeader when nobody does.
+// Leader returns the leader as of one moment; the leader may have changed since.
+// The moment is not before this call, unless the ensemble's leading server is
+// about to learn that it leads no more. The error wraps ErrNoLeader if no
+// candidate leads.
 func (e *Elector) Leader(ctx context.Context) (Candidate, error) {
 	const op = "leader"
 	var leader Candidate
-	err := e.look(ctx, func(s *session.Session) error {
+	err := e.readRetrying(ctx, func(s *session.Session) error {
 		for {
-			queue, err := e.list(ctx, s)
+			queue, err := e.listCandidates(ctx, s)
 			if err != nil {
 				return err
 			}
@@ -30,7 +32,7 @@ func (e *Elector) Leader(ctx context.Context) (Candidate, error) {
 			if errors.Is(err, session.ErrNoNode) {
 				continue // it left meanwhile: who leads now?
 			}
-			leader.fill(data, stat)
+			leader.setRecord(data, stat)
 			return err
 		}
 	})
@@ -40,21 +42,21 @@ func (e *Elector) Leader(ctx context.Context) (Candidate, error) {
 	return leader, nil
 }
 
-// Candidates lists the candidates in their order, the leader first: those who were
-// there at one moment, which is as new as that of [Elector.Leader], less those who
-// left while their data were read. Nobody there is no error.
+// Candidates lists the candidates in their order, the leader first, as of one
+// moment, which is as recent as the moment of [Elector.Leader]. Candidates that
+// left while their data were read are left out. An empty list is not an error.
 func (e *Elector) Candidates(ctx context.Context) ([]Candidate, error) {
 	var all []Candidate
-	err := e.look(ctx, func(s *session.Session) error {
-		listed, err := fresh(ctx, s, e.path, func() ([]contender.Listed, error) {
-			return contender.List(ctx, s, e.path, markers())
+	err := e.readRetrying(ctx, func(s *session.Session) error {
+		listed, err := readFresh(ctx, s, e.path, func() ([]contender.Listed, error) {
+			return contender.List(ctx, s, e.path, lockformat.ElectionMarkers())
 		})
 		all = make([]Candidate, len(listed))
 		for i, l := range listed {
 			all[i] = candidateOf(l.Entry)
-			all[i].fill(l.Node.Data, l.Node.Stat)
+			all[i].setRecord(l.Node.Data, l.Node.Stat)
 		}
-		link(all)
+		linkPredecessors(all)
 		return err
 	})
 	if err != nil {
@@ -63,10 +65,10 @@ func (e *Elector) Candidates(ctx context.Context) ([]Candidate, error) {
 	return all, nil
 }
 
-// look reads in the present session, and again in the next one whenever that is
+// readRetrying reads in the present session, and again in the next one whenever that is
 // lost on the way.
-func (e *Elector) look(ctx context.Context, read func(s *session.Session) error) error {
-	if err := e.begin(ctx); err != nil {
+func (e *Elector) readRetrying(ctx context.Context, read func(s *session.Session) error) error {
+	if err := e.checkCall(ctx); err != nil {
 		return err
 	}
 	for {
@@ -80,21 +82,21 @@ func (e *Elector) look(ctx context.Context, read func(s *session.Session) error)
 	}
 }
 
-// list reads the queue.
-func (e *Elector) list(ctx context.Context, s *session.Session) ([]Candidate, error) {
-	return fresh(ctx, s, e.path, func() ([]Candidate, error) {
+// listCandidates reads the queue.
+func (e *Elector) listCandidates(ctx context.Context, s *session.Session) ([]Candidate, error) {
+	return readFresh(ctx, s, e.path, func() ([]Candidate, error) {
 		children, _, err := s.Children(ctx, e.path)
 		if err != nil && !errors.Is(err, session.ErrNoNode) {
 			return nil, err
 		}
-		return queueOf(children), nil
+		return parseQueue(children), nil
 	})
 }
 
-// fresh reads behind a sync, with which it shares the round trip: a server that
+// readFresh reads behind a sync, with which it shares the round trip: a server that
 // lags behind may still have a leader that was deposed long ago, and would answer
 // with it for as long as it lags.
-func fresh[T any](ctx context.Context, s *session.Session, path string, read func() (T, error)) (T, error) {
+func readFresh[T any](ctx context.Context, s *session.Session, path string, read func() (T, error)) (T, error) {
 	sync := s.StartSync(path)
 	out, err := read()
 	_, syncErr := sync.Wait(ctx)

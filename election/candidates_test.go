@@ -12,7 +12,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// What others see.
+// This file tests the views that other clients have of an election.
 
 // CH30: nobody leads, for whatever reason, is no raw "no node".
 func TestNobodyLeadsIsAnErrorOfItsOwn_CH30(t *testing.T) {

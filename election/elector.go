@@ -5,12 +5,13 @@ import (
 	"fmt"
 
 	"github.com/zkrecipes/zkrecipes/internal/contender"
+	"github.com/zkrecipes/zkrecipes/internal/format/lockformat"
 	"github.com/zkrecipes/zkrecipes/internal/holding"
 	"github.com/zkrecipes/zkrecipes/internal/znode"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// Elector takes part in the election of a path, or looks on.
+// Elector takes part in the election of a path, or observes it.
 type Elector struct {
 	client *session.Client
 	path   string
@@ -19,48 +20,55 @@ type Elector struct {
 }
 
 // New makes an elector for the election on path, whose children are the
-// candidates. It does nothing yet; a wrong argument is reported by the first call
-// of a method. o may be nil.
+// candidates. New sends nothing; the first call of a method reports an invalid
+// argument. o may be nil.
 func New(client *session.Client, path string, o *Options) *Elector {
 	e := &Elector{client: client, path: path}
 	e.opts, e.err = o.withDefaults()
 	if e.err == nil {
 		if err := session.ValidatePath(path); err != nil {
-			e.err = fmt.Errorf("%w: path: %w", ErrArgument, err)
+			e.err = fmt.Errorf("%w: path: %w", ErrInvalidArgument, err)
 		}
 	}
 	if e.err == nil && path == "/" {
-		e.err = fmt.Errorf("%w: the path is the root, whose children are no candidates", ErrArgument)
+		e.err = fmt.Errorf("%w: the path is the root, whose children are no candidates", ErrInvalidArgument)
 	}
 	if e.err == nil && client == nil {
-		e.err = fmt.Errorf("%w: the client is nil", ErrArgument)
+		e.err = fmt.Errorf("%w: the client is nil", ErrInvalidArgument)
 	}
 	return e
 }
 
-// Path is the path that the elector was made with.
+// Path returns the path argument of [New].
 func (e *Elector) Path() string { return e.path }
 
-// begin is what every method does first.
-func (e *Elector) begin(ctx context.Context) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
+// checkCall is the first check of every method.
+func (e *Elector) checkCall(ctx context.Context) error {
+	return holding.Begin(ctx, e.client, "election.New", e.err, ErrInvalidArgument)
+}
+
+// failure is for what an elector hands out; a zero value of that has no elector.
+func (e *Elector) failure(ctx context.Context, op string, err error) error {
+	if e == nil {
+		return failure(ctx, op, "", err)
 	}
-	return e.err
+	return failure(ctx, op, e.path, err)
 }
 
 // Campaign waits until it leads. ctx bounds the wait, not the leadership; when
-// it ends, no znode is left behind. A place in the queue that is lost during the
-// wait, as with its session, is taken anew, at the end.
+// ctx ends, no znode is left behind. If the place in the queue is lost during the
+// wait, for example with its session, Campaign takes another place at the end.
 func (e *Elector) Campaign(ctx context.Context) (*Leadership, error) {
 	return e.campaign(ctx, "campaign")
 }
 
 func (e *Elector) campaign(ctx context.Context, op string) (*Leadership, error) {
-	if err := e.begin(ctx); err != nil {
+	if err := e.checkCall(ctx); err != nil {
 		return nil, failure(ctx, op, e.path, err)
 	}
+	var pace contender.Pace
 	for {
+		pace.Begin()
 		k, err := e.stand(ctx)
 		if err != nil {
 			return nil, failure(ctx, op, e.path, err)
@@ -73,16 +81,17 @@ func (e *Elector) campaign(ctx context.Context, op string) (*Leadership, error) 
 		if ctx.Err() != nil || !holding.IsLoss(err) {
 			return nil, failure(ctx, op, e.path, err)
 		}
+		pace.Pause(ctx, k.c.Session())
 	}
 }
 
-// Stand takes a place in the queue and does not wait for its turn, which
-// [Candidacy.Await] does. Who stands for election and does not await the turn
-// keeps those behind from leading: they wait until the candidacy is withdrawn.
-// With an error, no znode is left behind.
+// Stand takes a place in the queue, and does not wait for its turn: call
+// [Candidacy.Await] to wait. A candidate that does not await its turn keeps the
+// candidates behind it from leading, until the candidacy is withdrawn. After an
+// error, no znode is left behind.
 func (e *Elector) Stand(ctx context.Context) (*Candidacy, error) {
 	const op = "stand"
-	if err := e.begin(ctx); err != nil {
+	if err := e.checkCall(ctx); err != nil {
 		return nil, failure(ctx, op, e.path, err)
 	}
 	k, err := e.stand(ctx)
@@ -92,10 +101,10 @@ func (e *Elector) Stand(ctx context.Context) (*Candidacy, error) {
 	return k, nil
 }
 
-// stand queues up at the server, in the next session if one is lost on the way;
-// of a client that was closed there is none, and it says so.
+// stand queues up at the server, in the next session if one is lost on the way; a
+// closed client has no next session, and stand returns its error.
 func (e *Elector) stand(ctx context.Context) (*Candidacy, error) {
-	name, err := e.opts.Layout.name()
+	name, err := e.opts.Layout.newName()
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +115,8 @@ func (e *Elector) stand(ctx context.Context) (*Candidacy, error) {
 			return nil, err
 		}
 		k.c, err = contender.Enter(ctx, s, contender.Spec{
-			Dir: e.path, Name: name, Markers: markers(), Data: e.opts.Data, ACL: e.opts.ACL, Rule: k.rule,
+			Dir: e.path, Name: name, Markers: lockformat.ElectionMarkers(), Data: e.opts.Data, ACL: e.opts.ACL, Rule: k.decide,
+			Lasting: e.opts.Layout == Kazoo,
 		})
 		if err == nil {
 			return k, nil
@@ -117,9 +127,9 @@ func (e *Elector) stand(ctx context.Context) (*Candidacy, error) {
 	}
 }
 
-// rule notes whom the candidate turns to.
-func (k *Candidacy) rule(q znode.Queue, self int) contender.Decision {
-	k.watch(q.Entries[:self])
+// decide applies the rule, and notes the predecessor that the candidate watches.
+func (k *Candidacy) decide(q znode.Queue, self int) contender.Decision {
+	k.setWatching(q.Entries[:self])
 	if k.e.opts.Standby {
 		return contender.Standby(q, self)
 	}

@@ -285,7 +285,7 @@ func TestTokenGrowsOverAPathThatWasRemoved(t *testing.T) {
 	})
 }
 
-// M23: whoever campaigns leads in the end, while others come and go.
+// M23: every campaigning client leads in the end, while others come and go.
 func TestEverybodyLeadsInTurn_M23(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		const n, rounds = 4, 5

@@ -17,8 +17,8 @@ var (
 	ErrNotLeader = errors.New("not the leader: it has resigned before")
 	// ErrWithdrawn: the candidacy was withdrawn.
 	ErrWithdrawn = errors.New("the candidacy was withdrawn")
-	// ErrArgument: an argument is none; nothing was sent.
-	ErrArgument = errors.New("invalid argument")
+	// ErrInvalidArgument is session.ErrInvalidArgument.
+	ErrInvalidArgument = session.ErrInvalidArgument
 )
 
 // failure names operation and path.

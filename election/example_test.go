@@ -44,8 +44,8 @@ func Example() {
 	// <nil>
 }
 
-// What leads need not be a function: a leadership that was won is kept until it is
-// given back, or lost.
+// A leader need not be a function: a leadership that was won is kept until it is given
+// back, or lost.
 func ExampleElector_Campaign() {
 	server, err := zktest.Start(nil)
 	if err != nil {

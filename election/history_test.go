@@ -108,6 +108,6 @@ func TestCheckerNoticesBadObservers(t *testing.T) {
 	} {
 		require.ErrorIs(t, checkObserver(saw, goodTruth()), errObserver, name)
 	}
-	require.ErrorIs(t, checkObserver([]int64{0, 21}, goodTruth()), errFinal, "for ever")
+	require.ErrorIs(t, checkObserver([]int64{0, 21}, goodTruth()), errFinal, "indefinitely")
 	require.ErrorIs(t, checkObserver(nil, goodTruth()), errFinal)
 }

@@ -3,6 +3,7 @@ package election
 import (
 	"fmt"
 
+	"github.com/zkrecipes/zkrecipes/internal/format/lockformat"
 	"github.com/zkrecipes/zkrecipes/internal/znode"
 )
 
@@ -22,31 +23,15 @@ const (
 	Kazoo
 )
 
-// What stands in a candidate's name before its number.
-const (
-	// latchMarker: Curator's LeaderLatch, "_c_<uuid>-latch-<seq>"; data: the
-	// participant's id in UTF-8, which may be empty.
-	latchMarker = "latch-"
-	// selectorMarker: Curator's LeaderSelector, "_c_<uuid>-lock-<seq>"; data:
-	// its id in UTF-8. go-zookeeper's Lock, "_c_<32 hex>-lock-<seq>".
-	selectorMarker = "lock-"
-	// kazooMarker: Kazoo's Election, "<32 hex>__lock__<seq>"; data: the
-	// identifier in UTF-8.
-	kazooMarker = "__lock__"
-)
-
-// name makes candidates' names of the layout.
-func (l Layout) name() (func() string, error) {
+// newName makes candidates' names of the layout.
+func (l Layout) newName() (func() string, error) {
 	switch l {
 	case LeaderLatch:
-		return func() string { return znode.Protected(latchMarker) }, nil
+		return func() string { return znode.Protected(lockformat.CuratorLatch) }, nil
 	case LeaderSelector:
-		return func() string { return znode.Protected(selectorMarker) }, nil
+		return func() string { return znode.Protected(lockformat.CuratorMutex) }, nil
 	case Kazoo:
-		return func() string { return znode.Hex(kazooMarker) }, nil
+		return func() string { return znode.Hex(lockformat.KazooLock) }, nil
 	}
-	return nil, fmt.Errorf("%w: Layout is %d; it must be LeaderLatch, LeaderSelector or Kazoo", ErrArgument, l)
+	return nil, fmt.Errorf("%w: Layout is %d; it must be LeaderLatch, LeaderSelector or Kazoo", ErrInvalidArgument, l)
 }
-
-// markers are those of all candidates that are honored.
-func markers() []string { return []string{latchMarker, selectorMarker, kazooMarker} }

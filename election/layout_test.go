@@ -14,7 +14,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-var update = flag.Bool("update", false, "write testdata/layout.golden anew") // read only
+var update = flag.Bool("update", false, "write testdata/layout.golden again") // read only
 
 // unique are the parts of names that differ from run to run.
 func unique(name string) string {

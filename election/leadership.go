@@ -9,8 +9,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// Leadership is what an election was won for. It must be given back with Resign,
-// also when it was lost.
+// Leadership is a won election. Give it back with Resign, even after a loss.
 type Leadership struct {
 	e     *Elector
 	hold  *session.Hold
@@ -20,54 +19,73 @@ type Leadership struct {
 	gone bool // the server has confirmed it; set in end
 }
 
-// Context ends when the leadership is given back and when it is lost;
-// context.Cause tells which: session.ErrReleased, or an error that wraps
-// session.ErrLost and the reason. It ends before the servers can let somebody else
-// lead, unless this process itself was paused; then its Err tells the truth as
-// soon as the process runs again. Pass it to everything that must stop when the
-// leadership is lost.
-func (l *Leadership) Context() context.Context { return l.hold.Context() }
+var _ session.Held = (*Leadership)(nil)
 
-// Term numbers the leaderships of a path: it is the number in the name of the
-// candidate's znode, so that anybody can read it there. It grows with each
-// leadership, with gaps, for as long as the path exists; the servers remove the
-// path some time after the last candidate has left, and the next one starts from
-// 0. To fence off former leaders use Token.
+// mustHold is the znode's hold; a zero Leadership has none.
+func (l *Leadership) mustHold() *session.Hold {
+	holding.MustBeMade(l.hold != nil, "election.Leadership", "election.Elector")
+	return l.hold
+}
+
+// Context ends when the leadership is given back and when it is lost, and
+// context.Cause tells which: session.ErrReleased, or an error that wraps
+// session.ErrLost and the reason. The context ends before the servers can let
+// another candidate lead, unless this process was paused; after a pause, its Err
+// is correct as soon as the process runs again. Pass the context to everything
+// that must stop when the leadership is lost.
+func (l *Leadership) Context() context.Context { return l.mustHold().Context() }
+
+// Term numbers the leaderships of a path. The term is the number in the name of
+// the candidate's znode, so any client can read it there. The term grows with
+// each leadership, with gaps, as long as the path exists: the servers remove the
+// path some time after the last candidate has left, and the next term starts from
+// 0. To fence off former leaders, use Token.
 func (l *Leadership) Term() int64 {
 	// The name has a number: the session has refused one that it cannot read.
-	seq, _ := session.Sequence(znode.Base(l.hold.Path()))
+	seq, _ := session.Sequence(znode.Base(l.mustHold().Path()))
 	return int64(seq)
 }
 
 // Token is a fencing token: the zxid at which the candidate's znode was created.
-// It grows with each leadership of the path, also over a path that was deleted
-// and made again, and anybody can read it with stat. Whatever the leader writes
-// to can refuse a token below one that it has seen.
-func (l *Leadership) Token() int64 { return l.token }
+// The token grows with each leadership of the path, even after the path was
+// deleted and created again, and any client can read it with stat. The leader's
+// store can refuse a token below the highest that it has seen.
+func (l *Leadership) Token() int64 {
+	_ = l.mustHold()
+	return l.token
+}
 
-// Guard is a check for a transaction, which then fails if this is no leadership
-// any more: session.Txn(ctx, l.Guard(), ...).
-func (l *Leadership) Guard() session.Op { return l.hold.Guard() }
+// Guard is a check for a transaction, which fails if the leadership has ended:
+// session.Txn(ctx, l.Guard(), ...).
+func (l *Leadership) Guard() session.Op { return l.mustHold().Guard() }
 
-// Session is the session in which the election was won.
-func (l *Leadership) Session() *session.Session { return l.hold.Session() }
+// Session returns the session in which the election was won.
+func (l *Leadership) Session() *session.Session { return l.mustHold().Session() }
 
-// Path is the znode that stands for the leadership.
-func (l *Leadership) Path() string { return l.hold.Path() }
+// Path returns the path of the candidate's znode.
+func (l *Leadership) Path() string { return l.mustHold().Path() }
 
-// ID is that of [Options], or its default.
-func (l *Leadership) ID() string { return l.e.opts.ID }
+// ID returns the ID of [Options], or its default.
+func (l *Leadership) ID() string {
+	_ = l.mustHold()
+	return l.e.opts.ID
+}
 
-// Resign gives the leadership back: with one request, of which the next
-// candidate learns without asking. If it was lost before, the error says so and
-// wraps session.ErrLost. If ctx ends before the server has confirmed, the deletion
-// goes on in the background until the znode or the session is gone. A second call
-// gets the same error, or ErrNotLeader. End what leads before: the next one may
-// lead as soon as Resign is called.
+// Resign gives the leadership back with one request; the next candidate learns of
+// it without a request. End the leader's work before: the next candidate may lead
+// as soon as Resign is called. If the leadership was lost before, the error wraps
+// session.ErrLost and the reason. If ctx ends before the server has confirmed the
+// resignation, or no server answers for a session timeout (also session.ErrLost),
+// the deletion continues in the background until the znode or the session is
+// gone. A second call returns the same error, or ErrNotLeader.
 func (l *Leadership) Resign(ctx context.Context) error {
-	explain := func(err error) error { return failure(ctx, "resign", l.e.path, err) }
-	return l.end.Once(ctx, ErrNotLeader, explain, func() error {
+	if err := holding.BeginHeld(ctx, l.hold != nil, "election.Leadership", "election.Elector", ErrInvalidArgument); err != nil {
+		return l.e.failure(ctx, "resign", err)
+	}
+	explain := func(ctx context.Context, err error) error { return failure(ctx, "resign", l.e.path, err) }
+	return l.end.Once(ctx, ErrNotLeader, explain, func(ctx context.Context) error {
 		if lost := l.hold.Err(); lost != nil {
+			l.hold.Session().EnsureRemainsDeleted(l.hold.Path())
 			return lost
 		}
 		l.hold.End(session.ErrReleased)
@@ -77,25 +95,45 @@ func (l *Leadership) Resign(ctx context.Context) error {
 	})
 }
 
+// Release is Resign, by the name that all holds share; see [session.Held].
+func (l *Leadership) Release(ctx context.Context) error { return l.Resign(ctx) }
+
 // run runs fn for [Elector.Run], and resigns. again says that the leadership was
 // lost before fn returned, while ctx had not ended.
 func (l *Leadership) run(ctx context.Context, fn func(context.Context, *Leadership) error) (again bool, err error) {
-	stopped := false
-	err = holding.Run(ctx, l.Context(), func(ctx context.Context) error { return fn(ctx, l) }, func(ctx context.Context) error {
-		stopped = ctx.Err() != nil
-		again = holding.IsLoss(l.hold.Err())
-		err := l.Resign(ctx)
-		if holding.IsLoss(err) || errors.Is(err, ErrNotLeader) {
-			return nil // what counts is what was so when fn returned
+	err = holding.RunUnder(ctx, l.Context(), l.e.opts.Grace, func(own context.Context) error { return fn(own, l) }, func(own context.Context, err error) error {
+		// The state when fn returned counts: giving back takes its time.
+		stopped, lost := ctx.Err() != nil, holding.IsLoss(l.hold.Err())
+		ended := stopped && (holding.IsContextEnd(ctx, err) || holding.IsContextEnd(own, err))
+		resigned := l.giveBack(context.WithoutCancel(ctx))
+		switch again = lost && !stopped; {
+		case again:
+			return nil // Run campaigns again
+		case resigned == nil && !ended:
+			return err
+		case err == nil || ended:
+			return resigned
 		}
-		return err
+		return errors.Join(err, resigned)
 	})
-	if !stopped {
-		return again, err
+	return again, err
+}
+
+// giveBack resigns, and returns nil when a server has confirmed that the znode is gone,
+// also if fn has resigned without waiting for that.
+func (l *Leadership) giveBack(ctx context.Context) error {
+	err := l.Resign(ctx)
+	switch {
+	case !errors.Is(err, ErrNotLeader):
+		return err
+	case l.gone:
+		return nil
 	}
-	cause := failure(ctx, "run", l.e.path, context.Cause(ctx))
-	if err == nil || errors.Is(cause, err) {
-		return false, cause // which says it already
+	s := l.hold.Session()
+	within, cancel := s.GiveBackContext(ctx)
+	defer cancel()
+	if err := s.EnsureDeleted(within, l.hold.Path()); err != nil {
+		return failure(within, "resign", l.e.path, err)
 	}
-	return false, errors.Join(cause, err)
+	return nil
 }

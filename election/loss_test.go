@@ -119,8 +119,8 @@ func TestResignationIsKnownInOneRoundTrip(t *testing.T) {
 	})
 }
 
-// P4, N23, M16, R12: a leader whose process was frozen does not know. What it
-// still has under way is refused by guard and token.
+// P4, N23, M16, R12: a leader whose process was frozen does not know of its loss. Its
+// writes in progress are refused by guard and token.
 func TestWriteOfAFrozenLeaderIsRefused_N23_M16(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		a, b := w.Client(), w.Client()
@@ -249,7 +249,7 @@ func TestEnsembleWithoutTalkHasNoTwoLeaders_CH25(t *testing.T) {
 }
 
 // CH26, CH27, CH28: connections break again and again, for the leader and for
-// those who wait: nobody queues up anew, and nobody else leads.
+// those who wait: nobody queues up again, and nobody else leads.
 func TestReconnectsChangeNothing_CH26_CH27(t *testing.T) {
 	inWorld(t, &zktest.Options{Servers: 3}, func(w *World) {
 		q := w.line(3)

@@ -11,29 +11,33 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// State is who leads at one moment.
+// State is the leader at one moment.
 type State struct {
 	// Leader is nil when nobody leads.
 	Leader *Candidate
 }
 
-// Observe iterates over who leads: first the present state, then each newer one
-// that differs, "nobody" included. States that pass while the loop's body runs
-// are skipped, and it never goes back, whatever server or session it reads from.
-// A leader that was cut off stays one until the servers let somebody else lead.
+// Observe iterates over the leaders: first the present state, then each newer
+// state that differs, including "no leader". States that pass while the loop's
+// body runs are skipped. Observe never goes back, whatever server or session it
+// reads from. A leader that was cut off stays the leader until the servers let
+// another candidate lead.
 //
-// It needs no candidacy, runs in the caller's goroutine, goes on over lost
-// sessions, and ends with ctx or the client, or with an error that a later try
-// would not mend: that is the last element. A change costs two reads; candidates
-// that come and go behind the leader cost nothing.
+// Observe needs no candidacy, runs in the caller's goroutine, and continues over
+// lost sessions. Observe ends with ctx or the client, or with an error that a
+// retry would not repair: that error is the last element, and session.ErrNoAuth if
+// the client may not read the leader's znode. Servers report neither that a path
+// which the client may not read is created, nor that an access list changes: Observe
+// notices both on the next connection. A change costs two reads; candidates that
+// come and go behind the leader cost nothing.
 func (e *Elector) Observe(ctx context.Context) iter.Seq2[State, error] {
 	const op = "observe"
 	return func(yield func(State, error) bool) {
-		if err := e.begin(ctx); err != nil {
+		if err := e.checkCall(ctx); err != nil {
 			yield(State{}, failure(ctx, op, e.path, err))
 			return
 		}
-		for state, err := range follow.States(ctx, e.client, e.path, e.present, State.same) {
+		for state, err := range follow.States(ctx, e.client, e.path, e.presentState, State.same) {
 			if err != nil {
 				yield(State{}, failure(ctx, op, e.path, err))
 				return
@@ -52,11 +56,11 @@ func (a State) same(b State) bool {
 	return a.Leader.Token == b.Leader.Token && bytes.Equal(a.Leader.Data, b.Leader.Data)
 }
 
-// present reads who leads, with a watch for what can change that: on the
-// leader's znode, since nobody gets ahead of it; on the path, if nobody leads.
-func (e *Elector) present(ctx context.Context, s *session.Session) (State, *session.Watch, error) {
+// presentState reads the leader, with a watch for changes: on the leader's znode, since
+// no candidate gets ahead of it; on the path, if there is no leader.
+func (e *Elector) presentState(ctx context.Context, s *session.Session) (State, *session.Watch, error) {
 	for {
-		leader, watch, err := e.first(ctx, s)
+		leader, watch, err := e.firstCandidate(ctx, s)
 		if err != nil || leader == nil {
 			return State{}, watch, err
 		}
@@ -64,23 +68,23 @@ func (e *Elector) present(ctx context.Context, s *session.Session) (State, *sess
 		data, stat, watch, err := s.GetW(ctx, znode.Join(e.path, leader.Name))
 		switch {
 		case err == nil:
-			leader.fill(data, stat)
+			leader.setRecord(data, stat)
 			return State{Leader: leader}, watch, nil
 		case !errors.Is(err, session.ErrNoNode):
 			return State{}, nil, err
 		}
-		// It left between the two reads: who is first now?
+		// It left between the two reads: find the new first candidate.
 	}
 }
 
-// first finds the first candidate; if there is none, it returns a watch for one
+// firstCandidate finds the first candidate; if there is none, it returns a watch for one
 // that comes.
-func (e *Elector) first(ctx context.Context, s *session.Session) (*Candidate, *session.Watch, error) {
+func (e *Elector) firstCandidate(ctx context.Context, s *session.Session) (*Candidate, *session.Watch, error) {
 	for {
 		children, _, err := s.Children(ctx, e.path)
 		var watch *session.Watch
-		if err == nil && len(queueOf(children)) == 0 {
-			// Now with a watch, which nobody who has a leader need have.
+		if err == nil && len(parseQueue(children)) == 0 {
+			// Now with a watch, which is not needed while there is a leader.
 			children, _, watch, err = s.ChildrenW(ctx, e.path)
 		}
 		if errors.Is(err, session.ErrNoNode) {
@@ -95,7 +99,7 @@ func (e *Elector) first(ctx context.Context, s *session.Session) (*Candidate, *s
 		if err != nil {
 			return nil, nil, err
 		}
-		if queue := queueOf(children); len(queue) > 0 {
+		if queue := parseQueue(children); len(queue) > 0 {
 			if watch != nil {
 				watch.Stop()
 			}

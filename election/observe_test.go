@@ -123,7 +123,7 @@ func TestObserverIsNotWokenByThoseWhoWait(t *testing.T) {
 
 // P9: the leader goes between the listing and the watch, and between the reading
 // of an empty path and its watch: an observer that believed what it read first
-// would tell of that leader, or of nobody, for ever.
+// would tell of that leader, or of nobody, indefinitely.
 func TestObserverHasNoGapBeforeItsWatch_P9(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		q := w.line(2)

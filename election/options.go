@@ -3,6 +3,7 @@ package election
 import (
 	"fmt"
 	"slices"
+	"time"
 	"unicode/utf8"
 
 	"github.com/zkrecipes/zkrecipes/internal/holding"
@@ -11,40 +12,51 @@ import (
 
 // Options of an [Elector]; nil and the zero value mean all defaults.
 type Options struct {
-	// ID says to others who the candidate is; valid UTF-8. Default: host name,
-	// colon, process id.
+	// ID describes the candidate to other clients; valid UTF-8. Default: host
+	// name, colon, process id.
 	ID string
-	// Data is what others see of the candidate, as its znode's data; default:
-	// the ID. With Data of its own a candidate is seen without its ID, unless
-	// Data contains it. All of a request must fit into the servers'
+	// Data is the data of the candidate's znode, which other clients see;
+	// default: the ID. With Data, the candidate is seen without its ID, unless
+	// Data contains the ID. A whole request must fit into the servers'
 	// jute.maxbuffer (1,048,575 bytes by default): otherwise campaigning fails
 	// with session.ErrTooLarge.
 	Data []byte
 	// Layout of the names that candidates write; default: LeaderLatch.
 	Layout Layout
 	// Standby makes hand-overs fast: a candidate that is third or further back
-	// also watches the last but one before it, and lists the queue when that
-	// goes. So whoever is next in line has seen its predecessor lead, and leads
-	// without a round trip when that goes; otherwise it has to list the queue
-	// first, unless it has been second from the start. It costs each candidate
-	// one watch more, and the going of a leader wakes two instead of one.
+	// also watches the candidate before its predecessor, and lists the queue when
+	// that candidate goes. The next candidate has then seen its predecessor lead,
+	// and leads without a round trip when the predecessor goes. Without Standby,
+	// the next candidate lists the queue first, unless it was second from the
+	// start. Standby costs each candidate one more watch, and a leader that goes
+	// wakes two candidates instead of one.
 	Standby bool
+	// Grace is how long the function of [Elector.Run] may go on after the context
+	// that was passed to Run has ended, to finish what is in progress: only then the
+	// function's own context ends, with the same cause. A loss of the leadership
+	// ends it at once, before the grace and in it; so does the loss or the release of
+	// anything else held that the context is derived from. Default: 0, the function's
+	// context ends with the one that was passed.
+	Grace time.Duration
 	// ACL of the znodes; default: the client's. All candidates must be allowed to
 	// create, delete and list the children of the path, and to read them.
 	ACL []session.ACL
 }
 
-// withDefaults checks o and fills in what it leaves open.
+// withDefaults checks o and fills in the defaults.
 func (o *Options) withDefaults() (Options, error) {
 	var out Options
 	if o != nil {
 		out = *o
 	}
-	if _, err := out.Layout.name(); err != nil {
+	if _, err := out.Layout.newName(); err != nil {
+		return out, err
+	}
+	if err := holding.CheckGrace(out.Grace, ErrInvalidArgument); err != nil {
 		return out, err
 	}
 	if !utf8.ValidString(out.ID) {
-		return out, fmt.Errorf("%w: ID is %q, which is not valid UTF-8", ErrArgument, out.ID)
+		return out, fmt.Errorf("%w: ID is %q, which is not valid UTF-8", ErrInvalidArgument, out.ID)
 	}
 	if out.ID == "" {
 		out.ID = holding.DefaultID()

@@ -14,7 +14,7 @@ import (
 
 // Callers who give up leave nothing behind.
 
-// CH22, CH4, CH5: the caller gives up with the create under way.
+// CH22, CH4, CH5: the caller gives up with the create in progress.
 func TestCallerWhoGivesUpDuringTheCreateLeavesNothing_CH22(t *testing.T) {
 	for name, action := range map[string]zktest.Action{
 		"answer late": {Do: zktest.DelayReply, For: 3 * time.Second}, "answer lost": {Do: zktest.DropReplyHole},
@@ -41,7 +41,7 @@ func TestCallerWhoGivesUpDuringTheCreateLeavesNothing_CH22(t *testing.T) {
 	}
 }
 
-// CH22: the client is closed with the create under way.
+// CH22: the client is closed with the create in progress.
 func TestClientClosedDuringTheCreateLeavesNothing_CH22(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := w.Client()

@@ -44,7 +44,7 @@ func TestQueueIsTheCandidatesByTheirNumbers(t *testing.T) {
 			children = append(children, name)
 			numbers[name] = seq
 		}
-		got := queueOf(children)
+		got := parseQueue(children)
 
 		var want []string
 		for name, seq := range numbers {
@@ -75,8 +75,8 @@ func TestQueueIsTheCandidatesByTheirNumbers(t *testing.T) {
 	})
 }
 
-// Whoever of a queue goes: the chain closes up, and nobody but the one behind is
-// affected (R13, R14, D5).
+// Whichever candidate leaves a queue, the chain closes up, and only the candidate
+// behind is affected (R13, R14, D5).
 func TestQueueClosesUpAroundWhoGoes_R14_D5(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 10).Draw(t, "n")
@@ -84,10 +84,10 @@ func TestQueueClosesUpAroundWhoGoes_R14_D5(t *testing.T) {
 		for i := range n {
 			children = append(children, "_c_x-latch-"+fmt.Sprintf("%010d", i))
 		}
-		before := queueOf(rapid.Permutation(children).Draw(t, "order"))
+		before := parseQueue(rapid.Permutation(children).Draw(t, "order"))
 		gone := rapid.IntRange(0, n-1).Draw(t, "gone")
-		after := queueOf(slices.Delete(slices.Clone(children), gone, gone+1))
-		linked := link(slices.Delete(slices.Clone(before), gone, gone+1))
+		after := parseQueue(slices.Delete(slices.Clone(children), gone, gone+1))
+		linked := linkPredecessors(slices.Delete(slices.Clone(before), gone, gone+1))
 		require.Equal(t, after, linked)
 		changed := 0
 		for _, c := range after {
@@ -109,7 +109,7 @@ func FuzzQueue(f *testing.F) {
 		children := strings.Split(names, " ")
 		before := ""
 		last := int32(-1)
-		for i, c := range queueOf(children) {
+		for i, c := range parseQueue(children) {
 			if !slices.Contains(children, c.Name) || c.Watches != before || c.Leads != (i == 0) || c.Seq < last {
 				t.Fatalf("%+v in %q", c, children)
 			}

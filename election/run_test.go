@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"runtime"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -136,7 +135,7 @@ func TestWorkEndsBeforeAnotherLeads(t *testing.T) {
 		stop()
 		w.Pass(30 * time.Second)
 		w.pending(next)
-		require.ErrorIs(w, <-out, context.Canceled)
+		require.NoError(w, <-out)
 		g := <-next
 		require.NoError(w, g.err)
 		require.False(w, ended.IsZero())
@@ -189,81 +188,6 @@ func TestWorkThatStartsLateSeesTheLoss_CH32(t *testing.T) {
 			return ctx.Err()
 		}), errWork)
 		require.Equal(w, 2, n)
-	})
-}
-
-func TestRunEndsWithItsContext(t *testing.T) {
-	stopped := errors.New("shutting down")
-	for name, result := range map[string]error{"nothing": nil, "the context's error": context.Canceled, "its cause": stopped, "another": errWork, "another beside it": errors.Join(context.Canceled, errWork)} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, nil, func(w *World) {
-				ctx, stop := context.WithCancelCause(w.Ctx)
-				waited := false
-				out := w.running(ctx, elector(w.Client(), "me"), func(ctx context.Context, _ *election.Leadership) error {
-					<-ctx.Done()
-					require.ErrorIs(w, context.Cause(ctx), stopped)
-					world.Pause(time.Second)
-					waited = true
-					return result
-				})
-				began := time.Now()
-				stop(stopped)
-				err := <-out
-				require.True(w, waited)
-				require.Less(w, time.Since(began), 2*time.Second)
-				require.ErrorIs(w, err, context.Canceled)
-				require.ErrorIs(w, err, stopped)
-				require.Equal(w, strings.HasPrefix(name, "another"), errors.Is(err, errWork))
-				require.Equal(w, strings.HasPrefix(name, "another"), strings.Contains(err.Error(), "\n"), "joined only with another: %v", err)
-				w.Settle()
-				require.Empty(w, w.Children(dir))
-			})
-		})
-	}
-}
-
-// Stopped while it waits for its turn, and while the server is away: it ends at
-// once, and the node goes.
-func TestRunThatWaitsEndsWithItsContext(t *testing.T) {
-	for _, away := range []bool{false, true} {
-		inWorld(t, nil, func(w *World) {
-			l := w.campaign(elector(w.Client(), "leader"))
-			ctx, stop := context.WithCancel(w.Ctx)
-			out := w.running(ctx, elector(w.Client(), "me"), func(context.Context, *election.Leadership) error {
-				w.Error("it does not lead")
-				return nil
-			})
-			if away {
-				w.Server.BlackHole(zktest.Link{Client: "c2"}, zktest.Both)
-			}
-			began := time.Now()
-			stop()
-			require.ErrorIs(w, <-out, context.Canceled)
-			require.Zero(w, time.Since(began))
-			w.Server.Heal()
-			w.Pass(30 * time.Second)
-			require.Len(w, w.Children(dir), 1)
-			w.resign(l)
-		})
-	}
-}
-
-// The context ends while the server is away and the work is under way.
-func TestRunEndsWithItsContextWhateverTheNetworkDoes(t *testing.T) {
-	inWorld(t, nil, func(w *World) {
-		e := elector(w.Client(), "me")
-		began := time.Now()
-		err := e.Run(w.Within(3*time.Second), func(ctx context.Context, _ *election.Leadership) error {
-			require.NoError(w, w.Server.Stop(1))
-			<-ctx.Done()
-			return ctx.Err()
-		})
-		require.ErrorIs(w, err, context.DeadlineExceeded)
-		require.LessOrEqual(w, time.Since(began), 3*time.Second)
-		require.NoError(w, w.Server.Restart(1))
-		w.resign(w.campaign(e))
-		w.Settle()
-		require.Empty(w, w.Children(dir))
 	})
 }
 

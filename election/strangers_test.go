@@ -13,7 +13,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// What others do with the znodes, and what callers do wrong.
+// This file tests other programs that touch the znodes, and mistakes of callers.
 
 // PD1: children that are no candidates make no difference.
 func TestForeignChildrenAreIgnored_PD1(t *testing.T) {
@@ -249,5 +249,16 @@ func TestDataThatIsTooLongIsRefused(t *testing.T) {
 		require.Contains(w, err.Error(), "election: campaign "+dir)
 		require.ErrorIs(w, e.Run(w.Within(time.Minute), neverLeads(w)), session.ErrTooLarge)
 		require.Empty(w, w.Children(dir))
+	})
+}
+
+// An Election of Kazoo creates its path once: the path must not go while it is empty.
+func TestPathOfKazooIsNoContainer(t *testing.T) {
+	inWorld(t, &zktest.Options{ContainerInterval: 10 * time.Second}, func(w *World) {
+		l := w.campaign(election.New(w.Client(), dir, &election.Options{Layout: election.Kazoo}))
+		require.NoError(w, l.Resign(w.Ctx))
+		w.Pass(time.Minute)
+		_, err := w.Server.Get(dir)
+		require.NoError(w, err)
 	})
 }

@@ -27,7 +27,7 @@ type stress struct {
 	electors []*election.Elector
 	maxReign time.Duration
 	real     bool // time is
-	world.Chronicle
+	world.History
 
 	// mu guards what follows.
 	mu    sync.Mutex
@@ -49,7 +49,7 @@ func (s *stress) work(ctx context.Context, i int, r *rand.Rand) {
 			s.Fail(fmt.Errorf("client %d: %w", i, err))
 		}
 		cancel()
-		world.Rest(ctx, time.Duration(r.Int64N(int64(s.maxReign/8+1))))
+		world.SleepContext(ctx, time.Duration(r.Int64N(int64(s.maxReign/8+1))))
 	}
 }
 
@@ -92,7 +92,7 @@ func (s *stress) await(ctx context.Context, i int, r *rand.Rand) error {
 
 // run has Run do it, which makes losses good by itself.
 func (s *stress) run(ctx context.Context, i int, r *rand.Rand) error {
-	inside := false
+	inside, done := false, false
 	asked := time.Now()
 	err := s.electors[i].Run(ctx, func(ctx context.Context, l *election.Leadership) error {
 		if inside {
@@ -102,10 +102,16 @@ func (s *stress) run(ctx context.Context, i int, r *rand.Rand) error {
 		defer func() { inside = false }()
 		over := s.reign(ctx, i, l, asked, r)
 		asked = time.Now()
+		done = over == nil
 		return over
 	})
 	if inside {
 		s.Fail(errors.New("Run has not waited for its work"))
+	}
+	if isLoss(err) && done && !errors.Is(err, session.ErrClosed) {
+		// The work has ended under an intact leadership, and no server has confirmed
+		// the resignation: Run says so, and would do the work twice if it went on.
+		return nil
 	}
 	if isLoss(err) && !errors.Is(err, session.ErrClosed) && ctx.Err() == nil {
 		s.Fail(fmt.Errorf("Run ended by a loss: %w", err))
@@ -126,7 +132,7 @@ func (s *stress) reign(ctx context.Context, i int, l *election.Leadership, asked
 	if s.real {
 		h.To = world.LastSeen(l.Context(), h.From, long)
 	} else {
-		world.Rest(ctx, long)
+		world.SleepContext(ctx, long)
 		h.To = time.Now()
 	}
 	lost := l.Context().Err() != nil
@@ -135,8 +141,8 @@ func (s *stress) reign(ctx context.Context, i int, l *election.Leadership, asked
 		return nil
 	}
 	if r.IntN(2) == 0 {
-		// What a leader does that has not noticed: the guard must refuse it
-		// once the next one may have written.
+		// A leader that has not noticed its loss writes: the guard must refuse the
+		// write once the next leader may have written.
 		late, cancel := context.WithTimeout(ctx, s.maxReign)
 		defer cancel()
 		if next, err := s.clients[i].Session(late); err == nil {
@@ -179,7 +185,7 @@ func (s *stress) watch(ctx context.Context, i int, r *rand.Rand) {
 		s.saw[i] = append(s.saw[i], token)
 		s.mu.Unlock()
 		if r.IntN(3) == 0 {
-			world.Rest(ctx, time.Duration(r.Int64N(int64(s.maxReign))))
+			world.SleepContext(ctx, time.Duration(r.Int64N(int64(s.maxReign))))
 		}
 	}
 }
@@ -234,7 +240,7 @@ func (s *stress) check() error {
 
 // stressWorld is one random history; what runs in it is drawn from seed.
 func stressWorld(w *World, seed uint64, servers int, trust session.TrustRule) error {
-	u := w.Turmoil(seed, servers, trust)
+	u := w.FaultSchedule(seed, servers, trust)
 	s := &stress{clients: u.Clients, saw: map[int][]int64{}, queue: map[string]candidate{}, truth: []int64{0}, maxReign: u.MaxHold}
 	for _, c := range s.clients {
 		s.electors = append(s.electors, election.New(c, dir, &election.Options{Layout: election.Layout(u.Rand.IntN(3)), Standby: u.Rand.IntN(2) == 0}))
@@ -314,7 +320,7 @@ func TestStressEnsemble_CH25(t *testing.T) { runSeeds(t, 120, 3) }
 
 // The stress test must notice two leaders.
 func TestStressNoticesTheWeakerRule(t *testing.T) {
-	world.NoticesTheWeakerRule(t, func(w *world.World, trust session.TrustRule) error { return isolatedLeader(&World{w}, trust) })
+	world.NoticesWeakTrust(t, func(w *world.World, trust session.TrustRule) error { return isolatedLeader(&World{w}, trust) })
 }
 
 // isolatedLeader has one client lead by a follower that is then isolated, and

@@ -1,8 +1,9 @@
+//go:build unix
+
 package interop_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"testing"
@@ -75,7 +76,7 @@ func TestTreeAndCuratorCacheAgree(t *testing.T) {
 	t.Logf("%d nodes", len(want))
 	java.do(t, ask{"do": "cache.close", "as": "a"})
 	cancel()
-	if err := <-over; !errors.Is(err, context.Canceled) {
+	if err := <-over; err != nil {
 		t.Error(err)
 	}
 }

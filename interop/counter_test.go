@@ -1,3 +1,5 @@
+//go:build unix
+
 package interop_test
 
 import (
@@ -169,7 +171,7 @@ func TestCounterIsWatched(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, ok, "Java has changed it since")
 
-	// Deleted and made anew, the version starts at 0 again: what was seen
+	// Deleted and made again, the version starts at 0 again: what was seen
 	// before is not what is there now (N5, CH40).
 	seen, err = ours.Get(ctx)
 	require.NoError(t, err)

@@ -9,8 +9,9 @@
 // judged at the end.
 //
 // On Debian the packages libcurator-recipes-java, libcurator-discovery-java,
-// default-jre-headless and python3-kazoo bring what is needed. What is missing is
-// skipped, loudly; with ZKTEST_REQUIRE_REAL=1 it is a failure.
+// default-jre-headless and python3-kazoo bring what is needed. Tests of a missing
+// peer are skipped; go test shows that only with -v, and "go run ./internal/gotest
+// ./interop" lists them by reason. With ZKTEST_REQUIRE_REAL=1 they fail.
 //
 // Where Curator or Kazoo do what they should not, a test shows it, and that our
 // side stays right.

@@ -1,3 +1,5 @@
+//go:build unix
+
 package interop_test
 
 import (
@@ -129,7 +131,7 @@ func TestElectionOfAFrozenLeader(t *testing.T) {
 	require.Contains(t, lost["context"], "lost")
 	require.NotEqual(t, "applied", lost["write"])
 	java.do(t, ask{"do": "release", "as": "b"})
-	// Curator's latch deletes in the background. Who was frozen does not come
-	// back by itself.
+	// Curator's latch deletes in the background. A candidate that was frozen does not
+	// come back by itself.
 	queued(t, c, path, 0)
 }

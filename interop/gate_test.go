@@ -1,3 +1,5 @@
+//go:build unix
+
 package interop_test
 
 import (
@@ -7,8 +9,9 @@ import (
 	"github.com/zkrecipes/zkrecipes/barrier"
 )
 
-// TestGateIsShared: DistributedBarrier, Kazoo's Barrier and ours on one path.
-// Whoever closes it, and whoever opens it, all who wait pass, and nobody before.
+// TestGateIsShared: DistributedBarrier, Kazoo's Barrier and ours on one path. No matter
+// which peer closes the gate, and which opens it, all waiting peers pass, and none
+// before.
 func TestGateIsShared(t *testing.T) {
 	t.Parallel()
 	peers := []*peer{start(t, curator, timeout), start(t, ours, timeout), start(t, kazoo, timeout)}

@@ -1,3 +1,5 @@
+//go:build unix
+
 package interop_test
 
 import (
@@ -39,8 +41,8 @@ func scaled(rounds int) int {
 	return rounds / 2
 }
 
-// hammer has everybody begin. A worker goes on until stop, so that whoever is
-// slow has to contend to the end.
+// hammer has everybody begin. A worker goes on until stop, so that a slow worker has to
+// contend to the end.
 func hammer(t *testing.T, rounds int, what ask, crews ...crew) *hammering {
 	t.Helper()
 	h := &hammering{t, newWitness(t), time.Now(), map[*peer]bool{}, map[*peer][]*call{}, map[*peer][]string{}}

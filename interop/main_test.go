@@ -1,3 +1,5 @@
+//go:build unix
+
 package interop_test
 
 import (
@@ -20,7 +22,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// What TestMain tells the tests, and the test binary when it plays a peer.
+// The variables by which TestMain passes settings to the tests, and to the test binary
+// when it plays a peer.
 const (
 	// envRole: this process is a peer of this module, not a run of tests.
 	envRole = "INTEROP_ROLE"
@@ -96,6 +99,14 @@ func (s shared) Run() int {
 	return code
 }
 
+// options are those of every server of these tests. The servers keep empty
+// containers: Kazoo looks for a path, or remembers it, then creates below it, and
+// fails with NoNodeError if a server deletes the container between the two. That
+// ours, and Curator's, create it again is tested where they are alone.
+func options() *apache.Options {
+	return &apache.Options{Heap: 96, ContainerInterval: time.Hour}
+}
+
 // shareServer starts a server and makes it the one that [apache.Require] gives
 // to all tests. It returns nil where none can be had, or one is given: then
 // apache.Require knows what to do.
@@ -103,7 +114,7 @@ func shareServer() (*apache.Cluster, error) {
 	if os.Getenv(apache.EnvServers) != "" {
 		return nil, nil
 	}
-	cluster, err := apache.Start(context.Background(), &apache.Options{Heap: 96})
+	cluster, err := apache.Start(context.Background(), options())
 	if errors.Is(err, apache.ErrUnavailable) {
 		return nil, nil
 	}
@@ -215,7 +226,9 @@ func missing(t *testing.T, who, why string) {
 // own is a server that the test may kill.
 func own(t *testing.T) *apache.Cluster {
 	t.Helper()
-	return apache.Require(t, &apache.Options{Heap: 96, Own: true, Mode: apache.Mode(os.Getenv(envMode))})
+	o := options()
+	o.Own, o.Mode = true, apache.Mode(os.Getenv(envMode))
+	return apache.Require(t, o)
 }
 
 // fresh is a path that nobody has used: servers may be shared.
@@ -224,7 +237,7 @@ func fresh(name string) string { return "/interop-" + session.NewID() + "/" + na
 // connect is a client of this module in the process of the test.
 func connect(t *testing.T) *session.Client {
 	t.Helper()
-	cluster := apache.Require(t, &apache.Options{Heap: 96})
+	cluster := apache.Require(t, options())
 	c, err := session.Connect(t.Context(), cluster.Connect(), &session.Options{Timeout: timeout})
 	require.NoError(t, err)
 	t.Cleanup(func() {

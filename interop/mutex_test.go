@@ -1,3 +1,5 @@
+//go:build unix
+
 package interop_test
 
 import (
@@ -98,7 +100,7 @@ func TestMutexQueuesInOneOrder(t *testing.T) {
 	}
 }
 
-// TestMutexGoesOnWhenPeersAreKilled: whoever is killed in the middle, in or
+// TestMutexGoesOnWhenPeersAreKilled: when any peer is killed in the middle, in or
 // before the lock, the others go on when its session has ended.
 func TestMutexGoesOnWhenPeersAreKilled(t *testing.T) {
 	t.Parallel()

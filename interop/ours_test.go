@@ -1,3 +1,5 @@
+//go:build unix
+
 package interop_test
 
 import (
@@ -46,7 +48,7 @@ type player struct {
 	all     sync.WaitGroup // commands and workers
 
 	mu sync.Mutex
-	// What follows is by the names that requests give.
+	// The keys of the maps are the names that requests give.
 	clients map[string]*session.Client
 	holds   map[string]turn
 	workers map[string]*worker

@@ -1,3 +1,5 @@
+//go:build unix
+
 package interop_test
 
 import (
@@ -81,7 +83,7 @@ type peer struct {
 // can be killed and frozen; Curator's others share one, since Java is dear to start.
 func start(t *testing.T, kind string, session time.Duration) *peer {
 	t.Helper()
-	return startOn(t, apache.Require(t, &apache.Options{Heap: 96}), kind, session)
+	return startOn(t, apache.Require(t, options()), kind, session)
 }
 
 // startOn is start for other servers than the shared one.
@@ -159,7 +161,7 @@ func (p *peer) listen(out io.Reader) {
 // errGone: the peer has ended before it answered.
 var errGone = errors.New("the peer has ended")
 
-// call is a request under way.
+// call is a request in progress.
 type call struct {
 	p   *peer
 	a   ask
@@ -198,7 +200,7 @@ func (c *call) wait(ctx context.Context) (json.RawMessage, error) {
 		if !ok {
 			return nil, fmt.Errorf("%s: %v: %w\n%s", c.p.kind, c.a, errGone, c.p.log)
 		}
-		c.got <- r // for whoever asks again
+		c.got <- r // for a second call
 		if r.Error != "" {
 			return nil, fmt.Errorf("%s: %v: %s", c.p.kind, c.a, r.Error)
 		}

@@ -1,3 +1,5 @@
+//go:build unix
+
 package interop_test
 
 import (
@@ -129,7 +131,7 @@ func TestCuratorsWriterWaitsForOurDowngradedReader(t *testing.T) {
 }
 
 // TestCuratorsDowngradedReaderLosesItsPlace: before 5.5.0 Curator queues the
-// reader anew, behind writers that wait, and lets go of its place. Such a writer
+// reader again, behind writers that wait, and lets go of its place. Such a writer
 // is first then, and gets in, while Curator reads: nothing on the path says that
 // it should not. From 5.5.0 on the reader has the writer's place, as ours has.
 func TestCuratorsDowngradedReaderLosesItsPlace(t *testing.T) {
@@ -156,7 +158,7 @@ func TestCuratorsDowngradedReaderLosesItsPlace(t *testing.T) {
 
 // TestKazoosReaderWaitsForLaterWriters: up to Kazoo 2.8.0 a reader that looks at
 // the queue a second time waits for its last writer, also for one that came
-// later and waits for that reader: they wait for each other for ever. Our writer
+// later and waits for that reader: they wait for each other indefinitely. Our writer
 // keeps to the order, and gets in when the reader gives up.
 func TestKazoosReaderWaitsForLaterWriters(t *testing.T) {
 	t.Parallel()
@@ -173,7 +175,7 @@ func TestKazoosReaderWaitsForLaterWriters(t *testing.T) {
 
 	if version := python.version(t); version == "kazoo 2.8.0" {
 		require.Equal(t, list[2].Token, as[int64](t, writer.must(t)))
-		require.True(t, reader.pending(), "it has given up, and waits anew")
+		require.True(t, reader.pending(), "it has given up, and waits again")
 		we.do(t, ask{"do": "release", "as": "w"})
 		require.Greater(t, as[int64](t, reader.must(t)), list[2].Token)
 		python.do(t, ask{"do": "release", "as": "r"})

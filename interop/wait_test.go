@@ -1,3 +1,5 @@
+//go:build unix
+
 package interop_test
 
 import (
@@ -39,7 +41,7 @@ func queued(t *testing.T, c *session.Client, path string, n int) {
 // it, and wait for it.
 func watched(t *testing.T, path string, enough func(sessions []int64) bool) {
 	t.Helper()
-	cluster := apache.Require(t, &apache.Options{Heap: 96})
+	cluster := apache.Require(t, options())
 	soon(t, "watches of "+path, func() bool {
 		var sessions []int64
 		for i := range cluster.Servers() {

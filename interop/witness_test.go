@@ -1,3 +1,5 @@
+//go:build unix
+
 package interop_test
 
 import (
@@ -47,9 +49,9 @@ func (w witness) read(t *testing.T) string {
 
 // rules are what holds of turns.
 type rules struct {
-	// together is how many may be inside who do not want to be alone; 0: any.
+	// together is how many clients that do not want to be alone may be inside; 0: any.
 	together int
-	// unordered says that who came first need not be let in first.
+	// unordered says that the client that came first need not be let in first.
 	unordered bool
 }
 
@@ -60,11 +62,11 @@ type turns struct {
 	most    int            // inside at a time
 }
 
-// judgeTurns checks that nobody was inside together with one who wants to be
-// alone, nor more than together others, and that everybody was let in in the
-// order in which they had come: that is what tokens, the czxids of contenders'
-// nodes, say. So fencing tokens grow as well, whoever holds. Those who share
-// have no order among themselves.
+// judgeTurns checks that no client was inside together with a client that wants to be
+// alone, nor with more than together others, and that the clients were let in in the
+// order in which they had come: the tokens, the czxids of contenders' nodes, tell that
+// order. So fencing tokens grow as well, no matter which client holds. Clients that
+// share have no order among themselves.
 func judgeTurns(text string, r rules) (turns, error) {
 	out := turns{entered: map[string]int{}}
 	inside := map[string]string{} // kind by who

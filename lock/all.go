@@ -17,20 +17,20 @@ type Group struct {
 	err   error
 }
 
-// All makes one lock of several, which must be on different paths. They are
-// taken in the order of their paths, so that groups that share locks cannot
-// wait for each other for ever, and released in reverse. A wrong argument is
-// reported by Lock.
+// All makes one lock of several mutexes, which must be on different paths. Lock
+// takes them in the order of their paths, so that groups that share mutexes
+// cannot deadlock, and Unlock releases them in reverse order. Lock reports an
+// invalid argument.
 func All(locks ...*Mutex) *Group {
 	g := &Group{locks: slices.Clone(locks)}
 	if len(locks) == 0 || slices.Contains(locks, nil) {
-		g.err = fmt.Errorf("%w: a group needs at least one lock, and none that is nil", ErrArgument)
+		g.err = fmt.Errorf("%w: a group needs at least one lock, and none that is nil", ErrInvalidArgument)
 		return g
 	}
 	slices.SortStableFunc(g.locks, func(a, b *Mutex) int { return strings.Compare(a.place(), b.place()) })
 	for i, m := range g.locks[1:] {
 		if m.place() == g.locks[i].place() {
-			g.err = fmt.Errorf("%w: %s is in the group twice", ErrArgument, m.path)
+			g.err = fmt.Errorf("%w: %s is in the group twice", ErrInvalidArgument, m.path)
 		}
 	}
 	return g
@@ -44,72 +44,122 @@ func (m *Mutex) place() string {
 	return m.client.Chroot() + m.path
 }
 
-// Lock waits until it holds all the locks; ctx bounds the whole wait. If one of
-// them cannot be had, or is lost before all are held, those that are held are
-// released, and the error names the one.
+// Lock waits until it holds all the locks; ctx bounds the whole wait. If a lock
+// cannot be acquired, or is lost before all are held, Lock releases the locks
+// that it holds, and the error names the failed lock.
 func (g *Group) Lock(ctx context.Context) (*HeldGroup, error) {
-	if ctx.Err() != nil {
-		return nil, failure(ctx, "acquire", "group", context.Cause(ctx))
+	first, wrong := &Mutex{}, g.err
+	if len(g.locks) > 0 && wrong == nil {
+		first = g.locks[0]
+		wrong = first.err
 	}
-	if g.err != nil {
-		return nil, failure(ctx, "acquire", "group", g.err)
+	if err := holding.Begin(ctx, first.client, "lock.All", wrong, ErrInvalidArgument); err != nil {
+		return nil, failure(ctx, "acquire", "group", err)
 	}
 	h := &HeldGroup{}
 	for _, m := range g.locks {
-		one, err := m.Lock(ctx)
+		one, err := h.lockNext(ctx, m)
+		if err == nil {
+			h.held = append(h.held, one)
+		}
+		// The loss of one that was held already is why the next one was not waited
+		// for any longer.
+		if lost := h.loss(ctx); lost != nil {
+			err = lost
+		}
 		if err != nil {
 			return nil, errors.Join(err, h.abandon(ctx))
 		}
-		h.held = append(h.held, one)
 	}
-	for _, one := range h.held {
-		if one.ctx.Err() != nil {
-			err := failure(ctx, "acquire", one.claim.m.path, context.Cause(one.ctx))
-			return nil, errors.Join(err, h.abandon(ctx))
-		}
-	}
-	inner, cancel := h.held[0].claim.hold.Derive()
-	all := make([]context.Context, len(h.held))
-	for i, one := range h.held {
-		all[i] = one.ctx
-		h.stops = append(h.stops, context.AfterFunc(one.ctx, func() { cancel(context.Cause(one.ctx)) }))
-	}
-	h.ctx, h.cancel = holding.Looking(inner, cancel, all...), cancel
+	all := h.contexts()
+	h.ctx, h.cancel = session.WithHolds(all[0], all[1:]...)
 	return h, nil
 }
 
-// HeldGroup is several locks that are held.
+// lockNext locks m, and ends waiting for it as soon as one that is held is lost: the
+// others would stay locked in vain.
+func (h *HeldGroup) lockNext(ctx context.Context, m *Mutex) (*Held, error) {
+	waiting, cancel := session.WithHolds(ctx, h.contexts()...)
+	defer cancel(nil)
+	return m.Lock(waiting)
+}
+
+func (h *HeldGroup) contexts() []context.Context {
+	out := make([]context.Context, len(h.held))
+	for i, one := range h.held {
+		out[i] = one.ctx
+	}
+	return out
+}
+
+// loss is the error of the first lock that was lost; nil if none was.
+func (h *HeldGroup) loss(ctx context.Context) error {
+	for _, one := range h.held {
+		if one.ctx.Err() != nil {
+			return failure(ctx, "hold", one.claim.m.path, context.Cause(one.ctx))
+		}
+	}
+	return nil
+}
+
+// HeldGroup is a group of held locks.
 type HeldGroup struct {
 	held   []*Held
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	stops  []func() bool
+}
+
+var _ session.Held = (*HeldGroup)(nil)
+
+// all are the locks; a zero HeldGroup has none.
+func (h *HeldGroup) all() []*Held {
+	holding.MustBeMade(len(h.held) > 0, "lock.HeldGroup", "lock.Group")
+	return h.held
 }
 
 // Context ends on release and on loss of any of the locks; see [Held.Context].
-func (h *HeldGroup) Context() context.Context { return h.ctx }
-
-// Held returns the locks, in the order of their paths: for tokens and guards.
-// They are released with the group, not one by one.
-func (h *HeldGroup) Held() []*Held { return slices.Clone(h.held) }
-
-// Guards are the guards of all the locks, for a transaction.
-func (h *HeldGroup) Guards() []session.Op {
-	ops := make([]session.Op, len(h.held))
-	for i, one := range h.held {
-		ops[i] = one.Guard()
-	}
-	return ops
+func (h *HeldGroup) Context() context.Context {
+	_ = h.all()
+	return h.ctx
 }
 
-// Unlock gives all the locks back, the last one first; see [Held.Unlock].
+// Held returns the locks in the order of their paths, for the token of each. Release
+// them with the group, not one by one.
+func (h *HeldGroup) Held() []*Held { return slices.Clone(h.all()) }
+
+// Token is a fencing token of the group: the greatest of the locks' tokens. The token
+// grows with every grant of the same locks at the server; see [Held.Token]. A resource
+// that other groups, or a single lock, protect as well needs the token of the lock that
+// they share: see [HeldGroup.Held].
+func (h *HeldGroup) Token() int64 {
+	var token int64
+	for _, one := range h.all() {
+		token = max(token, one.Token())
+	}
+	return token
+}
+
+// Guard is one check for a transaction, which fails if any of the locks is not held any
+// more; see [Held.Guard] and [session.AllOf].
+func (h *HeldGroup) Guard() session.Op {
+	guards := make([]session.Op, len(h.all()))
+	for i, one := range h.held {
+		guards[i] = one.Guard()
+	}
+	return session.AllOf(guards...)
+}
+
+// Unlock releases all the locks, the last one first; see [Held.Unlock].
 func (h *HeldGroup) Unlock(ctx context.Context) error {
-	for _, stop := range h.stops {
-		stop()
+	if err := holding.BeginHeld(ctx, len(h.held) > 0, "lock.HeldGroup", "lock.Group", ErrInvalidArgument); err != nil {
+		return failure(ctx, "release", "group", err)
 	}
 	h.cancel(session.ErrReleased)
 	return h.release(ctx)
 }
+
+// Release is Unlock, by the name that everything held shares; see [session.Held].
+func (h *HeldGroup) Release(ctx context.Context) error { return h.Unlock(ctx) }
 
 func (h *HeldGroup) release(ctx context.Context) error {
 	var errs []error
@@ -119,8 +169,8 @@ func (h *HeldGroup) release(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// abandon releases what was taken so far. What cannot be released before ctx
-// ends is deleted in the background, which is no error here.
+// abandon releases the locks that were taken so far. Locks that cannot be released before
+// ctx ends are released in the background; that is not an error here.
 func (h *HeldGroup) abandon(ctx context.Context) error {
 	if err := h.release(ctx); err != nil && ctx.Err() == nil {
 		return err

@@ -48,7 +48,7 @@ func TestStressOnApache(t *testing.T) {
 		// Waited for below; ends with ctx.
 		all.Go(func() { who.work(ctx, i, r) })
 	}
-	world.Havoc(t, cluster, rand.New(rand.NewPCG(5, 3)), 4, func() int { return min(len(a.Holds()), len(b.Holds())) })
+	world.BreakServers(t, cluster, rand.New(rand.NewPCG(5, 3)), 4, func() int { return min(len(a.Holds()), len(b.Holds())) })
 	cancel()
 	all.Wait()
 	for _, s := range []*stress{a, b} {
@@ -59,14 +59,14 @@ func TestStressOnApache(t *testing.T) {
 	over, stop := context.WithTimeout(t.Context(), 2*world.Patience)
 	defer stop()
 	for i := range a.clients {
-		require.NoError(t, world.Unlost(over, func() error {
+		require.NoError(t, world.RetryLost(over, func() error {
 			h, err := a.mutexes[i].Lock(over)
 			if err != nil {
 				return err
 			}
 			return h.Unlock(over)
 		}))
-		require.NoError(t, world.Unlost(over, func() error {
+		require.NoError(t, world.RetryLost(over, func() error {
 			p, err := b.semas[i].Acquire(over, b.permits)
 			if err != nil {
 				return err

@@ -23,10 +23,12 @@ type claim struct {
 func (c *claim) unlock(ctx context.Context, h *Held) error {
 	m := c.m
 	if !m.resign(h) {
+		c.forsake()
 		return c.hold.Err() // lost; the turn was passed on
 	}
 	h.forget()
 	if err := c.hold.Err(); err != nil {
+		c.forsake()
 		m.pass(turn{})
 		return err
 	}
@@ -34,8 +36,8 @@ func (c *claim) unlock(ctx context.Context, h *Held) error {
 		return nil
 	}
 	c.hold.End(session.ErrReleased)
-	// First the deletion, then the next one's request to queue up: it must
-	// come behind whoever waits at the server.
+	// The deletion is sent first, and the next local waiter's request to queue up
+	// second: the local waiter must come behind the waiters at the server.
 	removal := c.startRemoval()
 	m.pass(turn{})
 	return c.remove(ctx, removal)
@@ -45,24 +47,28 @@ func (c *claim) unlock(ctx context.Context, h *Held) error {
 func (m *Mutex) handOn(c *claim) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if len(m.waiters) == 0 {
-		return false
-	}
-	m.giveLocked(turn{claim: c})
-	return true
+	return m.waiters.serve(turn{claim: c})
 }
 
+// forsake deletes, as soon as there is a session for it, what a lost claim whose work
+// has ended left behind.
+func (c *claim) forsake() { c.hold.Session().EnsureRemainsDeleted(c.hold.Path()) }
+
 // letGo gives a claim that nobody has the turn for back to the server, without
-// waiting.
+// waiting. A znode that somebody has deleted is not deleted again: by now a stranger
+// may have made one of that name.
 func (c *claim) letGo() {
+	if errors.Is(c.hold.Err(), session.ErrNodeDeleted) {
+		return
+	}
 	over, cancel := context.WithCancel(c.hold.Session().Context())
 	cancel()
 	c.hold.End(session.ErrReleased)
 	_ = c.remove(over, c.startRemoval()) // goes on until the node or the session is gone
 }
 
-// startRemoval sends the deletion of the node, and returns how to wait for it.
-// What is sent next comes behind it.
+// startRemoval sends the deletion of the node, and returns a function that waits for
+// it. Requests that are sent later are carried out after the deletion.
 func (c *claim) startRemoval() func(context.Context) error {
 	s := c.hold.Session()
 	if note := c.releaseNote(); note != nil {
@@ -76,6 +82,8 @@ func (c *claim) startRemoval() func(context.Context) error {
 // remove waits for the deletion, and repeats it until the node is gone. If the first
 // one did not find it, the lock had been lost.
 func (c *claim) remove(ctx context.Context, removal func(context.Context) error) error {
+	ctx, cancel := c.hold.Session().GiveBackContext(ctx)
+	defer cancel()
 	err := removal(ctx)
 	switch {
 	case err == nil:
@@ -83,7 +91,7 @@ func (c *claim) remove(ctx context.Context, removal func(context.Context) error)
 	case nodeGone(err):
 		return holding.ErrTaken
 	}
-	if err := c.hold.Session().Discard(ctx, c.hold.Path()); err != nil {
+	if err := c.hold.Session().EnsureDeleted(ctx, c.hold.Path()); err != nil {
 		return err
 	}
 	if err := c.noteRelease(ctx); err != nil && !holding.IsLoss(err) {

@@ -5,17 +5,18 @@ import (
 	"time"
 
 	"github.com/zkrecipes/zkrecipes/internal/contender"
+	"github.com/zkrecipes/zkrecipes/internal/format/lockformat"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// Contender is somebody who holds or waits.
+// Contender is a client that holds the lock or waits for it.
 type Contender struct {
 	// Name of the znode, and its place: the number.
 	Name string
 	Seq  int32
 	// Data is what the contender shows: its ID.
 	Data []byte
-	// Holds is false for who waits.
+	// Holds is false for a waiter.
 	Holds bool
 	// Session that owns the node; 0 for a stranger's persistent one.
 	Session int64
@@ -27,13 +28,13 @@ type Contender struct {
 	Permits int
 }
 
-// Contenders lists who holds the lock and who waits, in order, the holder
-// first: as it was at one moment, which is over.
+// Contenders lists the holder and the waiters in order, the holder first, as of
+// one moment during the call; the queue may have changed since.
 func (m *Mutex) Contenders(ctx context.Context) ([]Contender, error) {
 	if err := m.begin(ctx); err != nil {
 		return nil, failure(ctx, "list", m.path, err)
 	}
-	list, err := contenders(ctx, m.client, m.path, mutexMarkers())
+	list, err := contenders(ctx, m.client, m.path, lockformat.MutexMarkers())
 	if err != nil {
 		return nil, failure(ctx, "list", m.path, err)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/zkrecipes/zkrecipes/internal/contender"
+	"github.com/zkrecipes/zkrecipes/internal/format/lockformat"
 	"github.com/zkrecipes/zkrecipes/internal/znode"
 	"github.com/zkrecipes/zkrecipes/session"
 )
@@ -14,12 +15,12 @@ import (
 // more of them than permits, and gives the lock back. Several leases are taken
 // under one lock, so that two who want several cannot wait for each other.
 
-func (s *Semaphore) leases() string { return znode.Join(s.path, curatorLeases) }
+func (s *Semaphore) leases() string { return znode.Join(s.path, lockformat.DirLeases) }
 
 func (s *Semaphore) takeLeases(ctx context.Context, sess *session.Session, n int, try bool) (*Permits, error) {
 	lock, err := contender.Enter(ctx, sess, contender.Spec{
-		Dir: znode.Join(s.path, curatorLocks), Name: func() string { return znode.Protected(curatorMutex) },
-		Markers: mutexMarkers(), Data: s.opts.Data, ACL: s.opts.ACL, Rule: contender.Exclusive,
+		Dir: znode.Join(s.path, lockformat.DirLocks), Name: func() string { return znode.Protected(lockformat.CuratorMutex) },
+		Markers: lockformat.MutexMarkers(), Data: s.opts.Data, ACL: s.opts.ACL, Rule: contender.Exclusive,
 	})
 	if err != nil {
 		return nil, err
@@ -31,7 +32,7 @@ func (s *Semaphore) takeLeases(ctx context.Context, sess *session.Session, n int
 	}
 	var holds []held
 	for range n {
-		h, err := s.takeLease(ctx, sess, lock, try)
+		h, err := s.takeNext(ctx, sess, lock, holds, try)
 		if err != nil {
 			over, cancel := context.WithCancel(ctx)
 			cancel()
@@ -43,12 +44,28 @@ func (s *Semaphore) takeLeases(ctx context.Context, sess *session.Session, n int
 	return newPermits(s.path, n, holds), nil
 }
 
+// takeNext is takeLease beside those that are held. It fails with ErrGone as soon as
+// one of them is lost.
+func (s *Semaphore) takeNext(ctx context.Context, sess *session.Session, lock *contender.Contender, holds []held, try bool) (held, error) {
+	all := make([]context.Context, len(holds))
+	for i, h := range holds {
+		all[i] = h.hold.Context()
+	}
+	waiting, cancel := session.WithHolds(ctx, all...)
+	defer cancel(nil)
+	h, err := s.takeLease(waiting, sess, lock, try)
+	if err != nil && ctx.Err() == nil && waiting.Err() != nil {
+		err = fmt.Errorf("%w: %w", contender.ErrGone, context.Cause(waiting))
+	}
+	return h, err
+}
+
 // takeLease creates one lease and waits until it counts; it leaves nothing
 // behind when it fails.
 func (s *Semaphore) takeLease(ctx context.Context, sess *session.Session, lock *contender.Contender, try bool) (held, error) {
 	c, err := contender.Enter(ctx, sess, contender.Spec{
-		Dir: s.leases(), Name: func() string { return znode.Protected(curatorLease) },
-		Markers: []string{curatorLease}, Data: s.opts.Data, ACL: s.opts.ACL, Rule: contender.Exclusive,
+		Dir: s.leases(), Name: func() string { return znode.Protected(lockformat.CuratorLease) },
+		Markers: []string{lockformat.CuratorLease}, Data: s.opts.Data, ACL: s.opts.ACL, Rule: contender.Exclusive,
 	})
 	if err != nil {
 		return held{}, err
@@ -69,7 +86,7 @@ func (s *Semaphore) takeLease(ctx context.Context, sess *session.Session, lock *
 }
 
 // stillThere is ErrGone if somebody has deleted the lock. Without it others make
-// leases as well, and who counts them all might wait for each other for ever.
+// leases as well, and who counts them all might wait for each other indefinitely.
 func stillThere(ctx context.Context, sess *session.Session, lock string) error {
 	_, exists, err := sess.Exists(ctx, lock)
 	if err == nil && !exists {

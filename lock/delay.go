@@ -4,11 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/zkrecipes/zkrecipes/internal/contender"
+	"github.com/zkrecipes/zkrecipes/internal/format/lockformat"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -35,7 +34,7 @@ func (m *Mutex) awaitDelay(ctx context.Context, c *contender.Contender) error {
 
 // takeNote is one try of awaitDelay; again: what came of it must be read.
 func (m *Mutex) takeNote(ctx context.Context, c *contender.Contender) (again bool, err error) {
-	s, own := c.Session(), []byte(delayNote(delayHeld, c.Node().Stat.Czxid))
+	s, own := c.Session(), []byte(lockformat.DelayNote(true, c.Node().Stat.Czxid))
 	note, _, err := s.Get(ctx, m.notePath())
 	if errors.Is(err, session.ErrNoNode) {
 		err = s.EnsurePath(ctx, m.notePath(), session.Persistent, &session.CreateOptions{ACL: m.opts.ACL})
@@ -43,7 +42,7 @@ func (m *Mutex) takeNote(ctx context.Context, c *contender.Contender) (again boo
 	if err != nil {
 		return false, err
 	}
-	if strings.HasPrefix(string(note), delayHeld) && !bytes.Equal(note, own) {
+	if lockformat.SaysHeld(note) && !bytes.Equal(note, own) {
 		t := time.NewTimer(m.opts.LockDelay)
 		defer t.Stop()
 		select {
@@ -60,7 +59,7 @@ func (m *Mutex) takeNote(ctx context.Context, c *contender.Contender) (again boo
 	return deleted || errors.Is(err, session.ErrUnknownOutcome) && s.Err() == nil, err
 }
 
-func (m *Mutex) notePath() string { return m.path + delaySuffix }
+func (m *Mutex) notePath() string { return m.path + lockformat.DelaySuffix }
 
 // releaseNote goes into the transaction that gives the claim back; nil without
 // a delay.
@@ -68,7 +67,7 @@ func (c *claim) releaseNote() *session.Op {
 	if c.m.opts.LockDelay == 0 {
 		return nil
 	}
-	op := session.SetOp(c.m.notePath(), []byte(delayNote(delayFree, c.token)), -1)
+	op := session.SetOp(c.m.notePath(), []byte(lockformat.DelayNote(false, c.token)), -1)
 	return &op
 }
 
@@ -85,10 +84,10 @@ func (c *claim) noteRelease(ctx context.Context) error {
 		if errors.Is(err, session.ErrNoNode) {
 			return nil // somebody has deleted it: nobody waits for it
 		}
-		if err != nil || string(note) != delayNote(delayHeld, c.token) {
+		if err != nil || string(note) != lockformat.DelayNote(true, c.token) {
 			return err
 		}
-		_, err = s.Set(ctx, path, []byte(delayNote(delayFree, c.token)), stat.Version)
+		_, err = s.Set(ctx, path, []byte(lockformat.DelayNote(false, c.token)), stat.Version)
 		if errors.Is(err, session.ErrNoNode) {
 			return nil
 		}
@@ -101,5 +100,3 @@ func (c *claim) noteRelease(ctx context.Context) error {
 		_ = s.BackOff(ctx, tries) // as in awaitDelay
 	}
 }
-
-func delayNote(word string, token int64) string { return word + strconv.FormatInt(token, 10) }

@@ -1,5 +1,5 @@
-// Package lock has locks that are shared by processes on different machines: a
-// mutex, a semaphore, and several mutexes as one.
+// Package lock has locks for processes on different machines: a mutex, a
+// semaphore, and several mutexes as one.
 //
 // # What it is
 //
@@ -11,69 +11,80 @@
 //	defer held.Unlock(context.WithoutCancel(ctx))
 //	err = work(held.Context(), held.Token())
 //
-// or, if the work is to end with ctx as well,
+// or, if the work should end with ctx as well,
 //
 //	err := mu.Do(ctx, func(ctx context.Context, held *lock.Held) error {
 //		return work(ctx, held.Token())
 //	})
 //
-// Contenders queue with ephemeral sequential znodes, and each waits for the one
-// before it, so that a release wakes one waiter however many there are. The
-// order is that in which the servers saw them. Goroutines that share a [Mutex]
-// queue in their process, and hand the lock on among themselves for
-// [Options.LocalHandover], before the other processes have their turn.
+// Contenders queue with ephemeral sequential znodes, in the order in which the
+// servers received them. Each contender watches its predecessor, so a release
+// wakes one waiter, however long the queue is. Goroutines that share a [Mutex]
+// queue in their process, and hand the lock over among themselves for
+// [Options.LocalHandover], before other processes have their turn.
 //
 // # Guarantees
 //
-//   - At most one holder of a mutex, or as many permits as a [Semaphore] has,
-//     at any time, as far as the holder heeds the context that it is given: it
-//     ends before the servers can grant the lock to someone else. The one
-//     exception is a holder whose own process is paused (a stopped process, a
-//     suspended machine): nothing in it can run in time. For that case there
-//     are the token and the guard.
-//   - [Held.Token] grows with every grant of a path at the server. [Held.Guard]
-//     makes a transaction fail once the lock is gone, whoever's clock says what.
-//   - First come, first served, among processes and within one; in turns of at
-//     most LocalHandover between them.
-//   - No fault, timeout or cancelled context leaves a znode behind that blocks
-//     others: a create whose answer was lost is found out, and a deletion goes
-//     on in the background until the znode or the session is gone.
+//   - A mutex has at most one holder, and a [Semaphore] gives out at most its
+//     number of permits, at any time, if holders heed their contexts: a
+//     context ends before the servers can grant the lock to another client.
+//     The one exception is a pause of the holder's own process (a stopped
+//     process, a suspended machine): use the token and the guard for that
+//     case. After such a pause, Held.Context().Err() is correct at once; for a
+//     derived context call session.ContextErr, because the derived context's
+//     own Err may be nil for some hundred milliseconds more.
+//   - [Held.Token] grows with every grant of a path at the server.
+//     [Held.Guard] makes a transaction fail once the lock is gone,
+//     independently of all clocks.
+//   - Waiters are served in the order of arrival, among processes and within a
+//     process; a process hands a lock over among its goroutines for at most
+//     LocalHandover after the grant at the server.
+//   - No fault, timeout or canceled context leaves a znode behind that blocks
+//     others. If the reply to a create is lost, the library finds out the
+//     outcome; a deletion continues in the background until the znode or the
+//     session is gone.
 //   - A mutex is not reentrant: a holder that locks again waits for itself.
-//   - A path is a mutex or a semaphore: the two do not see each other's
-//     contenders, nor those of a read/write lock, and would all hold at once.
+//   - A path is for mutexes or for semaphores, not for both. Mutexes,
+//     semaphores and read/write locks ignore each other's contenders, and
+//     would all be held at once.
 //
-// An uncontended acquire takes two requests in one round trip, a release one. A
-// waiter whose predecessor held the lock asks nothing when it goes. With a
-// session that was not used for long, or a connection that is new, one more
-// request proves that the session can be trusted.
+// An uncontended acquire takes two requests in one round trip, and a release
+// one. A waiter directly behind the holder sends no request when the holder's
+// znode goes. In a session without recent requests, and on a new connection,
+// one more request proves that the session can be trusted.
+//
+// Lists of contenders, PermitsAt, and the first check of the Try methods are
+// plain reads: their state may be past. The library decides whether a contender
+// has its turn from a read behind the contender's own creation.
 //
 // # How it is lost, and how you find out
 //
-// [Held.Context] ends; context.Cause says why: session.ErrReleased after
-// [Held.Unlock], otherwise session.ErrLost and a reason: why the session was
-// lost, or session.ErrNodeDeleted when somebody deleted the znode (the server
-// does, too, when it expires the session). Unlock returns the same. A mere disconnect loses nothing as long as another server answers in
+// [Held.Context] ends, and context.Cause says why: session.ErrReleased after
+// [Held.Unlock], otherwise session.ErrLost and a reason. The reason is that of
+// the lost session, or session.ErrNodeDeleted if the znode was deleted (by an
+// administrator, or by the server when it expires the session). Unlock returns
+// the same error. A disconnect alone loses nothing if another server answers in
 // time.
 //
 // # Znodes
 //
-// The path is a container, its parents are persistent. Its children are the
-// contenders, "_c_<uuid>-lock-<number>", with the ID of [Options] as data;
-// docs/layout.md has all forms.
+// The path is a container (with [Kazoo] a persistent znode), and its parents
+// are persistent. Its children are the contenders, "_c_<uuid>-lock-<number>",
+// with the ID of [Options] as data. docs/layout.md has all forms.
 //
 // # Failures
 //
-// Errors wrap ErrBusy, ErrNotHeld, ErrPermits, ErrArgument, the context's error
+// Errors wrap ErrBusy, ErrNotHeld, ErrPermits, ErrInvalidArgument, the context's error
 // and cause, or an error of package session (ErrNoAuth, ErrSequenceExhausted,
 // ErrNoChildrenForEphemerals when the path's parent is ephemeral, ...).
 //
 // # Compatibility
 //
 // By default the znodes are those of Curator's InterProcessMutex, which
-// go-zookeeper's Lock understands too, and with [Options.CuratorV2] those of
-// its InterProcessSemaphoreV2; with [Kazoo] those of Kazoo's Lock. On shared
-// paths the contenders of all of them are honored, and all other children are
-// ignored.
+// go-zookeeper's Lock understands too; with [Options.CuratorV2] those of
+// Curator's InterProcessSemaphoreV2; with [Kazoo] those of Kazoo's Lock. On
+// shared paths the contenders of all these libraries are honored, and all other
+// children are ignored.
 //
 // # Concurrency
 //

@@ -1,3 +1,5 @@
+//go:build unix
+
 package lock_test
 
 import (
@@ -225,7 +227,7 @@ func (d *duel) settle(ctx context.Context) error {
 		if over.Err() != nil {
 			return fmt.Errorf("%d contend; settled: %v; %w", len(list), settled, over.Err())
 		}
-		world.Rest(over, 20*time.Millisecond)
+		world.SleepContext(over, 20*time.Millisecond)
 	}
 	return session.ErrLost
 }
@@ -264,7 +266,7 @@ func (d *duel) suffer(ctx context.Context, t *testing.T, fault time.Time) {
 	for !d.holder.State().TrustedUntil.After(fault.Add(survivalTimeout)) {
 		require.NoError(t, ctx.Err(), "%s: not trusted again", d.name)
 		require.NoError(t, d.held.Context().Err(), "%s: told %v after the fault that the lock is lost", d.name, time.Since(fault))
-		world.Rest(ctx, 10*time.Millisecond)
+		world.SleepContext(ctx, 10*time.Millisecond)
 	}
 	select {
 	case next := <-d.granted:
@@ -285,7 +287,7 @@ func (d *duel) end(ctx context.Context, t *testing.T, fault time.Time) {
 	require.False(t, last.After(next.at), "%s: granted %v before the holder knew", d.name, last.Sub(next.at))
 	require.Greater(t, next.held.Token(), d.held.Token(), d.name)
 	t.Logf("%s: held until %.2f s after the fault, granted %.2f s later", d.name, last.Sub(fault).Seconds(), next.at.Sub(last).Seconds())
-	// What the loser writes late is refused.
+	// A late write of the former holder is refused.
 	_, err := next.held.Session().Txn(ctx, d.held.Guard(), session.SetOp(d.path, nil, -1))
 	require.ErrorIs(t, err, session.ErrNoNode, d.name)
 	require.NoError(t, next.held.Unlock(ctx), d.name)
@@ -391,7 +393,7 @@ func holdFrozen(t *testing.T, servers string) {
 	c, err := session.Connect(ctx, servers, &session.Options{Timeout: 5 * time.Second})
 	require.NoError(t, err)
 	var held *lock.Held
-	require.NoError(t, world.Unlost(ctx, func() error {
+	require.NoError(t, world.RetryLost(ctx, func() error {
 		held, err = lock.New(c, "/locks/frozen", nil).Lock(ctx)
 		return err
 	}))
@@ -400,7 +402,7 @@ func holdFrozen(t *testing.T, servers string) {
 	in.Scan()
 	// The very first thing after the pause.
 	knows := held.Context().Err() != nil
-	err = world.Unlost(ctx, func() error {
+	err = world.RetryLost(ctx, func() error {
 		s, err := c.Session(ctx)
 		if err == nil {
 			_, err = s.Txn(ctx, held.Guard(), session.SetOp("/written", []byte("too late"), -1))

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/zkrecipes/zkrecipes/internal/holding"
+	"github.com/zkrecipes/zkrecipes/session"
 )
 
 var (
@@ -15,8 +16,8 @@ var (
 	// ErrPermits: the number of permits is not the one that the others use,
 	// or more are asked for than there are.
 	ErrPermits = errors.New("wrong number of permits")
-	// ErrArgument: an argument is none; nothing was sent.
-	ErrArgument = errors.New("invalid argument")
+	// ErrInvalidArgument is session.ErrInvalidArgument.
+	ErrInvalidArgument = session.ErrInvalidArgument
 )
 
 // failure names operation and path.
@@ -25,7 +26,7 @@ func failure(ctx context.Context, op, path string, err error) error {
 }
 
 // release gives back what end stands for, once.
-func release(ctx context.Context, end *holding.Release, path string, give func() error) error {
-	explain := func(err error) error { return failure(ctx, "release", path, err) }
+func release(ctx context.Context, end *holding.Release, path string, give func(context.Context) error) error {
+	explain := func(ctx context.Context, err error) error { return failure(ctx, "release", path, err) }
 	return end.Once(ctx, ErrNotHeld, explain, give)
 }

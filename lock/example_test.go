@@ -22,7 +22,7 @@ func write(ctx context.Context, token int64) error {
 
 // nightly writes the report on one machine at a time.
 func nightly(ctx context.Context, servers string, o *session.Options) error {
-	connecting, cancel := context.WithTimeout(ctx, 15*time.Second) // without one it goes on for ever
+	connecting, cancel := context.WithTimeout(ctx, 15*time.Second) // Connect retries until its context ends
 	defer cancel()
 	client, err := session.Connect(connecting, servers, o)
 	if err != nil {
@@ -31,9 +31,9 @@ func nightly(ctx context.Context, servers string, o *session.Options) error {
 	defer client.Close(context.WithoutCancel(ctx))
 
 	err = lock.New(client, "/locks/report", nil).Do(ctx, func(ctx context.Context, held *lock.Held) error {
-		// This ctx ends with the other one, and before anybody else can get the
-		// lock. The token grows with every grant: let the store refuse a lower
-		// one than it has seen.
+		// This context ends with the outer one, and when the lock is lost: before
+		// another process can get the lock. The token grows with every grant, so
+		// that the store can refuse a token lower than the highest it has seen.
 		return write(ctx, held.Token())
 	})
 	if errors.Is(err, session.ErrLost) {
@@ -84,7 +84,8 @@ func (s *store) put(token int64, text string) error {
 	return nil
 }
 
-// Who was paused for longer than its session lasts writes late, and is refused.
+// A holder that was paused for longer than its session lasts writes late, and the late
+// write is refused.
 func ExampleHeld_Token() {
 	ctx := context.Background()
 	server, client, done := connect(ctx)
@@ -115,8 +116,8 @@ func ExampleHeld_Token() {
 	// lost: true
 }
 
-// What is in ZooKeeper itself is written together with a guard: the servers refuse
-// it once the lock is gone, whatever its former holder believes.
+// Write data in ZooKeeper together with a guard: the servers refuse the write once the
+// lock is lost, whatever its former holder believes.
 func ExampleHeld_Guard() {
 	ctx := context.Background()
 	server, client, done := connect(ctx)
@@ -177,7 +178,7 @@ func ExampleSemaphore() {
 }
 
 // From one account to another: both are locked, and two that go in opposite
-// directions do not wait for each other for ever.
+// directions do not wait for each other indefinitely.
 func ExampleAll() {
 	ctx := context.Background()
 	_, client, done := connect(ctx)
@@ -189,10 +190,10 @@ func ExampleAll() {
 	}
 	_, err = account("ann").TryLock(ctx)
 	fmt.Println("ann's is locked:", errors.Is(err, lock.ErrBusy))
-	fmt.Println(both.Context().Err(), len(both.Guards()), both.Unlock(ctx))
+	fmt.Println(both.Context().Err(), both.Token() > 0, both.Unlock(ctx))
 	// Output:
 	// ann's is locked: true
-	// <nil> 2 <nil>
+	// <nil> true <nil>
 }
 
 // The test of docs/testing.md.

@@ -36,14 +36,40 @@ func TestGroupHoldsAllItsLocksInTheOrderOfTheirPaths(t *testing.T) {
 		for i, path := range []string{"/a", "/b", "/c"} {
 			require.Equal(w, path, parentOf(g.Held()[i].Path()))
 		}
-		ops := append(g.Guards(), session.CreateOp("/x", nil, session.Persistent, nil))
-		_, err = g.Held()[0].Session().Txn(w.Ctx, ops...)
+		_, err = g.Held()[0].Session().Txn(w.Ctx, g.Guard(), session.CreateOp("/x", nil, session.Persistent, nil))
 		require.NoError(w, err)
 		require.NoError(w, g.Unlock(w.Ctx))
 		require.ErrorIs(w, context.Cause(g.Context()), session.ErrReleased)
 		require.ErrorIs(w, g.Unlock(w.Ctx), lock.ErrNotHeld)
 		for _, path := range paths {
 			require.Empty(w, w.Children(path))
+		}
+	})
+}
+
+// Whichever of the locks has gone, the one guard of the group fails.
+func TestGuardOfAGroupFailsWithAnyOfItsLocks(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		paths, own := []string{"/a", "/b", "/c"}, w.Session(w.Client())
+		var last int64
+		for i := range paths {
+			g, err := lock.All(mutexes(w.Client(), paths...)...).Lock(w.Ctx)
+			require.NoError(w, err)
+			require.Greater(w, g.Token(), last)
+			for _, one := range g.Held() {
+				require.GreaterOrEqual(w, g.Token(), one.Token())
+				require.Greater(w, one.Token(), last)
+			}
+			last = g.Token()
+			gone := g.Held()[i].Path()
+			require.NoError(w, w.Server.Delete(gone))
+			_, err = own.Txn(w.Ctx, session.CreateOp("/x", nil, session.Persistent, nil), g.Guard())
+			var failed *session.TxnError
+			require.ErrorAs(w, err, &failed)
+			require.Equal(w, 1, failed.Index)
+			require.Equal(w, gone, failed.Path)
+			<-g.Context().Done()
+			require.ErrorIs(w, g.Release(w.Ctx), session.ErrLost)
 		}
 	})
 }
@@ -65,7 +91,7 @@ func TestGroupsThatShareLocksCannotDeadlock(t *testing.T) {
 							w.Error(err)
 							return
 						}
-						world.Rest(w.Ctx, time.Millisecond)
+						world.SleepContext(w.Ctx, time.Millisecond)
 						if err := g.Unlock(w.Ctx); err != nil {
 							w.Error(err)
 						}
@@ -152,11 +178,54 @@ func TestGroupOfWrongArgumentsIsRefused(t *testing.T) {
 			"empty": lock.All(), "nil": lock.All(lock.New(c, "/a", nil), nil), "twice": lock.All(mutexes(c, "/a", "/b", "/a")...),
 		} {
 			_, err := g.Lock(w.Ctx)
-			require.ErrorIs(w, err, lock.ErrArgument, name)
+			require.ErrorIs(w, err, lock.ErrInvalidArgument, name)
 		}
 		_, err := lock.All(mutexes(c, "/a", "b")...).Lock(w.Ctx)
 		require.ErrorIs(w, err, session.ErrInvalidPath)
 		w.Settle()
 		require.Empty(w, w.Children("/a"))
 	})
+}
+
+// A lock that is lost while the next one is waited for ends the waiting at once: the
+// others would stay locked in vain.
+func TestGroupThatLosesALockWhileItWaitsReleasesTheOthers(t *testing.T) {
+	for name, lose := range map[string]func(w *World, c *session.Client){
+		"its znode": func(w *World, _ *session.Client) {
+			require.NoError(w, w.Server.Delete("/a/"+w.Children("/a")[0]))
+		},
+		"its session": func(w *World, c *session.Client) { w.Expire(c) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, nil, func(w *World) {
+				other := w.lock(lock.New(w.Client(), "/c", nil))
+				c := w.Client()
+				out := make(chan error, 1)
+				// Waited for below; ends with the loss.
+				go func() {
+					_, err := lock.All(mutexes(c, "/a", "/b", "/c")...).Lock(w.Ctx)
+					out <- err
+				}()
+				w.Pass(time.Minute)
+				require.Len(w, w.Children("/b"), 1)
+				start := time.Now()
+				lose(w, c)
+				err := <-out
+				require.Less(w, time.Since(start), time.Second)
+				require.ErrorIs(w, err, session.ErrLost)
+				require.ErrorContains(w, err, "lock: hold /a: ")
+				w.Settle()
+				require.Empty(w, append(w.Children("/a"), w.Children("/b")...))
+				require.Equal(w, []string{other.Path()}, paths("/c", w.Children("/c")))
+			})
+		})
+	}
+}
+
+func paths(dir string, names []string) []string {
+	out := make([]string, len(names))
+	for i, name := range names {
+		out[i] = dir + "/" + name
+	}
+	return out
 }

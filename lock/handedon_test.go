@@ -9,7 +9,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// What is handed on within a process is one hold to the servers, and has one guard.
+// A lock that is handed over within a process is one hold to the servers, and has one
+// guard.
 func TestGuardPassesUntilTheServerHasTheLockBack(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := w.Client()

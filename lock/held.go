@@ -7,8 +7,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// Held is a lock that is held. It must be given back with Unlock, also when it
-// was lost.
+// Held is a held lock. Release it with Unlock, even after a loss.
 type Held struct {
 	claim  *claim
 	ctx    context.Context
@@ -18,37 +17,55 @@ type Held struct {
 	end holding.Release
 }
 
-// Context ends on release and on loss; context.Cause tells which:
-// session.ErrReleased, or an error that wraps session.ErrLost and the reason. It
-// ends before the server can give the lock to
-// someone else, unless this process itself was paused; then its Err tells the
-// truth as soon as the process runs again. Pass it to everything that must stop
-// when the lock is lost.
-func (h *Held) Context() context.Context { return h.ctx }
+var _ session.Held = (*Held)(nil)
 
-// Token is a fencing token: the zxid at which the contender's znode was
-// created. It grows with every grant of the path at the server; who gets a lock
-// handed on within a process has the same token. Whatever the lock protects can
-// refuse a token below one that it has seen.
-func (h *Held) Token() int64 { return h.claim.token }
+// won is the lock as it was won at the server; a zero Held has none.
+func (h *Held) won() *claim {
+	holding.MustBeMade(h.claim != nil, "lock.Held", "lock.Mutex")
+	return h.claim
+}
 
-// Guard is a check for a transaction, which then fails if the lock is not held
-// any more: session.Txn(ctx, held.Guard(), ...). Like the token it is the same for
-// all to whom the lock is handed on within a process: it does not tell them apart.
-func (h *Held) Guard() session.Op { return h.claim.hold.Guard() }
+// Context ends on release and on loss, and context.Cause tells which:
+// session.ErrReleased, or an error that wraps session.ErrLost and the reason. The
+// context ends before the server can grant the lock to another client, unless
+// this process was paused; after a pause, its Err is correct as soon as the
+// process runs again. Pass the context to everything that must stop when the lock
+// is lost.
+func (h *Held) Context() context.Context {
+	_ = h.won()
+	return h.ctx
+}
 
-// Session is the session in which the lock was won.
-func (h *Held) Session() *session.Session { return h.claim.hold.Session() }
+// Token is a fencing token: the zxid at which the contender's znode was created.
+// The token grows with every grant of the path at the server; a lock that is
+// handed over within a process keeps its token. The protected resource can refuse
+// a token below the highest that it has seen.
+func (h *Held) Token() int64 { return h.won().token }
 
-// Path is the znode that stands for the lock.
-func (h *Held) Path() string { return h.claim.hold.Path() }
+// Guard is a check for a transaction, which fails if the lock is not held any
+// more: session.Txn(ctx, held.Guard(), ...). Like the token, the guard stays the
+// same when the lock is handed over within a process: it does not tell these
+// holders apart.
+func (h *Held) Guard() session.Op { return h.won().hold.Guard() }
 
-// Unlock gives the lock back. If it was lost before, the error says so and
-// wraps session.ErrLost. If ctx ends before the
-// server has confirmed, the deletion goes on in the background until the znode
-// or the session is gone. A second call gets the same error, or ErrNotHeld.
+// Session returns the session in which the lock was won.
+func (h *Held) Session() *session.Session { return h.won().hold.Session() }
+
+// Path returns the path of the contender's znode.
+func (h *Held) Path() string { return h.won().hold.Path() }
+
+// Unlock releases the lock. If the lock was lost before, the error wraps
+// session.ErrLost and the reason. If ctx ends before the server has confirmed the
+// release, or no server answers for a session timeout (also session.ErrLost), the
+// deletion continues in the background until the znode or the session is gone.
+// ctx may be the lock's own context, or derived from it: ctx does not end with
+// the release (session.WithoutRelease). A second call returns the same error, or
+// ErrNotHeld.
 func (h *Held) Unlock(ctx context.Context) error {
-	return release(ctx, &h.end, h.claim.m.path, func() error {
+	if err := holding.BeginHeld(ctx, h.claim != nil, "lock.Held", "lock.Mutex", ErrInvalidArgument); err != nil {
+		return failure(ctx, "release", h.path(), err)
+	}
+	return release(ctx, &h.end, h.path(), func(ctx context.Context) error {
 		lost := h.claim.hold.Err()
 		h.cancel(session.ErrReleased)
 		if err := h.claim.unlock(ctx, h); lost == nil {
@@ -58,7 +75,18 @@ func (h *Held) Unlock(ctx context.Context) error {
 	})
 }
 
+// Release is Unlock, by the name that everything held shares; see [session.Held].
+func (h *Held) Release(ctx context.Context) error { return h.Unlock(ctx) }
+
+// path is the lock's, for errors.
+func (h *Held) path() string {
+	if h.claim == nil {
+		return ""
+	}
+	return h.claim.m.path
+}
+
 // run runs fn for Do.
 func (h *Held) run(ctx context.Context, fn func(context.Context, *Held) error) error {
-	return holding.Run(ctx, h.ctx, func(ctx context.Context) error { return fn(ctx, h) }, h.Unlock)
+	return holding.Run(ctx, h.ctx, h.claim.m.opts.Grace, ErrNotHeld, func(ctx context.Context) error { return fn(ctx, h) }, h.Unlock)
 }

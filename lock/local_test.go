@@ -109,7 +109,7 @@ func TestLocalHandoverDoesNotStarveOtherProcesses(t *testing.T) {
 					all.Go(func() {
 						for ctx.Err() == nil {
 							if h, err := m.Lock(ctx); err == nil {
-								world.Rest(h.Context(), holdFor)
+								world.SleepContext(h.Context(), holdFor)
 								_ = h.Unlock(w.Ctx)
 							}
 						}
@@ -127,9 +127,9 @@ func TestLocalHandoverDoesNotStarveOtherProcesses(t *testing.T) {
 					break
 				}
 				worst, rounds = max(worst, time.Since(began)), rounds+1
-				world.Rest(ctx, holdFor)
+				world.SleepContext(ctx, holdFor)
 				w.unlock(h)
-				world.Rest(ctx, time.Duration(rand.Int64N(int64(5*holdFor))))
+				world.SleepContext(ctx, time.Duration(rand.Int64N(int64(5*holdFor))))
 			}
 			cancel()
 			all.Wait()
@@ -163,8 +163,8 @@ func TestLocalWaiterWhoseContextEndsLeavesTheLine(t *testing.T) {
 	})
 }
 
-// Who contends at the server for its process, and gives up, leaves its place in
-// the queue to the next in line here, and does not send it to the end.
+// A waiter that contends at the server for its process and gives up leaves its place in
+// the queue to the next local waiter, which does not go to the end of the queue.
 func TestPlaceInTheQueueIsHandedOnWhenTheWaiterGivesUp(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		holder, far := lock.New(w.Client(), dir, nil), lock.New(w.Client(), dir, nil)
@@ -205,7 +205,7 @@ func TestTurnThatComesAsTheWaiterGivesUpIsNotLost(t *testing.T) {
 				synctest.Wait()
 				third = w.begin(w.Ctx, m)
 			}
-			world.Rest(w.Ctx, time.Until(w.deadline(ctx))) // the very instant
+			world.SleepContext(w.Ctx, time.Until(w.deadline(ctx))) // the very instant
 			w.unlock(h)
 			if g := <-out; g.err == nil {
 				w.unlock(g.held)
@@ -270,7 +270,7 @@ func TestHammeringOneMutexNeverLeavesItLocked_CH20(t *testing.T) {
 					if inside++; inside != 1 {
 						w.Error("two are inside")
 					}
-					world.Rest(w.Ctx, time.Duration(rand.IntN(int(time.Millisecond))))
+					world.SleepContext(w.Ctx, time.Duration(rand.IntN(int(time.Millisecond))))
 					inside--
 					if err := h.Unlock(w.Ctx); err != nil {
 						w.Error(err)

@@ -116,8 +116,8 @@ func TestQueueClosesUpOverTheDead_N19_N20(t *testing.T) {
 	})
 }
 
-// P4, N23, R16: a holder whose process was frozen does not know. What it still
-// has under way is refused by guard and token.
+// P4, N23, R16: a holder whose process was frozen does not know that it lost the lock.
+// Its writes in flight are refused by guard and token.
 func TestWriteOfAFrozenHolderIsRefused_P4_N23(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		a, b := w.Client(), w.Client()
@@ -291,8 +291,8 @@ func TestCloseOfTheClientLosesWhatIsHeldAndEndsWhoWaits(t *testing.T) {
 	})
 }
 
-// Whoever waits in the process of a holder that is slow to notice its loss
-// need not wait for it.
+// A local waiter does not wait for a holder in the same process that is slow to notice
+// its loss.
 func TestLocalWaiterDoesNotWaitForALoserToNotice(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := w.Client()

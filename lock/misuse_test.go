@@ -9,6 +9,6 @@ import (
 
 func TestDoWithoutAFunctionIsRefused(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
-		require.ErrorIs(w, lock.New(w.Client(), dir, nil).Do(w.Ctx, nil), lock.ErrArgument)
+		require.ErrorIs(w, lock.New(w.Client(), dir, nil).Do(w.Ctx, nil), lock.ErrInvalidArgument)
 	})
 }

@@ -8,12 +8,14 @@ import (
 	"time"
 
 	"github.com/zkrecipes/zkrecipes/internal/contender"
+	"github.com/zkrecipes/zkrecipes/internal/format/lockformat"
+	"github.com/zkrecipes/zkrecipes/internal/holding"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// Mutex is a lock that one contender at a time holds, among all processes that
-// use its path. Goroutines that share a Mutex queue up in this process, first
-// in, first out, and one of them at a time contends at the server.
+// Mutex is a lock with one holder at a time, among all processes that use its
+// path. Goroutines that share a Mutex queue in this process, first in, first out,
+// and one of them at a time contends at the server.
 type Mutex struct {
 	client *session.Client
 	path   string
@@ -26,23 +28,19 @@ type Mutex struct {
 	mu      sync.Mutex
 	taken   bool
 	current *Held
-	waiters []*waiter // first in, first out
+	waiters localQueue
 }
-
-// waiter is a goroutine that waits for its turn in this process.
-type waiter struct{ turn chan turn } // cap 1
 
 // turn is the right to be the one of this Mutex who holds or contends. With a
 // claim the lock is handed on; with a contender, the place in the server's
-// queue; otherwise the owner starts anew.
+// queue; otherwise the owner starts again.
 type turn struct {
 	claim     *claim
 	contender *contender.Contender
 }
 
-// New makes a lock on path, whose children are the contenders. It does nothing
-// yet; a wrong argument is reported by the first call of a method. o may be
-// nil.
+// New makes a lock on path, whose children are the contenders. New sends nothing;
+// the first call of a method reports an invalid argument. o may be nil.
 func New(client *session.Client, path string, o *Options) *Mutex {
 	m := &Mutex{client: client, path: path}
 	m.opts, m.err = o.withDefaults()
@@ -50,20 +48,20 @@ func New(client *session.Client, path string, o *Options) *Mutex {
 		m.err = session.ValidatePath(path)
 	}
 	if m.err == nil && path == "/" {
-		m.err = fmt.Errorf("%w: the path is the root, whose children are no contenders", ErrArgument)
+		m.err = fmt.Errorf("%w: the path is the root, whose children are no contenders", ErrInvalidArgument)
 	}
 	if m.err == nil && client == nil {
-		m.err = fmt.Errorf("%w: the client is nil", ErrArgument)
+		m.err = fmt.Errorf("%w: the client is nil", ErrInvalidArgument)
 	}
 	return m
 }
 
-// Path is the path that the lock was made with.
+// Path returns the path argument of [New].
 func (m *Mutex) Path() string { return m.path }
 
-// Lock waits until it holds the lock. ctx bounds the wait, not the hold; when
-// it ends, no znode is left behind. A session that is lost during the wait
-// costs the place in the queue: Lock goes on in the next session.
+// Lock waits until it holds the lock. ctx bounds the wait, not the hold; when ctx
+// ends, no znode is left behind. If the session is lost during the wait, the
+// place in the queue is lost, and Lock continues in the next session.
 func (m *Mutex) Lock(ctx context.Context) (*Held, error) {
 	const op = "acquire"
 	if err := m.begin(ctx); err != nil {
@@ -85,10 +83,7 @@ func (m *Mutex) Lock(ctx context.Context) (*Held, error) {
 }
 
 func (m *Mutex) begin(ctx context.Context) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return m.err
+	return holding.Begin(ctx, m.client, "lock.New", m.err, ErrInvalidArgument)
 }
 
 // line takes the turn if it is free, and queues up otherwise.
@@ -99,20 +94,15 @@ func (m *Mutex) line() (w *waiter, first bool) {
 		m.taken = true
 		return nil, true
 	}
-	w = &waiter{turn: make(chan turn, 1)}
-	m.waiters = append(m.waiters, w)
-	return w, false
+	return m.waiters.join(), false
 }
 
 // leave takes w out of the line; if its turn has come already it returns that.
 func (m *Mutex) leave(w *waiter) (turn, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for i, other := range m.waiters {
-		if other == w {
-			m.waiters = append(m.waiters[:i:i], m.waiters[i+1:]...)
-			return turn{}, false
-		}
+	if m.waiters.leave(w) {
+		return turn{}, false
 	}
 	return <-w.turn, true // sent before w was taken out, under mu
 }
@@ -121,8 +111,7 @@ func (m *Mutex) leave(w *waiter) (turn, bool) {
 // and what came with it goes back to the server.
 func (m *Mutex) pass(t turn) {
 	m.mu.Lock()
-	if len(m.waiters) > 0 {
-		m.giveLocked(t)
+	if m.waiters.serve(t) {
 		m.mu.Unlock()
 		return
 	}
@@ -136,22 +125,20 @@ func (m *Mutex) pass(t turn) {
 	}
 }
 
-func (m *Mutex) giveLocked(t turn) {
-	w := m.waiters[0]
-	m.waiters[0] = nil
-	m.waiters = m.waiters[1:]
-	w.turn <- t // has room: a waiter gets one turn
-}
-
 // acquire goes on from turn t until the lock is held. Whatever happens, the
 // turn is passed on or bound to the Held that is returned.
 func (m *Mutex) acquire(ctx context.Context, t turn) (*Held, error) {
 	const op = "acquire"
-	if t.claim != nil && t.claim.hold.Err() == nil {
-		return m.hand(t.claim), nil
+	if t.claim != nil {
+		if t.claim.hold.Err() == nil {
+			return m.hand(t.claim), nil
+		}
+		t.claim.forsake() // lost while it was handed on: nobody else will
 	}
 	c := t.contender
+	var pace contender.Pace
 	for {
+		pace.Begin()
 		var err error
 		if c == nil {
 			c, err = m.enter(ctx)
@@ -172,7 +159,8 @@ func (m *Mutex) acquire(ctx context.Context, t turn) (*Held, error) {
 			return nil, failure(ctx, op, m.path, err)
 		case c != nil && (c.Session().Err() != nil || errors.Is(err, contender.ErrGone) || nodeGone(err)):
 			c.LeaveBehind() // its watches, too
-			c = nil         // the node is gone: queue up again
+			pace.Pause(ctx, c.Session())
+			c = nil // the node is gone: queue up again
 		case c == nil && errors.Is(err, session.ErrLost) && !errors.Is(err, session.ErrClosed):
 			// The session was lost while queueing up.
 		default:
@@ -196,7 +184,8 @@ func (m *Mutex) enter(ctx context.Context) (*contender.Contender, error) {
 		return nil, err
 	}
 	return contender.Enter(ctx, s, contender.Spec{
-		Dir: m.path, Name: name, Markers: mutexMarkers(), Data: m.opts.Data, ACL: m.opts.ACL, Rule: contender.Exclusive,
+		Dir: m.path, Name: name, Markers: lockformat.MutexMarkers(), Data: m.opts.Data, ACL: m.opts.ACL, Rule: contender.Exclusive,
+		Lasting: m.opts.Layout == Kazoo,
 	})
 }
 
@@ -219,8 +208,8 @@ func (m *Mutex) hand(c *claim) *Held {
 	m.mu.Lock()
 	m.current = h
 	m.mu.Unlock()
-	// Who waits in this process must not wait for a holder that was told of
-	// its loss, but may be slow.
+	// Waiters in this process must not wait for a holder that was told of its loss,
+	// but may be slow.
 	h.forget = context.AfterFunc(c.hold.Context(), func() {
 		if m.resign(h) {
 			m.pass(turn{})
@@ -240,14 +229,15 @@ func (m *Mutex) resign(h *Held) bool {
 	return true
 }
 
-// Do runs fn while it holds the lock. fn's context has ctx's values and ends
-// when ctx, or the hold, does; Do waits for fn before it releases. The error is
-// fn's, joined with what went wrong with the lock: if it was lost while fn ran,
-// errors.Is(err, session.ErrLost) holds. If ctx has ended by then, Do does not
-// wait for the server to confirm the release, which goes on in the background.
+// Do runs fn while it holds the lock. fn's context has ctx's values, and ends
+// when ctx or the hold ends (see [Options.Grace]); Do waits for fn before it
+// releases the lock. The error is fn's error, joined with the error of the lock:
+// if the lock was lost while fn ran, errors.Is(err, session.ErrLost) is true. fn
+// may release the lock itself. If ctx has ended by then, Do does not wait until
+// the server confirms the release, which continues in the background.
 func (m *Mutex) Do(ctx context.Context, fn func(ctx context.Context, held *Held) error) error {
 	if err := m.begin(ctx); err == nil && fn == nil {
-		return failure(ctx, "do", m.path, fmt.Errorf("%w: fn is nil", ErrArgument))
+		return failure(ctx, "do", m.path, fmt.Errorf("%w: fn is nil", ErrInvalidArgument))
 	}
 	held, err := m.Lock(ctx)
 	if err != nil {

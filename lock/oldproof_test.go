@@ -10,8 +10,9 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// Who is granted the lock long after the last proof of its session asks nothing for
-// it; the heartbeat that goes out at once makes it survive an outage nevertheless.
+// A waiter that is granted the lock long after the last proof of its session sends no
+// request to prove the session. The heartbeat that is sent at once makes the hold survive
+// an outage nevertheless.
 func TestHoldWonLongAfterTheLastProofSurvivesAnOutage(t *testing.T) {
 	for at := time.Second; at < 10*time.Second; at += 100 * time.Millisecond {
 		inWorld(t, nil, func(w *World) {

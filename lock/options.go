@@ -10,35 +10,43 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// DefaultLocalHandover is how long goroutines of one process hand a lock on
-// among themselves unless [Options.LocalHandover] says otherwise.
+// DefaultLocalHandover is the default of [Options.LocalHandover].
 const DefaultLocalHandover = 50 * time.Millisecond
 
 // Options of a [Mutex] or [Semaphore]; nil and the zero value mean all
 // defaults.
 type Options struct {
-	// ID says to others who holds or waits; it is the data of the znodes.
+	// ID describes the contender to other clients; it is the data of the znodes.
 	// Default: host name, colon, process id.
 	ID string
-	// Data is shown to others instead of ID. Kazoo shows it as the
+	// Data is shown to other clients instead of ID. Kazoo shows Data as the
 	// identifier, Curator as the participant's node data.
 	Data []byte
 	// Layout of the names that a Mutex writes; default: Curator.
 	Layout Layout
-	// LocalHandover is how long, counted from when it was won at the server,
-	// a lock is handed on among the goroutines that share a Mutex before it
-	// goes back to the server and to other processes; default:
-	// DefaultLocalHandover. Negative: never handed on.
+	// LocalHandover bounds the time for which goroutines that share a Mutex hand
+	// the lock over among themselves, before the lock goes back to the server and
+	// to other processes. The time counts from the grant at the server. Default:
+	// DefaultLocalHandover. Negative: no local hand-over.
 	LocalHandover time.Duration
-	// LockDelay is how long a Mutex waits before it grants a lock that its
-	// last holder has not released but lost (a crash, an expired session):
-	// time for what that holder still has under way, outside ZooKeeper, to
-	// come to an end. It costs two more requests to acquire, and a persistent
-	// node beside the path, "<path>.delay". All who use the path must set it.
-	// In doubt it is paid: also after a contender that gave up in the very
-	// instant in which it was granted the lock. Default: none.
+	// LockDelay is the pause of a Mutex before it grants a lock that its last
+	// holder has lost instead of released (a crash, an expired session). During
+	// the pause, work that the last holder still has in flight outside ZooKeeper
+	// can end. LockDelay costs two more requests per acquire, and a persistent
+	// znode beside the path, "<path>.delay". All clients of the path must set it.
+	// In doubt the pause is made, for example after a contender that gave up at
+	// the very instant of its grant. Default: none.
 	LockDelay time.Duration
-	// ACL of the znodes; default: the client's.
+	// Grace is how long the function of [Mutex.Do] and [Semaphore.Do] may go on after the context
+	// that was passed to Do has ended, to finish what is in progress: only then the
+	// function's own context ends, with the same cause. A loss of the lock
+	// ends it at once, before the grace and in it; so does the loss or the release of
+	// anything else held that the context is derived from. Default: 0, the function's
+	// context ends with the one that was passed.
+	Grace time.Duration
+	// ACL of the znodes; default: the client's. All contenders must be allowed to
+	// read the znodes: a wait behind one that the client may not read fails with
+	// session.ErrNoAuth.
 	ACL []session.ACL
 	// CuratorV2 makes a Semaphore use the znodes of Curator's
 	// InterProcessSemaphoreV2.
@@ -52,7 +60,10 @@ func (o *Options) withDefaults() (Options, error) {
 		out = *o
 	}
 	if out.LockDelay < 0 {
-		return out, fmt.Errorf("%w: LockDelay is %v; it must be 0 or more", ErrArgument, out.LockDelay)
+		return out, fmt.Errorf("%w: LockDelay is %v; it must be 0 or more", ErrInvalidArgument, out.LockDelay)
+	}
+	if err := holding.CheckGrace(out.Grace, ErrInvalidArgument); err != nil {
+		return out, err
 	}
 	if _, err := out.Layout.name(); err != nil {
 		return out, err

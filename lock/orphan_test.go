@@ -11,8 +11,8 @@ import (
 )
 
 // P1, CH3, PD3, PD4: a leader that is slow to commit answers a sync of its own
-// clients at once. Who looks for a lost create must not take that for "it was
-// never made": the first node would stay in the queue, and block it.
+// clients at once. A client that looks for a lost create must not conclude from the reply
+// that the node was never created: the first node would stay in the queue, and block it.
 func TestCreateThatIsProposedButNotCommittedIsFound_P1(t *testing.T) {
 	inWorld(t, &zktest.Options{Servers: 3}, func(w *World) {
 		w.Pass(time.Second)
@@ -22,7 +22,7 @@ func TestCreateThatIsProposedButNotCommittedIsFound_P1(t *testing.T) {
 		w.unlock(w.lock(m))
 		w.Settle()
 
-		// What the followers say to the leader comes late.
+		// Messages of the followers to the leader come late.
 		for i := 1; i <= 3; i++ {
 			if i != leader {
 				w.Server.CutPeers(i, leader, zktest.ToServer)
@@ -45,7 +45,7 @@ func TestCreateThatIsProposedButNotCommittedIsFound_P1(t *testing.T) {
 	})
 }
 
-// P1, CH4, CH22: who gives up with the create under way leaves nothing, and who
+// P1, CH4, CH22: who gives up with the create in progress leaves nothing, and who
 // waits behind gets in.
 func TestCallerWhoGivesUpDuringTheCreateLeavesNothing_CH4(t *testing.T) {
 	for name, late := range map[string]bool{"answer late": true, "request lost": false} {

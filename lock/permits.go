@@ -3,23 +3,26 @@ package lock
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 
 	"github.com/zkrecipes/zkrecipes/internal/holding"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// Permits are permits of a semaphore that are held. They must be given back
-// with Release, also when they were lost.
+// Permits are held permits of a semaphore. Give them back with Release, even
+// after a loss.
 type Permits struct {
 	path   string
 	count  int
 	holds  []held
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	stops  []func() bool
 
 	end holding.Release
 }
+
+var _ session.Held = (*Permits)(nil)
 
 // held is one znode that stands for permits, and its token.
 type held struct {
@@ -29,45 +32,64 @@ type held struct {
 
 func newPermits(path string, count int, holds []held) *Permits {
 	p := &Permits{path: path, count: count, holds: holds}
-	p.ctx, p.cancel = holds[0].hold.Derive()
-	for _, other := range holds[1:] {
-		h := other.hold
-		p.stops = append(p.stops, context.AfterFunc(h.Context(), func() { p.cancel(h.Err()) }))
+	others := make([]context.Context, 0, len(holds))
+	for _, h := range holds[1:] {
+		others = append(others, h.hold.Context())
 	}
+	p.ctx, p.cancel = session.WithHolds(holds[0].hold.Context(), others...)
 	return p
 }
 
-// Count is how many permits these are.
+// first is the znode that stands for the permits, or for the first of them; zero
+// Permits have none.
+func (p *Permits) first() held {
+	holding.MustBeMade(len(p.holds) > 0, "lock.Permits", "lock.Semaphore")
+	return p.holds[0]
+}
+
+// Count returns the number of permits.
 func (p *Permits) Count() int { return p.count }
 
 // Context ends on release and on loss of any of the permits; see
 // [Held.Context].
-func (p *Permits) Context() context.Context { return p.ctx }
+func (p *Permits) Context() context.Context {
+	_ = p.first()
+	return p.ctx
+}
 
 // Token is a fencing token that grows with every grant of the path; see
 // [Held.Token].
-func (p *Permits) Token() int64 { return p.holds[0].token }
+func (p *Permits) Token() int64 { return p.first().token }
 
-// Guard is a check for a transaction; see [Held.Guard]. With several permits of
-// Curator's layout it guards the first.
-func (p *Permits) Guard() session.Op { return p.holds[0].hold.Guard() }
+// Guard is one check for a transaction, which fails if any of the permits is not held
+// any more; see [Held.Guard].
+func (p *Permits) Guard() session.Op {
+	if guard := p.first().hold.Guard(); len(p.holds) == 1 {
+		return guard
+	}
+	guards := make([]session.Op, len(p.holds))
+	for i, h := range p.holds {
+		guards[i] = h.hold.Guard()
+	}
+	return session.AllOf(guards...)
+}
 
-// Session is the session in which the permits were won.
-func (p *Permits) Session() *session.Session { return p.holds[0].hold.Session() }
+// Session returns the session in which the permits were won.
+func (p *Permits) Session() *session.Session { return p.first().hold.Session() }
 
-// Path is the znode that stands for the permits, for the first of several in
-// Curator's layout.
-func (p *Permits) Path() string { return p.holds[0].hold.Path() }
+// Path returns the path of the znode of the permits; with several permits of
+// Curator's layout, that of the first permit.
+func (p *Permits) Path() string { return p.first().hold.Path() }
 
 // Release gives the permits back; see [Held.Unlock].
 func (p *Permits) Release(ctx context.Context) error {
-	return release(ctx, &p.end, p.path, func() error {
+	if err := holding.BeginHeld(ctx, len(p.holds) > 0, "lock.Permits", "lock.Semaphore", ErrInvalidArgument); err != nil {
+		return failure(ctx, "release", p.path, err)
+	}
+	return release(ctx, &p.end, p.path, func(ctx context.Context) error {
 		var lost error
 		for _, h := range p.holds {
 			lost = errors.Join(lost, h.hold.Err())
-		}
-		for _, stop := range p.stops {
-			stop()
 		}
 		p.cancel(session.ErrReleased)
 		if err := releaseAll(ctx, p.holds); lost == nil {
@@ -77,14 +99,30 @@ func (p *Permits) Release(ctx context.Context) error {
 	})
 }
 
-// releaseAll ends the holds and deletes their nodes.
+// Do runs fn while it holds n permits; see [Mutex.Do].
+func (s *Semaphore) Do(ctx context.Context, n int, fn func(ctx context.Context, p *Permits) error) error {
+	if err := s.begin(ctx, n); err == nil && fn == nil {
+		return failure(ctx, "do", s.path, fmt.Errorf("%w: fn is nil", ErrInvalidArgument))
+	}
+	p, err := s.Acquire(ctx, n)
+	if err != nil {
+		return err
+	}
+	return holding.Run(ctx, p.ctx, s.opts.Grace, ErrNotHeld, func(ctx context.Context) error { return fn(ctx, p) }, p.Release)
+}
+
+// releaseAll ends the holds and deletes their nodes, except those that somebody has
+// deleted: by now a stranger may have made a node of that name.
 func releaseAll(ctx context.Context, holds []held) error {
 	var errs []error
+	holds = slices.DeleteFunc(slices.Clone(holds), func(h held) bool { return errors.Is(h.hold.Err(), session.ErrNodeDeleted) })
 	for _, h := range holds {
 		h.hold.End(session.ErrReleased)
 	}
 	for _, h := range holds {
-		if h.hold.Session().Err() == nil {
+		if s := h.hold.Session(); s.Err() != nil {
+			s.EnsureRemainsDeleted(h.hold.Path())
+		} else {
 			errs = append(errs, holding.Delete(ctx, h.hold.Session(), h.hold.Path()))
 		}
 	}

@@ -8,13 +8,15 @@ import (
 	"strconv"
 
 	"github.com/zkrecipes/zkrecipes/internal/contender"
+	"github.com/zkrecipes/zkrecipes/internal/format/lockformat"
+	"github.com/zkrecipes/zkrecipes/internal/holding"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// Semaphore gives out a number of permits among all processes that use its
-// path, in the order in which they were asked for. Who asks for several gets
-// all of them at once or waits; since the head of the queue is always served
-// next, nobody starves, and no two can block each other.
+// Semaphore gives out a number of permits among all processes that use its path,
+// in the order of the requests. A request for several permits gets all of them at
+// once, or waits. The head of the queue is always served next, so no contender
+// starves, and no two contenders can block each other.
 type Semaphore struct {
 	client  *session.Client
 	path    string
@@ -23,23 +25,24 @@ type Semaphore struct {
 	err     error // what is wrong with the arguments
 }
 
-// NewSemaphore makes a semaphore of so many permits, 1 to 2147483647, on path. All
-// who use the path must say the same number: it is kept in the data of the path, and who
-// says another gets ErrPermits. It does nothing yet; a wrong argument is
-// reported by the first call of a method. o may be nil; Layout, LocalHandover
-// and LockDelay have no meaning here.
+// NewSemaphore makes a semaphore with permits permits, 1 to 2147483647, on path.
+// All clients of the path must use the same number: the number is kept in the
+// data of the path, and a client with another number gets ErrPermits.
+// NewSemaphore sends nothing; the first call of a method reports an invalid
+// argument. o may be nil; Layout, LocalHandover and LockDelay have no effect.
 func NewSemaphore(client *session.Client, path string, permits int, o *Options) *Semaphore {
 	m := New(client, path, o)
 	s := &Semaphore{client: client, path: path, permits: permits, opts: m.opts, err: m.err}
-	// What a name says that is wanted is counted up to MaxInt32 (permitsOf).
+	// The number of permits in a contender's name counts up to MaxInt32
+	// (lockformat.PermitsOf).
 	if s.err == nil && (permits < 1 || permits > math.MaxInt32) {
 		s.err = fmt.Errorf("%w: %d permits; there must be at least one, and at most %d", ErrPermits, permits, math.MaxInt32)
 	}
 	return s
 }
 
-// Acquire waits until it holds n permits. ctx bounds the wait, not the hold;
-// when it ends, no znode is left behind.
+// Acquire waits until it holds n permits. ctx bounds the wait, not the hold; when
+// ctx ends, no znode is left behind.
 func (s *Semaphore) Acquire(ctx context.Context, n int) (*Permits, error) {
 	return s.take(ctx, "acquire", n, false)
 }
@@ -54,7 +57,9 @@ func (s *Semaphore) take(ctx context.Context, op string, n int, try bool) (*Perm
 	if err := s.begin(ctx, n); err != nil {
 		return nil, failure(ctx, op, s.path, err)
 	}
+	var pace contender.Pace
 	for {
+		pace.Begin()
 		sess, err := s.client.Session(ctx)
 		if err != nil {
 			return nil, failure(ctx, op, s.path, err)
@@ -78,6 +83,7 @@ func (s *Semaphore) take(ctx context.Context, op string, n int, try bool) (*Perm
 		case sess.Err() != nil, errors.Is(err, contender.ErrGone):
 			// The nodes are gone; queue up again, in the next session if
 			// there is one.
+			pace.Pause(ctx, sess)
 		default:
 			return nil, failure(ctx, op, s.path, err)
 		}
@@ -85,11 +91,10 @@ func (s *Semaphore) take(ctx context.Context, op string, n int, try bool) (*Perm
 }
 
 func (s *Semaphore) begin(ctx context.Context, n int) error {
+	err := holding.Begin(ctx, s.client, "lock.NewSemaphore", s.err, ErrInvalidArgument)
 	switch {
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
-	case s.err != nil:
-		return s.err
+	case err != nil:
+		return err
 	case n < 1:
 		return fmt.Errorf("%w: %d asked for; it must be at least one", ErrPermits, n)
 	case n > s.permits:
@@ -101,8 +106,8 @@ func (s *Semaphore) begin(ctx context.Context, n int) error {
 // takeRank queues up once; it leaves nothing behind when it fails.
 func (s *Semaphore) takeRank(ctx context.Context, sess *session.Session, n int, try bool) (*Permits, error) {
 	c, err := contender.Enter(ctx, sess, contender.Spec{
-		Dir: s.path, Name: permitName(n), Markers: []string{permitMarker},
-		Data: s.opts.Data, ACL: s.opts.ACL, Rule: contender.Weighted(s.permits, permitsOf),
+		Dir: s.path, Name: func() string { return lockformat.PermitName(n) }, Markers: []string{lockformat.Permit},
+		Data: s.opts.Data, ACL: s.opts.ACL, Rule: contender.Weighted(s.permits, lockformat.PermitsOf),
 		ReadDir: true,
 	})
 	if err != nil {
@@ -162,10 +167,7 @@ func (s *Semaphore) agree(ctx context.Context, sess *session.Session) error {
 		if err != nil && !errors.Is(err, session.ErrBadVersion) && !errors.Is(err, session.ErrUnknownOutcome) {
 			return err
 		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		_ = sess.BackOff(ctx, tries) // it may cost the connection each time
+		_ = sess.BackOff(ctx, tries) // it may cost the connection each time; the read looks at ctx
 	}
 }
 
@@ -177,9 +179,10 @@ func (s *Semaphore) matches(data []byte) error {
 	return nil
 }
 
-// PermitsAt is the number of permits that path says its semaphore has; 0 if path
-// is not there, or says none: nobody has used it yet, or it is no Semaphore's, or
-// one of [Options.CuratorV2], which keeps the number nowhere. It reads once.
+// PermitsAt returns the number of permits in the data of path, with one read. The
+// number is 0 if path does not exist or has no number: no client has used the
+// semaphore yet, the path belongs to another recipe, or the semaphore uses
+// [Options.CuratorV2], which stores no number.
 func PermitsAt(ctx context.Context, client *session.Client, path string) (int, error) {
 	if err := New(client, path, nil).begin(ctx); err != nil {
 		return 0, failure(ctx, "read", path, err)
@@ -207,16 +210,17 @@ func saidAt(ctx context.Context, client *session.Client, path string) ([]byte, e
 	return data, err
 }
 
-// Contenders lists who holds permits and who waits, in order: as it was at one
-// moment, which is over. If the path says another number of permits the error
-// wraps ErrPermits: it would be wrong who holds.
+// Contenders lists the holders of permits and the waiters, in order, as of one
+// moment during the call; the queue may have changed since. If the path has
+// another number of permits, the error wraps ErrPermits, because the holders
+// could not be told from the waiters.
 func (s *Semaphore) Contenders(ctx context.Context) ([]Contender, error) {
 	if err := s.begin(ctx, 1); err != nil {
 		return nil, failure(ctx, "list", s.path, err)
 	}
-	dir, marker := s.path, permitMarker
+	dir, marker := s.path, lockformat.Permit
 	if s.opts.CuratorV2 {
-		dir, marker = s.leases(), curatorLease
+		dir, marker = s.leases(), lockformat.CuratorLease
 	} else {
 		data, err := saidAt(ctx, s.client, s.path)
 		if err == nil {
@@ -234,7 +238,7 @@ func (s *Semaphore) Contenders(ctx context.Context) ([]Contender, error) {
 	for i := range list {
 		list[i].Permits = 1
 		if !s.opts.CuratorV2 {
-			list[i].Permits = permitsOf(list[i].Name)
+			list[i].Permits = lockformat.PermitsOf(list[i].Name)
 		}
 		taken += list[i].Permits
 		list[i].Holds = taken <= s.permits

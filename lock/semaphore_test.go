@@ -93,14 +93,14 @@ func TestTriesNeverGetMoreThanThereIs_P16(t *testing.T) {
 						n := 1 + rand.IntN(total)
 						p, err := s.TryAcquire(w.Ctx, n)
 						if err != nil {
-							world.Rest(w.Ctx, time.Millisecond)
+							world.SleepContext(w.Ctx, time.Millisecond)
 							continue
 						}
 						granted.Add(1)
 						if now := taken.Add(int64(n)); now > most.Load() {
 							most.Store(now)
 						}
-						world.Rest(w.Ctx, time.Duration(rand.IntN(20))*time.Millisecond)
+						world.SleepContext(w.Ctx, time.Duration(rand.IntN(20))*time.Millisecond)
 						taken.Add(int64(-n))
 						if err := p.Release(w.Ctx); err != nil {
 							w.Error(err)
@@ -116,7 +116,8 @@ func TestTriesNeverGetMoreThanThereIs_P16(t *testing.T) {
 	})
 }
 
-// Who wants several at once cannot dead-lock, nor starve, whatever others want.
+// A contender for several permits at once neither deadlocks nor starves, whatever the
+// other contenders want.
 func TestSeveralAtOnceCannotDeadlock(t *testing.T) {
 	inBoth(t, func(w *World, o *lock.Options) {
 		const total = 4
@@ -132,7 +133,7 @@ func TestSeveralAtOnceCannotDeadlock(t *testing.T) {
 							w.Errorf("%d %d: %v", i, j, err)
 							return
 						}
-						world.Rest(w.Ctx, time.Millisecond)
+						world.SleepContext(w.Ctx, time.Millisecond)
 						_ = p.Release(w.Ctx)
 					}
 				})
@@ -200,6 +201,31 @@ func TestSemaphoreRefusesWhatCanNeverBe(t *testing.T) {
 		_, err := lock.NewSemaphore(c, "relative", 3, o).Acquire(w.Ctx, 1)
 		require.ErrorIs(w, err, session.ErrInvalidPath)
 		require.Len(w, w.Server.Dump(), 1, "the root")
+	})
+}
+
+// The path cannot be read any more when its number is compared: the number of this client
+// must not replace it.
+func TestNumberOfPermitsSurvivesARefusedRead(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		require.NoError(w, w.Server.Create("/locks", nil))
+		require.NoError(w, w.Server.Create(dir, []byte("3")))
+		other := w.Session(w.Client())
+		reads := func(r zktest.Request) bool { return r.Op == "getData" && r.Path == dir }
+		w.Server.FailNth(reads, 1, zktest.Action{Do: zktest.DelayReply, For: time.Second})
+		refused := make(chan error, 1)
+		// Waited for below; ends with the refusal.
+		go func() {
+			_, err := lock.NewSemaphore(w.Client(), dir, 5, nil).Acquire(w.Within(time.Minute), 1)
+			refused <- err
+		}()
+		w.Settle()
+		_, err := other.SetACL(w.Ctx, dir, session.WorldACL(session.PermAll&^session.PermRead), -1)
+		require.NoError(w, err)
+		require.ErrorIs(w, <-refused, session.ErrNoAuth)
+		node, err := w.Server.Get(dir)
+		require.NoError(w, err)
+		require.Equal(w, "3", string(node.Data))
 	})
 }
 
@@ -309,7 +335,11 @@ func TestPermitsEndWithAnyOfTheirNodes(t *testing.T) {
 		p := w.acquire(lock.NewSemaphore(w.Client(), dir, 3, o), 2)
 		names := w.leases(o)
 		at := parentOf(p.Path())
+		_, err := p.Session().Txn(w.Ctx, p.Guard())
+		require.NoError(w, err)
 		require.NoError(w, w.Server.Delete(at+"/"+names[len(names)-1]))
+		_, err = p.Session().Txn(w.Ctx, p.Guard())
+		require.ErrorIs(w, err, session.ErrNoNode)
 		<-p.Context().Done()
 		require.ErrorIs(w, context.Cause(p.Context()), session.ErrNodeDeleted)
 		require.ErrorIs(w, p.Release(w.Ctx), session.ErrNodeDeleted)
@@ -336,7 +366,7 @@ func TestSemaphoreWaiterGoesOnInTheNextSession_P11_CH21(t *testing.T) {
 }
 
 // Curator's: the lock over the leases is deleted while its owner waits for a
-// lease. Somebody else may count meanwhile; the owner begins anew.
+// lease. Somebody else may count meanwhile; the owner begins again.
 func TestCuratorSemaphoreBeginsAnewWhenItsLockGoes(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		o := &lock.Options{CuratorV2: true}
@@ -430,7 +460,8 @@ func TestSemaphoreContendersTellWhoHolds(t *testing.T) {
 	})
 }
 
-// Who says another number than the path does would be told of the wrong holders.
+// A caller whose number of permits differs from the path's gets an error, since it would
+// be told of the wrong holders.
 func TestSemaphoreContendersOfAnotherNumberAreAnError(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := w.Client()

@@ -15,7 +15,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// What others do with the znodes.
+// Tests of znodes that other programs create, change or delete.
 
 // PD1: children that are no contenders make no difference.
 func TestForeignChildrenAreIgnored_PD1(t *testing.T) {
@@ -225,7 +225,7 @@ func TestParentDeletedWhileAllWait(t *testing.T) {
 		require.NoError(w, w.Server.DeleteAll(dir))
 		<-h.Context().Done()
 		require.ErrorIs(w, context.Cause(h.Context()), session.ErrNodeDeleted)
-		// One of them has it, in a queue made anew, and then the other.
+		// One of them has it, in a queue made again, and then the other.
 		for range 2 {
 			w.Pass(5 * time.Second)
 			var g won
@@ -247,7 +247,7 @@ func TestContainerThatWasReapedIsMadeAgain(t *testing.T) {
 		last := int64(0)
 		for range 5 {
 			h := w.lock(m)
-			require.Greater(w, h.Token(), last, "the token grows although the numbers begin anew")
+			require.Greater(w, h.Token(), last, "the token grows although the numbers begin again")
 			last = h.Token()
 			w.Pass(30 * time.Second)
 			require.NotEmpty(w, w.Children(dir), "not reaped while it is used")
@@ -372,5 +372,15 @@ func TestContendersAreListedInOrder(t *testing.T) {
 }
 
 func isArgument(err error) bool {
-	return errors.Is(err, lock.ErrArgument) || errors.Is(err, session.ErrInvalidPath)
+	return errors.Is(err, lock.ErrInvalidArgument) || errors.Is(err, session.ErrInvalidPath)
+}
+
+// A Lock of Kazoo creates its path once: the path must not go while it is empty.
+func TestPathOfKazooIsNoContainer(t *testing.T) {
+	inWorld(t, &zktest.Options{ContainerInterval: 10 * time.Second}, func(w *World) {
+		w.unlock(w.lock(lock.New(w.Client(), dir, &lock.Options{Layout: lock.Kazoo})))
+		w.Pass(time.Minute)
+		_, err := w.Server.Get(dir)
+		require.NoError(w, err)
+	})
 }

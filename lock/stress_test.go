@@ -25,7 +25,7 @@ type stress struct {
 	permits int
 	maxHold time.Duration
 	real    bool // time is
-	world.Chronicle
+	world.History
 }
 
 // prize is a lock or permits that are held.
@@ -70,7 +70,7 @@ func (s *stress) work(ctx context.Context, i int, r *rand.Rand) {
 		if err != nil {
 			s.excuse(wait, err)
 			cancel()
-			world.Rest(ctx, time.Duration(r.Int64N(int64(s.maxHold/8+1))))
+			world.SleepContext(ctx, time.Duration(r.Int64N(int64(s.maxHold/8+1))))
 			continue
 		}
 		cancel()
@@ -91,7 +91,7 @@ func (s *stress) hold(ctx context.Context, i int, g prize, asked time.Time, r *r
 	if s.real {
 		h.To = world.LastSeen(g.ctx, h.From, long)
 	} else {
-		world.Rest(g.ctx, long)
+		world.SleepContext(g.ctx, long)
 		h.To = time.Now()
 	}
 	lost := g.ctx.Err() != nil
@@ -106,8 +106,8 @@ func (s *stress) hold(ctx context.Context, i int, g prize, asked time.Time, r *r
 		s.Fail(fmt.Errorf("release: %w", err))
 	}
 	if lost && r.IntN(2) == 0 {
-		// What a holder does that has not noticed: the guard must refuse it
-		// once the next one may have written.
+		// A holder that has not noticed its loss writes: the guard must refuse the
+		// write once the next holder may have written.
 		late, cancel := context.WithTimeout(ctx, s.maxHold)
 		defer cancel()
 		if next, err := s.clients[i].Session(late); err == nil {
@@ -142,7 +142,7 @@ func isLoss(err error) bool {
 
 // stressWorld is one random history; what runs in it is drawn from seed.
 func stressWorld(w *World, seed uint64, servers int, semaphore *lock.Options, trust session.TrustRule) error {
-	u := w.Turmoil(seed, servers, trust)
+	u := w.FaultSchedule(seed, servers, trust)
 	s := &stress{clients: u.Clients, maxHold: u.MaxHold, permits: 1 + u.Rand.IntN(3)}
 	lopts := &lock.Options{}
 	if u.Rand.IntN(4) == 0 {
@@ -171,7 +171,7 @@ func (s *stress) aftermath(w *World) error {
 		ctx, cancel := context.WithTimeout(w.Ctx, 3*time.Minute)
 		g, err := s.take(ctx, i, rand.New(rand.NewPCG(0, 1<<63)))
 		for err != nil && ctx.Err() == nil { // a Try, or the session was just lost
-			world.Rest(ctx, time.Second)
+			world.SleepContext(ctx, time.Second)
 			g, err = s.take(ctx, i, rand.New(rand.NewPCG(0, 5)))
 		}
 		if err == nil {
@@ -237,7 +237,7 @@ func TestStressCuratorSemaphore_P15(t *testing.T) {
 
 // The stress test must notice two holders.
 func TestStressNoticesTheWeakerRule(t *testing.T) {
-	world.NoticesTheWeakerRule(t, func(w *world.World, trust session.TrustRule) error { return isolatedHolder(&World{w}, trust) })
+	world.NoticesWeakTrust(t, func(w *world.World, trust session.TrustRule) error { return isolatedHolder(&World{w}, trust) })
 }
 
 // isolatedHolder has one client hold the lock at a follower that is then isolated,

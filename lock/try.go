@@ -5,13 +5,14 @@ import (
 	"errors"
 
 	"github.com/zkrecipes/zkrecipes/internal/contender"
+	"github.com/zkrecipes/zkrecipes/internal/format/lockformat"
 	"github.com/zkrecipes/zkrecipes/internal/znode"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// TryLock takes the lock if nobody holds it or waits for it; otherwise the
-// error wraps ErrBusy. ctx bounds the call, which lasts as long as
-// [Options.LockDelay] when the last holder has not released the lock.
+// TryLock takes the lock if no client holds it or waits for it; otherwise the
+// error wraps ErrBusy. ctx bounds the call, which takes [Options.LockDelay] if
+// the last holder has not released the lock.
 func (m *Mutex) TryLock(ctx context.Context) (*Held, error) {
 	const op = "try"
 	if err := m.begin(ctx); err != nil {
@@ -43,7 +44,7 @@ func (m *Mutex) try(ctx context.Context) (*contender.Contender, *Held, error) {
 	switch {
 	case err != nil && !errors.Is(err, session.ErrNoNode):
 		return nil, nil, err
-	case len(znode.Parse(children, mutexMarkers()...).Entries) > 0:
+	case len(znode.Parse(children, lockformat.MutexMarkers()...).Entries) > 0:
 		return nil, nil, ErrBusy // seen without leaving a trace
 	}
 	c, err := m.enter(ctx)
@@ -79,8 +80,8 @@ func (s *Semaphore) free(ctx context.Context, sess *session.Session, n int) erro
 	if s.opts.CuratorV2 {
 		n += len(children) // strangers too, as when it waits
 	} else {
-		for _, e := range znode.Parse(children, permitMarker).Entries {
-			n += permitsOf(e.Name)
+		for _, e := range znode.Parse(children, lockformat.Permit).Entries {
+			n += lockformat.PermitsOf(e.Name)
 		}
 	}
 	if err != nil || n <= s.permits {

@@ -35,7 +35,7 @@ func TestTryThatFailsIsInNobodysWay(t *testing.T) {
 	})
 }
 
-// What a call leaves behind goes ahead of what the same client asks next.
+// The clean-up of a call is carried out before the next request of the same client.
 func TestNoCallIsInTheWayOfTheNext(t *testing.T) {
 	inBoth(t, func(w *World, o *lock.Options) {
 		s := lock.NewSemaphore(w.Client(), dir, 3, o)

@@ -8,10 +8,12 @@ import (
 	"slices"
 	"time"
 
+	"github.com/zkrecipes/zkrecipes/internal/batches"
+	"github.com/zkrecipes/zkrecipes/internal/optimistic"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// Admin looks at a group and changes what it shares out. It is no member.
+// Admin inspects a group and changes its resources. An Admin is not a member.
 type Admin struct {
 	client *session.Client
 	at     layout
@@ -19,13 +21,13 @@ type Admin struct {
 	err    error // what is wrong with the arguments
 }
 
-// Open makes an Admin for the group on path. It does nothing yet; a wrong argument is
-// reported by the first call of a method. o may be nil.
+// Open makes an Admin for the group on path. Open sends nothing; the first call
+// of a method reports an invalid argument. o may be nil.
 func Open(client *session.Client, path string, o *Options) *Admin {
 	a := &Admin{client: client, at: layout(path)}
 	a.opts, a.err = o.withDefaults()
 	if a.err == nil && client == nil {
-		a.err = fmt.Errorf("%w: the client is nil", ErrArgument)
+		a.err = fmt.Errorf("%w: the client is nil", ErrInvalidArgument)
 	}
 	if a.err == nil {
 		a.err = validPath(path)
@@ -33,30 +35,32 @@ func Open(client *session.Client, path string, o *Options) *Admin {
 	return a
 }
 
-// Create makes the group, in the mode of Options, without any member or resource. If
-// there is one already nothing is changed; if that has another mode the error wraps
-// ErrMode. Members do the same when they join.
+// Create makes the group, in the mode of Options, without members and resources.
+// If the group exists, nothing is changed; if it has another mode, the error
+// wraps ErrMode. A member that joins also creates a missing group.
 func (a *Admin) Create(ctx context.Context) error {
-	return a.with(ctx, "create", func(p *seat) error {
+	return a.with(ctx, "create", func(p *memberNode) error {
 		return ensure(ctx, p.s, p.at, a.opts.Mode, p.acl)
 	})
 }
 
-// AddResources adds resources, and returns those that were not there before. It takes
-// a request per 500. The error wraps ErrNoGroup if there is no group. When it fails
-// otherwise, some may have been added: call it again. If the client's session is lost
-// meanwhile, what was sent in it may still be carried out until its timeout is over.
+// AddResources adds resources, and returns the resources that did not exist
+// before. It takes a request per 500 resources. The error wraps ErrNoGroup if the
+// group does not exist. After another error some resources may have been added:
+// call AddResources again. If the client's session is lost meanwhile, requests of
+// that session may still be carried out until the session's timeout is over.
 func (a *Admin) AddResources(ctx context.Context, names ...string) (added []string, err error) {
-	return a.change(ctx, "add resources to", &change{names: names, to: true, done: session.ErrNodeExists, op: func(p *seat, path string) session.Op {
+	return a.change(ctx, "add resources to", &change{names: names, to: true, done: session.ErrNodeExists, op: func(p *memberNode, path string) session.Op {
 		return session.CreateOp(path, nil, session.Persistent, p.created())
 	}})
 }
 
-// RemoveResources removes resources, and returns those that were there before. Their
-// owners are told to give them up; until they have, nobody else owns them, also if
-// they are added again. Requests and errors are those of AddResources.
+// RemoveResources removes resources, and returns the resources that existed
+// before. Their owners are told to give them up; until they have, no other member
+// owns the resources, even if they are added again. Requests and errors are those
+// of AddResources.
 func (a *Admin) RemoveResources(ctx context.Context, names ...string) (removed []string, err error) {
-	return a.change(ctx, "remove resources from", &change{names: names, to: false, done: session.ErrNoNode, op: func(_ *seat, path string) session.Op {
+	return a.change(ctx, "remove resources from", &change{names: names, to: false, done: session.ErrNoNode, op: func(_ *memberNode, path string) session.Op {
 		return session.DeleteOp(path, -1)
 	}})
 }
@@ -65,7 +69,7 @@ func (a *Admin) RemoveResources(ctx context.Context, names ...string) (removed [
 type change struct {
 	names []string
 	to    bool // whether they are there afterwards
-	op    func(p *seat, path string) session.Op
+	op    func(p *memberNode, path string) session.Op
 	done  error // the server's verdict on an operation that somebody has done before
 	// tried is what was sent without an answer: when it turns out to be so, it
 	// counts as done here. changed is what was done.
@@ -76,11 +80,11 @@ type change struct {
 func (a *Admin) change(ctx context.Context, op string, ch *change) ([]string, error) {
 	for _, name := range ch.names {
 		if err := validName("resource", name); err != nil {
-			return nil, failure(ctx, op, string(a.at), err)
+			return nil, failure(ctx, op, string(a.made().at), err)
 		}
 	}
 	ch.tried = map[string]bool{}
-	err := a.with(ctx, op, func(p *seat) error {
+	err := a.with(ctx, op, func(p *memberNode) error {
 		all, err := p.resources(ctx)
 		if err != nil {
 			return err
@@ -101,7 +105,7 @@ func (a *Admin) change(ctx context.Context, op string, ch *change) ([]string, er
 			}
 			again[name] = true
 		}
-		for part := range batches(due, maxOps, maxTxn, func(n string) int { return len(n) + perOp }) {
+		for part := range batches.Of(due, batches.MaxOps, batches.MaxTxn, func(n string) int { return len(n) + batches.PerOp }) {
 			if err := ch.apply(ctx, p, part); err != nil {
 				return err
 			}
@@ -121,14 +125,14 @@ func (ch *change) found(name string) {
 
 // apply changes a few resources in one transaction, less those that somebody else has
 // changed in that moment: of these there may be many, if two add the same.
-func (ch *change) apply(ctx context.Context, p *seat, part []string) error {
+func (ch *change) apply(ctx context.Context, p *memberNode, part []string) error {
 	for len(part) > 0 {
 		ops := make([]session.Op, len(part))
 		for i, name := range part {
 			ops[i] = ch.op(p, p.at.resource(name))
 		}
 		_, err := p.s.Txn(ctx, ops...)
-		at := culprit(err)
+		at := optimistic.CulpritIndex(err)
 		switch {
 		case err == nil:
 			for _, name := range part {
@@ -151,21 +155,22 @@ func (ch *change) apply(ctx context.Context, p *seat, part []string) error {
 }
 
 // due are those of part that are not yet as they shall be.
-func (ch *change) due(ctx context.Context, p *seat, part []string) ([]string, error) {
+func (ch *change) due(ctx context.Context, p *memberNode, part []string) ([]string, error) {
 	futures := make([]*session.Future[session.Seen], len(part))
 	for i, name := range part {
 		futures[i] = p.s.StartExists(p.at.resource(name), false)
 	}
+	r := optimistic.Reading{Ctx: ctx, Session: p.s}
 	var due, found []string
-	err := answers(ctx, futures, func(i int, seen session.Seen, _ bool) {
-		if seen.Exists == ch.to {
+	for i, f := range futures {
+		if r.Seen(f).Exists == ch.to {
 			found = append(found, part[i])
 		} else {
 			due = append(due, part[i])
 		}
-	})
-	if err != nil {
-		return nil, err
+	}
+	if r.Err != nil {
+		return nil, r.Err
 	}
 	for _, name := range found {
 		ch.found(name)
@@ -173,10 +178,10 @@ func (ch *change) due(ctx context.Context, p *seat, part []string) ([]string, er
 	return due, nil
 }
 
-// Resources lists the resources, in order. The error wraps ErrNoGroup if there is no
-// group.
+// Resources lists the resources in order. The error wraps ErrNoGroup if the group
+// does not exist.
 func (a *Admin) Resources(ctx context.Context) (names []string, err error) {
-	err = a.with(ctx, "list resources of", func(p *seat) error {
+	err = a.with(ctx, "list resources of", func(p *memberNode) error {
 		names, err = p.resources(ctx)
 		slices.Sort(names)
 		return err
@@ -184,49 +189,51 @@ func (a *Admin) Resources(ctx context.Context) (names []string, err error) {
 	return names, err
 }
 
-func (p *seat) resources(ctx context.Context) ([]string, error) {
-	if err := p.s.Sync(ctx, string(p.at)); err != nil {
-		return nil, err
-	}
-	names, _, err := p.s.Children(ctx, p.at.in(resourcesDir))
-	if errors.Is(err, session.ErrNoNode) {
-		return nil, ErrNoGroup
-	}
+func (p *memberNode) resources(ctx context.Context) (names []string, err error) {
+	err = p.fresh(ctx, func() (err error) {
+		names, _, err = p.s.Children(ctx, p.at.in(resourcesDir))
+		if errors.Is(err, session.ErrNoNode) {
+			return ErrNoGroup
+		}
+		return err
+	})
 	return names, err
 }
 
-// Pause makes the coordinator begin nothing new: members that come get nothing, and
-// what those had who go stays without an owner, until Resume. What is under way is
-// finished.
+// Pause makes the coordinator begin no new rebalancing until Resume: new members
+// get nothing, and the resources of members that go stay without an owner. A
+// rebalancing in progress is finished.
 func (a *Admin) Pause(ctx context.Context) error {
-	return a.configure(ctx, "pause", configRecord{Paused: true, By: a.opts.ID, Since: time.Now().UTC()})
+	return a.configure(ctx, "pause", configRecord{Format: format, Paused: true, By: a.made().opts.ID, Since: time.Now().UTC()})
 }
 
 // Resume ends a pause.
 func (a *Admin) Resume(ctx context.Context) error {
-	return a.configure(ctx, "resume", configRecord{})
+	return a.configure(ctx, "resume", configRecord{Format: format})
 }
 
-// configure writes the configuration, once. It does so on condition of the one that it
-// has read: what was sent in a session that was lost, and comes late, changes nothing.
-// If a write was not answered, and the configuration is another one now, it was
-// written, or whoever has written this has done so after it: to write it again would
-// undo a Resume that somebody has answered a Pause with.
+// configure writes the configuration once, on condition of the version that it has read.
+// So a late write of a lost session changes nothing. If a write was not answered, and the
+// configuration has changed since, configure does not repeat the write: either the write
+// was applied, or another client has changed the configuration after it was sent. A
+// repeated Pause would undo a Resume by which somebody has answered the Pause. The
+// configuration must be read at least as new as the former session has read it, since
+// older data would count as a change.
 func (a *Admin) configure(ctx context.Context, op string, record configRecord) error {
 	const none int32 = -1
 	unanswered := none // the version on whose condition a write was sent
-	return a.with(ctx, op, func(p *seat) error {
+	return a.with(ctx, op, func(p *memberNode) error {
 		for {
-			_, stat, err := p.s.Get(ctx, p.at.in(configNode))
+			stat, err := p.readOldConfig(ctx, &record)
 			if err == nil && unanswered != none && unanswered != stat.Version {
 				return nil
 			}
 			if err == nil {
-				_, err = p.s.Set(ctx, p.at.in(configNode), encode(record), stat.Version)
+				_, err = p.s.Set(ctx, p.at.in(configNode), encode(&record), stat.Version)
 			}
 			switch {
 			case errors.Is(err, session.ErrNoNode):
-				return ErrNoGroup
+				continue // it was removed: read that
 			case errors.Is(err, session.ErrUnknownOutcome):
 				unanswered = stat.Version
 			case errors.Is(err, session.ErrBadVersion):
@@ -237,16 +244,44 @@ func (a *Admin) configure(ctx context.Context, op string, record configRecord) e
 	})
 }
 
+// readOldConfig reads the configuration that next is to replace, and keeps what a newer
+// version has added to that. A configuration that makes no sense is replaced.
+func (p *memberNode) readOldConfig(ctx context.Context, next *configRecord) (stat session.Stat, err error) {
+	path := p.at.in(configNode)
+	err = p.fresh(ctx, func() error {
+		data, seen, err := p.s.Get(ctx, path)
+		if errors.Is(err, session.ErrNoNode) {
+			return ErrNoGroup
+		}
+		if err != nil {
+			return err
+		}
+		old, err := decode[configRecord](path, data)
+		if isNewer(err) {
+			return err
+		}
+		stat, next.Kept = seen, old.Kept
+		return nil
+	})
+	return stat, err
+}
+
+// made is a, or a zero Admin for nil.
+func (a *Admin) made() *Admin {
+	if a == nil {
+		return &Admin{}
+	}
+	return a
+}
+
 // with calls f in the client's session, in the next one if that is lost. f can be
 // repeated.
-func (a *Admin) with(ctx context.Context, op string, f func(p *seat) error) error {
-	err := a.err
-	if ctx.Err() != nil {
-		err = context.Cause(ctx)
-	}
+func (a *Admin) with(ctx context.Context, op string, f func(p *memberNode) error) error {
+	a = a.made()
+	err := usable(ctx, a.client, "rebalanser.Open", a.err)
 	if err == nil {
 		err = a.client.Retry(ctx, func(s *session.Session) error {
-			return f(&seat{s: s, at: a.at, acl: a.opts.ACL})
+			return f(&memberNode{s: s, at: a.at, acl: a.opts.ACL})
 		})
 	}
 	if err != nil {

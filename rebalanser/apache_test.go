@@ -107,7 +107,7 @@ func TestMembersShareOnApache_R18_R36_R52_X5(t *testing.T) {
 			require.ErrorIs(t, context.Cause(first.Context()), rebalanser.ErrRevoked)
 			s, err := all[2].client.Session(ctx)
 			require.NoError(t, err)
-			_, err = s.Txn(ctx, second.Guard()...)
+			_, err = s.Txn(ctx, second.Guard())
 			require.NoError(t, err)
 
 			began := time.Now()
@@ -154,13 +154,13 @@ func TestStressOnApache_R50_R52(t *testing.T) {
 	}
 	r := rand.New(rand.NewPCG(7, 1))
 	for began := time.Now(); time.Since(began) < trouble; {
-		world.Rest(ctx, time.Duration(r.Int64N(int64(300*time.Millisecond))))
+		world.SleepContext(ctx, time.Duration(r.Int64N(int64(300*time.Millisecond))))
 		switch r.IntN(6) {
 		case 0:
 			require.NoError(t, cluster.Restart(ctx, 0))
 		case 1:
 			require.NoError(t, cluster.Pause(ctx, 0))
-			world.Rest(ctx, time.Duration(r.Int64N(int64(4*time.Second))))
+			world.SleepContext(ctx, time.Duration(r.Int64N(int64(4*time.Second))))
 			require.NoError(t, cluster.Resume(ctx, 0))
 		default:
 			groups[r.IntN(len(groups))].replace(ctx, r)

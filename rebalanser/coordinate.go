@@ -3,55 +3,64 @@ package rebalanser
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
+	"github.com/zkrecipes/zkrecipes/internal/mailbox"
+	"github.com/zkrecipes/zkrecipes/internal/versioned"
+	"github.com/zkrecipes/zkrecipes/lock/locktable"
 	"github.com/zkrecipes/zkrecipes/rebalanser/internal/core"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// input is something that a coordinator goes by.
+// input is a source of the coordinator's decisions.
 type input int
 
-// The inputs, in the order in which they are read when several have changed: first what
-// keeps it from doing anything.
+// The inputs, in the order in which they are read when several have changed: first the
+// inputs that can stop the coordinator.
 const (
 	epoch     input = iota // whether it still coordinates
 	config                 // whether the group is paused
 	clients                // children of clients: who is alive
 	resources              // children of resources
 	acks                   // global mode: children of stopped
-	moves                  // resource mode: moves that are under way, if they are limited
+	moves                  // resource mode: moves in progress, if they are limited
 	leftovers              // resource mode: barriers of resources that were removed
 )
 
-// coordination is one election's coordinator: one goroutine, which reads what has
-// changed, asks the machine, and does what it says before it looks again.
+// coordination is one election's coordinator: one goroutine, which reads the changed
+// inputs, asks the machine for the next step, and carries it out before it reads again.
 type coordination struct {
-	*seat
+	*memberNode
 	opts    *Options
 	machine *core.Coordinator
-	changed *mailbox[input]
+	changed *mailbox.Mailbox[input]
 	watches map[input]*session.Watch
 	wake    time.Time
 
 	version int32 // of the epoch that it has written
 	epoch   int64
-	roll    roll
+	members members
 	shards  shards
 	status  core.Status
-	told    int32    // version of the status
-	missing int      // for how many members the status waited when last looked at
-	watched []string // the resources, as last read
-	moving  trail
-	sweep   sweeper
-	// planned tells what has become of the last plan: nil, or why there is none.
+	told    int32 // version of the status
+	// statusKept are fields of the status that a newer version has written.
+	statusKept versioned.Kept
+	missing    int              // for how many members the status waited when last looked at
+	watched    []string         // the resources, as last read
+	owner      *locktable.Owner // in resource mode
+	moving     moveTracker
+	leftovers  *locktable.Watch // of barriers that were owned when they were to be deleted
+	// planned receives the result of the last plan: nil, or why no plan was made.
 	planned func(error)
+	// unreadable: the configuration has a format that this version does not know.
+	unreadable bool
 }
 
-// coordinate waits until the member is the first of the clients, and coordinates until
-// it has left, or somebody else does. Then it becomes another client, at the end of
-// the queue: if it is not the coordinator although it is the first one, it has been
-// away for so long that others have gone on without it.
+// coordinate waits until the member is the first of the clients, and coordinates until it
+// has left, or another client coordinates. In the second case the member joins again as
+// another client at the end of the queue: it was absent for so long that the other clients
+// have gone on without it.
 func (m *member) coordinate(ctx context.Context) error {
 	lead, err := m.place.Await(ctx)
 	if err != nil {
@@ -60,10 +69,10 @@ func (m *member) coordinate(ctx context.Context) error {
 		}
 		return err
 	}
-	m.box.post(func() []core.Action { m.leads = true; m.show(); return nil })
-	c := newCoordination(&m.seat, &m.g.opts)
+	m.box.Post(func() []core.Action { m.leads = true; m.show(); return nil })
+	c := newCoordination(&m.memberNode, m.owner, &m.g.opts)
 	c.planned = func(err error) {
-		m.box.post(func() []core.Action { m.unplanned = err; m.show(); return nil })
+		m.box.Post(func() []core.Action { m.unplanned = err; m.show(); return nil })
 	}
 	err = c.run(ctx)
 	switch {
@@ -75,11 +84,11 @@ func (m *member) coordinate(ctx context.Context) error {
 	return err
 }
 
-func newCoordination(p *seat, o *Options) *coordination {
+func newCoordination(p *memberNode, owner *locktable.Owner, o *Options) *coordination {
 	return &coordination{
-		seat: p, opts: o, changed: newMailbox[input](), watches: map[input]*session.Watch{},
-		roll: roll{p: p, mode: o.Mode, known: map[string]candidate{}}, shards: shards{p: p, has: map[string]written{}},
-		moving: trail{p: p}, sweep: sweeper{p: p, owners: map[string]*session.Watch{}},
+		memberNode: p, opts: o, changed: mailbox.New[input](), watches: map[input]*session.Watch{},
+		members: members{p: p, mode: o.Mode, known: map[string]candidate{}}, shards: newShards(p),
+		owner: owner, moving: moveTracker{owner: owner},
 	}
 }
 
@@ -90,7 +99,7 @@ func (c *coordination) run(ctx context.Context) error {
 			w.Stop()
 		}
 		c.moving.stop()
-		c.sweep.stop()
+		c.leftovers.Stop()
 	}()
 	if err := c.s.Retry(ctx, func() error { return c.raise(ctx) }); err != nil {
 		return err
@@ -99,9 +108,9 @@ func (c *coordination) run(ctx context.Context) error {
 		return err
 	}
 	c.machine = core.NewCoordinator(c.opts.config(), time.Now(), c.shards.present(), c.status)
-	c.changed.post(epoch, config, clients, resources)
+	c.changed.Post(epoch, config, clients, resources)
 	if c.opts.Mode == ResourceBarrier {
-		c.changed.post(leftovers)
+		c.changed.Post(leftovers)
 	}
 	return c.loop(ctx)
 }
@@ -115,8 +124,8 @@ func (c *coordination) loop(ctx context.Context) error {
 			timer.Reset(max(time.Nanosecond, time.Until(c.wake)))
 		}
 		select {
-		case <-c.changed.ready:
-			if err := c.lookAll(ctx); err != nil {
+		case <-c.changed.Ready():
+			if err := c.readChanged(ctx); err != nil {
 				return err
 			}
 		case <-timer.C:
@@ -129,17 +138,17 @@ func (c *coordination) loop(ctx context.Context) error {
 	}
 }
 
-// lookAll reads what has changed, each input once.
-func (c *coordination) lookAll(ctx context.Context) error {
+// readChanged reads what has changed, each input once.
+func (c *coordination) readChanged(ctx context.Context) error {
 	due := map[input]bool{}
-	for _, in := range c.changed.take() {
+	for _, in := range c.changed.Take() {
 		due[in] = true
 	}
 	for in := epoch; in <= leftovers; in++ {
 		if !due[in] {
 			continue
 		}
-		if err := c.s.Retry(ctx, func() error { return c.look(ctx, in) }); err != nil {
+		if err := c.s.Retry(ctx, func() error { return c.readInput(ctx, in) }); err != nil {
 			return err
 		}
 	}
@@ -152,16 +161,16 @@ func (c *coordination) watch(in input, w *session.Watch) {
 		old.Stop()
 	}
 	c.watches[in] = w
-	w.OnFire(func(session.Event) { c.changed.post(in) })
+	w.OnFire(func(session.Event) { c.changed.Post(in) })
 }
 
-// do does what the machine says, until that is nothing but to wait.
+// do carries out the machine's steps, until the next step is to wait.
 func (c *coordination) do(ctx context.Context, s core.Step) error {
 	for {
 		c.wake = s.Wake
 		if s.AwaitMoves != nil {
-			c.moving.follow(s.AwaitMoves)
-			c.changed.post(moves)
+			c.moving.moves = slices.Clone(s.AwaitMoves)
+			c.changed.Post(moves)
 		}
 		if s.Planned {
 			c.planned(s.Err)
@@ -176,7 +185,7 @@ func (c *coordination) do(ctx context.Context, s core.Step) error {
 			if err := c.setStatus(ctx, *s.SetStatus); err != nil {
 				return err
 			}
-			c.changed.post(acks)
+			c.changed.Post(acks)
 			s = c.machine.StatusSet(time.Now())
 		default:
 			return nil

@@ -67,9 +67,9 @@ func TestRebalancingOfResourceModeCosts_R19_R20(t *testing.T) {
 		require.Equal(w, map[string]int{"getChildren2": 1, "getData": 2, "multi": 2}, coordinator,
 			"list the clients, read the new one, write the shards; read the own, release")
 		require.Equal(w, map[string]int{"getData": 1, "multi": 1}, other, "read the shard, release")
-		require.LessOrEqual(w, third["getData"], 4+2*moved)
-		require.LessOrEqual(w, third["multi"], 2)
-		require.LessOrEqual(w, third["exists"], 2+2*4, "each try, one per owner that releases and two more: itself, the folder, the owners")
+		require.LessOrEqual(w, third["getData"], 4+2*moved+2*2, "each barrier and each owner: each try")
+		require.LessOrEqual(w, third["multi"], 1+2, "ahead of what it reads before it joins; each try")
+		require.LessOrEqual(w, third["exists"], 2+2*2, "each try, one per owner that releases and two more: itself, the folder")
 		require.Equal(w, 2, third["create2"])
 	})
 	many := 6000
@@ -82,7 +82,7 @@ func TestRebalancingOfResourceModeCosts_R19_R20(t *testing.T) {
 		require.Equal(w, 1, coordinator["getChildren2"])
 		require.LessOrEqual(w, total(coordinator), 10, "%v", coordinator)
 		require.LessOrEqual(w, total(other), 6, "%v", other)
-		require.LessOrEqual(w, third["getData"], 4+2*moved)
+		require.LessOrEqual(w, third["getData"], 4+2*moved+2*2)
 		require.LessOrEqual(w, third["multi"], 12, "by 500: %v", third)
 	})
 }
@@ -108,7 +108,7 @@ func TestRebalancingOfGlobalModeCosts_R37_R38(t *testing.T) {
 	}
 }
 
-// Who is not concerned by a change is not asked, and asks nothing. X13.
+// A member that a change does not concern is not asked, and sends no request. X13.
 func TestMembersThatKeepWhatTheyHaveAskNothing_R21(t *testing.T) {
 	inWorld(t, rebalanser.ResourceBarrier, nil, func(w *World) {
 		a := w.stock(4)
@@ -141,9 +141,9 @@ func TestAdministrationCostsRequestsByTheHundred(t *testing.T) {
 		require.Equal(w, 2+4, cost(func() { _, err := a.AddResources(w.Ctx, many...); require.NoError(w, err) }))
 		require.Equal(w, 2, cost(func() { _, err := a.AddResources(w.Ctx, many...); require.NoError(w, err) }), "they are there")
 		require.Equal(w, 2, cost(func() { _, err := a.Resources(w.Ctx); require.NoError(w, err) }))
-		require.Equal(w, 2, cost(func() { require.NoError(w, a.Pause(w.Ctx)) }))
-		require.Equal(w, 2, cost(func() { require.NoError(w, a.Resume(w.Ctx)) }))
-		require.Equal(w, 9, cost(func() { w.status(a) }), "no members")
+		require.Equal(w, 3, cost(func() { require.NoError(w, a.Pause(w.Ctx)) }))
+		require.Equal(w, 3, cost(func() { require.NoError(w, a.Resume(w.Ctx)) }))
+		require.Equal(w, 10, cost(func() { w.status(a) }), "no members")
 		require.Equal(w, 2+4, cost(func() { _, err := a.RemoveResources(w.Ctx, many...); require.NoError(w, err) }))
 	})
 }

@@ -4,20 +4,30 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
+	"time"
 
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// Each makes a handler that runs fn for each resource that is owned, in a goroutine of
-// its own. fn's context ends with the cause ErrRevoked when the resource is to be
-// given up: finish what is under way, and return; that is waited for. It ends with
-// session.ErrLost and a reason when the resource is lost. A panic, and an error that
-// is not that of its context, end the membership; who returns nil before is done with
-// the resource, and keeps it.
+// Each makes a handler that runs fn for each owned resource, in a goroutine of
+// its own. When the resource must be given up, fn's context ends with the cause
+// ErrRevoked: finish the work in progress, and return; the handler waits for fn.
+// When the context of [Group.Run] has ended, fn's context continues for
+// Options.Grace. When the resource is lost, fn's context ends with
+// session.ErrLost and a reason. If fn returns nil before its context has ended,
+// fn is done with the resource, and the member keeps the resource.
+//
+// A failure is a panic, a call of runtime.Goexit, or an error other than that of
+// the context. A failure ends the membership, or, with Options.RetryDelay, fn is
+// called again for this resource.
 //
 // A handler of Each serves one Group.
 func Each(fn func(ctx context.Context, r *Resource) error) Handler {
-	return &each{fn: fn, running: map[*Resource]*job{}, fail: make(chan error, 1)}
+	return &each{
+		fn: fn, running: map[*Resource]*job{}, fail: make(chan error, 1),
+		failing: map[string]Failure{}, news: make(chan struct{}, 1), leaving: make(chan struct{}),
+	}
 }
 
 // each runs a function per resource. running is only used by the calls of the
@@ -26,6 +36,16 @@ type each struct {
 	fn      func(ctx context.Context, r *Resource) error
 	running map[*Resource]*job
 	fail    chan error
+	retry   time.Duration // Options.RetryDelay
+	news    chan struct{} // cap 1: failing has changed
+
+	// mu guards what follows: the resources that are owned and failed last; until when
+	// functions go on by themselves, zero if their member does not leave with a grace;
+	// leaving is closed then.
+	mu      sync.Mutex
+	failing map[string]Failure
+	until   time.Time
+	leaving chan struct{}
 }
 
 // job is one run of the function.
@@ -36,26 +56,39 @@ type job struct {
 
 func (e *each) failed() <-chan error { return e.fail }
 
+// noFunction reports whether h is an Each of nothing.
+func noFunction(h Handler) bool {
+	e, is := h.(*each)
+	return is && e.fn == nil
+}
+
 func (e *each) Assigned(_ context.Context, rs []*Resource) error {
-	if e.fn == nil {
-		return fmt.Errorf("%w: the function is nil", ErrArgument)
-	}
 	for _, r := range rs {
-		inner, end := context.WithCancelCause(r.Context())
-		ctx := last(inner, end, r)
+		ctx, end := session.WithHolds(r.Context())
 		j := &job{end: end, over: make(chan struct{})}
 		e.running[r] = j
 		// Revoked and Lost wait for it; it ends with the function, whose context
 		// they end.
 		go func() {
+			err := errGoexit
 			defer close(j.over)
-			err := protect("the function", func() error { return e.fn(ctx, r) })
-			if err != nil && (ctx.Err() == nil || !ending(ctx, err)) {
-				e.report(fmt.Errorf("resource %q: %w", r.Name(), err))
+			defer func() { e.judge(ctx, r, err) }() // whatever the function does
+			if e.retry > 0 {
+				e.keepTrying(ctx, r)
+				err = nil
+			} else {
+				err = protect("the function", func() error { return e.fn(ctx, r) })
 			}
 		}()
 	}
 	return nil
+}
+
+// judge reports what the function has returned for r, unless its context explains it.
+func (e *each) judge(ctx context.Context, r *Resource, err error) {
+	if err != nil && (ctx.Err() == nil || !ending(ctx, err)) {
+		e.report(fmt.Errorf("resource %q: %w", r.Name(), err))
+	}
 }
 
 // report tells the member; the first failure is enough.
@@ -71,7 +104,8 @@ func ending(ctx context.Context, err error) bool {
 	return errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx)) || errors.Is(err, session.ErrLost)
 }
 
-func (e *each) Revoked(_ context.Context, rs []*Resource) error {
+func (e *each) Revoked(ctx context.Context, rs []*Resource) error {
+	e.linger(ctx, rs)
 	for _, r := range rs {
 		if j := e.running[r]; j != nil {
 			j.end(ErrRevoked)

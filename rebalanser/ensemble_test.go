@@ -34,7 +34,7 @@ func turmoil(ours *world.World, seed uint64) error {
 	trouble, calm := context.WithTimeout(s.Ctx, 4*time.Minute)
 	defer calm()
 	var gremlin sync.WaitGroup
-	g := &world.Gremlin{
+	g := &world.FaultInjector{
 		Server: s.Server, Clients: 1 + 3*z.clients, Servers: 3,
 		Rand: rand.New(rand.NewPCG(seed, 3)), Expire: s.excuseWhenExpired(z.session),
 	}
@@ -69,7 +69,7 @@ func (s *stress) stir(ctx context.Context, r *rand.Rand) error {
 		if err := s.change(); err != nil {
 			return fmt.Errorf("step %d: %w", n, err)
 		}
-		world.Rest(ctx, time.Duration(r.Int64N(int64(s.z.step))))
+		world.SleepContext(ctx, time.Duration(r.Int64N(int64(s.z.step))))
 		s.heal()
 		if err := s.err(); err != nil {
 			return fmt.Errorf("step %d: %w", n, err)

@@ -17,28 +17,35 @@ func readGroup(ctx context.Context, s *session.Session, at layout) (mode Mode, s
 	if err != nil {
 		return 0, stat, false, err
 	}
-	record, err := decode[groupRecord](data)
+	record, err := decode[groupRecord](string(at), data)
 	switch {
-	case err != nil:
-		return 0, stat, false, err
 	case len(data) == 0:
 		return 0, stat, false, nil
-	case record.Format != format:
-		return 0, stat, false, fmt.Errorf("%w: it has format %d", ErrRecord, record.Format)
+	case isNewer(err):
+		return 0, stat, false, err
+	case err != nil || record.Format != format:
+		return 0, stat, false, noGroup(at, data)
 	}
 	for _, m := range []Mode{ResourceBarrier, GlobalBarrier} {
 		if m.String() == record.Mode {
 			return m, stat, true, nil
 		}
 	}
-	return 0, stat, false, fmt.Errorf("%w: it has mode %.60q", ErrRecord, record.Mode)
+	return 0, stat, false, noGroup(at, data)
+}
+
+// noGroup is the error of a group whose znode has data that is no group's. A znode with
+// empty data is a group that nobody has declared yet.
+func noGroup(at layout, data []byte) error {
+	return fmt.Errorf("%w; if it is meant to be a group, set its data to the empty string, "+
+		"and the next member declares the group", garbage(string(at), data))
 }
 
 // ensure makes what a group of that mode consists of, as far as it is missing.
 // Several may do that at once: each write is on condition of what was read, or
 // creates what nobody creates differently.
 func ensure(ctx context.Context, s *session.Session, at layout, mode Mode, acl []session.ACL) error {
-	p := &seat{s: s, at: at, acl: acl}
+	p := &memberNode{s: s, at: at, acl: acl}
 	return s.Retry(ctx, func() error {
 		for {
 			err := s.EnsurePath(ctx, string(at), session.Persistent, p.created())
@@ -55,22 +62,30 @@ func ensure(ctx context.Context, s *session.Session, at layout, mode Mode, acl [
 
 // declare says which mode the group has, unless somebody has said the same, and
 // creates its folders.
-func (p *seat) declare(ctx context.Context, mode Mode) error {
-	is, stat, declared, err := readGroup(ctx, p.s, p.at)
+func (p *memberNode) declare(ctx context.Context, mode Mode) error {
+	var stat session.Stat
+	var declared bool
+	var there []string
+	err := p.fresh(ctx, func() (err error) {
+		var is Mode
+		is, stat, declared, err = readGroup(ctx, p.s, p.at)
+		switch {
+		case err != nil:
+			return err
+		case declared && is != mode:
+			return fmt.Errorf("%w: it is %v, not %v", ErrMode, is, mode)
+		}
+		there, _, err = p.s.Children(ctx, string(p.at))
+		return err
+	})
 	switch {
 	case err != nil:
 		return err
-	case declared && is != mode:
-		return fmt.Errorf("%w: it is %v, not %v", ErrMode, is, mode)
 	case !declared:
-		data := encode(groupRecord{Format: format, Mode: mode.String()})
+		data := encode(&groupRecord{Format: format, Mode: mode.String()})
 		if _, err := p.s.Set(ctx, string(p.at), data, stat.Version); err != nil {
 			return err
 		}
-	}
-	there, _, err := p.s.Children(ctx, string(p.at))
-	if err != nil {
-		return err
 	}
 	var ops []session.Op
 	for _, dir := range mode.folders() {

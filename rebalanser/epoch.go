@@ -6,35 +6,43 @@ import (
 	"slices"
 	"time"
 
+	"github.com/zkrecipes/zkrecipes/internal/format/shareformat"
+	"github.com/zkrecipes/zkrecipes/internal/optimistic"
+	"github.com/zkrecipes/zkrecipes/internal/versioned"
 	"github.com/zkrecipes/zkrecipes/rebalanser/internal/core"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// raise writes the next epoch, on condition of the one before: from then on nobody
-// else's writes are carried out. One whose answer was lost is found here when it is
-// repeated: its record names this client, which is elected once. A client whose node
-// has gone deposes nobody.
+// raise writes the next epoch, on condition of the present epoch: from then on no other
+// coordinator's writes are carried out. If the reply is lost, the repeated call finds the
+// record of this client, which is elected only once. A client whose node has gone cannot
+// raise the epoch.
 func (c *coordination) raise(ctx context.Context) error {
 	for {
 		data, stat, err := c.s.Get(ctx, c.at.in(epochNode))
 		if err != nil {
 			return err
 		}
-		// What nobody here has written is replaced; the version still grows.
-		record, _ := decode[epochRecord](data)
+		// Data that is not a record of this package is replaced; the version still
+		// grows. A member that does not know the record's format cannot coordinate:
+		// the member leaves, and the next member in the queue may know the format.
+		record, err := decode[epochRecord](c.at.in(epochNode), data)
+		if isNewer(err) {
+			return err
+		}
 		if record.Client == c.client {
 			c.version, c.epoch = stat.Version, record.Epoch
 			return nil
 		}
-		next := epochRecord{Epoch: record.Epoch + 1, Client: c.client, Since: time.Now().UTC()}
-		results, err := c.s.Txn(ctx, c.guard(), session.SetOp(c.at.in(epochNode), encode(next), stat.Version))
+		next := epochRecord{Format: format, Epoch: record.Epoch + 1, Client: c.client, Since: time.Now().UTC(), Kept: record.Kept}
+		results, err := c.s.Txn(ctx, c.guard(), session.SetOp(c.at.in(epochNode), encode(&next), stat.Version))
 		switch {
 		case err == nil:
 			c.version, c.epoch = results[1].Stat.Version, next.Epoch
 			return nil
-		case culprit(err) == 0 && errors.Is(err, session.ErrNoNode):
+		case optimistic.CulpritIndex(err) == 0 && errors.Is(err, session.ErrNoNode):
 			return errNodeGone
-		case culprit(err) != 1 || !errors.Is(err, session.ErrBadVersion):
+		case optimistic.CulpritIndex(err) != 1 || !errors.Is(err, session.ErrBadVersion):
 			return err
 		}
 	}
@@ -43,18 +51,18 @@ func (c *coordination) raise(ctx context.Context) error {
 // check makes a transaction fail once somebody else coordinates.
 func (c *coordination) check() session.Op { return session.CheckOp(c.at.in(epochNode), c.version) }
 
-// deposed tells from an error of a transaction whose first operation is the check that
-// somebody else coordinates.
+// deposed reports whether err, of a transaction that begins with the check, says that
+// another client coordinates.
 func deposed(err error) error {
-	if culprit(err) == 0 && (errors.Is(err, session.ErrBadVersion) || errors.Is(err, session.ErrNoNode)) {
+	if optimistic.CulpritIndex(err) == 0 && (errors.Is(err, session.ErrBadVersion) || errors.Is(err, session.ErrNoNode)) {
 		return errDeposed
 	}
 	return err
 }
 
-// inherit reads what the coordinators before have written. Nobody else changes it any
-// more, but for what was under way when the epoch was raised; the answer to that came
-// behind all of it.
+// inherit reads the records of the previous coordinators. Nobody else changes these records
+// any more: all writes that were in flight when the epoch was raised were carried out
+// before the reply to that.
 func (c *coordination) inherit(ctx context.Context) error {
 	if c.opts.Mode == GlobalBarrier {
 		data, stat, err := c.s.Get(ctx, c.at.in(statusNode))
@@ -62,34 +70,42 @@ func (c *coordination) inherit(ctx context.Context) error {
 			return err
 		}
 		c.told = stat.Version
-		// A status that makes no sense is none: the next generation is above
-		// those of all shards in any case.
-		c.status, _ = parseStatus(data)
+		// An invalid status is ignored: the next generation is above those of all
+		// shards in any case.
+		if c.status, c.statusKept, err = parseStatus(c.at.in(statusNode), data); isNewer(err) {
+			return err
+		}
 	}
 	keys, _, err := c.s.Children(ctx, c.at.in(assignmentsDir))
 	if err != nil {
 		return err
 	}
-	return c.shards.load(ctx, keys)
+	if err := c.shards.load(ctx, keys); err != nil {
+		return err
+	}
+	for _, key := range sorted(c.shards.bad) {
+		if err := c.shards.bad[key]; isNewer(err) {
+			return err
+		}
+	}
+	return nil
 }
 
-// parseStatus reads the status of global mode.
-func parseStatus(data []byte) (core.Status, error) {
-	record, err := decode[statusRecord](data)
+// parseStatus reads the status of global mode, which is on path.
+func parseStatus(path string, data []byte) (core.Status, versioned.Kept, error) {
+	record, err := decode[statusRecord](path, data)
 	if err != nil || len(data) == 0 {
-		return core.Status{}, err
+		return core.Status{}, versioned.Kept{}, err
 	}
-	state := slices.Index(states(), record.State)
-	if state < 0 || record.Generation < 0 {
-		return core.Status{}, ErrRecord
-	}
-	return core.Status{Generation: record.Generation, State: core.State(state)}, nil
+	state := slices.Index(shareformat.States(), record.State)
+	return core.Status{Generation: record.Generation, State: core.State(state)}, record.Kept, nil
 }
 
-// setStatus sets the status. Like all that the coordinator writes, it is on condition
-// of the epoch, and of the version that it knows; an unanswered one is read.
+// setStatus sets the status. Like every write of the coordinator, it depends on the epoch
+// and on the version that the coordinator knows. After an unanswered write, setStatus reads
+// the status.
 func (c *coordination) setStatus(ctx context.Context, st core.Status) error {
-	data := encode(statusRecord{Generation: st.Generation, State: states()[st.State], Epoch: c.epoch})
+	data := encode(&statusRecord{Format: format, Generation: st.Generation, State: shareformat.States()[st.State], Epoch: c.epoch, Kept: c.statusKept})
 	path, unclear := c.at.in(statusNode), false
 	c.status, c.missing = st, 0
 	return c.s.Retry(ctx, func() error {
@@ -103,6 +119,9 @@ func (c *coordination) setStatus(ctx context.Context, st core.Status) error {
 				if slices.Equal(is, data) {
 					return nil
 				}
+				if _, _, err := parseStatus(path, is); isNewer(err) {
+					return err
+				}
 			}
 			unclear = true
 			results, err := c.s.Txn(ctx, c.check(), session.SetOp(path, data, c.told))
@@ -110,7 +129,7 @@ func (c *coordination) setStatus(ctx context.Context, st core.Status) error {
 				c.told = results[1].Stat.Version
 				return nil
 			}
-			if culprit(err) != 1 || !errors.Is(err, session.ErrBadVersion) {
+			if optimistic.CulpritIndex(err) != 1 || !errors.Is(err, session.ErrBadVersion) {
 				return deposed(err)
 			}
 		}

@@ -5,12 +5,13 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/zkrecipes/zkrecipes/lock/locktable"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
 var (
-	// ErrArgument: an argument is none; nothing was sent.
-	ErrArgument = errors.New("invalid argument")
+	// ErrInvalidArgument is session.ErrInvalidArgument.
+	ErrInvalidArgument = session.ErrInvalidArgument
 	// ErrMode: the group at the path has another mode. It was left alone.
 	ErrMode = errors.New("the group has another mode")
 	// ErrNoGroup: there is no group at the path.
@@ -18,11 +19,12 @@ var (
 	// ErrInstanceInUse: another member has this instance id, and has not gone
 	// within Options.InstanceWait.
 	ErrInstanceInUse = errors.New("the instance id is in use")
-	// ErrRunning: the group's Run is under way already.
+	// ErrRunning: Run was called before, and has not returned.
 	ErrRunning = errors.New("the group is running already")
-	// ErrRecord: a znode's data is not what this package writes. It was left
+	// ErrRecord is locktable.ErrRecord: a znode's data is not what this version of the
+	// package writes, or has a newer format. The error names the path; the data was left
 	// alone.
-	ErrRecord = errors.New("not a record of this package")
+	ErrRecord = locktable.ErrRecord
 	// ErrRevoked ends the contexts of resources that are given up in order.
 	ErrRevoked = errors.New("revoked")
 	// ErrRevokeTimeout ends the contexts of resources whose handler has not given
@@ -36,30 +38,40 @@ var errNodeGone = fmt.Errorf("%w: %w", session.ErrLost, session.ErrNodeDeleted)
 // errDeposed: somebody else has written the epoch.
 var errDeposed = errors.New("another client has become the coordinator")
 
+// usable is what a method checks before anything else is done: wrong is what constructor
+// has found in its arguments. A zero value, which it has not made, has no client and no such
+// error.
+func usable(ctx context.Context, client *session.Client, constructor string, wrong error) error {
+	switch {
+	case ctx == nil:
+		return fmt.Errorf("%w: the context is nil", ErrInvalidArgument)
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case wrong != nil:
+		return wrong
+	case client == nil:
+		return fmt.Errorf("%w: it has no client: make it with %s", ErrInvalidArgument, constructor)
+	}
+	return nil
+}
+
 // failure names operation and path. A context's error is there for errors.Is
 // beside its cause.
 func failure(ctx context.Context, op, path string, err error) error {
+	if ctx == nil {
+		return fmt.Errorf("rebalanser: %s %s: %w", op, path, err)
+	}
 	if e := ctx.Err(); e != nil && !errors.Is(err, e) {
 		return fmt.Errorf("rebalanser: %s %s: %w: %w", op, path, e, err)
 	}
 	return fmt.Errorf("rebalanser: %s %s: %w", op, path, err)
 }
 
-// over reports whether a request in s has failed since s has ended, so that it can be
-// begun anew in the next session.
+// over reports whether a request in s has failed because s has ended, so that the caller
+// can begin again in the next session.
 func over(s *session.Session, err error) bool {
 	if lost := s.Err(); lost != nil {
-		return session.Passing(lost)
+		return session.IsSessionLoss(lost)
 	}
-	return session.Passing(err)
-}
-
-// culprit is the operation that made a transaction fail; -1 if that is not why it
-// failed.
-func culprit(err error) int {
-	var txn *session.TxnError
-	if errors.As(err, &txn) {
-		return txn.Index
-	}
-	return -1
+	return session.IsSessionLoss(err)
 }

@@ -98,7 +98,7 @@ func ExampleEach() {
 	begun := make(chan string, 2)
 	group := rebalanser.New(client, "/rebalanser/files", rebalanser.Each(func(ctx context.Context, r *rebalanser.Resource) error {
 		begun <- r.Name()
-		<-ctx.Done() // finish what is under way
+		<-ctx.Done() // finish the work in progress
 		return nil
 	}), nil)
 	over := make(chan error)

@@ -28,6 +28,7 @@ type play struct {
 	srv     *zktest.Server
 	party   *world.Party
 	running []*part
+	sets    *sets // unless it is nil, it judges what members start
 }
 
 // part is a member of a play.
@@ -36,12 +37,15 @@ type part struct {
 	group *rebalanser.Group
 	stop  context.CancelFunc
 	done  chan error
+	slow  atomic.Int64 // how long Revoked takes
 }
 
 // trial is a case of the matrix. setup may be nil.
 func trial(mode rebalanser.Mode, name string, setup, op func(ctx context.Context, p *play) error) world.Trial {
 	return world.Trial{
 		Name: name,
+		// A server may not have confirmed that a member has left.
+		Excuses: []error{session.ErrUnknownOutcome},
 		Setup: func(e *matrix.Env, p *world.Party) error {
 			ours := &play{oracle: newOracle(), mode: mode, srv: e.Server, party: p}
 			p.State = ours
@@ -87,6 +91,15 @@ func (p *play) join(ctx context.Context, who string, c *session.Client, o rebala
 	ctx, stop := context.WithCancel(ctx)
 	m := &part{recorder: &recorder{who: who, o: p.oracle, rs: map[string]*rebalanser.Resource{}}, stop: stop, done: make(chan error, 1)}
 	m.group = rebalanser.New(c, path, m.recorder, &o)
+	m.before = func(ctx context.Context, what string, _ []*rebalanser.Resource) error {
+		if what[0] == '-' {
+			world.SleepContext(ctx, time.Duration(m.slow.Load()))
+		}
+		return nil
+	}
+	if p.sets != nil && o.StartWhenComplete {
+		p.sets.watch(m.recorder, func() *rebalanser.Group { return m.group })
+	}
 	p.running = append(p.running, m)
 	// end waits for it; it ends with ctx.
 	go func() { m.done <- m.group.Run(ctx) }()
@@ -134,7 +147,7 @@ func (p *play) owns(who string, n int) func() bool {
 // next is the other client, that takes over everything, and looks at what is left.
 func (p *play) next(ctx context.Context) error {
 	for _, m := range p.running {
-		if err := m.end(); err != nil && !errors.Is(err, session.ErrLost) && !errors.Is(err, context.Canceled) {
+		if err := m.end(); err != nil && !errors.Is(err, session.ErrLost) && !errors.Is(err, session.ErrUnknownOutcome) && !errors.Is(err, context.Canceled) {
 			return err
 		}
 	}
@@ -157,7 +170,7 @@ func (p *play) next(ctx context.Context) error {
 		return err
 	}
 	p.running = nil
-	// What was given up by its context goes in the background.
+	// Znodes of calls whose context has ended are deleted in the background.
 	return p.until(ctx, "nothing is left behind", func() bool { return leftBehind(p.srv) == nil })
 }
 

@@ -73,8 +73,8 @@ func TestBarriersOfRemovedResourcesGoWhenTheyAreFree_X4(t *testing.T) {
 	})
 }
 
-// Who is told, while it waits for a barrier, that it shall not have it after all,
-// touches nobody's.
+// A member that waits for a barrier, and is told that it gets another assignment, touches
+// no other member's barrier.
 func TestCalledOffWaitTouchesNobodysBarrier_X2(t *testing.T) {
 	inWorld(t, rebalanser.ResourceBarrier, nil, func(w *World) {
 		w.stock(2)
@@ -104,8 +104,8 @@ func TestCalledOffWaitTouchesNobodysBarrier_X2(t *testing.T) {
 	})
 }
 
-// Members come and go all the time, faster than a handler stops. R47: what is under way
-// is finished, not aborted, and the change that came meanwhile is the next one's.
+// Members come and go all the time, faster than a handler stops. R47: a rebalancing in
+// progress is finished, not aborted, and later changes belong to the next rebalancing.
 func TestChurnDoesNotStarveTheSharingOut_X12(t *testing.T) {
 	inBoth(t, func(w *World) {
 		w.stock(4)
@@ -343,7 +343,7 @@ func (badAssignor) Name() string { return "bad" }
 
 func (badAssignor) Assign([]assignor.Member, []assignor.Resource) [][]string { panic("not today") }
 
-// What strangers put among the clients, and elsewhere, disturbs nobody.
+// Znodes that strangers create among the clients, and elsewhere, disturb no member.
 func TestBadMemberNeverDisturbsTheGroup_X14(t *testing.T) {
 	inBoth(t, func(w *World) {
 		a := w.stock(4)
@@ -411,7 +411,7 @@ func TestBrokenRecordsAreRepaired(t *testing.T) {
 	})
 }
 
-// What one znode cannot hold goes on in others.
+// A shard that is too long for one znode continues in further znodes.
 func TestShardsAreAsLongAsTheyMust(t *testing.T) {
 	inBoth(t, func(w *World) {
 		a := w.admin()

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// Group shares resources out among its members, of which it is one while Run runs.
+// Group is a member of a group while Run runs; the group shares resources out
+// among its members.
 type Group struct {
 	client  *session.Client
 	at      layout
@@ -17,16 +19,16 @@ type Group struct {
 	opts    Options
 	err     error // what is wrong with the arguments
 
-	// mu guards what follows: running is true while Run is under way, state is
-	// what the member is like, and changed is closed and replaced with each change.
+	// mu guards the next fields: running is true until Run returns, state is the state
+	// of the member, and changed is closed and replaced with each change of state.
 	mu      sync.Mutex
 	running bool
 	state   State
 	changed chan struct{}
 }
 
-// New makes a member of the group on path, such as "/rebalanser/orders". It does
-// nothing yet; a wrong argument is reported by the first call of Run. o may be nil.
+// New makes a member of the group on path, such as "/rebalanser/orders". New
+// sends nothing; Run reports an invalid argument. o may be nil.
 func New(client *session.Client, path string, h Handler, o *Options) *Group {
 	g := &Group{client: client, at: layout(path), handler: h, changed: make(chan struct{})}
 	g.state = State{Phase: stopped}
@@ -34,33 +36,66 @@ func New(client *session.Client, path string, h Handler, o *Options) *Group {
 	switch {
 	case g.err != nil:
 	case client == nil:
-		g.err = fmt.Errorf("%w: the client is nil", ErrArgument)
+		g.err = fmt.Errorf("%w: the client is nil", ErrInvalidArgument)
 	case h == nil:
-		g.err = fmt.Errorf("%w: the handler is nil", ErrArgument)
+		g.err = fmt.Errorf("%w: the handler is nil", ErrInvalidArgument)
+	case noFunction(h):
+		g.err = fmt.Errorf("%w: the function of Each is nil", ErrInvalidArgument)
 	default:
 		g.err = validPath(path)
+	}
+	if e, is := h.(*each); is {
+		e.retry = g.opts.RetryDelay
 	}
 	return g
 }
 
-// Path is the path that the group was made with.
-func (g *Group) Path() string { return string(g.at) }
+// Path returns the path argument of [New].
+func (g *Group) Path() string { return string(g.made().at) }
 
-// Run takes part in the group until ctx ends: then it gives everything up in order,
-// leaves, and returns nil. It blocks; the goroutine is the caller's. While it runs the
-// handler is told what the member owns.
+// made is g, or a zero Group for nil.
+func (g *Group) made() *Group {
+	if g == nil {
+		return &Group{}
+	}
+	return g
+}
+
+// Run takes part in the group until ctx ends: then Run gives up all resources, and
+// leaves the group. It blocks; the goroutine is the caller's. While Run runs, the handler
+// is told what the member owns.
 //
-// Over lost sessions it goes on: it becomes a new client, which owns nothing
-// until its handler is told. Otherwise it ends
-// with an error when the handler fails or panics; when the group has another mode
-// (ErrMode), or the instance id stays in use (ErrInstanceInUse); when the session is
-// lost while it leaves (session.ErrLost); when the client is closed or the servers
-// refuse something (session.ErrClosed, session.ErrNoAuth).
+// When ctx has ended, functions of [Each] go on by themselves for Options.Grace; see there.
 //
-// Whatever the reason, when it returns no handler runs, and nothing is owned. It waits
-// for a handler that does not return for ever. One Run at a time: a second one fails
+// Run returns nil when ctx has ended and a server has confirmed that everything was given
+// back: the resources, and the membership. Every other end is an error that wraps what
+// went wrong, also with Options.RestartDelay:
+//
+//   - ctx had ended before the call: the context's error and cause. Nothing was begun.
+//   - The session was lost while the member left: session.ErrLost.
+//   - No server has confirmed that the member has left: session.ErrUnknownOutcome, or
+//     session.ErrLost once no server has answered for a session timeout. The deletion of
+//     the member's znodes continues in the background.
+//   - The handler has failed or panicked: its error.
+//   - The group has another mode (ErrMode), or the instance id stays in use
+//     (ErrInstanceInUse).
+//   - A record has a newer format (ErrRecord).
+//   - The client was closed, or the servers refuse something (session.ErrClosed,
+//     session.ErrNoAuth).
+//
+// With Options.RestartDelay most of these errors end the membership, and not Run, as long
+// as ctx has not ended. A lost session never ends Run before ctx has ended: the member
+// joins again as a new client, which owns nothing until its handler is told. If ctx ends
+// while Run joins, or waits to join again, Run holds nothing and returns nil.
+//
+// Whatever the reason, when Run returns no handler runs, and nothing is owned. Run waits
+// indefinitely for a handler that does not return. When ctx has ended, a member that
+// owns nothing ends at once, or after one second if a server does not answer. A member that
+// owns something ends when its handlers have returned and what it owned is released, at
+// most the session timeout after they have. One Run at a time: a second one fails
 // with ErrRunning.
 func (g *Group) Run(ctx context.Context) error {
+	g = g.made()
 	if err := g.begin(ctx); err != nil {
 		return failure(ctx, "run", g.Path(), err)
 	}
@@ -71,20 +106,50 @@ func (g *Group) Run(ctx context.Context) error {
 			err = m.run(ctx)
 		}
 		switch {
-		case ctx.Err() != nil && (err == nil || m == nil):
-			return nil // nothing was owned, or is any more
-		case !errors.Is(err, errRejoin):
-			return failure(ctx, "run", g.Path(), err)
+		case ctx.Err() != nil && (err == nil || m == nil && !isKept(err)):
+			return nil // nothing was held, or is any more
+		case errors.Is(err, errRejoin) && !isKept(err):
+		case g.opts.RestartDelay == 0 || permanent(err) || ctx.Err() != nil:
+			return g.failed(err)
+		case !g.rest(ctx, g.failed(err)):
+			if isKept(err) {
+				return g.failed(err)
+			}
+			return nil // what has ended the membership is in the state
 		}
 	}
 }
 
-func (g *Group) begin(ctx context.Context) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
+// failed is an error of Run. It does not say that Run's context has ended: that alone is
+// no error.
+func (g *Group) failed(err error) error { return fmt.Errorf("rebalanser: run %s: %w", g.Path(), err) }
+
+// permanent reports whether a new membership would end with the same error.
+func permanent(err error) bool {
+	for _, e := range []error{session.ErrClosed, session.ErrAuthFailed, ErrInvalidArgument, ErrMode} {
+		if errors.Is(err, e) {
+			return true
+		}
 	}
-	if g.err != nil {
-		return g.err
+	return false
+}
+
+// rest waits for Options.RestartDelay; false if ctx ends first.
+func (g *Group) rest(ctx context.Context, why error) bool {
+	g.set(State{Phase: resting, Err: why})
+	t := time.NewTimer(g.opts.RestartDelay)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (g *Group) begin(ctx context.Context) error {
+	if err := usable(ctx, g.client, "rebalanser.New", g.err); err != nil {
+		return err
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()

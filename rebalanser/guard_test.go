@@ -32,12 +32,12 @@ func TestGuardHoldsInASessionOfAnotherChroot(t *testing.T) {
 		// Waited for below; ends with ctx.
 		go func() { left <- g.Run(ctx) }()
 		r, other := <-owned, w.Session(w.Client())
-		_, err = other.Txn(w.Ctx, append(r.Guard(), session.SetOp("/data", []byte("1"), -1))...)
+		_, err = other.Txn(w.Ctx, r.Guard(), session.SetOp("/data", []byte("1"), -1))
 		require.NoError(w, err, "it is owned")
 		leave()
 		require.NoError(w, <-left)
 		w.Pass(time.Second)
-		_, err = other.Txn(w.Ctx, append(r.Guard(), session.SetOp("/data", []byte("2"), -1))...)
+		_, err = other.Txn(w.Ctx, r.Guard(), session.SetOp("/data", []byte("2"), -1))
 		require.ErrorIs(w, err, session.ErrNoNode, "it is not")
 	})
 }

@@ -7,27 +7,31 @@ import (
 	"runtime/debug"
 )
 
-// Handler is told what its member owns. Its methods are called one after the other,
-// never two at a time. While one of them runs nothing is begun that would need
-// another, but a loss is noticed: then the contexts end at once, and Lost is called
-// when the method has returned.
+// Handler is told which resources its member owns. Its methods are called one
+// after the other, never concurrently. While a method runs, nothing is begun that
+// would need another method. A loss is noticed nevertheless: the contexts end at
+// once, and Lost is called when the method has returned.
 //
-// An error or a panic ends the membership in order: everything else is revoked and
-// released, the member leaves, and Run returns the error. What a failing call was
-// about counts as given up: nothing of it must run when the call has returned.
+// An error, a panic or a call of runtime.Goexit ends the membership gracefully:
+// all other resources are revoked and released, the member leaves, and Run
+// returns the error, or joins again after Options.RestartDelay. The resources of
+// the failing call count as given up: no work on them may run when the call has
+// returned.
 type Handler interface {
 	// Assigned tells of resources that are owned from now on. It returns when
 	// they are at work, and not when the work is over. ctx ends when one of them
 	// is lost, or to be given up again: then it should return soon. In global mode
 	// nothing else moves in the whole group until it has returned.
 	Assigned(ctx context.Context, rs []*Resource) error
-	// Revoked tells of resources to give up. They are still owned: it finishes
-	// what is under way, and returns when nothing of it runs any more. Then they
-	// are released. ctx ends when they are lost, and after Options.RevokeTimeout.
+	// Revoked tells of resources to give up, which are still owned. The handler
+	// finishes the work in progress, and returns when no work on the resources runs
+	// any more. Then the resources are released. ctx ends when they are lost, and
+	// after Options.RevokeTimeout.
 	Revoked(ctx context.Context, rs []*Resource) error
 	// Lost tells of resources that were lost, with the session or with the
 	// client's node: they are not owned any more, and their contexts ended before
-	// anybody else could own them. It returns when nothing of it runs any more.
+	// anybody else could own them. The handler returns when no work on the resources
+	// runs any more.
 	Lost(rs []*Resource)
 }
 
@@ -37,10 +41,11 @@ type failing interface {
 	failed() <-chan error
 }
 
-// errGoexit: a handler has not returned, and never will.
-var errGoexit = errors.New("the handler has ended its goroutine")
+// errGoexit: what was called has not returned, and never will.
+var errGoexit = errors.New("it has ended its goroutine with runtime.Goexit instead of returning")
 
-// protect calls f, and makes an error of a panic.
+// protect calls f, and makes an error of a panic. When f ends the goroutine, as
+// runtime.Goexit does, it does not return: see isolate.
 func protect(what string, f func() error) (err error) {
 	defer func() {
 		switch x := recover().(type) {
@@ -52,4 +57,19 @@ func protect(what string, f func() error) (err error) {
 		}
 	}()
 	return f()
+}
+
+// isolate is protect in a goroutine of its own: f cannot end that of the caller.
+func isolate(what string, f func() error) error { return <-isolated(what, f) }
+
+// isolated begins what isolate does.
+func isolated(what string, f func() error) <-chan error {
+	out := make(chan error, 1)
+	// The caller waits for it; it ends with f.
+	go func() {
+		err := fmt.Errorf("%s: %w", what, errGoexit)
+		defer func() { out <- err }()
+		err = protect(what, f)
+	}()
+	return out
 }

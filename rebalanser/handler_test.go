@@ -20,7 +20,7 @@ import (
 var errHandler = errors.New("the handler does not like it")
 
 // A resource that is to be given up stays owned for as long as the handler takes; who is
-// to have it next is told when it owns it. R26, R27, R42.
+// to have it next is told when it owns it. R26, R42.
 func TestRevokedResourceStaysOwnedUntilTheHandlerReturns_R18_R23_R25_R36(t *testing.T) {
 	inBoth(t, func(w *World) {
 		a := w.stock(2)
@@ -93,7 +93,7 @@ func TestAssignmentIsCalledOffWhileTheHandlerRuns_R32(t *testing.T) {
 		var cause error
 		c1.before = func(ctx context.Context, what string, rs []*rebalanser.Resource) error {
 			if what[0] == '+' && len(rs) == 3 {
-				world.Rest(ctx, time.Minute)
+				world.SleepContext(ctx, time.Minute)
 				cause = context.Cause(ctx)
 			}
 			return nil
@@ -256,7 +256,7 @@ func (k *worker) work(ctx context.Context, r *rebalanser.Resource) error {
 	k.most.Store(max(k.most.Load(), int64(len(k.running))))
 	k.mu.Unlock()
 	<-ctx.Done()
-	world.Pause(5 * time.Second) // what is under way is finished
+	world.Pause(5 * time.Second) // the work in progress is finished
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.running = slices.DeleteFunc(k.running, func(n string) bool { return n == r.Name() })
@@ -349,13 +349,5 @@ func TestEachIsToldOfALoss(t *testing.T) {
 		n.stopIt()
 		require.NoError(w, n.ended())
 		require.EqualValues(w, 2, k.most.Load())
-	})
-}
-
-func TestEachWithoutFunctionIsAnError(t *testing.T) {
-	inBoth(t, func(w *World) {
-		w.stock(1)
-		g := rebalanser.New(w.Client(), path, rebalanser.Each(nil), &rebalanser.Options{Mode: w.mode})
-		require.ErrorIs(w, g.Run(w.Ctx), rebalanser.ErrArgument)
 	})
 }

@@ -11,12 +11,11 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// errRejoin: the member has left, or was lost, and becomes another.
+// errRejoin: the member has left, or was lost, and joins again as another client.
 var errRejoin = errors.New("to be joined again")
 
-// join becomes a client of the group: it makes what the group consists of, locks its
-// instance, and stands for the election of the coordinator. When it fails nothing is
-// left behind.
+// join becomes a client of the group: it creates the group's znodes, locks its instance,
+// and stands for the election of the coordinator. If it fails, no znode is left behind.
 func (g *Group) join(ctx context.Context) (*member, error) {
 	g.set(State{Phase: joining})
 	s, err := g.client.Session(ctx)
@@ -40,16 +39,16 @@ func (g *Group) joinIn(ctx context.Context, s *session.Session) (*member, error)
 	}
 	m, err := g.stand(ctx, s, held)
 	if err != nil && held != nil {
-		g.away(ctx, s, held.Unlock)
+		err = unlessGone(ctx, err, g.away(ctx, held.Unlock))
 	}
 	return m, err
 }
 
-// stand takes a place in the election. It must be in the session of the lock on the
-// instance: the two are lost together.
+// stand takes a place in the election, in the session of the lock on the instance: the
+// place and the lock are lost together.
 func (g *Group) stand(ctx context.Context, s *session.Session, held *lock.Held) (*member, error) {
 	elector := election.New(g.client, g.at.in(clientsDir), &election.Options{
-		ID: g.opts.ID, Data: encode(g.opts.record()), ACL: g.opts.ACL,
+		ID: g.opts.ID, Data: g.opts.record(), ACL: g.opts.ACL,
 	})
 	place, err := elector.Stand(ctx)
 	if err != nil {
@@ -62,13 +61,13 @@ func (g *Group) stand(ctx context.Context, s *session.Session, held *lock.Held) 
 		hold, err = s.Hold(ctx, place.Path(), nil)
 	}
 	if err != nil {
-		g.away(ctx, s, place.Withdraw)
-		return nil, err
+		return nil, unlessGone(ctx, err, g.away(ctx, place.Withdraw))
 	}
-	return newMember(ctx, g, hold, place, held), nil
+	return newMember(ctx, g, hold, place, held)
 }
 
-// lockInstance makes sure that no other member is this instance; nil if it is none.
+// lockInstance makes sure that no other member is this instance. It returns nil for a
+// dynamic member.
 func (g *Group) lockInstance(ctx context.Context, s *session.Session) (*lock.Held, error) {
 	if g.opts.Instance == "" {
 		return nil, nil
@@ -96,7 +95,7 @@ func (g *Group) lockInstance(ctx context.Context, s *session.Session) (*lock.Hel
 	return nil, g.inUse(ctx, mu, wait)
 }
 
-// inUse says who has the instance.
+// inUse returns an error that names the holder of the instance.
 func (g *Group) inUse(ctx context.Context, mu *lock.Mutex, wait time.Duration) error {
 	who := "another member"
 	all, err := mu.Contenders(ctx)
@@ -109,11 +108,67 @@ func (g *Group) inUse(ctx context.Context, mu *lock.Mutex, wait time.Duration) e
 	return fmt.Errorf("%w: %q by %s; it has not gone within %v", ErrInstanceInUse, g.opts.Instance, who, wait)
 }
 
-// away gives something up that must go whatever becomes of ctx. It waits as long as a
-// session may last that is lost; what remains goes on in the background.
-func (g *Group) away(ctx context.Context, s *session.Session, give func(context.Context) error) {
-	over, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.Timeout())
-	defer cancel()
-	// What is left when this fails goes with the session, or in the background.
-	_ = give(over)
+// leaveWait is how long a leaving member that owned nothing waits for the replies of servers
+// that seem to be reachable.
+const leaveWait = time.Second
+
+// keptError says that a former member may still be present: no server has confirmed that
+// the member's znodes are deleted.
+type keptError struct{ err error }
+
+func (e *keptError) Error() string {
+	return "no server has confirmed that the member has left; the deletion of its znodes continues in the background: " + e.err.Error()
+}
+
+func (e *keptError) Unwrap() error { return e.err }
+
+// isKept reports whether err says that a former member may still be present.
+func isKept(err error) bool {
+	var kept *keptError
+	return errors.As(err, &kept)
+}
+
+// unlessGone is why a member has not joined, with kept if ctx has ended: otherwise Run does
+// not end with that.
+func unlessGone(ctx context.Context, err, kept error) error {
+	if kept == nil || ctx.Err() == nil {
+		return err
+	}
+	return fmt.Errorf("%w; %w", err, kept)
+}
+
+var errNoAnswer = fmt.Errorf("%w: no server has answered within %v", session.ErrUnknownOutcome, leaveWait)
+
+var errNoConnection = fmt.Errorf("%w: there is no connection to a server", session.ErrUnknownOutcome)
+
+// away runs gives in this order, also if ctx has ended. A deletion that is not confirmed in
+// time continues in the background, or ends with the session: away does not wait for a
+// server that cannot be reached. The error is a [*keptError].
+func (g *Group) away(ctx context.Context, gives ...func(context.Context) error) error {
+	limit, stop := context.WithTimeoutCause(context.WithoutCancel(ctx), leaveWait, errNoAnswer)
+	defer stop()
+	over, cancel := context.WithCancelCause(limit)
+	defer cancel(nil)
+	if g.client.State().Status != session.Connected {
+		cancel(errNoConnection)
+	}
+	return giveAll(over, gives)
+}
+
+// giveAll is away as long as over allows.
+func giveAll(over context.Context, gives []func(context.Context) error) error {
+	var failed error
+	for _, give := range gives {
+		switch err := give(over); {
+		case err == nil || failed != nil: // the first failure is enough
+		case over.Err() != nil && errors.Is(err, over.Err()) && !errors.Is(err, session.ErrLost):
+			failed = context.Cause(over) // and not that our own context has ended
+		default:
+			failed = err
+		}
+	}
+	if failed == nil {
+		return nil
+	}
+	return &keptError{failed}
 }

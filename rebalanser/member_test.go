@@ -306,8 +306,8 @@ func TestStateSaysStoppedAfterTheEnd_X8_X10(t *testing.T) {
 		cancel()
 		require.ErrorIs(w, n.group.Run(ended), context.Canceled)
 		broken := w.node("c2", rebalanser.Options{Weight: -1})
-		require.ErrorIs(w, broken.group.Run(w.Ctx), rebalanser.ErrArgument)
-		require.ErrorIs(w, broken.group.Run(w.Ctx), rebalanser.ErrArgument, "a start that fails blocks nothing")
+		require.ErrorIs(w, broken.group.Run(w.Ctx), rebalanser.ErrInvalidArgument)
+		require.ErrorIs(w, broken.group.Run(w.Ctx), rebalanser.ErrInvalidArgument, "a start that fails blocks nothing")
 	})
 }
 
@@ -367,7 +367,7 @@ func TestGuardRefusesWhatIsLost_X5(t *testing.T) {
 		w.Settle()
 		first := c1.resource("r00")
 		write := func(r *rebalanser.Resource, s *session.Session) error {
-			_, err := s.Txn(w.Ctx, r.Guard()...)
+			_, err := s.Txn(w.Ctx, r.Guard())
 			return err
 		}
 		s2 := w.Session(c2.client)

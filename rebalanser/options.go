@@ -3,30 +3,29 @@ package rebalanser
 import (
 	"fmt"
 	"os"
-	"path"
 	"slices"
-	"strings"
 	"time"
 	"unicode/utf8"
 
+	"github.com/zkrecipes/zkrecipes/internal/format/shareformat"
 	"github.com/zkrecipes/zkrecipes/rebalanser/assignor"
 	"github.com/zkrecipes/zkrecipes/rebalanser/internal/core"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// Mode is how a group makes sure that no resource has two owners. It is the
-// group's: the first member, or [Admin.Create], sets it, and whoever comes with
-// another gets ErrMode.
+// Mode is the way in which a group keeps a resource from having two owners. The
+// mode belongs to the group: the first member, or [Admin.Create], sets it, and a
+// client with another mode gets ErrMode.
 type Mode int
 
 const (
-	// ResourceBarrier gives each resource a barrier, which its owner holds: it
-	// moves as soon as the one that has it has given it up, whatever the others
-	// do. Its requests grow with the resources that move.
+	// ResourceBarrier gives each resource a barrier, which its owner holds: a
+	// resource moves as soon as its owner has given it up, independently of the
+	// other members. The requests grow with the resources that move.
 	ResourceBarrier Mode = iota
-	// GlobalBarrier stops what moves everywhere before any of it is started
-	// anywhere. Its requests grow with the members, and not with the resources;
-	// the slowest member decides when it is over.
+	// GlobalBarrier stops all moving resources everywhere before any of them is
+	// started. The requests grow with the members, not with the resources; the
+	// slowest member decides when the rebalancing ends.
 	GlobalBarrier
 )
 
@@ -47,60 +46,115 @@ func (m Mode) core() core.Mode {
 	return core.Resource
 }
 
-// Options of a Group and of an Admin; nil and the zero value mean all defaults. An
-// Admin goes by Mode, ID and ACL. Of the options that concern the whole group, from
-// Assignor to MaxMoves, the coordinator's count: all members should agree on them.
+// Options of a Group and of an Admin; nil and the zero value mean all defaults.
+// An Admin uses Mode, ID and ACL. The options of the whole group, from Assignor
+// to MaxMoves, are those of the coordinator: use the same for all members.
 type Options struct {
 	// Mode of the group; default: ResourceBarrier.
 	Mode Mode
-	// ID says to people who a member is; valid UTF-8. Default: host name, colon,
+	// ID describes the member to people; valid UTF-8. Default: host name, colon,
 	// process id.
 	ID string
-	// Instance makes a member static: it is the same member after a restart, and
-	// as long as it comes back within DepartureDelay it gets back what it had,
-	// and nothing else moves. No two members can be one instance at a time. Rules
-	// of resource names; it must not begin with "_c_". Default: none, each Run is
-	// a new member.
+	// Instance makes a member static: it is the same member after a restart. If a
+	// static member comes back within DepartureDelay, it gets its former
+	// resources back, and nothing else moves. No two members can be one instance
+	// at a time. The rules of resource names apply; an instance must not begin
+	// with "_c_". Default: none, each Run is a new member.
 	Instance string
-	// InstanceWait is how long Run waits for another member of the same Instance
-	// to go, such as the one before a crash, whose session must expire. Default:
-	// two session timeouts.
+	// InstanceWait is the time for which Run waits until another member of the
+	// same Instance has gone, for example the process before a crash, whose
+	// session must expire. Default: two session timeouts.
 	InstanceWait time.Duration
-	// Weight is the share of this member, for assignors that heed it, up to
+	// Weight is the share of this member, for assignors that use weights, up to
 	// 1,000,000; default: 1.
 	Weight int
-	// Zone is where this member is, for assignors that heed it. Default: none.
+	// Zone is the place of this member, for assignors that use zones. Default:
+	// none.
 	Zone string
-	// Subscription are the patterns, in the form of path.Match, of the resources
+	// Subscription has the patterns, in the form of path.Match, of the resources
 	// that this member takes; default: all.
 	Subscription []string
-	// RevokeTimeout is how long a handler may take to give resources up before
-	// their contexts end with ErrRevokeTimeout. They stay owned until it returns.
-	// Default: for ever.
+	// StartWhenComplete makes this member wait, before Handler.Assigned is
+	// called, until the member owns every resource that it has been assigned; one
+	// call then tells of all new resources. Use it if the resources can only be
+	// worked on together. Earlier resources continue meanwhile, and resources
+	// that must be given up are revoked as usual.
+	//
+	// The wait lasts until the former owners have given their resources up, or
+	// their sessions have expired: indefinitely if one of their handlers does not
+	// return. Resources that the member already owns are idle, and no other
+	// member gets them. If the set changes meanwhile, the member waits for the
+	// new set, and gives up at once all resources outside the new set;
+	// MinInterval keeps changes from coming faster than the wait ends.
+	// State.Missing and Member.Missing show the wait.
+	//
+	// Default: each resource is started as soon as it is owned. In global mode
+	// the option changes nothing: no member starts a resource there before all
+	// members have stopped.
+	StartWhenComplete bool
+	// RevokeTimeout bounds the time for which a handler may give resources up;
+	// then their contexts end with ErrRevokeTimeout. The resources stay owned
+	// until the handler returns. Default: no limit.
 	RevokeTimeout time.Duration
+	// Grace is for handlers of [Each]: the time for which running functions may
+	// continue after the context of Run has ended, to finish their work. Their
+	// contexts end when Grace is over, or at once if the session is lost.
+	// Everything is given back as soon as all functions have returned; until then
+	// all resources stay owned. A resource that waits for RetryDelay is not
+	// called for again, and RevokeTimeout begins after Grace. Resources that move
+	// to another member while Run continues, and resources that are given up
+	// after a failure, have no Grace. Default: none, the contexts end at once.
+	Grace time.Duration
+	// AssignmentDelay is the pause between owning resources and Handler.Assigned.
+	// During the pause, work that a former owner left running against its context
+	// can end. No other member owns the resources meanwhile; in global mode
+	// nothing else moves in the group. If all of the resources must be given up
+	// again, or are lost, the pause ends early, and the handler is not called.
+	// Default: none.
+	AssignmentDelay time.Duration
+	// RetryDelay is for handlers of [Each]: after a failure of the function, the
+	// resource is parked for RetryDelay, and then the function is called again.
+	// The pause doubles with each failure in a row, up to a minute, or up to
+	// RetryDelay if it is longer; a call that lasts as long as the pause before
+	// it ends the row. Meanwhile the member keeps the resource, and all other
+	// resources are undisturbed; State.Failing and Status.Failing list the
+	// resource. An error that the function returns after its context has ended is
+	// dropped. Default: a failure of the function ends the membership. The next
+	// owner of the resource may then fail as well: one bad resource can end all
+	// members, one after the other.
+	RetryDelay time.Duration
+	// RestartDelay makes Run join again, after this time, when a failure of the
+	// handler or an error of a server has ended the membership, instead of
+	// returning the error. Meanwhile State has the phase "restarting" and the
+	// error. Run nevertheless returns when the client is closed, when its
+	// authentication has failed, and for ErrInvalidArgument and ErrMode. Default: Run
+	// returns the error.
+	RestartDelay time.Duration
 
-	// Assignor decides who gets what; default: assignor.Sticky().
+	// Assignor decides which member gets which resource; default:
+	// assignor.Sticky().
 	Assignor assignor.Assignor
-	// InitialDelay is how long a group in which nobody has been assigned
-	// anything waits for more members before it shares out. Default: not at all.
+	// InitialDelay is the time for which a group without any assignment waits for
+	// more members before its first rebalancing. Default: none.
 	InitialDelay time.Duration
-	// DepartureDelay is for how long what a static member had is kept for it
-	// after it has gone: without an owner. Default: 30 s.
+	// DepartureDelay is the time for which the resources of a static member are
+	// kept for it after it has gone, without an owner. Default: 30 s.
 	DepartureDelay time.Duration
-	// MinInterval is how long one rebalancing begins after the one before, at
-	// least. Default: none.
+	// MinInterval is the shortest time between the beginnings of two
+	// rebalancings. Default: none.
 	MinInterval time.Duration
-	// MaxMoves is how many resources are on their way from one living member to
-	// another at a time. Default: any number.
+	// MaxMoves bounds the number of resources that move from one live member to
+	// another at a time. Default: no limit.
 	MaxMoves int
 
-	// ACL of the znodes; default: the client's.
+	// ACL of the znodes; default: the client's. All members must be allowed to read
+	// the znodes of all others: a member that may not ends with session.ErrNoAuth.
 	ACL []session.ACL
 }
 
 const (
 	defaultDepartureDelay = 30 * time.Second
-	maxWeight             = 1_000_000
+	maxWeight             = shareformat.MaxWeight
 )
 
 // withDefaults checks the options and fills them up.
@@ -132,25 +186,26 @@ func (o *Options) withDefaults() (Options, error) {
 func (o *Options) validate() error {
 	switch {
 	case o.Mode != ResourceBarrier && o.Mode != GlobalBarrier:
-		return fmt.Errorf("%w: Mode is %d; it must be ResourceBarrier or GlobalBarrier", ErrArgument, o.Mode)
+		return fmt.Errorf("%w: Mode is %d; it must be ResourceBarrier or GlobalBarrier", ErrInvalidArgument, o.Mode)
 	case !utf8.ValidString(o.ID):
-		return fmt.Errorf("%w: ID is %q; it must be valid UTF-8", ErrArgument, o.ID)
+		return fmt.Errorf("%w: ID is %q; it must be valid UTF-8", ErrInvalidArgument, o.ID)
 	case !utf8.ValidString(o.Zone):
-		return fmt.Errorf("%w: Zone is %q; it must be valid UTF-8", ErrArgument, o.Zone)
+		return fmt.Errorf("%w: Zone is %q; it must be valid UTF-8", ErrInvalidArgument, o.Zone)
 	case o.Weight < 0 || o.Weight > maxWeight:
-		return fmt.Errorf("%w: Weight is %d; it must be from 1 to %d", ErrArgument, o.Weight, maxWeight)
+		return fmt.Errorf("%w: Weight is %d; it must be from 1 to %d", ErrInvalidArgument, o.Weight, maxWeight)
 	case o.MaxMoves < 0:
-		return fmt.Errorf("%w: MaxMoves is %d; it must not be negative", ErrArgument, o.MaxMoves)
+		return fmt.Errorf("%w: MaxMoves is %d; it must not be negative", ErrInvalidArgument, o.MaxMoves)
 	}
 	for _, d := range []struct {
 		field string
 		value time.Duration
 	}{
 		{"InstanceWait", o.InstanceWait}, {"RevokeTimeout", o.RevokeTimeout}, {"InitialDelay", o.InitialDelay},
-		{"DepartureDelay", o.DepartureDelay}, {"MinInterval", o.MinInterval},
+		{"DepartureDelay", o.DepartureDelay}, {"MinInterval", o.MinInterval}, {"AssignmentDelay", o.AssignmentDelay},
+		{"RetryDelay", o.RetryDelay}, {"RestartDelay", o.RestartDelay}, {"Grace", o.Grace},
 	} {
 		if d.value < 0 {
-			return fmt.Errorf("%w: %s is %v; it must not be negative", ErrArgument, d.field, d.value)
+			return fmt.Errorf("%w: %s is %v; it must not be negative", ErrInvalidArgument, d.field, d.value)
 		}
 	}
 	if o.Instance != "" {
@@ -161,33 +216,29 @@ func (o *Options) validate() error {
 	return validSubscription(o.Subscription)
 }
 
-// validInstance checks an instance id: it must not look like a client's name, which
-// names the shards of those who have none.
 func validInstance(id string) error {
-	if err := validName("Instance", id); err != nil {
-		return err
-	}
-	if strings.HasPrefix(id, clientPrefix) {
-		return fmt.Errorf("%w: Instance is %.60q; it must not begin with %s", ErrArgument, id, clientPrefix)
+	if err := shareformat.ValidInstance(id); err != nil {
+		return fmt.Errorf("%w: Instance %w; it must be the name of a znode, and must not begin with %s", ErrInvalidArgument, err, clientPrefix)
 	}
 	return nil
 }
 
 func validSubscription(patterns []string) error {
 	for _, p := range patterns {
-		if _, err := path.Match(p, ""); err != nil || p == "" || !utf8.ValidString(p) {
-			return fmt.Errorf("%w: Subscription has %.60q; it must be patterns of path.Match", ErrArgument, p)
+		if !shareformat.ValidPattern(p) {
+			return fmt.Errorf("%w: Subscription has %.60q; it must be patterns of path.Match", ErrInvalidArgument, p)
 		}
 	}
 	return nil
 }
 
 // record is what others see of a member with these options.
-func (o *Options) record() memberRecord {
-	return memberRecord{
+func (o *Options) record() []byte {
+	return encode(&memberRecord{
 		Format: format, Mode: o.Mode.String(), ID: o.ID, Instance: o.Instance, Assignor: o.Assignor.Name(),
 		Weight: o.Weight, Zone: o.Zone, Subscription: o.Subscription,
-	}
+		StartWhenComplete: o.StartWhenComplete && o.Mode == ResourceBarrier,
+	})
 }
 
 // config is what a coordinator with these options goes by.

@@ -23,8 +23,8 @@ type administering struct {
 	times        atomic.Int32
 }
 
-// What an administrator is told is true under every two faults, and each change is made
-// once, whoever makes it next.
+// Under every two faults the result that an administrator gets is true, and each change is
+// applied once, also if another client makes the same change next.
 func TestAdministrationUnderEveryTwoFaults(t *testing.T) {
 	add := func(ctx context.Context, a *rebalanser.Admin) error {
 		added, err := a.AddResources(ctx, "new", "r00")
@@ -77,7 +77,7 @@ func TestAdministrationUnderEveryTwoFaults(t *testing.T) {
 				},
 				Next: func(ctx context.Context, p *world.Party) error {
 					ad := p.State.(*administering)
-					if err := world.Truth(ad.said, int(ad.times.Load())); err != nil {
+					if err := world.CheckOutcome(ad.said, int(ad.times.Load())); err != nil {
 						return err
 					}
 					for _, a := range []*rebalanser.Admin{ad.mine, ad.others} {
@@ -92,8 +92,8 @@ func TestAdministrationUnderEveryTwoFaults(t *testing.T) {
 	}
 }
 
-// A pause that was carried out, unanswered, and that somebody has ended meanwhile, does
-// not begin anew.
+// A pause that was carried out but not answered, and that somebody has ended meanwhile,
+// does not begin again.
 func TestAPauseIsMadeOnceAndAResumeAfterItCounts(t *testing.T) {
 	inBoth(t, func(w *World) {
 		a := w.stock(1)

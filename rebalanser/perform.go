@@ -6,23 +6,28 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zkrecipes/zkrecipes/lock/locktable"
 	"github.com/zkrecipes/zkrecipes/rebalanser/internal/core"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// call is a call of a handler that is under way.
+// call is a call of a handler in progress.
 type call struct {
 	kind  core.Kind // Start or Revoke
 	names []string
 	// end ends the context of the call.
 	end context.CancelCauseFunc
-	// returned and err are what became of it, once that is in the mailbox.
+	// unwanted is closed once none of the started resources is wanted any more.
+	unwanted chan struct{}
+	// untold: the handler was not called, since nothing was wanted any more.
+	untold bool
+	// returned and err are the outcome of the call, once it is in the mailbox.
 	returned bool
 	err      error
 }
 
-// afterwards is what of names, which were lost, the handler has to be told of: not
-// what it has given up before, or has failed with.
+// afterwards are those of the lost names that the handler must be told of: not the names
+// that it has given up before, or has failed with.
 func (c *call) afterwards(names []string) []string {
 	if !c.returned || c.kind == core.Start && c.err == nil {
 		return names
@@ -40,14 +45,14 @@ func (c *call) afterwards(names []string) []string {
 	return out
 }
 
-// do begins what the machine says.
+// do begins the machine's actions.
 func (m *member) do(actions []core.Action) {
 	for _, a := range actions {
 		switch a.Kind {
 		case core.Acquire:
-			m.taker.orders.post(order{take: a.Resources})
+			m.want(a.Resources)
 		case core.Abandon:
-			m.taker.orders.post(order{drop: a.Resources})
+			m.drop(a.Resources)
 		case core.Start:
 			m.start(a.Resources)
 		case core.Revoke:
@@ -64,24 +69,30 @@ func (m *member) do(actions []core.Action) {
 	}
 	if m.call != nil && m.call.kind == core.Start && m.f.Unwanted() {
 		m.call.end(ErrRevoked)
+		if !m.f.Wanted() {
+			m.call.drop()
+		}
+	}
+	if m.g.opts.StartWhenComplete && !m.left {
+		m.show()
 	}
 }
 
 // handle calls the handler, and tells the machine when it has returned.
 func (m *member) handle(c *call, f func(ctx context.Context) error, after event) {
 	m.call = c
-	inner, end := context.WithCancelCause(m.ctx)
-	ctx := last(inner, end, m.hold)
+	ctx, end := session.WithHolds(m.ctx)
 	c.end = end
 	// leave and lost wait for it; it ends with the handler's call.
 	m.work.Go(func() {
 		err := errGoexit
 		defer func() {
-			m.box.post(func() []core.Action {
+			m.box.Post(func() []core.Action {
 				end(nil)
 				m.call = nil
-				// First it leaves, so that nothing is started that would not be
-				// wanted: while a handler is being called, the machine calls none.
+				m.skipped(c)
+				// The member leaves first, so that no unwanted resource is started:
+				// during a call of a handler, the machine calls no other.
 				return append(m.spoil(c, err), after()...)
 			})
 			c.returned, c.err = true, err
@@ -90,7 +101,7 @@ func (m *member) handle(c *call, f func(ctx context.Context) error, after event)
 	})
 }
 
-// spoil notes that the handler has failed with something: it is not called for that
+// spoil notes the resources with which the handler has failed: it is not called for these
 // again, and everything is given up.
 func (m *member) spoil(c *call, err error) []core.Action {
 	if err == nil {
@@ -102,33 +113,36 @@ func (m *member) spoil(c *call, err error) []core.Action {
 	return m.quit(err)
 }
 
-// start calls the handler for what is owned now.
+// start calls the handler for resources that are owned now.
 func (m *member) start(names []string) {
 	rs := make([]*Resource, 0, len(names))
 	for _, name := range names {
 		r := m.resource(name)
 		m.owned[name] = r
+		delete(m.untold, name)
 		rs = append(rs, r)
 	}
 	m.show()
-	m.handle(&call{kind: core.Start, names: names},
-		func(ctx context.Context) error { return m.g.handler.Assigned(ctx, rs) },
-		func() []core.Action { return m.f.Started(names) })
+	c := &call{kind: core.Start, names: names, unwanted: make(chan struct{})}
+	m.handle(c, func(ctx context.Context) error {
+		if c.untold = !m.delay(c); c.untold {
+			return nil
+		}
+		return m.g.handler.Assigned(ctx, rs)
+	}, func() []core.Action { return m.f.Started(names) })
 }
 
 func (m *member) resource(name string) *Resource {
-	r := &Resource{name: name, token: m.token, guard: []session.Op{m.guard()}}
-	if g, barred := m.grips[name]; barred {
-		r.token = g.token
-		r.guard = append(r.guard, m.s.CheckOp(m.at.barrier(name), g.version))
+	r := &Resource{name: name, token: m.token, member: m.guard(), barrier: m.held[name]}
+	if r.barrier != nil {
+		r.token = r.barrier.Token()
 	}
-	inner, end := context.WithCancelCause(m.ctx)
-	r.ctx, r.end = last(inner, end, m.hold), end
+	r.ctx, r.end = session.WithHolds(m.ctx)
 	return r
 }
 
-// revoke calls the handler for what is to be given up, which ends the contexts of
-// that when it has returned.
+// revoke calls the handler for resources to give up, and ends their contexts when the
+// handler has returned.
 func (m *member) revoke(names []string) {
 	rs := m.resources(names)
 	c := &call{kind: core.Revoke, names: names}
@@ -148,12 +162,16 @@ func (m *member) revoke(names []string) {
 	})
 }
 
-// limit ends the contexts of what is to be given up when that takes too long, unless
-// it is stopped before.
+// limit ends the contexts of resources to give up if the handler takes too long, unless it
+// is stopped before.
 func (m *member) limit(c *call, rs []*Resource) (stop func() bool) {
 	d := m.g.opts.RevokeTimeout
 	if d == 0 {
 		return func() bool { return true }
+	}
+	if e, may := m.g.handler.(*each); may {
+		grace, _ := e.left()
+		d += grace
 	}
 	return time.AfterFunc(d, func() {
 		c.end(ErrRevokeTimeout)
@@ -165,14 +183,14 @@ func (m *member) limit(c *call, rs []*Resource) (stop func() bool) {
 
 // giveBack releases barriers.
 func (m *member) giveBack(names []string) {
-	grips := make(map[string]grip, len(names))
+	held := make([]*locktable.Held, 0, len(names))
 	for _, name := range names {
-		grips[name] = m.grips[name]
-		delete(m.grips, name)
+		held = append(held, m.held[name])
+		delete(m.held, name)
 	}
-	released := func() { m.box.post(func() []core.Action { return m.f.Released(names) }) }
+	released := func() { m.box.Post(func() []core.Action { return m.f.Released(names) }) }
 	m.goOn(func(ctx context.Context) error {
-		err := m.release(ctx, grips, names)
+		err := m.release(ctx, held)
 		if err == nil {
 			released()
 		}
@@ -180,17 +198,17 @@ func (m *member) giveBack(names []string) {
 	}, released)
 }
 
-// ack says that everything has been stopped that a generation wants to be, and says
-// it again if somebody removes the word, until it is taken back: the coordinator may
-// wait for it for ever. Nobody else creates a node of this name: one that exists is
-// what an attempt before has created.
+// ack acknowledges that everything is stopped that a generation wants stopped. If somebody
+// removes the acknowledgment, ack creates it again, until it is taken back: the coordinator
+// may wait for it indefinitely. No other client creates a node of this name: an existing
+// node was created by an earlier attempt.
 func (m *member) ack(generation int64) {
 	path, acked := m.at.stopped(m.client, generation), func() {
-		m.box.post(func() []core.Action { return m.f.Acked(generation) })
+		m.box.Post(func() []core.Action { return m.f.Acked(generation) })
 	}
 	standing, end := context.WithCancelCause(m.working)
-	w := &word{end: end, over: make(chan struct{})}
-	m.said[generation] = w
+	w := &acknowledgment{end: end, over: make(chan struct{})}
+	m.acked[generation] = w
 	m.goOn(func(context.Context) error {
 		defer close(w.over)
 		for {
@@ -207,44 +225,44 @@ func (m *member) ack(generation int64) {
 				select {
 				case <-watch.Done():
 				case <-standing.Done():
-					watch.Forget() // the deletion fires it
+					watch.Abandon() // the deletion fires it
 				}
 			} else if err == nil {
 				watch.Stop()
 			}
-			if err != nil && !session.Interrupted(err) {
+			if err != nil && !session.IsConnectionLoss(err) {
 				return w.verdict(standing, err)
 			}
 		}
 	}, acked)
 }
 
-// word is that of a member that it has stopped.
-type word struct {
+// acknowledgment is the znode of a member that says that it has stopped.
+type acknowledgment struct {
 	end  context.CancelCauseFunc
-	over chan struct{} // closed when nobody gives it any more
+	over chan struct{} // closed when the znode is no longer created
 }
 
-// verdict is err, unless the word is to be taken back.
-func (w *word) verdict(standing context.Context, err error) error {
+// verdict is err, unless the acknowledgment is to be taken back.
+func (w *acknowledgment) verdict(standing context.Context, err error) error {
 	if standing.Err() != nil {
 		return nil //nolint:nilerr // it was to end
 	}
 	return err
 }
 
-// unack takes it back.
+// unack takes an acknowledgment back.
 func (m *member) unack(generation int64) {
-	w := m.said[generation]
+	w := m.acked[generation]
 	w.end(session.ErrReleased)
-	unacked := func() { m.box.post(func() []core.Action { return m.f.Unacked(generation) }) }
+	unacked := func() { m.box.Post(func() []core.Action { return m.f.Unacked(generation) }) }
 	m.goOn(func(ctx context.Context) error {
 		<-w.over
-		if err := m.s.Discard(ctx, m.at.stopped(m.client, generation)); err != nil {
+		if err := m.s.EnsureDeleted(ctx, m.at.stopped(m.client, generation)); err != nil {
 			return err
 		}
-		m.box.post(func() []core.Action {
-			delete(m.said, generation)
+		m.box.Post(func() []core.Action {
+			delete(m.acked, generation)
 			return m.f.Unacked(generation)
 		})
 		return nil

@@ -13,7 +13,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// What was not answered, and not carried out, and what comes after it, count once.
+// Resources of a request that was neither answered nor carried out count once, and so do
+// the resources of later requests.
 func TestResourcesThatWereAddedAreNamedOnce(t *testing.T) {
 	inBoth(t, func(w *World) {
 		a := w.stock(1)

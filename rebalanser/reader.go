@@ -19,7 +19,7 @@ func (m *member) read(ctx context.Context) error {
 	var own core.Shard // global mode: as read for the generation of
 	var of, born int64
 	for {
-		data, stat, w, err := m.look(ctx, path)
+		data, stat, w, err := m.readWatched(ctx, path)
 		if err != nil {
 			return err
 		}
@@ -37,15 +37,16 @@ func (m *member) read(ctx context.Context) error {
 		} else {
 			err = m.readOwn(ctx, data)
 		}
-		if err == nil || errors.Is(err, ErrRecord) || errors.Is(err, errMoved) {
+		if err == nil || errors.Is(err, ErrRecord) && !isNewer(err) || errors.Is(err, errMoved) {
 			// A record that makes no sense says nothing: what was said before
-			// holds until the next one. A part that is missing has made way for
+			// holds until the next one. One of a newer format says something that
+			// this version does not know: the member leaves. A part that is missing has made way for
 			// the next one, which is being told, or was removed by hand.
 			_, err = w.Wait(ctx)
 		} else {
 			w.Stop()
 		}
-		if err != nil && !session.Interrupted(err) {
+		if err != nil && !session.IsConnectionLoss(err) {
 			return err
 		}
 	}
@@ -57,14 +58,14 @@ func (m *member) readOwn(ctx context.Context, data []byte) error {
 	if err != nil {
 		return err
 	}
-	m.box.post(func() []core.Action { return m.f.Assignment(s) })
+	m.box.Post(func() []core.Action { return m.f.Assignment(s) })
 	return nil
 }
 
 // readStatus tells the machine the status, and the own shard. That of a generation is
 // written before its first status, so it is read once for the generation.
 func (m *member) readStatus(ctx context.Context, data []byte, stat session.Stat, known *core.Shard, of *int64) error {
-	st, err := parseStatus(data)
+	st, _, err := parseStatus(m.at.in(statusNode), data)
 	if err != nil {
 		return err
 	}
@@ -79,7 +80,7 @@ func (m *member) readStatus(ctx context.Context, data []byte, stat session.Stat,
 		*of = st.Generation
 	}
 	s := *known
-	m.box.post(func() []core.Action {
+	m.box.Post(func() []core.Action {
 		if st.State != core.Stop {
 			m.token = stat.Mzxid
 		}

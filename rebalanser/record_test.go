@@ -1,7 +1,6 @@
 package rebalanser
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,8 +10,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/internal/format/shareformat"
+	"github.com/zkrecipes/zkrecipes/internal/optimistic"
+	"github.com/zkrecipes/zkrecipes/internal/versioned"
 	"github.com/zkrecipes/zkrecipes/rebalanser/assignor"
 	"github.com/zkrecipes/zkrecipes/rebalanser/internal/core"
+	"github.com/zkrecipes/zkrecipes/session"
 	"pgregory.net/rapid"
 )
 
@@ -28,15 +31,16 @@ func TestWrongOptionsNameTheField(t *testing.T) {
 		"InitialDelay":   {InitialDelay: -1},
 		"DepartureDelay": {DepartureDelay: -1},
 		"MinInterval":    {MinInterval: -1},
+		"Grace":          {Grace: -1},
 		"Subscription":   {Subscription: []string{"ok", "["}},
 	} {
 		_, err := o.withDefaults()
-		require.ErrorIs(t, err, ErrArgument, field)
+		require.ErrorIs(t, err, ErrInvalidArgument, field)
 		require.ErrorContains(t, err, field)
 	}
 	for _, id := range []string{"a/b", ".", "..", "a\x00b", "a\nb", "_c_x", strings.Repeat("x", 1025), "\xff"} {
 		_, err := (&Options{Instance: id}).withDefaults()
-		require.ErrorIs(t, err, ErrArgument, "%q", id)
+		require.ErrorIs(t, err, ErrInvalidArgument, "%q", id)
 		require.ErrorContains(t, err, "Instance")
 	}
 	got, err := (*Options)(nil).withDefaults()
@@ -54,19 +58,19 @@ func TestWrongArgumentsAreReportedBeforeAnythingIsSent(t *testing.T) {
 		"Weight":            New(nil, "/a", h, &Options{Weight: -1}),
 	} {
 		err := g.Run(t.Context())
-		require.ErrorIs(t, err, ErrArgument)
+		require.ErrorIs(t, err, ErrInvalidArgument)
 		require.ErrorContains(t, err, want)
 	}
-	require.ErrorIs(t, validPath("/"), ErrArgument)
-	require.ErrorIs(t, validPath("a"), ErrArgument)
-	require.ErrorIs(t, validPath("/a/"), ErrArgument)
+	require.ErrorIs(t, validPath("/"), ErrInvalidArgument)
+	require.ErrorIs(t, validPath("a"), ErrInvalidArgument)
+	require.ErrorIs(t, validPath("/a/"), ErrInvalidArgument)
 	require.NoError(t, validPath("/a/b"))
 	a := Open(nil, "/a", nil)
 	_, err := a.Status(t.Context())
-	require.ErrorIs(t, err, ErrArgument)
+	require.ErrorIs(t, err, ErrInvalidArgument)
 	for _, name := range []string{"", "a/b", ".", "..", "a\x01", strings.Repeat("x", 1025), "\xff"} {
 		_, err := a.AddResources(t.Context(), "fine", name)
-		require.ErrorIs(t, err, ErrArgument, "%q", name)
+		require.ErrorIs(t, err, ErrInvalidArgument, "%q", name)
 		require.ErrorContains(t, err, "resource")
 	}
 }
@@ -81,14 +85,14 @@ func TestShardsSurviveTheirParts(t *testing.T) {
 			}
 		}
 		slices.Sort(names)
-		s := core.Shard{Client: "c", Generation: rapid.Int64Min(1).Draw(t, "generation"), Resources: names}
-		data, chunks := encodeShard(s, 3)
-		r, err := decode[shardRecord](data)
+		s := core.Shard{Client: "c", Generation: rapid.Int64Range(1, shareformat.MaxNumber).Draw(t, "generation"), Resources: names}
+		data, chunks := encodeShard(s, 3, versioned.Kept{})
+		r, err := decode[shardRecord]("/g/assignments/c", data)
 		require.NoError(t, err)
 		require.Equal(t, []any{s.Client, s.Generation, len(names), len(chunks)}, []any{r.Client, r.Generation, r.Count, r.Chunks})
 		all := slices.Clone(r.Resources)
 		for _, c := range append(chunks, data) {
-			require.Less(t, len(c), maxChunk+1024)
+			require.Less(t, len(c), shareformat.MaxChunk+1024)
 		}
 		for _, c := range chunks {
 			var part []string
@@ -99,61 +103,6 @@ func TestShardsSurviveTheirParts(t *testing.T) {
 		require.Equal(t, len(names), len(all))
 		require.True(t, slices.Equal(names, all))
 	})
-}
-
-func TestBatchesKeepOrderAndLimits(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		sizes := rapid.SliceOfN(rapid.IntRange(0, 50), 0, 100).Draw(t, "sizes")
-		most, bytes := rapid.IntRange(1, 20).Draw(t, "most"), rapid.IntRange(1, 100).Draw(t, "bytes")
-		var all []int
-		for part := range batches(sizes, most, bytes, func(n int) int { return n }) {
-			sum := 0
-			for _, n := range part {
-				sum += n
-			}
-			require.NotEmpty(t, part)
-			require.LessOrEqual(t, len(part), most)
-			require.True(t, sum <= bytes || len(part) == 1)
-			all = append(all, part...)
-		}
-		require.True(t, slices.Equal(sizes, all))
-		for range batches(sizes, most, bytes, func(n int) int { return n }) {
-			break // it can be left
-		}
-	})
-}
-
-func TestNamesOfStoppedNodesAreRead(t *testing.T) {
-	for name, ok := range map[string]bool{"a.1": true, "a": false, "a.": false, "a.x": false, "a.1.2": false, "": false} {
-		_, _, got := parseStopped(name)
-		require.Equal(t, ok, got, name)
-	}
-	client, generation, _ := parseStopped("_c_x-latch-0000000001.42")
-	require.Equal(t, "_c_x-latch-0000000001", client)
-	require.EqualValues(t, 42, generation)
-	for name, is := range map[string]bool{
-		"_c_x-latch-0000000001": true, "latch-0000000000": true, "_c_x-lock-0000000001": false, "x": false, "": false,
-		"_c_x-latch-2147483647": false, "_c_x-latch--000000001": false, // they do not say who came first
-	} {
-		require.Equal(t, is, isClient(name), name)
-	}
-}
-
-func TestMailboxKeepsOrderAndNeverBlocks(t *testing.T) {
-	b := newMailbox[int]()
-	for i := range 1000 {
-		b.post(i)
-	}
-	<-b.ready
-	got := b.take()
-	require.Len(t, got, 1000)
-	require.True(t, slices.IsSorted(got))
-	require.Empty(t, b.take())
-	select {
-	case <-b.ready:
-		t.Fatal("it is empty")
-	default:
-	}
 }
 
 func TestProtectMakesErrorsOfPanics(t *testing.T) {
@@ -169,33 +118,97 @@ func FuzzRecords(f *testing.F) {
 	for _, seed := range []string{
 		"", "{}", "[]", "null", `{"format":1,"mode":"resource","id":"x","instance":"i","subscription":["*"]}`,
 		`{"client":"c","generation":1,"count":2,"resources":["a","b"]}`, `{"generation":3,"state":"stop"}`,
-		`{"generation":-3,"state":"confirmed"}`, `{"epoch":9e99}`,
+		`{"generation":-3,"state":"confirmed"}`, `{"epoch":9e99}`, `{"epoch":9223372036854775807}`,
+		`{"format":1,"client":"_c_x-latch-0000000001","more":[1]}`, `{"more":1}`, `{"format":2}`, `{"format":"1"}`,
+		`{"client":"../x-latch-0000000001"}`, `{"paused":true} {}`, `{"count":1,"failures":[{"since":"never"}]}`,
 	} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if m, err := decodeMember(ResourceBarrier, data); err == nil {
-			again, err := decodeMember(ResourceBarrier, encode(m))
+		const path = "/g/record"
+		if m, err := decodeMember(ResourceBarrier, path, data); err == nil {
+			again, err := decodeMember(ResourceBarrier, path, encode(&m))
 			require.NoError(t, err)
-			require.Equal(t, encode(m), encode(again))
+			require.Equal(t, encode(&m), encode(&again))
 			require.True(t, m.Instance == "" || validInstance(m.Instance) == nil)
 		} else {
 			require.ErrorIs(t, err, ErrRecord)
 		}
-		if st, err := parseStatus(data); err == nil {
+		if st, _, err := parseStatus(path, data); err == nil {
 			require.GreaterOrEqual(t, st.Generation, int64(0))
+			require.Positive(t, st.Generation+1)
 			require.LessOrEqual(t, st.State, core.Confirmed)
 		} else {
 			require.ErrorIs(t, err, ErrRecord)
 		}
-		if b, err := decode[barrierRecord](data); err == nil && b.Client != "" {
-			require.True(t, bytes.Contains(encode(b), []byte("client")))
+		if e, err := decode[epochRecord](path, data); err == nil {
+			require.Positive(t, e.Epoch+1)
+			survives(t, data, &e)
+		} else {
+			require.ErrorIs(t, err, ErrRecord)
+		}
+		if b := layout("/g").barriers(nil, nil).Entry("record", data, session.Stat{}); b.Err == nil {
+			require.True(t, b.Owner == "" || shareformat.IsClient(b.Owner) && !strings.Contains(b.Owner, "/"))
+		} else {
+			require.ErrorIs(t, b.Err, ErrRecord)
+			require.ErrorContains(t, b.Err, "set the data of this znode to the empty string")
+		}
+		if c, err := decode[configRecord](path, data); err == nil {
+			survives(t, data, &c)
+		} else {
+			require.ErrorIs(t, err, ErrRecord)
+		}
+		if _, err := decode[failuresRecord](path, data); err != nil {
+			require.ErrorIs(t, err, ErrRecord)
+		}
+		if _, err := decode[groupRecord](path, data); err != nil {
+			require.ErrorIs(t, err, ErrRecord)
 		}
 	})
+}
+
+// The error of a member's record names its path, and what is wrong.
+func TestMemberRecordsOfOthersAreRefused(t *testing.T) {
+	const path = "/g/clients/c"
+	good := `{"format":1,"mode":"resource","id":"x"}`
+	_, err := decodeMember(ResourceBarrier, path, []byte(good))
+	require.NoError(t, err)
+	for data, says := range map[string]string{
+		`{"mode":"resource"}`:                                 "it has format 0",
+		`{"format":2,"mode":"resource"}`:                      "the record has format 2, this version supports",
+		`{"format":1,"mode":"global"}`:                        `it has mode "global"`,
+		`{"format":1,"mode":"resource","weight":-1}`:          "it has weight -1",
+		`{"format":1,"mode":"resource","weight":1000001}`:     "it has weight 1000001",
+		`{"format":1,"mode":"resource","weight":"1"}`:         "has the data",
+		`{"format":1,"mode":"resource","instance":"_c_x"}`:    "Instance",
+		`{"format":1,"mode":"resource","subscription":["["]}`: "Subscription",
+		"":        "has the data",
+		"garbage": "has the data",
+	} {
+		_, err := decodeMember(ResourceBarrier, path, []byte(data))
+		require.ErrorIs(t, err, ErrRecord, data)
+		require.ErrorContains(t, err, path, data)
+		require.ErrorContains(t, err, says, data)
+	}
+}
+
+// survives requires that a record which is rewritten has all the fields that it had.
+func survives(t *testing.T, data []byte, record any) {
+	t.Helper()
+	if len(data) == 0 {
+		return
+	}
+	var before, after map[string]json.RawMessage
+	require.NoError(t, json.Unmarshal(data, &before))
+	require.NoError(t, json.Unmarshal(encode(record), &after))
+	for name := range before {
+		known := slices.ContainsFunc([]string{"format", "epoch", "client", "since", "paused", "by"}, func(k string) bool { return strings.EqualFold(k, name) })
+		require.True(t, known || after[name] != nil, "%q: field %q is lost", data, name)
+	}
 }
 
 func TestErrorsTellWhatFailed(t *testing.T) {
 	err := failure(t.Context(), "run", "/g", fmt.Errorf("%w: why", ErrMode))
 	require.EqualError(t, err, "rebalanser: run /g: the group has another mode: why")
-	require.Equal(t, -1, culprit(err))
+	require.Equal(t, -1, optimistic.CulpritIndex(err))
 }

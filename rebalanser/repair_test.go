@@ -111,8 +111,8 @@ func TestWordThatWasRemovedIsGivenAgain(t *testing.T) {
 	})
 }
 
-// What the servers refuse to a member ends it, also what is only tried when there is
-// something to own.
+// A refused request ends the member, also a request that is only sent once the member has
+// a resource to own.
 func TestRefusedBarrierEndsTheMember(t *testing.T) {
 	inWorld(t, rebalanser.ResourceBarrier, nil, func(w *World) {
 		w.stock(4)
@@ -247,5 +247,25 @@ func TestWrongResultOfAnAssignorIsSaid(t *testing.T) {
 		w.Pass(time.Minute)
 		require.NoError(w, c1.group.State().Err)
 		require.NotEmpty(w, w.of("c2"))
+	})
+}
+
+// Somebody has put a node below a shard, and another below that of a member that goes:
+// the shard goes with it.
+func TestShardGoesWithWhatOthersHavePutBelowIt(t *testing.T) {
+	inBoth(t, func(w *World) {
+		w.stock(4)
+		c2 := w.node("c2", rebalanser.Options{}).run()
+		w.Pass(time.Second)
+		c3 := w.node("c3", rebalanser.Options{}).run()
+		w.Pass(time.Second)
+		w.shared(4, c2, c3)
+		shard := path + "/assignments/" + c3.group.State().Client
+		require.NoError(w, w.Server.Create(shard+"/stranger", nil))
+		c3.stop()
+		w.Pass(time.Second)
+		w.shared(4, c2)
+		require.NotContains(w, w.Children(path+"/assignments"), shard[len(path+"/assignments/"):])
+		c2.stop()
 	})
 }

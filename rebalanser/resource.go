@@ -2,61 +2,90 @@ package rebalanser
 
 import (
 	"context"
+	"fmt"
+	"sync/atomic"
 
+	"github.com/zkrecipes/zkrecipes/lock/locktable"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// Resource is something that this member owns for a while.
+// Resource is a resource that this member owns.
 type Resource struct {
 	name  string
 	token int64
-	guard []session.Op
-	ctx   context.Context
-	end   context.CancelCauseFunc
+	// member is a check of the client's node, and barrier is held in resource mode.
+	member  session.Op
+	barrier *locktable.Held
+	ctx     context.Context
+	end     context.CancelCauseFunc
+	// released: Release was called.
+	released atomic.Bool
 }
 
-// Name is the name of its znode below "resources".
-func (r *Resource) Name() string { return r.name }
+var _ session.Held = (*Resource)(nil)
+
+// Name returns the name of the resource's znode below "resources".
+func (r *Resource) Name() string { return r.made().name }
 
 // Context ends when the resource is not owned any more: with the cause ErrRevoked
-// when the handler's Revoked has returned, with session.ErrLost and a reason when it
-// was lost, and with ErrRevokeTimeout when the handler takes too long to give it up.
-// It ends before the servers can let anybody else own it, unless this process itself
-// was paused; then its Err tells the truth as soon as the process runs again.
-func (r *Resource) Context() context.Context { return r.ctx }
+// when the handler's Revoked has returned, with session.ErrLost and a reason when
+// the resource was lost, and with ErrRevokeTimeout when the handler takes too
+// long to give the resource up. After Release the cause is session.ErrReleased. The context ends before the servers can let
+// another member own the resource, unless this process was paused; after a pause,
+// its Err is correct as soon as the process runs again.
+func (r *Resource) Context() context.Context { return r.made().ctx }
 
-// Token is a fencing token: of two owners of a resource, the later one has the
-// greater. It is the zxid of the transaction in which the barrier was taken, or, in
-// global mode, in which the generation was assigned that brought it. Whatever the
-// resource protects can refuse a token below one that it has seen.
-func (r *Resource) Token() int64 { return r.token }
+// Token is a fencing token: of two owners of a resource, the later owner has the
+// greater token. It is the zxid of the transaction that took the barrier, or, in
+// global mode, of the assignment of the generation. The protected resource can
+// refuse a token below the highest that it has seen.
+func (r *Resource) Token() int64 { return r.made().token }
 
-// Guard are checks for a transaction, which then fails if the resource is lost, and,
-// in resource mode, if it has been given up: session.Txn(ctx, append(r.Guard(),
-// ...)...). In global mode it fails once this client is no member any more. It is of no
-// use after the handler's Revoked has returned: in resource mode it could pass again
-// if the resource is removed, added again, and taken by somebody else.
-func (r *Resource) Guard() []session.Op {
-	return append([]session.Op(nil), r.guard...)
-}
-
-// lasting is a context that ends with another, which looks at the clock whenever it
-// is asked: so does this one.
-type lasting struct {
-	context.Context
-	cancel context.CancelCauseFunc
-	hold   context.Context
-}
-
-// last makes ctx, which cancel ends, look at that of hold: of the client's node, or of
-// a resource.
-func last(ctx context.Context, cancel context.CancelCauseFunc, hold interface{ Context() context.Context }) context.Context {
-	return lasting{ctx, cancel, hold.Context()}
-}
-
-func (l lasting) Err() error {
-	if l.hold.Err() != nil {
-		l.cancel(context.Cause(l.hold))
+// Guard is one check for a transaction, which fails once the resource is lost, revoked
+// or released: session.Txn(ctx, r.Guard(), ...). The servers check that this client is
+// still a member, and in resource mode that it still has the barrier; whether the
+// resource was revoked or released is checked in this process, when the transaction
+// begins.
+func (r *Resource) Guard() session.Op {
+	guard := r.made().member
+	if r.barrier != nil {
+		guard = r.barrier.Guard()
 	}
-	return l.Context.Err()
+	return guard.While(r.ctx)
+}
+
+// Release ends the resource's context for good, and sends no request: this member does
+// not work on the resource any more. The group still assigns the resource to this
+// member: no other member owns the resource, and the handler's Revoked or Lost is called
+// for the resource as usual, when the group moves it or the member leaves.
+//
+// If the resource was lost before, the error wraps session.ErrLost; if it was revoked,
+// ErrRevoked or ErrRevokeTimeout. A second call returns an error that wraps
+// session.ErrReleased.
+func (r *Resource) Release(ctx context.Context) error {
+	const op = "release"
+	switch {
+	case ctx == nil:
+		return failure(ctx, op, "a resource", fmt.Errorf("%w: the context is nil", ErrInvalidArgument))
+	case r == nil || r.ctx == nil:
+		return failure(ctx, op, "a resource", fmt.Errorf("%w: %s", ErrInvalidArgument, zeroResource))
+	case r.ctx.Err() != nil:
+		return failure(context.WithoutCancel(ctx), op, r.name, context.Cause(r.ctx))
+	case !r.released.CompareAndSwap(false, true):
+		return failure(context.WithoutCancel(ctx), op, r.name, session.ErrReleased)
+	}
+	r.end(session.ErrReleased)
+	return nil
+}
+
+// zeroResource is what is wrong with a Resource that is nil or zero: a guard without checks
+// would guard nothing.
+const zeroResource = "the Resource owns nothing: get one from a Handler, or a function of Each"
+
+// made panics for a Resource that is nil or zero.
+func (r *Resource) made() *Resource {
+	if r == nil || r.ctx == nil {
+		panic("rebalanser: " + zeroResource)
+	}
+	return r
 }

@@ -15,45 +15,65 @@ const (
 	waiting = "waiting for the instance"
 	joined  = "member"
 	leaving = "leaving"
+	resting = "restarting"
 )
 
-// State is what a member is like at one moment.
+// State is the state of a member at one moment.
 type State struct {
-	// Phase is "stopped" (Run is not under way), "joining", "waiting for the
-	// instance" (another member of the same instance has to go), "member", or
-	// "leaving" (everything is being given up).
+	// Phase is "stopped" (Run is not running), "joining", "waiting for the
+	// instance" (another member of the same instance must go), "member",
+	// "leaving" (everything is being given up), or "restarting" (see
+	// Options.RestartDelay).
 	Phase string
-	// Client is the name of the client's node; empty while there is none.
+	// Client is the name of the client's znode; empty while none exists.
 	Client string
-	// Coordinator: it coordinates the group.
+	// Coordinator: the member coordinates the group.
 	Coordinator bool
-	// Suspended: there is no connection at the moment. What is owned stays so
+	// Suspended: the client has no connection at the moment. Resources stay owned
 	// until the session is given up.
 	Suspended bool
-	// Owned is how many resources the handler has been told of.
+	// Owned is the number of resources that the handler has been told of.
 	Owned int
+	// Missing, with Options.StartWhenComplete, is the number of assigned
+	// resources that the member does not own yet. Until Missing is 0, the handler
+	// is not told of any new resource.
+	Missing int
+	// Failing, with Options.RetryDelay, is the number of resources that failed
+	// last and are retried.
+	Failing int
 	// Err, of a coordinator, says why nothing is shared out: the result of its
-	// assignor is none. It is asked again when something changes.
+	// assignor is invalid; the assignor is called again when something changes. In
+	// the phase "restarting" it is why the membership ended.
 	Err error
-	// Since is when this began, Suspended not counted.
+	// Since is the time at which this state began, Suspended not counted.
 	Since time.Time
 }
 
-// State is the present one.
+// State returns the present state.
 func (g *Group) State() State {
+	g = g.made()
 	g.mu.Lock()
-	s := g.state
+	s, made := g.state, g.changed != nil
 	g.mu.Unlock()
-	s.Suspended = s.Phase != stopped && g.client.State().Status == session.Suspended
+	if !made {
+		return State{Phase: stopped} // New has not made it
+	}
+	s.Suspended = g.client != nil && s.Phase != stopped && g.client.State().Status == session.Suspended
 	return s
 }
 
-// States iterates over the states: first the present one, then each newer one that
-// differs. It may skip states that passed while the loop's body ran; it never goes
-// back. It does not follow Suspended, which session.Client.States tells. It ends with
-// ctx, whose error is the last element.
+// States iterates over the states: first the present state, then each newer state
+// that differs. The iteration may skip states that passed while the loop's body
+// ran, and never goes back. It does not follow Suspended; see
+// session.Client.States. It ends with ctx, whose error is the last element; if an
+// argument of New is invalid, that error is the only element.
 func (g *Group) States(ctx context.Context) iter.Seq2[State, error] {
+	g = g.made()
 	return func(yield func(State, error) bool) {
+		if err := usable(ctx, g.client, "rebalanser.New", g.err); err != nil && (ctx == nil || ctx.Err() == nil) {
+			yield(State{Phase: stopped}, failure(ctx, "states of", g.Path(), err))
+			return
+		}
 		for {
 			g.mu.Lock()
 			changed := g.changed

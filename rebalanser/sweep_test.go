@@ -11,8 +11,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// Between a client's look at a barrier and its transaction, that barrier is swept and
-// made anew, by somebody who lives, and has the version again that was read.
+// Between a client's read of a barrier and its transaction, the barrier is swept and
+// created again by a live client, with the version that was read.
 func TestBarrierThatWasMadeAnewIsNotTakenForTheFormerOne_X4(t *testing.T) {
 	inWorld(t, rebalanser.ResourceBarrier, nil, func(w *World) {
 		w.stock(1)
@@ -59,8 +59,8 @@ func TestBarrierThatWasMadeAnewIsNotTakenForTheFormerOne_X4(t *testing.T) {
 	})
 }
 
-// What a member has given back is not given back again, as another's, when the answer
-// was lost and the barrier has been swept and made anew meanwhile.
+// A member whose release was not answered does not release the barrier again if the
+// barrier has been swept and created again for another member meanwhile.
 func TestReleaseThatWasNotAnsweredTouchesNobodyElsesBarrier_X2_X3(t *testing.T) {
 	inWorld(t, rebalanser.ResourceBarrier, nil, func(w *World) {
 		w.stock(2)

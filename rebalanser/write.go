@@ -7,6 +7,10 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/zkrecipes/zkrecipes/internal/batches"
+	"github.com/zkrecipes/zkrecipes/internal/format/shareformat"
+	"github.com/zkrecipes/zkrecipes/internal/optimistic"
+	"github.com/zkrecipes/zkrecipes/internal/versioned"
 	"github.com/zkrecipes/zkrecipes/rebalanser/internal/core"
 	"github.com/zkrecipes/zkrecipes/session"
 )
@@ -15,12 +19,18 @@ import (
 type written struct {
 	shard  core.Shard
 	chunks int
+	kept   versioned.Kept // fields that a newer version has written
 }
 
-// shards is what the assignments are.
+// shards are the present assignments.
 type shards struct {
-	p   *seat
+	p   *memberNode
 	has map[string]written
+	bad map[string]error // by key: why a shard counts as empty
+}
+
+func newShards(p *memberNode) shards {
+	return shards{p: p, has: map[string]written{}, bad: map[string]error{}}
 }
 
 // present are the shards, for the machine.
@@ -32,33 +42,35 @@ func (sh *shards) present() map[string]core.Shard {
 	return out
 }
 
-// load reads all shards. One that makes no sense counts as empty: it will be written
-// anew, or deleted.
+// load reads all shards. An invalid shard counts as empty: it will be written again, or
+// deleted, unless bad says that it has a newer format.
 func (sh *shards) load(ctx context.Context, keys []string) error {
 	clear(sh.has)
-	for part := range batches(keys, window, maxTxn, func(k string) int { return len(k) }) {
-		futures := make([]*session.Future[session.Seen], len(part))
-		for i, key := range part {
-			futures[i] = sh.p.s.StartGet(sh.p.at.shard(key), false)
-		}
+	clear(sh.bad)
+	for part := range batches.OfNames(keys) {
 		found := map[string][]byte{}
-		err := answers(ctx, futures, func(i int, seen session.Seen, there bool) {
-			if there {
-				found[part[i]] = seen.Data
+		err := sh.p.readAll(ctx, part, sh.p.at.shard, func(key string, seen session.Seen, exists bool) {
+			if exists {
+				found[key] = seen.Data
 			}
 		})
 		if err != nil {
 			return err
 		}
 		for key, data := range found {
-			s, chunks, err := sh.p.readShard(ctx, key, data)
-			if err != nil && !errors.Is(err, ErrRecord) && !errors.Is(err, errMoved) {
+			s, record, err := sh.p.readShard(ctx, key, data)
+			chunks := record.Chunks
+			switch {
+			case err == nil:
+			case errors.Is(err, ErrRecord):
+				sh.bad[key] = err
+				fallthrough
+			case errors.Is(err, errMoved):
+				chunks = max(1, chunks) // its children are looked for
+			default:
 				return err
 			}
-			if err != nil {
-				chunks = max(1, chunks) // its children are looked for
-			}
-			sh.has[key] = written{s, chunks}
+			sh.has[key] = written{s, chunks, record.Kept}
 		}
 	}
 	return nil
@@ -73,15 +85,15 @@ type put struct {
 	tries  int
 }
 
-// write carries a plan out: what does not fit into the shards' nodes first, so that
-// whoever reads a shard finds the rest of it; then the shards; then it removes what
-// they have left behind.
+// write carries a plan out. It writes the parts that do not fit into the shards' nodes
+// first, so that a client that reads a shard finds all of its parts; then the shards; then
+// it removes the parts of the earlier shards.
 func (c *coordination) write(ctx context.Context, w *core.Write) error {
 	var nodes, parts, mains []put
 	next := map[string]written{}
 	for _, key := range slices.Sorted(maps.Keys(w.Set)) {
-		record, chunks := encodeShard(w.Set[key], c.epoch)
-		_, exists := c.shards.has[key]
+		old, exists := c.shards.has[key]
+		record, chunks := encodeShard(w.Set[key], c.epoch, old.kept)
 		if len(chunks) > 0 && !exists {
 			nodes, exists = append(nodes, put{path: c.at.shard(key)}), true
 		}
@@ -89,7 +101,7 @@ func (c *coordination) write(ctx context.Context, w *core.Write) error {
 			parts = append(parts, put{path: c.at.chunk(key, w.Generation, i), data: data})
 		}
 		mains = append(mains, put{path: c.at.shard(key), data: record, exists: exists})
-		next[key] = written{w.Set[key], len(chunks)}
+		next[key] = written{w.Set[key], len(chunks), old.kept}
 	}
 	for _, puts := range [][]put{nodes, parts, mains} {
 		if err := c.putAll(ctx, puts); err != nil {
@@ -116,8 +128,8 @@ func (c *coordination) write(ctx context.Context, w *core.Write) error {
 	return nil
 }
 
-// left are the chunks that a plan leaves behind: of generations before, of those who
-// are not there any more, and of coordinators that did not get to the end.
+// left are the chunks that a plan leaves behind: of earlier generations, of absent members,
+// and of coordinators that did not finish.
 func (c *coordination) left(ctx context.Context, w *core.Write, next map[string]written) ([]put, error) {
 	var out []put
 	add := func(key string, keep int) error {
@@ -129,7 +141,7 @@ func (c *coordination) left(ctx context.Context, w *core.Write, next map[string]
 			return err
 		}
 		for i := range keep {
-			names = slices.DeleteFunc(names, func(n string) bool { return n == chunkName(w.Generation, i) })
+			names = slices.DeleteFunc(names, func(n string) bool { return n == shareformat.ChunkName(w.Generation, i) })
 		}
 		for _, name := range names {
 			out = append(out, put{path: c.at.shard(key) + "/" + name, exists: true, remove: true})
@@ -149,27 +161,26 @@ func (c *coordination) left(ctx context.Context, w *core.Write, next map[string]
 	return out, nil
 }
 
-// maxTries is how often one node is tried differently before it is given up: twice is
-// what a lost answer takes.
+// maxTries is how often one node is tried differently before it is given up: a lost reply
+// takes two tries.
 const maxTries = 10
 
-// putAll writes nodes, in transactions that fail once somebody else coordinates. To
-// write them again makes no difference as long as nobody does; so what was not
-// answered is repeated, and what then turns out to exist, or not to, is tried the other
-// way.
+// putAll writes nodes, in transactions that fail once another client coordinates. Until
+// then, repeating a write changes nothing. So an unanswered transaction is repeated; a node
+// that then turns out to exist is set instead of created, and a missing node is created.
 func (c *coordination) putAll(ctx context.Context, puts []put) error {
 	return c.s.Retry(ctx, func() error {
 		var passed error
 		for len(puts) > 0 && passed == nil {
 			var rest []put
-			parts := slices.Collect(batches(puts, maxOps, maxTxn, func(p put) int { return len(p.path) + len(p.data) + perOp }))
+			parts := slices.Collect(batches.Of(puts, batches.MaxOps, batches.MaxTxn, func(p put) int { return len(p.path) + len(p.data) + batches.PerOp }))
 			futures := make([]*session.Future[[]session.Result], len(parts))
 			for i, part := range parts {
 				futures[i] = c.s.StartTxn(c.ops(part)...)
 			}
 			for i, part := range parts {
 				_, err := futures[i].Wait(ctx)
-				switch at := culprit(err); {
+				switch at := optimistic.CulpritIndex(err); {
 				case err == nil:
 					continue
 				case at > 0:
@@ -179,7 +190,7 @@ func (c *coordination) putAll(ctx context.Context, puts []put) error {
 					} else if !again {
 						part = append(part[:at-1:at-1], part[at:]...)
 					}
-				case !session.Interrupted(err):
+				case !session.IsConnectionLoss(err):
 					return deposed(err)
 				default:
 					passed = err

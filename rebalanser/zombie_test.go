@@ -14,8 +14,8 @@ import (
 // A process that was stopped for longer than its session lives, and runs again, knows
 // nothing of that, and nor does its clock: so its session is expired while nothing gets
 // through to it and its handlers do not run, and then everything goes on at once, well
-// before it could have noticed by itself. What it had has other owners by then, and it
-// must neither change anything of theirs nor be let to write in their stead.
+// before it could have noticed by itself. Its resources have other owners by then: the
+// process must neither change the owners' znodes nor be able to write in their place.
 func TestAMemberThatWakesUpAfterItsEndDisturbsNobody_P4(t *testing.T) {
 	for name, what := range map[string]string{"it runs": "", "something is being given to it": "+", "it is giving something up": "-"} {
 		for order, first := range map[string]bool{"its handler is first": true, "its link is first": false} {
@@ -71,7 +71,7 @@ func zombie(w *World, inCall string, handlerFirst bool) {
 		r := frozen.resource(name)
 		require.NoError(w, r.Context().Err(), "it knows nothing")
 		require.Greater(w, other.resource(name).Token(), before[name])
-		_, err := s.Txn(w.Ctx, r.Guard()...)
+		_, err := s.Txn(w.Ctx, r.Guard())
 		require.ErrorIs(w, err, session.ErrNoNode, "what it still writes is refused")
 	}
 	if handlerFirst {
@@ -85,7 +85,7 @@ func zombie(w *World, inCall string, handlerFirst bool) {
 	w.Pass(time.Millisecond)
 	require.Equal(w, all, w.of("c3"), "it has taken nothing back")
 	for _, name := range all {
-		_, err := s.Txn(w.Ctx, other.resource(name).Guard()...)
+		_, err := s.Txn(w.Ctx, other.resource(name).Guard())
 		require.NoError(w, err, "its barrier was not touched")
 	}
 	w.Pass(30 * time.Second)

@@ -26,7 +26,7 @@ func queued(ctx context.Context, t *testing.T, m *rwlock.RWMutex, n int) []rwloc
 		if len(list) == n {
 			return list
 		}
-		world.Rest(ctx, 5*time.Millisecond)
+		world.SleepContext(ctx, 5*time.Millisecond)
 	}
 }
 
@@ -41,8 +41,8 @@ func beside(ctx context.Context, f take) <-chan won {
 	return out
 }
 
-// N25, N26: who gets in, by a server that is not ours. What waits is shown by
-// what it waits for: each grant is followed by the next one, in order.
+// N25, N26: readers and writers get in, on a server that is not ours. The order of the
+// grants shows which contenders wait: each grant is followed by the next grant.
 func TestOnApacheReadersShareAndADowngradeKeepsWritersOut_N25_N26(t *testing.T) {
 	t.Parallel()
 	cluster := apache.Require(t, &apache.Options{Heap: 96})
@@ -134,7 +134,7 @@ func TestStressOnApache_N26(t *testing.T) {
 			all.Go(func() { s.work(ctx, i, own) })
 		}
 	}
-	world.Havoc(t, cluster, rand.New(rand.NewPCG(1, 3)), blows, s.done)
+	world.BreakServers(t, cluster, rand.New(rand.NewPCG(1, 3)), blows, s.done)
 	cancel()
 	all.Wait()
 	require.NoError(t, s.check())
@@ -143,7 +143,7 @@ func TestStressOnApache_N26(t *testing.T) {
 	over, stop := context.WithTimeout(t.Context(), 2*world.Patience)
 	defer stop()
 	for _, m := range s.locks {
-		require.NoError(t, world.Unlost(over, func() error {
+		require.NoError(t, world.RetryLost(over, func() error {
 			h, err := m.Lock(over)
 			if err != nil {
 				return err

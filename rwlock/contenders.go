@@ -5,30 +5,31 @@ import (
 	"time"
 
 	"github.com/zkrecipes/zkrecipes/internal/contender"
+	"github.com/zkrecipes/zkrecipes/internal/format/lockformat"
 )
 
-// Contender is somebody who holds or waits.
+// Contender is a client that holds the lock or waits for it.
 type Contender struct {
 	// Name of the znode, and its place: the number.
 	Name string
 	Seq  int32
-	// Data is what the contender shows: its ID.
+	// Data is the ID that the contender shows.
 	Data []byte
-	// Exclusive is false for who reads.
+	// Exclusive is false for a reader.
 	Exclusive bool
-	// Holds is false for who waits.
+	// Holds is false for a waiter.
 	Holds bool
 	// Session that owns the node; 0 for a stranger's persistent one.
 	Session int64
-	// Token is what Held.Token says to a holder; to a reader that was a
-	// writer, the zxid of the downgrade instead.
+	// Token is the holder's Held.Token; for a reader that was a writer, the zxid of the
+	// downgrade instead.
 	Token int64
-	// Since is when it queued up, or was downgraded, by the server's clock.
+	// Since is when the contender queued up, or was downgraded, by the server's clock.
 	Since time.Time
 }
 
-// Contenders lists who holds the lock and who waits, in order, holders first:
-// as it was at one moment, which is over.
+// Contenders lists the holders and the waiters in order, holders first, as of one
+// moment during the call; the queue may have changed since.
 func (m *RWMutex) Contenders(ctx context.Context) ([]Contender, error) {
 	list, err := m.contenders(ctx)
 	if err != nil {
@@ -38,22 +39,22 @@ func (m *RWMutex) Contenders(ctx context.Context) ([]Contender, error) {
 }
 
 func (m *RWMutex) contenders(ctx context.Context) ([]Contender, error) {
-	if err := m.begin(ctx); err != nil {
+	if err := m.checkCall(ctx); err != nil {
 		return nil, err
 	}
 	s, err := m.client.Session(ctx)
 	if err != nil {
 		return nil, err
 	}
-	list, err := contender.List(ctx, s, m.path, markers())
+	list, err := contender.List(ctx, s, m.path, lockformat.RWMarkers())
 	if err != nil {
 		return nil, err
 	}
 	out, behindWriter := make([]Contender, 0, len(list)), false
 	for _, e := range list {
-		stat, exclusive := e.Node.Stat, writes(e.Marker)
-		// A writer of Curator's that becomes a reader has both nodes for a
-		// while, with one number, and their names say nothing of the order.
+		stat, exclusive := e.Node.Stat, lockformat.Writes(e.Marker)
+		// A writer of Curator's that becomes a reader has both nodes for a while, with
+		// one number, and their names do not tell the order.
 		first := e.Seq == list[0].Seq
 		out = append(out, Contender{
 			Name: e.Name, Seq: e.Seq, Data: e.Node.Data, Exclusive: exclusive,

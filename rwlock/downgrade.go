@@ -12,30 +12,35 @@ import (
 // errTaken is a loss that a request has found out.
 var errTaken = fmt.Errorf("%w: %w", session.ErrLost, session.ErrNodeDeleted) // read only
 
-// heir is the znode of the reader that can take the place of the writer whose
+// readerName is the znode of the reader that can take the place of the writer whose
 // znode is path.
-func (m *RWMutex) heir(path string) string {
+func (m *RWMutex) readerName(path string) string {
 	return znode.Join(m.path, m.opts.Layout.downgraded(znode.Base(path)))
 }
 
-// Downgrade turns a lock that is held alone into one that is held with other
-// readers, and returns that. The readers that wait right behind get in, too; no
-// writer does before the returned Held is released: one transaction replaces the
-// znode by a reader's with the same place in the queue.
+// Downgrade turns a write lock into a read lock, and returns the read lock.
+// Readers directly behind in the queue get in, too. No writer gets in before the
+// returned Held is released: one transaction replaces the writer's znode by a
+// reader's znode with the same place in the queue.
 //
-// The contexts of h end, with the cause session.ErrReleased, before anything is
-// sent. If Downgrade then fails, with ctx for instance, h is still to be given
-// back with Unlock. In particular:
-//   - the error of a server that refuses (session.ErrNoAuth), and of a ctx that
-//     ends before anything was sent: h is held as before, with a new Context;
-//   - an error that wraps session.ErrUnknownOutcome: ctx ended while the answer
-//     was under way. Nothing but reading is safe then, and h's Context stays
-//     ended; a second Downgrade finds out;
+// The contexts of h end, with the cause session.ErrReleased, before the request
+// is sent. If Downgrade then fails, for example with ctx, h must still be
+// released with Unlock. In particular:
+//   - the error of a server that refuses (session.ErrNoAuth), or of a ctx that
+//     ended before the request was sent: h is held as before, with a new Context;
+//   - an error that wraps session.ErrUnknownOutcome: ctx ended while the reply
+//     was in flight. Only reading is safe then, and h's Context stays ended; a
+//     second Downgrade finds out;
 //   - session.ErrLost: h was lost.
 //
-// It fails with ErrNotHeld after Unlock or Downgrade, and with ErrArgument for a
-// reader.
+// Downgrade fails with ErrNotHeld after Unlock or Downgrade, and with ErrInvalidArgument
+// for a reader.
 func (h *Held) Downgrade(ctx context.Context) (*Held, error) {
+	if err := h.checkCall(ctx, "downgrade"); err != nil {
+		return nil, err
+	}
+	ctx, stop := session.WithoutRelease(ctx) // ctx may be one of those that end
+	defer stop()
 	next, err := h.downgrade(ctx)
 	if err != nil {
 		return nil, failure(ctx, "downgrade", h.m.path, err)
@@ -48,7 +53,7 @@ func (h *Held) downgrade(ctx context.Context) (*Held, error) {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case h.kind != writer:
-		return nil, fmt.Errorf("%w: it is held for reading already", ErrArgument)
+		return nil, fmt.Errorf("%w: it is held for reading already", ErrInvalidArgument)
 	}
 	select {
 	case h.turn <- struct{}{}:
@@ -56,27 +61,27 @@ func (h *Held) downgrade(ctx context.Context) (*Held, error) {
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	if err := h.resign(); err != nil {
+	if err := h.endHoldContext(); err != nil {
 		return nil, err
 	}
-	if err := h.replace(ctx); err != nil {
-		return nil, h.remain(err)
+	if err := h.replaceWithReader(ctx); err != nil {
+		return nil, h.keepWriting(err)
 	}
 	hold, err := h.Session().Hold(ctx, h.heir, nil)
 	switch {
 	case errors.Is(err, session.ErrNoNode):
-		return nil, h.remain(errTaken)
+		return nil, h.keepWriting(errTaken)
 	case err != nil:
-		return nil, h.remain(unsure(err))
+		return nil, h.keepWriting(unknownOutcome(err))
 	}
-	return h.handDown(hold)
+	return h.readHold(hold)
 }
 
-// unsure says that the reader's znode is there, or may be.
-func unsure(err error) error { return fmt.Errorf("%w: %w", session.ErrUnknownOutcome, err) }
+// unknownOutcome says that the reader's znode is there, or may be.
+func unknownOutcome(err error) error { return fmt.Errorf("%w: %w", session.ErrUnknownOutcome, err) }
 
-// resign ends the contexts that say that nobody else is in.
-func (h *Held) resign() error {
+// endHoldContext ends the contexts that say that nobody else is in.
+func (h *Held) endHoldContext() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
@@ -91,7 +96,7 @@ func (h *Held) resign() error {
 	return nil
 }
 
-// replace has the server replace the writer's znode by the reader's. Its error
+// replaceWithReader has the server replace the writer's znode by the reader's. Its error
 // wraps session.ErrUnknownOutcome if that may have happened nevertheless.
 //
 // To repeat the transaction is safe, since it can be carried out only once: the
@@ -100,10 +105,10 @@ func (h *Held) resign() error {
 // the right to delete is told that before it is looked whether the znode is
 // there. The reader's znode tells: the answer to the refused one came behind all
 // that was proposed before it.
-func (h *Held) replace(ctx context.Context) error {
+func (h *Held) replaceWithReader(ctx context.Context) error {
 	s := h.Session()
 	for lost := 0; ; {
-		sent, earlier := h.send()
+		sent, earlier := h.sendReplacement()
 		if sent == nil {
 			return ErrNotHeld
 		}
@@ -133,18 +138,18 @@ func (h *Held) replace(ctx context.Context) error {
 		case err == nil && refusal != nil:
 			return refusal
 		case err != nil && (earlier || lost > 0):
-			return unsure(err)
+			return unknownOutcome(err)
 		case err != nil:
 			return err
 		}
 	}
 }
 
-// send sends the transaction, unless the lock was given back, and tells whether
+// sendReplacement sends the transaction, unless the lock was given back, and tells whether
 // one was sent before. Both are decided under mu: what Unlock deletes, it
 // deletes behind all that was sent. Nothing blocks here, since the session only
 // puts the request into a buffer.
-func (h *Held) send() (sent *session.Future[[]session.Result], earlier bool) {
+func (h *Held) sendReplacement() (sent *session.Future[[]session.Result], earlier bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.given {
@@ -156,8 +161,8 @@ func (h *Held) send() (sent *session.Future[[]session.Result], earlier bool) {
 		session.CreateOp(h.heir, h.m.opts.Data, session.Ephemeral, opts)), earlier
 }
 
-// remain is what becomes of h when its downgrade fails with err.
-func (h *Held) remain(err error) error {
+// keepWriting is what becomes of h when its downgrade fails with err.
+func (h *Held) keepWriting(err error) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
@@ -174,12 +179,12 @@ func (h *Held) remain(err error) error {
 	if lost := h.hold.Err(); lost != nil {
 		return lost
 	}
-	h.beginLocked()
+	h.startLocked()
 	return err
 }
 
-// handDown makes the reader that takes h's place.
-func (h *Held) handDown(hold *session.Hold) (*Held, error) {
+// readHold makes the reader that takes h's place.
+func (h *Held) readHold(hold *session.Hold) (*Held, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.given {

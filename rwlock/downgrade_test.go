@@ -195,7 +195,7 @@ func TestDowngradeOfWhatIsNotHeldIsRefused(t *testing.T) {
 		m := rwlock.New(c, dir, nil)
 		h := w.get(m.RLock)
 		_, err := h.Downgrade(w.Ctx)
-		require.ErrorIs(w, err, rwlock.ErrArgument)
+		require.ErrorIs(w, err, rwlock.ErrInvalidArgument)
 		require.NoError(w, h.Context().Err())
 		w.unlock(h)
 
@@ -241,12 +241,16 @@ func TestRefusedDowngradeLeavesTheWriter(t *testing.T) {
 		h := w.get(rwlock.New(c, dir, nil).Lock)
 		old := h.Context()
 		waiting := w.begin(w.Ctx, w.new().RLock)
-		require.NoError(w, setACL(w, c, zk.PermAll&^zk.PermCreate))
-		_, err := h.Downgrade(w.Ctx)
-		require.ErrorIs(w, err, session.ErrNoAuth)
-		require.ErrorContains(w, err, "rwlock: downgrade "+dir)
-		require.Error(w, old.Err())
-		require.NoError(w, h.Context().Err())
+		for _, right := range []int32{zk.PermCreate, zk.PermDelete} {
+			require.NoError(w, setACL(w, c, zk.PermAll&^right))
+			w.Server.ResetStats()
+			_, err := h.Downgrade(w.Ctx)
+			require.ErrorIs(w, err, session.ErrNoAuth)
+			require.ErrorContains(w, err, "rwlock: downgrade "+dir)
+			require.Equal(w, 1, w.Requests(c), "there is nothing to find out")
+			require.Error(w, old.Err())
+			require.NoError(w, h.Context().Err())
+		}
 		w.Pass(time.Minute)
 		require.NoError(w, h.Context().Err())
 		w.pending(waiting)
@@ -279,8 +283,8 @@ func TestDowngradeWithoutAConnectionLeavesTheWriter(t *testing.T) {
 	})
 }
 
-// A downgrade that goes on when Do's function returns succeeds in the very instant
-// in which Do gives the lock back: whoever comes first, nothing stays.
+// A downgrade that goes on when Do's function returns succeeds in the very instant in
+// which Do gives the lock back: whichever comes first, no znode stays.
 func TestDoRacesADowngrade(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		rounds := 200

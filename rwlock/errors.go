@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/zkrecipes/zkrecipes/internal/holding"
+	"github.com/zkrecipes/zkrecipes/session"
 )
 
 var (
@@ -13,13 +14,13 @@ var (
 	// ErrNotHeld: what is given back, or downgraded, was given back or
 	// downgraded before.
 	ErrNotHeld = errors.New("not held: it was released or downgraded before")
-	// ErrUpgrade: who holds the lock for reading asks for it for writing,
-	// and would wait for itself. Nothing was sent.
-	ErrUpgrade = errors.New("a read lock cannot be upgraded: its holder would wait for itself; release it and lock anew")
-	// ErrNested: who holds the lock asks for it once more. Nothing was sent.
+	// ErrUpgrade: a reader asks for the lock for writing, and would wait for
+	// itself. No request was sent.
+	ErrUpgrade = errors.New("a read lock cannot be upgraded: its holder would wait for itself; release it and lock again")
+	// ErrNested: a holder asks for the lock once more. No request was sent.
 	ErrNested = errors.New("this context comes from a hold of the same lock, which is not reentrant")
-	// ErrArgument: an argument is none; nothing was sent.
-	ErrArgument = errors.New("invalid argument")
+	// ErrInvalidArgument is session.ErrInvalidArgument.
+	ErrInvalidArgument = session.ErrInvalidArgument
 )
 
 // failure names operation and path.

@@ -14,7 +14,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/rwlock"
 )
 
-var update = flag.Bool("update", false, "write testdata/layout.golden anew") // read only
+var update = flag.Bool("update", false, "write testdata/layout.golden again") // read only
 
 var (
 	uuids = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}`) // read only

@@ -9,14 +9,14 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// Held is a lock that is held, alone or with other readers. It must be given
-// back with Unlock, also when it was lost.
+// Held is a held lock, for reading or writing. Release it with Unlock, even after
+// a loss.
 type Held struct {
 	m     *RWMutex
 	kind  kind
 	hold  *session.Hold
 	token int64
-	place *place
+	place *heldPlace
 	end   holding.Release
 	turn  chan struct{} // cap 1: taken by a Downgrade while it runs
 	heir  string        // a writer's: the znode of the reader that it may become
@@ -33,79 +33,119 @@ type Held struct {
 	unsure bool
 }
 
-func newHeld(m *RWMutex, k kind, hold *session.Hold, token int64, p *place) *Held {
+var _ session.Held = (*Held)(nil)
+
+func newHeld(m *RWMutex, k kind, hold *session.Hold, token int64, p *heldPlace) *Held {
 	h := &Held{m: m, kind: k, hold: hold, token: token, place: p}
 	if k == writer {
-		h.turn, h.heir = make(chan struct{}, 1), m.heir(hold.Path())
+		h.turn, h.heir = make(chan struct{}, 1), m.readerName(hold.Path())
 	}
-	h.beginLocked() // nobody else has it yet
+	h.startLocked() // nobody else has it yet
 	p.held.Store(h)
 	return h
 }
 
-// beginLocked makes the context that ends with the hold.
-func (h *Held) beginLocked() {
+// startLocked makes the context that ends with the hold.
+func (h *Held) startLocked() {
 	ctx, cancel := h.hold.Derive()
-	h.ctx, h.cancel = h.m.mark(ctx, h.place), cancel
+	h.ctx, h.cancel = h.m.withMark(ctx, h.place), cancel
 }
 
-// Context ends on release, on downgrade and on loss; context.Cause tells which:
-// session.ErrReleased, or an error that wraps session.ErrLost and the reason. It
-// ends before the server can give to someone else what excludes it, unless this
-// process itself was paused; then its Err tells the truth as soon as the process
-// runs again. Pass it to everything that must stop when the lock is lost.
+// mustHold is the znode's hold; a zero Held has none.
+func (h *Held) mustHold() *session.Hold {
+	holding.MustBeMade(h.hold != nil, "rwlock.Held", "rwlock.RWMutex")
+	return h.hold
+}
+
+// checkCall is what Unlock and Downgrade check first.
+func (h *Held) checkCall(ctx context.Context, op string) error {
+	err := holding.BeginHeld(ctx, h.hold != nil, "rwlock.Held", "rwlock.RWMutex", ErrInvalidArgument)
+	switch {
+	case err == nil:
+		return nil
+	case h.m == nil:
+		return failure(ctx, op, "", err)
+	}
+	return failure(ctx, op, h.m.path, err)
+}
+
+// Context ends on release, on downgrade and on loss, and context.Cause tells
+// which: session.ErrReleased, or an error that wraps session.ErrLost and the
+// reason. The context ends before the server can grant an excluded contender the
+// lock, unless this process was paused; after a pause, its Err is correct as soon
+// as the process runs again. Pass the context to everything that must stop when
+// the lock is lost.
 func (h *Held) Context() context.Context {
+	_ = h.mustHold()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.ctx
 }
 
-// Token is a fencing token: the zxid at which the contender's znode was
-// created. Of two holds that exclude each other, the later one's is greater.
-// Whatever the lock protects can refuse a token below one that it has seen. A
-// reader that was a writer has the writer's token: it stands in that place, and
-// the writer that waits behind may have queued up before the downgrade.
-func (h *Held) Token() int64 { return h.token }
+// Token is a fencing token: the zxid at which the contender's znode was created.
+// Of two holds that exclude each other, the later hold has the greater token. The
+// protected resource can refuse a token below the highest that it has seen. A
+// reader that was a writer has the writer's token: the reader has the writer's
+// place, and the next writer may have joined the queue before the downgrade.
+func (h *Held) Token() int64 {
+	_ = h.mustHold()
+	return h.token
+}
 
-// Exclusive reports whether the lock is held for writing, alone.
-func (h *Held) Exclusive() bool { return h.kind == writer }
+// Exclusive reports whether the lock is held for writing.
+func (h *Held) Exclusive() bool {
+	_ = h.mustHold()
+	return h.kind == writer
+}
 
-// Guard is a check for a transaction, which then fails if the lock is not held
-// any more: session.Txn(ctx, held.Guard(), ...). A writer's fails once it was
-// downgraded.
-func (h *Held) Guard() session.Op { return h.hold.Guard() }
+// Guard is a check for a transaction, which fails if the lock is not held any
+// more: session.Txn(ctx, held.Guard(), ...). A writer's guard fails after a
+// downgrade.
+func (h *Held) Guard() session.Op { return h.mustHold().Guard() }
 
-// Session is the session in which the lock was won.
-func (h *Held) Session() *session.Session { return h.hold.Session() }
+// Session returns the session in which the lock was won.
+func (h *Held) Session() *session.Session { return h.mustHold().Session() }
 
-// Path is the znode that stands for the lock.
-func (h *Held) Path() string { return h.hold.Path() }
+// Path returns the path of the contender's znode.
+func (h *Held) Path() string { return h.mustHold().Path() }
 
-// Unlock gives the lock back. If it was lost before, the error says so and
-// wraps session.ErrLost. If ctx ends before the server has confirmed, the
-// deletion goes on in the background until the znode or the session is gone. A
-// second call gets the same error, or ErrNotHeld, as does a call after
-// [Held.Downgrade].
+// Unlock releases the lock. If the lock was lost before, the error wraps
+// session.ErrLost and the reason. If ctx ends before the server has confirmed the
+// release, or no server answers for a session timeout (also session.ErrLost), the
+// deletion continues in the background until the znode or the session is gone. A
+// second call, and a call after [Held.Downgrade], returns the same error, or
+// ErrNotHeld.
 func (h *Held) Unlock(ctx context.Context) error {
-	explain := func(err error) error { return failure(ctx, "unlock", h.m.path, err) }
-	return h.end.Once(ctx, ErrNotHeld, explain, func() error {
-		znodes, err := h.give()
+	if err := h.checkCall(ctx, "unlock"); err != nil {
+		return err
+	}
+	explain := func(ctx context.Context, err error) error { return failure(ctx, "unlock", h.m.path, err) }
+	return h.end.Once(ctx, ErrNotHeld, explain, func(ctx context.Context) error {
+		znodes, err := h.giveBack()
 		if err != nil {
+			for _, path := range znodes {
+				h.Session().EnsureRemainsDeleted(path)
+			}
 			return err
 		}
 		if len(znodes) == 1 {
 			return holding.Delete(ctx, h.Session(), znodes[0])
 		}
+		ctx, cancel := h.Session().GiveBackContext(ctx)
+		defer cancel()
 		var errs []error
 		for _, path := range znodes {
-			errs = append(errs, h.Session().Discard(ctx, path))
+			errs = append(errs, h.Session().EnsureDeleted(ctx, path))
 		}
 		return errors.Join(errs...)
 	})
 }
 
-// give ends the hold and returns the znodes that may stand for it.
-func (h *Held) give() (znodes []string, err error) {
+// Release is Unlock, by the name that everything held shares; see [session.Held].
+func (h *Held) Release(ctx context.Context) error { return h.Unlock(ctx) }
+
+// giveBack ends the hold and returns the znodes that may stand for it.
+func (h *Held) giveBack() (znodes []string, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.given {
@@ -123,8 +163,8 @@ func (h *Held) give() (znodes []string, err error) {
 	return znodes, lost
 }
 
-// has reports whether a znode of the hold is, or may be, in the queue.
-func (h *Held) has() bool {
+// isHeld reports whether a znode of the hold is, or may be, in the queue.
+func (h *Held) isHeld() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return !h.given && h.Session().Err() == nil && (h.unsure || h.hold.Err() == nil)

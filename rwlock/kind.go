@@ -1,6 +1,9 @@
 package rwlock
 
-import "github.com/zkrecipes/zkrecipes/internal/contender"
+import (
+	"github.com/zkrecipes/zkrecipes/internal/contender"
+	"github.com/zkrecipes/zkrecipes/internal/format/lockformat"
+)
 
 // kind is what a contender wants.
 type kind int
@@ -13,7 +16,7 @@ const (
 // rule is how a contender of kind k waits.
 func (k kind) rule() contender.Rule {
 	if k == writer {
-		return contender.Writer(writes)
+		return contender.Writer(lockformat.Writes)
 	}
-	return contender.Reader(writes)
+	return contender.Reader(lockformat.Writes)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/internal/format/lockformat"
 	"github.com/zkrecipes/zkrecipes/internal/znode"
 )
 
@@ -23,28 +24,28 @@ func TestNamesAreThoseOfTheOtherLibraries(t *testing.T) {
 		{Kazoo, reader, "^[0-9a-f]{32}__rlock__$"},
 		{Kazoo, writer, "^[0-9a-f]{32}__lock__$"},
 	} {
-		name, err := tc.layout.name(tc.kind)
+		name, err := tc.layout.newName(tc.kind)
 		require.NoError(t, err)
 		require.Regexp(t, regexp.MustCompile(tc.want), name())
 		require.NotEqual(t, name(), name())
-		q := znode.Parse([]string{name() + "0000000042"}, markers()...)
+		q := znode.Parse([]string{name() + "0000000042"}, lockformat.RWMarkers()...)
 		require.Len(t, q.Entries, 1)
-		require.Equal(t, tc.kind == writer, writes(q.Entries[0].Marker))
+		require.Equal(t, tc.kind == writer, lockformat.Writes(q.Entries[0].Marker))
 	}
-	_, err := Layout(2).name(reader)
-	require.ErrorIs(t, err, ErrArgument)
+	_, err := Layout(2).newName(reader)
+	require.ErrorIs(t, err, ErrInvalidArgument)
 }
 
 func TestDowngradedNameIsAReadersWithTheSameNumber(t *testing.T) {
 	for _, layout := range []Layout{Curator, Kazoo} {
-		name, err := layout.name(writer)
+		name, err := layout.newName(writer)
 		require.NoError(t, err)
 		old := name() + "0000000042"
-		q := znode.Parse([]string{old, layout.downgraded(old)}, markers()...)
+		q := znode.Parse([]string{old, layout.downgraded(old)}, lockformat.RWMarkers()...)
 		require.Len(t, q.Entries, 2)
 		for _, e := range q.Entries {
 			require.EqualValues(t, 42, e.Seq)
-			require.Equal(t, e.Name == old, writes(e.Marker))
+			require.Equal(t, e.Name == old, lockformat.Writes(e.Marker))
 		}
 	}
 }
@@ -62,13 +63,13 @@ func FuzzQueue(f *testing.F) {
 	known := regexp.MustCompile(`(?s)(__READ__|__WRIT__|__rlock__|__lock__)[0-9]{10}$`)
 	write := regexp.MustCompile(`(?s)(__WRIT__|__lock__)[0-9]{10}$`)
 	f.Fuzz(func(t *testing.T, a, b string) {
-		q := znode.Parse([]string{a, b}, markers()...)
+		q := znode.Parse([]string{a, b}, lockformat.RWMarkers()...)
 		for i, e := range q.Entries {
-			if !known.MatchString(e.Name) || writes(e.Marker) != write.MatchString(e.Name) {
+			if !known.MatchString(e.Name) || lockformat.Writes(e.Marker) != write.MatchString(e.Name) {
 				t.Fatalf("%q is taken for %+v", e.Name, e)
 			}
 			k := reader
-			if writes(e.Marker) {
+			if lockformat.Writes(e.Marker) {
 				k = writer
 			}
 			d := k.rule()(q, i)

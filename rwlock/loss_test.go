@@ -38,7 +38,7 @@ func TestHolderIsToldBeforeTheNextOneIsGranted(t *testing.T) {
 				require.ErrorIs(w, h.Unlock(w.Ctx), session.ErrLost)
 				w.Server.Heal()
 				_, err := next.held.Session().Txn(w.Ctx, h.Guard(), session.SetOp(dir, nil, -1))
-				require.ErrorIs(w, err, session.ErrNoNode, "what it still has under way is refused")
+				require.ErrorIs(w, err, session.ErrNoNode, "what it still has in progress is refused")
 				w.unlock(next.held)
 			})
 		}

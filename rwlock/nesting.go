@@ -8,16 +8,16 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// place is one place in the queue, as the contexts of its holds know it: first
+// heldPlace is one place in the queue, as the contexts of its holds know it: first
 // the writer's, and after a downgrade the reader's.
-type place struct {
-	held atomic.Pointer[Held] // whoever has it now; set by newHeld
+type heldPlace struct {
+	held atomic.Pointer[Held] // the present hold of the place; set by newHeld
 }
 
-// taken returns the hold that still has the place, or nil.
-func (p *place) taken() *Held {
+// holder returns the hold that still has the place, or nil.
+func (p *heldPlace) holder() *Held {
 	h := p.held.Load()
-	for !h.has() {
+	for !h.isHeld() {
 		next := p.held.Load()
 		if next == h {
 			return nil
@@ -28,7 +28,7 @@ func (p *place) taken() *Held {
 }
 
 // unlock gives back what the place is held by.
-func (p *place) unlock(ctx context.Context) error {
+func (p *heldPlace) unlock(ctx context.Context) error {
 	for {
 		h := p.held.Load()
 		if err := h.Unlock(ctx); p.held.Load() == h {
@@ -38,26 +38,26 @@ func (p *place) unlock(ctx context.Context) error {
 	}
 }
 
-// marked is the key under which a context has its place in the queue of a lock.
-type marked struct {
+// heldMark is the key under which a context has its place in the queue of a lock.
+type heldMark struct {
 	client *session.Client
 	path   string
 }
 
-// mark makes a context of which the lock knows that it comes from a hold at p.
-func (m *RWMutex) mark(ctx context.Context, p *place) context.Context {
-	return context.WithValue(ctx, marked{m.client, m.path}, p)
+// withMark makes a context of which the lock knows that it comes from a hold at p.
+func (m *RWMutex) withMark(ctx context.Context, p *heldPlace) context.Context {
+	return context.WithValue(ctx, heldMark{m.client, m.path}, p)
 }
 
-// nested refuses a context that comes from a hold of the same lock. A writer
-// would wait for itself for ever; so would a reader in a writer's context; and
+// refuseNested refuses a context that comes from a hold of the same lock. A writer
+// would wait for itself indefinitely; so would a reader in a writer's context; and
 // a reader in a reader's would as soon as a writer queues up between the two.
-func (m *RWMutex) nested(ctx context.Context, k kind) error {
-	p, _ := ctx.Value(marked{m.client, m.path}).(*place)
+func (m *RWMutex) refuseNested(ctx context.Context, k kind) error {
+	p, _ := ctx.Value(heldMark{m.client, m.path}).(*heldPlace)
 	if p == nil {
 		return nil
 	}
-	h := p.taken()
+	h := p.holder()
 	switch {
 	case h == nil:
 		return nil // it was given back, or lost

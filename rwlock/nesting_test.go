@@ -10,7 +10,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// Who asks again with a context that comes from a hold.
+// This file tests requests with a context that comes from a hold.
 
 // refused wants f to be refused at once, with nothing sent.
 func (w *World) refused(c *session.Client, ctx context.Context, want error, fs ...take) {

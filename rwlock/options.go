@@ -2,6 +2,7 @@ package rwlock
 
 import (
 	"slices"
+	"time"
 
 	"github.com/zkrecipes/zkrecipes/internal/holding"
 	"github.com/zkrecipes/zkrecipes/session"
@@ -9,16 +10,23 @@ import (
 
 // Options of an [RWMutex]; nil and the zero value mean all defaults.
 type Options struct {
-	// ID says to others who holds or waits; it is the data of the znodes.
+	// ID describes the contender to other clients; it is the data of the znodes.
 	// Default: host name, colon, process id.
 	ID string
-	// Data is shown to others instead of ID. Kazoo shows it as the
+	// Data is shown to other clients instead of ID. Kazoo shows Data as the
 	// identifier, Curator as the participant's node data.
 	Data []byte
 	// Layout of the names that are written; default: Curator.
 	Layout Layout
-	// ACL of the znodes; default: the client's. All who contend must be allowed
-	// to create, delete and list the children of the path, and to read them.
+	// Grace is how long the function of [RWMutex.Do] and [RWMutex.RDo] may go on after the context
+	// that was passed to them has ended, to finish what is in progress: only then the
+	// function's own context ends, with the same cause. A loss of the lock
+	// ends it at once, before the grace and in it; so does the loss or the release of
+	// anything else held that the context is derived from. Default: 0, the function's
+	// context ends with the one that was passed.
+	Grace time.Duration
+	// ACL of the znodes; default: the client's. All contenders must be allowed to
+	// create, delete and list the children of the path, and to read them.
 	ACL []session.ACL
 }
 
@@ -28,7 +36,10 @@ func (o *Options) withDefaults() (Options, error) {
 	if o != nil {
 		out = *o
 	}
-	if _, err := out.Layout.name(reader); err != nil {
+	if err := holding.CheckGrace(out.Grace, ErrInvalidArgument); err != nil {
+		return out, err
+	}
+	if _, err := out.Layout.newName(reader); err != nil {
 		return out, err
 	}
 	out.Data, out.ACL = slices.Clone(out.Data), slices.Clone(out.ACL) // the caller may change them

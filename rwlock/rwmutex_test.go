@@ -12,7 +12,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// Who is let in, and when.
+// This file tests which contenders are let in, and when.
 
 // N26: readers are in together, a writer is alone.
 func TestReadersAreInTogetherAndAWriterAlone_N26(t *testing.T) {
@@ -254,7 +254,7 @@ func TestContendersAreListedInOrder_CH14(t *testing.T) {
 	})
 }
 
-// CH14: whoever must see the token can read it.
+// CH14: any client that must see the token can read it.
 func TestTokenIsTheCzxidThatAnybodyCanRead_CH14(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		m := w.new()

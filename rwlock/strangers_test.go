@@ -15,7 +15,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// What others do with the znodes.
+// This file tests other programs that touch the znodes.
 
 // enter makes a stranger's contender, and returns its path.
 func (w *World) enter(prefix string) string {
@@ -233,7 +233,7 @@ func TestContainerThatWasReapedIsMadeAgain(t *testing.T) {
 			w.Pass(30 * time.Second)
 			h = w.down(h)
 			w.Pass(30 * time.Second)
-			require.Greater(w, h.Token(), last, "the token grows although the numbers begin anew")
+			require.Greater(w, h.Token(), last, "the token grows although the numbers begin again")
 			last = h.Token()
 			require.NoError(w, h.Context().Err(), "not reaped while it is used")
 			w.unlock(h)
@@ -292,7 +292,7 @@ func TestContenderThatMayNotListLeaves_P7(t *testing.T) {
 	})
 }
 
-// What the caller does with his slices afterwards changes no contender.
+// A caller that changes its slices after New changes no contender.
 func TestOptionsAreThoseOfTheCallOfNew(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		o := &rwlock.Options{Data: []byte("then"), ACL: session.WorldACL(zk.PermAll)}
@@ -321,12 +321,22 @@ func TestWrongArgumentsAreErrorsOfTheFirstCall(t *testing.T) {
 				errs = append(errs, err)
 			}
 			for _, err := range errs {
-				require.ErrorIs(w, err, rwlock.ErrArgument, field)
+				require.ErrorIs(w, err, rwlock.ErrInvalidArgument, field)
 				require.ErrorContains(w, err, field)
 			}
 		}
 		_, err := rwlock.New(c, "locks", nil).Lock(w.Ctx)
 		require.True(w, errors.Is(err, session.ErrInvalidPath))
 		require.Len(w, w.Server.Dump(), 1, "the root")
+	})
+}
+
+// A lock of Kazoo creates its path once: the path must not go while it is empty.
+func TestPathOfKazooIsNoContainer(t *testing.T) {
+	inWorld(t, &zktest.Options{ContainerInterval: 10 * time.Second}, func(w *World) {
+		w.unlock(w.get(rwlock.New(w.Client(), dir, &rwlock.Options{Layout: rwlock.Kazoo}).RLock))
+		w.Pass(time.Minute)
+		_, err := w.Server.Get(dir)
+		require.NoError(w, err)
 	})
 }

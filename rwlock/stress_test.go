@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -30,7 +29,7 @@ type stress struct {
 	// children lists the queue as the servers have it, right now; nil where
 	// only they know.
 	children func() []string
-	world.Chronicle
+	world.History
 
 	// mu guards what follows.
 	mu    sync.Mutex
@@ -79,7 +78,7 @@ func (s *stress) work(ctx context.Context, i int, r *rand.Rand) {
 		if err != nil {
 			s.excuse(wait, err)
 			cancel()
-			world.Rest(ctx, time.Duration(r.Int64N(int64(s.maxHold/8+1))))
+			world.SleepContext(ctx, time.Duration(r.Int64N(int64(s.maxHold/8+1))))
 			continue
 		}
 		cancel()
@@ -115,8 +114,8 @@ func (s *stress) hold(ctx context.Context, i int, held *rwlock.Held, asked time.
 		s.Fail(fmt.Errorf("unlock: %w", err))
 	}
 	if h.exclusive && r.IntN(4) == 0 {
-		// What a writer does that has not noticed: the guard must refuse it
-		// once the next one may have written.
+		// A writer that has not noticed its loss writes: the guard must refuse the
+		// write once the next writer may have written.
 		late, cancel := context.WithTimeout(ctx, s.maxHold)
 		defer cancel()
 		if next, err := s.clients[i].Session(late); err == nil {
@@ -135,7 +134,7 @@ func (s *stress) rest(ctx context.Context, from time.Time, r *rand.Rand) (held t
 	if s.real {
 		return world.LastSeen(ctx, from, long)
 	}
-	world.Rest(ctx, long)
+	world.SleepContext(ctx, long)
 	return time.Now()
 }
 
@@ -198,7 +197,7 @@ func (s *stress) check() error {
 
 // stressWorld is one random history; what runs in it is drawn from seed.
 func stressWorld(w *World, seed uint64, servers int, trust session.TrustRule, modes func(map[string]int)) error {
-	u := w.Turmoil(seed, servers, trust)
+	u := w.FaultSchedule(seed, servers, trust)
 	s := newStress(u.MaxHold)
 	s.children = queueOf(w.Server)
 	s.clients = u.Clients
@@ -263,7 +262,7 @@ func (s *stress) aftermath(w *World) error {
 		if err == nil {
 			err = h.Unlock(ctx)
 		}
-		for isLoss(err) && ctx.Err() == nil { // the session's end was under way
+		for isLoss(err) && ctx.Err() == nil { // the session's end was in progress
 			if h, err = s.locks[i].Lock(ctx); err == nil {
 				err = h.Unlock(ctx)
 			}
@@ -292,7 +291,7 @@ func runSeeds(t *testing.T, n, servers int) {
 	t.Cleanup(func() {
 		t.Logf("%v", sum)
 		for _, what := range []string{"Lock", "RLock", "TryLock", "TryRLock", "Downgrade", "failed Downgrade"} {
-			if sum[what] == 0 && !t.Failed() && os.Getenv("ZKTEST_SEED") == "" {
+			if sum[what] == 0 && !t.Failed() && !world.OneSeed() {
 				t.Errorf("no %s in %d histories", what, n)
 			}
 		}

@@ -4,7 +4,7 @@
 # same ZOO_* variables as the official image. No registry has a part in it.
 #
 #   scripts/build-image.sh          build unless it is there already
-#   scripts/build-image.sh --force  build anew
+#   scripts/build-image.sh --force  build again
 #
 # It needs root, debootstrap and docker. The root file system is kept as an
 # archive in $ZKR_CACHE (default /var/cache/zkrecipes), so that an image that
@@ -15,14 +15,14 @@ set -euo pipefail
 readonly image=${ZKR_IMAGE:-zkrecipes/zookeeper:local}
 readonly cache=${ZKR_CACHE:-/var/cache/zkrecipes}
 readonly suite=${ZKR_SUITE:-bookworm}
-readonly mirror=${ZKR_MIRROR:-http://deb.debian.org/debian}
+readonly mirror=${ZKR_MIRROR:-} # empty: the default of debootstrap
 here=$(cd "$(dirname "$0")" && pwd)
 readonly here
 
 say() { echo "build-image: $*"; }
 die() { say "$*" >&2; exit 1; }
 
-# What the image is made of: a change of either builds it anew.
+# What the image is made of: a change of either builds it again.
 version() {
 	cat "$here/build-image.sh" "$here/image-entry.sh" | sha256sum | cut -c1-16
 }
@@ -56,9 +56,9 @@ root_fs() {
 	root=$work/root
 	# shellcheck disable=SC2064
 	trap "rm -rf --one-file-system '$work'" EXIT
-	say "debootstrap $suite from $mirror"
+	say "debootstrap $suite"
 	# A JRE's packages write into man directories, which minbase lacks.
-	debootstrap --variant=minbase --merged-usr "$suite" "$root" "$mirror" >"$work/log" 2>&1 ||
+	debootstrap --variant=minbase --merged-usr "$suite" "$root" ${mirror:+"$mirror"} >"$work/log" 2>&1 ||
 		{ tail -30 "$work/log" >&2; die "debootstrap failed"; }
 	mkdir -p "$root/usr/share/man/man1"
 	# No service may start inside.

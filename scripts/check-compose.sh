@@ -43,7 +43,7 @@ go_image() {
 # context copies what git knows, with the modules: a build has no network.
 context() {
 	git ls-files -z --cached | tar --null --ignore-failed-read -T - -cf - | tar -C "$1" -xf -
-	(cd "$1" && rm -f deploy/Dockerfile.dockerignore && go mod vendor)
+	(cd "$1" && rm -f deploy/Dockerfile.dockerignore && go work vendor)
 }
 
 # until repeats a check until it is true.

@@ -68,7 +68,7 @@ func everyWatch(ctx context.Context, t require.TestingT, s *Session) {
 	node, err := s.CreateProtected(ctx, "/w/x/"+ProtectedName("p-"), nil, EphemeralSequential, nil)
 	require.NoError(t, err)
 	require.Equal(t, s.ID(), node.Stat.EphemeralOwner)
-	require.NoError(t, s.Discard(ctx, node.Path))
+	require.NoError(t, s.EnsureDeleted(ctx, node.Path))
 	require.NoError(t, s.Sync(ctx, "/w"))
 }
 

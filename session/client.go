@@ -8,38 +8,47 @@ import (
 	"time"
 )
 
-// Client makes sessions, one at a time and as long as it lives: when one is
-// lost it makes the next. All methods may be called from any number of
-// goroutines.
+// Client makes sessions, one at a time: after the loss of a session it makes the
+// next. All methods may be called from any number of goroutines.
 type Client struct {
 	opts    Options
 	servers []string
 	chroot  string
 	states  *states
 
-	life   context.Context // ends with Close
-	cancel context.CancelFunc
-	loop   sync.WaitGroup
-	graves sync.WaitGroup // sessions that are not buried yet
+	life            context.Context // ends with Close
+	cancel          context.CancelFunc
+	loop            sync.WaitGroup
+	closingSessions sync.WaitGroup // sessions that are not closed yet
 
-	// mu guards session, which is nil while there is none, and changed,
-	// which is closed and replaced whenever session changes.
+	// mu guards the rest: session, which is nil while there is none; latest, which is
+	// the session before then; making, the one that is being made, if any; changed,
+	// which is closed and replaced whenever session changes; closed, after which
+	// nothing is begun any more; remains, the znodes that
+	// [Session.EnsureRemainsDeleted] has yet to delete; and cleared, nil or closed when
+	// there are none.
 	mu      sync.Mutex
 	session *Session
+	latest  *Session
+	making  *Session
 	changed chan struct{}
+	closed  bool
+	remains []remainingZnode
+	cleared chan struct{}
 }
 
-// Connect connects to ZooKeeper and returns once there is a session. servers is
-// "host:port,host:port,.../chroot"; the port is 2181 by default, and the chroot
-// is optional: all paths are below it. ctx bounds the connecting only, not the
-// client's life; without a deadline it waits for ever for a server. o may be
+// Connect connects to ZooKeeper, and returns once a session exists. servers is
+// "host:port,host:port,.../chroot"; the port is 2181 by default. The chroot is
+// optional: all paths are below it. ctx bounds the connecting, not the client's
+// life; without a deadline, Connect waits for a server indefinitely. o may be
 // nil.
 //
-// Errors: ErrInvalidServers and ErrInvalidOption before anything is tried;
+// Errors: ErrInvalidServers and ErrInvalidOption before the first attempt;
 // ErrUnreachable with the last attempt's error when ctx ends; ErrTimeoutRefused
 // and ErrTimeoutTooShort for a session timeout that the servers do not grant or
 // that is too short to be trusted; ErrAuthFailed.
 func Connect(ctx context.Context, servers string, o *Options) (*Client, error) {
+	mustHaveContext(ctx)
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("session: connect to %s: %w", servers, ended(ctx))
 	}
@@ -53,7 +62,7 @@ func Connect(ctx context.Context, servers string, o *Options) (*Client, error) {
 	}
 	c := &Client{opts: opts, servers: hosts, chroot: chroot, states: newStates(time.Now()), changed: make(chan struct{})}
 	c.life, c.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	s, err := newSession(ctx, c)
+	s, err := newSession(ctx, c, false)
 	if err != nil {
 		c.cancel()
 		return nil, fmt.Errorf("session: connect to %s: %w", servers, err)
@@ -68,26 +77,36 @@ func Connect(ctx context.Context, servers string, o *Options) (*Client, error) {
 func (c *Client) run(s *Session) {
 	for quick := 0; ; {
 		began := time.Now()
-		select {
-		case <-s.ctx.Done():
-		case <-c.life.Done():
+		granted := c.awaitEndOrRefusal(s)
+		if c.life.Err() != nil {
+			granted.closeUnused()
 			return
 		}
 		c.publish(nil)
 		c.opts.Logger.Warn("zookeeper session lost", "session", fmt.Sprintf("%#x", s.id), "cause", s.Err())
 		// The more sessions in a row did not last, the longer the wait.
-		if quick++; time.Since(began) > c.opts.Retry.Max {
+		slow := c.opts.Backoff.slow()
+		if quick++; time.Since(began) > slow.Max {
 			quick = 1
 		}
+		if granted != nil {
+			s = granted
+			c.adoptTrial(s)
+			continue
+		}
 		for {
-			if !c.sleep(c.opts.Retry.pause(quick)) {
+			if !c.sleep(slow.pause(quick)) {
 				return
 			}
-			next, err := newSession(c.life, c)
+			next, err := newSession(c.life, c, false)
 			if err == nil {
 				s = next
 				c.publish(s)
+				c.opts.Logger.Info("zookeeper session made", "session", fmt.Sprintf("%#x", s.id))
 				break
+			}
+			if c.life.Err() != nil {
+				return
 			}
 			quick++
 			c.opts.Logger.Error("zookeeper session refused", "cause", err)
@@ -110,9 +129,16 @@ func (c *Client) sleep(d time.Duration) bool {
 	}
 }
 
+// slow is the back-off of requests that have reached a server each time, and cost it
+// something.
+func (r Backoff) slow() Backoff {
+	r.Max *= 5
+	return r
+}
+
 // pause is the wait before the n-th repetition: none for n <= 0, then doubling
 // from Min up to Max, less a random part of up to a half.
-func (r Retry) pause(n int) time.Duration {
+func (r Backoff) pause(n int) time.Duration {
 	if n <= 0 {
 		return 0
 	}
@@ -124,9 +150,18 @@ func (r Retry) pause(n int) time.Duration {
 }
 
 // dialPause is the wait before dial number n, from 0, since the session last
-// had a connection: each server is tried once before the first.
+// had a connection: none but before each round of all servers after the first.
 func (s *Session) dialPause(n int) time.Duration {
-	d := s.client.opts.Retry.pause(n + 1 - len(s.client.servers))
+	servers := len(s.client.servers)
+	if n%servers != 0 {
+		return 0
+	}
+	if n > 0 && s.isOnTrial() {
+		s.end(errNoServerMakesSession, true)
+		return 0
+	}
+	s.logFailing(n / servers)
+	d := s.client.opts.Backoff.pause(n / servers)
 	if s.link.SessionID() != 0 {
 		// A session must not end because its client was waiting.
 		d = min(d, s.link.Timeout()/8)
@@ -136,7 +171,9 @@ func (s *Session) dialPause(n int) time.Duration {
 
 func (c *Client) publish(s *Session) {
 	c.mu.Lock()
-	c.session = s
+	if c.session = s; s != nil {
+		c.latest = s
+	}
 	close(c.changed)
 	c.changed = make(chan struct{})
 	c.mu.Unlock()
@@ -145,7 +182,7 @@ func (c *Client) publish(s *Session) {
 // report publishes a state of session s.
 func (c *Client) report(s *Session, status Status, cause error) {
 	state := State{Status: status, Since: time.Now(), Session: s.link.SessionID(), Server: s.servers.server(), Cause: cause}
-	if c.states.set(state) {
+	if c.states.setOf(s, state) {
 		c.opts.Hooks.state(state)
 	}
 }
@@ -156,13 +193,13 @@ func (c *Client) current() *Session {
 	return c.session
 }
 
-// Session returns the present session, which may be suspended; while there is
-// none it waits, within ctx, for the next. After Close the error wraps
-// ErrClosed.
+// Session returns the present session, which may be suspended; without a session,
+// it waits, within ctx, for the next. After Close the error wraps ErrClosed.
 func (c *Client) Session(ctx context.Context) (*Session, error) {
+	c.mustBeUsable(ctx)
 	for {
 		if ctx.Err() != nil {
-			return nil, fmt.Errorf("session: waiting for a session: %w", ended(ctx))
+			return nil, fmt.Errorf("session: waiting for a session: %w", c.explainNoConnection(ended(ctx)))
 		}
 		if c.life.Err() != nil {
 			return nil, fmt.Errorf("session: %w", lost(ErrClosed))
@@ -181,18 +218,29 @@ func (c *Client) Session(ctx context.Context) (*Session, error) {
 	}
 }
 
-// Chroot is the path that all the client's paths are below; "" if none.
-func (c *Client) Chroot() string { return c.chroot }
+// Chroot returns the path above all the client's paths; "" if none.
+func (c *Client) Chroot() string {
+	c.mustBeMade()
+	return c.chroot
+}
 
-// Close waits, until ctx ends, for deletions that still go on in the background
-// (a lock that was released while its server was away), then closes the session
-// and waits until nothing of the client runs any more. What is still held is
-// lost: release it before. A second call only waits.
+// Close waits for deletions in the background (for example of a lock that was
+// released while its server was away): until ctx ends, and while no server
+// answers at most as long as [Session.GiveBackContext] says. Then Close closes
+// the session, and waits until nothing of the client runs any more. Holds are
+// lost: release them before. A second call only waits.
 func (c *Client) Close(ctx context.Context) error {
+	c.mustBeUsable(ctx)
 	s := c.current()
 	if s != nil {
-		s.settleDiscards(ctx)
+		within, cancel := s.GiveBackContext(ctx)
+		s.awaitBackground(within)
+		c.awaitRemains(within.Done(), s)
+		cancel()
 	}
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
 	c.cancel()
 	if s != nil {
 		s.end(ErrClosed, true)
@@ -204,7 +252,7 @@ func (c *Client) Close(ctx context.Context) error {
 		if s := c.current(); s != nil {
 			s.end(ErrClosed, true)
 		}
-		c.graves.Wait()
+		c.closingSessions.Wait()
 		if c.states.set(State{Status: Closed, Since: time.Now(), Cause: ErrClosed}) {
 			state, _ := c.states.get()
 			c.opts.Hooks.state(state)

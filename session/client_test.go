@@ -76,8 +76,8 @@ func TestHooksAndLogTellWhatHappens(t *testing.T) {
 	assert.Equal(t, 1, d.requests["create"])
 	assert.Equal(t, 1, d.failed["get"])
 	assert.Greater(t, d.beats, 10)
-	assert.Contains(t, d.log.String(), "session lost")
-	assert.Contains(t, d.log.String(), "expired by the server")
+	assert.Contains(t, d.logged(), "session lost")
+	assert.Contains(t, d.logged(), "expired by the server")
 }
 
 func TestStatesBeginWithThePresentAndNeverGoBack(t *testing.T) {
@@ -311,7 +311,7 @@ func TestSequencesNearTheirEnd(t *testing.T) {
 		_, err = w.s.CreateProtected(w.ctx, "/p/"+ProtectedName("x-"), nil, EphemeralSequential, nil)
 		require.ErrorIs(w, err, ErrSequenceExhausted)
 	})
-	assert.Equal(t, 1, strings.Count(d.log.String(), "run out"), "one warning per parent and session")
+	assert.Equal(t, 1, strings.Count(d.logged(), "run out"), "one warning per parent and session")
 }
 
 func TestTTLAndContainers(t *testing.T) {
@@ -400,4 +400,11 @@ func TestACallEndsWithItsContextWhateverTheNetworkDoes(t *testing.T) {
 			w.sleep(5 * time.Second)
 		}
 	})
+}
+
+// logged is what the logger was told so far.
+func (d *diary) logged() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.log.String()
 }

@@ -25,15 +25,15 @@ func (s *Session) ensure(ctx context.Context, real string, mode Mode, o *CreateO
 				return err
 			}
 		case errors.Is(err, ErrNoAuth):
-			// Who may not create below a node that others made need not,
-			// as long as what is wanted is there.
-			if there, probe := s.isThere(ctx, real); probe == nil && there {
+			// A client may lack the permission to create below a node that another
+			// client made. That is no error as long as the wanted node exists.
+			if there, probe := s.pathExists(ctx, real); probe == nil && there {
 				return nil
 			}
 			return err
 		case errors.Is(err, ErrUnknownOutcome) && ctx.Err() == nil:
-			// Ask again: whoever made it, existing is all that matters. If the
-			// session is over by now this says so.
+			// Ask again: only the existence of the node matters, not its creator. If
+			// the session is over by now, the next request says so.
 		default:
 			return err
 		}
@@ -55,8 +55,8 @@ func (s *Session) ensureOnce(ctx context.Context, real string, mode Mode, o *Cre
 	return err
 }
 
-// isThere tells whether the server's path real exists.
-func (s *Session) isThere(ctx context.Context, real string) (bool, error) {
+// pathExists tells whether the server's path real exists.
+func (s *Session) pathExists(ctx context.Context, real string) (bool, error) {
 	return do(ctx, s, "ensure", real, func() *Future[bool] {
 		return start(s, request[bool]{
 			op: "ensure", path: real, code: wire.OpExists,

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/go-zookeeper/zk"
+	"github.com/zkrecipes/zkrecipes/internal/znode"
 	"github.com/zkrecipes/zkrecipes/session/internal/wire"
 )
 
@@ -23,75 +24,110 @@ var (
 )
 
 var (
-	// ErrLost is wrapped by every error that the loss of a session, or of
-	// something that was held, causes. The reason is wrapped beside it:
-	// ErrExpired, ErrTrustRanOut, ErrClosed, ErrAuthFailed or ErrNodeDeleted.
+	// ErrLost is wrapped by every error that the loss of a session or of a hold
+	// causes. The reason is wrapped beside it: ErrExpired, ErrTrustRanOut,
+	// ErrRefused, ErrClosed, ErrAuthFailed or ErrNodeDeleted.
 	ErrLost = errors.New("lost")
-	// ErrExpired: the server says that it has expired the session.
+	// ErrExpired: the server reports that it has expired the session.
 	ErrExpired = errors.New("expired by the server")
-	// ErrTrustRanOut: no proof arrived in time that the server still keeps
-	// the session, so it was given up before the server could expire it.
+	// ErrTrustRanOut: no proof arrived in time that the servers still keep the
+	// session, so the client gave the session up before a server could expire it.
 	ErrTrustRanOut = errors.New("trust ran out: no proof in time that the servers still keep it")
+	// ErrRefused: for two session timeouts servers have refused each attempt to
+	// resume the session, and then made a new session. Servers refuse sessions
+	// that have seen newer data than they have: the ensemble was recreated empty, or
+	// restored from a backup.
+	ErrRefused = errors.New("the servers refuse the session, but make new ones: the ensemble may have been recreated empty, or restored from a backup")
 	// ErrClosed: the client was closed.
 	ErrClosed = errors.New("closed by its owner")
 	// ErrAuthFailed: the server refuses the credentials.
 	ErrAuthFailed = errors.New("the server refused the credentials")
 
-	// ErrNodeDeleted ends a [Hold] whose znode somebody deleted.
+	// ErrNodeDeleted ends a [Hold] whose znode was deleted.
 	ErrNodeDeleted = errors.New("its znode was deleted")
 	// ErrUnknownOutcome is wrapped by [UnknownOutcomeError].
 	ErrUnknownOutcome = errors.New("outcome unknown")
 	// ErrTooLarge: a request is longer than a server accepts (jute.maxbuffer,
 	// 1,048,575 bytes by default). Nothing was sent.
 	ErrTooLarge = wire.ErrTooLarge
-	// ErrReplyTooLarge: a server's answer is longer than Options.MaxReply. It
-	// costs the connection, so the request is not repeated.
+	// ErrReplyTooLarge: a server's reply is longer than Options.MaxReply. It
+	// costs the connection, so the request is not retried.
 	ErrReplyTooLarge = wire.ErrReplyTooLarge
-	// ErrInvalidPath: a path is not one. Nothing was sent.
-	ErrInvalidPath = errors.New("invalid path")
-	// ErrInvalidServers: the server list of [Connect] cannot be read.
-	ErrInvalidServers = errors.New("invalid server list")
-	// ErrInvalidOption: an option of [Connect] is out of its range.
-	ErrInvalidOption = errors.New("invalid option")
+	// ErrInvalidArgument: an argument is invalid. No request was sent. Every package of
+	// this module returns errors that wrap this one for invalid arguments.
+	ErrInvalidArgument = errors.New("invalid argument")
+	// ErrInvalidPath: a path is invalid. No request was sent. ErrInvalidPath wraps
+	// ErrInvalidArgument.
+	ErrInvalidPath error = argumentError("invalid path")
+	// ErrInvalidServers: the server list of [Connect] is invalid. ErrInvalidServers wraps
+	// ErrInvalidArgument.
+	ErrInvalidServers error = argumentError("invalid server list")
+	// ErrInvalidOption: an option of [Connect] is out of its range. ErrInvalidOption wraps
+	// ErrInvalidArgument.
+	ErrInvalidOption error = argumentError("invalid option")
 	// ErrUnreachable: no server could be reached before the context ended.
 	ErrUnreachable = errors.New("no server could be reached")
-	// ErrTimeoutRefused: the servers do not grant the session timeout that
-	// was asked for; ask for one within their limits.
+	// ErrTimeoutRefused: the servers do not grant the requested session timeout;
+	// use a timeout within their limits.
 	ErrTimeoutRefused = errors.New("the servers do not grant this session timeout")
-	// ErrTimeoutTooShort: with the given tick time no rule can tell in time
-	// that a session of this timeout is lost; ask for a longer one.
+	// ErrTimeoutTooShort: with the given tick time, no rule can report the loss
+	// of a session of this timeout in time; use a longer timeout.
 	ErrTimeoutTooShort = errors.New("the session timeout is too short for the servers' tick time")
-	// ErrSequenceExhausted: the parent's sequence has reached 2147483647.
-	// Its numbers no longer say who came first; delete and re-create it.
-	ErrSequenceExhausted = errors.New("the parent's sequence numbers are used up: delete the parent, when nobody uses it, and create it again")
-	// ErrUnsupported: the server does not know this request, or has it
+	// ErrSequenceExhausted: the parent's sequence has reached 2147483647. Its
+	// numbers no longer tell the order of arrival; delete the parent and create
+	// it again.
+	ErrSequenceExhausted = znode.ErrExhausted
+	// ErrUnsupported: the server does not know this request, or the request is
 	// switched off (TTL nodes need zookeeper.extendedTypesEnabled=true).
 	ErrUnsupported = errors.New("not supported by this server")
-	// ErrNotRun is the result of an operation of a failed transaction that
-	// is not the one that failed.
+	// ErrNotRun is the result of the operations of a failed transaction other
+	// than the failed operation.
 	ErrNotRun = errors.New("not run: another operation of the transaction failed")
 )
 
-// OpError says which operation on which path failed. It unwraps to the reason.
+// OpError names the operation and the path of a failure. It unwraps to the
+// reason.
 type OpError struct {
 	Op   string
 	Path string
 	Err  error
 }
 
-func (e *OpError) Error() string { return fmt.Sprintf("session: %s %s: %v", e.Op, e.Path, e.Err) }
+func (e *OpError) Error() string {
+	text := fmt.Sprintf("session: %s %s: %v", e.Op, e.Path, e.Err)
+	if right := missingRight(e.Op); right != "" && errors.Is(e.Err, ErrNoAuth) {
+		text += " (the client lacks the " + right + ")"
+	}
+	return text
+}
+
+// missingRight returns the permission that the ACL does not grant if a server refuses
+// op.
+func missingRight(op string) string {
+	switch op {
+	case "get", "exists", "children":
+		return "READ permission of the znode"
+	case "set":
+		return "WRITE permission of the znode"
+	case "create":
+		return "CREATE permission of the parent znode"
+	case "delete":
+		return "DELETE permission of the parent znode"
+	}
+	return ""
+}
 
 // Unwrap returns the reason.
 func (e *OpError) Unwrap() error { return e.Err }
 
-// UnknownOutcomeError says that a write was sent and no answer came: it may
-// have been carried out, or not. Never repeat such a write blindly; read, and
-// decide by what is there. errors.Is(err, ErrUnknownOutcome) holds, and
-// errors.Is for the reason as well (a context's error, a lost session).
+// UnknownOutcomeError says that a write was sent and no reply came: the write may
+// have been carried out, or not. Never retry such a write blindly; read, and
+// decide by the state. errors.Is(err, ErrUnknownOutcome) is true, and so is
+// errors.Is for the reason (a context's error, a lost session).
 type UnknownOutcomeError struct {
 	Op   string
 	Path string
-	// Reason is why no answer came.
+	// Reason says why no reply came.
 	Reason error
 }
 
@@ -162,9 +198,16 @@ func ended(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", err, cause)
 }
 
-// Passing reports whether err is the loss of a session after which the client
-// makes another: what failed with it may be begun anew there. Losses that the
-// next session would share (ErrClosed, ErrAuthFailed) are not.
-func Passing(err error) bool {
+// IsSessionLoss reports whether err is the loss of a session after which the client
+// makes another: the failed operation may be begun again in the next session.
+// Losses that the next session would share (ErrClosed, ErrAuthFailed) are
+// excluded.
+func IsSessionLoss(err error) bool {
 	return errors.Is(err, ErrLost) && !errors.Is(err, ErrClosed) && !errors.Is(err, ErrAuthFailed)
 }
+
+// argumentError is a sentinel that wraps ErrInvalidArgument, without its text.
+type argumentError string
+
+func (e argumentError) Error() string { return string(e) }
+func (argumentError) Unwrap() error   { return ErrInvalidArgument }

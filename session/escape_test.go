@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/internal/znode"
 	"pgregory.net/rapid"
 )
 
@@ -15,7 +16,7 @@ func TestEscapedNamesAreNodeNamesAndDifferent(t *testing.T) {
 		name := EscapeName(a)
 		require.Equal(t, a == "", name == "")
 		require.Equal(t, a == b, name == EscapeName(b))
-		require.LessOrEqual(t, len(name), maxEscaped)
+		require.LessOrEqual(t, len(name), znode.MaxEscaped)
 		require.NotContains(t, name, "/")
 		require.NotContains(t, name, "~")
 		require.False(t, strings.HasPrefix(name, "."))
@@ -25,7 +26,7 @@ func TestEscapedNamesAreNodeNamesAndDifferent(t *testing.T) {
 	})
 }
 
-// The form is for ever: others find by it what was made before.
+// The form is indefinitely: others find by it what was made before.
 func TestEscapedNamesStayAsTheyAre(t *testing.T) {
 	for text, want := range map[string]string{
 		"report-7_a:b@c+d=e.f":   "report-7_a:b@c+d=e.f",

@@ -2,15 +2,14 @@ package session
 
 import "github.com/go-zookeeper/zk"
 
-// EventType says what a watch saw.
+// EventType is the kind of an event of a watch.
 type EventType int32
 
-// What a watch can see. The first four are the server's; they say that a
-// change happened, not which. EventDisconnected ends a one-shot [Watch]: the
-// connection that it was set on is gone, and changes may have been missed. A
-// [Subscription] gets EventReattached instead, once it is set again on the new
-// connection. After either: read again. EventSessionOver is the last event of
-// a lost or closed session.
+// The events of a watch. The first four come from the server; they say that a change
+// happened, not which change. EventDisconnected ends a one-shot [Watch]: the connection
+// of the watch is gone, and changes may have been missed. A [Subscription] gets
+// EventReattached instead, once it is set again on the new connection. After either
+// event: read again. EventSessionOver is the last event of a lost or closed session.
 const (
 	EventCreated         EventType = EventType(zk.EventNodeCreated)
 	EventDeleted         EventType = EventType(zk.EventNodeDeleted)
@@ -41,8 +40,8 @@ func (t EventType) String() string {
 	return "unknown"
 }
 
-// Event is what a watch saw. Path is the client's; empty for the last three
-// types.
+// Event is an event of a watch. Path is the client's path; empty for the last
+// three types.
 type Event struct {
 	Type EventType
 	Path string

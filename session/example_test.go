@@ -11,7 +11,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// A setting is made, changed by whoever has seen it last, and watched.
+// A setting is created, changed by a client that has seen its last version, and
+// watched.
 func Example() {
 	ctx := context.Background()
 	srv, err := zktest.Start(nil)

@@ -9,11 +9,11 @@ import (
 	"github.com/zkrecipes/zkrecipes/session/internal/wire"
 )
 
-// Future is the answer to a request that was sent and not waited for. The
-// Start methods of [Session] return futures; requests that are started one
-// after the other travel together, and the server carries them out in that
-// order. A future belongs to the connection on which its request was sent: it
-// is not repeated when that connection is lost.
+// Future is the pending reply to a request. The Start methods of [Session] return
+// futures: requests that are started one after the other travel together, and the
+// server carries them out in that order. A future belongs to the connection on
+// which its request was sent: the request is not retried when that connection is
+// lost.
 type Future[T any] struct {
 	op, path string
 	write    bool
@@ -27,16 +27,21 @@ type Future[T any] struct {
 	err   error
 }
 
-// Done is closed when the answer is there.
-func (f *Future[T]) Done() <-chan struct{} { return f.done }
+// Done is closed when the reply has arrived.
+func (f *Future[T]) Done() <-chan struct{} {
+	f.mustBeMade()
+	return f.done
+}
 
-// Wait returns the answer. When ctx ends first, the request goes on, and what
-// it does is unknown: for a write the error is an [UnknownOutcomeError].
+// Wait returns the reply. If ctx ends first, the request continues, and its
+// outcome is unknown: for a write the error is an [UnknownOutcomeError].
 //
-// A request that was surely not sent fails with an error for which [NotSent]
-// holds; one that was sent and lost its connection with an
-// [UnknownOutcomeError] if it is a write.
+// A request that was certainly not sent fails with an error for which [NotSent]
+// is true. A write that was sent and lost its connection fails with an
+// [UnknownOutcomeError].
 func (f *Future[T]) Wait(ctx context.Context) (T, error) {
+	mustHaveContext(ctx)
+	f.mustBeMade()
 	select {
 	case <-f.done:
 		return f.value, f.err
@@ -51,9 +56,11 @@ func (f *Future[T]) Wait(ctx context.Context) (T, error) {
 	}
 }
 
-// Then calls fn with the answer: now if it is there, otherwise on the goroutine
-// that reads the connection, which fn must not block.
+// Then calls fn with the reply: now if the reply has arrived, otherwise on the
+// goroutine that reads the connection, which fn must not block.
 func (f *Future[T]) Then(fn func(T, error)) {
+	f.mustBeMade()
+	mustHaveFunction(fn != nil)
 	f.mu.Lock()
 	f.after = append(f.after, fn)
 	f.mu.Unlock()
@@ -109,12 +116,13 @@ func vague(code int32) bool {
 // codeTimeout is KeeperException.Code.OPERATIONTIMEOUT.
 const codeTimeout int32 = -7
 
-// NotSent reports whether err says that a request was surely not sent, because
-// there was no connection at that moment. Nothing happened; send it again.
+// NotSent reports whether err says that a request was certainly not sent, because
+// the session had no connection at that moment. Nothing happened; send the
+// request again.
 func NotSent(err error) bool { return errors.Is(err, wire.ErrNotSent) }
 
 // Unanswered reports whether err says that the connection was lost before the
-// answer to a request came. A read can be sent again.
+// reply came. A read can be sent again.
 func Unanswered(err error) bool { return errors.Is(err, wire.ErrUnanswered) }
 
 // request describes one request: what future its answer settles, and how.
@@ -170,11 +178,10 @@ func failed[T any](op, path string, err error) *Future[T] {
 	return f
 }
 
-// unsent is a future of a request that asks for nothing and is not sent.
-func unsent[T any](op string) *Future[T] {
+// settled is a future of a request that is not sent.
+func settled[T any](op string, v T, err error) *Future[T] {
 	f := &Future[T]{op: op, done: make(chan struct{})}
-	var zero T
-	f.settle(zero, nil)
+	f.settle(v, err)
 	return f
 }
 
@@ -186,6 +193,7 @@ var errMisfit = errors.New("the server's answer does not fit the request")
 // again; one that may have been is, too, if it only reads. undo, where not nil,
 // gets the answer that comes after do has given up.
 func do[T any](ctx context.Context, s *Session, op, path string, begin func() *Future[T], undo func(T)) (T, error) {
+	s.mustBeUsable(ctx)
 	var zero T
 	for lost := 0; ; {
 		if err := s.awaitConnection(ctx); err != nil {

@@ -7,15 +7,16 @@ import (
 )
 
 // Gets reads the data of several znodes in one request, all at the same moment of
-// the server. Each has its own verdict, in the order of paths: a node that does
-// not exist, or may not be read, takes nothing from the others. A server spends a
-// fraction of what as many requests cost it; but the answer, with all the data, must
-// not be longer than Options.MaxReply, or the connection ends with
-// ErrReplyTooLarge. Without paths it does nothing.
+// the server. Each read has its own result, in the order of paths: a znode that
+// does not exist, or may not be read, does not affect the other reads. One
+// request costs the server a fraction of as many single requests. The reply, with
+// all the data, must not be longer than Options.MaxReply, or the connection ends
+// with ErrReplyTooLarge. Without paths Gets does nothing.
 //
-// On a server older than 3.6, which does not know the request (multiRead), the error
-// wraps ErrUnsupported, and the connection ends.
+// A server older than 3.6 does not know the request (multiRead): the error wraps
+// ErrUnsupported, and the connection ends.
 func (s *Session) Gets(ctx context.Context, paths ...string) ([]Result, error) {
+	s.mustBeUsable(ctx)
 	if len(paths) == 0 {
 		return nil, nil
 	}
@@ -24,9 +25,10 @@ func (s *Session) Gets(ctx context.Context, paths ...string) ([]Result, error) {
 
 // StartGets is [Session.Gets] without waiting.
 func (s *Session) StartGets(paths ...string) *Future[[]Result] {
+	s.mustBeMade()
 	const name = "gets"
 	if len(paths) == 0 {
-		return unsent[[]Result](name)
+		return settled[[]Result](name, nil, nil)
 	}
 	for _, path := range paths {
 		if err := ValidatePath(path); err != nil {

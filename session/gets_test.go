@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/session/internal/wire"
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
@@ -58,4 +59,21 @@ func TestGetsWhoseAnswerIsLostIsSentAgain(t *testing.T) {
 		require.NoError(w, err)
 		require.Equal(w, "x", string(all[0].Data))
 	})
+}
+
+// A server, or something between, that answers with fewer parts than were asked for.
+func TestAnswerWithOtherPartsThanItsRequestIsAnError(t *testing.T) {
+	none := []byte{255, 255, 255, 255, 1, 255, 255, 255, 255} // the end of the parts
+	_, err := getsAnswer([]string{"/a"}, wire.NewDecoder(none))
+	require.ErrorIs(t, err, errMisfit)
+	_, err = getsAnswer([]string{"/a"}, wire.NewDecoder(none[:5]))
+	require.Error(t, err, "it ends early")
+	list := &partList{ops: []Op{CheckOp("/a", -1)}, parts: []Op{CheckOp("/a", -1)}, at: []int{0}}
+	_, err = (*Session)(nil).txnAnswer(list, wire.CodeOK, wire.NewDecoder(none))
+	require.ErrorIs(t, err, errMisfit)
+	_, err = (*Session)(nil).txnAnswer(list, -101, wire.NewDecoder(nil))
+	require.ErrorIs(t, err, ErrNoNode)
+	out, err := getsAnswer(nil, wire.NewDecoder(none))
+	require.NoError(t, err)
+	require.Empty(t, out)
 }

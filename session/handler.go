@@ -14,21 +14,24 @@ func (h handler) Attached(sent time.Time, first bool) {
 	s := h.s
 	if first {
 		h.made()
-	} else if granted := s.link.Timeout(); granted < s.keeper.timing.timeout {
+	} else if granted := s.link.Timeout(); granted < s.renewer.timing.timeout {
 		// This server's limits are lower, and its leader counts by them from
 		// now on: nothing that was proved so far holds.
-		s.end(refusedTimeout(s.keeper.timing.timeout, granted), true)
+		s.end(refusedTimeout(s.renewer.timing.timeout, granted), true)
 		return
 	}
-	s.keeper.attached(sent)
+	s.renewer.onAttach(sent)
 	s.mu.Lock()
 	close(s.attached)
-	s.plugged = true
+	s.connected = true
+	if s.stopProbe != nil {
+		s.stopProbe()
+	}
 	s.mu.Unlock()
 	s.client.report(s, Connected, nil)
 	if first {
 		close(s.ready)
-		s.spawn(s.keeper.run)
+		s.spawn(s.renewer.run)
 		return
 	}
 	s.subs.reattach()
@@ -47,28 +50,28 @@ func (h handler) made() {
 		timing.heartbeat = max(timing.heartbeat, granted/10)
 	}
 	if err == nil {
-		timing, err = timing.withReserve(s.client.opts.Reserve)
+		timing, err = timing.withReserve(s.client.opts.StopMargin)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.id = s.link.SessionID()
 	s.refusal = err
-	s.keeper = newKeeper(s, s.client.opts.Trust, timing)
+	s.renewer = newLeaseRenewer(s, s.client.opts.Trust, timing)
 }
 
 func (h handler) Unplugged() {
 	s := h.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.plugged {
-		s.plugged, s.attached = false, make(chan struct{})
+	if s.connected {
+		s.connected, s.attached = false, make(chan struct{})
 	}
 }
 
 func (h handler) Detached(cause error) {
 	s := h.s
 	h.Unplugged()
-	s.keeper.detached()
+	s.renewer.onDetach()
 	s.subs.detached()
 	s.watches.fireAll(EventDisconnected)
 	if s.Err() == nil {
@@ -76,7 +79,7 @@ func (h handler) Detached(cause error) {
 	}
 }
 
-func (h handler) Answered(sent time.Time, committed bool) { h.s.keeper.answered(sent, committed) }
+func (h handler) Answered(sent time.Time, committed bool) { h.s.renewer.onReply(sent, committed) }
 
 func (h handler) Event(ev wire.Event) {
 	h.s.watches.fire(ev)
@@ -88,18 +91,18 @@ func (h handler) Ended(cause error) {
 	s.cancel(lost(reason(cause)))
 	select {
 	case <-s.ready:
-		s.keeper.stop()
+		s.renewer.stop()
 	default:
 		// Nobody has the session yet, so nothing is held in it. That the end
-		// can come while the first connection attaches is why the keeper must
+		// can come while the first connection attaches is why the lease renewer must
 		// not be touched here: it may be being made.
 	}
 	s.watches.fireAll(EventSessionOver)
-	s.subs.over()
+	s.subs.endAll()
 	s.client.report(s, Lost, s.Err())
-	// Waited for through s.buried; ends when go-zookeeper has, within a few
+	// Waited for through s.closed; ends when go-zookeeper has, within a few
 	// seconds.
-	go s.bury()
+	go s.closeInBackground()
 }
 
 // reason translates why a link ended.

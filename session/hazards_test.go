@@ -41,7 +41,7 @@ func TestARequestNeverLandsInALaterSession(t *testing.T) {
 		w.srv.Heal()
 		all.Wait()
 		for _, err := range ends {
-			if !errors.Is(err, ErrUnknownOutcome) { // under way when the link broke
+			if !errors.Is(err, ErrUnknownOutcome) { // in progress when the link broke
 				require.ErrorIs(w, err, ErrLost)
 			}
 		}
@@ -111,7 +111,7 @@ func TestNoChangeIsMissedOverReconnectsWithManyWatches(t *testing.T) {
 	})
 }
 
-// A lost write while credentials are sent again wedges go-zookeeper for ever.
+// A lost write while credentials are sent again wedges go-zookeeper indefinitely.
 func TestLostCredentialsDoNotWedgeTheConnection(t *testing.T) {
 	creds := []Credential{Digest("a", "1"), Digest("b", "2")}
 	for _, fault := range []zktest.Fault{zktest.CutBefore, zktest.DropReplyCut, zktest.DropRequest, zktest.DropReplyHole} {
@@ -228,7 +228,7 @@ func TestARepeatedReadBacksOff(t *testing.T) {
 func closing() map[string]func(w *world) {
 	return map[string]func(w *world){
 		"connected": func(*world) {},
-		"with requests under way": func(w *world) {
+		"with requests in progress": func(w *world) {
 			w.srv.Delay(zktest.Link{}, zktest.ToClient, 5*time.Second)
 			for range 10 {
 				w.s.StartGet("/", true)
@@ -247,7 +247,7 @@ func closing() map[string]func(w *world) {
 			w.srv.BlackHole(zktest.Link{}, zktest.ToClient)
 			must(w.srv.ExpireSession(w.s.ID()))
 		},
-		"expired, the next session under way": func(w *world) {
+		"expired, the next session in progress": func(w *world) {
 			w.srv.Delay(zktest.Link{}, zktest.ToClient, time.Second)
 			must(w.srv.ExpireSession(w.s.ID()))
 			<-w.s.Context().Done()
@@ -267,7 +267,7 @@ func closing() map[string]func(w *world) {
 }
 
 // The bubble fails if a goroutine is left (P25).
-// CH49, CH61, CH63.
+// CH49, CH63.
 func TestCloseLeavesNothingInAnyState(t *testing.T) {
 	for name, into := range closing() {
 		t.Run(name, func(t *testing.T) {
@@ -305,7 +305,7 @@ func TestCloseIsBoundedByItsContext(t *testing.T) {
 		_, err := w.s.Create(w.ctx, "/mine", nil, Persistent, nil)
 		require.NoError(w, err)
 		w.srv.BlackHole(zktest.Link{}, zktest.Both)
-		require.Error(w, w.s.Discard(w.within(time.Second), "/mine"))
+		require.Error(w, w.s.EnsureDeleted(w.within(time.Second), "/mine"))
 		began := time.Now()
 		err = w.client.Close(w.within(2 * time.Second))
 		assert.ErrorIs(w, err, context.DeadlineExceeded)
@@ -343,7 +343,6 @@ func TestConnectThatIsGivenUpLeavesNothing(t *testing.T) {
 	})
 }
 
-// N28.
 func TestConnectTriesEveryServerInTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
@@ -369,7 +368,7 @@ func TestConnectTriesEveryServerInTurn(t *testing.T) {
 		assert.Equal(t, tried[:3], tried[3:6])
 		assert.Equal(t, []time.Duration{0, 0, 0}, pauses[:3], "each once before the first wait")
 		assert.Positive(t, pauses[3])
-		assert.LessOrEqual(t, slices.Max(pauses), 5*time.Second)
-		assert.Less(t, len(tried), 30)
+		assert.LessOrEqual(t, slices.Max(pauses), time.Second)
+		assert.Less(t, len(tried), 150, "a second's wait, less up to a half, for each round of three")
 	})
 }

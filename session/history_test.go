@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"sync"
 	"testing"
 	"time"
@@ -75,7 +76,7 @@ func (h *history) comeAndGo(ctx context.Context, s *Session, rng *rand.Rand) {
 		time.Sleep(time.Duration(rng.IntN(2000)) * time.Millisecond)
 		hold.End(nil)
 	}
-	_ = s.Discard(ctx, node.Path) // it goes on in the background
+	_ = s.EnsureDeleted(ctx, node.Path) // it goes on in the background
 }
 
 // breakSomething breaks the network or a session for a while. It runs in a
@@ -113,7 +114,7 @@ func (h *history) breakSomething(rng *rand.Rand) {
 // and nothing is left behind.
 func TestRandomHistoriesAddUp(t *testing.T) {
 	acknowledged, unknown := 0, 0
-	for seed := range uint64(rounds(60)) {
+	for _, seed := range seeds(t, rounds(60)) {
 		inWorld(t, nil, nil, func(w *world) {
 			h := &history{world: w}
 			w.made("/counter", "")
@@ -153,6 +154,9 @@ func TestRandomHistoriesAddUp(t *testing.T) {
 		})
 	}
 	t.Logf("%d writes acknowledged, %d of unknown outcome", acknowledged, unknown)
-	assert.Greater(t, acknowledged, 100)
-	assert.Positive(t, unknown, "the faults must hit writes")
+	assert.Positive(t, acknowledged)
+	if os.Getenv("ZKTEST_SEED") == "" { // one history may be short
+		assert.Greater(t, acknowledged, 100)
+		assert.Positive(t, unknown, "the faults must hit writes")
+	}
 }

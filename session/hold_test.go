@@ -218,7 +218,7 @@ func TestHoldProvesTheSessionAndTheNodeFirst(t *testing.T) {
 		w.sleep(time.Minute) // an idle session proves nothing
 		_, err := w.s.Hold(w.ctx, "/missing", nil)
 		require.ErrorIs(w, err, ErrNoNode)
-		require.ErrorContains(w, err, "confirm /missing")
+		require.ErrorContains(w, err, "verify /missing")
 
 		w.made("/there", "")
 		w.sleep(time.Minute)
@@ -282,7 +282,7 @@ func TestALostTrustIsNotResumed(t *testing.T) {
 		w.srv.BlackHole(zktest.Link{}, zktest.Both)
 		began := time.Now()
 		<-h.Context().Done()
-		// The tick is not known: T - R - m less the two heartbeats under way.
+		// The tick is not known: T - R - m less the two heartbeats in progress.
 		assert.InDelta(w, 6.5, time.Since(began).Seconds(), 0.9)
 		require.ErrorIs(w, h.Err(), ErrTrustRanOut)
 		require.ErrorIs(w, h.Err(), ErrLost)

@@ -16,7 +16,7 @@ func TestAHoldOfNoPathIsRefused(t *testing.T) {
 		for _, path := range []string{"p/mine", "", "/p/"} {
 			_, err := w.s.Hold(w.ctx, path, nil)
 			require.ErrorIs(w, err, ErrInvalidPath, "%q", path)
-			require.ErrorIs(w, w.s.Confirm(w.ctx, path), ErrInvalidPath, "%q", path)
+			require.ErrorIs(w, w.s.VerifyLive(w.ctx, path), ErrInvalidPath, "%q", path)
 		}
 		w.sleep(time.Minute)
 		require.NoError(w, w.s.Err())
@@ -44,7 +44,7 @@ func TestAGuardHoldsInASessionOfAnotherChroot(t *testing.T) {
 			}
 			_, err = w.s.Txn(w.ctx, h.Guard(), SetOp("/data", []byte("1"), -1))
 			require.NoError(w, err, "it is held")
-			require.NoError(w, s.Discard(w.ctx, "/mine"))
+			require.NoError(w, s.EnsureDeleted(w.ctx, "/mine"))
 			_, err = w.s.Txn(w.ctx, h.Guard(), SetOp("/data", []byte("2"), -1))
 			require.ErrorIs(w, err, ErrNoNode, "it is not")
 		})

@@ -2,16 +2,16 @@ package session
 
 import "time"
 
-// Hooks are called as things happen, for metrics and logs. Each may be nil.
-// They are called on goroutines that move the session's bytes: they must not
-// block, and must not call the client.
+// Hooks are functions for metrics and logs. Each may be nil. They are called on
+// goroutines that move the session's bytes: they must not block, and must not
+// call the client.
 type Hooks struct {
-	// State gets every change of the client's state.
+	// State receives every change of the client's state.
 	State func(State)
-	// Request gets every request: its name ("create", "get", ...), how long
-	// the answer took, and how it ended.
+	// Request receives every request: its name ("create", "get", ...), the time
+	// until the reply, and the result.
 	Request func(op string, took time.Duration, err error)
-	// Heartbeat gets every heartbeat that was sent while something was held.
+	// Heartbeat receives every heartbeat that was sent while something was held.
 	Heartbeat func(took time.Duration, err error)
 }
 

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unicode"
 )
 
 // defaultPort is ZooKeeper's client port.
@@ -48,6 +49,10 @@ func parseServer(s string) (string, error) {
 	switch {
 	case s == "":
 		return "", fmt.Errorf("it has an empty element")
+	case strings.ContainsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }):
+		return "", fmt.Errorf("%q has a space or a control character; separate servers with commas", s)
+	case !bracketed(s):
+		return "", fmt.Errorf("%q has brackets without an address; write [address] or [address]:port", s)
 	case !strings.Contains(s, ":"):
 		return net.JoinHostPort(s, defaultPort), nil
 	case strings.HasPrefix(s, "[") && strings.HasSuffix(s, "]"):
@@ -66,6 +71,16 @@ func parseServer(s string) (string, error) {
 		return "", fmt.Errorf("%q has no host", s)
 	}
 	return net.JoinHostPort(host, port), nil
+}
+
+// bracketed tells whether brackets, if s has any, stand around all that is before
+// its port, once, with something inside.
+func bracketed(s string) bool {
+	if !strings.ContainsAny(s, "[]") {
+		return true
+	}
+	host, rest, closed := strings.Cut(strings.TrimPrefix(s, "["), "]")
+	return closed && (rest == "" || rest[0] == ':') && host != "" && strings.HasPrefix(s, "[") && strings.Count(s, "[") == 1 && strings.Count(s, "]") == 1
 }
 
 // rotation hands out servers in turn. It is go-zookeeper's HostProvider.

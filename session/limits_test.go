@@ -96,12 +96,12 @@ func TestTheWeakerRuleRestsBetweenItsTurnsHoweverShortTheTimeout(t *testing.T) {
 		t.Run(timeout.String(), func(t *testing.T) {
 			limits := &zktest.Options{TickTime: tick, MinSessionTimeout: time.Second}
 			inWorld(t, limits, &Options{Timeout: timeout, TickTime: tick, Trust: TrustAnswered}, func(w *world) {
-				// A keeper that does not rest would hold the bubble's time:
+				// A lease renewer that does not rest would hold the bubble's time:
 				// so these come ahead of all waiting.
 				require.Equal(w, timeout/10, w.s.Heartbeat())
 				h := w.held(w.s, "/h")
-				w.s.keeper.turn()
-				wait, held := w.s.keeper.turn()
+				w.s.renewer.renewIfDue()
+				wait, held := w.s.renewer.renewIfDue()
 				require.True(w, held)
 				require.Positive(w, wait)
 				w.sleep(time.Minute)

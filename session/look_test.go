@@ -40,7 +40,7 @@ func (w *world) busyLink() (release func()) {
 }
 
 // knows waits until somebody's look has given the session up.
-func (k *keeper) knows() bool {
+func (k *leaseRenewer) knows() bool {
 	for range 1_000_000 {
 		k.mu.Lock()
 		lost := k.lost
@@ -72,7 +72,7 @@ func TestWhoLooksSecondAfterAPauseIsNotToldThatAllIsWell(t *testing.T) {
 				first := make(chan error, 1)
 				// Waited for below; ends when the look does.
 				go func() { first <- h.Context().Err() }()
-				require.True(w, w.s.keeper.knows())
+				require.True(w, w.s.renewer.knows())
 				assert.Error(w, look(h), "the second look")
 				release()
 				assert.Error(w, <-first, "the first look")
@@ -82,10 +82,10 @@ func TestWhoLooksSecondAfterAPauseIsNotToldThatAllIsWell(t *testing.T) {
 	}
 }
 
-// With a reserve the holds end one by one, ahead of the session. Whoever sees
-// the first one end must find the last one ended.
+// With a reserve the holds end one by one, ahead of the session. A goroutine that sees
+// the first hold end must find the last hold ended.
 func TestAllHoldsOfAReserveEndAtOnceForWhoLooks(t *testing.T) {
-	inWorld(t, nil, &Options{Reserve: time.Second}, func(w *world) {
+	inWorld(t, nil, &Options{StopMargin: time.Second}, func(w *world) {
 		first := w.held(w.s, "/h")
 		last := first
 		for range 10_000 {
@@ -100,7 +100,7 @@ func TestAllHoldsOfAReserveEndAtOnceForWhoLooks(t *testing.T) {
 			seen <- last.Context().Err()
 		}()
 		synctest.Wait()
-		w.suspend(w.s.keeper.until().Sub(w.s.now()) - time.Second/2)
+		w.suspend(w.s.renewer.leaseEnd().Sub(w.s.now()) - time.Second/2)
 		require.Error(w, first.Context().Err())
 		assert.Error(w, <-seen)
 		require.NoError(w, w.s.Err(), "the reserve is not over")
@@ -160,7 +160,7 @@ func (c *callers) hooks() *Hooks {
 	}
 }
 
-// Who looks may hold the very mutex that a callback takes.
+// A goroutine that looks at a context may hold the very mutex that a callback takes.
 func TestLookingAtAContextCallsNobody(t *testing.T) {
 	for name, look := range map[string]func(h *Hold, derived context.Context) error{
 		"hold":            func(h *Hold, _ context.Context) error { return h.Err() },
@@ -171,7 +171,7 @@ func TestLookingAtAContextCallsNobody(t *testing.T) {
 		for _, reserve := range []time.Duration{0, time.Second} {
 			t.Run(fmt.Sprintf("%s, reserve %v", name, reserve), func(t *testing.T) {
 				var c callers
-				inWorld(t, nil, &Options{Hooks: c.hooks(), Reserve: reserve}, func(w *world) {
+				inWorld(t, nil, &Options{Hooks: c.hooks(), StopMargin: reserve}, func(w *world) {
 					w.made("/x", "")
 					h := w.held(w.s, "/h")
 					derived, cancel := h.Derive()

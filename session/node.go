@@ -13,8 +13,8 @@ type Stat = zk.Stat
 // ACL is one entry of a znode's access control list.
 type ACL = zk.ACL
 
-// Node is a znode as one request saw it. Path is full; Data is nil where the
-// request does not read data.
+// Node is a znode as one request saw it. Path is the full path; Data is nil if
+// the request does not read data.
 type Node struct {
 	Path string
 	Data []byte
@@ -62,7 +62,7 @@ func (m Mode) code() int32 {
 	}
 }
 
-// CreateOptions are what a create need not say. nil means all defaults.
+// CreateOptions are the optional arguments of a create. nil means all defaults.
 type CreateOptions struct {
 	// ACL of the node; default: [Options.ACL].
 	ACL []ACL
@@ -70,9 +70,9 @@ type CreateOptions struct {
 	// (2^40-1 ms); it has no default there, and must be 0 in other modes.
 	TTL time.Duration
 	// Once makes [Session.CreateProtected] fail, with an error that wraps
-	// ErrUnknownOutcome, where it would create anew because the answer was
-	// lost and the node is not there: for nodes that others delete, so that
-	// a missing one may have been there.
+	// ErrUnknownOutcome, instead of creating the znode again after a lost reply
+	// and a search that found no znode. Use Once for znodes that other clients
+	// delete: a missing znode may have existed.
 	Once bool
 }
 

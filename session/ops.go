@@ -11,6 +11,7 @@ import (
 
 // StartCreate is [Session.Create] without waiting.
 func (s *Session) StartCreate(path string, data []byte, mode Mode, o *CreateOptions) *Future[Node] {
+	s.mustBeMade()
 	r, err := s.createRequest(path, data, mode, o)
 	if err != nil {
 		return failed[Node]("create", path, err)
@@ -47,19 +48,19 @@ func (s *Session) createRequest(path string, data []byte, mode Mode, o *CreateOp
 	}, nil
 }
 
-// Create creates a znode and returns its path, which a sequential mode makes
-// longer than the one given, and its stat. Its parent must exist; see
+// Create creates a znode and returns its path, which is longer than the argument
+// in a sequential mode, and its stat. Its parent must exist; see
 // [Session.EnsurePath].
 //
-// A lost answer gives an [UnknownOutcomeError]; [Session.CreateProtected] finds
-// out instead.
+// If the reply is lost, the error is an [UnknownOutcomeError];
+// [Session.CreateProtected] finds out instead.
 func (s *Session) Create(ctx context.Context, path string, data []byte, mode Mode, o *CreateOptions) (Node, error) {
 	return do(ctx, s, "create", path, func() *Future[Node] { return s.StartCreate(path, data, mode, o) }, nil)
 }
 
-// Delete deletes the znode if its data version is version; -1 matches any.
-// A lost answer gives an [UnknownOutcomeError]; for a node of one's own whose
-// name is unique, see [Session.Discard].
+// Delete deletes the znode if its data version is version; -1 matches any. If the
+// reply is lost, the error is an [UnknownOutcomeError]; for the client's own
+// znode with a unique name, use [Session.EnsureDeleted].
 func (s *Session) Delete(ctx context.Context, path string, version int32) error {
 	_, err := do(ctx, s, "delete", path, func() *Future[struct{}] { return s.StartDelete(path, version) }, nil)
 	return err
@@ -67,6 +68,7 @@ func (s *Session) Delete(ctx context.Context, path string, version int32) error 
 
 // StartDelete is [Session.Delete] without waiting.
 func (s *Session) StartDelete(path string, version int32) *Future[struct{}] {
+	s.mustBeMade()
 	if err := ValidatePath(path); err != nil {
 		return failed[struct{}]("delete", path, err)
 	}
@@ -82,14 +84,15 @@ func (s *Session) StartDelete(path string, version int32) *Future[struct{}] {
 
 func nothing(*wire.Decoder) (struct{}, error) { return struct{}{}, nil }
 
-// Set replaces the znode's data if its data version is version; -1 matches
-// any. A lost answer gives an [UnknownOutcomeError].
+// Set replaces the znode's data if its data version is version; -1 matches any.
+// If the reply is lost, the error is an [UnknownOutcomeError].
 func (s *Session) Set(ctx context.Context, path string, data []byte, version int32) (Stat, error) {
 	return do(ctx, s, "set", path, func() *Future[Stat] { return s.StartSet(path, data, version) }, nil)
 }
 
 // StartSet is [Session.Set] without waiting.
 func (s *Session) StartSet(path string, data []byte, version int32) *Future[Stat] {
+	s.mustBeMade()
 	if err := ValidatePath(path); err != nil {
 		return failed[Stat]("set", path, err)
 	}
@@ -106,17 +109,18 @@ func (s *Session) StartSet(path string, data []byte, version int32) *Future[Stat
 
 func stat(d *wire.Decoder) (Stat, error) { return wire.DecodeStat(d), nil }
 
-// Sync brings the server that this session is connected to up to date with its
-// leader: reads that are sent after a sync see all that was committed before
-// it. It does not prove that the leader still leads.
+// Sync brings the server of this session up to date with its leader: reads that
+// are sent after a sync see everything that was committed before the sync. A sync
+// does not prove that the leader still leads.
 func (s *Session) Sync(ctx context.Context, path string) error {
 	_, err := do(ctx, s, "sync", path, func() *Future[struct{}] { return s.StartSync(path) }, nil)
 	return err
 }
 
-// StartSync is [Session.Sync] without waiting: a read started behind it sees
-// what it brings.
+// StartSync is [Session.Sync] without waiting: a read that is started behind it
+// sees its effect.
 func (s *Session) StartSync(path string) *Future[struct{}] {
+	s.mustBeMade()
 	if err := ValidatePath(path); err != nil {
 		return failed[struct{}]("sync", path, err)
 	}
@@ -127,8 +131,8 @@ func (s *Session) StartSync(path string) *Future[struct{}] {
 	})
 }
 
-// ACL returns the znode's access control list; the stat's Aversion is what
-// [Session.SetACL] compares.
+// ACL returns the znode's access control list; [Session.SetACL] compares the
+// stat's Aversion.
 func (s *Session) ACL(ctx context.Context, path string) ([]ACL, Stat, error) {
 	type answer struct {
 		acl  []ACL
@@ -147,8 +151,8 @@ func (s *Session) ACL(ctx context.Context, path string) ([]ACL, Stat, error) {
 	return a.acl, a.stat, err
 }
 
-// SetACL replaces the znode's access control list if its ACL version is
-// version; -1 matches any. A lost answer gives an [UnknownOutcomeError].
+// SetACL replaces the znode's access control list if its ACL version is version;
+// -1 matches any. If the reply is lost, the error is an [UnknownOutcomeError].
 func (s *Session) SetACL(ctx context.Context, path string, acl []ACL, version int32) (Stat, error) {
 	return do(ctx, s, "set ACL", path, func() *Future[Stat] {
 		if err := ValidatePath(path); err != nil {
@@ -166,19 +170,19 @@ func (s *Session) SetACL(ctx context.Context, path string, acl []ACL, version in
 	}, nil)
 }
 
-// EnsurePath creates the znode path, and whatever is missing above it, if it
-// does not exist: the elements above as persistent nodes, the last one in
-// mode, which must not be sequential or ephemeral. An empty chroot is created
-// too.
+// EnsurePath creates the znode path, and all missing znodes above it: the znodes
+// above as persistent znodes, the last one in mode, which must not be sequential
+// or ephemeral. A missing chroot is created too.
 func (s *Session) EnsurePath(ctx context.Context, path string, mode Mode, o *CreateOptions) error {
+	s.mustBeUsable(ctx)
 	if mode.sequential() || mode.ephemeral() {
 		return &OpError{Op: "ensure", Path: path, Err: fmt.Errorf("%w: mode %d cannot be repeated safely", ErrInvalidOption, mode)}
 	}
 	if err := ValidatePath(path); err != nil {
 		return &OpError{Op: "ensure", Path: path, Err: err}
 	}
-	// Repeating is safe here: a node of this path is what is wanted, whoever
-	// made it.
+	// Repeating is safe here: the caller wants a node of this path, no matter which
+	// client made it.
 	return s.ensure(ctx, s.real(path), mode, o)
 }
 

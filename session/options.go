@@ -11,65 +11,64 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// DefaultTimeout is the session timeout that is asked for unless
-// [Options.Timeout] says otherwise.
+// DefaultTimeout is the default of [Options.Timeout].
 const DefaultTimeout = 10 * time.Second
 
 // Options of [Connect]. nil and the zero value mean all defaults.
 type Options struct {
-	// Timeout of sessions; default: DefaultTimeout, or what the servers
-	// grant instead. One that is set here must be granted as it is: servers
-	// allow 2 to 20 ticks, 4 s to 40 s by default. Otherwise Connect fails
-	// with ErrTimeoutRefused.
+	// Timeout of sessions; default: DefaultTimeout, or the nearest timeout that
+	// the servers grant. A timeout that is set here must be granted exactly:
+	// servers allow 2 to 20 ticks, 4 s to 40 s by default. Otherwise Connect
+	// fails with ErrTimeoutRefused.
 	Timeout time.Duration
-	// TickTime is the servers' tickTime, if it is known. It lets the rule of
-	// Trust give up later (6.9 s to 7.9 s after the last answer at a timeout
-	// of 10 s and a tick of 2 s, instead of 6.1 s to 6.8 s), and refuse a timeout for which
-	// no sound rule exists. Set it if the servers grant timeouts below two
-	// ticks (minSessionTimeout).
+	// TickTime is the servers' tickTime, if it is known. With TickTime, the rule
+	// of Trust gives up later (6.9 s to 7.9 s after the last reply at a timeout
+	// of 10 s and a tick of 2 s, instead of 6.1 s to 6.8 s), and refuses a
+	// timeout without a sound rule. Set TickTime if the servers grant timeouts
+	// below two ticks (minSessionTimeout).
 	TickTime time.Duration
-	// Trust is the rule by which a session is kept while something is held;
-	// default: TrustQuorum.
+	// Trust is the rule that proves a session while something is held; default:
+	// TrustQuorum.
 	Trust TrustRule
-	// Reserve makes what is held end so much before trust does: time to stop
-	// what cannot stop at once, such as another process. The session, and
-	// with it the held znodes, is given up only when the reserve is over,
-	// even if a proof arrives meanwhile. At most a quarter of the session
-	// timeout, or Connect fails with ErrTimeoutTooShort. Default: none.
-	Reserve time.Duration
+	// StopMargin ends holds this much earlier than trust ends: time for work that
+	// cannot stop at once, such as another process. The session, and with it the
+	// held znodes, is given up only when the reserve is over, even if a proof
+	// arrives meanwhile. At most a quarter of the session timeout, or Connect
+	// fails with ErrTimeoutTooShort. Default: none.
+	StopMargin time.Duration
 	// TLS switches TLS on.
 	TLS *tls.Config
 	// Credentials are sent on every connection, ahead of all else; see
 	// [Digest].
 	Credentials []Credential
-	// ACL of znodes that are created; default: everybody may do everything.
-	// With Credentials, CreatorACL() restricts it to their owner.
+	// ACL of created znodes; default: every client may do everything. With
+	// Credentials, CreatorACL() restricts it to their owner.
 	ACL []ACL
-	// Logger gets what people should see: lost sessions, sequence numbers
-	// that run out. Default: silent.
+	// Logger receives messages for people: lost sessions, sequence numbers that
+	// run out. Default: silent.
 	Logger *slog.Logger
 	// Dialer opens connections; default: a net.Dialer. TLS runs on top.
 	Dialer func(ctx context.Context, network, address string) (net.Conn, error)
-	// Retry is the back-off between attempts to connect.
-	Retry Retry
+	// Backoff is the pauses between attempts to connect.
+	Backoff Backoff
 	// Hooks for metrics; may be nil.
 	Hooks *Hooks
-	// MaxReply is the longest answer accepted from a server, in bytes;
-	// default 16 MiB. Servers refuse requests above jute.maxbuffer, but
-	// answer with longer lists of children.
+	// MaxReply is the longest reply that the client accepts from a server, in
+	// bytes; default 16 MiB. Servers refuse requests above jute.maxbuffer, but
+	// send longer lists of children.
 	MaxReply int
 	// MaxRequest is the servers' jute.maxbuffer; default 1,048,575. A longer
 	// request fails with ErrTooLarge.
 	MaxRequest int
 }
 
-// Retry is the back-off between attempts to connect: each waits twice as long
-// as the one before, from Min up to Max, less a random part of up to a half.
-// Every server is tried once before the first wait. While there is a session
-// to save, no wait is longer than an eighth of its timeout.
-type Retry struct {
+// Backoff is the pauses between attempts to connect: each pause is twice the
+// pause before, from Min up to Max, less a random part of up to a half. Each
+// attempt tries every server once, without a pause in between. While a session
+// can be saved, no pause is longer than an eighth of its timeout.
+type Backoff struct {
 	Min time.Duration // default 50 ms
-	Max time.Duration // default 5 s
+	Max time.Duration // default 1 s
 }
 
 // Credential proves an identity to the servers.
@@ -83,7 +82,7 @@ func Digest(user, password string) Credential {
 	return Credential{Scheme: "digest", Auth: []byte(user + ":" + password)}
 }
 
-// What an [ACL] may allow, to be added up.
+// The permissions of an [ACL]; add them to combine them.
 const (
 	PermRead   int32 = zk.PermRead
 	PermWrite  int32 = zk.PermWrite
@@ -93,13 +92,13 @@ const (
 	PermAll    int32 = zk.PermAll
 )
 
-// WorldACL lets everybody do what perms says, for instance PermRead.
+// WorldACL gives every client the permissions perms, for example PermRead.
 func WorldACL(perms int32) []ACL { return zk.WorldACL(perms) }
 
-// CreatorACL lets those do everything who have the creator's credentials.
+// CreatorACL gives all permissions to clients with the creator's credentials.
 func CreatorACL() []ACL { return zk.AuthACL(PermAll) }
 
-// withDefaults checks o and fills in what it leaves open.
+// withDefaults checks o and fills in the defaults.
 func (o *Options) withDefaults() (Options, error) {
 	var out Options
 	if o != nil {
@@ -113,12 +112,12 @@ func (o *Options) withDefaults() (Options, error) {
 		return out, bad("Timeout", out.Timeout, "0 or whole milliseconds up to "+maxTimeout.String())
 	case out.TickTime < 0:
 		return out, bad("TickTime", out.TickTime, "0 (unknown) or more")
-	case out.Reserve < 0:
-		return out, bad("Reserve", out.Reserve, "0 (none) or more")
+	case out.StopMargin < 0:
+		return out, bad("StopMargin", out.StopMargin, "0 (none) or more")
 	case out.Trust != TrustQuorum && out.Trust != TrustAnswered:
 		return out, bad("Trust", int(out.Trust), "TrustQuorum or TrustAnswered")
-	case out.Retry.Min < 0 || out.Retry.Max < 0:
-		return out, bad("Retry", out.Retry, "0 (default) or more")
+	case out.Backoff.Min < 0 || out.Backoff.Max < 0:
+		return out, bad("Backoff", out.Backoff, "0 (default) or more")
 	case out.MaxReply < 0:
 		return out, bad("MaxReply", out.MaxReply, "0 (default) or more")
 	case out.MaxRequest < 0:
@@ -143,8 +142,8 @@ func (o *Options) withDefaults() (Options, error) {
 	if out.TLS != nil {
 		out.Dialer = tlsDialer(out.Dialer, out.TLS)
 	}
-	setDefault(&out.Retry.Min, 50*time.Millisecond)
-	setDefault(&out.Retry.Max, max(5*time.Second, out.Retry.Min))
+	setDefault(&out.Backoff.Min, 50*time.Millisecond)
+	setDefault(&out.Backoff.Max, max(time.Second, out.Backoff.Min))
 	setDefault(&out.MaxReply, 16<<20)
 	setDefault(&out.MaxRequest, 0xfffff)
 	return out, nil

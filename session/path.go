@@ -3,30 +3,23 @@ package session
 import (
 	"fmt"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/zkrecipes/zkrecipes/internal/znode"
 )
 
-// ValidatePath says what is wrong with path as the full path of a znode, in
-// ZooKeeper's rules: it begins with "/", does not end with one (but for the
-// root), has no empty, "." or ".." element, is valid UTF-8, and has no control
-// or private-use character. The error wraps ErrInvalidPath.
+// ValidatePath checks path as the full path of a znode, by ZooKeeper's rules: it
+// begins with "/", does not end with "/" (except for the root), has no empty, "."
+// or ".." element, is valid UTF-8, and has no control or private-use character.
+// The error wraps ErrInvalidPath.
 func ValidatePath(path string) error {
-	switch {
-	case path == "":
-		return fmt.Errorf("%w: it is empty", ErrInvalidPath)
-	case path[0] != '/':
-		return fmt.Errorf("%w %q: it is relative, a path begins with /", ErrInvalidPath, path)
-	case path == "/":
+	switch err := znode.ValidatePath(path); {
+	case err == nil:
 		return nil
-	case strings.HasSuffix(path, "/"):
-		return fmt.Errorf("%w %q: it ends with /", ErrInvalidPath, path)
+	case path == "":
+		return fmt.Errorf("%w: %w", ErrInvalidPath, err)
+	default:
+		return fmt.Errorf("%w %q: %w", ErrInvalidPath, path, err)
 	}
-	for name := range strings.SplitSeq(path[1:], "/") {
-		if err := validateName(name); err != nil {
-			return fmt.Errorf("%w %q: %w", ErrInvalidPath, path, err)
-		}
-	}
-	return nil
 }
 
 // validatePrefix is ValidatePath for the path of a sequential node, whose last
@@ -38,24 +31,6 @@ func validatePrefix(path string) error {
 	return ValidatePath(path)
 }
 
-func validateName(name string) error {
-	switch {
-	case name == "":
-		return fmt.Errorf("it has an empty element")
-	case name == "." || name == "..":
-		return fmt.Errorf("it has the element %q", name)
-	case !utf8.ValidString(name):
-		return fmt.Errorf("its element %q is not UTF-8", name)
-	}
-	for _, r := range name {
-		// The ranges that org.apache.zookeeper.common.PathUtils refuses.
-		if r <= 0x1f || r >= 0x7f && r <= 0x9f || r >= 0xd800 && r <= 0xf8ff || r >= 0xfff0 && r <= 0xffff {
-			return fmt.Errorf("its element %q has the character %#U", name, r)
-		}
-	}
-	return nil
-}
-
 // parent is the path above path; the root's is the root.
 func parent(path string) string {
 	if i := strings.LastIndexByte(path, '/'); i > 0 {
@@ -65,12 +40,7 @@ func parent(path string) string {
 }
 
 // join is the path of the child name of dir.
-func join(dir, name string) string {
-	if dir == "/" {
-		return "/" + name
-	}
-	return dir + "/" + name
-}
+func join(dir, name string) string { return znode.Join(dir, name) }
 
 // real is the server's path of a client's path: below the chroot.
 func (s *Session) real(path string) string {

@@ -2,41 +2,43 @@ package session
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"runtime"
 	"strings"
+
+	"github.com/zkrecipes/zkrecipes/internal/znode"
 )
 
 // NewID returns a random (version 4) UUID in lower case.
-func NewID() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails
-	b[6] = b[6]&0x0f | 0x40
-	b[8] = b[8]&0x3f | 0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
-}
+func NewID() string { return znode.NewID() }
 
-// ProtectedName is a node name that nobody else uses, in the form of Curator's
+// ProtectedName returns a unique name for a znode, in the form of Curator's
 // protection: "_c_", a UUID, "-" and base.
-func ProtectedName(base string) string { return "_c_" + NewID() + "-" + base }
+func ProtectedName(base string) string { return znode.Protected(base) }
 
-// CreateProtected creates a znode whose name, the last element of path, nobody
-// else ever uses (see [ProtectedName]), so that a creation whose answer got
-// lost can be found out: it waits for what is under way, looks for the name, and
-// checks the owner of an ephemeral one. It returns the node if it was created, and an error if it
-// was not; nothing is left behind when ctx ends, also while the request is
-// under way: if the node has come to be, it is deleted in the background.
+// CreateProtected creates a znode whose name, the last element of path, is never
+// used by another client (see [ProtectedName]). If the reply is lost,
+// CreateProtected can therefore find out: it waits for requests in flight, looks
+// for the name, and checks the owner of an ephemeral znode. CreateProtected
+// returns the znode if it was created, and an error if it was not. Nothing is
+// left behind when ctx ends, even while the request is in flight: if the znode
+// was created, it is deleted in the background.
 //
-// The error wraps ErrUnknownOutcome only if the session is lost over a node
-// that does not go with it, if ctx ends while the request for such a node is under
-// way (the session may be lost before it is deleted), or if the search itself is
-// refused (a parent whose children this client may not read): it then goes on in the
-// background, without Close waiting for it, and what it finds is deleted; but not if
-// the list of children is longer than Options.MaxReply. A sequential node whose number does not tell any
-// more who came first is deleted, and the error wraps ErrSequenceExhausted.
+// The error wraps ErrUnknownOutcome only
+//   - if the session is lost during the creation of a znode that does not go with
+//     the session;
+//   - if ctx ends while the request for such a znode is in flight (the session
+//     may be lost before the deletion); or
+//   - if the search itself is refused (a parent whose children this client may
+//     not read). The search then continues in the background, without Close
+//     waiting for it, and the znode is deleted if it is found; but not if the
+//     list of children is longer than Options.MaxReply.
+//
+// A sequential znode whose number does not tell the order of arrival any more is
+// deleted, and the error wraps ErrSequenceExhausted.
 func (s *Session) CreateProtected(ctx context.Context, path string, data []byte, mode Mode, o *CreateOptions) (Node, error) {
+	s.mustBeUsable(ctx)
 	return s.StartProtected(path, data, mode, o).Wait(ctx)
 }
 
@@ -46,44 +48,50 @@ var errDropped = errors.New("given up by its caller")
 // errMissing is the reason of a creation that was to be tried once.
 var errMissing = errors.New("the answer was lost, and the node is not there")
 
-// Creation is a protected creation under way.
+// Creation is a protected creation in progress.
 type Creation struct {
 	s      *Session
 	path   string
 	data   []byte
 	mode   Mode
 	opts   *CreateOptions
-	sent   *Future[Node] // the latest request; nil when none is under way
+	sent   *Future[Node] // the latest request; nil when none is in progress
 	first  bool          // it is the one that StartProtected sent
 	direct bool
-	// dropped: the caller gave up; what is under way is only cleaned up.
+	// dropped: the caller gave up; what is in progress is only cleaned up.
 	dropped bool
 }
 
-// StartProtected is [Session.CreateProtected] without waiting: what is started
-// behind it travels with it. The caller must call Wait, once.
+// StartProtected is [Session.CreateProtected] without waiting: requests that are
+// started behind it travel with it. The caller must call Wait, once.
 func (s *Session) StartProtected(path string, data []byte, mode Mode, o *CreateOptions) *Creation {
+	s.mustBeMade()
 	return &Creation{s: s, path: path, data: data, mode: mode, opts: o, sent: s.StartCreate(path, data, mode, o), first: true}
 }
 
-// Direct reports, after Wait has returned a node, whether the request that was
-// sent by StartProtected was answered: what was started behind it then saw the
-// node.
-func (c *Creation) Direct() bool { return c.direct }
+// Direct reports, after Wait has returned a znode, whether the request of
+// StartProtected was answered: requests that were started behind it then saw the
+// znode.
+func (c *Creation) Direct() bool {
+	c.mustBeMade()
+	return c.direct
+}
 
-// Wait returns the node; see [Session.CreateProtected].
+// Wait returns the znode; see [Session.CreateProtected].
 func (c *Creation) Wait(ctx context.Context) (Node, error) {
-	node, err := c.settle(ctx)
+	mustHaveContext(ctx)
+	c.mustBeMade()
+	node, err := c.resolve(ctx)
 	if err != nil && ctx.Err() != nil {
 		// The caller gives up; the request may still be carried out.
 		c.dropped = true
 		if c.sent != nil {
-			c.s.background(func(life context.Context) {
-				node, err := c.settle(life)
+			c.s.runInBackground(func(life context.Context) {
+				node, err := c.resolve(life)
 				if err == nil {
-					_ = c.s.discard(life, node.Path) // logged nowhere: the node or the session is gone
+					_ = c.s.deleteUntilGone(life, node.Path) // logged nowhere: the node or the session is gone
 				} else if errors.Is(err, ErrUnknownOutcome) {
-					c.s.spawn(func() { c.seek(err) })
+					c.s.spawn(func() { c.findInBackground(err) })
 				}
 			})
 		}
@@ -94,15 +102,15 @@ func (c *Creation) Wait(ctx context.Context) (Node, error) {
 	}
 	if err != nil {
 		if c.sent != nil && errors.Is(err, ErrUnknownOutcome) {
-			c.s.spawn(func() { c.seek(err) })
+			c.s.spawn(func() { c.findInBackground(err) })
 		}
 		return Node{}, err
 	}
-	return c.judge(node)
+	return c.checkSequence(node)
 }
 
-// settle waits for the outcome; it may be called again after its context ended.
-func (c *Creation) settle(ctx context.Context) (Node, error) {
+// resolve waits for the outcome; it may be called again after its context ended.
+func (c *Creation) resolve(ctx context.Context) (Node, error) {
 	for lost := 0; ; lost++ {
 		if c.sent == nil {
 			if c.dropped {
@@ -123,19 +131,19 @@ func (c *Creation) settle(ctx context.Context) (Node, error) {
 			lost--
 			continue
 		case ctx.Err() != nil && !isDone(c.sent.done):
-			return Node{}, err // the request is still under way
+			return Node{}, err // the request is still in progress
 		case !errors.Is(err, ErrUnknownOutcome):
 			return Node{}, err
 		}
 		// A create that costs the connection each time must not be repeated
 		// as fast as the network can.
 		if err := c.s.BackOff(ctx, lost); err != nil {
-			return Node{}, c.unresolved(err)
+			return Node{}, c.unknownOutcome(err)
 		}
-		node, found, err := c.find(ctx)
+		node, found, err := c.findByID(ctx)
 		switch {
 		case err != nil:
-			return Node{}, c.unresolved(err)
+			return Node{}, c.unknownOutcome(err)
 		case found:
 			return node, nil
 		case c.opts != nil && c.opts.Once:
@@ -149,8 +157,8 @@ func (c *Creation) settle(ctx context.Context) (Node, error) {
 	}
 }
 
-// find looks for the node in the state of after the lost request.
-func (c *Creation) find(ctx context.Context) (Node, bool, error) {
+// findByID looks for the node in the state of after the lost request.
+func (c *Creation) findByID(ctx context.Context) (Node, bool, error) {
 	s, dir := c.s, parent(c.path)
 	name := c.path[strings.LastIndexByte(c.path, '/')+1:]
 	for lost := 0; ; {
@@ -201,34 +209,34 @@ func (c *Creation) find(ctx context.Context) (Node, bool, error) {
 	}
 }
 
-// seek looks for the node of a search that was refused with err as soon as that is
+// findInBackground looks for the node of a search that was refused with err as soon as that is
 // allowed, and deletes it. A list that is too long to be read costs a connection
 // whenever it is asked for: that is not repeated.
-func (c *Creation) seek(err error) {
+func (c *Creation) findInBackground(err error) {
 	s := c.s
 	for pause := insistPause; !errors.Is(err, ErrReplyTooLarge) && s.sleep(s.ctx, pause) == nil; pause = min(2*pause, longestInsistPause) {
 		var node Node
 		var found bool
-		if node, found, err = c.find(s.ctx); err != nil {
+		if node, found, err = c.findByID(s.ctx); err != nil {
 			continue
 		}
-		if found && errors.Is(s.discard(s.ctx, node.Path), ErrNoAuth) {
-			s.insist(node.Path)
+		if found && errors.Is(s.deleteUntilGone(s.ctx, node.Path), ErrNoAuth) {
+			s.retryForbiddenDelete(node.Path)
 		}
 		return
 	}
 }
 
-// unresolved is the error of a search that could not be finished.
-func (c *Creation) unresolved(err error) error {
+// unknownOutcome is the error of a search that could not be finished.
+func (c *Creation) unknownOutcome(err error) error {
 	if c.s.Err() != nil && c.mode.ephemeral() {
 		return &OpError{Op: "create", Path: c.path, Err: err} // gone with the session
 	}
 	return &UnknownOutcomeError{Op: "create", Path: c.path, Reason: err}
 }
 
-// judge refuses a sequential node whose number is none.
-func (c *Creation) judge(node Node) (Node, error) {
+// checkSequence refuses a sequential node whose number is none.
+func (c *Creation) checkSequence(node Node) (Node, error) {
 	if !c.mode.sequential() {
 		return node, nil
 	}
@@ -236,7 +244,7 @@ func (c *Creation) judge(node Node) (Node, error) {
 	// From -1000000000 downwards the last ten characters have no minus.
 	negative := strings.HasPrefix(strings.TrimPrefix(node.Path, c.path), "-")
 	if err != nil || negative {
-		c.s.background(func(life context.Context) { _ = c.s.discard(life, node.Path) })
+		c.s.runInBackground(func(life context.Context) { _ = c.s.deleteUntilGone(life, node.Path) })
 		return Node{}, &OpError{Op: "create", Path: c.path, Err: fmt.Errorf("%s: %w", parent(c.path), ErrSequenceExhausted)}
 	}
 	if n >= SequenceWarning {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -63,8 +62,8 @@ func TestAProtectedCreateIsDoneOnceOrNotAtAll(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			res := matrix.Run(t, matrix.Case{
-				Name: "protected create, " + name, Setup: connectTested, Racy: true,
+			res := runMatrix(t, matrix.Case{
+				Name: "protected create, " + name, Setup: connectTested,
 				Op: func(ctx context.Context, e *matrix.Env) error {
 					st := e.State.(*tested)
 					st.node, st.err = st.s.CreateProtected(ctx, "/p/"+ProtectedName("x-"), []byte("d"), mode, nil)
@@ -225,10 +224,10 @@ func TestProtectedNamesAreCuratorsAndUnique(t *testing.T) {
 	}
 }
 
-func TestDiscardDeletesForSure(t *testing.T) {
+func TestEnsureDeletedDeletesForSure(t *testing.T) {
 	t.Parallel()
-	matrix.Run(t, matrix.Case{
-		Name: "discard", Racy: true,
+	runMatrix(t, matrix.Case{
+		Name: "discard",
 		Setup: func(e *matrix.Env) error {
 			if err := connectTested(e); err != nil {
 				return err
@@ -239,7 +238,7 @@ func TestDiscardDeletesForSure(t *testing.T) {
 		},
 		Op: func(ctx context.Context, e *matrix.Env) error {
 			st := e.State.(*tested)
-			st.err = st.s.Discard(ctx, "/p/mine")
+			st.err = st.s.EnsureDeleted(ctx, "/p/mine")
 			return st.err
 		},
 		Check: func(e *matrix.Env) error {
@@ -248,7 +247,7 @@ func TestDiscardDeletesForSure(t *testing.T) {
 				err = fmt.Errorf("left %v", left)
 			}
 			st := e.State.(*tested)
-			if st.err != nil && st.s.Err() == nil && !slices.Contains([]matrix.Fault{matrix.CancelContext, matrix.CancelLost, matrix.CancelUnknown}, e.Fault) {
+			if st.err != nil && st.s.Err() == nil && !e.Canceled() {
 				return fmt.Errorf("it should have succeeded: %w", st.err)
 			}
 			return err
@@ -256,7 +255,7 @@ func TestDiscardDeletesForSure(t *testing.T) {
 	})
 }
 
-func TestDiscardGoesOnAfterItsContextAndCloseWaitsForIt(t *testing.T) {
+func TestEnsureDeletedGoesOnAfterItsContextAndCloseWaitsForIt(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
 		c := w.connect("mine", nil)
 		s := w.session(c)
@@ -264,7 +263,7 @@ func TestDiscardGoesOnAfterItsContextAndCloseWaitsForIt(t *testing.T) {
 		require.NoError(w, err)
 		link := zktest.Link{Client: "mine"}
 		w.srv.BlackHole(link, zktest.Both)
-		err = s.Discard(w.within(time.Second), "/mine")
+		err = s.EnsureDeleted(w.within(time.Second), "/mine")
 		require.ErrorIs(w, err, context.DeadlineExceeded)
 		began := time.Now()
 		time.AfterFunc(5*time.Second, w.srv.Heal)
@@ -277,9 +276,9 @@ func TestDiscardGoesOnAfterItsContextAndCloseWaitsForIt(t *testing.T) {
 	})
 }
 
-// Who may not delete is told so, and the node goes all the same once that is
-// allowed. Close does not wait for it.
-func TestDiscardGoesOnWhenDeletingIsAllowedAgain(t *testing.T) {
+// A client that may not delete gets an error, and the node is deleted all the same once
+// deleting is allowed. Close does not wait for the deletion.
+func TestEnsureDeletedGoesOnWhenDeletingIsAllowedAgain(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
 		w.made("/p", "")
 		c := w.connect("mine", nil)
@@ -293,7 +292,7 @@ func TestDiscardGoesOnWhenDeletingIsAllowedAgain(t *testing.T) {
 			require.NoError(w, err)
 		}
 		forbid(0)
-		require.ErrorIs(w, s.Discard(w.ctx, "/p/a"), ErrNoAuth)
+		require.ErrorIs(w, s.EnsureDeleted(w.ctx, "/p/a"), ErrNoAuth)
 		w.sleep(2 * time.Minute)
 		require.True(w, w.exists("/p/a"))
 		forbid(zk.PermDelete)
@@ -301,7 +300,7 @@ func TestDiscardGoesOnWhenDeletingIsAllowedAgain(t *testing.T) {
 		require.False(w, w.exists("/p/a"))
 
 		forbid(0)
-		require.ErrorIs(w, s.Discard(w.ctx, "/p/b"), ErrNoAuth)
+		require.ErrorIs(w, s.EnsureDeleted(w.ctx, "/p/b"), ErrNoAuth)
 		began := time.Now()
 		require.NoError(w, c.Close(w.ctx))
 		require.Less(w, time.Since(began), time.Second)
@@ -309,16 +308,16 @@ func TestDiscardGoesOnWhenDeletingIsAllowedAgain(t *testing.T) {
 	})
 }
 
-func TestDiscardGivesUpOnWhatNoRepetitionChanges(t *testing.T) {
+func TestEnsureDeletedGivesUpOnWhatNoRepetitionChanges(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
 		w.made("/full", "")
 		w.made("/full/x", "")
-		require.ErrorIs(w, w.s.Discard(w.ctx, "/full"), ErrNotEmpty)
-		require.NoError(w, w.s.Discard(w.ctx, "/gone already"))
-		require.ErrorIs(w, w.s.Discard(w.ctx, "relative"), ErrInvalidPath)
+		require.ErrorIs(w, w.s.EnsureDeleted(w.ctx, "/full"), ErrNotEmpty)
+		require.NoError(w, w.s.EnsureDeleted(w.ctx, "/gone already"))
+		require.ErrorIs(w, w.s.EnsureDeleted(w.ctx, "relative"), ErrInvalidPath)
 		require.NoError(w, w.srv.ExpireSession(w.s.ID()))
 		<-w.s.Context().Done()
-		require.ErrorIs(w, w.s.Discard(w.ctx, "/full"), ErrLost)
+		require.ErrorIs(w, w.s.EnsureDeleted(w.ctx, "/full"), ErrLost)
 	})
 }
 

@@ -7,16 +7,16 @@ import (
 	"github.com/zkrecipes/zkrecipes/session/internal/wire"
 )
 
-// Seen is the answer of a read: of [Session.StartGet] with Data, of
+// Seen is the reply to a read: of [Session.StartGet] with Data, of
 // [Session.StartExists] with the stat alone, of [Session.StartChildren] with
-// Children, the last elements of the children's paths in no order.
+// Children, the last elements of the children's paths, unordered.
 type Seen struct {
 	Data     []byte
 	Children []string
 	Stat     Stat
-	// Exists is false only in answers of StartExists.
+	// Exists is false only in replies to StartExists.
 	Exists bool
-	// Watch is set if one was asked for.
+	// Watch is set if the request asked for a watch.
 	Watch *Watch
 }
 
@@ -32,15 +32,15 @@ func (s *Session) Get(ctx context.Context, path string) ([]byte, Stat, error) {
 	return a.Data, a.Stat, err
 }
 
-// GetW is [Session.Get] with a watch for changes of the data and for the
-// node's deletion. There is no watch when the node does not exist.
+// GetW is [Session.Get] with a watch for changes of the data and for the znode's
+// deletion. If the znode does not exist, no watch is set.
 func (s *Session) GetW(ctx context.Context, path string) ([]byte, Stat, *Watch, error) {
 	a, err := s.read(ctx, "get", path, func() *Future[Seen] { return s.StartGet(path, true) })
 	return a.Data, a.Stat, a.Watch, err
 }
 
-// Exists tells whether a znode exists. Servers from 3.9.3 on refuse that with ErrNoAuth
-// to who may not read it; before, everybody was told.
+// Exists reports whether a znode exists. Servers from 3.9.3 on return ErrNoAuth
+// to a client that may not read the znode; older servers answer every client.
 func (s *Session) Exists(ctx context.Context, path string) (Stat, bool, error) {
 	a, err := s.read(ctx, "exists", path, func() *Future[Seen] { return s.StartExists(path, false) })
 	return a.Stat, a.Exists, err
@@ -53,7 +53,7 @@ func (s *Session) ExistsW(ctx context.Context, path string) (Stat, bool, *Watch,
 	return a.Stat, a.Exists, a.Watch, err
 }
 
-// Children lists a znode's children: last elements of paths, in no order.
+// Children lists a znode's children: last elements of paths, unordered.
 func (s *Session) Children(ctx context.Context, path string) ([]string, Stat, error) {
 	a, err := s.read(ctx, "children", path, func() *Future[Seen] { return s.StartChildren(path, false) })
 	return a.Children, a.Stat, err
@@ -70,8 +70,8 @@ func (s *Session) read(ctx context.Context, op, path string, begin func() *Futur
 	return do(ctx, s, op, path, begin, Seen.stop)
 }
 
-// StartGet is [Session.Get], or GetW with watch, without waiting. A watch of an
-// answer that is not wanted any more must be stopped.
+// StartGet is [Session.Get], or GetW with watch, without waiting. Stop the watch
+// of an unused reply.
 func (s *Session) StartGet(path string, watch bool) *Future[Seen] {
 	return s.startRead("get", path, wire.OpGetData, watch, false, func(d *wire.Decoder) Seen {
 		return Seen{Data: d.Bytes(), Stat: wire.DecodeStat(d), Exists: true}
@@ -94,6 +94,7 @@ func (s *Session) StartChildren(path string, watch bool) *Future[Seen] {
 }
 
 func (s *Session) startRead(op, path string, code int32, watch, children bool, decode func(*wire.Decoder) Seen) *Future[Seen] {
+	s.mustBeMade()
 	if err := ValidatePath(path); err != nil {
 		return failed[Seen](op, path, err)
 	}

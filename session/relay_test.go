@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// relay is a deliberately dumb model of what the trust rule must survive: one
-// session, the follower that it is connected to, and the leader that counts its
-// timeout. It knows nothing of trust but what the client is told: send times
-// and answers.
+// relay is a deliberately dumb model of the faults that the trust rule must survive:
+// one session, the follower that the session is connected to, and the leader that
+// counts its timeout. The model knows nothing of trust but what the client is told:
+// send times and answers.
 //
-// What the leader counts from is what it has heard: a handshake, which it
-// confirms itself, and the touches that a follower puts into its answers to the
-// leader's pings. A write that a follower passes on is no touch. Links keep the
-// order, delay at will, and are cut for good at random moments.
+// The leader counts from the last message that it has heard: a handshake, which the
+// leader confirms itself, and the touches that a follower puts into its answers to the
+// leader's pings. A write that a follower passes on is no touch. Links keep the order,
+// delay at will, and are cut for good at random moments.
 type relay struct {
 	rng    *rand.Rand
 	t      *trust

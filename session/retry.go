@@ -6,11 +6,11 @@ import (
 	"fmt"
 )
 
-// Interrupted reports whether err says that a request was not sent, or got no
-// answer, because of the network, while its session goes on: what it has done, if
-// anything, can be found out by asking again. The end of a context, and the loss of
-// a session ([Passing]) or of what was held, are none.
-func Interrupted(err error) bool {
+// IsConnectionLoss reports whether err says that a request was not sent, or got no
+// reply, because of the network, while its session continues: another request can
+// find out the outcome. The end of a context, and the loss of a session
+// ([IsSessionLoss]) or of a hold, are excluded.
+func IsConnectionLoss(err error) bool {
 	switch {
 	case errors.Is(err, ErrLost):
 		return false
@@ -20,21 +20,23 @@ func Interrupted(err error) bool {
 	return errors.Is(err, ErrUnknownOutcome) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
 }
 
-// Retry calls f with the present session until it returns nil, or an error that is
-// not the network's: when its connection was lost ([Interrupted]) it is called
-// again, and when the session was ([Passing]), with the next one.
+// Retry calls f with the present session until f returns nil, or an error that is
+// not the network's. After a lost connection ([IsConnectionLoss]) Retry calls f again,
+// and after a lost session ([IsSessionLoss]) with the next session.
 //
-// f must find out by itself what the call before has done, for that may have been
-// anything or nothing: it reads, and writes on condition of what it has read, or it
-// writes what may be written twice. In one session it is called again only when
-// all that was sent before has been carried out, and its reads see that, or never
-// will be. What was sent in a session that was lost may still be carried out later
-// ([ErrTrustRanOut]), but not on a condition that does not hold any more.
+// f must find out by itself how much the former call has done, from nothing to
+// everything: f reads, and writes on condition of the state that it has read, or f
+// makes only writes that may be applied twice. In one session, Retry calls f again only
+// when every request of the former call has been carried out and is visible to f's
+// reads, or never will be. Requests of a lost session may still be carried out later
+// ([ErrTrustRanOut]), but not on a condition that is not true any more.
 //
-// Between calls it waits as [Session.BackOff] does. When ctx ends, or the client
+// Between calls Retry waits as [Session.BackOff] does. If ctx ends, or the client
 // is closed, and a write of any call was not answered, the error wraps
-// [ErrUnknownOutcome]; what was answered, f has to remember.
+// [ErrUnknownOutcome]. f must remember the replies that it got.
 func (c *Client) Retry(ctx context.Context, f func(s *Session) error) error {
+	c.mustBeUsable(ctx)
+	mustHaveFunction(f != nil)
 	var doubt error
 	for {
 		s, err := c.Session(ctx)
@@ -42,8 +44,8 @@ func (c *Client) Retry(ctx context.Context, f func(s *Session) error) error {
 			return unresolved(doubt, err)
 		}
 		err = s.retry(ctx, func() error { return f(s) }, &doubt)
-		// The loss of something else, in a session that lives, is f's own affair.
-		if !s.gone(ctx) || !Passing(err) && !Interrupted(err) {
+		// The loss of a hold, in a session that lives, is f's own affair.
+		if !s.awaitEndIfLost(ctx) || !IsSessionLoss(err) && !IsConnectionLoss(err) {
 			return err
 		}
 	}
@@ -51,12 +53,14 @@ func (c *Client) Retry(ctx context.Context, f func(s *Session) error) error {
 
 // Retry is [Client.Retry] within this session, whose loss ends it.
 func (s *Session) Retry(ctx context.Context, f func() error) error {
+	s.mustBeUsable(ctx)
+	mustHaveFunction(f != nil)
 	var doubt error
 	return s.retry(ctx, f, &doubt)
 }
 
-// retry is Retry; doubt is the last error of a call that has left unknown what became
-// of a write. No later call need have found out before all ends.
+// retry is Retry; doubt is the last error of a call that has left the outcome of a
+// write unknown. No later call need have found the outcome before the session ends.
 func (s *Session) retry(ctx context.Context, f func() error, doubt *error) error {
 	for lost := 0; ; lost++ {
 		err := f()
@@ -64,21 +68,21 @@ func (s *Session) retry(ctx context.Context, f func() error, doubt *error) error
 			*doubt = err
 		}
 		switch {
-		case Interrupted(err):
-		case ctx.Err() != nil && isEndOf(ctx, err), errors.Is(err, ErrLost) && s.gone(ctx):
+		case IsConnectionLoss(err):
+		case ctx.Err() != nil && isEndOf(ctx, err), errors.Is(err, ErrLost) && s.awaitEndIfLost(ctx):
 			return unresolved(*doubt, err)
 		default:
 			return err // f's own verdict
 		}
-		if over := s.settle(ctx, lost); over != nil {
+		if over := s.awaitCarriedOut(ctx, lost); over != nil {
 			return unresolved(*doubt, over)
 		}
 	}
 }
 
-// gone reports whether the session is over. Calls hear of that from the connection, a
-// moment before the session does.
-func (s *Session) gone(ctx context.Context) bool {
+// awaitEndIfLost reports whether the session is over. Calls learn of the end from the
+// connection, a moment before the session does.
+func (s *Session) awaitEndIfLost(ctx context.Context) bool {
 	if s.link.Ended() == nil {
 		return s.Err() != nil
 	}
@@ -106,12 +110,12 @@ func unresolved(doubt, over error) error {
 	return fmt.Errorf("%w: %w", ErrUnknownOutcome, over)
 }
 
-// settle waits until there is a connection, and nothing that was sent on an earlier
-// one can take effect any more. A transaction does that, although it changes
-// nothing: the leader answers it behind all that it has proposed before, and what
-// comes later on an old connection it refuses, as the session has moved. A sync
-// does not: a leader answers that to its own clients at once.
-func (s *Session) settle(ctx context.Context, lost int) error {
+// awaitCarriedOut waits until there is a connection, and no request that was sent on an
+// earlier connection can take effect any more. A transaction proves this, although it
+// changes nothing: the leader answers the transaction after all that it has proposed
+// before, and refuses later requests on an old connection, as the session has moved. A
+// sync does not prove this: a leader answers a sync of its own clients at once.
+func (s *Session) awaitCarriedOut(ctx context.Context, lost int) error {
 	for ; ; lost++ {
 		err := s.alive(ctx)
 		if err == nil {
@@ -124,13 +128,13 @@ func (s *Session) settle(ctx context.Context, lost int) error {
 		var verdict *TxnError
 		var unanswered *UnknownOutcomeError
 		switch {
-		case err == nil, errors.As(err, &verdict):
+		case errors.As(err, &verdict):
 			return nil // also a refusal is an answer
-		case Interrupted(err):
+		case IsConnectionLoss(err):
 		case errors.As(err, &unanswered):
-			return unanswered.Reason // it changes nothing: there is nothing to know
+			return unanswered.Reason // the outcome does not matter: no change
 		default:
-			return err
+			return err // nil, too
 		}
 	}
 }

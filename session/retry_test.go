@@ -77,8 +77,8 @@ func TestWhatIsRetriedIsDoneOnceUnderEveryFaultAndEveryTwo(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			res := matrix.Run(t, matrix.Case{
-				Name: "retry " + name, Setup: x.setup, Racy: true, Faults: faults, Pairs: faults, Mixed: mixed,
+			res := runMatrix(t, matrix.Case{
+				Name: "retry " + name, Setup: x.setup, Faults: faults, Pairs: faults, Mixed: mixed,
 				Counts: func(r zktest.Request) bool { return r.Path == "/" || matrix.DefaultCounts(r) },
 				Op: func(ctx context.Context, e *matrix.Env) error {
 					st := e.State.(*tested)
@@ -100,9 +100,9 @@ func TestWhatIsRetriedIsDoneOnceUnderEveryFaultAndEveryTwo(t *testing.T) {
 // once more. A matrix runs it in a bubble.
 func checkRetried(e *matrix.Env, oneSession bool) error {
 	st := e.State.(*tested)
-	time.Sleep(time.Minute) // for what is under way
+	time.Sleep(time.Minute) // for what is in progress
 	n, err := e.Server.Get("/p")
-	canceled := errors.Is(st.err, context.Canceled) && e.Suffers(matrix.CancelContext, matrix.CancelLost, matrix.CancelUnknown)
+	canceled := errors.Is(st.err, context.Canceled) && e.Canceled()
 	lost := oneSession && errors.Is(st.err, ErrLost) && st.s.Err() != nil
 	switch {
 	case err != nil:
@@ -195,8 +195,8 @@ func doubted(w *world, first zktest.Fault, second string) {
 	require.Equal(w, int32(1), n.Version)
 }
 
-// What was proposed, and not committed, a sync does not wait for at the leader: the
-// next call would not see it, and take it for not done.
+// At the leader, a sync does not wait for a write that was proposed and not committed:
+// the next call would not see the write, and take it for not done.
 func TestARetriedCallSeesWhatTheOneBeforeHasDone(t *testing.T) {
 	inWorld(t, &zktest.Options{Servers: 3}, nil, func(w *world) {
 		w.sleep(time.Second)
@@ -297,7 +297,8 @@ func TestARetryThatIsGivenUpDoesNotDenyWhatMayHaveBeenDone(t *testing.T) {
 	}
 }
 
-// What proves that all has come to rest may be refused: that is an answer as well.
+// The request that proves that no earlier request is in flight may be refused: a
+// refusal is an answer as well.
 func TestARetryNeedsNoRoot(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
 		c, err := Connect(w.ctx, w.srv.Addr()+"/missing", &Options{Dialer: w.srv.Client("tested")})
@@ -337,12 +338,12 @@ func TestInterruptedIsWhatTheNetworkHasDoneToALivingSession(t *testing.T) {
 	read := &Future[struct{}]{op: "get", path: "/p"}
 	answerless, unsent := wire.ErrUnanswered, wire.ErrNotSent
 	for _, err := range []error{answerless, unsent, f.fail(answerless, true), f.fail(unsent, false), read.fail(answerless, true), f.fail(codeError(-4), true), errors.Join(ErrNoNode, answerless)} {
-		require.True(t, Interrupted(err), err)
+		require.True(t, IsConnectionLoss(err), err)
 	}
 	for _, err := range []error{
 		nil, io.EOF, ErrNoNode, errDeleted, lost(ErrExpired), f.fail(lost(ErrExpired), true),
 		f.fail(context.Canceled, true), f.fail(context.DeadlineExceeded, true), read.fail(context.Canceled, true),
 	} {
-		require.False(t, Interrupted(err), err)
+		require.False(t, IsConnectionLoss(err), err)
 	}
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/zkrecipes/zkrecipes/session/internal/wire"
 )
 
-// Session is one ZooKeeper session. Once it has ended it stays ended; a
-// [Client] then makes the next one. Operations wait while the session has no
-// connection, until it has one again, their context ends or the session does.
-// All methods may be called from any number of goroutines.
+// Session is one ZooKeeper session. Once it has ended it stays ended; a [Client]
+// then makes the next session. Without a connection, operations wait until the
+// session has a connection again, their context ends or the session ends. All
+// methods may be called from any number of goroutines.
 type Session struct {
 	client  *Client
 	chroot  string
@@ -34,12 +34,12 @@ type Session struct {
 
 	// Set once, under mu, before ready is closed, and not changed after.
 	id      int64
-	keeper  *keeper
+	renewer *leaseRenewer
 	refusal error // why the session cannot be used although it was made
 	ready   chan struct{}
 
-	// buried is closed when nothing of the session runs any more.
-	buried   chan struct{}
+	// closed is closed when nothing of the session runs any more.
+	closed   chan struct{}
 	zk       *zk.Conn
 	zkEvents <-chan zk.Event
 	dialing  chan struct{} // closed once zk is set
@@ -48,33 +48,48 @@ type Session struct {
 	// mu guards what follows. attached is closed while there is a connection,
 	// and replaced when it is lost; idle, if somebody waits for it, is closed
 	// when pending, the number of background deletions, reaches 0.
-	mu       sync.Mutex
-	attached chan struct{}
-	plugged  bool // attached is closed
-	pending  int
-	idle     chan struct{}
-	closing  bool // nothing is begun in the background any more
-	warned   map[string]struct{}
+	mu        sync.Mutex
+	attached  chan struct{}
+	connected bool // attached is closed
+	pending   int
+	idle      chan struct{}
+	closing   bool // nothing is begun in the background any more
+	warned    map[string]struct{}
+	// trial is set while the session stands for none but itself: see Client.probe.
+	// stopProbe, if not nil, ends a probe that is made in place of this session.
+	trial     bool
+	stopProbe context.CancelFunc
+
+	// refused gets the time since when servers have left handshakes of the session
+	// without an answer, once that is long ago; cap 1.
+	refused chan time.Time
 }
 
-// newSession makes a session; it returns once there is one, or ctx ends.
-func newSession(ctx context.Context, c *Client) (*Session, error) {
+// newSession makes a session; it returns once there is one, or ctx ends. On trial,
+// nothing is reported of it, and each server is tried once.
+func newSession(ctx context.Context, c *Client, trial bool) (*Session, error) {
 	s := &Session{
 		client: c, chroot: c.chroot, acl: c.opts.ACL, hooks: c.opts.Hooks, log: c.opts.Logger,
-		clock: newClock(), ready: make(chan struct{}), buried: make(chan struct{}),
+		clock: newClock(), ready: make(chan struct{}), closed: make(chan struct{}),
 		dialing: make(chan struct{}), attached: make(chan struct{}),
+		trial: trial, refused: make(chan time.Time, 1),
 	}
 	s.ctx, s.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	s.watches, s.subs = newWatchSet(s), newSubscriptionSet(s)
-	c.graves.Add(1) // bury undoes it
-	asked := c.opts.Timeout
-	setDefault(&asked, DefaultTimeout)
+	c.closingSessions.Add(1) // closeInBackground undoes it
+	asked := c.timeout()
 	s.link = wire.NewLink(ctx, wire.Config{
 		Timeout: asked, Servers: len(c.servers), MaxFrame: c.opts.MaxReply, MaxRequest: c.opts.MaxRequest,
 		Credentials: wireCredentials(c.opts.Credentials), Dial: c.opts.Dialer,
 		Pause: s.dialPause,
 		Now:   s.now, Handler: handler{s},
 	})
+	if trial {
+		c.states.muteUntilTrialEnds(s)
+	} else {
+		c.setMaking(s)
+		defer c.setMaking(nil)
+	}
 	s.servers = newRotation(c.servers, func() bool { return s.link.Ended() != nil })
 	// go-zookeeper sees nothing but handshakes and pings: kilobytes do.
 	const buffer = 4 << 10
@@ -83,7 +98,7 @@ func newSession(ctx context.Context, c *Client) (*Session, error) {
 		zk.WithDialer(s.link.Dial), zk.WithHostProvider(s.servers), zk.WithLogger(quiet{}), zk.WithLogInfo(false),
 		zk.WithMaxBufferSize(buffer), zk.WithMaxConnBufferSize(buffer))
 	if err != nil {
-		c.graves.Done() // it never lived
+		c.closingSessions.Done() // it never lived
 		return nil, err
 	}
 	close(s.dialing)
@@ -98,7 +113,7 @@ func newSession(ctx context.Context, c *Client) (*Session, error) {
 		err = unreachable(ctx, s.link.Failure())
 	}
 	s.end(ErrClosed, true)
-	<-s.buried
+	<-s.closed
 	return nil, err
 }
 
@@ -136,36 +151,56 @@ func (quiet) Printf(string, ...any) {}
 
 func (s *Session) now() time.Time { return s.clock.now() }
 
-// ID is the session's id, which is the EphemeralOwner of its ephemeral nodes.
-func (s *Session) ID() int64 { return s.id }
+// ID returns the session's id, which is the EphemeralOwner of its ephemeral
+// znodes.
+func (s *Session) ID() int64 {
+	s.mustBeMade()
+	return s.id
+}
 
-// Timeout is the session timeout that the servers granted.
-func (s *Session) Timeout() time.Duration { return s.keeper.timing.timeout }
+// Timeout returns the session timeout that the servers granted.
+func (s *Session) Timeout() time.Duration {
+	s.mustBeMade()
+	return s.renewer.timing.timeout
+}
 
-// Heartbeat is the time between two proofs of the session while something is
-// held: also how long it can take to notice that a held znode was deleted (with
-// more than 64 holds, or than fit into a request, they take turns, and it is that
-// many times longer).
-func (s *Session) Heartbeat() time.Duration { return s.keeper.timing.heartbeat }
+// Heartbeat returns the time between two proofs of the session while something is
+// held. The deletion of a held znode is noticed within this time (plus one period
+// for every 1,000 holds). Once the znode is watched, from the next heartbeat on,
+// its deletion is reported at once.
+func (s *Session) Heartbeat() time.Duration {
+	s.mustBeMade()
+	return s.renewer.timing.heartbeat
+}
 
-// Silence is how long ago the newest request, or ping, that a server has answered
-// was sent. Answers and watch events come in order, so whatever that server knew
-// of by then it has told: the age of a view that follows watches. While the
-// connection lasts it stays below the time between two pings, a third of the
-// timeout, but for the time that an answer takes.
-func (s *Session) Silence() time.Duration { return s.keeper.silence() }
+// LastHeard returns when the newest request, or ping, that a server has answered was
+// sent. Replies and watch events come in order, so the server has reported everything
+// that the server knew at that time: a view that follows watches is not older. While the
+// connection lasts, LastHeard is less than the time between two pings, a third of the
+// timeout, plus the time of a reply ago.
+func (s *Session) LastHeard() time.Time {
+	s.mustBeMade()
+	return time.Now().Add(-s.renewer.sinceHeard())
+}
 
-// TrustedUntil is the end of what the last proof of the session's life vouches
-// for: State.TrustedUntil of this session, also when it has ended. What was held in
-// it did not count after that, however late its owner finds out.
-func (s *Session) TrustedUntil() time.Time { return s.keeper.until() }
+// TrustedUntil returns the end of trust by the last proof of the session:
+// State.TrustedUntil of this session, even after its end. Holds of the session
+// did not count after that time, however late their owner finds out.
+func (s *Session) TrustedUntil() time.Time {
+	s.mustBeMade()
+	return s.renewer.leaseEnd()
+}
 
 // Context ends when the session is lost or closed; its cause wraps ErrLost and
-// the reason. While something is held its Err looks at the clock.
-func (s *Session) Context() context.Context { return clocked{s.ctx, s} }
+// the reason. While something is held, its Err compares the clock.
+func (s *Session) Context() context.Context {
+	s.mustBeMade()
+	return clocked{s.ctx, s}
+}
 
-// Err is nil while the session lives, and why it ended after.
+// Err returns nil while the session lives, and the reason of its end afterwards.
 func (s *Session) Err() error {
+	s.mustBeMade()
 	if s.ctx.Err() == nil {
 		return nil
 	}
@@ -192,7 +227,7 @@ func (s *Session) awaitConnection(ctx context.Context) error {
 	case <-attached:
 		return nil
 	case <-ctx.Done():
-		return ended(ctx)
+		return s.explainNoConnection(ended(ctx))
 	case <-s.ctx.Done():
 		return s.Err()
 	}
@@ -211,8 +246,8 @@ func (s *Session) lossReason() error {
 // a connection.
 func (s *Session) end(cause error, polite bool) { s.link.End(cause, polite) }
 
-// bury waits until go-zookeeper has let go of everything.
-func (s *Session) bury() {
+// closeInBackground waits until go-zookeeper has let go of everything.
+func (s *Session) closeInBackground() {
 	<-s.dialing
 	s.zk.Close() // sends the close request if it can, within a second
 	s.link.Hangup()
@@ -223,8 +258,8 @@ func (s *Session) bury() {
 	s.closing = true
 	s.mu.Unlock()
 	s.cleanups.Wait()
-	close(s.buried)
-	s.client.graves.Done()
+	close(s.closed)
+	s.client.closingSessions.Done()
 }
 
 // spawn runs fn, which must end with the session, on a goroutine of its own;
@@ -235,7 +270,7 @@ func (s *Session) spawn(fn func()) bool {
 	if s.closing {
 		return false
 	}
-	// Waited for by bury; ends with the session at the latest.
+	// Waited for by closeInBackground; ends with the session at the latest.
 	s.cleanups.Go(fn)
 	return true
 }

@@ -342,7 +342,7 @@ func twoFaults(first, second soundCase, between time.Duration, heal bool) func(*
 
 // Several faults at random moments, healed and repeated.
 func TestHolderKnowsInTimeUnderRandomFaults(t *testing.T) {
-	for seed := range uint64(rounds(200)) {
+	for _, seed := range seeds(t, rounds(200)) {
 		rng := rand.New(rand.NewPCG(seed, 7))
 		set := soundSettings()[rng.IntN(len(soundSettings()))]
 		cases := soundCases()

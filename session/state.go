@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Status is what a client's session is like.
+// Status is the status of a client's session.
 type Status int
 
 // The statuses. A suspended session has no connection, and lives on: what is
@@ -40,27 +40,31 @@ func (s Status) String() string {
 // State is a client's state at one moment.
 type State struct {
 	Status Status
-	// Since is when the status began.
+	// Since is the time at which the status began.
 	Since time.Time
-	// Session is the id of the session, of the last one if it is lost.
+	// Session is the id of the session, or of the last session after a loss.
 	Session int64
 	// Server is the address of the server last connected to.
 	Server string
-	// TrustedUntil is, while something is held, when the session will be
-	// given up unless its life is proved before; otherwise the end of the
-	// last proof, which nobody needs.
+	// TrustedUntil is, while something is held, the time at which the session
+	// will be given up unless a proof comes before; otherwise the end of the last
+	// proof.
 	TrustedUntil time.Time
-	// Cause says why the session is suspended, lost or closed.
+	// Cause says why the session is suspended, lost or closed. For a suspended
+	// session, Client.State has the error of the last attempt to reconnect, if
+	// any; for a lost session, both.
 	Cause error
 }
 
 // states publishes a client's state.
 type states struct {
-	// mu guards present and changed, which is closed and replaced whenever
-	// present changes.
+	// mu guards the rest: changed is closed and replaced whenever present changes. The
+	// states of the session muted are kept back in unsaid, which has the last of them.
 	mu      sync.Mutex
 	present State
 	changed chan struct{}
+	muted   *Session
+	unsaid  State
 }
 
 func newStates(now time.Time) *states {
@@ -73,12 +77,42 @@ func (s *states) get() (State, <-chan struct{}) {
 	return s.present, s.changed
 }
 
+// muteUntilTrialEnds keeps the states of s back, until it is unmuted or another one is muted.
+func (s *states) muteUntilTrialEnds(of *Session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.muted, s.unsaid = of, State{}
+}
+
+// unmute publishes the last state of the muted session, as set does, and returns it.
+func (s *states) unmute() (State, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.muted = nil
+	return s.unsaid, s.setLocked(s.unsaid)
+}
+
+// setOf is set for a state of one session.
+func (s *states) setOf(of *Session, state State) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.muted == of {
+		s.unsaid = state
+		return false
+	}
+	return s.setLocked(state)
+}
+
 // set publishes state, and reports whether it changed anything. Closed is
 // final, and so is Lost for the session that it names: the report of a
 // connection that came about at the moment of the loss may arrive after it.
 func (s *states) set(state State) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.setLocked(state)
+}
+
+func (s *states) setLocked(state State) bool {
 	switch last := s.present; {
 	case last.Status == Closed:
 		return false
@@ -93,18 +127,26 @@ func (s *states) set(state State) bool {
 
 // State returns the present state.
 func (c *Client) State() State {
+	c.mustBeMade()
 	state, _ := c.states.get()
 	if s := c.current(); s != nil && s.ID() == state.Session {
-		state.TrustedUntil = s.keeper.until()
+		state.TrustedUntil = s.renewer.leaseEnd()
+		if failure := s.link.Failure(); failure != nil && state.Status == Suspended {
+			state.Cause = failure
+		}
+	}
+	if state.Status == Lost {
+		state.Cause = c.explainNoConnection(state.Cause)
 	}
 	return state
 }
 
-// States iterates over the client's states: first the present one, then each
-// newer one that differs. It may skip states that passed while the loop's body
-// ran; it never goes back. It ends after Closed, or with ctx, whose error is
-// the last element.
+// States iterates over the client's states: first the present state, then each
+// newer state that differs. The iteration may skip states that passed while the
+// loop's body ran, and never goes back. It ends after Closed, or with ctx, whose
+// error is the last element.
 func (c *Client) States(ctx context.Context) iter.Seq2[State, error] {
+	c.mustBeUsable(ctx)
 	return func(yield func(State, error) bool) {
 		for {
 			if err := ctx.Err(); err != nil {

@@ -9,19 +9,19 @@ import (
 	"github.com/zkrecipes/zkrecipes/session/internal/wire"
 )
 
-// Subscription is a watch that stays (ZooKeeper 3.6 and newer): it sees every
-// change while the connection lasts, and EventReattached when it was set again
-// on a new one; what happened in between must be read. It ends with the
+// Subscription is a persistent watch (ZooKeeper 3.6 and newer). It receives every
+// change while the connection lasts, and EventReattached when it was set again on
+// a new connection; changes in between must be read. A subscription ends with the
 // session, and EventSessionOver is its last event; or with a server that refuses
-// to set it again (an older one), and then EventDisconnected is.
+// to set it again (an older server), and EventDisconnected is its last event.
 type Subscription struct {
 	set       *subscriptionSet
 	path      string // the server's
 	recursive bool
 	notify    func(Event)
-	// sent, guarded by set.mu: its request has left on the present
-	// connection. Only then may a one-shot watch rely on it: of two requests
-	// on one connection the server carries out the first one first.
+	// sent, guarded by set.mu: its request has left on the present connection. Only
+	// then may a one-shot watch rely on the subscription: of two requests on one
+	// connection the server carries out the first one first.
 	sent bool
 
 	// mu guards ended: the last event was notified. It is held while notify
@@ -31,8 +31,8 @@ type Subscription struct {
 	ended bool
 }
 
-// tell notifies ev, the last one or not, unless the last one was before.
-func (sub *Subscription) tell(ev Event, last bool) {
+// deliver notifies ev, the last one or not, unless the last one was before.
+func (sub *Subscription) deliver(ev Event, last bool) {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
 	if !sub.ended {
@@ -41,15 +41,17 @@ func (sub *Subscription) tell(ev Event, last bool) {
 	}
 }
 
-// Subscribe sets a watch that stays on path, which need not exist: with
-// recursive on all nodes at and below path (events: created, deleted, data
-// changed), otherwise on the node and its list of children. notify gets each
-// event, one at a time and in order, on goroutines that move the session's
-// bytes: it must not block and must not call methods that wait for an answer.
+// Subscribe sets a persistent watch on path, which need not exist: with recursive
+// on all znodes at and below path (events: created, deleted, data changed),
+// otherwise on the znode and its list of children. notify receives each event,
+// one at a time and in order, on goroutines that move the session's bytes: notify
+// must not block, and must not call methods that wait for a reply.
 //
-// On a server older than 3.6 the error wraps ErrUnsupported. Two subscriptions
-// of one path must agree on recursive.
+// On a server older than 3.6 the error wraps ErrUnsupported. Two subscriptions of
+// one path must agree on recursive.
 func (s *Session) Subscribe(ctx context.Context, path string, recursive bool, notify func(Event)) (*Subscription, error) {
+	s.mustBeUsable(ctx)
+	mustHaveFunction(notify != nil)
 	const op = "subscribe"
 	if err := ValidatePath(path); err != nil {
 		return nil, &OpError{Op: op, Path: path, Err: err}
@@ -81,10 +83,13 @@ func (sub *Subscription) encode(e *wire.Encoder) {
 	e.Int32(mode)
 }
 
-// Stop ends the subscription, here and on the server. It does not wait; it may
-// be called at any time and more than once. An event that is on its way may
-// still be notified.
-func (sub *Subscription) Stop() { sub.set.stop(sub) }
+// Stop ends the subscription, on the client and on the server. Stop does not
+// wait; it may be called at any time and more than once. An event in flight may
+// still be delivered.
+func (sub *Subscription) Stop() {
+	sub.mustBeMade()
+	sub.set.stop(sub)
+}
 
 // subscriptionSet is the session's subscriptions.
 type subscriptionSet struct {
@@ -115,7 +120,7 @@ func (ss *subscriptionSet) stop(sub *Subscription) {
 		return
 	}
 	// One-shot watches of the path relied on the subscription: let them be
-	// set anew.
+	// set again.
 	ss.s.watches.fireKeys(sub.path)
 }
 
@@ -150,7 +155,7 @@ func (ss *subscriptionSet) covers(path string) bool {
 	return slices.ContainsFunc(ss.subs[path], func(sub *Subscription) bool { return sub.sent })
 }
 
-// detached: nothing is set on a server any more.
+// detached: no subscription is set on a server any more.
 func (ss *subscriptionSet) detached() {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
@@ -161,8 +166,8 @@ func (ss *subscriptionSet) detached() {
 	}
 }
 
-// reattach sets all subscriptions again on the new connection, ahead of what
-// their owners will read.
+// reattach sets all subscriptions again on the new connection, ahead of their owners'
+// next reads.
 func (ss *subscriptionSet) reattach() {
 	ss.mu.Lock()
 	var all []*Subscription
@@ -179,7 +184,7 @@ func (ss *subscriptionSet) reattach() {
 	}
 	ss.mu.Unlock()
 	for _, sub := range all {
-		sub.tell(Event{Type: EventReattached}, false)
+		sub.deliver(Event{Type: EventReattached}, false)
 	}
 }
 
@@ -187,12 +192,12 @@ func (ss *subscriptionSet) reattach() {
 func (ss *subscriptionSet) refused(subs []*Subscription) {
 	for _, sub := range subs {
 		ss.stop(sub)
-		sub.tell(Event{Type: EventDisconnected}, true)
+		sub.deliver(Event{Type: EventDisconnected}, true)
 	}
 }
 
-// over ends all subscriptions.
-func (ss *subscriptionSet) over() {
+// endAll ends all subscriptions.
+func (ss *subscriptionSet) endAll() {
 	ss.mu.Lock()
 	var all []*Subscription
 	for _, subs := range ss.subs {
@@ -201,7 +206,7 @@ func (ss *subscriptionSet) over() {
 	ss.subs = make(map[string][]*Subscription)
 	ss.mu.Unlock()
 	for _, sub := range all {
-		sub.tell(Event{Type: EventSessionOver}, true)
+		sub.deliver(Event{Type: EventSessionOver}, true)
 	}
 }
 
@@ -212,12 +217,12 @@ func (ss *subscriptionSet) fire(ev wire.Event) {
 		return
 	}
 	out := Event{Type: EventType(ev.Type), Path: visible}
-	for _, sub := range ss.concerned(ev) {
-		sub.tell(out, false)
+	for _, sub := range ss.matching(ev) {
+		sub.deliver(out, false)
 	}
 }
 
-func (ss *subscriptionSet) concerned(ev wire.Event) []*Subscription {
+func (ss *subscriptionSet) matching(ev wire.Event) []*Subscription {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	if len(ss.subs) == 0 {

@@ -25,10 +25,10 @@ func turns() {
 	}
 }
 
-// queued makes a line before the session's link that lasts long enough for
-// sync.Mutex to pass the link on from one to the next, with its processor. What
-// do sends stands second in the line, so that it loses its processor as soon as
-// its request is on the way. Everything runs on one processor.
+// queued makes a line before the session's link that lasts long enough for sync.Mutex
+// to pass the link on from one goroutine to the next, with its processor. The goroutine
+// of do stands second in the line, so that it loses its processor as soon as its
+// request is on the way. Everything runs on one processor.
 func queued(s *Session, do func()) {
 	var all sync.WaitGroup
 	first, second := make(chan struct{}), make(chan struct{})

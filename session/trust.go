@@ -5,24 +5,24 @@ import (
 	"time"
 )
 
-// TrustRule says what proves that the servers still keep a session.
+// TrustRule is the rule for the proof that the servers still keep a session.
 type TrustRule int
 
 const (
-	// TrustQuorum trusts only what a quorum has committed. It is sound in
-	// every fault but a pause of the holder's own process, for which there
-	// are guards and tokens. Its price: while something is held, one empty
-	// transaction per heartbeat period and session; see docs/guarantees.md.
+	// TrustQuorum trusts only a commit of a quorum. It is sound in every fault but a
+	// pause of the holder's own process, for which there are guards and tokens. Its
+	// price: while the session has a hold, one empty transaction per heartbeat period
+	// and session; see docs/guarantees.md.
 	TrustQuorum TrustRule = iota
 	// TrustAnswered trusts any answer of any server, as Curator, Kazoo and
-	// go-zookeeper do at best. It writes nothing. When a follower or a
+	// go-zookeeper do at best. It writes nothing. If a follower or the
 	// leader is cut off from the rest together with this client, two
-	// holders overlap: by up to 2.5 s measured at a timeout of 10 s and a
-	// tick of 2 s, and by 10.6 s if the client knows no other server.
+	// holders overlap: with a tick of 2 s by up to 11.5 s measured at a
+	// timeout of 10 s, and by up to 9.2 s at a timeout of 4 s.
 	TrustAnswered
 )
 
-// timing is what the trust rule makes of a session timeout.
+// timing has the periods that the trust rule derives from a session timeout.
 type timing struct {
 	timeout   time.Duration // T: negotiated
 	relay     time.Duration // R: the longest that a touch waits on a follower
@@ -52,37 +52,39 @@ func newTiming(timeout, tick time.Duration) (timing, error) {
 	return t, nil
 }
 
-// touch is something that the server answered: it knew the session then.
+// touch is a request that the server answered: the server knew the session then.
 type touch struct{ sent, answered time.Time }
 
-// withReserve sets the reserve. Right after a proof the lease lasts for more
-// than half of the timeout: what a quarter leaves of that gets over a lost
-// heartbeat, and over the eighth that Confirm asks for.
+// withReserve sets the reserve. Right after a proof the lease lasts for more than half
+// of the timeout: a reserve of a quarter leaves enough for a lost heartbeat, and for
+// the eighth that VerifyLive asks for. The patience with a silent server gives up half
+// of the reserve: the other half comes out of the time that is left for a new
+// connection, which would be 70 ms at a timeout of 4 s otherwise.
 func (t timing) withReserve(reserve time.Duration) (timing, error) {
 	if reserve > t.timeout/4 {
 		return t, fmt.Errorf("%w: timeout %v, reserve %v; use at least %v", ErrTimeoutTooShort, t.timeout, reserve, 4*reserve)
 	}
 	t.reserve = reserve
+	t.patience -= reserve / 2
 	return t, nil
 }
 
-// trust computes until when the servers surely keep a session. It has no clock
-// and no I/O: it is told what was sent and answered when.
+// trust computes until when the servers surely keep a session. It has no clock and no
+// I/O: it is told when each request was sent and answered.
 //
 // Claim: a server that keeps time at the same rate, and a leader that expires
 // no session before T has passed since it heard of the session's last touch,
 // cannot expire the session before lease.
 //
-// Why. Let k be a request that a quorum committed, sent at s_k, and i a touch
-// that the same server on the same connection answered at a_i <= s_k - R.
-// Between a_i and s_k the server, if it is a follower, answered a ping of its
-// leader, and put the touch into that answer, in the same stream into which it
-// put k later. The leader handled k, hence it had the touch before. It then
-// counts T from a moment after s_i. If another leader took over, it did so
-// after s_k, since a quorum still followed the old one then, and it starts all
-// timeouts afresh. A handshake needs no R: the leader itself confirms the
-// session, before the handshake is answered; that it was the leader is what k
-// proves.
+// Why. Let k be a request that a quorum committed, sent at s_k, and i a touch that the
+// same server on the same connection answered at a_i <= s_k - R. Between a_i and s_k
+// the server, if it is a follower, answered a ping of its leader, and put the touch
+// into that answer, in the same stream into which it put k later. The leader handled k,
+// hence it had the touch before. It then counts T from a moment after s_i. If another
+// leader took over, it did so after s_k, since a quorum still followed the old one
+// then, and it starts all timeouts afresh. A handshake needs no R: the leader itself
+// confirms the session, before the handshake is answered; k proves that it was the
+// leader.
 //
 // hazards: pings and reads are touches, but never k: a follower cut off from
 // its leader answers them, and a leader that has lost its followers answers
@@ -104,7 +106,7 @@ func (t *trust) attached(sent time.Time) {
 	}
 }
 
-// answered: the server answered what was sent at sent; committed if that
+// answered: the server answered the request sent at sent; committed if the answer
 // proves a quorum's commit.
 func (t *trust) answered(sent, now time.Time, committed bool) {
 	if t.rule == TrustAnswered {

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/zkrecipes/zkrecipes/session/internal/wire"
@@ -16,13 +17,27 @@ type Op struct {
 	version int32
 	mode    Mode
 	opts    *CreateOptions
-	// real is the server's path, of a [Session.CheckOp]; "" if it is path below the
-	// chroot of whoever sends it.
+	// real is the server's path, of a [Session.CheckOp]; "" if the server's path is
+	// path below the chroot of the client that sends the operation.
 	real string
+	// all are the checks of an [AllOf].
+	all []Op
+	// while and in are the conditions of [Op.While] and [Op.In]; empty if there is none.
+	while []context.Context
+	in    *Session
 }
 
-// Path is the path that the operation is about.
+// Path returns the path of the operation; of an [AllOf], that of its first check.
 func (o Op) Path() string { return o.path }
+
+// IsCheck reports whether the operation is a check ([CheckOp], [AllOf], or the guard of
+// something held), which changes nothing.
+func (o Op) IsCheck() bool {
+	if o.kind != kindAll {
+		return o.kind == wire.OpCheck
+	}
+	return len(o.all) > 0 && !slices.ContainsFunc(o.all, func(part Op) bool { return !part.IsCheck() })
+}
 
 // CreateOp creates a znode. o may be nil.
 func CreateOp(path string, data []byte, mode Mode, o *CreateOptions) Op {
@@ -45,9 +60,10 @@ func CheckOp(path string, version int32) Op {
 	return Op{kind: wire.OpCheck, path: path, version: version}
 }
 
-// CheckOp is [CheckOp] of the znode at path in this session, for a transaction in this
-// or any other, also of a client with another chroot.
+// CheckOp is [CheckOp] of the znode at path in this session, for a transaction in
+// any session, even of a client with another chroot.
 func (s *Session) CheckOp(path string, version int32) Op {
+	s.mustBeMade()
 	op := CheckOp(path, version)
 	op.real = s.real(path)
 	return op
@@ -55,7 +71,7 @@ func (s *Session) CheckOp(path string, version int32) Op {
 
 // Result is what one operation of a transaction did. Path is set for creates;
 // Stat for sets, and for creates of containers and TTL nodes only, since
-// servers do not send it for the others. Err is nil if the transaction was applied; if it was
+// servers do not send it for the others. An [AllOf] has one Result. Err is nil if the transaction was applied; if it was
 // not, Err is the reason for the operation that failed and ErrNotRun for the
 // others.
 //
@@ -67,11 +83,11 @@ type Result struct {
 	Err  error
 }
 
-// TxnError says which operation made a transaction fail. Nothing of the
+// TxnError names the operation that made a transaction fail. Nothing of the
 // transaction was applied. It unwraps to the reason.
 type TxnError struct {
-	Index   int // of the failed operation
-	Path    string
+	Index   int    // of the failed operation in the caller's list; an AllOf counts as one
+	Path    string // of the failed operation, or of the failed check of an AllOf
 	Err     error
 	Results []Result
 }
@@ -83,10 +99,11 @@ func (e *TxnError) Error() string {
 // Unwrap returns the reason.
 func (e *TxnError) Unwrap() error { return e.Err }
 
-// Txn carries out all of ops or none of them. When one fails the error is a
-// [TxnError]; a lost answer gives an [UnknownOutcomeError]. Without operations
-// it does nothing.
+// Txn carries out all of ops or none of them. If an operation fails, the error is
+// a [TxnError]; if the reply is lost, an [UnknownOutcomeError]. Without
+// operations Txn does nothing.
 func (s *Session) Txn(ctx context.Context, ops ...Op) ([]Result, error) {
+	s.mustBeUsable(ctx)
 	if len(ops) == 0 {
 		return nil, nil
 	}
@@ -95,66 +112,62 @@ func (s *Session) Txn(ctx context.Context, ops ...Op) ([]Result, error) {
 
 // StartTxn is [Session.Txn] without waiting.
 func (s *Session) StartTxn(ops ...Op) *Future[[]Result] {
+	s.mustBeMade()
 	const name = "transaction"
 	if len(ops) == 0 {
-		return unsent[[]Result](name)
+		return settled[[]Result](name, nil, nil)
 	}
-	checked := make([]Op, len(ops))
+	list := partList{ops: ops, parts: make([]Op, 0, len(ops)), at: make([]int, 0, len(ops))}
 	for i, op := range ops {
-		var err error
-		if checked[i], err = s.checkOp(op); err != nil {
+		if err := list.add(s, i, op); err != nil {
 			return failed[[]Result](name, op.path, fmt.Errorf("operation %d: %w", i, err))
 		}
+	}
+	if list.refused != nil {
+		return settled[[]Result](name, list.refused.Results, list.refused)
 	}
 	return start(s, request[[]Result]{
 		op: name, path: ops[0].path, code: wire.OpMulti, write: true,
 		body: func(e *wire.Encoder) {
-			for _, op := range checked {
+			for _, op := range list.parts {
 				wire.EncodePart(e, op.kind, false)
 				op.encode(s, e)
 			}
 			wire.EncodePart(e, -1, true)
 		},
-		decode:  func(d *wire.Decoder) ([]Result, error) { return s.txnAnswer(checked, 0, d) },
-		refused: func(code int32, d *wire.Decoder) ([]Result, error) { return s.txnAnswer(checked, code, d) },
+		decode:  func(d *wire.Decoder) ([]Result, error) { return s.txnAnswer(&list, 0, d) },
+		refused: func(code int32, d *wire.Decoder) ([]Result, error) { return s.txnAnswer(&list, code, d) },
 	})
 }
 
 // txnAnswer reads the results. Servers report a failed transaction with code 0
 // and the failure in the results, or with the failure's code as well.
-func (s *Session) txnAnswer(ops []Op, code int32, d *wire.Decoder) ([]Result, error) {
+func (s *Session) txnAnswer(list *partList, code int32, d *wire.Decoder) ([]Result, error) {
 	raw := wire.DecodeMulti(d)
-	if d.Err() != nil || len(raw) != len(ops) {
+	first := list.ops[0].path
+	if d.Err() != nil || len(raw) != len(list.parts) {
 		if code != wire.CodeOK {
-			return nil, &OpError{Op: "transaction", Path: ops[0].path, Err: codeError(code)}
+			return nil, &OpError{Op: "transaction", Path: first, Err: codeError(code)}
 		}
-		return nil, &OpError{Op: "transaction", Path: ops[0].path, Err: errMisfit}
+		return nil, &OpError{Op: "transaction", Path: first, Err: errMisfit}
 	}
-	culprit := -1
 	for i, r := range raw {
 		if r.Code != wire.CodeOK && r.Code != wire.CodeInconsistency {
-			culprit = i
-			break
+			failed := list.failure(list.at[i], list.parts[i].path, codeError(r.Code))
+			return failed.Results, failed
 		}
 	}
-	out := make([]Result, len(raw))
+	if code != wire.CodeOK {
+		return nil, &OpError{Op: "transaction", Path: first, Err: codeError(code)}
+	}
+	out := make([]Result, len(list.ops))
 	for i, r := range raw {
-		out[i] = Result{Path: r.Path, Stat: r.Stat}
-		if r.Path != "" {
-			out[i].Path, _ = s.visible(r.Path)
-		}
-		if culprit >= 0 {
-			out[i] = Result{Err: ErrNotRun}
+		at := list.at[i]
+		if out[at] = (Result{Path: r.Path, Stat: r.Stat}); r.Path != "" {
+			out[at].Path, _ = s.visible(r.Path)
 		}
 	}
-	if culprit < 0 {
-		if code != wire.CodeOK {
-			return nil, &OpError{Op: "transaction", Path: ops[0].path, Err: codeError(code)}
-		}
-		return out, nil
-	}
-	out[culprit].Err = codeError(raw[culprit].Code)
-	return out, &TxnError{Index: culprit, Path: ops[culprit].path, Err: out[culprit].Err, Results: out}
+	return out, nil
 }
 
 // createOp checks a create and fills in the defaults.

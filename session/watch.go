@@ -7,13 +7,13 @@ import (
 	"github.com/zkrecipes/zkrecipes/session/internal/wire"
 )
 
-// Watch tells once that something may have changed: a hint to read again. It
-// comes with the answer of the read that set it. It fires on the first change
-// after that read, when its connection is lost, and when the session ends;
+// Watch reports once that something may have changed: a hint to read again. A
+// watch comes with the reply to the read that set it. It fires on the first
+// change after that read, when its connection is lost, and when the session ends;
 // never twice, and sometimes without a change.
 //
-// A watch that is no longer wanted must be stopped; a watch that has fired
-// need not be.
+// Stop a watch that is no longer needed; a watch that has fired need not be
+// stopped.
 type Watch struct {
 	key   watchKey
 	set   *watchSet
@@ -23,13 +23,17 @@ type Watch struct {
 }
 
 // Done is closed when the watch has fired or was stopped.
-func (w *Watch) Done() <-chan struct{} { return w.done }
+func (w *Watch) Done() <-chan struct{} {
+	w.mustBeMade()
+	return w.done
+}
 
-// Fired reports whether Done is closed. A watch listens from before its read is sent:
-// where somebody else of this session watches the same path, it can hear of what was
-// before the read, and has fired then by the time the read is answered. What comes
-// after the answer is about what the read has seen.
+// Fired reports whether Done is closed. A watch listens from before its read is
+// sent. If another watch of this session has the same path, the watch can receive
+// an event from before the read, and has fired by the time the read is answered.
+// Events after the reply are newer than the read.
 func (w *Watch) Fired() bool {
+	w.mustBeMade()
 	select {
 	case <-w.done:
 		return true
@@ -38,12 +42,17 @@ func (w *Watch) Fired() bool {
 	}
 }
 
-// Event is what the watch saw, once Done is closed; the zero Event if it was
+// Event returns the event, once Done is closed; the zero Event if the watch was
 // stopped.
-func (w *Watch) Event() Event { return w.event }
+func (w *Watch) Event() Event {
+	w.mustBeMade()
+	return w.event
+}
 
-// Wait waits until the watch fires, and stops it when ctx ends first.
+// Wait waits until the watch fires, and stops the watch when ctx ends first.
 func (w *Watch) Wait(ctx context.Context) (Event, error) {
+	mustHaveContext(ctx)
+	w.mustBeMade()
 	select {
 	case <-w.done:
 		return w.event, nil
@@ -54,9 +63,11 @@ func (w *Watch) Wait(ctx context.Context) (Event, error) {
 }
 
 // OnFire calls fn when the watch fires, on the goroutine that reads the
-// connection, which fn must not block; at once if it has fired, and not at all
-// if it was stopped. One function at a time.
+// connection, which fn must not block; at once if the watch has fired, and not at
+// all if it was stopped. A watch has one function at a time.
 func (w *Watch) OnFire(fn func(Event)) {
+	w.mustBeMade()
+	mustHaveFunction(fn != nil)
 	w.set.mu.Lock()
 	_, live := w.set.live[w.key][w]
 	if live {
@@ -68,9 +79,10 @@ func (w *Watch) OnFire(fn func(Event)) {
 	}
 }
 
-// Forget is Stop without a word to the server: for a watch on a node that is
-// going to be deleted soon, at which the server frees what it holds.
-func (w *Watch) Forget() {
+// Abandon is Stop without a request to the server. Use it for a watch on a znode
+// that will be deleted soon, at which the server frees the watch.
+func (w *Watch) Abandon() {
+	w.mustBeMade()
 	w.set.mu.Lock()
 	defer w.set.mu.Unlock()
 	if w.set.removeLocked(w) {
@@ -78,13 +90,16 @@ func (w *Watch) Forget() {
 	}
 }
 
-// Stop ends the watch and frees what it holds here and, if nobody else in this
-// session watches the same thing, on the server. It does not wait; it may be
-// called at any time and more than once.
-func (w *Watch) Stop() { w.set.stop(w) }
+// Stop ends the watch, and frees its resources on the client and, if no other
+// watch of this session has the same path, on the server. Stop does not wait; it
+// may be called at any time and more than once.
+func (w *Watch) Stop() {
+	w.mustBeMade()
+	w.set.stop(w)
+}
 
-// watchKey is what the server keeps one registration per connection for: data
-// and existence of a node, or its list of children. The path is the server's.
+// watchKey identifies the one registration that the server keeps per connection: for
+// data and existence of a node, or for its list of children. The path is the server's.
 type watchKey struct {
 	path     string
 	children bool
@@ -99,9 +114,10 @@ type watchSet struct {
 	// never overtake, and cancel, a registration made after it. A watch is
 	// in live from before its read is sent until it fires or is stopped.
 	//
-	// owed is those keys of live of which a watch was stopped that the server
-	// may have set: nothing was removed, for the sake of the others. If their
-	// reads are refused it must be, since the server then keeps it for nobody.
+	// owed has those keys of live of which a watch was stopped that the server may have
+	// set: the registration was not removed, for the sake of the other watches. If the
+	// reads of those are refused it must be removed, since the server then keeps it for
+	// no watch.
 	mu   sync.Mutex
 	live map[watchKey]map[*Watch]struct{}
 	owed map[watchKey]struct{}
@@ -166,9 +182,9 @@ func (ws *watchSet) stop(w *Watch) {
 	ws.releaseLocked(w.key)
 }
 
-// answered hears that the server has set w. If an event of an earlier watch of
-// its key has fired it already, while its read was still on the way, nobody
-// here may want what the server keeps now.
+// answered notes that the server has set w. If an event of an earlier watch of its key
+// has fired w already, while its read was still on the way, no watch here may need the
+// server's registration now.
 func (ws *watchSet) answered(w *Watch) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
@@ -177,7 +193,7 @@ func (ws *watchSet) answered(w *Watch) {
 	}
 }
 
-// releaseLocked frees the server's registration of key if nobody needs it.
+// releaseLocked frees the server's registration of key if no watch needs it.
 func (ws *watchSet) releaseLocked(key watchKey) {
 	if ws.live[key] != nil {
 		ws.owed[key] = struct{}{}
@@ -190,8 +206,8 @@ func (ws *watchSet) releaseLocked(key watchKey) {
 	if key.children {
 		kind = wire.RemoveChildren
 	}
-	// Not waited for. Without a connection there is nothing to remove: a
-	// watch lives and dies with the connection that it was set on.
+	// Not waited for. Without a connection there is nothing to remove: a watch lives
+	// and dies with its connection.
 	_ = ws.s.link.Send(&wire.Call{Op: wire.OpRemoveWatches, Done: func(wire.Answer) {}}, func(e *wire.Encoder) {
 		e.String(key.path)
 		e.Int32(kind)
@@ -223,7 +239,7 @@ func (ws *watchSet) fire(ev wire.Event) {
 	runAll(calls)
 }
 
-// fireKeys makes whoever watches path read again.
+// fireKeys makes all watchers of path read again.
 func (ws *watchSet) fireKeys(path string) {
 	ws.mu.Lock()
 	calls := ws.fireLocked(nil, watchKey{path, false}, Event{Type: EventDisconnected})
@@ -252,7 +268,7 @@ func (ws *watchSet) fireLocked(calls []func(), key watchKey, ev Event) []func() 
 	return calls
 }
 
-// fireAll tells all watches that they are watches no more.
+// fireAll ends all watches.
 func (ws *watchSet) fireAll(kind EventType) {
 	var calls []func()
 	ws.mu.Lock()

@@ -71,7 +71,7 @@ func TestAReadThatFailsLeavesNoWatch(t *testing.T) {
 
 // P24, CH10, CL16: nothing is left of watches that are not wanted any more.
 // A watch for a node's creation is stopped while another read of the path is
-// under way: that is no reason to leave it on the server, since the read is
+// in progress: that is no reason to leave it on the server, since the read is
 // refused.
 func TestAWatchThatIsStoppedOverAReadThatFailsIsTakenBack(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {

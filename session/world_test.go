@@ -10,10 +10,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/zktest"
+	"github.com/zkrecipes/zkrecipes/zktest/matrix"
 )
 
 // virtualLimit bounds a bubble in virtual time: a retry loop that never ends
-// would otherwise run for ever, since time passes whenever all sleep.
+// would otherwise run indefinitely, since time passes whenever all sleep.
 const virtualLimit = time.Hour
 
 // world is an in-memory server and a client of it inside a synctest bubble.
@@ -113,4 +114,35 @@ func rounds(n int) int {
 		return max(n, more)
 	}
 	return n
+}
+
+// seeds returns the seeds 0 to n-1, or the one that ZKTEST_SEED names, as
+// internal/world does, which imports this package.
+func seeds(t *testing.T, n int) []uint64 {
+	t.Helper()
+	if only := os.Getenv("ZKTEST_SEED"); only != "" {
+		seed, err := strconv.ParseUint(only, 10, 64)
+		require.NoError(t, err)
+		return []uint64{seed}
+	}
+	require.Positive(t, n, "no history to run")
+	list := make([]uint64, n)
+	for i := range list {
+		list[i] = uint64(i)
+	}
+	return list
+}
+
+// runMatrix runs a racy case.
+func runMatrix(t *testing.T, c matrix.Case) matrix.Result {
+	t.Helper()
+	c.Racy = true
+	return matrix.Run(t, c)
+}
+
+func TestASeedBeyondTheRangeRunsAlone(t *testing.T) {
+	t.Setenv("ZKTEST_SEED", "731")
+	require.Equal(t, []uint64{731}, seeds(t, 3))
+	t.Setenv("ZKTEST_SEED", "")
+	require.Equal(t, []uint64{0, 1, 2}, seeds(t, 3))
 }

@@ -143,10 +143,10 @@ func TestStressOnApache_T16_T20(t *testing.T) {
 	}
 	kinds := rand.New(rand.NewPCG(1, 3))
 	for busy.Err() == nil {
-		world.Rest(busy, time.Duration(kinds.Int64N(int64(time.Second))))
+		world.SleepContext(busy, time.Duration(kinds.Int64N(int64(time.Second))))
 		if kinds.IntN(2) == 0 {
 			require.NoError(t, cluster.Pause(t.Context(), 0))
-			world.Rest(busy, time.Duration(kinds.Int64N(int64(2*time.Second))))
+			world.SleepContext(busy, time.Duration(kinds.Int64N(int64(2*time.Second))))
 			require.NoError(t, cluster.Resume(t.Context(), 0))
 		} else {
 			require.NoError(t, cluster.Restart(t.Context(), 0))

@@ -3,6 +3,7 @@ package workerctl
 import (
 	"cmp"
 	"context"
+	"errors"
 	"iter"
 	"slices"
 	"sync"
@@ -10,16 +11,17 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// Change is what has become of a worker.
+// Change is a change of a worker's state.
 type Change struct {
-	// What is "present" for the workers that are there when the iteration
-	// begins; then "joined", "restarted", "left", "failed" or "updated".
+	// The kind of the change: "present" for the workers that exist when the iteration
+	// begins; then "joined", "restarted", "left", "failed" (left by Worker.Fail),
+	// "dead" or "updated".
 	What string
-	// Member is the worker as it is then.
+	// Member is the worker after the change.
 	Member Member
 }
 
-// What a change is.
+// The kinds of changes.
 const (
 	present   = "present"
 	joined    = "joined"
@@ -27,17 +29,26 @@ const (
 	updated   = "updated"
 )
 
-// Changes iterates over what becomes of the workers: first each of those that have
-// joined before, then each change; somebody must run the roster. What happens
-// while the loop's body runs may be told as one: of a worker that has died and
-// come back one hears that it was restarted. It never goes back. One whose live
-// node has gone is only said to have failed when it surely has not left.
+// Changes iterates over the changes of the workers: first each worker that has
+// joined before, then each change. The roster must be running. Changes that
+// happen while the loop's body runs may be combined: a worker that has died and
+// come back is reported as restarted. The iteration never goes back. A worker
+// whose live znode has gone is reported as failed only when it certainly has not
+// left.
 //
-// It ends with an error that wraps ErrOver when the job is over, and otherwise
-// with ctx or when the roster cannot go on; that is the last element.
+// The iteration ends with an error that wraps ErrOver when the job is over, and
+// otherwise with ctx or when the roster cannot continue; that error is the last
+// element. Before ErrOver, the iteration reports how the last workers have left, even
+// if the job was removed before the view was up to date. If the job has finished, and its
+// records are gone, every worker that was not reported as left is now, with the Member as
+// the iteration reported it last; for other jobs such a worker is not reported.
 func (r *Roster) Changes(ctx context.Context) iter.Seq2[Change, error] {
 	return func(yield func(Change, error) bool) {
 		const op = "follow the members of"
+		if err := r.begin(ctx); err != nil {
+			yield(Change{}, failure(ctx, op, r.path(), err))
+			return
+		}
 		err := r.follow(ctx, func(c Change) bool { return yield(c, nil) })
 		if err != nil {
 			yield(Change{}, failure(ctx, op, r.job.Path(), err))
@@ -58,21 +69,21 @@ func (r *Roster) follow(ctx context.Context, tell func(Change) bool) error {
 	watching.Go(func() { end(r.job.awaitOver(while)) })
 	defer watching.Wait()
 	defer end(nil)
-	b := &book{known: map[int]Member{}, seen: map[int]bool{}}
+	b := &book{known: map[int]Member{}, forgotten: map[int]Member{}, seen: map[int]bool{}}
 	for {
 		select {
 		case <-hints:
 		case <-while.Done():
 			select {
-			case <-hints: // what comes before the end is told
+			case <-hints: // changes before the end are reported
 			default:
-				return context.Cause(while)
+				return r.end(ctx, b, tell, context.Cause(while))
 			}
 		}
 		if r.members.Status().Loaded && r.live.Status().Loaded {
 			more, err := r.compare(ctx, b, tell)
 			if err != nil || !more {
-				return err
+				return r.end(ctx, b, tell, err)
 			}
 			b.begun = true
 		}
@@ -93,37 +104,37 @@ func hint[T any](ctx context.Context, hints chan<- struct{}, events iter.Seq2[T,
 	return context.Cause(ctx)
 }
 
-// book is what a reader was told.
+// book records what a reader was told.
 type book struct {
 	begun bool
 	// known is what was told last of each id; seen are those that the view has
-	// shown.
-	known map[int]Member
-	seen  map[int]bool
+	// shown; forgotten are those that it does not show any more.
+	known, forgotten map[int]Member
+	seen             map[int]bool
 }
 
 // compare tells what is new in the view, in the order of the ids.
 func (r *Roster) compare(ctx context.Context, b *book, tell func(Change) bool) (more bool, err error) {
 	there := map[int]bool{}
 	var fresh []Member
-	var dead []int
+	var died []int
 	for _, m := range r.Joined() {
 		there[m.ID], b.seen[m.ID] = true, true
 		if before, known := b.known[m.ID]; known && !b.newer(before, m) {
 			continue
 		}
 		fresh = append(fresh, m)
-		if m.State == failed {
-			dead = append(dead, m.ID)
+		if m.State == dead {
+			died = append(died, m.ID)
 		}
 	}
-	now, err := r.job.verify(ctx, dead)
+	now, err := r.job.verify(ctx, died)
 	if err != nil {
 		return false, err
 	}
 	for _, m := range fresh {
 		before, known := b.known[m.ID]
-		if m.State == failed {
+		if m.State == dead {
 			sure, found := now[m.ID]
 			if !found || known && !b.newer(before, sure) {
 				continue // it is being removed; or this was told before
@@ -160,7 +171,7 @@ func (b *book) change(before Member, known bool, m Member) Change {
 		return Change{string(m.State), m}
 	case !known || m.created != before.created:
 		return Change{joined, m}
-	case m.Incarnation > before.Incarnation && before.State == left && m.Identity.Name != before.Identity.Name:
+	case m.Incarnation > before.Incarnation && before.State.gone() && m.Identity.Name != before.Identity.Name:
 		return Change{joined, m} // the id is used again
 	case m.Incarnation > before.Incarnation:
 		return Change{restarted, m}
@@ -168,36 +179,86 @@ func (b *book) change(before Member, known bool, m Member) Change {
 	return Change{updated, m}
 }
 
-// forget strikes out those that are not there any more: the job has become
-// smaller, or is being removed.
+// forget strikes out the members that no longer exist: the job has become smaller, or is
+// being removed.
 func (b *book) forget(there map[int]bool) {
 	for id := range b.known {
 		if !there[id] && b.seen[id] {
+			b.forgotten[id] = b.known[id]
 			delete(b.known, id)
 			delete(b.seen, id)
 		}
 	}
 }
 
-// verify reads how workers stand at this moment that seem to have died. Of a job
-// that is over nobody has failed: it was killed.
+// end reports the remaining changes when the iteration ends with err, and returns err.
+func (r *Roster) end(ctx context.Context, b *book, tell func(Change) bool, err error) error {
+	if b.begun && errors.Is(err, ErrOver) {
+		r.last(ctx, b, tell)
+	}
+	return err
+}
+
+// last reports the workers whose leaving was not reported before the job was over. The view
+// may be older than the end of the job, and the members may have been removed meanwhile.
+// But all workers of a finished job have left, and none has failed.
+func (r *Roster) last(ctx context.Context, b *book, tell func(Change) bool) {
+	out, err := r.job.outcome(ctx)
+	for id, m := range b.forgotten {
+		if _, again := b.known[id]; !again {
+			b.known[id] = m
+		}
+	}
+	ids := slices.DeleteFunc(idsFrom(0, out.Joined), func(id int) bool { return b.known[id].State.gone() })
+	if err != nil || len(ids) == 0 {
+		return
+	}
+	now := map[int]Member{}
+	err = fresh(ctx, r.job.client, func(s *session.Session) error {
+		reading := newReading(ctx, s)
+		for chunk := range slices.Chunk(ids, together) {
+			for _, m := range reading.members(r.job, chunk) {
+				now[m.ID] = m
+			}
+		}
+		return reading.Err
+	})
+	for _, id := range ids {
+		before, known := b.known[id]
+		m, there := now[id]
+		switch {
+		case err == nil && there && m.State.gone() && (!known || b.newer(before, m)):
+		case !there && known && out.State == finished:
+			m = before
+			m.State = left
+		default:
+			continue
+		}
+		b.known[id] = m
+		if !tell(b.change(before, known, m)) {
+			return
+		}
+	}
+}
+
+// verify reads the present state of workers that seem to have died. No worker of a job that
+// is over counts as dead, since the job was killed.
 func (j *Job) verify(ctx context.Context, ids []int) (now map[int]Member, err error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	err = persist(ctx, j.client, func(s *session.Session) error {
+	err = fresh(ctx, j.client, func(s *session.Session) error {
 		now = map[int]Member{}
-		r := newReading(ctx)
-		r.Synced(j.sync(s))
-		dead := false
+		r := newReading(ctx, s)
+		died := false
 		for chunk := range slices.Chunk(ids, together) {
-			for _, m := range j.readMembers(ctx, s, r, chunk) {
+			for _, m := range r.members(j, chunk) {
 				now[m.ID] = m
-				dead = dead || m.State == failed
+				died = died || m.State == dead
 			}
 		}
-		st, _ := r.status(s.StartGet(j.run.at(stateNode), false))
-		if r.Err == nil && st.State.Over() && (dead || len(now) < len(ids)) {
+		st, _ := r.readStatus(j)
+		if r.Err == nil && st.State.Over() && (died || len(now) < len(ids)) {
 			return ErrOver
 		}
 		return r.Err

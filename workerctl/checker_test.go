@@ -15,8 +15,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// What must hold at every moment, and of every history; and that these checks
-// notice when it does not.
+// Checks of the invariants of every moment and of every history, and tests that these
+// checks notice violations.
 
 var (
 	errTree   = errors.New("the tree does not fit together")
@@ -26,10 +26,9 @@ var (
 	errBefore = errors.New("one has passed before all had come")
 )
 
-// checkTree wants the znodes of a job that is not over to fit together: the ids
-// that were given out are those from 0 on without a gap, each with a member and an
-// identity, and whoever lives is the present incarnation of a member that has not
-// left.
+// checkTree checks that the znodes of a job that is not over fit together: the assigned
+// ids are those from 0 on without a gap, each with a member and an identity, and every
+// live worker is the present incarnation of a member that has not left.
 func checkTree(nodes []zktest.Node) error {
 	var st struct {
 		State               string

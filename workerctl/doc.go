@@ -1,11 +1,12 @@
-// Package workerctl numbers the workers of a job without a gap, tells them who
-// works with them, lets them wait for each other, and cleans up behind them.
+// Package workerctl numbers the workers of a job without a gap, tells each
+// worker about the others, lets workers wait for each other, and cleans up
+// after them.
 //
 // # What it is
 //
 //	job, err := workerctl.Submit(ctx, client, workerctl.Spec{Name: "words", Workers: 4}, nil)
 //
-// and then in each worker, wherever it runs:
+// and then in each worker, on any machine:
 //
 //	job, err := workerctl.Attach(ctx, client, "words", nil)
 //	if err != nil {
@@ -24,76 +25,85 @@
 //	if _, err := w.Barrier(ctx, "step"); err != nil {
 //		return err
 //	}
-//	return w.Leave(ctx) // finished; the last one out removes the job
+//	return w.Leave(ctx) // finished; the last worker out removes the job
 //
-// A worker is known by its identity, a name that stays when it is started anew.
-// It gets its number, the id, when it joins first, and the same one whenever it
-// comes back.
+// A worker is known by its identity, a name that stays when the worker is
+// started again. A worker gets its number, the id, with its first join, and the
+// same id whenever it comes back.
 //
 // # Guarantees
 //
-//   - The ids that were given out are 0 to n-1, however and wherever anyone
-//     crashes, and none is given to two identities at a time. An id, the member
-//     that has it, what leads from the identity to the id, and the sign that the
-//     worker lives come to be in one transaction, on condition that nothing has
-//     changed since it was prepared.
-//   - Whoever comes back under its identity has its old id, with a higher
-//     [Worker.Incarnation] and a greater [Worker.Token]. The [Worker.Guard] of its
-//     former self, if that still lives, fails from the same transaction on; it is
-//     told by a watch, and when it is cut off, once its trust runs out. In between
-//     only guard and token tell the two apart.
+//   - The assigned ids are 0 to n-1, whatever processes crash and wherever,
+//     and no id is assigned to two identities at a time. The id, its member,
+//     the entry from the identity to the id, and the sign that the worker is
+//     alive are created in one transaction, on condition that nothing has
+//     changed since the transaction was prepared.
+//   - A worker that comes back under its identity has its old id, with a
+//     higher [Worker.Incarnation] and a greater [Worker.Token]. If the former
+//     process of the worker is still alive, its [Worker.Guard] fails from the
+//     same transaction on. The former process is told by a watch, or, if it is
+//     cut off, when its trust runs out. In between, only the guard and the
+//     token tell the two processes apart.
 //   - A job is finished when all its workers have joined and left. Exactly one
-//     of them finds that out and removes the job, also when several leave in the
-//     same instant. A worker that has died has not left: the job waits for it,
-//     until a [Janitor] finds that nobody has lived for Options.Abandoned.
-//   - Whether a job is running is what is written in it, not whether a worker
-//     lives at the moment. A job that is over cannot be joined any more, also
-//     while its removal goes on, and anybody can complete that.
-//   - Nothing that belongs to one job can be hit by a late request of another
-//     one of the same name: no path is used twice.
-//   - Barriers count workers, not processes, and only those that wait; see
-//     [Worker.Barrier]. A phase that is over stays so; see [Worker.Phase].
+//     worker finds this out and removes the job, even if several workers leave
+//     at the same instant. A worker that has died has not left: the job waits
+//     for the worker, until a [Janitor] finds that no worker has been alive
+//     for Options.Abandoned.
+//   - The job's record decides whether the job is running, not whether a
+//     worker is alive at the moment. A job that is over cannot be joined any
+//     more, even during its removal, and any client can complete the removal.
+//   - The outcome of a job can be found out for Options.Retention: [Job.Wait]
+//     and [Job.Info] report it to clients that have the job, and
+//     [Janitor.Ended] to any client by the job's name. The client that removes
+//     the job writes this record before the removal.
+//   - No late request of one job affects another job of the same name: no path
+//     is used twice.
+//   - Barriers count workers, not processes, and only workers that wait; see
+//     [Worker.Barrier]. A phase that is over stays over; see [Worker.Phase].
 //   - No znode grows with the number of workers.
 //
-// To join takes four requests, to leave two. Those who collide with others queue
-// up, so that it is a constant number more for each, however many they are. With a
-// session that was not used for long, or a connection that is new, one more request
-// proves that the session can be trusted.
+// A join takes three requests, a leave two. Workers whose joins collide queue
+// up, at a constant number of further requests for each, however many collide.
+// In a session without recent requests, and on a new connection, one more
+// request proves that the session can be trusted.
 //
 // # How it is lost, and how you find out
 //
-// [Worker.Context] ends before the servers can tell others that the worker has
-// died; context.Cause says why: session.ErrReleased after [Worker.Leave],
-// otherwise session.ErrLost and a reason: why the session was lost, or
-// session.ErrNodeDeleted when the worker's next self has taken its place or the
-// job was killed, which nobody can be told beforehand. Join again, under the same
-// identity.
+// [Worker.Context] ends before the servers can report the worker as dead, and
+// context.Cause says why: session.ErrReleased after [Worker.Leave],
+// [Worker.Fail] or [Worker.Release], otherwise session.ErrLost and a reason. The
+// reason is that of the lost session, or session.ErrNodeDeleted if the worker's
+// next process has taken its place, or the job was killed; these two cannot be
+// announced in advance. To continue, join again under the same identity.
 //
 // # Znodes
 //
-// A job is a persistent znode below Options.Root, with its description; below
-// that is its one run, a persistent node with a name of its own, and in it "state",
-// "members", "ids", "live", "barriers" and others; only the children of "live" are
-// ephemeral, besides what packages barrier, lock and election make.
-// docs/workerctl.md has the whole tree and the formats.
+// A job is a persistent znode below Options.Root, with the job's description.
+// Below the job is its one run, a persistent znode with a unique name, and in
+// the run are "state", "members", "ids", "live", "barriers" and others. Only
+// the children of "live" are ephemeral, besides the znodes of packages barrier,
+// lock and election. docs/workerctl.md has the whole tree and the formats.
 //
 // # Failures
 //
-// Errors wrap ErrArgument, ErrRunning, ErrNoJob, ErrOver, ErrFull, ErrNotRemoved,
-// ErrRecord, a [MissingError] or an [InUseError], the context's error and cause,
-// or an error of package session (ErrLost, ErrUnknownOutcome, ErrNoAuth, ...).
+// Errors wrap ErrInvalidArgument, ErrRunning, ErrNoJob, ErrOver, ErrFull,
+// ErrNotRemoved, ErrRecord, a [MissingError] or an [InUseError], the context's
+// error and cause, or an error of package session (ErrLost, ErrUnknownOutcome,
+// ErrNoAuth, ...).
 //
-// A job whose workers were all killed is still running: to submit it again is
-// refused (ErrRunning) until it counts as abandoned, after [Options.Abandoned].
-// [Attach] and [Job.Kill], or "zkr job kill NAME", end it at once.
+// A job whose workers were all killed is still running: submitting the job
+// again fails with ErrRunning until the job counts as abandoned, after
+// [Options.Abandoned]. [Attach] and [Job.Kill], or "zkr job kill NAME", end the
+// job at once.
 //
 // # Compatibility
 //
-// It does what Twister2's ZooKeeper-based worker controller does; its znodes are
-// ours alone. docs/workerctl.md says which option of Twister2 is which of ours.
+// The package does what Twister2's ZooKeeper-based worker controller does; no
+// other library writes its znodes. docs/workerctl.md maps Twister2's options to
+// the options here.
 //
 // # Concurrency
 //
 // All methods may be called from any number of goroutines. One client can serve
-// any number of workers, as far as they may be lost together.
+// any number of workers, if they may be lost together.
 package workerctl

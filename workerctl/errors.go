@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/zkrecipes/zkrecipes/session"
 	"strconv"
 	"strings"
 )
 
 var (
-	// ErrArgument: an argument is none; nothing was sent.
-	ErrArgument = errors.New("invalid argument")
+	// ErrInvalidArgument is session.ErrInvalidArgument.
+	ErrInvalidArgument = session.ErrInvalidArgument
 	// ErrRunning: a job of this name is running.
 	ErrRunning = errors.New("the job is running")
 	// ErrNoJob: there is no job of this name.
@@ -19,32 +20,56 @@ var (
 	ErrOver = errors.New("the job is over")
 	// ErrFull: all ids of the job are given to others. Nothing was changed.
 	ErrFull = errors.New("the job has all its workers")
-	// ErrNotRemoved: what was asked for is done, but the job, which is over,
-	// could not be removed completely. A [Janitor], [Job.Remove], or whoever
-	// submits a job of the name does that.
+	// ErrNotRemoved: the call has succeeded and the job is over, but the job could
+	// not be removed completely. A [Janitor], [Job.Remove], or the next submission
+	// of a job of the name removes the rest.
 	ErrNotRemoved = errors.New("the job was not removed completely")
-	// ErrRecord: a znode's data is not what this package writes. It was left
-	// alone.
+	// ErrRecord: a znode's data is not a record of this package, or a znode of a
+	// running job was deleted. The job was left alone.
 	ErrRecord = errors.New("not a record of this package")
 )
 
-// MissingError says who has not come in time to where the others wait.
+// MissingError names the workers that have not come in time to the place where
+// the other workers wait.
 type MissingError struct {
 	// IDs of the workers that were missing, in order.
 	IDs []int
+	// Dead are those of IDs whose workers have died and not come back; Failed those
+	// that left by [Worker.Fail]; Left those that left by [Worker.Leave]. The other
+	// IDs run, or were not given out yet. If servers did not say so in time, all
+	// three are empty.
+	Dead, Failed, Left []int
+	// Failures has, by id, what the workers of Failed said; see [Member.Failure].
+	Failures map[int]string
 	// Workers is how many the job has.
 	Workers int
 	// Reason is why the waiting ended: an error that wraps
-	// context.DeadlineExceeded as a rule.
+	// context.DeadlineExceeded. One that does not: with Options.FailFast, IDs have
+	// died or failed.
 	Reason error
 }
 
 func (e *MissingError) Error() string {
-	return fmt.Sprintf("%d of %d workers are missing (%s): %v", len(e.IDs), e.Workers, ranges(e.IDs), e.Reason)
+	who := ranges(e.IDs)
+	for _, part := range []struct {
+		what string
+		ids  []int
+	}{{"dead", e.Dead}, {"failed", e.Failed}, {"left", e.Left}} {
+		if len(part.ids) > 0 {
+			who += "; " + part.what + ": " + ranges(part.ids)
+		}
+	}
+	if len(e.Failed) > 0 { // of thousands, one reason
+		who += fmt.Sprintf("; %d failed: %q", e.Failed[0], e.Failures[e.Failed[0]])
+	}
+	return fmt.Sprintf("%d of %d workers are missing (%s): %v", len(e.IDs), e.Workers, who, e.Reason)
 }
 
 // Unwrap returns the reason.
 func (e *MissingError) Unwrap() error { return e.Reason }
+
+// errFaulty is why a wait with Options.FailFast ends.
+var errFaulty = errors.New("a worker has died or failed")
 
 // InUseError says which workers must leave before a job can have fewer.
 type InUseError struct {
@@ -76,8 +101,13 @@ func ranges(ids []int) string {
 // failure names operation and path. A context's error is there for errors.Is
 // beside its cause.
 func failure(ctx context.Context, op, path string, err error) error {
-	if e := ctx.Err(); e != nil && !errors.Is(err, e) {
-		return fmt.Errorf("workerctl: %s %s: %w: %w", op, path, e, err)
+	if path != "" { // a zero value has none
+		op += " " + path
 	}
-	return fmt.Errorf("workerctl: %s %s: %w", op, path, err)
+	if ctx != nil {
+		if e := ctx.Err(); e != nil && !errors.Is(err, e) {
+			return fmt.Errorf("workerctl: %s: %w: %w", op, e, err)
+		}
+	}
+	return fmt.Errorf("workerctl: %s: %w", op, err)
 }

@@ -75,7 +75,7 @@ func Example() {
 	// 0 jobs are left, <nil>
 }
 
-// A worker that is started anew gets its number again.
+// A worker that is started again gets its number again.
 func ExampleJob_Join() {
 	server, err := zktest.Start(nil)
 	if err != nil {

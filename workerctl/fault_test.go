@@ -244,7 +244,7 @@ func TestLastLeaveUnderEveryFault_T13_W7(t *testing.T) {
 				case errors.Is(err, workerctl.ErrOver):
 				case err != nil:
 					return err
-				case in.State == "finished":
+				case in.State.Over():
 					// As the one that comes after it would.
 					if err := d.job.Remove(ctx); err != nil {
 						return err
@@ -272,8 +272,11 @@ func TestLastLeaveUnderEveryFault_T13_W7(t *testing.T) {
 			c.Check = func(e *matrix.Env) error {
 				k := e.State.(*world.Party).State.(departure)
 				in, err := k.job.Info(context.Background())
-				if e.Err == nil && !errors.Is(err, workerctl.ErrOver) {
+				if e.Err == nil && (err != nil || in.State != "finished") {
 					return fmt.Errorf("Leave returned nil; the job: %+v, %w", in, err)
+				}
+				if left := nothingLeft(e.Server); e.Err == nil && left != nil {
+					return fmt.Errorf("Leave returned nil: %w", left)
 				}
 				return check(e)
 			}

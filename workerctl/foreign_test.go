@@ -13,7 +13,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// What others put where jobs are.
+// Tests of znodes that other programs create among the jobs.
 
 // runOf is the path of the run in which k works.
 func runOf(k *workerctl.Worker) string { return k.Path()[:strings.LastIndex(k.Path(), "/live/")] }
@@ -42,7 +42,7 @@ func TestStrangersNodeKeepsAJobFromBeingRemoved(t *testing.T) {
 	})
 }
 
-// What may not be read keeps nobody from the rest.
+// A job that the client may not read does not hide the other jobs.
 func TestJobThatMayNotBeReadConcernsNobodyElse(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := w.Client()
@@ -149,14 +149,15 @@ func TestMemberThatIsMissingHidesNobody(t *testing.T) {
 		crew := w.crew(3)
 		require.NoError(w, w.Server.Delete(runOf(crew[0])+"/members/1"))
 		list, err := j.Members(w.Ctx)
-		require.NoError(w, err)
+		require.ErrorIs(w, err, workerctl.ErrRecord)
+		require.ErrorContains(w, err, "/members/1 was deleted while the job is running")
 		require.Len(w, list, 2)
 		require.Equal(w, 2, list[1].ID)
 	})
 }
 
-// A worker whose id was taken out of the job and given out anew while the list was
-// made runs.
+// A worker whose id was removed from the job and assigned again while the list was read
+// is listed as running.
 func TestMemberThatIsExchangedWhileItIsReadRuns(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		j := w.submit(w.Client(), 2)

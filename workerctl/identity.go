@@ -6,18 +6,19 @@ import (
 	"slices"
 )
 
-// Identity is who joins a job.
+// Identity identifies and describes a worker that joins a job.
 type Identity struct {
-	// Name tells workers of a job apart, and lets one that comes back get its
-	// id again: a name that stays when the process is started anew or moves, such
-	// as that of a StatefulSet's pod. Any text. Default: the first of Addresses.
+	// Name tells the workers of a job apart, and lets a worker that comes back
+	// get its id again. Use a name that stays when the process is started again
+	// or moves, such as the name of a StatefulSet's pod. Any text. Default: the
+	// first of Addresses.
 	Name string
-	// Addresses where the worker can be reached, as "host:port" as a rule. At
-	// least one, unless there is a Name.
+	// Addresses of the worker, usually as "host:port". At least one, unless Name
+	// is set.
 	Addresses []string
-	// Node, Rack and DataCenter say where it runs. Optional.
+	// Node, Rack and DataCenter describe the place of the worker. Optional.
 	Node, Rack, DataCenter string
-	// KV is for the other workers to see; see Worker.Update. Optional.
+	// KV is shown to the other workers; see Worker.Update. Optional.
 	KV map[string]string
 }
 
@@ -28,7 +29,7 @@ func (who Identity) withDefaults() (Identity, error) {
 		who.Name = who.Addresses[0]
 	}
 	if who.Name == "" {
-		return who, fmt.Errorf("%w: Identity has neither a Name nor Addresses", ErrArgument)
+		return who, fmt.Errorf("%w: Identity has neither a Name nor Addresses", ErrInvalidArgument)
 	}
 	for field, value := range map[string]string{
 		"Identity.Name": who.Name, "Identity.Node": who.Node, "Identity.Rack": who.Rack, "Identity.DataCenter": who.DataCenter,
@@ -39,7 +40,7 @@ func (who Identity) withDefaults() (Identity, error) {
 	}
 	for _, a := range who.Addresses {
 		if a == "" {
-			return who, fmt.Errorf("%w: one of Identity.Addresses is empty", ErrArgument)
+			return who, fmt.Errorf("%w: one of Identity.Addresses is empty", ErrInvalidArgument)
 		}
 		if err := text("Identity.Addresses", a); err != nil {
 			return who, err
@@ -48,8 +49,8 @@ func (who Identity) withDefaults() (Identity, error) {
 	return who, texts("Identity.KV", who.KV)
 }
 
-// identity is who m is.
-func (m member) identity() Identity {
+// identityOf is who m is.
+func identityOf(m member) Identity {
 	return Identity{
 		Name: m.Name, Addresses: slices.Clone(m.Addresses), Node: m.Node, Rack: m.Rack,
 		DataCenter: m.DataCenter, KV: maps.Clone(m.KV),

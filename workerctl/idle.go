@@ -6,70 +6,85 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/zkrecipes/zkrecipes/internal/format/jobformat"
 	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/stm"
 )
 
-// expire reports whether the job is over. If no worker has lived for
-// Options.Abandoned it ends the job before; if none lives now it sees to it that
-// the time is counted from now on, or from when somebody else saw that.
+// expire reports whether the job is over. If no worker has lived for Options.Abandoned,
+// expire ends the job first. If no worker lives now, expire starts the count of the idle
+// time, unless another client has started it.
 //
-// The time stands in the job's idle node: its data is the version of the status
-// at the first look, and it is as old as the difference between its creation and
-// its last change, by the servers' clock. Whoever joins or leaves changes the
-// version of the status; so does not one who lives. What is found to be so twice,
-// with the same version, was so all the time: who lives at a moment in between
-// has joined after the first look, or before, and then lived during it.
+// The job's idle node keeps the time: its data is the version of the status at the first
+// check, and the idle time is the difference between the node's creation and its last
+// change, by the servers' clock. A worker that joins or leaves changes the version of
+// the status; a worker that merely lives does not. If two checks find no live worker and
+// the same version, no worker lived in between: such a worker would have joined after
+// the first check, which changes the version, or before it, and would have been alive at
+// the first check.
 func (j *Job) expire(ctx context.Context) (over bool, err error) {
-	err = persist(ctx, j.client, func(s *session.Session) error {
-		over, err = j.expireOnce(ctx, s)
+	aged := false
+	results, err := j.apply(ctx, func(tx *stm.Tx) (err error) {
+		over, aged, err = j.markIdle(tx)
 		return err
 	})
-	return over, err
-}
-
-func (j *Job) expireOnce(ctx context.Context, s *session.Session) (over bool, err error) {
-	r, idle := newReading(ctx), j.run.at(idleNode)
-	// The status first: what comes after it has changed it.
-	synced, state := j.sync(s), s.StartGet(j.run.at(stateNode), false)
-	live, mark := s.StartExists(j.run.at(liveDir), false), s.StartGet(idle, false)
-	r.Synced(synced)
-	st, version := r.status(state)
-	alive := r.Seen(live).Stat.NumChildren > 0
-	seen, marked := r.IfThere(mark)
-	if errors.Is(r.Err, session.ErrNoNode) {
-		return false, ErrOver // it is being removed
-	}
-	text := strconv.Itoa(int(version))
-	put := session.CreateOp(idle, []byte(text), session.Persistent, j.opts.create())
-	switch {
-	case r.Err != nil || st.State.Over():
-		return r.Err == nil, r.Err
-	case alive && marked:
-		_, err = s.Txn(ctx, session.DeleteOp(idle, seen.Stat.Version))
-	case alive:
-	case !marked:
-		_, err = s.Txn(ctx, session.CheckOp(j.run.at(stateNode), version), put)
-	case string(seen.Data) != text:
-		_, err = s.Txn(ctx, session.DeleteOp(idle, seen.Stat.Version), put)
-	default:
-		return j.age(ctx, s, st, version, seen)
-	}
-	return false, err
-}
-
-// age changes the idle node, which makes it as old as it is, and ends the job if
-// that is old enough.
-func (j *Job) age(ctx context.Context, s *session.Session, st status, version int32, seen session.Seen) (over bool, err error) {
-	idle := j.run.at(idleNode)
-	results, err := s.Txn(ctx, session.SetOp(idle, seen.Data, seen.Stat.Version))
-	if err != nil {
-		return false, err
+	if err != nil || !aged || len(results) == 0 {
+		return over, err // if the reply was lost, the next call reads the age
 	}
 	now := results[0].Stat
 	if time.Duration(now.Mtime-now.Ctime)*time.Millisecond < j.opts.Abandoned {
 		return false, nil
 	}
-	ops := append(j.endOps(st, version, abandoned), session.CheckOp(idle, now.Version))
-	_, err = s.Txn(ctx, ops...)
-	return err == nil, err
+	return j.abandon(ctx, now)
+}
+
+// markIdle creates, deletes or changes the idle node. A change updates the node's time of
+// change, and so its age: aged reports such a change.
+func (j *Job) markIdle(tx *stm.Tx) (over, aged bool, err error) {
+	// The status is read first: every later change of the job changes the status.
+	st, others, err := j.readStatus(tx, j.run.at(jobformat.DirLive), j.run.at(jobformat.NodeIdle))
+	if err != nil || st.State.Over() {
+		return err == nil, false, err
+	}
+	state, err := tx.Get(j.run.state())
+	alive, idle := others[0].Stat.NumChildren > 0, others[1]
+	text := []byte(strconv.Itoa(int(state.Stat.Version)))
+	if idle.Exists || !alive {
+		err = errors.Join(err, tx.Depend(idle))
+	}
+	switch {
+	case err != nil:
+	case alive && idle.Exists:
+		err = tx.Delete(idle.Path)
+	case alive:
+	case !idle.Exists:
+		err = j.create(tx, idle.Path, text)
+	case string(idle.Data) != string(text):
+		err = errors.Join(tx.Delete(idle.Path), j.create(tx, idle.Path, text))
+	default:
+		aged, err = true, tx.Set(idle.Path, idle.Data)
+	}
+	return false, aged, err
+}
+
+// abandon ends the job if nothing has changed since its idle node had the stat.
+func (j *Job) abandon(ctx context.Context, idle session.Stat) (over bool, err error) {
+	_, err = j.apply(ctx, func(tx *stm.Tx) error {
+		st, others, err := j.readStatus(tx, j.run.at(jobformat.NodeIdle))
+		switch {
+		case err != nil:
+			return err
+		case st.State.Over():
+			over = true
+			return nil
+		}
+		state, err := tx.Get(j.run.state())
+		if now := others[0]; err != nil || !now.Exists || now.Stat.Czxid != idle.Czxid || string(now.Data) != strconv.Itoa(int(state.Stat.Version)) {
+			over = false
+			return err
+		}
+		over = true
+		return errors.Join(tx.Depend(others[0]), j.setEnd(tx, st, abandoned))
+	})
+	return over && err == nil, err
 }

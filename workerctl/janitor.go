@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/zkrecipes/zkrecipes/election"
+	"github.com/zkrecipes/zkrecipes/internal/format/jobformat"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -14,35 +15,38 @@ import (
 const longestPause = time.Minute
 
 // Janitor removes jobs that are over and were not removed completely, and jobs
-// none of whose workers has lived for Options.Abandoned. Any number of them can
-// run; one works.
+// without a live worker for Options.Abandoned. Any number of janitors can run;
+// one of them works.
 type Janitor struct {
 	client *session.Client
 	opts   Options
 	err    error // what is wrong with the arguments
 }
 
-// NewJanitor makes a janitor for all jobs below Options.Root. It does nothing yet;
-// a wrong argument is reported by the first call of a method. o may be nil.
+// NewJanitor makes a janitor for all jobs below Options.Root. NewJanitor sends
+// nothing; the first call of a method reports an invalid argument. o may be nil.
 func NewJanitor(client *session.Client, o *Options) *Janitor {
 	n := &Janitor{client: client}
 	n.opts, n.err = o.withDefaults()
 	if n.err == nil && client == nil {
-		n.err = fmt.Errorf("%w: the client is nil", ErrArgument)
+		n.err = fmt.Errorf("%w: the client is nil", ErrInvalidArgument)
 	}
 	return n
 }
 
-// Run sweeps again and again, at least every minute and four times within
-// Options.Abandoned, while this janitor is the one that is elected, until ctx ends
-// or the client is closed. What keeps it from removing a job, other than these, is
-// tried again the next time; [Janitor.Sweep] says what it was.
+// Run sweeps repeatedly while this janitor is elected, at least every minute and
+// four times within Options.Abandoned, until ctx ends or the client is closed.
+// Run returns nil when ctx has ended and the leadership, if any, was given back,
+// confirmed by a server; otherwise the error wraps what went wrong. A ctx that
+// had ended before the call is an error that wraps the context's error. If
+// anything else keeps Run from removing a job, Run retries with the next sweep;
+// [Janitor.Sweep] returns the reason.
 func (n *Janitor) Run(ctx context.Context) error {
 	const op = "run janitor"
 	if err := n.begin(ctx); err != nil {
 		return failure(ctx, op, n.opts.Root, err)
 	}
-	el := election.New(n.client, n.opts.Root+"/"+janitorDir, &election.Options{ACL: n.opts.ACL})
+	el := election.New(n.client, n.opts.Root+"/"+jobformat.DirJanitor, &election.Options{ACL: n.opts.ACL})
 	err := el.Run(ctx, func(ctx context.Context, _ *election.Leadership) error {
 		pause := time.NewTicker(max(min(n.opts.Abandoned/4, longestPause), time.Millisecond))
 		defer pause.Stop()
@@ -63,10 +67,10 @@ func (n *Janitor) Run(ctx context.Context) error {
 	return nil
 }
 
-// Sweep looks at every job once, elected or not, and returns the names of those
-// that it has removed. A job that keeps it from doing so does not keep it from the
-// others; the errors are joined. When somebody looks at a job without live workers
-// for the first time, its time begins to count.
+// Sweep checks every job once, elected or not, and returns the names of the jobs
+// that it has removed. A job that cannot be removed does not keep Sweep from the
+// other jobs; the errors are joined. The first sweep that finds a job without
+// live workers starts the time of Options.Abandoned.
 func (n *Janitor) Sweep(ctx context.Context) (removed []string, err error) {
 	const op = "sweep"
 	if err := n.begin(ctx); err != nil {
@@ -80,8 +84,11 @@ func (n *Janitor) Sweep(ctx context.Context) (removed []string, err error) {
 }
 
 func (n *Janitor) begin(ctx context.Context) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
+	if err := checkContext(ctx); err != nil {
+		return err
+	}
+	if n.err == nil && n.client == nil {
+		return fmt.Errorf("%w: a zero Janitor has no client: make it with NewJanitor", ErrInvalidArgument)
 	}
 	return n.err
 }
@@ -107,6 +114,9 @@ func (n *Janitor) sweep(ctx context.Context) (removed []string, err error) {
 		if ctx.Err() != nil {
 			break
 		}
+	}
+	if err := pruneEnded(ctx, n.client, n.opts); err != nil {
+		failures = append(failures, err)
 	}
 	return removed, errors.Join(failures...)
 }

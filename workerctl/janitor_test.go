@@ -142,9 +142,9 @@ func TestWrongArgumentsOfAJanitor(t *testing.T) {
 			workerctl.NewJanitor(nil, nil), workerctl.NewJanitor(c, &workerctl.Options{Root: "x"}),
 			workerctl.NewJanitor(c, &workerctl.Options{Abandoned: -1}),
 		} {
-			require.ErrorIs(w, n.Run(w.Ctx), workerctl.ErrArgument)
+			require.ErrorIs(w, n.Run(w.Ctx), workerctl.ErrInvalidArgument)
 			_, err := n.Sweep(w.Ctx)
-			require.ErrorIs(w, err, workerctl.ErrArgument)
+			require.ErrorIs(w, err, workerctl.ErrInvalidArgument)
 		}
 		require.Zero(w, w.Requests(c))
 	})

@@ -2,13 +2,15 @@ package workerctl
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
-	"strings"
 	"time"
 
+	"github.com/zkrecipes/zkrecipes/internal/format/jobformat"
 	"github.com/zkrecipes/zkrecipes/lock"
 	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/stm"
 )
 
 // Spec describes a job to submit.
@@ -17,17 +19,17 @@ type Spec struct {
 	Name string
 	// Workers is how many it has, at least 1.
 	Workers int
-	// Metadata is for whoever looks at the job; may be nil.
+	// Metadata is shown to clients that inspect the job; may be nil.
 	Metadata map[string]string
-	// ReuseIDs is for jobs whose workers come and go: the id of a worker that
-	// has left goes to the next one that joins, the lowest first. Otherwise an
-	// id belongs to its identity until the job ends, and to have left is to
-	// have finished.
+	// ReuseIDs is for jobs whose workers come and go: the id of a worker that has
+	// left goes to the next worker that joins, the lowest id first. Otherwise an
+	// id belongs to its identity until the job ends, and a worker that has left
+	// has finished.
 	ReuseIDs bool
 }
 
-// Job is a job that was submitted: from one submission to its end. Another job of
-// the same name, later, is another Job.
+// Job is one submission of a job, until its end. A later job of the same name is
+// another Job.
 type Job struct {
 	client *session.Client
 	opts   Options
@@ -37,9 +39,10 @@ type Job struct {
 	// way. It keeps thousands from trying at once; that they all get different
 	// ids is not its doing.
 	line *lock.Mutex
+	txs  *stm.Transactor
 }
 
-// Info is a job as it was at one moment, which is over.
+// Info is the state of a job as of one moment; the state may have changed since.
 type Info struct {
 	// ID is a UUID; no other job has it.
 	ID   string
@@ -47,24 +50,29 @@ type Info struct {
 	// State: see [State].
 	State State
 	// Workers is how many the job has; Joined how many ids were given out;
-	// Left how many of these have left; Running how many live.
-	Workers, Joined, Left, Running int
-	ReuseIDs                       bool
-	Metadata                       map[string]string
-	// Created is when it was submitted, by the clock of who did that.
+	// Left how many of these have left, Failed how many of these by Worker.Fail;
+	// Running how many live.
+	Workers, Joined, Left, Failed, Running int
+	ReuseIDs                               bool
+	Metadata                               map[string]string
+	// Created is the time of the submission, by the clock of the submitting
+	// client.
 	Created time.Time
+	// Ended is when a job that is over and removed ended, by the servers' clock.
+	Ended time.Time
 	// Path of its znode.
 	Path string
 }
 
 func newJob(client *session.Client, o Options, record job) *Job {
 	j := &Job{client: client, opts: o, record: record, run: newRun(o.Root, record.Name, record.ID)}
-	j.line = lock.New(client, o.Root+"/"+joinDir+"/"+session.EscapeName(record.Name), &lock.Options{ACL: o.ACL})
+	j.line = lock.New(client, o.Root+"/"+jobformat.DirJoin+"/"+session.EscapeName(record.Name), &lock.Options{ACL: o.ACL})
+	j.txs = j.transactor()
 	return j
 }
 
-// Attach finds the job of that name, whatever its state. o may be nil. The error
-// wraps ErrNoJob if there is none.
+// Attach finds the job of that name, in any state. o may be nil. The error wraps
+// ErrNoJob if no such job exists.
 func Attach(ctx context.Context, client *session.Client, name string, o *Options) (*Job, error) {
 	const op = "attach to"
 	opts, err := begin(ctx, client, name, o)
@@ -81,56 +89,92 @@ func Attach(ctx context.Context, client *session.Client, name string, o *Options
 // begin checks what all constructors are given.
 func begin(ctx context.Context, client *session.Client, name string, o *Options) (Options, error) {
 	opts, err := o.withDefaults()
-	switch {
-	case ctx.Err() != nil:
-		return opts, context.Cause(ctx)
+	switch e := checkContext(ctx); {
+	case e != nil:
+		return opts, e
 	case err != nil:
 		return opts, err
 	case client == nil:
-		return opts, fmt.Errorf("%w: the client is nil", ErrArgument)
+		return opts, fmt.Errorf("%w: the client is nil", ErrInvalidArgument)
 	case name == "":
-		return opts, fmt.Errorf("%w: Name is empty", ErrArgument)
+		return opts, fmt.Errorf("%w: Name is empty", ErrInvalidArgument)
 	}
 	return opts, text("Name", name)
 }
 
+// checkContext is the error of a context that is nil or has ended.
+func checkContext(ctx context.Context) error {
+	if ctx == nil {
+		return fmt.Errorf("%w: the context is nil", ErrInvalidArgument)
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// begin checks ctx, and that the job is not a zero value.
+func (j *Job) begin(ctx context.Context) error {
+	if err := checkContext(ctx); err != nil {
+		return err
+	}
+	if j.client == nil {
+		return fmt.Errorf("%w: a zero Job has no client: get one from Submit or Attach", ErrInvalidArgument)
+	}
+	return nil
+}
+
 // find reads the record of the job at path.
 func find(ctx context.Context, client *session.Client, path string) (record job, err error) {
-	err = persist(ctx, client, func(s *session.Session) error {
-		r := newReading(ctx)
-		synced, read := s.StartSync(path), s.StartGet(path, false)
-		r.Synced(synced)
-		seen, there := r.IfThere(read)
+	err = fresh(ctx, client, func(s *session.Session) error {
+		r := newReading(ctx, s)
+		seen := r.Get(path)
 		switch {
 		case r.Err != nil:
 			return r.Err
-		case !there:
+		case !seen.Exists:
 			return ErrNoJob
 		}
-		record, err = jobOf(path[strings.LastIndexByte(path, '/')+1:], seen.Data)
+		record, err = jobOf(nameOf(path), seen.Data)
+		if err != nil && checkFormat(seen.Data) == nil {
+			err = fmt.Errorf("%w; Janitor.DeleteDamaged (\"zkr job rm --force\") deletes the znode with everything below it", err)
+		}
 		return err
 	})
 	return record, err
 }
 
-// Name is the job's name.
+// Name returns the job's name.
 func (j *Job) Name() string { return j.record.Name }
 
-// ID is a UUID that no other job has.
+// ID returns the job's UUID; no other job has it.
 func (j *Job) ID() string { return j.record.ID }
 
-// Path is the job's znode.
+// Path returns the path of the job's znode.
 func (j *Job) Path() string { return j.run.job() }
 
-// Info says how the job stands. When it is over and removed the error wraps
-// ErrOver.
+// Info returns the state of the job, or its outcome. The error wraps ErrOver if
+// the job is over and removed, and the record of its outcome is gone; see
+// Options.Retention.
 func (j *Job) Info(ctx context.Context) (Info, error) {
+	in, err := j.current(ctx)
+	if !errors.Is(err, ErrOver) {
+		return in, err
+	}
+	if out, e := j.outcome(ctx); e == nil {
+		return out, nil
+	}
+	return in, err
+}
+
+// current says how the job stands; ErrOver if it is removed.
+func (j *Job) current(ctx context.Context) (Info, error) {
 	const op = "look at"
-	if ctx.Err() != nil {
-		return Info{}, failure(ctx, op, j.Path(), context.Cause(ctx))
+	if err := j.begin(ctx); err != nil {
+		return Info{}, failure(ctx, op, j.Path(), err)
 	}
 	var info Info
-	err := persist(ctx, j.client, func(s *session.Session) (err error) {
+	err := fresh(ctx, j.client, func(s *session.Session) (err error) {
 		info, err = j.info(ctx, s)
 		return err
 	})
@@ -141,22 +185,20 @@ func (j *Job) Info(ctx context.Context) (Info, error) {
 }
 
 func (j *Job) info(ctx context.Context, s *session.Session) (Info, error) {
-	r := newReading(ctx)
-	synced, state, live := j.sync(s), s.StartGet(j.run.at(stateNode), false), s.StartExists(j.run.at(liveDir), false)
-	r.Synced(synced)
-	st, _ := r.status(state)
-	seen := r.Seen(live)
+	r := newReading(ctx, s)
+	seen := r.GetAll(j.run.state(), j.run.at(jobformat.DirLive))
+	st, _ := r.status(seen[0])
 	if r.Err != nil {
 		return Info{}, r.Err
 	}
-	return j.describe(st, int(seen.Stat.NumChildren)), nil
+	return j.describe(st, int(seen[1].Stat.NumChildren)), nil
 }
 
 // describe is the job in the state st with so many workers that live.
 func (j *Job) describe(st status, live int) Info {
 	r := j.record
 	return Info{
-		ID: r.ID, Name: r.Name, State: st.State, Workers: st.Workers, Joined: st.Next, Left: st.Left,
+		ID: r.ID, Name: r.Name, State: State(st.State), Workers: st.Workers, Joined: st.Next, Left: st.Left, Failed: st.Failed,
 		Running: live, ReuseIDs: r.ReuseIDs, Metadata: maps.Clone(r.Metadata),
 		Created: r.Created, Path: j.Path(),
 	}

@@ -26,7 +26,7 @@ func TestIDsStartAt0AndIncreaseByOne_T1_T19(t *testing.T) {
 	})
 }
 
-// T1, T18, T19, T24, W2: whoever joins at the same time gets ids without a gap.
+// T1, T18, T19, T24, W2: workers that join at the same time get ids without a gap.
 func TestAllWhoJoinAtOnceGetDifferentIDsWithoutAGap_W2(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		const clients, each = 8, 8
@@ -146,8 +146,7 @@ func TestKilledJobIsRemovedAndItsWorkersAreTold_T17(t *testing.T) {
 		require.NoError(w, j.Remove(w.Ctx))
 		_, err := j.Join(w.Ctx, nth(7))
 		require.ErrorIs(w, err, workerctl.ErrOver)
-		_, err = j.Info(w.Ctx)
-		require.ErrorIs(w, err, workerctl.ErrOver)
+		require.EqualValues(w, "killed", w.info(j).State)
 		w.submit(c, 1)
 	})
 }

@@ -4,32 +4,66 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/zkrecipes/zkrecipes/internal/optimistic"
 	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/stm"
 )
 
-// Leave says that the worker has finished its part, and gives it back. In one
-// transaction the worker stops to run and is counted as one that has left; the
-// transaction that makes the count complete finishes the job, exactly one does;
-// and whoever made it removes the job. So the last one out takes the job along,
-// also when several leave in the same instant. A worker that died has not
-// finished: the job waits for it to come back, and to leave, or for a [Janitor].
+// Leave reports that the worker has finished its part, and gives the worker up.
+// In one transaction the worker stops running and is counted as left. Exactly one
+// transaction makes the count complete and finishes the job, and its worker
+// removes the job: the last worker removes the job, even if several leave at the
+// same instant. A worker that died has not finished: the job waits for the worker
+// to come back and leave, or for a [Janitor].
 //
 // If the worker was lost before, nothing is changed, and the error wraps
-// session.ErrLost: come back by Job.Join, which gets the same id, and leave then.
-// If ctx ends first the worker does not run any more in any case: the deletion of
-// its live node goes on in the background; whether it has left or failed is not
-// known if the error wraps session.ErrUnknownOutcome, and otherwise it has not
-// left. If it has left, but the job that is finished by that could not be removed
-// within ctx, the error wraps ErrNotRemoved. A second call says what the first
-// did.
+// session.ErrLost: come back with Job.Join, which returns the same id, and leave
+// then. If ctx ends first, the worker does not run any more in any case, and the
+// deletion of its live znode continues in the background. If the error wraps
+// session.ErrUnknownOutcome, it is unknown whether the worker has left or failed;
+// otherwise the worker has not left. If the worker has left, but the finished job
+// could not be removed within ctx, the error wraps ErrNotRemoved. A second call
+// returns the result of the first.
 //
-// It takes two requests, more after a collision as for Job.Join, and the last one
-// out takes two and three for each of the job's workers, if they left nothing
-// else.
+// Leave takes two requests, more after a collision as in Job.Join. The last
+// worker sends some ten requests, and three for each of the job's workers if they
+// left nothing else.
 func (w *Worker) Leave(ctx context.Context) error {
-	const op = "leave"
+	return w.giveUp(ctx, "leave", func(ctx context.Context) error { return w.leave(ctx, "") })
+}
+
+// Fail is Leave for a worker whose part has failed. The reason is shown to others
+// ([Member.Failure]): it must be valid UTF-8, not empty, with at most 1,024
+// bytes. The job continues. If the worker comes back under its identity and
+// leaves, it has not failed. A job whose last worker leaves while another worker
+// has failed ends as "failed", not as "finished".
+func (w *Worker) Fail(ctx context.Context, reason string) error {
+	const op = "fail"
+	err := text("reason", reason)
+	if reason == "" || len(reason) > maxReason {
+		err = fmt.Errorf("%w: the reason has %d bytes; it must have 1 to %d", ErrInvalidArgument, len(reason), maxReason)
+	}
+	if e := w.check(ctx); errors.Is(e, ErrInvalidArgument) {
+		err = e
+	}
+	if err != nil {
+		return failure(ctx, op, w.path(), err)
+	}
+	return w.giveUp(ctx, op, func(ctx context.Context) error { return w.leave(ctx, reason) })
+}
+
+// maxReason is how long a reason is at most, in bytes.
+const maxReason = 1024
+
+// giveUp ends the worker once, by end.
+func (w *Worker) giveUp(ctx context.Context, op string, end func(context.Context) error) error {
+	if ctx == nil || w.hold == nil {
+		return failure(ctx, op, w.path(), w.check(ctx))
+	}
+	ctx, stop := session.WithoutRelease(ctx) // ctx may end with the worker
+	defer stop()
 	if ctx.Err() != nil {
 		return failure(ctx, op, w.Path(), context.Cause(ctx))
 	}
@@ -38,33 +72,35 @@ func (w *Worker) Leave(ctx context.Context) error {
 	}
 	defer w.done()
 	w.mu.Lock()
-	over, err := w.over, w.err
+	over, by, err := w.over, w.overBy, w.err
 	w.mu.Unlock()
+	if over && err == nil && by == releaseOp && op != releaseOp {
+		return failure(ctx, op, w.Path(), errNotLeft)
+	}
 	if over {
 		return err
 	}
-	if err = w.leave(ctx); err != nil {
+	if err = end(ctx); err != nil {
 		err = failure(ctx, op, w.Path(), err)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.over, w.err = true, err
+	w.over, w.overBy, w.err = true, op, err
 	return err
 }
 
-func (w *Worker) leave(ctx context.Context) error {
+func (w *Worker) leave(ctx context.Context, reason string) error {
 	// Ended first: the deletion by this worker itself must not look like a loss.
 	w.hold.End(nil)
 	if lost := w.hold.Err(); !errors.Is(lost, session.ErrReleased) {
 		return lost
 	}
 	d := &departure{w: w, m: w.member()}
-	err := w.job.inTurn(ctx, d.leave)
+	d.m.Failure = reason
+	err := d.run(ctx)
 	if err != nil {
-		// Nobody shall wait for one that does not work any more.
-		over, cancel := context.WithCancel(w.hold.Session().Context())
-		cancel()
-		_ = w.hold.Session().Discard(over, w.Path())
+		// No other worker must wait for a worker that does not work any more.
+		optimistic.DeleteLater(w.hold.Session(), w.Path())
 		if d.unanswered && !d.known && !errors.Is(err, session.ErrUnknownOutcome) {
 			err = &session.UnknownOutcomeError{Op: "leave", Path: w.Path(), Reason: err}
 		}
@@ -80,105 +116,122 @@ func (w *Worker) leave(ctx context.Context) error {
 type departure struct {
 	w *Worker
 	m member
-	// tried: a transaction was sent. unanswered: one of them was not answered;
-	// known: what became of it is.
-	tried, unanswered, known bool
+	// read: the worker's own znodes must be read, since an attempt was made. unanswered: an
+	// attempt was not answered; known: its outcome is known.
+	read, unanswered, known bool
 	// finished: the job is, by this worker or another that left.
 	finished bool
 }
 
-// leave tries once to leave, or finds out what has become of the last try. s is
-// the client's present session.
-func (d *departure) leave(ctx context.Context, s *session.Session) error {
-	own, run := d.w.hold.Session(), d.w.job.run
-	if own.Err() != nil && !d.unanswered {
-		return own.Err()
+// errOpen: the worker's own session is lost, and its request may still be carried out.
+var errOpen = errors.New("the former session still has the worker")
+
+// run leaves, or finds out the outcome of an earlier attempt.
+func (d *departure) run(ctx context.Context) error {
+	for {
+		d.finished = false
+		_, err := d.w.job.apply(ctx, d.leave)
+		d.unanswered = d.unanswered || errors.Is(err, session.ErrUnknownOutcome)
+		var txn *session.TxnError
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, errOpen):
+			if err := d.awaitEnd(ctx); err != nil {
+				return err
+			}
+		case !d.read && errors.As(err, &txn) && txn.Path == d.w.Path() && errors.Is(err, session.ErrNoNode):
+			d.read = true // find out why the live node has gone
+		default:
+			return err
+		}
 	}
-	st, version, left, err := d.look(ctx, s)
+}
+
+// leave plans one attempt to leave, or recognizes an earlier attempt. The attempt deletes
+// the live node, which proves that this incarnation is the one that runs.
+func (d *departure) leave(tx *stm.Tx) error {
+	own, j, run := d.w.hold.Session(), d.w.job, d.w.job.run
+	if tx.Unanswered() {
+		d.unanswered, d.read = true, true
+	}
+	if tx.Session() != own && !d.unanswered {
+		return d.w.gone(own.Err())
+	}
+	st, left, err := d.look(tx)
 	if left || err != nil {
 		return err
 	}
-	next, err := st.leave()
+	next, err := st.leave(d.m.Failure != "")
 	if err != nil {
 		return d.lost(err)
 	}
-	d.tried = true
-	_, err = own.Txn(ctx, d.ops(run, next, version)...)
-	if errors.Is(err, session.ErrUnknownOutcome) {
-		d.unanswered = true
+	m := d.m
+	m.Left = true
+	d.finished, d.read = next.State.Complete(), true
+	err = errors.Join(j.setStatus(tx, next), tx.Delete(run.live(m)), tx.Set(run.member(m.ID), encode(m)))
+	if next.State.Over() {
+		// Set the size to the same number: callers that wait for the end watch it.
+		err = errors.Join(err, j.setSize(tx, next.Workers))
 	}
-	if err == nil {
-		d.finished = next.State == finished
+	if j.record.ReuseIDs {
+		err = errors.Join(err, tx.Delete(run.identity(m.Name)), j.create(tx, run.free(m.ID), nil))
 	}
 	return err
 }
 
-// ops make the transaction that leaves. That the live node is deleted in it
-// proves that this incarnation is the one that runs.
-func (d *departure) ops(run run, next status, version int32) []session.Op {
-	m := d.m
-	m.Left = true
-	ops := []session.Op{
-		session.SetOp(run.at(stateNode), encode(next), version),
-		session.DeleteOp(run.live(m), -1),
-		session.SetOp(run.member(m.ID), encode(m), -1),
+// look reads the status, and after a first attempt, the outcome of that attempt. The first
+// attempt need not know the newest status: with an older status it fails.
+func (d *departure) look(tx *stm.Tx) (st status, left bool, err error) {
+	j := d.w.job
+	if !d.read {
+		st, _, err := j.readStatus(tx)
+		return st, false, d.lost(err)
 	}
-	if d.w.job.record.ReuseIDs {
-		ops = append(ops, session.DeleteOp(run.identity(m.Name), -1),
-			session.CreateOp(run.free(m.ID), nil, session.Persistent, d.w.job.opts.create()))
+	// The live node before the member: without it nothing can follow, and what the last
+	// attempt has done shows in what is read after it. The status is a condition: it is the
+	// newest, so that the live node, which is read after it, was created before.
+	st, others, err := j.readStatus(tx, j.run.live(d.m), j.run.member(d.m.ID))
+	if err != nil {
+		return st, false, d.lost(err)
 	}
-	return ops
-}
-
-// look reads the status, and after a first try, what has become of that. The first
-// try need not know the newest status: with an older one it fails.
-func (d *departure) look(ctx context.Context, s *session.Session) (st status, version int32, left bool, err error) {
-	run, r := d.w.job.run, newReading(ctx)
-	if !d.tried {
-		st, version = r.status(s.StartGet(run.at(stateNode), false))
-		return st, version, false, d.lost(r.Err)
+	live, mine := others[0].Exists, false
+	if others[1].Exists {
+		m, err := memberOf(strconv.Itoa(d.m.ID), others[1].Data)
+		if err != nil {
+			return st, false, err
+		}
+		mine = m.Claim == d.m.Claim
+		left = mine && m.Left
 	}
-	// The live node first: without it nothing can follow, and what the last try
-	// has done shows in what is read after it. The status last: if the member
-	// has left, it says whether that was the last one.
-	synced, alive := d.w.job.sync(s), s.StartExists(run.live(d.m), false)
-	own, state := s.StartGet(run.member(d.m.ID), false), s.StartGet(run.at(stateNode), false)
-	r.Synced(synced)
-	live := r.Seen(alive)
-	m, _ := r.member(own, d.m.ID)
-	st, version = r.status(state)
-	mine := m != nil && m.Claim == d.m.Claim
 	switch {
-	case r.Err != nil:
-		return st, version, false, d.lost(r.Err)
-	case mine && m.Left:
-		d.finished = st.State == finished
-		return st, version, true, nil
-	case live.Exists && d.w.hold.Session().Err() != nil:
-		return st, version, false, d.awaitEnd(ctx, s)
-	case live.Exists:
-		return st, version, false, nil
+	case left:
+		d.finished = st.State.Complete()
+		return st, true, nil
+	case live && tx.Session() != d.w.hold.Session():
+		return st, false, errOpen
+	case live:
+		return st, false, nil
 	case mine:
-		d.known = true // it is gone, so no request of its session can follow
+		d.known = true // the live node is gone, so no request of its session can follow
 	}
-	return st, version, false, d.w.gone(nil)
+	return st, false, d.w.gone(nil)
 }
 
-// awaitEnd waits until the servers have ended the worker's own session, which is
-// lost: before, the request that was not answered may still be carried out.
-func (d *departure) awaitEnd(ctx context.Context, s *session.Session) error {
-	_, there, watch, err := s.ExistsW(ctx, d.w.Path())
-	if err != nil {
+// awaitEnd waits until the servers have ended the worker's own session, which is lost.
+// Until then, the unanswered request may still be carried out.
+func (d *departure) awaitEnd(ctx context.Context) error {
+	return persist(ctx, d.w.job.client, func(s *session.Session) error {
+		_, there, watch, err := s.ExistsW(ctx, d.w.Path())
+		if err != nil {
+			return err
+		}
+		defer watch.Stop()
+		if there {
+			_, err = watch.Wait(ctx)
+		}
 		return err
-	}
-	if there {
-		_, err = watch.Wait(ctx)
-	}
-	watch.Stop()
-	if err != nil {
-		return err
-	}
-	return optimistic.ErrNews
+	})
 }
 
 // lost is the error of a worker whose job is over before it could leave.

@@ -6,13 +6,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/zkrecipes/zkrecipes/internal/format/jobformat"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// List lists the jobs below the root, whatever their state, in the order of their
-// names. o may be nil. What is no job of this package is left out. With what the
-// client may not read the list is that of the others, and the error, which wraps
-// session.ErrNoAuth, says what is missing.
+// List lists the jobs below the root, in any state, in the order of their names.
+// o may be nil. Znodes that are not jobs of this package are left out. If the
+// client may not read some jobs, the list has the other jobs, and the error,
+// which wraps session.ErrNoAuth, names the missing jobs.
 func List(ctx context.Context, client *session.Client, o *Options) ([]Info, error) {
 	const op = "list the jobs of"
 	opts, err := begin(ctx, client, "any", o)
@@ -25,7 +26,7 @@ func List(ctx context.Context, client *session.Client, o *Options) ([]Info, erro
 	}
 	out := make([]Info, 0, len(jobs))
 	for _, j := range jobs {
-		in, err := j.Info(ctx)
+		in, err := j.current(ctx)
 		switch {
 		case errors.Is(err, ErrOver), errors.Is(err, ErrRecord):
 		case errors.Is(err, session.ErrNoAuth):
@@ -43,26 +44,17 @@ func List(ctx context.Context, client *session.Client, o *Options) ([]Info, erro
 	return out, nil
 }
 
-// jobsOf are the jobs below the root; hidden says which may not be read.
+// jobsOf are the jobs below the root; hidden are the errors of jobs that may not be read.
 func jobsOf(ctx context.Context, client *session.Client, opts Options) (jobs []*Job, hidden []error, err error) {
-	err = persist(ctx, client, func(s *session.Session) error {
+	err = fresh(ctx, client, func(s *session.Session) error {
 		jobs, hidden = nil, nil
-		r := newReading(ctx)
-		synced, list := s.StartSync(opts.Root), s.StartChildren(opts.Root, false)
-		r.Synced(synced)
-		seen, _ := r.IfThere(list)
-		names := slices.DeleteFunc(seen.Children, func(name string) bool { return !isJob(name) })
+		r := newReading(ctx, s)
+		names := slices.DeleteFunc(r.List(opts.Root), func(name string) bool { return !jobformat.IsJob(name) })
 		for chunk := range slices.Chunk(names, together) {
-			var reads []*session.Future[session.Seen]
-			for _, name := range chunk {
-				reads = append(reads, s.StartGet(opts.Root+"/"+name, false))
-			}
-			for i, read := range reads {
-				one, there := r.IfThere(read)
-				if errors.Is(r.Err, session.ErrNoAuth) {
-					hidden, r.Err = append(hidden, r.Err), nil
-				}
-				if record, err := jobOf(chunk[i], one.Data); there && err == nil {
+			seen, unreadable := r.GetReadable(paths(opts.Root, chunk)...)
+			hidden = append(hidden, unreadable...)
+			for i, one := range seen {
+				if record, err := jobOf(chunk[i], one.Data); one.Exists && err == nil {
 					jobs = append(jobs, newJob(client, opts, record))
 				}
 			}

@@ -4,37 +4,42 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/zkrecipes/zkrecipes/barrier"
+	"github.com/zkrecipes/zkrecipes/internal/format/jobformat"
 	"github.com/zkrecipes/zkrecipes/internal/optimistic"
 	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/stm"
 )
 
-// Barrier waits until all workers of the job wait at the barrier of that name, and
-// returns the number of the round in which they passed together, from 1. The next
-// round begins at once; there can be any number of them. A barrier needs no
-// preparation; its name is any text.
+// Barrier waits until all workers of the job wait at the barrier of that name,
+// and returns the number of the round in which they passed together, from 1. The
+// next round begins at once; the number of rounds is not limited. A barrier needs
+// no preparation; its name is any text.
 //
-// A worker counts as one, by its id, however often it was started, and only while
-// it waits: one whose time has run out, or whose death the servers have noticed, is
-// not counted; until they do, a former self that waited counts for its next one,
-// also if that has joined already. Two calls of one worker for the same barrier at
-// the same time are one, and only one of them passes.
+// A worker counts once, by its id, however often it was started, and only while
+// it waits. A worker whose time has run out, or whose death the servers have
+// noticed, is not counted. Until the servers notice the death, a former process
+// that waited counts for the worker, even if the next process has joined already.
+// Two concurrent calls of one worker for the same barrier count once, and only
+// one of them passes.
 //
-// It waits for at most Options.BarrierWait; then, and when ctx ends by its deadline,
-// the error is a [MissingError], and may take a second longer. When the worker is
-// lost the error wraps session.ErrLost; session.ErrUnknownOutcome has the meaning
-// that it has for barrier.Barrier.
+// Barrier waits for at most Options.BarrierWait. Then, and when ctx ends by its
+// deadline, the error is a [MissingError], and may take a second longer. A worker
+// that waited shortly before is not missing, although its own time may have run
+// out at the same moment. With Options.FailFast the wait ends earlier if a worker
+// has died or failed. If the worker is lost, the error wraps session.ErrLost;
+// session.ErrUnknownOutcome has the meaning that it has for barrier.Barrier.
 //
-// When the number of workers changes ([Job.Scale]), those who wait move on to the
-// barrier of the new number, unless they have all passed before; there the rounds
-// are counted anew. So everybody passes with all workers of a number that was in
-// force while they waited, those who come in addition as soon as the others come to
-// the barrier next.
+// When the number of workers changes ([Job.Scale]), waiting workers move to the
+// barrier of the new number, unless they have all passed before; rounds are
+// counted from 1 there. Every worker therefore passes together with all workers of
+// a number that was in force during its wait; additional workers pass as soon as
+// the other workers come to the barrier next.
 //
-// A worker that was restarted does not know which rounds its former self has
+// A worker that was restarted does not know which rounds its former process has
 // passed; see Worker.Phase.
 func (w *Worker) Barrier(ctx context.Context, name string) (round int64, err error) {
 	const op = "wait at barrier"
@@ -45,24 +50,42 @@ func (w *Worker) Barrier(ctx context.Context, name string) (round int64, err err
 	return round, err
 }
 
-// Phase ends a phase of the job, which its name, any text, tells from all others:
-// it waits until all workers have come to its end, once and for all. A worker that
-// was restarted passes at once where its former self, or another worker, has
-// passed: so it can go through the phases from the beginning, and stops at the one
-// that is not over. How long it waits, and its errors, are those of
-// Worker.Barrier.
+// Phase ends a phase of the job: it waits until all workers have come to the end
+// of the phase, once and for all. The name, any text, identifies the phase. A
+// worker that was restarted passes at once where its former process, or another
+// worker, has passed: the worker can go through the phases from the beginning,
+// and stops at the phase that is not over. Its time limit and its errors are
+// those of Worker.Barrier.
 func (w *Worker) Phase(ctx context.Context, name string) error {
 	const op = "end phase"
-	return w.meet(ctx, name, phaseMark+session.EscapeName(name), op, w.end)
+	err := w.meet(ctx, name, jobformat.PhaseMark+session.EscapeName(name), op, w.end)
+	if errors.Is(err, errFaulty) {
+		// A phase that is over stays so, whatever has become of its workers.
+		if over, e := w.job.ended(ctx, name); e == nil && over {
+			return nil
+		}
+	}
+	return err
+}
+
+// ended reports whether the phase of that name is over.
+func (j *Job) ended(ctx context.Context, name string) (over bool, err error) {
+	path := j.run.at(jobformat.DirPhases, session.EscapeName(name))
+	err = persist(ctx, j.client, func(s *session.Session) error {
+		r := newReading(ctx, s)
+		over = r.Exists(path)
+		return r.Err
+	})
+	return over, err
 }
 
 // meet runs wait at place within what bounds it, and explains its error.
 func (w *Worker) meet(ctx context.Context, name, place, op string, wait func(ctx context.Context, place string) error) error {
-	if ctx.Err() != nil {
-		return failure(ctx, op, w.job.run.at(barriersDir, place), context.Cause(ctx))
+	if err := w.check(ctx); err != nil {
+		return failure(ctx, op, w.path(), err)
 	}
 	if name == "" {
-		return failure(ctx, op, w.job.Path(), fmt.Errorf("%w: the name is empty", ErrArgument))
+		return failure(ctx, op, w.job.Path(), fmt.Errorf("%w: the name is empty", ErrInvalidArgument))
 	}
 	limited, cancel := limit(ctx, w.job.opts.BarrierWait)
 	defer cancel()
@@ -70,31 +93,26 @@ func (w *Worker) meet(ctx context.Context, name, place, op string, wait func(ctx
 	defer end(nil)
 	stop := context.AfterFunc(w.Context(), func() { end(context.Cause(w.Context())) })
 	defer stop()
+	look := w.lookOut(both, place, end)
 	err := wait(both, place)
+	why := context.Cause(both)
+	end(nil)
+	seen := look()
+	var faulty *MissingError
 	switch {
 	case err == nil:
 		return nil
 	case w.hold.Err() != nil && !errors.Is(err, w.hold.Err()):
 		err = errors.Join(w.hold.Err(), err)
-	case errors.Is(limited.Err(), context.DeadlineExceeded) && !errors.Is(err, session.ErrUnknownOutcome):
+	case errors.Is(err, session.ErrUnknownOutcome):
+	case errors.As(why, &faulty):
+		err = faulty
+	case errors.Is(limited.Err(), context.DeadlineExceeded):
 		err = w.job.missing(ctx, err, func(ctx context.Context, st status) ([]int, error) {
-			return w.absent(ctx, place, st)
+			return w.absent(ctx, place, st, seen)
 		})
 	}
-	return failure(ctx, op, w.job.run.at(barriersDir, place), err)
-}
-
-// absent are the workers that do not wait, but for this one, which has just given
-// up.
-func (w *Worker) absent(ctx context.Context, place string, st status) ([]int, error) {
-	parties, err := w.barrier(place, st.Workers).Waiting(ctx)
-	if err != nil {
-		return nil, err
-	}
-	ids := slices.DeleteFunc(idsFrom(0, st.Workers), func(id int) bool {
-		return id == w.ID() || slices.ContainsFunc(parties, func(p barrier.Party) bool { return p.ID == strconv.Itoa(id) })
-	})
-	return ids, nil
+	return failure(ctx, op, w.job.run.at(jobformat.DirBarriers, place), err)
 }
 
 func (w *Worker) barrier(place string, workers int) *barrier.Barrier {
@@ -131,37 +149,40 @@ func (w *Worker) pass(ctx context.Context, place string) (round int64, err error
 		switch {
 		case err == nil:
 			return round, nil
-		case errors.Is(err, session.ErrNoNode), errors.Is(why, ErrOver):
-			return 0, ErrOver
+		case errors.Is(err, session.ErrNoNode):
+			return 0, w.job.deletedError(ctx, w.job.run.at(jobformat.DirBarriers))
+		case errors.Is(why, ErrOver), errors.Is(why, ErrRecord):
+			return 0, why
 		case ctx.Err() != nil || !errors.Is(why, errResized) || errors.Is(err, session.ErrUnknownOutcome):
 			return 0, err
 		}
 	}
 }
 
-// end waits at the phase's barrier until somebody says that it is over. Whoever
-// passes says so before it goes on: once anybody has, everybody else will see it;
-// and if all die who could have said it, all come to the barrier again.
+// end waits at the phase's barrier until the phase is marked as over. A worker that
+// passes the barrier marks the phase before it goes on, so all other workers see the
+// mark. If all workers that passed die before they set the mark, the restarted workers
+// meet at the barrier again.
 func (w *Worker) end(ctx context.Context, place string) error {
-	name := place[len(phaseMark):]
+	name := place[len(jobformat.PhaseMark):]
 	while, end := context.WithCancelCause(ctx)
 	watching := make(chan error, 1)
 	// Waited for below; ends with while.
 	go func() {
-		err := w.job.awaitNode(while, phasesDir, name)
+		err := w.job.awaitNode(while, jobformat.DirPhases, name)
 		if err == nil {
 			end(errReady)
 		}
 		watching <- err
 	}()
 	_, err := w.pass(while, place)
-	// Whether this one was counted may be unknown: then whoever was let through
-	// with it says so, and otherwise it comes again.
+	// The outcome may be unknown. If this worker was counted, another worker of the
+	// round marks the phase as over; otherwise this worker arrives again.
 	for errors.Is(err, session.ErrUnknownOutcome) && while.Err() == nil && !errors.Is(err, session.ErrClosed) {
 		_, err = w.pass(while, place)
 	}
 	if err == nil {
-		err = w.job.mark(ctx, w.job.run.at(phasesDir, name))
+		err = w.job.mark(ctx, w.job.run.at(jobformat.DirPhases, name))
 	}
 	end(nil)
 	if <-watching == nil {
@@ -170,36 +191,34 @@ func (w *Worker) end(ctx context.Context, place string) error {
 	return err
 }
 
-// mark makes a persistent node that many want to be there.
+// mark creates a persistent znode that many callers want to exist.
 func (j *Job) mark(ctx context.Context, path string) error {
-	return persist(ctx, j.client, func(s *session.Session) error {
-		_, err := s.Create(ctx, path, nil, session.Persistent, j.opts.create())
-		switch {
-		case errors.Is(err, session.ErrNodeExists):
-			return nil
-		case errors.Is(err, session.ErrNoNode):
-			return ErrOver
-		}
-		return err
-	})
+	err := j.txs.Apply(ctx, func(tx *stm.Tx) error { return j.create(tx, path, nil) })
+	switch {
+	case errors.Is(err, session.ErrNodeExists):
+		return nil
+	case errors.Is(err, session.ErrNoNode):
+		return j.deletedError(ctx, path[:strings.LastIndexByte(path, '/')])
+	}
+	return err
 }
 
 // size is how many workers the job has: not fewer or more than when this began, or
 // who came after a change could pass with those who do not know of it yet.
 func (j *Job) size(ctx context.Context) (n int, err error) {
-	err = persist(ctx, j.client, func(s *session.Session) (err error) {
-		r := newReading(ctx)
-		synced, read := j.sync(s), s.StartGet(j.run.at(sizeNode), false)
-		r.Synced(synced)
-		seen, there := r.IfThere(read)
+	err = fresh(ctx, j.client, func(s *session.Session) (err error) {
+		r := newReading(ctx, s)
+		seen := r.Get(j.run.at(jobformat.NodeSize))
 		switch {
 		case r.Err != nil:
 			return r.Err
-		case !there:
-			return ErrOver
+		case !seen.Exists:
+			return j.restoredSize(ctx)
 		}
-		n, err = parseID(string(seen.Data))
-		return err
+		if n, err = parseID(string(seen.Data)); err != nil {
+			return j.restoredSize(ctx)
+		}
+		return nil
 	})
 	return n, err
 }
@@ -207,10 +226,10 @@ func (j *Job) size(ctx context.Context) (n int, err error) {
 // watchSize waits until the job has another size than n, and says so.
 func (j *Job) watchSize(ctx context.Context, n int) error {
 	return persist(ctx, j.client, func(s *session.Session) error {
-		data, _, watch, err := s.GetW(ctx, j.run.at(sizeNode))
+		data, _, watch, err := s.GetW(ctx, j.run.at(jobformat.NodeSize))
 		switch {
 		case errors.Is(err, session.ErrNoNode):
-			return ErrOver
+			return j.restoredSize(ctx)
 		case err != nil:
 			return err
 		}

@@ -2,119 +2,174 @@ package workerctl
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
+	"github.com/zkrecipes/zkrecipes/internal/optimistic"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// Member is a worker as others see it.
+// Member is a worker as other clients see it.
 type Member struct {
 	ID       int
 	Identity Identity
-	// State is "running", "left" or "failed"; see [State].
+	// State is "running", "left", "failed" or "dead"; see [State].
 	State State
-	// Incarnation counts how often somebody has joined under the ID, from 1.
+	// Incarnation counts the joins under the ID, from 1.
 	Incarnation int64
+	// Failure is the reason of a worker that has left by Worker.Fail.
+	Failure string
 	// Joined is when the ID was given out first, and Changed when its record
 	// was changed last: somebody came back, left, or updated it. Both by the
 	// servers' clock.
 	Joined, Changed time.Time
 
-	// created is the zxid of the member's znode: an id that was taken out of the
-	// job and given out anew has another one. edition is the record's.
+	// created is the zxid at which the member's znode was created: it differs if the
+	// id was removed from the job and assigned again. edition is the record's.
 	created, edition int64
 }
 
 func newMember(m member, stat session.Stat, alive bool) Member {
-	out := Member{
-		ID: m.ID, Identity: m.identity(), State: failed, Incarnation: m.Incarnation,
+	return Member{
+		ID: m.ID, Identity: identityOf(m), State: State(m.State(alive)), Incarnation: m.Incarnation, Failure: m.Failure,
 		created: stat.Czxid, edition: m.Edition,
 		Joined: time.UnixMilli(stat.Ctime), Changed: time.UnixMilli(stat.Mtime),
 	}
-	switch {
-	case m.Left:
-		out.State = left
-	case alive:
-		out.State = running
-	}
-	return out
 }
 
-// Members lists all workers that ever joined, in the order of their ids: those
-// that run, those that have left, and those that have died. Each is as it was at
-// one moment after the call began. It takes two requests for each of them, many
-// under way together, and two more; see [Roster] for a view that is kept up to date.
-// With Spec.ReuseIDs only the last one that had an id is known.
+// Members lists all workers that ever joined, in the order of their ids: running,
+// left, and dead workers. Each worker is shown as of one moment after the call
+// began. Members takes two requests per worker, many in flight together, and two
+// more; see [Roster] for a view that is kept up to date. With Spec.ReuseIDs, only
+// the last worker of each id is known. If members of a running job were deleted,
+// the list has the other members, and the error, which wraps ErrRecord, names the
+// first missing member.
 func (j *Job) Members(ctx context.Context) (list []Member, err error) {
 	const op = "list the members of"
-	if ctx.Err() != nil {
-		return nil, failure(ctx, op, j.Path(), context.Cause(ctx))
+	if err := j.begin(ctx); err != nil {
+		return nil, failure(ctx, op, j.Path(), err)
 	}
-	err = persist(ctx, j.client, func(s *session.Session) error {
-		list, err = j.members(ctx, s)
+	err = fresh(ctx, j.client, func(s *session.Session) (err error) {
+		if list, err = j.members(ctx, s); err != nil && !errors.Is(err, ErrRecord) {
+			list = nil
+		}
 		return err
 	})
 	if err != nil {
-		return nil, failure(ctx, op, j.Path(), err)
+		return list, failure(ctx, op, j.Path(), err)
 	}
 	return list, nil
 }
 
 func (j *Job) members(ctx context.Context, s *session.Session) ([]Member, error) {
-	r := newReading(ctx)
-	synced, state := j.sync(s), s.StartGet(j.run.at(stateNode), false)
-	r.Synced(synced)
-	st, _ := r.status(state)
+	r := newReading(ctx, s)
+	st, version := r.readStatus(j)
 	ids := idsFrom(0, st.Next)
 	var out []Member
 	for chunk := range slices.Chunk(ids, together) {
-		out = append(out, j.readMembers(ctx, s, r, chunk)...)
+		out = append(out, r.members(j, chunk)...)
 	}
-	return out, r.Err
+	if r.Err != nil || len(out) == len(ids) || st.State.Over() {
+		return out, r.Err
+	}
+	// The job has become smaller, or is over, or somebody has deleted members.
+	switch now, v := r.readStatus(j); {
+	case r.Err != nil:
+		return nil, r.Err
+	case v != version && !now.State.Over():
+		return nil, optimistic.ErrChanged
+	case v == version:
+		return out, j.lostMember(j.run.member(firstMissing(out)))
+	}
+	return out, nil
 }
 
-// readMembers reads the members ids, and then who lives. One that is seen to run
+// firstMissing is the lowest id that none of list has, which is in the order of the ids.
+func firstMissing(list []Member) int {
+	for i, m := range list {
+		if m.ID != i {
+			return i
+		}
+	}
+	return len(list)
+}
+
+// members reads the members ids, and then who lives. One that is seen to run
 // by its record and does not live has died since, or before; or it has just left,
 // or come back, and then its record, read again, says so.
-func (j *Job) readMembers(ctx context.Context, s *session.Session, r *reading, ids []int) (out []Member) {
-	var reads []*session.Future[session.Seen]
-	for _, id := range ids {
-		reads = append(reads, s.StartGet(j.run.member(id), false))
-	}
-	var records []*member
-	var stats []session.Stat
-	var lives []*session.Future[session.Seen]
-	for i := range ids {
-		m, stat := r.member(reads[i], ids[i])
-		if m == nil {
-			continue // an error, or the job has become smaller
-		}
-		records, stats = append(records, m), append(stats, stat)
-		lives = append(lives, s.StartExists(j.run.live(*m), false))
-	}
-	alive, again := make([]bool, len(records)), make([]*session.Future[session.Seen], len(records))
-	for i, m := range records {
-		if alive[i] = r.Seen(lives[i]).Exists; !alive[i] && !m.Left {
-			again[i] = s.StartGet(j.run.member(m.ID), false)
+func (r *reading) members(j *Job, ids []int) (out []Member) {
+	list := r.records(j, ids)
+	alive := r.alive(j, list)
+	var doubtful []int // the places in list of those that seem to have died
+	var again []int    // their ids
+	for i, one := range list {
+		if !alive[i] && !one.record.Left {
+			doubtful, again = append(doubtful, i), append(again, one.record.ID)
 		}
 	}
-	for i, m := range records {
-		if again[i] != nil {
-			if m, stats[i] = r.member(again[i], m.ID); m == nil {
-				continue
-			}
-			if m.live() != records[i].live() {
-				alive[i] = r.Seen(s.StartExists(j.run.live(*m), false)).Exists
-			}
+	now, gone := r.records(j, again), map[int]bool{}
+	var restarted []stored
+	for _, i := range doubtful {
+		if len(now) == 0 || now[0].record.ID != list[i].record.ID {
+			gone[i] = true // the job has become smaller
+			continue
 		}
-		out = append(out, newMember(*m, stats[i], alive[i]))
+		if now[0].record.Live() != list[i].record.Live() {
+			restarted = append(restarted, now[0])
+		}
+		list[i], now = now[0], now[1:]
+	}
+	running := map[string]bool{}
+	for i, lives := range r.alive(j, restarted) {
+		running[restarted[i].record.Live()] = lives
+	}
+	for i, one := range list {
+		if !gone[i] {
+			out = append(out, newMember(*one.record, one.stat, alive[i] || running[one.record.Live()]))
+		}
+	}
+	if r.Err != nil {
+		return nil
 	}
 	return out
 }
 
-// String is for people.
+// stored is a member as it is stored.
+type stored struct {
+	record *member
+	stat   session.Stat
+}
+
+// records reads the members that exist of ids.
+func (r *reading) records(j *Job, ids []int) (out []stored) {
+	where := make([]string, len(ids))
+	for i, id := range ids {
+		where[i] = j.run.member(id)
+	}
+	for i, seen := range r.GetAll(where...) {
+		if m := r.member(seen, ids[i]); m != nil {
+			out = append(out, stored{m, seen.Stat})
+		}
+	}
+	return out
+}
+
+// alive reports which of the members have a live node.
+func (r *reading) alive(j *Job, list []stored) []bool {
+	where := make([]string, len(list))
+	for i, one := range list {
+		where[i] = j.run.live(*one.record)
+	}
+	out := make([]bool, len(list))
+	for i, seen := range r.StatAll(where...) {
+		out[i] = seen.Exists
+	}
+	return out
+}
+
+// String describes the member to people.
 func (m Member) String() string {
 	return fmt.Sprintf("worker %d (%s, incarnation %d): %s", m.ID, m.Identity.Name, m.Incarnation, m.State)
 }

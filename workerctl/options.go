@@ -6,6 +6,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/zkrecipes/zkrecipes/internal/format/jobformat"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -13,36 +14,47 @@ import (
 const (
 	defaultWait      = 100 * time.Second
 	defaultAbandoned = 10 * time.Minute
+	defaultRetention = 24 * time.Hour
 )
 
-// Options are what all who have to do with a job should agree on; nil and the
-// zero value mean all defaults.
+// Options should be the same for all clients of a job; nil and the zero value
+// mean all defaults.
 type Options struct {
-	// Root is the path that all jobs are below; default: "/twister2", as in the
-	// project whose worker controller this replaces (docs/workerctl.md).
+	// Root is the path above all jobs; default: "/twister2", as in the project
+	// whose worker controller this package replaces (docs/workerctl.md).
 	Root string
 	// JoinWait bounds Job.WaitAll; default: 100 s. Negative: only the context
-	// does.
+	// bounds it.
 	JoinWait time.Duration
 	// BarrierWait bounds Worker.Barrier and Worker.Phase; default: 100 s.
-	// Negative: only the context does.
+	// Negative: only the context bounds them.
 	BarrierWait time.Duration
-	// Abandoned is how long no worker of a job may live before it counts as
-	// abandoned, so that a [Janitor], or the next one to submit a job of its
-	// name, removes it; default: 10 minutes. The time is the servers', and
-	// begins when a janitor, or somebody who submits, first looks.
+	// FailFast ends a wait of Job.WaitAll, Job.Wait, Worker.Barrier and
+	// Worker.Phase as soon as a worker of the job is known to have died or
+	// failed, and has not come back: the error is a MissingError that does not
+	// wrap context.DeadlineExceeded. Each change of the running workers then
+	// costs each waiting process a list of all running workers. Default: the wait
+	// continues, because the worker may come back.
+	FailFast bool
+	// Abandoned is the time without a live worker after which a job counts as
+	// abandoned, and a [Janitor], or the next submission of a job of its name,
+	// removes it; default: 10 minutes. The servers' clock measures the time, from
+	// the first check by a janitor or a submitting client on.
 	Abandoned time.Duration
-	// ACL of the znodes; default: the client's. All who have to do with a job
-	// must be allowed everything.
+	// Retention is the time for which the outcome of a removed job is kept
+	// (Job.Info, Job.Wait, Janitor.Ended); default: 24 hours. Negative: no time.
+	// Older records are deleted when other jobs end, and by janitors.
+	Retention time.Duration
+	// ACL of the znodes; default: the client's. All clients of a job must be
+	// allowed everything.
 	ACL []session.ACL
 }
 
-// OptionsFromEnv reads Options from environment variables, of which getenv
-// (os.Getenv as a rule) tells the values: ZKR_JOB_ROOT, and, as Go writes
-// durations ("100s"), ZKR_JOB_JOIN_WAIT, ZKR_JOB_BARRIER_WAIT and
-// ZKR_JOB_ABANDONED. One that is empty means the default. The error wraps
-// ErrArgument and names the variable. Where the servers are is the business of
-// whoever connects.
+// OptionsFromEnv reads Options from environment variables, through getenv
+// (usually os.Getenv): ZKR_JOB_ROOT, and, in Go's form of durations ("100s"),
+// ZKR_JOB_JOIN_WAIT, ZKR_JOB_BARRIER_WAIT and ZKR_JOB_ABANDONED. An empty
+// variable means the default. The error wraps ErrInvalidArgument and names the variable.
+// The servers' addresses are not read.
 func OptionsFromEnv(getenv func(name string) string) (*Options, error) {
 	o := &Options{Root: getenv("ZKR_JOB_ROOT")}
 	if o.Root != "" {
@@ -59,7 +71,7 @@ func OptionsFromEnv(getenv func(name string) string) (*Options, error) {
 		}
 		d, err := time.ParseDuration(text)
 		if err != nil || d == 0 || d < 0 && field == &o.Abandoned {
-			return nil, fmt.Errorf("workerctl: %w: %s is %q; it must be a duration such as 100s", ErrArgument, name, text)
+			return nil, fmt.Errorf("workerctl: %w: %s is %q; it must be a duration such as 100s", ErrInvalidArgument, name, text)
 		}
 		*field = d
 	}
@@ -74,7 +86,7 @@ func (o *Options) withDefaults() (Options, error) {
 	}
 	out.ACL = slices.Clone(out.ACL) // the caller may change it
 	if out.Root == "" {
-		out.Root = defaultRoot
+		out.Root = jobformat.DefaultRoot
 	}
 	if out.JoinWait == 0 {
 		out.JoinWait = defaultWait
@@ -82,11 +94,14 @@ func (o *Options) withDefaults() (Options, error) {
 	if out.BarrierWait == 0 {
 		out.BarrierWait = defaultWait
 	}
+	if out.Retention == 0 {
+		out.Retention = defaultRetention
+	}
 	if out.Abandoned == 0 {
 		out.Abandoned = defaultAbandoned
 	}
 	if out.Abandoned < 0 {
-		return out, fmt.Errorf("%w: Abandoned is %v; it must be 0 or more", ErrArgument, out.Abandoned)
+		return out, fmt.Errorf("%w: Abandoned is %v; it must be 0 or more", ErrInvalidArgument, out.Abandoned)
 	}
 	return out, validateRoot(out.Root)
 }
@@ -98,7 +113,7 @@ func (o Options) create() *session.CreateOptions { return &session.CreateOptions
 // UTF-8.
 func text(field, value string) error {
 	if !utf8.ValidString(value) {
-		return fmt.Errorf("%w: %s is %q; it must be valid UTF-8", ErrArgument, field, value)
+		return fmt.Errorf("%w: %s is %q; it must be valid UTF-8", ErrInvalidArgument, field, value)
 	}
 	return nil
 }

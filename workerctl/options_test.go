@@ -27,7 +27,7 @@ func TestOptionsComeFromTheEnvironment_T27(t *testing.T) {
 		"ZKR_JOB_ROOT": "jobs", "ZKR_JOB_JOIN_WAIT": "100", "ZKR_JOB_BARRIER_WAIT": "0s", "ZKR_JOB_ABANDONED": "-1s",
 	} {
 		_, err := workerctl.OptionsFromEnv(env(map[string]string{name: value}))
-		require.ErrorIs(t, err, workerctl.ErrArgument)
+		require.ErrorIs(t, err, workerctl.ErrInvalidArgument)
 		require.ErrorContains(t, err, name)
 	}
 }
@@ -87,7 +87,7 @@ func TestWrongArgumentsAreNamedAndNothingIsSent(t *testing.T) {
 			"name is empty": func() error { return k.Phase(w.Ctx, "") },
 		} {
 			err := call()
-			require.ErrorIs(w, err, workerctl.ErrArgument, field)
+			require.ErrorIs(w, err, workerctl.ErrInvalidArgument, field)
 			require.ErrorContains(w, err, field)
 		}
 		for what, call := range map[string]func() error{

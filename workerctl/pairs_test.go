@@ -21,7 +21,7 @@ type scaling struct {
 	times        atomic.Int32
 }
 
-// What Scale says is true under every two faults, and it is done once.
+// Under every two faults the result of Scale is true, and the change is applied once.
 func TestScaleUnderEveryTwoFaults(t *testing.T) {
 	t.Parallel()
 	world.Trial{
@@ -32,9 +32,9 @@ func TestScaleUnderEveryTwoFaults(t *testing.T) {
 			}
 			sc := &scaling{others: p.State.(*workerctl.Job)}
 			p.State = sc
-			ofState := func(path string) bool { return strings.HasSuffix(path, "/state") }
+			ofSize := func(path string) bool { return strings.HasSuffix(path, "/size") }
 			e.Server.OnApply(func(txn zktest.Txn) {
-				if txn.Code == 0 && slices.ContainsFunc(txn.Paths, ofState) {
+				if txn.Code == 0 && slices.ContainsFunc(txn.Paths, ofSize) {
 					sc.times.Add(1)
 				}
 			})
@@ -49,7 +49,7 @@ func TestScaleUnderEveryTwoFaults(t *testing.T) {
 		},
 		Next: func(ctx context.Context, p *world.Party) error {
 			sc := p.State.(*scaling)
-			if err := world.Truth(sc.said, int(sc.times.Load())); err != nil {
+			if err := world.CheckOutcome(sc.said, int(sc.times.Load())); err != nil {
 				return err
 			}
 			for n, j := range map[int]*workerctl.Job{6: sc.mine, 7: sc.others} {

@@ -2,6 +2,7 @@ package workerctl
 
 import (
 	"context"
+	"errors"
 	"strconv"
 
 	"github.com/zkrecipes/zkrecipes/internal/optimistic"
@@ -9,48 +10,87 @@ import (
 )
 
 // persist is [optimistic.Change]: what never fits together is not what this package
-// writes.
+// writes. A negative answer of f counts only when f has come to it with all in view that
+// was committed before: a leader that has lost its followers answers a sync by itself.
 func persist(ctx context.Context, client *session.Client, f func(s *session.Session) error) error {
-	return optimistic.Change(ctx, client, ErrRecord, f)
+	return optimistic.Change(ctx, client, ErrRecord, func(s *session.Session) error {
+		err := f(s)
+		if !negative(err) {
+			return err
+		}
+		if err := s.ReadFresh(ctx, "/", func() error { return s.Sync(ctx, "/") }); err != nil {
+			return err
+		}
+		return f(s)
+	})
+}
+
+// fresh is persist for reads alone, which have all in view that was committed before,
+// whatever they find.
+func fresh(ctx context.Context, client *session.Client, read func(s *session.Session) error) error {
+	return optimistic.Change(ctx, client, ErrRecord, func(s *session.Session) error {
+		var found error
+		err := s.ReadFresh(ctx, "/", func() error {
+			if found = read(s); negative(found) {
+				return nil // ReadFresh proves it
+			}
+			return found
+		})
+		if err == nil {
+			err = found
+		}
+		return err
+	})
+}
+
+// negative reports whether err says how a job stands, which may be out of date.
+func negative(err error) bool {
+	var used *InUseError
+	return errors.Is(err, ErrNoJob) || errors.Is(err, ErrOver) || errors.Is(err, ErrFull) || errors.Is(err, ErrRunning) || errors.As(err, &used)
 }
 
 // reading is [optimistic.Reading] of a job's records.
 type reading struct{ optimistic.Reading }
 
-func newReading(ctx context.Context) *reading {
-	return &reading{optimistic.Reading{Ctx: ctx}}
+func newReading(ctx context.Context, s *session.Session) *reading {
+	return &reading{optimistic.Reading{Ctx: ctx, Session: s}}
 }
 
-// status reads a run's state node. A run that has none was removed.
-func (r *reading) status(f *session.Future[session.Seen]) (st status, version int32) {
-	seen, there := r.IfThere(f)
+// status decodes a run's state node. A run that has none was removed.
+func (r *reading) status(seen session.Seen) (st status, version int32) {
 	switch {
 	case r.Err != nil:
 		return st, 0
-	case !there:
+	case !seen.Exists:
 		r.Err = ErrOver
 		return st, 0
 	}
-	st, r.Err = decode[status](seen.Data)
+	st, r.Err = decodeStatus(seen.Data)
 	return st, seen.Stat.Version
 }
 
-// member reads the member that has the id; nil if there is none.
-func (r *reading) member(f *session.Future[session.Seen], id int) (m *member, stat session.Stat) {
-	seen, there := r.IfThere(f)
-	if !there {
-		return nil, stat
-	}
-	record, err := memberOf(strconv.Itoa(id), seen.Data)
-	if err != nil {
-		r.Err = err
-		return nil, stat
-	}
-	return &record, seen.Stat
+// readStatus reads the status of j.
+func (r *reading) readStatus(j *Job) (st status, version int32) {
+	return r.status(r.Get(j.run.state()))
 }
 
-// sync lets the reads that are started behind it see all that was committed
-// before.
-func (j *Job) sync(s *session.Session) *session.Future[struct{}] {
-	return s.StartSync(j.run.at(stateNode))
+// member decodes the member that has the id; nil if there is none.
+func (r *reading) member(seen session.Seen, id int) *member {
+	if r.Err != nil || !seen.Exists {
+		return nil
+	}
+	var m member
+	if m, r.Err = memberOf(strconv.Itoa(id), seen.Data); r.Err != nil {
+		return nil
+	}
+	return &m
+}
+
+// paths returns the path of each of names below dir.
+func paths(dir string, names []string) []string {
+	out := make([]string, len(names))
+	for i, name := range names {
+		out[i] = dir + "/" + name
+	}
+	return out
 }

@@ -3,10 +3,12 @@ package workerctl_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/workerctl"
+	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
 // Of a job that somebody has begun to delete by hand, all ways to remove it remove
@@ -38,4 +40,29 @@ func TestRestOfAJobThatWasDeletedByHandIsRemoved(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A node that comes below a part of the job between the deletion of the part's children
+// and that of the part is deleted as well.
+func TestNodeThatIsMadeDuringTheRemovalIsRemoved(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		j := w.submit(w.Client(), 2)
+		part := path + "/" + w.Children(path)[0] + "/phases/p"
+		require.NoError(w, w.Server.Create(part, nil))
+		require.NoError(w, w.Server.Create(part+"/a", nil))
+		deletions := 0
+		w.Server.OnRequest(func(r zktest.Request) zktest.Action {
+			if r.Op == "delete" && r.Path == part {
+				if deletions++; deletions == 2 {
+					if err := w.Server.Create(part+"/b", nil); err != nil {
+						w.Error(err)
+					}
+				}
+			}
+			return zktest.Action{}
+		})
+		require.NoError(w, j.Kill(w.Within(time.Minute)))
+		require.GreaterOrEqual(w, deletions, 3)
+		w.removed()
+	})
 }

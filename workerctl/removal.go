@@ -3,26 +3,27 @@ package workerctl
 import (
 	"context"
 	"errors"
-	"slices"
-	"strconv"
 
+	"github.com/zkrecipes/zkrecipes/internal/format/jobformat"
 	"github.com/zkrecipes/zkrecipes/internal/optimistic"
 	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/stm"
 )
 
-// together is how many deletions are under way at a time.
+// together is how many requests are in flight at a time.
 const together = 256
 
-// Kill ends the job, whoever works in it: nobody can join any more, all its
-// workers lose their hold, and it is removed. A job that is over is just removed.
-// It is no error if that was done before.
+// Kill ends the job and removes it. All its workers lose their holds, and no worker can
+// join any more. A job that is over is just removed. Killing a removed job is not an
+// error. A job whose status is not a record of this package is ended too, unless a newer
+// version of this package wrote the status.
 //
-// If it was ended, and could not be removed within ctx, the error wraps
+// If the job was ended, but could not be removed within ctx, the error wraps
 // ErrNotRemoved.
 func (j *Job) Kill(ctx context.Context) error {
 	const op = "kill"
-	if ctx.Err() != nil {
-		return failure(ctx, op, j.Path(), context.Cause(ctx))
+	if err := j.begin(ctx); err != nil {
+		return failure(ctx, op, j.Path(), err)
 	}
 	if err := j.end(ctx, killed); err != nil && !errors.Is(err, ErrOver) {
 		return failure(ctx, op, j.Path(), err)
@@ -33,14 +34,13 @@ func (j *Job) Kill(ctx context.Context) error {
 	return nil
 }
 
-// Remove removes a job that is over, where whoever should have done it did not
-// come to the end. The error wraps ErrRunning if it is not over. It is no error
-// if the job was removed before.
+// Remove completes the removal of a job that is over. The error wraps ErrRunning
+// if the job is not over. Removing a removed job is not an error.
 func (j *Job) Remove(ctx context.Context) error {
 	const op = "remove"
-	info, err := j.Info(ctx)
+	info, err := j.current(ctx)
 	switch {
-	case errors.Is(err, ErrOver): // somebody has removed it, if not by hand, and a part
+	case errors.Is(err, ErrOver): // already removed, by a client or, in part, by hand
 	case err != nil:
 		return err
 	case !info.State.Over():
@@ -52,7 +52,7 @@ func (j *Job) Remove(ctx context.Context) error {
 	return nil
 }
 
-// clear is remove, whose failure is one that somebody else can make good.
+// clear is remove, with an error for a failure that another client can repair.
 func (j *Job) clear(ctx context.Context) error {
 	if err := j.remove(ctx); err != nil {
 		return errors.Join(ErrNotRemoved, err)
@@ -60,143 +60,98 @@ func (j *Job) clear(ctx context.Context) error {
 	return nil
 }
 
-// end ends the job for another reason than that it is finished.
-func (j *Job) end(ctx context.Context, why State) error {
-	return persist(ctx, j.client, func(s *session.Session) error {
-		r := newReading(ctx)
-		synced, read := j.sync(s), s.StartGet(j.run.at(stateNode), false)
-		r.Synced(synced)
-		st, version := r.status(read)
-		if r.Err != nil {
-			return r.Err
+// end ends a job that has not finished, for the reason why.
+func (j *Job) end(ctx context.Context, why jobformat.State) error {
+	_, err := j.apply(ctx, func(tx *stm.Tx) error {
+		st, err := j.readEnding(tx, why)
+		if err != nil || st.State.Over() {
+			return err
 		}
-		if st.State.Over() {
-			return nil
-		}
-		_, err := s.Txn(ctx, j.endOps(st, version, why)...)
-		return err
+		return j.setEnd(tx, st, why)
 	})
+	return err
 }
 
-// endOps make the transaction that ends the job. The size stays as it is: those
-// who wait for others watch it, and are woken.
-func (j *Job) endOps(st status, version int32, why State) []session.Op {
-	return []session.Op{
-		session.SetOp(j.run.at(stateNode), encode(st.end(why)), version),
-		session.SetOp(j.run.at(sizeNode), []byte(strconv.Itoa(st.Workers)), -1),
+// readEnding reads the status of a job that is to end. Garbage must not keep a job that is
+// killed, and its name, forever.
+func (j *Job) readEnding(tx *stm.Tx, why jobformat.State) (status, error) {
+	st, _, err := j.readStatus(tx)
+	if !errors.Is(err, ErrRecord) || why != killed {
+		return st, err
 	}
+	node, unread := tx.Get(j.run.state())
+	if unread != nil || checkFormat(node.Data) != nil {
+		return st, errors.Join(err, unread)
+	}
+	return status{Workers: 1}, nil
 }
 
-// remove deletes a job that is over: its workers' live nodes first, so that they
-// stop; at last, in one transaction, what says that it is over with the job
-// itself. Anybody may do this, also several at a time, and go on with what
-// another has begun: the paths are never used again, so that no deletion can hit
-// anything else, and may be repeated.
+// setEnd ends the job in a transaction that has read the status. It sets the size to the
+// same number, which wakes the callers that wait for others.
+func (j *Job) setEnd(tx *stm.Tx, st status, why jobformat.State) error {
+	return errors.Join(j.setStatus(tx, st.end(why)), j.setSize(tx, st.Workers))
+}
+
+// remove deletes a job that is over: first its workers' live nodes, so that the workers
+// stop; last, in one transaction, the status and the job itself. Any number of clients may
+// remove a job concurrently, and continue a removal that another client has begun: the
+// paths are never used again, so a deletion can be repeated, and hits no other job.
 func (j *Job) remove(ctx context.Context) error {
-	state := j.run.at(stateNode)
 	return persist(ctx, j.client, func(s *session.Session) error {
-		for _, name := range folders() {
-			if err := empty(ctx, s, j.run.at(name)); err != nil {
+		if err := j.recordEnd(ctx, s); err != nil {
+			return err
+		}
+		for _, name := range jobformat.Folders() {
+			if err := optimistic.DeleteBelow(ctx, s, j.run.at(name)); err != nil {
 				return err
 			}
 		}
-		if err := empty(ctx, s, string(j.run), stateNode); err != nil {
+		if err := optimistic.DeleteBelow(ctx, s, string(j.run), jobformat.NodeState); err != nil {
 			return err
 		}
-		_, err := s.Txn(ctx, session.DeleteOp(state, -1), session.DeleteOp(string(j.run), -1), session.DeleteOp(j.Path(), -1))
-		var txn *session.TxnError
-		switch {
-		case errors.Is(err, session.ErrNoNode):
-			return j.removeRest(ctx, s) // somebody else did it
-		case errors.As(err, &txn) && errors.Is(err, session.ErrNotEmpty) && txn.Path != j.Path():
-			if err := empty(ctx, s, txn.Path, stateNode); err != nil {
+		err := j.txs.Apply(ctx, func(tx *stm.Tx) error {
+			return errors.Join(tx.Delete(j.run.state()), tx.Delete(string(j.run)), tx.Delete(j.Path()))
+		})
+		switch path, refused := optimistic.Culprit(err); {
+		case errors.Is(refused, session.ErrNoNode):
+			return j.removeRest(ctx, s) // another client was faster
+		case errors.Is(refused, session.ErrNotEmpty) && path != j.Path():
+			if err := optimistic.DeleteBelow(ctx, s, path, jobformat.NodeState); err != nil {
 				return err
 			}
 			return optimistic.ErrChanged
 		}
-		// What else is below the job is a stranger's, and cannot be told from the
-		// run of the next job of this name: it stays, and so does the job.
+		// Any other znode below the job is a stranger's, and cannot be told from the
+		// run of the next job of this name: the znode stays, and so does the job.
 		return err
 	})
 }
 
-// removeRest removes what is left of a job that has no state any more: nothing, or
-// what somebody left who has removed it by hand. It never hits the next job of the
-// name, which has its run from the beginning.
+// removeRest removes the rest of a job without a state: nothing, or the znodes that remain
+// after a removal by hand. It never hits the next job of the name, which has its run from
+// the beginning.
 func (j *Job) removeRest(ctx context.Context, s *session.Session) error {
 	for tries, refused := 0, error(nil); ; tries++ {
-		data, _, err := s.Get(ctx, j.Path())
-		if errors.Is(err, session.ErrNoNode) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if !j.wrote(data) {
-			return nil
+		r := newReading(ctx, s)
+		seen := r.Get(j.Path())
+		if r.Err != nil || !seen.Exists || !j.wrote(seen.Data) {
+			return r.Err
 		}
 		if tries > 0 {
 			return refused // not by the next job, which the read would show now
 		}
-		refused = s.Delete(ctx, string(j.run), -1)
-		if refused == nil || errors.Is(refused, session.ErrNoNode) {
-			refused = s.Delete(ctx, j.Path(), -1)
+		if refused = optimistic.DeleteAll(ctx, s, string(j.run)); refused == nil {
+			refused = optimistic.DeleteAll(ctx, s, j.Path())
 		}
-		switch {
-		case refused == nil, errors.Is(refused, session.ErrNoNode):
-			return nil
-		case !errors.Is(refused, session.ErrNotEmpty):
+		if refused == nil || !errors.Is(refused, session.ErrNotEmpty) {
 			return refused
 		}
 	}
 }
 
-// wrote reports whether data is this job's record, not that of the next job of its name,
-// or something that is none.
+// wrote reports whether data is this job's record, rather than the record of the next job
+// of its name, or no record.
 func (j *Job) wrote(data []byte) bool {
 	record, err := jobOf(session.EscapeName(j.Name()), data)
 	return err == nil && record.ID == j.ID()
-}
-
-// empty deletes all that is below path, but for the children in but.
-func empty(ctx context.Context, s *session.Session, path string, but ...string) error {
-	names, _, err := s.Children(ctx, path)
-	if errors.Is(err, session.ErrNoNode) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	for len(names) > 0 {
-		n := min(together, len(names))
-		if err := deleteAll(ctx, s, path, names[:n], but); err != nil {
-			return err
-		}
-		names = names[n:]
-	}
-	return nil
-}
-
-func deleteAll(ctx context.Context, s *session.Session, path string, names, but []string) error {
-	sent := map[string]*session.Future[struct{}]{}
-	for _, name := range names {
-		if !slices.Contains(but, name) {
-			sent[name] = s.StartDelete(path+"/"+name, -1)
-		}
-	}
-	for name, f := range sent {
-		_, err := f.Wait(ctx)
-		if errors.Is(err, session.ErrNotEmpty) {
-			if err = empty(ctx, s, path+"/"+name); err == nil {
-				err = s.Delete(ctx, path+"/"+name, -1)
-			}
-		}
-		if errors.Is(err, session.ErrNotEmpty) {
-			return optimistic.ErrChanged // somebody still makes nodes there
-		}
-		if err != nil && !errors.Is(err, session.ErrNoNode) {
-			return err
-		}
-	}
-	return nil
 }

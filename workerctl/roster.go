@@ -3,40 +3,46 @@ package workerctl
 import (
 	"context"
 	"errors"
-	"strings"
+	"fmt"
 	"time"
 
 	"github.com/zkrecipes/zkrecipes/cache"
+	"github.com/zkrecipes/zkrecipes/internal/format/jobformat"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
 // Roster is a local view of a job's workers, which [Roster.Run] keeps up to date
-// by watches. It costs two requests for each worker that runs at the beginning, one
-// for each other one, and one or two for each change. While ZooKeeper is away it
-// shows what it knew; see Stale.
+// by watches. At the beginning a roster costs two requests for each running
+// worker, and one for each other worker; each change costs one or two. While
+// ZooKeeper is away the roster shows its last state; see Stale.
 type Roster struct {
 	job     *Job
 	members *cache.Children[member]
 	live    *cache.Children[struct{}]
 }
 
-// Roster makes a view of the job's workers. It does nothing yet.
+// Roster makes a view of the job's workers. Roster sends nothing.
 func (j *Job) Roster() *Roster {
 	return &Roster{
 		job:     j,
-		members: cache.NewChildren(j.client, j.run.at(membersDir), readMember, nil),
-		live:    cache.NewChildren(j.client, j.run.at(liveDir), func(session.Node) (struct{}, error) { return struct{}{}, nil }, nil),
+		members: cache.NewChildren(j.client, j.run.at(jobformat.DirMembers), readMember, nil),
+		live:    cache.NewChildren(j.client, j.run.at(jobformat.DirLive), func(session.Node) (struct{}, error) { return struct{}{}, nil }, nil),
 	}
 }
 
 func readMember(n session.Node) (member, error) {
-	return memberOf(n.Path[strings.LastIndexByte(n.Path, '/')+1:], n.Data)
+	return memberOf(nameOf(n.Path), n.Data)
 }
 
-// Run keeps the view up to date until ctx ends, or it cannot go on; see
-// cache.View.Run. The caller owns the goroutine.
+// Run keeps the view up to date until ctx ends, or the view cannot go on; see
+// cache.View.Run. Run returns nil when ctx has ended, since a roster holds nothing. A ctx
+// that had ended before the call is an error that wraps the context's error. The caller
+// owns the goroutine.
 func (r *Roster) Run(ctx context.Context) error {
 	const op = "watch the members of"
+	if err := r.begin(ctx); err != nil {
+		return failure(ctx, op, r.path(), err)
+	}
 	both, end := context.WithCancel(ctx)
 	defer end()
 	other := make(chan error, 1)
@@ -47,16 +53,51 @@ func (r *Roster) Run(ctx context.Context) error {
 	}()
 	err := r.members.Run(both)
 	end()
-	if e := <-other; err == nil || errors.Is(err, context.Canceled) && ctx.Err() == nil {
-		err = e
+	if e := <-other; err == nil || errors.Is(err, context.Canceled) {
+		err = e // one view ends the other
+	}
+	if err == nil || ctx.Err() != nil {
+		return nil // also if one view had not begun when ctx ended
 	}
 	return failure(ctx, op, r.job.Path(), err)
 }
 
-// WaitSynced waits until the view shows what the servers have; somebody must be
-// running it.
+// begin checks ctx, and that the roster is not a zero value.
+func (r *Roster) begin(ctx context.Context) error {
+	if err := checkContext(ctx); err != nil {
+		return err
+	}
+	if r.job == nil {
+		return fmt.Errorf("%w: %s", ErrInvalidArgument, zeroRoster)
+	}
+	return r.job.begin(ctx)
+}
+
+// zeroRoster is what is wrong with a zero Roster.
+const zeroRoster = "a zero Roster has no job: get one from Job.Roster"
+
+// mustBeMade is for the methods that return no error.
+func (r *Roster) mustBeMade() {
+	if r.job == nil {
+		panic("workerctl: " + zeroRoster)
+	}
+}
+
+// path is the job's, for errors.
+func (r *Roster) path() string {
+	if r.job == nil {
+		return ""
+	}
+	return r.job.Path()
+}
+
+// WaitSynced waits until the view shows the servers' state; the roster must be
+// running.
 func (r *Roster) WaitSynced(ctx context.Context) error {
 	const op = "watch the members of"
+	if err := r.begin(ctx); err != nil {
+		return failure(ctx, op, r.path(), err)
+	}
 	err := r.members.WaitSynced(ctx)
 	if err == nil {
 		err = r.live.WaitSynced(ctx)
@@ -67,19 +108,21 @@ func (r *Roster) WaitSynced(ctx context.Context) error {
 	return nil
 }
 
-// Stale is how old the view may be: it shows all that the servers knew so long ago,
-// if not more. While it is kept up to date that stays below a third of the session
-// timeout; it grows while ZooKeeper is away, and is the longest Duration before the
-// view was loaded.
+// Stale returns the greatest possible age of the view: the view shows everything
+// that the servers knew that long ago, and possibly more. While the view is kept
+// up to date, Stale stays below a third of the session timeout. Stale grows while
+// ZooKeeper is away, and is the longest Duration before the view was loaded.
 func (r *Roster) Stale() time.Duration {
+	r.mustBeMade()
 	return max(r.members.Status().Stale, r.live.Status().Stale)
 }
 
-// Joined are all workers that ever joined, in the order of their ids, as far as
-// the view knows; it never waits. One that has just joined, or is just leaving,
-// may be shown as failed for a moment: ask [Job.Members], or follow
-// [Roster.Changes]. A member whose record cannot be read is left out.
+// Joined returns all workers that ever joined, in the order of their ids, as far
+// as the view knows, without waiting. A worker that has just joined, or is just
+// leaving, may be shown as dead for a moment: ask [Job.Members], or follow
+// [Roster.Changes]. A member with an unreadable record is left out.
 func (r *Roster) Joined() []Member {
+	r.mustBeMade()
 	out := make([]Member, 0, r.members.Len())
 	for e := range r.members.All() {
 		if e.Err == nil {
@@ -90,8 +133,7 @@ func (r *Roster) Joined() []Member {
 	return out
 }
 
-// Running are those workers that run now, as far as the view knows; it never
-// waits.
+// Running returns the running workers, as far as the view knows, without waiting.
 func (r *Roster) Running() []Member {
 	var out []Member
 	for _, m := range r.Joined() {
@@ -103,6 +145,6 @@ func (r *Roster) Running() []Member {
 }
 
 func (r *Roster) entry(e cache.Entry[member]) Member {
-	_, alive := r.live.Get(e.Value.live())
+	_, alive := r.live.Get(e.Value.Live())
 	return newMember(e.Value, e.Stat, alive)
 }

@@ -59,13 +59,13 @@ func TestChangesAreToldApart_T2_T5_T25(t *testing.T) {
 		for _, m := range r.Joined() {
 			states = append(states, m.State)
 		}
-		require.Equal(w, []workerctl.State{"left", "failed", "running"}, states)
+		require.Equal(w, []workerctl.State{"left", "dead", "running"}, states)
 		require.Len(w, r.Running(), 1)
 
 		back := w.join(w.attach(w.Client()), nth(1))
 		require.Equal(w, []string{"restarted 1/2"}, told())
 		twin := w.join(w.attach(w.Client()), nth(1))
-		require.Equal(w, []string{"restarted 1/3"}, told(), "its former self has not failed")
+		require.Equal(w, []string{"restarted 1/3"}, told(), "its former self has not died")
 		_ = back
 		fresh := w.join(w.attach(w.Client()), nth(3))
 		require.Equal(w, []string{"joined 3/1"}, told())
@@ -74,13 +74,30 @@ func TestChangesAreToldApart_T2_T5_T25(t *testing.T) {
 		w.leave(fresh)
 		require.Equal(w, []string{"left 3/1"}, told())
 		require.NoError(w, w.Server.ExpireSession(twin.Session().ID()))
-		require.Equal(w, []string{"failed 1/3"}, told())
+		require.Equal(w, []string{"dead 1/3"}, told())
 		require.Len(w, r.Joined(), 4)
 		require.ErrorIs(w, end(), context.Canceled)
 	})
 }
 
 // T25: the local view answers without a request.
+// Ids are numbers: 10 comes after 9.
+func TestRosterListsWorkersInTheOrderOfTheirIDs_T25(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		w.submit(w.Client(), 12)
+		w.crew(12)
+		r, _, end := w.watch(w.attach(w.Client()))
+		w.Settle()
+		for _, list := range [][]workerctl.Member{r.Joined(), r.Running()} {
+			require.Len(w, list, 12)
+			for id, m := range list {
+				require.Equal(w, id, m.ID)
+			}
+		}
+		_ = end()
+	})
+}
+
 func TestRosterAnswersWithoutRequests_T25(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		w.submit(w.Client(), 3)
@@ -114,8 +131,8 @@ func TestChangesEndWithTheJob(t *testing.T) {
 	})
 }
 
-// An id that was taken out of the job and given out anew is another worker, also
-// for a reader that was busy meanwhile.
+// An id that was removed from the job and assigned again is reported as another worker,
+// also to a reader that was busy meanwhile.
 func TestWorkerOfAnIDThatWasGivenOutAnewIsTold(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		j := w.submit(w.Client(), 2)
@@ -147,6 +164,42 @@ func TestWorkerOfAnIDThatWasGivenOutAnewIsTold(t *testing.T) {
 		cancel()
 		<-ran
 	})
+}
+
+// A reader that misses the last changes before the job is removed still learns how the
+// workers of a finished job have left, and is told nothing that is not known.
+func TestChangesTellHowTheLastWorkersHaveLeft(t *testing.T) {
+	for name, c := range map[string]struct {
+		fails bool
+		told  []string
+	}{
+		"finished": {false, []string{"left 0/1", "left 1/1"}},
+		"failed":   {true, []string{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, nil, func(w *World) {
+				w.submit(w.Client(), 2)
+				crew := w.crew(2)
+				reader := w.Client()
+				_, told, end := w.watch(w.attach(reader))
+				told()
+				require.NoError(w, w.Server.ExpireSession(crew[0].Session().ID()))
+				require.Equal(w, []string{"dead 0/1"}, told())
+				w.Server.BlackHole(zktest.Link{Session: w.ID(reader)}, zktest.ToClient)
+				again := w.join(w.attach(w.Client()), nth(0))
+				w.leave(again)
+				if c.fails {
+					require.NoError(w, crew[1].Fail(w.Ctx, "disk full"))
+				} else {
+					w.leave(crew[1])
+				}
+				w.Server.Heal()
+				time.Sleep(time.Minute) // virtual: the reader has a connection again
+				require.ErrorIs(w, end(), workerctl.ErrOver)
+				require.ElementsMatch(w, c.told, told())
+			})
+		})
+	}
 }
 
 func TestChangesEndWithAJobThatNobodyHasJoined(t *testing.T) {

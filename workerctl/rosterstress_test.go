@@ -30,7 +30,7 @@ func (k told) note(c workerctl.Change) error {
 		bad = !known || c.Member.Incarnation <= before.Incarnation || c.Member.State != "running"
 	case "updated":
 		bad = c.Member.Incarnation != before.Incarnation || before.State != "running"
-	case "left", "failed":
+	case "left", "failed", "dead":
 		bad = c.What != string(c.Member.State) || known && (c.Member.Incarnation < before.Incarnation ||
 			c.Member.Incarnation == before.Incarnation && before.State != "running")
 	}
@@ -76,7 +76,7 @@ func TestStressRoster_T25(t *testing.T) {
 			// Waited for below; ends with ctx.
 			all.Go(func() { s.work(ctx, first, nth(i).Name, own) })
 		}
-		g := &world.Gremlin{Server: w.Server, Clients: 2, Servers: 1, Rand: rand.New(rand.NewPCG(seed, 3)), Expire: s.Expire}
+		g := &world.FaultInjector{Server: w.Server, Clients: 2, Servers: 1, Rand: rand.New(rand.NewPCG(seed, 3)), Expire: s.Expire}
 		// Waited for below; ends with trouble.
 		all.Go(func() { g.Run(trouble, 3*time.Second) })
 		all.Wait()

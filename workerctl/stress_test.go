@@ -24,7 +24,7 @@ type stress struct {
 	workers int
 	reuse   bool
 	scales  bool
-	world.Chronicle
+	world.History
 
 	// mu guards what follows.
 	mu     sync.Mutex
@@ -50,7 +50,7 @@ func (s *stress) excuse(ctx context.Context, what string, err error) {
 // work is the life of one identity, as long as the job lasts or ctx does.
 func (s *stress) work(ctx context.Context, c *session.Client, name string, r *rand.Rand) {
 	for ctx.Err() == nil {
-		world.Rest(ctx, time.Duration(r.Int64N(int64(4*time.Second))))
+		world.SleepContext(ctx, time.Duration(r.Int64N(int64(4*time.Second))))
 		short, cancel := context.WithTimeout(ctx, time.Duration(1+r.Int64N(int64(20*time.Second))))
 		asked := time.Now()
 		j, err := workerctl.Attach(short, c, "words", nil)
@@ -76,7 +76,7 @@ func (s *stress) stay(ctx context.Context, k *workerctl.Worker, asked time.Time,
 		name: k.Identity().Name, id: int64(k.ID()), session: k.Session().ID(), incarnation: k.Incarnation(),
 		token: k.Token(), asked: asked, from: time.Now(), fixed: !s.reuse && !s.scales, forgotten: s.scales,
 	}
-	world.Rest(k.Context(), time.Duration(r.Int64N(int64(6*time.Second))))
+	world.SleepContext(k.Context(), time.Duration(r.Int64N(int64(6*time.Second))))
 	if r.IntN(3) == 0 {
 		short, cancel := context.WithTimeout(ctx, 3*time.Second)
 		s.excuse(short, "update", k.Update(short, map[string]string{"n": fmt.Sprint(r.IntN(9))}))
@@ -98,7 +98,7 @@ func (s *stress) stay(ctx context.Context, k *workerctl.Worker, asked time.Time,
 		s.Expire(one.session)
 		_ = s.w.Server.ExpireSession(one.session)
 	default:
-		// It is started anew while this one goes on: until the next one comes.
+		// The worker is started again while this process goes on, until the next one joins.
 		one.to = one.from
 	}
 	s.mu.Lock()
@@ -158,12 +158,12 @@ func stressJob(w *World, seed uint64, servers int) error {
 		// Waited for below; ends with trouble.
 		all.Go(func() {
 			for trouble.Err() == nil {
-				world.Rest(trouble, time.Duration(own.Int64N(int64(10*time.Second))))
+				world.SleepContext(trouble, time.Duration(own.Int64N(int64(10*time.Second))))
 				s.excuse(trouble, "scale", j.Scale(trouble, 1+own.IntN(6)))
 			}
 		})
 	}
-	g := &world.Gremlin{
+	g := &world.FaultInjector{
 		Server: w.Server, Clients: len(clients), Servers: servers,
 		Rand: rand.New(rand.NewPCG(seed, 3)), Expire: s.Expire,
 	}

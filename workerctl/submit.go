@@ -8,21 +8,23 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/zkrecipes/zkrecipes/internal/format/jobformat"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
 // Submit makes a job, which workers can join from then on. o may be nil.
 //
 // A job of the same name that is over, or abandoned (see Options.Abandoned), is
-// removed before. If one is running, or was submitted and waits for its workers,
-// the error wraps ErrRunning, whether a worker of it lives at this moment or not.
-// Of several processes that submit a job of one name at the same time one
-// succeeds; the others may [Attach] to it.
+// removed before. If such a job is running, or was submitted and waits for its
+// workers, the error wraps ErrRunning, even if no worker is alive at the moment.
+// Of several processes that submit a job of one name at the same time, one
+// succeeds; the others may [Attach] to the job.
 //
-// A lost answer is found out: the job is there, or nothing below the root has
-// changed. If neither can be seen, since jobs have come or gone meanwhile, or ctx
-// ends, or the client is closed, the error wraps session.ErrUnknownOutcome: the job
-// may have been submitted, and may even be over. It is never submitted twice.
+// If the reply is lost, Submit finds out: the job exists, or nothing below the
+// root has changed. If neither can be seen, because jobs have come or gone
+// meanwhile, ctx ends, or the client is closed, the error wraps
+// session.ErrUnknownOutcome: the job may have been submitted, and may even be
+// over. A job is never submitted twice.
 func Submit(ctx context.Context, client *session.Client, spec Spec, o *Options) (*Job, error) {
 	const op = "submit"
 	opts, err := begin(ctx, client, spec.Name, o)
@@ -33,7 +35,7 @@ func Submit(ctx context.Context, client *session.Client, spec Spec, o *Options) 
 		return nil, failure(ctx, op, spec.Name, err)
 	}
 	j := newJob(client, opts, job{
-		Format: 1, ID: session.NewID(), Name: spec.Name, ReuseIDs: spec.ReuseIDs,
+		Format: jobformat.Format, ID: session.NewID(), Name: spec.Name, ReuseIDs: spec.ReuseIDs,
 		Metadata: maps.Clone(spec.Metadata), Created: time.Now().Round(0),
 	})
 	sub := &submission{Job: j, workers: spec.Workers}
@@ -48,8 +50,8 @@ func Submit(ctx context.Context, client *session.Client, spec Spec, o *Options) 
 }
 
 func (spec Spec) validate() error {
-	if spec.Workers < 1 || spec.Workers > maxWorkers {
-		return fmt.Errorf("%w: Workers is %d; it must be 1 to %d", ErrArgument, spec.Workers, maxWorkers)
+	if spec.Workers < 1 || spec.Workers > jobformat.MaxWorkers {
+		return fmt.Errorf("%w: Workers is %d; it must be 1 to %d", ErrInvalidArgument, spec.Workers, jobformat.MaxWorkers)
 	}
 	return texts("Metadata", spec.Metadata)
 }
@@ -98,13 +100,17 @@ func (sub *submission) try(ctx context.Context, s *session.Session) error {
 // whether there is nothing more to do. That the job is not there need not mean that
 // it never was: it may have come, and be over.
 func (sub *submission) look(ctx context.Context, s *session.Session) (done bool, err error) {
-	root, r := sub.opts.Root, newReading(ctx)
-	synced, own, now := s.StartSync(root), s.StartGet(sub.Path(), false), s.StartExists(root, false)
-	r.Synced(synced)
-	seen, _ := r.IfThere(own)
-	changed := r.Seen(now).Stat.Pzxid != sub.before
-	if r.Err != nil {
-		return false, r.Err
+	var seen session.Seen
+	changed := false
+	err = s.ReadFresh(ctx, "/", func() error {
+		// The root first: if it has changed by the request itself, the job is there.
+		r := newReading(ctx, s)
+		now := r.GetAll(sub.opts.Root, sub.Path())
+		changed, seen = now[0].Stat.Pzxid != sub.before, now[1]
+		return r.Err
+	})
+	if err != nil {
+		return false, err
 	}
 	if record, err := jobOf(session.EscapeName(sub.Name()), seen.Data); err == nil && record.ID == sub.ID() {
 		return true, nil
@@ -118,8 +124,8 @@ func (sub *submission) look(ctx context.Context, s *session.Session) (done bool,
 	return false, nil
 }
 
-// ops make the job with all that is in it, in one transaction: whoever sees the job
-// sees it whole.
+// ops are the operations that create the job and everything in it. They are one
+// transaction, so every client that sees the job sees all of it.
 func (sub *submission) ops() []session.Op {
 	put := func(path string, data []byte) session.Op {
 		return session.CreateOp(path, data, session.Persistent, sub.opts.create())
@@ -127,10 +133,10 @@ func (sub *submission) ops() []session.Op {
 	ops := []session.Op{
 		put(sub.Path(), encode(sub.record)),
 		put(string(sub.run), nil),
-		put(sub.run.at(stateNode), encode(status{State: submitted, Workers: sub.workers})),
-		put(sub.run.at(sizeNode), []byte(strconv.Itoa(sub.workers))),
+		put(sub.run.state(), encode(status{State: submitted, Workers: sub.workers})),
+		put(sub.run.at(jobformat.NodeSize), []byte(strconv.Itoa(sub.workers))),
 	}
-	for _, name := range folders() {
+	for _, name := range jobformat.Folders() {
 		ops = append(ops, put(sub.run.at(name), nil))
 	}
 	return ops

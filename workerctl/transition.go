@@ -1,14 +1,18 @@
 package workerctl
 
-import "slices"
+import (
+	"slices"
 
-// What becomes of a job's status and of a member when somebody joins, comes
-// back, leaves, or changes the number of workers. Pure: who calls these reads
-// before, and writes after, in one transaction that fails if anything of what was
-// read has changed.
+	"github.com/zkrecipes/zkrecipes/internal/format/jobformat"
+)
+
+// The transitions of a job's status and of a member when a worker joins, comes back or
+// leaves, or when the number of workers changes. The functions are pure: the caller reads
+// before and writes after, in one transaction that fails if anything that was read has
+// changed.
 //
-// The ids that were given out are always 0 to Next-1: an id comes to be, with the
-// member that has it, in the same transaction that raises Next.
+// The assigned ids are always 0 to Next-1: the transaction that raises Next also creates
+// the id and the member that has it.
 
 // full is true when all ids are given out.
 func (s status) full() bool { return s.Next == s.Workers }
@@ -17,6 +21,9 @@ func (s status) full() bool { return s.Next == s.Workers }
 func (s status) settle() status {
 	if s.full() && s.Left == s.Next && !s.State.Over() {
 		s.State = finished
+		if s.Failed > 0 {
+			s.State = failed
+		}
 	}
 	return s
 }
@@ -42,6 +49,14 @@ func (s status) enter(reuse bool, free []int) (id int, next status, err error) {
 	return id, next, nil
 }
 
+// reuse returns the status after the id of old is assigned again.
+func (s status) reuse(old member) status {
+	if old.HasFailed() {
+		s.Failed--
+	}
+	return s
+}
+
 // again lets an identity that has an id come back to it.
 func (s status) again(m member) (next status, err error) {
 	if s.State.Over() {
@@ -51,41 +66,48 @@ func (s status) again(m member) (next status, err error) {
 	if m.Left {
 		next.Left--
 	}
+	if m.HasFailed() {
+		next.Failed--
+	}
 	next.Joins++
 	return next, nil
 }
 
-// leave is what becomes of the job when a worker leaves it.
-func (s status) leave() (next status, err error) {
+// leave is what becomes of the job when a worker leaves it, with a failure or not.
+func (s status) leave(failure bool) (next status, err error) {
 	if s.State.Over() {
 		return s, ErrOver
 	}
 	next = s
 	next.Left++
+	if failure {
+		next.Failed++
+	}
 	return next.settle(), nil
 }
 
 // end ends the job for another reason than that it is finished.
-func (s status) end(why State) status {
+func (s status) end(why jobformat.State) status {
 	s.State = why
 	return s
 }
 
-// resize makes the job one of n workers. gone are the ids from n on that were
-// given out and have left; whoever else has one is in the way, and must not be
-// there.
-func (s status) resize(n int, gone []int) (next status, err error) {
+// resize makes the job one of n workers. gone are the assigned ids from n on whose workers
+// have left, and whether each worker has failed. Any other assigned id from n on is in use,
+// and prevents the change.
+func (s status) resize(n int, gone map[int]bool) (next status, err error) {
 	if s.State.Over() {
 		return s, ErrOver
 	}
 	var staying []int
-	out := map[int]bool{}
-	for _, id := range gone {
-		out[id] = true
-	}
+	failures := 0
 	for id := n; id < s.Next; id++ {
-		if !out[id] {
+		failure, out := gone[id]
+		if !out {
 			staying = append(staying, id)
+		}
+		if failure {
+			failures++
 		}
 	}
 	if len(staying) > 0 {
@@ -96,6 +118,7 @@ func (s status) resize(n int, gone []int) (next status, err error) {
 	if n < s.Next {
 		next.Left -= s.Next - n
 		next.Next = n
+		next.Failed -= failures
 	}
 	next.Joins++ // also a change that comes to the same is one
 	return next.settle(), nil
@@ -109,6 +132,9 @@ func successor(old *member, id int, claim string, who Identity) member {
 	}
 	if old != nil {
 		m.Incarnation = old.Incarnation + 1
+		if old.Name == who.Name {
+			m.Kept = old.Kept
+		}
 	}
 	return m
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/internal/format/jobformat"
 	"pgregory.net/rapid"
 )
 
@@ -51,7 +52,8 @@ type twin struct {
 	over    bool
 	who     []string // of the ids that were given out
 	left    []bool
-	counts  []int // how often an id was joined under
+	counts  []int  // how often an id was joined under
+	bad     []bool // it has left with a failure
 }
 
 func (w *twin) find(name string) int {
@@ -74,8 +76,9 @@ func (w *twin) join(name string) int {
 		}
 		id = len(w.who)
 		w.who, w.left, w.counts = append(w.who, ""), append(w.left, false), append(w.counts, 0)
+		w.bad = append(w.bad, false)
 	}
-	w.who[id], w.left[id] = name, false
+	w.who[id], w.left[id], w.bad[id] = name, false, false
 	w.counts[id]++
 	return id
 }
@@ -108,25 +111,35 @@ func TestTransitionsAreThoseOfADumbTwin(t *testing.T) {
 				if w.left[id] {
 					continue
 				}
-				next, err := s.leave()
+				bad := rapid.Bool().Draw(t, "with a failure")
+				next, err := s.leave(bad)
 				require.NoError(t, err)
-				s, w.left[id], members[id].Left = next, true, true
+				s, w.left[id], w.bad[id], members[id].Left = next, true, bad, true
+				if bad {
+					members[id].Failure = "out of memory"
+				}
 			case 5:
 				s = transitSize(t, s, w, members, rapid.IntRange(1, 8).Draw(t, "size"))
 			}
 			w.settle()
-			require.Equal(t, w.over, s.State == finished)
+			require.Equal(t, w.over, s.State.Complete())
+			if w.over {
+				require.Equal(t, slices.Contains(w.bad, true), s.State == failed)
+			}
 			require.Equal(t, len(w.who), s.Next)
 			require.Equal(t, w.workers, s.Workers)
-			left := 0
-			for _, l := range w.left {
-				if l {
-					left++
+			count := func(of []bool) (n int) {
+				for _, is := range of {
+					if is {
+						n++
+					}
 				}
+				return n
 			}
-			require.Equal(t, left, s.Left)
+			require.Equal(t, count(w.left), s.Left)
+			require.Equal(t, count(w.bad), s.Failed)
 			require.Equal(t, s.Next == s.Workers, s.full())
-			_, err := decode[status](encode(s))
+			_, err := decodeStatus(encode(s))
 			require.NoError(t, err, "it can be read again")
 		}
 	})
@@ -156,6 +169,9 @@ func transitJoin(t *rapid.T, s status, w *twin, members map[int]*member, name st
 	}
 	require.NoError(t, err)
 	require.Equal(t, id, got)
+	if old := members[id]; old != nil {
+		next = next.reuse(*old)
+	}
 	m := successor(members[id], id, "claim", Identity{Name: name})
 	require.EqualValues(t, w.counts[id], m.Incarnation)
 	members[id] = &m
@@ -163,11 +179,11 @@ func transitJoin(t *rapid.T, s status, w *twin, members map[int]*member, name st
 }
 
 func transitSize(t *rapid.T, s status, w *twin, members map[int]*member, n int) status {
-	var gone []int
+	gone := map[int]bool{}
 	var staying []int
 	for id := n; id < len(w.who); id++ {
 		if w.left[id] {
-			gone = append(gone, id)
+			gone[id] = w.bad[id]
 		} else {
 			staying = append(staying, id)
 		}
@@ -182,7 +198,7 @@ func transitSize(t *rapid.T, s status, w *twin, members map[int]*member, n int) 
 	require.NoError(t, err)
 	w.workers = n
 	if n < len(w.who) {
-		w.who, w.left, w.counts = w.who[:n], w.left[:n], w.counts[:n]
+		w.who, w.left, w.counts, w.bad = w.who[:n], w.left[:n], w.counts[:n], w.bad[:n]
 	}
 	for id := range members {
 		if id >= n {
@@ -193,11 +209,11 @@ func transitSize(t *rapid.T, s status, w *twin, members map[int]*member, n int) 
 }
 
 func TestNothingHappensToAJobThatIsOver(t *testing.T) {
-	for _, state := range []State{finished, killed, abandoned} {
+	for _, state := range []jobformat.State{finished, failed, killed, abandoned} {
 		s := status{State: state, Workers: 2, Next: 2, Left: 1}
 		_, err := s.again(member{})
 		require.ErrorIs(t, err, ErrOver)
-		_, err = s.leave()
+		_, err = s.leave(false)
 		require.ErrorIs(t, err, ErrOver)
 		_, err = s.resize(3, nil)
 		require.ErrorIs(t, err, ErrOver)

@@ -54,13 +54,7 @@ func TestLeaveThatComesWhileItIsLookedForIsSeen(t *testing.T) {
 		w.Server.OnRequest(func(r zktest.Request) zktest.Action {
 			if r.Session != old && (r.Path == run+"/members/1" || r.Path == k.Path()) {
 				if reads++; reads == 2 {
-					for _, node := range []string{"/state", "/members/1"} {
-						n, err := w.Server.Get(run + node)
-						require.NoError(w, err)
-						text := strings.Replace(string(n.Data), `"left":0`, `"left":1`, 1)
-						require.NoError(w, w.Server.Set(run+node, []byte(strings.Replace(text, `"left":false`, `"left":true`, 1))))
-					}
-					require.NoError(w, w.Server.Delete(k.Path()))
+					w.leaveBehind(run, k.Path())
 				}
 			}
 			return zktest.Action{}
@@ -106,8 +100,8 @@ func TestUpdateAfterOneThatWasGivenUpIsTold(t *testing.T) {
 	})
 }
 
-// Who is the second to make a job smaller finds that it is, also when that happens
-// between its reads.
+// The second of two clients that make a job smaller finds the job small already, also if
+// the first change happens between the second client's reads.
 func TestScalingToTheSameAtOnceIsNoFailure(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		j, other := w.submit(w.Client(), 4), w.attach(w.Client())
@@ -129,4 +123,56 @@ func TestScalingToTheSameAtOnceIsNoFailure(t *testing.T) {
 		require.True(w, hit)
 		require.Equal(w, 2, w.info(other).Workers)
 	})
+}
+
+// As long as the servers keep the session of a worker that was lost, its request to
+// leave may still be carried out: only then it is known that it has not left, or has.
+func TestLeaveOfALostWorkerWaitsForTheEndOfItsSession(t *testing.T) {
+	for name, late := range map[string]bool{"it never comes": false, "it comes late": true} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, nil, func(w *World) {
+				j := w.submit(w.Client(), 3)
+				w.join(j, nth(0))
+				c := w.Client()
+				k := w.join(w.attach(c), nth(1))
+				w.join(w.attach(c), nth(2)) // its hold keeps the session under trial
+				run := runOf(k)
+				w.Server.FailNth(isChange, 1, zktest.Action{Do: zktest.DropRequest})
+				w.Once(isChange, func() { w.BlackHole(k) })
+				lost := func(r zktest.Request) bool { return r.Session != k.Session().ID() && r.Path == k.Path() }
+				looked := make(chan struct{})
+				w.Once(lost, func() { close(looked) })
+				out := w.besideUnsettled(func(ctx context.Context) (int64, error) { return 0, k.Leave(ctx) })
+				<-looked
+				require.Error(w, k.Session().Err())
+				w.Pass(time.Second)
+				w.pending(out)
+				if late {
+					w.leaveBehind(run, k.Path())
+				}
+				err := (<-out).err
+				_, there := w.Server.Get(k.Path())
+				require.Error(w, there, "it is waited for")
+				if late {
+					require.NoError(w, err)
+					require.Equal(w, 1, w.info(j).Left)
+					return
+				}
+				require.ErrorIs(w, err, session.ErrLost)
+				require.NotErrorIs(w, err, session.ErrUnknownOutcome)
+				require.Zero(w, w.info(j).Left)
+			})
+		})
+	}
+}
+
+// leaveBehind does what the request of worker 1 to leave does.
+func (w *World) leaveBehind(run, live string) {
+	for _, node := range []string{"/state", "/members/1"} {
+		n, err := w.Server.Get(run + node)
+		require.NoError(w, err)
+		text := strings.Replace(string(n.Data), `"left":0`, `"left":1`, 1)
+		require.NoError(w, w.Server.Set(run+node, []byte(strings.Replace(text, `"left":false`, `"left":true`, 1))))
+	}
+	require.NoError(w, w.Server.Delete(live))
 }

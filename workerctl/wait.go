@@ -5,28 +5,42 @@ import (
 	"errors"
 	"time"
 
+	"github.com/zkrecipes/zkrecipes/internal/format/jobformat"
 	"github.com/zkrecipes/zkrecipes/internal/optimistic"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// WaitAll waits until all ids of the job are given out: until all its workers
-// have joined, whatever has become of them since. It waits for at most
-// Options.JoinWait; then, and when ctx ends by its deadline, the error is a
-// [MissingError]. It wraps ErrOver when the job ends before.
+// WaitAll waits until all ids of the job are assigned: until all its workers have
+// joined, even if some have ended since. WaitAll waits for at most
+// Options.JoinWait. Then, and when ctx ends by its deadline, the error is a
+// [MissingError], unless the client has no connection; a server that does not
+// answer may delay that by a second. With Options.FailFast, WaitAll ends as soon
+// as a worker has died or failed: the error is a MissingError that does not wrap
+// context.DeadlineExceeded. The error wraps ErrOver if the job was killed or
+// abandoned before, or if the record of its outcome is gone. All workers of a job
+// that has finished or failed had joined.
 //
-// Nobody is woken by a worker that joins but by the last one.
+// Only the last worker that joins wakes the waiting processes.
 func (j *Job) WaitAll(ctx context.Context) error {
 	const op = "wait for the workers of"
-	if ctx.Err() != nil {
-		return failure(ctx, op, j.Path(), context.Cause(ctx))
+	if err := j.begin(ctx); err != nil {
+		return failure(ctx, op, j.Path(), err)
 	}
 	limited, cancel := limit(ctx, j.opts.JoinWait)
 	defer cancel()
-	err := j.awaitNode(limited, fullNode)
+	err := j.orFault(limited, j.awaitFull)
 	if err == nil {
 		return nil
 	}
-	if errors.Is(limited.Err(), context.DeadlineExceeded) {
+	var faulty *MissingError
+	switch {
+	case errors.As(err, &faulty):
+	case errors.Is(err, ErrOver):
+		// One whose answers are slow may see no more of the job than its end.
+		if out, e := j.outcome(limited); e == nil && out.State.complete() {
+			return nil
+		}
+	case errors.Is(limited.Err(), context.DeadlineExceeded):
 		err = j.missing(ctx, err, func(ctx context.Context, st status) ([]int, error) {
 			return idsFrom(st.Next, st.Workers), nil
 		})
@@ -45,14 +59,13 @@ func limit(ctx context.Context, d time.Duration) (context.Context, context.Cance
 // awaitNode waits until a child of the run exists.
 func (j *Job) awaitNode(ctx context.Context, elems ...string) error {
 	return persist(ctx, j.client, func(s *session.Session) error {
-		r := newReading(ctx)
-		synced, child, size := j.sync(s), s.StartExists(j.run.at(elems...), true), s.StartExists(j.run.at(sizeNode), true)
-		state := s.StartGet(j.run.at(stateNode), false)
-		r.Synced(synced)
-		at, of := r.Seen(child), r.Seen(size)
-		st, _ := r.status(state)
+		r := newReading(ctx, s)
+		r.Sync(j.run.state())
+		child, size := s.StartExists(j.run.at(elems...), true), s.StartExists(j.run.at(jobformat.NodeSize), true)
 		defer optimistic.StopWatch(child)
 		defer optimistic.StopWatch(size)
+		st, _ := r.readStatus(j)
+		at, of := r.Seen(child), r.Seen(size)
 		switch {
 		case at.Exists:
 			return nil
@@ -65,22 +78,59 @@ func (j *Job) awaitNode(ctx context.Context, elems ...string) error {
 	})
 }
 
+// awaitFull waits until all ids are given out. The status says that, not the existence of
+// the znode which wakes those who wait: somebody may have deleted it.
+func (j *Job) awaitFull(ctx context.Context) error {
+	return j.awaitStatus(ctx, status.full, jobformat.NodeFull, jobformat.NodeSize)
+}
+
 // awaitOver waits until the job is over, and says so.
 func (j *Job) awaitOver(ctx context.Context) error {
-	return persist(ctx, j.client, func(s *session.Session) error {
-		r := newReading(ctx)
-		synced, size, state := j.sync(s), s.StartExists(j.run.at(sizeNode), true), s.StartGet(j.run.at(stateNode), false)
-		r.Synced(synced)
-		of := r.Seen(size)
-		st, _ := r.status(state)
-		defer optimistic.StopWatch(size)
+	return j.awaitStatus(ctx, func(status) bool { return false }, jobformat.NodeSize)
+}
+
+// awaitStatus waits until enough is true for the status, which it reads again when one of
+// nodes changes, comes or goes; ErrOver if the job is over. Each status is fresh: what it
+// says ends the wait.
+func (j *Job) awaitStatus(ctx context.Context, enough func(status) bool, nodes ...string) error {
+	return optimistic.Change(ctx, j.client, ErrRecord, func(s *session.Session) error {
+		var reads []*session.Future[session.Seen]
+		stop := func() {
+			for _, read := range reads {
+				optimistic.StopWatch(read)
+			}
+		}
+		defer func() { stop() }()
+		var watches []*session.Watch
+		var st status
+		var found error
+		err := s.ReadFresh(ctx, "/", func() error {
+			stop() // of the last call
+			reads, watches = nil, nil
+			for _, name := range nodes {
+				reads = append(reads, s.StartExists(j.run.at(name), true))
+			}
+			r := newReading(ctx, s)
+			st, _ = r.readStatus(j)
+			for _, read := range reads {
+				watches = append(watches, r.Seen(read).Watch)
+			}
+			if found = r.Err; negative(found) {
+				return nil // ReadFresh proves it
+			}
+			return found
+		})
 		switch {
-		case r.Err != nil:
-			return r.Err
+		case err != nil:
+			return err
+		case found != nil:
+			return found
+		case enough(st):
+			return nil
 		case st.State.Over():
 			return ErrOver
 		}
-		return firstOf(ctx, of.Watch)
+		return firstOf(ctx, watches...)
 	})
 }
 
@@ -100,12 +150,16 @@ func firstOf(ctx context.Context, watches ...*session.Watch) error {
 }
 
 // patience is how much longer than its context a call may take that says who is
-// missing.
+// missing, if servers seem to be reachable.
 const patience = time.Second
 
-// missing is the error of a wait that has taken too long: who says who did not
-// come. What cannot be found out in time is left out.
+// missing is the error of a wait that has taken too long. who returns the workers that did
+// not come. If that cannot be found out in time, or without a connection, missing returns
+// reason alone.
 func (j *Job) missing(ctx context.Context, reason error, who func(ctx context.Context, st status) ([]int, error)) error {
+	if j.client.State().Status != session.Connected {
+		return reason
+	}
 	over, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
 	st, err := j.status(over)
@@ -116,16 +170,16 @@ func (j *Job) missing(ctx context.Context, reason error, who func(ctx context.Co
 	if err != nil || len(ids) == 0 {
 		return reason
 	}
-	return &MissingError{IDs: ids, Workers: st.Workers, Reason: reason}
+	out := &MissingError{IDs: ids, Workers: st.Workers, Reason: reason}
+	_ = j.classify(over, out) // what cannot be found out in time is left out
+	return out
 }
 
 // status reads how the job stands.
 func (j *Job) status(ctx context.Context) (st status, err error) {
-	err = persist(ctx, j.client, func(s *session.Session) error {
-		r := newReading(ctx)
-		synced, state := j.sync(s), s.StartGet(j.run.at(stateNode), false)
-		r.Synced(synced)
-		st, _ = r.status(state)
+	err = fresh(ctx, j.client, func(s *session.Session) error {
+		r := newReading(ctx, s)
+		st, _ = r.readStatus(j)
 		return r.Err
 	})
 	return st, err

@@ -97,12 +97,12 @@ func TestWaitAllCostsTheSameHoweverManyJoin(t *testing.T) {
 		w.Server.ResetStats()
 		out := w.waitAll(j)
 		crew := w.crew(39)
-		require.Equal(w, 4, w.Requests(waiter), "sync, two exists, state")
+		require.Equal(w, 4, w.Requests(waiter), "a check, two exists, state")
 		w.join(crew[0].Job(), nth(39))
 		w.passed(0, out)
 		counts := w.Server.Stats().BySession[w.ID(waiter)]
 		delete(counts, "removeWatches") // behind its back
-		require.Equal(w, map[string]int{"sync": 2, "exists": 4, "getData": 2}, counts)
+		require.Equal(w, map[string]int{"multi": 2, "exists": 4, "getData": 2}, counts)
 	})
 }
 
@@ -140,7 +140,7 @@ func TestBarrierCountsOnlyThoseWhoWait_W9_W10(t *testing.T) {
 		w.pending(second)
 		w.passed(1, two, second, w.barrier(crew[0], "b"))
 
-		// Started anew while its former self, which waits, seems to live.
+		// Started again while its former process, which waits, seems to live.
 		elder := w.barrier(again, "b")
 		younger := w.join(w.attach(w.Client()), nth(1))
 		require.Error(w, (<-elder).err)
@@ -248,7 +248,7 @@ func TestJobShrinksOnlyByThoseWhoHaveLeft(t *testing.T) {
 			require.ErrorIs(w, j.WaitAll(w.Within(time.Second)), context.DeadlineExceeded)
 			require.Equal(w, 3, w.join(j, named("new")).ID())
 
-			require.ErrorIs(w, j.Scale(w.Ctx, 0), workerctl.ErrArgument)
+			require.ErrorIs(w, j.Scale(w.Ctx, 0), workerctl.ErrInvalidArgument)
 			require.NoError(w, j.Kill(w.Ctx))
 			require.ErrorIs(w, j.Scale(w.Ctx, 9), workerctl.ErrOver)
 		})
@@ -283,8 +283,8 @@ func TestShrinkingByThousandsGoesInSteps(t *testing.T) {
 	})
 }
 
-// Who comes when the job has grown waits for the new ones, also through a server
-// that does not know it yet.
+// A worker that comes to a barrier after the job has grown waits for the new workers, also
+// through a server that does not show the new number yet.
 func TestWorkerThatComesAfterwardsKnowsTheNewNumber(t *testing.T) {
 	inWorld(t, &zktest.Options{Servers: 3}, func(w *World) {
 		require.NoError(w, w.Server.WaitLeader(w.Ctx))
@@ -310,7 +310,7 @@ func TestWorkerThatComesAfterwardsKnowsTheNewNumber(t *testing.T) {
 	})
 }
 
-// Who waits long is woken often, and that is no sign that something does not fit.
+// A long wait is woken often, and does not take that for a sign of damage.
 func TestWaitGoesOnHoweverOftenItIsWoken(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := w.Client()
@@ -326,5 +326,30 @@ func TestWaitGoesOnHoweverOftenItIsWoken(t *testing.T) {
 		w.pending(out)
 		w.join(j, nth(0))
 		w.passed(0, out)
+	})
+}
+
+// A wait ends with its context also when servers cannot be reached: then nobody can say
+// who is missing.
+func TestWaitEndsWithItsContextWithoutAServer(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		j := w.submit(w.Client(), 2)
+		k := w.crew(1)[0]
+		waits := map[string]func(ctx context.Context) error{
+			"WaitAll": j.WaitAll,
+			"Barrier": func(ctx context.Context) error { _, err := k.Barrier(ctx, "b"); return err },
+		}
+		longer := map[string]time.Duration{"Barrier": time.Second} // it looks whether it has passed
+		for name, wait := range waits {
+			began := time.Now()
+			out := w.besideUnsettled(func(context.Context) (int64, error) { return 0, wait(w.Within(3 * time.Second)) })
+			w.Pass(time.Second)
+			require.NoError(w, w.Server.Stop(1))
+			r := <-out
+			require.ErrorIs(w, r.err, context.DeadlineExceeded, name)
+			require.LessOrEqual(w, r.at.Sub(began), 3*time.Second+longer[name], name)
+			require.NoError(w, w.Server.Restart(1))
+			w.Pass(3 * time.Second)
+		}
 	})
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/matrix"
 )
 
-// What waits, and what changes a job that runs, under every fault.
+// Waits, and changes of a running job, under every fault.
 
 // crewOfTwo submits a job of two: worker 0 suffers nothing, worker 1 is the one
 // under test.
@@ -221,10 +221,10 @@ func (s *stress) walk(ctx context.Context, c *session.Client, name string, phase
 		if r.IntN(6) == 0 {
 			s.Expire(k.Session().ID())
 			_ = s.w.Server.ExpireSession(k.Session().ID())
-			world.Rest(k.Context(), 20*time.Second)
+			world.SleepContext(k.Context(), 20*time.Second)
 			continue
 		}
-		world.Rest(ctx, time.Duration(r.Int64N(int64(2*time.Second))))
+		world.SleepContext(ctx, time.Duration(r.Int64N(int64(2*time.Second))))
 		s.note(visit{phase, k.ID(), false})
 		err := k.Phase(ctx, fmt.Sprint("phase ", phase))
 		var missing *workerctl.MissingError
@@ -269,7 +269,7 @@ func TestStressPhases_T22_W9(t *testing.T) {
 				// Waited for below; ends with the last phase, or ctx.
 				all.Go(func() { s.walk(ctx, c, nth(i).Name, 5, own) })
 			}
-			g := &world.Gremlin{
+			g := &world.FaultInjector{
 				Server: w.Server, Clients: len(clients), Servers: servers,
 				Rand: rand.New(rand.NewPCG(seed, 3)), Expire: s.Expire,
 			}

@@ -8,10 +8,11 @@ import (
 	"sync"
 
 	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/stm"
 )
 
-// Worker is a worker that has joined a job and runs. It must be given back with
-// Leave when it has finished its part.
+// Worker is a worker that has joined a job and runs. Give it up with Leave when
+// it has finished its part.
 type Worker struct {
 	job   *Job
 	hold  *session.Hold
@@ -21,10 +22,11 @@ type Worker struct {
 	turn chan struct{}
 
 	// mu guards what follows: record is what the servers have, over that the
-	// worker has left, or has tried to, with err.
+	// worker has left, or has tried to, by the call overBy and with err.
 	mu     sync.Mutex
 	record member
 	over   bool
+	overBy string // "" until then
 	err    error
 }
 
@@ -34,54 +36,62 @@ func newWorker(j *Job, h *session.Hold, m member, token int64) *Worker {
 	return w
 }
 
-// ID is the worker's number in its job, from 0.
+// ID returns the worker's number in its job, from 0.
 func (w *Worker) ID() int { return w.member().ID }
 
-// Incarnation counts how often somebody has joined under this id, from 1.
+// Incarnation counts the joins under this id, from 1.
 func (w *Worker) Incarnation() int64 { return w.member().Incarnation }
 
-// Identity is who joined, with what Update has changed.
-func (w *Worker) Identity() Identity { return w.member().identity() }
+// Identity returns the identity of the join, with the changes of Update.
+func (w *Worker) Identity() Identity { return identityOf(w.member()) }
 
-// Job is the job.
-func (w *Worker) Job() *Job { return w.job }
+// Job returns the worker's job.
+func (w *Worker) Job() *Job {
+	_ = w.held()
+	return w.job
+}
 
-// Path is the znode that stands for the worker while it runs.
-func (w *Worker) Path() string { return w.hold.Path() }
+// Path returns the path of the worker's live znode.
+func (w *Worker) Path() string { return w.held().Path() }
 
-// Session is the session in which it joined.
-func (w *Worker) Session() *session.Session { return w.hold.Session() }
+// Session returns the session of the join.
+func (w *Worker) Session() *session.Session { return w.held().Session() }
 
-// Context ends when the worker leaves, and when it is lost; context.Cause tells
-// which: session.ErrReleased, or an error that wraps session.ErrLost and the
-// reason: that of the session, or session.ErrNodeDeleted when its next self has
-// taken its place, or the job was killed. It ends before the servers can tell the
-// other workers that this one has died, unless this process itself was paused;
-// then its Err tells the truth as soon as the process runs again.
-func (w *Worker) Context() context.Context { return w.hold.Context() }
+// Context ends when the worker leaves, and when it is lost, and context.Cause
+// tells which: session.ErrReleased, or an error that wraps session.ErrLost and
+// the reason. The reason is that of the lost session, or session.ErrNodeDeleted
+// if the worker's next process has taken its place, or the job was killed. The
+// context ends before the servers can report this worker as dead to the other
+// workers, unless this process was paused; after a pause, its Err is correct as
+// soon as the process runs again.
+func (w *Worker) Context() context.Context { return w.held().Context() }
 
-// Token is a fencing token, the zxid of the worker's live node: of two
-// incarnations of one id the later one has the greater.
-func (w *Worker) Token() int64 { return w.token }
+// Token is a fencing token, the zxid of the worker's live znode: of two
+// incarnations of one id, the later one has the greater token.
+func (w *Worker) Token() int64 {
+	_ = w.held()
+	return w.token
+}
 
-// Guard is a check for a transaction, which then fails if the worker does not run
-// any more, or its next self has come: session.Txn(ctx, w.Guard(), ...).
-func (w *Worker) Guard() session.Op { return w.hold.Guard() }
+// Guard is a check for a transaction, which fails if the worker does not run any
+// more, or its next process has joined: session.Txn(ctx, w.Guard(), ...).
+func (w *Worker) Guard() session.Op { return w.held().Guard() }
 
 func (w *Worker) member() member {
+	_ = w.held()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.record
 }
 
-// Update replaces what the worker shows to others as Identity.KV. It takes one
-// request. A lost answer is found out. If the worker was lost the error wraps
-// session.ErrLost, and nothing was changed, unless it also wraps
-// session.ErrUnknownOutcome.
+// Update replaces the Identity.KV that the worker shows to others, with one
+// request. If the reply is lost, Update finds out. If the worker was lost, the
+// error wraps session.ErrLost, and nothing was changed, unless the error also
+// wraps session.ErrUnknownOutcome.
 func (w *Worker) Update(ctx context.Context, kv map[string]string) error {
 	const op = "update"
-	if ctx.Err() != nil {
-		return failure(ctx, op, w.Path(), context.Cause(ctx))
+	if err := w.check(ctx); err != nil {
+		return failure(ctx, op, w.path(), err)
 	}
 	if err := texts("kv", kv); err != nil {
 		return failure(ctx, op, w.Path(), err)
@@ -90,8 +100,8 @@ func (w *Worker) Update(ctx context.Context, kv map[string]string) error {
 		return failure(ctx, op, w.Path(), err)
 	}
 	defer w.done()
-	// Also a change whose outcome nobody knows has an edition of its own: whoever
-	// has seen it must see the next one.
+	// A change of unknown outcome has an edition of its own, too: a reader that has seen
+	// the change must see the next change.
 	w.mu.Lock()
 	w.record.Edition++
 	next := w.record
@@ -104,6 +114,37 @@ func (w *Worker) Update(ctx context.Context, kv map[string]string) error {
 	defer w.mu.Unlock()
 	w.record = next
 	return nil
+}
+
+// check checks ctx, and that the worker is not a zero value.
+func (w *Worker) check(ctx context.Context) error {
+	if err := checkContext(ctx); err != nil {
+		return err
+	}
+	if w.hold == nil {
+		return fmt.Errorf("%w: %s", ErrInvalidArgument, zeroWorker)
+	}
+	return nil
+}
+
+// zeroWorker is what is wrong with a zero Worker: a token of 0, or a guard that checks
+// nothing, would let writes through that nothing protects.
+const zeroWorker = "a zero Worker has not joined: get one from Job.Join"
+
+// held is the hold of the worker's znode; a zero Worker has none.
+func (w *Worker) held() *session.Hold {
+	if w.hold == nil {
+		panic("workerctl: " + zeroWorker)
+	}
+	return w.hold
+}
+
+// path is the worker's, for errors.
+func (w *Worker) path() string {
+	if w.hold == nil {
+		return ""
+	}
+	return w.hold.Path()
 }
 
 // begin waits for the turn to change what the servers have; done ends it.
@@ -122,19 +163,22 @@ func (w *Worker) done() { w.turn <- struct{}{} }
 // long as its live node exists, writes the member then; so the write may be
 // repeated: it makes no difference.
 func (w *Worker) update(ctx context.Context, next member) error {
-	data, s, unanswered := encode(next), w.hold.Session(), false
-	ops := []session.Op{session.SetOp(w.Path(), data, -1), session.SetOp(w.job.run.member(next.ID), data, -1)}
-	err := s.Retry(ctx, func() error {
+	data, own, unanswered := encode(next), w.hold.Session(), false
+	_, err := w.job.apply(ctx, func(tx *stm.Tx) error {
+		unanswered = unanswered || tx.Unanswered()
 		if err := w.hold.Err(); err != nil {
 			return err
 		}
-		_, err := s.Txn(ctx, ops...)
-		unanswered = unanswered || errors.Is(err, session.ErrUnknownOutcome)
-		if errors.Is(err, session.ErrNoNode) || err != nil && s.Err() != nil {
-			return w.gone(err)
+		if tx.Session() != own {
+			return w.gone(own.Err())
 		}
-		return err
+		return errors.Join(tx.Set(w.Path(), data), tx.Set(w.job.run.member(next.ID), data))
 	})
+	unanswered = unanswered || errors.Is(err, session.ErrUnknownOutcome)
+	var txn *session.TxnError
+	if errors.Is(err, session.ErrNoNode) && errors.As(err, &txn) && txn.Path == w.Path() {
+		err = w.gone(err)
+	}
 	if err != nil && unanswered && !errors.Is(err, session.ErrUnknownOutcome) {
 		err = &session.UnknownOutcomeError{Op: "update", Path: w.Path(), Reason: err}
 	}

@@ -28,7 +28,7 @@ func TestWorkerKnowsItsAddresses_T7(t *testing.T) {
 		require.Equal(w, who, all[0].Identity)
 
 		_, err = j.Join(w.Ctx, workerctl.Identity{})
-		require.ErrorIs(w, err, workerctl.ErrArgument, "at least one")
+		require.ErrorIs(w, err, workerctl.ErrInvalidArgument, "at least one")
 		require.ErrorContains(w, err, "Addresses")
 	})
 }
@@ -119,11 +119,11 @@ func TestHostileIdentitiesAndNames(t *testing.T) {
 		require.Len(w, all, len(names))
 		for _, bad := range []string{"", "\xff"} {
 			_, err := workerctl.Submit(w.Ctx, c, workerctl.Spec{Name: bad, Workers: 1}, nil)
-			require.ErrorIs(w, err, workerctl.ErrArgument)
+			require.ErrorIs(w, err, workerctl.ErrInvalidArgument)
 		}
 		j := w.submit(c, 1)
 		_, err = j.Join(w.Ctx, named("\xff"))
-		require.ErrorIs(w, err, workerctl.ErrArgument)
+		require.ErrorIs(w, err, workerctl.ErrInvalidArgument)
 	})
 }
 
@@ -161,7 +161,7 @@ func TestOneWhoLeavesHasStillJoined_T2_T5_T11_W3(t *testing.T) {
 			require.Equal(w, nth(i).Name, m.Identity.Name)
 			states = append(states, m.State)
 		}
-		require.Equal(w, []workerctl.State{"left", "failed", "running"}, states)
+		require.Equal(w, []workerctl.State{"left", "dead", "running"}, states)
 		in := w.info(j)
 		require.Equal(w, []int{3, 1, 1}, []int{in.Joined, in.Left, in.Running})
 	})
@@ -310,5 +310,16 @@ func TestLeaveWhoseTimeIsUpLeavesNoGhost(t *testing.T) {
 		require.Zero(w, w.info(j).Running)
 		back := w.join(j, nth(0))
 		require.Equal(w, 0, back.ID())
+	})
+}
+
+func TestMemberAsText(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		j := w.submit(w.Client(), 2)
+		w.leave(w.crew(1)[0])
+		all, err := j.Members(w.Ctx)
+		require.NoError(w, err)
+		require.Len(w, all, 1)
+		require.Equal(w, "worker 0 (worker-0, incarnation 1): left", all[0].String())
 	})
 }

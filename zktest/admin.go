@@ -83,8 +83,8 @@ func (s *Server) Delete(path string) error {
 }
 
 // DeleteAll deletes a node and all that is below it, as an administrator's deleteall
-// does, but at once: nobody can put anything below it in between. Its clients see the
-// deletions one after the other.
+// does, but at once: no client can create a node below it in between. Its clients see
+// the deletions one after the other.
 func (s *Server) DeleteAll(path string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -2,6 +2,8 @@ package zktest
 
 import (
 	"net"
+	"sync"
+	"sync/atomic"
 
 	"github.com/zkrecipes/zkrecipes/zktest/internal/ensemble"
 	"github.com/zkrecipes/zkrecipes/zktest/internal/jute"
@@ -12,7 +14,7 @@ import (
 type wire interface {
 	// send queues bytes.
 	send(b []byte)
-	// close closes after what was sent.
+	// close closes after the bytes sent so far.
 	close()
 	// reset closes at once.
 	reset()
@@ -30,17 +32,25 @@ type conn struct {
 	server  int
 	framer  jute.Framer
 	in, out *ensemble.Line
-	dead    bool // nothing gets through any more, for ever
+	dead    bool // nothing gets through any more, indefinitely
 	gone    bool // the client closed its end
+	deaf    bool // the client reads no more answers
+	over    bool // the server closed its end
 	raw     bool // four-letter word
 	started bool // the connect request has arrived
 	greeted bool // and was processed
+	waiting int  // bytes in the line "in"
+	// room is signaled when crammedLocked may have become false.
+	room *sync.Cond
+	// unsent is how many bytes of answers the client has not taken. It grows
+	// with mu held only.
+	unsent atomic.Int64
 }
 
 // acceptLocked makes a conn for a client of server i; nil if it is down.
 func (s *Server) acceptLocked(i int, w wire, client string, addr net.Addr) *conn {
 	n := s.world.Node(i)
-	c := &conn{s: s, wire: w, client: client, addr: addr, server: i}
+	c := &conn{s: s, wire: w, client: client, addr: addr, server: i, room: sync.NewCond(&s.mu)}
 	host, _, err := net.SplitHostPort(addr.String())
 	if err != nil {
 		host = addr.String()
@@ -49,24 +59,22 @@ func (s *Server) acceptLocked(i int, w wire, client string, addr net.Addr) *conn
 		return nil
 	}
 	c.framer.Max = s.opt.MaxFrame
-	c.in = ensemble.NewLine(s.loop, func() bool { return n.Frozen() || s.holeLocked(c, ToServer) })
+	c.in = ensemble.NewLine(s.loop, func() bool { return n.Frozen() || c.Full() || s.holeLocked(c, ToServer) })
 	c.out = ensemble.NewLine(s.loop, func() bool { return s.holeLocked(c, ToClient) })
 	s.conns[c] = true
 	return c
 }
 
 // Send implements ensemble.Sink.
-func (c *conn) Send(record []byte) { c.sendFrame(jute.Frame(record)) }
-
-func (c *conn) sendFrame(frame []byte) {
-	c.s.stats.PacketsSent++
-	c.out.Push(c.s.delayLocked(c, ToClient), func() { c.wire.send(frame) })
-}
+func (c *conn) Send(records ...[]byte) { c.sendRecords(c.s.delayLocked(c, ToClient), records...) }
 
 // Close implements ensemble.Sink: the server closes its end, and the client
 // hears of it unless the way there is blocked.
 func (c *conn) Close() {
+	c.over = true
 	c.in.Clear()
+	c.waiting = 0
+	c.room.Broadcast()
 	c.out.Push(c.s.delayLocked(c, ToClient), func() {
 		c.wire.close()
 		delete(c.s.conns, c)
@@ -75,24 +83,23 @@ func (c *conn) Close() {
 
 // cutLocked breaks the connection; both ends notice at once.
 func (c *conn) cutLocked() {
-	c.out.Clear()
-	c.in.Clear()
+	c.clearLocked()
 	c.wire.reset()
 	c.core.Close()
-	c.out.Clear()
+	c.clearLocked()
 	delete(c.s.conns, c)
 }
 
 // receivedLocked takes bytes from the client.
 func (c *conn) receivedLocked(p []byte) {
-	if c.raw {
-		return
+	if c.raw || c.dead || c.over {
+		return // nothing takes it any more
 	}
 	frames, err := c.framer.Feed(p)
 	if !c.started && len(frames) == 0 {
 		if word := c.framer.Pending(); len(word) >= 4 && isFourLetterWord(string(word[:4])) {
 			c.raw = true
-			c.pushIn(func() { c.answerWord(string(word[:4])) })
+			c.pushIn(0, func() { c.answerWord(string(word[:4])) })
 			return
 		}
 	}
@@ -103,14 +110,12 @@ func (c *conn) receivedLocked(p []byte) {
 				c.claims = q.Session
 			}
 		}
-		c.pushIn(func() { c.deliverLocked(f) })
+		c.pushIn(len(f), func() { c.deliverLocked(f) })
 	}
 	if err != nil {
-		c.pushIn(c.core.Close)
+		c.pushIn(0, c.core.Close)
 	}
 }
-
-func (c *conn) pushIn(f func()) { c.in.Push(c.s.delayLocked(c, ToServer), f) }
 
 // hungUpLocked notes that the client closed its end. The server hears of it
 // after everything that was sent before.
@@ -119,10 +124,11 @@ func (c *conn) hungUpLocked() {
 		return
 	}
 	c.gone = true
+	c.deafenLocked()
 	if c.dead {
 		delete(c.s.conns, c)
 	}
-	c.pushIn(func() {
+	c.pushIn(0, func() {
 		c.core.Close()
 		delete(c.s.conns, c)
 	})
@@ -154,6 +160,7 @@ func (c *conn) deliverLocked(frame []byte) {
 		c.core.Close()
 		return
 	}
+	q.Size = len(frame) + frameCost
 	r := s.countLocked(c, q.Op.String(), &q)
 	c.actLocked(s.askLocked(r), func(reply func([]byte)) { c.core.Submit(q, reply) }, false)
 }
@@ -190,8 +197,7 @@ func (c *conn) actLocked(a Action, process func(reply func([]byte)), handshake b
 			return
 		}
 		process(func(b []byte) {
-			s.stats.PacketsSent++
-			c.out.Push(a.For, func() { c.wire.send(jute.Frame(b)) })
+			c.sendRecords(a.For, b)
 		})
 	default:
 		process(nil)

@@ -1,7 +1,7 @@
-// Package zktest is a ZooKeeper server inside the process, for tests, demos
-// and laptops. It speaks the protocol of Apache ZooKeeper 3.8, over TCP or
-// over in-memory connections that live inside a testing/synctest bubble, and
-// lets a test break whatever breaks in production.
+// Package zktest is a ZooKeeper server inside the process, for tests, demos and
+// laptops. It speaks the protocol of Apache ZooKeeper 3.8, over TCP or over
+// in-memory connections inside a testing/synctest bubble, and a test can inject
+// the faults of production.
 //
 // # What it is
 //
@@ -12,43 +12,53 @@
 //	defer server.Close()
 //	client, err := session.Connect(ctx, server.Addr(), &session.Options{Dialer: server.Dial})
 //
-// and then, for instance, server.ExpireSession, server.CutAll, server.FailNth;
-// docs/testing.md has a whole test. Without InMemory it listens on a port of
-// its own, for any client.
+// and then, for example, server.ExpireSession, server.CutAll, server.FailNth;
+// docs/testing.md has a whole test. Without InMemory the server listens on a
+// port of its own, for any client.
 //
-// Start serves one server, or with Options.Servers a model of an ensemble:
-// a leader that alone decides about sessions, followers with replicas of their
-// own, links between them that can be cut. All requests that Apache's server
-// answers for clients are answered the same way, except SASL and dynamic
-// reconfiguration. Production is Apache ZooKeeper: this keeps nothing on disk,
-// so all data is gone with Close (not with Stop), it has one lock for
-// everything, no quotas, no TLS, and its elections are a model, not a protocol.
+// Start serves one server, or with Options.Servers a model of an ensemble: a
+// leader that alone decides about sessions, followers with replicas of their
+// own, and links between them that can be cut. All requests that Apache's
+// server answers for clients are answered in the same way, except SASL and
+// dynamic reconfiguration.
+//
+// Run Apache ZooKeeper in production. This server stores nothing on disk, so
+// all data is gone with Close (not with Stop). It has one lock for everything,
+// no TLS, and its elections are a model, not a protocol.
 //
 // # Guarantees
 //
-// A session's requests are answered in their order; a watch event is sent
-// before the answer that shows the change; sessions expire at the first tick
+// A session's requests are answered in their order. A watch event is sent
+// before the reply that shows the change. Sessions expire at the first tick
 // after their timeout, never before. Under synctest everything happens in
 // virtual time, and after Close no goroutine is left.
 //
+// A client that sends requests and does not read the replies is not served: the
+// server keeps at most some 5 MB of replies and 5 MB of requests for each
+// connection, and then stops reading from the connection until the client
+// reads.
+//
+// A connection that asks for no session within 10 seconds is closed, as by
+// Apache's server with its default of zookeeper.nio.sessionlessCnxnTimeout.
+//
 // # What it does differently
 //
-// The order of children is fixed by their names (Apache's is arbitrary too,
-// neither is sorted). A restarted server keeps its data in memory. Elections
-// take Options.ElectionDelay, and a joining follower gets its snapshot at
-// once. The suffixes of sequential nodes stick at 2147483647 as Apache's do,
-// but never wrap under concurrent creates, which Apache's can. A change made
-// by the administrator's methods (Create, Set, Delete, SetSequence, SetVersion)
-// is committed even without a majority.
+// The order of children depends only on the history of creates and deletes
+// (Apache's order is arbitrary too; neither is sorted). A restarted server
+// keeps its data in memory. Elections take Options.ElectionDelay, and a joining
+// follower gets its snapshot at once. The suffixes of sequential nodes stay at
+// 2147483647 as Apache's do, but never wrap under concurrent creates, as
+// Apache's can. A change by the administrator's methods (Create, Set, Delete,
+// SetSequence, SetVersion) is committed even without a majority.
 //
 // # Failures
 //
-// Start fails when it cannot listen or an option makes no sense. The fault
-// methods say what they break; a test that asks for a server or session that
-// does not exist gets an error.
+// Start fails when the server cannot listen or an option is invalid. The fault
+// methods document what they break; a call that names a missing server or
+// session returns an error.
 //
 // # Concurrency
 //
-// All methods may be called at any time from any goroutine, also from the
+// All methods may be called at any time from any goroutine, including from the
 // hooks. Hooks are called by one goroutine, one after the other, without locks.
 package zktest

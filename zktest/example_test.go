@@ -61,7 +61,7 @@ func ExampleServer_FailNth() {
 	// /a 0 <nil>
 }
 
-// Who lost a lock, and when, according to the server.
+// The server tells which client lost a lock, and when.
 func ExampleServer_ExpireSession() {
 	s, err := zktest.Start(&zktest.Options{InMemory: true})
 	if err != nil {

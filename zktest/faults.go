@@ -16,7 +16,7 @@ func (s *Server) ExpireSession(id int64) error {
 }
 
 // Cut breaks the connections of a session; both ends notice at once, and what
-// is under way is lost. The session lives on. It returns how many there were.
+// is in progress is lost. The session lives on. It returns how many there were.
 func (s *Server) Cut(session int64) int { return s.CutLink(Link{Session: session}) }
 
 // CutAll breaks every connection.
@@ -72,6 +72,28 @@ func (s *Server) Restart(i int) error {
 		return fmt.Errorf("zktest: restart server %d: %w", i, err)
 	}
 	n.Start()
+	s.changedLocked()
+	return nil
+}
+
+// RestartEmpty replaces all servers by new ones at the same addresses, without any data
+// or sessions, and with zxids from the beginning: as when an ensemble is recreated empty.
+// Like Apache's they hang up on clients that have seen a later zxid.
+func (s *Server) RestartEmpty() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return ErrClosed
+	}
+	for i := 1; i <= s.opt.Servers; i++ {
+		if err := s.listenAgainLocked(i); err != nil {
+			return fmt.Errorf("zktest: restart server %d: %w", i, err)
+		}
+	}
+	for _, c := range s.sortedLocked() {
+		c.cutLocked()
+	}
+	s.world.Renew()
 	s.changedLocked()
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/internal/ensemble"
 )
 
-// version is what the four-letter words tell.
+// version is the version that the four-letter words report.
 const version = "3.8.0-zktest, built on 01/01/2024 00:00 UTC"
 
 func isFourLetterWord(w string) bool {
@@ -35,7 +35,7 @@ func (s *Server) FourLetter(i int, word string) string {
 // answerWord answers on the connection and closes it.
 func (c *conn) answerWord(word string) {
 	text := c.s.wordLocked(c.core.Node(), word)
-	c.out.Push(c.s.delayLocked(c, ToClient), func() { c.wire.send([]byte(text)) })
+	c.pushOut([]byte(text), c.s.delayLocked(c, ToClient))
 	c.core.Close()
 }
 
@@ -91,7 +91,7 @@ func (s *Server) srvrTailLocked(b *strings.Builder, n *ensemble.Node) {
 	}
 	fmt.Fprintf(b, "Latency min/avg/max: 0/0.0/0\nReceived: %d\nSent: %d\nConnections: %d\nOutstanding: %d\n",
 		received, sent, len(conns), waiting)
-	fmt.Fprintf(b, "Zxid: 0x%x\nMode: %s\nNode count: %d\n", n.Tree().LastZxid(), n.Mode(), n.Tree().Len())
+	fmt.Fprintf(b, "Zxid: 0x%x\nMode: %s\nNode count: %d\n", n.Tree().LastZxid(), n.Mode(), n.Tree().Count())
 }
 
 func (s *Server) consLocked(b *strings.Builder, n *ensemble.Node, details bool) {
@@ -126,7 +126,7 @@ func (s *Server) mntrLocked(b *strings.Builder, n *ensemble.Node) {
 	line("packets_sent", sent)
 	line("num_alive_connections", len(n.Conns()))
 	line("outstanding_requests", waiting)
-	line("znode_count", n.Tree().Len())
+	line("znode_count", n.Tree().Count())
 	line("watch_count", n.Watches().Count())
 	line("ephemerals_count", n.Tree().EphemeralCount())
 	line("approximate_data_size", n.Tree().DataSize())

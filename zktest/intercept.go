@@ -8,7 +8,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/internal/tree"
 )
 
-// Request is what a hook sees of a request before it is processed.
+// Request is the view that a hook has of a request before the request is processed.
 type Request struct {
 	// Op is "connect", or the operation as ZooKeeper names it: create, create2,
 	// createContainer, createTTL, delete, exists, getData, setData, getACL,
@@ -30,18 +30,18 @@ type Request struct {
 	Data []byte
 	// OnlyChecks is set for a multi that changes nothing (a heartbeat).
 	OnlyChecks bool
-	// N counts the requests of all sessions, SessionN those of this one, from 1.
+	// N counts the requests of all sessions, SessionN those of this session, from 1.
 	N, SessionN int
 	// At is the server's clock.
 	At time.Time
 }
 
-// Fault is what to do with a request.
+// Fault is the treatment of a request.
 type Fault int
 
-// Faults. "Cut" means that both ends notice at once; a "hole" means that
-// nothing ever gets through on this connection again and nobody is told, until
-// the client closes it.
+// Faults. "Cut" means that both ends notice at once; a "hole" means that nothing ever
+// gets through on this connection again and neither end notices, until the client
+// closes it.
 const (
 	// Pass processes the request as usual.
 	Pass Fault = iota

@@ -99,8 +99,8 @@ func (s *Server) Delay(l Link, d Direction, by time.Duration) {
 	}
 }
 
-// Heal ends every BlackHole and Delay. What Action{Do: DropRequest} and its like
-// have broken stays broken.
+// Heal ends every BlackHole and Delay. Connections that Action{Do: DropRequest} and its
+// like have broken stay broken.
 func (s *Server) Heal() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -122,13 +122,12 @@ func (s *Server) HealLink(l Link) {
 	s.resumeLocked()
 }
 
-// resumeLocked lets through what no rule holds back any more. It only asks the
-// loop to do so, since hooks may be called on the way.
+// resumeLocked lets the bytes through that no rule holds back any more. It only asks
+// the loop to do so, since hooks may be called on the way.
 func (s *Server) resumeLocked() {
 	s.changedLocked()
 	for _, c := range s.sortedLocked() {
-		s.loop.After(0, c.in.Pump)
-		s.loop.After(0, c.out.Pump)
+		c.resumeLocked()
 	}
 }
 

@@ -12,21 +12,22 @@ import (
 )
 
 // memory is a client's end of an in-memory connection. Writes go into the
-// server's queue and never block; reads wait for what the server sends. There
-// is no goroutine behind it.
+// server's queue and wait only while that is full; reads wait for what the
+// server sends. There is no goroutine behind it.
 type memory struct {
 	c             *conn
 	local, remote net.Addr
 
 	// mu guards the rest. It may be taken while the server's mu is held, never
 	// the other way round.
-	mu    sync.Mutex
-	wait  *sync.Cond
-	buf   []byte
-	eof   bool // the server closed
-	shut  bool // the client closed
-	until time.Time
-	alarm *time.Timer
+	mu   sync.Mutex
+	wait *sync.Cond
+	buf  []byte
+	eof  bool // the server closed
+	shut bool // the client closed
+	// Deadlines of Read and Write, and the timers that wake the waiting calls.
+	until, writeUntil time.Time
+	alarm, writeAlarm *time.Timer
 }
 
 func newMemory(local, remote net.Addr) *memory {
@@ -55,6 +56,14 @@ func (m *memory) reset() { m.close() }
 
 // Read implements net.Conn.
 func (m *memory) Read(p []byte) (int, error) {
+	n, err := m.take(p)
+	if n > 0 {
+		m.c.sent(n)
+	}
+	return n, err
+}
+
+func (m *memory) take(p []byte) (int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for {
@@ -79,19 +88,44 @@ func (m *memory) Read(p []byte) (int, error) {
 
 // Write implements net.Conn.
 func (m *memory) Write(p []byte) (int, error) {
-	m.mu.Lock()
-	shut, eof := m.shut, m.eof
-	m.mu.Unlock()
-	switch {
-	case shut:
-		return 0, m.opError("write", net.ErrClosed)
-	case eof:
-		return 0, m.opError("write", syscall.EPIPE)
-	}
 	m.c.s.mu.Lock()
 	defer m.c.s.mu.Unlock()
-	m.c.receivedLocked(p)
-	return len(p), nil
+	for n := 0; ; {
+		if err := m.writable(); err != nil {
+			return n, err
+		}
+		if m.c.crammedLocked() {
+			if m.expired() {
+				return n, m.opError("write", os.ErrDeadlineExceeded)
+			}
+			m.c.room.Wait()
+			continue
+		}
+		k := min(len(p)-n, chunk)
+		m.c.receivedLocked(p[n : n+k])
+		if n += k; n == len(p) {
+			return n, nil
+		}
+	}
+}
+
+// writable returns the error of a Write if an end is closed.
+func (m *memory) writable() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case m.shut:
+		return m.opError("write", net.ErrClosed)
+	case m.eof:
+		return m.opError("write", syscall.EPIPE)
+	}
+	return nil
+}
+
+func (m *memory) expired() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return !m.writeUntil.IsZero() && !time.Now().Before(m.writeUntil)
 }
 
 // Close implements net.Conn.
@@ -102,8 +136,10 @@ func (m *memory) Close() error {
 		return m.opError("close", net.ErrClosed)
 	}
 	m.shut, m.buf = true, nil
-	if m.alarm != nil {
-		m.alarm.Stop()
+	for _, alarm := range []*time.Timer{m.alarm, m.writeAlarm} {
+		if alarm != nil {
+			alarm.Stop()
+		}
 	}
 	m.wait.Broadcast()
 	m.mu.Unlock()
@@ -123,11 +159,31 @@ func (m *memory) LocalAddr() net.Addr { return m.local }
 // RemoteAddr implements net.Conn.
 func (m *memory) RemoteAddr() net.Addr { return m.remote }
 
-// SetDeadline implements net.Conn; writes never wait.
-func (m *memory) SetDeadline(t time.Time) error { return m.SetReadDeadline(t) }
+// SetDeadline implements net.Conn.
+func (m *memory) SetDeadline(t time.Time) error {
+	_ = m.SetWriteDeadline(t)
+	return m.SetReadDeadline(t)
+}
 
-// SetWriteDeadline implements net.Conn; writes never wait.
-func (m *memory) SetWriteDeadline(time.Time) error { return nil }
+// SetWriteDeadline implements net.Conn. A write that does not have to wait
+// succeeds after its deadline, too.
+func (m *memory) SetWriteDeadline(t time.Time) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.writeAlarm != nil {
+		m.writeAlarm.Stop()
+		m.writeAlarm = nil
+	}
+	m.writeUntil = t
+	if !t.IsZero() && !m.shut {
+		m.writeAlarm = time.AfterFunc(time.Until(t), func() {
+			m.c.s.mu.Lock()
+			defer m.c.s.mu.Unlock()
+			m.c.room.Broadcast()
+		})
+	}
+	return nil
+}
 
 // SetReadDeadline implements net.Conn.
 func (m *memory) SetReadDeadline(t time.Time) error {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"time"
 )
 
@@ -14,6 +15,11 @@ var ErrOption = errors.New("invalid option")
 type Options struct {
 	// Addr is the TCP address to listen on; default "127.0.0.1:0". With several
 	// servers its port must be 0. Ignored with InMemory.
+	//
+	// With a port, clients can outlive the server and find the next one there.
+	// Zxids then begin with the clock instead of 0, so that the next server tells
+	// these clients that their sessions expired; a client that has seen a larger
+	// zxid than its server's is refused without an answer, as Apache does.
 	Addr string
 	// InMemory serves only through Server.Dial; no socket is opened.
 	InMemory bool
@@ -22,8 +28,8 @@ type Options struct {
 	Servers int
 	// TickTime is the granularity of session expiry; default 2 s.
 	TickTime time.Duration
-	// MinSessionTimeout and MaxSessionTimeout bound what is granted; default 2
-	// and 20 ticks.
+	// MinSessionTimeout and MaxSessionTimeout bound the granted timeouts; default 2 and
+	// 20 ticks.
 	MinSessionTimeout, MaxSessionTimeout time.Duration
 	// SyncLimit is after how many ticks without contact a follower gives its
 	// leader up, and a leader its followers; default 5.
@@ -38,16 +44,20 @@ type Options struct {
 	// DisableExtendedTypes refuses TTL nodes, as Apache does unless
 	// zookeeper.extendedTypesEnabled is set.
 	DisableExtendedTypes bool
-	// OldServer refuses what came after ZooKeeper 3.5: addWatch, setWatches2,
-	// multiRead, getEphemerals, getAllChildrenNumber, whoAmI.
+	// OldServer refuses the requests that came after ZooKeeper 3.5: addWatch,
+	// setWatches2, multiRead, getEphemerals, getAllChildrenNumber, whoAmI.
 	OldServer bool
-	// StatNeedsRead refuses exists of a znode that the client may not read, as
-	// servers from 3.9.3 on do. Before, everybody could see who owns what.
+	// StatNeedsRead refuses exists of a znode that the client may not read, as servers
+	// from 3.9.3 on do. Before, every client could see the owner of every node.
 	StatNeedsRead bool
+	// EnforceQuota refuses writes beyond the hard limits of quotas, as Apache's
+	// servers do if zookeeper.enforceQuota is set. Statistics are kept without it.
+	EnforceQuota bool
 	// MaxFrame is the largest request in bytes; default 1048575. A larger one
 	// closes the connection.
 	MaxFrame int
-	// Logger gets what the servers do, at level debug; default silent.
+	// Logger gets the actions of the servers, at level debug, and failures to accept
+	// connections, as warnings; default silent.
 	Logger *slog.Logger
 }
 
@@ -80,6 +90,24 @@ func (o *Options) filled() (Options, error) {
 		return f, fmt.Errorf("zktest: SyncLimit or MaxFrame below 1: %w", ErrOption)
 	}
 	return f, nil
+}
+
+// zxidEpoch is the time to which zxids from the clock are relative. It keeps them
+// below 2^53 for 69 years, which JavaScript and JSON tools can represent.
+const zxidEpoch = 1577836800000 // 2020-01-01, milliseconds since 1970
+
+// zxidBits is how many zxids there are for a millisecond, as a power of two: more
+// than a server uses up, so that the next one always begins above.
+const zxidBits = 12
+
+func (o *Options) firstZxid(now time.Time) int64 {
+	if _, port, err := net.SplitHostPort(o.Addr); o.InMemory || err != nil || port == "0" {
+		return 0
+	}
+	// Finer than milliseconds: a server may start in the one in which its predecessor
+	// has started, written and stopped.
+	ms, ns := now.UnixMilli()-zxidEpoch, int64(now.Nanosecond())%int64(time.Millisecond)
+	return ms<<zxidBits + ns<<zxidBits/int64(time.Millisecond)
 }
 
 func setDefault[T comparable](v *T, d T) {

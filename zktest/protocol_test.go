@@ -184,10 +184,12 @@ func TestReadsAndMinorRequests(t *testing.T) {
 		require.Equal(t, proto.XidAuth, a.recv().xid)
 		got = a.call(proto.OpWhoAmI, nil)
 		require.EqualValues(t, 2, got.body.Int32())
-		require.Equal(t, "ip", got.body.String())
-		_ = got.body.String()
-		require.Equal(t, "digest", got.body.String())
-		require.Equal(t, "bob", got.body.String())
+		who := map[string]string{}
+		for range 2 {
+			scheme := got.body.String()
+			who[scheme] = got.body.String()
+		}
+		require.Equal(t, map[string]string{"ip": "198.51.100.1", "digest": "bob"}, who)
 
 		got = a.call(proto.OpMultiRead, func(w *jute.Writer) {
 			for _, p := range []string{"/a", "/none"} {

@@ -53,8 +53,8 @@ func Start(o *Options) (*Server, error) {
 	s.listeners = make([]net.Listener, opt.Servers)
 	s.addrs = make([]string, opt.Servers)
 	for i := range s.addrs {
-		// Addresses reserved for documentation: literals, so that no client asks
-		// a name server, and nobody is there if one dials past Dial.
+		// Addresses reserved for documentation: literals, so that no client asks a name
+		// server, and no server listens if a client dials past Dial.
 		s.addrs[i] = fmt.Sprintf("192.0.2.%d:2181", i+1)
 		if opt.InMemory {
 			continue
@@ -71,7 +71,8 @@ func Start(o *Options) (*Server, error) {
 		Servers: opt.Servers, Tick: opt.TickTime, MinTimeout: opt.MinSessionTimeout, MaxTimeout: opt.MaxSessionTimeout,
 		SyncLimit: opt.SyncLimit, ElectionDelay: opt.ElectionDelay, Latency: opt.Latency,
 		ContainerInterval: opt.ContainerInterval, NoTTL: opt.DisableExtendedTypes, Old: opt.OldServer, StatNeedsRead: opt.StatNeedsRead,
-		Logger: opt.Logger, OnCommit: func(t *tree.Txn) { s.applied = append(s.applied, newTxn(t)) },
+		Quotas: opt.EnforceQuota,
+		Logger: opt.Logger, FirstZxid: opt.firstZxid(time.Now()), OnCommit: func(t *tree.Txn) { s.applied = append(s.applied, newTxn(t)) },
 	}, s.loop)
 	// Close waits for the loop; closing loop.done ends it.
 	s.tasks.Go(s.loop.run)
@@ -107,6 +108,7 @@ func (s *Server) Close() error {
 	s.closed = true
 	for c := range s.conns {
 		c.wire.reset()
+		c.deafenLocked() // wakes a reader that waits for room
 	}
 	for w := range s.sockets {
 		w.reset()
@@ -129,7 +131,7 @@ func (s *Server) closeListeners() {
 	}
 }
 
-// changedLocked wakes those who wait for rules or servers to change.
+// changedLocked wakes the calls that wait for rules or servers to change.
 func (s *Server) changedLocked() {
 	if s.closed {
 		return

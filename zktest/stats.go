@@ -2,6 +2,7 @@ package zktest
 
 import (
 	"maps"
+	"slices"
 	"sort"
 	"time"
 
@@ -13,7 +14,8 @@ type Stats struct {
 	// Requests counts by operation, with the names of Request.Op.
 	Requests map[string]int
 	// BySession counts by session, then by operation; session 0 is the
-	// handshakes of new sessions.
+	// handshakes of new sessions. Of the sessions that have ended at least the
+	// 1,000 latest are kept.
 	BySession map[int64]map[string]int
 	// Total is the number of requests, handshakes and pings included.
 	Total int
@@ -54,11 +56,35 @@ func (s *Server) ResetStats() {
 	s.stats = newStats()
 }
 
+// endedKept is how many sessions have figures after their end, at least.
+const endedKept = 1000
+
+// forgetEndedLocked drops the figures of the oldest sessions that have ended: a
+// server that runs for long would keep those of all. It drops many at once,
+// since it has to look at all.
+func (s *Server) forgetEndedLocked() {
+	t := s.adminNodeLocked().Tree()
+	if len(s.stats.BySession) <= 2*endedKept+t.SessionCount() {
+		return
+	}
+	var ended []int64
+	for id := range s.stats.BySession {
+		if id != 0 && !t.HasSession(id) {
+			ended = append(ended, id)
+		}
+	}
+	slices.Sort(ended)
+	for _, id := range ended[:max(0, len(ended)-endedKept)] {
+		delete(s.stats.BySession, id)
+	}
+}
+
 // countLocked counts a request and describes it for the hooks.
 func (s *Server) countLocked(c *conn, op string, q *proto.Request) Request {
 	id := c.session()
 	m := s.stats.BySession[id]
 	if m == nil {
+		s.forgetEndedLocked()
 		m = map[string]int{}
 		s.stats.BySession[id] = m
 	}

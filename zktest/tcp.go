@@ -1,8 +1,10 @@
 package zktest
 
 import (
+	"errors"
 	"net"
 	"sync"
+	"time"
 )
 
 // socket is the server's end of a TCP connection.
@@ -48,48 +50,87 @@ func (w *socket) reset() {
 	_ = w.conn.Close() // ends the reader, and the writer if it is in Write
 }
 
-// write sends what is queued until the connection ends.
-func (w *socket) write() {
+// write sends the queued bytes until the connection ends. It calls sent, without locks,
+// with the number of bytes that the client's end has taken.
+func (w *socket) write(sent func(n int)) {
 	defer func() { _ = w.conn.Close() }()
+	var buf []byte
 	for {
-		w.mu.Lock()
-		for len(w.queue) == 0 && !w.ending {
-			w.ready.Wait()
+		if cap(buf) > chunk/16 {
+			buf = nil // an idle connection keeps no large buffer
 		}
-		todo, last := w.queue, w.ending
-		w.queue = nil
-		if w.broken {
-			w.mu.Unlock()
+		buf = w.next(buf[:0])
+		if len(buf) == 0 {
 			return
 		}
-		w.mu.Unlock()
-		var batch []byte
-		for _, b := range todo {
-			batch = append(batch, b...)
-		}
-		if len(batch) > 0 {
-			if _, err := w.conn.Write(batch); err != nil {
-				w.close()
-				return
-			}
-		} else if last {
+		if _, err := w.conn.Write(buf); err != nil {
+			w.reset()
 			return
 		}
+		sent(len(buf))
 	}
 }
+
+// next waits for bytes to write and returns at most a chunk of them, small
+// frames together in p; none when the connection ends.
+func (w *socket) next(p []byte) []byte {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for len(w.queue) == 0 && !w.ending {
+		w.ready.Wait()
+	}
+	if w.broken || len(w.queue) == 0 {
+		w.queue = nil
+		return nil
+	}
+	if first := w.queue[0]; len(first) > chunk {
+		w.queue[0] = first[chunk:]
+		return first[:chunk:chunk]
+	}
+	for len(w.queue) > 0 && len(p)+len(w.queue[0]) <= chunk {
+		p = append(p, w.queue[0]...)
+		w.queue[0] = nil
+		w.queue = w.queue[1:]
+	}
+	return p
+}
+
+// acceptPause is the first pause after a failed accept; every further failure
+// in a row doubles it, up to acceptPauseMax.
+const acceptPause, acceptPauseMax = 5 * time.Millisecond, time.Second
 
 // serveLocked accepts the clients of server i.
 func (s *Server) serveLocked(i int, l net.Listener) {
 	// Close waits for it; closing the listener, in Close and Stop, ends it.
-	s.tasks.Go(func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
+	s.tasks.Go(func() { s.accept(i, l) })
+}
+
+// accept returns when l is closed. Every other failure passes: the process is
+// out of file descriptors, or the client went before it was accepted. The first
+// of several failures in a row is logged.
+func (s *Server) accept(i int, l net.Listener) {
+	pause := acceptPause
+	for failed := false; ; {
+		c, err := l.Accept()
+		if err == nil {
+			failed, pause = false, acceptPause
 			s.welcome(i, c)
+			continue
 		}
-	})
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if !failed {
+			failed = true
+			s.opt.Logger.Warn("cannot accept a connection, retrying", "server", i, "error", err)
+		}
+		select {
+		case <-time.After(pause):
+		case <-s.loop.done:
+			return
+		}
+		pause = min(2*pause, acceptPauseMax)
+	}
 }
 
 func (s *Server) welcome(i int, nc net.Conn) {
@@ -107,10 +148,11 @@ func (s *Server) welcome(i int, nc net.Conn) {
 	s.sockets[w] = true
 	// Close waits for it; the end of the connection, or a reset, ends it.
 	s.tasks.Go(func() {
-		w.write()
+		w.write(c.sent)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		delete(s.sockets, w)
+		c.deafenLocked()
 	})
 	// Close waits for it; the end of the connection, or a reset, ends it.
 	s.tasks.Go(func() { s.read(c, nc) })
@@ -123,6 +165,9 @@ func (s *Server) read(c *conn, nc net.Conn) {
 		s.mu.Lock()
 		if n > 0 {
 			c.receivedLocked(buf[:n])
+		}
+		for err == nil && c.crammedLocked() {
+			c.room.Wait()
 		}
 		if err != nil {
 			c.hungUpLocked()

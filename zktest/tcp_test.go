@@ -113,7 +113,7 @@ func TestFourLetterWordsAsGoZookeeperReadsThem(t *testing.T) {
 	stats, ok := zk.FLWSrvr(servers, 5*time.Second)
 	require.True(t, ok)
 	require.Equal(t, zk.ModeStandalone, stats[0].Mode)
-	require.EqualValues(t, 5, stats[0].NodeCount)
+	require.EqualValues(t, 6, stats[0].NodeCount)
 	require.EqualValues(t, 2, stats[0].Counter)
 	cons, ok := zk.FLWCons(servers, 5*time.Second)
 	require.True(t, ok)
@@ -136,9 +136,9 @@ func TestFourLetterWords(t *testing.T) {
 		r.call(proto.OpExists, pathWatch("/e", true))
 		time.Sleep(time.Second)
 		for w, wants := range map[string][]string{
-			"srvr": {"Mode: follower", "Zxid: 0x10000000", "Node count: 5", "Connections: 1"},
+			"srvr": {"Mode: follower", "Zxid: 0x10000000", "Node count: 6", "Connections: 1"},
 			"stat": {"Clients:", "Mode: follower"},
-			"mntr": {"zk_server_state\tfollower\n", "zk_watch_count\t1\n", "zk_ephemerals_count\t1\n", "zk_znode_count\t5\n"},
+			"mntr": {"zk_server_state\tfollower\n", "zk_watch_count\t1\n", "zk_ephemerals_count\t1\n", "zk_znode_count\t6\n"},
 			"cons": {"to=10000", "lop=exists"},
 			"dump": {"Sessions with Ephemerals (1):", "\t/e\n"},
 			"wchs": {"1 connections watching 1 paths\nTotal watches:1"},

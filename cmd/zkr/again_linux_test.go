@@ -21,7 +21,7 @@ func TestAgainHasTheTerminalAgain(t *testing.T) {
 	shell.says("got one")
 	_, znode := b.owner("/e")
 	require.NoError(t, b.srv.Delete(znode))
-	eventually(t, func() bool { return strings.Count(shell.out.String(), "ask") == 2 }, "it leads again")
+	eventually(t, func() bool { return strings.Count(shell.out.String(), "ask") >= 2 }, "it leads again")
 	typed(t, keys, "two\n")
 	shell.says("got two")
 	typed(t, keys, "\x1a")

@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -7,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 )
 
 // TestWrongArgumentsOfAllCommandsAreRefused before anything is tried, by an
@@ -59,11 +62,10 @@ func TestWrongArgumentsOfAllCommandsAreRefused(t *testing.T) {
 		"watch":                                     "which znode?",
 		"watch a":                                   "begins with /",
 		"watch /a --tree --children":                "exclude each other",
-		"tree":                                      "which znode?",
 		"tree /a --depth -1":                        "--depth is -1",
 		"tree /a //":                                "one word too many",
-		"members":                                   "which group? zkr members PATH",
-		"members /g --layout x":                     `--layout is "x"`,
+		"members ls":                                "which group? zkr members ls PATH",
+		"members ls /g --layout x":                  `--layout is "x"`,
 		"members join /g":                           "ID is missing: zkr members join PATH ID -- CMD",
 		"members join /g a":                         "which command? zkr members join /g a -- CMD",
 		"members join /g -- true":                   "ID is missing",
@@ -111,7 +113,7 @@ func TestWrongArgumentsOfAllCommandsAreRefused(t *testing.T) {
 		"job join -- true":                               "which job, and which command?",
 		"job join a --timeout -1s -- true":               "--timeout is -1s",
 		"job join a --kv x -- true":                      `--kv is "x"`,
-		"job join a --identity \xff -- true":             `"\xff" is no text`,
+		"job join a --identity \xff -- true":             `"\xff" is not text`,
 		"job join a --address= -- true":                  "--address is empty",
 		"task start":                                     `zkr task has no command "start"`,
 		"task submit":                                    "which queue? zkr task submit QUEUE",
@@ -129,7 +131,8 @@ func TestWrongArgumentsOfAllCommandsAreRefused(t *testing.T) {
 		"task submit /q --label=":                        `--label is ""`,
 		"task submit /q --collect":                       "--collect needs --wait",
 		"task submit /q --attached":                      "--attached needs --wait",
-		"task submit /q --timeout 1s":                    "--timeout needs --wait",
+		"task submit /q --timeout 1s":                    "--timeout needs --wait or --wait-for-room",
+		"task submit /q --dead-retention 0s":             "--dead-retention is 0s",
 		"task submit /q --wait --timeout -1s":            "--timeout is -1s",
 		"task wait /q":                                   "ID is missing: zkr task wait QUEUE ID",
 		"task wait /q a --timeout -1s":                   "--timeout is -1s",
@@ -141,52 +144,52 @@ func TestWrongArgumentsOfAllCommandsAreRefused(t *testing.T) {
 		"task stats":                                     "which queue?",
 		"task stats /q --interval 1s":                    "--interval needs --watch",
 		"task stats /q --watch --interval 0s":            "--interval is 0s",
-		"master":                                         "which queue? zkr master QUEUE",
-		"master /q --id \xff":                            `--id is "\xff"`,
-		"master /q --max-tasks 0":                        "--max-tasks is 0",
-		"worker /q":                                      "which command? zkr worker /q -- CMD",
-		"worker -- true":                                 "which queue, and which command?",
-		"worker /q --name \xff -- true":                  `--name is "\xff"`,
-		"worker /q --concurrency 0 -- true":              "--concurrency is 0",
-		"worker /q --prefetch -1 -- true":                "--prefetch is -1",
-		"worker /q --permanent 0 -- true":                "--permanent is 0",
-		"worker /q --label= -- true":                     `--label is ""`,
-		"worker /q --grace -1s -- true":                  "--grace is -1s",
-		"group list":                                     `zkr group has no command "list"`,
-		"group add":                                      "which group? zkr group add GROUP RESOURCE",
-		"group add /g":                                   "RESOURCE is missing",
-		"group add g a":                                  "begins with /",
-		"group add / a":                                  "GROUP is /",
-		"group add /g a/b":                               `RESOURCE is "a/b"; it must be a name`,
-		"group add /g a --mode both":                     `--mode is "both"`,
-		"group add /g - -":                               "RESOURCE - is there twice",
-		"group add /g " + strings.Repeat("x", 1025):      `..., of 1025 bytes; it must have 1024 at most`,
-		"group remove /g ..":                             `RESOURCE is ".."; it must be a name`,
-		"group ls":                                       "which group?",
-		"group ls /g a":                                  `"a" is one word too many`,
-		"group status g --watch":                         "begins with /",
-		"group pause /":                                  "GROUP is /",
-		"group pause /g --by \xff":                       "--by is",
-		"group resume":                                   "which group?",
-		"group join /g":                                  "which command? zkr group join /g -- CMD",
-		"group join -- true":                             "which group, and which command?",
-		"group join g -- true":                           "begins with /",
-		"group join /g --mode x -- true":                 `--mode is "x"`,
-		"group join /g --grace -1s -- true":              "--grace is -1s",
-		"group join /g --retry -1s -- true":              "--retry is -1s",
-		"group join /g --max-moves -1 -- true":           "--max-moves is -1",
-		"group join /g --weight 0 -- true":               "--weight is 0",
-		"group join /g --instance a/b -- true":           `--instance is "a/b"`,
-		"group join /g --instance " + strings.Repeat("x", 1025) + " -- true": `..., of 1025 bytes; it must have 1024 at most`,
-		"group join /g --instance= -- true":                                  `--instance is ""`,
-		"group join /g --instance _a -- true":                                "must not begin with an underscore",
-		"counter cas /c 1 -99999999999999999999":                             "NEW is -99999999999999999999; it must fit",
-		"service ls --base services/":                                        "--base: invalid path",
-		"group join /g --zone \xff -- true":                                  "--zone is",
-		"group join /g --assignor best -- true":                              "--assignor: ",
-		"group join /g --subscribe [ -- true":                                `--subscribe is "["`,
+		"task master":                                    "which queue? zkr task master QUEUE",
+		"task master /q --id \xff":                       `--id is "\xff"`,
+		"task master /q --max-tasks 0":                   "--max-tasks is 0",
+		"task worker /q":                                 "which command? zkr task worker /q -- CMD",
+		"task worker -- true":                            "which queue, and which command?",
+		"task worker /q --name \xff -- true":             `--name is "\xff"`,
+		"task worker /q --concurrency 0 -- true":         "--concurrency is 0",
+		"task worker /q --prefetch -1 -- true":           "--prefetch is -1",
+		"task worker /q --permanent 0 -- true":           "--permanent is 0",
+		"task worker /q --label= -- true":                `--label is ""`,
+		"task worker /q --grace -1s -- true":             "--grace is -1s",
+		"rebalance list":                                 `zkr rebalance has no command "list"`,
+		"rebalance add":                                  "which group? zkr rebalance add GROUP RESOURCE",
+		"rebalance add /g":                               "RESOURCE is missing",
+		"rebalance add g a":                              "begins with /",
+		"rebalance add / a":                              "GROUP is /",
+		"rebalance add /g a/b":                           `RESOURCE is "a/b"; it must be a name`,
+		"rebalance add /g a --mode both":                 `--mode is "both"`,
+		"rebalance add /g - -":                           "RESOURCE - is there twice",
+		"rebalance add /g " + strings.Repeat("x", 1025):  `..., of 1025 bytes; it must have 1024 at most`,
+		"rebalance remove /g ..":                         `RESOURCE is ".."; it must be a name`,
+		"rebalance ls":                                   "which group?",
+		"rebalance ls /g a":                              `"a" is one word too many`,
+		"rebalance status g --watch":                     "begins with /",
+		"rebalance pause /":                              "GROUP is /",
+		"rebalance pause /g --by \xff":                   "--by is",
+		"rebalance resume":                               "which group?",
+		"rebalance join /g":                              "which command? zkr rebalance join /g -- CMD",
+		"rebalance join -- true":                         "which group, and which command?",
+		"rebalance join g -- true":                       "begins with /",
+		"rebalance join /g --mode x -- true":             `--mode is "x"`,
+		"rebalance join /g --grace -1s -- true":          "--grace is -1s",
+		"rebalance join /g --retry -1s -- true":          "--retry is -1s",
+		"rebalance join /g --max-moves -1 -- true":       "--max-moves is -1",
+		"rebalance join /g --weight 0 -- true":           "--weight is 0",
+		"rebalance join /g --instance a/b -- true":       `--instance is "a/b"`,
+		"rebalance join /g --instance " + strings.Repeat("x", 1025) + " -- true": `..., of 1025 bytes; it must have 1024 at most`,
+		"rebalance join /g --instance= -- true":                                  `--instance is ""`,
+		"rebalance join /g --instance _a -- true":                                "must not begin with an underscore",
+		"counter cas /c 1 -99999999999999999999":                                 "NEW is -99999999999999999999; it must fit",
+		"service ls --base services/":                                            "--base: invalid path",
+		"rebalance join /g --zone \xff -- true":                                  "--zone is",
+		"rebalance join /g --assignor best -- true":                              "--assignor: ",
+		"rebalance join /g --subscribe [ -- true":                                `--subscribe is "["`,
 	} {
-		z := inside(t, command("127.0.0.1:1", strings.Fields(line)...)).ends(exitUsage)
+		z := inside(t, command("127.0.0.1:1", strings.Fields(line)...)).ends(exit.CodeUsage)
 		assert.Contains(t, z.err.String(), says, line)
 		assert.Contains(t, z.err.String(), "zkr: ", line)
 		assert.Empty(t, z.out.String(), line)
@@ -202,15 +205,16 @@ var everyCommand = []string{
 	"barrier await /a -n 1", "barrier enter /a -n 1 -- true", "barrier ls /a",
 	"barrier gate set /a", "barrier gate remove /a", "barrier gate wait /a", "barrier gate show /a",
 	"counter get /a", "counter add /a", "counter set /a 1", "counter cas /a 1 2", "counter next /a", "counter watch /a",
-	"watch /a", "watch /a --tree", "watch /a --children", "tree /a", "ui --listen 127.0.0.1:0",
-	"members /a", "members /a --watch", "members join /a b -- true",
+	"watch /a", "watch /a --tree", "watch /a --children", "tree", "tree /a", "ui --listen 127.0.0.1:0",
+	"members ls /a", "members watch /a", "members join /a b -- true",
 	"service ls", "service ls a", "service watch a", "service register a --id b -- true",
 	"job submit a --workers 1", "job ls", "job workers a", "job workers a --watch", "job wait a", "job wait a --for finished",
 	"job kill a", "job rm a", "job join a -- true",
 	"task submit /a", "task submit /a --wait", "task wait /a b", "task ls /a", "task show /a b", "task cancel /a b", "task requeue /a b",
-	"task stats /a", "task stats /a --watch", "master /a", "worker /a -- true",
-	"group add /g a", "group remove /g a", "group ls /g", "group status /g", "group status /g --watch", "group pause /g", "group resume /g",
-	"group join /g -- true",
+	"task rm /a b", "task purge /a --state done",
+	"task stats /a", "task stats /a --watch", "task master /a", "task worker /a -- true",
+	"rebalance add /g a", "rebalance remove /g a", "rebalance ls /g", "rebalance status /g", "rebalance status /g --watch", "rebalance pause /g", "rebalance resume /g",
+	"rebalance join /g -- true",
 }
 
 // TestServerThatIsAwayIsSaid by every command, with the same code and advice.
@@ -225,7 +229,7 @@ func TestServerThatIsAwayIsSaid(t *testing.T) {
 		}
 	}
 	for i, z := range all {
-		z.ends(exitUnavailable)
+		z.ends(exit.CodeUnavailable)
 		assert.Contains(t, z.err.String(), "tried 127.0.0.1:1 for 50ms", everyCommand[i])
 		assert.Empty(t, z.out.String(), everyCommand[i])
 	}

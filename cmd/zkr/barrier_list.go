@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/zkrecipes/zkrecipes/barrier"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -19,7 +21,7 @@ type meeting struct {
 	Path    string  `json:"path"`
 	Kind    string  `json:"kind"` // barrier or double; "" if nobody has used the path
 	Parties int     `json:"parties"`
-	Round   int64   `json:"round"` // rounds so far
+	Round   int64   `json:"round,string"` // rounds so far
 	Waiting int     `json:"waiting"`
 	Inside  int     `json:"inside"`
 	Missing int     `json:"missing"` // how many have yet to come for the next round
@@ -31,8 +33,8 @@ type guest struct {
 	Place int    `json:"place"`
 	State string `json:"state"` // waits or inside
 	ID    string `json:"id"`
-	content
-	Token   int64     `json:"token"`
+	cli.Content
+	Token   int64     `json:"token,string"`
 	Session string    `json:"session"` // hexadecimal
 	Since   time.Time `json:"since"`   // came, by the server's clock
 	Path    string    `json:"path"`    // of the znode that stands for it
@@ -46,14 +48,15 @@ const guestColumns = "PLACE STATE ID DATA TOKEN SESSION SINCE AGE"
 func (a *app) barrierList() *cobra.Command {
 	return &cobra.Command{
 		Use:   "ls PATH",
-		Short: "Show who waits at the barrier PATH, who is inside, and how many are missing",
-		Long: "Shows for how many the barrier PATH is, how many rounds there have been, and who is\n" +
-			"there: STATE is waits or inside. SINCE is when somebody came, by the servers' clock.",
+		Short: "Show the parties at the barrier PATH, and how many are missing",
+		Long: "Shows how many parties the barrier PATH is for, the number of rounds so far, and the\n" +
+			"parties that have arrived: STATE is waits or inside. SINCE is when the party arrived,\n" +
+			"by the servers' clock.",
 		Example: "  zkr barrier ls /barriers/start",
-		Args:    onPath("barrier"),
-		RunE: does(func(cmd *cobra.Command, args []string) error {
+		Args:    cli.OnPath("barrier"),
+		RunE: cli.RunE(func(cmd *cobra.Command, args []string) error {
 			m := meeting{Path: args[0], Guests: []guest{}}
-			if err := a.visit(cmd.Context(), m.read); err != nil {
+			if err := a.Call(cmd.Context(), m.read); err != nil {
 				return err
 			}
 			return a.showMeeting(&m)
@@ -87,8 +90,8 @@ func (m *meeting) read(ctx context.Context, client *session.Client) error {
 	}
 	waiting, ok := list[record.Kind]
 	if !ok {
-		return &failure{code: exitFailed, err: fmt.Errorf("%s is no barrier: it says %s", m.Path, brief(data, previewWidth)),
-			hint: fmt.Sprintf("\"zkr barrier gate show %s\" is for gates", m.Path)}
+		return &exit.Failure{Code: exit.CodeFailed, Err: fmt.Errorf("%s is no barrier: it says %s", m.Path, cli.Preview(data, cli.PreviewWidth)),
+			Hint: fmt.Sprintf("\"zkr barrier gate show %s\" is for gates", m.Path)}
 	}
 	found, err := waiting(ctx)
 	if err != nil {
@@ -102,8 +105,8 @@ func (m *meeting) read(ctx context.Context, client *session.Client) error {
 func (m *meeting) take(found []barrier.Party) {
 	for i, p := range found {
 		one := guest{
-			Place: i + 1, State: "waits", ID: p.ID, content: contentOf(p.Data), data: p.Data, Token: p.Token,
-			Session: sessionID(p.Session), Since: p.Since, Path: m.Path + "/" + p.Name,
+			Place: i + 1, State: "waits", ID: p.ID, Content: cli.ContentOf(p.Data), data: p.Data, Token: p.Token,
+			Session: cli.SessionID(p.Session), Since: p.Since, Path: m.Path + "/" + p.Name,
 		}
 		if p.Inside {
 			one.State = "inside"
@@ -118,26 +121,26 @@ func (m *meeting) take(found []barrier.Party) {
 
 func (a *app) showMeeting(m *meeting) error {
 	switch {
-	case a.json():
-		return a.line(m)
+	case a.JSON():
+		return a.PrintJSON(m)
 	case m.Kind == "":
-		return a.empty("nobody has come to %s yet", m.Path)
+		return a.NoteEmpty("nobody has come to %s yet", m.Path)
 	}
 	var head strings.Builder
 	kind := map[string]string{"barrier": "Barrier", "double": "Double barrier"}[m.Kind]
-	fmt.Fprintf(&head, "%s of %d, %s so far", kind, m.Parties, count(int(m.Round), "round"))
+	fmt.Fprintf(&head, "%s of %d, %s so far", kind, m.Parties, cli.Count(int(m.Round), "round"))
 	if m.Inside > 0 {
 		fmt.Fprintf(&head, ", %d inside", m.Inside)
 	}
 	fmt.Fprintf(&head, "; for the next one %d waiting, %d missing\n", m.Waiting, m.Missing)
-	if err := a.printf("%s", head.String()); err != nil || len(m.Guests) == 0 {
+	if err := a.Printf("%s", head.String()); err != nil || len(m.Guests) == 0 {
 		return err
 	}
 	rows := make([][]string, 0, len(m.Guests))
 	for _, g := range m.Guests {
 		rows = append(rows, []string{
-			strconv.Itoa(g.Place), g.State, readable([]byte(g.ID)), or(brief(g.data, previewWidth), "-"), strconv.FormatInt(g.Token, 10), g.Session, clock(g.Since), age(g.Since),
+			strconv.Itoa(g.Place), g.State, cli.Readable([]byte(g.ID)), cli.OrElse(cli.Preview(g.data, cli.PreviewWidth), "-"), strconv.FormatInt(g.Token, 10), g.Session, cli.LocalTime(g.Since), cli.Age(g.Since),
 		})
 	}
-	return a.table(guestColumns, rows)
+	return a.Table(guestColumns, rows)
 }

@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -10,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 )
 
 // meetingAt reads "zkr barrier ls -o json".
@@ -43,23 +46,23 @@ func TestBarrierLetsAllPassTogetherInRounds(t *testing.T) {
 		}
 		assert.Empty(t, b.contenders("/b"))
 	}
-	assert.Equal(t, `{"path":"/c","round":1}`+"\n", b.run("barrier", "await", "/c", "-n", "1", "-o", "json").ends(0).out.String())
+	assert.Equal(t, `{"path":"/c","round":"1"}`+"\n", b.run("barrier", "await", "/c", "-n", "1", "-o", "json").ends(0).out.String())
 }
 
 func TestBarrierAwaitGivesUp(t *testing.T) {
 	b := newBed(t)
-	z := b.run("barrier", "await", "/b", "-n", "2", "--timeout", "5s").ends(exitBusy)
+	z := b.run("barrier", "await", "/b", "-n", "2", "--timeout", "5s").ends(exit.CodeBusy)
 	assert.Equal(t, "zkr: waited 5s for 2 parties at /b in vain\n", z.err.String())
 	assert.Empty(t, b.contenders("/b"))
 	z = b.start("barrier", "await", "/b", "-n", "2")
 	b.queued("/b", 1)
-	wrong := b.run("barrier", "await", "/b", "-n", "3").ends(exitUsage)
+	wrong := b.run("barrier", "await", "/b", "-n", "3").ends(exit.CodeUsage)
 	assert.Contains(t, wrong.err.String(), "all who use a barrier must say the same -n")
 	z.signal(syscall.SIGINT)
 	z.ends(130)
 	assert.Contains(t, z.err.String(), "gave up waiting for 2 parties at /b")
 	assert.Empty(t, b.contenders("/b"))
-	b.run("barrier", "enter", "/b", "-n", "2", "--timeout", "1m", "--", "true").ends(exitFailed) // is no double one
+	b.run("barrier", "enter", "/b", "-n", "2", "--timeout", "1m", "--", "true").ends(exit.CodeFailed) // is no double one
 }
 
 // TestDoubleBarrierEntersAndLeavesTogether: no command runs before all are
@@ -82,7 +85,7 @@ func TestDoubleBarrierEntersAndLeavesTogether(t *testing.T) {
 		z.says("in")
 	}
 	golden(t, "barrier-ls-double", columns(untokened(b.run("barrier", "ls", "/d").ends(0).out.String())))
-	full := b.run(running([]string{"barrier", "enter", "/d", "-n", "3", "--id", "four"}, "true")...).ends(exitBusy)
+	full := b.run(running([]string{"barrier", "enter", "/d", "-n", "3", "--id", "four"}, "true")...).ends(exit.CodeBusy)
 	assert.Contains(t, full.err.String(), "the seat in /d is taken: ")
 	assert.Contains(t, full.err.String(), `"zkr barrier ls /d" says by whom`)
 
@@ -118,7 +121,7 @@ func TestCommandThatCannotRunHoldsNobodyUp(t *testing.T) {
 	gate := filepath.Join(t.TempDir(), "gate")
 	one := b.start(running([]string{"barrier", "enter", "/d", "-n", "2"}, "sh", "-c", "while [ ! -e "+gate+" ]; do sleep 0.1; done")...)
 	b.queued("/d", 1)
-	b.run(running([]string{"barrier", "enter", "/d", "-n", "2"}, broken(t))...).ends(exitNotFound)
+	b.run(running([]string{"barrier", "enter", "/d", "-n", "2"}, broken(t))...).ends(exit.CodeNotFound)
 	b.queued("/d", 1)
 	one.running()
 	require.NoError(t, os.WriteFile(gate, nil, 0o600))
@@ -136,9 +139,9 @@ func TestGateIsClosedAndOpened(t *testing.T) {
 	assert.Empty(t, gate("set", "/g"))
 	assert.Equal(t, "closed\n", gate("show", "/g"))
 	assert.Equal(t, `{"path":"/g","closed":true}`+"\n", gate("show", "/g", "-o", "json"))
-	late := b.run("barrier", "gate", "wait", "/g", "--timeout", "5s").ends(exitBusy)
+	late := b.run("barrier", "gate", "wait", "/g", "--timeout", "5s").ends(exit.CodeBusy)
 	assert.Contains(t, late.err.String(), "waited 5s for the gate /g in vain")
-	list := b.run("barrier", "ls", "/g").ends(exitFailed)
+	list := b.run("barrier", "ls", "/g").ends(exit.CodeFailed)
 	assert.Contains(t, list.err.String(), "/g is no barrier")
 	assert.Contains(t, list.err.String(), `"zkr barrier gate show /g" is for gates`)
 

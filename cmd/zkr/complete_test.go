@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -19,9 +21,9 @@ func TestShellsComplete(t *testing.T) {
 	for line, want := range map[string]string{
 		"elect ": "ls\t", "counter ": "next\t", "barrier gate ": "wait\t", "help barrier ": "gate\t", "lo": "lock\t",
 		"rwlock read --layout ": "kazoo\n", "counter get --format ": "text\n", "tree -o ": "json\n",
-		"service register --type ": "permanent\n", "members --layout ": "shallow\n",
+		"service register --type ": "permanent\n", "members ls --layout ": "shallow\n",
 		"tree ": ":6\n", "tree a": ":4\n", "members join /g ": ":4\n", "members join /g a -- ": ":0\n", "job ": "workers\t", "job wait a --for ": "finished\n", "job kill ": ":4\n", "job join a -- ": ":0\n",
-		"group ": "status\t", "group add --mode ": "global\n", "group join --assignor ": "round-robin\n", "group ls ": ":6\n", "group join /g -- ": ":0\n", "elect /e -- ": ":0\n",
+		"rebalance ": "status\t", "rebalance add --mode ": "global\n", "rebalance join --assignor ": "round-robin\n", "rebalance ls ": ":6\n", "rebalance join /g -- ": ":0\n", "elect /e -- ": ":0\n",
 		"tree --auth-file ": ":0\n", "tree --user ": ":4\n", "manual --man ": ":16\n", "lock --timeout ": ":4\n", "serve ": ":4\n",
 		"lock --t": "--timeout\t", "task ls /q --state ": "dead\n",
 	} {
@@ -53,7 +55,7 @@ func TestPathsAreCompleted(t *testing.T) {
 		"lock /nowhere/":             ":6\n",
 		"tree --chroot /locks /":     "/a\n/ab\n/b\n:6\n",
 		"task stats /log":            "/logs\n:6\n",
-		"group ls /log":              "/logs\n:6\n",
+		"rebalance ls /log":          "/logs\n:6\n",
 		"ui --root /log":             "/logs\n:6\n",
 		"service ls --base /serv":    "/services\n:6\n",
 		"service ls ":                "mail\nweb\n:4\n",
@@ -96,10 +98,10 @@ func TestBashCompletes(t *testing.T) {
 	script := filepath.Join(dir, "script")
 	require.NoError(t, os.WriteFile(script, []byte(helpOf(t, "completion", "bash")), 0o600))
 	for line, want := range map[string]string{
-		"zkr lo": "lock", "zkr barrier g": "gate", "zkr lock --try --ti": "--timeout", "zkr tree -o j": "json", "zkr lock /lo": "/locks",
+		"zkr lo": "lock", "zkr barrier g": "gate", "zkr lock --try --tim": "--timeout", "zkr tree -o j": "json", "zkr lock /lo": "/locks",
 		"zkr lock ls /locks/": "/locks/backup", "zkr rwlock read --layout k": "kazoo", "zkr help bar": "barrier",
 	} {
-		// What package bash-completion gives, as far as the script asks for it.
+		// The script needs these functions of package bash-completion.
 		cmd := command(b.srv.Addr())
 		cmd.Path, cmd.Args = "/bin/bash", []string{"bash", "--norc", "-c", `
 _get_comp_words_by_ref() { words=("${COMP_WORDS[@]}"); cword=$COMP_CWORD; cur=${COMP_WORDS[COMP_CWORD]}; prev=${COMP_WORDS[COMP_CWORD-1]}; }

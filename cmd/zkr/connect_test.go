@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -20,6 +22,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -51,18 +54,18 @@ func TestEnvironmentFillsInWhatTheCommandLineLeavesOpen(t *testing.T) {
 		"ZKR_TLS_CA=x":                  "ZKR_TLS_CA, --tls-cert, --tls-key and --tls-server-name need --tls", "ZKR_TLS=1 ZKR_TLS_CA=/no/file": "ZKR_TLS_CA: ",
 		"ZKR_TLS=1 ZKR_TLS_KEY=x": "--tls-cert and ZKR_TLS_KEY belong together", "ZKR_TLS=1 ZKR_TLS_CERT=x ZKR_TLS_KEY=x": "ZKR_TLS_CERT, ZKR_TLS_KEY: ",
 	} {
-		z = inside(t, with(b.command("lock", "ls", "/a"), strings.Fields(env)...)).ends(exitUsage)
+		z = inside(t, with(b.command("lock", "ls", "/a"), strings.Fields(env)...)).ends(exit.CodeUsage)
 		assert.Contains(t, z.err.String(), says)
 	}
-	z = inside(t, with(b.command("lock", "ls", "/a", "--output", "yaml"), "ZKR_OUTPUT=xml")).ends(exitUsage)
+	z = inside(t, with(b.command("lock", "ls", "/a", "--output", "yaml"), "ZKR_OUTPUT=xml")).ends(exit.CodeUsage)
 	assert.Contains(t, z.err.String(), `--output is "yaml"`, "what was given is named")
 }
 
 func TestErrorsAreJSONWhereTheOutputIs(t *testing.T) {
-	z := start(t, command("127.0.0.1:1", "lock", "ls", "/a", "-o", "json", "--connect-timeout", "2s")).ends(exitUnavailable)
+	z := start(t, command("127.0.0.1:1", "lock", "ls", "/a", "-o", "json", "--connect-timeout", "2s")).ends(exit.CodeUnavailable)
 	var got map[string]any
 	require.NoError(t, json.Unmarshal([]byte(z.err.String()), &got), z.err.String())
-	assert.EqualValues(t, exitUnavailable, got["code"])
+	assert.EqualValues(t, exit.CodeUnavailable, got["code"])
 	assert.Contains(t, got["error"], "no server could be reached")
 	assert.Contains(t, got["hint"], "zkr serve")
 	assert.Empty(t, z.out.String())
@@ -82,18 +85,18 @@ func TestCredentialsComeFromWhereTheyAreNotSeen(t *testing.T) {
 	_, err = s.Create(b.ctx, "/mine", nil, session.Persistent, nil)
 	require.NoError(t, err)
 
-	z := b.run("lock", "ls", "/mine").ends(exitDenied)
+	z := b.run("lock", "ls", "/mine").ends(exit.CodeDenied)
 	assert.Contains(t, z.err.String(), "ZKR_AUTH")
-	b.run(locked("/mine", nil, "true")...).ends(exitDenied)
+	b.run(locked("/mine", nil, "true")...).ends(exit.CodeDenied)
 	start(t, with(b.command(locked("/mine", nil, "true")...), "ZKR_AUTH=ann:a:b")).ends(0)
-	start(t, with(b.command("lock", "ls", "/mine"), "ZKR_AUTH=ann:wrong")).ends(exitDenied)
+	start(t, with(b.command("lock", "ls", "/mine"), "ZKR_AUTH=ann:wrong")).ends(exit.CodeDenied)
 	b.run("lock", "ls", "/mine", "--user", "ann:a:b").ends(0)
 	file := filepath.Join(t.TempDir(), "auth")
 	require.NoError(t, os.WriteFile(file, []byte("ann:a:b\r\nignored\n"), 0o600))
 	b.run("lock", "ls", "/mine", "--auth-file", file).ends(0)
 	start(t, with(b.command("lock", "ls", "/mine"), "ZKR_AUTH_FILE="+file)).ends(0)
 	require.NoError(t, os.WriteFile(file, []byte("\n"), 0o600))
-	b.run("lock", "ls", "/mine", "--auth-file", file).ends(exitUsage)
+	b.run("lock", "ls", "/mine", "--auth-file", file).ends(exit.CodeUsage)
 }
 
 func TestVerboseTellsOfTheSession(t *testing.T) {
@@ -132,10 +135,10 @@ func TestTLS(t *testing.T) {
 	all := []string{"lock", "ls", "/a", "--tls", "--tls-ca", cert, "--tls-cert", cert, "--tls-key", key}
 	start(t, command(addr, append(all, "--tls-server-name", "zookeeper.test")...)).ends(0)
 	start(t, with(command(addr, "lock", "ls", "/a"), "ZKR_TLS=true", "ZKR_TLS_CA="+cert, "ZKR_TLS_CERT="+cert, "ZKR_TLS_KEY="+key, "ZKR_TLS_SERVER_NAME=zookeeper.test")).ends(0)
-	z := start(t, command(addr, append(all, "--connect-timeout", "5s")...)).ends(exitUnavailable)
+	z := start(t, command(addr, append(all, "--connect-timeout", "5s")...)).ends(exit.CodeUnavailable)
 	assert.Contains(t, z.err.String(), "certificate", "127.0.0.1 is not its name")
-	start(t, command(addr, "lock", "ls", "/a", "--tls", "--tls-ca", key)).ends(exitUsage)
-	start(t, command(addr, "lock", "ls", "/a", "--tls", "--tls-cert", key, "--tls-key", cert)).ends(exitUsage)
+	start(t, command(addr, "lock", "ls", "/a", "--tls", "--tls-ca", key)).ends(exit.CodeUsage)
+	start(t, command(addr, "lock", "ls", "/a", "--tls", "--tls-cert", key, "--tls-key", cert)).ends(exit.CodeUsage)
 }
 
 // relay copies between c and a server until either end closes.

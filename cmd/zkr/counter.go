@@ -10,16 +10,19 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 	"github.com/zkrecipes/zkrecipes/counter"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-const counterHelp = `Numbers that all share who use their path. A change is made once, whatever gets
-lost; where that cannot be told, because the servers were lost over it, zkr exits
-with 74, and the change must not be repeated without a look.
+const counterHelp = `Numbers shared by all clients that use their path. A change is made once, whichever
+requests or replies are lost. If the servers are lost during a change and zkr cannot
+find out the outcome, zkr exits with 74: read the counter before you repeat the
+change.
 
-A counter that does not exist says 0. Numbers are of 64 bits, negative ones are
-written as they are: zkr counter add /c -5
+A counter that does not exist reads 0. Numbers have 64 bits; a negative number is
+written as usual: zkr counter add /c -5
 `
 
 // counterCommand is what the commands of "zkr counter" have in common.
@@ -31,7 +34,7 @@ type counterCommand struct {
 // counter is "zkr counter".
 func (a *app) counter() *cobra.Command {
 	c := &counterCommand{app: a}
-	parent := family(&cobra.Command{
+	parent := cli.CommandGroup(&cobra.Command{
 		Use:   "counter",
 		Short: "Read and change numbers that are shared, and get numbers that nobody else gets",
 		Long:  counterHelp,
@@ -42,7 +45,7 @@ func (a *app) counter() *cobra.Command {
 	}, c.get(), c.add(), c.set(), c.swap(), c.next(), c.watch())
 	parent.PersistentFlags().StringVar(&c.format, "format", "long",
 		"the `format` of the number: long, that of Curator's DistributedAtomicLong, int, that of its DistributedAtomicInteger and SharedCount, or text, that of Kazoo's Counter")
-	oneOf(parent, "format", "long", "int", "text")
+	cli.OneOf(parent, "format", "long", "int", "text")
 	return parent
 }
 
@@ -52,12 +55,12 @@ func (c *counterCommand) command(use, short, example string, args cobra.Position
 ) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short, Long: counterHelp, Example: "  zkr counter " + example, Args: args,
-		RunE: does(func(cmd *cobra.Command, args []string) error {
+		RunE: cli.RunE(func(cmd *cobra.Command, args []string) error {
 			o, err := c.options()
 			if err != nil {
 				return err
 			}
-			return c.app.visit(cmd.Context(), func(ctx context.Context, client *session.Client) error {
+			return c.app.Call(cmd.Context(), func(ctx context.Context, client *session.Client) error {
 				return on(ctx, counter.New(client, args[0], o), args)
 			})
 		}),
@@ -69,13 +72,13 @@ func (c *counterCommand) options() (*counter.Options, error) {
 		"long": counter.CuratorLong, "int": counter.CuratorInt, "text": counter.KazooText,
 	}[c.format]
 	if !ok {
-		return nil, usage("--format is %q; it must be long, int or text", c.format)
+		return nil, exit.Usage("--format is %q; it must be long, int or text", c.format)
 	}
 	return &counter.Options{Format: format}, nil
 }
 
 func (c *counterCommand) get() *cobra.Command {
-	return c.command("get PATH", "Show the number", "get /counters/builds", onPath("counter"),
+	return c.command("get PATH", "Show the number", "get /counters/builds", cli.OnPath("counter"),
 		func(ctx context.Context, n *counter.Counter, args []string) error {
 			v, err := n.Get(ctx)
 			if err != nil {
@@ -88,7 +91,7 @@ func (c *counterCommand) get() *cobra.Command {
 func (c *counterCommand) add() *cobra.Command {
 	args := func(cmd *cobra.Command, args []string) error {
 		if len(args) == 1 {
-			return checkPath(args[0])
+			return cli.CheckPath(args[0])
 		}
 		return onNumbers("N")(cmd, args)
 	}
@@ -127,9 +130,9 @@ func (c *counterCommand) swap() *cobra.Command {
 			case err != nil:
 				return err
 			case !swapped:
-				return &failure{
-					code: exitBusy, err: fmt.Errorf("the counter %s is not %d", args[0], from),
-					hint: fmt.Sprintf("\"zkr counter get %s\" says what it is", args[0]),
+				return &exit.Failure{
+					Code: exit.CodeBusy, Err: fmt.Errorf("the counter %s is not %d", args[0], from),
+					Hint: fmt.Sprintf("\"zkr counter get %s\" says what it is", args[0]),
 				}
 			}
 			return c.app.showNumber(args[0], to)
@@ -144,16 +147,16 @@ func (c *counterCommand) next() *cobra.Command {
 		Short:   "Get a number that nobody else gets, greater than all before",
 		Long:    "The first number is 1.\n\n" + counterHelp,
 		Example: "  zkr counter next /ids/order\n  zkr counter next /ids/order -n 100",
-		Args:    onPath("sequence"),
-		RunE: does(func(cmd *cobra.Command, args []string) error {
+		Args:    cli.OnPath("sequence"),
+		RunE: cli.RunE(func(cmd *cobra.Command, args []string) error {
 			o, err := c.options()
 			if err != nil {
 				return err
 			}
 			if o.Block = n; n < 1 {
-				return usage("-n is %d; it must be 1 or more", n)
+				return exit.Usage("-n is %d; it must be 1 or more", n)
 			}
-			return c.app.visit(cmd.Context(), func(ctx context.Context, client *session.Client) error {
+			return c.app.Call(cmd.Context(), func(ctx context.Context, client *session.Client) error {
 				q := counter.NewSequence(client, args[0], o)
 				for range n {
 					v, err := q.Next(ctx)
@@ -178,15 +181,15 @@ func (c *counterCommand) watch() *cobra.Command {
 		Use:   "watch PATH",
 		Short: "Show the number, and each change",
 		Long: "Show the number, and then each change, with the time at which zkr saw it. Changes\n" +
-			"that follow each other at once may be left out; the last one never is." + untilEnded,
+			"that follow each other at once may be left out; the last one never is." + cli.UntilEnded,
 		Example: "  zkr counter watch /counters/builds",
-		Args:    onPath("counter"),
-		RunE: does(func(cmd *cobra.Command, args []string) error {
+		Args:    cli.OnPath("counter"),
+		RunE: cli.RunE(func(cmd *cobra.Command, args []string) error {
 			o, err := c.options()
 			if err != nil {
 				return err
 			}
-			return c.app.follow(cmd.Context(), func(ctx context.Context, client *session.Client) error {
+			return c.app.Follow(cmd.Context(), func(ctx context.Context, client *session.Client) error {
 				for state, err := range counter.New(client, args[0], o).Watch(ctx) {
 					if err == nil {
 						err = c.app.showState(args[0], state)
@@ -203,31 +206,31 @@ func (c *counterCommand) watch() *cobra.Command {
 
 // showNumber prints a counter's number.
 func (a *app) showNumber(path string, v int64) error {
-	if a.json() {
-		return a.line(struct {
+	if a.JSON() {
+		return a.PrintJSON(struct {
 			Path  string `json:"path"`
-			Value int64  `json:"value"`
+			Value int64  `json:"value,string"`
 		}{path, v})
 	}
-	return a.printf("%d\n", v)
+	return a.Printf("%d\n", v)
 }
 
 func (a *app) showState(path string, s counter.State) error {
 	now := time.Now()
 	switch {
-	case a.json():
-		return a.line(struct {
+	case a.JSON():
+		return a.PrintJSON(struct {
 			Time    time.Time `json:"time"`
 			Path    string    `json:"path"`
-			Value   int64     `json:"value"`
+			Value   int64     `json:"value,string"`
 			Exists  bool      `json:"exists"`
 			Version int32     `json:"version"`
-			Zxid    int64     `json:"zxid"`
+			Zxid    int64     `json:"zxid,string"`
 		}{now, path, s.Value, s.Exists, s.Version, s.Zxid})
 	case !s.Exists:
-		return a.printf("%s  0  (there is no znode)\n", moment(now))
+		return a.Printf("%s  0  (there is no znode)\n", cli.Timestamp(now))
 	}
-	return a.printf("%s  %d\n", moment(now), s.Value)
+	return a.Printf("%s  %d\n", cli.Timestamp(now), s.Value)
 }
 
 // minus is what stands for the sign of a negative number while the command line
@@ -239,17 +242,17 @@ func number(name, text string) (int64, error) {
 	text = strings.Replace(text, minus, "-", 1)
 	n, err := strconv.ParseInt(text, 10, 64)
 	if errors.Is(err, strconv.ErrRange) {
-		return 0, usage("%s is %s; it must fit into 64 bits", name, text)
+		return 0, exit.Usage("%s is %s; it must fit into 64 bits", name, text)
 	}
 	if err != nil {
-		return 0, usage("%s is %q; it must be a whole number", name, text)
+		return 0, exit.Usage("%s is %q; it must be a whole number", name, text)
 	}
 	return n, nil
 }
 
-// onNumbers is onPath for commands whose other arguments are numbers.
+// onNumbers is OnPath for commands whose other arguments are numbers.
 func onNumbers(names ...string) cobra.PositionalArgs {
-	count := onPath("counter", names...)
+	count := cli.OnPath("counter", names...)
 	return func(cmd *cobra.Command, args []string) error {
 		if err := count(cmd, args); err != nil {
 			return err

@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -12,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
@@ -27,17 +30,17 @@ func TestCounterCommandsReadAndChangeTheNumber(t *testing.T) {
 		{"add /c -50", "-8\n", 0},
 		{"add /c -- -1", "-9\n", 0},
 		{"cas /c -9 -3", "-3\n", 0},
-		{"cas /c -9 1", "", exitBusy},
+		{"cas /c -9 1", "", exit.CodeBusy},
 		{"get /c", "-3\n", 0},
 		{"set /c 9223372036854775807", "9223372036854775807\n", 0},
-		{"add /c", "", exitFailed},
-		{"set /c -7 --verbose=false -o json", `{"path":"/c","value":-7}` + "\n", 0},
-		{"get -o json /c", `{"path":"/c","value":-7}` + "\n", 0},
+		{"add /c", "", exit.CodeFailed},
+		{"set /c -7 --verbose=false -o json", `{"path":"/c","value":"-7"}` + "\n", 0},
+		{"get -o json /c", `{"path":"/c","value":"-7"}` + "\n", 0},
 		{"set /i 5 --format int", "5\n", 0},
 		{"add /i --format int", "6\n", 0},
 		{"set /t 5 --format text", "5\n", 0},
 		{"add /t -6 --format text", "-1\n", 0},
-		{"get /t", "", exitFailed}, // in another format
+		{"get /t", "", exit.CodeFailed}, // in another format
 	} {
 		z := b.run(append([]string{"counter"}, strings.Fields(c.line)...)...).ends(c.code)
 		assert.Equal(t, c.out, z.out.String(), c.line)
@@ -78,11 +81,11 @@ func TestNegativeNumbersAreNumbersInCountersOnly(t *testing.T) {
 	}
 }
 
-// TestSequenceGivesEachNumberOnce, whoever asks.
+// TestSequenceGivesEachNumberOnce, also when several clients ask concurrently.
 func TestSequenceGivesEachNumberOnce(t *testing.T) {
 	b := newBed(t)
 	assert.Equal(t, "1\n", b.run("counter", "next", "/ids").ends(0).out.String())
-	assert.Equal(t, `{"path":"/ids","value":2}`+"\n", b.run("counter", "next", "/ids", "-o", "json").ends(0).out.String())
+	assert.Equal(t, `{"path":"/ids","value":"2"}`+"\n", b.run("counter", "next", "/ids", "-o", "json").ends(0).out.String())
 	var all []*zkrProcess
 	for range 5 {
 		all = append(all, b.start("counter", "next", "/ids", "-n", "4"))
@@ -115,17 +118,17 @@ func TestCounterWatchShowsEachChange(t *testing.T) {
 	for _, n := range []string{"5", "-6"} {
 		b.run("counter", "set", "/c", n).ends(0)
 		w.says("  " + n + "\n")
-		j.says(fmt.Sprintf(`"value":%s,`, n))
+		j.says(fmt.Sprintf(`"value":"%s",`, n))
 	}
 	w.signal(syscall.SIGINT)
 	j.signal(syscall.SIGINT)
 	golden(t, "counter-watch", w.ends(0).out.String())
 	var last struct {
 		Time    time.Time
-		Value   int64
+		Value   int64 `json:",string"`
 		Exists  bool
 		Version int32
-		Zxid    int64
+		Zxid    int64 `json:",string"`
 	}
 	lines := strings.Split(strings.TrimSpace(j.ends(0).out.String()), "\n")
 	require.Len(t, lines, 4)
@@ -161,7 +164,7 @@ func TestChangeWithoutAnAnswerIsUnknown(t *testing.T) {
 			if signal {
 				z.signal(syscall.SIGINT)
 			}
-			z.ends(exitUnknown)
+			z.ends(exit.CodeUnknown)
 			assert.Contains(t, z.err.String(), "outcome unknown")
 			assert.Contains(t, z.err.String(), "look before you repeat it")
 			assert.Empty(t, z.out.String())

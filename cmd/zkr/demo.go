@@ -10,11 +10,14 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/signals"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/supervise"
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// What the demonstration runs on. Short sessions keep it short; where they are too
-// short for the machine they are made longer, up to demoLongest.
+// The settings of the demonstration. Short sessions keep the demonstration short; on a
+// machine that is too slow for them the sessions become longer, up to demoLongest.
 const (
 	demoTick    = 500 * time.Millisecond
 	demoSession = 3 * time.Second
@@ -24,17 +27,17 @@ const (
 	demoValue   = demoDir + "/value"
 )
 
-const demoHelp = `Starts a ZooKeeper server in this process and four workers, which are processes
-of their own and contend for one lock. A holder is killed, another one is frozen
-for longer than its session lasts, and others hand the lock over. The time line
-shows who holds it with which token; in the end it is checked that never two of
-them held it at once, that tokens grew, and that the frozen worker was told that
-it had lost, and what it wrote late was refused.
+const demoHelp = `Starts a ZooKeeper server in this process, and four worker processes that contend
+for one lock. The demo kills one holder and freezes another for longer than its
+session lasts; the other workers hand the lock over. The time line shows each holder
+with its token. At the end the demo checks that two workers never held the lock at
+the same time, that tokens grew, that the frozen worker was told of its loss, and
+that its late write was refused.
 
-It needs nothing but this program, takes some 15 seconds, and exits with 0 only
-if all of that was shown, and was so. On a machine so busy that a worker loses a
-session that nobody took from it, it begins once more with longer ones. "zkr demo cluster" shows an election, on a page where nodes
-can be killed.`
+The demo needs nothing but this program, takes about 15 seconds, and exits with 0
+only if all checks succeeded. If a busy machine makes a worker lose its session, the
+demo starts once more with longer sessions. "zkr demo cluster" shows an election, on
+a page where nodes can be killed.`
 
 // demo is "zkr demo".
 func (a *app) demo() *cobra.Command {
@@ -46,10 +49,10 @@ func (a *app) demo() *cobra.Command {
 		Example: "  zkr demo\n" +
 			"  zkr demo -o json | jq -r 'select(.event) | \"\\(.worker) \\(.event)\"'",
 		Args: cobra.NoArgs,
-		RunE: does(func(cmd *cobra.Command, _ []string) error {
-			signals := listen()
-			defer signal.Stop(signals)
-			ctx, stop := untilSignal(cmd.Context(), signals)
+		RunE: cli.RunE(func(cmd *cobra.Command, _ []string) error {
+			received := signals.Listen()
+			defer signal.Stop(received)
+			ctx, stop := signals.UntilSignal(cmd.Context(), received)
 			defer func() { _ = stop() }()
 			return a.runDemo(ctx, keep)
 		}),
@@ -63,14 +66,17 @@ func (a *app) demo() *cobra.Command {
 var errDisturbed = errors.New("a worker has lost a session that nobody took from it")
 
 func (a *app) runDemo(ctx context.Context, keep bool) error {
+	if !supervise.RunsCommands {
+		return errors.New("the demonstration freezes processes with SIGSTOP, which Windows lacks; \"zkr demo cluster\" runs here")
+	}
 	// Workers die with the thread that starts them: this one lasts.
 	runtime.LockOSThread()
-	for timeout := cmp.Or(a.flags.sessionTimeout, demoSession); ; timeout *= 2 {
+	for timeout := cmp.Or(a.Flags.SessionTimeout, demoSession); ; timeout *= 2 {
 		err := a.demoUnder(ctx, timeout, keep)
 		if !errors.Is(err, errDisturbed) {
 			return err
 		}
-		a.note("%v: this machine is too busy for sessions of %v; once more with %v", err, timeout, 2*timeout)
+		a.Note("%v: this machine is too busy for sessions of %v; once more with %v", err, timeout, 2*timeout)
 	}
 }
 
@@ -106,13 +112,13 @@ func (a *app) demoUnder(ctx context.Context, timeout time.Duration, keep bool) e
 		if err := show.verdict(v, err); err != nil || round > 0 {
 			return err
 		}
-		return interrupted(context.Cause(ctx), "not all was shown")
+		return signals.Interrupted(context.Cause(ctx), "not all was shown")
 	}
 }
 
 // demoRound lets four workers live through everything once.
 func (a *app) demoRound(ctx context.Context, servers string, timeout time.Duration, judge *judge, show *timeline) error {
-	c := newCrew(servers, timeout, a.stderr, judge, show)
+	c := newCrew(servers, timeout, a.Stderr, judge, show)
 	defer c.dismiss()
 	for i, name := range []string{"w1", "w2", "w3", "w4"} {
 		if err := c.hire(name); err != nil {

@@ -14,7 +14,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cluster"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/supervise"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/web"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest"
@@ -25,20 +28,22 @@ import (
 // --session-timeout.
 const clusterTick = 100 * time.Millisecond
 
-const clusterHelp = `Starts node processes that elect a leader, and a page that shows them: who leads,
-which znode each of them watches, as the node itself says, until when each trusts
-its session. On the page nodes can be killed, frozen, cut off from ZooKeeper, added
-and started again; how long each failover takes is measured.
+const clusterHelp = `Starts node processes that elect a leader, and serves a page that shows the nodes:
+the leader, the znode that each node watches, as the node itself reports, and the time
+until which each node trusts its session. On the page you can kill nodes, freeze them,
+cut them off from ZooKeeper, start them again, and add nodes. The page shows how long
+each failover took.
 
-It runs its own ZooKeeper in this process, unless --servers or ZKR_SERVERS name one:
-there it writes /election, /coordinators_service_registry and
+zkr runs its own ZooKeeper in this process, unless --servers or ZKR_SERVERS names
+servers: there zkr writes /election, /coordinators_service_registry and
 /workers_service_registry (below --chroot).
 
-With --nodes 0 the nodes run elsewhere. These, and the page, take orders only if
-ZKR_DEMO_TOKEN says the same to both (16 bytes or more: openssl rand -hex 16).
+With --nodes 0 the nodes run elsewhere. The page can give them orders only if
+ZKR_DEMO_TOKEN has the same value for the page and for the nodes (16 bytes or more:
+openssl rand -hex 16).
 
-With --kills it kills the leader so many times, says how long the failovers took,
-and ends.`
+With --kills N zkr kills the leader N times, prints how long the failovers took, and
+exits.`
 
 // clusterDemo is what "zkr demo cluster" is asked to do.
 type clusterDemo struct {
@@ -57,13 +62,13 @@ func (a *app) demoCluster() *cobra.Command {
 	c := &clusterDemo{app: a}
 	cmd := &cobra.Command{
 		Use:   "cluster",
-		Short: "Watch nodes elect a leader, on a page where you can kill them",
+		Short: "Run an election among nodes, on a page where you can kill them",
 		Long:  clusterHelp,
 		Example: "  zkr demo cluster\n" +
 			"  zkr demo cluster --listen 127.0.0.1:0 --nodes 7\n" +
 			"  zkr demo cluster --kills 100",
 		Args: cobra.NoArgs,
-		RunE: does(func(cmd *cobra.Command, _ []string) error {
+		RunE: cli.RunE(func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 			defer stop()
 			if err := c.check(cmd.Flags().Changed("servers")); err != nil {
@@ -74,18 +79,18 @@ func (a *app) demoCluster() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.IntVar(&c.nodes, "nodes", 4, "how many nodes to start; 0: they run elsewhere")
-	f.IntVar(&c.firstPort, "node-port", 8081, "the first node's `port`, others follow; where one is taken, and with 0, any")
-	f.IntVar(&c.kills, "kills", 0, "kill the leader so many times, say how long it took, and end")
+	f.IntVar(&c.firstPort, "node-port", 8081, "`port` of the first node; the other nodes take the next ports; 0, or a port in use: any free port")
+	f.IntVar(&c.kills, "kills", 0, "how often to kill the leader; then print how long the failovers took, and exit")
 	f.StringVar(&c.listen, "listen", "127.0.0.1:8080", "`host:port` of the page; port 0: any that is free")
 	f.BoolVar(&c.allowRemote, "allow-remote", false, "let --listen be an address that others can reach")
-	f.BoolVar(&c.allowKill, "allow-kill", false, "let others give orders, too, if they know the token")
-	f.DurationVar(&c.tick, "tick", 0, "tickTime of --servers, if it is known")
+	f.BoolVar(&c.allowKill, "allow-kill", false, "also take orders from other machines, with the token")
+	f.DurationVar(&c.tick, "tick", 0, "tickTime of --servers, if known")
 	return cmd
 }
 
 func (c *clusterDemo) check(given bool) error {
 	if given {
-		servers, err := c.app.connectString()
+		servers, err := c.app.ConnectString()
 		if err != nil {
 			return err
 		}
@@ -97,19 +102,19 @@ func (c *clusterDemo) check(given bool) error {
 	err := web.CheckAddress(c.listen, c.allowRemote)
 	switch {
 	case err != nil && web.CheckAddress(c.listen, true) == nil:
-		return &failure{code: exitUsage, err: fmt.Errorf("--listen: %w", err), hint: "--allow-remote lets others see the page"}
+		return &exit.Failure{Code: exit.CodeUsage, Err: fmt.Errorf("--listen: %w", err), Hint: "--allow-remote lets others see the page"}
 	case err != nil:
-		return usage("--listen: %w", err)
+		return exit.Usage("--listen: %w", err)
 	case c.nodes < 0 || c.nodes > cluster.MaxNodes:
-		return usage("--nodes is %d; it must be from 0 to %d", c.nodes, cluster.MaxNodes)
+		return exit.Usage("--nodes is %d; it must be from 0 to %d", c.nodes, cluster.MaxNodes)
 	case c.nodes == 0 && c.servers == "":
-		return usage("--nodes 0 needs --servers: where are the nodes?")
+		return exit.Usage("--nodes 0 needs --servers: where are the nodes?")
 	case c.kills < 0 || c.kills > 0 && c.nodes < 2:
-		return usage("--kills is %d, of %d nodes; it needs two that are started here", c.kills, c.nodes)
+		return exit.Usage("--kills is %d, of %d nodes; it needs two that are started here", c.kills, c.nodes)
 	case c.firstPort < 0 || c.firstPort > 65000:
-		return usage("--node-port is %d; it must be from 0 (any) to 65000", c.firstPort)
+		return exit.Usage("--node-port is %d; it must be from 0 (any) to 65000", c.firstPort)
 	case c.tick < 0:
-		return usage("--tick is %v; it must be 0 (not known) or more", c.tick)
+		return exit.Usage("--tick is %v; it must be 0 (not known) or more", c.tick)
 	}
 	return nil
 }
@@ -117,14 +122,14 @@ func (c *clusterDemo) check(given bool) error {
 // checkTLS names the servers for those who connect to them through a proxy: their
 // certificates are not of its address.
 func (c *clusterDemo) checkTLS() error {
-	name := &c.app.flags.tlsServerName
-	if !c.app.flags.tls || *name != "" || c.nodes == 0 {
+	name := &c.app.Flags.TLSServerName
+	if !c.app.Flags.TLS || *name != "" || c.nodes == 0 {
 		return nil
 	}
 	for i, server := range cluster.Servers(c.servers) {
 		host, _, err := net.SplitHostPort(server)
 		if err != nil || i > 0 && host != *name {
-			return usage("--tls with nodes that are started here, and with several --servers, needs --tls-server-name")
+			return exit.Usage("--tls with nodes that are started here, and with several --servers, needs --tls-server-name")
 		}
 		*name = host
 	}
@@ -133,7 +138,7 @@ func (c *clusterDemo) checkTLS() error {
 
 func (c *clusterDemo) run(ctx context.Context) error {
 	if c.servers == "" {
-		srv, err := zktest.Start(&zktest.Options{TickTime: clusterTick, MaxSessionTimeout: max(20*clusterTick, c.app.flags.sessionTimeout)})
+		srv, err := zktest.Start(&zktest.Options{TickTime: clusterTick, MaxSessionTimeout: max(20*clusterTick, c.app.Flags.SessionTimeout)})
 		if err != nil {
 			return err
 		}
@@ -142,13 +147,13 @@ func (c *clusterDemo) run(ctx context.Context) error {
 	}
 	l, err := web.Listen(ctx, c.listen, c.allowRemote)
 	if err != nil {
-		return &failure{code: exitFailed, err: err, hint: "--listen 127.0.0.1:0 takes any port that is free"}
+		return &exit.Failure{Code: exit.CodeFailed, Err: err, Hint: "--listen 127.0.0.1:0 takes any port that is free"}
 	}
 	client, err := c.connect(ctx)
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	defer func() { _ = hangUp(ctx, client) }()
+	defer func() { _ = cli.CloseClient(ctx, client) }()
 	secret, shared, err := c.app.demoSecret()
 	if err != nil {
 		return err
@@ -164,8 +169,8 @@ func (c *clusterDemo) run(ctx context.Context) error {
 	}
 	o := cluster.SiteOptions{
 		Servers: c.servers, Hosts: web.Hosts{Remote: c.allowRemote}, Secret: secret,
-		// Who allows others to come may have them come through this machine,
-		// too: what the page listens on says nothing then.
+		// With --allow-remote, other machines may come through a proxy on this
+		// one: a --listen that only this machine can reach proves nothing then.
 		Open: !c.allowRemote, Orders: (!c.allowRemote || c.allowKill) && (c.nodes > 0 || shared),
 	}
 	// A secret that was given is known, and stays out of logs.
@@ -221,21 +226,21 @@ func ignoreEnd(ctx context.Context, err error) error {
 // connect connects the page: not through the server's address that nodes get,
 // and with a session that holds nothing.
 func (c *clusterDemo) connect(ctx context.Context) (*session.Client, error) {
-	o, err := c.app.options()
+	o, err := c.app.Options()
 	if err != nil {
 		return nil, err
 	}
-	before := c.app.flags
-	c.app.flags.servers, c.app.flags.chroot = c.servers, ""
-	defer func() { c.app.flags = before }()
-	return c.app.connect(ctx, o)
+	before := c.app.Flags
+	c.app.Flags.Servers, c.app.Flags.Chroot = c.servers, ""
+	defer func() { c.app.Flags = before }()
+	return c.app.Connect(ctx, o)
 }
 
 // demoSecret is what the environment says, if it says anything.
 func (a *app) demoSecret() (secret cluster.Secret, given bool, err error) {
-	secret, err = cluster.ParseSecret(a.env(demoTokenEnv))
+	secret, err = cluster.ParseSecret(a.Getenv(demoTokenEnv))
 	if err != nil {
-		return "", false, usage("%s: %w", demoTokenEnv, err)
+		return "", false, exit.Usage("%s: %w", demoTokenEnv, err)
 	}
 	return secret, secret != "", nil
 }
@@ -246,10 +251,10 @@ func (c *clusterDemo) spawn(secret cluster.Secret) cluster.Spawn {
 		args := []string{"demo", "node", name, "--listen", listen, "--servers", servers, "--chroot", "", "--tick", c.tick.String(), "--until-eof"}
 		cmd := exec.Command(selfPath(), args...)
 		cmd.Env = append(c.app.handedDown(), demoTokenEnv+"="+string(secret))
-		cmd.Stderr = c.app.stderr
+		cmd.Stderr = c.app.Stderr
 		// Ctrl-C is for the demonstration, which then ends its nodes.
-		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-		dieWithParent(cmd.SysProcAttr)
+		supervise.OwnGroup(cmd)
+		supervise.DieWithParent(cmd.SysProcAttr)
 		_, _ = cmd.StdinPipe() // ends with this process, whatever becomes of it
 		return cmd
 	}
@@ -258,14 +263,14 @@ func (c *clusterDemo) spawn(secret cluster.Secret) cluster.Spawn {
 // handedDown is the environment with the global flags in it that concern the
 // session. Secrets are in no process list that way.
 func (a *app) handedDown() []string {
-	g := &a.flags
-	env := append(os.Environ(), "ZKR_TLS="+strconv.FormatBool(g.tls), "ZKR_OUTPUT=table")
-	if secret, err := a.credentials(); err == nil {
+	g := &a.Flags
+	env := append(os.Environ(), "ZKR_TLS="+strconv.FormatBool(g.TLS), "ZKR_OUTPUT=table")
+	if secret, err := a.Credentials(); err == nil {
 		env = append(env, "ZKR_AUTH="+secret, "ZKR_AUTH_FILE=")
 	}
 	for name, value := range map[string]string{
-		"SESSION_TIMEOUT": g.sessionTimeout.String(), "TLS_CA": g.tlsCA, "TLS_CERT": g.tlsCert, "TLS_KEY": g.tlsKey,
-		"TLS_SERVER_NAME": g.tlsServerName,
+		"SESSION_TIMEOUT": g.SessionTimeout.String(), "TLS_CA": g.TLSCA, "TLS_CERT": g.TLSCert, "TLS_KEY": g.TLSKey,
+		"TLS_SERVER_NAME": g.TLSServerName,
 	} {
 		env = append(env, "ZKR_"+name+"="+value)
 	}

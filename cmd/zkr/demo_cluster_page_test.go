@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -13,7 +15,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cluster"
 )
 
-// clusterPicture is the one in docs/demo.md; -update takes it anew.
+// clusterPicture is the one in docs/demo.md; -update takes a new one.
 const clusterPicture = "../../docs/images/demo-cluster.png"
 
 // A page shows a change within promptly; a busy machine may need the limit for some.
@@ -82,7 +84,7 @@ func liveInABrowser(t *testing.T, b *browser.Browser) {
 	assert.Less(t, slices.Max(shown), promptlyLimit)
 	p.Until(row("n3") + `.innerText.includes("no answer") || ` + row("n3") + `.dataset.role === "joining"`)
 	if *update {
-		// What has just changed has a frame for a moment: not in the picture.
+		// The page frames each change for a moment; the picture is to show no frame.
 		p.Eval(`document.styleSheets[0].insertRule(".changed > .card { animation: none !important }", document.styleSheets[0].cssRules.length)`)
 		require.NoError(t, os.WriteFile(clusterPicture, p.Screenshot(), 0o600))
 	}
@@ -103,7 +105,7 @@ func liveInABrowser(t *testing.T, b *browser.Browser) {
 
 // ordersInABrowser, of a keyboard and of a reader: an order that is refused says why in a line
 // that is read out, and the focus stays with the node whose button was pressed, also
-// when the table is written anew, and when the button has gone.
+// when the table is redrawn, and when the button has gone.
 func ordersInABrowser(t *testing.T, b *browser.Browser) {
 	t.Parallel()
 	c := startCluster(t, nil, append(lasting, "--nodes", "3")...)
@@ -126,7 +128,7 @@ func ordersInABrowser(t *testing.T, b *browser.Browser) {
 	assert.Len(t, complaints, 1)
 	assert.Contains(t, complaints[0], "409")
 
-	// What somebody else does writes the table anew: the focus stays.
+	// Somebody else's order redraws the table: the focus stays.
 	updates := p.Eval(`document.body.dataset.updates`)
 	c.order(token, "/nodes/n2/cut")
 	p.Until(`document.querySelector("#heal-n2") && document.body.dataset.updates !== "` + updates + `"`)
@@ -141,7 +143,7 @@ func ordersInABrowser(t *testing.T, b *browser.Browser) {
 	p.Press("\r")
 	p.Until(`document.querySelector("#freeze-n3") && document.activeElement.closest("[data-node]").dataset.node === "n3"`)
 
-	// Whoever has looked elsewhere is left alone.
+	// A user who has moved the focus elsewhere keeps it there.
 	p.Click("h1")
 	c.order(token, "/nodes/n3/freeze")
 	p.Until(`document.querySelector("#resume-n3")`)

@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -53,7 +55,7 @@ func TestClusterOnAnEnsemble(t *testing.T) {
 	again := c.settled(3)
 	assert.Equal(t, first.Summary.Token, again.Summary.Token)
 	for i, r := range again.Rows {
-		assert.Equal(t, first.Rows[i].Session, r.Session, "it has moved, and not begun anew")
+		assert.Equal(t, first.Rows[i].Session, r.Session, "it has moved, and not started again")
 	}
 	leader := again.Summary.Leader
 	require.Equal(t, http.StatusAccepted, c.order(c.token(), "/nodes/"+leader+"/cut"))
@@ -78,8 +80,8 @@ func (c *startedCluster) failover(from string, what cluster.Order) (f cluster.Fa
 }
 
 // clusterOnApache: a real server, that is not asked for anything it does not grant.
-// The leader resigns, is killed, and is cut off, whoever that is: on a busy machine
-// sessions may get lost besides.
+// The leader of the moment resigns, is killed, and is cut off: on a busy machine
+// sessions may get lost besides, so that another node leads.
 func clusterOnApache(r *real) {
 	t := r.T
 	first := startCluster(t, nil, "--servers", r.servers, "--chroot", "/first", "--nodes", "1")

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cluster"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/web"
 )
 
@@ -24,22 +25,22 @@ type clusterEvent struct {
 // hello says where the page is.
 func (c *clusterDemo) hello(l net.Listener) error {
 	page := address(web.URL(l), c.told)
-	if c.app.json() {
-		return c.app.line(clusterEvent{Event: "page", URL: page, Servers: c.servers})
+	if c.app.JSON() {
+		return c.app.PrintJSON(clusterEvent{Event: "page", URL: page, Servers: c.servers})
 	}
 	if at, ok := l.Addr().(*net.TCPAddr); ok && at.IP.IsUnspecified() {
 		// By which address, and of a container by which port, others know.
 		page = address("on "+l.Addr().String()+", at /", c.told)
 	}
-	return c.app.printf("The page is %s (Ctrl-C ends it). ZooKeeper is %s, nodes: %d.\n", page, c.servers, c.nodes)
+	return c.app.Printf("The page is %s (Ctrl-C ends it). ZooKeeper is %s, nodes: %d.\n", page, c.servers, c.nodes)
 }
 
 // say says what has happened.
 func (c *clusterDemo) say(f cluster.Failover) error {
-	if c.app.json() {
-		return c.app.line(clusterEvent{Event: "failover", Failover: &f})
+	if c.app.JSON() {
+		return c.app.PrintJSON(clusterEvent{Event: "failover", Failover: &f})
 	}
-	return c.app.printf("%s  %-4s %-8s  %-4s serves after %7.1f ms, with token %d\n",
+	return c.app.Printf("%s  %-4s %-8s  %-4s serves after %7.1f ms, with token %d\n",
 		f.Serving.Local().Format("15:04:05.000"), f.From, f.Had(), f.To, f.Took, f.Token)
 }
 
@@ -74,12 +75,12 @@ func (c *clusterDemo) measure(ctx context.Context, site *cluster.Site) error {
 	begin := time.Now()
 	list, err := site.KillLeaders(ctx, c.kills, c.nodes, c.say)
 	if err != nil {
-		return &failure{code: exitFailed, err: fmt.Errorf("after %d of %d kills: %w", len(list), c.kills, err)}
+		return &exit.Failure{Code: exit.CodeFailed, Err: fmt.Errorf("after %d of %d kills: %w", len(list), c.kills, err)}
 	}
 	t := cluster.Measure(list)
-	if c.app.json() {
-		return c.app.line(clusterEvent{Event: "summary", Times: &t})
+	if c.app.JSON() {
+		return c.app.PrintJSON(clusterEvent{Event: "summary", Times: &t})
 	}
-	return c.app.printf("\n%d kills of the leader in %s: median %.0f ms, 99 of 100 within %.0f ms, from %.0f to %.0f ms.\n",
+	return c.app.Printf("\n%d kills of the leader in %s: median %.0f ms, 99 of 100 within %.0f ms, from %.0f to %.0f ms.\n",
 		t.N, time.Since(begin).Round(time.Second), t.Median, t.P99, t.Min, t.Max)
 }

@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -15,7 +17,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cluster"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
@@ -354,7 +358,7 @@ func TestNodesCheckTheServersCertificate(t *testing.T) {
 		{"a:1,b:1", "zk.example", 4, "zk.example", true},
 		{"a:1,b:1", "", 0, "", true}, // nodes that are elsewhere dial the servers
 	} {
-		a := &app{env: func(string) string { return "" }, flags: globals{tls: true, servers: c.servers, tlsServerName: c.flag}}
+		a := &app{App: cli.App{Getenv: func(string) string { return "" }, Flags: cli.Globals{TLS: true, Servers: c.servers, TLSServerName: c.flag}}}
 		err := (&clusterDemo{app: a, nodes: c.nodes, listen: "127.0.0.1:0"}).check(true)
 		assert.Equal(t, c.ok, err == nil, "%+v: %v", c, err)
 		if c.ok {
@@ -396,32 +400,32 @@ func TestClusterRefusesWhatMakesNoSense(t *testing.T) {
 		{[]string{"--servers", "h/a", "--chroot", "/b"}, "makes no sense"},
 		{[]string{"--servers", "a:1,b:1", "--tls"}, "--tls-server-name"},
 	} {
-		z := inside(t, command("", append([]string{"demo", "cluster"}, c.args...)...)).ends(exitUsage)
+		z := inside(t, command("", append([]string{"demo", "cluster"}, c.args...)...)).ends(exit.CodeUsage)
 		assert.Contains(t, z.err.String(), c.says, "%q", c.args)
 	}
 	for _, args := range [][]string{{"demo", "node"}, {"demo", "node", "a/b"}, {"demo", "node", "a", "--listen", "x"}} {
-		inside(t, command("", args...)).ends(exitUsage)
+		inside(t, command("", args...)).ends(exit.CodeUsage)
 	}
 	for _, args := range [][]string{{"demo", "cluster"}, {"demo", "node", "a"}} {
 		cmd := command("", args...)
 		cmd.Env = append(cmd.Env, demoTokenEnv+"=fifteen-letters")
-		z := inside(t, cmd).ends(exitUsage)
+		z := inside(t, cmd).ends(exit.CodeUsage)
 		assert.Contains(t, z.err.String(), "ZKR_DEMO_TOKEN")
 		assert.Contains(t, z.err.String(), "openssl rand -hex 16")
 		assert.NotContains(t, z.err.String(), "fifteen-letters")
 	}
 	for listen, advertise := range map[string]string{"0.0.0.0:0": "", "127.0.0.1:0": "no such name"} {
-		inside(t, command("", "demo", "node", "a", "--listen", listen, "--advertise", advertise)).ends(exitUsage)
+		inside(t, command("", "demo", "node", "a", "--listen", listen, "--advertise", advertise)).ends(exit.CodeUsage)
 	}
 	taken := startCluster(t, nil, append(lasting, "--nodes", "1")...)
-	z := start(t, command("", "demo", "cluster", "--listen", strings.TrimPrefix(taken.page, "http://"))).ends(exitFailed)
+	z := start(t, command("", "demo", "cluster", "--listen", strings.TrimPrefix(taken.page, "http://"))).ends(exit.CodeFailed)
 	assert.Contains(t, z.err.String(), "127.0.0.1:0", "the hint says how to get another port")
 }
 
 // TestNodesInheritWhoTheyAre: credentials and session, in the environment, where
 // process lists do not show them.
 func TestNodesInheritWhoTheyAre(t *testing.T) {
-	a := &app{env: func(string) string { return "" }, flags: globals{user: "me:secret", sessionTimeout: 3 * time.Second, tls: true, tlsCA: "ca"}}
+	a := &app{App: cli.App{Getenv: func(string) string { return "" }, Flags: cli.Globals{User: "me:secret", SessionTimeout: 3 * time.Second, TLS: true, TLSCA: "ca"}}}
 	env := strings.Join(a.handedDown(), "\n")
 	for _, want := range []string{"ZKR_AUTH=me:secret", "ZKR_SESSION_TIMEOUT=3s", "ZKR_TLS=true", "ZKR_TLS_CA=ca", "ZKR_AUTH_FILE="} {
 		assert.Contains(t, env, want)

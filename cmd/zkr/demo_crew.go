@@ -11,6 +11,10 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/signals"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/supervise"
 )
 
 // sceneLimit bounds every wait of the demonstration, in session timeouts.
@@ -48,8 +52,8 @@ func (c *crew) hire(name string) error {
 	cmd := exec.Command(self, "demo-worker", name, "--servers", c.servers, "--session-timeout", c.timeout.String())
 	cmd.Stderr = c.stderr
 	// Ctrl-C is for the demonstration, which then ends its workers.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	dieWithParent(cmd.SysProcAttr)
+	supervise.OwnGroup(cmd)
+	supervise.DieWithParent(cmd.SysProcAttr)
 	orders, err := cmd.StdinPipe()
 	if err != nil {
 		return err
@@ -89,7 +93,7 @@ func (c *crew) await(ctx context.Context, name, what string) (event, error) {
 			return e, nil
 		}
 	}
-	limit, stop := timer(sceneLimit * c.timeout)
+	limit, stop := cli.NewTimer(sceneLimit * c.timeout)
 	defer stop()
 	for {
 		select {
@@ -125,7 +129,7 @@ func (c *crew) queue(ctx context.Context, n int) error {
 
 // watch lets the workers work for d.
 func (c *crew) watch(ctx context.Context, d time.Duration) error {
-	over, stop := timer(d)
+	over, stop := cli.NewTimer(d)
 	defer stop()
 	for {
 		select {
@@ -147,7 +151,7 @@ func (c *crew) do(name string, sig syscall.Signal, what string) time.Time {
 	before := time.Now()
 	_ = c.members[name].cmd.Process.Signal(sig)
 	e := event{At: time.Now(), Worker: name, Event: what}
-	if sig == syscall.SIGCONT {
+	if sig == signals.Cont {
 		e.At = before
 	}
 	c.note(e)
@@ -155,8 +159,8 @@ func (c *crew) do(name string, sig syscall.Signal, what string) time.Time {
 }
 
 func (c *crew) kill(name string) time.Time   { return c.do(name, syscall.SIGKILL, "killed") }
-func (c *crew) freeze(name string) time.Time { return c.do(name, syscall.SIGSTOP, "frozen") }
-func (c *crew) wake(name string) time.Time   { return c.do(name, syscall.SIGCONT, "woken") }
+func (c *crew) freeze(name string) time.Time { return c.do(name, signals.Stop, "frozen") }
+func (c *crew) wake(name string) time.Time   { return c.do(name, signals.Cont, "woken") }
 
 // order tells a worker what to do.
 func (c *crew) order(name, what string) error {

@@ -134,7 +134,7 @@ type verdict struct {
 
 type holder struct {
 	Worker string `json:"worker"`
-	Token  int64  `json:"token"`
+	Token  int64  `json:"token,string"`
 }
 
 // verdict judges what was seen so far.

@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cluster"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/web"
 	"github.com/zkrecipes/zkrecipes/session"
 	"golang.org/x/sync/errgroup"
@@ -35,9 +37,9 @@ func (a *app) demoNode() *cobra.Command {
 	var tick time.Duration
 	var untilEOF bool
 	cmd := &cobra.Command{
-		Use: "node NAME", Hidden: true, Args: arguments("a node", "NAME"),
+		Use: "node NAME", Hidden: true, Args: cli.Arguments("a node", "NAME"),
 		Short: "Be a node of the cluster of \"zkr demo cluster\"",
-		RunE: does(func(cmd *cobra.Command, args []string) error {
+		RunE: cli.RunE(func(cmd *cobra.Command, args []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 			defer stop()
 			if untilEOF {
@@ -46,18 +48,18 @@ func (a *app) demoNode() *cobra.Command {
 				// Nobody waits for it: it ends with the process, or with the
 				// demonstration, and then ends the process's work.
 				go func() {
-					_, _ = io.Copy(io.Discard, a.stdin)
+					_, _ = io.Copy(io.Discard, a.Stdin)
 					cancel()
 				}()
 			}
 			l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", listen)
 			if err != nil {
-				return usage("--listen: %w", err)
+				return exit.Usage("--listen: %w", err)
 			}
 			defer l.Close()
 			address, err := reachable(ctx, l, advertise)
 			if err != nil {
-				return usage("--advertise: %w", err)
+				return exit.Usage("--advertise: %w", err)
 			}
 			return a.beNode(ctx, args[0], address, l, tick)
 		}),
@@ -100,12 +102,12 @@ func (a *app) beNode(ctx context.Context, name, address string, l net.Listener, 
 		return a.connectNode(ctx, dial, tick)
 	})
 	if err != nil {
-		return usage("%w", err)
+		return exit.Usage("%w", err)
 	}
-	if err := a.line(cluster.Ready{Name: name, Address: address, PID: os.Getpid()}); err != nil {
+	if err := a.PrintJSON(cluster.Ready{Name: name, Address: address, PID: os.Getpid()}); err != nil {
 		return err
 	}
-	die := func() { os.Exit(exitSignal + int(syscall.SIGKILL)) } // nothing is given back, as in a crash
+	die := func() { os.Exit(exit.CodeSignal + int(syscall.SIGKILL)) } // nothing is given back, as in a crash
 	g, ctx := errgroup.WithContext(ctx)
 	handler := node.Handler(secret, die)
 	// Waited for below; both end with ctx.
@@ -118,18 +120,18 @@ func (a *app) beNode(ctx context.Context, name, address string, l net.Listener, 
 // connectNode connects with the shortest session that the servers grant.
 func (a *app) connectNode(ctx context.Context, dial cluster.Dialer, tick time.Duration) (*session.Client, error) {
 	timeouts := nodeTimeouts
-	if t := a.flags.sessionTimeout; t != 0 {
+	if t := a.Flags.SessionTimeout; t != 0 {
 		timeouts = []time.Duration{t}
 	}
 	var err error
 	for _, t := range timeouts {
 		var o *session.Options
-		if o, err = a.options(); err != nil {
+		if o, err = a.Options(); err != nil {
 			return nil, err
 		}
 		o.Timeout, o.TickTime, o.Dialer = t, tick, dial
 		var client *session.Client
-		client, err = a.connect(ctx, o)
+		client, err = a.Connect(ctx, o)
 		if !errors.Is(err, session.ErrTimeoutRefused) && !errors.Is(err, session.ErrTimeoutTooShort) {
 			return client, err
 		}

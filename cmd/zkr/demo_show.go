@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
+
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 )
 
 // timeline prints what happens, as it happens.
@@ -40,14 +42,9 @@ const (
 
 func newTimeline(a *app) *timeline {
 	return &timeline{
-		out: a.stdout, json: a.json(), begun: time.Now(), states: map[string]byte{}, tokens: map[string]int64{},
-		color: isTerminal(a.stdout) && a.env("NO_COLOR") == "" && a.env("TERM") != "dumb",
+		out: a.Stdout, json: a.JSON(), begun: time.Now(), states: map[string]byte{}, tokens: map[string]int64{},
+		color: cli.IsTerminal(a.Stdout) && a.Getenv("NO_COLOR") == "" && a.Getenv("TERM") != "dumb",
 	}
-}
-
-func isTerminal(f *os.File) bool {
-	_, ok := (&terminal{fd: f.Fd()}).foreground()
-	return ok
 }
 
 func (t *timeline) paint(color, text string) string {
@@ -157,7 +154,7 @@ func (t *timeline) verdict(v verdict, failed error) error {
 		t.summary(v)
 	}
 	if !v.OK {
-		return &failure{code: exitFailed, err: fmt.Errorf("the demonstration failed: %d thing(s) went wrong, the first: %s", len(v.Wrong), v.Wrong[0])}
+		return &exit.Failure{Code: exit.CodeFailed, Err: fmt.Errorf("the demonstration failed: %d thing(s) went wrong, the first: %s", len(v.Wrong), v.Wrong[0])}
 	}
 	return nil
 }

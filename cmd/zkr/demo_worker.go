@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
 	"github.com/zkrecipes/zkrecipes/lock"
 	"github.com/zkrecipes/zkrecipes/session"
 )
@@ -23,7 +24,7 @@ type event struct {
 	// Event is started, waits, holds, releases, lost, refused, leaves (said by
 	// the worker), or killed, frozen, woken (by the demonstration).
 	Event   string  `json:"event"`
-	Token   int64   `json:"token,omitempty"`
+	Token   int64   `json:"token,omitempty,string"`
 	Session string  `json:"session,omitempty"`
 	PID     int     `json:"pid,omitempty"`
 	Cause   string  `json:"cause,omitempty"`
@@ -43,25 +44,25 @@ type worker struct {
 func (a *app) demoWorker() *cobra.Command {
 	return &cobra.Command{
 		Use: "demo-worker NAME", Hidden: true, Args: cobra.ExactArgs(1),
-		RunE: does(func(cmd *cobra.Command, args []string) error {
+		RunE: cli.RunE(func(cmd *cobra.Command, args []string) error {
 			ctx, cancel := context.WithCancel(cmd.Context())
 			defer cancel()
-			o, err := a.options()
+			o, err := a.Options()
 			if err != nil {
 				return err
 			}
 			o.TickTime = demoTick
-			client, err := a.connect(ctx, o)
+			client, err := a.Connect(ctx, o)
 			if err != nil {
 				return err
 			}
-			defer func() { _ = hangUp(ctx, client) }()
-			w := &worker{name: args[0], out: a.stdout, client: client, orders: make(chan string)}
+			defer func() { _ = cli.CloseClient(ctx, client) }()
+			w := &worker{name: args[0], out: a.Stdout, client: client, orders: make(chan string)}
 			w.mutex = lock.New(client, demoLock, &lock.Options{ID: w.name})
 			var reader sync.WaitGroup
 			// Nobody waits for it: reading stdin ends with the process, or
 			// with the demonstration, and then ends the process's work.
-			reader.Go(func() { w.listen(ctx, a.stdin, cancel) })
+			reader.Go(func() { w.listen(ctx, a.Stdin, cancel) })
 			err = w.work(ctx)
 			if ctx.Err() != nil {
 				return nil // the demonstration is over

@@ -5,25 +5,27 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/supervise"
 	"github.com/zkrecipes/zkrecipes/election"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
 const electHelp = `Campaigns in the election PATH, runs CMD while leading, and resigns when CMD has
-ended. When the leadership is lost CMD is stopped, and zkr exits with 76; with
---again it campaigns again, and runs CMD again when it leads, unless it has passed
-INT, TERM or QUIT on to CMD before. When CMD has ended by itself zkr exits, with
---again too.
+ended. If the leadership is lost, zkr stops CMD and exits with 76. With --again zkr
+campaigns again instead, and runs CMD again when it leads, unless zkr has passed
+INT, TERM or QUIT on to CMD before. If CMD ends by itself, zkr exits, with --again
+too.
 
-In CMD's environment are ZKR_LEADER_PATH (the znode that stands for the
-leadership), ZKR_LEADER_TOKEN (the fencing token, which grows with every
-leadership), ZKR_LEADER_TERM (the number of the leadership) and
-ZKR_LEADER_SESSION.
-` + errandHelp
+CMD's environment has ZKR_LEADER_PATH (the leader's znode), ZKR_LEADER_TOKEN (the
+fencing token, which grows with every leadership), ZKR_LEADER_TERM (the number of
+the leadership) and ZKR_LEADER_SESSION.
+` + supervise.RunHelp
 
-// electErrand is what "zkr elect" is asked to do.
-type electErrand struct {
-	errand
+// electSpec is what "zkr elect" is asked to do.
+type electSpec struct {
+	supervise.RunSpec
 	path   string
 	layout string
 	opts   election.Options
@@ -31,7 +33,7 @@ type electErrand struct {
 
 // elect is "zkr elect".
 func (a *app) elect() *cobra.Command {
-	var e electErrand
+	var e electSpec
 	cmd := &cobra.Command{
 		Use:   "elect PATH [flags] -- CMD [ARGS...]",
 		Short: "Run a command while leading, and stop it before somebody else can lead",
@@ -39,48 +41,48 @@ func (a *app) elect() *cobra.Command {
 		Example: "  zkr elect /election/scheduler --again -- ./scheduler\n" +
 			"  zkr elect ls /election/scheduler\n" +
 			"  zkr elect watch /election/scheduler -o json",
-		Args: beforeCommand("election", "PATH"),
-		RunE: does(func(cmd *cobra.Command, args []string) error {
-			e.path, e.argv = args[0], args[1:]
+		Args: cli.BeforeCommand("election", "PATH"),
+		RunE: cli.RunE(func(cmd *cobra.Command, args []string) error {
+			e.path, e.Argv = args[0], args[1:]
 			if err := e.checkAll(cmd); err != nil {
 				return err
 			}
-			e.aim = aim{
-				name: "the leadership of " + e.path, look: fmt.Sprintf("\"zkr elect ls %s\"", e.path),
-				env: "ZKR_LEADER", get: e.campaign,
+			e.Target = supervise.Target{
+				Name: "the leadership of " + e.path, ListCommand: fmt.Sprintf("\"zkr elect ls %s\"", e.path),
+				EnvPrefix: "ZKR_LEADER", Acquire: e.campaign,
 			}
-			return a.carryOut(cmd.Context(), &e.errand)
+			return supervise.Run(cmd.Context(), &a.App, &e.RunSpec)
 		}),
 	}
-	e.runFlags(cmd)
+	e.RunFlags(cmd)
 	f := cmd.Flags()
-	f.BoolVar(&e.again, "again", false, "after a loss campaign again, and run the command again")
+	f.BoolVar(&e.Again, "again", false, "after a loss campaign again, and run the command again")
 	f.StringVar(&e.opts.ID, "id", "", "`text` that says to others who the candidate is; default: host:pid")
 	f.StringVar(&e.layout, "layout", "latch", "the znodes' `layout`: latch or selector, those of Curator's LeaderLatch and LeaderSelector, or kazoo, that of Kazoo's Election")
-	oneOf(cmd, "layout", "latch", "selector", "kazoo")
+	cli.OneOf(cmd, "layout", "latch", "selector", "kazoo")
 	cmd.AddCommand(a.electList(), a.electWatch())
 	return cmd
 }
 
-func (e *electErrand) checkAll(cmd *cobra.Command) error {
+func (e *electSpec) checkAll(cmd *cobra.Command) error {
 	layout, ok := map[string]election.Layout{
 		"latch": election.LeaderLatch, "selector": election.LeaderSelector, "kazoo": election.Kazoo,
 	}[e.layout]
 	if e.opts.Layout = layout; !ok {
-		return usage("--layout is %q; it must be latch, selector or kazoo", e.layout)
+		return exit.Usage("--layout is %q; it must be latch, selector or kazoo", e.layout)
 	}
-	if err := checkPath(e.path); err != nil {
+	if err := cli.CheckPath(e.path); err != nil {
 		return err
 	}
-	return e.check(cmd)
+	return e.Check(cmd)
 }
 
-func (e *electErrand) campaign(ctx context.Context, client *session.Client) (*grant, error) {
+func (e *electSpec) campaign(ctx context.Context, client *session.Client) (*supervise.Hold, error) {
 	l, err := election.New(client, e.path, &e.opts).Campaign(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return &grant{
-		holdable: l, token: l.Token(), vars: []string{fmt.Sprintf("ZKR_LEADER_TERM=%d", l.Term())}, release: l.Resign,
+	return &supervise.Hold{
+		Holdable: l, Token: l.Token(), Vars: []string{fmt.Sprintf("ZKR_LEADER_TERM=%d", l.Term())}, Release: l.Resign,
 	}, nil
 }

@@ -6,55 +6,34 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui/recognize"
 	"github.com/zkrecipes/zkrecipes/election"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// candidate is an election.Candidate as "-o json" shows it.
-type candidate struct {
-	Place   int       `json:"place,omitempty"` // in a list
-	State   string    `json:"state"`           // leads or waits
-	ID      string    `json:"id"`
-	Term    int64     `json:"term"`
-	Token   int64     `json:"token"`
-	Session string    `json:"session"` // hexadecimal; "" for a stranger's node that belongs to none
-	Watches string    `json:"watches"` // path of the candidate before it; "" for the first
-	Since   time.Time `json:"since"`   // in the queue, by the server's clock
-	Path    string    `json:"path"`    // of the znode that stands for it
-}
-
 // candidateColumns are those that tables show.
 const candidateColumns = "PLACE STATE ID WATCHES TERM TOKEN SESSION SINCE AGE"
-
-// candidateOf is a candidate of the election path.
-func candidateOf(path string, c election.Candidate) candidate {
-	out := candidate{
-		State: "waits", ID: asText(c.Data), Term: c.Term, Token: c.Token, Session: sessionID(c.Session),
-		Since: c.Since, Path: path + "/" + c.Name,
-	}
-	if c.Watches != "" {
-		out.Watches = path + "/" + c.Watches
-	}
-	if c.Leads {
-		out.State = "leads"
-	}
-	return out
-}
 
 // electList is "zkr elect ls".
 func (a *app) electList() *cobra.Command {
 	return &cobra.Command{
 		Use:   "ls PATH",
-		Short: "Show the candidates of the election PATH in their order: who leads, who watches whom",
-		Long: "Shows the candidates of the election PATH, in order: STATE is leads or waits, WATCHES is\n" +
-			"the place of the one that the candidate watches, TERM the number of its leadership if\n" +
-			"it leads next. SINCE is when it has queued up, by the servers' clock.",
+		Short: "Show the leader and the waiting candidates of the election PATH, in order",
+		Long: "Shows the candidates of the election PATH, in order. STATE is leads or waits. WATCHES is\n" +
+			"the place of the candidate that this candidate watches. TERM is the number of this\n" +
+			"candidate's leadership if it leads next. SINCE is when the candidate joined the\n" +
+			"election, by the servers' clock. A note on stderr says if PATH does not exist, or is\n" +
+			"the path of a lock.",
 		Example: "  zkr elect ls /election/scheduler",
-		Args:    onPath("election"),
-		RunE: does(func(cmd *cobra.Command, args []string) error {
+		Args:    cli.OnPath("election"),
+		RunE: cli.RunE(func(cmd *cobra.Command, args []string) error {
 			var found []election.Candidate
-			if err := a.visit(cmd.Context(), func(ctx context.Context, client *session.Client) (err error) {
-				found, err = election.New(client, args[0], nil).Candidates(ctx)
+			var around pathContext
+			if err := a.Call(cmd.Context(), func(ctx context.Context, client *session.Client) (err error) {
+				if found, err = election.New(client, args[0], nil).Candidates(ctx); err == nil {
+					around = inspectPath(ctx, client, recognize.Election, args[0])
+				}
 				return err
 			}); err != nil {
 				return err
@@ -65,20 +44,22 @@ func (a *app) electList() *cobra.Command {
 				one.Place = i + 1
 				list = append(list, one)
 			}
-			return a.showCandidates(args[0], list)
+			a.noteForeign(around)
+			return a.showCandidates(args[0], list, around)
 		}),
 	}
 }
 
-func (a *app) showCandidates(path string, list []candidate) error {
-	if a.json() {
-		return a.line(struct {
+func (a *app) showCandidates(path string, list []candidate, around pathContext) error {
+	if a.JSON() {
+		return a.PrintJSON(struct {
 			Path       string      `json:"path"`
+			Exists     bool        `json:"exists"`
 			Candidates []candidate `json:"candidates"`
-		}{path, list})
+		}{path, !around.missing, list})
 	}
 	if len(list) == 0 {
-		return a.empty("nobody leads in %s, and nobody waits to", path)
+		return a.noteNobody(around, path, "nobody leads in %s, and nobody waits to")
 	}
 	places := map[string]string{}
 	rows := make([][]string, 0, len(list))
@@ -86,28 +67,28 @@ func (a *app) showCandidates(path string, list []candidate) error {
 		place := strconv.Itoa(c.Place)
 		places[c.Path] = place
 		rows = append(rows, []string{
-			place, c.State, readable([]byte(c.ID)), or(places[c.Watches], "-"), strconv.FormatInt(c.Term, 10), strconv.FormatInt(c.Token, 10),
-			or(c.Session, "none"), clock(c.Since), age(c.Since),
+			place, c.State, cli.Readable([]byte(c.ID)), cli.OrElse(places[c.Watches], "-"), strconv.FormatInt(c.Term, 10), strconv.FormatInt(c.Token, 10),
+			cli.OrElse(c.Session, "none"), cli.LocalTime(c.Since), cli.Age(c.Since),
 		})
 	}
-	return a.table(candidateColumns, rows)
+	return a.Table(candidateColumns, rows)
 }
 
-const electWatchHelp = `Shows who leads in the election PATH, and then each change, with the time at which
-zkr saw it, also when nobody leads. Changes that follow each other at once may be
-left out; the last one never is.` + untilEnded
+const electWatchHelp = `Shows the leader of the election PATH, and then each change with the time at which
+zkr observed it, also changes to no leader. zkr may skip changes that follow each
+other immediately; it always shows the last one.` + cli.UntilEnded
 
 // electWatch is "zkr elect watch".
 func (a *app) electWatch() *cobra.Command {
 	return &cobra.Command{
 		Use:   "watch PATH",
-		Short: "Show who leads in the election PATH, and each change",
+		Short: "Show the leader of the election PATH, and each change",
 		Long:  electWatchHelp,
 		Example: "  zkr elect watch /election/scheduler\n" +
 			"  zkr elect watch /election/scheduler -o json | jq -r '.leader.id // \"nobody\"'",
-		Args: onPath("election"),
-		RunE: does(func(cmd *cobra.Command, args []string) error {
-			return a.follow(cmd.Context(), func(ctx context.Context, client *session.Client) error {
+		Args: cli.OnPath("election"),
+		RunE: cli.RunE(func(cmd *cobra.Command, args []string) error {
+			return a.Follow(cmd.Context(), func(ctx context.Context, client *session.Client) error {
 				for state, err := range election.New(client, args[0], nil).Observe(ctx) {
 					if err != nil {
 						return err
@@ -129,15 +110,15 @@ func (a *app) showLeader(path string, state election.State) error {
 		leader = &c
 	}
 	switch {
-	case a.json():
-		return a.line(struct {
+	case a.JSON():
+		return a.PrintJSON(struct {
 			Time   time.Time  `json:"time"`
 			Path   string     `json:"path"`
 			Leader *candidate `json:"leader"`
 		}{time.Now(), path, leader})
 	case leader == nil:
-		return a.printf("%s  nobody leads\n", moment(time.Now()))
+		return a.Printf("%s  nobody leads\n", cli.Timestamp(time.Now()))
 	}
-	return a.printf("%s  %s leads  term %d, token %d, session %s\n", moment(time.Now()),
-		readable([]byte(leader.ID)), leader.Term, leader.Token, or(leader.Session, "none"))
+	return a.Printf("%s  %s leads  term %d, token %d, session %s\n", cli.Timestamp(time.Now()),
+		cli.Readable([]byte(leader.ID)), leader.Term, leader.Token, cli.OrElse(leader.Session, "none"))
 }

@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -10,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 )
 
 // untokened replaces the tokens of a table, which depend on what else was
@@ -42,8 +46,8 @@ func TestElectTellsItsCommandOfItsLeadership(t *testing.T) {
 
 func TestElectListShowsWhoLeadsAndWhoWatchesWhom(t *testing.T) {
 	b := newBed(t)
-	b.empty("nobody leads in /e, and nobody waits to", "elect", "ls", "/e")
-	assert.Equal(t, `{"path":"/e","candidates":[]}`+"\n", b.run("elect", "ls", "/e", "-o", "json").ends(0).out.String())
+	b.empty("there is no znode /e: nobody uses it now, or the path is misspelled", "elect", "ls", "/e")
+	assert.Equal(t, `{"path":"/e","exists":false,"candidates":[]}`+"\n", b.run("elect", "ls", "/e", "-o", "json").ends(0).out.String())
 	b.candidates("/e", "a", "b", "c")
 	golden(t, "elect-ls", columns(untokened(b.run("elect", "ls", "/e").ends(0).out.String())))
 	var got struct {
@@ -59,7 +63,7 @@ func TestElectListShowsWhoLeadsAndWhoWatchesWhom(t *testing.T) {
 		node, err := b.srv.Get(c.Path)
 		require.NoError(t, err)
 		assert.Equal(t, node.Czxid, c.Token)
-		assert.Equal(t, sessionID(node.EphemeralOwner), c.Session)
+		assert.Equal(t, cli.SessionID(node.EphemeralOwner), c.Session)
 		if i > 0 {
 			assert.Equal(t, got.Candidates[i-1].Path, c.Watches)
 		}
@@ -149,7 +153,7 @@ func TestWatchEndsWhenNobodyReadsIt(t *testing.T) {
 func TestElectTimeoutAndSignalLeaveNobodyBehind(t *testing.T) {
 	b := newBed(t)
 	b.candidates("/e", "a")
-	z := b.run(running([]string{"elect", "/e", "--timeout", "5s"}, "true")...).ends(exitBusy)
+	z := b.run(running([]string{"elect", "/e", "--timeout", "5s"}, "true")...).ends(exit.CodeBusy)
 	assert.Contains(t, z.err.String(), "did not get the leadership of /e within 5s")
 	assert.Contains(t, z.err.String(), `"zkr elect ls /e" says who has it`)
 	b.queued("/e", 1)

@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -7,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
@@ -15,22 +19,22 @@ import (
 //
 // read only
 var codeRuns = map[int]func(*bed) *zkrProcess{
-	0:          func(b *bed) *zkrProcess { return b.run("counter", "add", "/c") },
-	exitFailed: func(b *bed) *zkrProcess { return b.run("tree", "/nowhere") },
-	exitUsage:  func(b *bed) *zkrProcess { return b.run("tree", "nowhere") },
-	exitTaskFailed: func(b *bed) *zkrProcess {
+	0:               func(b *bed) *zkrProcess { return b.run("counter", "add", "/c") },
+	exit.CodeFailed: func(b *bed) *zkrProcess { return b.run("tree", "/nowhere") },
+	exit.CodeUsage:  func(b *bed) *zkrProcess { return b.run("tree", "nowhere") },
+	exit.CodeTaskFailed: func(b *bed) *zkrProcess {
 		return b.failing("--permanent", "3", "--wait")
 	},
-	exitTaskDead: func(b *bed) *zkrProcess { return b.failing("--wait") },
-	exitTaskCanceled: func(b *bed) *zkrProcess {
+	exit.CodeTaskDead: func(b *bed) *zkrProcess { return b.failing("--wait") },
+	exit.CodeTaskCanceled: func(b *bed) *zkrProcess {
 		b.give(0, "x", "/q", "--id", "a")
 		b.run("task", "cancel", "/q", "a").ends(0)
 		return b.run("task", "wait", "/q", "a")
 	},
-	exitUnavailable: func(b *bed) *zkrProcess {
+	exit.CodeUnavailable: func(b *bed) *zkrProcess {
 		return start(b.T, command("127.0.0.1:1", "tree", "/", "--connect-timeout", "100ms")).wait()
 	},
-	exitUnknown: func(b *bed) *zkrProcess {
+	exit.CodeUnknown: func(b *bed) *zkrProcess {
 		b.run("counter", "set", "/c", "1").ends(0)
 		b.srv.OnRequest(func(r zktest.Request) zktest.Action {
 			if r.Op == "multi" && !r.OnlyChecks {
@@ -40,17 +44,17 @@ var codeRuns = map[int]func(*bed) *zkrProcess{
 		})
 		return b.run("counter", "add", "/c", "--connect-timeout", "5s")
 	},
-	exitBusy: func(b *bed) *zkrProcess {
+	exit.CodeBusy: func(b *bed) *zkrProcess {
 		b.take("/l")
 		return b.run("lock", "/l", "--try", "--", "true")
 	},
-	exitLost: func(b *bed) *zkrProcess {
+	exit.CodeLost: func(b *bed) *zkrProcess {
 		z := b.start(locked("/l", nil, "sleep", "60")...)
 		owner, _ := b.owner("/l")
 		require.NoError(b, b.srv.ExpireSession(owner))
 		return z.wait()
 	},
-	exitDenied: func(b *bed) *zkrProcess {
+	exit.CodeDenied: func(b *bed) *zkrProcess {
 		owner, err := session.Connect(b.ctx, b.srv.Addr(), &session.Options{
 			ACL: session.CreatorACL(), Credentials: []session.Credential{session.Digest("ann", "secret")},
 		})
@@ -62,9 +66,9 @@ var codeRuns = map[int]func(*bed) *zkrProcess{
 		require.NoError(b, err)
 		return b.run("tree", "/mine")
 	},
-	exitCannotRun: func(b *bed) *zkrProcess { return b.run("lock", "/l", "--", "/etc/passwd") },
-	exitNotFound:  func(b *bed) *zkrProcess { return b.run("lock", "/l", "--", "/no/such/command") },
-	exitSignal + 9: func(b *bed) *zkrProcess {
+	exit.CodeCannotRun: func(b *bed) *zkrProcess { return b.run("lock", "/l", "--", "/etc/passwd") },
+	exit.CodeNotFound:  func(b *bed) *zkrProcess { return b.run("lock", "/l", "--", "/no/such/command") },
+	exit.CodeSignal + 9: func(b *bed) *zkrProcess {
 		return b.run(locked("/l", nil, "sh", "-c", "kill -9 $$")...)
 	},
 }
@@ -84,13 +88,13 @@ func (b *bed) failing(flags ...string) *zkrProcess {
 // all that there are.
 func TestEachExitCodeIsThatOfSomeRun(t *testing.T) {
 	var told []int
-	for _, e := range exitCodes {
-		told = append(told, e.code)
+	for _, e := range cli.ExitCodes {
+		told = append(told, e.Code)
 	}
 	assert.True(t, slices.IsSorted(told))
 	for code, run := range codeRuns {
-		assert.Contains(t, told, min(code, exitSignal))
-		t.Run(exitCode{code: code}.String(), func(t *testing.T) {
+		assert.Contains(t, told, min(code, exit.CodeSignal))
+		t.Run(cli.ExitCode{Code: code}.String(), func(t *testing.T) {
 			b := newBed(t)
 			run(b).ends(code)
 		})
@@ -100,15 +104,15 @@ func TestEachExitCodeIsThatOfSomeRun(t *testing.T) {
 
 // TestHelpHasEachCodeOnce, with all that it means.
 func TestHelpHasEachCodeOnce(t *testing.T) {
-	for _, cmd := range chapters((&app{}).root()) {
+	for _, cmd := range cli.Chapters((&app{}).root()) {
 		codes, means := map[int]bool{}, ""
-		for _, e := range codesOf(cmd) {
-			assert.False(t, codes[e.code], "%s lists %d twice", cmd.CommandPath(), e.code)
-			codes[e.code] = true
-			means += e.means
+		for _, e := range cli.CodesOf(cmd) {
+			assert.False(t, codes[e.Code], "%s lists %d twice", cmd.CommandPath(), e.Code)
+			codes[e.Code] = true
+			means += e.Means
 		}
-		for _, e := range exitCodes {
-			assert.Equal(t, anyBelow(cmd, e.of), strings.Contains(means, e.means), "%s: %s", cmd.CommandPath(), e.means)
+		for _, e := range cli.ExitCodes {
+			assert.Equal(t, cli.AnyBelow(cmd, e.Of), strings.Contains(means, e.Means), "%s: %s", cmd.CommandPath(), e.Means)
 		}
 	}
 }
@@ -117,23 +121,23 @@ func TestHelpHasEachCodeOnce(t *testing.T) {
 func TestHelpHasTheCodesOfItsCommand(t *testing.T) {
 	root := (&app{}).root()
 	for name, want := range map[string]string{
-		"":              "0, 1, 64, 65, 66, 67, 69, 74, 75, 76, 77, 126, 127, 128+n.",
-		"version":       "0, 1, 64, 128+n.",
-		"tree":          "0, 1, 64, 69, 77, 128+n.",
-		"counter add":   "0, 1, 64, 69, 74, 77, 128+n.",
-		"counter cas":   "0, 1, 64, 69, 74, 75, 77, 128+n.",
-		"lock":          "0, 1, 64, 69, 74, 75, 76, 77, 126, 127, 128+n; otherwise that of CMD.",
-		"lock ls":       "0, 1, 64, 69, 77, 128+n.",
-		"task wait":     "0, 1, 64, 65, 66, 67, 69, 74, 75, 77, 128+n.",
-		"barrier gate":  "0, 1, 64, 69, 74, 75, 77, 128+n.",
-		"ui":            "0, 1, 64, 69, 77, 128+n.",
-		"job ls":        "0, 1, 64, 69, 77, 128+n.",
-		"demo cluster":  "0, 1, 64, 69, 74, 77, 128+n.",
-		"help":          "0, 1, 64, 128+n.",
-		"manual":        "0, 1, 64, 128+n.",
-		"serve":         "0, 1, 64, 128+n.",
-		"group pause":   "0, 1, 64, 69, 74, 77, 128+n.",
-		"service watch": "0, 1, 64, 69, 77, 128+n.",
+		"":                "0, 1, 64, 65, 66, 67, 69, 74, 75, 76, 77, 126, 127, 128+n.",
+		"version":         "0, 1, 64, 128+n.",
+		"tree":            "0, 1, 64, 69, 77, 128+n.",
+		"counter add":     "0, 1, 64, 69, 74, 77, 128+n.",
+		"counter cas":     "0, 1, 64, 69, 74, 75, 77, 128+n.",
+		"lock":            "0, 1, 64, 69, 74, 75, 76, 77, 126, 127, 128+n; otherwise that of CMD.",
+		"lock ls":         "0, 1, 64, 69, 77, 128+n.",
+		"task wait":       "0, 1, 64, 65, 66, 67, 69, 74, 75, 77, 128+n.",
+		"barrier gate":    "0, 1, 64, 69, 74, 75, 77, 128+n.",
+		"ui":              "0, 1, 64, 69, 77, 128+n.",
+		"job ls":          "0, 1, 64, 69, 77, 128+n.",
+		"demo cluster":    "0, 1, 64, 69, 74, 77, 128+n.",
+		"help":            "0, 1, 64, 128+n.",
+		"manual":          "0, 1, 64, 128+n.",
+		"serve":           "0, 1, 64, 128+n.",
+		"rebalance pause": "0, 1, 64, 69, 74, 77, 128+n.",
+		"service watch":   "0, 1, 64, 69, 77, 128+n.",
 	} {
 		cmd := root
 		if name != "" {
@@ -141,6 +145,6 @@ func TestHelpHasTheCodesOfItsCommand(t *testing.T) {
 			cmd, _, err = root.Find(strings.Fields(name))
 			require.NoError(t, err)
 		}
-		assert.Equal(t, want, pageOf(cmd).codeList(), name)
+		assert.Equal(t, want, cli.PageOf(cmd).CodeList(), name)
 	}
 }

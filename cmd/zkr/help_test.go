@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -13,6 +15,9 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/supervise"
 	"pgregory.net/rapid"
 )
 
@@ -27,25 +32,25 @@ func helpOf(t *testing.T, args ...string) string {
 // TestHelpOfEveryCommandIsWhole: each says what it does and how it is called, gives
 // examples, and names its flags and exit codes.
 func TestHelpOfEveryCommandIsWhole(t *testing.T) {
-	for _, cmd := range chapters((&app{}).root()) {
+	for _, cmd := range cli.Chapters((&app{}).root()) {
 		name := cmd.CommandPath()
-		p := pageOf(cmd)
+		p := cli.PageOf(cmd)
 		assert.NotEmpty(t, cmd.Short, name)
-		assert.NotEmpty(t, p.usage, name)
+		assert.NotEmpty(t, p.Usage, name)
 		if cmd.Name() != "version" {
 			assert.NotEmpty(t, cmd.Long, name)
 		}
-		for line := range strings.Lines(or(p.examples, "there are none")) {
+		for line := range strings.Lines(cli.OrElse(p.Examples, "there are none")) {
 			assert.Regexp(t, `^  \S`, line, "an example of %s", name)
-			assert.Contains(t, p.examples, name, "an example of %s", name)
+			assert.Contains(t, p.Examples, name, "an example of %s", name)
 		}
-		text := p.help(usualWidth)
+		text := p.Help(cli.UsualWidth)
 		for _, title := range []string{"\nUsage:\n  " + name, "\nExamples:\n  ", "\nFlags:\n  ", "\nExit codes:\n  0 "} {
 			assert.Contains(t, text, title, name)
 		}
-		assert.Equal(t, anyBelow(cmd, runsCommand), strings.Contains(text, exitOfCommand), name)
+		assert.Equal(t, cli.AnyBelow(cmd, cli.RunsCommand), strings.Contains(text, cli.ExitOfCommand), name)
 		assert.NotContains(t, text, "demo-worker", name)
-		assert.NotContains(t, text, keeperName, name)
+		assert.NotContains(t, text, supervise.SupervisorName, name)
 	}
 }
 
@@ -75,7 +80,7 @@ func TestHelpHasTheGlobalFlagsThatMeanSomething(t *testing.T) {
 	} {
 		cmd, _, err := (&app{}).root().Find(strings.Fields(name))
 		require.NoError(t, err)
-		text := pageOf(cmd).help(usualWidth)
+		text := cli.PageOf(cmd).Help(cli.UsualWidth)
 		assert.Equal(t, all, strings.Contains(text, "--servers host:port,..."), name)
 		assert.Equal(t, all, strings.Contains(text, "--verbose"), name)
 		assert.Contains(t, text, "--output format", name)
@@ -84,7 +89,7 @@ func TestHelpHasTheGlobalFlagsThatMeanSomething(t *testing.T) {
 
 // TestValuesOfFlagsAreCalledByNouns that keep the column of the flags narrow.
 func TestValuesOfFlagsAreCalledByNouns(t *testing.T) {
-	for _, cmd := range chapters((&app{}).root()) {
+	for _, cmd := range cli.Chapters((&app{}).root()) {
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
 			value, usage := pflag.UnquoteUsage(f)
 			name := cmd.CommandPath() + " --" + f.Name
@@ -103,20 +108,20 @@ func TestValuesOfFlagsAreCalledByNouns(t *testing.T) {
 func TestCommandThatOnlyHasCommandsIsNoCommand(t *testing.T) {
 	t.Parallel()
 	n := 0
-	for _, cmd := range chapters((&app{}).root()) {
-		if !isFamily(cmd) || !cmd.HasParent() {
+	for _, cmd := range cli.Chapters((&app{}).root()) {
+		if !cli.IsCommandGroup(cmd) || !cmd.HasParent() {
 			continue
 		}
 		n++
 		words := strings.Fields(cmd.CommandPath())[1:]
-		z := inside(t, command("127.0.0.1:1", words...)).ends(exitUsage)
+		z := inside(t, command("127.0.0.1:1", words...)).ends(exit.CodeUsage)
 		assert.Empty(t, z.out.String(), cmd.CommandPath())
 		first, rest, _ := strings.Cut(z.err.String(), "\n")
-		for _, sub := range pageOf(cmd).commands {
+		for _, sub := range cli.PageOf(cmd).Commands {
 			assert.Regexp(t, `^zkr: `+cmd.CommandPath()+` needs one of its commands: .*\b`+sub.Name()+`\b`, first)
 		}
 		assert.Equal(t, "zkr: \""+cmd.CommandPath()+" --help\" says what they do\n", rest)
-		z = inside(t, command("127.0.0.1:1", append(words, "-o", "json")...)).ends(exitUsage)
+		z = inside(t, command("127.0.0.1:1", append(words, "-o", "json")...)).ends(exit.CodeUsage)
 		assert.Contains(t, z.err.String(), `{"error":"`+cmd.CommandPath()+` needs one of its commands: `)
 		assert.Contains(t, z.err.String(), `"code":64,"hint":`)
 	}
@@ -127,54 +132,54 @@ func TestCommandThatOnlyHasCommandsIsNoCommand(t *testing.T) {
 func TestMisspeltCommandsAndFlagsAreGuessed(t *testing.T) {
 	t.Parallel()
 	for line, says := range map[string]string{
-		"lokc":                          "zkr: zkr has no command \"lokc\"\nzkr: did you mean lock?\n",
-		"lock lss /a":                   "zkr: zkr lock has no command \"lss\"\nzkr: did you mean ls?\n",
-		"elect wach /a":                 "zkr: zkr elect has no command \"wach\"\nzkr: did you mean watch?\n",
-		"rwlock raed /a -- true":        "zkr: zkr rwlock has no command \"raed\"\nzkr: did you mean read?\n",
-		"lock /lss /a":                  "zkr: put -- between PATH and the command: zkr lock /lss -- /a ...\n",
-		"lokc /a --timeout 3s -- true":  "zkr: zkr has no command \"lokc\"\nzkr: did you mean lock?\n",
-		"demo clutser --nodes 3":        "zkr: zkr demo has no command \"clutser\"\nzkr: did you mean cluster?\n",
-		"xyz":                           "zkr: zkr has no command \"xyz\"\nzkr: \"zkr --help\" lists what there is\n",
-		"help lokc":                     "zkr: zkr has no command \"lokc\"\nzkr: did you mean lock?\n",
-		"help barrier gate weit":        "zkr: zkr barrier gate has no command \"weit\"\nzkr: did you mean set or wait?\n",
-		"help tree /a":                  "zkr: zkr tree has no command \"/a\"\n",
-		"completion bsh":                "zkr: zkr completion has no command \"bsh\"\nzkr: did you mean bash or ",
-		"completion bash x":             "\"x\" is one word too many: zkr completion bash\n",
-		"version x":                     "\"x\" is one word too many: zkr version\n",
-		"lock /a --timout 3s -- true":   "zkr: there is no flag --timout\nzkr: did you mean --timeout?\n",
-		"tree / --conn 3s":              "did you mean --connect-timeout?\n",
-		"barrier ls /a --try":           "zkr: there is no flag --try\nzkr: \"zkr barrier ls --help\" lists the flags\n",
-		"tree / --dpeth 3":              "did you mean --depth?\n",
-		"tree / -o":                     "zkr: -o needs a value: format\n",
-		"tree / --depth":                "zkr: --depth needs a value: a whole number\n",
-		"tree / --servers":              "zkr: --servers needs a value: host:port,...\n",
-		"tree / ---depth":               "zkr: ---depth is no flag\n",
-		"lock /a ls -l":                 "zkr: there is no flag -l\nzkr: flags of the command go behind --: zkr lock PATH [flags] -- CMD [ARGS...]\n",
-		"tree / --bogus":                "zkr: there is no flag --bogus\nzkr: \"zkr tree --help\" lists the flags\n",
-		"tree / --depth many":           "zkr: --depth is \"many\"; it must be a whole number\n",
-		"tree / --data=perhaps":         "zkr: --data is \"perhaps\"; it must be true or false\n",
-		"lock /a --timeout 3 -- true":   "zkr: --timeout is \"3\"; it must be a time such as 500ms, 10s, 5m or 2h\n",
-		"worker /q --permanent x -- y":  "zkr: --permanent is \"x\"; it must be whole numbers with commas between them\n",
-		"serve --tick 0s":               "--tick is 0s; it must be 1ms or more",
-		"serve --listen 2181":           "--listen is \"2181\"; it must be host:port",
-		"serve --listen 127.0.0.1:port": "--listen is \"127.0.0.1:port\"; it must be host:port",
+		"lokc":                              "zkr: zkr has no command \"lokc\"\nzkr: did you mean lock?\n",
+		"lock lss /a":                       "zkr: zkr lock has no command \"lss\"\nzkr: did you mean ls?\n",
+		"elect wach /a":                     "zkr: zkr elect has no command \"wach\"\nzkr: did you mean watch?\n",
+		"rwlock raed /a -- true":            "zkr: zkr rwlock has no command \"raed\"\nzkr: did you mean read?\n",
+		"lock /lss /a":                      "zkr: put -- between PATH and the command: zkr lock /lss -- /a ...\n",
+		"lokc /a --timeout 3s -- true":      "zkr: zkr has no command \"lokc\"\nzkr: did you mean lock?\n",
+		"demo clutser --nodes 3":            "zkr: zkr demo has no command \"clutser\"\nzkr: did you mean cluster?\n",
+		"xyz":                               "zkr: zkr has no command \"xyz\"\nzkr: \"zkr --help\" lists what there is\n",
+		"help lokc":                         "zkr: zkr has no command \"lokc\"\nzkr: did you mean lock?\n",
+		"help barrier gate weit":            "zkr: zkr barrier gate has no command \"weit\"\nzkr: did you mean set or wait?\n",
+		"help tree /a":                      "zkr: zkr tree has no command \"/a\"\n",
+		"completion bsh":                    "zkr: zkr completion has no command \"bsh\"\nzkr: did you mean bash or ",
+		"completion bash x":                 "\"x\" is one word too many: zkr completion bash\n",
+		"version x":                         "\"x\" is one word too many: zkr version\n",
+		"lock /a --timout 3s -- true":       "zkr: there is no flag --timout\nzkr: did you mean --timeout?\n",
+		"tree / --conn 3s":                  "did you mean --connect-timeout?\n",
+		"barrier ls /a --try":               "zkr: there is no flag --try\nzkr: \"zkr barrier ls --help\" lists the flags\n",
+		"tree / --dpeth 3":                  "did you mean --depth?\n",
+		"tree / -o":                         "zkr: -o needs a value: format\n",
+		"tree / --depth":                    "zkr: --depth needs a value: a whole number\n",
+		"tree / --servers":                  "zkr: --servers needs a value: host:port,...\n",
+		"tree / ---depth":                   "zkr: ---depth is no flag\n",
+		"lock /a ls -l":                     "zkr: there is no flag -l\nzkr: flags of the command go behind --: zkr lock PATH [flags] -- CMD [ARGS...]\n",
+		"tree / --bogus":                    "zkr: there is no flag --bogus\nzkr: \"zkr tree --help\" lists the flags\n",
+		"tree / --depth many":               "zkr: --depth is \"many\"; it must be a whole number\n",
+		"tree / --data=perhaps":             "zkr: --data is \"perhaps\"; it must be true or false\n",
+		"lock /a --timeout 3 -- true":       "zkr: --timeout is \"3\"; it must be a time such as 500ms, 10s, 5m or 2h\n",
+		"task worker /q --permanent x -- y": "zkr: --permanent is \"x\"; it must be whole numbers with commas between them\n",
+		"serve --tick 0s":                   "--tick is 0s; it must be 1ms or more",
+		"serve --listen 2181":               "--listen is \"2181\"; it must be host:port",
+		"serve --listen 127.0.0.1:port":     "--listen is \"127.0.0.1:port\"; it must be host:port",
 	} {
-		z := inside(t, command("127.0.0.1:1", strings.Fields(line)...)).ends(exitUsage)
+		z := inside(t, command("127.0.0.1:1", strings.Fields(line)...)).ends(exit.CodeUsage)
 		assert.Contains(t, z.err.String(), says, line)
 		assert.Empty(t, z.out.String(), line)
 	}
 }
 
-// TestHelpFitsTheTerminal: prose is wrapped anew, with all its words in their order,
-// and what is indented stays.
+// TestHelpFitsTheTerminal: prose is wrapped again, with all its words in their order,
+// and indented lines stay as they are.
 func TestHelpFitsTheTerminal(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		width := rapid.IntRange(10, 100).Draw(t, "width")
 		lines := rapid.SliceOf(rapid.StringMatching(`( |  zkr )?([a-zü]{1,12} ?){0,8}`)).Draw(t, "lines")
 		text := strings.Join(lines, "\n")
-		got := fill(text, width)
+		got := cli.FillText(text, width)
 		require.Equal(t, strings.Fields(text), strings.Fields(got))
-		require.Equal(t, got, fill(got, width), "it is wrapped already")
+		require.Equal(t, got, cli.FillText(got, width), "it is wrapped already")
 		for line := range strings.Lines(got) {
 			line = strings.TrimSuffix(line, "\n")
 			if strings.HasPrefix(line, " ") {
@@ -184,20 +189,20 @@ func TestHelpFitsTheTerminal(t *testing.T) {
 			}
 		}
 	})
-	assert.Equal(t, "one two\nthree\n\nfour\n  five  six seven\neight\n", fill("one\ntwo three\n\nfour\n  five  six seven\neight", 8))
-	for _, cmd := range chapters((&app{}).root()) {
-		for line := range strings.Lines(fill(cmd.Long, usualWidth)) {
+	assert.Equal(t, "one two\nthree\n\nfour\n  five  six seven\neight\n", cli.FillText("one\ntwo three\n\nfour\n  five  six seven\neight", 8))
+	for _, cmd := range cli.Chapters((&app{}).root()) {
+		for line := range strings.Lines(cli.FillText(cmd.Long, cli.UsualWidth)) {
 			if strings.HasPrefix(line, "\t") || strings.HasPrefix(line, " ") {
 				continue // somebody else's, and calls
 			}
-			assert.LessOrEqual(t, len([]rune(line)), usualWidth+1, cmd.CommandPath())
+			assert.LessOrEqual(t, len([]rune(line)), cli.UsualWidth+1, cmd.CommandPath())
 		}
 	}
 }
 
 // recorder is a shell in which zkr tells what it is called with, each time in a file of
-// its own, since those of a pipe run beside each other, and then goes well, or not.
-// What is not installed goes well too; files that are read are there.
+// its own, since the commands of a pipe run concurrently, and then succeeds or fails.
+// Commands that are not installed succeed too, and files that are read exist.
 const recorder = `zkr() { printf '%s\0' "$@" >"$calls/$BASHPID-$((++called))"; return $status; }
 command_not_found_handle() { return 0; }
 man() { :; }
@@ -243,7 +248,7 @@ func calls(t *testing.T, lines []string) [][][]string {
 // examples are the lines of shell in the help of cmd, and whether there is one of
 // another shell.
 func examples(cmd *cobra.Command) (lines []string, others bool) {
-	for line := range strings.SplitSeq(pageOf(cmd).examples, "\n") {
+	for line := range strings.SplitSeq(cli.PageOf(cmd).Examples, "\n") {
 		if strings.Contains(line, "| Out-String") { // PowerShell
 			others = true
 		} else {
@@ -263,12 +268,12 @@ func TestExamplesOfTheHelpAreRight(t *testing.T) {
 	}
 	var runs []run
 	var all []string
-	for _, cmd := range chapters((&app{}).root()) {
+	for _, cmd := range cli.Chapters((&app{}).root()) {
 		lines, _ := examples(cmd)
 		all = append(all, lines...)
 	}
 	recorded := calls(t, all)
-	for _, cmd := range chapters((&app{}).root()) {
+	for _, cmd := range cli.Chapters((&app{}).root()) {
 		lines, called := examples(cmd)
 		for _, line := range lines {
 			next := recorded[0]
@@ -277,8 +282,8 @@ func TestExamplesOfTheHelpAreRight(t *testing.T) {
 				root := (&app{}).root()
 				found, rest, err := root.Find(withNumbers(root, words))
 				require.NoError(t, err, line)
-				called = called || found.CommandPath() == cmd.CommandPath() || isFamily(cmd) && strings.HasPrefix(found.CommandPath(), cmd.CommandPath())
-				if !connects(found) || found.Name() == "cluster" { // some would serve, or play, for ever
+				called = called || found.CommandPath() == cmd.CommandPath() || cli.IsCommandGroup(cmd) && strings.HasPrefix(found.CommandPath(), cmd.CommandPath())
+				if !cli.Connects(found) || found.Name() == "cluster" { // some would serve, or play, indefinitely
 					require.NoError(t, found.ParseFlags(rest), line)
 					require.NoError(t, found.ValidateArgs(found.Flags().Args()), line)
 					continue
@@ -295,10 +300,10 @@ func TestExamplesOfTheHelpAreRight(t *testing.T) {
 	}
 	require.Greater(t, len(runs), 60)
 	for _, r := range runs {
-		if r.z.wait().code == exitNotFound {
+		if r.z.wait().code == exit.CodeNotFound {
 			continue // ./backup is not there; the arguments were taken
 		}
-		assert.Equal(t, exitUnavailable, r.z.code, "%s\n%s%s", r.line, r.z.out, r.z.err)
+		assert.Equal(t, exit.CodeUnavailable, r.z.code, "%s\n%s%s", r.line, r.z.out, r.z.err)
 	}
 }
 
@@ -308,6 +313,6 @@ func TestEveryCommandKnowsItsArguments(t *testing.T) {
 		"x": nil, "ls [flags]": nil, "ls PATH": {"PATH"}, "ls [SERVICE]": {"SERVICE"}, "await PATH -n N": {"PATH"},
 		"submit NAME --workers N": {"NAME"}, "join PATH ID [flags] -- CMD [ARGS...]": {"PATH", "ID"}, "add PATH [N]": {"PATH", "N"}, "cancel QUEUE ID...": {"QUEUE", "ID..."},
 	} {
-		assert.Equal(t, want, nouns(&cobra.Command{Use: use}), use)
+		assert.Equal(t, want, cli.ArgumentNames(&cobra.Command{Use: use}), use)
 	}
 }

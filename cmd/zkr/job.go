@@ -11,21 +11,24 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/workerctl"
 )
 
-const jobHelp = `Jobs whose workers have ids from 0 up without a gap. A job is submitted with the
-number of its workers. Each joins under an identity, a name that stays when it is
-started anew: so it gets its id again. When all have joined, and left since they
-have finished their parts, the job is finished, and the last one removes it. One
-that has died has not left: the job waits for it to come back.
+const jobHelp = `Jobs whose workers have the ids 0 to N-1 without a gap. A job is submitted with its
+number of workers. A worker joins under an identity, a name that stays the same when
+the worker is restarted, and so gets its id again. The job is finished when all
+workers have joined and then left because their parts were finished; the last worker
+removes the job. A worker that has died has not left: the job waits until the worker
+comes back.
 
 Programs take part through the package workerctl, commands through "zkr job join".
 
-Environment (flags win): ZKR_JOB_ROOT is --root, ZKR_JOB_JOIN_WAIT the --timeout
-of "zkr job wait --for joined", ZKR_JOB_ABANDONED the --abandoned of "zkr job
-submit".
+Environment (flags take precedence): ZKR_JOB_ROOT is --root, ZKR_JOB_JOIN_WAIT the
+--timeout of "zkr job wait --for joined", ZKR_JOB_ABANDONED the --abandoned of "zkr
+job submit".
 `
 
 // defaultJobRoot is workerctl's.
@@ -41,7 +44,7 @@ type jobCommand struct {
 // job is "zkr job".
 func (a *app) job() *cobra.Command {
 	c := &jobCommand{app: a}
-	cmd := family(&cobra.Command{
+	cmd := cli.CommandGroup(&cobra.Command{
 		Use:   "job",
 		Short: "The workers of a job: numbered without a gap, waited for, listed, ended",
 		Long:  jobHelp,
@@ -50,10 +53,10 @@ func (a *app) job() *cobra.Command {
 			"  zkr job workers words --watch\n" +
 			"  zkr job wait words --for finished --timeout 1h && ./publish\n" +
 			"  zkr job kill words",
-	}, c.submit(), c.list(), c.workers(), c.wait(), c.join(), c.kill(), c.remove())
+	}, c.submit(), c.list(), c.workers(), c.wait(), c.join(), c.kill(), c.remove(), c.janitor())
 	for _, sub := range cmd.Commands() {
-		if len(nouns(sub)) > 0 {
-			sub.ValidArgsFunction = a.completeNames(c.names)
+		if len(cli.ArgumentNames(sub)) > 0 {
+			sub.ValidArgsFunction = a.CompleteNames(c.names)
 		}
 	}
 	cmd.PersistentFlags().StringVar(&c.root, "root", defaultJobRoot, "`path` that all jobs are below (ZKR_JOB_ROOT)")
@@ -62,7 +65,7 @@ func (a *app) job() *cobra.Command {
 
 // names are those of all jobs.
 func (c *jobCommand) names(ctx context.Context, client *session.Client) (out []string, err error) {
-	if root := c.app.env("ZKR_JOB_ROOT"); root != "" && c.root == defaultJobRoot {
+	if root := c.app.Getenv("ZKR_JOB_ROOT"); root != "" && c.root == defaultJobRoot {
 		c.root = root
 	}
 	found, err := workerctl.List(ctx, client, &workerctl.Options{Root: c.root})
@@ -81,24 +84,24 @@ func (c *jobCommand) check(cmd *cobra.Command, names ...string) (err error) {
 		if flag, ok := flags[name]; ok && cmd.Flags().Changed(flag) {
 			return ""
 		}
-		return c.app.env(name)
+		return c.app.Getenv(name)
 	})
 	if err != nil {
-		return usage("%w", err)
+		return exit.Usage("%w", err)
 	}
 	if c.opts.Root != "" {
 		c.root = c.opts.Root
 	}
 	c.opts.Root = c.root
-	if err := checkPath(c.root); err != nil {
-		return usage("--root: %w", err)
+	if err := cli.CheckPath(c.root); err != nil {
+		return exit.Usage("--root: %w", err)
 	}
 	if c.root == "/" {
-		return usage("--root is /; it must be a path below it")
+		return exit.Usage("--root is /; it must be a path below it")
 	}
 	for _, name := range names {
 		if name == "" || !utf8.ValidString(name) {
-			return usage("NAME is %q; it must be text", name)
+			return exit.Usage("NAME is %q; it must be text", name)
 		}
 	}
 	return nil
@@ -108,7 +111,7 @@ func (c *jobCommand) check(cmd *cobra.Command, names ...string) (err error) {
 func (c *jobCommand) call(sub, name string) string {
 	line := "zkr job " + sub
 	if name != "" {
-		line += " " + readable([]byte(name))
+		line += " " + cli.Readable([]byte(name))
 	}
 	if c.root != defaultJobRoot {
 		line += " --root " + c.root
@@ -118,7 +121,7 @@ func (c *jobCommand) call(sub, name string) string {
 
 // on is a task with the job of that name, as it is now: not with one that is
 // submitted under the name later.
-func (c *jobCommand) on(name string, do func(context.Context, *session.Client, *workerctl.Job) error) task {
+func (c *jobCommand) on(name string, do func(context.Context, *session.Client, *workerctl.Job) error) cli.Action {
 	return func(ctx context.Context, client *session.Client) error {
 		job, err := workerctl.Attach(ctx, client, name, c.opts)
 		if err == nil {
@@ -141,20 +144,20 @@ func (c *jobCommand) waits(ctx context.Context, client *session.Client, name str
 	if in, e := job.Info(ctx); e != nil || in.State != "submitted" {
 		return err
 	}
-	return &failure{
-		code: exitBusy, err: fmt.Errorf("the job %s is submitted, and waits for its workers", readable([]byte(name))), hint: c.killHint(name),
+	return &exit.Failure{
+		Code: exit.CodeBusy, Err: fmt.Errorf("the job %s is submitted, and waits for its workers", cli.Readable([]byte(name))), Hint: c.killHint(name),
 	}
 }
 
 func (c *jobCommand) killHint(name string) string {
-	return c.call("kill", name) + " ends the job, whoever works in it, and removes it"
+	return c.call("kill", name) + " ends the job, also while workers run, and removes it"
 }
 
 // advised adds to an error what to do about it.
 func (c *jobCommand) advised(name string, err error) error {
 	var hint string
 	switch {
-	case errors.As(err, new(*failure)), errors.Is(err, session.ErrNoAuth):
+	case errors.As(err, new(*exit.Failure)), errors.Is(err, session.ErrNoAuth):
 		return err
 	case errors.Is(err, workerctl.ErrNotRemoved):
 		hint = c.call("rm", name) + " goes on with that"
@@ -165,18 +168,19 @@ func (c *jobCommand) advised(name string, err error) error {
 	default:
 		return err
 	}
-	return &failure{code: classify(err).code, err: err, hint: hint}
+	return &exit.Failure{Code: exit.Classify(err).Code, Err: err, Hint: hint}
 }
 
 // jobInfo is a workerctl.Info as "-o json" shows it.
 type jobInfo struct {
 	Name     string            `json:"name"`
 	ID       string            `json:"id"`
-	State    workerctl.State   `json:"state"` // submitted, running, finished, killed, abandoned
+	State    workerctl.State   `json:"state"` // submitted, running, finished, failed, killed, abandoned
 	Workers  int               `json:"workers"`
 	Joined   int               `json:"joined"` // ids given out
 	Running  int               `json:"running"`
-	Left     int               `json:"left"`
+	Left     int               `json:"left"`   // without Failed
+	Failed   int               `json:"failed"` // have left with a failure
 	ReuseIDs bool              `json:"reuse_ids"`
 	Metadata map[string]string `json:"metadata"`
 	Created  time.Time         `json:"created"` // by the clock of who submitted it
@@ -184,7 +188,7 @@ type jobInfo struct {
 }
 
 // jobColumns are those that tables show.
-const jobColumns = "NAME ID STATE JOINED RUNNING LEFT WORKERS CREATED AGE"
+const jobColumns = "NAME ID STATE JOINED RUNNING LEFT FAILED WORKERS CREATED AGE"
 
 func jobOf(in workerctl.Info) jobInfo {
 	if in.Metadata == nil {
@@ -192,7 +196,7 @@ func jobOf(in workerctl.Info) jobInfo {
 	}
 	return jobInfo{
 		Name: in.Name, ID: in.ID, State: in.State, Workers: in.Workers, Joined: in.Joined, Running: in.Running,
-		Left: in.Left, ReuseIDs: in.ReuseIDs, Metadata: in.Metadata, Created: in.Created, Path: in.Path,
+		Left: in.Left - in.Failed, Failed: in.Failed, ReuseIDs: in.ReuseIDs, Metadata: in.Metadata, Created: in.Created, Path: in.Path,
 	}
 }
 
@@ -204,9 +208,9 @@ func pairs(flag string, list []string) (map[string]string, error) {
 		_, twice := out[key]
 		switch {
 		case !ok || key == "":
-			return nil, usage("--%s is %q; it must be key=value", flag, text)
+			return nil, exit.Usage("--%s is %q; it must be key=value", flag, text)
 		case twice:
-			return nil, usage("--%s %s is there twice", flag, key)
+			return nil, exit.Usage("--%s %s is there twice", flag, key)
 		}
 		out[key] = value
 	}

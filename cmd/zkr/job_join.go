@@ -8,33 +8,36 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/supervise"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/workerctl"
 )
 
-const jobJoinHelp = `Joins the job NAME, runs CMD, and leaves when CMD has ended with 0: the worker has
-finished its part, and the last one to finish removes the job. If CMD ends otherwise
-the worker has failed; whoever joins under its identity next has its id. If all ids
-are given to other identities zkr exits with 75.
+const jobJoinHelp = `Joins the job NAME, and runs CMD as one of its workers. When CMD has ended with 0, the
+worker leaves: it has finished its part, and the last worker to finish removes the
+job. If CMD ends otherwise, the worker has failed; the next worker that joins under
+the same identity gets its id. If other identities have all ids, zkr exits with 75.
 
-The identity is a name that stays when CMD is started anew, here or elsewhere. It
-must differ from those of all other workers: who joins under the identity of one
-that runs takes its place, and that one's CMD is killed.
+The identity is a name that stays the same when CMD is started again, here or
+elsewhere. Each worker needs its own identity: a worker that joins under the identity
+of a running worker takes its place, and the CMD of the former worker is killed.
 
-In CMD's environment are ZKR_WORKER_ID (from 0 up), ZKR_WORKER_COUNT (how many
-workers the job had when CMD was started), ZKR_WORKER_IDENTITY,
-ZKR_WORKER_INCARNATION (how often somebody has joined under the id),
-ZKR_WORKER_TOKEN (a fencing token, which grows with it), ZKR_WORKER_PATH (the znode
-that stands for the worker), ZKR_WORKER_SESSION, ZKR_WORKER_JOB (the job's name),
-ZKR_WORKER_JOB_ID and ZKR_JOB_ROOT.
+CMD's environment has ZKR_WORKER_ID (from 0 up), ZKR_WORKER_COUNT (how many workers
+the job had when CMD was started), ZKR_WORKER_IDENTITY, ZKR_WORKER_INCARNATION (how
+often a worker has joined under the id), ZKR_WORKER_TOKEN (a fencing token, which
+grows with the incarnation), ZKR_WORKER_PATH (the znode that stands for the worker),
+ZKR_WORKER_SESSION, ZKR_WORKER_JOB (the job's name), ZKR_WORKER_JOB_ID and
+ZKR_JOB_ROOT.
 
-That the worker has left is recorded before zkr exits with 0; while the servers are
-away it waits for them, until a signal.
-` + errandHelp
+Before zkr exits with 0, it records that the worker has left. While the servers are
+away, zkr waits for them until a signal ends the wait.
+` + supervise.RunHelp
 
-// jobErrand is what "zkr job join" is asked to do.
-type jobErrand struct {
-	errand
+// jobSpec is what "zkr job join" is asked to do.
+type jobSpec struct {
+	supervise.RunSpec
 	name string
 	who  workerctl.Identity
 	kv   []string
@@ -43,33 +46,33 @@ type jobErrand struct {
 
 // join is "zkr job join".
 func (c *jobCommand) join() *cobra.Command {
-	var e jobErrand
+	var e jobSpec
 	cmd := &cobra.Command{
 		Use:   "join NAME [flags] -- CMD [ARGS...]",
 		Short: "Run a command as a worker of a job",
 		Long:  jobJoinHelp,
 		Example: "  zkr job join words --identity $(hostname) -- sh -c './count part-$ZKR_WORKER_ID'\n" +
 			"  zkr job join words --address 10.0.0.7:9000 -- sh -c 'zkr job wait words && ./work'",
-		Args: beforeCommand("job", "NAME"),
-		RunE: does(func(cmd *cobra.Command, args []string) error {
+		Args: cli.BeforeCommand("job", "NAME"),
+		RunE: cli.RunE(func(cmd *cobra.Command, args []string) error {
 			if err := c.check(cmd, args[0]); err != nil {
 				return err
 			}
-			e.name, e.argv, e.opts = args[0], args[1:], c.opts
+			e.name, e.Argv, e.opts = args[0], args[1:], c.opts
 			if err := e.checkAll(cmd); err != nil {
 				return err
 			}
-			e.aim = aim{
-				name: "the place in the job " + readable([]byte(e.name)), look: c.call("workers", e.name), env: "ZKR_WORKER",
-				get: func(ctx context.Context, client *session.Client) (g *grant, err error) {
+			e.Target = supervise.Target{
+				Name: "the place in the job " + cli.Readable([]byte(e.name)), ListCommand: c.call("workers", e.name), EnvPrefix: "ZKR_WORKER",
+				Acquire: func(ctx context.Context, client *session.Client) (g *supervise.Hold, err error) {
 					g, err = e.join(ctx, c.app, client)
 					return g, c.advised(e.name, err)
 				},
 			}
-			return c.app.carryOut(cmd.Context(), &e.errand)
+			return supervise.Run(cmd.Context(), &c.app.App, &e.RunSpec)
 		}),
 	}
-	e.runFlags(cmd)
+	e.RunFlags(cmd)
 	f, who := cmd.Flags(), &e.who
 	f.StringVar(&who.Name, "identity", "", "`text` that tells the worker from others, and stays; default: the first --address, else the host's name")
 	f.StringArrayVar(&who.Addresses, "address", nil, "`host:port` where the worker can be reached; may be repeated")
@@ -80,30 +83,30 @@ func (c *jobCommand) join() *cobra.Command {
 	return cmd
 }
 
-func (e *jobErrand) checkAll(cmd *cobra.Command) (err error) {
+func (e *jobSpec) checkAll(cmd *cobra.Command) (err error) {
 	if e.who.KV, err = pairs("kv", e.kv); err != nil {
 		return err
 	}
 	all := append([]string{e.who.Name, e.who.Node, e.who.Rack, e.who.DataCenter}, e.who.Addresses...)
 	for _, text := range append(all, e.kv...) {
 		if !utf8.ValidString(text) {
-			return usage("%q is no text", text)
+			return exit.Usage("%q is not text", text)
 		}
 	}
 	for _, address := range e.who.Addresses {
 		if address == "" {
-			return usage("--address is empty")
+			return exit.Usage("--address is empty")
 		}
 	}
 	if e.who.Name == "" && len(e.who.Addresses) == 0 {
 		if e.who.Name, err = os.Hostname(); err != nil || e.who.Name == "" {
-			return usage("--identity is missing, and the host's name cannot be found out")
+			return exit.Usage("--identity is missing, and the host's name cannot be found out")
 		}
 	}
-	return e.check(cmd)
+	return e.Check(cmd)
 }
 
-func (e *jobErrand) join(ctx context.Context, a *app, client *session.Client) (*grant, error) {
+func (e *jobSpec) join(ctx context.Context, a *app, client *session.Client) (*supervise.Hold, error) {
 	job, err := workerctl.Attach(ctx, client, e.name, e.opts)
 	if err != nil {
 		return nil, err
@@ -116,10 +119,10 @@ func (e *jobErrand) join(ctx context.Context, a *app, client *session.Client) (*
 	if err != nil {
 		return nil, err
 	}
-	return &grant{
-		holdable: w, token: w.Token(), patient: true, finishes: true,
-		release: func(ctx context.Context) error { return e.leave(ctx, a, w) },
-		vars: []string{
+	return &supervise.Hold{
+		Holdable: w, Token: w.Token(), Patient: true, Finishes: true,
+		Release: func(ctx context.Context) error { return e.leave(ctx, a, w) },
+		Vars: []string{
 			fmt.Sprintf("ZKR_WORKER_ID=%d", w.ID()), fmt.Sprintf("ZKR_WORKER_COUNT=%d", info.Workers),
 			fmt.Sprintf("ZKR_WORKER_INCARNATION=%d", w.Incarnation()), "ZKR_WORKER_IDENTITY=" + w.Identity().Name,
 			"ZKR_WORKER_JOB=" + job.Name(), "ZKR_WORKER_JOB_ID=" + job.ID(), "ZKR_JOB_ROOT=" + e.opts.Root,
@@ -129,16 +132,16 @@ func (e *jobErrand) join(ctx context.Context, a *app, client *session.Client) (*
 
 // leave records that the worker has finished its part. If that fails zkr fails:
 // the job would wait for a worker that believes it has finished.
-func (e *jobErrand) leave(ctx context.Context, a *app, w *workerctl.Worker) error {
+func (e *jobSpec) leave(ctx context.Context, a *app, w *workerctl.Worker) error {
 	err := w.Leave(ctx)
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, workerctl.ErrNotRemoved):
-		a.note("%v", err) // it has left, and others can do the rest
+		a.Note("%v", err) // it has left, and others can do the rest
 		return nil
 	case errors.Is(err, session.ErrLost):
-		return &failure{code: exitLost, err: fmt.Errorf("the command has ended, but %s was lost before that was recorded: %w", e.aim.name, err)}
+		return &exit.Failure{Code: exit.CodeLost, Err: fmt.Errorf("the command has ended, but %s was lost before that was recorded: %w", e.Target.Name, err)}
 	}
-	return classify(fmt.Errorf("the command has ended, but that could not be recorded: %w", err))
+	return exit.Classify(fmt.Errorf("the command has ended, but that could not be recorded: %w", err))
 }

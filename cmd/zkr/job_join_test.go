@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -13,6 +15,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
@@ -27,7 +31,7 @@ func TestWorkersTellTheirCommandsWhoTheyAre(t *testing.T) {
 	made := slices.IndexFunc(applied, func(txn zktest.Txn) bool { return slices.Contains(txn.Paths, env["ZKR_WORKER_PATH"]) })
 	require.GreaterOrEqual(t, made, 0)
 	txn := applied[made]
-	assert.Equal(t, sessionID(txn.Session), env["ZKR_WORKER_SESSION"])
+	assert.Equal(t, cli.SessionID(txn.Session), env["ZKR_WORKER_SESSION"])
 	assert.Equal(t, fmt.Sprint(txn.Zxid), env["ZKR_WORKER_TOKEN"])
 	for _, changes := range []string{"ZKR_WORKER_PATH", "ZKR_WORKER_SESSION", "ZKR_WORKER_TOKEN"} {
 		delete(env, changes)
@@ -57,15 +61,15 @@ func TestWorkerHasFinishedIfItsCommandEndsWellOnly(t *testing.T) {
 		require.Len(t, all, 1)
 		assert.Equal(t, 0, all[0].Running+all[0].Left, "it has failed, and zkr has taken it along")
 	}
-	b.run(running(join, broken(t))...).ends(exitNotFound)
+	b.run(running(join, broken(t))...).ends(exit.CodeNotFound)
 	assert.Equal(t, 0, b.jobs()[0].Running+b.jobs()[0].Left)
-	z := b.run(running([]string{"job", "join", "words", "--identity", "b"}, "true")...).ends(exitBusy)
+	z := b.run(running([]string{"job", "join", "words", "--identity", "b"}, "true")...).ends(exit.CodeBusy)
 	assert.Contains(t, z.err.String(), "the place in the job words is taken: ")
 	assert.Contains(t, z.err.String(), "the job has all its workers\nzkr: \"zkr job workers words\" says by whom")
 	z = b.run(running(join, "sh", "-c", show)...).ends(0)
 	assert.Equal(t, "0 4\n", z.out.String())
 	assert.Empty(t, b.jobs())
-	b.run(running(join, "true")...).ends(exitFailed)
+	b.run(running(join, "true")...).ends(exit.CodeFailed)
 }
 
 // TestLostWorkersCommandIsGoneBefore the servers can tell others that it has died.
@@ -78,7 +82,7 @@ func TestLostWorkersCommandIsGoneBefore(t *testing.T) {
 	beating(t, beat+".parent")
 	owner, znode := b.owner(live("words", id))
 	b.srv.BlackHole(zktest.Link{Session: owner}, zktest.Both)
-	z.ends(exitLost)
+	z.ends(exit.CodeLost)
 	freed := b.freed(owner, znode)
 	for _, file := range []string{beat + ".child", beat + ".parent"} {
 		assert.Positive(t, freed.Sub(silent(t, file)), "the last beat is before")
@@ -97,7 +101,7 @@ func TestNextSelfTakesThePlace(t *testing.T) {
 	at := time.Now()
 	next := b.run(running([]string{"job", "join", "words", "--identity", "a"}, "sh", "-c", "echo $ZKR_WORKER_ID $ZKR_WORKER_INCARNATION")...).ends(0)
 	assert.Equal(t, "0 2\n", next.out.String())
-	z.ends(exitLost)
+	z.ends(exit.CodeLost)
 	assert.Less(t, silent(t, beat).Sub(at), 12*time.Second, "before trust in its session would end")
 	assert.Contains(t, z.err.String(), "KILL after 0s")
 	assert.Empty(t, b.jobs())
@@ -153,7 +157,7 @@ func TestWorkerLostBeforeItCouldLeaveHasNotFinished(t *testing.T) {
 	owner, _ := b.owner(live("words", id))
 	b.srv.FailNth(func(r zktest.Request) bool { return r.Session == owner && r.Op == "multi" && !r.OnlyChecks }, 1, zktest.Action{Do: zktest.ExpireBefore})
 	open()
-	z.ends(exitLost)
+	z.ends(exit.CodeLost)
 	assert.Contains(t, z.err.String(), "the command has ended, but the place in the job words was lost before that was recorded")
 	assert.Equal(t, 0, b.jobs()[0].Left)
 }

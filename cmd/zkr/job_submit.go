@@ -7,15 +7,17 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/workerctl"
 )
 
-const submitHelp = `Submits the job NAME, which workers can join from then on, and shows its id, which no
-other job has. A job of this name that is over is removed before, and so is one
-none of whose workers has lived for --abandoned: that time begins when somebody
-looks for the first time, as this command does. If one is running, or waits for
-its workers, zkr exits with 75.
+const submitHelp = `Submits the job NAME, which workers can then join, and shows its id, which no other
+job has. A job of the same name that has ended is removed first, and so is a job
+without a living worker for --abandoned; that time starts with the first look at the
+job, which this command may be. If a job of this name is running or waits for its
+workers, zkr exits with 75.
 `
 
 // submit is "zkr job submit".
@@ -28,8 +30,8 @@ func (c *jobCommand) submit() *cobra.Command {
 		Short:   "Submit a job of N workers",
 		Long:    submitHelp,
 		Example: "  zkr job submit words --workers 4 --meta owner=me --meta input=s3://texts",
-		Args:    arguments("job", "NAME"),
-		RunE: does(func(cmd *cobra.Command, args []string) (err error) {
+		Args:    cli.Arguments("job", "NAME"),
+		RunE: cli.RunE(func(cmd *cobra.Command, args []string) (err error) {
 			if err := c.check(cmd, args[0]); err != nil {
 				return err
 			}
@@ -39,9 +41,9 @@ func (c *jobCommand) submit() *cobra.Command {
 			}
 			switch {
 			case spec.Workers < 1:
-				return usage("--workers is %d; say how many the job has, 1 or more", spec.Workers)
+				return exit.Usage("--workers is %d; say how many the job has, 1 or more", spec.Workers)
 			case cmd.Flags().Changed("abandoned") && abandoned <= 0:
-				return usage("--abandoned is %v; it must be above 0", abandoned)
+				return exit.Usage("--abandoned is %v; it must be above 0", abandoned)
 			case abandoned > 0:
 				c.opts.Abandoned = abandoned
 			}
@@ -51,47 +53,48 @@ func (c *jobCommand) submit() *cobra.Command {
 	f := cmd.Flags()
 	f.IntVar(&spec.Workers, "workers", 0, "how many workers the job has: `N`")
 	f.BoolVar(&spec.ReuseIDs, "reuse-ids", false, "the id of a worker that has left goes to the next one that joins")
-	f.StringArrayVar(&meta, "meta", nil, "`key=value` for whoever looks at the job; may be repeated")
+	f.StringArrayVar(&meta, "meta", nil, "`key=value` that \"zkr job ls -o json\" shows; may be repeated")
 	f.DurationVar(&abandoned, "abandoned", 0, "how long no worker of a former job may live (ZKR_JOB_ABANDONED); default: 10m")
 	return cmd
 }
 
 func (c *jobCommand) submitted(ctx context.Context, spec workerctl.Spec) error {
 	var job *workerctl.Job
-	err := c.app.visit(ctx, func(ctx context.Context, client *session.Client) (err error) {
+	err := c.app.Call(ctx, func(ctx context.Context, client *session.Client) (err error) {
 		job, err = workerctl.Submit(ctx, client, spec, c.opts)
 		return c.advised(spec.Name, c.waits(ctx, client, spec.Name, err))
 	})
 	switch {
 	case err != nil:
 		return err
-	case c.app.json():
-		return c.app.line(struct {
+	case c.app.JSON():
+		return c.app.PrintJSON(struct {
 			Name    string `json:"name"`
 			ID      string `json:"id"`
 			Workers int    `json:"workers"`
 			Path    string `json:"path"`
 		}{job.Name(), job.ID(), spec.Workers, job.Path()})
 	}
-	return c.app.printf("%s\n", job.ID())
+	return c.app.Printf("%s\n", job.ID())
 }
 
 // list is "zkr job ls".
 func (c *jobCommand) list() *cobra.Command {
 	return &cobra.Command{
 		Use:   "ls [flags]",
-		Short: "Show the jobs: how they stand, and how many workers have joined, run and have left",
-		Long: "Shows the jobs below --root. STATE is submitted, running, finished, killed or abandoned;\n" +
-			"of its WORKERS so many have ever joined, run now, and have left. CREATED is by the clock\n" +
-			"of who submitted the job.",
+		Short: "Show the jobs with their states and the numbers of their workers",
+		Long: "Shows the jobs below --root. STATE is submitted, running, finished, failed, killed or\n" +
+			"abandoned. JOINED is how many of the job's WORKERS have ever joined, RUNNING how many run\n" +
+			"now, LEFT how many have finished their part, and FAILED how many have left with a\n" +
+			"failure. CREATED is by the clock of the client that submitted the job.",
 		Example: "  zkr job ls\n  zkr job ls -o json | jq -r '.jobs[] | select(.state == \"running\") | .name'",
 		Args:    cobra.NoArgs,
-		RunE: does(func(cmd *cobra.Command, _ []string) error {
+		RunE: cli.RunE(func(cmd *cobra.Command, _ []string) error {
 			if err := c.check(cmd); err != nil {
 				return err
 			}
 			var found []workerctl.Info
-			err := c.app.visit(cmd.Context(), func(ctx context.Context, client *session.Client) (err error) {
+			err := c.app.Call(cmd.Context(), func(ctx context.Context, client *session.Client) (err error) {
 				found, err = workerctl.List(ctx, client, c.opts)
 				return err
 			})
@@ -109,24 +112,24 @@ func (c *jobCommand) list() *cobra.Command {
 }
 
 func (c *jobCommand) showJobs(list []jobInfo) error {
-	if c.app.json() {
-		return c.app.line(struct {
+	if c.app.JSON() {
+		return c.app.PrintJSON(struct {
 			Root string    `json:"root"`
 			Jobs []jobInfo `json:"jobs"`
 		}{c.root, list})
 	}
 	if len(list) == 0 {
-		return c.app.empty("there are no jobs below %s", c.root)
+		return c.app.NoteEmpty("there are no jobs below %s", c.root)
 	}
 	rows := make([][]string, 0, len(list))
 	for _, j := range list {
 		rows = append(rows, []string{
-			readable([]byte(j.Name)), shortID(j.ID), readable([]byte(j.State)), strconv.Itoa(j.Joined), strconv.Itoa(j.Running),
-			strconv.Itoa(j.Left), strconv.Itoa(j.Workers), clock(j.Created), age(j.Created),
+			cli.Readable([]byte(j.Name)), shortID(j.ID), cli.Readable([]byte(j.State)), strconv.Itoa(j.Joined), strconv.Itoa(j.Running),
+			strconv.Itoa(j.Left), strconv.Itoa(j.Failed), strconv.Itoa(j.Workers), cli.LocalTime(j.Created), cli.Age(j.Created),
 		})
 	}
-	return c.app.table(jobColumns, rows)
+	return c.app.Table(jobColumns, rows)
 }
 
 // shortID is enough of a job's id to tell those in a list apart.
-func shortID(id string) string { return readable([]byte(id[:min(len(id), 8)])) }
+func shortID(id string) string { return cli.Readable([]byte(id[:min(len(id), 8)])) }

@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -13,8 +15,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 	"github.com/zkrecipes/zkrecipes/workerctl"
-	"github.com/zkrecipes/zkrecipes/zktest"
 	"pgregory.net/rapid"
 )
 
@@ -41,18 +43,6 @@ func live(job, id string) string {
 	return "/twister2/" + job + "/" + strings.ReplaceAll(id, "-", "")[:16] + "/live"
 }
 
-// slowRemoval makes whoever removes a job pause before: whoever follows how the job
-// stands is sure to see how it has ended. To be called when those who follow have
-// read what there is.
-func (b *bed) slowRemoval() {
-	b.srv.OnRequest(func(r zktest.Request) zktest.Action {
-		if strings.HasPrefix(r.Op, "getChildren") && strings.HasSuffix(r.Path, "/live") {
-			return zktest.Action{Do: zktest.DelayReply, For: 2 * time.Second}
-		}
-		return zktest.Action{}
-	})
-}
-
 // jobs reads "zkr job ls -o json".
 func (b *bed) jobs(flags ...string) []jobInfo {
 	b.Helper()
@@ -67,15 +57,15 @@ func TestJobIsSubmittedListedKilledAndRemoved(t *testing.T) {
 	b.empty("there are no jobs below /twister2", "job", "ls")
 	assert.Equal(t, `{"root":"/twister2","jobs":[]}`+"\n", b.run("job", "ls", "-o", "json").ends(0).out.String())
 	id := b.submit("words", "3", "--meta", "owner=me", "--meta", "in=a=b", "--reuse-ids")
-	z := b.run("job", "submit", "words", "--workers", "2").ends(exitBusy)
+	z := b.run("job", "submit", "words", "--workers", "2").ends(exit.CodeBusy)
 	assert.Contains(t, z.err.String(), "the job words is submitted, and waits for its workers\nzkr: \"zkr job kill words\" ends the job")
-	z = b.run("job", "rm", "words").ends(exitBusy)
+	z = b.run("job", "rm", "words").ends(exit.CodeBusy)
 	assert.Contains(t, z.err.String(), "the job words is submitted, and waits for its workers\nzkr: \"zkr job kill words\" ends the job")
 	text := b.run("job", "submit", "a\x1b[2J", "--workers", "1", "-o", "json").ends(0).out.String()
 	assert.Contains(t, text, `"name":"a\u001b[2J"`)
 	b.worker("words", "w", "0")
 	for _, line := range []string{"job submit words --workers 2", "job rm words"} {
-		z = b.run(strings.Fields(line)...).ends(exitBusy)
+		z = b.run(strings.Fields(line)...).ends(exit.CodeBusy)
 		assert.Contains(t, z.err.String(), "the job is running\nzkr: \"zkr job kill words\" ends the job")
 	}
 
@@ -94,14 +84,18 @@ func TestJobIsSubmittedListedKilledAndRemoved(t *testing.T) {
 	assert.Empty(t, b.run("job", "kill", "words").ends(0).out.String())
 	assert.Len(t, b.jobs(), 1)
 	for _, sub := range []string{"kill", "rm", "workers", "wait"} {
-		z = b.run("job", sub, "words").ends(exitFailed)
+		z = b.run("job", sub, "words").ends(exit.CodeFailed)
 		assert.Contains(t, z.err.String(), "no such job\nzkr: \"zkr job ls\" shows those that there are")
 	}
+	z = b.run("job", "wait", "other", "--for", "finished").ends(exit.CodeFailed)
+	assert.Contains(t, z.err.String(), "no such job")
+	z = b.run("job", "wait", "words", "--for", "finished").ends(exit.CodeFailed)
+	assert.Contains(t, z.err.String(), "the job words was not finished, but killed")
 	assert.NotEqual(t, id, b.submit("words", "1"))
 }
 
-// TestRemovalThatWasNotCompletedIsCompleted: whoever finished the job died before
-// it had removed it. "ls" shows that, and "rm" removes it.
+// TestRemovalThatWasNotCompletedIsCompleted: the worker that finished the job died
+// before it had removed the job. "ls" shows that, and "rm" removes the job.
 func TestRemovalThatWasNotCompletedIsCompleted(t *testing.T) {
 	b := newBed(t)
 	id := b.submit("words", "1")
@@ -111,8 +105,7 @@ func TestRemovalThatWasNotCompletedIsCompleted(t *testing.T) {
 	require.Len(t, all, 1)
 	assert.EqualValues(t, "finished", all[0].State)
 	b.run("job", "wait", "words", "--for", "finished").ends(0)
-	z := b.run("job", "wait", "words", "--timeout", "1m").ends(exitFailed)
-	assert.Contains(t, z.err.String(), "the job is over")
+	b.run("job", "wait", "words", "--timeout", "1m").ends(0)
 	w := b.run("job", "workers", "words", "--watch").ends(0)
 	assert.Contains(t, w.out.String(), "finished   the job is over\n")
 	b.run("job", "rm", "words").ends(0)
@@ -124,11 +117,15 @@ func TestEndOfAJobThatWasNotSeenIsNotMadeUp(t *testing.T) {
 	b := newBed(t)
 	run := strings.TrimSuffix(live("words", b.submit("words", "1")), "live")
 	watch, wait := b.start("job", "workers", "words", "--watch"), b.start("job", "wait", "words", "--for", "finished")
-	eventually(t, func() bool { return len(b.srv.Watches()[run+"state"]) == 2 }, "they follow it")
+	eventually(t, func() bool {
+		all := b.srv.Watches()
+		return len(all[run+"state"]) == 1 && len(all[run+"size"]) == 2
+	}, "they follow it")
 	require.NoError(t, b.srv.Delete(run+"state"))
-	assert.Contains(t, wait.ends(exitUnknown).err.String(), "/twister2/words was removed before it could be seen how it ended")
+	require.NoError(t, b.srv.Delete(run+"size"))
+	assert.Contains(t, wait.ends(exit.CodeUnknown).err.String(), "wait for the end of /twister2/words: the job is over")
 	watch.ends(0)
-	assert.True(t, strings.HasSuffix(watch.out.String(), "over       removed before it could be seen how it ended\n"), watch.out)
+	assert.True(t, strings.HasSuffix(watch.out.String(), "over       removed; nothing says how it ended\n"), watch.out)
 }
 
 func TestRootOfJobsComesFromFlagOrEnvironment(t *testing.T) {
@@ -143,24 +140,24 @@ func TestRootOfJobsComesFromFlagOrEnvironment(t *testing.T) {
 	assert.Equal(t, "/a/jobs/one", all[0].Path)
 	z = start(t, with(b.command("job", "ls", "--root", "/a/jobs"), "ZKR_JOB_ROOT=b", "ZKR_JOB_JOIN_WAIT=10s")).ends(0)
 	assert.Contains(t, z.out.String(), "\none ", "the command line goes first")
-	z = b.run("job", "rm", "one", "--root", "/a/jobs").ends(exitBusy)
+	z = b.run("job", "rm", "one", "--root", "/a/jobs").ends(exit.CodeBusy)
 	assert.Contains(t, z.err.String(), `"zkr job kill one --root /a/jobs" ends the job`)
 
 	for env, says := range map[string]string{
 		"ZKR_JOB_ROOT=b": "ZKR_JOB_ROOT", "ZKR_JOB_ROOT=/": "ZKR_JOB_ROOT", "ZKR_JOB_JOIN_WAIT=soon": `ZKR_JOB_JOIN_WAIT is "soon"`,
 		"ZKR_JOB_ABANDONED=-1s": "ZKR_JOB_ABANDONED",
 	} {
-		z = start(t, with(b.command("job", "ls"), env)).ends(exitUsage)
+		z = start(t, with(b.command("job", "ls"), env)).ends(exit.CodeUsage)
 		assert.Contains(t, z.err.String(), says)
 	}
-	z = start(t, with(b.command("job", "wait", "two"), "ZKR_JOB_ROOT=/b", "ZKR_JOB_JOIN_WAIT=5s")).ends(exitBusy)
+	z = start(t, with(b.command("job", "wait", "two"), "ZKR_JOB_ROOT=/b", "ZKR_JOB_JOIN_WAIT=5s")).ends(exit.CodeBusy)
 	assert.Equal(t, "zkr: waited 5s for the workers of the job two in vain; 1 of 1 are missing: 0\n", z.err.String())
 }
 
 func TestJobWorkersShowsWhoRunsHasLeftHasFailedAndIsMissing(t *testing.T) {
 	b := newBed(t)
 	id := b.submit("words", "5")
-	assert.Equal(t, "words is submitted: 0 of 5 workers joined, 0 running, 0 left, 0 failed; missing: 0-4\n",
+	assert.Equal(t, "words is submitted: 0 of 5 workers joined, 0 running, 0 left, 0 failed, 0 dead; missing: 0-4\n",
 		b.run("job", "workers", "words").ends(0).out.String())
 	b.run(running([]string{"job", "join", "words", "--identity", "a"}, "false")...).ends(1)
 	b.run(running([]string{"job", "join", "words", "--identity", "b"}, "true")...).ends(0)
@@ -176,7 +173,7 @@ func TestJobWorkersShowsWhoRunsHasLeftHasFailedAndIsMissing(t *testing.T) {
 	assert.Equal(t, id, got.Job.ID)
 	assert.Equal(t, "0, 3-4", got.Missing)
 	require.Len(t, got.Workers, 3)
-	for i, state := range []workerctl.State{"failed", "left", "running"} {
+	for i, state := range []workerctl.State{"dead", "left", "running"} {
 		assert.Equal(t, i, got.Workers[i].ID)
 		assert.Equal(t, state, got.Workers[i].State)
 	}
@@ -193,15 +190,15 @@ func TestJobWaitSaysWhoIsMissing(t *testing.T) {
 	b := newBed(t)
 	run := strings.TrimSuffix(live("words", b.submit("words", "4")), "live")
 	all, finished := b.start("job", "wait", "words"), b.start("job", "wait", "words", "--for", "finished")
-	eventually(t, func() bool { return len(b.srv.Watches()[run+"state"]) == 1 }, "it follows the job")
+	eventually(t, func() bool { return len(b.srv.Watches()[run+"size"]) == 2 }, "it follows the job")
 	_, open := b.worker("words", "a", "0")
 	b.run(running([]string{"job", "join", "words", "--identity", "b"}, "false")...).ends(1)
-	z := b.run("job", "wait", "words", "--timeout", "5s").ends(exitBusy)
-	assert.Equal(t, "zkr: waited 5s for the workers of the job words in vain; 2 of 4 are missing: 2-3\n", z.err.String())
+	z := b.run("job", "wait", "words", "--timeout", "15s").ends(exit.CodeBusy)
+	assert.Equal(t, "zkr: waited 15s for the workers of the job words in vain; 2 of 4 are missing: 2-3\n", z.err.String())
 	open()
 	eventually(t, func() bool { return b.jobs()[0].Left == 1 }, "a has left")
-	z = b.run("job", "wait", "words", "--for", "finished", "--timeout", "5s", "-o", "json").ends(exitBusy)
-	assert.Equal(t, `{"error":"waited 5s for the job words to be finished in vain; 3 of 4 are missing: 1-3","code":75}`+"\n", z.err.String())
+	z = b.run("job", "wait", "words", "--for", "finished", "--timeout", "15s", "-o", "json").ends(exit.CodeBusy)
+	assert.Equal(t, `{"error":"waited 15s for the job words to be finished in vain; 3 of 4 are missing: 1-3; dead: 1","code":75}`+"\n", z.err.String())
 	all.running()
 	b.worker("words", "c", "0")
 	b.worker("words", "d", "0")
@@ -244,4 +241,55 @@ func idIn(t *rapid.T, text string) (n int) {
 	}
 	require.NoError(t, json.Unmarshal([]byte(text), &n))
 	return n
+}
+
+// TestFinishedJobIsFoundFinishedLater, and one whose worker failed is told apart.
+func TestFinishedJobIsFoundFinishedLater(t *testing.T) {
+	b := newBed(t)
+	ctx := b.ctx
+	for _, reason := range []string{"", "out of memory"} {
+		job, err := workerctl.Submit(ctx, b.client(), workerctl.Spec{Name: "words", Workers: 1}, nil)
+		require.NoError(t, err)
+		w, err := job.Join(ctx, workerctl.Identity{Name: "a"})
+		require.NoError(t, err)
+		if reason != "" {
+			require.NoError(t, w.Fail(ctx, reason))
+			z := b.run("job", "wait", "words", "--for", "finished").ends(exit.CodeFailed)
+			assert.Contains(t, z.err.String(), "the job words was not finished, but failed: 1 of 1 worker failed")
+			continue
+		}
+		require.NoError(t, w.Leave(ctx))
+		z := b.run("job", "wait", "words", "--for", "finished").ends(0)
+		assert.Contains(t, z.err.String(), "the job words ended at ")
+	}
+}
+
+// TestJanitorRemovesAbandonedJobs: at the second look, when the time is over.
+func TestJanitorRemovesAbandonedJobs(t *testing.T) {
+	b := newBed(t)
+	b.submit("words", "1")
+	assert.Contains(t, b.run("job", "janitor", "--abandoned", "1ms").ends(0).err.String(), "no job was removed")
+	assert.Equal(t, "words\n", b.run("job", "janitor", "--abandoned", "1ms").ends(0).out.String())
+	assert.Equal(t, `{"removed":[]}`+"\n", b.run("job", "janitor", "-o", "json").ends(0).out.String())
+	w := b.start("job", "janitor", "--watch")
+	eventually(t, func() bool {
+		_, err := b.srv.Get("/twister2/.janitor")
+		return err == nil
+	}, "it stands for election")
+	w.signal(syscall.SIGTERM)
+	w.ends(0)
+	b.run("job", "janitor", "--abandoned", "-1s").ends(exit.CodeUsage)
+}
+
+// TestJobWithoutARecordIsRemovedByForce, and a job that has one is not.
+func TestJobWithoutARecordIsRemovedByForce(t *testing.T) {
+	b := newBed(t)
+	b.submit("words", "1")
+	b.run("job", "rm", "words", "--force").ends(exit.CodeBusy)
+	require.NoError(t, b.srv.Set("/twister2/words", []byte(`{"format":2}`)))
+	assert.Contains(t, b.run("job", "rm", "words", "--force").ends(exit.CodeFailed).err.String(), "format 2")
+	require.NoError(t, b.srv.Set("/twister2/words", []byte("garbage")))
+	assert.Contains(t, b.run("job", "rm", "words").ends(exit.CodeFailed).err.String(), `("zkr job rm --force") deletes the znode`)
+	b.run("job", "rm", "words", "--force").ends(0)
+	b.submit("words", "1")
 }

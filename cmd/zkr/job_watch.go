@@ -6,19 +6,16 @@ import (
 	"sync"
 	"time"
 
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/workerctl"
 )
-
-// lastWords is how long a watch waits, when a job is over, for what is still to
-// be told of its workers.
-const lastWords = time.Second
 
 // jobWatch shows what becomes of a job's workers.
 type jobWatch struct {
 	app    *app
 	states map[int]workerctl.State // as they were shown last
-	status jobStatus               // Workers is 0 before it is known
+	status workerctl.Info          // Workers is 0 before it is known
 	ready  bool                    // those who had joined are shown
 }
 
@@ -33,27 +30,37 @@ type jobEvent struct {
 	Missing *string `json:"missing,omitempty"`
 }
 
-// jobCounts is how many of a job's workers have joined and left.
+// jobCounts is how many of a job's workers have joined, left and failed.
 type jobCounts struct {
 	Workers int `json:"workers"`
 	Joined  int `json:"joined"`
-	Left    int `json:"left"`
+	Left    int `json:"left"` // without Failed
+	Failed  int `json:"failed"`
 }
 
 // run shows changes until the job is over.
-func (w *jobWatch) run(ctx context.Context, client *session.Client, job *workerctl.Job) error {
+func (w *jobWatch) run(ctx context.Context, _ *session.Client, job *workerctl.Job) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var sources sync.WaitGroup
 	defer sources.Wait()
 	defer cancel()
-	statuses, changes := make(chan jobStatus), make(chan workerctl.Change)
+	statuses, changes := make(chan workerctl.Info), make(chan workerctl.Change)
 	ended, told := make(chan error, 1), make(chan error, 1)
 	// Waited for above; ends with ctx, or with the job.
 	sources.Go(func() {
-		ended <- followStatus(ctx, client, job, func(s jobStatus) (bool, error) { return s.State.Over(), send(ctx, statuses, s) })
+		var last error
+		for in, err := range job.States(ctx) {
+			if last = err; err == nil {
+				last = send(ctx, statuses, in)
+			}
+			if last != nil {
+				break
+			}
+		}
+		ended <- last
 	})
 	roster := job.Roster()
-	// Waited for above; ends with ctx, or when the roster cannot go on, of which
+	// Waited for above; ends with ctx, or when the list of members cannot go on, of which
 	// its changes then tell.
 	sources.Go(func() { _ = roster.Run(ctx) })
 	// Waited for above; ends with ctx, or with the job.
@@ -80,10 +87,9 @@ func send[T any](ctx context.Context, to chan<- T, v T) error {
 	}
 }
 
-// show shows what the sources say. The size of the job comes first: whoever is
-// missing depends on it.
-func (w *jobWatch) show(statuses <-chan jobStatus, changes <-chan workerctl.Change, ended, told <-chan error) error {
-	var late <-chan time.Time
+// show shows what the sources say until both have said that the job is over. The size
+// of the job comes first: which workers are missing depends on it.
+func (w *jobWatch) show(statuses <-chan workerctl.Info, changes <-chan workerctl.Change, ended, told <-chan error) error {
 	over := false
 	for {
 		next := changes
@@ -110,11 +116,6 @@ func (w *jobWatch) show(statuses <-chan jobStatus, changes <-chan workerctl.Chan
 			if over, err = true, nil; told == nil {
 				return w.end()
 			}
-			var stop func() bool
-			late, stop = timer(lastWords)
-			defer stop()
-		case <-late:
-			return w.end()
 		}
 		if err != nil {
 			return err
@@ -123,10 +124,10 @@ func (w *jobWatch) show(statuses <-chan jobStatus, changes <-chan workerctl.Chan
 }
 
 // resize takes in how the job stands.
-func (w *jobWatch) resize(s jobStatus) error {
+func (w *jobWatch) resize(in workerctl.Info) error {
 	before := w.status
-	if w.status = s; w.ready && before.Workers != s.Workers && !s.State.Over() {
-		return w.say("resized", s.text()+"; ", jobEvent{Job: s.counts()})
+	if w.status = in; w.ready && before.Workers != in.Workers && !in.State.Over() {
+		return w.say("resized", progressOf(in)+"; ", jobEvent{Job: countsOf(in)})
 	}
 	return w.begin()
 }
@@ -137,14 +138,16 @@ func (w *jobWatch) begin() error {
 		return nil
 	}
 	w.ready = true
-	return w.say("ready", w.status.text()+"; ", jobEvent{Job: w.status.counts()})
+	return w.say("ready", progressOf(w.status)+"; ", jobEvent{Job: countsOf(w.status)})
 }
 
-func (s jobStatus) counts() *jobCounts { return &jobCounts{s.Workers, s.Joined, s.Left} }
+func countsOf(in workerctl.Info) *jobCounts {
+	return &jobCounts{in.Workers, in.Joined, in.Left - in.Failed, in.Failed}
+}
 
 func (w *jobWatch) change(c workerctl.Change) error {
 	if w.ready && c.What == "present" {
-		// The roster was read later than how the job stood: this one was not among
+		// The members were read later than how the job stood: this one was not among
 		// those who had joined then.
 		c.What = map[workerctl.State]string{"running": "joined"}[c.Member.State]
 		if c.What == "" {
@@ -163,10 +166,10 @@ func (w *jobWatch) change(c workerctl.Change) error {
 	return w.begin()
 }
 
-// end says how the job has ended, if that was seen.
+// end says how the job has ended, if anything does.
 func (w *jobWatch) end() error {
 	if !w.status.State.Over() {
-		return w.say("over", "removed before it could be seen how it ended", jobEvent{})
+		return w.say("over", "removed; nothing says how it ended", jobEvent{})
 	}
 	return w.say(string(w.status.State), "the job is over", jobEvent{})
 }
@@ -180,8 +183,8 @@ func (w *jobWatch) say(event, text string, e jobEvent) error {
 		e.Missing = &list
 		text += missingText(ids)
 	}
-	if w.app.json() {
-		return w.app.line(e)
+	if w.app.JSON() {
+		return w.app.PrintJSON(e)
 	}
-	return w.app.printf("%s  %-9s  %s\n", moment(e.Time), event, text)
+	return w.app.Printf("%s  %-9s  %s\n", cli.Timestamp(e.Time), event, text)
 }

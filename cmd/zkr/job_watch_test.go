@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -10,7 +12,10 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 	"github.com/zkrecipes/zkrecipes/workerctl"
+	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
 // TestWatchAndWaitHearOfAWorkerThatDies, of its return, of a new size, and of how
@@ -39,7 +44,7 @@ func TestWatchAndWaitHearOfAWorkerThatDies(t *testing.T) {
 	old.wait()
 	owner, _ := b.owner(live("words", id))
 	require.NoError(t, b.srv.ExpireSession(owner))
-	shows("failed     0  old  incarnation 1  -  missing: 0-1\n")
+	shows("dead       0  old  incarnation 1  -  missing: 0-1\n")
 	joined.running()
 	finished.running()
 
@@ -61,7 +66,6 @@ func TestWatchAndWaitHearOfAWorkerThatDies(t *testing.T) {
 	new2.ends(0)
 	shows("left       1  new  incarnation 1  h:1  nobody is missing\n")
 	finished.running()
-	b.slowRemoval()
 	openBack()
 	back.ends(0)
 	shows("left       0  old  incarnation 2  -  nobody is missing\n", "finished   the job is over\n")
@@ -84,13 +88,13 @@ func TestWatchAndWaitHearOfAWorkerThatDies(t *testing.T) {
 		events = append(events, text)
 	}
 	assert.Equal(t, []string{
-		"present old", "ready: 1", "failed old: 0-1", "joined new: 0", "restarted old: ", "resized: 2", "resized: ",
+		"present old", "ready: 1", "dead old: 0-1", "joined new: 0", "restarted old: ", "resized: 2", "resized: ",
 		"left new: ", "left old: ", "finished",
 	}, events)
 }
 
-// TestKilledJobEndsWatchAndWait, whoever has joined; only who watches wanted no
-// more than that.
+// TestKilledJobEndsWatchAndWait, with and without workers. The end is a success for
+// "workers --watch", and a failure for "wait".
 func TestKilledJobEndsWatchAndWait(t *testing.T) {
 	t.Parallel()
 	for name, joins := range map[string]bool{"nobody has joined": false, "somebody has joined": true} {
@@ -102,20 +106,19 @@ func TestKilledJobEndsWatchAndWait(t *testing.T) {
 			watch.says("ready ")
 			eventually(t, func() bool {
 				all := b.srv.Watches()
-				return len(all[run+"state"]) == 2 && len(all[run+"full"]) == 1
+				return len(all[run+"state"]) == 1 && len(all[run+"full"]) == 1 && len(all[run+"size"]) == 3
 			}, "they wait")
 			if joins {
 				w, _ := b.worker("words", "a", "0")
 				watch.says("joined     0  a")
 				defer func() {
-					assert.Contains(t, w.ends(exitLost).err.String(), "lost the place in the job words, and stopped the command")
+					assert.Contains(t, w.ends(exit.CodeLost).err.String(), "lost the place in the job words, and stopped the command")
 				}()
 			}
-			b.slowRemoval()
 			b.run("job", "kill", "words").ends(0)
 			assert.True(t, strings.HasSuffix(watch.ends(0).out.String(), "killed     the job is over\n"), watch.out)
-			assert.Contains(t, joined.ends(exitFailed).err.String(), "the job is over")
-			assert.Contains(t, finished.ends(exitFailed).err.String(), "the job words was not finished, but killed")
+			assert.Contains(t, joined.ends(exit.CodeFailed).err.String(), "the workers of the job words have not all joined: it was killed")
+			assert.Contains(t, finished.ends(exit.CodeFailed).err.String(), "the job words was not finished, but killed")
 		})
 	}
 }
@@ -126,16 +129,21 @@ func TestWhoJoinsBeforeTheRosterIsReadHasJoined(t *testing.T) {
 	var out text
 	r, stdout, err := os.Pipe()
 	require.NoError(t, err)
-	w := &jobWatch{app: &app{stdout: stdout}, states: map[int]workerctl.State{}}
-	require.NoError(t, w.resize(jobStatus{State: "submitted", Workers: 3}))
-	for id, state := range []workerctl.State{"running", "left", "failed"} {
+	w := &jobWatch{app: &app{App: cli.App{Stdout: stdout}}, states: map[int]workerctl.State{}}
+	require.NoError(t, w.resize(workerctl.Info{State: "submitted", Workers: 4}))
+	for id, state := range []workerctl.State{"running", "left", "dead", "failed"} {
 		m := workerctl.Member{ID: id, Incarnation: 1, State: state}
+		if state == "failed" {
+			m.Failure = "disk\x1bfull"
+		}
 		require.NoError(t, w.change(workerctl.Change{What: "present", Member: m}))
 	}
 	require.NoError(t, stdout.Close())
 	_, err = io.Copy(&out, r)
 	require.NoError(t, err)
-	for _, says := range []string{"ready ", "joined     0    incarnation 1  -  missing: 1-2\n", "left       1    incarnation 1  -  missing: 2\n", "failed     2    incarnation 1  -  missing: 2\n"} {
+	for _, says := range []string{"ready ", "joined     0    incarnation 1  -  missing: 1-3\n", "left       1    incarnation 1  -  missing: 2-3\n", "dead       2    incarnation 1  -  missing: 2-3\n",
+		"failed     3    incarnation 1  -  \"disk\\x1bfull\"  missing: 2\n",
+	} {
 		assert.Contains(t, out.String(), says)
 	}
 }
@@ -153,4 +161,50 @@ func TestJobWatchGoesOnOverALostSession(t *testing.T) {
 	w.says("joined     0  a  incarnation 1  -  missing: 1\n")
 	w.signal(syscall.SIGINT)
 	w.ends(0)
+}
+
+// TestEndOfAJobIsShownHoweverSlowTheAnswers: the watches' events arrive when nothing is
+// left of the job.
+func TestEndOfAJobIsShownHoweverSlowTheAnswers(t *testing.T) {
+	b := newBed(t)
+	run := strings.TrimSuffix(live("words", b.submit("words", "2")), "live")
+	watch, finished := b.start("job", "workers", "words", "--watch"), b.start("job", "wait", "words", "--for", "finished")
+	watch.says("ready ")
+	eventually(t, func() bool {
+		all := b.srv.Watches()
+		return len(all[run+"state"]) == 1 && len(all[run+"size"]) == 2
+	}, "they wait")
+	for _, sessions := range b.srv.Watches() {
+		for _, id := range sessions {
+			b.srv.BlackHole(zktest.Link{Session: id}, zktest.ToClient)
+		}
+	}
+	b.run("job", "kill", "words").ends(0)
+	assert.Empty(t, b.jobs())
+	watch.running()
+	b.srv.Heal()
+	assert.True(t, strings.HasSuffix(watch.ends(0).out.String(), "killed     the job is over\n"), watch.out)
+	assert.Contains(t, finished.ends(exit.CodeFailed).err.String(), "the job words was not finished, but killed")
+}
+
+// TestFailFastEndsTheWaitForAJob, and says who has failed and why.
+func TestFailFastEndsTheWaitForAJob(t *testing.T) {
+	b := newBed(t)
+	b.submit("words", "3")
+	job, err := workerctl.Attach(b.ctx, b.client(), "words", nil)
+	require.NoError(t, err)
+	for _, name := range []string{"a", "b"} {
+		w, err := job.Join(b.ctx, workerctl.Identity{Name: name})
+		require.NoError(t, err)
+		if name == "b" {
+			require.NoError(t, w.Fail(b.ctx, "disk full"))
+		}
+	}
+	for _, what := range []string{"joined", "finished"} {
+		z := b.run("job", "wait", "words", "--for", what, "--fail-fast").ends(exit.CodeFailed)
+		assert.Equal(t, "zkr: 1 worker of the job words died or failed; failed: 1; 1 failed: disk full\n", z.err.String())
+	}
+	assert.Contains(t, b.run("job", "workers", "words").ends(0).out.String(), "1   b         1            failed   disk full  -")
+	in := b.jobs()[0]
+	assert.Equal(t, []int{2, 1, 0, 1}, []int{in.Joined, in.Running, in.Left, in.Failed})
 }

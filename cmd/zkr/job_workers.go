@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/workerctl"
 )
@@ -16,8 +17,9 @@ import (
 type jobWorker struct {
 	ID          int               `json:"id"`
 	Identity    string            `json:"identity"`
-	Incarnation int64             `json:"incarnation"`
-	State       workerctl.State   `json:"state"` // running, left, failed
+	Incarnation int64             `json:"incarnation,string"`
+	State       workerctl.State   `json:"state"`   // running, left, failed, dead
+	Failure     string            `json:"failure"` // what a worker said that has failed
 	Addresses   []string          `json:"addresses"`
 	Node        string            `json:"node"`
 	Rack        string            `json:"rack"`
@@ -28,7 +30,7 @@ type jobWorker struct {
 }
 
 // jobWorkerColumns are those that tables show.
-const jobWorkerColumns = "ID IDENTITY INCARNATION STATE ADDRESSES NODE JOINED AGE"
+const jobWorkerColumns = "ID IDENTITY INCARNATION STATE FAILURE ADDRESSES NODE JOINED AGE"
 
 func workerOf(m workerctl.Member) jobWorker {
 	who := m.Identity
@@ -39,21 +41,21 @@ func workerOf(m workerctl.Member) jobWorker {
 		who.KV = map[string]string{}
 	}
 	return jobWorker{
-		ID: m.ID, Identity: who.Name, Incarnation: m.Incarnation, State: m.State, Addresses: who.Addresses,
+		ID: m.ID, Identity: who.Name, Incarnation: m.Incarnation, State: m.State, Failure: m.Failure, Addresses: who.Addresses,
 		Node: who.Node, Rack: who.Rack, DataCenter: who.DataCenter, KV: who.KV, Joined: m.Joined, Changed: m.Changed,
 	}
 }
 
 // addresses are the worker's for people.
 func (w jobWorker) addresses() string {
-	return or(readable([]byte(strings.Join(w.Addresses, ","))), "-")
+	return cli.OrElse(cli.Readable([]byte(strings.Join(w.Addresses, ","))), "-")
 }
 
 // missing are those of a job's ids that nobody has joined under, or whose workers
 // have died. states are the workers' who have joined.
 func missing(workers int, states map[int]workerctl.State) (ids []int) {
 	for id := range workers {
-		if state, ok := states[id]; !ok || state == "failed" {
+		if state, ok := states[id]; !ok || state == "dead" {
 			ids = append(ids, id)
 		}
 	}
@@ -68,21 +70,24 @@ func missingText(ids []int) string {
 	return "missing: " + spans(ids)
 }
 
-const workersHelp = `Shows the workers of the job NAME who ever joined, in the order of their ids, and says
-who is missing: the ids that nobody has joined under yet, and those of workers that
-have died and may come back. JOINED is when a worker joined first.
+const workersHelp = `Shows all workers that have ever joined the job NAME, in the order of their ids, and
+the missing ids: those under which no worker has joined yet, and those of workers that
+have died and may come back. STATE is running, left (has finished its part), failed
+(has left with a failure, which FAILURE shows) or dead. JOINED is when the worker
+joined first.
 
-With --watch it shows each change as well, with the time at which zkr saw it: lines
+With --watch zkr also shows each change, with the time at which zkr observed it: lines
 say present (had joined already), joined, restarted (came back under its identity),
-updated, left (has finished its part), failed (has died), or resized (the job has
-another number of workers now); "ready" stands behind those who had joined. When
-the job is over the last line says finished, killed or abandoned, or "over" if it
-could not be seen which, and zkr exits with 0. Changes of one worker that follow
-each other at once may be shown as one.
+updated, left (has finished its part), failed (has left with a failure), dead (has
+died, and may come back), or resized (the job has another number of workers now).
+"ready" follows the workers that had joined already. When the job is over, the last
+line says finished, failed, killed or abandoned, and zkr exits with 0; the line is
+"over" if nothing says how the job ended. zkr may show several changes of one worker
+that follow each other immediately as one.
 
-Otherwise --watch goes on over lost connections and sessions until it is ended: by
-INT (Ctrl-C) or TERM with the exit code 0. With -o json each line is an object,
-which says who is missing in the form "0-3, 7".
+Until the job is over, --watch goes on over lost connections and sessions. INT (Ctrl-C)
+and TERM end it with the exit code 0. With -o json each line is an object, which has the
+missing ids in the form "0-3, 7".
 `
 
 // workers is "zkr job workers".
@@ -90,22 +95,22 @@ func (c *jobCommand) workers() *cobra.Command {
 	var watch bool
 	cmd := &cobra.Command{
 		Use:   "workers NAME",
-		Short: "Show the workers of a job, and who is missing; with --watch each change",
+		Short: "Show the workers of a job and the missing ids; with --watch each change",
 		Long:  workersHelp,
 		Example: "  zkr job workers words\n" +
-			"  zkr job workers words --watch -o json | jq -r 'select(.event == \"failed\") | .worker.identity'",
-		Args: arguments("job", "NAME"),
-		RunE: does(func(cmd *cobra.Command, args []string) error {
+			"  zkr job workers words --watch -o json | jq -r 'select(.event == \"dead\") | .worker.identity'",
+		Args: cli.Arguments("job", "NAME"),
+		RunE: cli.RunE(func(cmd *cobra.Command, args []string) error {
 			if err := c.check(cmd, args[0]); err != nil {
 				return err
 			}
 			if watch {
 				w := &jobWatch{app: c.app, states: map[int]workerctl.State{}}
-				return c.app.follow(cmd.Context(), c.on(args[0], w.run))
+				return c.app.Follow(cmd.Context(), c.on(args[0], w.run))
 			}
 			var info workerctl.Info
 			var found []workerctl.Member
-			if err := c.app.visit(cmd.Context(), c.on(args[0], func(ctx context.Context, _ *session.Client, job *workerctl.Job) (err error) {
+			if err := c.app.Call(cmd.Context(), c.on(args[0], func(ctx context.Context, _ *session.Client, job *workerctl.Job) (err error) {
 				if found, err = job.Members(ctx); err == nil {
 					info, err = job.Info(ctx)
 				}
@@ -129,28 +134,32 @@ func (c *jobCommand) showWorkers(job jobInfo, found []workerctl.Member) error {
 		tally[m.State]++
 	}
 	gone := missing(job.Workers, states)
-	if c.app.json() {
-		return c.app.line(struct {
+	if c.app.JSON() {
+		return c.app.PrintJSON(struct {
 			Job     jobInfo     `json:"job"`
 			Workers []jobWorker `json:"workers"`
 			Missing string      `json:"missing"` // as in a jobEvent
 		}{job, list, spans(gone)})
 	}
-	if err := c.app.printf("%s is %s: %d of %s joined, %d running, %d left, %d failed; %s\n", readable([]byte(job.Name)), job.State,
-		len(list), count(job.Workers, "worker"), tally["running"], tally["left"], tally["failed"], missingText(gone)); err != nil || len(list) == 0 {
+	if err := c.app.Printf("%s is %s: %d of %s joined, %d running, %d left, %d failed, %d dead; %s\n", cli.Readable([]byte(job.Name)), job.State,
+		len(list), cli.Count(job.Workers, "worker"), tally["running"], tally["left"], tally["failed"], tally["dead"], missingText(gone)); err != nil || len(list) == 0 {
 		return err
 	}
 	rows := make([][]string, 0, len(list))
 	for _, w := range list {
 		rows = append(rows, []string{
-			strconv.Itoa(w.ID), readable([]byte(w.Identity)), strconv.FormatInt(w.Incarnation, 10), string(w.State), w.addresses(),
-			or(readable([]byte(w.Node)), "-"), clock(w.Joined), age(w.Joined),
+			strconv.Itoa(w.ID), cli.Readable([]byte(w.Identity)), strconv.FormatInt(w.Incarnation, 10), string(w.State), cli.OrElse(cli.Readable([]byte(w.Failure)), "-"), w.addresses(),
+			cli.OrElse(cli.Readable([]byte(w.Node)), "-"), cli.LocalTime(w.Joined), cli.Age(w.Joined),
 		})
 	}
-	return c.app.table(jobWorkerColumns, rows)
+	return c.app.Table(jobWorkerColumns, rows)
 }
 
 // text is the worker in a line.
 func (w jobWorker) text() string {
-	return fmt.Sprintf("%d  %s  incarnation %d  %s", w.ID, readable([]byte(w.Identity)), w.Incarnation, w.addresses())
+	text := fmt.Sprintf("%d  %s  incarnation %d  %s", w.ID, cli.Readable([]byte(w.Identity)), w.Incarnation, w.addresses())
+	if w.State == "failed" {
+		text += "  " + cli.Readable([]byte(w.Failure))
+	}
+	return text
 }

@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -8,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 )
 
 // follower is a server of an ensemble that does not lead.
@@ -41,7 +44,7 @@ func fencedOff(t *testing.T, b *bed, cut int) {
 	beating(t, beat+".child")
 	owner, znode := b.owner("/locks/a")
 	b.srv.IsolateServer(cut)
-	z.ends(exitLost)
+	z.ends(exit.CodeLost)
 	freed := b.freed(owner, znode)
 	last := silent(t, beat+".child")
 	assert.True(t, last.Before(freed))

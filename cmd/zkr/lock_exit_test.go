@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -10,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
+	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
 // locked is a command line for "zkr lock PATH FLAGS... -- CMD...", whose session only a
@@ -35,7 +39,7 @@ func TestCommandsExitCodeIsPassedThrough(t *testing.T) {
 func broken(t *testing.T) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "broken")
-	require.NoError(t, os.WriteFile(file, []byte("#!/no/such/interpreter\n"), 0o700))
+	writeProgram(t, file, []byte("#!/no/such/interpreter\n"))
 	return file
 }
 
@@ -43,11 +47,11 @@ func broken(t *testing.T) string {
 func TestCommandThatIsNotThereIsNotWaitedFor(t *testing.T) {
 	b := newBed(t)
 	b.take("/l")
-	z := b.run("lock", "/l", "--", "no-such-command").ends(exitNotFound)
+	z := b.run("lock", "/l", "--", "no-such-command").ends(exit.CodeNotFound)
 	assert.Equal(t, "zkr: cannot run no-such-command: executable file not found in $PATH\n", z.err.String())
-	z = b.run("lock", "/l", "--", "/no/such/command").ends(exitNotFound)
+	z = b.run("lock", "/l", "--", "/no/such/command").ends(exit.CodeNotFound)
 	assert.Equal(t, "zkr: cannot run /no/such/command: no such file or directory\n", z.err.String())
-	b.run("lock", "/l", "--", "").ends(exitNotFound)
+	b.run("lock", "/l", "--", "").ends(exit.CodeNotFound)
 }
 
 func TestCommandThatCannotRunLeavesTheLockFree(t *testing.T) {
@@ -55,8 +59,8 @@ func TestCommandThatCannotRunLeavesTheLockFree(t *testing.T) {
 	notExecutable := filepath.Join(t.TempDir(), "text")
 	require.NoError(t, os.WriteFile(notExecutable, []byte("text"), 0o600))
 	for argv, code := range map[string]int{
-		"no-such-command": exitNotFound, "/no/such/command": exitNotFound,
-		notExecutable: exitCannotRun, t.TempDir(): exitCannotRun, broken(t): exitNotFound,
+		"no-such-command": exit.CodeNotFound, "/no/such/command": exit.CodeNotFound,
+		notExecutable: exit.CodeCannotRun, t.TempDir(): exit.CodeCannotRun, broken(t): exit.CodeNotFound,
 	} {
 		z := b.run(locked("/locks/a", nil, argv)...).ends(code)
 		assert.Contains(t, z.err.String(), "zkr: cannot run "+argv)
@@ -121,6 +125,7 @@ func TestWrongArgumentsAreRefusedBeforeAnythingIsTried(t *testing.T) {
 		"lock ls /a --curator-v2":               "say -n as well",
 		"lock ls /a -o yaml":                    `--output is "yaml"`,
 		"lock ls /a --connect-timeout 0s":       "--connect-timeout is 0s",
+		"lock ls /a --tick-time -1s":            "--tick-time is -1s",
 		"lock ls /a --session-timeout -1s":      "--session-timeout is -1s",
 		"lock ls /a --servers ,":                "invalid server list",
 		"lock ls /a --chroot app":               "begin with a slash",
@@ -135,7 +140,7 @@ func TestWrongArgumentsAreRefusedBeforeAnythingIsTried(t *testing.T) {
 		"demo now":                              "now",
 		"version now":                           "now",
 	} {
-		z := inside(t, command("127.0.0.1:1", strings.Fields(line)...)).ends(exitUsage)
+		z := inside(t, command("127.0.0.1:1", strings.Fields(line)...)).ends(exit.CodeUsage)
 		assert.Contains(t, z.err.String(), says, line)
 		assert.Contains(t, z.err.String(), "zkr: ", line)
 		assert.Empty(t, z.out.String(), line)
@@ -143,18 +148,18 @@ func TestWrongArgumentsAreRefusedBeforeAnythingIsTried(t *testing.T) {
 }
 
 func TestNoServerIsSaidWithWhatToDo(t *testing.T) {
-	z := start(t, command("127.0.0.1:1", locked("/a", []string{"--connect-timeout", "2s"}, "true")...)).ends(exitUnavailable)
+	z := start(t, command("127.0.0.1:1", locked("/a", []string{"--connect-timeout", "2s"}, "true")...)).ends(exit.CodeUnavailable)
 	assert.Contains(t, z.err.String(), "connection refused")
 	assert.Contains(t, z.err.String(), "tried 127.0.0.1:1 for 2s")
 	assert.Contains(t, z.err.String(), "zkr serve")
-	z = start(t, command("127.0.0.1:1", locked("/a", []string{"--timeout", "2s"}, "true")...)).ends(exitUnavailable)
+	z = start(t, command("127.0.0.1:1", locked("/a", []string{"--timeout", "2s"}, "true")...)).ends(exit.CodeUnavailable)
 	assert.Contains(t, z.err.String(), "within --timeout 2s")
 }
 
 func TestBusyLockIsNotWaitedForWithTry(t *testing.T) {
 	b := newBed(t)
 	held := b.take("/locks/a")
-	z := b.run(locked("/locks/a", []string{"--try"}, "echo", "ran")...).ends(exitBusy)
+	z := b.run(locked("/locks/a", []string{"--try"}, "echo", "ran")...).ends(exit.CodeBusy)
 	assert.Empty(t, z.out.String())
 	assert.Contains(t, z.err.String(), "somebody else holds it")
 	assert.Contains(t, z.err.String(), `"zkr lock ls /locks/a"`)
@@ -167,7 +172,7 @@ func TestTimeoutBoundsTheWaitNotTheCommand(t *testing.T) {
 	b := newBed(t)
 	held := b.take("/locks/a")
 	begun := time.Now()
-	z := b.run(locked("/locks/a", []string{"--timeout", "5s"}, "echo", "ran")...).ends(exitBusy)
+	z := b.run(locked("/locks/a", []string{"--timeout", "5s"}, "echo", "ran")...).ends(exit.CodeBusy)
 	assert.GreaterOrEqual(t, z.at.Sub(begun), 5*time.Second)
 	assert.Less(t, z.at.Sub(begun), limit/2)
 	assert.Contains(t, z.err.String(), "did not get the lock /locks/a within 5s")
@@ -185,10 +190,10 @@ func TestSemaphoreLetsSoManyIn(t *testing.T) {
 	two := b.start(locked("/s", []string{"-n", "2"}, "sh", "-c", script)...)
 	one.says("in")
 	two.says("in")
-	z := b.run(locked("/s", []string{"-n", "2", "--try"}, "true")...).ends(exitBusy)
+	z := b.run(locked("/s", []string{"-n", "2", "--try"}, "true")...).ends(exit.CodeBusy)
 	assert.Contains(t, z.err.String(), "a permit of /s is taken")
 	assert.Contains(t, z.err.String(), `"zkr lock ls -n 2 /s"`)
-	z = b.run(locked("/s", []string{"-n", "3"}, "true")...).ends(exitUsage)
+	z = b.run(locked("/s", []string{"-n", "3"}, "true")...).ends(exit.CodeUsage)
 	assert.Contains(t, z.err.String(), "wrong number of permits")
 	three := b.start(locked("/s", []string{"-n", "2"}, "echo", "third")...)
 	b.queued("/s", 3)
@@ -214,4 +219,36 @@ func TestLayoutsWriteTheNamesOfTheirLibraries(t *testing.T) {
 		z := b.run(locked("/locks/"+strings.Trim(c.has, "-_0"), c.flags, "sh", "-c", "echo $ZKR_LOCK_PATH")...).ends(0)
 		assert.Contains(t, z.out.String(), c.has)
 	}
+}
+
+func TestGraceThatDoesNotFitIsShortenedOrRefused(t *testing.T) {
+	b := newBedWith(t, &zktest.Options{}) // grants up to 10 s
+	for _, c := range []struct {
+		flags []string
+		code  int
+		says  string
+	}{
+		{nil, 0, "it is 2s now"}, // 30 s are refused
+		{[]string{"--session-timeout", "4s"}, 0, "it is 750ms now"},
+		{[]string{"--grace", "1s"}, 0, ""},
+		{[]string{"--grace", "2s"}, 0, ""},
+		{[]string{"--grace", "3s"}, exit.CodeUsage, "use at most 2s, or a --session-timeout of 14s or more"},
+		{[]string{"--grace", "1s", "--session-timeout", "4s"}, exit.CodeUsage, "use at most 750ms, or a --session-timeout of 6s or more"},
+		{[]string{"--grace", "1m"}, exit.CodeUsage, "use at most"},
+		{
+			[]string{"--grace", "1h"}, exit.CodeUsage,
+			"or a --session-timeout of 4h0m2s or more, if the servers grant that: their maxSessionTimeout is 40s by default, which allows a grace of 9.5s",
+		},
+		{[]string{"--session-timeout", "4s", "--tick-time", "10s"}, exit.CodeUsage, "tick 10s"},
+		{[]string{"--session-timeout", "60s"}, exit.CodeUsage, "do not grant"},
+		{[]string{"--grace", "0s", "--session-timeout", "9s"}, 0, ""},
+	} {
+		z := b.run(append(append([]string{"lock", "/locks/a"}, c.flags...), "--", "true")...).ends(c.code)
+		if c.says == "" {
+			assert.Empty(t, z.err.String(), c.flags)
+		} else {
+			assert.Contains(t, z.err.String(), c.says, c.flags)
+		}
+	}
+	require.Empty(t, b.contenders("/locks/a"))
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui/recognize"
 	"github.com/zkrecipes/zkrecipes/lock"
 	"github.com/zkrecipes/zkrecipes/session"
@@ -17,7 +19,7 @@ type contender struct {
 	State   string    `json:"state"` // holds or waits
 	ID      string    `json:"id"`
 	Permits int       `json:"permits"`
-	Token   int64     `json:"token"`
+	Token   int64     `json:"token,string"`
 	Session string    `json:"session"` // hexadecimal; "" for a stranger's node that belongs to none
 	Since   time.Time `json:"since"`   // queued up, by the server's clock
 	Path    string    `json:"path"`    // of the znode that stands for it
@@ -32,37 +34,37 @@ func (a *app) lockList() *cobra.Command {
 	var v2 bool
 	cmd := &cobra.Command{
 		Use:   "ls PATH",
-		Short: "Show who holds the lock PATH, and who waits",
-		Long: "Shows who has queued up at the lock PATH, in order: STATE is holds or waits. SINCE is\n" +
-			"when somebody has queued up, by the servers' clock. A semaphore's PATH says how many\n" +
-			"permits there are; only Curator's does not. Contenders of another recipe in PATH are\n" +
-			"remarked upon on stderr: these and those do not exclude each other.",
+		Short: "Show the holders of the lock PATH and the waiting contenders, in order",
+		Long: "Shows the contenders for the lock PATH, in order. STATE is holds or waits. SINCE is\n" +
+			"when the contender queued up, by the servers' clock. The number of a semaphore's\n" +
+			"permits is read from PATH, except for Curator's semaphores: give it with -n. A note on\n" +
+			"stderr says if PATH has contenders of another recipe, which the lock does not exclude.\n" +
+			"A PATH that does not exist is not an error, because servers remove the znode of an\n" +
+			"unused lock: a note on stderr says so, and with -o json exists is false.",
 		Example: "  zkr lock ls /locks/backup\n" +
 			"  zkr lock ls /slots/encode --curator-v2 -n 3\n" +
 			"  zkr lock ls /locks/backup -o json | jq -r '.contenders[] | select(.state == \"holds\") | .id'",
-		Args: onPath("lock"),
-		RunE: does(func(cmd *cobra.Command, args []string) error {
+		Args: cli.OnPath("lock"),
+		RunE: cli.RunE(func(cmd *cobra.Command, args []string) error {
 			switch {
 			case permits < 0:
-				return usage("-n is %d; it must be 0 (as PATH says) or more", permits)
+				return exit.Usage("-n is %d; it must be 0 (as PATH says) or more", permits)
 			case v2 && permits < 1:
-				return usage("--curator-v2 is for a semaphore; say -n as well")
+				return exit.Usage("--curator-v2 is for a semaphore; say -n as well")
 			}
 			var list []contender
-			var remarks []string
-			if err := a.visit(cmd.Context(), func(ctx context.Context, client *session.Client) (err error) {
+			var around pathContext
+			if err := a.Call(cmd.Context(), func(ctx context.Context, client *session.Client) (err error) {
 				var kind recognize.Kind
 				if list, kind, err = contenders(ctx, client, args[0], permits, v2); err == nil {
-					remarks = unheeded(ctx, client, kind, args[0])
+					around = inspectPath(ctx, client, kind, args[0])
 				}
 				return err
 			}); err != nil {
 				return err
 			}
-			for _, remark := range remarks {
-				a.note("%s", remark)
-			}
-			return a.show(args[0], list)
+			a.noteForeign(around)
+			return a.show(args[0], list, around)
 		}),
 	}
 	cmd.Flags().IntVarP(&permits, "n", "n", 0, "semaphore of `N` permits; 0: a mutex, or as many as PATH says")
@@ -93,8 +95,8 @@ func contenders(ctx context.Context, client *session.Client, path string, permit
 	out = make([]contender, 0, len(found))
 	for i, c := range found {
 		one := contender{
-			Place: i + 1, State: "waits", ID: asText(c.Data), Permits: c.Permits, Token: c.Token,
-			Since: c.Since, Path: path + "/" + c.Name, Session: sessionID(c.Session),
+			Place: i + 1, State: "waits", ID: cli.AsText(c.Data), Permits: c.Permits, Token: c.Token,
+			Since: c.Since, Path: path + "/" + c.Name, Session: cli.SessionID(c.Session),
 		}
 		if c.Holds {
 			one.State = "holds"
@@ -105,22 +107,23 @@ func contenders(ctx context.Context, client *session.Client, path string, permit
 }
 
 // show prints a list of contenders.
-func (a *app) show(path string, list []contender) error {
-	if a.json() {
-		return a.line(struct {
+func (a *app) show(path string, list []contender, around pathContext) error {
+	if a.JSON() {
+		return a.PrintJSON(struct {
 			Path       string      `json:"path"`
+			Exists     bool        `json:"exists"`
 			Contenders []contender `json:"contenders"`
-		}{path, list})
+		}{path, !around.missing, list})
 	}
 	if len(list) == 0 {
-		return a.empty("nobody holds %s, and nobody waits for it", path)
+		return a.noteNobody(around, path, "nobody holds %s, and nobody waits for it")
 	}
 	rows := make([][]string, 0, len(list))
 	for _, c := range list {
 		rows = append(rows, []string{
-			strconv.Itoa(c.Place), c.State, readable([]byte(c.ID)), strconv.Itoa(c.Permits), strconv.FormatInt(c.Token, 10),
-			or(c.Session, "none"), clock(c.Since), age(c.Since),
+			strconv.Itoa(c.Place), c.State, cli.Readable([]byte(c.ID)), strconv.Itoa(c.Permits), strconv.FormatInt(c.Token, 10),
+			cli.OrElse(c.Session, "none"), cli.LocalTime(c.Since), cli.Age(c.Since),
 		})
 	}
-	return a.table(contenderColumns, rows)
+	return a.Table(contenderColumns, rows)
 }

@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -10,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 	"github.com/zkrecipes/zkrecipes/lock"
 )
 
@@ -109,7 +113,7 @@ func TestListOfASemaphoreKnowsItsPermits(t *testing.T) {
 		assert.Equal(t, []string{"holds", "holds", "waits"}, states, args)
 	}
 	for _, n := range []string{"1", "3", "10", "-1"} {
-		z := b.run("lock", "ls", "/s", "-n", n).ends(exitUsage)
+		z := b.run("lock", "ls", "/s", "-n", n).ends(exit.CodeUsage)
 		assert.Empty(t, z.out.String(), n)
 	}
 	cancel()
@@ -118,7 +122,7 @@ func TestListOfASemaphoreKnowsItsPermits(t *testing.T) {
 
 func TestListOfNobody(t *testing.T) {
 	b := newBed(t)
-	b.empty("nobody holds /locks/nobody, and nobody waits for it", "lock", "ls", "/locks/nobody")
+	b.empty("there is no znode /locks/nobody: nobody uses it now, or the path is misspelled", "lock", "ls", "/locks/nobody")
 	got := b.list("/locks/nobody")
 	assert.NotNil(t, got.Contenders, "an empty list, not null")
 	assert.Empty(t, got.Contenders)
@@ -129,7 +133,7 @@ func TestListShowsStrangersDataWithoutBreakingTheTable(t *testing.T) {
 		"10.0.0.7": "10.0.0.7", "host:1 [x]": "host:1 [x]", "": "",
 		"a\tb\n": `"a\tb\n"`, "\x1b[31mred": `"\x1b[31mred"`, "\xff\x00": `"\xff\x00"`, "größe": "größe",
 	} {
-		assert.Equal(t, want, readable([]byte(data)))
+		assert.Equal(t, want, cli.Readable([]byte(data)))
 	}
 	b := newBed(t)
 	require.NoError(t, b.srv.Create("/l", nil))

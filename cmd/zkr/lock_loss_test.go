@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -12,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 	"github.com/zkrecipes/zkrecipes/lock"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest"
@@ -65,7 +68,7 @@ func TestP27CommandIsGoneBeforeTheServerGrantsToOthers(t *testing.T) {
 			beating(t, beat+".parent")
 			owner, znode := b.owner("/locks/a")
 			undo := fault(b, owner)
-			z.ends(exitLost)
+			z.ends(exit.CodeLost)
 			undo()
 			freed := b.freed(owner, znode)
 			for _, file := range []string{beat + ".child", beat + ".parent"} {
@@ -90,7 +93,7 @@ func TestLosingCommandHasTheGraceToEndByItself(t *testing.T) {
 	beating(t, file)
 	owner, znode := b.owner("/locks/a")
 	b.srv.BlackHole(zktest.Link{Session: owner}, zktest.Both)
-	z.ends(exitLost)
+	z.ends(exit.CodeLost)
 	assert.Contains(t, z.out.String(), "clean-up\ndone\n")
 	assert.True(t, silent(t, file).Before(b.freed(owner, znode)))
 }
@@ -104,7 +107,7 @@ func TestStoppedCommandIsEndedToo(t *testing.T) {
 	eventually(t, func() bool { return procState(t, pid) == "T" }, "the command is stopped")
 	owner, _ := b.owner("/locks/a")
 	b.srv.BlackHole(zktest.Link{Session: owner}, zktest.Both)
-	z.ends(exitLost)
+	z.ends(exit.CodeLost)
 	assert.True(t, dead(t, pid))
 	assert.NotContains(t, z.out.String(), "went on", "TERM comes before it is continued")
 }
@@ -119,7 +122,7 @@ func TestP26DescendantsInOtherGroupsDieWithALostLock(t *testing.T) {
 	beating(t, file)
 	owner, znode := b.owner("/locks/a")
 	b.srv.BlackHole(zktest.Link{Session: owner}, zktest.Both)
-	z.ends(exitLost)
+	z.ends(exit.CodeLost)
 	assert.True(t, silent(t, file).Before(b.freed(owner, znode)))
 }
 
@@ -141,7 +144,7 @@ func TestLockThatIsGoneAlreadyLeavesNoGrace(t *testing.T) {
 			owner, znode := b.owner("/locks/a")
 			at := time.Now()
 			take(b, owner, znode)
-			z.ends(exitLost)
+			z.ends(exit.CodeLost)
 			late := silent(t, beat+".child").Sub(at)
 			assert.Less(t, late, grace)
 			assert.Contains(t, z.err.String(), "KILL after 0s")
@@ -172,7 +175,7 @@ func TestLockDelayCoversALockThatIsGoneAlready(t *testing.T) {
 	b.queued("/locks/a", 2)
 	at := time.Now()
 	require.NoError(t, b.srv.ExpireSession(owner))
-	z.ends(exitLost)
+	z.ends(exit.CodeLost)
 	granted := <-next
 	assert.True(t, silent(t, beat+".child").Before(granted))
 	assert.GreaterOrEqual(t, granted.Sub(at), delay)
@@ -217,7 +220,7 @@ func TestFrozenZkrKillsAsSoonAsItRunsAgain(t *testing.T) {
 	b.take("/locks/a") // granted once the session has expired
 	woken := time.Now()
 	z.signal(syscall.SIGCONT)
-	z.ends(exitLost)
+	z.ends(exit.CodeLost)
 	late := silent(t, beat+".child").Sub(woken)
 	assert.Less(t, late, grace, "without the grace")
 	t.Logf("gone %v after zkr woke", late.Round(time.Millisecond))
@@ -249,7 +252,7 @@ func TestSuspendedZkrStopsItsCommand(t *testing.T) {
 	last := silent(t, beat)
 	b.take("/locks/a")
 	z.signal(syscall.SIGCONT)
-	z.ends(exitLost)
+	z.ends(exit.CodeLost)
 	assert.Equal(t, last, silent(t, beat), "not one beat more")
 }
 
@@ -301,16 +304,17 @@ func TestFailedHandOverIsSaid(t *testing.T) {
 	require.NoError(t, os.WriteFile(gate, nil, 0o600))
 	z.wait()
 	// Trust may run out while zkr waits for the release to be confirmed.
-	require.Contains(t, []int{3, exitLost}, z.code, z.err.String())
-	assert.True(t, strings.Contains(z.err.String(), "release /locks/a") || z.code == exitLost, z.err.String())
+	require.Contains(t, []int{3, exit.CodeLost}, z.code, z.err.String())
+	assert.True(t, strings.Contains(z.err.String(), "release /locks/a") || z.code == exit.CodeLost, z.err.String())
 }
 
 // TestReserveIsWhatStopsTheCommandInTime: the same loss without a reserve ends
 // the session and the hold at once, as a control of the tests above.
 func TestReserveIsWhatStopsTheCommandInTime(t *testing.T) {
 	b := newBed(t)
+	const timeout, between = 24 * time.Second, 3 * time.Second
 	lead := func(reserve time.Duration) time.Duration {
-		c, err := session.Connect(b.ctx, b.srv.Addr(), &session.Options{Timeout: 10 * time.Second, Reserve: reserve})
+		c, err := session.Connect(b.ctx, b.srv.Addr(), &session.Options{Timeout: timeout, StopMargin: reserve})
 		require.NoError(t, err)
 		defer func() { _ = c.Close(context.Background()) }()
 		h, err := lock.New(c, "/locks/b", nil).Lock(b.ctx)
@@ -321,6 +325,6 @@ func TestReserveIsWhatStopsTheCommandInTime(t *testing.T) {
 		<-h.Session().Context().Done()
 		return time.Since(told)
 	}
-	assert.Less(t, lead(0), 1200*time.Millisecond)
-	assert.Greater(t, lead(2400*time.Millisecond), 1200*time.Millisecond)
+	assert.Less(t, lead(0), between)
+	assert.Greater(t, lead(timeout/4), between)
 }

@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -12,6 +14,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/signals"
 )
 
 // TestP28SignalWhileWaitingEndsTheWait: museum P28. Ctrl-C, and a manager's TERM,
@@ -26,7 +31,7 @@ func TestP28SignalWhileWaitingEndsTheWait(t *testing.T) {
 		z.signal(syscall.SIGWINCH)
 		sent := time.Now()
 		z.signal(sig)
-		z.ends(exitSignal + int(sig))
+		z.ends(exit.CodeSignal + int(sig))
 		assert.Less(t, z.at.Sub(sent), 12*time.Second, "no session timeout has to pass")
 		assert.Len(t, b.contenders("/locks/a"), 1, "no znode is left after %v", sig)
 		assert.Empty(t, z.out.String(), "the command has not run")
@@ -68,7 +73,7 @@ func TestP28SignalWhileTheServerIsGone(t *testing.T) {
 	sent := time.Now()
 	z.signal(syscall.SIGINT)
 	z.ends(130)
-	assert.Less(t, z.at.Sub(sent), 4*closeLimit, "its session may end as it likes")
+	assert.Less(t, z.at.Sub(sent), 4*cli.CloseLimit, "its session may end as it likes")
 	require.NoError(t, b.srv.Thaw(1))
 	for _, s := range sessions {
 		_ = b.srv.ExpireSession(s.ID) // what zkr has sent last may have closed its own
@@ -99,7 +104,7 @@ func TestP28SignalsReachTheCommandsWholeGroup(t *testing.T) {
 	z.running()
 	_, znode := b.owner("/locks/a") // still held
 	require.NoError(t, b.srv.Delete(znode))
-	z.ends(exitLost)
+	z.ends(exit.CodeLost)
 }
 
 // TestPD11TermEndsTheCommandAndReleasesTheLock: museum PD11.
@@ -134,18 +139,18 @@ func TestIgnoredSignalsStayIgnored(t *testing.T) {
 
 func TestUntilSignalTellsWhichSignalCameAndKeepsTheRest(t *testing.T) {
 	ch := make(chan os.Signal, 8)
-	ctx, stop := untilSignal(context.Background(), ch)
+	ctx, stop := signals.UntilSignal(context.Background(), ch)
 	ch <- syscall.SIGUSR1
 	ch <- syscall.SIGTERM
 	<-ctx.Done()
 	ch <- syscall.SIGINT
-	var by endedBy
+	var by signals.EndedBySignal
 	require.ErrorAs(t, stop(), &by)
-	assert.Equal(t, syscall.SIGTERM, by.sig)
+	assert.Equal(t, syscall.SIGTERM, by.Sig)
 	assert.Len(t, ch, 1)
 
 	<-ch
-	ctx, stop = untilSignal(context.Background(), ch)
+	ctx, stop = signals.UntilSignal(context.Background(), ch)
 	require.NoError(t, stop())
 	assert.Error(t, ctx.Err())
 	ch <- syscall.SIGQUIT
@@ -153,12 +158,12 @@ func TestUntilSignalTellsWhichSignalCameAndKeepsTheRest(t *testing.T) {
 
 	// One that arrives together with the result counts: it is either taken by
 	// the watcher or found by stop.
-	_, stop = untilSignal(context.Background(), ch)
+	_, stop = signals.UntilSignal(context.Background(), ch)
 	require.ErrorAs(t, stop(), &by)
-	assert.Equal(t, syscall.SIGQUIT, by.sig)
+	assert.Equal(t, syscall.SIGQUIT, by.Sig)
 
 	outer, cancel := context.WithCancelCause(context.Background())
 	cancel(errors.New("over"))
-	_, stop = untilSignal(outer, ch)
+	_, stop = signals.UntilSignal(outer, ch)
 	assert.ErrorContains(t, stop(), "over")
 }

@@ -8,11 +8,11 @@
 //	zkr elect PATH -- CMD               ... while leading
 //	zkr barrier await|enter|gate        wait for each other
 //	zkr counter add|next|...            shared numbers, unique numbers
-//	zkr members PATH, zkr service ls    who is there; join while a command runs
+//	zkr members ls, zkr service ls      who is there; join while a command runs
 //	zkr job submit|join|wait|...        the workers of a job, numbered without a gap
-//	zkr group add|join|status|...       resources shared out among members
-//	zkr task submit|wait|ls|...         queues of tasks, with zkr master and zkr worker
-//	zkr watch PATH, zkr tree PATH       what changes; what there is
+//	zkr rebalance add|join|status|...   resources shared out among members
+//	zkr task submit|master|worker|...   queues of tasks, their masters and workers
+//	zkr watch PATH, zkr tree PATH       what changes; what exists
 //	zkr ui                              a web page of all that
 //	zkr serve                           a ZooKeeper for tests, in this process
 //
@@ -23,6 +23,8 @@ package main
 import (
 	"context"
 	"os"
+
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
 )
 
 func main() {
@@ -31,5 +33,5 @@ func main() {
 
 // ofThisProcess is the run of zkr that this process is.
 func ofThisProcess() *app {
-	return &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, env: os.Getenv, tab: completeLimit}
+	return &app{App: cli.App{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, CompletionLimit: cli.CompleteLimit}}
 }

@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -16,6 +18,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 	"github.com/zkrecipes/zkrecipes/lock"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest"
@@ -59,7 +63,7 @@ func TestMain(m *testing.M) {
 	if who := os.Getenv(asZkr); who != "" {
 		a := ofThisProcess()
 		if who == patient {
-			a.tab = limit
+			a.CompletionLimit = limit
 		}
 		os.Exit(a.run(context.Background(), os.Args[1:]))
 	}
@@ -222,16 +226,16 @@ func (z *zkrProcess) wait() *zkrProcess {
 	return z
 }
 
-// documented wants the exit code to be one that the command's help has. Who runs a
-// command may exit as that does.
+// documented wants the exit code to be one that the command's help has. A zkr that runs
+// a command may exit as that does.
 func (z *zkrProcess) documented() {
 	z.t.Helper()
 	cmd, _, err := (&app{}).root().Find(z.cmd.Args[1:])
-	if err != nil || runsCommand(cmd) || cmd.Hidden || z.code < 0 || z.code > exitSignal {
+	if err != nil || cli.RunsCommand(cmd) || cmd.Hidden || z.code < 0 || z.code > exit.CodeSignal {
 		return
 	}
-	for _, e := range codesOf(cmd) {
-		if e.code == z.code {
+	for _, e := range cli.CodesOf(cmd) {
+		if e.Code == z.code {
 			return
 		}
 	}
@@ -266,9 +270,9 @@ func inside(t *testing.T, cmd *exec.Cmd) *zkrProcess {
 		}
 		return value
 	}
-	a := &app{stdin: stream(&text{}), stdout: stream(z.out), stderr: stream(z.err), env: env}
+	a := &app{App: cli.App{Stdin: stream(&text{}), Stdout: stream(z.out), Stderr: stream(z.err), Getenv: env}}
 	if env(asZkr) == patient {
-		a.tab = limit
+		a.CompletionLimit = limit
 	}
 	z.code = a.run(t.Context(), cmd.Args[1:])
 	for f, to := range files {

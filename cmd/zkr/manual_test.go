@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -9,35 +11,38 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/supervise"
 )
 
 // docs/zkr.md is what "zkr manual" prints: go run ./cmd/zkr manual > docs/zkr.md
 func TestManualInTheRepositoryIsThatOfTheCommands(t *testing.T) {
 	want, err := os.ReadFile("../../docs/zkr.md")
 	require.NoError(t, err)
-	assert.Equal(t, string(want), helpOf(t, "manual"), "write it anew: go run ./cmd/zkr manual > docs/zkr.md")
+	assert.Equal(t, string(want), helpOf(t, "manual"), "write it again: go run ./cmd/zkr manual > docs/zkr.md")
 }
 
 func TestManualHasAChapterForEachCommand(t *testing.T) {
 	text := helpOf(t, "manual")
-	for _, cmd := range chapters((&app{}).root()) {
+	for _, cmd := range cli.Chapters((&app{}).root()) {
 		assert.Equal(t, 1, strings.Count(text, "\n## "+cmd.CommandPath()+"\n"), cmd.CommandPath())
 	}
 	assert.Equal(t, 1, strings.Count(text, "\nExit codes:\n"), "what they mean stands in the first one")
-	assert.NotContains(t, text, "group-keeper")
+	assert.NotContains(t, text, supervise.SupervisorName)
 }
 
 // TestManualPagesOfAllCommandsAreWritten, and only those are counted.
 func TestManualPagesOfAllCommandsAreWritten(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "zkr-former.1"), []byte("a page of yesterday"), 0o600))
-	n := len(chapters((&app{}).root()))
-	assert.Equal(t, count(n, "manual page")+" written to "+dir+"\n", helpOf(t, "manual", "--man", dir))
-	assert.JSONEq(t, `{"folder":"`+dir+`","pages":`+strings.Fields(count(n, ""))[0]+`}`, helpOf(t, "manual", "--man", dir, "-o", "json"))
+	n := len(cli.Chapters((&app{}).root()))
+	assert.Equal(t, cli.Count(n, "manual page")+" written to "+dir+"\n", helpOf(t, "manual", "--man", dir))
+	assert.JSONEq(t, `{"folder":"`+dir+`","pages":`+strings.Fields(cli.Count(n, ""))[0]+`}`, helpOf(t, "manual", "--man", dir, "-o", "json"))
 	pages, err := filepath.Glob(filepath.Join(dir, "*.1"))
 	require.NoError(t, err)
 	assert.Len(t, pages, n+1)
-	z := inside(t, command("x", "manual", "--man", filepath.Join(dir, "nowhere"))).ends(exitUsage)
+	z := inside(t, command("x", "manual", "--man", filepath.Join(dir, "nowhere"))).ends(exit.CodeUsage)
 	assert.Contains(t, z.err.String(), "must be a folder that exists")
 }
 
@@ -52,8 +57,8 @@ func pagesAt(t *testing.T, epoch string) (dir string) {
 func TestManualPagesAreTheSameWheneverTheyAreWritten(t *testing.T) {
 	t.Parallel()
 	one, other := pagesAt(t, "1767225600"), pagesAt(t, "1767225600")
-	for _, cmd := range chapters((&app{}).root()) {
-		name := pageOf(cmd).manName() + ".1"
+	for _, cmd := range cli.Chapters((&app{}).root()) {
+		name := cli.PageOf(cmd).ManName() + ".1"
 		text, err := os.ReadFile(filepath.Join(one, name))
 		require.NoError(t, err)
 		again, err := os.ReadFile(filepath.Join(other, name))
@@ -62,7 +67,7 @@ func TestManualPagesAreTheSameWheneverTheyAreWritten(t *testing.T) {
 		first, _, _ := strings.Cut(string(text), "\n")
 		require.Contains(t, first, ` 1 "2026-01-01" zkrecipes "zkr manual"`, name)
 	}
-	z := inside(t, with(command("x", "manual", "--man", one), "SOURCE_DATE_EPOCH=today")).ends(exitUsage)
+	z := inside(t, with(command("x", "manual", "--man", one), "SOURCE_DATE_EPOCH=today")).ends(exit.CodeUsage)
 	assert.Contains(t, z.err.String(), `SOURCE_DATE_EPOCH is "today"; it must be a number of seconds`)
 }
 
@@ -73,9 +78,9 @@ func TestManualPagesAreWellFormed(t *testing.T) {
 	dir := pagesAt(t, "0")
 	_, err := exec.LookPath("groff")
 	typeset := err == nil
-	for _, cmd := range chapters((&app{}).root()) {
-		p := pageOf(cmd)
-		file := filepath.Join(dir, p.manName()+".1")
+	for _, cmd := range cli.Chapters((&app{}).root()) {
+		p := cli.PageOf(cmd)
+		file := filepath.Join(dir, p.ManName()+".1")
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
 		var sections []string
@@ -91,7 +96,7 @@ func TestManualPagesAreWellFormed(t *testing.T) {
 			assert.False(t, strings.HasPrefix(line, "'"), line)
 		}
 		want := []string{"NAME", "SYNOPSIS", "DESCRIPTION", "EXAMPLES", "OPTIONS"}
-		if len(p.commands) > 0 {
+		if len(p.Commands) > 0 {
 			want = []string{"NAME", "SYNOPSIS", "DESCRIPTION", "COMMANDS", "EXAMPLES", "OPTIONS"}
 		}
 		if cmd.HasParent() {
@@ -107,10 +112,4 @@ func TestManualPagesAreWellFormed(t *testing.T) {
 	if !typeset {
 		t.Log("there is no groff to set the pages")
 	}
-}
-
-func TestRoffIsTextAgain(t *testing.T) {
-	assert.Equal(t, `\-\-try a\eb`, roff(`--try a\b`))
-	assert.Equal(t, "\\&.TH\n\\&'x\nx.y", roff(".TH\n'x\nx.y"))
-	assert.Equal(t, "one\ntwo\n.nf\n  zkr \\-x\n.fi\n.PP\nthree\n", roffProse("one\ntwo\n  zkr -x\n\nthree\n"))
 }

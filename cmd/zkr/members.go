@@ -4,78 +4,97 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/supervise"
 	"github.com/zkrecipes/zkrecipes/discovery"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// groupMember is a discovery.Member as "-o json" shows it.
-type groupMember struct {
-	ID      string `json:"id"`
-	Path    string `json:"path"`
-	Token   int64  `json:"token"`
-	Session string `json:"session"` // hexadecimal; "" for a stranger's node that belongs to none
-	content
-	Since time.Time `json:"since"` // joined, by the server's clock
-	data  []byte
-}
-
 // memberColumns are those that tables show.
 const memberColumns = "ID DATA TOKEN SESSION SINCE AGE"
 
-func memberOf(m discovery.Member) groupMember {
-	return groupMember{
-		ID: m.ID, Path: m.Path, Token: m.Token, Session: sessionID(m.Session), Since: m.Since,
-		content: contentOf(m.Data), data: m.Data,
-	}
-}
-
-const membersHelp = `Shows the members of the group PATH in the order in which they joined; with --watch
-each change as well, with the time at which zkr saw it: lines say present (was
-there already), added, updated or removed, and "ready" stands between what was
-there and what changes.
-
-With --watch it goes on over lost connections and sessions until it is ended: by
-INT (Ctrl-C) or TERM with the exit code 0. With -o json each line is an object.
+const membersHelp = `The members of groups: names that programs and commands announce as long as they run.
+A group is a path, such as /groups/workers, and is created when somebody joins it.
+Programs take part through the package discovery, and through GroupMember of Curator or
+the parties of Kazoo.
 `
+
+// membersCommand is what the commands of "zkr members" share.
+type membersCommand struct {
+	app    *app
+	layout string
+}
 
 // members is "zkr members".
 func (a *app) members() *cobra.Command {
-	var watch bool
-	var layout string
-	cmd := &cobra.Command{
-		Use:   "members PATH",
-		Short: "Show the members of a group; join it as long as a command runs",
+	c := &membersCommand{app: a}
+	parent := cli.CommandGroup(&cobra.Command{
+		Use:   "members",
+		Short: "Show the members of a group; be a member as long as a command runs",
 		Long:  membersHelp,
-		Example: "  zkr members /groups/workers --watch\n" +
+		Example: "  zkr members ls /groups/workers\n" +
+			"  zkr members watch /groups/workers\n" +
 			"  zkr members join /groups/workers $(hostname) --data '{\"zone\":\"a\"}' -- ./worker",
-		Args: onPath("group"),
-		RunE: does(func(cmd *cobra.Command, args []string) error {
-			o, err := groupOptions(layout)
-			switch {
-			case err != nil:
+	}, c.list(), c.watch(), c.join())
+	parent.PersistentFlags().StringVar(&c.layout, "layout", "curator",
+		"the znodes' `layout`: curator, that of Curator's GroupMember, or kazoo or shallow, those of Kazoo's Party and ShallowParty")
+	cli.OneOf(parent, "layout", "curator", "kazoo", "shallow")
+	return parent
+}
+
+// list is "zkr members ls".
+func (c *membersCommand) list() *cobra.Command {
+	return &cobra.Command{
+		Use:   "ls PATH",
+		Short: "Show the members of a group",
+		Long: "Shows the members of the group PATH in the order in which they joined. SINCE is when a\n" +
+			"member joined, by the servers' clock. A PATH that does not exist is no error: a message\n" +
+			"on stderr says so, and with -o json the field exists is false.",
+		Example: "  zkr members ls /groups/workers\n" +
+			"  zkr members ls /groups/workers -o json | jq -r '.members[].id'",
+		Args: cli.OnPath("group"),
+		RunE: cli.RunE(func(cmd *cobra.Command, args []string) error {
+			o, err := groupOptions(c.layout)
+			if err != nil {
 				return err
-			case watch:
-				return a.watchMembers(cmd.Context(), args[0], o)
 			}
 			var list []discovery.Member
-			if err := a.visit(cmd.Context(), func(ctx context.Context, client *session.Client) (err error) {
-				list, err = discovery.NewGroup(client, args[0], o).Members(ctx)
+			var around pathContext
+			if err := c.app.Call(cmd.Context(), func(ctx context.Context, client *session.Client) (err error) {
+				if list, err = discovery.NewGroup(client, args[0], o).Members(ctx); err == nil {
+					around = inspectPath(ctx, client, "", args[0])
+				}
 				return err
 			}); err != nil {
 				return err
 			}
-			return a.showMembers(args[0], list)
+			return c.app.showMembers(args[0], list, around)
 		}),
 	}
-	cmd.Flags().BoolVar(&watch, "watch", false, "show each change until it is ended")
-	cmd.PersistentFlags().StringVar(&layout, "layout", "curator",
-		"the znodes' `layout`: curator, that of Curator's GroupMember, or kazoo or shallow, those of Kazoo's Party and ShallowParty")
-	oneOf(cmd, "layout", "curator", "kazoo", "shallow")
-	cmd.AddCommand(a.membersJoin(&layout))
-	return cmd
+}
+
+// watch is "zkr members watch".
+func (c *membersCommand) watch() *cobra.Command {
+	return &cobra.Command{
+		Use:   "watch PATH",
+		Short: "Show each change of the members of a group",
+		Long: "Shows the members of the group PATH, and then each change, with the time at which zkr saw\n" +
+			"it. Lines say present (a member when zkr started), added, updated or removed; the line\n" +
+			"\"ready\" separates the first members from the changes." + cli.UntilEnded,
+		Example: "  zkr members watch /groups/workers\n" +
+			"  zkr members watch /groups/workers -o json | jq -r 'select(.event == \"removed\") | .member.id'",
+		Args: cli.OnPath("group"),
+		RunE: cli.RunE(func(cmd *cobra.Command, args []string) error {
+			o, err := groupOptions(c.layout)
+			if err != nil {
+				return err
+			}
+			return c.app.watchMembers(cmd.Context(), args[0], o)
+		}),
+	}
 }
 
 func groupOptions(layout string) (*discovery.Options, error) {
@@ -83,21 +102,21 @@ func groupOptions(layout string) (*discovery.Options, error) {
 		"curator": discovery.Curator, "kazoo": discovery.Kazoo, "shallow": discovery.KazooShallow,
 	}[layout]
 	if !ok {
-		return nil, usage("--layout is %q; it must be curator, kazoo or shallow", layout)
+		return nil, exit.Usage("--layout is %q; it must be curator, kazoo or shallow", layout)
 	}
 	return &discovery.Options{Layout: l}, nil
 }
 
 func (a *app) watchMembers(ctx context.Context, path string, o *discovery.Options) error {
-	return a.follow(ctx, func(ctx context.Context, client *session.Client) error {
-		r := newRoster(a, "member")
+	return a.Follow(ctx, func(ctx context.Context, client *session.Client) error {
+		r := newListDiff(a, "member")
 		for list, err := range discovery.NewGroup(client, path, o).Watch(ctx) {
 			all := make([]listed, 0, len(list))
 			for _, m := range list {
 				one := memberOf(m)
 				all = append(all, listed{
 					key: m.Path + " " + strconv.FormatInt(m.Token, 10), state: string(m.Data),
-					text: readable([]byte(m.ID)) + "  " + brief(m.Data, previewWidth), json: rosterEvent{Member: &one},
+					text: cli.Readable([]byte(m.ID)) + "  " + cli.Preview(m.Data, cli.PreviewWidth), json: listEvent{Member: &one},
 				})
 			}
 			if err == nil {
@@ -111,42 +130,42 @@ func (a *app) watchMembers(ctx context.Context, path string, o *discovery.Option
 	})
 }
 
-func (a *app) showMembers(path string, found []discovery.Member) error {
+func (a *app) showMembers(path string, found []discovery.Member, around pathContext) error {
 	list := make([]groupMember, 0, len(found))
 	for _, m := range found {
 		list = append(list, memberOf(m))
 	}
-	if a.json() {
-		return a.line(struct {
+	if a.JSON() {
+		return a.PrintJSON(struct {
 			Path    string        `json:"path"`
+			Exists  bool          `json:"exists"`
 			Members []groupMember `json:"members"`
-		}{path, list})
+		}{path, !around.missing, list})
 	}
 	if len(list) == 0 {
-		return a.empty("%s has no members", path)
+		return a.noteNobody(around, path, "%s has no members")
 	}
 	rows := make([][]string, 0, len(list))
 	for _, m := range list {
 		rows = append(rows, []string{
-			readable([]byte(m.ID)), or(brief(m.data, previewWidth), "-"), strconv.FormatInt(m.Token, 10),
-			or(m.Session, "none"), clock(m.Since), age(m.Since),
+			cli.Readable([]byte(m.ID)), cli.OrElse(cli.Preview(m.data, cli.PreviewWidth), "-"), strconv.FormatInt(m.Token, 10),
+			cli.OrElse(m.Session, "none"), cli.LocalTime(m.Since), cli.Age(m.Since),
 		})
 	}
-	return a.table(memberColumns, rows)
+	return a.Table(memberColumns, rows)
 }
 
-const joinHelp = `Joins the group PATH as ID, runs CMD, and leaves when CMD has ended. The membership
-is kept over lost sessions, and if somebody deletes its znode; CMD is told nothing
-of that and runs on, since being a member excludes nobody. If somebody else is a
-member of that name zkr exits with 75; with --wait it waits.
+const joinHelp = `Joins the group PATH as ID, runs CMD, and leaves the group when CMD has ended. zkr
+renews the membership after a lost session, and if the znode is deleted; CMD is not
+told and continues, because a membership excludes no other client. If another client
+is a member under this ID, zkr exits with 75; with --wait zkr waits.
 
-In CMD's environment are ZKR_MEMBER_ID and ZKR_MEMBER_PATH (the znode that stands
-for the membership).
+CMD's environment has ZKR_MEMBER_ID and ZKR_MEMBER_PATH (the member's znode).
 `
 
-// membersJoin is "zkr members join".
-func (a *app) membersJoin(layout *string) *cobra.Command {
-	var e errand
+// join is "zkr members join".
+func (c *membersCommand) join() *cobra.Command {
+	var e supervise.RunSpec
 	var data string
 	var wait bool
 	cmd := &cobra.Command{
@@ -154,15 +173,15 @@ func (a *app) membersJoin(layout *string) *cobra.Command {
 		Short:   "Be a member of the group PATH as long as a command runs",
 		Long:    joinHelp,
 		Example: "  zkr members join /groups/workers $(hostname) --data '{\"zone\":\"a\"}' -- ./worker",
-		Args:    beforeCommand("group", "PATH", "ID"),
-		RunE: does(func(cmd *cobra.Command, args []string) error {
-			o, err := groupOptions(*layout)
+		Args:    cli.BeforeCommand("group", "PATH", "ID"),
+		RunE: cli.RunE(func(cmd *cobra.Command, args []string) error {
+			o, err := groupOptions(c.layout)
 			if err != nil {
 				return err
 			}
 			path, id := args[0], args[1]
 			o.Wait = wait
-			if err := checkPath(path); err != nil {
+			if err := cli.CheckPath(path); err != nil {
 				return err
 			}
 			var shown []byte // nil: none
@@ -170,30 +189,30 @@ func (a *app) membersJoin(layout *string) *cobra.Command {
 				shown = []byte(data)
 			}
 			switch {
-			case !isName(id):
-				return badName("ID", id)
+			case !cli.IsNodeName(id):
+				return cli.InvalidName("ID", id)
 			case shown != nil && o.Layout != discovery.Curator:
-				return usage("--data has no meaning with --layout %s, whose members have none but their ID", *layout)
+				return exit.Usage("--data has no meaning with --layout %s, whose members have none but their ID", c.layout)
 			}
-			if err := e.check(cmd); err != nil {
+			if err := e.Check(cmd); err != nil {
 				return err
 			}
-			e.argv = args[2:]
-			e.aim = aim{
-				name: fmt.Sprintf("the name %s in %s", id, path), look: fmt.Sprintf("\"zkr members %s\"", path),
-				env: "ZKR_MEMBER", kept: true,
-				get: func(ctx context.Context, client *session.Client) (*grant, error) {
+			e.Argv = args[2:]
+			e.Target = supervise.Target{
+				Name: fmt.Sprintf("the name %s in %s", id, path), ListCommand: fmt.Sprintf("\"zkr members ls %s\"", path),
+				EnvPrefix: "ZKR_MEMBER", Renewed: true,
+				Acquire: func(ctx context.Context, client *session.Client) (*supervise.Hold, error) {
 					m, err := discovery.NewGroup(client, path, o).Join(ctx, id, shown)
 					if err != nil {
 						return nil, err
 					}
-					return a.keep(ctx, m, id, []string{"ZKR_MEMBER_ID=" + id}, m.Leave), nil
+					return holdRegistered(ctx, c.app, m, id, []string{"ZKR_MEMBER_ID=" + id}, m.Leave), nil
 				},
 			}
-			return a.carryOut(cmd.Context(), &e)
+			return supervise.Run(cmd.Context(), &c.app.App, &e)
 		}),
 	}
-	e.runFlags(cmd)
+	e.RunFlags(cmd)
 	cmd.Flags().StringVar(&data, "data", "", "`text` that the others see")
 	cmd.Flags().BoolVar(&wait, "wait", false, "wait for somebody else of this name to go")
 	return cmd

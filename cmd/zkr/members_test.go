@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -11,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 )
 
 // join starts a zkr that is a member until its gate opens.
@@ -25,15 +29,15 @@ func (b *bed) join(id string, flags ...string) (z *zkrProcess, open func()) {
 
 func TestMembersShowsWhoHasJoinedWhileItsCommandRuns(t *testing.T) {
 	b := newBed(t)
-	b.empty("/g has no members", "members", "/g")
+	b.empty("there is no znode /g: nobody uses it now, or the path is misspelled", "members", "ls", "/g")
 	a, open := b.join("a", "--data", `{"zone":1}`)
 	b.join("b")
-	golden(t, "members", columns(untokened(b.run("members", "/g").ends(0).out.String())))
+	golden(t, "members", columns(untokened(b.run("members", "ls", "/g").ends(0).out.String())))
 	var got struct {
 		Path    string
 		Members []groupMember
 	}
-	text := b.run("members", "/g", "-o", "json").ends(0).out.String()
+	text := b.run("members", "ls", "/g", "-o", "json").ends(0).out.String()
 	require.NoError(t, json.Unmarshal([]byte(text), &got), text)
 	require.Len(t, got.Members, 2)
 	node, err := b.srv.Get("/g/a")
@@ -50,17 +54,17 @@ func TestMembersShowsWhoHasJoinedWhileItsCommandRuns(t *testing.T) {
 // TestTimeThatIsNoneIsADash: the server has made /zookeeper before there was any time.
 func TestTimeThatIsNoneIsADash(t *testing.T) {
 	b := newBed(t)
-	rows := strings.Split(b.run("members", "/").ends(0).out.String(), "\n")
+	rows := strings.Split(b.run("members", "ls", "/").ends(0).out.String(), "\n")
 	assert.Equal(t, []string{"zookeeper", "-", "0", "none", "-", "-"}, strings.Fields(rows[1]))
-	assert.Equal(t, "-", age(time.Time{}))
-	assert.Equal(t, "1m0s", age(time.Now().Add(-time.Minute)))
+	assert.Equal(t, "-", cli.Age(time.Time{}))
+	assert.Equal(t, "1m0s", cli.Age(time.Now().Add(-time.Minute)))
 }
 
 func TestMembersWatchShowsWhoComesAndGoes(t *testing.T) {
 	b := newBed(t)
 	b.join("old")
-	w := b.start("members", "/g", "--watch")
-	j := b.start("members", "/g", "--watch", "-o", "json")
+	w := b.start("members", "watch", "/g")
+	j := b.start("members", "watch", "/g", "-o", "json")
 	w.says("ready    1 member")
 	j.says(`"ready"`)
 	a, open := b.join("a", "--data", "hello")
@@ -71,7 +75,7 @@ func TestMembersWatchShowsWhoComesAndGoes(t *testing.T) {
 	j.says(long + "1")
 	require.NoError(t, b.srv.Set("/g/a", []byte(long+"2")))
 	j.says(long + "2") // beyond what people see of it
-	eventually(t, func() bool { return strings.Count(w.out.String(), "updated  a  xxx") == 2 }, "it is shown")
+	eventually(t, func() bool { return strings.Count(w.out.String(), "updated  a  xxx") >= 2 }, "it is shown")
 	open()
 	a.ends(7)
 	w.says("removed  a")
@@ -79,7 +83,7 @@ func TestMembersWatchShowsWhoComesAndGoes(t *testing.T) {
 	w.signal(syscall.SIGINT)
 	j.signal(syscall.SIGINT)
 	golden(t, "members-watch", w.ends(0).out.String())
-	var last rosterEvent
+	var last listEvent
 	lines := strings.Split(strings.TrimSpace(j.ends(0).out.String()), "\n")
 	require.Len(t, lines, 6)
 	require.NoError(t, json.Unmarshal([]byte(lines[5]), &last))
@@ -106,10 +110,10 @@ func TestMemberStaysOneOverALostSession(t *testing.T) {
 func TestTakenNameIsSaidOrWaitedFor(t *testing.T) {
 	b := newBed(t)
 	first, open := b.join("a")
-	z := b.run(running([]string{"members", "join", "/g", "a"}, "true")...).ends(exitBusy)
+	z := b.run(running([]string{"members", "join", "/g", "a"}, "true")...).ends(exit.CodeBusy)
 	assert.Contains(t, z.err.String(), "the name a in /g is taken: ")
-	assert.Contains(t, z.err.String(), `"zkr members /g" says by whom`)
-	z = b.run(running([]string{"members", "join", "/g", "a", "--wait", "--timeout", "5s"}, "true")...).ends(exitBusy)
+	assert.Contains(t, z.err.String(), `"zkr members ls /g" says by whom`)
+	z = b.run(running([]string{"members", "join", "/g", "a", "--wait", "--timeout", "5s"}, "true")...).ends(exit.CodeBusy)
 	assert.Contains(t, z.err.String(), "did not get the name a in /g within 5s")
 	z = b.start(running([]string{"members", "join", "/g", "a", "--wait"}, "echo", "ran")...)
 	z.running()
@@ -124,7 +128,7 @@ func TestMembersOfOtherLayouts(t *testing.T) {
 	names := b.contenders("/g")
 	require.Len(t, names, 1)
 	assert.Contains(t, names[0], "__party__")
-	out := b.run("members", "/g", "--layout", "kazoo").ends(0).out.String()
+	out := b.run("members", "ls", "/g", "--layout", "kazoo").ends(0).out.String()
 	assert.Contains(t, out, "\na ")
 }
 

@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -12,96 +14,10 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 	"github.com/zkrecipes/zkrecipes/lock"
-	"pgregory.net/rapid"
 )
-
-// TestNothingForeignReachesTheTerminal: whatever stands in ZooKeeper, in tables
-// and in JSON.
-func TestNothingForeignReachesTheTerminal(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		data := rapid.SliceOf(rapid.Byte()).Draw(t, "data")
-		if rapid.Bool().Draw(t, "text") {
-			data = []byte(rapid.String().Draw(t, "text"))
-		}
-		for _, text := range []string{readable(data), brief(data, 10)} {
-			for _, r := range text {
-				if !unicode.IsPrint(r) {
-					t.Fatalf("%q becomes %q", data, text)
-				}
-			}
-		}
-		out, err := encode(contentOf(data))
-		require.NoError(t, err)
-		for _, r := range string(out) {
-			if unicode.IsControl(r) {
-				t.Fatalf("%q becomes %q", data, out)
-			}
-		}
-		var back content
-		require.NoError(t, json.Unmarshal(out, &back))
-		switch {
-		case back.Text != nil:
-			require.True(t, utf8.Valid(data))
-			require.Equal(t, string(data), *back.Text)
-		default:
-			require.True(t, bytes.Equal(data, back.Base64), "%q and %q", data, back.Base64)
-		}
-	})
-}
-
-// FuzzEncode: whatever JSON others have written is passed on as valid UTF-8, with
-// nothing in it that a terminal obeys, and means the same where it was valid.
-func FuzzEncode(f *testing.F) {
-	for _, s := range []string{
-		`"plain"`, "\"\x9b31m\"", "\"\u009b\u202e\u2066\u200f\u007f\ufeff\"", "\"\U000e0001 \U0001f389\"", "{\"\xff\":[\"\x80\xc2\"]}", `"\ud800"`,
-	} {
-		f.Add([]byte(s))
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		if !json.Valid(data) {
-			return // discovery lists no such payload
-		}
-		out, err := encode(instance{Payload: data})
-		require.NoError(t, err)
-		require.True(t, utf8.Valid(out), "%q", out)
-		require.True(t, json.Valid(out), "%q", out)
-		for _, r := range string(out) {
-			if r < ' ' || r == 0x7f || r > 0x7f && !unicode.IsPrint(r) {
-				t.Fatalf("%q becomes %q", data, out)
-			}
-		}
-		var back instance
-		require.NoError(t, json.Unmarshal(out, &back))
-		var want, got any
-		require.NoError(t, json.Unmarshal(bytes.ToValidUTF8(data, []byte("\ufffd")), &want))
-		require.NoError(t, json.Unmarshal(back.Payload, &got))
-		require.Equal(t, want, got)
-	})
-}
-
-func TestBriefIsCutByCharacters(t *testing.T) {
-	for data, want := range map[string]string{
-		"": "", "short": "short", "exactly 10": "exactly 10", "more than 10": "more than…",
-		"größer als zehn": "größer al…", "\x00\x01\x02\x03\x04\x05\x06\x07\x08": `"\x00\x01…`,
-	} {
-		assert.Equal(t, want, brief([]byte(data), 10))
-	}
-	long := bytes.Repeat([]byte("x"), 1<<20)
-	assert.Equal(t, "xxxxxxxxx…", brief(long, 10))
-}
-
-func TestTextThatIsNoneIsBase64(t *testing.T) {
-	out, err := encode(contentOf([]byte("\xff\x00")))
-	require.NoError(t, err)
-	assert.JSONEq(t, `{"data_base64":"/wA="}`, string(out))
-	out, err = encode(contentOf(nil))
-	require.NoError(t, err)
-	assert.JSONEq(t, `{"data":""}`, string(out), "empty data is there")
-	out, err = encode(contentOf([]byte("<a&b> \u009b \u2028")))
-	require.NoError(t, err)
-	assert.Equal(t, `{"data":"<a&b> \u009b \u2028"}`, string(out), "written as escapes")
-}
 
 // TestClosedPipeEndsQuietly: the code is that of a program that SIGPIPE ends.
 func TestClosedPipeEndsQuietly(t *testing.T) {
@@ -109,11 +25,11 @@ func TestClosedPipeEndsQuietly(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, r.Close())
 	defer func() { _ = w.Close() }()
-	defer listenForBrokenPipes()()
-	a := &app{stdout: w}
-	f := classify(a.line("anything"))
-	assert.Equal(t, 141, f.code)
-	assert.True(t, f.mute)
+	defer cli.IgnoreBrokenPipes()()
+	a := &app{App: cli.App{Stdout: w}}
+	f := exit.Classify(a.PrintJSON("anything"))
+	assert.Equal(t, 141, f.Code)
+	assert.True(t, f.Mute)
 }
 
 // empty wants a list that is empty to be said on stderr alone, and in JSON to be one.
@@ -164,7 +80,7 @@ func TestSameThingsHaveTheSameNames(t *testing.T) {
 	for _, of := range []any{instance{}, jobInfo{}, treeNode{}, change{}} {
 		assert.True(t, fieldsOf(reflect.TypeOf(of))["path"], "%T has no path", of)
 	}
-	for _, of := range []any{change{}, rosterEvent{}, jobEvent{}, groupEvent{}, attemptEvent{}} {
+	for _, of := range []any{change{}, listEvent{}, jobEvent{}, groupEvent{}, attemptEvent{}} {
 		fields := fieldsOf(reflect.TypeOf(of))
 		assert.True(t, fields["time"] && fields["event"], "%T", of)
 	}
@@ -181,25 +97,14 @@ func fieldsOf(of reflect.Type) map[string]bool {
 	return out
 }
 
-// TestJSONHasTextAsItIs: what is escaped for a terminal is escaped as JSON does it.
-func TestJSONHasTextAsItIs(t *testing.T) {
-	b := newBed(t)
-	const id = "a \x1b[2J \u00fc"
-	held, err := lock.New(b.client(), "/l", &lock.Options{ID: id}).Lock(b.ctx)
-	require.NoError(t, err)
-	require.Equal(t, id, b.list("/l").Contenders[0].ID)
-	assert.Contains(t, b.run("lock", "ls", "/l").ends(0).out.String(), `"a \x1b[2J \u00fc"`)
-	assert.Equal(t, held.Path(), b.list("/l").Contenders[0].Path)
-	assert.Equal(t, "\"\\xff\"", asText([]byte("\xff")))
-}
-
-// TestRemarksAreJSONWhereTheOutputIs, so that whoever reads stderr can read all of it.
+// TestRemarksAreJSONWhereTheOutputIs, so that a program that reads stderr can read all
+// of it.
 func TestRemarksAreJSONWhereTheOutputIs(t *testing.T) {
 	b := newBed(t)
 	z := b.start("lock", "/l", "-o", "json", "--grace", "1s", "--", "sleep", "60")
 	owner, _ := b.owner("/l")
 	require.NoError(t, b.srv.ExpireSession(owner))
-	z.ends(exitLost)
+	z.ends(exit.CodeLost)
 	var says []string
 	for line := range strings.Lines(z.err.String()) {
 		var got map[string]any
@@ -215,15 +120,57 @@ func TestRemarksAreJSONWhereTheOutputIs(t *testing.T) {
 // TestErrorsAreJSONWhateverIsWrong with the command line.
 func TestErrorsAreJSONWhateverIsWrong(t *testing.T) {
 	t.Parallel()
-	for _, line := range []string{"tree / --bogus -o json", "tree --bogus --output=json", "-ojson nonsense", "tree -o json", "lock /a --timeout x -o json -- true"} {
-		z := inside(t, command("x", strings.Fields(line)...)).ends(exitUsage)
+	for _, line := range []string{"tree / --bogus -o json", "tree --bogus --output=json", "-ojson nonsense", "watch -o json", "lock /a --timeout x -o json -- true"} {
+		z := inside(t, command("x", strings.Fields(line)...)).ends(exit.CodeUsage)
 		var got map[string]any
 		require.NoError(t, json.Unmarshal([]byte(z.err.String()), &got), "%s: %s", line, z.err)
-		assert.EqualValues(t, exitUsage, got["code"])
+		assert.EqualValues(t, exit.CodeUsage, got["code"])
 	}
-	z := inside(t, with(command("x", "tree", "--bogus"), "ZKR_OUTPUT=json")).ends(exitUsage)
+	z := inside(t, with(command("x", "tree", "--bogus"), "ZKR_OUTPUT=json")).ends(exit.CodeUsage)
 	assert.Contains(t, z.err.String(), `{"error":`)
 	for _, line := range []string{"tree --bogus", "lock /a -- x -o json --bogus", "tree -o json --bogus -o table", "tree --bogus -o"} {
 		assert.NotContains(t, inside(t, command("x", strings.Fields(line)...)).wait().err.String(), "{", line)
 	}
+}
+
+// FuzzEncode: whatever JSON others have written is passed on as valid UTF-8, with
+// nothing in it that a terminal obeys, and means the same where it was valid.
+func FuzzEncode(f *testing.F) {
+	for _, s := range []string{
+		`"plain"`, "\"\x9b31m\"", "\"\u009b\u202e\u2066\u200f\u007f\ufeff\"", "\"\U000e0001 \U0001f389\"", "{\"\xff\":[\"\x80\xc2\"]}", `"\ud800"`,
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if !json.Valid(data) {
+			return // discovery lists no such payload
+		}
+		out, err := cli.Encode(instance{Payload: data})
+		require.NoError(t, err)
+		require.True(t, utf8.Valid(out), "%q", out)
+		require.True(t, json.Valid(out), "%q", out)
+		for _, r := range string(out) {
+			if r < ' ' || r == 0x7f || r > 0x7f && !unicode.IsPrint(r) {
+				t.Fatalf("%q becomes %q", data, out)
+			}
+		}
+		var back instance
+		require.NoError(t, json.Unmarshal(out, &back))
+		var want, got any
+		require.NoError(t, json.Unmarshal(bytes.ToValidUTF8(data, []byte("\ufffd")), &want))
+		require.NoError(t, json.Unmarshal(back.Payload, &got))
+		require.Equal(t, want, got)
+	})
+}
+
+// TestJSONHasTextAsItIs: what is escaped for a terminal is escaped as JSON does it.
+func TestJSONHasTextAsItIs(t *testing.T) {
+	b := newBed(t)
+	const id = "a \x1b[2J \u00fc"
+	held, err := lock.New(b.client(), "/l", &lock.Options{ID: id}).Lock(b.ctx)
+	require.NoError(t, err)
+	require.Equal(t, id, b.list("/l").Contenders[0].ID)
+	assert.Contains(t, b.run("lock", "ls", "/l").ends(0).out.String(), `"a \x1b[2J \u00fc"`)
+	assert.Equal(t, held.Path(), b.list("/l").Contenders[0].Path)
+	assert.Equal(t, "\"\\xff\"", cli.AsText([]byte("\xff")))
 }

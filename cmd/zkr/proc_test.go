@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -5,7 +7,10 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // procStatus is what the system says about a process; "" if there is none.
@@ -50,4 +55,14 @@ func pidIn(t *testing.T, file string) int {
 		return err == nil
 	}, "a process id in %s", file)
 	return pid
+}
+
+// writeProgram writes a file that can be run at once. No process is forked meanwhile:
+// a child of another test would have inherited the open file, and the kernel runs no
+// file that somebody has open for writing.
+func writeProgram(t *testing.T, file string, data []byte) {
+	t.Helper()
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	require.NoError(t, os.WriteFile(file, data, 0o700))
 }

@@ -4,50 +4,52 @@ import (
 	"context"
 	"errors"
 	"path"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 	"github.com/zkrecipes/zkrecipes/rebalanser"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-const rebalanceHelp = `Groups that share resources out among their members: each resource has one owner at a
-time. A resource is a name, that of a queue, a partition, a file. When members or
-resources come and go, one of the members, the coordinator, decides anew who gets
-what; only what moves is touched.
+const rebalanceHelp = `Groups that share resources among their members: each resource has one owner at a
+time. A resource is a name, such as the name of a queue, a partition or a file. When
+members or resources are added or removed, one of the members, the coordinator,
+assigns the resources again, and moves as few of them as possible.
 
-Programs take part through the package rebalanser, commands through "zkr group join",
-which runs one per resource. GROUP is a path, such as /rebalanser/orders.
+Programs take part through the package rebalanser, commands through "zkr rebalance
+join", which runs one command per resource. GROUP is a path, such as
+/rebalanser/orders.
 `
 
-// rebalance is what the commands of "zkr group" have in common.
+// rebalance is what the commands of "zkr rebalance" have in common.
 type rebalance struct {
 	app  *app
 	path string
 	mode string // --mode; "": that of the group, or the default
 }
 
-// rebalance is "zkr group".
+// rebalance is "zkr rebalance".
 func (a *app) rebalance() *cobra.Command {
-	return family(&cobra.Command{
-		Use:   "group",
+	return cli.CommandGroup(&cobra.Command{
+		Use:   "rebalance",
 		Short: "Share resources out among members, so that each has one owner at a time",
 		Long:  rebalanceHelp,
-		Example: "  zkr group add /rebalanser/orders orders-1 orders-2 orders-3\n" +
-			"  zkr group join /rebalanser/orders -- sh -c './consume $ZKR_RESOURCE'\n" +
-			"  zkr group ls /rebalanser/orders\n" +
-			"  zkr group status /rebalanser/orders --watch",
+		Example: "  zkr rebalance add /rebalanser/orders orders-1 orders-2 orders-3\n" +
+			"  zkr rebalance join /rebalanser/orders -- sh -c './consume $ZKR_RESOURCE'\n" +
+			"  zkr rebalance ls /rebalanser/orders\n" +
+			"  zkr rebalance status /rebalanser/orders --watch",
 	}, a.rebalanceAdd(), a.rebalanceRemove(), a.rebalanceList(), a.rebalanceStatus(), a.rebalancePause(), a.rebalanceResume(), a.rebalanceJoin())
 }
 
 // check checks the group's path, which is the first argument.
 func (c *rebalance) check(args []string) error {
-	if err := checkPath(args[0]); err != nil {
+	if err := cli.CheckPath(args[0]); err != nil {
 		return err
 	}
 	if args[0] == "/" {
-		return usage("GROUP is /; it must be a path below it")
+		return exit.Usage("GROUP is /; it must be a path below it")
 	}
 	c.path = args[0]
 	return nil
@@ -57,7 +59,7 @@ func (c *rebalance) check(args []string) error {
 func (c *rebalance) modeFlag(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&c.mode, "mode", "", "the `mode` in which no resource gets two owners: resource, with a barrier for each, or "+
 		"global, with one for all; default: that of the group, and resource if there is none yet")
-	oneOf(cmd, "mode", modes()...)
+	cli.OneOf(cmd, "mode", modes()...)
 }
 
 func modes() []string {
@@ -68,7 +70,7 @@ func (c *rebalance) checkMode() error {
 	if c.mode == "" || c.mode == modes()[0] || c.mode == modes()[1] {
 		return nil
 	}
-	return usage("--mode is %q; it must be resource or global", c.mode)
+	return exit.Usage("--mode is %q; it must be resource or global", c.mode)
 }
 
 // make makes the group, if there is none, and returns its mode.
@@ -85,7 +87,7 @@ func (c *rebalance) make(ctx context.Context, client *session.Client, o rebalans
 }
 
 // with is a task with the group.
-func (c *rebalance) with(o *rebalanser.Options, do func(context.Context, *rebalanser.Admin) error) task {
+func (c *rebalance) with(o *rebalanser.Options, do func(context.Context, *rebalanser.Admin) error) cli.Action {
 	return func(ctx context.Context, client *session.Client) error {
 		return c.advised(do(ctx, rebalanser.Open(client, c.path, o)))
 	}
@@ -95,20 +97,22 @@ func (c *rebalance) with(o *rebalanser.Options, do func(context.Context, *rebala
 func (c *rebalance) advised(err error) error {
 	switch {
 	case errors.Is(err, rebalanser.ErrNoGroup):
-		return &failure{code: exitFailed, err: err, hint: `"zkr group add ` + readable([]byte(c.path)) + ` RESOURCE..." makes it`}
+		return &exit.Failure{Code: exit.CodeFailed, Err: err, Hint: `"zkr rebalance add ` + cli.Readable([]byte(c.path)) + ` RESOURCE..." makes it`}
 	case errors.Is(err, rebalanser.ErrInstanceInUse):
-		return &failure{code: exitBusy, err: err, hint: c.look() + " says by whom; --instance-wait says how long to wait"}
+		return &exit.Failure{Code: exit.CodeBusy, Err: err, Hint: c.look() + " says by whom; --instance-wait says how long to wait"}
 	}
 	return err
 }
 
 // look is the command that shows who is there.
-func (c *rebalance) look() string { return `"zkr group status ` + readable([]byte(c.path)) + `"` }
+func (c *rebalance) look() string {
+	return `"zkr rebalance status ` + cli.Readable([]byte(c.path)) + `"`
+}
 
 // resourceNames checks names of resources.
 func resourceNames(names []string) error {
 	for _, name := range names {
-		if err := checkShort("RESOURCE", name); err != nil {
+		if err := cli.CheckName("RESOURCE", name); err != nil {
 			return err
 		}
 	}
@@ -119,26 +123,8 @@ func resourceNames(names []string) error {
 func patterns(list []string) error {
 	for _, p := range list {
 		if _, err := path.Match(p, ""); err != nil || p == "" || !utf8.ValidString(p) {
-			return usage("--subscribe is %.60q; it must be a pattern such as orders-*", p)
+			return exit.Usage("--subscribe is %.60q; it must be a pattern such as orders-*", p)
 		}
 	}
 	return nil
-}
-
-// isText checks a flag's value.
-func isText(flag, value string) error {
-	if !utf8.ValidString(value) {
-		return usage("--%s is %q; it must be text", flag, value)
-	}
-	return nil
-}
-
-// lines are the words of a text, one per line.
-func lines(text string) (out []string) {
-	for line := range strings.Lines(text) {
-		if line = strings.TrimRight(line, "\r\n"); line != "" {
-			out = append(out, line)
-		}
-	}
-	return out
 }

@@ -9,15 +9,17 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 	"github.com/zkrecipes/zkrecipes/rebalanser"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-const rebalanceAddHelp = `Adds resources to GROUP, which is made if there is none yet. RESOURCE - stands for names
-from stdin, one per line. Those that are there already stay as they are.
+const rebalanceAddHelp = `Adds resources to GROUP, and creates GROUP if it does not exist. RESOURCE - stands
+for names on stdin, one per line. Resources that GROUP already has stay unchanged.
 `
 
-// rebalanceAdd is "zkr group add".
+// rebalanceAdd is "zkr rebalance add".
 func (a *app) rebalanceAdd() *cobra.Command {
 	c := &rebalance{app: a}
 	cmd := c.changing("add", "Add resources to a group, and make the group", rebalanceAddHelp,
@@ -33,8 +35,8 @@ func (a *app) rebalanceAdd() *cobra.Command {
 			}
 			return rebalanser.Open(client, c.path, nil).AddResources(ctx, names...)
 		})
-	cmd.Example = "  zkr group add /rebalanser/orders orders-1 orders-2\n" +
-		"  seq -f 'part-%g' 1000 | zkr group add /rebalanser/log -"
+	cmd.Example = "  zkr rebalance add /rebalanser/orders orders-1 orders-2\n" +
+		"  seq -f 'part-%g' 1000 | zkr rebalance add /rebalanser/log -"
 	c.modeFlag(cmd)
 	return cmd
 }
@@ -44,14 +46,14 @@ nobody else owns them, also if they are added again. RESOURCE - stands for names
 stdin, one per line.
 `
 
-// rebalanceRemove is "zkr group remove".
+// rebalanceRemove is "zkr rebalance remove".
 func (a *app) rebalanceRemove() *cobra.Command {
 	c := &rebalance{app: a}
 	cmd := c.changing("remove", "Remove resources from a group", rebalanceRemoveHelp,
 		func(ctx context.Context, client *session.Client, names []string) ([]string, error) {
 			return rebalanser.Open(client, c.path, nil).RemoveResources(ctx, names...)
 		})
-	cmd.Example = "  zkr group remove /rebalanser/orders orders-2"
+	cmd.Example = "  zkr rebalance remove /rebalanser/orders orders-2"
 	return cmd
 }
 
@@ -63,9 +65,9 @@ func (c *rebalance) changing(verb, short, help string, do func(context.Context, 
 			if len(args) > 2 {
 				args = args[:2]
 			}
-			return arguments("group", "GROUP", "RESOURCE")(cmd, args)
+			return cli.Arguments("group", "GROUP", "RESOURCE")(cmd, args)
 		},
-		RunE: does(func(cmd *cobra.Command, args []string) error {
+		RunE: cli.RunE(func(cmd *cobra.Command, args []string) error {
 			if err := c.check(args); err != nil {
 				return err
 			}
@@ -77,7 +79,7 @@ func (c *rebalance) changing(verb, short, help string, do func(context.Context, 
 				return err
 			}
 			var done []string
-			if err := c.app.visit(cmd.Context(), func(ctx context.Context, client *session.Client) (err error) {
+			if err := c.app.Call(cmd.Context(), func(ctx context.Context, client *session.Client) (err error) {
 				done, err = do(ctx, client, names)
 				return c.advised(err)
 			}); err != nil {
@@ -96,14 +98,14 @@ func (c *rebalance) names(args []string) (names []string, err error) {
 		case arg != "-":
 			names = append(names, arg)
 		case read:
-			return nil, usage("RESOURCE - is there twice")
+			return nil, exit.Usage("RESOURCE - is there twice")
 		default:
 			read = true
-			text, err := io.ReadAll(c.app.stdin)
+			text, err := io.ReadAll(c.app.Stdin)
 			if err != nil {
 				return nil, fmt.Errorf("cannot read stdin: %w", err)
 			}
-			names = append(names, lines(string(text))...)
+			names = append(names, cli.SplitLines(string(text))...)
 		}
 	}
 	return names, resourceNames(names)
@@ -119,22 +121,22 @@ func (c *rebalance) showChanged(verb string, names, done []string) error {
 		distinct[name] = true
 	}
 	rest := len(distinct) - len(done)
-	if c.app.json() {
+	if c.app.JSON() {
 		key := map[string]string{"add": "added", "remove": "removed"}[verb]
-		return c.app.line(map[string]any{"group": c.path, key: done, "unchanged": rest})
+		return c.app.PrintJSON(map[string]any{"group": c.path, key: done, "unchanged": rest})
 	}
 	if verb == "add" {
-		return c.app.printf("%s added, %d there before\n", count(len(done), "resource"), rest)
+		return c.app.Printf("%s added, %d there before\n", cli.Count(len(done), "resource"), rest)
 	}
-	return c.app.printf("%s removed, %d not there\n", count(len(done), "resource"), rest)
+	return c.app.Printf("%s removed, %d not there\n", cli.Count(len(done), "resource"), rest)
 }
 
-const rebalancePauseHelp = `Pauses GROUP: its coordinator begins nothing new. Members that come get nothing, and
-what those had who go stays without an owner, until "zkr group resume". What is under
-way is finished.
+const rebalancePauseHelp = `Pauses GROUP: the coordinator starts no new assignment until "zkr rebalance resume".
+Members that join get no resources, and the resources of members that leave stay
+without an owner. Moves in progress are completed.
 `
 
-// rebalancePause is "zkr group pause".
+// rebalancePause is "zkr rebalance pause".
 func (a *app) rebalancePause() *cobra.Command {
 	c := &rebalance{app: a}
 	by := ""
@@ -144,7 +146,7 @@ func (a *app) rebalancePause() *cobra.Command {
 	return cmd
 }
 
-// rebalanceResume is "zkr group resume".
+// rebalanceResume is "zkr rebalance resume".
 func (a *app) rebalanceResume() *cobra.Command {
 	c := &rebalance{app: a}
 	return c.simple("resume GROUP", "End a pause of a group", "Ends a pause of GROUP.\n", new(string),
@@ -153,17 +155,17 @@ func (a *app) rebalanceResume() *cobra.Command {
 
 func (c *rebalance) simple(use, short, help string, by *string, do func(context.Context, *rebalanser.Admin) error) *cobra.Command {
 	return &cobra.Command{
-		Use: use, Short: short, Long: help, Args: arguments("group", "GROUP"),
-		Example: "  zkr group " + strings.Replace(use, "GROUP", "/rebalanser/orders", 1),
-		RunE: does(func(cmd *cobra.Command, args []string) error {
+		Use: use, Short: short, Long: help, Args: cli.Arguments("group", "GROUP"),
+		Example: "  zkr rebalance " + strings.Replace(use, "GROUP", "/rebalanser/orders", 1),
+		RunE: cli.RunE(func(cmd *cobra.Command, args []string) error {
 			if err := c.check(args); err != nil {
 				return err
 			}
-			if err := isText("by", *by); err != nil {
+			if err := cli.IsText("by", *by); err != nil {
 				return err
 			}
-			o := &rebalanser.Options{ID: or(*by, c.app.whoami())}
-			return c.app.visit(cmd.Context(), c.with(o, do))
+			o := &rebalanser.Options{ID: cli.OrElse(*by, c.app.whoami())}
+			return c.app.Call(cmd.Context(), c.with(o, do))
 		}),
 	}
 }
@@ -171,7 +173,7 @@ func (c *rebalance) simple(use, short, help string, by *string, do func(context.
 // whoami says who runs zkr; "" if that is not known.
 func (a *app) whoami() string {
 	host, err := os.Hostname()
-	user := or(a.env("USER"), a.env("LOGNAME"))
+	user := cli.OrElse(a.Getenv("USER"), a.Getenv("LOGNAME"))
 	switch {
 	case user == "":
 		return ""

@@ -11,70 +11,76 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/signals"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/supervise"
 	"github.com/zkrecipes/zkrecipes/rebalanser"
 	"github.com/zkrecipes/zkrecipes/rebalanser/assignor"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-const rebalanceJoinHelp = `Takes part in GROUP, and runs CMD once for each resource that is owned, beside each
-other, each in a process group of its own, with zkr's stdout and stderr and nothing on
-stdin. It goes on over lost sessions, as a new member, until it is ended: by INT
-(Ctrl-C) or TERM with the exit code 0.
+const rebalanceJoinHelp = `Joins GROUP as a member, and runs CMD once for each owned resource, concurrently.
+Each CMD has a process group of its own, zkr's stdout and stderr, and an empty
+stdin. zkr continues over lost sessions, as a new member, until INT (Ctrl-C) or TERM
+ends it with the exit code 0.
 
-A resource that is to be given up is still owned: its CMD gets TERM, is waited for as
-long as it takes, or is killed after --revoke-timeout, and then the resource is
-released. So it is with all of them when zkr is ended; a second signal kills them. A
-resource that is lost may have another owner soon: its CMD gets TERM, and KILL after
---grace, and is gone before a server can let anybody else in; "zkr lock --help" has
-the limits. Whatever else CMD has started is ended with it, daemons too.
+If the coordinator moves a resource to another member, zkr still owns the resource
+while CMD ends: CMD gets TERM, zkr waits for CMD indefinitely or kills it after
+--revoke-timeout, and then releases the resource. At its end zkr releases all
+resources in the same way, after --leave-grace, in which the commands continue
+undisturbed; a second signal kills the commands. If a resource is lost, another
+member may own it soon: CMD gets TERM, then KILL after --grace, and is gone before a
+server can grant the resource to another member; "zkr lock --help" describes the
+limits. All processes that CMD has started end with CMD, daemons too.
 
-A CMD that ends with 0 is done with its resource, which stays owned. If it ends
-otherwise zkr gives all up, leaves the group and exits as it did; with --retry it runs
-CMD again after a while.
+If CMD ends with 0, its work for the resource is done, and zkr keeps the resource.
+If CMD ends otherwise, zkr releases all resources, leaves the group and exits as CMD
+did. With --retry zkr keeps the resource and runs CMD again after a pause, which
+doubles with each failure in a row, up to a minute; "zkr rebalance status" lists
+such resources. With --restart-delay zkr joins again after a failure of CMD or an
+error of a server has made it leave.
 
-In CMD's environment are ZKR_RESOURCE (the name), ZKR_TOKEN (the fencing token, which
-grows with each owner of the resource: what CMD writes to should refuse a lower one
-than it has seen), ZKR_GROUP (the path), ZKR_CLIENT (the name of the member's znode)
-and ZKR_SESSION. Signals USR1 and USR2 are passed on to all of them.
-
-The coordinator goes by its own --assignor, --initial-delay, --departure-delay,
---min-interval and --max-moves: all members should agree on them.
+CMD's environment has ZKR_RESOURCE (the name), ZKR_TOKEN (the fencing token, which
+grows with each owner of the resource: a store that CMD writes to should refuse a
+token lower than the greatest it has seen), ZKR_GROUP (the path), ZKR_CLIENT (the
+name of the member's znode) and ZKR_SESSION. zkr passes the signals USR1 and USR2 on
+to all commands.
 `
 
-// groupJoin is "zkr group join".
+// groupJoin is "zkr rebalance join".
 type groupJoin struct {
 	*rebalance
-	errand  // its flags and command only
-	opts    rebalanser.Options
-	assign  string
-	revoke  time.Duration // how long a command may take to give up; 0: for ever
-	retry   time.Duration // 0: a command that fails ends zkr
-	signals chan os.Signal
+	supervise.RunSpec // its flags and command only
+	opts              rebalanser.Options
+	assign            string
+	revoke            time.Duration // how long a command may take to give up; 0: no limit
+	signals           chan os.Signal
 
-	plan   plan
+	plan   supervise.Plan
 	client *session.Client
 	group  *rebalanser.Group
 	rush   chan struct{} // closed when nothing is waited for any more
 
-	keepers keepers
+	keepers supervise.Supervisors
 }
 
-// rebalanceJoin is "zkr group join".
+// rebalanceJoin is "zkr rebalance join".
 func (a *app) rebalanceJoin() *cobra.Command {
 	c := &rebalance{app: a}
-	j := &groupJoin{rebalance: c, rush: make(chan struct{}), keepers: keepers{all: map[int]*keeping{}}}
+	j := &groupJoin{rebalance: c, rush: make(chan struct{}), keepers: supervise.Supervisors{All: map[int]*supervise.Supervised{}}}
 	cmd := &cobra.Command{
 		Use:   "join GROUP [flags] -- CMD [ARGS...]",
 		Short: "Take part in a group: run a command for each resource that is owned",
 		Long:  rebalanceJoinHelp,
-		Example: "  zkr group join /rebalanser/orders -- sh -c 'exec ./consume --queue $ZKR_RESOURCE --token $ZKR_TOKEN'\n" +
-			"  zkr group join /rebalanser/orders --instance $(hostname) --subscribe 'orders-*' --retry 5s -- ./consume",
-		Args: beforeCommand("group", "GROUP"),
-		RunE: does(func(cmd *cobra.Command, args []string) error {
+		Example: "  zkr rebalance join /rebalanser/orders -- sh -c 'exec ./consume --queue $ZKR_RESOURCE --token $ZKR_TOKEN'\n" +
+			"  zkr rebalance join /rebalanser/orders --instance $(hostname) --subscribe 'orders-*' --retry 5s -- ./consume",
+		Args: cli.BeforeCommand("group", "GROUP"),
+		RunE: cli.RunE(func(cmd *cobra.Command, args []string) error {
 			if err := c.check(args); err != nil {
 				return err
 			}
-			j.argv = args[1:]
+			j.Argv = args[1:]
 			if err := j.checkAll(cmd); err != nil {
 				return err
 			}
@@ -95,14 +101,17 @@ func (j *groupJoin) flags(cmd *cobra.Command) {
 	f.StringVar(&o.Zone, "zone", "", "`name` of where the member is, for the assignor zones")
 	f.StringArrayVar(&o.Subscription, "subscribe", nil, "`pattern` such as 'orders-*' of resources that the member takes; may be repeated; default: all")
 	f.StringVar(&j.assign, "assignor", assignor.Names()[0], "who gets what: `name` of sticky, range, round-robin, weighted, zones")
-	oneOf(cmd, "assignor", assignor.Names()...)
+	cli.OneOf(cmd, "assignor", assignor.Names()...)
 	f.DurationVar(&o.InitialDelay, "initial-delay", 0, "how long a group in which nobody has anything waits for more members")
 	f.DurationVar(&o.DepartureDelay, "departure-delay", 0, "for how long what a member with an --instance had is kept for it; 0: 30s")
 	f.DurationVar(&o.MinInterval, "min-interval", 0, "time from one plan to the next, at least")
 	f.IntVar(&o.MaxMoves, "max-moves", 0, "how many resources are on their way at a time; 0: any number")
-	f.DurationVar(&j.grace, "grace", defaultGrace, "time between TERM and KILL when a resource is lost, and for what CMD leaves running")
-	f.DurationVar(&j.revoke, "revoke-timeout", 0, "time between TERM and KILL when a resource is to be given up; 0: for ever")
-	f.DurationVar(&j.retry, "retry", 0, "run a CMD that fails again after so long; 0: leave the group, and exit as it did")
+	f.DurationVar(&j.Grace, "grace", supervise.DefaultGrace, "time between TERM and KILL when a resource is lost, and for what CMD leaves running")
+	f.DurationVar(&j.revoke, "revoke-timeout", 0, "time between TERM and KILL when a resource is to be given up; 0: no limit")
+	f.DurationVar(&o.RetryDelay, "retry", 0, "run a CMD that fails again after so long, and longer if it fails again; 0: leave the group, and exit as it did")
+	f.DurationVar(&o.RestartDelay, "restart-delay", 0, "join again so long after a failure has ended the membership; 0: exit")
+	f.DurationVar(&o.AssignmentDelay, "assignment-delay", 0, "time between owning a resource and the start of CMD, for what the owner before has left running")
+	f.DurationVar(&o.Grace, "leave-grace", 0, "when zkr is ended, how long commands may go on by themselves before TERM")
 }
 
 // checkAll checks what can be checked without a server.
@@ -116,48 +125,49 @@ func (j *groupJoin) checkAll(cmd *cobra.Command) (err error) {
 	o := &j.opts
 	for flag, d := range map[string]time.Duration{
 		"instance-wait": o.InstanceWait, "initial-delay": o.InitialDelay, "departure-delay": o.DepartureDelay,
-		"min-interval": o.MinInterval, "revoke-timeout": j.revoke, "retry": j.retry,
+		"min-interval": o.MinInterval, "revoke-timeout": j.revoke, "retry": o.RetryDelay,
+		"restart-delay": o.RestartDelay, "assignment-delay": o.AssignmentDelay, "leave-grace": o.Grace,
 	} {
 		if d < 0 {
-			return usage("--%s is %v; it must be 0 or more", flag, d)
+			return exit.Usage("--%s is %v; it must be 0 or more", flag, d)
 		}
 	}
 	for flag, value := range map[string]string{"id": o.ID, "zone": o.Zone} {
-		if err := isText(flag, value); err != nil {
+		if err := cli.IsText(flag, value); err != nil {
 			return err
 		}
 	}
 	if j.opts.Assignor, err = assignor.ByName(j.assign); err != nil {
-		return usage("--assignor: %w", err)
+		return exit.Usage("--assignor: %w", err)
 	}
 	if cmd.Flags().Changed("instance") {
-		if err := checkShort("--instance", o.Instance); err != nil {
+		if err := cli.CheckName("--instance", o.Instance); err != nil {
 			return err
 		}
 	}
 	switch {
 	case strings.HasPrefix(o.Instance, "_"):
-		return usage("--instance is %.60q; it must not begin with an underscore, as the names of members do", o.Instance)
+		return exit.Usage("--instance is %.60q; it must not begin with an underscore, as the names of members do", o.Instance)
 	case o.Weight < 1 || o.Weight > 1_000_000:
-		return usage("--weight is %d; it must be from 1 to 1000000", o.Weight)
+		return exit.Usage("--weight is %d; it must be from 1 to 1000000", o.Weight)
 	case o.MaxMoves < 0:
-		return usage("--max-moves is %d; it must be 0 (any number) or more", o.MaxMoves)
+		return exit.Usage("--max-moves is %d; it must be 0 (any number) or more", o.MaxMoves)
 	}
 	return patterns(o.Subscription)
 }
 
-// check of the errand, and not of the path.
-func (j *groupJoin) check(cmd *cobra.Command) error { return j.errand.check(cmd) }
+// check of the RunSpec, and not of the path.
+func (j *groupJoin) check(cmd *cobra.Command) error { return j.RunSpec.Check(cmd) }
 
 // run takes part until a signal comes.
 func (j *groupJoin) run(ctx context.Context) error {
-	if err := canRun(j.argv[0]); err != nil {
+	if err := supervise.CheckCommand(j.Argv[0]); err != nil {
 		return err // each resource would be taken, and given up, for it
 	}
-	defer listenForBrokenPipes()() // a remark that nobody reads must not end zkr
-	adoptOrphans()
-	j.signals = listen()
-	signal.Notify(j.signals, syscall.SIGTSTP)
+	defer cli.IgnoreBrokenPipes()() // a note that nobody reads must not end zkr
+	supervise.AdoptOrphans()
+	j.signals = signals.Listen()
+	signal.Notify(j.signals, signals.TerminalStop)
 	defer signal.Stop(j.signals)
 	member, end := context.WithCancelCause(ctx)
 	defer end(nil)
@@ -167,10 +177,10 @@ func (j *groupJoin) run(ctx context.Context) error {
 	defer close(over)
 	// Waited for above; ends with over.
 	listener.Go(func() { j.heed(member, end, over) })
-	client, p, err := j.app.connectFor(member, &j.errand)
+	client, p, err := supervise.ConnectFor(member, &j.app.App, &j.RunSpec)
 	if err == nil {
 		j.client, j.plan = client, p
-		defer func() { _ = hangUp(ctx, client) }()
+		defer func() { _ = cli.CloseClient(ctx, client) }()
 		err = j.takePart(member)
 	}
 	return j.verdict(context.Cause(member), err)
@@ -178,7 +188,7 @@ func (j *groupJoin) run(ctx context.Context) error {
 
 // takePart is the membership.
 func (j *groupJoin) takePart(ctx context.Context) (err error) {
-	making, cancel := context.WithTimeout(ctx, j.app.flags.connectTimeout)
+	making, cancel := context.WithTimeout(ctx, j.app.Flags.ConnectTimeout)
 	defer cancel()
 	if j.opts.Mode, err = j.make(making, j.client, j.opts); err != nil {
 		return err
@@ -190,6 +200,10 @@ func (j *groupJoin) takePart(ctx context.Context) (err error) {
 	defer stop()
 	// Waited for above; ends when the member has looked once, or with watching.
 	watcher.Go(func() { j.remarkEmpty(watching) })
+	if j.opts.RestartDelay > 0 {
+		// Waited for above; ends with watching.
+		watcher.Go(func() { j.remarkRestarts(watching) })
+	}
 	return j.group.Run(ctx)
 }
 
@@ -205,28 +219,40 @@ func (j *groupJoin) remarkEmpty(ctx context.Context) {
 		}
 		names, err := rebalanser.Open(j.client, j.path, nil).Resources(ctx)
 		if err == nil && len(names) == 0 {
-			path := readable([]byte(j.path))
-			j.app.note("%s has no resources: waiting for some; \"zkr group add %s RESOURCE...\" adds them", path, path)
+			path := cli.Readable([]byte(j.path))
+			j.app.Note("%s has no resources: waiting for some; \"zkr rebalance add %s RESOURCE...\" adds them", path, path)
 		}
 		return
+	}
+}
+
+// remarkRestarts says why the member has left, when it is to join again.
+func (j *groupJoin) remarkRestarts(ctx context.Context) {
+	for s, err := range j.group.States(ctx) {
+		if err != nil {
+			return
+		}
+		if s.Phase == "restarting" {
+			j.app.Note("left the group: %s: joining again after %v", cli.Readable([]byte(s.Err.Error())), j.opts.RestartDelay)
+		}
 	}
 }
 
 // verdict is what zkr's end means. cause is why the membership was ended, if
 // somebody has ended it.
 func (j *groupJoin) verdict(cause, err error) error {
-	var by endedBy
+	var by signals.EndedBySignal
 	switch {
-	case errors.As(err, new(*failure)):
+	case errors.As(err, new(*exit.Failure)):
 		return err
 	case j.group == nil && cause != nil:
-		return interrupted(cause, "gave up joining")
+		return signals.Interrupted(cause, "gave up joining")
 	case errors.Is(err, session.ErrLost):
-		return &failure{code: exitLost, err: err}
+		return &exit.Failure{Code: exit.CodeLost, Err: err}
 	case err != nil:
 		return j.advised(err)
-	case errors.As(cause, &by) && by.sig != syscall.SIGINT && by.sig != syscall.SIGTERM:
-		return interrupted(cause, "left the group")
+	case errors.As(cause, &by) && by.Sig != syscall.SIGINT && by.Sig != syscall.SIGTERM:
+		return signals.Interrupted(cause, "left the group")
 	}
 	return nil
 }
@@ -239,13 +265,13 @@ func (j *groupJoin) heed(ctx context.Context, end context.CancelCauseFunc, over 
 		select {
 		case sig := <-j.signals:
 			switch {
-			case sig == syscall.SIGTSTP:
+			case sig == signals.TerminalStop:
 				// Its commands would go on, and others own what they work on.
-				j.app.note("cannot be stopped: it must watch over its commands")
-			case !ends(sig):
-				j.keepers.pass(sig.(syscall.Signal))
+				j.app.Note("cannot be stopped: it must watch over its commands")
+			case !signals.EndsWait(sig):
+				j.keepers.Pass(sig.(syscall.Signal))
 			case ctx.Err() == nil:
-				end(endedBy{sig.(syscall.Signal)})
+				end(signals.EndedBySignal{Sig: sig.(syscall.Signal)})
 			case !rushed:
 				rushed = true
 				close(j.rush)

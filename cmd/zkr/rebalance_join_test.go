@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -11,20 +13,22 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
 // shared makes a group with resources.
 func (b *bed) shared(path string, resources ...string) {
 	b.Helper()
-	b.run(append([]string{"group", "add", path}, resources...)...).ends(0)
+	b.run(append([]string{"rebalance", "add", path}, resources...)...).ends(0)
 }
 
 // joins is a member whose commands say which resource they have, and that they are
 // asked to end, which they do then.
 func (b *bed) joins(path, id string, flags ...string) *zkrProcess {
 	b.Helper()
-	args := append([]string{"group", "join", path, "--id", id}, flags...)
+	args := append([]string{"rebalance", "join", path, "--id", id}, flags...)
 	script := `trap 'echo asked $ZKR_RESOURCE; exit 3' TERM; trap 'echo usr1 $ZKR_RESOURCE' USR1; echo in $ZKR_RESOURCE; while :; do sleep 0.1; done`
 	return b.start(running(args, "sh", "-c", script)...)
 }
@@ -36,7 +40,7 @@ func TestCommandRunsForEachResource(t *testing.T) {
 	for _, mode := range modes() {
 		t.Run(mode, func(t *testing.T) {
 			b := newBed(t)
-			b.run("group", "add", "/g", "a", "b", "--mode", mode).ends(0)
+			b.run("rebalance", "add", "/g", "a", "b", "--mode", mode).ends(0)
 			one := b.joins("/g", "one")
 			one.says("in a")
 			one.says("in b")
@@ -51,8 +55,8 @@ func TestCommandRunsForEachResource(t *testing.T) {
 			one.signal(syscall.SIGTERM)
 			assert.NotContains(t, one.ends(0).err.String(), "zkr:")
 			assert.Equal(t, 2, strings.Count(one.out.String(), "asked"))
-			eventually(t, func() bool { return strings.Count(two.out.String(), "in ") == 2 }, "it has both")
-			b.run("group", "remove", "/g", moved).ends(0)
+			eventually(t, func() bool { return strings.Count(two.out.String(), "in ") >= 2 }, "it has both")
+			b.run("rebalance", "remove", "/g", moved).ends(0)
 			two.says("asked " + moved)
 			two.signal(syscall.SIGINT)
 			two.ends(0)
@@ -64,12 +68,12 @@ func TestCommandRunsForEachResource(t *testing.T) {
 // are some by then.
 func TestGroupWithoutResourcesIsRemarkedUpon(t *testing.T) {
 	b := newBed(t)
-	remark := "/typo has no resources: waiting for some; \"zkr group add /typo RESOURCE...\" adds them"
+	remark := "/typo has no resources: waiting for some; \"zkr rebalance add /typo RESOURCE...\" adds them"
 	one := b.joins("/typo", "one")
 	eventually(t, func() bool { return one.err.String() == "zkr: "+remark+"\n" }, "it says so")
 	b.shared("/typo", "a")
 	one.says("in a")
-	b.run("group", "remove", "/typo", "a").ends(0)
+	b.run("rebalance", "remove", "/typo", "a").ends(0)
 	one.says("asked a")
 	two := b.joins("/typo", "two", "-o", "json")
 	eventually(t, func() bool { return strings.Contains(two.err.String(), `{"note":"/typo has no resources: `) }, "it says so")
@@ -82,19 +86,20 @@ func TestGroupWithoutResourcesIsRemarkedUpon(t *testing.T) {
 		z.ends(0)
 		assert.LessOrEqual(t, strings.Count(z.err.String(), "no resources"), 1)
 	}
-	assert.Empty(t, three.err.String())
+	// Stderr also has the words of the command's shell about a process that was ended.
+	assert.NotContains(t, three.err.String(), "zkr: ")
 }
 
 func TestEnvironmentOfAResource(t *testing.T) {
 	b := newBed(t)
 	b.shared("/g", "a b")
-	z := b.start(running([]string{"group", "join", "/g"}, "sh", "-c", "env | grep '^ZKR_[RTGC]'; echo ZKR_SESSION=$ZKR_SESSION; cat; echo read")...)
+	z := b.start(running([]string{"rebalance", "join", "/g"}, "sh", "-c", "env | grep '^ZKR_[RTGC]'; echo ZKR_SESSION=$ZKR_SESSION; cat; echo read")...)
 	z.says("read") // nothing is on stdin
 	node, err := b.srv.Get("/g/barriers/a b")
 	require.NoError(t, err)
 	owner, client := b.owner("/g/clients")
 	for _, line := range []string{
-		"ZKR_RESOURCE=a b", fmt.Sprintf("ZKR_TOKEN=%d", node.Mzxid), "ZKR_GROUP=/g", "ZKR_CLIENT=" + filepath.Base(client), "ZKR_SESSION=" + sessionID(owner),
+		"ZKR_RESOURCE=a b", fmt.Sprintf("ZKR_TOKEN=%d", node.Mzxid), "ZKR_GROUP=/g", "ZKR_CLIENT=" + filepath.Base(client), "ZKR_SESSION=" + cli.SessionID(owner),
 	} {
 		assert.Contains(t, z.out.String(), line+"\n")
 	}
@@ -108,18 +113,18 @@ func TestCommandThatFailsEndsTheMembership(t *testing.T) {
 	b := newBed(t)
 	b.shared("/g", "bad", "good")
 	script := `case $ZKR_RESOURCE in good) trap 'echo asked; exit 0' TERM; while :; do sleep 0.1; done;; *) exit 7; esac`
-	z := b.run(running([]string{"group", "join", "/g"}, "sh", "-c", script)...).ends(7)
+	z := b.run(running([]string{"rebalance", "join", "/g"}, "sh", "-c", script)...).ends(7)
 	assert.Contains(t, z.err.String(), "the command for bad has failed (exit code 7): leaving the group")
 	assert.Empty(t, b.contenders("/g/clients"))
-	z = b.run(running([]string{"group", "join", "/g"}, "/no/such/command")...).ends(exitNotFound)
+	z = b.run(running([]string{"rebalance", "join", "/g"}, "/no/such/command")...).ends(exit.CodeNotFound)
 	assert.Contains(t, z.err.String(), "cannot run /no/such/command")
 
 	again := filepath.Join(t.TempDir(), "again")
 	script = `echo run $ZKR_RESOURCE; test -e ` + again + ` && exit 0; echo >` + again + `; kill -KILL $$`
 	b.shared("/h", "bad")
-	z = b.start(running([]string{"group", "join", "/h", "--retry", "10ms"}, "sh", "-c", script)...)
-	eventually(t, func() bool { return strings.Count(z.out.String(), "run bad") == 2 }, "it runs again")
-	assert.Contains(t, z.err.String(), "the command for bad has failed (exit code 137): again in 10ms")
+	z = b.start(running([]string{"rebalance", "join", "/h", "--retry", "10ms"}, "sh", "-c", script)...)
+	eventually(t, func() bool { return strings.Count(z.out.String(), "run bad") >= 2 }, "it runs again")
+	assert.Contains(t, z.err.String(), "the command for bad has failed (exit code 137): again after 10ms or more")
 	other := b.joins("/h", "other")
 	eventually(t, func() bool { return len(b.contenders("/h/clients")) == 2 }, "another one is there")
 	z.running()
@@ -136,37 +141,52 @@ func TestLostResourcesCommandIsGoneBefore(t *testing.T) {
 	beat := filepath.Join(t.TempDir(), "beat")
 	script := fmt.Sprintf(`echo token $ZKR_TOKEN; %q %s %s.$ZKR_TOKEN.daemon daemon; exec %q %s %s.$ZKR_TOKEN.command stubborn`,
 		os.Args[0], helpDaemon, beat, os.Args[0], helpBeat, beat)
-	z := b.start(losing([]string{"group", "join", "/g"}, "sh", "-c", script)...)
-	z.says("\n")
-	var first, second int64
-	_, err := fmt.Sscanf(z.out.String(), "token %d\n", &first)
-	require.NoError(t, err)
-	files := func(token int64) []string {
-		return []string{fmt.Sprintf("%s.%d.daemon", beat, token), fmt.Sprintf("%s.%d.command", beat, token)}
-	}
-	for _, file := range files(first) {
-		beating(t, file)
-	}
+	z := b.start(losing([]string{"rebalance", "join", "/g"}, "sh", "-c", script)...)
+	first := newestBeats(t, z, beat, 0)
 	owner, znode := b.owner("/g/clients")
 	b.srv.BlackHole(zktest.Link{Session: owner}, zktest.Both)
 	freed := b.freed(owner, znode)
-	for _, file := range files(first) {
+	for _, file := range beatsOf(beat, first) {
 		assert.Positive(t, freed.Sub(silent(t, file)), "the last beat is before")
 	}
 	assert.Contains(t, z.err.String(), "losing a: stopping its command, KILL after 500ms")
-	eventually(t, func() bool { return strings.Count(z.out.String(), "\n") == 2 }, "it comes back")
-	_, err = fmt.Sscanf(z.out.String(), "token %d\ntoken %d\n", &first, &second)
-	require.NoError(t, err)
-	assert.Greater(t, second, first)
-	for _, file := range files(second) {
-		beating(t, file)
-	}
+	second := newestBeats(t, z, beat, first)
 	z.signal(syscall.SIGTERM)
 	z.signal(syscall.SIGINT) // they are stubborn: a second signal is needed
 	z.ends(0)
-	for _, file := range files(second) {
+	for _, file := range beatsOf(beat, second) {
 		silent(t, file)
 	}
+}
+
+// beatsOf are the files of what runs under a token.
+func beatsOf(beat string, token int64) []string {
+	return []string{fmt.Sprintf("%s.%d.daemon", beat, token), fmt.Sprintf("%s.%d.command", beat, token)}
+}
+
+// newestBeats waits until all beat that runs under the newest token, which it returns:
+// one above last. A command that a busy machine has lost at its start never beats; the
+// next one does.
+func newestBeats(t *testing.T, z *zkrProcess, beat string, last int64) (token int64) {
+	t.Helper()
+	eventually(t, func() bool {
+		z.running()
+		for line := range strings.Lines(z.out.String()) {
+			if _, err := fmt.Sscanf(line, "token %d\n", &token); err != nil {
+				return false // the rest of the line comes
+			}
+		}
+		if token <= last {
+			return false
+		}
+		for _, file := range beatsOf(beat, token) {
+			if len(beats(t, file)) <= 3 {
+				return false
+			}
+		}
+		return true
+	}, "what has a token above %d beats; zkr said:\n%v%v", last, z.out, z.err)
+	return token
 }
 
 // TestCommandThatDoesNotGiveUp keeps its resource, until a second signal or the
@@ -175,11 +195,11 @@ func TestCommandThatDoesNotGiveUp(t *testing.T) {
 	b := newBed(t)
 	b.shared("/g", "a")
 	stubborn := []string{"sh", "-c", `trap 'echo asked' TERM; echo in; while :; do sleep 0.1; done`}
-	one := b.start(running([]string{"group", "join", "/g", "--id", "one"}, stubborn...)...)
+	one := b.start(running([]string{"rebalance", "join", "/g", "--id", "one"}, stubborn...)...)
 	one.says("in")
 	one.signal(syscall.SIGTERM)
 	one.says("asked")
-	two := b.start(running([]string{"group", "join", "/g", "--revoke-timeout", "4s"}, stubborn...)...)
+	two := b.start(running([]string{"rebalance", "join", "/g", "--revoke-timeout", "4s"}, stubborn...)...)
 	eventually(t, func() bool { return len(b.contenders("/g/clients")) == 2 }, "another one waits for it")
 	one.running()
 	assert.Empty(t, two.out.String())
@@ -191,7 +211,7 @@ func TestCommandThatDoesNotGiveUp(t *testing.T) {
 	assert.Contains(t, two.out.String(), "asked")
 }
 
-// TestNothingOutlivesZkr, whoever of it is killed.
+// TestNothingOutlivesZkr, no matter which of its processes is killed.
 func TestNothingOutlivesZkr(t *testing.T) {
 	t.Parallel()
 	for _, whom := range []string{"zkr", "keeper"} {
@@ -201,7 +221,7 @@ func TestNothingOutlivesZkr(t *testing.T) {
 			beat := filepath.Join(t.TempDir(), "beat")
 			script := fmt.Sprintf(`echo $PPID >%s.keeper; %q %s %s.daemon daemon; exec %q %s %s.command stubborn`,
 				beat, os.Args[0], helpDaemon, beat, os.Args[0], helpBeat, beat)
-			z := b.start(running([]string{"group", "join", "/g"}, "sh", "-c", script)...)
+			z := b.start(running([]string{"rebalance", "join", "/g"}, "sh", "-c", script)...)
 			beating(t, beat+".daemon")
 			beating(t, beat+".command")
 			if whom == "zkr" {
@@ -230,8 +250,8 @@ func TestStaticMemberIsOneAtATime(t *testing.T) {
 	one := b.joins("/g", "one", "--instance", "i")
 	one.says("in a")
 	one.says("in b")
-	z := b.run(running([]string{"group", "join", "/g", "--instance", "i", "--instance-wait", "2s"}, "true")...).ends(exitBusy)
-	assert.Contains(t, z.err.String(), `"zkr group status /g" says by whom`)
+	z := b.run(running([]string{"rebalance", "join", "/g", "--instance", "i", "--instance-wait", "2s"}, "true")...).ends(exit.CodeBusy)
+	assert.Contains(t, z.err.String(), `"zkr rebalance status /g" says by whom`)
 	two := b.joins("/g", "two")
 	two.says("in ")
 	had := strings.TrimSpace(strings.TrimPrefix(two.out.String(), "in "))
@@ -241,7 +261,7 @@ func TestStaticMemberIsOneAtATime(t *testing.T) {
 	back.says("in ")
 	assert.NotContains(t, back.out.String(), "in "+had)
 	assert.Equal(t, "in "+had+"\n", two.out.String(), "nothing else has moved")
-	z = b.run(running([]string{"group", "join", "/g", "--mode", "global"}, "true")...).ends(exitUsage)
+	z = b.run(running([]string{"rebalance", "join", "/g", "--mode", "global"}, "true")...).ends(exit.CodeUsage)
 	assert.Contains(t, z.err.String(), "another mode")
 }
 
@@ -256,7 +276,7 @@ func TestSubscriptionWeightAndAssignorCount(t *testing.T) {
 	two := b.joins("/g", "two", "--subscribe", "a*", "--assignor", "weighted")
 	two.says("in a")
 	eventually(t, func() bool {
-		return strings.Contains(b.run("group", "status", "/g").ends(0).out.String(), "unowned: b1")
+		return strings.Contains(b.run("rebalance", "status", "/g").ends(0).out.String(), "unowned: b1")
 	}, "nobody takes b1")
 	assert.Equal(t, 1, strings.Count(two.out.String(), "in "))
 	assert.Equal(t, 1, strings.Count(one.out.String(), "asked "))

@@ -7,29 +7,32 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
 	"github.com/zkrecipes/zkrecipes/rebalanser"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-const rebalanceListHelp = `Shows the resources of GROUP, in order, who owns each, and since when. STATE is owned;
-unowned; moving: it is assigned to somebody who does not own it yet; removed: it is no
-resource any more, and its owner has not given it up yet.
+const rebalanceListHelp = `Shows the resources of GROUP in order, with each resource's owner and the time since
+when. STATE is owned; unowned; moving, if the resource is assigned to a member that
+does not own it yet; removed, if the resource was removed and its owner has not
+released it yet; or unknown, if the record of its owner cannot be read: no member
+takes the resource until the record is repaired ("zkr rebalance status" says how).
 `
 
-// rebalanceList is "zkr group ls".
+// rebalanceList is "zkr rebalance ls".
 func (a *app) rebalanceList() *cobra.Command {
 	c := &rebalance{app: a}
 	return &cobra.Command{
 		Use: "ls GROUP", Short: "Show the resources of a group, who owns them, and since when",
-		Long: rebalanceListHelp, Args: arguments("group", "GROUP"),
-		Example: "  zkr group ls /rebalanser/orders\n" +
-			"  zkr group ls /rebalanser/orders -o json | jq -r '.resources[] | select(.state == \"unowned\") | .resource'",
-		RunE: does(func(cmd *cobra.Command, args []string) error {
+		Long: rebalanceListHelp, Args: cli.Arguments("group", "GROUP"),
+		Example: "  zkr rebalance ls /rebalanser/orders\n" +
+			"  zkr rebalance ls /rebalanser/orders -o json | jq -r '.resources[] | select(.state == \"unowned\") | .resource'",
+		RunE: cli.RunE(func(cmd *cobra.Command, args []string) error {
 			if err := c.check(args); err != nil {
 				return err
 			}
 			var list []groupResource
-			if err := a.visit(cmd.Context(), c.with(nil, func(ctx context.Context, admin *rebalanser.Admin) error {
+			if err := a.Call(cmd.Context(), c.with(nil, func(ctx context.Context, admin *rebalanser.Admin) error {
 				names, err := admin.Resources(ctx)
 				if err != nil {
 					return err
@@ -46,70 +49,72 @@ func (a *app) rebalanceList() *cobra.Command {
 }
 
 func (c *rebalance) showResources(list []groupResource) error {
-	if c.app.json() {
-		return c.app.line(struct {
+	if c.app.JSON() {
+		return c.app.PrintJSON(struct {
 			Group     string          `json:"group"`
 			Resources []groupResource `json:"resources"`
 		}{c.path, list})
 	}
 	if len(list) == 0 {
-		return c.app.empty("%s has no resources", readable([]byte(c.path)))
+		return c.app.NoteEmpty("%s has no resources", cli.Readable([]byte(c.path)))
 	}
 	rows := make([][]string, 0, len(list))
 	for _, r := range list {
-		row := []string{readable([]byte(r.Name)), r.State, "-", "-", "-", "-"}
+		row := []string{cli.Readable([]byte(r.Name)), r.State, "-", "-", "-", "-"}
 		if r.Owner != "" {
-			row[2], row[3], row[4] = readable([]byte(or(r.OwnerID, r.Owner))), clock(r.Since), age(r.Since)
+			row[2], row[3], row[4] = cli.Readable([]byte(cli.OrElse(r.OwnerID, r.Owner))), cli.LocalTime(r.Since), cli.Age(r.Since)
 		}
 		if r.For != "" {
-			row[5] = readable([]byte(or(r.ForID, r.For)))
+			row[5] = cli.Readable([]byte(cli.OrElse(r.ForID, r.For)))
 		}
 		rows = append(rows, row)
 	}
-	return c.app.table(groupResourceColumns, rows)
+	return c.app.Table(groupResourceColumns, rows)
 }
 
-const rebalanceStatusHelp = `Shows how GROUP stands: its coordinator, how many there have been (epoch) and how many
-plans (generation), its members, what nobody owns, and what is on its way: which
-resource waits for whom, who has it, and since when. Members whose STATE is gone have
-not given back all that they had, or it is kept for them (--instance); those that are
-excluded are given nothing.
+const rebalanceStatusHelp = `Shows the state of GROUP: its coordinator, the numbers of coordinators (epoch) and
+plans (generation) so far, its members, unowned resources, and moves in progress
+with the waiting member, the present owner and the time since when. It also shows
+resources that no member subscribes to, resources that a member retries after a
+failure, and records that cannot be read, such as records of a newer version. A
+member whose STATE is gone has not released all its resources, or its resources are
+kept for it (--instance); a member whose STATE is excluded gets no resources.
 
-With --watch it shows that once, and then each change, with the time at which zkr saw
-it: joined, left, coordinator, paused, resumed, moving (it waits for somebody), owned,
-unowned and removed say what became of a member or a resource. Of changes that follow
-each other at once some may be left out; the last one never is. "ready" stands behind
-what there was, and absent says that there is no such group.` + untilEnded
+With --watch zkr shows the state once, and then each change with the time at which
+zkr observed it: joined, left, coordinator, paused, resumed, moving, owned, unowned
+and removed. zkr may skip changes that follow each other immediately; it always
+shows the last one. The line "ready" separates the first state from the changes, and
+absent says that the group does not exist.` + cli.UntilEnded
 
-// rebalanceStatus is "zkr group status".
+// rebalanceStatus is "zkr rebalance status".
 func (a *app) rebalanceStatus() *cobra.Command {
 	c := &rebalance{app: a}
 	var watch bool
 	cmd := &cobra.Command{
 		Use: "status GROUP", Short: "Show how a group stands; with --watch each change",
 		Long: rebalanceStatusHelp,
-		Example: "  zkr group status /rebalanser/orders\n" +
-			"  zkr group status /rebalanser/orders --watch -o json | jq -r 'select(.event == \"left\") | .member.id'",
-		Args: arguments("group", "GROUP"),
-		RunE: does(func(cmd *cobra.Command, args []string) error {
+		Example: "  zkr rebalance status /rebalanser/orders\n" +
+			"  zkr rebalance status /rebalanser/orders --watch -o json | jq -r 'select(.event == \"left\") | .member.id'",
+		Args: cli.Arguments("group", "GROUP"),
+		RunE: cli.RunE(func(cmd *cobra.Command, args []string) error {
 			if err := c.check(args); err != nil {
 				return err
 			}
 			if watch {
 				w := &rebalanceWatch{rebalance: c}
-				return a.follow(cmd.Context(), func(ctx context.Context, client *session.Client) error {
+				return a.Follow(cmd.Context(), func(ctx context.Context, client *session.Client) error {
 					return c.advised(w.run(ctx, client))
 				})
 			}
 			var st groupStatus
-			if err := a.visit(cmd.Context(), c.with(nil, func(ctx context.Context, admin *rebalanser.Admin) (err error) {
+			if err := a.Call(cmd.Context(), c.with(nil, func(ctx context.Context, admin *rebalanser.Admin) (err error) {
 				st, err = c.read(ctx, admin)
 				return err
 			})); err != nil {
 				return err
 			}
-			if a.json() {
-				return a.line(st)
+			if a.JSON() {
+				return a.PrintJSON(st)
 			}
 			return c.showStatus(&st)
 		}),
@@ -128,17 +133,18 @@ func (c *rebalance) showStatus(st *groupStatus) error {
 	}
 	state := ""
 	if st.State != "" {
-		state = " (" + readable([]byte(st.State)) + ")"
+		state = " (" + cli.Readable([]byte(st.State)) + ")"
 	}
-	text := fmt.Sprintf("%s: %s mode, %s, epoch %d, generation %d%s\n", readable([]byte(st.Group)), st.Mode, coordinator, st.Epoch, st.Generation, state)
+	text := fmt.Sprintf("%s: %s mode, %s, epoch %d, generation %d%s\n", cli.Readable([]byte(st.Group)), st.Mode, coordinator, st.Epoch, st.Generation, state)
 	if st.Paused != nil {
-		text += fmt.Sprintf("paused by %s since %s\n", readable([]byte(st.Paused.By)), clock(st.Paused.Since))
+		text += fmt.Sprintf("paused by %s since %s\n", cli.Readable([]byte(st.Paused.By)), cli.LocalTime(st.Paused.Since))
 	}
 	text += st.summary() + "\n"
 	if n := len(st.Unowned); n > 0 {
-		text += "unowned: " + readable([]byte(strings.Join(st.Unowned[:min(n, most)], ", "))) + more(n) + "\n"
+		text += "unowned: " + cli.Readable([]byte(strings.Join(st.Unowned[:min(n, most)], ", "))) + more(n) + "\n"
 	}
-	if err := c.app.printf("%s", text); err != nil {
+	text += st.troubles()
+	if err := c.app.Printf("%s", text); err != nil {
 		return err
 	}
 	if err := c.showMembers(st); err != nil || len(st.Waiting) == 0 {
@@ -146,20 +152,45 @@ func (c *rebalance) showStatus(st *groupStatus) error {
 	}
 	rows := make([][]string, 0, most)
 	for _, w := range st.Waiting[:min(len(st.Waiting), most)] {
-		row := []string{readable([]byte(w.Resource)), st.label(w.For), "nobody", "-", "-"}
+		row := []string{cli.Readable([]byte(w.Resource)), st.label(w.For), "nobody", "-", "-"}
 		if w.Owner != "" {
 			row[2] = st.label(w.Owner)
+		} else if st.dark[w.Resource] {
+			row[2] = "unknown"
 		}
 		if !w.Since.IsZero() {
-			row[3], row[4] = clock(w.Since), age(w.Since)
+			row[3], row[4] = cli.LocalTime(w.Since), cli.Age(w.Since)
 		}
 		rows = append(rows, row)
 	}
-	err := c.app.table("\n"+groupMoveColumns, rows)
+	err := c.app.Table("\n"+groupMoveColumns, rows)
 	if n := len(st.Waiting); err == nil && n > most {
-		err = c.app.printf("%s\n", strings.TrimPrefix(more(n), " "))
+		err = c.app.Printf("%s\n", strings.TrimPrefix(more(n), " "))
 	}
 	return err
+}
+
+// troubles are lines about the records that cannot be read, the resources that nobody
+// takes, and those that fail.
+func (s *groupStatus) troubles() (text string) {
+	for _, u := range s.Unreadable[:min(len(s.Unreadable), most)] {
+		text += "unreadable: " + cli.Readable([]byte(u.Error)) + "\n"
+	}
+	if n := len(s.Unreadable); n > most {
+		text += "unreadable:" + more(n) + "\n"
+	}
+	if n := len(s.Uncovered); n > 0 {
+		text += "no member subscribes to: " + cli.Readable([]byte(strings.Join(s.Uncovered[:min(n, most)], ", "))) + more(n) + "\n"
+	}
+	n := len(s.Failing)
+	for _, f := range s.Failing[:min(n, most)] {
+		text += fmt.Sprintf("failing: %s at %s, %s in a row: %s; next call %s\n",
+			cli.Readable([]byte(f.Resource)), s.label(f.Client), cli.Count(f.Failures, "failure"), cli.Readable([]byte(f.Error)), cli.LocalTime(f.Next))
+	}
+	if n > most {
+		text += "failing:" + more(n) + "\n"
+	}
+	return text
 }
 
 // more says how many of n are not shown.
@@ -178,7 +209,7 @@ func (s *groupStatus) summary() string {
 			there++
 		}
 	}
-	return fmt.Sprintf("%s, %s: %d unowned, %d moving", count(there, "member"), count(s.Resources, "resource"), len(s.Unowned), len(s.Waiting))
+	return fmt.Sprintf("%s, %s: %d unowned, %d moving", cli.Count(there, "member"), cli.Count(s.Resources, "resource"), len(s.Unowned), len(s.Waiting))
 }
 
 func (c *rebalance) showMembers(st *groupStatus) error {
@@ -186,22 +217,25 @@ func (c *rebalance) showMembers(st *groupStatus) error {
 		return nil
 	}
 	rows := make([][]string, 0, len(st.Members))
-	var excluded strings.Builder
+	var notes strings.Builder
 	for _, m := range st.Members {
 		row := []string{
-			or(readable([]byte(m.ID)), "-"), m.State, or(readable([]byte(m.Instance)), "-"), or(readable([]byte(m.Zone)), "-"),
-			strconv.Itoa(max(m.Weight, 1)), strconv.Itoa(m.Assigned), strconv.Itoa(m.Owned), "-", "-", readable([]byte(m.Client)),
+			cli.OrElse(cli.Readable([]byte(m.ID)), "-"), m.State, cli.OrElse(cli.Readable([]byte(m.Instance)), "-"), cli.OrElse(cli.Readable([]byte(m.Zone)), "-"),
+			strconv.Itoa(max(m.Weight, 1)), strconv.Itoa(m.Assigned), strconv.Itoa(m.Owned), "-", "-", cli.Readable([]byte(m.Client)),
 		}
 		if !m.Since.IsZero() {
-			row[7], row[8] = clock(m.Since), age(m.Since)
+			row[7], row[8] = cli.LocalTime(m.Since), cli.Age(m.Since)
 		}
 		if m.Error != "" {
-			fmt.Fprintf(&excluded, "%s is given nothing: %s\n", row[9], readable([]byte(m.Error)))
+			fmt.Fprintf(&notes, "%s is given nothing: %s\n", row[9], cli.Readable([]byte(m.Error)))
+		}
+		if m.Missing > 0 {
+			fmt.Fprintf(&notes, "%s starts nothing new until it owns %s more\n", row[9], cli.Count(m.Missing, "resource"))
 		}
 		rows = append(rows, row)
 	}
-	if err := c.app.table("\n"+groupClientColumns, rows); err != nil || excluded.Len() == 0 {
+	if err := c.app.Table("\n"+groupClientColumns, rows); err != nil || notes.Len() == 0 {
 		return err
 	}
-	return c.app.printf("\n%s", excluded.String())
+	return c.app.Printf("\n%s", notes.String())
 }

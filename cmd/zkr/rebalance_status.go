@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
 	"github.com/zkrecipes/zkrecipes/rebalanser"
 )
 
@@ -22,8 +23,9 @@ type groupClient struct {
 	Subscription []string  `json:"subscription,omitempty"`
 	Assigned     int       `json:"assigned"`
 	Owned        int       `json:"owned"`
-	Since        time.Time `json:"since,omitzero"`  // by the servers' clock
-	Error        string    `json:"error,omitempty"` // why it is excluded
+	Missing      int       `json:"missing,omitempty"` // what it waits for before it starts anything new
+	Since        time.Time `json:"since,omitzero"`    // by the servers' clock
+	Error        string    `json:"error,omitempty"`   // why it is excluded
 }
 
 // groupMove is a resource on its way as "-o json" shows it.
@@ -34,6 +36,24 @@ type groupMove struct {
 	Since    time.Time `json:"since,omitzero"`   // by the servers' clock
 	ForID    string    `json:"for_id,omitempty"` // what people know them by
 	OwnerID  string    `json:"owner_id,omitempty"`
+}
+
+// groupFault is a resource that its owner retries after a failure, as "-o json" shows
+// it.
+type groupFault struct {
+	Resource string    `json:"resource"`
+	Client   string    `json:"client"`
+	Error    string    `json:"error"`
+	Failures int       `json:"failures"` // in a row
+	Since    time.Time `json:"since"`    // by the member's clock
+	Next     time.Time `json:"next"`
+}
+
+// groupUnreadable is a record that this version of zkr cannot read, as "-o json" shows it.
+type groupUnreadable struct {
+	Path     string `json:"path"`
+	Resource string `json:"resource,omitempty"` // whose owner is not known therefore
+	Error    string `json:"error"`
 }
 
 // Columns that tables show.
@@ -54,17 +74,22 @@ type groupStatus struct {
 	Group       string        `json:"group"`
 	Mode        string        `json:"mode"`
 	Coordinator string        `json:"coordinator"` // client; "" if there is none
-	Epoch       int64         `json:"epoch"`
-	Generation  int64         `json:"generation"`
+	Epoch       int64         `json:"epoch,string"`
+	Generation  int64         `json:"generation,string"`
 	State       string        `json:"state,omitempty"` // global mode: stop, assigned, confirmed
 	Paused      *groupPause   `json:"paused"`
 	Members     []groupClient `json:"members"`
 	Resources   int           `json:"resources"`
 	Unowned     []string      `json:"unowned"`
 	Waiting     []groupMove   `json:"waiting"`
+	Uncovered   []string      `json:"uncovered,omitempty"` // no member's subscription has them
+	Failing     []groupFault  `json:"failing,omitempty"`   // their owner retries them
+
+	Unreadable []groupUnreadable `json:"unreadable,omitempty"`
 
 	labels map[string]string // what people call a client
 	owners map[string]owned  // of each resource that is owned or is there
+	dark   map[string]bool   // resources whose owner is not known
 }
 
 // owned is who owns a resource.
@@ -78,10 +103,18 @@ func statusOf(path string, st rebalanser.Status) groupStatus {
 	s := groupStatus{
 		Group: path, Mode: st.Mode.String(), Epoch: st.Epoch, Generation: st.Generation, State: st.State,
 		Members: []groupClient{}, Resources: st.Resources, Unowned: append([]string{}, st.Unowned...), Waiting: []groupMove{},
-		labels: map[string]string{}, owners: map[string]owned{},
+		Uncovered: st.Uncovered,
+		labels:    map[string]string{}, owners: map[string]owned{}, dark: map[string]bool{},
 	}
 	if st.Paused {
 		s.Paused = &groupPause{By: st.PausedBy, Since: st.PausedSince}
+	}
+	for _, f := range st.Failing {
+		s.Failing = append(s.Failing, groupFault{f.Resource, f.Client, f.Err, f.Failures, f.Since, f.Next})
+	}
+	for _, u := range st.Unreadable {
+		s.Unreadable = append(s.Unreadable, groupUnreadable{u.Path, u.Resource, u.Err.Error()})
+		s.dark[u.Resource] = true
 	}
 	for _, name := range st.Unowned {
 		s.owners[name] = owned{}
@@ -89,7 +122,7 @@ func statusOf(path string, st rebalanser.Status) groupStatus {
 	for _, m := range st.Members {
 		c := groupClient{
 			Client: m.Client, ID: m.ID, Instance: m.Instance, State: "member", Zone: m.Zone, Weight: m.Weight, Assignor: m.Assignor,
-			Subscription: m.Subscription, Assigned: m.Assigned, Owned: len(m.Owned), Since: m.Since,
+			Subscription: m.Subscription, Assigned: m.Assigned, Owned: len(m.Owned), Missing: m.Missing, Since: m.Since,
 		}
 		switch {
 		case m.Gone && m.Instance == "" && len(m.Owned) == 0:
@@ -102,7 +135,7 @@ func statusOf(path string, st rebalanser.Status) groupStatus {
 			c.State, s.Coordinator = "coordinator", m.Client
 		}
 		s.Members = append(s.Members, c)
-		s.labels[m.Client] = or(or(m.Instance, m.ID), m.Client)
+		s.labels[m.Client] = cli.OrElse(cli.OrElse(m.Instance, m.ID), m.Client)
 		if m.Gone {
 			continue // what it has not given back is nobody's
 		}
@@ -112,7 +145,7 @@ func statusOf(path string, st rebalanser.Status) groupStatus {
 	}
 	for _, w := range st.Waiting {
 		if s.labels[w.For] == "" {
-			continue // for somebody who has gone for good: nobody has planned anew yet
+			continue // for a member that has gone for good: there is no new plan yet
 		}
 		s.Waiting = append(s.Waiting, groupMove{
 			Resource: w.Resource, For: w.For, Owner: w.On, Since: w.Since, ForID: s.labels[w.For], OwnerID: s.labels[w.On],
@@ -123,13 +156,13 @@ func statusOf(path string, st rebalanser.Status) groupStatus {
 
 // label is what people call a client.
 func (s *groupStatus) label(client string) string {
-	return readable([]byte(or(s.labels[client], client)))
+	return cli.Readable([]byte(cli.OrElse(s.labels[client], client)))
 }
 
 // groupResource is a resource as "-o json" shows it.
 type groupResource struct {
 	Name    string    `json:"resource"`
-	State   string    `json:"state"` // owned, unowned, moving (to For), removed (and not given up yet)
+	State   string    `json:"state"` // owned, unowned, unknown, moving (to For), removed (and not given up yet)
 	Owner   string    `json:"owner,omitempty"`
 	OwnerID string    `json:"owner_id,omitempty"`
 	Since   time.Time `json:"since,omitzero"` // owned, by the servers' clock
@@ -143,6 +176,9 @@ func (s *groupStatus) resources(names []string) []groupResource {
 	all := map[string]*groupResource{}
 	for _, name := range names {
 		all[name] = &groupResource{Name: name, State: "unowned"}
+		if s.dark[name] {
+			all[name].State = "unknown"
+		}
 	}
 	for name, o := range s.owners {
 		r := all[name]
@@ -159,7 +195,10 @@ func (s *groupStatus) resources(names []string) []groupResource {
 	}
 	for _, w := range s.Waiting {
 		if r := all[w.Resource]; r != nil && r.State != "removed" {
-			r.State, r.For, r.ForID = "moving", w.For, w.ForID
+			r.For, r.ForID = w.For, w.ForID
+			if r.State != "unknown" {
+				r.State = "moving"
+			}
 		}
 	}
 	list := make([]groupResource, 0, len(all))

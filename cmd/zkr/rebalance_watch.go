@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
 	"github.com/zkrecipes/zkrecipes/rebalanser"
 	"github.com/zkrecipes/zkrecipes/session"
 )
@@ -46,7 +47,7 @@ type groupEvent struct {
 	text     string
 }
 
-// run shows the group in each session anew, as far as it has changed.
+// run shows the group again in each new session, as far as it has changed.
 func (w *rebalanceWatch) run(ctx context.Context, client *session.Client) error {
 	admin := rebalanser.Open(client, w.path, nil)
 	for {
@@ -91,25 +92,13 @@ func (w *rebalanceWatch) within(ctx context.Context, s *session.Session, admin *
 			return context.Cause(ctx)
 		}
 		if w.ready || w.none {
-			if err := pause(ctx, settles); err != nil {
+			if err := cli.SleepContext(ctx, settles); err != nil {
 				return err
 			}
 		}
 		if err := w.look(ctx, admin); err != nil {
 			return err
 		}
-	}
-}
-
-// pause waits a while.
-func pause(ctx context.Context, d time.Duration) error {
-	over, stop := timer(d)
-	defer stop()
-	select {
-	case <-over:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
 }
 
@@ -128,7 +117,7 @@ func (w *rebalanceWatch) look(ctx context.Context, admin *rebalanser.Admin) erro
 	}
 	if !w.ready {
 		w.ready, w.none, w.last = true, false, now
-		if w.app.json() {
+		if w.app.JSON() {
 			return w.say(groupEvent{Event: "ready", Status: &now})
 		}
 		if err := w.showStatus(&now); err != nil {
@@ -148,10 +137,10 @@ func (w *rebalanceWatch) look(ctx context.Context, admin *rebalanser.Admin) erro
 
 func (w *rebalanceWatch) say(e groupEvent) error {
 	e.Time = time.Now()
-	if w.app.json() {
-		return w.app.line(e)
+	if w.app.JSON() {
+		return w.app.PrintJSON(e)
 	}
-	return w.app.print([]byte(strings.TrimRight(fmt.Sprintf("%s  %-11s  %s", moment(e.Time), e.Event, e.text), " ") + "\n"))
+	return w.app.Print([]byte(strings.TrimRight(fmt.Sprintf("%s  %-11s  %s", cli.Timestamp(e.Time), e.Event, e.text), " ") + "\n"))
 }
 
 // changes is what differs between a status and the next one.
@@ -176,7 +165,7 @@ func changes(old, now *groupStatus) (out []groupEvent) {
 	}
 	switch {
 	case now.Paused != nil && old.Paused == nil:
-		out = append(out, groupEvent{Event: "paused", Paused: now.Paused, text: "by " + readable([]byte(now.Paused.By))})
+		out = append(out, groupEvent{Event: "paused", Paused: now.Paused, text: "by " + cli.Readable([]byte(now.Paused.By))})
 	case now.Paused == nil && old.Paused != nil:
 		out = append(out, groupEvent{Event: "resumed"})
 	}
@@ -198,7 +187,7 @@ func clients(s *groupStatus) map[string]groupClient {
 func ownerChanges(old, now *groupStatus) (out []groupEvent) {
 	for _, name := range slices.Sorted(maps.Keys(old.owners)) {
 		if _, there := now.owners[name]; !there {
-			out = append(out, groupEvent{Event: "removed", Resource: name, text: readable([]byte(name))})
+			out = append(out, groupEvent{Event: "removed", Resource: name, text: cli.Readable([]byte(name))})
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(now.owners)) {
@@ -209,7 +198,7 @@ func ownerChanges(old, now *groupStatus) (out []groupEvent) {
 		}
 		e := groupEvent{
 			Event: "unowned", Resource: name, Owner: is.client, OwnerID: now.labels[is.client],
-			Was: was.client, WasID: old.labels[was.client], text: readable([]byte(name)),
+			Was: was.client, WasID: old.labels[was.client], text: cli.Readable([]byte(name)),
 		}
 		if is.client != "" {
 			e.Event, e.text = "owned", e.text+"  by "+now.label(is.client)
@@ -232,7 +221,7 @@ func newMoves(old, now *groupStatus) (out []groupEvent) {
 		if before[w.Resource] == w.For {
 			continue
 		}
-		text := readable([]byte(w.Resource)) + "  for " + now.label(w.For)
+		text := cli.Readable([]byte(w.Resource)) + "  for " + now.label(w.For)
 		if w.Owner != "" {
 			text += ", from " + now.label(w.Owner)
 		}

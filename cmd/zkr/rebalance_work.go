@@ -7,6 +7,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/supervise"
 	"github.com/zkrecipes/zkrecipes/rebalanser"
 	"github.com/zkrecipes/zkrecipes/session"
 )
@@ -18,77 +20,76 @@ func (j *groupJoin) work(ctx context.Context, r *rebalanser.Resource) error {
 		// If there is another session by now, this resource went with the one before.
 		return context.Cause(ctx)
 	}
-	for {
-		status, err := j.once(ctx, r, s)
-		switch {
-		case err != nil:
-			return err
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case status == 0:
-			return nil
-		}
-		name := readable([]byte(r.Name()))
-		if j.retry == 0 {
-			j.app.note("the command for %s has failed (%s): leaving the group", name, ending(status))
-			return exitOf(status)
-		}
-		j.app.note("the command for %s has failed (%s): again in %v", name, ending(status), j.retry)
-		if err := pause(ctx, j.retry); err != nil {
-			return err
-		}
+	status, err := j.once(ctx, r, s)
+	switch {
+	case err != nil:
+		return err
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case supervise.ExitOf(status) == nil || j.rushed():
+		return nil
+	}
+	name := cli.Readable([]byte(r.Name()))
+	if retry := j.opts.RetryDelay; retry > 0 {
+		j.app.Note("the command for %s has failed (%s): again after %v or more", name, supervise.DescribeEnd(status), retry)
+		return fmt.Errorf("the command has failed (%s)", supervise.DescribeEnd(status))
+	}
+	j.app.Note("the command for %s has failed (%s): leaving the group", name, supervise.DescribeEnd(status))
+	return supervise.ExitOf(status)
+}
+
+// rushed reports whether a second signal has killed the commands.
+func (j *groupJoin) rushed() bool {
+	select {
+	case <-j.rush:
+		return true
+	default:
+		return false
 	}
 }
 
 // once runs the command once.
-func (j *groupJoin) once(ctx context.Context, r *rebalanser.Resource, s *session.Session) (syscall.WaitStatus, error) {
+func (j *groupJoin) once(ctx context.Context, r *rebalanser.Resource, s *session.Session) (status syscall.WaitStatus, err error) {
 	k, err := j.keep(r, s)
 	if err != nil {
-		return 0, err
+		return status, err
 	}
 	select {
-	case <-k.over:
-		return k.status, nil
+	case <-k.Done:
+		return k.Status, nil
 	case <-ctx.Done():
+	case <-j.rush: // it has not waited for --leave-grace
 	}
 	if r.Context().Err() == nil { // it is to be given up, and owned until then
-		k.stop(j.revoke, j.revoke > 0)
+		k.Stop(j.revoke, j.revoke > 0)
 		select {
-		case <-k.over:
-			return k.status, nil
+		case <-k.Done:
+			return k.Status, nil
 		case <-j.rush:
-			k.stop(0, true)
+			k.Stop(0, true)
 		case <-r.Context().Done():
 		}
 	}
 	if r.Context().Err() != nil {
 		j.lost(k, r, s)
 	}
-	<-k.over
-	return k.status, nil
+	<-k.Done
+	return k.Status, nil
 }
 
 // lost ends a command that must not go on. When trust ran out the session lives on for
 // the reserve, and what is owned with it; otherwise somebody else may own it already.
-func (j *groupJoin) lost(k *keeping, r *rebalanser.Resource, s *session.Session) {
+func (j *groupJoin) lost(k *supervise.Supervised, r *rebalanser.Resource, s *session.Session) {
 	grace := time.Duration(0)
 	if errors.Is(context.Cause(r.Context()), session.ErrTrustRanOut) && s.Err() == nil {
-		grace = j.plan.grace
+		grace = j.plan.Grace
 	}
-	finish := j.app.beginNote("losing %s: stopping its command, KILL after %v", readable([]byte(r.Name())), grace)
-	k.stop(grace, true)
+	finish := j.app.BeginNote("losing %s: stopping its command, KILL after %v", cli.Readable([]byte(r.Name())), grace)
+	k.Stop(grace, true)
 	defer finish()
 	select {
-	case <-k.over:
+	case <-k.Done:
 	case <-s.Context().Done():
-		k.stop(0, true)
+		k.Stop(0, true)
 	}
-}
-
-// ending is how a command has ended, for people.
-func ending(status syscall.WaitStatus) string {
-	if status.Signaled() {
-		return fmt.Sprintf("signal %d", int(status.Signal()))
-	}
-	return fmt.Sprintf("exit code %d", status.ExitStatus())
 }

@@ -7,22 +7,25 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/supervise"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui/recognize"
 	"github.com/zkrecipes/zkrecipes/rwlock"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-const rwlockHelp = `Readers hold the lock PATH together, a writer holds it alone. First come, first
-served: no reader passes a writer that came before.
+const rwlockHelp = `Readers hold the lock PATH together; a writer holds the lock alone. The lock is
+granted in the order of arrival: no reader passes a writer that arrived before.
 
-In CMD's environment are ZKR_LOCK_PATH (the znode that stands for the lock),
-ZKR_LOCK_TOKEN (the fencing token: of two holds that exclude each other the later
-one's is greater), ZKR_LOCK_SESSION and ZKR_LOCK_MODE (read or write).
-` + errandHelp
+CMD's environment has ZKR_LOCK_PATH (the holder's znode), ZKR_LOCK_TOKEN (the
+fencing token: of two holds that exclude each other, the later hold has the greater
+token), ZKR_LOCK_SESSION and ZKR_LOCK_MODE (read or write).
+` + supervise.RunHelp
 
 // rwlock is "zkr rwlock".
 func (a *app) rwlock() *cobra.Command {
-	return family(&cobra.Command{
+	return cli.CommandGroup(&cobra.Command{
 		Use:   "rwlock",
 		Short: "Run a command while reading together with others, or writing alone",
 		Long:  rwlockHelp,
@@ -33,9 +36,9 @@ func (a *app) rwlock() *cobra.Command {
 		a.rwlockRun("write", "Run a command while holding the lock PATH alone"), a.rwlockList())
 }
 
-// rwlockErrand is what "zkr rwlock read" and "zkr rwlock write" are asked to do.
-type rwlockErrand struct {
-	errand
+// rwlockSpec is what "zkr rwlock read" and "zkr rwlock write" are asked to do.
+type rwlockSpec struct {
+	supervise.RunSpec
 	path   string
 	write  bool
 	layout string
@@ -43,64 +46,64 @@ type rwlockErrand struct {
 }
 
 func (a *app) rwlockRun(mode, short string) *cobra.Command {
-	e := rwlockErrand{write: mode == "write"}
+	e := rwlockSpec{write: mode == "write"}
 	cmd := &cobra.Command{
 		Use:     mode + " PATH [flags] -- CMD [ARGS...]",
 		Short:   short,
 		Long:    rwlockHelp,
 		Example: "  zkr rwlock " + mode + " /locks/db -- ./job\n  zkr rwlock " + mode + " /locks/db --try -- ./job || test $? -eq 75",
-		Args:    beforeCommand("lock", "PATH"),
-		RunE: does(func(cmd *cobra.Command, args []string) error {
-			e.path, e.argv = args[0], args[1:]
+		Args:    cli.BeforeCommand("lock", "PATH"),
+		RunE: cli.RunE(func(cmd *cobra.Command, args []string) error {
+			e.path, e.Argv = args[0], args[1:]
 			if err := e.checkAll(cmd); err != nil {
 				return err
 			}
-			e.aim = aim{
-				name: fmt.Sprintf("the %s lock %s", mode, e.path), look: fmt.Sprintf("\"zkr rwlock ls %s\"", e.path),
-				env: "ZKR_LOCK", get: e.lock,
+			e.Target = supervise.Target{
+				Name: fmt.Sprintf("the %s lock %s", mode, e.path), ListCommand: fmt.Sprintf("\"zkr rwlock ls %s\"", e.path),
+				EnvPrefix: "ZKR_LOCK", Acquire: e.lock,
 			}
-			return a.carryOut(cmd.Context(), &e.errand)
+			return supervise.Run(cmd.Context(), &a.App, &e.RunSpec)
 		}),
 	}
-	e.runFlags(cmd)
+	e.RunFlags(cmd)
 	f := cmd.Flags()
-	f.BoolVar(&e.try, "try", false, "do not wait: exit with 75 if somebody is in the way")
+	f.BoolVar(&e.Try, "try", false, "do not wait: exit with 75 if somebody is in the way")
 	f.StringVar(&e.opts.ID, "id", "", "`text` that says to others who holds or waits; default: host:pid")
 	f.StringVar(&e.layout, "layout", "curator", "the znodes' `layout`: curator or kazoo")
-	oneOf(cmd, "layout", "curator", "kazoo")
+	cli.OneOf(cmd, "layout", "curator", "kazoo")
 	return cmd
 }
 
-func (e *rwlockErrand) checkAll(cmd *cobra.Command) error {
+func (e *rwlockSpec) checkAll(cmd *cobra.Command) error {
 	switch e.layout {
 	case "curator":
 	case "kazoo":
 		e.opts.Layout = rwlock.Kazoo
 	default:
-		return usage("--layout is %q; it must be curator or kazoo", e.layout)
+		return exit.Usage("--layout is %q; it must be curator or kazoo", e.layout)
 	}
-	if err := checkPath(e.path); err != nil {
+	if err := cli.CheckPath(e.path); err != nil {
 		return err
 	}
-	return e.check(cmd)
+	return e.Check(cmd)
 }
 
-func (e *rwlockErrand) lock(ctx context.Context, client *session.Client) (*grant, error) {
+func (e *rwlockSpec) lock(ctx context.Context, client *session.Client) (*supervise.Hold, error) {
 	m := rwlock.New(client, e.path, &e.opts)
 	get, mode := m.RLock, "read"
 	switch {
-	case e.write && e.try:
+	case e.write && e.Try:
 		get, mode = m.TryLock, "write"
 	case e.write:
 		get, mode = m.Lock, "write"
-	case e.try:
+	case e.Try:
 		get = m.TryRLock
 	}
 	h, err := get(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return &grant{holdable: h, token: h.Token(), vars: []string{"ZKR_LOCK_MODE=" + mode}, release: h.Unlock}, nil
+	return &supervise.Hold{Holdable: h, Token: h.Token(), Vars: []string{"ZKR_LOCK_MODE=" + mode}, Release: h.Unlock}, nil
 }
 
 // sharer is an rwlock.Contender as "-o json" shows it.
@@ -109,7 +112,7 @@ type sharer struct {
 	State   string    `json:"state"` // holds or waits
 	Mode    string    `json:"mode"`  // read or write
 	ID      string    `json:"id"`
-	Token   int64     `json:"token"`
+	Token   int64     `json:"token,string"`
 	Session string    `json:"session"` // hexadecimal; "" for a stranger's node that belongs to none
 	Since   time.Time `json:"since"`   // queued up, by the server's clock
 	Path    string    `json:"path"`    // of the znode that stands for it
@@ -122,32 +125,29 @@ const sharerColumns = "PLACE STATE MODE ID TOKEN SESSION SINCE AGE"
 func (a *app) rwlockList() *cobra.Command {
 	return &cobra.Command{
 		Use:   "ls PATH",
-		Short: "Show who holds the lock PATH, for reading or for writing, and who waits",
-		Long: "Shows who has queued up at the lock PATH, in order: STATE is holds or waits, MODE is\n" +
-			"read or write. SINCE is when somebody has queued up, by the servers' clock. Contenders\n" +
-			"of another recipe in PATH are remarked upon on stderr: these and those do not exclude\n" +
-			"each other.",
+		Short: "Show the readers and writers that hold the lock PATH, and the waiting ones",
+		Long: "Shows the contenders for the lock PATH, in order. STATE is holds or waits, MODE is read\n" +
+			"or write. SINCE is when the contender queued up, by the servers' clock. A note on\n" +
+			"stderr says if PATH has contenders of another recipe, which the lock does not exclude.",
 		Example: "  zkr rwlock ls /locks/db",
-		Args:    onPath("lock"),
-		RunE: does(func(cmd *cobra.Command, args []string) error {
+		Args:    cli.OnPath("lock"),
+		RunE: cli.RunE(func(cmd *cobra.Command, args []string) error {
 			var found []rwlock.Contender
-			var remarks []string
-			if err := a.visit(cmd.Context(), func(ctx context.Context, client *session.Client) (err error) {
+			var around pathContext
+			if err := a.Call(cmd.Context(), func(ctx context.Context, client *session.Client) (err error) {
 				if found, err = rwlock.New(client, args[0], nil).Contenders(ctx); err == nil {
-					remarks = unheeded(ctx, client, recognize.RWLock, args[0])
+					around = inspectPath(ctx, client, recognize.RWLock, args[0])
 				}
 				return err
 			}); err != nil {
 				return err
 			}
-			for _, remark := range remarks {
-				a.note("%s", remark)
-			}
+			a.noteForeign(around)
 			list := make([]sharer, 0, len(found))
 			for i, c := range found {
 				one := sharer{
-					Place: i + 1, State: "waits", Mode: "read", ID: asText(c.Data), Token: c.Token,
-					Session: sessionID(c.Session), Since: c.Since, Path: args[0] + "/" + c.Name,
+					Place: i + 1, State: "waits", Mode: "read", ID: cli.AsText(c.Data), Token: c.Token,
+					Session: cli.SessionID(c.Session), Since: c.Since, Path: args[0] + "/" + c.Name,
 				}
 				if c.Holds {
 					one.State = "holds"
@@ -157,27 +157,28 @@ func (a *app) rwlockList() *cobra.Command {
 				}
 				list = append(list, one)
 			}
-			return a.showSharers(args[0], list)
+			return a.showSharers(args[0], list, around)
 		}),
 	}
 }
 
-func (a *app) showSharers(path string, list []sharer) error {
-	if a.json() {
-		return a.line(struct {
+func (a *app) showSharers(path string, list []sharer, around pathContext) error {
+	if a.JSON() {
+		return a.PrintJSON(struct {
 			Path       string   `json:"path"`
+			Exists     bool     `json:"exists"`
 			Contenders []sharer `json:"contenders"`
-		}{path, list})
+		}{path, !around.missing, list})
 	}
 	if len(list) == 0 {
-		return a.empty("nobody holds %s, and nobody waits for it", path)
+		return a.noteNobody(around, path, "nobody holds %s, and nobody waits for it")
 	}
 	rows := make([][]string, 0, len(list))
 	for _, c := range list {
 		rows = append(rows, []string{
-			strconv.Itoa(c.Place), c.State, c.Mode, readable([]byte(c.ID)), strconv.FormatInt(c.Token, 10),
-			or(c.Session, "none"), clock(c.Since), age(c.Since),
+			strconv.Itoa(c.Place), c.State, c.Mode, cli.Readable([]byte(c.ID)), strconv.FormatInt(c.Token, 10),
+			cli.OrElse(c.Session, "none"), cli.LocalTime(c.Since), cli.Age(c.Since),
 		})
 	}
-	return a.table(sharerColumns, rows)
+	return a.Table(sharerColumns, rows)
 }

@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -8,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 )
 
 func TestReadersShareAndWritersDoNot(t *testing.T) {
@@ -21,16 +25,16 @@ func TestReadersShareAndWritersDoNot(t *testing.T) {
 	one.says("in")
 	two := b.start(reader("--id", "r2", "--try")...)
 	two.says("in")
-	busy := b.run(running([]string{"rwlock", "write", "/l", "--try"}, "true")...).ends(exitBusy)
+	busy := b.run(running([]string{"rwlock", "write", "/l", "--try"}, "true")...).ends(exit.CodeBusy)
 	assert.Contains(t, busy.err.String(), "the write lock /l is taken")
 	assert.Contains(t, busy.err.String(), `"zkr rwlock ls /l" says by whom`)
-	late := b.run(running([]string{"rwlock", "write", "/l", "--timeout", "5s"}, "true")...).ends(exitBusy)
+	late := b.run(running([]string{"rwlock", "write", "/l", "--timeout", "5s"}, "true")...).ends(exit.CodeBusy)
 	assert.Contains(t, late.err.String(), "did not get the write lock /l within 5s")
 	b.queued("/l", 2)
 
 	writer := b.start(running([]string{"rwlock", "write", "/l", "--id", "w"}, "echo", "wrote")...)
 	b.queued("/l", 3)
-	b.run(running([]string{"rwlock", "read", "/l", "--try"}, "true")...).ends(exitBusy)
+	b.run(running([]string{"rwlock", "read", "/l", "--try"}, "true")...).ends(exit.CodeBusy)
 	three := b.start(reader("--id", "r3")...)
 	b.queued("/l", 4)
 	table := b.run("rwlock", "ls", "/l").ends(0).out.String()
@@ -47,7 +51,7 @@ func TestReadersShareAndWritersDoNot(t *testing.T) {
 		node, err := b.srv.Get(c.Path)
 		require.NoError(t, err)
 		assert.Equal(t, node.Czxid, c.Token)
-		assert.Equal(t, sessionID(node.EphemeralOwner), c.Session)
+		assert.Equal(t, cli.SessionID(node.EphemeralOwner), c.Session)
 	}
 	writer.running()
 	three.running()
@@ -61,8 +65,8 @@ func TestReadersShareAndWritersDoNot(t *testing.T) {
 
 func TestRwlockListOfNobody(t *testing.T) {
 	b := newBed(t)
-	b.empty("nobody holds /l, and nobody waits for it", "rwlock", "ls", "/l")
-	assert.Equal(t, `{"path":"/l","contenders":[]}`+"\n", b.run("rwlock", "ls", "/l", "-o", "json").ends(0).out.String())
+	b.empty("there is no znode /l: nobody uses it now, or the path is misspelled", "rwlock", "ls", "/l")
+	assert.Equal(t, `{"path":"/l","exists":false,"contenders":[]}`+"\n", b.run("rwlock", "ls", "/l", "-o", "json").ends(0).out.String())
 }
 
 func TestRwlockTellsItsCommandWhatItHolds(t *testing.T) {

@@ -1,23 +1,21 @@
 package main
 
 import (
-	"errors"
-	"fmt"
-	"net"
 	"os/signal"
-	"strconv"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-const serveHelp = `Serves ZooKeeper's protocol, for tests, demos and laptops: one server, of which nothing
-is on disk, and all is gone when it ends: by INT (Ctrl-C) or TERM with the exit code 0.
-It lets everybody in who can reach --listen.
+const serveHelp = `Serves ZooKeeper's protocol for tests, demos and laptops: one server that keeps all
+data in memory. INT (Ctrl-C) or TERM ends the server with the exit code 0, and the
+data is gone. Every client that can reach --listen may connect.
 
-Sessions of 2 to 20 --tick are granted, as ZooKeeper does.`
+The server grants session timeouts of 2 to 20 times --tick, as ZooKeeper does.`
 
 // serve is "zkr serve".
 func (a *app) serve() *cobra.Command {
@@ -29,9 +27,9 @@ func (a *app) serve() *cobra.Command {
 		Long:  serveHelp,
 		Example: "  zkr serve\n" +
 			"  zkr serve --listen 127.0.0.1:0 --tick 200ms -o json",
-		RunE: does(func(cmd *cobra.Command, _ []string) error {
+		RunE: cli.RunE(func(cmd *cobra.Command, _ []string) error {
 			if tick < time.Millisecond {
-				return usage("--tick is %v; it must be 1ms or more", tick)
+				return exit.Usage("--tick is %v; it must be 1ms or more", tick)
 			}
 			if err := checkListen(listen); err != nil {
 				return err
@@ -57,30 +55,12 @@ func (a *app) serve() *cobra.Command {
 
 // showServer says where the server is.
 func (a *app) showServer(addr string, tick time.Duration) error {
-	if a.json() {
-		return a.line(struct {
+	if a.JSON() {
+		return a.PrintJSON(struct {
 			Servers string `json:"servers"`
 		}{addr})
 	}
-	return a.printf("Serving ZooKeeper's protocol on %s, with a tick of %v (sessions of %v to %v).\n"+
+	return a.Printf("Serving ZooKeeper's protocol on %s, with a tick of %v (sessions of %v to %v).\n"+
 		"For tests, demos and laptops: nothing is on disk, all is gone when this ends (Ctrl-C).\n\n"+
 		"    export ZKR_SERVERS=%s\n", addr, tick, 2*tick, 20*tick, addr)
-}
-
-// checkListen checks the form of --listen.
-func checkListen(listen string) error {
-	_, port, err := net.SplitHostPort(listen)
-	if n, bad := strconv.Atoi(port); err != nil || bad != nil || n < 0 || n > 65535 {
-		return usage("--listen is %q; it must be host:port, such as 127.0.0.1:2181", listen)
-	}
-	return nil
-}
-
-// cannotListen says why, and what to do about it.
-func cannotListen(listen string, err error) error {
-	f := &failure{code: exitFailed, err: fmt.Errorf("cannot listen on %s: %w", listen, err)}
-	if errors.Is(err, syscall.EADDRINUSE) {
-		f.hint = "somebody does already, perhaps another \"zkr serve\"; --listen 127.0.0.1:0 takes any port that is free"
-	}
-	return f
 }

@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -11,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 )
 
 func TestServeAnswersUntilItIsEnded(t *testing.T) {
@@ -39,6 +42,6 @@ func TestServeSaysWhatItIsAndWhereItIs(t *testing.T) {
 	assert.Contains(t, z.out.String(), "nothing is on disk")
 	assert.Contains(t, z.out.String(), "sessions of 4s to 40s")
 	_, addr, _ := strings.Cut(strings.TrimSpace(z.out.String()), "export ZKR_SERVERS=")
-	taken := start(t, command("x", "serve", "--listen", addr)).ends(exitFailed)
+	taken := start(t, command("x", "serve", "--listen", addr)).ends(exit.CodeFailed)
 	assert.Contains(t, taken.err.String(), "address already in use")
 }

@@ -8,6 +8,9 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/supervise"
 	"github.com/zkrecipes/zkrecipes/discovery"
 	"github.com/zkrecipes/zkrecipes/session"
 )
@@ -19,26 +22,26 @@ func (c *serviceCommand) watch() *cobra.Command {
 		Short: "Show the instances of a service, and each change",
 		Long: `Shows the instances of a service, and then each change, with the time at which zkr
 saw it: lines say present (was there already), added, updated or removed, and
-"ready" stands between what was there and what changes.` + untilEnded,
+"ready" stands between the first instances and the changes.` + cli.UntilEnded,
 		Example: "  zkr service watch web\n  zkr service watch web -o json | jq -c 'select(.event == \"removed\") | .instance.id'",
-		Args:    arguments("service", "SERVICE"),
-		RunE: does(func(cmd *cobra.Command, args []string) error {
+		Args:    cli.Arguments("service", "SERVICE"),
+		RunE: cli.RunE(func(cmd *cobra.Command, args []string) error {
 			if err := c.check(args[0]); err != nil {
 				return err
 			}
-			return c.app.follow(cmd.Context(), func(ctx context.Context, client *session.Client) error {
-				r := newRoster(c.app, "instance")
+			return c.app.Follow(cmd.Context(), func(ctx context.Context, client *session.Client) error {
+				r := newListDiff(c.app, "instance")
 				for list, err := range discovery.NewRegistry(client, c.base, nil).Watch(ctx, args[0]) {
 					all := make([]listed, 0, len(list))
 					for _, i := range list {
 						one := instanceOf(i)
-						state, bad := encode(one)
+						state, bad := cli.Encode(one)
 						if bad != nil {
 							return bad
 						}
 						all = append(all, listed{
 							key: i.Path + " " + strconv.FormatInt(i.Token, 10), state: string(state),
-							text: strings.Join(one.columns(), "  "), json: rosterEvent{Instance: &one},
+							text: strings.Join(one.columns(), "  "), json: listEvent{Instance: &one},
 						})
 					}
 					if err == nil {
@@ -54,20 +57,21 @@ saw it: lines say present (was there already), added, updated or removed, and
 	}
 }
 
-const registerHelp = `Registers an instance of SERVICE, runs CMD, and takes the instance away when CMD has
-ended. The registration is kept over lost sessions, and if somebody deletes its
-znode; CMD is told nothing of that and runs on. If somebody else is registered
-under that name zkr exits with 75; with --wait it waits.
+const registerHelp = `Registers an instance of SERVICE, runs CMD, and removes the instance when CMD has
+ended. zkr renews the registration after a lost session, and if the znode is
+deleted; CMD is not told and continues. If another client is registered under this
+id, zkr exits with 75; with --wait zkr waits.
 
-In CMD's environment are ZKR_SERVICE_NAME, ZKR_SERVICE_ID and ZKR_SERVICE_PATH
-(the znode that stands for the instance).
+CMD's environment has ZKR_SERVICE_NAME, ZKR_SERVICE_ID and ZKR_SERVICE_PATH (the
+instance's znode).
 
-A static or permanent instance stays if zkr dies; the others go with its session.
+A static or permanent instance stays if zkr dies; other instances end with zkr's
+session.
 `
 
-// serviceErrand is what "zkr service register" is asked to do.
-type serviceErrand struct {
-	errand
+// serviceSpec is what "zkr service register" is asked to do.
+type serviceSpec struct {
+	supervise.RunSpec
 	instance       discovery.Instance
 	payload, types string
 	opts           discovery.Options
@@ -75,15 +79,15 @@ type serviceErrand struct {
 
 // register is "zkr service register".
 func (c *serviceCommand) register() *cobra.Command {
-	var e serviceErrand
+	var e serviceSpec
 	cmd := &cobra.Command{
 		Use:     "register SERVICE --id ID [flags] -- CMD [ARGS...]",
 		Short:   "Be an instance of a service as long as a command runs",
 		Long:    registerHelp,
 		Example: "  zkr service register web --id web-1 --address 10.0.0.7 --port 8080 --payload '{\"zone\":\"a\"}' -- ./server",
-		Args:    beforeCommand("service", "SERVICE"),
-		RunE: does(func(cmd *cobra.Command, args []string) error {
-			e.instance.Service, e.argv = args[0], args[1:]
+		Args:    cli.BeforeCommand("service", "SERVICE"),
+		RunE: cli.RunE(func(cmd *cobra.Command, args []string) error {
+			e.instance.Service, e.Argv = args[0], args[1:]
 			if err := c.check(args[0]); err != nil {
 				return err
 			}
@@ -91,22 +95,22 @@ func (c *serviceCommand) register() *cobra.Command {
 				return err
 			}
 			service, id := args[0], e.instance.ID
-			e.aim = aim{
-				name: fmt.Sprintf("the name %s in the service %s", id, service),
-				look: fmt.Sprintf("\"zkr service ls %s --base %s\"", service, c.base), env: "ZKR_SERVICE", kept: true,
-				get: func(ctx context.Context, client *session.Client) (*grant, error) {
+			e.Target = supervise.Target{
+				Name:        fmt.Sprintf("the name %s in the service %s", id, service),
+				ListCommand: fmt.Sprintf("\"zkr service ls %s --base %s\"", service, c.base), EnvPrefix: "ZKR_SERVICE", Renewed: true,
+				Acquire: func(ctx context.Context, client *session.Client) (*supervise.Hold, error) {
 					g, err := discovery.NewRegistry(client, c.base, &e.opts).Register(ctx, e.instance)
 					if err != nil {
 						return nil, err
 					}
 					vars := []string{"ZKR_SERVICE_NAME=" + service, "ZKR_SERVICE_ID=" + id}
-					return c.app.keep(ctx, g, service+"/"+id, vars, g.Unregister), nil
+					return holdRegistered(ctx, c.app, g, service+"/"+id, vars, g.Unregister), nil
 				},
 			}
-			return c.app.carryOut(cmd.Context(), &e.errand)
+			return supervise.Run(cmd.Context(), &c.app.App, &e.RunSpec)
 		}),
 	}
-	e.runFlags(cmd)
+	e.RunFlags(cmd)
 	f, i := cmd.Flags(), &e.instance
 	f.StringVar(&i.ID, "id", "", "`name` of the instance")
 	f.StringVar(&i.Address, "address", "", "`host` name or IP address")
@@ -115,13 +119,13 @@ func (c *serviceCommand) register() *cobra.Command {
 	f.StringVar(&e.payload, "payload", "", "what else is to be said, as `JSON`")
 	f.StringVar(&i.URISpec, "uri-spec", "", "`template` of the address, as \"{scheme}://{address}:{port}\"")
 	f.StringVar(&e.types, "type", "dynamic", "the `type` of the registration: dynamic, sequential, static or permanent")
-	oneOf(cmd, "type", "dynamic", "sequential", "static", "permanent")
+	cli.OneOf(cmd, "type", "dynamic", "sequential", "static", "permanent")
 	f.BoolVar(&i.Disabled, "disabled", false, "to be listed, but not to be used")
 	f.BoolVar(&e.opts.Wait, "wait", false, "wait for somebody else of this name to go")
 	return cmd
 }
 
-func (e *serviceErrand) checkAll(cmd *cobra.Command) error {
+func (e *serviceSpec) checkAll(cmd *cobra.Command) error {
 	i := &e.instance
 	t, ok := map[string]discovery.Type{
 		"dynamic": discovery.Dynamic, "sequential": discovery.DynamicSequential, "static": discovery.Static, "permanent": discovery.Permanent,
@@ -132,15 +136,15 @@ func (e *serviceErrand) checkAll(cmd *cobra.Command) error {
 	}
 	switch {
 	case !ok:
-		return usage("--type is %q; it must be dynamic, sequential, static or permanent", e.types)
+		return exit.Usage("--type is %q; it must be dynamic, sequential, static or permanent", e.types)
 	case i.ID == "":
-		return usage("--id is missing: which instance is it?")
-	case !isName(i.ID):
-		return badName("--id", i.ID)
+		return exit.Usage("--id is missing: which instance is it?")
+	case !cli.IsNodeName(i.ID):
+		return cli.InvalidName("--id", i.ID)
 	case i.Port < 0 || i.Port > 65535 || i.SSLPort < 0 || i.SSLPort > 65535:
-		return usage("--port and --ssl-port must be from 0 (none) to 65535")
+		return exit.Usage("--port and --ssl-port must be from 0 (none) to 65535")
 	case e.payload != "" && !json.Valid(i.Payload):
-		return usage("--payload is no JSON: %s", brief(i.Payload, previewWidth))
+		return exit.Usage("--payload is no JSON: %s", cli.Preview(i.Payload, cli.PreviewWidth))
 	}
-	return e.check(cmd)
+	return e.Check(cmd)
 }

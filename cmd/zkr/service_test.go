@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -11,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 )
 
 // register starts a zkr that is an instance of web until its gate opens.
@@ -81,7 +84,7 @@ func TestServiceWatchShowsInstancesThatComeAndGo(t *testing.T) {
 	golden(t, "service-watch", w.ends(0).out.String())
 	lines := strings.Split(strings.TrimSpace(j.ends(0).out.String()), "\n")
 	require.Len(t, lines, 4)
-	var added rosterEvent
+	var added listEvent
 	require.NoError(t, json.Unmarshal([]byte(lines[2]), &added))
 	assert.Equal(t, "added", added.Event)
 	assert.Equal(t, "10.0.0.7", added.Instance.Address)
@@ -118,8 +121,10 @@ func TestInstanceStaysRegisteredOverALostSession(t *testing.T) {
 	owner, znode := b.owner("/services/web")
 	require.NoError(t, b.srv.ExpireSession(owner))
 	eventually(t, func() bool { return strings.Contains(one.err.String(), "web/a is registered again") }, "it says so")
+	again := func() int { return strings.Count(one.err.String(), "web/a is registered again") }
+	before := again() // on a machine that stalls a session can be lost once more
 	require.NoError(t, b.srv.Delete(znode))
-	eventually(t, func() bool { return strings.Count(one.err.String(), "web/a is registered again") == 2 }, "it says so again")
+	eventually(t, func() bool { return again() > before }, "it says so again")
 	assert.Contains(t, b.run("service", "ls", "web").ends(0).out.String(), "a   enabled  -        80")
 	open()
 	one.ends(7)
@@ -132,7 +137,7 @@ func TestInstanceTypesAndConflicts(t *testing.T) {
 	b.register("a", "--type", "sequential")
 	b.queued("/services/web", 2)
 	b.register("b")
-	z := b.run(running([]string{"service", "register", "web", "--id", "b"}, "true")...).ends(exitBusy)
+	z := b.run(running([]string{"service", "register", "web", "--id", "b"}, "true")...).ends(exit.CodeBusy)
 	assert.Contains(t, z.err.String(), "the name b in the service web is taken")
 	assert.Contains(t, z.err.String(), `"zkr service ls web --base /services" says by whom`)
 	s, open := b.register("s", "--type", "static")

@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -13,6 +15,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/supervise"
 	"github.com/zkrecipes/zkrecipes/dispatch"
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
@@ -36,12 +41,12 @@ func stalled(t *testing.T) (r, w *os.File) {
 // from what it has to do.
 func TestCommandIsGoneInTimeThoughNobodyReadsRemarks(t *testing.T) {
 	t.Parallel()
-	for path, args := range map[string][]string{"/locks/a": {"lock", "/locks/a"}, "/g/clients": {"group", "join", "/g"}} {
+	for path, args := range map[string][]string{"/locks/a": {"lock", "/locks/a"}, "/g/clients": {"rebalance", "join", "/g"}} {
 		t.Run(args[0], func(t *testing.T) {
 			b := newBed(t)
 			b.shared("/g", "a")
 			beat := filepath.Join(t.TempDir(), "beat")
-			// A member comes back, and begins anew: that is another file.
+			// A member that comes back runs the script again, which then does not beat.
 			script := fmt.Sprintf("test -e %s && exec sleep 100; exec 2>/dev/null; exec %q %s %s stubborn", beat, os.Args[0], helpBeat, beat)
 			cmd := b.command(losing(args, "sh", "-c", script)...)
 			_, cmd.Stderr = stalled(t)
@@ -60,7 +65,7 @@ func TestCommandIsGoneInTimeThoughNobodyReadsRemarks(t *testing.T) {
 func TestTasksDoNotWaitForReaders(t *testing.T) {
 	b := newBed(t)
 	b.leads("/q")
-	cmd := b.command(running([]string{"worker", "/q", "--concurrency", "2"}, "sh", "-c", "cat")...)
+	cmd := b.command(running([]string{"task", "worker", "/q", "--concurrency", "2"}, "sh", "-c", "cat")...)
 	_, cmd.Stdout = stalled(t)
 	z := start(t, cmd)
 	for _, id := range []string{"x", "y"} {
@@ -76,7 +81,7 @@ func TestNoCommandIsStartedForATaskThatHasEnded(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("canceled"))
 	_, out := stalled(t)
-	w := &taskWorker{taskCommand: taskCommand{app: &app{stdout: out}}, errand: errand{argv: []string{"/no/such"}}}
+	w := &taskWorker{taskCommand: taskCommand{app: &app{App: cli.App{Stdout: out}}}, RunSpec: supervise.RunSpec{Argv: []string{"/no/such"}}}
 	_, err := w.handle(ctx, &dispatch.Attempt{ID: "x"})
 	require.EqualError(t, err, "canceled")
 }
@@ -85,7 +90,8 @@ func TestNoCommandIsStartedForATaskThatHasEnded(t *testing.T) {
 func TestSecondSignalEndsWhatWritesTooMuch(t *testing.T) {
 	b := newBed(t)
 	b.leads("/q")
-	w := b.start(under(longest, 9*time.Second, []string{"worker", "/q"}, "sh", "-c", `trap "" TERM; while :; do echo yesyesyesyesyesyesyesyesyesyes; done`)...)
+	const grace = 9 * time.Second
+	w := b.start(under(longest, grace, []string{"task", "worker", "/q"}, "sh", "-c", `trap "" TERM; while :; do echo yesyesyesyesyesyesyesyesyesyes; done`)...)
 	b.give(0, "", "/q", "--id", "x")
 	w.says("began")
 	<-time.After(3 * time.Second) // it has written too much
@@ -93,6 +99,6 @@ func TestSecondSignalEndsWhatWritesTooMuch(t *testing.T) {
 	eventually(t, func() bool { return strings.Contains(w.err.String(), "draining") }, "it drains")
 	begun := time.Now()
 	w.signal(syscall.SIGTERM)
-	w.ends(exitSignal + int(syscall.SIGTERM))
-	require.Less(t, time.Since(begun), 3*time.Second)
+	w.ends(exit.CodeSignal + int(syscall.SIGTERM))
+	require.Less(t, time.Since(begun), grace)
 }

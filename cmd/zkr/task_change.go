@@ -6,12 +6,15 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 	"github.com/zkrecipes/zkrecipes/dispatch"
 )
 
-const taskCancelHelp = `Cancels tasks of QUEUE that have not ended: they never will be done, and a command that
-runs for one is ended. One that is canceled already is no error, one that has ended
-otherwise is. ID - stands for ids from stdin, one per line.
+const taskCancelHelp = `Cancels tasks of QUEUE that have not ended: the tasks are never done, and a command
+that runs for one of them is stopped. A task that is already canceled is no error; a
+task that has ended otherwise is an error. The ID - stands for ids on stdin, one per
+line.
 `
 
 // taskCancel is "zkr task cancel".
@@ -21,14 +24,14 @@ func (a *app) taskCancel() *cobra.Command {
 		func(ctx context.Context, q *dispatch.Queue, id string) error { return q.Cancel(ctx, id) })
 }
 
-const taskRequeueHelp = `Has tasks of QUEUE that are dead, failed or canceled tried anew: with all their attempts,
-and without a deadline. One that has not ended is no error, one that is done is. ID -
-stands for ids from stdin, one per line.
+const taskRequeueHelp = `Retries tasks of QUEUE that are dead, failed or canceled, with all their attempts
+and without a deadline. A task that has not ended is no error; a task that is done
+is an error. The ID - stands for ids on stdin, one per line.
 `
 
 // taskRequeue is "zkr task requeue".
 func (a *app) taskRequeue() *cobra.Command {
-	return (&taskCommand{app: a}).changing("requeue", "Have tasks that are dead, failed or canceled tried anew", taskRequeueHelp,
+	return (&taskCommand{app: a}).changing("requeue", "Retry tasks that are dead, failed or canceled", taskRequeueHelp,
 		"  zkr task ls /queues/mail --state dead --quiet | zkr task requeue /queues/mail -",
 		func(ctx context.Context, q *dispatch.Queue, id string) error { return q.Requeue(ctx, id) })
 }
@@ -39,9 +42,9 @@ func (c *taskCommand) changing(verb, short, help, example string, do func(contex
 	return &cobra.Command{
 		Use: verb + " QUEUE ID...", Short: short, Long: help, Example: example,
 		Args: func(cmd *cobra.Command, args []string) error {
-			return arguments("queue", "QUEUE", "ID")(cmd, args[:min(len(args), 2)])
+			return cli.Arguments("queue", "QUEUE", "ID")(cmd, args[:min(len(args), 2)])
 		},
-		RunE: does(func(cmd *cobra.Command, args []string) error {
+		RunE: cli.RunE(func(cmd *cobra.Command, args []string) error {
 			if err := c.check(args[0]); err != nil {
 				return err
 			}
@@ -49,17 +52,17 @@ func (c *taskCommand) changing(verb, short, help, example string, do func(contex
 			if err != nil {
 				return err
 			}
-			return c.app.work(cmd.Context(), c.on("", func(ctx context.Context, q *dispatch.Queue) error {
+			return c.app.LongCall(cmd.Context(), c.on("", func(ctx context.Context, q *dispatch.Queue) error {
 				var all []error
 				for _, id := range ids {
-					limited, cancel := context.WithTimeout(ctx, c.app.flags.connectTimeout)
+					limited, cancel := context.WithTimeout(ctx, c.app.Flags.ConnectTimeout)
 					err := c.advised(id, do(limited, q, id))
 					cancel()
 					if all = append(all, err); ctx.Err() != nil {
 						break
 					}
 				}
-				return gravest(all)
+				return exit.Worst(all)
 			}))
 		}),
 	}
@@ -73,14 +76,14 @@ func (c *taskCommand) ids(args []string) (ids []string, err error) {
 		case arg != "-":
 			ids = append(ids, arg)
 		case read:
-			return nil, usage("ID - is there twice")
+			return nil, exit.Usage("ID - is there twice")
 		default:
 			read = true
-			text, err := io.ReadAll(c.app.stdin)
+			text, err := io.ReadAll(c.app.Stdin)
 			if err != nil {
 				return nil, fmt.Errorf("cannot read stdin: %w", err)
 			}
-			ids = append(ids, lines(string(text))...)
+			ids = append(ids, cli.SplitLines(string(text))...)
 		}
 	}
 	return ids, checkIDs("ID", ids...)

@@ -9,13 +9,15 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 	"github.com/zkrecipes/zkrecipes/dispatch"
 )
 
-const taskListHelp = `Shows the tasks of QUEUE in the order in which they were submitted: each as it was when
-it was read, which takes a request for each. ATTEMPT is that of the present attempt, or of
-the next one, or of the last; LAST-FAILURE why the one before has failed. "zkr task show" says
-more of one of them.
+const taskListHelp = `Shows the tasks of QUEUE in the order of their submission, each as of the moment of
+its read; the command sends one request per task. ATTEMPT is the number of the
+present attempt, or of the next or the last one; LAST-FAILURE is the reason why the
+previous attempt failed. "zkr task show" shows more about one task.
 `
 
 // taskList is "zkr task ls".
@@ -29,20 +31,20 @@ func (a *app) taskList() *cobra.Command {
 		Long:  taskListHelp,
 		Example: "  zkr task ls /queues/mail --state waiting,assigned\n" +
 			"  zkr task ls /queues/mail --state dead --quiet | zkr task requeue /queues/mail -",
-		Args: arguments("queue", "QUEUE"),
-		RunE: does(func(cmd *cobra.Command, args []string) error {
+		Args: cli.Arguments("queue", "QUEUE"),
+		RunE: cli.RunE(func(cmd *cobra.Command, args []string) error {
 			if err := c.check(args[0]); err != nil {
 				return err
 			}
 			var wanted []dispatch.State
 			for _, state := range states {
 				if !slices.Contains(taskStates(), state) {
-					return usage("--state is %q; it must be one of %s", state, strings.Join(taskStates(), ", "))
+					return exit.Usage("--state is %q; it must be one of %s", state, strings.Join(taskStates(), ", "))
 				}
 				wanted = append(wanted, dispatch.State(state))
 			}
 			var found []dispatch.Info
-			if err := c.app.work(cmd.Context(), c.on("", func(ctx context.Context, q *dispatch.Queue) (err error) {
+			if err := c.app.LongCall(cmd.Context(), c.on("", func(ctx context.Context, q *dispatch.Queue) (err error) {
 				found, err = q.List(ctx, wanted...)
 				return err
 			})); err != nil {
@@ -53,7 +55,7 @@ func (a *app) taskList() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringSliceVar(&states, "state", nil, "`states`: only the tasks in one of these; "+strings.Join(taskStates(), ", "))
-	oneOf(cmd, "state", taskStates()...)
+	cli.OneOf(cmd, "state", taskStates()...)
 	f.BoolVarP(&quiet, "quiet", "q", false, "show the ids only, one per line")
 	return cmd
 }
@@ -64,37 +66,37 @@ func (c *taskCommand) showTasks(found []dispatch.Info, quiet bool) error {
 		list = append(list, taskOf(in))
 	}
 	switch {
-	case c.app.json():
-		return c.app.line(struct {
+	case c.app.JSON():
+		return c.app.PrintJSON(struct {
 			Queue string     `json:"queue"`
 			Tasks []taskInfo `json:"tasks"`
 		}{c.path, list})
 	case quiet:
 		var text strings.Builder
 		for _, t := range list {
-			// What is read again must be the id itself; a terminal is not asked to.
-			if t.Error == "" && readable([]byte(t.ID)) == t.ID {
+			// Another command reads the output: each line must be the id itself.
+			if t.Error == "" && cli.Readable([]byte(t.ID)) == t.ID {
 				fmt.Fprintln(&text, t.ID)
 			} else {
-				c.app.note("left out: %q, which is no word", t.ID)
+				c.app.Note("left out: %q, which is no word", t.ID)
 			}
 		}
-		return c.app.print([]byte(text.String()))
+		return c.app.Print([]byte(text.String()))
 	case len(list) == 0:
-		return c.app.empty("there are no such tasks in %s", c.path)
+		return c.app.NoteEmpty("there are no such tasks in %s", c.path)
 	}
 	rows := make([][]string, 0, len(list))
 	for _, t := range list {
 		if t.Error != "" {
-			rows = append(rows, []string{readable([]byte(t.ID)), "no task", "-", "-", "-", "-", "-", brief([]byte(t.Error), 60)})
+			rows = append(rows, []string{cli.Readable([]byte(t.ID)), "no task", "-", "-", "-", "-", "-", cli.Preview([]byte(t.Error), 60)})
 			continue
 		}
 		rows = append(rows, []string{
-			readable([]byte(t.ID)), readable([]byte(t.State)), t.attempts(), strconv.Itoa(t.Priority), or(readable([]byte(t.Worker)), "-"),
-			clock(t.Submitted), age(t.Submitted), or(brief([]byte(t.LastFailure), 60), "-"),
+			cli.Readable([]byte(t.ID)), cli.Readable([]byte(t.State)), t.attempts(), strconv.Itoa(t.Priority), cli.OrElse(cli.Readable([]byte(t.Worker)), "-"),
+			cli.LocalTime(t.Submitted), cli.Age(t.Submitted), cli.OrElse(cli.Preview([]byte(t.LastFailure), 60), "-"),
 		})
 	}
-	return c.app.table(taskColumns, rows)
+	return c.app.Table(taskColumns, rows)
 }
 
 // taskShow is "zkr task show".
@@ -102,52 +104,69 @@ func (a *app) taskShow() *cobra.Command {
 	c := &taskCommand{app: a}
 	return &cobra.Command{
 		Use:   "show QUEUE ID",
-		Short: "Show all that is known of a task, but its payload and its result",
-		Long: "Shows in which state the task ID of QUEUE is, which attempt is made, or was, by which\n" +
-			"worker, and what has become of the one before. Times are by the servers' clock. \"zkr task\n" +
-			"wait\" shows the result.",
+		Short: "Show a task: its state, its attempts and its last failure",
+		Long: "Shows the state of the task ID of QUEUE, its current or last attempt with the worker,\n" +
+			"and the reason of the last failure. If the task waits, and no worker can be given the\n" +
+			"task, the row \"waits for\" says why. Times are by the servers' clock. \"zkr task wait\"\n" +
+			"shows the result.",
 		Example: "  zkr task show /queues/mail $id",
-		Args:    arguments("queue", "QUEUE", "ID"),
-		RunE: does(func(cmd *cobra.Command, args []string) error {
+		Args:    cli.Arguments("queue", "QUEUE", "ID"),
+		RunE: cli.RunE(func(cmd *cobra.Command, args []string) error {
 			if err := c.check(args[0]); err != nil {
 				return err
 			}
 			if err := checkIDs("ID", args[1]); err != nil {
 				return err
 			}
-			var found dispatch.Info
-			if err := c.app.visit(cmd.Context(), c.on(args[1], func(ctx context.Context, q *dispatch.Queue) (err error) {
-				found, err = q.Get(ctx, args[1])
+			var found taskInfo
+			if err := c.app.Call(cmd.Context(), c.on(args[1], func(ctx context.Context, q *dispatch.Queue) error {
+				in, err := q.Get(ctx, args[1])
+				if found = taskOf(in); err != nil || found.State != "waiting" {
+					return err
+				}
+				workers, err := q.Workers(ctx)
+				found.WaitsFor = waitsFor(in, workers)
 				return err
 			})); err != nil {
 				return err
 			}
-			return c.showTask(taskOf(found))
+			return c.showTask(found)
 		}),
 	}
 }
 
+// waitsFor is what a task waits for, if no worker can be given it; "" otherwise.
+func waitsFor(in dispatch.Info, workers []dispatch.WorkerInfo) string {
+	switch {
+	case slices.ContainsFunc(workers, func(w dispatch.WorkerInfo) bool { return w.CanTake(in.Labels) }):
+		return ""
+	case len(in.Labels) == 0 || len(workers) == 0:
+		return "a worker"
+	}
+	return "a worker with the labels " + strings.Join(in.Labels, ", ")
+}
+
 func (c *taskCommand) showTask(t taskInfo) error {
-	if c.app.json() {
-		return c.app.line(t)
+	if c.app.JSON() {
+		return c.app.PrintJSON(t)
 	}
 	when := func(t time.Time) string {
 		if t.IsZero() {
 			return ""
 		}
-		return clock(t)
+		return cli.LocalTime(t)
 	}
 	rows := [][]string{}
 	for _, row := range [][2]string{
-		{"id", readable([]byte(t.ID))}, {"state", readable([]byte(t.State))}, {"attempt", fmt.Sprintf("%d of %d", t.Attempt, t.MaxAttempts)},
-		{"priority", strconv.Itoa(t.Priority)}, {"labels", readable([]byte(strings.Join(t.Labels, ", ")))},
-		{"worker", readable([]byte(t.Worker))}, {"submitted", when(t.Submitted)}, {"not before", when(t.NotBefore)},
+		{"id", cli.Readable([]byte(t.ID))}, {"state", cli.Readable([]byte(t.State))}, {"attempt", fmt.Sprintf("%d of %d", t.Attempt, t.MaxAttempts)},
+		{"priority", strconv.Itoa(t.Priority)}, {"labels", cli.Readable([]byte(strings.Join(t.Labels, ", ")))},
+		{"waits for", cli.Readable([]byte(t.WaitsFor))}, {"worker", cli.Readable([]byte(t.Worker))}, {"submitted", when(t.Submitted)}, {"not before", when(t.NotBefore)},
 		{"assigned", when(t.Assigned)}, {"deadline", when(t.Deadline)}, {"finished", when(t.Finished)},
-		{"retention", t.Retention}, {"last failure", readable([]byte(t.LastFailure))},
+		{"retention", t.Retention}, {"dead retention", t.DeadKept}, {"last failure", cli.Readable([]byte(t.LastFailure))},
 	} {
 		if row[1] != "" {
 			rows = append(rows, row[:])
 		}
 	}
-	return c.app.table("WHAT VALUE", rows)
+	return c.app.Table("WHAT VALUE", rows)
 }

@@ -8,22 +8,25 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 	"github.com/zkrecipes/zkrecipes/dispatch"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-const taskHelp = `Queues of tasks. A task is submitted with a payload, any bytes. "zkr master", which may
-run several times, gives it to a worker, and that runs a command: "zkr worker". If the
-worker dies, or the command fails, another attempt is made, as far as the task allows.
-A task ends once, with one result, which is kept until somebody collects it or its
-retention is over. While there is no master, or no worker, tasks wait.
+const taskHelp = `Queues of tasks. A task is submitted with a payload of any bytes. A master ("zkr
+task master") assigns the task to a worker ("zkr task worker"), which runs a command
+for the task. Several masters may run; one of them leads. If the worker dies or the
+command fails, the queue makes another attempt, as far as the task allows. A task
+ends once, with one result, which is kept until a client collects the result or the
+retention has passed. Tasks wait while no master or no worker runs.
 
-A task is waiting, then assigned, and ends as done; as failed, when another attempt
-would be in vain or its deadline is over; as canceled; or as dead, when its last attempt
-has failed. "zkr task ls QUEUE --state dead" is the dead-letter list.
+A task is waiting, then assigned, and ends in one of four states: done; failed, if
+another attempt would fail too or the deadline has passed; canceled; or dead, if the
+last attempt has failed. "zkr task ls QUEUE --state dead" is the dead-letter list.
 
-Programs take part through the package dispatch. QUEUE is a path, such as /queues/mail,
-and comes to be when it is first used.
+Programs take part through the package dispatch. QUEUE is a path, such as
+/queues/mail, and is created with its first use.
 `
 
 // Bounds of the package dispatch, which it checks too; zkr does so before it connects.
@@ -43,28 +46,29 @@ func taskStates() []string {
 type taskCommand struct {
 	app  *app
 	path string
+	opts dispatch.Options
 }
 
 // task is "zkr task".
 func (a *app) task() *cobra.Command {
-	return family(&cobra.Command{
+	return cli.CommandGroup(&cobra.Command{
 		Use:   "task",
-		Short: "Queues of tasks: submit, wait for results, look on, cancel, try anew",
+		Short: "Queues of tasks: submit, assign, run, wait for results, inspect, cancel, retry, remove",
 		Long:  taskHelp,
-		Example: "  zkr master /queues/mail &\n" +
-			"  zkr worker /queues/mail -- ./send &\n" +
+		Example: "  zkr task master /queues/mail &\n" +
+			"  zkr task worker /queues/mail -- ./send &\n" +
 			"  zkr task submit /queues/mail --wait < letter\n" +
 			"  zkr task stats /queues/mail --watch",
-	}, a.taskSubmit(), a.taskWait(), a.taskList(), a.taskShow(), a.taskCancel(), a.taskRequeue(), a.taskStats())
+	}, a.taskSubmit(), a.taskWait(), a.taskList(), a.taskShow(), a.taskCancel(), a.taskRequeue(), a.taskRemove(), a.taskPurge(), a.taskStats(), a.taskMaster(), a.taskWorker())
 }
 
 // check checks the queue's path.
 func (c *taskCommand) check(queue string) error {
-	if err := checkPath(queue); err != nil {
+	if err := cli.CheckPath(queue); err != nil {
 		return err
 	}
 	if queue == "/" {
-		return usage("QUEUE is /; it must be a path below it")
+		return exit.Usage("QUEUE is /; it must be a path below it")
 	}
 	c.path = queue
 	return nil
@@ -74,7 +78,7 @@ func (c *taskCommand) check(queue string) error {
 func checkIDs(what string, ids ...string) error {
 	for _, id := range ids {
 		if id == "" || len(id) > maxTaskID || !utf8.ValidString(id) {
-			return usage("%s is %.80q; it must be text of 1 to %d bytes", what, id, maxTaskID)
+			return exit.Usage("%s is %.80q; it must be text of 1 to %d bytes", what, id, maxTaskID)
 		}
 	}
 	return nil
@@ -83,11 +87,11 @@ func checkIDs(what string, ids ...string) error {
 // checkLabels checks what tasks ask for, and workers have.
 func checkLabels(labels []string) error {
 	if len(labels) > maxLabels {
-		return usage("--label is there %d times; at most %d", len(labels), maxLabels)
+		return exit.Usage("--label is there %d times; at most %d", len(labels), maxLabels)
 	}
 	for _, l := range labels {
 		if l == "" || len(l) > maxLabel || !utf8.ValidString(l) {
-			return usage("--label is %.80q; it must be text of 1 to %d bytes", l, maxLabel)
+			return exit.Usage("--label is %.80q; it must be text of 1 to %d bytes", l, maxLabel)
 		}
 	}
 	return nil
@@ -95,9 +99,9 @@ func checkLabels(labels []string) error {
 
 // call is a command line for people.
 func (c *taskCommand) call(sub, id string) string {
-	line := "zkr " + sub + " " + readable([]byte(c.path))
+	line := "zkr " + sub + " " + cli.Readable([]byte(c.path))
 	if id != "" {
-		line += " " + readable([]byte(id))
+		line += " " + cli.Readable([]byte(id))
 	}
 	return `"` + line + `"`
 }
@@ -106,20 +110,22 @@ func (c *taskCommand) call(sub, id string) string {
 func (c *taskCommand) advised(id string, err error) error {
 	var hint string
 	switch {
-	case err == nil, errors.As(err, new(*failure)):
+	case err == nil, errors.As(err, new(*exit.Failure)):
 		return err
 	case errors.Is(err, dispatch.ErrNoTask):
 		hint = c.call("task ls", "") + " shows those that there are; a task that was collected, or whose retention is over, is removed"
 	case errors.Is(err, dispatch.ErrFull):
-		hint = c.call("task stats", "") + " says of what; results that are collected, or whose retention is over, make room"
+		hint = c.call("task stats", "") + " says of what; tasks that end make room"
 	case errors.Is(err, dispatch.ErrConflict):
 		hint = c.call("task show", id) + " shows the one that is there"
+	case errors.Is(err, dispatch.ErrRecord) && id != "":
+		hint = c.call("task rm", id) + " removes a task whose record is garbage; one of a newer version needs a zkr of that version"
 	case errors.Is(err, session.ErrUnknownOutcome) && id != "":
 		hint = c.call("task show", id) + " says whether it is there; to submit it again under its --id does nothing if it is"
 	default:
 		return err
 	}
-	return &failure{code: classify(err).code, err: err, hint: hint}
+	return &exit.Failure{Code: exit.Classify(err).Code, Err: err, Hint: hint}
 }
 
 // taskInfo is a dispatch.Info as "-o json" shows it. Times that there are not are left
@@ -138,8 +144,10 @@ type taskInfo struct {
 	Deadline    time.Time      `json:"deadline,omitzero"`
 	Finished    time.Time      `json:"finished,omitzero"`
 	Retention   string         `json:"retention"` // as "24h0m0s"
+	DeadKept    string         `json:"dead_retention"`
 	LastFailure string         `json:"last_failure"`
-	Error       string         `json:"error,omitempty"` // why the znode's data is no task
+	WaitsFor    string         `json:"waits_for,omitempty"` // "show" only: why no worker can be given the task
+	Error       string         `json:"error,omitempty"`     // why the znode's data is no task
 }
 
 // taskColumns are those that tables show.
@@ -149,7 +157,7 @@ func taskOf(in dispatch.Info) taskInfo {
 	out := taskInfo{
 		ID: in.ID, State: in.State, Attempt: in.Attempt, MaxAttempts: in.MaxAttempts, Priority: in.Priority, Labels: in.Labels,
 		Worker: in.Worker, Submitted: in.Submitted, Assigned: in.Assigned, NotBefore: in.NotBefore, Deadline: in.Deadline,
-		Finished: in.Finished, Retention: in.Retention.String(), LastFailure: in.LastFailure,
+		Finished: in.Finished, Retention: in.Retention.String(), DeadKept: in.DeadRetention.String(), LastFailure: in.LastFailure,
 	}
 	if out.Labels == nil {
 		out.Labels = []string{}
@@ -164,8 +172,8 @@ func taskOf(in dispatch.Info) taskInfo {
 func (t taskInfo) attempts() string { return fmt.Sprintf("%d/%d", t.Attempt, t.MaxAttempts) }
 
 // on is a task of zkr's with the queue.
-func (c *taskCommand) on(id string, do func(context.Context, *dispatch.Queue) error) task {
+func (c *taskCommand) on(id string, do func(context.Context, *dispatch.Queue) error) cli.Action {
 	return func(ctx context.Context, client *session.Client) error {
-		return c.advised(id, do(ctx, dispatch.New(client, c.path, nil)))
+		return c.advised(id, do(ctx, dispatch.New(client, c.path, &c.opts)))
 	}
 }

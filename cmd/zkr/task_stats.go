@@ -8,15 +8,18 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 	"github.com/zkrecipes/zkrecipes/dispatch"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-const taskStatsHelp = `Shows how many tasks QUEUE has in each state, who leads its masters, and the workers,
-with how many tasks they have and may have. It takes a request for each task.
+const taskStatsHelp = `Shows the number of tasks of QUEUE in each state, the leading master, and the
+workers with the tasks they have and the tasks they may have. The command sends one
+request per task.
 
-With --watch it shows that again, in a line, whenever it has changed; it looks once in
---interval, and no more often than every third moment if that takes long.` + untilEnded
+With --watch zkr shows a line whenever these numbers have changed. zkr reads the
+queue once per --interval, and spends at most a third of its time reading.` + cli.UntilEnded
 
 // taskStats is "zkr task stats".
 func (a *app) taskStats() *cobra.Command {
@@ -28,23 +31,23 @@ func (a *app) taskStats() *cobra.Command {
 		Short:   "Show how many tasks a queue has, who leads, and the workers; with --watch each change",
 		Long:    taskStatsHelp,
 		Example: "  zkr task stats /queues/mail --watch",
-		Args:    arguments("queue", "QUEUE"),
-		RunE: does(func(cmd *cobra.Command, args []string) error {
+		Args:    cli.Arguments("queue", "QUEUE"),
+		RunE: cli.RunE(func(cmd *cobra.Command, args []string) error {
 			if err := c.check(args[0]); err != nil {
 				return err
 			}
 			switch {
 			case cmd.Flags().Changed("interval") && !watch:
-				return usage("--interval needs --watch")
+				return exit.Usage("--interval needs --watch")
 			case interval <= 0:
-				return usage("--interval is %v; it must be above 0", interval)
+				return exit.Usage("--interval is %v; it must be above 0", interval)
 			case watch:
-				return c.app.follow(cmd.Context(), c.on("", func(ctx context.Context, q *dispatch.Queue) error {
+				return c.app.Follow(cmd.Context(), c.on("", func(ctx context.Context, q *dispatch.Queue) error {
 					return c.watchStats(ctx, q, interval)
 				}))
 			}
 			var found dispatch.Stats
-			if err := c.app.work(cmd.Context(), func(ctx context.Context, client *session.Client) (err error) {
+			if err := c.app.LongCall(cmd.Context(), func(ctx context.Context, client *session.Client) (err error) {
 				found, err = dispatch.New(client, c.path, nil).Stats(ctx)
 				return err
 			}); err != nil {
@@ -65,10 +68,12 @@ type queueStats struct {
 	MaxTasks int            `json:"max_tasks"`
 	Tasks    map[string]int `json:"tasks"`           // all states
 	Oldest   time.Time      `json:"oldest,omitzero"` // submission of the first that waits
-	Master   string         `json:"master"`          // who leads, "" if nobody does
-	Term     int64          `json:"term"`
-	Token    int64          `json:"token"`
-	Workers  []queueWorker  `json:"workers"`
+	// Unmatched is how many tasks wait whose labels no worker has.
+	Unmatched int           `json:"unmatched"`
+	Master    string        `json:"master"` // who leads, "" if nobody does
+	Term      int64         `json:"term,string"`
+	Token     int64         `json:"token,string"`
+	Workers   []queueWorker `json:"workers"`
 }
 
 // queueWorker is a dispatch.WorkerInfo as "-o json" shows it.
@@ -79,7 +84,7 @@ type queueWorker struct {
 	Prefetch    int      `json:"prefetch"`
 	Labels      []string `json:"labels"`
 	Draining    bool     `json:"draining"`
-	State       string   `json:"state"` // works, or leaves: it is draining
+	State       string   `json:"state"` // active, draining or unreadable
 	Assigned    int      `json:"assigned"`
 }
 
@@ -88,7 +93,7 @@ const queueWorkerColumns = "ID NAME STATE ASSIGNED CONCURRENCY PREFETCH LABELS"
 
 func (c *taskCommand) statsOf(in dispatch.Stats) queueStats {
 	out := queueStats{
-		Queue: c.path, Open: in.Open, MaxTasks: in.MaxTasks, Tasks: map[string]int{}, Oldest: in.Oldest,
+		Queue: c.path, Open: in.Open, MaxTasks: in.MaxTasks, Tasks: map[string]int{}, Oldest: in.Oldest, Unmatched: in.Unmatched,
 		Master: in.Master, Term: in.Term, Token: in.Token, Workers: []queueWorker{},
 	}
 	for _, state := range taskStates() {
@@ -99,9 +104,12 @@ func (c *taskCommand) statsOf(in dispatch.Stats) queueStats {
 	}
 	for _, w := range in.Workers {
 		labels := append([]string{}, w.Labels...)
-		state := "works"
-		if w.Draining {
-			state = "leaves"
+		state := "active"
+		switch {
+		case w.Err != nil:
+			state = "unreadable"
+		case w.Draining:
+			state = "draining"
 		}
 		out.Workers = append(out.Workers, queueWorker{w.ID, w.Name, w.Concurrency, w.Prefetch, labels, w.Draining, state, w.Assigned})
 	}
@@ -125,7 +133,7 @@ func (s queueStats) master() string {
 	if s.Master == "" {
 		return "no master leads"
 	}
-	return fmt.Sprintf("%s leads, term %d, token %d", readable([]byte(s.Master)), s.Term, s.Token)
+	return fmt.Sprintf("%s leads, term %d, token %d", cli.Readable([]byte(s.Master)), s.Term, s.Token)
 }
 
 // takes is whether the queue takes tasks, for people.
@@ -137,27 +145,30 @@ func (s queueStats) takes() string {
 }
 
 func (c *taskCommand) showStats(s queueStats) error {
-	if c.app.json() {
-		return c.app.line(s)
+	if c.app.JSON() {
+		return c.app.PrintJSON(s)
 	}
-	text := fmt.Sprintf("%s %s\n%s", readable([]byte(s.Queue)), s.takes(), s.counts())
+	text := fmt.Sprintf("%s %s\n%s", cli.Readable([]byte(s.Queue)), s.takes(), s.counts())
 	if !s.Oldest.IsZero() {
-		text += "; the oldest that waits is " + age(s.Oldest) + " old"
+		text += "; the oldest that waits is " + cli.Age(s.Oldest) + " old"
 	}
-	if err := c.app.printf("%s\n%s\n", text, s.master()); err != nil {
+	if s.Unmatched > 0 && len(s.Workers) > 0 {
+		text += fmt.Sprintf("; no worker has the labels of %s", cli.Count(s.Unmatched, "waiting task"))
+	}
+	if err := c.app.Printf("%s\n%s\n", text, s.master()); err != nil {
 		return err
 	}
 	if len(s.Workers) == 0 {
-		return c.app.printf("There are no workers.\n")
+		return c.app.Printf("There are no workers.\n")
 	}
 	rows := make([][]string, 0, len(s.Workers))
 	for _, w := range s.Workers {
 		rows = append(rows, []string{
-			readable([]byte(w.ID)), readable([]byte(w.Name)), w.State, strconv.Itoa(w.Assigned), strconv.Itoa(w.Concurrency), strconv.Itoa(w.Prefetch),
-			or(readable([]byte(strings.Join(w.Labels, ","))), "-"),
+			cli.Readable([]byte(w.ID)), cli.Readable([]byte(w.Name)), w.State, strconv.Itoa(w.Assigned), strconv.Itoa(w.Concurrency), strconv.Itoa(w.Prefetch),
+			cli.OrElse(cli.Readable([]byte(strings.Join(w.Labels, ","))), "-"),
 		})
 	}
-	return c.app.table(queueWorkerColumns, rows)
+	return c.app.Table(queueWorkerColumns, rows)
 }
 
 // watchStats shows changes until ctx ends. A look costs as much as the queue is long,
@@ -172,7 +183,7 @@ func (c *taskCommand) watchStats(ctx context.Context, q *dispatch.Queue, interva
 		if last, err = c.showChange(last, c.statsOf(found)); err != nil {
 			return err
 		}
-		if err := pause(ctx, max(interval, 2*time.Since(begun))); err != nil {
+		if err := cli.SleepContext(ctx, max(interval, 2*time.Since(begun))); err != nil {
 			return err
 		}
 	}
@@ -180,12 +191,12 @@ func (c *taskCommand) watchStats(ctx context.Context, q *dispatch.Queue, interva
 
 // showChange shows the stats if they are not as they were shown last.
 func (c *taskCommand) showChange(last string, s queueStats) (string, error) {
-	text, err := encode(s)
+	text, err := cli.Encode(s)
 	if err != nil || string(text) == last {
 		return last, err
 	}
-	if c.app.json() {
-		return string(text), c.app.line(struct {
+	if c.app.JSON() {
+		return string(text), c.app.PrintJSON(struct {
 			Time time.Time `json:"time"`
 			queueStats
 		}{time.Now(), s})
@@ -198,6 +209,6 @@ func (c *taskCommand) showChange(last string, s queueStats) (string, error) {
 	for _, w := range s.Workers {
 		busy, places = busy+w.Assigned, places+w.Concurrency+w.Prefetch
 	}
-	return string(text), c.app.printf("%s  %s%s; %s with %d of %d tasks; %s\n", moment(time.Now()), full, s.counts(),
-		count(len(s.Workers), "worker"), busy, places, s.master())
+	return string(text), c.app.Printf("%s  %s%s; %s with %d of %d tasks; %s\n", cli.Timestamp(time.Now()), full, s.counts(),
+		cli.Count(len(s.Workers), "worker"), busy, places, s.master())
 }

@@ -7,14 +7,17 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 	"github.com/zkrecipes/zkrecipes/dispatch"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-const taskSubmitHelp = `Submits a task to QUEUE and shows its id. The payload is what stdin has, to its end, or
---data; up to 1,000,000 bytes. A task of the same --id is the same task, in whatever
-state, and nothing is changed; if it has another payload zkr exits with 75, and so it
-does if the queue is full.
+const taskSubmitHelp = `Submits a task to QUEUE and shows the task's id. The payload is stdin up to its end,
+or --data; up to 1,000,000 bytes. If a task with the same --id exists, in any state,
+zkr changes nothing; if that task has another payload, zkr exits with 75. zkr also
+exits with 75 if the queue is full; with --wait-for-room zkr waits instead, up to
+--timeout, until the queue accepts tasks again.
 
 With --wait zkr waits for the end of the task as "zkr task wait" does, and shows the
 result instead of the id.
@@ -41,8 +44,8 @@ func (a *app) taskSubmit() *cobra.Command {
 		Example: "  id=$(zkr task submit /queues/mail < letter)\n" +
 			"  zkr task submit /queues/images --id cat-7 --label gpu --deadline 1h --wait < cat.jpg > cat.png\n" +
 			"  zkr task submit /queues/report --data 2026-01 --delay 10m --retries 2 --retention 168h",
-		Args: arguments("queue", "QUEUE"),
-		RunE: does(func(cmd *cobra.Command, args []string) error {
+		Args: cli.Arguments("queue", "QUEUE"),
+		RunE: cli.RunE(func(cmd *cobra.Command, args []string) error {
 			if err := t.checkAll(cmd, args[0]); err != nil {
 				return err
 			}
@@ -58,7 +61,9 @@ func (a *app) taskSubmit() *cobra.Command {
 	f.IntVar(&t.retries, "retries", 4, "how many attempts are made after the first one; one is over when it fails, and when its worker dies")
 	f.DurationVar(&s.Backoff, "backoff", time.Second, "the wait after the first attempt that fails; it doubles with each, up to 5m")
 	f.StringArrayVar(&s.Labels, "label", nil, "`text`, such as gpu or zone=a, that a worker must have; may be repeated: all of them")
-	f.DurationVar(&s.Retention, "retention", 24*time.Hour, "how long the task is kept when it has ended, unless it is collected; a dead one stays")
+	f.DurationVar(&s.Retention, "retention", 24*time.Hour, "how long the task is kept when it has ended, unless it is collected")
+	f.DurationVar(&s.DeadRetention, "dead-retention", 30*24*time.Hour, "the same for a task that is dead")
+	f.BoolVar(&t.opts.WaitForRoom, "wait-for-room", false, "wait while the queue is full, instead of exiting with 75")
 	f.BoolVar(&t.wait, "wait", false, "wait for the end, and show the result")
 	f.BoolVar(&s.Attached, "attached", false, "with --wait: the task is canceled when zkr ends before it, or loses its session")
 	t.flags(cmd)
@@ -83,23 +88,26 @@ func (t *taskSubmission) checkAll(cmd *cobra.Command, queue string) error {
 		name  string
 		is    time.Duration
 		least time.Duration
-	}{{"delay", s.Delay, 0}, {"backoff", s.Backoff, time.Millisecond}, {"retention", s.Retention, time.Millisecond}} {
+	}{{"delay", s.Delay, 0}, {"backoff", s.Backoff, time.Millisecond}, {"retention", s.Retention, time.Millisecond}, {"dead-retention", s.DeadRetention, time.Millisecond}} {
 		if flag.is < flag.least {
-			return usage("--%s is %v; it must be %v or more", flag.name, flag.is, flag.least)
+			return exit.Usage("--%s is %v; it must be %v or more", flag.name, flag.is, flag.least)
 		}
 	}
 	if t.retries < 0 {
-		return usage("--retries is %d; it must be 0 (one attempt only) or more", t.retries)
+		return exit.Usage("--retries is %d; it must be 0 (one attempt only) or more", t.retries)
 	}
 	s.MaxAttempts = t.retries + 1
 	if !t.wait {
-		for _, flag := range []string{"attached", "collect", "timeout"} {
+		for _, flag := range []string{"attached", "collect"} {
 			if f.Changed(flag) {
-				return usage("--%s needs --wait", flag)
+				return exit.Usage("--%s needs --wait", flag)
 			}
 		}
 	}
-	if err := checkTimeout(t.timeout); err != nil {
+	if !t.wait && !t.opts.WaitForRoom && f.Changed("timeout") {
+		return exit.Usage("--timeout needs --wait or --wait-for-room")
+	}
+	if err := cli.CheckTimeout(t.timeout); err != nil {
 		return err
 	}
 	if err := t.readDeadline(); err != nil {
@@ -115,13 +123,13 @@ func (t *taskSubmission) readDeadline() (err error) {
 	}
 	if d, bad := time.ParseDuration(t.deadline); bad == nil {
 		if d <= 0 {
-			return usage("--deadline is %v; it must be above 0", d)
+			return exit.Usage("--deadline is %v; it must be above 0", d)
 		}
 		t.spec.Deadline = time.Now().Add(d)
 		return nil
 	}
 	if t.spec.Deadline, err = time.Parse(time.RFC3339, t.deadline); err != nil {
-		return usage("--deadline is %q; it must be like 10m, or like 2026-01-02T15:04:05Z", t.deadline)
+		return exit.Usage("--deadline is %q; it must be like 10m, or like 2026-01-02T15:04:05Z", t.deadline)
 	}
 	return nil
 }
@@ -129,15 +137,15 @@ func (t *taskSubmission) readDeadline() (err error) {
 func (t *taskSubmission) readPayload(given bool) (err error) {
 	t.spec.Payload = []byte(t.data)
 	if !given {
-		if isTerminal(t.app.stdin) {
-			t.app.note("reading the payload from stdin; Ctrl-D ends it")
+		if cli.IsTerminal(t.app.Stdin) {
+			t.app.Note("reading the payload from stdin; Ctrl-D ends it")
 		}
-		if t.spec.Payload, err = io.ReadAll(io.LimitReader(t.app.stdin, maxPayload+1)); err != nil {
+		if t.spec.Payload, err = io.ReadAll(io.LimitReader(t.app.Stdin, maxPayload+1)); err != nil {
 			return fmt.Errorf("cannot read stdin: %w", err)
 		}
 	}
 	if len(t.spec.Payload) > maxPayload {
-		return usage("the payload has more than %d bytes; put it elsewhere, and a reference to it into the task", maxPayload)
+		return exit.Usage("the payload has more than %d bytes; put it elsewhere, and a reference to it into the task", maxPayload)
 	}
 	return nil
 }
@@ -153,17 +161,24 @@ func (t *taskSubmission) submit(ctx context.Context) error {
 			return err
 		})
 	}
-	if err := t.app.visit(ctx, t.on(id, func(ctx context.Context, q *dispatch.Queue) error {
+	submit := t.on(id, func(ctx context.Context, q *dispatch.Queue) error {
 		_, err := q.Submit(ctx, t.spec)
 		return err
-	})); err != nil {
+	})
+	var err error
+	if t.opts.WaitForRoom {
+		err = t.app.Await(ctx, t.timeout, "room in "+cli.Readable([]byte(t.path)), submit)
+	} else {
+		err = t.app.Call(ctx, submit)
+	}
+	if err != nil {
 		return err
 	}
-	if t.app.json() {
-		return t.app.line(struct {
+	if t.app.JSON() {
+		return t.app.PrintJSON(struct {
 			Queue string `json:"queue"`
 			ID    string `json:"id"`
 		}{t.path, id})
 	}
-	return t.app.printf("%s\n", id)
+	return t.app.Printf("%s\n", id)
 }

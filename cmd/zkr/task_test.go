@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -13,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 	"github.com/zkrecipes/zkrecipes/dispatch"
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
@@ -20,7 +23,7 @@ import (
 // leads starts a master, and waits until it leads.
 func (b *bed) leads(queue string, flags ...string) *zkrProcess {
 	b.Helper()
-	m := b.start(append([]string{"master", queue}, flags...)...)
+	m := b.start(append([]string{"task", "master", queue}, flags...)...)
 	m.says("leads  ")
 	return m
 }
@@ -30,7 +33,7 @@ func (b *bed) leads(queue string, flags ...string) *zkrProcess {
 func (b *bed) serves(queue, script string, flags ...string) *zkrProcess {
 	b.Helper()
 	before := len(b.contenders(queue + "/alive"))
-	w := b.start(running(append([]string{"worker", queue}, flags...), "sh", "-c", script)...)
+	w := b.start(running(append([]string{"task", "worker", queue}, flags...), "sh", "-c", script)...)
 	eventually(b.T, func() bool { return len(b.contenders(queue+"/alive")) > before }, "it takes tasks")
 	return w
 }
@@ -67,25 +70,25 @@ func TestResultIsWhatTheCommandWrote(t *testing.T) {
 	b.serves("/q", `read x; case $x in bad) echo oops >&2; exit 3;; worse) exit 4;; esac; echo "$x"; cat`, "--permanent", "4")
 	assert.Equal(t, "early\n\xff", strings.ReplaceAll(b.run("task", "wait", "/q", id).ends(0).out.String(), "\x00", ""))
 	assert.Equal(t, "now\nthen", b.give(0, "now\nthen", "/q", "--wait").out.String())
-	z := b.give(exitTaskDead, "bad\n", "/q", "--id", "bad", "--retries", "1", "--backoff", "1ms", "--wait")
+	z := b.give(exit.CodeTaskDead, "bad\n", "/q", "--id", "bad", "--retries", "1", "--backoff", "1ms", "--wait")
 	assert.Empty(t, z.out.String())
 	assert.Equal(t, "zkr: the task bad is dead: exit code 3: oops\n", z.err.String())
 	assert.Equal(t, 2, b.taskIs("/q", "bad").Attempt)
-	z = b.give(exitTaskFailed, "worse\n", "/q", "--wait", "-o", "json", "--collect", "--id", "worse")
+	z = b.give(exit.CodeTaskFailed, "worse\n", "/q", "--wait", "-o", "json", "--collect", "--id", "worse")
 	var r taskResult
 	require.NoError(t, json.Unmarshal([]byte(z.out.String()), &r), z.out)
 	assert.WithinDuration(t, time.Now(), r.Finished, limit)
 	r.Worker, r.Submitted, r.Assigned, r.Finished = "", time.Time{}, time.Time{}, time.Time{}
 	assert.Equal(t, taskResult{ID: "worse", State: "failed", Error: "permanent failure: exit code 4", Attempt: 1}, r)
 	assert.Equal(t, `{"error":"the task worse has failed: permanent failure: exit code 4","code":65}`+"\n", z.err.String())
-	z = b.run("task", "wait", "/q", "worse").ends(exitFailed) // it was collected
+	z = b.run("task", "wait", "/q", "worse").ends(exit.CodeFailed) // it was collected
 	assert.Contains(t, z.err.String(), "no such task: \"worse\"\nzkr: \"zkr task ls /q\" shows those that there are")
 
 	z = b.run("task", "wait", "/q", id, "-o", "json", "--collect").ends(0)
 	require.NoError(t, json.Unmarshal([]byte(z.out.String()), &r), z.out)
 	assert.EqualValues(t, "done", r.State)
-	assert.NotEmpty(t, r.Base64, "it is no text")
-	b.run("task", "show", "/q", id).ends(exitFailed)
+	assert.NotEmpty(t, r.Base64, "it is not text")
+	b.run("task", "show", "/q", id).ends(exit.CodeFailed)
 }
 
 // TestTasksAreListed with nobody there to do them.
@@ -111,7 +114,7 @@ func TestTasksAreListed(t *testing.T) {
 	one.Submitted, one.NotBefore = time.Time{}, time.Time{}
 	assert.Equal(t, taskInfo{
 		ID: "one", State: "waiting", Attempt: 1, MaxAttempts: 1, Priority: -7, Labels: []string{"gpu", "zone=a"},
-		Deadline: time.Date(2126, 1, 2, 3, 4, 5, 0, time.UTC), Retention: "1h30m0s",
+		Deadline: time.Date(2126, 1, 2, 3, 4, 5, 0, time.UTC), Retention: "1h30m0s", DeadKept: "720h0m0s", WaitsFor: "a worker",
 	}, one)
 
 	// Somebody else's znode is shown as what it is.
@@ -129,13 +132,13 @@ func TestSameIDIsTheSameTask(t *testing.T) {
 	m := b.leads("/q", "--max-tasks", "1", "--id", "m")
 	b.give(0, "a", "/q", "--id", "a")
 	eventually(t, func() bool { return len(b.contenders("/q/admission")) == 0 }, "the master closes the queue")
-	z := b.give(exitBusy, "b", "/q")
+	z := b.give(exit.CodeBusy, "b", "/q")
 	assert.Contains(t, z.err.String(), "the queue is full\nzkr: \"zkr task stats /q\" says of what")
 	assert.Equal(t, "a\n", b.give(0, "a", "/q", "--id", "a").out.String())
-	z = b.give(exitBusy, "b", "/q", "--id", "a")
+	z = b.give(exit.CodeBusy, "b", "/q", "--id", "a")
 	assert.Contains(t, z.err.String(), "another payload: \"a\"\nzkr: \"zkr task show /q a\" shows")
 	assert.Contains(t, b.run("task", "stats", "/q").ends(0).out.String(), "/q takes no tasks: it is full at 1\n1 waiting,")
-	b.give(exitUsage, strings.Repeat("x", maxPayload+1), "/q")
+	b.give(exit.CodeUsage, strings.Repeat("x", maxPayload+1), "/q")
 	m.signal(syscall.SIGTERM)
 	m.ends(0)
 }
@@ -151,25 +154,25 @@ func TestOneThatCannotBeChangedKeepsNoOther(t *testing.T) {
 	for id, state := range map[string]dispatch.State{"fine": "done", "bad": "dead", "worst": "dead"} {
 		b.untilTask("/q", id, state)
 	}
-	z := b.run("task", "cancel", "/q", "fine", "absent", "bad").ends(exitFailed)
+	z := b.run("task", "cancel", "/q", "fine", "absent", "bad").ends(exit.CodeFailed)
 	assert.Equal(t, 2, strings.Count(z.err.String(), "not in this state"), z.err)
 	assert.Contains(t, z.err.String(), `no such task: "absent"`)
 	before := b.taskIs("/q", "worst").Finished
 	cmd := b.command("task", "requeue", "/q", "fine", "-")
 	cmd.Stdin = strings.NewReader("bad\nworst\n")
-	start(t, cmd).ends(exitFailed)
-	eventually(t, func() bool { return b.taskIs("/q", "worst").Finished.After(before) }, "it was tried anew")
+	start(t, cmd).ends(exit.CodeFailed)
+	eventually(t, func() bool { return b.taskIs("/q", "worst").Finished.After(before) }, "it was retried")
 	b.give(0, "1\n", "/q", "--id", "later", "--delay", "1h")
 	b.run("task", "cancel", "/q", "later").ends(0)
 	b.run("task", "cancel", "/q", "later").ends(0)
-	assert.Equal(t, "zkr: the task later is canceled: canceled by request\n", b.run("task", "wait", "/q", "later").ends(exitTaskCanceled).err.String())
+	assert.Equal(t, "zkr: the task later is canceled: canceled by request\n", b.run("task", "wait", "/q", "later").ends(exit.CodeTaskCanceled).err.String())
 }
 
 // TestWaitingForATaskEnds in time, or by a signal; an attached task ends with it.
 func TestWaitingForATaskEnds(t *testing.T) {
 	b := newBed(t)
 	b.give(0, "x", "/q", "--id", "a")
-	z := b.run("task", "wait", "/q", "a", "--timeout", "5s").ends(exitBusy)
+	z := b.run("task", "wait", "/q", "a", "--timeout", "5s").ends(exit.CodeBusy)
 	assert.Equal(t, "zkr: waited 5s for the task a in vain\n", z.err.String())
 	waits := func(id string, flags ...string) *zkrProcess {
 		z := b.start(append([]string{"task", "submit", "/q", "--id", id, "--wait"}, flags...)...)
@@ -198,14 +201,14 @@ func TestSubmissionThatIsNotAnswered(t *testing.T) {
 	b := newBed(t)
 	b.give(0, "x", "/q", "--id", "a") // so that its folders are there
 	b.run("task", "cancel", "/q", "a").ends(0)
-	b.run("task", "wait", "/q", "a", "--collect").ends(exitTaskCanceled)
+	b.run("task", "wait", "/q", "a", "--collect").ends(exit.CodeTaskCanceled)
 	b.srv.OnRequest(func(r zktest.Request) zktest.Action {
 		if r.Op == "multi" && !r.OnlyChecks && slices.ContainsFunc(r.Paths, func(p string) bool { return strings.HasPrefix(p, "/q/tasks/") }) {
 			return zktest.Action{Do: zktest.DelayReply, For: time.Minute}
 		}
 		return zktest.Action{}
 	})
-	z := b.give(exitUnknown, "x", "/q", "--id", "a", "--connect-timeout", "5s")
+	z := b.give(exit.CodeUnknown, "x", "/q", "--id", "a", "--connect-timeout", "5s")
 	assert.Contains(t, z.err.String(), "\nzkr: \"zkr task show /q a\" says whether it is there; to submit it again under its --id does nothing if it is\n")
 	assert.EqualValues(t, "waiting", b.taskIs("/q", "a").State)
 }
@@ -257,7 +260,7 @@ func TestStatsShowWhoDoesWhat(t *testing.T) {
 func TestMastersTellWhoLeads(t *testing.T) {
 	b := newBed(t)
 	one := b.leads("/q", "--id", "one", "--session-timeout", "8s")
-	two, three := b.start("master", "/q", "--id", "two"), b.start("master", "/q", "-o", "json")
+	two, three := b.start("task", "master", "/q", "--id", "two"), b.start("task", "master", "/q", "-o", "json")
 	two.says("  stands by  one leads, term 0, token ")
 	eventually(t, func() bool { return len(b.contenders("/q/masters")) == 3 }, "three stand")
 	three.says(`"leads":false,"leader":{"state":"leads","id":"one"`)

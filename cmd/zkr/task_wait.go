@@ -6,18 +6,19 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 	"github.com/zkrecipes/zkrecipes/dispatch"
 )
 
-const taskWaitHelp = `Waits for the end of the task ID of QUEUE, whoever has submitted it, and writes its
-result to stdout as it is. With -o json the result is an object, which says how the task
-has ended.
+const taskWaitHelp = `Waits for the end of the task ID of QUEUE, and writes the task's result to stdout
+unchanged. With -o json the result is an object that includes the task's state.
 
-If the task is not done zkr says why: it exits with 65 if the task has failed, with 66
-if it is dead, and with 67 if it was canceled. If it takes longer than --timeout zkr
-exits with 75.
+If the task is not done, zkr says why, and exits with 65 if the task has failed,
+with 66 if it is dead, and with 67 if it was canceled. If the task has not ended
+after --timeout, zkr exits with 75.
 
-With --collect the task is removed before the result is shown.
+With --collect zkr removes the task before it shows the result.
 `
 
 // waiting is how somebody waits for a task.
@@ -28,7 +29,7 @@ type waiting struct {
 
 func (w *waiting) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.DurationVar(&w.timeout, "timeout", 0, "how long to wait, connecting included; 0: for ever")
+	f.DurationVar(&w.timeout, "timeout", 0, "how long to wait, connecting included; 0: no limit")
 	f.BoolVar(&w.collect, "collect", false, "remove the task when it has ended")
 }
 
@@ -40,15 +41,15 @@ func (a *app) taskWait() *cobra.Command {
 		Short:   "Wait for the end of a task, and show its result",
 		Long:    taskWaitHelp,
 		Example: "  zkr task wait /queues/mail $id --timeout 10m --collect > answer",
-		Args:    arguments("queue", "QUEUE", "ID"),
-		RunE: does(func(cmd *cobra.Command, args []string) error {
+		Args:    cli.Arguments("queue", "QUEUE", "ID"),
+		RunE: cli.RunE(func(cmd *cobra.Command, args []string) error {
 			if err := c.check(args[0]); err != nil {
 				return err
 			}
 			if err := checkIDs("ID", args[1]); err != nil {
 				return err
 			}
-			if err := checkTimeout(w.timeout); err != nil {
+			if err := cli.CheckTimeout(w.timeout); err != nil {
 				return err
 			}
 			return w.await(cmd.Context(), c, args[1], func(context.Context, *dispatch.Queue) error { return nil })
@@ -61,7 +62,7 @@ func (a *app) taskWait() *cobra.Command {
 // await waits for the end of a task, after before, and shows the result.
 func (w *waiting) await(ctx context.Context, c *taskCommand, id string, before func(context.Context, *dispatch.Queue) error) error {
 	var out dispatch.Result
-	err := c.app.await(ctx, w.timeout, "the task "+readable([]byte(id)), c.on(id, func(ctx context.Context, q *dispatch.Queue) (err error) {
+	err := c.app.Await(ctx, w.timeout, "the task "+cli.Readable([]byte(id)), c.on(id, func(ctx context.Context, q *dispatch.Queue) (err error) {
 		if err := before(ctx, q); err != nil {
 			return err
 		}
@@ -71,7 +72,7 @@ func (w *waiting) await(ctx context.Context, c *taskCommand, id string, before f
 		}
 		out, err = q.Collect(ctx, id)
 		if err != nil && out.State.Finished() {
-			c.app.note("the task may not be removed: %v", err)
+			c.app.Note("the task may not be removed: %v", err)
 			return nil
 		}
 		return err
@@ -86,7 +87,7 @@ func (w *waiting) await(ctx context.Context, c *taskCommand, id string, before f
 type taskResult struct {
 	ID    string         `json:"id"`
 	State dispatch.State `json:"state"`
-	content
+	cli.Content
 	Error     string    `json:"error"`
 	Attempt   int       `json:"attempt"`
 	Worker    string    `json:"worker"`
@@ -99,42 +100,42 @@ type taskResult struct {
 func (c *taskCommand) showResult(r dispatch.Result) error {
 	done := r.State == "done"
 	switch {
-	case c.app.json():
+	case c.app.JSON():
 		out := taskResult{
 			ID: r.ID, State: r.State, Error: r.Error, Attempt: r.Attempt, Worker: r.Worker,
 			Submitted: r.Submitted, Assigned: r.Assigned, Finished: r.Finished,
 		}
 		if done {
-			out.content = contentOf(r.Output)
+			out.Content = cli.ContentOf(r.Output)
 		}
-		if err := c.app.line(out); err != nil {
+		if err := c.app.PrintJSON(out); err != nil {
 			return err
 		}
 	case done:
-		return c.app.print(r.Output)
+		return c.app.Print(r.Output)
 	}
 	if done {
 		return nil
 	}
-	err := fmt.Errorf("the task %s is %s", readable([]byte(r.ID)), r.State)
+	err := fmt.Errorf("the task %s is %s", cli.Readable([]byte(r.ID)), r.State)
 	if r.State == "failed" {
-		err = fmt.Errorf("the task %s has failed", readable([]byte(r.ID)))
+		err = fmt.Errorf("the task %s has failed", cli.Readable([]byte(r.ID)))
 	}
 	if r.Error != "" {
-		err = fmt.Errorf("%w: %s", err, readable([]byte(r.Error)))
+		err = fmt.Errorf("%w: %s", err, cli.Readable([]byte(r.Error)))
 	}
-	return &failure{code: codeOf(r.State), err: err}
+	return &exit.Failure{Code: codeOf(r.State), Err: err}
 }
 
 // codeOf is the exit code that says how a task has ended.
 func codeOf(state dispatch.State) int {
 	switch state {
 	case "failed":
-		return exitTaskFailed
+		return exit.CodeTaskFailed
 	case "dead":
-		return exitTaskDead
+		return exit.CodeTaskDead
 	case "canceled":
-		return exitTaskCanceled
+		return exit.CodeTaskCanceled
 	}
-	return exitFailed
+	return exit.CodeFailed
 }

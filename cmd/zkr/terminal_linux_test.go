@@ -8,10 +8,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"unsafe"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
 // onTerminal runs a shell with job control on a terminal of its own, with zkr
@@ -20,13 +20,9 @@ func onTerminal(b *bed, script string) (keyboard *os.File, screen *text, shell *
 	b.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
 	require.NoError(b, err)
-	var n, unlock int32
-	ioctl := func(request uintptr, arg *int32) {
-		_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, master.Fd(), request, uintptr(unsafe.Pointer(arg)))
-		require.Zero(b, errno)
-	}
-	ioctl(syscall.TIOCSPTLCK, &unlock)
-	ioctl(syscall.TIOCGPTN, &n)
+	require.NoError(b, unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0))
+	n, err := unix.IoctlGetUint32(int(master.Fd()), unix.TIOCGPTN)
+	require.NoError(b, err)
 	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|syscall.O_NOCTTY, 0)
 	require.NoError(b, err)
 	cmd := b.command()
@@ -179,7 +175,6 @@ func TestJobWaitShowsOnATerminalHowFarTheyAre(t *testing.T) {
 	finished.says("\r1 of 2 workers joined, 1 left")
 	b.worker("words", "b", "0")
 	joined.says("\r\x1b[Kcode 0")
-	b.slowRemoval()
 	b.run("job", "kill", "words").ends(0)
 	finished.says("\r\x1b[Kzkr: the job words was not finished, but killed")
 	finished.says("code 1")

@@ -4,18 +4,17 @@ import (
 	"bytes"
 	"fmt"
 	"time"
+
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
 )
 
-// What the lines of a drawing begin with.
+// The prefixes of the lines of a drawing.
 const (
 	branch     = "├── "
 	lastBranch = "└── "
 	trunk      = "│   "
 	nothing    = "    "
 )
-
-// previewWidth is how many characters of data a line shows.
-const previewWidth = 48
 
 // drawing draws a tree.
 type drawing struct {
@@ -27,18 +26,10 @@ type drawing struct {
 // draw draws the tree for people.
 func (l *leaf) draw(v treeView) []byte {
 	d := &drawing{treeView: v}
-	d.line("", readable([]byte(l.path)), l)
+	d.line("", cli.Readable([]byte(l.path)), l)
 	d.below("", l)
-	fmt.Fprintf(&d.out, "\n%s, %d ephemeral\n", count(d.znodes, "znode"), d.ephemeral)
+	fmt.Fprintf(&d.out, "\n%s, %d ephemeral\n", cli.Count(d.znodes, "znode"), d.ephemeral)
 	return d.out.Bytes()
-}
-
-// count says how many there are of something.
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // below draws what is below l, behind indent.
@@ -49,7 +40,7 @@ func (d *drawing) below(indent string, l *leaf) {
 		if i == len(there)-1 {
 			fork, deeper = lastBranch, nothing
 		}
-		d.line(indent+fork, readable([]byte(child.name())), child)
+		d.line(indent+fork, cli.Readable([]byte(child.name())), child)
 		d.below(indent+deeper, child)
 	}
 }
@@ -75,7 +66,7 @@ func (d *drawing) line(before, name string, l *leaf) {
 		return
 	}
 	fmt.Fprintf(&d.out, "  v%d, %d B", l.stat.Version, l.stat.DataLength)
-	if owner := sessionID(l.stat.EphemeralOwner); owner != "" {
+	if owner := cli.SessionID(l.stat.EphemeralOwner); owner != "" {
 		d.ephemeral++
 		d.out.WriteString(", ephemeral of " + owner)
 	}
@@ -85,9 +76,9 @@ func (d *drawing) line(before, name string, l *leaf) {
 	switch {
 	case len(l.data) == 0:
 	case d.data:
-		d.out.WriteString("  " + readable(l.data))
+		d.out.WriteString("  " + cli.Readable(l.data))
 	default:
-		d.out.WriteString("  " + brief(l.data, previewWidth))
+		d.out.WriteString("  " + cli.Preview(l.data, cli.PreviewWidth))
 	}
 	d.out.WriteByte('\n')
 }
@@ -108,17 +99,17 @@ type treeNode struct {
 	Version    int32     `json:"version"`
 	Size       int32     `json:"size"`
 	ChildCount int32     `json:"child_count"` // also where --depth hides them
-	Czxid      int64     `json:"czxid"`
+	Czxid      int64     `json:"czxid,string"`
 	Created    time.Time `json:"created"`
 	Modified   time.Time `json:"modified"`
-	content
+	cli.Content
 	Children []treeNode `json:"children,omitempty"`
 }
 
 // describe is the tree for programs.
 func (l *leaf) describe(v treeView) treeNode {
 	out := treeNode{
-		Path: l.path, Ephemeral: l.stat.EphemeralOwner != 0, Session: sessionID(l.stat.EphemeralOwner),
+		Path: l.path, Ephemeral: l.stat.EphemeralOwner != 0, Session: cli.SessionID(l.stat.EphemeralOwner),
 		Version: l.stat.Version, Size: l.stat.DataLength, ChildCount: l.stat.NumChildren, Czxid: l.stat.Czxid,
 		Created: time.UnixMilli(l.stat.Ctime), Modified: time.UnixMilli(l.stat.Mtime),
 	}
@@ -126,7 +117,7 @@ func (l *leaf) describe(v treeView) treeNode {
 		return treeNode{Path: l.path, Error: l.err.Error()}
 	}
 	if v.data {
-		out.content = contentOf(l.data)
+		out.Content = cli.ContentOf(l.data)
 	}
 	for _, child := range l.there() {
 		out.Children = append(out.Children, child.describe(v))

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
 	"github.com/zkrecipes/zkrecipes/session"
 	"pgregory.net/rapid"
 )
@@ -60,7 +61,7 @@ func TestDrawingShowsEachZnodeWhereItIs(t *testing.T) {
 		want := root.paths()
 		require.Equal(t, want, pathsOf(t, drawing), drawing)
 		ephemeral := strings.Count(drawing, "ephemeral of")
-		require.True(t, strings.HasSuffix(drawing, fmt.Sprintf("\n%s, %d ephemeral\n", count(len(want), "znode"), ephemeral)), drawing)
+		require.True(t, strings.HasSuffix(drawing, fmt.Sprintf("\n%s, %d ephemeral\n", cli.Count(len(want), "znode"), ephemeral)), drawing)
 		// A vertical line leads to a sibling further down, always.
 		lines := strings.Split(drawing, "\n")
 		for i, line := range lines {

@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -9,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
@@ -77,9 +80,10 @@ func TestTreeOfTheRootAndOfNothing(t *testing.T) {
 	b := newBed(t)
 	out := b.run("tree", "/").ends(0).out.String()
 	assert.True(t, strings.HasPrefix(out, "/  v0, 0 B\n└── zookeeper"), out)
-	z := b.run("tree", "/nothing").ends(exitFailed)
+	assert.Equal(t, out, b.run("tree").ends(0).out.String())
+	z := b.run("tree", "/nothing").ends(exit.CodeFailed)
 	assert.Contains(t, z.err.String(), "there is no znode /nothing: zk: node does not exist\nzkr: \"zkr tree / --depth 1\" shows what there is\n")
-	z = b.run("tree", "/", "--chroot", "/nothing").ends(exitFailed)
+	z = b.run("tree", "/", "--chroot", "/nothing").ends(exit.CodeFailed)
 	assert.Contains(t, z.err.String(), "paths are below the chroot: "+b.srv.Addr()+"/nothing\n")
 }
 
@@ -97,7 +101,7 @@ func TestTreeMarksWhatItMayNotRead(t *testing.T) {
 	_, err = s.Create(b.ctx, "/app/secret", []byte("x"), session.Persistent, nil)
 	require.NoError(t, err)
 	golden(t, "tree-secret", b.run("tree", "/app").ends(0).out.String())
-	b.run("tree", "/app/secret").ends(exitDenied)
+	b.run("tree", "/app/secret").ends(exit.CodeDenied)
 	assert.Contains(t, b.run("tree", "/app", "--user", "ann:a").ends(0).out.String(), "secret  v0, 1 B  x")
 }
 
@@ -127,7 +131,8 @@ func TestBigTreeIsReadInAFewRoundTrips(t *testing.T) {
 	assert.Empty(t, z.err.String(), "stderr is no terminal")
 }
 
-// TestTreeGoesOnOverBrokenConnections: what was under way is read again.
+// TestTreeGoesOnOverBrokenConnections: znodes whose requests were in flight are read
+// again.
 func TestTreeGoesOnOverBrokenConnections(t *testing.T) {
 	b := newBed(t)
 	b.plant("/big")
@@ -170,7 +175,7 @@ func TestTreeGivesASilentServerUp(t *testing.T) {
 		}
 		return zktest.Action{}
 	})
-	z := b.run("tree", "/a", "--connect-timeout", "5s").ends(exitUnavailable)
+	z := b.run("tree", "/a", "--connect-timeout", "5s").ends(exit.CodeUnavailable)
 	assert.Contains(t, z.err.String(), "no server answered in time")
 }
 

@@ -9,10 +9,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// window is how many requests of a walk are under way at a time: enough that
+// window is how many requests of a walk are in flight at a time: enough that
 // the round trip does not count, and few enough that answers of a megabyte each
 // do not fill the memory.
 const window = 128
@@ -50,13 +52,13 @@ func (a *app) walk(ctx context.Context, client *session.Client, v treeView) (*le
 	// --connect-timeout is one answer.
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	late := time.AfterFunc(a.flags.connectTimeout, func() { cancel(context.DeadlineExceeded) })
+	late := time.AfterFunc(a.Flags.ConnectTimeout, func() { cancel(context.DeadlineExceeded) })
 	defer late.Stop()
-	w := &walker{client: client, keep: previewed, progress: newProgress(a.stderr)}
+	w := &walker{client: client, keep: previewed, progress: newProgress(a.Stderr)}
 	if v.data {
 		w.keep = 0
 	}
-	w.alive = func() { late.Reset(a.flags.connectTimeout) }
+	w.alive = func() { late.Reset(a.Flags.ConnectTimeout) }
 	defer w.progress.clear()
 	var err error
 	if w.session, err = client.Session(ctx); err != nil {
@@ -77,11 +79,11 @@ func (a *app) walk(ctx context.Context, client *session.Client, v treeView) (*le
 
 // absent says that there is no znode where one should be.
 func (a *app) absent(path string) error {
-	f := &failure{code: exitFailed, err: fmt.Errorf("there is no znode %s: %w", path, session.ErrNoNode)}
-	if servers, err := a.connectString(); err == nil && strings.Contains(servers, "/") {
-		f.hint = "paths are below the chroot: " + servers
+	f := &exit.Failure{Code: exit.CodeFailed, Err: fmt.Errorf("there is no znode %s: %w", path, session.ErrNoNode)}
+	if servers, err := a.ConnectString(); err == nil && strings.Contains(servers, "/") {
+		f.Hint = "paths are below the chroot: " + servers
 	} else if parent := path[:strings.LastIndexByte(path, '/')]; path != "/" {
-		f.hint = fmt.Sprintf("%q shows what there is", "zkr tree "+or(parent, "/")+" --depth 1")
+		f.Hint = fmt.Sprintf("%q shows what there is", "zkr tree "+cli.OrElse(parent, "/")+" --depth 1")
 	}
 	return f
 }
@@ -168,7 +170,7 @@ func (w *walker) each(ctx context.Context, all []*leaf,
 
 // again reports whether a read failed for its connection or session alone.
 func again(err error) bool {
-	return session.Passing(err) || session.NotSent(err) || session.Unanswered(err)
+	return session.IsSessionLoss(err) || session.NotSent(err) || session.Unanswered(err)
 }
 
 // again reads once more, when there is a connection, in the next session if
@@ -200,7 +202,7 @@ const (
 
 func newProgress(out *os.File) *progress {
 	p := &progress{next: time.Now().Add(progressAfter)}
-	if isTerminal(out) {
+	if cli.IsTerminal(out) {
 		p.out = out
 	}
 	return p

@@ -8,57 +8,64 @@ import (
 	"sync"
 
 	"github.com/spf13/cobra"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/web"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-const uiHelp = `Serves a web page that shows what coordination there is in ZooKeeper, as what it
-is: locks as queues with who holds them and who waits for whom, elections with
-leader and term, barriers with who is missing, counters, services, jobs, groups,
-task queues, sessions and what each has; and the tree itself. It knows the layouts
-of this tool, of Curator and of Kazoo, points out what looks wrong, such as orphans,
-and stays up to date by itself.
+const uiHelp = `Serves a web page that shows all coordination in ZooKeeper: locks with their holders
+and waiters in order, elections with leader and term, barriers with the missing
+parties, counters, services, members, jobs, rebalancers, task queues, sessions with
+everything they hold, and the tree itself. The page knows the layouts of zkr, Curator
+and Kazoo, points out problems such as orphans, and stays up to date by itself.
 
-It only reads, and only this machine can reach it, unless --allow-remote says
-otherwise: there are no passwords, so whoever reaches it sees what zkr's
-credentials may read. Requests must name an address; further names are allowed by
---host. Pages from elsewhere get nothing, other than by links. 64 pages are kept up
-to date at a time; the others can be read.
+zkr ui never writes. Without --allow-remote, only this machine can reach the page.
+The page has no password: any client that reaches it sees everything that zkr's
+credentials may read. The host of a request must be an IP address or localhost, or a
+name given with --host. Pages of other sites can link to the page, but cannot read it.
+zkr keeps up to 64 open pages up to date at a time; further pages can be read.
 
-It goes on over lost connections and sessions, saying since when nothing is known,
-until it is ended: by INT (Ctrl-C) or TERM with the exit code 0. Who got a lock
-while nobody looked is said to have held it for so long or more.
+zkr ui goes on over lost connections and sessions, and shows since when its state is
+out of date. INT (Ctrl-C) and TERM end it with the exit code 0. While no page is open
+and no program asks, zkr ui only keeps its copy of the znodes in sync. A holder that
+got its lock meanwhile is shown as "held for at least", and counters have no history
+of that time.
 
-What is there is also told to programs: GET /api/things answers with JSON, and with
-?q=WORDS only with those things that the filter of the pages finds (200 bytes and 8
-words at most; 400 beyond).
+Programs read GET /api/things, which answers with JSON. ?q=WORDS selects the things
+that the filter of the pages finds (at most 200 bytes and 8 words; otherwise the
+answer is 400). ?limit=N returns at most N elements of each list; as long as the
+answer has a field next, ?limit=N&after=NEXT returns the elements that follow. Answers
+are compressed for clients that accept gzip.
 
   root          the path whose tree is shown
   loaded        false while the tree is read for the first time
-  stale         true while ZooKeeper is away: all is as it was at as_of
-  as_of         when it was so
-  znodes        how many there are
-  not_readable  the paths of those that the credentials may not read
-  things        what was recognized, by path: each has kind, path, how (it was
-                told), state (in words) and, as far as there are any, guess
-                (why it may be something else), part_of, problems (level: bad,
-                warn or hint; text, path), strangers (children not its own)
-  sessions      those with ephemeral znodes: session, names, since, holdings
+  stale         true while ZooKeeper is away: everything is as it was at as_of
+  as_of         if stale: the time of the last known state
+  znodes        the number of znodes
+  not_readable  the paths of the znodes that the credentials may not read
+  things        the recognized things, by path: each has kind, path, how (it was
+                recognized), state (in words) and, if there are any, guess (why it
+                may be something else), part_of, problems (level: bad, warn or
+                hint; text, path), strangers (children not its own)
+  sessions      sessions with ephemeral znodes: session, names, since, holdings
+  next          if a limit left elements out: the value for after
 
-And by its kind a thing has some of
+By its kind, a thing also has some of these fields:
 
   queue         of locks, semaphores, elections: path, id, number, session,
                 holds, token, entered, since, at_least_since (if since is not
                 known), watches (places in the queue), role, permits, odd,
                 denied (it may not be read: nothing else is known)
-  entries       how many there are, of queues of other libraries
+  entries       the length of a queue of another library
   permits       total, held
   meeting       of barriers: parties, round, here, inside, closed
   number        of counters: value, format, writers, version, modified, czxid
   members       of groups and services: path, id, session, since, data, address,
                 type, disabled, broken
-  job           id, name, state, size, running, left, failed, missing, workers ...
+  job           id, name, state, size, running, left, failed, dead, missing,
+                workers ...
   tasks         counts (by state), total, max, open, master, workers, trouble ...
   shares        mode, epoch, generation, coordinator, members, resources, moves ...
 
@@ -78,18 +85,18 @@ func (a *app) ui() *cobra.Command {
 	var d dashboard
 	cmd := &cobra.Command{
 		Use:   "ui",
-		Short: "Serve a web page that shows locks, elections, barriers, jobs, sessions, the tree",
+		Short: "Serve a web page that shows locks, elections, jobs, sessions and all znodes, live",
 		Long:  uiHelp,
 		Example: "  zkr ui\n" +
 			"  zkr ui --servers zk1:2181,zk2:2181,zk3:2181 --root /apps\n" +
 			"  zkr ui --listen 0.0.0.0:8380 --allow-remote --host zk-ui.example.org\n" +
 			"  curl -s http://127.0.0.1:8380/api/things | jq '.things[] | select(.problems)'",
 		Args: cobra.NoArgs,
-		RunE: does(func(cmd *cobra.Command, _ []string) error {
+		RunE: cli.RunE(func(cmd *cobra.Command, _ []string) error {
 			if err := d.check(); err != nil {
 				return err
 			}
-			return a.follow(cmd.Context(), func(ctx context.Context, client *session.Client) error {
+			return a.Follow(cmd.Context(), func(ctx context.Context, client *session.Client) error {
 				return a.serveUI(ctx, client, d)
 			})
 		}),
@@ -97,23 +104,23 @@ func (a *app) ui() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&d.root, "root", "/", "`path` of the znode whose tree is shown")
 	f.StringVar(&d.listen, "listen", "127.0.0.1:8380", "`host:port` to listen on; port 0: any that is free")
-	f.BoolVar(&d.remote, "allow-remote", false, "listen on an address that others can reach, without any password")
+	f.BoolVar(&d.remote, "allow-remote", false, "listen on an address that other machines can reach, without a password")
 	f.StringSliceVar(&d.hosts, "host", nil, "with --allow-remote: further `names` that the page may be asked by; addresses always may")
 	return cmd
 }
 
 func (d dashboard) check() error {
-	if err := checkPath(d.root); err != nil {
+	if err := cli.CheckPath(d.root); err != nil {
 		return err
 	}
 	if len(d.hosts) > 0 && !d.remote {
-		return usage("--host needs --allow-remote")
+		return exit.Usage("--host needs --allow-remote")
 	}
 	if err := web.CheckAddress(d.listen, true); err != nil {
-		return usage("--listen: %w", err)
+		return exit.Usage("--listen: %w", err)
 	}
 	if err := web.CheckAddress(d.listen, d.remote); err != nil {
-		return &failure{code: exitUsage, err: fmt.Errorf("--listen: %w", err), hint: "whoever reaches the page sees all that zkr may read: --allow-remote, if that is what you want"}
+		return &exit.Failure{Code: exit.CodeUsage, Err: fmt.Errorf("--listen: %w", err), Hint: "any client that reaches the page sees everything that zkr may read; --allow-remote permits that"}
 	}
 	return nil
 }
@@ -121,10 +128,16 @@ func (d dashboard) check() error {
 // serveUI serves the page until ctx ends, or the tree cannot be read.
 func (a *app) serveUI(ctx context.Context, client *session.Client, d dashboard) error {
 	l, err := web.Listen(ctx, d.listen, d.remote)
+	if isAddressInUse(err) {
+		return &exit.Failure{
+			Code: exit.CodeFailed, Err: fmt.Errorf("cannot %w", err),
+			Hint: "another program uses this port, perhaps another \"zkr ui\"; --listen 127.0.0.1:0 takes any free port",
+		}
+	}
 	if err != nil {
 		return err
 	}
-	servers, _ := a.connectString() // connecting has checked it
+	servers, _ := a.ConnectString() // connecting has checked it
 	model := ui.NewModel(client, d.root)
 	handler := web.Guard(web.Hosts{Remote: d.remote, Names: d.hosts}, ui.Handler(model, servers))
 	if err := a.announce(web.URL(l)); err != nil {
@@ -147,11 +160,11 @@ func (a *app) serveUI(ctx context.Context, client *session.Client, d dashboard) 
 
 // announce says where the page is.
 func (a *app) announce(url string) error {
-	if a.json() {
-		return a.line(struct {
+	if a.JSON() {
+		return a.PrintJSON(struct {
 			URL string `json:"url"`
 			PID int    `json:"pid"`
 		}{url, os.Getpid()})
 	}
-	return a.printf("%s  shows what is there, and changes nothing (Ctrl-C ends it)\n", url)
+	return a.Printf("%s  shows the znodes, and changes nothing (Ctrl-C ends it)\n", url)
 }

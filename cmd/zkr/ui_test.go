@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -11,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 	"github.com/zkrecipes/zkrecipes/lock"
 	"github.com/zkrecipes/zkrecipes/session"
 )
@@ -102,7 +105,7 @@ func TestUISaysWhereItIs(t *testing.T) {
 	z.says("http://127.0.0.1:")
 	assert.Contains(t, z.out.String(), "changes nothing")
 	_, port, _ := strings.Cut(strings.Fields(z.out.String())[0], "127.0.0.1:")
-	taken := b.run("ui", "--listen", "127.0.0.1:"+strings.TrimSuffix(port, "/")).ends(exitFailed)
+	taken := b.run("ui", "--listen", "127.0.0.1:"+strings.TrimSuffix(port, "/")).ends(exit.CodeFailed)
 	assert.Contains(t, taken.err.String(), "address already in use")
 	z.signal(syscall.SIGTERM)
 	z.ends(0)
@@ -112,9 +115,9 @@ func TestUISaysWhereItIs(t *testing.T) {
 // that it was told.
 func TestUIListensToThisMachineOnly(t *testing.T) {
 	b := newBed(t)
-	z := b.run("ui", "--listen", "0.0.0.0:0").ends(exitUsage)
+	z := b.run("ui", "--listen", "0.0.0.0:0").ends(exit.CodeUsage)
 	assert.Contains(t, z.err.String(), `others can reach "0.0.0.0:0"`)
-	assert.Contains(t, z.err.String(), "--allow-remote, if that is what you want")
+	assert.Contains(t, z.err.String(), "--allow-remote permits that")
 	for args, want := range map[string]string{
 		"--listen here":         "is not host:port",
 		"--listen 127.0.0.1:x":  "the port must be a number",
@@ -123,7 +126,7 @@ func TestUIListensToThisMachineOnly(t *testing.T) {
 		"/app":                  "one word too many",
 		"--listen 10.0.0.1:80 ": "others can reach",
 	} {
-		assert.Contains(t, b.run(append([]string{"ui"}, strings.Fields(args)...)...).ends(exitUsage).err.String(), want, args)
+		assert.Contains(t, b.run(append([]string{"ui"}, strings.Fields(args)...)...).ends(exit.CodeUsage).err.String(), want, args)
 	}
 	_, url := b.page("--allow-remote", "--host", "zk.example.org")
 	for host, want := range map[string]int{"zk.example.org": 200, "10.1.2.3:80": 200, "evil.example.org": 421} {
@@ -149,7 +152,7 @@ func TestUIEndsIfItMayNotReadTheTree(t *testing.T) {
 	require.NoError(t, err)
 	_, err = s.Create(b.ctx, "/a/secret", nil, session.Persistent, nil)
 	require.NoError(t, err)
-	z := b.run("ui", "--listen", "127.0.0.1:0", "--root", "/a/secret").ends(exitDenied)
+	z := b.run("ui", "--listen", "127.0.0.1:0", "--root", "/a/secret").ends(exit.CodeDenied)
 	assert.Contains(t, z.err.String(), "/a/secret")
 	z, url := b.page("--user", "ann:a", "--root", "/a/secret")
 	eventually(t, func() bool {

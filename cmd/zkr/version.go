@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
 )
 
 // supported are the versions of ZooKeeper that zkr works with.
@@ -22,7 +23,7 @@ type build struct {
 
 func buildOf() build {
 	b := build{
-		Version: "unknown", Revision: setting("vcs.revision"), Go: runtime.Version(),
+		Version: "unknown", Revision: cli.Setting("vcs.revision"), Go: runtime.Version(),
 		Platform: runtime.GOOS + "/" + runtime.GOARCH, ZooKeeper: supported,
 	}
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -46,24 +47,24 @@ func (a *app) version() *cobra.Command {
 		Use:     "version",
 		Short:   "Say which zkr this is, and which ZooKeeper it works with",
 		Example: "  zkr version\n  zkr version -o json",
-		RunE: does(func(*cobra.Command, []string) error {
+		RunE: cli.RunE(func(*cobra.Command, []string) error {
 			return a.showVersion()
 		}),
 	}
 }
 
 func (a *app) showVersion() error {
-	if a.json() {
-		return a.line(buildOf())
+	if a.JSON() {
+		return a.PrintJSON(buildOf())
 	}
-	return a.printf("%s", buildOf())
+	return a.Printf("%s", buildOf())
 }
 
 // versionFlag makes --version do what "zkr version" does: cobra's own prints text,
 // whatever the output is to be.
 func (a *app) versionFlag(root *cobra.Command) {
 	asked := root.Flags().BoolP("version", "v", false, "version for zkr")
-	root.RunE = does(func(cmd *cobra.Command, _ []string) error {
+	root.RunE = cli.RunE(func(cmd *cobra.Command, _ []string) error {
 		if *asked {
 			return a.showVersion()
 		}

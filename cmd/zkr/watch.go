@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/zkrecipes/zkrecipes/cache"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -20,13 +22,14 @@ type watcher struct {
 	ready bool // what was there is shown
 }
 
-const watchHelp = `Shows what is at PATH, and then each change, one per line, with the time at which
-zkr saw it: of the znode itself, with --children of its children, with --tree of
-all at and below it. PATH need not exist.
+const watchHelp = `Shows the znode PATH, and then each change, one per line, with the time at which zkr
+observed it: changes of the znode, with --children of its children, with --tree of
+PATH and all znodes below it. PATH need not exist.
 
-Lines say present (was there already), added, updated or removed; "ready" stands
-between what was there and what changes. Changes of one znode that follow each
-other at once may be shown as one; the last state of each is always shown.` + untilEnded
+Lines say present (existed when zkr started), added, updated or removed; the line
+"ready" separates the first znodes from the changes. Several changes of one znode
+that follow each other immediately may be shown as one change; the last state of
+each znode is always shown.` + cli.UntilEnded
 
 // watch is "zkr watch".
 func (a *app) watch() *cobra.Command {
@@ -39,12 +42,12 @@ func (a *app) watch() *cobra.Command {
 		Example: "  zkr watch /config/app\n" +
 			"  zkr watch /services --tree\n" +
 			"  zkr watch /jobs --children -o json | jq -r 'select(.event == \"added\") | .path'",
-		Args: onPath("znode"),
-		RunE: does(func(cmd *cobra.Command, args []string) error {
+		Args: cli.OnPath("znode"),
+		RunE: cli.RunE(func(cmd *cobra.Command, args []string) error {
 			if children && tree {
-				return usage("--children and --tree exclude each other")
+				return exit.Usage("--children and --tree exclude each other")
 			}
-			return a.follow(cmd.Context(), func(ctx context.Context, client *session.Client) error {
+			return a.Follow(cmd.Context(), func(ctx context.Context, client *session.Client) error {
 				switch {
 				case tree:
 					return w.run(ctx, cache.NewTree(client, args[0], cache.Bytes, nil).View)
@@ -139,7 +142,7 @@ func (w *watcher) put(event string, e cache.Entry[[]byte]) error {
 	}
 	stat := e.Stat
 	c.Version, c.Size, c.Czxid, c.Mzxid = &stat.Version, &stat.DataLength, stat.Czxid, stat.Mzxid
-	c.Session, c.data, c.content = sessionID(stat.EphemeralOwner), e.Value, contentOf(e.Value)
+	c.Session, c.data, c.Content = cli.SessionID(stat.EphemeralOwner), e.Value, cli.ContentOf(e.Value)
 	return w.show(c)
 }
 
@@ -158,28 +161,28 @@ type change struct {
 	Session string    `json:"session,omitempty"` // of an ephemeral one
 	Version *int32    `json:"version,omitempty"`
 	Size    *int32    `json:"size,omitempty"`
-	Czxid   int64     `json:"czxid,omitempty"`
-	Mzxid   int64     `json:"mzxid,omitempty"`
-	content
+	Czxid   int64     `json:"czxid,omitempty,string"`
+	Mzxid   int64     `json:"mzxid,omitempty,string"`
+	cli.Content
 	data []byte
 }
 
 // show prints a change.
 func (w *watcher) show(c change) error {
 	c.Time = time.Now()
-	if w.app.json() {
-		return w.app.line(c)
+	if w.app.JSON() {
+		return w.app.PrintJSON(c)
 	}
-	text := fmt.Sprintf("%s  %-7s", moment(c.Time), c.Event)
+	text := fmt.Sprintf("%s  %-7s", cli.Timestamp(c.Time), c.Event)
 	switch {
 	case c.Event == "ready":
-		text += "  " + count(c.Count, "znode")
+		text += "  " + cli.Count(c.Count, "znode")
 	case c.Error != "":
-		text += fmt.Sprintf("  %s  not readable with these credentials", readable([]byte(c.Path)))
+		text += fmt.Sprintf("  %s  not readable with these credentials", cli.Readable([]byte(c.Path)))
 	default:
-		text += "  " + readable([]byte(c.Path)) + w.about(c)
+		text += "  " + cli.Readable([]byte(c.Path)) + w.about(c)
 	}
-	return w.app.printf("%s\n", text)
+	return w.app.Printf("%s\n", text)
 }
 
 // about is what else is to be said of a znode.
@@ -195,7 +198,7 @@ func (w *watcher) about(c change) string {
 	case len(c.data) == 0:
 		return out
 	case w.whole:
-		return out + "  " + readable(c.data)
+		return out + "  " + cli.Readable(c.data)
 	}
-	return out + "  " + brief(c.data, previewWidth)
+	return out + "  " + cli.Preview(c.data, cli.PreviewWidth)
 }

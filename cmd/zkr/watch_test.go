@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -14,6 +16,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/cache"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
@@ -78,7 +82,7 @@ func TestWatchShowsATreeAsJSON(t *testing.T) {
 		Base64            []byte `json:"data_base64"`
 		Count             int
 		Version, Size     *int32
-		Czxid, Mzxid      int64
+		Czxid, Mzxid      int64 `json:",string"`
 		Time              time.Time
 	}
 	var got []event
@@ -134,7 +138,7 @@ func TestWatchOfWhatMayNotBeRead(t *testing.T) {
 	b.plant("/a")
 	_, err = s.Create(b.ctx, "/a/secret", nil, session.Persistent, nil)
 	require.NoError(t, err)
-	b.run("watch", "/a/secret").ends(exitDenied)
+	b.run("watch", "/a/secret").ends(exit.CodeDenied)
 	w := b.start("watch", "/a", "--children")
 	w.says("present  /a/secret  not readable with these credentials")
 	w.signal(syscall.SIGINT)
@@ -148,7 +152,7 @@ func TestSnapshotInTheMiddleIsShownAsChanges(t *testing.T) {
 	r, out, err := os.Pipe()
 	require.NoError(t, err)
 	defer func() { _ = r.Close() }()
-	w := &watcher{app: &app{stdout: out}, known: map[string]cache.Entry[[]byte]{}}
+	w := &watcher{app: &app{App: cli.App{Stdout: out}}, known: map[string]cache.Entry[[]byte]{}}
 	b.plant("/a", "/a/same", "/a/old", "/a/changed", "/a/again")
 	client := b.client()
 	snapshot := func() *cache.Snapshot[[]byte] {

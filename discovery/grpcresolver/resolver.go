@@ -78,7 +78,11 @@ func (b *builder) Build(target resolver.Target, cc resolver.ClientConn, _ resolv
 	case service == "":
 		return nil, fmt.Errorf("grpcresolver: %q: %w", target.URL.String(), ErrTarget)
 	case b.registry == nil:
-		return nil, fmt.Errorf("grpcresolver: %w: the registry is nil", discovery.ErrArgument)
+		return nil, fmt.Errorf("grpcresolver: %w: the registry is nil", discovery.ErrInvalidArgument)
+	case b.ctx == nil:
+		return nil, fmt.Errorf("grpcresolver: %w: the context of NewBuilder is nil", discovery.ErrInvalidArgument)
+	case cc == nil:
+		return nil, fmt.Errorf("grpcresolver: %w: the ClientConn is nil: pass the builder to grpc.WithResolvers", discovery.ErrInvalidArgument)
 	}
 	ctx, cancel := context.WithCancel(b.ctx)
 	w := &watcher{cancel: cancel, over: make(chan struct{})}
@@ -93,9 +97,9 @@ type watcher struct {
 	over   chan struct{}
 }
 
-// run watches until ctx ends. What a server refuses it may allow later, and gRPC
-// does not ask again by itself once it has addresses: without another try they
-// would stay for ever.
+// run watches until ctx ends. A server may allow later a read that it refuses now, and
+// gRPC does not ask again by itself once it has addresses: without another try the old
+// addresses would stay indefinitely.
 func (w *watcher) run(ctx context.Context, b *builder, service string, cc resolver.ClientConn) {
 	defer close(w.over)
 	for {
@@ -104,7 +108,7 @@ func (w *watcher) run(ctx context.Context, b *builder, service string, cc resolv
 			return // the connection is closed
 		}
 		cc.ReportError(err)
-		if b.ctx.Err() != nil || errors.Is(err, session.ErrClosed) || errors.Is(err, discovery.ErrArgument) {
+		if b.ctx.Err() != nil || errors.Is(err, session.ErrClosed) || errors.Is(err, discovery.ErrInvalidArgument) {
 			return
 		}
 		d := pauseAfterError

@@ -130,7 +130,7 @@ func (w *world) answers(conn *grpc.ClientConn, want ...discovery.Instance) {
 	}, time.Minute, 10*time.Millisecond)
 }
 
-// D8, D9: a client's calls go to whoever is registered, as they come and go.
+// D8, D9: a client's calls go to the registered instances, as instances come and go.
 func TestCallsGoToWhoIsRegistered_D8_D9(t *testing.T) {
 	w := newWorld(t)
 	a, b := w.serve("a"), w.serve("b")
@@ -194,8 +194,8 @@ func TestFilterAndAddressAreTheUsers(t *testing.T) {
 	w.answers(conn, b)
 }
 
-// The default address is the port, or the one for TLS; without either, or without
-// a host, there is none. What is no instance is left out.
+// The default address is the port, or the one for TLS; an instance without either, or
+// without a host, has no address. Children that are no instances are left out.
 func TestInstancesWithoutAnAddressAreLeftOut(t *testing.T) {
 	w := newWorld(t)
 	a := w.serve("a")
@@ -208,7 +208,7 @@ func TestInstancesWithoutAnAddressAreLeftOut(t *testing.T) {
 	w.answers(w.dial("zk:///"+service, nil), a)
 }
 
-// What is refused is tried again.
+// A refused read is retried.
 func TestServiceThatMayNotBeReadForAWhileIsReadLater(t *testing.T) {
 	w := newWorld(t)
 	a := w.serve("a")
@@ -246,9 +246,9 @@ func TestCallsFailWithTheReason(t *testing.T) {
 	_, err := w.call(w.dial("zk:///", nil))
 	require.ErrorContains(t, err, grpcresolver.ErrTarget.Error())
 	_, err = w.call(w.dialWith("zk:///"+service, grpcresolver.NewBuilder(t.Context(), nil, nil)))
-	require.ErrorContains(t, err, discovery.ErrArgument.Error())
+	require.ErrorContains(t, err, discovery.ErrInvalidArgument.Error())
 	_, err = w.call(w.dial("zk:///a/b", nil))
-	require.ErrorContains(t, err, discovery.ErrArgument.Error())
+	require.ErrorContains(t, err, discovery.ErrInvalidArgument.Error())
 	_, err = w.call(w.dial("zk:///"+service, nil))
 	require.Equal(t, codes.Unavailable, status.Code(err), "nobody is there")
 	require.NoError(t, w.client.Close(t.Context()))

@@ -1,20 +1,14 @@
 package provider
 
 import (
-	"context"
 	"errors"
 
-	"github.com/zkrecipes/zkrecipes/internal/holding"
+	"github.com/zkrecipes/zkrecipes/session"
 )
 
 var (
-	// ErrNoInstance: there is none to pick.
+	// ErrNoInstance: no instance can be picked.
 	ErrNoInstance = errors.New("no instance to use")
-	// ErrArgument: an argument is none; nothing was sent.
-	ErrArgument = errors.New("invalid argument")
+	// ErrInvalidArgument is session.ErrInvalidArgument.
+	ErrInvalidArgument = session.ErrInvalidArgument
 )
-
-// failure names operation and service.
-func failure(ctx context.Context, op, service string, err error) error {
-	return holding.Failure(ctx, "provider", op, service, err)
-}

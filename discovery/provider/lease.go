@@ -6,20 +6,30 @@ import (
 	"github.com/zkrecipes/zkrecipes/discovery"
 )
 
-// Lease is the use of an instance.
+// Lease is the use of an instance; get one from [Provider.Get].
 type Lease struct {
 	provider *Provider
 	instance *discovery.Instance
 	usage    *usage
 }
 
-// Instance that is used.
-func (l *Lease) Instance() discovery.Instance { return *l.instance }
+// Instance returns the picked instance.
+func (l *Lease) Instance() discovery.Instance {
+	l.mustBeMade()
+	return *l.instance
+}
 
-// Done ends the use. An error says that the instance failed: after
-// [Options.DownThreshold] of them in a row it is set aside. nil says that it did
-// not. What is not the instance's fault, such as a canceled context, is nil. A
-// second call does nothing.
+// Done ends the use. An error reports a failure of the instance: after
+// [Options.DownThreshold] failures in a row the instance is set aside. nil
+// reports a success; pass nil for errors that the instance has not caused, such
+// as a canceled context. A second call does nothing.
 func (l *Lease) Done(err error) {
+	l.mustBeMade()
 	l.provider.uses.end(l, err, time.Now())
+}
+
+func (l *Lease) mustBeMade() {
+	if l == nil || l.provider == nil {
+		panic("provider: a nil or zero Lease has no instance: get one from Provider.Get")
+	}
 }

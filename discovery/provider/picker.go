@@ -1,6 +1,8 @@
 package provider
 
 import (
+	"errors"
+	"fmt"
 	"math/rand/v2"
 	"sort"
 
@@ -8,8 +10,8 @@ import (
 )
 
 // Picker chooses an instance. It is called with at least one candidate, always in
-// the order in which they were registered, and returns an index. It must not
-// block, nor call the provider. A picker has a state of its own, and serves one
+// the order of registration, and returns an index. A picker must not block, and
+// must not call the provider. A picker has a state of its own, and serves one
 // provider.
 type Picker interface {
 	Pick(candidates []Candidate) int
@@ -18,7 +20,7 @@ type Picker interface {
 // Candidate is an instance that may be used. It must not be changed.
 type Candidate struct {
 	*discovery.Instance
-	// InFlight is how many leases on it have not ended.
+	// InFlight is the number of open leases on the instance.
 	InFlight int
 }
 
@@ -26,10 +28,36 @@ type Candidate struct {
 type PickerFunc func(candidates []Candidate) int
 
 // Pick calls the function.
-func (f PickerFunc) Pick(candidates []Candidate) int { return f(candidates) }
+func (f PickerFunc) Pick(candidates []Candidate) int {
+	if f == nil {
+		panic("provider: the PickerFunc is nil: make it with a function")
+	}
+	return f(candidates)
+}
 
-// RoundRobin takes one after the other. When the list changes it goes on behind
-// the one that was last.
+// invalidPicker is what a constructor of pickers returns for an invalid argument. [New]
+// reports the error; a picker of the user's own that calls Pick panics with the error.
+type invalidPicker struct{ err error }
+
+func (p invalidPicker) Pick([]Candidate) int { panic("provider: " + p.err.Error()) }
+
+// pickerError returns why picker cannot pick, if that is known.
+func pickerError(picker Picker) error {
+	switch p := picker.(type) {
+	case nil:
+		return errors.New("the picker is nil")
+	case PickerFunc:
+		if p == nil {
+			return errors.New("the picker is nil")
+		}
+	case invalidPicker:
+		return p.err
+	}
+	return nil
+}
+
+// RoundRobin picks one instance after the other. When the list changes,
+// RoundRobin continues behind the last pick.
 func RoundRobin() Picker {
 	var last key
 	return PickerFunc(func(candidates []Candidate) int {
@@ -42,13 +70,17 @@ func RoundRobin() Picker {
 	})
 }
 
-// Random takes any, each as likely as the others.
+// Random picks each instance with the same probability.
 func Random() Picker {
 	return PickerFunc(func(candidates []Candidate) int { return rand.IntN(len(candidates)) })
 }
 
-// Sticky takes one that inner has chosen, for as long as it is there.
+// Sticky keeps the instance that inner has picked, as long as the instance is
+// present.
 func Sticky(inner Picker) Picker {
+	if err := pickerError(inner); err != nil {
+		return invalidPicker{fmt.Errorf("Sticky: %w", err)}
+	}
 	var chosen key
 	return PickerFunc(func(candidates []Candidate) int {
 		for n, c := range candidates {
@@ -64,12 +96,16 @@ func Sticky(inner Picker) Picker {
 	})
 }
 
-// Weighted takes each as often as its weight says, in relation to the others, and
-// spreads them as evenly as it can: of weights 2 and 1 the first, the second, the
-// first, and so on. Weights come from the instance's payload as a rule. One below
-// 1 is never picked, unless all are: then any is.
+// Weighted picks instances in proportion to their weights, and spreads the picks
+// as evenly as possible: with weights 2 and 1 the first, the second, the first,
+// and so on. Weights usually come from the instance's payload. An instance with a
+// weight below 1 is never picked, unless all are below 1: then any instance is
+// picked.
 func Weighted(weight func(discovery.Instance) int) Picker {
-	// Smooth weighted round robin: everybody earns his weight, the richest is
+	if weight == nil {
+		return invalidPicker{errors.New("Weighted: the function is nil")}
+	}
+	// Smooth weighted round robin: every instance earns its weight, the richest is
 	// picked and pays for all.
 	earned := map[key]int64{}
 	return PickerFunc(func(candidates []Candidate) int {
@@ -110,7 +146,7 @@ func present(earned map[key]int64, candidates []Candidate) map[key]int64 {
 	return out
 }
 
-// FewestInFlight takes one of those with the fewest leases, in turn.
+// FewestInFlight picks among the instances with the fewest leases, in turn.
 func FewestInFlight() Picker {
 	turn := RoundRobin()
 	return PickerFunc(func(candidates []Candidate) int {
@@ -127,9 +163,15 @@ func FewestInFlight() Picker {
 	})
 }
 
-// Prefer lets inner choose among those that prefer names, and among all if there
-// are none: those of one's own zone, for instance.
+// Prefer lets inner choose among the instances that prefer selects, for example
+// those of the same zone, or among all instances if prefer selects none.
 func Prefer(prefer func(discovery.Instance) bool, inner Picker) Picker {
+	if err := pickerError(inner); err != nil {
+		return invalidPicker{fmt.Errorf("Prefer: %w", err)}
+	}
+	if prefer == nil {
+		return invalidPicker{errors.New("Prefer: the function is nil")}
+	}
 	return PickerFunc(func(candidates []Candidate) int {
 		near, at := make([]Candidate, 0, len(candidates)), make([]int, 0, len(candidates))
 		for n, c := range candidates {

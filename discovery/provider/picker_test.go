@@ -118,7 +118,7 @@ func TestStickyStaysUntilItsOneGoesAndComesBackAnew(t *testing.T) {
 	}
 	require.Equal(t, int64(2), one[p.Pick(one)].Token, "not back to the first")
 	again := candidates(3, 7)
-	again[1].Path = "/s/2" // the same name, registered anew
+	again[1].Path = "/s/2" // the same name, registered again
 	require.Equal(t, int64(3), again[p.Pick(again)].Token)
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/zkrecipes/zkrecipes/cache"
 	"github.com/zkrecipes/zkrecipes/discovery"
+	"github.com/zkrecipes/zkrecipes/internal/holding"
 )
 
 // Provider picks instances of one service.
@@ -52,75 +53,109 @@ func (k key) compare(o key) int {
 	return cmp.Or(cmp.Compare(k.token, o.token), cmp.Compare(k.path, o.path))
 }
 
-// New makes a provider of the instances of a service. It does nothing yet; a wrong
-// argument is reported by the first call of a method that returns an error. o may
-// be nil.
+// New makes a provider of the instances of a service. New sends nothing; the
+// first method call that returns an error reports an invalid argument. o may be
+// nil.
 func New(registry *discovery.Registry, service string, picker Picker, o *Options) *Provider {
 	p := &Provider{service: service, picker: picker, uses: uses{known: map[key]*usage{}}}
 	p.opts, p.err = o.withDefaults()
 	switch {
 	case p.err != nil:
 	case registry == nil:
-		p.err = fmt.Errorf("%w: the registry is nil", ErrArgument)
-	case picker == nil:
-		p.err = fmt.Errorf("%w: the picker is nil", ErrArgument)
+		p.err = fmt.Errorf("%w: the registry is nil", ErrInvalidArgument)
+	case pickerError(picker) != nil:
+		p.err = fmt.Errorf("%w: %w", ErrInvalidArgument, pickerError(picker))
 	default:
 		p.view, p.err = registry.View(service, nil)
 		if p.err != nil {
-			p.err = fmt.Errorf("%w: %w", ErrArgument, p.err)
+			p.err = fmt.Errorf("%w: %w", ErrInvalidArgument, p.err)
 		}
 	}
 	return p
 }
 
-// Run keeps the list up to date until ctx ends or that cannot go on, as that of a
-// cache's view, whose goroutine the caller owns as well. After the end of ctx the
-// list stays as it is, and another Run goes on with it.
+// Run keeps the list up to date until ctx ends, or the list cannot be kept up to date any
+// more; see cache.View.Run. Run returns nil when ctx has ended, since a provider holds
+// nothing. A ctx that had ended before the call is an error that wraps the context's
+// error. The caller owns the goroutine. After Run the list stays as it is, and another
+// Run goes on with it.
 func (p *Provider) Run(ctx context.Context) error {
-	if p.err != nil {
-		return failure(ctx, "run", p.service, p.err)
+	if err := p.begin(ctx); err != nil {
+		return p.failure(ctx, "run", err)
 	}
-	if err := p.view.Run(ctx); err != nil {
-		return failure(ctx, "run", p.service, err)
+	if err := p.view.Run(ctx); err != nil && ctx.Err() == nil {
+		return p.failure(ctx, "run", err)
 	}
 	return nil
 }
 
-// Status says how old the list is, and whether it is kept up to date.
+// begin is what the methods check before anything else is done.
+func (p *Provider) begin(ctx context.Context) error {
+	switch {
+	case ctx == nil:
+		return fmt.Errorf("%w: the context is nil", ErrInvalidArgument)
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	}
+	return p.made()
+}
+
+// made returns what New has found in its arguments, and an error for a provider that
+// New has not made.
+func (p *Provider) made() error {
+	switch {
+	case p == nil:
+		return fmt.Errorf("%w: the Provider is nil: make it with provider.New", ErrInvalidArgument)
+	case p.err == nil && p.view == nil:
+		return fmt.Errorf("%w: a zero Provider has no registry: make it with provider.New", ErrInvalidArgument)
+	}
+	return p.err
+}
+
+// failure names the operation and the service.
+func (p *Provider) failure(ctx context.Context, op string, err error) error {
+	service := ""
+	if p != nil {
+		service = p.service
+	}
+	return holding.Failure(ctx, "provider", op, service, err)
+}
+
+// Status reports the age of the list, and whether the list is kept up to date.
 func (p *Provider) Status() cache.Status {
-	if p.err != nil {
-		return cache.Status{Stale: math.MaxInt64, Err: p.err}
+	if err := p.made(); err != nil {
+		return cache.Status{Stale: math.MaxInt64, Err: err}
 	}
 	return p.view.Status()
 }
 
-// Get picks an instance to use, until the lease's Done. It waits, within ctx, only
-// until the list has been loaded for the first time. If there is nothing to pick
-// the error wraps ErrNoInstance.
+// Get picks an instance, for use until the lease's Done. Get waits, within ctx,
+// only until the list has been loaded for the first time. If no instance can be
+// picked, the error wraps ErrNoInstance.
 func (p *Provider) Get(ctx context.Context) (*Lease, error) {
 	if err := p.loaded(ctx); err != nil {
-		return nil, failure(ctx, "get", p.service, err)
+		return nil, p.failure(ctx, "get", err)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.refreshLocked()
 	candidates, usages := p.uses.candidates(p.usable, time.Now())
 	if len(candidates) == 0 {
-		return nil, failure(ctx, "get", p.service, ErrNoInstance)
+		return nil, p.failure(ctx, "get", ErrNoInstance)
 	}
 	n := p.picker.Pick(candidates)
 	if n < 0 || n >= len(candidates) {
-		return nil, failure(ctx, "get", p.service, fmt.Errorf("%w: the picker chose %d of %d", ErrNoInstance, n, len(candidates)))
+		return nil, p.failure(ctx, "get", fmt.Errorf("%w: the picker chose %d of %d", ErrNoInstance, n, len(candidates)))
 	}
 	p.uses.begin(usages[n])
 	return &Lease{provider: p, instance: candidates[n].Instance, usage: usages[n]}, nil
 }
 
-// All are the instances that may be used, whether they are set aside or not, in
-// the order in which they were registered. It waits like Get.
+// All returns the usable instances in the order of registration, including
+// instances that are set aside. All waits like Get.
 func (p *Provider) All(ctx context.Context) ([]discovery.Instance, error) {
 	if err := p.loaded(ctx); err != nil {
-		return nil, failure(ctx, "all", p.service, err)
+		return nil, p.failure(ctx, "all", err)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -134,11 +169,8 @@ func (p *Provider) All(ctx context.Context) ([]discovery.Instance, error) {
 
 // loaded waits until there is a list.
 func (p *Provider) loaded(ctx context.Context) error {
-	switch {
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
-	case p.err != nil:
-		return p.err
+	if err := p.begin(ctx); err != nil {
+		return err
 	}
 	if st := p.view.Status(); st.Loaded {
 		return st.Err

@@ -241,12 +241,13 @@ func TestGetWaitsForTheFirstListWithinItsContext(t *testing.T) {
 		require.NoError(w, err)
 		l.Done(nil)
 		cancel()
-		require.ErrorIs(w, <-over, context.Canceled)
+		require.NoError(w, <-over)
 		require.Equal(w, "a", w.get(p, nil), "what it had it has")
 		_, err = p.Get(ctx)
 		require.ErrorIs(w, err, context.Canceled)
 		_, err = p.All(ctx)
 		require.ErrorIs(w, err, context.Canceled)
+		require.ErrorIs(w, p.Run(ctx), context.Canceled, "it had ended before")
 	})
 }
 
@@ -273,11 +274,11 @@ func TestWrongArgumentsAreNamedAndNothingIsSent(t *testing.T) {
 			"DownFor":  provider.New(w.registry, service, provider.Random(), &provider.Options{DownFor: -1}),
 		} {
 			_, err := p.Get(w.Ctx)
-			require.ErrorIs(w, err, provider.ErrArgument, name)
+			require.ErrorIs(w, err, provider.ErrInvalidArgument, name)
 			_, err = p.All(w.Ctx)
-			require.ErrorIs(w, err, provider.ErrArgument, name)
-			require.ErrorIs(w, p.Run(w.Ctx), provider.ErrArgument, name)
-			require.ErrorIs(w, p.Status().Err, provider.ErrArgument, name)
+			require.ErrorIs(w, err, provider.ErrInvalidArgument, name)
+			require.ErrorIs(w, p.Run(w.Ctx), provider.ErrInvalidArgument, name)
+			require.ErrorIs(w, p.Status().Err, provider.ErrInvalidArgument, name)
 			require.Greater(w, p.Status().Stale, time.Hour, "it was never synced")
 			if name != "base" {
 				require.ErrorContains(w, err, name)
@@ -314,7 +315,7 @@ func TestManyUseItWhileTheListChanges(t *testing.T) {
 					if err != nil {
 						break
 					}
-					world.Rest(ctx, time.Duration(1+n)*time.Millisecond)
+					world.SleepContext(ctx, time.Duration(1+n)*time.Millisecond)
 					if n%3 == 0 {
 						l.Done(errBroken)
 					} else {

@@ -7,7 +7,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/discovery"
 )
 
-// usage is what is known of the use of one registration of an instance.
+// usage is the known use of one registration of an instance.
 type usage struct {
 	inFlight int
 	failures int       // in a row

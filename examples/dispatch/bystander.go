@@ -28,11 +28,11 @@ func newHistory() *history {
 	return &history{submitted: map[string]int{}, given: map[string][]string{}, ended: map[string]int{}, removed: map[string]int{}}
 }
 
-// bystander watches a queue and tells what happens.
+// bystander watches a queue and reports its events.
 type bystander struct {
 	queue string // its path
 
-	// mu guards what follows; lines of out are written one by one.
+	// mu guards the fields below; lines of out are written one by one.
 	mu     sync.Mutex
 	begun  time.Time
 	out    io.Writer
@@ -40,7 +40,7 @@ type bystander struct {
 	has    map[string]map[string]bool // the assignments of each worker
 	alive  map[string]bool            // workers
 	leader string
-	// changed is closed, and made anew, with each change of what is above.
+	// changed is closed, and made again, with each change of what is above.
 	changed chan struct{}
 }
 
@@ -200,7 +200,7 @@ func (b *bystander) waitingLocked() (out []string) {
 	return out
 }
 
-// observe tells who leads, until ctx ends.
+// observe reports the leader, until ctx ends.
 func (b *bystander) observe(ctx context.Context, client *session.Client) error {
 	for state, err := range election.New(client, b.queue+"/masters", nil).Observe(ctx) {
 		if err != nil {

@@ -10,8 +10,9 @@ import (
 	"os/exec"
 	"strconv"
 	"sync"
-	"syscall"
 	"time"
+
+	"github.com/zkrecipes/zkrecipes/examples/internal/osproc"
 )
 
 // crew is the processes of a scenario.
@@ -30,7 +31,7 @@ func (c *crew) member(name string) *process {
 	return c.members[name]
 }
 
-// everybody is a copy of members.
+// everybody returns a copy of members.
 func (c *crew) everybody() map[string]*process {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -61,7 +62,7 @@ func (c *crew) start(role, name string, change func(*settings)) error {
 		"-session", own.session.String(), "-tasks", strconv.Itoa(own.tasks), "-retention", own.retention.String())
 	cmd.Stderr = os.Stderr
 	// Ctrl-C is for the director, which then ends the others.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	osproc.OwnGroup(cmd)
 	orders, err := cmd.StdinPipe()
 	if err != nil {
 		return err
@@ -89,8 +90,8 @@ func (c *crew) start(role, name string, change func(*settings)) error {
 	return nil
 }
 
-// mortal is the short session of somebody who is going to be killed, which others have
-// to wait for.
+// mortal is the short session of a process that is going to be killed, which others
+// have to wait for.
 func mortal(own *settings) { own.session = own.mortal }
 
 // kill kills a process, and waits until it is dead.
@@ -105,12 +106,12 @@ func (c *crew) kill(name string) {
 // freeze stops a process; thaw lets it go on.
 func (c *crew) freeze(name string) {
 	c.say(name, "FROZEN")
-	_ = c.member(name).cmd.Process.Signal(syscall.SIGSTOP) // it may have ended
+	_ = c.member(name).cmd.Process.Signal(osproc.Stop) // it may have ended
 }
 
 func (c *crew) thaw(name string) {
 	c.say(name, "THAWED")
-	_ = c.member(name).cmd.Process.Signal(syscall.SIGCONT) // it may have ended
+	_ = c.member(name).cmd.Process.Signal(osproc.Continue) // it may have ended
 }
 
 // ended waits for the end of a process, which comes by itself, and must be a good one.
@@ -143,13 +144,13 @@ func (c *crew) dead() map[string]bool {
 	return out
 }
 
-// dismiss ends whoever is left, as after a failure, and waits for all.
+// dismiss ends the processes that are left, as after a failure, and waits for all.
 func (c *crew) dismiss() error {
 	var err error
 	late := time.After(30 * time.Second)
 	for _, p := range c.everybody() {
 		_ = p.orders.Close() // it may have ended
-		_ = p.cmd.Process.Signal(syscall.SIGCONT)
+		_ = p.cmd.Process.Signal(osproc.Continue)
 	}
 	for name, p := range c.everybody() {
 		select {

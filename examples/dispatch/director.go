@@ -11,13 +11,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/zkrecipes/zkrecipes/examples/internal/osproc"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
 // curtain keeps what is written until it is opened.
 type curtain struct {
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	kept bytes.Buffer
 	out  io.Writer // nil: closed
 }
@@ -35,11 +36,14 @@ func (c *curtain) open(out io.Writer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.out = out
-	_, _ = c.kept.WriteTo(out) // whether or not somebody looks
+	_, _ = c.kept.WriteTo(out) // a closed out does not matter
 }
 
 // direct plays all scenarios at the same time, and shows them one after the other.
 func direct(ctx context.Context, c settings, out io.Writer) (err error) {
+	if err := osproc.CanFreeze(); err != nil {
+		return err
+	}
 	plays, err := c.wanted()
 	if err != nil {
 		return err
@@ -111,7 +115,7 @@ func perform(ctx context.Context, c settings, play scenario, client *session.Cli
 	}
 	troupe := &crew{settings: c, bystander: b, members: map[string]*process{}}
 	defer func() { err = errors.Join(err, troupe.dismiss()) }()
-	// Whoever waits for a process waits until it is killed at the latest.
+	// A call that waits for a process waits until the process is killed at the latest.
 	defer context.AfterFunc(ctx, troupe.killAll)()
 	if err := play.play(ctx, troupe); err != nil {
 		return err
@@ -149,14 +153,14 @@ func (c *crew) finish(ctx context.Context, play scenario, client *session.Client
 	}
 	slices.Sort(masters)
 	slices.Sort(workers)
-	// The tasks of a client that was killed may still be under way, or be kept.
+	// The tasks of a client that was killed may still be in progress, or be kept.
 	if err := c.until(ctx, "the last tasks to be removed", func(b *bystander) bool { return len(b.seen.removed) == len(b.seen.submitted) }); err != nil {
 		return nil, err
 	}
 	if err := c.end(workers...); err != nil {
 		return nil, err
 	}
-	// Masters have to notice who has died.
+	// Masters have to notice the processes that have died.
 	for {
 		if left, err = remains(ctx, client, c.path); err != nil || len(left) == 0 {
 			break
@@ -170,14 +174,14 @@ func (c *crew) finish(ctx context.Context, play scenario, client *session.Client
 	return left, errors.Join(err, c.end(masters...))
 }
 
-// killAll kills whoever is left.
+// killAll kills the processes that are left.
 func (c *crew) killAll() {
 	for _, p := range c.everybody() {
 		_ = p.cmd.Process.Kill() // it may have ended
 	}
 }
 
-// remains is what is in the queue that is neither a folder nor the election.
+// remains lists the znodes in the queue that are neither a folder nor the election.
 func remains(ctx context.Context, client *session.Client, path string) (out []string, err error) {
 	s, err := client.Session(ctx)
 	if err != nil {

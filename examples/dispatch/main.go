@@ -36,7 +36,7 @@ import (
 	"time"
 )
 
-// settings are what the flags say.
+// settings are the values of the flags.
 type settings struct {
 	servers  string // "" in the director: a server in this process
 	path     string // of the queue; in the director, of the folder of all queues

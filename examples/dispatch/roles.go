@@ -13,8 +13,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// untilToldSo returns a context that ends with stdin: whoever has started this process
-// wants it to end, or is gone.
+// untilToldSo returns a context that ends with stdin: the parent of this process wants
+// it to end, or is gone.
 func untilToldSo(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	// Nobody waits for it; it ends with stdin, at the latest with the process.
@@ -80,7 +80,7 @@ func beWorker(ctx context.Context, c settings, log io.Writer) error {
 	work := func(ctx context.Context, a *dispatch.Attempt) ([]byte, error) {
 		n, err := strconv.Atoi(string(a.Payload))
 		if err != nil {
-			return nil, fmt.Errorf("%w: the payload is no number: %w", dispatch.ErrPermanent, err)
+			return nil, fmt.Errorf("%w: the payload is not a number: %w", dispatch.ErrPermanent, err)
 		}
 		fmt.Fprintf(log, "begins %s, attempt %d, token %d\n", a.ID, a.Number, a.Token())
 		select {
@@ -113,9 +113,5 @@ func beMaster(ctx context.Context, c settings, _ io.Writer) error {
 		return err
 	}
 	defer client.Close(context.WithoutCancel(ctx))
-	err = dispatch.NewMaster(client, c.path, &dispatch.Options{ID: c.name}).Run(told)
-	if told.Err() != nil && ctx.Err() == nil {
-		return nil // as it was told
-	}
-	return err
+	return dispatch.NewMaster(client, c.path, &dispatch.Options{ID: c.name}).Run(told)
 }

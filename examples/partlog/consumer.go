@@ -108,7 +108,7 @@ func (o *owner) process(ctx context.Context, records []record) error {
 	return nil
 }
 
-// over says how it has ended. What was lost is nobody's fault.
+// over returns how the ownership has ended. A loss is nobody's fault.
 func (o *owner) over(err error) error {
 	hold := o.r.Context()
 	switch {

@@ -12,8 +12,9 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
+
+	"github.com/zkrecipes/zkrecipes/examples/internal/osproc"
 )
 
 // consumer is the arguments of one.
@@ -29,7 +30,7 @@ type crew struct {
 	settings
 	readers sync.WaitGroup // and what thaws consumers
 
-	// mu guards what follows; lines of out are written one by one.
+	// mu guards the fields below; lines of out are written one by one.
 	mu      sync.Mutex
 	out     io.Writer
 	members map[string]*process
@@ -71,7 +72,7 @@ func (c *crew) start(name string) error {
 	cmd := exec.Command(self, strings.Fields(c.consumer(name))...)
 	cmd.Stderr = os.Stderr
 	// Ctrl-C is for the director, which then ends the consumers.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	osproc.OwnGroup(cmd)
 	orders, err := cmd.StdinPipe()
 	if err != nil {
 		return err
@@ -159,7 +160,7 @@ func (c *crew) freeze(ctx context.Context, name string) {
 	p := c.members[name]
 	c.mu.Unlock()
 	c.say(name, "FROZEN")
-	_ = p.cmd.Process.Signal(syscall.SIGSTOP) // it may have ended
+	_ = p.cmd.Process.Signal(osproc.Stop) // it may have ended
 	// Waited for by dismiss; ends after a while, or with ctx or the consumer.
 	c.readers.Go(func() {
 		select {
@@ -169,7 +170,7 @@ func (c *crew) freeze(ctx context.Context, name string) {
 			return
 		}
 		c.say(name, "THAWED")
-		_ = p.cmd.Process.Signal(syscall.SIGCONT) // it may have ended
+		_ = p.cmd.Process.Signal(osproc.Continue) // it may have ended
 	})
 }
 

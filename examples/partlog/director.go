@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/zkrecipes/zkrecipes/examples/internal/osproc"
 	"github.com/zkrecipes/zkrecipes/rebalanser"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest"
@@ -22,6 +23,9 @@ const tail = 2 * time.Minute
 
 // direct is all of it: it sets the stage, disturbs the consumers, and judges.
 func direct(ctx context.Context, c settings, out io.Writer) (err error) {
+	if err := osproc.CanFreeze(); err != nil {
+		return err
+	}
 	if c.servers == "" {
 		server, err := zktest.Start(&zktest.Options{TickTime: 500 * time.Millisecond})
 		if err != nil {

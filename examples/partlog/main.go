@@ -25,7 +25,7 @@
 //
 // Consumers can be run by hand too, also on other machines that share the folder; the
 // first line of the output says how. So can be looked at, with -keep, what is left of
-// it: "zkr group status", "zkr tree", and the files.
+// it: "zkr rebalance status", "zkr tree", and the files.
 package main
 
 import (
@@ -37,7 +37,7 @@ import (
 	"time"
 )
 
-// settings are what the flags say.
+// settings are the values of the flags.
 type settings struct {
 	servers string // "" in the director: a server in this process
 	dir     string // folder of the log and of the output; "" in the director: a temporary one

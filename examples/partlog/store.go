@@ -34,7 +34,8 @@ type head struct {
 	Batch  string `json:"batch"` // "" before the first
 }
 
-// errRefused says that a commit was refused: somebody else owns the partition by now.
+// errRefused says that a commit was refused: another consumer owns the partition by
+// now.
 var errRefused = errors.New("refused")
 
 // store is a partition's output.
@@ -106,7 +107,7 @@ func (st *store) commit(ctx context.Context, r *rebalanser.Resource, next head, 
 		if err != nil {
 			return err
 		}
-		_, err = s.Txn(ctx, append(r.Guard(), session.SetOp(st.path, data, version))...)
+		_, err = s.Txn(ctx, r.Guard(), session.SetOp(st.path, data, version))
 		unknown := errors.Is(err, session.ErrUnknownOutcome) || lost(err)
 		refused := errors.Is(err, session.ErrBadVersion) || errors.Is(err, session.ErrNoNode)
 		if !unknown && !refused {

@@ -30,6 +30,7 @@ func main() {
 		os.Exit(2) // as for a flag that there is not
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the program at once
 	err := nightly(ctx, *servers, nil)
 	stop()
 	if err != nil {
@@ -40,7 +41,7 @@ func main() {
 
 // nightly writes the report on one machine at a time.
 func nightly(ctx context.Context, servers string, o *session.Options) error {
-	connecting, cancel := context.WithTimeout(ctx, 15*time.Second) // without one it goes on for ever
+	connecting, cancel := context.WithTimeout(ctx, 15*time.Second) // Connect retries until its context ends
 	defer cancel()
 	client, err := session.Connect(connecting, servers, o)
 	if err != nil {
@@ -49,9 +50,9 @@ func nightly(ctx context.Context, servers string, o *session.Options) error {
 	defer client.Close(context.WithoutCancel(ctx))
 
 	err = lock.New(client, "/locks/report", nil).Do(ctx, func(ctx context.Context, held *lock.Held) error {
-		// This ctx ends with the other one, and before anybody else can get the
-		// lock. The token grows with every grant: let the store refuse a lower
-		// one than it has seen.
+		// This context ends with the outer one, and when the lock is lost: before
+		// another process can get the lock. The token grows with every grant, so
+		// that the store can refuse a token lower than the highest it has seen.
 		return write(ctx, held.Token())
 	})
 	if errors.Is(err, session.ErrLost) {

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"os"
 	"os/exec"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -76,6 +78,43 @@ func TestReportUnderEveryFaultAtEveryRequest(t *testing.T) {
 			return e.NoChildren("/locks/report", time.Minute)
 		},
 	})
+}
+
+// The first signal lets the work end, which may take as long as the servers are given to
+// answer; who does not want to wait sends another.
+func TestSecondSignalEndsTheProgramAtOnce(t *testing.T) {
+	server, err := zktest.Start(nil)
+	require.NoError(t, err)
+	defer server.Close()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	cmd := exec.CommandContext(t.Context(), self, "-servers", server.Addr())
+	cmd.Env = append(os.Environ(), "REPORT=1")
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	_, err = bufio.NewReader(out).ReadString('\n') // it holds the lock
+	require.NoError(t, err)
+	require.NoError(t, server.Freeze(1))
+	again := time.NewTicker(20 * time.Millisecond)
+	defer again.Stop()
+	ended := make(chan struct{})
+	// Waited for below; ends with the process.
+	go func() {
+		defer close(ended)
+		_ = cmd.Wait()
+	}()
+	for over := false; !over; {
+		select {
+		case <-ended:
+			over = true
+		case <-again.C:
+			_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended just now
+		}
+	}
+	status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus)
+	require.True(t, ok)
+	require.True(t, status.Signaled(), "%v", cmd.ProcessState)
 }
 
 func TestWordsThatAreNoFlagsAreRefused(t *testing.T) {

@@ -25,7 +25,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/workerctl"
 )
 
-// settings are what the flags say.
+// settings are the values of the flags.
 type settings struct {
 	servers, job, name, in, out string
 	workers                     int
@@ -87,7 +87,7 @@ func run(ctx context.Context, c settings, log io.Writer) error {
 	return w.Leave(ctx) // the last one out removes the job
 }
 
-// theJob is the job, which whoever comes first submits.
+// theJob returns the job, which the first worker submits.
 func theJob(ctx context.Context, client *session.Client, c settings, o *workerctl.Options) (*workerctl.Job, error) {
 	job, err := workerctl.Submit(ctx, client, workerctl.Spec{Name: c.job, Workers: c.workers}, o)
 	if !errors.Is(err, workerctl.ErrRunning) {
@@ -104,8 +104,8 @@ func theJob(ctx context.Context, client *session.Client, c settings, o *workerct
 	return job, err
 }
 
-// count does the worker's share of each phase. What was done before a restart is
-// done again, and comes to the same; a phase that is over is passed at once.
+// count does the worker's share of each phase. A worker that was restarted repeats its
+// work, with the same result; a phase that is over is passed at once.
 func count(ctx context.Context, w *workerctl.Worker, c settings, log io.Writer) error {
 	for _, step := range []struct {
 		name string
@@ -120,7 +120,7 @@ func count(ctx context.Context, w *workerctl.Worker, c settings, log io.Writer) 
 			return writeWords(c)
 		}},
 	} {
-		// The worker's context: it ends when somebody else may have taken over.
+		// The worker's context: it ends when another process may have taken over.
 		if err := step.do(w.Context()); err != nil {
 			return fmt.Errorf("%s: %w", step.name, err)
 		}

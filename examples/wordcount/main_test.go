@@ -145,7 +145,8 @@ func TestWordsAreCountedThoughWorkersAreKilled(t *testing.T) {
 	}
 }
 
-// Who would share the files out in another way than the others does not begin.
+// A worker that would share the files out in another way than the others does not
+// begin.
 func TestAllSayTheSameNumberOfWorkers(t *testing.T) {
 	server, err := zktest.Start(nil)
 	require.NoError(t, err)

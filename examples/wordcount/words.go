@@ -117,8 +117,8 @@ func save(dir, name string, c counts) error {
 	return replace(dir, name, data)
 }
 
-// replace writes a file so that it is there as a whole or not at all: whoever
-// reads it may do so while a worker that was restarted writes it once more.
+// replace writes a file so that it exists as a whole or not at all: a worker may read
+// the file while another worker, which was restarted, writes it once more.
 func replace(dir, name string, data []byte) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err

@@ -14,10 +14,11 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// ErrGone says that somebody deleted the contender's node while it waited.
+// ErrGone says that another client deleted the contender's node while the contender
+// waited.
 var ErrGone = errors.New("its znode was deleted while it waited")
 
-// Spec is what a contender queues for.
+// Spec describes a contender and its queue.
 type Spec struct {
 	Dir     string        // the path whose children queue
 	Name    func() string // a new, unique name, without the number
@@ -25,23 +26,35 @@ type Spec struct {
 	Data    []byte        // shown to others
 	ACL     []session.ACL
 	Rule    Rule
+	// Lasting creates a missing Dir as a persistent znode, not as a container:
+	// for queues shared with clients that do not create a deleted Dir again.
+	Lasting bool
 	// ReadDir also reads the data of Dir: see [Contender.DirData].
 	ReadDir bool
+}
+
+func (s Spec) dirMode() session.Mode {
+	if s.Lasting {
+		return session.Persistent
+	}
+	return session.Container
 }
 
 // Contender is a place in a queue, bound to one session. Its methods are for
 // one goroutine at a time.
 type Contender struct {
-	s     *session.Session
-	spec  Spec
-	node  session.Node
-	last  []string       // what was listed upon entering, until it is looked at
-	since time.Time      // of that; see decide
-	queue znode.Queue    // by the listing that was looked at last, as far as the node
-	self  *session.Watch // on the own node, once it has waited for long
-	ahead ahead          // on those of whom one must go first
-	dir   *session.Seen  // see DirData
-	cuts  int            // connections in a row that were lost over setting watches
+	s            *session.Session
+	spec         Spec
+	node         session.Node
+	last         []string       // the listing of Enter, until it is used
+	since        time.Time      // of that; see decide
+	queue        znode.Queue    // by the listing that was looked at last, as far as the node
+	self         *session.Watch // on the own node, once it has waited for long
+	predecessors predecessors   // watches on the contenders that must go first
+	dir          *session.Seen  // see DirData
+	cuts         int            // connections in a row that were lost over setting watches
+	// deleted: the node is gone, and only a stranger can have a node of its name.
+	deleted bool
 }
 
 // Enter queues up. When it returns an error nothing is left behind.
@@ -49,7 +62,10 @@ type Contender struct {
 // The listing travels behind the creation, so that both take one round trip.
 func Enter(ctx context.Context, s *session.Session, spec Spec) (*Contender, error) {
 	opts := &session.CreateOptions{ACL: spec.ACL}
-	for {
+	for missing := 0; ; missing++ {
+		if missing > 0 { // as fast as the path is made, another client deletes it
+			_ = s.BackOff(ctx, missing-1)
+		}
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
@@ -64,7 +80,7 @@ func Enter(ctx context.Context, s *session.Session, spec Spec) (*Contender, erro
 		node, err := creation.Wait(ctx)
 		switch {
 		case err == nil:
-			c := &Contender{s: s, spec: spec, node: node, since: time.Now(), ahead: newAhead()}
+			c := &Contender{s: s, spec: spec, node: node, since: time.Now(), predecessors: newPredecessors()}
 			if seen, err := list.Wait(ctx); err == nil && creation.Direct() {
 				c.last = seen.Children
 			}
@@ -77,7 +93,7 @@ func Enter(ctx context.Context, s *session.Session, spec Spec) (*Contender, erro
 		case errors.Is(err, session.ErrNoNode):
 			// The queue's path is missing, or has just gone: an empty
 			// container may, at any time.
-			if err := s.EnsurePath(ctx, spec.Dir, session.Container, opts); err != nil {
+			if err := s.EnsurePath(ctx, spec.Dir, spec.dirMode(), opts); err != nil {
 				return nil, err
 			}
 		default:
@@ -115,23 +131,23 @@ func (c *Contender) Await(ctx context.Context) error {
 	for {
 		d, err := c.decide(ctx)
 		if err == nil && !d.Granted {
-			d, err = c.await(ctx, d)
+			d, err = c.awaitDecision(ctx, d)
 		}
 		if err != nil {
 			return err
 		}
 		if d.Granted {
-			c.ahead.forget()
+			c.predecessors.abandonAll()
 			return nil
 		}
 	}
 }
 
-// await waits by decision d, and by those that follow from it without asking
+// awaitDecision waits by decision d, and by those that follow from it without asking
 // anybody. Unless the last one grants, the queue must be listed again.
-func (c *Contender) await(ctx context.Context, d Decision) (Decision, error) {
+func (c *Contender) awaitDecision(ctx context.Context, d Decision) (Decision, error) {
 	for {
-		gone, waited, err := c.awaitOne(ctx, d.Watch)
+		gone, waited, err := c.awaitAny(ctx, d.Watch)
 		switch {
 		case err != nil || len(gone) == 0:
 			return Decision{}, err
@@ -152,9 +168,10 @@ func (c *Contender) await(ctx context.Context, d Decision) (Decision, error) {
 	}
 }
 
-// decide applies the rule to a listing: to that of Enter, unless it is as old as
-// a heartbeat period. Who takes his time between Enter and Await may have lost
-// the node long ago, and somebody else has by now what he would be granted.
+// decide applies the rule to a listing: to that of Enter, unless it is as old as a
+// heartbeat period. A caller that takes its time between Enter and Await may have lost
+// the node long ago, and another contender may hold by now what the old listing would
+// grant.
 func (c *Contender) decide(ctx context.Context) (Decision, error) {
 	children := c.last
 	c.last = nil
@@ -162,7 +179,7 @@ func (c *Contender) decide(ctx context.Context) (Decision, error) {
 		var err error
 		if children, _, err = c.s.Children(ctx, c.spec.Dir); err != nil {
 			if errors.Is(err, session.ErrNoNode) {
-				return Decision{}, c.gone()
+				return Decision{}, c.goneError()
 			}
 			return Decision{}, err
 		}
@@ -170,11 +187,13 @@ func (c *Contender) decide(ctx context.Context) (Decision, error) {
 	q := znode.Parse(children, c.spec.Markers...)
 	self := q.Index(znode.Base(c.node.Path))
 	if self < 0 {
-		return Decision{}, c.gone()
+		err := c.goneError()
+		c.deleted = !slices.Contains(children, znode.Base(c.node.Path))
+		return Decision{}, err
 	}
 	if q.Exhausted {
-		// Other libraries order such numbers as they like, also ahead of
-		// this one: the queue has no order, and nobody is its first.
+		// Other libraries order such numbers as they like, also ahead of this one: the
+		// queue has no order, and no contender is its first.
 		return Decision{}, fmt.Errorf("%s: %w", c.spec.Dir, session.ErrSequenceExhausted)
 	}
 	d := c.spec.Rule(q, self)
@@ -185,24 +204,34 @@ func (c *Contender) decide(ctx context.Context) (Decision, error) {
 	return d, nil
 }
 
-func (c *Contender) gone() error { return fmt.Errorf("%s: %w", c.node.Path, ErrGone) }
+func (c *Contender) goneError() error {
+	c.deleted = true
+	return fmt.Errorf("%s: %w", c.node.Path, ErrGone)
+}
 
-// Hold holds what the contender was granted: trust in the session is proved,
-// and the hold ends when the node goes. After it the contender is spent; the
+// Hold holds the lock or permits that the contender was granted: trust in the session
+// is proved, and the hold ends when the node goes. After it the contender is spent; the
 // node is the hold's. It fails with ErrGone when the node went meanwhile.
 func (c *Contender) Hold(ctx context.Context) (*session.Hold, error) {
 	h, err := c.s.Hold(ctx, c.node.Path, c.self)
 	if errors.Is(err, session.ErrNoNode) || err == nil && errors.Is(h.Err(), session.ErrNodeDeleted) {
-		return nil, c.gone() // together with the one that it waited for
+		return nil, c.goneError() // together with the one that it waited for
 	}
 	return h, err
 }
 
 // Leave leaves the queue: when it returns nil the node is gone. If ctx ends
-// first, the deletion goes on in the background.
+// first, or no server answers (see [session.Session.GiveBackContext]), the deletion
+// goes on in the background. A node that somebody has deleted is not deleted again: by
+// now a stranger may have made one of that name.
 func (c *Contender) Leave(ctx context.Context) error {
-	err := c.s.Discard(ctx, c.node.Path)
-	c.ahead.stop()
+	ctx, cancel := c.s.GiveBackContext(ctx)
+	defer cancel()
+	var err error
+	if !c.deleted {
+		err = c.s.EnsureDeleted(ctx, c.node.Path)
+	}
+	c.predecessors.stopAll()
 	if c.self != nil {
 		c.self.Stop()
 	}

@@ -26,10 +26,13 @@ type world struct {
 }
 
 // inWorld runs body in a bubble with a server and a session.
-func inWorld(t *testing.T, body func(w *world)) {
+func inWorld(t *testing.T, body func(w *world)) { t.Helper(); inWorldOf(t, zktest.Options{}, body) }
+
+func inWorldOf(t *testing.T, o zktest.Options, body func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		srv, err := zktest.Start(&zktest.Options{InMemory: true})
+		o.InMemory = true
+		srv, err := zktest.Start(&o)
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, srv.Close()) })
 		ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
@@ -96,7 +99,7 @@ func TestEnterReadsTheQueuesDataOnlyIfAsked(t *testing.T) {
 	})
 }
 
-// What was listed upon entering saves a request, and is no proof later on.
+// The listing of Enter saves a request, and is no proof later on.
 func TestListingOfEnterGrantsNothingOnceItIsOld(t *testing.T) {
 	inWorld(t, func(w *world) {
 		for _, late := range []bool{false, true} {
@@ -118,8 +121,8 @@ func TestListingOfEnterGrantsNothingOnceItIsOld(t *testing.T) {
 	})
 }
 
-// Who loses the connection whenever it sets its watch does not ask as fast as the
-// network can.
+// A contender that loses the connection whenever it sets its watch does not ask as fast
+// as the network can.
 func TestWatchesThatCostTheConnectionAreNotRepeatedWithoutPause(t *testing.T) {
 	inWorld(t, func(w *world) {
 		first, second := w.enter(w.s, spec()), w.enter(w.session(), spec())

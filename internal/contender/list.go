@@ -22,15 +22,15 @@ const listings = 4
 // another, so the queue is then listed again, a few times at most.
 func List(ctx context.Context, s *session.Session, dir string, markers []string) ([]Listed, error) {
 	for n := 1; ; n++ {
-		out, whole, err := list(ctx, s, dir, markers)
+		out, whole, err := listOnce(ctx, s, dir, markers)
 		if err != nil || whole || n == listings {
 			return out, err
 		}
 	}
 }
 
-// list is one try of List; whole is false if somebody has left meanwhile.
-func list(ctx context.Context, s *session.Session, dir string, markers []string) (out []Listed, whole bool, err error) {
+// listOnce is one try of List; whole is false if a contender has left meanwhile.
+func listOnce(ctx context.Context, s *session.Session, dir string, markers []string) (out []Listed, whole bool, err error) {
 	children, _, err := s.Children(ctx, dir)
 	switch {
 	case errors.Is(err, session.ErrNoNode):

@@ -159,7 +159,7 @@ func TestListShowsWhoTakesAPlaceMeanwhile(t *testing.T) {
 	})
 }
 
-// Contenders that come and go all the time do not hold a listing up for ever.
+// Contenders that come and go all the time do not hold a listing up indefinitely.
 func TestListOfAQueueInMotionEnds(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.enter(w.s, spec())

@@ -2,19 +2,19 @@ package contender
 
 import "github.com/zkrecipes/zkrecipes/internal/znode"
 
-// Decision is what a rule says of a contender's place.
+// Decision is the verdict of a rule about a contender's place.
 type Decision struct {
-	// Granted: the contender has what it queues for.
+	// Granted: the contender has the lock or permits that it queues for.
 	Granted bool
 	// Watch names the contenders of which one must go before that can
 	// change.
 	Watch []string
-	// Enough: as soon as any one of Watch has gone, the contender has what
-	// it queues for; nobody need be asked.
+	// Enough: as soon as any one of Watch has gone, the contender is granted; no
+	// request is needed.
 	Enough bool
-	// Shrinks: nobody new can come to stand in the way. When one of Watch has
-	// gone, the rule can be asked again with the queue as it was, less that
-	// one: no listing is needed as long as who is to be watched next is there.
+	// Shrinks: no new contender can block this one. When one of Watch has gone, the
+	// rule can be asked again with the queue as it was, less that one: no listing is
+	// needed as long as the next contender to watch exists.
 	Shrinks bool
 }
 
@@ -23,8 +23,8 @@ type Decision struct {
 // go ahead of it, or come behind it, never take a grant back.
 type Rule func(q znode.Queue, self int) Decision
 
-// Exclusive is the rule of a mutex: the first has it, and everybody else
-// watches the one before.
+// Exclusive is the rule of a mutex: the first has it, and every other contender watches
+// the one before.
 //
 // Rejected for a mutex: [Standby]. In a queue of three and more it takes the
 // listing out of the hand-over, but every wait in such a queue costs one request
@@ -37,11 +37,12 @@ func Exclusive(q znode.Queue, self int) Decision {
 	return Decision{Watch: []string{q.Entries[self-1].Name}, Enough: self == 1}
 }
 
-// Standby is Exclusive for turns that are long and must pass on fast: who is next
-// in line stands by. Whoever is further back also watches the last but one, and
-// lists the queue when that goes, while nobody waits for it. So it has seen the one
-// before it at the head by the time its own turn comes, and takes it without a
-// round trip. The end of a turn wakes two: one takes over, one gets ready.
+// Standby is Exclusive for turns that are long and must pass on fast: the next
+// contender in line stands by. A contender further back also watches the last but one
+// before it, and lists the queue when that node goes, while nobody waits for the
+// listing. So it has seen its predecessor at the head by the time its own turn comes,
+// and takes the turn without a round trip. The end of a turn wakes two contenders: one
+// takes over, the other gets ready.
 func Standby(q znode.Queue, self int) Decision {
 	d := Exclusive(q, self)
 	if self > 1 {
@@ -50,9 +51,9 @@ func Standby(q znode.Queue, self int) Decision {
 	return d
 }
 
-// Writer is the rule of a contender that wants for itself what others share: it
-// has it when it is the first, and watches the one right before, like the
-// contender for a mutex. writer tells, by the marker, who else is one.
+// Writer is the rule of a contender that wants for itself what others share: it has it
+// when it is the first, and watches the one right before, like the contender for a
+// mutex. writer tells by the marker whether another contender is a writer.
 //
 // But a writer that goes may have become a reader, in the same instant and with
 // the same number: to take its going for a grant would be to write while it
@@ -66,14 +67,14 @@ func Writer(writer func(marker string) bool) Rule {
 	}
 }
 
-// Reader is the rule of a contender that shares: it has what it wants when no
-// writer is ahead of it, and watches the last one that is, so that readers that
-// leave wake no reader. writer tells, by the marker, who is one.
+// Reader is the rule of a contender that shares: a reader is granted when no writer is
+// ahead of it, and watches the last writer ahead, so that readers that leave wake no
+// reader. writer tells by the marker whether a contender is a writer.
 //
-// What stands in a reader's way can only become less: new writers queue up
-// behind it, and one that becomes a reader keeps its place and blocks no reader.
-// So the many readers that wait for a writer ask for no listing when it goes:
-// neither to learn that it was the last, nor, when it has given up, to find the
+// The number of writers ahead of a reader can only shrink: new writers queue up behind
+// the reader, and a writer that becomes a reader keeps its place and blocks no reader.
+// So the many readers that wait for a writer ask for no listing when the writer goes:
+// neither to learn that it was the last writer, nor, when it has given up, to find the
 // writer before it.
 func Reader(writer func(marker string) bool) Rule {
 	return func(q znode.Queue, self int) Decision {

@@ -177,7 +177,7 @@ func TestExclusiveTellsWhenAListingIsNeeded(t *testing.T) {
 	require.False(t, contender.Exclusive(q, 2).Enough, "the one before may be a waiter that gives up")
 }
 
-// A stranger that wants more than there is waits for ever, and blocks who came
+// A stranger that wants more than there is waits indefinitely, and blocks who came
 // later, but is never granted, and grants nobody more.
 func TestWeightedNeverGrantsMoreThanThereIs(t *testing.T) {
 	rule := contender.Weighted(3, weightOf)

@@ -79,7 +79,7 @@ func (w *sharedWaiter) wake(t *rapid.T, q znode.Queue, name, gone string) {
 	default:
 		w.look(q, name)
 	}
-	// Whoever had gone before it could be watched is noticed at once.
+	// A contender that had gone before it could be watched is noticed at once.
 	for !w.granted && slices.ContainsFunc(w.d.Watch, func(n string) bool { return q.Index(n) < 0 }) {
 		w.look(q, name)
 	}

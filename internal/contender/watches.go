@@ -10,43 +10,43 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// ahead is the watches that a contender has on others, by their names. They
+// predecessors is the watches that a contender has on others, by their names. They
 // stay while it waits: a wake-up costs new watches only for those it turns to
 // next.
-type ahead struct {
+type predecessors struct {
 	live  map[string]*session.Watch
 	fired chan struct{} // cap 1: one of live has fired
 }
 
-func newAhead() ahead {
-	return ahead{live: make(map[string]*session.Watch), fired: make(chan struct{}, 1)}
+func newPredecessors() predecessors {
+	return predecessors{live: make(map[string]*session.Watch), fired: make(chan struct{}, 1)}
 }
 
-// forget drops the watches and leaves their ends on the server to the nodes'
+// abandonAll drops the watches and leaves their ends on the server to the nodes'
 // deletion: contenders come and go, and a request each to take them back would
 // cost more than the event.
-func (a *ahead) forget() {
+func (a *predecessors) abandonAll() {
 	for name, w := range a.live {
-		w.Forget()
+		w.Abandon()
 		delete(a.live, name)
 	}
 }
 
-// stop takes the watches back from the server, too: who gives up may do so
+// stopAll takes the watches back from the server, too: who gives up may do so
 // again and again, while those ahead stay.
-func (a *ahead) stop() {
+func (a *predecessors) stopAll() {
 	for name, w := range a.live {
 		w.Stop()
 		delete(a.live, name)
 	}
 }
 
-// set makes sure that names, and nobody else, are watched. It returns those that
-// have gone already.
-func (a *ahead) set(ctx context.Context, s *session.Session, dir string, names []string) (gone []string, err error) {
+// watchOnly makes sure that names, and no other contenders, are watched. It returns
+// those that have gone already.
+func (a *predecessors) watchOnly(ctx context.Context, s *session.Session, dir string, names []string) (gone []string, err error) {
 	for name, w := range a.live {
 		if !slices.Contains(names, name) {
-			w.Forget()
+			w.Abandon()
 			delete(a.live, name)
 		}
 	}
@@ -69,7 +69,7 @@ func (a *ahead) set(ctx context.Context, s *session.Session, dir string, names [
 			err = readErr
 			read.Then(func(late session.Seen, err error) {
 				if err == nil {
-					late.Watch.Stop() // nobody waits for it any more
+					late.Watch.Stop() // no contender waits for it any more
 				}
 			})
 		}
@@ -77,15 +77,15 @@ func (a *ahead) set(ctx context.Context, s *session.Session, dir string, names [
 	return gone, err
 }
 
-func (a *ahead) signal() {
+func (a *predecessors) signal() {
 	select {
 	case a.fired <- struct{}{}:
 	default:
 	}
 }
 
-// take removes a watch that has fired, and returns whose it was and what it saw.
-func (a *ahead) take() (string, session.Event, bool) {
+// takeEvent removes a watch that has fired, and returns its name and its event.
+func (a *predecessors) takeEvent() (string, session.Event, bool) {
 	for name, w := range a.live {
 		select {
 		case <-w.Done():
@@ -97,15 +97,15 @@ func (a *ahead) take() (string, session.Event, bool) {
 	return "", session.Event{}, false
 }
 
-// awaitOne waits until one of names may have gone, and returns those that surely
+// awaitAny waits until one of names may have gone, and returns those that surely
 // have: none when the queue must be listed again. waited is false if they had
 // gone before they could be watched.
 //
 // Once it has waited for a heartbeat period it watches its own node as well. Not
 // before: in a queue that moves fast, that would be one request in five, and a
 // hold finds out within the same period anyway.
-func (c *Contender) awaitOne(ctx context.Context, names []string) (gone []string, waited bool, err error) {
-	gone, err = c.ahead.set(ctx, c.s, c.spec.Dir, names)
+func (c *Contender) awaitAny(ctx context.Context, names []string) (gone []string, waited bool, err error) {
+	gone, err = c.predecessors.watchOnly(ctx, c.s, c.spec.Dir, names)
 	switch {
 	case err != nil && ctx.Err() == nil && c.s.Err() == nil && (session.NotSent(err) || session.Unanswered(err)):
 		c.cuts++ // on the next connection, look again
@@ -120,23 +120,23 @@ func (c *Contender) awaitOne(ctx context.Context, names []string) (gone []string
 	slow := time.NewTimer(c.s.Heartbeat())
 	defer slow.Stop()
 	for {
-		if name, ev, ok := c.ahead.take(); ok {
+		if name, ev, ok := c.predecessors.takeEvent(); ok {
 			if ev.Type == session.EventDeleted {
 				gone = append(gone, name)
 			}
 			return gone, true, nil
 		}
 		select {
-		case <-c.ahead.fired:
+		case <-c.predecessors.fired:
 		case <-slow.C:
 			if err := c.watchSelf(ctx); err != nil {
 				return nil, false, err
 			}
-		case <-watched(c.self):
+		case <-doneOf(c.self):
 			deleted := c.self.Event().Type == session.EventDeleted
 			c.self = nil
 			if deleted {
-				return nil, false, c.gone()
+				return nil, false, c.goneError()
 			}
 			return nil, false, nil
 		case <-ctx.Done():
@@ -147,8 +147,8 @@ func (c *Contender) awaitOne(ctx context.Context, names []string) (gone []string
 	}
 }
 
-// watched is w's channel; that of no watch never fires.
-func watched(w *session.Watch) <-chan struct{} {
+// doneOf is w's channel; that of no watch never fires.
+func doneOf(w *session.Watch) <-chan struct{} {
 	if w == nil {
 		return nil
 	}
@@ -166,7 +166,7 @@ func (c *Contender) watchSelf(ctx context.Context) error {
 	}
 	if !exists {
 		w.Stop()
-		return c.gone()
+		return c.goneError()
 	}
 	c.self = w
 	return nil

@@ -1,16 +1,23 @@
-// Package follow keeps somebody's view of a small state on the servers up to
-// date: who leads, what a counter says, whether a gate is closed.
+// Package follow keeps a caller's view of a small state on the servers up to date: the
+// leader, the value of a counter, whether a gate is closed.
 package follow
 
 import (
 	"context"
 	"iter"
+	"time"
 
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
+// hiddenPause is how long States waits before it reads a state again that it cannot
+// watch.
+const hiddenPause = 5 * time.Second
+
 // Read reads the present state, and sets a watch that fires when it may have
-// changed.
+// changed. Without a watch, the state is that of a znode that the client may not
+// read. Servers do not report changes of such a znode, so States reads again every
+// five seconds.
 type Read[T any] func(ctx context.Context, s *session.Session) (T, *session.Watch, error)
 
 // States iterates over the states that read finds, in whatever session client
@@ -25,10 +32,10 @@ type Read[T any] func(ctx context.Context, s *session.Session) (T, *session.Watc
 func States[T any](ctx context.Context, client *session.Client, path string, read Read[T], same func(a, b T) bool) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		f := follower[T]{client: client, path: path, read: read}
-		defer f.stop() // however the loop's body is left: it may panic
+		defer f.stopWatch() // however the loop's body is left: it may panic
 		var last T
 		for first := true; ; {
-			now, err := f.next(ctx)
+			now, err := f.nextState(ctx)
 			if err != nil {
 				yield(now, err)
 				return
@@ -39,7 +46,7 @@ func States[T any](ctx context.Context, client *session.Client, path string, rea
 				}
 				first, last = false, now
 			}
-			if _, err := f.watch.Wait(ctx); err != nil {
+			if err := f.awaitChange(ctx); err != nil {
 				var none T
 				yield(none, err)
 				return
@@ -57,13 +64,29 @@ type follower[T any] struct {
 	watch  *session.Watch // of the latest state; nil before the first
 }
 
-func (f *follower[T]) stop() {
+func (f *follower[T]) stopWatch() {
 	if f.watch != nil {
 		f.watch.Stop()
 	}
 }
 
-func (f *follower[T]) next(ctx context.Context) (T, error) {
+// awaitChange waits until the state may have changed.
+func (f *follower[T]) awaitChange(ctx context.Context) error {
+	if f.watch != nil {
+		_, err := f.watch.Wait(ctx)
+		return err
+	}
+	timer := time.NewTimer(hiddenPause)
+	defer timer.Stop()
+	select {
+	case <-timer.C: // in a session that is over, the next read asks for another one
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (f *follower[T]) nextState(ctx context.Context) (T, error) {
 	for {
 		s, err := f.client.Session(ctx)
 		if err != nil {
@@ -77,7 +100,7 @@ func (f *follower[T]) next(ctx context.Context) (T, error) {
 		now, watch, err := f.read(ctx, s)
 		if sync != nil && err == nil {
 			_, err = sync.Wait(ctx)
-			if err != nil {
+			if err != nil && watch != nil {
 				watch.Stop()
 			}
 		}
@@ -87,11 +110,11 @@ func (f *follower[T]) next(ctx context.Context) (T, error) {
 			return now, nil
 		case ctx.Err() != nil:
 			return now, err
-		case session.Passing(err):
+		case session.IsSessionLoss(err):
 			// In the next session.
 		case session.NotSent(err), session.Unanswered(err):
 			// The sync got no answer; the read waited for a connection.
-			if err := f.connected(ctx, s); err != nil {
+			if err := f.awaitConnected(ctx, s); err != nil {
 				return now, err
 			}
 		default:
@@ -100,9 +123,9 @@ func (f *follower[T]) next(ctx context.Context) (T, error) {
 	}
 }
 
-// connected waits until s has a connection, so that a failing sync is not
+// awaitConnected waits until s has a connection, so that a failing sync is not
 // repeated without pause; a session that ends meanwhile is no error.
-func (f *follower[T]) connected(ctx context.Context, s *session.Session) error {
+func (f *follower[T]) awaitConnected(ctx context.Context, s *session.Session) error {
 	if err := s.Sync(ctx, f.path); err != nil && ctx.Err() != nil {
 		return err
 	}

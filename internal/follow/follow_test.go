@@ -153,7 +153,7 @@ func TestStatesNeverGoBack(t *testing.T) {
 		done := make(chan error, 1)
 		// Waited for below; ends when trouble does.
 		go func() {
-			g := world.Gremlin{Server: w.Server, Clients: 1, Servers: 3, Rand: rand.New(rand.NewPCG(seed, 2))}
+			g := world.FaultInjector{Server: w.Server, Clients: 1, Servers: 3, Rand: rand.New(rand.NewPCG(seed, 2))}
 			g.Run(trouble, 2*time.Second)
 			done <- nil
 		}()
@@ -161,7 +161,7 @@ func TestStatesNeverGoBack(t *testing.T) {
 		go func() {
 			writer := w.Client()
 			for n := 1; n <= last; n++ {
-				world.Rest(w.Ctx, time.Duration(r.Int64N(int64(2*time.Second))))
+				world.SleepContext(w.Ctx, time.Duration(r.Int64N(int64(2*time.Second))))
 				for {
 					s, err := writer.Session(w.Ctx)
 					if err == nil {

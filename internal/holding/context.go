@@ -3,44 +3,45 @@ package holding
 import (
 	"context"
 	"errors"
+	"fmt"
+	"time"
+
+	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// Looking returns ctx with an Err that first looks at the contexts in at, and so
-// at the clock: after a pause of the process it tells the truth before any timer
-// does. cancel ends ctx.
-func Looking(ctx context.Context, cancel context.CancelCauseFunc, at ...context.Context) context.Context {
-	return looking{ctx, cancel, at}
-}
-
-type looking struct {
-	context.Context
-	cancel context.CancelCauseFunc
-	at     []context.Context
-}
-
-func (l looking) Err() error {
-	for _, ctx := range l.at {
-		if ctx.Err() != nil {
-			l.cancel(context.Cause(ctx))
-		}
-	}
-	return l.Context.Err()
-}
-
-// Run runs fn while something is held whose context is hold. fn's context has
-// ctx's values and ends when ctx, or the hold, does; Run waits for fn before it
-// gives back. The error is fn's, joined with what went wrong with the giving
-// back. If ctx has ended by then, only a loss counts: give goes on in the
-// background.
-func Run(ctx, hold context.Context, fn, give func(context.Context) error) (err error) {
-	both, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(hold, func() { cancel(context.Cause(hold)) })
+// RunUnder runs fn while something is held whose context is hold, and then give, whose
+// error it returns. fn's context has ctx's values and ends grace after ctx (see
+// [session.WithGrace]), and at once when the hold does. give is called after fn has returned, also when fn panics, and is passed fn's context
+// and error.
+func RunUnder(ctx, hold context.Context, grace time.Duration, fn func(context.Context) error, give func(own context.Context, err error) error) (err error) {
+	lasting, free := session.WithGrace(ctx, grace)
+	own, cancel := session.WithHolds(lasting, hold)
 	defer func() {
-		stop()
 		cancel(nil)
-		if e := give(ctx); e != nil && (ctx.Err() == nil || IsLoss(e)) {
-			err = errors.Join(err, e)
-		}
+		free()
+		err = give(own, err)
 	}()
-	return fn(Looking(both, cancel, hold))
+	return fn(own)
+}
+
+// Run is [RunUnder] for the Do methods. The error is fn's, joined with that of give. An
+// error of give that is notHeld does not count: fn has given back what is held by
+// itself, and was told how that went. If ctx has ended by then, only a loss counts: the
+// giving back goes on in the background.
+func Run(ctx, hold context.Context, grace time.Duration, notHeld error, fn, give func(context.Context) error) error {
+	return RunUnder(ctx, hold, grace, fn, func(_ context.Context, err error) error {
+		e := give(ctx)
+		if e != nil && !errors.Is(e, notHeld) && (ctx.Err() == nil || IsLoss(e)) {
+			return errors.Join(err, e)
+		}
+		return err
+	})
+}
+
+// CheckGrace checks an Options.Grace.
+func CheckGrace(grace time.Duration, invalid error) error {
+	if grace < 0 {
+		return fmt.Errorf("%w: Grace is %v; it must be 0 or more", invalid, grace)
+	}
+	return nil
 }

@@ -1,4 +1,4 @@
-// Package holding has what all recipes do alike with something that is held and
-// can be lost: running a function under it, giving it back once, and errors
-// that say what went wrong.
+// Package holding has the steps that all recipes share for a hold, which can be lost:
+// running a function under the hold, releasing it once, and the errors that tell what
+// went wrong.
 package holding

@@ -5,7 +5,7 @@ import (
 	"os"
 )
 
-// DefaultID says who holds or waits, unless the user says it: host name, colon,
+// DefaultID names the holder or waiter, unless the user sets an ID: host name, colon,
 // process id.
 func DefaultID() string {
 	host, err := os.Hostname()

@@ -19,7 +19,13 @@ type Release struct {
 
 // Once runs give, and lets explain name it in its error. All later calls wait
 // for the first, within their ctx, and report the same loss, or notHeld.
-func (r *Release) Once(ctx context.Context, notHeld error, explain func(error) error, give func() error) error {
+//
+// ctx may be derived from the context of the hold that is released, which ends with the
+// giving back: give and explain get one that does not end with that
+// ([session.WithoutRelease]).
+func (r *Release) Once(ctx context.Context, notHeld error, explain func(context.Context, error) error, give func(context.Context) error) error {
+	ctx, stop := session.WithoutRelease(ctx)
+	defer stop()
 	r.mu.Lock()
 	over, first := r.over, r.over == nil
 	if first {
@@ -28,14 +34,14 @@ func (r *Release) Once(ctx context.Context, notHeld error, explain func(error) e
 	}
 	r.mu.Unlock()
 	if !first {
-		return r.again(ctx, notHeld, explain, over)
+		return r.resultAgain(ctx, notHeld, explain, over)
 	}
 	defer close(over)
-	err := give()
+	err := give(ctx)
 	if err == nil {
 		return nil
 	}
-	err = explain(err)
+	err = explain(ctx, err)
 	if IsLoss(err) {
 		r.mu.Lock()
 		r.err = err
@@ -44,14 +50,14 @@ func (r *Release) Once(ctx context.Context, notHeld error, explain func(error) e
 	return err
 }
 
-func (r *Release) again(ctx context.Context, notHeld error, explain func(error) error, over <-chan struct{}) error {
+func (r *Release) resultAgain(ctx context.Context, notHeld error, explain func(context.Context, error) error, over <-chan struct{}) error {
 	select {
 	case <-over: // also when ctx has ended: there is nothing to wait for
 	default:
 		select {
 		case <-over:
 		case <-ctx.Done():
-			return explain(context.Cause(ctx))
+			return explain(ctx, context.Cause(ctx))
 		}
 	}
 	r.mu.Lock()
@@ -59,8 +65,8 @@ func (r *Release) again(ctx context.Context, notHeld error, explain func(error) 
 	if r.err != nil {
 		return r.err
 	}
-	return explain(notHeld)
+	return explain(ctx, notHeld)
 }
 
-// IsLoss reports whether err says that what was held had been lost.
+// IsLoss reports whether err says that a hold had been lost.
 func IsLoss(err error) bool { return errors.Is(err, session.ErrLost) }

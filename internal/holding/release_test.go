@@ -16,12 +16,12 @@ var (
 	errBroken  = errors.New("broken")
 )
 
-func explain(err error) error { return fmt.Errorf("explained: %w", err) }
+func explain(_ context.Context, err error) error { return fmt.Errorf("explained: %w", err) }
 
 func TestSecondReleaseSaysThatItIsNotHeld(t *testing.T) {
 	var r holding.Release
 	n := 0
-	give := func() error { n++; return nil }
+	give := func(context.Context) error { n++; return nil }
 	require.NoError(t, r.Once(t.Context(), errNotHeld, explain, give))
 	require.ErrorIs(t, r.Once(t.Context(), errNotHeld, explain, give), errNotHeld)
 	require.Equal(t, 1, n)
@@ -30,7 +30,7 @@ func TestSecondReleaseSaysThatItIsNotHeld(t *testing.T) {
 func TestEveryReleaseReportsALoss(t *testing.T) {
 	var r holding.Release
 	lost := fmt.Errorf("%w: gone", session.ErrLost)
-	first := r.Once(t.Context(), errNotHeld, explain, func() error { return lost })
+	first := r.Once(t.Context(), errNotHeld, explain, func(context.Context) error { return lost })
 	require.ErrorIs(t, first, session.ErrLost)
 	require.ErrorContains(t, first, "explained: ")
 	require.Equal(t, first, r.Once(t.Context(), errNotHeld, explain, nil))
@@ -41,7 +41,7 @@ func TestSecondReleaseWaitsForTheFirstWithinItsContext(t *testing.T) {
 	under, goOn, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	// Waited for below; ends when told to go on.
 	go func() {
-		done <- r.Once(context.Background(), errNotHeld, explain, func() error {
+		done <- r.Once(context.Background(), errNotHeld, explain, func(context.Context) error {
 			close(under)
 			<-goOn
 			return errBroken
@@ -61,7 +61,7 @@ func TestReleaseAfterTheFirstHasEndedReportsItWhateverTheContext(t *testing.T) {
 	cancel()
 	for range 50 { // it once was a matter of luck
 		var r holding.Release
-		first := r.Once(ctx, errNotHeld, explain, func() error { return session.ErrLost })
+		first := r.Once(ctx, errNotHeld, explain, func(context.Context) error { return session.ErrLost })
 		require.Equal(t, first, r.Once(ctx, errNotHeld, explain, nil))
 	}
 }
@@ -70,7 +70,7 @@ func TestRunWaitsForTheFunctionAndEndsItsContextWithTheHold(t *testing.T) {
 	hold, lose := context.WithCancelCause(context.Background())
 	lost := fmt.Errorf("%w: gone", session.ErrLost)
 	ended := false
-	err := holding.Run(t.Context(), hold, func(ctx context.Context) error {
+	err := holding.Run(t.Context(), hold, 0, errNotHeld, func(ctx context.Context) error {
 		lose(lost)
 		<-ctx.Done()
 		ended = true
@@ -85,29 +85,11 @@ func TestRunWaitsForTheFunctionAndEndsItsContextWithTheHold(t *testing.T) {
 func TestRunReportsWhatWentWrongWithTheGivingBackUnlessTheCallerHasLeft(t *testing.T) {
 	fn := func(context.Context) error { return nil }
 	give := func(context.Context) error { return errBroken }
-	require.ErrorIs(t, holding.Run(t.Context(), t.Context(), fn, give), errBroken)
+	require.ErrorIs(t, holding.Run(t.Context(), t.Context(), 0, errNotHeld, fn, give), errBroken)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	require.NoError(t, holding.Run(ctx, t.Context(), fn, give))
+	require.NoError(t, holding.Run(ctx, t.Context(), 0, errNotHeld, fn, give))
 }
-
-func TestLookingLooksBeforeItAnswers(t *testing.T) {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	at := &look{Context: context.Background()}
-	l := holding.Looking(ctx, cancel, at)
-	require.NoError(t, l.Err())
-	at.err = context.Canceled
-	require.ErrorIs(t, l.Err(), context.Canceled)
-	require.ErrorIs(t, ctx.Err(), context.Canceled, "those who wait are told as well")
-}
-
-// look is a context that only its Err knows to have ended.
-type look struct {
-	context.Context
-	err error
-}
-
-func (l *look) Err() error { return l.err }
 
 func TestFailureNamesTheContextsErrorBesideItsCause(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())

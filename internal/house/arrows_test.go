@@ -26,32 +26,38 @@ func arrowExamples() []example {
 			"session/internal/w/a.go":  importing("w", m+"session/internal/jute"),
 			"discovery/a.go":           importing("discovery", m+"cache", m+"session"),
 			"rebalanser/a.go":          importing("rebalanser", m+"election", m+"discovery", m+"rebalanser/plan"),
-			"workerctl/a.go":           importing("workerctl", m+"lock", m+"internal/optimistic"),
+			"workerctl/a.go":           importing("workerctl", m+"lock", m+"internal/optimistic", m+"internal/format/jobformat"),
+			"internal/format/j/a.go":   importing("j", m+"internal/versioned", m+"internal/znode"),
 			"internal/optimistic/a.go": importing("optimistic", m+"session"),
-			"cmd/zkr/a.go":             importing("main", m+"lock", m+"zktest", m+"rebalanser", m+"cmd/zkr/internal/page", m+"internal/znode", m+"internal/contender"),
+			"cmd/zkr/a.go":             importing("main", m+"lock", m+"zktest", m+"rebalanser", m+"cmd/zkr/internal/page", m+"internal/format/jobformat", m+"internal/contender"),
 			"zktest/a.go":              importing("zktest", m+"zktest/internal/tree"),
 			"zktest/matrix/a.go":       importing("matrix", m+"zktest"),
 			"zktest/apache/a.go":       importing("apache", m+"zktest"),
 		}, nil},
 		{"tests use the test server", files{
-			"lock/a_test.go":            importing("lock_test", m+"lock", m+"zktest", m+"zktest/matrix", m+"session"),
-			"session/a_test.go":         importing("session_test", m+"session", m+"zktest/apache"),
-			"internal/znode/a_test.go":  importing("znode_test", m+"internal/znode", m+"zktest"),
-			"zktest/conformance/a.go":   importing("conformance", m+"zktest/apache"),
-			"internal/house/a_test.go":  importing("house_test", m+"internal/house"),
-			"zktest/internal/t/a.go":    importing("t", m+"zktest/internal/jute"),
-			"examples/locked/main.go":   importing("main", m+"lock", m+"session", m+"zktest"),
-			"bench/go.mod":              "module example.org/m/bench\n",
-			"bench/lock_test.go":        importing("bench", m+"lock", "github.com/anything/else"),
-			"interop/curator_test.go":   importing("interop", m+"lock", m+"zktest/apache"),
-			"docs/architecture.md":      "text",
-			"lock/testdata/scenario.go": "this is not even Go",
+			"lock/a_test.go":               importing("lock_test", m+"lock", m+"zktest", m+"zktest/matrix", m+"session"),
+			"session/a_test.go":            importing("session_test", m+"session", m+"zktest/apache"),
+			heldExample:                    importing("session_test", m+"session", m+"lock", m+"zktest"),
+			"internal/heldtest/a_test.go":  importing("heldtest", m+"internal/world", m+"lock", m+"rebalanser"),
+			"internal/znode/a_test.go":     importing("znode_test", m+"internal/znode", m+"zktest"),
+			"zktest/conformance/a.go":      importing("conformance", m+"zktest/apache"),
+			"internal/house/a_test.go":     importing("house_test", m+"internal/house"),
+			"zktest/internal/t/a.go":       importing("t", m+"zktest/internal/jute"),
+			"examples/locked/main.go":      importing("main", m+"lock", m+"session", m+"zktest"),
+			"bench/go.mod":                 "module example.org/m/bench\n",
+			"bench/lock_test.go":           importing("bench", m+"lock", "github.com/anything/else"),
+			"interop/curator_test.go":      importing("interop", m+"lock", m+"zktest/apache"),
+			"docs/project/architecture.md": "text",
+			"lock/testdata/scenario.go":    "this is not even Go",
 		}, nil},
 		{"recipes use each other", files{"rwlock/a.go": importing("rwlock", m+"lock")}, []string{
 			"rwlock/a.go:2: rwlock must not import lock",
 		}},
-		{"session looks up", files{"session/a.go": importing("session", m+"lock", m+"internal/znode")}, []string{
-			"session must not import lock", "session must not import internal/znode",
+		{"session looks up", files{"session/a.go": importing("session", m+"lock", m+"internal/contender", m+"internal/znode")}, []string{
+			"session must not import lock", "session must not import internal/contender",
+		}},
+		{"a test of session looks up", files{"session/example_test.go": importing("session_test", m+"lock")}, []string{
+			"session must not import lock",
 		}},
 		{"the bottom of session looks up", files{"session/internal/wire/a.go": importing("wire", m+"session")}, []string{
 			"session/internal/wire must not import session",
@@ -61,6 +67,14 @@ func arrowExamples() []example {
 		}},
 		{"a hook into a recipe by a detour", files{"internal/optimistic/a.go": importing("optimistic", m+"session", m+"internal/contender")}, []string{
 			"internal/optimistic must not import internal/contender",
+		}},
+		{"names know a session", files{"internal/znode/a.go": importing("znode", m+"session")}, []string{
+			"internal/znode must not import session",
+		}},
+		{"formats know a session", files{
+			"internal/versioned/a.go": importing("versioned", m+"session"), "internal/format/j/a.go": importing("j", m+"session", m+"workerctl"),
+		}, []string{
+			"internal/format/j must not import session", "internal/format/j must not import workerctl", "internal/versioned must not import session",
 		}},
 		{"the tool uses mechanics", files{"cmd/zkr/a.go": importing("main", m+"internal/holding")}, []string{
 			"cmd/zkr must not import internal/holding",
@@ -100,8 +114,9 @@ func thirdPartyExamples() []example {
 			"session/a.go":          importing("session", moduleZooKeeper, moduleSync+"/errgroup", "net/http"),
 			"lock/a.go":             importing("lock", moduleSync+"/semaphore", "example.org/m/session"),
 			"lock/a_test.go":        importing("lock", moduleTestify+"/require", modulePorcupine, moduleGoleak, moduleRapid, moduleZooKeeper),
-			"zktest/apache/a.go":    importing("apache", moduleDockertest+"/docker"),
-			"cmd/zkr/main.go":       importing("main", moduleCobra, moduleFlags),
+			"zktest/dockers/go.mod": "module example.org/m/zktest/dockers\n",
+			"zktest/dockers/a.go":   importing("main", "example.org/dockertest"),
+			"cmd/zkr/main.go":       importing("main", moduleCobra, moduleFlags, moduleSys+"/unix", moduleTerm),
 			browserDriver + "/a.go": importing("browser", moduleChromedp+"/chromedp", moduleChromedp+"/cdproto/page"),
 			"bench/go.mod":          "module example.org/m/bench\n",
 			"bench/a.go":            importing("bench", "github.com/twmb/franz-go/pkg/kgo"),
@@ -121,7 +136,9 @@ func thirdPartyExamples() []example {
 		{"a flag library below the tool", files{"lock/a.go": importing("lock", moduleCobra, moduleFlags)}, []string{moduleCobra, moduleFlags}},
 		{"a name that only begins alike", files{"session/a.go": importing("session", moduleZooKeeper+"extra")}, []string{"zkextra"}},
 		{"a browser in a test of another", files{"cmd/zkr/a_test.go": importing("main", moduleChromedp+"/chromedp")}, []string{"chromedp"}},
-		{"docker in a test of another", files{"lock/a_test.go": importing("lock", moduleDockertest)}, []string{"dockertest"}},
+		{"raw system calls in the tool", files{"cmd/zkr/a_test.go": importing("main", "unsafe")}, []string{"typed calls"}},
+		{"docker in a test of another", files{"lock/a_test.go": importing("lock", "example.org/dockertest")}, []string{"dockertest"}},
+		{"docker in the test support", files{"zktest/apache/a.go": importing("apache", "example.org/dockertest")}, []string{"dockertest"}},
 	}
 }
 

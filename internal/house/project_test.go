@@ -85,11 +85,24 @@ func TestEveryRowOfTheDocumentsIsRead(t *testing.T) {
 // TestArchitectureNamesTheExamples, all that there are.
 func TestArchitectureNamesTheExamples(t *testing.T) {
 	tree := project(t)
-	text, n := tree.text("docs/architecture.md"), 0
+	text, n := tree.text("docs/project/architecture.md"), 0
 	for _, f := range tree.Files {
 		if folder, ok := strings.CutPrefix(f.Dir(), "examples/"); ok && filepath.Base(f.Path) == "main.go" {
 			n++
-			require.Contains(t, text, "["+folder+"](../"+f.Dir()+")")
+			require.Contains(t, text, "["+folder+"](../../"+f.Dir()+")")
+		}
+	}
+	require.Positive(t, n)
+}
+
+// TestDocsIndexLinksEveryPage: a page that the index misses is found by nobody.
+func TestDocsIndexLinksEveryPage(t *testing.T) {
+	tree := project(t)
+	text, n := tree.text("docs/README.md"), 0
+	for _, f := range tree.Files {
+		if page, ok := strings.CutPrefix(f.Path, "docs/"); ok && filepath.Ext(page) == ".md" && page != "README.md" {
+			n++
+			require.Contains(t, text, "]("+page+")")
 		}
 	}
 	require.Positive(t, n)

@@ -32,7 +32,7 @@ func (f files) with(p, text string) files {
 }
 
 func requirementExamples() []example {
-	done := map[string]string{"N18": "| N18 | queue | done | `lock/mutex.go`, lock | TestOrder |\n"}
+	done := map[string]string{"N18": "| N18 | queue | done | `lock/mutex.go`, lock | `lock/a_test.go` |\n"}
 	code := func(f files) files { return f.with("lock/mutex.go", "package lock\n") }
 	test := func(comment string) string { return "package lock\n\n" + comment }
 	return []example{
@@ -45,16 +45,26 @@ func requirementExamples() []example {
 			"N31": "| N31 | no quorum read | stays so | ZooKeeper has none | |\n",
 		}), nil},
 		{"done, but no test names it", code(listing(done)).with("lock/a_test.go", test("// N180 and XN18 are others.\nfunc N18x(N18 int) {}\n")), []string{
-			"N18: is done, but no test mentions it",
+			"N18: is done, but lock/a_test.go does not mention it",
 		}},
-		{"done, but only the code names it", listing(done).with("lock/mutex.go", "// N18\npackage lock\n"), []string{"N18: is done, but no test mentions it"}},
+		{"done, but only the code names it", listing(done).with("lock/mutex.go", "// N18\npackage lock\n"), []string{"N18: is done, but lock/a_test.go does not mention it"}},
 		{"done in a file that is gone", listing(done).with("lock/a_test.go", test("// N18\n")), []string{
 			"N18: is done in lock/mutex.go, which does not exist",
+		}},
+		{"done, but another test names it", code(listing(done)).with("lock/a_test.go", test("")).with("lock/b_test.go", test("// N18\n")), []string{
+			"N18: is done, but lock/a_test.go does not mention it",
+		}},
+		{"done, and one of two named tests does not name it", code(listing(map[string]string{"N18": "| N18 | queue | done | lock | `lock/a_test.go`, `lock/b_test.go` |\n"})).
+			with("lock/a_test.go", test("// N18\n")), []string{"N18: is done, but lock/b_test.go does not mention it"}},
+		{"done differently", code(listing(map[string]string{"N18": "| N18 | queue | done differently | `lock`: watches the holder, which is cheaper | lock/a_test.go |\n"})).
+			with("lock/a_test.go", test("// N18\n")), nil},
+		{"done differently without a reason, elsewhere and untested", code(listing(map[string]string{"N18": "| N18 | queue | done differently | `queue`: | lock/a_test.go |\n"})), []string{
+			"does not say why", "is done in queue, which", "lock/a_test.go does not mention it",
 		}},
 		{"done without a place", code(listing(map[string]string{"N18": "| N18 | queue | done | | |\n"})).with("lock/a_test.go", test("// N18\n")), []string{
 			"does not say where, or which test",
 		}},
-		{"no row", listing(map[string]string{"R7": "", "PD11": ""}), []string{"R7: has no row", "docs/museum.md: PD11: has no row"}},
+		{"no row", listing(map[string]string{"R7": "", "PD11": ""}), []string{"R7: has no row", "docs/project/museum.md: PD11: has no row"}},
 		{"two rows", listing(map[string]string{requirementsDoc: "| R7 | x | planned | lock | |\n"}), []string{"R7: is listed twice"}},
 		{"an id that nobody gave", listing(map[string]string{museumDoc: "| CH13 | x | planned | lock | |\n"}), []string{"CH13: is no id"}},
 		{"an id of the other document", listing(map[string]string{museumDoc: "| R1 | x | planned | lock | |\n"}), []string{"R1: is no id"}},
@@ -72,12 +82,12 @@ func TestAnEmptyProjectLacksAllRequirements(t *testing.T) {
 
 // The house's own tests are full of ids; they show nothing about recipes.
 func TestMentionsInTheHouseDoNotCount(t *testing.T) {
-	in := listing(map[string]string{"N18": "| N18 | queue | done | lock | TestOrder |\n"}).
+	in := listing(map[string]string{"N18": "| N18 | queue | done | lock | lock/a_test.go |\n"}).
 		with("lock/mutex.go", "package lock\n").
 		with("internal/house/a_test.go", "package house\n\n// N18\n")
 	found := Requirements(tree(t, in))
 	require.Len(t, found, 1)
-	require.Contains(t, found[0].String(), "no test mentions it")
+	require.Contains(t, found[0].String(), "lock/a_test.go does not mention it")
 }
 
 func TestSpreadWritesRangesOut(t *testing.T) {

@@ -13,22 +13,39 @@ type layer struct {
 	may    []string
 }
 
-// mechanics are what packages above the recipes share: made of session alone, as
-// users could make it, so that it is no private hook into a recipe.
-const mechanics = "internal/optimistic"
+// What packages above the recipes share: made of session alone (mechanics), or of nothing,
+// as users could make it, so that it is no private hook into a recipe.
+const (
+	mechanics = "internal/optimistic"
+	// formats has the formats of all recipes, and versions and names what these are made
+	// of. They are pure: the dashboard reads what recipes write by them.
+	formats  = "internal/format"
+	versions = "internal/versioned"
+	names    = "internal/znode"
+	// parts and posts know neither servers nor formats.
+	parts = "internal/batches"
+	posts = "internal/mailbox"
+)
+
+// heldExample is the example of session.Held, which needs types that implement it.
+const heldExample = "session/example_held_test.go"
 
 // testSupport is what only tests import.
 const testSupport = "internal/world"
 
-// layers is the picture of docs/architecture.md, top to bottom. Where two
+// layers is the picture of docs/project/architecture.md, top to bottom. Where two
 // entries fit a folder the longer one counts.
 func layers() []layer {
 	public := append(published(), "session", "rebalanser/...", "zktest/...")
-	above := append(recipes(), "discovery", "session", mechanics)
+	above := append(recipes(), "discovery", "session", mechanics, formats+"/...", versions, names, parts, posts)
 	out := []layer{
 		// The dashboard reads names, and tells who waits for whom, as the recipes do.
-		{"cmd", append(slices.Clone(public), "cmd/...", "internal/znode", "internal/contender")},
-		{"examples", public},
+		{"cmd", append(slices.Clone(public), "cmd/...", formats+"/...", versions, names, "internal/contender")},
+		// What all commands of the tool share knows no recipe and no command.
+		{"cmd/zkr/internal/signals", []string{"cmd/zkr/internal/exit"}},
+		{"cmd/zkr/internal/cli", []string{"cmd/zkr/internal/exit", "cmd/zkr/internal/signals", "session"}},
+		{"cmd/zkr/internal/supervise", []string{"cmd/zkr/internal/cli", "cmd/zkr/internal/exit", "cmd/zkr/internal/signals", "session"}},
+		{"examples", append(slices.Clone(public), "examples/internal/...")},
 		{"interop", public},
 		{"bench", public},
 		{"discovery", []string{"cache", "session", "internal/..."}},
@@ -36,13 +53,20 @@ func layers() []layer {
 		{"discovery/grpcresolver", []string{"discovery", "session"}},
 		{"internal", []string{"internal/...", "session"}},
 		{"internal/house", nil},
+		{"internal/heldtest", public},
 		{mechanics, []string{"session"}},
+		{formats, []string{versions, names}},
+		{versions, nil},
+		{names, nil},
+		{parts, nil},
+		{posts, nil},
 		{testSupport, []string{"internal/...", "session", "zktest/..."}},
-		{"session", nil},
+		{"session", []string{names}},
 		{"session/internal", []string{"session/internal/..."}},
 		{"zktest", nil},
 		{"zktest/internal", []string{"zktest/internal/..."}},
-		{"zktest/apache", []string{"zktest"}},
+		{"zktest/apache", []string{"zktest", "zktest/internal/containers"}},
+		{"zktest/zktest-docker", []string{"zktest/internal/containers"}},
 		{"zktest/matrix", []string{"zktest"}},
 		{"zktest/conformance", []string{"zktest", "zktest/apache"}},
 	}
@@ -90,10 +114,13 @@ func (l layer) allows(f *File, to string) bool {
 	if f.Test() && (to == f.Dir() || within(to, "zktest")) {
 		return true
 	}
+	if f.Path == heldExample {
+		return slices.Contains(published(), to) || to == "session"
+	}
 	if to == "internal/house" {
 		return false // it looks at the others; nobody runs on it
 	}
-	if to == testSupport {
+	if within(to, testSupport) {
 		return f.Test()
 	}
 	if within(to, l.folder+"/internal") {
@@ -109,16 +136,17 @@ func (l layer) allows(f *File, to string) bool {
 
 // The modules of others that this one uses.
 const (
-	moduleZooKeeper  = "github.com/go-zookeeper/zk"
-	moduleSync       = "golang.org/x/sync"
-	moduleTestify    = "github.com/stretchr/testify"
-	modulePorcupine  = "github.com/anishathalye/porcupine"
-	moduleGoleak     = "go.uber.org/goleak"
-	moduleRapid      = "pgregory.net/rapid"
-	moduleDockertest = "github.com/ory/dockertest/v3"
-	moduleCobra      = "github.com/spf13/cobra"
-	moduleFlags      = "github.com/spf13/pflag" // cobra's, whose types its own have
-	moduleChromedp   = "github.com/chromedp"
+	moduleZooKeeper = "github.com/go-zookeeper/zk"
+	moduleSync      = "golang.org/x/sync"
+	moduleTestify   = "github.com/stretchr/testify"
+	modulePorcupine = "github.com/anishathalye/porcupine"
+	moduleGoleak    = "go.uber.org/goleak"
+	moduleRapid     = "pgregory.net/rapid"
+	moduleSys       = "golang.org/x/sys"
+	moduleTerm      = "golang.org/x/term"
+	moduleCobra     = "github.com/spf13/cobra"
+	moduleFlags     = "github.com/spf13/pflag" // cobra's, whose types its own have
+	moduleChromedp  = "github.com/chromedp"
 )
 
 // browserDriver is the folder of what drives a browser for tests.
@@ -130,12 +158,10 @@ func modulesFor(dir string, test bool) []string {
 	switch {
 	case within(dir, "session"):
 		out = append(out, moduleZooKeeper)
-	case within(dir, "zktest/apache"):
-		out = append(out, moduleDockertest)
 	case dir == browserDriver:
 		out = append(out, moduleChromedp)
 	case within(dir, "cmd"):
-		out = append(out, moduleCobra, moduleFlags)
+		out = append(out, moduleCobra, moduleFlags, moduleSys, moduleTerm)
 	}
 	if test {
 		out = append(out, moduleZooKeeper, moduleTestify, modulePorcupine, moduleGoleak, moduleRapid)
@@ -144,17 +170,22 @@ func modulesFor(dir string, test bool) []string {
 }
 
 // ThirdParty: library packages need the standard library and
-// golang.org/x/sync, and session alone needs go-zookeeper. Tests, the tool and
-// the starter of real servers have a few more. bench and grpcresolver are modules
-// of their own.
+// golang.org/x/sync, and session alone needs go-zookeeper. Tests have a few
+// more, and so has the tool. The other nested modules have requirements of their
+// own, which no program gets that imports the library.
 func ThirdParty(t *Tree) []Finding {
 	var out []Finding
+	nested := t.nested()
 	t.code(func(f *File) {
-		if within(f.Dir(), "bench") || within(f.Dir(), "discovery/grpcresolver") {
+		own := func(module string) bool { return within(f.Dir(), module) && !within(f.Dir(), "cmd") }
+		if slices.ContainsFunc(nested, own) {
 			return
 		}
 		for _, spec := range f.Syntax.Imports {
 			p := importPath(spec)
+			if p == "unsafe" && within(f.Dir(), "cmd") {
+				out = append(out, f.finding(spec.Pos(), "%s must not import unsafe: "+moduleSys+" and "+moduleTerm+" have typed calls", f.Dir()))
+			}
 			first, _, _ := strings.Cut(p, "/")
 			if _, ok := t.local(p); ok || !strings.Contains(first, ".") {
 				continue

@@ -24,16 +24,19 @@ func Rules() []Rule {
 		{"mutexes", Mutexes},
 		{"context comes first", ContextFirst},
 		{"layout constants", Layout},
-		{"words", Words},
+		{"formats of records", Formats},
+		{"unfinished marks", Unfinished},
 		{"requirements", Requirements},
 		{"documents", Documents},
+		{"direct calls of a session", SessionCalls},
+		{"language", Language},
 	}
 }
 
 // recipes are the folders of the primitives: they use session and internal
 // mechanics, and never each other.
 func recipes() []string {
-	return []string{"lock", "rwlock", "barrier", "election", "counter", "cache"}
+	return []string{"lock", "lock/locktable", "rwlock", "barrier", "election", "counter", "cache", "stm"}
 }
 
 // upper are the folders of what is built of the primitives' public faces.

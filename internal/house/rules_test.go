@@ -51,9 +51,12 @@ func examples() map[string][]example {
 		"mutexes":                         mutexExamples(),
 		"context comes first":             contextExamples(),
 		"layout constants":                layoutExamples(),
-		"words":                           wordExamples(),
+		"formats of records":              formatExamples(),
+		"unfinished marks":                unfinishedExamples(),
 		"requirements":                    requirementExamples(),
 		"documents":                       documentExamples(),
+		"direct calls of a session":       sessionExamples(),
+		"language":                        languageExamples(),
 	}
 }
 

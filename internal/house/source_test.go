@@ -165,3 +165,14 @@ func importPath(spec *ast.ImportSpec) string {
 func within(dir, folder string) bool {
 	return dir == folder || strings.HasPrefix(dir, folder+"/")
 }
+
+// nested lists the folders of the modules below the root's.
+func (t *Tree) nested() []string {
+	var out []string
+	for _, f := range t.Files {
+		if path.Base(f.Path) == "go.mod" && f.Dir() != "." {
+			out = append(out, f.Dir())
+		}
+	}
+	return out
+}

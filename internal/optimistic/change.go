@@ -9,24 +9,25 @@ import (
 )
 
 var (
-	// ErrChanged is for what [Change] calls: what it has read has changed
-	// meanwhile, or one part of it does not fit the other. It is called again.
+	// ErrChanged is for the function that [Change] calls: its reads have changed
+	// meanwhile, or do not fit together. The function is called again.
 	ErrChanged = errors.New("it has changed meanwhile")
-	// ErrNews is for what [Change] calls: what it has waited for may have come, or
-	// a part of it is done. It is called again, and all conflicts are forgotten.
+	// ErrNews is for the function that [Change] calls: the event that it has waited for
+	// may have come, or a part of its work is done. The function is called again, and
+	// all conflicts are forgotten.
 	ErrNews = errors.New("there may be news")
 )
 
 // maxConflicts is after how many conflicts in a row Change gives up: each means that
-// somebody else was faster, unless what is there does not fit together.
-// After many it waits for a moment each time.
+// another client was faster, unless the znodes do not fit together. After many
+// conflicts Change waits for a moment each time.
 const maxConflicts, manyConflicts = 2_000, 500
 
 // Change calls f with the client's present session until it succeeds, or fails for a
 // reason that does not pass: over lost connections and sessions, as
-// [session.Client.Retry] does, and over conflicts with others. f reads, and then
-// writes on condition of what it has read; so it finds out by itself what has become
-// of a write whose answer was lost.
+// [session.Client.Retry] does, and over conflicts with others. f reads, and then writes
+// on condition of its reads; so f finds out by itself the outcome of a write whose
+// answer was lost.
 //
 // When ctx ends and a write of any call was not answered, the error wraps
 // [session.ErrUnknownOutcome]. After 2,000 conflicts in a row, the later ones with

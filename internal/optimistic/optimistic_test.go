@@ -62,7 +62,7 @@ func TestChangesUnderEveryFaultAndEveryTwoAreMadeOnce(t *testing.T) {
 				err = fmt.Errorf("it is %s, and should be %s", data, want)
 			}
 			times, _ := strconv.Atoi(string(data))
-			return errors.Join(err, world.Truth(said, times), raise(ctx, p.Tested, "tested"), raise(ctx, p.Other, "other"))
+			return errors.Join(err, world.CheckOutcome(said, times), raise(ctx, p.Tested, "tested"), raise(ctx, p.Other, "other"))
 		},
 	}
 	require.Greater(t, tr.Run(t), 10)
@@ -91,7 +91,8 @@ func TestChangesOfManyAtOnceAllCount(t *testing.T) {
 	})
 }
 
-// What never fits together ends, and news in between begin the count anew.
+// A change whose reads never fit together ends with an error, and news in between
+// restart the count.
 func TestChangeThatNeverFitsTogetherIsAnError(t *testing.T) {
 	world.In(t, nil, func(w *world.World) {
 		calls, news := 0, 0

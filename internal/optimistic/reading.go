@@ -8,13 +8,18 @@ import (
 )
 
 // Reading collects the answers to requests that were sent together. The first error
-// counts: after it, nothing is waited for.
+// counts: after it, nothing is sent and nothing is waited for.
 type Reading struct {
 	Ctx context.Context
-	Err error
+	// Session is that of the methods that send requests.
+	Session *session.Session
+	Err     error
+
+	// ahead waits for a request that was sent ahead of the next reads.
+	ahead func()
 }
 
-// Synced waits for a sync: what was started behind it sees all that was committed
+// Synced waits for a sync: reads that were started behind it see all that was committed
 // before.
 func (r *Reading) Synced(f *session.Future[struct{}]) { answer(r, f) }
 

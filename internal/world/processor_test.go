@@ -9,7 +9,7 @@ import (
 
 func TestProcessorTimePassesWhenProcessorsWork(t *testing.T) {
 	began, day := ProcessorTime(), time.Now()
-	Rest(t.Context(), 500*time.Millisecond)
+	SleepContext(t.Context(), 500*time.Millisecond)
 	require.Less(t, ProcessorTime()-began, time.Since(day)/2, "nobody works")
 	began = ProcessorTime()
 	for n := 0; ProcessorTime()-began < 20*time.Millisecond; n++ {

@@ -27,7 +27,7 @@ func Connect(t testing.TB, servers string, o session.Options) *session.Client {
 // what ctx stands for. When it notices that ctx has ended would not do: on a machine
 // that stalls that is any time later.
 func LastSeen(ctx context.Context, from time.Time, d time.Duration) time.Time {
-	for seen := from; ; Rest(ctx, time.Millisecond) {
+	for seen := from; ; SleepContext(ctx, time.Millisecond) {
 		now := time.Now()
 		if ctx.Err() != nil {
 			return seen

@@ -26,9 +26,9 @@ type Party struct {
 // ErrBroken is what operations report when mutual exclusion is.
 var ErrBroken = errors.New("two hold it at once")
 
-// Overlap judges that somebody else was granted, with token second, what ctx
-// says is held with token first. It is nil if the holder knows, or could not,
-// and its guard refuses it.
+// Overlap judges that another client was granted, with token second, what ctx says is
+// held with token first. It is nil if the holder knows, or could not, and its guard
+// refuses it.
 func (p *Party) Overlap(ctx context.Context, guard session.Op, first, second int64) error {
 	if ctx.Err() == nil && !p.Expires {
 		return fmt.Errorf("%w: tokens %d and %d", ErrBroken, first, second)
@@ -52,7 +52,7 @@ type Trial struct {
 	// Setup may be nil.
 	Setup func(e *matrix.Env, p *Party) error
 	Op    func(ctx context.Context, p *Party) error
-	// Next must succeed afterwards, with the other client as a rule.
+	// Next must succeed afterwards, with the other client usually.
 	Next func(ctx context.Context, p *Party) error
 	// Counts tells which requests suffer; nil: matrix.DefaultCounts.
 	Counts func(zktest.Request) bool
@@ -66,17 +66,7 @@ type Trial struct {
 // Run tries all cases, and returns how many there were.
 func (tr Trial) Run(t *testing.T) int {
 	t.Helper()
-	return tr.run(t, tr.Case())
-}
-
-func (tr Trial) run(t *testing.T, c matrix.Case) int {
-	t.Helper()
-	res := matrix.Run(t, c)
-	if res.Requests == 0 || res.Cases == 0 {
-		t.Errorf("%s: nothing was tried", tr.Name)
-	}
-	t.Logf("%s: %d requests, %d cases", tr.Name, res.Requests, res.Cases)
-	return res.Cases
+	return matrix.Run(t, tr.Case()).Cases
 }
 
 // RunUntilDeadline is Run for an operation that fails without a fault: by its
@@ -111,7 +101,7 @@ func (tr Trial) RunPairs(t *testing.T, each int) int {
 	}
 	faults = append(faults, matrix.Freeze)
 	c.Faults, c.Pairs, c.Mixed = []matrix.Fault{}, faults, each
-	return tr.run(t, c)
+	return matrix.Run(t, c).Cases
 }
 
 // Case is the trial for matrix. With -short, which is for the race detector, it has
@@ -183,10 +173,10 @@ func (tr Trial) check(e *matrix.Env) error {
 
 func (tr Trial) judge(e *matrix.Env) error {
 	excuses := slices.Clone(tr.Excuses)
-	if e.Suffers(matrix.CancelContext, matrix.CancelLost, matrix.CancelUnknown) {
+	if e.Canceled() {
 		excuses = append(excuses, context.Canceled)
 	}
-	if e.Suffers(matrix.Expire, matrix.ExpireAfter, matrix.Freeze) {
+	if e.Suffers(matrix.Expire, matrix.ExpireAfter, matrix.Freeze, matrix.Outage) {
 		excuses = append(excuses, session.ErrLost, session.ErrNodeDeleted)
 	}
 	if e.Err == nil || slices.ContainsFunc(excuses, func(x error) bool { return errors.Is(e.Err, x) }) {
@@ -195,8 +185,8 @@ func (tr Trial) judge(e *matrix.Env) error {
 	return fmt.Errorf("no excuse for: %w", e.Err)
 }
 
-// Truth compares what a change said with how many times it was made.
-func Truth(said error, times int) error {
+// CheckOutcome compares the result of a change with how many times it was made.
+func CheckOutcome(said error, times int) error {
 	switch {
 	case times > 1:
 		return fmt.Errorf("it was made %d times", times)

@@ -17,7 +17,7 @@ import (
 )
 
 // virtualLimit bounds a bubble in virtual time: a retry loop that never ends
-// would otherwise run for ever, since time passes whenever all sleep.
+// would otherwise run indefinitely, since time passes whenever all sleep.
 const virtualLimit = 4 * time.Hour
 
 // World is an in-memory server and its clients inside a synctest bubble.
@@ -122,7 +122,7 @@ func (w *World) Once(match func(zktest.Request) bool, do func()) {
 	})
 }
 
-// Children are the names below path; none if there is no path.
+// Children are the names below path; none if there is not a path.
 func (w *World) Children(path string) []string {
 	w.Helper()
 	names, err := w.Server.Children(path)

@@ -1,17 +1,16 @@
-// Package znode reads and makes the names of contenders: the sequential nodes
-// that queue below a lock-like path, written by this module, Curator, Kazoo or
-// go-zookeeper (formats: docs/layout.md).
+// Package znode has the rules that names and paths of znodes share, no matter which
+// program writes them (docs/layout.md): the rules for paths, escaped text, protected
+// names, the numbers of sequential znodes, and queues of contenders, which are the
+// sequential znodes below a lock-like path. The package is pure, and imports nothing of
+// this module, so that a session, the formats of all recipes, and the dashboard share
+// it.
 package znode
 
 import (
 	"cmp"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"slices"
 	"strings"
-
-	"github.com/zkrecipes/zkrecipes/session"
 )
 
 // Entry is one contender of a queue.
@@ -38,13 +37,13 @@ func Parse(children []string, markers ...string) Queue {
 		if !ok {
 			continue
 		}
-		seq, err := session.Sequence(name)
+		seq, err := Sequence(name)
 		switch {
 		case err == nil && negative:
 			q.Exhausted = true
 		case err == nil:
 			q.Entries = append(q.Entries, Entry{Name: name, Marker: marker, Seq: seq})
-		case errors.Is(err, session.ErrSequenceExhausted):
+		case errors.Is(err, ErrExhausted):
 			q.Exhausted = true
 		}
 	}
@@ -58,9 +57,8 @@ func Parse(children []string, markers ...string) Queue {
 // characters, or eleven from -1000000000 downwards; only the marker tells
 // whether the minus of such a one is the number's.
 func markerOf(name string, markers []string) (marker string, negative, ok bool) {
-	const digits = 10
 	for _, extra := range []int{0, 1} {
-		at := len(name) - digits - extra
+		at := len(name) - Digits - extra
 		if at < 0 || extra == 1 && name[at] != '-' {
 			continue
 		}
@@ -76,25 +74,4 @@ func markerOf(name string, markers []string) (marker string, negative, ok bool) 
 // Index is the place of name in the queue, or -1.
 func (q Queue) Index(name string) int {
 	return slices.IndexFunc(q.Entries, func(e Entry) bool { return e.Name == name })
-}
-
-// Protected is a name in Curator's form: "_c_", a UUID, "-" and marker.
-func Protected(marker string) string { return session.ProtectedName(marker) }
-
-// Hex is a name in Kazoo's form: 32 hexadecimal digits and marker.
-func Hex(marker string) string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails
-	return hex.EncodeToString(b[:]) + marker
-}
-
-// Base is the last element of path.
-func Base(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
-
-// Join is the path of the child name of dir.
-func Join(dir, name string) string {
-	if dir == "/" {
-		return "/" + name
-	}
-	return dir + "/" + name
 }

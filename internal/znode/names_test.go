@@ -108,3 +108,31 @@ func TestJoinAndBaseAreInverse(t *testing.T) {
 	require.Equal(t, "/name", znode.Join("/", "name"))
 	require.Equal(t, "/a/name", znode.Join("/a", "name"))
 }
+
+func TestProtectionIsReadOfNamesThatHaveIt(t *testing.T) {
+	uuid, digits := "b6e1bacb-95aa-485f-b2a5-02692629ab80", "0123456789abcdef0123456789abcdef"
+	for name, want := range map[string]string{
+		"_c_" + uuid + "-lock-0000000001": uuid, "_c_" + uuid + "-": uuid,
+		"_c_" + digits + "-lock-0000000001": digits,
+		digits + "__lock__0000000001":       "", "_c_": "", "lock-0000000001": "", "_c_" + uuid: "",
+		"_c_" + uuid + "x-lock-0000000001": "", "_c_" + strings.Repeat("g", 36) + "-x": "", "_c_" + strings.Repeat("0", 36) + "-x": "",
+	} {
+		id, base, ok := znode.Protection(name)
+		require.Equal(t, want, id, name)
+		require.Equal(t, want != "", ok, name)
+		require.True(t, !ok || "_c_"+id+"-"+base == name, name)
+	}
+	require.True(t, znode.IsUUID(uuid))
+	for _, text := range []string{"", digits, strings.ToUpper(uuid), uuid + "0", uuid[:35] + "g", strings.Replace(uuid, "-", "0", 1)} {
+		require.False(t, znode.IsUUID(text), text)
+	}
+}
+
+func TestNamesAreThoseOfOneElement(t *testing.T) {
+	for _, name := range []string{"a", "a.b", "~", strings.Repeat("x", 500)} {
+		require.True(t, znode.IsName(name), name)
+	}
+	for _, name := range []string{"", ".", "..", "a/b", "/", "\x00", "\xff", "a\ufff0"} {
+		require.False(t, znode.IsName(name), name)
+	}
+}

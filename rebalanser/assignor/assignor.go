@@ -14,16 +14,16 @@ var (
 	ErrInvalid = errors.New("invalid assignment")
 )
 
-// Member is somebody who can be given resources.
+// Member is a member of a group that can be given resources.
 type Member struct {
-	// Key tells the members apart. It should outlive a restart: all ties are
-	// broken by the order of the keys, so that a member that comes back under
-	// its old key finds its old place. Members with the same key are different
-	// members in the order of the list; see to it that there are none.
+	// Key identifies the member. A key should outlive a restart: the order of the
+	// keys breaks all ties, so a member that comes back under its old key finds
+	// its old place. Members with the same key are different members in the order
+	// of the list; avoid them.
 	Key string
-	// Weight is the member's share, relative to those of others; only
-	// [Weighted] heeds it. Zero or less means 1. Weights are exact up to 2^62
-	// divided by members and resources; beyond that all lose low bits.
+	// Weight is the member's share, relative to the weights of others; only
+	// [Weighted] uses it. Zero or less means 1. Weights are exact up to 2^62
+	// divided by members and resources; beyond that all weights lose low bits.
 	Weight int
 	// Zone is where the member lives; only [Zones] heeds it. Without one it
 	// is at home with the resources that have none.
@@ -32,14 +32,15 @@ type Member struct {
 	// member takes; if empty, it takes all. A malformed pattern matches
 	// nothing.
 	Subscription []string
-	// Held is what the member has now, in any order. Names of resources that
-	// are gone, or that it takes no more, do not count. What two claim is held
-	// by the first of them in the order of keys.
+	// Held is what the member holds at present, in any order. Names of resources
+	// that are gone, or that the member does not take any more, do not count. If
+	// two members claim a resource, the first of them in the order of keys holds
+	// it.
 	Held []string
 }
 
-// Resource is something to be shared out. Of several with the same name there
-// is one, in the first of their zones in the order of strings.
+// Resource is a resource to be shared out. Several resources with the same name
+// count as one, in the first of their zones in the order of strings.
 type Resource struct {
 	Name string
 	// Zone is where the resource lives; only [Zones] heeds it. One without a
@@ -47,8 +48,8 @@ type Resource struct {
 	Zone string
 }
 
-// Assignor decides who gets what. Those of this package have no state, and may
-// be used by any number of goroutines.
+// Assignor decides which member gets which resource. The assignors of this
+// package have no state, and may be used by any number of goroutines.
 type Assignor interface {
 	// Name identifies the assignor to [ByName], and to people: all members of
 	// a group must use the same one.
@@ -91,19 +92,19 @@ func Weighted() Assignor { return policy{name: "weighted", keep: true, weights: 
 // most resources where they are held.
 func Zones() Assignor { return policy{name: "zones", keep: true, zones: true} }
 
-// Range gives members contiguous ranges of the sorted names: the first member
-// has the first range, and so on. It does not heed what is held.
+// Range gives members contiguous ranges of the sorted names: the first member has
+// the first range, and so on. Range ignores present holdings.
 //
-// With equal subscriptions the lengths differ by one at most, and the first are
-// the longer ones. With different ones the numbers are as balanced as those of
-// [Sticky], and a member has a contiguous range of each set of resources that
-// the same members take.
+// With equal subscriptions the lengths differ by one at most, and the first
+// ranges are the longer ones. With different subscriptions the numbers are as
+// balanced as those of [Sticky], and a member has a contiguous range of each set
+// of resources that the same members take.
 func Range() Assignor { return policy{name: "range"} }
 
 // RoundRobin deals the resources out like cards, in the order of names and of
-// keys; a member that does not take a resource is passed over. It does not heed
-// what is held. With equal subscriptions the numbers differ by one at most; with
-// different ones there is no bound.
+// keys, and passes over members that do not take a resource. RoundRobin ignores
+// present holdings. With equal subscriptions the numbers differ by one at most;
+// with different subscriptions the difference has no bound.
 func RoundRobin() Assignor { return roundRobin{} }
 
 // all are the assignors of this package, the default first.
@@ -111,7 +112,7 @@ func all() []Assignor {
 	return []Assignor{Sticky(), Weighted(), Zones(), Range(), RoundRobin()}
 }
 
-// Names are the names that [ByName] knows, that of the default first.
+// Names returns the names that [ByName] accepts, the default first.
 func Names() []string {
 	var names []string
 	for _, a := range all() {
@@ -121,7 +122,7 @@ func Names() []string {
 }
 
 // ByName returns the assignor of this package with that name, or an error that
-// wraps [ErrUnknown] and lists those there are.
+// wraps [ErrUnknown] and lists the known names.
 func ByName(name string) (Assignor, error) {
 	for _, a := range all() {
 		if a.Name() == name {

@@ -5,14 +5,14 @@ import (
 	"fmt"
 )
 
-// Check reports whether an assignment is one that an [Assignor] may return for
-// these members and resources: one list for each member, sorted, that names
-// only resources that there are and that the member takes, none of them twice,
-// and leaves out none that somebody takes. What it returns otherwise wraps
-// [ErrInvalid] and names the first few things that are wrong.
+// Check reports whether an [Assignor] may return this assignment for these
+// members and resources. An assignment has one sorted list for each member. The
+// list names only existing resources that the member takes, no resource is named
+// twice, and no resource that a member takes is left out. The error wraps
+// [ErrInvalid] and names the first few problems.
 //
-// It does not ask whether the assignment is balanced, and it is for assignors
-// of others: what those of this package return passes.
+// Check does not test for balance. It is for other assignors: the results of this
+// package's assignors pass.
 func Check(members []Member, resources []Resource, assignment [][]string) error {
 	if len(assignment) != len(members) {
 		return fmt.Errorf("assignor: %w: %d lists for %d members", ErrInvalid, len(assignment), len(members))

@@ -2,10 +2,10 @@ package assignor
 
 import "math/bits"
 
-// classes sorts the resources by who takes them: those of one class can stand
-// in for each other. What is decided is how many of each class a member gets,
-// so that the work grows with the number of different subscriptions rather
-// than with that of resources.
+// classes groups the resources by the members that take them: resources of one class
+// are interchangeable. The assignor decides how many resources of each class a member
+// gets, so that the work grows with the number of different subscriptions rather than
+// with the number of resources.
 type classes struct {
 	words  int      // of a set of members
 	takers []uint64 // of each class a set of members

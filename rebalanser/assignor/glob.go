@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// glob is a pattern that is made ready to be compared with a million names,
-// many times faster than path.Match, which reads the pattern anew for each. It
-// is for names that are easy, and for patterns of ASCII, so that everything but
-// a star stands for one byte, and a star for any number of them.
+// glob is a compiled pattern. It matches a million names many times faster than
+// path.Match, which parses the pattern for each name. It supports only easy names and
+// ASCII patterns, so every element except a star matches one byte, and a star matches any
+// number of bytes.
 type glob struct {
 	chunks []chunk // with a star between each two
 }

@@ -42,6 +42,17 @@ func TestPatternsMatchAsThoseOfPath(t *testing.T) {
 	})
 }
 
+// Each part between two stars is looked for behind the part before.
+func TestPartsOfAPatternMatchOneBehindTheOther(t *testing.T) {
+	names := []string{"", "a", "aa", "ab", "aba", "abab", "ba", "bab", "bb", "cab"}
+	for _, pattern := range []string{"*a*a*", "*ab*ab*", "*a*b*a*", "*?*?*", "*[ab]*[ab]*", "a*b*", "*b*b", "a*a", "ab*ba"} {
+		require.NotNil(t, compile(pattern))
+		sameAsPath(t, pattern, names)
+	}
+	require.False(t, compile("*a*a*").match("a"))
+	require.True(t, compile("*a*a*").match("aba"))
+}
+
 func TestMostPatternsAreCompiled(t *testing.T) {
 	for pattern, want := range map[string]bool{
 		"*": true, "a?c": true, "*[02468]": true, "a*b*c": true, `\*`: true, "[^a-c]*": true, "": true, `[\]]`: true,

@@ -6,18 +6,17 @@ import (
 	"strings"
 )
 
-// Limit returns the step towards target, an assignment to these members, that
-// takes at most so many resources from members that have them, to give them to
-// others: 0 is no limit, and below 0 is none at all. What nobody holds is given
-// at once, and so is what its holder takes no more; what is not in target is
-// taken away. The other resources stay where they are held.
+// Limit returns a step towards target, an assignment to these members. The step
+// moves at most the given number of resources from one member to another: 0 means no
+// limit, and a negative number allows no moves. Resources without a holder, and
+// resources whose holder no longer takes them, are given at once. Resources that are
+// not in target are taken away. All other resources stay with their holders.
 //
-// Of the moves it makes those first that close the widest gaps, from members
-// that have much to such that have little. If each result becomes what is held,
-// repeated calls, with the same target or with one that [Sticky], [Weighted] or
-// [Zones] finds anew each time, reach the target after as many steps as the
-// number of moves, divided by the limit, needs. Each step passes [Check] if the
-// target does.
+// The first moves are those that close the widest gaps, from members that have much to
+// members that have little. If each result becomes the held assignment, repeated calls
+// reach the target after the number of moves divided by the limit, rounded up. The
+// target may be the same each time, or computed again by [Sticky], [Weighted] or
+// [Zones]. Each step passes [Check] if the target does.
 func Limit(members []Member, target [][]string, moves int) [][]string {
 	s := newStep(members, target)
 	if pending := s.pending(); moves != 0 && len(pending) > moves {

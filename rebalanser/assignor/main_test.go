@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Most groups that are drawn are tiny: there can be more of them. What the
-// command line says goes first.
+// Most groups that are drawn are tiny, so more of them can be checked. Flags of the
+// command line take precedence.
 func TestMain(m *testing.M) {
 	if err := flag.Set("rapid.checks", "300"); err != nil {
 		panic(err)

@@ -74,3 +74,20 @@ func TestAnIndexTellsNamesWithTheSameHashApart(t *testing.T) {
 	require.Equal(t, int32(1), number)
 	require.Equal(t, int32(1), x.find("name"))
 }
+
+// Most names that land in a slot of another name are told apart without a comparison
+// of strings: by the upper halves of the hashes.
+func TestAnIndexComparesHashesBeforeNames(t *testing.T) {
+	x := newIndex(1)
+	tags := map[uint64]bool{}
+	for j := range 100 {
+		_, tag, _ := x.look(fmt.Sprint("name ", j))
+		require.Zero(t, uint32(tag), "the lower half is for the number")
+		tags[tag] = true
+	}
+	require.Greater(t, len(tags), 95)
+	slot, tag, _ := x.look("name")
+	x.names = []string{"name"}
+	x.slots[slot] = tag ^ 1<<63 | 1
+	require.Equal(t, int32(-1), x.find("name"), "a name of another hash is not compared")
+}

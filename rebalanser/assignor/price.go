@@ -34,7 +34,7 @@ func (f *network) reprice() bool {
 	if sink == unreachable {
 		return false
 	}
-	// What is further than the sink is not on a way to it.
+	// A vertex further away than the sink is on no shortest path to the sink.
 	f.sink += sink
 	f.dearest = 0
 	for v := range f.price {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -14,14 +13,14 @@ import (
 	"time"
 )
 
-// archiveTimeout bounds the making of an archive on a busy machine. Who cannot
-// have one goes on without.
+// archiveTimeout bounds the making of an archive on a busy machine. A test process that
+// cannot make one goes on without.
 const archiveTimeout = time.Minute
 
-// classArchive is a file from which Java maps the classes of a server, already
-// parsed and checked, or "" if there is none. To load them from the jars is half of
-// the processor's time that the start of a server takes, and a test run starts
-// hundreds. It is kept, below the user's cache folder, for the next test process.
+// classArchive is a file from which Java maps the classes of a server, already parsed
+// and checked, or "" if there is none. Loading the classes from the jars takes half of
+// the processor's time of a server's start, and a test run starts hundreds of servers.
+// The archive is kept, below the user's cache folder, for the next test process.
 //
 // Java itself looks whether an archive fits its version and the jars, and loads
 // the classes from the jars if not; the name of the file has a mark of both, so
@@ -74,18 +73,6 @@ func archiveName(java, classPath string) (string, error) {
 	return filepath.Join(dir, "classes-"+hex.EncodeToString(mark.Sum(nil)[:8])+".jsa"), nil
 }
 
-// claimFile holds a file against other processes until it is closed.
-func claimFile(name string) (*os.File, error) {
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, nil
-}
-
 // makeArchive has Java write down, when it ends, what classes a server has
 // loaded. An empty file says that this Java does not.
 func (c *Cluster) makeArchive(ctx context.Context, java, classPath, name string) error {
@@ -130,7 +117,7 @@ func ensembleOfOne() (*Options, []place, error) {
 // itself is no error.
 func serveOnce(ctx context.Context, addr string, args []string) error {
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	ownGroup(cmd)
 	if err := cmd.Start(); err != nil {
 		return err
 	}

@@ -95,7 +95,7 @@ func prepare(ctx context.Context, mode Mode, f *Options) (*Cluster, error) {
 		return nil, fmt.Errorf("apache: start: %w", err)
 	}
 	c := &Cluster{mode: mode, dir: dir, seats: make([]sync.Mutex, f.Servers), rules: map[rule]bool{}}
-	if c.guard, err = startGuard(id, dir, mode); err != nil {
+	if c.guard, err = startGuard(id, dir); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	switch mode {

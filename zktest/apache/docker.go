@@ -1,29 +1,39 @@
 package apache
 
 import (
-	"archive/tar"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"path"
+	"io"
+	"net"
+	"net/rpc"
+	"net/rpc/jsonrpc"
+	"os"
+	"os/exec"
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
+	"time"
 
-	"github.com/ory/dockertest/v3"
-	"github.com/ory/dockertest/v3/docker"
+	"github.com/zkrecipes/zkrecipes/zktest/internal/containers"
 )
 
 // dockerBackend runs containers of an image that is used as the official one
-// is: ZOO_* variables and /data.
+// is: ZOO_* variables and /data. The command zktest-docker talks to the daemon.
 type dockerBackend struct {
-	pool *dockertest.Pool
-	// containers are the ids, by server. They and the network carry the label
-	// zktest=<id of the cluster>, by which the guard finds them.
-	containers []string
-	network    string
+	cmd *exec.Cmd
+	rpc *rpc.Client
+	// wait waits for the end of the command.
+	wait func() error
+	// said is what the command printed on stderr; read it when the command has
+	// ended.
+	said *bytes.Buffer
 }
+
+// daemonTimeout bounds the look for a daemon, which answers at once if it runs.
+const daemonTimeout = 2 * time.Second
 
 // canDocker says whether a daemon answers and has the image, or can get it. It
 // settles which image, if none is named.
@@ -31,109 +41,149 @@ func canDocker(ctx context.Context, f *Options) error {
 	if runtime.GOOS != "linux" {
 		return fmt.Errorf("%w: containers are reached by their addresses, which works on Linux only: set %s", ErrUnavailable, EnvServers)
 	}
-	pool, err := dockertest.NewPool("")
-	if err == nil {
-		err = pool.Client.PingWithContext(ctx)
-	}
-	if err != nil {
+	if err := dialDaemon(ctx, os.Getenv("DOCKER_HOST")); err != nil {
 		return fmt.Errorf("%w: no Docker daemon: install and start docker.io: %w", ErrUnavailable, err)
 	}
-	defer pool.Client.HTTPClient.CloseIdleConnections()
+	b, err := startDocker()
+	if err != nil {
+		return err
+	}
 	wanted := []string{f.Image}
 	if f.Image == "" {
 		wanted = []string{DefaultImage, LocalImage}
 	}
-	for _, image := range wanted {
-		if _, err := pool.Client.InspectImage(image); err == nil {
-			f.Image = image
-			return nil
-		}
+	var broken rpc.ServerError
+	err = b.call(ctx, containers.Find, wanted, &f.Image)
+	if errors.As(err, &broken) {
+		err = fmt.Errorf("%w: no image %s: run scripts/build-image.sh, which makes %s: %w", ErrUnavailable, wanted[0], LocalImage, err)
 	}
-	f.Image = wanted[0]
-	repository, tag := docker.ParseRepositoryTag(f.Image)
-	err = pool.Client.PullImage(docker.PullImageOptions{
-		Repository: repository, Tag: or(tag, "latest"), Context: ctx,
-	}, docker.AuthConfiguration{})
+	return errors.Join(err, b.close())
+}
+
+// dialDaemon fails if nobody listens where the Docker daemon should. Only then
+// is the command worth building.
+func dialDaemon(ctx context.Context, host string) error {
+	network, address, ok := strings.Cut(or(host, "unix:///var/run/docker.sock"), "://")
+	if !ok {
+		return fmt.Errorf("DOCKER_HOST: %q is no URL", host)
+	}
+	if network != "unix" {
+		network = "tcp"
+	}
+	ctx, cancel := context.WithTimeout(ctx, daemonTimeout)
+	defer cancel()
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, network, address)
 	if err != nil {
-		return fmt.Errorf("%w: no image %s: run scripts/build-image.sh, which makes %s: %w", ErrUnavailable, f.Image, LocalImage, err)
+		return err
 	}
-	return nil
+	return conn.Close()
+}
+
+// startDocker starts zktest-docker: the one in PATH, or else the one that the go
+// command finds in the workspace or among the requirements of the module whose
+// tests run.
+func startDocker() (*dockerBackend, error) {
+	args := []string{containers.Command}
+	if _, err := exec.LookPath(args[0]); err != nil {
+		args = []string{"go", "run", containers.Package}
+	}
+	b := &dockerBackend{cmd: exec.Command(args[0], args[1:]...), said: &bytes.Buffer{}}
+	b.cmd.Stderr = b.said
+	// A group of its own: an interrupt from the terminal is not for it.
+	ownGroup(b.cmd)
+	b.wait = sync.OnceValue(b.cmd.Wait)
+	in, err := b.cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := b.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := b.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("%w: start %s: %w", ErrUnavailable, args[0], err)
+	}
+	b.rpc = jsonrpc.NewClient(pipes{out, in})
+	return b, nil
+}
+
+// pipes are the two streams of a command as one connection.
+type pipes struct {
+	io.ReadCloser
+	in io.WriteCloser
+}
+
+func (p pipes) Write(b []byte) (int, error) { return p.in.Write(b) }
+
+// Close ends the command's stdin, and so the command. The command's last words
+// on stdout are read by nobody: exec closes that end when the command is awaited.
+func (p pipes) Close() error { return p.in.Close() }
+
+// call runs a method of the command. A command that ended has said why on stderr.
+func (b *dockerBackend) call(ctx context.Context, method string, arg, reply any) error {
+	done := b.rpc.Go(method, arg, reply, make(chan *rpc.Call, 1)).Done
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case c := <-done:
+		var refused rpc.ServerError
+		if c.Error == nil || errors.As(c.Error, &refused) {
+			return c.Error
+		}
+		_ = b.wait() // what it said tells more than its exit code
+		return fmt.Errorf("%w: %s ended: %w: %s (outside of a checkout: go install %s@latest)",
+			ErrUnavailable, containers.Command, c.Error, strings.TrimSpace(b.said.String()), containers.Package)
+	}
 }
 
 // prepareDocker makes the network and the containers; none runs yet.
 func (c *Cluster) prepareDocker(ctx context.Context, id string, f *Options) error {
-	pool, err := dockertest.NewPool("")
+	b, err := startDocker()
 	if err != nil {
 		return err
 	}
-	b := &dockerBackend{pool: pool}
 	c.back = b // from here on Close removes what was made
 	net, err := claimSubnet(id)
 	if err != nil {
 		return err
 	}
-	device := "zt" + id
-	made, err := pool.Client.CreateNetwork(docker.CreateNetworkOptions{
-		Name: "zktest-" + id, Driver: "bridge", Context: ctx,
-		Labels:  map[string]string{"zktest": id},
-		Options: map[string]any{"com.docker.network.bridge.name": device},
-		IPAM:    &docker.IPAMOptions{Config: []docker.IPAMConfig{{Subnet: net.prefix + "0/24", Gateway: net.gateway()}}},
-	})
-	if err != nil {
-		return errors.Join(err, net.claim.Close())
-	}
-	b.network = made.ID
-	if f.Cuts {
-		c.subnet = net
-		for _, line := range net.clientAddrs(device) {
-			if err := command(ctx, append([]string{"ip"}, strings.Fields(line)...)...); err != nil {
-				return err
-			}
-		}
-	} else if err := net.claim.Close(); err != nil {
-		return err
-	}
 	for i := range f.Servers {
 		c.places = append(c.places, place{net.server(i), 2181, 2888, 3888})
 	}
-	for i := range f.Servers {
-		if err := b.create(ctx, id, f, c.places, i); err != nil {
+	spec, err := dockerSpec(id, f, net, c.places)
+	if err == nil {
+		err = b.call(ctx, containers.Prepare, spec, &containers.None{})
+	}
+	if err != nil || !f.Cuts {
+		return errors.Join(err, net.claim.Close())
+	}
+	c.subnet = net
+	for _, line := range net.clientAddrs(spec.Device) {
+		if err := command(ctx, append([]string{"ip"}, strings.Fields(line)...)...); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// create makes the container of server i and puts its snapshot into it.
-func (b *dockerBackend) create(ctx context.Context, id string, f *Options, places []place, i int) error {
-	made, err := b.pool.Client.CreateContainer(docker.CreateContainerOptions{
-		Name: fmt.Sprintf("zktest-%s-%d", id, i), Context: ctx,
-		Config: &docker.Config{
-			Image: f.Image, Env: environment(f, places, i), Labels: map[string]string{"zktest": id},
-		},
-		HostConfig: &docker.HostConfig{NetworkMode: b.network},
-		NetworkingConfig: &docker.NetworkingConfig{EndpointsConfig: map[string]*docker.EndpointConfig{
-			b.network: {IPAMConfig: &docker.EndpointIPAMConfig{IPv4Address: places[i].host}},
-		}},
-	})
-	if err != nil {
-		return err
+// dockerSpec describes the containers of a cluster.
+func dockerSpec(id string, f *Options, net *subnet, places []place) (containers.Spec, error) {
+	spec := containers.Spec{
+		ID: id, Image: f.Image, Device: "zt" + id, Subnet: net.prefix + "0/24", Gateway: net.gateway(),
 	}
-	b.containers = append(b.containers, made.ID)
-	if len(f.Counters)+len(f.Versions) == 0 {
-		return nil
+	var file containers.File
+	if len(f.Counters)+len(f.Versions) > 0 {
+		snap, err := snapshot(f.Counters, f.Versions)
+		if err != nil {
+			return spec, err
+		}
+		file = containers.File{Name: snapshotName, Content: snap}
 	}
-	snap, err := snapshot(f.Counters, f.Versions)
-	if err != nil {
-		return err
+	for i, p := range places {
+		spec.Servers = append(spec.Servers, containers.Server{Host: p.host, Env: environment(f, places, i), File: file})
 	}
-	archive, err := archived(snapshotName, snap)
-	if err != nil {
-		return err
-	}
-	return b.pool.Client.UploadToContainer(made.ID, docker.UploadToContainerOptions{
-		InputStream: archive, Path: "/data", Context: ctx,
-	})
+	return spec, nil
 }
 
 // environment is how the official image is told its configuration.
@@ -165,74 +215,42 @@ func environment(f *Options, places []place, i int) []string {
 	return pairs(env)
 }
 
-// archived is a tar file of one file in its folder.
-func archived(name string, content []byte) (*bytes.Buffer, error) {
-	var out bytes.Buffer
-	w := tar.NewWriter(&out)
-	err := errors.Join(
-		w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: path.Dir(name) + "/", Mode: 0o777}),
-		w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o666, Size: int64(len(content))}),
-	)
-	_, errWrite := w.Write(content)
-	return &out, errors.Join(err, errWrite, w.Close())
-}
-
 func (b *dockerBackend) start(ctx context.Context, i int) error {
-	return b.pool.Client.StartContainerWithContext(b.containers[i], nil, ctx)
+	return b.call(ctx, containers.Start, i, &containers.None{})
 }
 
 func (b *dockerBackend) runs(ctx context.Context, i int) bool {
-	c, err := b.pool.Client.InspectContainerWithContext(b.containers[i], ctx)
-	return err != nil || c.State.Running // a daemon that does not answer tells nothing
+	var runs bool
+	err := b.call(ctx, containers.Running, i, &runs)
+	return err != nil || runs // a daemon that does not answer tells nothing
 }
 
 func (b *dockerBackend) kill(ctx context.Context, i int) error {
-	err := b.pool.Client.KillContainer(docker.KillContainerOptions{ID: b.containers[i], Context: ctx})
-	var idle *docker.ContainerNotRunning
-	if errors.As(err, &idle) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	_, err = b.pool.Client.WaitContainerWithContext(b.containers[i], ctx)
-	return err
+	return b.call(ctx, containers.Kill, i, &containers.None{})
 }
 
-func (b *dockerBackend) pause(_ context.Context, i int, on bool) error {
-	if on {
-		return b.pool.Client.PauseContainer(b.containers[i])
-	}
-	return b.pool.Client.UnpauseContainer(b.containers[i])
+func (b *dockerBackend) pause(ctx context.Context, i int, on bool) error {
+	return b.call(ctx, containers.Pause, containers.Freeze{Server: i, On: on}, &containers.None{})
 }
 
 func (b *dockerBackend) inside(ctx context.Context, i int) ([]string, error) {
-	c, err := b.pool.Client.InspectContainerWithContext(b.containers[i], ctx)
-	if err != nil {
+	var pid int
+	if err := b.call(ctx, containers.PID, i, &pid); err != nil || pid == 0 {
 		return nil, err
 	}
-	if !c.State.Running {
-		return nil, nil
-	}
-	return []string{"nsenter", "--net=/proc/" + strconv.Itoa(c.State.Pid) + "/ns/net"}, nil
+	return []string{"nsenter", "--net=/proc/" + strconv.Itoa(pid) + "/ns/net"}, nil
 }
 
-func (b *dockerBackend) log(ctx context.Context, i int) (string, error) {
-	var out bytes.Buffer
-	err := b.pool.Client.Logs(docker.LogsOptions{
-		Context: ctx, Container: b.containers[i], OutputStream: &out, ErrorStream: &out, Stdout: true, Stderr: true,
-	})
-	return out.String(), err
+func (b *dockerBackend) log(ctx context.Context, i int) (text string, err error) {
+	err = b.call(ctx, containers.Log, i, &text)
+	return text, err
 }
 
+// close ends the command, which removes everything before it ends.
 func (b *dockerBackend) close() error {
-	var errs []error
-	for _, id := range b.containers {
-		errs = append(errs, b.pool.Client.RemoveContainer(docker.RemoveContainerOptions{ID: id, Force: true, RemoveVolumes: true}))
+	_ = b.rpc.Close() // it is closed already if the command has ended
+	if err := b.wait(); err != nil {
+		return fmt.Errorf("%s: %w: %s", containers.Command, err, strings.TrimSpace(b.said.String()))
 	}
-	if b.network != "" {
-		errs = append(errs, b.pool.Client.RemoveNetwork(b.network))
-	}
-	b.pool.Client.HTTPClient.CloseIdleConnections()
-	return errors.Join(errs...)
+	return nil
 }

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"syscall"
 )
 
 //go:embed guard.sh
@@ -25,14 +24,11 @@ type guard struct {
 	output *bytes.Buffer
 }
 
-func startGuard(id, dir string, mode Mode) (*guard, error) {
+func startGuard(id, dir string) (*guard, error) {
 	cmd := exec.Command("/bin/sh", "-c", guardScript)
 	cmd.Env = append(os.Environ(), "GUARD_ID="+id, "GUARD_DIR="+dir)
-	if mode == Docker {
-		cmd.Env = append(cmd.Env, "GUARD_DOCKER=1")
-	}
 	// A group of its own: an interrupt from the terminal is not for it.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	ownGroup(cmd)
 	g := &guard{cmd: cmd, output: &bytes.Buffer{}}
 	cmd.Stdout, cmd.Stderr = g.output, g.output
 	// The write end is close-on-exec, so no server keeps it open.

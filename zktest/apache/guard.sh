@@ -1,6 +1,7 @@
 # Removes everything that a cluster left on the machine. It waits until the
 # test process closes the pipe, which the kernel does when that process dies.
-# GUARD_ID and GUARD_DIR name the cluster; GUARD_DOCKER=1: containers as well.
+# GUARD_ID and GUARD_DIR name the cluster. Containers are removed by zktest-docker,
+# which starts them.
 trap '' INT TERM HUP
 cat >/dev/null
 
@@ -11,13 +12,6 @@ servers() {
 		grep -alsF -f - /proc/[0-9]*/cmdline | cut -d/ -f3
 }
 for pid in $(servers); do kill -9 "$pid" 2>/dev/null; done
-
-if [ "$GUARD_DOCKER" = 1 ] && command -v docker >/dev/null; then
-	left=$(docker ps -aq --filter "label=zktest=$GUARD_ID")
-	[ -z "$left" ] || docker rm -fv $left >/dev/null
-	left=$(docker network ls -q --filter "label=zktest=$GUARD_ID")
-	[ -z "$left" ] || docker network rm $left >/dev/null
-fi
 
 if command -v ip >/dev/null; then
 	ip link show "zt$GUARD_ID" >/dev/null 2>&1 && ip link del "zt$GUARD_ID"

@@ -73,7 +73,7 @@ func leftovers(t *testing.T, mode Mode, id, dir string) []string {
 func TestGuardSaysWhatItCouldNotRemove(t *testing.T) {
 	// A folder below a file cannot be looked at, and rm -f says nothing; one
 	// in /proc can be, and cannot be removed, not even by root.
-	g, err := startGuard("none", "/proc/self/net", Jars)
+	g, err := startGuard("none", "/proc/self/net")
 	require.NoError(t, err)
 	require.ErrorContains(t, g.finish(), "cannot remove")
 }

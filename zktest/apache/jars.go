@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 )
 
@@ -36,6 +35,9 @@ const debianJars = "/usr/share/java"
 
 // findJars returns java and the class path of a ZooKeeper server.
 func findJars(home string) (java, classPath string, err error) {
+	if !servesHere {
+		return "", "", fmt.Errorf("%w: servers can be started on Unix only: set %s to a running ensemble", ErrUnavailable, EnvServers)
+	}
 	java, err = exec.LookPath("java")
 	if err != nil {
 		return "", "", fmt.Errorf("%w: no java in PATH: install the package default-jre-headless", ErrUnavailable)
@@ -151,7 +153,7 @@ func (b *jarBackend) start(_ context.Context, i int) error {
 	cmd.Dir, cmd.Stdout, cmd.Stderr = b.dirs[i], out, out
 	// A group of its own: an interrupt from the terminal reaches the test,
 	// which decides.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	ownGroup(cmd)
 	if err := cmd.Start(); err != nil {
 		return err
 	}
@@ -196,9 +198,9 @@ func (b *jarBackend) pause(ctx context.Context, i int, on bool) error {
 		return errors.New("it does not run")
 	}
 	if !on {
-		return p.cmd.Process.Signal(syscall.SIGCONT)
+		return p.cmd.Process.Signal(signalContinue)
 	}
-	if err := p.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+	if err := p.cmd.Process.Signal(signalStop); err != nil {
 		return err
 	}
 	// The signal takes effect thread by thread: one that is inside the kernel

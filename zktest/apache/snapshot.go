@@ -15,9 +15,12 @@ import (
 // starts: the state of transaction 0.
 const snapshotName = "version-2/snapshot.0"
 
-// openACL is the number under which the snapshot below keeps its one ACL list,
-// world:anyone:cdrwa.
-const openACL = 1
+// openACL and readACL are the numbers under which the snapshot below keeps its
+// ACL lists, world:anyone:cdrwa and world:anyone:r.
+const openACL, readACL = 1, 2
+
+// configPath is the one node of a new server that is not open to everybody.
+const configPath = "/zookeeper/config"
 
 // snapshot is a file of ZooKeeper's snapshot format, version 2, in which the
 // nodes of counters exist and give their next sequential child that number, and
@@ -32,10 +35,13 @@ func snapshot(counters, versions map[string]int32) ([]byte, error) {
 	w.WriteString("ZKSN")
 	w.number(int32(2), int64(-1)) // version, database id
 	w.number(int32(0))            // sessions with their timeouts
-	w.number(int32(1), int64(openACL), int32(1), int32(31))
-	w.text("world")
-	w.text("anyone")
-	for _, path := range append([]string{"", "/zookeeper", "/zookeeper/config", "/zookeeper/quota"}, parents(counters, versions)...) {
+	w.number(int32(2))            // ACL lists
+	for _, list := range [][2]int{{openACL, 31}, {readACL, 1}} {
+		w.number(int64(list[0]), int32(1), int32(list[1]))
+		w.text("world")
+		w.text("anyone")
+	}
+	for _, path := range append([]string{"", "/zookeeper", configPath, "/zookeeper/quota"}, parents(counters, versions)...) {
 		if err := w.node(path, counters[or(path, "/")], versions[or(path, "/")]); err != nil {
 			return nil, err
 		}
@@ -84,11 +90,15 @@ func (w *snapWriter) node(path string, cversion, version int32) error {
 	if path != "" && (!strings.HasPrefix(path, "/") || strings.HasSuffix(path, "/") || len(path) > math.MaxInt16) {
 		return fmt.Errorf("apache: Counters or Versions: %q is not the path of a node", path)
 	}
+	acl, aversion := openACL, 0
+	if path == configPath {
+		acl, aversion = readACL, -1 // as servers make it
+	}
 	w.text(path)
-	w.number(int32(0), int64(openACL)) // data, ACL
-	w.number(int64(0), int64(0))       // czxid, mzxid
-	w.number(int64(0), int64(0))       // ctime, mtime
-	w.number(version, cversion, int32(0))
+	w.number(int32(0), int64(acl)) // data, ACL
+	w.number(int64(0), int64(0))   // czxid, mzxid
+	w.number(int64(0), int64(0))   // ctime, mtime
+	w.number(version, cversion, int32(aversion))
 	w.number(int64(0), int64(0)) // ephemeralOwner, pzxid
 	return nil
 }

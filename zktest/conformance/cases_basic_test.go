@@ -75,7 +75,8 @@ func stateCases() []script {
 			all = append(all, with(fmt.Sprintf("state-%s-%s", op, state), func(c *client, at func(string) string) {
 				prepare(c, state, at("/n"))
 				run(c, at("/n"))
-				// What it did to the node, the parent and the counter of the parent.
+				// The operation's effect on the node, the parent and the counter of the
+				// parent.
 				c.get(at("/n"), false)
 				c.children(at(""), false)
 				c.create(at("/next-"), flagSequence)
@@ -245,6 +246,10 @@ func basicCases() []script {
 				c.log("%v", err)
 			}
 			c.do("exists", opExists, body{}.str(at("")).bool(false))
+		}),
+		with("configuration", func(c *client, _ func(string) string) {
+			c.getACL("/zookeeper/config")
+			c.children("/zookeeper", false)
 		}),
 		with("who-am-i", func(c *client, _ func(string) string) {
 			c.do("whoAmI", opWhoAmI, nil)

@@ -199,7 +199,7 @@ func restoreCases() []script {
 					}
 					b2.restore(seen, lists...)
 					b2.settle()
-					// What of it is still set.
+					// These writes fire the watches that are still set.
 					a.create(p.at("/n"), 0)
 					a.set(p.at("/n"), -1)
 					a.create(p.at("/n/late"), 0)

@@ -15,10 +15,10 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/apache"
 )
 
-// What both servers are told.
+// The settings of both servers.
 const (
 	tick = 200 * time.Millisecond
-	// How often empty containers are looked for.
+	// The interval of the search for empty containers.
 	often, never = 300 * time.Millisecond, 24 * time.Hour
 )
 

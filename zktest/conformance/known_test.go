@@ -13,20 +13,7 @@ import (
 // known are the cases in which the in-process server answers otherwise, with
 // the reason.
 // read only
-var known = map[string]string{
-	"frame-auth-no-body":          "an auth packet without a body: Apache fails to parse it and closes; ours answers AuthFailed first",
-	"path-13":                     "reads of a path with a null character: Apache says BadArguments, ours NoNode",
-	"watch-unreadable-all":        unreadable,
-	"watch-unreadable-children":   unreadable,
-	"watch-unreadable-children1":  unreadable,
-	"watch-unreadable-data":       unreadable,
-	"watch-unreadable-exists":     unreadable,
-	"watch-unreadable-persistent": unreadable,
-	"watch-unreadable-recursive":  unreadable,
-}
-
-// unreadable is CVE-2024-23944, mended in 3.8.4, 3.9.2 and in Debian's 3.8.0.
-const unreadable = "events of a node that the watcher may not read: Apache keeps them back, ours sends them"
+var known = map[string]string{}
 
 // knownNewer are patterns of cases in which the in-process server answers as 3.8 does,
 // and 3.9.3 otherwise.

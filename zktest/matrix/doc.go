@@ -3,22 +3,22 @@
 // # What it is
 //
 // A Case says how to prepare, what to do, and what must hold afterwards. Run
-// performs the operation once without faults and counts its requests; then,
-// for each request and each fault, once more with just that fault, each time
-// with a new server in a new testing/synctest bubble, so that hours of waiting
-// pass at once. Every run is bounded by a virtual deadline: an operation that
-// hangs is a failure that names the request and the fault. docs/testing.md shows
-// one.
+// first performs the operation without faults and counts its requests. Then,
+// for each request and each fault, Run performs the operation once more with
+// just that fault, each time with a new server in a new testing/synctest
+// bubble, so that hours of waiting pass at once. Every run is bounded by a
+// virtual deadline: an operation that hangs is a failure that names the request
+// and the fault. docs/testing.md shows a case.
 //
 // # What it does not know
 //
-// The client library. A Case connects as it likes through Env.Dial (its
-// requests are counted and broken) and Env.DialOther (never broken; for those
-// who wait and those who check).
+// The matrix knows nothing of the client library. A Case connects through
+// Env.Dial, whose requests are counted and broken, and through Env.DialOther,
+// whose requests are never broken, for clients that wait or check.
 //
 // # Concurrency
 //
 // Setup, Op and Check run one after the other in the bubble. Requests that
-// appear at random times must not be counted, or the numbering shifts; Counts
-// says which ones count.
+// appear at random times must not be counted, because they would shift the
+// numbering; Counts selects the requests that count.
 package matrix

@@ -27,17 +27,21 @@ const (
 	Expire Fault = "Expire"
 	// ExpireAfter: the request is processed, then the session expires.
 	ExpireAfter Fault = "ExpireAfter"
-	// CancelContext: the context ends while the request is under way, which is
+	// CancelContext: the context ends while the request is in progress, which is
 	// processed and answered a second later.
 	CancelContext Fault = "CancelContext"
-	// CancelLost: the context ends while the request is under way, and the
+	// CancelLost: the context ends while the request is in progress, and the
 	// connection breaks before it is processed.
 	CancelLost Fault = "CancelLost"
-	// CancelUnknown: the context ends while the request is under way, it is
+	// CancelUnknown: the context ends while the request is in progress, it is
 	// processed and the connection breaks before the answer.
 	CancelUnknown Fault = "CancelUnknown"
 	// Pause: the answer takes two seconds.
 	Pause Fault = "Pause"
+	// Outage: the connection breaks, the request is not processed, and the client
+	// under test reaches no server any more until the operation has returned. Its
+	// context ends two seconds later, as when the program is told to stop.
+	Outage Fault = "Outage"
 	// Freeze: the request is answered, then all servers stand still for nine
 	// seconds, or until the operation has returned. It is not among All, since
 	// other clients suffer too.
@@ -48,20 +52,23 @@ const (
 // it up, and the server still carries out what was sent in it.
 const freezeTime = 9 * time.Second
 
-// All returns every fault that hits nobody but the client under test.
+// untilStop is how long an outage lasts before the operation is told to stop.
+const untilStop = 2 * time.Second
+
+// All returns every fault that affects only the client under test.
 func All() []Fault {
 	return []Fault{
 		LostRequest, LostReply, Cut, BlackHole, SilentReply, Expire, ExpireAfter,
-		CancelContext, CancelLost, CancelUnknown, Pause,
+		CancelContext, CancelLost, CancelUnknown, Pause, Outage,
 	}
 }
 
-// cancels tells whether the fault ends the operation's context.
+// cancels tells whether the fault ends the operation's context with the request.
 func (f Fault) cancels() bool { return f == CancelContext || f == CancelLost || f == CancelUnknown }
 
 func (f Fault) action() zktest.Action {
 	switch f {
-	case LostRequest, CancelLost:
+	case LostRequest, CancelLost, Outage:
 		return zktest.Action{Do: zktest.CutBefore}
 	case LostReply, CancelUnknown:
 		return zktest.Action{Do: zktest.DropReplyCut}

@@ -15,7 +15,7 @@ import (
 )
 
 // seen is what one create experiences under a fault.
-type seen struct{ applied, answered, expired, cancelled bool }
+type seen struct{ applied, answered, expired, canceled bool }
 
 func TestEachFaultDoesWhatItsNameSays(t *testing.T) {
 	want := map[matrix.Fault]seen{
@@ -27,10 +27,11 @@ func TestEachFaultDoesWhatItsNameSays(t *testing.T) {
 		matrix.SilentReply:   {applied: true},
 		matrix.Expire:        {expired: true},
 		matrix.ExpireAfter:   {applied: true, expired: true},
-		matrix.CancelContext: {applied: true, answered: true, cancelled: true},
-		matrix.CancelLost:    {cancelled: true},
-		matrix.CancelUnknown: {applied: true, cancelled: true},
+		matrix.CancelContext: {applied: true, answered: true, canceled: true},
+		matrix.CancelLost:    {canceled: true},
+		matrix.CancelUnknown: {applied: true, canceled: true},
 		matrix.Pause:         {applied: true, answered: true},
+		matrix.Outage:        {},
 	}
 	require.Len(t, want, len(matrix.All())+1)
 	got := map[matrix.Fault]seen{}
@@ -40,7 +41,7 @@ func TestEachFaultDoesWhatItsNameSays(t *testing.T) {
 		Op: func(ctx context.Context, e *matrix.Env) error {
 			id := e.State.(*zk.Conn).SessionID()
 			_, err := e.State.(*zk.Conn).Create("/a", nil, 0, open())
-			s := seen{answered: err == nil, expired: true, cancelled: ctx.Err() != nil}
+			s := seen{answered: err == nil, expired: true, canceled: ctx.Err() != nil}
 			for _, live := range e.Server.Sessions() {
 				s.expired = s.expired && live.ID != id
 			}

@@ -18,6 +18,9 @@ var ErrHang = errors.New("hangs")
 // ErrOrphan is wrapped by NoChildren.
 var ErrOrphan = errors.New("orphans")
 
+// ErrMissed is wrapped by the failure of a case whose faults too often did not strike.
+var ErrMissed = errors.New("too few faults struck")
+
 // Env is what one run has.
 type Env struct {
 	// T is the test; use it for what breaks the test itself, and return what
@@ -56,6 +59,9 @@ func (e *Env) DialOther(ctx context.Context, network, addr string) (net.Conn, er
 func (e *Env) Suffers(faults ...Fault) bool {
 	return slices.ContainsFunc(faults, func(f Fault) bool { return f == e.Fault || f == e.Then })
 }
+
+// Canceled reports whether a fault of the run ends the operation's context.
+func (e *Env) Canceled() bool { return e.Suffers(CancelContext, CancelLost, CancelUnknown, Outage) }
 
 // Eventually calls f, at once and then every 100 ms of virtual time, until it
 // returns nil, and returns its last error if it does not within that time.
@@ -100,45 +106,49 @@ type Case struct {
 	Name string
 	// Options of the server; nil means the defaults. InMemory is set.
 	Options *zktest.Options
-	// Setup prepares; its requests are neither counted nor broken. May be nil.
+	// Setup prepares the run; its requests are neither counted nor broken. May be
+	// nil.
 	Setup func(e *Env) error
-	// Op is the operation. An error is allowed; Check judges it. It must return
-	// within Limit, whatever happens.
+	// Op is the operation. Op may return an error, which Check judges. Op must
+	// return within Limit under every fault.
 	Op func(ctx context.Context, e *Env) error
-	// Check tells what is wrong afterwards. The faults are over by then, but a
-	// broken connection may still have to be noticed.
+	// Check returns an error if the invariant does not hold. The faults are over
+	// by then, but the client may not have noticed a broken connection yet.
 	Check func(e *Env) error
 	// Faults to try; nil means All.
 	Faults []Fault
 	// Pairs are faults to try twice in one run too: at each request and at each
-	// one after it. Some mistakes need two (a reply lost, and then the reply to
-	// the search for what the first had done). Default none.
+	// later request. Some bugs need two faults (a lost reply, and then the lost
+	// reply to the search for its outcome). Default: none.
 	Pairs []Fault
-	// Mixed makes pairs also of two different ones of Pairs, in either order, and
-	// tries each so many-th of all pairs, 1 for all. Default: only equal ones.
+	// Mixed also makes pairs of two different faults of Pairs, in either order,
+	// and tries every Mixed-th of all pairs; 1 tries all. Default: only equal
+	// faults.
 	Mixed int
-	// Counts tells which requests of Dial's connections count; nil means
+	// Counts selects the requests of Dial's connections that count; nil means
 	// DefaultCounts.
 	Counts func(zktest.Request) bool
 	// Limit bounds each of Setup, Op, Check and clean-up in virtual time;
 	// default 10 minutes.
 	Limit time.Duration
-	// Racy allows runs in which the request never came, since its number
-	// depends on chance. Otherwise that is a failure.
+	// Racy allows runs in which the broken request never came, because the number
+	// of requests depends on chance: a quarter of all runs, rounded up. More such
+	// runs are a failure that wraps ErrMissed. Without Racy each such run is a
+	// failure.
 	Racy bool
 
 	abandoned []<-chan error // phases of this run that did not end in time
 }
 
-// Result of a matrix.
+// Result is the result of a matrix.
 type Result struct {
-	// Requests is how many the operation makes without faults.
+	// Requests is the number of requests of the operation without faults.
 	Requests int
-	// Cases is how many runs with a fault there were.
+	// Cases is the number of runs with a fault.
 	Cases int
-	// Missed is in how many of them the request never came.
+	// Missed is the number of these runs in which the request never came.
 	Missed int
-	// Failures is what went wrong.
+	// Failures are the failed runs.
 	Failures []Failure
 
 	mixed int // how many pairs there were, whether tried or not
@@ -155,6 +165,9 @@ type Failure struct {
 
 // Error implements error.
 func (f Failure) Error() string {
+	if errors.Is(f.Err, ErrMissed) {
+		return f.Err.Error()
+	}
 	if f.Fault == "" {
 		return fmt.Sprintf("without a fault: %v", f.Err)
 	}
@@ -182,7 +195,8 @@ func Run(t *testing.T, c Case) Result {
 }
 
 // Explore runs the case under all its faults, each run in a bubble, and returns
-// what went wrong.
+// what went wrong. A case that makes no request, or has no fault to try, is a failure
+// that wraps ErrMissed.
 func Explore(t *testing.T, c Case) Result {
 	t.Helper()
 	if c.Faults == nil {
@@ -209,7 +223,24 @@ func Explore(t *testing.T, c Case) Result {
 			res.pairs(t, &c, strike{f, k})
 		}
 	}
+	if err := res.enough(); err != nil {
+		res.Failures = append(res.Failures, Failure{Err: err})
+	}
 	return res
+}
+
+// enough bounds the runs whose request never came. Chance moves the number of requests
+// by one or two, which are missed by the faults at the last requests only. An operation
+// that makes no request, or returns early under a fault, misses far more: the matrix
+// would not test it, and pass.
+func (r *Result) enough() error {
+	if r.Cases == 0 {
+		return fmt.Errorf("%w: %d requests, and no case", ErrMissed, r.Requests)
+	}
+	if most := (r.Cases + 3) / 4; r.Missed > most {
+		return fmt.Errorf("%w: the request never came in %d of %d cases; at most %d may miss it", ErrMissed, r.Missed, r.Cases, most)
+	}
+	return nil
 }
 
 // pairs tries what can follow a first fault.

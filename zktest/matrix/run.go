@@ -80,6 +80,9 @@ func (c *Case) phases(e *Env) (int, error) {
 		if err := c.bounded("setup", func() error { return c.Setup(e) }); err != nil {
 			return 0, fmt.Errorf("setup: %w", err)
 		}
+		// A request that setup has started and does not wait for is none of the
+		// operation's: counted among them, it would come in some runs only.
+		synctest.Wait()
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -107,7 +110,7 @@ func (c *Case) phases(e *Env) (int, error) {
 }
 
 // bounded calls f and gives up waiting after the limit, so that the bubble's
-// clock, which never stands still while a client retries, does not run for ever.
+// clock, which never stands still while a client retries, does not run indefinitely.
 func (c *Case) bounded(what string, f func() error) error {
 	done := make(chan error, 1)
 	// bounded waits for it, or else farewell; the return of f ends it.
@@ -131,11 +134,13 @@ type injector struct {
 	cancel  context.CancelFunc
 
 	// mu guards what follows: seen, the requests counted, which stays once
-	// stopped is set, and what thaws the servers.
+	// stopped is set, what thaws the servers, and what stops the operation in an
+	// outage.
 	mu      sync.Mutex
 	seen    int
 	stopped bool
 	thaw    *time.Timer
+	outage  *time.Timer
 }
 
 func (in *injector) judge(r zktest.Request) zktest.Action {
@@ -155,12 +160,24 @@ func (in *injector) judge(r zktest.Request) zktest.Action {
 		if s.fault.cancels() {
 			in.cancel()
 		}
-		if s.fault == Freeze {
+		switch s.fault {
+		case Freeze:
 			in.freezeLocked()
+		case Outage:
+			in.beginOutageLocked()
 		}
 		return s.fault.action()
 	}
 	return zktest.Action{}
+}
+
+// testedLink is the client under test; see Env.Dial.
+func testedLink() zktest.Link { return zktest.Link{Client: "tested"} }
+
+// beginOutageLocked lets the client under test reach nobody until stop.
+func (in *injector) beginOutageLocked() {
+	in.server.BlackHole(testedLink(), zktest.Both)
+	in.outage = time.AfterFunc(untilStop, in.cancel)
 }
 
 // freezeLocked lets all servers stand still for a while.
@@ -185,6 +202,10 @@ func (in *injector) stop() int {
 	in.stopped = true
 	if in.thaw != nil && in.thaw.Stop() {
 		in.thawAll()
+	}
+	if in.outage != nil {
+		in.outage.Stop()
+		in.server.HealLink(testedLink())
 	}
 	return in.seen
 }

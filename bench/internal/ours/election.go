@@ -22,8 +22,8 @@ type victory struct {
 	at time.Time
 }
 
-// handOvers measures from each resignation until the next one knows that it
-// leads. Who has led stands again.
+// handOvers measures from each resignation until the next leader knows that it leads. A
+// leader that has resigned stands again.
 func handOvers(ctx context.Context, t task.Task, clients []*session.Client) (float64, error) {
 	all, ctx := errgroup.WithContext(ctx)
 	ctx, cancel := context.WithCancel(ctx)

@@ -22,7 +22,7 @@ type tally struct {
 	_ [56]byte
 }
 
-// Rate has all workers work beside each other and returns how many operations
+// Rate has all workers work concurrently and returns how many operations
 // they finish in a second, between the warm-up and the end. Then their context
 // ends, and it waits for what they have begun.
 func Rate(ctx context.Context, t Task, workers []Work) (float64, error) {

@@ -71,7 +71,7 @@ func TestAFailureEndsTheRunAtOnce(t *testing.T) {
 	})
 }
 
-// What a worker has begun is waited for: its session is closed next.
+// The run waits for the work that a worker has begun: its session is closed next.
 func TestTheRunEndsWhenAllWorkersHave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ended := false

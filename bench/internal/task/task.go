@@ -7,7 +7,7 @@ package task
 
 import "time"
 
-// Kind is what is to be measured.
+// Kind is the kind of a measurement.
 type Kind string
 
 // The kinds, and what the value of their answer is.
@@ -51,7 +51,7 @@ const (
 // kind [Creates].
 const FirstChild = "child-000000"
 
-// Task says what to measure. A peer makes its clients for each task, each with a
+// Task describes one measurement. A peer makes its clients for each task, each with a
 // session of its own, and has closed them when it answers.
 type Task struct {
 	Kind Kind `json:"kind"`
@@ -82,7 +82,7 @@ func (t Task) Warm() time.Duration { return time.Duration(t.WarmMS) * time.Milli
 // Time is how long to measure.
 func (t Task) Time() time.Duration { return time.Duration(t.TimeMS) * time.Millisecond }
 
-// Answer is what a peer says.
+// Answer is the answer of a peer.
 type Answer struct {
 	// Ready says that the view is loaded: another answer follows.
 	Ready   bool    `json:"ready,omitempty"`

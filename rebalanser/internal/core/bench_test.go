@@ -20,7 +20,7 @@ func many(n int, generation int64) Shard {
 
 // trickle has a follower acquire, start, revoke and release its shard, one at a time.
 func trickle(n int) *Follower {
-	f, s := NewFollower(Resource, "a"), many(n, 1)
+	f, s := NewFollower(Resource, "a", false), many(n, 1)
 	f.Assignment(s)
 	for i := range s.Resources {
 		f.Acquired(s.Resources[i : i+1])

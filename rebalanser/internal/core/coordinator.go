@@ -27,7 +27,7 @@ type Config struct {
 
 // Member is a live client.
 type Member struct {
-	Client string // its node's name; unique for ever
+	Client string // its node's name; never used twice
 	Key    string // of its shard: the static instance's id, or Client
 	Static bool
 
@@ -36,15 +36,15 @@ type Member struct {
 	Subscription []string
 }
 
-// Step is what a coordinator does next. At most one Write or SetStatus is under way at
-// a time.
+// Step is the next step of a coordinator. At most one Write or SetStatus is in progress
+// at a time.
 type Step struct {
 	Write     *Write
 	SetStatus *Status
 	// AwaitMoves, unless it is nil, are the moves to watch from now on, instead
 	// of those before; see Moved.
 	AwaitMoves []Move
-	// Planned: the resources were shared out anew, or Err says why not.
+	// Planned: the resources were assigned again, or Err says why not.
 	Planned bool
 	// Err says why a rebalancing that is due cannot begin: the assignor's result is
 	// not an assignment. It is tried again when something changes.
@@ -104,8 +104,8 @@ type Coordinator struct {
 	last  time.Time
 	set   bool  // the status that was to be set is
 	next  int64 // generation of the last writing
-	// Resource mode with MaxMoves: the moves under way, with those that are being
-	// written, and those of them that are being watched.
+	// Resource mode with MaxMoves: the moves in progress, including those that are
+	// being written, and the moves among them that are being watched.
 	moves, watched []Move
 }
 
@@ -159,9 +159,10 @@ func (c *Coordinator) Resources(now time.Time, rs []string) Step {
 	return c.advance(now)
 }
 
-// Paused tells whether the group is paused: what is under way is finished, and
-// nothing new begun. A coordinator that succeeds one that was lost in mid-way finishes
-// that with a generation of its own: what the other has stopped would stay stopped.
+// Paused tells whether the group is paused: the rebalancing in progress is finished, and
+// no other begins. A coordinator that succeeds a coordinator that was lost during a
+// rebalancing finishes it with a generation of its own: otherwise the members that were
+// stopped would stay stopped.
 func (c *Coordinator) Paused(now time.Time, paused bool) Step {
 	c.dirty = c.dirty || c.paused && !paused
 	c.paused = paused
@@ -230,13 +231,13 @@ func (c *Coordinator) StatusSet(now time.Time) Step {
 	return c.advance(now)
 }
 
-// Acks tells who is alive, as listed after the last status was set, and of whom there
-// is a word that it has stopped, for which generation. It is to be called after each
-// StatusSet, and with every change from then on.
+// Acks tells the live clients, as listed after the last status was set, and the generation
+// that each client has acknowledged to have stopped. Acks must be called after each
+// StatusSet, and with every later change.
 //
-// Only those are waited for who are named in a shard: nobody else has ever been
-// assigned anything, or can be running it. So whoever is among the clients without
-// being able to take part does not hold the others up.
+// The coordinator waits only for clients that are named in a shard: no other client was
+// ever assigned a resource, or can be running one. So a client that is unable to take part
+// does not delay the others.
 func (c *Coordinator) Acks(now time.Time, clients []string, acks map[string]int64) Step {
 	if !c.set {
 		return c.advance(now)

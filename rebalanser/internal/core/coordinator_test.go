@@ -14,7 +14,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/rebalanser/assignor"
 )
 
-// world around a coordinator: what is written, and what is under way.
+// around is the world around a coordinator: the written records, and the writes in flight.
 type around struct {
 	*rapid.T // what is drawn
 	t        require.TestingT
@@ -128,7 +128,7 @@ func (a *around) claimedTwice() map[string]bool {
 	return twice
 }
 
-// finish carries out what is under way.
+// finish carries out the write in flight.
 func (a *around) finish() bool {
 	switch {
 	case a.write != nil:
@@ -243,7 +243,7 @@ func term(t *rapid.T, mode Mode) {
 		},
 	}
 	for range rapid.IntRange(1, 3).Draw(t, "coordinators") {
-		// What the one before had under way may have been carried out in part.
+		// The previous coordinator's write may have been carried out in part.
 		if a.write != nil {
 			for key, s := range a.write.Set {
 				if rapid.Bool().Draw(t, "written") {
@@ -268,8 +268,7 @@ func term(t *rapid.T, mode Mode) {
 	a.rest()
 }
 
-// rest: all that is under way comes to its end, and all delays; then everything is
-// assigned to somebody who lives.
+// rest lets all writes and delays end; then every resource is assigned to a live member.
 func (a *around) rest() {
 	a.paused = false
 	a.say(a.c.Paused(a.now, false))
@@ -360,11 +359,34 @@ func rollingRestart(t *testing.T, mode Mode, resources int) {
 	}
 }
 
-// A limit below zero takes nothing from the living: core depends on it when all moves
-// that are allowed are under way.
+// A limit below zero takes nothing from live members: core depends on that when all
+// allowed moves are in progress.
 func TestLimitBelowZeroTakesNothing(t *testing.T) {
 	ms := []assignor.Member{{Key: "a", Held: []string{"x", "y"}}, {Key: "b"}}
 	target := [][]string{{"x"}, {"y", "z"}}
 	require.Equal(t, [][]string{{"x", "y"}, {"z"}}, assignor.Limit(ms, target, -1))
 	require.Equal(t, target, assignor.Limit(ms, target, 0))
+}
+
+// Of several static members that have gone, the one that went first is given up first,
+// in whatever order a map has them.
+func TestFirstDepartureIsTheOneToWakeFor(t *testing.T) {
+	start := time.Time{}.Add(time.Hour)
+	current, alive := map[string]Shard{}, []Member{}
+	var rs []string
+	for i := range 8 {
+		key, r := fmt.Sprint("key", i), fmt.Sprint("r", i)
+		current[key] = Shard{Client: key + "-1", Generation: 1, Resources: []string{r}}
+		alive, rs = append(alive, Member{Client: key + "-1", Key: key, Static: true}), append(rs, r)
+	}
+	cfg := Config{Mode: Resource, Assignor: assignor.Sticky(), DepartureDelay: time.Minute}
+	c := NewCoordinator(cfg, start, current, Status{})
+	c.Resources(start, rs)
+	for gone := range 8 {
+		at := start.Add(time.Duration(gone) * time.Second)
+		require.Nil(t, c.Members(at, alive[:len(alive)-gone]).Write)
+		if gone > 0 {
+			require.Equal(t, start.Add(time.Second+cfg.DepartureDelay), c.Tick(at).Wake, "%d have gone", gone)
+		}
+	}
 }

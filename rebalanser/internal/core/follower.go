@@ -12,6 +12,9 @@ import (
 type Follower struct {
 	mode   Mode
 	client string
+	// complete: nothing is started before all that the shard names is owned.
+	// Resource mode.
+	complete bool
 
 	shard    Shard  // the newest one that is meant for this client
 	status   Status // global mode: the newest
@@ -27,9 +30,11 @@ type Follower struct {
 	told, untelling bool
 }
 
-// NewFollower makes the machine of a client node, which owns nothing yet.
-func NewFollower(mode Mode, client string) *Follower {
-	return &Follower{mode: mode, client: client, phases: newPhases(), doomed: map[string]struct{}{}}
+// NewFollower makes the machine of a client node, which owns nothing yet. With complete
+// it starts nothing before it owns all that its shard names; in global mode that is so
+// in any case.
+func NewFollower(mode Mode, client string, complete bool) *Follower {
+	return &Follower{mode: mode, client: client, complete: complete && mode == Resource, phases: newPhases(), doomed: map[string]struct{}{}}
 }
 
 // Assignment tells the own shard, as it was read. Resource mode.
@@ -92,7 +97,7 @@ func (f *Follower) Revoked(rs []string) []Action {
 		f.drop(rs, Revoking) // there is nothing to give back but the word of it
 		return f.next(rs)
 	}
-	// What was lost meanwhile is not this client's to release.
+	// Resources that were lost meanwhile must not be released by this client.
 	rs = slices.DeleteFunc(slices.Sorted(slices.Values(rs)), func(r string) bool {
 		now, known := f.phases.of[r]
 		return !known || now != Revoking
@@ -143,11 +148,39 @@ func (f *Follower) Lost() []string {
 // Phases says where each resource is.
 func (f *Follower) Phases() map[string]Phase { return maps.Clone(f.phases.of) }
 
+// Missing is how many resources the shard names that are not owned yet, if nothing else
+// is started before they are.
+func (f *Follower) Missing() int {
+	if !f.complete || f.quitting {
+		return 0
+	}
+	n := 0
+	for _, r := range f.shard.Resources {
+		switch phase, known := f.phases.of[r]; {
+		case known && (phase == Held || phase == Starting || phase == Running):
+		default:
+			n++
+		}
+	}
+	return n
+}
+
 // Unwanted reports whether something that the handler is being told of now, as
 // assigned, is not wanted any more.
 func (f *Follower) Unwanted() bool {
 	for r := range f.phases.in[Starting] {
 		if !f.wants(r) {
+			return true
+		}
+	}
+	return false
+}
+
+// Wanted reports whether something that the handler is being told of now, as assigned,
+// is wanted still.
+func (f *Follower) Wanted() bool {
+	for r := range f.phases.in[Starting] {
+		if f.wants(r) {
 			return true
 		}
 	}

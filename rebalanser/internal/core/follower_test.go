@@ -78,6 +78,8 @@ func (p *performer) tell(q event) {
 	}
 	unwanted := slices.ContainsFunc(p.f.phases.names(Starting), func(r string) bool { return !p.twin.wants(r) })
 	require.Equal(p.t, unwanted, p.f.Unwanted())
+	wanted := slices.ContainsFunc(p.f.phases.names(Starting), p.twin.wants)
+	require.Equal(p.t, wanted, p.f.Wanted())
 }
 
 // begin checks an action, and begins it.
@@ -103,6 +105,12 @@ func (p *performer) begin(a Action) {
 		case Start:
 			require.True(p.t, owned && !known, "%s is started", r)
 			p.owned[r] = true
+			if p.twin.complete {
+				for _, other := range p.twin.shard.Resources {
+					_, all := p.owned[other]
+					require.True(p.t, all, "%s is started before %s is owned", r, other)
+				}
+			}
 		case Revoke:
 			require.True(p.t, owned && known, "%s is revoked", r)
 		case Release:
@@ -165,7 +173,7 @@ func (p *performer) order() {
 		if p.status.State == Confirmed || p.status.Generation == 0 || rapid.IntRange(0, 4).Draw(p.T, "next") == 0 {
 			next = Status{p.status.Generation + 1, Stop}
 		}
-		// What was read after the status is at least as new.
+		// A shard that was read after the status is at least as new.
 		if p.status = next; next.State == Stop || rapid.IntRange(0, 3).Draw(p.T, "newer") == 0 {
 			s.Generation = max(s.Generation, next.Generation)
 		} else {
@@ -195,7 +203,7 @@ func (p *performer) hear(s Shard) {
 	p.tell(event{verb: "shard", shard: s, status: p.status})
 }
 
-// work lets one thing end that is under way; false if there is none.
+// work lets one action in progress end; false if there is none.
 func (p *performer) work(all bool) bool {
 	busy := p.calling || len(p.acquiring)+len(p.releasing) > 0 || p.word != nil
 	if p.calling && (all || rapid.Bool().Draw(p.T, "returns")) {
@@ -248,19 +256,22 @@ func (p *performer) work(all bool) bool {
 
 // R23-R27, R32, R33, R41, R44, X1, X2, X3
 func TestFollowerDoesWhatItsTwinDoesAndNeverTooMuch_X1_X2_X3(t *testing.T) {
-	for mode, name := range []string{"resource", "global"} {
+	for name, x := range map[string]struct {
+		mode     Mode
+		complete bool
+	}{"resource": {mode: Resource}, "global": {mode: Global}, "complete": {Resource, true}} {
 		t.Run(name, func(t *testing.T) {
 			for range rounds(30) {
-				rapid.Check(t, func(t *rapid.T) { life(t, Mode(mode)) })
+				rapid.Check(t, func(t *rapid.T) { life(t, x.mode, x.complete) })
 			}
 		})
 	}
 }
 
-func life(t *rapid.T, mode Mode) {
+func life(t *rapid.T, mode Mode, complete bool) {
 	p := &performer{
-		T: t, t: t, mode: mode, f: NewFollower(mode, "a"),
-		twin:      &plain{mode: mode, client: "a", phases: map[string]Phase{}},
+		T: t, t: t, mode: mode, f: NewFollower(mode, "a", complete),
+		twin:      &plain{mode: mode, client: "a", complete: complete, phases: map[string]Phase{}},
 		acquiring: map[string]bool{}, owned: map[string]bool{}, releasing: map[string]bool{}, acks: map[int64]bool{},
 	}
 	quit := false
@@ -311,8 +322,8 @@ func life(t *rapid.T, mode Mode) {
 	require.Equal(t, strings.Join(p.twin.shard.Resources, " "), strings.Join(running, " "))
 }
 
-// lose: the client node is lost. What the handlers know of is named, and nothing is
-// said after that.
+// lose: the client node is lost. The resources that the handlers know of are named, and
+// the follower takes no action after that.
 func (p *performer) lose() {
 	var want []string
 	for r, known := range p.owned {
@@ -341,7 +352,7 @@ func TestPerformerNoticesWrongActions(t *testing.T) {
 	notices := func(a Action) (failed bool) {
 		defer func() { failed = recover() != nil }()
 		p := &performer{
-			t: panics{}, f: NewFollower(Resource, "a"), call: []string{"called"}, calling: true,
+			t: panics{}, f: NewFollower(Resource, "a", false), call: []string{"called"}, calling: true,
 			owned:     map[string]bool{"called": true, "held": false},
 			acquiring: map[string]bool{"wanted": false}, releasing: map[string]bool{}, acks: map[int64]bool{},
 		}

@@ -12,8 +12,9 @@ var errLeft = errors.New("somebody leaves who has something left")
 func (e *explorer) lead(i int) {
 	m, c := e.m, &e.from.who[i]
 	if !c.leads {
-		// Whoever was before it in the queue has gone for ever, however old the
-		// list is that says so; but it must be there itself to be elected.
+		// A client before this one in the queue that any view shows as gone has gone
+		// for good, however old the view is. This client itself must still be live
+		// to be elected.
 		below := mask(1)<<i - 1
 		for k := range int(c.behind) + 1 {
 			if e.from.now[k].alive&below == 0 && c.epoch == 0 && c.life == live {
@@ -163,9 +164,9 @@ func (e *explorer) count(i int) {
 }
 
 // sweep: a barrier of a resource that has been removed, and that nobody owns any more,
-// is deleted, and the number of such sweeps counted in the same transaction: the next
-// barrier of that name has versions that the former one had, so whoever takes one
-// must know that there was no sweep since it read it.
+// is deleted, and the number of such sweeps is counted in the same transaction: the next
+// barrier of that name has versions that the former barrier had, so a client that takes a
+// barrier must know that no sweep has happened since it read the barrier.
 func (e *explorer) sweep(i, r int) {
 	m, d := e.m, &e.from.now[0]
 	b := d.barriers[r]

@@ -24,6 +24,7 @@ func (m *model) perform(s *state, i int, actions []Action) {
 		case Start:
 			c.use |= rs
 			c.call, c.calling = 1, rs
+			c.early = m.early(s, i)
 		case Revoke:
 			c.call, c.calling = 2, rs
 			if m.wrong.releasesTooEarly {
@@ -39,6 +40,20 @@ func (m *model) perform(s *state, i int, actions []Action) {
 			c.leaving = true
 		}
 	}
+}
+
+// early reports whether client i, which starts something, and whose node lives, does not
+// own all that its shard, as it knows it, names.
+func (m *model) early(s *state, i int) bool {
+	if m.mode == Global || s.now[0].alive&(1<<i) == 0 {
+		return false
+	}
+	for _, name := range m.x.followers[s.who[i].f].shard.Resources {
+		if !m.guarded(s, i, int(name[0]-'x')) {
+			return true
+		}
+	}
+	return false
 }
 
 // tell tells the follower of client i something, and begins what it says.

@@ -1,20 +1,19 @@
 package core
 
-// The model is a small group on a model of ZooKeeper. The machines in it are the real
-// ones; around each is what a runner does, one request at a time, as docs/rebalanser.md
-// says. All interleavings are tried.
+// The model is a small group on a model of ZooKeeper. Its machines are the real machines;
+// a runner around each machine sends one request at a time, as docs/rebalanser.md says.
+// All interleavings are tried.
 //
 // ZooKeeper does one write at a time. Each client reads from a view of its own, which
-// may lag behind by so many writes ([bounds]), never goes back, and includes what the
-// client itself has written. A watch is a hint that comes at any time: so a client that
-// has been told something may read it again at any time, once it would read something
-// else. A reply that comes late is a step that comes late.
+// may lag behind by some writes ([bounds]), never goes back, and includes the client's own
+// writes. A watch is a hint that comes at any time: so a client may read a znode again at
+// any time, once the read would return something else. A late reply is a late step.
 //
-// A client that is lost has crashed, or its trust in the session has run out: it
-// believes in nothing any more, and its node lives on until the server expires it, at
-// any time after. An isolated client that still believes is one that takes no step.
-// What it had sent before and what is carried out after its loss makes the same state
-// as if it had been carried out before: nobody else can tell.
+// A lost client has crashed, or its trust in the session has run out: it owns nothing by
+// its own belief, and its node lives on until the server expires it at any later time. An
+// isolated client that still believes that it owns resources takes no step. A request that
+// was sent before the loss and is carried out after it leads to the same state as if it
+// had been carried out before the loss: no other client can tell the difference.
 
 const (
 	modelClients   = 4 // client nodes, of all times together
@@ -22,7 +21,7 @@ const (
 	modelWindow    = 3 // states of the database that somebody may still read
 )
 
-// What has become of a client.
+// The life of a client.
 const (
 	unborn uint8 = iota
 	live
@@ -61,7 +60,7 @@ type database struct {
 	stopped     [modelClients]uint8 // generation, or 0
 }
 
-// What a client does to acquire a resource.
+// The steps by which a client acquires a resource.
 const (
 	acqNone    uint8 = iota
 	acqRead          // reads the barrier
@@ -85,6 +84,7 @@ type client struct {
 
 	use, calling mask  // resources in use; those of the handler's call
 	call         uint8 // 1: Start, 2: Revoke
+	early        bool  // it has started something before it owned all, though its node lives
 
 	told    mshard // resource mode
 	acq     [modelResources]acquisition

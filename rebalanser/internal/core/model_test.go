@@ -22,6 +22,7 @@ type model struct {
 	lag          int // writes that a view may be behind, less than modelWindow
 	wrong        wrong
 	unsafe       bool // only invariant 1 is asked for
+	complete     bool // nobody starts anything before it owns all that its shard names
 
 	x    *machines
 	done map[string]int // how often each kind of step was taken
@@ -32,7 +33,7 @@ type wrong struct {
 	barrierBelowResource, abandonsBlindly, releasesTooEarly, takesFromTheLiving, setsBlindly bool
 	ownerSeenBefore, versionsStartAgain, expiresTheTrusting, forgetsReplies                  bool
 	shardBeforeStatus, acksWithoutGeneration, noEpochCheck, startsNewerShard, acksTooEarly   bool
-	oldClientList, othersShard, waitsForNobody                                               bool
+	oldClientList, othersShard, waitsForNobody, startsIncomplete                             bool
 }
 
 // step is one that may come next.
@@ -134,7 +135,7 @@ func (m *model) come(s *state, i int) {
 		d.alive |= 1 << i
 		d.born |= 1 << i
 	})
-	s.who[i] = client{life: live, f: number(m.x, &m.x.followers, NewFollower(m.mode, clientName(i)))}
+	s.who[i] = client{life: live, f: number(m.x, &m.x.followers, NewFollower(m.mode, clientName(i), m.complete && !m.wrong.startsIncomplete))}
 	s.who[i].candidates = 0
 	if m.wrong.oldClientList {
 		s.who[i].candidates = s.now[0].alive
@@ -184,12 +185,15 @@ func (e *explorer) wake(i int) {
 	e.do(i, "expires while it is paused", func(s *state) { s.bury(e.m, i) })
 }
 
-// safe is invariant 1. Who is paused does not count; but if its guard would still pass
-// when it wakes, it counts. And in resource mode nobody uses what it has no barrier of.
+// safe is invariant 1. A paused client counts only if its guard would still pass when the
+// client wakes. In resource mode, no client uses a resource without holding its barrier.
 func (m *model) safe(s *state) error {
 	var used mask
 	for i := range s.who {
 		c := &s.who[i]
+		if c.early && m.complete {
+			return fmt.Errorf("%s starts something before it owns all", clientName(i))
+		}
 		if c.life != live && c.life != paused {
 			continue
 		}

@@ -34,6 +34,8 @@ func wrongRules() map[string]model {
 			begin: 0b011, left: faults{losses: 1}, wrong: wrong{expiresTheTrusting: true}}),
 		"an unheard transaction is taken for one that failed": some(model{
 			begin: 0b011, left: faults{replies: 1}, wrong: wrong{forgetsReplies: true}}),
+		"what is owned is started before the rest is (R27)": some(model{
+			begin: 0b011, late: 0b100, complete: true, wrong: wrong{startsIncomplete: true}}),
 
 		"the shard is read before the status": some(model{mode: Global,
 			begin: 0b011, late: 0b100, wrong: wrong{shardBeforeStatus: true}}),

@@ -166,9 +166,8 @@ func (c *Coordinator) trusted() bool {
 	return err == nil && ours == c.cfg.Assignor
 }
 
-// note adds the moves that w begins to those that are under way, without those that
-// the plan has turned into others, or ended: nobody would ever see these come to
-// their end.
+// note adds the moves that w begins to the moves in progress, and drops the moves that the
+// plan has replaced or ended: nobody would ever see those moves end.
 func (c *Coordinator) note(w *Write, plan map[string]Shard) {
 	owner := map[string]string{}
 	for _, s := range plan {

@@ -23,7 +23,7 @@ import (
 
 var update = flag.Bool("update", false, "write what the machines answer into testdata/*.scenario") // read only
 
-// stage of a scenario: the machine on it.
+// scenario is the machine that a scenario runs, and its state.
 type scenario struct {
 	follower    *Follower
 	coordinator *Coordinator
@@ -78,7 +78,7 @@ func play(t *testing.T, text string) string {
 func (s *scenario) tell(verb string, rest []string) ([]string, error) {
 	switch verb {
 	case "follower":
-		*s = scenario{follower: NewFollower(mode(rest[0]), rest[1])}
+		*s = scenario{follower: NewFollower(mode(rest[0]), rest[1], slices.Contains(rest[2:], "complete"))}
 		return nil, nil
 	case "coordinator":
 		*s = scenario{mode: mode(rest[0]), current: map[string]Shard{}, start: time.Time{}.Add(time.Hour)}
@@ -195,6 +195,8 @@ func tellFollower(f *Follower, verb string, rest []string) ([]string, error) {
 		return words(f.Quit()), nil
 	case "lost":
 		return []string{strings.Join(append([]string{"lost"}, f.Lost()...), " ")}, nil
+	case "missing?":
+		return []string{strconv.Itoa(f.Missing())}, nil
 	case "unwanted?":
 		return []string{fmt.Sprint(f.Unwanted())}, nil
 	case "phases?":

@@ -18,7 +18,8 @@ func (s Shard) has(r string) bool {
 	return found
 }
 
-// sorted is the shard as [Shard.has] needs it, whoever has written it.
+// sorted is the shard with sorted resources, as [Shard.has] needs it. A shard that another
+// client has written may be unsorted.
 func (s Shard) sorted() Shard {
 	for i := 1; i < len(s.Resources); i++ {
 		if s.Resources[i-1] >= s.Resources[i] {

@@ -31,8 +31,8 @@ func (f *Follower) next(rs []string) []Action {
 	return out
 }
 
-// judge compares where rs are with where they should be. What a handler knows of is
-// not touched here.
+// judge compares where rs are with where they should be. Resources that a handler knows
+// of are not touched here.
 func (f *Follower) judge(rs []string) []Action {
 	var release, abandon, acquire []string
 	for _, r := range rs {
@@ -91,6 +91,11 @@ func (f *Follower) call() []Action {
 	// In global mode nothing is started while others wait for this client to have
 	// stopped: it would count as stopped, and run.
 	if f.mode == Global && f.status.State == Stop {
+		return nil
+	}
+	// With complete, nothing is started before the whole shard is owned. All held and
+	// running resources here are wanted: the others were given back, or are doomed.
+	if f.complete && len(f.phases.in[Held])+len(f.phases.in[Running]) < len(f.shard.Resources) {
 		return nil
 	}
 	rs := f.phases.names(Held)

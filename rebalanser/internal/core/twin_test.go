@@ -7,6 +7,7 @@ import "slices"
 type plain struct {
 	mode     Mode
 	client   string
+	complete bool
 	shard    Shard
 	status   Status
 	phases   map[string]Phase
@@ -119,7 +120,8 @@ func (p *plain) next() (out []Action) {
 	}
 	if !p.calling {
 		kind, rs := Revoke, p.in(false, Running)
-		if len(rs) == 0 && !stop {
+		owned := len(p.in(true, Held, Running)) == len(p.shard.Resources)
+		if len(rs) == 0 && !stop && (owned || !p.complete) {
 			kind, rs = Start, p.in(true, Held)
 		}
 		p.put(rs, map[Kind]Phase{Start: Starting, Revoke: Revoking}[kind])

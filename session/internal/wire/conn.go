@@ -95,8 +95,12 @@ func (c *conn) Read(p []byte) (int, error) {
 			err = c.accept(frame)
 		}
 		if err != nil {
+			refusedSince := c.handshakeFailed()
 			c.kill(err)
 			c.detach()
+			if !refusedSince.IsZero() {
+				c.link.cfg.Handler.HandshakeFailed(refusedSince)
+			}
 			return 0, c.failure()
 		}
 	}
@@ -164,10 +168,11 @@ func (c *conn) hand(in incoming) {
 // acceptWelcome deals with the answer to the handshake.
 func (c *conn) acceptWelcome(frame []byte) error {
 	c.link.mu.Lock()
-	if c.link.ended != nil {
+	if c.cause != nil {
 		c.link.mu.Unlock()
-		return c.link.Ended()
+		return c.failure()
 	}
+	ended := c.link.ended != nil
 	first, err := c.machine.welcome(frame)
 	if err != nil {
 		c.link.mu.Unlock()
@@ -177,13 +182,20 @@ func (c *conn) acceptWelcome(frame []byte) error {
 		return err
 	}
 	greeted := c.machine.greeted
+	c.link.refusedSince = time.Time{}
 	c.link.mu.Unlock()
 	if err := c.raw.SetDeadline(time.Time{}); err != nil {
 		return err
 	}
+	if ended {
+		// The link was ended politely meanwhile: the session that the server has made,
+		// or keeps, is closed by go-zookeeper.
+		c.forward(frame)
+		return nil
+	}
 
-	// Whoever sends from now on may be answered only after Attached returned:
-	// the answers are read by this goroutine.
+	// A goroutine that sends from now on may be answered only after Attached returned:
+	// this goroutine reads the answers.
 	c.deliver.Lock()
 	defer c.deliver.Unlock()
 	c.link.mu.Lock()
@@ -195,17 +207,14 @@ func (c *conn) acceptWelcome(frame []byte) error {
 			e.Bytes(cred.Auth)
 		})
 	}
-	c.attached = true
+	c.attached, c.link.failure = true, nil
 	if c.link.ended == nil {
 		c.link.current = c
 	}
 	c.link.mu.Unlock()
 	c.wake()
 	c.link.cfg.Handler.Attached(greeted, first)
-	// Waited for by nobody; ends when the connection is killed, which every
-	// way of losing it does.
-	go c.write()
-	c.inbox = withLength(frame)
+	c.forward(frame)
 	return nil
 }
 
@@ -247,8 +256,9 @@ func (c *conn) detach() {
 	attached, cause := c.attached, c.cause
 	c.link.mu.Unlock()
 	if errors.Is(cause, ErrReplyTooLarge) && len(unanswered) > 0 {
-		// Answers come in order, so it is the oldest call's. Whoever made it
-		// must know: repeating it would cost the next connection too.
+		// Answers come in order, so the reply that is too large belongs to the oldest
+		// call. Its caller must know: repeating the call would cost the next connection
+		// too.
 		unanswered[0].Done(Answer{Err: ErrReplyTooLarge})
 		unanswered = unanswered[1:]
 	}
@@ -275,13 +285,6 @@ func (c *conn) isOpen() bool {
 	c.link.mu.Lock()
 	defer c.link.mu.Unlock()
 	return c.machine.phase == open
-}
-
-func (c *conn) wake() {
-	select {
-	case c.wakeup <- struct{}{}:
-	default:
-	}
 }
 
 // Deadlines are ours; go-zookeeper's would count from the last frame that it

@@ -20,7 +20,7 @@ func isTimeout(err error) bool {
 }
 
 // go-zookeeper would hang for 6.7 timeouts on the first of these servers, and
-// for ever on the second.
+// indefinitely on the second.
 func TestAServerThatStallsInTheHandshakeCostsAThirdOfTheTimeout(t *testing.T) {
 	answer := framed(welcomed(9_000, 7))
 	for name, sent := range map[string][]byte{

@@ -7,7 +7,7 @@
 // whole frames in both directions. It
 //
 //   - bounds the handshake, which go-zookeeper lets hang for 6.7 session
-//     timeouts, and for ever when four bytes of a length arrive and no more;
+//     timeouts, and indefinitely when four bytes of a length arrive and no more;
 //   - refuses frames that are shorter than a reply header (they make
 //     go-zookeeper panic) or longer than a limit;
 //   - never opens a connection for a session that has ended, so that no
@@ -15,11 +15,10 @@
 //   - tells each server the newest zxid that this session has seen, so that
 //     reads never go back in time after a move;
 //   - sends credentials ahead of everything else on each connection;
-//   - sends requests of its own, with transaction ids of their own range, and
-//     takes their answers and all watch events out of the stream. A request
-//     belongs to the connection that was there when it was made. It is never
-//     kept for a later one; whoever made it is told whether it may have
-//     reached the server.
+//   - sends requests of its own, with transaction ids of their own range, and takes
+//     their answers and all watch events out of the stream. A request belongs to the
+//     connection that existed when the request was made. It is never kept for a later
+//     connection; its caller is told whether the request may have reached the server.
 //   - notes when each request was sent and answered, pings included: the raw
 //     material of the trust clock.
 //

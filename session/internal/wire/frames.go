@@ -46,6 +46,21 @@ func (p patient) Read(b []byte) (int, error) {
 	return p.c.raw.Read(b)
 }
 
+// forward gives go-zookeeper the answer to its handshake, and lets requests out.
+func (c *conn) forward(frame []byte) {
+	// Waited for by nobody; ends when the connection is killed, which every
+	// way of losing it does.
+	go c.write()
+	c.inbox = withLength(frame)
+}
+
+func (c *conn) wake() {
+	select {
+	case c.wakeup <- struct{}{}:
+	default:
+	}
+}
+
 // write moves frames to the server until the connection dies. A goroutine of
 // its own, so that no caller ever waits for a full socket.
 func (c *conn) write() {

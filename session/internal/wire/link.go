@@ -31,6 +31,10 @@ type Handler interface {
 	Answered(sent time.Time, committed bool)
 	// Event: a watch fired.
 	Event(Event)
+	// HandshakeFailed: a server has hung up on a handshake of the session, or left
+	// it without an answer. The first one to end so since the session last had a
+	// connection was sent at since.
+	HandshakeFailed(since time.Time)
 	// Ended: the session must not be used any more. Called once.
 	Ended(cause error)
 }
@@ -74,9 +78,12 @@ type Link struct {
 	mem     memory
 	current *conn
 	newest  *conn
-	dials   int
-	failure error
-	ended   error
+	// refusedSince is when the first handshake was sent that has got no answer since
+	// the session last had a connection; zero if none.
+	dials        int
+	refusedSince time.Time
+	failure      error
+	ended        error
 }
 
 // NewLink makes a link; it opens nothing. ctx gives values only: its end does
@@ -92,6 +99,13 @@ func (l *Link) SessionID() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.mem.sid
+}
+
+// LastZxid is the newest transaction id that the session has seen.
+func (l *Link) LastZxid() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.mem.lastZxid
 }
 
 // Timeout is the negotiated session timeout, or what was asked for while there
@@ -141,7 +155,8 @@ func (l *Link) Drop(cause error) {
 	}
 }
 
-// Failure is why the last attempt to connect failed, or nil.
+// Failure is why the last attempt to connect failed, since the last one that did not,
+// or nil.
 func (l *Link) Failure() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -149,9 +164,10 @@ func (l *Link) Failure() error {
 }
 
 // End ends the link: no connection is opened and no request sent any more, and
-// calls that wait get ErrUnanswered. With polite, an open connection is left
-// for go-zookeeper's close request, and [Link.Hangup] closes it. The first
-// cause stays.
+// calls that wait get ErrUnanswered. With polite, an open connection, or one
+// whose handshake was sent, is left for go-zookeeper's close request, and
+// [Link.Hangup] closes it: a handshake that nobody waits for would leave a
+// session on the server. The first cause stays.
 func (l *Link) End(cause error, polite bool) {
 	l.mu.Lock()
 	if l.ended != nil {
@@ -159,7 +175,7 @@ func (l *Link) End(cause error, polite bool) {
 		return
 	}
 	l.ended = cause
-	cn := l.current
+	cn, newest := l.current, l.newest
 	var unanswered, unsent []*Call
 	if cn != nil {
 		unanswered, unsent = cn.machine.abandon()
@@ -169,7 +185,7 @@ func (l *Link) End(cause error, polite bool) {
 	l.cancel()
 	l.cfg.Handler.Ended(cause)
 	settleAll(unanswered, unsent)
-	if !polite || cn == nil {
+	if !polite || cn == nil && (newest == nil || !newest.greeted()) {
 		l.Hangup()
 	}
 }

@@ -23,7 +23,7 @@ var (
 
 	// ErrTooLarge: the request is longer than a server accepts; not sent.
 	// A server cuts the connection on such a request, and with it all that
-	// is under way on it.
+	// is in progress on it.
 	ErrTooLarge = errors.New("wire: the request is too large")
 
 	// ErrReplyTooLarge: the answer is longer than Config.MaxFrame.
@@ -81,8 +81,8 @@ const (
 	open                  // attached to the session
 )
 
-// machine is one connection's state. It turns frames into what they mean and
-// knows which answers are due. It has no clock and no I/O.
+// machine is one connection's state. It turns frames into their meaning and knows which
+// answers are due. It has no clock and no I/O.
 type machine struct {
 	mem     *memory
 	phase   phase
@@ -92,10 +92,10 @@ type machine struct {
 	pings   []time.Time
 }
 
-// greet takes go-zookeeper's connect request and returns what to send instead.
-// go-zookeeper sees few of the session's replies, so the zxid that it reports
-// is replaced: with a low one, a server that lags behind would accept the
-// session and show it the past.
+// greet takes go-zookeeper's connect request and returns the bytes to send instead.
+// go-zookeeper sees few of the session's replies, so the zxid that it reports is
+// replaced: with a low one, a server that lags behind would accept the session and show
+// it the past.
 func (m *machine) greet(frame []byte, now time.Time) ([]byte, error) {
 	const fixed = 4 + 8 + 4 + 8 // protocol, last zxid, timeout, session id
 	if m.phase != greeting || len(frame) < fixed {
@@ -162,8 +162,8 @@ func (m *machine) outgoing(frame []byte, now time.Time) {
 	}
 }
 
-// incoming is what one frame of the server means. At most one of call, event
-// and touched is set.
+// incoming is the meaning of one frame of the server. At most one of call, event and
+// touched is set.
 type incoming struct {
 	forward bool // go-zookeeper waits for this frame
 	call    *Call
@@ -226,9 +226,9 @@ func (m *machine) settle(xid int32, a Answer) (incoming, error) {
 		m.requeue(c)
 		return incoming{}, ErrExpired
 	case CodeSessionMoved:
-		// Another connection of this session was accepted elsewhere after
-		// this one: its answers mean nothing any more. The request itself
-		// was refused, but what came before it is just as unknown.
+		// Another connection of this session was accepted elsewhere after this one: its
+		// answers mean nothing any more. The request itself was refused, but the
+		// outcome of the requests before it is just as unknown.
 		m.requeue(c)
 		return incoming{}, errMoved
 	}

@@ -30,6 +30,7 @@ type script struct {
 	commits  int
 	events   []Event
 	ended    []error
+	failed   []time.Time
 
 	servers chan net.Conn // the server's ends, in the order of the dials
 	refuse  error         // instead of a connection
@@ -62,6 +63,12 @@ func (s *script) Event(ev Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.events = append(s.events, ev)
+}
+
+func (s *script) HandshakeFailed(since time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failed = append(s.failed, since)
 }
 
 func (s *script) Ended(cause error) {

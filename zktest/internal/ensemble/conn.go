@@ -8,10 +8,15 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/internal/tree"
 )
 
-// Sink is where a connection's output goes. Neither method blocks.
+// Sink is where a connection's output goes. No method blocks.
 type Sink interface {
-	Send(record []byte)
+	// Send sends records, in order and together.
+	Send(records ...[]byte)
 	Close()
+	// Full tells whether no more requests are to be answered until Drain.
+	Full() bool
+	// Answered is called when Held has become less.
+	Answered()
 }
 
 // Conn is a client's connection as the server sees it.
@@ -29,6 +34,7 @@ type Conn struct {
 	// holds up everything behind it.
 	queue []*op
 	early []func() // requests that came before the session was established
+	held  int      // bytes of the requests in queue and early
 	stats ConnStats
 }
 
@@ -42,6 +48,10 @@ type ConnStats struct {
 	LastResponse   time.Time
 }
 
+// SessionlessTimeout is how long a connection may wait before it asks for a
+// session; zookeeper.nio.sessionlessCnxnTimeout, by default.
+const SessionlessTimeout = 10 * time.Second
+
 // Accept takes a new connection; ip is the client's address. It returns nil if
 // the process is down.
 func (n *Node) Accept(sink Sink, ip string) *Conn {
@@ -52,6 +62,7 @@ func (n *Node) Accept(sink Sink, ip string) *Conn {
 	c := &Conn{id: n.w.nextConn, node: n, sink: sink, ids: []proto.ID{{Scheme: "ip", ID: ip}}}
 	c.stats.Established = n.w.clock.Wall()
 	n.conns[c.id] = c
+	n.after(SessionlessTimeout, func() bool { return c.timeout == 0 && !c.closed }, c.Close)
 	return c
 }
 
@@ -76,23 +87,26 @@ func (c *Conn) Stats() ConnStats { return c.stats }
 // Outstanding returns the number of requests not yet answered.
 func (c *Conn) Outstanding() int { return len(c.queue) }
 
+// Held returns how many bytes the requests take that are not yet answered.
+func (c *Conn) Held() int { return c.held }
+
 // Close closes the connection from the server's side.
 func (c *Conn) Close() {
 	if c.closed {
 		return
 	}
 	c.closed = true
-	c.queue, c.early = nil, nil
+	c.queue, c.early, c.held = nil, nil, 0
 	c.node.watches.Forget(c.id)
 	delete(c.node.conns, c.id)
 	c.sink.Close()
 }
 
-func (c *Conn) send(record []byte) {
-	if !c.closed {
-		c.stats.Sent++
+func (c *Conn) send(records ...[]byte) {
+	if !c.closed && len(records) > 0 {
+		c.stats.Sent += int64(len(records))
 		c.stats.LastResponse = c.node.w.clock.Wall()
-		c.sink.Send(record)
+		c.sink.Send(records...)
 	}
 }
 
@@ -107,6 +121,9 @@ func (c *Conn) Connect(q proto.Connect) {
 	lo, hi := n.w.cfg.MinTimeout.Milliseconds(), n.w.cfg.MaxTimeout.Milliseconds()
 	c.old, c.timeout = q.Old, int32(min(max(int64(q.Timeout), lo), hi))
 	c.stats.Received++
+	// As Apache's server does with a connection that is idle for so long. The
+	// client of one with a session loses that, and the connection with it.
+	n.after(time.Duration(c.timeout)*time.Millisecond, func() bool { return !c.ready && !c.closed }, c.Close)
 	if q.Session == 0 {
 		c.session = n.nextSession
 		n.nextSession++

@@ -96,7 +96,7 @@ func (l *leadership) submit(from *Node, o *op) {
 		}
 	}
 	if txn == nil {
-		txn = l.head.Prepare(q, &tree.Caller{Session: o.session, IDs: o.ids, NoTTL: l.n.w.cfg.NoTTL})
+		txn = l.head.Prepare(q, &tree.Caller{Session: o.session, IDs: o.ids, NoTTL: l.n.w.cfg.NoTTL, Quotas: l.n.w.cfg.Quotas})
 	}
 	l.propose(txn, o)
 }

@@ -25,7 +25,12 @@ type holder struct {
 
 func (h *holder) Close() { h.open = false }
 
-func (h *holder) Send(b []byte) {
+func (h *holder) Full() bool { return false }
+
+func (h *holder) Answered() {}
+
+func (h *holder) Send(records ...[]byte) {
+	b := records[0]
 	r := jute.NewReader(b)
 	if !h.greeted {
 		h.greeted = true

@@ -60,5 +60,5 @@ func (l *Line) Pump() {
 // which a process finds in its socket when it wakes up.
 func (l *Line) Waiting() bool { return len(l.items) > 0 && l.items[0].due <= l.clock.Now() }
 
-// Clear throws away what is under way.
+// Clear throws away what is in progress.
 func (l *Line) Clear() { l.items = nil }

@@ -206,7 +206,8 @@ func (n *Node) apply(p *proposal) {
 	events, results := n.tree.Apply(p.txn)
 	for _, e := range events {
 		for _, owner := range n.watches.Fire(e) {
-			if c := n.conns[owner]; c != nil {
+			// As since CVE-2024-23944: a watch that may not be told is used up.
+			if c := n.conns[owner]; c != nil && tree.Allowed(e.ACL, proto.PermRead, c.ids) {
 				c.send(proto.EncodeEvent(e.Type, e.Path))
 			}
 		}

@@ -30,11 +30,15 @@ func (c *Conn) Submit(q proto.Request, reply func(record []byte)) {
 		return
 	}
 	if !c.ready {
-		c.early = append(c.early, func() { c.Submit(q, reply) })
+		c.held += q.Size
+		c.early = append(c.early, func() {
+			c.held -= q.Size
+			c.Submit(q, reply)
+		})
 		return
 	}
 	if reply == nil {
-		reply = c.send
+		reply = func(record []byte) { c.send(record) }
 	}
 	n := c.node
 	c.stats.Received++
@@ -58,13 +62,14 @@ func (c *Conn) Submit(q proto.Request, reply func(record []byte)) {
 	}
 	o := &op{node: n, conn: c, req: q, session: c.session, ids: slices.Clone(c.ids), reply: reply}
 	c.queue = append(c.queue, o)
+	c.held += q.Size
 	switch {
 	case proto.IsWrite(q.Op):
 		c.forward(o)
 	case q.Op == proto.OpSync && n.lead == nil:
 		n.withLeader(func(l *leadership) { l.sync(n, o) })
 	}
-	c.drain()
+	c.Drain()
 }
 
 func (c *Conn) forward(o *op) {
@@ -119,17 +124,20 @@ func (o *op) complete(txn *tree.Txn, results []tree.Result) {
 		o.succeeded = txn.Err == proto.OK
 		o.closing = txn.Op == proto.OpCloseSession && txn.Err == proto.OK
 	}
-	c.drain()
+	c.Drain()
 }
 
-// drain answers the requests at the head of the queue that can be answered.
-func (c *Conn) drain() {
-	for len(c.queue) > 0 && !c.closed {
+// Drain answers the requests at the head of the queue that can be answered,
+// while the client reads the answers.
+func (c *Conn) Drain() {
+	defer c.sink.Answered()
+	for len(c.queue) > 0 && !c.closed && !c.sink.Full() {
 		o := c.queue[0]
 		if !o.done && (proto.IsWrite(o.req.Op) || o.req.Op == proto.OpSync && c.node.lead == nil) {
 			return
 		}
 		c.queue = c.queue[1:]
+		c.held -= o.req.Size
 		if !o.done {
 			code, body := c.read(&o.req)
 			xid := o.req.Xid
@@ -149,16 +157,18 @@ func (c *Conn) drain() {
 }
 
 func (c *Conn) auth(q *proto.Request, reply func([]byte)) {
-	if q.BadBody || q.Scheme != "digest" && q.Scheme != "ip" {
+	if q.BadBody { // Apache's server fails to read it, and answers nothing
+		c.Close()
+		return
+	}
+	if q.Scheme != "digest" && q.Scheme != "ip" {
 		reply(proto.EncodeReply(q.Xid, 0, proto.AuthFailed, nil))
 		c.Close()
 		return
 	}
 	if q.Scheme == "digest" {
 		id := proto.ID{Scheme: "digest", ID: tree.Digest(string(q.Data))}
-		if !slices.Contains(c.ids, id) {
-			c.ids = append(c.ids, id)
-		}
+		c.ids = withIdentity(c.ids, id)
 	}
 	reply(proto.EncodeReply(q.Xid, 0, proto.OK, nil))
 }

@@ -139,6 +139,9 @@ func (c *Conn) dropWatches(q *proto.Request) proto.Code {
 func (c *Conn) readNode(q *proto.Request) (proto.Code, []byte) {
 	t := c.node.tree
 	n := t.Get(q.Path)
+	if strings.ContainsRune(q.Path, 0) {
+		return proto.BadArguments, nil
+	}
 	if q.Op == proto.OpExists {
 		if n != nil && c.node.w.cfg.StatNeedsRead && !tree.Allowed(n.ACL, proto.PermRead, c.ids) {
 			return proto.NoAuth, nil
@@ -223,7 +226,10 @@ func (c *Conn) whoAmI() []byte {
 // it missed since its last zxid.
 func (c *Conn) setWatches(q *proto.SetWatches) {
 	t, w := c.node.tree, c.node.watches
-	fire := func(e proto.EventType, path string) { c.send(proto.EncodeEvent(e, path)) }
+	// Together: a step of the server's loop for each of 40,000 events takes long.
+	var events [][]byte
+	defer func() { c.send(events...) }()
+	fire := func(e proto.EventType, path string) { events = append(events, proto.EncodeEvent(e, path)) }
 	for _, p := range q.Data {
 		switch n := t.Get(p); {
 		case n == nil:

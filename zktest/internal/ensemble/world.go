@@ -10,7 +10,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/internal/tree"
 )
 
-// Config of a World; every field must be set but OnCommit.
+// Config of a World; every field must be set but OnCommit and FirstZxid.
 type Config struct {
 	Servers           int
 	Tick              time.Duration
@@ -23,7 +23,10 @@ type Config struct {
 	NoTTL             bool
 	Old               bool // ZooKeeper 3.5
 	StatNeedsRead     bool // 3.9.3: exists is refused as reads are
+	Quotas            bool // enforced
 	Logger            *slog.Logger
+	// FirstZxid is where zxids begin; 0 is a new ensemble.
+	FirstZxid int64
 	// OnCommit is told of every committed Txn once, in order.
 	OnCommit func(*tree.Txn)
 }
@@ -48,7 +51,24 @@ type World struct {
 // after ElectionDelay, a single server serves at once.
 func New(cfg Config, clock Clock) *World {
 	w := &World{cfg: cfg, clock: clock, cut: map[[2]int]bool{}}
+	w.populate()
+	return w
+}
+
+// Renew replaces all servers by new ones, which know nothing of what was before, and
+// are up. The old ones' connections end.
+func (w *World) Renew() {
+	for _, n := range w.nodes {
+		n.Stop()
+	}
+	w.nodes, w.peerings, w.epoch = nil, nil, 0
+	w.populate()
+}
+
+func (w *World) populate() {
+	cfg, clock := w.cfg, w.clock
 	first := tree.New()
+	first.StartAt(cfg.FirstZxid)
 	for i := 1; i <= cfg.Servers; i++ {
 		w.nodes = append(w.nodes, &Node{
 			w: w, index: i, tree: first.Clone(), watches: tree.NewWatches(),
@@ -59,7 +79,6 @@ func New(cfg Config, clock Clock) *World {
 	for _, n := range w.nodes {
 		n.start()
 	}
-	return w
 }
 
 // Node returns server i, counted from 1, or nil.

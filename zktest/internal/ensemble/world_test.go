@@ -89,6 +89,7 @@ type peer struct {
 	answers map[int32]answer
 	order   []int32
 	greeted bool
+	sends   int
 }
 
 type answer struct {
@@ -99,7 +100,18 @@ type answer struct {
 
 func (p *peer) Close() { p.open = false }
 
-func (p *peer) Send(b []byte) {
+func (p *peer) Full() bool { return false }
+
+func (p *peer) Answered() {}
+
+func (p *peer) Send(records ...[]byte) {
+	p.sends++
+	for _, b := range records {
+		p.take(b)
+	}
+}
+
+func (p *peer) take(b []byte) {
 	r := jute.NewReader(b)
 	if !p.greeted {
 		p.greeted = true

@@ -11,10 +11,20 @@ import (
 var ErrFrameSize = errors.New("jute: frame length out of range")
 
 // Frame puts the length in front of a record.
-func Frame(record []byte) []byte {
-	out := make([]byte, 0, 4+len(record))
-	out = binary.BigEndian.AppendUint32(out, uint32(len(record)))
-	return append(out, record...)
+func Frame(record []byte) []byte { return Frames(record) }
+
+// Frames puts its length in front of each record.
+func Frames(records ...[]byte) []byte {
+	size := 0
+	for _, r := range records {
+		size += 4 + len(r)
+	}
+	out := make([]byte, 0, size)
+	for _, r := range records {
+		out = binary.BigEndian.AppendUint32(out, uint32(len(r)))
+		out = append(out, r...)
+	}
+	return out
 }
 
 // Framer cuts a byte stream into frames. The zero value accepts no frame but

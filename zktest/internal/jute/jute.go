@@ -10,6 +10,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // ErrMalformed is wrapped by every error of a Reader.
@@ -157,6 +158,11 @@ func (w *Writer) String(v string) {
 
 // Strings writes a vector of strings.
 func (w *Writer) Strings(v []string) {
+	size := 4
+	for _, s := range v {
+		size += 4 + len(s)
+	}
+	w.b = slices.Grow(w.b, size)
 	w.Int32(int32(len(v)))
 	for _, s := range v {
 		w.String(s)

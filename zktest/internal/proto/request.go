@@ -25,6 +25,8 @@ type Request struct {
 	Watches SetWatches
 	// Scheme of setAuth; its token is in Data.
 	Scheme string
+	// Size is how many bytes the request took on its way, if that is counted.
+	Size int
 	// BadBody is set when the header was read but not the body.
 	BadBody bool
 }

@@ -113,8 +113,8 @@ func fixACL(acls []proto.ACL, ids []proto.ID) ([]proto.ACL, bool) {
 	return out, len(out) > 0
 }
 
-// MaskACL hides the hashes of digest entries from those who may not
-// administer the node.
+// MaskACL hides the hashes of digest entries from clients that may not administer the
+// node.
 func MaskACL(acls []proto.ACL, ids []proto.ID) []proto.ACL {
 	if Allowed(acls, proto.PermAdmin, ids) {
 		return acls

@@ -15,16 +15,19 @@ type Caller struct {
 	Admin bool
 	// NoTTL refuses TTL nodes, as a server without extended types does.
 	NoTTL bool
+	// Quotas refuses writes that exceed a hard limit.
+	Quotas bool
 }
 
-// record is what the parts of one multi need to know about a node that an
-// earlier part of it has changed.
+// record is the state that the parts of one multi need of a node that an earlier part
+// of it has changed.
 type record struct {
 	exists            bool
 	version, aversion int32
 	creates           int32
 	owner             int64
 	children          int
+	size              int // of the data
 	acl               []proto.ACL
 }
 
@@ -45,7 +48,7 @@ func (o *overlay) get(path string) (*record, bool) {
 	if n == nil {
 		return nil, false
 	}
-	return &record{true, n.version, n.aversion, n.creates, n.owner, len(n.children), n.ACL}, true
+	return &record{true, n.version, n.aversion, n.creates, n.owner, len(n.children.names), len(n.Data), n.ACL}, true
 }
 
 func (o *overlay) put(path string, r *record) {
@@ -55,8 +58,8 @@ func (o *overlay) put(path string, r *record) {
 	o.changed[path] = r
 }
 
-// Prepare checks q, a write, and returns the Txn for it; zxid and time are
-// left to the caller. What is refused becomes a Txn too.
+// Prepare checks q, a write, and returns the Txn for it; zxid and time are left to the
+// caller. A refused write becomes a Txn too.
 func (t *Tree) Prepare(q *proto.Request, who *Caller) *Txn {
 	txn := &Txn{Session: who.Session, Op: q.Op}
 	o := &overlay{t: t, changed: map[string]*record{}}
@@ -209,10 +212,13 @@ func (o *overlay) create(q *proto.Request, who *Caller) (Change, proto.Code) {
 	if KindOf(parent.owner) == Ephemeral {
 		return Change{}, proto.NoChildrenForEphemerals
 	}
+	if code := o.quota(path, len(q.Data), 1, who); code != proto.OK {
+		return Change{}, code
+	}
 	p := *parent
 	p.creates++
 	p.children++
 	o.put(parentPath, &p)
-	o.put(path, &record{exists: true, owner: own, acl: acl})
+	o.put(path, &record{exists: true, owner: own, size: len(q.Data), acl: acl})
 	return Change{Op: q.Op, Path: path, Data: q.Data, ACL: acl, Owner: own, Creates: p.creates}, proto.OK
 }

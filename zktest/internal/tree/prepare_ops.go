@@ -56,6 +56,9 @@ func (o *overlay) gone(q *proto.Request, parentPath string, parent *record) Chan
 
 func (o *overlay) setData(q *proto.Request, who *Caller) (Change, proto.Code) {
 	n, code := o.existing(q.Path, proto.PermWrite, who)
+	if code == proto.OK {
+		code = o.quota(q.Path, len(q.Data)-n.size, 0, who)
+	}
 	switch {
 	case code != proto.OK:
 		return Change{}, code
@@ -63,7 +66,7 @@ func (o *overlay) setData(q *proto.Request, who *Caller) (Change, proto.Code) {
 		return Change{}, proto.BadVersion
 	}
 	r := *n
-	r.version++
+	r.version, r.size = r.version+1, len(q.Data)
 	o.put(q.Path, &r)
 	return Change{Op: q.Op, Path: q.Path, Data: q.Data, Version: r.version}, proto.OK
 }

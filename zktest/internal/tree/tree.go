@@ -1,7 +1,6 @@
 package tree
 
 import (
-	"hash/fnv"
 	"maps"
 	"math"
 	"slices"
@@ -23,7 +22,7 @@ const ttlMask = int64(-1) << 56 // 0xff00000000000000
 // TTLOwner returns the ephemeral owner under which a TTL node is stored.
 func TTLOwner(ttl int64) int64 { return ttlMask | ttl }
 
-// Kind is what keeps a node alive.
+// Kind is the condition that keeps a node alive.
 type Kind int
 
 // Kinds of nodes.
@@ -62,13 +61,13 @@ type Node struct {
 	// are taken from; Stat.Cversion is derived from it.
 	creates  int32
 	owner    int64
-	children map[string]uint64 // name to its hash, see Children
+	children kids
 }
 
-// Stat returns what clients see. The child version that they see counts
+// Stat returns the Stat that clients see. The child version that they see counts
 // deletes too: twice the creates less the children that are left.
 func (n *Node) Stat() proto.Stat {
-	kids := int32(len(n.children))
+	kids := int32(len(n.children.names))
 	s := proto.Stat{
 		Czxid: n.czxid, Mzxid: n.mzxid, Ctime: n.ctime, Mtime: n.mtime,
 		Version: n.version, Cversion: 2*n.creates - kids, Aversion: n.aversion,
@@ -80,7 +79,7 @@ func (n *Node) Stat() proto.Stat {
 	return s
 }
 
-// Kind returns what keeps the node alive.
+// Kind returns the condition that keeps the node alive.
 func (n *Node) Kind() Kind { return KindOf(n.owner) }
 
 // IsContainer tells whether the node is a container.
@@ -96,6 +95,7 @@ type Tree struct {
 	ephemerals map[int64]map[string]bool
 	reapable   map[string]bool // containers and TTL nodes
 	sessions   map[int64]int32 // timeout in milliseconds
+	quotas     map[string]bool // paths that have one
 	last       int64
 }
 
@@ -103,25 +103,19 @@ type Tree struct {
 func New() *Tree {
 	t := &Tree{
 		nodes: map[string]*Node{}, ephemerals: map[int64]map[string]bool{},
-		reapable: map[string]bool{}, sessions: map[int64]int32{},
+		reapable: map[string]bool{}, sessions: map[int64]int32{}, quotas: map[string]bool{},
 	}
 	open := proto.WorldACL()
-	t.nodes["/"] = &Node{ACL: open, Data: []byte{}, children: map[string]uint64{}}
+	t.nodes["/"] = &Node{ACL: open, Data: []byte{}}
 	for _, p := range []string{"/zookeeper", "/zookeeper/config", "/zookeeper/quota"} {
-		n := &Node{ACL: open, Data: []byte{}, children: map[string]uint64{}}
+		n := &Node{ACL: open, Data: []byte{}}
 		if p == "/zookeeper/config" {
-			n.ACL = []proto.ACL{{Perms: proto.PermRead, Scheme: "world", ID: "anyone"}}
+			n.ACL, n.aversion = []proto.ACL{{Perms: proto.PermRead, Scheme: "world", ID: "anyone"}}, -1
 		}
 		t.nodes[p] = n
-		t.nodes[parentOrRoot(p)].children[base(p)] = hash(base(p))
+		t.nodes[parentOrRoot(p)].children.add(base(p))
 	}
 	return t
-}
-
-func hash(s string) uint64 {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(s))
-	return h.Sum64()
 }
 
 // Get returns the node at path or nil. "" is the root, as in ZooKeeper.
@@ -132,29 +126,19 @@ func (t *Tree) Get(path string) *Node {
 	return t.nodes[path]
 }
 
-// Children returns the names of n's children in an order that depends on the
-// names but not on their alphabet or age: ZooKeeper promises no order, and a
-// sorted list would hide callers that rely on one.
-func (t *Tree) Children(n *Node) []string {
-	out := make([]string, 0, len(n.children))
-	for name := range n.children {
-		out = append(out, name)
-	}
-	sort.Slice(out, func(i, j int) bool {
-		a, b := n.children[out[i]], n.children[out[j]]
-		if a != b {
-			return a < b
-		}
-		return out[i] < out[j]
-	})
-	return out
-}
+// Children returns the names of n's children in no particular order, see kids.
+// The list is valid until the next change, and not to be changed.
+func (t *Tree) Children(n *Node) []string { return n.children.names }
+
+// StartAt sets the zxid of a new tree, as if so much had happened before.
+func (t *Tree) StartAt(zxid int64) { t.last = zxid }
 
 // LastZxid returns the zxid of the last Txn applied.
 func (t *Tree) LastZxid() int64 { return t.last }
 
-// Len returns the number of nodes, the root included.
-func (t *Tree) Len() int { return len(t.nodes) }
+// Count returns the number of nodes as Apache's server tells it: its table has
+// the root twice, as "/" and as "".
+func (t *Tree) Count() int { return len(t.nodes) + 1 }
 
 // DataSize returns the bytes of all paths and values.
 func (t *Tree) DataSize() int {
@@ -181,7 +165,9 @@ func (t *Tree) UserPaths() []string {
 }
 
 // SortedChildren returns the names of n's children, sorted.
-func (t *Tree) SortedChildren(n *Node) []string { return slices.Sorted(maps.Keys(n.children)) }
+func (t *Tree) SortedChildren(n *Node) []string {
+	return slices.Sorted(slices.Values(n.children.names))
+}
 
 // CountBelow returns how many nodes are below path, itself not counted; "" is
 // above the root.
@@ -226,6 +212,9 @@ func (t *Tree) Sessions() map[int64]int32 {
 	return out
 }
 
+// SessionCount returns the number of sessions.
+func (t *Tree) SessionCount() int { return len(t.sessions) }
+
 // HasSession tells whether the session exists.
 func (t *Tree) HasSession(id int64) bool { _, ok := t.sessions[id]; return ok }
 
@@ -236,7 +225,7 @@ func (t *Tree) Reapable(now int64) []string {
 	var out []string
 	for p := range t.reapable {
 		n := t.nodes[p]
-		if len(n.children) > 0 {
+		if len(n.children.names) > 0 {
 			continue
 		}
 		if n.Kind() == Container && n.creates > 0 || n.Kind() == TTL && now-n.mtime > n.owner&MaxTTL {
@@ -251,14 +240,11 @@ func (t *Tree) Reapable(now int64) []string {
 func (t *Tree) Clone() *Tree {
 	c := &Tree{
 		nodes: make(map[string]*Node, len(t.nodes)), ephemerals: map[int64]map[string]bool{},
-		reapable: map[string]bool{}, sessions: t.Sessions(), last: t.last,
+		reapable: map[string]bool{}, sessions: t.Sessions(), quotas: maps.Clone(t.quotas), last: t.last,
 	}
 	for p, n := range t.nodes {
 		m := *n
-		m.children = make(map[string]uint64, len(n.children))
-		for k, v := range n.children {
-			m.children[k] = v
-		}
+		m.children = n.children.clone()
 		c.nodes[p] = &m
 	}
 	for id, set := range t.ephemerals {

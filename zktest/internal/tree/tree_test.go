@@ -97,10 +97,10 @@ func TestRefusals(t *testing.T) {
 		{proto.Request{Op: proto.OpReconfig}, proto.ReconfigDisabled},
 		{proto.Request{Op: proto.OpCreate, BadBody: true}, proto.MarshallingError},
 	} {
-		before := w.Len()
+		before := w.Count()
 		_, _, code := w.do(&Caller{Session: 7}, &c.q)
 		require.Equal(t, c.want, code, "%+v", c.q)
-		require.Equal(t, before, w.Len())
+		require.Equal(t, before, w.Count())
 	}
 	require.Equal(t, w.zxid, w.LastZxid(), "a refusal uses up a zxid")
 	_, _, code := w.do(&Caller{NoTTL: true}, &proto.Request{Op: proto.OpCreateTTL, Path: "/q", Flags: proto.FlagTTL, TTL: 5})
@@ -160,7 +160,7 @@ func TestMultiSeesItsOwnChangesAndIsAllOrNothing(t *testing.T) {
 	require.EqualValues(t, 1, res[3].Stat.Version)
 	require.EqualValues(t, 1, res[1].Stat.Czxid)
 	require.Nil(t, w.Get("/m/s-0000000000"))
-	require.Equal(t, Event{proto.EventNodeChildrenChanged, "/m"}, events[len(events)-1])
+	require.Equal(t, Event{proto.EventNodeChildrenChanged, "/m", proto.WorldACL()}, events[len(events)-1])
 
 	before := w.Paths()
 	events, res, code = w.do(&Caller{}, &proto.Request{Op: proto.OpMulti, Ops: []proto.Request{

@@ -34,9 +34,12 @@ type Change struct {
 type Event struct {
 	Type proto.EventType
 	Path string
+	// ACL of the node, if it has one: a client that may not read the node gets no
+	// event.
+	ACL []proto.ACL
 }
 
-// Result is what a change reports to the one who asked for it.
+// Result is the report of a change to the client that requested it.
 type Result struct {
 	Op   proto.Op
 	Path string
@@ -72,8 +75,9 @@ func (t *Tree) applyOne(txn *Txn, c *Change) ([]Event, proto.Stat) {
 		return t.remove(c.Path, txn.Zxid), proto.Stat{}
 	case proto.OpSetData:
 		n := t.nodes[c.Path]
+		t.counted(c.Path, len(c.Data)-len(n.Data), 0)
 		n.Data, n.version, n.mzxid, n.mtime = c.Data, c.Version, txn.Zxid, txn.Time
-		return []Event{{proto.EventNodeDataChanged, c.Path}}, n.Stat()
+		return []Event{{proto.EventNodeDataChanged, c.Path, n.ACL}}, n.Stat()
 	case proto.OpSetACL:
 		n := t.nodes[c.Path]
 		if c.Sequence {
@@ -103,13 +107,13 @@ func (t *Tree) applyCreate(txn *Txn, c *Change) ([]Event, proto.Stat) {
 		count = parent.creates + 1
 	}
 	// As in ZooKeeper, a count that overflowed is smaller and not taken over:
-	// the same number is handed out for ever, and pzxid stands still.
+	// the same number is handed out indefinitely, and pzxid stands still.
 	if count > parent.creates {
 		parent.creates, parent.pzxid = count, txn.Zxid
 	}
-	parent.children[base(c.Path)] = hash(base(c.Path))
+	parent.children.add(base(c.Path))
 	n := &Node{
-		Data: c.Data, ACL: c.ACL, owner: c.Owner, children: map[string]uint64{},
+		Data: c.Data, ACL: c.ACL, owner: c.Owner,
 		czxid: txn.Zxid, mzxid: txn.Zxid, pzxid: txn.Zxid, ctime: txn.Time, mtime: txn.Time,
 	}
 	t.nodes[c.Path] = n
@@ -122,7 +126,9 @@ func (t *Tree) applyCreate(txn *Txn, c *Change) ([]Event, proto.Stat) {
 	case Container, TTL:
 		t.reapable[c.Path] = true
 	}
-	return []Event{{proto.EventNodeCreated, c.Path}, {proto.EventNodeChildrenChanged, parentPath}}, n.Stat()
+	stat := n.Stat()
+	t.quotaCreated(c.Path, n)
+	return []Event{{proto.EventNodeCreated, c.Path, n.ACL}, {proto.EventNodeChildrenChanged, parentPath, parent.ACL}}, stat
 }
 
 func (t *Tree) remove(path string, zxid int64) []Event {
@@ -134,7 +140,7 @@ func (t *Tree) remove(path string, zxid int64) []Event {
 	parent := t.nodes[parentPath]
 	delete(t.nodes, path)
 	delete(t.reapable, path)
-	delete(parent.children, base(path))
+	parent.children.remove(base(path))
 	if zxid > parent.pzxid {
 		parent.pzxid = zxid
 	}
@@ -144,5 +150,6 @@ func (t *Tree) remove(path string, zxid int64) []Event {
 			delete(t.ephemerals, n.owner)
 		}
 	}
-	return []Event{{proto.EventNodeDeleted, path}, {proto.EventNodeChildrenChanged, parentPath}}
+	t.quotaRemoved(path, n)
+	return []Event{{proto.EventNodeDeleted, path, n.ACL}, {proto.EventNodeChildrenChanged, parentPath, parent.ACL}}
 }

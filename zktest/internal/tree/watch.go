@@ -2,7 +2,7 @@ package tree
 
 import "github.com/zkrecipes/zkrecipes/zktest/internal/proto"
 
-// Mode is how long a watch stays and what it covers.
+// Mode is how long a watch stays and which nodes it covers.
 type Mode int
 
 // Modes of watches.

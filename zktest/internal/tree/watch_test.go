@@ -8,7 +8,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/internal/proto"
 )
 
-func ev(t proto.EventType, p string) Event { return Event{t, p} }
+func ev(t proto.EventType, p string) Event { return Event{Type: t, Path: p} }
 
 func TestOneShotWatchesFireOnce(t *testing.T) {
 	w := NewWatches()

@@ -102,7 +102,7 @@ func TestWatchesDoWhatTheirDumbTwinDoes(t *testing.T) {
 				w.Forget(owner)
 				d.keep(func(x dumbWatch) bool { return x.owner != owner })
 			default:
-				e := Event{rapid.SampledFrom(types).Draw(t, "type"), p}
+				e := Event{Type: rapid.SampledFrom(types).Draw(t, "type"), Path: p}
 				told := w.Fire(e)
 				want := d.fire(e)
 				require.Len(t, told, len(want), "%v told %v, want %v", e, told, want)

@@ -25,7 +25,7 @@ const (
 	Tab    = "\t"
 )
 
-// Page is a tab. What goes wrong in it fails its test.
+// Page is a tab. Each error in the tab fails its test.
 type Page struct {
 	t   testing.TB
 	ctx context.Context
@@ -117,8 +117,8 @@ func (p *Page) Size(width, height int64) {
 	p.do(chromedp.EmulateViewport(width, height))
 }
 
-// Press types keys: characters, Enter, Escape and Tab. What a page does with a key may
-// keep it from being typed.
+// Press types keys: characters, Enter, Escape and Tab. A page that handles a key itself
+// may keep it from being typed.
 func (p *Page) Press(keys string) {
 	p.t.Helper()
 	for _, r := range keys {

@@ -63,12 +63,12 @@ func (r rowWith) Orders() []button {
 		add(Resign, "Resign", "It steps down and joins again, last in the order")
 	}
 	if p != nil {
-		switch p.State {
-		case running:
+		switch {
+		case p.State == running && canFreeze:
 			add(Freeze, "Freeze", "SIGSTOP: it does not run until it is resumed")
-		case frozen:
+		case p.State == frozen:
 			add(Resume, "Resume", "SIGCONT: it finds out what it has missed")
-		case exited:
+		case p.State == exited:
 			add(Start, "Start", "It joins again, last in the order")
 		}
 		if p.Cut {

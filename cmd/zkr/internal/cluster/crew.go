@@ -158,10 +158,12 @@ func (c *Crew) Do(ctx context.Context, name string, what Order) error {
 	switch {
 	case what == Kill && (alive || m.State == starting):
 		return m.signal(syscall.SIGKILL)
+	case what == Freeze && !canFreeze:
+		return errNoFreeze
 	case what == Freeze && m.State == running:
-		return m.turn(syscall.SIGSTOP, frozen)
+		return m.turn(signalStop, frozen)
 	case what == Resume && m.State == frozen:
-		return m.turn(syscall.SIGCONT, running)
+		return m.turn(signalContinue, running)
 	case what == Cut && alive:
 		m.proxy.Cut()
 		return nil
@@ -232,8 +234,9 @@ func (c *Crew) begin(m *member) error {
 	if err != nil {
 		return fmt.Errorf("start %s: %w", m.Name, err)
 	}
-	// Not before: a cut that was ordered lasts as long as no process is there
-	// that could be cut off. What the new one dials until now waits for this.
+	// Not before: a cut that was ordered lasts as long as there is no process
+	// that could be cut off. Connections that the new process dials until now
+	// wait for Heal.
 	m.proxy.Heal()
 	m.cmd = cmd
 	m.Process = Process{Name: m.Name, PID: cmd.Process.Pid, State: starting, Since: time.Now()}

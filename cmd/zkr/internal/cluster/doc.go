@@ -11,9 +11,9 @@
 // session is the end of a life: nothing of it is made again, and the next life
 // begins as the program did, last in the order.
 //
-// What a node says of itself is GET /status. The leader answers GET
-// /cluster/status for all, by asking the workers beside each other; who does not
-// lead refuses.
+// A node answers GET /status with its own state. The leader answers GET
+// /cluster/status for all nodes, by asking the workers concurrently; a node that
+// does not lead refuses.
 //
 // # The page
 //
@@ -21,5 +21,6 @@
 // the cluster looks like, and keeps the history of who led when: how long each
 // failover took, from what caused it until the next one served. A [Crew] is the
 // processes on this machine, which can be killed, frozen, cut off from ZooKeeper
-// and started again. A [Site] shows both, and takes orders from who has the token.
+// and started again. A [Site] shows both, and takes orders from clients that have
+// the token.
 package cluster

@@ -41,8 +41,8 @@ type Failover struct {
 	// Took is from Began to Serving, in milliseconds.
 	Took float64 `json:"took_ms"`
 	// Token and Term of the new leadership.
-	Token int64 `json:"token"`
-	Term  int64 `json:"term"`
+	Token int64 `json:"token,string"`
+	Term  int64 `json:"term,string"`
 	// OutOfTurn: who leads was not the next candidate when the order was
 	// given. It came later, or others before it had to go, too: what that
 	// took is not the time of a failover, and counts for nothing.
@@ -139,7 +139,8 @@ func (h *history) leads(s Status, at time.Time) bool {
 		return false
 	case s.Token > h.leader.Token && h.leader.Token != 0:
 		h.remember(h.failover(s))
-		// What comes later is not done by what was ordered before.
+		// Orders from before this leadership cannot be the cause of a later
+		// failover.
 		h.orders = slices.DeleteFunc(h.orders, func(o given) bool { return o.at.Before(s.Since) })
 	}
 	h.leader, h.seen = s, at

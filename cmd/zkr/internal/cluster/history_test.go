@@ -133,7 +133,7 @@ func TestWhatALeaderGotOverIsNotBlamed(t *testing.T) {
 			give(h, 600, Resume)
 			give(h, 700, Kill)
 		}, Cut, 200},
-		"proved while the order was under way": {func(h *history) {
+		"proved while the order was in flight": {func(h *history) {
 			id := h.ordered(at(200), "a", Freeze)
 			h.leads(proved("a", 5, 100, 300), at(310))
 			h.carried(id, at(320))

@@ -86,7 +86,8 @@ func (n *Node) begin(ctx context.Context) (*life, error) {
 	}, nil
 }
 
-// end closes the client. What was not given back goes with the session.
+// end closes the client. The end of its session removes every znode that the node has
+// not deleted itself.
 func (l *life) end(ctx context.Context) {
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveLimit)
 	defer cancel()

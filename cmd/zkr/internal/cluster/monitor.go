@@ -90,7 +90,7 @@ type Monitor struct {
 	// of the crew's is taken while it is held.
 	mu           sync.Mutex
 	crew         *Crew
-	stop         context.CancelFunc // ends the asking that is under way
+	stop         context.CancelFunc // ends the poll in progress
 	coordinators []peer
 	workers      []peer
 	history      history
@@ -159,9 +159,9 @@ func (m *Monitor) carried(id int64, err error) {
 	}
 }
 
-// address is where a node is to be told something: a process of this machine, or
-// where it is registered. What anybody else says of its address does not count.
-// It is "" if nobody knows.
+// address is where a node takes orders: the address of its process on this machine, or
+// the one it has registered. Addresses from any other source do not count.
+// It is "" if the address is unknown.
 func (m *Monitor) address(name string) string {
 	m.mu.Lock()
 	registered := slices.Concat(m.workers, m.coordinators)

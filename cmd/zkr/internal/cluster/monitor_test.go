@@ -1,3 +1,5 @@
+//go:build unix
+
 package cluster
 
 import (
@@ -42,9 +44,9 @@ func (m *Monitor) give(node string, what Order, do func()) {
 	m.carried(id, nil)
 }
 
-// TestPageSaysThatTheLeaderIsSilent: it hangs, and is still registered. What is
-// known of before is marked as old, nobody is shown as leader who does not say so,
-// and the next one leads in the end.
+// TestPageSaysThatTheLeaderIsSilent: the leader hangs, and is still registered. The
+// page marks its last answers as old, shows no node as leader that does not say so
+// itself, and the next node leads in the end.
 func TestPageSaysThatTheLeaderIsSilent(t *testing.T) {
 	b := newQuietBed(t)
 	nodes := b.nodes("n1", "n2", "n3")

@@ -88,7 +88,7 @@ func (n *Node) Run(ctx context.Context) error {
 func again(err error) bool {
 	for _, no := range []error{
 		session.ErrAuthFailed, session.ErrNoAuth, session.ErrTimeoutRefused, session.ErrTimeoutTooShort,
-		session.ErrInvalidServers, session.ErrInvalidOption, election.ErrArgument,
+		session.ErrInvalidArgument,
 	} {
 		if errors.Is(err, no) {
 			return false

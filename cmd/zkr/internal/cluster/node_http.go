@@ -68,7 +68,7 @@ func heeds(door *porter, do func(http.ResponseWriter)) http.Handler {
 func writeJSON(w http.ResponseWriter, code int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(v) // whoever has gone does not mind
+	_ = json.NewEncoder(w).Encode(v) // a client that has gone needs no answer
 }
 
 func refuse(w http.ResponseWriter, code int, err error) {

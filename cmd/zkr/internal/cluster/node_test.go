@@ -1,3 +1,5 @@
+//go:build unix
+
 package cluster
 
 import (
@@ -186,7 +188,7 @@ func TestLeavingTakesAllAway(t *testing.T) {
 }
 
 // TestCutOffLeaderStopsBeforeAnotherServes: it says until when it trusts its
-// session, stops then, refuses whoever asks it, and comes back last.
+// session, stops then, refuses every request, and comes back last.
 //
 // D5, D14, D16, D19
 func TestCutOffLeaderStopsBeforeAnotherServes(t *testing.T) {

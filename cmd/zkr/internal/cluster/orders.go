@@ -60,7 +60,7 @@ func (s *Site) done(w http.ResponseWriter, r *http.Request, err error) {
 	switch {
 	case errors.Is(err, errUnknownNode), errors.Is(err, errOrder):
 		s.refuse(w, r, http.StatusNotFound, err)
-	case errors.Is(err, errNotNow), errors.Is(err, errTooMany), errors.Is(err, errNotLeading):
+	case errors.Is(err, errNotNow), errors.Is(err, errNoFreeze), errors.Is(err, errTooMany), errors.Is(err, errNotLeading):
 		s.refuse(w, r, http.StatusConflict, err)
 	case err != nil:
 		s.refuse(w, r, http.StatusBadGateway, err)

@@ -1,3 +1,5 @@
+//go:build unix
+
 package cluster
 
 import (
@@ -39,7 +41,7 @@ func TestFormsWorkWithoutScripts(t *testing.T) {
 	page := b.serve(NewSite(m, c, open))
 	b.add(c, running)
 	b.sees(m, func(v View) bool { return v.row("n1").Source == byItself }, "n1")
-	// What a browser sends with a form, and nothing else.
+	// A browser sends these headers with a form, and no others.
 	browser := map[string]string{"Accept": "text/html,application/xhtml+xml,*/*;q=0.8", "Origin": page, "Sec-Fetch-Site": "same-origin"}
 	token := regexp.MustCompile(`action="/nodes/n1/freeze"><input type="hidden" name="token" value="([^"]+)"`).FindStringSubmatch(b.get(page).text)
 	require.Len(t, token, 2, "the form is on the page")

@@ -53,8 +53,8 @@ func newPorter(secret Secret, node string, now time.Time) *porter {
 }
 
 // admits reports whether an order is signed, for this node, not too old or from
-// the future, and new. What is older than the porter is refused: a process that
-// has been killed and started again has forgotten the order that did it.
+// the future, and new. An order older than the porter is refused: a process that was
+// killed by an order, and started again, has forgotten that order.
 func (p *porter) admits(r *http.Request, now time.Time) bool {
 	given, ok := strings.CutPrefix(r.Header.Get("Authorization"), signScheme)
 	parts := strings.Split(given, " ")

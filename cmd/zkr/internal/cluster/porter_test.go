@@ -1,3 +1,5 @@
+//go:build unix
+
 package cluster
 
 import (
@@ -106,7 +108,7 @@ func TestOrderIsLetInOnce(t *testing.T) {
 }
 
 // TestPorterForgetsNoOrderTooEarly: orders come at any time, signed by clocks that
-// are wrong, and come again. None is let in twice, and none is remembered for ever.
+// are wrong, and come again. None is let in twice, and none is remembered indefinitely.
 func TestPorterForgetsNoOrderTooEarly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now := time.UnixMilli(1e12)

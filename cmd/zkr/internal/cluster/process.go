@@ -42,6 +42,7 @@ type Process struct {
 var (
 	errUnknownNode = errors.New("there is no such node here")
 	errNotNow      = errors.New("the node is not in the state for that")
+	errNoFreeze    = errors.New("processes cannot be frozen on this system, which has no SIGSTOP")
 	errOrder       = errors.New("there is no such order")
 	errCrewOver    = errors.New("the demonstration is over")
 )

@@ -83,8 +83,8 @@ func (p *Proxy) Cut() {
 	}
 }
 
-// Heal ends Cut. What was sent meanwhile gets through now, as with TCP, if the
-// connection is there still.
+// Heal ends Cut. Bytes that were sent meanwhile get through now, as with TCP, if the
+// connection still exists.
 func (p *Proxy) Heal() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -133,11 +133,23 @@ func (p *Proxy) pass(ctx context.Context) bool {
 	}
 }
 
+// acceptPause follows a failed accept: the process is out of file descriptors, or the
+// client has gone. Only a closed listener ends the accepting.
+const acceptPause = 50 * time.Millisecond
+
 func (p *Proxy) accept(l net.Listener, host string) {
 	for {
 		c, err := l.Accept()
-		if err != nil {
+		switch {
+		case errors.Is(err, net.ErrClosed):
 			return
+		case err != nil:
+			select {
+			case <-time.After(acceptPause):
+				continue
+			case <-p.done.Done():
+				return
+			}
 		}
 		// Waited for by Close; ends with the connection, at the latest then.
 		p.running.Go(func() { p.relay(c, host) })
@@ -204,8 +216,8 @@ func (p *Proxy) await(ctx context.Context, client net.Conn) (said []byte, there 
 	return buf[:n], passed && (err == nil || errors.Is(err, os.ErrDeadlineExceeded))
 }
 
-// copy carries bytes one way. What was read before a cut, and not written yet,
-// waits for its end.
+// copy carries bytes one way. Bytes that were read before a cut, and not written yet,
+// wait for the end of the cut.
 func (p *Proxy) copy(ctx context.Context, to io.Writer, from io.Reader) {
 	buf := make([]byte, 32<<10)
 	for {

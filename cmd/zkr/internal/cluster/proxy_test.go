@@ -1,3 +1,5 @@
+//go:build unix
+
 package cluster
 
 import (
@@ -5,6 +7,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -107,7 +110,7 @@ func TestWhoHasGoneDoesNotComeBackWithHeal(t *testing.T) {
 	_, err = gone.Read(make([]byte, 1))
 	require.ErrorIs(t, err, io.EOF, "it is dropped while the cut lasts")
 
-	// Who waits for ever is dropped, too.
+	// A connection that has waited longer than patience is dropped, too.
 	impatient := &Proxy{open: make(chan struct{}), patience: 20 * time.Millisecond, done: context.Background()}
 	near, far := net.Pipe()
 	defer near.Close()
@@ -132,4 +135,35 @@ func TestProxyStandsBeforeEachServer(t *testing.T) {
 	p.Close() // also through a cut, with connections open
 	_, err = net.Dial("tcp", addresses[0])
 	require.Error(t, err)
+}
+
+// failing is a listener whose first accepts fail.
+type failing struct {
+	net.Listener
+	failures int
+}
+
+func (f *failing) Accept() (net.Conn, error) {
+	if f.failures--; f.failures >= 0 {
+		return nil, syscall.EMFILE
+	}
+	return f.Listener.Accept()
+}
+
+// A failed accept does not end the accepting.
+func TestProxyGoesOnAfterAFailedAccept(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	host := echo(t)
+	p, err := NewProxy(t.Context(), host)
+	require.NoError(t, err)
+	// Waited for by Close; ends with the listener.
+	p.running.Go(func() { p.accept(&failing{l, 2}, host) })
+	c, err := net.Dial("tcp", l.Addr().String())
+	require.NoError(t, err)
+	say(t, c, "hello")
+	hear(t, c, "hello")
+	require.NoError(t, c.Close())
+	require.NoError(t, l.Close())
+	p.Close()
 }

@@ -41,7 +41,7 @@ func TestRowsSayWhatIsKnown(t *testing.T) {
 }
 
 // TestFormerLifeTakesNoOrders: a dead leader is registered still, and has been started
-// again elsewhere. What it is told by its name reaches the next life.
+// again elsewhere. An order for its name reaches the next life.
 func TestFormerLifeTakesNoOrders(t *testing.T) {
 	life := func(name, znode string, token int64) peer {
 		return peer{entry: entry{Name: name, Znode: "/e/x-000000000" + znode, Token: token}}

@@ -16,7 +16,7 @@ import (
 type Secret string
 
 // shortestSecret is how many bytes a secret must have that people have chosen:
-// whoever hears a signed order can try secrets as fast as he likes.
+// any client that hears a signed order can try secrets as fast as it likes.
 const shortestSecret = 16
 
 // NewSecret makes one that nobody can guess.

@@ -29,9 +29,9 @@ type SiteOptions struct {
 	// Orders: those who know the secret may kill nodes, and so on. Default:
 	// the site only shows.
 	Orders bool
-	// Open: whoever can read the page may give orders by it. It is for sites
-	// that only this machine can reach. Default: the secret must be brought
-	// along once, as "/?token=...".
+	// Open: any client that can read the page may give orders by it. It is for
+	// sites that only this machine can reach. Default: a client must send the
+	// secret once, as "/?token=...".
 	Open bool
 	// Secret of this run. Default: nobody knows it.
 	Secret Secret
@@ -94,7 +94,7 @@ func file(name, kind string) http.HandlerFunc {
 			return
 		}
 		w.Header().Set("Content-Type", kind)
-		_, _ = w.Write(data) // whoever has gone does not mind
+		_, _ = w.Write(data) // a client that has gone needs no answer
 	}
 }
 
@@ -123,8 +123,8 @@ func (s *Site) knows(r *http.Request) bool {
 
 func (s *Site) page(w http.ResponseWriter, r *http.Request) {
 	if token := r.URL.Query().Get("token"); token != "" {
-		// The address bar, the history and whoever looks over a shoulder need
-		// not have it.
+		// The token is to stay out of the address bar, the browser's history,
+		// and the sight of people who look over a shoulder.
 		if s.opts.Orders && same(token, string(s.opts.Secret)) {
 			http.SetCookie(w, &http.Cookie{
 				Name: cookie, Value: s.opts.Secret.key(forCookie), Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode,

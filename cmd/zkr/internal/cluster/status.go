@@ -31,8 +31,8 @@ type Status struct {
 	Znode   string `json:"znode,omitempty"`
 	Watched string `json:"watched,omitempty"`
 	// Term and Token of a leader.
-	Term  int64 `json:"term,omitempty"`
-	Token int64 `json:"token,omitempty"`
+	Term  int64 `json:"term,omitempty,string"`
+	Token int64 `json:"token,omitempty,string"`
 
 	// Session, and its state: connecting, connected, suspended, lost, closed.
 	Session      string `json:"session,omitempty"`
@@ -50,14 +50,14 @@ type Status struct {
 	// At is when the node said this.
 	At time.Time `json:"at"`
 
-	// Error is why the node did not answer whoever asked it; the rest is then
-	// what the registry says.
+	// Error is why the node did not answer the leader's request; the other fields
+	// are then what the registry says.
 	Error string `json:"error,omitempty"`
 }
 
 // Led is a leadership that is over.
 type Led struct {
-	Token int64     `json:"token"`
+	Token int64     `json:"token,string"`
 	From  time.Time `json:"from"`
 	// Until is when the node stopped serving: zero if that is not known.
 	Until time.Time `json:"until"`
@@ -67,9 +67,9 @@ type Led struct {
 // Summary is what the leader says of the cluster: GET /cluster/status.
 type Summary struct {
 	Leader string `json:"leader"`
-	Term   int64  `json:"term"`
+	Term   int64  `json:"term,string"`
 	// Token of the leadership: who has seen a larger one ignores this.
-	Token int64 `json:"token"`
+	Token int64 `json:"token,string"`
 	// Nodes by the order of their znodes, the leader first.
 	Nodes []Status `json:"nodes"`
 	// Left is how many workers are registered beside those.

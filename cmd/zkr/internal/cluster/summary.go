@@ -16,9 +16,9 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// The limits of asking others. What is registered is foreign: a worker that does
-// not answer, or says too much, costs its row, and many cost theirs, but not the
-// summary.
+// The limits of asking others. Registrations are foreign data: a worker that does not
+// answer, or says too much, costs its own row; many such workers cost theirs, but not
+// the summary.
 const (
 	workerLimit  = 250 * time.Millisecond // for the answer of a worker
 	allLimit     = 500 * time.Millisecond // for those of all together
@@ -80,9 +80,9 @@ type poll struct {
 	mute  map[string]int
 }
 
-// Summary asks all workers, beside each other and within limits. It fails unless
-// the node leads, from the beginning to the end. However many ask for it, one
-// poll is under way at a time, and its answer is for all of them.
+// Summary asks all workers, concurrently and within limits. It fails unless the node
+// leads, from the beginning to the end. However many clients ask for it, one poll is
+// in progress at a time, and its answer is for all of them.
 func (n *Node) Summary(ctx context.Context) (Summary, error) {
 	n.mu.Lock()
 	lead, peers := n.leadsLocked(), n.peers
@@ -105,7 +105,7 @@ func (n *Node) Summary(ctx context.Context) (Summary, error) {
 // shared gathers for all who ask for it at the same time, in one leadership.
 func (p *poll) shared(ctx context.Context, token int64, peers []peer) []Status {
 	list, _, _ := p.flight.Do(strconv.FormatInt(token, 10), func() (any, error) {
-		// Whoever else waits for it does not care when the first one goes.
+		// Other callers wait for this poll: it goes on when the first one leaves.
 		return p.gather(context.WithoutCancel(ctx), peers), nil
 	})
 	return list.([]Status)
@@ -167,7 +167,7 @@ func (p *poll) heard(list []Status) {
 	p.mute = mute
 }
 
-// askWorker asks one worker. What cannot be had from itself is what it has
+// askWorker asks one worker. If the worker does not answer, its status is what it has
 // registered.
 func askWorker(ctx context.Context, client *http.Client, p peer) Status {
 	ctx, cancel := context.WithTimeout(ctx, workerLimit)

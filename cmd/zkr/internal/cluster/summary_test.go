@@ -1,3 +1,5 @@
+//go:build unix
+
 package cluster
 
 import (
@@ -159,7 +161,7 @@ func TestLeaderAsksWithinLimits(t *testing.T) {
 				late++
 			}
 		}
-		// Some may come to be asked in the very last moment.
+		// Some workers may be asked in the very last moment.
 		rounds := int(allLimit / workerLimit)
 		assert.GreaterOrEqual(t, late, mostListed-beside*(rounds+1))
 		assert.LessOrEqual(t, late, mostListed-beside*rounds)
@@ -210,8 +212,8 @@ func TestMuteWorkersTakeNobodysTime(t *testing.T) {
 	})
 }
 
-// TestOnePollAtATime: whoever asks gets the answer of the one that is under way,
-// and nobody's going ends it for the others. Another leadership is another poll.
+// TestOnePollAtATime: every caller gets the answer of the poll in progress, and a
+// caller that leaves does not end it for the others. Another leadership is another poll.
 func TestOnePollAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		polled := 0
@@ -248,7 +250,7 @@ func TestOnePollAtATime(t *testing.T) {
 		all.Wait()
 		ask(t.Context(), 1)
 		all.Wait()
-		assert.Equal(t, 3, polled, "the next one asks anew")
+		assert.Equal(t, 3, polled, "the next one asks again")
 	})
 }
 

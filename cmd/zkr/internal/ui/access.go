@@ -48,8 +48,8 @@ func (m *Model) ask(ctx context.Context, n *recognize.Node) access {
 }
 
 // asker asks for access lists. It keeps its last answer for a moment, so that a page
-// and its stream, which begins right behind it, have the same one: with another time
-// it would be sent anew.
+// and its stream, which begins right behind it, have the same answer: an answer with
+// another time would be sent again.
 type asker struct {
 	// mu guards what follows: last is the answer about path.
 	mu   sync.Mutex
@@ -102,7 +102,7 @@ func rights(list []session.ACL) []right {
 }
 
 // who names whom an entry is about. The id of digest is a user's name and a hash
-// of the password without any salt, which is as good as the password for whoever
+// of the password without any salt, which is as good as the password for a reader who
 // has the time; of schemes that nobody here knows, less is said rather than more.
 func who(a session.ACL) string {
 	id := a.ID

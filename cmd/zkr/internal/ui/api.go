@@ -28,21 +28,31 @@ type document struct {
 	Denied   []string             `json:"not_readable"`
 	Things   []*recognize.Thing   `json:"things"`
 	Sessions []*recognize.Session `json:"sessions"`
+	// Next is what to ask with, as "after", for the next part of each list; it is
+	// missing if there is none.
+	Next string `json:"next,omitempty"`
 }
 
 // api serves what there is, for programs: the things that fit the filter, and all
-// the rest.
+// the rest; or a part of it.
 func (s *server) api(w http.ResponseWriter, r *http.Request) {
-	v, filter := s.model.View(), r.URL.Query().Get("q")
+	v, form := s.model.View(), r.URL.Query()
+	filter := form.Get("q")
 	if why := refusal(filter); why != "" {
 		http.Error(w, why, http.StatusBadRequest)
 		return
 	}
+	limit, after, err := partOf(form)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
 	d := &drawing{View: v, question: question{Filter: filter}}
 	out := document{
-		v.Root, v.Health.Loaded, v.Health.Stale, v.At, v.Nodes,
-		some(v.Denied), some(d.matching(v.Things)), some(v.Sessions),
+		Root: v.Root, Loaded: v.Health.Loaded, Stale: v.Health.Stale, AsOf: v.At, Nodes: v.Nodes,
+		Denied: v.Denied, Things: d.matching(v.Things), Sessions: v.Sessions,
 	}
+	out.cut(limit, after)
 	if v.Health.Stale {
 		out.AsOf = v.Health.AsOf
 	}
@@ -52,7 +62,7 @@ func (s *server) api(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(append(seen(text), '\n')) // whoever has gone does not mind
+	_, _ = w.Write(append(seen(text), '\n')) // a client that has gone needs no answer
 }
 
 // some is a list that is one in JSON even if there is nothing in it.

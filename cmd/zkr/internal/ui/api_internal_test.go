@@ -43,7 +43,10 @@ func fields(t *testing.T, at reflect.Type, path string) []string {
 			require.True(t, asked, "%s of %s has no name in JSON", f.Name, at)
 			name, how, _ := strings.Cut(tag, ",")
 			below := fields(t, f.Type, strings.TrimPrefix(path+"."+name, "."))
-			if how != "" {
+			if strings.Contains(how, "string") { // of 64 bits: JavaScript has 53
+				below[0] = strings.TrimSuffix(below[0], "number") + "string of digits"
+			}
+			if strings.Contains(how, "omit") {
 				below[0] += " (may be missing)"
 			}
 			out = append(out, below...)

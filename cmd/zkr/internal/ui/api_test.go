@@ -57,7 +57,7 @@ func pageOf(kind recognize.Kind) string {
 	for path, kinds := range map[string][]recognize.Kind{
 		"/locks": {recognize.Mutex, recognize.RWLock, recognize.Semaphore}, "/elections": {recognize.Election},
 		"/barriers": {recognize.Barrier, recognize.Double, recognize.Gate}, "/counters": {recognize.Counter},
-		"/services": {recognize.Service}, "/jobs": {recognize.Job}, "/groups": {recognize.Group, recognize.Rebalancer}, "/tasks": {recognize.Tasks, recognize.Queue},
+		"/services": {recognize.Service}, "/members": {recognize.Group}, "/jobs": {recognize.Job}, "/rebalancers": {recognize.Rebalancer}, "/tasks": {recognize.Tasks, recognize.Queue},
 	} {
 		if slices.Contains(kinds, kind) {
 			return path
@@ -78,15 +78,17 @@ type told struct {
 	Problems          []struct{ Text string }
 	Queue             []struct {
 		ID    string
-		Token int64
+		Token int64 `json:",string"`
 		Holds bool
 	}
-	Number  *struct{ Value int64 }
+	Number *struct {
+		Value int64 `json:",string"`
+	}
 	Members []struct{ ID, Address string }
 	Meeting *struct{ Here, Inside []struct{ ID string } }
 	Job     *struct {
-		Running, Left, Failed, Missing int
-		Workers                        []struct{ Name, State string }
+		Running, Left, Dead, Failed, Missing int
+		Workers                              []struct{ Name, State string }
 	}
 	Tasks *struct {
 		Counts  map[string]int
@@ -127,7 +129,7 @@ func (d told) words() (out []string) {
 		}
 	}
 	if j := d.Job; j != nil {
-		say("%d running %d left %d failed %d missing", j.Running, j.Left, j.Failed, j.Missing)
+		say("%d running %d left %d dead %d failed %d missing", j.Running, j.Left, j.Dead, j.Failed, j.Missing)
 		for _, w := range j.Workers {
 			say("%s %s", w.Name, w.State)
 		}

@@ -62,7 +62,7 @@ func TestWhatKazooMakesIsShownOnApache(t *testing.T) {
 	require.Equal(t, want, got)
 	for path, says := range map[string]string{
 		"/locks": "bob again", "/elections": "election?</span>", "/barriers": "looks like a gate because of its name", "/counters": ">-7<",
-		"/groups": "shallow", "/tasks": "1 entry", "/": "Waiting longest",
+		"/members": "shallow", "/tasks": "1 entry", "/": "Waiting longest",
 	} {
 		code, text, _ := get(t, base+path)
 		assert.Equal(t, 200, code, path)

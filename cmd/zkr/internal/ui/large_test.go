@@ -15,7 +15,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui/recognize"
 )
 
-// What the large stage has.
+// The numbers of znodes of the large stage.
 const (
 	largeLocks, largeQueue        = 200, 20
 	largeServices, largeInstances = 50, 20
@@ -64,8 +64,8 @@ func (s *stage) large() {
 }
 
 // generous is the bound of what should take a second: the machine of a test may
-// have much else to do, and be slow by itself. What the page has to show is bounded
-// beside that, on any machine.
+// have much else to do, and be slow by itself. The test bounds the size of the page,
+// too, on any machine.
 const generous = 20 * time.Second
 
 // TestTenThousandZnodesInABrowser: pages come, change and are scrolled and filtered

@@ -37,7 +37,7 @@ type Point struct {
 	Value int64
 }
 
-// memory is what was seen. One goroutine has it.
+// memory is what was seen. One goroutine at a time has it.
 type memory struct {
 	past recognize.Past
 	// firm are the moments of past.Holds that are when somebody got something;
@@ -53,14 +53,15 @@ type memory struct {
 
 func newMemory() *memory {
 	return &memory{
-		past: recognize.Past{Began: time.Now(), Holds: map[recognize.Tenure]time.Time{}}, series: map[string][]Point{},
+		past: recognize.Past{Began: time.Now(), Holds: map[recognize.Tenure]time.Time{}},
+		firm: map[recognize.Tenure]bool{}, series: map[string][]Point{},
 	}
 }
 
-// watched reports whether whatever the look that comes now shows anew has become so
-// since the last one, before its eyes: the last one saw all that there was, and the
-// connection has been there all the time. It may still be late by what a connection
-// can hang without being called stale.
+// watched reports whether every change that the coming look finds has happened since
+// the last look: the last look saw the whole tree, and the connection has been up all
+// the time. A change may still be older by the time that a connection can hang without
+// being called stale.
 func (m *memory) watched(st cache.Status) bool {
 	was := m.proven
 	m.proven = time.Time{}
@@ -76,38 +77,43 @@ func (m *memory) blink() { m.proven = time.Time{} }
 // blind reports whether what changes now would not count as seen.
 func (m *memory) blind() bool { return m.proven.IsZero() && m.before != nil }
 
-// remember takes in what there is at one moment. What is new is what has happened
-// since the last one, if it was seen; else it may have been so for longer.
-func (m *memory) remember(w *recognize.World, now time.Time, seen bool) {
-	things := make(map[string]*recognize.Thing, len(w.Things))
-	for _, t := range w.Things {
-		things[string(t.Kind)+t.Path] = t
+// remember takes in what has become of things. It is what has happened since the last
+// time, if it was seen; else it may have been so for longer.
+func (m *memory) remember(d recognize.Delta, now time.Time, seen bool) {
+	first := m.before == nil
+	if first {
+		m.before = map[string]*recognize.Thing{}
 	}
-	m.holders(w, now, seen && m.before != nil)
-	m.count(w, now)
-	if m.before != nil {
-		for _, t := range w.Things {
-			m.compare(m.before[string(t.Kind)+t.Path], t, now)
+	m.holders(d, now, seen && !first)
+	m.count(d, now)
+	come := make(map[string]bool, len(d.Come))
+	for _, t := range d.Come {
+		key := keyOf(t)
+		if come[key] = true; !first {
+			m.compare(m.before[key], t, now)
 		}
-		for key, t := range m.before {
-			if things[key] == nil && newsworthy(t.Kind) {
+		m.before[key] = t
+	}
+	for _, t := range d.Gone {
+		if key := keyOf(t); !come[key] {
+			if delete(m.before, key); newsworthy(t.Kind) {
 				m.tell(now, t, "has gone")
 			}
 		}
 	}
-	m.before = things
 }
 
-// holders remembers since when contenders hold. Whoever was the first of all came
-// when nobody was before it. Who has got it while nobody looked may have had it for
-// long: it is known to hold from the first look on that shows it.
-func (m *memory) holders(w *recognize.World, now time.Time, seen bool) {
-	holds, firm := map[recognize.Tenure]time.Time{}, map[recognize.Tenure]bool{}
-	for _, t := range w.Things {
-		for _, c := range t.Queue {
-			if !c.Holds {
-				continue
-			}
+// keyOf is what remains of a thing whatever becomes of it.
+func keyOf(t *recognize.Thing) string { return string(t.Kind) + t.Path }
+
+// holders remembers since when contenders hold. The first contender of all has held
+// since it came, as nobody was before it. A contender that became the holder while
+// nobody looked may have held for long: it is known to hold from the first look on that
+// shows it.
+func (m *memory) holders(d recognize.Delta, now time.Time, seen bool) {
+	holds := map[recognize.Tenure]bool{}
+	for _, t := range d.Come {
+		for _, c := range t.Holders() {
 			since, known := m.past.Holds[c.Tenure()]
 			sure := m.firm[c.Tenure()]
 			switch {
@@ -119,19 +125,26 @@ func (m *memory) holders(w *recognize.World, now time.Time, seen bool) {
 			default:
 				since, sure = now, seen
 			}
-			holds[c.Tenure()], firm[c.Tenure()] = since, sure
+			holds[c.Tenure()], m.past.Holds[c.Tenure()], m.firm[c.Tenure()] = true, since, sure
 			if c.Since = since; !sure {
 				c.Since, c.AtLeast = time.Time{}, since
 			}
 		}
 	}
-	m.past.Holds, m.firm = holds, firm
+	for _, t := range d.Gone {
+		for _, c := range t.Holders() {
+			if !holds[c.Tenure()] {
+				delete(m.past.Holds, c.Tenure())
+				delete(m.firm, c.Tenure())
+			}
+		}
+	}
 }
 
 // count remembers what counters are.
-func (m *memory) count(w *recognize.World, now time.Time) {
+func (m *memory) count(d recognize.Delta, now time.Time) {
 	there := map[string]bool{}
-	for _, t := range w.Things {
+	for _, t := range d.Come {
 		if t.Number == nil || t.Number.Value == nil {
 			continue
 		}
@@ -144,7 +157,11 @@ func (m *memory) count(w *recognize.World, now time.Time) {
 		// A new slice each time: views have the old one.
 		m.series[t.Path] = append(slices.Clone(points[max(0, len(points)+1-maxPoints):]), Point{now, value})
 	}
-	maps.DeleteFunc(m.series, func(path string, _ []Point) bool { return !there[path] })
+	for _, t := range d.Gone {
+		if t.Number != nil && !there[t.Path] {
+			delete(m.series, t.Path)
+		}
+	}
 }
 
 // newsworthy are things whose changes are news. Locks and counters change all the

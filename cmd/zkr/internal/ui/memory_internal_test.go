@@ -3,6 +3,7 @@ package ui
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -11,12 +12,14 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/cache"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui/recognize"
+	"github.com/zkrecipes/zkrecipes/internal/format/taskformat"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
 // past is a memory, and a tree that changes in time.
 type past struct {
 	*memory
+	recognize.Recognizer
 	now   time.Time
 	nodes map[string]*recognize.Node
 	seen  bool // whatever happens between looks is seen
@@ -35,20 +38,9 @@ func (p *past) has(path string, owner int64, data string) {
 // look looks a second later.
 func (p *past) look() *recognize.World {
 	p.now = p.now.Add(time.Second)
-	paths := make([]string, 0, len(p.nodes))
-	for path := range p.nodes {
-		paths = append(paths, path)
-	}
-	slices.Sort(paths)
-	w := recognize.Look(func(yield func(*recognize.Node) bool) {
-		for _, path := range paths {
-			if !yield(p.nodes[path]) {
-				return
-			}
-		}
-	}, p.memory.past, p.now)
-	p.remember(w, p.now, p.seen)
-	return w
+	d := p.Replace(maps.Values(p.nodes), p.memory.past, p.now)
+	p.remember(d, p.now, p.seen)
+	return d.World
 }
 
 // feed is what has changed, the oldest first, in one line each.
@@ -121,7 +113,7 @@ func TestWhoHasWaitedForLongIsNotAtTheHeadForLong(t *testing.T) {
 	assert.Empty(t, p.look().Things[0].Problems)
 }
 
-// TestFirstOfAllHasHeldSinceItCame, whoever looked then: there was nobody before it.
+// TestFirstOfAllHasHeldSinceItCame, even if nobody looked then: nobody was before it.
 func TestFirstOfAllHasHeldSinceItCame(t *testing.T) {
 	p := newPast()
 	p.seen = false
@@ -227,7 +219,9 @@ func TestTheSameProblemOfMoreIsNoNews(t *testing.T) {
 	p.has("/q/tasks/0a", 0, "")
 	p.look()
 	for i := range 20 {
-		p.has(fmt.Sprintf("/q/tasks/0a/%d", i), 0, `{"state":"dead"}`)
+		p.has(fmt.Sprintf("/q/tasks/0a/%d", i), 0, string(taskformat.Encode(taskformat.Record{
+			Format: taskformat.Format, ID: fmt.Sprint(i), Run: "0123456789abcdef", State: taskformat.Dead, Attempt: 3, MaxAttempts: 3,
+		})))
 		p.look()
 	}
 	assert.Equal(t, []string{"/q 1 task is dead: all attempts have failed", "/q 2 tasks are dead: all attempts have failed"}, p.feedLines())
@@ -299,7 +293,7 @@ func TestWhoMayNotBeReadHasNotWaitedForEver(t *testing.T) {
 	require.Equal(t, 2, d.waits()[0].Waiting)
 }
 
-// TestWhoNotesThatItHoldsHasHeldSinceThen, whoever looked.
+// TestWhoNotesThatItHoldsHasHeldSinceThen, even if nobody looked then.
 func TestWhoNotesThatItHoldsHasHeldSinceThen(t *testing.T) {
 	p := newPast()
 	p.seen = false

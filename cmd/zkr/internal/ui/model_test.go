@@ -119,5 +119,5 @@ func TestTooManyPagesAreNotKeptUpToDate(t *testing.T) {
 	assert.Equal(t, http.StatusOK, code)
 	cancel()
 	ctx = s.ctx
-	require.Eventually(t, func() bool { return open() == http.StatusOK }, limit, 10*time.Millisecond, "whoever goes makes room")
+	require.Eventually(t, func() bool { return open() == http.StatusOK }, limit, 10*time.Millisecond, "a reader that leaves makes room")
 }

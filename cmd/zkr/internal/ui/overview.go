@@ -30,7 +30,7 @@ func (d *drawing) overview() []web.Block {
 		d.block("tiles", "", d.tiles()),
 		d.block("waits", "half", d.waits()),
 		d.block("leaders", "half", few(maxShort, d.Kinds(recognize.Election))),
-		d.block("atwork", "half", few(maxShort, d.Kinds(recognize.Job, recognize.Rebalancer, recognize.Tasks))),
+		d.block("inprogress", "half", few(maxShort, d.Kinds(recognize.Job, recognize.Rebalancer, recognize.Tasks))),
 		d.block("feed", "half", few(maxShort, d.Feed)),
 	}
 }

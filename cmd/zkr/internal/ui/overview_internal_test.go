@@ -38,10 +38,10 @@ func TestTilesSayWhatThereIs(t *testing.T) {
 
 func TestUnknownWorkersArePartOfTheirJob(t *testing.T) {
 	n := 0
-	for _, p := range jobParts(&recognize.JobState{Size: 15, Running: 1, Left: 2, Failed: 3, Missing: 4, Unknown: 5}) {
+	for _, p := range jobParts(&recognize.JobState{Size: 21, Running: 1, Left: 2, Failed: 3, Missing: 4, Unknown: 5, Dead: 6}) {
 		n += p.N
 	}
-	assert.Equal(t, 15, n)
+	assert.Equal(t, 21, n)
 }
 
 // TestOnlyOurBarriersTellHowManyTheyWaitFor after the first round: others never do.
@@ -59,7 +59,7 @@ func TestOnlyOurBarriersTellHowManyTheyWaitFor(t *testing.T) {
 	require.NoError(t, d.err)
 }
 
-// TestLoadedIsToldWithWhatThereIs: whoever notices it first.
+// TestLoadedIsToldWithWhatThereIs, also if watch notices it before View does.
 func TestLoadedIsToldWithWhatThereIs(t *testing.T) {
 	srv, err := zktest.Start(nil)
 	require.NoError(t, err)
@@ -75,7 +75,7 @@ func TestLoadedIsToldWithWhatThereIs(t *testing.T) {
 	// Waited for below; ends with ctx.
 	go func() { over <- m.tree.Run(ctx) }()
 	require.Eventually(t, func() bool { return m.tree.Status().Loaded }, time.Minute, time.Millisecond)
-	m.watch(newMemory())
+	m.watch()
 	v := m.View()
 	assert.True(t, v.Health.Loaded)
 	assert.True(t, v.Exists)

@@ -33,10 +33,12 @@ func pages() []*page {
 			about: "Counters, sequences and shared counts, and how they have changed since this page's server was started."},
 		{at: "/services", name: "Services", hint: "Filter by name, address", draw: (*drawing).list, kinds: []recognize.Kind{recognize.Service},
 			about: "Services and their instances."},
+		{at: "/members", name: "Members", hint: "Filter by path, member", draw: (*drawing).list, kinds: []recognize.Kind{recognize.Group},
+			about: "Groups and their members."},
 		{at: "/jobs", name: "Jobs", hint: "Filter by job, worker", draw: (*drawing).list, kinds: []recognize.Kind{recognize.Job},
 			about: "Jobs with their workers, numbered without a gap."},
-		{at: "/groups", name: "Groups", hint: "Filter by path, member", draw: (*drawing).list, kinds: []recognize.Kind{recognize.Rebalancer, recognize.Group},
-			about: "Groups with their members, and what members share."},
+		{at: "/rebalancers", name: "Rebalancers", hint: "Filter by path, member, resource", draw: (*drawing).list, kinds: []recognize.Kind{recognize.Rebalancer},
+			about: "Groups that share resources, with the owner of each resource."},
 		{at: "/tasks", name: "Tasks", hint: "Filter by queue, worker", draw: (*drawing).list, kinds: []recognize.Kind{recognize.Tasks, recognize.Queue},
 			about: "Task queues, with their workers and what has become of the tasks."},
 		{at: "/sessions", name: "Sessions", hint: "Filter by session, name, path", draw: (*drawing).sessions,
@@ -163,7 +165,7 @@ type paging struct{ All, From, To, Page, Pages int }
 func (d *drawing) list() []web.Block {
 	all := d.Kinds(d.page.kinds...)
 	fitting := slices.Clone(d.matching(all))
-	// What is wrong, or waited for, comes first; else by path.
+	// Things with a problem come first, things that nobody waits for last; else by path.
 	slices.SortStableFunc(fitting, func(a, b *recognize.Thing) int {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a.Path, b.Path))
 	})
@@ -188,13 +190,16 @@ func rank(t *recognize.Thing) int {
 			return 2 + i
 		}
 	}
+	if t.Waiting() > 0 || t.Meeting != nil && len(t.Meeting.Here) > 0 {
+		return 8
+	}
 	return 9
 }
 
 // end ends a list: with what to say where there is nothing, or with its pages.
 func (d *drawing) end(out []web.Block, shown int, p paging) []web.Block {
 	if shown == 0 {
-		return append(out, d.block("empty", "", nil))
+		return append(out, d.block("empty", "", strings.ToLower(d.page.name)))
 	}
 	if p.Pages > 1 {
 		out = append(out, d.block("paging", "", p))

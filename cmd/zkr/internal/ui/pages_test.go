@@ -33,7 +33,8 @@ var at = []struct{ name, path, says string }{
 	{"counters", "/counters", "90125"},
 	{"services", "/services", "10.0.1.11:8443"},
 	{"jobs", "/jobs", "wordcount"},
-	{"groups", "/groups", "consumer-4"},
+	{"members", "/members", "/shop/frontends"},
+	{"rebalancers", "/rebalancers", "consumer-4"},
 	{"tasks", "/tasks", "mailer-3"},
 	{"sessions", "/sessions", "celery-1"},
 	{"tree", "/tree?path=/shop/locks/catalog", "__WRIT__"},
@@ -60,7 +61,8 @@ func TestDashboard(t *testing.T) {
 	s.shows(m, func(v *ui.View) bool {
 		// Nobody who has just come is said to have died: look once more, and again.
 		_ = s.srv.Set("/shop/counters/visits", []byte("90125"))
-		return len(v.Kinds(recognize.Job)) == 1 && v.Kinds(recognize.Job)[0].Worst() != ""
+		jobs := v.Kinds(recognize.Job)
+		return len(jobs) == 1 && len(jobs[0].Problems) == 2 // one worker has died, and one has failed
 	})
 
 	t.Run("is told from what the recipes write", func(t *testing.T) { golden(t, m.View()) })
@@ -162,7 +164,7 @@ func TestProblemsOfAThingAreNotDrawnWithoutEnd(t *testing.T) {
 	m, base := s.dashboard("/")
 	s.shows(m, func(v *ui.View) bool { return len(v.Things) == 1 && len(v.Things[0].Problems) == 50 })
 	_, text, _ := get(t, base+"/locks")
-	require.Equal(t, 20, strings.Count(text, ">look</a>"))
+	require.Equal(t, 20, strings.Count(text, ">Open /"))
 	has(t, text, "30 more", "locks")
 }
 
@@ -176,7 +178,7 @@ func TestHostileDataIsEscaped(t *testing.T) {
 		s.put("/evil/services/"+evil.name+"/i", string(record[:min(len(record), 1<<19)]))
 	}
 	_, base := s.dashboard("/evil")
-	for _, path := range []string{"/", "/locks", "/services", "/sessions", "/tree?path=/evil/locks", "/api/things", "/?q=e", "/groups"} {
+	for _, path := range []string{"/", "/locks", "/services", "/sessions", "/tree?path=/evil/locks", "/api/things", "/?q=e", "/members", "/rebalancers"} {
 		code, text, _ := get(t, base+path)
 		require.Equal(t, 200, code, path)
 		harmless(t, path, text)

@@ -164,7 +164,7 @@ func bar(parts []part) template.HTML {
 
 // jobParts are a job's workers by state.
 func jobParts(j *recognize.JobState) []part {
-	return []part{{"good", "running", j.Running}, {"wait", "left", j.Left}, {"bad", "failed", j.Failed}, {"warn", "unknown", j.Unknown}, {"", "missing", j.Missing}}
+	return []part{{"good", "running", j.Running}, {"wait", "left", j.Left}, {"bad", "dead", j.Dead}, {"warn", "failed", j.Failed}, {"faint", "unknown", j.Unknown}, {"", "missing", j.Missing}}
 }
 
 // taskParts are a queue's tasks by state.

@@ -30,7 +30,7 @@ func Handler(m *Model, where string) http.Handler {
 	mux.HandleFunc("GET /api/things", s.api)
 	mux.HandleFunc("GET "+web.Assets, web.Asset)
 	mux.HandleFunc("GET /", s.missing)
-	return web.ReadOnly(mux)
+	return web.ReadOnly(web.Compress(mux))
 }
 
 // page writes a page.

@@ -19,6 +19,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/counter"
 	"github.com/zkrecipes/zkrecipes/discovery"
 	"github.com/zkrecipes/zkrecipes/election"
+	"github.com/zkrecipes/zkrecipes/internal/format/taskformat"
 	"github.com/zkrecipes/zkrecipes/lock"
 	"github.com/zkrecipes/zkrecipes/rwlock"
 	"github.com/zkrecipes/zkrecipes/session"
@@ -288,8 +289,11 @@ func (s *stage) job() {
 		require.NoError(s, err)
 		w, err := attached.Join(s.ctx, workerctl.Identity{Name: name, Addresses: []string{fmt.Sprintf("10.1.0.%d:7000", i+1)}, Node: fmt.Sprintf("rack-%d", i%3+1)})
 		require.NoError(s, err)
-		if i == 8 {
+		switch i {
+		case 8:
 			require.NoError(s, w.Leave(s.ctx))
+		case 9:
+			require.NoError(s, w.Fail(s.ctx, "no space left on /data"))
 		}
 	}
 	require.NoError(s, s.srv.ExpireSession(s.session("host-4:7000").ID()))
@@ -359,13 +363,15 @@ func (s *stage) tasks() {
 			state = "dead"
 		}
 		id := fmt.Sprintf("mail-%04d", i)
-		s.record(fmt.Sprintf("%s/tasks/%02x/%s", queue, i%7, id), map[string]any{
-			"format": 1, "id": id, "run": "0123456789abcdef", "state": state, "attempt": 1 + i%3, "maxAttempts": 3,
-			"submitted": time.Now().Add(-time.Duration(i) * time.Second), "finished": time.Now(), "lastFailure": map[bool]string{true: "550 mailbox unavailable"}[state == "dead"],
-		})
-		if state == "assigned" {
-			s.put(fmt.Sprintf("%s/workers/mailer-%d~0123456789abcdef/%s~1-1.%d", queue, i%2+1, id, i), "")
+		r := taskformat.Record{
+			Format: taskformat.Format, ID: id, Run: "0123456789abcdef", State: taskformat.State(state), Attempt: 1 + i%3, MaxAttempts: 3,
+			Submitted: time.Now().Add(-time.Duration(i) * time.Second), FinishedAt: time.Now(), LastFailure: map[bool]string{true: "550 mailbox unavailable"}[state == "dead"],
 		}
+		if state == taskformat.Assigned {
+			r.Worker, r.Assignment = fmt.Sprintf("mailer-%d~0123456789abcdef", i%2+1), fmt.Sprintf("%s~1-1.%d", id, i)
+			s.put(queue+"/workers/"+r.Worker+"/"+r.Assignment, "")
+		}
+		s.put(fmt.Sprintf("%s/tasks/%02x/%s", queue, i%7, id), string(taskformat.Encode(r)))
 	}
 }
 

@@ -39,16 +39,16 @@ func TestPagesOfNothingSayThatThereIsNothing(t *testing.T) {
 		text = mainPart(t, text)
 		switch p.name {
 		case "overview":
-			for _, want := range []string{"Nothing looks wrong.", "Nobody waits for a lock.", "There is no election.", "No job, no task queue, no rebalancer group.", "have stayed as they were", `class="big">0<`} {
+			for _, want := range []string{"Nothing looks wrong.", "Nobody waits for a lock.", "There is no election.", "No jobs, task queues or rebalancers.", "have stayed as they were", `class="big">0<`} {
 				has(t, text, want, p.path)
 			}
 		case "tree":
 			has(t, text, "There is no such znode", p.path)
 			has(t, text, `href="/tree?path=%2F"`, "the way to what is there")
 		default:
-			has(t, text, "None here", p.path)
+			has(t, text, "No "+p.name, p.path)
 			_, text, _ = get(t, base+p.path+"?q=x")
-			has(t, text, "Nothing fits", p.path)
+			has(t, text, "No matches", p.path)
 		}
 	}
 	_, text, _ := get(t, base+"/tree")
@@ -183,7 +183,7 @@ func TestAccessListsAreShownAsOfWhen(t *testing.T) {
 		_, text, _ = get(t, base+"/tree?path=/n")
 		hasNot(t, text, "Yd3Vn2M4", "the hash")
 		return strings.Contains(text, "digest:ann")
-	}, limit, 100*time.Millisecond, "a new page asks anew")
+	}, limit, 100*time.Millisecond, "a new page asks again")
 	require.NoError(t, s.srv.Set("/n", []byte("two")))
 	s.shows(m, func(v *ui.View) bool { n, _ := v.Lookup("/n"); return string(n.Data) == "two" })
 	assert.NotContains(t, live.until(t, "digest:ann"), "Yd3Vn2M4", "and so does one that is open, when the znode changes")

@@ -68,9 +68,8 @@ func TestTaskQueuesAreToldFromWhatDispatchWrites(t *testing.T) {
 	s := newStage(t)
 	const path = "/queues/mail"
 	queue := dispatch.New(s.actor("client"), path, nil)
-	s.waits(func(ctx context.Context) {
-		_ = dispatch.NewMaster(s.actor("client"), path, &dispatch.Options{ID: "master-1"}).Run(ctx)
-	})
+	master := dispatch.NewMaster(s.actor("client"), path, &dispatch.Options{ID: "master-1"})
+	s.waits(func(ctx context.Context) { _ = master.Run(ctx) })
 	handler := func(ctx context.Context, a *dispatch.Attempt) ([]byte, error) {
 		switch string(a.Payload) {
 		case "bad":
@@ -81,9 +80,8 @@ func TestTaskQueuesAreToldFromWhatDispatchWrites(t *testing.T) {
 		}
 		return []byte("sent"), nil
 	}
-	s.waits(func(ctx context.Context) {
-		_ = dispatch.NewWorker(s.actor("worker"), path, handler, &dispatch.WorkerOptions{Name: "mailer-1", Concurrency: 2}).Run(ctx)
-	})
+	worker := dispatch.NewWorker(s.actor("worker"), path, handler, &dispatch.WorkerOptions{Name: "mailer-1", Concurrency: 2})
+	s.waits(func(ctx context.Context) { _ = worker.Run(ctx) })
 	for i, payload := range []string{"good", "good", "bad", "slow", "slow", "slow", "slow", "slow", "slow", "slow"} {
 		id := fmt.Sprintf("mail-%d", i)
 		_, err := queue.Submit(s.ctx, dispatch.Task{ID: id, Payload: []byte(payload), MaxAttempts: 1})

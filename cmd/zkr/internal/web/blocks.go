@@ -69,7 +69,7 @@ func (r Region) write(out *strings.Builder, now time.Time) {
 	}
 }
 
-// What stands before and behind the moment in the element of an age.
+// The parts of the element of an age before and behind the moment.
 const (
 	agoOpen  = `<time data-ago="`
 	agoClose = `></time>`

@@ -89,7 +89,7 @@ func (f Frame) Serve(w http.ResponseWriter, r *http.Request, code int) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(code)
 	if r.Method != http.MethodHead {
-		_, _ = w.Write([]byte(out.String())) // whoever has gone does not mind
+		_, _ = w.Write([]byte(out.String())) // a client that has gone needs no answer
 	}
 }
 

@@ -39,8 +39,8 @@ func (h Hosts) allows(header string) bool {
 
 // foreign reports whether a page from elsewhere asks, other than by leading its
 // reader here. Such a page cannot read the answer, but could have work done, see
-// how long that takes, and keep streams open. Who is no browser does not say who
-// asks, and could say anything.
+// how long that takes, and keep streams open. Only browsers say which page asks;
+// other clients do not, and could say anything.
 func foreign(r *http.Request) bool {
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "cross-site", "same-site": // other ports of this machine are of the same site

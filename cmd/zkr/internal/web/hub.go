@@ -10,7 +10,7 @@ import (
 const maxStreams = 64
 
 // Hub tells any number of readers that something has changed. The zero Hub is
-// ready. Who is slower than the changes learns of them together.
+// ready. A reader that is slower than the changes learns of several at once.
 type Hub struct {
 	// mu guards what follows: changed is closed, and replaced, when version
 	// grows; nil until somebody waits. streams is never more than maxStreams.
@@ -20,7 +20,8 @@ type Hub struct {
 	streams int
 }
 
-// enter takes a place for a stream; false if there is none. Who has one leaves.
+// enter takes a place for a stream; false if there is none. The caller calls leave when
+// its stream has ended.
 func (h *Hub) enter() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -29,6 +30,20 @@ func (h *Hub) enter() bool {
 	}
 	h.streams++
 	return true
+}
+
+// Version is how often something was published.
+func (h *Hub) Version() int64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.version
+}
+
+// Streams is how many streams there are: pages that somebody has open.
+func (h *Hub) Streams() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.streams
 }
 
 func (h *Hub) leave() {
@@ -49,7 +64,7 @@ func (h *Hub) Publish() {
 }
 
 // Wait waits until something has changed since version, and returns what to
-// pass the next time. It fails when ctx ends first. Whoever passes 0 at first
+// pass the next time. It fails when ctx ends first. A reader that passes 0 at first
 // learns of all that was published before.
 func (h *Hub) Wait(ctx context.Context, version int64) (int64, error) {
 	for {

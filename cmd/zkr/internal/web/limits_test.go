@@ -129,7 +129,7 @@ func TestStreamsAreBounded(t *testing.T) {
 		ctx, cancel := context.WithTimeout(context.Background(), limit)
 		r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr, nil)
 		require.NoError(t, err)
-		answer, err := client.Do(r) //nolint:bodyclose // whoever leaves closes it
+		answer, err := client.Do(r) //nolint:bodyclose // leave closes it
 		require.NoError(t, err)
 		return answer.StatusCode, answer.Header.Get("Retry-After"), func() { cancel(); _ = answer.Body.Close() }
 	}
@@ -156,7 +156,7 @@ func TestStreamsAreBounded(t *testing.T) {
 	leave()
 }
 
-// TestStreamThatCannotBeDrawnEnds: its page asks anew, and nothing is left of it.
+// TestStreamThatCannotBeDrawnEnds: its page asks again, and nothing is left of it.
 func TestStreamThatCannotBeDrawnEnds(t *testing.T) {
 	var hub Hub
 	hub.Publish()

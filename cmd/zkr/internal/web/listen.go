@@ -30,7 +30,7 @@ func CheckAddress(addr string, remote bool) error {
 }
 
 // loopback reports whether host is this machine alone. A name other than
-// localhost is not: whoever runs the name server says what it means.
+// localhost is not: the operator of the name server says what it means.
 func loopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
@@ -63,8 +63,8 @@ func URL(l net.Listener) string {
 const maxHeader = 32 << 10
 
 // limits are how long things may take: the header of a question, all of it, its
-// answer, the time until the next one, and, when the server ends, the answers
-// that are under way. A stream sets its own.
+// answer, the time until the next one, and, when the server ends, the answers in
+// progress. A stream sets its own.
 type limits struct{ header, read, write, idle, end time.Duration }
 
 // usual are those of people's browsers. The answer's includes what a handler asks
@@ -74,9 +74,9 @@ func usual() limits {
 }
 
 // Serve answers requests until ctx ends, and closes l. The contexts of all
-// requests end with ctx, so streams do not keep it; other answers that are under
-// way are finished. Who is too slow is left: with a question after 20 seconds,
-// with an answer after 30.
+// requests end with ctx, so streams do not keep it; other answers in progress are
+// finished. The server drops a client that is too slow: with a question after 20
+// seconds, with an answer after 30.
 func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
 	return serve(ctx, l, h, usual())
 }

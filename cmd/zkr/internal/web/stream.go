@@ -27,7 +27,7 @@ const (
 type update struct {
 	// Now is the server's time, in milliseconds: ages are counted by it.
 	Now int64 `json:"now"`
-	// Of is what the stream shows: a page of something else must be loaded anew.
+	// Of is what the stream shows: a page of something else must be reloaded.
 	Of      string                 `json:"of"`
 	Regions map[string][]reference `json:"regions"`
 }
@@ -44,9 +44,9 @@ type reference struct {
 // Stream keeps a page up to date: whenever hub has something, it sends what
 // render makes different from what the page has. Nothing is sent when nothing is,
 // and no more than four times a second. It returns when the reader has gone, the
-// server ends, or render fails. Of a hub there are 64 streams at most: who comes
-// then is told to come again. A page whose Frame.Of is another is told to load
-// itself anew: somebody else has come to the address of the server that wrote it.
+// server ends, or render fails. A hub has 64 streams at most: further clients are told
+// to come again. A page whose Frame.Of is another is told to reload itself: another
+// server has taken the address of the server that wrote the page.
 func Stream(w http.ResponseWriter, r *http.Request, hub *Hub, of string, render func() ([]Region, error)) {
 	if !hub.enter() {
 		w.Header().Set("Retry-After", "5")

@@ -1,4 +1,4 @@
-// Orders without loading the page anew: what they do is shown by the stream, and
+// Orders without reloading the page: the stream shows their effects, and
 // why one was not carried out in a line that is read out.
 "use strict";
 (() => {
@@ -27,7 +27,7 @@
       .finally(() => { button.ariaDisabled = null; });
   });
 
-  // A button with the focus may go when the table is written anew: the next one
+  // A button with the focus may go when the table is redrawn: the next one
   // of the same node has it then. live.js looks after those that stay.
   let last = null; // {button, node}
   const buttonOf = (target) => target.closest?.("td.orders button");

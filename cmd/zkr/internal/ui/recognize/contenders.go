@@ -1,13 +1,13 @@
 package recognize
 
 import (
-	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/zkrecipes/zkrecipes/internal/contender"
+	"github.com/zkrecipes/zkrecipes/internal/format/lockformat"
 	"github.com/zkrecipes/zkrecipes/internal/znode"
 	"github.com/zkrecipes/zkrecipes/session"
 )
@@ -24,12 +24,12 @@ type form struct {
 //
 // read only
 var forms = []form{
-	{RWLock, "contenders named __READ__ and __WRIT__, as ours and Curator's", []string{markRead, markWrite}, []string{markRead, markWrite, markKRead, markKazoo}},
-	{RWLock, "contenders named __rlock__, as Kazoo's", []string{markKRead}, []string{markRead, markWrite, markKRead, markKazoo}},
+	{RWLock, "contenders named __READ__ and __WRIT__, as ours and Curator's", []string{lockformat.CuratorRead, lockformat.CuratorWrite}, lockformat.RWMarkers()},
+	{RWLock, "contenders named __rlock__, as Kazoo's", []string{lockformat.KazooRead}, lockformat.RWMarkers()},
 	{Semaphore, "contenders named permit, as ours", []string{markPermit}, []string{markPermit}},
-	{Election, "candidates named latch, as ours and Curator's LeaderLatch", []string{markLatch}, []string{markLatch, markCurator, markKazoo}},
-	{Mutex, "contenders named lock, as ours, Curator's (LeaderSelector's too) and go-zookeeper's", []string{markCurator}, []string{markCurator, markKazoo}},
-	{Mutex, "contenders named __lock__, as Kazoo's Lock, WriteLock and Election, or ours", []string{markKazoo}, []string{markCurator, markKazoo}},
+	{Election, "candidates named latch, as ours and Curator's LeaderLatch", []string{lockformat.CuratorLatch}, lockformat.ElectionMarkers()},
+	{Mutex, "contenders named lock, as ours, Curator's (LeaderSelector's too) and go-zookeeper's", []string{lockformat.CuratorMutex}, lockformat.MutexMarkers()},
+	{Mutex, "contenders named __lock__, as Kazoo's Lock, WriteLock and Election, or ours", []string{lockformat.KazooLock}, lockformat.MutexMarkers()},
 	{Election, "candidates named c_ and a number, as by the book", []string{markDemo}, []string{markDemo}},
 	// Every child counts that ends in "-" and a number.
 	{Mutex, "contenders named x- and their session, as ZooKeeper's own WriteLock", []string{markOwn}, []string{"-"}},
@@ -58,9 +58,9 @@ func contenders(l *looker, s *spot) *Thing {
 		}
 		l.verdict(t)
 		l.suspicions(t)
-		_, kazoo := seen[markKazoo]
-		_, reads := seen[markKRead]
-		if (seen[markCurator] || seen[markRead] || seen[markWrite] || seen[markLatch]) && (kazoo || reads) {
+		_, kazoo := seen[lockformat.KazooLock]
+		_, reads := seen[lockformat.KazooRead]
+		if (seen[lockformat.CuratorMutex] || seen[lockformat.CuratorRead] || seen[lockformat.CuratorWrite] || seen[lockformat.CuratorLatch]) && (kazoo || reads) {
 			t.problem(Warn, t.Path, "Curator's and Kazoo's names are mixed: Curator sorts Kazoo's wrongly, and Kazoo heeds Curator's only if told to")
 		}
 		if others := unheeded(seen, f.markers); others != "" && f.telling[0] != markOwn {
@@ -75,7 +75,7 @@ func contenders(l *looker, s *spot) *Thing {
 // of another recipe, just as a library writes them.
 func unheeded(seen map[string]bool, markers []string) string {
 	var others []string
-	for _, m := range []string{markCurator, markKazoo, markRead, markWrite, markKRead, markLatch, markPermit} {
+	for _, m := range []string{lockformat.CuratorMutex, lockformat.KazooLock, lockformat.CuratorRead, lockformat.CuratorWrite, lockformat.KazooRead, lockformat.CuratorLatch, markPermit} {
 		if seen[m] && !slices.Contains(markers, m) {
 			others = append(others, strings.Trim(m, "-_"))
 		}
@@ -98,7 +98,7 @@ func (s *spot) markers() map[string]bool {
 		switch mark, before := marker(c.name); {
 		case mark == "" && ofSession(c.name, c.Stat.EphemeralOwner):
 			add(markOwn, true)
-		case mark == "" || mark == markLease:
+		case mark == "" || mark == lockformat.CuratorLease:
 		case exact(mark, before):
 			add(mark, true)
 		case c.ephemeral():
@@ -130,7 +130,7 @@ func (l *looker) line(t *Thing, s *spot, markers []string) {
 	rule := l.rule(t, s)
 	for i, c := range t.Queue {
 		if i > 0 && !t.Queue[i-1].Holds && i >= Shown {
-			break // whoever comes behind one that waits, waits; see contender.Rule
+			break // a contender behind a waiting one waits, too; see contender.Rule
 		}
 		d := rule(q, i)
 		if c.Holds = d.Granted; i < Shown {
@@ -149,22 +149,22 @@ func (l *looker) line(t *Thing, s *spot, markers []string) {
 
 // contender reads one.
 func (l *looker) contender(t *Thing, s *spot, e znode.Entry) *Contender {
-	s.claimed = t
+	s.own(t)
 	c := &Contender{
 		Path: s.Path, ID: idIn(s.Node), Seq: e.Seq, Session: SessionID(s.Stat.EphemeralOwner),
 		Token: s.Stat.Czxid, Entered: s.Created(), Denied: s.Denied,
 	}
 	switch e.Marker {
-	case markRead, markKRead:
+	case lockformat.CuratorRead, lockformat.KazooRead:
 		c.Role = "read"
-	case markWrite:
+	case lockformat.CuratorWrite:
 		c.Role = "write"
-	case markKazoo:
+	case lockformat.KazooLock:
 		if t.Kind == RWLock {
 			c.Role = "write"
 		}
 	case markPermit:
-		c.Permits = permitsOf(e.Name)
+		c.Permits = lockformat.PermitsOf(e.Name)
 	}
 	return c
 }
@@ -185,24 +185,11 @@ func idIn(n *Node) string {
 	return Text(n.Data, idWidth)
 }
 
-// permitsOf is how many permits a contender's name wants.
-func permitsOf(name string) int {
-	m := permitName.FindStringSubmatch(name)
-	if m == nil {
-		return 1
-	}
-	n, err := strconv.ParseInt(m[1], 10, 32)
-	if err != nil {
-		return math.MaxInt32
-	}
-	return max(1, int(n))
-}
-
 // rule is that of the thing's recipe.
 func (l *looker) rule(t *Thing, s *spot) contender.Rule {
 	switch t.Kind {
 	case RWLock:
-		writes := func(m string) bool { return m == markWrite || m == markKazoo }
+		writes := lockformat.Writes
 		reader, writer := contender.Reader(writes), contender.Writer(writes)
 		return func(q znode.Queue, self int) contender.Decision {
 			// A rule looks at all that are ahead. Nobody behind a writer reads.
@@ -219,7 +206,7 @@ func (l *looker) rule(t *Thing, s *spot) contender.Rule {
 		if total == 0 { // nobody knows, but the first has what it wants
 			total = t.Queue[0].Permits
 		}
-		held, weighted := 0, contender.Weighted(total, permitsOf)
+		held, weighted := 0, contender.Weighted(total, lockformat.PermitsOf)
 		return func(q znode.Queue, self int) contender.Decision {
 			held += t.Queue[self].Permits
 			if self >= Shown {

@@ -8,6 +8,9 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/zkrecipes/zkrecipes/internal/format/counterformat"
+	"github.com/zkrecipes/zkrecipes/internal/format/lockformat"
 )
 
 // manyVersions is how often a number must have been set before that alone makes it
@@ -55,7 +58,7 @@ func counter(l *looker, s *spot) *Thing {
 // sessions last.
 func (s *spot) writers() (out []*spot) {
 	for _, c := range s.children {
-		if strings.HasSuffix(c.name, suffixWrite) && protection(c.name) != "" && c.Size == 0 && !c.persistent() {
+		if counterformat.IsWriter(c.name) && c.Size == 0 && !c.persistent() {
 			out = append(out, c)
 		}
 	}
@@ -64,13 +67,13 @@ func (s *spot) writers() (out []*spot) {
 
 // countsBecause is why a number should be a counter; "" if it is just a number.
 func (l *looker) countsBecause(s *spot, format string) string {
-	up := l.spots[above(s.Path)]
+	up := l.find(above(s.Path))
 	switch {
 	case noun(s.name, counterWords):
 		return "of its name, and because its data is a number"
 	case up != nil && noun(up.name, counterWords):
 		return "of its parent's name, and because its data is a number"
-	case up != nil && slices.Contains(up.counted(), format):
+	case up != nil && slices.Contains(l.counted(up), format):
 		return "its data is a number of the same format as a counter's beside it"
 	case s.Stat.Version >= manyVersions:
 		return "its data is a number that was set " + strconv.Itoa(int(s.Stat.Version)) + " times"
@@ -79,26 +82,39 @@ func (l *looker) countsBecause(s *spot, format string) string {
 }
 
 // counted are the formats of children that certainly are counters.
-func (s *spot) counted() []string {
-	if s.formats == nil {
-		s.formats = []string{}
-		for _, c := range s.children {
-			if len(c.writers()) == 0 {
-				continue
-			}
-			if _, format, ok := number(c.Node, true); ok && !slices.Contains(s.formats, format) {
-				s.formats = append(s.formats, format)
-			}
+func (l *looker) counted(s *spot) []string {
+	if s.formats != nil {
+		return s.formats
+	}
+	formats := []string{}
+	for _, c := range s.children {
+		if format := c.counts(); format != "" && !slices.Contains(formats, format) {
+			formats = append(formats, format)
 		}
 	}
-	return s.formats
+	if s.gen == l.gen {
+		s.formats = formats
+	}
+	return formats
+}
+
+// counts is the format of a node that certainly is a counter; "" if it is not.
+func (s *spot) counts() string {
+	if s == nil || len(s.writers()) == 0 {
+		return ""
+	}
+	_, format, ok := number(s.Node, true)
+	if !ok {
+		return ""
+	}
+	return format
 }
 
 // number reads a counter's data. Binary ones are told from text by what text would
 // not have: a zero, or a byte that cannot be seen. If it is certain that the node is
 // a counter, what is no decimal number is binary, whatever its bytes.
 func number(n *Node, certain bool) (value int64, format string, ok bool) {
-	const long, short = 8, 4
+	const long, short = counterformat.LongSize, counterformat.IntSize
 	switch d := n.Data; {
 	case n.Size == 0:
 		return 0, "empty, which says 0", false
@@ -125,18 +141,20 @@ func looksLikeText(data []byte) bool {
 	return true
 }
 
-// delayed says of the head of a mutex' queue what the node beside it for a lock
-// delay does. Who is the first notes that it holds the mutex when it does: if another
-// is noted, that one was lost, and the head may be waiting for the delay to pass.
+// delayed says of the head of a mutex' queue what the node beside the mutex for a lock
+// delay does. A holder writes a note there when it has the mutex: if the note names
+// another contender, that one was lost, and the head may be waiting for the delay to
+// pass.
 func (l *looker) delayed(t *Thing, s *spot) {
-	note := l.spots[s.Path+suffixDelay]
+	note := l.find(s.Path + lockformat.DelaySuffix)
 	if note == nil || len(t.Queue) == 0 || t.Queue[0].Denied {
 		return
 	}
-	m, head := delayData.FindSubmatch(note.Data), t.Queue[0]
+	head := t.Queue[0]
+	held, token, _ := lockformat.ParseDelay(note.Data)
 	switch {
-	case m == nil || string(m[1]) != "held":
-	case string(m[2]) == strconv.FormatInt(head.Token, 10):
+	case !held:
+	case token == head.Token:
 		head.Since = note.Modified()
 	default:
 		head.Holds, head.Since = false, time.Time{}
@@ -151,20 +169,19 @@ func (l *looker) delayed(t *Thing, s *spot) {
 // path. Nobody was lost if the two were not read at the same moment: a new holder
 // writes there when it has the lock.
 func delay(l *looker, s *spot) *Thing {
-	path, ok := strings.CutSuffix(s.Path, suffixDelay)
-	m := delayData.FindSubmatch(s.Data)
-	at := l.spots[path]
-	if !ok || m == nil || path == "" || path == "/" || at != nil && at.Denied {
+	path, ok := strings.CutSuffix(s.Path, lockformat.DelaySuffix)
+	said, token, noted := lockformat.ParseDelay(s.Data)
+	at := l.find(path)
+	if !ok || !noted || path == "" || path == "/" || at != nil && at.Denied {
 		return nil
 	}
-	said := string(m[1]) == "held"
 	lost := func(t *Thing) {
-		t.problem(Hint, s.Path, "the last holder (token %s) was lost, and did not release: who uses the lock delay waits for it", m[2])
+		t.problem(Hint, s.Path, "the last holder (token %d) was lost, and did not release: who uses the lock delay waits for it", token)
 	}
 	if at != nil && at.claimed != nil && at.claimed.Path == path && at.claimed.Kind == Mutex {
 		t := at.claimed
 		s.claim(t)
-		if q := t.Queue; said && len(q) > 0 && !q[0].Denied && string(m[2]) != strconv.FormatInt(q[0].Token, 10) && !l.fresh(q[0].Entered, settling) && !l.fresh(s.Modified(), settling) {
+		if q := t.Queue; said && len(q) > 0 && !q[0].Denied && token != q[0].Token && !l.fresh(q[0].Entered, settling) && !l.fresh(s.Modified(), settling) {
 			lost(t)
 		}
 		return nil

@@ -25,9 +25,9 @@
 //   - records that cannot be read, sizes that fit no format, layouts that must not
 //     be mixed, workers that have failed, what is left behind by somebody who died.
 //
-// Nodes are read one after the other, so a world is not what was there at one
-// moment. What is wrong only because something is missing is said when the rest has
-// been there for a while, and never of what may not be read.
+// Nodes are read one after the other, so a world is not a snapshot of one moment. A
+// problem that consists in a missing node is reported when the other nodes have been
+// there for a while, and never for nodes that may not be read.
 //
 // Foreign data is never passed on as it is: see [Text].
 package recognize

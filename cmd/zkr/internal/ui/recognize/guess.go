@@ -1,6 +1,10 @@
 package recognize
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/zkrecipes/zkrecipes/internal/format/lockformat"
+)
 
 // looksLike is the guess that something is of a kind, and because of what.
 func looksLike(k Kind, because string) string { return "looks like " + one(k) + " because " + because }
@@ -25,7 +29,7 @@ func (l *looker) rivals(t *Thing, s *spot, seen map[string]bool) {
 	if called && elects {
 		called, elects = false, false
 	}
-	_, curator := seen[markCurator]
+	_, curator := seen[lockformat.CuratorMutex]
 	switch {
 	case s.part != "" || l.exclusive(s), curator && called:
 	case curator && elects:
@@ -43,11 +47,13 @@ func (l *looker) rivals(t *Thing, s *spot, seen map[string]bool) {
 
 // exclusive reports whether something about a queue says that it is a mutex'.
 func (l *looker) exclusive(s *spot) bool {
-	if d := l.spots[s.Path+suffixDelay]; d != nil && delayData.Match(d.Data) {
-		return true
+	if d := l.find(s.Path + lockformat.DelaySuffix); d != nil {
+		if _, _, noted := lockformat.ParseDelay(d.Data); noted {
+			return true
+		}
 	}
 	for _, c := range s.children {
-		if mark, before := marker(c.name); mark == markCurator && (string(c.Data) == revoked || len(protection(before)) == hexDigits) {
+		if mark, before := marker(c.name); mark == lockformat.CuratorMutex && (string(c.Data) == revoked || len(protection(before)) == hexDigits) {
 			return true
 		}
 	}

@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/internal/contender"
+	"github.com/zkrecipes/zkrecipes/internal/format/lockformat"
+	"github.com/zkrecipes/zkrecipes/internal/format/taskformat"
 	"github.com/zkrecipes/zkrecipes/internal/znode"
 	"github.com/zkrecipes/zkrecipes/session"
 	"pgregory.net/rapid"
@@ -23,8 +25,8 @@ func FuzzLook(f *testing.F) {
 	for _, lines := range [][]string{
 		jobLines(`{"state":"running","workers":6,"next":4,"left":1}`),
 		{`/b ={"kind":"double","czxid":100,"parties":-3,"round":2,"released":"9-1,x"}`, "/b/_c_" + uuid(1) + "--party-0000000001 e1"},
-		{`/q/admission ={"format":1,"maxTasks":10}`, `/q/tasks/0a/x ={"state":"dead"}`, "/q/alive/~ e1", "/q/workers//x"},
-		{`/g ={"format":1,"mode":"global"}`, "/g/resources/a", `/g/assignments/x ={"client":"","resources":["a","a"]}`, "/g/stopped/.", "/g/clients/latch-0000000001 e1"},
+		{`/q/admission ={"format":1,"maxTasks":10}`, task("x", taskformat.Dead, 0), "/q/alive/~ e1", "/q/workers//x"},
+		{`/g ={"format":1,"mode":"global"}`, "/g/resources/a", `/g/assignments/x ={"client":"","count":2,"resources":["a","a"]}`, "/g/stopped/.", "/g/clients/latch-0000000001 e1"},
 		{"/s =2", "/s/" + hexID(1) + " e1 =x", "/s/" + hexID(2) + " e1 =y", "/s/odd denied", "/s-__lock__/" + hexID(3) + "__lock__0000000001 e2 =b'x'", "/s-__lock__/" + hexID(4) + "__lock__2147483647"},
 		{"/s/leases/_c_" + uuid(1) + "-lease-0000000001 e1", "/s/leases/_c_" + uuid(2) + "-lease-0000000002 e2 z900", "/s/locks/_c_" + uuid(3) + "-lock-0000000001 e2"},
 		{"/barrier/" + uuid(1) + " e1", "/b/ready", "/b/" + hexID(1) + " e1", "/gate =h:1", "/counter =5", "/c v100 =hex:00000001", "/c/_c_" + uuid(1) + "-writer e1"},
@@ -65,14 +67,14 @@ func FuzzLook(f *testing.F) {
 // TestLongQueuesAreToldAsTheRulesSay: only the first of a queue are asked for by
 // the rules of the recipes, and the others take less time.
 func TestLongQueuesAreToldAsTheRulesSay(t *testing.T) {
-	writes := func(m string) bool { return m == markWrite }
+	writes := func(m string) bool { return m == lockformat.CuratorWrite }
 	rapid.Check(t, func(t *rapid.T) {
-		marks := rapid.SliceOfN(rapid.SampledFrom([]string{markRead, markRead, markRead, markWrite, "-1" + markPermit, "-3" + markPermit}), 1, 200).Draw(t, "marks")
+		marks := rapid.SliceOfN(rapid.SampledFrom([]string{lockformat.CuratorRead, lockformat.CuratorRead, lockformat.CuratorRead, lockformat.CuratorWrite, "-1" + markPermit, "-3" + markPermit}), 1, 200).Draw(t, "marks")
 		readers := rapid.IntRange(0, 150).Draw(t, "readers first")
 		total := rapid.IntRange(1, 300).Draw(t, "permits")
 		permits := rapid.Bool().Draw(t, "a semaphore")
 		lines, names := []string{"/x =" + strconv.Itoa(total)}, []string{}
-		for i, m := range append(slices.Repeat([]string{markRead, "-1" + markPermit}, readers), marks...) {
+		for i, m := range append(slices.Repeat([]string{lockformat.CuratorRead, "-1" + markPermit}, readers), marks...) {
 			if strings.HasSuffix(m, markPermit) == permits {
 				name := fmt.Sprintf("_c_%s%s%s%010d", uuid(i), map[bool]string{false: "-"}[permits], m, i)
 				names, lines = append(names, name), append(lines, "/x/"+name+" e1")
@@ -81,10 +83,10 @@ func TestLongQueuesAreToldAsTheRulesSay(t *testing.T) {
 		if len(names) == 0 {
 			return
 		}
-		q := znode.Parse(names, markRead, markWrite, markPermit)
+		q := znode.Parse(names, lockformat.CuratorRead, lockformat.CuratorWrite, markPermit)
 		thing := look(Past{}, lines...).Things[0]
 		for i, c := range thing.Queue {
-			rule := contender.Weighted(total, permitsOf)
+			rule := contender.Weighted(total, lockformat.PermitsOf)
 			if !permits && writes(q.Entries[i].Marker) {
 				rule = contender.Writer(writes)
 			} else if !permits {

@@ -4,9 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
+
+	"github.com/zkrecipes/zkrecipes/internal/format/jobformat"
+	"github.com/zkrecipes/zkrecipes/internal/znode"
 )
 
 // JobState is how a job of workerctl stands (docs/workerctl.md).
@@ -18,12 +19,15 @@ type JobState struct {
 	ReuseIDs bool              `json:"reuse_ids,omitempty"`
 	Metadata map[string]string `json:"metadata,omitempty"`
 	// Size is how many workers the job wants; Missing have never come.
+	// Running are at work; Left have finished their part, Failed have left with a
+	// failure; Dead have died, and may come back.
 	Size    int `json:"size"`
 	Running int `json:"running"`
 	Left    int `json:"left"`
 	Failed  int `json:"failed"`
+	Dead    int `json:"dead"`
 	Missing int `json:"missing"`
-	// Unknown may run, have left or have failed: it cannot be read.
+	// Unknown may be any of these: it cannot be read.
 	Unknown int `json:"unknown,omitempty"`
 	// Workers by their ids, without those that are missing.
 	Workers []Worker `json:"workers"`
@@ -36,51 +40,28 @@ type Worker struct {
 	Path        string    `json:"path"`
 	ID          int       `json:"id"`
 	Name        string    `json:"name"`
-	State       string    `json:"state"` // running, left, failed, unknown
-	Incarnation int64     `json:"incarnation"`
+	State       string    `json:"state"` // running, left, failed, dead, unknown
+	Failure     string    `json:"failure,omitempty"`
+	Incarnation int64     `json:"incarnation,string"`
 	Addresses   []string  `json:"addresses,omitempty"`
 	Node        string    `json:"node,omitempty"`
 	Session     SessionID `json:"session,omitempty"`
 	Since       time.Time `json:"since,omitzero"`
 	// Live is the path of its ephemeral node; Token that one's czxid.
 	Live  string `json:"live,omitempty"`
-	Token int64  `json:"token,omitempty"`
-}
-
-type jobRecord struct {
-	Format   int               `json:"format"`
-	ID       string            `json:"id"`
-	Name     string            `json:"name"`
-	ReuseIDs bool              `json:"reuseIDs"`
-	Metadata map[string]string `json:"metadata"`
-	Created  time.Time         `json:"created"`
-}
-
-type jobStatus struct {
-	State   string `json:"state"`
-	Workers int    `json:"workers"`
-	Next    int    `json:"next"`
-	Left    int    `json:"left"`
-}
-
-type workerRecord struct {
-	ID          int      `json:"id"`
-	Name        string   `json:"name"`
-	Incarnation int64    `json:"incarnation"`
-	Claim       string   `json:"claim"`
-	Left        bool     `json:"left"`
-	Addresses   []string `json:"addresses"`
-	Node        string   `json:"node"`
+	Token int64  `json:"token,omitempty,string"`
 }
 
 // job tells a job: by its record, and the run that is named after its id.
 func job(l *looker, s *spot) *Thing {
-	r, ok := read[jobRecord](s.Node)
-	id := strings.ReplaceAll(r.ID, "-", "")
-	if !ok || r.Format != 1 || len(id) != 32 || r.Created.IsZero() {
+	r, err := decoded(s.Node, func(data []byte) (jobformat.Job, error) { return jobformat.JobOf(s.name, data) })
+	if newer(err) {
+		return newerJob(s, err)
+	}
+	if err != nil {
 		return nil
 	}
-	run := s.child(id[:16])
+	run := s.child(jobformat.RunName(r.ID))
 	if run == nil {
 		return nil
 	}
@@ -92,17 +73,17 @@ func job(l *looker, s *spot) *Thing {
 	}
 	t.Job.status(t, run)
 	s.claim(t)
-	if barriers := run.child("barriers"); barriers != nil {
+	if barriers := run.child(jobformat.DirBarriers); barriers != nil {
 		for _, b := range barriers.children {
-			b.part = t.Path
+			b.partOf(t.Path)
 			for _, p := range b.children {
-				p.claimed = nil
+				p.own(nil)
 			}
-			b.claimed = nil
+			b.own(nil)
 		}
 	}
 	t.Job.workers(l, t, run)
-	if phases := run.child("phases"); phases != nil {
+	if phases := run.child(jobformat.DirPhases); phases != nil {
 		for _, p := range phases.children[:min(len(phases.children), Shown)] {
 			t.Job.Phases = append(t.Job.Phases, Text([]byte(p.name), idWidth))
 		}
@@ -111,83 +92,126 @@ func job(l *looker, s *spot) *Thing {
 	return t
 }
 
+// newerJob tells a job whose record has a format of a newer version: by the folders of
+// its run.
+func newerJob(s *spot, err error) *Thing {
+	if !slices.ContainsFunc(s.children, func(run *spot) bool {
+		return run.child(jobformat.DirMembers) != nil && run.child(jobformat.DirLive) != nil
+	}) {
+		return nil
+	}
+	t := &Thing{Kind: Job, Path: s.Path, How: "the folders of a run: workerctl", Job: &JobState{Name: Text([]byte(s.name), idWidth), State: notReadable}}
+	t.State = t.Job.summary()
+	t.problem(Warn, s.Path, "the job's record %s", s.unread(err))
+	s.claim(t)
+	return t
+}
+
+// endedJob tells the record of how a job ended, which outlives the job.
+func endedJob(_ *looker, s *spot) *Thing {
+	if folder := above(s.Path); znode.Base(folder) != jobformat.DirEnded {
+		return nil
+	}
+	r, err := decoded(s.Node, jobformat.Decode[jobformat.Ending])
+	if err != nil || !jobformat.IsEndedName(s.name, znode.Escape(r.Name)) {
+		return nil
+	}
+	j := &JobState{
+		ID: Text([]byte(r.ID), idWidth), Name: Text([]byte(r.Name), idWidth), State: string(r.State), Created: r.Created,
+		Size: r.Workers, Left: r.Left - r.Failed, Failed: r.Failed, Missing: r.Workers - r.Joined,
+	}
+	return &Thing{Kind: Job, Path: s.Path, How: "the record of how a job ended: workerctl", State: "over: " + j.summary(), Job: j}
+}
+
+// notReadable is the state of what cannot be read.
+const notReadable = "not readable"
+
 // status reads how the job stands.
 func (j *JobState) status(t *Thing, run *spot) {
-	state := run.child("state")
-	var st jobStatus
-	ok := false
-	if state != nil {
-		st, ok = read[jobStatus](state.Node)
-	}
-	switch {
-	case state == nil:
+	state := run.child(jobformat.NodeState)
+	if state == nil {
 		j.State = "being removed"
+		return
+	}
+	st, err := decoded(state.Node, jobformat.Decode[jobformat.Status])
+	switch {
+	case err == nil:
+		j.State, j.Size, j.Missing = string(st.State), st.Workers, st.Workers-st.Next
 	case state.Denied:
-		j.State = "not readable"
-	case !ok || st.Workers < 1 || st.Workers > 1<<24 || st.Next < 0 || st.Next > st.Workers:
-		j.State = "not readable"
-		t.problem(Bad, state.Path, "the job's state %s", state.unread())
+		j.State = notReadable
 	default:
-		j.State, j.Size, j.Missing = Text([]byte(st.State), idWidth), st.Workers, st.Workers-st.Next
+		j.State = notReadable
+		t.problem(Bad, state.Path, "the job's state %s", state.unread(err))
 	}
 }
 
 // workers reads who has joined.
 func (j *JobState) workers(l *looker, t *Thing, run *spot) {
-	lives := map[string]*spot{}
-	live := run.child("live")
-	if live != nil {
-		for _, c := range live.children {
-			// "<id>-<incarnation>-<claim>"
-			if at := strings.LastIndexByte(c.name, '-'); at > 0 {
-				lives[c.name[:at]] = c
-			}
-		}
-	}
-	members := run.child("members")
+	members, live := run.child(jobformat.DirMembers), run.child(jobformat.DirLive)
 	if members == nil {
 		return
 	}
-	waits := j.State == "submitted" || j.State == "running"
 	for _, c := range members.children {
-		r, ok := read[workerRecord](c.Node)
-		if !ok || strconv.Itoa(r.ID) != c.name {
-			j.unread(t, c)
+		r, err := decoded(c.Node, func(data []byte) (jobformat.Member, error) { return jobformat.MemberOf(c.name, data) })
+		if err != nil {
+			j.unread(t, c, err)
 			continue
 		}
 		w := Worker{Path: c.Path, ID: r.ID, Name: Text([]byte(r.Name), idWidth), Incarnation: r.Incarnation, Node: Text([]byte(r.Node), idWidth), Since: c.Modified()}
 		for _, a := range r.Addresses[:min(len(r.Addresses), 4)] {
 			w.Addresses = append(w.Addresses, Text([]byte(a), idWidth))
 		}
-		here := lives[fmt.Sprintf("%d-%d", r.ID, r.Incarnation)]
-		switch {
-		case r.Left:
-			w.State, j.Left = "left", j.Left+1
-		case here != nil:
-			w.State, j.Running = "running", j.Running+1
-			w.Live, w.Session, w.Since, w.Token = here.Path, SessionID(here.Stat.EphemeralOwner), here.Created(), here.Stat.Czxid
-		case live != nil && live.Denied:
-			w.State, j.Unknown = "unknown", j.Unknown+1
-		default:
-			w.State, j.Failed = "failed", j.Failed+1
-			// Who has just joined may have been read before its live node was.
-			if waits && !l.fresh(c.Modified(), settling) {
-				t.problem(Warn, c.Path, "worker %d (%s) has died; the job waits for it to come back", w.ID, w.Name)
-			}
+		var here *spot
+		if live != nil {
+			here = live.child(r.Live())
 		}
-		j.Workers = append(j.Workers, w)
+		w.State = string(r.State(here != nil))
+		if w.State == jobformat.Dead && live != nil && live.Denied {
+			w.State = unknown
+		}
+		j.add(l, t, w, r, here)
 	}
 	slices.SortFunc(j.Workers, func(a, b Worker) int { return cmp.Compare(a.ID, b.ID) })
 }
 
+// unknown is the state of a worker that cannot be read.
+const unknown = "unknown"
+
+// add adds a worker of whom all but the place is known; here is its live znode.
+func (j *JobState) add(l *looker, t *Thing, w Worker, r jobformat.Member, here *spot) {
+	waits := j.State == jobformat.Submitted || j.State == jobformat.Running
+	switch w.State {
+	case jobformat.Running:
+		j.Running++
+		w.Live, w.Session, w.Since, w.Token = here.Path, SessionID(here.Stat.EphemeralOwner), here.Created(), here.Stat.Czxid
+	case jobformat.Left:
+		j.Left++
+	case jobformat.Failed:
+		j.Failed++
+		w.Failure = Text([]byte(r.Failure), 200)
+		if waits {
+			t.problem(Warn, w.Path, "worker %d (%s) has failed: %s", w.ID, w.Name, w.Failure)
+		}
+	case jobformat.Dead:
+		j.Dead++
+		// A worker that has just joined may have been read before its live node.
+		if waits && !l.fresh(w.Since, settling) {
+			t.problem(Warn, w.Path, "worker %d (%s) has died; the job waits for it to come back", w.ID, w.Name)
+		}
+	default:
+		j.Unknown++
+	}
+	j.Workers = append(j.Workers, w)
+}
+
 // unread is a worker of whom nobody knows more than that it has come.
-func (j *JobState) unread(t *Thing, c *spot) {
+func (j *JobState) unread(t *Thing, c *spot, err error) {
 	name := Text([]byte(c.name), idWidth)
 	if !c.Denied {
-		t.problem(Warn, c.Path, "the record of worker %s %s", name, c.Node.unread())
+		t.problem(Warn, c.Path, "the record of worker %s %s", name, c.Node.unread(err))
 	}
-	if id, err := strconv.Atoi(c.name); err == nil && strconv.Itoa(id) == c.name {
-		j.Workers, j.Unknown = append(j.Workers, Worker{Path: c.Path, ID: id, Name: name, State: "unknown"}), j.Unknown+1
+	if id, err := jobformat.ParseID(c.name); err == nil {
+		j.Workers, j.Unknown = append(j.Workers, Worker{Path: c.Path, ID: id, Name: name, State: unknown}), j.Unknown+1
 	}
 }
 
@@ -197,14 +221,14 @@ func (j *JobState) summary() string {
 	if j.Size == 0 {
 		return out
 	}
-	if out += ": "; j.State == "running" {
+	if out += ": "; j.State == jobformat.Running {
 		out = ""
 	}
 	out += fmt.Sprintf("%d of %d running", j.Running, j.Size)
 	for _, part := range []struct {
 		n    int
 		what string
-	}{{j.Failed, "failed"}, {j.Left, "left"}, {j.Unknown, "unknown"}, {j.Missing, "missing"}} {
+	}{{j.Dead, jobformat.Dead}, {j.Failed, jobformat.Failed}, {j.Left, jobformat.Left}, {j.Unknown, unknown}, {j.Missing, "missing"}} {
 		if part.n > 0 {
 			out += fmt.Sprintf(", %d %s", part.n, part.what)
 		}

@@ -1,37 +1,28 @@
 package recognize
 
-import "regexp"
+import (
+	"regexp"
 
-// What stands in contenders' names before the number, as docs/layout.md has it.
+	"github.com/zkrecipes/zkrecipes/internal/format/lockformat"
+)
+
+// The marks before the number in names that only other libraries write; package
+// lockformat has those that our recipes write as well.
 const (
-	markCurator = "lock-"     // Curator's InterProcessMutex and LeaderSelector, go-zookeeper's Lock, ours
-	markKazoo   = "__lock__"  // Kazoo's Lock, WriteLock and Election
-	markRead    = "__READ__"  // Curator's InterProcessReadWriteLock, ours
-	markWrite   = "__WRIT__"  // the same
-	markKRead   = "__rlock__" // Kazoo's ReadLock
-	markLatch   = "latch-"    // Curator's LeaderLatch, our Elector
-	markPermit  = "-permit-"  // our Semaphore
-	markLease   = "lease-"    // Curator's InterProcessSemaphoreV2
-	markParty   = "-party-"   // our barriers
-	markDemo    = "c_"        // elections by the book; it stands alone
-	markOwn     = "x-"        // ZooKeeper's own WriteLock, "x-<session>-"
-	markOffer   = "n_"        // ZooKeeper's own LeaderElectionSupport, registries by the book; it stands alone
-	markSimple  = "qn-"       // Curator's SimpleDistributedQueue, ZooKeeper's own recipe
-	markQueue   = "entry-"    // Kazoo's Queue and LockingQueue, before the priority
+	markPermit = "-" + lockformat.Permit // our Semaphore, with the end of the number of permits
+	markDemo   = "c_"                    // elections by the book; it stands alone
+	markOwn    = "x-"                    // ZooKeeper's own WriteLock, "x-<session>-"
+	markOffer  = "n_"                    // ZooKeeper's own LeaderElectionSupport, registries by the book; it stands alone
+	markSimple = "qn-"                   // Curator's SimpleDistributedQueue, ZooKeeper's own recipe
+	markQueue  = "entry-"                // Kazoo's Queue and LockingQueue, before the priority
 )
 
 // Other names.
 const (
-	dirLocks    = "locks"     // Curator's InterProcessSemaphoreV2: those who wait
-	dirLeases   = "leases"    // the same: those who hold
-	suffixLock  = "-__lock__" // Kazoo's Semaphore, beside its path: those who wait
-	nodeReady   = "ready"     // double barriers of Curator and Kazoo
-	markParty2  = "__party__" // Kazoo's Party
-	suffixDelay = ".delay"    // our Mutex with LockDelay, beside its path
-	suffixRoll  = ".passed"   // our Barrier, beside its path
-	suffixWrite = "-writer"   // a writer of our counters
-	dirEntries  = "entries"   // Kazoo's LockingQueue
-	dirTaken    = "taken"     // the same
+	suffixLock = "-__lock__" // Kazoo's Semaphore, beside its path: those who wait
+	nodeReady  = "ready"     // double barriers of Curator and Kazoo
+	dirEntries = "entries"   // Kazoo's LockingQueue
+	dirTaken   = "taken"     // the same
 )
 
 // Data that says what a node is.
@@ -51,14 +42,11 @@ var (
 )
 
 var (
-	shallowName = regexp.MustCompile(`^[0-9a-f]{32}-(.*)$`)                                                           // read only; Kazoo's ShallowParty
-	memberName  = regexp.MustCompile(`^([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{32})$`) // read only; double barriers of Curator, and of Kazoo
-	leaseName   = regexp.MustCompile(`^[0-9a-f]{32}$`)                                                                // read only; Kazoo's Semaphore
-	permitName  = regexp.MustCompile(`-([0-9]+)-permit-[0-9]{10}$`)                                                   // read only
-	delayData   = regexp.MustCompile(`^(held|free) ([0-9]+)$`)                                                        // read only
-	entryName   = regexp.MustCompile(`^entry-[0-9]{3}-[0-9]{10}$`)                                                    // read only
-	simpleName  = regexp.MustCompile(`^qn-[0-9]{10}$`)                                                                // read only
-	itemName    = regexp.MustCompile(`^queue-([01][0-9A-F]{8}|\|.*\|)?[0-9]{10}$`)                                    // read only; Curator's DistributedQueue, and with a priority, a time or an id
-	hostName    = regexp.MustCompile(`^[0-9A-Za-z][-._0-9A-Za-z]*$`)                                                  // read only; before our process id, where nothing else is said
-	decimal     = regexp.MustCompile(`^-?[0-9]{1,19}$`)                                                               // read only
+	memberName = regexp.MustCompile(`^([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{32})$`) // read only; double barriers of Curator, and of Kazoo
+	leaseName  = regexp.MustCompile(`^[0-9a-f]{32}$`)                                                                // read only; Kazoo's Semaphore
+	entryName  = regexp.MustCompile(`^entry-[0-9]{3}-[0-9]{10}$`)                                                    // read only
+	simpleName = regexp.MustCompile(`^qn-[0-9]{10}$`)                                                                // read only
+	itemName   = regexp.MustCompile(`^queue-([01][0-9A-F]{8}|\|.*\|)?[0-9]{10}$`)                                    // read only; Curator's DistributedQueue, and with a priority, a time or an id
+	hostName   = regexp.MustCompile(`^[0-9A-Za-z][-._0-9A-Za-z]*$`)                                                  // read only; before our process id, where nothing else is said
+	decimal    = regexp.MustCompile(`^-?[0-9]{1,19}$`)                                                               // read only
 )

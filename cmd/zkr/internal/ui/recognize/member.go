@@ -1,11 +1,13 @@
 package recognize
 
 import (
-	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/zkrecipes/zkrecipes/internal/format/memberformat"
 )
 
 // group tells groups: those of Kazoo's parties by their names, others by having
@@ -14,18 +16,18 @@ func group(_ *looker, s *spot) *Thing {
 	t := &Thing{Kind: Group, Path: s.Path, How: "ephemeral children, as ours and Curator's GroupMember"}
 	told, offers, uuids := 0, 0, 0
 	for _, c := range s.children {
-		if !c.ephemeral() || c.claimed != nil {
+		if !c.ephemeral() || c.taken() {
 			t.Strangers += bit(!c.Denied)
 			continue
 		}
 		m := Member{Path: c.Path, ID: Text([]byte(c.name), idWidth), Session: SessionID(c.Stat.EphemeralOwner), Since: c.Created(), Data: Text(c.Data, idWidth)}
-		shallow := shallowName.FindStringSubmatch(c.name)
+		shallow, isShallow := memberformat.ShallowID(c.name)
 		switch {
-		case len(c.name) > hexDigits && leaseName.MatchString(c.name[:hexDigits]) && strings.HasPrefix(c.name[hexDigits:], markParty2):
+		case memberformat.IsParty(c.name):
 			t.How, m.ID, m.Data = "children named __party__, as Kazoo's Party", m.Data, ""
 			told++
-		case shallow != nil && (c.Size == 0 || string(c.Data) == shallow[1]): // Kazoo puts the id there, too
-			t.How, m.ID, m.Data = "children that begin with 32 digits, as Kazoo's ShallowParty", Text([]byte(shallow[1]), idWidth), ""
+		case isShallow && (c.Size == 0 || string(c.Data) == shallow): // Kazoo puts the id there, too
+			t.How, m.ID, m.Data = "children that begin with 32 digits, as Kazoo's ShallowParty", Text([]byte(shallow), idWidth), ""
 			told++
 		case memberName.MatchString(c.name):
 			uuids++
@@ -49,8 +51,8 @@ func group(_ *looker, s *spot) *Thing {
 		t.Guess = looksLike(Group, "all its children are ephemeral")
 	}
 	for _, c := range s.children {
-		if c.ephemeral() && c.claimed == nil {
-			c.claimed = t
+		if c.ephemeral() && !c.taken() {
+			c.own(t)
 		}
 	}
 	t.State = count(len(t.Members), "member")
@@ -64,24 +66,11 @@ func bit(b bool) int {
 	return 0
 }
 
-// instance is the data of a service's instance, as Curator's x-discovery has it.
-type instance struct {
-	Name    *string         `json:"name"`
-	ID      *string         `json:"id"`
-	Address *string         `json:"address"`
-	Port    *int32          `json:"port"`
-	SSLPort *int32          `json:"sslPort"`
-	Payload json.RawMessage `json:"payload"`
-	Time    *int64          `json:"registrationTimeUTC"`
-	Type    *string         `json:"serviceType"`
-	Enabled *bool           `json:"enabled"`
-}
-
 // service tells services: by an instance that says that it is one of it.
 func service(_ *looker, s *spot) *Thing {
 	is := false
 	for _, c := range s.children {
-		if i, ok := read[instance](c.Node); ok && i.Name != nil && *i.Name == s.name && i.Type != nil && i.Time != nil {
+		if i, err := decoded(c.Node, memberformat.Decode); err == nil && i.Name == s.name && i.Type != "" {
 			is = true
 			break
 		}
@@ -118,20 +107,18 @@ func service(_ *looker, s *spot) *Thing {
 
 // instance reads what a member says as an instance.
 func (m *Member) instance(n *Node) {
-	i, ok := read[instance](n)
+	i, err := decoded(n, memberformat.Decode)
 	switch {
 	case n.Denied:
 		m.Broken = "it may not be read"
 	case !n.Whole():
 		m.Broken = "its data is too long to be read"
-	case !ok || i.Name == nil || i.Type == nil:
+	case errors.Is(err, errUnread):
 		m.Broken = "its data is no instance"
-	case i.Time != nil && !datable(*i.Time):
-		m.Broken = "it was registered in no year that there is"
+	case err != nil:
+		m.Broken = "its data is no instance: " + Text([]byte(err.Error()), idWidth)
 	default:
-		if i.ID != nil {
-			m.ID = Text([]byte(*i.ID), idWidth)
-		}
+		m.ID = Text([]byte(i.ID), idWidth)
 		if i.Address != nil {
 			m.Address = Text([]byte(*i.Address), idWidth)
 		}
@@ -141,12 +128,12 @@ func (m *Member) instance(n *Node) {
 				break
 			}
 		}
-		if i.Time != nil {
-			m.Since = time.UnixMilli(*i.Time)
+		if i.RegistrationTime != 0 {
+			m.Since = time.UnixMilli(i.RegistrationTime)
 		}
-		m.Type = Text([]byte(strings.ToLower(strings.ReplaceAll(*i.Type, "_", " "))), idWidth)
-		m.Disabled = i.Enabled != nil && !*i.Enabled
-		if len(i.Payload) > 0 && string(i.Payload) != "null" {
+		m.Type = Text([]byte(strings.ToLower(strings.ReplaceAll(i.Type, "_", " "))), idWidth)
+		m.Disabled = i.Disabled()
+		if i.Payload != nil {
 			m.Data = Text(i.Payload, idWidth)
 		}
 	}

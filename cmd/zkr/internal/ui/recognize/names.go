@@ -5,6 +5,9 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"github.com/zkrecipes/zkrecipes/internal/format/lockformat"
+	"github.com/zkrecipes/zkrecipes/internal/znode"
 )
 
 // digits is how long the number at the end of a sequential node's name is.
@@ -48,7 +51,7 @@ func marker(name string) (mark, before string) {
 		if head == markDemo {
 			return markDemo, ""
 		}
-		for _, m := range [...]string{markKazoo, markKRead, markCurator, markRead, markWrite, markLatch, markPermit, markLease} {
+		for _, m := range [...]string{lockformat.KazooLock, lockformat.KazooRead, lockformat.CuratorMutex, lockformat.CuratorRead, lockformat.CuratorWrite, lockformat.CuratorLatch, markPermit, lockformat.CuratorLease} {
 			if before, ok := strings.CutSuffix(head, m); ok {
 				return m, before
 			}
@@ -61,7 +64,7 @@ func marker(name string) (mark, before string) {
 // protection id, or 32 digits.
 func exact(mark, before string) bool {
 	switch mark {
-	case markKazoo, markKRead:
+	case lockformat.KazooLock, lockformat.KazooRead:
 		return leaseName.MatchString(before)
 	case markPermit:
 		at := strings.LastIndexByte(before, '-')
@@ -74,8 +77,8 @@ func exact(mark, before string) bool {
 
 // protected reports whether text is "_c_<id>-".
 func protected(text string) bool {
-	id := protection(text)
-	return id != "" && len(text) == len("_c_")+len(id)+1
+	_, base, ok := znode.Protection(text)
+	return ok && base == ""
 }
 
 // ofSession reports whether a name is that which ZooKeeper's own WriteLock gives to
@@ -90,17 +93,10 @@ func ofSession(name string, owner int64) bool {
 	return ten == own || eleven == own
 }
 
-// protection is the id in a protected name, "_c_<id>-...": a UUID, or 32 digits as
-// go-zookeeper writes it; "" if it has none.
+// protection is the id in a protected name; "" if it has none.
 func protection(name string) string {
-	const prefix = "_c_"
-	rest, ok := strings.CutPrefix(name, prefix)
-	for _, size := range []int{36, 32} {
-		if ok && len(rest) > size && rest[size] == '-' && strings.Trim(rest[:size], "0123456789abcdef-") == "" && (size == 36) == (rest[8] == '-') {
-			return rest[:size]
-		}
-	}
-	return ""
+	id, _, _ := znode.Protection(name)
+	return id
 }
 
 // words are those of a name that somebody chose, in lower case: "order-Counter_2"

@@ -3,11 +3,13 @@ package recognize
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
 
+	"github.com/zkrecipes/zkrecipes/internal/versioned"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -63,15 +65,25 @@ func (n *Node) Name() string { return n.Path[strings.LastIndexByte(n.Path, '/')+
 // Whole is true if Data is all of it.
 func (n *Node) Whole() bool { return len(n.Data) == n.Size }
 
-// unread is why nobody knows what a record says that is there.
-func (n *Node) unread() string {
+// unread is why nobody knows what a record says that exists; err is what came of reading
+// it.
+func (n *Node) unread(err error) string {
+	var format *versioned.FormatError
 	switch {
 	case n.Denied:
 		return "may not be read"
 	case !n.Whole():
 		return "is too long to be read"
+	case errors.As(err, &format):
+		return "has format " + Text([]byte(format.Found), idWidth) + " of a newer version (update zkr)"
 	}
 	return "cannot be read"
+}
+
+// newer reports whether a record was not read because a newer version has written it.
+func newer(err error) bool {
+	var format *versioned.FormatError
+	return errors.As(err, &format)
 }
 
 // Created is when the node was, by the servers' clock; zero if it may not be read.
@@ -104,26 +116,38 @@ func (n *Node) persistent() bool { return !n.Denied && n.Stat.EphemeralOwner == 
 // verdict is what came of reading a record.
 type verdict[T any] struct {
 	value T
-	ok    bool
+	err   error
 }
 
-// read reads the node's data as a record in JSON. It is parsed once for each type,
-// and what is parsed must not be changed.
-func read[T any](n *Node) (T, bool) {
+var errUnread = errors.New("no record, or not read as a whole")
+
+// decoded reads the node's data as a record in JSON. It is decoded once for each type of
+// records, and what is decoded must not be changed.
+func decoded[T any](n *Node, decode func([]byte) (T, error)) (T, error) {
 	var known []any
 	if m := n.memo.Load(); m != nil {
 		known = *m
 	}
 	for _, k := range known {
 		if v, same := k.(verdict[T]); same {
-			return v.value, v.ok
+			return v.value, v.err
 		}
 	}
-	var v verdict[T]
-	if n.Whole() && len(n.Data) > 1 && (n.Data[0] == '{' || n.Data[0] == '[') {
-		v.ok = json.Unmarshal(n.Data, &v.value) == nil
-		known = append(slices.Clip(known), v)
-		n.memo.Store(&known)
+	if !n.Whole() || len(n.Data) < 2 || n.Data[0] != '{' && n.Data[0] != '[' {
+		return *new(T), errUnread
 	}
-	return v.value, v.ok
+	var v verdict[T]
+	v.value, v.err = decode(n.Data)
+	known = append(slices.Clip(known), v)
+	n.memo.Store(&known)
+	return v.value, v.err
+}
+
+// read is decoded for records of others, and lists, which have no format.
+func read[T any](n *Node) (T, bool) {
+	value, err := decoded(n, func(data []byte) (out T, err error) {
+		err = json.Unmarshal(data, &out)
+		return out, err
+	})
+	return value, err == nil
 }

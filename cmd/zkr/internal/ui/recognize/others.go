@@ -1,6 +1,10 @@
 package recognize
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/zkrecipes/zkrecipes/internal/format/lockformat"
+)
 
 // recipes are the kinds whose contenders have these markers.
 //
@@ -10,10 +14,10 @@ var recipes = []struct {
 	markers []string
 	heeds   []string // those of others that it takes for its own
 }{
-	{Mutex, []string{markCurator, markKazoo}, nil},
+	{Mutex, []string{lockformat.CuratorMutex, lockformat.KazooLock}, nil},
 	{Semaphore, []string{markPermit}, nil},
-	{RWLock, []string{markRead, markWrite, markKRead}, []string{markKazoo}},
-	{Election, []string{markLatch}, []string{markCurator, markKazoo}},
+	{RWLock, []string{lockformat.CuratorRead, lockformat.CuratorWrite, lockformat.KazooRead}, []string{lockformat.KazooLock}},
+	{Election, []string{lockformat.CuratorLatch}, []string{lockformat.CuratorMutex, lockformat.KazooLock}},
 }
 
 // Others are the kinds of which contenders stand among names, but that those of kind
@@ -34,4 +38,19 @@ func Others(kind Kind, names []string) (out []Kind) {
 		}
 	}
 	return out
+}
+
+// Locks reports whether the contenders in path that an election takes for its own stand
+// as those of a lock do, and nothing about the path says that it is an election.
+func Locks(path string, names []string) bool {
+	locks := false
+	for _, name := range names {
+		switch mark, _ := marker(name); mark {
+		case lockformat.CuratorMutex, lockformat.KazooLock:
+			locks = true
+		case lockformat.CuratorLatch:
+			return false
+		}
+	}
+	return locks && !speaks(path, electionWords)
 }

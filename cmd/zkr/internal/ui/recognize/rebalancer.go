@@ -2,70 +2,114 @@ package recognize
 
 import (
 	"fmt"
+	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
-	"github.com/zkrecipes/zkrecipes/internal/znode"
+	"github.com/zkrecipes/zkrecipes/internal/format/shareformat"
+	"github.com/zkrecipes/zkrecipes/internal/format/tableformat"
 )
 
 // rebalancer tells groups of rebalanser: by their record and folders.
 func rebalancer(l *looker, s *spot) *Thing {
-	r, ok := read[shareGroup](s.Node)
-	if !ok || r.Format != 1 || r.Mode != "resource" && r.Mode != "global" || s.child("resources") == nil || s.child("assignments") == nil {
+	resources, shards := s.child(shareformat.DirResources), s.child(shareformat.DirAssignments)
+	if resources == nil || shards == nil {
+		return nil
+	}
+	r, err := decoded(s.Node, shareformat.Decode[shareformat.Group])
+	if !newer(err) && (err != nil || r.Format != shareformat.Format || r.Mode != shareformat.ModeResource && r.Mode != shareformat.ModeGlobal) {
 		return nil
 	}
 	st := &ShareState{Mode: r.Mode, places: map[string]int{}}
 	t := &Thing{Kind: Rebalancer, Path: s.Path, How: "a record of its mode, resources and assignments: rebalanser", Shares: st}
 	for _, c := range s.children {
-		if c.name == "clients" || c.name == "instances" {
-			c.part = t.Path
+		if c.name == shareformat.DirClients || c.name == shareformat.DirInstances {
+			c.partOf(t.Path)
 			continue
 		}
 		c.claim(t)
 	}
-	s.claimed = t
-	st.records(s)
-	st.members(s.child("clients"))
-	for _, c := range s.child("resources").children {
+	s.own(t)
+	if err != nil {
+		t.State = notReadable
+		t.problem(Warn, s.Path, "the group's record %s", s.unread(err))
+		return t
+	}
+	st.records(t, s)
+	st.members(t, s.child(shareformat.DirClients))
+	for _, c := range resources.children {
 		st.Resources = append(st.Resources, c.name)
 	}
 	p := plan{target: map[string]assignment{}, owner: map[string]string{}, dark: map[string]bool{}}
-	st.assigned(t, &p, s.child("assignments"))
-	if r.Mode == "global" {
-		st.stopped(s.child("stopped"))
+	st.assigned(t, &p, shards)
+	if r.Mode == shareformat.ModeGlobal {
+		st.stopped(s.child(shareformat.DirStopped))
 		st.started(&p)
 	} else {
-		st.owned(t, &p, s.child("barriers"))
+		st.owned(t, &p, s.child(shareformat.DirBarriers))
 	}
 	st.fill(&p)
 	st.verdict(t, s)
+	st.failing(t, s.child(shareformat.DirFailures))
 	return t
 }
 
-func (st *ShareState) records(s *spot) {
-	if c := s.child("config"); c != nil {
-		r, _ := read[shareConfig](c.Node)
+// failing names the members that retry resources after failures.
+func (st *ShareState) failing(t *Thing, folder *spot) {
+	if folder == nil {
+		return
+	}
+	for _, c := range folder.children {
+		r, err := decoded(c.Node, shareformat.Decode[shareformat.Failures])
+		switch {
+		case err != nil && !c.Denied:
+			t.problem(Warn, c.Path, "the record of what %s retries %s", Text([]byte(c.name), idWidth), c.unread(err))
+		case err == nil && len(r.Failures) > 0:
+			who, first := Text([]byte(c.name), idWidth), r.Failures[0]
+			if i := st.place(c.name); i >= 0 {
+				who = st.Members[i].ID
+			}
+			t.problem(Warn, c.Path, "%s retries %s after failures, such as %s: %s", who, count(r.Count, "resource"), Text([]byte(first.Resource), idWidth), Text([]byte(first.Err), 200))
+		}
+	}
+}
+
+// records reads what the group has one of.
+func (st *ShareState) records(t *Thing, s *spot) {
+	if r, ok := single[shareformat.Config](t, s.child(shareformat.NodeConfig)); ok {
 		st.Paused, st.PausedBy = r.Paused, Text([]byte(r.By), idWidth)
 	}
-	if c := s.child("status"); c != nil {
-		r, _ := read[shareStatus](c.Node)
-		st.Generation, st.Step = r.Generation, Text([]byte(r.State), idWidth)
+	if r, ok := single[shareformat.Status](t, s.child(shareformat.NodeStatus)); ok {
+		st.Generation, st.Step = r.Generation, r.State
 	}
-	if c := s.child("epoch"); c != nil {
-		r, _ := read[shareEpoch](c.Node)
+	if r, ok := single[shareformat.Epoch](t, s.child(shareformat.NodeEpoch)); ok {
 		st.Epoch = r.Epoch
 	}
 }
 
+// single reads a record of which a group has one; it may not be written yet.
+func single[T shareformat.Config | shareformat.Status | shareformat.Epoch](t *Thing, c *spot) (T, bool) {
+	if c == nil || c.Denied || c.Size == 0 {
+		return *new(T), false
+	}
+	r, err := decoded(c.Node, shareformat.Decode[T])
+	if err != nil {
+		t.problem(Bad, c.Path, "the group's %s %s", c.name, c.unread(err))
+	}
+	return r, err == nil
+}
+
 // members reads who is there, in the order of their coming.
-func (st *ShareState) members(clients *spot) {
+func (st *ShareState) members(t *Thing, clients *spot) {
 	if clients == nil {
 		return
 	}
-	for i, e := range znode.Parse(clients.names(), markLatch).Entries {
+	for i, e := range shareformat.Clients(clients.names()) {
 		c := clients.child(e.Name)
-		r, _ := read[shareMember](c.Node)
+		r, err := decoded(c.Node, func(data []byte) (shareformat.Member, error) { return shareformat.DecodeMember(st.Mode, data) })
+		if err != nil && !c.Denied {
+			t.problem(Warn, c.Path, "the record of member %s %s: it gets nothing", Text([]byte(c.name), idWidth), c.unread(err))
+		}
 		m := ShareMember{
 			Path: c.Path, ID: Text([]byte(r.ID), idWidth), Instance: Text([]byte(r.Instance), idWidth), Session: SessionID(c.Stat.EphemeralOwner),
 			Coordinates: i == 0, Cells: map[string]Cell{},
@@ -82,7 +126,7 @@ func (st *ShareState) members(clients *spot) {
 }
 
 // plan is who is to have resources, and who has them, by the names of clients'
-// nodes. What cannot be read is not the same as what is not there.
+// nodes. A node that cannot be read is told apart from a missing node.
 type plan struct {
 	target map[string]assignment
 	owner  map[string]string
@@ -101,25 +145,25 @@ type assignment struct {
 func (st *ShareState) assigned(t *Thing, p *plan, shards *spot) {
 	p.partial = shards.Denied
 	for _, c := range shards.children {
-		r, ok := read[shareRecord](c.Node)
-		if !ok {
+		r, err := decoded(c.Node, shareformat.Decode[shareformat.Shard])
+		if err != nil {
 			if p.partial = p.partial || c.Denied || c.Size > 0; c.Size > 0 {
-				t.problem(Warn, c.Path, "the shard %s %s: what it has is not known", Text([]byte(c.name), idWidth), c.Node.unread())
+				t.problem(Warn, c.Path, "the shard %s %s: what it has is not known", Text([]byte(c.name), idWidth), c.unread(err))
 			}
 			continue
 		}
 		st.Generation = max(st.Generation, r.Generation)
 		names, chunks := slices.Clone(r.Resources), 0
 		for _, chunk := range c.children { // what did not fit: "<generation>-<i>"
-			if !strings.HasPrefix(chunk.name, strconv.FormatInt(r.Generation, 10)+"-") {
+			if !strings.HasPrefix(chunk.name, strings.TrimSuffix(shareformat.ChunkName(r.Generation, 0), "0")) {
 				continue
 			}
-			more, ok := read[[]string](chunk.Node)
-			if names, chunks = append(names, more...), chunks+bit(ok); !ok && chunk.Size > 0 {
-				t.problem(Warn, chunk.Path, "a part of the shard %s %s: what it has is not known", Text([]byte(c.name), idWidth), chunk.Node.unread())
+			more, err := decoded(chunk.Node, shareformat.DecodeChunk)
+			if names, chunks = append(names, more...), chunks+bit(err == nil); err != nil && chunk.Size > 0 {
+				t.problem(Warn, chunk.Path, "a part of the shard %s %s: what it has is not known", Text([]byte(c.name), idWidth), chunk.unread(err))
 			}
 		}
-		p.partial = p.partial || chunks < r.Chunks // also while it is written anew
+		p.partial = p.partial || chunks < r.Chunks // also while it is rewritten
 		for _, name := range names {
 			if old, twice := p.target[name]; !twice || st.place(old.client) < 0 {
 				p.target[name] = assignment{r.Client, r.Generation}
@@ -132,7 +176,7 @@ func (st *ShareState) assigned(t *Thing, p *plan, shards *spot) {
 // as they are stay with the one before, and who has them goes on while others stop.
 func (st *ShareState) started(p *plan) {
 	for name, a := range p.target {
-		if a.generation < st.Generation || st.Step != "stop" {
+		if a.generation < st.Generation || st.Step != shareformat.Stop {
 			p.owner[name] = a.client
 		}
 	}
@@ -144,13 +188,13 @@ func (st *ShareState) owned(t *Thing, p *plan, barriers *spot) {
 		return
 	}
 	for _, c := range barriers.children {
-		r, ok := read[shareOwner](c.Node)
+		r, err := decoded(c.Node, func(data []byte) (tableformat.Lock, error) { return tableformat.Decode(data, shareformat.IsClient) })
 		switch {
-		case ok && r.Client != "":
+		case err == nil && r.Client != "":
 			p.owner[c.name] = r.Client
-		case !ok && (c.Denied || c.Size > 0):
+		case err != nil && (c.Denied || c.Size > 0):
 			if p.dark[c.name] = true; !c.Denied {
-				t.problem(Warn, c.Path, "whose %s is %s", Text([]byte(c.name), idWidth), c.Node.unread())
+				t.problem(Warn, c.Path, "the owner of %s %s", Text([]byte(c.name), idWidth), c.unread(err))
 			}
 		}
 	}
@@ -161,8 +205,8 @@ func (st *ShareState) stopped(folder *spot) {
 		return
 	}
 	for _, c := range folder.children {
-		client, generation, _ := strings.Cut(c.name, ".")
-		if i := st.place(client); i >= 0 && generation == strconv.FormatInt(st.Generation, 10) {
+		client, generation, _ := shareformat.ParseStopped(c.name)
+		if i := st.place(client); i >= 0 && generation == st.Generation {
 			st.Members[i].Stopped = true
 		}
 	}
@@ -179,7 +223,7 @@ func (st *ShareState) place(client string) int {
 // fill fills the matrix in.
 func (st *ShareState) fill(p *plan) {
 	names := slices.Clone(st.Resources)
-	for name := range p.owner {
+	for _, name := range slices.Sorted(maps.Keys(p.owner)) {
 		if _, ok := slices.BinarySearch(st.Resources, name); !ok {
 			names = append(names, name) // removed, and not given up yet
 		}
@@ -225,9 +269,9 @@ func (st *ShareState) fill(p *plan) {
 func (st *ShareState) verdict(t *Thing, s *spot) {
 	t.State = count(len(st.Resources), "resource") + " shared by " + count(len(st.Members), "member")
 	if n := len(st.Moves); n > 0 {
-		t.State += ", " + count(n, "move") + " under way"
+		t.State += ", " + count(n, "move") + " in progress"
 	}
-	if st.Mode == "global" && st.Step != "" && st.Step != "confirmed" {
+	if st.Mode == shareformat.ModeGlobal && st.Step != "" && st.Step != shareformat.Confirmed {
 		t.State += fmt.Sprintf(", generation %d: %s", st.Generation, st.Step)
 	}
 	if st.Paused {
@@ -236,9 +280,9 @@ func (st *ShareState) verdict(t *Thing, s *spot) {
 		if st.PausedBy != "" {
 			by = " by " + st.PausedBy
 		}
-		t.problem(Hint, t.Path+"/config", "the group is paused%s: nothing is moved", by)
+		t.problem(Hint, below(t.Path, shareformat.NodeConfig), "the group is paused%s: nothing is moved", by)
 	}
-	for _, name := range []string{"clients", "assignments", "barriers"} {
+	for _, name := range []string{shareformat.DirClients, shareformat.DirAssignments, shareformat.DirBarriers} {
 		if c := s.child(name); c != nil && c.Denied {
 			return // what is not there may be what cannot be seen
 		}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/zkrecipes/zkrecipes/internal/format/lockformat"
 	"github.com/zkrecipes/zkrecipes/internal/znode"
 )
 
@@ -31,13 +32,13 @@ func (l *looker) semaphore(t *Thing, s *spot) {
 // leases tells Curator's InterProcessSemaphoreV2, of whose permits only users know
 // how many there are. An InterProcessSemaphoreMutex is one of one permit.
 func leases(l *looker, s *spot) *Thing {
-	held, waiting := s.child(dirLeases), s.child(dirLocks)
+	held, waiting := s.child(lockformat.DirLeases), s.child(lockformat.DirLocks)
 	if held == nil {
 		return nil
 	}
-	hold, wait := held.queue(markLease), znode.Queue{}
+	hold, wait := held.queue(lockformat.CuratorLease), znode.Queue{}
 	if waiting != nil {
-		wait = waiting.queue(markCurator)
+		wait = waiting.queue(lockformat.CuratorMutex)
 	}
 	if len(hold.Entries)+len(wait.Entries) == 0 {
 		return nil
@@ -117,7 +118,7 @@ func (l *looker) hold(t *Thing) {
 // leasePool tells Kazoo's Semaphore: a child for each lease, the number of permits
 // in the data, and beside it a lock for those who wait, which outlives them all.
 func leasePool(l *looker, s *spot) *Thing {
-	locks := l.spots[s.Path+suffixLock]
+	locks := l.find(s.Path + suffixLock)
 	total := totalPermits(s)
 	if s.Path == "/" || s.ephemeral() || locks == nil && total == 0 {
 		return nil
@@ -137,7 +138,7 @@ func leasePool(l *looker, s *spot) *Thing {
 	if locks == nil {
 		t.Guess = looksLike(Semaphore, "its data is a number, and its children are named by UUIDs alone")
 	} else {
-		for _, e := range locks.queue(markKazoo).Entries {
+		for _, e := range locks.queue(lockformat.KazooLock).Entries {
 			c := l.contender(t, locks.child(e.Name), e)
 			c.ID = pythonBytes(c.ID)
 			t.Queue = append(t.Queue, c)

@@ -2,6 +2,7 @@ package recognize
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -37,6 +38,10 @@ type Holding struct {
 	Kind  Kind      `json:"kind,omitempty"`
 	As    string    `json:"as"`
 	Since time.Time `json:"since"`
+
+	// who is what the session says of itself there; trouble: the node has problems.
+	who     string
+	trouble bool
 }
 
 // Session finds a session; nil if none of its nodes is known.
@@ -48,92 +53,130 @@ func (w *World) Session(id SessionID) *Session {
 	return w.Sessions[i]
 }
 
-// sessions gathers what each session has, by their ids.
-func (w *World) sessions() []*Session {
-	w.parts()
-	byID := map[SessionID]*Session{}
-	for i := range w.all {
-		s := &w.all[i]
-		id := SessionID(s.Stat.EphemeralOwner)
-		if id == 0 {
-			continue
-		}
-		out := byID[id]
-		if out == nil {
-			out = &Session{ID: id}
-			byID[id] = out
-		}
-		h := Holding{Path: s.Path, As: "has", Since: s.Created()}
-		if t := s.claimed; t != nil {
-			h.Thing, h.Kind = t.Path, t.Kind
-		}
-		if s.as != "" {
-			h.As = s.as
-		}
-		out.Holdings = append(out.Holdings, h)
-		if s.who != "" && len(out.Names) < 16 && !slices.Contains(out.Names, s.who) {
-			out.Names = append(out.Names, s.who)
+// gather makes a session of what it has, in the order of the paths; nil if that is
+// nothing.
+func gather(id SessionID, holdings []Holding) *Session {
+	if len(holdings) == 0 {
+		return nil
+	}
+	out := &Session{ID: id, Holdings: holdings}
+	for _, h := range holdings {
+		if h.who != "" && len(out.Names) < 16 && !slices.Contains(out.Names, h.who) {
+			out.Names = append(out.Names, h.who)
 		}
 		if out.Since.IsZero() || h.Since.Before(out.Since) {
 			out.Since = h.Since
 		}
 	}
-	all := make([]*Session, 0, len(byID))
-	for _, s := range byID {
-		slices.Sort(s.Names)
-		byPath := func(a, b Holding) int { return strings.Compare(a.Path, b.Path) }
-		if !slices.IsSortedFunc(s.Holdings, byPath) {
-			slices.SortFunc(s.Holdings, byPath)
-		}
-		all = append(all, s)
+	slices.Sort(out.Names)
+	return out
+}
+
+// holding is what an ephemeral node is to its session.
+func (s *spot) holding() Holding {
+	h := Holding{Path: s.Path, As: "has", Since: s.Created(), who: s.who}
+	if t := s.claimed; t != nil {
+		h.Thing, h.Kind = t.Path, t.Kind
 	}
-	slices.SortFunc(all, func(a, b *Session) int { return cmp.Compare(a.ID, b.ID) })
-	return all
+	if s.as != "" {
+		h.As = s.as
+	}
+	return h
+}
+
+// loses takes an ephemeral node from its session.
+func (u *revision) loses(s *spot) {
+	id := SessionID(s.Stat.EphemeralOwner)
+	if id == 0 {
+		return
+	}
+	if u.lost[id] == nil {
+		u.lost[id] = map[string]bool{}
+	}
+	u.lost[id][s.Path], u.touched[id] = true, true
+}
+
+// wins gives an ephemeral node to its session, and closes it to all claims.
+func (u *revision) wins(s *spot) {
+	s.open = false
+	if id := SessionID(s.Stat.EphemeralOwner); id != 0 {
+		u.won[id], u.touched[id] = append(u.won[id], s.holding()), true
+	}
+}
+
+// sessions takes what they have lost and won into the world.
+func (u *revision) sessions() {
+	var gone, come []*Session
+	ids := maps.Clone(u.touched)
+	maps.DeleteFunc(ids, func(id SessionID, _ bool) bool { return u.lost[id] == nil && u.won[id] == nil })
+	for id := range ids {
+		old, holdings := u.w.Session(id), u.won[id]
+		if old != nil {
+			gone = append(gone, old)
+			for _, h := range old.Holdings {
+				if !u.lost[id][h.Path] {
+					holdings = append(holdings, h)
+				}
+			}
+		}
+		slices.SortFunc(holdings, func(a, b Holding) int { return strings.Compare(a.Path, b.Path) })
+		if s := gather(id, holdings); s != nil {
+			come = append(come, s)
+		}
+	}
+	u.w.Sessions = splice(u.w.Sessions, gone, come, func(a, b *Session) int { return cmp.Compare(a.ID, b.ID) })
 }
 
 // troubles counts the nodes of sessions that have problems.
-func (w *World) troubles() {
-	known := map[string]bool{}
-	for _, t := range w.Things {
+func (u *revision) troubles() {
+	for _, t := range u.come {
 		for _, p := range t.Problems {
-			s := w.spots[p.Path]
-			if s == nil || known[p.Path] || !s.ephemeral() {
+			n := u.find(p.Path)
+			if n == nil || !u.touched[SessionID(n.Stat.EphemeralOwner)] {
 				continue
 			}
-			known[p.Path] = true
-			w.Session(SessionID(s.Stat.EphemeralOwner)).Trouble++
+			s := u.w.Session(SessionID(n.Stat.EphemeralOwner))
+			if i, ok := slices.BinarySearchFunc(s.Holdings, p.Path, func(h Holding, path string) int { return strings.Compare(h.Path, path) }); ok {
+				s.Holdings[i].trouble = true
+			}
+		}
+	}
+	for id := range u.touched {
+		if s := u.w.Session(id); s != nil {
+			s.Trouble = 0
+			for _, h := range s.Holdings {
+				s.Trouble += bit(h.trouble)
+			}
 		}
 	}
 }
 
-// parts says of the nodes of things what they stand for, and who they say that
-// they are.
-func (w *World) parts() {
+// parts says of the nodes of a thing what they stand for, and who they say that they
+// are.
+func (l *looker) parts(t *Thing) {
 	is := func(path, as, who string) {
-		if s := w.spots[path]; s != nil {
+		if s := l.find(path); s != nil && s.open {
 			s.as, s.who = as, who
 		}
 	}
-	for _, t := range w.Things {
-		for _, c := range t.Queue {
-			is(c.Path, c.part(t.Kind), c.ID)
-		}
-		as := map[Kind]string{Barrier: "waits at", Double: "waits at", Group: "is in", Service: "serves", Job: "works for", Tasks: "works for", Counter: "writes"}[t.Kind]
-		for _, m := range t.Members {
+	for _, c := range t.Queue {
+		is(c.Path, c.part(t.Kind), c.ID)
+	}
+	as := map[Kind]string{Barrier: "waits at", Double: "waits at", Group: "is in", Service: "serves", Job: "works for", Tasks: "works for", Counter: "writes"}[t.Kind]
+	for _, m := range t.Members {
+		is(m.Path, as, m.ID)
+	}
+	if t.Meeting != nil {
+		for _, m := range t.Meeting.Here {
 			is(m.Path, as, m.ID)
 		}
-		if t.Meeting != nil {
-			for _, m := range t.Meeting.Here {
-				is(m.Path, as, m.ID)
-			}
-			for _, m := range t.Meeting.Inside {
-				is(m.Path, "is inside", m.ID)
-			}
+		for _, m := range t.Meeting.Inside {
+			is(m.Path, "is inside", m.ID)
 		}
-		if t.Job != nil {
-			for _, worker := range t.Job.Workers {
-				is(worker.Live, as, worker.Name)
-			}
+	}
+	if t.Job != nil {
+		for _, worker := range t.Job.Workers {
+			is(worker.Live, as, worker.Name)
 		}
 	}
 }

@@ -7,15 +7,15 @@ type ShareState struct {
 	Mode        string `json:"mode"` // resource or global
 	Paused      bool   `json:"paused,omitempty"`
 	PausedBy    string `json:"paused_by,omitempty"`
-	Epoch       int64  `json:"epoch"`
+	Epoch       int64  `json:"epoch,string"`
 	Coordinator string `json:"coordinator,omitempty"`
 	// Generation and Step are of the newest assignment, in global mode.
-	Generation int64  `json:"generation,omitempty"`
+	Generation int64  `json:"generation,omitempty,string"`
 	Step       string `json:"step,omitempty"`
 	// Members by their places; the first coordinates.
 	Members []ShareMember `json:"members"`
-	// Resources by name, as it is: not as text to be shown. Moves are under way,
-	// Unowned are nobody's.
+	// Resources by name, as it is: not as text to be shown. Moves are those in
+	// progress, Unowned are resources without an owner.
 	Resources []string    `json:"resources"`
 	Moves     []ShareMove `json:"moves,omitempty"`
 	Unowned   []string    `json:"unowned,omitempty"`
@@ -50,42 +50,6 @@ type ShareMove struct {
 	Resource string `json:"resource"`
 	From     string `json:"from,omitempty"`
 	To       string `json:"to,omitempty"`
-}
-
-type shareGroup struct {
-	Format int    `json:"format"`
-	Mode   string `json:"mode"`
-}
-
-type shareRecord struct {
-	Client     string   `json:"client"`
-	Generation int64    `json:"generation"`
-	Chunks     int      `json:"chunks"`
-	Resources  []string `json:"resources"`
-}
-
-type shareMember struct {
-	ID       string `json:"id"`
-	Instance string `json:"instance"`
-}
-
-type shareStatus struct {
-	Generation int64  `json:"generation"`
-	State      string `json:"state"`
-}
-
-type shareConfig struct {
-	Paused bool   `json:"paused"`
-	By     string `json:"by"`
-}
-
-type shareEpoch struct {
-	Epoch  int64  `json:"epoch"`
-	Client string `json:"client"`
-}
-
-type shareOwner struct {
-	Client string `json:"client"`
 }
 
 // Counts is how many resources each kind of cell has, for a member.

@@ -1,6 +1,9 @@
 package recognize
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // lasting is what is wrong with a contender that a person or a program without
 // ZooKeeper's help must remove.
@@ -15,8 +18,17 @@ const (
 	clearing = 10 * time.Second
 )
 
-// fresh reports whether that was just now, also if the servers' clock is ahead.
-func (l *looker) fresh(at time.Time, most time.Duration) bool { return l.now.Sub(at) < most }
+// fresh reports whether that was just now, also if the servers' clock is ahead. The
+// looker looks again when the moment is no longer fresh.
+func (l *looker) fresh(at time.Time, most time.Duration) bool {
+	if l.now.Sub(at) >= most {
+		return false
+	}
+	if end := at.Add(most); l.until.IsZero() || end.Before(l.until) {
+		l.until = end
+	}
+	return true
+}
 
 // suspicions finds contenders of whom perhaps nobody knows.
 func (l *looker) suspicions(t *Thing) {
@@ -27,7 +39,7 @@ func (l *looker) suspicions(t *Thing) {
 	}
 	twins := make(map[maker]*Contender, len(t.Queue))
 	for _, c := range t.Queue {
-		node := l.spots[c.Path]
+		node := l.find(c.Path)
 		if node.persistent() {
 			c.Odd = "it is not ephemeral: no end of a session removes it"
 			t.problem(Bad, c.Path, "orphan: "+lasting, c.Name())
@@ -46,36 +58,39 @@ func (l *looker) suspicions(t *Thing) {
 	}
 }
 
-// hints looks for contenders at the head of a queue that may be there for no
-// reason. It needs the sessions, which are known at last. Who was not there, or did
-// not hold, at the last look has it but for a moment.
-func (w *World) hints(past Past, now time.Time) {
-	for _, t := range w.Things {
-		if t.Kind != Mutex && t.Kind != RWLock && t.Kind != Semaphore || len(t.Queue) == 0 || t.Waiting() == 0 {
-			continue
-		}
-		c := t.Queue[0]
-		_, known := past.Holds[c.Tenure()]
-		if !known || !c.Holds || c.Odd != "" || past.Began.IsZero() {
-			continue
-		}
-		since := c.Since
-		if since.IsZero() {
-			since = past.Began // at least since then
-			if c.Entered.After(since) {
-				since = c.Entered
-			}
-		}
-		held := now.Sub(since)
-		if held < longHold {
-			continue
-		}
-		text, rest := "%s has held it for more than %s while %s", ""
-		if s := w.Session(c.Session); s != nil && len(s.Holdings) == 1 {
-			text, rest = "perhaps an orphan: "+text, ", and its session has nothing else here"
-		}
-		t.problem(Hint, c.Path, text+"%s", c.Name(), roughly(held), several(t.Waiting(), "waits", "wait"), rest)
+// hintAt says of the contender at the head of a queue that it may be there for no
+// reason; "" if nothing hints at that. It needs the sessions. A contender that was
+// absent, or did not hold, at the last look has held only for a moment.
+func (w *World) hintAt(t *Thing, past Past, now time.Time) string {
+	c := t.Queue[0]
+	_, known := past.Holds[c.Tenure()]
+	if !known || !c.Holds || c.Odd != "" || past.Began.IsZero() || t.Waiting() == 0 {
+		return ""
 	}
+	since := c.Since
+	if since.IsZero() {
+		since = c.AtLeast
+	}
+	if since.IsZero() {
+		since = past.Began // at least since then
+		if c.Entered.After(since) {
+			since = c.Entered
+		}
+	}
+	held := now.Sub(since)
+	if held < longHold {
+		return ""
+	}
+	text, rest := "%s has held it for more than %s while %s", ""
+	if s := w.Session(c.Session); s != nil && len(s.Holdings) == 1 {
+		text, rest = "perhaps an orphan: "+text, ", and its session has nothing else here"
+	}
+	return fmt.Sprintf(text+"%s", c.Name(), roughly(held), several(t.Waiting(), "waits", "wait"), rest)
+}
+
+// awaitable reports whether a thing is a lock with a queue in which somebody may wait.
+func awaitable(t *Thing) bool {
+	return len(t.Queue) > 1 && (t.Kind == Mutex || t.Kind == RWLock || t.Kind == Semaphore)
 }
 
 // roughly is a duration that seldom becomes another.

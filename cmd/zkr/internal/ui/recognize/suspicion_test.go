@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/internal/format/shareformat"
+	"github.com/zkrecipes/zkrecipes/internal/format/taskformat"
 )
 
 // Each suspicion is said where it is true, and kept where it may not be: of who
@@ -135,8 +137,8 @@ func TestDeadWorkersAreTold(t *testing.T) {
 	}
 	said := func(lines []string) string { return brief(&World{Things: look(Past{}, lines...).Kinds(Job)}) }
 	died := "  warn: worker 1 (w1) has died; the job waits for it to come back\n"
-	require.Equal(t, "job /twister2/wc: 2 of 4 running, 1 failed, 1 left\n"+died, said(job("running")))
-	require.Equal(t, "job /twister2/wc: submitted: 2 of 4 running, 1 failed, 1 left\n"+died, said(job("submitted")))
+	require.Equal(t, "job /twister2/wc: 2 of 4 running, 1 dead, 1 left\n"+died, said(job("running")))
+	require.Equal(t, "job /twister2/wc: submitted: 2 of 4 running, 1 dead, 1 left\n"+died, said(job("submitted")))
 	for _, over := range []string{"finished", "killed", "abandoned"} {
 		require.NotContains(t, said(job(over)), "waits", "nobody waits")
 	}
@@ -149,7 +151,7 @@ func TestDeadWorkersAreTold(t *testing.T) {
 		}
 		return out
 	}
-	require.Equal(t, "job /twister2/wc: 2 of 4 running, 1 failed, 1 left\n", said(with("/members/1 =", "/members/1 new =")), "it has just joined: its live node is about to be read")
+	require.Equal(t, "job /twister2/wc: 2 of 4 running, 1 dead, 1 left\n", said(with("/members/1 =", "/members/1 new =")), "it has just joined: its live node is about to be read")
 	run := "/twister2/wc/1234567890ab4def"
 	blind := slices.DeleteFunc(job("running"), func(line string) bool { return strings.HasPrefix(line, run+"/live/") })
 	require.Equal(t, "job /twister2/wc: 0 of 4 running, 1 left, 3 unknown\n", said(append(blind, run+"/live denied")), "who lives may not be read")
@@ -158,9 +160,8 @@ func TestDeadWorkersAreTold(t *testing.T) {
 }
 
 func TestQueuesWithoutWorkersAreTold(t *testing.T) {
-	task := `/q/tasks/0a/a ={"format":1,"id":"a","state":"waiting","submitted":"2026-01-02T11:00:00Z"}`
 	lines := func(more ...string) []string {
-		return append([]string{`/q/admission ={"format":1,"maxTasks":10}`, "/q/admission/open", task}, more...)
+		return append([]string{`/q/admission ={"format":1,"maxTasks":10}`, "/q/admission/open", task("a", taskformat.Waiting, 0)}, more...)
 	}
 	head := "task queue /q: 1 waiting, 0 assigned\n"
 	nobody, alone := "  warn: no master is there: nobody assigns tasks\n", "  warn: no worker is there: tasks wait\n"
@@ -180,7 +181,7 @@ func TestGroupsWithoutMembersAreTold(t *testing.T) {
 	check(t, []recognized{
 		{"right", lines("/g/assignments", "/g/clients"), "rebalancer /g: 1 resource shared by 0 members\n  warn: nobody is there to take the resources\n"},
 		{"quiet: who is there may not be read", lines("/g/assignments", "/g/clients denied"), "rebalancer /g: 1 resource shared by 0 members\n"},
-		{"quiet: what is whose may not be read", lines("/g/assignments denied", "/g/clients/_c_"+uuid(1)+"-latch-0000000001 e1"),
-			"rebalancer /g: 1 resource shared by 1 member\nelection /g/clients: led by 0x1 [of /g]\n"},
+		{"quiet: what is whose may not be read", lines("/g/assignments denied", member(shareformat.ModeResource, 1, "")),
+			"rebalancer /g: 1 resource shared by 1 member\nelection /g/clients: led by c1 [of /g]\n"},
 	})
 }

@@ -3,9 +3,12 @@ package recognize
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/zkrecipes/zkrecipes/internal/format/taskformat"
 )
 
 // TaskState is how a queue of dispatch stands.
@@ -23,6 +26,16 @@ type TaskState struct {
 	Workers []TaskWorker `json:"workers"`
 	// Trouble are tasks that were given up, the newest first, at most 20.
 	Trouble []Task `json:"trouble,omitempty"`
+
+	// wanted are the labels that tasks wait for.
+	wanted map[string]*wantedLabels
+}
+
+// wantedLabels are tasks that wait for a worker with the same labels.
+type wantedLabels struct {
+	labels []string
+	count  int
+	path   string // of one of them
 }
 
 // TaskWorker is one that carries tasks out.
@@ -37,6 +50,8 @@ type TaskWorker struct {
 	Gone        bool      `json:"gone,omitempty"`
 	Session     SessionID `json:"session,omitempty"`
 	Since       time.Time `json:"since,omitzero"`
+
+	labels []string // all, as they are
 }
 
 // Task is one of a queue's.
@@ -50,30 +65,11 @@ type Task struct {
 }
 
 // TaskStates are the states of tasks, in their order.
-func TaskStates() []string {
-	return []string{"waiting", "assigned", "done", "failed", "canceled", "dead"}
-}
-
-type taskRecord struct {
-	Format    int       `json:"format"`
-	ID        string    `json:"id"`
-	State     string    `json:"state"`
-	Attempt   int       `json:"attempt"`
-	Submitted time.Time `json:"submitted"`
-	Finished  time.Time `json:"finished"`
-	Failure   string    `json:"lastFailure"`
-}
-
-type taskLimits struct {
-	Format   int `json:"format"`
-	MaxTasks int `json:"maxTasks"`
-}
-
-type taskProfile struct {
-	Name        string   `json:"name"`
-	Concurrency int      `json:"concurrency"`
-	Labels      []string `json:"labels"`
-	Draining    bool     `json:"draining"`
+func TaskStates() (out []string) {
+	for _, state := range taskformat.States() {
+		out = append(out, string(state))
+	}
+	return out
 }
 
 // maxTrouble is how many tasks are listed that were given up.
@@ -81,63 +77,107 @@ const maxTrouble = 20
 
 // taskQueue tells queues of dispatch: by the record of what they admit.
 func taskQueue(l *looker, s *spot) *Thing {
-	admission, tasks := s.child("admission"), s.child("tasks")
+	admission, tasks := s.child(taskformat.DirAdmission), s.child(taskformat.DirTasks)
 	if admission == nil || tasks == nil {
 		return nil
 	}
-	limits, ok := read[taskLimits](admission.Node)
-	if !ok || limits.Format != 1 || limits.MaxTasks < 1 {
+	limits, err := decoded(admission.Node, taskformat.Decode[taskformat.Limits])
+	if err != nil && !newer(err) {
 		return nil
 	}
-	st := &TaskState{Counts: map[string]int{}, Max: limits.MaxTasks, Open: admission.child("open") != nil}
+	st := &TaskState{Counts: map[string]int{}, Max: limits.MaxTasks, Open: admission.child(taskformat.NodeOpen) != nil}
 	t := &Thing{Kind: Tasks, Path: s.Path, How: "tasks, workers and admission: dispatch", Tasks: st}
 	for _, c := range s.children {
-		if c.name == "masters" {
-			c.part = t.Path
+		if c.name == taskformat.DirMasters {
+			c.partOf(t.Path)
 			continue
 		}
 		c.claim(t)
 	}
-	s.claimed = t
+	s.own(t)
 	st.tasks(t, tasks)
-	alive, masters := s.child("alive"), s.child("masters")
+	alive, masters := s.child(taskformat.DirAlive), s.child(taskformat.DirMasters)
 	if alive == nil || !alive.Denied {
 		st.workers(l, t, s)
 	}
 	st.master(masters)
 	t.State = st.summary()
+	if err != nil {
+		t.problem(Warn, admission.Path, "the record of how many tasks the queue takes %s", admission.unread(err))
+	}
 	switch {
 	case !st.Open:
 		t.problem(Warn, admission.Path, "the queue is full, or was not opened: it takes no more tasks")
 	case st.Master == "" && st.Total > 0 && (masters == nil || !masters.Denied):
-		t.problem(Warn, s.Path+"/masters", "no master is there: nobody assigns tasks")
+		t.problem(Warn, below(s.Path, taskformat.DirMasters), "no master is there: nobody assigns tasks")
 	}
-	if dead := st.Counts["dead"]; dead > 0 {
+	if dead := st.Counts[taskformat.Dead]; dead > 0 {
 		t.problem(Warn, tasks.Path, "%s dead: all attempts have failed", several(dead, "task is", "tasks are"))
 	}
-	if st.Counts["waiting"] > 0 && (alive == nil || !alive.Denied) && !slices.ContainsFunc(st.Workers, func(w TaskWorker) bool { return !w.Gone && !w.Draining }) {
-		t.problem(Warn, s.Path+"/alive", "no worker is there: tasks wait")
+	if st.Counts[taskformat.Waiting] > 0 && (alive == nil || !alive.Denied) && !slices.ContainsFunc(st.Workers, func(w TaskWorker) bool { return !w.Gone && !w.Draining }) {
+		t.problem(Warn, below(s.Path, taskformat.DirAlive), "no worker is there: tasks wait")
+	} else if alive == nil || !alive.Denied {
+		st.unmatched(t)
 	}
 	return t
 }
 
+// maxUnmatched is how many lists of labels are named that no worker has.
+const maxUnmatched = 5
+
+// unmatched finds the tasks that wait for labels that no worker has: they wait although
+// there are workers with nothing to do.
+func (st *TaskState) unmatched(t *Thing) {
+	found := 0
+	for _, key := range slices.Sorted(maps.Keys(st.wanted)) {
+		w := st.wanted[key]
+		if slices.ContainsFunc(st.Workers, func(x TaskWorker) bool { return !x.Gone && !x.Draining && hasLabels(x.labels, w.labels) }) {
+			continue
+		}
+		if found++; found <= maxUnmatched {
+			t.problem(Warn, w.path, "%s for a worker with %s: no worker has that", several(w.count, "task waits", "tasks wait"), labelText(w.labels))
+		}
+	}
+	if more := found - maxUnmatched; more > 0 {
+		t.problem(Warn, below(t.Path, taskformat.DirTasks), "tasks wait for %s that no worker has", several(more, "more list of labels", "more lists of labels"))
+	}
+}
+
+// hasLabels reports whether a worker has all labels that a task wants.
+func hasLabels(labels, wanted []string) bool {
+	return !slices.ContainsFunc(wanted, func(l string) bool { return !slices.Contains(labels, l) })
+}
+
+// labelText is labels for people.
+func labelText(labels []string) string {
+	shown := Text([]byte(strings.Join(labels, ", ")), 200)
+	if len(labels) == 1 {
+		return "the label " + shown
+	}
+	return "the labels " + shown
+}
+
 func (st *TaskState) tasks(t *Thing, tasks *spot) {
-	broken := 0
+	broken, later := 0, 0
 	for _, bucket := range tasks.children {
 		for _, c := range bucket.children {
-			r, ok := read[taskRecord](c.Node)
-			if !ok || !slices.Contains(TaskStates(), r.State) {
-				broken++
+			r, err := decoded(c.Node, taskformat.Decode[taskformat.Record])
+			if err != nil {
+				later += bit(newer(err))
+				broken += bit(!newer(err))
 				continue
 			}
-			st.Counts[r.State]++
+			st.Counts[string(r.State)]++
 			st.Total++
-			if r.State == "waiting" && (st.Oldest.IsZero() || r.Submitted.Before(st.Oldest)) {
+			if r.State == taskformat.Waiting && (st.Oldest.IsZero() || r.Submitted.Before(st.Oldest)) {
 				st.Oldest = r.Submitted
 			}
-			if r.State == "dead" || r.State == "failed" {
+			if r.State == taskformat.Waiting && len(r.Labels) > 0 {
+				st.want(r.Labels, c.Path)
+			}
+			if r.State == taskformat.Dead || r.State == taskformat.Failed {
 				st.Trouble = append(st.Trouble, Task{
-					Path: c.Path, ID: Text([]byte(r.ID), idWidth), State: r.State, Attempt: r.Attempt, Ended: r.Finished, Error: Text([]byte(r.Failure), 200),
+					Path: c.Path, ID: Text([]byte(r.ID), idWidth), State: string(r.State), Attempt: r.Attempt, Ended: r.FinishedAt, Error: Text([]byte(r.LastFailure), 200),
 				})
 			}
 		}
@@ -147,25 +187,45 @@ func (st *TaskState) tasks(t *Thing, tasks *spot) {
 	if broken > 0 {
 		t.problem(Bad, tasks.Path, "%s cannot be read", count(broken, "task"))
 	}
+	if later > 0 {
+		t.problem(Warn, tasks.Path, "%s a format of a newer version (update zkr)", several(later, "task has", "tasks have"))
+	}
+}
+
+// want notes the labels of a task that waits.
+func (st *TaskState) want(labels []string, path string) {
+	key := strings.Join(labels, "\x00")
+	if st.wanted == nil {
+		st.wanted = map[string]*wantedLabels{}
+	}
+	w := st.wanted[key]
+	if w == nil {
+		w = &wantedLabels{labels: labels, path: path}
+		st.wanted[key] = w
+	}
+	w.count++
 }
 
 func (st *TaskState) workers(l *looker, t *Thing, s *spot) {
 	load := map[string]int{}
-	workers := s.child("workers")
+	workers := s.child(taskformat.DirWorkers)
 	if workers != nil {
 		for _, w := range workers.children {
 			load[w.name] = len(w.children)
 		}
 	}
-	if alive := s.child("alive"); alive != nil {
+	if alive := s.child(taskformat.DirAlive); alive != nil {
 		for _, c := range alive.children {
-			p, _ := read[taskProfile](c.Node)
+			p, err := decoded(c.Node, taskformat.Decode[taskformat.Profile])
+			if err != nil && !c.Denied {
+				t.problem(Warn, c.Path, "what worker %s says of itself %s", Text([]byte(taskformat.WorkerName(c.name)), idWidth), c.unread(err))
+			}
 			w := TaskWorker{
 				Path: c.Path, ID: Text([]byte(c.name), idWidth), Name: Text([]byte(p.Name), idWidth), Concurrency: p.Concurrency,
-				Assigned: load[c.name], Draining: p.Draining, Session: SessionID(c.Stat.EphemeralOwner), Since: c.Created(),
+				Assigned: load[c.name], Draining: p.Draining, labels: p.Labels, Session: SessionID(c.Stat.EphemeralOwner), Since: c.Created(),
 			}
 			if w.Name == "" {
-				w.Name, _, _ = strings.Cut(w.ID, "~")
+				w.Name = taskformat.WorkerName(w.ID)
 			}
 			for _, label := range p.Labels[:min(len(p.Labels), 8)] {
 				w.Labels = append(w.Labels, Text([]byte(label), idWidth))
@@ -175,15 +235,16 @@ func (st *TaskState) workers(l *looker, t *Thing, s *spot) {
 			t.Members = append(t.Members, Member{Path: c.Path, ID: w.Name, Session: w.Session, Since: w.Since})
 		}
 	}
-	for name, n := range load {
-		// Who has just come may have been read before it was alive.
+	for _, name := range slices.Sorted(maps.Keys(load)) {
+		n := load[name]
+		// A worker that has just come may have been read before its live node.
 		if n == 0 || l.fresh(workers.child(name).Created(), settling) {
 			continue
 		}
 		id := Text([]byte(name), idWidth)
-		short, _, _ := strings.Cut(id, "~")
-		st.Workers = append(st.Workers, TaskWorker{Path: s.Path + "/workers/" + name, ID: id, Name: short, Assigned: n, Gone: true})
-		t.problem(Warn, s.Path+"/workers/"+name, "worker %s has gone, and %s still its", short, several(n, "task is", "tasks are"))
+		path, short := below(workers.Path, name), taskformat.WorkerName(id)
+		st.Workers = append(st.Workers, TaskWorker{Path: path, ID: id, Name: short, Assigned: n, Gone: true})
+		t.problem(Warn, path, "worker %s has gone, and %s still its", short, several(n, "task is", "tasks are"))
 	}
 	slices.SortFunc(st.Workers, func(a, b TaskWorker) int { return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.ID, b.ID)) })
 }
@@ -201,7 +262,7 @@ func (st *TaskState) master(masters *spot) {
 }
 
 func (st *TaskState) summary() string {
-	out := fmt.Sprintf("%d waiting, %d assigned", st.Counts["waiting"], st.Counts["assigned"])
+	out := fmt.Sprintf("%d waiting, %d assigned", st.Counts[taskformat.Waiting], st.Counts[taskformat.Assigned])
 	for _, state := range TaskStates()[2:] {
 		if n := st.Counts[state]; n > 0 {
 			out += fmt.Sprintf(", %d %s", n, state)

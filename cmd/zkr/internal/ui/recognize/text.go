@@ -15,15 +15,15 @@ const idWidth = 80
 // Text is foreign data in one line of text, cut to so many characters: anybody may
 // have written anything. Text stays what it is but for characters that cannot be
 // seen, or change how others look (control characters, line ends, those that turn
-// the direction of writing, marks that pile up): these become \u{...}. What is no
+// the direction of writing, marks that pile up): these become \u{...}. Data that is not
 // text becomes hexadecimal digits.
 func Text(data []byte, most int) string {
 	text, _ := printable(data, most, false)
 	return text
 }
 
-// Lines is Text, but with the line ends and tabs that are there; what is no text
-// becomes a dump in lines of 16 bytes. It reports whether something was cut off.
+// Lines is Text, but keeps line ends and tabs; data that is not text becomes a dump in
+// lines of 16 bytes. It reports whether something was cut off.
 func Lines(data []byte, most int) (text string, cut bool) { return printable(data, most, true) }
 
 func printable(data []byte, most int, lines bool) (text string, cut bool) {
@@ -93,7 +93,7 @@ func whole(text []byte) []byte {
 	return text
 }
 
-// bytesOf is data that is no text, in one line.
+// bytesOf is data that is not text, in one line.
 func bytesOf(data []byte, most int) (text string, cut bool) {
 	const unit = 2
 	room := max(1, most/unit)
@@ -104,7 +104,7 @@ func bytesOf(data []byte, most int) (text string, cut bool) {
 	return out, cut
 }
 
-// dump is data that is no text, in lines: where, the bytes, and as letters.
+// dump is data that is not text, in lines: the offset, the bytes, and as letters.
 func dump(data []byte, most int) (text string, cut bool) {
 	shown := data[:min(len(data), most/4)]
 	out := strings.ReplaceAll(hex.Dump(shown), "  |", " |")

@@ -1,7 +1,6 @@
 package recognize
 
 import (
-	"strconv"
 	"strings"
 	"testing"
 	"unicode"
@@ -83,31 +82,4 @@ func FuzzText(f *testing.F) {
 			require.True(t, unicode.IsPrint(r) || r == '\n' || r == '\t', "%q", r)
 		}
 	})
-}
-
-// FuzzRanges: what is searched says the same as what is read from the beginning.
-func FuzzRanges(f *testing.F) {
-	f.Add("0-31,40", int64(40))
-	f.Add("-,,x-1", int64(0))
-	f.Add("0-100,3-5,7,200-190", int64(50))
-	f.Fuzz(func(t *testing.T, text string, n int64) {
-		dumb := false
-		for part := range strings.SplitSeq(text, ",") {
-			from, to, ok := strings.Cut(part, "-")
-			if !ok {
-				to = from
-			}
-			lo, err1 := strconv.ParseInt(from, 10, 32)
-			hi, err2 := strconv.ParseInt(to, 10, 32)
-			dumb = dumb || err1 == nil && err2 == nil && lo <= n && n <= hi
-		}
-		require.Equal(t, dumb, rangesOf(text).have(n))
-	})
-}
-
-func TestRangesHaveTheirEnds(t *testing.T) {
-	for n, want := range map[int64]bool{0: true, 31: true, 32: false, 40: true, 41: false, -1: false} {
-		assert.Equal(t, want, rangesOf("0-31,40").have(n), n)
-	}
-	assert.False(t, rangesOf("").have(0))
 }

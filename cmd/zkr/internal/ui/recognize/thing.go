@@ -73,6 +73,9 @@ type Thing struct {
 	Shares  *ShareState  `json:"shares,omitempty"`
 	// Entries wait in a queue of others'.
 	Entries int `json:"entries,omitempty"`
+
+	// hint is the problem that comes with the time (World.hintAt).
+	hint string
 }
 
 // Level says how bad a problem is.
@@ -108,7 +111,7 @@ type Contender struct {
 	// Denied: it may not be read, and nobody knows more of it than its name.
 	Denied bool `json:"denied,omitempty"`
 	// Token is its fencing token; 0 if that is not known.
-	Token int64 `json:"token,omitempty"`
+	Token int64 `json:"token,omitempty,string"`
 	// Entered is when it came, Since when it got what it holds: zero if nobody
 	// looked then. AtLeast is when it was first seen to hold it, then.
 	Entered time.Time `json:"entered,omitzero"`
@@ -152,7 +155,7 @@ func (p *Permits) Free() int { return max(0, p.Total-p.Held) }
 // Meeting is how a barrier stands. Parties is 0 where the layout does not say.
 type Meeting struct {
 	Parties int   `json:"parties"`
-	Round   int64 `json:"round"`
+	Round   int64 `json:"round,string"`
 	// Here wait for the others; Inside were let through a double barrier, and
 	// have not left.
 	Here   []Member `json:"here"`
@@ -167,13 +170,13 @@ func (m *Meeting) Missing() int { return max(0, m.Parties-len(m.Here)) }
 // Number is a counter.
 type Number struct {
 	// Value is null if it cannot be read.
-	Value *int64 `json:"value"`
+	Value *int64 `json:"value,string"`
 	// Format is how it is written, Writers how many sessions write it.
 	Format   string    `json:"format"`
 	Writers  int       `json:"writers"`
 	Version  int32     `json:"version"`
 	Modified time.Time `json:"modified"`
-	Czxid    int64     `json:"czxid"`
+	Czxid    int64     `json:"czxid,string"`
 }
 
 // Member is somebody who is there: in a group, at a barrier, of a service.

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/internal/format/jobformat"
+	"github.com/zkrecipes/zkrecipes/internal/format/taskformat"
 )
 
 // recognized is what nodes are to be taken for.
@@ -78,8 +80,8 @@ func TestLocks(t *testing.T) {
 	})
 }
 
-// TestWhoHoldsWithALockDelaySaysSinceWhen: in the node beside the lock. Who waits
-// the delay out holds nothing.
+// TestWhoHoldsWithALockDelaySaysSinceWhen: in the node beside the lock. A contender
+// that waits the delay out holds nothing.
 func TestWhoHoldsWithALockDelaySaysSinceWhen(t *testing.T) {
 	lines := []string{"/l/_c_" + uuid(1) + "-lock-0000000007 e1 =ann", "/l.delay new =held 100"}
 	held := look(Past{}, lines...).Things[0].Queue[0]
@@ -119,7 +121,7 @@ func TestBarriers(t *testing.T) {
 		{"waiting", []string{record("barrier", 100, "0-5"), party(1, 6, "ann-1") + " e1", party(2, 7, "bob") + " e2", "/b.passed =2 x"}, "barrier /b: 2 of 3 are here\n"},
 		{"nobody", []string{record("barrier", 100, "0-5")}, "barrier /b: 0 of 3 are here\n"},
 		{"the first round", []string{party(1, 0, "ann") + " e1"}, "barrier /b: 1 waits\n"},
-		{"the same twice", []string{record("barrier", 100, ""), party(1, 6, "ann") + " e1", party(2, 7, "ann") + " e1"},
+		{"the same twice", []string{record("barrier", 100, "0-5"), party(1, 6, "ann") + " e1", party(2, 7, "ann") + " e1"},
 			"barrier /b: 1 of 3 are here\n  hint: ann is here twice, and counts once\n"},
 		{"inside", []string{record("double", 100, "3-5"), party(1, 3, "ann") + " e1", party(2, 5, "bob") + " e2", party(3, 6, "cy") + " e3"}, "double barrier /b: 2 are inside, 1 of 3 are here\n"},
 		{"a copied record", []string{record("double", 7, "3-5"), party(1, 3, "ann") + " e1"},
@@ -153,6 +155,18 @@ func TestCounters(t *testing.T) {
 		{"a folder", []string{"/counter =5", "/counter/x =y"}, ""},
 		{"a mark that lasts is none", []string{"/x =5", "/x/_c_" + uuid(1) + "-writer"}, ""},
 		{"ephemeral is none", []string{"/x/c e1 =5"}, "group? /x: 1 member\n"},
+	})
+}
+
+func TestTablesAndMarkers(t *testing.T) {
+	owner := "_c_" + uuid(1) + "-owner"
+	check(t, []recognized{
+		{"a table", []string{`/t/a ={"format":1,"client":"` + owner + `"}`, `/t/b ={"format":1}`, `/t/c ={"format":1,"client":"_c_` + uuid(2) + `-owner"}`, "/t.owners/" + owner + " e1"}, "mutex /t: 1 of 3 locks are held\n"},
+		{"a lock of a newer version", []string{`/t/a ={"format":1,"client":"` + owner + `"}`, `/t/b ={"format":2}`, "/t.owners/" + owner + " e1"},
+			"mutex /t: 1 of 1 lock is held\n  warn: 1 lock has a format of a newer version (update zkr)\n"},
+		{"somebody's JSON", []string{`/t/a ={"format":1}`, "/u/b", `/v/a ={"client":"x"}`}, ""},
+		{"markers", []string{"/m/_c_" + uuid(1) + "-marker e1", "/m/_c_" + uuid(2) + "-marker e2 v7", "/m/config =x"}, "group /m: 2 markers of sessions that write\n"},
+		{"a marker that lasts is none", []string{"/m/_c_" + uuid(1) + "-marker"}, ""},
 	})
 }
 
@@ -195,10 +209,13 @@ func jobLines(state string) []string {
 	member := func(id, incarnation int, left bool) string {
 		return fmt.Sprintf(`%s/members/%d ={"id":%d,"name":"w%d","incarnation":%d,"claim":%q,"left":%t,"addresses":["h:%d"]}`, run, id, id, id, incarnation, uuid(id), left, id)
 	}
+	live := func(id, incarnation int) string {
+		return run + "/live/" + jobformat.Member{ID: id, Incarnation: int64(incarnation), Claim: uuid(id)}.Live()
+	}
 	return []string{
 		`/twister2/wc ={"format":1,"id":"` + id + `","name":"wc","reuseIDs":false,"metadata":{"k":"v"},"created":"2026-01-02T11:00:00Z"}`,
 		run + `/state =` + state, member(0, 1, false), member(1, 2, false), member(2, 1, true), member(10, 1, false),
-		run + "/live/0-1-aaaa e1", run + "/live/1-1-bbbb e2", run + "/live/10-1-cccc e3", run + "/ids/w0 =0", run + "/phases/load",
+		live(0, 1) + " e1", live(1, 1) + " e2", live(10, 1) + " e3", run + "/ids/w0 =0", run + "/phases/load",
 		run + "/barriers/sort-4/_c_" + uuid(1) + "-0-party-0000000000 e1",
 	}
 }
@@ -207,9 +224,11 @@ func TestJobs(t *testing.T) {
 	died := "  warn: worker 1 (w1) has died; the job waits for it to come back\n"
 	at := "barrier /twister2/wc/1234567890ab4def/barriers/sort-4: 1 waits [of /twister2/wc]\n"
 	check(t, []recognized{
-		{"runs", jobLines(`{"state":"running","workers":6,"next":4,"left":1}`), "job /twister2/wc: 2 of 6 running, 1 failed, 1 left, 2 missing\n" + died + at},
-		{"is over", jobLines(`{"state":"killed","workers":6,"next":6,"left":1}`), "job /twister2/wc: killed: 2 of 6 running, 1 failed, 1 left\n" + at},
+		{"runs", jobLines(`{"state":"running","workers":6,"next":4,"left":1}`), "job /twister2/wc: 2 of 6 running, 1 dead, 1 left, 2 missing\n" + died + at},
+		{"is over", jobLines(`{"state":"killed","workers":6,"next":6,"left":1}`), "job /twister2/wc: killed: 2 of 6 running, 1 dead, 1 left\n" + at},
 		{"cannot be read", jobLines(`{"state":`), "job /twister2/wc: not readable\n  bad: the job's state cannot be read\n" + at},
+		{"is removed", []string{`/twister2/.ended/wc-1234567890ab4def ={"format":1,"id":"` + uuid(1) + `","name":"wc","state":"failed","workers":4,"joined":4,"left":4,"failed":1,"created":"2026-01-02T11:00:00Z","ended":"2026-01-02T11:30:00Z"}`},
+			"job /twister2/.ended/wc-1234567890ab4def: over: failed: 0 of 4 running, 1 failed, 3 left\n"},
 		{"somebody's JSON", []string{`/j ={"format":1,"id":"` + uuid(1) + `","name":"x","created":"2026-01-02T11:00:00Z"}`}, ""},
 	})
 	j := look(Past{}, jobLines(`{"state":"running","workers":6,"next":4,"left":1}`)...).Things[0].Job
@@ -217,13 +236,14 @@ func TestJobs(t *testing.T) {
 	for _, w := range j.Workers {
 		ids = append(ids, fmt.Sprintf("%d %s %s", w.ID, w.State, w.Session))
 	}
-	require.Equal(t, []string{"0 running 0x1", "1 failed ", "2 left ", "10 running 0x3"}, ids, "of another incarnation nobody lives; by number, not by name")
+	require.Equal(t, []string{"0 running 0x1", "1 dead ", "2 left ", "10 running 0x3"}, ids, "of another incarnation nobody lives; by number, not by name")
 	require.Equal(t, []string{"load"}, j.Phases)
 }
 
 func TestTaskQueues(t *testing.T) {
-	task := func(id, state string, minutes int) string {
-		return fmt.Sprintf(`/q/tasks/0a/%s ={"format":1,"id":%q,"state":%q,"attempt":2,"submitted":"2026-01-02T11:%02d:00Z","finished":"2026-01-02T11:%02d:00Z","lastFailure":"woe"}`, id, id, state, minutes, minutes)
+	labeled := func(id string, labels ...string) string { return task(id, taskformat.Waiting, 1, labels...) }
+	unmatched := func(n int) string {
+		return fmt.Sprintf("  warn: 1 task waits for a worker with the label %d: no worker has that\n", n)
 	}
 	lines := []string{
 		`/q/admission ={"format":1,"maxTasks":10}`, "/q/admission/open", "/q/masters/_c_" + uuid(1) + "-latch-0000000001 e1 =m1",
@@ -233,6 +253,14 @@ func TestTaskQueues(t *testing.T) {
 	check(t, []recognized{
 		{"works", lines, "task queue /q: 2 waiting, 1 assigned, 1 done, 1 failed, 1 dead\n" +
 			"  warn: worker w0 has gone, and 1 task is still its\n  warn: 1 task is dead: all attempts have failed\nelection /q/masters: led by m1 [of /q]\n"},
+		{"labels that nobody has", append([]string{labeled("x", "gpu"), labeled("y", "big", "gpu"), labeled("z", "big", "gpu"), labeled("u", "eu")}, lines[:3]...),
+			"task queue /q: 4 waiting, 0 assigned\n  warn: no worker is there: tasks wait\nelection /q/masters: led by m1 [of /q]\n"},
+		{"labels that some have", append([]string{labeled("x", "gpu"), labeled("y", "big", "gpu"), labeled("z", "big", "gpu"), labeled("u", "eu"), lines[9]}, lines[:3]...),
+			"task queue /q: 4 waiting, 0 assigned\n  warn: 2 tasks wait for a worker with the labels big, gpu: no worker has that\n" +
+				"  warn: 1 task waits for a worker with the label eu: no worker has that\nelection /q/masters: led by m1 [of /q]\n"},
+		{"many labels", append([]string{labeled("a", "1"), labeled("b", "2"), labeled("c", "3"), labeled("d", "4"), labeled("e", "5"), labeled("f", "6"), labeled("g", "7"), lines[9]}, lines[:3]...),
+			"task queue /q: 7 waiting, 0 assigned\n" + unmatched(1) + unmatched(2) + unmatched(3) + unmatched(4) + unmatched(5) +
+				"  warn: tasks wait for 2 more lists of labels that no worker has\nelection /q/masters: led by m1 [of /q]\n"},
 		{"nobody is there", []string{lines[0], lines[1], lines[3], "/q/masters"},
 			"task queue /q: 1 waiting, 0 assigned\n  warn: no master is there: nobody assigns tasks\n  warn: no worker is there: tasks wait\n"},
 		{"closed, and broken", []string{lines[0], "/q/tasks/0a/x =?"},
@@ -246,26 +274,28 @@ func TestTaskQueues(t *testing.T) {
 }
 
 func TestRebalancers(t *testing.T) {
-	client := func(n int) string { return fmt.Sprintf("_c_%s-latch-%010d", uuid(n), n) }
+	client := latch
 	lines := func(mode string, more ...string) []string {
 		return append([]string{
 			fmt.Sprintf(`/g ={"format":1,"mode":%q}`, mode), `/g/epoch ={"epoch":4,"client":"x"}`,
-			`/g/clients/` + client(1) + ` e1 ={"format":1,"id":"c1"}`, `/g/clients/` + client(2) + ` e2 ={"format":1,"id":"c2","instance":"i2"}`,
+			member(mode, 1, ""), member(mode, 2, "i2"),
 			"/g/resources/a", "/g/resources/b", "/g/resources/c", "/g/resources/d",
-			`/g/assignments/` + client(1) + ` ={"client":"` + client(1) + `","generation":5,"resources":["a"]}`,
-			`/g/assignments/i2 ={"client":"` + client(2) + `","generation":5,"chunks":1,"resources":["b"]}`, `/g/assignments/i2/5-0 =["c"]`, `/g/assignments/i2/4-0 =["a"]`,
+			`/g/assignments/` + client(1) + ` ={"client":"` + client(1) + `","generation":5,"count":1,"resources":["a"]}`,
+			`/g/assignments/i2 ={"client":"` + client(2) + `","generation":5,"count":2,"chunks":1,"resources":["b"]}`, `/g/assignments/i2/5-0 =["c"]`, `/g/assignments/i2/4-0 =["a"]`,
 		}, more...)
 	}
 	owns := func(name string, n int) string { return `/g/barriers/` + name + ` ={"client":"` + client(n) + `"}` }
 	election := "election /g/clients: led by c1, 1 candidate behind [of /g]\n"
 	check(t, []recognized{
-		{"moving", lines("resource", owns("a", 1), owns("b", 1), "/g/barriers/c ={}"), "rebalancer /g: 4 resources shared by 2 members, 2 moves under way\n  hint: 1 resource is nobody's yet: d\n" + election},
-		{"of a dead owner", lines("resource", owns("a", 9)), "rebalancer /g: 4 resources shared by 2 members, 3 moves under way\n  hint: 1 resource is nobody's yet: d\n" + election},
+		{"moving", lines("resource", owns("a", 1), owns("b", 1), "/g/barriers/c ={}"), "rebalancer /g: 4 resources shared by 2 members, 2 moves in progress\n  hint: 1 resource is nobody's yet: d\n" + election},
+		{"of a dead owner", lines("resource", owns("a", 9)), "rebalancer /g: 4 resources shared by 2 members, 3 moves in progress\n  hint: 1 resource is nobody's yet: d\n" + election},
 		{"global, stopping", lines("global", `/g/status ={"generation":6,"state":"stop"}`, "/g/stopped/"+client(2)+".6 e2"),
 			"rebalancer /g: 4 resources shared by 2 members, generation 6: stop\n  hint: 1 resource is nobody's yet: d\n" + election},
 		{"global, at rest", lines("global", `/g/status ={"generation":6,"state":"confirmed"}`), "rebalancer /g: 4 resources shared by 2 members\n  hint: 1 resource is nobody's yet: d\n" + election},
 		{"paused", lines("resource", `/g/config ={"paused":true,"by":"ann"}`, owns("a", 1), owns("b", 2), owns("c", 2), owns("d", 2)),
-			"rebalancer /g: paused: 4 resources shared by 2 members, 1 move under way\n  hint: the group is paused by ann: nothing is moved\n" + election},
+			"rebalancer /g: paused: 4 resources shared by 2 members, 1 move in progress\n  hint: the group is paused by ann: nothing is moved\n" + election},
+		{"failing", lines("resource", `/g/failures/`+client(2)+` e2 ={"format":1,"count":2,"failures":[{"resource":"b","error":"no disk","failures":3}]}`, owns("a", 1), owns("b", 2), owns("c", 2), owns("d", 2)),
+			"rebalancer /g: 4 resources shared by 2 members, 1 move in progress\n  warn: c2 retries 2 resources after failures, such as b: no disk\n" + election},
 		{"empty", []string{`/g ={"format":1,"mode":"resource"}`, "/g/resources/a", "/g/assignments"}, "rebalancer /g: 1 resource shared by 0 members\n  warn: nobody is there to take the resources\n"},
 	})
 	s := look(Past{}, lines("resource", owns("a", 1), owns("b", 1), owns("old", 2))...).Things[0].Shares

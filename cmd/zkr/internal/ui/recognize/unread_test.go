@@ -13,7 +13,7 @@ import (
 func shared(mode string, more ...string) []string {
 	return append([]string{
 		fmt.Sprintf(`/g ={"format":1,"mode":%q}`, mode), "/g/assignments",
-		"/g/clients/" + latch(1) + ` e1 ={"format":1,"id":"c1"}`, "/g/clients/" + latch(2) + ` e2 ={"format":1,"id":"c2"}`,
+		member(mode, 1, ""), member(mode, 2, ""),
 	}, more...)
 }
 
@@ -22,7 +22,7 @@ func latch(n int) string { return fmt.Sprintf("_c_%s-latch-%010d", uuid(n), n) }
 // shard is the record of what a member has from a generation on.
 func shard(n, generation int, resources ...string) string {
 	list, _ := json.Marshal(resources)
-	return fmt.Sprintf(`/g/assignments/%s ={"client":%q,"generation":%d,"resources":%s}`, latch(n), latch(n), generation, list)
+	return fmt.Sprintf(`/g/assignments/%s ={"client":%q,"generation":%d,"count":%d,"resources":%s}`, latch(n), latch(n), generation, len(resources), list)
 }
 
 // TestAShardAsLongAsTheyAreIsRead: up to 256 KiB of names, and what is around them.
@@ -52,11 +52,11 @@ func TestWhatCannotBeReadIsNotMissing(t *testing.T) {
 		{"a long shard", of("global", shard(1, 5, "a"), cut), group + "  warn: the shard " + latch(2) + " is too long to be read: what it has is not known\n" + election},
 		{"a long shard, and barriers", of("resource", shard(1, 5, "a"), cut, owns("a", 1), owns("b", 2)), group + "  warn: the shard " + latch(2) + " is too long to be read: what it has is not known\n" + election},
 		{"a shard that may not be read", of("global", shard(1, 5, "a"), "/g/assignments/"+latch(2)+" denied"), group + election},
-		{"a part of a shard that is not there", of("global", shard(1, 5, "a"), `/g/assignments/`+latch(2)+` ={"client":"`+latch(2)+`","generation":5,"chunks":1}`), group + election},
-		{"a part of a shard that is broken", of("global", `/g/assignments/s ={"client":"`+latch(2)+`","generation":5,"chunks":1,"resources":["a"]}`, "/g/assignments/s/5-0 =?"),
+		{"a part of a shard that is not there", of("global", shard(1, 5, "a"), `/g/assignments/`+latch(2)+` ={"client":"`+latch(2)+`","generation":5,"count":1,"chunks":1}`), group + election},
+		{"a part of a shard that is broken", of("global", `/g/assignments/s ={"client":"`+latch(2)+`","generation":5,"count":2,"chunks":1,"resources":["a"]}`, "/g/assignments/s/5-0 =?"),
 			group + "  warn: a part of the shard s cannot be read: what it has is not known\n" + election},
 		{"an owner that may not be read", of("resource", shard(1, 5, "a", "b"), owns("a", 1), "/g/barriers/b denied"), group + election},
-		{"an owner that cannot be read", of("resource", shard(1, 5, "a", "b"), owns("a", 1), "/g/barriers/b =?"), group + "  warn: whose b is cannot be read\n" + election},
+		{"an owner that cannot be read", of("resource", shard(1, 5, "a", "b"), owns("a", 1), "/g/barriers/b =?"), group + "  warn: the owner of b cannot be read\n" + election},
 		{"a long instance", []string{
 			`/s/web/i1 e1 ={"name":"web","id":"i1","registrationTimeUTC":1,"serviceType":"DYNAMIC"}`,
 			`/s/web/i2 e2 ={"name":"web","payload":"` + strings.Repeat("x", keptRecord) + `"}`,
@@ -64,8 +64,8 @@ func TestWhatCannotBeReadIsNotMissing(t *testing.T) {
 		{"an instance of no year", []string{
 			`/s/web/i1 e1 ={"name":"web","id":"i1","registrationTimeUTC":1,"serviceType":"DYNAMIC"}`,
 			`/s/web/i2 e2 ={"name":"web","id":"i2","registrationTimeUTC":253402300800000,"serviceType":"DYNAMIC"}`,
-		}, "service /s/web: 2 instances, 1 not to be used\n  warn: instance i2: it was registered in no year that there is\n"},
-		{"a worker of a job", []string{j[0], j[1], j[2], "/twister2/wc/1234567890ab4def/live/0-1-aaaa e1",
+		}, "service /s/web: 2 instances, 1 not to be used\n  warn: instance i2: its data is no instance: registrationTimeUTC: 253402300800000 is not in the years 1 to 9998\n"},
+		{"a worker of a job", []string{j[0], j[1], j[2], j[6],
 			`/twister2/wc/1234567890ab4def/members/1 ={"id":1,"x":"` + strings.Repeat("x", keptRecord) + `"}`, "/twister2/wc/1234567890ab4def/members/2 denied", "/twister2/wc/1234567890ab4def/members/odd =x"},
 			"job /twister2/wc: 1 of 4 running, 2 unknown\n  warn: the record of worker 1 is too long to be read\n  warn: the record of worker odd cannot be read\n"},
 	})

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/internal/format/jobformat"
 	"github.com/zkrecipes/zkrecipes/session"
 	"go.uber.org/goleak"
 )
@@ -176,8 +177,8 @@ func TestRecordsAreParsedOnce(t *testing.T) {
 	a, ok := read[identified](n)
 	require.True(t, ok)
 	require.Equal(t, "x", a.ID)
-	_, ok = read[jobRecord](n)
-	require.True(t, ok)
+	_, err := decoded(n, jobformat.Decode[jobformat.Job])
+	require.Error(t, err)
 	require.Len(t, *n.memo.Load(), 2)
 	first := n.memo.Load()
 	_, ok = read[identified](n)
@@ -185,15 +186,4 @@ func TestRecordsAreParsedOnce(t *testing.T) {
 	require.Same(t, first, n.memo.Load())
 	_, ok = read[identified](NewNode("/a", []byte(`{"id":`), session.Stat{}))
 	require.False(t, ok)
-}
-
-func TestProtectionIsReadOfNamesThatHaveIt(t *testing.T) {
-	for name, want := range map[string]string{
-		"_c_" + uuid(1) + "-lock-0000000001":  uuid(1),
-		"_c_" + hexID(1) + "-lock-0000000001": hexID(1),
-		hexID(1) + "__lock__0000000001":       "", "_c_": "", "lock-0000000001": "", "_c_" + uuid(1): "",
-		"_c_" + uuid(1) + "x-lock-0000000001": "", "_c_" + strings.Repeat("g", 36) + "-x": "", "_c_" + strings.Repeat("0", 36) + "-x": "",
-	} {
-		require.Equal(t, want, protection(name), name)
-	}
 }

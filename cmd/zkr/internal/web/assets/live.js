@@ -61,7 +61,7 @@
     for (const id of open) el.querySelector("#" + CSS.escape(id))?.setAttribute("open", "");
     if (again) el.querySelector(again)?.focus({ preventScroll: true });
     if (!fresh && el.closest("main")) {
-      void el.offsetWidth; // the animation begins anew
+      void el.offsetWidth; // the animation starts again
       el.classList.add("changed");
     }
   };

@@ -1,0 +1,278 @@
+package barrier
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/zkrecipes/zkrecipes/internal/format/barrierformat"
+	"github.com/zkrecipes/zkrecipes/internal/holding"
+	"github.com/zkrecipes/zkrecipes/internal/optimistic"
+	"github.com/zkrecipes/zkrecipes/internal/znode"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// core is what [Barrier] and [Double] share: a path where parties meet.
+type core struct {
+	client  *session.Client
+	kind    string
+	path    string
+	parties int
+	opts    Options
+	err     error // what is wrong with the arguments
+	// constructor names the function that should have been called; it is set for a
+	// zero value only.
+	constructor string
+	ids         identities
+
+	// mu guards seen, the round of the newest record that was read on the newest path.
+	mu   sync.Mutex
+	seen *milestone
+}
+
+// creation identifies one creation of a path, also in an ensemble that was recreated
+// empty, whose zxids begin again. The zero value identifies no creation.
+type creation struct{ czxid, ctime int64 }
+
+func creationOf(stat session.Stat) creation { return creation{stat.Czxid, stat.Ctime} }
+
+// milestone is the round that a path had reached at some moment.
+type milestone struct {
+	creation
+	round int64
+}
+
+func newMeeting(client *session.Client, kind, path string, parties int, o *Options) *core {
+	m := &core{client: client, kind: kind, path: path, parties: parties}
+	m.opts, m.err = o.withDefaults()
+	if m.err == nil {
+		m.err = validatePlace(client, path)
+	}
+	switch {
+	case m.err != nil:
+	case parties < 1:
+		m.err = fmt.Errorf("%w: parties is %d; it must be at least 1", ErrInvalidArgument, parties)
+	case parties > maxRequest, requestSize(parties, client.Chroot()+path, m.opts.ID) > maxRequest:
+		m.err = fmt.Errorf("%w: parties is %d; a release of so many does not fit into one request", ErrInvalidArgument, parties)
+	}
+	return m
+}
+
+// or returns m. For a zero value, whose core is nil, it returns a core that refuses every
+// call with an error that names constructor.
+func (m *core) or(constructor string) *core {
+	if m == nil {
+		return &core{constructor: constructor}
+	}
+	return m
+}
+
+func (m *core) begin(ctx context.Context) error {
+	return holding.Begin(ctx, m.client, m.constructor, m.err, ErrInvalidArgument)
+}
+
+// identity returns the ID of one call.
+func (m *core) identity() string {
+	if m.opts.ID != "" {
+		return m.opts.ID
+	}
+	return m.ids.reserve()
+}
+
+// remains notes that a znode of id may still exist and be counted.
+func (m *core) remains(id string) {
+	if m.opts.ID == "" {
+		m.ids.free(id)
+	}
+}
+
+// arrival is a party's stay at the path: its znode in one session. Its methods are
+// for one goroutine.
+type arrival struct {
+	m    *core
+	s    *session.Session
+	id   string
+	name string // of the znode, without the number
+	node session.Node
+	seq  int32
+	// before is a round that the path had reached before the znode was created.
+	before milestone
+	// place is the path that the znode is on, once the path was read in the znode's
+	// session.
+	place creation
+	// first is the read that was sent behind the creation; nil: read the path.
+	first *session.Seen
+	// gone: a listing did not have the znode.
+	gone bool
+	// roll is the roll of a Barrier at the last listing; noRoll: no roll existed then.
+	roll   recentRounds
+	noRoll bool
+	// spent: the watch of the last read had fired before the read was answered. The event
+	// may be the deletion of an earlier path, after which the path was created again with
+	// v's znode on it. Taken for the deletion of v's path, the event would end v's wait
+	// while its znode stays, and is let through without v.
+	spent bool
+	// own is the watch on the own znode; nil as long as the party has not waited for long.
+	own *session.Watch
+}
+
+// arrive creates the party's znode in session s. If it returns an error and a nil v,
+// no znode is left behind. If it returns an error and a v, the znode may have been
+// created, and the caller must find out.
+func (m *core) arrive(ctx context.Context, s *session.Session, id string) (v *arrival, err error) {
+	// The znode of a party that a Barrier let through is deleted. So a znode that is
+	// missing after a lost reply must not be created again.
+	opts := &session.CreateOptions{ACL: m.opts.ACL, Once: m.kind == kindBarrier}
+	before, err := m.recall(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		v := &arrival{m: m, s: s, id: id, name: barrierformat.PartyName(id), before: before}
+		creation := s.StartProtected(znode.Join(m.path, v.name), m.opts.Data, session.EphemeralSequential, opts)
+		// Sent behind the creation: the last party to arrive must see all others.
+		first := s.StartGet(m.path, true)
+		v.node, err = creation.Wait(ctx)
+		if err == nil {
+			return v.entered(ctx, first, creation.Direct())
+		}
+		dropWatch(first)
+		switch {
+		case ctx.Err() != nil:
+			m.remains(id)
+			return nil, unknown(v, err)
+		case errors.Is(err, session.ErrNoNode):
+			// The path was deleted, and its rounds with it.
+			if before, err = m.found(ctx, s); err != nil {
+				return nil, err
+			}
+		case s.Err() != nil, errors.Is(err, session.ErrUnknownOutcome):
+			return v, err
+		default:
+			return nil, err
+		}
+	}
+}
+
+// entered completes v, whose znode was created.
+func (v *arrival) entered(ctx context.Context, first *session.Future[session.Seen], direct bool) (*arrival, error) {
+	seq, err := session.Sequence(v.node.Path)
+	if err != nil {
+		v.leaveBehind()
+		dropWatch(first)
+		return nil, err
+	}
+	v.seq = seq
+	if seen, err := first.Wait(ctx); err == nil && direct {
+		v.first = &seen
+	} else {
+		dropWatch(first)
+	}
+	return v, nil
+}
+
+// recall returns a round that the path has reached. Only the first call sends a request.
+func (m *core) recall(ctx context.Context, s *session.Session) (milestone, error) {
+	m.mu.Lock()
+	seen := m.seen
+	m.mu.Unlock()
+	if seen != nil {
+		return *seen, nil
+	}
+	return m.found(ctx, s)
+}
+
+// found reads the round that the path has reached, and creates the path if it is missing.
+func (m *core) found(ctx context.Context, s *session.Session) (milestone, error) {
+	for tries := 0; ; tries++ {
+		data, stat, err := s.Get(ctx, m.path)
+		switch {
+		case errors.Is(err, session.ErrNoNode):
+			if err := m.createPath(ctx, s); err != nil {
+				return milestone{}, err
+			}
+			_ = s.BackOff(ctx, tries) // as in await
+			continue
+		case err != nil:
+			return milestone{}, err
+		}
+		r, err := m.parseRecord(data, stat)
+		if err != nil {
+			return milestone{}, err
+		}
+		m.noteRecord(r, stat)
+		return milestone{creationOf(stat), r.Round}, nil
+	}
+}
+
+// createPath creates the path. It returns nil also if the path exists, or if the outcome is
+// unknown: the caller's next read shows whether the path exists and the session lives.
+func (m *core) createPath(ctx context.Context, s *session.Session) error {
+	opts := &session.CreateOptions{ACL: m.opts.ACL}
+	if !m.opts.InTree {
+		return s.EnsurePath(ctx, m.path, session.Persistent, opts)
+	}
+	_, err := s.Create(ctx, m.path, nil, session.Persistent, opts)
+	if errors.Is(err, session.ErrNodeExists) || errors.Is(err, session.ErrUnknownOutcome) && ctx.Err() == nil {
+		return nil
+	}
+	return err
+}
+
+// parseRecord parses the record of a barrier with the kind and parties of m, from the path
+// that stat is of. Empty data means that nobody was let through yet.
+func (m *core) parseRecord(data []byte, stat session.Stat) (record, error) {
+	if len(data) == 0 {
+		return record{Kind: m.kind, Czxid: stat.Czxid, Parties: m.parties}, nil
+	}
+	r, err := parseRecord(data)
+	if err == nil {
+		err = r.accepts(m.kind, m.parties, stat.Czxid)
+	}
+	return r, err
+}
+
+// noteRecord remembers the round that the path has reached.
+func (m *core) noteRecord(r record, stat session.Stat) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	// A lagging server may show an earlier path. In an ensemble that was recreated empty,
+	// the zxids are lower but the time is later.
+	now := creationOf(stat)
+	if m.seen == nil || now.czxid > m.seen.czxid || now.ctime > m.seen.ctime || now == m.seen.creation && r.Round > m.seen.round {
+		m.seen = &milestone{now, r.Round}
+	}
+}
+
+// dropWatch stops the watch of a read that is not wanted any more.
+func dropWatch(read *session.Future[session.Seen]) {
+	read.Then(func(seen session.Seen, err error) {
+		if err == nil && seen.Watch != nil {
+			seen.Watch.Stop()
+		}
+	})
+}
+
+// leaveBehind deletes the znode without waiting: the deletion is retried in the
+// background until the znode or the session has gone.
+func (v *arrival) leaveBehind() {
+	optimistic.DeleteLater(v.s, v.node.Path)
+	v.m.remains(v.id)
+}
+
+// leave removes the znode of a party that must not stay.
+func (v *arrival) leave(ctx context.Context) {
+	if v.s.EnsureDeleted(ctx, v.node.Path) != nil {
+		v.m.remains(v.id)
+	}
+}
+
+// unknown returns the error that v may or may not have been let through.
+func unknown(v *arrival, reason error) error {
+	op := map[string]string{kindBarrier: "await", kindDouble: "enter"}[v.m.kind]
+	return &session.UnknownOutcomeError{Op: op, Path: znode.Join(v.m.path, v.name), Reason: reason}
+}

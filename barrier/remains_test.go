@@ -1,0 +1,20 @@
+package barrier_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/zkrecipes/zkrecipes/barrier"
+	"github.com/zkrecipes/zkrecipes/internal/world"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+func TestLostSeatDoesNotBlockItsParty(t *testing.T) {
+	world.LostHolderDoesNotBlockItself(t, func(ctx context.Context, c *session.Client) (world.ExclusiveHold, error) {
+		seat, err := barrier.NewDouble(c, "/double", 1, nil).Enter(ctx)
+		if err != nil {
+			return world.ExclusiveHold{}, err
+		}
+		return world.ExclusiveHold{Held: seat.Context(), GiveBack: seat.Leave}, nil
+	})
+}

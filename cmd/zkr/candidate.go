@@ -1,0 +1,36 @@
+package main
+
+import (
+	"time"
+
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
+	"github.com/zkrecipes/zkrecipes/election"
+)
+
+// candidate is an election.Candidate as "-o json" shows it.
+type candidate struct {
+	Place   int       `json:"place,omitempty"` // in a list
+	State   string    `json:"state"`           // leads or waits
+	ID      string    `json:"id"`
+	Term    int64     `json:"term,string"`
+	Token   int64     `json:"token,string"`
+	Session string    `json:"session"` // hexadecimal; "" for a stranger's node that belongs to none
+	Watches string    `json:"watches"` // path of the candidate before it; "" for the first
+	Since   time.Time `json:"since"`   // in the queue, by the server's clock
+	Path    string    `json:"path"`    // of the znode that stands for it
+}
+
+// candidateOf is a candidate of the election path.
+func candidateOf(path string, c election.Candidate) candidate {
+	out := candidate{
+		State: "waits", ID: cli.AsText(c.Data), Term: c.Term, Token: c.Token, Session: cli.SessionID(c.Session),
+		Since: c.Since, Path: path + "/" + c.Name,
+	}
+	if c.Watches != "" {
+		out.Watches = path + "/" + c.Watches
+	}
+	if c.Leads {
+		out.State = "leads"
+	}
+	return out
+}

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/supervise"
+)
+
+const rootHelp = `zkr runs commands while holding a lock, while leading, at a barrier, or as a member
+of a group, all coordinated through ZooKeeper. It shows holders, waiting contenders,
+leaders and members, and demonstrates the guarantees of a lock. Start with: zkr demo
+
+Environment variables set the global flags too; the help of a flag names its
+variable in parentheses. The command line takes precedence. ZKR_AUTH is
+user:password, and appears in no process list. Durations are written as 500ms, 10s,
+5m or 2h. NO_COLOR disables colors on a terminal.
+
+With -o json all output is JSON, one object per line. Fields keep their names and
+meanings; later versions may add fields. Numbers of 64 bits (tokens, terms, values
+of counters) are strings, because jq and JavaScript lose their last digits. Times
+are in RFC 3339. Notes, and messages about empty lists, go to stderr.`
+
+// run runs zkr and returns its exit code.
+func (a *app) run(ctx context.Context, args []string) int {
+	root := a.root()
+	return a.Execute(ctx, root, withNumbers(root, args))
+}
+
+func (a *app) root() *cobra.Command {
+	root := cli.CommandGroup(&cobra.Command{
+		Use:     "zkr",
+		Short:   "Coordinate processes through ZooKeeper: locks, elections, barriers, counters, members, services, jobs, tasks, resources",
+		Long:    rootHelp,
+		Example: "  zkr demo\n  zkr serve &\n  zkr lock /locks/backup -- ./backup\n  zkr lock ls /locks/backup",
+	}, a.barrier(), a.counter(), a.demo(), a.demoWorker(), a.elect(), supervise.SupervisorCommand(&a.App), a.job(), a.lock(), a.Manual(), a.members(), a.rebalance(),
+		a.rwlock(), a.serve(), a.service(), a.task(), a.tree(), a.ui(), a.version(), a.watch())
+	a.versionFlag(root)
+	a.Prepare(root)
+	return root
+}
+
+// app is one run of zkr; its methods make the commands.
+type app struct{ cli.App }

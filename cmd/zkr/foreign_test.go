@@ -1,0 +1,77 @@
+//go:build unix
+
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/election"
+	"github.com/zkrecipes/zkrecipes/lock"
+	"github.com/zkrecipes/zkrecipes/rwlock"
+)
+
+// TestContendersOfAnotherRecipeAreRemarkedUpon: the list is as it was, and they are not
+// in it.
+func TestContendersOfAnotherRecipeAreRemarkedUpon(t *testing.T) {
+	b := newBed(t)
+	remark := func(what, look string) string {
+		return fmt.Sprintf("contenders of %s are in /l, too, and do not heed these, nor these them: both may hold at once; \"zkr %s /l\" shows those", what, look)
+	}
+	c := b.client()
+	permit, err := lock.NewSemaphore(c, "/l", 2, nil).Acquire(b.ctx, 1)
+	require.NoError(t, err)
+	alone := b.run("lock", "ls", "/l").ends(0)
+	assert.Empty(t, alone.err.String(), "nobody else is there")
+	held := b.take("/l")
+	z := b.run("lock", "ls", "/l").ends(0)
+	assert.Equal(t, "zkr: "+remark("a semaphore", "lock ls -n N")+"\n", z.err.String())
+	assert.Equal(t, 1, strings.Count(z.out.String(), "holds"))
+	z = b.run("lock", "ls", "/l", "-n", "2").ends(0)
+	assert.Equal(t, "zkr: "+remark("a mutex", "lock ls")+"\n", z.err.String())
+	assert.Equal(t, 1, strings.Count(z.out.String(), "holds"))
+
+	write, err := rwlock.New(c, "/l", nil).Lock(b.ctx)
+	require.NoError(t, err)
+	z = b.run("rwlock", "ls", "/l").ends(0)
+	assert.Equal(t, "zkr: "+remark("a mutex", "lock ls")+"\nzkr: "+remark("a semaphore", "lock ls -n N")+"\n", z.err.String())
+	require.NoError(t, permit.Release(b.ctx))
+	require.NoError(t, held.Unlock(b.ctx))
+	z = b.run("lock", "ls", "/l", "-o", "json").ends(0)
+	assert.Contains(t, z.err.String(), `{"note":"contenders of a read/write lock are in /l, too, `)
+	assert.Empty(t, b.list("/l").Contenders)
+	require.NoError(t, write.Unlock(b.ctx))
+	assert.Empty(t, b.run("lock", "ls", "/l").ends(0).out.String())
+}
+
+// TestMissingPathIsToldFromOneThatNobodyUses by all that list who is at a path.
+func TestMissingPathIsToldFromOneThatNobodyUses(t *testing.T) {
+	b := newBed(t)
+	require.NoError(t, b.srv.Create("/empty", nil))
+	for line, says := range map[string]string{
+		"lock ls": "nobody holds /empty, and nobody waits for it", "rwlock ls": "nobody holds /empty, and nobody waits for it",
+		"elect ls": "nobody leads in /empty, and nobody waits to", "members ls": "/empty has no members",
+	} {
+		args := strings.Fields(line)
+		assert.Equal(t, "zkr: "+says+"\n", b.run(append(args, "/empty")...).ends(0).err.String())
+		assert.Contains(t, b.run(append(args, "/empty", "-o", "json")...).ends(0).out.String(), `"exists":true`)
+		assert.Equal(t, "zkr: there is no znode /typo: nobody uses it now, or the path is misspelled\n", b.run(append(args, "/typo")...).ends(0).err.String())
+		assert.Contains(t, b.run(append(args, "/typo", "-o", "json")...).ends(0).out.String(), `"exists":false`)
+	}
+}
+
+// TestLockIsNotTakenForAnElection: its holder is no leader. An election's path is no lock.
+func TestLockIsNotTakenForAnElection(t *testing.T) {
+	b := newBed(t)
+	b.take("/l")
+	z := b.run("elect", "ls", "/l").ends(0)
+	assert.Contains(t, z.err.String(), `zkr: the znodes in /l are those of a lock: its holder is shown as the leader; "zkr lock ls /l" shows the lock.`)
+	b.take("/leader")
+	assert.Empty(t, b.run("elect", "ls", "/leader").ends(0).err.String(), "it may be that of Curator's LeaderSelector")
+	_, err := election.New(b.client(), "/e", nil).Campaign(b.ctx)
+	require.NoError(t, err)
+	assert.Empty(t, b.run("elect", "ls", "/e").ends(0).err.String())
+}

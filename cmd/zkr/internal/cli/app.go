@@ -1,0 +1,187 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
+)
+
+// App is one run of zkr: its streams, its environment and the global flags.
+type App struct {
+	Stdin            *os.File
+	Stdout, Stderr   *os.File
+	Getenv           func(string) string
+	CompletionLimit  time.Duration // how long a completion waits for the servers
+	Flags            Globals
+	Async            asyncWriter       // writes the notes
+	environmentFlags map[string]string // by flag: the variable that its value comes from
+}
+
+// Globals are the flags that all subcommands share.
+type Globals struct {
+	Servers, Chroot                          string
+	SessionTimeout, tickTime, ConnectTimeout time.Duration
+	User, authFile                           string
+	TLS                                      bool
+	TLSCA, TLSCert, TLSKey                   string
+	TLSServerName                            string
+	Output                                   string
+	verbose                                  bool
+}
+
+// Execute runs the command of root that args name, and returns the exit code.
+func (a *App) Execute(ctx context.Context, root *cobra.Command, args []string) int {
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	a.Async.flush()
+	var f *exit.Failure
+	if err != nil && !errors.As(err, &f) && !isCommandError(err) {
+		// Cobra's own errors are about arguments.
+		err = &exit.Failure{Code: exit.CodeUsage, Err: err, Hint: `"zkr help" lists the commands and flags`}
+	}
+	defer IgnoreBrokenPipes()() // the exit code counts, whether or not somebody reads why
+	asJSON := a.JSON()
+	if exit.Classify(err).Code == exit.CodeUsage { // it may not have been read
+		asJSON = a.wantsJSON(args)
+	}
+	return report(a.Stderr, asJSON, unmark(err))
+}
+
+// commandError is an error of a command, as opposed to cobra's.
+type commandError struct{ error }
+
+func (m commandError) Unwrap() error { return m.error }
+
+func isCommandError(err error) bool {
+	var m commandError
+	return errors.As(err, &m)
+}
+
+func unmark(err error) error {
+	var m commandError
+	if errors.As(err, &m) {
+		return m.error
+	}
+	return err
+}
+
+// RunE makes a command's body of fn.
+func RunE(fn func(cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := fn(cmd, args); err != nil {
+			return commandError{err}
+		}
+		return nil
+	}
+}
+
+// Prepare gives root and its commands what all commands share: streams, global flags,
+// help, completion, and one message for superfluous arguments.
+func (a *App) Prepare(root *cobra.Command) {
+	root.SilenceErrors, root.SilenceUsage = true, true
+	root.PersistentPreRunE = RunE(func(cmd *cobra.Command, _ []string) error {
+		return a.fromEnvironment(cmd)
+	})
+	root.SetIn(a.Stdin)
+	root.SetOut(a.Stdout)
+	root.SetErr(a.Stderr)
+	root.SetFlagErrorFunc(flagError)
+	root.SetHelpFunc(a.showHelp)
+	root.SetHelpCommand(a.help())
+	a.globalFlags(root)
+	OneOf(root, "output", "table", "json")
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd("completion")
+	for _, cmd := range root.Commands() {
+		if cmd.Name() == "completion" {
+			CommandGroup(cmd)
+			completionExamples(cmd)
+		}
+	}
+	withoutArguments(root)
+	a.completes(root)
+}
+
+// withoutArguments makes all commands that have no arguments say so alike.
+func withoutArguments(cmd *cobra.Command) {
+	if len(ArgumentNames(cmd)) == 0 && !IsCommandGroup(cmd) && !RunsCommand(cmd) {
+		cmd.Args = noArguments
+	}
+	for _, sub := range cmd.Commands() {
+		withoutArguments(sub)
+	}
+}
+
+func (a *App) globalFlags(root *cobra.Command) {
+	g, f := &a.Flags, root.PersistentFlags()
+	f.StringVar(&g.Servers, "servers", "127.0.0.1:2181", "the servers, `host:port,...`, and behind the last one perhaps the chroot, as /app (ZKR_SERVERS)")
+	f.StringVar(&g.Chroot, "chroot", "", "`path` that all paths are below (ZKR_CHROOT)")
+	f.DurationVar(&g.SessionTimeout, "session-timeout", 0, "session timeout; 0: zkr's choice (ZKR_SESSION_TIMEOUT)")
+	f.DurationVar(&g.tickTime, "tick-time", 0, "the servers' tickTime, or more: what is held then outlasts a longer silence of a server; 0: unknown (ZKR_TICK_TIME)")
+	f.DurationVar(&g.ConnectTimeout, "connect-timeout", 10*time.Second, "how long to try to connect (ZKR_CONNECT_TIMEOUT)")
+	f.StringVar(&g.User, "user", "", "digest credentials, `user:password`; others see it in the process list: prefer ZKR_AUTH or --auth-file")
+	f.StringVar(&g.authFile, "auth-file", "", "`file` with user:password in its first line (ZKR_AUTH_FILE)")
+	f.BoolVar(&g.TLS, "tls", false, "connect with TLS (ZKR_TLS)")
+	f.StringVar(&g.TLSCA, "tls-ca", "", "`file` of CA certificates, PEM; default: the system's (ZKR_TLS_CA)")
+	f.StringVar(&g.TLSCert, "tls-cert", "", "`file` of the client's certificate, PEM (ZKR_TLS_CERT)")
+	f.StringVar(&g.TLSKey, "tls-key", "", "`file` of the client's key, PEM (ZKR_TLS_KEY)")
+	f.StringVar(&g.TLSServerName, "tls-server-name", "", "`name` in the servers' certificates; default: each one's host (ZKR_TLS_SERVER_NAME)")
+	f.StringVarP(&g.Output, "output", "o", "table", "`format`, table or json; with json errors are JSON too, on stderr (ZKR_OUTPUT)")
+	f.BoolVar(&g.verbose, "verbose", false, "log to stderr what happens to the session (ZKR_VERBOSE)")
+}
+
+// fromEnvironment fills in the global flags that the command line leaves open,
+// and checks them.
+func (a *App) fromEnvironment(cmd *cobra.Command) error {
+	f := cmd.Flags()
+	for _, name := range []string{
+		"servers", "chroot", "session-timeout", "tick-time", "connect-timeout", "auth-file", "tls", "tls-ca", "tls-cert",
+		"tls-key", "tls-server-name", "output", "verbose",
+	} {
+		key := "ZKR_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
+		value := a.Getenv(key)
+		if value == "" || f.Changed(name) {
+			continue
+		}
+		if err := f.Set(name, value); err != nil {
+			if bad := (*pflag.InvalidValueError)(nil); errors.As(err, &bad) {
+				return badValue(key, bad)
+			}
+			return exit.Usage("%s: %w", key, err)
+		}
+		if a.environmentFlags == nil {
+			a.environmentFlags = map[string]string{}
+		}
+		a.environmentFlags[name] = key
+	}
+	switch g := &a.Flags; {
+	case !slices.Contains([]string{"table", "json"}, g.Output):
+		bad := g.Output
+		g.Output = "table"
+		return exit.Usage("%s is %q; it must be table or json", a.flagSource("output"), bad)
+	case g.ConnectTimeout <= 0:
+		return exit.Usage("%s is %v; it must be above 0", a.flagSource("connect-timeout"), g.ConnectTimeout)
+	case g.SessionTimeout < 0:
+		return exit.Usage("%s is %v; it must be 0 (zkr's choice) or more", a.flagSource("session-timeout"), g.SessionTimeout)
+	case g.tickTime < 0:
+		return exit.Usage("%s is %v; it must be 0 (unknown) or more", a.flagSource("tick-time"), g.tickTime)
+	case (g.TLSCert == "") != (g.TLSKey == ""):
+		return exit.Usage("%s and %s belong together; one of them is missing", a.flagSource("tls-cert"), a.flagSource("tls-key"))
+	case !g.TLS && (g.TLSCA != "" || g.TLSCert != "" || g.TLSServerName != ""):
+		return exit.Usage("%s, %s, %s and %s need %s", a.flagSource("tls-ca"), a.flagSource("tls-cert"), a.flagSource("tls-key"), a.flagSource("tls-server-name"), a.flagSource("tls"))
+	}
+	return nil
+}
+
+// flagSource is a global flag as it was given: by itself, or by its variable.
+func (a *App) flagSource(flag string) string { return OrElse(a.environmentFlags[flag], dashed(flag)) }
+
+// JSON reports whether programs read the output.
+func (a *App) JSON() bool { return a.Flags.Output == "json" }

@@ -1,0 +1,172 @@
+package cli
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// CloseLimit bounds the closing of a client: the servers may be away.
+const CloseLimit = 5 * time.Second
+
+// Options makes session options of the global flags.
+func (a *App) Options() (*session.Options, error) {
+	o := &session.Options{Timeout: a.Flags.SessionTimeout, TickTime: a.Flags.tickTime}
+	secret, err := a.Credentials()
+	if err != nil {
+		return nil, err
+	}
+	if secret != "" {
+		user, password, _ := strings.Cut(secret, ":")
+		o.Credentials = []session.Credential{session.Digest(user, password)}
+	}
+	if o.TLS, err = a.tlsConfig(); err != nil {
+		return nil, err
+	}
+	if a.Flags.verbose {
+		levels := &slog.HandlerOptions{Level: slog.LevelDebug}
+		log := slog.New(slog.NewTextHandler(a.Stderr, levels))
+		if a.JSON() {
+			log = slog.New(slog.NewJSONHandler(a.Stderr, levels))
+		}
+		o.Logger = log
+		o.Hooks = &session.Hooks{State: func(s session.State) {
+			log.Info("zookeeper session", "status", s.Status, "session", fmt.Sprintf("%#x", s.Session), "server", s.Server, "cause", s.Cause)
+		}}
+	}
+	return o, nil
+}
+
+// Credentials finds user:password; "" if there is none.
+func (a *App) Credentials() (string, error) {
+	secret, from := a.Flags.User, "--user"
+	if secret == "" && a.Flags.authFile != "" {
+		from = a.flagSource("auth-file") + " " + a.Flags.authFile
+		text, err := os.ReadFile(a.Flags.authFile)
+		if err != nil {
+			return "", exit.Usage("%s: %w", from, err)
+		}
+		secret, _, _ = strings.Cut(string(text), "\n")
+		if secret = strings.TrimRight(secret, "\r"); secret == "" {
+			return "", exit.Usage("%s: its first line is empty; it must be user:password", from)
+		}
+	}
+	if secret == "" {
+		secret, from = a.Getenv("ZKR_AUTH"), "ZKR_AUTH"
+	}
+	if user, _, ok := strings.Cut(secret, ":"); secret != "" && (!ok || user == "") {
+		return "", exit.Usage("%s is not user:password", from)
+	}
+	return secret, nil
+}
+
+func (a *App) tlsConfig() (*tls.Config, error) {
+	g := &a.Flags
+	if !g.TLS {
+		return nil, nil
+	}
+	c := &tls.Config{ServerName: g.TLSServerName, MinVersion: tls.VersionTLS12}
+	if g.TLSCA != "" {
+		pem, err := os.ReadFile(g.TLSCA)
+		if err != nil {
+			return nil, exit.Usage("%s: %w", a.flagSource("tls-ca"), err)
+		}
+		c.RootCAs = x509.NewCertPool()
+		if !c.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, exit.Usage("%s: %s has no certificate in PEM form", a.flagSource("tls-ca"), g.TLSCA)
+		}
+	}
+	if g.TLSCert != "" {
+		pair, err := tls.LoadX509KeyPair(g.TLSCert, g.TLSKey)
+		if err != nil {
+			return nil, exit.Usage("%s, %s: %w", a.flagSource("tls-cert"), a.flagSource("tls-key"), err)
+		}
+		c.Certificates = []tls.Certificate{pair}
+	}
+	return c, nil
+}
+
+// ConnectString is the servers with the chroot.
+func (a *App) ConnectString() (string, error) {
+	servers, chroot := a.Flags.Servers, a.Flags.Chroot
+	if chroot == "" {
+		return servers, nil
+	}
+	if strings.Contains(servers, "/") {
+		return "", exit.Usage("%s %s has a chroot already, so %s %s makes no sense", a.flagSource("servers"), servers, a.flagSource("chroot"), chroot)
+	}
+	if !strings.HasPrefix(chroot, "/") {
+		return "", exit.Usage("%s is %q; it must begin with a slash", a.flagSource("chroot"), chroot)
+	}
+	if err := session.ValidatePath(chroot); err != nil {
+		return "", exit.Usage("%s: %w", a.flagSource("chroot"), err)
+	}
+	return servers + chroot, nil
+}
+
+// Connect connects within --connect-timeout.
+func (a *App) Connect(ctx context.Context, o *session.Options) (*session.Client, error) {
+	servers, err := a.ConnectString()
+	if err != nil {
+		return nil, err
+	}
+	limited, cancel := context.WithTimeout(ctx, a.Flags.ConnectTimeout)
+	defer cancel()
+	client, err := session.Connect(limited, servers, o)
+	switch {
+	case err == nil:
+		return client, nil
+	case ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return nil, context.Cause(ctx) // somebody ended zkr
+	case errors.Is(err, session.ErrInvalidServers):
+		return nil, exit.Usage("%s: %w", a.flagSource("servers"), err)
+	case errors.Is(err, session.ErrUnreachable):
+		return nil, &exit.Failure{Code: exit.CodeUnavailable, Err: err, Hint: fmt.Sprintf(
+			"tried %s for %v; are --servers (ZKR_SERVERS) right? \"zkr serve\" starts a server for tests", servers, a.Flags.ConnectTimeout)}
+	}
+	return nil, err
+}
+
+// ConnectionError is an error of somebody who has lost the servers: what has ended the waiting
+// for them is not all there is to say.
+type ConnectionError struct {
+	error // of what was done
+
+	cause error // why there is no connection
+}
+
+func (o *ConnectionError) Error() string {
+	return fmt.Sprintf("%v; not connected: %v", o.error, o.cause)
+}
+
+// Unwrap returns the error of what was done.
+func (o *ConnectionError) Unwrap() error { return o.error }
+
+// WithOutage adds to the end of a wait why client has no connection, if it has none.
+func WithOutage(client *session.Client, err error) error {
+	if !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	state := client.State()
+	if state.Status != session.Suspended || state.Cause == nil {
+		return err
+	}
+	return &ConnectionError{err, state.Cause}
+}
+
+// CloseClient closes a client within CloseLimit. Closing the session releases
+// everything the client holds; if the servers are away, the session times out.
+func CloseClient(ctx context.Context, client *session.Client) error {
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), CloseLimit)
+	defer cancel()
+	return client.Close(limited)
+}

@@ -1,0 +1,242 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"text/tabwriter"
+	"time"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
+)
+
+// Print writes text to stdout. Somebody who has read enough, as head has, is no
+// reason to complain.
+func (a *App) Print(text []byte) error {
+	_, err := a.Stdout.Write(text)
+	if isBrokenPipe(err) {
+		return exit.Silent(exit.CodeSignal + int(syscall.SIGPIPE))
+	}
+	return err
+}
+
+// Printf is print for people.
+func (a *App) Printf(format string, args ...any) error {
+	return a.Print(fmt.Appendf(nil, format, args...))
+}
+
+// PrintJSON prints v as one line of JSON.
+func (a *App) PrintJSON(v any) error {
+	text, err := Encode(v)
+	if err != nil {
+		return err
+	}
+	return a.Print(append(text, '\n'))
+}
+
+// Encode makes JSON that a terminal cannot mistake for commands: valid UTF-8, whatever
+// others have written, in which characters that cannot be seen, or turn the direction
+// of writing, are escaped.
+func Encode(v any) ([]byte, error) {
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	// A json.RawMessage is passed on as it is: even with bytes that are not text.
+	text := bytes.ToValidUTF8(bytes.TrimSuffix(out.Bytes(), []byte("\n")), []byte("\ufffd"))
+	if !bytes.ContainsFunc(text, unseen) {
+		return text, nil
+	}
+	safe := make([]byte, 0, len(text)+64)
+	for _, r := range string(text) {
+		if !unseen(r) {
+			safe = utf8.AppendRune(safe, r)
+			continue
+		}
+		for _, unit := range utf16.Encode([]rune{r}) {
+			safe = fmt.Appendf(safe, `\u%04x`, unit)
+		}
+	}
+	return safe, nil
+}
+
+// unseen is a character beyond those that JSON itself escapes which has no shape.
+func unseen(r rune) bool { return r == 0x7f || r > 0x7f && !unicode.IsPrint(r) }
+
+// Table prints rows below a header, in columns.
+func (a *App) Table(header string, rows [][]string) error {
+	var out bytes.Buffer
+	w := tabwriter.NewWriter(&out, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, strings.ReplaceAll(header, " ", "\t"))
+	for _, row := range rows {
+		fmt.Fprintln(w, strings.Join(row, "\t"))
+	}
+	_ = w.Flush() // into memory
+	return a.Print(out.Bytes())
+}
+
+// Note writes a note to stderr.
+func (a *App) Note(format string, args ...any) { a.BeginNote(format, args...)() }
+
+// BeginNote is note for one who has no moment to lose; who calls finish has one.
+func (a *App) BeginNote(format string, args ...any) (finish func()) {
+	text := fmt.Sprintf(format, args...)
+	return a.Async.Enqueue(func() {
+		if !a.JSON() {
+			fmt.Fprintf(a.Stderr, "zkr: %s\n", text)
+			return
+		}
+		line, _ := Encode(struct {
+			Note string `json:"note"`
+		}{text})
+		fmt.Fprintf(a.Stderr, "%s\n", line)
+	})
+}
+
+// NoteEmpty says that a table would have no rows. It is no output: who counts lines, or
+// reads them, has none.
+func (a *App) NoteEmpty(format string, args ...any) error {
+	a.Note(format, args...)
+	return nil
+}
+
+// AsText is data as text for programs: as it is, if it is text.
+func AsText(data []byte) string {
+	if utf8.Valid(data) {
+		return string(data)
+	}
+	return strconv.QuoteToASCII(string(data))
+}
+
+// Readable is data as text for people; other clients may write anything.
+func Readable(data []byte) string {
+	if utf8.Valid(data) {
+		text := string(data)
+		for _, r := range text {
+			if !unicode.IsPrint(r) {
+				return strconv.QuoteToASCII(text)
+			}
+		}
+		return text
+	}
+	return strconv.QuoteToASCII(string(data))
+}
+
+// Preview is Readable, cut to so many characters.
+func Preview(data []byte, most int) string {
+	text := Readable(data[:min(len(data), 4*most)])
+	if utf8.RuneCountInString(text) <= most && len(data) <= 4*most {
+		return text
+	}
+	runes := []rune(text)
+	return string(runes[:min(len(runes), most-1)]) + "…"
+}
+
+// Content is a znode's data in JSON: as text if it is some, or in base64.
+type Content struct {
+	Text   *string `json:"data,omitempty"`
+	Base64 []byte  `json:"data_base64,omitempty"`
+}
+
+// ContentOf returns data as text or, if data is not UTF-8, as bytes.
+func ContentOf(data []byte) Content {
+	if !utf8.Valid(data) {
+		return Content{Base64: data}
+	}
+	text := string(data)
+	return Content{Text: &text}
+}
+
+// SessionID is a session for people and programs; "" for none.
+func SessionID(id int64) string {
+	if id == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%#x", id)
+}
+
+// OrElse is text, or what stands in a table where there is none.
+func OrElse(text, none string) string {
+	if text == "" {
+		return none
+	}
+	return text
+}
+
+// isKnown reports whether a time is one: what servers make themselves, as /zookeeper, has
+// none.
+func isKnown(t time.Time) bool { return t.UnixMilli() > 0 }
+
+// LocalTime is a time in a table, in local time.
+func LocalTime(t time.Time) string {
+	if !isKnown(t) {
+		return "-"
+	}
+	return t.Local().Format(time.DateTime)
+}
+
+// Timestamp is a time in a line of something that goes on.
+func Timestamp(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05.000") }
+
+// Age is how long ago something was.
+func Age(t time.Time) string {
+	if !isKnown(t) {
+		return "-"
+	}
+	return time.Since(t).Truncate(time.Second).String()
+}
+
+// IgnoreBrokenPipes makes writes to a pipe that nobody reads fail, instead of
+// ending zkr where it stands, with its session left behind.
+func IgnoreBrokenPipes() (stop func()) {
+	ch := make(chan os.Signal, 1)
+	signal.Notify(ch, syscall.SIGPIPE)
+	return func() { signal.Stop(ch) }
+}
+
+// report tells people, or with JSON programs, what went wrong, and returns the
+// exit code.
+func report(w io.Writer, asJSON bool, err error) int {
+	if err == nil {
+		return 0
+	}
+	f := exit.Classify(err)
+	switch {
+	case f.Mute:
+	case asJSON:
+		line, _ := Encode(struct {
+			Error string `json:"error"`
+			Code  int    `json:"code"`
+			Hint  string `json:"hint,omitempty"`
+		}{err.Error(), f.Code, f.Hint})
+		fmt.Fprintf(w, "%s\n", line)
+	default:
+		fmt.Fprintf(w, "zkr: %v\n", err)
+		if f.Hint != "" {
+			fmt.Fprintf(w, "zkr: %s\n", f.Hint)
+		}
+	}
+	return f.Code
+}
+
+// PreviewWidth is how many characters of data a line shows.
+const PreviewWidth = 48
+
+// Count says how many there are of something.
+func Count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

@@ -1,0 +1,14 @@
+//go:build unix
+
+package cluster
+
+import "syscall"
+
+// canFreeze reports that this system can stop a process and let it continue.
+const canFreeze = true
+
+// Signals that stop a process, and let it continue.
+const (
+	signalStop     = syscall.SIGSTOP
+	signalContinue = syscall.SIGCONT
+)

@@ -1,0 +1,126 @@
+package exit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"syscall"
+
+	"github.com/zkrecipes/zkrecipes/barrier"
+	"github.com/zkrecipes/zkrecipes/counter"
+	"github.com/zkrecipes/zkrecipes/discovery"
+	"github.com/zkrecipes/zkrecipes/dispatch"
+	"github.com/zkrecipes/zkrecipes/lock"
+	"github.com/zkrecipes/zkrecipes/rebalanser"
+	"github.com/zkrecipes/zkrecipes/rwlock"
+	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/workerctl"
+)
+
+// Failure is an error with an exit code, and advice for people.
+type Failure struct {
+	Code int
+	Err  error
+	Hint string
+	Mute bool // the command has said all there is to say
+}
+
+func (f *Failure) Error() string { return f.Err.Error() }
+
+// Unwrap returns the error.
+func (f *Failure) Unwrap() error { return f.Err }
+
+// Usage is a wrong argument.
+func Usage(format string, args ...any) error {
+	return &Failure{Code: CodeUsage, Err: fmt.Errorf(format, args...)}
+}
+
+// BySignal is the exit of somebody whom sig ended.
+func BySignal(sig syscall.Signal, format string, args ...any) error {
+	return &Failure{Code: CodeSignal + int(sig), Err: fmt.Errorf(format, args...)}
+}
+
+// Silent is an exit code that needs no words.
+func Silent(code int) error {
+	return &Failure{Code: code, Err: fmt.Errorf("exit code %d", code), Mute: true}
+}
+
+// Worst joins what went wrong with several things that were done one after the
+// other. The exit code is that of the worst, wherever it stands: what may have been
+// done comes first, since that is what nobody may repeat unseen.
+func Worst(all []error) error {
+	var worst *Failure
+	for _, err := range all {
+		if err == nil {
+			continue
+		}
+		if f := Classify(err); worst == nil || isWorse(f.Code, worst.Code) {
+			worst = f
+		}
+	}
+	if worst == nil {
+		return nil
+	}
+	return &Failure{Code: worst.Code, Hint: worst.Hint, Err: errors.Join(all...)}
+}
+
+// isWorse reports whether code a is worse than b: an unknown outcome before all, and
+// that nothing but somebody else is in the way after all.
+func isWorse(a, b int) bool {
+	rank := func(code int) int {
+		switch code {
+		case CodeUnknown:
+			return 1000
+		case CodeBusy:
+			return -1
+		}
+		return code
+	}
+	return rank(a) > rank(b)
+}
+
+// Classify gives err the exit code that it deserves.
+func Classify(err error) *Failure {
+	f := &Failure{Code: CodeFailed, Err: err}
+	if errors.As(err, &f) {
+		return f
+	}
+	switch {
+	case errors.Is(err, workerctl.ErrNotRemoved) && !errors.Is(err, session.ErrNoAuth):
+		// The caller's request was carried out; only the removal after it failed.
+	case errors.Is(err, session.ErrUnknownOutcome):
+		f.Code, f.Hint = CodeUnknown, "look before you repeat it: it may have been done"
+	case errors.Is(err, session.ErrInvalidArgument):
+		f.Code = CodeUsage
+	case errors.Is(err, session.ErrTimeoutRefused), errors.Is(err, session.ErrTimeoutTooShort):
+		f.Code, f.Hint = CodeUsage, "choose another --session-timeout (ZKR_SESSION_TIMEOUT), or leave it out"
+	case errors.Is(err, session.ErrAuthFailed), errors.Is(err, session.ErrNoAuth):
+		f.Code, f.Hint = CodeDenied, "credentials come from ZKR_AUTH, --auth-file or --user, as user:password"
+	case errors.Is(err, counter.ErrCorrupt):
+		f.Hint = "is --format right? \"zkr counter set\" replaces whatever is there"
+	case errors.Is(err, lock.ErrPermits):
+		f.Code, f.Hint = CodeUsage, "all who use a semaphore must say the same -n"
+	case errors.Is(err, barrier.ErrParties):
+		f.Code, f.Hint = CodeUsage, "all who use a barrier must say the same -n"
+	case errors.Is(err, rebalanser.ErrMode):
+		f.Code, f.Hint = CodeUsage, "all members of a group must say the same --mode, or none"
+	case IsBusy(err):
+		f.Code = CodeBusy
+	case errors.Is(err, session.ErrUnreachable):
+		f.Code = CodeUnavailable
+	case errors.Is(err, context.DeadlineExceeded):
+		f.Code, f.Hint = CodeUnavailable, "no server answered in time; is the ensemble healthy? --connect-timeout says how long to wait"
+	}
+	return f
+}
+
+// IsBusy reports whether err says that somebody else has it.
+func IsBusy(err error) bool {
+	return isAny(err, lock.ErrBusy, rwlock.ErrBusy, barrier.ErrTooMany, discovery.ErrConflict, dispatch.ErrConflict, dispatch.ErrFull, rebalanser.ErrInstanceInUse, workerctl.ErrRunning,
+		workerctl.ErrFull)
+}
+
+func isAny(err error, targets ...error) bool {
+	return slices.ContainsFunc(targets, func(target error) bool { return errors.Is(err, target) })
+}

@@ -1,0 +1,3 @@
+// Package signals has the signals that zkr observes and passes on: waits that a signal
+// ends, and stopping and continuing this process under a shell's job control.
+package signals

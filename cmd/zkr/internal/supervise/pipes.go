@@ -1,0 +1,69 @@
+package supervise
+
+import (
+	"io"
+	"os"
+	"sync"
+	"time"
+)
+
+// Pipes are what a command reads and writes.
+type Pipes struct {
+	in        []byte
+	out, errs io.Writer
+	ours      [3]*os.File // what we write, and read
+	theirs    [3]*os.File // what the command reads, and writes
+	movers    sync.WaitGroup
+}
+
+// NewPipes makes the pipes of a command that reads in.
+func NewPipes(in []byte, out, errs io.Writer) (*Pipes, error) {
+	p := &Pipes{in: in, out: out, errs: errs}
+	for i := range p.ours {
+		r, w, err := os.Pipe()
+		if err != nil {
+			for j := range i {
+				_ = p.ours[j].Close()
+				_ = p.theirs[j].Close()
+			}
+			return nil, err
+		}
+		if p.ours[i], p.theirs[i] = r, w; i == 0 {
+			p.ours[i], p.theirs[i] = w, r
+		}
+	}
+	return p, nil
+}
+
+// begin begins to move what is read and written, when the command has its ends.
+func (p *Pipes) begin() {
+	for _, f := range p.theirs {
+		_ = f.Close()
+	}
+	// Waited for by end; ends when all is written, or when nobody reads any more.
+	p.movers.Go(func() {
+		_, _ = p.ours[0].Write(p.in) // a command need not read all
+		_ = p.ours[0].Close()
+	})
+	// Waited for by end; ends when nobody writes any more.
+	p.movers.Go(func() { _, _ = io.Copy(p.out, p.ours[1]) })
+	// Waited for by end; ends when nobody writes any more.
+	p.movers.Go(func() { _, _ = io.Copy(p.errs, p.ours[2]) })
+}
+
+// end waits until all is moved, for at most limit if that is positive: a process that
+// was killed but hangs in the kernel may still have the other ends open.
+func (p *Pipes) end(limit time.Duration) {
+	if limit > 0 {
+		late := time.AfterFunc(limit, func() {
+			for _, f := range p.ours {
+				_ = f.Close()
+			}
+		})
+		defer late.Stop()
+	}
+	p.movers.Wait()
+	for _, f := range p.ours {
+		_ = f.Close() // the first one is closed already
+	}
+}

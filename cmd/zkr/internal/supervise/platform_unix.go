@@ -1,0 +1,20 @@
+//go:build unix
+
+package supervise
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// RunsCommands reports that this system has the process groups and signals with which
+// a command is stopped before the hold is lost.
+const RunsCommands = true
+
+// OwnGroup starts cmd in a process group of its own.
+func OwnGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+
+// statusNumber is how a process has ended as a number, and statusFrom turns it back.
+func statusNumber(status syscall.WaitStatus) uint32 { return uint32(status) }
+
+func statusFrom(number uint32) syscall.WaitStatus { return syscall.WaitStatus(number) }

@@ -1,0 +1,227 @@
+package supervise
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/signals"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// killLimit is how long zkr waits for processes that it has killed. They may
+// hang in the kernel, where a signal does not reach them.
+const killLimit = 5 * time.Second
+
+// command runs the command while it is held what the run needs, and gives
+// that back.
+func (r *runner) command(ctx context.Context) error {
+	a, g := r.app, r.hold
+	r.tty, r.ownStop = terminalOf(a.Stdin), false
+	for _, sig := range signals.JobControl {
+		if !signal.Ignored(sig) {
+			signal.Notify(r.signals, sig)
+		}
+	}
+	if r.group != nil {
+		r.tty.heedStops() // which zkr ignores since the last command was started
+	}
+	foreground := r.tty.on && r.tty.ours()
+	var err error
+	if r.group, err = r.startGuarded(g.environment(r.spec.EnvPrefix)); err != nil {
+		if g.Patient {
+			return err // others are not waited for; closing the session gives it back
+		}
+		return errors.Join(err, r.release(ctx))
+	}
+	r.tty.ignoreStops()
+	if foreground {
+		r.tty.give(r.group.id)
+	}
+	for {
+		select {
+		case <-g.Context().Done():
+			return r.lost()
+		case status := <-r.group.exited:
+			return r.ended(ctx, status)
+		case sig := <-r.group.stopped:
+			r.commandStopped(sig)
+		case sig := <-r.signals:
+			r.signal(sig.(syscall.Signal))
+		}
+	}
+}
+
+// lost ends a command that must not go on. When trust ran out, the session lives
+// on for the reserve, and what is held with it; otherwise somebody else may have
+// that already, and every moment counts.
+func (r *runner) lost() error {
+	cause := context.Cause(r.hold.Context())
+	var grace time.Duration
+	var hurry <-chan struct{}
+	switch delay := r.spec.Delay; {
+	case errors.Is(cause, session.ErrTrustRanOut) && r.hold.Session().Err() == nil:
+		grace, hurry = r.plan.Grace, r.hold.Session().Context().Done()
+	case delay > 0:
+		grace = min(r.plan.Grace, delay/2) // the others wait so long, and longer
+	}
+	finish := r.app.BeginNote("losing %s: stopping the command, KILL after %v", r.spec.Name, grace)
+	gone := r.group.stop(grace, hurry, killLimit)
+	finish()
+	r.takeTerminal()
+	if !gone {
+		return &exit.Failure{Code: exit.CodeLost, Err: fmt.Errorf("lost %s, and the command is not gone: its processes %s: %w", r.spec.Name, r.group.survive(), cause)}
+	}
+	return &exit.Failure{Code: exit.CodeLost, Err: fmt.Errorf("lost %s, and stopped the command: %w", r.spec.Name, cause)}
+}
+
+// ended is what follows when the command has ended by itself.
+func (r *runner) ended(ctx context.Context, status syscall.WaitStatus) error {
+	r.takeTerminal()
+	group := r.group.processGroup
+	for warned := false; group.alive() && !group.stop(r.plan.Grace, r.hold.Context().Done(), killLimit); warned = true {
+		if !warned {
+			r.app.Note("still holding %s: processes of the command's group %s", r.spec.Name, r.group.survive())
+		}
+	}
+	r.group.leave()
+	if r.hold.Context().Err() == nil {
+		if r.hold.Finishes && ExitOf(status) != nil {
+			return ExitOf(status)
+		}
+		err := r.release(ctx)
+		switch {
+		case err == nil:
+			return ExitOf(status)
+		case errors.As(err, new(*exit.Failure)):
+			return err
+		case r.spec.Renewed || !errors.Is(err, session.ErrLost) && !errors.Is(err, session.ErrNodeDeleted):
+			r.app.Note("%v", err) // the session's end is left, and comes next
+			return ExitOf(status)
+		}
+	}
+	return &exit.Failure{Code: exit.CodeLost, Err: fmt.Errorf("lost %s before the command had ended: %w", r.spec.Name, context.Cause(r.hold.Context()))}
+}
+
+// release gives back what is held. A release that waits for other clients waits until
+// a signal comes.
+func (r *runner) release(ctx context.Context) error {
+	if !r.hold.Patient {
+		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), cli.CloseLimit)
+		defer cancel()
+		return r.hold.Release(limited)
+	}
+	waiting, stop := signals.UntilSignal(ctx, r.signals)
+	err := r.hold.Release(waiting)
+	if cause := stop(); cause != nil && err != nil {
+		what := "waiting for the others to leave"
+		if r.hold.Finishes {
+			what = "recording that"
+		}
+		return signals.Interrupted(cause, "the command has ended; gave up %s", what)
+	}
+	return err
+}
+
+// ExitOf passes a command's end on.
+func ExitOf(status syscall.WaitStatus) error {
+	switch {
+	case status.Signaled():
+		return exit.Silent(exit.CodeSignal + int(status.Signal()))
+	case status.ExitStatus() != 0:
+		return exit.Silent(status.ExitStatus())
+	}
+	return nil
+}
+
+// signal is a signal that zkr got while the command runs.
+func (r *runner) signal(sig syscall.Signal) {
+	switch sig {
+	case signals.TerminalStop:
+		r.stopCommand()
+		r.suspend(false)
+	case signals.Cont:
+		r.resume()
+	case syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT:
+		r.toEnd = true
+		_ = r.group.signal(sig)
+	default:
+		_ = r.group.signal(sig)
+	}
+}
+
+// stopCommand stops the command, and sees it stopped: a zkr that is stopped
+// itself looks after nothing.
+func (r *runner) stopCommand() {
+	_ = r.group.signal(signals.Stop)
+	late, stopTimer := cli.NewTimer(200 * time.Millisecond)
+	defer stopTimer()
+	select {
+	case <-r.group.stopped:
+	case status := <-r.group.exited:
+		r.group.exited <- status // for the loop
+	case <-late:
+		r.ownStop = true // it hangs in the kernel, and stops when it comes out of there
+	}
+}
+
+// commandStopped decides what a stop of the command means. On the terminal it
+// is the whole job's: the shell sees zkr, and waits for that. A zkr that is
+// stopped holds nothing for long, but a command that is stopped does no harm, and
+// zkr looks whether it is still held before it lets the command go on.
+func (r *runner) commandStopped(sig syscall.Signal) {
+	if r.ownStop && sig == signals.Stop {
+		r.ownStop = false
+		return
+	}
+	front, ok := r.tty.foreground()
+	ahead := ok && front == r.group.id
+	switch {
+	case !r.tty.on:
+	case (sig == signals.TerminalInput || sig == signals.TerminalOutput) && ahead:
+		// It looked at the terminal before that was handed over.
+		_ = r.group.signal(signals.Cont)
+	case ahead || sig == signals.TerminalInput || sig == signals.TerminalOutput:
+		r.suspend(true)
+	}
+}
+
+// suspend stops zkr, and with job its whole process group, as the terminal
+// would, and goes on when somebody continues it. Where nobody could, in a group
+// that no shell controls, it goes on at once.
+func (r *runner) suspend(job bool) {
+	r.takeTerminal()
+	signals.StopSelf(func() {
+		if job {
+			// Zkr is the one that it must not reach: a runtime that has
+			// once caught it does not stop by it any more.
+			signal.Ignore(signals.TerminalStop)
+			stopJob()
+			signal.Notify(r.signals, signals.TerminalStop)
+		}
+	})
+	r.resume()
+}
+
+// resume continues the command, unless all was lost while zkr did not run.
+func (r *runner) resume() {
+	if r.hold.Context().Err() != nil {
+		return // the loop hears of it next
+	}
+	if r.tty.on && r.tty.ours() {
+		r.tty.give(r.group.id)
+	}
+	_ = r.group.signal(signals.Cont)
+}
+
+// takeTerminal takes the terminal back from the command.
+func (r *runner) takeTerminal() {
+	if front, ok := r.tty.foreground(); r.tty.on && ok && front == r.group.id {
+		r.tty.give(r.tty.own)
+	}
+}

@@ -1,0 +1,179 @@
+package ui
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui/recognize"
+	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/zktest"
+)
+
+// crowd is how many locks there are, and busy the counter that changes among them.
+const (
+	crowd = 10_000
+	busy  = "/locks/counter"
+)
+
+// crowded runs a model of so many locks, each with a holder, and a counter, on a server
+// in this process.
+func crowded(t testing.TB, locks int) (*zktest.Server, *Model) {
+	t.Helper()
+	srv, err := zktest.Start(nil)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	c, err := session.Connect(ctx, srv.Addr(), nil)
+	require.NoError(t, err)
+	require.NoError(t, srv.Create("/locks", nil))
+	require.NoError(t, srv.Create(busy, []byte("0")))
+	for i := range locks {
+		path := fmt.Sprintf("/locks/lock-%05d", i)
+		require.NoError(t, srv.Create(path, nil))
+		require.NoError(t, srv.Create(contender(path, "lock", i), []byte("holder")))
+	}
+	m := NewModel(c, "/")
+	var over sync.WaitGroup
+	// Waited for in the cleanup; ends with ctx.
+	over.Go(func() { _ = m.Run(ctx) })
+	t.Cleanup(func() {
+		_ = c.Close(ctx)
+		cancel()
+		over.Wait()
+		_ = srv.Close()
+	})
+	require.Eventually(t, func() bool { return m.View().Nodes == 2*locks+3 }, time.Minute, 10*time.Millisecond)
+	return srv, m
+}
+
+// changed changes the counter, and returns when the model knows that something has
+// changed.
+func changed(t testing.TB, srv *zktest.Server, m *Model, value int) {
+	t.Helper()
+	require.NoError(t, srv.Set(busy, fmt.Append(nil, value)))
+	require.Eventually(t, func() bool {
+		e, _ := m.tree.Lookup(busy)
+		return string(e.Value.Data) == fmt.Sprint(value) && m.dirty.some()
+	}, time.Minute, 10*time.Microsecond)
+}
+
+// visits is how many nodes the model has asked what they are.
+func (m *Model) visits() int {
+	m.sight.Lock()
+	defer m.sight.Unlock()
+	return m.recognizer.Visits
+}
+
+// TestNobodyLooksUnlessSomebodyReads, and then at what has changed alone.
+func TestNobodyLooksUnlessSomebodyReads(t *testing.T) {
+	srv, m := crowded(t, 100)
+	version, before := m.Hub.Version(), m.visits()
+	for i := range 20 {
+		changed(t, srv, m, i+1)
+	}
+	assert.Equal(t, before, m.visits(), "nobody has looked")
+	assert.Equal(t, version, m.Hub.Version(), "and nothing was published")
+	for i, read := range []string{"/api/things", "/counters", "/locks", "/"} {
+		m.rest0()
+		changed(t, srv, m, 100+i)
+		before = m.visits()
+		w := httptest.NewRecorder()
+		Handler(m, "").ServeHTTP(w, httptest.NewRequest(http.MethodGet, read, nil))
+		require.Equal(t, http.StatusOK, w.Code)
+		assert.Equal(t, before+1, m.visits(), "%s: one change, one recognition", read)
+		assert.Equal(t, fmt.Sprint(100+i), m.last().Of(busy).State)
+	}
+}
+
+// rest0 lets the next reader look at once.
+func (m *Model) rest0() {
+	m.sight.Lock()
+	defer m.sight.Unlock()
+	m.rested = time.Time{}
+}
+
+// TestWhatHasChangedLongAgoIsNotSaidToHaveChangedNow.
+func TestWhatHasChangedLongAgoIsNotSaidToHaveChangedNow(t *testing.T) {
+	d := newDirty()
+	at := time.Now()
+	_, _, late := d.take(at)
+	assert.False(t, late, "nothing has")
+	d.noteAll()
+	_, all, late := d.take(time.Now())
+	assert.True(t, all)
+	assert.False(t, late, "a moment ago")
+	d.noteAll()
+	_, _, late = d.take(time.Now().Add(prompt + time.Second))
+	assert.True(t, late)
+	assert.False(t, d.some())
+}
+
+// TestALockThatIsWaitedForComesFirst among ten thousand, wherever its path stands.
+func TestALockThatIsWaitedForComesFirst(t *testing.T) {
+	p := newPast()
+	for i := range crowd {
+		path := fmt.Sprintf("/locks/lock-%05d", i)
+		p.has(path, 0, "")
+		p.has(contender(path, "lock", 1), 1, "ann")
+	}
+	last := fmt.Sprintf("/locks/lock-%05d", crowd-1)
+	p.has(contender(last, "lock", 2), 2, "bob")
+	v := &View{World: p.look(), Exists: true}
+	require.Len(t, v.Things, crowd)
+	for _, page := range pages() {
+		if page.at != "/locks" {
+			continue
+		}
+		d := &drawing{View: v, question: question{Page: 1}, page: page}
+		blocks := d.list()
+		require.NoError(t, d.err)
+		require.Len(t, blocks, 1+perPage+1)
+		assert.Equal(t, "mutex "+last, blocks[1].Key)
+		d.Page = crowd / perPage
+		for _, b := range d.list() {
+			assert.NotContains(t, b.Key, last, "only there")
+		}
+	}
+	d := &drawing{View: v, page: pages()[0]}
+	require.Len(t, d.waits(), 1)
+	assert.Equal(t, last, d.waits()[0].Thing.Path)
+	assert.Equal(t, recognize.Mutex, d.waits()[0].Thing.Kind)
+	assert.True(t, strings.HasSuffix(last, "9999"))
+}
+
+// BenchmarkChange is what a change costs among ten thousand locks: in a model that
+// nobody reads, in one that is read each time, and with a page that is drawn. It
+// includes the server, which is in this process.
+func BenchmarkChange(b *testing.B) {
+	srv, m := crowded(b, crowd)
+	h, value := Handler(m, ""), 0
+	get := func(at string) func() {
+		return func() {
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, at, nil))
+			require.Equal(b, http.StatusOK, w.Code)
+		}
+	}
+	for name, read := range map[string]func(){
+		"unread": func() {}, "recognized": func() { m.View() }, "page": get("/counters"), "locks": get("/locks"), "api": get("/api/things?limit=100"),
+	} {
+		b.Run(name, func(b *testing.B) {
+			begin, visits := processor(b), m.visits()
+			for b.Loop() {
+				value++
+				m.rest0()
+				changed(b, srv, m, value)
+				read()
+			}
+			b.ReportMetric(float64(processor(b)-begin)/float64(b.N), "cpu-ns/op")
+			b.ReportMetric(float64(m.visits()-visits)/float64(b.N), "recognitions/op")
+		})
+	}
+}

@@ -1,0 +1,139 @@
+package recognize
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// plant puts changes into the tree: nodes that are new or have become others, nil for
+// those that have gone. Spots of other worlds stay as they are: those that change, and
+// all above them, are copied.
+func (u *revision) plant() {
+	if u.top == nil {
+		u.top = &spot{Node: &Node{Path: "/"}, ghost: true, plain: true, gen: u.gen}
+	}
+	if n, changed := u.changes["/"]; changed {
+		top := u.edit("/")
+		if top.ghost = n == nil; n != nil {
+			top.Node = n
+		}
+	}
+	parents := map[string][]string{}
+	for path := range u.changes {
+		if path != "/" {
+			parents[above(path)] = append(parents[above(path)], path)
+		}
+	}
+	sorted := slices.Sorted(maps.Keys(parents)) // parents before their children
+	for _, parent := range sorted {
+		paths := parents[parent]
+		come := func(path string) bool { return u.changes[path] != nil }
+		if u.top.at(parent) == nil && !slices.ContainsFunc(paths, come) {
+			continue // they have gone with their parent
+		}
+		slices.Sort(paths)
+		u.merge(u.edit(parent), paths)
+	}
+	for _, parent := range slices.Backward(sorted) {
+		u.exorcise(parent)
+	}
+}
+
+// edit finds a node that can be changed, or makes a ghost.
+func (u *revision) edit(path string) *spot {
+	if path == "/" {
+		if u.top.gen != u.gen {
+			u.top = u.copied(u.top)
+		}
+		return u.top
+	}
+	parent, name := u.edit(above(path)), path[strings.LastIndexByte(path, '/')+1:]
+	i, ok := parent.index(name)
+	switch {
+	case !ok:
+		parent.children = slices.Insert(parent.children, i, &spot{Node: &Node{Path: path}, name: name, ghost: true, plain: true, gen: u.gen})
+	case parent.children[i].gen != u.gen:
+		parent.children[i] = u.copied(parent.children[i])
+	}
+	return parent.children[i]
+}
+
+// copied is a spot that can be changed.
+func (u *revision) copied(s *spot) *spot {
+	out := *s
+	out.gen, out.children = u.gen, slices.Clone(s.children)
+	return &out
+}
+
+// merge puts changes of children, in their order, into the list of them.
+func (u *revision) merge(parent *spot, paths []string) {
+	old := parent.children
+	out := make([]*spot, 0, len(old)+len(paths))
+	for _, path := range paths {
+		n, name := u.changes[path], path[strings.LastIndexByte(path, '/')+1:]
+		i, there := slices.BinarySearchFunc(old, name, func(c *spot, name string) int { return strings.Compare(c.name, name) })
+		out = append(out, old[:i]...)
+		var s *spot
+		if old = old[i:]; there {
+			s, old = u.copied(old[0]), old[1:]
+		}
+		switch {
+		case n == nil && (s == nil || len(s.children) == 0):
+			continue
+		case n == nil:
+			s.Node, s.ghost = &Node{Path: path}, true
+		case s == nil:
+			s = &spot{Node: n, name: name, gen: u.gen}
+		default:
+			s.Node, s.ghost = n, false
+		}
+		out = append(out, s)
+	}
+	out = append(out, old...)
+	parent.children = out
+}
+
+// exorcise removes ghosts that have nothing below them, from a path upwards.
+func (u *revision) exorcise(path string) {
+	for path != "/" {
+		s := u.top.at(path)
+		if s == nil || !s.ghost || len(s.children) > 0 {
+			return
+		}
+		path = above(path)
+		parent := u.edit(path)
+		i, _ := parent.index(s.name)
+		parent.children = slices.Delete(parent.children, i, i+1)
+	}
+}
+
+// splice is a sorted list without the elements of gone, all of which it contains, and
+// with those of come.
+func splice[T comparable](list, gone, come []T, compare func(a, b T) int) []T {
+	if len(gone)+len(come) == 0 {
+		return list
+	}
+	gone, come = slices.SortedFunc(slices.Values(gone), compare), slices.SortedFunc(slices.Values(come), compare)
+	out := make([]T, 0, max(0, len(list)-len(gone))+len(come))
+	for len(gone)+len(come) > 0 {
+		goes := len(come) == 0 || len(gone) > 0 && compare(gone[0], come[0]) <= 0
+		var next T
+		if goes {
+			next = gone[0]
+		} else {
+			next = come[0]
+		}
+		i, _ := slices.BinarySearchFunc(list, next, compare)
+		out, list = append(out, list[:i]...), list[i:]
+		if goes {
+			list, gone = list[1:], gone[1:]
+		} else {
+			out, come = append(out, next), come[1:]
+		}
+	}
+	if out = append(out, list...); len(out) == 0 {
+		return nil
+	}
+	return out
+}

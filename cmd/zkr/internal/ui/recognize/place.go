@@ -1,0 +1,109 @@
+package recognize
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/zkrecipes/zkrecipes/internal/format/counterformat"
+	"github.com/zkrecipes/zkrecipes/internal/format/lockformat"
+	"github.com/zkrecipes/zkrecipes/internal/znode"
+)
+
+// place finds out what is to be recognized again because of a change: the family of the
+// highest node that is not plain, or of the changed one itself.
+func (u *revision) place(path string) {
+	s, at := u.old, "/"
+	if s == nil {
+		u.families["/"] = true
+		return
+	}
+	for s.plain && at != path {
+		rest := path[len(at):]
+		name, _, _ := strings.Cut(strings.TrimPrefix(rest, "/"), "/")
+		child := below(at, name)
+		u.touch(s, at, child, path)
+		if s = s.child(name); s == nil || base(name) != name {
+			u.markFamily(child) // the nodes beside it depend on it
+			return
+		}
+		at = child
+	}
+	if s.plain && len(s.children) > 0 && u.same(s, path) {
+		u.probes[path] = true
+		return
+	}
+	u.markFamily(at)
+}
+
+// same reports whether a node is the same as before, with other data.
+func (u *revision) same(s *spot, path string) bool {
+	fresh := u.top.find(path)
+	return fresh != nil && len(fresh.children) > 0 && !s.ghost && succeeds(s.Node, fresh.Node)
+}
+
+// succeeds reports whether a node is another version of one.
+func succeeds(old, n *Node) bool {
+	return old.Stat.Czxid == n.Stat.Czxid && old.Stat.EphemeralOwner == n.Stat.EphemeralOwner && old.Denied == n.Denied
+}
+
+// within marks the family that a node belongs to, to be recognized again.
+func (u *revision) within(path string) {
+	s, at := u.old, "/"
+	for s != nil && s.plain && at != path {
+		name, _, _ := strings.Cut(strings.TrimPrefix(path[len(at):], "/"), "/")
+		s, at = s.child(name), below(at, name)
+	}
+	u.markFamily(at)
+}
+
+// markFamily marks the family of a node to be recognized again.
+func (u *revision) markFamily(path string) {
+	if path != "/" {
+		path = below(above(path), base(path[strings.LastIndexByte(path, '/')+1:]))
+	}
+	u.families[path] = true
+}
+
+// touch finds out whether a plain node may be no longer plain because of a change at
+// or below a child.
+func (u *revision) touch(s *spot, at, child, path string) {
+	old, fresh := u.old.find(child), u.top.find(child)
+	if path == child && concerns(old, fresh) || looksDeeper(s) || looksDeeper(u.top.at(at)) {
+		u.probes[at] = true
+	}
+	// Numbers beside counters are counters.
+	if s.formats != nil && (path == child || counterformat.IsWriter(znode.Base(path))) && old.counts() != fresh.counts() {
+		u.markFamily(at)
+	}
+}
+
+// concerns reports whether a parent may be told by what a child has become: by its being
+// there, its name and who owns it, or by such data as the parents of persistent nodes
+// are told by.
+func concerns(old, fresh *spot) bool {
+	if old == nil || fresh == nil || !succeeds(old.Node, fresh.Node) || !fresh.persistent() || counterformat.IsWriter(fresh.name) {
+		return true
+	}
+	return slices.ContainsFunc([]*spot{old, fresh}, func(s *spot) bool {
+		d := s.Data
+		return len(d) > 0 && (d[0] == '{' || d[0] == '[' || bytes.HasPrefix(d, []byte(packed)))
+	})
+}
+
+// looksDeeper reports whether a node may be told by those below its children.
+func looksDeeper(s *spot) bool {
+	return s != nil && (s.child(lockformat.DirLeases) != nil || s.child(dirEntries) != nil || s.child(nodeReady) != nil)
+}
+
+// probe asks plain nodes again, and marks the families of those that answer. The answer
+// itself changes nothing until the family is recognized again: no node is open.
+func (u *revision) probe() {
+	for _, path := range slices.Sorted(maps.Keys(u.probes)) {
+		s := u.top.find(path)
+		if s != nil && !u.families[path] && u.tell(s) != nil {
+			u.markFamily(path)
+		}
+	}
+}

@@ -1,0 +1,264 @@
+package recognize
+
+import (
+	"cmp"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Recognizer makes one world after the other: it recognizes again what has changed, and
+// keeps the rest. One goroutine at a time uses it. The zero Recognizer is ready,
+// and its world is empty.
+//
+// A family is what is told together: a node, those beside it that belong to it by their
+// names, and all below them. Nobody looks farther, unless a node above is told by it:
+// a plain node whose children have changed is asked again, and what is below it
+// remains as it is unless the answer is another.
+type Recognizer struct {
+	// Visits is how many nodes were asked what they are, in all updates.
+	Visits int
+
+	world *World
+	gen   int
+	// due says when families are to be recognized again, by their paths, although nothing
+	// has changed.
+	due map[string]time.Time
+}
+
+// Delta is a world, and the things by which it differs from the one before it: of
+// those that have become others, Gone has what they were.
+type Delta struct {
+	*World
+	Come, Gone []*Thing // in the order of their paths
+}
+
+// revision makes a world.
+type revision struct {
+	*looker
+	r       *Recognizer
+	w       *World
+	old     *spot
+	changes map[string]*Node
+
+	probes, families map[string]bool
+	come, gone       []*Thing
+	// lost and won are what sessions had, and have, in families that are recognized again;
+	// touched are the sessions.
+	lost    map[SessionID]map[string]bool
+	won     map[SessionID][]Holding
+	touched map[SessionID]bool
+}
+
+// World is the newest one.
+func (r *Recognizer) World() *World {
+	if r.world == nil {
+		r.world = &World{}
+	}
+	return r.world
+}
+
+// Replace makes the world of nodes.
+func (r *Recognizer) Replace(nodes iter.Seq[*Node], past Past, now time.Time) Delta {
+	changes, there := map[string]*Node{}, map[string]bool{}
+	for n := range nodes {
+		changes[n.Path], there[n.Path] = n, true
+	}
+	if top := r.World().top; top != nil {
+		top.each(func(s *spot) {
+			if !there[s.Path] && !s.ghost {
+				changes[s.Path] = nil
+			}
+		})
+	}
+	return r.Update(changes, past, now)
+}
+
+// Update makes the next world: changes are the nodes that have become others, by
+// their paths; nil for those that have gone.
+func (r *Recognizer) Update(changes map[string]*Node, past Past, now time.Time) Delta {
+	r.gen++
+	old := r.World()
+	w := *old
+	u := &revision{
+		looker: &looker{top: old.top, past: past, now: now, gen: r.gen}, r: r, w: &w, old: old.top,
+		probes: map[string]bool{}, families: map[string]bool{}, touched: map[SessionID]bool{},
+	}
+	u.heed(changes)
+	u.plant()
+	for path := range u.changes {
+		u.place(path)
+	}
+	for path, at := range r.due {
+		if !at.After(now) {
+			delete(r.due, path)
+			u.within(path)
+		}
+	}
+	u.probe()
+	u.redo()
+	u.hints() // they need the sessions; what has another one now is recognized again
+	u.redo()
+	u.hints()
+	u.troubles()
+	w.top = u.top
+	r.world, r.Visits = &w, r.Visits+u.visits
+	slices.SortFunc(u.come, byPath)
+	slices.SortFunc(u.gone, byPath)
+	return Delta{World: &w, Come: u.come, Gone: u.gone}
+}
+
+// heed keeps the changes that are some, and counts.
+func (u *revision) heed(changes map[string]*Node) {
+	u.changes = make(map[string]*Node, len(changes))
+	var gone, come []string
+	for path, n := range changes {
+		var was *Node
+		if s := u.old.find(path); s != nil {
+			was = s.Node
+		}
+		if n == was {
+			continue
+		}
+		u.changes[path] = n
+		if was != nil {
+			u.w.Nodes, u.w.Ephemeral = u.w.Nodes-1, u.w.Ephemeral-bit(was.ephemeral())
+			if was.Denied {
+				gone = append(gone, path)
+			}
+		}
+		if n != nil {
+			u.w.Nodes, u.w.Ephemeral = u.w.Nodes+1, u.w.Ephemeral+bit(n.ephemeral())
+			if n.Denied {
+				come = append(come, path)
+			}
+		}
+	}
+	u.w.Denied = splice(u.w.Denied, gone, come, strings.Compare)
+}
+
+// byPath is the order of things.
+func byPath(a, b *Thing) int {
+	return cmp.Or(strings.Compare(a.Path, b.Path), cmp.Compare(a.Kind, b.Kind))
+}
+
+// redo recognizes families again, and puts the result into the world.
+func (u *revision) redo() {
+	u.lost, u.won = map[SessionID]map[string]bool{}, map[SessionID][]Holding{}
+	var gone, come []*Thing
+	done := map[string]bool{}
+	for _, path := range slices.Sorted(maps.Keys(u.families)) {
+		if !covered(done, path) {
+			done[path] = true
+			g, c := u.family(path)
+			gone, come = append(gone, g...), append(come, c...)
+		}
+	}
+	clear(u.families)
+	u.w.Things = splice(u.w.Things, gone, come, byPath)
+	u.w.awaited = splice(u.w.awaited, only(gone, awaitable), only(come, awaitable), byPath)
+	u.gone, u.come = append(u.gone, gone...), append(u.come, come...)
+	u.sessions()
+}
+
+// covered reports whether a family is in one that is done, or below.
+func covered(done map[string]bool, path string) bool {
+	for path != "/" {
+		up := above(path)
+		if done[up] || up != "/" && done[below(above(up), base(up[strings.LastIndexByte(up, '/')+1:]))] {
+			return true
+		}
+		path = up
+	}
+	return false
+}
+
+func only(things []*Thing, these func(*Thing) bool) (out []*Thing) {
+	for _, t := range things {
+		if these(t) {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// family recognizes one family again.
+func (u *revision) family(path string) (gone, come []*Thing) {
+	name := path[strings.LastIndexByte(path, '/')+1:]
+	for _, s := range members(u.old.at(above(path)), path, name, u.old) {
+		s.each(func(s *spot) {
+			if s.told != nil {
+				gone = append(gone, s.told)
+			}
+			u.loses(s)
+		})
+	}
+	var fresh []*spot
+	switch {
+	case path == "/":
+		u.top = u.top.reopened(u.gen)
+		fresh = append(fresh, u.top)
+	case u.top.at(above(path)) != nil:
+		parent := u.edit(above(path))
+		for _, i := range parent.family(name) {
+			parent.children[i] = parent.children[i].reopened(u.gen)
+			fresh = append(fresh, parent.children[i])
+		}
+	}
+	u.told, u.until = nil, time.Time{}
+	for _, s := range fresh {
+		u.visit(s)
+	}
+	slices.SortFunc(u.told, byPath)
+	for _, t := range u.told {
+		u.parts(t)
+	}
+	for _, s := range fresh {
+		s.each(u.wins)
+	}
+	if delete(u.r.due, path); !u.until.IsZero() {
+		if u.r.due == nil {
+			u.r.due = map[string]time.Time{}
+		}
+		u.r.due[path] = u.until
+	}
+	return gone, u.told
+}
+
+// members are those of a family.
+func members(parent *spot, path, name string, top *spot) (out []*spot) {
+	switch {
+	case path == "/" && top != nil:
+		return []*spot{top}
+	case path == "/" || parent == nil:
+		return nil
+	}
+	for _, i := range parent.family(name) {
+		out = append(out, parent.children[i])
+	}
+	return out
+}
+
+// hints says of queues what only time shows. Things from an earlier revision are
+// recognized again for a new hint, because a thing never changes.
+func (u *revision) hints() {
+	fresh := make(map[*Thing]bool, len(u.come))
+	for _, t := range u.come {
+		fresh[t] = true
+	}
+	for _, t := range u.w.awaited {
+		text := u.w.hintAt(t, u.past, u.now)
+		switch {
+		case text == t.hint:
+		case fresh[t]:
+			t.hint = text
+			t.problem(Hint, t.Queue[0].Path, "%s", text)
+		default:
+			u.old = u.top
+			u.within(t.Path)
+		}
+	}
+	u.old = u.top
+}

@@ -1,0 +1,91 @@
+package web
+
+import (
+	"compress/gzip"
+	"net/http"
+	"strings"
+)
+
+// worthwhile is from which length on an answer is compressed: below, it fits into one
+// packet anyway.
+const worthwhile = 1400
+
+// Compress compresses answers for those who accept gzip: pages, JSON, styles and
+// scripts. Streams are left as they are, and so is what is written in small pieces.
+func Compress(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Add("Vary", "Accept-Encoding")
+		if !accepts(r.Header.Get("Accept-Encoding")) || r.Method == http.MethodHead {
+			next.ServeHTTP(w, r)
+			return
+		}
+		c := &compressor{ResponseWriter: w}
+		defer c.end()
+		next.ServeHTTP(c, r)
+	})
+}
+
+// accepts reports whether a header names gzip, other than to refuse it.
+func accepts(header string) bool {
+	for part := range strings.SplitSeq(header, ",") {
+		coding, weight, _ := strings.Cut(part, ";")
+		if strings.EqualFold(strings.TrimSpace(coding), "gzip") {
+			_, q, given := strings.Cut(weight, "=")
+			return !given || strings.Trim(q, " 0.") != ""
+		}
+	}
+	return false
+}
+
+// compressor compresses an answer if its first piece is long enough.
+type compressor struct {
+	http.ResponseWriter
+	status int // told, and not written yet; 0 if none is
+	begun  bool
+	zip    *gzip.Writer
+}
+
+// Unwrap leads a http.ResponseController to the connection.
+func (c *compressor) Unwrap() http.ResponseWriter { return c.ResponseWriter }
+
+// WriteHeader waits for the first piece, which decides.
+func (c *compressor) WriteHeader(status int) {
+	if c.begun {
+		return
+	}
+	c.status = status
+}
+
+func (c *compressor) Write(text []byte) (int, error) {
+	if !c.begun {
+		c.begin(len(text))
+	}
+	if c.zip != nil {
+		return c.zip.Write(text)
+	}
+	return c.ResponseWriter.Write(text)
+}
+
+// begin writes the header.
+func (c *compressor) begin(length int) {
+	c.begun = true
+	head := c.Header()
+	kind := head.Get("Content-Type")
+	if length >= worthwhile && kind != "" && !strings.HasPrefix(kind, "text/event-stream") && head.Get("Content-Encoding") == "" {
+		head.Set("Content-Encoding", "gzip")
+		head.Del("Content-Length")
+		c.zip = gzip.NewWriter(c.ResponseWriter)
+	}
+	if c.status != 0 {
+		c.ResponseWriter.WriteHeader(c.status)
+	}
+}
+
+func (c *compressor) end() {
+	if !c.begun {
+		c.begin(0)
+	}
+	if c.zip != nil {
+		_ = c.zip.Close() // a client that has gone needs no answer
+	}
+}

@@ -1,0 +1,27 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"strconv"
+
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
+)
+
+// checkListen checks the form of --listen.
+func checkListen(listen string) error {
+	_, port, err := net.SplitHostPort(listen)
+	if n, bad := strconv.Atoi(port); err != nil || bad != nil || n < 0 || n > 65535 {
+		return exit.Usage("--listen is %q; it must be host:port, such as 127.0.0.1:2181", listen)
+	}
+	return nil
+}
+
+// cannotListen says why, and what to do about it.
+func cannotListen(listen string, err error) error {
+	f := &exit.Failure{Code: exit.CodeFailed, Err: fmt.Errorf("cannot listen on %s: %w", listen, err)}
+	if isAddressInUse(err) {
+		f.Hint = "somebody does already, perhaps another \"zkr serve\"; --listen 127.0.0.1:0 takes any port that is free"
+	}
+	return f
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"iter"
+	"sync"
+
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/supervise"
+	"github.com/zkrecipes/zkrecipes/discovery"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// registration is what the library keeps registered over lost sessions.
+type registration interface {
+	State() discovery.State
+	States(context.Context) iter.Seq2[discovery.State, error]
+}
+
+// renewedHold is a registration as a thing to hold. It is never lost for good, so that
+// its command runs on; people are told when it is away, and when it is back.
+type renewedHold struct {
+	registration
+	ctx context.Context // does not end while the command runs
+}
+
+// Context never ends by a loss.
+func (k renewedHold) Context() context.Context { return k.ctx }
+
+// Path is the present znode.
+func (k renewedHold) Path() string { return k.State().Path }
+
+// Session is none: it changes.
+func (k renewedHold) Session() *session.Session { return nil }
+
+// holdRegistered makes a hold of a registration; end ends the registration.
+func holdRegistered(ctx context.Context, a *app, g registration, what string, vars []string, end func(context.Context) error) *supervise.Hold {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	was := g.State()
+	was.Registered = true // which it was when the caller got it
+	var teller sync.WaitGroup
+	// Waited for by release; ends with it, or with the client.
+	teller.Go(func() {
+		for s, err := range g.States(ctx) {
+			switch {
+			case err != nil:
+				return
+			case s.Registered && (!was.Registered || s.Token != was.Token):
+				// States may skip the moment between two registrations.
+				a.Note("%s is registered again", what)
+			case !s.Registered && was.Registered:
+				a.Note("%s is not registered for the time being: %v", what, s.Err)
+			}
+			was = s
+		}
+	})
+	return &supervise.Hold{Holdable: renewedHold{g, ctx}, Vars: vars, Release: func(ctx context.Context) error {
+		// Nobody is told of the end that is wanted.
+		cancel()
+		teller.Wait()
+		return end(ctx)
+	}}
+}

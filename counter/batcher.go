@@ -1,0 +1,237 @@
+package counter
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/zkrecipes/zkrecipes/internal/holding"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// batcher is a number in a znode, and the changes to it that goroutines of this
+// process wait for. While one write is in progress, changes gather; the next write
+// carries all of them.
+type batcher struct {
+	client *session.Client
+	path   string
+	format Format
+	// initial is the data of a node that is missing; its creation does not change the
+	// value.
+	initial []byte
+	acl     []session.ACL
+	// block is how many numbers a Sequence reserves at least; 0 for the others.
+	block int64
+	err   error // what is wrong with the arguments
+	// constructor is what should have made it, of a zero value.
+	constructor string
+
+	// mu guards the fields below. Invariant: queue has the changes that callers wait
+	// for, in the order of their arrival; stop is set exactly while a goroutine is in
+	// run, as it is whenever queue is not empty, and ends that goroutine's context. The
+	// numbers of a Sequence above given and up to last are reserved and not handed out;
+	// there are none while the queue has a change.
+	mu          sync.Mutex
+	queue       []*op
+	arrivals    uint64
+	stop        context.CancelFunc
+	given, last int64
+
+	// w belongs to the goroutine in run, of which there is one at a time.
+	w writer
+}
+
+func newBatcher(client *session.Client, path string, o *Options, initial []byte) (*batcher, Options) {
+	opts, err := o.checked(client, path)
+	if initial == nil && opts.Format == CuratorInt {
+		// No data means 0 to every library but Curator's SharedCount, which throws.
+		initial = CuratorInt.encode(0)
+	}
+	r := &batcher{client: client, path: path, format: opts.Format, initial: initial, acl: opts.ACL, err: err}
+	r.w.r = r
+	return r, opts
+}
+
+// orPanic is r; a zero value has none, and constructor would have made it one.
+func (r *batcher) orPanic(constructor string) *batcher {
+	if r == nil {
+		return &batcher{constructor: constructor}
+	}
+	return r
+}
+
+// checkCall is what every method does first.
+func (r *batcher) checkCall(ctx context.Context) error {
+	return holding.Begin(ctx, r.client, r.constructor, r.err, ErrInvalidArgument)
+}
+
+// change carries o out, together with the other changes in the queue. If ctx ends
+// before o was sent, o is taken out of the queue and is never sent; otherwise its
+// outcome is unknown to the caller.
+func (r *batcher) change(ctx context.Context, o *op) (outcome, error) {
+	if err := r.checkCall(ctx); err != nil {
+		return outcome{}, err
+	}
+	o.done = make(chan struct{})
+	r.mu.Lock()
+	if len(r.queue) == 0 && r.given < r.last {
+		defer r.mu.Unlock()
+		r.given++
+		return outcome{value: r.given}, nil
+	}
+	r.arrivals++
+	o.arrival = r.arrivals
+	r.queue = append(r.queue, o)
+	if r.stop == nil {
+		var run context.Context
+		run, r.stop = context.WithCancel(context.WithoutCancel(ctx))
+		// The callers in the queue wait for it, and it depends on none of them. It ends
+		// when the last of them was answered or has gone, and the requests sent for
+		// them are answered or the session has ended, at the latest when the client is
+		// closed.
+		go r.run(run)
+	}
+	r.mu.Unlock()
+	select {
+	case <-o.done:
+		return o.out, o.out.err
+	case <-ctx.Done():
+		return r.withdraw(ctx, o)
+	}
+}
+
+// withdraw takes o, whose caller goes, out of the queue.
+func (r *batcher) withdraw(ctx context.Context, o *op) (outcome, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if o.answered {
+		return o.out, o.out.err
+	}
+	r.queue = slices.DeleteFunc(r.queue, func(other *op) bool { return other == o })
+	if len(r.queue) == 0 {
+		r.stop() // nobody waits any more
+	}
+	if o.sent && r.block == 0 { // a number that is reserved for nobody is skipped
+		return outcome{}, unknownOutcome(r.path, context.Cause(ctx))
+	}
+	return outcome{}, context.Cause(ctx)
+}
+
+// run carries out the changes in the queue until it is empty.
+func (r *batcher) run(ctx context.Context) {
+	values := context.WithoutCancel(ctx)
+	for {
+		err := r.w.writeRound(ctx)
+		r.mu.Lock()
+		if err != nil && ctx.Err() == nil {
+			r.refuseLocked(err)
+		}
+		if len(r.queue) == 0 {
+			r.stop()
+			r.stop = nil
+			r.mu.Unlock()
+			return
+		}
+		if ctx.Err() != nil {
+			// New callers have come since the last one left. Not a child of ctx: during
+			// a long outage the contexts would become a long chain.
+			ctx, r.stop = context.WithCancel(values)
+		}
+		r.mu.Unlock()
+	}
+}
+
+// lastArrival is the arrival of the youngest change.
+func (r *batcher) lastArrival() uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.arrivals
+}
+
+// takeQueue returns the batch to carry out. From now on callers that leave cannot know
+// the outcome of their change.
+func (r *batcher) takeQueue() []*op {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, o := range r.queue {
+		o.sent = true
+	}
+	return slices.Clone(r.queue)
+}
+
+// putBack notes that the batch was surely not carried out.
+func (r *batcher) putBack(ops []*op) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, o := range ops {
+		o.sent = o.doubted
+	}
+}
+
+// markPending notes that the batch may have been carried out in a session that is over.
+func (r *batcher) markPending(ops []*op) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, o := range ops {
+		o.doubted = true
+	}
+}
+
+// answerOps gives the first n of the plan's ops, as far as callers still wait for them,
+// their outcomes.
+func (r *batcher) answerOps(p plan, n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i, o := range p.ops[:n] {
+		o.answerLocked(p.outcomes[i])
+	}
+	r.dropAnsweredLocked()
+}
+
+// onApplied answers the batch, of which the plan was carried out.
+func (r *batcher) onApplied(p plan, batch []*op) {
+	if r.block > 0 {
+		r.supplyBlock(p)
+	} else {
+		r.answerOps(p, len(p.ops))
+	}
+	r.putBack(batch[len(p.ops):])
+}
+
+// answerPending answers the changes that may have been made in a session that is over:
+// their outcome is unknown.
+func (r *batcher) answerPending(reason error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, o := range r.queue {
+		if o.doubted {
+			o.answerLocked(outcome{err: unknownOutcome(r.path, reason)})
+		}
+	}
+	r.dropAnsweredLocked()
+}
+
+// refuseLocked gives every caller in the queue the error err.
+func (r *batcher) refuseLocked(err error) {
+	for _, o := range r.queue {
+		out := outcome{err: err}
+		if o.doubted {
+			out.err = unknownOutcome(r.path, err)
+		}
+		o.answerLocked(out)
+	}
+	r.dropAnsweredLocked()
+}
+
+// dropAnsweredLocked takes the answered changes out of the queue.
+func (r *batcher) dropAnsweredLocked() {
+	r.queue = slices.DeleteFunc(r.queue, func(o *op) bool { return o.answered })
+}
+
+func (o *op) answerLocked(out outcome) {
+	if o.answered {
+		return
+	}
+	o.out, o.answered = out, true
+	close(o.done)
+}

@@ -1,0 +1,88 @@
+package discovery
+
+import (
+	"slices"
+	"sync"
+)
+
+// ownership are the znodes that the registrations of one [Registry], or the members
+// of one [Group], have, and the sessions that they were made in.
+//
+// A registration whose creation got no answer recognizes its node by the session that
+// owns it and by its data. Another registration of the same process may have the same
+// session and the same data, and then the two would share a node, which is deleted when
+// either leaves. So each registration takes its node here, and a node that is taken
+// belongs to no other registration. Two registries of one client know nothing of each
+// other: see Concurrency in the package's doc.
+type ownership struct {
+	// mu guards the fields below. Invariant: taken has what registered places have,
+	// each once; a place leaves it before its znode is deleted, or after it has gone.
+	mu       sync.Mutex
+	owners   map[ownedNode]*registrant
+	sessions []int64 // the last ones
+}
+
+// maxSessions is how many sessions are remembered: far more than can be lost before the
+// servers have deleted the znodes of the first one, and fewer than a process has in
+// years.
+const maxSessions = 256
+
+type ownedNode struct {
+	path  string
+	czxid int64
+}
+
+func newOwnership() *ownership { return &ownership{owners: map[ownedNode]*registrant{}} }
+
+// own reports whether the node is k's.
+func (c *ownership) own(k *registrant, path string, czxid int64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	key := ownedNode{path, czxid}
+	if owner, ok := c.owners[key]; ok && owner != k {
+		return false
+	}
+	c.owners[key] = k
+	return true
+}
+
+// leavingOwner is the registration that has this node and is taking it away; nil if none.
+func (c *ownership) leavingOwner(path string, czxid int64) *registrant {
+	c.mu.Lock()
+	owner := c.owners[ownedNode{path, czxid}]
+	c.mu.Unlock()
+	if owner == nil || !owner.hasLeft() {
+		return nil
+	}
+	return owner
+}
+
+// release gives the node up.
+func (c *ownership) release(p *place) {
+	if p == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.owners, ownedNode{p.path, p.czxid})
+}
+
+// addSession notes that there are registrations in this session.
+func (c *ownership) addSession(session int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if slices.Contains(c.sessions, session) {
+		return
+	}
+	c.sessions = append(c.sessions, session)
+	if len(c.sessions) > maxSessions {
+		c.sessions = slices.Delete(c.sessions, 0, 1)
+	}
+}
+
+// hadSession reports whether there were registrations in the session.
+func (c *ownership) hadSession(session int64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Contains(c.sessions, session)
+}

@@ -1,0 +1,274 @@
+package discovery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// registrant keeps one entry registered, in whatever session the client has. Only its
+// goroutine talks to the server; callers make requests, and wait until these are
+// carried out.
+type registrant struct {
+	client *session.Client
+	opts   Options
+	parent session.Mode
+	owned  *ownership
+	title  string // in errors: the path that was first asked for
+
+	wake chan struct{}      // cap 1: there is something new to do
+	idle context.Context    // ends when the entry is to be removed, and with it all waiting
+	stop context.CancelFunc // ends idle
+	over chan struct{}      // closed when the goroutine has ended
+
+	// mu guards the fields below. Invariant: requests has the requests that callers
+	// wait for, oldest first; want is the entry of the newest request, or the entry
+	// that a failed request left. changed is closed, and replaced, with every new
+	// state.
+	mu          sync.Mutex
+	want        *entry // what shall be registered, or, once left, what was to be
+	rev         int    // number of the newest request
+	requests    []request
+	leftBecause error // why nothing shall be registered any more; nil: it shall
+	tries       int   // how many removals have begun
+	leavers     []*leaver
+	state       State
+	changed     chan struct{}
+	ctx         context.Context // of the present registration, or of the last one
+	guard       session.Op      // of the same registration, not yet bound to ctx
+}
+
+// request is a call that waits until its entry is registered.
+type request struct {
+	rev    int
+	answer chan error // cap 1
+}
+
+// leaver is a call that waits for the removal, or for the refusal of a removal that
+// began after the call.
+type leaver struct {
+	tries   int        // registrant.tries when the call began
+	refused chan error // cap 1
+}
+
+// keepRegistered begins to keep e, and waits until it is registered. When it fails, or ctx
+// ends first, nothing is left behind.
+func (k *registrant) keepRegistered(ctx context.Context, e *entry) error {
+	life := context.WithoutCancel(ctx)
+	k.idle, k.stop = context.WithCancel(life)
+	k.title = e.path()
+	k.wake, k.over, k.changed = make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
+	none, end := context.WithCancelCause(life)
+	end(errPending)
+	k.ctx, k.state.Err = none, errPending
+	k.want, k.rev = e, 1
+	mine := request{rev: 1, answer: make(chan error, 1)}
+	k.requests = []request{mine}
+	// Only calls that unregister wait for it; it ends when the removal is done, or with
+	// the client.
+	go k.run(life)
+	select {
+	case err := <-mine.answer:
+		return err
+	case <-ctx.Done():
+		conflict := k.State().Err
+		k.beginLeaving()
+		if errors.Is(conflict, ErrConflict) {
+			return fmt.Errorf("%w while waiting: %w", context.Cause(ctx), conflict)
+		}
+		return context.Cause(ctx)
+	}
+}
+
+// changeEntry requests the entry that edit makes of the latest requested one, and waits
+// until that entry, or one requested later, is registered. When ctx ends first, the
+// request stays.
+func (k *registrant) changeEntry(ctx context.Context, edit func(now *entry) (*entry, error)) error {
+	ctx, stop := session.WithoutRelease(ctx) // ctx may be that of the registration
+	defer stop()
+	k.mu.Lock()
+	if k.leftBecause != nil {
+		defer k.mu.Unlock()
+		return k.leftBecause
+	}
+	e, err := edit(k.want)
+	if err != nil {
+		k.mu.Unlock()
+		return err
+	}
+	k.rev++
+	k.want = e
+	mine := request{rev: k.rev, answer: make(chan error, 1)}
+	k.requests = append(k.requests, mine)
+	k.mu.Unlock()
+	k.wakeUp()
+	select {
+	case err := <-mine.answer:
+		return err
+	case <-ctx.Done():
+		k.withdrawRequest(mine)
+		return context.Cause(ctx)
+	}
+}
+
+// withdrawRequest removes a request whose caller does not wait any more; its entry
+// stays wanted.
+func (k *registrant) withdrawRequest(w request) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.requests = slices.DeleteFunc(k.requests, func(o request) bool { return o.rev == w.rev })
+}
+
+// beginLeaving requests that nothing is registered any more. Callers that still wait
+// for another request get an error.
+func (k *registrant) beginLeaving() { k.endRegistration(ErrUnregistered) }
+
+// endRegistration is beginLeaving for another reason.
+func (k *registrant) endRegistration(why error) {
+	k.mu.Lock()
+	if k.leftBecause == nil {
+		k.leftBecause = why
+	}
+	rev := k.rev
+	k.mu.Unlock()
+	k.answerRequests(nil, rev, why)
+	k.stop()
+	k.wakeUp()
+}
+
+// awaitLeft waits until the removal is done, or refused, within ctx.
+func (k *registrant) awaitLeft(ctx context.Context) error {
+	ctx, stop := session.WithoutRelease(ctx) // ctx may be that of the registration
+	defer stop()
+	ctx, cancel := k.client.GiveBackContext(ctx)
+	defer cancel()
+	l := &leaver{refused: make(chan error, 1)}
+	k.mu.Lock()
+	l.tries = k.tries
+	k.leavers = append(k.leavers, l)
+	k.mu.Unlock()
+	k.beginLeaving()
+	select {
+	case <-k.over:
+		if err := k.State().Err; !errors.Is(err, ErrUnregistered) {
+			return err
+		}
+		return nil
+	case err := <-l.refused:
+		return err
+	case <-ctx.Done():
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.leavers = slices.DeleteFunc(k.leavers, func(o *leaver) bool { return o == l })
+		return context.Cause(ctx)
+	}
+}
+
+// beginRemoval counts a removal that begins now.
+func (k *registrant) beginRemoval() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.tries++
+}
+
+// refuseLeavers returns err, which ended the present removal, to the calls that began
+// before that removal. A later call gets a removal of its own: the rights may have come
+// back since this one was refused.
+func (k *registrant) refuseLeavers(err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.leavers = slices.DeleteFunc(k.leavers, func(l *leaver) bool {
+		if l.tries >= k.tries {
+			return false
+		}
+		l.refused <- err // has room: it gets one answer
+		return true
+	})
+}
+
+// hasLeft reports whether nothing shall be registered any more.
+func (k *registrant) hasLeft() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.leftBecause != nil
+}
+
+func (k *registrant) wakeUp() {
+	select {
+	case k.wake <- struct{}{}:
+	default:
+	}
+}
+
+// wanted returns the entry to register, nil if there is none, and the number of its
+// request.
+func (k *registrant) wanted() (*entry, int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.leftBecause != nil {
+		return nil, k.rev
+	}
+	return k.want, k.rev
+}
+
+// latest returns the entry that was requested last.
+func (k *registrant) latest() *entry {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.want
+}
+
+// answerRequests answers all requests up to rev. If they failed and no newer request
+// has come, settled is wanted again, unless it is nil.
+func (k *registrant) answerRequests(settled *entry, rev int, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if err != nil && settled != nil && k.rev == rev && k.leftBecause == nil {
+		k.want = settled
+	}
+	n := 0
+	for n < len(k.requests) && k.requests[n].rev <= rev {
+		k.requests[n].answer <- err // has room: it gets one answer
+		n++
+	}
+	k.requests = k.requests[n:]
+}
+
+// run keeps the wanted entry registered until none is wanted, or the client is closed.
+// life never ends: every request is waited for, so that its outcome is known.
+func (k *registrant) run(life context.Context) {
+	defer close(k.over)
+	t := registrar{k: k, why: ErrUnregistered}
+	for {
+		s, err := k.client.Session(k.idle)
+		if k.idle.Err() != nil {
+			if t.have == nil && t.doubt == nil {
+				// No znode of ours can be left, unless the client was closed before the
+				// servers confirmed the removal.
+				if err = t.why; t.unconfirmed != nil {
+					err = t.unconfirmed
+				}
+			} else {
+				// A znode that does not go with a session is still to be deleted, and
+				// is not registered any more from now on.
+				t.endWatching()
+				k.setUnregistered(t.why, false)
+				s, err = k.client.Session(life)
+			}
+		}
+		if err == nil {
+			err = t.serveSession(life, s)
+		}
+		if err != nil {
+			k.endRegistration(err)
+			k.owned.release(t.have)
+			t.stopWatching(err)
+			k.setUnregistered(err, true)
+			return
+		}
+	}
+}

@@ -1,0 +1,296 @@
+package discovery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// pauseAfterRefusal is how long a registration that a server refuses waits
+// before it is tried again.
+const pauseAfterRefusal = 5 * time.Second
+
+// longestRefusal is how long a deletion that a server refuses waits at most before it
+// is repeated.
+const longestRefusal = 30 * time.Second
+
+// errGone: our znode does not exist any more, or another znode has its name by now.
+var errGone = fmt.Errorf("%w: %w", session.ErrLost, session.ErrNodeDeleted)
+
+// conflictError reports another client's node under our name.
+type conflictError struct {
+	path  string
+	owner int64 // session; 0 if the node goes with none
+	// former: the node is our own, of a session that this process has lost, or of a
+	// registration that has been given back. The servers delete a node of a lost
+	// session, and its registration deletes a node that was given back. We do not:
+	// between our read and our deletion, or in the same transaction, the node may have
+	// gone, and another client's node may have come.
+	former bool
+	watch  *session.Watch // for its deletion; may be nil
+	// hidden: servers from 3.9.3 on report neither the node nor its deletion to a
+	// client that may not read it.
+	hidden bool
+	// silent: the node may not be read, so that watch may never fire.
+	silent bool
+}
+
+// hiddenPause is how long a node that cannot be watched is left alone before its name
+// is tried again.
+const hiddenPause = 5 * time.Second
+
+func (e *conflictError) Error() string {
+	if e.hidden {
+		return fmt.Sprintf("%v: %s may not be read by this client", ErrConflict, e.path)
+	}
+	return fmt.Sprintf("%v: %s belongs to session %#x", ErrConflict, e.path, e.owner)
+}
+
+func (e *conflictError) Unwrap() error { return ErrConflict }
+
+// registrar keeps the entry registered in one session after the other.
+type registrar struct {
+	k       *registrant
+	s       *session.Session
+	have    *place // what is registered
+	settled *entry // what was registered last
+	doubt   *entry // its creation in a session that is over may have happened
+	// open: a write about what goes with no session got no answer, and may yet be
+	// carried out; late is until when, if its session was given up over it.
+	open bool
+	late time.Time
+	why  error // what to say when nothing is wanted any more
+	// refusals counts the removals in a row that a server has refused.
+	refusals int
+	// unconfirmed: the client was closed before a removal was answered.
+	unconfirmed error
+
+	// The watching over have: watching says that it has begun in this session.
+	watching bool
+	watch    *session.Watch  // for have's deletion; nil once watched by a hold
+	hold     *session.Hold   // of what goes with the session
+	ctx      context.Context // of the registration
+	end      context.CancelCauseFunc
+}
+
+// serveSession keeps the wanted entry registered in s. It returns nil when s is over,
+// and otherwise the reason why nothing is left to do.
+func (t *registrar) serveSession(ctx context.Context, s *session.Session) error {
+	t.s = s
+	t.k.owned.addSession(s.ID())
+	t.wait(time.Until(t.late), nil)
+	for s.Err() == nil {
+		want, rev := t.k.wanted()
+		if want == nil {
+			t.k.beginRemoval()
+		}
+		err := t.advanceTo(ctx, want)
+		var conflict *conflictError
+		switch {
+		case s.Err() != nil:
+			// Whatever it was, that is why.
+		case err == nil && want == nil:
+			return t.why
+		case err == nil:
+			t.settled = want
+			t.k.answerRequests(nil, rev, nil)
+			t.awaitChange()
+		case errors.Is(err, errGone):
+			t.forgetOwn(err)
+		case errors.As(err, &conflict):
+			t.onConflict(ctx, conflict, want, rev)
+		case t.k.idle.Err() != nil && want != nil:
+			// Our waiting was ended: no entry is wanted any more.
+		default:
+			if want == nil {
+				t.onRemovalRefused(err)
+				continue
+			}
+			t.onRefused(ctx, err, want, rev)
+		}
+	}
+	t.leaveSession()
+	return nil
+}
+
+// advanceTo takes the steps that lead to want.
+func (t *registrar) advanceTo(ctx context.Context, want *entry) error {
+	if t.doubt != nil {
+		if err := t.resolveDoubt(ctx); err != nil {
+			return err
+		}
+	}
+	for {
+		var err error
+		switch nextStep(t.have, want) {
+		case stepNothing:
+			if want == nil {
+				return nil
+			}
+			return t.watchOwn(ctx)
+		case stepCreate:
+			err = t.createOwn(ctx, want)
+		case stepSet:
+			err = t.setData(ctx, want)
+		case stepMove:
+			err = t.moveTo(ctx, want)
+		case stepRemove:
+			err = t.deleteOwn(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		t.open = false
+	}
+}
+
+// noteUnanswered notes that a write that changes have, or creates want, got no answer.
+func (t *registrar) noteUnanswered(want *entry) {
+	t.open = want != nil && !want.ephemeral() || t.have != nil && !t.have.entry.ephemeral()
+}
+
+// forgetOwn handles that have has gone.
+func (t *registrar) forgetOwn(why error) {
+	t.stopWatching(why)
+	t.k.owned.release(t.have)
+	t.have = nil
+	t.k.setUnregistered(why, false)
+}
+
+// leaveSession handles the end of the session.
+func (t *registrar) leaveSession() {
+	if t.open && !errors.Is(t.s.Err(), session.ErrExpired) {
+		// The servers may keep the session that we gave up, and a delayed request of
+		// it, for a timeout and a tick. The request depends on a name or a version at
+		// most: by then the name could belong to another client, or to an entry that we
+		// shall have unregistered.
+		t.late = time.Now().Add(t.s.Timeout() * 3 / 2)
+	}
+	t.open = false
+	if t.doubt != nil && t.doubt.ephemeral() {
+		t.doubt = nil // it has gone with the session, or will
+	}
+	if t.have != nil && t.have.entry.ephemeral() {
+		if closed := t.s.Err(); errors.Is(closed, session.ErrClosed) {
+			// The closing may not have reached a server either.
+			t.unconfirmed = fmt.Errorf("the client was closed before a server confirmed the deletion; "+
+				"the znode may exist until the servers expire its session: %w", closed)
+		}
+		t.forgetOwn(t.s.Err())
+		return
+	}
+	t.stopWatching(nil)
+	if t.have == nil {
+		t.k.setUnregistered(t.s.Err(), false)
+	}
+}
+
+// onConflict handles that another client has the name.
+func (t *registrar) onConflict(ctx context.Context, c *conflictError, want *entry, rev int) {
+	defer stopWatch(c.watch)
+	if t.have == nil {
+		t.k.setUnregistered(c, false)
+	}
+	first := t.settled == nil
+	switch {
+	case c.former, first && t.k.opts.Wait:
+		// The other znode goes, sooner or later, and the caller has the time to wait.
+	case first:
+		t.why = c
+		t.k.endRegistration(c)
+		return
+	case !want.samePlace(t.settled):
+		t.rejectRequest(ctx, rev, c)
+		return
+	default:
+		// Our znode was gone for a moment, and another client has taken the name. Our
+		// entry is remembered, for when that client's znode goes.
+		t.k.answerRequests(nil, rev, c)
+	}
+	var changed <-chan struct{}
+	if c.watch != nil {
+		changed = c.watch.Done()
+	}
+	var again <-chan time.Time
+	if c.hidden || c.silent {
+		timer := time.NewTimer(hiddenPause)
+		defer timer.Stop()
+		again = timer.C
+	}
+	gone := t.s.Context().Done()
+	if t.hold != nil {
+		gone = t.hold.Context().Done()
+	}
+	select {
+	case <-changed:
+	case <-again:
+	case <-t.k.wake:
+	case <-gone:
+		t.onHoldEnded()
+	}
+}
+
+// onRefused handles a server's refusal of a registration.
+func (t *registrar) onRefused(ctx context.Context, err error, want *entry, rev int) {
+	if t.settled == nil {
+		t.why = err
+		t.k.endRegistration(err)
+		return
+	}
+	if want != t.settled {
+		t.rejectRequest(ctx, rev, err)
+		return // what was there before is next
+	}
+	t.k.answerRequests(t.settled, rev, err)
+	t.k.setUnregistered(err, false)
+	t.pauseFor(pauseAfterRefusal)
+}
+
+// onRemovalRefused handles a server's refusal to delete have. The caller gets the
+// error, and the deletion is repeated until have is gone, or goes with its session: the
+// rights may come back, and no other client will delete the znode then.
+func (t *registrar) onRemovalRefused(err error) {
+	err = fmt.Errorf("%w (the deletion is retried in the background)", err)
+	t.k.setUnregistered(fmt.Errorf("%w, but its znode still exists: %w", t.why, err), false)
+	t.k.refuseLeavers(err)
+	t.pauseFor(min(time.Second<<min(t.refusals, 5), longestRefusal))
+	t.refusals++
+}
+
+// rejectRequest answers a request with err. The previous entry is wanted again: the
+// caller that gets the answer finds that entry registered, with a context that lives,
+// if its znode still exists.
+func (t *registrar) rejectRequest(ctx context.Context, rev int, err error) {
+	if t.have != nil {
+		_ = t.watchOwn(ctx) // in vain it is tried again, as part of going on
+	}
+	t.k.answerRequests(t.settled, rev, err)
+}
+
+// pauseFor waits for d, for another request or the session's end. Its caller looks at
+// the requests next.
+func (t *registrar) pauseFor(d time.Duration) { t.wait(d, t.k.wake) }
+
+// backOff waits before a request is repeated that has cost lost+1 connections: not at
+// all after the first, and then longer each time, since the servers may cut connections
+// because of the request. A caller's request that comes meanwhile does not wake it: the
+// wake would be used up in the middle of a step, and awaitChange would miss the
+// request.
+func (t *registrar) backOff(lost int) {
+	if lost > 0 {
+		t.wait(min(50*time.Millisecond<<min(lost, 7), pauseAfterRefusal), nil)
+	}
+}
+
+func (t *registrar) wait(d time.Duration, wake <-chan struct{}) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-wake:
+	case <-t.s.Context().Done():
+	}
+}

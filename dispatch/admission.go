@@ -1,0 +1,97 @@
+package dispatch
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/zkrecipes/zkrecipes/internal/optimistic"
+	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/stm"
+)
+
+// openOrClose closes the queue when as many tasks have not ended as it holds, and opens it
+// when it is not any more, or when somebody has closed it by hand.
+func (t *mastership) openOrClose(ctx context.Context, tasks int) error {
+	var next edit
+	switch {
+	case t.open && tasks >= t.limit:
+		next = deleteNode(t.store.openPath(), -1)
+	case !t.open && tasks <= reopensAt(t.limit):
+		next = createNode(t.store.openPath(), nil)
+	default:
+		return nil
+	}
+	err := t.applyGuarded(ctx, func(tx *stm.Tx) error { return transaction{next}.addTo(tx, t.create) })
+	if t.isDeposed(err) {
+		return err
+	}
+	if err == nil || isConflict(err) {
+		// A conflict: this is what the last try has done, whose answer was lost.
+		t.open = !t.open
+		return nil
+	}
+	return err
+}
+
+// prepareQueue makes the queue, unless it exists, and reads, or changes, how many tasks
+// it takes.
+func (t *mastership) prepareQueue(ctx context.Context) error {
+	for tries := 1; ; tries++ {
+		err := t.readAdmission(ctx)
+		if t.isDeposed(err) || !isConflict(err) || tries == maxWrites {
+			return err
+		}
+		// Somebody has deleted it in between.
+	}
+}
+
+func (t *mastership) readAdmission(ctx context.Context) error {
+	if err := t.ensureCreated(ctx, t.s); err != nil {
+		return err
+	}
+	r := newReading(ctx, t.s)
+	r.Sync(t.at(admissionDir))
+	nodes := r.GetAll(t.at(admissionDir), t.store.openPath())
+	data, open := nodes[0], nodes[1].Exists
+	switch {
+	case r.Err != nil:
+		return r.Err
+	case !data.Exists:
+		return optimistic.ErrChanged
+	}
+	l, err := decode[limits](data.Data)
+	limit := cmp.Or(t.opts.MaxTasks, l.MaxTasks, t.limit)
+	if err != nil && (limit == 0 || isNewer(err)) {
+		return fmt.Errorf("%s: %w", t.at(admissionDir), err)
+	}
+	t.open, t.limit = open, limit
+	t.updateScheduler(func(sc *scheduler) { sc.limit = limit })
+	if limit == l.MaxTasks && !t.clock.local.IsZero() {
+		return nil
+	}
+	next := data.Data // written once at least: that tells the servers' time
+	if limit != l.MaxTasks {
+		l.Format, l.MaxTasks = format, limit
+		next = encode(l)
+	}
+	return t.setAdmission(ctx, next, data.Stat)
+}
+
+// setAdmission writes admission, which was read with that stat, and tells the servers' time.
+func (t *mastership) setAdmission(ctx context.Context, next []byte, was session.Stat) error {
+	first := true
+	results, err := t.store.applyResults(ctx, func(tx *stm.Tx) error {
+		if !first {
+			return optimistic.ErrChanged
+		}
+		first = false
+		return errors.Join(tx.Guard(t.l.Guard()), tx.Assume(stm.Node{Path: t.at(admissionDir), Exists: true, Stat: was}),
+			tx.Set(t.at(admissionDir), next))
+	})
+	if err == nil {
+		t.clock.setTo(results[0].Stat)
+	}
+	return err
+}

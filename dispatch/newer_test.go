@@ -1,0 +1,90 @@
+package dispatch_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/dispatch"
+)
+
+// record is what the only task in the queue says of itself.
+func (w *World) record() (fields map[string]any) {
+	w.Helper()
+	dir := path + "/tasks/" + w.Children(path + "/tasks")[0]
+	n, err := w.Server.Get(dir + "/" + w.Children(dir)[0])
+	require.NoError(w, err)
+	require.NoError(w, json.Unmarshal(n.Data, &fields))
+	return fields
+}
+
+// Fields that a newer version has added outlast every change that this version makes.
+func TestFieldsOfANewerVersionAreKept(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		q := w.queue()
+		w.submit(q, dispatch.Task{ID: "x", Delay: time.Minute})
+		w.rewrite(map[string]any{"tenant": map[string]any{"name": "a"}, "weight": 7.5})
+		kept := func() {
+			w.Helper()
+			require.Equal(w, map[string]any{"name": "a"}, w.record()["tenant"])
+			require.EqualValues(w, 7.5, w.record()["weight"])
+		}
+		require.NoError(w, q.Cancel(w.Ctx, "x"))
+		kept()
+		require.NoError(w, q.Requeue(w.Ctx, "x"))
+		kept()
+		w.master(nil)
+		w.worker(takes(time.Minute), nil)
+		w.Pass(10 * time.Second)
+		require.Equal(w, "assigned", w.record()["state"])
+		kept()
+		w.Pass(time.Minute)
+		require.Equal(w, "done", w.record()["state"])
+		kept()
+	})
+}
+
+// Wait returns an error for a task whose record cannot be read, also if the record was
+// written during the wait.
+func TestWaitSaysThatARecordCannotBeRead(t *testing.T) {
+	for name, changes := range map[string]map[string]any{"a newer format": {"format": 2}, "garbage": {"state": "sleeping"}} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, nil, func(w *World) {
+				q := w.queue()
+				w.submit(q, dispatch.Task{ID: "x"})
+				out := make(chan error, 1)
+				// Waited for below; ends when the record is read again.
+				go func() { _, err := q.Wait(w.Ctx, "x"); out <- err }()
+				w.Settle()
+				w.rewrite(changes)
+				_, err := q.Wait(w.Within(time.Second), "x")
+				require.ErrorIs(w, err, dispatch.ErrRecord)
+				w.Pass(2 * time.Minute)
+				require.ErrorIs(w, <-out, dispatch.ErrRecord)
+			})
+		})
+	}
+}
+
+// Tasks whose labels no worker has are counted.
+func TestStatsCountTasksThatNoWorkerCanTake(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		w.master(nil)
+		q := w.queue()
+		w.submit(q, dispatch.Task{ID: "gpu", Labels: []string{"gpu"}})
+		w.submit(q, dispatch.Task{ID: "both", Labels: []string{"gpu", "big"}})
+		unmatched := func() int {
+			w.Helper()
+			w.Settle()
+			st, err := q.Stats(w.Ctx)
+			require.NoError(w, err)
+			return st.Unmatched
+		}
+		require.Equal(w, 2, unmatched())
+		w.worker(echo, &dispatch.WorkerOptions{Labels: []string{"big"}})
+		require.Equal(w, 2, unmatched())
+		w.worker(echo, &dispatch.WorkerOptions{Labels: []string{"gpu"}})
+		require.Equal(w, 1, unmatched())
+	})
+}

@@ -1,0 +1,2 @@
+// Package osproc is what the examples that start processes need of an operating system.
+package osproc

@@ -1,0 +1,158 @@
+package contender_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/internal/contender"
+	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/zktest"
+)
+
+// await has c wait, and returns once it does.
+func (w *world) await(c *contender.Contender) <-chan error {
+	out := make(chan error, 1)
+	// Waited for by the test; ends when c is granted, or gone.
+	go func() { out <- c.Await(w.ctx) }()
+	synctest.Wait()
+	return out
+}
+
+// waitLong lets so much time pass that a waiting contender watches its own znode. It
+// runs in a bubble.
+func (w *world) waitLong() {
+	time.Sleep(w.s.Heartbeat() + time.Second)
+	synctest.Wait()
+	w.srv.ResetStats()
+}
+
+// The third in line has seen that the second is the head before its turn comes, and
+// asks nobody then.
+func TestStandbyTakesOverWithoutARequest(t *testing.T) {
+	inWorld(t, func(w *world) {
+		sp := spec()
+		sp.Rule = contender.Standby
+		first, second := w.enter(w.s, sp), w.enter(w.s, sp)
+		s := w.session()
+		out := w.await(w.enter(s, sp))
+		w.waitLong()
+		require.NoError(w, first.Leave(w.ctx))
+		require.Equal(w, map[string]int{"getChildren2": 1}, w.asked(s), "it gets ready")
+		w.srv.ResetStats()
+		require.NoError(w, second.Leave(w.ctx))
+		require.NoError(w, <-out)
+		require.Empty(w, w.asked(s))
+	})
+}
+
+func TestDeletionOfTheOwnNodeIsLearnedFromItsWatchAlone(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.enter(w.session(), spec())
+		second := w.enter(w.s, spec())
+		out := w.await(second)
+		w.waitLong()
+		require.NoError(w, w.srv.Delete(second.Node().Path))
+		require.ErrorIs(w, <-out, contender.ErrGone)
+		require.Empty(w, w.asked(w.s))
+	})
+}
+
+func TestChangeOfTheOwnNodeIsNoDeletion(t *testing.T) {
+	inWorld(t, func(w *world) {
+		first, second := w.enter(w.session(), spec()), w.enter(w.s, spec())
+		out := w.await(second)
+		w.waitLong()
+		require.NoError(w, w.srv.Set(second.Node().Path, []byte("changed")))
+		synctest.Wait()
+		require.Empty(w, out)
+		require.NoError(w, first.Leave(w.ctx))
+		require.NoError(w, <-out)
+	})
+}
+
+// A contender that is gone leaves no watch for a znode of its name behind.
+func TestNodeThatIsGoneBeforeItIsWatchedIsNotWatched(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.enter(w.session(), spec())
+		second := w.enter(w.s, spec())
+		out := w.await(second)
+		require.NoError(w, w.srv.Delete(second.Node().Path))
+		require.ErrorIs(w, <-out, contender.ErrGone)
+		synctest.Wait()
+		require.NotContains(w, w.srv.Watches(), second.Node().Path)
+	})
+}
+
+// The server may refuse to delete the node; no watch stays on it.
+func TestLeaveTakesTheWatchOfItsOwnNodeBack(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.enter(w.session(), spec())
+		second := w.enter(w.s, spec())
+		ctx, cancel := context.WithTimeout(w.ctx, w.s.Heartbeat()+time.Second)
+		defer cancel()
+		require.ErrorIs(w, second.Await(ctx), context.DeadlineExceeded)
+		require.Contains(w, w.srv.Watches(), second.Node().Path)
+		_, err := w.s.SetACL(w.ctx, dir, session.WorldACL(session.PermAll&^session.PermDelete), -1)
+		require.NoError(w, err)
+		require.ErrorIs(w, second.Leave(w.ctx), session.ErrNoAuth)
+		synctest.Wait()
+		require.Empty(w, w.srv.Watches())
+	})
+}
+
+// The answer that sets a watch comes when nobody waits any more.
+func TestWatchThatComesTooLateIsTakenBack(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.enter(w.session(), spec())
+		second := w.enter(w.s, spec())
+		w.srv.FailNth(func(r zktest.Request) bool { return r.Op == "getData" }, 1,
+			zktest.Action{Do: zktest.DelayReply, For: time.Second})
+		ctx, cancel := context.WithTimeout(w.ctx, 100*time.Millisecond)
+		defer cancel()
+		require.ErrorIs(w, second.Await(ctx), context.DeadlineExceeded)
+		require.NoError(w, second.Leave(w.ctx))
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		require.Empty(w, w.srv.Watches())
+	})
+}
+
+// Connections that were lost long ago do not make a contender wait for long before
+// it sets the next watch.
+func TestPauseIsShortAgainAfterAWatchWasSet(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.enter(w.session(), spec())
+		s := w.session()
+		second, third := w.enter(w.session(), spec()), w.enter(s, spec())
+		cuts := 8
+		w.srv.OnRequest(func(r zktest.Request) zktest.Action {
+			if r.Op != "getData" || cuts == 0 {
+				return zktest.Action{}
+			}
+			cuts--
+			return zktest.Action{Do: zktest.CutBefore}
+		})
+		w.await(third)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		require.Contains(w, w.srv.Watches(), second.Node().Path)
+		cuts = 1
+		w.srv.ResetStats()
+		began := time.Now()
+		var took time.Duration
+		w.srv.OnRequest(func(r zktest.Request) zktest.Action {
+			if r.Op == "getData" {
+				took = time.Since(began)
+			}
+			return zktest.Action{}
+		})
+		require.NoError(w, second.Leave(w.ctx))
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		require.Zero(w, cuts)
+		require.Less(w, took, time.Second)
+	})
+}

@@ -1,0 +1,29 @@
+// Package counterformat is the format of shared numbers: the znodes that package counter
+// writes (docs/layout.md). The package is pure; the dashboard recognizes counters by it.
+package counterformat
+
+import "github.com/zkrecipes/zkrecipes/internal/znode"
+
+// WriterBase ends the name of a writer's marker, "<path>/_c_<uuid>-writer": an ephemeral
+// child of the counter, empty, one for each counter that has written in its present
+// session. The name is this library's alone; Curator and Kazoo look at the counter's data
+// only, and never list its children.
+//
+// The marker stands below the counter and not beside it, since only there it proves that
+// the counter is the same znode still: a znode that has children cannot be deleted.
+const WriterBase = "writer"
+
+// Sizes of the binary formats, which are big-endian two's complements.
+const (
+	// LongSize: Curator's DistributedAtomicLong.
+	LongSize = 8
+	// IntSize: Curator's DistributedAtomicInteger and SharedCount, and Kazoo's Counter with
+	// support_curator=True.
+	IntSize = 4
+)
+
+// IsWriter recognizes the names of writers' markers.
+func IsWriter(name string) bool {
+	_, base, ok := znode.Protection(name)
+	return ok && base == WriterBase
+}

@@ -1,0 +1,254 @@
+package shareformat
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"path"
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"github.com/zkrecipes/zkrecipes/internal/versioned"
+	"github.com/zkrecipes/zkrecipes/internal/znode"
+)
+
+// Format is that of all records. A newer version of this library may add fields to a
+// record: a version that does not know them keeps them when it rewrites the record. A
+// newer version that changes what the fields mean writes another format: an older version
+// refuses such a record, and never replaces it. Records without a format have format 1;
+// former versions wrote such ones.
+const Format = 1
+
+// The modes of groups.
+const (
+	ModeResource = "resource"
+	ModeGlobal   = "global"
+)
+
+// Bounds of records.
+const (
+	// MaxNumber is more than any epoch or generation gets to.
+	MaxNumber = math.MaxInt64 / 2
+	// MaxWeight is the highest weight of a member.
+	MaxWeight = 1_000_000
+	// MaxChunk is how long a record of names may be, in bytes. A name alone is shorter.
+	MaxChunk = 256 << 10
+	// maxChunks bounds what is read for a record that claims to go on: more than any
+	// member can own.
+	maxChunks = 10_000
+)
+
+// Group is the data of a group's znode. It never changes.
+type Group struct {
+	Format int    `json:"format"`
+	Mode   string `json:"mode"` // "resource" or "global"
+}
+
+// Member is the data of a client's node. It never changes.
+type Member struct {
+	Format       int      `json:"format"`
+	Mode         string   `json:"mode"`
+	ID           string   `json:"id"`                 // Options.ID
+	Instance     string   `json:"instance,omitempty"` // of a static member
+	Assignor     string   `json:"assignor"`           // that it would use as the coordinator
+	Weight       int      `json:"weight,omitempty"`
+	Zone         string   `json:"zone,omitempty"`
+	Subscription []string `json:"subscription,omitempty"`
+	// StartWhenComplete says how to read what it owns; see Options.
+	StartWhenComplete bool `json:"startWhenComplete,omitempty"`
+}
+
+// Epoch names the coordinator.
+type Epoch struct {
+	Format int       `json:"format"`
+	Epoch  int64     `json:"epoch"`
+	Client string    `json:"client"`
+	Since  time.Time `json:"since"` // by the coordinator's clock
+
+	versioned.Kept
+}
+
+// Status says how far the generation is, in global mode.
+type Status struct {
+	Format     int    `json:"format"`
+	Generation int64  `json:"generation"`
+	State      string `json:"state"` // "stop", "assigned" or "confirmed"
+	Epoch      int64  `json:"epoch"`
+
+	versioned.Kept
+}
+
+// Config has the settings of an operator for a whole group.
+type Config struct {
+	Format int       `json:"format"`
+	Paused bool      `json:"paused"`
+	By     string    `json:"by,omitempty"`
+	Since  time.Time `json:"since,omitzero"` // by the clock of the client that did so
+
+	versioned.Kept
+}
+
+// Shard is the data of assignments/<key>: what a member is assigned, the first
+// part of it if it is much; the rest is in children, each a JSON list of names.
+type Shard struct {
+	Format     int      `json:"format"`
+	Client     string   `json:"client"` // the member that the shard is for
+	Generation int64    `json:"generation"`
+	Epoch      int64    `json:"epoch"`            // of the coordinator that wrote it
+	Count      int      `json:"count"`            // how many resources in all
+	Chunks     int      `json:"chunks,omitempty"` // how many children
+	Resources  []string `json:"resources"`
+
+	versioned.Kept
+}
+
+// Failures lists the resources that a client retries.
+type Failures struct {
+	Format   int       `json:"format"`
+	Count    int       `json:"count"` // also of those that are not listed
+	Failures []Failure `json:"failures"`
+}
+
+// Failure is a resource that a client retries.
+type Failure struct {
+	Resource string    `json:"resource"`
+	Err      string    `json:"error"`
+	Failures int       `json:"failures"`
+	Since    time.Time `json:"since"`
+	Next     time.Time `json:"next"`
+}
+
+// The states of a generation, as Status has them, in their order.
+const (
+	Stop      = "stop"
+	Assigned  = "assigned"
+	Confirmed = "confirmed"
+)
+
+// States are the states of a generation.
+func States() []string { return []string{Stop, Assigned, Confirmed} }
+
+// Encode writes a record, which it is given a pointer to, or another value.
+func Encode(value any) []byte {
+	data, err := versioned.Marshal(value, 0)
+	if err != nil {
+		panic(err) // strings, numbers, times, and JSON
+	}
+	return data
+}
+
+// ErrGarbage: the data is no record in any format.
+var ErrGarbage = errors.New("not a record")
+
+// Decode reads a record and checks all that readers rely on. Data that is empty is a
+// record without anything: what a znode has before it is first written. The error is
+// [ErrGarbage], or says what is wrong; of a newer format, it is a [*versioned.FormatError].
+func Decode[T Group | Epoch | Status | Config | Shard | Failures](data []byte) (T, error) {
+	var out T
+	if len(data) == 0 {
+		return out, nil
+	}
+	if err := checkFormat(data); err != nil {
+		return out, err
+	}
+	if err := versioned.Unmarshal(data, &out); err != nil {
+		return *new(T), ErrGarbage
+	}
+	switch r := any(out).(type) {
+	case Epoch:
+		if r.Epoch < 0 || r.Epoch > MaxNumber {
+			return *new(T), ErrGarbage
+		}
+	case Status:
+		if !slices.Contains(States(), r.State) || r.Generation < 0 || r.Generation > MaxNumber {
+			return *new(T), ErrGarbage
+		}
+	case Shard:
+		return out, r.check()
+	}
+	return out, nil
+}
+
+// checkFormat refuses what has another format than this version knows, and what is no
+// record in any format.
+func checkFormat(data []byte) error {
+	err := versioned.Check(data, Format)
+	var newer *versioned.FormatError
+	if err != nil && !errors.As(err, &newer) {
+		return ErrGarbage
+	}
+	return err
+}
+
+// check checks all of a shard but the resources.
+func (s Shard) check() error {
+	switch {
+	case s.Generation < 0 || s.Generation > MaxNumber:
+		return fmt.Errorf("it has generation %d", s.Generation)
+	case s.Chunks < 0 || s.Chunks > min(s.Count, maxChunks):
+		return fmt.Errorf("it has %d chunks for %d resources", s.Chunks, s.Count)
+	}
+	return nil
+}
+
+// CheckResources checks the resources of the record and all its chunks. They become
+// elements of paths.
+func (s Shard) CheckResources(names []string) error {
+	switch {
+	case len(names) != s.Count:
+		return fmt.Errorf("it has %d resources instead of %d", len(names), s.Count)
+	case !slices.IsSorted(names) || len(slices.Compact(slices.Clone(names))) != s.Count:
+		return errors.New("its resources are not in order")
+	}
+	for _, name := range names {
+		if !znode.IsName(name) {
+			return fmt.Errorf("%.60q cannot be the name of a resource", name)
+		}
+	}
+	return nil
+}
+
+// DecodeChunk reads a child of a shard.
+func DecodeChunk(data []byte) (names []string, err error) {
+	err = json.Unmarshal(data, &names)
+	return names, err
+}
+
+// DecodeMember reads the record of a member of a group of that mode, no matter which
+// client wrote it: a record that such a member does not write is an error.
+func DecodeMember(mode string, data []byte) (Member, error) {
+	var m Member
+	if err := checkFormat(data); err != nil {
+		return m, err
+	}
+	if err := json.Unmarshal(data, &m); err != nil {
+		return m, ErrGarbage
+	}
+	switch {
+	case m.Format != Format:
+		return m, fmt.Errorf("it has format %d", m.Format)
+	case m.Mode != mode:
+		return m, fmt.Errorf("it has mode %.60q", m.Mode)
+	case m.Weight < 0 || m.Weight > MaxWeight:
+		return m, fmt.Errorf("it has weight %d", m.Weight)
+	case m.Instance != "":
+		if err := ValidInstance(m.Instance); err != nil {
+			return m, fmt.Errorf("its Instance %w", err)
+		}
+	}
+	for _, pattern := range m.Subscription {
+		if !ValidPattern(pattern) {
+			return m, fmt.Errorf("its Subscription has %.60q", pattern)
+		}
+	}
+	return m, nil
+}
+
+// ValidPattern reports whether pattern can be one of a subscription, a pattern of
+// path.Match.
+func ValidPattern(pattern string) bool {
+	_, err := path.Match(pattern, "")
+	return err == nil && pattern != "" && utf8.ValidString(pattern)
+}

@@ -1,0 +1,83 @@
+package house
+
+import (
+	"go/ast"
+	"go/token"
+	"path"
+	"regexp"
+	"strings"
+)
+
+// turn is a turn of phrase that the project does not use, and what to write instead.
+type turn struct {
+	found *regexp.Regexp
+	write string
+}
+
+// turns are for all prose: comments, documents, and the texts that programs print.
+func turns() []turn {
+	var out []turn
+	for found, write := range map[string]string{
+		`anew`:                          "again, or the verb retry",
+		`for ever`:                      "indefinitely",
+		`under way`:                     "in progress, or in flight",
+		`(beside|behind) each other`:    "concurrently, or one after another",
+		`as a rule`:                     "usually",
+		`comes? to be`:                  "is created",
+		`is no (text|number|list|path)`: "is not a text, or is invalid",
+		`an argument is none`:           "an argument is invalid",
+		`least advance`:                 "smallest margin",
+
+		`[Ww]hoever`: "any client that, or the noun",
+		`behavio[u]r|colo[u]r|favo[u]r|hono[u]r|neighbo[u]r|label[l]ed|cancel[l](ed|ing)|licen[c]e|catalog[u]e|(serial|recogn|organ|initial|synchron)is(e[ds]?|ing|ation)`: "the American spelling",
+	} {
+		out = append(out, turn{regexp.MustCompile(`(^|[^\w/.-])(` + found + `)\b`), write})
+	}
+	return out
+}
+
+// subject finds a sentence of a comment whose subject is a clause.
+var subject = regexp.MustCompile(`(^|[.:;] )(Who|What|Those who) [^?]*?(\.|$)`) // read only
+
+// Language: comments, documents and texts keep to the project's English: no turns that
+// have to be read twice, American spelling, and concrete nouns as the subjects of
+// sentences. The rules themselves, and what quotes others, are left out.
+func Language(t *Tree) []Finding {
+	var out []Finding
+	all := turns()
+	check := func(f *File, line int, text string) {
+		for _, turn := range all {
+			if m := turn.found.FindStringSubmatch(text); m != nil {
+				out = append(out, Finding{f.Path, line, "\"" + m[2] + "\": write " + turn.write})
+			}
+		}
+	}
+	for _, f := range t.Files {
+		switch {
+		case within(f.Dir(), "internal/house"):
+		case path.Ext(f.Path) == ".md":
+			for i, line := range strings.Split(f.Text, "\n") {
+				check(f, i+1, line)
+			}
+		case f.Syntax != nil:
+			for _, group := range f.Syntax.Comments {
+				for _, c := range group.List {
+					check(f, f.fset.Position(c.Pos()).Line, c.Text)
+				}
+				if m := subject.FindString(spaced(group)); m != "" {
+					out = append(out, Finding{f.Path, f.fset.Position(group.Pos()).Line, "a clause as the subject: " + m})
+				}
+			}
+			if f.Test() {
+				continue
+			}
+			ast.Inspect(f.Syntax, func(n ast.Node) bool {
+				if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+					check(f, f.fset.Position(lit.Pos()).Line, lit.Value)
+				}
+				return true
+			})
+		}
+	}
+	return out
+}

@@ -1,0 +1,40 @@
+// Package mailbox hands events to the goroutine that owns a state.
+package mailbox
+
+import "sync"
+
+// Mailbox has events in the order in which they were posted. The number of posts must be
+// bounded by the number of actions in progress: a mailbox has no limit.
+type Mailbox[T any] struct {
+	ready chan struct{} // has an element if there is something to take
+
+	// mu guards posts, in their order.
+	mu    sync.Mutex
+	posts []T
+}
+
+// New makes an empty mailbox.
+func New[T any]() *Mailbox[T] { return &Mailbox[T]{ready: make(chan struct{}, 1)} }
+
+// Post adds events, and never blocks.
+func (b *Mailbox[T]) Post(v ...T) {
+	b.mu.Lock()
+	b.posts = append(b.posts, v...)
+	b.mu.Unlock()
+	select {
+	case b.ready <- struct{}{}:
+	default: // the owner has not taken the posts yet
+	}
+}
+
+// Ready has an element if there may be something to take.
+func (b *Mailbox[T]) Ready() <-chan struct{} { return b.ready }
+
+// Take returns the events that were posted since the last call.
+func (b *Mailbox[T]) Take() []T {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	out := b.posts
+	b.posts = nil
+	return out
+}

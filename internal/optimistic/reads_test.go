@@ -1,0 +1,129 @@
+package optimistic_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/internal/optimistic"
+	"github.com/zkrecipes/zkrecipes/internal/world"
+	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/zktest"
+)
+
+func TestReadsOfSeveralZnodesShareARoundTripAndMayFindNone(t *testing.T) {
+	world.In(t, nil, func(w *world.World) {
+		for _, path := range []string{"/a", "/a/1", "/a/2", "/b"} {
+			require.NoError(w, w.Server.Create(path, []byte("x")))
+		}
+		s := w.Session(w.Client())
+		w.Server.Delay(zktest.Link{}, zktest.ToClient, time.Second)
+		began := time.Now()
+		r := &optimistic.Reading{Ctx: w.Ctx, Session: s}
+		r.Sync("/a")
+		got := r.GetAll("/a", "/none", "/b")
+		require.Less(w, time.Since(began), 2*time.Second, "one round trip with the sync")
+		require.NoError(w, r.Err)
+		require.Equal(w, []bool{true, false, true}, []bool{got[0].Exists, got[1].Exists, got[2].Exists})
+		require.Equal(w, "x", string(got[0].Data))
+		stats := r.StatAll("/a", "/none")
+		require.Equal(w, []bool{true, false}, []bool{stats[0].Exists, stats[1].Exists})
+		require.EqualValues(w, 2, stats[0].Stat.NumChildren)
+		lists := r.ListAll("/none", "/a")
+		require.Empty(w, lists[0].Children)
+		require.ElementsMatch(w, []string{"1", "2"}, lists[1].Children)
+		require.Equal(w, "x", string(r.Get("/a").Data))
+		require.False(w, r.Get("/none").Exists)
+		require.True(w, r.Exists("/b"))
+		require.False(w, r.Exists("/none"))
+		require.Len(w, r.List("/a"), 2)
+		require.Empty(w, r.List("/none"))
+		require.NoError(w, r.Err)
+	})
+}
+
+// A proof goes ahead of the reads, also if the znode that it checks does not exist.
+func TestProofIsSentAheadOfTheReads(t *testing.T) {
+	world.In(t, nil, func(w *world.World) {
+		require.NoError(w, w.Server.Create("/a", nil))
+		s := w.Session(w.Client())
+		var order []string
+		w.Server.OnRequest(func(r zktest.Request) zktest.Action {
+			order = append(order, r.Op)
+			return zktest.Action{}
+		})
+		for _, path := range []string{"/a", "/none"} {
+			order = nil
+			r := &optimistic.Reading{Ctx: w.Ctx, Session: s}
+			r.Prove(path)
+			require.Equal(w, path == "/a", r.Get(path).Exists)
+			require.NoError(w, r.Err)
+			require.Equal(w, []string{"multi", "getData"}, order)
+		}
+	})
+}
+
+func TestReadingWithoutAnAnswerHasNoUnknownOutcome(t *testing.T) {
+	world.In(t, nil, func(w *world.World) {
+		require.NoError(w, w.Server.Create("/a", nil))
+		s := w.Session(w.Client())
+		w.Server.BlackHole(zktest.Link{}, zktest.ToClient)
+		r := &optimistic.Reading{Ctx: w.Within(time.Second), Session: s}
+		r.Prove("/a")
+		require.False(w, r.Exists("/a"))
+		require.ErrorIs(w, r.Err, context.DeadlineExceeded)
+		require.NotErrorIs(w, r.Err, session.ErrUnknownOutcome, "a check changes nothing")
+		first := r.Err
+		r.Prove("/a")
+		r.Sync("/a")
+		r.Await()
+		require.Empty(w, r.List("/a"))
+		require.False(w, r.Get("/a").Exists)
+		require.Equal(w, first, r.Err, "the first counts")
+		w.Server.Heal()
+	})
+}
+
+// A read of one znode waits for a connection; reads of several leave that to the caller.
+func TestReadOfOneZnodeWaitsForAConnection(t *testing.T) {
+	world.In(t, nil, func(w *world.World) {
+		require.NoError(w, w.Server.Create("/a", nil))
+		c := w.Client()
+		s := w.Session(c)
+		w.Server.CutAll()
+		w.Settle()
+		r := &optimistic.Reading{Ctx: w.Ctx, Session: s}
+		require.True(w, r.Exists("/a"))
+		require.True(w, r.Get("/a").Exists)
+		require.Empty(w, r.List("/a"))
+		require.NoError(w, r.Err)
+	})
+}
+
+func TestCulpritIsTheOperationThatMadeATransactionFail(t *testing.T) {
+	path, reason := optimistic.Culprit(fmt.Errorf("a change: %w", &session.TxnError{Path: "/a", Err: session.ErrNoNode}))
+	require.Equal(t, "/a", path)
+	require.Equal(t, session.ErrNoNode, reason)
+	path, reason = optimistic.Culprit(session.ErrNoNode)
+	require.Empty(t, path)
+	require.NoError(t, reason)
+	require.Equal(t, 2, optimistic.CulpritIndex(fmt.Errorf("a change: %w", &session.TxnError{Index: 2, Err: session.ErrNoNode})))
+	require.Equal(t, -1, optimistic.CulpritIndex(session.ErrNoNode))
+}
+
+func TestDeletionThatNobodyWaitsForOutlastsALostReply(t *testing.T) {
+	world.In(t, nil, func(w *world.World) {
+		s := w.Session(w.Client())
+		n, err := s.CreateProtected(w.Ctx, "/"+session.ProtectedName("x"), nil, session.Ephemeral, nil)
+		require.NoError(w, err)
+		w.Server.FailNth(func(r zktest.Request) bool { return r.Op == "delete" }, 1, zktest.Action{Do: zktest.DropRequest})
+		began := time.Now()
+		optimistic.DeleteLater(s, n.Path)
+		require.Zero(w, time.Since(began), "nobody waits")
+		w.Pass(time.Minute)
+		_, err = w.Server.Get(n.Path)
+		require.Error(w, err)
+	})
+}

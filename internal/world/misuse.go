@@ -1,0 +1,243 @@
+package world
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// Misuse checks that a package says what is wrong when its values are used in a way
+// that ends in a nil dereference unless somebody has thought of it.
+type Misuse struct {
+	// Invalid is the error that errors about arguments wrap.
+	Invalid error
+	// Zero has, by the name of the type, a pointer to the zero value of each exported
+	// type that has methods.
+	Zero map[string]any
+	// NoClient has, by the name of the function, what each exported function that takes
+	// a *session.Client returns for a nil one: a pointer with methods, or an error.
+	NoClient map[string]any
+}
+
+// Check walks all exported types and functions of the package in the working directory,
+// and all methods of the values, each with a context and with a nil one.
+func (m Misuse) Check(t *testing.T) {
+	types, functions, err := exported()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range types {
+		if m.Zero[name] == nil {
+			t.Errorf("the table of zero values lacks the exported type %s", name)
+		}
+	}
+	for name := range functions {
+		if m.NoClient[name] == nil {
+			t.Errorf("the table of nil clients lacks the exported function %s", name)
+		}
+	}
+	m.useTypes(t)
+}
+
+// reporter is the part of a *testing.T that takes what was found.
+type reporter interface {
+	Context() context.Context
+	Errorf(format string, args ...any)
+}
+
+// useTypes calls the methods of all values of the tables.
+func (m Misuse) useTypes(t reporter) {
+	for name, value := range m.Zero {
+		m.walkMethods(t, "zero "+name, value, "make it with", "get one from")
+	}
+	for name, value := range m.NoClient {
+		if err, ok := value.(error); ok {
+			m.judgeError(t, name+" with a nil client", err, "the client is nil", "client is nil")
+			continue
+		}
+		m.walkMethods(t, name+" with a nil client", value, "client is nil")
+	}
+}
+
+// walkMethods calls all methods of value; texts are those of which an error, or a panic, has one.
+func (m Misuse) walkMethods(t reporter, what string, value any, texts ...string) {
+	v := reflect.ValueOf(value)
+	var none context.Context
+	for i := range v.NumMethod() {
+		name := what + ": " + v.Type().Method(i).Name
+		m.callMisused(t.Context(), t, name, v.Method(i), texts...)
+		m.callMisused(none, t, name+" with a nil context", v.Method(i), "the context is nil")
+	}
+}
+
+// callMisused calls a method with ctx and, beside that, zero values.
+func (m Misuse) callMisused(ctx context.Context, t reporter, name string, method reflect.Value, texts ...string) {
+	takesContext, args := false, []reflect.Value{}
+	for i := range method.Type().NumIn() {
+		in := reflect.New(method.Type().In(i)).Elem()
+		if in.Type() == reflect.TypeFor[context.Context]() {
+			takesContext = true
+			if ctx != nil {
+				in.Set(reflect.ValueOf(ctx))
+			}
+		}
+		args = append(args, in)
+	}
+	if ctx == nil && !takesContext {
+		return
+	}
+	err, fails := outcome(method, args)
+	if fails || err != nil {
+		m.judgeError(t, name, err, texts...)
+	}
+}
+
+func (m Misuse) judgeError(t reporter, name string, err error, texts ...string) {
+	var panicked *panicError
+	if !errors.As(err, &panicked) && !errors.Is(err, m.Invalid) {
+		t.Errorf("%s: got %v, want an error that wraps %v", name, err, m.Invalid)
+		return
+	}
+	for _, text := range texts {
+		if strings.Contains(err.Error(), text) {
+			return
+		}
+	}
+	t.Errorf("%s: %q says none of %q", name, err, texts)
+}
+
+// panicError is a panic of the library's own.
+type panicError struct{ value any }
+
+func (p *panicError) Error() string { return fmt.Sprint(p.value) }
+
+// outcome calls method, and goes through what it returns. fails says that the method
+// has a way to return an error, be it as an iterator's last element.
+func outcome(method reflect.Value, args []reflect.Value) (err error, fails bool) {
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case runtime.Error:
+			err, fails = fmt.Errorf("panic: %w", p), true
+		default:
+			err, fails = &panicError{p}, true
+		}
+	}()
+	call := method.Call
+	if method.Type().IsVariadic() {
+		call = method.CallSlice
+	}
+	results := call(args)
+	if len(results) == 0 {
+		return nil, false
+	}
+	last := results[len(results)-1]
+	switch {
+	case last.Type() == reflect.TypeFor[error]():
+		err, _ = last.Interface().(error)
+		return err, true
+	case last.Kind() != reflect.Func: // slices and strings can be gone through, too
+	case last.Type().CanSeq2():
+		for _, v := range last.Seq2() {
+			err, _ = v.Interface().(error)
+		}
+		return err, true
+	case last.Type().CanSeq():
+		for range last.Seq() {
+			return errors.New("an element from nowhere"), true
+		}
+	}
+	return nil, false
+}
+
+// exported are the exported types with methods, and the exported functions that take a
+// client, of the package in the working directory.
+func exported() (types, functions map[string]bool, err error) {
+	names, err := filepath.Glob("*.go")
+	if err != nil {
+		return nil, nil, err
+	}
+	types, functions = map[string]bool{}, map[string]bool{}
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, d := range file.Decls {
+			note(d, types, functions)
+		}
+	}
+	return types, functions, nil
+}
+
+func note(d ast.Decl, types, functions map[string]bool) {
+	switch d := d.(type) {
+	case *ast.FuncDecl:
+		switch {
+		case !d.Name.IsExported():
+		case d.Recv == nil && takesClient(d):
+			functions[d.Name.Name] = true
+		case d.Recv != nil:
+			if name := typeName(d.Recv.List[0].Type); ast.IsExported(name) {
+				types[name] = true
+			}
+		}
+	case *ast.GenDecl:
+		for _, s := range d.Specs {
+			spec, ok := s.(*ast.TypeSpec)
+			if !ok || !spec.Name.IsExported() {
+				continue
+			}
+			if fields, ok := spec.Type.(*ast.StructType); ok && embeds(fields) {
+				types[spec.Name.Name] = true
+			}
+		}
+	}
+}
+
+func takesClient(d *ast.FuncDecl) bool {
+	for _, p := range d.Type.Params.List {
+		star, ok := p.Type.(*ast.StarExpr)
+		if !ok {
+			continue
+		}
+		if sel, ok := star.X.(*ast.SelectorExpr); ok && sel.Sel.Name == "Client" {
+			return true
+		}
+	}
+	return false
+}
+
+// embeds reports whether a struct has methods of what it embeds.
+func embeds(s *ast.StructType) bool {
+	for _, f := range s.Fields.List {
+		if len(f.Names) == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// typeName is the name of a receiver's type.
+func typeName(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.StarExpr:
+		return typeName(e.X)
+	case *ast.IndexExpr:
+		return typeName(e.X)
+	case *ast.Ident:
+		return e.Name
+	}
+	return ""
+}

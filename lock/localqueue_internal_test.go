@@ -1,0 +1,52 @@
+package lock
+
+import (
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// emptied is how long n waiters take to leave a queue, the last one first: the least of
+// several measurements, so that what else runs does not count.
+func emptied(n int) time.Duration {
+	least := time.Hour
+	for range 7 {
+		var q localQueue
+		waiters := make([]*waiter, n)
+		for i := range waiters {
+			waiters[i] = q.join()
+		}
+		runtime.GC()
+		begin := time.Now()
+		for i := range waiters {
+			q.leave(waiters[n-1-i])
+		}
+		least = min(least, time.Since(begin))
+	}
+	return least
+}
+
+// Waiters whose contexts end at once leave in a time that grows like their number, not
+// like its square.
+func TestLeavingTheLocalQueueTakesConstantTime(t *testing.T) {
+	const n = 10_000
+	few, many := emptied(n), emptied(4*n)
+	require.Less(t, many, 10*few, "four times as many: %v for %d, %v for %d", few, n, many, 4*n)
+}
+
+func TestLocalQueueServesFirstInFirstOutWithoutThoseWhoLeft(t *testing.T) {
+	var q localQueue
+	require.False(t, q.serve(turn{}))
+	a, b, c, d := q.join(), q.join(), q.join(), q.join()
+	require.True(t, q.leave(a))
+	require.False(t, q.leave(a))
+	require.True(t, q.leave(c))
+	for _, w := range []*waiter{b, d} {
+		require.True(t, q.serve(turn{}))
+		require.Len(t, w.turn, 1)
+		require.False(t, q.leave(w), "it was served")
+	}
+	require.False(t, q.serve(turn{}))
+}

@@ -1,0 +1,193 @@
+package locktable
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/zkrecipes/zkrecipes/internal/holding"
+	"github.com/zkrecipes/zkrecipes/internal/mailbox"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// Acquirer takes locks for an [Owner] as soon as they are free. Names can be added and
+// dropped at any time.
+type Acquirer struct {
+	o       *Owner
+	got     func([]*Held)
+	dropped func([]string)
+	orders  *mailbox.Mailbox[order]
+
+	// mu guards stage: no order is posted once it is stopped.
+	mu    sync.Mutex
+	stage stage
+
+	// The next fields belong to Run: the locks that others hold, and the holders, each
+	// with a watch; and the locks that this owner holds, or is taking or releasing.
+	waiting map[string]entry
+	owners  map[string]*session.Watch
+	own     map[string]bool
+}
+
+// order tells an Acquirer what to do, or what may have changed.
+type order struct {
+	want, drop []string
+	// fired is a lock that another owner held, owner one of these owners.
+	fired, owner string
+	// idle is a lock that this owner held, or that another call of it was about.
+	idle string
+}
+
+// stage is how far Run is.
+type stage int
+
+const (
+	fresh stage = iota
+	running
+	stopped
+)
+
+// Acquirer makes an acquirer, which works while its Run does. got is called with locks
+// that were taken, in any number at once; dropped with names that are not tried any more
+// after a Drop. Each name of a Want is answered by got, or, after a Drop, by dropped. Both
+// are called by one goroutine at a time, that of Run, or after the end of Run that of
+// Drop; they must not wait for either. Acquirer sends nothing.
+func (o *Owner) Acquirer(got func([]*Held), dropped func([]string)) *Acquirer {
+	if o.made(); got == nil || dropped == nil {
+		panic("locktable: a function of the Acquirer is nil")
+	}
+	return &Acquirer{
+		o: o, got: got, dropped: dropped, orders: mailbox.New[order](),
+		waiting: map[string]entry{}, owners: map[string]*session.Watch{}, own: map[string]bool{},
+	}
+}
+
+// Want adds names whose locks are to be taken, and does not wait. A lock that the owner
+// holds already is waited for until it is released. Names that are wanted already are
+// ignored.
+func (a *Acquirer) Want(names ...string) error {
+	if err := a.check(names); err != nil {
+		return err
+	}
+	a.want(names)
+	return nil
+}
+
+func (a *Acquirer) want(names []string) { a.orders.Post(order{want: slices.Clone(names)}) }
+
+// Drop ends the attempts to take the locks of these names, and does not wait. Locks that
+// were taken before stay held.
+func (a *Acquirer) Drop(names ...string) error {
+	if err := a.check(names); err != nil {
+		return err
+	}
+	names = slices.Clone(names)
+	a.mu.Lock()
+	over := a.stage == stopped
+	if !over {
+		a.orders.Post(order{drop: names})
+	}
+	a.mu.Unlock()
+	if over {
+		a.answer(names)
+	}
+	return nil
+}
+
+func (a *Acquirer) check(names []string) error {
+	if a.o == nil {
+		return fmt.Errorf("locktable: %w: a zero locktable.Acquirer takes nothing: get one from locktable.Owner", ErrInvalidArgument)
+	}
+	if err := checkNames(names); err != nil {
+		return failure(a.o.ctx, "acquire", a.o.t.path, err)
+	}
+	return nil
+}
+
+// Run takes locks until ctx ends: then it returns nil. Locks that were passed to got stay
+// held; what a transaction that was not answered has taken is released in the background.
+// Every other end is an error: ctx had ended before the call, the owner is lost or
+// released, or a server refuses a request. Run can be called once.
+func (a *Acquirer) Run(ctx context.Context) error {
+	const op = "acquire"
+	if a.o == nil {
+		return failure(ctx, op, "", holding.BeginHeld(ctx, false, "locktable.Acquirer", "locktable.Owner", ErrInvalidArgument))
+	}
+	over := ctx == nil || ctx.Err() != nil
+	err := a.run(ctx)
+	if !over && ctx.Err() != nil && (holding.IsContextEnd(ctx, err) || errors.Is(err, session.ErrUnknownOutcome)) {
+		return nil
+	}
+	return failure(ctx, op, a.o.t.path, err)
+}
+
+func (a *Acquirer) run(ctx context.Context) error {
+	a.mu.Lock()
+	first := a.stage == fresh
+	if first {
+		a.stage = running
+	}
+	a.mu.Unlock()
+	if !first {
+		return fmt.Errorf("%w: Run of an Acquirer was called twice", ErrInvalidArgument)
+	}
+	defer a.stop()
+	if _, err := a.o.begin(ctx); err != nil {
+		return err
+	}
+	ctx, end := session.WithHolds(ctx, a.o.ctx)
+	defer end(nil)
+	for {
+		select {
+		case <-a.orders.Ready():
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		if len(a.waiting) > 0 {
+			// An owner releases locks by the hundred. When the reply to this
+			// request is here, so are the events of the transaction that released
+			// them: they are dealt with together.
+			if _, _, err := a.o.s.Exists(ctx, a.o.hold.Path()); err != nil {
+				return err
+			}
+		}
+		try, drop := a.sort(a.orders.Take())
+		if err := a.try(ctx, try); err != nil {
+			a.answer(drop)
+			return err
+		}
+		a.forget(drop)
+		a.tidy()
+	}
+}
+
+// stop ends all watches, and answers what was to be dropped.
+func (a *Acquirer) stop() {
+	for _, e := range a.waiting {
+		e.stop()
+	}
+	for _, w := range a.owners {
+		w.Stop()
+	}
+	a.o.forgetWaiter(a, slices.Collect(maps.Keys(a.own)))
+	a.mu.Lock()
+	a.stage = stopped
+	left := a.orders.Take()
+	a.mu.Unlock()
+	for _, o := range left {
+		a.answer(o.drop)
+	}
+}
+
+// answer answers for names that are not tried any more.
+func (a *Acquirer) answer(names []string) {
+	a.o.mu.Lock()
+	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return a.o.held[name] != nil })
+	a.o.mu.Unlock()
+	if len(names) > 0 {
+		a.dropped(names)
+	}
+}

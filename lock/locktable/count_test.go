@@ -1,0 +1,151 @@
+package locktable_test
+
+import (
+	"maps"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/lock/locktable"
+	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/zktest"
+)
+
+// unwatched is an owner that does not watch what it holds.
+func (w *World) unwatched() (*locktable.Owner, *session.Client) {
+	w.Helper()
+	c := w.Client()
+	return w.join(c, &locktable.Options{Unwatched: true}), c
+}
+
+// cost is what f costs c's session, by operation.
+func (w *World) cost(c *session.Client, f func()) map[string]int {
+	w.Helper()
+	w.Pass(20 * time.Millisecond)
+	var mu sync.Mutex
+	out, id := map[string]int{}, w.ID(c)
+	defer w.Server.OnRequest(func(r zktest.Request) zktest.Action {
+		mu.Lock()
+		defer mu.Unlock()
+		if r.Session == id && r.Op != "ping" && !r.OnlyChecks { // such are heartbeats
+			out[r.Op]++
+		}
+		return zktest.Action{}
+	})()
+	f()
+	w.Pass(20 * time.Millisecond)
+	mu.Lock()
+	defer mu.Unlock()
+	return maps.Clone(out)
+}
+
+// Requests are counted at the server: n+1 reads, and a transaction per 500 locks.
+func TestLocksAreTakenAndReleasedByTheHundred(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		o, c := w.unwatched()
+		for _, again := range []bool{false, true} { // what exists is only set
+			for n, txns := range map[int]int{1: 1, 500: 1, 501: 2, 1200: 3} {
+				var held []*locktable.Held
+				require.Equal(w, map[string]int{"exists": 1, "getData": n, "multi": txns},
+					w.cost(c, func() { held = w.try(o, names(n)...) }), "%d locks, %v", n, again)
+				require.Len(w, held, n)
+				require.Equal(w, map[string]int{"multi": txns}, w.cost(c, func() { require.NoError(w, o.Unlock(w.Ctx, held...)) }))
+			}
+		}
+		require.Empty(w, w.cost(c, func() {
+			require.Empty(w, w.try(o))
+			require.NoError(w, o.Unlock(w.Ctx))
+		}), "nothing is asked for")
+		held := w.try(o, names(600)...)
+		require.Len(w, held, 600)
+		require.Equal(w, map[string]int{"multi": 2, "delete": 1},
+			w.cost(c, func() { require.NoError(w, o.Release(w.Ctx)) }))
+	})
+}
+
+// An owner that joins a table that exists writes its own znode, and nothing else.
+func TestJoinIsOneReadAndOneWrite(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		c := w.Client()
+		first := w.join(c, nil)
+		w.Settle()
+		require.Equal(w, map[string]int{"exists": 1, "create2": 1}, w.cost(c, func() {
+			_, err := locktable.New(c, dir, nil).Join(w.Ctx)
+			require.NoError(w, err)
+		}))
+		require.NoError(w, first.Release(w.Ctx))
+	})
+}
+
+func TestTakingIsTwoRoundTripsAndReleasingIsOne(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		o, _ := w.unwatched()
+		w.try(o, "x")
+		const oneWay = 10 * time.Millisecond
+		w.Server.Delay(zktest.Link{}, zktest.Both, oneWay)
+		began := time.Now()
+		held := w.try(o, names(1500)...)
+		require.Equal(w, 4*oneWay, time.Since(began))
+		began = time.Now()
+		require.NoError(w, o.Unlock(w.Ctx, held...))
+		require.Equal(w, 2*oneWay, time.Since(began))
+		w.Server.Heal()
+	})
+}
+
+// Locks that others hold cost one read each, and one read per holder.
+func TestLocksOfOthersCostARead(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		one, _ := w.unwatched()
+		two, _ := w.unwatched()
+		w.try(one, names(100)...)
+		w.try(two, names(200)...)
+		o, c := w.unwatched()
+		require.Equal(w, map[string]int{"exists": 1, "getData": 200 + 2}, w.cost(c, func() { require.Empty(w, w.try(o, names(200)...)) }))
+	})
+}
+
+// Each held lock costs one read more, for its watch, and nothing when it is released.
+func TestWatchOfAHeldLockCostsARead(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		c := w.Client()
+		o := w.join(c, nil)
+		var held []*locktable.Held
+		require.Equal(w, map[string]int{"exists": 1, "getData": 2 * 300, "multi": 1}, w.cost(c, func() { held = w.try(o, names(300)...) }))
+		require.Equal(w, map[string]int{"multi": 1}, w.cost(c, func() { require.NoError(w, o.Unlock(w.Ctx, held...)) }))
+		require.NoError(w, o.Release(w.Ctx))
+	})
+}
+
+// A waiter asks little for a release of hundreds: the events of one transaction are dealt
+// with together.
+func TestWaiterDealsWithManyReleasesAtOnce(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		const n = 400
+		one, _ := w.unwatched()
+		two, c := w.unwatched()
+		held := w.try(one, names(n)...)
+		out := w.lock(w.within(), two, names(n)...)
+		w.pending(out)
+		cost := w.cost(c, func() { require.NoError(w, one.Unlock(w.Ctx, held...)) })
+		got := <-out
+		require.NoError(w, got.err)
+		require.Len(w, got.held, n)
+		require.LessOrEqual(w, cost["getData"], n+1, "%v", cost)
+		require.LessOrEqual(w, cost["multi"], 2, "%v", cost)
+		require.LessOrEqual(w, cost["exists"], 4, "%v", cost)
+	})
+}
+
+func TestNothingIsSentWhileLocksAreHeldButHeartbeats(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		c := w.Client()
+		w.try(w.join(c, nil), names(100)...)
+		w.Pass(10 * time.Second)
+		w.Server.ResetStats()
+		w.Pass(10 * time.Minute)
+		counts := w.Server.Stats().BySession[w.ID(c)]
+		require.Len(w, counts, 2, "pings and heartbeats only: %v", counts)
+	})
+}

@@ -1,0 +1,33 @@
+package locktable
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/zkrecipes/zkrecipes/internal/holding"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+var (
+	// ErrNotHeld: what is released was released before.
+	ErrNotHeld = errors.New("not held: it was released before")
+	// ErrRecord: a znode's data is not what this version of the package writes, or has
+	// a newer format. The error names the path; the data was left alone.
+	ErrRecord = errors.New("not a record of this package")
+	// ErrInvalidArgument is session.ErrInvalidArgument.
+	ErrInvalidArgument = session.ErrInvalidArgument
+)
+
+var errNoKeep = fmt.Errorf("%w: the function that says which locks to keep is nil", ErrInvalidArgument)
+
+// errChanged: another client has written the znode of a lock that is held.
+var errChanged = fmt.Errorf("%w: another client has changed its znode", session.ErrLost)
+
+// failure names operation and path.
+func failure(ctx context.Context, op, path string, err error) error {
+	return holding.Failure(ctx, "locktable", op, path, err)
+}
+
+// errOwnerGone: a transaction has found the owner's znode gone, before its watch told.
+var errOwnerGone = holding.ErrTaken

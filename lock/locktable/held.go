@@ -1,0 +1,110 @@
+package locktable
+
+import (
+	"context"
+
+	"github.com/zkrecipes/zkrecipes/internal/holding"
+	"github.com/zkrecipes/zkrecipes/internal/versioned"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// Held is a held lock. Release it with [Held.Unlock], or many of them with [Owner.Unlock],
+// even after a loss.
+type Held struct {
+	o       *Owner
+	name    string
+	version int32
+	token   int64
+	kept    versioned.Kept // fields of the record that a newer version has written
+
+	// Owner.mu guards what follows. err is why the lock is not held any more, besides
+	// the end of the owner. ctx is made when it is first asked for: a hundred thousand
+	// contexts that nobody looks at would cost more than the locks.
+	err    error
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	watch  *session.Watch
+}
+
+var _ session.Held = (*Held)(nil)
+
+func (h *Held) made() *Held {
+	holding.MustBeMade(h.o != nil, "locktable.Held", "locktable.Owner")
+	return h
+}
+
+// Name returns the name of the lock.
+func (h *Held) Name() string { return h.made().name }
+
+// Path returns the path of the lock's znode.
+func (h *Held) Path() string { return h.made().o.t.at(h.name) }
+
+// Owner returns the owner that holds the lock.
+func (h *Held) Owner() *Owner { return h.made().o }
+
+// Context ends on release and on loss, and context.Cause tells which: session.ErrReleased,
+// or an error that wraps session.ErrLost and the reason. If the owner is lost, the
+// context ends before the servers can let another client take the lock; see
+// [Owner.Context]. If somebody deletes or changes the znode of this lock alone, the context
+// ends when the servers have told so, unless [Options.Unwatched] is set.
+func (h *Held) Context() context.Context {
+	o := h.made().o
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if h.ctx == nil {
+		h.ctx, h.cancel = session.WithHolds(o.ctx)
+		if h.err != nil {
+			h.cancel(h.err)
+		}
+	}
+	return h.ctx
+}
+
+// Token is a fencing token: the zxid of the transaction that took the lock. Locks that were
+// taken in one transaction have the same token. Of two holders of a lock, the later one has the
+// greater token, even if the lock was removed in between. The protected resource can
+// refuse a token below the highest that it has seen.
+func (h *Held) Token() int64 { return h.made().token }
+
+// Guard is one operation for a transaction: session.Txn(ctx, held.Guard(), ...). The
+// transaction fails once the owner has gone, or the lock was released or taken away. The
+// operation has two checks: of the owner's znode, and of the version of the lock's znode.
+// The same version may occur again if the lock is removed and taken again while the owner
+// exists. So the guard also fails, without a request, once this process knows that the
+// lock is not held.
+func (h *Held) Guard() session.Op {
+	o := h.made().o
+	return session.AllOf(o.hold.Guard(), o.s.CheckOp(o.t.at(h.name), h.version)).While(h.Context())
+}
+
+// Unlock is [Owner.Unlock] of one lock.
+func (h *Held) Unlock(ctx context.Context) error {
+	if err := holding.BeginHeld(ctx, h.o != nil, "locktable.Held", "locktable.Owner", ErrInvalidArgument); err != nil {
+		return failure(ctx, "release", "", err)
+	}
+	return h.o.Unlock(ctx, h)
+}
+
+// Release is Unlock, by the name that everything held shares; see [session.Held].
+func (h *Held) Release(ctx context.Context) error { return h.Unlock(ctx) }
+
+// lossLocked is why the lock is lost, or was released; nil while it is held.
+func (h *Held) lossLocked() error {
+	if h.err == nil {
+		return h.o.hold.Err()
+	}
+	return h.err
+}
+
+// endLocked notes why the lock is not held any more. The function that it returns ends
+// the context; call it without Owner.mu.
+func (h *Held) endLocked(why error) (end func()) {
+	h.err = why
+	delete(h.o.held, h.name)
+	cancel := h.cancel
+	return func() {
+		if cancel != nil {
+			cancel(why)
+		}
+	}
+}

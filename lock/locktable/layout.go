@@ -1,0 +1,34 @@
+package locktable
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/zkrecipes/zkrecipes/internal/format/tableformat"
+)
+
+// format is that of all records.
+const format = tableformat.Format
+
+// record is the data of a lock, whose format package tableformat has.
+type record = tableformat.Lock
+
+// decode reads the record of the lock on path. Empty data is a lock that nobody holds.
+// A record that is not what this package writes frees nothing: its holder is not known.
+func (o *Options) decode(path string, data []byte) (record, error) {
+	r, err := tableformat.Decode(data, o.OwnerName)
+	switch {
+	case err == nil:
+		return r, nil
+	case errors.Is(err, tableformat.ErrGarbage):
+		err = fmt.Errorf("%w: %s has the data %.60q", ErrRecord, path, data)
+	default:
+		err = fmt.Errorf("%w: %s: %w", ErrRecord, path, err)
+	}
+	return record{}, fmt.Errorf("%w; the holder of the lock is not known, and no client takes the lock: "+
+		"when no process works under the lock any more, set the data of this znode to the empty string", err)
+}
+
+// parentOf is the path of the znode above path.
+func parentOf(path string) string { return path[:max(1, strings.LastIndexByte(path, '/'))] }

@@ -1,0 +1,142 @@
+package locktable
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/zkrecipes/zkrecipes/internal/batches"
+	"github.com/zkrecipes/zkrecipes/internal/holding"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// watchLosses has the watches of locks set that were taken just now.
+func (o *Owner) watchLosses(locks []*Held) {
+	if o.t.opts.Unwatched || len(locks) == 0 {
+		return
+	}
+	o.losses.Post(heldNames(locks)...)
+	o.mu.Lock()
+	start := !o.noticing
+	o.noticing = true
+	o.mu.Unlock()
+	if start {
+		// Nobody waits for it; it ends with the owner, or when Release has.
+		go o.noticeLosses()
+	}
+}
+
+// noticeLosses sets the watches of held locks, again after each event, and ends the locks
+// that are not this owner's any more.
+func (o *Owner) noticeLosses() {
+	defer o.stopWatches()
+	for {
+		select {
+		case <-o.losses.Ready():
+		case <-o.watching.Done():
+			return
+		}
+		due := o.losses.Take()
+		slices.Sort(due)
+		for part := range batches.OfNames(slices.Compact(due)) {
+			err := o.s.Retry(o.watching, func() error { return o.checkHeld(part) })
+			if err == nil || o.watching.Err() != nil {
+				continue
+			}
+			// Nobody would hear of a loss any more.
+			var lost []*Held
+			o.mu.Lock()
+			for _, name := range part {
+				if h := o.held[name]; h != nil {
+					lost = append(lost, h)
+				}
+			}
+			o.mu.Unlock()
+			for _, h := range lost {
+				o.lose(h, fmt.Errorf("%w: its znode cannot be watched: %w", session.ErrLost, err), true)
+			}
+		}
+	}
+}
+
+// checkHeld reads held locks, and sets their watches.
+func (o *Owner) checkHeld(names []string) error {
+	var held []*Held
+	o.mu.Lock()
+	for _, name := range names {
+		if h := o.held[name]; h != nil {
+			held = append(held, h)
+		}
+	}
+	o.mu.Unlock()
+	return collectReads(o.watching, o.t.startReads(o.s, heldNames(held), true), func(i int, seen session.Seen, exists bool) {
+		h := held[i]
+		switch {
+		case !exists:
+			o.lose(h, holding.ErrTaken, false)
+		case seen.Stat.Version != h.version || seen.Stat.Mzxid != h.token:
+			seen.Watch.Stop()
+			o.lose(h, errChanged, false)
+		default:
+			o.keepWatch(h, seen.Watch)
+		}
+	})
+}
+
+// keepWatch notes the watch of a held lock.
+func (o *Owner) keepWatch(h *Held, w *session.Watch) {
+	o.mu.Lock()
+	held := o.held[h.name] == h && o.watching.Err() == nil
+	old := h.watch
+	if held {
+		h.watch = w
+	}
+	o.mu.Unlock()
+	if !held {
+		w.Stop()
+		return
+	}
+	if old != nil && old != w {
+		old.Stop()
+	}
+	w.OnFire(func(session.Event) { o.losses.Post(h.name) })
+}
+
+// lose ends a lock that is still held. kept says that its record may still name this
+// owner, which is to be released.
+func (o *Owner) lose(h *Held, why error, kept bool) {
+	o.mu.Lock()
+	if o.held[h.name] != h {
+		o.mu.Unlock()
+		return
+	}
+	end := h.endLocked(why)
+	w := h.watch
+	h.watch = nil
+	if kept {
+		o.busy[h.name] = struct{}{}
+	} else {
+		o.wakeLocked(h.name)
+	}
+	o.mu.Unlock()
+	stopWatch(w)
+	end()
+	if kept {
+		o.settleLater([]string{h.name})
+	}
+}
+
+// stopWatches ends the watches of all locks: the owner has ended.
+func (o *Owner) stopWatches() {
+	var watches []*session.Watch
+	o.mu.Lock()
+	for _, h := range o.held {
+		if h.watch != nil {
+			watches = append(watches, h.watch)
+			h.watch = nil
+		}
+	}
+	o.mu.Unlock()
+	for _, w := range watches {
+		w.Stop()
+	}
+}

@@ -1,0 +1,128 @@
+package locktable
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/zkrecipes/zkrecipes/internal/versioned"
+	"github.com/zkrecipes/zkrecipes/internal/znode"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// entry is what was read of a lock.
+type entry struct {
+	Entry
+
+	exists  bool
+	version int32
+	watch   *session.Watch // nil if none was asked for, or the znode does not exist
+	kept    versioned.Kept // fields that a newer version has written
+}
+
+// read makes sense of a lock's znode.
+func (t *Table) read(name string, seen session.Seen, exists bool) entry {
+	e := entry{Entry: Entry{Name: name}, exists: exists, watch: seen.Watch}
+	if exists {
+		e.version, e.Token, e.Since = seen.Stat.Version, seen.Stat.Mzxid, time.UnixMilli(seen.Stat.Mtime).UTC()
+		r, err := t.opts.decode(t.at(name), seen.Data)
+		e.Owner, e.kept, e.Err = r.Client, r.Kept, err
+	}
+	return e
+}
+
+// startReads sends the reads of locks.
+func (t *Table) startReads(s *session.Session, names []string, watch bool) []*session.Future[session.Seen] {
+	futures := make([]*session.Future[session.Seen], len(names))
+	for i, name := range names {
+		futures[i] = s.StartGet(t.at(name), watch)
+	}
+	return futures
+}
+
+// isFree reports whether no client holds the lock, given which owners have gone. A lock
+// that cannot be read is not free.
+func (e *entry) isFree(gone map[string]bool) bool {
+	return e.Err == nil && (e.Owner == "" || gone[e.Owner])
+}
+
+// stop ends the watch, if there is one.
+func (e *entry) stop() { stopWatch(e.watch) }
+
+// abandon ends the watch of a lock that is about to be changed, which frees it.
+func (e *entry) abandon() {
+	if e.watch != nil {
+		e.watch.Abandon()
+	}
+}
+
+func stopAll(entries []entry) {
+	for i := range entries {
+		entries[i].stop()
+	}
+}
+
+// findGone says which owners of locks have gone. Owners that exist are added to present,
+// with a watch if watch is set; owners in there already are not read again. The locks
+// were read before: so an owner that does not exist has gone, even if the server lags
+// behind, and since its name is never used again, it has gone for good.
+//
+// The watch is set by a read of the data, not by exists: servers from 3.8.4 on also set a
+// watch by exists on a znode that this client may not read, and then withhold the znode's
+// deletion. A read is refused.
+func (o *Owner) findGone(ctx context.Context, entries []entry, present map[string]*session.Watch, watch bool) (map[string]bool, error) {
+	gone := map[string]bool{}
+	for _, e := range entries {
+		if _, known := present[e.Owner]; e.Owner != "" && e.Owner != o.name && !known {
+			gone[e.Owner] = false
+		}
+	}
+	names := slices.Collect(maps.Keys(gone))
+	futures := make([]*session.Future[session.Seen], len(names))
+	for i, name := range names {
+		futures[i] = o.s.StartGet(znode.Join(o.t.opts.Owners, name), watch)
+	}
+	err := collectReads(ctx, futures, func(i int, seen session.Seen, exists bool) {
+		if gone[names[i]] = !exists; exists {
+			present[names[i]] = seen.Watch
+		}
+	})
+	return gone, err
+}
+
+// isStale reports whether err says that an operation of a transaction found something
+// else than was read before.
+func isStale(err error) bool {
+	return errors.Is(err, session.ErrBadVersion) || errors.Is(err, session.ErrNodeExists) || errors.Is(err, session.ErrNoNode)
+}
+
+// collectReads waits for the replies to reads that were sent together, and passes on those
+// that arrived. It fails, having waited for all, if ctx has ended or the connection was
+// lost; a znode that does not exist is no failure. Watches of later replies are stopped.
+func collectReads(ctx context.Context, futures []*session.Future[session.Seen], use func(i int, seen session.Seen, exists bool)) error {
+	var failed error
+	for i, f := range futures {
+		seen, err := f.Wait(ctx)
+		switch {
+		case err == nil:
+			use(i, seen, true)
+		case errors.Is(err, session.ErrNoNode):
+			use(i, seen, false)
+		default:
+			f.Then(func(seen session.Seen, _ error) { stopWatch(seen.Watch) })
+			if failed == nil {
+				failed = err
+			}
+		}
+	}
+	return failed
+}
+
+// stopWatch stops a watch; nil is none.
+func stopWatch(w *session.Watch) {
+	if w != nil {
+		w.Stop()
+	}
+}

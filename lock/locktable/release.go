@@ -1,0 +1,230 @@
+package locktable
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/zkrecipes/zkrecipes/internal/batches"
+	"github.com/zkrecipes/zkrecipes/internal/holding"
+	"github.com/zkrecipes/zkrecipes/internal/optimistic"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// Unlock releases any of this owner's locks, in as few transactions as possible. If locks
+// were lost before, or were released before, Unlock releases all others, and the error names
+// one of these locks and their number, and wraps session.ErrLost and the reason, or
+// ErrNotHeld. If ctx ends before the server has confirmed the release, or no server
+// answers for a session timeout (also session.ErrLost), the release continues in the
+// background until it is done or the owner is gone. ctx may be derived from the context of
+// a lock ([session.WithoutRelease]).
+func (o *Owner) Unlock(ctx context.Context, locks ...*Held) error {
+	const op = "release"
+	if err := holding.BeginHeld(ctx, o.t != nil, "locktable.Owner", "locktable.Table", ErrInvalidArgument); err != nil {
+		return failure(ctx, op, "", err)
+	}
+	if err := o.checkLocks(locks); err != nil {
+		return failure(ctx, op, o.t.path, err)
+	}
+	ctx, stop := session.WithoutRelease(ctx)
+	defer stop()
+	if err := o.unlock(ctx, locks); err != nil {
+		return failure(ctx, op, o.t.path, err)
+	}
+	return nil
+}
+
+func (o *Owner) checkLocks(locks []*Held) error {
+	seen := make(map[*Held]bool, len(locks))
+	for _, h := range locks {
+		switch {
+		case h == nil || h.o == nil:
+			return fmt.Errorf("%w: one of the locks is nil or zero", ErrInvalidArgument)
+		case h.o != o:
+			return fmt.Errorf("%w: the lock %.60q belongs to another owner", ErrInvalidArgument, h.name)
+		case seen[h]:
+			return fmt.Errorf("%w: the lock %.60q is given twice", ErrInvalidArgument, h.name)
+		}
+		seen[h] = true
+	}
+	return nil
+}
+
+// endAll ends locks before their release, which makes their names busy. It returns those that
+// were held, why the others were not, and what ends the contexts.
+func (o *Owner) endAll(locks []*Held) (due []*Held, over ended, ends []func()) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, h := range locks {
+		if err := h.lossLocked(); err != nil {
+			if errors.Is(err, session.ErrReleased) {
+				err = ErrNotHeld
+			}
+			over.add(h.name, err)
+			continue
+		}
+		ends = append(ends, h.endLocked(session.ErrReleased))
+		o.busy[h.name] = struct{}{}
+		due = append(due, h)
+		if h.watch != nil {
+			h.watch.Abandon() // the release fires it
+			h.watch = nil
+		}
+	}
+	return due, over, ends
+}
+
+// ended are locks that could not be released since they were not held.
+type ended struct {
+	lost, released error // of the first one of either kind
+	first          [2]string
+	n              [2]int
+}
+
+func (e *ended) add(name string, err error) {
+	kind, at := 0, &e.lost
+	if errors.Is(err, ErrNotHeld) {
+		kind, at = 1, &e.released
+	}
+	if e.n[kind]++; e.n[kind] == 1 {
+		e.first[kind], *at = name, err
+	}
+}
+
+// err names the locks; nil if there are none.
+func (e *ended) err(o *Owner) error {
+	var all []error
+	for kind, err := range []error{e.lost, e.released} {
+		if err != nil {
+			all = append(all, fmt.Errorf("%s: %w", o.describe(e.first[kind], e.n[kind]), err))
+		}
+	}
+	return errors.Join(all...)
+}
+
+// unlock is Unlock of locks of this owner.
+func (o *Owner) unlock(ctx context.Context, locks []*Held) error {
+	due, over, ends := o.endAll(locks)
+	for _, end := range ends {
+		end()
+	}
+	if len(due) == 0 {
+		return over.err(o)
+	}
+	names := heldNames(due)
+	within, cancel := o.s.GiveBackContext(ctx)
+	defer cancel()
+	lost, err := o.giveBack(within, due)
+	switch {
+	case err == nil:
+		o.free(names)
+		for _, h := range lost {
+			over.add(h.name, errChanged)
+		}
+		return over.err(o)
+	case o.hold.Err() != nil:
+		o.free(names)
+		return o.hold.Err()
+	}
+	o.settleLater(names)
+	if within.Err() != nil && ctx.Err() == nil {
+		err = context.Cause(within) // no server has answered
+	}
+	return err
+}
+
+func heldNames(locks []*Held) []string {
+	out := make([]string, len(locks))
+	for i, h := range locks {
+		out[i] = h.name
+	}
+	return out
+}
+
+// giveBack releases locks, each on condition of the version at which it was taken, and of
+// the owner's existence: once the owner has gone, others may have taken the lock. After an
+// unanswered transaction, giveBack reads its effect before it repeats it. lost
+// are the locks that this owner no longer had.
+func (o *Owner) giveBack(ctx context.Context, locks []*Held) (lost []*Held, err error) {
+	unclear := false
+	err = o.s.Retry(ctx, func() (err error) {
+		if unclear {
+			if locks, err = o.stillHeld(ctx, locks); err != nil {
+				return err
+			}
+		}
+		var missed []*Held
+		locks, missed, err = o.sendReleases(ctx, locks)
+		lost = append(lost, missed...)
+		unclear = true
+		return err
+	})
+	return lost, err
+}
+
+// stillHeld says which locks this owner has not released yet.
+func (o *Owner) stillHeld(ctx context.Context, locks []*Held) ([]*Held, error) {
+	var out []*Held
+	for part := range batches.Of(locks, batches.Window, batches.MaxTxn, func(h *Held) int { return len(h.name) }) {
+		err := collectReads(ctx, o.t.startReads(o.s, heldNames(part), false), func(i int, seen session.Seen, exists bool) {
+			e := o.t.read(part[i].name, seen, exists)
+			if e.Owner == o.name && e.version == part[i].version {
+				out = append(out, part[i])
+			}
+		})
+		if err != nil {
+			return locks, err
+		}
+	}
+	return out, nil
+}
+
+// sendReleases releases what it can. left is what it does not know of, after an error.
+func (o *Owner) sendReleases(ctx context.Context, locks []*Held) (left, lost []*Held, err error) {
+	size := batches.PerOp + len(o.t.path) + len((&record{Format: format}).Encode())
+	for len(locks) > 0 {
+		var next []*Held
+		parts := slices.Collect(batches.Of(locks, o.limit(), batches.MaxTxn, func(h *Held) int { return size + len(h.name) + keptSize(h) }))
+		futures := make([]*session.Future[[]session.Result], len(parts))
+		for i, part := range parts {
+			futures[i] = o.s.StartTxn(o.releaseOps(part)...)
+		}
+		for i, part := range parts {
+			_, e := futures[i].Wait(ctx)
+			at := optimistic.CulpritIndex(e)
+			switch {
+			case e == nil:
+			case at == 0 && errors.Is(e, session.ErrNoNode): // the owner has gone
+				lost = append(lost, part...)
+			case at > 0 && isStale(e): // not this owner's any more
+				lost = append(lost, part[at-1])
+				next = append(append(next, part[:at-1]...), part[at:]...)
+			case errors.Is(e, session.ErrTooLarge) && o.shrink(len(part)): // it was not sent
+				next = append(next, part...)
+			default:
+				left, err = append(left, part...), errors.Join(err, e)
+			}
+		}
+		if locks = next; err != nil {
+			return append(left, locks...), lost, err
+		}
+	}
+	return nil, lost, nil
+}
+
+func keptSize(h *Held) int {
+	if h.kept.Empty() {
+		return 0
+	}
+	return len((&record{Kept: h.kept}).Encode())
+}
+
+func (o *Owner) releaseOps(part []*Held) []session.Op {
+	ops := []session.Op{o.hold.Guard()}
+	for _, h := range part {
+		free := (&record{Format: format, Kept: h.kept}).Encode()
+		ops = append(ops, session.SetOp(o.t.at(h.name), free, h.version))
+	}
+	return ops
+}

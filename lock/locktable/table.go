@@ -1,0 +1,201 @@
+package locktable
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/zkrecipes/zkrecipes/internal/batches"
+	"github.com/zkrecipes/zkrecipes/internal/format/tableformat"
+	"github.com/zkrecipes/zkrecipes/internal/holding"
+	"github.com/zkrecipes/zkrecipes/internal/znode"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// Table is a folder of locks, each with a name. An [Owner] holds any number of them.
+type Table struct {
+	client *session.Client
+	path   string
+	opts   Options
+	err    error // what is wrong with the arguments
+}
+
+// New makes a table on path, whose children are the locks. New sends nothing; the first
+// call of a method reports an invalid argument. o may be nil.
+func New(client *session.Client, path string, o *Options) *Table {
+	t := &Table{client: client, path: path}
+	t.opts, t.err = o.withDefaults(path)
+	if err := session.ValidatePath(path); err != nil {
+		t.err = err
+	}
+	if t.err == nil && path == "/" {
+		t.err = fmt.Errorf("%w: the path is the root, whose children are no locks", ErrInvalidArgument)
+	}
+	if t.err == nil && client == nil {
+		t.err = fmt.Errorf("%w: the client is nil", ErrInvalidArgument)
+	}
+	return t
+}
+
+// Path returns the path argument of [New].
+func (t *Table) Path() string { return t.path }
+
+func (t *Table) begin(ctx context.Context) error {
+	return holding.Begin(ctx, t.client, "locktable.New", t.err, ErrInvalidArgument)
+}
+
+// at is the path of the lock name.
+func (t *Table) at(name string) string { return znode.Join(t.path, name) }
+
+func (t *Table) created() *session.CreateOptions { return &session.CreateOptions{ACL: t.opts.ACL} }
+
+// Join creates an ephemeral znode for a new owner, and the folders of the table if they are
+// missing. All locks of the owner are lost together, with that znode or with its session.
+// ctx bounds the call; when ctx ends, no owner is left behind.
+func (t *Table) Join(ctx context.Context) (*Owner, error) {
+	const op = "join"
+	if err := t.begin(ctx); err != nil {
+		return nil, failure(ctx, op, t.path, err)
+	}
+	s, err := t.client.Session(ctx)
+	if err != nil {
+		return nil, failure(ctx, op, t.path, err)
+	}
+	hold, err := t.createOwner(ctx, s)
+	if err != nil {
+		return nil, failure(ctx, op, t.path, err)
+	}
+	o := newOwner(t, hold)
+	o.joined = true
+	return o, nil
+}
+
+// createOwner creates an owner's znode.
+func (t *Table) createOwner(ctx context.Context, s *session.Session) (*session.Hold, error) {
+	_, exists, err := s.Exists(ctx, t.path) // a read: all but the first owner find it
+	if err == nil && !exists {
+		err = s.EnsurePath(ctx, t.path, session.Persistent, t.created())
+	}
+	if err != nil {
+		return nil, err
+	}
+	for {
+		node, err := s.CreateProtected(ctx, znode.Join(t.opts.Owners, znode.Protected(tableformat.OwnerBase)), []byte(t.opts.ID), session.Ephemeral, t.created())
+		if errors.Is(err, session.ErrNoNode) {
+			// The folder is missing, or has just gone: an empty container may.
+			if err := s.EnsurePath(ctx, t.opts.Owners, session.Container, t.created()); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		hold, err := s.Hold(ctx, node.Path, nil)
+		if err != nil {
+			over, cancel := s.GiveBackContext(context.WithoutCancel(ctx))
+			defer cancel()
+			if ctx.Err() != nil {
+				cancel() // the deletion continues in the background
+			}
+			_ = s.EnsureDeleted(over, node.Path)
+			return nil, err
+		}
+		return hold, nil
+	}
+}
+
+// OwnedBy makes an owner of an ephemeral znode that the caller holds. The znode must be a
+// child of [Options.Owners], with a name that [Options.OwnerName] accepts. All locks of
+// the owner are lost with hold. OwnedBy sends nothing, and creates no folder. Make one
+// Owner of a znode: two of them would take each other's locks for their own.
+func (t *Table) OwnedBy(hold *session.Hold) (*Owner, error) {
+	err := t.err
+	switch {
+	case err != nil:
+	case t.client == nil:
+		err = holding.NoClient("locktable.New", ErrInvalidArgument)
+	case hold == nil:
+		err = fmt.Errorf("%w: the hold is nil", ErrInvalidArgument)
+	case parentOf(hold.Path()) != t.opts.Owners || !t.opts.OwnerName(znode.Base(hold.Path())):
+		err = fmt.Errorf("%w: %s is not the znode of an owner in %s", ErrInvalidArgument, hold.Path(), t.opts.Owners)
+	default:
+		return newOwner(t, hold), nil
+	}
+	return nil, fmt.Errorf("locktable: join %s: %w", t.path, err)
+}
+
+// Entry is the state of one lock.
+type Entry struct {
+	Name string
+	// Owner is the name of the holder's znode in the folder of the owners; "" if no
+	// client holds the lock, or if Err says why the holder is not known.
+	Owner string
+	// Token is what [Held.Token] returns to the holder. Since is the time of the last
+	// change, by the servers' clock. Both are zero for a lock without a znode.
+	Token int64
+	Since time.Time
+	// Err wraps ErrRecord if the data is not a record of a known format. No client
+	// takes such a lock.
+	Err error
+}
+
+// Entry makes sense of the data and the stat of the znode of the lock name. Entry sends
+// nothing, and does not know whether the owner exists.
+func (t *Table) Entry(name string, data []byte, stat session.Stat) Entry {
+	return t.read(name, session.Seen{Data: data, Stat: stat}, true).Entry
+}
+
+// Entries lists the locks that have a znode, by name. An owner that has gone is not
+// reported. Entries are plain reads: their state may be past.
+func (t *Table) Entries(ctx context.Context) ([]Entry, error) {
+	const op = "list"
+	if err := t.begin(ctx); err != nil {
+		return nil, failure(ctx, op, t.path, err)
+	}
+	var out []Entry
+	err := t.client.Retry(ctx, func(s *session.Session) (err error) {
+		out, err = t.list(ctx, s)
+		return err
+	})
+	if err != nil {
+		return nil, failure(ctx, op, t.path, err)
+	}
+	return out, nil
+}
+
+func (t *Table) list(ctx context.Context, s *session.Session) ([]Entry, error) {
+	names, _, err := s.Children(ctx, t.path)
+	if err != nil && !errors.Is(err, session.ErrNoNode) {
+		return nil, err
+	}
+	slices.Sort(names)
+	var out []Entry
+	for part := range batches.OfNames(names) {
+		err := collectReads(ctx, t.startReads(s, part, false), func(i int, seen session.Seen, exists bool) {
+			if exists {
+				out = append(out, t.read(part[i], seen, exists).Entry)
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	// First the locks, then the owners: one that is not there has gone.
+	owners, _, err := s.Children(ctx, t.opts.Owners)
+	if err != nil && !errors.Is(err, session.ErrNoNode) {
+		return nil, err
+	}
+	present := make(map[string]bool, len(owners))
+	for _, name := range owners {
+		present[name] = true
+	}
+	for i := range out {
+		if !present[out[i].Owner] {
+			out[i].Owner = ""
+		}
+	}
+	return out, nil
+}

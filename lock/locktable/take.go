@@ -1,0 +1,229 @@
+package locktable
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/zkrecipes/zkrecipes/internal/batches"
+	"github.com/zkrecipes/zkrecipes/internal/optimistic"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// checks is how many operations are in front of those that take locks.
+const checks = 2
+
+// attempt is one attempt to take locks.
+type attempt struct {
+	o     *Owner
+	watch bool // what others hold is watched
+	// got is what was taken, or was this owner's already; others is what others hold, or
+	// a Held of this owner stands for, with a watch that was set when they did; owners
+	// are the holders that were alive, with a watch on each.
+	got    map[string]*Held
+	others map[string]entry
+	owners map[string]*session.Watch
+	// swept is the version of the folder when the locks were read, or before. The
+	// versions of a lock that is removed and created again repeat. So a client that
+	// removes a lock also changes the folder, and no client mistakes the new lock for the
+	// removed one.
+	swept int32
+	// wrote: a transaction was sent, so locks that are not in got may have been taken.
+	wrote bool
+}
+
+// take tries to take the locks of these names, which are claimed, until the holder of each
+// lock is known. take can be repeated without preparation, since it reads the effect of an
+// unanswered transaction. The locks that were taken before an error are in got.
+func (o *Owner) take(ctx context.Context, names []string, watch bool) (*attempt, error) {
+	a := &attempt{o: o, watch: watch, got: map[string]*Held{}, others: map[string]entry{}, owners: map[string]*session.Watch{}}
+	for part := range batches.OfNames(names) {
+		for len(part) > 0 {
+			err := o.s.Retry(ctx, func() (err error) {
+				part, err = a.round(ctx, part)
+				return err
+			})
+			if err != nil {
+				a.stop()
+				return a, err
+			}
+		}
+	}
+	return a, nil
+}
+
+// stop ends all watches.
+func (a *attempt) stop() {
+	for _, e := range a.others {
+		e.stop()
+	}
+	for _, w := range a.owners {
+		stopWatch(w)
+	}
+}
+
+// round reads locks, and takes those that can be taken. It returns the names that must
+// be read again.
+func (a *attempt) round(ctx context.Context, names []string) (again []string, err error) {
+	entries, err := a.read(ctx, names)
+	if err != nil {
+		return names, err
+	}
+	gone, err := a.o.findGone(ctx, entries, a.owners, a.watch)
+	if err != nil {
+		stopAll(entries)
+		return names, err
+	}
+	var free []entry
+	for _, e := range entries {
+		switch {
+		case e.Owner == a.o.name:
+			e.stop()
+			a.got[e.Name] = a.o.newHeld(&e, e.version, e.Token)
+		case e.isFree(gone):
+			e.abandon()
+			free = append(free, e)
+		default:
+			a.others[e.Name] = e
+		}
+	}
+	return a.write(ctx, free)
+}
+
+func (o *Owner) newHeld(e *entry, version int32, token int64) *Held {
+	return &Held{o: o, name: e.Name, version: version, token: token, kept: e.kept}
+}
+
+// read reads locks.
+func (a *attempt) read(ctx context.Context, names []string) ([]entry, error) {
+	t := a.o.t
+	folder := a.o.s.StartExists(t.path, false)
+	futures := t.startReads(a.o.s, names, a.watch)
+	out := make([]entry, len(names))
+	first, err := folder.Wait(ctx)
+	a.swept = first.Stat.Version
+	err = errors.Join(err, collectReads(ctx, futures, func(i int, seen session.Seen, exists bool) {
+		out[i] = t.read(names[i], seen, exists)
+	}))
+	if err != nil {
+		stopAll(out)
+		return nil, err
+	}
+	return out, nil
+}
+
+// write takes locks that nobody holds, in transactions that fail once the owner has
+// gone. A lock that another client has taken meanwhile makes its transaction fail, and is
+// read again; the others go on without it.
+func (a *attempt) write(ctx context.Context, free []entry) (again []string, err error) {
+	for len(free) > 0 {
+		var next []entry
+		parts := slices.Collect(batches.Of(free, a.o.limit(), batches.MaxTxn, a.size()))
+		futures := make([]*session.Future[[]session.Result], len(parts))
+		a.wrote = true
+		for i, part := range parts {
+			futures[i] = a.o.s.StartTxn(a.ops(part)...)
+		}
+		for i, part := range parts {
+			results, e := futures[i].Wait(ctx)
+			if e == nil {
+				a.note(part, results)
+				continue
+			}
+			culprit, loser := optimistic.CulpritIndex(e), a.whose(part, e)
+			switch {
+			case culprit == 1 && errors.Is(e, session.ErrBadVersion): // some were removed
+				again = append(again, namesOf(part)...)
+			case loser >= 0:
+				again = append(again, part[loser].Name)
+				next = append(append(next, part[:loser]...), part[loser+1:]...)
+			case errors.Is(e, session.ErrTooLarge) && a.o.shrink(len(part)): // it was not sent
+				next = append(next, part...)
+			default:
+				if culprit == 0 && errors.Is(e, session.ErrNoNode) {
+					e = errOwnerGone
+				}
+				// The next try reads the effect, when there is a connection.
+				again, err = append(again, namesOf(part)...), errors.Join(err, e)
+			}
+		}
+		if free = next; err != nil {
+			return append(again, namesOf(free)...), err
+		}
+	}
+	return again, nil
+}
+
+// size returns about how long the operations are that take a lock.
+func (a *attempt) size() func(entry) int {
+	mine := batches.PerOp + len(a.o.t.path) + len((&record{Format: format, Client: a.o.name}).Encode())
+	return func(e entry) int {
+		n := mine + len(e.Name)
+		if !e.kept.Empty() {
+			n += len((&record{Kept: e.kept}).Encode())
+		}
+		if !e.exists {
+			n += batches.PerOp + len(a.o.t.path) + len(e.Name)
+		}
+		return n
+	}
+}
+
+// ops are those of a transaction that takes locks. Only a set tells its zxid, so what is
+// created is set, too.
+func (a *attempt) ops(free []entry) []session.Op {
+	t := a.o.t
+	ops := []session.Op{a.o.hold.Guard(), session.CheckOp(t.path, a.swept)}
+	for _, e := range free {
+		path := t.at(e.Name)
+		if !e.exists {
+			ops = append(ops, session.CreateOp(path, nil, session.Persistent, t.created()))
+		}
+		mine := (&record{Format: format, Client: a.o.name, Kept: e.kept}).Encode()
+		ops = append(ops, session.SetOp(path, mine, e.version))
+	}
+	return ops
+}
+
+// note notes what a transaction has taken.
+func (a *attempt) note(part []entry, results []session.Result) {
+	i := checks
+	for _, e := range part {
+		if !e.exists {
+			i++
+		}
+		a.got[e.Name] = a.o.newHeld(&e, results[i].Stat.Version, results[i].Stat.Mzxid)
+		i++
+	}
+}
+
+// whose is the lock that made a transaction fail, since another client has changed it; -1
+// if that is not why it failed.
+func (a *attempt) whose(part []entry, err error) int {
+	at := optimistic.CulpritIndex(err)
+	if at < checks || !isStale(err) {
+		return -1
+	}
+	i := checks
+	for n, e := range part {
+		if i++; !e.exists {
+			i++
+		}
+		if at >= i {
+			continue
+		}
+		if !e.exists && errors.Is(err, session.ErrNoNode) {
+			return -1 // the folder of the locks has gone
+		}
+		return n
+	}
+	return -1
+}
+
+func namesOf(entries []entry) []string {
+	out := make([]string, len(entries))
+	for i := range entries {
+		out[i] = entries[i].Name
+	}
+	return out
+}

@@ -1,0 +1,108 @@
+package locktable
+
+import (
+	"context"
+
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// TryLock takes those of the named locks that no client holds, all in as few transactions
+// as possible, and returns them in the order of the names. A lock that another client
+// holds, or this owner, is not an error and not in the result. Neither is a lock whose
+// record cannot be read ([Table.Entries] tells why), or one that an earlier call of this
+// owner may have taken, until that is released in the background. With an error, TryLock holds nothing
+// more than before; what a transaction that was not answered has taken is released in the
+// background. ctx bounds the call.
+func (o *Owner) TryLock(ctx context.Context, names ...string) ([]*Held, error) {
+	const op = "try"
+	path, err := o.begin(ctx)
+	if err == nil {
+		err = checkSet(names)
+	}
+	if err != nil {
+		return nil, failure(ctx, op, path, err)
+	}
+	if names, _ = o.claim(names, nil); len(names) == 0 {
+		return nil, nil
+	}
+	within, end := session.WithHolds(ctx, o.ctx)
+	defer end(nil)
+	a, err := o.take(within, names, false)
+	var held []*Held
+	if err == nil {
+		held, err = o.register(names, a.got)
+	}
+	if err != nil {
+		o.giveUp(a, names)
+		return nil, failure(ctx, op, path, err)
+	}
+	return held, nil
+}
+
+// giveUp ends an attempt, whose names are claimed: what it has taken, or may have taken, is
+// released in the background.
+func (o *Owner) giveUp(a *attempt, names []string) {
+	if a.wrote || len(a.got) > 0 {
+		o.settleLater(names)
+		return
+	}
+	o.free(names)
+}
+
+// Lock waits until this owner has taken all of the named locks. It takes each lock as soon
+// as it can, so two owners that wait for each other's locks wait until their contexts
+// end; a lock that this owner holds already is waited for until it is released. ctx bounds
+// the wait; when ctx ends, Lock releases what it has taken, in the background if
+// necessary. To use each lock as soon as it is held, use an [Acquirer].
+func (o *Owner) Lock(ctx context.Context, names ...string) ([]*Held, error) {
+	const op = "acquire"
+	path, err := o.begin(ctx)
+	if err == nil {
+		err = checkSet(names)
+	}
+	if err != nil {
+		return nil, failure(ctx, op, path, err)
+	}
+	if len(names) == 0 {
+		return nil, nil
+	}
+	got := make(map[string]*Held, len(names))
+	within, end := context.WithCancel(ctx)
+	defer end()
+	a := o.Acquirer(func(held []*Held) {
+		for _, h := range held {
+			got[h.name] = h
+		}
+		if len(got) == len(names) {
+			end()
+		}
+	}, func([]string) {})
+	a.want(names)
+	err = a.run(within)
+	held := make([]*Held, 0, len(got))
+	for _, name := range names {
+		if h := got[name]; h != nil {
+			held = append(held, h)
+		}
+	}
+	if len(held) == len(names) {
+		return held, nil
+	}
+	if ctx.Err() == nil && len(held) > 0 && o.ctx.Err() == nil {
+		_ = o.unlock(ctx, held) // what is not confirmed continues in the background
+	} else {
+		o.abandon(held)
+	}
+	return nil, failure(ctx, op, path, err)
+}
+
+// abandon releases locks without waiting for that.
+func (o *Owner) abandon(locks []*Held) {
+	due, _, ends := o.endAll(locks)
+	for _, end := range ends {
+		end()
+	}
+	if len(due) > 0 {
+		o.settleLater(heldNames(due))
+	}
+}

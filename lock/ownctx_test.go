@@ -1,0 +1,98 @@
+package lock_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/lock"
+	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/zktest"
+)
+
+// Giving back with the context that ends with the giving back.
+
+func TestLockIsReleasedWithItsOwnContext(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		m := lock.New(w.Client(), "/l", nil)
+		h := w.lock(m)
+		require.NoError(w, h.Unlock(h.Context()))
+		require.Empty(w, w.Children("/l"), "the server has confirmed it")
+		require.ErrorIs(w, h.Unlock(h.Context()), lock.ErrNotHeld)
+
+		h = w.lock(m)
+		ctx, cancel := context.WithTimeout(h.Context(), time.Minute)
+		defer cancel()
+		require.NoError(w, h.Unlock(ctx))
+		require.Empty(w, w.Children("/l"))
+
+		g, err := lock.All(mutexes(w.Client(), "/c", "/d")...).Lock(w.Ctx)
+		require.NoError(w, err)
+		require.NoError(w, g.Unlock(g.Context()))
+		require.Empty(w, append(w.Children("/c"), w.Children("/d")...))
+
+		for _, o := range []*lock.Options{nil, {CuratorV2: true}} {
+			p := w.acquire(lock.NewSemaphore(w.Client(), "/s", 3, o), 2)
+			require.NoError(w, p.Release(p.Context()))
+		}
+	})
+}
+
+func TestWorkMayReleaseTheLockWithTheContextThatItGot(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		m := lock.New(w.Client(), "/l", nil)
+		require.NoError(w, m.Do(w.Ctx, func(ctx context.Context, h *lock.Held) error {
+			if err := h.Unlock(ctx); err != nil {
+				return err
+			}
+			require.Empty(w, w.Children("/l"))
+			<-ctx.Done()
+			require.ErrorIs(w, context.Cause(ctx), session.ErrReleased)
+			return nil
+		}), "that it was released by then is not wrong")
+		// Also when that is wrapped, and in another hold's.
+		n := lock.New(w.Client(), "/n", nil)
+		require.NoError(w, m.Do(w.Ctx, func(ctx context.Context, outer *lock.Held) error {
+			return n.Do(ctx, func(ctx context.Context, inner *lock.Held) error {
+				ctx, cancel := context.WithTimeout(ctx, time.Minute)
+				defer cancel()
+				require.NoError(w, outer.Unlock(ctx))
+				return inner.Unlock(ctx)
+			})
+		}))
+		require.Empty(w, append(w.Children("/l"), w.Children("/n")...))
+	})
+}
+
+// The caller's context and the deadline of the release still bound a release whose context
+// descends from the hold's; the end of the hold does not end it.
+func TestReleaseWithItsOwnContextEndsWithTheCallersAndWithItsDeadline(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		m := lock.New(w.Client(), "/l", nil)
+		for _, in := range []time.Duration{time.Second, time.Minute} {
+			caller, cancel := context.WithTimeout(w.Ctx, 2*time.Second)
+			start := time.Now()
+			err := m.Do(caller, func(ctx context.Context, h *lock.Held) error {
+				w.Server.BlackHole(zktest.Link{Client: "c1"}, zktest.Both)
+				ctx, cancel := context.WithTimeout(ctx, in)
+				defer cancel()
+				return h.Unlock(ctx)
+			})
+			require.ErrorIs(w, err, context.DeadlineExceeded)
+			require.Equal(w, min(in, 2*time.Second), time.Since(start))
+			cancel()
+			w.Server.Heal()
+			w.Pass(time.Minute)
+			require.Empty(w, w.Children("/l"))
+		}
+	})
+}
+
+func TestLossIsReportedToWhoReleasesWithTheOwnContext(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		h := w.lock(lock.New(w.Client(), "/l", nil))
+		require.NoError(w, w.Server.Delete(h.Path()))
+		require.ErrorIs(w, h.Unlock(h.Context()), session.ErrLost)
+	})
+}

@@ -1,0 +1,89 @@
+package lock_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/lock"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// replace deletes the znode at path and makes another one of its name, as a stranger.
+func (w *World) replace(path string) {
+	w.Helper()
+	w.Pass(time.Minute) // so that it is watched
+	require.NoError(w, w.Server.Delete(path))
+	require.NoError(w, w.Server.Create(path, nil))
+	w.Settle()
+}
+
+// A znode that a stranger created under the name of a deleted permit stays.
+func TestPermitsThatWereDeletedAreNotDeletedAgain(t *testing.T) {
+	for _, o := range []*lock.Options{nil, {CuratorV2: true}} {
+		inWorld(t, nil, func(w *World) {
+			s := lock.NewSemaphore(w.Client(), "/s", 3, o)
+			p := w.acquire(s, 2)
+			path := p.Path()
+			w.replace(path)
+			require.ErrorIs(w, p.Release(w.Ctx), session.ErrLost)
+			w.Settle()
+			require.Equal(w, []string{path}, paths(parentOf(path), w.Children(parentOf(path))), "the other lease has gone")
+		})
+	}
+}
+
+// So does what a stranger made under the name of a contender that still waits.
+func TestContenderThatWasDeletedIsNotDeletedAgain(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		h := w.lock(lock.New(w.Client(), "/l", nil))
+		out := w.begin(w.Ctx, lock.New(w.Client(), "/l", nil))
+		w.Settle()
+		names := w.Children("/l")
+		waits := "/l/" + names[0]
+		if waits == h.Path() {
+			waits = "/l/" + names[1]
+		}
+		w.replace(waits)
+		w.pending(out)
+		require.Contains(w, paths("/l", w.Children("/l")), waits)
+		require.Len(w, w.Children("/l"), 3)
+		require.NoError(w, w.Server.Delete(waits))
+		w.unlock(h)
+		got := <-out
+		require.NoError(w, got.err)
+		w.unlock(got.held)
+	})
+}
+
+// A lease that is lost while the next one is waited for is taken again, with its
+// neighbors.
+func TestLeasesAreTakenAnewWhenOneIsLostWhileTheNextIsWaitedFor(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		o := &lock.Options{CuratorV2: true}
+		other := w.acquire(lock.NewSemaphore(w.Client(), "/s", 2, o), 1)
+		s := lock.NewSemaphore(w.Client(), "/s", 2, o)
+		out := make(chan *lock.Permits, 1)
+		// Waited for below; ends when there is room.
+		go func() {
+			p, err := s.Acquire(w.Ctx, 2)
+			if err == nil {
+				out <- p
+			}
+			close(out)
+		}()
+		w.Pass(time.Minute)
+		leases := w.Children("/s/leases")
+		require.Len(w, leases, 3)
+		list, err := s.Contenders(w.Ctx)
+		require.NoError(w, err)
+		first := list[1] // the second one that is there: the first of the two
+		require.NoError(w, w.Server.Delete("/s/leases/"+first.Name))
+		require.NoError(w, other.Release(w.Ctx))
+		p := <-out
+		require.NotNil(w, p)
+		require.NoError(w, p.Context().Err())
+		require.Len(w, w.Children("/s/leases"), 2)
+		require.NoError(w, p.Release(w.Ctx))
+	})
+}

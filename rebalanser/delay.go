@@ -1,0 +1,39 @@
+package rebalanser
+
+import "time"
+
+// delay waits for Options.AssignmentDelay, and reports whether the handler is to be
+// told: not if everything is to be given up meanwhile, or is lost.
+func (m *member) delay(c *call) bool {
+	if m.g.opts.AssignmentDelay == 0 {
+		return true
+	}
+	t := time.NewTimer(m.g.opts.AssignmentDelay)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-c.unwanted:
+	case <-m.ctx.Done():
+	}
+	return false
+}
+
+// drop ends the delay of a call for nothing that is wanted.
+func (c *call) drop() {
+	select {
+	case <-c.unwanted:
+	default:
+		close(c.unwanted)
+	}
+}
+
+// skipped notes what the handler was not told of: it is not called about that again.
+func (m *member) skipped(c *call) {
+	if !c.untold {
+		return
+	}
+	for _, name := range c.names {
+		m.untold[name] = true
+	}
+}

@@ -1,0 +1,71 @@
+package rebalanser_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/rebalanser"
+)
+
+// A member waits before it works at what it owns: nobody else owns that meanwhile.
+func TestAssignmentDelayPassesBeforeTheHandlerIsCalled(t *testing.T) {
+	inBoth(t, func(w *World) {
+		a := w.stock(2)
+		n := w.node("c2", rebalanser.Options{AssignmentDelay: 10 * time.Second}).run()
+		w.Pass(9 * time.Second)
+		require.Empty(w, n.take())
+		require.Empty(w, w.status(a).Unowned)
+		w.Pass(2 * time.Second)
+		require.Equal(w, []string{"+r00,r01"}, n.take())
+		n.stop()
+		require.Equal(w, []string{"-r00,r01"}, n.take())
+	})
+}
+
+// The handler of a member that gives everything up, or loses it, within the delay is not
+// called.
+func TestHandlerHearsNothingOfWhatGoesWithinTheAssignmentDelay(t *testing.T) {
+	inBoth(t, func(w *World) {
+		a := w.stock(2)
+		n := w.node("c2", rebalanser.Options{AssignmentDelay: time.Hour}).run()
+		w.Pass(time.Minute)
+		began := time.Now()
+		n.stop()
+		require.Less(w, time.Since(began), time.Second)
+		require.Empty(w, n.take())
+
+		n.run()
+		w.Pass(time.Minute)
+		w.Expire(n.client)
+		w.Pass(time.Minute)
+		require.Empty(w, n.take())
+		_, err := a.RemoveResources(w.Ctx, names(2)...)
+		require.NoError(w, err)
+		w.Pass(time.Second)
+		require.Empty(w, n.take())
+
+		// The handler is told of resources that come back later.
+		_, err = a.AddResources(w.Ctx, names(2)...)
+		require.NoError(w, err)
+		w.Pass(time.Hour + time.Second)
+		require.Equal(w, []string{"+r00,r01"}, n.take())
+		n.stop()
+	})
+}
+
+// If a part is to be given up within the delay, the rest is started no earlier.
+func TestAssignmentDelayIsKeptForWhatIsStillWanted(t *testing.T) {
+	inBoth(t, func(w *World) {
+		a := w.stock(2)
+		n := w.node("c2", rebalanser.Options{AssignmentDelay: time.Minute}).run()
+		w.Pass(10 * time.Second)
+		_, err := a.RemoveResources(w.Ctx, "r00")
+		require.NoError(w, err)
+		w.Pass(40 * time.Second)
+		require.Empty(w, n.take())
+		w.Pass(15 * time.Second)
+		require.Equal(w, []string{"+r00,r01", "-r00"}, n.take())
+		n.stop()
+	})
+}

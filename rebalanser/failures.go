@@ -1,0 +1,115 @@
+package rebalanser
+
+import (
+	"context"
+	"errors"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/zkrecipes/zkrecipes/rebalanser/internal/core"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// maxListed is how many failures a client shows at most.
+const maxListed = 100
+
+// reportFailures shows what fails: in the state, and in a znode. If a server refuses
+// the znode, the state is all there is: that is no reason to give resources up.
+func (m *member) reportFailures(ctx context.Context, e *each) error {
+	node, shown := m.at.failures(m.client), false
+	for {
+		select {
+		case <-e.news:
+		case <-ctx.Done():
+			return nil
+		}
+		m.box.Post(func() []core.Action { m.show(); return nil })
+		list := e.listFailing()
+		if len(list) == 0 && !shown {
+			continue
+		}
+		err := m.s.Retry(ctx, func() error { return m.showFailures(ctx, node, list) })
+		if shown = shown || err == nil; err != nil && m.s.Err() != nil {
+			return err
+		}
+	}
+}
+
+// showFailures writes the znode, which nobody else writes: to write it twice makes no
+// difference.
+func (m *member) showFailures(ctx context.Context, node string, list []Failure) error {
+	record := failuresRecord{Format: format, Count: len(list)}
+	for _, f := range list[:min(len(list), maxListed)] {
+		record.Failures = append(record.Failures, failureRecord{Resource: f.Resource, Err: f.Err, Failures: f.Failures, Since: f.Since, Next: f.Next})
+	}
+	data := encode(&record)
+	_, err := m.s.Set(ctx, node, data, -1)
+	if errors.Is(err, session.ErrNoNode) {
+		_, err = m.s.Create(ctx, node, data, session.Ephemeral, m.created())
+	}
+	if errors.Is(err, session.ErrNoNode) {
+		err = m.s.EnsurePath(ctx, m.at.in(failuresDir), session.Container, m.created())
+		if err == nil {
+			_, err = m.s.Create(ctx, node, data, session.Ephemeral, m.created())
+		}
+	}
+	if errors.Is(err, session.ErrNodeExists) {
+		_, err = m.s.Set(ctx, node, data, -1)
+	}
+	return err
+}
+
+// failing reads what the members show of the resources that they retry.
+func (v *view) failing(ctx context.Context) error {
+	dir := v.p.at.in(failuresDir)
+	names, _, err := v.p.s.Children(ctx, dir)
+	if err != nil {
+		if errors.Is(err, session.ErrNoNode) {
+			return nil
+		}
+		return err
+	}
+	err = v.p.readAll(ctx, names, v.p.at.failures, func(name string, seen session.Seen, _ bool) {
+		path := v.p.at.failures(name)
+		record, err := decode[failuresRecord](path, seen.Data)
+		v.note(path, err)
+		for _, f := range record.Failures {
+			v.st.Failing = append(v.st.Failing, Failure{f.Resource, name, f.Err, f.Failures, f.Since, f.Next})
+		}
+	})
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(v.st.Failing, func(a, b Failure) int { return strings.Compare(a.Resource, b.Resource) })
+	return nil
+}
+
+// uncovered are the resources that no living member takes.
+func (v *view) uncovered() (names []string) {
+	var patterns []string
+	for _, c := range v.members.known {
+		if c.err != nil {
+			continue
+		}
+		if len(c.record.Subscription) == 0 {
+			return nil
+		}
+		patterns = append(patterns, c.record.Subscription...)
+	}
+	if len(patterns) == 0 {
+		return nil
+	}
+	slices.Sort(patterns)
+	patterns = slices.Compact(patterns)
+	for _, name := range v.all {
+		covered := slices.ContainsFunc(patterns, func(p string) bool {
+			matches, err := path.Match(p, name)
+			return err == nil && matches
+		})
+		if !covered {
+			names = append(names, name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,66 @@
+package rebalanser
+
+import (
+	"context"
+	"time"
+)
+
+// join tells the handler that a member begins: functions have no grace.
+func (e *each) join() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.until, e.leaving = time.Time{}, make(chan struct{})
+}
+
+// leave gives the functions a grace, once: the member is about to leave.
+func (e *each) leave(grace time.Duration) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if grace > 0 && e.until.IsZero() {
+		e.until = time.Now().Add(grace)
+		close(e.leaving)
+	}
+}
+
+// left is how much of the grace is left; 0 if there is none. The channel is closed when a
+// grace begins.
+func (e *each) left() (grace time.Duration, leaving <-chan struct{}) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.until.IsZero() {
+		return 0, e.leaving
+	}
+	return max(0, time.Until(e.until)), e.leaving
+}
+
+// linger waits until the functions for rs have returned by themselves, as long as the
+// grace lasts, and ctx, which ends with a loss.
+func (e *each) linger(ctx context.Context, rs []*Resource) {
+	grace, _ := e.left()
+	if grace == 0 {
+		return
+	}
+	over := time.NewTimer(grace)
+	defer over.Stop()
+	for _, r := range rs {
+		j := e.running[r]
+		if j == nil {
+			continue
+		}
+		select {
+		case <-j.over:
+		case <-over.C:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// grace begins the grace of a member whose Run is to end. A member that gives everything
+// up already, for another reason, has none.
+func (m *member) grace() {
+	if e, may := m.g.handler.(*each); may && !m.quitting {
+		e.leave(m.g.opts.Grace)
+	}
+}

@@ -1,0 +1,158 @@
+package rebalanser
+
+import (
+	"context"
+	"time"
+
+	"github.com/zkrecipes/zkrecipes/internal/format/shareformat"
+	"github.com/zkrecipes/zkrecipes/rebalanser/internal/core"
+)
+
+// readInput reads an input, and does what follows from it.
+func (c *coordination) readInput(ctx context.Context, in input) error {
+	switch in {
+	case clients:
+		return c.readClients(ctx)
+	case resources:
+		return c.readResources(ctx)
+	case config:
+		return c.readConfig(ctx)
+	case epoch:
+		return c.readEpoch(ctx)
+	case acks:
+		return c.readAcks(ctx)
+	case moves:
+		left, err := c.moving.left(ctx, c.members.alive, func() { c.changed.Post(moves) })
+		if err != nil {
+			return err
+		}
+		return c.do(ctx, c.machine.Moved(time.Now(), left))
+	default:
+		return c.sweep(ctx)
+	}
+}
+
+func (c *coordination) readClients(ctx context.Context) error {
+	names, _, w, err := c.s.ChildrenW(ctx, c.at.in(clientsDir))
+	if err != nil {
+		return err
+	}
+	c.watch(clients, w)
+	if err := c.members.update(ctx, names); err != nil {
+		return err
+	}
+	if err := c.do(ctx, c.machine.Members(time.Now(), c.members.assignable())); err != nil {
+		return err
+	}
+	// The coordinator does not wait for clients that have gone: check again.
+	switch {
+	case c.opts.Mode == GlobalBarrier:
+		c.changed.Post(acks)
+	case len(c.moving.moves) > 0:
+		c.changed.Post(moves)
+	}
+	return nil
+}
+
+func (c *coordination) readResources(ctx context.Context) error {
+	names, _, w, err := c.s.ChildrenW(ctx, c.at.in(resourcesDir))
+	if err != nil {
+		return err
+	}
+	c.watch(resources, w)
+	if fewer(c.watched, names) && c.opts.Mode == ResourceBarrier {
+		c.changed.Post(leftovers)
+	}
+	c.watched = names
+	return c.do(ctx, c.machine.Resources(time.Now(), names))
+}
+
+func (c *coordination) readConfig(ctx context.Context) error {
+	data, _, w, err := c.readWatched(ctx, c.at.in(configNode))
+	if err != nil {
+		return err
+	}
+	c.watch(config, w)
+	// Data that is not a record of this package pauses nothing. A record of a newer
+	// version may mean anything: no rebalancing begins until a member that knows the
+	// format coordinates.
+	record, err := decode[configRecord](c.at.in(configNode), data)
+	if newer := isNewer(err); newer || c.unreadable {
+		c.unreadable = newer
+		if !newer {
+			err = nil
+		}
+		c.planned(err)
+	}
+	return c.do(ctx, c.machine.Paused(time.Now(), record.Paused || c.unreadable))
+}
+
+func (c *coordination) readEpoch(ctx context.Context) error {
+	_, stat, w, err := c.readWatched(ctx, c.at.in(epochNode))
+	if err != nil {
+		return err
+	}
+	c.watch(epoch, w)
+	if stat.Version != c.version {
+		return errDeposed
+	}
+	return nil
+}
+
+// readAcks tells the machine which clients have stopped. The machine knows the live
+// clients: the watch on the clients has not fired, and an event of a change before the
+// status was set would have arrived before the reply to that write.
+func (c *coordination) readAcks(ctx context.Context) error {
+	if err := c.throttle(ctx); err != nil {
+		return err
+	}
+	names, _, w, err := c.s.ChildrenW(ctx, c.at.in(stoppedDir))
+	if err != nil {
+		return err
+	}
+	c.watch(acks, w)
+	said, all := map[string]int64{}, c.members.clients()
+	for _, name := range names {
+		if client, generation, ok := shareformat.ParseStopped(name); ok {
+			said[client] = max(said[client], generation)
+		}
+	}
+	c.missing = 0
+	for _, client := range all {
+		if has := said[client] == c.status.Generation; has != (c.status.State == core.Stop) {
+			c.missing++
+		}
+	}
+	return c.do(ctx, c.machine.Acks(time.Now(), all, said))
+}
+
+// throttle pauses if many acknowledgments are missing: each of them fires the watch, and to list
+// all for each would cost the square of their number.
+func (c *coordination) throttle(ctx context.Context) error {
+	const many, each, most = 32, 50 * time.Microsecond, 50 * time.Millisecond
+	if c.missing < many {
+		return nil
+	}
+	t := time.NewTimer(min(time.Duration(c.missing)*each, most))
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// fewer reports whether something of before is not in now.
+func fewer(before, now []string) bool {
+	is := make(map[string]bool, len(now))
+	for _, name := range now {
+		is[name] = true
+	}
+	for _, name := range before {
+		if !is[name] {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,96 @@
+package rebalanser
+
+import (
+	"context"
+	"errors"
+
+	"github.com/zkrecipes/zkrecipes/internal/batches"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// memberNode is a client's place in a group: one session, and one znode below clients.
+type memberNode struct {
+	s      *session.Session
+	at     layout
+	client string // its name; never used again by anybody
+	acl    []session.ACL
+}
+
+func (p *memberNode) node() string { return p.at.client(p.client) }
+
+// guard makes a transaction fail once the client is no member any more.
+func (p *memberNode) guard() session.Op { return p.s.CheckOp(p.node(), -1) }
+
+func (p *memberNode) created() *session.CreateOptions { return &session.CreateOptions{ACL: p.acl} }
+
+// readWatched reads a znode and sets a watch on it, whether it exists or not.
+func (p *memberNode) readWatched(ctx context.Context, path string) (data []byte, stat session.Stat, w *session.Watch, err error) {
+	for {
+		data, stat, w, err = p.s.GetW(ctx, path)
+		if !errors.Is(err, session.ErrNoNode) {
+			return data, stat, w, err
+		}
+		_, exists, w, err := p.s.ExistsW(ctx, path)
+		if err != nil {
+			return nil, session.Stat{}, nil, err
+		}
+		if !exists {
+			return nil, session.Stat{}, w, nil
+		}
+		w.Stop()
+	}
+}
+
+// fresh calls read, which gets all in view that was committed before: also what read
+// says is missing or otherwise than asked for is true then. read may be called again.
+func (p *memberNode) fresh(ctx context.Context, read func() error) error {
+	var found error
+	err := p.s.ReadFresh(ctx, string(p.at), func() error {
+		if found = read(); isAnswer(found) {
+			return nil // ReadFresh proves it
+		}
+		return found
+	})
+	if err == nil {
+		err = found
+	}
+	return err
+}
+
+// isAnswer reports whether err says how the group is, and not that reading has failed.
+func isAnswer(err error) bool {
+	for _, answer := range []error{ErrNoGroup, ErrMode, ErrRecord, session.ErrNoNode} {
+		if errors.Is(err, answer) {
+			return true
+		}
+	}
+	return false
+}
+
+// readAll reads the znodes of many names, in as few round trips as possible, and passes
+// on each answer. It fails, having waited for the answers of a round trip, if a read is
+// refused or the connection is lost; a znode that does not exist is no failure.
+func (p *memberNode) readAll(ctx context.Context, names []string, path func(name string) string, use func(name string, seen session.Seen, exists bool)) error {
+	for part := range batches.OfNames(names) {
+		futures := make([]*session.Future[session.Seen], len(part))
+		for i, name := range part {
+			futures[i] = p.s.StartGet(path(name), false)
+		}
+		var failed error
+		for i, f := range futures {
+			seen, err := f.Wait(ctx)
+			switch {
+			case err == nil:
+				use(part[i], seen, true)
+			case errors.Is(err, session.ErrNoNode):
+				use(part[i], seen, false)
+			case failed == nil:
+				failed = err
+			}
+		}
+		if failed != nil {
+			return failed
+		}
+	}
+	return nil
+}

@@ -1,0 +1,20 @@
+#!/bin/bash
+# Lists the folders of the repository's modules, the root's as ".".
+#
+#   scripts/modules.sh            all
+#   scripts/modules.sh nested     all but the root's
+#   scripts/modules.sh released   those nested ones that users can get
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+nested() { git ls-files '*/go.mod' | xargs -n 1 dirname; }
+
+case ${1:-all} in
+all) echo . && nested ;;
+nested) nested ;;
+released) nested | grep -vx bench ;; # bench is run in a checkout only
+*)
+	sed -n '2,6s/^# \{0,1\}//p' "$0" >&2
+	exit 2
+	;;
+esac

@@ -1,0 +1,13 @@
+#!/bin/bash
+# Vets all modules, tests included, for every system that the project supports.
+#
+#   scripts/vet.sh             linux, darwin and windows
+#   scripts/vet.sh windows     only the named systems
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+[ $# -gt 0 ] || set -- linux darwin windows
+for system; do
+	echo "go vet for $system"
+	GOOS=$system go vet work
+done

@@ -1,0 +1,282 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// leaseRenewer proves a session while it has holds, and gives it up in time when the
+// proof fails.
+type leaseRenewer struct {
+	s      *Session
+	timing timing
+	wakeup chan struct{} // cap 1: run has something new to look at
+
+	// mu guards the fields below. Invariant: while holds is not empty and the session
+	// is not lost, the lease is in the future, or run is about to lose the session
+	// (endIfUntrusted does it at once). With a reserve the holds are ended first: holdsEnded is
+	// then the time at which the session follows, and the session takes no new hold any
+	// more.
+	mu          sync.Mutex
+	trust       trust
+	holds       holdQueue
+	due         time.Time // of the next heartbeat
+	pending     []time.Time
+	failure     error // of the last heartbeat
+	holdsEnded  time.Time
+	lost        bool
+	lastHeard   time.Time // when the newest answered request was sent
+	lastContact time.Time // the same, handshakes included
+}
+
+func newLeaseRenewer(s *Session, rule TrustRule, t timing) *leaseRenewer {
+	return &leaseRenewer{s: s, timing: t, wakeup: make(chan struct{}, 1), trust: trust{rule: rule, timing: t}, lastHeard: s.now(), lastContact: s.now()}
+}
+
+// givenUp reports whether the holds have ended since trust ran out; the session follows.
+func (k *leaseRenewer) givenUp() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return !k.holdsEnded.IsZero()
+}
+
+// trusted reports whether trust lasts for at least d more.
+func (k *leaseRenewer) trusted(d time.Duration) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.holdsEnded.IsZero() && k.trust.valid(k.s.now().Add(d))
+}
+
+// leaseEnd is the end of the present lease.
+func (k *leaseRenewer) leaseEnd() time.Time {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.trust.lease
+}
+
+// sinceHeard is the age of the newest answered request.
+func (k *leaseRenewer) sinceHeard() time.Duration {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return max(0, k.s.now().Sub(k.lastHeard))
+}
+
+// addHold takes h in if the session is trusted at this instant; watched says that a watch
+// on its znode is set.
+func (k *leaseRenewer) addHold(h *Hold, watched bool) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	now := k.s.now()
+	if k.lost || !k.holdsEnded.IsZero() || !k.trust.valid(now) {
+		return false
+	}
+	inner, cancel := context.WithCancelCause(k.s.ctx)
+	h.ctx, h.cancel = clocked{inner, k.s}, cancel
+	k.holds.add(h, watched)
+	if k.holds.len() == 1 && !k.trust.valid(now.Add(k.timing.timeout/2)) {
+		k.due = now // an old proof survives no outage
+	} else if k.holds.len() == 1 && k.due.Before(now) {
+		k.due = now.Add(k.timing.heartbeat)
+	}
+	k.wake()
+	return true
+}
+
+func (k *leaseRenewer) removeHold(h *Hold) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.holds.remove(h)
+}
+
+// endIfUntrusted gives the session up if its trust has run out by now. With a reserve
+// it ends the holds first, and the session when the reserve is over: not before, since
+// the server then grants the locks of the holds to other clients, and not without fail
+// after, since the owners of the holds take them for lost.
+//
+// The contexts end under mu: of two goroutines that look at the same time, neither may
+// see the other's verdict without its effect. The rest of the session's end is the task
+// of run: a goroutine that looks at a context must not find itself in a subscription's
+// function.
+func (k *leaseRenewer) endIfUntrusted() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.lost {
+		return
+	}
+	now := k.s.now()
+	var ended []*Hold
+	if k.holds.len() > 0 && !k.trust.valid(now) {
+		k.holdsEnded = k.trust.lease
+		ended, k.pending = k.holds.drain(), nil
+		k.wake() // run waits for the end of the reserve
+	}
+	if k.holdsEnded.IsZero() {
+		return
+	}
+	reason := ErrTrustRanOut
+	switch {
+	case errors.Is(k.failure, ErrUnknownOutcome):
+		// Not wrapped: no outcome of the user's own requests is unknown.
+		reason = fmt.Errorf("%w (last heartbeat: %v)", ErrTrustRanOut, k.failure) //nolint:errorlint // see above
+	case k.failure != nil:
+		reason = fmt.Errorf("%w (last heartbeat: %w)", ErrTrustRanOut, k.failure)
+	}
+	if !now.Before(k.holdsEnded) {
+		k.lost = true
+		k.s.cancel(lost(reason)) // and with it the holds
+		return
+	}
+	for _, h := range ended {
+		h.cancel(lost(reason))
+	}
+}
+
+// stop ends the renewing.
+func (k *leaseRenewer) stop() {
+	k.mu.Lock()
+	k.lost, k.pending = true, nil
+	k.holds.drain()
+	k.mu.Unlock()
+}
+
+func (k *leaseRenewer) wake() {
+	select {
+	case k.wakeup <- struct{}{}:
+	default:
+	}
+}
+
+func (k *leaseRenewer) onAttach(sent time.Time) {
+	k.mu.Lock()
+	k.trust.attached(sent)
+	if sent.After(k.lastContact) {
+		k.lastContact = sent
+	}
+	k.pending = nil
+	k.due = k.s.now() // the first proof on a connection is worth most
+	k.mu.Unlock()
+	k.wake()
+}
+
+func (k *leaseRenewer) onDetach() {
+	k.mu.Lock()
+	k.pending = nil
+	k.mu.Unlock()
+}
+
+func (k *leaseRenewer) onReply(sent time.Time, committed bool) {
+	k.mu.Lock()
+	if sent.After(k.lastHeard) {
+		k.lastHeard = sent
+	}
+	if sent.After(k.lastContact) {
+		k.lastContact = sent
+	}
+	k.trust.answered(sent, k.s.now(), committed)
+	k.mu.Unlock()
+}
+
+// run keeps the session until it ends. Its timer is never due when it is set: the
+// race detector of Go 1.26 goes wrong when two goroutines of a bubble find due timers
+// at once, and sessions do nothing more often than this.
+func (k *leaseRenewer) run() {
+	const soon = time.Nanosecond
+	timer := time.NewTimer(soon)
+	defer timer.Stop()
+	for {
+		select {
+		case <-k.s.ctx.Done():
+			k.s.end(context.Cause(k.s.ctx), true) // if it was check that ended it
+			return
+		case <-k.wakeup:
+		case <-timer.C:
+		}
+		k.endIfUntrusted()
+		if wait, held := k.renewIfDue(); held {
+			timer.Reset(max(wait, soon))
+		}
+	}
+}
+
+// renewIfDue does the work that is due and returns the time until the next work is due.
+func (k *leaseRenewer) renewIfDue() (wait time.Duration, held bool) {
+	k.mu.Lock()
+	now := k.s.now()
+	if !k.holdsEnded.IsZero() && !k.lost {
+		k.mu.Unlock()
+		return max(0, k.holdsEnded.Sub(now)), true
+	}
+	if k.holds.len() == 0 || k.lost {
+		k.mu.Unlock()
+		return 0, false
+	}
+	stuck := len(k.pending) > 0 && now.Sub(k.pending[0]) >= k.timing.patience
+	var checked []*Hold
+	if !now.Before(k.due) {
+		k.due = now.Add(k.timing.heartbeat)
+		if !stuck {
+			checked = k.chooseCheckedLocked()
+		}
+	}
+	end := k.trust.lease.Add(-k.trust.reserve)
+	if k.due.Before(end) {
+		end = k.due
+	}
+	if stuck {
+		k.pending = nil
+	} else if len(k.pending) > 0 {
+		if give := k.pending[0].Add(k.timing.patience); give.Before(end) {
+			end = give
+		}
+	}
+	k.mu.Unlock()
+
+	if stuck {
+		k.s.link.Drop(fmt.Errorf("session: a heartbeat got no answer for %v", k.timing.patience))
+	}
+	if checked != nil {
+		k.sendHeartbeat(checked, now)
+		k.watchUnchecked()
+	}
+	return max(0, end.Sub(now)), true
+}
+
+// sendHeartbeat sends a heartbeat: a transaction of nothing but checks, which changes
+// nothing and which only a quorum can commit.
+func (k *leaseRenewer) sendHeartbeat(holds []*Hold, now time.Time) {
+	ops := make([]Op, len(holds))
+	for i, h := range holds {
+		ops[i] = h.Guard()
+		k.watchHold(h)
+	}
+	if k.trust.rule != TrustQuorum {
+		return // the weaker rule lives on the client's pings
+	}
+	k.mu.Lock()
+	k.pending = append(k.pending, now)
+	k.mu.Unlock()
+	k.s.StartTxn(ops...).Then(func(_ []Result, err error) { k.onHeartbeat(err, holds, now) })
+}
+
+// onHeartbeat handles the reply to a heartbeat.
+func (k *leaseRenewer) onHeartbeat(err error, holds []*Hold, sent time.Time) {
+	var txn *TxnError
+	gone := errors.As(err, &txn) && errors.Is(txn.Err, ErrNoNode)
+	k.mu.Lock()
+	if len(k.pending) > 0 && k.pending[0].Equal(sent) {
+		k.pending = k.pending[1:]
+	}
+	k.failure = err
+	if gone {
+		k.due = k.s.now() // the heartbeat proved nothing; ask again without the node
+	}
+	k.mu.Unlock()
+	k.s.hooks.heartbeat(k.s.now().Sub(sent), err)
+	if gone {
+		holds[txn.Index].End(errDeleted)
+	}
+	k.wake()
+}

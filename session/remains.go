@@ -1,0 +1,134 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// EnsureRemainsDeleted deletes, in the client's next session, an ephemeral znode that
+// this session has left behind, and returns at once. A session that was given up
+// may live on at the servers, with its znodes, for up to a session timeout, and
+// longer while no leader works. Until then its locks block every client, its own
+// client too. The caller promises that all work under the znode has ended, and
+// that no other client ever uses the znode's name (see
+// [Session.CreateProtected]).
+//
+// EnsureRemainsDeleted does nothing while the session lives and is trusted, or after
+// the server has ended it. A znode of another owner is left alone. [Client.Close]
+// waits for the deletion if the client has a next session by then; without a next
+// session, the servers delete the znode when they expire the session.
+func (s *Session) EnsureRemainsDeleted(path string) {
+	s.mustBeMade()
+	switch cause := s.Err(); {
+	case ValidatePath(path) != nil, errors.Is(cause, ErrExpired):
+		return
+	case cause == nil && s.renewer.givenUp():
+		// Its holds have ended, and it follows after Options.StopMargin.
+		s.runInBackground(func(life context.Context) {
+			<-life.Done()
+			s.EnsureRemainsDeleted(path)
+		})
+		return
+	case cause == nil:
+		return
+	}
+	c := s.client
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return
+	}
+	c.remains = append(c.remains, remainingZnode{path, s.ID()})
+	if len(c.remains) == 1 {
+		// Waited for by Close; ends when nothing remains, or life ends.
+		c.loop.Go(c.deleteRemains)
+	}
+}
+
+// remainingZnode is a znode that the session called owner has left.
+type remainingZnode struct {
+	path  string
+	owner int64
+}
+
+// deleteRemains deletes one after the other: after an outage there may be thousands,
+// and much else to do.
+func (c *Client) deleteRemains() {
+	for {
+		c.mu.Lock()
+		next := c.remains[0]
+		c.mu.Unlock()
+		c.deleteRemain(next)
+		c.mu.Lock()
+		if c.remains = c.remains[1:]; len(c.remains) == 0 {
+			c.remains = nil
+			if c.cleared != nil {
+				close(c.cleared)
+				c.cleared = nil
+			}
+			c.mu.Unlock()
+			return
+		}
+		c.mu.Unlock()
+	}
+}
+
+func (c *Client) deleteRemain(r remainingZnode) {
+	for lost := 1; ; lost++ {
+		s, err := c.Session(c.life)
+		if err != nil {
+			return // closed
+		}
+		err = s.deleteRemain(c.life, r)
+		switch {
+		case deleted(err):
+			c.opts.Logger.Info("deleted what a lost session had left", "path", r.path, "session", fmt.Sprintf("%#x", r.owner))
+			return
+		case errors.Is(err, errNotOwner), errors.Is(err, ErrNoAuth):
+			return // the servers have to see to it
+		}
+		if !c.sleep(c.opts.Backoff.pause(lost)) {
+			return
+		}
+	}
+}
+
+var errNotOwner = errors.New("the znode has another owner")
+
+// deleteRemain deletes r if its owner is the same. The read comes behind a sync: a
+// server that lags behind would say that there is nothing to delete.
+func (s *Session) deleteRemain(ctx context.Context, r remainingZnode) error {
+	synced, read := s.StartSync(r.path), s.StartExists(r.path, false)
+	if _, err := synced.Wait(ctx); err != nil {
+		return err
+	}
+	seen, err := read.Wait(ctx)
+	switch {
+	case err != nil:
+		return err
+	case !seen.Exists || seen.Stat.EphemeralOwner != r.owner:
+		return errNotOwner
+	}
+	return s.Delete(ctx, r.path, -1)
+}
+
+// awaitRemains waits, until done, for the deletions of [Session.EnsureRemainsDeleted]; s is
+// the session that carries them out.
+func (c *Client) awaitRemains(done <-chan struct{}, s *Session) {
+	c.mu.Lock()
+	if len(c.remains) == 0 {
+		c.mu.Unlock()
+		return
+	}
+	if c.cleared == nil {
+		c.cleared = make(chan struct{})
+	}
+	cleared := c.cleared
+	c.mu.Unlock()
+	select {
+	case <-cleared:
+	case <-done:
+	case <-s.ctx.Done():
+	}
+}

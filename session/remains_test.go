@@ -1,0 +1,165 @@
+package session
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/zktest"
+)
+
+// away stops all servers until the session is lost, and then starts them again, which
+// gives every session that they know its whole timeout.
+func (w *world) away(h *Hold) {
+	w.Helper()
+	for i := range 3 {
+		require.NoError(w, w.srv.Stop(i+1))
+	}
+	<-h.Context().Done()
+	require.ErrorIs(w, h.Err(), ErrTrustRanOut)
+	w.sleep(3 * time.Second)
+	for i := range 3 {
+		require.NoError(w, w.srv.Restart(i+1))
+	}
+}
+
+// The znodes of a given-up session are deleted as soon as its client is back, and not
+// when the servers expire the session.
+func TestRemainsGoInTheNextSession(t *testing.T) {
+	for _, deleted := range []bool{true, false} {
+		inWorld(t, &zktest.Options{Servers: 3}, nil, func(w *world) {
+			h := w.held(w.s, "/h")
+			w.away(h)
+			if deleted {
+				w.s.EnsureRemainsDeleted("/h")
+				w.s.EnsureRemainsDeleted("/none")
+			}
+			w.session(w.client)
+			w.sleep(2 * time.Second)
+			assert.Equal(w, !deleted, w.exists("/h"), "only if it is asked for")
+			w.sleep(20 * time.Second)
+			assert.False(w, w.exists("/h"))
+		})
+	}
+}
+
+// A deletion that was in progress goes on in the next session.
+func TestEnsureDeletedOutlivesItsSession(t *testing.T) {
+	inWorld(t, &zktest.Options{Servers: 3}, nil, func(w *world) {
+		_, err := w.s.Create(w.ctx, "/d", nil, Ephemeral, nil)
+		require.NoError(w, err)
+		h := w.held(w.s, "/h") // so that the session is given up
+		over, cancel := context.WithCancel(w.ctx)
+		cancel()
+		for i := range 3 {
+			require.NoError(w, w.srv.Stop(i+1))
+		}
+		require.Error(w, w.s.EnsureDeleted(over, "/d"))
+		<-h.Context().Done()
+		for i := range 3 {
+			require.NoError(w, w.srv.Restart(i+1))
+		}
+		w.session(w.client)
+		w.sleep(2 * time.Second)
+		assert.False(w, w.exists("/d"))
+		assert.True(w, w.exists("/h"))
+	})
+}
+
+// The name belongs to somebody else by now: it is not touched.
+func TestRemainsOfAnotherOwnerStay(t *testing.T) {
+	inWorld(t, &zktest.Options{Servers: 3}, nil, func(w *world) {
+		h := w.held(w.s, "/h")
+		w.away(h)
+		w.sleep(time.Second)
+		require.NoError(w, w.srv.Delete("/h"))
+		other := w.connect("", nil)
+		defer w.close(other)
+		_, err := w.session(other).Create(w.ctx, "/h", nil, Ephemeral, nil)
+		require.NoError(w, err)
+		w.s.EnsureRemainsDeleted("/h")
+		w.sleep(15 * time.Second)
+		assert.True(w, w.exists("/h"))
+	})
+}
+
+// While the session lives nothing is deleted, and after an expiry nothing is asked.
+func TestRemainsAreThoseOfALostSession(t *testing.T) {
+	inWorld(t, nil, nil, func(w *world) {
+		w.held(w.s, "/h")
+		w.s.EnsureRemainsDeleted("/h")
+		w.sleep(time.Second)
+		require.True(w, w.exists("/h"))
+		require.NoError(w, w.srv.ExpireSession(w.s.ID()))
+		<-w.s.Context().Done()
+		asked := 0
+		w.srv.OnRequest(func(q zktest.Request) zktest.Action {
+			if q.Path == "/h" {
+				asked++
+			}
+			return zktest.Action{}
+		})
+		w.s.EnsureRemainsDeleted("/h")
+		w.session(w.client)
+		w.sleep(time.Second)
+		require.Zero(w, asked)
+	})
+}
+
+// Close waits for a deletion that is possible, and not for one that is not.
+func TestCloseWaitsForRemainsThatCanGo(t *testing.T) {
+	for _, back := range []bool{true, false} {
+		inWorld(t, &zktest.Options{Servers: 3}, nil, func(w *world) {
+			h := w.held(w.s, "/h")
+			w.away(h)
+			if back {
+				w.session(w.client)
+			} else {
+				for i := range 3 {
+					require.NoError(w, w.srv.Stop(i+1))
+				}
+			}
+			w.s.EnsureRemainsDeleted("/h")
+			began := time.Now()
+			w.close(w.client)
+			require.Less(w, time.Since(began), 2*time.Second)
+			if back {
+				require.False(w, w.exists("/h"))
+			}
+			w.s.EnsureRemainsDeleted("/h") // nothing is begun any more
+		})
+	}
+}
+
+// With a reserve the hold ends before the session: what is given back in between goes
+// in the next session, too.
+func TestRemainsOfAHoldThatEndsBeforeItsSession(t *testing.T) {
+	inWorld(t, &zktest.Options{Servers: 3}, &Options{StopMargin: 2 * time.Second}, func(w *world) {
+		h := w.held(w.s, "/h")
+		for i := range 3 {
+			require.NoError(w, w.srv.Stop(i+1))
+		}
+		<-h.Context().Done()
+		require.NoError(w, w.s.Err(), "the session follows")
+		w.s.EnsureRemainsDeleted("/h")
+		<-w.s.Context().Done()
+		w.sleep(time.Second)
+		for i := range 3 {
+			require.NoError(w, w.srv.Restart(i+1))
+		}
+		w.session(w.client)
+		w.sleep(2 * time.Second)
+		require.False(w, w.exists("/h"))
+	})
+}
+
+// Contexts can be compared, and be keys of maps.
+func TestJoinedContextsCanBeCompared(t *testing.T) {
+	a, cancel := WithHolds(t.Context(), t.Context())
+	defer cancel(nil)
+	b, cancel := WithHolds(t.Context(), t.Context())
+	defer cancel(nil)
+	require.Len(t, map[context.Context]int{a: 1, b: 2}, 2)
+}

@@ -1,0 +1,81 @@
+package stm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// doubt is a transaction whose reply is missing and whose session is lost, so that it
+// may have been applied, and may still be. Two things tell:
+//
+// The marker, as long as it exists: its version says whether the transaction was applied,
+// and once the marker is deleted, the transaction never will be.
+//
+// When the marker is gone, a znode that existed and that the transaction was to change: if
+// the znode still has the creation and modification zxids that were read, the transaction
+// was not applied. Zxids never repeat, so another writer cannot restore such a state, and
+// neither can the transaction itself.
+type doubt struct {
+	marker   *marker
+	unchange []Node // the reads of the znodes that the transaction was to change
+	tx       *Tx
+	reason   error
+}
+
+// newDoubt is the doubt that the transaction leaves.
+func newDoubt(tx *Tx, m *marker, reason error) *doubt {
+	d := &doubt{marker: m, tx: tx, reason: reason}
+	for _, e := range tx.reads {
+		if e.was.Exists && e.written {
+			d.unchange = append(d.unchange, e.was)
+		}
+	}
+	return d
+}
+
+// settle finds out the outcome of the transaction. If the outcome is notApplied, the
+// transaction never will be applied.
+func (d *doubt) settle(ctx context.Context, s *session.Session) (outcome, error) {
+	for {
+		out, err := d.marker.look(ctx, s)
+		switch out {
+		case notApplied:
+		case gone:
+			return d.compare(ctx, s)
+		default:
+			return out, err
+		}
+		// The former session is not over yet: the transaction may still arrive.
+		err = s.Delete(ctx, d.marker.path, d.marker.version)
+		switch {
+		case err == nil:
+			return notApplied, nil
+		case errors.Is(err, session.ErrBadVersion), errors.Is(err, session.ErrNoNode), session.IsConnectionLoss(err):
+			// Look again. When this deletion was made and its reply lost, the znodes tell.
+		default:
+			return unknown, err
+		}
+	}
+}
+
+// compare settles the doubt without the marker.
+func (d *doubt) compare(ctx context.Context, s *session.Session) (outcome, error) {
+	for _, was := range d.unchange {
+		stat, exists, err := existsFresh(ctx, s, was.Path)
+		if err != nil {
+			return unknown, err
+		}
+		if exists && stat.Czxid == was.Stat.Czxid && stat.Mzxid == was.Stat.Mzxid {
+			return notApplied, nil
+		}
+	}
+	return unknown, nil
+}
+
+// error is the end of an Apply that could not settle the doubt, because of why.
+func (d *doubt) error(why error) error {
+	return fmt.Errorf("%w: %w; then: %w", session.ErrUnknownOutcome, d.reason, why)
+}

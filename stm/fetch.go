@@ -1,0 +1,135 @@
+package stm
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// fetch reads those of paths that the transaction does not know yet.
+func (tx *Tx) fetch(paths []string) error {
+	var synced *session.Future[struct{}]
+	reads := map[string]*session.Future[session.Seen]{}
+	for _, path := range paths {
+		if e := tx.nodes[path]; e != nil && e.known() || reads[path] != nil {
+			continue
+		}
+		if synced == nil {
+			synced = tx.startSync()
+		}
+		reads[path] = tx.s.StartGet(path, false)
+	}
+	if err := tx.awaitSync(synced); err != nil {
+		return err
+	}
+	for _, path := range paths {
+		read := reads[path]
+		if read == nil {
+			continue
+		}
+		delete(reads, path)
+		seen, err := read.Wait(tx.ctx)
+		if err != nil && !errors.Is(err, session.ErrNoNode) {
+			return tx.fail(err)
+		}
+		if err := tx.saw(path, seen); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// startSync sends the sync that has to precede the attempt's first read, if any; nil if
+// none has to.
+func (tx *Tx) startSync() *session.Future[struct{}] {
+	if !tx.fresh {
+		return nil
+	}
+	tx.fresh = false
+	return tx.s.StartSync("/")
+}
+
+// awaitSync waits for the answer to startSync.
+func (tx *Tx) awaitSync(synced *session.Future[struct{}]) error {
+	if synced == nil {
+		return nil
+	}
+	if _, err := synced.Wait(tx.ctx); err != nil {
+		return tx.fail(err)
+	}
+	return nil
+}
+
+// saw notes the result of a read.
+func (tx *Tx) saw(path string, seen session.Seen) error {
+	if seen.Exists && seen.Stat.Version == anyVersion {
+		return tx.refuse("get", path, ErrVersion)
+	}
+	tx.know(Node{Path: path, Exists: seen.Exists, Data: seen.Data, Stat: seen.Stat})
+	return nil
+}
+
+// know notes the known state of a znode.
+func (tx *Tx) know(node Node) {
+	e := &entry{now: node, read: true, was: node}
+	tx.nodes[node.Path] = e
+	tx.reads = append(tx.reads, e)
+}
+
+// onlyAbsent is the path of the znode that was read, if it is only one and absent;
+// otherwise "".
+func (tx *Tx) onlyAbsent() string {
+	if len(tx.reads) != 1 || tx.reads[0].was.Exists {
+		return ""
+	}
+	return tx.reads[0].was.Path
+}
+
+// findAbsentAncestors completes absentAt of the znodes whose absence the request is to
+// prove, which are all that were absent but those in skip.
+func (tx *Tx) findAbsentAncestors(skip map[string]bool) error {
+	for _, e := range tx.reads {
+		if e.was.Exists || skip[e.was.Path] || e.absentAt != "" {
+			continue
+		}
+		var err error
+		if e.absentAt, err = tx.topmostAbsent(e.was.Path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// topmostAbsent is the topmost of the absent znodes at path and above: as long as that
+// one does not exist, nothing below it does, and only its creation can be tried, since
+// its parent exists.
+func (tx *Tx) topmostAbsent(path string) (string, error) {
+	for {
+		above := path[:strings.LastIndexByte(path, '/')]
+		if above == "" {
+			return path, nil // the parent is the root
+		}
+		if e := tx.nodes[above]; e != nil && e.read {
+			if e.was.Exists {
+				return path, nil
+			}
+			path = above
+			continue
+		}
+		parent, err := tx.s.StartExists(above, false).Wait(tx.ctx)
+		if err != nil {
+			return "", err
+		}
+		if parent.Exists {
+			return path, nil
+		}
+		path = above
+	}
+}
+
+// fail ends the attempt because a read has failed.
+func (tx *Tx) fail(err error) error {
+	tx.failed = err
+	return err
+}

@@ -1,0 +1,53 @@
+package stm
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// commitUnmarked is commit for a function that recognizes what it has done. After a lost
+// reply session.Client.Retry waits until the attempt was applied or never will be in its
+// session, and calls inSession again.
+func (r *run) commitUnmarked(ctx context.Context, s *session.Session, tx *Tx, p plan) error {
+	began := time.Now()
+	results, err := s.Txn(ctx, p.ops...)
+	switch {
+	case err == nil:
+		r.results = p.resultsOfWrites(results)
+		r.pace.Won(time.Since(began))
+		return r.end(nil, false)
+	case errors.Is(err, session.ErrUnknownOutcome):
+		r.open = append(r.open, newDoubt(tx, nil, err))
+		return err
+	}
+	return r.failed(ctx, s, tx, p, err)
+}
+
+// refute forgets the attempts that never will be applied, given that all that tx has read
+// is true.
+func (r *run) refute(tx *Tx) {
+	r.open = slices.DeleteFunc(r.open, func(d *doubt) bool { return d.refutedBy(tx) })
+}
+
+// refutedBy reports whether the attempt, which was not recognized as applied, never will
+// be applied, given that all that tx has read is true: its session has no request in
+// flight any more, or one of its conditions is false.
+func (d *doubt) refutedBy(tx *Tx) bool {
+	if d.tx.s == tx.s || errors.Is(d.tx.s.Err(), session.ErrExpired) {
+		return true
+	}
+	for _, e := range d.tx.reads {
+		now := tx.nodes[e.was.Path]
+		if now == nil || !now.read {
+			continue
+		}
+		if now.was.Exists != e.was.Exists || now.was.Stat.Version != e.was.Stat.Version {
+			return true
+		}
+	}
+	return false
+}

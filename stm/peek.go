@@ -1,0 +1,88 @@
+package stm
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// Peek reads znodes in one round trip without making them conditions of the transaction:
+// a hint, which may be out of date, and does not show the transaction's own writes. A
+// znode whose changes all change another znode, which the transaction reads with [Tx.Get]
+// before, is as current as that one when the transaction is applied.
+func (tx *Tx) Peek(paths ...string) ([]Node, error) {
+	if err := tx.beginAll(paths); err != nil {
+		return nil, err
+	}
+	reads := make([]*session.Future[session.Seen], len(paths))
+	synced := tx.startSync()
+	for i, path := range paths {
+		reads[i] = tx.s.StartGet(path, false)
+	}
+	return tx.peeked(synced, paths, reads)
+}
+
+// PeekChildren is [Tx.Peek] of the names of a znode's children. A znode that does not
+// exist has none.
+func (tx *Tx) PeekChildren(path string) (Node, []string, error) {
+	if err := tx.begin(path); err != nil {
+		return Node{}, nil, err
+	}
+	synced, read := tx.startSync(), tx.s.StartChildren(path, false)
+	nodes, err := tx.peeked(synced, []string{path}, []*session.Future[session.Seen]{read})
+	if err != nil {
+		return Node{}, nil, err
+	}
+	seen, _ := read.Wait(tx.ctx) // answered before
+	return nodes[0], slices.Clone(seen.Children), nil
+}
+
+// Depend makes the transaction depend on nodes that [Tx.Peek] has returned, as if [Tx.Get]
+// had read them: on their versions, or on their absence. A node that the transaction knows
+// already stays as it is. So znodes that are conditions and others share a round trip.
+func (tx *Tx) Depend(nodes ...Node) error {
+	if err := tx.usable(); err != nil {
+		return err
+	}
+	for _, node := range nodes {
+		if err := tx.begin(node.Path); err != nil {
+			return err
+		}
+		if e := tx.nodes[node.Path]; e != nil && e.known() {
+			continue
+		}
+		if node.Exists && node.Stat.Version == anyVersion {
+			return tx.refuse("depend on", node.Path, ErrVersion)
+		}
+		node.Data = bytes.Clone(node.Data)
+		tx.know(node)
+	}
+	return nil
+}
+
+// Session returns the session in which this attempt is applied: that of the ephemeral
+// znodes that the transaction creates.
+func (tx *Tx) Session() *session.Session {
+	if tx == nil {
+		return nil
+	}
+	return tx.s
+}
+
+// peeked waits for reads that are no conditions.
+func (tx *Tx) peeked(synced *session.Future[struct{}], paths []string, reads []*session.Future[session.Seen]) ([]Node, error) {
+	if err := tx.awaitSync(synced); err != nil {
+		return nil, err
+	}
+	out := make([]Node, len(paths))
+	for i, read := range reads {
+		seen, err := read.Wait(tx.ctx)
+		if err != nil && !errors.Is(err, session.ErrNoNode) {
+			return nil, tx.fail(err)
+		}
+		out[i] = Node{Path: paths[i], Exists: err == nil && seen.Exists, Data: bytes.Clone(seen.Data), Stat: seen.Stat}
+	}
+	return out, nil
+}

@@ -1,0 +1,32 @@
+package stm
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/zkrecipes/zkrecipes/internal/pace"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// noteConflict counts a conflict and waits: after the first one in the queue of
+// [Options.Queue], if there is one, and otherwise for a random time. It returns again,
+// which asks for another attempt, unless the call has ended.
+func (r *run) noteConflict(ctx context.Context, s *session.Session, again error) (err error) {
+	r.conflicts++
+	if r.t.opts.Queue == nil || r.queued {
+		pace.Wait(ctx, s, r.pace.Lost())
+		return again
+	}
+	r.queued = true
+	if r.leave, err = r.t.opts.Queue(ctx); err != nil {
+		return r.end(fmt.Errorf("queue after a conflict: %w", err), false)
+	}
+	return again
+}
+
+// leaveQueue leaves the queue, if the call is in it.
+func (r *run) leaveQueue() {
+	if r.leave != nil {
+		r.leave()
+	}
+}

@@ -1,0 +1,267 @@
+package stm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/zkrecipes/zkrecipes/internal/pace"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// run is one call of Apply.
+type run struct {
+	t *Transactor
+	f func(*Tx) error
+
+	// verdict is how the call ends, unless it ends with its context or client; own says
+	// that the verdict is the error of f.
+	verdict error
+	own     bool
+	// results are those of the writes.
+	results []session.Result
+
+	conflicts int
+	pace      pace.Pace
+	// lost counts transactions whose connection was lost.
+	lost  int
+	doubt *doubt
+	// open are the attempts without a marker whose replies are missing.
+	open []*doubt
+	// queued says that the queue was entered, and leave leaves it; it may be nil.
+	queued bool
+	leave  func()
+}
+
+// errAgain: the attempt has failed, and the next one may succeed.
+var errAgain = errors.New("another attempt is needed")
+
+// errUntold: neither the marker nor the znodes tell the outcome of a transaction.
+var errUntold = errors.New("nothing on the servers tells whether it was applied")
+
+// end ends the call with verdict. As long as a doubt is not settled, the outcome is
+// unknown, whatever else has happened.
+func (r *run) end(verdict error, own bool) error {
+	r.verdict, r.own = verdict, own
+	switch {
+	case r.doubt != nil:
+		r.verdict, r.own = r.doubt.error(verdict), false
+	case verdict != nil && len(r.open) > 0:
+		r.verdict, r.own = r.open[0].error(verdict), false
+	}
+	return nil
+}
+
+// inSession makes attempts in one session until the call ends. An error is for
+// session.Client.Retry, which calls inSession again after the loss of a connection or of
+// the session.
+func (r *run) inSession(ctx context.Context, s *session.Session) error {
+	for {
+		over, err := r.settle(ctx, s)
+		if over || err != nil {
+			return err
+		}
+		err = r.attempt(ctx, s)
+		switch {
+		case !errors.Is(err, errAgain):
+			return err
+		case r.conflicts > r.t.opts.MaxConflicts:
+			return r.end(fmt.Errorf("%w: %d; the last one: %w", ErrConflicts, r.conflicts, err), false)
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// settle finds out the outcome of a doubtful attempt. over says that the call has
+// ended.
+func (r *run) settle(ctx context.Context, s *session.Session) (over bool, err error) {
+	if r.doubt == nil {
+		return false, nil
+	}
+	out, err := r.doubt.settle(ctx, s)
+	switch {
+	case err != nil:
+		return false, err
+	case out == applied:
+		r.doubt = nil
+		return true, r.end(nil, false)
+	case out == notApplied:
+		r.doubt = nil
+		return false, nil
+	}
+	return true, r.end(errUntold, false)
+}
+
+// attempt calls f once and carries out what f asks for.
+func (r *run) attempt(ctx context.Context, s *session.Session) error {
+	fresh := r.conflicts > 0
+	tx := &Tx{
+		ctx: ctx, s: s, t: r.t, fresh: fresh, nodes: map[string]*entry{},
+		unanswered: len(r.open) > 0, assumes: !fresh && len(r.open) == 0 && r.lost == 0,
+	}
+	err := r.f(tx)
+	tx.over = true
+	if tx.failed != nil {
+		return tx.failed
+	}
+	if errors.Is(tx.refused, ErrVersion) && !fresh {
+		r.conflicts++ // the server may lag behind; no condition can prove this
+		return errAgain
+	}
+	own := err != nil && !errors.Is(err, tx.refused)
+	if err == nil {
+		err = tx.refused
+	}
+	if err != nil || len(tx.writes)+len(tx.guards) == 0 {
+		return r.proveReads(ctx, s, tx, err, own)
+	}
+	if unread := tx.findAbsentAncestors(tx.conditional()); unread != nil {
+		return unread
+	}
+	if !tx.changes() {
+		return r.prove(ctx, s, tx, planAll(tx), nil, false)
+	}
+	return r.commit(ctx, s, tx)
+}
+
+// proveReads ends the call with verdict if all that was read is true at one moment.
+func (r *run) proveReads(ctx context.Context, s *session.Session, tx *Tx, verdict error, own bool) error {
+	if path := tx.onlyAbsent(); path != "" {
+		return r.proveAbsent(ctx, s, tx, path, verdict, own)
+	}
+	if unread := tx.findAbsentAncestors(nil); unread != nil {
+		return unread
+	}
+	return r.prove(ctx, s, tx, planReads(tx), verdict, own)
+}
+
+// proveAbsent ends the call with verdict if path, the only znode that was read, is absent.
+// A fresh read tells, and writes nothing.
+func (r *run) proveAbsent(ctx context.Context, s *session.Session, tx *Tx, path string, verdict error, own bool) error {
+	_, exists, err := existsFresh(ctx, s, path)
+	switch {
+	case err != nil:
+		return err
+	case exists:
+		return r.noteConflict(ctx, s, errAgain)
+	}
+	r.refute(tx)
+	return r.end(verdict, own)
+}
+
+// prove sends a request that changes nothing, and ends the call with verdict if all
+// conditions of the request hold: then the reads of tx are true.
+func (r *run) prove(ctx context.Context, s *session.Session, tx *Tx, p plan, verdict error, own bool) error {
+	if len(p.ops) == 0 {
+		return r.end(verdict, own)
+	}
+	_, err := s.Txn(ctx, p.ops...)
+	var unanswered *session.UnknownOutcomeError
+	switch {
+	case err == nil:
+		r.refute(tx)
+		return r.end(verdict, own)
+	case errors.As(err, &unanswered):
+		return unanswered.Reason // the request changes nothing: no outcome is unknown
+	}
+	return r.failed(ctx, s, nil, p, err)
+}
+
+// commit sends the transaction's writes, and ends the call when they are applied.
+func (r *run) commit(ctx context.Context, s *session.Session, tx *Tx) error {
+	p := planAll(tx)
+	if r.t.idempotent {
+		return r.commitUnmarked(ctx, s, tx, p)
+	}
+	m, err := r.t.markers.take(ctx, s)
+	if err != nil {
+		return err
+	}
+	p.add(markerRole, m.set())
+	began := time.Now()
+	results, err := s.Txn(ctx, p.ops...)
+	out := applied
+	switch {
+	case err == nil:
+		r.results = p.resultsOfWrites(results)
+	case errors.Is(err, session.ErrUnknownOutcome):
+		out, err = r.findOut(ctx, s, m, tx, err)
+	case err != nil:
+		out = notApplied
+		if p.failedAt(err) == markerRole {
+			out = unknown // an operator has deleted or changed the marker
+		}
+		err = r.failed(ctx, s, tx, p, err)
+	}
+	switch out {
+	case applied:
+		m.version++
+		r.t.markers.put(s, m)
+		r.pace.Won(time.Since(began))
+		return r.end(nil, false)
+	case notApplied:
+		r.t.markers.put(s, m)
+	default:
+		if r.doubt == nil {
+			r.t.markers.drop(s, m)
+		}
+	}
+	return err
+}
+
+// findOut finds out the outcome of the transaction, of which err says that no reply
+// came. Otherwise it returns the error for this attempt.
+func (r *run) findOut(ctx context.Context, s *session.Session, m *marker, tx *Tx, err error) (outcome, error) {
+	out, unread := m.look(ctx, s)
+	switch {
+	case out == applied:
+		return out, nil
+	case out == notApplied:
+		// A transaction that costs the connection each time must not do so as fast
+		// as the network can.
+		r.lost++
+		if over := s.BackOff(ctx, r.lost-1); over != nil {
+			return out, over
+		}
+		return out, errAgain
+	case ctx.Err() != nil:
+		return out, err
+	}
+	// The session is lost, or an operator has deleted the marker: the znodes may tell,
+	// in the next session or in this one.
+	if unread == nil {
+		r.doubt = newDoubt(tx, m, err)
+		return out, errAgain
+	}
+	r.doubt = newDoubt(tx, m, fmt.Errorf("%w: %w", unread, err))
+	return out, unread
+}
+
+// failed decides what the failure of a request means. tx is nil if the request was to
+// change nothing.
+func (r *run) failed(ctx context.Context, s *session.Session, tx *Tx, p plan, err error) error {
+	exists, absent := errors.Is(err, session.ErrNodeExists), errors.Is(err, session.ErrNoNode)
+	conflict := false
+	what := p.failedAt(err)
+	switch what {
+	case noRole:
+		return err
+	case guardRole:
+		return r.end(fmt.Errorf("%w: %w", ErrGuard, err), false)
+	case readRole, markerRole:
+		conflict = exists || absent || errors.Is(err, session.ErrBadVersion)
+	case createRole:
+		conflict = exists // without a parent it is the caller's mistake
+	}
+	switch {
+	case conflict:
+		return r.noteConflict(ctx, s, fmt.Errorf("%w: %w", errAgain, err))
+	case tx != nil:
+		// The server refuses a write. That is due to the caller if what f has read is
+		// true.
+		return r.proveReads(ctx, s, tx, err, false)
+	}
+	return r.end(err, false)
+}

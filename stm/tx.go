@@ -1,0 +1,266 @@
+package stm
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// Node is a znode as a transaction sees it: as it was read, with the transaction's own
+// writes. Data and Stat are zero if it does not exist; Stat is zero, too, if the
+// transaction creates it.
+type Node struct {
+	Path   string
+	Exists bool
+	Data   []byte
+	Stat   session.Stat
+}
+
+// Tx is one attempt of a transaction. It belongs to one call of the function that is
+// passed to [Transactor.Apply], is not for concurrent use, and is of no use when that
+// call has returned.
+//
+// After a method has returned an error, the attempt cannot succeed any more, whatever
+// the function returns.
+type Tx struct {
+	ctx context.Context
+	s   *session.Session
+	t   *Transactor
+	// fresh says that a sync has to precede the first read.
+	fresh bool
+	// over says that the function has returned.
+	over bool
+	// unanswered says that the reply to an earlier attempt of the call is missing, and
+	// assumes that the function may say what it knows.
+	unanswered, assumes bool
+
+	nodes  map[string]*entry
+	reads  []*entry // in the order in which they were read
+	guards []session.Op
+	writes []write
+
+	// failed is the first error of a read: the network's, or the session's.
+	failed error
+	// refused is the first error of a method that is due to the values read, or to an
+	// argument.
+	refused error
+}
+
+// entry is the knowledge of a transaction about a path.
+type entry struct {
+	now Node
+	// read says that the znode was read; was is the result.
+	read bool
+	was  Node
+	// absentAt is the topmost znode at or above the path that was absent, if was is.
+	absentAt string
+	written  bool
+}
+
+// known says whether the transaction knows that now is so, once it is applied.
+func (e *entry) known() bool { return e.read || e.written }
+
+type writeKind int
+
+const (
+	setWrite writeKind = iota
+	createWrite
+	deleteWrite
+	requireWrite // the znode must exist
+)
+
+// write is a write that a transaction asks for.
+type write struct {
+	kind    writeKind
+	path    string
+	data    []byte
+	version int32 // of the first set or delete of a znode that was read; otherwise any
+	mode    session.Mode
+	opts    *session.CreateOptions
+	// absent says that the znode was read and was absent.
+	absent bool
+}
+
+// Get reads the znode at path, within the context of Apply. A znode that does not exist
+// is no error. The transaction is applied only if the znode still has the same data
+// version, or still does not exist; a change of its children does not count.
+func (tx *Tx) Get(path string) (Node, error) {
+	nodes, err := tx.GetAll(path)
+	if err != nil {
+		return Node{}, err
+	}
+	return nodes[0], nil
+}
+
+// GetAll is [Tx.Get] of several paths in one round trip.
+func (tx *Tx) GetAll(paths ...string) ([]Node, error) {
+	if err := tx.beginAll(paths); err != nil {
+		return nil, err
+	}
+	if err := tx.fetch(paths); err != nil {
+		return nil, err
+	}
+	out := make([]Node, len(paths))
+	for i, path := range paths {
+		out[i] = tx.nodes[path].now
+		out[i].Data = bytes.Clone(out[i].Data)
+	}
+	return out, nil
+}
+
+// changes reports whether the transaction writes.
+func (tx *Tx) changes() bool {
+	return slices.ContainsFunc(tx.writes, func(w write) bool { return w.kind != requireWrite })
+}
+
+// Set replaces the data of the znode at path, which must exist.
+func (tx *Tx) Set(path string, data []byte) error {
+	e, err := tx.target(path)
+	if err != nil {
+		return err
+	}
+	if e.known() && !e.now.Exists {
+		return tx.refuse("set", path, session.ErrNoNode)
+	}
+	data = bytes.Clone(data)
+	if last := tx.lastWrite(path); last != nil && last.kind != deleteWrite {
+		last.data = data
+	} else {
+		tx.write(e, write{kind: setWrite, path: path, data: data})
+	}
+	e.now = Node{Path: path, Exists: true, Data: data, Stat: e.now.Stat}
+	return nil
+}
+
+// Create creates a znode, which must not exist; its parent must. Sequential modes are
+// refused, since the name is not known before the transaction is applied. o may be nil.
+func (tx *Tx) Create(path string, data []byte, mode session.Mode, o *session.CreateOptions) error {
+	e, err := tx.target(path)
+	switch {
+	case err != nil:
+		return err
+	case mode == session.PersistentSequential || mode == session.EphemeralSequential || mode == session.PersistentSequentialTTL:
+		return tx.refuse("create", path, fmt.Errorf("%w: a sequential znode has no name yet", ErrInvalidArgument))
+	case e.known() && e.now.Exists:
+		return tx.refuse("create", path, session.ErrNodeExists)
+	}
+	data = bytes.Clone(data)
+	if o != nil {
+		copied := *o
+		copied.ACL = slices.Clone(o.ACL)
+		o = &copied
+	}
+	tx.write(e, write{kind: createWrite, path: path, data: data, mode: mode, opts: o})
+	e.now = Node{Path: path, Exists: true, Data: data}
+	return nil
+}
+
+// Delete deletes the znode at path, which must exist and have no children.
+func (tx *Tx) Delete(path string) error {
+	e, err := tx.target(path)
+	if err != nil {
+		return err
+	}
+	if e.known() && !e.now.Exists {
+		return tx.refuse("delete", path, session.ErrNoNode)
+	}
+	tx.write(e, write{kind: deleteWrite, path: path})
+	e.now = Node{Path: path}
+	return nil
+}
+
+// Put reads the znode at path, if the transaction has not done so, and then sets its
+// data, or creates it as a persistent znode.
+func (tx *Tx) Put(path string, data []byte) error {
+	node, err := tx.Get(path)
+	switch {
+	case err != nil:
+		return err
+	case node.Exists:
+		return tx.Set(path, data)
+	}
+	return tx.Create(path, data, session.Persistent, &session.CreateOptions{ACL: tx.t.opts.ACL})
+}
+
+// usable is nil while the attempt can succeed.
+func (tx *Tx) usable() error {
+	switch {
+	case tx == nil || tx.s == nil:
+		return fmt.Errorf("stm: %w: the Tx has no session: get one from Transactor.Apply", ErrInvalidArgument)
+	case tx.over:
+		return fmt.Errorf("stm: %w: the Tx was used after its function had returned", ErrInvalidArgument)
+	case tx.failed != nil:
+		return tx.failed
+	}
+	return tx.refused
+}
+
+// begin is the first step of every method that has a path.
+func (tx *Tx) begin(path string) error {
+	if err := tx.usable(); err != nil {
+		return err
+	}
+	if err := session.ValidatePath(path); err != nil {
+		return tx.refuse("use", path, fmt.Errorf("%w: %w", ErrInvalidArgument, err))
+	}
+	return nil
+}
+
+// beginAll is begin for several paths.
+func (tx *Tx) beginAll(paths []string) error {
+	if err := tx.usable(); err != nil {
+		return err
+	}
+	for _, path := range paths {
+		if err := tx.begin(path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// target is the entry of a path that is to be written.
+func (tx *Tx) target(path string) (*entry, error) {
+	if err := tx.begin(path); err != nil {
+		return nil, err
+	}
+	e := tx.nodes[path]
+	if e == nil {
+		e = &entry{now: Node{Path: path}}
+		tx.nodes[path] = e
+	}
+	return e, nil
+}
+
+// write appends w. The first write of a znode that was read depends on the read.
+func (tx *Tx) write(e *entry, w write) {
+	w.version = anyVersion
+	if e.read && !e.written {
+		w.absent = !e.was.Exists
+		if e.was.Exists && w.kind != createWrite {
+			w.version = e.was.Stat.Version
+		}
+	}
+	// From its first write on, the transaction knows whether the znode exists.
+	e.written = true
+	tx.writes = append(tx.writes, w)
+}
+
+// lastWrite is the last write of path; nil if there is none.
+func (tx *Tx) lastWrite(path string) *write {
+	for i := len(tx.writes) - 1; i >= 0; i-- {
+		if tx.writes[i].path == path && tx.writes[i].kind != requireWrite {
+			return &tx.writes[i]
+		}
+	}
+	return nil
+}
+
+// refuse ends the attempt because of the values read, or of an argument.
+func (tx *Tx) refuse(op, path string, err error) error {
+	tx.refused = &session.OpError{Op: op, Path: path, Err: err}
+	return tx.refused
+}

@@ -1,0 +1,90 @@
+package stm_test
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/internal/world"
+	"github.com/zkrecipes/zkrecipes/internal/world/history"
+	"github.com/zkrecipes/zkrecipes/stm"
+	"github.com/zkrecipes/zkrecipes/zktest"
+)
+
+// markers is the folder of the markers in most tests.
+const markers = "/markers"
+
+// World is a world with znodes that hold numbers.
+type World struct{ *world.World }
+
+// inWorld runs body in a bubble with a server; so may be nil.
+func inWorld(t *testing.T, so *zktest.Options, body func(w *World)) {
+	t.Helper()
+	world.In(t, so, func(w *world.World) { body(&World{w}) })
+}
+
+// create creates znodes that hold 0.
+func (w *World) create(paths ...string) {
+	w.Helper()
+	for _, path := range paths {
+		require.NoError(w, w.Server.Create(path, []byte("0")))
+	}
+}
+
+// value is the number that a znode holds.
+func (w *World) value(path string) int {
+	w.Helper()
+	n, err := w.Server.Get(path)
+	require.NoError(w, err)
+	return number(n.Data)
+}
+
+func (w *World) exists(path string) bool {
+	_, err := w.Server.Get(path)
+	return err == nil
+}
+
+// number is a znode's data as a number.
+func number(data []byte) int {
+	n, _ := strconv.Atoi(string(data))
+	return n
+}
+
+func text(n int) []byte { return []byte(strconv.Itoa(n)) }
+
+// add adds delta to the number at path within a transaction.
+func add(tx *stm.Tx, path string, delta int) error {
+	node, err := tx.Get(path)
+	if err != nil {
+		return err
+	}
+	return tx.Put(path, text(number(node.Data)+delta))
+}
+
+// move takes n from one number and adds it to the other.
+func move(from, to string, n int) func(*stm.Tx) error {
+	return func(tx *stm.Tx) error { return errors.Join(add(tx, from, -n), add(tx, to, n)) }
+}
+
+// commits accepts the requests that carry transactions out.
+func commits(r zktest.Request) bool { return r.Op == "multi" && !r.OnlyChecks }
+
+// apply applies f, and wants that to succeed.
+func (w *World) apply(t *stm.Transactor, f func(*stm.Tx) error) {
+	w.Helper()
+	require.NoError(w, t.Apply(w.Ctx, f))
+}
+
+type fate = history.Fate
+
+const never, once, maybe = history.Never, history.Once, history.Maybe
+
+// started runs Apply beside the test.
+func (w *World) started(ctx context.Context, t *stm.Transactor, f func(*stm.Tx) error) <-chan error {
+	done := make(chan error, 1)
+	// The bubble waits for it; it ends with ctx at the latest.
+	go func() { done <- t.Apply(ctx, f) }()
+	return done
+}

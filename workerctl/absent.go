@@ -1,0 +1,176 @@
+package workerctl
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/zkrecipes/zkrecipes/internal/format/jobformat"
+	"github.com/zkrecipes/zkrecipes/internal/optimistic"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// A wait lists the other waiting workers shortly before its end: a twentieth of its time
+// before, at most lastLook. Workers that came together give up together, so after the end
+// each worker would report the others as missing. Workers of jobs with more than fewWorkers
+// do not list, because each waiting worker would read all others.
+const (
+	lastLook   = 5 * time.Second
+	fewWorkers = 500
+)
+
+// lookOut watches the other workers of a wait at place until ctx ends. With
+// Options.FailFast it calls end when a worker has died or failed. found returns the ids of
+// the workers that waited shortly before the deadline, and must be called after ctx has
+// ended.
+func (w *Worker) lookOut(ctx context.Context, place string, end context.CancelCauseFunc) (found func() map[int]bool) {
+	var looking sync.WaitGroup
+	if w.job.opts.FailFast {
+		// found waits for it; ends with ctx.
+		looking.Go(func() { end(w.job.awaitFault(ctx)) })
+	}
+	var seen map[int]bool
+	if deadline, limited := ctx.Deadline(); limited {
+		left := time.Until(deadline)
+		// found waits for it; ends with ctx.
+		looking.Go(func() {
+			timer := time.NewTimer(left - min(lastLook, left/20))
+			defer timer.Stop()
+			select {
+			case <-timer.C:
+			case <-ctx.Done():
+				return
+			}
+			st, err := w.job.status(ctx)
+			if err == nil && st.Workers <= fewWorkers {
+				seen, _ = w.waiting(ctx, place, st) // if it fails, the waiters at the end count
+			}
+		})
+	}
+	return func() map[int]bool {
+		looking.Wait()
+		return seen
+	}
+}
+
+// waiting are the ids of the workers that wait at place.
+func (w *Worker) waiting(ctx context.Context, place string, st status) (map[int]bool, error) {
+	parties, err := w.barrier(place, st.Workers).Waiting(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := map[int]bool{}
+	for _, p := range parties {
+		if id, err := parseID(p.ID); err == nil {
+			out[id] = true
+		}
+	}
+	return out, nil
+}
+
+// absent are the workers that do not wait, and did not wait shortly before, except this
+// worker, which has just given up. A worker that waited before, and has died or left since,
+// is absent.
+func (w *Worker) absent(ctx context.Context, place string, st status, before map[int]bool) ([]int, error) {
+	now, err := w.waiting(ctx, place, st)
+	if err != nil {
+		return nil, err
+	}
+	var ids, gone []int
+	for id := range st.Workers {
+		switch {
+		case id == w.ID() || now[id]:
+		case before[id]:
+			gone = append(gone, id)
+		default:
+			ids = append(ids, id)
+		}
+	}
+	if list, err := w.job.verify(ctx, gone); err == nil {
+		for id, m := range list {
+			if m.State != running {
+				ids = append(ids, id)
+			}
+		}
+	}
+	slices.Sort(ids)
+	return ids, nil
+}
+
+// classify fills in which of the missing workers have died, failed or left.
+func (j *Job) classify(ctx context.Context, e *MissingError) error {
+	list, err := j.verify(ctx, e.IDs)
+	if err != nil {
+		return err
+	}
+	for _, id := range e.IDs {
+		switch m, joined := list[id]; {
+		case !joined:
+		case m.State == dead:
+			e.Dead = append(e.Dead, id)
+		case m.State == failed:
+			e.Failed = append(e.Failed, id)
+			if e.Failures == nil {
+				e.Failures = map[int]string{}
+			}
+			e.Failures[id] = m.Failure
+		case m.State == left:
+			e.Left = append(e.Left, id)
+		}
+	}
+	return nil
+}
+
+// awaitFault waits until a worker has died or failed, and returns a MissingError that
+// names the worker.
+func (j *Job) awaitFault(ctx context.Context) error {
+	return persist(ctx, j.client, func(s *session.Session) error {
+		// The list is read first: a later change of the list fires its watch, and an
+		// earlier change shows in the status.
+		r := newReading(ctx, s)
+		r.Sync(j.run.state())
+		live := s.StartChildren(j.run.at(jobformat.DirLive), true)
+		defer optimistic.StopWatch(live)
+		st, _ := r.readStatus(j)
+		here, there := r.IfThere(live)
+		if r.Err == nil && !there {
+			if err := j.mend(ctx); err != nil {
+				return err
+			}
+			return optimistic.ErrChanged
+		}
+		if r.Err != nil {
+			return r.Err
+		}
+		if err := j.faults(ctx, st, here.Children); err != nil {
+			return err
+		}
+		return firstOf(ctx, here.Watch)
+	})
+}
+
+// faults is a MissingError if a worker without a znode among live has died or failed.
+func (j *Job) faults(ctx context.Context, st status, live []string) error {
+	running := map[string]bool{}
+	for _, name := range live {
+		id, _, _ := strings.Cut(name, "-")
+		running[id] = true
+	}
+	ids := slices.DeleteFunc(idsFrom(0, st.Next), func(id int) bool { return running[strconv.Itoa(id)] })
+	if len(ids) <= st.Left && st.Failed == 0 {
+		return nil
+	}
+	e := &MissingError{IDs: ids, Workers: st.Workers, Reason: errFaulty}
+	if err := j.classify(ctx, e); err != nil {
+		return err
+	}
+	e.IDs, e.Left = slices.Concat(e.Dead, e.Failed), nil
+	slices.Sort(e.IDs)
+	if len(e.IDs) == 0 {
+		return nil
+	}
+	return e
+}

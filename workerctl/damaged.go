@@ -1,0 +1,153 @@
+package workerctl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/zkrecipes/zkrecipes/internal/format/jobformat"
+	"github.com/zkrecipes/zkrecipes/internal/optimistic"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// errValid is the error of a job that is not damaged.
+var errValid = errors.New("the record of the job can be read: Job.Kill ends the job, Job.Remove removes a job that is over")
+
+// DeleteDamaged deletes the znode of the job of that name, with everything below it, if
+// its data is not a record of this package: no other call finds such a job, and its name
+// stays taken. The workers of the job lose their holds. Nothing is deleted if the record
+// can be read, or if a newer version of this package wrote it (ErrRecord). The error wraps
+// ErrNoJob if no such znode exists.
+//
+// Every deletion depends on the version of the znode: if somebody repairs the record, or
+// submits a job of the name, meanwhile, nothing is deleted from then on.
+func (n *Janitor) DeleteDamaged(ctx context.Context, name string) error {
+	const op = "delete the damaged job"
+	err := n.begin(ctx)
+	if err == nil && name == "" {
+		err = fmt.Errorf("%w: the name is empty", ErrInvalidArgument)
+	}
+	if err != nil {
+		return failure(ctx, op, n.opts.Root, err)
+	}
+	d := &demolition{path: n.opts.Root + "/" + session.EscapeName(name)}
+	if err := persist(ctx, n.client, func(s *session.Session) error { return d.try(ctx, s) }); err != nil {
+		return failure(ctx, op, d.path, err)
+	}
+	return nil
+}
+
+// demolition is a call of DeleteDamaged. created is the czxid of the damaged znode, once the
+// znode was read.
+type demolition struct {
+	path    string
+	created int64
+}
+
+// try deletes the job, or the rest of it that an earlier try has left.
+func (d *demolition) try(ctx context.Context, s *session.Session) error {
+	seen, there, err := d.look(ctx, s)
+	switch {
+	case err != nil:
+		return err
+	case d.created != 0 && (!there || seen.Stat.Czxid != d.created):
+		return nil // deleted, by this call or by another one
+	case !there:
+		return ErrNoJob
+	}
+	if err := checkFormat(seen.Data); err != nil {
+		return err
+	}
+	if _, err := jobOf(nameOf(d.path), seen.Data); err == nil {
+		return errValid
+	}
+	d.created = seen.Stat.Czxid
+	version := seen.Stat.Version
+	if version == 0 {
+		// The znode of the next job of this name has the version 0 and is never set: a
+		// check of another version never hits it.
+		stat, err := s.Set(ctx, d.path, seen.Data, 0)
+		if err != nil {
+			return again(err)
+		}
+		version = stat.Version
+	}
+	return again(d.delete(ctx, s, version))
+}
+
+// look reads the job's znode.
+func (d *demolition) look(ctx context.Context, s *session.Session) (seen session.Seen, there bool, err error) {
+	err = s.ReadFresh(ctx, "/", func() error {
+		r := newReading(ctx, s)
+		seen = r.Get(d.path)
+		there = seen.Exists
+		return r.Err
+	})
+	return seen, there, err
+}
+
+// delete deletes everything while the job's znode has the version that was read. The
+// znodes that stand for a running job are deleted first, so that the workers of the job
+// see that the job is over.
+func (d *demolition) delete(ctx context.Context, s *session.Session, version int32) error {
+	levels, err := d.levels(ctx, s)
+	if err != nil {
+		return err
+	}
+	var all []string
+	if len(levels) > 1 {
+		for i, path := range levels[1] {
+			if nameOf(path) == jobformat.NodeState {
+				all = append(all, path)
+				levels[1] = slices.Delete(levels[1], i, i+1)
+				break
+			}
+		}
+	}
+	for _, level := range slices.Backward(levels) {
+		all = append(all, level...)
+	}
+	check := session.CheckOp(d.path, version)
+	for chunk := range slices.Chunk(all, together) {
+		ops := []session.Op{check}
+		for _, path := range chunk {
+			ops = append(ops, session.DeleteOp(path, -1))
+		}
+		if _, err := s.Txn(ctx, ops...); err != nil {
+			return err
+		}
+	}
+	return s.Delete(ctx, d.path, version)
+}
+
+// levels lists what is below the job's znode: its children, their children, and so on.
+func (d *demolition) levels(ctx context.Context, s *session.Session) (levels [][]string, err error) {
+	for parents := []string{d.path}; len(parents) > 0; {
+		var level []string
+		r := newReading(ctx, s)
+		for chunk := range slices.Chunk(parents, together) {
+			for i, seen := range r.ListAll(chunk...) {
+				level = append(level, paths(chunk[i], seen.Children)...)
+			}
+		}
+		if r.Err != nil {
+			return nil, r.Err
+		}
+		if len(level) > 0 {
+			levels = append(levels, level)
+		}
+		parents = level
+	}
+	return levels, nil
+}
+
+// again is err, or ErrChanged if err only says that the job has changed since it was read.
+func again(err error) error {
+	for _, changed := range []error{session.ErrBadVersion, session.ErrNoNode, session.ErrNotEmpty} {
+		if errors.Is(err, changed) {
+			return optimistic.ErrChanged
+		}
+	}
+	return err
+}

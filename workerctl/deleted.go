@@ -1,0 +1,257 @@
+package workerctl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/zkrecipes/zkrecipes/internal/format/jobformat"
+	"github.com/zkrecipes/zkrecipes/internal/optimistic"
+	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/stm"
+)
+
+// Repair of a running job whose znodes were deleted by hand. Znodes that follow from the
+// status and the members are created again: size, full, live, ids and free. The status,
+// members, barriers and phases cannot be restored: without a status the job is over, and
+// an error names any other missing znode.
+
+// deletedError is the error of a job whose znode at path is missing: ErrOver if the job is
+// over.
+func (j *Job) deletedError(ctx context.Context, path string) error {
+	st, err := j.status(ctx)
+	switch {
+	case err != nil:
+		return err
+	case st.State.Over():
+		return ErrOver
+	}
+	return fmt.Errorf("%w: %s was deleted while the job is running: create it again, without data, or kill the job", ErrRecord, path)
+}
+
+// lostMember is the error of a job one of whose members was deleted.
+func (j *Job) lostMember(path string) error {
+	return fmt.Errorf("%w: %s was deleted while the job is running, and cannot be made again: kill the job, and submit it again", ErrRecord, path)
+}
+
+// errMisfit is the error of a transaction that has read znodes that contradict the status:
+// a part of the job was deleted.
+var errMisfit = errors.New("a part of the job is missing")
+
+// repair recreates deleted znodes of the job, if refused, the error of a transaction, says
+// that a znode is missing. The status had the version that the transaction was made for, so
+// znodes that change only together with the status are either as expected or damaged. The
+// error is refused if nothing had to be repaired.
+func (j *Job) repair(ctx context.Context, refused error) (repaired bool, err error) {
+	part := ""
+	var txn *session.TxnError
+	if errors.As(refused, &txn) && (errors.Is(refused, session.ErrNoNode) || errors.Is(refused, session.ErrNodeExists)) {
+		part, _, _ = strings.Cut(strings.TrimPrefix(txn.Path, string(j.run)+"/"), "/")
+	}
+	switch part {
+	case jobformat.NodeSize:
+		return true, j.restoreSize(ctx)
+	case jobformat.DirLive: // a live node may have gone with its session
+		if exists, err := j.exists(ctx, j.run.at(part)); exists || err != nil {
+			return false, errors.Join(refused, err)
+		}
+	case jobformat.NodeFull, jobformat.DirMembers, jobformat.DirIDs, jobformat.DirFree:
+	default:
+		if !errors.Is(refused, errMisfit) {
+			return false, refused
+		}
+	}
+	err = j.mend(ctx)
+	return err == nil, err
+}
+
+// exists reports whether a znode exists, as far as the server knows.
+func (j *Job) exists(ctx context.Context, path string) (exists bool, err error) {
+	err = j.txs.Apply(ctx, func(tx *stm.Tx) error {
+		nodes, err := tx.Peek(path)
+		exists = err == nil && nodes[0].Exists
+		return err
+	})
+	return exists, err
+}
+
+// restoreSize creates the znode of the job's size, if it is missing or has no number;
+// ErrOver if the job is over.
+func (j *Job) restoreSize(ctx context.Context) error {
+	return j.txs.Apply(ctx, func(tx *stm.Tx) error {
+		st, others, err := j.readStatus(tx, j.run.at(jobformat.NodeSize))
+		switch {
+		case err != nil:
+			return err
+		case st.State.Over():
+			return ErrOver
+		}
+		data := []byte(strconv.Itoa(st.Workers))
+		switch size := others[0]; {
+		case !size.Exists:
+			return j.create(tx, size.Path, data)
+		case string(size.Data) != string(data):
+			return errors.Join(tx.Depend(size), tx.Set(size.Path, data))
+		}
+		return nil
+	})
+}
+
+// restoredSize is restoreSize for reads, which have to be repeated after it.
+func (j *Job) restoredSize(ctx context.Context) error {
+	if err := j.restoreSize(ctx); err != nil {
+		return err
+	}
+	return optimistic.ErrChanged
+}
+
+// mostMended is how many znodes one transaction creates again: they must fit into a request.
+const mostMended = 1000
+
+// mend recreates the deleted znodes of a job that is not over; if a member is missing, the
+// error names it. mend uses one transaction on condition of the status's version. All
+// created znodes, except the children of live, change only in transactions that change the
+// status: so they are correct if the status has not changed since the members were read. A
+// missing live folder has no children. If the job has ended meanwhile, its status has
+// another version, and no znode is created.
+func (j *Job) mend(ctx context.Context) error {
+	return j.txs.Apply(ctx, func(tx *stm.Tx) error {
+		m := &mending{job: j, tx: tx, children: map[string][]string{}}
+		if err := m.collect(); err != nil {
+			return err
+		}
+		if len(m.edits) > mostMended {
+			return fmt.Errorf("%w: %d znodes below %s were deleted while the job is running, too many to create them again: kill the job, and submit it again",
+				ErrRecord, len(m.edits), j.run)
+		}
+		for _, edit := range m.edits {
+			if err := edit(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// mending is a call of mend: children has the names below each existing folder, and edits
+// are the edits to make.
+type mending struct {
+	job      *Job
+	tx       *stm.Tx
+	status   status
+	children map[string][]string
+	edits    []func() error
+}
+
+func (m *mending) create(path string, data []byte) {
+	m.edits = append(m.edits, func() error { return m.job.create(m.tx, path, data) })
+}
+
+func (m *mending) delete(path string) {
+	m.edits = append(m.edits, func() error { return m.tx.Delete(path) })
+}
+
+// collect reads the job and finds the missing znodes.
+func (m *mending) collect() (err error) {
+	j := m.job
+	if m.status, _, err = j.readStatus(m.tx); err != nil {
+		return err
+	}
+	if m.status.State.Over() {
+		return ErrOver
+	}
+	for _, name := range []string{jobformat.DirLive, jobformat.DirMembers, jobformat.DirIDs, jobformat.DirFree, jobformat.NodeFull} {
+		node, names, err := m.tx.PeekChildren(j.run.at(name))
+		if err != nil {
+			return err
+		}
+		if node.Exists {
+			m.children[name] = names
+		} else if name != jobformat.NodeFull {
+			m.create(node.Path, nil)
+		}
+	}
+	if err := m.collectMembers(); err != nil {
+		return err
+	}
+	switch _, full := m.children[jobformat.NodeFull]; {
+	case full && !m.status.full():
+		m.delete(j.run.at(jobformat.NodeFull))
+	case !full && m.status.full():
+		m.create(j.run.at(jobformat.NodeFull), nil)
+	}
+	return nil
+}
+
+// collectMembers makes ids and free fit the members, all of which must exist.
+func (m *mending) collectMembers() error {
+	j := m.job
+	if _, ok := m.children[jobformat.DirMembers]; !ok && m.status.Next > 0 {
+		return j.lostMember(j.run.at(jobformat.DirMembers))
+	}
+	free, ids := map[string]bool{}, map[string]int{}
+	for chunk := range slices.Chunk(idsFrom(0, m.status.Next), together) {
+		members, err := j.peekMembers(m.tx, chunk)
+		if err != nil {
+			return err
+		}
+		for i, one := range members {
+			switch {
+			case one == nil:
+				return j.lostMember(j.run.member(chunk[i]))
+			case j.record.ReuseIDs && one.Left:
+				free[strconv.Itoa(one.ID)] = true
+			default:
+				ids[one.Name] = one.ID
+			}
+		}
+	}
+	for _, name := range m.children[jobformat.DirMembers] {
+		if id, err := parseID(name); err == nil && id >= m.status.Next {
+			return fmt.Errorf("%w: %s exists, and the id was not given out: delete it", ErrRecord, j.run.member(id))
+		}
+	}
+	for name, id := range ids {
+		if !slices.Contains(m.children[jobformat.DirIDs], session.EscapeName(name)) {
+			m.create(j.run.identity(name), []byte(strconv.Itoa(id)))
+		}
+	}
+	for name := range free {
+		if !slices.Contains(m.children[jobformat.DirFree], name) {
+			m.create(j.run.at(jobformat.DirFree, name), nil)
+		}
+	}
+	for _, name := range m.children[jobformat.DirFree] {
+		if _, err := parseID(name); err == nil && !free[name] {
+			m.delete(j.run.at(jobformat.DirFree, name))
+		}
+	}
+	return nil
+}
+
+// peekMembers reads the members that have the ids; nil for a missing member.
+func (j *Job) peekMembers(tx *stm.Tx, ids []int) ([]*member, error) {
+	paths := make([]string, len(ids))
+	for i, id := range ids {
+		paths[i] = j.run.member(id)
+	}
+	nodes, err := tx.Peek(paths...)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]*member, len(ids))
+	for i, node := range nodes {
+		if !node.Exists {
+			continue
+		}
+		m, err := memberOf(strconv.Itoa(ids[i]), node.Data)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = &m
+	}
+	return out, nil
+}

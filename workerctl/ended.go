@@ -1,0 +1,89 @@
+package workerctl
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/zkrecipes/zkrecipes/internal/format/jobformat"
+	"github.com/zkrecipes/zkrecipes/internal/optimistic"
+	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/stm"
+)
+
+// recordEnd writes down how the job ended, before the job is removed. The transaction
+// checks that the job is still there: a remover that was slow writes nothing after
+// the job has gone, when the record may have been deleted already. If the server
+// refuses the record, the job is removed without one.
+func (j *Job) recordEnd(ctx context.Context, s *session.Session) error {
+	if j.opts.Retention < 0 {
+		return nil
+	}
+	record := func(tx *stm.Tx) error {
+		st, _, err := j.readStatus(tx)
+		if err != nil || !st.State.Over() {
+			return errors.Join(errNoEnd, err) // garbage does not tell how the job ended
+		}
+		at, err := tx.Get(j.run.state())
+		return errors.Join(err, j.create(tx, j.run.ended(), encode(j.ending(st, at.Stat))))
+	}
+	err := j.txs.Apply(ctx, record)
+	if path, refused := optimistic.Culprit(err); path == j.run.ended() && errors.Is(refused, session.ErrNoNode) {
+		if err = s.EnsurePath(ctx, j.opts.Root+"/"+jobformat.DirEnded, session.Container, j.opts.create()); err == nil {
+			err = j.txs.Apply(ctx, record)
+		}
+	}
+	switch {
+	case err == nil:
+		return prune(ctx, s, j.opts, j.run.ended())
+	case errors.Is(err, session.ErrNodeExists), errors.Is(err, session.ErrNoAuth), errors.Is(err, errNoEnd):
+		return nil // also if another client has removed the job
+	}
+	return err
+}
+
+// errNoEnd: there is no end to record.
+var errNoEnd = errors.New("the job has no status that says how it ended")
+
+// pruneEnded deletes the records of outcomes that are older than Options.Retention.
+func pruneEnded(ctx context.Context, client *session.Client, opts Options) error {
+	if opts.Retention < 0 {
+		return nil
+	}
+	return persist(ctx, client, func(s *session.Session) error { return prune(ctx, s, opts, "") })
+}
+
+// prune is pruneEnded. After the record newest was written, it reads only some of the other
+// records, which follow newest in the order of the names. So each end of a job costs a
+// constant number of requests, and every record has its turn.
+func prune(ctx context.Context, s *session.Session, opts Options, newest string) error {
+	dir := opts.Root + "/" + jobformat.DirEnded
+	r := newReading(ctx, s)
+	names := r.List(dir)
+	slices.Sort(names)
+	if newest != "" {
+		at, _ := slices.BinarySearch(names, newest[len(dir)+1:])
+		names = slices.Concat(names[at:], names[:at])
+		names = names[:min(len(names), together)]
+	}
+	now := time.Now() // a janitor's own clock; otherwise the servers', which newest shows
+	for chunk := range slices.Chunk(names, together) {
+		seen, _ := r.GetReadable(paths(dir, chunk)...)
+		var old []string
+		for i, one := range seen {
+			if !one.Exists {
+				continue // gone, or not readable
+			}
+			created := time.UnixMilli(one.Stat.Ctime)
+			if dir+"/"+chunk[i] == newest {
+				now = created
+			}
+			if now.Sub(created) > opts.Retention {
+				old = append(old, dir+"/"+chunk[i])
+			}
+		}
+		_ = optimistic.DeleteAll(ctx, s, old...) // if it fails, the next call deletes them
+	}
+	return r.Err
+}

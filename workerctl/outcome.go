@@ -1,0 +1,151 @@
+package workerctl
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/zkrecipes/zkrecipes/internal/format/jobformat"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// Wait waits until the job is over, and returns its outcome, even if the job has
+// been removed. The error wraps ErrOver if the record of the outcome is gone; see
+// Options.Retention.
+//
+// When ctx ends by its deadline, the error is a [MissingError] that names the
+// workers that have not left, unless the client has no connection; a server that
+// does not answer may delay that by a second. With Options.FailFast, Wait ends as
+// soon as a worker has died or failed: the error is a MissingError that does not
+// wrap context.DeadlineExceeded.
+func (j *Job) Wait(ctx context.Context) (Info, error) {
+	const op = "wait for the end of"
+	if err := j.begin(ctx); err != nil {
+		return Info{}, failure(ctx, op, j.Path(), err)
+	}
+	err := j.orFault(ctx, j.awaitOver)
+	var faulty *MissingError
+	switch {
+	case errors.Is(err, ErrOver), errors.As(err, &faulty):
+		// If the job ends when its last worker fails, its end is reported.
+		out, e := j.outcome(ctx)
+		if e == nil && out.State.Over() {
+			return out, nil
+		}
+		if faulty == nil {
+			err = e
+		}
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		err = j.missing(ctx, err, j.staying)
+	}
+	return Info{}, failure(ctx, op, j.Path(), err)
+}
+
+// staying are the ids whose workers have not left, and the unassigned ids.
+func (j *Job) staying(ctx context.Context, st status) ([]int, error) {
+	list, err := j.verify(ctx, idsFrom(0, st.Next))
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(idsFrom(0, st.Workers), func(id int) bool {
+		m, joined := list[id]
+		return joined && m.State.gone()
+	}), nil
+}
+
+// Ended lists the jobs of that name, or all jobs if the name is empty, that have
+// ended and were removed within Options.Retention, the latest last. For a job
+// that still exists, use [Attach].
+func (n *Janitor) Ended(ctx context.Context, name string) ([]Info, error) {
+	const op = "find the ended jobs of"
+	if err := n.begin(ctx); err != nil {
+		return nil, failure(ctx, op, n.opts.Root, err)
+	}
+	dir, out := n.opts.Root+"/"+jobformat.DirEnded, []endedJob(nil)
+	err := fresh(ctx, n.client, func(s *session.Session) error {
+		out = nil
+		r := newReading(ctx, s)
+		names := slices.DeleteFunc(r.List(dir), func(child string) bool {
+			return name != "" && !jobformat.IsEndedName(child, session.EscapeName(name))
+		})
+		for chunk := range slices.Chunk(names, together) {
+			for _, one := range r.GetAll(paths(dir, chunk)...) {
+				// Data that is not a record of this package is ignored.
+				if record, err := decodeEnding(one.Data); one.Exists && err == nil && (name == "" || record.Name == name) {
+					out = append(out, endedJob{infoOf(record), one.Stat.Czxid})
+				}
+			}
+		}
+		return r.Err
+	})
+	if err != nil {
+		return nil, failure(ctx, op, n.opts.Root, err)
+	}
+	slices.SortFunc(out, func(a, b endedJob) int { return cmp.Compare(a.zxid, b.zxid) })
+	infos := make([]Info, len(out))
+	for i, one := range out {
+		infos[i] = one.Info
+	}
+	return infos, nil
+}
+
+// endedJob is a job that has ended; zxid tells the order of those that ended in one
+// millisecond.
+type endedJob struct {
+	Info
+	zxid int64
+}
+
+// outcome is how the job ended: by its status, or, after its removal, by the record of its
+// outcome; ErrOver if neither exists.
+func (j *Job) outcome(ctx context.Context) (out Info, err error) {
+	err = fresh(ctx, j.client, func(s *session.Session) error {
+		// The status is read first: the record of the outcome is written before the
+		// status is deleted.
+		r := newReading(ctx, s)
+		seen := r.GetAll(j.run.state(), j.run.ended())
+		at, end := seen[0], seen[1]
+		switch {
+		case r.Err != nil:
+			return r.Err
+		case at.Exists:
+			st, err := decodeStatus(at.Data)
+			if err != nil {
+				return err
+			}
+			out = j.describe(st, 0)
+			out.Ended = time.UnixMilli(at.Stat.Mtime)
+			return nil
+		case !end.Exists:
+			return ErrOver
+		}
+		record, err := decodeEnding(end.Data)
+		out = j.describe(statusOf(record), 0)
+		out.Ended = record.Ended.Local()
+		return err
+	})
+	return out, err
+}
+
+// ending is the record of how the job ended that has the status st.
+func (j *Job) ending(st status, stat session.Stat) ending {
+	return ending{
+		Format: jobformat.Format, ID: j.record.ID, Name: j.record.Name, State: st.State, Workers: st.Workers, Joined: st.Next, Left: st.Left,
+		Failed: st.Failed, Created: j.record.Created, Ended: time.UnixMilli(stat.Mtime).UTC(),
+	}
+}
+
+// infoOf is the Info of an ended job by its record.
+func infoOf(e ending) Info {
+	return Info{
+		ID: e.ID, Name: e.Name, State: State(e.State), Workers: e.Workers, Joined: e.Joined, Left: e.Left, Failed: e.Failed,
+		Created: e.Created, Ended: e.Ended.Local(),
+	}
+}
+
+// statusOf is the last status of an ended job by its record.
+func statusOf(e ending) status {
+	return status{State: e.State, Workers: e.Workers, Next: e.Joined, Left: e.Left, Failed: e.Failed}
+}

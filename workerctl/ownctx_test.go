@@ -1,0 +1,19 @@
+package workerctl_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Leaving with the context that ends with that.
+func TestWorkerLeavesWithItsOwnContext(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		w.submit(w.Client(), 2)
+		crew := w.crew(2)
+		for _, k := range crew {
+			require.NoError(w, k.Leave(k.Context()))
+		}
+		w.removed()
+	})
+}

@@ -1,0 +1,50 @@
+package workerctl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+var _ session.Held = (*Worker)(nil)
+
+// releaseOp names Release in errors.
+const releaseOp = "release"
+
+// errNotLeft is what Leave and Fail say after Release.
+var errNotLeft = fmt.Errorf("the worker was %w without leaving: come back with Job.Join, and leave then", session.ErrReleased)
+
+// Release gives the worker up without a report, by the name that everything held shares;
+// see [session.Held]. The worker has neither left nor failed: to the other workers it has
+// died, and the job waits until a process joins under its identity and leaves, or for a
+// [Janitor]. To report the end of the worker's part, call Leave or Fail instead of
+// Release.
+//
+// If the worker was lost before, the error wraps session.ErrLost. If ctx ends first, or
+// no server answers for a session timeout (also session.ErrLost), the deletion of the
+// live znode continues in the background. A second call returns the result of the first
+// call, whether Release, Leave or Fail; Leave and Fail after Release return an error
+// that wraps session.ErrReleased. Release takes one request.
+func (w *Worker) Release(ctx context.Context) error { return w.giveUp(ctx, releaseOp, w.stop) }
+
+// stop deletes the live znode, and changes nothing else.
+func (w *Worker) stop(ctx context.Context) error {
+	// Ended first: the deletion by this worker itself must not look like a loss.
+	w.hold.End(nil)
+	if lost := w.hold.Err(); !errors.Is(lost, session.ErrReleased) {
+		return lost
+	}
+	s := w.hold.Session()
+	ctx, cancel := s.GiveBackContext(ctx)
+	defer cancel()
+	_, err := s.StartDelete(w.Path(), -1).Wait(ctx)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, session.ErrNoNode):
+		return w.gone(err) // nobody else deletes it while the worker runs
+	}
+	return s.EnsureDeleted(ctx, w.Path())
+}

@@ -1,0 +1,101 @@
+package workerctl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/zkrecipes/zkrecipes/internal/format/jobformat"
+	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/stm"
+)
+
+// Every change of a job's members is a transaction of package stm that depends on the
+// job's status. All other znodes that the transaction reads change only together with the
+// status, so they need no conditions of their own. Each function recognizes by the claim of
+// a member, or by the status, that its transaction was applied.
+
+// mostRepairs is how often in a row one call creates parts of a job again.
+const mostRepairs = 100
+
+// transactor makes the job's Transactor. Calls that collide queue up: with n of them all
+// at once, each success would cost the others an attempt, n squared of them in all.
+func (j *Job) transactor() *stm.Transactor {
+	return stm.NewIdempotent(j.client, string(j.run), &stm.Options{Queue: j.queue, ACL: j.opts.ACL})
+}
+
+// queue waits for the job's lock. Clients that may not lock it do without: what is above
+// the lock may belong to another job's owner.
+func (j *Job) queue(ctx context.Context) (leave func(), err error) {
+	held, err := j.line.Lock(ctx)
+	switch {
+	case err == nil:
+		// If ctx ends first the deletion goes on by itself; and nothing depends
+		// on what became of the lock meanwhile.
+		return func() { _ = held.Unlock(ctx) }, nil
+	case errors.Is(err, session.ErrNoAuth):
+		return nil, nil
+	}
+	return nil, err
+}
+
+// apply applies a transaction that changes the job. If the servers refuse the transaction
+// because somebody has deleted a part of the job, that part is created again.
+func (j *Job) apply(ctx context.Context, f func(tx *stm.Tx) error) ([]session.Result, error) {
+	for repairs := 0; ; repairs++ {
+		results, err := j.txs.ApplyResults(ctx, f)
+		switch {
+		case err == nil, errors.Is(err, session.ErrUnknownOutcome):
+			return results, err
+		case errors.Is(err, stm.ErrConflicts), repairs == mostRepairs:
+			return nil, fmt.Errorf("%w: it does not fit together: %w", ErrRecord, err)
+		}
+		if repaired, err := j.repair(ctx, err); !repaired {
+			return nil, err
+		}
+	}
+}
+
+// readStatus reads the status, on which the transaction then depends, and in the same
+// round trip others, on which it does not. A run without a status was removed.
+func (j *Job) readStatus(tx *stm.Tx, others ...string) (st status, nodes []stm.Node, err error) {
+	nodes, err = tx.Peek(append([]string{j.run.state()}, others...)...)
+	if err == nil {
+		err = tx.Depend(nodes[0])
+	}
+	switch {
+	case err != nil:
+		return st, nil, err
+	case !nodes[0].Exists:
+		return st, nil, ErrOver
+	}
+	st, err = decodeStatus(nodes[0].Data)
+	return st, nodes[1:], err
+}
+
+// readMember reads the member that has the id, on which the transaction does not depend;
+// nil if there is none.
+func (j *Job) readMember(tx *stm.Tx, id int) (*member, stm.Node, error) {
+	nodes, err := tx.Peek(j.run.member(id))
+	if err != nil || !nodes[0].Exists {
+		return nil, stm.Node{}, err
+	}
+	m, err := memberOf(strconv.Itoa(id), nodes[0].Data)
+	return &m, nodes[0], err
+}
+
+// setStatus sets the status, which the transaction has read.
+func (j *Job) setStatus(tx *stm.Tx, next status) error {
+	return tx.Set(j.run.state(), encode(next))
+}
+
+// setSize sets the size, and so wakes those who wait for a change of the job.
+func (j *Job) setSize(tx *stm.Tx, workers int) error {
+	return tx.Set(j.run.at(jobformat.NodeSize), []byte(strconv.Itoa(workers)))
+}
+
+// create creates a persistent znode below the run.
+func (j *Job) create(tx *stm.Tx, path string, data []byte) error {
+	return tx.Create(path, data, session.Persistent, j.opts.create())
+}

@@ -1,0 +1,36 @@
+package apache
+
+import (
+	"os"
+	"os/exec"
+	"syscall"
+)
+
+// servesHere reports that Windows lacks the shell and the signals that servers are
+// paused and cleaned up with. A running ensemble can be used.
+const servesHere = false
+
+// Windows has no signals that stop a process and let it continue; these are refused.
+const (
+	signalStop     = syscall.Signal(0x13)
+	signalContinue = syscall.Signal(0x12)
+)
+
+// ownGroup starts cmd in a process group of its own, which Ctrl-C does not reach.
+func ownGroup(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
+}
+
+// claimFile holds a file against other processes until it is closed: nobody else
+// can open a file that is not shared.
+func claimFile(name string) (*os.File, error) {
+	path, err := syscall.UTF16PtrFromString(name)
+	if err != nil {
+		return nil, err
+	}
+	h, err := syscall.CreateFile(path, syscall.GENERIC_READ|syscall.GENERIC_WRITE, 0, nil, syscall.OPEN_ALWAYS, syscall.FILE_ATTRIBUTE_NORMAL, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "claim", Path: name, Err: err}
+	}
+	return os.NewFile(uintptr(h), name), nil
+}

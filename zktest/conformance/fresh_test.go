@@ -1,0 +1,38 @@
+package conformance
+
+import (
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/zkrecipes/zkrecipes/zktest"
+	"github.com/zkrecipes/zkrecipes/zktest/apache"
+)
+
+// figures are what the four-letter words tell of a server that has just begun,
+// and that a test can compare.
+// read only
+var figures = regexp.MustCompile(`(?m)^(Node count: |zk_znode_count\t|zk_approximate_data_size\t|zk_ephemerals_count\t|zk_watch_count\t).*$`)
+
+func TestNewServerIsAsApaches(t *testing.T) {
+	real := apache.Require(t, &apache.Options{Own: true})
+	s, err := zktest.Start(nil)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	for _, word := range []string{"srvr", "mntr"} {
+		text, err := real.FourLetter(t.Context(), 0, word)
+		require.NoError(t, err)
+		want := figures.FindAllString(text, -1)
+		require.NotEmpty(t, want)
+		require.ElementsMatch(t, want, figures.FindAllString(s.FourLetter(1, word), -1), word)
+	}
+	a, b := both(t, s.Addr(), real.Connect(), "fresh", func(p *player) {
+		c := p.join("a", 30000)
+		for _, path := range []string{"/", "/zookeeper", "/zookeeper/config", "/zookeeper/quota"} {
+			c.getACL(path)
+			c.children(path, false)
+		}
+	})
+	require.Empty(t, difference(a, b))
+}

@@ -1,0 +1,28 @@
+package ensemble
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/zkrecipes/zkrecipes/zktest/internal/proto"
+	"github.com/zkrecipes/zkrecipes/zktest/internal/tree"
+)
+
+func TestIdentitiesHaveTheOrderOfAJavaSet(t *testing.T) {
+	ip := proto.ID{Scheme: "ip", ID: "127.0.0.1"}
+	who := func(secrets ...string) (order []string) {
+		ids := []proto.ID{ip}
+		for _, s := range secrets {
+			ids = withIdentity(ids, proto.ID{Scheme: "digest", ID: tree.Digest(s)})
+		}
+		for _, id := range ids {
+			order = append(order, id.ID[:4])
+		}
+		return order
+	}
+	// As Apache 3.8.0 answered; package conformance asks it again.
+	require.Equal(t, []string{"bob:", "127."}, who("bob:pw"))
+	require.Equal(t, []string{"bob:", "127.", "eve:"}, who("bob:pw", "eve:pw"))
+	require.Equal(t, who("bob:pw", "eve:pw"), who("bob:pw", "eve:pw", "bob:pw"), "an identity counts once")
+}

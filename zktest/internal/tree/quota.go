@@ -1,0 +1,148 @@
+package tree
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/zkrecipes/zkrecipes/zktest/internal/proto"
+)
+
+// Where quotas are, as in org.apache.zookeeper.Quotas: below quotaRoot and the path
+// that has a quota.
+const (
+	systemRoot = "/zookeeper"
+	quotaRoot  = systemRoot + "/quota"
+	limitsName = "zookeeper_limits"
+	statsName  = "zookeeper_stats"
+)
+
+// track is the data of limits and statistics, as org.apache.zookeeper.StatsTrack reads
+// and writes it: "count=5,bytes=-1;countHardLimit=7". A value that is missing is -1.
+type track map[string]int64
+
+// readTrack reads a track; without what cannot be read, over which Apache's server
+// fails.
+func readTrack(data []byte) track {
+	s := track{}
+	for _, pair := range strings.FieldsFunc(string(data), func(r rune) bool { return r == ',' || r == ';' }) {
+		key, value, _ := strings.Cut(pair, "=")
+		if n, err := strconv.ParseInt(value, 10, 64); err == nil {
+			s[key] = n
+		}
+	}
+	return s
+}
+
+func (s track) get(key string) int64 {
+	if n, ok := s[key]; ok {
+		return n
+	}
+	return -1
+}
+
+// data writes a track: count and bytes first, the others sorted.
+func (s track) data() []byte {
+	out := fmt.Sprintf("count=%d,bytes=%d", s.get("count"), s.get("bytes"))
+	var others []string
+	for key := range s {
+		if key != "count" && key != "bytes" {
+			others = append(others, key)
+		}
+	}
+	slices.Sort(others)
+	for _, key := range others {
+		out += fmt.Sprintf(";%s=%d", key, s[key])
+	}
+	return []byte(out)
+}
+
+// limited is the path with a quota that is nearest above path, or path itself; "" if
+// there is none. The root has none.
+func (t *Tree) limited(path string) string {
+	for ; path != "" && len(t.quotas) > 0; path, _ = Parent(path) {
+		if t.quotas[path] {
+			return path
+		}
+	}
+	return ""
+}
+
+// counted takes a change of what is below a quota into its statistics. Their node has no
+// other version for that.
+func (t *Tree) counted(path string, bytes, count int) {
+	quota := t.limited(path)
+	n := t.nodes[quotaRoot+quota+"/"+statsName]
+	if quota == "" || n == nil {
+		return
+	}
+	s := readTrack(n.Data)
+	s["count"], s["bytes"] = s.get("count")+int64(count), s.get("bytes")+int64(bytes)
+	n.Data = s.data()
+}
+
+// quotaCreated keeps quotas after a node was created. A node of limits makes a quota;
+// one of statistics begins with what there is.
+func (t *Tree) quotaCreated(path string, n *Node) {
+	parent, _ := Parent(path)
+	if quota, ok := strings.CutPrefix(parent, quotaRoot); ok && quota != "" {
+		switch base(path) {
+		case limitsName:
+			t.quotas[quota] = true
+		case statsName:
+			s := track{"count": 0, "bytes": 0}
+			t.sum(quota, s)
+			n.Data = s.data()
+		}
+	}
+	t.counted(path, len(n.Data), 1)
+}
+
+// quotaRemoved keeps quotas after a node was removed.
+func (t *Tree) quotaRemoved(path string, n *Node) {
+	parent, _ := Parent(path)
+	if quota, ok := strings.CutPrefix(parent, quotaRoot); ok && base(path) == limitsName {
+		delete(t.quotas, quota)
+	}
+	t.counted(path, -len(n.Data), -1)
+}
+
+// sum counts a node and all below it.
+func (t *Tree) sum(path string, s track) {
+	n := t.nodes[path]
+	if n == nil {
+		return
+	}
+	s["count"], s["bytes"] = s["count"]+1, s["bytes"]+int64(len(n.Data))
+	for _, name := range n.children.names {
+		t.sum(path+"/"+name, s)
+	}
+}
+
+// exceeds reports whether a change would exceed a hard limit. As in Apache's server,
+// the parts of one transaction do not add up, and a limit on what does not grow is
+// checked all the same if it changes.
+func (t *Tree) exceeds(path string, bytes, count int) bool {
+	quota := t.limited(path)
+	if quota == "" {
+		return false
+	}
+	limits, stats := t.nodes[quotaRoot+quota+"/"+limitsName], t.nodes[quotaRoot+quota+"/"+statsName]
+	if limits == nil || stats == nil {
+		return false
+	}
+	most, now := readTrack(limits.Data), readTrack(stats.Data)
+	over := func(diff int, key, hard string) bool {
+		return diff != 0 && most.get(hard) > -1 && now.get(key)+int64(diff) > most.get(hard)
+	}
+	return over(count, "count", "countHardLimit") || over(bytes, "bytes", "byteHardLimit")
+}
+
+// quota is the code for a change that would exceed one, if they are enforced.
+func (o *overlay) quota(path string, bytes, count int, who *Caller) proto.Code {
+	if who.Quotas && !who.Admin && o.t.exceeds(path, bytes, count) {
+		return proto.QuotaExceeded
+	}
+	return proto.OK
+}

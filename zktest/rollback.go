@@ -1,0 +1,46 @@
+package zktest
+
+import (
+	"errors"
+
+	"github.com/zkrecipes/zkrecipes/zktest/internal/tree"
+)
+
+// Mark is a moment that [Server.RollBack] goes back to.
+type Mark struct{ tree *tree.Tree }
+
+// Mark remembers the committed state.
+func (s *Server) Mark() (Mark, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	leader := s.world.Leader()
+	if leader == nil {
+		return Mark{}, errors.New("zktest: mark: no leader")
+	}
+	return Mark{leader.Backup()}, nil
+}
+
+// RollBack stops all servers and starts them again without the writes committed after
+// m: znodes, sessions and changes that clients know to be committed are lost. No
+// correct ensemble does that. Servers of releases with defects do, when several crash
+// while they synchronize (ZOOKEEPER-4643, -4646, -4685, -4785), and so does an operator
+// who restores a backup. In an ensemble the next epoch is higher than all before; a
+// single server has none, and refuses clients that have seen more than it has.
+func (s *Server) RollBack(m Mark) error {
+	for i := 1; i <= s.world.Len(); i++ {
+		if err := s.Stop(i); err != nil {
+			return err
+		}
+	}
+	s.mu.Lock()
+	for i := 1; i <= s.world.Len(); i++ {
+		s.world.Node(i).RollBack(m.tree)
+	}
+	s.mu.Unlock()
+	for i := 1; i <= s.world.Len(); i++ {
+		if err := s.Restart(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
