@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
 	"github.com/zkrecipes/zkrecipes/discovery"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest"
@@ -161,9 +162,11 @@ func TestContextIsLookedAtBeforeAnythingIsSent(t *testing.T) {
 		}
 		w.Settle()
 		require.Zero(w, w.Requests(c))
+		// A confirmation that arrives before the calls look at ctx would be reported.
+		w.Server.Delay(zktest.Link{}, zktest.ToClient, time.Millisecond)
 		require.ErrorIs(w, g.Unregister(ctx), context.Canceled)
 		require.ErrorIs(w, m.Leave(ctx), context.Canceled)
-		w.Settle()
+		w.Pass(time.Second)
 		require.Empty(w, w.Children(dir), "it goes on in the background")
 		require.Empty(w, w.Children("/members"))
 	})

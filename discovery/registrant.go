@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/zkrecipes/zkrecipes/internal/await"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -154,18 +155,20 @@ func (k *registrant) awaitLeft(ctx context.Context) error {
 	k.beginLeaving()
 	select {
 	case <-k.over:
-		if err := k.State().Err; !errors.Is(err, ErrUnregistered) {
-			return err
-		}
-		return nil
 	case err := <-l.refused:
 		return err
 	case <-ctx.Done():
 		k.mu.Lock()
-		defer k.mu.Unlock()
 		k.leavers = slices.DeleteFunc(k.leavers, func(o *leaver) bool { return o == l })
-		return context.Cause(ctx)
+		k.mu.Unlock()
 	}
+	if err := await.Closed(ctx, k.over); err != nil {
+		return err
+	}
+	if err := k.State().Err; !errors.Is(err, ErrUnregistered) {
+		return err
+	}
+	return nil
 }
 
 // beginRemoval counts a removal that begins now.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/zkrecipes/zkrecipes/internal/await"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -120,12 +121,10 @@ func (h *heldTask) releaseTask(ctx context.Context) error {
 			}
 		}()
 	}
-	select {
-	case <-r.done:
-		return r.err
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	if err := await.Closed(ctx, r.done); err != nil {
+		return err
 	}
+	return r.err
 }
 
 // loss is why the assignment is lost, as far as the worker knows; nil if it is not.

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/zkrecipes/zkrecipes/internal/await"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -183,10 +184,8 @@ func (w *Worker) Drain(ctx context.Context) error {
 		}
 	}
 	w.mu.Unlock()
-	select {
-	case <-w.over:
-		return nil
-	case <-ctx.Done():
-		return wrapError(ctx, op, string(w.layout), context.Cause(ctx))
+	if err := await.Closed(ctx, w.over); err != nil {
+		return wrapError(ctx, op, string(w.layout), err)
 	}
+	return nil
 }

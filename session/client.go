@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"sync"
 	"time"
+
+	"github.com/zkrecipes/zkrecipes/internal/await"
 )
 
 // Client makes sessions, one at a time: after the loss of a session it makes the
@@ -259,12 +261,10 @@ func (c *Client) Close(ctx context.Context) error {
 		}
 		close(done)
 	}()
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
+	if await.Closed(ctx, done) != nil {
 		return fmt.Errorf("session: close: %w", ended(ctx))
 	}
+	return nil
 }
 
 func refusedTimeout(asked, granted time.Duration) error {

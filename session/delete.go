@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/zkrecipes/zkrecipes/internal/await"
 )
 
 // discardPause is how long a background deletion waits after a refusal that may
@@ -40,10 +42,11 @@ func (s *Session) EnsureDeleted(ctx context.Context, path string) error {
 	if _, err := first.Wait(ctx); deleted(err) {
 		return nil
 	}
-	done := make(chan error, 1)
+	var err error
+	done := make(chan struct{})
 	s.runInBackground(func(life context.Context) {
-		_, err := first.Wait(life)
-		if deleted(err) {
+		defer close(done)
+		if _, err = first.Wait(life); deleted(err) {
 			err = nil
 		} else {
 			err = s.deleteUntilGone(life, path)
@@ -51,14 +54,11 @@ func (s *Session) EnsureDeleted(ctx context.Context, path string) error {
 		if errors.Is(err, ErrNoAuth) {
 			s.spawn(func() { s.retryForbiddenDelete(path) })
 		}
-		done <- err
 	})
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
+	if await.Closed(ctx, done) != nil {
 		return &OpError{Op: "delete", Path: path, Err: ended(ctx)}
 	}
+	return err
 }
 
 // deleteUntilGone deletes path until it is gone. Repeating a delete whose answer was

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"sync"
 
+	"github.com/zkrecipes/zkrecipes/internal/await"
 	"github.com/zkrecipes/zkrecipes/session/internal/wire"
 )
 
@@ -42,18 +43,11 @@ func (f *Future[T]) Done() <-chan struct{} {
 func (f *Future[T]) Wait(ctx context.Context) (T, error) {
 	mustHaveContext(ctx)
 	f.mustBeMade()
-	select {
-	case <-f.done:
-		return f.value, f.err
-	default:
-	}
-	select {
-	case <-f.done:
-		return f.value, f.err
-	case <-ctx.Done():
+	if await.Closed(ctx, f.done) != nil {
 		var zero T
 		return zero, f.fail(ended(ctx), true)
 	}
+	return f.value, f.err
 }
 
 // Then calls fn with the reply: now if the reply has arrived, otherwise on the

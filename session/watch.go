@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/zkrecipes/zkrecipes/internal/await"
 	"github.com/zkrecipes/zkrecipes/session/internal/wire"
 )
 
@@ -53,13 +54,11 @@ func (w *Watch) Event() Event {
 func (w *Watch) Wait(ctx context.Context) (Event, error) {
 	mustHaveContext(ctx)
 	w.mustBeMade()
-	select {
-	case <-w.done:
-		return w.event, nil
-	case <-ctx.Done():
+	if await.Closed(ctx, w.done) != nil {
 		w.Stop()
 		return Event{}, ended(ctx)
 	}
+	return w.event, nil
 }
 
 // OnFire calls fn when the watch fires, on the goroutine that reads the

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 
+	"github.com/zkrecipes/zkrecipes/internal/await"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -51,14 +52,8 @@ func (r *Release) Once(ctx context.Context, notHeld error, explain func(context.
 }
 
 func (r *Release) resultAgain(ctx context.Context, notHeld error, explain func(context.Context, error) error, over <-chan struct{}) error {
-	select {
-	case <-over: // also when ctx has ended: there is nothing to wait for
-	default:
-		select {
-		case <-over:
-		case <-ctx.Done():
-			return explain(ctx, context.Cause(ctx))
-		}
+	if err := await.Closed(ctx, over); err != nil {
+		return explain(ctx, err)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -25,6 +25,8 @@ const (
 	// parts and posts know neither servers nor formats.
 	parts = "internal/batches"
 	posts = "internal/mailbox"
+	// waits is for session, too.
+	waits = "internal/await"
 )
 
 // heldExample is the example of session.Held, which needs types that implement it.
@@ -37,7 +39,7 @@ const testSupport = "internal/world"
 // entries fit a folder the longer one counts.
 func layers() []layer {
 	public := append(published(), "session", "rebalanser/...", "zktest/...")
-	above := append(recipes(), "discovery", "session", mechanics, formats+"/...", versions, names, parts, posts)
+	above := append(recipes(), "discovery", "session", mechanics, formats+"/...", versions, names, parts, posts, waits)
 	out := []layer{
 		// The dashboard reads names, and tells who waits for whom, as the recipes do.
 		{"cmd", append(slices.Clone(public), "cmd/...", formats+"/...", versions, names, "internal/contender")},
@@ -60,8 +62,9 @@ func layers() []layer {
 		{names, nil},
 		{parts, nil},
 		{posts, nil},
+		{waits, nil},
 		{testSupport, []string{"internal/...", "session", "zktest/..."}},
-		{"session", []string{names}},
+		{"session", []string{names, waits}},
 		{"session/internal", []string{"session/internal/..."}},
 		{"zktest", nil},
 		{"zktest/internal", []string{"zktest/internal/..."}},
