@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// listener hands out what a test puts into it.
+// listener is a net.Listener that returns the connections queued by a test.
 type listener struct {
 	conns  chan net.Conn // nil is a failure
 	closed chan struct{}
@@ -62,7 +62,7 @@ func accepting(t *testing.T, f func(t *testing.T, s *Server, l *listener, log *b
 	})
 }
 
-// answers tells whether a connection that is accepted now is served.
+// answers checks that a connection accepted now is served.
 func answers(t *testing.T, l *listener) {
 	t.Helper()
 	client, server := net.Pipe()

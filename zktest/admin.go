@@ -27,7 +27,7 @@ type Node struct {
 	Version, Cversion, Aversion int32
 	EphemeralOwner              int64
 	NumChildren                 int32
-	// Container and TTL tell the kind, which Stat does not.
+	// Container and TTL tell the kind of node; Stat does not.
 	Container, TTL bool
 }
 
@@ -82,9 +82,9 @@ func (s *Server) Delete(path string) error {
 	return err
 }
 
-// DeleteAll deletes a node and all that is below it, as an administrator's deleteall
-// does, but at once: no client can create a node below it in between. Its clients see
-// the deletions one after the other.
+// DeleteAll deletes a node and its descendants, as an administrator's deleteall
+// does, but atomically: no client can create a descendant in between. Clients
+// see the deletions one after the other.
 func (s *Server) DeleteAll(path string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,8 +120,8 @@ func (s *Server) SetSequence(parent string, next int32) error {
 }
 
 // SetVersion sets the version of a node's data, for instance 2147483647 or -2,
-// to which a client would need billions of changes. It is a change of the data
-// to what it is: watches fire.
+// which a client would reach only after billions of changes. The data is
+// written again unchanged, so watches fire.
 func (s *Server) SetVersion(path string, version int32) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,8 +133,8 @@ func (s *Server) SetVersion(path string, version int32) error {
 	return nil
 }
 
-// adminNodeLocked is the server whose replica counts: the leader, or when
-// there is none the one that got furthest.
+// adminNodeLocked returns the server with the authoritative replica: the leader
+// or, without a leader, the server with the newest transaction.
 func (s *Server) adminNodeLocked() *ensemble.Node {
 	if n := s.world.Leader(); n != nil {
 		return n

@@ -18,7 +18,7 @@ type quiet struct{}
 
 func (quiet) Printf(string, ...any) {}
 
-// start starts a server in memory that ends with the test.
+// start starts a server in memory; the server ends with the test.
 func start(t *testing.T, o *zktest.Options) *zktest.Server {
 	t.Helper()
 	if o == nil {
@@ -38,7 +38,7 @@ type client struct {
 	closed bool
 }
 
-// connect returns a client that has a session.
+// connect returns a client with a session.
 func connect(t *testing.T, s *zktest.Server, timeout time.Duration, addrs ...string) *client {
 	t.Helper()
 	return connectAs(t, s, "", timeout, addrs...)

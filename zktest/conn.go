@@ -42,12 +42,13 @@ type conn struct {
 	waiting int  // bytes in the line "in"
 	// room is signaled when crammedLocked may have become false.
 	room *sync.Cond
-	// unsent is how many bytes of answers the client has not taken. It grows
-	// with mu held only.
+	// unsent counts the bytes of answers that the client has not read. mu is
+	// held whenever the count grows.
 	unsent atomic.Int64
 }
 
-// acceptLocked makes a conn for a client of server i; nil if it is down.
+// acceptLocked makes a conn for a client of server i, or returns nil if the
+// server is down.
 func (s *Server) acceptLocked(i int, w wire, client string, addr net.Addr) *conn {
 	n := s.world.Node(i)
 	c := &conn{s: s, wire: w, client: client, addr: addr, server: i, room: sync.NewCond(&s.mu)}
@@ -68,8 +69,8 @@ func (s *Server) acceptLocked(i int, w wire, client string, addr net.Addr) *conn
 // Send implements ensemble.Sink.
 func (c *conn) Send(records ...[]byte) { c.sendRecords(c.s.delayLocked(c, ToClient), records...) }
 
-// Close implements ensemble.Sink: the server closes its end, and the client
-// hears of it unless the way there is blocked.
+// Close implements ensemble.Sink: the server closes its end, and the client is
+// told, unless that direction is blocked.
 func (c *conn) Close() {
 	c.over = true
 	c.in.Clear()
@@ -93,7 +94,7 @@ func (c *conn) cutLocked() {
 // receivedLocked takes bytes from the client.
 func (c *conn) receivedLocked(p []byte) {
 	if c.raw || c.dead || c.over {
-		return // nothing takes it any more
+		return // no more input is processed
 	}
 	frames, err := c.framer.Feed(p)
 	if !c.started && len(frames) == 0 {
@@ -117,8 +118,8 @@ func (c *conn) receivedLocked(p []byte) {
 	}
 }
 
-// hungUpLocked notes that the client closed its end. The server hears of it
-// after everything that was sent before.
+// hungUpLocked notes that the client closed its end. The server is told after
+// everything that the client sent before.
 func (c *conn) hungUpLocked() {
 	if c.gone {
 		return
@@ -177,8 +178,8 @@ func (c *conn) actLocked(a Action, process func(reply func([]byte)), handshake b
 		_ = s.world.Expire(c.session())
 	case DropReplyCut, DropReplyHole, ExpireAfter:
 		if handshake {
-			// The answer to a handshake does not come through reply, but
-			// nothing else comes before it.
+			// The answer to a handshake does not come through reply, but is the
+			// first to be sent.
 			c.dead = true
 			process(nil)
 			s.loop.After(0, func() { c.loseReplyLocked(a.Do) })

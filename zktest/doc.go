@@ -16,15 +16,14 @@
 // docs/testing.md has a whole test. Without InMemory the server listens on a
 // port of its own, for any client.
 //
-// Start serves one server, or with Options.Servers a model of an ensemble: a
-// leader that alone decides about sessions, followers with replicas of their
-// own, and links between them that can be cut. All requests that Apache's
-// server answers for clients are answered in the same way, except SASL and
-// dynamic reconfiguration.
+// Start serves one server, or with Options.Servers a model of an ensemble: one
+// leader, the only judge of sessions; followers with their own replicas; and
+// links between servers, which a test can cut. All client requests are answered
+// as by Apache's server, except SASL and dynamic reconfiguration.
 //
 // Run Apache ZooKeeper in production. This server stores nothing on disk, so
-// all data is gone with Close (not with Stop). It has one lock for everything,
-// no TLS, and its elections are a model, not a protocol.
+// all data is gone with Close (not with Stop). The server has one lock for
+// everything and no TLS, and models elections instead of running a protocol.
 //
 // # Guarantees
 //
@@ -33,15 +32,15 @@
 // after their timeout, never before. Under synctest everything happens in
 // virtual time, and after Close no goroutine is left.
 //
-// A client that sends requests and does not read the replies is not served: the
+// A client that sends requests without reading the replies is throttled: the
 // server keeps at most some 5 MB of replies and 5 MB of requests for each
 // connection, and then stops reading from the connection until the client
 // reads.
 //
-// A connection that asks for no session within 10 seconds is closed, as by
+// A connection without a session request within 10 seconds is closed, as by
 // Apache's server with its default of zookeeper.nio.sessionlessCnxnTimeout.
 //
-// # What it does differently
+// # Differences from Apache's server
 //
 // The order of children depends only on the history of creates and deletes
 // (Apache's order is arbitrary too; neither is sorted). A restarted server

@@ -18,13 +18,13 @@ import (
 
 func three() *zktest.Options { return &zktest.Options{Servers: 3} }
 
-// followers returns the two servers that do not lead.
+// followers returns the numbers of the two followers.
 func followers(s *zktest.Server) (int, int) {
 	l := s.Leader()
 	return l%3 + 1, (l+1)%3 + 1
 }
 
-// ledger notes what was committed.
+// ledger records the committed changes.
 type ledger struct {
 	mu   sync.Mutex
 	txns []zktest.Txn
@@ -117,7 +117,7 @@ func TestIsolatedFollowerGoesOnAnsweringAndThenClosesItsClients(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		n, err := s.GetAt(f, "/a")
 		require.NoError(t, err)
-		require.Equal(t, "new", string(n.Data), "it came back and caught up")
+		require.Equal(t, "new", string(n.Data), "the server is back and has caught up")
 	})
 }
 
@@ -132,7 +132,7 @@ func TestSessionOfAnIsolatedFollowerExpiresWhileItsPingsAreAnswered(t *testing.T
 		last := heartbeats(r, time.Minute)
 		require.False(t, log.ended()[r.session].IsZero())
 		require.LessOrEqual(t, log.ended()[r.session].Sub(cut), 6*time.Second)
-		require.Greater(t, last.Sub(log.ended()[r.session]), 2*time.Second, "the overlap that makes pings worthless as a proof")
+		require.Greater(t, last.Sub(log.ended()[r.session]), 2*time.Second, "during this overlap an answered ping proves nothing")
 	})
 }
 
@@ -151,7 +151,7 @@ func TestLeaderWithoutMajorityAnswersReadsAndSyncButCommitsNothing(t *testing.T)
 		require.Equal(t, proto.OK, a.call(proto.OpGetData, pathWatch("/a", false)).code)
 		w.wantSilence(5 * time.Second)
 		last := heartbeats(a, time.Minute)
-		require.InDelta(t, 10.5, last.Sub(cut).Seconds(), 2.5, "it steps down after syncLimit ticks")
+		require.InDelta(t, 10.5, last.Sub(cut).Seconds(), 2.5, "the leader steps down after syncLimit ticks")
 		require.NotEqual(t, old, s.Leader())
 		_, err := s.Get("/lost")
 		require.ErrorIs(t, err, zktest.ErrNoNode)
@@ -163,7 +163,7 @@ func TestLeaderWithoutMajorityAnswersReadsAndSyncButCommitsNothing(t *testing.T)
 		_, err = s.GetAt(old, "/b")
 		require.NoError(t, err, "the old leader follows the new one")
 		_, err = s.GetAt(old, "/lost")
-		require.ErrorIs(t, err, zktest.ErrNoNode, "and has thrown away what nobody committed")
+		require.ErrorIs(t, err, zktest.ErrNoNode, "and has discarded the uncommitted write")
 	})
 }
 
@@ -259,7 +259,7 @@ func TestReattachingElsewhereMovesTheSession(t *testing.T) {
 		require.Equal(t, a.session, b.handshake(a.session, a.passwd, 10000, false))
 		require.Equal(t, proto.OK, a.call(proto.OpExists, pathWatch("/e", false)).code, "the old connection still reads")
 		a.send(proto.OpSetData, setData("/e", "x", -1))
-		a.wantEOF() // but cannot write: no answer, so that it takes it for no verdict
+		a.wantEOF() // the old connection cannot write; closed without an answer, so the outcome stays open
 		require.Equal(t, proto.OK, b.call(proto.OpSetData, setData("/e", "y", 0)).code)
 		require.Equal(t, g, s.Sessions()[0].Server)
 	})

@@ -32,8 +32,8 @@ func ExampleStart() {
 	// imok
 }
 
-// The answer to the first create gets lost: the client cannot know that the
-// node is there.
+// The answer to the first create gets lost: the client cannot know whether the
+// node exists.
 func ExampleServer_FailNth() {
 	s, err := zktest.Start(&zktest.Options{InMemory: true})
 	if err != nil {

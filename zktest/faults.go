@@ -3,8 +3,8 @@ package zktest
 import "fmt"
 
 // ExpireSession ends a session as if its time were up: its ephemeral nodes go,
-// its connection is closed, and its client is told "expired" when it comes
-// back. In an ensemble that takes the time of a commit.
+// its connection is closed, and its client is told "expired" after
+// reconnecting. In an ensemble the expiry takes as long as a commit.
 func (s *Server) ExpireSession(id int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -15,8 +15,9 @@ func (s *Server) ExpireSession(id int64) error {
 	return nil
 }
 
-// Cut breaks the connections of a session; both ends notice at once, and what
-// is in progress is lost. The session lives on. It returns how many there were.
+// Cut breaks the connections of a session; both ends notice at once, and
+// requests and replies in flight are lost. The session lives on. Cut returns
+// the number of broken connections.
 func (s *Server) Cut(session int64) int { return s.CutLink(Link{Session: session}) }
 
 // CutAll breaks every connection.
@@ -76,9 +77,10 @@ func (s *Server) Restart(i int) error {
 	return nil
 }
 
-// RestartEmpty replaces all servers by new ones at the same addresses, without any data
-// or sessions, and with zxids from the beginning: as when an ensemble is recreated empty.
-// Like Apache's they hang up on clients that have seen a later zxid.
+// RestartEmpty replaces all servers by new ones at the same addresses, without
+// any data or sessions, and with zxids from the beginning: as when an ensemble
+// is recreated empty. Like Apache's servers, the new servers hang up on clients
+// with a later zxid.
 func (s *Server) RestartEmpty() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,8 +112,8 @@ func (s *Server) Freeze(i int) error {
 	return err
 }
 
-// Thaw lets server i go on after Freeze. First the timers run that came due
-// meanwhile (so a session whose time is up ends), then what was received.
+// Thaw lets server i go on after Freeze. Timers due meanwhile run first, so a
+// session whose time is up ends. Then the received requests are processed.
 func (s *Server) Thaw(i int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,9 +125,9 @@ func (s *Server) Thaw(i int) error {
 	return err
 }
 
-// Lag makes the replica of server i stand still, so that its clients read
-// stale data, while their writes wait; false lets it catch up. A server that
-// is to lead catches up first. A single server has no replica that could lag.
+// Lag stops replication to server i: its clients read stale data, and their
+// writes wait. With false, the replica catches up. A lagging server catches up
+// before leading. Lag needs an ensemble.
 func (s *Server) Lag(i int, on bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,8 +173,9 @@ func (s *Server) HealPeers() {
 	s.nudgeLocked()
 }
 
-// Leader returns the number of the leading server, 1 for a single one, 0 when
-// there is none. While an old leader does not know yet, it is the new one.
+// Leader returns the number of the leading server, 1 for a single server, or 0
+// without a leader. After an election the number is the new leader's, even
+// while the old leader does not know yet.
 func (s *Server) Leader() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -182,5 +185,5 @@ func (s *Server) Leader() int {
 	return 0
 }
 
-// nudgeLocked makes the loop tell the hooks about what was committed.
+// nudgeLocked makes the loop tell the hooks about committed changes.
 func (s *Server) nudgeLocked() { s.loop.After(0, func() {}) }

@@ -228,7 +228,7 @@ func TestFaultsOfTheHandshake(t *testing.T) {
 		r := dialRaw(t, s, 1)
 		r.greet(0, nil, 10000, 0, false)
 		r.wantEOF()
-		require.Len(t, s.Sessions(), 1, "a session that nobody knows of")
+		require.Len(t, s.Sessions(), 1, "the client never learned of this session")
 		s.FailNth(connects, 1, zktest.Action{Do: zktest.DelayReply, For: time.Second})
 		begin := time.Now()
 		openRaw(t, s, 1)
@@ -336,7 +336,7 @@ func TestAdministratorsMethods(t *testing.T) {
 			require.NoError(t, s.Set("/a", []byte("3")))
 			n, err = s.Get("/a")
 			require.NoError(t, err)
-			require.Equal(t, int32(math.MinInt32), n.Version, "as Apache's, it wraps")
+			require.Equal(t, int32(math.MinInt32), n.Version, "the version wraps, as in Apache's server")
 			require.NoError(t, s.SetVersion("/a", 7))
 			n, err = s.Get("/a")
 			require.NoError(t, err)
@@ -376,7 +376,8 @@ func TestGoZookeepersLockBreaksAtTheEndOfTheSequence(t *testing.T) {
 			c := connect(t, s, 10*time.Second)
 			l := zk.NewLock(c.Conn, "/l", zk.WorldACL(zk.PermAll))
 			done := make(chan error, 1)
-			// The select waits for it, and it ends when Lock returns.
+			// The select waits for this goroutine; the return of Lock ends the
+			// goroutine.
 			go func() { done <- l.Lock() }()
 			select {
 			case err := <-done:

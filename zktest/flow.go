@@ -6,17 +6,17 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/internal/jute"
 )
 
-// maxUnsent bounds, for each connection and in bytes, the answers that the
-// client has not read and the requests that wait for their answers.
+// maxUnsent bounds, for each connection and in bytes, unread answers and
+// waiting requests.
 //
-// A client that sends requests and does not read fills its answers first. Then
-// its requests are not processed any more, and when these have filled up, too,
-// its connection is not read: its writes block, as those to any TCP server do.
-// Each bound is exceeded by at most one answer or request.
+// A client that sends requests without reading fills the answers first. The
+// server then stops processing its requests. When these have filled up too, the
+// server stops reading the connection, and the client's writes block, as with
+// any TCP server. Each bound is exceeded by at most one answer or request.
 const maxUnsent = 4 << 20
 
-// frameCost is what a request costs beside its bytes: a client may send a lot of
-// empty frames.
+// frameCost is the cost of a request in addition to its bytes: a client may
+// send many empty frames.
 const frameCost = 100
 
 // chunk is how many bytes are read or written at once.
@@ -36,9 +36,9 @@ func (c *conn) pushOut(b []byte, delay time.Duration) {
 	c.out.Push(delay, func() { c.wire.send(b) })
 }
 
-// Full implements ensemble.Sink: the client has to read before its next request is
-// processed. The requests that a client sent before it closed its end take effect
-// nevertheless; the answers are thrown away.
+// Full implements ensemble.Sink: the client must read before its next request
+// is processed. Requests sent before the client closed its end still take
+// effect; their answers are discarded.
 func (c *conn) Full() bool { return !c.deaf && c.unsent.Load() > maxUnsent }
 
 // Answered implements ensemble.Sink: requests have left the server's queue.
@@ -49,8 +49,8 @@ func (c *conn) Answered() {
 }
 
 // sent notes that n bytes have left for the client. It must be called without
-// the server's mu, which it takes only when the connection is no longer full:
-// of all calls that lower unsent, exactly one crosses the bound.
+// the server's mu. Only the call that crosses the bound takes mu: among the
+// calls lowering unsent there is exactly one.
 func (c *conn) sent(n int) {
 	left := c.unsent.Add(int64(-n))
 	if left > maxUnsent || left+int64(n) <= maxUnsent {
@@ -71,8 +71,8 @@ func (c *conn) deafenLocked() {
 	}
 }
 
-// resumeLocked asks the loop to process what waited. It does not do so itself,
-// since hooks may be called on the way.
+// resumeLocked asks the loop to process the waiting requests. Processing may
+// call hooks, so resumeLocked does not process them directly.
 func (c *conn) resumeLocked() {
 	c.s.loop.After(0, func() {
 		if !c.core.Node().Frozen() {
@@ -99,7 +99,7 @@ func (c *conn) pushIn(size int, f func()) {
 	})
 }
 
-// clearLocked throws away what is in progress in both directions.
+// clearLocked discards everything in flight in both directions.
 func (c *conn) clearLocked() {
 	c.in.Clear()
 	c.out.Clear()

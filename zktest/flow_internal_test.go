@@ -16,11 +16,11 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/internal/proto"
 )
 
-// big is the size of the znode that lazy clients read; answers to reads of it
-// fill a connection several times over.
+// big is the size of the znode read by lazy clients; reads answers fill a
+// connection several times over.
 const big, reads = 200 << 10, 5 * maxUnsent / (200 << 10)
 
-// lazy is a client that sends requests and reads when it is told to.
+// lazy is a client that reads only when a test calls for answers.
 type lazy struct {
 	t    *testing.T
 	conn net.Conn
@@ -84,7 +84,7 @@ func (l *lazy) create(path string) []byte {
 	})
 }
 
-// pipeline sends many reads at once, behind what comes before them.
+// pipeline sends many reads at once, behind the bytes in before.
 func (l *lazy) pipeline(before ...byte) {
 	l.t.Helper()
 	for range reads {
@@ -94,7 +94,8 @@ func (l *lazy) pipeline(before ...byte) {
 	require.NoError(l.t, err)
 }
 
-// drain reads all answers, which must come in the order of their requests.
+// drain reads all answers and checks that they come in the order of their
+// requests.
 func (l *lazy) drain() {
 	l.t.Helper()
 	for l.seen < l.sent {
@@ -105,7 +106,7 @@ func (l *lazy) drain() {
 	}
 }
 
-// queued counts the bytes that server and connections hold for clients.
+// queued counts the bytes held for clients by the server and the connections.
 func queued(s *Server) (bytes int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,7 +127,8 @@ func queued(s *Server) (bytes int) {
 	return bytes
 }
 
-// outgoing is what the server believes that it holds for its clients.
+// outgoing counts the bytes of answers held for clients according to the
+// server.
 func outgoing(s *Server) (bytes int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -136,7 +138,7 @@ func outgoing(s *Server) (bytes int) {
 	return bytes
 }
 
-// lazily runs f in a bubble with a client that is not going to read.
+// lazily runs f in a bubble with a client that never reads.
 func lazily(t *testing.T, servers int, f func(t *testing.T, s *Server, l *lazy)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -151,7 +153,7 @@ func lazily(t *testing.T, servers int, f func(t *testing.T, s *Server, l *lazy))
 func requireFull(t *testing.T, bytes int) {
 	t.Helper()
 	require.Greater(t, bytes, maxUnsent)
-	require.LessOrEqual(t, bytes, maxUnsent+big+1000, "one answer above the bound")
+	require.LessOrEqual(t, bytes, maxUnsent+big+1000, "at most one answer above the bound")
 }
 
 func TestServerDoesNotAnswerAClientThatDoesNotRead(t *testing.T) {
@@ -232,7 +234,8 @@ func TestServerStopsReadingAClientThatDoesNotRead(t *testing.T) {
 	})
 	lazily(t, 1, func(t *testing.T, s *Server, l *lazy) {
 		done := make(chan int)
-		// The receive below waits for it; the last of its writes ends it.
+		// The receive below waits for this goroutine; the last write ends the
+		// goroutine.
 		go func() {
 			n := int32(0)
 			for sum := 0; sum < 3*maxUnsent; n++ {
@@ -274,7 +277,8 @@ func TestFaultsEndAConnectionThatIsFull(t *testing.T) {
 			lazily(t, 1, func(t *testing.T, s *Server, l *lazy) {
 				l.pipeline(l.create("/before")...)
 				failed := make(chan error, 1)
-				// The receive below waits for it; the fault ends it.
+				// The receive below waits for this goroutine; the fault ends the
+				// goroutine.
 				go func() {
 					for {
 						if _, err := l.conn.Write(l.create("/behind")); err != nil {
@@ -333,13 +337,13 @@ func TestMemoryIsBoundedOverTCPToo(t *testing.T) {
 	full := newLazyAgain(t, s)
 	full.pipeline()
 	require.NoError(t, full.conn.SetWriteDeadline(time.Now().Add(time.Minute)))
-	// Nobody waits for it; closing the server ends it.
+	// No goroutine waits for this one; closing the server ends the writes.
 	go func() {
 		for _, err := full.conn.Write(make([]byte, chunk)); err == nil; {
 			_, err = full.conn.Write(make([]byte, chunk))
 		}
 	}()
-	require.NoError(t, s.Close(), "readers that wait for room end")
+	require.NoError(t, s.Close(), "readers waiting for room end")
 }
 
 func newLazyAgain(t *testing.T, s *Server) *lazy {

@@ -28,7 +28,7 @@ type Request struct {
 	Parts []string
 	// Data is the value of a create or setData. Do not change it.
 	Data []byte
-	// OnlyChecks is set for a multi that changes nothing (a heartbeat).
+	// OnlyChecks is set for a multi without changes (a heartbeat).
 	OnlyChecks bool
 	// N counts the requests of all sessions, SessionN those of this session, from 1.
 	N, SessionN int
@@ -39,9 +39,9 @@ type Request struct {
 // Fault is the treatment of a request.
 type Fault int
 
-// Faults. "Cut" means that both ends notice at once; a "hole" means that nothing ever
-// gets through on this connection again and neither end notices, until the client
-// closes it.
+// Faults. "Cut" means that both ends notice at once; a "hole" means that
+// nothing gets through on this connection any more; neither end notices until
+// the client closes the connection.
 const (
 	// Pass processes the request as usual.
 	Pass Fault = iota
@@ -61,8 +61,8 @@ const (
 	// ExpireAfter processes the request and expires the session instead of
 	// answering.
 	ExpireAfter
-	// DelayReply processes the request; the answer, and what comes after it,
-	// leaves after Action.For.
+	// DelayReply processes the request; the answer, and everything after the
+	// answer, leaves after Action.For.
 	DelayReply
 )
 
@@ -75,10 +75,10 @@ type Action struct {
 
 type hook struct{ f func(Request) Action }
 
-// OnRequest calls f for each request before it is processed. Of several hooks
-// all are called, in the order of registration, and the first verdict that is
-// not Pass counts. f may call every method of the server. The function that is
-// returned takes the hook away.
+// OnRequest calls f for each request before it is processed. All hooks are
+// called, in the order of registration; the first verdict other than Pass
+// counts. f may call every method of the server. The returned function removes
+// the hook.
 func (s *Server) OnRequest(f func(Request) Action) (remove func()) {
 	h := &hook{f}
 	s.mu.Lock()
@@ -97,8 +97,8 @@ func (s *Server) OnRequest(f func(Request) Action) (remove func()) {
 	}
 }
 
-// FailNth does a to the n-th request from now on, counted from 1, that match
-// accepts; nil accepts all.
+// FailNth does a to the n-th request from now on, counted from 1, among the
+// requests accepted by match; a nil match accepts all.
 func (s *Server) FailNth(match func(Request) bool, n int, a Action) (remove func()) {
 	var mu sync.Mutex
 	seen := 0
@@ -115,7 +115,7 @@ func (s *Server) FailNth(match func(Request) bool, n int, a Action) (remove func
 	})
 }
 
-// askLocked calls the hooks without the lock, so that they may do everything.
+// askLocked calls the hooks without the lock, so hooks may call any method.
 func (s *Server) askLocked(r Request) Action {
 	hooks := s.hooks
 	if len(hooks) == 0 {
@@ -137,12 +137,13 @@ type Txn struct {
 	Zxid int64
 	At   time.Time // when it was committed
 	// Op is create, create2, createContainer, createTTL, delete, setData,
-	// setACL, multi, createSession, closeSession (also when it expired),
+	// setACL, multi, createSession, closeSession (also on expiry),
 	// deleteContainer, reconfig.
 	Op      string
 	Session int64    // 0 for the administrator and the server itself
 	Paths   []string // of its changes, with sequence numbers
-	// Code is the error when the change was refused, which uses up a zxid too.
+	// Code is the error if the change was refused; a refused change uses up a
+	// zxid too.
 	Code int32
 }
 
@@ -169,9 +170,9 @@ func newTxn(t *tree.Txn) Txn {
 	return out
 }
 
-// newsLocked returns what tells the OnApply hooks about new changes. The loop
-// calls it before each step, and what clients are told leaves in a step of its
-// own, so the hooks come first.
+// newsLocked returns a function that tells the OnApply hooks about new changes.
+// The loop calls newsLocked before each step, and answers to clients leave in
+// separate steps, so hooks run before any client is told.
 func (s *Server) newsLocked() func() {
 	if len(s.applied) == 0 {
 		return nil

@@ -16,8 +16,8 @@ const (
 	ToClient
 )
 
-// Link names connections between clients and servers: all those that fit
-// every field that is set. The zero Link names all.
+// Link names connections between clients and servers: those that match every
+// field set. The zero Link names all connections.
 type Link struct {
 	// Session is a session id, whichever server its client is connected to.
 	Session int64
@@ -43,7 +43,7 @@ func (r *rule) covers(c *conn, d Direction) bool {
 	return (r.dir == Both || r.dir == d) && r.link.fits(c.session(), c.server, c.client)
 }
 
-// holeLocked tells whether nothing gets through in that direction.
+// holeLocked tells whether direction d of c is blocked.
 func (s *Server) holeLocked(c *conn, d Direction) bool {
 	if c.dead {
 		return true
@@ -56,8 +56,8 @@ func (s *Server) holeLocked(c *conn, d Direction) bool {
 	return false
 }
 
-// dialHoleLocked tells whether a new connection cannot come about. The session
-// is not known yet, so rules that name one do not count.
+// dialHoleLocked tells whether a new connection is blocked. The session is not
+// known yet, so rules for a session do not count.
 func (s *Server) dialHoleLocked(server int, client string) bool {
 	for i := range s.rules {
 		if r := &s.rules[i]; r.delay == 0 && r.link.Session == 0 && r.link.fits(0, server, client) {
@@ -77,20 +77,20 @@ func (s *Server) delayLocked(c *conn, d Direction) time.Duration {
 	return sum
 }
 
-// BlackHole loses everything on the link in that direction until Heal, without
-// a sign: no reset, no end of file. Like TCP, which goes on sending, it delivers
-// after Heal what was sent meanwhile, if the connection still exists then. New
-// connections hang, in memory; over TCP they are accepted and stay silent. A
-// Link that names a session also covers the connections with which the client
-// tries to get it back.
+// BlackHole holds back everything on the link in direction d until Heal,
+// silently: no reset, no end of file. As TCP retransmits, everything sent
+// meanwhile is delivered after Heal if the connection still exists. In memory,
+// new connections hang; over TCP they are accepted and stay silent. A Link with
+// a session also covers the connections by which the client tries to resume the
+// session.
 func (s *Server) BlackHole(l Link, d Direction) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.rules = append(s.rules, rule{link: l, dir: d})
 }
 
-// Delay puts off everything on the link in that direction, in order, from now
-// on and until Heal. Zero changes nothing.
+// Delay delays everything on the link in direction d, in order, until Heal.
+// Zero changes nothing.
 func (s *Server) Delay(l Link, d Direction, by time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,8 +99,8 @@ func (s *Server) Delay(l Link, d Direction, by time.Duration) {
 	}
 }
 
-// Heal ends every BlackHole and Delay. Connections that Action{Do: DropRequest} and its
-// like have broken stay broken.
+// Heal ends every BlackHole and Delay. Connections broken by an Action such as
+// DropRequest stay broken.
 func (s *Server) Heal() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -122,8 +122,8 @@ func (s *Server) HealLink(l Link) {
 	s.resumeLocked()
 }
 
-// resumeLocked lets the bytes through that no rule holds back any more. It only asks
-// the loop to do so, since hooks may be called on the way.
+// resumeLocked releases the bytes that rules no longer hold back. The loop does
+// the work, because hooks may be called.
 func (s *Server) resumeLocked() {
 	s.changedLocked()
 	for _, c := range s.sortedLocked() {
@@ -131,7 +131,7 @@ func (s *Server) resumeLocked() {
 	}
 }
 
-// sortedLocked returns the connections in the order in which they came.
+// sortedLocked returns the connections in the order of their arrival.
 func (s *Server) sortedLocked() []*conn {
 	byID := map[int64]*conn{}
 	ids := map[int64]int32{}

@@ -7,7 +7,7 @@ import (
 )
 
 // loop runs callbacks in the order of their due times and, among equals, of
-// their registration. It is the one place where the server meets the clock.
+// their registration. No other code of the server uses the clock.
 type loop struct {
 	mu    *sync.Mutex // the server's; held while a callback runs
 	start time.Time
@@ -16,8 +16,8 @@ type loop struct {
 	// queue is guarded by mu.
 	queue eventQueue
 	seq   int64
-	// news returns what has to run, without the lock, before the next callback;
-	// nil if there is nothing. Called with the lock held.
+	// news returns a function to run, without the lock, before the next
+	// callback, or nil. news is called with the lock held.
 	news func() func()
 }
 
@@ -65,7 +65,8 @@ func (l *loop) After(d time.Duration, f func()) {
 	}
 }
 
-// step does one thing that is due and returns 0, or how long there is nothing.
+// step runs one callback that is due and returns 0, or returns how long no
+// callback will be due.
 func (l *loop) step() time.Duration {
 	l.mu.Lock()
 	if tell := l.news(); tell != nil {

@@ -9,14 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// inLoop runs f in a bubble with a loop that ends afterwards.
+// inLoop runs f in a bubble with a loop, and ends the loop afterwards.
 func inLoop(t *testing.T, news func() func(), f func(l *loop)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		l := newLoop(&mu, news)
 		var wg sync.WaitGroup
-		// wg.Wait waits for it; closing done ends it.
+		// wg.Wait waits for the loop; closing done ends the loop.
 		wg.Go(l.run)
 		f(l)
 		close(l.done)
@@ -50,7 +50,7 @@ func TestLoopIsExactInVirtualTime(t *testing.T) {
 	inLoop(t, nothing, func(l *loop) {
 		at := make(chan time.Duration, 1)
 		l.mu.Lock()
-		l.After(90*time.Minute, func() { at <- l.Now() }) // more than one nap
+		l.After(90*time.Minute, func() { at <- l.Now() }) // longer than one nap of the loop
 		l.mu.Unlock()
 		require.Equal(t, 90*time.Minute, <-at)
 	})

@@ -12,14 +12,13 @@ import (
 )
 
 // memory is a client's end of an in-memory connection. Writes go into the
-// server's queue and wait only while that is full; reads wait for what the
-// server sends. There is no goroutine behind it.
+// server's queue and wait only while the queue is full; reads wait for bytes
+// from the server. No goroutine serves the connection.
 type memory struct {
 	c             *conn
 	local, remote net.Addr
 
-	// mu guards the rest. It may be taken while the server's mu is held, never
-	// the other way round.
+	// mu guards the rest. Lock order: the server's mu, then this mu.
 	mu   sync.Mutex
 	wait *sync.Cond
 	buf  []byte
@@ -165,8 +164,8 @@ func (m *memory) SetDeadline(t time.Time) error {
 	return m.SetReadDeadline(t)
 }
 
-// SetWriteDeadline implements net.Conn. A write that does not have to wait
-// succeeds after its deadline, too.
+// SetWriteDeadline implements net.Conn. A write without a wait succeeds even
+// after the deadline.
 func (m *memory) SetWriteDeadline(t time.Time) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -237,8 +236,8 @@ func (s *Server) dial(ctx context.Context, network, addr, client string) (net.Co
 	}
 }
 
-// connect returns a connection or an error, or else a channel that is closed
-// when it is worth trying again.
+// connect returns a connection or an error, or else a channel; retry when the
+// channel is closed.
 func (s *Server) connect(i int, client string) (net.Conn, <-chan struct{}, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

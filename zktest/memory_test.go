@@ -34,12 +34,12 @@ func TestMemoryConnectionsKeepTheContractOfNetConn(t *testing.T) {
 		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
 		require.Equal(t, 3*time.Second, time.Since(begin))
 		_, err = c.Read(make([]byte, 1))
-		require.ErrorIs(t, err, os.ErrDeadlineExceeded, "it stays passed")
+		require.ErrorIs(t, err, os.ErrDeadlineExceeded, "the deadline stays passed")
 
-		// A deadline set while a read waits counts for it.
+		// A deadline set during a read applies to this read.
 		require.NoError(t, c.SetReadDeadline(time.Time{}))
 		got := make(chan error, 1)
-		// The receive below waits for it; the deadline ends it.
+		// The receive below waits for the read; the deadline ends the read.
 		go func() {
 			_, err := c.Read(make([]byte, 1))
 			got <- err
@@ -50,7 +50,7 @@ func TestMemoryConnectionsKeepTheContractOfNetConn(t *testing.T) {
 
 		// Closing wakes a reader.
 		require.NoError(t, c.SetReadDeadline(time.Time{}))
-		// The receive below waits for it; Close ends it.
+		// The receive below waits for the read; Close ends the read.
 		go func() {
 			_, err := c.Read(make([]byte, 1))
 			got <- err
@@ -109,7 +109,7 @@ func TestCancelledDialsReturn(t *testing.T) {
 		require.ErrorIs(t, err, context.Canceled)
 		s.BlackHole(zktest.Link{}, zktest.Both)
 		got := make(chan error, 1)
-		// The receive below waits for it; Close ends it.
+		// The receive below waits for Dial; Close ends Dial.
 		go func() {
 			_, err := s.Dial(context.Background(), "tcp", s.Addr())
 			got <- err

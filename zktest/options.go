@@ -14,12 +14,13 @@ var ErrOption = errors.New("invalid option")
 // Options of a Server; the zero value and nil mean the defaults.
 type Options struct {
 	// Addr is the TCP address to listen on; default "127.0.0.1:0". With several
-	// servers its port must be 0. Ignored with InMemory.
+	// servers the port must be 0. Ignored with InMemory.
 	//
-	// With a port, clients can outlive the server and find the next one there.
-	// Zxids then begin with the clock instead of 0, so that the next server tells
-	// these clients that their sessions expired; a client that has seen a larger
-	// zxid than its server's is refused without an answer, as Apache does.
+	// With a port, clients can outlive the server and find the next server at
+	// the same address. Zxids then begin with the clock instead of 0, so the
+	// next server tells these clients that their sessions have expired. A client
+	// with a larger zxid than its server's is refused without an answer, as by
+	// Apache's servers.
 	Addr string
 	// InMemory serves only through Server.Dial; no socket is opened.
 	InMemory bool
@@ -44,17 +45,18 @@ type Options struct {
 	// DisableExtendedTypes refuses TTL nodes, as Apache does unless
 	// zookeeper.extendedTypesEnabled is set.
 	DisableExtendedTypes bool
-	// OldServer refuses the requests that came after ZooKeeper 3.5: addWatch,
+	// OldServer refuses the requests introduced after ZooKeeper 3.5: addWatch,
 	// setWatches2, multiRead, getEphemerals, getAllChildrenNumber, whoAmI.
 	OldServer bool
-	// StatNeedsRead refuses exists of a znode that the client may not read, as servers
-	// from 3.9.3 on do. Before, every client could see the owner of every node.
+	// StatNeedsRead refuses exists for a client without read permission on the
+	// znode, as servers from 3.9.3 on do. Older servers let every client see the
+	// owner of every node.
 	StatNeedsRead bool
 	// EnforceQuota refuses writes beyond the hard limits of quotas, as Apache's
 	// servers do if zookeeper.enforceQuota is set. Statistics are kept without it.
 	EnforceQuota bool
-	// MaxFrame is the largest request in bytes; default 1048575. A larger one
-	// closes the connection.
+	// MaxFrame is the largest request in bytes; default 1048575. A larger
+	// request closes the connection.
 	MaxFrame int
 	// Logger gets the actions of the servers, at level debug, and failures to accept
 	// connections, as warnings; default silent.
@@ -92,20 +94,20 @@ func (o *Options) filled() (Options, error) {
 	return f, nil
 }
 
-// zxidEpoch is the time to which zxids from the clock are relative. It keeps them
-// below 2^53 for 69 years, which JavaScript and JSON tools can represent.
+// zxidEpoch is the time to which zxids from the clock are relative. Such zxids
+// stay below 2^53, the limit of JavaScript and JSON tools, for 69 years.
 const zxidEpoch = 1577836800000 // 2020-01-01, milliseconds since 1970
 
-// zxidBits is how many zxids there are for a millisecond, as a power of two: more
-// than a server uses up, so that the next one always begins above.
+// zxidBits is the binary logarithm of the number of zxids per millisecond. A
+// server uses fewer, so the next server always begins above them.
 const zxidBits = 12
 
 func (o *Options) firstZxid(now time.Time) int64 {
 	if _, port, err := net.SplitHostPort(o.Addr); o.InMemory || err != nil || port == "0" {
 		return 0
 	}
-	// Finer than milliseconds: a server may start in the one in which its predecessor
-	// has started, written and stopped.
+	// Finer than milliseconds: a server may start in the same millisecond in
+	// which its predecessor started, wrote and stopped.
 	ms, ns := now.UnixMilli()-zxidEpoch, int64(now.Nanosecond())%int64(time.Millisecond)
 	return ms<<zxidBits + ns<<zxidBits/int64(time.Millisecond)
 }

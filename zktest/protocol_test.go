@@ -12,7 +12,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/internal/proto"
 )
 
-// bubble runs f in a bubble with a server that is ready.
+// bubble runs f in a bubble with a ready server.
 func bubble(t *testing.T, o *zktest.Options, f func(t *testing.T, s *zktest.Server)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -312,7 +312,7 @@ func TestContainersAndTTLNodesAreReaped(t *testing.T) {
 	})
 }
 
-// TestOdditiesOfApache holds what was seen with Apache ZooKeeper 3.8.0.
+// TestOdditiesOfApache asserts behavior observed with Apache ZooKeeper 3.8.0.
 func TestOdditiesOfApache(t *testing.T) {
 	bubble(t, nil, func(t *testing.T, s *zktest.Server) {
 		a := openRaw(t, s, 1)
@@ -335,7 +335,7 @@ func TestOdditiesOfApache(t *testing.T) {
 		require.Equal(t, int32(proto.OpCreate2), got.body.Int32(), "and a container like create2")
 
 		a.send(proto.OpCheck, pathInt("/", -1))
-		require.Equal(t, proto.NoNode, a.call(proto.OpCheck, pathInt("/none", -1)).code, "a lone check that holds is never answered")
+		require.Equal(t, proto.NoNode, a.call(proto.OpCheck, pathInt("/none", -1)).code, "a single successful check is never answered")
 		null := func(w *jute.Writer) { w.Int32(-1); w.Bool(false) }
 		require.Equal(t, proto.MarshallingError, a.call(proto.OpGetData, null).code)
 		require.Equal(t, proto.BadArguments, a.call(proto.OpDeleteContainer, pathOnly("/cc")).code)

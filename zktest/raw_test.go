@@ -16,7 +16,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/internal/proto"
 )
 
-// raw speaks the protocol byte by byte, for what go-zookeeper cannot send.
+// raw speaks the protocol byte by byte, for requests that go-zookeeper cannot
+// send.
 type raw struct {
 	t       *testing.T
 	conn    net.Conn
@@ -41,7 +42,7 @@ func dialRaw(t *testing.T, s *zktest.Server, server int) *raw {
 	return &raw{t: t, conn: c}
 }
 
-// handshake sends a connect request and returns the session it got.
+// handshake sends a connect request and returns the session id of the reply.
 func (r *raw) handshake(session int64, passwd []byte, timeout int32, old bool) int64 {
 	r.t.Helper()
 	r.greet(session, passwd, timeout, 0, old)
@@ -127,7 +128,7 @@ func (r *raw) recv() reply {
 	return reply{j.Int32(), j.Int64(), proto.Code(j.Int32()), j}
 }
 
-// call sends a request and returns its answer, which must come next.
+// call sends a request and returns the next frame, which must be the answer.
 func (r *raw) call(op proto.Op, body func(w *jute.Writer)) reply {
 	r.t.Helper()
 	xid := r.send(op, body)

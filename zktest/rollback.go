@@ -6,7 +6,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/internal/tree"
 )
 
-// Mark is a moment that [Server.RollBack] goes back to.
+// Mark is a state for [Server.RollBack] to go back to.
 type Mark struct{ tree *tree.Tree }
 
 // Mark remembers the committed state.
@@ -20,12 +20,13 @@ func (s *Server) Mark() (Mark, error) {
 	return Mark{leader.Backup()}, nil
 }
 
-// RollBack stops all servers and starts them again without the writes committed after
-// m: znodes, sessions and changes that clients know to be committed are lost. No
-// correct ensemble does that. Servers of releases with defects do, when several crash
-// while they synchronize (ZOOKEEPER-4643, -4646, -4685, -4785), and so does an operator
-// who restores a backup. In an ensemble the next epoch is higher than all before; a
-// single server has none, and refuses clients that have seen more than it has.
+// RollBack stops all servers and starts them again without the writes committed
+// after m: znodes, sessions and changes are lost although clients know them to
+// be committed. A correct ensemble never rolls back. Defective releases do, if
+// several servers crash while synchronizing (ZOOKEEPER-4643, -4646, -4685,
+// -4785), and so do operators restoring a backup. In an ensemble the next epoch
+// is higher than all before. A single server has no epoch, and refuses clients
+// with a newer zxid than its own.
 func (s *Server) RollBack(m Mark) error {
 	for i := 1; i <= s.world.Len(); i++ {
 		if err := s.Stop(i); err != nil {

@@ -16,21 +16,21 @@ import (
 // ErrClosed is returned by Dial after Close.
 var ErrClosed = errors.New("zktest: server closed")
 
-// Server is one ZooKeeper server or an ensemble of them. Servers are numbered
-// from 1.
+// Server is a single ZooKeeper server or an ensemble. Servers are numbered from
+// 1.
 type Server struct {
 	opt   Options
 	loop  *loop
 	addrs []string
 	tasks sync.WaitGroup // loop, listeners, readers and writers of sockets
 
-	// mu guards everything below and the world. It is held for short times
-	// only, never across I/O or a hook.
+	// mu guards everything below and the world. mu is held briefly, never across
+	// I/O or a hook.
 	mu        sync.Mutex
 	world     *ensemble.World
 	conns     map[*conn]bool
-	sockets   map[*socket]bool // whose writers run; a lost answer can leave one behind its conn
-	listeners []net.Listener   // by server, nil while it is stopped or in memory
+	sockets   map[*socket]bool // sockets with running writers; a lost answer can leave a socket behind its conn
+	listeners []net.Listener   // by server; nil while the server is stopped or in memory
 	rules     []rule
 	changed   chan struct{} // closed and replaced when rules or servers change
 	hooks     []*hook
@@ -41,7 +41,8 @@ type Server struct {
 	nextPort  int
 }
 
-// Start starts a server; nil options mean the defaults. Close it in the end.
+// Start starts a server; nil options mean the defaults. The caller must close
+// the server.
 func Start(o *Options) (*Server, error) {
 	opt, err := o.filled()
 	if err != nil {
@@ -53,8 +54,8 @@ func Start(o *Options) (*Server, error) {
 	s.listeners = make([]net.Listener, opt.Servers)
 	s.addrs = make([]string, opt.Servers)
 	for i := range s.addrs {
-		// Addresses reserved for documentation: literals, so that no client asks a name
-		// server, and no server listens if a client dials past Dial.
+		// Addresses reserved for documentation: literals need no name server, and
+		// a client that bypasses Dial reaches no server.
 		s.addrs[i] = fmt.Sprintf("192.0.2.%d:2181", i+1)
 		if opt.InMemory {
 			continue
@@ -96,8 +97,9 @@ func (s *Server) ServerAddr(i int) string {
 	return s.addrs[i-1]
 }
 
-// Close ends everything: connections, listeners, goroutines. It may be called
-// more than once, but not from a hook, since it waits for hooks to return.
+// Close ends everything: connections, listeners, goroutines. Close may be
+// called more than once, but not from a hook, because Close waits for hooks to
+// return.
 func (s *Server) Close() error {
 	s.mu.Lock()
 	if s.closed {
@@ -108,7 +110,7 @@ func (s *Server) Close() error {
 	s.closed = true
 	for c := range s.conns {
 		c.wire.reset()
-		c.deafenLocked() // wakes a reader that waits for room
+		c.deafenLocked() // wakes a reader waiting for room
 	}
 	for w := range s.sockets {
 		w.reset()
@@ -131,7 +133,7 @@ func (s *Server) closeListeners() {
 	}
 }
 
-// changedLocked wakes the calls that wait for rules or servers to change.
+// changedLocked wakes the calls waiting for a change of rules or servers.
 func (s *Server) changedLocked() {
 	if s.closed {
 		return
@@ -141,7 +143,7 @@ func (s *Server) changedLocked() {
 }
 
 // WaitLeader waits until the ensemble has elected a leader; a single server
-// always has one. The error is that of ctx, or ErrClosed.
+// always leads. The error is that of ctx, or ErrClosed.
 func (s *Server) WaitLeader(ctx context.Context) error {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -171,16 +173,15 @@ func (s *Server) node(i int) (*ensemble.Node, error) {
 	return n, nil
 }
 
-// Dial connects to the server with that address, in memory or, if the server
-// serves TCP, over TCP. It refuses when that server is stopped and waits for
-// ctx while a black hole covers it, as a lost SYN does.
+// Dial connects to the server with address addr, in memory or, if the server
+// serves TCP, over TCP. Dial fails if the server is stopped. While a black hole
+// covers the server, Dial waits for ctx, as if the SYN were lost.
 func (s *Server) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	return s.dial(ctx, network, addr, "")
 }
 
-// Client returns a dialer whose connections carry a name, by which Link can
-// single out a whole client with all its sessions. In memory only; over TCP
-// the name has no effect.
+// Client returns a dialer whose connections carry a name. A Link with this name
+// matches a client with all its sessions. Over TCP the name has no effect.
 func (s *Server) Client(name string) func(ctx context.Context, network, addr string) (net.Conn, error) {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		return s.dial(ctx, network, addr, name)

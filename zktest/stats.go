@@ -13,16 +13,16 @@ import (
 type Stats struct {
 	// Requests counts by operation, with the names of Request.Op.
 	Requests map[string]int
-	// BySession counts by session, then by operation; session 0 is the
-	// handshakes of new sessions. Of the sessions that have ended at least the
-	// 1,000 latest are kept.
+	// BySession counts by session, then by operation; session 0 stands for the
+	// handshakes of new sessions. At least the 1,000 latest ended sessions are
+	// kept.
 	BySession map[int64]map[string]int
 	// Total is the number of requests, handshakes and pings included.
 	Total int
 	// PacketsSent counts answers and watch events.
 	PacketsSent int
-	// Watches, Sessions and Connections are what is there now; a watch counts
-	// once per connection, path and table.
+	// Watches, Sessions and Connections are current numbers; a watch counts once
+	// per connection, path and table.
 	Watches, Sessions, Connections int
 }
 
@@ -59,9 +59,9 @@ func (s *Server) ResetStats() {
 // endedKept is how many sessions have figures after their end, at least.
 const endedKept = 1000
 
-// forgetEndedLocked drops the figures of the oldest sessions that have ended: a
-// server that runs for long would keep those of all. It drops many at once,
-// since it has to look at all.
+// forgetEndedLocked drops the figures of the oldest ended sessions: a
+// long-running server would otherwise keep the figures of all. Each call scans
+// all sessions, and therefore drops many.
 func (s *Server) forgetEndedLocked() {
 	t := s.adminNodeLocked().Tree()
 	if len(s.stats.BySession) <= 2*endedKept+t.SessionCount() {
@@ -112,7 +112,7 @@ type Session struct {
 	ID         int64
 	Timeout    time.Duration
 	Ephemerals []string // sorted
-	// Server is where its client is connected, 0 if it is not.
+	// Server is the number of the server that the client is connected to, or 0.
 	Server    int
 	Connected bool
 }
@@ -141,8 +141,8 @@ func (s *Server) Sessions() []Session {
 	return out
 }
 
-// Watches returns the watches of all servers: path to the sessions that watch
-// it, sorted.
+// Watches returns the watches of all servers: for each path the watching
+// sessions, sorted.
 func (s *Server) Watches() map[string][]int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

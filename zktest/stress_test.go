@@ -61,8 +61,8 @@ func recoverAll(s *zktest.Server, servers int) {
 	}
 }
 
-// worker creates nodes until stop is closed and returns those that it was told
-// exist. It runs in a bubble.
+// worker creates nodes until stop is closed and returns the acknowledged nodes.
+// worker runs in a bubble.
 func worker(c *client, name string, stop <-chan struct{}) []string {
 	var made []string
 	for n := 0; ; n++ {
@@ -94,7 +94,7 @@ func TestClientsUnderRandomFaultsLoseNothingThatWasAcknowledged(t *testing.T) {
 					for i := range made {
 						name := fmt.Sprint("c", i)
 						clients[i] = connectAs(t, s, name, 10*time.Second)
-						// wg.Wait waits for it; stop ends it.
+						// wg.Wait waits for the worker; stop ends the worker.
 						wg.Go(func() { made[i] = worker(clients[i], name, stop) })
 					}
 					for range 40 {
@@ -152,7 +152,7 @@ func TestFaultsFromManyGoroutinesAtOnce(t *testing.T) {
 		c := connect(t, s, 10*time.Second)
 		var wg sync.WaitGroup
 		for g := range uint64(4) {
-			// wg.Wait waits for it, and it ends by itself.
+			// wg.Wait waits for the goroutine, which ends after 30 faults.
 			wg.Go(func() {
 				rnd := rand.New(rand.NewPCG(g, 9))
 				for range 30 {

@@ -11,8 +11,7 @@ import (
 type socket struct {
 	conn net.Conn
 
-	// mu guards the rest. It may be taken while the server's mu is held, never
-	// the other way round.
+	// mu guards the rest. Lock order: the server's mu, then this mu.
 	mu     sync.Mutex
 	ready  *sync.Cond
 	queue  [][]byte
@@ -47,11 +46,12 @@ func (w *socket) reset() {
 	defer w.mu.Unlock()
 	w.ending, w.broken = true, true
 	w.ready.Signal()
-	_ = w.conn.Close() // ends the reader, and the writer if it is in Write
+	_ = w.conn.Close() // ends the reader, and a writer blocked in Write
 }
 
-// write sends the queued bytes until the connection ends. It calls sent, without locks,
-// with the number of bytes that the client's end has taken.
+// write sends the queued bytes until the connection ends. After each write to
+// the connection, write calls sent, without locks, with the number of written
+// bytes.
 func (w *socket) write(sent func(n int)) {
 	defer func() { _ = w.conn.Close() }()
 	var buf []byte
@@ -101,13 +101,14 @@ const acceptPause, acceptPauseMax = 5 * time.Millisecond, time.Second
 
 // serveLocked accepts the clients of server i.
 func (s *Server) serveLocked(i int, l net.Listener) {
-	// Close waits for it; closing the listener, in Close and Stop, ends it.
+	// Close waits for the goroutine; closing the listener, in Close and Stop,
+	// ends the goroutine.
 	s.tasks.Go(func() { s.accept(i, l) })
 }
 
-// accept returns when l is closed. Every other failure passes: the process is
-// out of file descriptors, or the client went before it was accepted. The first
-// of several failures in a row is logged.
+// accept returns when l is closed. Every other failure is temporary: the
+// process is out of file descriptors, or the client disconnected before being
+// accepted. The first of several failures in a row is logged.
 func (s *Server) accept(i int, l net.Listener) {
 	pause := acceptPause
 	for failed := false; ; {
@@ -146,7 +147,8 @@ func (s *Server) welcome(i int, nc net.Conn) {
 		return
 	}
 	s.sockets[w] = true
-	// Close waits for it; the end of the connection, or a reset, ends it.
+	// Close waits for the writer; the end of the connection, or a reset, ends
+	// the writer.
 	s.tasks.Go(func() {
 		w.write(c.sent)
 		s.mu.Lock()
@@ -154,7 +156,8 @@ func (s *Server) welcome(i int, nc net.Conn) {
 		delete(s.sockets, w)
 		c.deafenLocked()
 	})
-	// Close waits for it; the end of the connection, or a reset, ends it.
+	// Close waits for the reader; the end of the connection, or a reset, ends
+	// the reader.
 	s.tasks.Go(func() { s.read(c, nc) })
 }
 

@@ -18,8 +18,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/internal/proto"
 )
 
-// startTCP starts a server on sockets that ends with the test, and checks that
-// nothing of it is left then.
+// startTCP starts a server on sockets, ends the server with the test, and
+// checks for leaked goroutines.
 func startTCP(t *testing.T, o *zktest.Options) *zktest.Server {
 	t.Helper()
 	before := goleak.IgnoreCurrent()

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A server that starts a few microseconds after another one begins above what that can
-// have used up, also within one millisecond.
+// A server that starts a few microseconds after another one begins above all
+// zxids of the first server, even within one millisecond.
 func TestZxidsOfTheClockGrowWithinAMillisecond(t *testing.T) {
 	o := &Options{Addr: "127.0.0.1:2181"}
 	at := time.Date(2026, 11, 23, 10, 0, 0, 0, time.UTC)

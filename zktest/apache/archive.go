@@ -13,25 +13,27 @@ import (
 	"time"
 )
 
-// archiveTimeout bounds the making of an archive on a busy machine. A test process that
-// cannot make one goes on without.
+// archiveTimeout bounds the creation of an archive on a busy machine. A test
+// process continues without an archive if the creation fails.
 const archiveTimeout = time.Minute
 
-// classArchive is a file from which Java maps the classes of a server, already parsed
-// and checked, or "" if there is none. Loading the classes from the jars takes half of
-// the processor's time of a server's start, and a test run starts hundreds of servers.
-// The archive is kept, below the user's cache folder, for the next test process.
+// classArchive returns a file from which Java maps the parsed and checked
+// classes of a server, or "" without such a file. Loading the classes from the
+// jars takes half of the processor's time of a server's start, and a test run
+// starts hundreds of servers. The archive is kept, below the user's cache
+// folder, for the next test process.
 //
-// Java itself looks whether an archive fits its version and the jars, and loads
-// the classes from the jars if not; the name of the file has a mark of both, so
-// that a new one is made then.
+// Java checks whether an archive fits Java's version and the jars, and
+// otherwise loads the classes from the jars. The file name identifies both, so
+// a change of either leads to a new archive.
 func (c *Cluster) classArchive(ctx context.Context, java, classPath string) string {
 	name, err := archiveName(java, classPath)
 	if err != nil {
 		return ""
 	}
 	if !exists(name) {
-		// One process makes it; others do not wait for it, nor make it again.
+		// One process makes the archive; other processes neither wait nor make
+		// another.
 		claim, err := claimFile(name + ".lock")
 		if err != nil {
 			return ""
@@ -47,8 +49,8 @@ func (c *Cluster) classArchive(ctx context.Context, java, classPath string) stri
 	return name
 }
 
-// archiveName is the file of the archive for this Java and these jars, in a
-// folder that is there.
+// archiveName returns the file name of the archive for this Java and these
+// jars, and creates its folder.
 func archiveName(java, classPath string) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -73,8 +75,8 @@ func archiveName(java, classPath string) (string, error) {
 	return filepath.Join(dir, "classes-"+hex.EncodeToString(mark.Sum(nil)[:8])+".jsa"), nil
 }
 
-// makeArchive has Java write down, when it ends, what classes a server has
-// loaded. An empty file says that this Java does not.
+// makeArchive lets Java dump the classes loaded by a server when the server
+// ends. An empty file records a Java without support for archives.
 func (c *Cluster) makeArchive(ctx context.Context, java, classPath, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, archiveTimeout)
 	defer cancel()
@@ -113,8 +115,8 @@ func ensembleOfOne() (*Options, []place, error) {
 	return o, places, err
 }
 
-// serveOnce runs a server until it serves, and ends it in peace. One that ends by
-// itself is no error.
+// serveOnce runs a server until the server answers, and stops the server
+// gracefully. An early exit of the server is no error.
 func serveOnce(ctx context.Context, addr string, args []string) error {
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	ownGroup(cmd)
@@ -122,10 +124,10 @@ func serveOnce(ctx context.Context, addr string, args []string) error {
 		return err
 	}
 	gone := make(chan struct{})
-	// Ends when the process does, which is waited for below.
+	// Ends when the process does; awaited below.
 	go func() {
 		defer close(gone)
-		_ = cmd.Wait() // what it has written counts
+		_ = cmd.Wait() // the exit code does not matter, only the written file
 	}()
 	tick := time.NewTicker(25 * time.Millisecond)
 	defer tick.Stop()
@@ -138,7 +140,7 @@ func serveOnce(ctx context.Context, addr string, args []string) error {
 			serves = err == nil && strings.Contains(answer, "Mode: ")
 		}
 	}
-	_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended
+	_ = cmd.Process.Signal(syscall.SIGTERM) // the process may have ended
 	<-gone
 	return ctx.Err()
 }

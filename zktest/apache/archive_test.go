@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// emptyCache is the folder, new and empty, that archives are kept in during a test.
+// emptyCache makes a new, empty cache folder for the archives of a test.
 func emptyCache(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -19,7 +19,7 @@ func emptyCache(t *testing.T) string {
 	return filepath.Join(dir, "zktest")
 }
 
-// mapped says what archives a server has in its memory.
+// mapped lists the archives mapped into a server's memory.
 func mapped(t *testing.T, c *Cluster, i int) string {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", c.back.(*jarBackend).process(i).cmd.Process.Pid))
@@ -34,7 +34,7 @@ func TestServersMapTheClassesThatTheFirstHasLoaded(t *testing.T) {
 		c := Require(t, &Options{Mode: Jars, Own: true})
 		found, err := filepath.Glob(filepath.Join(cache, "*.jsa*"))
 		require.NoError(t, err)
-		require.Len(t, found, 2, "the archive, and the file that is held while it is made; nothing half done")
+		require.Len(t, found, 2, "the archive and its lock file; no partial file")
 		require.Contains(t, mapped(t, c, 0), found[0])
 		require.NoError(t, c.Close())
 	}
@@ -71,8 +71,8 @@ func TestServersStartWithoutAnArchive(t *testing.T) {
 	require.NotContains(t, mapped(t, c, 0), name())
 }
 
-// A Java that does not know the option ends at once: this is remembered, and not
-// tried again.
+// A Java that does not know the option ends at once. The failure is remembered
+// and not retried.
 func TestThatJavaMakesNoArchiveIsRemembered(t *testing.T) {
 	emptyCache(t)
 	java, err := exec.LookPath("false")

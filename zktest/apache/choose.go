@@ -11,8 +11,8 @@ import (
 	"sync"
 )
 
-// choose settles the mode and fails, saying what to install, when it cannot be
-// had.
+// choose selects the mode. If the mode is unavailable, the error says what to
+// install.
 func choose(ctx context.Context, f *Options) (Mode, error) {
 	if f.Cuts && f.Mode != Given {
 		if err := canCut(); err != nil {
@@ -54,7 +54,8 @@ func canUse(f *Options) error {
 	return nil
 }
 
-// given wraps the ensemble of ZKTEST_SERVERS and checks that it serves.
+// given wraps the ensemble of ZKTEST_SERVERS and checks whether the ensemble
+// serves.
 func given(ctx context.Context, f *Options) (*Cluster, error) {
 	c := &Cluster{mode: Given, rules: map[rule]bool{}}
 	for _, server := range strings.Split(os.Getenv(EnvServers), ",") {

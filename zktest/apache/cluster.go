@@ -17,18 +17,18 @@ const startTimeout = 2 * time.Minute
 
 // backend is one way to run servers. Calls for one server come one at a time.
 type backend interface {
-	// start runs server i; it is an error if it runs already.
+	// start runs server i; starting a running server is an error.
 	start(ctx context.Context, i int) error
-	// kill ends server i at once, if it runs, and waits until it is gone.
+	// kill ends server i immediately, if running, and waits for its end.
 	kill(ctx context.Context, i int) error
 	// runs says whether server i runs, paused or not.
 	runs(ctx context.Context, i int) bool
-	// pause stops server i without its knowing, or lets it go on.
+	// pause stops server i without notice, or lets the server continue.
 	pause(ctx context.Context, i int, on bool) error
-	// inside is the start of a command line that runs the rest in the network
-	// namespace of server i, or nothing if there is none at present.
+	// inside is the start of a command line for running the rest in the network
+	// namespace of server i, or nothing without a namespace.
 	inside(ctx context.Context, i int) ([]string, error)
-	// log is all that server i has printed.
+	// log returns the whole output of server i.
 	log(ctx context.Context, i int) (string, error)
 	close() error
 }
@@ -44,17 +44,17 @@ type Cluster struct {
 	seats  []sync.Mutex
 
 	mu sync.Mutex
-	// rules are the cuts that are in force. A server that is started again
-	// may have a new network namespace and gets its own again.
+	// rules are the cuts in force. A restarted server may have a new network
+	// namespace; its rules are then applied again.
 	rules map[rule]bool
 
 	closeOnce sync.Once
 	closeErr  error
 }
 
-// Start runs a cluster and waits until all its servers serve. It fails with an
-// error that wraps ErrUnavailable when there is nothing to run it with. The
-// caller closes it; ctx bounds the start only, as do two minutes.
+// Start runs a cluster and waits until all its servers serve. The error wraps
+// ErrUnavailable if this machine cannot run ZooKeeper. The caller must close
+// the cluster. ctx bounds only the start, which takes at most two minutes.
 func Start(ctx context.Context, o *Options) (*Cluster, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("apache: start: %w", err)
@@ -84,8 +84,8 @@ func Start(ctx context.Context, o *Options) (*Cluster, error) {
 	return c, nil
 }
 
-// prepare makes all that servers need, and the guard that removes it, before
-// the first thing to be removed.
+// prepare makes everything needed by the servers. The guard for the clean-up is
+// started first.
 func prepare(ctx context.Context, mode Mode, f *Options) (*Cluster, error) {
 	var random [3]byte
 	_, _ = rand.Read(random[:]) // never fails
@@ -123,8 +123,8 @@ func (c *Cluster) run(ctx context.Context) error {
 // Connect is the connect string of all servers, "host:port,host:port".
 func (c *Cluster) Connect() string { return strings.Join(c.Servers(), ",") }
 
-// Servers are the addresses of the servers for clients; a server's index in
-// this list is the one that all methods take.
+// Servers are the addresses of the servers for clients; all methods identify a
+// server by its index in this list.
 func (c *Cluster) Servers() []string {
 	out := make([]string, len(c.places))
 	for i, p := range c.places {
@@ -136,9 +136,9 @@ func (c *Cluster) Servers() []string {
 // Mode says how the servers are run.
 func (c *Cluster) Mode() Mode { return c.mode }
 
-// Close ends all servers and removes everything that the cluster has on the
-// machine. A running ensemble that was given is left alone. Later calls return
-// what the first did.
+// Close ends all servers and removes all traces of the cluster from the
+// machine. A Given ensemble is left alone. Later calls return the result of the
+// first.
 func (c *Cluster) Close() error {
 	c.closeOnce.Do(func() {
 		var errs []error
@@ -156,7 +156,7 @@ func (c *Cluster) Close() error {
 	return c.closeErr
 }
 
-// Logs are the last lines that each server printed.
+// Logs returns the last lines printed by each server.
 func (c *Cluster) Logs(ctx context.Context, lines int) string {
 	if c.back == nil {
 		return ""

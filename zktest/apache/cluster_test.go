@@ -14,11 +14,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// patience is how long tests wait for what must come: machines may be slow.
+// patience is how long tests wait for expected events: machines may be slow.
 const patience = time.Minute
 
-// ways runs a test with servers from jars and from Docker, or with those that
-// ZKTEST_MODE asks for.
+// ways runs a test with servers from jars and from Docker, or as ZKTEST_MODE
+// requests.
 func ways(t *testing.T, test func(t *testing.T, mode Mode)) {
 	modes := []Mode{Jars, Docker}
 	if only := Mode(os.Getenv(EnvMode)); slices.Contains(modes, only) {
@@ -29,7 +29,7 @@ func ways(t *testing.T, test func(t *testing.T, mode Mode)) {
 	}
 }
 
-// client opens a session and waits for it.
+// client opens a session and waits until the session is established.
 func client(t *testing.T, addr string) *zk.Conn {
 	t.Helper()
 	conn, events, err := zk.Connect([]string{addr}, 30*time.Second, zk.WithLogger(quiet{}))
@@ -199,7 +199,7 @@ func TestUnknownServersAndClientsAreErrors(t *testing.T) {
 	ctx := t.Context()
 	for _, i := range []int{-1, 1} {
 		require.ErrorIs(t, c.Kill(ctx, i), ErrNoServer)
-		require.ErrorIs(t, c.Await(ctx, i), ErrNoServer, "it would never come")
+		require.ErrorIs(t, c.Await(ctx, i), ErrNoServer, "the server would never come up")
 		_, err := c.FourLetter(ctx, i, "ruok")
 		require.ErrorIs(t, err, ErrNoServer)
 	}
@@ -223,10 +223,10 @@ func TestStartThatIsCutShortLeavesNothingAndShowsTheLog(t *testing.T) {
 	dir := t.TempDir()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	// A server that refuses its configuration never serves.
+	// A server with an invalid configuration never serves.
 	_, err := Start(ctx, &Options{Mode: Jars, Dir: dir, Config: map[string]string{"tickTime": "none"}})
 	require.ErrorIs(t, err, ErrNotServing)
-	require.NotErrorIs(t, err, context.DeadlineExceeded, "it does not wait for a server that has ended")
+	require.NotErrorIs(t, err, context.DeadlineExceeded, "Start does not wait for an ended server")
 	require.ErrorContains(t, err, "Invalid config", "the log says why")
 	left, err := os.ReadDir(dir)
 	require.NoError(t, err)
@@ -247,7 +247,7 @@ func TestGivenEnsembleIsUsedAndLeftAlone(t *testing.T) {
 	require.Empty(t, c.Logs(t.Context(), 3))
 	require.NoError(t, c.Close())
 	_, err = own.Role(t.Context(), 0)
-	require.NoError(t, err, "it still runs")
+	require.NoError(t, err, "the server still runs")
 
 	for _, o := range []*Options{{Mode: Given, Servers: 3}, {Mode: Given, Own: true}, {Mode: Given, Cuts: true}} {
 		_, err := Start(t.Context(), o)
@@ -283,7 +283,7 @@ func TestWhatIsMissingIsSaid(t *testing.T) {
 
 func TestJarsOfAReleaseAreFoundByItsHome(t *testing.T) {
 	if _, _, err := findJars(""); err != nil {
-		Require(t, &Options{Mode: Jars}) // no java: skip in the one place for it
+		Require(t, &Options{Mode: Jars}) // no java: Require skips
 	}
 	home := t.TempDir()
 	_, _, err := findJars(home)

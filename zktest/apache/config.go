@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// place is where one server listens.
+// place has the addresses of one server.
 type place struct {
 	host                   string
 	client, peer, election int
@@ -18,8 +18,8 @@ type place struct {
 
 func (p place) addr() string { return net.JoinHostPort(p.host, strconv.Itoa(p.client)) }
 
-// settings are the lines of zoo.cfg that are the same for all servers and do
-// not depend on how they are run.
+// settings are the lines of zoo.cfg shared by all servers and independent of
+// the mode.
 func settings(o *Options) map[string]string {
 	m := map[string]string{
 		"tickTime":               millis(o.TickTime),
@@ -40,19 +40,18 @@ func settings(o *Options) map[string]string {
 	return m
 }
 
-// properties are the -D settings that zoo.cfg has no words for.
+// properties are the -D settings without an equivalent in zoo.cfg.
 func properties(o *Options) map[string]string {
 	m := map[string]string{
 		"znode.container.checkIntervalMs": millis(o.ContainerInterval),
-		// How many containers may be removed in a minute: no limit that a
-		// test would notice.
+		// How many containers may be removed in a minute: effectively unlimited.
 		"znode.container.maxPerMinute": "1000000",
 	}
 	maps.Copy(m, o.Properties)
 	return m
 }
 
-// zooCfg is the configuration file of server i, which keeps its data in dir.
+// zooCfg is the configuration file of server i with its data in dir.
 func zooCfg(o *Options, places []place, i int, dir string) string {
 	m := settings(o)
 	m["dataDir"] = dir

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// control runs do for server i while nothing else is done to that server.
+// control runs do for server i, one call at a time for each server.
 func (c *Cluster) control(ctx context.Context, what string, i int, do func() error) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("apache: %s server %d: %w", what, i, err)
@@ -24,14 +24,14 @@ func (c *Cluster) control(ctx context.Context, what string, i int, do func() err
 	return nil
 }
 
-// Kill ends server i as SIGKILL does and returns when it is gone. Its data
-// stays. A server that does not run is left alone.
+// Kill ends server i as SIGKILL does and returns when the process has ended.
+// The data stays. Kill of a stopped server has no effect.
 func (c *Cluster) Kill(ctx context.Context, i int) error {
 	return c.control(ctx, "kill", i, func() error { return c.back.kill(ctx, i) })
 }
 
-// Launch starts server i after a Kill and does not wait until it serves, which
-// it may never do, as without a quorum.
+// Launch starts server i after a Kill without waiting for the server to serve:
+// without a quorum a server may never serve.
 func (c *Cluster) Launch(ctx context.Context, i int) error {
 	return c.control(ctx, "launch", i, func() error {
 		if err := c.back.start(ctx, i); err != nil {
@@ -41,7 +41,8 @@ func (c *Cluster) Launch(ctx context.Context, i int) error {
 	})
 }
 
-// Restart kills server i if it runs, starts it, and waits until it serves.
+// Restart kills server i if running, starts the server, and waits until the
+// server serves.
 func (c *Cluster) Restart(ctx context.Context, i int) error {
 	if err := c.Kill(ctx, i); err != nil {
 		return err

@@ -1,6 +1,6 @@
 // Package apache starts Apache ZooKeeper for tests: one server, or an ensemble
-// of three or five, from jars on this machine or in Docker containers. It can
-// also use a running ensemble that the environment names.
+// of three or five, from jars on this machine or in Docker containers. The
+// package can also use a running ensemble, named in the environment.
 //
 // # What it is
 //
@@ -14,13 +14,13 @@
 //
 //   - [Jars]: a Java runtime and ZooKeeper's jars, from $ZOOKEEPER_HOME (an
 //     unpacked release) or /usr/share/java (Debian's package zookeeper).
-//   - [Docker]: a local daemon and an image that is used like the official
-//     image. $ZKTEST_IMAGE names another image than zookeeper:3.9;
+//   - [Docker]: a local daemon and an image compatible with the official image.
+//     $ZKTEST_IMAGE names another image than zookeeper:3.9;
 //     scripts/build-image.sh builds an image without a registry. The command
 //     zktest-docker, a module of its own, runs the containers, so that this
 //     package needs the standard library only. Inside a checkout of zkrecipes
-//     the command is built when needed; elsewhere install it with
-//     go install github.com/zkrecipes/zkrecipes/zktest/zktest-docker@latest.
+//     the command is built when needed; elsewhere install it with go install
+//     github.com/zkrecipes/zkrecipes/zktest/zktest-docker@latest.
 //   - [Given]: $ZKTEST_SERVERS has the connect string of a running ensemble.
 //     The ensemble is shared with others: its servers cannot be killed or cut.
 //

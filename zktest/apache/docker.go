@@ -20,23 +20,25 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/internal/containers"
 )
 
-// dockerBackend runs containers of an image that is used as the official one
-// is: ZOO_* variables and /data. The command zktest-docker talks to the daemon.
+// dockerBackend runs containers of an image with the interface of the official
+// image: ZOO_* variables and /data. The command zktest-docker talks to the
+// daemon.
 type dockerBackend struct {
 	cmd *exec.Cmd
 	rpc *rpc.Client
 	// wait waits for the end of the command.
 	wait func() error
-	// said is what the command printed on stderr; read it when the command has
+	// said is the command's output on stderr; read only after the command has
 	// ended.
 	said *bytes.Buffer
 }
 
-// daemonTimeout bounds the look for a daemon, which answers at once if it runs.
+// daemonTimeout bounds the search for a daemon; a running daemon answers at
+// once.
 const daemonTimeout = 2 * time.Second
 
-// canDocker says whether a daemon answers and has the image, or can get it. It
-// settles which image, if none is named.
+// canDocker says whether a daemon answers and has or can pull the image.
+// canDocker also selects the image if none is named.
 func canDocker(ctx context.Context, f *Options) error {
 	if runtime.GOOS != "linux" {
 		return fmt.Errorf("%w: containers are reached by their addresses, which works on Linux only: set %s", ErrUnavailable, EnvServers)
@@ -80,9 +82,8 @@ func dialDaemon(ctx context.Context, host string) error {
 	return conn.Close()
 }
 
-// startDocker starts zktest-docker: the one in PATH, or else the one that the go
-// command finds in the workspace or among the requirements of the module whose
-// tests run.
+// startDocker starts zktest-docker: from PATH, or else from the workspace or
+// from the requirements of the tested module, by the go command.
 func startDocker() (*dockerBackend, error) {
 	args := []string{containers.Command}
 	if _, err := exec.LookPath(args[0]); err != nil {
@@ -90,7 +91,7 @@ func startDocker() (*dockerBackend, error) {
 	}
 	b := &dockerBackend{cmd: exec.Command(args[0], args[1:]...), said: &bytes.Buffer{}}
 	b.cmd.Stderr = b.said
-	// A group of its own: an interrupt from the terminal is not for it.
+	// A group of its own shields the command from an interrupt of the terminal.
 	ownGroup(b.cmd)
 	b.wait = sync.OnceValue(b.cmd.Wait)
 	in, err := b.cmd.StdinPipe()
@@ -108,7 +109,7 @@ func startDocker() (*dockerBackend, error) {
 	return b, nil
 }
 
-// pipes are the two streams of a command as one connection.
+// pipes combines the two streams of a command into a connection.
 type pipes struct {
 	io.ReadCloser
 	in io.WriteCloser
@@ -116,11 +117,13 @@ type pipes struct {
 
 func (p pipes) Write(b []byte) (int, error) { return p.in.Write(b) }
 
-// Close ends the command's stdin, and so the command. The command's last words
-// on stdout are read by nobody: exec closes that end when the command is awaited.
+// Close ends the command's stdin, and so the command. The last output of the
+// command on stdout is not read: exec closes that end when the command is
+// awaited.
 func (p pipes) Close() error { return p.in.Close() }
 
-// call runs a method of the command. A command that ended has said why on stderr.
+// call runs a method of the command. An ended command has given its reason on
+// stderr.
 func (b *dockerBackend) call(ctx context.Context, method string, arg, reply any) error {
 	done := b.rpc.Go(method, arg, reply, make(chan *rpc.Call, 1)).Done
 	select {
@@ -131,7 +134,7 @@ func (b *dockerBackend) call(ctx context.Context, method string, arg, reply any)
 		if c.Error == nil || errors.As(c.Error, &refused) {
 			return c.Error
 		}
-		_ = b.wait() // what it said tells more than its exit code
+		_ = b.wait() // stderr tells more than the exit code
 		return fmt.Errorf("%w: %s ended: %w: %s (outside of a checkout: go install %s@latest)",
 			ErrUnavailable, containers.Command, c.Error, strings.TrimSpace(b.said.String()), containers.Package)
 	}
@@ -143,7 +146,7 @@ func (c *Cluster) prepareDocker(ctx context.Context, id string, f *Options) erro
 	if err != nil {
 		return err
 	}
-	c.back = b // from here on Close removes what was made
+	c.back = b // from here on Close cleans up
 	net, err := claimSubnet(id)
 	if err != nil {
 		return err
@@ -222,7 +225,7 @@ func (b *dockerBackend) start(ctx context.Context, i int) error {
 func (b *dockerBackend) runs(ctx context.Context, i int) bool {
 	var runs bool
 	err := b.call(ctx, containers.Running, i, &runs)
-	return err != nil || runs // a daemon that does not answer tells nothing
+	return err != nil || runs // without an answer of the daemon, assume a running server
 }
 
 func (b *dockerBackend) kill(ctx context.Context, i int) error {
@@ -246,9 +249,9 @@ func (b *dockerBackend) log(ctx context.Context, i int) (text string, err error)
 	return text, err
 }
 
-// close ends the command, which removes everything before it ends.
+// close ends the command; the command removes everything before its end.
 func (b *dockerBackend) close() error {
-	_ = b.rpc.Close() // it is closed already if the command has ended
+	_ = b.rpc.Close() // already closed if the command has ended
 	if err := b.wait(); err != nil {
 		return fmt.Errorf("%s: %w: %s", containers.Command, err, strings.TrimSpace(b.said.String()))
 	}

@@ -14,10 +14,10 @@ import (
 //go:embed guard.sh
 var guardScript string
 
-// guard is a process that outlives this one by the time it takes to remove
-// what a cluster left behind. t.Cleanup is not enough: it does not run when a
-// goroutine panics, when a test times out, or on SIGKILL. Close goes the same
-// way, so that it is tested each time.
+// guard is a process that outlives this process until all remains of a cluster
+// are removed. t.Cleanup is not enough: clean-ups do not run when a goroutine
+// panics, when a test times out, or on SIGKILL. Close uses the guard too, so
+// every run tests the guard.
 type guard struct {
 	cmd    *exec.Cmd
 	pipe   io.Closer
@@ -27,11 +27,11 @@ type guard struct {
 func startGuard(id, dir string) (*guard, error) {
 	cmd := exec.Command("/bin/sh", "-c", guardScript)
 	cmd.Env = append(os.Environ(), "GUARD_ID="+id, "GUARD_DIR="+dir)
-	// A group of its own: an interrupt from the terminal is not for it.
+	// A group of its own shields the guard from an interrupt of the terminal.
 	ownGroup(cmd)
 	g := &guard{cmd: cmd, output: &bytes.Buffer{}}
 	cmd.Stdout, cmd.Stderr = g.output, g.output
-	// The write end is close-on-exec, so no server keeps it open.
+	// The write end is close-on-exec, so servers do not keep the pipe open.
 	pipe, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, fmt.Errorf("apache: start guard: %w", err)
@@ -43,7 +43,7 @@ func startGuard(id, dir string) (*guard, error) {
 	return g, nil
 }
 
-// finish lets the guard remove everything and waits for it.
+// finish tells the guard to remove everything and waits for its end.
 func (g *guard) finish() error {
 	err := errors.Join(g.pipe.Close(), g.cmd.Wait())
 	if said := strings.TrimSpace(g.output.String()); err == nil && said != "" {

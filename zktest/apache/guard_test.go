@@ -30,7 +30,7 @@ func TestNothingIsLeftWhenTheTestProcessIsKilled(t *testing.T) {
 		what, dir, _ := strings.Cut(strings.TrimSpace(line), " ")
 		require.Equal(t, "dir", what, line)
 		id := strings.Split(filepath.Base(dir), "-")[1]
-		require.NotEmpty(t, leftovers(t, mode, id, dir), "the check sees a cluster that runs")
+		require.NotEmpty(t, leftovers(t, mode, id, dir), "the check detects a running cluster")
 		require.NoError(t, cmd.Process.Kill())
 		require.Error(t, cmd.Wait())
 		require.Eventually(t, func() bool {
@@ -39,7 +39,7 @@ func TestNothingIsLeftWhenTheTestProcessIsKilled(t *testing.T) {
 	})
 }
 
-// leftovers lists what a cluster has on the machine.
+// leftovers lists the remains of a cluster on the machine.
 func leftovers(t *testing.T, mode Mode, id, dir string) []string {
 	t.Helper()
 	var found []string
@@ -71,8 +71,8 @@ func leftovers(t *testing.T, mode Mode, id, dir string) []string {
 }
 
 func TestGuardSaysWhatItCouldNotRemove(t *testing.T) {
-	// A folder below a file cannot be looked at, and rm -f says nothing; one
-	// in /proc can be, and cannot be removed, not even by root.
+	// A folder below a file is no test: rm -f reports nothing. A folder in /proc
+	// cannot be removed, not even by root.
 	g, err := startGuard("none", "/proc/self/net")
 	require.NoError(t, err)
 	require.ErrorContains(t, g.finish(), "cannot remove")

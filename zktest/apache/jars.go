@@ -20,7 +20,7 @@ type jarBackend struct {
 	netns string   // prefix of the servers' network namespaces, "" = none
 
 	mu sync.Mutex
-	// running holds the servers that were started and not yet reaped.
+	// running holds the servers started and not yet reaped.
 	running map[int]*process
 	dirs    []string
 }
@@ -55,7 +55,7 @@ func findJars(home string) (java, classPath string, err error) {
 			return "", "", fmt.Errorf("%w: no %s: install the packages zookeeper and libslf4j-java, or set %s to an unpacked release",
 				ErrUnavailable, path, EnvHome)
 		}
-		// Its manifest names the other jars that it needs.
+		// The manifest of this jar names the other required jars.
 		jars = append(jars, path)
 	}
 	return java, strings.Join(jars, string(os.PathListSeparator)), nil
@@ -107,7 +107,7 @@ func serverCommand(java, classPath, dir string, flags ...string) []string {
 		"-cp", classPath, "org.apache.zookeeper.server.quorum.QuorumPeerMain")
 }
 
-// writeServer writes what server i reads when it starts.
+// writeServer writes the files that server i reads at its start.
 func writeServer(f *Options, places []place, i int, dir string) error {
 	data := filepath.Join(dir, "data")
 	files := map[string][]byte{
@@ -148,18 +148,18 @@ func (b *jarBackend) start(_ context.Context, i int) error {
 		args = append(b.prefix(i), args...)
 	}
 	args = append(args, filepath.Join(b.dirs[i], "zoo.cfg"))
-	// Not bound to a context: the server outlives the call that starts it.
+	// Not bound to a context: the server outlives the call.
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = b.dirs[i], out, out
-	// A group of its own: an interrupt from the terminal reaches the test,
-	// which decides.
+	// A group of its own: an interrupt from the terminal reaches only the test,
+	// and the test decides about the server.
 	ownGroup(cmd)
 	if err := cmd.Start(); err != nil {
 		return err
 	}
 	p := &process{cmd: cmd, gone: make(chan struct{})}
 	b.running[i] = p
-	// Ends when the process does; kill and close wait for it through gone.
+	// Ends when the process does; kill and close wait on gone.
 	go func() {
 		_ = cmd.Wait() // "killed" is no news
 		b.mu.Lock()
@@ -188,7 +188,7 @@ func (b *jarBackend) end(i int) error {
 	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
 	}
-	<-p.gone // a killed process is reaped soon, whatever it did
+	<-p.gone // a killed process is reaped soon, in any state
 	return nil
 }
 
@@ -203,8 +203,8 @@ func (b *jarBackend) pause(ctx context.Context, i int, on bool) error {
 	if err := p.cmd.Process.Signal(signalStop); err != nil {
 		return err
 	}
-	// The signal takes effect thread by thread: one that is inside the kernel
-	// may still answer a client.
+	// The signal takes effect thread by thread: a thread inside the kernel may
+	// still answer a client.
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for !stopped(p.cmd.Process.Pid) {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Direction says which packets of a link are lost. The methods name two ends,
-// the first and the second.
+// Direction selects the packets of a link to be lost. The methods name two
+// ends, the first and the second.
 type Direction int
 
 // The directions of a link.
@@ -21,8 +21,7 @@ const (
 	Back
 )
 
-// EveryClient stands for all clients on this machine, those that do not dial
-// through a Client as well.
+// EveryClient stands for all clients on this machine, with or without a Client.
 const EveryClient = -1
 
 // rule is one cut: packets between server and other are dropped in the
@@ -41,8 +40,8 @@ func (r rule) args() []string {
 }
 
 // CutPeers loses all packets from server i to server j (Forth), from j to i
-// (Back), or Both, until Heal. Packets are lost where they arrive, so that the
-// sender cannot tell.
+// (Back), or Both, until Heal. Packets are dropped on arrival, so the sender
+// cannot tell.
 func (c *Cluster) CutPeers(ctx context.Context, i, j int, dir Direction) error {
 	if err := c.known(j); err != nil {
 		return err
@@ -126,7 +125,7 @@ func (c *Cluster) hostOf(i int) string {
 	return c.places[i].host
 }
 
-// cut puts rules in force; i is the server that errors name.
+// cut puts rules in force; i is the server named in errors.
 func (c *Cluster) cut(ctx context.Context, i int, rules []rule) error {
 	if err := c.known(i); err != nil {
 		return err
@@ -149,8 +148,8 @@ func (c *Cluster) cut(ctx context.Context, i int, rules []rule) error {
 	return nil
 }
 
-// cutAgain puts the rules of server i in force after it was started. The
-// caller has the server's seat.
+// cutAgain applies the rules of server i again after a start. The caller has
+// the server's seat.
 func (c *Cluster) cutAgain(ctx context.Context, i int) error {
 	c.mu.Lock()
 	var mine []rule
@@ -168,8 +167,8 @@ func (c *Cluster) cutAgain(ctx context.Context, i int) error {
 	return nil
 }
 
-// apply adds the rule in its server's namespace unless it is there. A server
-// without a namespace, a container that does not run, gets it when it starts.
+// apply adds the rule in its server's namespace unless present. A stopped
+// container has no namespace and gets its rules at the next start.
 func (c *Cluster) apply(ctx context.Context, r rule) error {
 	inside, err := c.back.inside(ctx, r.server)
 	if err != nil || inside == nil {
@@ -181,14 +180,14 @@ func (c *Cluster) apply(ctx context.Context, r rule) error {
 	return command(ctx, append(inside, append([]string{"iptables", "-w", "-A"}, r.args()...)...)...)
 }
 
-// Client is an address of this machine from which to reach the servers, so
-// that its links can be cut while those of other clients stay.
+// Client is an address of this machine for connections to the servers. The
+// links of one Client can be cut while the links of other clients stay.
 type Client struct {
 	dialer net.Dialer
 }
 
-// Client returns client k, 0 <= k < Clients. It works without Options.Cuts
-// too; only cutting does not.
+// Client returns client k, 0 <= k < Clients. A Client can dial without
+// Options.Cuts too, but its links cannot be cut.
 func (c *Cluster) Client(k int) *Client {
 	var cl Client
 	if c.subnet != nil && k >= 0 && k < Clients {

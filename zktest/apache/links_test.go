@@ -55,8 +55,8 @@ func (f *field) probe(t *testing.T, inside []string, hosts ...string) {
 		require.Contains(t, lines.Text(), "ready")
 	}
 	done := make(chan struct{})
-	// The clean-up below waits for it; it ends when the prober does, which
-	// ends with its input.
+	// The clean-up below waits for this goroutine, which ends with the prober;
+	// the prober ends with its input.
 	go func() {
 		defer close(done)
 		for lines.Scan() {
@@ -74,7 +74,7 @@ func (f *field) probe(t *testing.T, inside []string, hosts ...string) {
 	}
 }
 
-// links are all directed pairs with a server at one end at least.
+// links are all directed pairs with a server on at least one end.
 func (f *field) links(c *Cluster) []string {
 	var all []string
 	for a, from := range f.hosts {
@@ -93,9 +93,9 @@ func (f *field) send(links []string, text string) {
 	}
 }
 
-// lost returns the links on which a datagram does not arrive. It sends one on
-// each, heals, and sends a second one after it: when that has come, the first
-// would have.
+// lost returns the links on which a datagram does not arrive. It sends a
+// datagram on each link, heals, and sends a second datagram: when the second
+// has arrived, the first would have arrived too.
 func (f *field) lost(t *testing.T, c *Cluster) []string {
 	t.Helper()
 	f.round++
@@ -103,7 +103,7 @@ func (f *field) lost(t *testing.T, c *Cluster) []string {
 	links := f.links(c)
 	f.send(links, first)
 	open := map[string]bool{}
-	// waitFor wants a line so many times, and notes what else has come.
+	// waitFor waits for n matching lines, and records all other lines.
 	waitFor := func(n int, patience time.Duration, want func(line string) bool) int {
 		limit := time.After(patience)
 		for ; n > 0; n-- {
@@ -198,7 +198,7 @@ func TestIsolatedLeaderIsReplacedAndComesBack(t *testing.T) {
 			return errors.Is(err, ErrNotServing)
 		}, patience, 50*time.Millisecond, "the old one gives up")
 
-		// A cut outlives the server that it was made for.
+		// A cut outlives its server.
 		require.NoError(t, c.Kill(ctx, old))
 		require.NoError(t, c.Launch(ctx, old))
 		short, cancel := context.WithTimeout(ctx, 3*time.Second)

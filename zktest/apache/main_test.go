@@ -12,8 +12,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// envRole makes this test binary play another part than running tests: it is
-// started again by tests that need a second process.
+// envRole gives this test binary another role: tests start the binary again if
+// they need a second process.
 const envRole = "APACHE_TEST_ROLE"
 
 func TestMain(m *testing.M) {
@@ -27,9 +27,9 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// prober sends and receives datagrams in the network namespace that it was
-// started in. Its input are lines "<from> <to> <text>"; it prints that it has sent
-// them, and the texts that arrive, each with the address they came from.
+// prober sends and receives datagrams in the network namespace of its process.
+// Input lines are "<from> <to> <text>". The prober confirms each sent datagram,
+// and prints each received text with the sender's address.
 func prober() {
 	for _, host := range strings.Split(os.Getenv("PROBER_HOSTS"), ",") {
 		conn, err := net.ListenPacket("udp", host+":7777")
@@ -38,7 +38,7 @@ func prober() {
 			return
 		}
 		fmt.Println("ready", host)
-		// Ends with the process, for which the test waits.
+		// The test waits for the process, which ends this goroutine.
 		go func() {
 			buf := make([]byte, 1500)
 			for {
@@ -59,7 +59,7 @@ func prober() {
 			fmt.Println("error", err)
 			continue
 		}
-		_, _ = fmt.Fprint(conn, f[2]) // a firewall may refuse it: then it does not arrive
+		_, _ = fmt.Fprint(conn, f[2]) // a firewall may refuse the datagram: then it does not arrive
 		fmt.Println("sent", f[2])
 		_ = conn.Close()
 	}

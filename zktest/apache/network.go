@@ -16,15 +16,15 @@ import (
 // cut apart from those of others; see Cluster.Client.
 const Clients = 16
 
-// subnet is a /24 of 198.18.0.0/15, which is set aside for tests of networks
-// (RFC 2544) and so in use nowhere else:
+// subnet is a /24 of 198.18.0.0/15, reserved for network tests (RFC 2544) and
+// therefore unused elsewhere:
 //
 //	.1         this machine
 //	.101-.116  this machine too, one address per Client
 //	.129-      servers
 //
-// Servers have the upper half and clients the lower, so that one rule can tell
-// them apart.
+// Servers have the upper half and clients the lower, so one rule can tell them
+// apart.
 type subnet struct {
 	prefix string       // "198.18.7."
 	claim  net.Listener // holds the prefix against other test processes
@@ -35,7 +35,7 @@ func (s *subnet) client(k int) string { return s.prefix + strconv.Itoa(101+k) }
 func (s *subnet) server(i int) string { return s.prefix + strconv.Itoa(129+i) }
 func (s *subnet) clients() string     { return s.prefix + "0/25" }
 
-// claimSubnet picks a subnet that no interface and no other cluster uses.
+// claimSubnet picks a subnet unused by interfaces and other clusters.
 func claimSubnet(id string) (*subnet, error) {
 	used, err := net.InterfaceAddrs()
 	if err != nil {
@@ -84,8 +84,8 @@ func canCut() error {
 // build makes a namespace with a bridge, one per server, and the links between
 // them and to this machine. The guard removes them, by their names.
 //
-// The bridge has a namespace of its own so that the firewall of the machine,
-// Docker's say, has no part in what passes.
+// The bridge has a namespace of its own, so the firewall of the machine (for
+// instance Docker's rules) does not affect the packets.
 func (s *subnet) build(ctx context.Context, id string, servers int) error {
 	hub, here := "zktest-"+id+"-hub", "zt"+id
 	script := []string{
@@ -116,7 +116,7 @@ func (s *subnet) build(ctx context.Context, id string, servers int) error {
 	return nil
 }
 
-// clientAddrs are the commands that give this machine the clients' addresses.
+// clientAddrs returns the commands to give this machine the clients' addresses.
 func (s *subnet) clientAddrs(device string) []string {
 	var script []string
 	for k := range Clients {
@@ -125,8 +125,8 @@ func (s *subnet) clientAddrs(device string) []string {
 	return script
 }
 
-// loopback finds addresses for servers that need no privilege: one loopback
-// address each, and ports that are free on it.
+// loopback finds unprivileged addresses for servers: a loopback address with
+// free ports for each.
 func loopback(servers int) ([]place, error) {
 	net16 := fmt.Sprintf("127.%d.%d.", 1+rand.IntN(254), rand.IntN(256))
 	var places []place
@@ -137,7 +137,8 @@ func loopback(servers int) ([]place, error) {
 		}
 		var ports [3]int
 		for k := range ports {
-			// All are held until the last is found, or one comes twice.
+			// All listeners stay open until the last is found; otherwise a port
+			// could be chosen twice.
 			l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
 			if err != nil {
 				return nil, err
@@ -150,7 +151,7 @@ func loopback(servers int) ([]place, error) {
 	return places, nil
 }
 
-// command runs a program and puts what it said into the error.
+// command runs a program and adds its output to the error.
 func command(ctx context.Context, args ...string) error {
 	out, err := exec.CommandContext(ctx, args[0], args[1:]...).CombinedOutput()
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 // Mode is a way to get at an Apache ZooKeeper.
 type Mode string
 
-// The ways to run a server. The zero value chooses: ZKTEST_MODE if that is
-// set, else Given if ZKTEST_SERVERS is set, else Jars if they are found, else
-// Docker if a daemon answers.
+// The ways to run a server. The zero value chooses: ZKTEST_MODE if set, else
+// Given if ZKTEST_SERVERS is set, else Jars if found, else Docker if a daemon
+// answers.
 const (
 	Jars   Mode = "jars"
 	Docker Mode = "docker"
@@ -32,24 +32,24 @@ const (
 	EnvHome = "ZOOKEEPER_HOME"
 )
 
-// The Docker images that are used when nothing names another: DefaultImage,
-// unless only LocalImage, which scripts/build-image.sh makes, is there already.
+// The default Docker images: DefaultImage, unless only LocalImage, made by
+// scripts/build-image.sh, is present.
 const (
 	DefaultImage = "zookeeper:3.9"
 	LocalImage   = "zkrecipes/zookeeper:local"
 )
 
-// Options of a cluster. The zero value is a standalone server with defaults
-// that suit fast tests, not production.
+// Options of a cluster. The zero value is a standalone server with defaults for
+// fast tests, not for production.
 type Options struct {
 	// Servers is 1 (default: standalone), 3 or 5.
 	Servers int
 	// Mode is how to run them; see the constants for the default.
 	Mode Mode
-	// Own says that the test kills or pauses servers, so that a running
-	// ensemble that others use too will not do. Cuts implies it.
+	// Own: the test kills or pauses servers and cannot use a shared ensemble.
+	// Cuts implies Own.
 	Own bool
-	// Cuts makes links cuttable. It needs root.
+	// Cuts makes links cuttable. Cuts need root.
 	Cuts bool
 
 	// TickTime is the server's unit of time; default 200 ms. Tests of trust
@@ -59,8 +59,8 @@ type Options struct {
 	InitLimit int
 	// SyncLimit is how long a follower may be silent, in ticks; default 5.
 	SyncLimit int
-	// MinSessionTimeout and MaxSessionTimeout bound what clients get; default
-	// 2 ticks and 60 s.
+	// MinSessionTimeout and MaxSessionTimeout bound the session timeouts of
+	// clients; default 2 ticks and 60 s.
 	MinSessionTimeout, MaxSessionTimeout time.Duration
 	// ContainerInterval is how often empty containers and old TTL nodes are
 	// looked for; default 1 s (a server's own default is a minute).
@@ -72,25 +72,25 @@ type Options struct {
 	// Heap is the Java heap of each server in MiB; default 128.
 	Heap int
 
-	// Counters names persistent nodes that exist from the start, each with
-	// the number that its next sequential child gets. It is how a counter
-	// gets near its end (2147483647). Not with a Given ensemble.
+	// Counters names persistent nodes that exist from the start, each with the
+	// number of its next sequential child, for instance near the end
+	// (2147483647). Not with a Given ensemble.
 	Counters map[string]int32
 	// Versions names persistent nodes that exist from the start, each with the
-	// version of its (empty) data: 2147483647, or -2, to which a client would
-	// need billions of changes. Not with a Given ensemble.
+	// version of its (empty) data: 2147483647, or -2, which clients would reach
+	// only after billions of changes. Not with a Given ensemble.
 	Versions map[string]int32
 	// Config are further lines of zoo.cfg, Properties further -D properties.
 	Config, Properties map[string]string
-	// Image is the Docker image; default $ZKTEST_IMAGE, then LocalImage if it
-	// is there and DefaultImage is not, then DefaultImage.
+	// Image is the Docker image; default $ZKTEST_IMAGE, then LocalImage if
+	// present and DefaultImage is not, then DefaultImage.
 	Image string
 	// Dir is where the temporary folder is made; default os.TempDir().
 	Dir string
 }
 
-// filled returns a copy with the defaults in place, or an error that names
-// the field that is wrong.
+// filled returns a copy with the defaults in place, or an error with the name
+// of the invalid field.
 func (o *Options) filled() (*Options, error) {
 	var f Options
 	if o != nil {
@@ -126,7 +126,7 @@ func (o *Options) filled() (*Options, error) {
 	return &f, nil
 }
 
-// or is a unless that is zero, else b.
+// or returns a unless a is zero, else b.
 func or[T comparable](a, b T) T {
 	var zero T
 	if a != zero {

@@ -9,11 +9,11 @@ import (
 	"syscall"
 )
 
-// servesHere reports that this system has the shell, the signals and the process
-// groups that servers are started, paused and cleaned up with.
+// servesHere reports that this system has the shell, the signals and the
+// process groups required to start, pause and clean up servers.
 const servesHere = true
 
-// Signals that stop a process, and let it continue.
+// Signals to stop a process and to continue the process.
 const (
 	signalStop     = syscall.SIGSTOP
 	signalContinue = syscall.SIGCONT
@@ -22,7 +22,7 @@ const (
 // ownGroup starts cmd in a process group of its own.
 func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
-// claimFile holds a file against other processes until it is closed.
+// claimFile locks a file against other processes until closed.
 func claimFile(name string) (*os.File, error) {
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

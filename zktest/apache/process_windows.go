@@ -6,23 +6,23 @@ import (
 	"syscall"
 )
 
-// servesHere reports that Windows lacks the shell and the signals that servers are
-// paused and cleaned up with. A running ensemble can be used.
+// servesHere reports that Windows lacks the shell and the signals required to
+// pause and clean up servers. A running ensemble can be used.
 const servesHere = false
 
-// Windows has no signals that stop a process and let it continue; these are refused.
+// Windows has no signals to stop and continue a process; these are refused.
 const (
 	signalStop     = syscall.Signal(0x13)
 	signalContinue = syscall.Signal(0x12)
 )
 
-// ownGroup starts cmd in a process group of its own, which Ctrl-C does not reach.
+// ownGroup starts cmd in a process group of its own, out of reach of Ctrl-C.
 func ownGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
 }
 
-// claimFile holds a file against other processes until it is closed: nobody else
-// can open a file that is not shared.
+// claimFile locks a file against other processes until closed: an unshared file
+// cannot be opened twice.
 func claimFile(name string) (*os.File, error) {
 	path, err := syscall.UTF16PtrFromString(name)
 	if err != nil {

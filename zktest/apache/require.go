@@ -11,9 +11,9 @@ import (
 // when the test ends. If the test failed, the end of the servers' logs is
 // shown.
 //
-// When no server can be had the test is skipped with the reason, or fails if
-// ZKTEST_REQUIRE_REAL is 1, as in CI, where nothing may be skipped silently.
-// Any other error fails the test.
+// If no server is available, the test is skipped with the reason. With
+// ZKTEST_REQUIRE_REAL=1, as in CI, the test fails instead. Any other error
+// fails the test.
 func Require(t testing.TB, o *Options) *Cluster {
 	t.Helper()
 	ctx := t.Context()

@@ -11,25 +11,25 @@ import (
 	"strings"
 )
 
-// snapshotName is the file, below the data folder, that a server reads when it
-// starts: the state of transaction 0.
+// snapshotName is the file, below the data folder, read by a server at its
+// start: the state of transaction 0.
 const snapshotName = "version-2/snapshot.0"
 
-// openACL and readACL are the numbers under which the snapshot below keeps its
-// ACL lists, world:anyone:cdrwa and world:anyone:r.
+// openACL and readACL are the numbers of the ACL lists in the snapshot:
+// world:anyone:cdrwa and world:anyone:r.
 const openACL, readACL = 1, 2
 
-// configPath is the one node of a new server that is not open to everybody.
+// configPath is the only node of a new server with restricted access.
 const configPath = "/zookeeper/config"
 
-// snapshot is a file of ZooKeeper's snapshot format, version 2, in which the
-// nodes of counters exist and give their next sequential child that number, and
-// those of versions have that version of their data.
+// snapshot is a file of ZooKeeper's snapshot format, version 2, with the nodes
+// of counters, whose next sequential children get the given numbers, and the
+// nodes of versions, whose data have the given versions.
 //
-// A server takes the number from the parent's cversion, which it counts up for
-// creates alone while it runs (Stat shows twice that less the children that
-// are there). So the stored cversion is the number itself: nothing a client
-// can do reaches it in reasonable time.
+// A server takes the number from the parent's cversion, counted up by creates
+// only (Stat shows twice this number minus the number of children). The stored
+// cversion is therefore the number itself. Clients cannot raise a counter this
+// far in reasonable time.
 func snapshot(counters, versions map[string]int32) ([]byte, error) {
 	var w snapWriter
 	w.WriteString("ZKSN")
@@ -48,7 +48,7 @@ func snapshot(counters, versions map[string]int32) ([]byte, error) {
 	}
 	w.text("/") // end of the tree
 	w.number(int64(adler32.Checksum(w.Bytes())))
-	w.text("/") // end of the file: a server takes it for cut short otherwise
+	w.text("/") // end of the file: without this mark a server considers the file truncated
 	return w.Bytes(), nil
 }
 
@@ -58,7 +58,7 @@ func parents(nodes ...map[string]int32) []string {
 	for _, some := range nodes {
 		for path := range some {
 			if path == "/" {
-				continue // it has a name of its own in the snapshot, ""
+				continue // its name in the snapshot is ""
 			}
 			for i := 1; i < len(path); i++ {
 				if path[i] == '/' {
@@ -92,7 +92,7 @@ func (w *snapWriter) node(path string, cversion, version int32) error {
 	}
 	acl, aversion := openACL, 0
 	if path == configPath {
-		acl, aversion = readACL, -1 // as servers make it
+		acl, aversion = readACL, -1 // as created by servers
 	}
 	w.text(path)
 	w.number(int32(0), int64(acl)) // data, ACL

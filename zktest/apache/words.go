@@ -14,7 +14,7 @@ import (
 const wordTimeout = 2 * time.Second
 
 // FourLetter sends a four-letter word (ruok, srvr, mntr, ...) to server i and
-// returns its answer. It gives up after two seconds.
+// returns its answer. FourLetter gives up after two seconds.
 func (c *Cluster) FourLetter(ctx context.Context, i int, word string) (string, error) {
 	if err := c.known(i); err != nil {
 		return "", err
@@ -47,8 +47,8 @@ func ask(ctx context.Context, addr, word string) (string, error) {
 	return string(answer), nil
 }
 
-// Role is what server i does at present: "standalone", "leader", "follower",
-// or an error that wraps ErrNotServing.
+// Role returns the present role of server i: "standalone", "leader" or
+// "follower". The error wraps ErrNotServing.
 func (c *Cluster) Role(ctx context.Context, i int) (string, error) {
 	answer, err := c.FourLetter(ctx, i, "srvr")
 	if err != nil {
@@ -62,9 +62,9 @@ func (c *Cluster) Role(ctx context.Context, i int) (string, error) {
 	return "", fmt.Errorf("apache: server %d: %w: %s", i, ErrNotServing, strings.TrimSpace(answer))
 }
 
-// Leader is the index of the server that leads, or of the only one.
-// A leader that was just cut off may still call itself one; the first that
-// does is returned.
+// Leader returns the index of the leading server, or of the only server. A
+// leader may claim the role for a while after being cut off; Leader returns the
+// first server with the claim.
 func (c *Cluster) Leader(ctx context.Context) (int, error) {
 	for i := range c.places {
 		role, err := c.Role(ctx, i)
@@ -78,9 +78,9 @@ func (c *Cluster) Leader(ctx context.Context) (int, error) {
 	return 0, fmt.Errorf("apache: no leader: %w", ErrNotServing)
 }
 
-// Await waits until every one of the given servers serves clients, all if none
-// is given, and one server of the cluster leads. It gives up when ctx ends, after
-// two minutes, and at once when one of the servers does not run.
+// Await waits until the given servers (by default all) serve clients and the
+// cluster has a leader. Await gives up when ctx ends, after two minutes, and
+// immediately if one of the servers is not running.
 func (c *Cluster) Await(ctx context.Context, servers ...int) error {
 	if len(servers) == 0 {
 		for i := range c.places {

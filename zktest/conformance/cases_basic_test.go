@@ -12,12 +12,12 @@ type script struct {
 	play func(p *player)
 }
 
-// with is a case of one client with a session.
+// with makes a script for one client with a session.
 func with(name string, play func(c *client, at func(string) string)) script {
 	return script{name, func(p *player) { play(p.join("a", 30000), p.at) }}
 }
 
-// states are what a request can find at the path that it names.
+// states are the possible states of a path before a request.
 // read only
 var states = []string{"missing", "plain", "parent", "ephemeral", "container", "ttl", "sequence"}
 
@@ -42,8 +42,8 @@ func prepare(c *client, state, path string) {
 	}
 }
 
-// stateCases are every simple request on every state, with the version that is
-// right, any, and wrong.
+// stateCases are every simple request on every state, with the right version,
+// any version, and a wrong version.
 func stateCases() []script {
 	ops := map[string]func(c *client, path string){
 		"create":     func(c *client, path string) { c.create(path, 0) },
@@ -87,7 +87,7 @@ func stateCases() []script {
 	return all
 }
 
-// pathCases are paths that are refused, or look as if they should be.
+// pathCases are invalid paths, and valid paths of unusual form.
 func pathCases() []script {
 	var all []script
 	for i, path := range []string{
@@ -215,7 +215,7 @@ func basicCases() []script {
 			c.log("get big: %v %d %d", err, f.err, len(f.rest.buf))
 		}),
 		with("frame-at-the-limit", func(c *client, at func(string) string) {
-			// 0xfffff bytes of frame are read, one more is not.
+			// A frame of 0xfffff bytes is read; a longer frame is not.
 			frame := func(n int) body {
 				rest := len(createBody(at("/l"), "", 0)) + 8
 				return createBody(at("/l"), strings.Repeat("x", n-rest), 0)
@@ -240,7 +240,8 @@ func basicCases() []script {
 			c.do("reconfig", opReconf, body{}.str("server.9=x:1:2;3").str("").str("").long(-1))
 		}),
 		with("check-alone", func(c *client, at func(string) string) {
-			// It is never answered: what comes after it is, next.
+			// The check is never answered: the next reply belongs to the next
+			// request.
 			c.xid++
 			if err := c.w.send(body{}.int(c.xid).int(opCheck).str(at("")).int(0)); err != nil {
 				c.log("%v", err)
@@ -290,9 +291,8 @@ func basicCases() []script {
 	}
 }
 
-// reapingCases wait for what the server does by itself now and then, which
-// shifts the transaction ids of whatever else goes on: they have servers of
-// their own.
+// reapingCases wait for periodic work of the server. This work shifts the
+// transaction ids of all other cases, so these cases have their own servers.
 func reapingCases() []script {
 	return []script{
 		{"container-goes-with-its-last-child", func(p *player) {
@@ -307,7 +307,7 @@ func reapingCases() []script {
 		}},
 		{"ttl-node-goes-when-it-is-old-and-empty", func(p *player) {
 			c := p.join("a", 30000)
-			// Long enough for what follows to be sent before it is over.
+			// Long enough for the next requests to be sent before the expiry.
 			c.ttl(p.at("/parent"), flagTTL, 3000)
 			c.create(p.at("/parent/kid"), 0)
 			c.ttl(p.at("/young"), flagTTL, 3600_000)

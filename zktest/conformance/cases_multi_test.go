@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// counter writes down what a node's Stat says of its children. The parents of
-// the sequence cases came about in different ways, which the rest would show.
+// counter logs the fields of a node's Stat about children. The parents of the
+// sequence cases were created in different ways, so the other fields differ.
 func (c *client) counter(path string) {
 	f, err := c.exchange(opExists, body{}.str(path).bool(false))
 	r := f.rest
@@ -162,7 +162,7 @@ func multiCases() []script {
 	return all
 }
 
-// aclCases are what each permission allows, and who a client is.
+// aclCases test the effects of each permission, and the identities of a client.
 func aclCases() []script {
 	const digest = "bob:ikIaKsbtGweaHnb/jKn7OHqbunM=" // base64 of SHA-1 of bob:pw
 	ops := map[string]func(c *client, path string){
@@ -192,7 +192,7 @@ func aclCases() []script {
 				a.create(p.at("/n/kid"), 0)
 				run(b, p.at("/n"))
 				run(a, p.at("/n"))
-				a.setACL(p.at("/n"), open, -1) // so that it can be swept
+				a.setACL(p.at("/n"), open, -1) // lets the clean-up delete the node
 			}})
 		}
 	}

@@ -129,7 +129,7 @@ func sessionCases() []script {
 	)
 }
 
-// raw sends bytes on a connection and writes down what it does to it.
+// raw sends bytes on a connection and logs the effects.
 func (p *player) raw(name string, session bool, data []byte) {
 	var c *client
 	if session {
@@ -153,15 +153,15 @@ func (p *player) raw(name string, session bool, data []byte) {
 	_ = c.w.Close()
 }
 
-// afterwards writes down the replies to something odd and whether the server
-// then closes. It has some time for that: a reply and a close are two things,
-// and a ping at once would race with the second.
+// afterwards logs the replies to an odd request, and whether the server then
+// closes. The server gets some time: the close follows the reply, and an
+// immediate ping would race with the close.
 func (c *client) afterwards() {
 	for {
 		f, err := c.w.nextWithin(300 * time.Millisecond)
 		var timeout net.Error
 		if errors.As(err, &timeout) && timeout.Timeout() {
-			c.settle() // what is late comes before the answer to a ping
+			c.settle() // late frames come before the answer to a ping
 			return
 		}
 		if err != nil {

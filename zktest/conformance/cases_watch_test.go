@@ -20,7 +20,7 @@ var watches = map[string]func(c *client, path string){
 	},
 }
 
-// changes are what can happen at and around a watched path, which exists
+// changes are possible changes at and around a watched path. The path exists
 // unless the change creates it.
 // read only
 var changes = []struct {
@@ -162,7 +162,7 @@ func watchCases() []script {
 			a, b := p.join("a", 30000), p.join("b", 30000)
 			a.create(p.at("/n"), 0)
 			b.addWatch(p.at("/n"), 0)
-			b.get(p.at("/n"), true) // a persistent watch stays when this one has fired
+			b.get(p.at("/n"), true) // a persistent watch survives the firing of this watch
 			b.addWatch(p.at("/n"), 1)
 			a.set(p.at("/n"), -1)
 			a.set(p.at("/n"), -1)
@@ -172,8 +172,8 @@ func watchCases() []script {
 	)
 }
 
-// restoreCases are what a client hears of what it missed, by the list that it
-// gives the path in.
+// restoreCases test the events for missed changes after a reconnect, for each
+// list of setWatches.
 func restoreCases() []script {
 	var all []script
 	for i, kind := range []string{"data", "exist", "child", "persistent", "recursive"} {
@@ -199,7 +199,7 @@ func restoreCases() []script {
 					}
 					b2.restore(seen, lists...)
 					b2.settle()
-					// These writes fire the watches that are still set.
+					// These writes fire the remaining watches.
 					a.create(p.at("/n"), 0)
 					a.set(p.at("/n"), -1)
 					a.create(p.at("/n/late"), 0)

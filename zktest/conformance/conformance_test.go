@@ -22,7 +22,7 @@ const (
 	often, never = 300 * time.Millisecond, 24 * time.Hour
 )
 
-// seq are parents whose counters are near their end, one per case.
+// seq are parents with counters near their end, one parent per case.
 // read only
 var seq = map[string]int32{"/seq-plain": 2147483645, "/seq-ephemeral": 2147483646, "/seq-multi": 2147483646, "/seq-other": 2147483640}
 
@@ -53,15 +53,15 @@ func pair(t *testing.T, reap time.Duration) (ours, theirs string, newer bool) {
 func both(t *testing.T, ours, theirs, name string, play1 func(p *player)) (a, b []string) {
 	t.Helper()
 	var wg sync.WaitGroup
-	// Waited for below; it ends with the case, whose reads have a deadline.
+	// Waited for below; ends with the case, whose reads have a deadline.
 	wg.Go(func() { a = play(t, ours, name, play1) })
 	b = play(t, theirs, name, play1)
 	wg.Wait()
 	return a, b
 }
 
-// difference is empty when two transcripts are equal, else shows the lines
-// around the first that differ.
+// difference is empty if two transcripts are equal; otherwise difference shows
+// the lines around the first different line.
 func difference(ours, theirs []string) string {
 	if slices.Equal(ours, theirs) {
 		return ""

@@ -10,8 +10,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/apache"
 )
 
-// figures are what the four-letter words tell of a server that has just begun,
-// and that a test can compare.
+// figures are the comparable numbers in the four-letter words of a new server.
 // read only
 var figures = regexp.MustCompile(`(?m)^(Node count: |zk_znode_count\t|zk_approximate_data_size\t|zk_ephemerals_count\t|zk_watch_count\t).*$`)
 

@@ -10,13 +10,13 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/apache"
 )
 
-// known are the cases in which the in-process server answers otherwise, with
+// known are the cases with a different answer of the in-process server, with
 // the reason.
 // read only
 var known = map[string]string{}
 
-// knownNewer are patterns of cases in which the in-process server answers as 3.8 does,
-// and 3.9.3 otherwise.
+// knownNewer are patterns of cases in which 3.9.3 differs from 3.8 and from the
+// in-process server.
 // read only
 var knownNewer = map[string]string{
 	"check-alone":                         "a check outside a transaction: 3.9.3 closes the connection",
@@ -44,7 +44,7 @@ const (
 	twoWatches = "3.9.3 keeps a persistent and a recursive watch of one path apart, and removes each by its kind"
 )
 
-// expected is why a case differs, if it is known to.
+// expected returns the reason for a difference, if the difference is known.
 func expected(name string, newer bool) (reason string, is bool) {
 	if reason, is = known[name]; is || !newer {
 		return reason, is

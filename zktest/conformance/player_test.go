@@ -11,18 +11,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// player plays a case to one server and writes down what comes back.
+// player plays a case to one server and records the replies.
 type player struct {
 	t    testing.TB
 	addr string
 	root string // each case has a tree of its own
 	base int64  // transaction that created the root
-	// clients in the order in which they came.
+	// clients in the order of their creation.
 	clients []*client
 	owners  map[int64]string
 	lines   []string
-	// open are the sessions that were granted and not closed, with their
-	// passwords.
+	// open are the granted, unclosed sessions, with their passwords.
 	open map[int64][]byte
 }
 
@@ -37,8 +36,8 @@ type client struct {
 	closed bool
 }
 
-// play runs a case and returns its transcript: per client what it saw, in the
-// order in which it came.
+// play runs a case and returns its transcript: for each client the received
+// frames, in order.
 func play(t testing.TB, addr, name string, script func(p *player)) []string {
 	t.Helper()
 	p := &player{t: t, addr: addr, root: "/" + name, owners: map[int64]string{}, open: map[int64][]byte{}}
@@ -66,8 +65,8 @@ func play(t testing.TB, addr, name string, script func(p *player)) []string {
 	return append(out, p.lines...)
 }
 
-// end closes the sessions that lost their connections. Their expiry would come
-// in the middle of another case, and shift its transaction ids.
+// end closes the sessions without a connection. Otherwise these sessions would
+// expire during another case and shift its transaction ids.
 func (p *player) end(except int64) {
 	for _, c := range p.clients {
 		passwd, ok := p.open[c.w.sid]
@@ -115,7 +114,7 @@ func (p *player) quiet(name string) *client {
 // at is a path below the case's root.
 func (p *player) at(path string) string { return p.root + path }
 
-// note writes down something that a case found out by itself.
+// note logs an observation of the case itself.
 func (p *player) note(format string, args ...any) {
 	p.lines = append(p.lines, fmt.Sprintf(format, args...))
 }
@@ -147,8 +146,8 @@ func (c *client) until(xid int32) (frame, error) {
 		}
 		if f.xid == xidEvent {
 			kind, state := f.rest.int(), f.rest.int()
-			// Which transaction an event names (none, before 3.9) is no
-			// business of a client.
+			// The transaction id of an event (none, before 3.9) is irrelevant to
+			// clients.
 			c.log("event %d state %d %s err %d rest %d", kind, state, f.rest.str(), f.err, len(f.rest.buf))
 			continue
 		}
@@ -187,8 +186,8 @@ func (c *client) doAs(xid int32, what string, op int32, b body) frame {
 	return f
 }
 
-// settle reads all events that the server has sent so far: they come before
-// the answer to a ping.
+// settle reads all events sent by the server so far: events come before the
+// answer to a ping.
 func (c *client) settle() {
 	if _, err := c.exchangeAs(xidPing, opPing, nil); err != nil {
 		c.log("settle: connection %s", ended(err))
@@ -285,7 +284,7 @@ func decodeMulti(p *player, r *reader) string {
 	return "(" + strings.Join(all, ", ") + ")"
 }
 
-// address is what differs from client to client.
+// address matches addresses, which differ from client to client.
 // read only
 var address = regexp.MustCompile(`\d+\.\d+\.\d+\.\d+`)
 
@@ -295,15 +294,15 @@ func decodeWho(r *reader) string {
 	for i := int32(0); i < n && r.err == nil; i++ {
 		all = append(all, r.str()+":"+r.str())
 	}
-	// The place of the address depends on the address, which is another one where the
-	// server runs in a container.
+	// The order depends on the address, and the address differs if the server
+	// runs in a container.
 	slices.SortStableFunc(all, func(a, b string) int {
 		return strings.Compare(a[:strings.IndexByte(a, ':')], b[:strings.IndexByte(b, ':')])
 	})
 	return fmt.Sprint(all)
 }
 
-// decode shows what follows a reply's header.
+// decode shows the body of a reply.
 func decode(p *player, op int32, r *reader) string {
 	switch op {
 	case opCreate, opSync:
@@ -330,8 +329,8 @@ func decode(p *player, op int32, r *reader) string {
 	return ""
 }
 
-// randomWants are lines that random histories must hold, or they would prove
-// little.
+// randomWants are lines required in random histories; a history without them
+// proves little.
 // read only
 var randomWants = []*regexp.Regexp{
 	regexp.MustCompile(`event 1 `), regexp.MustCompile(`event 2 `), regexp.MustCompile(`event 3 `), regexp.MustCompile(`event 4 `),

@@ -11,7 +11,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/apache"
 )
 
-// put writes data into a node that may exist.
+// put writes data into a node, and creates the node if missing.
 func (c *client) put(path, data string) {
 	c.do(fmt.Sprintf("put %s %q", path, data), opCreate, createBody(path, data, 0))
 	c.write(path, data)
@@ -22,7 +22,8 @@ func (c *client) write(path, data string) {
 	c.do(fmt.Sprintf("write %s %q", path, data), opSetData, body{}.str(path).data([]byte(data)).int(-1))
 }
 
-// quota makes a quota of path, with the limits and the statistics that a client sets.
+// quota sets a quota on path, with the limits and the statistics written by a
+// client.
 func (c *client) quota(path, limits string) (at string) {
 	at = "/zookeeper/quota"
 	for i, r := range path {
@@ -37,7 +38,7 @@ func (c *client) quota(path, limits string) (at string) {
 	return at
 }
 
-// quotaCases are what quotas count, and what they refuse.
+// quotaCases test the counts and the limits of quotas.
 func quotaCases() []script {
 	stats := func(c *client, at string) { c.get(at+"/zookeeper_stats", false) }
 	return []script{

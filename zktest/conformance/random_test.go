@@ -18,11 +18,11 @@ type crowd struct {
 	p       *player
 	rand    *rand.Rand
 	clients []*client
-	// watched are the paths that a client may have watches on, by kind as
-	// setWatches lists them.
+	// watched are the paths possibly watched by a client, by kind as in
+	// setWatches.
 	watched map[string][5][]string
 	turn    int
-	// newer: leave out what 3.9.3 does otherwise; see knownNewer.
+	// newer: leave out the differences of 3.9.3; see knownNewer.
 	newer bool
 }
 
@@ -34,7 +34,7 @@ func newCrowd(p *player, seed uint64, size int) *crowd {
 	return g
 }
 
-// path is one of few, three levels deep, or seldom a bad one.
+// path returns one of few paths, three levels deep, or rarely an invalid path.
 func (g *crowd) path() string {
 	if g.rand.IntN(60) == 0 {
 		return []string{"bad", "", g.p.at("/"), g.p.at("//x"), g.p.at("/../x")}[g.rand.IntN(5)]
@@ -69,13 +69,13 @@ func (g *crowd) part() part {
 	}
 }
 
-// permsAlways are in every ACL: administration, so that the tree can be swept,
-// and reading, since events of nodes that the watcher may not read are a known
-// difference (see the cases watch-unreadable).
+// permsAlways are in every ACL: administration, required by the clean-up, and
+// reading, because events of unreadable nodes are a known difference (see the
+// cases watch-unreadable).
 const permsAlways = 16 | 1
 
-// step does one random thing as one of the clients, and now and then lets all
-// of them collect their events.
+// step does a random operation as one of the clients; sometimes all clients
+// collect their events.
 func (g *crowd) step() {
 	i := g.rand.IntN(len(g.clients))
 	c := g.clients[i]
@@ -140,8 +140,8 @@ func (g *crowd) act(i int, c *client) {
 	}
 }
 
-// leave closes a session. A server deletes its ephemeral nodes in no order that
-// can be told, so what others see of it is sorted.
+// leave closes a session. A server deletes the ephemeral nodes in an undefined
+// order, so the events of other clients are sorted.
 func (g *crowd) leave(c *client) {
 	seen := map[*client]int{}
 	for _, o := range g.clients {
@@ -171,8 +171,8 @@ func (g *crowd) remember(c *client, path string, watch bool, kind int) {
 	}
 }
 
-// reconnect loses a connection, lets others do something, and comes back with
-// the watches that the client may have had.
+// reconnect drops a connection, lets other clients act, and reconnects with the
+// watches that the client may have had.
 func (g *crowd) reconnect(c *client) *client {
 	c.settle()
 	c.drop()
@@ -190,7 +190,7 @@ func (g *crowd) reconnect(c *client) *client {
 	n := c.again(nil)
 	if !n.closed {
 		lists := g.watched[c.name]
-		// Paths that no server would take a watch on are not sent again.
+		// Invalid paths, on which servers set no watch, are not sent again.
 		for k := range lists {
 			lists[k] = slices.DeleteFunc(slices.Clone(lists[k]), func(s string) bool { return s == "" || s == "bad" })
 		}
@@ -212,14 +212,15 @@ func crowdPlay(seed uint64, steps int, newer bool) func(p *player) {
 	}
 }
 
-// TestRandomSeedsAnswerAsApacheDoes compares random histories. ZKTEST_SEEDS says
-// how many; a seed that failed is in the message.
+// TestRandomSeedsAnswerAsApacheDoes compares random histories. ZKTEST_SEEDS is
+// the number of histories; the message of a failure has the seed.
 func TestRandomSeedsAnswerAsApacheDoes(t *testing.T) {
 	seeds := 60
 	if text := os.Getenv("ZKTEST_SEEDS"); text != "" {
 		n, err := strconv.Atoi(text)
 		require.NoError(t, err)
-		// One history takes a hundred times as long as one in memory.
+		// A history against a real server takes a hundred times as long as in
+		// memory.
 		seeds = max(seeds, n/100)
 	}
 	ours, theirs, newer := pair(t, never)
@@ -236,7 +237,7 @@ func TestRandomSeedsAnswerAsApacheDoes(t *testing.T) {
 	}
 }
 
-// chosen returns the seeds 0 to n-1, or the one that ZKTEST_SEED names.
+// chosen returns the seeds 0 to n-1, or only the seed in ZKTEST_SEED.
 func chosen(t *testing.T, n int) []uint64 {
 	t.Helper()
 	if only := os.Getenv("ZKTEST_SEED"); only != "" {

@@ -7,7 +7,7 @@ func (p *player) join(name string, timeout int32) *client {
 	return p.enter(name, hello(0, 0, timeout, 0, make([]byte, 16), true))
 }
 
-// enter sends any connect request and writes down what the server grants.
+// enter sends a connect request and logs the granted session.
 func (p *player) enter(name string, b body) *client {
 	w, err := connect(p.addr)
 	if err != nil {
@@ -114,7 +114,7 @@ func (c *client) checkWatches(path string, kind int32) frame {
 }
 
 // restore sends the watches of an old connection: lists of data, exist, child,
-// persistent and recursive watches, and what the client had seen.
+// persistent and recursive watches, and the newest zxid seen by the client.
 func (c *client) restore(seen int64, lists ...[]string) frame {
 	op, name := int32(opSetWatches), "setWatches"
 	if len(lists) > 3 {

@@ -24,7 +24,7 @@ const (
 	xidEvent, xidPing, xidAuth, xidSetWatches             int32 = -1, -2, -4, -8
 )
 
-// patience is how long a server may take for one answer.
+// patience bounds the wait for a single answer.
 const patience = time.Minute
 
 // body builds a request.
@@ -191,7 +191,7 @@ func connect(addr string) (*wire, error) {
 	return &wire{Conn: conn}, nil
 }
 
-// handshake sends a connect request and takes over what the server grants.
+// handshake sends a connect request and takes over the granted session.
 func (w *wire) handshake(b body) (*reader, error) {
 	if err := w.send(b); err != nil {
 		return nil, err

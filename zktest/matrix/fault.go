@@ -6,7 +6,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// Fault is what happens to one request.
+// Fault is an event that happens to a single request.
 type Fault string
 
 // The faults.
@@ -18,23 +18,23 @@ const (
 	// Cut: the request is answered, then the connection breaks.
 	Cut Fault = "Cut"
 	// BlackHole: the request and everything after it on the connection is lost
-	// without a sign.
+	// silently.
 	BlackHole Fault = "BlackHole"
 	// SilentReply: the request is processed; its answer and everything after it
-	// is lost without a sign.
+	// is lost silently.
 	SilentReply Fault = "SilentReply"
 	// Expire: the session expires, the request is not processed.
 	Expire Fault = "Expire"
 	// ExpireAfter: the request is processed, then the session expires.
 	ExpireAfter Fault = "ExpireAfter"
-	// CancelContext: the context ends while the request is in progress, which is
-	// processed and answered a second later.
+	// CancelContext: the context ends while the request is in progress; the
+	// request is processed and answered a second later.
 	CancelContext Fault = "CancelContext"
 	// CancelLost: the context ends while the request is in progress, and the
-	// connection breaks before it is processed.
+	// connection breaks before the request is processed.
 	CancelLost Fault = "CancelLost"
-	// CancelUnknown: the context ends while the request is in progress, it is
-	// processed and the connection breaks before the answer.
+	// CancelUnknown: the context ends while the request is in progress; the
+	// request is processed, and the connection breaks before the answer.
 	CancelUnknown Fault = "CancelUnknown"
 	// Pause: the answer takes two seconds.
 	Pause Fault = "Pause"
@@ -42,14 +42,15 @@ const (
 	// under test reaches no server any more until the operation has returned. Its
 	// context ends two seconds later, as when the program is told to stop.
 	Outage Fault = "Outage"
-	// Freeze: the request is answered, then all servers stand still for nine
-	// seconds, or until the operation has returned. It is not among All, since
+	// Freeze: the request is answered, then all servers freeze for nine seconds,
+	// or until the operation has returned. All does not include Freeze, because
 	// other clients suffer too.
 	Freeze Fault = "Freeze"
 )
 
-// freezeTime is nearly as long as a session of ten seconds lives: its client gives
-// it up, and the server still carries out what was sent in it.
+// freezeTime is nearly the lifetime of a session with a timeout of ten seconds:
+// the client gives up the session, and the server still carries out requests of
+// the session.
 const freezeTime = 9 * time.Second
 
 // untilStop is how long an outage lasts before the operation is told to stop.
@@ -91,7 +92,7 @@ func (f Fault) action() zktest.Action {
 }
 
 // DefaultCounts accepts every request but connect, ping, setWatches, setAuth,
-// closeSession, and transactions that hold nothing but checks, which are heartbeats.
+// closeSession, and transactions with only checks (heartbeats).
 func DefaultCounts(r zktest.Request) bool {
 	switch r.Op {
 	case "connect", "ping", "setWatches", "setWatches2", "setAuth", "closeSession":

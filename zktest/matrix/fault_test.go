@@ -14,7 +14,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/matrix"
 )
 
-// seen is what one create experiences under a fault.
+// seen is the outcome of a create under a fault.
 type seen struct{ applied, answered, expired, canceled bool }
 
 func TestEachFaultDoesWhatItsNameSays(t *testing.T) {
@@ -60,7 +60,7 @@ func TestEachFaultDoesWhatItsNameSays(t *testing.T) {
 
 func TestFreezeStopsAllForAWhileAndTheOperationEndsIt(t *testing.T) {
 	for _, servers := range []int{1, 3} {
-		took := map[int]time.Duration{} // by the request that is hit
+		took := map[int]time.Duration{} // by the number of the faulted request
 		res := matrix.Explore(t, matrix.Case{
 			Name: "two reads", Faults: []matrix.Fault{matrix.Freeze}, Options: &zktest.Options{Servers: servers}, Setup: setup,
 			Op: func(_ context.Context, e *matrix.Env) error {

@@ -12,7 +12,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// ErrHang is wrapped by the failure of a run that did not end in time.
+// ErrHang is wrapped by the failure of a run beyond its time limit.
 var ErrHang = errors.New("hangs")
 
 // ErrOrphan is wrapped by NoChildren.
@@ -21,22 +21,22 @@ var ErrOrphan = errors.New("orphans")
 // ErrMissed is wrapped by the failure of a case whose faults too often did not strike.
 var ErrMissed = errors.New("too few faults struck")
 
-// Env is what one run has.
+// Env is the environment of a run.
 type Env struct {
-	// T is the test; use it for what breaks the test itself, and return what
-	// the operation did wrong as an error.
+	// T is the test; use T for failures of the test itself, and return failures
+	// of the operation as errors.
 	T testing.TB
 	// Server serves in memory.
 	Server *zktest.Server
 	// Fault is "" in the run that counts; Request is then 0, else from 1.
 	Fault   Fault
 	Request int
-	// Then is the fault of another request, Second; "" and 0 if there is none.
+	// Then is the fault of another request, Second; "" and 0 without a second fault.
 	Then   Fault
 	Second int
-	// Err is what Op returned; valid in Check.
+	// Err is the result of Op; valid in Check.
 	Err error
-	// State is the case's own, for instance a client that Setup connected.
+	// State belongs to the case; for instance a client connected by Setup.
 	State any
 
 	cleanups []func()
@@ -50,12 +50,12 @@ func (e *Env) Dial(ctx context.Context, network, addr string) (net.Conn, error) 
 	return e.Server.Client("tested")(ctx, network, addr)
 }
 
-// DialOther connects a client that suffers no faults.
+// DialOther connects a client without faults.
 func (e *Env) DialOther(ctx context.Context, network, addr string) (net.Conn, error) {
 	return e.Server.Client("other")(ctx, network, addr)
 }
 
-// Suffers tells whether one of these faults is among those of the run.
+// Suffers tells whether the run has at least one of these faults.
 func (e *Env) Suffers(faults ...Fault) bool {
 	return slices.ContainsFunc(faults, func(f Fault) bool { return f == e.Fault || f == e.Then })
 }
@@ -63,8 +63,8 @@ func (e *Env) Suffers(faults ...Fault) bool {
 // Canceled reports whether a fault of the run ends the operation's context.
 func (e *Env) Canceled() bool { return e.Suffers(CancelContext, CancelLost, CancelUnknown, Outage) }
 
-// Eventually calls f, at once and then every 100 ms of virtual time, until it
-// returns nil, and returns its last error if it does not within that time.
+// Eventually calls f, at once and then every 100 ms of virtual time, until f
+// returns nil. After the time within, Eventually returns the last error of f.
 func (e *Env) Eventually(within time.Duration, f func() error) error {
 	limit := time.NewTimer(within)
 	defer limit.Stop()
@@ -83,9 +83,9 @@ func (e *Env) Eventually(within time.Duration, f func() error) error {
 	}
 }
 
-// NoChildren waits until nothing is left below path, which need not exist
-// itself, and returns an error that names what is left. The time should be
-// longer than a session's, as what a dead session left behind may stay so long.
+// NoChildren waits until path has no children; path need not exist. The error
+// names the remaining children. The time should be longer than a session
+// timeout, because the znodes of a dead session may stay this long.
 func (e *Env) NoChildren(path string, within time.Duration) error {
 	return e.Eventually(within, func() error {
 		names, err := e.Server.Children(path)
@@ -100,7 +100,7 @@ func (e *Env) NoChildren(path string, within time.Duration) error {
 // Cleanup calls f after Check, last registered first, before the server closes.
 func (e *Env) Cleanup(f func()) { e.cleanups = append(e.cleanups, f) }
 
-// Case is an operation and what must hold after it.
+// Case is an operation with the condition that must hold afterwards.
 type Case struct {
 	// Name appears in failures.
 	Name string
@@ -109,8 +109,8 @@ type Case struct {
 	// Setup prepares the run; its requests are neither counted nor broken. May be
 	// nil.
 	Setup func(e *Env) error
-	// Op is the operation. Op may return an error, which Check judges. Op must
-	// return within Limit under every fault.
+	// Op is the operation. Op may return an error; Check judges the error. Op
+	// must return within Limit under every fault.
 	Op func(ctx context.Context, e *Env) error
 	// Check returns an error if the invariant does not hold. The faults are over
 	// by then, but the client may not have noticed a broken connection yet.
@@ -125,19 +125,19 @@ type Case struct {
 	// and tries every Mixed-th of all pairs; 1 tries all. Default: only equal
 	// faults.
 	Mixed int
-	// Counts selects the requests of Dial's connections that count; nil means
+	// Counts selects the counted requests of Dial's connections; nil means
 	// DefaultCounts.
 	Counts func(zktest.Request) bool
 	// Limit bounds each of Setup, Op, Check and clean-up in virtual time;
 	// default 10 minutes.
 	Limit time.Duration
-	// Racy allows runs in which the broken request never came, because the number
-	// of requests depends on chance: a quarter of all runs, rounded up. More such
-	// runs are a failure that wraps ErrMissed. Without Racy each such run is a
-	// failure.
+	// Racy allows runs without the request to be broken, because the number of
+	// requests depends on chance: up to a quarter of all runs, rounded up. More
+	// such runs are a failure wrapping ErrMissed. Without Racy each such run is
+	// a failure.
 	Racy bool
 
-	abandoned []<-chan error // phases of this run that did not end in time
+	abandoned []<-chan error // phases of this run that exceeded the limit
 }
 
 // Result is the result of a matrix.
@@ -146,7 +146,7 @@ type Result struct {
 	Requests int
 	// Cases is the number of runs with a fault.
 	Cases int
-	// Missed is the number of these runs in which the request never came.
+	// Missed is the number of runs without the request to be broken.
 	Missed int
 	// Failures are the failed runs.
 	Failures []Failure
@@ -195,8 +195,8 @@ func Run(t *testing.T, c Case) Result {
 }
 
 // Explore runs the case under all its faults, each run in a bubble, and returns
-// what went wrong. A case that makes no request, or has no fault to try, is a failure
-// that wraps ErrMissed.
+// the failures. A case without requests or faults is a failure wrapping
+// ErrMissed.
 func Explore(t *testing.T, c Case) Result {
 	t.Helper()
 	if c.Faults == nil {
@@ -229,10 +229,10 @@ func Explore(t *testing.T, c Case) Result {
 	return res
 }
 
-// enough bounds the runs whose request never came. Chance moves the number of requests
-// by one or two, which are missed by the faults at the last requests only. An operation
-// that makes no request, or returns early under a fault, misses far more: the matrix
-// would not test it, and pass.
+// enough bounds the number of missed runs. Chance changes the number of
+// requests by one or two, so only faults at the last requests miss. An
+// operation without requests, or with an early return under a fault, misses far
+// more: the matrix would pass without testing the operation.
 func (r *Result) enough() error {
 	if r.Cases == 0 {
 		return fmt.Errorf("%w: %d requests, and no case", ErrMissed, r.Requests)
@@ -243,10 +243,10 @@ func (r *Result) enough() error {
 	return nil
 }
 
-// pairs tries what can follow a first fault.
+// pairs tries second faults after a first fault.
 func (r *Result) pairs(t *testing.T, c *Case, first strike) {
 	t.Helper()
-	seen, _ := c.run(t, first, strike{}) // how many requests come after it?
+	seen, _ := c.run(t, first, strike{}) // how many requests follow the first fault?
 	for at := first.at + 1; at <= seen; at++ {
 		for _, f := range c.Pairs {
 			if r.mixed++; c.Mixed > 0 && r.mixed%c.Mixed == 0 || c.Mixed == 0 && f == first.fault {
@@ -256,7 +256,7 @@ func (r *Result) pairs(t *testing.T, c *Case, first strike) {
 	}
 }
 
-// try runs one case and notes what went wrong.
+// try runs the case once and records a failure.
 func (r *Result) try(t *testing.T, c *Case, first, then strike) {
 	t.Helper()
 	seen, err := c.run(t, first, then)

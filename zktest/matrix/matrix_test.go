@@ -24,7 +24,7 @@ func (quiet) Printf(string, ...any) {}
 
 type dialer func(ctx context.Context, network, addr string) (net.Conn, error)
 
-// connect returns a go-zookeeper client that has a session.
+// connect returns a go-zookeeper client with a session.
 func connect(e *matrix.Env, dial dialer) (*zk.Conn, error) {
 	c, events, err := zk.Connect(strings.Split(e.Addrs(), ","), 10*time.Second, zk.WithLogger(quiet{}), zk.WithLogInfo(false),
 		zk.WithDialer(func(network, addr string, d time.Duration) (net.Conn, error) {
@@ -58,7 +58,7 @@ func lost(err error) bool {
 	return errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrNoServer) || errors.Is(err, syscall.EPIPE)
 }
 
-// retry is what an impatient programmer writes. It runs in a bubble.
+// retry is a naive retry loop. It runs in a bubble.
 func retry(f func() error) error {
 	var err error
 	for range 20 {
@@ -110,10 +110,10 @@ func TestALeakedNodeIsCaught(t *testing.T) {
 			c := e.State.(*zk.Conn)
 			p, err := c.Create("/tmp-", nil, zk.FlagSequence, open())
 			if err != nil {
-				return err // what if it was made?
+				return err // wrong: the node may have been created
 			}
 			if ctx.Err() != nil {
-				return ctx.Err() // and who deletes it?
+				return ctx.Err() // wrong: the created node is left behind
 			}
 			return c.Delete(p, -1)
 		},
@@ -257,7 +257,7 @@ func TestARequestThatNeverComesIsAFailureUnlessAllowed(t *testing.T) {
 	require.Equal(t, 1, run(true).Missed)
 }
 
-// An operation that returns early under a fault is not tested by it.
+// An operation that returns early under a fault is not tested under this fault.
 func TestCaseThatMissesMoreThanAQuarterOfItsFaultsIsAFailure(t *testing.T) {
 	explore := func(cases, missed int) matrix.Result {
 		n := 0
@@ -289,13 +289,14 @@ func TestCaseThatMissesMoreThanAQuarterOfItsFaultsIsAFailure(t *testing.T) {
 	require.ErrorIs(t, res.Failures[0], matrix.ErrMissed)
 }
 
-// findOrMake creates a node with a name of its own and, when the answer is lost,
-// looks for it, but only once: two lost answers defeat it. It runs in a bubble.
+// findOrMake creates a node with a unique name. If the answer is lost,
+// findOrMake looks for the node, but only once: two lost answers defeat the
+// search. The function runs in a bubble.
 func findOrMake(e *matrix.Env) error {
 	c := e.State.(*zk.Conn)
 	_, err := c.Create("/q/mine", nil, 0, open())
 	if lost(err) {
-		time.Sleep(5 * time.Second) // it is connected again by then
+		time.Sleep(5 * time.Second) // the client is connected again by then
 		var there bool
 		if there, _, err = c.Exists("/q/mine"); lost(err) {
 			return errors.New("gave up") // and leaves its node behind

@@ -14,14 +14,15 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// strike is a fault of one request, counted from 1; the zero value is none.
+// strike is a fault of a request, counted from 1; the zero value means no
+// fault.
 type strike struct {
 	fault Fault
 	at    int
 }
 
-// run performs the case once in a bubble of its own and returns how many
-// requests counted, and what went wrong.
+// run performs the case once in a bubble of its own and returns the number of
+// counted requests, and the failure.
 func (c *Case) run(t *testing.T, first, then strike) (seen int, failure error) {
 	t.Helper()
 	c.abandoned = nil
@@ -51,9 +52,9 @@ func (c *Case) run(t *testing.T, first, then strike) (seen int, failure error) {
 	return seen, failure
 }
 
-// farewell waits for what hung, since a bubble must not leave goroutines
-// behind. With the server gone and a day over most calls return; of one that
-// never does the test dies, so its name goes out first.
+// farewell waits for hanging calls, because a bubble must not leave goroutines
+// behind. Most calls return within a day after the server has gone. A call that
+// never returns kills the test, so its name is printed first.
 func (c *Case) farewell(t *testing.T, failure error) {
 	day := time.NewTimer(24 * time.Hour)
 	defer day.Stop()
@@ -80,8 +81,8 @@ func (c *Case) phases(e *Env) (int, error) {
 		if err := c.bounded("setup", func() error { return c.Setup(e) }); err != nil {
 			return 0, fmt.Errorf("setup: %w", err)
 		}
-		// A request that setup has started and does not wait for is none of the
-		// operation's: counted among them, it would come in some runs only.
+		// A request started by setup and still in flight does not belong to the
+		// operation. Such a request would be counted in some runs only.
 		synctest.Wait()
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -109,11 +110,12 @@ func (c *Case) phases(e *Env) (int, error) {
 	return seen, c.bounded("check", func() error { return c.Check(e) })
 }
 
-// bounded calls f and gives up waiting after the limit, so that the bubble's
-// clock, which never stands still while a client retries, does not run indefinitely.
+// bounded calls f and stops waiting after the limit. Without a limit, a client
+// that retries would keep the bubble's clock running indefinitely.
 func (c *Case) bounded(what string, f func() error) error {
 	done := make(chan error, 1)
-	// bounded waits for it, or else farewell; the return of f ends it.
+	// bounded or farewell waits for this goroutine; the return of f ends the
+	// goroutine.
 	go func() { done <- f() }()
 	limit := time.NewTimer(c.Limit)
 	defer limit.Stop()
@@ -126,16 +128,15 @@ func (c *Case) bounded(what string, f func() error) error {
 	}
 }
 
-// injector breaks one request, or two.
+// injector breaks a request, or two.
 type injector struct {
 	counts  func(zktest.Request) bool
 	strikes []strike
 	server  *zktest.Server
 	cancel  context.CancelFunc
 
-	// mu guards what follows: seen, the requests counted, which stays once
-	// stopped is set, what thaws the servers, and what stops the operation in an
-	// outage.
+	// mu guards the fields below: seen counts requests until stopped is set; the
+	// timers thaw the servers, and stop the operation in an outage.
 	mu      sync.Mutex
 	seen    int
 	stopped bool

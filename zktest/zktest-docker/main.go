@@ -1,16 +1,17 @@
 // Command zktest-docker runs Apache ZooKeeper in Docker containers for package
-// zktest/apache, which starts it and talks to it over stdin and stdout. It is a
-// module of its own, so that users of the library do not depend on Docker's
-// modules.
+// zktest/apache, which starts the command and talks to it over stdin and
+// stdout. The command is a module of its own, so users of the library do not
+// depend on Docker's modules.
 //
-// Inside a checkout of zkrecipes the tests build it themselves. Elsewhere,
+// Inside a checkout of zkrecipes the tests build the command themselves.
+// Elsewhere,
 //
 //	go install github.com/zkrecipes/zkrecipes/zktest/zktest-docker@latest
 //
-// puts it where zktest/apache looks for it: into a folder of PATH.
+// installs the command in a folder of PATH, where zktest/apache looks for it.
 //
-// The command ends when its stdin ends, and removes all its containers and its
-// network before: also when the test process has been killed.
+// When its stdin ends, the command removes all its containers and its network,
+// and ends: also if the test process was killed.
 package main
 
 import (
@@ -30,8 +31,8 @@ func main() {
 		fmt.Fprintf(os.Stderr, "%s takes no arguments: package zktest/apache starts it and talks to it over stdin and stdout\n", containers.Command)
 		os.Exit(2)
 	}
-	// An interrupt from the terminal is for the test process, whose end ends this
-	// one.
+	// An interrupt from the terminal is for the test process; the end of the
+	// test process ends this process.
 	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	s, err := newService()
 	if err != nil {
@@ -44,7 +45,7 @@ func main() {
 	}
 }
 
-// serve answers requests until conn ends and then removes what is left.
+// serve answers requests until conn ends and then removes the remains.
 func serve(s *service, conn io.ReadWriteCloser) error {
 	server := rpc.NewServer()
 	if err := server.RegisterName(containers.Service, s); err != nil {
@@ -54,7 +55,7 @@ func serve(s *service, conn io.ReadWriteCloser) error {
 	return s.Remove(containers.None{}, nil)
 }
 
-// stdio is the two standard streams as one connection.
+// stdio combines the standard streams into a connection.
 type stdio struct {
 	io.Reader
 	io.Writer

@@ -19,8 +19,8 @@ import (
 // patience bounds each request to the daemon. A pull of an image takes longest.
 const patience = 5 * time.Minute
 
-// service has the methods that package containers names, in the form that
-// net/rpc wants. Its containers are those of one cluster.
+// service has the methods named in package containers, in the form required by
+// net/rpc. Its containers form one cluster.
 type service struct {
 	pool *dockertest.Pool
 
@@ -43,7 +43,7 @@ func newService() (*service, error) {
 	return &service{pool: pool}, nil
 }
 
-// limited is the context of one request to the daemon.
+// limited returns the context for a request to the daemon.
 func limited() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), patience)
 }
@@ -96,7 +96,8 @@ func (s *service) Prepare(spec containers.Spec, _ *containers.None) error {
 	return nil
 }
 
-// createLocked creates the container of server i and puts its file into it.
+// createLocked creates the container of server i and copies the file into the
+// container.
 func (s *service) createLocked(ctx context.Context, spec containers.Spec, i int, server containers.Server) error {
 	made, err := s.pool.Client.CreateContainer(docker.CreateContainerOptions{
 		Name: fmt.Sprintf("zktest-%s-%d", spec.ID, i), Context: ctx,
@@ -122,7 +123,7 @@ func (s *service) createLocked(ctx context.Context, spec containers.Spec, i int,
 	})
 }
 
-// archived is a tar file of one file in its folder.
+// archived is a tar file of a single file in its folder.
 func archived(f containers.File) (*bytes.Buffer, error) {
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
@@ -155,8 +156,8 @@ func (s *service) Start(i int, _ *containers.None) error {
 	return s.pool.Client.StartContainerWithContext(id, nil, ctx)
 }
 
-// Kill ends server i as SIGKILL does and waits until it is gone. A server that
-// does not run is left alone.
+// Kill ends server i as SIGKILL does and waits for its end. Kill of a stopped
+// server has no effect.
 func (s *service) Kill(i int, _ *containers.None) error {
 	id, err := s.container(i)
 	if err != nil {
@@ -217,7 +218,7 @@ func (s *service) Pause(f containers.Freeze, _ *containers.None) error {
 	return s.pool.Client.UnpauseContainer(id)
 }
 
-// Log replies with everything that server i has printed.
+// Log replies with the whole output of server i.
 func (s *service) Log(i int, text *string) error {
 	id, err := s.container(i)
 	if err != nil {

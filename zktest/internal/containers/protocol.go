@@ -1,16 +1,16 @@
-// Package containers is what zktest/apache and the command zktest-docker say to
-// each other: JSON-RPC over the command's stdin and stdout. The command lives in
-// a module of its own, so that a program that imports this library does not get
-// Docker's modules into its module graph.
+// Package containers is the protocol between zktest/apache and the command
+// zktest-docker: JSON-RPC over the command's stdin and stdout. The command is a
+// module of its own, so users of the library do not get Docker's modules into
+// their module graphs.
 package containers
 
 // Service is the name under which the command registers its methods. The number
-// changes with the protocol, so that an installed command of another version is
+// changes with the protocol, so an installed command of another version is
 // refused by name.
 const Service = "Containers1"
 
-// Command is the name of the command, and Package the import path from which the
-// go command builds it.
+// Command is the name of the command, and Package its import path, for the go
+// command.
 const (
 	Command = "zktest-docker"
 	Package = "github.com/zkrecipes/zkrecipes/zktest/" + Command
@@ -19,7 +19,7 @@ const (
 // The methods of the service.
 const (
 	// Find takes the wanted images in the order of preference and replies with
-	// the first that is present; if none is, the first one is pulled.
+	// the first that is present; if none is present, Find pulls the first.
 	Find = Service + ".Find"
 	// Prepare takes a Spec and creates the network and the containers; none runs
 	// yet.
@@ -32,7 +32,7 @@ const (
 	Log     = Service + ".Log"
 	// Pause takes a Freeze.
 	Pause = Service + ".Pause"
-	// Remove removes everything that Prepare created. The command does the same
+	// Remove removes everything created by Prepare. The command does the same
 	// when its stdin ends.
 	Remove = Service + ".Remove"
 )
@@ -51,8 +51,8 @@ type Spec struct {
 type Server struct {
 	Host string   // its address in the subnet
 	Env  []string // NAME=value
-	// File is put into the container's folder /data before it starts, unless Name
-	// is empty. Name is relative and may have a folder.
+	// File is put into the container's folder /data before the start, unless
+	// Name is empty. Name is relative and may have a folder.
 	File File
 }
 
@@ -68,5 +68,5 @@ type Freeze struct {
 	On     bool
 }
 
-// None is the argument or the reply of a method that has none.
+// None is the argument or the reply of a method without an argument or a reply.
 type None struct{}

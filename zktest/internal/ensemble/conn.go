@@ -30,10 +30,10 @@ type Conn struct {
 	ready   bool // the session is established
 	closed  bool
 	ids     []proto.ID
-	// queue holds the requests not yet answered, in order; a write at its head
-	// holds up everything behind it.
+	// queue holds the requests not yet answered, in order; a write at the head
+	// delays all later requests.
 	queue []*op
-	early []func() // requests that came before the session was established
+	early []func() // requests received before the session was established
 	held  int      // bytes of the requests in queue and early
 	stats ConnStats
 }
@@ -48,12 +48,12 @@ type ConnStats struct {
 	LastResponse   time.Time
 }
 
-// SessionlessTimeout is how long a connection may wait before it asks for a
-// session; zookeeper.nio.sessionlessCnxnTimeout, by default.
+// SessionlessTimeout bounds the time from accepting a connection to its session
+// request; zookeeper.nio.sessionlessCnxnTimeout by default.
 const SessionlessTimeout = 10 * time.Second
 
-// Accept takes a new connection; ip is the client's address. It returns nil if
-// the process is down.
+// Accept takes a new connection; ip is the client's address. Accept returns nil
+// if the process is down.
 func (n *Node) Accept(sink Sink, ip string) *Conn {
 	if n.down {
 		return nil
@@ -66,7 +66,7 @@ func (n *Node) Accept(sink Sink, ip string) *Conn {
 	return c
 }
 
-// ID returns a number that no other connection has.
+// ID returns the unique number of the connection.
 func (c *Conn) ID() int64 { return c.id }
 
 // Node returns the server at which the connection ends.
@@ -87,7 +87,7 @@ func (c *Conn) Stats() ConnStats { return c.stats }
 // Outstanding returns the number of requests not yet answered.
 func (c *Conn) Outstanding() int { return len(c.queue) }
 
-// Held returns how many bytes the requests take that are not yet answered.
+// Held returns the size in bytes of the unanswered requests.
 func (c *Conn) Held() int { return c.held }
 
 // Close closes the connection from the server's side.
@@ -113,7 +113,7 @@ func (c *Conn) send(records ...[]byte) {
 // Connect carries out the handshake.
 func (c *Conn) Connect(q proto.Connect) {
 	n := c.node
-	// A client that has seen more than this server must go to another one.
+	// A client with a newer zxid than this server's must go to another server.
 	if c.closed || !n.Serving() || q.LastZxidSeen > n.tree.LastZxid() {
 		c.Close()
 		return
@@ -121,8 +121,8 @@ func (c *Conn) Connect(q proto.Connect) {
 	lo, hi := n.w.cfg.MinTimeout.Milliseconds(), n.w.cfg.MaxTimeout.Milliseconds()
 	c.old, c.timeout = q.Old, int32(min(max(int64(q.Timeout), lo), hi))
 	c.stats.Received++
-	// As Apache's server does with a connection that is idle for so long. The
-	// client of one with a session loses that, and the connection with it.
+	// Apache's server closes connections idle for this long. A connection with a
+	// session is closed anyway when the session expires.
 	n.after(time.Duration(c.timeout)*time.Millisecond, func() bool { return !c.ready && !c.closed }, c.Close)
 	if q.Session == 0 {
 		c.session = n.nextSession
@@ -170,7 +170,7 @@ func (c *Conn) established(ok bool) {
 	}
 }
 
-// touch notes a sign of life; false means that the session is being closed.
+// touch records a sign of life; false means a session being closed.
 func (c *Conn) touch() bool {
 	if l := c.node.lead; l != nil {
 		return l.touch(c.session, c.timeout)
@@ -179,8 +179,8 @@ func (c *Conn) touch() bool {
 	return true
 }
 
-// withLeader runs f at the leader, after everything that this server sent
-// there before. Nothing happens without a leader.
+// withLeader runs f at the leader, after everything already sent there by this
+// server. Without a leader, withLeader does nothing.
 func (n *Node) withLeader(f func(*leadership)) {
 	if n.lead != nil {
 		f(n.lead)

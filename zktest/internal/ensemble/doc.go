@@ -1,16 +1,16 @@
 // Package ensemble is a model of one to several ZooKeeper servers: what their
 // clients can observe, without the consensus protocol behind it.
 //
-// There is one leader; the others follow with replicas of their own. Only the
+// One server leads; the others follow with replicas of their own. Only the
 // leader decides that a session has expired, in buckets of a tick. A follower
-// notes which of its clients it heard from (touches) and passes that on in its
-// answer to the leader's ping, every half tick, over the same first-in
-// first-out stream on which it forwards writes. A change is committed when a
-// majority has it. A follower that lost its leader, and a leader that lost its
-// majority, go on answering what they can answer alone until syncLimit ticks
-// have passed; then they close their clients' connections.
+// records signs of life of its clients (touches) and reports them in its answer
+// to the leader's ping, every half tick, over the same first-in first-out
+// stream as forwarded writes. A change is committed when a majority has logged
+// the change. A follower without a leader, and a leader without a majority,
+// continue to answer reads until syncLimit ticks have passed; then they close
+// their clients' connections.
 //
 // Nothing here does I/O, starts goroutines or reads a clock: time and timers
-// come through Clock, connections through Sink. All methods must be called
-// with the lock held that guards the World, and Clock runs callbacks so.
+// come through Clock, connections through Sink. The caller of any method must
+// hold the lock of the World; Clock runs callbacks with the lock held.
 package ensemble

@@ -7,10 +7,10 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/internal/proto"
 )
 
-// withIdentity returns ids with id in the order in which Apache's server tells
-// them: that of a Java ConcurrentHashMap, whose table has 16 places and doubles
-// when it is three quarters full. whoAmI shows the order, and so does what the
-// scheme "auth" in an ACL stands for.
+// withIdentity returns ids with id in the order of Apache's server: the order
+// of a Java ConcurrentHashMap, whose table has 16 places and doubles when three
+// quarters full. whoAmI shows the order, and so do ACLs made from the scheme
+// "auth".
 func withIdentity(ids []proto.ID, id proto.ID) []proto.ID {
 	if slices.Contains(ids, id) {
 		return ids

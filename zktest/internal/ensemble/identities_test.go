@@ -21,7 +21,7 @@ func TestIdentitiesHaveTheOrderOfAJavaSet(t *testing.T) {
 		}
 		return order
 	}
-	// As Apache 3.8.0 answered; package conformance asks it again.
+	// The answers of Apache 3.8.0; package conformance compares them again.
 	require.Equal(t, []string{"bob:", "127."}, who("bob:pw"))
 	require.Equal(t, []string{"bob:", "127.", "eve:"}, who("bob:pw", "eve:pw"))
 	require.Equal(t, who("bob:pw", "eve:pw"), who("bob:pw", "eve:pw", "bob:pw"), "an identity counts once")

@@ -8,13 +8,13 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/internal/tree"
 )
 
-// leadership is what a server has while it leads.
+// leadership is the state of a leading server.
 type leadership struct {
 	n     *Node
 	epoch int64
 	zxid  int64
-	// head is the tree with everything that was proposed; with a single server
-	// it is the server's own tree.
+	// head is the tree with all proposals applied; with a single server, head is
+	// the server's own tree.
 	head        *tree.Tree
 	outstanding []*proposal
 	peers       map[int]*peering
@@ -29,7 +29,7 @@ type proposal struct {
 	txn    *tree.Txn
 	origin *op
 	acks   map[int]bool
-	// committed is set when some leader has announced it.
+	// committed is set after a leader has announced the commit.
 	committed bool
 	// then runs at the leader after the commit (answers to syncs).
 	then []func()
@@ -42,7 +42,8 @@ func (n *Node) becomeLeader() {
 	todo := n.accepted
 	n.accepted = nil
 	for _, p := range todo {
-		// A majority may have had it, so the new leader commits what it has.
+		// A majority may have had the proposal, so the new leader commits its
+		// whole log.
 		p.origin = nil
 		n.apply(p)
 		l.announce(p)
@@ -80,7 +81,7 @@ func (l *leadership) announce(p *proposal) {
 	p.committed = true
 }
 
-// submit takes a write that reached the leader through server from.
+// submit handles a write, forwarded by server from.
 func (l *leadership) submit(from *Node, o *op) {
 	q := &o.req
 	var txn *tree.Txn
@@ -126,7 +127,7 @@ func (l *leadership) ack(p *proposal, from int) {
 	l.advance()
 }
 
-// advance commits, in order, what a majority has.
+// advance commits, in order, all proposals acknowledged by a majority.
 func (l *leadership) advance() {
 	for l.valid() && len(l.outstanding) > 0 && len(l.outstanding[0].acks) >= l.n.w.quorum() {
 		p := l.outstanding[0]
@@ -146,7 +147,7 @@ func (l *leadership) advance() {
 	}
 }
 
-// force proposes txn and commits it and everything before it at once.
+// force proposes txn, and immediately commits txn and all earlier proposals.
 func (l *leadership) force(txn *tree.Txn) (tree.Result, error) {
 	o := &op{node: l.n}
 	var res tree.Result
@@ -197,7 +198,7 @@ func (l *leadership) halfTick() {
 	l.n.after(cfg.Tick/2, l.valid, l.halfTick)
 }
 
-// reap deletes containers that lost their last child and TTL nodes out of time.
+// reap deletes emptied containers and expired TTL nodes.
 func (l *leadership) reap() {
 	for _, path := range l.head.Reapable(l.n.w.clock.Wall().UnixMilli()) {
 		q := &proto.Request{Op: proto.OpDeleteContainer, Path: path}
@@ -214,8 +215,8 @@ type tracked struct {
 	owner   *Node
 }
 
-// touch puts the end of a session off and tells whether it is alive. The end
-// is rounded up to the next tick, as in ZooKeeper's ExpiryQueue.
+// touch postpones the expiry of a session and tells whether the session is
+// alive. The end is rounded up to the next tick, as in ZooKeeper's ExpiryQueue.
 func (l *leadership) touch(session int64, timeout int32) bool {
 	s := l.sessions[session]
 	if s == nil || s.closing {
@@ -266,8 +267,8 @@ func (l *leadership) expire(session int64) {
 	l.propose(l.head.Prepare(q, &tree.Caller{Session: session}), nil)
 }
 
-// check is what the leader asks before a write: is the session alive, and is
-// this the server to which its client last attached?
+// check is the leader's test before a write: is the session alive, and is from
+// the server to which its client last attached?
 func (l *leadership) check(session int64, from *Node) proto.Code {
 	s := l.sessions[session]
 	switch {

@@ -11,7 +11,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/internal/proto"
 )
 
-// holder is a client that believes in its session as long as its rule says.
+// holder is a client that believes in its session according to its rule of
+// trust.
 type holder struct {
 	f        *fixture
 	conn     *Conn
@@ -53,7 +54,7 @@ func hold(f *fixture, server int, timeout time.Duration) *holder {
 	return h
 }
 
-// beat sends a heartbeat: a transaction that holds one check, or a read.
+// beat sends a heartbeat: a transaction with a single check, or a read.
 func (h *holder) beat(quorum bool) {
 	h.xid++
 	h.sent[h.xid] = h.f.clock.now
@@ -64,9 +65,10 @@ func (h *holder) beat(quorum bool) {
 	h.conn.Submit(q, nil)
 }
 
-// lease is until when the holder may believe: a timeout after the newest
-// request whose answer came, or, with relay > 0, for whose answer it is proved
-// that the leader has heard of it: a later one, sent relay after it, succeeded.
+// lease is the end of the holder's belief: a timeout after the newest answered
+// request. With relay > 0 a request counts only if the leader has provably
+// heard of the answer: a later request, sent at least relay after the answer,
+// succeeded.
 func (h *holder) lease(timeout, relay time.Duration) time.Duration {
 	end := time.Duration(-1)
 	for i, at := range h.answered {
@@ -132,15 +134,15 @@ func slack(t *testing.T, seed uint64, timeout time.Duration, quorum bool, relay 
 		}
 	}
 	if expired < 0 {
-		return 0 // the session survived: it went on to the end
+		return 0 // the session survived to the end
 	}
 	return expired - h.lease(timeout, relay)
 }
 
-// TestOnlyAQuorumProvesThatASessionLives repeats in the model what was measured
-// on a real ensemble: a belief that rests on answered reads outlives the
-// session, one that rests on commits, with time for the follower to pass its
-// touches on, never does.
+// TestOnlyAQuorumProvesThatASessionLives repeats in the model a measurement on
+// a real ensemble: a belief based on answered reads outlives the session. A
+// belief based on commits, with time for the follower to relay its touches,
+// never does.
 func TestOnlyAQuorumProvesThatASessionLives(t *testing.T) {
 	worst := func(timeout time.Duration, quorum bool, relay time.Duration) time.Duration {
 		least := time.Hour

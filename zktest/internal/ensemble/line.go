@@ -6,16 +6,15 @@ import "time"
 type Clock interface {
 	// Now is monotonic time since some start.
 	Now() time.Duration
-	// Wall is the time of day that goes into Stat.
+	// Wall is the time of day for Stat.
 	Wall() time.Time
 	// After runs f after d, never inside the call, in the order of due times
 	// and, among equals, of the calls.
 	After(d time.Duration, f func())
 }
 
-// Line is one direction of a connection: what is pushed comes out later, in
-// order, or waits for as long as the line is blocked, as with TCP when packets
-// get lost on the way.
+// Line is one direction of a connection: items come out later, in order. While
+// the line is blocked, items wait, as with TCP when packets get lost.
 type Line struct {
 	// Blocked tells whether nothing comes through now; nil means never.
 	Blocked func() bool
@@ -33,8 +32,8 @@ type lineItem struct {
 // NewLine returns an empty line.
 func NewLine(c Clock, blocked func() bool) *Line { return &Line{Blocked: blocked, clock: c} }
 
-// Push sends f; it runs at the other end after delay and after everything
-// that was pushed before it.
+// Push sends f; it runs at the other end after delay and after all earlier
+// items.
 func (l *Line) Push(delay time.Duration, f func()) {
 	due := max(l.clock.Now()+delay, l.last)
 	l.last = due
@@ -42,10 +41,10 @@ func (l *Line) Push(delay time.Duration, f func()) {
 	l.clock.After(due-l.clock.Now(), l.Pump)
 }
 
-// Pump lets through what is due. Call it when the line is no longer blocked.
+// Pump delivers all due items. Call Pump when the line is no longer blocked.
 func (l *Line) Pump() {
 	if l.pumping {
-		return // the outer call goes on with what came meanwhile
+		return // the outer call delivers new items
 	}
 	l.pumping = true
 	for len(l.items) > 0 && l.items[0].due <= l.clock.Now() && (l.Blocked == nil || !l.Blocked()) {
@@ -56,9 +55,9 @@ func (l *Line) Pump() {
 	l.pumping = false
 }
 
-// Waiting tells whether something has arrived that nobody has taken yet,
-// which a process finds in its socket when it wakes up.
+// Waiting tells whether an item has arrived and was not delivered yet, as in
+// the socket of a process that wakes up.
 func (l *Line) Waiting() bool { return len(l.items) > 0 && l.items[0].due <= l.clock.Now() }
 
-// Clear throws away what is in progress.
+// Clear discards everything in flight.
 func (l *Line) Clear() { l.items = nil }

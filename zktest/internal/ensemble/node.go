@@ -52,7 +52,7 @@ func (n *Node) Down() bool { return n.down }
 // Serving tells whether clients are served: the server leads or follows.
 func (n *Node) Serving() bool { return !n.down && (n.lead != nil || n.peer != nil) }
 
-// Mode returns what the four-letter words call it.
+// Mode returns the server's mode as reported by the four-letter words.
 func (n *Node) Mode() string {
 	switch {
 	case !n.Serving():
@@ -65,7 +65,7 @@ func (n *Node) Mode() string {
 	return "follower"
 }
 
-// Conns returns the clients' connections in the order in which they came.
+// Conns returns the clients' connections in the order of their arrival.
 func (n *Node) Conns() []*Conn {
 	out := make([]*Conn, 0, len(n.conns))
 	for _, c := range n.conns {
@@ -75,8 +75,9 @@ func (n *Node) Conns() []*Conn {
 	return out
 }
 
-// after is a timer of the process: it does not fire while frozen, and not
-// after a restart, which valid tells.
+// after starts a timer of the process. The timer does not fire while the
+// process is frozen. If valid returns false, as after a restart, f is not
+// called.
 func (n *Node) after(d time.Duration, valid func() bool, f func()) {
 	run := func() {
 		if valid() {
@@ -120,8 +121,8 @@ func (n *Node) Stop() {
 // Freeze stops the process as SIGSTOP does.
 func (n *Node) Freeze() { n.frozen = !n.down }
 
-// Thaw lets a frozen process go on: first the timers that came due, then what
-// waits in its sockets.
+// Thaw resumes a frozen process: due timers fire first, then the messages in
+// its sockets are processed.
 func (n *Node) Thaw() {
 	if !n.frozen {
 		return
@@ -148,8 +149,8 @@ func (n *Node) SetLag(on bool) {
 	}
 }
 
-// pumpPeers lets through what waits between servers, also on connections that
-// only one end still holds on to.
+// pumpPeers delivers waiting messages between servers, also on connections
+// given up by one end.
 func (w *World) pumpPeers() {
 	w.peerings = slices.DeleteFunc(w.peerings, func(p *peering) bool { return !p.atLeader() && !p.atFollower() })
 	for _, p := range slices.Clone(w.peerings) {
@@ -190,7 +191,7 @@ func (n *Node) password(session int64) []byte {
 	return sum[:16]
 }
 
-// commit takes note that p is committed.
+// commit records that p is committed.
 func (n *Node) commit(p *proposal) {
 	if len(n.accepted) > 0 && n.accepted[0] == p {
 		n.accepted = n.accepted[1:]
@@ -206,7 +207,8 @@ func (n *Node) apply(p *proposal) {
 	events, results := n.tree.Apply(p.txn)
 	for _, e := range events {
 		for _, owner := range n.watches.Fire(e) {
-			// As since CVE-2024-23944: a watch that may not be told is used up.
+			// As since CVE-2024-23944: a watch without read permission is used up
+			// silently.
 			if c := n.conns[owner]; c != nil && tree.Allowed(e.ACL, proto.PermRead, c.ids) {
 				c.send(proto.EncodeEvent(e.Type, e.Path))
 			}

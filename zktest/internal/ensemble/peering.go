@@ -6,9 +6,10 @@ import (
 	"time"
 )
 
-// peering is the connection between a leader and one of its followers. Each
-// end knows for itself whether it still holds on to it: the leader while it is
-// in l.peers, the follower while it is its peer.
+// peering is the connection between a leader and one of its followers. Each end
+// decides independently when to give up the connection: for the leader the
+// peering exists while listed in l.peers, for the follower while being its
+// peer.
 type peering struct {
 	l             *leadership
 	follower      *Node
@@ -79,8 +80,8 @@ func (p *peering) ping() {
 	})
 }
 
-// SortedKeys returns the keys of m in ascending order, so that nothing depends on
-// the order of a map.
+// SortedKeys returns the keys of m in ascending order, because results must not
+// depend on the order of a map.
 func SortedKeys(m map[int64]int32) []int64 {
 	out := make([]int64, 0, len(m))
 	for k := range m {
@@ -90,8 +91,8 @@ func SortedKeys(m map[int64]int32) []int64 {
 	return out
 }
 
-// closeFromLeader and closeFromFollower close one end; the other learns of it
-// when the packet arrives, or by its own timeout.
+// closeFromLeader and closeFromFollower close one end; the other end learns of
+// the closing when the packet arrives, or by its own timeout.
 func (p *peering) closeFromLeader() {
 	p.down.Push(p.l.n.w.cfg.Latency, func() {
 		if p.atFollower() {
@@ -138,7 +139,8 @@ func (p *peering) watchLeader() {
 	n.after(wait, p.atFollower, p.watchLeader)
 }
 
-// electSoon holds an election after the delay, unless one is coming anyway.
+// electSoon holds an election after the delay, unless an election is already
+// scheduled.
 func (w *World) electSoon() {
 	if !w.electing {
 		w.electing = true
@@ -153,7 +155,8 @@ func (w *World) looking() []*Node {
 			out = append(out, n)
 		}
 	}
-	// The one with the longest log wins, then the one with the highest number.
+	// The server with the longest log wins; of several, the server with the
+	// highest number.
 	sort.Slice(out, func(i, j int) bool {
 		if a, b := out[i].lastLogged(), out[j].lastLogged(); a != b {
 			return a > b
@@ -163,17 +166,18 @@ func (w *World) looking() []*Node {
 	return out
 }
 
-// accepts tells whether f can follow: it has a way there and back, the leader
-// has its majority (with f), and f never followed a newer one, for else a
-// deposed leader could still commit something with f's help.
+// accepts tells whether f can follow: links exist in both directions, the
+// leader has a majority (with f), and f never followed a newer leader.
+// Otherwise a deposed leader could still commit a write with f's help.
 func (l *leadership) accepts(f *Node) bool {
 	w := l.n.w
 	_, stale := l.peers[f.index] // its old connection is not yet given up
 	return !l.n.frozen && !stale && l.epoch >= f.epoch && w.reach(l.n, f) && len(l.peers)+2 >= w.quorum()
 }
 
-// elect lets lookers join a leader that has its majority, or the best of them
-// lead when a majority of all servers looks and hears it.
+// elect lets looking servers join a leader with a majority. Otherwise the best
+// looking server becomes leader if a majority of all servers looks and can hear
+// this server.
 func (w *World) elect() {
 	w.electing = false
 	for _, l := range w.nodes {
@@ -187,7 +191,8 @@ func (w *World) elect() {
 	for _, n := range looking {
 		group := []*Node{}
 		for _, m := range looking {
-			// One that knows more cannot follow: what it knows may be committed.
+			// A server with a longer log cannot follow: its extra entries may be
+			// committed.
 			if m != n && w.reach(n, m) && m.lastLogged() <= n.lastLogged() {
 				group = append(group, m)
 			}

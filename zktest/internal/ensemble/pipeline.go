@@ -90,7 +90,7 @@ func (l *leadership) sync(from *Node, o *op) {
 	p.then = append(p.then, reply)
 }
 
-// afterLag runs f behind the commits that a lagging replica still holds back.
+// afterLag runs f behind the commits held back by a lagging replica.
 func (n *Node) afterLag(f func()) {
 	if n.lagging && len(n.lagged) > 0 {
 		n.lagged = append(n.lagged, &proposal{
@@ -101,7 +101,8 @@ func (n *Node) afterLag(f func()) {
 	f()
 }
 
-// complete gives o its answer, which is sent when its turn comes.
+// complete stores the answer of o; the answer is sent in the order of the
+// requests.
 func (o *op) complete(txn *tree.Txn, results []tree.Result) {
 	if o.finish != nil {
 		o.finish(txn, results)
@@ -112,7 +113,7 @@ func (o *op) complete(txn *tree.Txn, results []tree.Result) {
 		return
 	}
 	if txn != nil && txn.Err == proto.SessionMoved {
-		c.Close() // no answer: the client must not take it for a verdict
+		c.Close() // no answer: for the client the outcome must stay open
 		return
 	}
 	o.done = true
@@ -127,8 +128,8 @@ func (o *op) complete(txn *tree.Txn, results []tree.Result) {
 	c.Drain()
 }
 
-// Drain answers the requests at the head of the queue that can be answered,
-// while the client reads the answers.
+// Drain answers the requests at the head of the queue as far as answers are
+// available and the client reads them.
 func (c *Conn) Drain() {
 	defer c.sink.Answered()
 	for len(c.queue) > 0 && !c.closed && !c.sink.Full() {
@@ -147,7 +148,7 @@ func (c *Conn) Drain() {
 			o.record = proto.EncodeReply(xid, c.node.tree.LastZxid(), code, body)
 		}
 		if o.req.Op == proto.OpCheck && o.succeeded {
-			continue // outside of a multi ZooKeeper never answers it
+			continue // ZooKeeper never answers a check outside a multi
 		}
 		o.reply(o.record)
 		if o.closing {
@@ -157,7 +158,7 @@ func (c *Conn) Drain() {
 }
 
 func (c *Conn) auth(q *proto.Request, reply func([]byte)) {
-	if q.BadBody { // Apache's server fails to read it, and answers nothing
+	if q.BadBody { // Apache's server fails to read the request and sends no answer
 		c.Close()
 		return
 	}

@@ -86,7 +86,7 @@ func encodeMulti(results []tree.Result) []byte {
 	return w.Bytes()
 }
 
-// read answers a request that this server can answer alone.
+// read answers a request without the leader.
 func (c *Conn) read(q *proto.Request) (proto.Code, []byte) {
 	if q.BadBody {
 		return proto.MarshallingError, nil
@@ -222,8 +222,8 @@ func (c *Conn) whoAmI() []byte {
 	return w.Bytes()
 }
 
-// setWatches registers the watches of a reconnected client and tells it what
-// it missed since its last zxid.
+// setWatches registers the watches of a reconnected client and sends the events
+// missed since its last zxid.
 func (c *Conn) setWatches(q *proto.SetWatches) {
 	t, w := c.node.tree, c.node.watches
 	// Together: a step of the server's loop for each of 40,000 events takes long.

@@ -55,8 +55,8 @@ func New(cfg Config, clock Clock) *World {
 	return w
 }
 
-// Renew replaces all servers by new ones, which know nothing of what was before, and
-// are up. The old ones' connections end.
+// Renew replaces all servers by new, running servers without any state. The
+// connections of the old servers end.
 func (w *World) Renew() {
 	for _, n := range w.nodes {
 		n.Stop()
@@ -101,15 +101,15 @@ func (w *World) reach(a, b *Node) bool {
 // CutLink loses every packet from server a to server b until Join.
 func (w *World) CutLink(a, b int) { w.cut[[2]int{a, b}] = true }
 
-// Join heals every link between servers; what was sent meanwhile on
-// connections that still exist arrives now.
+// Join heals every link between servers; messages sent meanwhile arrive now, if
+// their connections still exist.
 func (w *World) Join() {
 	clear(w.cut)
 	w.pumpPeers()
 }
 
-// Leader returns the present leader, the newest if an old one does not know
-// yet that it is none, or nil.
+// Leader returns the present leader, the newest if a deposed leader does not
+// know yet, or nil.
 func (w *World) Leader() *Node {
 	var best *Node
 	for _, n := range w.nodes {
@@ -120,8 +120,8 @@ func (w *World) Leader() *Node {
 	return best
 }
 
-// Expire ends a session as the leader does when its time is up. In an ensemble
-// the end takes effect when a majority has it.
+// Expire ends a session as the leader does on expiry. In an ensemble the end
+// takes effect when a majority has logged the end.
 func (w *World) Expire(session int64) error {
 	n := w.Leader()
 	if n == nil {
@@ -134,9 +134,9 @@ func (w *World) Expire(session int64) error {
 	return nil
 }
 
-// Admin carries out a write without a session and without permissions. It is
-// committed when Admin returns, and has reached the leader's replica; the
-// others get it over their links.
+// Admin carries out a write without a session and without permissions. When
+// Admin returns, the write is committed and has reached the leader's replica.
+// Other replicas receive the write over their links.
 func (w *World) Admin(q *proto.Request) (tree.Result, error) {
 	n := w.Leader()
 	if n == nil {

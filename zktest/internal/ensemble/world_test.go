@@ -15,7 +15,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/internal/tree"
 )
 
-// fakeClock is time that passes only in advance.
+// fakeClock is a clock that moves only in advance.
 type fakeClock struct {
 	now   time.Duration
 	seq   int
@@ -59,7 +59,7 @@ func (c *fakeClock) advance(d time.Duration) {
 	c.now = end
 }
 
-// fixture is a World with everything that was committed.
+// fixture is a World with a log of all commits.
 type fixture struct {
 	*World
 	clock *fakeClock
@@ -78,7 +78,7 @@ func newFixture(servers int) *fixture {
 	return f
 }
 
-// peer is a client: what it was sent, decoded.
+// peer is a client with its decoded answers and events.
 type peer struct {
 	f       *fixture
 	conn    *Conn
@@ -124,8 +124,8 @@ func (p *peer) take(b []byte) {
 	p.answers[xid] = answer{r.Int64(), proto.Code(r.Int32()), b[16:]}
 }
 
-// connect opens a connection to server i and begins a session, or takes up
-// that of old.
+// connect opens a connection to server i and begins a session, or resumes the
+// session of old.
 func (f *fixture) connect(i int, timeout time.Duration, old *peer) *peer {
 	p := &peer{f: f, open: true, answers: map[int32]answer{}}
 	p.conn = f.Node(i).Accept(p, "10.0.0.1")
@@ -255,7 +255,7 @@ func TestWhatAMajorityHasSurvivesTheLeader(t *testing.T) {
 	require.Nil(t, f.Node(3).Tree().Get("/a"))
 	f.Node(3).Stop()
 	f.clock.advance(time.Second)
-	require.NotNil(t, f.Leader().Tree().Get("/a"), "its followers have it in their logs")
+	require.NotNil(t, f.Leader().Tree().Get("/a"), "the followers have the write in their logs")
 	p = f.connect(1, 10*time.Second, nil)
 	p.send(proto.OpCreate, "/b")
 	require.Equal(t, proto.OK, p.call(t, proto.OpExists, "/a").code)
@@ -276,7 +276,7 @@ func TestWhatNobodyElseHasIsLostWithTheLeader(t *testing.T) {
 	p.send(proto.OpCreate, "/a")
 	f.clock.advance(time.Second)
 	f.Node(3).Stop()
-	f.clock.advance(30 * time.Second) // or else its kernel would still deliver it
+	f.clock.advance(30 * time.Second) // otherwise the kernel would still deliver the write
 	f.Join()
 	f.Node(3).Start()
 	f.clock.advance(5 * time.Second)

@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// ErrFrameSize is wrapped when a frame announces a negative length or one
+// ErrFrameSize is wrapped when a frame announces a negative length or a length
 // above the limit.
 var ErrFrameSize = errors.New("jute: frame length out of range")
 
@@ -27,16 +27,16 @@ func Frames(records ...[]byte) []byte {
 	return out
 }
 
-// Framer cuts a byte stream into frames. The zero value accepts no frame but
-// the empty one; set Max.
+// Framer cuts a byte stream into frames. The zero value accepts only empty
+// frames; set Max.
 type Framer struct {
 	// Max is the largest length accepted, in bytes, without the length field.
 	Max int
 	buf []byte
 }
 
-// Feed takes the next bytes of the stream and returns the frames that they
-// complete, without their length fields. After an error the stream is useless.
+// Feed takes the next bytes of the stream and returns the completed frames,
+// without their length fields. After an error the stream is useless.
 func (f *Framer) Feed(p []byte) ([][]byte, error) {
 	f.buf = append(f.buf, p...)
 	var out [][]byte
@@ -57,5 +57,5 @@ func (f *Framer) Feed(p []byte) ([][]byte, error) {
 	return out, nil
 }
 
-// Pending returns the bytes that are not yet a whole frame.
+// Pending returns the bytes of the incomplete frame.
 func (f *Framer) Pending() []byte { return f.buf }

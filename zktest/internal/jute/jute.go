@@ -1,9 +1,9 @@
-// Package jute reads and writes the encoding that ZooKeeper puts on the wire.
+// Package jute reads and writes ZooKeeper's wire encoding.
 //
 // Integers are big-endian, a buffer or string is preceded by its length as a
-// signed 32-bit integer (-1 means null), a vector by its number of elements.
-// A Reader never panics and never allocates more than the input justifies,
-// whatever the bytes are.
+// signed 32-bit integer (-1 means null), a vector by its number of elements. A
+// Reader never panics and never allocates more than the input justifies, for
+// any input.
 package jute
 
 import (
@@ -24,7 +24,7 @@ type Reader struct {
 	err error
 }
 
-// NewReader returns a Reader of b. It keeps b but does not change it.
+// NewReader returns a Reader of b. The Reader keeps b but does not change b.
 func NewReader(b []byte) *Reader { return &Reader{b: b} }
 
 // Err returns the first error, which wraps ErrMalformed, or nil.
@@ -72,8 +72,8 @@ func (r *Reader) Bool() bool {
 	return p != nil && p[0] != 0
 }
 
-// Buffer reads a byte string and returns a copy; null comes back as nil, an
-// empty one as an empty slice.
+// Buffer reads a byte string and returns a copy; null is returned as nil, an
+// empty string as an empty slice.
 func (r *Reader) Buffer() []byte {
 	n := r.Int32()
 	if r.err != nil || n == -1 {
@@ -90,8 +90,8 @@ func (r *Reader) Buffer() []byte {
 func (r *Reader) String() string { return string(r.Buffer()) }
 
 // Count reads the number of elements of a vector whose elements take at least
-// min bytes each. A null vector counts as empty. A count that the remaining
-// bytes cannot hold is an error, so hostile counts allocate nothing.
+// min bytes each. A null vector counts as empty. A count too large for the
+// remaining bytes is an error, so hostile counts allocate nothing.
 func (r *Reader) Count(min int) int {
 	n := r.Int32()
 	if r.err != nil || n == -1 {
@@ -104,8 +104,8 @@ func (r *Reader) Count(min int) int {
 	return int(n)
 }
 
-// Strings reads a vector of strings; null comes back as nil, an empty one as an
-// empty slice.
+// Strings reads a vector of strings; null is returned as nil, an empty vector
+// as an empty slice.
 func (r *Reader) Strings() []string {
 	if len(r.b) >= 4 && int32(binary.BigEndian.Uint32(r.b)) == -1 {
 		r.b = r.b[4:]
@@ -122,7 +122,7 @@ func (r *Reader) Strings() []string {
 // Writer appends values to a byte slice. The zero value is ready.
 type Writer struct{ b []byte }
 
-// Bytes returns what was written so far, without a copy.
+// Bytes returns the bytes written so far, without a copy.
 func (w *Writer) Bytes() []byte { return w.b }
 
 // Int32 writes a signed 32-bit integer.
@@ -131,7 +131,7 @@ func (w *Writer) Int32(v int32) { w.b = binary.BigEndian.AppendUint32(w.b, uint3
 // Int64 writes a signed 64-bit integer.
 func (w *Writer) Int64(v int64) { w.b = binary.BigEndian.AppendUint64(w.b, uint64(v)) }
 
-// Bool writes one byte, 1 or 0.
+// Bool writes a byte, 1 or 0.
 func (w *Writer) Bool(v bool) {
 	if v {
 		w.b = append(w.b, 1)

@@ -1,5 +1,5 @@
-// Package proto holds the records of ZooKeeper's client protocol, as version
-// 3.8 speaks it: operation and error codes, requests, replies.
+// Package proto holds the records of ZooKeeper's client protocol, version 3.8:
+// operation and error codes, requests, replies.
 package proto
 
 // Op is an operation code.
@@ -42,7 +42,7 @@ const (
 	OpCloseSession    Op = -11
 )
 
-// String returns the name that the fault hooks and statistics use.
+// String returns the name used by fault hooks and statistics.
 func (o Op) String() string {
 	if name := o.changing(); name != "" {
 		return name
@@ -162,7 +162,7 @@ const (
 	EventNodeChildrenChanged EventType = 4
 )
 
-// Transaction ids of requests and replies that belong to no call.
+// Transaction ids of requests and replies outside of calls.
 const (
 	XidWatch      int32 = -1
 	XidPing       int32 = -2

@@ -15,10 +15,10 @@ type ID struct {
 	ID     string
 }
 
-// WorldACL returns the list that lets everyone do everything.
+// WorldACL returns an ACL with all permissions for everyone.
 func WorldACL() []ACL { return []ACL{{PermAll, "world", "anyone"}} }
 
-// Stat is what ZooKeeper tells about a znode. Times are milliseconds since 1970.
+// Stat is ZooKeeper's metadata of a znode. Times are milliseconds since 1970.
 type Stat struct {
 	Czxid, Mzxid, Ctime, Mtime  int64
 	Version, Cversion, Aversion int32
@@ -79,8 +79,8 @@ type Connect struct {
 	Session      int64
 	Password     []byte
 	ReadOnly     bool
-	// Old is true for clients that leave out the readOnly byte; their reply
-	// must not carry one either.
+	// Old is true for clients without a readOnly byte in the request; the reply
+	// must not have this byte either.
 	Old bool
 }
 
@@ -119,7 +119,7 @@ func EncodeReply(xid int32, zxid int64, code Code, body []byte) []byte {
 	return append(w.Bytes(), body...)
 }
 
-// EncodeEvent returns a watch event in state "connected", as 3.8 sends it.
+// EncodeEvent returns a watch event in state "connected", as in 3.8.
 func EncodeEvent(t EventType, path string) []byte {
 	var w jute.Writer
 	w.Int32(XidWatch)

@@ -6,7 +6,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/internal/jute"
 )
 
-// Request is any request; which fields are used depends on Op.
+// Request is any request; the used fields depend on Op.
 type Request struct {
 	Xid     int32
 	Op      Op
@@ -25,13 +25,13 @@ type Request struct {
 	Watches SetWatches
 	// Scheme of setAuth; its token is in Data.
 	Scheme string
-	// Size is how many bytes the request took on its way, if that is counted.
+	// Size is the length in bytes of the received request, if counted.
 	Size int
 	// BadBody is set when the header was read but not the body.
 	BadBody bool
 }
 
-// SetWatches are the watches that a client had before it reconnected.
+// SetWatches are the watches of a client before a reconnect.
 type SetWatches struct {
 	RelativeZxid                              int64
 	Data, Exist, Child, Persistent, Recursive []string
@@ -68,8 +68,8 @@ func IsWrite(op Op) bool {
 	return false
 }
 
-// DecodeRequest reads a request. The error is set only when not even the
-// header could be read; a bad body sets BadBody, since ZooKeeper answers it.
+// DecodeRequest reads a request. The error is set only for an unreadable
+// header. A bad body sets BadBody, because ZooKeeper answers such requests.
 func DecodeRequest(b []byte) (Request, error) {
 	r := jute.NewReader(b)
 	q := Request{Xid: r.Int32(), Op: Op(r.Int32())}
@@ -86,7 +86,7 @@ func DecodeRequest(b []byte) (Request, error) {
 	return q, nil
 }
 
-// path reads a path; ZooKeeper answers null like a request that it cannot read.
+// path reads a path; ZooKeeper treats null as an unreadable body.
 func path(r *jute.Reader, q *Request) string {
 	b := r.Buffer()
 	q.BadBody = q.BadBody || b == nil
@@ -158,7 +158,7 @@ func validPart(multi, op Op) bool {
 	return false
 }
 
-// Paths returns every path that the request names, in its order.
+// Paths returns all paths of the request, in order.
 func (q *Request) Paths() []string {
 	switch q.Op {
 	case OpMulti, OpMultiRead:
@@ -181,7 +181,7 @@ func (q *Request) Paths() []string {
 	return []string{q.Path}
 }
 
-// OnlyChecks tells whether the request is a multi that changes nothing.
+// OnlyChecks tells whether the request is a multi without changes.
 func (q *Request) OnlyChecks() bool {
 	if q.Op != OpMulti || len(q.Ops) == 0 {
 		return false

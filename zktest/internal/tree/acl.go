@@ -9,7 +9,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/internal/proto"
 )
 
-// Digest returns the identity that "user:password" proves in scheme digest.
+// Digest returns the identity for "user:password" in scheme digest.
 func Digest(credentials string) string {
 	user, _, _ := strings.Cut(credentials, ":")
 	sum := sha1.Sum([]byte(credentials))
@@ -68,7 +68,7 @@ func parsePrefix(expr string) (netip.Prefix, bool) {
 }
 
 // fixACL replaces "auth" entries by the connection's own identities and drops
-// duplicates; false means that ZooKeeper refuses the list.
+// duplicates; false if ZooKeeper refuses the list.
 func fixACL(acls []proto.ACL, ids []proto.ID) ([]proto.ACL, bool) {
 	var out []proto.ACL
 	seen := map[proto.ACL]bool{}
@@ -113,8 +113,8 @@ func fixACL(acls []proto.ACL, ids []proto.ID) ([]proto.ACL, bool) {
 	return out, len(out) > 0
 }
 
-// MaskACL hides the hashes of digest entries from clients that may not administer the
-// node.
+// MaskACL hides the hashes of digest entries from clients without the admin
+// permission.
 func MaskACL(acls []proto.ACL, ids []proto.ID) []proto.ACL {
 	if Allowed(acls, proto.PermAdmin, ids) {
 		return acls

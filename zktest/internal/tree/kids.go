@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// kids are the names of a node's children, in an order that a list can be
-// answered with as it is.
+// kids are the names of a node's children, in the order of a reply.
 //
-// ZooKeeper promises no order, and one by name or age would hide callers that rely on
-// it: a new name goes to a place that its hash chooses, and the name from there goes to
-// the end. The order depends on nothing but the history, so that replicas agree and
-// runs can be repeated. One that depends on the names alone has to be sorted for every
-// list, or shifted for every create: with 100,000 children a list took 0.1 s, with the
-// lock that all requests wait for.
+// ZooKeeper promises no order. An order by name or age would hide callers with
+// a dependence on the order, so a new name goes to a place chosen by its hash,
+// and the previous name at this place goes to the end. The order depends only
+// on the history, so replicas agree and runs can be repeated. An order by the
+// names alone would require a sort for every list or a shift for every create:
+// with 100,000 children a list took 0.1 s, while all requests waited for the
+// lock.
 type kids struct {
 	names []string
 	at    map[string]int // name to its place in names

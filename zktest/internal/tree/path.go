@@ -12,7 +12,7 @@ func ValidPath(path string) bool {
 	}
 	for _, r := range path {
 		// Java looks at UTF-16 units, so everything outside the basic plane is
-		// refused as a surrogate; bytes that are no UTF-8 became U+FFFD there.
+		// refused as a surrogate; invalid UTF-8 became U+FFFD there.
 		if r <= 0x1f || r >= 0x7f && r <= 0x9f || r >= 0xd800 && r <= 0xf8ff || r >= 0xfff0 {
 			return false
 		}
@@ -46,7 +46,7 @@ func special(path string) bool {
 	return false
 }
 
-// parentOrRoot is the parent as watches name it.
+// parentOrRoot is the parent as named in watches.
 func parentOrRoot(path string) string {
 	if p, _ := Parent(path); p != "" {
 		return p

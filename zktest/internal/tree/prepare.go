@@ -19,8 +19,8 @@ type Caller struct {
 	Quotas bool
 }
 
-// record is the state that the parts of one multi need of a node that an earlier part
-// of it has changed.
+// record is the state of a node after the earlier parts of the same multi, for
+// the later parts.
 type record struct {
 	exists            bool
 	version, aversion int32
@@ -31,7 +31,7 @@ type record struct {
 	acl               []proto.ACL
 }
 
-// overlay is the tree as it will be after the parts checked so far.
+// overlay is the tree after the parts checked so far.
 type overlay struct {
 	t       *Tree
 	changed map[string]*record
@@ -58,8 +58,8 @@ func (o *overlay) put(path string, r *record) {
 	o.changed[path] = r
 }
 
-// Prepare checks q, a write, and returns the Txn for it; zxid and time are left to the
-// caller. A refused write becomes a Txn too.
+// Prepare checks q, a write, and returns its Txn; the caller sets zxid and
+// time. A refused write becomes a Txn too.
 func (t *Tree) Prepare(q *proto.Request, who *Caller) *Txn {
 	txn := &Txn{Session: who.Session, Op: q.Op}
 	o := &overlay{t: t, changed: map[string]*record{}}
@@ -80,8 +80,8 @@ func (t *Tree) Prepare(q *proto.Request, who *Caller) *Txn {
 	return txn
 }
 
-// PrepareSequence returns the Txn that sets the counter from which the next
-// sequence suffix of path's children comes; false if there is no such node.
+// PrepareSequence returns the Txn for setting the counter of path's sequential
+// children to next; false if path does not exist.
 func (t *Tree) PrepareSequence(path string, next int32) (*Txn, bool) {
 	if t.Get(path) == nil {
 		return nil, false
@@ -92,8 +92,8 @@ func (t *Tree) PrepareSequence(path string, next int32) (*Txn, bool) {
 	return &Txn{Op: proto.OpSetACL, Changes: []Change{{Op: proto.OpSetACL, Path: path, Creates: next, Sequence: true}}}, true
 }
 
-// PrepareVersion returns the Txn that gives path's data that version, and leaves
-// the data as it is; false if there is no such node.
+// PrepareVersion returns the Txn for setting the version of path's data without
+// changing the data; false if path does not exist.
 func (t *Tree) PrepareVersion(path string, version int32) (*Txn, bool) {
 	n := t.Get(path)
 	if n == nil {
@@ -102,8 +102,9 @@ func (t *Tree) PrepareVersion(path string, version int32) (*Txn, bool) {
 	return &Txn{Op: proto.OpSetData, Changes: []Change{{Op: proto.OpSetData, Path: path, Data: n.Data, Version: version}}}, true
 }
 
-// multi returns the changes of all parts, or, when one is refused, nothing but
-// OpError changes: code 0 before it, its own code, RuntimeInconsistency after.
+// multi returns the changes of all parts, or, if a part is refused, only
+// OpError changes: code 0 before this part, the part's own code,
+// RuntimeInconsistency after.
 func (o *overlay) multi(ops []proto.Request, who *Caller) []Change {
 	out := make([]Change, 0, len(ops))
 	for i := range ops {

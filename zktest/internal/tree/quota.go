@@ -9,8 +9,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/internal/proto"
 )
 
-// Where quotas are, as in org.apache.zookeeper.Quotas: below quotaRoot and the path
-// that has a quota.
+// Where quotas are, as in org.apache.zookeeper.Quotas: below quotaRoot and the
+// path of the quota.
 const (
 	systemRoot = "/zookeeper"
 	quotaRoot  = systemRoot + "/quota"
@@ -18,11 +18,12 @@ const (
 	statsName  = "zookeeper_stats"
 )
 
-// track is the data of limits and statistics, as org.apache.zookeeper.StatsTrack reads
-// and writes it: "count=5,bytes=-1;countHardLimit=7". A value that is missing is -1.
+// track is the data of limits and statistics, in the format of
+// org.apache.zookeeper.StatsTrack: "count=5,bytes=-1;countHardLimit=7". A
+// missing value is -1.
 type track map[string]int64
 
-// readTrack reads a track; without what cannot be read, over which Apache's server
+// readTrack reads a track, and skips unreadable pairs, on which Apache's server
 // fails.
 func readTrack(data []byte) track {
 	s := track{}
@@ -58,8 +59,8 @@ func (s track) data() []byte {
 	return []byte(out)
 }
 
-// limited is the path with a quota that is nearest above path, or path itself; "" if
-// there is none. The root has none.
+// limited returns the nearest path with a quota: path itself or an ancestor; ""
+// without a quota. The root has no quota.
 func (t *Tree) limited(path string) string {
 	for ; path != "" && len(t.quotas) > 0; path, _ = Parent(path) {
 		if t.quotas[path] {
@@ -69,8 +70,8 @@ func (t *Tree) limited(path string) string {
 	return ""
 }
 
-// counted takes a change of what is below a quota into its statistics. Their node has no
-// other version for that.
+// counted adds a change below a quota to the statistics of the quota. The
+// version of the statistics' node does not change.
 func (t *Tree) counted(path string, bytes, count int) {
 	quota := t.limited(path)
 	n := t.nodes[quotaRoot+quota+"/"+statsName]
@@ -82,8 +83,8 @@ func (t *Tree) counted(path string, bytes, count int) {
 	n.Data = s.data()
 }
 
-// quotaCreated keeps quotas after a node was created. A node of limits makes a quota;
-// one of statistics begins with what there is.
+// quotaCreated updates quotas after the creation of a node. A node of limits
+// makes a quota; a node of statistics begins with the present figures.
 func (t *Tree) quotaCreated(path string, n *Node) {
 	parent, _ := Parent(path)
 	if quota, ok := strings.CutPrefix(parent, quotaRoot); ok && quota != "" {
@@ -120,9 +121,9 @@ func (t *Tree) sum(path string, s track) {
 	}
 }
 
-// exceeds reports whether a change would exceed a hard limit. As in Apache's server,
-// the parts of one transaction do not add up, and a limit on what does not grow is
-// checked all the same if it changes.
+// exceeds reports whether a change would exceed a hard limit. As in Apache's
+// server, the parts of a transaction do not add up, and the limit of a figure
+// is also checked if the figure shrinks.
 func (t *Tree) exceeds(path string, bytes, count int) bool {
 	quota := t.limited(path)
 	if quota == "" {
@@ -139,7 +140,7 @@ func (t *Tree) exceeds(path string, bytes, count int) bool {
 	return over(count, "count", "countHardLimit") || over(bytes, "bytes", "byteHardLimit")
 }
 
-// quota is the code for a change that would exceed one, if they are enforced.
+// quota returns the code for a change beyond a quota, if quotas are enforced.
 func (o *overlay) quota(path string, bytes, count int, who *Caller) proto.Code {
 	if who.Quotas && !who.Admin && o.t.exceeds(path, bytes, count) {
 		return proto.QuotaExceeded

@@ -8,7 +8,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/internal/proto"
 )
 
-// TestQuotasAreCountedAndEnforced, also by a replica that was made of a copy.
+// TestQuotasAreCountedAndEnforced, also by a copied replica.
 func TestQuotasAreCountedAndEnforced(t *testing.T) {
 	w := newWorld()
 	put := func(path, data string) proto.Code {

@@ -10,7 +10,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/internal/proto"
 )
 
-// ContainerOwner is the ephemeral owner under which a container is stored.
+// ContainerOwner is the stored ephemeral owner of a container.
 const ContainerOwner = math.MinInt64
 
 // MaxTTL is the largest time to live, in milliseconds.
@@ -19,10 +19,10 @@ const MaxTTL = 1<<40 - 1
 // ttlMask marks an ephemeral owner as a time to live.
 const ttlMask = int64(-1) << 56 // 0xff00000000000000
 
-// TTLOwner returns the ephemeral owner under which a TTL node is stored.
+// TTLOwner returns the stored ephemeral owner of a TTL node.
 func TTLOwner(ttl int64) int64 { return ttlMask | ttl }
 
-// Kind is the condition that keeps a node alive.
+// Kind is the lifetime of a node.
 type Kind int
 
 // Kinds of nodes.
@@ -57,15 +57,15 @@ type Node struct {
 	mtime    int64
 	version  int32
 	aversion int32
-	// creates counts the creates of children and is what sequence suffixes
-	// are taken from; Stat.Cversion is derived from it.
+	// creates counts the creates of children. Sequence suffixes and
+	// Stat.Cversion are derived from creates.
 	creates  int32
 	owner    int64
 	children kids
 }
 
-// Stat returns the Stat that clients see. The child version that they see counts
-// deletes too: twice the creates less the children that are left.
+// Stat returns the Stat as shown to clients. Its child version counts deletes
+// too: twice the creates minus the present children.
 func (n *Node) Stat() proto.Stat {
 	kids := int32(len(n.children.names))
 	s := proto.Stat{
@@ -79,7 +79,7 @@ func (n *Node) Stat() proto.Stat {
 	return s
 }
 
-// Kind returns the condition that keeps the node alive.
+// Kind returns the lifetime of the node.
 func (n *Node) Kind() Kind { return KindOf(n.owner) }
 
 // IsContainer tells whether the node is a container.
@@ -88,14 +88,14 @@ func (n *Node) IsContainer() bool { return n.Kind() == Container }
 // IsTTL tells whether the node has a time to live.
 func (n *Node) IsTTL() bool { return n.Kind() == TTL }
 
-// Tree is the data tree and the table of sessions. It is not safe for
+// Tree is the data tree and the table of sessions. A Tree is not safe for
 // concurrent use.
 type Tree struct {
 	nodes      map[string]*Node
 	ephemerals map[int64]map[string]bool
 	reapable   map[string]bool // containers and TTL nodes
 	sessions   map[int64]int32 // timeout in milliseconds
-	quotas     map[string]bool // paths that have one
+	quotas     map[string]bool // paths with a quota
 	last       int64
 }
 
@@ -136,8 +136,8 @@ func (t *Tree) StartAt(zxid int64) { t.last = zxid }
 // LastZxid returns the zxid of the last Txn applied.
 func (t *Tree) LastZxid() int64 { return t.last }
 
-// Count returns the number of nodes as Apache's server tells it: its table has
-// the root twice, as "/" and as "".
+// Count returns the number of nodes as reported by Apache's server, whose table
+// has the root twice, as "/" and as "".
 func (t *Tree) Count() int { return len(t.nodes) + 1 }
 
 // DataSize returns the bytes of all paths and values.
@@ -218,9 +218,9 @@ func (t *Tree) SessionCount() int { return len(t.sessions) }
 // HasSession tells whether the session exists.
 func (t *Tree) HasSession(id int64) bool { _, ok := t.sessions[id]; return ok }
 
-// Reapable returns the containers whose last child went and the TTL nodes that
-// are out of time at now (milliseconds since 1970), sorted. A container that
-// never had a child stays.
+// Reapable returns the containers without their last child and the TTL nodes
+// expired at now (milliseconds since 1970), sorted. A container without any
+// child so far stays.
 func (t *Tree) Reapable(now int64) []string {
 	var out []string
 	for p := range t.reapable {

@@ -14,7 +14,7 @@ import (
 )
 
 // twin does the same as Tree in the dumbest way: a list of nodes, searched from
-// the front, and counters that are counted afresh.
+// the front, and counters computed from scratch.
 type twin struct{ nodes []*twinNode }
 
 type twinNode struct {
@@ -126,8 +126,8 @@ func (w *twin) dump() string {
 	return strings.Join(out, "\n")
 }
 
-// dump writes the tree as the twin does. The root has one child more, which
-// no create has counted.
+// dump writes the tree as the twin does. The root has an additional child,
+// which no create has counted.
 func dump(t *Tree) string {
 	var out []string
 	for _, p := range t.UserPaths() {
@@ -200,7 +200,7 @@ func TestTreeDoesWhatItsDumbTwinDoes(t *testing.T) {
 			}
 		}
 		require.Equal(t, dumb.dump(), dump(w.Tree))
-		require.Equal(t, dump(w.Tree), dump(replica), "a replica that applies the same becomes the same")
+		require.Equal(t, dump(w.Tree), dump(replica), "a replica with the same transactions has the same state")
 	})
 }
 

@@ -2,20 +2,20 @@ package tree
 
 import "github.com/zkrecipes/zkrecipes/zktest/internal/proto"
 
-// Txn is a change that has been checked and only needs to be carried out.
+// Txn is a checked change, ready to be carried out.
 type Txn struct {
 	Zxid    int64
 	Time    int64 // milliseconds since 1970
 	Session int64
 	Op      proto.Op
-	// Changes has one element, or one for each part of a multi.
+	// Changes has a single element, or an element for each part of a multi.
 	Changes []Change
 	// Err is set when the request was refused; such a Txn uses up a zxid and
 	// changes nothing. A refused multi has Err zero and OpError changes.
 	Err proto.Code
 }
 
-// Change is one primitive change.
+// Change is a primitive change.
 type Change struct {
 	Op      proto.Op
 	Path    string // with the sequence number
@@ -30,16 +30,15 @@ type Change struct {
 	Sequence bool
 }
 
-// Event is a change that watches can see.
+// Event is a change seen by watches.
 type Event struct {
 	Type proto.EventType
 	Path string
-	// ACL of the node, if it has one: a client that may not read the node gets no
-	// event.
+	// ACL of the node, if any: a client without read permission gets no event.
 	ACL []proto.ACL
 }
 
-// Result is the report of a change to the client that requested it.
+// Result is the report of a change to the requesting client.
 type Result struct {
 	Op   proto.Op
 	Path string
@@ -47,8 +46,8 @@ type Result struct {
 	Err  proto.Code
 }
 
-// Apply carries out txn and returns the events in the order in which
-// ZooKeeper fires them, and a result for each change.
+// Apply carries out txn and returns the events in ZooKeeper's order, and a
+// result for each change.
 func (t *Tree) Apply(txn *Txn) ([]Event, []Result) {
 	if txn.Zxid > t.last {
 		t.last = txn.Zxid
@@ -106,8 +105,8 @@ func (t *Tree) applyCreate(txn *Txn, c *Change) ([]Event, proto.Stat) {
 	if count == -1 {
 		count = parent.creates + 1
 	}
-	// As in ZooKeeper, a count that overflowed is smaller and not taken over:
-	// the same number is handed out indefinitely, and pzxid stands still.
+	// As in ZooKeeper, an overflowed count is smaller and therefore ignored: the
+	// same number is handed out indefinitely, and pzxid does not change.
 	if count > parent.creates {
 		parent.creates, parent.pzxid = count, txn.Zxid
 	}

@@ -2,7 +2,7 @@ package tree
 
 import "github.com/zkrecipes/zkrecipes/zktest/internal/proto"
 
-// Mode is how long a watch stays and which nodes it covers.
+// Mode tells how long a watch stays and which nodes the watch covers.
 type Mode int
 
 // Modes of watches.
@@ -22,15 +22,15 @@ const (
 // Watches holds the watches of one server, by an opaque id of their owner.
 // The zero value is not ready; use NewWatches.
 //
-// As in ZooKeeper 3.8 there is one mode per owner and path and table, so a
-// one-shot watch takes the place of a persistent one on the same path (which
-// 3.9 mended); that trap is real and therefore kept.
+// As in ZooKeeper 3.8, owner, path and table determine a single mode: a
+// one-shot watch replaces a persistent watch on the same path. ZooKeeper 3.9
+// has fixed this trap; the test server keeps the trap of 3.8.
 type Watches struct {
 	data, child *table
 }
 
 type table struct {
-	byPath  map[string][]int64 // owners in the order in which they came
+	byPath  map[string][]int64 // owners in the order of registration
 	byOwner map[int64]map[string]Mode
 	recur   int
 }
@@ -54,12 +54,12 @@ func (w *Watches) AddPersistent(path string, owner int64, mode Mode) {
 	w.child.add(path, owner, mode)
 }
 
-// Has tells whether owner has a watch of that kind on path.
+// Has tells whether owner has a watch of this kind on path.
 func (w *Watches) Has(path string, owner int64, kind int32) bool {
 	return kind&WatchChildren != 0 && w.child.has(path, owner) || kind&WatchData != 0 && w.data.has(path, owner)
 }
 
-// Remove takes watches of that kind away and tells whether there were any.
+// Remove removes the watches of this kind and tells whether any existed.
 func (w *Watches) Remove(path string, owner int64, kind int32) bool {
 	a := kind&WatchChildren != 0 && w.child.drop(path, owner)
 	b := kind&WatchData != 0 && w.data.drop(path, owner)
@@ -76,8 +76,8 @@ func (w *Watches) Forget(owner int64) {
 }
 
 // Fire returns the owners to be told of e, in the order of registration, and
-// uses up one-shot watches. NodeDeleted fires both tables but tells each
-// owner once.
+// uses up one-shot watches. NodeDeleted fires both tables, but each owner is
+// told only once.
 func (w *Watches) Fire(e Event) []int64 {
 	switch e.Type {
 	case proto.EventNodeChildrenChanged:
@@ -92,7 +92,7 @@ func (w *Watches) Fire(e Event) []int64 {
 // Count returns the number of (owner, path) pairs in both tables.
 func (w *Watches) Count() int { return w.data.count() + w.child.count() }
 
-// ByPath returns a copy: path to the owners that watch it.
+// ByPath returns a copy: the watching owners of each path.
 func (w *Watches) ByPath() map[string][]int64 {
 	out := map[string][]int64{}
 	for _, t := range []*table{w.data, w.child} {

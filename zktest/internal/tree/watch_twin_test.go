@@ -11,7 +11,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/internal/proto"
 )
 
-// dumbWatch is one watch in a plain list.
+// dumbWatch is a watch in a plain list.
 type dumbWatch struct {
 	owner int64
 	path  string
@@ -19,7 +19,7 @@ type dumbWatch struct {
 	mode  Mode
 }
 
-// dumbWatches keeps all watches in one list and looks at each of them.
+// dumbWatches keeps all watches in a single list and scans the list.
 type dumbWatches struct{ list []dumbWatch }
 
 func (d *dumbWatches) add(w dumbWatch) {
@@ -46,7 +46,7 @@ func below(path, root string) bool {
 	return path == root || root == "/" || strings.HasPrefix(path, root+"/")
 }
 
-// fire returns who hears of e.
+// fire returns the owners to be told of e.
 func (d *dumbWatches) fire(e Event) map[int64]bool {
 	told := map[int64]bool{}
 	d.keep(func(w dumbWatch) bool {
