@@ -23,19 +23,19 @@ const (
 )
 
 // lookOut watches the other workers of a wait at place until ctx ends. With
-// Options.FailFast it calls end when a worker has died or failed. found returns the ids of
-// the workers that waited shortly before the deadline, and must be called after ctx has
-// ended.
+// Options.FailFast it calls end when a worker has died or failed. found returns
+// the ids of the workers waiting shortly before the deadline; call found after
+// ctx has ended.
 func (w *Worker) lookOut(ctx context.Context, place string, end context.CancelCauseFunc) (found func() map[int]bool) {
 	var looking sync.WaitGroup
 	if w.job.opts.FailFast {
-		// found waits for it; ends with ctx.
+		// found waits for this goroutine; ends with ctx.
 		looking.Go(func() { end(w.job.awaitFault(ctx)) })
 	}
 	var seen map[int]bool
 	if deadline, limited := ctx.Deadline(); limited {
 		left := time.Until(deadline)
-		// found waits for it; ends with ctx.
+		// found waits for this goroutine; ends with ctx.
 		looking.Go(func() {
 			timer := time.NewTimer(left - min(lastLook, left/20))
 			defer timer.Stop()
@@ -46,7 +46,7 @@ func (w *Worker) lookOut(ctx context.Context, place string, end context.CancelCa
 			}
 			st, err := w.job.status(ctx)
 			if err == nil && st.Workers <= fewWorkers {
-				seen, _ = w.waiting(ctx, place, st) // if it fails, the waiters at the end count
+				seen, _ = w.waiting(ctx, place, st) // on failure, the workers waiting at the end count
 			}
 		})
 	}
@@ -56,7 +56,7 @@ func (w *Worker) lookOut(ctx context.Context, place string, end context.CancelCa
 	}
 }
 
-// waiting are the ids of the workers that wait at place.
+// waiting returns the ids of the workers waiting at place.
 func (w *Worker) waiting(ctx context.Context, place string, st status) (map[int]bool, error) {
 	parties, err := w.barrier(place, st.Workers).Waiting(ctx)
 	if err != nil {
@@ -71,9 +71,9 @@ func (w *Worker) waiting(ctx context.Context, place string, st status) (map[int]
 	return out, nil
 }
 
-// absent are the workers that do not wait, and did not wait shortly before, except this
-// worker, which has just given up. A worker that waited before, and has died or left since,
-// is absent.
+// absent returns the workers that neither wait now nor waited shortly before.
+// This worker, which has just given up, is not among them. A worker that waited
+// before, and has died or left since, is absent.
 func (w *Worker) absent(ctx context.Context, place string, st status, before map[int]bool) ([]int, error) {
 	now, err := w.waiting(ctx, place, st)
 	if err != nil {
@@ -124,8 +124,8 @@ func (j *Job) classify(ctx context.Context, e *MissingError) error {
 	return nil
 }
 
-// awaitFault waits until a worker has died or failed, and returns a MissingError that
-// names the worker.
+// awaitFault waits until a worker has died or failed, and returns a
+// MissingError with this worker.
 func (j *Job) awaitFault(ctx context.Context) error {
 	return persist(ctx, j.client, func(s *session.Session) error {
 		// The list is read first: a later change of the list fires its watch, and an

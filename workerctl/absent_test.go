@@ -18,8 +18,8 @@ func (w *World) missing(err error) *workerctl.MissingError {
 	return out
 }
 
-// Workers that give up at the same moment do not name each other; the error tells who
-// has died, failed and left from those that just do not come.
+// Workers that give up at the same moment do not name each other. The error
+// distinguishes dead, failed and left workers from workers that are only late.
 func TestBarrierNamesThoseWhoWereNotThere_T27(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		w.submit(w.Client(), 7)
@@ -42,13 +42,13 @@ func TestBarrierNamesThoseWhoWereNotThere_T27(t *testing.T) {
 	})
 }
 
-// A worker that waited and died before the others gave up is missing.
+// A worker that died while waiting, before the others gave up, is missing.
 func TestBarrierNamesWhoDiedWhileWaiting(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		w.submit(w.Client(), 3)
 		crew := w.crew(3)
 		dies, out := w.barrier(crew[1], "b"), w.barrier(crew[0], "b")
-		w.Pass(97 * time.Second) // the others have seen it
+		w.Pass(97 * time.Second) // the others have noticed the death
 		require.NoError(w, w.Server.ExpireSession(crew[1].Session().ID()))
 		require.ErrorIs(w, (<-dies).err, session.ErrLost)
 		m := w.missing((<-out).err)
@@ -76,7 +76,7 @@ func TestFailFastEndsWaitsWhenAWorkerDiesOrFails(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		w.submit(w.Client(), 5)
 		a, b, c, d := w.failFast(0), w.failFast(1), w.failFast(2), w.failFast(3)
-		w.leave(d) // it has finished its part
+		w.leave(d) // the worker has finished its part
 		outs := []<-chan result{w.barrier(a, "b"), w.phase(a, "p"), w.barrier(b, "b")}
 		w.Pass(time.Second)
 		e := w.failFast(4)
@@ -95,7 +95,8 @@ func TestFailFastEndsWaitsWhenAWorkerDiesOrFails(t *testing.T) {
 			require.Equal(w, []int{2}, m.IDs)
 			require.Equal(w, []int{2}, m.Dead)
 		}
-		// Before the wait began, too; until it has come back.
+		// A fault before the wait ends the wait too, until the worker has come
+		// back.
 		_, err := a.Barrier(w.Ctx, "b")
 		w.faulty(err)
 		c = w.failFast(2)
@@ -109,7 +110,7 @@ func TestFailFastEndsWaitsWhenAWorkerDiesOrFails(t *testing.T) {
 	})
 }
 
-// A phase that is over stays so also when a worker has died since.
+// A phase that is over stays over, even if a worker dies afterwards.
 func TestFailFastPassesAPhaseThatIsOver(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		w.submit(w.Client(), 2)
@@ -141,7 +142,7 @@ func TestWaitsNameWhatIsMissingInAJobThatRuns(t *testing.T) {
 	})
 }
 
-// The job's size that an operator has deleted is created again.
+// The job's size is created again after an operator has deleted the znode.
 func TestSizeThatWasDeletedIsRestored(t *testing.T) {
 	for name, use := range map[string]func(w *World, crew []*workerctl.Worker, waits <-chan result){
 		"Barrier": func(w *World, crew []*workerctl.Worker, waits <-chan result) {

@@ -102,7 +102,7 @@ func TestStressOnApache_T16_T20(t *testing.T) {
 	defer cancel()
 	const n = 4
 	o := &workerctl.Options{Root: "/stress"}
-	first := world.Connect(t, cluster.Connect(), session.Options{Timeout: 30 * time.Second}) // that of the end, when nobody is to lose anything
+	first := world.Connect(t, cluster.Connect(), session.Options{Timeout: 30 * time.Second}) // the client for the end of the test; no other client loses sessions then
 	j, err := workerctl.Submit(ctx, first, workerctl.Spec{Name: "words", Workers: n}, o)
 	require.NoError(t, err)
 	var mu sync.Mutex
@@ -132,7 +132,7 @@ func TestStressOnApache_T16_T20(t *testing.T) {
 				mu.Lock()
 				stays = append(stays, one)
 				mu.Unlock()
-				if i > 0 && r.IntN(3) == 0 { // the first one stays, so that the job does
+				if i > 0 && r.IntN(3) == 0 { // the first stays, so the job does not end
 					err := w.Leave(busy)
 					if err != nil && busy.Err() == nil && !errors.Is(err, session.ErrLost) {
 						t.Error(err)

@@ -37,7 +37,7 @@ func benchClients(b *testing.B, n int) []*session.Client {
 	return out
 }
 
-// One operation is a join and a leave of a worker that nobody disturbs.
+// One operation is a join and a leave of a worker without contention.
 func BenchmarkJoinLeave(b *testing.B) {
 	c := benchClients(b, 1)[0]
 	j, err := workerctl.Submit(b.Context(), c, workerctl.Spec{Name: "bench", Workers: 2, ReuseIDs: true}, nil)

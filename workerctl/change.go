@@ -37,11 +37,12 @@ const (
 // left.
 //
 // The iteration ends with an error that wraps ErrOver when the job is over, and
-// otherwise with ctx or when the roster cannot continue; that error is the last
-// element. Before ErrOver, the iteration reports how the last workers have left, even
-// if the job was removed before the view was up to date. If the job has finished, and its
-// records are gone, every worker that was not reported as left is now, with the Member as
-// the iteration reported it last; for other jobs such a worker is not reported.
+// otherwise with ctx or when the roster cannot continue; the error is the last
+// element. Before ErrOver, the iteration reports how the last workers have
+// left, even if the job was removed before the view was up to date. If the job
+// has finished and its records are gone, each worker not yet reported as left
+// is reported as left, with the Member reported last. For other jobs such a
+// worker is not reported.
 func (r *Roster) Changes(ctx context.Context) iter.Seq2[Change, error] {
 	return func(yield func(Change, error) bool) {
 		const op = "follow the members of"
@@ -56,7 +57,7 @@ func (r *Roster) Changes(ctx context.Context) iter.Seq2[Change, error] {
 	}
 }
 
-// follow tells changes until tell says that it is enough.
+// follow passes changes to tell until tell returns false.
 func (r *Roster) follow(ctx context.Context, tell func(Change) bool) error {
 	while, end := context.WithCancelCause(ctx)
 	hints := make(chan struct{}, 1)
@@ -90,7 +91,7 @@ func (r *Roster) follow(ctx context.Context, tell func(Change) bool) error {
 	}
 }
 
-// hint tells that something has changed.
+// hint signals each change on hints.
 func hint[T any](ctx context.Context, hints chan<- struct{}, events iter.Seq2[T, error]) error {
 	for _, err := range events {
 		if err != nil {
@@ -107,13 +108,13 @@ func hint[T any](ctx context.Context, hints chan<- struct{}, events iter.Seq2[T,
 // book records what a reader was told.
 type book struct {
 	begun bool
-	// known is what was told last of each id; seen are those that the view has
-	// shown; forgotten are those that it does not show any more.
+	// known is the last reported member of each id; seen are the ids shown by
+	// the view; forgotten are the members no longer shown.
 	known, forgotten map[int]Member
 	seen             map[int]bool
 }
 
-// compare tells what is new in the view, in the order of the ids.
+// compare reports the news in the view, in the order of the ids.
 func (r *Roster) compare(ctx context.Context, b *book, tell func(Change) bool) (more bool, err error) {
 	there := map[int]bool{}
 	var fresh []Member
@@ -137,7 +138,7 @@ func (r *Roster) compare(ctx context.Context, b *book, tell func(Change) bool) (
 		if m.State == dead {
 			sure, found := now[m.ID]
 			if !found || known && !b.newer(before, sure) {
-				continue // it is being removed; or this was told before
+				continue // being removed, or already reported
 			}
 			m = sure
 		}
@@ -150,7 +151,7 @@ func (r *Roster) compare(ctx context.Context, b *book, tell func(Change) bool) (
 	return true, nil
 }
 
-// newer reports whether m is something that comes after before.
+// newer reports whether m comes after before.
 func (b *book) newer(before, m Member) bool {
 	switch {
 	case m.created != before.created:
@@ -158,7 +159,7 @@ func (b *book) newer(before, m Member) bool {
 	case m.Incarnation != before.Incarnation:
 		return m.Incarnation > before.Incarnation
 	case before.State != running:
-		return false // that was the end of this incarnation
+		return false // the end of this incarnation was already reported
 	}
 	return m.State != running || m.edition > before.edition
 }
@@ -179,8 +180,8 @@ func (b *book) change(before Member, known bool, m Member) Change {
 	return Change{updated, m}
 }
 
-// forget strikes out the members that no longer exist: the job has become smaller, or is
-// being removed.
+// forget moves members that no longer exist to forgotten: the job has become
+// smaller, or is being removed.
 func (b *book) forget(there map[int]bool) {
 	for id := range b.known {
 		if !there[id] && b.seen[id] {
@@ -241,8 +242,8 @@ func (r *Roster) last(ctx context.Context, b *book, tell func(Change) bool) {
 	}
 }
 
-// verify reads the present state of workers that seem to have died. No worker of a job that
-// is over counts as dead, since the job was killed.
+// verify reads the present state of workers that seem to have died. If the job is
+// over, it was killed: verify then returns ErrOver instead of dead workers.
 func (j *Job) verify(ctx context.Context, ids []int) (now map[int]Member, err error) {
 	if len(ids) == 0 {
 		return nil, nil

@@ -15,8 +15,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// Checks of the invariants of every moment and of every history, and tests that these
-// checks notice violations.
+// Checks of the invariants at each moment and over each history, and tests that
+// violations are detected.
 
 var (
 	errTree   = errors.New("the tree does not fit together")
@@ -59,7 +59,7 @@ func checkTree(nodes []zktest.Node) error {
 		}
 	}
 	if st.State != "running" && st.State != "submitted" {
-		return nil // it is over: whatever is left is being removed
+		return nil // the job is over: its remains are being removed
 	}
 	bad := func(format string, a ...any) error {
 		return fmt.Errorf("%w: %s; status %+v", errTree, fmt.Sprintf(format, a...), st)
@@ -98,7 +98,7 @@ func checkTree(nodes []zktest.Node) error {
 	return nil
 }
 
-// stay is a worker from when it joined to when it knew that it was over.
+// stay is the time of a worker from its join until the worker knew of its end.
 type stay struct {
 	name        string
 	id, session int64
@@ -111,8 +111,8 @@ type stay struct {
 	fixed, forgotten bool
 }
 
-// checkStays wants no two workers to have one id at a time, and what must grow to
-// grow.
+// checkStays asserts that no two workers have the same id at a time, and that
+// incarnations and tokens grow.
 func checkStays(stays []stay) error {
 	stays = slices.Clone(stays)
 	slices.SortFunc(stays, func(a, b stay) int { return cmp.Compare(a.token, b.token) })

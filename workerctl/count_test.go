@@ -63,8 +63,8 @@ func TestRequestsOfEachOperation(t *testing.T) {
 	})
 }
 
-// T19, T24: with a thousand who join at the same time each still takes a constant
-// number of requests.
+// T19, T24: each of a thousand concurrent joins takes a constant number of
+// requests.
 func TestJoinsThatCollideTakeAConstantNumberOfRequests_T24(t *testing.T) {
 	const sessions, n = 20, 1000
 	inWorld(t, nil, func(w *World) {

@@ -25,9 +25,9 @@ func damaged(t *testing.T, reuse bool, body func(w *World, j *workerctl.Job, cre
 	})
 }
 
-// Every call comes to an end within a minute of virtual time, whatever is missing: with
-// success, as there is nothing that cannot be made again, or with an error that names
-// what is missing. The job can be killed in all cases.
+// Every call comes to an end within a minute of virtual time, for any missing
+// znode: with success, if the znode can be created again, or with an error that
+// names the missing znode. The job can be killed in all cases.
 func TestDamagedJobIsMendedOrSaysWhatIsMissing(t *testing.T) {
 	type call struct {
 		name string
@@ -36,7 +36,7 @@ func TestDamagedJobIsMendedOrSaysWhatIsMissing(t *testing.T) {
 	join := func(n, id int) func(ctx context.Context, _ *World, j *workerctl.Job, _ []*workerctl.Worker) error {
 		return func(ctx context.Context, _ *World, j *workerctl.Job, _ []*workerctl.Worker) error {
 			k, err := j.Join(ctx, nth(n))
-			if err == nil && k.ID() != id && k.ID() != 3 { // a new one if that of 2 was deleted
+			if err == nil && k.ID() != id && k.ID() != 3 { // a new id if the entry of 2 was deleted
 				err = fmt.Errorf("worker-%d has id %d, not %d", n, k.ID(), id)
 			}
 			return err
@@ -109,7 +109,8 @@ func TestDamagedJobIsMendedOrSaysWhatIsMissing(t *testing.T) {
 	}
 }
 
-// "full" is made again when it is missing, and deleted when somebody else has created it.
+// "full" is created again if missing, and deleted if a foreign program has
+// created it.
 func TestZnodeThatSaysThatTheJobIsFullFollowsTheStatus(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		j := w.submit(w.Client(), 2)
@@ -143,8 +144,8 @@ func TestZnodeThatSaysThatTheJobIsFullFollowsTheStatus(t *testing.T) {
 	})
 }
 
-// A wait that ends when a worker has died goes on when it cannot see who lives, and is
-// then told of those who have died by that.
+// A wait with FailFast continues while the live folder is missing. Afterwards
+// it reports the workers that have died by the deletion.
 func TestFailFastSeesThatNobodyLivesWhenTheFolderIsDeleted(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		w.submit(w.Client(), 3)
@@ -186,7 +187,7 @@ func TestFreeIDsFollowTheMembers(t *testing.T) {
 	})
 }
 
-// A member that nobody has given out is not overwritten.
+// A member znode whose id was not assigned is not overwritten.
 func TestMemberBeyondThoseThatWereGivenOutIsReported(t *testing.T) {
 	damaged(t, false, func(w *World, j *workerctl.Job, crew []*workerctl.Worker) {
 		require.NoError(w, w.Server.Create(runOf(crew[0])+"/members/3", nil))

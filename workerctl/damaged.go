@@ -14,14 +14,15 @@ import (
 // errValid is the error of a job that is not damaged.
 var errValid = errors.New("the record of the job can be read: Job.Kill ends the job, Job.Remove removes a job that is over")
 
-// DeleteDamaged deletes the znode of the job of that name, with everything below it, if
-// its data is not a record of this package: no other call finds such a job, and its name
-// stays taken. The workers of the job lose their holds. Nothing is deleted if the record
-// can be read, or if a newer version of this package wrote it (ErrRecord). The error wraps
-// ErrNoJob if no such znode exists.
+// DeleteDamaged deletes the znode of the named job with all descendants, if its
+// data is not a record of this package. No other call finds such a job, and its
+// name stays taken. The workers of the job lose their holds. Nothing is deleted
+// if the record can be read, or if a newer version of this package wrote it
+// (ErrRecord). The error wraps ErrNoJob if no such znode exists.
 //
-// Every deletion depends on the version of the znode: if somebody repairs the record, or
-// submits a job of the name, meanwhile, nothing is deleted from then on.
+// Every deletion depends on the version of the znode: after a concurrent repair
+// of the record, or submission of a job of the same name, nothing more is
+// deleted.
 func (n *Janitor) DeleteDamaged(ctx context.Context, name string) error {
 	const op = "delete the damaged job"
 	err := n.begin(ctx)
@@ -45,14 +46,14 @@ type demolition struct {
 	created int64
 }
 
-// try deletes the job, or the rest of it that an earlier try has left.
+// try deletes the job, or the rest after an earlier try.
 func (d *demolition) try(ctx context.Context, s *session.Session) error {
 	seen, there, err := d.look(ctx, s)
 	switch {
 	case err != nil:
 		return err
 	case d.created != 0 && (!there || seen.Stat.Czxid != d.created):
-		return nil // deleted, by this call or by another one
+		return nil // already deleted, by any caller
 	case !there:
 		return ErrNoJob
 	}
@@ -121,7 +122,8 @@ func (d *demolition) delete(ctx context.Context, s *session.Session, version int
 	return s.Delete(ctx, d.path, version)
 }
 
-// levels lists what is below the job's znode: its children, their children, and so on.
+// levels lists the descendants of the job's znode: its children, their
+// children, and so on.
 func (d *demolition) levels(ctx context.Context, s *session.Session) (levels [][]string, err error) {
 	for parents := []string{d.path}; len(parents) > 0; {
 		var level []string
@@ -142,7 +144,8 @@ func (d *demolition) levels(ctx context.Context, s *session.Session) (levels [][
 	return levels, nil
 }
 
-// again is err, or ErrChanged if err only says that the job has changed since it was read.
+// again returns ErrChanged if err only shows that the job has changed since the
+// read, otherwise err.
 func again(err error) error {
 	for _, changed := range []error{session.ErrBadVersion, session.ErrNoNode, session.ErrNotEmpty} {
 		if errors.Is(err, changed) {

@@ -81,7 +81,7 @@ func TestNothingOfTheNextJobIsDeletedAsDamaged(t *testing.T) {
 			})
 			err = workerctl.NewJanitor(c, nil).DeleteDamaged(w.Within(time.Minute), "words")
 			if again {
-				require.NoError(w, err, "the damaged one is gone")
+				require.NoError(w, err, "the damaged job is gone")
 				require.Equal(w, []string{"run"}, w.Children(path))
 			} else {
 				require.ErrorContains(w, err, "the record of the job can be read")

@@ -32,7 +32,7 @@ func (j *Job) deletedError(ctx context.Context, path string) error {
 	return fmt.Errorf("%w: %s was deleted while the job is running: create it again, without data, or kill the job", ErrRecord, path)
 }
 
-// lostMember is the error of a job one of whose members was deleted.
+// lostMember is the error of a job with a deleted member.
 func (j *Job) lostMember(path string) error {
 	return fmt.Errorf("%w: %s was deleted while the job is running, and cannot be made again: kill the job, and submit it again", ErrRecord, path)
 }
@@ -100,7 +100,7 @@ func (j *Job) restoreSize(ctx context.Context) error {
 	})
 }
 
-// restoredSize is restoreSize for reads, which have to be repeated after it.
+// restoredSize is restoreSize for reads, which must be repeated afterwards.
 func (j *Job) restoredSize(ctx context.Context) error {
 	if err := j.restoreSize(ctx); err != nil {
 		return err
@@ -108,7 +108,8 @@ func (j *Job) restoredSize(ctx context.Context) error {
 	return optimistic.ErrChanged
 }
 
-// mostMended is how many znodes one transaction creates again: they must fit into a request.
+// mostMended bounds the znodes created again in one transaction, which must fit
+// into a request.
 const mostMended = 1000
 
 // mend recreates the deleted znodes of a job that is not over; if a member is missing, the
@@ -186,7 +187,7 @@ func (m *mending) collect() (err error) {
 	return nil
 }
 
-// collectMembers makes ids and free fit the members, all of which must exist.
+// collectMembers makes ids and free fit the members. All members must exist.
 func (m *mending) collectMembers() error {
 	j := m.job
 	if _, ok := m.children[jobformat.DirMembers]; !ok && m.status.Next > 0 {
@@ -232,7 +233,7 @@ func (m *mending) collectMembers() error {
 	return nil
 }
 
-// peekMembers reads the members that have the ids; nil for a missing member.
+// peekMembers reads the members with these ids; nil for a missing member.
 func (j *Job) peekMembers(tx *stm.Tx, ids []int) ([]*member, error) {
 	paths := make([]string, len(ids))
 	for i, id := range ids {

@@ -12,8 +12,9 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// A leader that has lost its followers answers a sync, and knows neither of a job's new
-// size nor of a worker that has joined since: it is not believed.
+// A leader that has lost its followers answers a sync, and knows neither of a
+// job's new size nor of a worker that has joined since: its answers must not
+// count.
 func TestDecisionsDoNotBelieveALeaderThatLeadsNobody(t *testing.T) {
 	for name, decide := range map[string]func(ctx context.Context, j *Job, s *session.Session, k *Worker) error{
 		"size": func(ctx context.Context, j *Job, _ *session.Session, _ *Worker) error {
@@ -33,7 +34,7 @@ func TestDecisionsDoNotBelieveALeaderThatLeadsNobody(t *testing.T) {
 			world.In(t, &zktest.Options{Servers: 3}, func(w *world.World) {
 				require.NoError(w, w.Server.WaitLeader(w.Ctx))
 				alone := w.Server.Leader()
-				// A client of that server alone cannot move to another one.
+				// A client with only this server cannot move to another server.
 				mine := w.ClientAt(w.Server.ServerAddr(alone), session.Options{})
 				other := w.ClientAt(w.Server.ServerAddr(1+alone%3), session.Options{})
 				j, err := Submit(w.Ctx, mine, Spec{Name: "words", Workers: 1}, nil)

@@ -11,8 +11,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// A leader that has lost its followers answers every sync, and does not know of what a
-// majority has confirmed: nobody is told that it is not so.
+// A leader that has lost its followers answers every sync, without knowing the
+// newest commits of the majority. Its negative answers must not reach a caller.
 func TestNobodyIsToldWhatALeaderThatLeadsNobodyBelieves(t *testing.T) {
 	errWrong := errors.New("it is told what is not so any more")
 	for name, call := range map[string]func(w *World, c *session.Client, old *workerctl.Job) error{

@@ -12,9 +12,9 @@ import (
 	"github.com/zkrecipes/zkrecipes/stm"
 )
 
-// recordEnd writes down how the job ended, before the job is removed. The transaction
-// checks that the job is still there: a remover that was slow writes nothing after
-// the job has gone, when the record may have been deleted already. If the server
+// recordEnd stores the outcome before the job is removed. The transaction
+// checks that the job still exists: after the removal the record may have been
+// deleted already, and a slow remover must not write another. If the server
 // refuses the record, the job is removed without one.
 func (j *Job) recordEnd(ctx context.Context, s *session.Session) error {
 	if j.opts.Retention < 0 {
@@ -46,7 +46,7 @@ func (j *Job) recordEnd(ctx context.Context, s *session.Session) error {
 // errNoEnd: there is no end to record.
 var errNoEnd = errors.New("the job has no status that says how it ended")
 
-// pruneEnded deletes the records of outcomes that are older than Options.Retention.
+// pruneEnded deletes the records of outcomes older than Options.Retention.
 func pruneEnded(ctx context.Context, client *session.Client, opts Options) error {
 	if opts.Retention < 0 {
 		return nil
@@ -54,9 +54,10 @@ func pruneEnded(ctx context.Context, client *session.Client, opts Options) error
 	return persist(ctx, client, func(s *session.Session) error { return prune(ctx, s, opts, "") })
 }
 
-// prune is pruneEnded. After the record newest was written, it reads only some of the other
-// records, which follow newest in the order of the names. So each end of a job costs a
-// constant number of requests, and every record has its turn.
+// prune is pruneEnded. After the write of the record newest, prune reads only
+// some of the other records: the records after newest in the order of the
+// names. So each end of a job costs a constant number of requests, and every
+// record has its turn.
 func prune(ctx context.Context, s *session.Session, opts Options, newest string) error {
 	dir := opts.Root + "/" + jobformat.DirEnded
 	r := newReading(ctx, s)
@@ -67,7 +68,7 @@ func prune(ctx context.Context, s *session.Session, opts Options, newest string)
 		names = slices.Concat(names[at:], names[:at])
 		names = names[:min(len(names), together)]
 	}
-	now := time.Now() // a janitor's own clock; otherwise the servers', which newest shows
+	now := time.Now() // a janitor's own clock; otherwise the servers' clock, read from newest
 	for chunk := range slices.Chunk(names, together) {
 		seen, _ := r.GetReadable(paths(dir, chunk)...)
 		var old []string
@@ -83,7 +84,7 @@ func prune(ctx context.Context, s *session.Session, opts Options, newest string)
 				old = append(old, dir+"/"+chunk[i])
 			}
 		}
-		_ = optimistic.DeleteAll(ctx, s, old...) // if it fails, the next call deletes them
+		_ = optimistic.DeleteAll(ctx, s, old...) // on failure, the next call deletes them
 	}
 	return r.Err
 }

@@ -29,23 +29,24 @@ var (
 	ErrRecord = errors.New("not a record of this package")
 )
 
-// MissingError names the workers that have not come in time to the place where
+// MissingError names the workers that did not come in time to the place where
 // the other workers wait.
 type MissingError struct {
-	// IDs of the workers that were missing, in order.
+	// IDs of the missing workers, in order.
 	IDs []int
-	// Dead are those of IDs whose workers have died and not come back; Failed those
-	// that left by [Worker.Fail]; Left those that left by [Worker.Leave]. The other
-	// IDs run, or were not given out yet. If servers did not say so in time, all
-	// three are empty.
+	// Dead are those of IDs whose workers have died and not come back; Failed
+	// those that left by [Worker.Fail]; Left those that left by [Worker.Leave].
+	// The other IDs run, or were not given out yet. If the servers did not
+	// answer in time, all three are empty.
 	Dead, Failed, Left []int
-	// Failures has, by id, what the workers of Failed said; see [Member.Failure].
+	// Failures has, by id, the reasons of the workers in Failed; see
+	// [Member.Failure].
 	Failures map[int]string
 	// Workers is how many the job has.
 	Workers int
-	// Reason is why the waiting ended: an error that wraps
-	// context.DeadlineExceeded. One that does not: with Options.FailFast, IDs have
-	// died or failed.
+	// Reason is the reason for the end of the wait. Usually Reason wraps
+	// context.DeadlineExceeded. Otherwise, with Options.FailFast, workers of IDs
+	// have died or failed.
 	Reason error
 }
 
@@ -59,7 +60,7 @@ func (e *MissingError) Error() string {
 			who += "; " + part.what + ": " + ranges(part.ids)
 		}
 	}
-	if len(e.Failed) > 0 { // of thousands, one reason
+	if len(e.Failed) > 0 { // one reason, possibly of thousands
 		who += fmt.Sprintf("; %d failed: %q", e.Failed[0], e.Failures[e.Failed[0]])
 	}
 	return fmt.Sprintf("%d of %d workers are missing (%s): %v", len(e.IDs), e.Workers, who, e.Reason)
@@ -71,9 +72,10 @@ func (e *MissingError) Unwrap() error { return e.Reason }
 // errFaulty is why a wait with Options.FailFast ends.
 var errFaulty = errors.New("a worker has died or failed")
 
-// InUseError says which workers must leave before a job can have fewer.
+// InUseError names the workers that must leave before the job can have fewer
+// workers.
 type InUseError struct {
-	// IDs of workers that have joined and not left, whether they live or not.
+	// IDs of workers that have joined and not left, alive or not.
 	IDs []int
 }
 
@@ -81,7 +83,7 @@ func (e *InUseError) Error() string {
 	return fmt.Sprintf("these workers must leave before: %s", ranges(e.IDs))
 }
 
-// ranges writes ids, which are in order, as "0-3, 7".
+// ranges formats ids, which must be sorted, as "0-3, 7".
 func ranges(ids []int) string {
 	var out []string
 	for i := 0; i < len(ids); {

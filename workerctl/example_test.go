@@ -10,7 +10,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// square is what one worker of the job does: its part, by its number.
+// square is the work of one worker of the job: its part, selected by its
+// number.
 func square(ctx context.Context, servers, pod string, results *sync.Map) error {
 	client, err := session.Connect(ctx, servers, nil)
 	if err != nil {
@@ -32,7 +33,7 @@ func square(ctx context.Context, servers, pod string, results *sync.Map) error {
 	if _, err := w.Barrier(ctx, "computed"); err != nil {
 		return err
 	}
-	return w.Leave(ctx) // the last one out removes the job
+	return w.Leave(ctx) // the last worker out removes the job
 }
 
 // A job of three workers, each with a number of its own.
@@ -75,7 +76,7 @@ func Example() {
 	// 0 jobs are left, <nil>
 }
 
-// A worker that is started again gets its number again.
+// A worker that is started again gets its former number.
 func ExampleJob_Join() {
 	server, err := zktest.Start(nil)
 	if err != nil {

@@ -14,13 +14,14 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/matrix"
 )
 
-// Every operation under every fault at every one of its requests, and at every
-// two of them where one fault hides what another has done.
+// Every operation under every fault at every request, and at every two requests
+// where one fault hides the effect of another.
 
-// quick has waits that fit into a trial.
+// quick has waits short enough for a trial.
 var quick = &workerctl.Options{JoinWait: 20 * time.Second, BarrierWait: 20 * time.Second} // read only
 
-// submitFirst makes the job of so many workers by the client that suffers nothing.
+// submitFirst submits a job with this number of workers, by the client without
+// faults.
 func submitFirst(workers int, reuse bool) func(*matrix.Env, *world.Party) error {
 	return func(_ *matrix.Env, p *world.Party) error {
 		j, err := workerctl.Submit(context.Background(), p.Other,
@@ -35,9 +36,9 @@ func attach(ctx context.Context, p *world.Party) (*workerctl.Job, error) {
 	return workerctl.Attach(ctx, p.Tested, "words", quick)
 }
 
-// gapless wants, whatever became of "x", that the others get the remaining ids of
-// workers, that x has its own whenever it comes, and that nothing is left when all
-// have finished.
+// gapless asserts that the other workers get the remaining ids, that "x" gets
+// its own id whenever it joins, and that no znode is left when all have
+// finished. The fate of "x" before does not matter.
 func gapless(workers int) func(context.Context, *world.Party) error {
 	return func(ctx context.Context, p *world.Party) error {
 		j := p.State.(*workerctl.Job)
@@ -87,9 +88,9 @@ func gapless(workers int) func(context.Context, *world.Party) error {
 	}
 }
 
-// T19, W1, W3, W4: a worker that joins, under every fault; the servers expire it,
-// which is as if it had died, before and after every request. The ids stay without
-// a gap.
+// T19, W1, W3, W4: a join under every fault; the faults include an expiry
+// before and after every request, as if the worker had died. The ids stay
+// without a gap.
 func TestJoinUnderEveryFault_T1_T19_W1_W3_W4(t *testing.T) {
 	t.Parallel()
 	for name, reuse := range map[string]bool{"fixed": false, "reuse": true} {
@@ -115,7 +116,7 @@ func TestJoinUnderEveryFault_T1_T19_W1_W3_W4(t *testing.T) {
 	}
 }
 
-// report runs a case and says how large it was.
+// report runs a case and logs its size.
 func report(t *testing.T, c matrix.Case) {
 	t.Helper()
 	res := matrix.Run(t, c)
@@ -133,7 +134,7 @@ func pairs(faults ...matrix.Fault) []matrix.Fault {
 	return faults
 }
 
-// next wraps what must succeed afterwards, and wants nothing to be left then.
+// next wraps the check of a trial, and then asserts that no znode is left.
 func next(f func(context.Context, *world.Party) error) func(context.Context, *world.Party) error {
 	return func(ctx context.Context, p *world.Party) error {
 		if err := f(ctx, p); err != nil {
@@ -147,7 +148,7 @@ func next(f func(context.Context, *world.Party) error) func(context.Context, *wo
 	}
 }
 
-// judge wants a worker that has just joined to be seen to run.
+// judge asserts that a worker that has just joined is listed as running.
 func judge(p *world.Party, k *workerctl.Worker) error {
 	members, err := p.State.(*workerctl.Job).Members(context.Background())
 	if err != nil {
@@ -162,7 +163,7 @@ func judge(p *world.Party, k *workerctl.Worker) error {
 	return fmt.Errorf("worker %d, incarnation %d, is none of %v", k.ID(), k.Incarnation(), members)
 }
 
-// A worker that comes back, while its former self seems to live.
+// A worker comes back while its former process seems to live.
 func TestComingBackUnderEveryFault_T20_W8(t *testing.T) {
 	t.Parallel()
 	for name, finished := range map[string]bool{"it runs": false, "it has left": true} {
@@ -245,7 +246,7 @@ func TestLastLeaveUnderEveryFault_T13_W7(t *testing.T) {
 				case err != nil:
 					return err
 				case in.State.Over():
-					// As the one that comes after it would.
+					// Like the next caller of Remove.
 					if err := d.job.Remove(ctx); err != nil {
 						return err
 					}
@@ -285,7 +286,7 @@ func TestLastLeaveUnderEveryFault_T13_W7(t *testing.T) {
 	}
 }
 
-// departure is a worker that is to leave.
+// departure is a worker about to leave.
 type departure struct {
 	job *workerctl.Job
 	*workerctl.Worker
@@ -342,7 +343,7 @@ func TestKillUnderEveryFault_T17(t *testing.T) {
 	report(t, tr.Case())
 }
 
-// The heartbeats of those who work are requests that can suffer as well.
+// Heartbeats of running workers are requests too, and can suffer faults.
 func TestLongWorkUnderEveryFaultAtEveryHeartbeat(t *testing.T) {
 	t.Parallel()
 	tr := world.Trial{

@@ -15,12 +15,12 @@ import (
 
 // Tests of znodes that other programs create among the jobs.
 
-// runOf is the path of the run in which k works.
+// runOf is the path of k's run.
 func runOf(k *workerctl.Worker) string { return k.Path()[:strings.LastIndex(k.Path(), "/live/")] }
 
-// A stranger's node below the job cannot be told from the run of the next job of
-// the name, so that it must stay: the removal fails then, and does not try again
-// and again.
+// A foreign node below the job cannot be told from the run of the next job of
+// the same name, so the node must stay. The removal then fails without endless
+// retries.
 func TestStrangersNodeKeepsAJobFromBeingRemoved(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		w.submit(w.Client(), 1)
@@ -42,7 +42,7 @@ func TestStrangersNodeKeepsAJobFromBeingRemoved(t *testing.T) {
 	})
 }
 
-// A job that the client may not read does not hide the other jobs.
+// A job without read permission for the client does not hide the other jobs.
 func TestJobThatMayNotBeReadConcernsNobodyElse(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := w.Client()
@@ -67,7 +67,7 @@ func TestJobThatMayNotBeReadConcernsNobodyElse(t *testing.T) {
 	})
 }
 
-// A tree that somebody has copied says of its nodes what is true elsewhere.
+// A copied tree has records that name other nodes.
 func TestRecordsThatStandElsewhereAreRefused(t *testing.T) {
 	t.Run("job", func(t *testing.T) {
 		inWorld(t, nil, func(w *World) {
@@ -102,8 +102,8 @@ func TestRecordsThatStandElsewhereAreRefused(t *testing.T) {
 	})
 }
 
-// An id that a stranger has put among the free ones is given to nobody, whether it
-// is one that somebody has, or one beyond those that were given out.
+// An id that a foreign program has put among the free ids is not assigned,
+// whether the id is in use or was never assigned.
 func TestFreeIDIsOneThatWasLeft(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		j := w.submitSpec(w.Client(), workerctl.Spec{Name: "words", Workers: 5, ReuseIDs: true})
@@ -119,8 +119,8 @@ func TestFreeIDIsOneThatWasLeft(t *testing.T) {
 	})
 }
 
-// A request that the servers answer with the end of the connection must not be
-// repeated as fast as the network can.
+// A request that costs the connection must not be repeated at the speed of the
+// network.
 func TestRequestThatCostsTheConnectionIsRepeatedSlowly(t *testing.T) {
 	inWorld(t, &zktest.Options{MaxFrame: 4000}, func(w *World) {
 		j := w.submit(w.Client(), 1)
@@ -141,8 +141,8 @@ func TestRequestThatCostsTheConnectionIsRepeatedSlowly(t *testing.T) {
 	})
 }
 
-// A member that an administrator has deleted is missing in the list, and nobody
-// else is.
+// A member deleted by an administrator is missing in the list; all others are
+// listed.
 func TestMemberThatIsMissingHidesNobody(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		j := w.submit(w.Client(), 3)
@@ -178,8 +178,9 @@ func TestMemberThatIsExchangedWhileItIsReadRuns(t *testing.T) {
 	})
 }
 
-// The line of those who collide only keeps them from trying all at once: who may not
-// stand in it, since another job's owner has made what is above it, does without.
+// The queue of colliding joins only limits concurrent attempts. A client
+// without permission for the queue, because another owner has created its
+// parent, joins without queuing.
 func TestWhoMayNotQueueUpJoinsAllTheSame(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := w.Client()
@@ -197,7 +198,8 @@ func TestWhoMayNotQueueUpJoinsAllTheSame(t *testing.T) {
 	})
 }
 
-// Between the look at the status and that at the free ids the job ends, and is removed.
+// The job ends, and is removed, between the read of the status and the read of
+// the free ids.
 func TestJoinerWhoLooksForFreeIDsIsToldThatTheJobIsOver_W7(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		j := w.submitSpec(w.Client(), workerctl.Spec{Name: "words", Workers: 2, ReuseIDs: true})

@@ -8,10 +8,10 @@ import (
 
 // Identity identifies and describes a worker that joins a job.
 type Identity struct {
-	// Name tells the workers of a job apart, and lets a worker that comes back
-	// get its id again. Use a name that stays when the process is started again
-	// or moves, such as the name of a StatefulSet's pod. Any text. Default: the
-	// first of Addresses.
+	// Name identifies the worker within the job: a worker that comes back with
+	// the same Name gets its id again. Use a name that stays when the process is
+	// restarted or moved, such as the name of a StatefulSet's pod. Any text.
+	// Default: the first of Addresses.
 	Name string
 	// Addresses of the worker, usually as "host:port". At least one, unless Name
 	// is set.
@@ -22,7 +22,7 @@ type Identity struct {
 	KV map[string]string
 }
 
-// withDefaults checks who and fills in what it leaves open.
+// withDefaults checks who and fills in defaults.
 func (who Identity) withDefaults() (Identity, error) {
 	who.Addresses, who.KV = slices.Clone(who.Addresses), maps.Clone(who.KV)
 	if who.Name == "" && len(who.Addresses) > 0 {
@@ -49,7 +49,7 @@ func (who Identity) withDefaults() (Identity, error) {
 	return who, texts("Identity.KV", who.KV)
 }
 
-// identityOf is who m is.
+// identityOf returns the identity of m.
 func identityOf(m member) Identity {
 	return Identity{
 		Name: m.Name, Addresses: slices.Clone(m.Addresses), Node: m.Node, Rack: m.Rack,

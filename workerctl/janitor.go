@@ -16,11 +16,11 @@ const longestPause = time.Minute
 
 // Janitor removes jobs that are over and were not removed completely, and jobs
 // without a live worker for Options.Abandoned. Any number of janitors can run;
-// one of them works.
+// only the elected janitor works.
 type Janitor struct {
 	client *session.Client
 	opts   Options
-	err    error // what is wrong with the arguments
+	err    error // an invalid argument of NewJanitor
 }
 
 // NewJanitor makes a janitor for all jobs below Options.Root. NewJanitor sends
@@ -34,11 +34,11 @@ func NewJanitor(client *session.Client, o *Options) *Janitor {
 	return n
 }
 
-// Run sweeps repeatedly while this janitor is elected, at least every minute and
-// four times within Options.Abandoned, until ctx ends or the client is closed.
-// Run returns nil when ctx has ended and the leadership, if any, was given back,
-// confirmed by a server; otherwise the error wraps what went wrong. A ctx that
-// had ended before the call is an error that wraps the context's error. If
+// Run sweeps repeatedly while this janitor is elected, at least every minute
+// and four times within Options.Abandoned, until ctx ends or the client is
+// closed. Run returns nil when ctx has ended and the leadership, if any, was
+// given back, confirmed by a server; otherwise the error wraps the cause. A ctx
+// that had ended before the call is an error that wraps the context's error. If
 // anything else keeps Run from removing a job, Run retries with the next sweep;
 // [Janitor.Sweep] returns the reason.
 func (n *Janitor) Run(ctx context.Context) error {
@@ -67,10 +67,10 @@ func (n *Janitor) Run(ctx context.Context) error {
 	return nil
 }
 
-// Sweep checks every job once, elected or not, and returns the names of the jobs
-// that it has removed. A job that cannot be removed does not keep Sweep from the
-// other jobs; the errors are joined. The first sweep that finds a job without
-// live workers starts the time of Options.Abandoned.
+// Sweep checks every job once, elected or not, and returns the names of the
+// removed jobs. A job that cannot be removed does not keep Sweep from the other
+// jobs; the errors are joined. The first sweep that finds a job without live
+// workers starts the time of Options.Abandoned.
 func (n *Janitor) Sweep(ctx context.Context) (removed []string, err error) {
 	const op = "sweep"
 	if err := n.begin(ctx); err != nil {
@@ -106,7 +106,7 @@ func (n *Janitor) sweep(ctx context.Context) (removed []string, err error) {
 			}
 		}
 		if errors.Is(err, ErrOver) {
-			err = j.remove(ctx) // by somebody else, or a part of it by hand
+			err = j.remove(ctx) // by another client, or partly by hand
 		}
 		if err != nil {
 			failures = append(failures, fmt.Errorf("%s: %w", j.Path(), err))

@@ -23,8 +23,8 @@ func (w *World) runJanitor(c *session.Client, o *workerctl.Options) (stop func()
 	}
 }
 
-// T14, T15, T17, W12: a job all of whose workers are gone for long is removed; one
-// whose worker lives, or was there meanwhile, is not.
+// T14, T15, T17, W12: a job without a live worker for long is removed; a job
+// with a worker alive now or in between is not.
 func TestJanitorRemovesWhatIsAbandoned_T14_T15_W12(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		o := &workerctl.Options{Abandoned: 5 * time.Minute}
@@ -50,7 +50,7 @@ func TestJanitorRemovesWhatIsAbandoned_T14_T15_W12(t *testing.T) {
 	})
 }
 
-// The time is in ZooKeeper: it goes on when another janitor takes over.
+// The time is in ZooKeeper: the next janitor continues the count.
 func TestNextJanitorDoesNotBeginToCountAnew(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		o := &workerctl.Options{Abandoned: 8 * time.Minute}
@@ -66,7 +66,7 @@ func TestNextJanitorDoesNotBeginToCountAnew(t *testing.T) {
 	})
 }
 
-// Only the elected one works.
+// Only the elected janitor works.
 func TestOneJanitorWorksAtATime(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		o := &workerctl.Options{Abandoned: time.Hour}
@@ -83,7 +83,8 @@ func TestOneJanitorWorksAtATime(t *testing.T) {
 	})
 }
 
-// An interrupted removal: the job is finished, and most of it is still there.
+// An interrupted removal: the job is finished, and most of its znodes still
+// exist.
 func TestAnybodyCompletesARemoval_T17(t *testing.T) {
 	for name, complete := range map[string]func(w *World, j *workerctl.Job) error{
 		"janitor": func(w *World, _ *workerctl.Job) error {
@@ -101,7 +102,7 @@ func TestAnybodyCompletesARemoval_T17(t *testing.T) {
 			inWorld(t, nil, func(w *World) {
 				j := w.submit(w.Client(), 1)
 				k := w.crew(1)[0]
-				// Its connection hangs as soon as it begins to remove.
+				// Its connection hangs as soon as the removal begins.
 				w.Once(isDelete, func() { w.BlackHole(k) })
 				require.ErrorIs(w, k.Leave(w.Within(3*time.Second)), workerctl.ErrNotRemoved)
 				require.EqualValues(w, "finished", w.info(j).State)
@@ -114,8 +115,8 @@ func TestAnybodyCompletesARemoval_T17(t *testing.T) {
 	}
 }
 
-// T23: a job that nobody ever joined goes when it was looked at twice, with the
-// time in between; T17: resubmission does that, too.
+// T23: a job without any join is removed after two checks, with the time in
+// between; T17: resubmission counts as a check, too.
 func TestLeftoverGoesOnResubmission_T17_T23(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := w.Client()

@@ -17,7 +17,7 @@ import (
 type Spec struct {
 	// Name of the job: any text, unique below the root.
 	Name string
-	// Workers is how many it has, at least 1.
+	// Workers is the number of workers, at least 1.
 	Workers int
 	// Metadata is shown to clients that inspect the job; may be nil.
 	Metadata map[string]string
@@ -35,16 +35,16 @@ type Job struct {
 	opts   Options
 	record job
 	run    run
-	// line is what those who join queue up in when they get into each other's
-	// way. It keeps thousands from trying at once; that they all get different
-	// ids is not its doing.
+	// line is the queue of colliding joins. The queue keeps thousands of joins
+	// from concurrent attempts. Different ids do not depend on the queue, but on
+	// transactions.
 	line *lock.Mutex
 	txs  *stm.Transactor
 }
 
 // Info is the state of a job as of one moment; the state may have changed since.
 type Info struct {
-	// ID is a UUID; no other job has it.
+	// ID is the job's unique UUID.
 	ID   string
 	Name string
 	// State: see [State].
@@ -58,7 +58,7 @@ type Info struct {
 	// Created is the time of the submission, by the clock of the submitting
 	// client.
 	Created time.Time
-	// Ended is when a job that is over and removed ended, by the servers' clock.
+	// Ended is the time of the end of a removed job, by the servers' clock.
 	Ended time.Time
 	// Path of its znode.
 	Path string
@@ -71,7 +71,7 @@ func newJob(client *session.Client, o Options, record job) *Job {
 	return j
 }
 
-// Attach finds the job of that name, in any state. o may be nil. The error wraps
+// Attach finds the job by its name, in any state. o may be nil. The error wraps
 // ErrNoJob if no such job exists.
 func Attach(ctx context.Context, client *session.Client, name string, o *Options) (*Job, error) {
 	const op = "attach to"
@@ -86,7 +86,7 @@ func Attach(ctx context.Context, client *session.Client, name string, o *Options
 	return newJob(client, opts, record), nil
 }
 
-// begin checks what all constructors are given.
+// begin checks the arguments of all constructors.
 func begin(ctx context.Context, client *session.Client, name string, o *Options) (Options, error) {
 	opts, err := o.withDefaults()
 	switch e := checkContext(ctx); {
@@ -147,7 +147,7 @@ func find(ctx context.Context, client *session.Client, path string) (record job,
 // Name returns the job's name.
 func (j *Job) Name() string { return j.record.Name }
 
-// ID returns the job's UUID; no other job has it.
+// ID returns the job's unique UUID.
 func (j *Job) ID() string { return j.record.ID }
 
 // Path returns the path of the job's znode.
@@ -167,7 +167,7 @@ func (j *Job) Info(ctx context.Context) (Info, error) {
 	return in, err
 }
 
-// current says how the job stands; ErrOver if it is removed.
+// current returns the present state of the job; ErrOver if the job is removed.
 func (j *Job) current(ctx context.Context) (Info, error) {
 	const op = "look at"
 	if err := j.begin(ctx); err != nil {
@@ -194,7 +194,7 @@ func (j *Job) info(ctx context.Context, s *session.Session) (Info, error) {
 	return j.describe(st, int(seen[1].Stat.NumChildren)), nil
 }
 
-// describe is the job in the state st with so many workers that live.
+// describe returns the job in state st with the number of live workers.
 func (j *Job) describe(st status, live int) Info {
 	r := j.record
 	return Info{

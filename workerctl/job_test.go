@@ -26,7 +26,7 @@ func TestIDsStartAt0AndIncreaseByOne_T1_T19(t *testing.T) {
 	})
 }
 
-// T1, T18, T19, T24, W2: workers that join at the same time get ids without a gap.
+// T1, T18, T19, T24, W2: workers that join concurrently get ids without a gap.
 func TestAllWhoJoinAtOnceGetDifferentIDsWithoutAGap_W2(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		const clients, each = 8, 8
@@ -60,7 +60,7 @@ func TestSubmittingARunningNameFails_T6(t *testing.T) {
 		c := w.Client()
 		j := w.submit(c, 2)
 		_, err := workerctl.Submit(w.Ctx, c, workerctl.Spec{Name: "words", Workers: 9}, nil)
-		require.ErrorIs(w, err, workerctl.ErrRunning, "nobody has joined yet: it is no leftover")
+		require.ErrorIs(w, err, workerctl.ErrRunning, "no worker has joined yet: the job is no leftover")
 		k := w.join(j, nth(0))
 		_, err = workerctl.Submit(w.Ctx, c, workerctl.Spec{Name: "words", Workers: 9}, nil)
 		require.ErrorIs(w, err, workerctl.ErrRunning)
@@ -158,8 +158,8 @@ func TestRemoveRefusesARunningJob(t *testing.T) {
 	})
 }
 
-// W11: whatever belongs to a job lies in its tree, and goes with it; an error is
-// an error and not "no job".
+// W11: all znodes of a job lie in its tree, and are removed with the job; an
+// error is not reported as "no job".
 func TestErrorIsNotNoJob_W11(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := w.Client()
@@ -181,8 +181,8 @@ func TestErrorIsNotNoJob_W11(t *testing.T) {
 	})
 }
 
-// W6: what must stay is persistent, not a container that the servers delete when it
-// is empty.
+// W6: permanent znodes are persistent, not containers, which servers delete
+// when empty.
 func TestJobStaysHoweverLongNobodyIsIn_W6_T12(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := w.Client()

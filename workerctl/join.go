@@ -25,9 +25,10 @@ import (
 // nothing is changed then. If ctx ends while the request is in flight, the
 // identity may have its id already; a later join under the identity gets that id.
 //
-// Without a collision, a join takes three requests in two round trips, or five in
-// four for an identity that comes back. A join that collides with others queues,
-// which takes three more requests, however many joins collide, and then retries.
+// Without a collision, a join takes three requests in two round trips, or five
+// in four for an identity that comes back. A join that collides with others
+// queues, which takes three more requests, for any number of colliding joins,
+// and then retries.
 func (j *Job) Join(ctx context.Context, who Identity) (*Worker, error) {
 	const op = "join"
 	if err := j.begin(ctx); err != nil {
@@ -38,8 +39,8 @@ func (j *Job) Join(ctx context.Context, who Identity) (*Worker, error) {
 		return nil, failure(ctx, op, j.Path(), err)
 	}
 	e := &entrance{job: j, who: who, claim: session.NewID()}
-	// The session may be lost between the transaction and the hold: then the worker comes
-	// back in the next one.
+	// The session may be lost between the transaction and the hold. The worker
+	// then comes back in the next session.
 	err = j.client.Retry(ctx, func(*session.Session) error { return e.enter(ctx) })
 	if err != nil {
 		e.abandon()
@@ -54,7 +55,7 @@ type entrance struct {
 	who    Identity
 	claim  string // identifies the call's own znodes
 	worker *Worker
-	// attempts are the live nodes that may have been created, or still may be.
+	// attempts are the live nodes created, or possibly still to be created.
 	attempts []attempt
 }
 
@@ -68,11 +69,11 @@ type attempt struct {
 // scene is the state of the job that a joining worker finds.
 type scene struct {
 	status status
-	// known is the member that has the identity's id; nil if it has none. stored is its
-	// znode.
+	// known is the member of the identity; nil if the identity has no id. stored
+	// is its znode.
 	known  *member
 	stored stm.Node
-	// live is the live node of known's incarnation, if it exists.
+	// live is the live node of known's incarnation, if present.
 	live stm.Node
 	free []int
 }
@@ -94,7 +95,7 @@ func (e *entrance) enter(ctx context.Context) error {
 }
 
 // abandon deletes, in the background, the live nodes of a call that has failed:
-// behind their creations, and no other node ever has their names.
+// after their creations. No other node ever has their names.
 func (e *entrance) abandon() {
 	for _, a := range e.attempts {
 		optimistic.DeleteLater(a.s, e.job.run.live(a.m))
@@ -146,8 +147,8 @@ func (e *entrance) look(tx *stm.Tx) (sc scene, err error) {
 	return sc, nil
 }
 
-// setFree notes the free ids. Any other name is a stranger's, or an id that was assigned
-// after the status was read, in which case the transaction fails.
+// setFree notes the free ids. Any other name is foreign, or an id assigned
+// after the status was read. In the latter case the transaction fails.
 func (sc *scene) setFree(names []string) {
 	for _, name := range names {
 		if id, err := parseID(name); err == nil && id < sc.status.Next {
@@ -156,7 +157,7 @@ func (sc *scene) setFree(names []string) {
 	}
 }
 
-// lookUp reads the member that has the id, and its live node.
+// lookUp reads the member with this id, and its live node.
 func (e *entrance) lookUp(tx *stm.Tx, sc *scene, id string) error {
 	n, err := parseID(id)
 	if err != nil {
@@ -176,8 +177,8 @@ func (e *entrance) lookUp(tx *stm.Tx, sc *scene, id string) error {
 	return err
 }
 
-// begin gives an id to an identity that has none. The first operation sets the status:
-// its zxid is that of the transaction.
+// begin assigns an id to a new identity. The first operation sets the status:
+// its zxid is the transaction's.
 func (e *entrance) begin(tx *stm.Tx, sc scene) (m member, err error) {
 	j, run := e.job, e.job.run
 	id, next, old, stored, err := e.choose(tx, sc)
@@ -202,8 +203,8 @@ func (e *entrance) createLive(tx *stm.Tx, m member) error {
 	return tx.Create(e.job.run.live(m), encode(m), session.Ephemeral, e.job.opts.create())
 }
 
-// choose chooses an id, with the member that had it before: nil if it is given out
-// for the first time.
+// choose chooses an id, and returns its former member, or nil if the id was
+// never assigned.
 func (e *entrance) choose(tx *stm.Tx, sc scene) (id int, next status, old *member, stored stm.Node, err error) {
 	for free := sc.free; ; {
 		id, next, err = sc.status.enter(e.job.record.ReuseIDs, free)
@@ -220,8 +221,8 @@ func (e *entrance) choose(tx *stm.Tx, sc scene) (id int, next status, old *membe
 		case old != nil && old.Left:
 			return id, next.reuse(*old), old, stored, nil
 		}
-		// The id is taken: it was assigned after the status was read, or a stranger
-		// has marked it as free.
+		// The id is taken: assigned after the status was read, or marked as free
+		// by a foreign program.
 		free = slices.DeleteFunc(slices.Clone(free), func(n int) bool { return n == id })
 	}
 }
@@ -237,13 +238,13 @@ func (e *entrance) comeBack(tx *stm.Tx, sc scene) (m member, err error) {
 	}
 	m = successor(sc.known, sc.known.ID, e.claim, e.who)
 	err = errors.Join(e.job.setStatus(tx, next), tx.Depend(sc.stored), tx.Set(sc.stored.Path, encode(m)))
-	if sc.live.Exists { // it may go with its session at any time
+	if sc.live.Exists { // the live node may go with its session at any time
 		err = errors.Join(err, tx.Depend(sc.live), tx.Delete(sc.live.Path))
 	}
 	return m, errors.Join(err, e.createLive(tx, m))
 }
 
-// hold holds the live node, which was created.
+// hold holds the created live node.
 func (e *entrance) hold(ctx context.Context, a attempt) error {
 	h, err := a.s.Hold(ctx, e.job.run.live(a.m), nil)
 	switch {

@@ -9,9 +9,9 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// run is where one job keeps what it has: a path that no job before it or after
-// it ever has, so that no request that comes late can hit another one. Package jobformat
-// has the names of its children.
+// run is the path of one job's znodes. No other job ever has the same path, so
+// late requests cannot hit another job. Package jobformat has the names of its
+// children.
 type run string
 
 func newRun(root, name, id string) run {
@@ -22,7 +22,7 @@ func (r run) at(elems ...string) string { return string(r) + "/" + strings.Join(
 
 func (r run) job() string { return string(r)[:max(0, strings.LastIndexByte(string(r), '/'))] }
 
-// ended is the znode that says how the job ended, once the job is removed.
+// ended is the path of the record of the outcome after the job's removal.
 func (r run) ended() string {
 	job := r.job()
 	root := job[:strings.LastIndexByte(job, '/')]
@@ -46,7 +46,7 @@ func (r run) barrier(place string, workers int) string {
 // nameOf is the last element of a path.
 func nameOf(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
 
-// validateRoot checks the path that all jobs are below.
+// validateRoot checks the root path of all jobs.
 func validateRoot(root string) error {
 	if err := session.ValidatePath(root); err != nil || root == "/" {
 		return fmt.Errorf("%w: Root is %q; it must be a path below /", ErrInvalidArgument, root)

@@ -14,7 +14,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite testdata/layout.golden") // read only
 
-// TestLayout compares what the operations leave in ZooKeeper with a file (T8, T10,
+// TestLayout compares the znodes left by the operations with a file (T8, T10,
 // T12, T18: ours differs; docs/workerctl.md says how).
 func TestLayout_T8_T9_T10(t *testing.T) {
 	var out strings.Builder

@@ -12,11 +12,11 @@ import (
 )
 
 // Leave reports that the worker has finished its part, and gives the worker up.
-// In one transaction the worker stops running and is counted as left. Exactly one
-// transaction makes the count complete and finishes the job, and its worker
-// removes the job: the last worker removes the job, even if several leave at the
-// same instant. A worker that died has not finished: the job waits for the worker
-// to come back and leave, or for a [Janitor].
+// In one transaction the worker stops running and is counted as left. Exactly
+// one transaction makes the count complete and finishes the job, and its worker
+// removes the job, even if several workers leave at the same instant. A worker
+// that died has not finished: the job waits for the worker to come back and
+// leave, or for a [Janitor].
 //
 // If the worker was lost before, nothing is changed, and the error wraps
 // session.ErrLost: come back with Job.Join, which returns the same id, and leave
@@ -99,7 +99,7 @@ func (w *Worker) leave(ctx context.Context, reason string) error {
 	d.m.Failure = reason
 	err := d.run(ctx)
 	if err != nil {
-		// No other worker must wait for a worker that does not work any more.
+		// No other worker must wait for a worker that has stopped.
 		optimistic.DeleteLater(w.hold.Session(), w.Path())
 		if d.unanswered && !d.known && !errors.Is(err, session.ErrUnknownOutcome) {
 			err = &session.UnknownOutcomeError{Op: "leave", Path: w.Path(), Reason: err}
@@ -119,7 +119,7 @@ type departure struct {
 	// read: the worker's own znodes must be read, since an attempt was made. unanswered: an
 	// attempt was not answered; known: its outcome is known.
 	read, unanswered, known bool
-	// finished: the job is, by this worker or another that left.
+	// finished: the job has finished, by the leave of any worker.
 	finished bool
 }
 
@@ -148,8 +148,9 @@ func (d *departure) run(ctx context.Context) error {
 	}
 }
 
-// leave plans one attempt to leave, or recognizes an earlier attempt. The attempt deletes
-// the live node, which proves that this incarnation is the one that runs.
+// leave plans one attempt to leave, or recognizes an earlier attempt. The
+// attempt deletes the live node, which proves that this incarnation is the
+// running one.
 func (d *departure) leave(tx *stm.Tx) error {
 	own, j, run := d.w.hold.Session(), d.w.job, d.w.job.run
 	if tx.Unanswered() {
@@ -188,9 +189,10 @@ func (d *departure) look(tx *stm.Tx) (st status, left bool, err error) {
 		st, _, err := j.readStatus(tx)
 		return st, false, d.lost(err)
 	}
-	// The live node before the member: without it nothing can follow, and what the last
-	// attempt has done shows in what is read after it. The status is a condition: it is the
-	// newest, so that the live node, which is read after it, was created before.
+	// The live node is read before the member: if the live node is gone, no
+	// attempt can follow, and the later read shows the effect of the last
+	// attempt. The status is a condition of the transaction: the status is the
+	// newest, so a live node read afterwards was created before.
 	st, others, err := j.readStatus(tx, j.run.live(d.m), j.run.member(d.m.ID))
 	if err != nil {
 		return st, false, d.lost(err)
@@ -218,8 +220,8 @@ func (d *departure) look(tx *stm.Tx) (st status, left bool, err error) {
 	return st, false, d.w.gone(nil)
 }
 
-// awaitEnd waits until the servers have ended the worker's own session, which is lost.
-// Until then, the unanswered request may still be carried out.
+// awaitEnd waits until the servers have ended the worker's lost session. Until
+// then, the unanswered request may still be carried out.
 func (d *departure) awaitEnd(ctx context.Context) error {
 	return persist(ctx, d.w.job.client, func(s *session.Session) error {
 		_, there, watch, err := s.ExistsW(ctx, d.w.Path())
@@ -234,7 +236,7 @@ func (d *departure) awaitEnd(ctx context.Context) error {
 	})
 }
 
-// lost is the error of a worker whose job is over before it could leave.
+// lost is the error of a worker that could not leave before the end of its job.
 func (d *departure) lost(err error) error {
 	if !errors.Is(err, ErrOver) {
 		return err

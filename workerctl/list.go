@@ -10,10 +10,10 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// List lists the jobs below the root, in any state, in the order of their names.
-// o may be nil. Znodes that are not jobs of this package are left out. If the
-// client may not read some jobs, the list has the other jobs, and the error,
-// which wraps session.ErrNoAuth, names the missing jobs.
+// List lists the jobs below the root, in any state, in the order of their
+// names. o may be nil. Znodes that are not jobs of this package are left out.
+// If the client may not read some jobs, the list has the other jobs; the error
+// wraps session.ErrNoAuth and names the missing jobs.
 func List(ctx context.Context, client *session.Client, o *Options) ([]Info, error) {
 	const op = "list the jobs of"
 	opts, err := begin(ctx, client, "any", o)

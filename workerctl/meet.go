@@ -50,17 +50,17 @@ func (w *Worker) Barrier(ctx context.Context, name string) (round int64, err err
 	return round, err
 }
 
-// Phase ends a phase of the job: it waits until all workers have come to the end
-// of the phase, once and for all. The name, any text, identifies the phase. A
-// worker that was restarted passes at once where its former process, or another
-// worker, has passed: the worker can go through the phases from the beginning,
-// and stops at the phase that is not over. Its time limit and its errors are
-// those of Worker.Barrier.
+// Phase ends a phase of the job: it waits until all workers have come to the
+// end of the phase, once and for all. The name, any text, identifies the phase.
+// A worker that was restarted passes at once where its former process, or
+// another worker, has passed. The worker can go through the phases from the
+// beginning, and waits at the first phase that is not over. Time limit and
+// errors are the same as for Worker.Barrier.
 func (w *Worker) Phase(ctx context.Context, name string) error {
 	const op = "end phase"
 	err := w.meet(ctx, name, jobformat.PhaseMark+session.EscapeName(name), op, w.end)
 	if errors.Is(err, errFaulty) {
-		// A phase that is over stays so, whatever has become of its workers.
+		// A phase that is over stays over, whatever its workers do.
 		if over, e := w.job.ended(ctx, name); e == nil && over {
 			return nil
 		}
@@ -79,7 +79,7 @@ func (j *Job) ended(ctx context.Context, name string) (over bool, err error) {
 	return over, err
 }
 
-// meet runs wait at place within what bounds it, and explains its error.
+// meet runs wait at place within the time limits, and explains its error.
 func (w *Worker) meet(ctx context.Context, name, place, op string, wait func(ctx context.Context, place string) error) error {
 	if err := w.check(ctx); err != nil {
 		return failure(ctx, op, w.path(), err)
@@ -127,8 +127,8 @@ var (
 	errReady   = errors.New("the phase is over")
 )
 
-// pass waits at the barrier of the present number of workers, whatever that
-// becomes.
+// pass waits at the barrier of the present number of workers, and moves when
+// the number changes.
 func (w *Worker) pass(ctx context.Context, place string) (round int64, err error) {
 	for {
 		n, err := w.job.size(ctx)
@@ -191,7 +191,7 @@ func (w *Worker) end(ctx context.Context, place string) error {
 	return err
 }
 
-// mark creates a persistent znode that many callers want to exist.
+// mark creates a persistent znode; many callers may create the same znode.
 func (j *Job) mark(ctx context.Context, path string) error {
 	err := j.txs.Apply(ctx, func(tx *stm.Tx) error { return j.create(tx, path, nil) })
 	switch {
@@ -203,8 +203,9 @@ func (j *Job) mark(ctx context.Context, path string) error {
 	return err
 }
 
-// size is how many workers the job has: not fewer or more than when this began, or
-// who came after a change could pass with those who do not know of it yet.
+// size returns the number of workers, not older than the call. With an older
+// number, a worker that comes after a change could pass together with workers
+// that do not know of the change yet.
 func (j *Job) size(ctx context.Context) (n int, err error) {
 	err = fresh(ctx, j.client, func(s *session.Session) (err error) {
 		r := newReading(ctx, s)

@@ -21,13 +21,14 @@ type Member struct {
 	Incarnation int64
 	// Failure is the reason of a worker that has left by Worker.Fail.
 	Failure string
-	// Joined is when the ID was given out first, and Changed when its record
-	// was changed last: somebody came back, left, or updated it. Both by the
-	// servers' clock.
+	// Joined is the time of the first assignment of the ID. Changed is the time
+	// of the last change of its record: the worker came back, left, or updated
+	// the record. Both are by the servers' clock.
 	Joined, Changed time.Time
 
-	// created is the zxid at which the member's znode was created: it differs if the
-	// id was removed from the job and assigned again. edition is the record's.
+	// created is the zxid at which the member's znode was created: created
+	// differs if the id was removed from the job and assigned again. edition is
+	// the record's.
 	created, edition int64
 }
 
@@ -39,13 +40,13 @@ func newMember(m member, stat session.Stat, alive bool) Member {
 	}
 }
 
-// Members lists all workers that ever joined, in the order of their ids: running,
-// left, and dead workers. Each worker is shown as of one moment after the call
-// began. Members takes two requests per worker, many in flight together, and two
-// more; see [Roster] for a view that is kept up to date. With Spec.ReuseIDs, only
-// the last worker of each id is known. If members of a running job were deleted,
-// the list has the other members, and the error, which wraps ErrRecord, names the
-// first missing member.
+// Members lists all workers that ever joined, in the order of their ids:
+// running, left, and dead workers. Each worker is shown as of one moment after
+// the call began. Members takes two requests per worker, many in flight
+// together, and two more; see [Roster] for a view that is kept up to date. With
+// Spec.ReuseIDs, only the last worker of each id is known. If members of a
+// running job were deleted, the list has the other members; the error wraps
+// ErrRecord and names the first missing member.
 func (j *Job) Members(ctx context.Context) (list []Member, err error) {
 	const op = "list the members of"
 	if err := j.begin(ctx); err != nil {
@@ -86,7 +87,8 @@ func (j *Job) members(ctx context.Context, s *session.Session) ([]Member, error)
 	return out, nil
 }
 
-// firstMissing is the lowest id that none of list has, which is in the order of the ids.
+// firstMissing is the lowest id missing in list, which must be in the order of
+// the ids.
 func firstMissing(list []Member) int {
 	for i, m := range list {
 		if m.ID != i {
@@ -96,13 +98,13 @@ func firstMissing(list []Member) int {
 	return len(list)
 }
 
-// members reads the members ids, and then who lives. One that is seen to run
-// by its record and does not live has died since, or before; or it has just left,
-// or come back, and then its record, read again, says so.
+// members reads the members ids, and then their live nodes. A member running by
+// its record, but without a live node, has died, or has just left or come back.
+// Reading its record again tells which.
 func (r *reading) members(j *Job, ids []int) (out []Member) {
 	list := r.records(j, ids)
 	alive := r.alive(j, list)
-	var doubtful []int // the places in list of those that seem to have died
+	var doubtful []int // the places in list of members that seem to have died
 	var again []int    // their ids
 	for i, one := range list {
 		if !alive[i] && !one.record.Left {
@@ -136,13 +138,13 @@ func (r *reading) members(j *Job, ids []int) (out []Member) {
 	return out
 }
 
-// stored is a member as it is stored.
+// stored is a member with its stat.
 type stored struct {
 	record *member
 	stat   session.Stat
 }
 
-// records reads the members that exist of ids.
+// records reads the existing members among ids.
 func (r *reading) records(j *Job, ids []int) (out []stored) {
 	where := make([]string, len(ids))
 	for i, id := range ids {

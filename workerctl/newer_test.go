@@ -9,7 +9,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/workerctl"
 )
 
-// data is what stands at a path.
+// data is the data of the znode at path.
 func (w *World) data(path string) string {
 	w.Helper()
 	n, err := w.Server.Get(path)
@@ -17,13 +17,13 @@ func (w *World) data(path string) string {
 	return string(n.Data)
 }
 
-// add adds fields to the JSON object that stands at a path.
+// add adds fields to the JSON object at path.
 func (w *World) add(path, fields string) {
 	w.Helper()
 	require.NoError(w, w.Server.Set(path, []byte(strings.TrimSuffix(w.data(path), "}")+","+fields+"}")))
 }
 
-// Records carry a format, and keep what a newer version has added.
+// Records carry a format, and keep the fields added by a newer version.
 func TestFieldsOfANewerVersionAreKept(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		j := w.submit(w.Client(), 3)

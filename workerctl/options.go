@@ -78,13 +78,13 @@ func OptionsFromEnv(getenv func(name string) string) (*Options, error) {
 	return o, nil
 }
 
-// withDefaults checks o and fills in what it leaves open.
+// withDefaults checks o and fills in defaults.
 func (o *Options) withDefaults() (Options, error) {
 	var out Options
 	if o != nil {
 		out = *o
 	}
-	out.ACL = slices.Clone(out.ACL) // the caller may change it
+	out.ACL = slices.Clone(out.ACL) // the caller may change its slice
 	if out.Root == "" {
 		out.Root = jobformat.DefaultRoot
 	}
@@ -106,11 +106,10 @@ func (o *Options) withDefaults() (Options, error) {
 	return out, validateRoot(out.Root)
 }
 
-// create are the options of what is created.
+// create are the options for created znodes.
 func (o Options) create() *session.CreateOptions { return &session.CreateOptions{ACL: o.ACL} }
 
-// text checks something that is stored as JSON, which would change what is no
-// UTF-8.
+// text checks a value for storage as JSON, which would change invalid UTF-8.
 func text(field, value string) error {
 	if !utf8.ValidString(value) {
 		return fmt.Errorf("%w: %s is %q; it must be valid UTF-8", ErrInvalidArgument, field, value)

@@ -15,11 +15,11 @@ import (
 // been removed. The error wraps ErrOver if the record of the outcome is gone; see
 // Options.Retention.
 //
-// When ctx ends by its deadline, the error is a [MissingError] that names the
-// workers that have not left, unless the client has no connection; a server that
-// does not answer may delay that by a second. With Options.FailFast, Wait ends as
-// soon as a worker has died or failed: the error is a MissingError that does not
-// wrap context.DeadlineExceeded.
+// When ctx ends by its deadline, the error is a [MissingError] with the workers
+// that have not left, unless the client has no connection; an unresponsive
+// server may delay the error by a second. With Options.FailFast, Wait ends as
+// soon as a worker has died or failed: the error is a MissingError that does
+// not wrap context.DeadlineExceeded.
 func (j *Job) Wait(ctx context.Context) (Info, error) {
 	const op = "wait for the end of"
 	if err := j.begin(ctx); err != nil {
@@ -55,9 +55,9 @@ func (j *Job) staying(ctx context.Context, st status) ([]int, error) {
 	}), nil
 }
 
-// Ended lists the jobs of that name, or all jobs if the name is empty, that have
-// ended and were removed within Options.Retention, the latest last. For a job
-// that still exists, use [Attach].
+// Ended lists the jobs named name (all jobs if name is empty) that have ended
+// and were removed within Options.Retention, the latest last. For an existing
+// job, use [Attach].
 func (n *Janitor) Ended(ctx context.Context, name string) ([]Info, error) {
 	const op = "find the ended jobs of"
 	if err := n.begin(ctx); err != nil {
@@ -91,7 +91,7 @@ func (n *Janitor) Ended(ctx context.Context, name string) ([]Info, error) {
 	return infos, nil
 }
 
-// endedJob is a job that has ended; zxid tells the order of those that ended in one
+// endedJob is a job that has ended; zxid orders jobs that ended in the same
 // millisecond.
 type endedJob struct {
 	Info
@@ -129,7 +129,7 @@ func (j *Job) outcome(ctx context.Context) (out Info, err error) {
 	return out, err
 }
 
-// ending is the record of how the job ended that has the status st.
+// ending is the record of the outcome of a job with status st.
 func (j *Job) ending(st status, stat session.Stat) ending {
 	return ending{
 		Format: jobformat.Format, ID: j.record.ID, Name: j.record.Name, State: st.State, Workers: st.Workers, Joined: st.Next, Left: st.Left,

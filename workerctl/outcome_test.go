@@ -52,7 +52,7 @@ func TestEndOfAJobIsKnownAfterItsRemoval(t *testing.T) {
 				w.Pass(time.Minute)
 				w.pending(waiting)
 				_, err := w.lastEnded("words", nil)
-				require.ErrorIs(w, err, workerctl.ErrNoJob, "it has not ended")
+				require.ErrorIs(w, err, workerctl.ErrNoJob, "the job has not ended")
 				end(w, j, k)
 				w.removed()
 				require.NoError(w, (<-waiting).err)
@@ -77,10 +77,10 @@ func TestEndOfAJobIsKnownAfterItsRemoval(t *testing.T) {
 				require.Equal(w, [4]int{2, told.Joined, told.Left, told.Failed}, [4]int{in.Workers, in.Joined, in.Left, in.Failed})
 				list, err := workerctl.List(w.Ctx, w.Client(), nil)
 				require.NoError(w, err)
-				require.Empty(w, list, "it is no job any more")
+				require.Empty(w, list, "the job is no longer listed")
 				require.NoError(w, j.Remove(w.Ctx))
 
-				// The next job of the name is another one.
+				// The next job of the same name is a different job.
 				next := w.submit(w.Client(), 1)
 				require.NoError(w, next.Kill(w.Ctx))
 				last, err = w.lastEnded("words", nil)
@@ -123,7 +123,7 @@ func TestReasonOfAFailureIsChecked(t *testing.T) {
 			require.ErrorIs(w, k.Fail(w.Ctx, reason), workerctl.ErrInvalidArgument)
 		}
 		require.NoError(w, k.Fail(w.Ctx, strings.Repeat("x", 1024)))
-		require.NoError(w, k.Leave(w.Ctx), "a second call says what the first did")
+		require.NoError(w, k.Leave(w.Ctx), "a second call returns the result of the first")
 	})
 }
 
@@ -161,7 +161,7 @@ func TestOutcomesAreForgottenAfterTheRetention(t *testing.T) {
 	})
 }
 
-// A server that refuses to keep how a job ended does not keep the job.
+// If a server refuses the record of the outcome, the job is removed anyway.
 func TestRefusedOutcomeDoesNotKeepTheJob(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		require.NoError(w, w.submit(w.Client(), 1).Kill(w.Ctx)) // the folder is there
@@ -206,7 +206,7 @@ func TestOutcomeSurvivesEveryLostReplyOfTheRemoval(t *testing.T) {
 	}
 }
 
-// attachOutcome is how another client sees that j has ended.
+// attachOutcome returns j's outcome as seen by another client.
 func (w *World) attachOutcome(j *workerctl.Job) (workerctl.Info, error) {
 	out, err := w.lastEnded(j.Name(), nil)
 	if err == nil {
@@ -215,8 +215,8 @@ func (w *World) attachOutcome(j *workerctl.Job) (workerctl.Info, error) {
 	return out, err
 }
 
-// The end is known before the job is removed, also if nobody removes it: its last
-// worker may die in between.
+// The end is known before the removal, even if the last worker dies before
+// removing the job.
 func TestEndIsKnownBeforeTheRemoval(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		j := w.submit(w.Client(), 1)
@@ -233,13 +233,13 @@ func TestEndIsKnownBeforeTheRemoval(t *testing.T) {
 		defer cancel()
 		_ = k.Leave(over)
 		w.Pass(time.Second)
-		require.NotEmpty(w, w.Children(root+"/words"), "it is not removed")
+		require.NotEmpty(w, w.Children(root+"/words"), "the job is not removed")
 		require.NoError(w, (<-waiting).err)
 		require.EqualValues(w, "finished", told.State)
 	})
 }
 
-// lastEnded is the last job of that name that ended, as another client sees it.
+// lastEnded is the last ended job of this name, as seen by another client.
 func (w *World) lastEnded(name string, o *workerctl.Options) (workerctl.Info, error) {
 	list, err := workerctl.NewJanitor(w.Client(), o).Ended(w.Within(time.Minute), name)
 	if err == nil && len(list) == 0 {

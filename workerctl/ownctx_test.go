@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Leaving with the context that ends with that.
+// The worker's own context, which ends with the leave, can be passed to Leave.
 func TestWorkerLeavesWithItsOwnContext(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		w.submit(w.Client(), 2)

@@ -14,7 +14,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/matrix"
 )
 
-// scaling is a job that is made larger: by both, and what the first one said.
+// scaling is a job that two clients enlarge; said is the first client's error.
 type scaling struct {
 	mine, others *workerctl.Job
 	said         error

@@ -9,8 +9,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// W4: whatever changes the job between what an operation reads and what it writes
-// makes it read again: here the job is killed in that moment.
+// W4: a change of the job between the reads and the write of an operation makes
+// the operation read again. Here the job is killed in between.
 func TestNothingIsWrittenOverAnotherChangeOfTheJob_W4(t *testing.T) {
 	for name, op := range map[string]func(w *World, j *workerctl.Job, k *workerctl.Worker) error{
 		"join": func(w *World, j *workerctl.Job, _ *workerctl.Worker) error {
@@ -48,7 +48,7 @@ func TestNothingIsWrittenOverAnotherChangeOfTheJob_W4(t *testing.T) {
 					require.ErrorIs(w, op(w, w.attach(w.Client()), crew[0]), workerctl.ErrOver)
 					require.True(w, hit)
 					if name == "sweep" {
-						return // which has removed what it found killed, or not
+						return // Sweep has removed the killed job, or not
 					}
 					n, err := w.Server.Get(state)
 					require.NoError(w, err)

@@ -9,9 +9,10 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// persist is [optimistic.Change]: what never fits together is not what this package
-// writes. A negative answer of f counts only when f has come to it with all in view that
-// was committed before: a leader that has lost its followers answers a sync by itself.
+// persist is [optimistic.Change]; znodes that never fit together are not from
+// this package. A negative answer of f counts only if f has read everything
+// committed before the call: a leader that has lost its followers answers a
+// sync by itself.
 func persist(ctx context.Context, client *session.Client, f func(s *session.Session) error) error {
 	return optimistic.Change(ctx, client, ErrRecord, func(s *session.Session) error {
 		err := f(s)
@@ -25,14 +26,14 @@ func persist(ctx context.Context, client *session.Client, f func(s *session.Sess
 	})
 }
 
-// fresh is persist for reads alone, which have all in view that was committed before,
-// whatever they find.
+// fresh is persist for reads only. All answers, negative or not, include
+// everything committed before the call.
 func fresh(ctx context.Context, client *session.Client, read func(s *session.Session) error) error {
 	return optimistic.Change(ctx, client, ErrRecord, func(s *session.Session) error {
 		var found error
 		err := s.ReadFresh(ctx, "/", func() error {
 			if found = read(s); negative(found) {
-				return nil // ReadFresh proves it
+				return nil // ReadFresh verifies the negative answer
 			}
 			return found
 		})
@@ -43,7 +44,8 @@ func fresh(ctx context.Context, client *session.Client, read func(s *session.Ses
 	})
 }
 
-// negative reports whether err says how a job stands, which may be out of date.
+// negative reports whether err describes the state of a job, which may be out
+// of date.
 func negative(err error) bool {
 	var used *InUseError
 	return errors.Is(err, ErrNoJob) || errors.Is(err, ErrOver) || errors.Is(err, ErrFull) || errors.Is(err, ErrRunning) || errors.As(err, &used)
@@ -56,7 +58,7 @@ func newReading(ctx context.Context, s *session.Session) *reading {
 	return &reading{optimistic.Reading{Ctx: ctx, Session: s}}
 }
 
-// status decodes a run's state node. A run that has none was removed.
+// status decodes a run's state node. A run without a state node was removed.
 func (r *reading) status(seen session.Seen) (st status, version int32) {
 	switch {
 	case r.Err != nil:
@@ -74,7 +76,7 @@ func (r *reading) readStatus(j *Job) (st status, version int32) {
 	return r.status(r.Get(j.run.state()))
 }
 
-// member decodes the member that has the id; nil if there is none.
+// member decodes the member with this id; nil if missing.
 func (r *reading) member(seen session.Seen, id int) *member {
 	if r.Err != nil || !seen.Exists {
 		return nil

@@ -25,8 +25,8 @@ const (
 	dead      = jobformat.Dead
 )
 
-// Over reports whether a job is finished, failed, killed or abandoned: no worker
-// can join it any more.
+// Over reports whether a job is finished, failed, killed or abandoned: no
+// worker can join any more.
 func (s State) Over() bool { return jobformat.State(s).Over() }
 
 // complete is true for a job all of whose workers have left.
@@ -44,13 +44,13 @@ type (
 	status jobformat.Status
 )
 
-// MarshalJSON writes a status, with its format and the fields that were kept.
+// MarshalJSON writes a status, with its format and the unknown fields.
 func (s status) MarshalJSON() ([]byte, error) { return jobformat.Status(s).MarshalJSON() }
 
 // encode writes a record.
 func encode(record any) []byte { return jobformat.Encode(record) }
 
-// refused is the error of a record that cannot be read; nil if err is nil.
+// refused is the error of an unreadable record; nil if err is nil.
 func refused(err error) error {
 	if err == nil {
 		return nil
@@ -58,7 +58,8 @@ func refused(err error) error {
 	return fmt.Errorf("%w: %w", ErrRecord, err)
 }
 
-// checkFormat refuses a record of a newer format, whatever else it has.
+// checkFormat refuses a record of a newer format, regardless of its other
+// content.
 func checkFormat(data []byte) error { return refused(jobformat.CheckFormat(data)) }
 
 // decodeStatus reads the data of a run's state node.
@@ -73,19 +74,19 @@ func decodeEnding(data []byte) (ending, error) {
 	return e, refused(err)
 }
 
-// memberOf reads the record of the member whose node has that name.
+// memberOf reads a member's record; name is the name of its node.
 func memberOf(name string, data []byte) (member, error) {
 	m, err := jobformat.MemberOf(name, data)
 	return m, refused(err)
 }
 
-// jobOf reads the record of the job whose node has that name.
+// jobOf reads a job's record; name is the name of its node.
 func jobOf(name string, data []byte) (job, error) {
 	j, err := jobformat.JobOf(name, data)
 	return j, refused(err)
 }
 
-// parseID reads an id as it is written in names and in data.
+// parseID reads an id in the form of names and data.
 func parseID(text string) (int, error) {
 	id, err := jobformat.ParseID(text)
 	return id, refused(err)

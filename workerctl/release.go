@@ -13,14 +13,14 @@ var _ session.Held = (*Worker)(nil)
 // releaseOp names Release in errors.
 const releaseOp = "release"
 
-// errNotLeft is what Leave and Fail say after Release.
+// errNotLeft is the error of Leave and Fail after Release.
 var errNotLeft = fmt.Errorf("the worker was %w without leaving: come back with Job.Join, and leave then", session.ErrReleased)
 
-// Release gives the worker up without a report, by the name that everything held shares;
-// see [session.Held]. The worker has neither left nor failed: to the other workers it has
-// died, and the job waits until a process joins under its identity and leaves, or for a
-// [Janitor]. To report the end of the worker's part, call Leave or Fail instead of
-// Release.
+// Release gives the worker up without a report, under the method name common to
+// everything held; see [session.Held]. The worker has neither left nor failed:
+// to the other workers it has died, and the job waits until a process joins
+// under its identity and leaves, or for a [Janitor]. To report the end of the
+// worker's part, call Leave or Fail instead of Release.
 //
 // If the worker was lost before, the error wraps session.ErrLost. If ctx ends first, or
 // no server answers for a session timeout (also session.ErrLost), the deletion of the
@@ -44,7 +44,7 @@ func (w *Worker) stop(ctx context.Context) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, session.ErrNoNode):
-		return w.gone(err) // nobody else deletes it while the worker runs
+		return w.gone(err) // only the worker itself deletes the node while running
 	}
 	return s.EnsureDeleted(ctx, w.Path())
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/workerctl"
 )
 
-// A released worker has not finished: the job is not over before it has come back and
-// left, with the same id and a greater token.
+// A released worker has not finished: the job is not over before the worker has
+// come back and left, with the same id and a greater token.
 func TestReleasedWorkerHasNeitherLeftNorFailed(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		j := w.submit(w.Client(), 2)
@@ -58,7 +58,8 @@ func TestReleaseOfALostWorkerSaysSo(t *testing.T) {
 	})
 }
 
-// Whatever happens to the release, the id is that of the next process of this identity.
+// Under all faults of the release, the next process of this identity gets the
+// same id.
 func TestReleaseUnderEveryFault(t *testing.T) {
 	t.Parallel()
 	world.Trial{

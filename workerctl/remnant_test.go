@@ -11,8 +11,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// Of a job that somebody has begun to delete by hand, all ways to remove it remove
-// what is left, and its name is free.
+// A job partly deleted by hand is removed completely by each of the calls, and
+// its name is free afterwards.
 func TestRestOfAJobThatWasDeletedByHandIsRemoved(t *testing.T) {
 	for name, remove := range map[string]func(ctx context.Context, c *session.Client, j *workerctl.Job) error{
 		"kill":   func(ctx context.Context, _ *session.Client, j *workerctl.Job) error { return j.Kill(ctx) },
@@ -42,8 +42,8 @@ func TestRestOfAJobThatWasDeletedByHandIsRemoved(t *testing.T) {
 	}
 }
 
-// A node that comes below a part of the job between the deletion of the part's children
-// and that of the part is deleted as well.
+// A node created below a part of the job, between the deletion of the part's
+// children and the deletion of the part, is deleted as well.
 func TestNodeThatIsMadeDuringTheRemovalIsRemoved(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		j := w.submit(w.Client(), 2)

@@ -72,8 +72,8 @@ func (j *Job) end(ctx context.Context, why jobformat.State) error {
 	return err
 }
 
-// readEnding reads the status of a job that is to end. Garbage must not keep a job that is
-// killed, and its name, forever.
+// readEnding reads the status of a job that is to end. An unreadable status
+// must not keep a killed job, and its name, indefinitely.
 func (j *Job) readEnding(tx *stm.Tx, why jobformat.State) (status, error) {
 	st, _, err := j.readStatus(tx)
 	if !errors.Is(err, ErrRecord) || why != killed {
@@ -138,7 +138,7 @@ func (j *Job) removeRest(ctx context.Context, s *session.Session) error {
 			return r.Err
 		}
 		if tries > 0 {
-			return refused // not by the next job, which the read would show now
+			return refused // not by the next job: this read would show the next job
 		}
 		if refused = optimistic.DeleteAll(ctx, s, string(j.run)); refused == nil {
 			refused = optimistic.DeleteAll(ctx, s, j.Path())

@@ -34,10 +34,10 @@ func readMember(n session.Node) (member, error) {
 	return memberOf(nameOf(n.Path), n.Data)
 }
 
-// Run keeps the view up to date until ctx ends, or the view cannot go on; see
-// cache.View.Run. Run returns nil when ctx has ended, since a roster holds nothing. A ctx
-// that had ended before the call is an error that wraps the context's error. The caller
-// owns the goroutine.
+// Run keeps the view up to date until ctx ends, or the view cannot continue;
+// see cache.View.Run. Run returns nil when ctx has ended, because a roster
+// holds nothing. If ctx had ended before the call, the error wraps the
+// context's error. The caller owns the goroutine.
 func (r *Roster) Run(ctx context.Context) error {
 	const op = "watch the members of"
 	if err := r.begin(ctx); err != nil {
@@ -54,10 +54,10 @@ func (r *Roster) Run(ctx context.Context) error {
 	err := r.members.Run(both)
 	end()
 	if e := <-other; err == nil || errors.Is(err, context.Canceled) {
-		err = e // one view ends the other
+		err = e // each view ends the other
 	}
 	if err == nil || ctx.Err() != nil {
-		return nil // also if one view had not begun when ctx ended
+		return nil // even if a view had not begun when ctx ended
 	}
 	return failure(ctx, op, r.job.Path(), err)
 }
@@ -73,10 +73,10 @@ func (r *Roster) begin(ctx context.Context) error {
 	return r.job.begin(ctx)
 }
 
-// zeroRoster is what is wrong with a zero Roster.
+// zeroRoster describes the misuse of a zero Roster.
 const zeroRoster = "a zero Roster has no job: get one from Job.Roster"
 
-// mustBeMade is for the methods that return no error.
+// mustBeMade panics on a zero Roster, in methods that return no error.
 func (r *Roster) mustBeMade() {
 	if r.job == nil {
 		panic("workerctl: " + zeroRoster)
@@ -108,10 +108,11 @@ func (r *Roster) WaitSynced(ctx context.Context) error {
 	return nil
 }
 
-// Stale returns the greatest possible age of the view: the view shows everything
-// that the servers knew that long ago, and possibly more. While the view is kept
-// up to date, Stale stays below a third of the session timeout. Stale grows while
-// ZooKeeper is away, and is the longest Duration before the view was loaded.
+// Stale returns the greatest possible age of the view: the view shows
+// everything known to the servers at that time, and possibly more. While the
+// view is kept up to date, Stale stays below a third of the session timeout.
+// Stale grows while ZooKeeper is away, and is the longest Duration before the
+// view was loaded.
 func (r *Roster) Stale() time.Duration {
 	r.mustBeMade()
 	return max(r.members.Status().Stale, r.live.Status().Stale)

@@ -131,8 +131,8 @@ func TestChangesEndWithTheJob(t *testing.T) {
 	})
 }
 
-// An id that was removed from the job and assigned again is reported as another worker,
-// also to a reader that was busy meanwhile.
+// An id that was removed from the job and assigned again is reported as another
+// worker, even to a reader busy in between.
 func TestWorkerOfAnIDThatWasGivenOutAnewIsTold(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		j := w.submit(w.Client(), 2)
@@ -166,8 +166,8 @@ func TestWorkerOfAnIDThatWasGivenOutAnewIsTold(t *testing.T) {
 	})
 }
 
-// A reader that misses the last changes before the job is removed still learns how the
-// workers of a finished job have left, and is told nothing that is not known.
+// A reader that misses the last changes before the job is removed still learns
+// how the workers of a finished job have left, and is told only known facts.
 func TestChangesTellHowTheLastWorkersHaveLeft(t *testing.T) {
 	for name, c := range map[string]struct {
 		fails bool
@@ -224,7 +224,7 @@ func TestChangesEndWithAJobThatNobodyHasJoined(t *testing.T) {
 	})
 }
 
-// A view that hears nothing says how old it is, and catches up in a new session.
+// A view without updates reports its age, and catches up in a new session.
 func TestRosterSaysHowOldItIs_T25(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		w.submit(w.Client(), 3)
@@ -237,7 +237,7 @@ func TestRosterSaysHowOldItIs_T25(t *testing.T) {
 		w.Server.BlackHole(linkOf(4), zktest.Both)
 		w.leave(crew[1])
 		w.Pass(time.Minute)
-		require.Len(w, r.Running(), 2, "what it knew")
+		require.Len(w, r.Running(), 2, "the last known state")
 		require.GreaterOrEqual(w, r.Stale(), time.Minute)
 		w.Server.Heal()
 		w.Pass(10 * time.Second)
@@ -247,7 +247,7 @@ func TestRosterSaysHowOldItIs_T25(t *testing.T) {
 	})
 }
 
-// Thousands that die together are not asked for one after the other.
+// Thousands of concurrent deaths are not verified one by one.
 func TestThousandsThatDieAtOnceAreToldSoon(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		const n = 1000

@@ -10,8 +10,9 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// The reader sees that the last worker's live znode has gone before the worker's record
-// arrives, and asks how the worker stands: the answer is that the job is over.
+// The reader sees that the last worker's live znode has gone before the
+// worker's record arrives, and asks for the worker's state: the answer is
+// ErrOver.
 func TestChangesTellHowAWorkerHasLeftWhoseEndIsThatOfTheJob(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		w.submit(w.Client(), 1)

@@ -13,10 +13,11 @@ import (
 	"github.com/zkrecipes/zkrecipes/workerctl"
 )
 
-// told is what a reader of changes knows of each worker.
+// told is a reader's knowledge of each worker.
 type told map[int]workerctl.Member
 
-// note takes a change in, and says what is wrong with it.
+// note applies a change, and returns an error if the change contradicts the
+// known state.
 func (k told) note(c workerctl.Change) error {
 	before, known := k[c.Member.ID]
 	k[c.Member.ID] = c.Member
@@ -40,15 +41,15 @@ func (k told) note(c workerctl.Change) error {
 	return nil
 }
 
-// T2, T5, T25 under random faults: what a reader is told of each worker makes sense,
-// never goes back, and comes to what is true in the end.
+// T2, T5, T25 under random faults: the changes reported for each worker are
+// consistent, never go back, and end with the true state.
 func TestStressRoster_T25(t *testing.T) {
 	world.RunSeeds(t, stressSeeds(24), 1, func(ww *world.World, seed uint64) error {
 		w, r := &World{ww}, rand.New(rand.NewPCG(seed, 1))
 		s := &stress{w: w, workers: 4}
 		first, second := w.Client(), w.Client()
 		j := w.submit(first, s.workers)
-		anchor := w.join(j, named("anchor")) // so that the job does not end
+		anchor := w.join(j, named("anchor")) // keeps the job from ending
 		_ = anchor
 		trouble, calm := context.WithTimeout(w.Ctx, 40*time.Second)
 		defer calm()

@@ -41,7 +41,7 @@ func TestRunReturnsNilWhenItsContextHasEndedAndNothingIsHeld(t *testing.T) {
 				require.NoError(w, (<-ended).err)
 				require.Empty(w, w.Children(root+"/.janitor"), "confirmed")
 
-				// Without a connection there is nothing that a janitor could have confirmed.
+				// Without a connection, a janitor has nothing to confirm.
 				ctx, stop = context.WithCancelCause(w.Ctx)
 				ended = w.beside(func(context.Context) (int64, error) { return 0, run(ctx) })
 				w.Pass(time.Second)
@@ -62,7 +62,8 @@ func TestRunReturnsNilWhenItsContextHasEndedAndNothingIsHeld(t *testing.T) {
 	}
 }
 
-// One of the two views of a roster cannot go on: the error is the view's.
+// If one of the two views of a roster cannot continue, Run returns the view's
+// error.
 func TestRosterThatCannotGoOnSaysWhy(t *testing.T) {
 	for _, folder := range []string{"/members", "/live"} {
 		inWorld(t, nil, func(w *World) {

@@ -11,19 +11,19 @@ import (
 	"github.com/zkrecipes/zkrecipes/stm"
 )
 
-// droppedAtOnce is how many ids one transaction takes out of a job.
+// droppedAtOnce bounds the ids removed from a job in one transaction.
 const droppedAtOnce = 500
 
-// Scale changes the number of workers of a running job to n, at least 1. The new
-// number holds from the transaction on that changes the job's size: Job.WaitAll
-// then waits for n workers, ErrFull begins at n, and workers that wait at
-// barriers move on (see Worker.Barrier).
+// Scale changes the number of workers of a running job to n, at least 1. The
+// new number holds as soon as the job's size is changed: Job.WaitAll then waits
+// for n workers, ErrFull begins at n, and workers that wait at barriers move on
+// (see Worker.Barrier).
 //
 // If n is smaller than before, assigned ids from n on must have left; otherwise
-// nothing is changed, and the error is an [InUseError]. The members of these ids
-// are deleted, so the ids are assigned again if the job grows. If all
+// nothing is changed, and the error is an [InUseError]. The members of these
+// ids are deleted, so the ids are assigned again if the job grows. If all
 // remaining workers have left, the job is finished and removed (ErrNotRemoved).
-// More than 500 ids are removed in several steps, each of which leaves a smaller
+// More than 500 ids are removed in several steps. Each step leaves a smaller
 // job; an error after the first step says so.
 //
 // If the reply is lost, Scale finds out by the job's size. If another client has
@@ -63,18 +63,18 @@ func (j *Job) Scale(ctx context.Context, n int) error {
 	return nil
 }
 
-// resizing says what an attempt to resize a job does: finished, the job is finished by
-// that; more, another step must follow.
+// resizing is the effect of an attempt to resize a job: finished, the attempt
+// finishes the job; more, another step must follow.
 type resizing struct{ finished, more bool }
 
-// resize plans one step that makes the job one of n workers.
+// resize plans one step of the change to n workers.
 func (j *Job) resize(tx *stm.Tx, n int) (r resizing, err error) {
 	st, _, err := j.readStatus(tx)
 	switch {
 	case err != nil:
 		return r, err
 	case st.Workers == n && (!st.State.Over() || st.State.Complete()):
-		return resizing{finished: st.State.Complete()}, nil // as it is, or a reply was lost
+		return resizing{finished: st.State.Complete()}, nil // unchanged, or a reply was lost
 	case st.State.Over():
 		return r, ErrOver
 	}
@@ -106,8 +106,8 @@ func (j *Job) resize(tx *stm.Tx, n int) (r resizing, err error) {
 	return resizing{finished: next.State.Complete(), more: step != n && !next.State.Complete()}, err
 }
 
-// leftovers are the ids from n on that have left, and for each the znodes that belong to it.
-// None of these changes without the status.
+// leftovers returns the ids from n on whose workers have left, with their
+// znodes. These znodes change only together with the status.
 func (j *Job) leftovers(tx *stm.Tx, st status, n int) (gone map[int]bool, forget map[int][]string, err error) {
 	gone, forget = map[int]bool{}, map[int][]string{}
 	for chunk := range slices.Chunk(idsFrom(n, st.Next), together) {

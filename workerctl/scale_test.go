@@ -12,8 +12,9 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// A change that was made, and whose answer was lost, is not denied when somebody
-// else has changed it since and its caller gives up in the queue of the collided.
+// An applied change with a lost answer is not denied when another client
+// changes the size afterwards, and the caller gives up in the queue of
+// colliding calls.
 func TestScaleThatGivesUpInTheQueueDoesNotDenyWhatItDid(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		w.submit(w.Client(), 2)
@@ -32,7 +33,7 @@ func TestScaleThatGivesUpInTheQueueDoesNotDenyWhatItDid(t *testing.T) {
 		w.Server.FailNth(mine, 1, zktest.Action{Do: zktest.DropReplyHole})
 		out := w.besideUnsettled(func(context.Context) (int64, error) { return 0, j.Scale(w.Within(20*time.Second), 5) })
 		w.Pass(time.Second)
-		require.Equal(w, 5, w.info(theirs).Workers, "it was carried out")
+		require.Equal(w, 5, w.info(theirs).Workers, "the change was applied")
 		require.NoError(w, theirs.Scale(w.Ctx, 3))
 		w.Once(mine, func() { // and once more, between its read and its write
 			n, err := w.Server.Get(run + "/state")

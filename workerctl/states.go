@@ -18,9 +18,9 @@ import (
 //
 // The end of the job is never skipped, however slow the reader and the servers'
 // replies are: the last element has a State that is over, even if the job has
-// been removed, as in [Job.Wait]. If the iteration ends in another way, the last
-// element is an error, which wraps ErrOver if the record of the outcome is gone
-// (see Options.Retention).
+// been removed, as in [Job.Wait]. Otherwise the last element is an error; the
+// error wraps ErrOver if the record of the outcome is gone (see
+// Options.Retention).
 func (j *Job) States(ctx context.Context) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
 		const op = "follow the state of"
@@ -45,8 +45,9 @@ func (j *Job) States(ctx context.Context) iter.Seq2[Info, error] {
 	}
 }
 
-// stateAfter waits for a state that the transaction with the zxid after, or an earlier
-// one, has not made, and returns it with the zxid of its transaction. 0: the present one.
+// stateAfter waits for a state made by a transaction later than the zxid after,
+// and returns the state with the zxid of its transaction. With 0, stateAfter
+// returns the present state.
 func (j *Job) stateAfter(ctx context.Context, after int64) (in Info, changed int64, err error) {
 	read := func(s *session.Session) error {
 		r := newReading(ctx, s)
@@ -73,8 +74,8 @@ func (j *Job) stateAfter(ctx context.Context, after int64) (in Info, changed int
 	return in, changed, err
 }
 
-// orFault runs wait; with Options.FailFast the wait ends when a worker has died or
-// failed: the error is then a MissingError that says which.
+// orFault runs wait; with Options.FailFast the wait ends when a worker has died
+// or failed: the error is then a MissingError with this worker.
 func (j *Job) orFault(ctx context.Context, wait func(ctx context.Context) error) error {
 	if !j.opts.FailFast {
 		return wait(ctx)

@@ -11,8 +11,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// states notes the elements of j.States as "state joined/left/failed of workers", and
-// the error of the last one.
+// states collects the elements of j.States as "state joined/left/failed of
+// workers", and the error of the last element.
 func (w *World) states(j *workerctl.Job) (told *[]string, over <-chan result) {
 	told = &[]string{}
 	return told, w.beside(func(ctx context.Context) (int64, error) {

@@ -17,8 +17,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// stress is workers that join, work, die, come back and leave, while the job
-// grows and shrinks and everything breaks.
+// stress runs workers that join, work, die, come back and leave, while the job
+// grows and shrinks under faults.
 type stress struct {
 	w       *World
 	workers int
@@ -26,13 +26,13 @@ type stress struct {
 	scales  bool
 	world.History
 
-	// mu guards what follows.
+	// mu guards the fields below.
 	mu     sync.Mutex
 	stays  []stay
 	visits []visit
 }
 
-// excuse wants a reason for what did not work.
+// excuse requires a known reason for a failed call.
 func (s *stress) excuse(ctx context.Context, what string, err error) {
 	var inUse *workerctl.InUseError
 	for _, reason := range []error{
@@ -47,7 +47,7 @@ func (s *stress) excuse(ctx context.Context, what string, err error) {
 	}
 }
 
-// work is the life of one identity, as long as the job lasts or ctx does.
+// work is the life of one identity, until the job or ctx ends.
 func (s *stress) work(ctx context.Context, c *session.Client, name string, r *rand.Rand) {
 	for ctx.Err() == nil {
 		world.SleepContext(ctx, time.Duration(r.Int64N(int64(4*time.Second))))
@@ -56,7 +56,7 @@ func (s *stress) work(ctx context.Context, c *session.Client, name string, r *ra
 		j, err := workerctl.Attach(short, c, "words", nil)
 		if errors.Is(err, workerctl.ErrNoJob) {
 			cancel()
-			return // it is over
+			return // the job is over
 		}
 		var k *workerctl.Worker
 		if err == nil {
@@ -94,7 +94,7 @@ func (s *stress) stay(ctx context.Context, k *workerctl.Worker, asked time.Time,
 			s.Fail(fmt.Errorf("lost (%w), but Leave says %w", context.Cause(k.Context()), err))
 		}
 	case r.IntN(2) == 0:
-		// It dies: as far as the servers know, at once.
+		// The worker dies; the servers know at once.
 		s.Expire(one.session)
 		_ = s.w.Server.ExpireSession(one.session)
 	default:
@@ -120,7 +120,7 @@ func (s *stress) check() error {
 	return errors.Join(s.Failed(), checkStays(stays), checkPhases(s.visits, s.workers))
 }
 
-// stressJob is one random history; what runs in it is drawn from seed.
+// stressJob is a random history, drawn from seed.
 func stressJob(w *World, seed uint64, servers int) error {
 	r := rand.New(rand.NewPCG(seed, 1))
 	s := &stress{w: w, workers: 2 + r.IntN(4), reuse: r.IntN(3) == 0}
@@ -185,8 +185,8 @@ func stressJob(w *World, seed uint64, servers int) error {
 	return s.check()
 }
 
-// aftermath wants, now that all is well, all workers to get ids without a gap, and
-// nothing to be left when they have finished. It runs in a bubble.
+// aftermath asserts, after the faults, that all workers get ids without a gap
+// and that no znode is left when they have finished. It runs in a bubble.
 func (s *stress) aftermath(j *workerctl.Job) error {
 	ctx, cancel := context.WithTimeout(s.w.Ctx, 5*time.Minute)
 	defer cancel()
@@ -202,7 +202,7 @@ func (s *stress) aftermath(j *workerctl.Job) error {
 		var crew []*workerctl.Worker
 		for i, m := range known {
 			if s.reuse && m.State == "left" {
-				m.Identity = named(fmt.Sprintf("late-%d", i)) // the former one may have another id now
+				m.Identity = named(fmt.Sprintf("late-%d", i)) // the former worker may have another id now
 			}
 			k, err := j.Join(ctx, m.Identity)
 			if err != nil {
@@ -221,7 +221,7 @@ func (s *stress) aftermath(j *workerctl.Job) error {
 	} else if err != nil && !errors.Is(err, workerctl.ErrOver) {
 		return err
 	}
-	if err := j.Remove(ctx); err != nil { // where the one that should have done it was cut off
+	if err := j.Remove(ctx); err != nil { // if the worker that should have removed the job was cut off
 		return err
 	}
 	s.w.Pass(time.Minute)

@@ -12,7 +12,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// Submit makes a job, which workers can join from then on. o may be nil.
+// Submit creates a job for workers to join. o may be nil.
 //
 // A job of the same name that is over, or abandoned (see Options.Abandoned), is
 // removed before. If such a job is running, or was submitted and waits for its
@@ -60,17 +60,17 @@ func (spec Spec) validate() error {
 type submission struct {
 	*Job
 	workers int
-	// unanswered is the error of a request that was not answered, sent is its
-	// session; before is when, as a zxid, the children of the root had changed
-	// last before it; 0 if there was no root.
+	// unanswered is the error of an unanswered request, sent its session. before
+	// is the zxid of the last change of the root's children before the request;
+	// 0 without a root.
 	unanswered error
 	sent       *session.Session
 	before     int64
-	// unknown is unanswered, when nothing tells what has become of it.
+	// unknown is unanswered, if the outcome cannot be found out.
 	unknown error
 }
 
-// try tries once to submit the job, or finds out what has become of the last try.
+// try submits the job once, or finds out the outcome of the last try.
 func (sub *submission) try(ctx context.Context, s *session.Session) error {
 	if sub.unanswered != nil {
 		if done, err := sub.look(ctx, s); done || err != nil {
@@ -96,14 +96,15 @@ func (sub *submission) try(ctx context.Context, s *session.Session) error {
 	return err
 }
 
-// look finds out what has become of a request that was not answered, and reports
-// whether there is nothing more to do. That the job is not there need not mean that
-// it never was: it may have come, and be over.
+// look finds out the outcome of an unanswered request, and reports whether the
+// submission is done. A missing job may have existed before: the job may
+// already be over and removed.
 func (sub *submission) look(ctx context.Context, s *session.Session) (done bool, err error) {
 	var seen session.Seen
 	changed := false
 	err = s.ReadFresh(ctx, "/", func() error {
-		// The root first: if it has changed by the request itself, the job is there.
+		// The root first: if the request itself has changed the root, the job
+		// exists.
 		r := newReading(ctx, s)
 		now := r.GetAll(sub.opts.Root, sub.Path())
 		changed, seen = now[0].Stat.Pzxid != sub.before, now[1]
@@ -115,8 +116,8 @@ func (sub *submission) look(ctx context.Context, s *session.Session) (done bool,
 	if record, err := jobOf(session.EscapeName(sub.Name()), seen.Data); err == nil && record.ID == sub.ID() {
 		return true, nil
 	}
-	// The request of a session that was given up, and that the servers may still
-	// have, can be carried out after this.
+	// The servers may still keep a session that was given up, and carry out its
+	// request later.
 	if over := sub.sent.Err(); changed || over != nil && !errors.Is(over, session.ErrExpired) {
 		sub.unknown = sub.unanswered
 		return true, nil
@@ -124,8 +125,8 @@ func (sub *submission) look(ctx context.Context, s *session.Session) (done bool,
 	return false, nil
 }
 
-// ops are the operations that create the job and everything in it. They are one
-// transaction, so every client that sees the job sees all of it.
+// ops are the operations that create the job and everything in it. They form
+// one transaction, so a client sees all of the job or nothing.
 func (sub *submission) ops() []session.Op {
 	put := func(path string, data []byte) session.Op {
 		return session.CreateOp(path, data, session.Persistent, sub.opts.create())
@@ -142,14 +143,14 @@ func (sub *submission) ops() []session.Op {
 	return ops
 }
 
-// replace makes room for j, if whatever stands at its path may go. It returns the
-// conflict, so that j is submitted once more, unless the job there is j itself:
-// then an earlier request has come late.
+// replace makes room for j, if the znode at its path may be removed. replace
+// returns the conflict, so j is submitted once more. If the existing job is j
+// itself, an earlier request has arrived late, and replace returns nil.
 func (j *Job) replace(ctx context.Context, inTheWay error) error {
 	record, err := find(ctx, j.client, j.Path())
 	switch {
 	case errors.Is(err, ErrNoJob):
-		return inTheWay // it has just gone
+		return inTheWay // just removed
 	case err != nil:
 		return err
 	case record.ID == j.record.ID:

@@ -16,23 +16,25 @@ import (
 // status, so they need no conditions of their own. Each function recognizes by the claim of
 // a member, or by the status, that its transaction was applied.
 
-// mostRepairs is how often in a row one call creates parts of a job again.
+// mostRepairs bounds the consecutive repairs of a job in one call.
 const mostRepairs = 100
 
-// transactor makes the job's Transactor. Calls that collide queue up: with n of them all
-// at once, each success would cost the others an attempt, n squared of them in all.
+// transactor makes the job's Transactor. Colliding calls queue up: with n
+// concurrent calls, each success would cost the others an attempt, n squared
+// attempts in all.
 func (j *Job) transactor() *stm.Transactor {
 	return stm.NewIdempotent(j.client, string(j.run), &stm.Options{Queue: j.queue, ACL: j.opts.ACL})
 }
 
-// queue waits for the job's lock. Clients that may not lock it do without: what is above
-// the lock may belong to another job's owner.
+// queue waits for the job's lock. A client without permission for the lock
+// continues without queuing: the parent of the lock may belong to another job's
+// owner.
 func (j *Job) queue(ctx context.Context) (leave func(), err error) {
 	held, err := j.line.Lock(ctx)
 	switch {
 	case err == nil:
-		// If ctx ends first the deletion goes on by itself; and nothing depends
-		// on what became of the lock meanwhile.
+		// If ctx ends first, the deletion continues in the background. Nothing
+		// depends on a loss of the lock in between.
 		return func() { _ = held.Unlock(ctx) }, nil
 	case errors.Is(err, session.ErrNoAuth):
 		return nil, nil
@@ -40,8 +42,9 @@ func (j *Job) queue(ctx context.Context) (leave func(), err error) {
 	return nil, err
 }
 
-// apply applies a transaction that changes the job. If the servers refuse the transaction
-// because somebody has deleted a part of the job, that part is created again.
+// apply applies a transaction that changes the job. If the servers refuse the
+// transaction because a part of the job was deleted by hand, this part is
+// created again.
 func (j *Job) apply(ctx context.Context, f func(tx *stm.Tx) error) ([]session.Result, error) {
 	for repairs := 0; ; repairs++ {
 		results, err := j.txs.ApplyResults(ctx, f)
@@ -57,8 +60,9 @@ func (j *Job) apply(ctx context.Context, f func(tx *stm.Tx) error) ([]session.Re
 	}
 }
 
-// readStatus reads the status, on which the transaction then depends, and in the same
-// round trip others, on which it does not. A run without a status was removed.
+// readStatus reads the status and makes the transaction depend on the status.
+// The nodes of others are read in the same round trip, without a dependence. A
+// run without a status was removed.
 func (j *Job) readStatus(tx *stm.Tx, others ...string) (st status, nodes []stm.Node, err error) {
 	nodes, err = tx.Peek(append([]string{j.run.state()}, others...)...)
 	if err == nil {
@@ -74,8 +78,8 @@ func (j *Job) readStatus(tx *stm.Tx, others ...string) (st status, nodes []stm.N
 	return st, nodes[1:], err
 }
 
-// readMember reads the member that has the id, on which the transaction does not depend;
-// nil if there is none.
+// readMember reads the member with this id, without a dependence of the
+// transaction; nil if missing.
 func (j *Job) readMember(tx *stm.Tx, id int) (*member, stm.Node, error) {
 	nodes, err := tx.Peek(j.run.member(id))
 	if err != nil || !nodes[0].Exists {
@@ -85,12 +89,13 @@ func (j *Job) readMember(tx *stm.Tx, id int) (*member, stm.Node, error) {
 	return &m, nodes[0], err
 }
 
-// setStatus sets the status, which the transaction has read.
+// setStatus sets the status; the transaction must have read the status before.
 func (j *Job) setStatus(tx *stm.Tx, next status) error {
 	return tx.Set(j.run.state(), encode(next))
 }
 
-// setSize sets the size, and so wakes those who wait for a change of the job.
+// setSize sets the size, and so wakes the callers that wait for a change of the
+// job.
 func (j *Job) setSize(tx *stm.Tx, workers int) error {
 	return tx.Set(j.run.at(jobformat.NodeSize), []byte(strconv.Itoa(workers)))
 }

@@ -6,13 +6,13 @@ import (
 	"github.com/zkrecipes/zkrecipes/internal/format/jobformat"
 )
 
-// The transitions of a job's status and of a member when a worker joins, comes back or
-// leaves, or when the number of workers changes. The functions are pure: the caller reads
-// before and writes after, in one transaction that fails if anything that was read has
-// changed.
+// The transitions of a job's status and of a member when a worker joins, comes
+// back or leaves, or when the number of workers changes. The functions are
+// pure: the caller reads before and writes after, in one transaction, which
+// fails if any read znode has changed.
 //
-// The assigned ids are always 0 to Next-1: the transaction that raises Next also creates
-// the id and the member that has it.
+// The assigned ids are always 0 to Next-1: the transaction that raises Next
+// also creates the id and its member.
 
 // full is true when all ids are given out.
 func (s status) full() bool { return s.Next == s.Workers }
@@ -28,8 +28,8 @@ func (s status) settle() status {
 	return s
 }
 
-// enter gives an id to an identity that has none: with reuse the lowest of free,
-// which are the ids that wait to be used again; otherwise the next.
+// enter assigns an id to a new identity: with reuse the lowest of the free ids,
+// which wait to be used again; otherwise the next.
 func (s status) enter(reuse bool, free []int) (id int, next status, err error) {
 	next = s
 	switch {
@@ -57,7 +57,7 @@ func (s status) reuse(old member) status {
 	return s
 }
 
-// again lets an identity that has an id come back to it.
+// again lets an identity come back to its id.
 func (s status) again(m member) (next status, err error) {
 	if s.State.Over() {
 		return s, ErrOver
@@ -73,7 +73,8 @@ func (s status) again(m member) (next status, err error) {
 	return next, nil
 }
 
-// leave is what becomes of the job when a worker leaves it, with a failure or not.
+// leave returns the status after the leave of a worker, with a failure or
+// without.
 func (s status) leave(failure bool) (next status, err error) {
 	if s.State.Over() {
 		return s, ErrOver
@@ -86,15 +87,15 @@ func (s status) leave(failure bool) (next status, err error) {
 	return next.settle(), nil
 }
 
-// end ends the job for another reason than that it is finished.
+// end ends the job for a reason other than being finished.
 func (s status) end(why jobformat.State) status {
 	s.State = why
 	return s
 }
 
-// resize makes the job one of n workers. gone are the assigned ids from n on whose workers
-// have left, and whether each worker has failed. Any other assigned id from n on is in use,
-// and prevents the change.
+// resize makes the job one of n workers. gone has the assigned ids from n on
+// whose workers have left; the value is true for a failed worker. Any other
+// assigned id from n on is in use, and prevents the change.
 func (s status) resize(n int, gone map[int]bool) (next status, err error) {
 	if s.State.Over() {
 		return s, ErrOver
@@ -120,11 +121,11 @@ func (s status) resize(n int, gone map[int]bool) (next status, err error) {
 		next.Next = n
 		next.Failed -= failures
 	}
-	next.Joins++ // also a change that comes to the same is one
+	next.Joins++ // a change to the same number counts too
 	return next.settle(), nil
 }
 
-// successor is the member that comes when old, nil for none, is or was there.
+// successor is the member after old; nil if the id had no member.
 func successor(old *member, id int, claim string, who Identity) member {
 	m := member{
 		ID: id, Name: who.Name, Incarnation: 1, Claim: claim,

@@ -45,15 +45,15 @@ func TestEnter(t *testing.T) {
 	}
 }
 
-// twin is the same as a dumb list of who has which id.
+// twin is the same as a simple list: the identity of each id.
 type twin struct {
 	workers int
 	reuse   bool
 	over    bool
-	who     []string // of the ids that were given out
+	who     []string // the identities of the assigned ids
 	left    []bool
 	counts  []int  // how often an id was joined under
-	bad     []bool // it has left with a failure
+	bad     []bool // left with a failure
 }
 
 func (w *twin) find(name string) int {
@@ -87,8 +87,8 @@ func (w *twin) settle() {
 	w.over = len(w.who) == w.workers && !slices.Contains(w.left, false)
 }
 
-// Histories of joins, returns, leaves and changes of size: the record says what
-// the list says.
+// Histories of joins, returns, leaves and changes of size: the record and the
+// list agree.
 func TestTransitionsAreThoseOfADumbTwin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 6).Draw(t, "workers")
@@ -140,7 +140,7 @@ func TestTransitionsAreThoseOfADumbTwin(t *testing.T) {
 			require.Equal(t, count(w.bad), s.Failed)
 			require.Equal(t, s.Next == s.Workers, s.full())
 			_, err := decodeStatus(encode(s))
-			require.NoError(t, err, "it can be read again")
+			require.NoError(t, err, "the record can be decoded again")
 		}
 	})
 }

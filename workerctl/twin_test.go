@@ -9,9 +9,9 @@ import (
 	"github.com/zkrecipes/zkrecipes/workerctl"
 )
 
-// An elder twin that is cut off cannot be told at once that its place was taken: its
-// guard fails from that moment on, it takes part in nothing any more, and it is told
-// when its trust has run out at the latest.
+// An elder twin without a connection cannot be told at once that its place was
+// taken. Its guard fails from that moment on, it counts at no barrier any more,
+// and it learns of the loss at the latest when its trust runs out.
 func TestElderTwinThatIsCutOffIsToldWhenTrustEnds_W8(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		j := w.submit(w.Client(), 2)
@@ -23,7 +23,7 @@ func TestElderTwinThatIsCutOffIsToldWhenTrustEnds_W8(t *testing.T) {
 		require.Greater(w, next.Token(), elder.Token())
 		_, err := w.Session(w.Client()).Txn(w.Ctx, elder.Guard())
 		require.ErrorIs(w, err, session.ErrNoNode)
-		require.NoError(w, elder.Context().Err(), "nothing can have told it")
+		require.NoError(w, elder.Context().Err(), "the elder cannot know yet")
 		select {
 		case <-elder.Context().Done():
 		case <-time.After(elder.Session().Timeout()):
@@ -38,8 +38,8 @@ func TestElderTwinThatIsCutOffIsToldWhenTrustEnds_W8(t *testing.T) {
 	})
 }
 
-// Two that come back at once both get the id; one of them has it in the end, and the
-// other is told.
+// Two concurrent joins of the same identity both get the id; in the end one
+// process has the id, and the other is told.
 func TestTwoThatComeBackAtOnce_W8(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		w.submit(w.Client(), 2)
@@ -60,7 +60,7 @@ func TestTwoThatComeBackAtOnce_W8(t *testing.T) {
 		var live []*workerctl.Worker
 		for range 2 {
 			if o := <-out; o.err != nil {
-				require.ErrorIs(w, o.err, session.ErrLost, "the other came before it was told")
+				require.ErrorIs(w, o.err, session.ErrLost, "superseded before its own join returned")
 			} else {
 				live = append(live, o.k)
 			}

@@ -12,12 +12,12 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// Answers that are lost, while others go on.
+// Lost answers, while other clients continue.
 
 func isChange(r zktest.Request) bool { return r.Op == "multi" && !r.OnlyChecks }
 
-// A job that has come, was done, and has gone before its submitter could find that
-// out is not submitted once more.
+// A job that was submitted, finished and removed before its submitter could
+// find out is not submitted once more.
 func TestJobIsSubmittedOnce(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c, other := w.Client(), w.Client()
@@ -36,9 +36,8 @@ func TestJobIsSubmittedOnce(t *testing.T) {
 	})
 }
 
-// The request to leave, of a session that is lost, may be carried out at any
-// moment until the servers end that: also between two of the reads that look for
-// what has become of it.
+// The leave request of a lost session may be carried out until the servers end
+// the session: also between two of the reads that find out its outcome.
 func TestLeaveThatComesWhileItIsLookedForIsSeen(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		j := w.submit(w.Client(), 4)
@@ -48,7 +47,7 @@ func TestLeaveThatComesWhileItIsLookedForIsSeen(t *testing.T) {
 		w.join(w.attach(c), nth(2)) // its hold keeps the session under trial
 		run := runOf(k)
 		w.Server.FailNth(isChange, 1, zktest.Action{Do: zktest.DropRequest})
-		// Nothing of the session gets through any more; the next one can.
+		// The session gets no more messages through; the next session can.
 		w.Once(isChange, func() { w.BlackHole(k) })
 		reads, old := 0, k.Session().ID()
 		w.Server.OnRequest(func(r zktest.Request) zktest.Action {
@@ -65,8 +64,8 @@ func TestLeaveThatComesWhileItIsLookedForIsSeen(t *testing.T) {
 	})
 }
 
-// Whether a change was made before the worker was lost is not known: then it must
-// not be said that it was not.
+// The outcome of a change before the loss of the worker is unknown. Update must
+// not report the change as not made.
 func TestUpdateThatIsLostWithTheWorkerIsNotDenied(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		j := w.submit(w.Client(), 2)
@@ -83,8 +82,7 @@ func TestUpdateThatIsLostWithTheWorkerIsNotDenied(t *testing.T) {
 	})
 }
 
-// The change that comes after one whose outcome its caller did not wait for is a
-// change.
+// A change after an abandoned change is reported as a change of its own.
 func TestUpdateAfterOneThatWasGivenUpIsTold(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		w.submit(w.Client(), 2)
@@ -125,8 +123,8 @@ func TestScalingToTheSameAtOnceIsNoFailure(t *testing.T) {
 	})
 }
 
-// As long as the servers keep the session of a worker that was lost, its request to
-// leave may still be carried out: only then it is known that it has not left, or has.
+// While the servers keep the session of a lost worker, its leave request may
+// still be carried out. The outcome is known only after the end of the session.
 func TestLeaveOfALostWorkerWaitsForTheEndOfItsSession(t *testing.T) {
 	for name, late := range map[string]bool{"it never comes": false, "it comes late": true} {
 		t.Run(name, func(t *testing.T) {
@@ -152,7 +150,7 @@ func TestLeaveOfALostWorkerWaitsForTheEndOfItsSession(t *testing.T) {
 				}
 				err := (<-out).err
 				_, there := w.Server.Get(k.Path())
-				require.Error(w, there, "it is waited for")
+				require.Error(w, there, "Leave waits for the end of the session")
 				if late {
 					require.NoError(w, err)
 					require.Equal(w, 1, w.info(j).Left)
@@ -166,7 +164,7 @@ func TestLeaveOfALostWorkerWaitsForTheEndOfItsSession(t *testing.T) {
 	}
 }
 
-// leaveBehind does what the request of worker 1 to leave does.
+// leaveBehind does the same as the leave request of worker 1.
 func (w *World) leaveBehind(run, live string) {
 	for _, node := range []string{"/state", "/members/1"} {
 		n, err := w.Server.Get(run + node)

@@ -10,15 +10,15 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// WaitAll waits until all ids of the job are assigned: until all its workers have
-// joined, even if some have ended since. WaitAll waits for at most
+// WaitAll waits until all ids of the job are assigned: until all its workers
+// have joined, even if some have ended since. WaitAll waits for at most
 // Options.JoinWait. Then, and when ctx ends by its deadline, the error is a
-// [MissingError], unless the client has no connection; a server that does not
-// answer may delay that by a second. With Options.FailFast, WaitAll ends as soon
-// as a worker has died or failed: the error is a MissingError that does not wrap
-// context.DeadlineExceeded. The error wraps ErrOver if the job was killed or
-// abandoned before, or if the record of its outcome is gone. All workers of a job
-// that has finished or failed had joined.
+// [MissingError], unless the client has no connection; an unresponsive server
+// may delay the error by a second. With Options.FailFast, WaitAll ends as soon
+// as a worker has died or failed: the error is a MissingError that does not
+// wrap context.DeadlineExceeded. The error wraps ErrOver if the job was killed
+// or abandoned before, or if the record of its outcome is gone. All workers of
+// a job that has finished or failed had joined.
 //
 // Only the last worker that joins wakes the waiting processes.
 func (j *Job) WaitAll(ctx context.Context) error {
@@ -36,7 +36,7 @@ func (j *Job) WaitAll(ctx context.Context) error {
 	switch {
 	case errors.As(err, &faulty):
 	case errors.Is(err, ErrOver):
-		// One whose answers are slow may see no more of the job than its end.
+		// A client with slow answers may see only the end of the job.
 		if out, e := j.outcome(limited); e == nil && out.State.complete() {
 			return nil
 		}
@@ -78,8 +78,9 @@ func (j *Job) awaitNode(ctx context.Context, elems ...string) error {
 	})
 }
 
-// awaitFull waits until all ids are given out. The status says that, not the existence of
-// the znode which wakes those who wait: somebody may have deleted it.
+// awaitFull waits until all ids are given out. The status decides, not the
+// znode that wakes the waiting callers: this znode may have been deleted by
+// hand.
 func (j *Job) awaitFull(ctx context.Context) error {
 	return j.awaitStatus(ctx, status.full, jobformat.NodeFull, jobformat.NodeSize)
 }
@@ -89,9 +90,9 @@ func (j *Job) awaitOver(ctx context.Context) error {
 	return j.awaitStatus(ctx, func(status) bool { return false }, jobformat.NodeSize)
 }
 
-// awaitStatus waits until enough is true for the status, which it reads again when one of
-// nodes changes, comes or goes; ErrOver if the job is over. Each status is fresh: what it
-// says ends the wait.
+// awaitStatus waits until enough is true for the status; ErrOver if the job is
+// over. The status is read again whenever one of nodes changes, is created or
+// is deleted. Each read is fresh, so the first sufficient status ends the wait.
 func (j *Job) awaitStatus(ctx context.Context, enough func(status) bool, nodes ...string) error {
 	return optimistic.Change(ctx, j.client, ErrRecord, func(s *session.Session) error {
 		var reads []*session.Future[session.Seen]
@@ -116,7 +117,7 @@ func (j *Job) awaitStatus(ctx context.Context, enough func(status) bool, nodes .
 				watches = append(watches, r.Seen(read).Watch)
 			}
 			if found = r.Err; negative(found) {
-				return nil // ReadFresh proves it
+				return nil // ReadFresh verifies the negative answer
 			}
 			return found
 		})
@@ -134,8 +135,8 @@ func (j *Job) awaitStatus(ctx context.Context, enough func(status) bool, nodes .
 	})
 }
 
-// firstOf waits until one of the watches has fired, and then wants everything to
-// be read again.
+// firstOf waits until one of the watches has fired; the caller must then read
+// everything again.
 func firstOf(ctx context.Context, watches ...*session.Watch) error {
 	fired := make(chan struct{}, len(watches))
 	for _, w := range watches {
@@ -149,13 +150,13 @@ func firstOf(ctx context.Context, watches ...*session.Watch) error {
 	}
 }
 
-// patience is how much longer than its context a call may take that says who is
-// missing, if servers seem to be reachable.
+// patience bounds the time after the end of its context that a call may take to
+// find the missing workers, if servers seem reachable.
 const patience = time.Second
 
-// missing is the error of a wait that has taken too long. who returns the workers that did
-// not come. If that cannot be found out in time, or without a connection, missing returns
-// reason alone.
+// missing is the error of a wait that has taken too long. who returns the
+// workers that did not come. If who does not find out in time, or the client has
+// no connection, missing returns reason alone.
 func (j *Job) missing(ctx context.Context, reason error, who func(ctx context.Context, st status) ([]int, error)) error {
 	if j.client.State().Status != session.Connected {
 		return reason
@@ -171,7 +172,7 @@ func (j *Job) missing(ctx context.Context, reason error, who func(ctx context.Co
 		return reason
 	}
 	out := &MissingError{IDs: ids, Workers: st.Workers, Reason: reason}
-	_ = j.classify(over, out) // what cannot be found out in time is left out
+	_ = j.classify(over, out) // details not found out in time are left out
 	return out
 }
 
@@ -185,7 +186,7 @@ func (j *Job) status(ctx context.Context) (st status, err error) {
 	return st, err
 }
 
-// idsFrom are the ids from one number up to below another.
+// idsFrom are the ids from the first number up to, and excluding, the second.
 func idsFrom(from, to int) []int {
 	var out []int
 	for id := from; id < to; id++ {

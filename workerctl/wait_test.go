@@ -48,14 +48,14 @@ func TestWaitAllEndsWhenTheLastHasJoined_T3_T26(t *testing.T) {
 			outs = append(outs, w.waitAll(k.Job()))
 		}
 		w.Pass(10 * time.Second)
-		// Also of those that have died or left meanwhile.
+		// Also when workers have died or left meanwhile.
 		w.leave(crew[2])
 		for _, out := range outs {
 			w.pending(out)
 		}
 		last := w.join(w.attach(w.Client()), nth(3))
 		w.passed(0, append(outs, w.waitAll(last.Job()))...)
-		// T26: the list, which is there at once.
+		// T26: the list is available at once.
 		all, err := last.Job().Members(w.Ctx)
 		require.NoError(w, err)
 		require.Len(w, all, 4)
@@ -88,7 +88,7 @@ func TestWaitAllEndsWithTheJob(t *testing.T) {
 	})
 }
 
-// Nobody is woken but by the last one.
+// Only the last worker wakes the others.
 func TestWaitAllCostsTheSameHoweverManyJoin(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		w.submit(w.Client(), 40)
@@ -120,8 +120,9 @@ func TestBarrierIsForAllWorkersAndForAnyNumberOfRounds_T4_T21_T22(t *testing.T) 
 	})
 }
 
-// W9: who has given up or died is not counted, in this round or a later one, and a
-// restart does not count twice. W10: nobody waits for what has passed already.
+// W9: a worker that has given up or died is not counted, in this round or
+// later, and a restart does not count twice. W10: no worker waits for a round
+// that has passed already.
 func TestBarrierCountsOnlyThoseWhoWait_W9_W10(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		w.submit(w.Client(), 3)
@@ -140,7 +141,7 @@ func TestBarrierCountsOnlyThoseWhoWait_W9_W10(t *testing.T) {
 		w.pending(second)
 		w.passed(1, two, second, w.barrier(crew[0], "b"))
 
-		// Started again while its former process, which waits, seems to live.
+		// Restarted while its former process, which waits, seems to live.
 		elder := w.barrier(again, "b")
 		younger := w.join(w.attach(w.Client()), nth(1))
 		require.Error(w, (<-elder).err)
@@ -235,7 +236,7 @@ func TestJobShrinksOnlyByThoseWhoHaveLeft(t *testing.T) {
 			require.NoError(w, w.Server.ExpireSession(crew[1].Session().ID()))
 			var in *workerctl.InUseError
 			require.ErrorAs(w, j.Scale(w.Ctx, 1), &in)
-			require.Equal(w, []int{1, 2}, in.IDs, "also who has died: it may come back")
+			require.Equal(w, []int{1, 2}, in.IDs, "also a dead worker: it may come back")
 			require.Equal(w, 5, w.info(j).Workers, "nothing was changed")
 
 			require.NoError(w, j.Scale(w.Ctx, 3))
@@ -295,8 +296,8 @@ func TestWorkerThatComesAfterwardsKnowsTheNewNumber(t *testing.T) {
 		first, second := w.join(j, nth(0)), w.join(w.attach(at(behind)), nth(1))
 		a := w.barrier(first, "b")
 		w.Settle()
-		// Slow, but within the second in which a barrier finds out what has become
-		// of a party that leaves.
+		// Slow, but within the second in which a barrier finds out the outcome
+		// for a leaving party.
 		w.Server.Delay(zktest.Link{Session: first.Session().ID()}, zktest.ToClient, 200*time.Millisecond)
 		require.NoError(w, w.Server.Lag(behind, true))
 		require.NoError(w, w.attach(w.ClientAt(w.Server.ServerAddr(leader), session.Options{})).Scale(w.Ctx, 3))
@@ -310,7 +311,7 @@ func TestWorkerThatComesAfterwardsKnowsTheNewNumber(t *testing.T) {
 	})
 }
 
-// A long wait is woken often, and does not take that for a sign of damage.
+// A long wait is woken often, without reporting damage.
 func TestWaitGoesOnHoweverOftenItIsWoken(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := w.Client()
@@ -329,8 +330,8 @@ func TestWaitGoesOnHoweverOftenItIsWoken(t *testing.T) {
 	})
 }
 
-// A wait ends with its context also when servers cannot be reached: then nobody can say
-// who is missing.
+// A wait ends with its context even if no server is reachable; the missing
+// workers are then unknown.
 func TestWaitEndsWithItsContextWithoutAServer(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		j := w.submit(w.Client(), 2)
@@ -339,7 +340,7 @@ func TestWaitEndsWithItsContextWithoutAServer(t *testing.T) {
 			"WaitAll": j.WaitAll,
 			"Barrier": func(ctx context.Context) error { _, err := k.Barrier(ctx, "b"); return err },
 		}
-		longer := map[string]time.Duration{"Barrier": time.Second} // it looks whether it has passed
+		longer := map[string]time.Duration{"Barrier": time.Second} // Barrier checks whether the worker has passed
 		for name, wait := range waits {
 			began := time.Now()
 			out := w.besideUnsettled(func(context.Context) (int64, error) { return 0, wait(w.Within(3 * time.Second)) })

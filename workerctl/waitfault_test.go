@@ -17,8 +17,8 @@ import (
 
 // Waits, and changes of a running job, under every fault.
 
-// crewOfTwo submits a job of two: worker 0 suffers nothing, worker 1 is the one
-// under test.
+// crewOfTwo submits a job of two: worker 0 suffers no faults, worker 1 is under
+// test.
 func crewOfTwo(e *matrix.Env, p *world.Party) error {
 	if err := submitFirst(2, false)(e, p); err != nil {
 		return err
@@ -43,7 +43,7 @@ type pair struct {
 	other, mine *workerctl.Worker
 }
 
-// kill ends the job whatever has become of it.
+// kill ends the job in any state.
 func kill(ctx context.Context, p *world.Party) error { return p.State.(pair).job.Kill(ctx) }
 
 func TestBarrierAndPhaseUnderEveryFault_T4_W10(t *testing.T) {
@@ -205,7 +205,7 @@ func TestSweepUnderEveryFault_T14(t *testing.T) {
 	}.Case())
 }
 
-// walk goes through the phases from the beginning, whenever it has died.
+// walk goes through the phases, from the beginning again after each death.
 func (s *stress) walk(ctx context.Context, c *session.Client, name string, phases int, r *rand.Rand) {
 	var k *workerctl.Worker
 	for phase := 0; phase < phases && ctx.Err() == nil; {
@@ -246,8 +246,9 @@ func (s *stress) note(v visit) {
 	s.visits = append(s.visits, v)
 }
 
-// T4, T21, T22, W9, W10: workers die and come back on their way through the phases;
-// nobody passes one before all have come to its end, and all come to the last.
+// T4, T21, T22, W9, W10: workers die and come back on their way through the
+// phases; no worker passes a phase before all have come to its end, and all
+// pass the last.
 func TestStressPhases_T22_W9(t *testing.T) {
 	for _, servers := range []int{1, 3} {
 		world.RunSeeds(t, stressSeeds(16), servers, func(ww *world.World, seed uint64) error {

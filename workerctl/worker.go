@@ -11,18 +11,19 @@ import (
 	"github.com/zkrecipes/zkrecipes/stm"
 )
 
-// Worker is a worker that has joined a job and runs. Give it up with Leave when
-// it has finished its part.
+// Worker is a worker that has joined a job and runs. Call Leave when the worker
+// has finished its part.
 type Worker struct {
 	job   *Job
 	hold  *session.Hold
 	token int64
-	// turn has one element while nobody changes what the servers have of the
-	// worker.
+	// turn has one element while no call changes the worker's record at the
+	// servers.
 	turn chan struct{}
 
-	// mu guards what follows: record is what the servers have, over that the
-	// worker has left, or has tried to, by the call overBy and with err.
+	// mu guards the fields below: record is the record at the servers. over is
+	// set when the worker has left, or has tried to, by the call overBy with the
+	// error err.
 	mu     sync.Mutex
 	record member
 	over   bool
@@ -57,10 +58,10 @@ func (w *Worker) Path() string { return w.held().Path() }
 // Session returns the session of the join.
 func (w *Worker) Session() *session.Session { return w.held().Session() }
 
-// Context ends when the worker leaves, and when it is lost, and context.Cause
-// tells which: session.ErrReleased, or an error that wraps session.ErrLost and
-// the reason. The reason is that of the lost session, or session.ErrNodeDeleted
-// if the worker's next process has taken its place, or the job was killed. The
+// Context ends when the worker leaves or is lost. context.Cause tells the
+// cause: session.ErrReleased, or an error that wraps session.ErrLost and the
+// reason. The reason is that of the lost session, or session.ErrNodeDeleted if
+// the worker's next process has taken its place, or the job was killed. The
 // context ends before the servers can report this worker as dead to the other
 // workers, unless this process was paused; after a pause, its Err is correct as
 // soon as the process runs again.
@@ -73,8 +74,9 @@ func (w *Worker) Token() int64 {
 	return w.token
 }
 
-// Guard is a check for a transaction, which fails if the worker does not run any
-// more, or its next process has joined: session.Txn(ctx, w.Guard(), ...).
+// Guard is a check for a transaction: the transaction fails if the worker does
+// not run any more, or its next process has joined: session.Txn(ctx, w.Guard(),
+// ...).
 func (w *Worker) Guard() session.Op { return w.held().Guard() }
 
 func (w *Worker) member() member {
@@ -84,10 +86,10 @@ func (w *Worker) member() member {
 	return w.record
 }
 
-// Update replaces the Identity.KV that the worker shows to others, with one
-// request. If the reply is lost, Update finds out. If the worker was lost, the
-// error wraps session.ErrLost, and nothing was changed, unless the error also
-// wraps session.ErrUnknownOutcome.
+// Update replaces the Identity.KV shown to other workers, with one request. If
+// the reply is lost, Update finds out. If the worker was lost, the error wraps
+// session.ErrLost, and nothing was changed, unless the error also wraps
+// session.ErrUnknownOutcome.
 func (w *Worker) Update(ctx context.Context, kv map[string]string) error {
 	const op = "update"
 	if err := w.check(ctx); err != nil {
@@ -127,8 +129,8 @@ func (w *Worker) check(ctx context.Context) error {
 	return nil
 }
 
-// zeroWorker is what is wrong with a zero Worker: a token of 0, or a guard that checks
-// nothing, would let writes through that nothing protects.
+// zeroWorker describes the misuse of a zero Worker: a token of 0, or a guard
+// without a check, would let unprotected writes through.
 const zeroWorker = "a zero Worker has not joined: get one from Job.Join"
 
 // held is the hold of the worker's znode; a zero Worker has none.
@@ -147,7 +149,7 @@ func (w *Worker) path() string {
 	return w.hold.Path()
 }
 
-// begin waits for the turn to change what the servers have; done ends it.
+// begin waits for the turn to change the worker's record; done ends the turn.
 func (w *Worker) begin(ctx context.Context) error {
 	select {
 	case <-w.turn:
@@ -159,9 +161,8 @@ func (w *Worker) begin(ctx context.Context) error {
 
 func (w *Worker) done() { w.turn <- struct{}{} }
 
-// update writes the record next. Only this incarnation, of which there is one as
-// long as its live node exists, writes the member then; so the write may be
-// repeated: it makes no difference.
+// update writes the record next. While the live node exists, only this
+// incarnation writes the member, so the write can safely be repeated.
 func (w *Worker) update(ctx context.Context, next member) error {
 	data, own, unanswered := encode(next), w.hold.Session(), false
 	_, err := w.job.apply(ctx, func(tx *stm.Tx) error {

@@ -28,7 +28,7 @@ func TestWorkerKnowsItsAddresses_T7(t *testing.T) {
 		require.Equal(w, who, all[0].Identity)
 
 		_, err = j.Join(w.Ctx, workerctl.Identity{})
-		require.ErrorIs(w, err, workerctl.ErrInvalidArgument, "at least one")
+		require.ErrorIs(w, err, workerctl.ErrInvalidArgument, "at least one worker")
 		require.ErrorContains(w, err, "Addresses")
 	})
 }
@@ -53,7 +53,7 @@ func TestOneWhoComesBackGetsItsIDAgain_T20_W8(t *testing.T) {
 	})
 }
 
-// W8: two that live under one identity: the elder one is fenced off.
+// W8: two live processes under one identity: the elder is fenced off.
 func TestElderTwinLosesItsHoldAndItsGuard_W8(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		w.submit(w.Client(), 2)
@@ -144,8 +144,8 @@ func TestUpdateIsSeenByOthersAndSurvivesTheWorker(t *testing.T) {
 	})
 }
 
-// T11, W3: who has left is still one of those who joined, and everybody who runs
-// is one of them from the first moment.
+// T11, W3: a worker that has left still counts as joined, and every running
+// worker counts as joined from the first moment.
 func TestOneWhoLeavesHasStillJoined_T2_T5_T11_W3(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		j := w.submit(w.Client(), 4)
@@ -175,7 +175,7 @@ func TestLastWorkerOutRemovesTheJob_T13(t *testing.T) {
 			require.EqualValues(w, "running", w.info(j).State)
 			w.leave(k)
 			require.ErrorIs(w, context.Cause(k.Context()), session.ErrReleased, "%d", i)
-			require.NoError(w, k.Leave(w.Ctx), "what the first call said")
+			require.NoError(w, k.Leave(w.Ctx), "the result of the first call")
 		}
 		w.removed()
 		_, err := workerctl.Attach(w.Ctx, c, "words", nil)
@@ -183,8 +183,8 @@ func TestLastWorkerOutRemovesTheJob_T13(t *testing.T) {
 	})
 }
 
-// T14: the last worker dies: the job waits for it, and goes when it has come back
-// and left.
+// T14: the last worker dies: the job waits, and is removed when the worker has
+// come back and left.
 func TestJobWaitsForALastWorkerThatDied_T14(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		w.submit(w.Client(), 2)
@@ -199,13 +199,13 @@ func TestJobWaitsForALastWorkerThatDied_T14(t *testing.T) {
 	})
 }
 
-// T15: a worker has died, and the servers have not noticed yet: the one that
-// finishes meanwhile is still told right.
+// T15: a worker has died, and the servers have not noticed yet: a worker that
+// finishes meanwhile still gets the right answer.
 func TestOneThatFinishesBeforeADeathIsNoticed_T15(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		j := w.submit(w.Client(), 2)
 		crew := w.crew(2)
-		w.Server.CutLink(linkOf(2)) // it is gone, its session is not
+		w.Server.CutLink(linkOf(2)) // the process is gone, its session is not
 		w.leave(crew[1])
 		in := w.info(j)
 		require.Equal(w, []int{1, 1}, []int{in.Left, in.Running})
@@ -234,13 +234,14 @@ func TestLastTwoLeaveAtOnce_T16_W7(t *testing.T) {
 	}
 }
 
-// W7: one that comes late finds the job over, and its node is not deleted with it.
+// W7: a late joiner finds the job over, and its node is not deleted with the
+// job.
 func TestLateJoinerIsToldThatTheJobIsOver_W7(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		j := w.submit(w.Client(), 1)
 		k := w.crew(1)[0]
-		// It comes when the job is finished and not removed yet, and is faster
-		// than the removal.
+		// The worker joins when the job is finished but not removed yet, and is
+		// faster than the removal.
 		removing := make(chan struct{})
 		w.Once(isDelete, func() {
 			w.Server.Delay(linkOf(2), zktest.Both, time.Second)
@@ -280,10 +281,10 @@ func TestLowestFreeIDIsUsedAgain(t *testing.T) {
 		w.leave(crew[0])
 		a, b, c := w.join(j, named("a")), w.join(j, named("b")), w.join(j, named("c"))
 		require.Equal(w, []int{0, 1, 3}, []int{a.ID(), b.ID(), c.ID()})
-		require.EqualValues(w, 2, a.Incarnation(), "tokens of an id grow, whoever has it")
+		require.EqualValues(w, 2, a.Incarnation(), "tokens of an id grow, for every identity")
 		_, err := j.Join(w.Ctx, named("d"))
 		require.ErrorIs(w, err, workerctl.ErrFull)
-		// One that comes back under its identity has not left.
+		// A worker that comes back under its identity has not left.
 		require.NoError(w, w.Server.ExpireSession(b.Session().ID()))
 		again := w.join(w.attach(w.Client()), named("b"))
 		require.Equal(w, 1, again.ID())

@@ -64,7 +64,7 @@ func (w *World) join(j *workerctl.Job, who workerctl.Identity) *workerctl.Worker
 	return k
 }
 
-// crew is n workers that have joined, in order, each with a client of its own.
+// crew returns n joined workers, in order, each with its own client.
 func (w *World) crew(n int) []*workerctl.Worker {
 	w.Helper()
 	var out []*workerctl.Worker
@@ -105,17 +105,18 @@ func nothingLeft(s *zktest.Server) error {
 	return nil
 }
 
-// result is what a call returned that ran beside the test.
+// result is the result of a call that ran concurrently with the test.
 type result struct {
 	round int64
 	err   error
 	at    time.Time
 }
 
-// beside starts f and returns once it waits or has ended.
+// beside starts f and returns when f waits or has ended.
 func (w *World) beside(f func(ctx context.Context) (int64, error)) <-chan result {
 	out := make(chan result, 1)
-	// The bubble waits for it; it ends with the world's context at the latest.
+	// The bubble waits for this goroutine; it ends with the world's context at
+	// the latest.
 	go func() {
 		n, err := f(w.Ctx)
 		out <- result{n, err, time.Now()}
@@ -137,7 +138,8 @@ func (w *World) pending(out <-chan result) {
 // besideUnsettled is beside without waiting for anything.
 func (w *World) besideUnsettled(f func(ctx context.Context) (int64, error)) <-chan result {
 	out := make(chan result, 1)
-	// The bubble waits for it; it ends with the world's context at the latest.
+	// The bubble waits for this goroutine; it ends with the world's context at
+	// the latest.
 	go func() {
 		n, err := f(w.Ctx)
 		out <- result{n, err, time.Now()}
@@ -145,7 +147,7 @@ func (w *World) besideUnsettled(f func(ctx context.Context) (int64, error)) <-ch
 	return out
 }
 
-// BlackHole swallows what k's session sends and gets.
+// BlackHole drops everything that k's session sends and receives.
 func (w *World) BlackHole(k *workerctl.Worker) {
 	w.Server.BlackHole(zktest.Link{Session: k.Session().ID()}, zktest.Both)
 }
