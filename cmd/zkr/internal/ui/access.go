@@ -17,19 +17,19 @@ const (
 	fresh = 2 * time.Second
 )
 
-// access is what the servers said of a znode's access list. ZooKeeper tells nobody
-// when that becomes another one, so it says when that was.
+// access is the servers' answer about a znode's access list. ZooKeeper does not
+// announce changes of access lists, so the answer carries its time.
 type access struct {
 	list []session.ACL
 	err  error
 	at   time.Time
-	// of is the znode's stat then: who has changed more than its access list is
-	// noticed.
+	// of is the znode's stat at that time: changes other than those of the
+	// access list are noticed by the stat.
 	of session.Stat
 }
 
-// old reports whether the servers are to be asked: they never were, or of a znode
-// that has changed since, or gave no answer, a while ago.
+// old reports whether the servers must be asked: for the first time, because
+// the znode has changed, or because the last request failed a while ago.
 func (a access) old(n *recognize.Node, now time.Time) bool {
 	return a.at.IsZero() || a.of != n.Stat || a.err != nil && now.Sub(a.at) > askLimit
 }
@@ -47,11 +47,11 @@ func (m *Model) ask(ctx context.Context, n *recognize.Node) access {
 	return a
 }
 
-// asker asks for access lists. It keeps its last answer for a moment, so that a page
-// and its stream, which begins right behind it, have the same answer: an answer with
-// another time would be sent again.
+// asker asks for access lists. asker keeps its last answer for a moment, so a
+// page and its stream, which begins right afterwards, have the same answer. An
+// answer with another time would be sent again.
 type asker struct {
-	// mu guards what follows: last is the answer about path.
+	// mu guards the fields below: last is the answer about path.
 	mu   sync.Mutex
 	path string
 	last access
@@ -101,9 +101,9 @@ func rights(list []session.ACL) []right {
 	return out
 }
 
-// who names whom an entry is about. The id of digest is a user's name and a hash
-// of the password without any salt, which is as good as the password for a reader who
-// has the time; of schemes that nobody here knows, less is said rather than more.
+// who names the user of an entry. An id of the scheme digest has the user's
+// name and an unsalted hash of the password, which a patient reader can crack:
+// the hash is left out. For unknown schemes, who shows less rather than more.
 func who(a session.ACL) string {
 	id := a.ID
 	switch a.Scheme {

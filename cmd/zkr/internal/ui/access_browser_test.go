@@ -11,9 +11,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/browser"
 )
 
-// contrasts is JavaScript that lists the texts of a page that are hard to read:
-// those whose contrast with what is behind them is less than 4.5, or 3 if they are
-// large, as WCAG 2 counts it.
+// contrasts is JavaScript that lists texts with too little contrast to the
+// background: less than 4.5, or 3 for large texts, as defined by WCAG 2.
 const contrasts = `(() => {
   const color = (text) => { const n = text.match(/[\d.]+/g).map(Number); return [n[0], n[1], n[2], n[3] ?? 1]; };
   const over = (a, b) => [0, 1, 2].map((i) => a[i] * a[3] + b[i] * (1 - a[3])).concat(1);
@@ -37,7 +36,7 @@ const contrasts = `(() => {
   return [...seen].map((s) => s.join(": ")).join("\n");
 })()`
 
-// help: it has enough contrast, in both themes, as the pages have.
+// help: the help has enough contrast in both themes, like the pages.
 func help(t *testing.T, b *browser.Browser, url string) {
 	p := b.Page(t, 1280, 800)
 	p.Open(url + "/")
@@ -50,8 +49,8 @@ func help(t *testing.T, b *browser.Browser, url string) {
 	}
 }
 
-// step is JavaScript that says where the keyboard is: nothing if nowhere, and what
-// is wrong if one cannot see it.
+// step is JavaScript that names the focused element: nothing without focus, and
+// the defect if the focus is invisible.
 const step = `(() => {
   const e = document.activeElement;
   if (!e || e === document.body) return "";
@@ -62,7 +61,7 @@ const step = `(() => {
   return "seen";
 })()`
 
-// byKeyboard: Tab reaches everything that can be clicked, and one sees where it is.
+// byKeyboard: Tab reaches every clickable element, and the focus is visible.
 func byKeyboard(t *testing.T, b *browser.Browser, s *stage, url string) {
 	p := b.Page(t, 1280, 800)
 	for _, page := range []string{"/", "/tree?path=/shop/locks/catalog"} {
@@ -71,14 +70,14 @@ func byKeyboard(t *testing.T, b *browser.Browser, s *stage, url string) {
 		const all = `[...document.querySelectorAll("a[href], button, input:not([type=hidden]), summary")].filter((e) => e.checkVisibility())`
 		n, err := strconv.Atoi(p.Eval(all + ".length"))
 		require.NoError(t, err)
-		for range min(n, 33) { // what comes behind is as what comes before
+		for range min(n, 33) { // later elements are like earlier ones
 			p.Press(browser.Tab)
 			require.Equal(t, "seen", p.Eval(step), page)
 		}
 		missed := p.Eval(fmt.Sprintf("%s.slice(0, 28).filter((e) => !window.visited.has(e)).map((e) => e.outerHTML.slice(0, 100)).join()", all))
-		assert.Empty(t, missed, "%s: what Tab does not reach", page)
+		assert.Empty(t, missed, "%s: elements that Tab does not reach", page)
 	}
-	// An update leaves the keyboard where it was.
+	// An update keeps the focus.
 	p.Open(url + "/counters")
 	p.Until(isLive)
 	at := `document.activeElement?.getAttribute("href")`

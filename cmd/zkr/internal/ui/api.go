@@ -13,28 +13,28 @@ import (
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui/recognize"
 )
 
-// document is what there is, for programs. Its fields, and those of what is in it,
-// keep their names and their meaning; others may come (testdata/api.golden).
+// document is the view for programs. Its fields, at all levels, keep their
+// names and meanings; fields may be added (testdata/api.golden).
 type document struct {
 	Root string `json:"root"`
-	// Loaded is false while the tree is read for the first time: nothing is
-	// told of it until then.
+	// Loaded is false during the first read of the tree: the document is empty
+	// until then.
 	Loaded bool `json:"loaded"`
-	// Stale: ZooKeeper is away, and this is how it was at AsOf.
+	// Stale: ZooKeeper is away, and the document shows the state at AsOf.
 	Stale bool      `json:"stale"`
 	AsOf  time.Time `json:"as_of"`
 	Nodes int       `json:"znodes"`
-	// Denied are the paths of the znodes that may not be read.
+	// Denied are the paths of unreadable znodes.
 	Denied   []string             `json:"not_readable"`
 	Things   []*recognize.Thing   `json:"things"`
 	Sessions []*recognize.Session `json:"sessions"`
-	// Next is what to ask with, as "after", for the next part of each list; it is
-	// missing if there is none.
+	// Next is the parameter "after" for the next part of each list; missing
+	// after the last part.
 	Next string `json:"next,omitempty"`
 }
 
-// api serves what there is, for programs: the things that fit the filter, and all
-// the rest; or a part of it.
+// api serves the view to programs: the things that match the filter, and all
+// other lists, or a part of them.
 func (s *server) api(w http.ResponseWriter, r *http.Request) {
 	v, form := s.model.View(), r.URL.Query()
 	filter := form.Get("q")
@@ -56,16 +56,16 @@ func (s *server) api(w http.ResponseWriter, r *http.Request) {
 	if v.Health.Stale {
 		out.AsOf = v.Health.AsOf
 	}
-	text, err := json.MarshalIndent(out, "", "  ") // escapes what HTML would not bear
+	text, err := json.MarshalIndent(out, "", "  ") // escapes characters unsafe in HTML
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(append(seen(text), '\n')) // a client that has gone needs no answer
+	_, _ = w.Write(append(seen(text), '\n')) // a disconnected client needs no answer
 }
 
-// some is a list that is one in JSON even if there is nothing in it.
+// some makes a list that is also a list in JSON if empty.
 func some[T any](list []T) []T {
 	if list == nil {
 		return []T{}
@@ -73,8 +73,8 @@ func some[T any](list []T) []T {
 	return list
 }
 
-// seen is JSON in which characters that cannot be seen, or turn the direction of
-// writing, are escaped: it means the same.
+// seen escapes characters in JSON that are invisible or change the direction of
+// writing; the meaning stays the same.
 func seen(text []byte) []byte {
 	odd := func(r rune) bool { return r == 0x7f || r > 0x7f && !unicode.IsPrint(r) }
 	if !bytes.ContainsFunc(text, odd) {

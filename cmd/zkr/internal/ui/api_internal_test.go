@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fields are a type's, as JSON has them: a line for each, with those of what is in
-// it.
+// fields are the fields of a type in JSON, including nested fields, a line for
+// each.
 func fields(t *testing.T, at reflect.Type, path string) []string {
 	t.Helper()
 	for at.Kind() == reflect.Pointer {
@@ -59,7 +59,7 @@ func fields(t *testing.T, at reflect.Type, path string) []string {
 	case reflect.Int, reflect.Int32, reflect.Int64:
 		return []string{path + " number"}
 	}
-	require.Fail(t, "a type that the API had not", "%s: %s", path, at)
+	require.Fail(t, "a new type in the API", "%s: %s", path, at)
 	return nil
 }
 

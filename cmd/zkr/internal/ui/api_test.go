@@ -52,7 +52,7 @@ func api(t *testing.T, url string) {
 	assert.Greater(t, got.Nodes, 200)
 }
 
-// pageOf is the page that shows things of a kind.
+// pageOf is the page for things of a kind.
 func pageOf(kind recognize.Kind) string {
 	for path, kinds := range map[string][]recognize.Kind{
 		"/locks": {recognize.Mutex, recognize.RWLock, recognize.Semaphore}, "/elections": {recognize.Election},
@@ -66,13 +66,13 @@ func pageOf(kind recognize.Kind) string {
 	return ""
 }
 
-// words are the words of a page that people see.
+// words are the visible words of a page.
 func words(page string) string {
 	text := regexp.MustCompile(`<(script|style)[^>]*>.*?</(script|style)>|<[^>]*>`).ReplaceAllString(page, " ")
 	return strings.Join(strings.Fields(html.UnescapeString(text)), " ")
 }
 
-// told is a thing as programs are told of it.
+// told is a thing as described to programs.
 type told struct {
 	Kind, Path, State string
 	Problems          []struct{ Text string }
@@ -100,7 +100,7 @@ type told struct {
 	}
 }
 
-// words are those that a page that shows the thing must have.
+// words are the words required on a page with the thing.
 func (d told) words() (out []string) {
 	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	up := d.Path[:strings.LastIndexByte(d.Path, '/')+1]
@@ -112,7 +112,7 @@ func (d told) words() (out []string) {
 	if d.Number != nil {
 		say("%d", d.Number.Value)
 	} else {
-		say("%s", d.State) // that of a counter is its number
+		say("%s", d.State) // the state of a counter is its number
 	}
 	for _, c := range d.Queue {
 		say("%s", c.ID)
@@ -137,7 +137,7 @@ func (d told) words() (out []string) {
 	return append(out, d.shared()...)
 }
 
-// shared are the words of those who share tasks or resources.
+// shared are the words for participants that share tasks or resources.
 func (d told) shared() (out []string) {
 	if q := d.Tasks; q != nil {
 		for state, n := range q.Counts {
@@ -158,8 +158,8 @@ func (d told) shared() (out []string) {
 	return out
 }
 
-// same compares what programs are told with what the pages say: each thing is on
-// the page of its kind, with its state, and everybody who is in it.
+// same compares the API with the pages: each thing is on the page of its kind,
+// with its state and all its participants.
 func same(t *testing.T, v *ui.View, url string) {
 	var doc struct {
 		Nodes    int `json:"znodes"`

@@ -21,14 +21,14 @@ import (
 // images is where the pictures of the pages are.
 const images = "../../../../docs/images"
 
-// ages is all that a page says of how long something has been so.
+// ages are all durations on a page.
 const ages = "[...document.querySelectorAll('main time')].filter((e) => !e.closest('.unknown')).map((e) => e.textContent).join()"
 
-// isLive is true in a page that is kept up to date.
+// isLive is true in a page with a live stream.
 const isLive = "document.body.dataset.stream === 'open'"
 
-// inBrowser looks at the dashboard as people do. Each page that it opens fails its
-// test if the console has an error, or the policy of a page was broken.
+// inBrowser tests the dashboard in a browser. An error in the console, or a
+// violation of the page's policy, fails the test.
 func inBrowser(t *testing.T, s *stage, m *ui.Model, url string) {
 	b := browser.Require(t)
 	t.Run("each page loads, is live, can be read in every window, and has its picture", func(t *testing.T) { visits(t, b, s, m, url) })
@@ -45,8 +45,8 @@ func inBrowser(t *testing.T, s *stage, m *ui.Model, url string) {
 	t.Run("while ZooKeeper is away", func(t *testing.T) { away(t, b, s, url) })
 }
 
-// visits opens every page once, looks at it in both themes and in a small window, and
-// with -update makes the pictures of the documents.
+// visits opens every page once, inspects the page in both themes and in a small
+// window, and with -update makes the pictures for the documentation.
 func visits(t *testing.T, b *browser.Browser, s *stage, m *ui.Model, url string) {
 	if *update {
 		s.lively(m)
@@ -83,7 +83,7 @@ func visits(t *testing.T, b *browser.Browser, s *stage, m *ui.Model, url string)
 	picture(t, p, "overview-narrow")
 }
 
-// picture writes a picture, or wants it to be there.
+// picture writes a picture, or checks that the picture exists.
 func picture(t *testing.T, p *browser.Page, name string) {
 	t.Helper()
 	file := filepath.Join(images, "ui-"+name+".png")
@@ -94,7 +94,7 @@ func picture(t *testing.T, p *browser.Page, name string) {
 		require.NoError(t, os.WriteFile(file, png, 0o600))
 	}
 	_, err := os.Stat(file)
-	assert.NoError(t, err, "-update makes it")
+	assert.NoError(t, err, "-update makes the picture")
 }
 
 // alike looks at where things stand in the cards of a page.
@@ -109,7 +109,7 @@ func alike(t *testing.T, b *browser.Browser, url string) {
 	}
 	open("/counters")
 	const below = "e.querySelector('.path').getBoundingClientRect().top >= e.querySelector('.kind').getBoundingClientRect().bottom"
-	assert.Equal(t, "true,true,true,true", p.Eval(every("article header", below)), "each path is below its badge, however long it is")
+	assert.Equal(t, "true,true,true,true", p.Eval(every("article header", below)), "each path is below its badge, for paths of any length")
 	visits := `[data-key="counter /shop/counters/visits"] .big`
 	assert.Regexp(t, `^\d{2},\d{3}$`, p.Eval(every(visits+" span", "e.textContent")), "thousands stand apart")
 	assert.Regexp(t, `^\d{5}$`, p.Eval("document.querySelector('"+visits+"').textContent"), "and are copied as a number")
@@ -128,7 +128,7 @@ func changes(t *testing.T, b *browser.Browser, s *stage, url string) {
 	p.Open(url + "/counters")
 	p.Until(isLive)
 	p.Eval("window.before = document.querySelector('[data-key=\"counter /shop/counters/config-epoch\"]')")
-	fastest := limit // the others may have waited for what else the machine does
+	fastest := limit // slow rounds may have waited for other work of the machine
 	for _, value := range []string{"111111", "222222", "333333", "444444"} {
 		begin := time.Now()
 		require.NoError(t, s.srv.Set("/shop/counters/visits", []byte(value)))
@@ -137,7 +137,7 @@ func changes(t *testing.T, b *browser.Browser, s *stage, url string) {
 	}
 	assert.Less(t, fastest, time.Second)
 	p.Until("document.querySelector('svg.spark')")
-	assert.Equal(t, "true", p.Eval("window.before.isConnected"), "what has not changed stays what it was")
+	assert.Equal(t, "true", p.Eval("window.before.isConnected"), "an unchanged element stays the same element")
 	p.Open(url + "/locks")
 	p.Until(isLive)
 	s.put("/shop/locks/new-one", "")
@@ -160,7 +160,7 @@ func keys(t *testing.T, b *browser.Browser, url string) {
 	selected := func() string { return p.Eval("document.querySelector('.selected')?.dataset.href ?? ''") }
 	assert.Empty(t, selected())
 	p.Press("j")
-	assert.Equal(t, "/tree?path=%2Fshop%2Flocks%2Finvoices", selected(), "what is wrong comes first")
+	assert.Equal(t, "/tree?path=%2Fshop%2Flocks%2Finvoices", selected(), "things with problems come first")
 	p.Press("j")
 	assert.Equal(t, "/tree?path=%2Fshop%2Flocks%2Fcatalog", selected())
 	p.Press("k")
@@ -193,7 +193,7 @@ func filters(t *testing.T, b *browser.Browser, url string) {
 	p.Press("/")
 	p.Press("checkout")
 	p.Until("document.querySelectorAll('article').length === 1 && location.search === '?q=checkout'")
-	assert.Equal(t, "filter", p.Eval("document.activeElement.id"), "one can go on typing")
+	assert.Equal(t, "filter", p.Eval("document.activeElement.id"), "typing can continue")
 	p.Press("zzz")
 	p.Says("No matches")
 	p.Open(url + "/locks?q=gpus")
@@ -211,7 +211,7 @@ func themes(t *testing.T, b *browser.Browser, url string) {
 	dark := ground()
 	assert.NotEqual(t, light, dark, "as the system is")
 	p.Press("t")
-	assert.Equal(t, light, ground(), "as the reader wants it")
+	assert.Equal(t, light, ground(), "the theme chosen by the reader")
 	p.Open(url + "/locks")
 	assert.Equal(t, light, ground(), "on all pages")
 	p.Click("#theme")
@@ -251,11 +251,11 @@ func still(t *testing.T, b *browser.Browser, url string) {
 		has(t, p.Eval("document.documentElement.outerHTML"), page.says, page.path)
 		assert.Equal(t, "", p.Eval("document.body.dataset.ready ?? ''"), "no script runs")
 	}
-	assert.Equal(t, "none", p.Eval("getComputedStyle(document.querySelector('#theme')).display"), "what needs a script is not there")
+	assert.Equal(t, "none", p.Eval("getComputedStyle(document.querySelector('#theme')).display"), "the controls for scripts are hidden")
 }
 
-// cut ends the server of the page: the page says so, and goes on when another one
-// is there.
+// cut stops the server of the page: the page shows the loss, and continues with
+// the next server.
 func cut(t *testing.T, b *browser.Browser, s *stage, m *ui.Model) {
 	serve := func(addr, where string) (url string, end func()) {
 		ctx, cancel := context.WithCancel(s.ctx)
@@ -279,7 +279,7 @@ func cut(t *testing.T, b *browser.Browser, s *stage, m *ui.Model) {
 	p.Size(1280, 800)
 	frozen, old := p.Eval(ages), p.Eval(notice)
 	p.Until(notice + " !== " + strconv.Quote(old))
-	assert.Equal(t, frozen, p.Eval(ages), "what nobody knows does not get older")
+	assert.Equal(t, frozen, p.Eval(ages), "unknown ages do not grow")
 	require.NoError(t, s.srv.Set("/shop/counters/visits", []byte("777777")))
 	p.Eval("window.same = 1")
 	addr := strings.TrimSuffix(strings.TrimPrefix(url, "http://"), "/")
@@ -288,7 +288,7 @@ func cut(t *testing.T, b *browser.Browser, s *stage, m *ui.Model) {
 	assert.Equal(t, "1", p.Eval("window.same"), "the page goes on")
 	p.Until(isLive + " && !document.body.classList.contains('cut')")
 	p.Until(ages + " !== " + strconv.Quote(frozen))
-	// A connection that has died on the way stays open: a minute without a word.
+	// A dead connection stays open: no message for a minute.
 	p.Eval("window.lost = 0; new MutationObserver(() => { window.lost += document.body.dataset.stream === 'cut' }).observe(document.body, {attributeFilter: ['data-stream']})")
 	p.Eval("{ const now = Date.now; Date.now = () => now() + 60000 }")
 	p.Until("window.lost > 0")
@@ -297,11 +297,11 @@ func cut(t *testing.T, b *browser.Browser, s *stage, m *ui.Model) {
 	_, end = serve(addr, "zk9.example.org:2181") // others have come
 	p.Until("document.querySelector('.where').textContent === 'zk9.example.org:2181' && " + isLive)
 	p.Open("about:blank")
-	p.Complaints() // that nobody answered
+	p.Complaints() // ignore the errors of failed requests
 	end()
 }
 
-// away stops the server: the dashboard says how old it is, and goes on after.
+// away stops the server: the dashboard shows its age, and continues afterwards.
 func away(t *testing.T, b *browser.Browser, s *stage, url string) {
 	p := b.Page(t, 1280, 800)
 	p.Open(url + "/locks")
@@ -312,7 +312,7 @@ func away(t *testing.T, b *browser.Browser, s *stage, url string) {
 	has(t, p.Text("main"), "checkout", "what is known is shown")
 	frozen, old := p.Eval(ages), p.Text(".live")
 	p.Until("document.querySelector('.live').innerText !== " + strconv.Quote(old))
-	assert.Equal(t, frozen, p.Eval(ages), "what nobody knows does not get older")
+	assert.Equal(t, frozen, p.Eval(ages), "unknown ages do not grow")
 	p.Size(360, 640)
 	assert.Equal(t, "true", p.Eval("document.scrollingElement.scrollWidth <= innerWidth"), "nor wider")
 	assert.Empty(t, p.Eval(contrasts))
@@ -331,8 +331,7 @@ func away(t *testing.T, b *browser.Browser, s *stage, url string) {
 	assert.Equal(t, "0", p.Eval("document.querySelectorAll('[data-asof], .unknown').length"))
 }
 
-// lively makes something happen for the pictures: a counter that counts, leaders
-// that follow each other.
+// lively adds events for the pictures: a counter counts, and leaders change.
 func (s *stage) lively(m *ui.Model) {
 	s.Helper()
 	e := election.New(s.actor("web-1"), "/shop/leader/reports", &election.Options{ID: "web-1"})

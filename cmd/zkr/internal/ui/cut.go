@@ -17,8 +17,8 @@ import (
 // maxLimit is how many elements of each list the API returns if a limit is asked for.
 const maxLimit = 10_000
 
-// cursor is where a part of the lists ends: at the last elements that were returned.
-// Elements that come or go meanwhile move no others to another part.
+// cursor is the end of a part of the lists: the last returned elements.
+// Elements added or removed later do not move other elements to another part.
 type cursor struct {
 	Denied  string         `json:"d,omitempty"`
 	Thing   string         `json:"t,omitempty"`
@@ -28,7 +28,7 @@ type cursor struct {
 	Begun bool `json:"b"`
 }
 
-// partOf reads which part of the lists is asked for; limit is 0 if all of it is.
+// partOf parses the requested part of the lists; limit is 0 for all.
 func partOf(form url.Values) (limit int, after cursor, err error) {
 	if text := form.Get("limit"); text != "" {
 		if limit, err = strconv.Atoi(text); err != nil || limit < 1 || limit > maxLimit {
@@ -46,7 +46,7 @@ func partOf(form url.Values) (limit int, after cursor, err error) {
 	return limit, after, nil
 }
 
-// text is a cursor as readers pass it on.
+// text is a cursor in the form passed to clients.
 func (c cursor) text() string {
 	c.Begun = true
 	raw, _ := json.Marshal(c) // texts and a number
@@ -81,8 +81,8 @@ func (d *document) cut(limit int, after cursor) {
 	d.Denied, d.Things, d.Sessions = some(d.Denied), some(d.Things), some(d.Sessions)
 }
 
-// from is where what is greater begins in a sorted list; at its beginning if nothing was
-// returned of it.
+// from is the rest of a sorted list after the last returned element; the whole
+// list if no element was returned yet.
 func from[T any](list []T, begun bool, compare func(T) int) int {
 	if !begun {
 		return 0

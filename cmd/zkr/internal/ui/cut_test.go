@@ -12,7 +12,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui"
 )
 
-// TestPartsOfTheAPIHaveEverythingOnce, also what others come and go beside.
+// TestPartsOfTheAPIHaveEverythingOnce, even while things are added and removed.
 func TestPartsOfTheAPIHaveEverythingOnce(t *testing.T) {
 	s := newStage(t)
 	const locks = 25
@@ -41,7 +41,7 @@ func TestPartsOfTheAPIHaveEverythingOnce(t *testing.T) {
 		for _, d := range doc.Sessions {
 			sessions[d.Session]++
 		}
-		if asked == 2 { // what has been shown goes, and moves nothing
+		if asked == 2 { // a returned thing is removed; the others do not move
 			require.NoError(t, s.srv.Delete(lock(0)))
 			require.NoError(t, s.srv.Delete("/locks/00"))
 		}

@@ -12,17 +12,18 @@ const (
 	// maxDirty is how many paths are kept while nobody looks: names of contenders are
 	// never used again, so there is no end of them.
 	maxDirty = 50_000
-	// prompt is how late a look may be for what it shows to have become so just now.
+	// prompt is the greatest delay of a look after which a change still counts
+	// as just made.
 	prompt = 2 * idle
 )
 
-// dirty is what has changed since somebody has looked.
+// dirty collects the changes since the last look.
 type dirty struct {
-	// wake says, with room for one, that there is something.
+	// wake, with room for one element, signals a change.
 	wake chan struct{}
 
-	// mu guards what follows: since is when the first of the changes came, all that
-	// everything may have changed; paths is nil then.
+	// mu guards the fields below: since is the time of the first change; all is
+	// set if everything may have changed, and paths is nil then.
 	mu    sync.Mutex
 	paths map[string]struct{}
 	all   bool
@@ -48,7 +49,7 @@ func (d *dirty) note(ev cache.Event[*recognize.Node]) {
 	}
 }
 
-// noteAll says that everything may have changed.
+// noteAll notes that everything may have changed.
 func (d *dirty) noteAll() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

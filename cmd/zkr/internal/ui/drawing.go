@@ -17,7 +17,7 @@ import (
 //go:embed templates
 var files embed.FS
 
-// templates are the pieces of HTML that pages are made of.
+// templates are the pieces of HTML for pages.
 var templates = template.Must(template.New("").Funcs(functions()).ParseFS(files, "templates/*.html")) // read only
 
 // drawing draws a page of a view.
@@ -51,7 +51,7 @@ func (d *drawing) draw() ([]web.Block, error) {
 	return out, d.err
 }
 
-// block is the template of that name, filled in.
+// block is the template with this name, filled in.
 func (d *drawing) block(name, class string, data any) web.Block {
 	return d.keyed(name, name, class, data)
 }
@@ -65,7 +65,7 @@ func (d *drawing) keyed(name, key, class string, data any) web.Block {
 	if err != nil && d.err == nil {
 		d.err = err
 	}
-	return web.Block{Key: key, Class: class, HTML: template.HTML(out.String())} // html/template made it
+	return web.Block{Key: key, Class: class, HTML: template.HTML(out.String())} // produced by html/template
 }
 
 // thing is the card of a thing.
@@ -80,7 +80,7 @@ func (d *drawing) thing(t *recognize.Thing) web.Block {
 	return d.keyed("thing", string(t.Kind)+" "+ascii(t.Path), class, t)
 }
 
-// ascii is a path in characters that look like what they are.
+// ascii is a path in unambiguous characters.
 func ascii(path string) string {
 	quoted := strconv.QuoteToASCII(path)
 	if quoted == `"`+path+`"` {
@@ -89,7 +89,7 @@ func ascii(path string) string {
 	return quoted
 }
 
-// missing says that there is no such page.
+// missing is the content of a page that does not exist.
 func (d *drawing) missing() []web.Block { return []web.Block{d.block("missing", "", nil)} }
 
 // functions are those of the templates.
@@ -115,7 +115,7 @@ func functions() template.FuncMap {
 	}
 }
 
-// parted is a path whose last element is what people look at.
+// parted is a path with its last element, the important one, apart.
 type parted struct{ Up, Name string }
 
 func split(path string) parted {
@@ -135,7 +135,7 @@ func count(n int, what string) string {
 	return thousands(n) + " " + what + "s"
 }
 
-// thousands is a number that can be read.
+// thousands is a number in readable form.
 func thousands(n int) string {
 	text := fmt.Sprint(n)
 	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
@@ -144,8 +144,8 @@ func thousands(n int) string {
 	return text
 }
 
-// groups are the digits of a number by thousands, for a style to set them apart: what
-// is copied stays a number.
+// groups are the digits of a number by thousands, set apart by a style: a
+// copied number has no spaces.
 func groups(n int64) []string { return strings.Split(thousands(int(n)), "\u202f") }
 
 // size is a length in bytes for people.

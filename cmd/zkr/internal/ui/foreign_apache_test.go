@@ -19,8 +19,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/apache"
 )
 
-// TestWhatKazooMakesIsShownOnApache: Kazoo itself makes its recipes on a real server,
-// and each page shows them as what they are.
+// TestWhatKazooMakesIsShownOnApache: Kazoo itself makes its recipes on a real
+// server, and the pages recognize them.
 func TestWhatKazooMakesIsShownOnApache(t *testing.T) {
 	const python = "/usr/bin/python3"
 	if out, err := exec.CommandContext(t.Context(), python, "-c", "import kazoo").CombinedOutput(); err != nil {
@@ -94,7 +94,7 @@ func makesWithKazoo(t *testing.T, python, servers, root string) {
 	require.Equal(t, "READY\n", line)
 }
 
-// watch serves a dashboard of what is at a path of servers.
+// watch serves a dashboard for a path of real servers.
 func watch(t *testing.T, servers, root string) (m *ui.Model, base string) {
 	t.Helper()
 	client, err := session.Connect(t.Context(), servers, &session.Options{Timeout: 10 * time.Second})

@@ -10,8 +10,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui/recognize"
 )
 
-// TestGuessesAreShownAsGuesses on cards, in lists, on the page of a znode and in the
-// API; what is none of these things is not shown as one.
+// TestGuessesAreShownAsGuesses on cards, in lists, on the page of a znode and
+// in the API; plain znodes are not shown as things.
 func TestGuessesAreShownAsGuesses(t *testing.T) {
 	s := newStage(t)
 	s.put("/app/port", "8080")

@@ -17,7 +17,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// crowd is how many locks there are, and busy the counter that changes among them.
+// crowd is the number of locks; busy is the counter that changes among them.
 const (
 	crowd = 10_000
 	busy  = "/locks/counter"
@@ -53,8 +53,7 @@ func crowded(t testing.TB, locks int) (*zktest.Server, *Model) {
 	return srv, m
 }
 
-// changed changes the counter, and returns when the model knows that something has
-// changed.
+// changed changes the counter, and returns when the model knows of a change.
 func changed(t testing.TB, srv *zktest.Server, m *Model, value int) {
 	t.Helper()
 	require.NoError(t, srv.Set(busy, fmt.Append(nil, value)))
@@ -64,14 +63,14 @@ func changed(t testing.TB, srv *zktest.Server, m *Model, value int) {
 	}, time.Minute, 10*time.Microsecond)
 }
 
-// visits is how many nodes the model has asked what they are.
+// visits is the number of nodes visited for recognition.
 func (m *Model) visits() int {
 	m.sight.Lock()
 	defer m.sight.Unlock()
 	return m.recognizer.Visits
 }
 
-// TestNobodyLooksUnlessSomebodyReads, and then at what has changed alone.
+// TestNobodyLooksUnlessSomebodyReads, and then only at changes.
 func TestNobodyLooksUnlessSomebodyReads(t *testing.T) {
 	srv, m := crowded(t, 100)
 	version, before := m.Hub.Version(), m.visits()
@@ -148,9 +147,9 @@ func TestALockThatIsWaitedForComesFirst(t *testing.T) {
 	assert.True(t, strings.HasSuffix(last, "9999"))
 }
 
-// BenchmarkChange is what a change costs among ten thousand locks: in a model that
-// nobody reads, in one that is read each time, and with a page that is drawn. It
-// includes the server, which is in this process.
+// BenchmarkChange measures a change among ten thousand locks: in a model
+// without readers, with a read after each change, and with a drawn page. The
+// figures include the server, which runs in this process.
 func BenchmarkChange(b *testing.B) {
 	srv, m := crowded(b, crowd)
 	h, value := Handler(m, ""), 0

@@ -28,7 +28,7 @@ func contenderName(lock, n int) string {
 }
 
 // large puts ten thousand znodes on the stage: locks with queues, services, and
-// what is nothing that anybody knows.
+// plain znodes.
 func (s *stage) large() {
 	s.Helper()
 	for _, dir := range []string{"locks", "services", "plain"} {
@@ -63,9 +63,9 @@ func (s *stage) large() {
 	}
 }
 
-// generous is the bound of what should take a second: the machine of a test may
-// have much else to do, and be slow by itself. The test bounds the size of the page,
-// too, on any machine.
+// generous bounds work that should take a second: the test machine may be slow
+// or busy. The test also bounds the size of the page, independently of the
+// machine.
 const generous = 20 * time.Second
 
 // TestTenThousandZnodesInABrowser: pages come, change and are scrolled and filtered
@@ -147,7 +147,8 @@ func scrolls(t *testing.T, p *browser.Page) {
 	assert.Less(t, gap, float64(generous.Milliseconds()))
 }
 
-// types types into the filter: each letter is there at once, and what fits soon.
+// types types into the filter: each letter appears at once, and the matches
+// soon.
 func types(t *testing.T, p *browser.Page) {
 	p.Press("/")
 	var slowest time.Duration

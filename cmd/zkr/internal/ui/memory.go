@@ -18,34 +18,35 @@ const (
 	maxPoints    = 120
 	maxHistories = 1000
 	// firstOfAll ends the name of the first sequential znode below its parent:
-	// the server counts all that were ever made there.
+	// the server counts all sequential children ever created.
 	firstOfAll = "0000000000"
 )
 
-// Change is something that has become another.
+// Change is a change of a thing.
 type Change struct {
 	At   time.Time
 	Kind recognize.Kind
 	Path string
-	// Text says what; it stands behind the path.
+	// Text describes the change; it is shown after the path.
 	Text string
 }
 
-// Point is what a counter was from At on.
+// Point is the value of a counter from At on.
 type Point struct {
 	At    time.Time
 	Value int64
 }
 
-// memory is what was seen. One goroutine at a time has it.
+// memory is the record of the observations. One goroutine at a time uses the
+// memory.
 type memory struct {
 	past recognize.Past
-	// firm are the moments of past.Holds that are when somebody got something;
-	// the others are when it was first seen to have it.
+	// firm marks the moments of past.Holds at which the contender became the
+	// holder; other moments are the first observations of the hold.
 	firm   map[recognize.Tenure]bool
 	before map[string]*recognize.Thing // by kind and path
-	// proven is since when there is the connection on which the last look saw
-	// all that there was; zero if it may have been behind.
+	// proven is the beginning of the connection on which the last look saw the
+	// whole tree; zero if the tree may have been behind.
 	proven time.Time
 	feed   []Change
 	series map[string][]Point
@@ -58,10 +59,10 @@ func newMemory() *memory {
 	}
 }
 
-// watched reports whether every change that the coming look finds has happened since
-// the last look: the last look saw the whole tree, and the connection has been up all
-// the time. A change may still be older by the time that a connection can hang without
-// being called stale.
+// watched reports whether every change found by the next look has happened
+// since the last look: the last look saw the whole tree, and the connection has
+// been up all the time. A change may still be older by as long as a connection
+// can hang without counting as stale.
 func (m *memory) watched(st cache.Status) bool {
 	was := m.proven
 	m.proven = time.Time{}
@@ -71,14 +72,14 @@ func (m *memory) watched(st cache.Status) bool {
 	return st.Connected && !was.IsZero() && st.Since.Equal(was)
 }
 
-// blink forgets that the tree was seen all the time: for a while it was not.
+// blink notes a time without observation.
 func (m *memory) blink() { m.proven = time.Time{} }
 
-// blind reports whether what changes now would not count as seen.
+// blind reports whether changes now would not count as observed.
 func (m *memory) blind() bool { return m.proven.IsZero() && m.before != nil }
 
-// remember takes in what has become of things. It is what has happened since the last
-// time, if it was seen; else it may have been so for longer.
+// remember records the changes of things. If seen, the changes have happened
+// since the last look; otherwise they may be older.
 func (m *memory) remember(d recognize.Delta, now time.Time, seen bool) {
 	first := m.before == nil
 	if first {
@@ -103,13 +104,13 @@ func (m *memory) remember(d recognize.Delta, now time.Time, seen bool) {
 	}
 }
 
-// keyOf is what remains of a thing whatever becomes of it.
+// keyOf identifies a thing across its changes.
 func keyOf(t *recognize.Thing) string { return string(t.Kind) + t.Path }
 
-// holders remembers since when contenders hold. The first contender of all has held
-// since it came, as nobody was before it. A contender that became the holder while
-// nobody looked may have held for long: it is known to hold from the first look on that
-// shows it.
+// holders remembers since when contenders hold. The very first contender has
+// held since its creation, because no other was ahead. A contender that became
+// the holder unobserved may have held for long: its hold is known only from the
+// first look that shows the hold.
 func (m *memory) holders(d recognize.Delta, now time.Time, seen bool) {
 	holds := map[recognize.Tenure]bool{}
 	for _, t := range d.Come {
@@ -141,7 +142,7 @@ func (m *memory) holders(d recognize.Delta, now time.Time, seen bool) {
 	}
 }
 
-// count remembers what counters are.
+// count remembers the values of counters.
 func (m *memory) count(d recognize.Delta, now time.Time) {
 	there := map[string]bool{}
 	for _, t := range d.Come {
@@ -154,7 +155,7 @@ func (m *memory) count(d recognize.Delta, now time.Time) {
 		if !known && len(m.series) >= maxHistories || known && points[len(points)-1].Value == value {
 			continue
 		}
-		// A new slice each time: views have the old one.
+		// A new slice each time: views share the old slice.
 		m.series[t.Path] = append(slices.Clone(points[max(0, len(points)+1-maxPoints):]), Point{now, value})
 	}
 	for _, t := range d.Gone {
@@ -164,8 +165,8 @@ func (m *memory) count(d recognize.Delta, now time.Time) {
 	}
 }
 
-// newsworthy are things whose changes are news. Locks and counters change all the
-// time: that is what they are for.
+// newsworthy are kinds of things whose changes are news. Locks and counters
+// change all the time by design.
 func newsworthy(k recognize.Kind) bool {
 	switch k {
 	case recognize.Election, recognize.Service, recognize.Group, recognize.Job, recognize.Rebalancer, recognize.Gate:
@@ -174,7 +175,7 @@ func newsworthy(k recognize.Kind) bool {
 	return false
 }
 
-// compare tells what has become of a thing.
+// compare records the differences between the old and the new state of a thing.
 func (m *memory) compare(old, t *recognize.Thing, now time.Time) {
 	if old != nil {
 		known := make(map[recognize.Problem]bool, len(old.Problems))
@@ -200,8 +201,8 @@ func (m *memory) compare(old, t *recognize.Thing, now time.Time) {
 	}
 }
 
-// uncounted is a problem without the numbers in its text: one that has three of
-// something is the same with four. Which znode has it says its path.
+// uncounted is a problem without the numbers in its text: the same problem may
+// count three items and later four. The path identifies the znode.
 func uncounted(p recognize.Problem) recognize.Problem {
 	p.Text = strings.Map(func(r rune) rune {
 		if r >= '0' && r <= '9' {
@@ -226,5 +227,5 @@ func (m *memory) tell(now time.Time, t *recognize.Thing, text string) {
 // changes are the feed, for a view.
 func (m *memory) changes() []Change { return slices.Clone(m.feed) }
 
-// numbers are the histories, for a view: values that nobody changes.
+// numbers are the histories for a view, never changed afterwards.
 func (m *memory) numbers() map[string][]Point { return maps.Clone(m.series) }

@@ -30,7 +30,7 @@ func newPast() *past {
 	return &past{memory: newMemory(), now: now, nodes: map[string]*recognize.Node{}, seen: true}
 }
 
-// has puts a node there, which an owner's session may own.
+// has puts a node into the tree; owner may be a session.
 func (p *past) has(path string, owner int64, data string) {
 	p.nodes[path] = recognize.NewNode(path, []byte(data), session.Stat{EphemeralOwner: owner, Ctime: p.now.UnixMilli()})
 }
@@ -43,7 +43,7 @@ func (p *past) look() *recognize.World {
 	return d.World
 }
 
-// feed is what has changed, the oldest first, in one line each.
+// feed is the list of changes, the oldest first, a line each.
 func (p *past) feedLines() []string {
 	var out []string
 	for _, c := range p.changes() {
@@ -63,21 +63,21 @@ func TestMemoryKnowsSinceWhenSomebodyHolds(t *testing.T) {
 	p.has(contender("/l", "lock", 2), 2, "bob")
 	began := p.now.Add(time.Second)
 	first := p.look().Things[0].Queue
-	assert.Zero(t, first[0].Since, "who held when it was first looked at may have held for ever")
+	assert.Zero(t, first[0].Since, "a holder at the first look may have held indefinitely")
 	assert.Equal(t, began, first[0].AtLeast, "but has held since then")
-	assert.Zero(t, first[1].AtLeast, "who waits holds nothing")
-	assert.Equal(t, began, p.look().Things[0].Queue[0].AtLeast, "which it goes on to be")
+	assert.Zero(t, first[1].AtLeast, "a waiting contender holds nothing")
+	assert.Equal(t, began, p.look().Things[0].Queue[0].AtLeast, "the contender still holds")
 	delete(p.nodes, contender("/l", "lock", 1))
 	granted := p.look().Things[0].Queue[0]
 	assert.Equal(t, "bob", granted.ID)
-	assert.Equal(t, p.now, granted.Since, "it was granted since the last look")
+	assert.Equal(t, p.now, granted.Since, "granted since the last look")
 	assert.Zero(t, granted.AtLeast)
 	p.look()
 	assert.Equal(t, granted.Since, p.look().Things[0].Queue[0].Since)
 }
 
-// TestWhoGotItWhileNobodyLookedHoldsForAtLeastSoLong: the moment when it is first
-// seen to hold is not the one when it got it.
+// TestWhoGotItWhileNobodyLookedHoldsForAtLeastSoLong: the first observation of
+// a hold is not the moment of the grant.
 func TestWhoGotItWhileNobodyLookedHoldsForAtLeastSoLong(t *testing.T) {
 	p := newPast()
 	p.has("/l", 0, "")
@@ -91,13 +91,13 @@ func TestWhoGotItWhileNobodyLookedHoldsForAtLeastSoLong(t *testing.T) {
 	assert.Equal(t, "bob", after.Queue[0].ID)
 	assert.Zero(t, after.Queue[0].Since)
 	assert.Equal(t, p.now, after.Queue[0].AtLeast)
-	assert.Empty(t, after.Problems, "nobody knows that it has been at the head for long")
+	assert.Empty(t, after.Problems, "the time at the head is unknown")
 	p.seen = true
-	assert.Zero(t, p.look().Things[0].Queue[0].Since, "that remains so")
+	assert.Zero(t, p.look().Things[0].Queue[0].Since, "the moment stays unknown")
 	p.now = p.now.Add(11 * time.Minute)
-	assert.NotEmpty(t, p.look().Things[0].Problems, "now it has")
+	assert.NotEmpty(t, p.look().Things[0].Problems, "now the time at the head is known to be long")
 	delete(p.nodes, contender("/l", "lock", 2))
-	assert.Equal(t, p.now.Add(time.Second), p.look().Things[0].Queue[0].Since, "what is seen again is known again")
+	assert.Equal(t, p.now.Add(time.Second), p.look().Things[0].Queue[0].Since, "observed changes have a known time again")
 }
 
 // TestWhoHasWaitedForLongIsNotAtTheHeadForLong when it gets there.
@@ -113,7 +113,7 @@ func TestWhoHasWaitedForLongIsNotAtTheHeadForLong(t *testing.T) {
 	assert.Empty(t, p.look().Things[0].Problems)
 }
 
-// TestFirstOfAllHasHeldSinceItCame, even if nobody looked then: nobody was before it.
+// TestFirstOfAllHasHeldSinceItCame, even if unobserved: no contender was ahead.
 func TestFirstOfAllHasHeldSinceItCame(t *testing.T) {
 	p := newPast()
 	p.seen = false
@@ -129,8 +129,8 @@ func TestFirstOfAllHasHeldSinceItCame(t *testing.T) {
 	assert.WithinDuration(t, came, held.Since, time.Millisecond)
 }
 
-// TestMemoryTrustsAConnectionThatWasThereAllTheTime, and what has come on it once it
-// had caught up.
+// TestMemoryTrustsAConnectionThatWasThereAllTheTime, and changes received after
+// the catch-up.
 func TestMemoryTrustsAConnectionThatWasThereAllTheTime(t *testing.T) {
 	begin := time.Now()
 	first := cache.Status{Connected: true, Since: begin}
@@ -138,8 +138,8 @@ func TestMemoryTrustsAConnectionThatWasThereAllTheTime(t *testing.T) {
 	synced := func(st cache.Status) cache.Status { st.Synced = true; return st }
 	for name, c := range map[string]struct {
 		looks []cache.Status
-		blink bool // before the last one
-		want  bool // of the last one
+		blink bool // before the last look
+		want  bool // of the last look
 	}{
 		"the first look":                         {looks: []cache.Status{synced(first)}},
 		"the second":                             {looks: []cache.Status{synced(first), first}, want: true},
@@ -166,7 +166,7 @@ func TestMemoryTrustsAConnectionThatWasThereAllTheTime(t *testing.T) {
 	m.watched(synced(first))
 	assert.False(t, m.blind())
 	m.watched(second)
-	assert.True(t, m.blind(), "a new connection has yet to catch up: it is to be looked at when it has")
+	assert.True(t, m.blind(), "a new connection has yet to catch up: look again afterwards")
 }
 
 func TestMemoryTellsWhatIsNews(t *testing.T) {
@@ -177,11 +177,11 @@ func TestMemoryTellsWhatIsNews(t *testing.T) {
 	p.has("/g", 0, "")
 	p.has("/g/x", 7, "")
 	p.look()
-	require.Empty(t, p.feedLines(), "what was there is no news")
+	require.Empty(t, p.feedLines(), "existing things are no news")
 	p.has(contender("/e", "latch", 2), 2, "bob")
 	p.has("/c", 0, "6")
 	p.look()
-	require.Empty(t, p.feedLines(), "who stands by, and counters, are none")
+	require.Empty(t, p.feedLines(), "waiting candidates and counters are no news")
 	delete(p.nodes, contender("/e", "latch", 1))
 	p.look()
 	p.has("/g/y", 8, "")
@@ -242,7 +242,7 @@ func TestMemoryKeepsWhatCountersWere(t *testing.T) {
 	old := slices.Clone(points)
 	p.has("/counter", 0, "999")
 	p.look()
-	assert.Equal(t, old, points, "what a view has does not change")
+	assert.Equal(t, old, points, "a view does not change")
 	delete(p.nodes, "/counter")
 	p.look()
 	assert.Empty(t, p.numbers())
@@ -323,7 +323,7 @@ func TestPicturesAreDrawnOfAnything(t *testing.T) {
 		assert.NotContains(t, string(spark(points)), "Inf")
 	}
 	assert.NotContains(t, string(bar(nil)), "good")
-	assert.Contains(t, string(bar([]part{{"good", "a", 1}, {"bad", "b", 999_999}})), `class="good" x="0" width="2"`, "what there is can be seen")
+	assert.Contains(t, string(bar([]part{{"good", "a", 1}, {"bad", "b", 999_999}})), `class="good" x="0" width="2"`, "every share is visible")
 	assert.Equal(t, "1\u202f234\u202f567", thousands(1_234_567))
 	assert.Equal(t, []string{"-90", "086"}, groups(-90086))
 	assert.Equal(t, []string{"7"}, groups(7))

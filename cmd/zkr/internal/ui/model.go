@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// calm is the shortest time between two looks at the tree: changes that come
-	// in a crowd are looked at together.
+	// calm is the shortest time between two looks at the tree: changes in quick
+	// succession are combined.
 	calm = 150 * time.Millisecond
 	// idle is the longest time between two looks at a tree that changes while a page
 	// is open.
 	idle = 2 * time.Second
-	// again is how often it is looked at when nothing changes: what has been
-	// so for long may have become worth a word.
+	// again is the time between two looks without changes: an old state may have
+	// become a problem by its age.
 	again = 10 * time.Second
 	// watchful is how often the connection is looked at.
 	watchful = 500 * time.Millisecond
@@ -28,10 +28,10 @@ const (
 	shortestPatience = 5 * time.Second
 )
 
-// Model is what the pages show. Run keeps the view of the znodes in sync; what they are
-// is told when somebody reads, and while pages are open. To read all znodes again for
-// each reader would take seconds in a large tree, to keep them costs no more than the
-// changes; to tell what they are without a reader costs, for nothing.
+// Model is the content of the pages. Run keeps the view of the znodes in sync.
+// Recognition runs on reads and while pages are open. Reading all znodes again
+// for each reader would take seconds in a large tree; keeping them in sync
+// costs only the changes. Recognition without a reader would be wasted.
 type Model struct {
 	// Hub says when there is another View.
 	Hub web.Hub
@@ -40,13 +40,14 @@ type Model struct {
 	root   string
 	tree   *cache.Tree[*recognize.Node]
 
-	// patience is how old the view may be on a connection that is fine: it is
-	// set before Run looks at anything.
+	// patience is the greatest age of the view on a healthy connection, set
+	// before the first look.
 	patience time.Duration
 
 	dirty dirty
 
-	// sight guards what follows, and is locked before mu: one looks at a time.
+	// sight guards the fields below, and is locked before mu: only one look runs
+	// at a time.
 	sight      sync.Mutex
 	memory     *memory
 	recognizer recognize.Recognizer
@@ -54,12 +55,12 @@ type Model struct {
 	// somebody may look again.
 	looked, asked, rested time.Time
 
-	// mu guards view, which is replaced as a whole, and never nil.
+	// mu guards view, which is replaced as a whole and never nil.
 	mu   sync.Mutex
 	view *View
 }
 
-// View is what is known at one moment. It does not change.
+// View is the knowledge at one moment. A View does not change.
 type View struct {
 	*recognize.World
 	Root   string
@@ -68,33 +69,34 @@ type View struct {
 	Exists bool
 	// At is when this was put together.
 	At time.Time
-	// Feed is what has changed, the newest first.
+	// Feed has the changes, the newest first.
 	Feed []Change
-	// History is what counters were, by their paths, the oldest first.
+	// History has the former values of counters by their paths, the oldest
+	// first.
 	History map[string][]Point
 }
 
 // Health is how far a view can be relied on.
 type Health struct {
-	// Loaded: all of the tree was read, at some time. Entries and Pending tell
-	// how far it has come before.
+	// Loaded: the whole tree was read at some time. Entries and Pending show the
+	// progress before.
 	Loaded           bool
 	Entries, Pending int
 	// Away: the rest of the tree cannot be read, because there is no connection.
 	Away bool
-	// Stale: what is shown may be old, because ZooKeeper is away or does not
-	// answer. AsOf is how old then.
+	// Stale: the view may be old, because ZooKeeper is away or does not answer.
+	// AsOf is the time of the view then.
 	Stale  bool
 	AsOf   time.Time
 	Server string
 }
 
-// NewModel makes a model of what is at and below root. It does nothing yet.
+// NewModel makes a model of the tree below root. Run starts the work.
 func NewModel(client *session.Client, root string) *Model {
 	m := &Model{client: client, root: root, memory: newMemory(), dirty: newDirty()}
 	o := &cache.Options{}
 	if root == "/" {
-		// The server's own nodes, which coordinate nothing.
+		// The server's own nodes have no recipes.
 		o.Filter = func(path string) bool { return path != "/zookeeper" }
 	}
 	m.tree = cache.NewTree(client, root, func(n session.Node) (*recognize.Node, error) {
@@ -104,8 +106,9 @@ func NewModel(client *session.Client, root string) *Model {
 	return m
 }
 
-// View is what is known now: it first tells what has changed since the last view, unless
-// that was a moment ago. Nobody else tells it while no page is open.
+// View returns the present view. View first recognizes the changes since the
+// last view, unless that was a moment ago. While no page is open, only View
+// does this.
 func (m *Model) View() *View {
 	m.sight.Lock()
 	defer m.sight.Unlock()
@@ -113,14 +116,14 @@ func (m *Model) View() *View {
 	m.asked = now
 	switch h := m.last().Health; {
 	case m.dirty.some() && now.Before(m.rested):
-		m.dirty.ring() // for the pages that are open
+		m.dirty.ring() // for open pages
 	case m.dirty.some(), h.Loaded && !h.Stale && now.Sub(m.looked) > again:
 		m.lookLocked()
 	}
 	return m.last()
 }
 
-// last is the view that was made last.
+// last is the newest view.
 func (m *Model) last() *View {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -194,13 +197,13 @@ func (m *Model) rest() time.Duration {
 	return time.Until(m.rested)
 }
 
-// pace is the time until the tree is looked at again, after a look that took so long:
-// looks take a fifth of a processor at most, unless that would make the view older than
+// pace is the pause before the next look, after a look of this duration: looks
+// take at most a fifth of a processor, unless the view would become older than
 // idle.
 func pace(took time.Duration) time.Duration { return min(max(calm, 4*took), idle) }
 
-// watch looks at the connection. That all was read is told with what was: nobody is
-// to be shown that there is nothing.
+// watch checks the connection. The end of the first read is published together
+// with the things: otherwise a page could show an empty tree.
 func (m *Model) watch() {
 	h, was := m.health(), m.last().Health
 	m.sight.Lock()
@@ -217,8 +220,8 @@ func (m *Model) watch() {
 	}
 }
 
-// lookLocked recognizes again what has changed. The tree's status comes first: what it says is
-// true of the nodes as well.
+// lookLocked recognizes again what has changed. The tree's status is read
+// first, so it also holds for the nodes read afterwards.
 func (m *Model) lookLocked() {
 	now := time.Now()
 	health, status := m.health(), m.tree.Status()
@@ -247,7 +250,7 @@ func (m *Model) lookLocked() {
 	m.rested = time.Now().Add(pace(time.Since(now)))
 }
 
-// nodes are all that there are.
+// nodes are all nodes of the tree.
 func (m *Model) nodes() iter.Seq[*recognize.Node] {
 	return func(yield func(*recognize.Node) bool) {
 		for e := range m.tree.All() {
@@ -258,7 +261,7 @@ func (m *Model) nodes() iter.Seq[*recognize.Node] {
 	}
 }
 
-// known is a node as far as it may be read.
+// known is the readable part of a node.
 func known(e cache.Entry[*recognize.Node]) *recognize.Node {
 	if e.Err != nil || e.Value == nil {
 		return &recognize.Node{Path: e.Path, Denied: true}
@@ -266,7 +269,7 @@ func known(e cache.Entry[*recognize.Node]) *recognize.Node {
 	return e.Value
 }
 
-// publish replaces the view by another one.
+// publish replaces the view.
 func (m *Model) publish(change func(*View)) {
 	m.mu.Lock()
 	next := *m.view
@@ -277,8 +280,8 @@ func (m *Model) publish(change func(*View)) {
 	m.Hub.Publish()
 }
 
-// health asks how far the tree can be relied on. Times that move on all the time are
-// left out where they do not matter.
+// health tells how far the tree can be relied on. Times that grow all the time
+// are left out where irrelevant.
 func (m *Model) health() Health {
 	st, state := m.tree.Status(), m.client.State()
 	h := Health{Loaded: st.Loaded, Server: state.Server}
@@ -286,7 +289,7 @@ func (m *Model) health() Health {
 		h.Entries, h.Pending, h.Away = st.Entries, st.Pending, !st.Connected
 		return h
 	}
-	// A connection that is fine proves itself with each ping.
+	// A healthy connection proves itself with each ping.
 	if h.Stale = !st.Connected || st.Stale > m.patience; h.Stale {
 		h.AsOf = st.AsOf.Truncate(time.Millisecond)
 	}

@@ -35,7 +35,7 @@ func TestRootThatMayNotBeReadEndsTheModel(t *testing.T) {
 	require.ErrorIs(t, ui.NewModel(s.actor("web"), "/shop/secrets").Run(s.ctx), session.ErrNoAuth)
 }
 
-// TestManyChangesAreLookedAtTogether: a tree that changes all the time is shown a
+// TestManyChangesAreLookedAtTogether: a permanently changing tree is shown a
 // few times a second, and its last state always.
 func TestManyChangesAreLookedAtTogether(t *testing.T) {
 	s := newStage(t)

@@ -14,8 +14,8 @@ import (
 // maxShort is how long the short lists of the overview are.
 const maxShort = 8
 
-// overview draws what is wrong, what waits, what leads, what has changed. With a
-// filter it is a list of all that fits.
+// overview draws problems, queues, leaders and changes. With a filter, overview
+// is a list of all matches.
 func (d *drawing) overview() []web.Block {
 	if d.Filter != "" {
 		shown, p := span(d, d.matching(d.Things), perPage)
@@ -35,7 +35,7 @@ func (d *drawing) overview() []web.Block {
 	}
 }
 
-// trouble is a problem and what has it.
+// trouble is a problem with its thing.
 type trouble struct {
 	recognize.Problem
 	Thing *recognize.Thing
@@ -62,7 +62,7 @@ func (d *drawing) problems() troubles {
 	return troubles{few(most, all), max(0, len(all)-most)}
 }
 
-// tile is a number that leads to a page.
+// tile is a number with a link to a page.
 type tile struct {
 	At, Name, Says string
 	N              int
@@ -89,7 +89,7 @@ func denied(n int) string {
 	return thousands(n) + " may not be read"
 }
 
-// says is what is to be said of things of one page.
+// says summarizes the things of a page.
 func says(things []*recognize.Thing) string {
 	if len(things) == 0 {
 		return "none"
@@ -133,15 +133,15 @@ func says(things []*recognize.Thing) string {
 	return fmt.Sprintf("%s being written", thousands(written))
 }
 
-// wait is somebody who waits.
+// wait is a queue with waiters.
 type wait struct {
 	Thing   *recognize.Thing
-	First   *recognize.Contender // who has waited longest
+	First   *recognize.Contender // the longest waiter
 	Waiting int
 	Since   time.Time
 }
 
-// waits are the queues at which somebody has waited longest.
+// waits are the queues with the longest waiters.
 func (d *drawing) waits() []wait {
 	var out []wait
 	for _, t := range d.Kinds(recognize.Mutex, recognize.RWLock, recognize.Semaphore) {
@@ -159,7 +159,7 @@ func (d *drawing) waits() []wait {
 	return few(maxShort, out)
 }
 
-// sessions draws who is there.
+// sessions draws the sessions.
 func (d *drawing) sessions() []web.Block {
 	var fitting []*recognize.Session
 	for _, s := range d.Sessions {
@@ -187,7 +187,7 @@ func (d *drawing) session(s *recognize.Session) bool {
 	return hasWords(d.Filter, texts)
 }
 
-// natural orders names as people do: the numbers in them by what they are.
+// natural orders names by their numbers' values, as people do.
 func natural(a, b string) int {
 	for a != "" && b != "" {
 		m, n := digitsOf(a), digitsOf(b)

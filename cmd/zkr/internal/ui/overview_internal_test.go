@@ -32,8 +32,8 @@ func TestTilesSayWhatThereIs(t *testing.T) {
 	}
 	w := p.look()
 	assert.Equal(t, "nobody can tell who has it", w.Of("/m").State)
-	assert.Equal(t, "1 held, 1 waiting", says(w.Kinds(recognize.Mutex)), "of numbers that are used up nobody knows the holder")
-	assert.Equal(t, "5 waiting", says(w.Kinds(recognize.Queue)), "and one is taken")
+	assert.Equal(t, "1 held, 1 waiting", says(w.Kinds(recognize.Mutex)), "with exhausted numbers the holder is unknown")
+	assert.Equal(t, "5 waiting", says(w.Kinds(recognize.Queue)), "and one item is taken")
 }
 
 func TestUnknownWorkersArePartOfTheirJob(t *testing.T) {
@@ -59,7 +59,8 @@ func TestOnlyOurBarriersTellHowManyTheyWaitFor(t *testing.T) {
 	require.NoError(t, d.err)
 }
 
-// TestLoadedIsToldWithWhatThereIs, also if watch notices it before View does.
+// TestLoadedIsToldWithWhatThereIs, even if watch notices the end of the load
+// before View.
 func TestLoadedIsToldWithWhatThereIs(t *testing.T) {
 	srv, err := zktest.Start(nil)
 	require.NoError(t, err)

@@ -9,14 +9,14 @@ import (
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/web"
 )
 
-// page is one of the dashboard's.
+// page is a page of the dashboard.
 type page struct {
 	at, name string
 	hint     string // in the filter
-	about    string // what is to be seen where there is nothing
+	about    string // the missing things, for an empty page
 	kinds    []recognize.Kind
 	draw     func(*drawing) []web.Block
-	node     bool // it is about one znode
+	node     bool // about a single znode
 }
 
 // pages are in the order of the menu.
@@ -90,7 +90,7 @@ func worse(a, b recognize.Level) recognize.Level {
 	return ""
 }
 
-// matching are the things that fit the filter.
+// matching are the things that match the filter.
 func (d *drawing) matching(things []*recognize.Thing) []*recognize.Thing {
 	if d.Filter == "" {
 		return things
@@ -144,11 +144,11 @@ func (d *drawing) fits(t *recognize.Thing) bool {
 	return len(words) == 0
 }
 
-// perPage is how many things a page shows: with all that is in them they are some
-// thousand elements, which a browser lays out in no time.
+// perPage is the number of things on a page. With their contents they are some
+// thousand elements, which a browser lays out quickly.
 const perPage = 50
 
-// span cuts a list into pages, and returns the one that is asked for.
+// span cuts a list into pages, and returns the requested page.
 func span[T any](d *drawing, all []T, most int) (shown []T, p paging) {
 	p = paging{All: len(all), Page: d.Page, Pages: max(1, (len(all)+most-1)/most)}
 	p.Page = min(p.Page, p.Pages)
@@ -158,14 +158,15 @@ func span[T any](d *drawing, all []T, most int) (shown []T, p paging) {
 	return shown, p
 }
 
-// paging is which part of a list is shown.
+// paging is the shown part of a list.
 type paging struct{ All, From, To, Page, Pages int }
 
 // list draws the things of a page.
 func (d *drawing) list() []web.Block {
 	all := d.Kinds(d.page.kinds...)
 	fitting := slices.Clone(d.matching(all))
-	// Things with a problem come first, things that nobody waits for last; else by path.
+	// Things with a problem come first, things without waiters last; otherwise
+	// by path.
 	slices.SortStableFunc(fitting, func(a, b *recognize.Thing) int {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a.Path, b.Path))
 	})
@@ -196,7 +197,7 @@ func rank(t *recognize.Thing) int {
 	return 9
 }
 
-// end ends a list: with what to say where there is nothing, or with its pages.
+// end ends a list: with a note for an empty list, or with its pages.
 func (d *drawing) end(out []web.Block, shown int, p paging) []web.Block {
 	if shown == 0 {
 		return append(out, d.block("empty", "", strings.ToLower(d.page.name)))

@@ -22,7 +22,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// at are the pages, and something that the stage shows there.
+// at are the pages, with a text that the stage puts on each.
 //
 // read only
 var at = []struct{ name, path, says string }{
@@ -52,17 +52,17 @@ func get(t *testing.T, url string) (code int, text string, head http.Header) {
 	return r.StatusCode, string(body), r.Header
 }
 
-// TestDashboard shows everything that there is, played by the recipes themselves,
-// without a browser and in one.
+// TestDashboard shows all kinds of things, made by the recipes themselves,
+// without a browser and in a browser.
 func TestDashboard(t *testing.T) {
 	s := newStage(t)
 	s.all()
 	m, url := s.dashboard("/")
 	s.shows(m, func(v *ui.View) bool {
-		// Nobody who has just come is said to have died: look once more, and again.
+		// A new worker is not reported as dead at once: look again until then.
 		_ = s.srv.Set("/shop/counters/visits", []byte("90125"))
 		jobs := v.Kinds(recognize.Job)
-		return len(jobs) == 1 && len(jobs[0].Problems) == 2 // one worker has died, and one has failed
+		return len(jobs) == 1 && len(jobs[0].Problems) == 2 // one worker has died, and one worker has failed
 	})
 
 	t.Run("is told from what the recipes write", func(t *testing.T) { golden(t, m.View()) })
@@ -80,7 +80,7 @@ func TestDashboard(t *testing.T) {
 	t.Run("in a browser", func(t *testing.T) { inBrowser(t, s, m, url) })
 }
 
-// golden compares what the recipes' own znodes are told to be.
+// golden compares the recognition of the recipes' own znodes with a file.
 func golden(t *testing.T, v *ui.View) {
 	var b strings.Builder
 	for _, thing := range v.Things {
@@ -100,7 +100,7 @@ func golden(t *testing.T, v *ui.View) {
 	}
 	want, err := os.ReadFile(file)
 	require.NoError(t, err)
-	assert.Equal(t, string(want), text, "-update rewrites it")
+	assert.Equal(t, string(want), text, "-update rewrites the file")
 }
 
 func readable(t *testing.T, url string) {
@@ -237,7 +237,7 @@ func TestHostileRecordsAreEscaped(t *testing.T) {
 	harmless(t, "the API", text)
 }
 
-// evils are what somebody may write into names and data.
+// evils are malicious names and data.
 func evils() []struct{ name, data string } {
 	return []struct{ name, data string }{
 		{"<script>alert(1)<\u2044script>", "<script>alert(1)</script>"},
@@ -256,7 +256,7 @@ func evils() []struct{ name, data string } {
 // joined is HTML with the digits of each number in one piece.
 func joined(html string) string { return strings.ReplaceAll(html, "</span><span>", "") }
 
-// has wants something in a text, without showing all of it.
+// has checks for a text, without printing all of the other.
 func has(t *testing.T, text, want, what string) {
 	t.Helper()
 	assert.True(t, strings.Contains(text, want), "%s: %q is missing", what, want)
@@ -267,10 +267,10 @@ func hasNot(t *testing.T, text, bad, what string) {
 	assert.False(t, strings.Contains(text, bad), "%s: there is %q", what, bad)
 }
 
-// hidden is the field of a form that sends a path along, which nobody sees.
+// hidden is the invisible form field with a path.
 var hidden = regexp.MustCompile(`<input type="hidden"[^>]*>`) // read only
 
-// harmless looks for what must not be in a page.
+// harmless checks for forbidden content in a page.
 func harmless(t *testing.T, what, text string) {
 	t.Helper()
 	assert.Less(t, len(text), 200_000, what)
@@ -280,8 +280,8 @@ func harmless(t *testing.T, what, text string) {
 	}
 }
 
-// TestTenThousandStayFluid: a page of a large tree comes at once, and so does what
-// changes.
+// TestTenThousandStayFluid: pages of a large tree, and their changes, are shown
+// at once.
 func TestTenThousandStayFluid(t *testing.T) {
 	s := newStage(t)
 	for i := range 100 {

@@ -14,12 +14,12 @@ import (
 // maxChips is how many of a queue are drawn.
 const maxChips = 16
 
-// chip is one of a queue, in the picture of it.
+// chip is a contender in the picture of a queue.
 type chip struct {
 	*recognize.Contender
 	Class string
-	// Link is how it stands to the one before it: beside it, watching it, or
-	// watching somebody farther ahead.
+	// Link is the relation to the previous contender: beside, watching the
+	// previous, or watching a contender farther ahead.
 	Link, Says string
 	Leads      bool
 }
@@ -30,8 +30,8 @@ type chainOf struct {
 	Rest  int
 }
 
-// chips are a queue as a row in which everybody watches the one before, unless it
-// says otherwise.
+// chips are a queue as a row. Each contender watches the previous one, unless
+// its link shows another relation.
 func chips(t *recognize.Thing) chainOf {
 	var out chainOf
 	for i, c := range t.Queue[:min(len(t.Queue), maxChips)] {
@@ -54,13 +54,13 @@ func chips(t *recognize.Thing) chainOf {
 	return out
 }
 
-// tenure is since when somebody holds. Unless it is sure, it may be longer.
+// tenure is the beginning of a hold. Unless Sure, the hold may be older.
 type tenure struct {
 	Since time.Time
 	Sure  bool
 }
 
-// heldBy is a contender's tenure, nil if it has none.
+// heldBy is a contender's tenure, or nil.
 func heldBy(c *recognize.Contender) *tenure {
 	switch {
 	case !c.Holds:
@@ -73,7 +73,7 @@ func heldBy(c *recognize.Contender) *tenure {
 	return nil
 }
 
-// relation is how the one at place i stands to the one before it.
+// relation describes the contender at place i in relation to the previous one.
 func relation(t *recognize.Thing, i int) (class, says string) {
 	c := t.Queue[i]
 	switch {
@@ -91,8 +91,8 @@ func relation(t *recognize.Thing, i int) (class, says string) {
 	return "far", "watches " + strings.Join(names, ", ")
 }
 
-// chain says in words whom the shown waiters watch that do not watch the one
-// before them.
+// chain names, for the shown waiters that do not watch the previous contender,
+// the watched contenders.
 func chain(t *recognize.Thing) []string {
 	var out []string
 	for i, c := range t.Queue[:min(len(t.Queue), maxChips)] {
@@ -103,7 +103,7 @@ func chain(t *recognize.Thing) []string {
 	return out
 }
 
-// spark is a history as a line: what the counter was from when to when.
+// spark is a history as a line: the counter's value over time.
 func spark(points []Point) template.HTML {
 	const width, height = 300.0, 44.0
 	if len(points) < 2 {
@@ -203,11 +203,11 @@ func cells(j *recognize.JobState) []cell {
 	return out
 }
 
-// grid is who has what of a group.
+// grid shows the members of a group and their resources.
 type grid struct {
 	Columns []string
 	Rows    []gridRow
-	Rest    int // columns that are not shown
+	Rest    int // columns not shown
 	Others  int // and rows
 }
 
@@ -217,14 +217,14 @@ type gridRow struct {
 	Cells []recognize.Cell
 }
 
-// maxColumns is how many resources are drawn, those first that are on their way;
-// maxRows how many members.
+// maxColumns bounds the drawn resources, those in transit first; maxRows bounds
+// the members.
 const (
 	maxColumns = 48
 	maxRows    = 40
 )
 
-// matrix draws who has what.
+// matrix draws the owners of the resources.
 func matrix(s *recognize.ShareState) grid {
 	var g grid
 	moving := map[string]bool{}
@@ -261,7 +261,7 @@ func bit(b bool) int {
 	return 0
 }
 
-// dots are a semaphore's permits: true for those that are held.
+// dots are a semaphore's permits: true for held permits.
 func dots(p *recognize.Permits) []bool {
 	const most = 64
 	if p.Total > most {
@@ -274,7 +274,7 @@ func dots(p *recognize.Permits) []bool {
 	return out
 }
 
-// slots are the places of a barrier: for whom it waits is empty.
+// slots are the places of a barrier; a place without a party is empty.
 type slotsOf struct {
 	Here    []recognize.Member
 	Empty   []int

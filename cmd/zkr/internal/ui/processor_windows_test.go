@@ -5,6 +5,6 @@ import (
 	"time"
 )
 
-// processor would be how long this process has kept processors busy; here it is the
-// time that has passed.
+// processor would be the processor time of this process; on Windows it is the
+// elapsed time.
 func processor(testing.TB) time.Duration { return time.Since(time.Time{}) }

@@ -9,21 +9,21 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// A filter's words are looked for in all that there is, for each page that is
-// open, up to four times a second.
+// The words of a filter are searched in all things, for each open page, up to
+// four times a second.
 const (
 	maxFilter = 200 // bytes
 	maxWords  = 8
 )
 
-// question is what a reader asks for. One goroutine has it.
+// question is a reader's request. One goroutine uses a question.
 type question struct {
-	// Filter is what to look for, Path a znode, Page which part of a long list,
-	// from 1.
+	// Filter has the words to search, Path is a znode, Page the part of a long
+	// list, from 1.
 	Filter, Path string
 	Page         int
-	// Refused says why the filter, of which only the beginning is kept then, is
-	// looked for nowhere.
+	// Refused is the reason for not searching the filter; Filter then has only
+	// the beginning of the text.
 	Refused string
 	// access is the access list of the znode at Path.
 	access access
@@ -52,7 +52,7 @@ func (q *question) code() int {
 	return http.StatusOK
 }
 
-// refusal says what is wrong with a filter; "" if nothing is.
+// refusal describes the defect of a filter; "" for a valid filter.
 func refusal(filter string) string {
 	switch {
 	case len(filter) > maxFilter:
@@ -63,7 +63,8 @@ func refusal(filter string) string {
 	return ""
 }
 
-// beginning is what fits into so many bytes, without a broken character.
+// beginning is the beginning of a text, cut to most bytes without a broken
+// character.
 func beginning(text string, most int) string {
 	text = text[:min(len(text), most)]
 	for len(text) > 0 {

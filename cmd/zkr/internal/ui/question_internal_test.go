@@ -49,15 +49,15 @@ func TestAccessListsNameUsersWithoutTheirHashes(t *testing.T) {
 	))
 }
 
-// TestAccessListsAreAskedForAgain when the znode has changed, or there was no
-// answer, which is not asked for all the time.
+// TestAccessListsAreAskedForAgain when the znode has changed, or after a
+// failure, but not all the time.
 func TestAccessListsAreAskedForAgain(t *testing.T) {
 	now := time.Now()
 	stat := session.Stat{Czxid: 5, Mzxid: 7}
 	n := recognize.NewNode("/n", nil, stat)
 	assert.True(t, access{}.old(n, now), "they never were")
 	assert.False(t, access{at: now.Add(-time.Hour), of: stat}.old(n, now))
-	assert.True(t, access{at: now, of: session.Stat{Czxid: 5, Mzxid: 6}}.old(n, now), "it was written")
+	assert.True(t, access{at: now, of: session.Stat{Czxid: 5, Mzxid: 6}}.old(n, now), "the znode was written")
 	assert.True(t, access{at: now, of: session.Stat{Czxid: 5, Mzxid: 7, Aversion: 1}}.old(n, now))
 	failed := access{at: now, of: stat, err: errors.New("no connection")}
 	assert.False(t, failed.old(n, now))

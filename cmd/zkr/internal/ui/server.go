@@ -14,12 +14,12 @@ import (
 type server struct {
 	model *Model
 	where string
-	of    string // tells it from what another server shows at its address
+	of    string // distinguishes the server from others at the same address
 	asker asker
 }
 
-// Handler shows a model. where is what pages say of what they show. It is to be
-// put behind [web.Guard].
+// Handler shows a model. where names the ensemble on the pages. The handler
+// must be behind [web.Guard].
 func Handler(m *Model, where string) http.Handler {
 	s := &server{model: m, where: where, of: where + "\x00" + m.root}
 	mux := http.NewServeMux()
@@ -76,7 +76,7 @@ func (s *server) regions(ctx context.Context, p *page, q *question) ([]web.Regio
 	}, d.err
 }
 
-// missing says that there is no such page.
+// missing answers for a page that does not exist.
 func (s *server) missing(w http.ResponseWriter, r *http.Request) {
 	p := &page{at: r.URL.Path, name: "Not found", draw: (*drawing).missing}
 	regions, err := s.regions(r.Context(), p, &question{})

@@ -27,7 +27,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// limit bounds what a test waits for.
+// limit bounds the waits of a test.
 const limit = 2 * time.Minute
 
 // lasting is the timeout of sessions: only a test ends them.
@@ -52,7 +52,7 @@ func (s *stage) dial(ctx context.Context, network, addr string) (net.Conn, error
 	return (&net.Dialer{}).DialContext(ctx, network, addr)
 }
 
-// lose takes the dashboard of root its way to the servers, until it is given back.
+// lose cuts the dashboard of root off from the servers, until back is called.
 func (s *stage) lose(root string) (back func()) {
 	s.Helper()
 	s.cut.Store(true)
@@ -84,7 +84,7 @@ func newStage(t *testing.T) *stage {
 	return s
 }
 
-// actor is the client of a process of that name.
+// actor is the client of a named process.
 func (s *stage) actor(name string) *session.Client {
 	s.Helper()
 	if c := s.clients[name]; c != nil {
@@ -104,7 +104,7 @@ func (s *stage) session(name string) *session.Session {
 	return sess
 }
 
-// put makes a znode and what is missing above it.
+// put makes a znode and its missing ancestors.
 func (s *stage) put(path, data string) {
 	s.Helper()
 	at := ""
@@ -141,13 +141,13 @@ func (s *stage) count(path string, n int) {
 	}, limit, time.Millisecond, "%s has %d children", path, n)
 }
 
-// waits does something that waits for others, until the stage is cleared.
+// waits runs a function that waits for others, until the stage is cleared.
 func (s *stage) waits(do func(ctx context.Context)) {
 	// Waited for when the stage is cleared; ends with its context.
 	s.playing.Go(func() { do(s.ctx) })
 }
 
-// all plays everything that there is.
+// all plays all recipes.
 func (s *stage) all() {
 	s.Helper()
 	s.locks()
@@ -197,7 +197,7 @@ func (s *stage) locks() {
 		}
 		s.count("/shop/locks/gpus", i+1)
 	}
-	// A process in Java, and one that was written by hand and has gone wrong.
+	// A process in Java, and a defective znode written by hand.
 	s.put("/shop/locks/invoices", "")
 	s.ephemeral("java-app", "/shop/locks/invoices/_c_b6e1bacb-95aa-485f-b2a5-02692629ab80-lock-0000000041", "10.0.3.17")
 	s.put("/shop/locks/invoices/_c_0c9e66a4-7c3c-4a0b-9b5a-5c4f0f3f2d11-lock-0000000042", "10.0.3.20")
@@ -299,7 +299,7 @@ func (s *stage) job() {
 	require.NoError(s, s.srv.ExpireSession(s.session("host-4:7000").ID()))
 }
 
-// shares writes what a group of rebalanser has in the middle of a move.
+// shares writes the znodes of a rebalanser group in the middle of a move.
 func (s *stage) shares() {
 	s.Helper()
 	const group = "/shop/consumers"
@@ -317,7 +317,7 @@ func (s *stage) shares() {
 		owner := p*3/24 + 1
 		target := owner
 		if p%8 >= 6 {
-			target = 4 // who has just come
+			target = 4 // a new member
 		}
 		shards[target], owners[name] = append(shards[target], name), owner
 		if p == 7 {
@@ -340,7 +340,7 @@ func (s *stage) shares() {
 	}
 }
 
-// tasks writes what a queue of dispatch has.
+// tasks writes the znodes of a dispatch queue.
 func (s *stage) tasks() {
 	s.Helper()
 	const queue = "/shop/mail"
@@ -375,7 +375,7 @@ func (s *stage) tasks() {
 	}
 }
 
-// secrets are what may not be read.
+// secrets are unreadable znodes.
 func (s *stage) secrets() {
 	s.Helper()
 	owner, err := session.Connect(s.ctx, s.srv.Addr(), &session.Options{
@@ -389,7 +389,7 @@ func (s *stage) secrets() {
 	require.NoError(s, err)
 }
 
-// dashboard serves what is on the stage, from root on.
+// dashboard serves the stage, from root on.
 func (s *stage) dashboard(root string) (m *ui.Model, url string) {
 	s.Helper()
 	client, err := session.Connect(s.ctx, s.srv.Addr(), &session.Options{Timeout: lasting, Dialer: s.dial})
@@ -397,7 +397,8 @@ func (s *stage) dashboard(root string) (m *ui.Model, url string) {
 	s.clients["dashboard "+root] = client
 	m = ui.NewModel(client, root)
 	s.waits(func(ctx context.Context) { _ = m.Run(ctx) })
-	// Requests end with the stage's context, so that streams do not keep it.
+	// Requests end with the stage's context, so streams do not keep the stage
+	// open.
 	l, err := web.Listen(s.ctx, "127.0.0.1:0", false)
 	require.NoError(s, err)
 	s.waits(func(ctx context.Context) {

@@ -20,7 +20,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// mainPart is what a page is about.
+// mainPart is the main part of a page.
 func mainPart(t *testing.T, page string) string {
 	t.Helper()
 	_, text, ok := strings.Cut(page, `<main id="main"`)
@@ -59,17 +59,16 @@ func TestPagesOfNothingSayThatThereIsNothing(t *testing.T) {
 	has(t, text, `"not_readable": []`, "the API")
 }
 
-// unknown is what says since when nothing is known: it is the only thing that gets
-// older.
+// unknown is the note since when the state is unknown: only this age grows.
 var unknown = regexp.MustCompile(`(?s)<p class="unknown".*?</p>`) // read only
 
-// TestPagesSayWhenNothingIsKnown: nothing is said to be fine, no age grows, and
-// what was is shown as of then.
+// TestPagesSayWhenNothingIsKnown: nothing is reported as fine, no age grows,
+// and the last state is shown with its time.
 func TestPagesSayWhenNothingIsKnown(t *testing.T) {
 	s := newStage(t)
 	s.locks()
 	s.members()
-	require.NoError(t, s.srv.Delete("/shop/locks/invoices/_c_0c9e66a4-7c3c-4a0b-9b5a-5c4f0f3f2d11-lock-0000000042")) // what is wrong
+	require.NoError(t, s.srv.Delete("/shop/locks/invoices/_c_0c9e66a4-7c3c-4a0b-9b5a-5c4f0f3f2d11-lock-0000000042")) // the only problem
 	m, base := s.dashboard("/")
 	s.shows(m, func(v *ui.View) bool { return len(v.Kinds(recognize.Service)) == 2 })
 	_, text, _ := get(t, base+"/")
@@ -112,8 +111,8 @@ func TestPagesSayWhenNothingIsKnown(t *testing.T) {
 	hasNot(t, text, "data-asof", "when it is back")
 }
 
-// TestWhoGotALockWhileZooKeeperWasAway holds it for nobody knows how long; and who
-// gets it before our eyes holds it since then.
+// TestWhoGotALockWhileZooKeeperWasAway: such a hold has no known beginning; a
+// hold granted under observation has.
 func TestWhoGotALockWhileZooKeeperWasAway(t *testing.T) {
 	s := newStage(t)
 	name := func(n string) string { return "/l/_c_b6e1bacb-95aa-485f-b2a5-02692629ab8" + n + "-lock-000000000" + n }
@@ -130,13 +129,13 @@ func TestWhoGotALockWhileZooKeeperWasAway(t *testing.T) {
 	back := time.Now()
 	found()
 	v := s.shows(m, func(v *ui.View) bool { return holder(v).ID == "holder-2" })
-	assert.Zero(t, holder(v).Since, "while it was away")
+	assert.Zero(t, holder(v).Since, "granted while ZooKeeper was away")
 	assert.WithinRange(t, holder(v).AtLeast, back, time.Now())
 	_, text, _ := get(t, base+"/locks")
 	has(t, text, " or more</span>", "it says so")
-	// Once it has caught up, and has looked then, what comes is seen as it comes.
+	// After the catch-up and the next look, changes are observed as they happen.
 	for i := 2; holder(v).Since.IsZero(); i++ {
-		require.Less(t, i, 9, "it never is")
+		require.Less(t, i, 9, "the beginning never becomes known")
 		<-time.After(400 * time.Millisecond)
 		begin := time.Now()
 		require.NoError(t, s.srv.Delete(name(strconv.Itoa(i))))
@@ -148,8 +147,8 @@ func TestWhoGotALockWhileZooKeeperWasAway(t *testing.T) {
 	}
 }
 
-// TestAccessListsAreShownAsOfWhen, without what would tell a password, and asked
-// for again when the znode changes, on pages that are open as well.
+// TestAccessListsAreShownAsOfWhen, without hashes of passwords, and asked for
+// again when the znode changes, on open pages as well.
 func TestAccessListsAreShownAsOfWhen(t *testing.T) {
 	s := newStage(t)
 	s.put("/n", "one")
@@ -168,7 +167,7 @@ func TestAccessListsAreShownAsOfWhen(t *testing.T) {
 	has(t, text, "as of", "at first")
 	digest := regexp.MustCompile(`data-digest="[^"]+"`)
 	_, again, _ := get(t, base+"/tree?path=/n")
-	assert.Equal(t, digest.FindString(text), digest.FindString(again), "a stream that begins right behind its page has nothing new")
+	assert.Equal(t, digest.FindString(text), digest.FindString(again), "a stream that begins right after its page has no news")
 	ctx, cancel := context.WithTimeout(s.ctx, limit)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/live/tree?path=/n", nil)
@@ -186,10 +185,11 @@ func TestAccessListsAreShownAsOfWhen(t *testing.T) {
 	}, limit, 100*time.Millisecond, "a new page asks again")
 	require.NoError(t, s.srv.Set("/n", []byte("two")))
 	s.shows(m, func(v *ui.View) bool { n, _ := v.Lookup("/n"); return string(n.Data) == "two" })
-	assert.NotContains(t, live.until(t, "digest:ann"), "Yd3Vn2M4", "and so does one that is open, when the znode changes")
+	assert.NotContains(t, live.until(t, "digest:ann"), "Yd3Vn2M4", "and so does an open page, when the znode changes")
 }
 
-// TestWhatMayNotBeReadIsShownAsSuch on each page on which it is met, and in JSON.
+// TestWhatMayNotBeReadIsShownAsSuch on each page with unreadable znodes, and in
+// JSON.
 func TestWhatMayNotBeReadIsShownAsSuch(t *testing.T) {
 	s := newStage(t)
 	s.put("/shop", "")
@@ -218,7 +218,7 @@ func TestFiltersThatAreTooLongAreRefused(t *testing.T) {
 			code, text, _ := get(t, base+strings.Split(p.path, "?")[0]+query)
 			assert.Equal(t, 400, code, p.path)
 			has(t, mainPart(t, text), want, p.path)
-			assert.Less(t, len(text), 20_000, "what is too long is not said again")
+			assert.Less(t, len(text), 20_000, "a too long text is not repeated")
 		}
 		code, text, _ := get(t, base+"/api/things"+query)
 		assert.Equal(t, 400, code)

@@ -22,7 +22,7 @@ const (
 // crumb is a step on the way to a znode.
 type crumb struct{ Name, Path string }
 
-// leafPage is a znode as its page shows it.
+// leafPage is the page of a znode.
 type leafPage struct {
 	*recognize.Node
 	Crumbs []crumb
@@ -33,14 +33,15 @@ type leafPage struct {
 	Cut    bool
 	Owner  *recognize.Session
 	Access []right
-	// Asked is when the servers said what Access is; zero if they did not.
+	// Asked is the time of the servers' answer in Access; zero without an
+	// answer.
 	Asked time.Time
 }
 
 // child is a line of the list of children.
 type child struct {
 	*recognize.Node
-	Thing    *recognize.Thing // at that very path
+	Thing    *recognize.Thing // exactly at this path
 	Preview  string
 	Children int
 }
@@ -108,7 +109,7 @@ func inLine(t *recognize.Thing, nodes []*recognize.Node) []*recognize.Node {
 	return nodes
 }
 
-// hasWords reports whether each word of a filter is in one of texts.
+// hasWords reports whether each word of a filter is in texts.
 func hasWords(filter string, texts []string) bool {
 	all := strings.ToLower(strings.Join(texts, "\x00"))
 	for _, word := range strings.Fields(strings.ToLower(filter)) {
@@ -119,7 +120,7 @@ func hasWords(filter string, texts []string) bool {
 	return true
 }
 
-// crumbs is the way from the root to the znode, as far as there is one.
+// crumbs is the way from the root to the znode, as far as it exists.
 func (d *drawing) crumbs() []crumb {
 	out := []crumb{{recognize.Text([]byte(d.Root), 200), d.Root}}
 	at := strings.TrimSuffix(d.Root, "/")

@@ -23,8 +23,8 @@ import (
 
 var errNoDisk = errors.New("no disk") // read only
 
-// written says by which part of the stage each format is written, and what the dashboard
-// has of it then.
+// written has, for each format, the part of the stage that writes the format,
+// and the expected content of the dashboard.
 //
 // read only
 var written = map[string]struct {
@@ -77,7 +77,7 @@ var written = map[string]struct {
 	}},
 }
 
-// variants are forms of locks and elections that s.locks and s.elections do not have.
+// variants are forms of locks and elections missing in s.locks and s.elections.
 func (s *stage) variants() {
 	s.Helper()
 	_, err := lock.New(s.actor("web-1"), "/shop/delayed", &lock.Options{ID: "web-1", LockDelay: time.Minute}).Lock(s.ctx)
@@ -88,7 +88,7 @@ func (s *stage) variants() {
 	require.NoError(s, err)
 }
 
-// endedJob is a job that has ended and is removed.
+// endedJob is an ended and removed job.
 func (s *stage) endedJob() {
 	s.Helper()
 	j, err := workerctl.Submit(s.ctx, s.actor("driver"), workerctl.Spec{Name: "ended", Workers: 3}, nil)
@@ -97,7 +97,8 @@ func (s *stage) endedJob() {
 	require.NoError(s, j.Remove(s.ctx))
 }
 
-// group is a group of rebalanser with one member, which fails at a resource.
+// group is a group of rebalanser with a single member, which fails at a
+// resource.
 func (s *stage) group() {
 	s.Helper()
 	o := &rebalanser.Options{ID: "consumer-1", RetryDelay: time.Hour}
@@ -115,7 +116,8 @@ func (s *stage) group() {
 	s.waits(func(ctx context.Context) { _ = g.Run(ctx) })
 }
 
-// queue is a queue of dispatch with a task that is done, and one that waits for a label.
+// queue is a queue of dispatch with a finished task and a task that waits for a
+// label.
 func (s *stage) queue() {
 	s.Helper()
 	const path = "/shop/letters"
@@ -164,7 +166,7 @@ func TestEveryFormatThatIsWrittenIsRecognized(t *testing.T) {
 	}
 }
 
-// unknown are the leaves below a path that belong to nothing.
+// unknown are the leaves below a path that belong to no thing.
 func (s *stage) unknown(v *ui.View, path string) (out []string) {
 	for _, n := range v.Children(path) {
 		switch below := s.unknown(v, n.Path); {

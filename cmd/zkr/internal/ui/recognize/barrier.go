@@ -9,13 +9,13 @@ import (
 	"github.com/zkrecipes/zkrecipes/internal/znode"
 )
 
-// titled is JSON that says what it is the record of.
+// titled is a JSON record with its kind.
 type titled struct {
 	Kind string `json:"kind"`
 }
 
-// party tells our barriers, by the record or by those who wait: the record comes
-// with the first round.
+// party recognizes our barriers, by the record or by the waiting parties: the
+// record is written with the first round.
 func party(l *looker, s *spot) *Thing {
 	r, err := decoded(s.Node, barrierformat.Parse)
 	q := barrierformat.Parties(s.names())
@@ -77,13 +77,13 @@ func (m *Meeting) state() string {
 	return strings.Join(parts, ", ")
 }
 
-// partyID is the ID in a party's name; "" if it is none.
+// partyID is the ID in a party's name; "" for other names.
 func partyID(name string) string {
 	id, _ := barrierformat.IDOf(name)
 	return Text([]byte(id), idWidth)
 }
 
-// claimBeside claims a node that stands beside a thing's path.
+// claimBeside claims a node beside a thing's path.
 func (l *looker) claimBeside(t *Thing, path string) {
 	if s := l.find(path); s != nil {
 		s.claim(t)

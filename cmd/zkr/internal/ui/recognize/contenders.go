@@ -12,12 +12,13 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// form is how a queue of contenders looks, and who writes it.
+// form is the layout of a queue of contenders, with the libraries that write
+// it.
 type form struct {
 	kind    Kind
 	how     string
-	telling []string // markers of which one tells it
-	markers []string // of all that count
+	telling []string // markers, each of which identifies the form
+	markers []string // all accepted markers
 }
 
 // forms are told in this order.
@@ -31,7 +32,7 @@ var forms = []form{
 	{Mutex, "contenders named lock, as ours, Curator's (LeaderSelector's too) and go-zookeeper's", []string{lockformat.CuratorMutex}, lockformat.MutexMarkers()},
 	{Mutex, "contenders named __lock__, as Kazoo's Lock, WriteLock and Election, or ours", []string{lockformat.KazooLock}, lockformat.MutexMarkers()},
 	{Election, "candidates named c_ and a number, as by the book", []string{markDemo}, []string{markDemo}},
-	// Every child counts that ends in "-" and a number.
+	// Every child with a name ending in "-" and a number counts.
 	{Mutex, "contenders named x- and their session, as ZooKeeper's own WriteLock", []string{markOwn}, []string{"-"}},
 }
 
@@ -71,8 +72,8 @@ func contenders(l *looker, s *spot) *Thing {
 	return nil
 }
 
-// unheeded are the markers of contenders that are not of a queue of these: names
-// of another recipe, just as a library writes them.
+// unheeded are the markers of contenders outside this queue: exact library
+// names of another recipe.
 func unheeded(seen map[string]bool, markers []string) string {
 	var others []string
 	for _, m := range []string{lockformat.CuratorMutex, lockformat.KazooLock, lockformat.CuratorRead, lockformat.CuratorWrite, lockformat.KazooRead, lockformat.CuratorLatch, markPermit} {
@@ -83,9 +84,9 @@ func unheeded(seen map[string]bool, markers []string) string {
 	return strings.Join(others, ", ")
 }
 
-// markers are those in the children's names: true if a name is just as a library
-// writes it. Of other names only those of ephemeral nodes count, which is what
-// contenders are: anybody may call a folder deadlock-0000000001.
+// markers are the markers in the children's names: true for an exact library
+// name. Other names count only for ephemeral nodes, because contenders are
+// ephemeral: any folder may be called deadlock-0000000001.
 func (s *spot) markers() map[string]bool {
 	var seen map[string]bool
 	add := func(mark string, sure bool) {
@@ -130,7 +131,7 @@ func (l *looker) line(t *Thing, s *spot, markers []string) {
 	rule := l.rule(t, s)
 	for i, c := range t.Queue {
 		if i > 0 && !t.Queue[i-1].Holds && i >= Shown {
-			break // a contender behind a waiting one waits, too; see contender.Rule
+			break // a contender behind a waiting contender waits, too; see contender.Rule
 		}
 		d := rule(q, i)
 		if c.Holds = d.Granted; i < Shown {
@@ -147,7 +148,7 @@ func (l *looker) line(t *Thing, s *spot, markers []string) {
 	}
 }
 
-// contender reads one.
+// contender reads a contender.
 func (l *looker) contender(t *Thing, s *spot, e znode.Entry) *Contender {
 	s.own(t)
 	c := &Contender{
@@ -169,30 +170,32 @@ func (l *looker) contender(t *Thing, s *spot, e znode.Entry) *Contender {
 	return c
 }
 
-// identified is a record with an id in it: of members of our groups, and others'.
+// identified is a record with an id: a member of a group, ours or of another
+// library.
 type identified struct {
 	ID string `json:"id"`
 }
 
-// idIn is what the data of somebody's node says who it is.
+// idIn is the owner's id in the data of a node.
 func idIn(n *Node) string {
 	if r, ok := read[identified](n); ok && r.ID != "" {
 		return Text([]byte(r.ID), idWidth)
 	}
 	if d := string(n.Data); d == revoked || d == ownData {
-		return "" // nobody is called that: the first has overwritten who it is
+		return "" // not an id: the first has overwritten the id
 	}
 	return Text(n.Data, idWidth)
 }
 
-// rule is that of the thing's recipe.
+// rule is the rule of the thing's recipe.
 func (l *looker) rule(t *Thing, s *spot) contender.Rule {
 	switch t.Kind {
 	case RWLock:
 		writes := lockformat.Writes
 		reader, writer := contender.Reader(writes), contender.Writer(writes)
 		return func(q znode.Queue, self int) contender.Decision {
-			// A rule looks at all that are ahead. Nobody behind a writer reads.
+			// A rule looks at all predecessors. No contender behind a writer
+			// reads.
 			if writes(q.Entries[self].Marker) {
 				return writer(q, self)
 			}
@@ -203,7 +206,7 @@ func (l *looker) rule(t *Thing, s *spot) contender.Rule {
 		}
 	case Semaphore:
 		total := totalPermits(s)
-		if total == 0 { // nobody knows, but the first has what it wants
+		if total == 0 { // unknown, but the first contender has its permits
 			total = t.Queue[0].Permits
 		}
 		held, weighted := 0, contender.Weighted(total, lockformat.PermitsOf)
@@ -218,7 +221,7 @@ func (l *looker) rule(t *Thing, s *spot) contender.Rule {
 	return contender.Exclusive
 }
 
-// verdict says how a queue stands, unless that is known.
+// verdict sets the state of a queue, unless already known.
 func (l *looker) verdict(t *Thing) {
 	if t.State != "" {
 		return
@@ -261,6 +264,6 @@ func (l *looker) verdict(t *Thing) {
 	}
 }
 
-// How long somebody may be at the head before it is worth a look, while others
-// wait.
+// The time at the head of a queue, while others wait, after which a hint is
+// shown.
 const longHold = 10 * time.Minute

@@ -13,12 +13,12 @@ import (
 	"github.com/zkrecipes/zkrecipes/internal/format/lockformat"
 )
 
-// manyVersions is how often a number must have been set before that alone makes it
-// look like a counter: settings are seldom touched.
+// manyVersions is the number of changes that alone make a number look like a
+// counter: settings change rarely.
 const manyVersions = 100
 
-// counter tells counters: by a writer's mark, and else by data that is a number in
-// one of their formats if there is another hint. Numbers alone are settings, ports,
+// counter recognizes counters: by a writer's mark, or by a number in one of
+// their formats together with another hint. Numbers alone are settings, ports,
 // passwords.
 func counter(l *looker, s *spot) *Thing {
 	if !s.persistent() || s.Path == "/" {
@@ -38,7 +38,7 @@ func counter(l *looker, s *spot) *Thing {
 	t := &Thing{Kind: Counter, Path: s.Path, How: "a leaf whose data is " + format, Guess: guess, Strangers: len(s.children) - len(writers)}
 	if len(writers) > 0 {
 		t.How = "the mark of a writer below it: ours (a sequence looks the same: its number is the highest that is reserved)"
-		ok = ok || s.Size == 0 // which says 0, to who knows that it is a counter
+		ok = ok || s.Size == 0 // empty data means 0, if the node is known to be a counter
 	}
 	for _, c := range writers {
 		c.claim(t)
@@ -54,8 +54,8 @@ func counter(l *looker, s *spot) *Thing {
 	return t
 }
 
-// writers are the marks that our counters' writers leave for as long as their
-// sessions last.
+// writers are the marks of our counters' writers, which live as long as the
+// writers' sessions.
 func (s *spot) writers() (out []*spot) {
 	for _, c := range s.children {
 		if counterformat.IsWriter(c.name) && c.Size == 0 && !c.persistent() {
@@ -65,7 +65,7 @@ func (s *spot) writers() (out []*spot) {
 	return out
 }
 
-// countsBecause is why a number should be a counter; "" if it is just a number.
+// countsBecause is the hint at a counter; "" for a mere number.
 func (l *looker) countsBecause(s *spot, format string) string {
 	up := l.find(above(s.Path))
 	switch {
@@ -81,7 +81,7 @@ func (l *looker) countsBecause(s *spot, format string) string {
 	return ""
 }
 
-// counted are the formats of children that certainly are counters.
+// counted are the formats of the children known to be counters.
 func (l *looker) counted(s *spot) []string {
 	if s.formats != nil {
 		return s.formats
@@ -98,7 +98,7 @@ func (l *looker) counted(s *spot) []string {
 	return formats
 }
 
-// counts is the format of a node that certainly is a counter; "" if it is not.
+// counts is the format of a node known to be a counter; "" for other nodes.
 func (s *spot) counts() string {
 	if s == nil || len(s.writers()) == 0 {
 		return ""
@@ -110,9 +110,9 @@ func (s *spot) counts() string {
 	return format
 }
 
-// number reads a counter's data. Binary ones are told from text by what text would
-// not have: a zero, or a byte that cannot be seen. If it is certain that the node is
-// a counter, what is no decimal number is binary, whatever its bytes.
+// number reads a counter's data. Binary numbers are distinguished from text by
+// bytes that text does not have: a zero, or an invisible byte. If the node is
+// known to be a counter, all data except decimal numbers is binary.
 func number(n *Node, certain bool) (value int64, format string, ok bool) {
 	const long, short = counterformat.LongSize, counterformat.IntSize
 	switch d := n.Data; {
@@ -141,10 +141,10 @@ func looksLikeText(data []byte) bool {
 	return true
 }
 
-// delayed says of the head of a mutex' queue what the node beside the mutex for a lock
-// delay does. A holder writes a note there when it has the mutex: if the note names
-// another contender, that one was lost, and the head may be waiting for the delay to
-// pass.
+// delayed applies the lock delay's node beside the mutex to the head of the
+// queue. A holder writes a note there when it has the mutex. If the note names
+// another contender, this contender was lost, and the head may be waiting for
+// the end of the delay.
 func (l *looker) delayed(t *Thing, s *spot) {
 	note := l.find(s.Path + lockformat.DelaySuffix)
 	if note == nil || len(t.Queue) == 0 || t.Queue[0].Denied {
@@ -165,9 +165,10 @@ func (l *looker) delayed(t *Thing, s *spot) {
 	}
 }
 
-// delay tells the node beside a mutex with a lock delay, which outlives the mutex'
-// path. Nobody was lost if the two were not read at the same moment: a new holder
-// writes there when it has the lock.
+// delay recognizes the node beside a mutex with a lock delay, which outlives
+// the mutex' path. The two nodes may have been read at different moments, and a
+// new holder writes its note only after the grant: a difference alone does not
+// mean a lost holder.
 func delay(l *looker, s *spot) *Thing {
 	path, ok := strings.CutSuffix(s.Path, lockformat.DelaySuffix)
 	said, token, noted := lockformat.ParseDelay(s.Data)

@@ -9,7 +9,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/internal/format/taskformat"
 )
 
-// crowds are trees of n nodes of one kind each, made to take long.
+// crowds are trees of n nodes, each of a single kind, made to take long.
 //
 // read only
 var crowds = map[string]func(n int) []string{

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// plant puts changes into the tree: nodes that are new or have become others, nil for
-// those that have gone. Spots of other worlds stay as they are: those that change, and
-// all above them, are copied.
+// plant puts changes into the tree: new and changed nodes, nil for removed
+// nodes. Spots of other worlds do not change: changed spots, and all their
+// ancestors, are copied.
 func (u *revision) plant() {
 	if u.top == nil {
 		u.top = &spot{Node: &Node{Path: "/"}, ghost: true, plain: true, gen: u.gen}
@@ -40,7 +40,7 @@ func (u *revision) plant() {
 	}
 }
 
-// edit finds a node that can be changed, or makes a ghost.
+// edit finds a node for a change, or makes a ghost.
 func (u *revision) edit(path string) *spot {
 	if path == "/" {
 		if u.top.gen != u.gen {
@@ -59,7 +59,7 @@ func (u *revision) edit(path string) *spot {
 	return parent.children[i]
 }
 
-// copied is a spot that can be changed.
+// copied is a copy of a spot, for a change.
 func (u *revision) copied(s *spot) *spot {
 	out := *s
 	out.gen, out.children = u.gen, slices.Clone(s.children)
@@ -94,7 +94,7 @@ func (u *revision) merge(parent *spot, paths []string) {
 	parent.children = out
 }
 
-// exorcise removes ghosts that have nothing below them, from a path upwards.
+// exorcise removes ghosts without children, from a path upwards.
 func (u *revision) exorcise(path string) {
 	for path != "/" {
 		s := u.top.at(path)
@@ -108,8 +108,8 @@ func (u *revision) exorcise(path string) {
 	}
 }
 
-// splice is a sorted list without the elements of gone, all of which it contains, and
-// with those of come.
+// splice is a sorted list without the elements of gone, which must be in list,
+// and with the elements of come.
 func splice[T comparable](list, gone, come []T, compare func(a, b T) int) []T {
 	if len(gone)+len(come) == 0 {
 		return list

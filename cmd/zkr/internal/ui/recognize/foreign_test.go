@@ -14,9 +14,9 @@ import (
 
 var update = flag.Bool("update", false, "rewrite what is told in testdata/foreign") // read only
 
-// TestForeignFormsAreTold from what Curator 5.4.0 and Kazoo 2.8.0 have left on a
-// server: a file for each recipe has the znodes, in the lines that nodes reads, and
-// below "--" what is told of them.
+// TestForeignFormsAreTold from znodes of Curator 5.4.0 and Kazoo 2.8.0: a file
+// for each recipe has the znodes, as lines for the function nodes, and below
+// "--" the expected things.
 func TestForeignFormsAreTold(t *testing.T) {
 	files, err := filepath.Glob("testdata/foreign/*.golden")
 	require.NoError(t, err)
@@ -32,12 +32,12 @@ func TestForeignFormsAreTold(t *testing.T) {
 				require.NoError(t, os.WriteFile(file, []byte(given+"--\n"+got), 0o600))
 				return
 			}
-			assert.Equal(t, want, got, "-update rewrites it")
+			assert.Equal(t, want, got, "-update rewrites the file")
 		})
 	}
 }
 
-// told is all that is told of the things of a world.
+// told describes all things of a world.
 func told(w *World) string {
 	var b strings.Builder
 	for _, t := range w.Things {

@@ -5,9 +5,10 @@ import (
 	"strings"
 )
 
-// bookDouble tells double barriers of Curator and Kazoo, which know their number
-// of parties by heart. Before all are there, and when they leave, there is nothing
-// but the parties: then only a name can tell them from a group.
+// bookDouble recognizes double barriers of Curator and Kazoo, which do not
+// store their number of parties. Before all parties have arrived, and while
+// they leave, only the parties' znodes exist: then only a name distinguishes
+// the barrier from a group.
 func bookDouble(_ *looker, s *spot) *Thing {
 	ready := s.child(nodeReady)
 	if ready != nil && (!ready.persistent() || len(ready.children) > 0) || ready == nil && !speaks(s.Path, barrierWords) {
@@ -42,8 +43,8 @@ func bookDouble(_ *looker, s *spot) *Thing {
 	return t
 }
 
-// gate tells a gate, which is nothing but a node, by its own name alone. Data tells
-// that it is none, but for what the libraries put there of themselves.
+// gate recognizes a gate, which is a single node, by its own name alone. A node
+// with data is no gate, except for the libraries' own default data.
 func gate(_ *looker, s *spot) *Thing {
 	if len(s.children) > 0 || !s.persistent() || !noun(s.name, gateWords) || s.Path == "/" || !s.blank() {
 		return nil
@@ -55,8 +56,8 @@ func gate(_ *looker, s *spot) *Thing {
 	}
 }
 
-// blank reports whether nobody has given a node any data: it has none, or an IP
-// address, as all that Curator makes, or our own default, host and process id.
+// blank reports whether a node has only default data: none, an IP address as
+// from Curator, or our own default, host and process id.
 func (n *Node) blank() bool {
 	if n.Size == 0 || n.Size > keptOther {
 		return n.Size == 0

@@ -6,7 +6,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/internal/format/lockformat"
 )
 
-// looksLike is the guess that something is of a kind, and because of what.
+// looksLike is the guess at a kind, with its reason.
 func looksLike(k Kind, because string) string { return "looks like " + one(k) + " because " + because }
 
 // one is a kind with its article.
@@ -22,8 +22,8 @@ func sameLayout(these ...string) string {
 	return strings.Join(these[:len(these)-1], ", ") + " or " + these[len(these)-1] + " (same layout)"
 }
 
-// rivals tells mutexes from elections that have their layout: by what only one of
-// them writes, and else by what their users call them, which is a guess.
+// rivals distinguishes mutexes from elections with the same layout: by znodes
+// of only one of them, or else by the users' names, which is a guess.
 func (l *looker) rivals(t *Thing, s *spot, seen map[string]bool) {
 	called, elects := speaks(s.Path, lockWords), speaks(s.Path, electionWords)
 	if called && elects {
@@ -45,7 +45,7 @@ func (l *looker) rivals(t *Thing, s *spot, seen map[string]bool) {
 	}
 }
 
-// exclusive reports whether something about a queue says that it is a mutex'.
+// exclusive reports whether the znodes of a queue identify it as a mutex.
 func (l *looker) exclusive(s *spot) bool {
 	if d := l.find(s.Path + lockformat.DelaySuffix); d != nil {
 		if _, _, noted := lockformat.ParseDelay(d.Data); noted {
@@ -60,6 +60,6 @@ func (l *looker) exclusive(s *spot) bool {
 	return false
 }
 
-// hexDigits is how long the id is in names that go-zookeeper gives, whose only
-// recipe is a mutex.
+// hexDigits is the length of the id in names by go-zookeeper, whose only recipe
+// is a mutex.
 const hexDigits = 32

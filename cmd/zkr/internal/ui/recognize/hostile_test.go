@@ -19,8 +19,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// FuzzLook: any tree is looked at without harm, and what is told of it can be told
-// to programs and holds together.
+// FuzzLook: any tree is recognized without harm, and the result is consistent
+// and can be encoded for programs.
 func FuzzLook(f *testing.F) {
 	for _, lines := range [][]string{
 		jobLines(`{"state":"running","workers":6,"next":4,"left":1}`),
@@ -51,12 +51,12 @@ func FuzzLook(f *testing.F) {
 		w := look(Past{Began: noon.Add(-time.Hour)}, lines...)
 		out, err := json.Marshal(struct{ Things, Sessions any }{w.Things, w.Sessions})
 		require.NoError(t, err)
-		require.Less(t, len(out), 2000*w.Nodes+100*len(text), "what is told is bounded by what there is")
+		require.Less(t, len(out), 2000*w.Nodes+100*len(text), "the output is bounded by the input")
 		for _, thing := range w.Things {
 			require.NotEmpty(t, thing.Path)
 			for i, c := range thing.Queue {
 				for _, at := range c.Watches {
-					require.Less(t, at, i, "who waits watches somebody before it")
+					require.Less(t, at, i, "a waiter watches a predecessor")
 				}
 				require.False(t, c.Holds && len(c.Watches) > 0)
 			}
@@ -126,8 +126,8 @@ func crowd(n int) []*Node {
 	return nodes(lines...)
 }
 
-// TestTenThousandTakeFewAllocations: a count, which no busy machine changes; the
-// time is BenchmarkLook10000's.
+// TestTenThousandTakeFewAllocations: the count does not depend on the machine;
+// BenchmarkLook10000 measures the time.
 func TestTenThousandTakeFewAllocations(t *testing.T) {
 	all := crowd(10_000)
 	var w *World
@@ -143,7 +143,7 @@ func BenchmarkLook10000(b *testing.B) {
 	}
 }
 
-// BenchmarkQueue10000 is one lock with as many contenders.
+// BenchmarkQueue10000 is a single lock with as many contenders.
 func BenchmarkQueue10000(b *testing.B) {
 	var lines []string
 	for i := range 10_000 {
@@ -163,5 +163,5 @@ func TestLargeDataIsNotKept(t *testing.T) {
 	require.True(t, len(NewNode("/a", []byte(`{"format":1`+string(big)), session.Stat{}).Data) == keptRecord)
 	require.Equal(t, len(big), n.Size)
 	_, ok := read[identified](n)
-	require.False(t, ok, "a record that was cut is none")
+	require.False(t, ok, "a truncated record is not decoded")
 }

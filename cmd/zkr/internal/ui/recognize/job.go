@@ -27,15 +27,15 @@ type JobState struct {
 	Failed  int `json:"failed"`
 	Dead    int `json:"dead"`
 	Missing int `json:"missing"`
-	// Unknown may be any of these: it cannot be read.
+	// Unknown counts unreadable workers.
 	Unknown int `json:"unknown,omitempty"`
-	// Workers by their ids, without those that are missing.
+	// Workers by their ids, without missing workers.
 	Workers []Worker `json:"workers"`
 	// Phases are over.
 	Phases []string `json:"phases,omitempty"`
 }
 
-// Worker is one of a job's.
+// Worker is a worker of a job.
 type Worker struct {
 	Path        string    `json:"path"`
 	ID          int       `json:"id"`
@@ -47,12 +47,12 @@ type Worker struct {
 	Node        string    `json:"node,omitempty"`
 	Session     SessionID `json:"session,omitempty"`
 	Since       time.Time `json:"since,omitzero"`
-	// Live is the path of its ephemeral node; Token that one's czxid.
+	// Live is the path of the worker's ephemeral node, Token the node's czxid.
 	Live  string `json:"live,omitempty"`
 	Token int64  `json:"token,omitempty,string"`
 }
 
-// job tells a job: by its record, and the run that is named after its id.
+// job recognizes a job: by its record, and the run named after its id.
 func job(l *looker, s *spot) *Thing {
 	r, err := decoded(s.Node, func(data []byte) (jobformat.Job, error) { return jobformat.JobOf(s.name, data) })
 	if newer(err) {
@@ -107,7 +107,7 @@ func newerJob(s *spot, err error) *Thing {
 	return t
 }
 
-// endedJob tells the record of how a job ended, which outlives the job.
+// endedJob recognizes the record of a job's outcome, which outlives the job.
 func endedJob(_ *looker, s *spot) *Thing {
 	if folder := above(s.Path); znode.Base(folder) != jobformat.DirEnded {
 		return nil
@@ -123,7 +123,7 @@ func endedJob(_ *looker, s *spot) *Thing {
 	return &Thing{Kind: Job, Path: s.Path, How: "the record of how a job ended: workerctl", State: "over: " + j.summary(), Job: j}
 }
 
-// notReadable is the state of what cannot be read.
+// notReadable is the state of an unreadable thing.
 const notReadable = "not readable"
 
 // status reads how the job stands.
@@ -145,7 +145,7 @@ func (j *JobState) status(t *Thing, run *spot) {
 	}
 }
 
-// workers reads who has joined.
+// workers reads the workers that have joined.
 func (j *JobState) workers(l *looker, t *Thing, run *spot) {
 	members, live := run.child(jobformat.DirMembers), run.child(jobformat.DirLive)
 	if members == nil {
@@ -174,7 +174,7 @@ func (j *JobState) workers(l *looker, t *Thing, run *spot) {
 	slices.SortFunc(j.Workers, func(a, b Worker) int { return cmp.Compare(a.ID, b.ID) })
 }
 
-// unknown is the state of a worker that cannot be read.
+// unknown is the state of an unreadable worker.
 const unknown = "unknown"
 
 // add adds a worker of whom all but the place is known; here is its live znode.
@@ -204,7 +204,7 @@ func (j *JobState) add(l *looker, t *Thing, w Worker, r jobformat.Member, here *
 	j.Workers = append(j.Workers, w)
 }
 
-// unread is a worker of whom nobody knows more than that it has come.
+// unread adds a worker whose record is unreadable.
 func (j *JobState) unread(t *Thing, c *spot, err error) {
 	name := Text([]byte(c.name), idWidth)
 	if !c.Denied {

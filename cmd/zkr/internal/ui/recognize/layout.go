@@ -6,33 +6,33 @@ import (
 	"github.com/zkrecipes/zkrecipes/internal/format/lockformat"
 )
 
-// The marks before the number in names that only other libraries write; package
-// lockformat has those that our recipes write as well.
+// The marks before the number in names of other libraries only; package
+// lockformat has the marks that our recipes write as well.
 const (
 	markPermit = "-" + lockformat.Permit // our Semaphore, with the end of the number of permits
-	markDemo   = "c_"                    // elections by the book; it stands alone
+	markDemo   = "c_"                    // elections by the book; the whole prefix
 	markOwn    = "x-"                    // ZooKeeper's own WriteLock, "x-<session>-"
-	markOffer  = "n_"                    // ZooKeeper's own LeaderElectionSupport, registries by the book; it stands alone
+	markOffer  = "n_"                    // ZooKeeper's own LeaderElectionSupport, registries by the book; the whole prefix
 	markSimple = "qn-"                   // Curator's SimpleDistributedQueue, ZooKeeper's own recipe
 	markQueue  = "entry-"                // Kazoo's Queue and LockingQueue, before the priority
 )
 
 // Other names.
 const (
-	suffixLock = "-__lock__" // Kazoo's Semaphore, beside its path: those who wait
+	suffixLock = "-__lock__" // Kazoo's Semaphore, beside its path: the waiters
 	nodeReady  = "ready"     // double barriers of Curator and Kazoo
 	dirEntries = "entries"   // Kazoo's LockingQueue
 	dirTaken   = "taken"     // the same
 )
 
-// Data that says what a node is.
+// Data that identifies a node.
 const (
 	revoked = "__REVOKE__"       // Curator's InterProcessMutex: the holder is asked to release
 	ownData = "\x124"            // ZooKeeper's own WriteLock, always
-	packed  = "\x00\x01\x00\x01" // Curator's queues but the simple one: the beginning of each item
+	packed  = "\x00\x01\x00\x01" // Curator's queues except the simple one: the beginning of each item
 )
 
-// Words in names of paths, which their users give: they tell nothing for sure.
+// Words in names of paths, chosen by users: they are hints only.
 var (
 	gateWords     = []string{"gate", "barrier"}                                                                                      // read only; what our Gate, Curator's DistributedBarrier, Kazoo's Barrier and the recipes of ZooKeeper call themselves
 	barrierWords  = []string{"barrier", "barriers", "doublebarrier", "doublebarriers"}                                               // read only; Curator's and Kazoo's double barriers

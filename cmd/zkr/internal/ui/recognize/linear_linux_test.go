@@ -11,9 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestTimeIsLinear: to look at a tree takes not much longer than to look at an
-// eighth of it eight times; what looks at each pair would take eight times as long.
-// It is the time of a processor that is measured, which others do not use up.
+// TestTimeIsLinear: a look at a tree takes not much longer than eight looks at
+// an eighth of the tree; code that compares all pairs would take eight times as
+// long. The test measures processor time, because other programs do not affect
+// it.
 func TestTimeIsLinear(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	small, times, rounds := 1000, 8, 4

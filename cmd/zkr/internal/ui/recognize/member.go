@@ -10,8 +10,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/internal/format/memberformat"
 )
 
-// group tells groups: those of Kazoo's parties by their names, others by having
-// ephemeral children and no others, which is all that a group is.
+// group recognizes groups: Kazoo's parties by their names, others by having
+// only ephemeral children.
 func group(_ *looker, s *spot) *Thing {
 	t := &Thing{Kind: Group, Path: s.Path, How: "ephemeral children, as ours and Curator's GroupMember"}
 	told, offers, uuids := 0, 0, 0
@@ -66,7 +66,8 @@ func bit(b bool) int {
 	return 0
 }
 
-// service tells services: by an instance that says that it is one of it.
+// service recognizes services: by an instance of the service among the
+// children.
 func service(_ *looker, s *spot) *Thing {
 	is := false
 	for _, c := range s.children {
@@ -105,7 +106,7 @@ func service(_ *looker, s *spot) *Thing {
 	return t
 }
 
-// instance reads what a member says as an instance.
+// instance reads a member's data as an instance.
 func (m *Member) instance(n *Node) {
 	i, err := decoded(n, memberformat.Decode)
 	switch {

@@ -27,8 +27,8 @@ func allDigits(text string) bool {
 	return text != ""
 }
 
-// head is what stands before a number of that width in a name. It may have a minus,
-// after the last number of all, and is ten characters then, or eleven.
+// head is the part of a name before a number of this width. After an overflow
+// the number has a minus sign, and ten or eleven characters.
 func head(name string, width int) (string, bool) {
 	at := len(name) - width
 	switch {
@@ -40,8 +40,8 @@ func head(name string, width int) (string, bool) {
 	return name[:at], name[at] == '-' && allDigits(name[at+1:])
 }
 
-// marker finds which marker a contender's name has, and what stands before it; ""
-// for other names.
+// marker finds the marker in a contender's name, and the text before the
+// marker; "" for other names.
 func marker(name string) (mark, before string) {
 	for width := digits; width <= digits+1; width++ {
 		head, ok := head(name, width)
@@ -60,8 +60,8 @@ func marker(name string) (mark, before string) {
 	return "", ""
 }
 
-// exact reports whether a library would have put that before a marker: a
-// protection id, or 32 digits.
+// exact reports whether before is a library's prefix of a marker: a protection
+// id, or 32 digits.
 func exact(mark, before string) bool {
 	switch mark {
 	case lockformat.KazooLock, lockformat.KazooRead:
@@ -81,7 +81,7 @@ func protected(text string) bool {
 	return ok && base == ""
 }
 
-// ofSession reports whether a name is that which ZooKeeper's own WriteLock gives to
+// ofSession reports whether a name is the name of ZooKeeper's own WriteLock for
 // contenders of a session.
 func ofSession(name string, owner int64) bool {
 	if owner == 0 || !strings.HasPrefix(name, markOwn) {
@@ -93,14 +93,14 @@ func ofSession(name string, owner int64) bool {
 	return ten == own || eleven == own
 }
 
-// protection is the id in a protected name; "" if it has none.
+// protection is the id in a protected name; "" for other names.
 func protection(name string) string {
 	id, _, _ := znode.Protection(name)
 	return id
 }
 
-// words are those of a name that somebody chose, in lower case: "order-Counter_2"
-// is "order" and "counter", as "orderCounter" is.
+// words are the words of a user's name, in lower case: "order-Counter_2" is
+// "order" and "counter", and so is "orderCounter".
 func words(name string) []string {
 	var b strings.Builder
 	small := false
@@ -116,14 +116,14 @@ func words(name string) []string {
 	return strings.Fields(b.String())
 }
 
-// noun reports whether the last word of a name is one of these.
+// noun reports whether the last word of a name is in these.
 func noun(name string, these []string) bool {
 	w := words(name)
 	return len(w) > 0 && slices.Contains(these, w[len(w)-1])
 }
 
-// speaks reports whether a node's name has one of these words, or else its
-// parent's.
+// speaks reports whether a node's name or its parent's name has one of these
+// words.
 func speaks(path string, these []string) bool {
 	for range 2 {
 		if slices.ContainsFunc(words(path[strings.LastIndexByte(path, '/')+1:]), func(w string) bool { return slices.Contains(these, w) }) {

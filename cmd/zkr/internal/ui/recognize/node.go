@@ -13,36 +13,37 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// How many bytes of data are kept: records are read, the rest is only looked at.
-// Those that may be ours are as long as 256 KiB of names and what is around them
-// (a shard of rebalanser); other JSON is not worth so much memory.
+// How many bytes of data are kept: records are parsed, other data is only
+// inspected. Our own records have up to 256 KiB of names and some overhead (a
+// shard of rebalanser); other JSON is not worth so much memory.
 const (
 	keptRecord = 300 << 10
 	keptJSON   = 64 << 10
 	keptOther  = 4 << 10
 )
 
-// beginnings are those of records that may be long: all that have a format,
-// instances of services, shards of rebalanser and the lists in which they go on.
+// beginnings are the beginnings of possibly long records: all records with a
+// format, instances of services, shards of rebalanser and their continuation
+// lists.
 var beginnings = []string{`{"format":`, `{"name":`, `{"client":`, `["`} // read only
 
-// Node is a znode as somebody has read it. It does not change.
+// Node is a znode as read. A Node does not change.
 type Node struct {
 	Path string
-	// Data is its beginning; Size is the length of all of it.
+	// Data is the beginning of the data; Size is the length of all data.
 	Data []byte
 	Size int
 	Stat session.Stat
-	// Denied: it exists, and may not be read. All else is zero then.
+	// Denied: the znode exists, and is unreadable. All other fields are zero
+	// then.
 	Denied bool
 
-	// memo is the verdicts of those who have read Data as a record, each of
-	// another type.
+	// memo has the results of decoding Data as a record, one for each type.
 	memo atomic.Pointer[[]any]
 }
 
-// NewNode makes a node of what was read. It keeps a copy of the beginning of
-// data: a tree of large znodes need not fit into memory.
+// NewNode makes a node. The node keeps a copy of the beginning of data: a tree
+// of large znodes need not fit into memory.
 func NewNode(path string, data []byte, stat session.Stat) *Node {
 	n := &Node{Path: path, Size: len(data), Stat: stat}
 	most := keptOther
@@ -62,11 +63,11 @@ func NewNode(path string, data []byte, stat session.Stat) *Node {
 // Name is the last element of the path.
 func (n *Node) Name() string { return n.Path[strings.LastIndexByte(n.Path, '/')+1:] }
 
-// Whole is true if Data is all of it.
+// Whole is true if Data is not truncated.
 func (n *Node) Whole() bool { return len(n.Data) == n.Size }
 
-// unread is why nobody knows what a record says that exists; err is what came of reading
-// it.
+// unread is the reason why an existing record is unreadable; err is the error
+// of decoding.
 func (n *Node) unread(err error) string {
 	var format *versioned.FormatError
 	switch {
@@ -86,7 +87,7 @@ func newer(err error) bool {
 	return errors.As(err, &format)
 }
 
-// Created is when the node was, by the servers' clock; zero if it may not be read.
+// Created is the creation time, by the servers' clock; zero if unreadable.
 func (n *Node) Created() time.Time { return moment(n.Stat.Ctime) }
 
 // Modified is when its data last changed.
@@ -99,8 +100,8 @@ func moment(ms int64) time.Time {
 	return time.UnixMilli(ms)
 }
 
-// datable reports whether a moment has a date that can be written down, wherever:
-// JSON knows the years of four digits, and a zone may shift it by a day.
+// datable reports whether a moment can be written as a date: JSON has years of
+// four digits, and a time zone may shift the date by a day.
 func datable(ms int64) bool {
 	at := time.UnixMilli(ms).UTC()
 	return at.AddDate(0, 0, -1).Year() >= 0 && at.AddDate(0, 0, 1).Year() <= 9999
@@ -109,11 +110,11 @@ func datable(ms int64) bool {
 // ephemeral reports whether the node goes with a session.
 func (n *Node) ephemeral() bool { return n.Stat.EphemeralOwner != 0 }
 
-// persistent is not the same as not ephemeral: of what may not be read nobody
-// knows.
+// persistent is not the same as not ephemeral: both are false for unreadable
+// nodes.
 func (n *Node) persistent() bool { return !n.Denied && n.Stat.EphemeralOwner == 0 }
 
-// verdict is what came of reading a record.
+// verdict is the result of decoding a record.
 type verdict[T any] struct {
 	value T
 	err   error
@@ -121,8 +122,8 @@ type verdict[T any] struct {
 
 var errUnread = errors.New("no record, or not read as a whole")
 
-// decoded reads the node's data as a record in JSON. It is decoded once for each type of
-// records, and what is decoded must not be changed.
+// decoded reads the node's data as a record in JSON. The data is decoded once
+// for each type of record; the decoded record must not be changed.
 func decoded[T any](n *Node, decode func([]byte) (T, error)) (T, error) {
 	var known []any
 	if m := n.memo.Load(); m != nil {
@@ -143,7 +144,7 @@ func decoded[T any](n *Node, decode func([]byte) (T, error)) (T, error) {
 	return v.value, v.err
 }
 
-// read is decoded for records of others, and lists, which have no format.
+// read decodes records without a format: lists, and records of other libraries.
 func read[T any](n *Node) (T, bool) {
 	value, err := decoded(n, func(data []byte) (out T, err error) {
 		err = json.Unmarshal(data, &out)

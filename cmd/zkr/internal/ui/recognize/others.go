@@ -12,7 +12,7 @@ import (
 var recipes = []struct {
 	kind    Kind
 	markers []string
-	heeds   []string // those of others that it takes for its own
+	heeds   []string // markers of others accepted as its own
 }{
 	{Mutex, []string{lockformat.CuratorMutex, lockformat.KazooLock}, nil},
 	{Semaphore, []string{markPermit}, nil},
@@ -20,8 +20,8 @@ var recipes = []struct {
 	{Election, []string{lockformat.CuratorLatch}, []string{lockformat.CuratorMutex, lockformat.KazooLock}},
 }
 
-// Others are the kinds of which contenders stand among names, but that those of kind
-// do not heed. Names count that are just as a library writes them.
+// Others are the other kinds of contenders among names, ignored by contenders
+// of kind. Only exact library names count.
 func Others(kind Kind, names []string) (out []Kind) {
 	var heeded []string
 	for _, r := range recipes {
@@ -40,8 +40,8 @@ func Others(kind Kind, names []string) (out []Kind) {
 	return out
 }
 
-// Locks reports whether the contenders in path that an election takes for its own stand
-// as those of a lock do, and nothing about the path says that it is an election.
+// Locks reports whether the contenders in path, though valid for an election,
+// have names of a lock, and the path has no sign of an election.
 func Locks(path string, names []string) bool {
 	locks := false
 	for _, name := range names {

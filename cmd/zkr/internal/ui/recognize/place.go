@@ -11,8 +11,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/internal/znode"
 )
 
-// place finds out what is to be recognized again because of a change: the family of the
-// highest node that is not plain, or of the changed one itself.
+// place marks the family to recognize again after a change: the family of the
+// highest ancestor that is not plain, or of the changed node itself.
 func (u *revision) place(path string) {
 	s, at := u.old, "/"
 	if s == nil {
@@ -25,7 +25,7 @@ func (u *revision) place(path string) {
 		child := below(at, name)
 		u.touch(s, at, child, path)
 		if s = s.child(name); s == nil || base(name) != name {
-			u.markFamily(child) // the nodes beside it depend on it
+			u.markFamily(child) // the nodes beside the child depend on it
 			return
 		}
 		at = child
@@ -43,12 +43,12 @@ func (u *revision) same(s *spot, path string) bool {
 	return fresh != nil && len(fresh.children) > 0 && !s.ghost && succeeds(s.Node, fresh.Node)
 }
 
-// succeeds reports whether a node is another version of one.
+// succeeds reports whether n is another version of the node old.
 func succeeds(old, n *Node) bool {
 	return old.Stat.Czxid == n.Stat.Czxid && old.Stat.EphemeralOwner == n.Stat.EphemeralOwner && old.Denied == n.Denied
 }
 
-// within marks the family that a node belongs to, to be recognized again.
+// within marks the family of a node, to be recognized again.
 func (u *revision) within(path string) {
 	s, at := u.old, "/"
 	for s != nil && s.plain && at != path {
@@ -79,9 +79,9 @@ func (u *revision) touch(s *spot, at, child, path string) {
 	}
 }
 
-// concerns reports whether a parent may be told by what a child has become: by its being
-// there, its name and who owns it, or by such data as the parents of persistent nodes
-// are told by.
+// concerns reports whether a change of a child matters for the recognition of
+// its parent: a change of existence, name or owner, or of data by which parents
+// of persistent nodes are recognized.
 func concerns(old, fresh *spot) bool {
 	if old == nil || fresh == nil || !succeeds(old.Node, fresh.Node) || !fresh.persistent() || counterformat.IsWriter(fresh.name) {
 		return true
@@ -97,8 +97,9 @@ func looksDeeper(s *spot) bool {
 	return s != nil && (s.child(lockformat.DirLeases) != nil || s.child(dirEntries) != nil || s.child(nodeReady) != nil)
 }
 
-// probe asks plain nodes again, and marks the families of those that answer. The answer
-// itself changes nothing until the family is recognized again: no node is open.
+// probe tries to recognize plain nodes again, and marks the families of
+// recognized nodes. The result itself changes nothing before the family is
+// recognized again: no node is open.
 func (u *revision) probe() {
 	for _, path := range slices.Sorted(maps.Keys(u.probes)) {
 		s := u.top.find(path)

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// foreignQueue tells the queues of others: nodes in a row, each of which somebody
-// will take.
+// foreignQueue recognizes queues of other libraries: a sequence of nodes, each
+// to be taken by a consumer.
 func foreignQueue(_ *looker, s *spot) *Thing {
 	t := &Thing{Kind: Queue, Path: s.Path}
 	if entries, taken := s.child(dirEntries), s.child(dirTaken); entries != nil && taken != nil {

@@ -74,7 +74,7 @@ func (st *ShareState) failing(t *Thing, folder *spot) {
 	}
 }
 
-// records reads what the group has one of.
+// records reads the single records of the group.
 func (st *ShareState) records(t *Thing, s *spot) {
 	if r, ok := single[shareformat.Config](t, s.child(shareformat.NodeConfig)); ok {
 		st.Paused, st.PausedBy = r.Paused, Text([]byte(r.By), idWidth)
@@ -87,7 +87,7 @@ func (st *ShareState) records(t *Thing, s *spot) {
 	}
 }
 
-// single reads a record of which a group has one; it may not be written yet.
+// single reads a single record of a group; it may not be written yet.
 func single[T shareformat.Config | shareformat.Status | shareformat.Epoch](t *Thing, c *spot) (T, bool) {
 	if c == nil || c.Denied || c.Size == 0 {
 		return *new(T), false
@@ -99,7 +99,7 @@ func single[T shareformat.Config | shareformat.Status | shareformat.Epoch](t *Th
 	return r, err == nil
 }
 
-// members reads who is there, in the order of their coming.
+// members reads the members in the order of their arrival.
 func (st *ShareState) members(t *Thing, clients *spot) {
 	if clients == nil {
 		return
@@ -125,8 +125,8 @@ func (st *ShareState) members(t *Thing, clients *spot) {
 	}
 }
 
-// plan is who is to have resources, and who has them, by the names of clients'
-// nodes. A node that cannot be read is told apart from a missing node.
+// plan has the planned and the present owners of resources, by the names of
+// clients' nodes. An unreadable node is distinguished from a missing node.
 type plan struct {
 	target map[string]assignment
 	owner  map[string]string
@@ -154,7 +154,7 @@ func (st *ShareState) assigned(t *Thing, p *plan, shards *spot) {
 		}
 		st.Generation = max(st.Generation, r.Generation)
 		names, chunks := slices.Clone(r.Resources), 0
-		for _, chunk := range c.children { // what did not fit: "<generation>-<i>"
+		for _, chunk := range c.children { // the continuation: "<generation>-<i>"
 			if !strings.HasPrefix(chunk.name, strings.TrimSuffix(shareformat.ChunkName(r.Generation, 0), "0")) {
 				continue
 			}
@@ -163,7 +163,7 @@ func (st *ShareState) assigned(t *Thing, p *plan, shards *spot) {
 				t.problem(Warn, chunk.Path, "a part of the shard %s %s: what it has is not known", Text([]byte(c.name), idWidth), chunk.unread(err))
 			}
 		}
-		p.partial = p.partial || chunks < r.Chunks // also while it is rewritten
+		p.partial = p.partial || chunks < r.Chunks // also while it is being rewritten
 		for _, name := range names {
 			if old, twice := p.target[name]; !twice || st.place(old.client) < 0 {
 				p.target[name] = assignment{r.Client, r.Generation}
@@ -172,8 +172,8 @@ func (st *ShareState) assigned(t *Thing, p *plan, shards *spot) {
 	}
 }
 
-// started says whose resources are, in global mode: shards that a generation leaves
-// as they are stay with the one before, and who has them goes on while others stop.
+// started sets the owners in global mode: shards unchanged by a generation stay
+// with the previous generation, and their owners continue while others stop.
 func (st *ShareState) started(p *plan) {
 	for name, a := range p.target {
 		if a.generation < st.Generation || st.Step != shareformat.Stop {
@@ -182,7 +182,7 @@ func (st *ShareState) started(p *plan) {
 	}
 }
 
-// owned says the same in resource mode, in which each resource has a barrier.
+// owned sets the owners in resource mode, where each resource has a barrier.
 func (st *ShareState) owned(t *Thing, p *plan, barriers *spot) {
 	if barriers == nil {
 		return
@@ -212,7 +212,7 @@ func (st *ShareState) stopped(folder *spot) {
 	}
 }
 
-// place finds the member whose node has that name, or -1.
+// place finds the member by the name of its node, or returns -1.
 func (st *ShareState) place(client string) int {
 	if i, ok := st.places[client]; ok {
 		return i
@@ -284,7 +284,7 @@ func (st *ShareState) verdict(t *Thing, s *spot) {
 	}
 	for _, name := range []string{shareformat.DirClients, shareformat.DirAssignments, shareformat.DirBarriers} {
 		if c := s.child(name); c != nil && c.Denied {
-			return // what is not there may be what cannot be seen
+			return // a missing node may just be unreadable
 		}
 	}
 	switch {

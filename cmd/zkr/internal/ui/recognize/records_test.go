@@ -8,7 +8,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/internal/format/taskformat"
 )
 
-// task is the line of a task of the queue /q, that many minutes past eleven.
+// task is the line of a task of the queue /q, submitted this many minutes after
+// eleven.
 func task(id, state string, minutes int, labels ...string) string {
 	at := noon.Add(time.Duration(minutes-60) * time.Minute)
 	r := taskformat.Record{
@@ -24,8 +25,8 @@ func task(id, state string, minutes int, labels ...string) string {
 	return fmt.Sprintf("/q/tasks/0a/%s =%s", id, taskformat.Encode(r))
 }
 
-// member is the line of the n-th member of the group /g, which has the same place as its
-// session.
+// member is the line of the n-th member of the group /g, with the session of
+// the same number.
 func member(mode string, n int, instance string) string {
 	r := shareformat.Member{Format: shareformat.Format, Mode: mode, ID: fmt.Sprintf("c%d", n), Instance: instance}
 	return fmt.Sprintf("/g/clients/%s e%d =%s", latch(n), n, shareformat.Encode(&r))

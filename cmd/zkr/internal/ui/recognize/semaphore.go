@@ -10,7 +10,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/internal/znode"
 )
 
-// totalPermits is what our semaphore's path says; 0 if it does not.
+// totalPermits is the number in the data of our semaphore's path; 0 without a
+// number.
 func totalPermits(s *spot) int {
 	n, err := strconv.ParseInt(string(s.Data), 10, 32)
 	if err != nil || n < 1 {
@@ -29,8 +30,9 @@ func (l *looker) semaphore(t *Thing, s *spot) {
 	}
 }
 
-// leases tells Curator's InterProcessSemaphoreV2, of whose permits only users know
-// how many there are. An InterProcessSemaphoreMutex is one of one permit.
+// leases recognizes Curator's InterProcessSemaphoreV2, whose number of permits
+// is not stored. An InterProcessSemaphoreMutex is such a semaphore with one
+// permit.
 func leases(l *looker, s *spot) *Thing {
 	held, waiting := s.child(lockformat.DirLeases), s.child(lockformat.DirLocks)
 	if held == nil {
@@ -52,7 +54,7 @@ func leases(l *looker, s *spot) *Thing {
 		t.Queue = append(t.Queue, l.contender(t, held.child(e.Name), e))
 	}
 	if awaited(t.Queue, waiting, wait) {
-		wait.Entries = wait.Entries[1:] // it stands for itself in leases
+		wait.Entries = wait.Entries[1:] // already represented by itself in leases
 		t.Permits.Held--
 	}
 	t.Permits.Held += len(t.Queue)
@@ -85,8 +87,9 @@ func (s *spot) queue(mark string) znode.Queue {
 	return q
 }
 
-// awaited reports whether the newest lease is that of the one who has the lock,
-// and gives it back as soon as the lease counts. A lone lease always does.
+// awaited reports whether the newest lease belongs to the holder of the lock,
+// who gives the lock back as soon as the lease counts. A single lease always
+// counts.
 func awaited(leases []*Contender, locks *spot, wait znode.Queue) bool {
 	if len(leases) < 2 || len(wait.Entries) == 0 {
 		return false
@@ -95,9 +98,9 @@ func awaited(leases []*Contender, locks *spot, wait znode.Queue) bool {
 	return newest.Session != 0 && newest.Session == SessionID(head.Stat.EphemeralOwner) && newest.Token > head.Stat.Czxid
 }
 
-// hold says of the first of a queue that they hold a permit each, and of the others
-// whom they wait for: the first for any of the holders, and each else for the one
-// before it.
+// hold marks the first contenders of a queue as holders of a permit each, and
+// sets the predecessors of the others: the first waiter waits for any holder,
+// every other waiter for the contender before it.
 func (l *looker) hold(t *Thing) {
 	for i, c := range t.Queue {
 		c.Permits, c.Holds = 1, i < t.Permits.Held
@@ -115,8 +118,9 @@ func (l *looker) hold(t *Thing) {
 	}
 }
 
-// leasePool tells Kazoo's Semaphore: a child for each lease, the number of permits
-// in the data, and beside it a lock for those who wait, which outlives them all.
+// leasePool recognizes Kazoo's Semaphore: a child for each lease, the number of
+// permits in the data, and beside it a lock for waiters, which outlives all
+// leases.
 func leasePool(l *looker, s *spot) *Thing {
 	locks := l.find(s.Path + suffixLock)
 	total := totalPermits(s)

@@ -8,20 +8,20 @@ import (
 	"time"
 )
 
-// Session is somebody's session, as its ephemeral nodes show it: one without any
-// cannot be seen.
+// Session is a client's session as shown by its ephemeral nodes: a session
+// without ephemeral nodes is invisible.
 type Session struct {
 	ID SessionID `json:"session"`
-	// Names are what it says of itself in various places.
+	// Names are the session's own names in various places.
 	Names    []string  `json:"names"`
 	Holdings []Holding `json:"holdings"`
-	// Since is when the oldest of its nodes was made: it is at least that old.
+	// Since is the creation of its oldest node: the session is at least as old.
 	Since time.Time `json:"since"`
 	// Trouble is how many of its nodes have problems.
 	Trouble int `json:"trouble,omitempty"`
 }
 
-// Name is what to call it.
+// Name is the name to show for the session.
 func (s *Session) Name() string {
 	if len(s.Names) > 0 {
 		return s.Names[0]
@@ -32,14 +32,14 @@ func (s *Session) Name() string {
 // Holding is an ephemeral node.
 type Holding struct {
 	Path string `json:"path"`
-	// Thing is the path of what it belongs to, Kind what that is, and As what
-	// the session is there: holds, waits, leads, reads, is there, runs.
+	// Thing is the path of the node's thing, Kind its kind, and As the role of
+	// the session: holds, waits, leads, reads, is there, runs.
 	Thing string    `json:"thing,omitempty"`
 	Kind  Kind      `json:"kind,omitempty"`
 	As    string    `json:"as"`
 	Since time.Time `json:"since"`
 
-	// who is what the session says of itself there; trouble: the node has problems.
+	// who is the session's own name there; trouble: the node has problems.
 	who     string
 	trouble bool
 }
@@ -53,8 +53,8 @@ func (w *World) Session(id SessionID) *Session {
 	return w.Sessions[i]
 }
 
-// gather makes a session of what it has, in the order of the paths; nil if that is
-// nothing.
+// gather makes a session from its holdings, in the order of the paths; nil
+// without holdings.
 func gather(id SessionID, holdings []Holding) *Session {
 	if len(holdings) == 0 {
 		return nil
@@ -72,7 +72,7 @@ func gather(id SessionID, holdings []Holding) *Session {
 	return out
 }
 
-// holding is what an ephemeral node is to its session.
+// holding describes an ephemeral node for its session.
 func (s *spot) holding() Holding {
 	h := Holding{Path: s.Path, As: "has", Since: s.Created(), who: s.who}
 	if t := s.claimed; t != nil {
@@ -104,7 +104,7 @@ func (u *revision) wins(s *spot) {
 	}
 }
 
-// sessions takes what they have lost and won into the world.
+// sessions applies the lost and won nodes of sessions to the world.
 func (u *revision) sessions() {
 	var gone, come []*Session
 	ids := maps.Clone(u.touched)
@@ -127,7 +127,7 @@ func (u *revision) sessions() {
 	u.w.Sessions = splice(u.w.Sessions, gone, come, func(a, b *Session) int { return cmp.Compare(a.ID, b.ID) })
 }
 
-// troubles counts the nodes of sessions that have problems.
+// troubles counts the nodes with problems by session.
 func (u *revision) troubles() {
 	for _, t := range u.come {
 		for _, p := range t.Problems {
@@ -151,8 +151,7 @@ func (u *revision) troubles() {
 	}
 }
 
-// parts says of the nodes of a thing what they stand for, and who they say that they
-// are.
+// parts sets the roles of a thing's nodes, and their own names.
 func (l *looker) parts(t *Thing) {
 	is := func(path, as, who string) {
 		if s := l.find(path); s != nil && s.open {
@@ -181,7 +180,7 @@ func (l *looker) parts(t *Thing) {
 	}
 }
 
-// part is what a contender is to a thing.
+// part is the role of a contender in a thing.
 func (c *Contender) part(k Kind) string {
 	switch {
 	case !c.Holds && k == Election:

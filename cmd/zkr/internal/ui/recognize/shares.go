@@ -14,7 +14,7 @@ type ShareState struct {
 	Step       string `json:"step,omitempty"`
 	// Members by their places; the first coordinates.
 	Members []ShareMember `json:"members"`
-	// Resources by name, as it is: not as text to be shown. Moves are those in
+	// Resources are the raw names, not display texts. Moves are the moves in
 	// progress, Unowned are resources without an owner.
 	Resources []string    `json:"resources"`
 	Moves     []ShareMove `json:"moves,omitempty"`
@@ -23,7 +23,7 @@ type ShareState struct {
 	places map[string]int // of members, by the names of their nodes
 }
 
-// ShareMember is a member with what it has.
+// ShareMember is a member with its resources.
 type ShareMember struct {
 	Path        string    `json:"path"`
 	ID          string    `json:"id"`
@@ -31,11 +31,11 @@ type ShareMember struct {
 	Session     SessionID `json:"session"`
 	Coordinates bool      `json:"coordinates,omitempty"`
 	Stopped     bool      `json:"stopped,omitempty"`
-	// Cells says of resources, by name, what they are to the member.
+	// Cells has, by resource name, the resource's relation to the member.
 	Cells map[string]Cell `json:"resources"`
 }
 
-// Cell is what a resource is to a member.
+// Cell is the relation of a resource to a member.
 type Cell string
 
 // The cells: owned and to stay so, owned and to be given up, to be acquired.
@@ -45,7 +45,7 @@ const (
 	Comes  Cell = "comes"
 )
 
-// ShareMove is a resource on its way. From is empty if nobody has it.
+// ShareMove is a resource in transit. From is empty without a present owner.
 type ShareMove struct {
 	Resource string `json:"resource"`
 	From     string `json:"from,omitempty"`

@@ -9,26 +9,26 @@ import (
 	"github.com/zkrecipes/zkrecipes/internal/format/tableformat"
 )
 
-// spot is a node in the tree of a world. Worlds share the spots that are the same in
-// them; nobody changes a spot but the revision that has made it (gen).
+// spot is a node in the tree of a world. Worlds share equal spots; only the
+// revision that has made a spot (gen) changes the spot.
 type spot struct {
 	*Node
 	name     string
 	children []*spot // in the order of their names
-	// claimed is the thing that the node belongs to, told the one that was told when
-	// the node was asked.
+	// claimed is the thing of the node, told the thing recognized at the node
+	// itself.
 	claimed, told *Thing
-	// part is the thing whose part a thing is that is found here, or below.
+	// part is the thing for which things found here, or below, are parts.
 	part string
 	// formats are those of counters among the children; nil if nobody has asked.
 	formats []string
-	// as is what its session is there, who what that calls itself.
+	// as is the role of the node's session, who its own name.
 	as, who string
-	// ghost: nobody has read the node, but one below it.
+	// ghost: the node itself was not read, but a node below it.
 	ghost bool
-	// plain: it is no thing's, and no part of one.
+	// plain: the node belongs to no thing, and is no part of a thing.
 	plain bool
-	// open: it is being told what it is; nobody can claim it otherwise.
+	// open: recognition of the node is in progress; only then can it be claimed.
 	open bool
 	gen  int
 }
@@ -47,7 +47,7 @@ func (s *spot) child(name string) *spot {
 	return s.children[i]
 }
 
-// at finds what is at a path, from "/" on; nil if there is nothing.
+// at finds the node at a path, from "/" on; or nil.
 func (s *spot) at(path string) *spot {
 	if path == "" || path[0] != '/' {
 		return nil
@@ -77,19 +77,19 @@ func (s *spot) names() []string {
 	return out
 }
 
-// own says that a node belongs to a thing.
+// own assigns a node to a thing.
 func (s *spot) own(t *Thing) {
 	if s.open {
 		s.claimed = t
 	}
 }
 
-// taken reports whether something told above a node, or beside that, has claimed it.
-// A claim that was made later, when the node's parent was asked for the first time,
-// does not count when the parent is asked again.
+// taken reports whether a thing recognized earlier, above or beside the parent,
+// has claimed the node. A later claim, made at the first visit of the node's
+// parent, does not count at the next visit of the parent.
 func (s *spot) taken() bool { return s.open && s.claimed != nil }
 
-// claim says that a node belongs to a thing, with all that is below it.
+// claim assigns a node with all descendants to a thing.
 func (s *spot) claim(t *Thing) {
 	if !s.open {
 		return
@@ -100,14 +100,14 @@ func (s *spot) claim(t *Thing) {
 	}
 }
 
-// partOf says of what things are parts that are found at a node, or below.
+// partOf sets the thing for which things found at a node, or below, are parts.
 func (s *spot) partOf(path string) {
 	if s.open {
 		s.part = path
 	}
 }
 
-// reopened is a copy of a node and all that is below it, of which nothing was told.
+// reopened is a copy of a node and all descendants, before any recognition.
 func (s *spot) reopened(gen int) *spot {
 	out := &spot{Node: s.Node, name: s.name, ghost: s.ghost, open: true, gen: gen}
 	if len(s.children) > 0 {
@@ -119,7 +119,7 @@ func (s *spot) reopened(gen int) *spot {
 	return out
 }
 
-// each calls yield with a node and all that are below it, in the order of names.
+// each calls yield with a node and all its descendants, in the order of names.
 func (s *spot) each(yield func(*spot)) {
 	yield(s)
 	for _, c := range s.children {
@@ -127,7 +127,7 @@ func (s *spot) each(yield func(*spot)) {
 	}
 }
 
-// above is the path of a path's parent; that of the root's is the root's.
+// above is the path of a path's parent; the root's parent is the root.
 func above(path string) string {
 	if i := strings.LastIndexByte(path, '/'); i > 0 {
 		return path[:i]
@@ -143,7 +143,7 @@ func below(path, name string) string {
 	return path + "/" + name
 }
 
-// suffixes end the names of nodes that belong to the one beside them.
+// suffixes end the names of nodes that belong to the node beside them.
 var suffixes = []string{lockformat.DelaySuffix, barrierformat.RollSuffix, tableformat.OwnersSuffix, suffixLock} // read only
 
 // base is a name without them.
@@ -156,7 +156,7 @@ func base(name string) string {
 	return name
 }
 
-// family are the children that are told together: of one base.
+// family are the children recognized together: with the same base.
 func (s *spot) family(name string) (out []int) {
 	if i, ok := s.index(name); ok {
 		out = append(out, i)

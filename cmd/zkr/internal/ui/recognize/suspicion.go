@@ -5,21 +5,21 @@ import (
 	"time"
 )
 
-// lasting is what is wrong with a contender that a person or a program without
-// ZooKeeper's help must remove.
+// lasting describes the problem of a contender whose znode must be removed by
+// hand or by a program.
 const lasting = "%s is not ephemeral, so no end of a session removes it"
 
-// How long something must have been there before it counts that another thing is
-// not, or that it is there twice: what nodes say was read one after the other, not
-// at one moment (settling), and who repeats a request clears up behind it
+// How long a node must have existed before a missing or duplicate node counts
+// as a problem: nodes are read one after the other, not at the same moment
+// (settling), and a client that repeats a request cleans up afterwards
 // (clearing).
 const (
 	settling = 2 * time.Second
 	clearing = 10 * time.Second
 )
 
-// fresh reports whether that was just now, also if the servers' clock is ahead. The
-// looker looks again when the moment is no longer fresh.
+// fresh reports whether at was less than most ago, also if the servers' clock
+// is ahead. The looker looks again when the moment is no longer fresh.
 func (l *looker) fresh(at time.Time, most time.Duration) bool {
 	if l.now.Sub(at) >= most {
 		return false
@@ -32,7 +32,8 @@ func (l *looker) fresh(at time.Time, most time.Duration) bool {
 
 // suspicions finds contenders of whom perhaps nobody knows.
 func (l *looker) suspicions(t *Thing) {
-	// By protection id and session: a node of another session goes with that.
+	// By protection id and session: a node of another session ends with that
+	// session.
 	type maker struct {
 		id      string
 		session SessionID
@@ -58,9 +59,9 @@ func (l *looker) suspicions(t *Thing) {
 	}
 }
 
-// hintAt says of the contender at the head of a queue that it may be there for no
-// reason; "" if nothing hints at that. It needs the sessions. A contender that was
-// absent, or did not hold, at the last look has held only for a moment.
+// hintAt returns the hint that the contender at the head of a queue may be an
+// orphan, or "". hintAt needs the sessions. A contender that was absent, or did
+// not hold, at the last look has held only for a moment.
 func (w *World) hintAt(t *Thing, past Past, now time.Time) string {
 	c := t.Queue[0]
 	_, known := past.Holds[c.Tenure()]
@@ -88,12 +89,13 @@ func (w *World) hintAt(t *Thing, past Past, now time.Time) string {
 	return fmt.Sprintf(text+"%s", c.Name(), roughly(held), several(t.Waiting(), "waits", "wait"), rest)
 }
 
-// awaitable reports whether a thing is a lock with a queue in which somebody may wait.
+// awaitable reports whether a thing is a lock with a queue and possible
+// waiters.
 func awaitable(t *Thing) bool {
 	return len(t.Queue) > 1 && (t.Kind == Mutex || t.Kind == RWLock || t.Kind == Semaphore)
 }
 
-// roughly is a duration that seldom becomes another.
+// roughly is a duration in rough steps, so its text seldom changes.
 func roughly(d time.Duration) string {
 	if d < time.Hour {
 		return count(int(d/longHold)*int(longHold/time.Minute), "minute")

@@ -13,9 +13,9 @@ import (
 	"github.com/zkrecipes/zkrecipes/internal/format/taskformat"
 )
 
-// Each suspicion is said where it is true, and kept where it may not be: of who
-// has just come, of what was read at another moment, of what may not be read, and
-// of what belongs to a session that is dying anyway.
+// Each suspicion is reported where it is true, and not reported where it may be
+// false: for newcomers, nodes read at different moments, unreadable nodes, and
+// nodes of a dying session.
 
 func TestContendersThatLastAreOrphans(t *testing.T) {
 	check(t, []recognized{
@@ -93,8 +93,8 @@ func TestWhoHoldsForLongIsPointedOut(t *testing.T) {
 		return w.Kinds(Mutex)[0].Problems[0].Text
 	}
 	both := old(ann, bob)
-	// began says since when somebody looks, since when the holder was seen to get
-	// it: zero if it was there before.
+	// began makes a Past: ago is the age of the observation, since the observed
+	// beginning of the hold, zero if the hold is older.
 	began := func(ago time.Duration, since time.Time) Past {
 		return Past{Began: noon.Add(-ago), Holds: map[Tenure]time.Time{{path, 100}: since}}
 	}
@@ -106,10 +106,10 @@ func TestWhoHoldsForLongIsPointedOut(t *testing.T) {
 
 	assert.Empty(t, text(Past{}, both), "nobody has looked")
 	assert.Empty(t, text(began(9*time.Minute, time.Time{}), both))
-	assert.Empty(t, text(began(25*time.Minute, noon.Add(-time.Minute)), both), "it got it a minute ago")
-	assert.Empty(t, text(Past{Began: noon.Add(-time.Hour), Holds: map[Tenure]time.Time{}}, both), "it has waited for long, and holds since this moment")
-	assert.Empty(t, text(began(time.Hour, time.Time{}), nodes(ann, bob)), "it came a minute ago")
-	assert.Empty(t, text(began(time.Hour, noon.Add(-time.Hour)), old(strings.Replace(ann, "e1", "e1 z200", 1), bob)), "that was another node of the same path")
+	assert.Empty(t, text(began(25*time.Minute, noon.Add(-time.Minute)), both), "granted a minute ago")
+	assert.Empty(t, text(Past{Began: noon.Add(-time.Hour), Holds: map[Tenure]time.Time{}}, both), "waited for long, and granted just now")
+	assert.Empty(t, text(began(time.Hour, time.Time{}), nodes(ann, bob)), "created a minute ago")
+	assert.Empty(t, text(began(time.Hour, noon.Add(-time.Hour)), old(strings.Replace(ann, "e1", "e1 z200", 1), bob)), "another node with the same path")
 	assert.Empty(t, text(began(time.Hour, time.Time{}), old(ann)), "nobody waits")
 }
 
@@ -151,10 +151,10 @@ func TestDeadWorkersAreTold(t *testing.T) {
 		}
 		return out
 	}
-	require.Equal(t, "job /twister2/wc: 2 of 4 running, 1 dead, 1 left\n", said(with("/members/1 =", "/members/1 new =")), "it has just joined: its live node is about to be read")
+	require.Equal(t, "job /twister2/wc: 2 of 4 running, 1 dead, 1 left\n", said(with("/members/1 =", "/members/1 new =")), "just joined: its live node is about to be read")
 	run := "/twister2/wc/1234567890ab4def"
 	blind := slices.DeleteFunc(job("running"), func(line string) bool { return strings.HasPrefix(line, run+"/live/") })
-	require.Equal(t, "job /twister2/wc: 0 of 4 running, 1 left, 3 unknown\n", said(append(blind, run+"/live denied")), "who lives may not be read")
+	require.Equal(t, "job /twister2/wc: 0 of 4 running, 1 left, 3 unknown\n", said(append(blind, run+"/live denied")), "the live nodes are unreadable")
 	gone := slices.DeleteFunc(job("running"), func(line string) bool { return strings.HasPrefix(line, run+"/state") })
 	require.Equal(t, "job /twister2/wc: being removed\n", said(gone), "nobody waits")
 }

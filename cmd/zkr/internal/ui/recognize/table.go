@@ -8,8 +8,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/internal/format/tableformat"
 )
 
-// table tells tables of locks: by the folder of their owners beside them, or by a lock
-// that an owner holds.
+// table recognizes tables of locks: by the folder of owners beside the table,
+// or by a held lock.
 func table(l *looker, s *spot) *Thing {
 	if s.Path == "/" || len(s.children) == 0 || !s.persistent() {
 		return nil
@@ -40,7 +40,8 @@ func table(l *looker, s *spot) *Thing {
 	return t
 }
 
-// markers tells the markers of transactions: sessions that have written through stm.
+// markers recognizes the markers of transactions: sessions with writes through
+// stm.
 func markers(_ *looker, s *spot) *Thing {
 	is := func(c *spot) bool { return c.ephemeral() && stmformat.IsMarker(c.name) }
 	if !slices.ContainsFunc(s.children, is) {

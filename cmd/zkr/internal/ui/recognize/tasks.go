@@ -16,29 +16,29 @@ type TaskState struct {
 	// Counts are by state, in the order of States.
 	Counts map[string]int `json:"counts"`
 	Total  int            `json:"total"`
-	// Max is how many the queue takes; Open: it takes more now.
+	// Max is the capacity of the queue; Open: the queue accepts tasks now.
 	Max  int  `json:"max"`
 	Open bool `json:"open"`
-	// Master is who assigns; Oldest when the oldest task that waits was
-	// submitted.
+	// Master is the assigning master; Oldest is the submission time of the
+	// oldest waiting task.
 	Master  string       `json:"master,omitempty"`
 	Oldest  time.Time    `json:"oldest_waiting,omitzero"`
 	Workers []TaskWorker `json:"workers"`
-	// Trouble are tasks that were given up, the newest first, at most 20.
+	// Trouble are failed tasks, the newest first, at most 20.
 	Trouble []Task `json:"trouble,omitempty"`
 
-	// wanted are the labels that tasks wait for.
+	// wanted are the labels of waiting tasks.
 	wanted map[string]*wantedLabels
 }
 
-// wantedLabels are tasks that wait for a worker with the same labels.
+// wantedLabels are waiting tasks with the same labels.
 type wantedLabels struct {
 	labels []string
 	count  int
-	path   string // of one of them
+	path   string // of any of these tasks
 }
 
-// TaskWorker is one that carries tasks out.
+// TaskWorker is a worker that carries out tasks.
 type TaskWorker struct {
 	Path        string    `json:"path"`
 	ID          string    `json:"id"`
@@ -54,7 +54,7 @@ type TaskWorker struct {
 	labels []string // all, as they are
 }
 
-// Task is one of a queue's.
+// Task is a task of a queue.
 type Task struct {
 	Path    string    `json:"path"`
 	ID      string    `json:"id"`
@@ -72,10 +72,10 @@ func TaskStates() (out []string) {
 	return out
 }
 
-// maxTrouble is how many tasks are listed that were given up.
+// maxTrouble bounds the listed failed tasks.
 const maxTrouble = 20
 
-// taskQueue tells queues of dispatch: by the record of what they admit.
+// taskQueue recognizes queues of dispatch: by the record of the admission.
 func taskQueue(l *looker, s *spot) *Thing {
 	admission, tasks := s.child(taskformat.DirAdmission), s.child(taskformat.DirTasks)
 	if admission == nil || tasks == nil {
@@ -122,11 +122,11 @@ func taskQueue(l *looker, s *spot) *Thing {
 	return t
 }
 
-// maxUnmatched is how many lists of labels are named that no worker has.
+// maxUnmatched bounds the named lists of labels without a worker.
 const maxUnmatched = 5
 
-// unmatched finds the tasks that wait for labels that no worker has: they wait although
-// there are workers with nothing to do.
+// unmatched finds the tasks with labels of no worker: they wait even while
+// workers are idle.
 func (st *TaskState) unmatched(t *Thing) {
 	found := 0
 	for _, key := range slices.Sorted(maps.Keys(st.wanted)) {
@@ -143,7 +143,7 @@ func (st *TaskState) unmatched(t *Thing) {
 	}
 }
 
-// hasLabels reports whether a worker has all labels that a task wants.
+// hasLabels reports whether a worker has all wanted labels of a task.
 func hasLabels(labels, wanted []string) bool {
 	return !slices.ContainsFunc(wanted, func(l string) bool { return !slices.Contains(labels, l) })
 }
@@ -192,7 +192,7 @@ func (st *TaskState) tasks(t *Thing, tasks *spot) {
 	}
 }
 
-// want notes the labels of a task that waits.
+// want notes the labels of a waiting task.
 func (st *TaskState) want(labels []string, path string) {
 	key := strings.Join(labels, "\x00")
 	if st.wanted == nil {

@@ -9,21 +9,21 @@ import (
 	"unicode/utf8"
 )
 
-// idWidth is how many characters of what somebody says of himself are shown.
+// idWidth bounds the shown characters of a client's own name.
 const idWidth = 80
 
-// Text is foreign data in one line of text, cut to so many characters: anybody may
-// have written anything. Text stays what it is but for characters that cannot be
-// seen, or change how others look (control characters, line ends, those that turn
-// the direction of writing, marks that pile up): these become \u{...}. Data that is not
-// text becomes hexadecimal digits.
+// Text is foreign data in one line of text, cut to most characters, because the
+// data may be malicious. Characters that are invisible, or change the
+// appearance of others (control characters, line ends, changes of direction,
+// piled-up marks), become \u{...}. Data other than text becomes hexadecimal
+// digits.
 func Text(data []byte, most int) string {
 	text, _ := printable(data, most, false)
 	return text
 }
 
-// Lines is Text, but keeps line ends and tabs; data that is not text becomes a dump in
-// lines of 16 bytes. It reports whether something was cut off.
+// Lines is Text, but keeps line ends and tabs; data other than text becomes a
+// dump in lines of 16 bytes. cut reports whether the data was truncated.
 func Lines(data []byte, most int) (text string, cut bool) { return printable(data, most, true) }
 
 func printable(data []byte, most int, lines bool) (text string, cut bool) {
@@ -70,7 +70,7 @@ func printable(data []byte, most int, lines bool) (text string, cut bool) {
 	return b.String(), cut
 }
 
-// plain is true for letters, digits and signs of ASCII: most of what there is.
+// plain is true for letters, digits and signs of ASCII, the most frequent case.
 func plain(data []byte) bool {
 	for _, c := range data {
 		if c < ' ' || c > '~' {
@@ -80,7 +80,7 @@ func plain(data []byte) bool {
 	return true
 }
 
-// whole is text without a character at its end that was cut in two.
+// whole is text without a truncated character at its end.
 func whole(text []byte) []byte {
 	for i := 1; i < utf8.UTFMax && i <= len(text); i++ {
 		if c := text[len(text)-i]; utf8.RuneStart(c) {
@@ -93,7 +93,7 @@ func whole(text []byte) []byte {
 	return text
 }
 
-// bytesOf is data that is not text, in one line.
+// bytesOf formats data other than text in one line.
 func bytesOf(data []byte, most int) (text string, cut bool) {
 	const unit = 2
 	room := max(1, most/unit)
@@ -104,7 +104,7 @@ func bytesOf(data []byte, most int) (text string, cut bool) {
 	return out, cut
 }
 
-// dump is data that is not text, in lines: the offset, the bytes, and as letters.
+// dump formats data other than text in lines: offset, bytes, and letters.
 func dump(data []byte, most int) (text string, cut bool) {
 	shown := data[:min(len(data), most/4)]
 	out := strings.ReplaceAll(hex.Dump(shown), "  |", " |")

@@ -16,7 +16,7 @@ func TestTextIsWhatItSeems(t *testing.T) {
 		"":                          "",
 		"web-1":                     "web-1",
 		"größer 世界 عربى":            "größer 世界 عربى",
-		"<script>alert(1)</script>": "<script>alert(1)</script>", // templates escape that
+		"<script>alert(1)</script>": "<script>alert(1)</script>", // escaped by templates
 		"a\nb\tc\r":                 `a\nb\u{9}c\u{d}`,
 		"\x1b[2J":                   `\u{1b}[2J`,
 		"abc\u202egpj.exe":          `abc\u{202e}gpj.exe`,
@@ -34,7 +34,7 @@ func TestTextIsWhatItSeems(t *testing.T) {
 	for _, c := range []struct {
 		in   string
 		most int
-		want string // is part of it
+		want string // contained in the text
 		cut  bool
 	}{
 		{"a\n\tb", 80, "a\n\tb", false},
@@ -51,7 +51,7 @@ func TestTextIsWhatItSeems(t *testing.T) {
 	}
 }
 
-// TestTextIsKeptToTheEndOfACharacter: what is cut is still text.
+// TestTextIsKeptToTheEndOfACharacter: truncated text is still text.
 func TestTextIsKeptToTheEndOfACharacter(t *testing.T) {
 	for shift := range 3 {
 		n := NewNode("/a", []byte(strings.Repeat("x", shift)+strings.Repeat("世", keptOther)), session.Stat{})
@@ -63,8 +63,7 @@ func TestTextIsKeptToTheEndOfACharacter(t *testing.T) {
 	}
 }
 
-// FuzzText: no data, whatever it is, becomes text that is not what it seems, or too
-// long.
+// FuzzText: no data becomes deceptive or too long text.
 func FuzzText(f *testing.F) {
 	f.Add([]byte("web-1"), 10)
 	f.Add([]byte("\u202e\xff\x00e\u0301\u0301\u0301"), 3)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Kind says what a thing is.
+// Kind is the kind of a thing.
 type Kind string
 
 // The kinds of things.
@@ -32,7 +32,7 @@ const (
 // SessionID is a session; zero is none.
 type SessionID int64
 
-// String is the number as ZooKeeper's own tools write it.
+// String is the number in the form of ZooKeeper's own tools.
 func (s SessionID) String() string {
 	if s == 0 {
 		return ""
@@ -40,22 +40,24 @@ func (s SessionID) String() string {
 	return fmt.Sprintf("%#x", int64(s))
 }
 
-// MarshalText writes it into JSON, whose numbers are too short.
+// MarshalText writes the number as a text into JSON, whose numbers are too
+// short.
 func (s SessionID) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// Thing is something that people know by name, and the znodes it is made of.
+// Thing is a lock, an election or another recipe's object, made of one or more
+// znodes.
 type Thing struct {
 	Kind Kind   `json:"kind"`
 	Path string `json:"path"`
-	// How it was told: whose layout, by which sign.
+	// How the thing was recognized: whose layout, by which sign.
 	How string `json:"how"`
-	// Guess is why it may be something else: another recipe has the same layout,
-	// or nothing but a name or a number tells it. Empty where a layout is that of
-	// one recipe alone.
+	// Guess is why the thing may be of another kind: another recipe has the same
+	// layout, or only a name or a number identifies the thing. Empty for a
+	// layout unique to one recipe.
 	Guess string `json:"guess,omitempty"`
-	// State is in one line how it stands.
+	// State describes the state in one line.
 	State string `json:"state"`
-	// Part is the path of the thing that this one is a part of, if it is.
+	// Part is the path of the thing that this thing is a part of, if any.
 	Part     string    `json:"part_of,omitempty"`
 	Problems []Problem `json:"problems,omitempty"`
 	// Strangers is how many children are none of the thing's.
@@ -74,7 +76,7 @@ type Thing struct {
 	// Entries wait in a queue of others'.
 	Entries int `json:"entries,omitempty"`
 
-	// hint is the problem that comes with the time (World.hintAt).
+	// hint is the problem that appears with time (World.hintAt).
 	hint string
 }
 
@@ -88,49 +90,49 @@ const (
 	Hint Level = "hint"
 )
 
-// Problem is something that is wrong, or may be.
+// Problem is a certain or possible defect.
 type Problem struct {
 	Level Level  `json:"level"`
 	Text  string `json:"text"`
-	// Path of the znode that is to be looked at.
+	// Path of the znode to inspect.
 	Path string `json:"path"`
 }
 
-// Contender holds something, or waits for it.
+// Contender is a holder or a waiter.
 type Contender struct {
 	Path string `json:"path"`
-	// ID is what it says of itself; perhaps nothing.
+	// ID is the contender's own name; may be empty.
 	ID      string    `json:"id"`
 	Seq     int32     `json:"number"`
 	Session SessionID `json:"session"`
 	Holds   bool      `json:"holds"`
 	// Role is "read" or "write" at a read/write lock.
 	Role string `json:"role,omitempty"`
-	// Permits is how many it wants or has; 0 where there are none.
+	// Permits is the number of wanted or held permits; 0 without permits.
 	Permits int `json:"permits,omitempty"`
-	// Denied: it may not be read, and nobody knows more of it than its name.
+	// Denied: the contender is unreadable; only its name is known.
 	Denied bool `json:"denied,omitempty"`
-	// Token is its fencing token; 0 if that is not known.
+	// Token is the fencing token; 0 if unknown.
 	Token int64 `json:"token,omitempty,string"`
-	// Entered is when it came, Since when it got what it holds: zero if nobody
-	// looked then. AtLeast is when it was first seen to hold it, then.
+	// Entered is the creation time, Since the time of the grant, zero if
+	// unobserved. In this case AtLeast is the first observation of the hold.
 	Entered time.Time `json:"entered,omitzero"`
 	Since   time.Time `json:"since,omitzero"`
 	AtLeast time.Time `json:"at_least_since,omitzero"`
-	// Watches are the places in the queue of those whom it waits for. Only the
-	// first Shown have any.
+	// Watches are the places in the queue of the awaited contenders. Only the
+	// first Shown contenders have Watches.
 	Watches []int `json:"watches,omitempty"`
-	// Odd is why nobody may know of it.
+	// Odd is the reason why its client may not know of the znode.
 	Odd string `json:"odd,omitempty"`
 }
 
 // Shown is how many of a queue are looked at more closely.
 const Shown = 64
 
-// Tenure is what it holds as.
+// Tenure identifies the hold.
 func (c *Contender) Tenure() Tenure { return Tenure{c.Path, c.Token} }
 
-// Name is what to call a contender.
+// Name is the name to show for a contender.
 func (c *Contender) Name() string { return nameOf(c.ID, c.Session) }
 
 func nameOf(id string, s SessionID) string {
@@ -149,7 +151,7 @@ type Permits struct {
 	Held  int `json:"held"`
 }
 
-// Free is how many can be had, 0 if that is not known.
+// Free is the number of available permits; 0 if unknown.
 func (p *Permits) Free() int { return max(0, p.Total-p.Held) }
 
 // Meeting is how a barrier stands. Parties is 0 where the layout does not say.
@@ -160,7 +162,7 @@ type Meeting struct {
 	// have not left.
 	Here   []Member `json:"here"`
 	Inside []Member `json:"inside,omitempty"`
-	// Closed is that of a gate.
+	// Closed is for gates.
 	Closed bool `json:"closed,omitempty"`
 }
 
@@ -169,9 +171,9 @@ func (m *Meeting) Missing() int { return max(0, m.Parties-len(m.Here)) }
 
 // Number is a counter.
 type Number struct {
-	// Value is null if it cannot be read.
+	// Value is null if unreadable.
 	Value *int64 `json:"value,string"`
-	// Format is how it is written, Writers how many sessions write it.
+	// Format is the format of the value, Writers the number of writing sessions.
 	Format   string    `json:"format"`
 	Writers  int       `json:"writers"`
 	Version  int32     `json:"version"`
@@ -179,7 +181,7 @@ type Number struct {
 	Czxid    int64     `json:"czxid,string"`
 }
 
-// Member is somebody who is there: in a group, at a barrier, of a service.
+// Member is a participant: of a group, a barrier or a service.
 type Member struct {
 	Path    string    `json:"path"`
 	ID      string    `json:"id"`
@@ -193,7 +195,7 @@ type Member struct {
 	Broken   string `json:"broken,omitempty"`
 }
 
-// Name is what to call a member.
+// Name is the name to show for a member.
 func (m Member) Name() string { return nameOf(m.ID, m.Session) }
 
 // problem adds a problem.
@@ -211,7 +213,7 @@ func (t *Thing) Worst() Level {
 	return ""
 }
 
-// Holders are those of the queue who hold.
+// Holders are the holders in the queue.
 func (t *Thing) Holders() (out []*Contender) {
 	for _, c := range t.Queue {
 		if c.Holds {
@@ -232,7 +234,7 @@ func count(n int, what string) string {
 	return strconv.Itoa(n) + " " + what + "s"
 }
 
-// several is what follows a number of waiters and the like.
+// several is a number with its noun.
 func several(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one

@@ -12,7 +12,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/internal/format/taskformat"
 )
 
-// recognized is what nodes are to be taken for.
+// recognized has nodes and the expected things.
 type recognized struct {
 	name  string
 	lines []string
@@ -80,8 +80,8 @@ func TestLocks(t *testing.T) {
 	})
 }
 
-// TestWhoHoldsWithALockDelaySaysSinceWhen: in the node beside the lock. A contender
-// that waits the delay out holds nothing.
+// TestWhoHoldsWithALockDelaySaysSinceWhen: in the node beside the lock. A
+// contender that waits for the end of the delay holds nothing.
 func TestWhoHoldsWithALockDelaySaysSinceWhen(t *testing.T) {
 	lines := []string{"/l/_c_" + uuid(1) + "-lock-0000000007 e1 =ann", "/l.delay new =held 100"}
 	held := look(Past{}, lines...).Things[0].Queue[0]
@@ -309,7 +309,7 @@ func TestRebalancers(t *testing.T) {
 	require.True(t, stopped.Members[1].Stopped)
 }
 
-// TestEverythingSaysHowItWasTold and belongs to one kind of things.
+// TestEverythingSaysHowItWasTold and is of exactly one kind.
 func TestEverythingSaysHowItWasTold(t *testing.T) {
 	w := look(Past{}, append(jobLines(`{"state":"running","workers":6,"next":4}`), "/c =5", "/g/ann e1", "/app/gate")...)
 	require.NotEmpty(t, w.Things)

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// shared is a group of two members in that mode, whose records follow.
+// shared is a group of two members in this mode, followed by more lines.
 func shared(mode string, more ...string) []string {
 	return append([]string{
 		fmt.Sprintf(`/g ={"format":1,"mode":%q}`, mode), "/g/assignments",
@@ -19,13 +19,13 @@ func shared(mode string, more ...string) []string {
 
 func latch(n int) string { return fmt.Sprintf("_c_%s-latch-%010d", uuid(n), n) }
 
-// shard is the record of what a member has from a generation on.
+// shard is the record of a member's resources from a generation on.
 func shard(n, generation int, resources ...string) string {
 	list, _ := json.Marshal(resources)
 	return fmt.Sprintf(`/g/assignments/%s ={"client":%q,"generation":%d,"count":%d,"resources":%s}`, latch(n), latch(n), generation, len(resources), list)
 }
 
-// TestAShardAsLongAsTheyAreIsRead: up to 256 KiB of names, and what is around them.
+// TestAShardAsLongAsTheyAreIsRead: up to 256 KiB of names, with overhead.
 func TestAShardAsLongAsTheyAreIsRead(t *testing.T) {
 	lines, names, size := []string{}, []string{}, 0
 	for i := 0; size < 256<<10-100; i++ {
@@ -36,10 +36,10 @@ func TestAShardAsLongAsTheyAreIsRead(t *testing.T) {
 	w := look(Past{}, shared("global", append(lines, shard(1, 5, names...))...)...)
 	require.Empty(t, w.Things[0].Problems)
 	require.Len(t, w.Things[0].Shares.Members[0].Cells, len(names))
-	require.Len(t, w.Things[0].Shares.Resources, len(names), "which have their first 80 characters in common")
+	require.Len(t, w.Things[0].Shares.Resources, len(names), "with the first 80 characters in common")
 }
 
-// TestWhatCannotBeReadIsNotMissing: nobody knows what it says.
+// TestWhatCannotBeReadIsNotMissing: its content is unknown.
 func TestWhatCannotBeReadIsNotMissing(t *testing.T) {
 	resources := []string{"/g/resources/a", "/g/resources/b"}
 	cut := strings.TrimSuffix(shard(2, 5, "b"), "}") + `,"x":"` + strings.Repeat("y", keptRecord) + `"}`

@@ -9,16 +9,17 @@ import (
 	"time"
 )
 
-// Recognizer makes one world after the other: it recognizes again what has changed, and
-// keeps the rest. One goroutine at a time uses it. The zero Recognizer is ready,
-// and its world is empty.
+// Recognizer makes a sequence of worlds: each update recognizes the changed
+// nodes again, and keeps the rest. One goroutine at a time may use a
+// Recognizer. The zero Recognizer is ready, and its world is empty.
 //
-// A family is what is told together: a node, those beside it that belong to it by their
-// names, and all below them. Nobody looks farther, unless a node above is told by it:
-// a plain node whose children have changed is asked again, and what is below it
-// remains as it is unless the answer is another.
+// A family is recognized together: a node, the nodes beside it that belong to
+// it by name, and all their descendants. Recognition does not go farther,
+// unless the family matters for a node above: a plain node with changed
+// children is visited again, and its descendants keep their things unless the
+// result differs.
 type Recognizer struct {
-	// Visits is how many nodes were asked what they are, in all updates.
+	// Visits is the number of nodes visited for recognition, in all updates.
 	Visits int
 
 	world *World
@@ -28,8 +29,8 @@ type Recognizer struct {
 	due map[string]time.Time
 }
 
-// Delta is a world, and the things by which it differs from the one before it: of
-// those that have become others, Gone has what they were.
+// Delta is a world, and the things by which it differs from the previous world.
+// For changed things, Gone has the former state.
 type Delta struct {
 	*World
 	Come, Gone []*Thing // in the order of their paths
@@ -45,14 +46,14 @@ type revision struct {
 
 	probes, families map[string]bool
 	come, gone       []*Thing
-	// lost and won are what sessions had, and have, in families that are recognized again;
-	// touched are the sessions.
+	// lost and won are the former and the present holdings of sessions in the
+	// families recognized again; touched are these sessions.
 	lost    map[SessionID]map[string]bool
 	won     map[SessionID][]Holding
 	touched map[SessionID]bool
 }
 
-// World is the newest one.
+// World is the newest world.
 func (r *Recognizer) World() *World {
 	if r.world == nil {
 		r.world = &World{}
@@ -76,8 +77,8 @@ func (r *Recognizer) Replace(nodes iter.Seq[*Node], past Past, now time.Time) De
 	return r.Update(changes, past, now)
 }
 
-// Update makes the next world: changes are the nodes that have become others, by
-// their paths; nil for those that have gone.
+// Update makes the next world: changes are the new and changed nodes by their
+// paths; nil for removed nodes.
 func (r *Recognizer) Update(changes map[string]*Node, past Past, now time.Time) Delta {
 	r.gen++
 	old := r.World()
@@ -99,7 +100,7 @@ func (r *Recognizer) Update(changes map[string]*Node, past Past, now time.Time) 
 	}
 	u.probe()
 	u.redo()
-	u.hints() // they need the sessions; what has another one now is recognized again
+	u.hints() // hints need the sessions; a thing with a changed hint is recognized again
 	u.redo()
 	u.hints()
 	u.troubles()
@@ -110,7 +111,7 @@ func (r *Recognizer) Update(changes map[string]*Node, past Past, now time.Time) 
 	return Delta{World: &w, Come: u.come, Gone: u.gone}
 }
 
-// heed keeps the changes that are some, and counts.
+// heed keeps the real changes, and counts.
 func (u *revision) heed(changes map[string]*Node) {
 	u.changes = make(map[string]*Node, len(changes))
 	var gone, come []string
@@ -163,7 +164,7 @@ func (u *revision) redo() {
 	u.sessions()
 }
 
-// covered reports whether a family is in one that is done, or below.
+// covered reports whether a family is in, or below, a family already done.
 func covered(done map[string]bool, path string) bool {
 	for path != "/" {
 		up := above(path)
@@ -184,7 +185,7 @@ func only(things []*Thing, these func(*Thing) bool) (out []*Thing) {
 	return out
 }
 
-// family recognizes one family again.
+// family recognizes a family again.
 func (u *revision) family(path string) (gone, come []*Thing) {
 	name := path[strings.LastIndexByte(path, '/')+1:]
 	for _, s := range members(u.old.at(above(path)), path, name, u.old) {
@@ -241,8 +242,8 @@ func members(parent *spot, path, name string, top *spot) (out []*spot) {
 	return out
 }
 
-// hints says of queues what only time shows. Things from an earlier revision are
-// recognized again for a new hint, because a thing never changes.
+// hints sets the hints that appear with time. Things from an earlier revision
+// are recognized again for a new hint, because a thing never changes.
 func (u *revision) hints() {
 	fresh := make(map[*Thing]bool, len(u.come))
 	for _, t := range u.come {

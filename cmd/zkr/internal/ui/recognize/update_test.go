@@ -15,11 +15,11 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// forest is nodes that change, what an observer makes of them step by step, and what
-// it has seen.
+// forest is a set of changing nodes, with an observer's worlds step by step,
+// and the observer's past.
 type forest struct {
 	*rand.Rand
-	seeds []*Node // what may come
+	seeds []*Node // possible nodes
 	nodes map[string]*Node
 	r     Recognizer
 	past  Past
@@ -53,7 +53,7 @@ func seeds(t *testing.T) (out []*Node) {
 	return out
 }
 
-// set puts a node there, and all that is missing above it.
+// set puts a node into the tree, with all missing ancestors.
 func (f *forest) set(changes map[string]*Node, n *Node) {
 	for p := above(n.Path); p != "/" && f.nodes[p] == nil; p = above(p) {
 		f.zxid++
@@ -63,7 +63,7 @@ func (f *forest) set(changes map[string]*Node, n *Node) {
 	changes[n.Path], f.nodes[n.Path] = n, n
 }
 
-// remove removes what is at a path, and below it.
+// remove removes the node at a path, with all descendants.
 func (f *forest) remove(changes map[string]*Node, path string) {
 	for p := range f.nodes {
 		if p == path || strings.HasPrefix(p, path+"/") {
@@ -73,7 +73,7 @@ func (f *forest) remove(changes map[string]*Node, path string) {
 	}
 }
 
-// some is one of the nodes that are there.
+// some is a random existing node.
 func (f *forest) some() *Node {
 	paths := slices.Sorted(maps.Keys(f.nodes))
 	return f.nodes[paths[f.IntN(len(paths))]]
@@ -126,7 +126,7 @@ func (f *forest) step(changes map[string]*Node) {
 	f.now = f.now.Add(time.Duration(f.IntN(3000)) * time.Millisecond)
 }
 
-// remember does what an observer does: it notes since when somebody holds.
+// remember does the work of an observer: it notes the beginnings of holds.
 func (f *forest) remember(things []*Thing) {
 	for _, t := range things {
 		for _, c := range t.Holders() {
@@ -138,8 +138,8 @@ func (f *forest) remember(things []*Thing) {
 	}
 }
 
-// TestWhatIsToldStepByStepIsWhatIsToldAtOnce, whatever changes in trees of all recipes
-// that lie beside, above and below each other.
+// TestWhatIsToldStepByStepIsWhatIsToldAtOnce, for all changes in trees of all
+// recipes beside, above and below each other.
 func TestWhatIsToldStepByStepIsWhatIsToldAtOnce(t *testing.T) {
 	histories, steps := 30, 80
 	if testing.Short() {
@@ -226,17 +226,17 @@ func TestOneChangeAsksOneRecipe(t *testing.T) {
 	owned := session.Stat{Czxid: 1 << 20, EphemeralOwner: 5}
 	require.Equal(t, 1, asks(again("/locks/counter", "12345678"), "/locks/counter"), "a counter among the locks")
 	require.Equal(t, 1, asks(again("/alone/counter", "2"), "/alone/counter"), "one alone")
-	require.Equal(t, 1, asks(again("/plain/note", "y"), "/plain/note"), "what is nothing")
-	require.Equal(t, 0, asks(nil, "/none"), "what is not there")
-	require.Equal(t, 1, asks(NewNode(waits, nil, owned), waits), "a lock that somebody waits for")
+	require.Equal(t, 1, asks(again("/plain/note", "y"), "/plain/note"), "a plain node")
+	require.Equal(t, 0, asks(nil, "/none"), "a missing node")
+	require.Equal(t, 1, asks(NewNode(waits, nil, owned), waits), "a lock with a waiter")
 	require.Equal(t, 1, asks(nil, waits), "and no longer")
-	require.Equal(t, 2, asks(NewNode("/locks/new", nil, session.Stat{Czxid: 1 << 21}), "/locks/new"), "a new node, and the one above it")
-	require.Equal(t, 1, asks(again("/locks", "z"), "/locks"), "a node with a crowd below it")
-	require.Equal(t, 0, asks(r.World().top.find(lock).Node, lock), "what has not changed")
+	require.Equal(t, 2, asks(NewNode("/locks/new", nil, session.Stat{Czxid: 1 << 21}), "/locks/new"), "a new node, and its parent")
+	require.Equal(t, 1, asks(again("/locks", "z"), "/locks"), "a node with many descendants")
+	require.Equal(t, 0, asks(r.World().top.find(lock).Node, lock), "an unchanged node")
 }
 
-// TestWhatIsBesideOrBelowTellsAlsoLater: a tree becomes another in one step, and is told
-// as if it had been so from the beginning.
+// TestWhatIsBesideOrBelowTellsAlsoLater: after a change in one step, a tree is
+// recognized as if it had been so from the beginning.
 func TestWhatIsBesideOrBelowTellsAlsoLater(t *testing.T) {
 	lock := "/l/_c_" + uuid(1) + "-lock-0000000001 e1 z50"
 	for name, c := range map[string]struct{ before, after []string }{
@@ -251,7 +251,7 @@ func TestWhatIsBesideOrBelowTellsAlsoLater(t *testing.T) {
 			[]string{"/c/a =7", "/c/b =8"}, []string{"/c/a =7", "/c/b =8", "/c/b/_c_" + uuid(1) + "-writer e1"},
 		},
 	} {
-		known := map[string]*Node{} // what has not changed is the same node
+		known := map[string]*Node{} // unchanged nodes keep their identity
 		all := func(lines []string) []*Node {
 			out := nodes(lines...)
 			for i, n := range out {
@@ -271,8 +271,8 @@ func TestWhatIsBesideOrBelowTellsAlsoLater(t *testing.T) {
 		got := r.Replace(slices.Values(all(c.after)), Past{}, noon)
 		require.Equal(t, whole.Things, got.Things, name)
 		require.Equal(t, whole.Sessions, got.Sessions, name)
-		require.NotEqual(t, was, brief(whole), "%s: it makes a difference", name)
-		require.Equal(t, was, brief(first.World), "%s: what was told before does not change", name)
+		require.NotEqual(t, was, brief(whole), "%s: the change makes a difference", name)
+		require.Equal(t, was, brief(first.World), "%s: the earlier world does not change", name)
 	}
 }
 

@@ -6,9 +6,8 @@ import (
 	"testing"
 )
 
-// TestEveryFormatIsToldOrLeftAlone: for each row of what other clients put into
-// ZooKeeper what it is told to be, and beside it what looks nearly like that, and
-// must not be taken for it.
+// TestEveryFormatIsToldOrLeftAlone: for each format of other clients the
+// expected thing, and beside it similar znodes that must not be recognized.
 func TestEveryFormatIsToldOrLeftAlone(t *testing.T) {
 	t.Run("names on a lock-like path", func(t *testing.T) { check(t, lockNames()) })
 	t.Run("barriers", func(t *testing.T) { check(t, barrierForms()) })

@@ -6,36 +6,36 @@ import (
 	"time"
 )
 
-// Past is what an observer has seen before, and no znode says.
+// Past is an observer's knowledge of the past, stored in no znode.
 type Past struct {
-	// Began is since when it has looked.
+	// Began is the beginning of the observation.
 	Began time.Time
-	// Holds says since when contenders have what they hold, or were first seen to.
+	// Holds has the beginnings of holds, or their first observations.
 	Holds map[Tenure]time.Time
 }
 
-// Tenure is a contender that holds. Paths alone do not tell: some libraries use
-// their names again.
+// Tenure is a contender that holds. A path alone is not unique: some libraries
+// use their names again.
 type Tenure struct {
 	Path  string
 	Token int64
 }
 
-// World is what there is at one moment. It does not change.
+// World is the state at one moment. A World does not change.
 type World struct {
 	Things   []*Thing // in the order of their paths
 	Sessions []*Session
 	Nodes    int
-	// Ephemeral is how many go with a session, Denied which may not be read.
+	// Ephemeral counts ephemeral nodes, Denied lists unreadable nodes.
 	Ephemeral int
 	Denied    []string
 
 	top *spot // "/"
-	// awaited are those of Things with a queue in which somebody may wait.
+	// awaited are the Things with a queue and possible waiters.
 	awaited []*Thing
 }
 
-// Look tells what nodes are.
+// Look recognizes what nodes are.
 func Look(nodes iter.Seq[*Node], past Past, now time.Time) *World {
 	changes := map[string]*Node{}
 	for n := range nodes {
@@ -44,25 +44,25 @@ func Look(nodes iter.Seq[*Node], past Past, now time.Time) *World {
 	return new(Recognizer).Update(changes, past, now).World
 }
 
-// looker tells what nodes are.
+// looker recognizes what nodes are.
 type looker struct {
 	top  *spot
 	past Past
 	now  time.Time
 	gen  int
-	// visits counts the nodes that were asked what they are.
+	// visits counts the nodes visited for recognition.
 	visits int
 	told   []*Thing
-	// until is when something that was told is no longer so, by the time alone; zero
-	// if it remains so.
+	// until is the time at which a result changes by the passing of time alone;
+	// zero for no such change.
 	until time.Time
 }
 
 // find finds a node.
 func (l *looker) find(path string) *spot { return l.top.find(path) }
 
-// tell tells what a node is. Whatever owns a whole tree comes before what is told by
-// its children.
+// tell recognizes a node. Owners of a whole tree come before things recognized
+// by their children.
 func (l *looker) tell(s *spot) *Thing {
 	l.visits++
 	for _, tell := range []func(*looker, *spot) *Thing{
@@ -75,7 +75,7 @@ func (l *looker) tell(s *spot) *Thing {
 	return nil
 }
 
-// visit tells what a node is, and then what those below it are.
+// visit recognizes a node, and then its descendants.
 func (l *looker) visit(s *spot) {
 	if s.claimed == nil && !s.ghost {
 		if t := l.tell(s); t != nil {
@@ -121,7 +121,7 @@ func (w *World) Children(path string) []*Node {
 	return out
 }
 
-// Of is the thing that a node belongs to, or nil.
+// Of is the thing of a node, or nil.
 func (w *World) Of(path string) *Thing {
 	if s := w.top.find(path); s != nil {
 		return s.claimed

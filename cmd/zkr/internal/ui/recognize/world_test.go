@@ -20,12 +20,12 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // noon is when the worlds of tests are looked at.
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC) // read only
 
-// nodes reads lines "path [eN] [vN] [zN] [new] [denied] [=data]", where eN is the
-// session that an ephemeral node goes with, vN the version, zN the czxid, and data
-// may be hex:... or repeat:N. Parents that are missing are added. The czxid of a
-// node is 100 and the number of its line if nothing else is said, and it was
-// created so many seconds before a minute before noon as it has lines behind it; a
-// new one the second before noon.
+// nodes reads lines "path [eN] [vN] [zN] [new] [denied] [=data]", where eN is
+// the session of an ephemeral node, vN the version, zN the czxid, and data may
+// be hex:... or repeat:N. Missing parents are added. The default czxid of a
+// node is 100 plus the number of its line. The last line was created a minute
+// before noon, and each line before it a second earlier; a new node was created
+// a second before noon.
 func nodes(lines ...string) []*Node {
 	byPath := map[string]*Node{}
 	for i, line := range lines {
@@ -76,8 +76,8 @@ func nodes(lines ...string) []*Node {
 
 func look(past Past, lines ...string) *World { return Look(slices.Values(nodes(lines...)), past, noon) }
 
-// brief is what a world has in lines: kind (with a question mark if that is a
-// guess), path, state, and the problems below.
+// brief describes a world in lines: kind (with a question mark for a guess),
+// path, state, and the problems below.
 func brief(w *World) string {
 	var b strings.Builder
 	for _, t := range w.Things {
@@ -93,7 +93,7 @@ func brief(w *World) string {
 	return b.String()
 }
 
-// uuid is one for tests.
+// uuid is a uuid for tests.
 func uuid(n int) string { return fmt.Sprintf("%08d-0000-4000-8000-000000000000", n) }
 
 func hexID(n int) string { return fmt.Sprintf("%032d", n) }
@@ -121,7 +121,7 @@ func TestTreeIsWhatItsNodesSay(t *testing.T) {
 	require.Equal(t, "/a", w.Of("/a/c").Path)
 }
 
-// TestTreeMayBeginAnywhere: the root that is looked at need not be "/".
+// TestTreeMayBeginAnywhere: the root need not be "/".
 func TestTreeMayBeginAnywhere(t *testing.T) {
 	var below []*Node
 	for _, n := range nodes("/x/a/lock/_c_"+uuid(1)+"-lock-0000000001 e1 =me", "/y/lock/_c_"+uuid(1)+"-lock-0000000001 e1") {
@@ -171,7 +171,7 @@ func TestKindsAreInTheOrderOfTheirPaths(t *testing.T) {
 	require.Empty(t, w.Kinds(Job))
 }
 
-// TestRecordsAreParsedOnce for each who looks: looking again costs little.
+// TestRecordsAreParsedOnce for each type: further looks cost little.
 func TestRecordsAreParsedOnce(t *testing.T) {
 	n := NewNode("/a", []byte(`{"id":"x"}`), session.Stat{})
 	a, ok := read[identified](n)
