@@ -3,8 +3,8 @@ package cluster
 // tag is a word in a colored field.
 type tag struct{ Class, Text, Title string }
 
-// Kind is what the node is, as far as that is known at the moment: good is only
-// who says so now.
+// Kind is the node's state as far as known: good only by the node's own present
+// answer.
 func (r Row) Kind() tag {
 	switch {
 	case r.Process != nil && r.Process.State == exited:
@@ -19,7 +19,7 @@ func (r Row) Kind() tag {
 	return tag{"warn", "joining", ""}
 }
 
-// Stale reports whether what the row says is not what its node says now.
+// Stale reports whether the row is not the node's own present answer.
 func (r Row) Stale() bool { return r.Error != "" || r.Source == byRegistry }
 
 // Text is the order in a list of causes.
@@ -30,7 +30,7 @@ func (o Order) Text() string {
 	return string(o)
 }
 
-// button is an order that a reader of the page may give.
+// button is an order for a reader of the page to give.
 type button struct {
 	Node        string
 	What        Order
@@ -38,17 +38,17 @@ type button struct {
 	Token       string
 }
 
-// rowWith is a row and what its reader knows.
+// rowWith is a row with the reader's token.
 type rowWith struct {
 	Row
 	token string
 }
 
-// With is the row for a reader who may give orders.
+// With is the row for a reader with the permission to give orders.
 func (r Row) With(token string) rowWith { return rowWith{r, token} }
 
-// Orders are those that make sense for the node as it is. A former life of a
-// process takes none: they would reach the present one.
+// Orders are the orders valid in the node's present state. A former life of a
+// process takes no orders: they would reach the present life.
 func (r rowWith) Orders() []button {
 	if r.twin {
 		return nil

@@ -17,19 +17,18 @@ import (
 	"time"
 )
 
-// Crew is the processes that Run keeps.
+// Crew is the set of processes kept by Run.
 type Crew struct {
 	servers   string
 	firstPort int
 	spawn     Spawn
 	changed   func()
 
-	starts  chan func() // carried out by Run, on a thread that lasts
+	starts  chan func() // carried out by Run, on its locked thread
 	over    chan struct{}
 	readers sync.WaitGroup
 
-	// mu guards members, in the order in which they were added, and what is in
-	// them.
+	// mu guards members, in the order of their addition, and their contents.
 	mu      sync.Mutex
 	members []*member
 }
@@ -41,9 +40,9 @@ type member struct {
 	port  int
 }
 
-// NewCrew makes a crew that uses servers. Its first node listens on firstPort,
-// and others on those that follow, if they are free; 0: on any. It calls changed,
-// which must not block, when a process is another than before.
+// NewCrew makes a crew for the ZooKeeper servers. Its first node listens on
+// firstPort, further nodes on the following ports, if free; 0: any port. The
+// crew calls changed, which must not block, after each change of a process.
 func NewCrew(servers string, firstPort int, spawn Spawn, changed func()) *Crew {
 	return &Crew{
 		servers: servers, firstPort: firstPort, spawn: spawn, changed: changed,
@@ -51,9 +50,9 @@ func NewCrew(servers string, firstPort int, spawn Spawn, changed func()) *Crew {
 	}
 }
 
-// Run starts processes, as Add and Do ask for it, until ctx ends; then it kills
-// all. Linux kills them also when the thread that has started them ends, so it
-// ends with Run.
+// Run starts processes for Add and Do until ctx ends; then Run kills all
+// processes. Linux also kills the processes when the thread that started them
+// ends, so this thread ends with Run.
 func (c *Crew) Run(ctx context.Context) {
 	runtime.LockOSThread()
 	for {
@@ -80,7 +79,7 @@ func (c *Crew) Run(ctx context.Context) {
 	}
 }
 
-// Processes are the nodes in the order in which they were added.
+// Processes are the nodes in the order of their addition.
 func (c *Crew) Processes() []Process {
 	if c == nil {
 		return nil
@@ -95,8 +94,8 @@ func (c *Crew) Processes() []Process {
 	return out
 }
 
-// Add starts another node, and returns its name. It does not wait until the node
-// listens.
+// Add starts another node, and returns its name. Add does not wait until the
+// node listens.
 func (c *Crew) Add(ctx context.Context) (string, error) {
 	proxy, err := NewProxy(ctx, c.servers)
 	if err != nil {
@@ -117,17 +116,17 @@ func (c *Crew) Add(ctx context.Context) (string, error) {
 	c.mu.Unlock()
 	err = c.start(ctx, m)
 	if errors.Is(err, errCrewOver) {
-		proxy.Close() // Run, which closes the others, may have ended before it was there
+		proxy.Close() // Run, which closes the other proxies, may have ended before
 	}
 	return m.Name, err
 }
 
-// gatherLimit bounds the wait for a node before the next one is started. A busy machine
-// takes seconds to start a process.
+// gatherLimit bounds the wait for a node before the next node is started. A
+// busy machine takes seconds to start a process.
 const gatherLimit = 30 * time.Second
 
-// Gather adds so many nodes, one after the other as far as they come in time: so
-// their names tell the order in which they lead.
+// Gather adds nodes one after the other, as far as they start in time, so their
+// names show the order in which they lead.
 func (c *Crew) Gather(ctx context.Context, m *Monitor, nodes int) error {
 	for range nodes {
 		name, err := c.Add(ctx)
@@ -142,7 +141,7 @@ func (c *Crew) Gather(ctx context.Context, m *Monitor, nodes int) error {
 	return context.Cause(ctx)
 }
 
-// Do gives an order that concerns the process.
+// Do carries out an order for the process.
 func (c *Crew) Do(ctx context.Context, name string, what Order) error {
 	m := c.find(name)
 	if m == nil {
@@ -191,7 +190,7 @@ func (m *member) turn(sig syscall.Signal, state string) error {
 	return nil
 }
 
-// find is the member of that name; nil if there is none, or no crew.
+// find is the member with this name; nil if missing, or without a crew.
 func (c *Crew) find(name string) *member {
 	if c == nil {
 		return nil
@@ -219,7 +218,7 @@ func (c *Crew) start(ctx context.Context, m *member) error {
 	}
 }
 
-// begin starts the process of a member that has none.
+// begin starts the process of a member without a process.
 func (c *Crew) begin(m *member) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -234,13 +233,12 @@ func (c *Crew) begin(m *member) error {
 	if err != nil {
 		return fmt.Errorf("start %s: %w", m.Name, err)
 	}
-	// Not before: a cut that was ordered lasts as long as there is no process
-	// that could be cut off. Connections that the new process dials until now
-	// wait for Heal.
+	// Not earlier: an ordered cut lasts until the next process exists.
+	// Connections dialed by the new process until now wait for Heal.
 	m.proxy.Heal()
 	m.cmd = cmd
 	m.Process = Process{Name: m.Name, PID: cmd.Process.Pid, State: starting, Since: time.Now()}
-	// Waited for by Run, which kills the process; ends with it.
+	// Waited for by Run, which kills the process; ends with the process.
 	c.readers.Go(func() { c.follow(m, cmd, out) })
 	return nil
 }
@@ -260,7 +258,7 @@ func (c *Crew) follow(m *member, cmd *exec.Cmd, out io.Reader) {
 		c.mu.Unlock()
 		c.changed()
 	}
-	_ = cmd.Wait() // the state says how it ended
+	_ = cmd.Wait() // the process state has the exit status
 	c.mu.Lock()
 	m.State, m.Since, m.Exit = exited, time.Now(), cmd.ProcessState.String()
 	c.mu.Unlock()

@@ -23,10 +23,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// standInMode makes this program a stand-in for a node: it answers where it
-// listens, knows nothing of ZooKeeper, and ends with its stdin. The modes are
-// "node", "silent", which never says that it is ready, "chatty", which says much
-// else; and the tick of a server, for a real node that uses it.
+// standInMode makes this program a stand-in for a node: the stand-in answers
+// HTTP requests, knows nothing of ZooKeeper, and ends with its stdin. The modes
+// are "node"; "silent", which never reports being ready; "chatty", with much
+// other output; and the tick of a server, for a real node on this server.
 const standInMode = "ZKR_TEST_STAND_IN"
 
 func standIn(mode string) {
@@ -51,14 +51,14 @@ func standIn(mode string) {
 		if err != nil {
 			panic(err)
 		}
-		// Nobody waits for it; it ends with the process.
+		// No test waits for this goroutine; it ends with the process.
 		go func() { _ = http.Serve(l, n.Handler(testSecret, func() { os.Exit(1) })) }()
-		// Nobody waits for it; it ends with the process.
+		// No test waits for this goroutine; it ends with the process.
 		go func() { _ = n.Run(context.Background()) }()
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		return
 	}
-	// Nobody waits for it; it ends with the process.
+	// No test waits for this goroutine; it ends with the process.
 	go func() {
 		_ = http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			writeJSON(w, http.StatusOK, Status{Name: name, PID: os.Getpid(), Address: l.Addr().String(), Role: Joining, SessionState: os.Args[3]})
@@ -67,7 +67,7 @@ func standIn(mode string) {
 	_, _ = io.Copy(io.Discard, os.Stdin)
 }
 
-// crew is a crew of stand-ins that runs.
+// crew is a running crew of stand-ins.
 func (b *bed) crew(mode string) (c *Crew, stop func()) {
 	b.Helper()
 	servers := "127.0.0.1:1/chroot"
@@ -102,7 +102,7 @@ func (b *bed) crewOf(servers string, port int, spawn Spawn) (c *Crew, stop func(
 	return c, stop
 }
 
-// process is a process as the crew tells of it.
+// process is a process as reported by the crew.
 func (c *Crew) process(name string) Process {
 	for _, p := range c.Processes() {
 		if p.Name == name {
@@ -112,7 +112,7 @@ func (c *Crew) process(name string) Process {
 	return Process{}
 }
 
-// add adds a process and waits until it is what it should be.
+// add adds a process and waits for the state.
 func (b *bed) add(c *Crew, state string) Process {
 	b.Helper()
 	name, err := c.Add(b.ctx)
@@ -126,13 +126,13 @@ func (b *bed) is(c *Crew, name, state string) {
 	b.until(func() bool { return c.process(name).State == state }, "%s is %s", name, state)
 }
 
-// lives reports whether there is a process that runs, or is stopped.
+// lives reports whether a process runs, or is stopped.
 func lives(pid int) bool {
 	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
 	return err == nil && !strings.Contains(string(text), ") Z ") && syscall.Kill(pid, 0) == nil
 }
 
-// TestOrdersFitTheStateOfTheProcess: those that do not are refused, and change
+// TestOrdersFitTheStateOfTheProcess: unfit orders are refused, and change
 // nothing.
 func TestOrdersFitTheStateOfTheProcess(t *testing.T) {
 	b := newBed(t)
@@ -143,13 +143,13 @@ func TestOrdersFitTheStateOfTheProcess(t *testing.T) {
 	var s Status
 	require.NoError(t, json.Unmarshal([]byte(b.get("http://"+p.Address).text), &s))
 	assert.Equal(t, p.PID, s.PID)
-	assert.True(t, strings.HasSuffix(s.SessionState, "/chroot"), "it connects to %q", s.SessionState)
+	assert.True(t, strings.HasSuffix(s.SessionState, "/chroot"), "the node connects to %q", s.SessionState)
 
 	refused := func(orders ...Order) {
 		t.Helper()
 		before := c.process("n1")
 		for _, o := range orders {
-			require.ErrorIs(t, c.Do(b.ctx, "n1", o), errNotNow, "%s, and it is %+v", o, before)
+			require.ErrorIs(t, c.Do(b.ctx, "n1", o), errNotNow, "%s, and the process is %+v", o, before)
 			assert.Equal(t, before, c.process("n1"), o)
 		}
 	}
@@ -181,8 +181,8 @@ func TestOrdersFitTheStateOfTheProcess(t *testing.T) {
 	require.ErrorIs(t, c.Do(b.ctx, "n9", Kill), errUnknownNode)
 }
 
-// TestCutLastsUntilTheNextProcessIsThere: it is cut off who was, if nobody else
-// could be started.
+// TestCutLastsUntilTheNextProcessIsThere: if no other process could be started,
+// the cut remains.
 func TestCutLastsUntilTheNextProcessIsThere(t *testing.T) {
 	b := newBed(t)
 	works := true
@@ -199,14 +199,14 @@ func TestCutLastsUntilTheNextProcessIsThere(t *testing.T) {
 	require.NoError(t, c.Do(b.ctx, "n1", Cut))
 	require.NoError(t, c.Do(b.ctx, "n1", Kill))
 	b.is(c, "n1", exited)
-	assert.True(t, c.process("n1").Cut, "nobody has reconnected it")
-	works = false // Run, which reads it, is told after this
+	assert.True(t, c.process("n1").Cut, "still cut off")
+	works = false // Run, which reads works, is told after this
 	require.ErrorIs(t, c.Do(b.ctx, "n1", Start), os.ErrNotExist)
 	assert.Equal(t, exited, c.process("n1").State)
 	assert.True(t, c.process("n1").Cut, "nothing was started")
 	name, err := c.Add(b.ctx)
 	require.ErrorIs(t, err, os.ErrNotExist)
-	assert.Equal(t, exited, c.process(name).State, "it can be started later")
+	assert.Equal(t, exited, c.process(name).State, "can be started later")
 	works = true
 	require.NoError(t, c.Do(b.ctx, "n1", Start))
 	assert.False(t, c.process("n1").Cut)
@@ -214,7 +214,7 @@ func TestCutLastsUntilTheNextProcessIsThere(t *testing.T) {
 	b.is(c, name, running)
 }
 
-// TestProcessThatIsNotReadyCanBeKilled: it may never be.
+// TestProcessThatIsNotReadyCanBeKilled: the process may never be ready.
 func TestProcessThatIsNotReadyCanBeKilled(t *testing.T) {
 	b := newBed(t)
 	c, _ := b.crew("silent")
@@ -227,7 +227,7 @@ func TestProcessThatIsNotReadyCanBeKilled(t *testing.T) {
 	assert.False(t, lives(p.PID))
 }
 
-// TestProcessMaySayMore: what is no Ready is not read.
+// TestProcessMaySayMore: other output than Ready is ignored.
 func TestProcessMaySayMore(t *testing.T) {
 	b := newBed(t)
 	c, _ := b.crew("chatty")
@@ -258,8 +258,8 @@ func TestCrewEndsItsProcesses(t *testing.T) {
 	require.ErrorIs(t, c.Do(b.ctx, "n1", Kill), errNotNow)
 }
 
-// TestCrewHasAnEnd: of its size; and its nodes' names and ports differ, also if
-// somebody else has one of the ports.
+// TestCrewHasAnEnd: its size is limited; names and ports of its nodes differ,
+// even if another program has one of the ports.
 func TestCrewHasAnEnd(t *testing.T) {
 	b := newBed(t)
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
@@ -294,7 +294,7 @@ func TestCrewHasAnEnd(t *testing.T) {
 	assert.Len(t, c.Processes(), MaxNodes)
 }
 
-// TestStartOfAProcessIsNotWaitedForInVain: by who has gone.
+// TestStartOfAProcessIsNotWaitedForInVain: by a caller with an ended context.
 func TestStartOfAProcessIsNotWaitedForInVain(t *testing.T) {
 	b := newBed(t)
 	c := NewCrew(b.srv.Addr(), 0, nil, func() {}) // Run has not begun
@@ -307,7 +307,7 @@ func TestStartOfAProcessIsNotWaitedForInVain(t *testing.T) {
 	c.Run(ctx) // closes its proxy
 }
 
-// TestNoCrewHasNobody: a page of nodes that run elsewhere.
+// TestNoCrewHasNobody: for a page of nodes elsewhere.
 func TestNoCrewHasNobody(t *testing.T) {
 	var c *Crew
 	assert.Empty(t, c.Processes())

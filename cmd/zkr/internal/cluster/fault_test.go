@@ -11,13 +11,13 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// requests is how many of a node's requests are disturbed, from its first one on:
-// more than it takes to join and to be promoted, heartbeats between included.
+// requests is the number of a node's disturbed requests, from the first on:
+// more than a join and a promotion take, including heartbeats.
 const requests = 18
 
-// TestNodeSurvivesEveryFaultAtEveryRequest: it joins, and when the leader goes it
-// is promoted. Whatever gets lost, it leads in the end, is listed once, and has
-// left nothing of earlier attempts.
+// TestNodeSurvivesEveryFaultAtEveryRequest: the node joins, and is promoted
+// when the leader goes. Under every fault the node leads in the end, is listed
+// once, and has left no znodes of earlier attempts.
 func TestNodeSurvivesEveryFaultAtEveryRequest(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]zktest.Fault{

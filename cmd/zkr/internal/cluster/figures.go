@@ -17,10 +17,11 @@ func millis(ms float64) string {
 	return strconv.FormatFloat(ms, 'f', 0, 64) + " ms"
 }
 
-// Left is for how long the node believed in its session when it said so.
+// Left is the remaining trust of the node in its session at the time of the
+// answer.
 func (s Status) Left() time.Duration { return max(0, s.TrustedUntil.Sub(s.At)) }
 
-// percent is the share of the session's timeout that is left, from 0 to 100.
+// percent is the remaining share of the session's timeout, from 0 to 100.
 func percent(s Status) int64 {
 	if s.Timeout <= 0 {
 		return 0
@@ -28,7 +29,7 @@ func percent(s Status) int64 {
 	return min(100, s.Left().Milliseconds()*100/s.Timeout)
 }
 
-// gap is who served between two leaders.
+// gap describes the time without a leader between two leaders.
 func gap(f Failover) string {
 	d, ok := f.Gap()
 	switch {
@@ -44,7 +45,7 @@ func gap(f Failover) string {
 	return "stopped " + millis(float64(d.Microseconds())/1000) + " before"
 }
 
-// Had is what was done to the former leader.
+// Had is the order carried out on the former leader.
 func (f Failover) Had() string {
 	switch f.Cause {
 	case Kill:

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// Order is something that is done to a node.
+// Order is an order for a node.
 type Order string
 
-// The orders. Cut means from ZooKeeper, not from those who ask the node.
+// The orders. Cut means from ZooKeeper, not from HTTP clients of the node.
 const (
 	Kill   Order = "kill"
 	Freeze Order = "freeze"
@@ -27,41 +27,42 @@ func (o Order) disturbs() bool { return o == Kill || o == Freeze || o == Cut || 
 type Failover struct {
 	From string `json:"from"`
 	To   string `json:"to"`
-	// Cause is the order that did it; "" if there was none, or none that is
-	// known.
+	// Cause is the order that caused the failover; "" for no or an unknown
+	// order.
 	Cause Order `json:"cause,omitempty"`
 	// Began is when the order was given, or when the former leader was last
 	// seen to serve.
 	Began time.Time `json:"began"`
-	// Stopped is when the former leader stopped serving, as it says itself:
-	// zero as long as it does not, as those who were killed never do.
+	// Stopped is when the former leader stopped serving, by its own answer: zero
+	// without this answer, for instance after a kill.
 	Stopped time.Time `json:"stopped,omitzero"`
-	// Serving is when the next one began to.
+	// Serving is when the next leader began to serve.
 	Serving time.Time `json:"serving"`
 	// Took is from Began to Serving, in milliseconds.
 	Took float64 `json:"took_ms"`
 	// Token and Term of the new leadership.
 	Token int64 `json:"token,string"`
 	Term  int64 `json:"term,string"`
-	// OutOfTurn: who leads was not the next candidate when the order was
-	// given. It came later, or others before it had to go, too: what that
-	// took is not the time of a failover, and counts for nothing.
+	// OutOfTurn: the new leader was not the next candidate when the order was
+	// given. The leader joined later, or other candidates had to go first. Such
+	// a time is not the time of a failover, and is not counted.
 	OutOfTurn bool `json:"out_of_turn,omitempty"`
 
 	former int64     // token of the leadership before
-	order  int64     // id of the order that did it
+	order  int64     // id of the order that caused the failover
 	seen   time.Time // when the former leader was last seen to serve
 }
 
-// blame says what caused the failover.
+// blame sets the cause of the failover.
 func (f *Failover) blame(o given) {
 	f.order, f.Cause, f.Began = o.id, o.what, o.at
 	f.OutOfTurn = o.id != 0 && o.next != f.Term
 	f.Took = float64(f.Serving.Sub(f.Began).Microseconds()) / 1000
 }
 
-// Gap is how long nobody served, by the former leader's word: below zero if two
-// did at once. It is not known if that one was killed, or did not run.
+// Gap is the time without a serving leader, by the former leader's answer:
+// negative if two leaders served at once. The gap is unknown if the former
+// leader was killed, or did not run.
 func (f Failover) Gap() (time.Duration, bool) {
 	if f.Stopped.IsZero() || f.Cause == Freeze || f.Cause == Kill {
 		return 0, false
@@ -72,13 +73,13 @@ func (f Failover) Gap() (time.Duration, bool) {
 // kept is how many failovers of each cause, and how many orders, are remembered.
 const kept = 200
 
-// history makes failovers of what is seen. It has no clock and no I/O.
+// history makes failovers from observations. It has no clock and no I/O.
 type history struct {
-	leader Status // the one with the largest token so far
+	leader Status // the leader with the largest token so far
 	seen   time.Time
 	last   int64      // id of the last order
-	next   int64      // number of the candidate that is to lead next
-	orders []given    // oldest first; those that may yet end a leadership
+	next   int64      // number of the next candidate to lead
+	orders []given    // oldest first; orders that may still end a leadership
 	list   []Failover // oldest first
 }
 
@@ -88,15 +89,14 @@ type given struct {
 	at   time.Time
 	node string
 	what Order
-	next int64 // number of the candidate whose turn came after it
-	// lifted: it was revoked, in time or not.
+	next int64 // number of the next candidate at that time
+	// lifted: the order was revoked, in time or not.
 	lifted bool
-	// done is when it had been carried out; zero as long as nobody knows.
+	// done is when the order had been carried out; zero while unknown.
 	done time.Time
 }
 
-// ordered takes note of an order that is about to be carried out, and returns
-// its id.
+// ordered records an order about to be carried out, and returns its id.
 func (h *history) ordered(at time.Time, node string, what Order) int64 {
 	h.last++
 	if what.disturbs() {
@@ -111,7 +111,7 @@ func (h *history) ordered(at time.Time, node string, what Order) int64 {
 	return h.last
 }
 
-// carried takes note that an order has been carried out, or may have been.
+// carried records that an order has been carried out, or may have been.
 func (h *history) carried(id int64, at time.Time) {
 	for i := range h.orders {
 		if h.orders[i].id == id {
@@ -120,8 +120,8 @@ func (h *history) carried(id int64, at time.Time) {
 	}
 }
 
-// undone takes note that an order was refused: it has done nothing, also if
-// another one leads meanwhile.
+// undone records that an order was refused: the order had no effect, even if
+// another node leads meanwhile.
 func (h *history) undone(id int64) {
 	h.orders = slices.DeleteFunc(h.orders, func(o given) bool { return o.id == id })
 	for i := range h.list {
@@ -131,8 +131,8 @@ func (h *history) undone(id int64) {
 	}
 }
 
-// leads takes note of a leader that answered at a moment. It reports false for
-// one that has been replaced already.
+// leads records the answer of a leader at a moment. It reports false for a
+// leader already replaced.
 func (h *history) leads(s Status, at time.Time) bool {
 	switch {
 	case s.Token < h.leader.Token:
@@ -148,16 +148,15 @@ func (h *history) leads(s Status, at time.Time) bool {
 	return true
 }
 
-// forget makes nothing of the leader so far, nor of how it came: nobody is what it
-// has said that it is.
+// forget drops the leader so far and its failover: its claims were false.
 func (h *history) forget() {
 	token := h.leader.Token
 	h.list = slices.DeleteFunc(h.list, func(f Failover) bool { return f.Token == token })
 	h.leader, h.seen = Status{}, time.Time{}
 }
 
-// remember keeps a failover, and so many of its cause: many of one cost none of
-// another.
+// remember keeps a failover, and a limited number for each cause: many
+// failovers of one cause do not displace those of another.
 func (h *history) remember(f Failover) {
 	h.list = append(h.list, f)
 	same, oldest := 0, -1
@@ -174,11 +173,11 @@ func (h *history) remember(f Failover) {
 	}
 }
 
-// survived forgets the orders that the leader has got over. That it still answers
-// proves nothing: cut off, it goes on until its trust runs out, and frozen and
-// resumed it may have lost its session, and not have heard of it. But once its
-// session has been proved by something that was sent after the order, whatever
-// ends the leadership later is something else.
+// survived forgets the orders survived by the leader. An answer alone proves
+// nothing: a leader without a connection continues until its trust runs out,
+// and a frozen and resumed leader may not have heard of the loss of its
+// session. But if the session was proved by a request sent after the order, the
+// order is not the cause of a later end.
 func (h *history) survived(s Status) {
 	proved := proof(s)
 	h.orders = slices.DeleteFunc(h.orders, func(o given) bool {
@@ -186,8 +185,8 @@ func (h *history) survived(s Status) {
 	})
 }
 
-// proof is a moment before which the last proof of a session's life was not sent:
-// trust lasts shorter than the session's timeout.
+// proof is a lower bound for the time at which the last proof of a session's
+// life was sent: trust lasts shorter than the session's timeout.
 func proof(s Status) time.Time {
 	if s.TrustedUntil.IsZero() || s.Timeout <= 0 {
 		return time.Time{}
@@ -205,14 +204,14 @@ func (h *history) failover(s Status) Failover {
 		return o.node != f.From || !o.at.After(h.leader.Since) || !o.at.Before(s.Since)
 	})
 	killed := slices.ContainsFunc(did, func(o given) bool { return o.what == Kill })
-	if len(did) > 0 && (!did[0].lifted || !killed) { // otherwise nobody knows which
-		f.blame(did[0]) // the first one did it
+	if len(did) > 0 && (!did[0].lifted || !killed) { // otherwise the cause is unknown
+		f.blame(did[0]) // the first order is the cause
 	}
 	return f
 }
 
-// stopped takes note of what a node says of a leadership that is over. It
-// reports whether that was news.
+// stopped records a node's answer about its last leadership, and reports
+// whether the answer was news.
 func (h *history) stopped(led *Led) bool {
 	if led == nil || led.Until.IsZero() {
 		return false
@@ -233,17 +232,18 @@ func (h *history) failovers() []Failover {
 	return out
 }
 
-// ByCause sums up the failovers of one cause.
+// ByCause sums up the failovers of a cause.
 type ByCause struct {
 	Cause Order `json:"cause"`
 	Times
 }
 
-// Figures sum up failovers. Those after kills of the leader are what others
-// measure, too; each other cause has a time of its own, and stands apart.
+// Figures sum up failovers. Failovers after kills of the leader are comparable
+// to other measurements; other causes have other durations, and are listed
+// separately.
 type Figures struct {
 	Kills  Times     `json:"times"`
-	Others []ByCause `json:"others,omitempty"` // those that there were
+	Others []ByCause `json:"others,omitempty"` // the other causes that occurred
 }
 
 // Sum sums up failovers by their causes.
@@ -269,8 +269,8 @@ type Times struct {
 	Max    float64 `json:"max_ms"`
 }
 
-// Measure sums up failovers. A percentile is the smallest value that so many are
-// not above.
+// Measure sums up failovers. A percentile is the smallest value not exceeded by
+// this share of the failovers.
 func Measure(list []Failover) Times {
 	took := make([]float64, 0, len(list))
 	for _, f := range list {

@@ -70,16 +70,16 @@ func TestFailoverIsFromItsCauseToTheFirstServing(t *testing.T) {
 	}
 }
 
-// proved is a leader that answers, and whose session was last proved by what was
-// sent then, as far as the answer shows.
+// proved is an answering leader. By its answer, its session was last proved by
+// a request sent at then.
 func proved(name string, token int64, since, then int) Status {
 	s := leader(name, token, since)
 	s.Timeout, s.TrustedUntil = 1000, at(then+1000)
 	return s
 }
 
-// TestWhatALeaderGotOverIsNotBlamed: disturbances that it survived, and orders that
-// came to nothing, spoil no figure.
+// TestWhatALeaderGotOverIsNotBlamed: survived disturbances and orders without
+// effect spoil no figure.
 func TestWhatALeaderGotOverIsNotBlamed(t *testing.T) {
 	give := func(h *history, ms int, what Order) int64 {
 		id := h.ordered(at(ms), "a", what)
@@ -100,7 +100,7 @@ func TestWhatALeaderGotOverIsNotBlamed(t *testing.T) {
 		}, Kill, 8000},
 		"cut off, reconnected, and resigned much later": {func(h *history) {
 			give(h, 200, Cut)
-			h.leads(proved("a", 5, 100, 150), at(400)) // it trusts its session still
+			h.leads(proved("a", 5, 100, 150), at(400)) // the leader still trusts its session
 			give(h, 600, Heal)
 			h.leads(proved("a", 5, 100, 700), at(900))
 			give(h, 8000, Resign)
@@ -169,8 +169,8 @@ func TestWhatALeaderGotOverIsNotBlamed(t *testing.T) {
 	}
 }
 
-// TestRefusalIsHeardLate: the next one leads before the answer to an order comes,
-// which is that it was not carried out.
+// TestRefusalIsHeardLate: the next leader serves before the answer to an order
+// arrives: not carried out.
 func TestRefusalIsHeardLate(t *testing.T) {
 	var h history
 	h.leads(leader("a", 5, 100), at(900))
@@ -183,8 +183,8 @@ func TestRefusalIsHeardLate(t *testing.T) {
 	assert.Equal(t, []Failover{{From: "a", To: "b", Began: at(900), Serving: at(1300), Took: 400, Token: 7}}, told(h.failovers()))
 }
 
-// TestHistoryIsThatOfTheDumbTwin, which keeps everything, and looks for causes in
-// all of it when it is asked.
+// TestHistoryIsThatOfTheDumbTwin, which keeps everything, and searches for
+// causes only on demand.
 func TestHistoryIsThatOfTheDumbTwin(t *testing.T) {
 	type event struct {
 		given
@@ -205,7 +205,7 @@ func TestHistoryIsThatOfTheDumbTwin(t *testing.T) {
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
 			now += rapid.IntRange(1, 300).Draw(t, "pause")
 			switch rapid.IntRange(0, 3).Draw(t, "what") {
-			case 0: // an order, and what becomes of it
+			case 0: // an order and its outcome
 				o := given{at: at(now), node: names.Draw(t, "node"), what: orders.Draw(t, "order")}
 				o.id = h.ordered(o.at, o.node, o.what)
 				end := rapid.IntRange(0, 2).Draw(t, "end")
@@ -242,7 +242,7 @@ func TestHistoryIsThatOfTheDumbTwin(t *testing.T) {
 			}
 			f := Failover{From: before.answer.Name, To: e.answer.Name, Began: before.at, Serving: e.answer.Since, Token: e.answer.Token}
 			lifted, killed := false, false
-			for j := i - 1; j >= 0; j-- { // backward: the first one stays
+			for j := i - 1; j >= 0; j-- { // backward: the first stays
 				o := log[j]
 				gotOver := false
 				for _, later := range log[j:i] {
@@ -267,7 +267,7 @@ func TestHistoryIsThatOfTheDumbTwin(t *testing.T) {
 	})
 }
 
-// TestKillsStandApart: from what takes another time because it is another thing.
+// TestKillsStandApart: from causes with other durations.
 func TestKillsStandApart(t *testing.T) {
 	list := []Failover{
 		{Cause: Kill, Took: 1000}, {Cause: Resign, Took: 4}, {Cause: Kill, Took: 1100}, {Cause: Resign, Took: 6}, {Cause: Freeze, Took: 1500},
@@ -282,11 +282,11 @@ func TestKillsStandApart(t *testing.T) {
 	assert.Equal(t, []string{"resign", "cut", "freeze", "by itself"}, causes)
 	assert.Equal(t, Times{N: 3, Min: 4, Median: 5, P99: 6, Max: 6}, f.Others[0].Times)
 	assert.Equal(t, Figures{}, Sum(nil))
-	assert.Equal(t, 1000.0, list[0].Took, "the list stays as it was")
+	assert.Equal(t, 1000.0, list[0].Took, "the list is unchanged")
 }
 
-// TestWhoWasNotNextIsNotCounted: it came when everybody was dead, or after one who led
-// unseen.
+// TestWhoWasNotNextIsNotCounted: the leader joined when all others were dead,
+// or after an unobserved leader.
 func TestWhoWasNotNextIsNotCounted(t *testing.T) {
 	registered := func(names ...string) (out []peer) {
 		for i, name := range names {
@@ -297,7 +297,7 @@ func TestWhoWasNotNextIsNotCounted(t *testing.T) {
 	assert.EqualValues(t, 2, nextOf(registered("a", "b", "c"), "a"))
 	assert.EqualValues(t, -1, nextOf(registered("a", "b", "c"), "c"))
 	assert.EqualValues(t, -1, nextOf(registered("b"), "a"), "who knows")
-	assert.EqualValues(t, 4, nextOf(registered("a", "b", "a", "c"), "a"), "it has been started again")
+	assert.EqualValues(t, 4, nextOf(registered("a", "b", "a", "c"), "a"), "started again")
 	for term, counts := range map[int64]int{2: 1, 3: 0} {
 		var h history
 		h.leads(leader("a", 5, 100), at(110))
@@ -312,7 +312,7 @@ func TestWhoWasNotNextIsNotCounted(t *testing.T) {
 	}
 }
 
-// told is what others are told of failovers.
+// told are failovers without their internal fields.
 func told(list []Failover) (out []Failover) {
 	for _, f := range list {
 		f.former, f.order, f.seen = 0, 0, time.Time{}
@@ -321,7 +321,7 @@ func told(list []Failover) (out []Failover) {
 	return out
 }
 
-// TestGapTellsTwoLeadersApartFromNone: it can be seen to be wrong.
+// TestGapTellsTwoLeadersApartFromNone: a defect is visible.
 func TestGapTellsTwoLeadersApartFromNone(t *testing.T) {
 	f := Failover{Cause: Cut, Serving: at(1300), Stopped: at(1000)}
 	d, ok := f.Gap()
@@ -347,17 +347,17 @@ func TestHistoryForgetsTheOldest(t *testing.T) {
 	list := h.failovers()
 	require.Len(t, list, kept)
 	assert.EqualValues(t, 3*kept, list[0].Token)
-	assert.Empty(t, h.orders, "all of them have done what they did")
+	assert.Empty(t, h.orders, "all of them had their effect")
 	h.leads(leader("b", 9999, 9e5), at(9e5))
 	assert.Equal(t, kept, Sum(h.failovers()).Kills.N, "of each cause")
 	assert.Len(t, h.failovers(), kept+1)
 	for i := range 3 * kept {
 		h.ordered(at(1e6+i), "a", Kill)
 	}
-	assert.Len(t, h.orders, kept, "nobody knows what has become of them")
+	assert.Len(t, h.orders, kept, "the outcome of these orders is unknown")
 }
 
-// TestPercentilesAreThoseOfTheDumbTwin, which counts.
+// TestPercentilesAreThoseOfTheDumbTwin, which counts values.
 func TestPercentilesAreThoseOfTheDumbTwin(t *testing.T) {
 	assert.Equal(t, Times{}, Measure(nil))
 	rapid.Check(t, func(t *rapid.T) {

@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// SettleLimit bounds the time until a leader serves and everybody is there: it
-// is that of a failover, "under a minute".
+// SettleLimit bounds the time until a leader serves and all nodes are present:
+// the same as for a failover, "under a minute".
 const SettleLimit = time.Minute
 
-// Settled reports whether somebody leads, has heard all of so many nodes, each of
-// them watches the one before it, and nobody is registered beside them.
+// Settled reports whether a leader has heard from all nodes, each node watches
+// the node before, and no other node is registered.
 func (v View) Settled(nodes int) bool {
 	if v.Err != nil || len(v.Summary.Nodes) != nodes || v.Coordinators != 1 || v.Workers != nodes-1 {
 		return false
@@ -44,9 +44,10 @@ func (m *Monitor) settle(ctx context.Context, nodes int) (View, error) {
 // errRestless: leaders go by themselves more often than by being killed.
 var errRestless = errors.New("leaders go by themselves before they can be killed")
 
-// KillLeaders kills the leader so many times, of so many nodes, and starts it
-// again each time. It tells each failover, and returns them in their order. A
-// leader that has gone by itself before it could be killed does not count.
+// KillLeaders kills the leader of nodes nodes repeatedly, and starts the killed
+// node again each time. KillLeaders passes each failover to tell, and returns
+// the failovers in order. A leader that went by itself before the kill does not
+// count.
 func (s *Site) KillLeaders(ctx context.Context, kills, nodes int, tell func(Failover) error) ([]Failover, error) {
 	var out []Failover
 	for attempt := 0; len(out) < kills; attempt++ {
@@ -74,7 +75,7 @@ func (s *Site) KillLeaders(ctx context.Context, kills, nodes int, tell func(Fail
 	return out, nil
 }
 
-// killLeader kills the leader of a view, and waits until another one serves.
+// killLeader kills the leader of a view, and waits until another node serves.
 func (s *Site) killLeader(ctx context.Context, v View) (Failover, error) {
 	if err := s.Give(ctx, v.Leading(), Kill); err != nil {
 		return Failover{}, err
@@ -91,7 +92,7 @@ func (s *Site) killLeader(ctx context.Context, v View) (Failover, error) {
 // Leading is the name of the leader.
 func (v View) Leading() string { return v.Summary.Leader }
 
-// again starts a node that was killed, as soon as its process has gone.
+// again starts a killed node, as soon as its process has ended.
 func (s *Site) again(ctx context.Context, name string) error {
 	_, err := s.monitor.Await(ctx, func(View) bool {
 		for _, p := range s.crew.Processes() {

@@ -36,7 +36,7 @@ func TestSettledIsNotSaidTooEarly(t *testing.T) {
 	}
 }
 
-// gathered is a crew of real nodes, in order, and what watches and shows them.
+// gathered is a crew of real nodes, in order, with its monitor and its site.
 func (b *bed) gathered(nodes int) (*Crew, *Monitor, *Site) {
 	b.Helper()
 	m := NewMonitor(b.client())
@@ -48,8 +48,8 @@ func (b *bed) gathered(nodes int) (*Crew, *Monitor, *Site) {
 	return c, m, NewSite(m, c, open)
 }
 
-// TestNodeThatDiesAtOnceIsNotWaitedFor: those that start behind it need not wait, as
-// they do for one that takes its time.
+// TestNodeThatDiesAtOnceIsNotWaitedFor: later nodes do not wait for a dead
+// node, unlike for a slow node.
 func TestNodeThatDiesAtOnceIsNotWaitedFor(t *testing.T) {
 	b := newQuietBed(t)
 	m := NewMonitor(b.client())
@@ -71,8 +71,9 @@ func TestNodeThatDiesAtOnceIsNotWaitedFor(t *testing.T) {
 	b.sees(m, func(v View) bool { return v.Settled(1) && v.Leading() == "n2" }, "the other one leads")
 }
 
-// TestNodeThatIsSlowKeepsItsPlace: the name of each tells when it leads, also when the
-// one before it has needed longer to start than that one needs to become the leader.
+// TestNodeThatIsSlowKeepsItsPlace: the names show the order of leaderships,
+// even if a node takes longer to start than the next node takes to become
+// leader.
 func TestNodeThatIsSlowKeepsItsPlace(t *testing.T) {
 	b := newQuietBed(t)
 	m := NewMonitor(b.client())
@@ -92,8 +93,8 @@ func TestNodeThatIsSlowKeepsItsPlace(t *testing.T) {
 	}
 }
 
-// TestKillsAreCountedThatDidIt: somebody makes leaders resign meanwhile, which is
-// told, and is no kill.
+// TestKillsAreCountedThatDidIt: concurrent resignations of leaders are
+// reported, but not counted as kills.
 func TestKillsAreCountedThatDidIt(t *testing.T) {
 	b := newBed(t)
 	c, m, s := b.gathered(3)
@@ -101,7 +102,7 @@ func TestKillsAreCountedThatDidIt(t *testing.T) {
 	for _, r := range m.View().Rows {
 		names = append(names, r.Name)
 	}
-	assert.Equal(t, []string{"n1", "n2", "n3"}, names, "they were gathered one after the other")
+	assert.Equal(t, []string{"n1", "n2", "n3"}, names, "gathered one after the other")
 
 	ctx, stop := context.WithCancel(b.ctx)
 	over := make(chan struct{})
@@ -111,7 +112,7 @@ func TestKillsAreCountedThatDidIt(t *testing.T) {
 		for every := time.NewTicker(1500 * time.Millisecond); ; {
 			select {
 			case <-every.C:
-				_ = s.Give(ctx, m.View().Leading(), Resign) // it may be dead
+				_ = s.Give(ctx, m.View().Leading(), Resign) // the node may be dead
 			case <-ctx.Done():
 				every.Stop()
 				return
@@ -136,7 +137,7 @@ func TestKillsAreCountedThatDidIt(t *testing.T) {
 	b.lone()
 }
 
-// TestKillingEndsWhenItCannotGoOn: it says what is wrong.
+// TestKillingEndsWhenItCannotGoOn, with the reason.
 func TestKillingEndsWhenItCannotGoOn(t *testing.T) {
 	b := newBed(t)
 	_, _, s := b.gathered(2)
@@ -166,7 +167,7 @@ func TestOrdersAreBlamedByWhatTheyDid(t *testing.T) {
 	}
 	require.ErrorIs(t, s.Give(b.ctx, "n1", Resume), errNotNow)
 	require.ErrorIs(t, s.Give(b.ctx, "n2", Resign), errNotLeading)
-	give("n1", Cut) // and it gets over it
+	give("n1", Cut) // the node survives the cut
 	give("n1", Heal)
 	b.until(func() bool {
 		m.mu.Lock()

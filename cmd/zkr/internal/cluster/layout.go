@@ -26,23 +26,24 @@ const (
 // Paths are the parents.
 func Paths() []string { return []string{Election, registries + coordinators, registries + workers} }
 
-// entry is the payload of an instance: what others need to know of a node
-// without asking it.
+// entry is the payload of an instance: the facts that other nodes need without
+// asking the node.
 type entry struct {
 	Name string `json:"name"`
 	// Znode in the election.
 	Znode string `json:"znode"`
-	// Token of the leadership, of a coordinator only: who sees two takes the
-	// one with the larger.
+	// Token of the leadership, for a coordinator only: of two coordinators, the
+	// one with the larger token counts.
 	Token int64 `json:"token,omitempty"`
 }
 
-// errAddress: an address is none that a node can have.
+// errAddress: not a valid address of a node.
 var errAddress = errors.New("must be ip:port: the ip of one machine, no name, and a port from 1 to 65535")
 
-// parseAddress reads the address of a node. It is foreign data, and will be asked:
-// a name would be asked for first, and could be anything that fits into a URL; and
-// behind link-local addresses are services that answer only who is near.
+// parseAddress reads the address of a node. The address is foreign data, and
+// will receive requests. A name would need a name server, and could be any part
+// of a URL; link-local addresses may belong to services that trust near
+// clients.
 func parseAddress(address string) (netip.AddrPort, error) {
 	a, err := netip.ParseAddrPort(address)
 	ip := a.Addr().Unmap()
@@ -52,7 +53,7 @@ func parseAddress(address string) (netip.AddrPort, error) {
 	return netip.AddrPortFrom(ip, a.Port()), nil
 }
 
-// instance is what a node registers.
+// instance is a node's registration.
 func instance(service string, address netip.AddrPort, e entry) discovery.Instance {
 	payload, _ := json.Marshal(e) // strings and a number
 	return discovery.Instance{
@@ -61,14 +62,14 @@ func instance(service string, address netip.AddrPort, e entry) discovery.Instanc
 	}
 }
 
-// peer is a node as it is registered.
+// peer is a registered node.
 type peer struct {
 	entry
 	address string
 	path    string // of the instance
 }
 
-// peersOf reads instances; what is no node of this cluster is left out.
+// peersOf reads instances; foreign instances are left out.
 func peersOf(list []discovery.Instance) []peer {
 	out := make([]peer, 0, len(list))
 	for _, i := range list {
@@ -85,7 +86,8 @@ func peersOf(list []discovery.Instance) []peer {
 	return out
 }
 
-// coordinator is the one with the largest token; false if there is none.
+// coordinator is the coordinator with the largest token; false without a
+// coordinator.
 func coordinator(list []peer) (peer, bool) {
 	var best peer
 	for _, p := range list {
@@ -96,13 +98,13 @@ func coordinator(list []peer) (peer, bool) {
 	return best, best.Token > 0
 }
 
-// nextOf is the number of the candidate that comes after a node's; -1 if there is
-// none, as far as is registered.
+// nextOf is the number of the next registered candidate after a node's; -1
+// without such a candidate.
 func nextOf(list []peer, node string) int64 {
 	own, next := int64(-1), int64(-1)
 	for _, p := range list {
 		if p.Name == node {
-			own = max(own, number(Status{Znode: p.Znode})) // what was started again is a later one
+			own = max(own, number(Status{Znode: p.Znode})) // a restarted node has a later number
 		}
 	}
 	for _, p := range list {
@@ -116,7 +118,8 @@ func nextOf(list []peer, node string) int64 {
 // longestName is how long a node's name may be, in bytes.
 const longestName = 63
 
-// validName reports whether a node may be called that: as host names are.
+// validName reports whether name is a valid name of a node, in the form of host
+// names.
 func validName(name string) bool {
 	for _, r := range name {
 		if (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-' && r != '.' && r != '_' {

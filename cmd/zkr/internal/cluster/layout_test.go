@@ -52,8 +52,8 @@ func TestStrangersInTheRegistryAreNoNodes(t *testing.T) {
 	assert.Equal(t, "b", best.Name, "the newest leadership counts")
 }
 
-// TestAddressesOfNodesFitIntoURLs: whatever somebody registers, what is asked is a
-// port of one machine, and nothing but that.
+// TestAddressesOfNodesFitIntoURLs: for all registrations, requests go only to a
+// port of a single machine.
 func TestAddressesOfNodesFitIntoURLs(t *testing.T) {
 	for _, good := range []string{"10.0.0.1:80", "[2001:db8::1]:65535", "127.0.0.1:1"} {
 		a, err := parseAddress(good)
@@ -62,7 +62,7 @@ func TestAddressesOfNodesFitIntoURLs(t *testing.T) {
 	}
 	a, err := parseAddress("[::ffff:10.0.0.1]:80")
 	require.NoError(t, err)
-	assert.Equal(t, "10.0.0.1:80", a.String(), "one machine has one address")
+	assert.Equal(t, "10.0.0.1:80", a.String(), "a machine has a single address")
 	rapid.Check(t, func(t *rapid.T) {
 		i := instance(workers, netip.MustParseAddrPort("10.0.0.1:80"), entry{Name: "n1", Znode: "/election/x"})
 		i.Address = rapid.OneOf(rapid.String(), rapid.StringMatching(`[0-9a-fx:.%@/\[\]]{0,12}`)).Draw(t, "address")

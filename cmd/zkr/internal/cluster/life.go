@@ -13,7 +13,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// leaveLimit bounds what a node does when it leaves: the servers may be away.
+// leaveLimit bounds the work of a leaving node: the servers may be away.
 const leaveLimit = 2 * time.Second
 
 var (
@@ -21,7 +21,7 @@ var (
 	errOver     = errors.New("this life is over: there is no other session in it")
 )
 
-// life is a node in one session.
+// life is a node in a single session.
 type life struct {
 	node     *Node
 	client   *session.Client
@@ -30,7 +30,7 @@ type life struct {
 	registry *discovery.Registry
 }
 
-// live lives one life, to the end of its session or of ctx.
+// live lives a single life, to the end of its session or of ctx.
 func (n *Node) live(ctx context.Context) error {
 	l, err := n.begin(ctx)
 	if err != nil {
@@ -58,10 +58,10 @@ func (n *Node) live(ctx context.Context) error {
 	}
 }
 
-// begin connects. A client makes another session when one is lost, and with it
-// whatever is kept registered: a coordinator would be listed again that does not
-// lead. So nothing may be dialed any more when the session of this life is over,
-// which is known before the next one is begun.
+// begin connects. After a lost session, a client makes another session and
+// repeats its registrations: a coordinator that does not lead would be listed
+// again. So no connection may be dialed after the end of this life's session.
+// The end is known before the next session is begun.
 func (n *Node) begin(ctx context.Context) (*life, error) {
 	var own atomic.Pointer[session.Session]
 	dialer := &net.Dialer{}
@@ -86,22 +86,22 @@ func (n *Node) begin(ctx context.Context) (*life, error) {
 	}, nil
 }
 
-// end closes the client. The end of its session removes every znode that the node has
-// not deleted itself.
+// end closes the client. The end of its session removes all znodes not yet
+// deleted by the node.
 func (l *life) end(ctx context.Context) {
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveLimit)
 	defer cancel()
-	_ = l.client.Close(limited) // nothing of it is needed any more
+	_ = l.client.Close(limited) // the client is no longer needed
 }
 
-// round is from joining the order to leaving it, or losing the place in it.
+// round lasts from joining the order to leaving, or losing the place.
 func (l *life) round(ctx context.Context) error {
 	n := l.node
 	place, err := l.elector.Stand(ctx)
 	if err != nil {
 		return err
 	}
-	// After the registration has gone: who is next does not see this one
+	// After the end of the registration: the next leader does not see this node
 	// among the coordinators.
 	defer l.leave(ctx, place.Withdraw)
 	defer n.turn(Joining, func() { n.place = nil })
@@ -121,32 +121,32 @@ func (l *life) round(ctx context.Context) error {
 	return l.serve(ctx, lead)
 }
 
-// instance is what the node registers.
+// instance is the node's registration.
 func (l *life) instance(service string, place *election.Candidacy, token int64) discovery.Instance {
 	return instance(service, l.node.address, entry{Name: l.node.name, Znode: place.Path(), Token: token})
 }
 
-// leave gives something back, unless it has gone with the session.
+// leave gives a hold back, unless lost with the session.
 func (l *life) leave(ctx context.Context, give func(context.Context) error) {
 	if l.session.Err() != nil {
 		return
 	}
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveLimit)
 	defer cancel()
-	_ = give(limited) // what it did not confirm goes on, until the session ends
+	_ = give(limited) // an unconfirmed release continues until the session ends
 }
 
-// serve leads until the leadership is lost, or to be given back. It returns why,
-// when nobody is served any more.
+// serve leads until the leadership is lost, or must be given back. serve
+// returns the reason after the last answer as leader.
 func (l *life) serve(ctx context.Context, lead *election.Leadership) error {
 	n := l.node
 	select {
-	case <-n.resign: // it was meant for an earlier leadership
+	case <-n.resign: // meant for an earlier leadership
 	default:
 	}
 	n.turn(Leader, func() { n.lead, n.peers = lead, nil })
-	// It ends with the leadership, which ends with the session; without the
-	// list of workers the leader says what it knew.
+	// The watch ends with the leadership, and the leadership with the session.
+	// Without the list of workers the leader reports its last state.
 	watching, stop := context.WithCancel(lead.Context())
 	done := make(chan struct{})
 	// Waited for below; ends with watching.
@@ -176,9 +176,9 @@ func (l *life) serve(ctx context.Context, lead *election.Leadership) error {
 	return fmt.Errorf("the leadership is over: %w", cause)
 }
 
-// stopServing is over when nobody gets an answer from a leader any more. That was
-// so before if the session's trust had run out by then, however late this process
-// finds out: it may have been stopped meanwhile.
+// stopServing returns after the last answer as leader. If the session's trust
+// had run out, the last answer was before the end of trust, even if this
+// process finds out later, for instance after being stopped.
 func (n *Node) stopServing(lead *election.Leadership, cause error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -9,16 +9,16 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// glance is what one asking of the leader is about, and the answer.
+// glance is the subject and the answer of one request to the leader.
 type glance struct {
 	view       View
 	registered []peer // the coordinators first
 	crew       *Crew
 }
 
-// look asks the leader, and those of this machine whom it does not list. If
-// something happens that makes the leader's answer, or the lack of it, old, it asks
-// once more: not more often, so that there is a view whatever happens.
+// look asks the leader, and the processes of this machine missing in its
+// answer. If an event makes the answer, or its absence, out of date, look asks
+// again, but only once, so that a view is always published.
 func (m *Monitor) look(ctx context.Context) {
 	g, ok := m.glance(ctx, true)
 	if !ok {
@@ -28,12 +28,12 @@ func (m *Monitor) look(ctx context.Context) {
 	processes := g.crew.Processes()
 	itself := askProcesses(ctx, m.asker, processes, v.Summary.Nodes)
 	if ctx.Err() != nil {
-		return // who does not answer has not been waited for
+		return // the answers are incomplete
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	// A larger token than that of who leads has been made up if nobody is
-	// registered with it any more, and somebody else leads.
+	// A token larger than the leader's was made up if no node is registered with
+	// this token any more, and another node leads.
 	if v.Err == nil && v.Coordinators == 1 && v.State == session.Connected.String() && v.Summary.Token < m.history.leader.Token {
 		m.history.forget()
 	}
@@ -53,7 +53,7 @@ func (m *Monitor) look(ctx context.Context) {
 	m.hub.Publish()
 }
 
-// glance asks the leader. It reports false if it was stopped.
+// glance asks the leader. It reports false if stopped.
 func (m *Monitor) glance(ctx context.Context, stoppable bool) (g glance, ok bool) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -70,7 +70,7 @@ func (m *Monitor) glance(ctx context.Context, stoppable bool) (g glance, ok bool
 	return g, g.view.Err == nil || ctx.Err() == nil
 }
 
-// saw takes in what a leader says; false if it leads no more.
+// saw records the leader's answer; false if the leader was replaced.
 func (m *Monitor) saw(s Summary, at time.Time) bool {
 	for _, n := range s.Nodes {
 		if n.Name == s.Leader && n.Token == s.Token && !m.history.leads(n, at) {
@@ -83,8 +83,8 @@ func (m *Monitor) saw(s Summary, at time.Time) bool {
 	return true
 }
 
-// askLeader finds the leader in the registry and asks it, unless it is a process of
-// this machine that cannot answer.
+// askLeader finds the leader in the registry and sends the request, except to a
+// process of this machine that cannot answer.
 func (m *Monitor) askLeader(ctx context.Context, list []peer, processes []Process) (Summary, error) {
 	p, ok := coordinator(list)
 	if !ok {

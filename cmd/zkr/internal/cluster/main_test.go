@@ -34,8 +34,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(patient{m})
 }
 
-// patient waits for what ends a little after the tests: a client that says goodbye
-// to a server that does not answer.
+// patient waits for goroutines that end a little after the tests: a client
+// closes its session at an unresponsive server.
 type patient struct{ *testing.M }
 
 func (p patient) Run() int {
@@ -48,10 +48,10 @@ func (p patient) Run() int {
 const (
 	tick  = 200 * time.Millisecond
 	calm  = 20 * tick       // the longest session: on a busy machine short ones get lost
-	limit = 2 * time.Minute // nothing that works takes so long
+	limit = 2 * time.Minute // no working step takes so long
 )
 
-// bed is a server, and nodes in this process that use it.
+// bed is a server, with nodes in this process.
 type bed struct {
 	*testing.T
 	srv  *zktest.Server
@@ -60,9 +60,9 @@ type bed struct {
 	// sessions of nodes last so long
 	sessions time.Duration
 
-	// mu guards what the server has seen: most is the largest number of
-	// coordinators that were listed after any change, doubled says when a node
-	// was listed as both.
+	// mu guards the observations at the server: most is the largest number of
+	// coordinators listed after any change, doubled has the nodes listed as
+	// both.
 	mu      sync.Mutex
 	most    int
 	doubled []string
@@ -70,12 +70,12 @@ type bed struct {
 
 func newBed(t *testing.T) *bed { t.Helper(); return newBedOf(t, tick) }
 
-// newQuietBed is for tests in which no session has to expire by itself: so none
-// does, however busy the machine is.
+// newQuietBed is for tests without expiring sessions: no session expires even
+// on a busy machine.
 func newQuietBed(t *testing.T) *bed { t.Helper(); return newBedOf(t, 10*tick) }
 
-// newSteadyBed is for tests in which leaders get over something: that takes a third
-// of a session.
+// newSteadyBed is for tests in which leaders survive a disturbance: the proof
+// takes a third of a session.
 func newSteadyBed(t *testing.T) *bed { t.Helper(); return newBedOf(t, 5*tick/2) }
 
 func newBedOf(t *testing.T, tick time.Duration) *bed {
@@ -111,19 +111,19 @@ func (b *bed) applied() {
 	}
 }
 
-// expire is what time does to the session of a node that is silent, at once.
+// expire ends the session of a silent node at once, as time would.
 func (b *bed) expire(s Status) {
 	b.Helper()
 	assert.NoError(b, b.srv.ExpireSession(b.owner(s)))
 }
 
-// lone wants that there was never more than one coordinator, and nobody ever
-// listed as both.
+// lone asserts that at most one coordinator was listed at any time, and no node
+// as both.
 func (b *bed) lone() {
 	b.Helper()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	assert.LessOrEqual(b, b.most, 1, "coordinators that were listed at the same time")
+	assert.LessOrEqual(b, b.most, 1, "coordinators listed at the same time")
 	assert.Empty(b, b.doubled, "listed as coordinator and worker")
 }
 
@@ -145,12 +145,12 @@ func (b *bed) client() *session.Client {
 	return c
 }
 
-// run is a node that runs.
+// run is a running node.
 type run struct {
 	*Node
 	proxy *Proxy
 	web   *httptest.Server
-	// stopped is closed when it runs again; nil while it runs
+	// stopped is closed when the node runs again; nil while running
 	stopped atomic.Pointer[chan struct{}]
 	stop    context.CancelFunc
 	over    chan error
@@ -158,7 +158,7 @@ type run struct {
 
 const testSecret = Secret("only-the-tests-know")
 
-// node starts a node, which has a place in the order when this returns.
+// node starts a node and returns when the node has a place in the order.
 func (b *bed) node(name string) *run {
 	b.Helper()
 	proxy, err := NewProxy(b.ctx, b.srv.Addr())
@@ -228,7 +228,7 @@ func (b *bed) run(m *Monitor) {
 func (b *bed) sees(m *Monitor, ok func(View) bool, what string) View {
 	b.Helper()
 	v, err := m.Await(b.ctx, ok)
-	require.NoError(b, err, "the monitor sees %s; it says %+v", what, m.View())
+	require.NoError(b, err, "the monitor sees %s; its view is %+v", what, m.View())
 	return v
 }
 

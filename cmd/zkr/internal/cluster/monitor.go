@@ -16,8 +16,8 @@ import (
 const (
 	// pollEvery is how often the leader is asked when nothing happens.
 	pollEvery = 200 * time.Millisecond
-	// leaderLimit bounds the leader's answer: some time for itself beside that
-	// for the workers.
+	// leaderLimit bounds the leader's answer: time for the workers, and some for
+	// the leader itself.
 	leaderLimit = allLimit + 500*time.Millisecond
 )
 
@@ -27,11 +27,11 @@ var ErrNobody = errors.New("nobody is registered as coordinator")
 // ErrSilent: the coordinator does not answer as the leader.
 var ErrSilent = errors.New("the coordinator does not answer as the leader")
 
-// View is what the monitor knows at a moment.
+// View is the monitor's knowledge at a moment.
 type View struct {
 	At time.Time `json:"at"`
-	// Summary is the leader's last one, and Err says why there is none at the
-	// moment: ErrNobody, ErrSilent, or nil.
+	// Summary is the leader's last summary. Err is why no summary is available
+	// at the moment: ErrNobody, ErrSilent, or nil.
 	Summary Summary `json:"summary"`
 	Err     error   `json:"-"`
 	// Heard is when the leader was last asked with success.
@@ -41,16 +41,16 @@ type View struct {
 	// Coordinators and Workers are how many are registered.
 	Coordinators int `json:"coordinators"`
 	Workers      int `json:"workers"`
-	// Rows are all that is known of, in the order of the election.
+	// Rows are all known nodes, in the order of the election.
 	Rows      []Row      `json:"rows"`
 	Failovers []Failover `json:"failovers"` // newest first
 	// State of the monitor's own session.
 	State string `json:"zookeeper"`
 }
 
-// stands reports whether a node of that name has a place in the election. Numbers of
-// nodes would not tell: who becomes the leader is counted twice for a moment, by views
-// that change one after the other.
+// stands reports whether a node of that name has a place in the election. The
+// number of nodes would not tell: a node that becomes the leader is counted
+// twice for a moment, because the two registries change one after the other.
 func (v View) stands(name string) bool {
 	return slices.ContainsFunc(v.Rows, func(r Row) bool { return r.Name == name && r.Znode != "" })
 }
@@ -58,15 +58,15 @@ func (v View) stands(name string) bool {
 // Row is a node in the page's table.
 type Row struct {
 	Status
-	// Process of the node, if it is one of this machine's.
+	// Process of the node, if on this machine.
 	Process *Process `json:"process,omitempty"`
-	// Source is who says so: leader, node, registry, process.
+	// Source is the origin of the row: leader, node, registry, process.
 	Source string `json:"source"`
-	// Heard is when that was true, of a row that is filled up with what the
-	// last leader has said.
+	// Heard is the time of the last leader's answer, for a row completed from
+	// this answer.
 	Heard time.Time `json:"heard,omitzero"`
-	// twin: another row has that name, and is, or may be, the present life of
-	// the node.
+	// twin: another row has the same name, and is, or may be, the node's present
+	// life.
 	twin bool
 }
 
@@ -86,8 +86,8 @@ type Monitor struct {
 	hub      web.Hub
 	kick     chan struct{} // cap 1: look now
 
-	// mu guards what follows; the lists are replaced, never changed. No lock
-	// of the crew's is taken while it is held.
+	// mu guards the fields below; the lists are replaced, never changed. No lock
+	// of the crew is taken while mu is held.
 	mu           sync.Mutex
 	crew         *Crew
 	stop         context.CancelFunc // ends the poll in progress
@@ -106,16 +106,15 @@ func NewMonitor(client *session.Client) *Monitor {
 	}
 }
 
-// Watch makes the monitor ask the crew's processes, too: those that the leader
-// does not list.
+// Watch makes the monitor also ask the crew's processes that the leader does
+// not list.
 func (m *Monitor) Watch(c *Crew) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.crew = c
 }
 
-// Look makes the monitor look at once, and wait no longer for who was asked
-// before.
+// Look makes the monitor look at once, and aborts a poll in progress.
 func (m *Monitor) Look() {
 	m.mu.Lock()
 	stop := m.stop
@@ -124,7 +123,7 @@ func (m *Monitor) Look() {
 	m.soon()
 }
 
-// soon makes the monitor look when it is through with what it does.
+// soon makes the monitor look after the present work.
 func (m *Monitor) soon() {
 	select {
 	case m.kick <- struct{}{}:
@@ -139,7 +138,7 @@ func (m *Monitor) View() View {
 	return m.view
 }
 
-// ordered takes note of an order that is about to be carried out.
+// ordered records an order about to be carried out.
 func (m *Monitor) ordered(node string, what Order) (id int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -147,8 +146,8 @@ func (m *Monitor) ordered(node string, what Order) (id int64) {
 	return m.history.ordered(time.Now(), node, what)
 }
 
-// carried takes note of what has become of it. Whether it was carried out nobody
-// knows if the answer got lost.
+// carried records the outcome of an order. If the answer was lost, the outcome
+// is unknown.
 func (m *Monitor) carried(id int64, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -159,9 +158,9 @@ func (m *Monitor) carried(id int64, err error) {
 	}
 }
 
-// address is where a node takes orders: the address of its process on this machine, or
-// the one it has registered. Addresses from any other source do not count.
-// It is "" if the address is unknown.
+// address is where a node takes orders: the address of its process on this
+// machine, or its registered address. Addresses from other sources do not
+// count. "" means unknown.
 func (m *Monitor) address(name string) string {
 	m.mu.Lock()
 	registered := slices.Concat(m.workers, m.coordinators)
@@ -172,7 +171,7 @@ func (m *Monitor) address(name string) string {
 			return p.Address
 		}
 	}
-	for _, p := range slices.Backward(registered) { // the leader, and who came last, count most
+	for _, p := range slices.Backward(registered) { // the leader, and the newest registrations, count most
 		if p.Name == name {
 			return p.address
 		}
@@ -180,7 +179,7 @@ func (m *Monitor) address(name string) string {
 	return ""
 }
 
-// Await waits until the view is as ok wants it.
+// Await waits until ok reports true for the view.
 func (m *Monitor) Await(ctx context.Context, ok func(View) bool) (View, error) {
 	for version := int64(0); ; {
 		if v := m.View(); ok(v) {
@@ -203,7 +202,7 @@ func (m *Monitor) Run(ctx context.Context) error {
 		watchers.Go(func() {
 			news := m.soon
 			if service == coordinators {
-				news = m.Look // who is being asked may lead no more
+				news = m.Look // the asked node may have been replaced
 			}
 			if err := m.watch(ctx, service, list, news); err != nil {
 				cancel(err)

@@ -17,8 +17,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/discovery"
 )
 
-// freeze is SIGSTOP, as others see it: connections are accepted, and nothing is
-// answered or sent. Its web server hangs until thaw is called, or the test ends.
+// freeze acts like SIGSTOP: connections are accepted, but the node sends no
+// answer. Its web server hangs until thaw is called, or the test ends.
 func (r *run) freeze() {
 	stopped := make(chan struct{})
 	r.stopped.Store(&stopped)
@@ -30,23 +30,23 @@ func (r *run) thaw() {
 	r.proxy.Heal()
 }
 
-// die is SIGKILL, as others see it.
+// die acts like SIGKILL.
 func (r *run) die() {
 	r.web.CloseClientConnections()
 	r.web.Close()
 	r.proxy.Cut()
 }
 
-// give notes an order as the site does, and carries it out.
+// give records an order like the site does, and carries the order out.
 func (m *Monitor) give(node string, what Order, do func()) {
 	id := m.ordered(node, what)
 	do()
 	m.carried(id, nil)
 }
 
-// TestPageSaysThatTheLeaderIsSilent: the leader hangs, and is still registered. The
-// page marks its last answers as old, shows no node as leader that does not say so
-// itself, and the next node leads in the end.
+// TestPageSaysThatTheLeaderIsSilent: the leader hangs, and is still registered.
+// The page marks its last answers as old, shows a node as leader only by its
+// own answer, and the next node leads in the end.
 func TestPageSaysThatTheLeaderIsSilent(t *testing.T) {
 	b := newQuietBed(t)
 	nodes := b.nodes("n1", "n2", "n3")
@@ -109,8 +109,8 @@ func TestLeaderThatGetsOverItIsNotBlamed(t *testing.T) {
 	assert.Equal(t, 1, Sum(v.Failovers).Kills.N)
 }
 
-// TestTwoLeadersDieInARow: the second one before it has led, or hardly. The third
-// one leads, and no failover is counted that nobody saw.
+// TestTwoLeadersDieInARow: the second leader before leading, or just after. The
+// third node leads, and no unobserved failover is counted.
 func TestTwoLeadersDieInARow(t *testing.T) {
 	b := newQuietBed(t)
 	nodes := b.nodes("n1", "n2", "n3")
@@ -125,17 +125,17 @@ func TestTwoLeadersDieInARow(t *testing.T) {
 	b.expire(second)
 	v := b.sees(m, func(v View) bool { return v.Settled(1) }, "n3 alone")
 	assert.Equal(t, "n3", v.Leading())
-	require.Len(t, v.Failovers, 1, "n2 never said that it leads")
+	require.Len(t, v.Failovers, 1, "n2 never reported leading")
 	f := v.Failovers[0]
 	assert.Equal(t, []any{"n1", "n3", Kill}, []any{f.From, f.To, f.Cause})
 	assert.False(t, f.Began.Before(begin), "from the kill of n1")
-	assert.True(t, f.OutOfTurn, "it had to wait for two")
+	assert.True(t, f.OutOfTurn, "the third node had to wait for two")
 	assert.Empty(t, v.row("n1"), "its session has expired")
 	b.lone()
 }
 
-// TestNodeThatComesWhileNobodyLeads: it takes its place, and leads when those before
-// it are gone.
+// TestNodeThatComesWhileNobodyLeads: the node takes its place, and leads when
+// its predecessors are gone.
 func TestNodeThatComesWhileNobodyLeads(t *testing.T) {
 	b := newQuietBed(t)
 	nodes := b.nodes("n1")
@@ -146,16 +146,16 @@ func TestNodeThatComesWhileNobodyLeads(t *testing.T) {
 	v := b.sees(m, func(v View) bool { return v.Err != nil && v.row("n2").Name != "" }, "n2, and nobody who leads")
 	assert.Equal(t, Worker, v.row("n2").Role)
 	assert.Equal(t, byRegistry, v.row("n2").Source)
-	assert.Zero(t, v.row("n2").Heard, "no leader has ever said anything of it")
+	assert.Zero(t, v.row("n2").Heard, "no leader has ever reported the node")
 	b.expire(nodes[0].Status())
 	v = b.sees(m, func(v View) bool { return v.Settled(1) }, "n2")
 	assert.Equal(t, "n2", v.Leading())
 	assert.Equal(t, Kill, v.Failovers[0].Cause)
-	assert.Zero(t, Sum(v.Failovers).Kills.N, "that took as long as it took until somebody came")
+	assert.Zero(t, Sum(v.Failovers).Kills.N, "the duration depends only on the arrival of n2")
 }
 
-// TestPageOutlivesItsServer: while ZooKeeper is away the page says so, and answers;
-// when it is back so is everything.
+// TestPageOutlivesItsServer: while ZooKeeper is away, the page says so and
+// still answers; afterwards the page is complete again.
 func TestPageOutlivesItsServer(t *testing.T) {
 	b := newQuietBed(t)
 	b.nodes("n1", "n2")
@@ -176,8 +176,9 @@ func TestPageOutlivesItsServer(t *testing.T) {
 	b.lone()
 }
 
-// TestWhoIsKnownNotToAnswerIsNotWaitedFor: the page says at once that nobody leads, or
-// who does, when the leader is frozen, and when another one registers.
+// TestWhoIsKnownNotToAnswerIsNotWaitedFor: the page shows the lack of a leader,
+// or the next leader, at once when the leader is frozen and when another node
+// registers.
 func TestWhoIsKnownNotToAnswerIsNotWaitedFor(t *testing.T) {
 	b := newQuietBed(t)
 	m := NewMonitor(b.client())
@@ -214,7 +215,8 @@ func TestWhoIsKnownNotToAnswerIsNotWaitedFor(t *testing.T) {
 	assert.Equal(t, "n3", m.View().Leading())
 }
 
-// TestTokenThatWasMadeUpIsForgotten, when nobody is registered with it any more.
+// TestTokenThatWasMadeUpIsForgotten, when no node is registered with the token
+// any more.
 func TestTokenThatWasMadeUpIsForgotten(t *testing.T) {
 	b := newQuietBed(t)
 	m := NewMonitor(b.client())
@@ -234,7 +236,7 @@ func TestTokenThatWasMadeUpIsForgotten(t *testing.T) {
 	v := sees(good)
 	require.NoError(t, v.Err)
 	assert.Equal(t, "n1", v.Leading())
-	assert.Empty(t, v.Failovers, "none of which is left")
+	assert.Empty(t, v.Failovers, "no failover with the made-up token is left")
 	assert.Equal(t, "n2", sees(leads("n2", 9)).Failovers[0].To)
 }
 
@@ -257,10 +259,10 @@ func TestViewHasABound(t *testing.T) {
 	require.ErrorIs(t, v.Err, ErrSilent)
 	assert.Len(t, v.Rows, mostNodes)
 	assert.Equal(t, 1+mostNodes, v.Summary.Left)
-	assert.NotEmpty(t, v.row("n1"), "who may lead is shown first")
+	assert.NotEmpty(t, v.row("n1"), "a possible leader is shown first")
 }
 
-// register registers a coordinator that is none of ours.
+// register registers a foreign coordinator.
 func (b *bed) register(p peer) {
 	b.Helper()
 	reg, err := discovery.NewRegistry(b.client(), registries, nil).
@@ -269,8 +271,8 @@ func (b *bed) register(p peer) {
 	b.Cleanup(func() { _ = reg.Unregister(b.ctx) })
 }
 
-// TestCoordinatorsOfStrangers: who is registered as coordinator is asked, and
-// believed what a leader says, and nothing else.
+// TestCoordinatorsOfStrangers: a registered coordinator is asked, and only
+// valid answers of a leader are accepted.
 func TestCoordinatorsOfStrangers(t *testing.T) {
 	var elsewhere atomic.Int32
 	good := Summary{Leader: "evil", Term: 1, Token: 7, Nodes: []Status{{Name: "evil", Role: Leader, Token: 7, Znode: "/election/x"}}}
@@ -320,7 +322,7 @@ func TestCoordinatorsOfStrangers(t *testing.T) {
 	})
 }
 
-// endless is JSON that does not begin.
+// endless is JSON without a beginning.
 type endless struct{}
 
 func (endless) Read(p []byte) (int, error) {
@@ -330,8 +332,8 @@ func (endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestOrdersGoWhereNodesAreRegistered: what somebody else says of a node's address
-// does not count, the leader included.
+// TestOrdersGoWhereNodesAreRegistered: addresses of nodes from any other source
+// do not count, not even from the leader.
 func TestOrdersGoWhereNodesAreRegistered(t *testing.T) {
 	b := newQuietBed(t)
 	var asked atomic.Int32
@@ -344,14 +346,14 @@ func TestOrdersGoWhereNodesAreRegistered(t *testing.T) {
 	m := b.monitor()
 	page := b.site(m, open)
 	b.sees(m, func(v View) bool { return v.Err == nil && v.row("n1").Address == victim }, "what it says")
-	assert.Equal(t, http.StatusNotFound, b.do("POST", page+"/nodes/n1/kill", withToken, nil).StatusCode, "it is not registered")
+	assert.Equal(t, http.StatusNotFound, b.do("POST", page+"/nodes/n1/kill", withToken, nil).StatusCode, "the node is not registered")
 	res := b.do("POST", page+"/nodes/evil/kill", withToken, nil)
 	assert.Equal(t, http.StatusBadGateway, res.StatusCode)
-	assert.Contains(t, res.text, "the node answers 200", "evil is where it is registered, and that is no answer to an order")
+	assert.Contains(t, res.text, "the node answers 200", "evil is asked at its registered address, and its answer is not valid for an order")
 	assert.Zero(t, asked.Load())
 }
 
-// TestWhatBecameOfOrders: only who refuses has not got it.
+// TestWhatBecameOfOrders: an order was not received only if refused.
 func TestWhatBecameOfOrders(t *testing.T) {
 	b := newQuietBed(t)
 	m := NewMonitor(b.client())

@@ -20,11 +20,11 @@ type Dialer = func(ctx context.Context, network, address string) (net.Conn, erro
 // Connect connects to ZooKeeper with a dialer of the node's.
 type Connect func(ctx context.Context, dial Dialer) (*session.Client, error)
 
-// between is the pause between two lives: long enough not to be a burden for
-// servers that refuse, and short beside a session.
+// between is the pause between two lives: long enough to spare servers that
+// refuse, and short compared with a session.
 const between = 50 * time.Millisecond
 
-// Node is one process of the cluster.
+// Node is a process of the cluster.
 type Node struct {
 	name    string
 	address netip.AddrPort
@@ -32,9 +32,9 @@ type Node struct {
 	resign  chan struct{} // cap 1: the leader is to step down
 	poll    poll
 
-	// mu guards what follows. lead is not nil while the node has moved to the
-	// coordinators and has not stopped to serve; whether it still leads says
-	// its context. place is the candidacy, nil if there is none.
+	// mu guards the fields below. lead is set from the move to the coordinators
+	// until the node has stopped serving; its context tells whether the node
+	// still leads. place is the candidacy, or nil.
 	mu     sync.Mutex
 	client *session.Client
 	life   int
@@ -50,7 +50,7 @@ type Node struct {
 // errName: a name is none.
 var errName = fmt.Errorf("must be up to %d letters, digits, and any of \".-_\"", longestName)
 
-// NewNode makes a node that others reach at address, ip:port.
+// NewNode makes a node with address, ip:port, for other nodes.
 func NewNode(name, address string, connect Connect) (*Node, error) {
 	at, err := parseAddress(address)
 	if err != nil {
@@ -66,7 +66,7 @@ func NewNode(name, address string, connect Connect) (*Node, error) {
 }
 
 // Run lives one life after the other, until ctx ends: then the node leaves the
-// order and the registry. It fails when no later life would be better.
+// order and the registry. Run fails when a further life would not help.
 func (n *Node) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		err := n.live(ctx)
@@ -84,7 +84,7 @@ func (n *Node) Run(ctx context.Context) error {
 	return nil
 }
 
-// again reports whether a life that ended with err is worth another.
+// again reports whether another life may succeed after err.
 func again(err error) bool {
 	for _, no := range []error{
 		session.ErrAuthFailed, session.ErrNoAuth, session.ErrTimeoutRefused, session.ErrTimeoutTooShort,
@@ -97,8 +97,8 @@ func again(err error) bool {
 	return true
 }
 
-// Resign asks the leader to step down. It reports false if the node does not
-// lead.
+// Resign asks the leader to step down. Resign reports false if the node does
+// not lead.
 func (n *Node) Resign() bool {
 	if n.Leads() == nil {
 		return false
@@ -110,8 +110,8 @@ func (n *Node) Resign() bool {
 	return true
 }
 
-// Leads is the present leadership, nil if there is none. It looks at the clock:
-// after a pause of the process it tells the truth at once.
+// Leads is the present leadership, or nil. Leads compares the clock, so the
+// result is correct even right after a pause of the process.
 func (n *Node) Leads() *election.Leadership {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -125,7 +125,7 @@ func (n *Node) leadsLocked() *election.Leadership {
 	return n.lead
 }
 
-// Status is what the node knows of itself.
+// Status is the node's knowledge of itself.
 func (n *Node) Status() Status {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -146,13 +146,13 @@ func (n *Node) Status() Status {
 	switch l := n.leadsLocked(); {
 	case l != nil:
 		s.Term, s.Token = l.Term(), l.Token()
-	case s.Role == Leader: // it is none any more, and is about to notice
+	case s.Role == Leader: // leader no more, and about to notice
 		s.Role = Joining
 	}
 	return s
 }
 
-// turn says what the node is from now on.
+// turn sets the node's role.
 func (n *Node) turn(role Role, change func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

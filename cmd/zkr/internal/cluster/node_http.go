@@ -9,7 +9,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/web"
 )
 
-// Handler answers what a node is asked:
+// Handler answers requests to a node:
 //
 //	GET  /status          what it says of itself
 //	GET  /cluster/status  the leader: what the cluster looks like; others: 400
@@ -51,7 +51,7 @@ var (
 	errForeign = errors.New("orders are not taken from other pages")
 )
 
-// heeds carries out the orders that the porter lets in.
+// heeds carries out the orders admitted by the porter.
 func heeds(door *porter, do func(http.ResponseWriter)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -68,7 +68,7 @@ func heeds(door *porter, do func(http.ResponseWriter)) http.Handler {
 func writeJSON(w http.ResponseWriter, code int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(v) // a client that has gone needs no answer
+	_ = json.NewEncoder(w).Encode(v) // a disconnected client needs no answer
 }
 
 func refuse(w http.ResponseWriter, code int, err error) {

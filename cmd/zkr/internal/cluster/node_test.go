@@ -18,8 +18,9 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// TestNodesFindTheirPlaces: who leads is in the registry of the coordinators, the
-// others in that of the workers, and each of them watches the one before it.
+// TestNodesFindTheirPlaces: the leader is in the registry of the coordinators,
+// the other nodes in the registry of the workers, and each node watches the
+// node before.
 //
 // D1, D2, D3, D4, D6, D19
 func TestNodesFindTheirPlaces(t *testing.T) {
@@ -64,8 +65,8 @@ func (b *bed) owner(s Status) int64 {
 	return n.EphemeralOwner
 }
 
-// watched says which sessions watch the children of a path. A leader also watches
-// its own znode, to learn of its deletion: that does not count.
+// watched has the sessions with a watch on the children of a path. A leader's
+// watch on its own znode, for its deletion, does not count.
 func (b *bed) watched(dir string) map[string][]int64 {
 	out := map[string][]int64{}
 	for p, sessions := range b.srv.Watches() {
@@ -82,8 +83,8 @@ func (b *bed) watched(dir string) map[string][]int64 {
 	return out
 }
 
-// registered wants a node to be registered, as the program says and others read
-// it: ephemeral, sequential, in Curator's form.
+// registered asserts that a node is registered: ephemeral, sequential, in
+// Curator's form.
 func (b *bed) registered(service string, s Status) {
 	b.Helper()
 	names, err := b.srv.Children("/" + service)
@@ -111,9 +112,9 @@ func (b *bed) registered(service string, s Status) {
 	b.Errorf("%s is not in %s", s.Name, service)
 }
 
-// TestLostSessionIsTheEndOfALife: the next one leads, and who has lost its session
-// comes back behind all others, as a worker, having been listed as coordinator
-// beside the new one at no time.
+// TestLostSessionIsTheEndOfALife: the next node leads, and the node with the
+// lost session comes back behind all others, as a worker, and was never listed
+// as coordinator together with the new one.
 //
 // D5, D7, D8, D16
 func TestLostSessionIsTheEndOfALife(t *testing.T) {
@@ -167,12 +168,12 @@ func TestResigningHandsOver(t *testing.T) {
 	b.until(func() bool { return nodes[0].Status().Watched == path.Base(nodes[1].Status().Znode) }, "n1 is behind it")
 	s := nodes[0].Status()
 	assert.Equal(t, session, s.Session)
-	assert.False(t, s.Led.Until.After(nodes[1].Status().Since), "it had stopped")
+	assert.False(t, s.Led.Until.After(nodes[1].Status().Since), "the former leader had stopped")
 	assert.False(t, nodes[0].Resign(), "a worker has nothing to resign from")
 	b.lone()
 }
 
-// TestLeavingTakesAllAway: what was registered, and the place, at once.
+// TestLeavingTakesAllAway: the registration and the place, at once.
 func TestLeavingTakesAllAway(t *testing.T) {
 	b := newQuietBed(t)
 	nodes := b.nodes("n1", "n2")
@@ -187,8 +188,8 @@ func TestLeavingTakesAllAway(t *testing.T) {
 	b.lone()
 }
 
-// TestCutOffLeaderStopsBeforeAnotherServes: it says until when it trusts its
-// session, stops then, refuses every request, and comes back last.
+// TestCutOffLeaderStopsBeforeAnotherServes: the leader reports the end of its
+// trust, stops then, refuses every request, and comes back last.
 //
 // D5, D14, D16, D19
 func TestCutOffLeaderStopsBeforeAnotherServes(t *testing.T) {
@@ -220,8 +221,9 @@ func TestCutOffLeaderStopsBeforeAnotherServes(t *testing.T) {
 	b.lone()
 }
 
-// TestLeaderThatWakesLateHasStoppedInTime: cut off, and stopped before its trust
-// runs out. It finds out when it runs again, and has served nobody meanwhile.
+// TestLeaderThatWakesLateHasStoppedInTime: cut off, and stopped before its
+// trust runs out. The leader finds out when it runs again, and has served no
+// request in between.
 func TestLeaderThatWakesLateHasStoppedInTime(t *testing.T) {
 	b := newBed(t)
 	m := NewMonitor(b.client())
@@ -241,10 +243,11 @@ func TestLeaderThatWakesLateHasStoppedInTime(t *testing.T) {
 	v := b.sees(m, func(v View) bool { return !first(v).Stopped.IsZero() }, "what n1 says")
 	gap, ok := first(v).Gap()
 	assert.True(t, ok, "%+v", first(v))
-	assert.Positive(t, gap, "it was stopped when n2 began")
+	assert.Positive(t, gap, "the leader was stopped when n2 began")
 }
 
-// TestNodeThatNobodyWantsSaysSo: what another life would not mend ends Run.
+// TestNodeThatNobodyWantsSaysSo: an error that another life would not mend ends
+// Run.
 func TestNodeThatNobodyWantsSaysSo(t *testing.T) {
 	b := newBed(t)
 	n, err := NewNode("n1", "127.0.0.1:1", connect("not a server list,,", calm, tick))

@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// orderLimit bounds an order to a node that runs elsewhere.
+	// orderLimit bounds an order to a node elsewhere.
 	orderLimit = 2 * time.Second
-	// viewLimit bounds the wait for what the page shows after an order.
+	// viewLimit bounds the wait for the new view after an order.
 	viewLimit = time.Second
 	// formLimit is how long an order's form may be, in bytes.
 	formLimit = 4 << 10
@@ -22,7 +22,7 @@ const (
 
 var errOff = errors.New("this page only shows: orders are on where only this machine can ask, and elsewhere with --allow-kill")
 
-// allowed checks that an order may be given, and answers if it may not.
+// allowed checks whether an order may be given, and otherwise answers.
 func (s *Site) allowed(w http.ResponseWriter, r *http.Request) bool {
 	if !s.opts.Orders {
 		s.refuse(w, r, http.StatusForbidden, errOff)
@@ -43,8 +43,7 @@ func (s *Site) allowed(w http.ResponseWriter, r *http.Request) bool {
 // byForm reports whether the answer is for a reader, whose page has no scripts.
 func byForm(r *http.Request) bool { return strings.Contains(r.Header.Get("Accept"), "text/html") }
 
-// refuse answers an order that is not carried out: to a reader with the page, and
-// the reason on it.
+// refuse answers a refused order: for a form, with the page and the reason.
 func (s *Site) refuse(w http.ResponseWriter, r *http.Request, code int, err error) {
 	if byForm(r) {
 		s.show(w, r, code, err.Error())
@@ -53,7 +52,7 @@ func (s *Site) refuse(w http.ResponseWriter, r *http.Request, code int, err erro
 	refuse(w, code, err)
 }
 
-// done answers an order that was carried out, or was not.
+// done answers an order, carried out or not.
 func (s *Site) done(w http.ResponseWriter, r *http.Request, err error) {
 	carried := time.Now()
 	s.monitor.Look()
@@ -65,7 +64,7 @@ func (s *Site) done(w http.ResponseWriter, r *http.Request, err error) {
 	case err != nil:
 		s.refuse(w, r, http.StatusBadGateway, err)
 	case byForm(r):
-		// The page that follows is to show what the order has done.
+		// The next page must show the effect of the order.
 		limited, cancel := context.WithTimeout(r.Context(), viewLimit)
 		defer cancel()
 		_, _ = s.monitor.Await(limited, func(v View) bool { return v.At.After(carried) })
@@ -95,8 +94,8 @@ func (s *Site) order(w http.ResponseWriter, r *http.Request) {
 	s.done(w, r, err)
 }
 
-// Give gives an order to a node: to its process if that is this machine's,
-// otherwise to the node itself, which can only be killed, or resign.
+// Give gives an order to a node: to its process if on this machine, otherwise
+// to the node itself, which can only be killed, or resign.
 func (s *Site) Give(ctx context.Context, name string, what Order) error {
 	switch what {
 	case Kill, Freeze, Resume, Cut, Heal, Start, Resign:
@@ -118,7 +117,7 @@ func (s *Site) carry(ctx context.Context, name, address string, here bool, what 
 	switch {
 	case here && what != Resign:
 		return s.crew.Do(ctx, name, what)
-	case address == "": // it does not listen yet
+	case address == "": // not listening yet
 		return errNotNow
 	}
 	return s.tell(ctx, name, address, what)

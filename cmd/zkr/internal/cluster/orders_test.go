@@ -19,17 +19,17 @@ import (
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/web"
 )
 
-// remote is a site that others reach.
+// remote is a site for other machines.
 var remote = SiteOptions{Orders: true, Secret: testSecret, Hosts: web.Hosts{Remote: true}} // read only
 
-// TestFormsWorkWithoutScripts: an order that is carried out goes back to the page,
-// and one that is not says why, on the page, which still has the orders.
+// TestFormsWorkWithoutScripts: after an order the browser returns to the page;
+// for a refused order the page shows the reason, and still has the orders.
 func TestFormsWorkWithoutScripts(t *testing.T) {
 	b := newQuietBed(t)
 	m := NewMonitor(b.client())
 	c, _ := b.crew("node")
 	m.Watch(c)
-	// A leader that takes its time: so does each look.
+	// A slow leader makes each look slow.
 	b.register(peer{entry{"slow", "/election/x", 7}, b.stranger(func(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-time.After(100 * time.Millisecond):
@@ -49,7 +49,7 @@ func TestFormsWorkWithoutScripts(t *testing.T) {
 
 	before := time.Now()
 	res := b.do("POST", page+"/nodes/n1/freeze", form, browser)
-	assert.True(t, m.View().At.After(before), "the page that follows shows what it did")
+	assert.True(t, m.View().At.After(before), "the next page shows the effect")
 	assert.Contains(t, b.get(page).text, `action="/nodes/n1/resume"`)
 	assert.Equal(t, http.StatusSeeOther, res.StatusCode)
 	assert.Equal(t, "/", res.Header.Get("Location"))
@@ -75,7 +75,7 @@ func TestFormsWorkWithoutScripts(t *testing.T) {
 		assert.Regexp(t, `<p id="notice" role="status" aria-live="polite">[^<]*`+regexp.QuoteMeta(bad.says), res.text, bad.path)
 		assert.NotContains(t, res.text, `aria-live="polite"></p>`, bad.path)
 		assert.Contains(t, res.text, `action="/nodes/n1/resume"`, "the page is there")
-		assert.Contains(t, res.text, `data-live=""`, "and stays as it is, until it is left")
+		assert.Contains(t, res.text, `data-live=""`, "and the page is not updated")
 		assert.NotContains(t, res.text, "<noscript>")
 		assert.Equal(t, "same-origin", res.Header.Get("Referrer-Policy"), "its forms tell where they come from")
 
@@ -85,11 +85,11 @@ func TestFormsWorkWithoutScripts(t *testing.T) {
 		require.NoError(t, json.Unmarshal([]byte(res.text), &problem))
 		assert.Contains(t, problem.Error, bad.says)
 	}
-	assert.NotContains(t, b.get(page).text, errNotNow.Error(), "the next page says nothing of it")
+	assert.NotContains(t, b.get(page).text, errNotNow.Error(), "the next page has no notice")
 }
 
-// TestSiteThatOthersReachWantsTheTokenOnce: it is then in a cookie, not as it is,
-// and not in the address.
+// TestSiteThatOthersReachWantsTheTokenOnce: the token is then kept in a cookie,
+// in derived form, and not in the address.
 func TestSiteThatOthersReachWantsTheTokenOnce(t *testing.T) {
 	b := newQuietBed(t)
 	nodes := b.nodes("n1")
@@ -125,8 +125,8 @@ func TestSiteThatOthersReachWantsTheTokenOnce(t *testing.T) {
 	assert.Equal(t, http.StatusAccepted, b.do("POST", page+"/nodes/n1/resign", withToken, own).StatusCode)
 }
 
-// TestSecretIsNeverSentBack: neither is what orders to nodes are signed with,
-// whatever somebody asks for who knows all that a browser can know.
+// TestSecretIsNeverSentBack: neither the secret nor the key for orders to nodes
+// is sent, for any request with the knowledge of a browser.
 func TestSecretIsNeverSentBack(t *testing.T) {
 	b := newQuietBed(t)
 	b.nodes("n1")
@@ -183,8 +183,8 @@ func (b *bed) first(page string) string {
 	return ""
 }
 
-// TestOpenPagesHaveABound: who comes after is told to come later, can read the
-// page, and has a stream when another page is closed.
+// TestOpenPagesHaveABound: a further client is told to retry later, can read
+// the page, and gets a stream when another page is closed.
 func TestOpenPagesHaveABound(t *testing.T) {
 	b := newQuietBed(t)
 	m := b.monitor()
@@ -229,10 +229,10 @@ func TestAskingThePageAsksNoNode(t *testing.T) {
 	assert.Len(t, asked, before)
 	var state struct{ Heard time.Time }
 	require.NoError(t, json.Unmarshal([]byte(b.get(page+"/cluster/state").text), &state))
-	assert.Equal(t, m.View().Heard.UnixNano(), state.Heard.UnixNano(), "and it says how old that is")
+	assert.Equal(t, m.View().Heard.UnixNano(), state.Heard.UnixNano(), "and the age is shown")
 }
 
-// TestEveryOrderHasItsButton: those that make sense for a node, and no others.
+// TestEveryOrderHasItsButton: all orders valid for a node, and no others.
 func TestEveryOrderHasItsButton(t *testing.T) {
 	process := func(state string, cut bool) *Process { return &Process{Name: "n1", State: state, Cut: cut} }
 	for name, c := range map[string]struct {
@@ -263,7 +263,7 @@ func TestEveryOrderHasItsButton(t *testing.T) {
 	}
 }
 
-// TestNobodyIsShownAsLeaderWhoDoesNotSaySo: and nobody as alive who is dead.
+// TestNobodyIsShownAsLeaderWhoDoesNotSaySo: and no dead node as alive.
 func TestNobodyIsShownAsLeaderWhoDoesNotSaySo(t *testing.T) {
 	for _, c := range []struct {
 		row         Row
@@ -286,7 +286,7 @@ func TestNobodyIsShownAsLeaderWhoDoesNotSaySo(t *testing.T) {
 	}
 }
 
-// TestEmptyCrewsPageCanAddNodes, and one that shows nodes elsewhere cannot.
+// TestEmptyCrewsPageCanAddNodes, and a page of nodes elsewhere cannot.
 func TestEmptyCrewsPageCanAddNodes(t *testing.T) {
 	b := newQuietBed(t)
 	m := NewMonitor(b.client())

@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// Orders to nodes are signed: the address that somebody has registered is not
-// told the secret, and what it is told is of no use elsewhere, later, or twice.
-// The header is
+// Orders to nodes are signed: a registered address may be foreign, and must not
+// receive the secret. A signature is useless elsewhere, later, or a second
+// time. The header is
 //
 //	Authorization: zkr-order <milliseconds since 1970> <nonce> <mac>
 const (
@@ -30,7 +30,7 @@ func (s Secret) sign(r *http.Request, node string, now time.Time) {
 	r.Header.Set("Authorization", signScheme+ms+" "+nonce+" "+s.signature(r, node, ms, nonce))
 }
 
-// signature covers all that an order says.
+// signature covers the whole order.
 func (s Secret) signature(r *http.Request, node, ms, nonce string) string {
 	return mac(s.key(forNodes), r.Method, r.URL.Path, node, ms, nonce)
 }
@@ -41,8 +41,8 @@ type porter struct {
 	node   string
 	begun  time.Time
 
-	// mu guards seen: the nonces of all orders that were let in and would not
-	// be too old yet, and when they will be.
+	// mu guards seen: the nonces of all admitted orders that are not too old
+	// yet, with the times at which they become too old.
 	mu   sync.Mutex
 	seen map[string]time.Time
 }
@@ -53,8 +53,8 @@ func newPorter(secret Secret, node string, now time.Time) *porter {
 }
 
 // admits reports whether an order is signed, for this node, not too old or from
-// the future, and new. An order older than the porter is refused: a process that was
-// killed by an order, and started again, has forgotten that order.
+// the future, and new. An order older than the porter is refused: a process
+// killed by an order and started again has forgotten the order.
 func (p *porter) admits(r *http.Request, now time.Time) bool {
 	given, ok := strings.CutPrefix(r.Header.Get("Authorization"), signScheme)
 	parts := strings.Split(given, " ")
@@ -69,8 +69,8 @@ func (p *porter) admits(r *http.Request, now time.Time) bool {
 	return same(parts[2], p.secret.signature(r, p.node, parts[0], parts[1])) && p.first(parts[1], at, now)
 }
 
-// first reports whether a nonce is new, and remembers it. Only those who know the
-// secret come so far: nobody else makes it remember more.
+// first reports whether a nonce is new, and remembers it. Only clients with the
+// secret get this far, so others cannot fill the memory.
 func (p *porter) first(nonce string, at, now time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -80,8 +80,8 @@ func (p *porter) first(nonce string, at, now time.Time) bool {
 	return !known
 }
 
-// foreign reports whether a browser says that a request comes from another
-// page than one of this server. Other programs say nothing.
+// foreign reports whether a request comes from another server's page, according
+// to the browser. Other programs send no such header.
 func foreign(r *http.Request) bool {
 	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" && site != "none" {
 		return true

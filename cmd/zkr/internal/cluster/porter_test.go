@@ -16,7 +16,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// signed is an order that was signed for a node.
+// signed is a signed order for a node.
 func signed(s Secret, node, path string, at time.Time) *http.Request {
 	r := httptest.NewRequest(http.MethodPost, "http://127.0.0.1:8081"+path, http.NoBody)
 	s.sign(r, node, at)
@@ -74,7 +74,7 @@ func TestOrdersToNodesAreSigned(t *testing.T) {
 		p := newPorter(c.secret, "n1", now.Add(-time.Hour))
 		assert.Equal(t, c.ok, p.admits(r, now), name)
 		if !c.ok {
-			assert.Empty(t, p.seen, "%s: nobody but who knows the secret makes it remember anything", name)
+			assert.Empty(t, p.seen, "%s: without the secret nothing is remembered", name)
 		}
 	}
 	r := signed(testSecret, "n1", killPath, now)
@@ -84,7 +84,7 @@ func TestOrdersToNodesAreSigned(t *testing.T) {
 	assert.False(t, newPorter(testSecret, "n1", now).admits(r, now), "too long a nonce")
 }
 
-// TestOrderIsLetInOnce: however often it comes.
+// TestOrderIsLetInOnce, even if sent several times.
 func TestOrderIsLetInOnce(t *testing.T) {
 	now := time.Now()
 	p := newPorter(testSecret, "n1", now)
@@ -101,14 +101,15 @@ func TestOrderIsLetInOnce(t *testing.T) {
 	}
 	all.Wait()
 	assert.EqualValues(t, 1, admitted.Load())
-	assert.True(t, p.admits(signed(testSecret, "n1", killPath, now), now), "the same order again is another one")
+	assert.True(t, p.admits(signed(testSecret, "n1", killPath, now), now), "the same order signed again is another order")
 
 	again := newPorter(testSecret, "n1", now.Add(time.Second))
-	assert.False(t, again.admits(r, now.Add(time.Second)), "who was killed by it and started again has forgotten it")
+	assert.False(t, again.admits(r, now.Add(time.Second)), "a process killed by the order and restarted has forgotten the order")
 }
 
-// TestPorterForgetsNoOrderTooEarly: orders come at any time, signed by clocks that
-// are wrong, and come again. None is let in twice, and none is remembered indefinitely.
+// TestPorterForgetsNoOrderTooEarly: orders arrive at any time, signed with
+// wrong clocks, and arrive again. No order is admitted twice, and none is
+// remembered indefinitely.
 func TestPorterForgetsNoOrderTooEarly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now := time.UnixMilli(1e12)
@@ -138,7 +139,7 @@ func TestPorterForgetsNoOrderTooEarly(t *testing.T) {
 	})
 }
 
-// TestNodeDoesWhatItIsToldOnce: through its door, as others see it. D12
+// TestNodeDoesWhatItIsToldOnce: over HTTP. D12
 func TestNodeDoesWhatItIsToldOnce(t *testing.T) {
 	died := 0
 	n, err := NewNode("n1", "127.0.0.1:8081", nil)
@@ -159,7 +160,7 @@ func TestNodeDoesWhatItIsToldOnce(t *testing.T) {
 	named.Host = "evil.example"
 	assert.Equal(t, http.StatusMisdirectedRequest, give(named))
 	assert.Equal(t, http.StatusForbidden, give(signed(testSecret, "n2", killPath, time.Now())))
-	assert.Equal(t, http.StatusConflict, give(signed(testSecret, "n1", "/control/resign", time.Now())), "it does not lead")
+	assert.Equal(t, http.StatusConflict, give(signed(testSecret, "n1", "/control/resign", time.Now())), "the node does not lead")
 	assert.Zero(t, died)
 	good := signed(testSecret, "n1", killPath, time.Now())
 	assert.Equal(t, http.StatusAccepted, give(good))

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// Spawn prepares a node's process, which is to say where it listens in the first
-// line of its output: [Ready] as JSON.
+// Spawn prepares a node's process. The first line of its output must be its
+// address: [Ready] as JSON.
 type Spawn func(name, listen, servers string) *exec.Cmd
 
-// Ready is what a node says first.
+// Ready is the first output of a node.
 type Ready struct {
 	Name    string `json:"name"`
 	Address string `json:"address"`
@@ -52,7 +52,7 @@ const MaxNodes = 16
 
 var errTooMany = fmt.Errorf("there are %d nodes already", MaxNodes)
 
-// listenAddress is where a node is to listen: on its port if that is free.
+// listenAddress is the address for a node: with its port, if free.
 func listenAddress(port int) string {
 	wanted := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 	l, err := net.Listen("tcp", wanted)

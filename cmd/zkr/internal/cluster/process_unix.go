@@ -7,7 +7,7 @@ import "syscall"
 // canFreeze reports that this system can stop a process and let it continue.
 const canFreeze = true
 
-// Signals that stop a process, and let it continue.
+// Signals to stop a process and to continue the process.
 const (
 	signalStop     = syscall.SIGSTOP
 	signalContinue = syscall.SIGCONT

@@ -12,19 +12,19 @@ import (
 	"time"
 )
 
-// Proxy stands between one node and the servers, so that the two can be cut off
-// from each other: nothing gets through, and nobody is told.
+// Proxy stands between one node and the servers, and can cut them off from each
+// other silently.
 type Proxy struct {
 	servers   string
 	listeners []net.Listener
 	dialer    net.Dialer
-	patience  time.Duration // with clients that wait for the end of a cut
+	patience  time.Duration // with clients waiting for the end of a cut
 	done      context.Context
 	end       context.CancelFunc
 	running   sync.WaitGroup
 
-	// mu guards open, which is closed while bytes may pass, and replaced when
-	// they may not.
+	// mu guards open: closed while bytes may pass, and replaced at the beginning
+	// of a cut.
 	mu   sync.Mutex
 	open chan struct{}
 }
@@ -42,8 +42,8 @@ func Servers(connect string) (out []string) {
 	return out
 }
 
-// NewProxy stands before servers, "host:port,host:port/chroot". It lasts until
-// Close, whatever becomes of ctx.
+// NewProxy stands before servers, "host:port,host:port/chroot". The proxy lasts
+// until Close, independently of ctx.
 func NewProxy(ctx context.Context, servers string) (*Proxy, error) {
 	p := &Proxy{open: make(chan struct{}), patience: dialLimit}
 	close(p.open)
@@ -58,7 +58,7 @@ func NewProxy(ctx context.Context, servers string) (*Proxy, error) {
 		}
 		p.listeners = append(p.listeners, l)
 		own = append(own, l.Addr().String())
-		// Waited for by Close, which ends it by closing the listener.
+		// Waited for by Close, which ends the goroutine by closing the listener.
 		p.running.Go(func() { p.accept(l, host) })
 	}
 	p.servers = strings.Join(own, ",")
@@ -68,7 +68,7 @@ func NewProxy(ctx context.Context, servers string) (*Proxy, error) {
 	return p, nil
 }
 
-// Servers is what the node connects to instead.
+// Servers is the connect string for the node.
 func (p *Proxy) Servers() string { return p.servers }
 
 // Cut lets nothing through from now on, until Heal. Connections stay, and new
@@ -83,7 +83,7 @@ func (p *Proxy) Cut() {
 	}
 }
 
-// Heal ends Cut. Bytes that were sent meanwhile get through now, as with TCP, if the
+// Heal ends Cut. Bytes sent meanwhile get through now, as with TCP, if the
 // connection still exists.
 func (p *Proxy) Heal() {
 	p.mu.Lock()
@@ -116,7 +116,7 @@ func (p *Proxy) Close() {
 	p.running.Wait()
 }
 
-// pass waits until bytes may pass; false if that will never be.
+// pass waits until bytes may pass; false after the end of the proxy.
 func (p *Proxy) pass(ctx context.Context) bool {
 	for {
 		p.mu.Lock()
@@ -189,16 +189,16 @@ func (p *Proxy) relay(client net.Conn, host string) {
 	up.Wait()
 }
 
-// await waits until a new connection may pass, and listens meanwhile: who has gone,
-// or has waited for too long, is not to come to the server when a cut ends. It
-// returns what the client has said.
+// await waits until a new connection may pass, and reads meanwhile: a client
+// that has gone, or has waited for too long, must not reach the server at the
+// end of a cut. await returns the bytes read from the client.
 func (p *Proxy) await(ctx context.Context, client net.Conn) (said []byte, there bool) {
 	ctx, cancel := context.WithTimeout(ctx, p.patience)
 	defer cancel()
 	buf, n := make([]byte, 4<<10), 0 // more than anybody says before there is an answer
 	var err error
 	var listening sync.WaitGroup
-	// Waited for below; the deadline ends it.
+	// Waited for below; the deadline ends the read.
 	listening.Go(func() {
 		for n < len(buf) && err == nil {
 			var more int
@@ -216,7 +216,7 @@ func (p *Proxy) await(ctx context.Context, client net.Conn) (said []byte, there 
 	return buf[:n], passed && (err == nil || errors.Is(err, os.ErrDeadlineExceeded))
 }
 
-// copy carries bytes one way. Bytes that were read before a cut, and not written yet,
+// copy carries bytes one way. Bytes read before a cut, and not written yet,
 // wait for the end of the cut.
 func (p *Proxy) copy(ctx context.Context, to io.Writer, from io.Reader) {
 	buf := make([]byte, 32<<10)

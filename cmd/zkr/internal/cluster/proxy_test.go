@@ -15,20 +15,21 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// echo is a server that says what it hears.
+// echo is an echo server.
 func echo(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = l.Close() })
-	// Nobody waits for it but the test of leaks; ends with the listener.
+	// Only the test of leaks waits for the goroutine; ends with the listener.
 	go func() {
 		for {
 			c, err := l.Accept()
 			if err != nil {
 				return
 			}
-			// Nobody waits for it but the test of leaks; ends with the connection.
+			// Only the test of leaks waits for the goroutine; ends with the
+			// connection.
 			go func() {
 				_, _ = io.Copy(c, c)
 				_ = c.Close()
@@ -53,7 +54,7 @@ func hear(t *testing.T, c net.Conn, text string) {
 	assert.Equal(t, text, string(got))
 }
 
-// silent wants that nothing comes.
+// silent asserts that no bytes arrive.
 func silent(t *testing.T, c net.Conn) {
 	t.Helper()
 	require.NoError(t, c.SetReadDeadline(time.Now().Add(50*time.Millisecond)))
@@ -93,8 +94,8 @@ func TestCutIsSilentAndHealLosesNothing(t *testing.T) {
 	hear(t, late, "three")
 }
 
-// TestWhoHasGoneDoesNotComeBackWithHeal: a node that is cut off dials again and again,
-// and gives up each time; none of that is for the server.
+// TestWhoHasGoneDoesNotComeBackWithHeal: a node cut off dials repeatedly, and
+// gives up each time; no such connection may reach the server.
 func TestWhoHasGoneDoesNotComeBackWithHeal(t *testing.T) {
 	p, err := NewProxy(context.Background(), echo(t))
 	require.NoError(t, err)
@@ -108,9 +109,9 @@ func TestWhoHasGoneDoesNotComeBackWithHeal(t *testing.T) {
 	require.NoError(t, gone.(*net.TCPConn).CloseWrite())
 	require.NoError(t, gone.SetReadDeadline(time.Now().Add(dialLimit/2)))
 	_, err = gone.Read(make([]byte, 1))
-	require.ErrorIs(t, err, io.EOF, "it is dropped while the cut lasts")
+	require.ErrorIs(t, err, io.EOF, "dropped while the cut lasts")
 
-	// A connection that has waited longer than patience is dropped, too.
+	// A connection waiting longer than patience is dropped, too.
 	impatient := &Proxy{open: make(chan struct{}), patience: 20 * time.Millisecond, done: context.Background()}
 	near, far := net.Pipe()
 	defer near.Close()

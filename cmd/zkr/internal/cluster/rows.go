@@ -11,8 +11,9 @@ import (
 // processLimit bounds the answer of a process of this machine.
 const processLimit = 150 * time.Millisecond
 
-// askProcesses asks the processes that are not among those that the leader has
-// heard: one that is cut off from ZooKeeper is in no registry. By process id.
+// askProcesses asks the processes missing in the leader's answers, for instance
+// those cut off from ZooKeeper, which are in no registry. The result is by
+// process id.
 func askProcesses(ctx context.Context, client *http.Client, processes []Process, heard []Status) map[int]Status {
 	known := map[int]bool{}
 	for _, s := range heard {
@@ -43,8 +44,8 @@ func askProcesses(ctx context.Context, client *http.Client, processes []Process,
 	return out
 }
 
-// rows puts together what is known. The leader's word counts; if there is none,
-// what is registered; then what processes say that are not among them.
+// rows combines the sources: the leader's answer or, without a leader, the
+// registry; then the answers of other processes.
 func rows(v View, registered []peer, itself map[int]Status, processes []Process) []Row {
 	out := make([]Row, 0, len(v.Summary.Nodes)+len(processes))
 	if v.Err == nil {
@@ -80,15 +81,15 @@ func rows(v View, registered []peer, itself map[int]Status, processes []Process)
 	}
 	for i := range out {
 		if r := &out[i]; r.Process == nil && r.Source == byRegistry && namesakes[r.Name] > 1 {
-			r.twin = true // nobody knows which of them is the present one
+			r.twin = true // the present node of the two is unknown
 		}
 	}
 	slices.SortStableFunc(out, func(a, b Row) int { return inOrder(a.Status, b.Status) })
 	return out
 }
 
-// fromRegistry are the rows while there is no leader to ask: who is registered,
-// with what each says itself, or what the last leader has heard of it, and when.
+// fromRegistry are the rows without a leader: the registered nodes, with their
+// own answers, or the last leader's knowledge and its time.
 func fromRegistry(registered []peer, v View, itself map[int]Status) []Row {
 	out := make([]Row, 0, len(registered))
 	for _, p := range registered {

@@ -34,7 +34,7 @@ func TestRowsSayWhatIsKnown(t *testing.T) {
 	summary.Err = ErrSilent
 	without := rows(summary, registered, map[int]Status{1: {Name: "a", PID: 1, Role: Joining}}, []Process{pa, pb})
 	assert.Equal(t, []string{"b registry running", "d registry", "a node running"}, names(without))
-	assert.Equal(t, "x-0000000001", without[0].Watched, "what was heard last")
+	assert.Equal(t, "x-0000000001", without[0].Watched, "the last known state")
 	assert.Equal(t, Leader, without[1].Role)
 
 	assert.Empty(t, rows(View{Err: ErrNobody}, nil, nil, nil))

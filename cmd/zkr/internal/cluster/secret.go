@@ -9,21 +9,21 @@ import (
 	"fmt"
 )
 
-// Secret is what somebody must know to give orders. Nobody knows the empty one.
+// Secret is the permission to give orders. The empty secret permits nothing.
 //
-// It is told once, to people, and comes back once, as "/?token=...". Whatever else
-// is sent is a key that was derived from it for one use, and is good for no other.
+// The secret is shown to the user once, and sent back once, as "/?token=...".
+// All other messages carry keys derived from the secret, each valid for a
+// single use.
 type Secret string
 
-// shortestSecret is how many bytes a secret must have that people have chosen:
-// any client that hears a signed order can try secrets as fast as it likes.
+// shortestSecret is the minimum length in bytes of a chosen secret: any client
+// that receives a signed order can try secrets at full speed.
 const shortestSecret = 16
 
-// NewSecret makes one that nobody can guess.
+// NewSecret makes a random secret.
 func NewSecret() Secret { return Secret(rand.Text()) }
 
-// ParseSecret takes a secret that people have chosen. An empty text is the secret
-// that nobody knows.
+// ParseSecret parses a chosen secret. An empty text is the empty secret.
 func ParseSecret(text string) (Secret, error) {
 	if n := len(text); n > 0 && n < shortestSecret {
 		return "", fmt.Errorf("it has %d bytes, and must have %d or more: make one by \"openssl rand -hex 16\"", n, shortestSecret)
@@ -31,16 +31,16 @@ func ParseSecret(text string) (Secret, error) {
 	return Secret(text), nil
 }
 
-// use is what a key is for.
+// use is the use of a key.
 type use string
 
 const (
-	forCookie use = "cookie" // a browser brings it, and is shown the orders
+	forCookie use = "cookie" // sent by a browser as a cookie; permits the orders on the page
 	forForm   use = "form"   // stands in the page's forms
 	forNodes  use = "nodes"  // signs orders to nodes; never sent
 )
 
-// key is the secret's key for one use; "" of the empty secret.
+// key is the secret's key for a use; "" for the empty secret.
 func (s Secret) key(u use) string {
 	if s == "" {
 		return ""
@@ -48,7 +48,7 @@ func (s Secret) key(u use) string {
 	return mac(string(s), "zkr demo cluster", string(u))
 }
 
-// mac authenticates parts, none of which has a line break.
+// mac authenticates parts, which must not have line breaks.
 func mac(key string, parts ...string) string {
 	h := hmac.New(sha256.New, []byte(key))
 	for _, p := range parts {
@@ -57,8 +57,8 @@ func mac(key string, parts ...string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// same compares in a time that tells nothing of the right one, its length
-// included. Nothing is the same as an empty one.
+// same compares in a time independent of the right text and its length. No text
+// is the same as an empty one.
 func same(given, right string) bool {
 	a, b := sha256.Sum256([]byte(given)), sha256.Sum256([]byte(right))
 	return subtle.ConstantTimeCompare(a[:], b[:]) == 1 && right != ""

@@ -36,7 +36,7 @@ func TestShortSecretsAreRefused(t *testing.T) {
 		s, err := ParseSecret(text)
 		if n > 0 && n < 16 {
 			require.ErrorContains(t, err, "openssl rand -hex 16", n)
-			require.NotContains(t, err.Error(), "Z", "it is not told")
+			require.NotContains(t, err.Error(), "Z", "the error does not show the secret")
 			assert.Empty(t, s)
 			continue
 		}

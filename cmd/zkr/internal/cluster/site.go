@@ -20,29 +20,29 @@ var pieces = template.Must(template.New("").Funcs(template.FuncMap{
 	"ago": web.Ago, "short": short, "seconds": seconds, "moment": moment, "percent": percent, "gap": gap, "millis": millis,
 }).ParseFS(assets, "assets/page.html")) // read only
 
-// SiteOptions say what a site is for, and who may give orders.
+// SiteOptions configure a site, and the permission to give orders.
 type SiteOptions struct {
 	// Servers of ZooKeeper, as people are told. Default: not told.
 	Servers string
-	// Hosts under which the site is asked. Default: this machine's.
+	// Hosts are the accepted host names. Default: this machine's.
 	Hosts web.Hosts
-	// Orders: those who know the secret may kill nodes, and so on. Default:
-	// the site only shows.
+	// Orders: clients with the secret may kill nodes, and so on. Default: the
+	// site is read-only.
 	Orders bool
-	// Open: any client that can read the page may give orders by it. It is for
+	// Open: any client that can read the page may give orders. Use Open only for
 	// sites that only this machine can reach. Default: a client must send the
 	// secret once, as "/?token=...".
 	Open bool
-	// Secret of this run. Default: nobody knows it.
+	// Secret of this run. Default: empty, orders are refused.
 	Secret Secret
 }
 
-// Site is the page, and what stands behind it.
+// Site is the page, with its data.
 type Site struct {
 	monitor *Monitor
 	crew    *Crew
 	opts    SiteOptions
-	streams chan struct{} // a seat for each page that is kept up to date
+	streams chan struct{} // a seat for each page with updates
 }
 
 // mostStreams is how many pages a site keeps up to date. Others can be read.
@@ -109,7 +109,7 @@ func (s *Site) summary(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-// cookie is where a browser keeps that it was told the secret.
+// cookie is the name of the cookie for the key derived from the secret.
 const cookie = "zkr-demo-token"
 
 // knows reports whether the reader of the page may be shown the orders.
@@ -123,8 +123,7 @@ func (s *Site) knows(r *http.Request) bool {
 
 func (s *Site) page(w http.ResponseWriter, r *http.Request) {
 	if token := r.URL.Query().Get("token"); token != "" {
-		// The token is to stay out of the address bar, the browser's history,
-		// and the sight of people who look over a shoulder.
+		// The token must not stay in the address bar and the browser's history.
 		if s.opts.Orders && same(token, string(s.opts.Secret)) {
 			http.SetCookie(w, &http.Cookie{
 				Name: cookie, Value: s.opts.Secret.key(forCookie), Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode,
@@ -136,10 +135,10 @@ func (s *Site) page(w http.ResponseWriter, r *http.Request) {
 	s.show(w, r, http.StatusOK, "")
 }
 
-// show writes the page, with a notice on it if there is something to notice: such
-// a page is the answer to a form, and stays as it is.
+// show writes the page. A page with a notice is the answer to a form, and is
+// not updated.
 func (s *Site) show(w http.ResponseWriter, r *http.Request, code int, notice string) {
-	// Without a referrer browsers do not tell either which page a form comes from.
+	// Without any referrer, browsers do not name the origin of a form either.
 	w.Header().Set("Referrer-Policy", "same-origin")
 	regions, err := s.regions(s.knows(r), notice)
 	if err != nil {
@@ -170,7 +169,7 @@ func (s *Site) live(w http.ResponseWriter, r *http.Request) {
 	web.Stream(w, r, &s.monitor.hub, s.opts.Servers, func() ([]web.Region, error) { return s.regions(may, "") })
 }
 
-// shown is what the blocks are made of.
+// shown is the data for the blocks.
 type shown struct {
 	View
 	Figures
@@ -214,8 +213,8 @@ func (s *Site) regions(may bool, notice string) ([]web.Region, error) {
 	return out, nil
 }
 
-// short is the part of a candidate's name that tells it from others: from the
-// word before the number on.
+// short is the distinctive part of a candidate's name: from the word before the
+// number on.
 func short(znode string) string {
 	name := znode[strings.LastIndexByte(znode, '/')+1:]
 	if at := strings.LastIndexByte(name, '-'); at > 0 {

@@ -20,7 +20,7 @@ func (b *bed) site(m *Monitor, o SiteOptions) string {
 	return b.serve(NewSite(m, nil, o))
 }
 
-// serve serves a site, which is not closed before its streams have gone.
+// serve serves a site; its server is not closed before the streams have ended.
 func (b *bed) serve(s *Site) string {
 	b.Helper()
 	ts := httptest.NewServer(s.Handler())
@@ -31,14 +31,14 @@ func (b *bed) serve(s *Site) string {
 	return ts.URL
 }
 
-// withToken is what the forms of the page send.
+// withToken is the parameter of the page's forms.
 var withToken = "token=" + testSecret.key(forForm) // read only
 
-// open is what a site is that only this machine can reach.
+// open are the options of a site that only this machine can reach.
 var open = SiteOptions{Orders: true, Open: true, Secret: testSecret} // read only
 
-// TestOrdersNeedTheToken: killing is not for everybody, and not for other pages
-// that the same browser shows.
+// TestOrdersNeedTheToken: orders need permission, and are refused from other
+// pages in the same browser.
 func TestOrdersNeedTheToken(t *testing.T) {
 	b := newQuietBed(t)
 	nodes := b.nodes("n1", "n2")
@@ -90,8 +90,8 @@ func TestOrdersNeedTheToken(t *testing.T) {
 	assert.Equal(t, http.StatusAccepted, b.do("POST", page+"/nodes/n2/resign", withToken, nil).StatusCode)
 }
 
-// TestPageReadsWithoutScripts: the row of each node, as it says itself; and both
-// of its addresses. D11, D17
+// TestPageReadsWithoutScripts: the row of each node, as in its own answer, with
+// both addresses. D11, D17
 func TestPageReadsWithoutScripts(t *testing.T) {
 	b := newQuietBed(t)
 	nodes := b.nodes("n1", "n2")
@@ -139,8 +139,8 @@ func TestSummaryIsTheLeadersAndNobodyElses(t *testing.T) {
 		assert.Equal(t, http.StatusBadRequest, b.get(n.web.URL+"/cluster/status").StatusCode, "D19")
 	}
 
-	// A worker that is gone without a word: the leader still answers, the row
-	// says so, and goes with the session; then the gap is closed.
+	// A worker dies silently: the leader still answers, the row shows the
+	// failure, and the row goes with the session; then the gap is closed.
 	second := nodes[1].Status()
 	nodes[1].web.Close()
 	nodes[1].proxy.Cut()
@@ -150,8 +150,8 @@ func TestSummaryIsTheLeadersAndNobodyElses(t *testing.T) {
 	assert.Equal(t, "n1", v.Leading())
 	assert.Equal(t, nodes[0].Status().Znode, Election+"/"+v.row("n3").Watched)
 
-	// The leader's web server hangs: it is asked within limits, and the page
-	// has what is registered.
+	// The leader's web server hangs: the request has a limit, and the page shows
+	// the registered nodes.
 	nodes[0].web.Close()
 	v = b.sees(m, func(v View) bool { return v.Err != nil }, "the leader silent")
 	require.ErrorIs(t, v.Err, ErrSilent)

@@ -8,26 +8,26 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// Role is what a node is at a moment.
+// Role is the role of a node at a moment.
 type Role string
 
-// The roles. A node that joins has no place in the order yet, or not any more.
+// The roles. A joining node has no place in the order yet, or not any more.
 const (
 	Joining Role = "joining"
 	Worker  Role = "worker"
 	Leader  Role = "leader"
 )
 
-// Status is what a node says of itself: GET /status.
+// Status is a node's own state: GET /status.
 type Status struct {
 	Name    string `json:"name"`
 	PID     int    `json:"pid,omitempty"`
 	Address string `json:"address"`
 	Role    Role   `json:"role"`
-	// Since is when the role began: of a leader, when it began to serve.
+	// Since is the beginning of the role: for a leader, of its service.
 	Since time.Time `json:"since,omitzero"`
-	// Znode is the node's candidate, and Watched the name of the one that it
-	// watches, as the node itself knows it: "" if it watches none.
+	// Znode is the node's candidate, and Watched the name of the watched
+	// candidate, by the node's own knowledge: "" for none.
 	Znode   string `json:"znode,omitempty"`
 	Watched string `json:"watched,omitempty"`
 	// Term and Token of a leader.
@@ -39,36 +39,37 @@ type Status struct {
 	SessionState string `json:"session_state,omitempty"`
 	// Timeout of the session, in milliseconds.
 	Timeout int64 `json:"timeout_ms,omitempty"`
-	// TrustedUntil is until when the node believes in its session, if it hears
-	// nothing more. A leader stops serving then.
+	// TrustedUntil is the end of the node's trust in its session, without
+	// further proofs. A leader stops serving then.
 	TrustedUntil time.Time `json:"trusted_until,omitzero"`
-	// Life counts the sessions, from 1, and Cause is why the last one ended.
+	// Life counts the sessions, from 1, and Cause is why the last session ended.
 	Life  int    `json:"life"`
 	Cause string `json:"cause,omitempty"`
-	// Led is the last leadership that is over.
+	// Led is the last ended leadership.
 	Led *Led `json:"led,omitempty"`
 	// At is when the node said this.
 	At time.Time `json:"at"`
 
-	// Error is why the node did not answer the leader's request; the other fields
-	// are then what the registry says.
+	// Error is why the node did not answer the leader's request; the other
+	// fields are then from the registry.
 	Error string `json:"error,omitempty"`
 }
 
-// Led is a leadership that is over.
+// Led is an ended leadership.
 type Led struct {
 	Token int64     `json:"token,string"`
 	From  time.Time `json:"from"`
-	// Until is when the node stopped serving: zero if that is not known.
+	// Until is when the node stopped serving: zero if unknown.
 	Until time.Time `json:"until"`
 	Cause string    `json:"cause"`
 }
 
-// Summary is what the leader says of the cluster: GET /cluster/status.
+// Summary is the leader's view of the cluster: GET /cluster/status.
 type Summary struct {
 	Leader string `json:"leader"`
 	Term   int64  `json:"term,string"`
-	// Token of the leadership: who has seen a larger one ignores this.
+	// Token of the leadership: a client that has seen a larger token ignores the
+	// summary.
 	Token int64 `json:"token,string"`
 	// Nodes by the order of their znodes, the leader first.
 	Nodes []Status `json:"nodes"`
@@ -77,7 +78,8 @@ type Summary struct {
 	At   time.Time `json:"at"`
 }
 
-// inOrder compares nodes by the numbers of their znodes; who has none comes last.
+// inOrder compares nodes by the numbers of their znodes; nodes without a number
+// come last.
 func inOrder(a, b Status) int {
 	return cmp.Or(cmp.Compare(number(a), number(b)), cmp.Compare(a.Name, b.Name))
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// overlaps says which leaderships were not over when the next one began, by what
-// the leaders say themselves.
+// overlaps lists the leaderships that overlapped the next one, by the leaders'
+// own answers.
 func overlaps(list []Led) (wrong []string) {
 	slices.SortFunc(list, func(a, b Led) int { return a.From.Compare(b.From) })
 	for i := 1; i < len(list); i++ {
@@ -45,7 +45,7 @@ func TestOverlapsAreNoticed(t *testing.T) {
 // random, for a while.
 func TestNobodyServesBesideAnother(t *testing.T) {
 	b := newBed(t)
-	b.sessions = time.Second // that some get lost by themselves does no harm here
+	b.sessions = time.Second // spontaneous losses do no harm here
 	var nodes []*run
 	for _, name := range []string{"n1", "n2", "n3", "n4"} {
 		nodes = append(nodes, b.node(name))
@@ -100,8 +100,8 @@ func TestNobodyServesBesideAnother(t *testing.T) {
 	b.lone()
 }
 
-// TestLifeHasOneSession: what was registered in it comes back in no other, however
-// long it takes until somebody notices that it is over.
+// TestLifeHasOneSession: registrations of a session do not come back in a later
+// session, however late the end is noticed.
 func TestLifeHasOneSession(t *testing.T) {
 	b := newBed(t)
 	n, err := NewNode("n1", "127.0.0.1:1", connect(b.srv.Addr(), calm, tick))
@@ -119,8 +119,8 @@ func TestLifeHasOneSession(t *testing.T) {
 	}, 400*time.Millisecond, 5*time.Millisecond, "there is no second session")
 }
 
-// TestNodeComesBackWhenServersWereAway: a life that does not begin is followed by
-// another attempt.
+// TestNodeComesBackWhenServersWereAway: after a failure to begin a life, the
+// node retries.
 func TestNodeComesBackWhenServersWereAway(t *testing.T) {
 	b := newBed(t)
 	refused := 0
@@ -137,7 +137,7 @@ func TestNodeComesBackWhenServersWereAway(t *testing.T) {
 	go func() { over <- n.Run(ctx) }()
 	b.until(func() bool { return n.Leads() != nil }, "it leads")
 	assert.Equal(t, 4, refused)
-	assert.Equal(t, 1, n.Status().Life, "only lives that began count")
+	assert.Equal(t, 1, n.Status().Life, "only begun lives count")
 	stop()
 	require.NoError(t, <-over)
 	assert.Empty(t, n.Status().Watched)

@@ -16,28 +16,28 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// The limits of asking others. Registrations are foreign data: a worker that does not
-// answer, or says too much, costs its own row; many such workers cost theirs, but not
+// The limits of requests to workers. Registrations are foreign data: a worker
+// without an answer, or with a too long answer, costs only its own row, never
 // the summary.
 const (
 	workerLimit  = 250 * time.Millisecond // for the answer of a worker
 	allLimit     = 500 * time.Millisecond // for those of all together
-	beside       = 16                     // workers that are asked at the same time
+	beside       = 16                     // workers asked concurrently
 	mostListed   = 128                    // workers in a summary
 	mostNodes    = 1 + mostListed
-	statusLimit  = 4 << 10 // bytes of what a node says of itself
-	summaryLimit = 4 << 20 // bytes of what it says of all, each byte of theirs escaped
+	statusLimit  = 4 << 10 // bytes of a node's own status
+	summaryLimit = 4 << 20 // bytes of a summary, with each byte of the statuses escaped
 )
 
 var (
 	// errNotLeading: the node is none, or no more.
 	errNotLeading = errors.New("this node does not lead")
-	// errNoTime: others that did not answer took the time.
+	// errNoTime: unresponsive workers used up the time.
 	errNoTime = errors.New("there was no time left to ask it")
 )
 
-// newAsker makes a client that asks where it is told to, directly, and nobody
-// else: it follows no redirect, and uses no proxy.
+// newAsker makes a client that asks only the given address, directly: without
+// redirects and proxies.
 func newAsker() *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{
@@ -60,7 +60,7 @@ func ask(ctx context.Context, client *http.Client, address, path string, size in
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
-		_, _ = io.CopyN(io.Discard, res.Body, statusLimit) // so that the connection serves again
+		_, _ = io.CopyN(io.Discard, res.Body, statusLimit) // makes the connection reusable
 		return fmt.Errorf("it answers %s", res.Status)
 	}
 	return json.NewDecoder(io.LimitReader(res.Body, size)).Decode(into)
@@ -71,18 +71,18 @@ type poll struct {
 	asker  *http.Client
 	flight singleflight.Group // by token of the leadership
 
-	// mu guards what follows: mute has the znodes of those that did not answer
-	// when they were last asked, and in which round that was. They are asked
-	// after all others, and whose turn is longest ago comes first: so nobody
-	// takes the time of who answers, and who comes to answer is heard again.
+	// mu guards the fields below: mute has the znodes of workers without an
+	// answer to the last request, with its round. Mute workers are asked after
+	// all others, the longest unasked first: so they do not take time from
+	// responsive workers, and are heard again when they recover.
 	mu    sync.Mutex
 	round int
 	mute  map[string]int
 }
 
-// Summary asks all workers, concurrently and within limits. It fails unless the node
-// leads, from the beginning to the end. However many clients ask for it, one poll is
-// in progress at a time, and its answer is for all of them.
+// Summary asks all workers, concurrently and within limits. Summary fails
+// unless the node leads from the beginning to the end. Concurrent callers share
+// a single poll and its answer.
 func (n *Node) Summary(ctx context.Context) (Summary, error) {
 	n.mu.Lock()
 	lead, peers := n.leadsLocked(), n.peers
@@ -102,16 +102,17 @@ func (n *Node) Summary(ctx context.Context) (Summary, error) {
 	return out, nil
 }
 
-// shared gathers for all who ask for it at the same time, in one leadership.
+// shared gathers once for all concurrent callers, in the same leadership.
 func (p *poll) shared(ctx context.Context, token int64, peers []peer) []Status {
 	list, _, _ := p.flight.Do(strconv.FormatInt(token, 10), func() (any, error) {
-		// Other callers wait for this poll: it goes on when the first one leaves.
+		// Other callers wait for this poll, so the poll continues when the first
+		// caller leaves.
 		return p.gather(context.WithoutCancel(ctx), peers), nil
 	})
 	return list.([]Status)
 }
 
-// gather asks the peers what they are.
+// gather asks the peers for their statuses.
 func (p *poll) gather(ctx context.Context, peers []peer) []Status {
 	ctx, cancel := context.WithTimeout(ctx, allLimit)
 	defer cancel()
@@ -138,7 +139,7 @@ func (p *poll) gather(ctx context.Context, peers []peer) []Status {
 	return out
 }
 
-// turns is the order in which peers are asked.
+// turns is the order of the requests to peers.
 func (p *poll) turns(peers []peer) []int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -150,7 +151,7 @@ func (p *poll) turns(peers []peer) []int {
 	return out
 }
 
-// heard takes note of who has answered.
+// heard records the peers that have answered.
 func (p *poll) heard(list []Status) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -167,8 +168,8 @@ func (p *poll) heard(list []Status) {
 	p.mute = mute
 }
 
-// askWorker asks one worker. If the worker does not answer, its status is what it has
-// registered.
+// askWorker asks a worker. Without an answer, the status is made from the
+// registration.
 func askWorker(ctx context.Context, client *http.Client, p peer) Status {
 	ctx, cancel := context.WithTimeout(ctx, workerLimit)
 	defer cancel()
@@ -177,14 +178,15 @@ func askWorker(ctx context.Context, client *http.Client, p peer) Status {
 		return unheard(p, err)
 	}
 	if s.Name != p.Name || s.Znode != p.Znode {
-		// It has been started again; what it was before goes with its session.
+		// The worker was started again; the registration of its former life goes
+		// with its session.
 		return unheard(p, errors.New("another one answers at its address"))
 	}
 	s.Address = p.address
 	return s
 }
 
-// unheard is a worker of which only the registry tells.
+// unheard is the status of a worker known only from the registry.
 func unheard(p peer, why error) Status {
 	return Status{Name: p.Name, Address: p.address, Role: Worker, Znode: p.Znode, Error: why.Error(), At: time.Now()}
 }

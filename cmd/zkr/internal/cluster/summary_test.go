@@ -20,8 +20,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// stranger is a server that answers for any number of workers, as do wants it.
-// With do nil it never answers.
+// stranger is a server that answers for any number of workers, by do. With do
+// nil, the server never answers.
 func (b *bed) stranger(do http.HandlerFunc) (address string) {
 	b.Helper()
 	over := make(chan struct{})
@@ -42,7 +42,8 @@ func (b *bed) stranger(do http.HandlerFunc) (address string) {
 	return strings.TrimPrefix(ts.URL, "http://")
 }
 
-// workersAt are so many peers, from one number on: each of them has it as its port.
+// workersAt are count peers, numbered from a number on; the number of each is
+// its port.
 func workersAt(count, from int) (out []peer) {
 	for i := from; i < from+count; i++ {
 		out = append(out, peer{entry: entry{Name: fmt.Sprint("w", i), Znode: fmt.Sprintf("/election/x-%010d", i)}, address: fmt.Sprint("10.0.0.1:", i)})
@@ -50,12 +51,13 @@ func workersAt(count, from int) (out []peer) {
 	return out
 }
 
-// network answers requests without one. Whatever it does takes virtual time.
+// network answers requests without a real network. All delays are in virtual
+// time.
 type network func(*http.Request) (*http.Response, error)
 
 func (n network) RoundTrip(r *http.Request) (*http.Response, error) { return n(r) }
 
-// polls makes a poll that asks a network.
+// polls makes a poll over a network.
 func polls(n network) *poll {
 	asker := newAsker()
 	asker.Transport = n
@@ -73,13 +75,13 @@ func hangs(r *http.Request) (*http.Response, error) {
 	return nil, r.Context().Err()
 }
 
-// is answers as the worker of that port.
+// is answers as the worker with this port.
 func is(r *http.Request) (*http.Response, error) {
 	text, err := json.Marshal(Status{Name: "w" + r.URL.Port(), Znode: fmt.Sprintf("/election/x-%010s", r.URL.Port()), Role: Worker})
 	return answers(http.StatusOK, bytes.NewReader(text)), err
 }
 
-// TestWorkerCostsItsOwnRowOnly: whatever it answers. D10
+// TestWorkerCostsItsOwnRowOnly, with any answer. D10
 func TestWorkerCostsItsOwnRowOnly(t *testing.T) {
 	text := func(code int, body string) network {
 		return func(*http.Request) (*http.Response, error) { return answers(code, strings.NewReader(body)), nil }
@@ -118,14 +120,14 @@ func TestWorkerCostsItsOwnRowOnly(t *testing.T) {
 			require.Len(t, list, 2, name)
 			assert.NotEmpty(t, list[0].Error, name)
 			assert.Equal(t, []any{"w9", "/election/x-0000000009", "10.0.0.1:9", Worker}, []any{list[0].Name, list[0].Znode, list[0].Address, list[0].Role})
-			assert.Empty(t, list[0].Cause, "nothing of what it says")
-			assert.Empty(t, list[1].Error, "%s: the other one", name)
-			assert.Equal(t, 1, asked, "nobody is asked who is not registered")
+			assert.Empty(t, list[0].Cause, "no field of its answer is used")
+			assert.Empty(t, list[1].Error, "%s: the other worker", name)
+			assert.Equal(t, 1, asked, "only registered nodes are asked")
 		})
 	}
 }
 
-// slow is a body that does not come.
+// slow is a body that never arrives.
 type slow struct{ ctx context.Context }
 
 func (s slow) Read([]byte) (int, error) {
@@ -168,8 +170,9 @@ func TestLeaderAsksWithinLimits(t *testing.T) {
 	})
 }
 
-// TestMuteWorkersTakeNobodysTime: after some polls those that answer are heard in
-// each, however many do not; and who comes to answer is heard again.
+// TestMuteWorkersTakeNobodysTime: after some polls, responsive workers are
+// heard in each poll, with any number of mute workers; recovered workers are
+// heard again.
 func TestMuteWorkersTakeNobodysTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const mute = 100
@@ -184,7 +187,7 @@ func TestMuteWorkersTakeNobodysTime(t *testing.T) {
 		heard := func(i int) bool {
 			list := p.gather(t.Context(), workers)
 			for i, w := range workers {
-				require.Equal(t, w.Name, list[i].Name, "the order of the rows is that of the registry")
+				require.Equal(t, w.Name, list[i].Name, "the rows are in the order of the registry")
 			}
 			return list[i].Error == ""
 		}
@@ -198,7 +201,7 @@ func TestMuteWorkersTakeNobodysTime(t *testing.T) {
 			}
 			t.Errorf("%s is not heard in %d rounds", workers[i].Name, rounds)
 		}
-		assert.False(t, heard(mute), "there are too many before it")
+		assert.False(t, heard(mute), "too many workers are asked first")
 		within(mute)
 		for range 2 * rounds {
 			assert.True(t, heard(mute), "from then on always")
@@ -208,12 +211,13 @@ func TestMuteWorkersTakeNobodysTime(t *testing.T) {
 		assert.True(t, heard(90))
 		workers = workers[90:]
 		heard(0)
-		assert.Len(t, p.mute, 9, "nobody is remembered who is not registered")
+		assert.Len(t, p.mute, 9, "unregistered workers are forgotten")
 	})
 }
 
-// TestOnePollAtATime: every caller gets the answer of the poll in progress, and a
-// caller that leaves does not end it for the others. Another leadership is another poll.
+// TestOnePollAtATime: every caller gets the answer of the poll in progress, and
+// a leaving caller does not end the poll for the others. Another leadership
+// needs another poll.
 func TestOnePollAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		polled := 0
@@ -250,12 +254,12 @@ func TestOnePollAtATime(t *testing.T) {
 		all.Wait()
 		ask(t.Context(), 1)
 		all.Wait()
-		assert.Equal(t, 3, polled, "the next one asks again")
+		assert.Equal(t, 3, polled, "the next caller asks again")
 	})
 }
 
-// TestSummaryIsOfOneLeadership: who loses it while workers are asked says nothing.
-// Of too many workers the rest is counted.
+// TestSummaryIsOfOneLeadership: a node that loses the leadership during the
+// poll returns no summary. Workers beyond the limit are counted.
 func TestSummaryIsOfOneLeadership(t *testing.T) {
 	b := newQuietBed(t)
 	leader := b.nodes("n1")[0]
@@ -275,7 +279,7 @@ func TestSummaryIsOfOneLeadership(t *testing.T) {
 
 	leader.poll.asker.Transport = network(func(*http.Request) (*http.Response, error) {
 		assert.NoError(t, b.srv.ExpireSession(owner))
-		assert.Eventually(t, func() bool { return leader.Leads() == nil }, limit, time.Millisecond, "it leads no more")
+		assert.Eventually(t, func() bool { return leader.Leads() == nil }, limit, time.Millisecond, "the node leads no more")
 		return nil, io.ErrUnexpectedEOF
 	})
 	know(workersAt(1, 7))
@@ -287,7 +291,7 @@ func TestSummaryIsOfOneLeadership(t *testing.T) {
 	assert.Len(t, s.Nodes, 1)
 }
 
-// TestStatusFitsIntoItsLimit: with everything in it that a node may come to say.
+// TestStatusFitsIntoItsLimit: with all fields at their largest.
 func TestStatusFitsIntoItsLimit(t *testing.T) {
 	long := strings.Repeat("x", longestName)
 	s := Status{

@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// Block is a piece of a page: HTML that is replaced as a whole when it becomes
-// another. Key tells it from the other blocks of its region.
+// Block is a piece of a page: HTML that is replaced as a whole when changed.
+// Key identifies the block within its region.
 type Block struct {
 	Key  string
 	HTML template.HTML
 	// Class of the element around it. Default: none.
 	Class string
-	// AsOf is the moment of what it shows, if that is no longer known to be so:
-	// its ages are those of then, and stay. Default: now.
+	// AsOf is the time of the shown state, if the present state is unknown: ages
+	// are relative to AsOf, and do not grow. Default: now.
 	AsOf time.Time
 }
 
@@ -29,7 +29,7 @@ func (b Block) asOf() int64 {
 	return b.AsOf.UnixMilli()
 }
 
-// hash tells different blocks of one key apart, but for their moments.
+// hash distinguishes versions of a block, except for their moments.
 func (b Block) hash() string {
 	sum := sha256.Sum256([]byte(b.Class + "\x00" + string(b.HTML)))
 	return base64.RawURLEncoding.EncodeToString(sum[:9])
@@ -75,9 +75,9 @@ const (
 	agoClose = `></time>`
 )
 
-// Ago is an element that shows how long ago t was, and when that is if somebody
-// points at it. Its text is filled in where it is shown, so that a block does not
-// become another by getting older.
+// Ago is an element that shows how long ago t was, with the time itself on
+// hover. Its text is filled in on display, so aging alone does not change a
+// block.
 func Ago(t time.Time) template.HTML {
 	if t.IsZero() {
 		return ""
@@ -87,7 +87,7 @@ func Ago(t time.Time) template.HTML {
 		`" title="` + t.Local().Format("2006-01-02 15:04:05 MST") + `"` + agoClose) // digits and such: nobody chose them
 }
 
-// writeAged writes HTML with the texts of the ages in it.
+// writeAged writes HTML with the texts of the ages.
 func writeAged(out *strings.Builder, html string, now time.Time) {
 	for {
 		before, rest, ok := strings.Cut(html, agoOpen)
@@ -111,7 +111,8 @@ func writeAged(out *strings.Builder, html string, now time.Time) {
 	}
 }
 
-// Age is a duration for people, as live.js writes it: its two greatest units.
+// Age is a duration in readable form, the same as in live.js: its two greatest
+// units.
 func Age(d time.Duration) string {
 	s := int64(max(0, d) / time.Second)
 	n := func(n int64, unit string) string { return strconv.FormatInt(n, 10) + unit }

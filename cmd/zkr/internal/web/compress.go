@@ -6,12 +6,13 @@ import (
 	"strings"
 )
 
-// worthwhile is from which length on an answer is compressed: below, it fits into one
-// packet anyway.
+// worthwhile is the minimum length of compressed answers: a shorter answer fits
+// into one packet anyway.
 const worthwhile = 1400
 
-// Compress compresses answers for those who accept gzip: pages, JSON, styles and
-// scripts. Streams are left as they are, and so is what is written in small pieces.
+// Compress compresses answers for clients that accept gzip: pages, JSON, styles
+// and scripts. Streams, and answers written in small pieces, are not
+// compressed.
 func Compress(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Add("Vary", "Accept-Encoding")
@@ -25,7 +26,7 @@ func Compress(next http.Handler) http.Handler {
 	})
 }
 
-// accepts reports whether a header names gzip, other than to refuse it.
+// accepts reports whether a header accepts gzip.
 func accepts(header string) bool {
 	for part := range strings.SplitSeq(header, ",") {
 		coding, weight, _ := strings.Cut(part, ";")
@@ -48,7 +49,7 @@ type compressor struct {
 // Unwrap leads a http.ResponseController to the connection.
 func (c *compressor) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 
-// WriteHeader waits for the first piece, which decides.
+// WriteHeader waits for the first piece, which decides about compression.
 func (c *compressor) WriteHeader(status int) {
 	if c.begun {
 		return
@@ -86,6 +87,6 @@ func (c *compressor) end() {
 		c.begin(0)
 	}
 	if c.zip != nil {
-		_ = c.zip.Close() // a client that has gone needs no answer
+		_ = c.zip.Close() // a disconnected client needs no answer
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// files are what pages load beside themselves, and the frame around them.
+// files are the assets of pages, and the frame around pages.
 //
 //go:embed assets
 var files embed.FS
@@ -25,17 +25,17 @@ const Assets = "/assets/"
 // Frame is a page.
 type Frame struct {
 	Title string
-	// Brand stands in the corner, Where beside it: what is shown.
+	// Brand stands in the corner, Where beside it: the name of the shown system.
 	Brand, Where string
-	// Filter is what the reader looks for. Default: no field for it if
-	// FilterHint is empty too.
+	// Filter is the text in the search field. Without Filter and FilterHint, the
+	// page has no search field.
 	Filter, FilterHint string
-	// Hidden are further parameters that the filter's form sends along.
+	// Hidden are further parameters of the filter's form.
 	Hidden map[string]string
-	// Live is the path of the page's stream. Default: the page stays as it is.
+	// Live is the path of the page's stream. Default: no updates.
 	Live string
-	// Of is all that tells what is shown from what another server would show at
-	// the same address; it is what Stream is told.
+	// Of distinguishes the page from another server's page at the same address;
+	// Stream gets the same value.
 	Of string
 	// Regions: "nav", "status" and "main".
 	Regions []Region
@@ -45,10 +45,10 @@ type Frame struct {
 	Scripts []string
 }
 
-// Shortcut is a key, and what it does.
+// Shortcut is a key with its effect.
 type Shortcut struct{ Keys, Does string }
 
-// Keys are those that live.js knows on every page.
+// Keys are the keys of live.js on every page.
 func Keys() []Shortcut {
 	return []Shortcut{
 		{"/", "filter"}, {"j  k", "next, previous"}, {"Enter", "open"}, {"u", "up"},
@@ -56,7 +56,7 @@ func Keys() []Shortcut {
 	}
 }
 
-// identity is short for what is shown, and for what shows it.
+// identity is a short hash of the shown content and of the scripts.
 func identity(of string) string {
 	sum := sha256.Sum256([]byte(tag("live.js") + "\x00" + of))
 	return hex.EncodeToString(sum[:6])
@@ -89,12 +89,12 @@ func (f Frame) Serve(w http.ResponseWriter, r *http.Request, code int) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(code)
 	if r.Method != http.MethodHead {
-		_, _ = w.Write([]byte(out.String())) // a client that has gone needs no answer
+		_, _ = w.Write([]byte(out.String())) // a disconnected client needs no answer
 	}
 }
 
-// Asset serves what pages load beside themselves. They name it with its hash, so
-// it may be kept.
+// Asset serves the assets of pages. Pages name assets with their hashes, so
+// browsers may cache them.
 func Asset(w http.ResponseWriter, r *http.Request) {
 	name := path.Base(r.URL.Path)
 	data, err := files.ReadFile("assets/" + name)

@@ -8,12 +8,12 @@ import (
 )
 
 // policy lets a page load its own style and scripts, ask its own server, and
-// nothing else. Without 'unsafe-inline' no script and no style in the page's own
-// text counts, wherever it comes from.
+// nothing else. Without 'unsafe-inline', scripts and styles in the page's own
+// text have no effect.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// Hosts says under which names a server may be asked.
+// Hosts are the accepted names of a server.
 type Hosts struct {
 	// Remote: others may ask, by any address. By default only addresses of
 	// this machine alone count, and localhost.
@@ -22,10 +22,10 @@ type Hosts struct {
 	Names []string
 }
 
-// allows reports whether a request's Host header names this server. A page from
-// elsewhere may let its own name point to this machine, and is then of the same
-// origin for the browser; but it cannot make the browser send another name than
-// its own. An address is no name, and nobody can let it point elsewhere.
+// allows reports whether a request's Host header names this server. A foreign
+// page may point its own name to this machine, and then has the same origin for
+// the browser; but the browser still sends the page's own name. An address
+// cannot be pointed elsewhere.
 func (h Hosts) allows(header string) bool {
 	host := header
 	if name, _, err := net.SplitHostPort(header); err == nil {
@@ -37,10 +37,10 @@ func (h Hosts) allows(header string) bool {
 		slices.ContainsFunc(h.Names, func(n string) bool { return strings.EqualFold(n, host) })
 }
 
-// foreign reports whether a page from elsewhere asks, other than by leading its
-// reader here. Such a page cannot read the answer, but could have work done, see
-// how long that takes, and keep streams open. Only browsers say which page asks;
-// other clients do not, and could say anything.
+// foreign reports whether a foreign page sends the request, other than by a
+// link. Such a page cannot read the answer, but could cause work, measure its
+// time, and keep streams open. Only browsers name the page of a request; other
+// clients do not, and could send anything.
 func foreign(r *http.Request) bool {
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "cross-site", "same-site": // other ports of this machine are of the same site
@@ -49,9 +49,8 @@ func foreign(r *http.Request) bool {
 	return false
 }
 
-// Guard answers only requests that name one of hosts, and none that pages from
-// elsewhere make; and gives all answers the headers of a page that is nobody
-// else's business.
+// Guard answers only requests that name one of hosts, and no requests of
+// foreign pages. Guard adds headers to all answers that keep the page private.
 func Guard(hosts Hosts, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		head := w.Header()
@@ -74,7 +73,7 @@ func Guard(hosts Hosts, next http.Handler) http.Handler {
 	})
 }
 
-// ReadOnly refuses all methods that could change anything.
+// ReadOnly refuses all methods except GET and HEAD.
 func ReadOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {

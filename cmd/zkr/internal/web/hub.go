@@ -9,11 +9,12 @@ import (
 // drawing of its page, up to four times a second.
 const maxStreams = 64
 
-// Hub tells any number of readers that something has changed. The zero Hub is
-// ready. A reader that is slower than the changes learns of several at once.
+// Hub announces changes to any number of readers. The zero Hub is ready. A slow
+// reader learns of several changes at once.
 type Hub struct {
-	// mu guards what follows: changed is closed, and replaced, when version
-	// grows; nil until somebody waits. streams is never more than maxStreams.
+	// mu guards the fields below: changed is closed, and replaced, when version
+	// grows; nil without a waiting reader. streams is never more than
+	// maxStreams.
 	mu      sync.Mutex
 	version int64
 	changed chan struct{}
@@ -39,7 +40,7 @@ func (h *Hub) Version() int64 {
 	return h.version
 }
 
-// Streams is how many streams there are: pages that somebody has open.
+// Streams is the number of streams: of open pages.
 func (h *Hub) Streams() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -52,7 +53,7 @@ func (h *Hub) leave() {
 	h.streams--
 }
 
-// Publish says that something has changed.
+// Publish announces a change.
 func (h *Hub) Publish() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -63,9 +64,9 @@ func (h *Hub) Publish() {
 	}
 }
 
-// Wait waits until something has changed since version, and returns what to
-// pass the next time. It fails when ctx ends first. A reader that passes 0 at first
-// learns of all that was published before.
+// Wait waits for a change after version, and returns the version for the next
+// call. Wait fails when ctx ends first. A first call with 0 returns at once if
+// any change was published before.
 func (h *Hub) Wait(ctx context.Context, version int64) (int64, error) {
 	for {
 		h.mu.Lock()

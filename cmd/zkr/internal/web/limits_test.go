@@ -30,7 +30,7 @@ func serving(t *testing.T, most limits, h http.Handler) (addr string) {
 	return l.Addr().String()
 }
 
-// brief are limits that a test can wait for.
+// brief are limits short enough for a test.
 func brief() limits {
 	return limits{header: 200 * time.Millisecond, read: 200 * time.Millisecond, write: 200 * time.Millisecond, idle: 200 * time.Millisecond, end: time.Second}
 }
@@ -49,12 +49,12 @@ func TestWhoIsTooSlowIsLeft(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, c.SetReadDeadline(time.Now().Add(limit)))
 		_, err = io.ReadAll(c)
-		require.NoError(t, err, "after %q it is closed", said)
+		require.NoError(t, err, "after %q the connection is closed", said)
 		_ = c.Close()
 	}
 }
 
-// TestWhoDoesNotReadIsLeft, and holds up nobody who writes.
+// TestWhoDoesNotReadIsLeft, and does not block writers.
 func TestWhoDoesNotReadIsLeft(t *testing.T) {
 	failed := make(chan error, 1)
 	addr := serving(t, brief(), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -119,8 +119,8 @@ func TestStreamOutlivesTheLimitsOfOtherAnswers(t *testing.T) {
 	}
 }
 
-// TestStreamsAreBounded: who comes when there are enough is told to come again, and
-// who goes makes room.
+// TestStreamsAreBounded: a client beyond the limit is told to retry, and a
+// leaving client makes room.
 func TestStreamsAreBounded(t *testing.T) {
 	b := &board{}
 	addr := serving(t, usual(), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { Stream(w, r, &b.hub, "", b.regions) }))
@@ -129,7 +129,7 @@ func TestStreamsAreBounded(t *testing.T) {
 		ctx, cancel := context.WithTimeout(context.Background(), limit)
 		r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr, nil)
 		require.NoError(t, err)
-		answer, err := client.Do(r) //nolint:bodyclose // leave closes it
+		answer, err := client.Do(r) //nolint:bodyclose // closed by leave
 		require.NoError(t, err)
 		return answer.StatusCode, answer.Header.Get("Retry-After"), func() { cancel(); _ = answer.Body.Close() }
 	}
@@ -156,7 +156,7 @@ func TestStreamsAreBounded(t *testing.T) {
 	leave()
 }
 
-// TestStreamThatCannotBeDrawnEnds: its page asks again, and nothing is left of it.
+// TestStreamThatCannotBeDrawnEnds: its page asks again, and no stream is left.
 func TestStreamThatCannotBeDrawnEnds(t *testing.T) {
 	var hub Hub
 	hub.Publish()

@@ -10,11 +10,12 @@ import (
 	"time"
 )
 
-// ErrAddress: an address to listen on is none, or one that others can reach.
+// ErrAddress: an address to listen on is invalid, or reachable from other
+// machines.
 var ErrAddress = errors.New("invalid address to listen on")
 
-// CheckAddress says what is wrong with host:port as an address to listen on:
-// unless remote is true, it must be one that only this machine can reach.
+// CheckAddress validates host:port as an address to listen on: unless remote is
+// true, only this machine may be able to reach the address.
 func CheckAddress(addr string, remote bool) error {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -30,13 +31,13 @@ func CheckAddress(addr string, remote bool) error {
 }
 
 // loopback reports whether host is this machine alone. A name other than
-// localhost is not: the operator of the name server says what it means.
+// localhost is not: its meaning depends on the name server.
 func loopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// Listen listens on an address that CheckAddress accepts.
+// Listen listens on an address accepted by CheckAddress.
 func Listen(ctx context.Context, addr string, remote bool) (net.Listener, error) {
 	if err := CheckAddress(addr, remote); err != nil {
 		return nil, err
@@ -49,8 +50,8 @@ func Listen(ctx context.Context, addr string, remote bool) (net.Listener, error)
 	return l, nil
 }
 
-// URL is where people find what listens: an address without a host becomes
-// one that a browser can open.
+// URL is the address of a listener for browsers: a missing host is replaced by
+// a host that a browser can open.
 func URL(l net.Listener) string {
 	host, port, err := net.SplitHostPort(l.Addr().String())
 	if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsUnspecified() {
@@ -62,21 +63,21 @@ func URL(l net.Listener) string {
 // maxHeader is how long the header of a request may be, in bytes.
 const maxHeader = 32 << 10
 
-// limits are how long things may take: the header of a question, all of it, its
-// answer, the time until the next one, and, when the server ends, the answers in
-// progress. A stream sets its own.
+// limits bound the durations: of a request's header, of the whole request, of
+// its answer, of the pause until the next request, and, at the end of the
+// server, of the answers in progress. A stream sets its own limit.
 type limits struct{ header, read, write, idle, end time.Duration }
 
-// usual are those of people's browsers. The answer's includes what a handler asks
-// others for.
+// usual are the limits for browsers. The limit of an answer includes the
+// handler's own requests to others.
 func usual() limits {
 	return limits{header: 10 * time.Second, read: 20 * time.Second, write: 30 * time.Second, idle: 2 * time.Minute, end: 3 * time.Second}
 }
 
 // Serve answers requests until ctx ends, and closes l. The contexts of all
-// requests end with ctx, so streams do not keep it; other answers in progress are
-// finished. The server drops a client that is too slow: with a question after 20
-// seconds, with an answer after 30.
+// requests end with ctx, so streams do not delay the end; other answers in
+// progress are finished. The server drops slow clients: a request may take 20
+// seconds, an answer 30.
 func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
 	return serve(ctx, l, h, usual())
 }

@@ -13,26 +13,27 @@ const (
 	// pause is the shortest time between two events of a stream: four a second
 	// are live for people, and no load.
 	pause = 250 * time.Millisecond
-	// alive is how often a stream says something when nothing changes, so that
-	// both ends notice when the other has gone.
+	// alive is the interval of messages without changes, so that both ends
+	// notice the loss of the other.
 	alive = 15 * time.Second
-	// writeLimit bounds the sending of an event to somebody who does not read. It
-	// stands for the server's limit of an answer, and is longer than alive, so
-	// that it is put off before it is reached.
+	// writeLimit bounds the sending of an event to a client that does not read.
+	// writeLimit replaces the server's limit of an answer, and is longer than
+	// alive, so each message extends the deadline in time.
 	writeLimit = 20 * time.Second
 )
 
-// update is what a stream sends: which blocks each region has, and the HTML of
-// those that are not there yet.
+// update is a message of a stream: the blocks of each region, with the HTML of
+// the blocks missing on the page.
 type update struct {
-	// Now is the server's time, in milliseconds: ages are counted by it.
+	// Now is the server's time in milliseconds, for ages.
 	Now int64 `json:"now"`
-	// Of is what the stream shows: a page of something else must be reloaded.
+	// Of identifies the content of the stream: a page of other content must be
+	// reloaded.
 	Of      string                 `json:"of"`
 	Regions map[string][]reference `json:"regions"`
 }
 
-// reference names a block; HTML is nil if it was sent before.
+// reference names a block; HTML is nil if already sent.
 type reference struct {
 	Key   string  `json:"key"`
 	Hash  string  `json:"hash"`
@@ -41,12 +42,12 @@ type reference struct {
 	HTML  *string `json:"html,omitempty"`
 }
 
-// Stream keeps a page up to date: whenever hub has something, it sends what
-// render makes different from what the page has. Nothing is sent when nothing is,
-// and no more than four times a second. It returns when the reader has gone, the
-// server ends, or render fails. A hub has 64 streams at most: further clients are told
-// to come again. A page whose Frame.Of is another is told to reload itself: another
-// server has taken the address of the server that wrote the page.
+// Stream keeps a page up to date: after each change announced by hub, Stream
+// sends the differences between the result of render and the page, at most four
+// times a second. Stream returns when the client has gone, the server ends, or
+// render fails. A hub has 64 streams at most: further clients are told to
+// retry. A page with another Frame.Of is told to reload: another server has
+// taken the address of the server that wrote the page.
 func Stream(w http.ResponseWriter, r *http.Request, hub *Hub, of string, render func() ([]Region, error)) {
 	if !hub.enter() {
 		w.Header().Set("Retry-After", "5")
@@ -86,13 +87,13 @@ func Stream(w http.ResponseWriter, r *http.Request, hub *Hub, of string, render 
 	s.follow(ctx, news, beat.C, render)
 }
 
-// stream is one reader.
+// stream is a stream to one client.
 type stream struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 	of      string
-	sent    map[string]string // region and key: hash of what the reader has
-	shown   string            // digest of the page that the reader has
+	sent    map[string]string // region and key: hash of the block on the page
+	shown   string            // digest of the client's page
 }
 
 func (s *stream) follow(ctx context.Context, news <-chan int64, beat <-chan time.Time, render func() ([]Region, error)) {
@@ -114,7 +115,7 @@ func (s *stream) follow(ctx context.Context, news <-chan int64, beat <-chan time
 				return
 			}
 		case <-beat:
-			// An event, not a comment, of which no script learns.
+			// An event, not a comment: scripts do not see comments.
 			if s.write([]byte("event: alive\ndata: {}\n\n")) != nil {
 				return
 			}
@@ -124,10 +125,10 @@ func (s *stream) follow(ctx context.Context, news <-chan int64, beat <-chan time
 	}
 }
 
-// update sends what differs from what the reader has.
+// update sends the differences to the client's page.
 func (s *stream) update(regions []Region) error {
 	is, sent := digest(regions), map[string]string{}
-	same := s.shown == is // at first: the page itself brought it all
+	same := s.shown == is // initially the same: the page itself is complete
 	u := update{Now: time.Now().UnixMilli(), Of: s.of, Regions: map[string][]reference{}}
 	for _, region := range regions {
 		list := make([]reference, 0, len(region.Blocks))
@@ -147,7 +148,7 @@ func (s *stream) update(regions []Region) error {
 	}
 	var out bytes.Buffer
 	out.WriteString("event: update\ndata: ")
-	if err := json.NewEncoder(&out).Encode(u); err != nil { // one line, and HTML in it escaped
+	if err := json.NewEncoder(&out).Encode(u); err != nil { // a single line, with escaped HTML
 		return fmt.Errorf("encode an update: %w", err)
 	}
 	out.WriteString("\n")
@@ -155,7 +156,7 @@ func (s *stream) update(regions []Region) error {
 }
 
 func (s *stream) write(text []byte) error {
-	_ = s.control.SetWriteDeadline(time.Now().Add(writeLimit)) // not all writers have one
+	_ = s.control.SetWriteDeadline(time.Now().Add(writeLimit)) // not all writers have a deadline
 	if _, err := s.w.Write(text); err != nil {
 		return err
 	}

@@ -43,8 +43,8 @@ func TestOnlyThisMachineIsListenedToUnlessToldOtherwise(t *testing.T) {
 	require.ErrorIs(t, err, ErrAddress)
 }
 
-// TestNamesOfOthersAreRefused: a page from elsewhere that lets its name point to
-// this machine sends that name.
+// TestNamesOfOthersAreRefused: a foreign page that points its name to this
+// machine sends its own name.
 func TestNamesOfOthersAreRefused(t *testing.T) {
 	served := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "secret") })
 	for _, c := range []struct {
@@ -141,7 +141,8 @@ func TestURLCanBeOpened(t *testing.T) {
 // board is a page whose blocks a test changes.
 type board struct {
 	hub Hub
-	// mu guards what follows; drawn is how often a stream has asked for the blocks.
+	// mu guards the fields below; drawn counts the streams' calls for the
+	// blocks.
 	mu     sync.Mutex
 	blocks []Block
 	drawn  int
@@ -205,7 +206,7 @@ func (b *board) stream(t *testing.T, query string) (next func() map[string][]ref
 	}, times
 }
 
-// blocks says what an update has: keys, with a star for those that bring HTML.
+// blocks describes an update: keys, with a star for blocks with HTML.
 func blocks(u map[string][]reference) string {
 	var out []string
 	for _, ref := range u["main"] {
@@ -228,11 +229,11 @@ func TestStreamSendsWhatHasChanged(t *testing.T) {
 	assert.Equal(t, "b a", blocks(next()), "another order")
 	b.set(Block{Key: "b", HTML: "2"}, Block{Key: "a", HTML: "1"}) // nothing
 	b.set(Block{Key: "b", HTML: "2"}, Block{Key: "c", HTML: "line\nline\r\n\ndata: x"})
-	assert.Equal(t, "b c*", blocks(next()), "what is the same is not sent")
+	assert.Equal(t, "b c*", blocks(next()), "unchanged blocks are not sent")
 	b.set()
 	assert.Equal(t, "", blocks(next()))
 	b.set(Block{Key: "b", HTML: "2"})
-	assert.Equal(t, "b*", blocks(next()), "what has gone is sent again when it comes back")
+	assert.Equal(t, "b*", blocks(next()), "a removed block is sent again when it comes back")
 	b.set(Block{Key: "b", HTML: "2", Class: "half"})
 	assert.Equal(t, "b*", blocks(next()))
 }
@@ -249,8 +250,8 @@ func TestStreamSendsNothingToAPageThatHasItAll(t *testing.T) {
 	assert.Equal(t, "a* b*", blocks(other()))
 }
 
-// TestWhatIsNoLongerKnownDoesNotGetOlder: its ages are those of the moment when it
-// was known. Only that moment is sent, and not all of it again.
+// TestWhatIsNoLongerKnownDoesNotGetOlder: ages are relative to the last known
+// moment. Only this moment is sent, not the whole block again.
 func TestWhatIsNoLongerKnownDoesNotGetOlder(t *testing.T) {
 	now := time.Now().Truncate(time.Millisecond)
 	then := now.Add(-time.Hour)
@@ -308,7 +309,7 @@ func TestHubForgetsNobody(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	h.Publish()
 	v, err := h.Wait(ctx, 0)
-	require.NoError(t, err, "what was published before")
+	require.NoError(t, err, "published before")
 	got := make(chan int64)
 	var waiting sync.WaitGroup
 	for range 5 {
