@@ -8,8 +8,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/dispatch"
 )
 
-// A master that changes how many tasks the queue holds keeps what a newer version has
-// written beside that, and changes nothing of a newer format.
+// A master that changes the capacity of the queue keeps the fields added by a
+// newer version, and does not change records of a newer format.
 func TestAdmissionOfANewerVersionIsKept(t *testing.T) {
 	const at = path + "/admission"
 	for name, c := range map[string]struct{ data, want string }{
@@ -60,6 +60,6 @@ func TestStatsShowWorkersThatCannotBeRead(t *testing.T) {
 		require.Equal(w, "newer", st.Workers[0].ID)
 		require.ErrorIs(w, st.Workers[0].Err, dispatch.ErrRecord)
 		require.ErrorContains(w, st.Workers[0].Err, "has format 2")
-		require.Equal(w, 1, st.Unmatched, "nobody can take it")
+		require.Equal(w, 1, st.Unmatched, "no worker can take the task")
 	})
 }

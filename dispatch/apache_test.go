@@ -16,7 +16,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/apache"
 )
 
-// beside runs a role until the test is over, or it is stopped.
+// beside runs a role until the end of the test, or until stop.
 func beside(t testing.TB, run func(context.Context) error) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})

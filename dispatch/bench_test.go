@@ -27,7 +27,7 @@ func benchClient(b *testing.B, addr string) *session.Client {
 	return c
 }
 
-// One operation is a task that does nothing, from its submission until its result is
+// One operation is an empty task, from its submission until its result is
 // collected. Each sub-benchmark keeps the given number of tasks in flight.
 func BenchmarkTasks(b *testing.B) {
 	for _, under := range []int{1, 64, 512} {

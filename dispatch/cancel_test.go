@@ -11,15 +11,15 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// unanswered begins a change of c1, whose link is slow, and returns when it was
-// carried out without an answer, and before it is looked at again.
+// unanswered begins a change by c1, whose link is slow, and returns after the
+// change was applied and its answer lost, before c1 looks for the outcome.
 func (w *World) unanswered(change func(ctx context.Context) error) <-chan error {
 	w.Helper()
 	w.Server.Delay(linkOf(1), zktest.ToServer, 100*time.Millisecond)
 	w.Server.FailNth(func(r zktest.Request) bool { return r.Op == "multi" && !r.OnlyChecks && r.Client == "c1" }, 1,
 		zktest.Action{Do: zktest.DropReplyCut})
 	said := make(chan error, 1)
-	// The tests wait for it; it ends with the change.
+	// The tests wait for this goroutine; it ends with the change.
 	go func() { said <- change(w.Ctx) }()
 	w.Pass(220 * time.Millisecond)
 	return said

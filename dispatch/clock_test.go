@@ -10,8 +10,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// Results are kept, and tasks wait, as long as they should by the servers' clock, whatever
-// the clock says of who wrote the record.
+// Retention and delays count by the servers' clock, not by the writer's clock.
 func TestRetentionAndDelaysCountByTheServersClock(t *testing.T) {
 	for _, wrong := range []time.Duration{-time.Hour, time.Hour} {
 		inWorld(t, nil, func(w *World) {
@@ -34,7 +33,7 @@ func TestRetentionAndDelaysCountByTheServersClock(t *testing.T) {
 	}
 }
 
-// A master that begins to lead writes once, to learn the servers' time.
+// A master that begins to lead writes once to learn the servers' time.
 func TestMasterAsksTheServersForTheTime(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		q := w.queue()

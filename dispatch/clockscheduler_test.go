@@ -10,7 +10,7 @@ import (
 
 func TestServerClockGoesOnFromTheLastWrite(t *testing.T) {
 	var c serverClock
-	require.WithinDuration(t, time.Now(), c.now(), time.Second, "it knows nothing yet")
+	require.WithinDuration(t, time.Now(), c.now(), time.Second, "without any answer yet")
 	behind := time.Now().Add(-time.Hour)
 	c.setTo(session.Stat{Mtime: behind.UnixMilli()})
 	require.WithinDuration(t, behind, c.now(), time.Second)
@@ -18,8 +18,8 @@ func TestServerClockGoesOnFromTheLastWrite(t *testing.T) {
 	require.WithinDuration(t, behind.Add(time.Minute), c.now(), time.Second)
 }
 
-// A worker's clock is the servers', as far as it can be known: a write that was answered
-// sets it, and what was written some time ago only moves it forward.
+// A worker's clock is the servers' clock, as far as known: an answered write
+// sets the clock, and an older write only moves it forward.
 func TestDeadlinesGoByTheServersClock(t *testing.T) {
 	at := func(d time.Duration) session.Stat { return session.Stat{Mtime: time.Now().Add(d).UnixMilli()} }
 	ws := &workerSession{}

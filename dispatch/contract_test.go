@@ -13,8 +13,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// Run returns nil when its context has ended and all is given back, and otherwise an error
-// that says what is not.
+// Run returns nil when its context has ended and everything was given back;
+// otherwise the error tells what was not.
 func TestHowRunOfAWorkerEnds(t *testing.T) {
 	for name, x := range map[string]struct {
 		before func(w *World, c *session.Client)
@@ -171,7 +171,7 @@ func TestGraceOfAWorker(t *testing.T) {
 	}
 }
 
-// A handler that fails by itself while it has grace has used up an attempt.
+// A handler that fails by itself during its grace has used up an attempt.
 func TestFailureDuringTheGraceCounts(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		w.master(nil)

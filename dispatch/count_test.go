@@ -73,7 +73,7 @@ func TestRequestsOfEachOperation(t *testing.T) {
 		w.Settle()
 		require.Equal(w, "done", string(w.get(q, "a").State))
 		w.collect(q, "a")
-		// One task, from end to end, on a network that takes its time.
+		// One task, from end to end, on a slow network.
 		w.Server.Delay(zktest.Link{}, zktest.Both, 5*time.Millisecond)
 		one := func() {
 			w.submit(q, task)
@@ -89,8 +89,8 @@ func TestRequestsOfEachOperation(t *testing.T) {
 	})
 }
 
-// A task takes fewer requests than one that is alone, 12, however many there are: the
-// master makes one transaction of many assignments.
+// With many tasks, a task takes fewer requests than a single task (12): the
+// master combines many assignments into one transaction.
 func TestRequestsPerTask(t *testing.T) {
 	n := 2000
 	if testing.Short() {

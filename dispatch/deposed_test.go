@@ -10,8 +10,9 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// A leader that has lost its followers answers every sync, and does not know of a task
-// that a majority has confirmed: nobody is told that there is no such task.
+// A leader that has lost its followers answers every sync, and does not know a
+// task that a majority has confirmed: no caller may be told that the task does
+// not exist.
 func TestTaskExistsThoughALeaderThatLeadsNobodyDoesNotKnowIt(t *testing.T) {
 	for name, call := range map[string]func(w *World, q *dispatch.Queue) error{
 		"Get":     func(w *World, q *dispatch.Queue) error { _, err := q.Get(w.Within(time.Minute), "x"); return err },

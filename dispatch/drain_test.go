@@ -9,12 +9,14 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// A master that has not heard yet that a worker leaves gives it a task; its folder is
-// not empty when it wants to go; and the task is canceled before the worker reads it.
-// Nothing tells the worker that its folder is empty then.
+// A master that does not know yet of a leaving worker assigns a task to the
+// worker. The worker's folder is then not empty at the attempt to leave, and
+// the task is canceled before the worker reads the assignment. The worker gets
+// no event when its folder is empty again.
 func TestWorkerLeavesThoughATaskCameAndWentUnseen(t *testing.T) {
-	// An attempt to leave arrives after the task was given, and before the view's read:
-	// with Drain it is the second request, after that which tells the master.
+	// An attempt to leave arrives after the assignment, and before the view's
+	// read: with Drain this is the second request, after the notice to the
+	// master.
 	for name, x := range map[string]struct {
 		drain        bool
 		wait, arrive time.Duration
@@ -54,8 +56,8 @@ func TestWorkerLeavesThoughATaskCameAndWentUnseen(t *testing.T) {
 				case err := <-ended:
 					require.NoError(w, err)
 				case <-w.Within(time.Minute).Done():
-					w.Expire(c) // so that the test does
-					require.Fail(w, "it does not end")
+					w.Expire(c) // lets the test end
+					require.Fail(w, "the worker does not end")
 				}
 				require.Empty(w, w.Children(path+"/workers"))
 				w.collect(q, "task-002")

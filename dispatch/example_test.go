@@ -58,8 +58,8 @@ func Example() {
 	// done WORLD
 }
 
-// A task whose attempts have all failed stays in the dead-letter list until a client
-// requeues it.
+// A task without any attempts left stays in the dead-letter list until a client
+// requeues the task.
 func ExampleQueue_Requeue() {
 	server, err := zktest.Start(nil)
 	if err != nil {

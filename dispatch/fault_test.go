@@ -16,10 +16,10 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/matrix"
 )
 
-// Every operation, and every role, under every fault at every one of its requests.
+// Every operation, and every role, under every fault at every request.
 
-// crew is what runs beside the operation under test, with the client that suffers
-// nothing unless it is the one that is tested.
+// crew has the roles beside the operation under test. Their client suffers no
+// faults, unless the role itself is tested.
 type crew struct {
 	ctx   context.Context
 	stop  context.CancelFunc
@@ -28,7 +28,7 @@ type crew struct {
 
 	server *zktest.Server
 
-	// mu guards what follows.
+	// mu guards the fields below.
 	mu    sync.Mutex
 	ends  map[string]int
 	there map[string]bool
@@ -47,8 +47,8 @@ func (c *crew) start(run func(context.Context) error) {
 	})
 }
 
-// begin starts parts: "m" is a master, "w" a worker, of the other client; in capitals
-// of the tested one.
+// begin starts parts: "m" is a master, "w" a worker, of the other client;
+// capitals are roles of the tested client.
 func begin(e *matrix.Env, p *world.Party, parts string, h dispatch.Handler) *crew {
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &crew{server: e.Server, ctx: ctx, stop: cancel, queue: dispatch.New(p.Other, path, nil), ends: map[string]int{}, there: map[string]bool{}}
@@ -84,7 +84,7 @@ func begin(e *matrix.Env, p *world.Party, parts string, h dispatch.Handler) *cre
 			run = dispatch.NewWorker(client, path, h, nil).Run
 		}
 		if lead := run; part == 'm' && strings.ContainsRune(parts, 'M') {
-			// The backup waits behind the master that suffers, which is the one to lead.
+			// The backup waits behind the faulted master, which must lead first.
 			run = func(ctx context.Context) error {
 				select {
 				case <-candidate:
@@ -136,7 +136,7 @@ func sound(ends int) func(context.Context, *world.Party) error {
 	}
 }
 
-// tidied waits until no dead worker has a folder, as long as that may take.
+// tidied waits, as long as necessary, until no dead worker has a folder.
 func (c *crew) tidied() {
 	for range 130 {
 		folders, _ := c.server.Children(path + "/workers")
@@ -159,11 +159,11 @@ func left(e *matrix.Env) error {
 	return fmt.Errorf("left: %q", remains(e.Server))
 }
 
-// report runs a case and says how large it was. With -short it tries one fault of
-// each kind: a request, a reply, a session and a caller that is lost.
+// report runs a case and logs its size. With -short, report tries one fault of
+// each kind: the loss of a request, a reply, a session and a caller.
 func report(t *testing.T, tr world.Trial, pairs ...matrix.Fault) {
 	t.Helper()
-	tr.Watched = true // by the roles that run beside it
+	tr.Watched = true // watched by the roles beside the operation
 	c := tr.Case()
 	check := c.Check
 	c.Check = func(e *matrix.Env) error {
@@ -184,7 +184,7 @@ func report(t *testing.T, tr world.Trial, pairs ...matrix.Fault) {
 	t.Logf("%s: %d requests, %d cases", c.Name, res.Requests, res.Cases)
 }
 
-// with is a Setup that has roles and tasks, which wait.
+// with is a Setup with roles and waiting tasks.
 func with(parts string, h dispatch.Handler, tasks ...dispatch.Task) func(*matrix.Env, *world.Party) error {
 	return func(e *matrix.Env, p *world.Party) error {
 		c := begin(e, p, parts, h)
@@ -225,7 +225,7 @@ func TestSubmitUnderEveryFault(t *testing.T) {
 					c := p.State.(*crew)
 					c.start(dispatch.NewMaster(p.Other, path, nil).Run)
 					c.start(dispatch.NewWorker(p.Other, path, echo, nil).Run)
-					// A client that does not know the outcome submits the same task again.
+					// A client without a known outcome submits the same task again.
 					if _, err := c.queue.Submit(ctx, dispatch.Task{ID: "x", Payload: []byte("x")}); err != nil {
 						return err
 					}
@@ -236,7 +236,7 @@ func TestSubmitUnderEveryFault(t *testing.T) {
 	}
 }
 
-// slow works so long that a task is still assigned when the operation comes.
+// slow works long enough for a task to be still assigned at the operation.
 var slow = takes(5 * time.Second) // read only
 
 func TestCancelUnderEveryFault(t *testing.T) {
@@ -245,7 +245,7 @@ func TestCancelUnderEveryFault(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			report(t, world.Trial{
 				Name: "Cancel", Setup: with(parts, slow, dispatch.Task{ID: "x"}),
-				Excuses: []error{dispatch.ErrState}, // it has ended before
+				Excuses: []error{dispatch.ErrState}, // the task has ended before
 				Op: func(ctx context.Context, p *world.Party) error {
 					if err := dispatch.New(p.Tested, path, nil).Cancel(ctx, "x"); err != nil {
 						return err
@@ -293,7 +293,7 @@ func TestRequeueUnderEveryFault(t *testing.T) {
 	}, matrix.LostReply)
 }
 
-// CL4: what was collected, and not answered, is not taken for something else's end.
+// CL4: a Collect without an answer is not mistaken for the end of another call.
 func TestWaitAndCollectUnderEveryFault(t *testing.T) {
 	t.Parallel()
 	for name, parts := range map[string]string{"it runs": "mw", "it has ended": "done"} {

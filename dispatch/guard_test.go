@@ -9,8 +9,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// The guard of an attempt is of its assignment, wherever the session that checks it has
-// its root.
+// The guard of an attempt checks its assignment in sessions of any chroot.
 func TestGuardHoldsInASessionOfAnotherChroot(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		require.NoError(w, w.Server.Create("/app", nil))
@@ -30,8 +29,8 @@ func TestGuardHoldsInASessionOfAnotherChroot(t *testing.T) {
 			return nil, err
 		}, nil).Run)
 		id := w.submit(q, dispatch.Task{MaxAttempts: 1})
-		require.Equal(w, "", w.collect(q, id).Error, "it is held")
+		require.Equal(w, "", w.collect(q, id).Error, "the task is held")
 		_, err := other.Txn(w.Ctx, guard, session.SetOp("/data", []byte("2"), -1))
-		require.ErrorIs(w, err, session.ErrNoNode, "it is not")
+		require.ErrorIs(w, err, session.ErrNoNode, "the task is not held")
 	})
 }

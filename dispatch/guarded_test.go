@@ -14,7 +14,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// deposed is a mastership whose leadership has gone on the servers, and does not know it.
+// deposed is a mastership whose leadership has ended on the servers, unknown to
+// the master.
 func deposed(w *world.World) *mastership {
 	w.Helper()
 	m := NewMaster(w.Client(), "/queue", nil)
@@ -72,7 +73,8 @@ func TestTransactionInASessionIsNotAppliedInTheNextOne(t *testing.T) {
 	})
 }
 
-// A worker whose assignment is gone learns that from the one request of its outcome.
+// A worker whose assignment is gone learns of the loss from the single request
+// of its outcome.
 func TestOutcomeOfATaskWhoseAssignmentIsGoneIsOneRequest(t *testing.T) {
 	world.In(t, nil, func(w *world.World) {
 		q := New(w.Client(), "/queue", nil)

@@ -10,8 +10,9 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// Servers do not report the creation of a result that the waiting client may not read:
-// the client finds the result when it looks again, and names it.
+// Servers do not report the creation of a result that the waiting client may
+// not read: the client finds the result with its next read, and names the
+// result.
 func TestWaitForAnUnreadableResultIsRefused(t *testing.T) {
 	for _, o := range []*zktest.Options{nil, {StatNeedsRead: true}} {
 		inWorld(t, o, func(w *World) {

@@ -16,7 +16,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// rewrite changes what the only task in the queue says of itself.
+// rewrite changes the record of the only task in the queue.
 func (w *World) rewrite(changes map[string]any) {
 	w.Helper()
 	bucket := w.Children(path + "/tasks")
@@ -35,7 +35,7 @@ func (w *World) rewrite(changes map[string]any) {
 	require.NoError(w, w.Server.Set(at, data))
 }
 
-// A task that says what cannot be is left alone, and the master goes on.
+// A task with an impossible record is left alone, and the master continues.
 func TestMasterGoesOnWhateverATaskSays(t *testing.T) {
 	for _, changes := range []map[string]any{
 		{"state": "assigned", "worker": "a//b", "assignment": "x"},
@@ -61,7 +61,7 @@ func TestMasterGoesOnWhateverATaskSays(t *testing.T) {
 			}
 			found, err := q.List(w.Ctx)
 			require.NoError(w, err)
-			require.Len(w, found, 1, "it is left alone")
+			require.Len(w, found, 1, "the task is left alone")
 		})
 	}
 }
@@ -155,8 +155,8 @@ func TestNumbersThatAreTooLarge(t *testing.T) {
 	})
 }
 
-// A request that costs the connection each time (a server whose jute.maxbuffer is
-// smaller, a proxy) is not repeated as fast as the network can.
+// A request that costs the connection each time (a server whose jute.maxbuffer
+// is smaller, a proxy) is not repeated at the speed of the network.
 func TestWhatCostsTheConnectionIsRepeatedWithPauses(t *testing.T) {
 	for name, prefix := range map[string]string{"submit": "/clients/", "assign": "/masters/", "done": "/workers/"} {
 		t.Run(name, func(t *testing.T) {
@@ -194,8 +194,8 @@ func TestWhatCostsTheConnectionIsRepeatedWithPauses(t *testing.T) {
 	}
 }
 
-// Each lost connection tells those who wait that there may be news: they outlast as
-// many as there are.
+// Each lost connection tells waiting callers to look for news: they survive any
+// number of lost connections.
 func TestWaitOutlastsLostConnections(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		q := w.queue()
@@ -219,8 +219,9 @@ func TestWaitOutlastsLostConnections(t *testing.T) {
 	})
 }
 
-// A znode that somebody creates below an assignment keeps the task from ending. Cancel
-// returns an error at once that names the znode, since the znode never goes by itself.
+// A foreign znode below an assignment keeps the task from ending. Cancel
+// returns at once an error that names the znode, because the znode never goes
+// by itself.
 func TestCancelSaysWhatKeepsATaskFromEnding(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		w.master(nil)
@@ -244,8 +245,8 @@ func TestCancelSaysWhatKeepsATaskFromEnding(t *testing.T) {
 	})
 }
 
-// A task whose assignment somebody has deleted by hand can be canceled, also while there
-// is no master that would take it back.
+// A task whose assignment was deleted by hand can be canceled, even without a
+// master to take the task back.
 func TestTaskWithoutItsAssignmentIsCanceled(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		master := w.master(nil)

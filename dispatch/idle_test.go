@@ -10,8 +10,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// A worker without a task has nothing to wait for when its context ends: not for
-// servers that cannot be reached, whatever the session's timeout.
+// A worker without a task does not wait when its context ends, not even for
+// unreachable servers, with any session timeout.
 func TestIdleWorkerEndsWithItsContext(t *testing.T) {
 	for _, timeout := range []time.Duration{10 * time.Second, 40 * time.Second} {
 		inWorld(t, nil, func(w *World) {
@@ -28,7 +28,7 @@ func TestIdleWorkerEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// A connection that is lost without a sign is given one second.
+// A connection lost silently is given one second.
 func TestIdleWorkerEndsSoonWhenNothingIsAnswered(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		r := w.worker(takes(time.Second), nil)
@@ -43,8 +43,8 @@ func TestIdleWorkerEndsSoonWhenNothingIsAnswered(t *testing.T) {
 	})
 }
 
-// One with a task gives it back first: until its handler has returned, and its session
-// is given up at the latest.
+// A worker with a task gives the task back first. Run ends at the latest when
+// the handler has returned and the session is given up.
 func TestWorkerWithATaskEndsWithItsSession(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		w.master(nil)

@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite testdata/layout.golden") // read only
 
-// TestLayout compares what the operations leave in ZooKeeper with a file.
+// TestLayout compares the znodes left by the operations with a file.
 func TestLayout_M2_M3_M10_M19_M21(t *testing.T) {
 	var out strings.Builder
 	inWorld(t, nil, func(w *World) {
@@ -65,7 +65,7 @@ func TestLayout_M2_M3_M10_M19_M21(t *testing.T) {
 	world.Golden(t, *update, out.String())
 }
 
-// Every znode has the ACL that was asked for.
+// Every znode has the requested ACL.
 func TestACL(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		ann := session.Options{Credentials: []session.Credential{session.Digest("ann", "secret")}}

@@ -9,7 +9,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/dispatch"
 )
 
-// record is what the only task in the queue says of itself.
+// record is the record of the only task in the queue.
 func (w *World) record() (fields map[string]any) {
 	w.Helper()
 	dir := path + "/tasks/" + w.Children(path + "/tasks")[0]
@@ -19,7 +19,7 @@ func (w *World) record() (fields map[string]any) {
 	return fields
 }
 
-// Fields that a newer version has added outlast every change that this version makes.
+// Fields added by a newer version survive every change by this version.
 func TestFieldsOfANewerVersionAreKept(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		q := w.queue()

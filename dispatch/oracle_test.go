@@ -15,8 +15,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// Checks of the invariants of every moment and of every history, and tests that these
-// checks notice violations.
+// Checks of the invariants at each moment and over each history, and tests that
+// violations are detected.
 
 var (
 	errTree    = errors.New("the tree does not fit together")
@@ -27,8 +27,8 @@ var (
 	errResult  = errors.New("the result is not what happened")
 )
 
-// checkTree wants every task to have its payload, every task that is assigned its
-// assignment and no other to have one, and every task that has ended its result.
+// checkTree asserts that every task has its payload, that exactly the assigned
+// tasks have assignments, and that every ended task has its result.
 func checkTree(nodes []zktest.Node) error {
 	type task struct {
 		ID, Run, State, Worker, Assignment string
@@ -95,22 +95,22 @@ type run struct {
 	attempt        int
 	token, session int64
 	from, to       time.Time
-	// output of a call that has succeeded; "" of another.
+	// output of a successful call; "" otherwise.
 	output string
 }
 
-// fate is what is known of a task's end.
+// fate is the known end of a task.
 type fate struct {
-	confirmed bool // it was submitted for sure
+	confirmed bool // certainly submitted
 	result    *dispatch.Result
 	ends      int // how many results were written
-	// meddled: somebody has canceled it, so that handlers learn late.
+	// meddled: canceled by a client, so handlers learn late.
 	meddled     bool
 	maxAttempts int
 }
 
-// checkHistory wants each task that was submitted to have ended once, as one of its
-// handlers said, and its handlers to follow each other.
+// checkHistory asserts that each submitted task has ended once, with the result
+// of one of its handlers, and that its handlers did not overlap.
 func checkHistory(runs []run, fates map[string]*fate) error {
 	of := map[string][]run{}
 	for _, r := range runs {

@@ -35,7 +35,7 @@ func TestRemoveEndsTheWaitingForATask(t *testing.T) {
 		w.Settle()
 		began := time.Now()
 		require.NoError(w, q.Remove(w.Ctx, "x"))
-		if err := <-out; err != nil { // else it was canceled
+		if err := <-out; err != nil { // otherwise the task was canceled
 			require.ErrorIs(w, err, dispatch.ErrNoTask)
 		}
 		require.Less(w, time.Since(began), time.Second)
@@ -66,8 +66,8 @@ func TestPurgeRemovesByState(t *testing.T) {
 	})
 }
 
-// The first purge removes payloads and results that belong to no task, and, if asked to,
-// records that cannot be read. Tasks in other states stay whole.
+// The first purge removes payloads and results without a task and, on request,
+// unreadable records. Tasks in other states stay whole.
 func TestPurgeRemovesWhatBelongsToNoTask(t *testing.T) {
 	for _, dirs := range [][]string{{"tasks"}, {"tasks/"}, {"tasks", "data"}, {"tasks", "results"}} {
 		inWorld(t, nil, func(w *World) {
@@ -81,7 +81,7 @@ func TestPurgeRemovesWhatBelongsToNoTask(t *testing.T) {
 			n, err := q.Purge(w.Ctx, "done")
 			require.NoError(w, err)
 			require.Zero(w, n)
-			require.Len(w, remains(w.Server), 2, "%v: record and payload of the one that stays", remains(w.Server))
+			require.Len(w, remains(w.Server), 2, "%v: record and payload of the remaining task", remains(w.Server))
 			require.NoError(w, q.Remove(w.Ctx, "stays"))
 		})
 	}
@@ -106,7 +106,7 @@ func TestPurgeAndRemoveTakeGarbageAndLeaveWhatIsNewer(t *testing.T) {
 				inWorld(t, nil, func(w *World) {
 					q := w.queue()
 					w.submit(q, dispatch.Task{ID: "bad"})
-					require.NoError(w, q.Cancel(w.Ctx, "bad")) // it has a result, too
+					require.NoError(w, q.Cancel(w.Ctx, "bad")) // a canceled task has a result, too
 					w.rewrite(changes)
 					err := remove(w, q)
 					if what == "garbage" || what == "no format" {

@@ -14,9 +14,9 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// Whatever an operator deletes, tasks that are submitted afterwards work.
+// After any deletion by an operator, newly submitted tasks work.
 
-// purges are the folders of a queue, each alone, each two, and all that there is.
+// purges are the folders of a queue: each alone, each pair, and all.
 func purges() [][]string {
 	dirs := []string{"tasks", "data", "results", "workers", "alive", "clients", "admission", "admission/open", "masters"}
 	var out [][]string
@@ -29,13 +29,13 @@ func purges() [][]string {
 	return append(out, dirs, []string{"tasks/", "results/"}, []string{"data/"}, []string{"results/"}, []string{"workers/"})
 }
 
-// purge deletes folders; of one with a slash at its end, what is in it.
+// purge deletes folders; with a slash at the end, only the contents.
 func (w *World) purge(dirs []string) {
 	w.Helper()
 	for _, dir := range dirs {
 		parent, all := strings.CutSuffix(path+"/"+dir, "/")
 		if !all {
-			_ = w.Server.DeleteAll(parent) // it may have gone with another one
+			_ = w.Server.DeleteAll(parent) // may have gone with another folder
 			continue
 		}
 		for _, name := range w.Children(parent) {
@@ -45,7 +45,8 @@ func (w *World) purge(dirs []string) {
 	w.Settle()
 }
 
-// inEachState has tasks that wait, that a worker has, and that have ended in each way.
+// inEachState makes a waiting task, an assigned task, and ended tasks of all
+// kinds.
 func (w *World) inEachState(q *dispatch.Queue) []string {
 	w.Helper()
 	w.submit(q, dispatch.Task{ID: "waiting", Delay: 40 * time.Second})
@@ -58,7 +59,7 @@ func (w *World) inEachState(q *dispatch.Queue) []string {
 	return []string{"waiting", "assigned", "done", "dead", "canceled"}
 }
 
-// asTold does what its payload says.
+// asTold works by the instructions of the payload.
 func asTold(ctx context.Context, a *dispatch.Attempt) ([]byte, error) {
 	if d, err := time.ParseDuration(string(a.Payload)); err == nil {
 		world.SleepContext(ctx, d)
@@ -69,8 +70,8 @@ func asTold(ctx context.Context, a *dispatch.Attempt) ([]byte, error) {
 	return a.Payload, ctx.Err()
 }
 
-// works wants everything that can be done with a queue to work, within five minutes, and
-// nothing to be left of the tasks of former times either.
+// works asserts that all operations of a queue succeed within five minutes, and
+// that no former task leaves any znodes.
 func (w *World) works(q *dispatch.Queue, former []string) {
 	w.Helper()
 	began := time.Now()
@@ -114,8 +115,8 @@ func TestTasksWorkAfterAnyFoldersWereDeletedUnderRunningRoles(t *testing.T) {
 				former := w.inEachState(q)
 				w.purge(dirs)
 				w.works(q, former)
-				require.NoError(w, master.end(), "it was running still")
-				require.NoError(w, worker.end(), "it was running still")
+				require.NoError(w, master.end(), "the master was still running")
+				require.NoError(w, worker.end(), "the worker was still running")
 			})
 		})
 	}
@@ -140,8 +141,8 @@ func TestTasksWorkAfterAnyFoldersWereDeletedBetweenRuns(t *testing.T) {
 	}
 }
 
-// A worker whose folder was deleted is a worker again at once, under another id, and says
-// to the handlers of what it had why they end.
+// A worker whose folder was deleted registers again at once under another id.
+// The handlers of its former tasks get the cause of their end.
 func TestWorkerWhoseFolderWasDeletedBeginsAnew(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		w.master(nil)

@@ -52,7 +52,7 @@ func TestSameIDIsTheSameTask(t *testing.T) {
 		w.worker(echo, nil)
 		_, err := other.Wait(w.Ctx, task.ID)
 		require.NoError(w, err)
-		require.Equal(w, task.ID, w.submit(q, task), "it has its result")
+		require.Equal(w, task.ID, w.submit(q, task), "the task has its result")
 		require.Equal(w, order, w.get(q, task.ID).Order)
 		_, err = q.Submit(w.Ctx, dispatch.Task{ID: task.ID, Payload: []byte("y")})
 		require.ErrorIs(w, err, dispatch.ErrConflict)
@@ -60,8 +60,8 @@ func TestSameIDIsTheSameTask(t *testing.T) {
 	})
 }
 
-// A waiter may be in another process, begin before the end or after it, and lose its
-// session meanwhile.
+// A waiter may be in another process, begin before or after the end, and lose
+// its session meanwhile.
 func TestWaitersOfAllKinds(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		w.master(nil)
@@ -124,7 +124,8 @@ func TestPriorityThenOrderOfSubmission(t *testing.T) {
 	})
 }
 
-// A task that no worker fits waits, and keeps nobody else from being run.
+// A task without a matching worker waits, and does not keep other tasks from
+// being run.
 func TestLabels(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		w.master(nil)
@@ -215,8 +216,8 @@ func TestFinishedTasksGoAfterTheirRetention_M11(t *testing.T) {
 	})
 }
 
-// A queue that holds as many tasks as it may refuses more, by name, until some are
-// gone; what exists is found all the same.
+// A full queue refuses further tasks with ErrFull until some are gone; existing
+// tasks are found all the same.
 func TestFullQueueRefuses(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		w.master(&dispatch.Options{MaxTasks: 20})
@@ -236,15 +237,15 @@ func TestFullQueueRefuses(t *testing.T) {
 		require.NoError(w, q.Cancel(w.Ctx, "task-000"))
 		w.Settle()
 		_, err = q.Submit(w.Ctx, numbered(20))
-		require.ErrorIs(w, err, dispatch.ErrFull, "19 of 20: it opens at nine tenths")
+		require.ErrorIs(w, err, dispatch.ErrFull, "19 of 20: the queue opens at nine tenths")
 		require.NoError(w, q.Cancel(w.Ctx, "task-001"))
 		w.Settle()
 		require.Equal(w, "task-020", w.submit(q, numbered(20)))
 	})
 }
 
-// Without a master nobody closes a queue, but its buckets have bounds, which clients
-// know.
+// Without a master a queue is not closed, but clients know the bounds of its
+// buckets.
 func TestFullQueueRefusesWithoutAMaster(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		m := w.master(&dispatch.Options{MaxTasks: 1})
@@ -256,7 +257,7 @@ func TestFullQueueRefusesWithoutAMaster(t *testing.T) {
 		for n := 0; took < 2*bound; n++ {
 			task := numbered(n)
 			if sha256.Sum256([]byte(task.ID))[0] != 0xa7 {
-				continue // one bucket will do
+				continue // one bucket is enough
 			}
 			if _, err := q.Submit(w.Ctx, task); err != nil {
 				require.ErrorIs(w, err, dispatch.ErrFull)
@@ -272,7 +273,7 @@ func TestFullQueueRefusesWithoutAMaster(t *testing.T) {
 	})
 }
 
-// Tasks that go with their client are canceled when it dies, and others are not.
+// Attached tasks are canceled when their client dies, other tasks are not.
 func TestAttachedTasksGoWithTheirClient_M11_M24(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		m := w.master(nil)
@@ -289,7 +290,7 @@ func TestAttachedTasksGoWithTheirClient_M11_M24(t *testing.T) {
 		w.Settle()
 		require.Equal(w, []string{"runs", "waits"}, idsOf(w, other, "canceled"))
 		require.Contains(w, w.collect(other, "runs").Error, "client")
-		// The same when there is no master at that moment.
+		// The same without a master at that moment.
 		w.submit(q, dispatch.Task{ID: "again", Attached: true})
 		_ = m.end()
 		w.Expire(dies)
@@ -395,8 +396,8 @@ func TestArgumentsAreCheckedBeforeAnythingIsSent(t *testing.T) {
 	})
 }
 
-// A task's deadline passes while it waits for its time: it has failed then, and not
-// when its time has come.
+// A deadline before the time of a delayed task ends the task at the deadline,
+// not at its time.
 func TestDeadlineBeforeTheTimeOfATaskEndsIt(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		q := w.queue()
@@ -410,8 +411,8 @@ func TestDeadlineBeforeTheTimeOfATaskEndsIt(t *testing.T) {
 	})
 }
 
-// Somebody deletes the node by which a client's submissions are kept from coming late:
-// the client makes another one.
+// After a deletion of the node that keeps a client's submissions from coming
+// late, the client creates another node.
 func TestSubmissionGoesOnWhenItsClientsNodeWasDeleted(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		q := w.queue()

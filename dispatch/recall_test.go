@@ -11,14 +11,14 @@ import (
 	"pgregory.net/rapid"
 )
 
-// handed is a task that a worker has, since a time.
+// handed is a task assigned to a worker since a time.
 func handed(n int, worker string, since time.Time, labels ...string) seen {
 	r := ready(n, 0).givenTo(worker, newSerial(7, int64(n)), since)
 	r.Labels = labels
 	return seen{record: r, czxid: int64(n + 1), mzxid: int64(n + 1), mtime: since}
 }
 
-// recalledOf are the numbers of the tasks that are recalled, by worker.
+// recalledOf are the numbers of the recalled tasks, by worker.
 func recalledOf(list []recall) map[string][]string {
 	out := map[string][]string{}
 	for _, r := range list {
@@ -27,7 +27,7 @@ func recalledOf(list []recall) map[string][]string {
 	return out
 }
 
-// serials are those of the tasks from one to another.
+// serials are the numbers of the tasks from first to last.
 func serials(from, to int) (out []string) {
 	for n := from; n <= to; n++ {
 		out = append(out, newSerial(7, int64(n)))
@@ -55,7 +55,8 @@ func TestHalfOfWhatOneHasPrefetchedIsRecalled(t *testing.T) {
 	require.Equal(t, map[string][]string{"a": serials(4, 10)}, recalledOf(sc.planRecalls(at.Add(2*time.Second))), "4, 4, and 3")
 }
 
-// Only tasks that nobody has begun are recalled, for workers that can take them now.
+// Only tasks that have not begun are recalled, for workers that can take them
+// now.
 func TestWhatIsNotRecalled(t *testing.T) {
 	start := time.Now()
 	now := start.Add(time.Second)
@@ -99,13 +100,14 @@ func TestWhatIsNotRecalled(t *testing.T) {
 	}
 }
 
-// seenLater is a task that was written again.
+// seenLater is a task after another write.
 func seenLater(t seen) seen {
 	t.mzxid += 100
 	return t
 }
 
-// A worker that does not answer keeps nobody from getting the tasks of others.
+// An unresponsive worker does not keep others from getting tasks of other
+// workers.
 func TestRecallsThatAreNotAnsweredDoNotCount(t *testing.T) {
 	sc, now := newScheduler(), time.Now()
 	for _, id := range []string{"a", "b"} {
@@ -133,8 +135,8 @@ func TestRecallIsBounded(t *testing.T) {
 	require.Empty(t, sc.planRecalls(now.Add(2*time.Second)))
 }
 
-// However tasks are spread, the recalls come to an end, and then no worker has a free
-// slot while another one has tasks for it that have not begun.
+// For any distribution of tasks, the recalls end, and then no worker has a free
+// slot while another worker has suitable tasks that have not begun.
 func TestRecallsSpreadTasks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sc, now := newScheduler(), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -165,7 +167,7 @@ func TestRecallsSpreadTasks(t *testing.T) {
 		}
 		quiet := 0
 		for rounds := 0; quiet < 3; rounds++ {
-			require.Less(t, rounds, 200, "it does not come to an end")
+			require.Less(t, rounds, 200, "the recalls do not end")
 			now = now.Add(recallAfter)
 			list := sc.planRecalls(now)
 			if quiet++; len(list) > 0 {

@@ -45,8 +45,8 @@ func TestTransitions(t *testing.T) {
 	require.Len(t, r.afterFailure(strings.Repeat("ü", maxFailure), 0, now).LastFailure, maxFailure)
 }
 
-// A task that has ended does not keep the time before which it was not to be tried:
-// after a Requeue it would wait for that.
+// An ended task does not keep its earliest start time: otherwise the task would
+// wait after a Requeue.
 func TestTaskThatWasCanceledBeforeItsTimeIsRequeuedAtOnce(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	r, err := Task{ID: "x", Delay: time.Hour}.newRecord(now)
@@ -110,7 +110,7 @@ func TestBoundsOfAllLimits(t *testing.T) {
 	require.Greater(t, hardBound(math.MaxInt), int32(1<<29))
 	require.Greater(t, reopensAt(math.MaxInt), math.MaxInt/10*8)
 	r := record{Attempt: math.MaxInt, MaxAttempts: math.MaxInt, State: done, Retention: math.MaxInt64}
-	require.Zero(t, r.backoff(), "without counting to it")
+	require.Zero(t, r.backoff(), "the result is computed, not counted")
 	at, _ := (&seen{record: r}).wakeTime(false)
 	require.True(t, at.After(r.FinishedAt))
 }
@@ -155,8 +155,7 @@ func TestRecordsAreReadAsTheyWereWritten(t *testing.T) {
 	}
 }
 
-// Whatever is in the tree, reading it does not panic, and what is taken for a record
-// is one.
+// Decoding any data does not panic, and accepted data is a valid record.
 func FuzzDecode(f *testing.F) {
 	r, err := Task{Payload: []byte("x")}.newRecord(time.Now())
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/matrix"
 )
 
-// A released task is neither done nor failed: it has an attempt of the same number
-// again, also if that is the last one.
+// A released task is neither done nor failed: the next attempt has the same
+// number, even for the last attempt.
 func TestReleasedTaskIsTriedAgainAndTheAttemptDoesNotCount(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		w.master(nil)
@@ -68,7 +68,7 @@ func TestReleaseAfterTheHandlerHasReturnedChangesNothing(t *testing.T) {
 	})
 }
 
-// The assignment has gone, whether the worker knows of that or not.
+// The assignment has gone, known to the worker or not.
 func TestReleaseOfALostTaskSaysSo(t *testing.T) {
 	for _, told := range []bool{false, true} {
 		inWorld(t, nil, func(w *World) {
@@ -105,7 +105,7 @@ func TestReleaseUnderEveryFault(t *testing.T) {
 			goOn, asked, released := make(chan struct{}), new(atomic.Bool), make(chan error, 1)
 			c := begin(e, p, "mW", func(ctx context.Context, a *dispatch.Attempt) ([]byte, error) {
 				if !asked.CompareAndSwap(false, true) {
-					world.Pause(5 * time.Second) // its own transaction is not what is tried here
+					world.Pause(5 * time.Second) // the worker's own transaction is not under test
 					return a.Payload, nil
 				}
 				<-goOn

@@ -13,8 +13,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// A task that was done and removed before its submitter could look for it is submitted
-// once more, as docs/dispatch.md says; one that is still there is not.
+// A task that was done and removed before its submitter could look is submitted
+// once more, as documented in docs/dispatch.md; an existing task is not.
 func TestSubmissionIsLookedForAsLongAsItsTaskIsThere(t *testing.T) {
 	for retention, times := range map[time.Duration]int32{time.Millisecond: 2, time.Minute: 1} {
 		t.Run(retention.String(), func(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/matrix"
 )
 
-// The whole way of a task with a role that suffers: the master, the worker, or both.
-// A role that lost its session hears again in the next one: CH56.
+// The whole way of a task with faults in a role: the master, the worker, or
+// both. A role without its session gets events again in the next session: CH56.
 func TestRolesUnderEveryFault_M24(t *testing.T) {
 	t.Parallel()
 	for name, parts := range map[string]string{"master": "Mw", "worker": "mW", "master with a backup": "Mmw", "both": "MW"} {
@@ -23,7 +23,7 @@ func TestRolesUnderEveryFault_M24(t *testing.T) {
 			tr := world.Trial{
 				Name: name,
 				Setup: func(_ *matrix.Env, p *world.Party) error {
-					q := dispatch.New(p.Other, path, nil) // so that the roles alone suffer
+					q := dispatch.New(p.Other, path, nil) // so only the roles suffer faults
 					_, err := q.Submit(context.Background(), dispatch.Task{ID: "first", Payload: []byte("first")})
 					return err
 				},
@@ -66,8 +66,8 @@ func TestRolesUnderEveryFault_M24(t *testing.T) {
 	}
 }
 
-// explore is report for a case in which no context is canceled and the calling client
-// suffers no faults. It uses all faults, or only two.
+// explore is report for a case without canceled contexts and without faults of
+// the calling client. explore uses all faults, or only two.
 func explore(t *testing.T, c matrix.Case, all bool) {
 	t.Helper()
 	c.Faults = []matrix.Fault{matrix.LostReply, matrix.ExpireAfter}
@@ -84,7 +84,8 @@ func explore(t *testing.T, c matrix.Case, all bool) {
 	t.Logf("%s: %d requests, %d cases", c.Name, res.Requests, res.Cases)
 }
 
-// registered wants no worker to be registered: the Run of the only one has returned nil.
+// registered asserts that no worker is registered after the Run of the only
+// worker has returned nil.
 func registered(e *matrix.Env) error {
 	for _, name := range remains(e.Server) {
 		if strings.HasPrefix(name, "alive/") || strings.HasPrefix(name, "workers/") && strings.Count(name, "/") > 1 {
@@ -94,8 +95,8 @@ func registered(e *matrix.Env) error {
 	return nil
 }
 
-// A worker that is drained, or whose Run ends, while a fault happens: its tasks are
-// done, or go back, and nothing of it is left.
+// A fault while a worker is drained, or its Run ends: its tasks are done or
+// given back, and the worker leaves no znodes.
 func TestLeavingUnderEveryFault_M22(t *testing.T) {
 	t.Parallel()
 	for name, drain := range map[string]bool{"drain": true, "stop": false} {
@@ -114,7 +115,7 @@ func TestLeavingUnderEveryFault_M22(t *testing.T) {
 					ctx, cancel := context.WithCancel(context.Background())
 					k := leaver{c, dispatch.NewWorker(p.Tested, path, takes(10*time.Second), &dispatch.WorkerOptions{Concurrency: 1}), cancel, make(chan error, 1)}
 					p.State = k
-					// The clean-up waits for it; ends with ctx.
+					// The clean-up waits for this goroutine; ends with ctx.
 					go func() { k.done <- k.worker.Run(ctx); close(k.done) }()
 					e.Cleanup(func() { cancel(); <-k.done })
 					for n := range 3 {

@@ -10,8 +10,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/dispatch"
 )
 
-// Tasks that have ended and that nobody collects do not close a queue: the first that
-// ended make way, and the dead only when there are no others.
+// Ended, uncollected tasks do not close a queue: the oldest ended tasks make
+// way, dead tasks only without others.
 func TestTasksThatHaveEndedMakeWay(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		w.master(&dispatch.Options{MaxTasks: 10})
@@ -30,7 +30,7 @@ func TestTasksThatHaveEndedMakeWay(t *testing.T) {
 		}
 		kept := idsOf(w, q)
 		require.Len(w, kept, 10)
-		require.Equal(w, "task-000", kept[0], "it is dead")
+		require.Equal(w, "task-000", kept[0], "a dead task stays")
 		require.Equal(w, "task-031", kept[1])
 		for n := 40; n < 60; n++ {
 			task := numbered(n)
@@ -46,7 +46,7 @@ func TestTasksThatHaveEndedMakeWay(t *testing.T) {
 	})
 }
 
-// A submission waits for room if it is asked to, and no longer than its context.
+// A submission waits for room if requested, and at most until its context ends.
 func TestSubmitWaitsForRoom(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		w.master(&dispatch.Options{MaxTasks: 2})
@@ -68,6 +68,6 @@ func TestSubmitWaitsForRoom(t *testing.T) {
 		require.NoError(w, other.Cancel(w.Ctx, numbered(1).ID))
 		began := time.Now()
 		require.NoError(w, <-out)
-		require.Less(w, time.Since(began), time.Second, "it is told")
+		require.Less(w, time.Since(began), time.Second, "the waiting call is woken")
 	})
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/internal/world"
 )
 
-// Very many tasks wait that nobody can do, with ZKTEST_SEEDS a hundred thousand; a
-// master takes over, and others are done beside them as fast as ever.
+// Very many tasks without a suitable worker wait (with ZKTEST_SEEDS a hundred
+// thousand); a master takes over, and other tasks are done as fast as ever.
 func TestManyTasksWait(t *testing.T) {
 	n := 20_000
 	switch {
@@ -47,7 +47,7 @@ func TestManyTasksWait(t *testing.T) {
 	})
 }
 
-// flood makes n tasks like the one that is named "template", past the protocol.
+// flood makes n copies of the task "template", bypassing the protocol.
 func (w *World) flood(n int) {
 	w.Helper()
 	bucket := func(id string) string { return fmt.Sprintf("%02x", sha256.Sum256([]byte(id))[0]) }

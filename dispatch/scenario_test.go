@@ -17,10 +17,10 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// The scenarios of the original: clients that submit 20 tasks of 3 s, one a second,
-// and workers that run one task at a time and have the others wait (M27).
+// The scenarios of the original: clients that submit 20 tasks of 3 s, one a
+// second, and workers that run one task at a time while the others wait (M27).
 
-// seconds is a handler that works for as many seconds as its payload says.
+// seconds is a handler that works for the number of seconds in its payload.
 func seconds(ctx context.Context, a *dispatch.Attempt) ([]byte, error) {
 	n, err := strconv.Atoi(string(a.Payload))
 	if err != nil {
@@ -35,7 +35,8 @@ func lane(name string) *dispatch.WorkerOptions {
 	return &dispatch.WorkerOptions{Name: name, Concurrency: 1, Prefetch: 40}
 }
 
-// given is who was given what, in order: the workers' names and the tasks' ids.
+// given records the assignments in order: the workers' names and the tasks'
+// ids.
 type given struct {
 	mu      sync.Mutex
 	there   map[string]bool
@@ -49,7 +50,7 @@ func (w *World) watch() *given {
 	w.Server.OnApply(func(txn zktest.Txn) {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		for _, p := range slices.Compact(slices.Sorted(slices.Values(txn.Paths))) { // one is checked and deleted
+		for _, p := range slices.Compact(slices.Sorted(slices.Values(txn.Paths))) { // the same path is checked and deleted
 			elems := strings.Split(p, "/")
 			if txn.Code != 0 || len(elems) != 5 || elems[2] != "workers" {
 				continue
@@ -86,7 +87,8 @@ func (g *given) total() int {
 // life submits n tasks of 3 s, one a second, waits for each, and cleans up (M26).
 func (w *World) life(q *dispatch.Queue, n int) <-chan error {
 	out := make(chan error, 1)
-	// The test waits for it; ends with the world's context at the latest.
+	// The test waits for this goroutine; ends with the world's context at the
+	// latest.
 	go func() {
 		var ids []string
 		for range n {
@@ -113,7 +115,7 @@ func (w *World) life(q *dispatch.Queue, n int) <-chan error {
 	return out
 }
 
-// holds is how many tasks the worker of that name has.
+// holds is the number of tasks of the named worker.
 func (w *World) holds(q *dispatch.Queue, name string) int {
 	w.Helper()
 	st, err := q.Stats(w.Ctx)
@@ -126,7 +128,7 @@ func (w *World) holds(q *dispatch.Queue, name string) int {
 	return 0
 }
 
-// kill ends a client's session as its death would, and the role that it has.
+// kill ends a client's session like a death, and stops its role.
 func (w *World) kill(c *session.Client, r *role) {
 	w.Helper()
 	w.Expire(c)
@@ -144,8 +146,8 @@ func (w *World) masterWith(o *dispatch.Options) (*session.Client, *role) {
 	return c, w.beside(dispatch.NewMaster(c, path, o).Run)
 }
 
-// The client dies: no new tasks come, those that are there are run, a new client can
-// start, and what the dead one left is removed after its retention.
+// The client dies: no new tasks come, existing tasks are run, a new client can
+// start, and the dead client's results are removed after their retention.
 func TestClientDies_M11(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		w.master(nil)
@@ -172,7 +174,7 @@ func TestClientDies_M11(t *testing.T) {
 	})
 }
 
-// The only worker dies: tasks wait, and a new one gets them.
+// The only worker dies: tasks wait for a new worker.
 func TestOnlyWorkerDies_M12_M24(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		w.master(nil)
@@ -194,8 +196,8 @@ func TestOnlyWorkerDies_M12_M24(t *testing.T) {
 	})
 }
 
-// One of two workers is killed when it holds four tasks: the other one gets them, and
-// there are 24 assignments of 20 tasks (c1w2m1).
+// One of two workers is killed with four tasks: the other worker gets these
+// tasks, which makes 24 assignments of 20 tasks (c1w2m1).
 func TestOneOfTwoWorkersDies_M8_M9_M13_M28(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		g := w.watch()
@@ -220,7 +222,7 @@ func TestOneOfTwoWorkersDies_M8_M9_M13_M28(t *testing.T) {
 			require.LessOrEqual(w, n, 2)
 			twice += n - 1
 		}
-		require.Equal(w, 4, twice, "tasks that were given to another worker")
+		require.Equal(w, 4, twice, "tasks assigned to another worker")
 		w.Settle()
 		require.Len(w, remains(w.Server), 2, "the living worker")
 	})
@@ -244,7 +246,7 @@ func TestTwoClientsTwoWorkers_M8_M9_M14_M28(t *testing.T) {
 	})
 }
 
-// Six tasks that come at once are split evenly between two workers.
+// Six concurrent tasks are split evenly between two workers.
 func TestEvenSplit_M9(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		g := w.watch()
@@ -295,8 +297,8 @@ func TestMasterDies_M4_M6_M15_M20_M25_M28(t *testing.T) {
 	})
 }
 
-// The master does not die but lags: what it sends when another one leads already
-// changes nothing (the guard is the first operation of all that it sends).
+// The master does not die but lags: its requests after another master leads
+// change nothing (each transaction begins with the guard).
 func TestMasterLags_M16(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		g := w.watch()
@@ -309,7 +311,7 @@ func TestMasterLags_M16(t *testing.T) {
 		w.Settle()
 		late, wrong := 0, 0
 		var deposed time.Time
-		// From then on it may lead again.
+		// From then on the old master may lead again.
 		recently := func() bool { return !deposed.IsZero() && time.Since(deposed) <= 2*time.Second }
 		w.Server.OnRequest(func(r zktest.Request) zktest.Action {
 			if r.Session == oldID && r.Op == "multi" && !r.OnlyChecks && recently() {
@@ -328,7 +330,8 @@ func TestMasterLags_M16(t *testing.T) {
 		// its election node is deleted, as if its session had ended.
 		w.Server.Delay(linkOf(1), zktest.ToServer, 2*time.Second)
 		w.Pass(3500 * time.Millisecond)
-		// The next one is slow, too: it has not touched these tasks when that comes.
+		// The next master is slow, too: these tasks are untouched when the late
+		// requests arrive.
 		w.Server.Delay(linkOf(2), zktest.ToServer, 3*time.Second)
 		deposed = time.Now()
 		names := w.Children(path + "/masters")
@@ -343,7 +346,7 @@ func TestMasterLags_M16(t *testing.T) {
 		w.Server.Heal()
 		require.NoError(w, <-first)
 		require.NoError(w, <-second)
-		require.Positive(w, late, "what the old master has sent comes")
+		require.Positive(w, late, "the old master's requests arrive")
 		require.Zero(w, wrong, "and changes nothing")
 		require.Equal(w, 40, g.total(), "assignments of 40 tasks, no resets")
 		_, _ = a.end(), b.end()
@@ -351,8 +354,8 @@ func TestMasterLags_M16(t *testing.T) {
 	})
 }
 
-// A server dies with the clients of one of each role: others of each role live
-// elsewhere, so all goes on.
+// A server dies with a client of each role: other clients of each role use
+// other servers, so everything continues.
 func TestServerDiesWithOneOfEachRole_M17_M18(t *testing.T) {
 	inWorld(t, &zktest.Options{Servers: 3}, func(w *World) {
 		at := func(server int) *session.Client {

@@ -15,7 +15,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// twin is the same as scheduler, as simply as can be: it sorts everything each time.
+// twin is a trivial version of scheduler: it sorts everything each time.
 type twin struct {
 	tasks   map[string]seen
 	busy    map[string]bool
@@ -55,7 +55,8 @@ func (w *twin) sorted(want func(seen) bool) []string {
 	return out
 }
 
-// plan is what is to be done, as text: in no order, but for what is given to whom.
+// plan lists the due work as text, unordered except for the assignments of each
+// worker.
 func (w *twin) plan(now time.Time) (others []string, gives []string) {
 	do := func(what, id string) {
 		others = append(others, what+" "+id)
@@ -93,7 +94,8 @@ func (w *twin) plan(now time.Time) (others []string, gives []string) {
 	}
 }
 
-// nextPair is the first task that any worker can take, and the best of those.
+// nextPair is the first task that any worker can take, and the best such
+// worker.
 func (w *twin) nextPair(now time.Time) (id, worker string) {
 	ids := w.sorted(func(t seen) bool { return t.State == waiting && !t.NotBefore.After(now) })
 	slices.SortFunc(ids, func(a, b string) int {
@@ -122,7 +124,7 @@ func (w *twin) nextPair(now time.Time) (id, worker string) {
 	return "", ""
 }
 
-// drawn is a task as somebody may have left it.
+// drawn is a random task.
 func drawn(t *rapid.T, id string, start time.Time, workers, owners []string, zxid int64) seen {
 	at := func(what string) time.Time {
 		return start.Add(time.Duration(rapid.IntRange(-3, 60).Draw(t, what)) * time.Second)
@@ -257,13 +259,13 @@ func compare(t *rapid.T, sc *scheduler, w *twin, now time.Time, zxid int64) int6
 	}
 	require.Len(t, sc.tasks, len(w.tasks))
 	if at, ever := sc.nextWake(); ever && len(moves) == 0 {
-		require.True(t, at.After(now), "it would be looked at indefinitely")
+		require.True(t, at.After(now), "the task would be inspected indefinitely")
 	}
 	return zxid
 }
 
-// However many tasks wait that nobody can take, the next one that somebody can is
-// found without looking at them.
+// Among any number of waiting tasks without a suitable worker, the next
+// possible task is found without inspecting them.
 func TestTasksThatWaitCostNothing(t *testing.T) {
 	sc := newScheduler()
 	now := time.Now()
@@ -301,7 +303,7 @@ func TestBoardIgnoresOldNews(t *testing.T) {
 	require.Equal(t, []string{"w"}, sc.unconfirmedWorkers())
 	sc.removeWorker("w")
 	sc.addWorker("w", profile{Concurrency: 1})
-	require.Empty(t, sc.workers, "it never comes back")
+	require.Empty(t, sc.workers, "the worker never comes back")
 	require.Empty(t, sc.unconfirmedWorkers())
 	require.Empty(t, sc.emptiedWorkers())
 	sc.dropTask("x", 5)
@@ -310,7 +312,7 @@ func TestBoardIgnoresOldNews(t *testing.T) {
 	require.Empty(t, sc.emptiedWorkers())
 }
 
-// A move that fails although the task has not changed is not tried again until the task
+// A move that fails without a change of the task is not retried until the task
 // changes.
 func TestBoardLeavesAloneWhatIsStuck(t *testing.T) {
 	sc := newScheduler()
@@ -326,8 +328,8 @@ func TestBoardLeavesAloneWhatIsStuck(t *testing.T) {
 	require.Len(t, sc.planMoves(time.Now(), 10, func() string { return "" }), 1)
 }
 
-// A task that the view has dropped while something was done about it does not come
-// back when the outcome of that is known: nobody would ever drop it again.
+// A task that the view has dropped during a move does not come back with the
+// outcome of the move: no event would ever drop the task again.
 func TestOnlyTheViewAddsTasks(t *testing.T) {
 	sc := newScheduler()
 	sc.addWorker("w", profile{Concurrency: 1})
@@ -335,7 +337,7 @@ func TestOnlyTheViewAddsTasks(t *testing.T) {
 	sc.putTask(task)
 	moves := sc.planMoves(time.Now(), 10, func() string { return "" })
 	require.Len(t, moves, 1)
-	sc.dropTask("x", 1) // it was done, and collected, before the master has its own answer
+	sc.dropTask("x", 1) // done and collected before the master has its own answer
 	(&mastership{}).showMove(sc, moves[0], session.Stat{Mzxid: 2})
 	require.Empty(t, sc.tasks)
 	require.Zero(t, sc.workers["w"].load)

@@ -17,18 +17,18 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// stress is clients, masters and workers that are killed, stopped, drained and
-// started again, while everything breaks.
+// stress runs clients, masters and workers, which are killed, stopped, drained
+// and started again under faults.
 type stress struct {
 	w *World
 	world.History
 
-	// mu guards what follows.
+	// mu guards the fields below.
 	mu    sync.Mutex
 	runs  []run
 	fates map[string]*fate
 	next  int
-	there map[string]bool // results that exist
+	there map[string]bool // existing results
 }
 
 // kill ends a client's session at once, as far as the servers know.
@@ -64,7 +64,7 @@ func (s *stress) applied(txn zktest.Txn) {
 	}
 }
 
-// handle is the handler of all tasks: what it does depends on task and attempt.
+// handle is the handler of all tasks: its work depends on task and attempt.
 func (s *stress) handle(seed uint64) dispatch.Handler {
 	return func(ctx context.Context, a *dispatch.Attempt) (out []byte, err error) {
 		r := rand.New(rand.NewPCG(seed+uint64(a.Token()), 9))
@@ -90,7 +90,7 @@ func (s *stress) handle(seed uint64) dispatch.Handler {
 	}
 }
 
-// play runs a role again and again, and ends it in all ways.
+// play runs a role repeatedly, and ends the role in all ways.
 func (s *stress) play(ctx context.Context, c *session.Client, r *rand.Rand, start func() (run func(context.Context) error, drain func(context.Context) error)) {
 	var former sync.WaitGroup
 	defer former.Wait()
@@ -115,7 +115,7 @@ func (s *stress) play(ctx context.Context, c *session.Client, r *rand.Rand, star
 			_ = drain(short)
 			cancel()
 		case kind == 2:
-			// It stops in good order, or tries to.
+			// A graceful stop, or an attempt.
 			stop()
 			<-done
 		}
@@ -164,7 +164,7 @@ func (s *stress) submit(ctx context.Context, q *dispatch.Queue, t dispatch.Task,
 	return err == nil
 }
 
-// collect collects a task that was confirmed; false: not in time.
+// collect collects a confirmed task; false if not in time.
 func (s *stress) collect(ctx context.Context, q *dispatch.Queue, id string, f *fate, within time.Duration) bool {
 	short, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -177,7 +177,7 @@ func (s *stress) collect(ctx context.Context, q *dispatch.Queue, id string, f *f
 	return err == nil || f.result != nil && errors.Is(err, dispatch.ErrNoTask)
 }
 
-// excuse wants a reason for what did not work.
+// excuse requires a known reason for a failure.
 func (s *stress) excuse(ctx context.Context, what string, err error, reasons ...error) {
 	if err == nil || ctx.Err() != nil || slices.ContainsFunc(reasons, func(r error) bool { return errors.Is(err, r) }) {
 		return
@@ -185,7 +185,7 @@ func (s *stress) excuse(ctx context.Context, what string, err error, reasons ...
 	s.Fail(fmt.Errorf("%s: %w", what, err))
 }
 
-// history is one random history; what runs in it is drawn from seed.
+// history is a random history, drawn from seed.
 func history(w *World, seed uint64, servers int) error {
 	r := rand.New(rand.NewPCG(seed, 1))
 	s := &stress{w: w, fates: map[string]*fate{}, there: map[string]bool{}}
@@ -232,8 +232,8 @@ func history(w *World, seed uint64, servers int) error {
 	return errors.Join(s.aftermath(ctx, seed), s.check())
 }
 
-// aftermath wants, now that all is well, every task to end, and nothing to be left
-// when all are collected. It runs in a bubble.
+// aftermath asserts, after the faults, that every task ends, and that no znodes
+// are left when all are collected. It runs in a bubble.
 func (s *stress) aftermath(ctx context.Context, seed uint64) error {
 	master := s.w.beside(dispatch.NewMaster(s.w.Client(), path, nil).Run)
 	worker := s.w.beside(dispatch.NewWorker(s.w.Client(), path, s.handle(seed), nil).Run)
@@ -273,9 +273,9 @@ func (s *stress) aftermath(ctx context.Context, seed uint64) error {
 	return s.unwatched()
 }
 
-// unwatched wants no watches to be left. The test server keeps what belongs to a
-// connection that was made a hole, though the session has moved to another one: only
-// connections that it lists count.
+// unwatched asserts that no watches are left. The test server keeps the watches
+// of a connection turned into a hole, even after the session has moved: only
+// connections listed by the server count.
 func (s *stress) unwatched() error {
 	for _, one := range s.w.Server.Sessions() {
 		for i := range 3 {
@@ -289,8 +289,8 @@ func (s *stress) unwatched() error {
 	return nil
 }
 
-// check judges the history. A handler of a session that was expired out of turn
-// cannot know from then on.
+// check judges the history. From an early expiry of its session on, a handler
+// cannot know.
 func (s *stress) check() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,9 +9,10 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// A submission that was not answered before its session was lost may still be in flight
-// when the client submits the task in the next session, and the task may be done and
-// collected before the servers apply the late submission. It creates no task then.
+// A submission that was not answered before its session was lost may still be
+// in flight when the client submits the task in the next session, and the task
+// may be done and collected before the servers apply the late submission. The
+// late submission must not create a task.
 func TestLateSubmissionDoesNotComeBack(t *testing.T) {
 	for name, came := range map[string]bool{"it comes late": false, "it came before": true} {
 		t.Run(name, func(t *testing.T) {

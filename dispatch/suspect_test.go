@@ -10,8 +10,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/internal/world"
 )
 
-// A task that kills each worker that runs it takes no other task along, whether the master
-// stays the same or another one leads after each death.
+// A task that kills each worker that runs it takes no other task along, with
+// the same master, or with another master after each death.
 func TestTaskThatKillsItsWorkersIsTheOnlyOneThatDies(t *testing.T) {
 	for _, sameMaster := range []bool{true, false} {
 		inWorld(t, nil, func(w *World) {
@@ -36,7 +36,7 @@ func TestTaskThatKillsItsWorkersIsTheOnlyOneThatDies(t *testing.T) {
 			deaths := 0
 			over, stop := context.WithCancel(w.Ctx)
 			gone := make(chan struct{})
-			// Waited for below; ends when it is stopped.
+			// Waited for below; ends when stopped.
 			go func() {
 				defer close(gone)
 				for {
@@ -58,7 +58,7 @@ func TestTaskThatKillsItsWorkersIsTheOnlyOneThatDies(t *testing.T) {
 			for _, id := range ids {
 				r := w.collect(q, id)
 				require.Equal(w, "done", string(r.State), id)
-				require.LessOrEqual(w, r.Attempt, 3, "it was alone after the second death")
+				require.LessOrEqual(w, r.Attempt, 3, "the task was alone after the second death")
 			}
 			stop()
 			<-gone

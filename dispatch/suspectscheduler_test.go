@@ -9,7 +9,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// given gives a scheduler tasks, which it gives to its workers, and settles the moves.
+// given adds tasks to a scheduler, lets the scheduler assign them to its
+// workers, and settles the moves.
 func given(t *testing.T, sc *scheduler, now time.Time, tasks ...seen) (out []move) {
 	t.Helper()
 	for _, x := range tasks {
@@ -32,8 +33,8 @@ func ready(n, deaths int) seen {
 	return seen{record: record{ID: fmt.Sprintf("t%02d", n), State: waiting, Attempt: 1, MaxAttempts: 9, Deaths: deaths, Backoff: 1000}, czxid: int64(n + 1), mzxid: int64(n + 1)}
 }
 
-// Of the tasks of a worker that dies the first ones count, as many as it has slots: in the
-// order in which they were given, also within one transaction.
+// Of a dead worker's tasks only the first ones count, as many as the worker has
+// slots: in the order of assignment, even within a transaction.
 func TestOnlyWhatMayHaveBegunCounts(t *testing.T) {
 	sc, now := newScheduler(), time.Now()
 	sc.addWorker("w", profile{Concurrency: 12, Prefetch: 40})
@@ -53,15 +54,15 @@ func TestOnlyWhatMayHaveBegunCounts(t *testing.T) {
 	}
 }
 
-// A suspect is given to a worker without other tasks; one is kept free for it, and others
-// get what there is besides.
+// A suspect is assigned to a worker without other tasks; one worker is kept
+// free for the suspect, and other tasks get the remaining workers.
 func TestSuspectIsAlone(t *testing.T) {
 	sc, now := newScheduler(), time.Now()
 	sc.addWorker("v", profile{Concurrency: 2})
 	sc.addWorker("w", profile{Concurrency: 2})
 	require.Len(t, given(t, sc, now, ready(0, 0), ready(1, 0)), 2, "one each")
 	moves := given(t, sc, now, ready(2, suspectAfter), ready(3, suspectAfter), ready(4, 0), ready(5, 0))
-	require.Len(t, moves, 1, "one worker is kept")
+	require.Len(t, moves, 1, "one worker is kept free")
 	kept := sc.reserved.id
 	require.NotEqual(t, kept, moves[0].next.Worker)
 	for id, e := range sc.held[kept] {
@@ -73,7 +74,7 @@ func TestSuspectIsAlone(t *testing.T) {
 	require.Equal(t, kept, moves[0].next.Worker)
 	sc.dropTask("t02", 1<<40)
 	moves = given(t, sc, now)
-	require.Len(t, moves, 1, "the next suspect, and nothing beside it")
+	require.Len(t, moves, 1, "the next suspect, and no other task")
 	require.Equal(t, "t03", moves[0].task.ID)
 	sc.dropTask("t03", 1<<40)
 	require.Equal(t, "t05", given(t, sc, now)[0].task.ID)

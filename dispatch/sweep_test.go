@@ -15,8 +15,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/matrix"
 )
 
-// The master deletes payloads and results whose tasks somebody has deleted by hand, one
-// bucket at a time. Payloads and results of existing tasks stay.
+// The master deletes payloads and results of tasks deleted by hand, one bucket
+// at a time. Payloads and results of existing tasks stay.
 func TestMasterSweepsWhatBelongsToNoTask(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		q := w.queue()
@@ -29,7 +29,7 @@ func TestMasterSweepsWhatBelongsToNoTask(t *testing.T) {
 		w.Settle()
 		_ = m.end()
 		require.NoError(w, w.Server.DeleteAll(path+"/tasks"))
-		w.submit(q, numbered(0)) // another task of an old id, which waits
+		w.submit(q, numbered(0)) // another task with an old id, waiting
 		w.submit(q, dispatch.Task{ID: "newer"})
 		newer := ""
 		for _, n := range w.Server.Dump() {
@@ -52,7 +52,7 @@ func TestMasterSweepsWhatBelongsToNoTask(t *testing.T) {
 	})
 }
 
-// A queue of which nothing was deleted costs the master six requests a minute.
+// A queue without deletions costs the master six requests a minute.
 func TestSweepIsCheap(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		w.countBeats()
@@ -68,7 +68,8 @@ func TestSweepIsCheap(t *testing.T) {
 	})
 }
 
-// A master that suffers while it sweeps deletes what belongs to no task, and nothing else.
+// A master under faults, while sweeping, deletes only payloads and results
+// without a task.
 func TestSweepUnderEveryFault(t *testing.T) {
 	t.Parallel()
 	c := world.Trial{

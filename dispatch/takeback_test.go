@@ -14,14 +14,14 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/matrix"
 )
 
-// ledger counts the handlers of each task that have begun.
+// ledger counts the begun handlers of each task.
 type ledger struct {
-	// mu guards what follows.
+	// mu guards the fields below.
 	mu   sync.Mutex
 	runs map[string]int
 }
 
-// counting is takes, and counts what begins.
+// counting is takes with a count of the calls.
 func (l *ledger) counting(d time.Duration) dispatch.Handler {
 	return func(ctx context.Context, a *dispatch.Attempt) ([]byte, error) {
 		l.mu.Lock()
@@ -31,8 +31,7 @@ func (l *ledger) counting(d time.Duration) dispatch.Handler {
 	}
 }
 
-// Tasks that a worker has prefetched do not wait for it when another worker comes that has
-// nothing to do.
+// Prefetched tasks of a worker do not wait when an idle worker joins.
 func TestPrefetchedTasksGoToAnIdleWorker(t *testing.T) {
 	for _, slots := range []int{8, 1} {
 		t.Run(fmt.Sprint(slots, " slots"), func(t *testing.T) {
@@ -97,7 +96,7 @@ func TestRequestsOfATakeBack(t *testing.T) {
 	})
 }
 
-// Workers that nobody can relieve are not asked.
+// Workers are not asked for tasks that no other worker can take.
 func TestTasksForNobodyElseAreNotAskedFor(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		w.master(nil)
@@ -119,9 +118,9 @@ func TestTasksForNobodyElseAreNotAskedFor(t *testing.T) {
 	})
 }
 
-// Tasks that the first worker has prefetched are taken back for the second worker while
-// the master, the first worker or the second worker suffers faults: every task ends once,
-// and no task begins twice in one attempt.
+// Tasks that the first worker has prefetched are taken back for the second
+// worker, with faults in the master or in one of the workers: every task ends
+// once, and no task begins twice in the same attempt.
 func TestTakeBackUnderEveryFault(t *testing.T) {
 	t.Parallel()
 	for name, who := range map[string]string{"master": "M", "the one that has them": "A", "the one that is idle": "B"} {

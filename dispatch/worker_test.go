@@ -40,8 +40,8 @@ func TestAtMostSoManyHandlersAtOnce(t *testing.T) {
 	})
 }
 
-// A failed task is retried with growing delays, and is dead after the last attempt: it is
-// in the dead-letter list then, and can be requeued.
+// A failed task is retried with growing delays, and is dead after the last
+// attempt: the task is then in the dead-letter list, and can be requeued.
 func TestFailuresAreTriedAgainAndThenDead(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		w.master(nil)
@@ -104,8 +104,8 @@ func TestPermanentFailureIsNotTriedAgain(t *testing.T) {
 	})
 }
 
-// Canceling ends a task that waits and one that runs; the handler's context ends, and
-// what it returns is refused.
+// Canceling ends waiting and running tasks; the handler's context ends, and its
+// result is refused.
 func TestCancel(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		w.master(nil)
@@ -137,8 +137,8 @@ func TestCancel(t *testing.T) {
 	})
 }
 
-// A deadline ends a task that waits and one that runs, whether its handler listens or
-// not; nothing hangs, and the deaf one takes its slot until it returns.
+// A deadline ends waiting and running tasks, even if the handler ignores its
+// context; nothing hangs, and such a handler keeps its slot until it returns.
 func TestDeadline(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		w.master(nil)
@@ -176,12 +176,12 @@ func TestDeadline(t *testing.T) {
 		require.NoError(w, q.Requeue(w.Ctx, "a"))
 		require.Zero(w, w.get(q, "a").Deadline)
 		w.Settle()
-		require.NoError(w, q.Requeue(w.Ctx, "a"), "it runs already")
+		require.NoError(w, q.Requeue(w.Ctx, "a"), "the task runs already")
 	})
 }
 
-// Draining gives back what has not begun, under the same attempt, and finishes the
-// rest.
+// Draining gives back tasks that have not begun, under the same attempt, and
+// finishes the rest.
 func TestDrain(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		w.master(nil)
@@ -198,7 +198,7 @@ func TestDrain(t *testing.T) {
 		require.Equal(w, 5, w.holds(q, "a"))
 		short, cancel := context.WithTimeout(w.Ctx, time.Second)
 		defer cancel()
-		require.ErrorIs(w, k.Drain(short), context.DeadlineExceeded, "it goes on")
+		require.ErrorIs(w, k.Drain(short), context.DeadlineExceeded, "the task continues")
 		st, err := q.Stats(w.Ctx)
 		require.NoError(w, err)
 		require.True(w, st.Workers[0].Draining)
@@ -211,14 +211,14 @@ func TestDrain(t *testing.T) {
 		require.Equal(w, []string{"task-000", "task-001"}, idsOf(w, q, "done"))
 		require.Empty(w, w.Children(path+"/workers"))
 		require.Empty(w, w.Children(path+"/alive"))
-		require.ErrorIs(w, k.Run(w.Ctx), dispatch.ErrRunning, "it was drained")
+		require.ErrorIs(w, k.Run(w.Ctx), dispatch.ErrRunning, "the worker was drained")
 		idle := dispatch.NewWorker(c, path, echo, nil)
-		require.NoError(w, idle.Drain(w.Ctx), "it has never run")
+		require.NoError(w, idle.Drain(w.Ctx), "the worker has never run")
 	})
 }
 
-// When Run's context ends, handlers are told, and tasks go back without the attempt
-// counted; what a handler has finished counts.
+// When Run's context ends, handlers are told, and tasks are given back without
+// counting the attempt; finished tasks count.
 func TestRunEndsInGoodOrder_M22(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		m := w.master(nil)
@@ -234,7 +234,7 @@ func TestRunEndsInGoodOrder_M22(t *testing.T) {
 			w.submit(q, numbered(n))
 		}
 		w.Settle()
-		_ = m.end() // nobody is needed for it
+		_ = m.end() // not needed for the end of the worker
 		require.NoError(w, r.end())
 		require.Empty(w, w.Children(path+"/workers"))
 		require.Equal(w, []string{"task-000"}, idsOf(w, q, "done"))
@@ -245,9 +245,10 @@ func TestRunEndsInGoodOrder_M22(t *testing.T) {
 	})
 }
 
-// A worker that is cut off hears of it before its tasks are given to another one, and
-// what it still says is refused (M24: a worker fails while executing). Kazoo's and
-// Curator's queues deliver twice then, and do not know it: CH57, P21.
+// A worker without a connection learns of the loss before its tasks are
+// assigned to another worker, and its late writes are refused (M24: a worker
+// fails while executing). Kazoo's and Curator's queues deliver twice then,
+// without knowing: CH57, P21.
 func TestZombieWorkerIsFencedOff_M24_P4(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		w.master(nil)
@@ -264,7 +265,7 @@ func TestZombieWorkerIsFencedOff_M24_P4(t *testing.T) {
 			}
 			<-ctx.Done()
 			ends = append(ends, seen{at: time.Now()})
-			world.Pause(time.Minute) // it does not stop
+			world.Pause(time.Minute) // ignores its context
 			s := w.Session(w.Client())
 			_, err := s.Txn(w.Ctx, a.Guard())
 			ends[0].guard = err
@@ -290,8 +291,8 @@ func TestZombieWorkerIsFencedOff_M24_P4(t *testing.T) {
 	})
 }
 
-// The tasks of a worker that dies go to another one once, with the attempt counted,
-// and a task that has used up its attempts is dead.
+// The tasks of a dead worker go to another worker once, with the attempt
+// counted, and a task without attempts left is dead.
 func TestDeathCountsAsAnAttempt(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		w.master(nil)
@@ -326,8 +327,8 @@ func TestOutputThatIsTooLong(t *testing.T) {
 	})
 }
 
-// Somebody meddles with the tree: what is wrong is left alone or mended, and the rest
-// goes on.
+// After foreign changes of the tree, wrong znodes are left alone or repaired,
+// and the rest continues.
 func TestMeddling(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		w.master(nil)
@@ -338,18 +339,18 @@ func TestMeddling(t *testing.T) {
 		w.Settle()
 		in := w.get(q, "a")
 		folder := path + "/workers/" + in.Worker
-		// An assignment that is none, one of a task that does not exist, and a folder of
-		// nobody.
+		// A malformed assignment, an assignment of a missing task, and a folder
+		// without a worker.
 		require.NoError(w, w.Server.Create(folder+"/junk", []byte("x")))
 		require.NoError(w, w.Server.Create(path+"/workers/nobody", nil))
 		require.NoError(w, w.Server.Create(path+"/workers/nobody/x", []byte("x")))
-		// A worker that is none, and its own sign of life gone.
+		// A malformed worker, and a worker without its own sign of life.
 		require.NoError(w, w.Server.Create(path+"/alive/none", []byte("x")))
 		require.NoError(w, w.Server.Delete(path+"/alive/"+in.Worker))
 		w.Settle()
-		require.NotEqual(w, in.Worker, w.get(q, "a").Worker, "it began again under another id")
+		require.NotEqual(w, in.Worker, w.get(q, "a").Worker, "the worker registered again under another id")
 		require.Equal(w, 2, w.get(q, "a").Attempt)
-		// The assignment of a task that is next.
+		// The assignment of a prefetched task.
 		in = w.get(q, "b")
 		for _, name := range w.Children(path + "/workers/" + in.Worker) {
 			if strings.HasPrefix(name, "b~") {
@@ -368,7 +369,7 @@ func TestMeddling(t *testing.T) {
 		require.Equal(w, "done", string(w.collect(q, "a").State))
 		r := w.collect(q, "b")
 		require.Equal(w, "done", string(r.State))
-		require.Equal(w, 2, r.Attempt, "the master has looked; it had not begun before")
+		require.Equal(w, 2, r.Attempt, "the master has checked; the task had not begun before")
 		require.Equal(w, []string{in.Worker}, w.Children(path+"/workers"), "nobody's folder is gone")
 	})
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/cache"
 )
 
-// A snapshot that still shows the assignment of a task that is over does not begin it
-// again, and an assignment that names another worker is none.
+// A snapshot that still shows the assignment of an ended task does not begin
+// the task again, and an assignment of another worker is ignored.
 func TestShiftTakesWhatIsItsOwnOnce(t *testing.T) {
 	entry := func(worker, name string) cache.Entry[assignment] {
 		return cache.Entry[assignment]{
@@ -23,7 +23,7 @@ func TestShiftTakesWhatIsItsOwnOnce(t *testing.T) {
 	_ = ws.handleEvent(cache.Event[assignment]{Kind: cache.EventRemoved, Old: entry("w", "x~1-1.1")})
 	require.Empty(t, ws.over)
 	ws.finishTask(&heldTask{ws: ws, name: "x~1-1.1", gone: true})
-	require.Empty(t, ws.over, "the view will not show it any more")
+	require.Empty(t, ws.over, "the view will not show the task any more")
 	for _, other := range []cache.Entry[assignment]{entry("v", "x~1-1.1"), entry("w", "x~1-1.2")} {
 		ws.junk = false
 		ws.enqueueTask(other)

@@ -21,7 +21,7 @@ const path = "/queue"
 type World struct {
 	*world.World
 
-	// mu guards what follows: heartbeats by session.
+	// mu guards the fields below: heartbeats by session.
 	mu    sync.Mutex
 	beats map[int64]int
 }
@@ -32,23 +32,23 @@ func inWorld(t *testing.T, so *zktest.Options, body func(w *World)) {
 	world.In(t, so, func(w *world.World) { body(&World{World: w}) })
 }
 
-// role is a master or a worker that runs beside a test.
+// role is a master or a worker running beside a test.
 type role struct {
 	stop context.CancelFunc
 	done chan error
 }
 
-// end stops the role and waits for it.
+// end stops the role and waits for its end.
 func (r *role) end() error {
 	r.stop()
 	return <-r.done
 }
 
-// beside runs a role until it is ended, or the world is.
+// beside runs a role until its end or the world's end.
 func (w *World) beside(run func(ctx context.Context) error) *role {
 	ctx, cancel := context.WithCancel(w.Ctx)
 	r := &role{cancel, make(chan error, 1)}
-	// The clean-up waits for it; ends with ctx.
+	// The clean-up waits for the role; ends with ctx.
 	go func() { r.done <- run(ctx); close(r.done) }()
 	w.Cleanup(func() { cancel(); <-r.done })
 	return r
@@ -96,7 +96,7 @@ func (w *World) get(q *dispatch.Queue, id string) dispatch.Info {
 // echo is a handler that returns its payload.
 func echo(_ context.Context, a *dispatch.Attempt) ([]byte, error) { return a.Payload, nil }
 
-// takes is a handler that works for so long, or until its context ends.
+// takes is a handler that works for this duration, or until its context ends.
 func takes(d time.Duration) dispatch.Handler {
 	return func(ctx context.Context, a *dispatch.Attempt) ([]byte, error) {
 		world.SleepContext(ctx, d)
@@ -109,7 +109,7 @@ func numbered(n int) dispatch.Task {
 	return dispatch.Task{ID: fmt.Sprintf("task-%03d", n), Payload: fmt.Appendf(nil, "%d", n)}
 }
 
-// remains is what is left of tasks, results, assignments and workers.
+// remains lists the znodes of tasks, results, assignments and workers.
 func remains(s *zktest.Server) []string {
 	var out []string
 	for _, n := range s.Dump() {

@@ -13,11 +13,12 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// A process that was stopped for longer than its session lives, and runs again, knows
-// nothing of that, and nor does its clock: so its session is expired while nothing gets
-// through to it and its handlers do not run, and then everything goes on at once, well
-// before it could have noticed by itself. Its tasks have ended elsewhere by then, or are
-// being worked on: nothing that it says of them is accepted.
+// A process stopped for longer than its session's lifetime does not know of the
+// stop when it runs again. Neither does its clock. The test therefore expires
+// the session while the worker is cut off and its handlers do not run, and then
+// lets everything continue at once, before the worker could notice by itself.
+// Its tasks have ended elsewhere by then, or run elsewhere: none of the
+// worker's writes about them is accepted.
 func TestAWorkerThatWakesUpAfterItsEndIsNotHeard_M24_P4(t *testing.T) {
 	for order, first := range map[string]bool{"its handler is first": true, "its link is first": false} {
 		for state, takes := range map[string]time.Duration{"they have ended": time.Second, "they are worked on": 20 * time.Second} {
@@ -28,7 +29,7 @@ func TestAWorkerThatWakesUpAfterItsEndIsNotHeard_M24_P4(t *testing.T) {
 	}
 }
 
-// zombie freezes a worker with one task that it works on and one that waits for that.
+// zombie freezes a worker with a running and a waiting task.
 func zombie(w *World, takes time.Duration, handlerFirst bool) {
 	w.master(nil)
 	wake := make(chan struct{})
@@ -56,9 +57,9 @@ func zombie(w *World, takes time.Duration, handlerFirst bool) {
 	w.Settle()
 	require.NoError(w, w.Server.ExpireSession(id))
 	w.Pass(3 * time.Second)
-	require.Equal(w, id, w.ID(frozen), "it knows nothing")
+	require.Equal(w, id, w.ID(frozen), "the worker does not know of the loss")
 	_, err := w.Session(w.Client()).Txn(w.Ctx, stale)
-	require.ErrorIs(w, err, session.ErrNoNode, "what it still writes is refused")
+	require.ErrorIs(w, err, session.ErrNoNode, "its late writes are refused")
 	if handlerFirst {
 		close(wake)
 		w.Pass(time.Millisecond)
@@ -75,6 +76,6 @@ func zombie(w *World, takes time.Duration, handlerFirst bool) {
 	}
 	w.Pass(30 * time.Second)
 	w.Server.BlackHole(linkOf(4), zktest.Both)
-	require.Equal(w, "the first", string(w.collect(q, w.submit(q, dispatch.Task{})).Output), "it has come back")
+	require.Equal(w, "the first", string(w.collect(q, w.submit(q, dispatch.Task{})).Output), "the worker has come back")
 	w.Server.Heal()
 }
