@@ -56,4 +56,21 @@ bash -n "$root/usr/share/bash-completion/completions/zkr" || fail "bash cannot r
 [ "$(zcat "$root"/usr/share/man/man1/*.gz | grep -c '^\.TH')" = "$(find dist-files/man1 -name '*.1' | wc -l)" ] || fail "$deb does not have all manual pages"
 dpkg --root="$root" --force-not-root --log=/dev/null -r zkr >/dev/null 2>&1 || fail "$deb cannot be removed"
 [ ! -e "$zkr" ] || fail "removing the package leaves zkr"
+
+# The image, with the binary that a release puts into it. GoReleaser builds the images of
+# all platforms with buildx; the image of one platform needs the ordinary builder only.
+readonly image=zkrecipes/zkr:check
+if docker info >/dev/null 2>&1; then
+	platform=linux/$(go env GOARCH)
+	mkdir -p "$work/context/$platform"
+	tar -xzf dist/zkr_*_"${platform/\//_}".tar.gz -C "$work/context/$platform" zkr
+	docker build -q -t $image --build-arg "TARGETPLATFORM=$platform" -f deploy/Dockerfile.release "$work/context" >/dev/null ||
+		fail "the image cannot be built"
+	docker run --rm --network none $image version >"$work/image"
+	"$work/context/$platform/zkr" version | diff - "$work/image" >&2 || fail "the image has another zkr than the archive"
+	docker image rm $image >/dev/null
+	echo "the image runs"
+else
+	echo "NOT CHECKED: the image, because Docker is not running"
+fi
 echo "the files of a release are complete, and the Debian package works"

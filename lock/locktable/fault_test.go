@@ -81,6 +81,7 @@ func trial(name string, setup, op func(ctx context.Context, p *world.Party, ours
 
 // exclusively checks that the other owner gets none of the locks that are held.
 func exclusively(p *world.Party, ours *play, held []*locktable.Held) error {
+	world.Pause(time.Second) // until the watches are set, so that their requests come in every run
 	ctx := context.Background()
 	second, err := ours.other.TryLock(ctx, names(4)...)
 	if err != nil {
@@ -138,7 +139,6 @@ func TestOwnerUnderEveryFault(t *testing.T) {
 	tr := trial("Join, TryLock, Release", nil, func(ctx context.Context, p *world.Party, ours *play) error {
 		held, err := ours.tested.TryLock(ctx, names(4)...)
 		if err == nil {
-			world.Pause(time.Second) // until the watches are set
 			err = exclusively(p, ours, held)
 		}
 		released := ours.tested.Release(ctx)
@@ -245,6 +245,7 @@ func TestRemoveUnderEveryFault(t *testing.T) {
 		held, err := ours.other.TryLock(ctx, append(names(4), "kept", "held")...)
 		return errors.Join(err, ours.other.Unlock(ctx, held[:5]...))
 	}, func(ctx context.Context, p *world.Party, ours *play) error {
+		world.Pause(time.Second) // until the owner is watched, so that the requests for it come in every run
 		left, w, err := ours.tested.Remove(ctx, func(name string) bool { return name == "kept" }, ours.tested.Guard())
 		if err != nil {
 			return err
