@@ -60,6 +60,58 @@ func TestHowRunOfAWorkerEnds(t *testing.T) {
 	}
 }
 
+// A drained worker ends with its session, and does not wait for a server to begin
+// another session.
+func TestHowADrainedWorkerEnds(t *testing.T) {
+	unreachable := func(w *World, _ *session.Client) { w.Server.BlackHole(linkOf(1), zktest.Both) }
+	for name, x := range map[string]struct {
+		tasks  int
+		before func(w *World, c *session.Client)
+		within time.Duration
+		want   error // nil: Run returns nil
+	}{
+		"with a task":                 {1, func(*World, *session.Client) {}, 2 * time.Minute, nil},
+		"without a task":              {0, func(*World, *session.Client) {}, time.Second, nil},
+		"unreachable, with a task":    {1, unreachable, 15 * time.Second, session.ErrLost},
+		"unreachable, without a task": {0, unreachable, 15 * time.Second, session.ErrLost},
+		"expired": {1, func(w *World, c *session.Client) {
+			unreachable(w, c)
+			require.NoError(w, w.Server.ExpireSession(w.ID(c)))
+		}, 15 * time.Second, session.ErrLost},
+		"without a session": {1, func(w *World, c *session.Client) {
+			unreachable(w, c)
+			w.Pass(time.Minute)
+		}, time.Second, nil},
+		"cut off for a moment": {0, func(w *World, c *session.Client) { w.Server.Cut(w.ID(c)) }, time.Minute, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, nil, func(w *World) {
+				c := w.Client() // c1
+				w.master(nil)
+				worker := dispatch.NewWorker(c, path, takes(time.Minute), nil)
+				r := w.beside(worker.Run)
+				q := w.queue()
+				for n := range x.tasks {
+					w.submit(q, numbered(n))
+				}
+				w.Pass(time.Second)
+				x.before(w, c)
+				require.NoError(w, worker.Drain(w.Within(x.within)), "it has ended")
+				err := <-r.done
+				if x.want == nil {
+					require.NoError(w, err)
+				} else {
+					require.ErrorIs(w, err, x.want)
+				}
+				w.Server.Heal()
+				w.Pass(time.Minute)
+				require.Empty(w, w.Children(path+"/workers"))
+				require.Empty(w, w.Children(path+"/alive"))
+			})
+		})
+	}
+}
+
 // The same of a master.
 func TestHowRunOfAMasterEnds(t *testing.T) {
 	for name, x := range map[string]struct {

@@ -133,15 +133,27 @@ func (w *Worker) markRunning() bool {
 func (w *Worker) runSessions(ctx context.Context) error {
 	var handlers sync.WaitGroup
 	defer handlers.Wait() // those of former sessions too
+	wanted, cancel := context.WithCancel(ctx)
+	var watcher sync.WaitGroup
+	defer watcher.Wait()
+	defer cancel()
+	// Waited for above; ends with wanted.
+	watcher.Go(func() {
+		select {
+		case <-w.drain: // a drained worker needs no further session
+			cancel()
+		case <-wanted.Done():
+		}
+	})
 	var end *workerEnd
-	err := w.client.Retry(ctx, func(s *session.Session) (err error) {
+	err := w.client.Retry(wanted, func(s *session.Session) (err error) {
 		end, err = w.workIn(ctx, s, &handlers)
 		return err
 	})
 	if end != nil {
 		return end.err
 	}
-	return unlessEnded(ctx, err) // nothing is held while there is no session
+	return unlessEnded(wanted, err) // nothing is held while there is no session
 }
 
 // workerEnd is the end of a worker that was told to end.
@@ -152,7 +164,7 @@ func (w *Worker) workIn(ctx context.Context, s *session.Session, handlers *sync.
 	for {
 		left, err := w.workInSession(ctx, s, handlers)
 		switch {
-		case left || hasEnded(ctx):
+		case left || hasEnded(ctx) || w.isDraining() && errors.Is(err, session.ErrLost):
 			return &workerEnd{err}, nil
 		case s.Err() != nil:
 			return nil, s.Err()
@@ -165,11 +177,25 @@ func (w *Worker) workIn(ctx context.Context, s *session.Session, handlers *sync.
 
 func hasEnded(ctx context.Context) bool { return ctx.Err() != nil }
 
+// isDraining reports whether Drain was called.
+func (w *Worker) isDraining() bool {
+	select {
+	case <-w.drain:
+		return true
+	default:
+		return false
+	}
+}
+
 // Drain lets the worker take no more tasks: it gives back those that have not begun,
 // finishes the others, leaves, and its Run returns nil when all that is confirmed. This
 // is what the end of Run's context does, with a Grace without an end; if that context ends
 // too, Grace counts from then. Drain waits for the worker's end, within ctx; if ctx ends
 // first, the draining goes on. A worker that does not run is drained at once.
+//
+// If the session is lost while the worker is drained, Run ends with session.ErrLost, and
+// does not wait for the next session. A worker that is drained between two sessions holds
+// nothing: its Run returns nil.
 func (w *Worker) Drain(ctx context.Context) error {
 	const op = "drain a worker of"
 	if err := w.store.checkCall(ctx, "dispatch.NewWorker"); err != nil {
