@@ -6,5 +6,5 @@ cd "$(dirname "$0")/.."
 config=$PWD/.golangci.yml
 for module in $(scripts/modules.sh); do
 	echo "$module"
-	(cd "$module" && golangci-lint run --config "$config" ./...)
+	(cd "$module" && golangci-lint run --allow-parallel-runners --config "$config" ./...)
 done
