@@ -34,7 +34,8 @@ type crew struct {
 	mu      sync.Mutex
 	out     io.Writer
 	members map[string]*process
-	broken  error // a consumer has ended by itself
+	owned   map[string]bool // the consumers that have owned a partition
+	broken  error           // a consumer has ended by itself
 	begun   time.Time
 }
 
@@ -54,7 +55,7 @@ func (t tally) String() string {
 }
 
 func newCrew(c settings, out io.Writer) *crew {
-	return &crew{settings: c, out: out, members: map[string]*process{}, begun: time.Now()}
+	return &crew{settings: c, out: out, members: map[string]*process{}, owned: map[string]bool{}, begun: time.Now()}
 }
 
 func (c *crew) say(name, format string, args ...any) {
@@ -94,6 +95,11 @@ func (c *crew) start(name string) error {
 		defer close(p.over)
 		for lines := bufio.NewScanner(said); lines.Scan(); {
 			c.say(name, "%s", lines.Text())
+			if strings.Contains(lines.Text(), " owned from ") {
+				c.mu.Lock()
+				c.owned[name] = true
+				c.mu.Unlock()
+			}
 		}
 		err := cmd.Wait()
 		c.mu.Lock()
@@ -103,6 +109,13 @@ func (c *crew) start(name string) error {
 		}
 	})
 	return nil
+}
+
+// haveOwned reports whether every consumer has owned a partition.
+func (c *crew) haveOwned() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.owned) == c.consumers
 }
 
 var errEnded = errors.New("ended") // read only
@@ -125,7 +138,7 @@ func (c *crew) expect(name string) *process {
 
 // disturb does things to consumers while records come. Towards the end it lets them be.
 func (c *crew) disturb(ctx context.Context, r *rand.Rand) (did tally, err error) {
-	for end := time.Now().Add(c.last); time.Now().Before(end) && err == nil; {
+	for end := time.Now().Add(c.last); (time.Now().Before(end) || did.frozen == 0) && err == nil; {
 		rest(ctx, c.last/20+time.Duration(r.Int64N(int64(c.last/20))))
 		name := fmt.Sprintf("c%d", 1+r.IntN(c.consumers))
 		switch what := r.IntN(10); {

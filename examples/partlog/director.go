@@ -133,10 +133,15 @@ func play(ctx context.Context, c settings, client *session.Client, out io.Writer
 			return did, err
 		}
 	}
+	producing, end := context.WithCancel(ctx)
+	defer end()
 	produced := make(chan error, 1)
-	// Waited for below, by its result; ends when the time is over, or with ctx.
-	go func() { produced <- produce(ctx, c, c.last) }()
-	did, err = crew.disturb(ctx, rand.New(rand.NewPCG(c.seed, 2)))
+	// Waited for below, by its result; ends with producing.
+	go func() { produced <- produce(producing, c) }()
+	if err = begun(ctx, c, client, crew); err == nil {
+		did, err = crew.disturb(ctx, rand.New(rand.NewPCG(c.seed, 2)))
+	}
+	end()
 	if err = errors.Join(err, <-produced); err != nil {
 		return did, err
 	}
@@ -152,6 +157,29 @@ func play(ctx context.Context, c settings, client *session.Client, out io.Writer
 		}
 		if rest(limited, 50*time.Millisecond); limited.Err() != nil {
 			return did, fmt.Errorf("%d bytes of the log are not processed after %v more", left, tail)
+		}
+	}
+}
+
+// begun waits until every consumer has owned a partition, and of every partition something
+// is processed: then whatever is done to a consumer makes partitions move.
+func begun(ctx context.Context, c settings, client *session.Client, crew *crew) error {
+	limited, cancel := context.WithTimeout(ctx, tail)
+	defer cancel()
+	for {
+		all := crew.haveOwned()
+		for i := range c.partitions {
+			h, _, err := c.store(client, partitionName(i)).head(limited)
+			if err != nil {
+				return err
+			}
+			all = all && h.Offset > 0
+		}
+		if err := crew.failure(); all || err != nil {
+			return err
+		}
+		if rest(limited, 20*time.Millisecond); limited.Err() != nil {
+			return fmt.Errorf("not all consumers work after %v", tail)
 		}
 	}
 }

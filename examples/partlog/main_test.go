@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -137,15 +139,16 @@ func TestLinesThatAreNotCompleteAreNotRead(t *testing.T) {
 	assert.Len(t, records, 1)
 }
 
-// owning is a partition that somebody owns.
+// owning is a partition that somebody owns. It runs in a bubble: a machine that stalls
+// costs no session.
 func owning(t *testing.T) (*zktest.Server, *session.Client, *store, *rebalanser.Resource) {
 	t.Helper()
-	server, err := zktest.Start(&zktest.Options{TickTime: 250 * time.Millisecond})
+	server, err := zktest.Start(&zktest.Options{InMemory: true})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = server.Close() })
-	client, err := session.Connect(t.Context(), server.Addr(), &session.Options{Timeout: 5 * time.Second})
+	client, err := session.Connect(t.Context(), server.Addr(), &session.Options{Dialer: server.Dial})
 	require.NoError(t, err)
-	t.Cleanup(func() { _ = client.Close(t.Context()) })
+	t.Cleanup(func() { require.NoError(t, client.Close(context.WithoutCancel(t.Context()))) })
 	c := settings{dir: t.TempDir(), root: "/partlog", partitions: 1}
 	require.NoError(t, stage(t.Context(), c, client))
 	got := make(chan *rebalanser.Resource, 2)
@@ -165,30 +168,34 @@ func owning(t *testing.T) (*zktest.Server, *session.Client, *store, *rebalanser.
 // TestCommitIsMadeOnce though its answer gets lost, or the request.
 func TestCommitIsMadeOnce(t *testing.T) {
 	for _, what := range []zktest.Action{{Do: zktest.DropReplyCut}, {Do: zktest.DropRequest}, {Do: zktest.CutBefore}} {
-		server, _, st, r := owning(t)
-		server.FailNth(func(q zktest.Request) bool { return q.Op == "multi" && !q.OnlyChecks }, 1, what)
-		next := head{10, "0-1.json"}
-		require.NoError(t, st.commit(t.Context(), r, next, 0), what)
-		is, version, err := st.head(t.Context())
-		require.NoError(t, err)
-		assert.Equal(t, next, is)
-		assert.EqualValues(t, 1, version)
-		require.ErrorIs(t, st.commit(t.Context(), r, head{20, "x"}, 0), errRefused, "the head is another")
+		synctest.Test(t, func(t *testing.T) {
+			server, _, st, r := owning(t)
+			server.FailNth(func(q zktest.Request) bool { return q.Op == "multi" && !q.OnlyChecks }, 1, what)
+			next := head{10, "0-1.json"}
+			require.NoError(t, st.commit(t.Context(), r, next, 0), what)
+			is, version, err := st.head(t.Context())
+			require.NoError(t, err)
+			assert.Equal(t, next, is)
+			assert.EqualValues(t, 1, version)
+			require.ErrorIs(t, st.commit(t.Context(), r, head{20, "x"}, 0), errRefused, "the head is another")
+		})
 	}
 }
 
 // TestCommitOfAFormerOwnerIsRefused, in its session or in a later one.
 func TestCommitOfAFormerOwnerIsRefused(t *testing.T) {
-	server, client, st, r := owning(t)
-	s, err := client.Session(t.Context())
-	require.NoError(t, err)
-	require.NoError(t, server.ExpireSession(s.ID()))
-	require.ErrorIs(t, st.commit(t.Context(), r, head{10, "x"}, 0), errRefused)
-	var h head
-	node, err := server.Get(st.path)
-	require.NoError(t, err)
-	require.NoError(t, json.Unmarshal(node.Data, &h))
-	assert.Equal(t, head{}, h)
+	synctest.Test(t, func(t *testing.T) {
+		server, client, st, r := owning(t)
+		s, err := client.Session(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, server.ExpireSession(s.ID()))
+		require.ErrorIs(t, st.commit(t.Context(), r, head{10, "x"}, 0), errRefused)
+		var h head
+		node, err := server.Get(st.path)
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal(node.Data, &h))
+		assert.Equal(t, head{}, h)
+	})
 }
 
 func TestWordsThatAreNoFlagsAreRefused(t *testing.T) {

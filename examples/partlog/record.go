@@ -26,8 +26,8 @@ func partitionName(i int) string { return fmt.Sprintf("part-%02d", i) }
 
 func logFile(dir, partition string) string { return filepath.Join(dir, "log", partition) }
 
-// produce appends records to the partitions, one to each at a time, until d is over.
-func produce(ctx context.Context, c settings, d time.Duration) error {
+// produce appends records to the partitions, one to each at a time, until ctx ends.
+func produce(ctx context.Context, c settings) error {
 	r := rand.New(rand.NewPCG(c.seed, 1))
 	files, seqs := make([]*os.File, c.partitions), make([]map[string]int, c.partitions)
 	for i := range files {
@@ -38,7 +38,6 @@ func produce(ctx context.Context, c settings, d time.Duration) error {
 		defer f.Close()
 		files[i], seqs[i] = f, map[string]int{}
 	}
-	over := time.After(d)
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -51,10 +50,8 @@ func produce(ctx context.Context, c settings, d time.Duration) error {
 		}
 		select {
 		case <-tick.C:
-		case <-over:
-			return nil
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return nil
 		}
 	}
 }
