@@ -29,10 +29,13 @@ func TestMain(m *testing.M) {
 // Nothing is left of them. M13, M16, M27, M28
 func TestTasksEndOnceThoughOthersDie(t *testing.T) {
 	t.Setenv("DISPATCH", "1")
-	server, err := zktest.Start(&zktest.Options{TickTime: 250 * time.Millisecond})
+	// Nobody loses a session over a machine that stalls but those who are to lose theirs.
+	const lasting = 40 * time.Second
+	server, err := zktest.Start(&zktest.Options{TickTime: 250 * time.Millisecond, MaxSessionTimeout: lasting})
 	require.NoError(t, err)
 	defer server.Close()
 	c := settings{
+		session: lasting,
 		servers: server.Addr(), path: "/dispatch", second: 60 * time.Millisecond, mortal: 3 * time.Second,
 		scenario: "c1w2m1,c2w2m2-lags", tasks: 20, retention: time.Hour,
 	}
@@ -45,7 +48,7 @@ func TestTasksEndOnceThoughOthersDie(t *testing.T) {
 	assert.Contains(t, one, "\nRIGHT: ")
 	assert.Regexp(t, `(?m)^ +\d+\.\d{3}  b   KILLED$`, one)
 	assert.Regexp(t, `(?m)^ +\d+\.\d{3}  m1  gives c1-\d\d to a, again$`, one)
-	assert.Regexp(t, `2\d assignments of 20 tasks, [1-9] of them again`, one)
+	assert.Regexp(t, `[23]\d assignments of 20 tasks, [1-9]\d? of them again`, one)
 	assert.Contains(t, two, "\nRIGHT: ")
 	assert.Regexp(t, `(?s)m1  LEADS.*m1  FROZEN\n.*m2  LEADS.*m1  THAWED\n`, two)
 	assert.Contains(t, two, "40 assignments of 40 tasks, none of them again")

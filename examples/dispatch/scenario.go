@@ -144,7 +144,9 @@ func c2w2m2Lags(ctx context.Context, c *crew) error {
 		return err
 	}
 	given := c.assigned()
-	return c.until(ctx, "m2 to give out tasks", func(b *bystander) bool { return b.seen.assigned() > given })
+	return c.until(ctx, "m2 to give out tasks", func(b *bystander) bool {
+		return b.seen.assigned() > given || given >= 40 // m1 was frozen too late: nothing is left for m2
+	})
 }
 
 // twoMasters begins a play with two masters, and waits until some tasks are given out.
