@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"sync"
 	"testing"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/discovery"
 )
 
 // stranger is a server that answers for any number of workers, by do. With do
@@ -269,6 +271,20 @@ func TestSummaryIsOfOneLeadership(t *testing.T) {
 		defer leader.mu.Unlock()
 		leader.peers = list
 	}
+	// The first list of workers, which the leader gets as it begins to lead, must have arrived.
+	reg, err := discovery.NewRegistry(b.client(), registries, nil).
+		Register(b.ctx, instance(workers, netip.MustParseAddrPort("127.0.0.1:1"), entry{Name: "w", Znode: "/election/x"}))
+	require.NoError(t, err)
+	knows := func(n int) {
+		b.until(func() bool {
+			leader.mu.Lock()
+			defer leader.mu.Unlock()
+			return len(leader.peers) == n
+		}, "%d workers are known", n)
+	}
+	knows(1)
+	require.NoError(t, reg.Unregister(b.ctx))
+	knows(0)
 	leader.poll.asker.Transport = network(func(*http.Request) (*http.Response, error) { return nil, io.ErrUnexpectedEOF })
 	know(workersAt(mostListed+22, 5))
 	s, err := leader.Summary(b.ctx)

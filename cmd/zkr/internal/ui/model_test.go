@@ -56,14 +56,13 @@ func TestManyChangesAreLookedAtTogether(t *testing.T) {
 	}()
 	begin := time.Now()
 	last := 0
-	for ; time.Since(begin) < time.Second; last++ {
+	for ; time.Since(begin) < time.Second || last <= 100; last++ {
 		require.NoError(t, s.srv.Set("/counter", fmt.Append(nil, last)))
 	}
 	s.shows(m, func(v *ui.View) bool { return v.Of("/counter").State == fmt.Sprint(last-1) })
 	took := time.Since(begin)
 	cancel()
 	<-done
-	assert.Greater(t, last, 100)
 	assert.LessOrEqual(t, views, 4+int(took/(150*time.Millisecond)), "of %d changes in %v", last, took)
 }
 
