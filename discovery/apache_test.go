@@ -29,7 +29,8 @@ func connectApache(t *testing.T, cluster *apache.Cluster, timeout time.Duration)
 // in place, moved in one transaction and taken away.
 func TestRegistrationsOnApache_D6_D7_D8_N13(t *testing.T) {
 	t.Parallel()
-	cluster := apache.Require(t, &apache.Options{Heap: 96})
+	// The server keeps services whose last instance has just left: they are listed below.
+	cluster := apache.Require(t, &apache.Options{Heap: 96, ContainerInterval: time.Hour})
 	root := "/apache-" + session.NewID()
 	c, other := connectApache(t, cluster, lasting), connectApache(t, cluster, lasting)
 	r := discovery.NewRegistry(c, root, nil)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -44,13 +45,14 @@ func TestEssentialsOnApache_M1_M26(t *testing.T) {
 	require.NoError(t, err)
 	beside(t, dispatch.NewMaster(world.Connect(t, cluster.Connect(), session.Options{}), at, &dispatch.Options{MaxTasks: 300}).Run)
 	beside(t, dispatch.NewMaster(c, at, &dispatch.Options{MaxTasks: 300}).Run)
-	fail := true
+	var fail atomic.Bool
+	fail.Store(true)
 	worker := dispatch.NewWorker(world.Connect(t, cluster.Connect(), session.Options{}), at, func(ctx context.Context, a *dispatch.Attempt) ([]byte, error) {
 		switch a.ID {
 		case "fails":
 			return nil, dispatch.ErrPermanent
 		case "dies":
-			if fail {
+			if fail.Load() {
 				return nil, errors.New("no")
 			}
 		case "hangs":
@@ -73,7 +75,7 @@ func TestEssentialsOnApache_M1_M26(t *testing.T) {
 	r, err = q.Wait(ctx, "dies")
 	require.NoError(t, err)
 	require.Equal(t, dispatch.State("dead"), r.State)
-	fail = false
+	fail.Store(false)
 	require.NoError(t, q.Requeue(ctx, "dies"))
 	r, err = q.Collect(ctx, "dies")
 	require.NoError(t, err)
