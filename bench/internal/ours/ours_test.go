@@ -42,9 +42,13 @@ func TestEveryKindOfTurnsIsMeasured(t *testing.T) {
 		{Kind: task.Election, Clients: 3, Workers: 3},
 	} {
 		c.Path, c.WarmMS, c.TimeMS = fmt.Sprintf("/%d", i), 20, 100
-		value, err := p.Measure(t.Context(), c, never)
-		require.NoError(t, err, c.Kind)
-		require.Positive(t, value, c.Kind)
+		// A machine that stalls may get nothing done in so short a time.
+		for value, err := 0.0, error(nil); value == 0; c.TimeMS *= 2 {
+			value, err = p.Measure(t.Context(), c, never)
+			require.NoError(t, err, c.Kind)
+			require.GreaterOrEqual(t, value, 0.0, c.Kind)
+			require.Less(t, c.TimeMS, int64(100_000), c.Kind)
+		}
 		// No contender is left, since the sessions are closed.
 		names, _, err := s.Children(t.Context(), c.Path)
 		require.NoError(t, err, c.Kind)
