@@ -23,12 +23,14 @@ func TestReleasedTaskIsTriedAgainAndTheAttemptDoesNotCount(t *testing.T) {
 		w.master(nil)
 		var first *dispatch.Attempt
 		var token int64
+		returned := make(chan struct{})
 		w.worker(func(ctx context.Context, a *dispatch.Attempt) ([]byte, error) {
 			if first != nil {
 				token = a.Token()
 				return a.Payload, nil
 			}
 			first = a
+			defer close(returned)
 			require.NoError(w, a.Context().Err())
 			_, err := a.Session().Txn(ctx, a.Guard())
 			require.NoError(w, err)
@@ -47,6 +49,7 @@ func TestReleasedTaskIsTriedAgainAndTheAttemptDoesNotCount(t *testing.T) {
 		require.Equal(w, "x", string(r.Output))
 		require.EqualValues(w, "done", r.State)
 		require.Equal(w, 1, r.Attempt)
+		<-returned // it may still be looking
 		require.Greater(w, token, first.Token())
 		require.NoError(w, first.Release(w.Ctx), "the result of the first call")
 	})
@@ -73,8 +76,12 @@ func TestReleaseOfALostTaskSaysSo(t *testing.T) {
 	for _, told := range []bool{false, true} {
 		inWorld(t, nil, func(w *World) {
 			w.master(nil)
-			released := make(chan error, 1)
+			released, first := make(chan error, 2), true
 			w.worker(func(ctx context.Context, a *dispatch.Attempt) ([]byte, error) {
+				if !first { // the master gives the task again
+					return nil, nil
+				}
+				first = false
 				require.NoError(w, w.Server.Delete(a.Path()))
 				if told {
 					<-ctx.Done()
