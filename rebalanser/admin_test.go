@@ -55,7 +55,8 @@ func TestResourcesAreAddedAndRemovedOnce(t *testing.T) {
 	})
 }
 
-// Two administrators add and remove at the same time: each resource is added by one.
+// Two administrators add and remove concurrently: each resource is added by
+// exactly one.
 func TestOneOfTwoAdministratorsHasAddedAResource(t *testing.T) {
 	inBoth(t, func(w *World) {
 		a, b := w.stock(0), w.admin()
@@ -118,7 +119,7 @@ func TestStatusSaysWhoHasWhat_R30(t *testing.T) {
 		st = w.status(a)
 		require.Len(w, st.Members, 2)
 		require.True(w, st.Members[1].Gone)
-		require.Equal(w, "i-2", st.Members[1].Instance, "what it had is kept for it")
+		require.Equal(w, "i-2", st.Members[1].Instance, "its resources are kept for the instance")
 		require.Len(w, st.Unowned, 2)
 		require.Len(w, st.Waiting, 2)
 		require.Equal(w, two.Client, st.Waiting[0].For)

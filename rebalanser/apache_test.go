@@ -40,7 +40,7 @@ func (x *real) stock(ctx context.Context, n int) *rebalanser.Admin {
 	return a
 }
 
-// member is one that runs until stop, which returns what Run did.
+// member is a running member; stop returns the result of Run.
 type member struct {
 	who    string
 	client *session.Client
@@ -54,7 +54,7 @@ func (x *real) join(ctx context.Context, who string, c *session.Client) *member 
 	m.group = rebalanser.New(c, x.path, m.h, &rebalanser.Options{Mode: x.mode, ID: who})
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan error, 1)
-	// stop waits for it; it ends with ctx.
+	// stop waits for the goroutine; it ends with ctx.
 	go func() { done <- m.group.Run(ctx) }()
 	m.stop = func() error {
 		cancel()
@@ -88,7 +88,7 @@ func TestMembersShareOnApache_R18_R36_R52_X5(t *testing.T) {
 		t.Run(mode.String(), func(t *testing.T) {
 			t.Parallel()
 			x := &real{T: t, oracle: newOracle(), cluster: cluster, mode: mode, path: "/share-" + mode.String()}
-			x.o.Timeout = time.Minute // nobody is to be missed, only to say that it leaves
+			x.o.Timeout = time.Minute // only graceful leaves are tested, so no session may expire
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 			defer cancel()
 			const n = 1200
@@ -101,7 +101,7 @@ func TestMembersShareOnApache_R18_R36_R52_X5(t *testing.T) {
 				x.balanced(n, all...)
 				t.Logf("%s has its share after %v", who, time.Since(began).Round(time.Millisecond))
 			}
-			first := all[0].h.resource(x.of("c2")[0]) // c1 had it before
+			first := all[0].h.resource(x.of("c2")[0]) // first owned by c1
 			second := all[1].h.resource(first.Name())
 			require.Greater(t, second.Token(), first.Token())
 			require.ErrorIs(t, context.Cause(first.Context()), rebalanser.ErrRevoked)
@@ -129,8 +129,8 @@ func TestMembersShareOnApache_R18_R36_R52_X5(t *testing.T) {
 	}
 }
 
-// Members of two groups, one of either mode, come and go, and their server is killed
-// and paused.
+// Members of two groups, one in each mode, join and leave, and their server is
+// killed and paused.
 func TestStressOnApache_R50_R52(t *testing.T) {
 	trouble := 4 * time.Second
 	if testing.Short() {
@@ -205,7 +205,7 @@ func (g *unquiet) replace(ctx context.Context, r *rand.Rand) {
 	g.bear(ctx, i)
 }
 
-// end lets a member leave, if it can.
+// end lets a member leave, if possible.
 func (g *unquiet) end(m *member) {
 	if err := m.stop(); err != nil && !errors.Is(err, session.ErrLost) {
 		g.Fatal(err)

@@ -18,7 +18,8 @@ import (
 // The benchmarks run over TCP on the test server, or, with ZKBENCH_APACHE=1, on a
 // standalone Apache ZooKeeper. Each member has a session of its own.
 
-// tally is a handler that counts what all members own, and tells when they own all.
+// tally is a handler that counts the resources owned by all members, and
+// signals when all are owned.
 type tally struct {
 	// mu guards owned, and calls of changed.
 	mu    sync.Mutex
@@ -27,7 +28,7 @@ type tally struct {
 	news  chan struct{}
 }
 
-// counter is the handler of one member.
+// counter is the handler of a single member.
 type counter struct {
 	*tally
 	who string
@@ -103,7 +104,7 @@ func (c *crowd) join(who string, client *session.Client, delay time.Duration) {
 	g := rebalanser.New(client, path, counter{c.tally, who}, &rebalanser.Options{Mode: c.mode, ID: who, InitialDelay: delay})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	// The function in running waits for it; it ends with ctx.
+	// The function in running waits for the goroutine; it ends with ctx.
 	go func() { done <- g.Run(ctx) }()
 	c.running[who] = func() {
 		cancel()
@@ -144,10 +145,10 @@ func size(name string, otherwise int) int {
 	return otherwise
 }
 
-// One operation is: a member joins a group that is at rest, until it has its share;
-// and it leaves, until the others have that. The time until a whole group that starts
-// at once has everything is reported, too. ZKBENCH_MEMBERS and ZKBENCH_RESOURCES set
-// its size.
+// One operation is: a member joins a group at rest, until the member has its
+// share; then the member leaves, until the others have the share. The benchmark
+// also reports the time until a group of members started together owns
+// everything. ZKBENCH_MEMBERS and ZKBENCH_RESOURCES set its size.
 func BenchmarkRebalancing(b *testing.B) {
 	members, resources := size("ZKBENCH_MEMBERS", 20), size("ZKBENCH_RESOURCES", 2000)
 	for _, mode := range modes() {

@@ -22,18 +22,18 @@ import (
 
 var whole = rebalanser.Options{StartWhenComplete: true} // read only
 
-// sets remembers what each client was ever assigned.
+// sets records every set ever assigned to each client.
 type sets struct {
 	srv  *zktest.Server
 	mode rebalanser.Mode
 
-	// mu guards all: the sets of each client, in the order in which they were
-	// written, each as its names with commas.
+	// mu guards all: the sets of each client, in the order of the writes, each
+	// as its names with commas.
 	mu  sync.Mutex
 	all map[string][]string
 }
 
-// follow makes a memory of all that is assigned from now on.
+// follow records all assignments from now on.
 func follow(srv *zktest.Server, mode rebalanser.Mode) *sets {
 	s := &sets{srv: srv, mode: mode, all: map[string][]string{}}
 	srv.OnApply(func(txn zktest.Txn) {
@@ -53,7 +53,7 @@ func (s *sets) note(path string) {
 		Resources []string `json:"resources"`
 	}
 	if err != nil || json.Unmarshal(n.Data, &shard) != nil {
-		return // it was deleted, or is not written yet
+		return // deleted, or not written yet
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,8 +82,8 @@ func (s *sets) judge(client string, told []string) error {
 	return nil
 }
 
-// watch lets a handler judge its calls of Assigned, as long as nothing of it is lost,
-// and then do what it did before.
+// watch makes a handler check its calls of Assigned, before any loss, and then
+// continue as before.
 func (s *sets) watch(h *recorder, group func() *rebalanser.Group) {
 	after := h.before
 	h.before = func(ctx context.Context, what string, rs []*rebalanser.Resource) error {
@@ -122,8 +122,9 @@ func slowly(d time.Duration) func(context.Context, string, []*rebalanser.Resourc
 	}
 }
 
-// waiting is a group of two members that have two resources each, and "c4", which has
-// been assigned one of each by now: c2 gives its one up at once, c3 takes d for it.
+// waiting is a group of two members with two resources each, and "c4", which
+// has just been assigned one resource of each: c2 gives up its resource at
+// once, c3 takes d.
 func (w *World) waiting(d time.Duration, o rebalanser.Options) (a *rebalanser.Admin, quick, slow, late *node) {
 	w.Helper()
 	a = w.stock(6)
@@ -164,8 +165,8 @@ func TestStartHandlersRunWhenAllOfTheNewSetIsOwned_R27(t *testing.T) {
 	inResource(t, func(w *World) {
 		a, _, slow, late := w.waiting(time.Minute, whole)
 		w.Pass(49 * time.Second)
-		require.Len(w, w.holds(late), 1, "it has taken what is free")
-		require.Empty(w, late.take(), "and is not told of that")
+		require.Len(w, w.holds(late), 1, "c4 has taken the free resource")
+		require.Empty(w, late.take(), "and its handler was not called")
 		require.Equal(w, 1, late.group.State().Missing)
 		st := w.status(a)
 		require.Len(w, st.Members, 3)
@@ -175,7 +176,7 @@ func TestStartHandlersRunWhenAllOfTheNewSetIsOwned_R27(t *testing.T) {
 		require.Len(w, st.Waiting, 1)
 		require.Equal(w, slow.group.State().Client, st.Waiting[0].On)
 		w.Pass(15 * time.Second)
-		require.Equal(w, []string{"+" + strings.Join(w.holds(late), ",")}, late.take(), "then of all, in one call")
+		require.Equal(w, []string{"+" + strings.Join(w.holds(late), ",")}, late.take(), "then with all, in one call")
 		require.Len(w, w.holds(late), 2)
 		require.Zero(w, late.group.State().Missing)
 		require.Zero(w, w.status(a).Members[2].Missing)
@@ -183,10 +184,10 @@ func TestStartHandlersRunWhenAllOfTheNewSetIsOwned_R27(t *testing.T) {
 	})
 }
 
-// nodeCalled stands for a member of which only the name is asked.
+// nodeCalled is a member of which only the name matters.
 func (w *World) nodeCalled(who string) *node { return &node{recorder: &recorder{who: who}} }
 
-// Without the option each resource is started when it is owned.
+// Without the option each resource is started when owned.
 func TestByDefaultNoResourceWaitsForOthers(t *testing.T) {
 	inResource(t, func(w *World) {
 		a, _, _, late := w.waiting(time.Minute, rebalanser.Options{})
@@ -198,8 +199,9 @@ func TestByDefaultNoResourceWaitsForOthers(t *testing.T) {
 	})
 }
 
-// A resource that is taken away from a waiting member is free at once, and the member's
-// handler never hears of it. The member goes on waiting for its new set.
+// A resource taken away from a waiting member is free at once, and the member's
+// handler is not called for this resource. The member continues to wait for its
+// new set.
 func TestNewerSetWhileAMemberWaits_R27_R32(t *testing.T) {
 	inResource(t, func(w *World) {
 		a, quick, _, late := w.waiting(time.Minute, whole)
@@ -213,7 +215,7 @@ func TestNewerSetWhileAMemberWaits_R27_R32(t *testing.T) {
 		_, err = a.AddResources(w.Ctx, held...)
 		require.NoError(w, err)
 		w.Pass(time.Second)
-		require.Empty(w, late.take(), "what it waited for before it waits for still")
+		require.Empty(w, late.take(), "the member still waits for the rest")
 		w.Pass(time.Minute)
 		require.Equal(w, []string{"+" + strings.Join(w.holds(late), ",")}, late.take())
 		for _, call := range quick.take() {
@@ -222,8 +224,8 @@ func TestNewerSetWhileAMemberWaits_R27_R32(t *testing.T) {
 	})
 }
 
-// A former owner that never gives up is waited for until its session has expired, or it
-// is not to give up any more.
+// A member waits for a former owner that never gives up, until this owner's
+// session has expired or the owner may keep the resource.
 func TestWaitForTheWholeSetEndsWithTheFormerOwner_R27(t *testing.T) {
 	inResource(t, func(w *World) {
 		_, _, slow, late := w.waiting(time.Hour, whole)
@@ -234,13 +236,14 @@ func TestWaitForTheWholeSetEndsWithTheFormerOwner_R27(t *testing.T) {
 		require.Len(w, w.holds(late), 3, "of the six, with one other member")
 		calls := late.take()
 		require.Equal(w, 3, count(calls, "+"))
-		require.Contains(w, calls[0], ",", "the set that it waited for, and then perhaps what is new since")
+		require.Contains(w, calls[0], ",", "the awaited set, and then perhaps newer resources")
 		require.Empty(w, w.of(slow.who))
 		w.Server.Heal()
 	})
 }
 
-// A member that leaves while it waits gives back what it has, and starts nothing.
+// A member that leaves while waiting gives back its resources, and starts
+// nothing.
 func TestMemberLeavesWhileItWaits_R27(t *testing.T) {
 	inResource(t, func(w *World) {
 		_, quick, slow, late := w.waiting(time.Minute, whole)
@@ -256,8 +259,8 @@ func TestMemberLeavesWhileItWaits_R27(t *testing.T) {
 	})
 }
 
-// A waiting member continues with the resources that it runs already, and gives them up
-// when told to.
+// A waiting member continues with its running resources, and gives them up when
+// told to.
 func TestWhatRunsIsRevokedWhileOthersWait_R23_R27(t *testing.T) {
 	inResource(t, func(w *World) {
 		a, quick, _, late := w.waiting(time.Minute, whole)
@@ -300,8 +303,8 @@ func TestEachStartsAllFunctionsTogether_R27(t *testing.T) {
 	})
 }
 
-// The same under every fault at every request of a member that waits, and of one that
-// others wait for.
+// The same under every fault at every request of a waiting member, and of an
+// awaited member.
 func TestWholeSetsUnderEveryFault_R27(t *testing.T) {
 	everyFault(t, false, func(mode rebalanser.Mode) world.Trial {
 		return trial(mode, "take over what two have, leave", func(ctx context.Context, p *play) error {
@@ -327,7 +330,7 @@ func TestWholeSetsUnderEveryFault_R27(t *testing.T) {
 	})
 }
 
-// Sets that are not whole are noticed.
+// Incomplete sets are detected.
 func TestSetsNoticeAnEarlyStart(t *testing.T) {
 	inResource(t, func(w *World) {
 		s := follow(w.Server, w.mode)

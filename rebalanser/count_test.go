@@ -8,8 +8,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/rebalanser"
 )
 
-// requests are the requests of some members since the last ResetStats, by operation:
-// no pings, and no heartbeats of that which they hold, if only they were sent.
+// requests are the requests of some members since the last ResetStats, by
+// operation: without pings and heartbeats.
 func (w *World) requests(nodes ...*node) map[string]int {
 	w.Helper()
 	all := map[string]int{}
@@ -24,8 +24,8 @@ func (w *World) requests(nodes ...*node) map[string]int {
 	return all
 }
 
-// cost is what f costs these members, until everything is at rest: so little time that
-// no heartbeat is due.
+// cost is the number of these members' requests for f, until everything is at
+// rest: too short for a heartbeat.
 func (w *World) cost(f func(), nodes ...*node) map[string]int {
 	w.Helper()
 	w.Pass(20 * time.Millisecond)
@@ -43,8 +43,8 @@ func total(counts map[string]int) (n int) {
 	return n
 }
 
-// joins is what it costs the two members of a group when a third one joins, and how
-// many resources move for that.
+// joins is the cost of a third member's join for each of the three members, and
+// the number of moved resources.
 func (w *World) joins(resources int) (coordinator, other, third map[string]int, moved int) {
 	w.Helper()
 	w.stock(resources)
@@ -58,8 +58,8 @@ func (w *World) joins(resources int) (coordinator, other, third map[string]int, 
 	return coordinator, w.requests(c2), w.requests(c3), len(w.of("c3"))
 }
 
-// In resource mode a resource that moves is read twice at most, and written in
-// batches: the coordinator itself asks for nothing per resource. R22, R24, R26.
+// In resource mode a moving resource is read at most twice, and written in
+// batches: the coordinator itself sends no request per resource. R22, R24, R26.
 func TestRebalancingOfResourceModeCosts_R19_R20(t *testing.T) {
 	inWorld(t, rebalanser.ResourceBarrier, nil, func(w *World) {
 		coordinator, other, third, moved := w.joins(60)
@@ -68,8 +68,8 @@ func TestRebalancingOfResourceModeCosts_R19_R20(t *testing.T) {
 			"list the clients, read the new one, write the shards; read the own, release")
 		require.Equal(w, map[string]int{"getData": 1, "multi": 1}, other, "read the shard, release")
 		require.LessOrEqual(w, third["getData"], 4+2*moved+2*2, "each barrier and each owner: each try")
-		require.LessOrEqual(w, third["multi"], 1+2, "ahead of what it reads before it joins; each try")
-		require.LessOrEqual(w, third["exists"], 2+2*2, "each try, one per owner that releases and two more: itself, the folder")
+		require.LessOrEqual(w, third["multi"], 1+2, "before the reads for joining; each try")
+		require.LessOrEqual(w, third["exists"], 2+2*2, "each try, one per releasing owner and two more: itself, the folder")
 		require.Equal(w, 2, third["create2"])
 	})
 	many := 6000
@@ -98,8 +98,8 @@ func TestRebalancingOfGlobalModeCosts_R37_R38(t *testing.T) {
 			require.LessOrEqual(w, coordinator["getChildren2"], 1+4+2*3,
 				"the clients; who has stopped, after each that has, and has started: %v", coordinator)
 			for _, c := range []map[string]int{coordinator, other} {
-				require.Equal(w, 1, c["create2"], "it has stopped")
-				require.Equal(w, 1, c["delete"], "it has started")
+				require.Equal(w, 1, c["create2"], "the report of the stop")
+				require.Equal(w, 1, c["delete"], "the report of the start")
 			}
 			require.Equal(w, map[string]int{"create2": 1, "exists": 1, "delete": 1, "getData": 4}, other, "the status three times, the shard once")
 			require.Equal(w, 3, third["create2"])
@@ -108,7 +108,7 @@ func TestRebalancingOfGlobalModeCosts_R37_R38(t *testing.T) {
 	}
 }
 
-// A member that a change does not concern is not asked, and sends no request. X13.
+// A member not concerned by a change sends no request. X13.
 func TestMembersThatKeepWhatTheyHaveAskNothing_R21(t *testing.T) {
 	inWorld(t, rebalanser.ResourceBarrier, nil, func(w *World) {
 		a := w.stock(4)

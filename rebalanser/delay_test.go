@@ -8,7 +8,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/rebalanser"
 )
 
-// A member waits before it works at what it owns: nobody else owns that meanwhile.
+// A member waits before starting work on its resources: no other member owns
+// them meanwhile.
 func TestAssignmentDelayPassesBeforeTheHandlerIsCalled(t *testing.T) {
 	inBoth(t, func(w *World) {
 		a := w.stock(2)
@@ -23,8 +24,8 @@ func TestAssignmentDelayPassesBeforeTheHandlerIsCalled(t *testing.T) {
 	})
 }
 
-// The handler of a member that gives everything up, or loses it, within the delay is not
-// called.
+// The handler of a member that gives up or loses all its resources within the
+// delay is not called.
 func TestHandlerHearsNothingOfWhatGoesWithinTheAssignmentDelay(t *testing.T) {
 	inBoth(t, func(w *World) {
 		a := w.stock(2)
@@ -45,7 +46,7 @@ func TestHandlerHearsNothingOfWhatGoesWithinTheAssignmentDelay(t *testing.T) {
 		w.Pass(time.Second)
 		require.Empty(w, n.take())
 
-		// The handler is told of resources that come back later.
+		// The handler is called for resources that come back later.
 		_, err = a.AddResources(w.Ctx, names(2)...)
 		require.NoError(w, err)
 		w.Pass(time.Hour + time.Second)

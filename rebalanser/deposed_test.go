@@ -12,15 +12,16 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// A leader that has lost its followers answers every sync, and does not know of what a
-// majority has confirmed: nobody is told how a group was before.
+// A leader that has lost its followers answers every sync, without knowing the
+// newest commits of the majority: no caller may be told an old state of a
+// group.
 func TestNobodyIsToldHowAGroupWasAtALeaderThatLeadsNobody(t *testing.T) {
 	errOld := errors.New("it is told what is not so any more")
 	on := func(c *session.Client, at string, mode rebalanser.Mode) *rebalanser.Admin {
 		return rebalanser.Open(c, at, &rebalanser.Options{Mode: mode})
 	}
-	// One group, path, has changed; another one, "/new", was made; in place of a third
-	// one, "/other", there is one of another mode.
+	// The group path has changed; the group "/new" was made; the group "/other"
+	// was replaced by a group of another mode.
 	for name, call := range map[string]func(ctx context.Context, c *session.Client) error{
 		"Status": func(ctx context.Context, c *session.Client) error {
 			st, err := on(c, path, 0).Status(ctx)

@@ -13,8 +13,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// A function that fails when its resource is lost has failed, also if its member is
-// ended before it could come back.
+// A failure of a function at the loss of its resource counts, even if its
+// member ends before coming back.
 func TestEachThatFailsOverALossIsHeardOfAtTheEnd(t *testing.T) {
 	for _, panics := range []bool{false, true} {
 		inBoth(t, func(w *World) {
@@ -37,8 +37,8 @@ func TestEachThatFailsOverALossIsHeardOfAtTheEnd(t *testing.T) {
 	}
 }
 
-// A function that ends its goroutine has failed: otherwise its member would keep a
-// resource at which nothing works.
+// A function that ends its goroutine has failed: otherwise its member would
+// keep a resource without work.
 func TestEachThatEndsItsGoroutineEndsTheMembership(t *testing.T) {
 	inBoth(t, func(w *World) {
 		w.stock(2)
@@ -98,7 +98,7 @@ func TestHandlerThatEndsItsGoroutineInAnyMethodLeavesNothing(t *testing.T) {
 	}
 }
 
-// exiting is an assignor that does not return.
+// exiting is an assignor that ends its goroutine.
 type exiting struct{ assignor.Assignor }
 
 func (exiting) Name() string { return "exiting" }
@@ -108,7 +108,7 @@ func (exiting) Assign([]assignor.Member, []assignor.Resource) [][]string {
 	return nil
 }
 
-// Nor does a coordinator go on that shares nothing out any more.
+// The same for a coordinator that does not assign any more.
 func TestAssignorThatEndsItsGoroutineEndsTheMembership(t *testing.T) {
 	inBoth(t, func(w *World) {
 		w.stock(2)

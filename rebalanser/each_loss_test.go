@@ -11,7 +11,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// A function that fails in the moment in which the session is lost has failed.
+// A failure of a function at the moment of the session's loss counts.
 func TestEachThatFailsAsTheSessionIsLostEndsTheMembership(t *testing.T) {
 	inBoth(t, func(w *World) {
 		w.stock(1)

@@ -48,7 +48,7 @@ func turmoil(ours *world.World, seed uint64) error {
 	}
 	s.Server.Heal()
 	for i, n := range s.nodes {
-		if n == nil { // what the dead have left takes somebody who lives
+		if n == nil { // remains of dead members are removed by live members
 			s.launch(i)
 		}
 	}
@@ -58,7 +58,7 @@ func turmoil(ours *world.World, seed uint64) error {
 	return nil
 }
 
-// stir changes this and that until ctx ends.
+// stir makes random changes until ctx ends.
 func (s *stress) stir(ctx context.Context, r *rand.Rand) error {
 	for n := 1; ctx.Err() == nil; n++ {
 		for _, node := range s.nodes {
@@ -78,8 +78,8 @@ func (s *stress) stir(ctx context.Context, r *rand.Rand) error {
 	return nil
 }
 
-// excuseWhenExpired returns what is to be told of a session before it is expired out of
-// turn: from then on its client cannot know for a while, until its trust runs out.
+// excuseWhenExpired returns a function to call before the early expiry of a
+// session: its client cannot know of the expiry until its trust runs out.
 func (s *stress) excuseWhenExpired(session time.Duration) func(int64) {
 	var mu sync.Mutex // guards both
 	clients, forced := map[int64]string{}, map[int64]bool{}

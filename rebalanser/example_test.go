@@ -12,7 +12,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// queues is a handler that says what it is told.
+// queues is a handler that reports its calls.
 type queues struct{ done chan string }
 
 func (q *queues) Assigned(_ context.Context, rs []*rebalanser.Resource) error {
@@ -29,7 +29,7 @@ func (q *queues) Lost(rs []*rebalanser.Resource) {
 	q.done <- fmt.Sprintf("has lost %d queues", len(rs))
 }
 
-// One member owns all queues; a second one gets half of them.
+// One member owns all queues; a second member gets half of them.
 func Example() {
 	server, err := zktest.Start(nil)
 	if err != nil {
@@ -74,7 +74,7 @@ func Example() {
 	// the second consumes 2 queues
 }
 
-// Each runs a function for each resource that is owned.
+// Each runs a function for each owned resource.
 func ExampleEach() {
 	server, err := zktest.Start(nil)
 	if err != nil {

@@ -17,18 +17,18 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/matrix"
 )
 
-// Everything that a member does under every fault at every one of its requests: the
-// tested client joins, takes, coordinates, gives up and leaves, while one that suffers
-// no faults does the same. Closed by this: X2, X3, X6, X7, R31-R34, R46-R48.
+// All actions of a member under every fault at every request: the tested client
+// joins, takes, coordinates, gives up and leaves, while a client without faults
+// does the same. Closed by this: X2, X3, X6, X7, R31-R34, R46-R48.
 
-// play is one case: who takes part in it, and the oracle.
+// play is a case: its members, and the oracle.
 type play struct {
 	*oracle
 	mode    rebalanser.Mode
 	srv     *zktest.Server
 	party   *world.Party
 	running []*part
-	sets    *sets // unless it is nil, it judges what members start
+	sets    *sets // unless nil, checks the sets that members start
 }
 
 // part is a member of a play.
@@ -44,7 +44,7 @@ type part struct {
 func trial(mode rebalanser.Mode, name string, setup, op func(ctx context.Context, p *play) error) world.Trial {
 	return world.Trial{
 		Name: name,
-		// A server may not have confirmed that a member has left.
+		// A server may not have confirmed a member's leave.
 		Excuses: []error{session.ErrUnknownOutcome},
 		Setup: func(e *matrix.Env, p *world.Party) error {
 			ours := &play{oracle: newOracle(), mode: mode, srv: e.Server, party: p}
@@ -71,7 +71,7 @@ func trial(mode rebalanser.Mode, name string, setup, op func(ctx context.Context
 	}
 }
 
-// stock makes the group, if it is not there, and four resources.
+// stock makes the group, if missing, and four resources.
 func (p *play) stock(ctx context.Context) error {
 	a := p.admin(p.party.Other)
 	if err := a.Create(ctx); err != nil {
@@ -85,7 +85,7 @@ func (p *play) admin(c *session.Client) *rebalanser.Admin {
 	return rebalanser.Open(c, path, &rebalanser.Options{Mode: p.mode, ID: "admin"})
 }
 
-// join lets a client take part, until end. ctx bounds it, too.
+// join makes a client a member, until end. ctx bounds the membership, too.
 func (p *play) join(ctx context.Context, who string, c *session.Client, o rebalanser.Options) *part {
 	o.Mode, o.ID = p.mode, who
 	ctx, stop := context.WithCancel(ctx)
@@ -101,12 +101,12 @@ func (p *play) join(ctx context.Context, who string, c *session.Client, o rebala
 		p.sets.watch(m.recorder, func() *rebalanser.Group { return m.group })
 	}
 	p.running = append(p.running, m)
-	// end waits for it; it ends with ctx.
+	// end waits for the goroutine; it ends with ctx.
 	go func() { m.done <- m.group.Run(ctx) }()
 	return m
 }
 
-// end makes a member leave; a second call finds that it has.
+// end makes a member leave; a second call returns the same result.
 func (m *part) end() error {
 	m.stop()
 	err := <-m.done
@@ -130,7 +130,7 @@ func (p *play) until(ctx context.Context, what string, ok func() bool) error {
 		}
 		select {
 		case <-ctx.Done():
-			return nil // who gave up did not want more; next has its own limit
+			return nil // the caller has given up; next has its own limit
 		case <-limit:
 			return fmt.Errorf("still not: %s", what)
 		case <-time.After(50 * time.Millisecond):
@@ -144,7 +144,7 @@ func (p *play) owns(who string, n int) func() bool {
 	return func() bool { return len(p.of(who)) == n }
 }
 
-// next is the other client, that takes over everything, and looks at what is left.
+// next is the other client, which takes over everything and checks the remains.
 func (p *play) next(ctx context.Context) error {
 	for _, m := range p.running {
 		if err := m.end(); err != nil && !errors.Is(err, session.ErrLost) && !errors.Is(err, session.ErrUnknownOutcome) && !errors.Is(err, context.Canceled) {
@@ -156,7 +156,7 @@ func (p *play) next(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := p.admin(p.party.Other).Resume(ctx); err != nil { // it may have been given up in between
+	if err := p.admin(p.party.Other).Resume(ctx); err != nil { // the group may still be paused
 		return err
 	}
 	m := p.join(context.Background(), "next", p.party.Other, rebalanser.Options{})
@@ -174,7 +174,7 @@ func (p *play) next(ctx context.Context) error {
 	return p.until(ctx, "nothing is left behind", func() bool { return leftBehind(p.srv) == nil })
 }
 
-// few are the faults that leave the most in doubt.
+// few are the faults with the most unknown outcomes.
 func few() []matrix.Fault {
 	return []matrix.Fault{matrix.LostReply, matrix.SilentReply, matrix.BlackHole, matrix.ExpireAfter, matrix.CancelUnknown}
 }
@@ -184,9 +184,9 @@ func others(faults []matrix.Fault) []matrix.Fault {
 	return slices.DeleteFunc(matrix.All(), func(f matrix.Fault) bool { return slices.Contains(faults, f) })
 }
 
-// everyFault runs trials in either mode: with all faults at all requests if it is to be
-// thorough, or with ZKTEST_SEEDS, otherwise with few of them at all requests, and with
-// the others at every fourth.
+// everyFault runs trials in either mode: with all faults at all requests if
+// thorough is set or with ZKTEST_SEEDS, otherwise with few faults at all
+// requests, and with the others at every fourth.
 func everyFault(t *testing.T, thorough bool, trials func(mode rebalanser.Mode) world.Trial) {
 	t.Helper()
 	for _, mode := range modes() {
@@ -211,12 +211,12 @@ func everyFault(t *testing.T, thorough bool, trials func(mode rebalanser.Mode) w
 	}
 }
 
-// sparse is a case in which each so many-th request counts.
+// sparse is a case in which only every each-th request counts.
 func sparse(c matrix.Case, each int64) matrix.Case {
 	var n atomic.Int64
 	setup := c.Setup
 	c.Setup = func(e *matrix.Env) error {
-		defer n.Store(0) // what counts comes after it
+		defer n.Store(0) // the counted requests come afterwards
 		return setup(e)
 	}
 	c.Counts = func(r zktest.Request) bool { return matrix.DefaultCounts(r) && n.Add(1)%each == 0 }

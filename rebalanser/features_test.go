@@ -15,8 +15,9 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// A resource is removed and added again while its owner takes its time: the barrier
-// is not below the resource, so nobody gets it before.
+// A resource is removed and added again while its owner is slow to stop: the
+// barrier is not below the resource, so no other member gets the resource
+// early.
 func TestRemovedAndAddedAgainHasNoSecondOwner_X4(t *testing.T) {
 	inBoth(t, func(w *World) {
 		a := w.stock(2)
@@ -58,11 +59,11 @@ func TestBarriersOfRemovedResourcesGoWhenTheyAreFree_X4(t *testing.T) {
 		_, err := a.RemoveResources(w.Ctx, "r01")
 		require.NoError(w, err)
 		w.Pass(5 * time.Second)
-		require.Equal(w, names(3), w.Children(path+"/barriers"), "it is owned")
+		require.Equal(w, names(3), w.Children(path+"/barriers"), "r01 is still owned")
 		w.Pass(10 * time.Second)
 		require.Equal(w, []string{"r00", "r02"}, w.Children(path+"/barriers"))
 
-		// One that died with a removed resource: the next coordinator sees to it.
+		// A member dies with a removed resource: the next coordinator cleans up.
 		w.bury("c2")
 		w.Server.BlackHole(zktest.Link{Client: "c2"}, zktest.Both)
 		_, err = a.RemoveResources(w.Ctx, "r02")
@@ -73,8 +74,8 @@ func TestBarriersOfRemovedResourcesGoWhenTheyAreFree_X4(t *testing.T) {
 	})
 }
 
-// A member that waits for a barrier, and is told that it gets another assignment, touches
-// no other member's barrier.
+// A member that gets another assignment while waiting for a barrier touches no
+// other member's barrier.
 func TestCalledOffWaitTouchesNobodysBarrier_X2(t *testing.T) {
 	inWorld(t, rebalanser.ResourceBarrier, nil, func(w *World) {
 		w.stock(2)
@@ -92,7 +93,7 @@ func TestCalledOffWaitTouchesNobodysBarrier_X2(t *testing.T) {
 		before := w.owner("r00") + w.owner("r01")
 		var written []string
 		w.Server.OnApply(func(txn zktest.Txn) { written = append(written, fmt.Sprintf("%+v", txn)) })
-		c2.stop() // it waits for what c1 is giving up
+		c2.stop() // c2 waits for the resource that c1 is giving up
 		w.Settle()
 		for _, txn := range written {
 			require.NotContains(w, txn, "/barriers/")
@@ -126,7 +127,7 @@ func TestChurnDoesNotStarveTheSharingOut_X12(t *testing.T) {
 			w.Pass(500 * time.Millisecond)
 			n.stop()
 		}
-		require.Len(w, w.of("c2"), 2, "it has got its share in the middle of it")
+		require.Len(w, w.of("c2"), 2, "c2 has got its share in the middle of the stop")
 	})
 }
 
@@ -184,7 +185,7 @@ func TestPauseBeginsNothingNew(t *testing.T) {
 	})
 }
 
-// static starts members "c2", ..., each an instance of its own, one by one.
+// static starts members "c2", ..., each with its own instance, one by one.
 func (w *World) static(n int, o rebalanser.Options) []*node {
 	w.Helper()
 	var out []*node
@@ -196,8 +197,8 @@ func (w *World) static(n int, o rebalanser.Options) []*node {
 	return out
 }
 
-// Twenty members are restarted one after the other, each in less than the departure
-// delay: every resource stays where it is.
+// Twenty members are restarted one after the other, each in less than the
+// departure delay: no resource moves.
 func TestRollingRestartMovesNothing(t *testing.T) {
 	inBoth(t, func(w *World) {
 		members := 12
@@ -245,7 +246,7 @@ func TestStaticMemberThatStaysAwayLosesItsShare(t *testing.T) {
 		w.shared(4, c...)
 		c[1].stop()
 		w.Pass(19 * time.Second)
-		require.Len(w, w.of(c[0].who), 2, "it is expected back")
+		require.Len(w, w.of(c[0].who), 2, "the instance is expected back")
 		w.Pass(2 * time.Second)
 		w.shared(4, c[0])
 	})
@@ -274,7 +275,7 @@ func TestInstanceInUseIsRefusedAndNamesTheHolder(t *testing.T) {
 		w.Settle()
 		c1.stop()
 		w.Pass(time.Second)
-		require.Equal(w, names(2), w.of("c2"), "who waits takes over when the first has gone")
+		require.Equal(w, names(2), w.of("c2"), "the waiting member takes over when the first has gone")
 	})
 }
 
@@ -324,7 +325,7 @@ func TestSubscriptionsWeightsAndAssignorsAreHeeded(t *testing.T) {
 	})
 }
 
-// An assignor that panics ends the coordinator, and nobody else.
+// An assignor that panics ends only the coordinator.
 func TestPanickingAssignorEndsItsMemberOnly(t *testing.T) {
 	inBoth(t, func(w *World) {
 		w.stock(2)
@@ -343,7 +344,7 @@ func (badAssignor) Name() string { return "bad" }
 
 func (badAssignor) Assign([]assignor.Member, []assignor.Resource) [][]string { panic("not today") }
 
-// Znodes that strangers create among the clients, and elsewhere, disturb no member.
+// Foreign znodes among the clients, and elsewhere, disturb no member.
 func TestBadMemberNeverDisturbsTheGroup_X14(t *testing.T) {
 	inBoth(t, func(w *World) {
 		a := w.stock(4)
@@ -385,7 +386,7 @@ func TestBadMemberNeverDisturbsTheGroup_X14(t *testing.T) {
 	})
 }
 
-// Records that make no sense are replaced by those whose they are.
+// Invalid records are replaced by their owners.
 func TestBrokenRecordsAreRepaired(t *testing.T) {
 	inBoth(t, func(w *World) {
 		a := w.stock(4)
@@ -397,7 +398,7 @@ func TestBrokenRecordsAreRepaired(t *testing.T) {
 		c1 := w.node("c1", rebalanser.Options{}).run()
 		w.Pass(time.Second)
 		w.shared(4, c1)
-		w.Pass(40 * time.Second) // it could be an instance that comes back
+		w.Pass(40 * time.Second) // could be an instance that comes back
 		require.Equal(w, []string{c1.group.State().Client}, w.Children(path+"/assignments"))
 		require.EqualValues(w, 1, w.status(a).Epoch)
 		shard := path + "/assignments/" + c1.group.State().Client
@@ -447,7 +448,7 @@ func TestShardsAreAsLongAsTheyMust(t *testing.T) {
 	})
 }
 
-// A coordinator that comes to a paused group begins nothing.
+// A new coordinator of a paused group begins nothing.
 func TestPauseOutlivesTheCoordinator(t *testing.T) {
 	inBoth(t, func(w *World) {
 		a := w.stock(4)
@@ -467,8 +468,8 @@ func TestPauseOutlivesTheCoordinator(t *testing.T) {
 	})
 }
 
-// Somebody removes what the group consists of, node by node: it is made again, and in
-// the end all is owned.
+// After a removal of a group's nodes, one by one, the nodes are created again,
+// and in the end all resources are owned.
 func TestRemovedFoldersAreMadeAgain(t *testing.T) {
 	inBoth(t, func(w *World) {
 		for _, dir := range []string{"resources", "assignments", "barriers", "status", "stopped", "config", "epoch"} {

@@ -9,9 +9,9 @@ import (
 	"github.com/zkrecipes/zkrecipes/rebalanser"
 )
 
-// A resource that its owner does not give back keeps nobody from noticing changes:
-// members come and go while it is waited for, and the last assignment is the one that
-// counts. Kazoo's partitioner stays in ALLOCATING, or misses the change (P23).
+// A resource that its owner does not give back does not hide changes: members
+// join and leave during the wait, and the last assignment counts. Kazoo's
+// partitioner stays in ALLOCATING, or misses the change (P23).
 func TestMembersChangeWhileAResourceIsAwaited_P23(t *testing.T) {
 	inBoth(t, func(w *World) {
 		w.stock(6)
@@ -36,7 +36,7 @@ func TestMembersChangeWhileAResourceIsAwaited_P23(t *testing.T) {
 		w.Pass(5 * time.Second)
 		c4 := w.node("c4", rebalanser.Options{}).run()
 		w.Pass(5 * time.Second)
-		require.Empty(w, w.of("c2"), "it has left")
+		require.Empty(w, w.of("c2"), "c2 has left")
 		if w.mode == rebalanser.GlobalBarrier {
 			require.Empty(w, w.of("c3"), "nobody starts before everybody has stopped")
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/rebalanser/internal/core"
 )
 
-// FuzzShard: what a member is assigned is read as it was written, or refused.
+// FuzzShard: a member's assignment is read as written, or refused.
 func FuzzShard(f *testing.F) {
 	for _, data := range []string{
 		"", "{}", "null", "[]", `{"client":"c","generation":1,"count":2,"resources":["a","b"]}`, `{"count":1,"resources":["a/b"]}`,

@@ -11,8 +11,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// gap is for how long some of n resources have no owner, from when f begins until all
-// have one again.
+// gap is the longest time without an owner among n resources, from the
+// beginning of f until all have owners again.
 func (w *World) gap(n int, f func()) (longest time.Duration) {
 	w.Helper()
 	since := map[string]time.Time{}
@@ -37,12 +37,13 @@ func (w *World) gap(n int, f func()) (longest time.Duration) {
 	return longest
 }
 
-// Invariant 2: no resource is without an owner for longer than X, given some stability.
-// X is, with T the session timeout and a tick of the servers by which they round it up:
-// after a member has left in order, what its handlers and a few round trips take; after
-// one was killed, T + tick; after one was cut off, less, since it gives up by itself
-// only after T was nearly over; plus Options.MinInterval, and DepartureDelay for static
-// members. Whether it was the coordinator makes no difference.
+// Invariant 2: no resource is without an owner for longer than X, given some
+// stability. X is, with T the session timeout and a tick of the servers by
+// which they round it up: after a graceful leave, the time of the handlers and
+// a few round trips; after a kill, T + tick; after a cut, less, because the
+// member gives up by itself before T is over; plus Options.MinInterval, and
+// DepartureDelay for static members. The bounds are the same for the
+// coordinator.
 func TestTimeWithoutOwnerIsBounded_R51(t *testing.T) {
 	const tick = 2 * time.Second // of the test server
 	for name, tc := range map[string]struct {
@@ -53,7 +54,7 @@ func TestTimeWithoutOwnerIsBounded_R51(t *testing.T) {
 		"killed": {do: func(w *World, n *node) {
 			w.bury(n.who)
 			w.Server.BlackHole(zktest.Link{Client: n.who}, zktest.Both)
-			n.stopIt() // nobody is to hear of it again
+			n.stopIt() // without waiting for its end
 		}, limit: session.DefaultTimeout + tick + time.Second},
 		"cut off": {do: func(w *World, n *node) {
 			w.Server.BlackHole(zktest.Link{Client: n.who}, zktest.Both)

@@ -8,8 +8,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/rebalanser"
 )
 
-// A group whose record is garbage says how to use its path again; a record of a newer
-// format says that it is one, and is left alone.
+// The error of a group with an invalid record tells how to use the path again;
+// a record of a newer format has its own error, and is left alone.
 func TestGroupWithGarbageInItsRecordSaysTheWayOut(t *testing.T) {
 	inWorld(t, rebalanser.ResourceBarrier, nil, func(w *World) {
 		const path = "/groups-of-garbage"

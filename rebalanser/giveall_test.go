@@ -9,8 +9,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// The first failure counts, whatever comes after it, and all are tried; the end of the
-// context in which they are given back is told by its cause.
+// All are tried, and the first failure is returned; the end of the context is
+// reported by its cause.
 func TestGivingBackTellsTheFirstFailure(t *testing.T) {
 	first, second := errors.New("first"), errors.New("second")
 	tried := 0

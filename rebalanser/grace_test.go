@@ -12,13 +12,13 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// lingerer is the function of an Each that works until its context ends, or it has
+// lingerer is a function of Each that works until its context ends, or until
 // finished.
 type lingerer struct {
 	finish chan struct{} // closed when there is nothing to work on any more
 
-	// mu guards what follows: when the contexts of the functions have ended, and why, and
-	// how many calls there were.
+	// mu guards the fields below: the ends of the functions' contexts, with
+	// their causes, and the number of calls.
 	mu    sync.Mutex
 	ended []time.Time
 	why   []error
@@ -42,7 +42,7 @@ func (l *lingerer) work(ctx context.Context, _ *rebalanser.Resource) error {
 	return ctx.Err()
 }
 
-// each is a member whose function for each resource is f; it runs.
+// each is a running member with f as the function of Each.
 func (w *World) each(o rebalanser.Options, f func(context.Context, *rebalanser.Resource) error) *node {
 	w.Helper()
 	o.Mode = w.mode
@@ -52,8 +52,8 @@ func (w *World) each(o rebalanser.Options, f func(context.Context, *rebalanser.R
 
 const grace = 30 * time.Second
 
-// Functions that finish within the grace do not hear of the end, and all that they worked
-// on is owned until the last has returned.
+// Functions that finish within the grace do not see the end, and their
+// resources stay owned until the last function has returned.
 func TestFunctionsFinishWithinTheGrace(t *testing.T) {
 	inBoth(t, func(w *World) {
 		a, l := w.stock(2), newLingerer()
@@ -72,8 +72,8 @@ func TestFunctionsFinishWithinTheGrace(t *testing.T) {
 	})
 }
 
-// The contexts of the others end when the grace is over, and not before; without one they
-// end at once. A second Run has a grace of its own.
+// Contexts of unfinished functions end with the grace, not before; without a
+// grace they end at once. A second Run has a new grace.
 func TestContextsEndWhenTheGraceIsOver(t *testing.T) {
 	for _, length := range []time.Duration{0, grace} {
 		inBoth(t, func(w *World) {
@@ -118,7 +118,7 @@ func TestLossEndsTheGrace(t *testing.T) {
 	})
 }
 
-// A resource that moves to another member while its member stays has no grace.
+// A resource that moves to another member has no grace.
 func TestGraceIsForTheEndOnly(t *testing.T) {
 	inBoth(t, func(w *World) {
 		w.stock(2)
@@ -135,8 +135,8 @@ func TestGraceIsForTheEndOnly(t *testing.T) {
 	})
 }
 
-// A function that fails in the grace is not called again, and one that waits for its retry
-// is not waited for.
+// A function that fails during the grace is not called again, and Run does not
+// wait for a pending retry.
 func TestNothingIsRetriedInTheGrace(t *testing.T) {
 	inBoth(t, func(w *World) {
 		w.stock(1)
@@ -156,7 +156,7 @@ func TestNothingIsRetriedInTheGrace(t *testing.T) {
 		require.Equal(w, 1, calls)
 
 		n.run()
-		w.Pass(1500 * time.Millisecond) // it is parked for two seconds
+		w.Pass(1500 * time.Millisecond) // parked for two seconds
 		require.Equal(w, 1, n.group.State().Failing)
 		began, calls = time.Now(), 0
 		n.stop()
@@ -165,7 +165,8 @@ func TestNothingIsRetriedInTheGrace(t *testing.T) {
 	})
 }
 
-// Without RetryDelay it is the error of Run, and the others keep their grace.
+// Without RetryDelay the failure is the error of Run, and the other functions
+// keep their grace.
 func TestFailureInTheGraceIsToldByRun(t *testing.T) {
 	inBoth(t, func(w *World) {
 		w.stock(2)
@@ -189,7 +190,8 @@ func TestFailureInTheGraceIsToldByRun(t *testing.T) {
 	})
 }
 
-// RevokeTimeout is for those that do not heed their context: it begins after the grace.
+// RevokeTimeout is for functions that ignore their context, and begins after
+// the grace.
 func TestRevokeTimeoutBeginsAfterTheGrace(t *testing.T) {
 	inBoth(t, func(w *World) {
 		w.stock(1)
@@ -208,8 +210,8 @@ func TestRevokeTimeoutBeginsAfterTheGrace(t *testing.T) {
 	})
 }
 
-// A member that gives everything up after a failure has no grace, also if it is told to
-// leave meanwhile.
+// A member that gives everything up after a failure has no grace, even if told
+// to leave meanwhile.
 func TestFailureLeavesNoGrace(t *testing.T) {
 	inBoth(t, func(w *World) {
 		w.stock(2)

@@ -10,8 +10,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// The guard of a resource is of its owner, wherever the session that checks it has its
-// root.
+// The guard of a resource checks its owner in sessions of any chroot.
 func TestGuardHoldsInASessionOfAnotherChroot(t *testing.T) {
 	inBoth(t, func(w *World) {
 		require.NoError(w, w.Server.Create("/app", nil))
@@ -33,11 +32,11 @@ func TestGuardHoldsInASessionOfAnotherChroot(t *testing.T) {
 		go func() { left <- g.Run(ctx) }()
 		r, other := <-owned, w.Session(w.Client())
 		_, err = other.Txn(w.Ctx, r.Guard(), session.SetOp("/data", []byte("1"), -1))
-		require.NoError(w, err, "it is owned")
+		require.NoError(w, err, "the resource is owned")
 		leave()
 		require.NoError(w, <-left)
 		w.Pass(time.Second)
 		_, err = other.Txn(w.Ctx, r.Guard(), session.SetOp("/data", []byte("2"), -1))
-		require.ErrorIs(w, err, session.ErrNoNode, "it is not")
+		require.ErrorIs(w, err, session.ErrNoNode, "the resource is not owned")
 	})
 }

@@ -19,8 +19,8 @@ import (
 
 var errHandler = errors.New("the handler does not like it")
 
-// A resource that is to be given up stays owned for as long as the handler takes; who is
-// to have it next is told when it owns it. R26, R42.
+// A resource to be given up stays owned as long as the handler runs; the next
+// owner's handler is called when the next owner owns the resource. R26, R42.
 func TestRevokedResourceStaysOwnedUntilTheHandlerReturns_R18_R23_R25_R36(t *testing.T) {
 	inBoth(t, func(w *World) {
 		a := w.stock(2)
@@ -29,7 +29,7 @@ func TestRevokedResourceStaysOwnedUntilTheHandlerReturns_R18_R23_R25_R36(t *test
 			if what[0] == '-' {
 				world.Pause(time.Minute)
 				for _, r := range rs {
-					require.NoError(w, r.Context().Err(), "it is still its own")
+					require.NoError(w, r.Context().Err(), "r is still owned")
 				}
 			}
 			return nil
@@ -41,7 +41,7 @@ func TestRevokedResourceStaysOwnedUntilTheHandlerReturns_R18_R23_R25_R36(t *test
 		require.Empty(w, c2.take())
 		if w.mode == rebalanser.ResourceBarrier {
 			st := w.status(a)
-			require.Len(w, st.Waiting, 1, "what is waiting for whom")
+			require.Len(w, st.Waiting, 1, "the waiting member and its resource")
 			require.Equal(w, c1.group.State().Client, st.Waiting[0].On)
 			require.Equal(w, c2.group.State().Client, st.Waiting[0].For)
 			require.False(w, st.Waiting[0].Since.IsZero())
@@ -54,7 +54,7 @@ func TestRevokedResourceStaysOwnedUntilTheHandlerReturns_R18_R23_R25_R36(t *test
 	})
 }
 
-// A handler that ignores everything does not keep the contexts from ending.
+// A handler that ignores its context does not keep the contexts from ending.
 func TestBlockedHandlerDoesNotStopLossDetection_X11(t *testing.T) {
 	inBoth(t, func(w *World) {
 		w.stock(2)
@@ -83,9 +83,9 @@ func TestBlockedHandlerDoesNotStopLossDetection_X11(t *testing.T) {
 	})
 }
 
-// The context of Assigned ends when something of it is not wanted any more. In global
-// mode nothing new begins until everybody has started. Kazoo's partitioner misses what
-// changes while it waits for the last one: P23.
+// The context of Assigned ends when one of its resources is assigned elsewhere.
+// In global mode no new generation begins until all members have started.
+// Kazoo's partitioner misses changes while waiting for the last member: P23.
 func TestAssignmentIsCalledOffWhileTheHandlerRuns_R32(t *testing.T) {
 	inBoth(t, func(w *World) {
 		a := w.stock(3)
@@ -209,7 +209,7 @@ func TestErrorOfTheHandlerCountsAlsoWhenTheSessionIsLostMeanwhile(t *testing.T) 
 		w.excuse("c1", time.Second)
 		w.Expire(c1.client)
 		require.ErrorIs(w, c1.ended(), errHandler)
-		require.Equal(w, []string{"+r00"}, c1.take(), "it has given up what it failed with")
+		require.Equal(w, []string{"+r00"}, c1.take(), "c1 has given up the resource of the failure")
 	})
 }
 
@@ -242,7 +242,7 @@ func TestRevokeTimeoutEndsTheContextsAndReleasesNothing(t *testing.T) {
 	})
 }
 
-// worker is a function for Each: it notes what it runs.
+// worker is a function for Each that records its running resources.
 type worker struct {
 	mu      sync.Mutex
 	running []string
@@ -284,7 +284,7 @@ func TestEachRunsAFunctionPerResourceAndWaitsForIt(t *testing.T) {
 		require.Equal(w, names(3), one.now())
 		stopTwo := start(&two)
 		w.Pass(2 * time.Second)
-		require.Equal(w, names(3), one.now(), "it is waited for")
+		require.Equal(w, names(3), one.now(), "the member waits for the function")
 		require.Empty(w, two.now())
 		w.Pass(10 * time.Second)
 		require.Len(w, append(one.now(), two.now()...), 3)
@@ -314,7 +314,7 @@ func TestEachEndsTheMembershipWhenTheFunctionFails(t *testing.T) {
 						world.Pause(time.Second)
 						return fail()
 					case "r01":
-						return nil // it is done with it, and keeps it
+						return nil // done with r01, and keeps the resource
 					}
 					return others.work(ctx, r)
 				})

@@ -29,8 +29,8 @@ func TestUnreadableMemberEndsTheCoordinator(t *testing.T) {
 	}
 }
 
-// Servers do not report the end of an owner whose znode the member may not read: a
-// member that waited for the end would wait indefinitely.
+// Servers do not report the end of an owner with an unreadable znode: a member
+// waiting for the end would wait indefinitely.
 func TestBarrierOfAnUnreadableOwnerIsNotWaitedFor(t *testing.T) {
 	for _, o := range []*zktest.Options{nil, {StatNeedsRead: true}} {
 		inWorld(t, rebalanser.ResourceBarrier, o, func(w *World) {

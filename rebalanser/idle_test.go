@@ -18,9 +18,9 @@ func (w *World) patient(who string, timeout time.Duration, o rebalanser.Options)
 	return w.nodeOf(w.ClientWith(session.Options{Timeout: timeout}), who, o).run()
 }
 
-// A member that owns nothing has nothing to wait for when its context ends: not for
-// servers that cannot be reached, whatever the session's timeout. It says that they have
-// confirmed nothing.
+// A member without resources does not wait when its context ends, not even for
+// unreachable servers, with any session timeout. The error then says that no
+// server has confirmed the leave.
 func TestMemberWithoutResourcesEndsWithItsContext(t *testing.T) {
 	for _, timeout := range []time.Duration{10 * time.Second, 40 * time.Second} {
 		for _, o := range []rebalanser.Options{{}, {Instance: "one"}} {
@@ -46,7 +46,7 @@ func TestMemberWithoutResourcesEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// A connection that is lost without a sign is given one second.
+// A connection lost silently is given one second.
 func TestMemberWithoutResourcesEndsSoonWhenNothingIsAnswered(t *testing.T) {
 	inBoth(t, func(w *World) {
 		w.stock(0)
@@ -65,8 +65,8 @@ func TestMemberWithoutResourcesEndsSoonWhenNothingIsAnswered(t *testing.T) {
 	})
 }
 
-// One that owns something gives it up first: until its handler has returned, and its
-// session is given up at the latest.
+// A member with resources gives them up first. Run ends at the latest when the
+// handler has returned and the session is given up.
 func TestMemberWithResourcesEndsWithItsSession(t *testing.T) {
 	const handler = 3 * time.Second
 	inBoth(t, func(w *World) {
@@ -79,7 +79,7 @@ func TestMemberWithResourcesEndsWithItsSession(t *testing.T) {
 		require.NoError(w, w.Server.Stop(1))
 		began := time.Now()
 		n.stopIt()
-		require.ErrorIs(w, n.ended(), session.ErrLost, "what it had released is not confirmed")
+		require.ErrorIs(w, n.ended(), session.ErrLost, "the release is not confirmed")
 		require.LessOrEqual(w, time.Since(began), handler+timeout)
 		require.NoError(w, w.Server.Restart(1))
 		world.Pause(time.Minute)

@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/layout.golden anew") // read only
 
-// unique are the parts of names and data that differ from run to run.
+// unique replaces the parts of names and data that differ between runs.
 func unique(text string) string {
 	for pattern, by := range map[string]string{
 		`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`: "<uuid>",
@@ -29,7 +29,7 @@ func unique(text string) string {
 	return text
 }
 
-// tree is what the server holds, one node a line: path, kind, data.
+// tree describes the server's nodes, a line each: path, kind, data.
 func tree(nodes []zktest.Node) string {
 	var lines []string
 	for _, n := range nodes {
@@ -46,7 +46,8 @@ func tree(nodes []zktest.Node) string {
 	return strings.Join(lines, "")
 }
 
-// The exact tree of either mode, against a file that other programs' authors can read.
+// The exact tree of each mode, against a file that authors of other programs
+// can read.
 func TestLayoutIsThatOfTheGoldenFile_R1_R2_R28(t *testing.T) {
 	var got strings.Builder
 	for _, mode := range modes() {

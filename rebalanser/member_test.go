@@ -84,7 +84,7 @@ func TestAddedResourceLeavesTheFoldersVersionAlone_R4(t *testing.T) {
 		var once bool
 		w.Server.OnRequest(func(r zktest.Request) zktest.Action {
 			if r.Op == "multi" && strings.HasPrefix(r.Path, path+"/epoch") && !once {
-				once = true // between what the coordinator has read and its write
+				once = true // between the coordinator's read and its write
 				require.NoError(w, w.Server.Create(path+"/resources/between", nil))
 			}
 			return zktest.Action{}
@@ -128,7 +128,7 @@ func TestKilledClientWakesOneOther_R13_R14(t *testing.T) {
 		c[2].stop()
 		w.Settle()
 		require.True(w, c[0].group.State().Coordinator)
-		require.False(w, c[3].group.State().Coordinator, "who follows on one that has gone watches the one before")
+		require.False(w, c[3].group.State().Coordinator, "the follower of a member that has left watches the member before")
 		c[0].stop()
 		w.Settle()
 		require.True(w, c[1].group.State().Coordinator)
@@ -147,20 +147,20 @@ func TestNewEpochDeposesTheCoordinator_R11_R12_R34(t *testing.T) {
 		w.Pass(time.Second)
 		require.False(w, c1.group.State().Coordinator)
 		require.True(w, c2.group.State().Coordinator)
-		require.NotEqual(w, before, c1.group.State().Client, "it stands anew, at the end of the queue")
+		require.NotEqual(w, before, c1.group.State().Client, "c1 stands again, at the end of the queue")
 		require.Equal(w, s, w.ID(c1.client), "in the user's session, which stays")
 		w.shared(4, c1, c2)
 	})
 }
 
-// The epoch is raised by another right before a coordinator's write arrives, whatever
-// that is: the shards, or in global mode the status. Nothing of it is carried out.
+// Another client raises the epoch right before a coordinator's write arrives:
+// the shards, or in global mode the status. No part of the write is applied.
 func TestWriteOfADeposedCoordinatorFails_R15_R16(t *testing.T) {
 	for nth := 1; nth <= 4; nth++ {
 		t.Run(fmt.Sprint(nth), func(t *testing.T) {
 			inBoth(t, func(w *World) {
 				if w.mode == rebalanser.ResourceBarrier && nth > 1 {
-					return // it writes once
+					return // only one write in this mode
 				}
 				w.stock(4)
 				n, late, c1 := 0, false, w.node("c1", rebalanser.Options{})
@@ -181,8 +181,8 @@ func TestWriteOfADeposedCoordinatorFails_R15_R16(t *testing.T) {
 				})
 				c1.run()
 				w.Pass(time.Second)
-				require.False(w, late, "something was written in the epoch that is over")
-				require.Greater(w, n, nth, "it goes on as another, in an epoch of its own")
+				require.False(w, late, "a write in the past epoch")
+				require.Greater(w, n, nth, "the coordinator continues as a new client, in a new epoch")
 				epoch, err := w.Server.Get(path + "/epoch")
 				require.NoError(w, err)
 				require.Contains(w, string(epoch.Data), `"epoch":101`)
@@ -192,8 +192,8 @@ func TestWriteOfADeposedCoordinatorFails_R15_R16(t *testing.T) {
 	}
 }
 
-// A coordinator is cut off, and comes back when others have gone on without it: it
-// writes nothing any more.
+// A coordinator is cut off, and comes back after others have continued: the
+// coordinator writes nothing any more.
 func TestZombieCoordinatorChangesNothing_R15_R16(t *testing.T) {
 	inBoth(t, func(w *World) {
 		a := w.stock(4)
@@ -203,7 +203,7 @@ func TestZombieCoordinatorChangesNothing_R15_R16(t *testing.T) {
 		w.Pass(time.Second)
 		zombie := c1.group.State().Client
 		link := zktest.Link{Client: "c2"}
-		w.Server.BlackHole(link, zktest.ToServer) // what it sends arrives when it is healed
+		w.Server.BlackHole(link, zktest.ToServer) // its requests arrive after Heal
 		_, err := a.AddResources(w.Ctx, "r04", "r05")
 		require.NoError(w, err)
 		w.Pass(30 * time.Second)
@@ -213,7 +213,7 @@ func TestZombieCoordinatorChangesNothing_R15_R16(t *testing.T) {
 		w.Server.HealLink(link)
 		w.Pass(10 * time.Second)
 		for _, txn := range late {
-			require.NotContains(w, txn, zombie, "what the zombie had sent is not carried out")
+			require.NotContains(w, txn, zombie, "the zombie's requests are not applied")
 		}
 		w.shared(6, c1, c2)
 		require.False(w, c1.group.State().Coordinator)
@@ -232,8 +232,8 @@ func TestExpiredMemberComesBackAsAnother_R33_X3(t *testing.T) {
 		w.Expire(c2.client)
 		w.Pass(20 * time.Second)
 		calls := c2.take()
-		require.Equal(w, 2, count(calls[:1], "!"), "what it had is lost, once: %v", calls)
-		require.Equal(w, 2, count(calls[1:], "+"), "and it is given something again: %v", calls)
+		require.Equal(w, 2, count(calls[:1], "!"), "its resources are lost, once: %v", calls)
+		require.Equal(w, 2, count(calls[1:], "+"), "and the member is assigned resources again: %v", calls)
 		require.NotEqual(w, before, c2.group.State().Client)
 		w.shared(4, c1, c2)
 	})
@@ -258,8 +258,8 @@ func TestDeletedClientNodeIsALoss(t *testing.T) {
 	})
 }
 
-// The coordinator stops while its handler takes its time: nothing of what it has may
-// go to anybody before the handler has returned.
+// The coordinator stops while its handler is slow: none of its resources may
+// move before the handler has returned.
 func TestStopHandlerRunsBeforeTheClientGoes_X1(t *testing.T) {
 	inBoth(t, func(w *World) {
 		w.stock(4)
@@ -299,7 +299,7 @@ func TestStateSaysStoppedAfterTheEnd_X8_X10(t *testing.T) {
 		require.Equal(w, rebalanser.State{Phase: "stopped", Since: n.group.State().Since}, n.group.State())
 		n.run()
 		w.Settle()
-		require.Equal(w, "member", n.group.State().Phase, "it can be run again")
+		require.Equal(w, "member", n.group.State().Phase, "the group can be run again")
 		n.stop()
 
 		ended, cancel := context.WithCancel(w.Ctx)
@@ -307,7 +307,7 @@ func TestStateSaysStoppedAfterTheEnd_X8_X10(t *testing.T) {
 		require.ErrorIs(w, n.group.Run(ended), context.Canceled)
 		broken := w.node("c2", rebalanser.Options{Weight: -1})
 		require.ErrorIs(w, broken.group.Run(w.Ctx), rebalanser.ErrInvalidArgument)
-		require.ErrorIs(w, broken.group.Run(w.Ctx), rebalanser.ErrInvalidArgument, "a start that fails blocks nothing")
+		require.ErrorIs(w, broken.group.Run(w.Ctx), rebalanser.ErrInvalidArgument, "a failed start blocks nothing")
 	})
 }
 
@@ -371,7 +371,7 @@ func TestGuardRefusesWhatIsLost_X5(t *testing.T) {
 			return err
 		}
 		s2 := w.Session(c2.client)
-		require.NoError(w, write(first, s2), "anybody can check it")
+		require.NoError(w, write(first, s2), "any client can check the guard")
 		c2.run()
 		w.Settle()
 		w.excuse("c1", time.Second)

@@ -8,7 +8,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/rebalanser"
 )
 
-// owned makes a resource that a member was told of, by letting one own it.
+// owned makes a resource known to a member, by letting the member own one.
 func (w *World) owned(who string) (*node, *rebalanser.Resource) {
 	w.Helper()
 	n := w.node(who, rebalanser.Options{}).run()
@@ -16,7 +16,7 @@ func (w *World) owned(who string) (*node, *rebalanser.Resource) {
 	return n, n.resource(w.of(who)[0])
 }
 
-// The oracle sees what must not be: each of these is a history of a broken rebalancer.
+// The oracle detects violations: each case is a history of a broken rebalancer.
 func TestOracleSeesBadHistories(t *testing.T) {
 	inBoth(t, func(w *World) {
 		w.stock(2)

@@ -9,13 +9,13 @@ import (
 	"github.com/zkrecipes/zkrecipes/rebalanser"
 )
 
-// oracle judges who owns what, as handlers tell it: a resource is owned from the call
-// of Assigned to the end of Revoked, or to the end of its context. Any number of
-// goroutines may tell it something.
+// oracle checks the ownership of resources, as reported by handlers: a resource
+// is owned from the call of Assigned to the end of Revoked, or to the end of
+// its context. Any number of goroutines may report to the oracle.
 type oracle struct {
 	// mu guards all: owners by resource and owner, the highest token of each
-	// resource, until when owners cannot know that they have lost, who is dead,
-	// and what went wrong.
+	// resource, the times until which owners cannot know of a loss, the dead
+	// members, and the violations.
 	mu      sync.Mutex
 	owners  map[string]map[string]*rebalanser.Resource
 	tokens  map[string]int64
@@ -32,7 +32,7 @@ func newOracle() *oracle {
 	}
 }
 
-// gain: who owns r from now on.
+// gain records that a member owns r from now on.
 func (o *oracle) gain(who string, r *rebalanser.Resource) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -59,7 +59,7 @@ func (o *oracle) gain(who string, r *rebalanser.Resource) {
 	o.owners[r.Name()][who] = r
 }
 
-// yield: who has stopped with r, while it owned it.
+// yield records that a member has stopped with r while owning r.
 func (o *oracle) yield(who string, r *rebalanser.Resource) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -72,7 +72,7 @@ func (o *oracle) yield(who string, r *rebalanser.Resource) {
 	delete(o.owners[r.Name()], who)
 }
 
-// lose: who has been told that r was lost.
+// lose records that a member was told of the loss of r.
 func (o *oracle) lose(who string, r *rebalanser.Resource) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -88,14 +88,14 @@ func (o *oracle) lose(who string, r *rebalanser.Resource) {
 	delete(o.owners[r.Name()], who)
 }
 
-// excuse: for so long, who cannot know any more what it owns.
+// excuse records that a member cannot know of its losses for this duration.
 func (o *oracle) excuse(who string, d time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.excused[who] = time.Now().Add(d)
 }
 
-// bury: who runs no more, whatever is heard of it.
+// bury records that a member is dead: its later reports do not count.
 func (o *oracle) bury(who string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -109,7 +109,7 @@ func (o *oracle) say(format string, args ...any) {
 	o.wrong = append(o.wrong, fmt.Sprintf(format, args...))
 }
 
-// err is what went wrong.
+// err is the violations found.
 func (o *oracle) err() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -119,7 +119,7 @@ func (o *oracle) err() error {
 	return fmt.Errorf("%d violations, first: %s", len(o.wrong), o.wrong[0])
 }
 
-// owner is who owns a resource; "" if nobody does.
+// owner is the owner of a resource; "" without an owner.
 func (o *oracle) owner(name string) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -131,7 +131,7 @@ func (o *oracle) owner(name string) string {
 	return ""
 }
 
-// of is what somebody owns, in order.
+// of lists the resources of a member, in order.
 func (o *oracle) of(who string) []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -15,16 +15,16 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/matrix"
 )
 
-// administering is what an administrator said, and how often the znode was written
-// that this changes.
+// administering is the result of an administrator's call, and the number of
+// writes of the changed znode.
 type administering struct {
 	mine, others *rebalanser.Admin
 	said         error
 	times        atomic.Int32
 }
 
-// Under every two faults the result that an administrator gets is true, and each change is
-// applied once, also if another client makes the same change next.
+// Under every two faults an administrator's result is true, and each change is
+// applied once, even if another client makes the same change next.
 func TestAdministrationUnderEveryTwoFaults(t *testing.T) {
 	add := func(ctx context.Context, a *rebalanser.Admin) error {
 		added, err := a.AddResources(ctx, "new", "r00")
@@ -92,8 +92,8 @@ func TestAdministrationUnderEveryTwoFaults(t *testing.T) {
 	}
 }
 
-// A pause that was carried out but not answered, and that somebody has ended meanwhile,
-// does not begin again.
+// An applied pause with a lost answer, ended meanwhile by another client, does
+// not begin again.
 func TestAPauseIsMadeOnceAndAResumeAfterItCounts(t *testing.T) {
 	inBoth(t, func(w *World) {
 		a := w.stock(1)

@@ -13,8 +13,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// Resources of a request that was neither answered nor carried out count once, and so do
-// the resources of later requests.
+// Resources of a request without answer and effect count once, and so do the
+// resources of later requests.
 func TestResourcesThatWereAddedAreNamedOnce(t *testing.T) {
 	inBoth(t, func(w *World) {
 		a := w.stock(1)

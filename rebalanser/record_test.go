@@ -75,7 +75,7 @@ func TestWrongArgumentsAreReportedBeforeAnythingIsSent(t *testing.T) {
 	}
 }
 
-// Whatever a shard holds comes out as it went in, in parts that servers accept.
+// A shard survives writing and reading, in parts that servers accept.
 func TestShardsSurviveTheirParts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		names := rapid.SliceOfNDistinct(rapid.StringMatching(`[a-z<"é]{1,40}`), 0, 200, rapid.ID).Draw(t, "names")
@@ -113,7 +113,7 @@ func TestProtectMakesErrorsOfPanics(t *testing.T) {
 	require.NoError(t, protect("f", func() error { return nil }))
 }
 
-// Whatever is in a znode, it is read as something, or refused.
+// Any data in a znode is decoded or refused.
 func FuzzRecords(f *testing.F) {
 	for _, seed := range []string{
 		"", "{}", "[]", "null", `{"format":1,"mode":"resource","id":"x","instance":"i","subscription":["*"]}`,
@@ -167,7 +167,7 @@ func FuzzRecords(f *testing.F) {
 	})
 }
 
-// The error of a member's record names its path, and what is wrong.
+// The error of a member's record names its path, and the defect.
 func TestMemberRecordsOfOthersAreRefused(t *testing.T) {
 	const path = "/g/clients/c"
 	good := `{"format":1,"mode":"resource","id":"x"}`
@@ -192,7 +192,7 @@ func TestMemberRecordsOfOthersAreRefused(t *testing.T) {
 	}
 }
 
-// survives requires that a record which is rewritten has all the fields that it had.
+// survives requires that a rewritten record keeps all its fields.
 func survives(t *testing.T, data []byte, record any) {
 	t.Helper()
 	if len(data) == 0 {

@@ -10,8 +10,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// A released resource is not worked on, and is nobody else's: the group moves it as any
-// other.
+// A released resource is not worked on and has no other owner, until the group
+// moves the resource like any other.
 func TestReleasedResourceIsNobodyElsesUntilTheGroupMovesIt(t *testing.T) {
 	inBoth(t, func(w *World) {
 		require.NoError(w, w.Server.Create("/data", nil))
@@ -49,7 +49,7 @@ func TestReleasedResourceIsNobodyElsesUntilTheGroupMovesIt(t *testing.T) {
 		leave := join(w.Client())
 		first := <-owners
 		require.NoError(w, write(first.r))
-		w.Settle() // the coordinator may still report what it has done
+		w.Settle() // the coordinator may still report
 		w.Server.ResetStats()
 		require.NoError(w, first.r.Release(w.Ctx))
 		require.ErrorIs(w, <-first.over, session.ErrReleased)
@@ -59,7 +59,7 @@ func TestReleasedResourceIsNobodyElsesUntilTheGroupMovesIt(t *testing.T) {
 
 		leaveToo := join(w.Client())
 		w.Pass(time.Minute)
-		require.Empty(w, owners, "the first member owns it")
+		require.Empty(w, owners, "the first member owns the resource")
 		leave()
 		second := <-owners
 		require.Greater(w, second.r.Token(), first.r.Token())

@@ -16,7 +16,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// rmr deletes a node with all that is below it, as an administrator may.
+// rmr deletes a node with all descendants, as an administrator may.
 func (w *World) rmr(node string) {
 	w.Helper()
 	for _, child := range w.Children(node) {
@@ -25,8 +25,8 @@ func (w *World) rmr(node string) {
 	require.NoError(w, w.Server.Delete(node))
 }
 
-// Whatever of a group is removed while everybody has what it should, the next
-// rebalancing still comes to its end, and so does the one after an election.
+// After a removal of any part of a balanced group, the next rebalancing still
+// completes, and so does the rebalancing after an election.
 func TestGroupGoesOnAfterSomethingWasRemoved(t *testing.T) {
 	for _, dir := range []string{"assignments", "status", "stopped", "config", "epoch", "clients"} {
 		t.Run(dir, func(t *testing.T) {
@@ -70,7 +70,7 @@ func (w *World) folders() []string {
 	return w.Children(path)
 }
 
-// The same, when the next thing that happens is an election.
+// The same, if the next event is an election.
 func TestElectionAfterShardsWereRemoved(t *testing.T) {
 	inBoth(t, func(w *World) {
 		w.stock(9)
@@ -86,8 +86,8 @@ func TestElectionAfterShardsWereRemoved(t *testing.T) {
 	})
 }
 
-// In the middle of a generation somebody removes the word of a member that it has
-// stopped: it says so again.
+// A member's report of its stop is removed in the middle of a generation: the
+// member repeats the report.
 func TestWordThatWasRemovedIsGivenAgain(t *testing.T) {
 	inWorld(t, rebalanser.GlobalBarrier, nil, func(w *World) {
 		w.stock(4)
@@ -111,8 +111,8 @@ func TestWordThatWasRemovedIsGivenAgain(t *testing.T) {
 	})
 }
 
-// A refused request ends the member, also a request that is only sent once the member has
-// a resource to own.
+// A refused request ends the member, even a request sent only when the member
+// gets a resource.
 func TestRefusedBarrierEndsTheMember(t *testing.T) {
 	inWorld(t, rebalanser.ResourceBarrier, nil, func(w *World) {
 		w.stock(4)
@@ -125,8 +125,8 @@ func TestRefusedBarrierEndsTheMember(t *testing.T) {
 	})
 }
 
-// A resource is on its way to a member, and there is no barrier of it: that it has
-// arrived is noticed, and the next one can move.
+// A resource without a barrier moves to a member: the end of the move is
+// noticed, and the next resource can move.
 func TestMoveOfWhatNobodyHadEnds(t *testing.T) {
 	inWorld(t, rebalanser.ResourceBarrier, nil, func(w *World) {
 		a := w.stock(0)
@@ -148,7 +148,7 @@ func TestMoveOfWhatNobodyHadEnds(t *testing.T) {
 		w.Pass(time.Second)
 		moving := w.status(a).Waiting
 		require.Len(w, moving, 1)
-		// Its barrier is removed, and whom it is for is slow to make another.
+		// Its barrier is removed, and the new owner is slow to create another.
 		w.Server.Delay(zktest.Link{Client: "c4"}, zktest.Both, time.Second)
 		require.NoError(w, s.Delete(w.Ctx, path+"/barriers/"+moving[0].Resource, -1))
 		w.excuse("c2", time.Minute)
@@ -160,7 +160,7 @@ func TestMoveOfWhatNobodyHadEnds(t *testing.T) {
 	})
 }
 
-// A handler that ends its goroutine, as a test's FailNow does, has failed.
+// A handler that ends its goroutine, like a test's FailNow, has failed.
 func TestHandlerThatEndsItsGoroutineEndsTheMembership(t *testing.T) {
 	inBoth(t, func(w *World) {
 		w.stock(2)
@@ -173,8 +173,8 @@ func TestHandlerThatEndsItsGoroutineEndsTheMembership(t *testing.T) {
 	})
 }
 
-// Two add the same resources at once: that takes each of them a few requests per
-// hundred, too, and one of them has added each.
+// Two administrators add the same resources concurrently: each needs a few
+// requests per hundred resources, and each resource is added by exactly one.
 func TestTwoWhoAddTheSameAtOnce(t *testing.T) {
 	inWorld(t, rebalanser.ResourceBarrier, nil, func(w *World) {
 		w.stock(0)
@@ -209,7 +209,8 @@ func TestTwoWhoAddTheSameAtOnce(t *testing.T) {
 	})
 }
 
-// twice is an assignor that gives everything to everybody, until it is told better.
+// twice is an assignor that assigns everything to every member, until
+// corrected.
 type twice struct {
 	assignor.Assignor
 	wrong *atomic.Bool
@@ -225,7 +226,7 @@ func (t twice) Assign(members []assignor.Member, resources []assignor.Resource) 
 	return out
 }
 
-// A result that is none is not written, and the coordinator says why nothing happens.
+// An invalid result is not written, and the coordinator reports the reason.
 func TestWrongResultOfAnAssignorIsSaid(t *testing.T) {
 	inBoth(t, func(w *World) {
 		a := w.stock(4)
@@ -250,8 +251,8 @@ func TestWrongResultOfAnAssignorIsSaid(t *testing.T) {
 	})
 }
 
-// Somebody has put a node below a shard, and another below that of a member that goes:
-// the shard goes with it.
+// Foreign nodes below a shard, and below the shard of a leaving member, do not
+// keep the shard from being deleted.
 func TestShardGoesWithWhatOthersHavePutBelowIt(t *testing.T) {
 	inBoth(t, func(w *World) {
 		w.stock(4)

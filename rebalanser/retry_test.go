@@ -17,12 +17,12 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// fragile is the function of an Each: it fails with one resource for as long as bad
-// is set, and works at the others until they are to be given up.
+// fragile is the function of an Each: it fails with a single resource as long
+// as bad is set, and works on the others until they must be given up.
 type fragile struct {
 	mu    sync.Mutex
 	name  string
-	bad   func() error // what it does with that resource; nil: what it does with others
+	bad   func() error // the behavior for this resource; nil: as for the others
 	tries []time.Time
 	owned map[string]int
 }
@@ -63,7 +63,7 @@ func (f *fragile) gaps() (out []int) {
 	return out
 }
 
-// members starts n members that run f.
+// members starts n members with f.
 func (w *World) members(n int, f *fragile, o rebalanser.Options) (out []*node) {
 	o.Mode = w.mode
 	for i := range n {
@@ -74,8 +74,8 @@ func (w *World) members(n int, f *fragile, o rebalanser.Options) (out []*node) {
 	return out
 }
 
-// One resource whose function fails, in whatever way, ends no member with RetryDelay,
-// and disturbs no other resource.
+// With RetryDelay, a resource with a failing function ends no member, and
+// disturbs no other resource, for all kinds of failures.
 func TestBadResourceIsRetriedAndDisturbsNothing(t *testing.T) {
 	for how, bad := range map[string]func() error{
 		"an error": func() error { return errHandler }, "a panic": func() error { panic(errHandler) },
@@ -103,7 +103,7 @@ func TestBadResourceIsRetriedAndDisturbsNothing(t *testing.T) {
 				}
 				require.Equal(w, 1, failing)
 
-				// It recovers, and nothing is shown any more.
+				// The resource recovers, and is no longer listed.
 				f.set(nil)
 				w.Pass(5 * time.Minute)
 				require.Empty(w, w.status(a).Failing)
@@ -125,7 +125,7 @@ func TestPausesBetweenRetriesDoubleUpToAMinute(t *testing.T) {
 		w.Pass(4*time.Minute + time.Second)
 		require.Equal(w, []int{4, 8, 16, 32, 60, 60, 60}, f.gaps())
 
-		// A call that lasts as long as the pause before it ends the row.
+		// A call as long as the pause before it ends the series of failures.
 		f.set(func() error { world.Pause(2 * time.Minute); return errHandler })
 		w.Pass(3 * time.Minute)
 		f.set(func() error { return errHandler })
@@ -136,8 +136,8 @@ func TestPausesBetweenRetriesDoubleUpToAMinute(t *testing.T) {
 	})
 }
 
-// A parked resource is given up and lost like any other: at once, and it is not shown
-// any more by the member that had it.
+// A parked resource is given up and lost like any other: at once, and its
+// former owner no longer lists the resource.
 func TestParkedResourceIsGivenUpAtOnce(t *testing.T) {
 	inBoth(t, func(w *World) {
 		a := w.stock(1)
@@ -159,7 +159,7 @@ func TestParkedResourceIsGivenUpAtOnce(t *testing.T) {
 		w.Pass(time.Minute)
 		st := w.status(a)
 		require.Len(w, st.Failing, 1)
-		require.Equal(w, 1, st.Failing[0].Failures, "it counts anew in the next membership")
+		require.Equal(w, 1, st.Failing[0].Failures, "the count restarts in the next membership")
 		began := time.Now()
 		n.stop()
 		require.Less(w, time.Since(began), time.Second)
@@ -167,7 +167,7 @@ func TestParkedResourceIsGivenUpAtOnce(t *testing.T) {
 	})
 }
 
-// A server that refuses the znode of what fails ends no membership.
+// A server's refusal to store the failures ends no membership.
 func TestRefusedReportOfFailuresEndsNothing(t *testing.T) {
 	inBoth(t, func(w *World) {
 		a := w.stock(2)
@@ -183,7 +183,7 @@ func TestRefusedReportOfFailuresEndsNothing(t *testing.T) {
 	})
 }
 
-// A reply that is lost while the znode is written changes nothing.
+// A lost reply to the write of the failures changes nothing.
 func TestReportOfFailuresSurvivesLostReplies(t *testing.T) {
 	for _, op := range []string{"create2", "setData"} {
 		inBoth(t, func(w *World) {
@@ -212,7 +212,7 @@ func TestMemberJoinsAgainAfterAFailureOfItsHandler(t *testing.T) {
 		n.before = func(_ context.Context, what string, rs []*rebalanser.Resource) error {
 			if what[:1] == "+" && fail.Load() {
 				for _, r := range rs {
-					w.yield("c2", r) // what a failing call is about counts as given up
+					w.yield("c2", r) // the resource of a failing call counts as given up
 				}
 				return errHandler
 			}
@@ -232,7 +232,7 @@ func TestMemberJoinsAgainAfterAFailureOfItsHandler(t *testing.T) {
 		require.Equal(w, names(2), w.of("c2"))
 		n.stop()
 
-		// While it waits it ends with its context.
+		// During the delay Run ends with its context.
 		fail.Store(true)
 		n.run()
 		w.Pass(5 * time.Second)
@@ -240,7 +240,7 @@ func TestMemberJoinsAgainAfterAFailureOfItsHandler(t *testing.T) {
 		n.stop()
 		require.Zero(w, time.Since(began))
 
-		// An error that another try cannot change is returned.
+		// An error that a retry cannot change is returned.
 		other := rebalanser.GlobalBarrier
 		if w.mode == other {
 			other = rebalanser.ResourceBarrier
@@ -250,12 +250,12 @@ func TestMemberJoinsAgainAfterAFailureOfItsHandler(t *testing.T) {
 	})
 }
 
-// Resources that no member's subscription covers are named, and those that some member
-// takes are not.
+// Resources outside all members' subscriptions are named, other resources are
+// not.
 func TestStatusNamesWhatNoSubscriptionCovers(t *testing.T) {
 	inBoth(t, func(w *World) {
 		a := w.stock(12)
-		require.Empty(w, w.status(a).Uncovered, "there is no member")
+		require.Empty(w, w.status(a).Uncovered, "the group has no member")
 		one := w.node("c2", rebalanser.Options{Subscription: []string{"r0[0-4]"}}).run()
 		w.Settle()
 		require.Equal(w, names(12)[5:], w.status(a).Uncovered)

@@ -16,7 +16,8 @@ import (
 // Run returns nil when its context ends, if a server has confirmed that everything was
 // given back; otherwise Run returns an error, with RestartDelay too.
 
-// restarting are the options of a member that joins again, and of one that does not.
+// restarting are the options of a member that joins again, and of a member that
+// does not.
 func restarting() []rebalanser.Options {
 	return []rebalanser.Options{{}, {RestartDelay: time.Second}}
 }
@@ -38,13 +39,13 @@ func TestRunTellsOfALossWhileItLeaves(t *testing.T) {
 			n.stopIt()
 			require.ErrorIs(w, n.ended(), session.ErrLost)
 			w.Pass(time.Minute)
-			require.Empty(w, w.Children(path+"/clients"), "it has not joined again")
+			require.Empty(w, w.Children(path+"/clients"), "the member has not joined again")
 		})
 	}
 }
 
-// Also when nothing was owned any more: what was released, or the membership, may still be
-// there for the servers.
+// Also without any resources: released resources, or the membership, may still
+// exist at the servers.
 func TestRunTellsOfALossAfterItsHandlerHasReturned(t *testing.T) {
 	for _, o := range restarting() {
 		inBoth(t, func(w *World) {
@@ -88,8 +89,8 @@ func TestRunTellsOfAHandlerThatFailsWhileItLeaves(t *testing.T) {
 	}
 }
 
-// A context that ends while nothing is held is the end that was asked for, whatever has
-// ended the membership before.
+// If the context ends while nothing is held, Run returns nil, no matter how the
+// membership ended before.
 func TestRunReturnsNilWhenItHoldsNothing(t *testing.T) {
 	inBoth(t, func(w *World) {
 		w.stock(1)
@@ -111,8 +112,8 @@ func TestRunReturnsNilWhenItHoldsNothing(t *testing.T) {
 	})
 }
 
-// A member that is told to leave while it takes its place in the queue holds nothing but
-// the lock on its instance: that it is given back must be confirmed, too.
+// A member told to leave while joining the queue holds only the lock on its
+// instance: the release of this lock must be confirmed, too.
 func TestRunThatEndsWhileItJoinsTellsOfItsInstance(t *testing.T) {
 	for _, instance := range []string{"", "one"} {
 		inBoth(t, func(w *World) {

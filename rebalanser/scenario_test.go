@@ -9,11 +9,11 @@ import (
 	"github.com/zkrecipes/zkrecipes/rebalanser"
 )
 
-// The scenarios that the original is tested with. There every change stops and starts
-// everything; here only what moves is touched, and so the events are those of the
-// cooperative protocol. R17, X13.
+// The scenarios of the original's tests. In the original every change stops and
+// starts everything; here only moving resources are touched, so the events are
+// those of the cooperative protocol. R17, X13.
 
-// together makes a group of members that begin at once wait for each other.
+// together makes members of a new group wait for each other.
 var together = rebalanser.Options{InitialDelay: 2 * time.Second} // read only
 
 // count is how many resources a call was about, by its sign.
@@ -26,7 +26,7 @@ func count(calls []string, sign string) (n int) {
 	return n
 }
 
-// quiet requires that nothing was called.
+// quiet requires that no handler was called.
 func quiet(t require.TestingT, nodes ...*node) {
 	for _, n := range nodes {
 		require.Empty(t, n.take(), n.who)

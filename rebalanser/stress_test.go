@@ -16,7 +16,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// check says what is required besides that nothing has two owners.
+// check is the required state, in addition to single ownership.
 type check int
 
 const (
@@ -25,8 +25,8 @@ const (
 	double                   // nothing
 )
 
-// random is a random history, in the original's parameters, in virtual time and not
-// scaled. brief is how long it is unless all of it is asked for.
+// random is a random history, with the original's parameters, in virtual time
+// and not scaled. brief is its length, unless the full length is requested.
 type random struct {
 	id                 string
 	mode               rebalanser.Mode
@@ -80,9 +80,10 @@ func randoms() []random {
 	return all
 }
 
-// TestRandomHistories_Z1_Z17 lets members come and go, in order and by faults, while
-// resources are added and removed. With ZKTEST_SEEDS it runs the histories in full
-// length, otherwise a part of each; with -short less of it. R50, R51.
+// TestRandomHistories_Z1_Z17 lets members join and leave, gracefully and by
+// faults, while resources are added and removed. With ZKTEST_SEEDS the test
+// runs the histories in full length, otherwise a part of each; with -short a
+// smaller part. R50, R51.
 func TestRandomHistories_Z1_Z17(t *testing.T) {
 	for _, z := range randoms() {
 		t.Run(z.id, func(t *testing.T) {
@@ -91,7 +92,7 @@ func TestRandomHistories_Z1_Z17(t *testing.T) {
 			if seeds > 1 {
 				length = z.duration
 			}
-			if seeds == 1 { // what comes first takes the longest with many
+			if seeds == 1 { // with many seeds, the longest histories come first
 				z.apart /= 10
 			}
 			if testing.Short() {
@@ -112,7 +113,7 @@ func TestRandomHistories_Z1_Z17(t *testing.T) {
 	}
 }
 
-// stress is one such history.
+// stress is such a history.
 type stress struct {
 	*World
 	z       random
@@ -124,7 +125,7 @@ type stress struct {
 	born    int
 	names   []string
 	highest int
-	sets    *sets // of members that start nothing before they own all
+	sets    *sets // for members that start only complete sets
 }
 
 func newStress(w *World, z random, seed uint64) *stress {
@@ -168,7 +169,7 @@ func (s *stress) run(length time.Duration) error {
 	return s.finish()
 }
 
-// judge looks at what the oracle has seen, and whether all is owned.
+// judge checks the oracle, and whether all resources are owned.
 func (s *stress) judge(owned bool) error {
 	if err := s.err(); err != nil || !owned || s.up() == 0 {
 		return err
@@ -213,7 +214,8 @@ func (s *stress) launch(i int) {
 	s.nodes[i] = n.run()
 }
 
-// change is one step: a member comes or goes, or a resource does.
+// change is one step: a member joins or leaves, or a resource is added or
+// removed.
 func (s *stress) change() error {
 	if s.rand.IntN(2) == 0 {
 		return s.toggle(s.rand.IntN(len(s.nodes)))
@@ -232,7 +234,7 @@ func (s *stress) change() error {
 	return err
 }
 
-// toggle starts a member, or ends it, or does something to it.
+// toggle starts or ends a member, or disturbs the member.
 func (s *stress) toggle(i int) error {
 	n := s.nodes[i]
 	switch {
@@ -261,12 +263,12 @@ func (s *stress) toggle(i int) error {
 		n.hurt = true
 		s.excuse(n.who, s.z.session)
 		_ = s.Server.ExpireSession(s.ID(n.client))
-	case 5: // it is cut off for a while
+	case 5: // cut off for a while
 		dir := []zktest.Direction{zktest.Both, zktest.ToServer, zktest.ToClient}[s.rand.IntN(3)]
 		s.Server.BlackHole(link, dir)
 		n.hurt = true
 		s.away[n.who] = time.Now().Add(time.Duration(s.rand.Int64N(int64(2 * s.z.session))))
-	case 6: // all that it sends and hears comes late
+	case 6: // all its traffic is delayed
 		s.slow++
 		s.Server.Delay(link, zktest.Both, time.Duration(1+s.rand.Int64N(int64(s.z.session/4))))
 		n.hurt = true
@@ -275,10 +277,11 @@ func (s *stress) toggle(i int) error {
 	return nil
 }
 
-// heal ends faults that have lasted long enough, and then gives the absent members time to
-// notice their absence and to come back. A slow member is neither absent nor of any use: it
-// joins again and again, is given its share, and loses the share before it can take it. So
-// ownership is not checked while a member is slow.
+// heal ends faults that have lasted long enough, and then gives the absent
+// members time to notice their absence and to come back. A slow member is
+// neither absent nor useful: it joins repeatedly, is assigned its share, and
+// loses the share before acquiring it. So ownership is not checked while a
+// member is slow.
 func (s *stress) heal() {
 	healed := false
 	for who, until := range s.away {
@@ -296,7 +299,7 @@ func (s *stress) heal() {
 	}
 }
 
-// finish lets everybody leave, and looks at what is left behind.
+// finish lets all members leave, and checks the remains.
 func (s *stress) finish() error {
 	s.Server.Heal()
 	clear(s.away)
@@ -318,7 +321,7 @@ func (s *stress) finish() error {
 	return leftBehind(s.Server)
 }
 
-// leftBehind finds what should not be there when everybody has left.
+// leftBehind finds znodes that must not exist after all members have left.
 func leftBehind(srv *zktest.Server) error {
 	for _, n := range srv.Dump() {
 		_, barrier := strings.CutPrefix(n.Path, path+"/barriers/")

@@ -11,15 +11,16 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// Between a client's read of a barrier and its transaction, the barrier is swept and
-// created again by a live client, with the version that was read.
+// Between a client's read of a barrier and its transaction, the barrier is
+// swept and created again by a live client, with the same version as in the
+// read.
 func TestBarrierThatWasMadeAnewIsNotTakenForTheFormerOne_X4(t *testing.T) {
 	inWorld(t, rebalanser.ResourceBarrier, nil, func(w *World) {
 		w.stock(1)
 		c2 := w.node("c2", rebalanser.Options{}).run()
 		w.Settle()
 		w.shared(1, c2)
-		// Two others: the next owner, and one that is no more than its node.
+		// Two others: the next owner, and a mere client node.
 		c3 := w.node("c3", rebalanser.Options{}).run()
 		w.Settle()
 		other := path + "/clients/_c_0e0b3a1c-5a55-4c2e-9f3a-0e6f6f3f7a11-latch-0000000009"
@@ -52,7 +53,7 @@ func TestBarrierThatWasMadeAnewIsNotTakenForTheFormerOne_X4(t *testing.T) {
 		require.True(w, swapped)
 		require.Empty(w, w.of("c3"))
 		quiet(w, c3)
-		// Until that one has gone.
+		// Until the foreign node has gone.
 		require.NoError(w, w.Server.Delete(other))
 		w.Pass(time.Minute)
 		require.Equal(w, []string{"r00"}, w.of("c3"))

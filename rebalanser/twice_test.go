@@ -9,7 +9,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// A resource that is named twice, and whose request was lost, counts once.
+// A resource named twice in a lost request counts once.
 func TestResourceThatIsNamedTwiceCountsOnce(t *testing.T) {
 	inBoth(t, func(w *World) {
 		a := w.stock(1)

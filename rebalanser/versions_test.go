@@ -11,13 +11,13 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// Members of different versions of this package in one group, and records that nobody of
-// them has written.
+// Members with different versions of this package in one group, and records
+// that none of them has written.
 
-// newer is the beginning of a record of a format that this version does not know.
+// newer is the beginning of a record of an unknown, newer format.
 const newer = `{"format":2,`
 
-// has requires that a znode has that data.
+// has requires this data at a znode.
 func (w *World) has(znode, data string) {
 	w.Helper()
 	n, err := w.Server.Get(znode)
@@ -25,7 +25,7 @@ func (w *World) has(znode, data string) {
 	require.Equal(w, data, string(n.Data), znode)
 }
 
-// contains requires that a znode's data has that part.
+// contains requires a part in a znode's data.
 func (w *World) contains(znode, part string) {
 	w.Helper()
 	n, err := w.Server.Get(znode)
@@ -33,7 +33,7 @@ func (w *World) contains(znode, part string) {
 	require.Contains(w, string(n.Data), part, znode)
 }
 
-// unreadable are the paths of the records that the status lists as unreadable.
+// unreadable are the paths of the unreadable records in the status.
 func (w *World) unreadable(a *rebalanser.Admin) (paths []string) {
 	w.Helper()
 	for _, u := range w.status(a).Unreadable {
@@ -61,7 +61,7 @@ func TestUnreadableBarrierFreesNothing(t *testing.T) {
 				require.Equal(w, []string{"r01"}, w.of("c1"))
 				w.has(barrier, data)
 				st := w.status(a)
-				require.Empty(w, st.Unowned, "who owns it is not known")
+				require.Empty(w, st.Unowned, "the owner is unknown")
 				require.Equal(w, []string{barrier}, w.unreadable(a))
 				require.ErrorContains(w, st.Unreadable[0].Err, "set the data of this znode to the empty string")
 				require.Equal(w, "r00", st.Unreadable[0].Resource)
@@ -78,7 +78,7 @@ func TestUnreadableBarrierFreesNothing(t *testing.T) {
 				require.NoError(w, err)
 				w.Pass(time.Minute)
 				w.has(barrier, data)
-				require.Equal(w, []string{barrier}, w.unreadable(a), "it is not swept")
+				require.Equal(w, []string{barrier}, w.unreadable(a), "the barrier is not swept")
 				_, err = a.AddResources(w.Ctx, "r00")
 				require.NoError(w, err)
 				w.Pass(time.Minute)
@@ -93,8 +93,9 @@ func TestUnreadableBarrierFreesNothing(t *testing.T) {
 	}
 }
 
-// A resource that a member of a newer version holds in an unknown format stays that
-// member's until it is given back. Fields that the member has added to a barrier survive.
+// A resource held by a member of a newer version in an unknown format stays
+// with this member until given back. Fields that the member has added to a
+// barrier survive.
 func TestOlderMemberLeavesWhatANewerOneHolds(t *testing.T) {
 	inWorld(t, rebalanser.ResourceBarrier, nil, func(w *World) {
 		w.stock(1)
@@ -119,7 +120,8 @@ func TestOlderMemberLeavesWhatANewerOneHolds(t *testing.T) {
 	})
 }
 
-// A limit of moves counts none whose barrier cannot be read: it may stay so.
+// The limit of moves does not count moves with an unreadable barrier, which may
+// stay unreadable.
 func TestUnreadableBarrierHoldsNoOtherMoveUp(t *testing.T) {
 	inWorld(t, rebalanser.ResourceBarrier, nil, func(w *World) {
 		w.stock(4)
@@ -138,11 +140,12 @@ func TestUnreadableBarrierHoldsNoOtherMoveUp(t *testing.T) {
 		w.Pass(time.Minute)
 		w.has(garbled, "garbage")
 		require.Len(w, w.of("c1"), 2)
-		require.Len(w, w.of("c2"), 1, "the move behind it")
+		require.Len(w, w.of("c2"), 1, "the next move")
 	})
 }
 
-// Fields that a newer version has added to a record survive when this one rewrites it.
+// Fields that a newer version has added to a record survive a rewrite by this
+// version.
 func TestUnknownFieldsSurviveInAllRecords(t *testing.T) {
 	inBoth(t, func(w *World) {
 		a := w.stock(2)
@@ -178,8 +181,9 @@ func TestUnknownFieldsSurviveInAllRecords(t *testing.T) {
 	})
 }
 
-// A coordinator that cannot read what it has to rewrite leaves the group, with an error
-// that names the record, and changes nothing: a newer version may be next in the queue.
+// A coordinator that cannot read a record to rewrite leaves the group without
+// changes; the error names the record. A newer version may be next in the
+// queue.
 func TestCoordinatorRefusesRecordsOfANewerFormat(t *testing.T) {
 	for _, node := range []string{"epoch", "status", "assignments/somebody"} {
 		t.Run(node, func(t *testing.T) {
@@ -201,8 +205,8 @@ func TestCoordinatorRefusesRecordsOfANewerFormat(t *testing.T) {
 	}
 }
 
-// A member whose own assignment is in a newer format cannot know what to give up: it gives
-// everything back, and says why.
+// A member whose own assignment is in a newer format does not know its
+// resources: the member gives everything back, and returns the reason.
 func TestMemberLeavesWhenItsAssignmentIsOfANewerFormat(t *testing.T) {
 	inBoth(t, func(w *World) {
 		w.stock(2)
@@ -231,8 +235,8 @@ func TestMemberLeavesWhenItsAssignmentIsOfANewerFormat(t *testing.T) {
 	})
 }
 
-// A configuration of a newer format may say that the group is paused: nothing is begun,
-// nobody gives anything up, and nobody replaces it.
+// A configuration of a newer format may pause the group: no change begins, no
+// member gives up a resource, and no client replaces the configuration.
 func TestConfigurationOfANewerFormatPausesTheGroup(t *testing.T) {
 	inBoth(t, func(w *World) {
 		a := w.stock(2)
@@ -259,8 +263,8 @@ func TestConfigurationOfANewerFormatPausesTheGroup(t *testing.T) {
 	})
 }
 
-// Garbage in a record that is not a barrier keeps nobody from going on: the status lists
-// it, and it is replaced when the record is written next.
+// Garbage in a record other than a barrier stops no member: the status lists
+// the record, and the next write replaces the garbage.
 func TestGarbageInOtherRecordsIsListedAndReplaced(t *testing.T) {
 	inBoth(t, func(w *World) {
 		a := w.stock(2)
@@ -276,7 +280,7 @@ func TestGarbageInOtherRecordsIsListedAndReplaced(t *testing.T) {
 		c1 := w.node("c1", rebalanser.Options{Instance: "static-1"}).run()
 		w.Settle()
 		require.Equal(w, names(2), w.of("c1"))
-		require.Equal(w, []string{path + "/config"}, w.unreadable(a), "nobody has written it")
+		require.Equal(w, []string{path + "/config"}, w.unreadable(a), "no client has written it")
 		require.NoError(w, a.Pause(w.Ctx))
 		require.Empty(w, w.unreadable(a))
 		require.NoError(w, a.Resume(w.Ctx))

@@ -49,13 +49,13 @@ func inBoth(t *testing.T, body func(w *World)) {
 	}
 }
 
-// recorder is a handler that tells the oracle, and notes its calls: "+a,b" for
-// assigned, "-a" for revoked, "!a" for lost.
+// recorder is a handler that reports to the oracle, and records its calls:
+// "+a,b" for assigned, "-a" for revoked, "!a" for lost.
 type recorder struct {
 	who string
 	o   *oracle
-	// before are called by the calls, with what they note, if they are set; what
-	// they return the handler does.
+	// before, if set, is called at each call with the recorded text; the handler
+	// returns its result.
 	before func(ctx context.Context, what string, rs []*rebalanser.Resource) error
 
 	// mu guards the rest.
@@ -113,7 +113,7 @@ func (h *recorder) take() []string {
 	return out
 }
 
-// resource is one that the handler was told of.
+// resource is a resource known to the handler.
 func (h *recorder) resource(name string) *rebalanser.Resource {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -127,11 +127,11 @@ type node struct {
 	client *session.Client
 	group  *rebalanser.Group
 	stopIt context.CancelFunc
-	done   chan error // has what Run returned, once
-	hurt   bool       // a fault has hit it, and its session may be lost
+	done   chan error // gets the result of Run, once
+	hurt   bool       // hit by a fault; its session may be lost
 }
 
-// node makes a member that does not run yet.
+// node makes a member without running it.
 func (w *World) node(who string, o rebalanser.Options) *node {
 	w.Helper()
 	return w.nodeOf(w.Client(), who, o)
@@ -146,13 +146,13 @@ func (w *World) nodeOf(c *session.Client, who string, o rebalanser.Options) *nod
 	return &node{recorder: h, w: w, client: c, group: rebalanser.New(c, path, h, &o)}
 }
 
-// run starts it.
+// run starts the member.
 func (n *node) run() *node {
 	ctx, cancel := context.WithCancel(n.w.Ctx)
 	done, over := make(chan error, 1), make(chan struct{})
 	n.stopIt, n.done = cancel, done
 	n.w.Cleanup(func() { cancel(); <-over })
-	// The clean-up waits for it; it ends with ctx.
+	// The clean-up waits for the goroutine; it ends with ctx.
 	go func() {
 		defer close(over)
 		done <- n.group.Run(ctx)
@@ -160,7 +160,7 @@ func (n *node) run() *node {
 	return n
 }
 
-// stop makes it leave, and waits for that.
+// stop makes the member leave, and waits for its end.
 func (n *node) stop() {
 	n.w.Helper()
 	n.stopIt()
@@ -219,8 +219,8 @@ func names(n int) []string {
 	return out
 }
 
-// shared requires that the members own all of n resources among them, each in a
-// share that differs by at most one from the others'.
+// shared requires that the members together own all of n resources, in shares
+// that differ by at most one.
 func (w *World) shared(n int, among ...*node) {
 	w.Helper()
 	var all []string

@@ -21,7 +21,7 @@ func TestMisuseOfNilAndZeroValuesIsReported(t *testing.T) {
 	}.Check(t)
 }
 
-// A handler that can handle nothing is refused before anything is sent.
+// A handler without functions is refused before any request.
 func TestHandlersThatAreNilAreRefused(t *testing.T) {
 	inBoth(t, func(w *World) {
 		c := w.Client()

@@ -11,11 +11,12 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// A process that was stopped for longer than its session lives, and runs again, knows
-// nothing of that, and nor does its clock: so its session is expired while nothing gets
-// through to it and its handlers do not run, and then everything goes on at once, well
-// before it could have noticed by itself. Its resources have other owners by then: the
-// process must neither change the owners' znodes nor be able to write in their place.
+// A process stopped for longer than its session's lifetime does not know of the
+// stop when it runs again. Neither does its clock. The test therefore expires
+// the session while the member is cut off and its handlers do not run, and then
+// lets everything continue at once, before the member could notice by itself.
+// Its resources have other owners by then: the process must neither change the
+// owners' znodes nor be able to write in their place.
 func TestAMemberThatWakesUpAfterItsEndDisturbsNobody_P4(t *testing.T) {
 	for name, what := range map[string]string{"it runs": "", "something is being given to it": "+", "it is giving something up": "-"} {
 		for order, first := range map[string]bool{"its handler is first": true, "its link is first": false} {
@@ -26,7 +27,7 @@ func TestAMemberThatWakesUpAfterItsEndDisturbsNobody_P4(t *testing.T) {
 	}
 }
 
-// zombie freezes a member while it is in a call of its handler of that kind, if any.
+// zombie freezes a member during a call of its handler of this kind, if any.
 func zombie(w *World, inCall string, handlerFirst bool) {
 	a := w.stock(4)
 	frozen := w.node("c2", rebalanser.Options{}).run() // the coordinator
@@ -64,15 +65,15 @@ func zombie(w *World, inCall string, handlerFirst bool) {
 	w.Pass(3 * time.Second)
 	all, err := a.Resources(w.Ctx)
 	require.NoError(w, err)
-	require.Equal(w, all, w.of("c3"), "it has taken over")
+	require.Equal(w, all, w.of("c3"), "c3 has taken over")
 
 	s := w.Session(other.client)
 	for _, name := range had {
 		r := frozen.resource(name)
-		require.NoError(w, r.Context().Err(), "it knows nothing")
+		require.NoError(w, r.Context().Err(), "the member does not know of the loss")
 		require.Greater(w, other.resource(name).Token(), before[name])
 		_, err := s.Txn(w.Ctx, r.Guard())
-		require.ErrorIs(w, err, session.ErrNoNode, "what it still writes is refused")
+		require.ErrorIs(w, err, session.ErrNoNode, "its late writes are refused")
 	}
 	if handlerFirst {
 		close(wake)
@@ -83,7 +84,7 @@ func zombie(w *World, inCall string, handlerFirst bool) {
 		close(wake)
 	}
 	w.Pass(time.Millisecond)
-	require.Equal(w, all, w.of("c3"), "it has taken nothing back")
+	require.Equal(w, all, w.of("c3"), "the zombie has taken nothing back")
 	for _, name := range all {
 		_, err := s.Txn(w.Ctx, other.resource(name).Guard())
 		require.NoError(w, err, "its barrier was not touched")

@@ -16,7 +16,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// diary collects what hooks and a logger are told.
+// diary collects the reports to hooks and to a logger.
 type diary struct {
 	mu       sync.Mutex
 	states   []Status
@@ -130,8 +130,8 @@ func TestStatesEndWithTheirContext(t *testing.T) {
 	})
 }
 
-// The report of a connection that came about at the moment of the loss may
-// arrive after it.
+// The report of a connection made at the moment of the loss may arrive after
+// the loss.
 func TestLostIsFinalForItsSession(t *testing.T) {
 	s := newStates(time.Now())
 	assert.True(t, s.set(State{Status: Connected, Session: 1}))
@@ -154,7 +154,7 @@ func TestTimeoutsThatServersRefuseAreErrors(t *testing.T) {
 		})
 	}
 	inWorld(t, &zktest.Options{TickTime: 500 * time.Millisecond, MaxSessionTimeout: 6 * time.Second}, nil, func(w *world) {
-		assert.Equal(w, 6*time.Second, w.s.Timeout(), "the default takes what it gets")
+		assert.Equal(w, 6*time.Second, w.s.Timeout(), "the default accepts the granted timeout")
 		_, err := Connect(w.ctx, w.srv.Addr(), &Options{TickTime: 10 * time.Second, Dialer: w.srv.Dial})
 		require.ErrorIs(w, err, ErrTimeoutTooShort)
 		c, err := Connect(w.ctx, w.srv.Addr(), &Options{TickTime: 10 * time.Second, Trust: TrustAnswered, Dialer: w.srv.Dial})
@@ -273,7 +273,7 @@ func TestEnsurePathMakesTheChroot(t *testing.T) {
 	})
 }
 
-// CH64: who may not create needs only that what is wanted is there.
+// CH64: a client without permission to create needs only that the path exists.
 func TestEnsurePathNeedsNoPermissionForWhatIsThere(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
 		require.NoError(w, w.s.EnsurePath(w.ctx, "/a/b", Persistent, nil))
@@ -306,7 +306,7 @@ func TestSequencesNearTheirEnd(t *testing.T) {
 		w.sleep(time.Second)
 		left, err := w.srv.Children("/p")
 		require.NoError(w, err)
-		assert.Len(w, left, 3, "what is refused is not left")
+		assert.Len(w, left, 3, "refused nodes are not left behind")
 		require.NoError(w, w.srv.SetSequence("/p", -5))
 		_, err = w.s.CreateProtected(w.ctx, "/p/"+ProtectedName("x-"), nil, EphemeralSequential, nil)
 		require.ErrorIs(w, err, ErrSequenceExhausted)
@@ -363,7 +363,7 @@ func TestWhatIsStartedTogetherIsCarriedOutInOrder(t *testing.T) {
 		<-last.Done()
 		told := 0
 		last.Then(func(Seen, error) { told++ })
-		assert.Equal(w, 1, told, "at once if it is there")
+		assert.Equal(w, 1, told, "at once if the node exists")
 
 		must(w.srv.Stop(1)) // a mere cut can be mended before the next line
 		_, err = w.s.StartSet("/n", nil, -1).Wait(w.ctx)
@@ -374,7 +374,7 @@ func TestWhatIsStartedTogetherIsCarriedOutInOrder(t *testing.T) {
 	})
 }
 
-// An operation that is given up at random ends at once, and its write is done
+// An operation abandoned at a random moment ends at once, and its write is done
 // once or not at all.
 func TestACallEndsWithItsContextWhateverTheNetworkDoes(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
@@ -402,7 +402,7 @@ func TestACallEndsWithItsContextWhateverTheNetworkDoes(t *testing.T) {
 	})
 }
 
-// logged is what the logger was told so far.
+// logged is the log so far.
 func (d *diary) logged() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 func TestTheClockAsksTheMachineOnceTheWallClockMoved(t *testing.T) {
 	c := newClock()
 	requireClock(t, c, 0)
-	// As after a suspension of a minute: what the machine said at first is a
-	// minute less than what it says now, and the wall clock has moved.
+	// As after a suspension of a minute: the machine's first reading is a minute
+	// less than its present reading, and the wall clock has moved.
 	c.asleep -= time.Minute
 	requireClock(t, c, 0) // not asked yet
 	c.skew.Store(int64(-time.Minute))
@@ -20,8 +20,8 @@ func TestTheClockAsksTheMachineOnceTheWallClockMoved(t *testing.T) {
 	requireClock(t, c, time.Minute) // and remembered
 }
 
-// requireClock wants c to be ahead of time.Now, give or take a little, however long
-// it takes to ask both.
+// requireClock asserts that c is ahead of time.Now, within a tolerance,
+// independently of the time between the two readings.
 func requireClock(t *testing.T, c *clock, ahead time.Duration) {
 	t.Helper()
 	const little = time.Second
@@ -42,7 +42,7 @@ func TestTheClockRunsInABubble(t *testing.T) {
 func TestTheMachineKnowsWhetherItSlept(t *testing.T) {
 	a, b := suspended(), suspended()
 	require.GreaterOrEqual(t, a, time.Duration(0))
-	// A reading that is interrupted half-way says a little too much.
+	// An interrupted reading is a little too large.
 	require.InDelta(t, a, b, float64(time.Minute))
 }
 

@@ -18,8 +18,8 @@ func (w *world) hold(s *Session, path string) *Hold {
 	return h
 }
 
-// A context that was derived from a hold's does not look at the clock by itself:
-// ContextErr does so for it, however it was derived.
+// A context derived from a hold's context does not look at the clock by itself:
+// ContextErr does, for any kind of derivation.
 func TestContextErrLooksAtTheClockForDerivedContexts(t *testing.T) {
 	type key struct{}
 	derive := map[string]func(h *Hold) (context.Context, context.CancelFunc){
@@ -104,8 +104,8 @@ func TestJoinedContextEndsWithTheFirstThatEnds(t *testing.T) {
 	})
 }
 
-// A context without release ends with everything that it is derived from, except with
-// the release of a hold.
+// A context without release ends with every context it is derived from, except
+// with the release of a hold.
 func TestContextWithoutReleaseEndsWithEverythingElse(t *testing.T) {
 	errMine := errors.New("mine")
 	inWorld(t, nil, nil, func(w *world) {
@@ -156,7 +156,7 @@ func TestContextWithoutReleaseEndsWithEverythingElse(t *testing.T) {
 		require.NoError(w, alone.Err())
 		over := unreleased(both)
 		<-over.Done()
-		require.Equal(w, errMine, context.Cause(over), "it goes on with nothing")
+		require.Equal(w, errMine, context.Cause(over), "no context is left to continue with")
 	})
 }
 

@@ -47,7 +47,7 @@ func (w *world) creates(n int) (wait func() []error) {
 	}
 }
 
-// honest checks what creates returned against what the server has, for good.
+// honest checks the results of creates against the server's final state.
 func (w *world) honest(errs []error) {
 	w.Helper()
 	w.sleep(time.Minute)
@@ -62,8 +62,8 @@ func (w *world) honest(errs []error) {
 	}
 }
 
-// While one request fills the socket, others wait behind it, and the session is
-// closed: its close request must not take them along.
+// A request fills the socket, other requests wait behind it, and the session is
+// closed: the close request must not carry the waiting requests out.
 func TestCloseCarriesOutNothingThatItReportedAsNotDone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv, err := zktest.Start(&zktest.Options{InMemory: true})

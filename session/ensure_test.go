@@ -9,8 +9,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// stalled is the context of a caller who stalls, from a moment on until a channel is
-// closed, whenever it looks at it.
+// stalled is the context of a slow caller: from a moment on, each look at the
+// context waits until a channel is closed.
 type stalled struct {
 	context.Context
 	from  *atomic.Bool
@@ -24,9 +24,9 @@ func (c stalled) Err() error {
 	return c.Context.Err()
 }
 
-// The session is lost over the creation, and its caller comes to look at what became of
-// it when the session's end is known: that is what it is told then, too, and not that
-// something is unknown which nobody need know.
+// The session is lost during the creation, and the caller looks for the outcome
+// when the session's end is already known. The error must be the loss of the
+// session, not an unknown outcome, because the outcome is irrelevant.
 func TestEnsurePathOfALostSessionSaysSo(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
 		var expired atomic.Bool

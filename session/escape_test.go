@@ -26,7 +26,7 @@ func TestEscapedNamesAreNodeNamesAndDifferent(t *testing.T) {
 	})
 }
 
-// The form is indefinitely: others find by it what was made before.
+// The form must never change: existing znodes are found by their escaped names.
 func TestEscapedNamesStayAsTheyAre(t *testing.T) {
 	for text, want := range map[string]string{
 		"report-7_a:b@c+d=e.f":   "report-7_a:b@c+d=e.f",

@@ -24,7 +24,8 @@ func writeAs(ctx context.Context, client *session.Client, held session.Held, pat
 	return err
 }
 
-// One function fences the writes of a lock, a leadership and a registration.
+// A single function fences the writes of a lock, a leadership and a
+// registration.
 func ExampleHeld() {
 	ctx := context.Background()
 	srv, err := zktest.Start(nil)

@@ -11,8 +11,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// A setting is created, changed by a client that has seen its last version, and
-// watched.
+// A setting is created, changed on condition of its version, and watched.
 func Example() {
 	ctx := context.Background()
 	srv, err := zktest.Start(nil)
@@ -20,7 +19,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer srv.Close()
-	// All paths are below the chroot, which the first EnsurePath makes.
+	// All paths are below the chroot, created by the first EnsurePath.
 	client, err := session.Connect(ctx, srv.Addr()+"/shop", nil)
 	if err != nil {
 		log.Fatal(err)
@@ -53,8 +52,9 @@ func Example() {
 	// 10 <nil>
 }
 
-// A number that several raise, each with its own limit: read, and write on condition
-// of what was read. A call whose answer was lost is told by what the next one reads.
+// Several clients raise a number, each up to its own limit: read, and write on
+// condition of the version. If the answer to a write is lost, the next call's
+// read shows the outcome.
 func ExampleClient_Retry() {
 	ctx := context.Background()
 	srv, err := zktest.Start(nil)

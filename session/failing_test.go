@@ -44,7 +44,7 @@ func TestEveryoneLearnsWhyThereIsNoSession(t *testing.T) {
 	})
 }
 
-// A client that its owner closes logs no error for the end of its session.
+// A client closed by its owner logs no error for the end of its session.
 func TestClosingAClientThatReconnectsLogsNoError(t *testing.T) {
 	d := &diary{}
 	inWorld(t, nil, &Options{Logger: slog.New(slog.NewTextHandler(d, nil))}, func(w *world) {

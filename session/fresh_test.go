@@ -10,8 +10,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// A server that lags behind answers a plain read from an old state; ReadFresh waits
-// until it has caught up.
+// A server that lags behind answers a plain read from an old state; ReadFresh
+// waits for the catch-up.
 func TestReadFreshSeesWhatWasCommittedBefore(t *testing.T) {
 	inWorld(t, &zktest.Options{Servers: 3}, nil, func(w *world) {
 		w.made("/a", "old")

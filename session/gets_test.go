@@ -61,13 +61,13 @@ func TestGetsWhoseAnswerIsLostIsSentAgain(t *testing.T) {
 	})
 }
 
-// A server, or something between, that answers with fewer parts than were asked for.
+// A server or a proxy answers with fewer parts than requested.
 func TestAnswerWithOtherPartsThanItsRequestIsAnError(t *testing.T) {
 	none := []byte{255, 255, 255, 255, 1, 255, 255, 255, 255} // the end of the parts
 	_, err := getsAnswer([]string{"/a"}, wire.NewDecoder(none))
 	require.ErrorIs(t, err, errMisfit)
 	_, err = getsAnswer([]string{"/a"}, wire.NewDecoder(none[:5]))
-	require.Error(t, err, "it ends early")
+	require.Error(t, err, "the answer ends early")
 	list := &partList{ops: []Op{CheckOp("/a", -1)}, parts: []Op{CheckOp("/a", -1)}, at: []int{0}}
 	_, err = (*Session)(nil).txnAnswer(list, wire.CodeOK, wire.NewDecoder(none))
 	require.ErrorIs(t, err, errMisfit)

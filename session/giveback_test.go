@@ -11,7 +11,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// The first program of the README, told to stop during an outage, must not outlive it.
+// The first program of the README, told to stop during an outage, must end
+// before the outage does.
 func TestCloseWithoutEndWaitsATimeoutForADeletionAndNoLonger(t *testing.T) {
 	for name, away := range map[string]func(w *world){
 		"stopped":      func(w *world) { must(w.srv.Stop(1)) },
@@ -61,8 +62,8 @@ func TestGiveBackContextEndsATimeoutAfterTheLastAnswerAndNotBefore(t *testing.T)
 	})
 }
 
-// A session that is given up during the outage leaves the znode to the servers, which
-// keep it for a session timeout after they are back.
+// A session that is given up during the outage leaves the znode to the servers,
+// which keep the znode for a session timeout after their return.
 func TestDeletionThatNobodyWaitsForIsMadeAsSoonAsAServerIsBack(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
 		h := w.held(w.s, "/h")
@@ -135,7 +136,7 @@ func TestGiveBackContextOfAClientCountsFromTheLastAnswerOverALoss(t *testing.T) 
 	}
 }
 
-// It may be the deletion that costs the connection.
+// The deletion itself may be the request that costs the connection.
 func TestBackgroundDeletionThatLosesItsConnectionEachTimeIsRepeatedWithPauses(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
 		w.made("/mine", "")

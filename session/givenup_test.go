@@ -9,9 +9,9 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// The caller gives up, and the session ends before the background has cleaned up: a
-// node that does not go with it stays, and the caller must not have been told that
-// there is none.
+// The caller gives up, and the session ends before the background has cleaned
+// up: a persistent node then stays, so the caller must not have been told that
+// no node exists.
 func TestAGivenUpCreationOfALastingNodeIsUnknown(t *testing.T) {
 	for _, mode := range []Mode{Persistent, Ephemeral} {
 		inWorld(t, nil, nil, func(w *world) {

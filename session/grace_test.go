@@ -73,8 +73,8 @@ func TestContextWithGraceEndsWhenItIsFreed(t *testing.T) {
 	require.Equal(t, context.Canceled, g.Err())
 }
 
-// Holds are not extended: the loss or the release of a hold that the context is derived
-// from ends the context at once, before the grace and during it.
+// Holds are not extended: the loss or the release of a hold ends the contexts
+// derived from it at once, before the grace and during it.
 func TestLossOrReleaseEndsTheGrace(t *testing.T) {
 	errMine := errors.New("mine")
 	for _, cause := range []error{lost(ErrNodeDeleted), ErrReleased} {
@@ -123,8 +123,8 @@ func TestLossOrReleaseEndsTheGrace(t *testing.T) {
 	}
 }
 
-// After a pause of the process the grace is over at once if what is held is lost, also
-// for what is derived from the context.
+// After a pause of the process the grace is over at once if the hold is lost,
+// also for derived contexts.
 func TestGraceLooksAtTheClock(t *testing.T) {
 	for _, stopped := range []bool{false, true} {
 		inWorld(t, nil, nil, func(w *world) {
@@ -150,7 +150,7 @@ func TestGraceLooksAtTheClock(t *testing.T) {
 	}
 }
 
-// A context of context.WithoutCancel has nothing to do with what it was derived from.
+// A context of context.WithoutCancel is independent of its parent.
 func TestGraceHasNothingToDoWithWhatWasReleasedBefore(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
 		h := w.hold(w.s, "/h")
@@ -192,7 +192,7 @@ func TestContextWithoutReleaseLastsAsLongAsTheGrace(t *testing.T) {
 		defer free()
 		c.End(ErrReleased)
 		w.sleep(time.Second)
-		require.NoError(w, u.Err(), "it goes on with the context around the hold")
+		require.NoError(w, u.Err(), "the context around the hold still counts")
 		stop()
 		<-u.Done()
 		a.End(nil)

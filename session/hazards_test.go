@@ -17,8 +17,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// Requests that go-zookeeper queues while disconnected are sent in whatever
-// session comes next.
+// go-zookeeper queues requests while disconnected, and sends them in the next
+// session.
 func TestARequestNeverLandsInALaterSession(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
 		w.made("/p", "")
@@ -53,9 +53,8 @@ func TestARequestNeverLandsInALaterSession(t *testing.T) {
 	})
 }
 
-// go-zookeeper loses events when it sets many watches again while events and
-// answers arrive.
-// N35.
+// go-zookeeper loses events when setting many watches again while events and
+// answers arrive. N35.
 func TestNoChangeIsMissedOverReconnectsWithManyWatches(t *testing.T) {
 	const nodes = 300
 	inWorld(t, nil, nil, func(w *world) {
@@ -130,8 +129,7 @@ func TestLostCredentialsDoNotWedgeTheConnection(t *testing.T) {
 	}
 }
 
-// A server that lags behind what the session has seen must not be read.
-// N34.
+// A server behind the session's newest zxid must not be read. N34.
 func TestReadsNeverGoBackAfterAMoveToALaggingServer(t *testing.T) {
 	inWorld(t, &zktest.Options{Servers: 3}, nil, func(w *world) {
 		w.made("/n", "0")
@@ -177,8 +175,8 @@ func TestASilentServerCostsAThirdOfTheTimeoutAtMost(t *testing.T) {
 	})
 }
 
-// An answer that is longer than the limit costs the connection: asking again
-// and again would never end.
+// An answer beyond the limit costs the connection: repeating the request would
+// never end.
 func TestATooLongAnswerIsReportedAndNotAskedForAgain(t *testing.T) {
 	inWorld(t, nil, &Options{MaxReply: 4 << 10}, func(w *world) {
 		w.made("/big", "")
@@ -223,8 +221,8 @@ func TestARepeatedReadBacksOff(t *testing.T) {
 	})
 }
 
-// closing are the states in which a client is closed; each leaves the client in
-// that state.
+// closing are the states in which a client is closed; each function puts the
+// client into its state.
 func closing() map[string]func(w *world) {
 	return map[string]func(w *world){
 		"connected": func(*world) {},
@@ -283,7 +281,7 @@ func TestCloseLeavesNothingInAnyState(t *testing.T) {
 				require.ErrorIs(w, err, ErrClosed)
 				_, _, err = w.s.Get(w.ctx, "/")
 				require.ErrorIs(w, err, ErrLost)
-				require.NoError(w, w.client.Close(w.ctx), "a second one only waits")
+				require.NoError(w, w.client.Close(w.ctx), "a second Close only waits")
 			})
 		})
 	}

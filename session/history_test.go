@@ -15,17 +15,19 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// history is what several clients did and what the server must show for it.
+// history is the actions of several clients, and the state that the server must
+// show.
 type history struct {
 	*world
 	mu      sync.Mutex
-	sets    int // compare-and-set writes that were acknowledged
+	sets    int // acknowledged compare-and-set writes
 	unknown int // whose outcome is unknown
 	denied  int
 }
 
-// user is one client's life: compare-and-set on a counter, and protected nodes
-// that come and go, with contexts of random length. It runs in a bubble.
+// user is one client's life: compare-and-set on a counter, and creation and
+// deletion of protected nodes, with contexts of random length. It runs in a
+// bubble.
 func (h *history) user(ctx context.Context, rng *rand.Rand, c *Client) {
 	for ctx.Err() == nil {
 		time.Sleep(time.Duration(rng.IntN(300)) * time.Millisecond)
@@ -61,7 +63,8 @@ func (h *history) increment(ctx context.Context, s *Session) {
 	}
 }
 
-// comeAndGo leaves nothing, whatever happens to it. It runs in a bubble.
+// comeAndGo creates and deletes a node, and must leave nothing under any fault.
+// It runs in a bubble.
 func (h *history) comeAndGo(ctx context.Context, s *Session, rng *rand.Rand) {
 	mode := EphemeralSequential
 	if rng.IntN(2) == 0 {
@@ -76,7 +79,7 @@ func (h *history) comeAndGo(ctx context.Context, s *Session, rng *rand.Rand) {
 		time.Sleep(time.Duration(rng.IntN(2000)) * time.Millisecond)
 		hold.End(nil)
 	}
-	_ = s.EnsureDeleted(ctx, node.Path) // it goes on in the background
+	_ = s.EnsureDeleted(ctx, node.Path) // continues in the background
 }
 
 // breakSomething breaks the network or a session for a while. It runs in a
@@ -93,7 +96,7 @@ func (h *history) breakSomething(rng *rand.Rand) {
 		h.srv.Delay(link, dir, time.Duration(rng.IntN(3000))*time.Millisecond)
 	case 3:
 		if all := h.srv.Sessions(); len(all) > 0 {
-			_ = h.srv.ExpireSession(all[rng.IntN(len(all))].ID) // it may be gone by now
+			_ = h.srv.ExpireSession(all[rng.IntN(len(all))].ID) // the session may be gone by now
 		}
 	case 4:
 		must(h.srv.Freeze(1))
@@ -155,7 +158,7 @@ func TestRandomHistoriesAddUp(t *testing.T) {
 	}
 	t.Logf("%d writes acknowledged, %d of unknown outcome", acknowledged, unknown)
 	assert.Positive(t, acknowledged)
-	if os.Getenv("ZKTEST_SEED") == "" { // one history may be short
+	if os.Getenv("ZKTEST_SEED") == "" { // a single history may be short
 		assert.Greater(t, acknowledged, 100)
 		assert.Positive(t, unknown, "the faults must hit writes")
 	}

@@ -98,8 +98,8 @@ func TestManyHoldsShareTheHeartbeats(t *testing.T) {
 	})
 }
 
-// A heartbeat that no server accepts proves nothing: what it checks must fit into a
-// request, however long the paths are.
+// A heartbeat that no server accepts proves nothing: its checks must fit into a
+// request, even with long paths.
 func TestHeartbeatsFitIntoARequest(t *testing.T) {
 	for _, room := range []int{0, -1} {
 		name := strings.Repeat("h", 94)
@@ -163,7 +163,7 @@ func TestAHoldTakesOverItsCallersWatch(t *testing.T) {
 		h, err := w.s.Hold(w.ctx, "/h", watch)
 		require.NoError(w, err)
 		w.sleep(5 * time.Second)
-		assert.Equal(w, 1, w.srv.Stats().Watches, "not a second one")
+		assert.Equal(w, 1, w.srv.Stats().Watches, "not a second watch")
 		require.NoError(w, w.srv.Set("/h", []byte("x"))) // uses the watch up
 		w.sleep(5 * time.Second)
 		require.NoError(w, h.Err())
@@ -296,12 +296,12 @@ func TestALostTrustIsNotResumed(t *testing.T) {
 	})
 }
 
-// With nothing held there is nothing to lose by waiting: the session is
-// resumed if the server still has it.
+// Without a hold, waiting is harmless: the session is resumed if the server
+// still has the session.
 func TestWithoutAHoldASessionOutlivesALongOutage(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
 		require.NoError(w, w.srv.Stop(1))
-		w.sleep(time.Minute) // a server that is down expires nobody
+		w.sleep(time.Minute) // a stopped server expires no sessions
 		require.NoError(w, w.srv.Restart(1))
 		_, _, err := w.s.Get(w.within(10*time.Second), "/")
 		require.NoError(w, err)

@@ -7,7 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A path that is none must not cost the session: its heartbeats would never be sent.
+// An invalid path must not cost the session: its heartbeats would never be
+// sent.
 func TestAHoldOfNoPathIsRefused(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
 		w.made("/p", "")
@@ -23,8 +24,8 @@ func TestAHoldOfNoPathIsRefused(t *testing.T) {
 	})
 }
 
-// A guard is of a znode, wherever the session that checks it has its root: it passes
-// while that is there, and does not take another one for it.
+// A guard checks its znode in sessions of any chroot: the check passes while
+// the znode exists, and does not mistake another znode for it.
 func TestAGuardHoldsInASessionOfAnotherChroot(t *testing.T) {
 	for _, other := range []bool{false, true} {
 		inWorld(t, nil, nil, func(w *world) {
@@ -43,10 +44,10 @@ func TestAGuardHoldsInASessionOfAnotherChroot(t *testing.T) {
 				w.made("/mine", "another's")
 			}
 			_, err = w.s.Txn(w.ctx, h.Guard(), SetOp("/data", []byte("1"), -1))
-			require.NoError(w, err, "it is held")
+			require.NoError(w, err, "the znode is held")
 			require.NoError(w, s.EnsureDeleted(w.ctx, "/mine"))
 			_, err = w.s.Txn(w.ctx, h.Guard(), SetOp("/data", []byte("2"), -1))
-			require.ErrorIs(w, err, ErrNoNode, "it is not")
+			require.ErrorIs(w, err, ErrNoNode, "the znode is not held")
 		})
 	}
 }

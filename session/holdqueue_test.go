@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// visited is how many holds a lease renewer looks at while n holds of one session end, the
-// last one first.
+// visited is the number of holds inspected by a lease renewer while n holds of
+// one session end, the last hold first.
 func visited(t *testing.T, n int) (visits int) {
 	inWorld(t, nil, nil, func(w *world) {
 		w.held(w.s, "/held")
@@ -44,7 +44,7 @@ func TestReleasingHoldsOfOneSessionTakesConstantTimeEach(t *testing.T) {
 	require.Equal(t, 4*few, visited(t, 4*n))
 }
 
-// A hold that leaves must not cost another one its turn.
+// A hold that ends must not cost another hold its turn.
 func TestHoldsAreCheckedInTurnThoughOthersLeave(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
 		w.held(w.s, "/held")
@@ -72,8 +72,8 @@ func TestHoldsAreCheckedInTurnThoughOthersLeave(t *testing.T) {
 	})
 }
 
-// A heartbeat looks at the holds that it checks, and at those that are to be watched:
-// not at those that are watched already.
+// A heartbeat inspects the holds that it checks, and holds still to be watched,
+// but no watched holds.
 func TestHeartbeatDoesNotLookAtHoldsThatAreWatched(t *testing.T) {
 	looked := func(n int) (visits int) {
 		inWorld(t, nil, nil, func(w *world) {
@@ -107,7 +107,7 @@ func TestHeartbeatDoesNotLookAtHoldsThatAreWatched(t *testing.T) {
 			k.disarm(holds[0])
 			before = count()
 			k.watchUnchecked()
-			require.Equal(w, before, count(), "what has ended is not watched any more")
+			require.Equal(w, before, count(), "ended holds are not watched any more")
 		})
 		return visits
 	}

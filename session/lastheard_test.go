@@ -8,8 +8,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// LastHeard counts from the send time of what was answered: pings keep it below a
-// third of the timeout, an answer that takes long does not make it younger, and
+// LastHeard counts from the send time of the last answered request. Pings keep
+// LastHeard below a third of the timeout, a slow answer does not reduce it, and
 // in a black hole it grows.
 func TestSilenceCountsFromTheSendTimeOfWhatWasAnswered(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
@@ -31,8 +31,8 @@ func TestSilenceCountsFromTheSendTimeOfWhatWasAnswered(t *testing.T) {
 	})
 }
 
-// A session that has ended still tells until when it was trusted: however late a caller
-// finds out, and by whatever method, the session was not trusted longer.
+// An ended session still tells the end of its trust. However late a caller
+// finds out, and by any method, the session was not trusted longer.
 func TestEndedSessionTellsUntilWhenItWasTrusted(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
 		h := w.held(w.s, "/held")
@@ -44,6 +44,6 @@ func TestEndedSessionTellsUntilWhenItWasTrusted(t *testing.T) {
 		require.ErrorIs(w, h.Err(), ErrTrustRanOut)
 		require.Equal(w, until, w.s.TrustedUntil())
 		require.True(w, until.Before(time.Now()))
-		require.NotEqual(w, until, w.client.State().TrustedUntil, "it is none of the next session's")
+		require.NotEqual(w, until, w.client.State().TrustedUntil, "the value does not belong to the next session")
 	})
 }

@@ -11,8 +11,8 @@ import (
 // taken reports whether a lease renewer takes a new hold.
 func (w *world) taken(s *Session) bool { return s.renewer.addHold(&Hold{s: s, path: "/h"}, true) }
 
-// provable reports whether the servers surely keep s at this instant, whatever became of
-// what was held.
+// provable reports whether the servers surely keep s at this instant,
+// independently of the holds.
 func (w *world) provable(s *Session) bool {
 	s.renewer.mu.Lock()
 	defer s.renewer.mu.Unlock()
@@ -46,7 +46,8 @@ func TestKeeperTakesNoHoldWhileItsSessionIsDoomed(t *testing.T) {
 	})
 }
 
-// A heartbeat over a znode that is gone proves nothing for the others.
+// A heartbeat with a check of a missing znode proves nothing for the other
+// holds.
 func TestHeartbeatThatFindsAZnodeGoneIsRepeatedAtOnceForTheOthers(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
 		other := w.held(w.s, "/other")
@@ -61,8 +62,8 @@ func TestHeartbeatThatFindsAZnodeGoneIsRepeatedAtOnceForTheOthers(t *testing.T) 
 	})
 }
 
-// The weaker rule sends no heartbeat that would find out: only the watch does, which is
-// set with the first of them.
+// Under the weaker rule no heartbeat would find out: only the watch does, which
+// is set with the first heartbeat.
 func TestHoldEndsWhenItsZnodeWentBeforeItWasWatched(t *testing.T) {
 	inWorld(t, nil, &Options{Trust: TrustAnswered}, func(w *world) {
 		w.held(w.s, "/other") // its heartbeat is first

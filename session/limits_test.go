@@ -14,8 +14,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// lowerLimit makes a handshake ask for less, so that the server grants what one
-// with a lower maxSessionTimeout would.
+// lowerLimit lowers the timeout requested in a handshake, so the server grants
+// as little as with a lower maxSessionTimeout.
 type lowerLimit struct {
 	net.Conn
 	limit   time.Duration
@@ -31,8 +31,9 @@ func (c *lowerLimit) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// A server that the session moves to grants less. It counts by that from the
-// handshake on, so the client must not go by what it knew before.
+// The session moves to a server that grants a shorter timeout. This server
+// counts by the shorter timeout from the handshake on, so the client must not
+// use the former timeout.
 func TestAShorterTimeoutOnAReattachEndsTheSessionBeforeTheServerCould(t *testing.T) {
 	for _, rule := range []TrustRule{TrustQuorum, TrustAnswered} {
 		for _, deaf := range []bool{false, true} {
@@ -96,8 +97,8 @@ func TestTheWeakerRuleRestsBetweenItsTurnsHoweverShortTheTimeout(t *testing.T) {
 		t.Run(timeout.String(), func(t *testing.T) {
 			limits := &zktest.Options{TickTime: tick, MinSessionTimeout: time.Second}
 			inWorld(t, limits, &Options{Timeout: timeout, TickTime: tick, Trust: TrustAnswered}, func(w *world) {
-				// A lease renewer that does not rest would hold the bubble's time:
-				// so these come ahead of all waiting.
+				// A lease renewer that never rests would stop the bubble's time, so
+				// these checks come before any wait.
 				require.Equal(w, timeout/10, w.s.Heartbeat())
 				h := w.held(w.s, "/h")
 				w.s.renewer.renewIfDue()
@@ -105,7 +106,7 @@ func TestTheWeakerRuleRestsBetweenItsTurnsHoweverShortTheTimeout(t *testing.T) {
 				require.True(w, held)
 				require.Positive(w, wait)
 				w.sleep(time.Minute)
-				require.NoError(w, h.Err(), "pings keep it")
+				require.NoError(w, h.Err(), "pings keep the hold")
 			})
 		})
 	}

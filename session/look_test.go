@@ -16,13 +16,13 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// suspend is what the clock tells after the machine was suspended for d.
+// suspend sets the clock as after a suspension of the machine for d.
 func (w *world) suspend(d time.Duration) { w.s.clock.slept.Store(int64(d)) }
 
 // busyLink keeps the session's link busy until release is called.
 func (w *world) busyLink() (release func()) {
 	entered, leave, left := make(chan struct{}), make(chan struct{}), make(chan struct{})
-	// Waited for by release; ends when that is called.
+	// Waited for by release; ends when release is called.
 	go func() {
 		defer close(left)
 		call := &wire.Call{Op: wire.OpSync, Done: func(wire.Answer) {}}
@@ -53,10 +53,10 @@ func (k *leaseRenewer) knows() bool {
 	return false
 }
 
-// Two goroutines look at the same moment after the machine slept. The first one
-// finds out and goes to end the session, which takes a while since the link is
-// busy. The second one finds that the session was given up, and must not be
-// told that nothing has happened.
+// Two goroutines look at the same moment after a suspension of the machine. The
+// first finds the trust ended and ends the session, which takes a while because
+// the link is busy. The second goroutine must see the loss too, although the
+// first has not finished.
 func TestWhoLooksSecondAfterAPauseIsNotToldThatAllIsWell(t *testing.T) {
 	for name, look := range map[string]func(*Hold) error{
 		"hold":            func(h *Hold) error { return h.Err() },
@@ -82,8 +82,8 @@ func TestWhoLooksSecondAfterAPauseIsNotToldThatAllIsWell(t *testing.T) {
 	}
 }
 
-// With a reserve the holds end one by one, ahead of the session. A goroutine that sees
-// the first hold end must find the last hold ended.
+// With a stop margin the holds end one by one, ahead of the session. A
+// goroutine that sees the first hold end must find the last hold ended.
 func TestAllHoldsOfAReserveEndAtOnceForWhoLooks(t *testing.T) {
 	inWorld(t, nil, &Options{StopMargin: time.Second}, func(w *world) {
 		first := w.held(w.s, "/h")
@@ -131,7 +131,7 @@ func TestLooksAfterAPauseAgree(t *testing.T) {
 type callers struct {
 	mu     sync.Mutex
 	called map[string]int
-	inLook map[string]int // on the goroutine of who looks at a context
+	inLook map[string]int // on the goroutine that looks at a context
 }
 
 func (c *callers) call(what string) {
@@ -160,7 +160,8 @@ func (c *callers) hooks() *Hooks {
 	}
 }
 
-// A goroutine that looks at a context may hold the very mutex that a callback takes.
+// A goroutine that looks at a context may hold the same mutex that a callback
+// takes.
 func TestLookingAtAContextCallsNobody(t *testing.T) {
 	for name, look := range map[string]func(h *Hold, derived context.Context) error{
 		"hold":            func(h *Hold, _ context.Context) error { return h.Err() },

@@ -10,10 +10,10 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// A session that was given up since its heartbeats were not answered: nothing is unknown
-// of what its user asks for afterwards. EnsurePath, which repeats a creation of unknown
-// outcome, once repeated it indefinitely, and Retry reported the heartbeat's error
-// instead of the loss.
+// A session was given up because of unanswered heartbeats. The outcome of later
+// requests of its user is not unknown. In a former version, EnsurePath repeated
+// the creation indefinitely because of an unknown outcome, and Retry reported
+// the heartbeat's error instead of the loss.
 func TestHeartbeatOfUnknownOutcomeIsNotThatOfOtherRequests(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
 		hold := w.held(w.s, "/e")

@@ -9,8 +9,9 @@ import (
 
 // TestMain fails if any test leaves a goroutine behind.
 func TestMain(m *testing.M) {
-	// Memory that nobody uses, lest the collector run at every connection, each of
-	// which takes megabytes for its buffers: it begins when the heap has doubled.
+	// Unused memory, so the garbage collector does not run at every connection:
+	// a connection takes megabytes for its buffers, and the collector runs when
+	// the heap has doubled.
 	unused := make([]byte, 64<<20)
 	goleak.VerifyTestMain(m)
 	runtime.KeepAlive(unused)

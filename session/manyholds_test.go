@@ -8,8 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The deletion of any of many znodes held in one session is told as soon as it is
-// watched: the last one of n is by the heartbeat number 1 + n/watchesPerHeartbeat.
+// The deletion of any of many znodes held in one session is reported as soon as
+// the znode is watched: the last of n znodes is watched from heartbeat number 1
+// + n/watchesPerHeartbeat on.
 func TestDeletionOfOneOfManyHeldNodesIsTold(t *testing.T) {
 	for _, n := range []int{100, 500, 3000} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {

@@ -39,17 +39,17 @@ func TestSessionMovesOnlyOnFailure_N28(t *testing.T) {
 				require.Equal(w, 1, w.srv.Cut(s.ID()))
 				w.sleep(time.Minute)
 				require.NoError(w, s.Err())
-				assert.EqualValues(w, 2, n.Load(), "one more after a failure")
+				assert.EqualValues(w, 2, n.Load(), "another call after a failure")
 			})
 		})
 	}
 }
 
-// The longest timeout that the protocol has does not overflow: what is held stays held
-// while trust lasts, and is lost before the server could expire the session (CH61).
+// The longest timeout of the protocol does not overflow: a hold stays while
+// trust lasts, and is lost before the server could expire the session (CH61).
 func TestLongestTimeoutDoesNotOverflow_CH61(t *testing.T) {
 	inWorld(t, &zktest.Options{MaxSessionTimeout: maxTimeout}, nil, func(w *world) {
-		w.close(w.client) // its pings of 25 days are of no interest
+		w.close(w.client) // its pings of 25 days are irrelevant
 		c := w.connect("far", &Options{Timeout: maxTimeout})
 		defer w.close(c)
 		s := w.session(c)
@@ -68,8 +68,8 @@ func TestLongestTimeoutDoesNotOverflow_CH61(t *testing.T) {
 	})
 }
 
-// The client hears of a change before it can read the change: when the answer shows
-// the new data, the watch has fired (N12).
+// The client gets the event before it can read the change: when the answer
+// shows the new data, the watch has fired (N12).
 func TestWatchFiresBeforeTheChangeCanBeRead_N12(t *testing.T) {
 	for _, servers := range []int{1, 3} {
 		inWorld(t, &zktest.Options{Servers: servers}, nil, func(w *world) {

@@ -98,7 +98,8 @@ func FuzzSequence(f *testing.F) {
 	f.Fuzz(func(t *testing.T, prefix string, n int32) {
 		name := prefix + fmt.Sprintf("%010d", n)
 		got, err := Sequence(name)
-		// Eleven characters are told from ten by a minus that ends the prefix.
+		// Eleven characters are distinguished from ten by a minus at the end of
+		// the prefix.
 		if n >= 1e9 && strings.HasSuffix(prefix, "--") || n > math.MinInt32 && n <= -1e9 && !strings.HasSuffix(prefix, "-") {
 			return
 		}

@@ -14,7 +14,7 @@ func TestEveryOperationDoesWhatItsNameSays(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) { everyOperation(w.ctx, w, w.s) })
 }
 
-// everyOperation is a tour that any server must pass.
+// everyOperation is a tour of all operations, for any server.
 func everyOperation(ctx context.Context, t require.TestingT, s *Session) {
 	node, err := s.Create(ctx, "/a", []byte("one"), Persistent, nil)
 	require.NoError(t, err)
@@ -73,7 +73,7 @@ func everyOperation(ctx context.Context, t require.TestingT, s *Session) {
 	require.Error(t, err)
 }
 
-// severalReads reads what is there, what is not, and what may not be read.
+// severalReads reads existing, missing and unreadable nodes.
 func severalReads(ctx context.Context, t require.TestingT, s *Session) {
 	node, err := s.Create(ctx, "/closed", []byte("x"), Persistent, &CreateOptions{ACL: WorldACL(zk.PermAdmin)})
 	require.NoError(t, err)

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A heartbeat checks that a node exists. Whose node it is only the watch of the hold
-// sees, which reads the owner.
+// A heartbeat checks only the existence of a node. The owner is checked by the
+// watch of the hold, which reads the owner.
 func TestHoldEndsWhenAStrangerHasMadeItsNodeAgain(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
 		h := w.held(w.s, "/h")
@@ -45,7 +45,7 @@ func TestListBesideARecursiveSubscriptionFiresOnEachChange(t *testing.T) {
 	})
 }
 
-// A read that was never sent gets no answer that would undo its registration.
+// A read that was never sent gets no answer to undo its registration.
 func TestReadThatWasNeverSentLeavesNoWatch(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
 		w.close(w.client)

@@ -11,8 +11,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// inGuardedWorld is a world with the znodes /a, /b and /c, which counts the requests
-// for transactions.
+// inGuardedWorld is a world with the znodes /a, /b and /c, and a count of
+// transaction requests.
 func inGuardedWorld(t *testing.T, body func(w *world, sent *int)) {
 	inWorld(t, nil, nil, func(w *world) {
 		for _, path := range []string{"/a", "/b", "/c"} {
@@ -29,7 +29,7 @@ func inGuardedWorld(t *testing.T, body func(w *world, sent *int)) {
 	})
 }
 
-// failsAt requires that the transaction has failed at ops[index], on path.
+// failsAt requires a failure of the transaction at ops[index], on path.
 func (w *world) failsAt(err error, index int, path string, reason error) *TxnError {
 	w.Helper()
 	var failed *TxnError
@@ -142,8 +142,8 @@ func TestOperationOfAnEndedContextFailsAsIfItsZnodeWereGone(t *testing.T) {
 	})
 }
 
-// A lost hold is not a lost session: a caller that retries a transaction in the next
-// session must not do so for a guard that cannot pass.
+// A lost hold is not a lost session: a caller that retries after the loss of a
+// session must not retry a guard that cannot pass.
 func TestGuardOfALostSessionDoesNotLookLikeTheLossOfTheSessionThatIsAsked(t *testing.T) {
 	inGuardedWorld(t, func(w *world, sent *int) {
 		h := w.held(w.s, "/h")

@@ -18,18 +18,18 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// pausedAddr tells the test binary to be the process that is paused.
+// pausedAddr tells the test binary to be the paused process.
 const pausedAddr = "SESSION_TEST_PAUSED_HOLDER"
 
-// pausedTimeout is that of its session.
+// pausedTimeout is the timeout of its session.
 const pausedTimeout = 2 * time.Second
 
-// TestPausedHolder is the child of the test below: it holds, and looks at the
-// hold the moment after it was paused.
+// TestPausedHolder is the child of the test below: the child holds, and looks
+// at the hold right after the pause.
 func TestPausedHolder(t *testing.T) {
 	addr := os.Getenv(pausedAddr)
 	if addr == "" {
-		return // a normal run: the test below is the one that counts
+		return // a normal run: only the test below counts
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
@@ -40,7 +40,7 @@ func TestPausedHolder(t *testing.T) {
 		h, err = holdEphemeral(ctx, c)
 	}
 	require.NoError(t, err)
-	last := time.Now() // ahead of the word that lets the pause come
+	last := time.Now() // before the output that allows the pause to begin
 	fmt.Println("\nholding")
 	for {
 		now := time.Now()
@@ -68,8 +68,8 @@ func holdEphemeral(ctx context.Context, c *Client) (*Hold, error) {
 }
 
 // After a pause of the process itself the first look at the clock tells the
-// truth, before any timer or packet does. That a packet was first cannot be
-// ruled out; that it always is, can.
+// truth, before any timer or packet. A single run may see a packet first; not
+// all of several runs do.
 func TestTheFirstLookAfterAPauseTellsTheTruth(t *testing.T) {
 	said := ""
 	for trial := 0; trial < 5 && !strings.Contains(said, ErrTrustRanOut.Error()); trial++ {
@@ -79,8 +79,8 @@ func TestTheFirstLookAfterAPauseTellsTheTruth(t *testing.T) {
 	require.Contains(t, said, ErrTrustRanOut.Error())
 }
 
-// lookAfterAPause returns what a holder sees first after a pause in which the
-// servers have expired its session.
+// lookAfterAPause returns the holder's first observation after a pause in which
+// the servers have expired its session.
 func lookAfterAPause(t *testing.T) (said string) {
 	srv, err := zktest.Start(&zktest.Options{TickTime: 100 * time.Millisecond})
 	require.NoError(t, err)

@@ -12,8 +12,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/apache"
 )
 
-// A client that has seen a later zxid than the servers have is hung up on: it would wait
-// indefinitely, and everything that waits for its session with it.
+// Servers hang up on a client with a later zxid than their own: the client, and
+// all callers waiting for its session, would wait indefinitely.
 func TestSessionEndsWhenTheEnsembleIsRecreatedEmpty(t *testing.T) {
 	for _, servers := range []int{1, 3} {
 		inWorld(t, &zktest.Options{Servers: servers}, nil, func(w *world) {
@@ -33,8 +33,8 @@ func TestSessionEndsWhenTheEnsembleIsRecreatedEmpty(t *testing.T) {
 	}
 }
 
-// Servers without a quorum hang up as well. A session that can be had back soon stays,
-// and what was long ago does not count.
+// Servers without a quorum hang up as well. A session that can be resumed soon
+// stays, and earlier losses do not count.
 func TestSessionOutlivesAShortLossOfTheQuorum(t *testing.T) {
 	inWorld(t, &zktest.Options{Servers: 3}, nil, func(w *world) {
 		alone := func(d time.Duration) {
@@ -54,7 +54,7 @@ func TestSessionOutlivesAShortLossOfTheQuorum(t *testing.T) {
 	})
 }
 
-// A client that comes back from an outage must not wait out a back-off of seconds.
+// After an outage a client must not wait for the end of a long back-off.
 func TestClientIsBackWithinASecondOfTheServers(t *testing.T) {
 	var sum, most time.Duration
 	const runs = 40
@@ -112,7 +112,7 @@ func TestSessionEndsWhenApacheIsRecreatedEmpty(t *testing.T) {
 	case <-s.Context().Done():
 		require.ErrorIs(t, s.Err(), ErrRefused)
 	case <-ctx.Done():
-		require.NoError(t, ctx.Err(), "it waits indefinitely")
+		require.NoError(t, ctx.Err(), "the client waits indefinitely")
 	}
 	next, err := c.Session(ctx)
 	require.NoError(t, err)

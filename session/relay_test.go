@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// relay is a deliberately dumb model of the faults that the trust rule must survive:
-// one session, the follower that the session is connected to, and the leader that
-// counts its timeout. The model knows nothing of trust but what the client is told:
-// send times and answers.
+// relay is a deliberately dumb model of the faults that the trust rule must
+// survive: one session, the follower that the session is connected to, and the
+// leader that counts its timeout. Of trust, the model knows only the client's
+// observations: send times and answers.
 //
-// The leader counts from the last message that it has heard: a handshake, which the
-// leader confirms itself, and the touches that a follower puts into its answers to the
-// leader's pings. A write that a follower passes on is no touch. Links keep the order,
-// delay at will, and are cut for good at random moments.
+// The leader counts from the last received message: a handshake, which the
+// leader confirms itself, or a touch, which a follower puts into its answers to
+// the leader's pings. A write forwarded by a follower is no touch. Links keep
+// the order, delay at will, and are cut for good at random moments.
 type relay struct {
 	rng    *rand.Rand
 	t      *trust
@@ -25,13 +25,13 @@ type relay struct {
 	seq    int
 
 	heard   time.Duration // when the leader last heard of the session
-	expired time.Duration // when it ends on the servers; 0 while it lives
+	expired time.Duration // when the session ends on the servers; 0 while alive
 	deposed time.Duration // from when on the leader commits nothing
 	link    *relayLink    // the client's present connection
 }
 
-// relayEvent is something that happens at a moment; of several the first
-// scheduled.
+// relayEvent is an event at a moment; among events of the same moment, the
+// first scheduled comes first.
 type relayEvent struct {
 	at  time.Duration
 	seq int
@@ -45,17 +45,17 @@ type relayLink struct {
 	toServer, toClient   pipe
 	toLeader, toFollower pipe
 	hello                time.Duration
-	waiting              []func() // answers that wait for the write ahead of them
+	waiting              []func() // answers waiting for the write ahead of them
 	writes               int      // whose answers are due
 	closed               bool
 }
 
-// pipe delivers in order, until it is cut.
+// pipe delivers in order, until cut.
 type pipe struct{ last, cut time.Duration }
 
 const relayForever = time.Duration(1 << 60)
 
-// instant is the model's time as the trust clock tells it.
+// instant is the model's time on the trust clock.
 func instant(d time.Duration) time.Time { return time.Unix(1_000_000, 0).Add(d) }
 
 func (m *relay) at(d time.Duration, do func()) {
@@ -133,8 +133,8 @@ func (m *relay) lives() bool {
 	return m.expired == 0
 }
 
-// ping is the leader's, again and again; between two that the follower gets no
-// more than R passes, which is the assumption of the rule.
+// ping is the leader's repeated ping. At most R passes between two pings
+// received by the follower: this is the assumption of the rule.
 func (m *relay) ping(l *relayLink) {
 	gap := m.timing.relay
 	if m.rng.IntN(2) == 0 {
@@ -155,8 +155,8 @@ func (m *relay) ping(l *relayLink) {
 	})
 }
 
-// request is the client's: a read (or its ping), which the follower answers by
-// itself, or a write.
+// request is a request of the client: a read (or a ping), answered by the
+// follower itself, or a write.
 func (m *relay) request(write bool) {
 	l, sent := m.link, m.now
 	answer := func() {
@@ -181,8 +181,8 @@ func (m *relay) request(write bool) {
 		default:
 			l.writes++
 			m.send(&l.toLeader, func() {
-				// That the leader still leads at the moment of the commit is
-				// what the quorum's answer says.
+				// The quorum's answer proves that the leader still leads at the
+				// moment of the commit.
 				if !m.lives() || m.now >= m.deposed {
 					return
 				}
@@ -201,8 +201,8 @@ func (m *relay) request(write bool) {
 	})
 }
 
-// runRelay plays one random schedule and returns how long before the session's
-// end on the servers the lease ended: negative means unsound.
+// runRelay plays one random schedule and returns the time from the end of the
+// lease to the session's end on the servers: negative means unsound.
 func runRelay(seed uint64, rule timing, broken func(*trust, time.Time, time.Time, bool)) time.Duration {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	m := &relay{rng: rng, timing: rule, t: &trust{timing: rule}, broken: broken, deposed: relayForever}
@@ -244,7 +244,7 @@ func runRelay(seed uint64, rule timing, broken func(*trust, time.Time, time.Time
 		e.do()
 	}
 	if m.expired == 0 || m.t.lease.IsZero() {
-		return rule.timeout // it outlived the schedule, or was never trusted
+		return rule.timeout // outlived the schedule, or was never trusted
 	}
 	return instant(m.expired).Sub(m.t.lease)
 }

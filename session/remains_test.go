@@ -10,8 +10,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// away stops all servers until the session is lost, and then starts them again, which
-// gives every session that they know its whole timeout.
+// away stops all servers until the session is lost, and then starts them again,
+// which gives every known session its whole timeout.
 func (w *world) away(h *Hold) {
 	w.Helper()
 	for i := range 3 {
@@ -38,7 +38,7 @@ func TestRemainsGoInTheNextSession(t *testing.T) {
 			}
 			w.session(w.client)
 			w.sleep(2 * time.Second)
-			assert.Equal(w, !deleted, w.exists("/h"), "only if it is asked for")
+			assert.Equal(w, !deleted, w.exists("/h"), "only if requested")
 			w.sleep(20 * time.Second)
 			assert.False(w, w.exists("/h"))
 		})
@@ -50,7 +50,7 @@ func TestEnsureDeletedOutlivesItsSession(t *testing.T) {
 	inWorld(t, &zktest.Options{Servers: 3}, nil, func(w *world) {
 		_, err := w.s.Create(w.ctx, "/d", nil, Ephemeral, nil)
 		require.NoError(w, err)
-		h := w.held(w.s, "/h") // so that the session is given up
+		h := w.held(w.s, "/h") // makes the client give the session up
 		over, cancel := context.WithCancel(w.ctx)
 		cancel()
 		for i := range 3 {
@@ -68,7 +68,7 @@ func TestEnsureDeletedOutlivesItsSession(t *testing.T) {
 	})
 }
 
-// The name belongs to somebody else by now: it is not touched.
+// The name belongs to another client by now, so the node must stay.
 func TestRemainsOfAnotherOwnerStay(t *testing.T) {
 	inWorld(t, &zktest.Options{Servers: 3}, nil, func(w *world) {
 		h := w.held(w.s, "/h")
@@ -108,7 +108,7 @@ func TestRemainsAreThoseOfALostSession(t *testing.T) {
 	})
 }
 
-// Close waits for a deletion that is possible, and not for one that is not.
+// Close waits for a possible deletion, and not for an impossible one.
 func TestCloseWaitsForRemainsThatCanGo(t *testing.T) {
 	for _, back := range []bool{true, false} {
 		inWorld(t, &zktest.Options{Servers: 3}, nil, func(w *world) {
@@ -133,8 +133,8 @@ func TestCloseWaitsForRemainsThatCanGo(t *testing.T) {
 	}
 }
 
-// With a reserve the hold ends before the session: what is given back in between goes
-// in the next session, too.
+// With a stop margin the hold ends before the session: a hold given back in
+// between is deleted in the next session, too.
 func TestRemainsOfAHoldThatEndsBeforeItsSession(t *testing.T) {
 	inWorld(t, &zktest.Options{Servers: 3}, &Options{StopMargin: 2 * time.Second}, func(w *world) {
 		h := w.held(w.s, "/h")

@@ -14,7 +14,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/matrix"
 )
 
-// claim writes "mine" into /p, once, unless it is there: as Retry wants it.
+// claim writes "mine" into /p, unless already written, in the form required by
+// Retry.
 func claim(ctx context.Context, s *Session) error {
 	data, stat, err := s.Get(ctx, "/p")
 	if err != nil || string(data) == "mine" {
@@ -24,8 +25,8 @@ func claim(ctx context.Context, s *Session) error {
 	return err
 }
 
-// claimAndLook is claim between two reads. It notes whether it was told that it has
-// written, or was left in doubt.
+// claimAndLook is claim between two reads. claimAndLook records a confirmed
+// write, or an unknown outcome.
 func (st *tested) claimAndLook(ctx context.Context, s *Session) error {
 	if _, err := s.StartGet("/p", false).Wait(ctx); err != nil {
 		return err
@@ -42,8 +43,8 @@ func (st *tested) claimAndLook(ctx context.Context, s *Session) error {
 	return err
 }
 
-// hold is a matrix Setup: the client holds something, and so gives its session up when
-// it cannot trust it any more. A matrix runs it in a bubble.
+// hold is a matrix Setup: the client has a hold, and therefore gives up a
+// session without trust. A matrix runs it in a bubble.
 func hold(e *matrix.Env) error {
 	if err := connectTested(e); err != nil {
 		return err
@@ -96,11 +97,11 @@ func TestWhatIsRetriedIsDoneOnceUnderEveryFaultAndEveryTwo(t *testing.T) {
 	}
 }
 
-// checkRetried compares what was said with what was done, and lets the same client try
-// once more. A matrix runs it in a bubble.
+// checkRetried compares the reported and the real outcome, and lets the same
+// client try once more. A matrix runs it in a bubble.
 func checkRetried(e *matrix.Env, oneSession bool) error {
 	st := e.State.(*tested)
-	time.Sleep(time.Minute) // for what is in progress
+	time.Sleep(time.Minute) // for requests in flight
 	n, err := e.Server.Get("/p")
 	canceled := errors.Is(st.err, context.Canceled) && e.Canceled()
 	lost := oneSession && errors.Is(st.err, ErrLost) && st.s.Err() != nil
@@ -129,8 +130,9 @@ func checkRetried(e *matrix.Env, oneSession bool) error {
 	return err
 }
 
-// A call whose write was not answered is followed by one that finds out nothing any
-// more, or by none: what the first has done is not denied, whatever ends the trying.
+// A call with an unanswered write is followed by no call, or by a call that
+// cannot find out: the write of the first call must not be denied, for any end
+// of Retry.
 func TestRetryRemembersTheDoubtsOfEarlierCalls(t *testing.T) {
 	for name, first := range map[string]zktest.Fault{"answer lost": zktest.DropReplyCut, "session lost": zktest.ExpireAfter} {
 		for _, second := range []string{"none", "canceled", "not sent", "closed", "wrapped"} {
@@ -141,8 +143,8 @@ func TestRetryRemembersTheDoubtsOfEarlierCalls(t *testing.T) {
 	}
 }
 
-// doubted runs in a bubble: a call writes, with a fault, and the next one, if there is
-// one, ends before it can look.
+// doubted runs in a bubble: a call writes under a fault, and the next call, if
+// any, ends before looking.
 func doubted(w *world, first zktest.Fault, second string) {
 	w.made("/p", "")
 	c := w.connect("tested", nil)
@@ -195,8 +197,9 @@ func doubted(w *world, first zktest.Fault, second string) {
 	require.Equal(w, int32(1), n.Version)
 }
 
-// At the leader, a sync does not wait for a write that was proposed and not committed:
-// the next call would not see the write, and take it for not done.
+// At the leader, a sync does not wait for a write that was proposed and not
+// committed: the next call would not see the write, and would assume that the
+// write was not done.
 func TestARetriedCallSeesWhatTheOneBeforeHasDone(t *testing.T) {
 	inWorld(t, &zktest.Options{Servers: 3}, nil, func(w *world) {
 		w.sleep(time.Second)
@@ -207,7 +210,7 @@ func TestARetriedCallSeesWhatTheOneBeforeHasDone(t *testing.T) {
 		w.made("/p", "")
 		s := w.session(c)
 		for i := 1; i <= 3; i++ {
-			if i != leader { // what the followers say to the leader comes late
+			if i != leader { // delays the followers' messages to the leader
 				w.srv.CutPeers(i, leader, zktest.ToServer)
 			}
 		}
@@ -227,7 +230,7 @@ func TestARetriedCallSeesWhatTheOneBeforeHasDone(t *testing.T) {
 		}()
 		w.sleep(100 * time.Millisecond)
 		w.srv.CutLink(zktest.Link{Client: "tested"})
-		w.sleep(500 * time.Millisecond) // it has come back to the leader
+		w.sleep(500 * time.Millisecond) // the client is connected to the leader again
 		w.srv.HealPeers()
 		require.NoError(w, <-done)
 		require.Equal(w, []string{"", "mine"}, saw)
@@ -297,8 +300,8 @@ func TestARetryThatIsGivenUpDoesNotDenyWhatMayHaveBeenDone(t *testing.T) {
 	}
 }
 
-// The request that proves that no earlier request is in flight may be refused: a
-// refusal is an answer as well.
+// The request for proving that no earlier request is in flight may be refused:
+// a refusal is an answer as well.
 func TestARetryNeedsNoRoot(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
 		c, err := Connect(w.ctx, w.srv.Addr()+"/missing", &Options{Dialer: w.srv.Client("tested")})
@@ -315,7 +318,7 @@ func TestARetryNeedsNoRoot(t *testing.T) {
 	})
 }
 
-// A request that costs the connection each time does not do so as fast as it can.
+// A request that costs the connection each time is repeated with pauses.
 func TestARetryBacksOff(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
 		w.made("/p", "")

@@ -10,7 +10,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// slowly closes after a while, as TLS does that says goodbye first. It runs in a
+// slowly closes after a while, like TLS with its closing message. It runs in a
 // bubble.
 type slowly struct{ net.Conn }
 
@@ -34,7 +34,7 @@ func TestASlowCloseDoesNotDelayTheNewsOfALoss(t *testing.T) {
 		h := w.held(s, "/h")
 		w.sleep(time.Second)
 		w.srv.BlackHole(zktest.Link{Client: "slow"}, zktest.Both)
-		<-h.Context().Done() // the channel, not Err, which looks at the clock
+		<-h.Context().Done() // the channel: Err would look at the clock
 		require.True(w, w.exists("/h"), "told before the server let go")
 		w.srv.Heal()
 	})
@@ -62,6 +62,6 @@ func TestASlowCloseOfALateConnectionDelaysNobody(t *testing.T) {
 		<-s.Context().Done()
 		require.Less(w, time.Since(began), time.Second)
 		_, err := c.Session(w.within(30 * time.Second))
-		require.NoError(w, err, "the next one")
+		require.NoError(w, err, "the next session")
 	})
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// A search whose answer is too long fails whenever it is repeated, and costs a
-// connection each time, with all its watches.
+// A search with a too long answer fails each time, and costs a connection with
+// all its watches.
 func TestASearchWithTooLongAnAnswerIsNotRepeated(t *testing.T) {
 	inWorld(t, nil, &Options{MaxReply: 2000}, func(w *world) {
 		w.made("/p", "")

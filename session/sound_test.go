@@ -18,9 +18,9 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// soundCase is a fault under which a session is held, in virtual time, on the
-// model of an ensemble (hazards: every rule of the existing clients lets two
-// holders overlap in some of these).
+// soundCase is a fault during a hold, in virtual time, on the model of an
+// ensemble (under some of these faults, every rule of the existing clients lets
+// two holders overlap).
 type soundCase struct {
 	name string
 	// onLeader wants the holder connected to the leader, otherwise a follower.
@@ -31,7 +31,7 @@ type soundCase struct {
 	fault func(srv *zktest.Server, server int)
 	// heal, where not 0, is how long after the fault everything is repaired.
 	heal time.Duration
-	// survives says that the session must not be given up.
+	// survives: the session must not be given up.
 	survives bool
 }
 
@@ -87,14 +87,14 @@ func soundCases() []soundCase {
 	}
 }
 
-// must is for what cannot fail: a server that exists.
+// must is for calls that cannot fail: on an existing server.
 func must(err error) {
 	if err != nil {
 		panic(err)
 	}
 }
 
-// soundSetting is what is configured.
+// soundSetting is a configuration.
 type soundSetting struct {
 	timeout, tick time.Duration
 	syncLimit     int
@@ -106,22 +106,22 @@ func (s soundSetting) String() string {
 	return fmt.Sprintf("T=%v tick=%v x %d known=%v rule=%d", s.timeout, s.tick, s.syncLimit, s.known, s.rule)
 }
 
-// soundRun is what happened to one holder.
+// soundRun is the outcome for a holder.
 type soundRun struct {
-	lost    time.Time     // when its context ended; zero if it did not
+	lost    time.Time     // end of its context; zero without an end
 	expired time.Time     // when the servers ended the session; zero if they did not
-	closed  bool          // since its owner asked for it
+	closed  bool          // by its owner
 	after   time.Duration // the fault until the loss
 	late    bool          // the context had not ended when the servers ended the session
 	cause   error
 	beats   int           // heartbeats in the time before the fault
-	calm    time.Duration // that time
+	calm    time.Duration // duration of the time before the fault
 }
 
 // slack is how much earlier the holder knew.
 func (r soundRun) slack() time.Duration { return r.expired.Sub(r.lost) }
 
-// gate is a dialer that lets through to one server only, while it is set.
+// gate is a dialer that, while set, connects to a single server only.
 type gate struct {
 	srv  *zktest.Server
 	mu   sync.Mutex
@@ -144,7 +144,7 @@ func (g *gate) dial(ctx context.Context, network, addr string) (net.Conn, error)
 	return g.srv.Client("holder")(ctx, network, addr)
 }
 
-// holdUnderFault plays one case; the fault comes offset after the hold began.
+// holdUnderFault plays a case; the fault comes offset after the hold began.
 func holdUnderFault(t *testing.T, set soundSetting, tc soundCase, offset time.Duration) (out soundRun) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -308,7 +308,7 @@ func TestHolderKnowsBeforeTheServersEndItsSession(t *testing.T) {
 	}
 }
 
-// The same experiment convicts the rule that other clients live by.
+// The same experiment convicts the rule of other clients.
 func TestTheExperimentConvictsTheWeakRule(t *testing.T) {
 	set := soundSetting{timeout: 10 * time.Second, tick: 2 * time.Second, syncLimit: 5, rule: TrustAnswered}
 	for _, tc := range soundCases() {

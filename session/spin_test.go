@@ -13,8 +13,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// slowToClose is a connection whose Close takes until it is let go, as that of
-// TLS to a server that does not read may.
+// slowToClose is a connection whose Close waits until released, like TLS to a
+// server that does not read.
 type slowToClose struct {
 	net.Conn
 	closing, let chan struct{}

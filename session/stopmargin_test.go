@@ -21,20 +21,20 @@ func TestReserveEndsWhatIsHeldFirstAndTheSessionAfter(t *testing.T) {
 		w.srv.BlackHole(zktest.Link{}, zktest.Both)
 		<-h.Context().Done()
 		early := time.Now()
-		require.NoError(w, w.s.Err(), "the session outlives what was held in it")
+		require.NoError(w, w.s.Err(), "the session outlives its holds")
 		cause := context.Cause(h.Context())
 		require.ErrorIs(w, cause, ErrLost)
 		require.ErrorIs(w, cause, ErrTrustRanOut)
 		<-w.s.Context().Done()
 		assert.Equal(w, reserve, time.Since(early))
 		require.ErrorIs(w, w.s.Err(), ErrTrustRanOut)
-		assert.True(w, w.exists("/held"), "the server has not expired it yet")
+		assert.True(w, w.exists("/held"), "the server has not expired the session yet")
 	})
 }
 
-// TestReservedHoldStaysLostThoughProofArrives: the server answers again within the
-// reserve. A hold that was declared lost stays lost: nothing new can be held in the
-// session, whose znodes are deleted when the reserve is over.
+// TestReservedHoldStaysLostThoughProofArrives: the server answers again within
+// the reserve. A hold declared lost stays lost: the session accepts no new
+// holds, and its znodes are deleted at the end of the reserve.
 func TestReservedHoldStaysLostThoughProofArrives(t *testing.T) {
 	const reserve = 2 * time.Second
 	inWorld(t, nil, &Options{StopMargin: reserve}, func(w *world) {
@@ -47,7 +47,7 @@ func TestReservedHoldStaysLostThoughProofArrives(t *testing.T) {
 		again, err := w.s.Hold(w.within(reserve-time.Millisecond), "/held", nil)
 		assert.Nil(w, again)
 		require.ErrorIs(w, err, context.DeadlineExceeded)
-		assert.True(w, w.exists("/held"), "nobody else may have it before the reserve is over")
+		assert.True(w, w.exists("/held"), "no other client may get the node before the reserve is over")
 		<-w.s.Context().Done()
 		assert.Equal(w, reserve, time.Since(early))
 		require.ErrorIs(w, h.Err(), ErrTrustRanOut)
@@ -77,8 +77,8 @@ func TestReserveCostsNothingWhileTheServerAnswers(t *testing.T) {
 	}
 }
 
-// TestReserveMustFitIntoTheTimeout: it is refused, and the timeout that would
-// do is named.
+// TestReserveMustFitIntoTheTimeout: a too large reserve is refused, and the
+// error names the sufficient timeout.
 func TestReserveMustFitIntoTheTimeout(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
 		o := Options{Dialer: w.srv.Client("late"), StopMargin: 3 * time.Second}
@@ -92,8 +92,8 @@ func TestReserveMustFitIntoTheTimeout(t *testing.T) {
 	})
 }
 
-// TestHoldWithTheLargestReserveMovesToAnotherServer: its own goes silent, and the next
-// one is slow.
+// TestHoldWithTheLargestReserveMovesToAnotherServer: its own server goes
+// silent, and the next server is slow.
 func TestHoldWithTheLargestReserveMovesToAnotherServer(t *testing.T) {
 	for _, timeout := range []time.Duration{4 * time.Second, 10 * time.Second} {
 		inWorld(t, &zktest.Options{Servers: 3}, &Options{Timeout: timeout, StopMargin: timeout / 4}, func(w *world) {

@@ -19,7 +19,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// tlsFront is a TLS endpoint in front of a server, as a proxy beside it is.
+// tlsFront is a TLS endpoint in front of a server, like a local proxy.
 func tlsFront(t *testing.T, backend string) (addr string, roots *x509.CertPool) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)

@@ -25,10 +25,10 @@ func turns() {
 	}
 }
 
-// queued makes a line before the session's link that lasts long enough for sync.Mutex
-// to pass the link on from one goroutine to the next, with its processor. The goroutine
-// of do stands second in the line, so that it loses its processor as soon as its
-// request is on the way. Everything runs on one processor.
+// queued makes a queue for the session's link, long enough for sync.Mutex to
+// hand the link over directly from goroutine to goroutine, with the processor.
+// The goroutine of do is second in the queue, so it loses its processor as soon
+// as its request is submitted. Everything runs on one processor.
 func queued(s *Session, do func()) {
 	var all sync.WaitGroup
 	first, second := make(chan struct{}), make(chan struct{})
@@ -59,9 +59,9 @@ func queued(s *Session, do func()) {
 	all.Wait()
 }
 
-// The answer to a subscription may come before who asked for it looks at its
-// own request again. One-shot watches rely on what it then takes for true: were
-// the subscription not counted as set, the end of one of them would end it on
+// The answer to a subscription may arrive before the subscriber continues.
+// One-shot watches rely on the recorded state: if the subscription did not
+// count as set, the end of a one-shot watch would remove the subscription on
 // the server.
 func TestASubscriptionWhoseAnswerIsQuickCountsAsSet(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
@@ -95,8 +95,8 @@ func TestASubscriptionWhoseAnswerIsQuickCountsAsSet(t *testing.T) {
 	}
 }
 
-// refusing makes a server's refusal of each subscription: it turns addWatch
-// into the read of a node that is not there.
+// refusing simulates a server that refuses subscriptions: it turns addWatch
+// into a read of a missing node.
 type refusing struct{ net.Conn }
 
 func (c refusing) Write(p []byte) (int, error) {
@@ -111,9 +111,9 @@ func (c refusing) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// A new server, an older one, refuses to set the subscription again. A one-shot
-// watch that is set before the refusal is known relies on the subscription, and
-// must be woken; one that is set after must be set on the server.
+// The next server, of an older version, refuses to set the subscription again.
+// A one-shot watch set before the refusal is known relies on the subscription,
+// and must be woken. A later one-shot watch must be set on the server.
 func TestASubscriptionThatTheNewServerRefusesEndsAndWakesWhoReliedOnIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv, err := zktest.Start(&zktest.Options{InMemory: true})
@@ -133,7 +133,7 @@ func TestASubscriptionThatTheNewServerRefusesEndsAndWakesWhoReliedOnIt(t *testin
 		w.made("/x", "")
 		var events heard
 		var early *Future[Seen]
-		for range 2 { // two of one path, and one of another
+		for range 2 { // two of the same path, and another one
 			_, err = w.s.Subscribe(w.ctx, "/x", false, events.notify)
 			require.NoError(t, err)
 		}
@@ -170,8 +170,8 @@ func TestASubscriptionThatTheNewServerRefusesEndsAndWakesWhoReliedOnIt(t *testin
 	})
 }
 
-// slowReader is a subscription's function that takes its time over the first
-// event, as a scheduler may make it.
+// slowReader is a subscription's function that is slow for the first event, as
+// a scheduler may cause.
 type slowReader struct {
 	heard
 	inside  chan struct{} // closed in the first event
@@ -195,9 +195,9 @@ func (r *slowReader) notify(ev Event) {
 	}
 }
 
-// An event is being told when the session ends, which is told by another
-// goroutine. The end must wait for the first reader; the event, whose second
-// reader has not got it yet, must not reach that one after the end.
+// The session ends during the delivery of an event, and another goroutine
+// reports the end. The end must wait for the first reader. The event must not
+// reach the second reader after the end.
 func TestEventsAreToldOneAtATimeAndNoneAfterTheLast(t *testing.T) {
 	for name, end := range map[string]func(w *world, h *Hold){
 		"closed": func(w *world, _ *Hold) { w.close(w.client) },

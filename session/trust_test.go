@@ -81,7 +81,7 @@ func TestLeaseNeedsACommitBehindASettledTouch(t *testing.T) {
 	tr.answered(tenth(60), tenth(70), false)
 	assert.Equal(t, end(3), tr.lease)
 	tr.answered(tenth(84), tenth(88), true)
-	assert.Equal(t, end(19), tr.lease, "the one of 7.0 s is not")
+	assert.Equal(t, end(19), tr.lease, "the touch of 7.0 s is not settled")
 	tr.answered(tenth(85), tenth(88), true)
 	assert.Equal(t, end(60), tr.lease)
 	assert.True(t, tr.valid(end(60).Add(-1)))
@@ -126,11 +126,11 @@ func TestTouchesAreBoundedInNumber(t *testing.T) {
 		tr.answered(now, now, false)
 		most = max(most, len(tr.touches))
 	}
-	// One per sixteenth of R, for one timeout.
+	// At most one per sixteenth of R, for a timeout.
 	assert.LessOrEqual(t, most, int(tr.timeout/(tr.relay/16))+2)
 }
 
-// relayTimings are rules that the model is played with.
+// relayTimings are the rules for the model.
 func relayTimings(t testing.TB) []timing {
 	t.Helper()
 	var out []timing
@@ -192,7 +192,7 @@ func brokenRules() map[string]func(*trust, time.Time, time.Time, bool) {
 func TestTheModelConvictsBrokenRules(t *testing.T) {
 	rule := theTiming(t, 2*time.Second)
 	for name, broken := range brokenRules() {
-		unsound, n := 0, 6000 // half of R is caught in one of them
+		unsound, n := 0, 6000 // half of R is detected in only one of these
 		for seed := range uint64(n) {
 			if runRelay(seed, rule, broken) < 0 {
 				unsound++

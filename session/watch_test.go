@@ -14,7 +14,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// fires waits for w and tells what it saw.
+// fires waits for a watch and returns its event.
 func (w *world) fires(watch *Watch) Event {
 	w.Helper()
 	ev, err := watch.Wait(w.within(time.Minute))
@@ -69,10 +69,9 @@ func TestAReadThatFailsLeavesNoWatch(t *testing.T) {
 	})
 }
 
-// P24, CH10, CL16: nothing is left of watches that are not wanted any more.
-// A watch for a node's creation is stopped while another read of the path is
-// in progress: that is no reason to leave it on the server, since the read is
-// refused.
+// P24, CH10, CL16: abandoned watches leave nothing behind. A watch for a node's
+// creation is stopped while another read of the path is in progress. The watch
+// must still be removed on the server, because the read is refused.
 func TestAWatchThatIsStoppedOverAReadThatFailsIsTakenBack(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
 		for range 3 {
@@ -90,7 +89,7 @@ func TestAWatchThatIsStoppedOverAReadThatFailsIsTakenBack(t *testing.T) {
 			assert.Zero(w, owed(w.s.watches))
 			assert.Zero(w, w.srv.Stats().Watches, "%v", w.srv.Watches())
 		}
-		// One that is answered keeps what the server has, until it goes itself.
+		// An answered read keeps the server's watch until its own end.
 		_, _, first, err := w.s.ExistsW(w.ctx, "/none")
 		require.NoError(w, err)
 		read := w.s.StartExists("/none", true)
@@ -221,7 +220,7 @@ func TestWatchesEndWithTheirConnectionAndSession(t *testing.T) {
 		w.close(w.client)
 		assert.Equal(w, []Event{{Type: EventSessionOver}}, seen)
 		watch.OnFire(func(ev Event) { seen = append(seen, ev) })
-		assert.Len(w, seen, 2, "one that has fired tells at once")
+		assert.Len(w, seen, 2, "a fired watch reports at once")
 		watch.Stop()
 	})
 }
@@ -250,7 +249,7 @@ func (h *heard) notify(ev Event) {
 	h.events = append(h.events, ev)
 }
 
-// take is what was heard since the last take.
+// take returns the events since the last take.
 func (h *heard) take() []Event {
 	synctest.Wait()
 	h.mu.Lock()
@@ -337,7 +336,7 @@ func TestAnOldServerHasNoSubscriptions(t *testing.T) {
 	})
 }
 
-// A one-shot watch next to a subscription of the same path: it fires, and the
+// A one-shot watch beside a subscription of the same path fires, and the
 // subscription stays (ZOOKEEPER-4466 turned it into a one-shot).
 func TestAWatchAndASubscriptionOfOnePathGetAlong(t *testing.T) {
 	for _, recursive := range []bool{false, true} {
@@ -360,7 +359,7 @@ func TestAWatchAndASubscriptionOfOnePathGetAlong(t *testing.T) {
 			_, _, data, err := w.s.GetW(w.ctx, "/n")
 			require.NoError(w, err)
 			sub.Stop()
-			assert.Equal(w, EventDisconnected, w.fires(data).Type, "it relied on the subscription: read again")
+			assert.Equal(w, EventDisconnected, w.fires(data).Type, "the watch relied on the subscription: read again")
 		})
 	}
 }
@@ -388,7 +387,7 @@ func TestASubscriptionUnderWayCoversNothingYet(t *testing.T) {
 			want := fmt.Sprint(i)
 			var got []byte
 			saw := make(chan struct{})
-			// Waited for in this loop; ends when it saw the value.
+			// Waited for in this loop; ends when the goroutine has seen the value.
 			go func() {
 				defer close(saw)
 				for {

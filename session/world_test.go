@@ -13,11 +13,12 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/matrix"
 )
 
-// virtualLimit bounds a bubble in virtual time: a retry loop that never ends
-// would otherwise run indefinitely, since time passes whenever all sleep.
+// virtualLimit bounds a bubble in virtual time: an endless retry loop would
+// otherwise run indefinitely, because time passes whenever all goroutines
+// sleep.
 const virtualLimit = time.Hour
 
-// world is an in-memory server and a client of it inside a synctest bubble.
+// world is an in-memory server and a client inside a synctest bubble.
 type world struct {
 	*testing.T
 	srv    *zktest.Server
@@ -51,7 +52,7 @@ func inWorld(t *testing.T, so *zktest.Options, co *Options, body func(w *world))
 	})
 }
 
-// connect makes one more client; name is for zktest.Link.
+// connect makes another client; name is for zktest.Link.
 func (w *world) connect(name string, o *Options) *Client {
 	w.Helper()
 	opts := Options{}
@@ -116,8 +117,8 @@ func rounds(n int) int {
 	return n
 }
 
-// seeds returns the seeds 0 to n-1, or the one that ZKTEST_SEED names, as
-// internal/world does, which imports this package.
+// seeds returns the seeds 0 to n-1, or the seed in ZKTEST_SEED, like
+// internal/world, which imports this package.
 func seeds(t *testing.T, n int) []uint64 {
 	t.Helper()
 	if only := os.Getenv("ZKTEST_SEED"); only != "" {
