@@ -8,13 +8,10 @@ import (
 	"github.com/zkrecipes/zkrecipes/election"
 )
 
-// Resigning with the context that ends with that.
+// A candidacy ends the context that it is withdrawn with, and Run's work may resign.
 func TestLeaderResignsWithItsOwnContext(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		e := elector(w.Client(), "me")
-		l := w.campaign(e)
-		require.NoError(w, l.Resign(l.Context()))
-		require.Empty(w, w.Children(dir))
 		k := w.stand(e)
 		l, err := k.Await(w.Ctx)
 		require.NoError(w, err)

@@ -14,10 +14,6 @@ import (
 // it: the lock may have been another's meanwhile.
 func TestReleaseOfAZnodeThatSomebodyHasDeletedTellsTheLoss(t *testing.T) {
 	for name, take := range map[string]func(*World) (string, func(context.Context) error){
-		"lock": func(w *World) (string, func(context.Context) error) {
-			h := w.lock(lock.New(w.Client(), dir, nil))
-			return h.Path(), h.Unlock
-		},
 		"with a delay": func(w *World) (string, func(context.Context) error) {
 			h := w.lock(lock.New(w.Client(), dir, delayed()))
 			return h.Path(), h.Unlock

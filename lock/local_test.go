@@ -285,3 +285,20 @@ func TestHammeringOneMutexNeverLeavesItLocked_CH20(t *testing.T) {
 		require.Empty(w, w.Children(dir))
 	})
 }
+
+// A local waiter does not wait for a holder in the same process that is slow to notice
+// its loss.
+func TestLocalWaiterDoesNotWaitForALoserToNotice(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		c := w.Client()
+		m := lock.New(c, dir, nil)
+		h := w.lock(m)
+		out := w.begin(w.Ctx, m)
+		w.Expire(c)
+		g := <-out // h is not unlocked
+		require.NoError(w, g.err)
+		require.True(w, isLoss(h.Unlock(w.Ctx)))
+		require.NoError(w, g.held.Context().Err())
+		w.unlock(g.held)
+	})
+}

@@ -7,26 +7,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/lock"
-	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
 // Giving back with the context that ends with the giving back.
 
-func TestLockIsReleasedWithItsOwnContext(t *testing.T) {
+func TestSeveralLocksOrPermitsAreReleasedWithTheirOwnContext(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
-		m := lock.New(w.Client(), "/l", nil)
-		h := w.lock(m)
-		require.NoError(w, h.Unlock(h.Context()))
-		require.Empty(w, w.Children("/l"), "the server has confirmed it")
-		require.ErrorIs(w, h.Unlock(h.Context()), lock.ErrNotHeld)
-
-		h = w.lock(m)
-		ctx, cancel := context.WithTimeout(h.Context(), time.Minute)
-		defer cancel()
-		require.NoError(w, h.Unlock(ctx))
-		require.Empty(w, w.Children("/l"))
-
 		g, err := lock.All(mutexes(w.Client(), "/c", "/d")...).Lock(w.Ctx)
 		require.NoError(w, err)
 		require.NoError(w, g.Unlock(g.Context()))
@@ -39,20 +26,10 @@ func TestLockIsReleasedWithItsOwnContext(t *testing.T) {
 	})
 }
 
-func TestWorkMayReleaseTheLockWithTheContextThatItGot(t *testing.T) {
+// A context that descends from two holds releases both.
+func TestWorkMayReleaseLocksWithTheContextThatItGot(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
-		m := lock.New(w.Client(), "/l", nil)
-		require.NoError(w, m.Do(w.Ctx, func(ctx context.Context, h *lock.Held) error {
-			if err := h.Unlock(ctx); err != nil {
-				return err
-			}
-			require.Empty(w, w.Children("/l"))
-			<-ctx.Done()
-			require.ErrorIs(w, context.Cause(ctx), session.ErrReleased)
-			return nil
-		}), "that it was released by then is not wrong")
-		// Also when that is wrapped, and in another hold's.
-		n := lock.New(w.Client(), "/n", nil)
+		m, n := lock.New(w.Client(), "/l", nil), lock.New(w.Client(), "/n", nil)
 		require.NoError(w, m.Do(w.Ctx, func(ctx context.Context, outer *lock.Held) error {
 			return n.Do(ctx, func(ctx context.Context, inner *lock.Held) error {
 				ctx, cancel := context.WithTimeout(ctx, time.Minute)
@@ -86,13 +63,5 @@ func TestReleaseWithItsOwnContextEndsWithTheCallersAndWithItsDeadline(t *testing
 			w.Pass(time.Minute)
 			require.Empty(w, w.Children("/l"))
 		}
-	})
-}
-
-func TestLossIsReportedToWhoReleasesWithTheOwnContext(t *testing.T) {
-	inWorld(t, nil, func(w *World) {
-		h := w.lock(lock.New(w.Client(), "/l", nil))
-		require.NoError(w, w.Server.Delete(h.Path()))
-		require.ErrorIs(w, h.Unlock(h.Context()), session.ErrLost)
 	})
 }

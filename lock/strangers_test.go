@@ -325,26 +325,6 @@ func TestWrongArgumentsAreErrorsOfTheFirstCall(t *testing.T) {
 	})
 }
 
-func TestEndedContextSendsNothing(t *testing.T) {
-	inWorld(t, nil, func(w *World) {
-		c := w.Client()
-		ctx := w.Within(0)
-		<-ctx.Done()
-		before := w.Requests(c)
-		m := lock.New(c, dir, nil)
-		_, err := m.Lock(ctx)
-		require.ErrorIs(w, err, ctx.Err())
-		_, err = m.TryLock(ctx)
-		require.ErrorIs(w, err, ctx.Err())
-		_, err = lock.All(m).Lock(ctx)
-		require.ErrorIs(w, err, ctx.Err())
-		_, err = lock.NewSemaphore(c, dir, 1, nil).Acquire(ctx, 1)
-		require.ErrorIs(w, err, ctx.Err())
-		require.ErrorIs(w, m.Do(ctx, nil), ctx.Err())
-		require.Equal(w, before, w.Requests(c))
-	})
-}
-
 func TestContendersAreListedInOrder(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		a, b := w.Client(), w.Client()

@@ -208,22 +208,3 @@ func TestWaitingWritersDoNotSpin_P10(t *testing.T) {
 		w.unlock(w.granted(third))
 	})
 }
-
-func TestEndedContextSendsNothing(t *testing.T) {
-	inWorld(t, nil, func(w *World) {
-		c := w.Client()
-		m := rwlock.New(c, dir, nil)
-		before := w.Requests(c)
-		ctx := w.Within(0)
-		<-ctx.Done()
-		for _, f := range []take{m.Lock, m.RLock, m.TryLock, m.TryRLock} {
-			_, err := f(ctx)
-			require.ErrorIs(w, err, context.DeadlineExceeded)
-		}
-		require.ErrorIs(w, m.Do(ctx, nil), context.DeadlineExceeded)
-		require.ErrorIs(w, m.RDo(ctx, nil), context.DeadlineExceeded)
-		_, err := m.Contenders(ctx)
-		require.ErrorIs(w, err, context.DeadlineExceeded)
-		require.Equal(w, before, w.Requests(c))
-	})
-}

@@ -230,6 +230,11 @@ func TestDowngradeOfWhatIsNotHeldIsRefused(t *testing.T) {
 		_, err = h.Downgrade(w.Ctx)
 		require.ErrorIs(w, err, session.ErrLost)
 		require.True(w, isLoss(h.Unlock(w.Ctx)))
+
+		h = w.get(m.Lock)
+		require.NoError(w, c.Close(w.Ctx))
+		_, err = h.Downgrade(w.Ctx)
+		require.ErrorIs(w, err, session.ErrClosed)
 	})
 }
 

@@ -2,13 +2,11 @@ package rwlock_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/rwlock"
-	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
@@ -171,55 +169,6 @@ func TestTryThatComesTooLateLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestWaiterLeavesNoZnodeWhenItsContextEnds(t *testing.T) {
-	inWorld(t, nil, func(w *World) {
-		h := w.get(w.new().Lock)
-		m := w.new()
-		for _, f := range []take{m.Lock, m.RLock} {
-			began := time.Now()
-			_, err := f(w.Within(3 * time.Second))
-			require.ErrorIs(w, err, context.DeadlineExceeded)
-			require.ErrorContains(w, err, "rwlock: ")
-			require.ErrorContains(w, err, dir)
-			require.Equal(w, 3*time.Second, time.Since(began))
-			w.Settle()
-			require.Len(w, w.Children(dir), 1)
-		}
-		w.unlock(h)
-	})
-}
-
-var errWork = errors.New("work failed") // read only
-
-func TestDoTellsOfLossAndOfTheWork(t *testing.T) {
-	inWorld(t, nil, func(w *World) {
-		m := w.new()
-		type key struct{}
-		for exclusive, do := range map[bool]func(context.Context, func(context.Context, *rwlock.Held) error) error{false: m.RDo, true: m.Do} {
-			ctx := context.WithValue(w.Ctx, key{}, "value")
-			require.NoError(w, do(ctx, func(ctx context.Context, held *rwlock.Held) error {
-				require.Equal(w, "value", ctx.Value(key{}))
-				require.NoError(w, ctx.Err())
-				require.Equal(w, exclusive, held.Exclusive())
-				return nil
-			}))
-			require.ErrorIs(w, do(w.Ctx, func(context.Context, *rwlock.Held) error { return errWork }), errWork)
-			err := do(w.Ctx, func(ctx context.Context, _ *rwlock.Held) error {
-				w.Server.BlackHole(zktest.Link{Client: "c1"}, zktest.Both)
-				<-ctx.Done()
-				require.ErrorIs(w, context.Cause(ctx), session.ErrLost)
-				return errWork
-			})
-			w.Server.Heal()
-			require.ErrorIs(w, err, session.ErrLost)
-			require.ErrorIs(w, err, errWork)
-			require.Panics(w, func() { _ = do(w.Ctx, func(context.Context, *rwlock.Held) error { panic("boom") }) })
-			w.Pass(time.Minute) // the lost session is expired, too
-			require.Empty(w, w.Children(dir))
-		}
-	})
-}
-
 func TestContendersAreListedInOrder_CH14(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		a := w.Client()
@@ -251,23 +200,5 @@ func TestContendersAreListedInOrder_CH14(t *testing.T) {
 		w.unlock(second)
 		w.unlock(w.granted(writer))
 		w.unlock(w.granted(reader))
-	})
-}
-
-// CH14: any client that must see the token can read it.
-func TestTokenIsTheCzxidThatAnybodyCanRead_CH14(t *testing.T) {
-	inWorld(t, nil, func(w *World) {
-		m := w.new()
-		last := int64(0)
-		for i := range 10 {
-			h := w.get([]take{m.Lock, m.RLock}[i%2])
-			node, err := w.Server.Get(h.Path())
-			require.NoError(w, err)
-			require.Equal(w, node.Czxid, h.Token())
-			require.Equal(w, node.EphemeralOwner, h.Session().ID())
-			require.Greater(w, h.Token(), last)
-			last = h.Token()
-			w.unlock(h)
-		}
 	})
 }

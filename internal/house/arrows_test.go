@@ -38,6 +38,8 @@ func arrowExamples() []example {
 			"lock/a_test.go":               importing("lock_test", m+"lock", m+"zktest", m+"zktest/matrix", m+"session"),
 			"session/a_test.go":            importing("session_test", m+"session", m+"zktest/apache"),
 			heldExample:                    importing("session_test", m+"session", m+"lock", m+"zktest"),
+			"rwlock/a_test.go":             importing("rwlock_test", m+"internal/queuetest", m+"internal/world"),
+			"internal/queuetest/a.go":      importing("queuetest", m+"internal/world", m+"session", m+"zktest/matrix"),
 			"internal/heldtest/a_test.go":  importing("heldtest", m+"internal/world", m+"lock", m+"rebalanser"),
 			"internal/znode/a_test.go":     importing("znode_test", m+"internal/znode", m+"zktest"),
 			"zktest/conformance/a.go":      importing("conformance", m+"zktest/apache"),
@@ -94,6 +96,14 @@ func arrowExamples() []example {
 		}},
 		{"a test of one recipe runs on another", files{"lock/a_test.go": importing("lock", m+"election")}, []string{
 			"lock must not import election",
+		}},
+		{"the suite of the queues in a library", files{"lock/a.go": importing("lock", m+"internal/queuetest")}, []string{
+			"lock must not import internal/queuetest",
+		}},
+		{"the suite of the queues knows a recipe", files{
+			"internal/queuetest/a.go": importing("queuetest", m+"lock", m+"internal/contender"),
+		}, []string{
+			"internal/queuetest must not import lock", "internal/queuetest must not import internal/contender",
 		}},
 		{"nobody runs on the house", files{"internal/znode/a.go": importing("znode", m+"internal/house")}, []string{
 			"internal/znode must not import internal/house",

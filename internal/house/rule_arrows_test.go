@@ -32,8 +32,14 @@ const (
 // heldExample is the example of session.Held, which needs types that implement it.
 const heldExample = "session/example_held_test.go"
 
-// testSupport is what only tests import.
-const testSupport = "internal/world"
+// What only tests import: worlds, and the suite of the recipes that queue for something.
+const (
+	worlds     = "internal/world"
+	queueSuite = "internal/queuetest"
+)
+
+// supportsTests reports whether only tests import the packages in and below a folder.
+func supportsTests(dir string) bool { return within(dir, worlds) || within(dir, queueSuite) }
 
 // layers is the picture of docs/project/architecture.md, top to bottom. Where two
 // entries fit a folder the longer one counts.
@@ -63,7 +69,9 @@ func layers() []layer {
 		{parts, nil},
 		{posts, nil},
 		{waits, nil},
-		{testSupport, []string{"internal/...", "session", "zktest/..."}},
+		{worlds, []string{"internal/...", "session", "zktest/..."}},
+		// Recipes describe themselves to the suite, which knows none of them.
+		{queueSuite, []string{worlds, "session", "zktest/..."}},
 		{"session", []string{names, waits}},
 		{"session/internal", []string{"session/internal/..."}},
 		{"zktest", nil},
@@ -123,8 +131,11 @@ func (l layer) allows(f *File, to string) bool {
 	if to == "internal/house" {
 		return false // it looks at the others; nobody runs on it
 	}
-	if within(to, testSupport) {
+	if within(to, worlds) {
 		return f.Test()
+	}
+	if within(to, queueSuite) && !f.Test() {
+		return false
 	}
 	if within(to, l.folder+"/internal") {
 		return true

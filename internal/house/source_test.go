@@ -123,10 +123,10 @@ func (t *Tree) local(importPath string) (dir string, ok bool) {
 // Dir is the file's folder.
 func (f *File) Dir() string { return path.Dir(f.Path) }
 
-// Test reports whether it is a Go test file, or one of the package that only
+// Test reports whether it is a Go test file, or one of a package that only
 // tests import.
 func (f *File) Test() bool {
-	return strings.HasSuffix(f.Path, "_test.go") || within(f.Dir(), testSupport)
+	return strings.HasSuffix(f.Path, "_test.go") || supportsTests(f.Dir())
 }
 
 // line is the line of a position in the file.

@@ -1,0 +1,116 @@
+// Package queuetest tests the recipes that queue for something: a mutex, a semaphore, the
+// two sides of a read/write lock, an election. A recipe describes itself as a [Target], and
+// every scenario of the suite runs on every target. Only tests import this package.
+//
+// A scenario that only one recipe can have stays in the tests of the recipe.
+package queuetest
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// Held is what a contender has acquired.
+type Held interface {
+	session.Held
+	// Path is that of the znode that stands for the hold.
+	Path() string
+	Session() *session.Session
+}
+
+// Acquire is a call that acquires.
+type Acquire = func(ctx context.Context) (Held, error)
+
+// Contender is a recipe's object of one client.
+type Contender struct {
+	// Acquire waits until it has acquired what is tested.
+	Acquire Acquire
+	// Rival acquires what excludes everything else, if Acquire shares with others of its
+	// kind, as a reader does; nil: Acquire excludes everything.
+	Rival Acquire
+	// Try is Acquire that does not wait; nil: the recipe has no such call.
+	Try Acquire
+	// Do runs a function under what is acquired, and returns a loss; nil: the recipe has
+	// no such call, and excepts the scenarios.
+	Do func(ctx context.Context, fn func(ctx context.Context, h Held) error) error
+	// Enters has further calls that create a contender's znode, and Reads those that
+	// only read.
+	Enters, Reads map[string]func(ctx context.Context) error
+}
+
+// Target is a recipe, or one side of a recipe, that the suite runs on.
+type Target struct {
+	// Path is passed to New. The contenders' znodes are in Folder; empty: in Path.
+	Path, Folder string
+	// New makes a contender of a client at a path.
+	New func(c *session.Client, path string) Contender
+	// Busy is what Try returns when it would have to wait.
+	Busy error
+	// NotHeld is what a second release returns.
+	NotHeld error
+	// Except has the scenarios that the target does not have, by name, and the reasons.
+	Except map[string]string
+}
+
+// Acquiring turns a method of a recipe into an Acquire.
+func Acquiring[H Held](call func(ctx context.Context) (H, error)) Acquire {
+	return func(ctx context.Context) (Held, error) {
+		h, err := call(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return h, nil
+	}
+}
+
+// Doing turns a method of a recipe into a Contender's Do.
+func Doing[H Held](call func(context.Context, func(context.Context, H) error) error) func(context.Context, func(context.Context, Held) error) error {
+	return func(ctx context.Context, fn func(context.Context, Held) error) error {
+		if fn == nil {
+			return call(ctx, nil)
+		}
+		return call(ctx, func(ctx context.Context, h H) error { return fn(ctx, h) })
+	}
+}
+
+// Failing turns a method of a recipe into a call of which only the error counts.
+func Failing[R any](call func(ctx context.Context) (R, error)) func(ctx context.Context) error {
+	return func(ctx context.Context) error { _, err := call(ctx); return err }
+}
+
+// scenario is one test of the suite.
+type scenario func(t *testing.T, tg Target)
+
+// scenarios are all tests of the suite, by name.
+func scenarios() map[string]scenario {
+	all := map[string]scenario{}
+	for _, family := range []map[string]scenario{losses(), calls()} {
+		maps.Copy(all, family)
+	}
+	return all
+}
+
+// Run runs the suite on targets, each scenario on all of them.
+func Run(t *testing.T, targets map[string]Target) {
+	all := scenarios()
+	for name, tg := range targets {
+		for except := range tg.Except {
+			if all[except] == nil {
+				t.Errorf("%s is excepted from %s, which is no scenario", name, except)
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		t.Run(name, func(t *testing.T) {
+			for _, target := range slices.Sorted(maps.Keys(targets)) {
+				if tg := targets[target]; tg.Except[name] == "" {
+					t.Run(target, func(t *testing.T) { all[name](t, tg) })
+				}
+			}
+		})
+	}
+}
