@@ -114,6 +114,9 @@ func TestOptionsAreThoseOfTheCallOfNew(t *testing.T) {
 		node, err := w.Server.Get(l.Path())
 		require.NoError(w, err)
 		require.Equal(w, "then", string(node.Data))
+		has, _, err := l.Session().ACL(w.Ctx, l.Path())
+		require.NoError(w, err)
+		require.Equal(w, session.WorldACL(zk.PermAll), has)
 		w.resign(l)
 	})
 }

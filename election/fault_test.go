@@ -14,17 +14,13 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/matrix"
 )
 
-// Every operation under every fault at every one of its requests. The rows of
-// the museum that are closed by this: a reply of a create that is lost (P1, CH3,
-// CH22, PD3, PD4), of a delete (CH1, CH36, P6), a caller who gives up (CH4, CH5,
-// CH22, P7), a session that ends on the way (CH7, CH8, CH28, CH34, P3), a
-// connection that breaks while somebody waits (CH26, CH27).
+// Operations that only this recipe has under every fault at every one of their requests.
 
 // alone checks, while l leads, that nobody else can.
-func alone(p *world.Party, l *election.Leadership, o *election.Options) error {
+func alone(p *world.Party, l *election.Leadership) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
 	defer cancel()
-	second, err := election.New(p.Other, dir, o).Campaign(ctx)
+	second, err := election.New(p.Other, dir, nil).Campaign(ctx)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return nil
@@ -33,19 +29,6 @@ func alone(p *world.Party, l *election.Leadership, o *election.Options) error {
 	}
 	defer second.Resign(context.Background())
 	return p.Overlap(l.Context(), l.Guard(), l.Token(), second.Token())
-}
-
-// lead campaigns, leads for as long as hold, and resigns.
-func lead(ctx context.Context, p *world.Party, o *election.Options, hold time.Duration) error {
-	l, err := election.New(p.Tested, dir, o).Campaign(ctx)
-	if err != nil {
-		return err
-	}
-	world.Pause(hold)
-	if err := alone(p, l, o); err != nil {
-		return err
-	}
-	return l.Resign(ctx)
 }
 
 // nextLeads has the other client lead, as everybody sees.
@@ -64,63 +47,6 @@ func nextLeads(ctx context.Context, p *world.Party) error {
 // other is a leadership of the client that suffers no faults.
 func other(p *world.Party) (*election.Leadership, error) {
 	return elector(p.Other, "other").Campaign(context.Background())
-}
-
-func TestCampaignAndResignUnderEveryFault(t *testing.T) {
-	for name, layout := range map[string]election.Layout{
-		"LeaderLatch": election.LeaderLatch, "LeaderSelector": election.LeaderSelector, "Kazoo": election.Kazoo,
-	} {
-		o := &election.Options{Layout: layout}
-		t.Run(name, func(t *testing.T) {
-			world.Trial{
-				Name: "Campaign, Resign", Paths: []string{dir}, Next: nextLeads,
-				Op: func(ctx context.Context, p *world.Party) error { return lead(ctx, p, o, 0) },
-			}.Run(t)
-		})
-	}
-}
-
-// The heartbeats are requests that can suffer as well.
-func TestLongLeadershipUnderEveryFaultAtEveryHeartbeat(t *testing.T) {
-	world.Trial{
-		Name: "Campaign, lead, Resign", Paths: []string{dir}, Next: nextLeads,
-		Op:     func(ctx context.Context, p *world.Party) error { return lead(ctx, p, nil, 4*time.Second) },
-		Counts: func(r zktest.Request) bool { return r.Op != "connect" && r.Op != "ping" && r.Op != "closeSession" },
-	}.Run(t)
-}
-
-// TestWaitingCampaignUnderEveryFault has the leader resign meanwhile.
-func TestWaitingCampaignUnderEveryFault(t *testing.T) {
-	var first *election.Leadership
-	world.Trial{
-		Name: "Campaign that waits", Paths: []string{dir}, Next: nextLeads,
-		Setup: func(_ *matrix.Env, p *world.Party) (err error) { first, err = other(p); return err },
-		Op: func(ctx context.Context, p *world.Party) error {
-			resigned := make(chan error, 1)
-			// Waited for below; ends with the resignation.
-			go func() {
-				world.Pause(3 * time.Second)
-				resigned <- first.Resign(context.Background())
-			}()
-			l, err := elector(p.Tested, "tested").Campaign(ctx)
-			if err == nil && first.Context().Err() == nil {
-				return world.ErrBroken
-			}
-			if e := <-resigned; e != nil {
-				return fmt.Errorf("the first leader: %w", e)
-			}
-			if err != nil {
-				return err
-			}
-			if l.Token() <= first.Token() || l.Term() <= first.Term() {
-				return fmt.Errorf("token %d, term %d after %d, %d", l.Token(), l.Term(), first.Token(), first.Term())
-			}
-			if err := alone(p, l, nil); err != nil {
-				return err
-			}
-			return l.Resign(ctx)
-		},
-	}.Run(t)
 }
 
 // TestCandidateBetweenTwoUnderEveryFault withdraws after it has waited in vain;
@@ -198,7 +124,7 @@ func TestRunUnderEveryFault(t *testing.T) {
 				if ctx.Err() != nil {
 					return context.Cause(ctx)
 				}
-				err := alone(p, l, nil)
+				err := alone(p, l)
 				done = err == nil
 				return err
 			})
@@ -286,43 +212,4 @@ func TestObserveUnderEveryFault(t *testing.T) {
 			return fmt.Errorf("%w: saw %q", errNoExcuse, seen)
 		},
 	}.Run(t)
-}
-
-// The trial itself must notice what it looks for.
-func TestTrialNoticesOrphansAndTwoLeaders(t *testing.T) {
-	leak := func(ctx context.Context, p *world.Party) error {
-		_, err := elector(p.Tested, "tested").Stand(ctx)
-		return err
-	}
-	// It believes to lead, but its node is gone and another's is there.
-	two := func(ctx context.Context, p *world.Party) error {
-		l, err := elector(p.Tested, "tested").Campaign(ctx)
-		if err != nil {
-			return err
-		}
-		s, err := p.Other.Session(ctx)
-		if err == nil {
-			err = s.Delete(ctx, l.Path(), -1)
-		}
-		if err == nil {
-			_, err = s.Create(ctx, dir+"/x-latch-", nil, session.EphemeralSequential, nil)
-		}
-		if err != nil {
-			return err
-		}
-		return p.Overlap(context.Background(), l.Guard(), l.Token(), l.Token()+1)
-	}
-	for name, tr := range map[string]world.Trial{
-		"orphan": {Name: "orphan", Paths: []string{dir}, Op: leak},
-		"next":   {Name: "blocked", Op: leak, Next: nextLeads},
-		"broken": {Name: "broken", Op: two},
-	} {
-		t.Run(name, func(t *testing.T) {
-			c := tr.Case()
-			c.Faults = []matrix.Fault{} // no fault is needed
-			if res := matrix.Explore(t, c); len(res.Failures) == 0 {
-				t.Error("nothing was noticed")
-			}
-		})
-	}
 }

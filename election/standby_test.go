@@ -74,7 +74,7 @@ func TestStandbyThatWaitsUnderEveryFault(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if err := alone(p, l, nil); err != nil {
+			if err := alone(p, l); err != nil {
 				return err
 			}
 			return l.Resign(ctx)

@@ -66,20 +66,3 @@ func TestTenThousandCyclesLeaveNothing_CH10_P24(t *testing.T) {
 		require.Empty(w, w.Children(dir))
 	})
 }
-
-// A waiter that gives up takes its watches along.
-func TestWaitersThatGiveUpLeaveNoWatch_CH10(t *testing.T) {
-	inWorld(t, nil, func(w *World) {
-		h := w.lock(lock.New(w.Client(), dir, nil))
-		w.Pass(2 * time.Second)
-		base := w.Server.Stats().Watches
-		m := lock.New(w.Client(), dir, nil)
-		for i := range 200 {
-			_, err := m.Lock(w.Within(time.Duration(1+i*10) * time.Millisecond))
-			require.Error(w, err)
-		}
-		w.Pass(time.Second)
-		require.Equal(w, base, w.Server.Stats().Watches, "%v", w.Server.Watches())
-		w.unlock(h)
-	})
-}

@@ -9,36 +9,75 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// TestQueue runs the scenarios that all queue recipes share.
-func TestQueue(t *testing.T) {
-	semaphore := func(o *lock.Options) func(*session.Client, string) queuetest.Contender {
-		return func(c *session.Client, path string) queuetest.Contender {
-			s := lock.NewSemaphore(c, path, 1, o)
-			one := func(call func(context.Context, int) (*lock.Permits, error)) queuetest.Acquire {
-				return queuetest.Acquiring(func(ctx context.Context) (*lock.Permits, error) { return call(ctx, 1) })
-			}
-			return queuetest.Contender{
-				Acquire: one(s.Acquire), Try: one(s.TryAcquire),
-				Do: queuetest.Doing(func(ctx context.Context, fn func(context.Context, *lock.Permits) error) error {
-					return s.Do(ctx, 1, fn)
-				}),
-				Reads: map[string]func(context.Context) error{"Contenders": queuetest.Failing(s.Contenders)},
-			}
+// suiteContender makes contenders of a mutex for the suite of the queue recipes.
+func suiteContender(o *lock.Options) func(c *session.Client, path string) queuetest.Contender {
+	return func(c *session.Client, path string) queuetest.Contender {
+		m := lock.New(c, path, o)
+		return queuetest.Contender{
+			Acquire: queuetest.Acquiring(m.Lock), Try: queuetest.Acquiring(m.TryLock), Do: queuetest.Doing(m.Do),
+			Count:  queuetest.Counting(m.Contenders),
+			Enters: map[string]func(context.Context) error{"All": queuetest.Failing(lock.All(m).Lock)},
 		}
 	}
+}
+
+// suitePermits makes contenders for n permits of a semaphore with total permits, which two
+// cannot have at once. Their rival wants all.
+func suitePermits(n, total int, o *lock.Options) func(c *session.Client, path string) queuetest.Contender {
+	return func(c *session.Client, path string) queuetest.Contender {
+		s := lock.NewSemaphore(c, path, total, o)
+		some := func(n int, call func(context.Context, int) (*lock.Permits, error)) queuetest.Acquire {
+			return queuetest.Acquiring(func(ctx context.Context) (*lock.Permits, error) { return call(ctx, n) })
+		}
+		return queuetest.Contender{
+			Acquire: some(n, s.Acquire), Rival: some(total, s.Acquire), Try: some(n, s.TryAcquire),
+			Count: queuetest.Counting(s.Contenders),
+			Do: queuetest.Doing(func(ctx context.Context, fn func(context.Context, *lock.Permits) error) error {
+				return s.Do(ctx, n, fn)
+			}),
+		}
+	}
+}
+
+// TestQueue runs the scenarios that all queue recipes share.
+func TestQueue(t *testing.T) {
+	const (
+		layout  = "Kazoo's Semaphore has a format of its own"
+		several = "TestCuratorSemaphoreUnderEveryFault has several permits"
+	)
 	queuetest.Run(t, map[string]queuetest.Target{
 		"mutex": {
-			Path: dir, Busy: lock.ErrBusy, NotHeld: lock.ErrNotHeld,
-			New: func(c *session.Client, path string) queuetest.Contender {
-				m := lock.New(c, path, nil)
-				return queuetest.Contender{
-					Acquire: queuetest.Acquiring(m.Lock), Try: queuetest.Acquiring(m.TryLock), Do: queuetest.Doing(m.Do),
-					Enters: map[string]func(context.Context) error{"All": queuetest.Failing(lock.All(m).Lock)},
-					Reads:  map[string]func(context.Context) error{"Contenders": queuetest.Failing(m.Contenders)},
-				}
+			Path: dir, Says: "lock: acquire", Busy: lock.ErrBusy, NotHeld: lock.ErrNotHeld, New: suiteContender(nil),
+			Layouts:  []func(*session.Client, string) queuetest.Contender{suiteContender(&lock.Options{Layout: lock.Kazoo})},
+			Prefixes: []string{"_c_x-lock-", "x__lock__"},
+			Strangers: []string{
+				"config", "lock", "lock-", "lock-123", "x", "_c_", "0000000000", "-0000000001", "READ-0000000000",
+				"_c_1-lease-0000000000", "_c_1-4-permit-0000000000", "lock-00000000x0", "a__lock__", "blocked-by-0000000000",
+				"lock-+000000001", "lock-9999999999",
 			},
 		},
-		"semaphore":         {Path: dir, Busy: lock.ErrBusy, NotHeld: lock.ErrNotHeld, New: semaphore(nil)},
-		"Curator semaphore": {Path: dir, Folder: dir + "/leases", Busy: lock.ErrBusy, NotHeld: lock.ErrNotHeld, New: semaphore(&lock.Options{CuratorV2: true})},
+		"semaphore": {
+			Path: dir, Says: "lock: acquire", Busy: lock.ErrBusy, NotHeld: lock.ErrNotHeld, New: suitePermits(2, 3, nil),
+			Prefixes: []string{"_c_x-1-permit-"},
+			Strangers: []string{
+				"config", "permit", "1-permit-", "x", "_c_", "0000000000", "-0000000001", "_c_1-lock-0000000000",
+				"_c_1-lease-0000000000", "_c_1-1-permit-00000000x0", "_c_1-1-permit-9999999999",
+			},
+			Except: map[string]string{"FolderOfKazooIsNoContainer": layout},
+		},
+		"Curator semaphore": {
+			Path: dir, Folder: dir + "/leases", Says: "lock: acquire", Busy: lock.ErrBusy, NotHeld: lock.ErrNotHeld,
+			New: suitePermits(1, 1, &lock.Options{CuratorV2: true}),
+			Except: map[string]string{
+				"FolderOfKazooIsNoContainer":                      layout,
+				"ForeignChildrenAreIgnored_PD1":                   "every child of the leases counts, as with Curator",
+				"NothingIsGrantedBesideAnExhaustedContender_P18":  "the leases are counted, and have no order",
+				"PredecessorThatGoesBeforeTheWatchIsSet_P20_CH26": "the leases are counted, and have no order",
+				"NodeOfAStrangerIsNotDeleted":                     "a znode of a stranger counts as a lease",
+				"AcquireAndReleaseUnderEveryFault":                several,
+				"WaiterUnderEveryFault":                           several,
+				"LongHoldUnderEveryFaultAtEveryHeartbeat":         several,
+			},
+		},
 	})
 }

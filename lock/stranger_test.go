@@ -33,29 +33,6 @@ func TestPermitsThatWereDeletedAreNotDeletedAgain(t *testing.T) {
 	}
 }
 
-// So does what a stranger made under the name of a contender that still waits.
-func TestContenderThatWasDeletedIsNotDeletedAgain(t *testing.T) {
-	inWorld(t, nil, func(w *World) {
-		h := w.lock(lock.New(w.Client(), "/l", nil))
-		out := w.begin(w.Ctx, lock.New(w.Client(), "/l", nil))
-		w.Settle()
-		names := w.Children("/l")
-		waits := "/l/" + names[0]
-		if waits == h.Path() {
-			waits = "/l/" + names[1]
-		}
-		w.replace(waits)
-		w.pending(out)
-		require.Contains(w, paths("/l", w.Children("/l")), waits)
-		require.Len(w, w.Children("/l"), 3)
-		require.NoError(w, w.Server.Delete(waits))
-		w.unlock(h)
-		got := <-out
-		require.NoError(w, got.err)
-		w.unlock(got.held)
-	})
-}
-
 // A lease that is lost while the next one is waited for is taken again, with its
 // neighbors.
 func TestLeasesAreTakenAnewWhenOneIsLostWhileTheNextIsWaitedFor(t *testing.T) {

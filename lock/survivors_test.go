@@ -27,17 +27,6 @@ func TestOptionsAreCopied(t *testing.T) {
 	})
 }
 
-// P18: an attempt that does not wait grants nothing either when numbers have no order.
-func TestTryAcquireIsRefusedWhenTheSequenceIsExhausted_P18(t *testing.T) {
-	inWorld(t, nil, func(w *World) {
-		s := lock.NewSemaphore(w.Client(), dir, 2, nil)
-		require.NoError(w, w.acquire(s, 1).Release(w.Ctx))
-		require.NoError(w, w.Server.SetSequence(dir, 2147483647))
-		_, err := s.TryAcquire(w.Within(time.Minute), 1)
-		require.ErrorIs(w, err, session.ErrSequenceExhausted)
-	})
-}
-
 // The note of Options.LockDelay may be written to no longer: the release says so, since
 // the next holder waits for nothing.
 func TestReleaseThatMayNotWriteItsDelayNoteSaysSo(t *testing.T) {

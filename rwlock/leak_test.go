@@ -55,20 +55,3 @@ func TestNothingGrowsWithTheNumberOfLocks_P24_CH10(t *testing.T) {
 		require.Empty(w, w.Children(dir))
 	})
 }
-
-// A waiter that gives up takes its watches along.
-func TestWaitersThatGiveUpLeaveNoWatch_CH10(t *testing.T) {
-	inWorld(t, nil, func(w *World) {
-		h := w.get(w.new().Lock)
-		w.Pass(2 * time.Second)
-		base := w.Server.Stats().Watches
-		m := w.new()
-		for i := range 100 {
-			_, err := []take{m.Lock, m.RLock}[i%2](w.Within(time.Duration(1+i*20) * time.Millisecond))
-			require.Error(w, err)
-		}
-		w.Pass(time.Second)
-		require.Equal(w, base, w.Server.Stats().Watches, "%v", w.Server.Watches())
-		w.unlock(h)
-	})
-}

@@ -10,52 +10,71 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
+// queueTarget describes one side of a lock to the suite of the queue recipes.
+func queueTarget(contender func(m *rwlock.RWMutex) queuetest.Contender) queuetest.Target {
+	of := func(o *rwlock.Options) func(c *session.Client, path string) queuetest.Contender {
+		return func(c *session.Client, path string) queuetest.Contender {
+			m := rwlock.New(c, path, o)
+			k := contender(m)
+			k.Count = queuetest.Counting(m.Contenders)
+			return k
+		}
+	}
+	return queuetest.Target{
+		Path: dir, Says: "rwlock: lock", Busy: rwlock.ErrBusy, NotHeld: rwlock.ErrNotHeld, New: of(nil),
+		Layouts:  []func(*session.Client, string) queuetest.Contender{of(&rwlock.Options{Layout: rwlock.Kazoo})},
+		Prefixes: []string{"_c_x-__WRIT__", "_c_x-__READ__", "x__lock__", "x__rlock__"},
+		Strangers: []string{
+			"config", "__READ__", "__WRIT__123", "_c_", "0000000000", "-0000000001", "READ-0000000000",
+			"_c_1-lock-0000000000", "_c_1-lease-0000000000", "x_rlock__0000000000", "__WRIT__00000000x0",
+			"__lock__+000000001", "__lock__9999999999", "__READ_0000000000",
+		},
+	}
+}
+
+// downgrading makes an acquisition of lock that is downgraded at once.
+func downgrading(lock take) queuetest.Acquire {
+	return queuetest.Acquiring(func(ctx context.Context) (*rwlock.Held, error) {
+		h, err := lock(ctx)
+		if err != nil {
+			return nil, err
+		}
+		r, err := h.Downgrade(ctx)
+		if err != nil {
+			return nil, errors.Join(err, h.Unlock(ctx))
+		}
+		return r, nil
+	})
+}
+
 // TestQueue runs the scenarios that all queue recipes share.
 func TestQueue(t *testing.T) {
-	reads := func(m *rwlock.RWMutex) map[string]func(context.Context) error {
-		return map[string]func(context.Context) error{"Contenders": queuetest.Failing(m.Contenders)}
-	}
-	target := func(contender func(m *rwlock.RWMutex) queuetest.Contender) queuetest.Target {
-		return queuetest.Target{
-			Path: dir, Busy: rwlock.ErrBusy, NotHeld: rwlock.ErrNotHeld,
-			New: func(c *session.Client, path string) queuetest.Contender { return contender(rwlock.New(c, path, nil)) },
-		}
-	}
-	downgraded := target(func(m *rwlock.RWMutex) queuetest.Contender {
-		down := func(lock take) queuetest.Acquire {
-			return queuetest.Acquiring(func(ctx context.Context) (*rwlock.Held, error) {
-				h, err := lock(ctx)
-				if err != nil {
-					return nil, err
-				}
-				r, err := h.Downgrade(ctx)
-				if err != nil {
-					return nil, errors.Join(err, h.Unlock(ctx))
-				}
-				return r, nil
-			})
-		}
+	writer := queueTarget(func(m *rwlock.RWMutex) queuetest.Contender {
+		return queuetest.Contender{Acquire: queuetest.Acquiring(m.Lock), Try: queuetest.Acquiring(m.TryLock), Do: queuetest.Doing(m.Do)}
+	})
+	reader := queueTarget(func(m *rwlock.RWMutex) queuetest.Contender {
 		return queuetest.Contender{
-			Acquire: down(m.Lock), Rival: queuetest.Acquiring(m.Lock), Try: down(m.TryLock),
-			Do: queuetest.Doing(m.Do), Reads: reads(m),
+			Acquire: queuetest.Acquiring(m.RLock), Rival: queuetest.Acquiring(m.Lock),
+			Try: queuetest.Acquiring(m.TryRLock), Do: queuetest.Doing(m.RDo),
 		}
 	})
+	reader.Shares = true
+	reader.Says = "rwlock: read lock"
+	reader.Except = map[string]string{"PrefixesAndLayoutsDoNotChangeTheOrder_P19": "readers are granted together"}
+	downgraded := queueTarget(func(m *rwlock.RWMutex) queuetest.Contender {
+		return queuetest.Contender{
+			Acquire: downgrading(m.Lock), Rival: queuetest.Acquiring(m.Lock), Try: downgrading(m.TryLock), Do: queuetest.Doing(m.Do),
+		}
+	})
+	const faults = "TestDowngradeUnderEveryFault"
 	downgraded.Except = map[string]string{
+		"LastGoodNumbersAreGranted_P18":               "each downgrade uses up a number, too",
+		"AcquireAndReleaseUnderEveryFault":            faults,
+		"TryUnderEveryFault":                          faults,
+		"LongHoldUnderEveryFaultAtEveryHeartbeat":     faults,
+		"WaiterUnderEveryFault":                       faults,
+		"WaiterBetweenTwoUnderEveryFault":             faults,
 		"TokenIsTheCzxidThatAnybodyCanRead_CH14_CH31": "the token is that of the writer, whose znode is gone",
 	}
-	queuetest.Run(t, map[string]queuetest.Target{
-		"writer": target(func(m *rwlock.RWMutex) queuetest.Contender {
-			return queuetest.Contender{
-				Acquire: queuetest.Acquiring(m.Lock), Try: queuetest.Acquiring(m.TryLock),
-				Do: queuetest.Doing(m.Do), Reads: reads(m),
-			}
-		}),
-		"reader": target(func(m *rwlock.RWMutex) queuetest.Contender {
-			return queuetest.Contender{
-				Acquire: queuetest.Acquiring(m.RLock), Rival: queuetest.Acquiring(m.Lock), Try: queuetest.Acquiring(m.TryRLock),
-				Do: queuetest.Doing(m.RDo), Reads: reads(m),
-			}
-		}),
-		"reader that was a writer": downgraded,
-	})
+	queuetest.Run(t, map[string]queuetest.Target{"writer": writer, "reader": reader, "reader that was a writer": downgraded})
 }

@@ -88,121 +88,6 @@ func TestDowngradedReaderOfCuratorIsHonored(t *testing.T) {
 	}
 }
 
-// PD1: children that are no contenders make no difference.
-func TestForeignChildrenAreIgnored_PD1(t *testing.T) {
-	inWorld(t, nil, func(w *World) {
-		require.NoError(w, w.Server.Create("/locks", nil))
-		require.NoError(w, w.Server.Create(dir, nil))
-		strangers := []string{
-			"config", "__READ__", "__WRIT__123", "_c_", "0000000000", "-0000000001", "READ-0000000000",
-			"_c_1-lock-0000000000", "_c_1-lease-0000000000", "x_rlock__0000000000", "__WRIT__00000000x0",
-			"__lock__+000000001", "__lock__9999999999", "__READ_0000000000",
-		}
-		for _, name := range strangers {
-			require.NoError(w, w.Server.Create(dir+"/"+name, nil))
-		}
-		m := w.new()
-		h := w.get(m.TryLock)
-		list, err := m.Contenders(w.Ctx)
-		require.NoError(w, err)
-		require.Len(w, list, 1)
-		out := w.begin(w.Ctx, w.new().RLock)
-		w.unlock(h)
-		w.unlock(w.granted(out))
-		w.Settle()
-		require.Len(w, w.Children(dir), len(strangers))
-	})
-}
-
-// P18, PD8: numbers at the end of the counter have no order.
-func TestExhaustedSequenceIsRefused_P18_PD8(t *testing.T) {
-	for _, next := range []int32{2147483647, -2147483648, -1000000000, -999999999, -1} {
-		inWorld(t, nil, func(w *World) {
-			m := w.new()
-			w.unlock(w.get(m.Lock))
-			for _, f := range []take{m.Lock, m.RLock, m.TryLock, m.TryRLock} {
-				require.NoError(w, w.Server.SetSequence(dir, next))
-				_, err := f(w.Within(time.Minute))
-				require.ErrorIs(w, err, session.ErrSequenceExhausted)
-				w.Settle()
-			}
-			require.Empty(w, w.Children(dir), "and nothing stays")
-			require.NoError(w, w.Server.Delete(dir)) // the way out that the error names
-			w.unlock(w.get(m.Lock))
-		})
-	}
-}
-
-// CH12: somebody deletes the waiter's own node, at any time.
-func TestWaiterWhoseNodeIsDeletedQueuesUpAgain_CH12(t *testing.T) {
-	for _, after := range []time.Duration{0, 10 * time.Millisecond, 5 * time.Second} {
-		for _, exclusive := range []bool{false, true} {
-			inWorld(t, nil, func(w *World) {
-				h := w.get(w.new().Lock)
-				m := w.new()
-				f := m.RLock
-				if exclusive {
-					f = m.Lock
-				}
-				out := w.begin(w.Ctx, f)
-				w.Pass(after)
-				own := w.others(h)
-				require.Len(w, own, 1)
-				require.NoError(w, w.Server.Delete(dir+"/"+own[0]))
-				w.Pass(5 * time.Second)
-				again := w.others(h)
-				require.Len(w, again, 1)
-				require.NotEqual(w, own, again)
-				w.pending(out)
-				w.unlock(h)
-				w.unlock(w.granted(out))
-				w.Pass(time.Second)
-				require.Zero(w, w.Server.Stats().Watches)
-			})
-		}
-	}
-}
-
-// CH12: it is deleted between its creation and the listing.
-func TestNodeDeletedBeforeItIsListed_CH12(t *testing.T) {
-	for _, exclusive := range []bool{false, true} {
-		inWorld(t, nil, func(w *World) {
-			m := w.new()
-			f := m.RLock
-			if exclusive {
-				f = m.Lock
-			}
-			w.unlock(w.get(m.Lock))
-			w.Once(func(r zktest.Request) bool { return r.Op == "getChildren2" && r.Path == dir }, func() {
-				for _, name := range w.Children(dir) {
-					if err := w.Server.Delete(dir + "/" + name); err != nil {
-						w.Error(err)
-					}
-				}
-			})
-			h, err := f(w.Within(time.Minute))
-			require.NoError(w, err)
-			w.Settle()
-			if h.Context().Err() != nil {
-				require.ErrorIs(w, h.Unlock(w.Ctx), session.ErrNodeDeleted)
-				h = w.get(f)
-			}
-			w.unlock(h)
-		})
-	}
-}
-
-// others are the names in the queue that are not h's.
-func (w *World) others(h *rwlock.Held) []string {
-	var out []string
-	for _, name := range w.Children(dir) {
-		if dir+"/"+name != h.Path() {
-			out = append(out, name)
-		}
-	}
-	return out
-}
-
 // The writer that a reader is about to watch goes between the listing and the
 // watch, and so does the one before.
 func TestWritersThatGoBeforeTheWatchIsSet_P20(t *testing.T) {
@@ -223,43 +108,6 @@ func TestWritersThatGoBeforeTheWatchIsSet_P20(t *testing.T) {
 	})
 }
 
-// The server deletes an empty container; the lock makes it again.
-func TestContainerThatWasReapedIsMadeAgain(t *testing.T) {
-	inWorld(t, &zktest.Options{ContainerInterval: 10 * time.Second}, func(w *World) {
-		m := w.new()
-		last := int64(0)
-		for range 3 {
-			h := w.get(m.Lock)
-			w.Pass(30 * time.Second)
-			h = w.down(h)
-			w.Pass(30 * time.Second)
-			require.Greater(w, h.Token(), last, "the token grows although the numbers begin again")
-			last = h.Token()
-			require.NoError(w, h.Context().Err(), "not reaped while it is used")
-			w.unlock(h)
-			w.Pass(30 * time.Second)
-			_, err := w.Server.Get(dir)
-			require.ErrorIs(w, err, zktest.ErrNoNode)
-		}
-	})
-}
-
-func TestMissingRightsAreAnErrorAtOnce(t *testing.T) {
-	inWorld(t, nil, func(w *World) {
-		owner := w.ClientWith(session.Options{Credentials: []session.Credential{session.Digest("me", "secret")}, ACL: session.CreatorACL()})
-		m := rwlock.New(owner, dir, nil)
-		h := w.get(m.Lock)
-		stranger := w.new()
-		for _, f := range []take{stranger.Lock, stranger.RLock, stranger.TryLock, stranger.TryRLock} {
-			_, err := f(w.Within(time.Minute))
-			require.ErrorIs(w, err, session.ErrNoAuth)
-		}
-		_, err := stranger.Contenders(w.Ctx)
-		require.ErrorIs(w, err, session.ErrNoAuth)
-		w.unlock(w.down(h))
-	})
-}
-
 // The reader's znode has the ACL of the options, as the writer's has.
 func TestDowngradeKeepsACLAndData(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
@@ -274,21 +122,6 @@ func TestDowngradeKeepsACLAndData(t *testing.T) {
 		require.NoError(w, err)
 		require.Equal(w, "mine", string(data))
 		w.unlock(r)
-	})
-}
-
-// A contender that may create but not list must not stay in the queue.
-func TestContenderThatMayNotListLeaves_P7(t *testing.T) {
-	inWorld(t, nil, func(w *World) {
-		s := w.Session(w.Client())
-		require.NoError(w, s.EnsurePath(w.Ctx, dir, session.Persistent, &session.CreateOptions{ACL: session.WorldACL(zk.PermCreate | zk.PermDelete)}))
-		m := w.new()
-		for _, f := range []take{m.Lock, m.RLock} {
-			_, err := f(w.Within(time.Minute))
-			require.ErrorIs(w, err, session.ErrNoAuth)
-			w.Settle()
-			require.Empty(w, w.Children(dir))
-		}
 	})
 }
 
@@ -328,15 +161,5 @@ func TestWrongArgumentsAreErrorsOfTheFirstCall(t *testing.T) {
 		_, err := rwlock.New(c, "locks", nil).Lock(w.Ctx)
 		require.True(w, errors.Is(err, session.ErrInvalidPath))
 		require.Len(w, w.Server.Dump(), 1, "the root")
-	})
-}
-
-// A lock of Kazoo creates its path once: the path must not go while it is empty.
-func TestPathOfKazooIsNoContainer(t *testing.T) {
-	inWorld(t, &zktest.Options{ContainerInterval: 10 * time.Second}, func(w *World) {
-		w.unlock(w.get(rwlock.New(w.Client(), dir, &rwlock.Options{Layout: rwlock.Kazoo}).RLock))
-		w.Pass(time.Minute)
-		_, err := w.Server.Get(dir)
-		require.NoError(w, err)
 	})
 }

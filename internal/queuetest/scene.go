@@ -23,9 +23,12 @@ type scene struct {
 // in runs body in a bubble with a server; so may be nil.
 func (tg Target) in(t *testing.T, so *zktest.Options, body func(s *scene)) {
 	t.Helper()
-	tg.Folder = cmp.Or(tg.Folder, tg.Path)
+	tg.Folder = tg.folder()
 	world.In(t, so, func(w *world.World) { body(&scene{w, tg}) })
 }
+
+// folder has the contenders' znodes.
+func (tg Target) folder() string { return cmp.Or(tg.Folder, tg.Path) }
 
 // contender is one of client c at the target's path.
 func (tg Target) contender(c *session.Client) Contender { return tg.at(c, tg.Path) }
@@ -42,19 +45,31 @@ func (tg Target) at(c *session.Client, path string) Contender {
 // next is a contender of a client of its own.
 func (s *scene) next() Contender { s.Helper(); return s.contender(s.Client()) }
 
+// acquiring are the calls of k that acquire.
+func (k Contender) acquiring() map[string]Acquire {
+	all := map[string]Acquire{"Acquire": k.Acquire, "Rival": k.Rival}
+	if k.Try != nil {
+		all["Try"] = k.Try
+	}
+	return all
+}
+
 // entering are all calls of k that create a contender's znode.
 func (k Contender) entering() map[string]func(context.Context) error {
-	all := map[string]func(context.Context) error{"Acquire": Failing(k.Acquire), "Rival": Failing(k.Rival)}
-	if k.Try != nil {
-		all["Try"] = Failing(k.Try)
+	all := maps.Clone(k.Enters)
+	if all == nil {
+		all = map[string]func(context.Context) error{}
 	}
-	maps.Copy(all, k.Enters)
+	for name, acquire := range k.acquiring() {
+		all[name] = Failing(acquire)
+	}
 	return all
 }
 
 // calling are all calls of k.
 func (k Contender) calling() map[string]func(context.Context) error {
 	all := k.entering()
+	all["Count"] = Failing(k.Count)
 	maps.Copy(all, k.Reads)
 	if k.Do != nil {
 		all["Do"] = func(ctx context.Context) error {

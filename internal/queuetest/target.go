@@ -29,14 +29,16 @@ type Acquire = func(ctx context.Context) (Held, error)
 type Contender struct {
 	// Acquire waits until it has acquired what is tested.
 	Acquire Acquire
-	// Rival acquires what excludes everything else, if Acquire shares with others of its
-	// kind, as a reader does; nil: Acquire excludes everything.
+	// Rival acquires what excludes everything, if Acquire does not, as a reader's does not,
+	// or does it with less, as some permits do; nil: Acquire is the rival.
 	Rival Acquire
 	// Try is Acquire that does not wait; nil: the recipe has no such call.
 	Try Acquire
 	// Do runs a function under what is acquired, and returns a loss; nil: the recipe has
 	// no such call, and excepts the scenarios.
 	Do func(ctx context.Context, fn func(ctx context.Context, h Held) error) error
+	// Count is the number of contenders that a listing shows.
+	Count func(ctx context.Context) (int, error)
 	// Enters has further calls that create a contender's znode, and Reads those that
 	// only read.
 	Enters, Reads map[string]func(ctx context.Context) error
@@ -48,6 +50,15 @@ type Target struct {
 	Path, Folder string
 	// New makes a contender of a client at a path.
 	New func(c *session.Client, path string) Contender
+	// Layouts make contenders of the other layouts, Kazoo's last; nil: there is one layout.
+	Layouts []func(c *session.Client, path string) Contender
+	// Prefixes are names, up to the number, that count as contenders'. Strangers are names
+	// that do not.
+	Prefixes, Strangers []string
+	// Says is how an error of Acquire begins, before the path.
+	Says string
+	// Shares says that several contenders may hold what Acquire acquires.
+	Shares bool
 	// Busy is what Try returns when it would have to wait.
 	Busy error
 	// NotHeld is what a second release returns.
@@ -82,13 +93,21 @@ func Failing[R any](call func(ctx context.Context) (R, error)) func(ctx context.
 	return func(ctx context.Context) error { _, err := call(ctx); return err }
 }
 
+// Counting turns a method that lists contenders into a Contender's Count.
+func Counting[C any](list func(ctx context.Context) ([]C, error)) func(ctx context.Context) (int, error) {
+	return func(ctx context.Context) (int, error) {
+		all, err := list(ctx)
+		return len(all), err
+	}
+}
+
 // scenario is one test of the suite.
 type scenario func(t *testing.T, tg Target)
 
 // scenarios are all tests of the suite, by name.
 func scenarios() map[string]scenario {
 	all := map[string]scenario{}
-	for _, family := range []map[string]scenario{losses(), calls()} {
+	for _, family := range []map[string]scenario{losses(), calls(), strangers(), leftovers(), faults()} {
 		maps.Copy(all, family)
 	}
 	return all
