@@ -86,6 +86,59 @@ func TestRegistrationsOnApache_D6_D7_D8_N13(t *testing.T) {
 	}
 }
 
+// Two of three servers are down until the instances have lost their sessions, and come
+// back; a new leader gives every session its whole timeout. The instances are registered
+// again as soon as their clients are connected, and each is listed once.
+func TestOnApacheLostInstancesReplaceTheirFormerZnodes_CH52(t *testing.T) {
+	t.Parallel()
+	const timeout = 12 * time.Second
+	cluster := apache.Require(t, &apache.Options{Servers: 3, Heap: 96, Own: true})
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	root := "/former-" + session.NewID()
+	var all []*discovery.Registration
+	for n := range 4 {
+		r := discovery.NewRegistry(connectApache(t, cluster, timeout), root, nil)
+		g, err := r.Register(ctx, typed(fmt.Sprint("i", n), ephemerals[n%2]))
+		require.NoError(t, err)
+		all = append(all, g)
+	}
+	for _, i := range []int{0, 1} {
+		require.NoError(t, cluster.Kill(ctx, i))
+	}
+	before := map[string]int64{}
+	for _, g := range all {
+		<-g.Context().Done()
+		require.ErrorIs(t, context.Cause(g.Context()), session.ErrTrustRanOut)
+		before[g.Instance().ID] = g.Token()
+	}
+	for _, i := range []int{0, 1} {
+		require.NoError(t, cluster.Launch(ctx, i))
+	}
+	require.NoError(t, cluster.Await(ctx, 0, 1, 2))
+	back := time.Now()
+	for _, g := range all {
+		for s, err := range g.States(ctx) {
+			require.NoError(t, err)
+			if s.Registered && s.Token != before[g.Instance().ID] {
+				break
+			}
+		}
+	}
+	took := time.Since(back)
+	t.Logf("registered again %v after the servers were back", took)
+	require.Less(t, took, timeout/2)
+	list, err := discovery.NewRegistry(connectApache(t, cluster, lasting), root, nil).Instances(ctx, service)
+	require.NoError(t, err)
+	require.Len(t, list, len(all))
+	for _, i := range list {
+		require.Greater(t, i.Token, before[i.ID])
+	}
+	for _, g := range all {
+		require.NoError(t, g.Unregister(ctx))
+	}
+}
+
 // watchWeb watches the service until ctx ends, when it closes the channel.
 func watchWeb(ctx context.Context, r *discovery.Registry) chan []discovery.Instance {
 	out := make(chan []discovery.Instance, 1000)

@@ -78,6 +78,24 @@ func TestRequestsOfEachOperation(t *testing.T) {
 	})
 }
 
+// A former znode is replaced by five requests: one to see what was in flight, the stats
+// of directory and znode, the transaction, and the stat of the new znode.
+func TestReplacingAFormerZnodeIsFiveRequests(t *testing.T) {
+	for _, typ := range ephemerals {
+		inWorld(t, nil, func(w *World) {
+			c := w.Client()
+			g := w.register(registry(c), typed("one", typ))
+			w.silence(c, g)
+			w.stateIs(g, registered)
+			got := w.Server.Stats().BySession[w.ID(c)]
+			require.Contains(w, []int{2, 3}, got["multi"], "%v: and a heartbeat, perhaps", got)
+			require.Equal(w, 3, got["exists"])
+			require.Zero(w, got["create2"]+got["delete"])
+			w.unregister(g)
+		})
+	}
+}
+
 func TestReadingIsOneListAndOneReadEach(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := w.Client()

@@ -18,6 +18,9 @@ import (
 func (t *registrar) createOwn(ctx context.Context, want *entry) error {
 	t.stopWatching(nil)
 	for lost := 0; ; {
+		if err := t.takeOver(ctx, want); err != nil || t.have != nil {
+			return err
+		}
 		node, watch, err := t.sendCreate(ctx, want)
 		switch {
 		case err == nil:
@@ -160,8 +163,7 @@ func (t *registrar) onReplaced(ctx context.Context, want *entry) error {
 }
 
 // resolveDoubt finds out about the znode whose creation the session before left in
-// doubt. An ephemeral znode needs none of this: it is not found, or the registration
-// waits for its end.
+// doubt. An ephemeral znode of that session is among the formers.
 func (t *registrar) resolveDoubt(ctx context.Context) error {
 	found, err := t.findOwn(ctx, t.doubt)
 	if err != nil {
@@ -206,6 +208,16 @@ func (t *registrar) findOwn(ctx context.Context, want *entry) (*place, error) {
 			return nil, err
 		}
 	}
+	owner := int64(0)
+	if want.ephemeral() {
+		owner = t.s.ID()
+	}
+	return t.findMade(ctx, want, owner)
+}
+
+// findMade looks for a node of want's that owner has made, of which no answer says the
+// path or the czxid: only its data tells it from the nodes of others in this process.
+func (t *registrar) findMade(ctx context.Context, want *entry, owner int64) (*place, error) {
 	names := []string{want.name}
 	if want.sequential() {
 		all, _, err := t.s.Children(ctx, want.dir)
@@ -218,10 +230,6 @@ func (t *registrar) findOwn(ctx context.Context, want *entry) (*place, error) {
 				names = append(names, name)
 			}
 		}
-	}
-	owner := int64(0)
-	if want.ephemeral() {
-		owner = t.s.ID()
 	}
 	for _, name := range names {
 		path := znode.Join(want.dir, name)

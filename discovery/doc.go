@@ -35,15 +35,23 @@
 //   - [Registration.Move] is one transaction: the instance leaves the list of
 //     one service at the moment at which it enters the list of the other.
 //   - A registration deletes or overwrites only its own znode. An instance
-//     that has a name keeps the name; others get ErrConflict, and a
-//     registration that lost its session waits until the name is free. The
-//     limit: no write can depend on the identity of a znode. If an
+//     that has a name keeps the name; others get ErrConflict. The limit: a
+//     write depends on the version of a znode, not on its identity. If an
 //     administrator deletes the znode of a live registration, and another
 //     process registers under the name before this registration has heard of
 //     either, an update or an unregistering at that moment affects the other's
 //     znode.
+//   - A registration that lost its session is made again in the next session
+//     without waiting until the servers expire the former one: one transaction
+//     replaces the former znode, so that the instance stays listed. The
+//     transaction proves that the znode is the former one. If another client
+//     has the name by then, the registration waits until the name is free. The
+//     same holds if this client may not delete the former znode, or may not
+//     see it.
 //   - Unregistering, and giving up, leave nothing behind that outlives the
-//     session; see Failures for instances that do not go with a session.
+//     session; see Failures for instances that do not go with a session. The
+//     znode of a lost session is deleted as soon as the client has a session
+//     again.
 //   - [Registry.Watch] and [Group.Watch] show present states, each at least as
 //     new as the state before.
 //

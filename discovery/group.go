@@ -86,7 +86,8 @@ func (g *Group) newEntry(ctx context.Context, id string, data []byte) (*entry, e
 	}
 	return &entry{
 		dir: g.path, name: layout.nameOf(id), mode: session.Ephemeral,
-		data: append([]byte{}, data...), // not nil: the node has data, of length 0
+		data:   append([]byte{}, data...), // not nil: the node has data, of length 0
+		random: layout != Curator,
 	}, nil
 }
 

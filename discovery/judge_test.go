@@ -62,10 +62,7 @@ func (j *judge) change(client int, x zktest.Txn) (gone map[string]maker, err err
 		}
 		return gone, nil
 	}
-	if x.Op == "multi" && (len(x.Paths) != 2 || j.made[x.Paths[1]].zxid != 0) {
-		return nil, nil // a heartbeat: checks of what is there. A move makes its second path
-	}
-	for _, path := range x.Paths {
+	for _, path := range j.changed(x) {
 		of, there := j.made[path]
 		if x.Code != 0 || !strings.HasPrefix(path, base+"/") || strings.Count(path, "/") != 3 {
 			continue // refused, or a service
@@ -75,7 +72,7 @@ func (j *judge) change(client int, x zktest.Txn) (gone map[string]maker, err err
 		}
 		switch {
 		case x.Op == "setData":
-		case there: // a deletion, also that of a move
+		case there: // a deletion
 			delete(j.made, path)
 		case strings.Contains(path, "/own"):
 			j.made[path] = maker{client, x.Zxid, 0}
@@ -84,6 +81,24 @@ func (j *judge) change(client int, x zktest.Txn) (gone map[string]maker, err err
 		}
 	}
 	return nil, err
+}
+
+// changed are the paths that a transaction makes, deletes or writes into, in order.
+func (j *judge) changed(x zktest.Txn) []string {
+	if x.Op != "multi" {
+		return x.Paths
+	}
+	last := len(x.Paths) - 1
+	switch {
+	case last >= 2 && strings.Contains(x.Paths[1], "/_count-"):
+		// The deletion of a former node, a node that comes and goes, perhaps a creation.
+		return append(x.Paths[:1:1], x.Paths[3:]...)
+	case last == 1 && j.made[x.Paths[1]].zxid == 0:
+		return x.Paths // a move
+	case last == 0 && j.made[x.Paths[0]].session != x.Session:
+		return x.Paths // the deletion of a former sequential node
+	}
+	return nil // a heartbeat: checks of what the session has
 }
 
 // look judges what is there after a change, or several: a registration has one
@@ -146,6 +161,10 @@ func TestJudgeNoticesWhatMustNotBe(t *testing.T) {
 	txn := func(op string, paths ...string) zktest.Txn {
 		return zktest.Txn{Op: op, Paths: paths, Zxid: 7, Session: 5}
 	}
+	one1, count := txn("create2", one), dir+"/_count-1"
+	later := func(op string, paths ...string) zktest.Txn {
+		return zktest.Txn{Op: op, Paths: paths, Zxid: 8, Session: 6}
+	}
 	for _, c := range []struct {
 		bad     bool
 		client  int
@@ -156,7 +175,13 @@ func TestJudgeNoticesWhatMustNotBe(t *testing.T) {
 		{true, 2, []zktest.Txn{txn("create2", one), txn("delete", one)}},
 		{true, 2, []zktest.Txn{txn("create2", one), txn("setData", one)}},
 		{true, 2, []zktest.Txn{txn("create2", one), txn("multi", one, two)}},
-		{false, 2, []zktest.Txn{txn("create2", one), txn("multi", one)}},
+		{false, 2, []zktest.Txn{one1, txn("multi", one)}},
+		{false, 1, []zktest.Txn{one1, later("multi", one, count, count, one), later("delete", one), one1}},
+		{false, 1, []zktest.Txn{one1, later("multi", one, count, count), one1}},
+		{false, 1, []zktest.Txn{one1, later("multi", one), one1}},
+		{true, 2, []zktest.Txn{one1, later("multi", one, count, count, one)}},
+		{true, 2, []zktest.Txn{one1, later("multi", one, count, count)}},
+		{true, 2, []zktest.Txn{one1, later("multi", one)}},
 	} {
 		j, client := newJudge(), 1
 		var err error

@@ -23,6 +23,10 @@ const (
 	varCloseBrace = "]"
 )
 
+// countPrefix begins the name of the sequential znode by which a transaction counts the
+// creations in a directory. The same transaction deletes the znode.
+const countPrefix = "_count-"
+
 // Layout is the form of a group's znodes.
 type Layout int
 

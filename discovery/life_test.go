@@ -80,29 +80,6 @@ func TestUnregisteringWithoutASessionWaitsForNone(t *testing.T) {
 	})
 }
 
-// CH52, CL19: the node that our lost session has left is waited for, not deleted,
-// and not a conflict.
-func TestNodeOfTheSessionBeforeIsWaitedFor_CH52_CL19(t *testing.T) {
-	inWorld(t, nil, func(w *World) {
-		c := w.ClientWith(session.Options{Timeout: 10 * time.Second})
-		r := registry(c)
-		g := w.register(r, instance("one"))
-		first := w.ID(c)
-		// It loses its trust early, and the servers its session late: they hear
-		// from it to the end.
-		w.Server.BlackHole(zktest.Link{Session: first}, zktest.ToClient)
-		for g.Context().Err() == nil {
-			w.Pass(100 * time.Millisecond)
-		}
-		w.Server.HealLink(zktest.Link{Session: first})
-		require.Equal(w, first, w.node(dir+"/one").EphemeralOwner)
-		s := w.stateIs(g, registered)
-		require.Equal(w, w.ID(c), w.node(s.Path).EphemeralOwner)
-		require.NotEqual(w, first, w.ID(c))
-		w.unregister(g)
-	})
-}
-
 // The states say why, and come in order.
 func TestStatesTellWhatHappened(t *testing.T) {
 	inWorld(t, nil, func(w *World) {

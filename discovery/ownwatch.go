@@ -3,6 +3,7 @@ package discovery
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/zkrecipes/zkrecipes/session"
 )
@@ -63,7 +64,8 @@ func (t *registrar) watchPersistent() error {
 	return nil
 }
 
-// awaitChange waits until there is something to do: another request, or have may have gone.
+// awaitChange waits until there is something to do: another request, have may have gone, or a
+// former znode is still to be deleted.
 func (t *registrar) awaitChange() {
 	gone := t.s.Context().Done()
 	if t.hold != nil {
@@ -73,8 +75,15 @@ func (t *registrar) awaitChange() {
 	if t.watch != nil {
 		changed = t.watch.Done()
 	}
+	var again <-chan time.Time
+	if len(t.formers) > 0 {
+		timer := time.NewTimer(t.racePause())
+		defer timer.Stop()
+		again = timer.C
+	}
 	select {
 	case <-t.k.wake:
+	case <-again:
 	case <-gone:
 		t.onHoldEnded()
 	case <-changed:

@@ -16,6 +16,8 @@ type entry struct {
 	// adopt reports, for an entry that does not go with a session, whether existing
 	// data is this very entry. nil: never.
 	adopt func(data []byte) bool
+	// random: the name is new, and no other client uses it.
+	random bool
 	// instance that it stands for; a group's members have none.
 	instance Instance
 }
@@ -25,6 +27,9 @@ func (e *entry) sequential() bool { return e.mode == session.EphemeralSequential
 func (e *entry) ephemeral() bool {
 	return e.mode == session.EphemeralSequential || e.mode == session.Ephemeral
 }
+
+// unique reports whether no other client ever creates a znode of this path.
+func (e *entry) unique() bool { return e.random || e.sequential() }
 
 // samePlace reports whether a and b differ in their data at most.
 func (e *entry) samePlace(o *entry) bool {

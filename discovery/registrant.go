@@ -24,7 +24,7 @@ type registrant struct {
 	wake chan struct{}      // cap 1: there is something new to do
 	idle context.Context    // ends when the entry is to be removed, and with it all waiting
 	stop context.CancelFunc // ends idle
-	over chan struct{}      // closed when the goroutine has ended
+	over chan struct{}      // closed when nothing is kept any more, and it is known why
 
 	// mu guards the fields below. Invariant: requests has the requests that callers
 	// wait for, oldest first; want is the entry of the newest request, or the entry
@@ -69,8 +69,8 @@ func (k *registrant) keepRegistered(ctx context.Context, e *entry) error {
 	k.want, k.rev = e, 1
 	mine := request{rev: 1, answer: make(chan error, 1)}
 	k.requests = []request{mine}
-	// Only calls that unregister wait for it; it ends when the removal is done, or with
-	// the client.
+	// Only calls that unregister wait for its removal. It ends when that is done and
+	// lost sessions have left nothing behind, or with the client.
 	go k.run(life)
 	select {
 	case err := <-mine.answer:
@@ -244,34 +244,40 @@ func (k *registrant) answerRequests(settled *entry, rev int, err error) {
 // run keeps the wanted entry registered until none is wanted, or the client is closed.
 // life never ends: every request is waited for, so that its outcome is known.
 func (k *registrant) run(life context.Context) {
-	defer close(k.over)
 	t := registrar{k: k, why: ErrUnregistered}
+	err := k.keep(life, &t)
+	k.endRegistration(err)
+	k.owned.release(t.have)
+	t.stopWatching(err)
+	k.setUnregistered(err, true)
+	close(k.over)
+	t.deleteFormersUntilGone(life)
+}
+
+// keep is run, until there is nothing to register any more; it returns why.
+func (k *registrant) keep(life context.Context, t *registrar) error {
 	for {
 		s, err := k.client.Session(k.idle)
 		if k.idle.Err() != nil {
 			if t.have == nil && t.doubt == nil {
-				// No znode of ours can be left, unless the client was closed before the
-				// servers confirmed the removal.
-				if err = t.why; t.unconfirmed != nil {
-					err = t.unconfirmed
+				// No znode of ours can be left, but for those of a lost session, unless
+				// the client was closed before the servers confirmed the removal.
+				if t.unconfirmed != nil {
+					return t.unconfirmed
 				}
-			} else {
-				// A znode that does not go with a session is still to be deleted, and
-				// is not registered any more from now on.
-				t.endWatching()
-				k.setUnregistered(t.why, false)
-				s, err = k.client.Session(life)
+				return t.why
 			}
+			// A znode that does not go with a session is still to be deleted, and
+			// is not registered any more from now on.
+			t.endWatching()
+			k.setUnregistered(t.why, false)
+			s, err = k.client.Session(life)
 		}
 		if err == nil {
 			err = t.serveSession(life, s)
 		}
 		if err != nil {
-			k.endRegistration(err)
-			k.owned.release(t.have)
-			t.stopWatching(err)
-			k.setUnregistered(err, true)
-			return
+			return err
 		}
 	}
 }

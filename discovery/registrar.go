@@ -25,10 +25,8 @@ type conflictError struct {
 	path  string
 	owner int64 // session; 0 if the node goes with none
 	// former: the node is our own, of a session that this process has lost, or of a
-	// registration that has been given back. The servers delete a node of a lost
-	// session, and its registration deletes a node that was given back. We do not:
-	// between our read and our deletion, or in the same transaction, the node may have
-	// gone, and another client's node may have come.
+	// registration that has been given back. The registration that made it deletes it,
+	// or the servers do.
 	former bool
 	watch  *session.Watch // for its deletion; may be nil
 	// hidden: servers from 3.9.3 on report neither the node nor its deletion to a
@@ -58,6 +56,12 @@ type registrar struct {
 	have    *place // what is registered
 	settled *entry // what was registered last
 	doubt   *entry // its creation in a session that is over may have happened
+	// formers are what lost sessions have left; races counts the attempts in a row to
+	// replace one that failed, as other clients created znodes at the same moment; and
+	// caughtUp says that reads in s see what the lost sessions have done.
+	formers  []*formerNode
+	races    int
+	caughtUp bool
 	// open: a write about what goes with no session got no answer, and may yet be
 	// carried out; late is until when, if its session was given up over it.
 	open bool
@@ -79,8 +83,7 @@ type registrar struct {
 // serveSession keeps the wanted entry registered in s. It returns nil when s is over,
 // and otherwise the reason why nothing is left to do.
 func (t *registrar) serveSession(ctx context.Context, s *session.Session) error {
-	t.s = s
-	t.k.owned.addSession(s.ID())
+	t.beginSession(s)
 	t.wait(time.Until(t.late), nil)
 	for s.Err() == nil {
 		want, rev := t.k.wanted()
@@ -92,6 +95,8 @@ func (t *registrar) serveSession(ctx context.Context, s *session.Session) error 
 		switch {
 		case s.Err() != nil:
 			// Whatever it was, that is why.
+		case err == nil && want == nil && len(t.formers) > 0:
+			t.pauseFor(t.racePause())
 		case err == nil && want == nil:
 			return t.why
 		case err == nil:
@@ -116,6 +121,12 @@ func (t *registrar) serveSession(ctx context.Context, s *session.Session) error 
 	return nil
 }
 
+// beginSession goes on in s.
+func (t *registrar) beginSession(s *session.Session) {
+	t.s, t.caughtUp, t.races = s, false, 0
+	t.k.owned.addSession(s.ID())
+}
+
 // advanceTo takes the steps that lead to want.
 func (t *registrar) advanceTo(ctx context.Context, want *entry) error {
 	if t.doubt != nil {
@@ -127,10 +138,12 @@ func (t *registrar) advanceTo(ctx context.Context, want *entry) error {
 		var err error
 		switch nextStep(t.have, want) {
 		case stepNothing:
-			if want == nil {
-				return nil
+			if want != nil {
+				if err := t.watchOwn(ctx); err != nil {
+					return err
+				}
 			}
-			return t.watchOwn(ctx)
+			return t.deleteFormers(ctx)
 		case stepCreate:
 			err = t.createOwn(ctx, want)
 		case stepSet:
@@ -160,34 +173,6 @@ func (t *registrar) forgetOwn(why error) {
 	t.k.setUnregistered(why, false)
 }
 
-// leaveSession handles the end of the session.
-func (t *registrar) leaveSession() {
-	if t.open && !errors.Is(t.s.Err(), session.ErrExpired) {
-		// The servers may keep the session that we gave up, and a delayed request of
-		// it, for a timeout and a tick. The request depends on a name or a version at
-		// most: by then the name could belong to another client, or to an entry that we
-		// shall have unregistered.
-		t.late = time.Now().Add(t.s.Timeout() * 3 / 2)
-	}
-	t.open = false
-	if t.doubt != nil && t.doubt.ephemeral() {
-		t.doubt = nil // it has gone with the session, or will
-	}
-	if t.have != nil && t.have.entry.ephemeral() {
-		if closed := t.s.Err(); errors.Is(closed, session.ErrClosed) {
-			// The closing may not have reached a server either.
-			t.unconfirmed = fmt.Errorf("the client was closed before a server confirmed the deletion; "+
-				"the znode may exist until the servers expire its session: %w", closed)
-		}
-		t.forgetOwn(t.s.Err())
-		return
-	}
-	t.stopWatching(nil)
-	if t.have == nil {
-		t.k.setUnregistered(t.s.Err(), false)
-	}
-}
-
 // onConflict handles that another client has the name.
 func (t *registrar) onConflict(ctx context.Context, c *conflictError, want *entry, rev int) {
 	defer stopWatch(c.watch)
@@ -215,8 +200,8 @@ func (t *registrar) onConflict(ctx context.Context, c *conflictError, want *entr
 		changed = c.watch.Done()
 	}
 	var again <-chan time.Time
-	if c.hidden || c.silent {
-		timer := time.NewTimer(hiddenPause)
+	if pause, needed := t.pauseAtConflict(c); needed {
+		timer := time.NewTimer(pause)
 		defer timer.Stop()
 		again = timer.C
 	}
@@ -231,6 +216,17 @@ func (t *registrar) onConflict(ctx context.Context, c *conflictError, want *entr
 	case <-gone:
 		t.onHoldEnded()
 	}
+}
+
+// pauseAtConflict is when to try again although the other node may still have the name.
+func (t *registrar) pauseAtConflict(c *conflictError) (pause time.Duration, needed bool) {
+	switch {
+	case c.former && len(t.formers) > 0:
+		return t.racePause(), true
+	case c.hidden || c.silent:
+		return hiddenPause, true
+	}
+	return 0, false
 }
 
 // onRefused handles a server's refusal of a registration.

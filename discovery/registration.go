@@ -125,9 +125,10 @@ func (g *Registration) change(ctx context.Context, op string, i Instance, allowe
 }
 
 // Unregister removes the instance and ends the keeping. Unregister returns nil if
-// the znode is gone, or goes with a session that this client has lost: if the
-// servers do not know of the loss yet, the instance is listed until they expire
-// that session.
+// the znode is gone, or goes with a session that this client has lost. In the second
+// case the instance may still be listed: until the client has its next session, in
+// which the znode is deleted in the background, or until the servers expire the lost
+// session. [session.Client.Close] does not wait for that deletion.
 //
 // If ctx ends first, or no server answers for a session timeout (the error wraps
 // session.ErrLost), the removal continues in the background. If a server refuses

@@ -1,0 +1,124 @@
+package discovery_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/discovery"
+	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/zktest"
+)
+
+// An administrator deletes the znode right before the deletion arrives: it is gone, as
+// was asked for.
+func TestUnregisteringAnInstanceThatIsGoneSucceeds(t *testing.T) {
+	for _, typ := range types {
+		inWorld(t, nil, func(w *World) {
+			g := w.register(registry(w.Client()), typed("one", typ))
+			path := g.State().Path
+			w.Once(func(q zktest.Request) bool { return q.Op == "delete" && q.Path == path }, func() {
+				require.NoError(w, w.Server.Delete(path))
+			})
+			w.unregister(g)
+			require.ErrorIs(w, g.State().Err, discovery.ErrUnregistered)
+		})
+	}
+}
+
+// An administrator deletes the znode right before the move arrives: the instance is
+// registered where it was to be moved to.
+func TestMoveOfAnInstanceThatIsGoneRegistersIt(t *testing.T) {
+	for _, typ := range types {
+		inWorld(t, nil, func(w *World) {
+			r := registry(w.Client())
+			g := w.register(r, typed("one", typ))
+			path := g.State().Path
+			w.Once(func(q zktest.Request) bool { return q.Op == "multi" && q.Path == path }, func() {
+				require.NoError(w, w.Server.Delete(path))
+			})
+			require.NoError(w, g.Move(w.Within(time.Minute), "api", g.Instance()))
+			require.Empty(w, w.Children(dir))
+			require.Len(w, w.Children(base+"/api"), 1)
+			w.unregister(g)
+		})
+	}
+}
+
+// A server that refuses the creation refuses the move, and the instance stays where it is.
+func TestRefusedMoveLeavesTheInstanceWhereItWas(t *testing.T) {
+	for _, typ := range types {
+		inWorld(t, nil, func(w *World) {
+			c := w.Client()
+			require.NoError(w, w.Server.Create(base, nil))
+			_, err := w.Session(c).Create(w.Ctx, base+"/api", nil, session.Persistent, &session.CreateOptions{ACL: session.WorldACL(zk.PermRead)})
+			require.NoError(w, err)
+			g := w.register(registry(c), typed("one", typ))
+			before := g.State()
+			require.ErrorIs(w, g.Move(w.Within(time.Minute), "api", g.Instance()), session.ErrNoAuth)
+			s := w.stateIs(g, registered)
+			require.Equal(w, before.Token, s.Token)
+			require.Equal(w, service, g.Instance().Service)
+			w.unregister(g)
+		})
+	}
+}
+
+// A move whose reply is lost has been carried out, and is not repeated.
+func TestMoveWhoseReplyIsLostIsCarriedOutOnce_D7(t *testing.T) {
+	for _, typ := range types {
+		inWorld(t, nil, func(w *World) {
+			g := w.register(registry(w.Client()), typed("one", typ))
+			w.Server.OnRequest(w.first(1, "multi", zktest.Action{Do: zktest.DropReplyCut}))
+			var made []int64
+			w.Server.OnApply(func(zktest.Txn) {
+				for _, name := range w.Children(base + "/api") {
+					made = append(made, w.node(base+"/api/"+name).Czxid)
+				}
+			})
+			require.NoError(w, g.Move(w.Ctx, "api", g.Instance()))
+			w.Pass(time.Second)
+			require.NotEmpty(w, made)
+			for _, czxid := range made {
+				require.Equal(w, g.Token(), czxid)
+			}
+			w.unregister(g)
+		})
+	}
+}
+
+// The session is lost right after a move, before its znode has been read: the znode is
+// found and replaced in the next session.
+func TestSessionLostRightAfterAMove_D7(t *testing.T) {
+	for _, typ := range types {
+		t.Run(typ.String(), func(t *testing.T) {
+			inWorld(t, &zktest.Options{Servers: 3}, func(w *World) {
+				c := w.Client()
+				r := registry(c)
+				g, other := w.register(r, typed("one", typ)), w.register(r, instance("other"))
+				asked := make(chan struct{})
+				w.Server.FailNth(func(q zktest.Request) bool {
+					if q.Op != "exists" || !strings.HasPrefix(q.Path, base+"/api/") || isClosed(asked) {
+						return false
+					}
+					close(asked)
+					return true
+				}, 1, zktest.Action{Do: zktest.DropRequest})
+				moved := make(chan error, 1)
+				// Waited for below; ends with the move.
+				go func() { moved <- g.Move(w.Ctx, "api", g.Instance()) }()
+				<-asked
+				w.Away(other.Context())
+				back := time.Now()
+				require.NoError(w, <-moved)
+				require.Less(w, time.Since(back), 3*time.Second)
+				require.Equal(w, []string{"other"}, w.ids(r, service))
+				require.Equal(w, []string{"one"}, w.ids(r, "api"))
+				w.unregister(g)
+				require.Empty(w, w.Children(base+"/api"))
+			})
+		})
+	}
+}
