@@ -41,7 +41,7 @@ func (c *coordination) readClients(ctx context.Context) error {
 	if err := c.members.update(ctx, names); err != nil {
 		return err
 	}
-	if err := c.do(ctx, c.machine.Members(time.Now(), c.members.assignable())); err != nil {
+	if err := c.do(ctx, c.machine.Members(time.Now(), c.members.all())); err != nil {
 		return err
 	}
 	// The coordinator does not wait for clients that have gone: check again.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"slices"
 
 	"github.com/zkrecipes/zkrecipes/internal/format/shareformat"
 	"github.com/zkrecipes/zkrecipes/rebalanser/internal/core"
@@ -60,12 +59,13 @@ func (c *candidate) key() string {
 	return c.name
 }
 
-// assignable are the members that can be given something.
-func (r *members) assignable() []core.Member {
+// all are the members, for the machine.
+func (r *members) all() []core.Member {
 	var out []core.Member
-	for _, name := range slices.Sorted(maps.Keys(r.known)) {
+	for _, name := range sorted(r.known) {
 		c := r.known[name]
 		if c.err != nil {
+			out = append(out, core.Member{Client: c.name, Barred: true})
 			continue
 		}
 		out = append(out, core.Member{
@@ -76,14 +76,9 @@ func (r *members) assignable() []core.Member {
 	return out
 }
 
-// clients are the members' names.
-func (r *members) clients() []string {
-	var out []string
-	for _, m := range r.assignable() {
-		out = append(out, m.Client)
-	}
-	return out
-}
+// clients are the members' names. A member whose record cannot be read is one of them: it
+// may be at work with what another coordinator has assigned to it.
+func (r *members) clients() []string { return sorted(r.known) }
 
 // alive reports whether there is such a client.
 func (r *members) alive(name string) bool {

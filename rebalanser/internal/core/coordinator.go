@@ -30,6 +30,10 @@ type Member struct {
 	Client string // its node's name; never used twice
 	Key    string // of its shard: the static instance's id, or Client
 	Static bool
+	// Barred: its record cannot be read. It is given nothing, and its Key is not known. A
+	// shard that names it stays, without resources, as long as it lives: it may be at work
+	// with what the shard had, and must give that up like any other member.
+	Barred bool
 
 	Weight       int
 	Zone         string
@@ -133,12 +137,16 @@ func NewCoordinator(cfg Config, now time.Time, current map[string]Shard, status 
 func (c *Coordinator) Members(now time.Time, ms []Member) Step {
 	c.members = map[string]Member{}
 	for _, m := range ms {
+		if m.Barred {
+			continue
+		}
 		other, twice := c.members[m.Key]
 		named := m.Client == c.current[m.Key].Client && other.Client != m.Key
 		if !twice || named || m.Client == m.Key {
 			c.members[m.Key] = m
 		}
 	}
+	c.addBarred(ms)
 	for key := range c.current {
 		if _, alive := c.members[key]; alive {
 			delete(c.gone, key)
@@ -148,6 +156,23 @@ func (c *Coordinator) Members(now time.Time, ms []Member) Step {
 	}
 	c.dirty = true
 	return c.advance(now)
+}
+
+// addBarred adds the barred ones of ms that a shard names.
+func (c *Coordinator) addBarred(ms []Member) {
+	barred := map[string]Member{}
+	for _, m := range ms {
+		if m.Barred {
+			barred[m.Client] = m
+		}
+	}
+	for key, s := range c.current {
+		m, is := barred[s.Client]
+		if _, taken := c.members[key]; is && !taken {
+			m.Key = key
+			c.members[key] = m
+		}
+	}
 }
 
 // Resources tells what there is to be shared out.
@@ -231,9 +256,9 @@ func (c *Coordinator) StatusSet(now time.Time) Step {
 	return c.advance(now)
 }
 
-// Acks tells the live clients, as listed after the last status was set, and the generation
-// that each client has acknowledged to have stopped. Acks must be called after each
-// StatusSet, and with every later change.
+// Acks tells the live clients, barred ones included, as listed after the last status was
+// set, and the generation that each client has acknowledged to have stopped. Acks must be
+// called after each StatusSet, and with every later change.
 //
 // The coordinator waits only for clients that are named in a shard: no other client was
 // ever assigned a resource, or can be running one. So a client that is unable to take part

@@ -126,6 +126,7 @@ func (c *Coordinator) share(now time.Time) (*Write, map[string]Shard, error) {
 		}
 		w.Set[m.Key] = s
 	}
+	c.emptyBarred(w, plan)
 	// With the others, who gets nothing has a shard, too: it may be at work with what
 	// it was assigned in one that somebody has removed.
 	if len(w.Set) > 0 || len(w.Delete) > 0 || c.force {
@@ -134,6 +135,19 @@ func (c *Coordinator) share(now time.Time) (*Write, map[string]Shard, error) {
 		}
 	}
 	return w, plan, nil
+}
+
+// emptyBarred takes from barred members what they were assigned.
+func (c *Coordinator) emptyBarred(w *Write, plan map[string]Shard) {
+	for key, m := range c.members {
+		if !m.Barred {
+			continue
+		}
+		if plan[key] = c.current[key]; len(plan[key].Resources) > 0 {
+			plan[key] = Shard{Client: m.Client, Generation: w.Generation}
+			w.Set[key] = plan[key]
+		}
+	}
 }
 
 // shares are what each of ms gets of what is not reserved.
@@ -194,6 +208,9 @@ func (c *Coordinator) parties() []assignor.Member {
 	var ms []assignor.Member
 	for _, key := range slices.Sorted(maps.Keys(c.members)) {
 		m := c.members[key]
+		if m.Barred {
+			continue
+		}
 		ms = append(ms, assignor.Member{
 			Key: key, Weight: m.Weight, Zone: m.Zone, Subscription: m.Subscription, Held: c.current[key].Resources,
 		})
