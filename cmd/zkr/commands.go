@@ -17,6 +17,14 @@ variable in parentheses. The command line takes precedence. ZKR_AUTH is
 user:password, and appears in no process list. Durations are written as 500ms, 10s,
 5m or 2h. NO_COLOR disables colors on a terminal.
 
+INT (Ctrl-C) and TERM end every command. A command that only shows what changes exits
+with 0. A command with a role (task master, task worker, rebalance join, job janitor
+--watch) exits with 0 only if a server has confirmed that everything was given back,
+and otherwise with 76; a second signal cuts short what zkr waits for, and zkr exits
+with 128+n. A command that runs CMD while it holds something passes the signal on to
+CMD, and exits as CMD did; if no server confirms that the hold was given back, a note
+on stderr says how long the hold may stay taken.
+
 With -o json all output is JSON, one object per line. Fields keep their names and
 meanings; later versions may add fields. Numbers of 64 bits (tokens, terms, values
 of counters) are strings, because jq and JavaScript lose their last digits. Times

@@ -17,8 +17,9 @@ the jobs without a living worker for --abandoned, and shows their names. The tim
 the first look never finds a job abandoned.
 
 With --watch zkr continues, and looks at least every minute. Any number of janitors
-can run; the janitors elect one that does the work.
-`
+can run; the janitors elect one that does the work. INT (Ctrl-C) or TERM ends zkr; a
+second signal ends the wait for a server, with the exit code 128+n.
+` + cli.GivenBack
 
 // janitor is "zkr job janitor".
 func (c *jobCommand) janitor() *cobra.Command {
@@ -39,7 +40,7 @@ func (c *jobCommand) janitor() *cobra.Command {
 				return exit.Usage("--abandoned is %v; it must be 0 or more", c.opts.Abandoned)
 			}
 			if watch {
-				return c.app.Follow(cmd.Context(), func(ctx context.Context, client *session.Client) error {
+				return c.app.Serve(cmd.Context(), func(ctx context.Context, client *session.Client) error {
 					return workerctl.NewJanitor(client, c.opts).Run(ctx)
 				})
 			}

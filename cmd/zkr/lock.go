@@ -43,7 +43,8 @@ adds to that. Without --session-timeout, zkr requests six times the grace (10s t
 by hand), KILL follows immediately, unless --lock-delay leaves time for the grace.
 
 When CMD has ended, zkr stops all processes left in CMD's process group before it
-releases the lock. On Linux, a lost lock also ends descendants that have moved to
+releases the lock. If no server confirms the release within 5s, a note on stderr says
+how long the lock may stay taken, and zkr exits as CMD did. On Linux, a lost lock also ends descendants that have moved to
 other process groups. A supervisor process between zkr and CMD kills all of these
 processes if zkr dies, even by KILL.
 

@@ -157,8 +157,10 @@ func (a *app) showMembers(path string, found []discovery.Member, around pathCont
 
 const joinHelp = `Joins the group PATH as ID, runs CMD, and leaves the group when CMD has ended. zkr
 renews the membership after a lost session, and if the znode is deleted; CMD is not
-told and continues, because a membership excludes no other client. If another client
-is a member under this ID, zkr exits with 75; with --wait zkr waits.
+told and continues, because a membership excludes no other client. If no server
+confirms that the member has left, a note on stderr says so, and zkr exits as CMD
+did. If another client is a member under this ID, zkr exits with 75; with --wait zkr
+waits.
 
 CMD's environment has ZKR_MEMBER_ID and ZKR_MEMBER_PATH (the member's znode).
 `

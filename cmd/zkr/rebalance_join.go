@@ -23,13 +23,13 @@ import (
 const rebalanceJoinHelp = `Joins GROUP as a member, and runs CMD once for each owned resource, concurrently.
 Each CMD has a process group of its own, zkr's stdout and stderr, and an empty
 stdin. zkr continues over lost sessions, as a new member, until INT (Ctrl-C) or TERM
-ends it with the exit code 0.
+ends it.
 
 If the coordinator moves a resource to another member, zkr still owns the resource
 while CMD ends: CMD gets TERM, zkr waits for CMD indefinitely or kills it after
 --revoke-timeout, and then releases the resource. At its end zkr releases all
 resources in the same way, after --leave-grace, in which the commands continue
-undisturbed; a second signal kills the commands. If a resource is lost, another
+undisturbed. A second signal kills the commands; zkr then exits with 128+n. If a resource is lost, another
 member may own it soon: CMD gets TERM, then KILL after --grace, and is gone before a
 server can grant the resource to another member; "zkr lock --help" describes the
 limits. All processes that CMD has started end with CMD, daemons too.
@@ -46,7 +46,7 @@ grows with each owner of the resource: a store that CMD writes to should refuse 
 token lower than the greatest it has seen), ZKR_GROUP (the path), ZKR_CLIENT (the
 name of the member's znode) and ZKR_SESSION. zkr passes the signals USR1 and USR2 on
 to all commands.
-`
+` + cli.GivenBack
 
 // groupJoin is "zkr rebalance join".
 type groupJoin struct {
@@ -172,18 +172,19 @@ func (j *groupJoin) run(ctx context.Context) error {
 	member, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	over := make(chan struct{})
+	var second error
 	var listener sync.WaitGroup
-	defer listener.Wait()
-	defer close(over)
-	// Waited for above; ends with over.
-	listener.Go(func() { j.heed(member, end, over) })
+	// Waited for below; ends with over.
+	listener.Go(func() { second = j.heed(member, end, over) })
 	client, p, err := supervise.ConnectFor(member, &j.app.App, &j.RunSpec)
 	if err == nil {
 		j.client, j.plan = client, p
 		defer func() { _ = cli.CloseClient(ctx, client) }()
 		err = j.takePart(member)
 	}
-	return j.verdict(context.Cause(member), err)
+	close(over)
+	listener.Wait()
+	return j.verdict(context.Cause(member), second, err)
 }
 
 // takePart is the membership.
@@ -238,29 +239,21 @@ func (j *groupJoin) remarkRestarts(ctx context.Context) {
 	}
 }
 
-// verdict is what zkr's end means. cause is why the membership was ended, if
-// somebody has ended it.
-func (j *groupJoin) verdict(cause, err error) error {
-	var by signals.EndedBySignal
+// verdict is what zkr's end means. cause is why the membership was ended, and second the
+// signal that has killed the commands; both may be nil.
+func (j *groupJoin) verdict(cause, second, err error) error {
 	switch {
-	case errors.As(err, new(*exit.Failure)):
+	case errors.As(err, new(*exit.Failure)): // that of a command
 		return err
 	case j.group == nil && cause != nil:
 		return signals.Interrupted(cause, "gave up joining")
-	case errors.Is(err, session.ErrLost):
-		return &exit.Failure{Code: exit.CodeLost, Err: err}
-	case err != nil:
-		return j.advised(err)
-	case errors.As(cause, &by) && by.Sig != syscall.SIGINT && by.Sig != syscall.SIGTERM:
-		return signals.Interrupted(cause, "left the group")
 	}
-	return nil
+	return cli.RoleEnd(cause, second, j.advised(err))
 }
 
 // heed does what signals say: the first that ends things ends the membership in
-// order, the second waits for nothing.
-func (j *groupJoin) heed(ctx context.Context, end context.CancelCauseFunc, over <-chan struct{}) {
-	rushed := false
+// order, the second, which heed returns, kills the commands.
+func (j *groupJoin) heed(ctx context.Context, end context.CancelCauseFunc, over <-chan struct{}) (second error) {
 	for {
 		select {
 		case sig := <-j.signals:
@@ -272,12 +265,12 @@ func (j *groupJoin) heed(ctx context.Context, end context.CancelCauseFunc, over 
 				j.keepers.Pass(sig.(syscall.Signal))
 			case ctx.Err() == nil:
 				end(signals.EndedBySignal{Sig: sig.(syscall.Signal)})
-			case !rushed:
-				rushed = true
+			case second == nil:
+				second = signals.EndedBySignal{Sig: sig.(syscall.Signal)}
 				close(j.rush)
 			}
 		case <-over:
-			return
+			return second
 		}
 	}
 }

@@ -59,8 +59,9 @@ saw it: lines say present (was there already), added, updated or removed, and
 
 const registerHelp = `Registers an instance of SERVICE, runs CMD, and removes the instance when CMD has
 ended. zkr renews the registration after a lost session, and if the znode is
-deleted; CMD is not told and continues. If another client is registered under this
-id, zkr exits with 75; with --wait zkr waits.
+deleted; CMD is not told and continues. If no server confirms that the instance is
+removed, a note on stderr says so, and zkr exits as CMD did. If another client is
+registered under this id, zkr exits with 75; with --wait zkr waits.
 
 CMD's environment has ZKR_SERVICE_NAME, ZKR_SERVICE_ID and ZKR_SERVICE_PATH (the
 instance's znode).
@@ -98,6 +99,7 @@ func (c *serviceCommand) register() *cobra.Command {
 			e.Target = supervise.Target{
 				Name:        fmt.Sprintf("the name %s in the service %s", id, service),
 				ListCommand: fmt.Sprintf("\"zkr service ls %s --base %s\"", service, c.base), EnvPrefix: "ZKR_SERVICE", Renewed: true,
+				Outlasts: e.instance.Type == discovery.Static || e.instance.Type == discovery.Permanent,
 				Acquire: func(ctx context.Context, client *session.Client) (*supervise.Hold, error) {
 					g, err := discovery.NewRegistry(client, c.base, &e.opts).Register(ctx, e.instance)
 					if err != nil {

@@ -18,7 +18,7 @@ cut off. A master reads its state from ZooKeeper, and all its writes are conditi
 on its leadership, so a master may be started, stopped or killed at any time and
 place.
 
-zkr shows when this master leads, when it stands by, and which master leads instead.` + cli.UntilEnded
+zkr shows when this master leads, when it stands by, and which master leads instead.` + cli.UntilGivenBack
 
 // mastering is what "zkr task master" is asked to do.
 type mastering struct {
@@ -45,7 +45,7 @@ func (a *app) taskMaster() *cobra.Command {
 			if m.opts.MaxTasks < 0 || cmd.Flags().Changed("max-tasks") && m.opts.MaxTasks == 0 {
 				return exit.Usage("--max-tasks is %d; it must be 1 or more", m.opts.MaxTasks)
 			}
-			return m.app.Follow(cmd.Context(), m.run)
+			return m.app.Serve(cmd.Context(), m.run)
 		}),
 	}
 	f := cmd.Flags()

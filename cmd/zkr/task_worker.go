@@ -40,10 +40,10 @@ zkr stops CMD as well, and CMD is gone before a server can tell the master of th
 "zkr lock --help" describes the limits.
 
 INT (Ctrl-C) and TERM drain the worker: it takes no more tasks, gives back the tasks
-that have not begun, and exits with 0 when the running commands have ended. A second
-signal stops the running commands at once and gives their tasks back, without counting
-the attempts; zkr then exits with 128+n.
-
+that have not begun, and exits when the running commands have ended. A second signal
+kills the running commands and gives their tasks back, without counting the attempts;
+zkr then exits with 128+n.
+` + cli.GivenBack + `
 zkr shows each attempt on stdout when the attempt begins and when it ends.
 `
 
@@ -193,19 +193,11 @@ func (w *taskWorker) heed(ctx context.Context, end context.CancelCauseFunc, over
 
 // verdict is what zkr's end means.
 func (w *taskWorker) verdict(second, err error) error {
-	drained := err == nil || w.asked != 0 && errors.Is(err, dispatch.ErrRunning) // before it began
-	hurried := errors.As(second, new(signals.EndedBySignal))
-	switch {
-	case hurried && err == nil:
-		return signals.Interrupted(second, "gave back what was not finished")
-	case hurried:
-		return signals.Interrupted(second, "not everything is given back: %v", err)
-	case drained && (w.asked == syscall.SIGINT || w.asked == syscall.SIGTERM):
-		return nil
-	case drained:
-		return signals.Interrupted(signals.EndedBySignal{Sig: w.asked}, "drained")
-	case errors.Is(err, session.ErrLost):
-		return &exit.Failure{Code: exit.CodeLost, Err: err}
+	if w.asked == 0 {
+		return cli.RoleEnd(nil, second, w.advised("", err))
 	}
-	return w.advised("", err)
+	if errors.Is(err, dispatch.ErrRunning) {
+		err = nil // it was drained before it began
+	}
+	return cli.RoleEnd(signals.EndedBySignal{Sig: w.asked}, second, w.advised("", err))
 }

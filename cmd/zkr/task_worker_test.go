@@ -206,14 +206,14 @@ func TestFirstSignalDrainsTheSecondStops_M22(t *testing.T) {
 	w.signal(syscall.SIGHUP)
 	eventually(t, func() bool { return strings.Contains(w.err.String(), "draining") }, "it drains")
 	w.signal(syscall.SIGINT)
-	assert.Contains(t, w.ends(130).err.String(), "gave back what was not finished")
+	assert.Contains(t, w.ends(130).err.String(), "everything was given back: ended by signal 2")
 	assert.Contains(t, w.out.String(), "stopped  b")
 	b.untilTask("/q", "b", "waiting")
 	require.NoError(t, os.WriteFile(gate, nil, 0o600))
 	w = b.serves("/q", "echo $ZKR_ATTEMPT")
 	assert.Equal(t, "1\n", b.run("task", "wait", "/q", "b").ends(0).out.String())
 	w.signal(syscall.SIGHUP)
-	assert.Contains(t, w.ends(129).err.String(), "drained")
+	assert.Contains(t, w.ends(129).err.String(), "everything was given back: ended by signal 1")
 }
 
 // TestKilledWorkersCommandsEnd with it, and a killed supervisor's; the attempt counts.

@@ -35,7 +35,7 @@ func (a *App) LongCall(ctx context.Context, do Action) error {
 	return err
 }
 
-// UntilEnded is what the help of commands says that use follow.
+// UntilEnded is what the help of commands says that use Follow.
 const UntilEnded = `
 
 The command continues over lost connections and sessions until INT (Ctrl-C) or TERM
@@ -100,11 +100,7 @@ func (a *App) connected(ctx context.Context, do Action) (cause, err error) {
 	defer signal.Stop(received)
 	working, stop := signals.UntilSignal(ctx, received)
 	err = func() error {
-		o, err := a.Options()
-		if err != nil {
-			return err
-		}
-		client, err := a.Connect(working, o)
+		client, err := a.connectAsAsked(working)
 		if err != nil {
 			return err
 		}
@@ -112,6 +108,15 @@ func (a *App) connected(ctx context.Context, do Action) (cause, err error) {
 		return WithOutage(client, do(working, client))
 	}()
 	return stop(), err
+}
+
+// connectAsAsked connects with the options of the global flags.
+func (a *App) connectAsAsked(ctx context.Context) (*session.Client, error) {
+	o, err := a.Options()
+	if err != nil {
+		return nil, err
+	}
+	return a.Connect(ctx, o)
 }
 
 // NoConnection is the error of somebody who waits, and has not come to begin with it

@@ -42,6 +42,7 @@ var ExitCodes = []ExitCode{
 	{exit.CodeBusy, "the number is not OLD", only("counter cas")},
 	{exit.CodeBusy, "a job of this name has not ended", only("job submit", "job rm")},
 	{exit.CodeLost, "the hold was lost while the command ran, and zkr stopped the command", RunsCommand},
+	{exit.CodeLost, "no server has confirmed that zkr gave everything back", only("job janitor", "rebalance join", "task master", "task worker")},
 	{exit.CodeDenied, "the servers refuse the credentials, or a znode's ACL refuses the access", Connects},
 	{exit.CodeCannotRun, "the command cannot be run", RunsCommand},
 	{exit.CodeNotFound, "the command does not exist", RunsCommand},

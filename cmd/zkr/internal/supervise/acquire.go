@@ -49,12 +49,7 @@ func Run(ctx context.Context, a *cli.App, e *RunSpec) error {
 	// Closing waits for the deletion of znodes, and the session takes along
 	// what remains.
 	bad := cli.CloseClient(ctx, r.client)
-	var by signals.EndedBySignal
-	switch {
-	case bad == nil:
-	case err == nil:
-		a.Note("%s may stay taken for up to %v: %v", e.Name, r.plan.timeout, bad)
-	case errors.As(err, &by):
+	if bad != nil && errors.As(err, new(signals.EndedBySignal)) {
 		a.Note("%v", bad)
 	}
 	return err

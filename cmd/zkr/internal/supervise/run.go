@@ -90,22 +90,37 @@ func (r *runner) ended(ctx context.Context, status syscall.WaitStatus) error {
 		}
 	}
 	r.group.leave()
-	if r.hold.Context().Err() == nil {
-		if r.hold.Finishes && ExitOf(status) != nil {
-			return ExitOf(status)
-		}
-		err := r.release(ctx)
-		switch {
-		case err == nil:
-			return ExitOf(status)
-		case errors.As(err, new(*exit.Failure)):
-			return err
-		case r.spec.Renewed || !errors.Is(err, session.ErrLost) && !errors.Is(err, session.ErrNodeDeleted):
-			r.app.Note("%v", err) // the session's end is left, and comes next
-			return ExitOf(status)
-		}
+	if r.hold.Context().Err() != nil {
+		return &exit.Failure{Code: exit.CodeLost, Err: fmt.Errorf("lost %s before the command had ended: %w", r.spec.Name, context.Cause(r.hold.Context()))}
 	}
-	return &exit.Failure{Code: exit.CodeLost, Err: fmt.Errorf("lost %s before the command had ended: %w", r.spec.Name, context.Cause(r.hold.Context()))}
+	if r.hold.Finishes && ExitOf(status) != nil {
+		return ExitOf(status)
+	}
+	err := r.release(ctx)
+	lost := errors.Is(err, session.ErrLost) || errors.Is(err, session.ErrNodeDeleted)
+	switch {
+	case err == nil:
+		return ExitOf(status)
+	case errors.As(err, new(*exit.Failure)):
+		return err
+	case lost && r.hold.Patient:
+		return &exit.Failure{Code: exit.CodeLost, Err: fmt.Errorf("the command has ended, but %s was lost before zkr had given it back: %w", r.spec.Name, err)}
+	case lost && !r.spec.Renewed && !errors.Is(err, session.ErrTrustRanOut):
+		// It may have been taken away while the command ran. Trust, which was there
+		// when the command had ended, proves that it was held until then.
+		return &exit.Failure{Code: exit.CodeLost, Err: fmt.Errorf("lost %s, perhaps before the command had ended: %w", r.spec.Name, err)}
+	}
+	r.noteUnreleased(err)
+	return ExitOf(status)
+}
+
+// noteUnreleased says that no server has confirmed that the hold was given back.
+func (r *runner) noteUnreleased(err error) {
+	until := fmt.Sprintf("for up to %v", r.plan.timeout)
+	if r.spec.Outlasts {
+		until = "until somebody removes it"
+	}
+	r.app.Note("no server has confirmed that %s was given back; it may stay taken %s: %v", r.spec.Name, until, err)
 }
 
 // release gives back what is held. A release that waits for other clients waits until

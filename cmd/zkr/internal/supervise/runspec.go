@@ -27,6 +27,7 @@ type Target struct {
 	EnvPrefix   string        // what the command's variables begin with: "ZKR_LOCK"
 	Delay       time.Duration // how long others wait before they follow one that was lost
 	Renewed     bool          // it is never lost while the command runs
+	Outlasts    bool          // it does not end with the session
 	Acquire     func(context.Context, *session.Client) (*Hold, error)
 }
 
@@ -60,7 +61,9 @@ end the wait, and leave no znode behind.
 If the hold is lost while CMD runs, zkr stops CMD: the group gets TERM, then KILL
 after --grace, and is gone before a server can grant the hold to another client.
 "zkr lock --help" describes the details, the limits, and the session timeout that a
-grace requires.
+grace requires. If zkr cannot give the hold back when CMD has ended, because no server
+answers, a note on stderr says how long the hold may stay taken, and zkr exits as CMD
+did.
 `
 
 // RunFlags are the flags of all that run a command.

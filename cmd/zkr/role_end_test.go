@@ -1,0 +1,151 @@
+//go:build unix
+
+package main
+
+import (
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
+)
+
+// obedient is a command that ends with 0 when it is asked to.
+const obedient = `trap 'exit 0' TERM; echo in; while :; do sleep 0.1; done`
+
+// ending is a zkr that has a role, or holds something while obedient runs.
+type ending struct {
+	args  []string
+	runs  bool // obedient
+	ready func(b *bed, z *zkrProcess)
+}
+
+// showsIn waits until obedient runs.
+func showsIn(_ *bed, z *zkrProcess) { z.says("in") }
+
+// roles continue until they are ended: their exit code is 0 only if all was given back.
+//
+// read only
+var roles = map[string]ending{
+	"task master":      {[]string{"task", "master", "/q"}, false, func(_ *bed, z *zkrProcess) { z.says("leads  ") }},
+	"idle task worker": {[]string{"task", "worker", "/q"}, true, func(b *bed, _ *zkrProcess) { b.queued("/q/alive", 1) }},
+	"task worker": {[]string{"task", "worker", "/q"}, true, func(b *bed, z *zkrProcess) {
+		b.leads("/q", "--session-timeout", longest.String())
+		b.give(0, "", "/q")
+		z.says("began")
+	}},
+	"idle rebalance join": {[]string{"rebalance", "join", "/g"}, true, func(b *bed, z *zkrProcess) {
+		eventually(b.T, func() bool { return strings.Contains(z.err.String(), "no resources") }, "it is a member")
+	}},
+	"rebalance join":      {[]string{"rebalance", "join", "/g"}, true, func(b *bed, z *zkrProcess) { b.shared("/g", "a"); z.says("in") }},
+	"job janitor --watch": {[]string{"job", "janitor", "--watch"}, false, func(b *bed, _ *zkrProcess) { b.queued("/twister2/.janitor", 1) }},
+}
+
+// holders run a command while they hold something, and exit as it does.
+//
+// read only
+var holders = map[string]ending{
+	"members join":     {[]string{"members", "join", "/m", "a"}, true, showsIn},
+	"service register": {[]string{"service", "register", "s", "--id", "a"}, true, showsIn},
+	"elect":            {[]string{"elect", "/e"}, true, showsIn},
+	"lock":             {[]string{"lock", "/l"}, true, showsIn},
+	"lock -n":          {[]string{"lock", "/l", "-n", "2"}, true, showsIn},
+	"rwlock read":      {[]string{"rwlock", "read", "/l"}, true, showsIn},
+}
+
+// ended starts a zkr, and ends it by TERM; away: when no server answers any more.
+func (b *bed) ended(e ending, timeout time.Duration, away bool) *zkrProcess {
+	b.Helper()
+	args := append(slices.Clone(e.args), "--session-timeout", timeout.String())
+	if e.runs {
+		args = append(args, "--grace", grace.String(), "--", "sh", "-c", obedient)
+	}
+	z := b.start(args...)
+	e.ready(b, z)
+	if away {
+		require.NoError(b, b.srv.Freeze(1))
+	}
+	z.signal(syscall.SIGTERM)
+	return z
+}
+
+// remarks are what zkr itself has said on stderr.
+func (z *zkrProcess) remarks() (out []string) {
+	for line := range strings.Lines(z.err.String()) {
+		if said, ok := strings.CutPrefix(line, "zkr: "); ok && !strings.Contains(line, "no resources") && !strings.Contains(line, "draining") {
+			out = append(out, said)
+		}
+	}
+	return out
+}
+
+// TestRoleExitsWithZeroOnlyIfAllIsGivenBack, whatever the role.
+func TestRoleExitsWithZeroOnlyIfAllIsGivenBack(t *testing.T) {
+	t.Parallel()
+	const timeout = 10 * time.Second
+	for name, role := range roles {
+		if name != "task worker" { // which finishes its task
+			t.Run(name, func(t *testing.T) {
+				z := newBed(t).ended(role, longest, false).ends(0)
+				assert.Empty(t, z.remarks())
+			})
+		}
+		t.Run(name+" without a server", func(t *testing.T) {
+			z := newBed(t).ended(role, timeout, true).ends(exit.CodeLost)
+			said := z.remarks()
+			require.Len(t, said, 2, "%q", z.err)
+			assert.Contains(t, said[0], "not everything was given back: ")
+			assert.Equal(t, "the servers take back what is left when they expire the session\n", said[1])
+		})
+	}
+}
+
+// TestSecondSignalEndsTheWaitForAServer at once where no command must be gone before.
+func TestSecondSignalEndsTheWaitForAServer(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"task master", "job janitor --watch"} {
+		t.Run(name, func(t *testing.T) {
+			z := newBed(t).ended(roles[name], longest, true)
+			sent := time.Now()
+			// The first one may not have been heeded yet, and two of a kind may be one.
+			z.signal(syscall.SIGINT)
+			assert.Contains(t, []int{130, 143}, z.wait().code)
+			assert.Less(t, z.at.Sub(sent), longest/2, "no session timeout has to pass")
+			assert.Contains(t, z.err.String(), "zkr: not everything was given back: ")
+		})
+	}
+}
+
+// TestHolderExitsAsItsCommand also if no server confirms that the hold was given back:
+// the command has done its work. zkr says so.
+func TestHolderExitsAsItsCommand(t *testing.T) {
+	t.Parallel()
+	for name, holder := range holders {
+		t.Run(name, func(t *testing.T) {
+			z := newBed(t).ended(holder, longest, false).ends(0)
+			assert.Empty(t, z.remarks())
+		})
+		t.Run(name+" without a server", func(t *testing.T) {
+			z := newBed(t).ended(holder, longest, true).ends(0)
+			said := z.remarks()
+			require.Len(t, said, 1, "%q", z.err)
+			assert.Regexp(t, `^no server has confirmed that .* was given back; it may stay taken for up to 40s: `, said[0])
+		})
+	}
+}
+
+// TestStaticInstanceMayStay for good, if no server confirms that it is gone.
+func TestStaticInstanceMayStay(t *testing.T) {
+	z := newBed(t).ended(ending{[]string{"service", "register", "s", "--id", "a", "--type", "static"}, true, showsIn}, longest, true).ends(0)
+	assert.Contains(t, z.err.String(), "it may stay taken until somebody removes it: ")
+}
+
+// TestSeatThatIsLostBeforeOthersLeave is an error: they do not leave together.
+func TestSeatThatIsLostBeforeOthersLeave(t *testing.T) {
+	z := newBed(t).ended(ending{[]string{"barrier", "enter", "/b", "-n", "1"}, true, showsIn}, 10*time.Second, true).ends(exit.CodeLost)
+	assert.Contains(t, z.err.String(), "the command has ended, but the seat in /b was lost before zkr had given it back: ")
+}
