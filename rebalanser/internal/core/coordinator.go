@@ -158,23 +158,6 @@ func (c *Coordinator) Members(now time.Time, ms []Member) Step {
 	return c.advance(now)
 }
 
-// addBarred adds the barred ones of ms that a shard names.
-func (c *Coordinator) addBarred(ms []Member) {
-	barred := map[string]Member{}
-	for _, m := range ms {
-		if m.Barred {
-			barred[m.Client] = m
-		}
-	}
-	for key, s := range c.current {
-		m, is := barred[s.Client]
-		if _, taken := c.members[key]; is && !taken {
-			m.Key = key
-			c.members[key] = m
-		}
-	}
-}
-
 // Resources tells what there is to be shared out.
 func (c *Coordinator) Resources(now time.Time, rs []string) Step {
 	rs = slices.Clone(rs)
