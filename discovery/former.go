@@ -129,11 +129,11 @@ func (t *registrar) racePause() time.Duration {
 // seen nor deleted by this client, f is left to the servers.
 func (t *registrar) replaceFormer(ctx context.Context, f *formerNode, want *entry) error {
 	for lost := 0; ; {
-		made, found, err := t.findFormer(ctx, f)
+		made, found := t.findFormer(ctx, f)
 		switch {
 		case t.s.Err() != nil:
 			return t.s.Err()
-		case err != nil || !found:
+		case !found:
 			t.dropFormer(f)
 			return nil
 		}
@@ -207,30 +207,30 @@ func (t *registrar) deletionOf(f *formerNode, made uint32) []session.Op {
 }
 
 // findFormer looks for f, and learns its version. made is the number of znodes that had
-// been created in its directory before the look.
-func (t *registrar) findFormer(ctx context.Context, f *formerNode) (made uint32, found bool, err error) {
+// been created in its directory before the look. A refused look finds nothing.
+func (t *registrar) findFormer(ctx context.Context, f *formerNode) (made uint32, found bool) {
 	if !t.caughtUp {
 		// A server that lags behind would say that there is nothing.
-		if err := t.awaitCarriedOut(ctx, f.entry.dir); err != nil {
-			return 0, false, err
+		if t.awaitCarriedOut(ctx, f.entry.dir) != nil {
+			return 0, false
 		}
 		t.caughtUp = true
 	}
 	dir, exists, err := t.s.Exists(ctx, f.entry.dir)
 	if err != nil || !exists {
-		return 0, false, err
+		return 0, false
 	}
 	// Servers keep the number of creations, and report that of all changes: creations
 	// and deletions.
 	made = (uint32(dir.Cversion) + uint32(dir.NumChildren)) / 2
 	if f.place == nil {
 		f.place, err = t.findMade(ctx, f.entry, f.owner)
-		return made, f.place != nil, err
+		return made, err == nil && f.place != nil
 	}
 	stat, exists, err := t.s.Exists(ctx, f.place.path)
 	if err != nil || !exists || stat.Czxid != f.place.czxid || stat.EphemeralOwner != f.owner {
-		return made, false, err
+		return 0, false
 	}
 	f.place.version = stat.Version
-	return made, true, nil
+	return made, true
 }
