@@ -18,6 +18,7 @@ const oneWay = 10 * time.Millisecond
 // cost wants do to make these requests, in so many round trips.
 func (w *World) cost(c *session.Client, trips int, want map[string]int, do func()) {
 	w.Helper()
+	w.Settle()
 	w.Server.Delay(zktest.Link{}, zktest.Both, oneWay)
 	w.Server.ResetStats()
 	began := time.Now()
