@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
+	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/workerctl"
 	"pgregory.net/rapid"
 )
@@ -121,8 +122,10 @@ func TestEndOfAJobThatWasNotSeenIsNotMadeUp(t *testing.T) {
 		all := b.srv.Watches()
 		return len(all[run+"state"]) == 1 && len(all[run+"size"]) == 2
 	}, "they follow it")
-	require.NoError(t, b.srv.Delete(run+"state"))
-	require.NoError(t, b.srv.Delete(run+"size"))
+	s, err := b.client().Session(b.ctx)
+	require.NoError(t, err)
+	_, err = s.Txn(b.ctx, session.DeleteOp(run+"state", -1), session.DeleteOp(run+"size", -1)) // nobody sees one of them alone
+	require.NoError(t, err)
 	assert.Contains(t, wait.ends(exit.CodeUnknown).err.String(), "wait for the end of /twister2/words: the job is over")
 	watch.ends(0)
 	assert.True(t, strings.HasSuffix(watch.out.String(), "over       removed; nothing says how it ended\n"), watch.out)

@@ -325,6 +325,18 @@ func TestReserveIsWhatStopsTheCommandInTime(t *testing.T) {
 		<-h.Session().Context().Done()
 		return time.Since(told)
 	}
-	assert.Less(t, lead(0), between)
-	assert.Greater(t, lead(timeout/4), between)
+	// A machine that stalls at the wrong moment shows nothing: then once more.
+	shows := func(reserve time.Duration, ok func(time.Duration) bool) {
+		t.Helper()
+		got := lead(reserve)
+		for range 3 {
+			if ok(got) {
+				break
+			}
+			got = lead(reserve)
+		}
+		assert.True(t, ok(got), "%v with a reserve of %v", got, reserve)
+	}
+	shows(0, func(d time.Duration) bool { return d < between })
+	shows(timeout/4, func(d time.Duration) bool { return d > between })
 }

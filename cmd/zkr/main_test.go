@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
+	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/lock"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest"
@@ -119,7 +120,7 @@ func newBedOf(t *testing.T, servers int) *bed {
 func newBedWith(t *testing.T, o *zktest.Options) *bed {
 	t.Helper()
 	t.Parallel()
-	o.TickTime = tick
+	o.TickTime, o.Addr = tick, world.OwnAddress()
 	srv, err := zktest.Start(o)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = srv.Close() })

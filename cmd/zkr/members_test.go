@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
+	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
 // join starts a zkr that is a member until its gate opens.
@@ -96,6 +97,9 @@ func TestMemberStaysOneOverALostSession(t *testing.T) {
 	b := newBed(t)
 	a, open := b.join("a")
 	owner, _ := b.owner("/g")
+	// The next session takes so long that the time without a registration cannot be missed.
+	b.srv.FailNth(func(r zktest.Request) bool { return r.Op == "connect" && r.Session == 0 }, 1,
+		zktest.Action{Do: zktest.DelayReply, For: 3 * time.Second})
 	require.NoError(t, b.srv.ExpireSession(owner))
 	eventually(t, func() bool { return strings.Contains(a.err.String(), "a is registered again") }, "it says so")
 	assert.Contains(t, a.err.String(), "a is not registered for the time being: ")

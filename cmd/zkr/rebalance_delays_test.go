@@ -21,7 +21,8 @@ func TestFailingCommandIsShownToOthers(t *testing.T) {
 	f := b.status("/g").Failing[0]
 	assert.Equal(t, "bad", f.Resource)
 	assert.Contains(t, f.Error, "the command has failed (exit code 7)")
-	assert.Contains(t, z.err.String(), "the command for bad has failed (exit code 7): again after 1h0m0s or more")
+	const says = "the command for bad has failed (exit code 7): again after 1h0m0s or more"
+	eventually(t, func() bool { return strings.Contains(z.err.String(), says) }, "it says %q", says)
 	z.signal(syscall.SIGTERM)
 	z.ends(0)
 }

@@ -124,7 +124,8 @@ func TestCommandThatFailsEndsTheMembership(t *testing.T) {
 	b.shared("/h", "bad")
 	z = b.start(running([]string{"rebalance", "join", "/h", "--retry", "10ms"}, "sh", "-c", script)...)
 	eventually(t, func() bool { return strings.Count(z.out.String(), "run bad") >= 2 }, "it runs again")
-	assert.Contains(t, z.err.String(), "the command for bad has failed (exit code 137): again after 10ms or more")
+	const says = "the command for bad has failed (exit code 137): again after 10ms or more"
+	eventually(t, func() bool { return strings.Contains(z.err.String(), says) }, "it says %q", says)
 	other := b.joins("/h", "other")
 	eventually(t, func() bool { return len(b.contenders("/h/clients")) == 2 }, "another one is there")
 	z.running()

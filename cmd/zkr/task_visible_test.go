@@ -32,7 +32,7 @@ func TestSubmitWaitsForRoom(t *testing.T) {
 	b.give(0, "", "/q", "--id", "a")
 	require.NoError(t, b.srv.Delete("/q/admission/open"))
 	b.give(exit.CodeBusy, "", "/q")
-	b.give(exit.CodeBusy, "", "/q", "--wait-for-room", "--timeout", "300ms")
+	b.give(exit.CodeBusy, "", "/q", "--wait-for-room", "--timeout", "5s")
 	z := b.start("task", "submit", "/q", "--id", "b", "--data", "", "--wait-for-room")
 	require.NoError(t, b.srv.Create("/q/admission/open", nil))
 	assert.Equal(t, "b\n", z.ends(0).out.String())

@@ -59,6 +59,7 @@ func TestEnvironmentOfATask(t *testing.T) {
 		"ZKR_TASK_ID": "a b", "ZKR_ATTEMPT": "1", "ZKR_MAX_ATTEMPTS": "3", "ZKR_TOKEN": strconv.FormatInt(node.Czxid, 10), "ZKR_QUEUE": "/q",
 		"ZKR_ASSIGNMENT": node.Path, "ZKR_SESSION": cli.SessionID(worker.EphemeralOwner), "ZKR_DEADLINE": "2126-01-02T03:04:05Z",
 	}, env)
+	w.says("  done     a b  attempt 1 of 3\n")
 	assert.Regexp(t, `(?m)  began    a b  attempt 1 of 3\n.*  done     a b  attempt 1 of 3\n$`, w.out.String())
 }
 

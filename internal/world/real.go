@@ -2,6 +2,9 @@ package world
 
 import (
 	"context"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
 	"testing"
 	"time"
 
@@ -36,4 +39,14 @@ func LastSeen(ctx context.Context, from time.Time, d time.Duration) time.Time {
 			return seen
 		}
 	}
+}
+
+// OwnAddress is where a server of a test listens that is stopped and started again.
+// Between the two nobody else takes the port: the address is one of many of this
+// machine, where there are many, and others do not ask for it.
+func OwnAddress() string {
+	if runtime.GOOS != "linux" {
+		return "127.0.0.1:0"
+	}
+	return fmt.Sprintf("127.%d.%d.%d:0", 1+rand.IntN(254), rand.IntN(256), 1+rand.IntN(254))
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest"
 	"go.uber.org/goleak"
@@ -81,7 +82,7 @@ func newSteadyBed(t *testing.T) *bed { t.Helper(); return newBedOf(t, 5*tick/2) 
 func newBedOf(t *testing.T, tick time.Duration) *bed {
 	t.Helper()
 	t.Parallel()
-	srv, err := zktest.Start(&zktest.Options{TickTime: tick})
+	srv, err := zktest.Start(&zktest.Options{TickTime: tick, Addr: world.OwnAddress()})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = srv.Close() })
 	ctx, cancel := context.WithTimeout(context.Background(), limit)

@@ -20,6 +20,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/discovery"
 	"github.com/zkrecipes/zkrecipes/election"
 	"github.com/zkrecipes/zkrecipes/internal/format/taskformat"
+	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/lock"
 	"github.com/zkrecipes/zkrecipes/rwlock"
 	"github.com/zkrecipes/zkrecipes/session"
@@ -62,7 +63,7 @@ func (s *stage) lose(root string) (back func()) {
 
 func newStage(t *testing.T) *stage {
 	t.Helper()
-	srv, err := zktest.Start(&zktest.Options{TickTime: 500 * time.Millisecond, MaxSessionTimeout: lasting})
+	srv, err := zktest.Start(&zktest.Options{Addr: world.OwnAddress(), TickTime: 500 * time.Millisecond, MaxSessionTimeout: lasting})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = srv.Close() })
 	ctx, cancel := context.WithCancel(context.Background())
