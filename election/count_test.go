@@ -1,7 +1,6 @@
 package election_test
 
 import (
-	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -33,21 +32,6 @@ func (w *World) cost(c *session.Client, do func()) (requests map[string]int, tri
 	}
 	w.Server.Heal()
 	return requests, int(took / (2 * oneWay))
-}
-
-func TestUncontendedCampaignIsTwoRequestsInOneRoundTripAndResigningIsOne(t *testing.T) {
-	inWorld(t, nil, func(w *World) {
-		c := w.Client()
-		e := elector(c, "me")
-		w.resign(w.campaign(e)) // the path exists, trust is proved
-		var l *election.Leadership
-		counts, trips := w.cost(c, func() { l = w.campaign(e) })
-		require.Equal(w, map[string]int{"create2": 1, "getChildren2": 1}, counts)
-		require.Equal(w, 1, trips)
-		counts, trips = w.cost(c, func() { w.resign(l) })
-		require.Equal(w, map[string]int{"delete": 1}, counts)
-		require.Equal(w, 1, trips)
-	})
 }
 
 func TestStandingIsTwoRequestsAndAwaitingOneMore(t *testing.T) {
@@ -132,21 +116,5 @@ func TestObserverReadsTwiceAtFirstAndAfterEachChange(t *testing.T) {
 		w.Server.ResetStats()
 		w.Pass(time.Hour)
 		require.Zero(w, w.Requests(c), "nothing is polled")
-	})
-}
-
-func TestNothingIsWrittenWhileSomebodyLeadsButHeartbeats(t *testing.T) {
-	inWorld(t, nil, func(w *World) {
-		c := w.Client()
-		for i := range 10 {
-			w.campaign(election.New(c, fmt.Sprintf("/election/%d", i), nil))
-		}
-		w.Pass(10 * time.Second)
-		w.Server.ResetStats()
-		w.Pass(10 * time.Minute)
-		counts := w.Server.Stats().BySession[w.ID(c)]
-		// One heartbeat per period for all leaderships.
-		require.InDelta(w, 10*60/w.Session(c).Heartbeat().Seconds(), counts["multi"], 10, "%v", counts)
-		require.Len(w, counts, 2, "pings and heartbeats only: %v", counts)
 	})
 }

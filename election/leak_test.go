@@ -2,7 +2,6 @@ package election_test
 
 import (
 	"context"
-	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,21 +13,12 @@ import (
 // reads leave no watch on the server, no goroutine, and no memory in the client.
 func TestThousandsOfCyclesLeaveNothing_CH10_P24(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
-		warm, cycles := 500, 6000
+		cycles := 6000
 		if testing.Short() {
 			cycles = 1500
 		}
 		a, b := elector(w.Client(), "a"), elector(w.Client(), "b")
-		var heap runtime.MemStats
-		var before uint64
-		var goroutines int
-		for i := range warm + cycles {
-			if i == warm {
-				w.Settle()
-				runtime.GC()
-				runtime.ReadMemStats(&heap)
-				before, goroutines = heap.HeapAlloc, runtime.NumGoroutine()
-			}
+		w.CyclesLeaveNothing(cycles, func(i int) {
 			l := w.campaign(a)
 			k := w.stand(b)
 			switch i % 4 {
@@ -62,15 +52,7 @@ func TestThousandsOfCyclesLeaveNothing_CH10_P24(t *testing.T) {
 				w.resign(l)
 				require.NoError(w, k.Withdraw(w.Ctx))
 			}
-		}
-		w.Pass(2 * time.Second)
-		require.Zero(w, w.Server.Stats().Watches)
-		require.LessOrEqual(w, runtime.NumGoroutine(), goroutines)
-		runtime.GC()
-		runtime.ReadMemStats(&heap)
-		growth := int64(heap.HeapAlloc) - int64(before)
-		w.Logf("growth %d bytes in %d cycles", growth, cycles)
-		require.Less(w, growth, int64(100*cycles), "bytes per cycle")
+		})
 		require.Empty(w, w.Children(dir))
 	})
 }

@@ -14,49 +14,6 @@ import (
 
 // Requests are counted at the server.
 
-func TestUncontendedAcquireIsTwoRequestsInOneRoundTripAndReleaseIsOne(t *testing.T) {
-	inWorld(t, nil, func(w *World) {
-		c := w.Client()
-		m := lock.New(c, dir, nil)
-		w.unlock(w.lock(m)) // the path exists, trust is proved
-		w.Settle()
-		w.Server.ResetStats()
-		const oneWay = 10 * time.Millisecond
-		w.Server.Delay(zktest.Link{}, zktest.Both, oneWay)
-		began := time.Now()
-		h := w.lock(m)
-		require.Equal(w, 2*oneWay, time.Since(began), "round trips")
-		require.Equal(w, map[string]int{"create2": 1, "getChildren2": 1}, w.Server.Stats().BySession[w.ID(c)])
-		w.Server.ResetStats()
-		began = time.Now()
-		w.unlock(h)
-		require.Equal(w, 2*oneWay, time.Since(began), "round trips")
-		require.Equal(w, map[string]int{"delete": 1}, w.Server.Stats().BySession[w.ID(c)])
-		w.Server.Heal()
-	})
-}
-
-// A client whose trust has run out needs one proof more: three requests, two
-// round trips, at most.
-func TestUncontendedAcquireAfterALongPauseIsAtMostThreeRequests(t *testing.T) {
-	inWorld(t, nil, func(w *World) {
-		c := w.Client()
-		m := lock.New(c, dir, nil)
-		w.unlock(w.lock(m))
-		// Somebody's child keeps the server from deleting the container.
-		require.NoError(w, w.Server.Create(dir+"/config", nil))
-		for _, pause := range []time.Duration{time.Second, 9 * time.Second, time.Minute, time.Hour} {
-			w.Pass(pause)
-			w.Server.ResetStats()
-			began := time.Now()
-			h := w.lock(m)
-			require.LessOrEqual(w, w.Requests(c), 3, "after %v: %v", pause, w.Server.Stats().Requests)
-			require.Less(w, time.Since(began), 2*time.Second, "after %v", pause)
-			w.unlock(h)
-		}
-	})
-}
-
 // N16, N17, N18: with fifty waiters a release wakes one, and only that one asks
 // the server for anything.
 func TestReleaseWakesOneOfFiftyWaiters_N17(t *testing.T) {
@@ -154,25 +111,6 @@ func TestTryLockThatFailsIsOneRead(t *testing.T) {
 		require.ErrorIs(w, err, lock.ErrBusy)
 		require.Equal(w, map[string]int{"getChildren2": 1}, w.Server.Stats().BySession[w.ID(b)])
 		w.unlock(h)
-	})
-}
-
-func TestNothingIsWrittenWhileALockIsHeldButHeartbeats(t *testing.T) {
-	inWorld(t, nil, func(w *World) {
-		c := w.Client()
-		for i := range 10 {
-			w.lock(lock.New(c, fmt.Sprintf("/locks/%d", i), nil))
-		}
-		before := len(w.Server.Dump())
-		w.Pass(10 * time.Second)
-		w.Server.ResetStats()
-		w.Pass(10 * time.Minute)
-		counts := w.Server.Stats().BySession[w.ID(c)]
-		// One heartbeat per period for all holds, of a tenth of the timeout
-		// at most.
-		require.InDelta(w, 10*60/0.625, counts["multi"], 10, "%v", counts)
-		require.Len(w, counts, 2, "pings and heartbeats only: %v", counts)
-		require.Len(w, w.Server.Dump(), before)
 	})
 }
 

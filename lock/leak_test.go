@@ -1,10 +1,8 @@
 package lock_test
 
 import (
-	"runtime"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/lock"
@@ -14,21 +12,11 @@ import (
 // no watch on the server, no goroutine, and no memory in the client.
 func TestTenThousandCyclesLeaveNothing_CH10_P24(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
-		const warm, cycles = 500, 10_000
 		a, b := w.Client(), w.Client()
 		ma, mb := lock.New(a, dir, nil), lock.New(b, dir, nil)
 		sem := lock.NewSemaphore(a, "/sem", 2, nil)
 		require.NoError(w, w.Server.Create("/x", nil))
-		var heap runtime.MemStats
-		var before uint64
-		var goroutines int
-		for i := range warm + cycles {
-			if i == warm {
-				w.Settle()
-				runtime.GC()
-				runtime.ReadMemStats(&heap)
-				before, goroutines = heap.HeapAlloc, runtime.NumGoroutine()
-			}
+		w.CyclesLeaveNothing(10_000, func(i int) {
 			switch i % 5 {
 			case 0: // contended
 				h := w.lock(ma)
@@ -54,15 +42,7 @@ func TestTenThousandCyclesLeaveNothing_CH10_P24(t *testing.T) {
 			default:
 				w.unlock(w.lock(ma))
 			}
-		}
-		w.Pass(2 * time.Second)
-		require.Zero(w, w.Server.Stats().Watches)
-		require.LessOrEqual(w, runtime.NumGoroutine(), goroutines)
-		runtime.GC()
-		runtime.ReadMemStats(&heap)
-		growth := int64(heap.HeapAlloc) - int64(before)
-		w.Logf("growth %d bytes in %d cycles", growth, cycles)
-		require.Less(w, growth, int64(100*cycles), "bytes per cycle")
+		})
 		require.Empty(w, w.Children(dir))
 	})
 }

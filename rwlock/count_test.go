@@ -9,36 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/rwlock"
 	"github.com/zkrecipes/zkrecipes/session"
-	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
 // Requests are counted at the server.
-
-func TestUncontendedIsTwoRequestsInOneRoundTripAndReleaseIsOne(t *testing.T) {
-	for _, layout := range []rwlock.Layout{rwlock.Curator, rwlock.Kazoo} {
-		inWorld(t, nil, func(w *World) {
-			c := w.Client()
-			m := rwlock.New(c, dir, &rwlock.Options{Layout: layout})
-			w.unlock(w.get(m.Lock)) // the path exists, trust is proved
-			w.Settle()
-			const oneWay = 10 * time.Millisecond
-			w.Server.Delay(zktest.Link{}, zktest.Both, oneWay)
-			for _, f := range []take{m.Lock, m.RLock} {
-				w.Server.ResetStats()
-				began := time.Now()
-				h := w.get(f)
-				require.Equal(w, 2*oneWay, time.Since(began), "round trips")
-				require.Equal(w, map[string]int{"create2": 1, "getChildren2": 1}, w.Server.Stats().BySession[w.ID(c)])
-				w.Server.ResetStats()
-				began = time.Now()
-				w.unlock(h)
-				require.Equal(w, 2*oneWay, time.Since(began), "round trips")
-				require.Equal(w, map[string]int{"delete": 1}, w.Server.Stats().BySession[w.ID(c)])
-			}
-			w.Server.Heal()
-		})
-	}
-}
 
 func TestTryIsAListingMoreAndARefusalIsOneRead(t *testing.T) {
 	inWorld(t, nil, func(w *World) {

@@ -1,9 +1,7 @@
 package rwlock_test
 
 import (
-	"runtime"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/rwlock"
@@ -13,18 +11,8 @@ import (
 // memory.
 func TestNothingGrowsWithTheNumberOfLocks_P24_CH10(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
-		const warm, cycles = 500, 3000
 		ma, mb := w.new(), w.new()
-		var heap runtime.MemStats
-		var before uint64
-		var goroutines int
-		for i := range warm + cycles {
-			if i == warm {
-				w.Settle()
-				runtime.GC()
-				runtime.ReadMemStats(&heap)
-				before, goroutines = heap.HeapAlloc, runtime.NumGoroutine()
-			}
+		w.CyclesLeaveNothing(3000, func(i int) {
 			switch i % 5 {
 			case 0: // a reader, then a writer, that wait
 				h := w.get(ma.Lock)
@@ -43,15 +31,7 @@ func TestNothingGrowsWithTheNumberOfLocks_P24_CH10(t *testing.T) {
 			default:
 				w.unlock(w.get(ma.RLock))
 			}
-		}
-		w.Pass(2 * time.Second)
-		require.Zero(w, w.Server.Stats().Watches)
-		require.LessOrEqual(w, runtime.NumGoroutine(), goroutines)
-		runtime.GC()
-		runtime.ReadMemStats(&heap)
-		growth := int64(heap.HeapAlloc) - int64(before)
-		w.Logf("growth %d bytes in %d cycles", growth, cycles)
-		require.Less(w, growth, int64(100*cycles), "bytes per cycle")
+		})
 		require.Empty(w, w.Children(dir))
 	})
 }

@@ -26,6 +26,7 @@ func losses() map[string]scenario {
 		"NodeOfTheOldSessionIsNotTakenForTheNew_CH7_CH8_CH28_PD4":         oldNodeIsNotTaken,
 		"EnsembleWithoutTalkHasNoTwoHolders_CH25":                         ensembleWithoutTalk,
 		"AcquireBeforeThereIsASession_CH24":                               acquireWithoutSession,
+		"HolderLearnsThatItsNodeWasRolledBack_PD12":                       holderIsRolledBack,
 		"CloseOfTheClientEndsEverything_CH24":                             closeEndsEverything,
 	}
 }
@@ -331,4 +332,60 @@ func closeEndsEverything(t *testing.T, tg Target) {
 		}
 		require.Empty(s, s.contenders())
 	})
+}
+
+// An ensemble that loses transactions after it acknowledged them can grant the same
+// twice, and no client can prevent that. The library still guarantees that the former
+// holder learns of its loss with the first heartbeat of its next connection, that its
+// guarded writes are refused at once, and that tokens go on growing, since the epoch does.
+func holderIsRolledBack(t *testing.T, tg Target) {
+	for lost, why := range map[string]error{"node": session.ErrNodeDeleted, "session": session.ErrExpired} {
+		t.Run(lost, func(t *testing.T) {
+			tg.in(t, &zktest.Options{Servers: 3}, func(s *scene) {
+				other := s.Client()
+				s.release(s.get(s.contender(other).Rival)) // the path exists before the mark
+				var holder *session.Client
+				if lost == "node" {
+					holder = s.Client()
+				}
+				s.Settle()
+				mark, err := s.Server.Mark()
+				require.NoError(s, err)
+				if holder == nil {
+					holder = s.Client()
+				}
+				h := s.get(s.contender(holder).Acquire)
+				s.Pass(time.Second)
+				require.NoError(s, s.Server.RollBack(mark))
+				s.Pass(time.Second) // the election
+				require.NoError(s, s.Server.Create("/first", nil), "a change of the new epoch")
+
+				back := s.reconnected(holder)
+				s.ended(h)
+				require.Less(s, time.Since(back), 50*time.Millisecond, "told with the first heartbeat of the connection")
+				require.ErrorIs(s, context.Cause(h.Context()), why)
+				require.ErrorIs(s, h.Release(s.Ctx), session.ErrLost)
+
+				next := s.get(s.contender(other).Rival)
+				require.Greater(s, next.Token(), h.Token())
+				s.refused(h.Guard(), other)
+				s.release(next)
+			})
+		})
+	}
+}
+
+// reconnected waits until the client is connected again, after it was not.
+func (s *scene) reconnected(c *session.Client) time.Time {
+	s.Helper()
+	suspended := false
+	for st, err := range c.States(s.Within(time.Minute)) {
+		require.NoError(s, err)
+		if st.Status != session.Connected {
+			suspended = true
+		} else if suspended {
+			break
+		}
+	}
+	return time.Now()
 }

@@ -107,7 +107,7 @@ type scenario func(t *testing.T, tg Target)
 // scenarios are all tests of the suite, by name.
 func scenarios() map[string]scenario {
 	all := map[string]scenario{}
-	for _, family := range []map[string]scenario{losses(), calls(), strangers(), leftovers(), faults()} {
+	for _, family := range []map[string]scenario{losses(), calls(), strangers(), leftovers(), faults(), costs()} {
 		maps.Copy(all, family)
 	}
 	return all

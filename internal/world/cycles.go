@@ -1,0 +1,35 @@
+package world
+
+import (
+	"runtime"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// CyclesLeaveNothing runs cycle so many times, after some that warm up, and requires that
+// they leave no watch on the server, no goroutine, and no memory in the client.
+func (w *World) CyclesLeaveNothing(cycles int, cycle func(i int)) {
+	w.Helper()
+	const warm = 500
+	var heap runtime.MemStats
+	var before uint64
+	var goroutines int
+	for i := range warm + cycles {
+		if i == warm {
+			w.Settle()
+			runtime.GC()
+			runtime.ReadMemStats(&heap)
+			before, goroutines = heap.HeapAlloc, runtime.NumGoroutine()
+		}
+		cycle(i)
+	}
+	w.Pass(2 * time.Second)
+	require.Zero(w, w.Server.Stats().Watches)
+	require.LessOrEqual(w, runtime.NumGoroutine(), goroutines)
+	runtime.GC()
+	runtime.ReadMemStats(&heap)
+	growth := int64(heap.HeapAlloc) - int64(before)
+	w.Logf("growth %d bytes in %d cycles", growth, cycles)
+	require.Less(w, growth, int64(100*cycles), "bytes per cycle")
+}
