@@ -87,6 +87,16 @@
 // half timeouts, unless the servers elect another leader meanwhile: a delayed
 // write could otherwise affect another znode later.
 //
+// ZooKeeper does not report a changed access list, and servers from 3.8.4 and
+// 3.9.2 on do not report to a client what happens to a znode that the client may
+// not read. If an instance becomes unreadable while it is watched, a watch, a
+// view and a provider show the instance as it was until their next connection,
+// even if it has gone; then with Err, or not at all. If the service's znode
+// becomes unreadable, they stay up to date until the next connection, and then
+// end with session.ErrNoAuth. A Static or Permanent registration whose own
+// client may not read the znode notices its deletion on the next connection,
+// or with the next update.
+//
 // # Compatibility
 //
 // The znodes are those of Curator's x-discovery and GroupMember; with [Kazoo]

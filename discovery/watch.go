@@ -40,7 +40,8 @@ func (r *Registry) View(service string, o *cache.Options) (*cache.Children[Insta
 //
 // A change costs one read, however many instances there are. The iteration ends with
 // ctx or the client, or when the service's znode may not be read, with an error as the
-// last element.
+// last element. A znode that becomes unreadable during the iteration is noticed on the
+// next connection; see Failures in the package's documentation.
 func (r *Registry) Watch(ctx context.Context, service string) iter.Seq2[[]Instance, error] {
 	return func(yield func([]Instance, error) bool) {
 		err := r.checkCall(ctx)
