@@ -98,7 +98,7 @@ func stillThere(ctx context.Context, sess *session.Session, lock string) error {
 // awaitRoom waits until there are no more leases than permits. Like Curator it
 // counts every child.
 func (s *Semaphore) awaitRoom(ctx context.Context, sess *session.Session, own, lock string, try bool) error {
-	for first := true; ; first = false {
+	for {
 		children, _, watch, err := sess.ChildrenW(ctx, s.leases())
 		if err != nil {
 			return err
@@ -118,11 +118,11 @@ func (s *Semaphore) awaitRoom(ctx context.Context, sess *session.Session, own, l
 			watch.Stop()
 			return ErrBusy
 		}
-		if !first {
-			if err := stillThere(ctx, sess, lock); err != nil {
-				watch.Stop()
-				return err
-			}
+		// Before the first wait, too: if the lock went before the listing, another client
+		// may have made its lease by then, and both would wait indefinitely for an event.
+		if err := stillThere(ctx, sess, lock); err != nil {
+			watch.Stop()
+			return err
 		}
 		if _, err := watch.Wait(ctx); err != nil {
 			return err

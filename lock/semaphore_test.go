@@ -395,6 +395,42 @@ func TestCuratorSemaphoreBeginsAnewWhenItsLockGoes(t *testing.T) {
 	})
 }
 
+// Its lock goes before it lists the leases for the first time, and the next one has made
+// a lease by then: no event would tell either of them that one has to give way.
+func TestCuratorSemaphoreBeginsAnewWhenItsLockGoesBeforeTheFirstListing(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		first, second := curatorsOf(w.Client()), curatorsOf(w.Client())
+		require.NoError(w, w.acquire(first, 1).Release(w.Ctx)) // the path exists
+		w.Settle()
+		w.Once(func(r zktest.Request) bool {
+			return r.Client == "c1" && r.Op == "create2" && strings.HasPrefix(r.Path, dir+"/leases/")
+		}, func() { w.Server.Delay(zktest.Link{Client: "c1"}, zktest.Both, time.Second) })
+		outs := []<-chan *lock.Permits{w.beginAcquire(w.Ctx, first, 1)}
+		locks := w.Children(dir + "/locks")
+		require.Len(w, locks, 1)
+		require.NoError(w, w.Server.Delete(dir+"/locks/"+locks[0]))
+		outs = append(outs, w.beginAcquire(w.Ctx, second, 1))
+		require.Len(w, w.Children(dir+"/leases"), 2)
+		w.Pass(10 * time.Second)
+		w.Server.Heal()
+		for range 2 {
+			var next *lock.Permits
+			select {
+			case next = <-outs[0]:
+			case next = <-outs[1]:
+			case <-time.After(time.Minute):
+			}
+			require.NotNil(w, next, "both wait for each other")
+			require.NoError(w, next.Release(w.Ctx))
+		}
+	})
+}
+
+// curatorsOf is a semaphore of one permit in Curator's form.
+func curatorsOf(c *session.Client) *lock.Semaphore {
+	return lock.NewSemaphore(c, dir, 1, &lock.Options{CuratorV2: true})
+}
+
 // A release wakes as many as there are permits at most, of fifty who wait.
 func TestSemaphoreReleaseWakesFew_N17(t *testing.T) {
 	inWorld(t, nil, func(w *World) {

@@ -172,7 +172,7 @@ func (s *scene) oneGranted(outs []<-chan won) (h Held, rest []<-chan won) {
 			}
 		}
 	}
-	s.Fatal("all wait when one should have been granted")
+	s.Fatalf("all wait when one should have been granted; znodes %v, watches %v", s.Server.Dump(), s.Server.Watches())
 	return nil, nil
 }
 
