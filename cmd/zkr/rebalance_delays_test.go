@@ -51,7 +51,7 @@ func TestCommandsGoOnForTheLeaveGrace(t *testing.T) {
 	assert.NotContains(t, one.out.String(), "asked")
 	one.running()
 	one.signal(syscall.SIGTERM)
-	one.ends(0)
+	one.ends(143)
 
 	two := b.joins("/g", "two", "--leave-grace", "50ms")
 	two.says("in a")
