@@ -14,8 +14,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// hanging is a connection that stays open when the server hangs up on the handshake, as
-// behind a proxy that notices nothing: it is silent until its deadline.
+// hanging is a connection that stays open when the server hangs up on the
+// handshake, as behind a proxy: the connection stays silent until its deadline.
 type hanging struct {
 	net.Conn
 	closed chan struct{}
@@ -67,7 +67,7 @@ func (h *hanging) Close() error {
 	return h.Conn.Close()
 }
 
-// manners are how servers treat handshakes that they do not serve.
+// manners are the servers' reactions to refused handshakes.
 var manners = map[string]func(func(context.Context, string, string) (net.Conn, error)) func(context.Context, string, string) (net.Conn, error){
 	"they hang up": func(dial func(context.Context, string, string) (net.Conn, error)) func(context.Context, string, string) (net.Conn, error) {
 		return dial
@@ -82,8 +82,9 @@ func (w *world) behaved(o Options, manner string) *Client {
 	return w.connect("", &o)
 }
 
-// Nobody is served without a quorum, however long that lasts, and afterwards everybody is
-// again: a session that was idle, or waited with its place in a queue, must go on.
+// Without a quorum no client is served, for any length of time; afterwards all
+// clients are served again. A session that was idle, or had a place in a queue,
+// must continue.
 func TestSessionOutlivesALongLossOfTheQuorum(t *testing.T) {
 	for manner := range manners {
 		t.Run(manner, func(t *testing.T) {
@@ -140,7 +141,7 @@ func TestSessionOutlivesAQuorumThatComesAndGoes(t *testing.T) {
 	}
 }
 
-// The probe's session becomes the client's: no third one is made.
+// The probe's session becomes the client's: no third session is made.
 func TestEnsembleThatIsRecreatedEmptyGrantsOneSession(t *testing.T) {
 	for manner := range manners {
 		for _, servers := range []int{1, 3} {
@@ -155,7 +156,7 @@ func TestEnsembleThatIsRecreatedEmptyGrantsOneSession(t *testing.T) {
 					}}}, manner)
 					defer w.close(c)
 					s := w.session(c)
-					w.close(w.client) // it would be in the way of the numbers
+					w.close(w.client) // its session would be counted
 					_, err := s.Create(w.ctx, "/old", nil, Persistent, nil)
 					require.NoError(w, err)
 					began := time.Now()
@@ -199,8 +200,9 @@ func TestCloseDuringAProbeLeavesNoSession(t *testing.T) {
 	}
 }
 
-// probed makes the servers refuse the client's session for good, and returns what is
-// closed when a probe's handshake has been sent; answers take that long.
+// probed makes the servers refuse the client's session for good, and returns a
+// channel, closed when a probe's handshake has been sent; answers take the
+// given time.
 func (w *world) probed(answers time.Duration) <-chan struct{} {
 	w.Helper()
 	_, err := w.s.Create(w.ctx, "/old", nil, Persistent, nil)
@@ -209,7 +211,7 @@ func (w *world) probed(answers time.Duration) <-chan struct{} {
 	w.sleep(2*w.s.Timeout() - time.Second)
 	w.srv.Delay(zktest.Link{}, zktest.ToClient, answers)
 	probing := make(chan struct{})
-	// Ends with the loop; the test waits for it.
+	// Ends with the loop; the test waits for the channel.
 	go func() {
 		defer close(probing)
 		for !w.s.probing() {
@@ -225,8 +227,9 @@ func (s *Session) probing() bool {
 	return s.stopProbe != nil
 }
 
-// A server takes the session back while another one is asked for a new one: the session
-// goes on, and the probe's is closed at once, at whatever instant the probe is.
+// A server takes the session back while another server is asked for a new
+// session: the session continues, and the probe's session is closed at once, at
+// any stage of the probe.
 func TestSessionThatIsBackDuringAProbeGoesOn(t *testing.T) {
 	closed := 0
 	for i := range rounds(40) {
@@ -255,7 +258,7 @@ func TestSessionThatIsBackDuringAProbeGoesOn(t *testing.T) {
 			require.Same(w, s, w.session(c))
 			require.Equal(w, Connected, c.State().Status)
 			require.Equal(w, s.ID(), c.State().Session)
-			require.Len(w, w.srv.Sessions(), 2, "the world's and this one")
+			require.Len(w, w.srv.Sessions(), 2, "the world's and this session")
 			closed += w.srv.Stats().Requests["closeSession"]
 		})
 	}
@@ -275,8 +278,8 @@ func TestProbeComesAfterTheEndOfTrust(t *testing.T) {
 	})
 }
 
-// screened calls refuses with the session id of each handshake, 0 for a new session, and
-// hangs up if it says so.
+// screened calls refuses with the session id of each handshake, 0 for a new
+// session, and hangs up if refuses returns true.
 type screened struct {
 	net.Conn
 	refuses func(id int64) bool
@@ -302,8 +305,8 @@ func (w *world) screenedClient(refuses func(id int64) bool) *Client {
 	}})
 }
 
-// Each client that is refused costs the servers a request for a session, so requests must
-// be few: one per timeout and server.
+// Each refused client costs the servers a request for a session, so requests
+// must be rare: one per timeout and server.
 func TestProbesComeOncePerTimeout(t *testing.T) {
 	inWorld(t, &zktest.Options{Servers: 3}, nil, func(w *world) {
 		var probes atomic.Int64
@@ -326,8 +329,8 @@ func TestProbesComeOncePerTimeout(t *testing.T) {
 	})
 }
 
-// A cluster that refuses one session for an unknown reason, and serves others, refuses
-// that session for good, too: the client knows after a second probe.
+// An ensemble that refuses a session for an unknown reason, and serves others,
+// refuses this session permanently: the client knows after a second probe.
 func TestSessionThatIsRefusedForNoKnownReasonEnds(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
 		var refused atomic.Int64
@@ -344,6 +347,6 @@ func TestSessionThatIsRefusedForNoKnownReasonEnds(t *testing.T) {
 		next := w.session(c)
 		require.NoError(w, next.Sync(w.ctx, "/"))
 		w.sleep(s.Timeout())
-		require.Len(w, w.srv.Sessions(), 2, "the world's and the new one")
+		require.Len(w, w.srv.Sessions(), 2, "the world's and the new session")
 	})
 }

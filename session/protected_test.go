@@ -16,14 +16,14 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/matrix"
 )
 
-// tested is a matrix case's client under test, and what its operation said.
+// tested is a matrix case's client under test, and the result of its operation.
 type tested struct {
 	client *Client
 	s      *Session
 	node   Node
 	err    error
 
-	known, doubted bool // told that it was done, that this is unknown
+	known, doubted bool // reported as done; reported as unknown
 }
 
 // connectTested is a matrix Setup: the client, and a parent node.
@@ -123,7 +123,7 @@ func TestALostSearchDoesNotLeaveANode(t *testing.T) {
 				w.srv.FailNth(isOp("create2"), 1, zktest.Action{Do: zktest.DropReplyCut})
 				n := 1
 				if op == "create2" {
-					n = 2 // there must not be one
+					n = 2 // a second node must not exist
 				}
 				w.srv.FailNth(isOp(op), n, zktest.Action{Do: second})
 				node, err := w.s.CreateProtected(w.ctx, "/p/"+ProtectedName("x-"), nil, EphemeralSequential, nil)
@@ -157,7 +157,7 @@ func TestACancelledProtectedCreateIsNotSentAgain(t *testing.T) {
 		w.srv.ResetStats()
 		w.srv.Heal()
 		w.sleep(time.Minute)
-		assert.Zero(w, w.srv.Stats().Requests["create2"], "nobody wants it any more")
+		assert.Zero(w, w.srv.Stats().Requests["create2"], "the caller does not want the node any more")
 	})
 }
 
@@ -172,7 +172,7 @@ func TestAProtectedCreateFindsItsOwnAmongMany(t *testing.T) {
 		created := w.s.StartProtected("/p/"+ProtectedName("x-"), []byte("mine"), EphemeralSequential, nil)
 		node, err := created.Wait(w.ctx)
 		require.NoError(w, err)
-		assert.False(w, created.Direct(), "it was found, not answered")
+		assert.False(w, created.Direct(), "found, not answered")
 		at, err := w.srv.Get(node.Path)
 		require.NoError(w, err)
 		assert.Equal(w, "mine", string(at.Data))
@@ -182,15 +182,15 @@ func TestAProtectedCreateFindsItsOwnAmongMany(t *testing.T) {
 	})
 }
 
-// A sequential create that is found below the root: go-zookeeper's own asks for
-// the children of "" there.
+// A sequential create found below the root: go-zookeeper's own search lists the
+// children of "" there.
 func TestAProtectedCreateBelowTheRoot(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
 		w.srv.FailNth(isOp("create2"), 1, zktest.Action{Do: zktest.DropReplyCut})
 		node, err := w.s.CreateProtected(w.ctx, "/"+ProtectedName("x-"), nil, EphemeralSequential, nil)
 		require.NoError(w, err)
 		assert.True(w, w.exists(node.Path))
-		assert.Len(w, w.srv.Dump(), 2, "the root and one node")
+		assert.Len(w, w.srv.Dump(), 2, "the root and the created node")
 	})
 }
 
@@ -276,8 +276,8 @@ func TestEnsureDeletedGoesOnAfterItsContextAndCloseWaitsForIt(t *testing.T) {
 	})
 }
 
-// A client that may not delete gets an error, and the node is deleted all the same once
-// deleting is allowed. Close does not wait for the deletion.
+// A client without permission to delete gets an error, and the node is still
+// deleted when deleting is allowed. Close does not wait for the deletion.
 func TestEnsureDeletedGoesOnWhenDeletingIsAllowedAgain(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
 		w.made("/p", "")
@@ -304,7 +304,7 @@ func TestEnsureDeletedGoesOnWhenDeletingIsAllowedAgain(t *testing.T) {
 		began := time.Now()
 		require.NoError(w, c.Close(w.ctx))
 		require.Less(w, time.Since(began), time.Second)
-		require.False(w, w.exists("/p/b"), "it went with its session")
+		require.False(w, w.exists("/p/b"), "the node went with its session")
 	})
 }
 
@@ -322,7 +322,7 @@ func TestEnsureDeletedGivesUpOnWhatNoRepetitionChanges(t *testing.T) {
 }
 
 // A plain write never says "failed" when it may have been applied, nor
-// "unknown" when the answer came; and it is applied once at most.
+// "unknown" after an answer; the write is applied at most once.
 func TestAPlainWriteTellsTheTruth(t *testing.T) {
 	t.Parallel()
 	for name, write := range map[string]func(context.Context, *Session) error{
@@ -367,7 +367,7 @@ func TestAProtectedCreateThatIsToBeTriedOnceIsNotSentAgain(t *testing.T) {
 		once := &CreateOptions{Once: true}
 		w.srv.FailNth(isOp("create2"), 1, zktest.Action{Do: zktest.DropReplyCut})
 		node, err := w.s.CreateProtected(w.ctx, "/p/"+ProtectedName("x-"), nil, EphemeralSequential, once)
-		require.NoError(w, err, "it was carried out, and is there")
+		require.NoError(w, err, "the create was carried out, and the node exists")
 		require.NoError(w, w.s.Delete(w.ctx, node.Path, -1))
 		w.srv.ResetStats()
 		w.srv.FailNth(isOp("create2"), 1, zktest.Action{Do: zktest.CutBefore})

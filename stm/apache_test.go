@@ -16,11 +16,11 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/apache"
 )
 
-// steady is the timeout of sessions that are not to be lost.
+// steady is the timeout of sessions that must survive.
 const steady = 30 * time.Second
 
-// Transactions rest on conditions on versions and on absence, and on several operations
-// on one znode in one transaction; Apache's server has both.
+// Transactions need conditions on versions and on absence, and several
+// operations on one znode in one transaction; Apache's server supports both.
 func TestConditionsOnApache(t *testing.T) {
 	t.Parallel()
 	cluster := apache.Require(t, &apache.Options{Heap: 96})
@@ -57,7 +57,7 @@ func TestConditionsOnApache(t *testing.T) {
 	require.Equal(t, 21, number(data))
 	_, stat, err := other.Get(ctx, "/conditions")
 	require.NoError(t, err)
-	require.EqualValues(t, 4, stat.NumChildren, "what was tried to be created has gone")
+	require.EqualValues(t, 4, stat.NumChildren, "the znodes of the absence checks have gone")
 
 	err = txs.Apply(ctx, func(tx *stm.Tx) error { return tx.Delete("/conditions/none") })
 	require.ErrorIs(t, err, session.ErrNotEmpty)

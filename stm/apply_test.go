@@ -64,7 +64,7 @@ func TestFunctionIsCalledAgainWhenWhatItHasReadChanges(t *testing.T) {
 					return tx.Put("/a", text(sum))
 				})
 				require.Equal(w, 2, calls)
-				require.NotEqual(w, 1, w.value("/a"), "what the second call has seen")
+				require.NotEqual(w, 1, w.value("/a"), "the value seen by the second call")
 			})
 		})
 	}
@@ -98,7 +98,7 @@ func TestErrorOfTheFunctionWritesNothingAndIsReturnedAsItIs(t *testing.T) {
 	})
 }
 
-// An error that was due to a stale read is not returned.
+// An error caused by a stale read is not returned.
 func TestErrorOfTheFunctionIsTrueWhenItIsReturned(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		w.create("/a")
@@ -117,7 +117,7 @@ func TestErrorOfTheFunctionIsTrueWhenItIsReturned(t *testing.T) {
 	})
 }
 
-// Reads of one transaction can be of two states. No call that has seen that decides.
+// Reads of one transaction can be of two states. Such a call decides nothing.
 func TestReadsOfTwoStatesAreNotBelieved(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		w.create("/a", "/b") // always the same
@@ -272,7 +272,7 @@ func TestApplyEndsWithItsContextBetweenConflicts(t *testing.T) {
 	})
 }
 
-// A request that changes nothing leaves no outcome unknown.
+// An abandoned request without changes leaves no unknown outcome.
 func TestReadsThatAreGivenUpHaveNoUnknownOutcome(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		w.create("/a")

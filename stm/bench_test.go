@@ -15,13 +15,13 @@ import (
 	"github.com/zkrecipes/zkrecipes/stm"
 )
 
-// The benchmarks run over TCP on the test server, or, with ZKBENCH_APACHE=1, on a
-// standalone Apache ZooKeeper that keeps its data in memory. One operation moves a number
-// from one znode to another. Those named "plain" read, and repeat a transaction until it
-// is applied, without a marker, a pause or any certainty: what people write by hand.
-// Compare within one run.
+// The benchmarks run over TCP on the test server, or, with ZKBENCH_APACHE=1, on
+// a standalone Apache ZooKeeper that keeps its data in memory. One operation
+// moves a number from one znode to another. The "plain" benchmarks read, and
+// repeat a transaction until applied, without markers, pauses or certainty: the
+// usual handwritten loop. Compare only figures of the same run.
 
-// plain is the loop that people write by hand.
+// plain is the usual handwritten loop.
 func plain(ctx context.Context, s *session.Session, from, to string) error {
 	for {
 		reads := []*session.Future[session.Seen]{s.StartGet(from, false), s.StartGet(to, false)}

@@ -9,11 +9,11 @@ import (
 
 // This file has the conditions of a transaction besides its reads.
 
-// Assume takes node for what [Tx.Get] would read, without a request: from a view, or
-// from the result of an earlier write. The transaction depends on the node's version, or
-// on its absence, as on a read. If that is out of date, Apply calls the function again,
-// with a Tx for which Assume has no effect, so that Get reads. Nodes that the transaction
-// knows already stay as they are.
+// Assume uses node as the result of [Tx.Get], without a request: node comes
+// from a view, or from the result of an earlier write. The transaction depends
+// on the node's version, or on its absence, as on a read. If node is out of
+// date, Apply calls the function again, with a Tx for which Assume has no
+// effect, so Get reads. Nodes already known to the transaction do not change.
 //
 // Only Path, Exists, Data, and the version of Stat are needed. With the zxids of Stat, the
 // outcome can also be found out if the session is lost.
@@ -29,13 +29,13 @@ func (tx *Tx) Assume(node Node) error {
 	return nil
 }
 
-// Unanswered reports whether the reply to an earlier attempt of an idempotent call is
-// missing, so that the attempt may have been applied; see [NewIdempotent].
+// Unanswered reports whether the reply to an earlier attempt of an idempotent
+// call is missing; the attempt may then have been applied; see [NewIdempotent].
 func (tx *Tx) Unanswered() bool { return tx.unanswered }
 
-// Require applies the transaction only if the znode at path exists, at the place of this
-// call among the writes. The znode is not read, and may change. If it does not exist,
-// Apply ends with session.ErrNoNode and the path.
+// Require applies the transaction only if the znode at path exists, at the
+// place of this call among the writes. The znode is not read, and may change.
+// If the znode does not exist, Apply ends with session.ErrNoNode and the path.
 func (tx *Tx) Require(path string) error {
 	if err := tx.begin(path); err != nil {
 		return err

@@ -37,8 +37,8 @@ func TestAssumedNodeIsNotReadAndOneThatIsOutOfDateIs(t *testing.T) {
 	})
 }
 
-// A transaction depends on its assumptions about a znode as on its reads, also when it
-// returns an error.
+// A transaction depends on its assumptions about a znode as on its reads, even
+// for a call that returns an error.
 func TestErrorThatIsDueToAWrongAssumptionIsNotReported(t *testing.T) {
 	for name, wrong := range map[string]stm.Node{
 		"absent":         {Path: "/a"},
@@ -101,7 +101,7 @@ func TestRequiredZnodeMustExistAndMayChange(t *testing.T) {
 		requiring := func(tx *stm.Tx) error { return errors.Join(tx.Require("/needed"), tx.Set("/a", []byte("1"))) }
 		w.Server.ResetStats()
 		w.apply(txs, requiring)
-		require.Equal(w, 1, w.Requests(client), "it is not read")
+		require.Equal(w, 1, w.Requests(client), "the znode is not read")
 		require.Equal(w, 1, w.value("/a"))
 		require.NoError(w, w.Server.Delete("/needed"))
 		err := txs.Apply(w.Ctx, func(tx *stm.Tx) error { return errors.Join(tx.Require("/needed"), tx.Set("/a", []byte("2"))) })
@@ -110,7 +110,7 @@ func TestRequiredZnodeMustExistAndMayChange(t *testing.T) {
 		require.ErrorAs(w, err, &txn)
 		require.Equal(w, "/needed", txn.Path)
 		require.Equal(w, 1, w.value("/a"))
-		// Without a write, and with what the transaction knows.
+		// Without a write, and with the knowledge of the transaction.
 		require.ErrorIs(w, txs.Apply(w.Ctx, func(tx *stm.Tx) error { return tx.Require("/needed") }), session.ErrNoNode)
 		err = txs.Apply(w.Ctx, func(tx *stm.Tx) error { return errors.Join(tx.Delete("/a"), tx.Require("/a")) })
 		require.ErrorIs(w, err, session.ErrNoNode)
@@ -144,8 +144,8 @@ func TestResultsAreThoseOfTheWritesInTheirOrder(t *testing.T) {
 	}
 }
 
-// An idempotent call whose reply is lost is called again, and told so, in the same session
-// and in the next one.
+// An idempotent function is called again after a lost reply, with Unanswered
+// set, in the same session and in the next one.
 func TestIdempotentFunctionIsCalledAgainAfterALostReply(t *testing.T) {
 	for name, expire := range map[string]bool{"connection": false, "session": true} {
 		t.Run(name, func(t *testing.T) {
@@ -165,7 +165,7 @@ func TestIdempotentFunctionIsCalledAgainAfterALostReply(t *testing.T) {
 					err := tx.Assume(stm.Node{Path: "/a", Exists: true, Data: []byte("0")})
 					n, err2 := tx.Get("/a")
 					if number(n.Data) == 1 {
-						return nil // it was applied
+						return nil // already applied
 					}
 					return errors.Join(err, err2, tx.Set("/a", []byte("1")))
 				})
@@ -197,7 +197,7 @@ func TestIdempotentCallThatEndsWithoutAReplyIsUnknown(t *testing.T) {
 	})
 }
 
-// The absence of the only znode that was read is proved without a write.
+// The absence of the only read znode is proved without a write.
 func TestAbsenceThatAloneWasReadIsProvedWithoutAWrite(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		client := w.Client()
@@ -227,8 +227,9 @@ func TestAbsenceThatAloneWasReadIsProvedWithoutAWrite(t *testing.T) {
 	})
 }
 
-// An order is paid once: its data names the payment, which an idempotent function
-// recognizes. The version is known, a receipt is required, and a part is deleted.
+// An order is paid once: its data names the payment, so the function recognizes
+// an applied payment. The version is known, a receipt is required, and a part
+// is deleted.
 func TestIdempotentTransactionsUnderEveryFault(t *testing.T) {
 	pay := func(by string) func(tx *stm.Tx) error {
 		return func(tx *stm.Tx) error {
@@ -257,7 +258,7 @@ func TestIdempotentTransactionsUnderEveryFault(t *testing.T) {
 			return err
 		},
 		Next: func(ctx context.Context, p *world.Party) error {
-			world.Pause(time.Minute) // for what is still in flight
+			world.Pause(time.Minute) // for requests in flight
 			s, err := p.Other.Session(ctx)
 			if err != nil {
 				return err

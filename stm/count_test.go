@@ -8,7 +8,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/stm"
 )
 
-// The costs that the package's documentation promises.
+// The costs promised by the package's documentation.
 func TestRequestsOfATransaction(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		w.create("/a", "/b")
@@ -33,6 +33,6 @@ func TestRequestsOfATransaction(t *testing.T) {
 		fresh := stm.New(client, markers, nil)
 		w.Server.ResetStats()
 		w.apply(fresh, move("/a", "/b", 1))
-		require.Equal(w, 4, w.Requests(client), "the first one creates a marker")
+		require.Equal(w, 4, w.Requests(client), "the first transaction creates a marker")
 	})
 }

@@ -8,24 +8,25 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// doubt is a transaction whose reply is missing and whose session is lost, so that it
-// may have been applied, and may still be. Two things tell:
+// doubt is a transaction whose reply is missing and whose session is lost: the
+// transaction may have been applied, or may still be. Two things tell the
+// outcome:
 //
 // The marker, as long as it exists: its version says whether the transaction was applied,
 // and once the marker is deleted, the transaction never will be.
 //
-// When the marker is gone, a znode that existed and that the transaction was to change: if
-// the znode still has the creation and modification zxids that were read, the transaction
-// was not applied. Zxids never repeat, so another writer cannot restore such a state, and
-// neither can the transaction itself.
+// When the marker is gone, an existing znode that the transaction would have
+// changed: if the znode still has the same creation and modification zxids as
+// at the read, the transaction was not applied. Zxids never repeat, so another
+// writer cannot restore such a state, and neither can the transaction itself.
 type doubt struct {
 	marker   *marker
-	unchange []Node // the reads of the znodes that the transaction was to change
+	unchange []Node // the reads of the znodes to be changed by the transaction
 	tx       *Tx
 	reason   error
 }
 
-// newDoubt is the doubt that the transaction leaves.
+// newDoubt is the doubt about tx.
 func newDoubt(tx *Tx, m *marker, reason error) *doubt {
 	d := &doubt{marker: m, tx: tx, reason: reason}
 	for _, e := range tx.reads {
@@ -75,7 +76,8 @@ func (d *doubt) compare(ctx context.Context, s *session.Session) (outcome, error
 	return unknown, nil
 }
 
-// error is the end of an Apply that could not settle the doubt, because of why.
+// error is the error of an Apply that could not settle the doubt, because of
+// why.
 func (d *doubt) error(why error) error {
 	return fmt.Errorf("%w: %w; then: %w", session.ErrUnknownOutcome, d.reason, why)
 }

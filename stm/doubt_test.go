@@ -12,14 +12,14 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// A transaction whose session is lost over it: the request, or the reply, was lost.
+// A transaction that loses its session: the request, or the reply, was lost.
 func losesItsSession(t *testing.T, lose zktest.Fault, f func(tx *stm.Tx) error, meanwhile func(w *World)) (a, b int, said error) {
 	t.Helper()
 	inWorld(t, nil, func(w *World) {
 		w.create("/a", "/b", "/c")
 		client := w.Client()
 		txs := stm.New(client, markers, nil)
-		w.apply(txs, move("/c", "/c", 0)) // so that there is a marker
+		w.apply(txs, move("/c", "/c", 0)) // creates a marker
 		id := w.ID(client)
 		w.Server.FailNth(commits, 1, zktest.Action{Do: lose})
 		done := w.started(w.Ctx, txs, f)
@@ -48,7 +48,7 @@ func TestTransactionThatMayHaveBeenAppliedIsNotRepeated(t *testing.T) {
 	require.Equal(t, []int{-5, 5}, []int{a, b}, "once")
 }
 
-// Nobody can tell who has changed the znodes.
+// The writer of the changed znodes cannot be found out.
 func TestTransactionWhoseZnodesHaveAllChangedSinceIsUnknown(t *testing.T) {
 	a, b, said := losesItsSession(t, zktest.DropRequest, move("/a", "/b", 5), func(w *World) {
 		require.NoError(t, w.Server.Set("/a", []byte("100")))
@@ -58,7 +58,7 @@ func TestTransactionWhoseZnodesHaveAllChangedSinceIsUnknown(t *testing.T) {
 	require.Equal(t, []int{100, 100}, []int{a, b})
 }
 
-// One that has not changed proves that the transaction was not applied.
+// An unchanged znode proves that the transaction was not applied.
 func TestTransactionOfWhichOneZnodeHasNotChangedIsApplied(t *testing.T) {
 	a, b, said := losesItsSession(t, zktest.DropRequest, move("/a", "/b", 5), func(w *World) {
 		require.NoError(t, w.Server.Set("/a", []byte("100")))
@@ -102,7 +102,7 @@ func TestVerdictAfterADoubt(t *testing.T) {
 	}
 }
 
-// A znode that a transaction only reads, or leaves as it was, does not tell whether the
+// A znode only read, or written without a change, does not tell whether the
 // transaction was applied.
 func TestOnlyWhatATransactionChangesTellsOfIt(t *testing.T) {
 	full := errors.New("full")
@@ -139,7 +139,7 @@ func TestOnlyWhatATransactionChangesTellsOfIt(t *testing.T) {
 	}
 }
 
-// Without anything that existed there is nothing that tells.
+// Without any znode that existed before, the outcome stays unknown.
 func TestBlindWritesAndCreationsInALostSessionAreUnknown(t *testing.T) {
 	for _, f := range []func(tx *stm.Tx) error{
 		func(tx *stm.Tx) error { return tx.Set("/a", []byte("1")) },
@@ -160,8 +160,8 @@ func TestBlindWritesAndCreationsInALostSessionAreUnknown(t *testing.T) {
 	}
 }
 
-// The former session still exists on the servers when the next one looks: the marker
-// tells, and its deletion keeps a late request from being applied.
+// The servers still have the former session when the next session looks: the
+// marker tells, and its deletion keeps a late request from being applied.
 func TestMarkerOfAFormerSessionTells(t *testing.T) {
 	for _, applied := range []bool{false, true} {
 		inWorld(t, nil, func(w *World) {
@@ -228,7 +228,7 @@ func TestTransactionsGoOnWithoutTheirMarkers(t *testing.T) {
 		w.apply(txs, move("/a", "/b", 1))
 		require.Equal(w, 3, w.value("/b"))
 		w.Settle()
-		require.Len(w, w.Children(markers), 1, "the one that was changed is deleted")
+		require.Len(w, w.Children(markers), 1, "the marker of the settled transaction is deleted")
 	})
 }
 
@@ -245,11 +245,11 @@ func TestCallerWhoGivesUpIsToldThatTheOutcomeIsUnknown(t *testing.T) {
 		w.Server.Heal()
 		w.apply(txs, move("/a", "/b", 5))
 		w.Pass(time.Minute)
-		require.LessOrEqual(w, len(w.Children(markers)), 1, "the marker of the first one is deleted")
+		require.LessOrEqual(w, len(w.Children(markers)), 1, "the marker of the first transaction is deleted")
 	})
 }
 
-// An outage that outlasts the session, over a transaction.
+// An outage during a transaction, longer than the session.
 func TestTransactionOverAnOutage(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		w.create("/a", "/b")

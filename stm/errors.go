@@ -17,10 +17,10 @@ var (
 	// ErrConflicts: other writers were faster too many times in a row; see
 	// [Options.MaxConflicts]. Nothing was written.
 	ErrConflicts = errors.New("too many conflicts in a row")
-	// ErrVersion: the znode's data version is -1, which ZooKeeper takes for "any
-	// version", so that no transaction can depend on it. The 4294967295th change of a
-	// znode leaves it so, and the next change by any client repairs it. Nothing was
-	// written.
+	// ErrVersion: the znode's data version is -1, which means "any version" to
+	// ZooKeeper, so no transaction can depend on the version. The 4294967295th
+	// change of a znode leads to this version, and the next change by any client
+	// repairs it. Nothing was written.
 	ErrVersion = errors.New("the data version is -1, on which no transaction can depend")
 )
 

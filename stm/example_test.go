@@ -26,14 +26,15 @@ func connect(ctx context.Context) (client *session.Client, done func()) {
 
 var errNoMoney = errors.New("not enough money")
 
-// transfer moves an amount between two accounts, or says why it cannot.
+// transfer moves an amount between two accounts, or returns the reason for a
+// refusal.
 func transfer(from, to string, amount int) func(tx *stm.Tx) error {
 	return func(tx *stm.Tx) error {
 		accounts, err := tx.GetAll(from, to) // one round trip
 		if err != nil {
 			return err
 		}
-		a, _ := strconv.Atoi(string(accounts[0].Data)) // an account that does not exist has nothing
+		a, _ := strconv.Atoi(string(accounts[0].Data)) // a missing account is empty
 		b, _ := strconv.Atoi(string(accounts[1].Data))
 		if a < amount {
 			return fmt.Errorf("%s has %d: %w", from, a, errNoMoney)
@@ -57,8 +58,9 @@ func Example() {
 	// /alice has 10: not enough money
 }
 
-// The servers refuse a write of a process that holds no longer what it has held. Locks,
-// leaderships and all else that can be held have a Guard; here it is one znode.
+// The servers refuse a write of a process that has lost its hold. Locks,
+// leaderships and all other holds have a Guard; here the hold is a single
+// znode.
 func ExampleTx_Guard() {
 	ctx := context.Background()
 	client, done := connect(ctx)

@@ -6,7 +6,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// SettleForTest settles the doubt about a transaction that was to set the marker at path,
+// SettleForTest settles the doubt about a transaction with the marker at path,
 // whose version was 0.
 func SettleForTest(ctx context.Context, s *session.Session, path string) (string, error) {
 	out, err := (&doubt{marker: &marker{path: path}}).settle(ctx, s)

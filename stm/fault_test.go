@@ -15,17 +15,18 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/matrix"
 )
 
-// everything counts the searches for what became of a transaction, too.
+// everything also counts the requests that find out outcomes.
 func everything(r zktest.Request) bool {
 	return !slices.Contains([]string{"connect", "ping", "setWatches", "setAuth", "closeSession"}, r.Op)
 }
 
-// ledger is what two transactions of the tested client have said.
+// ledger has the results of two transactions of the tested client.
 type ledger struct{ said [2]error }
 
-// transfers is a trial of two transactions, the second one whatever the first one said:
-// number i moves 10^i from /a to /b, so that each digit tells how often it was applied.
-// between runs between the reads of a transaction and its writes.
+// transfers is a trial of two transactions; the second runs after any result of
+// the first. Number i moves 10^i from /a to /b, so each digit tells how often
+// the transaction was applied. between runs between the reads of a transaction
+// and its writes.
 func transfers(name string, between func(ctx context.Context, p *world.Party) error) world.Trial {
 	return world.Trial{
 		Name: name,
@@ -49,7 +50,7 @@ func transfers(name string, between func(ctx context.Context, p *world.Party) er
 			return errors.Join(l.said[:]...)
 		},
 		Next: func(ctx context.Context, p *world.Party) error {
-			world.Pause(time.Minute) // for what is still in flight
+			world.Pause(time.Minute) // for requests in flight
 			return settled(ctx, p, p.State.(*ledger))
 		},
 		Counts:  everything,
@@ -57,7 +58,8 @@ func transfers(name string, between func(ctx context.Context, p *world.Party) er
 	}
 }
 
-// settled wants the numbers to say what was reported, and the next caller to get through.
+// settled asserts that the numbers agree with the reports, and that the next
+// caller succeeds.
 func settled(ctx context.Context, p *world.Party, l *ledger) error {
 	var a, b int
 	other := stm.New(p.Other, markers, nil)
@@ -82,7 +84,8 @@ func settled(ctx context.Context, p *world.Party, l *ledger) error {
 	if err != nil {
 		return err
 	}
-	// Of the tested client: one of its session, one of a former one; and the other's.
+	// Two of the tested client: for its present and for a former session; and
+	// one of the other client.
 	names, _, err := s.Children(ctx, markers)
 	if err != nil && !errors.Is(err, session.ErrNoNode) || len(names) > 3 {
 		return fmt.Errorf("markers nobody uses: %q %w", names, err)
@@ -103,8 +106,8 @@ func run(t *testing.T, tr world.Trial) {
 
 func TestTransactionsUnderEveryFault(t *testing.T) { run(t, transfers("two transactions", nil)) }
 
-// Others change the same znodes all the time: only the marker can tell what became of
-// a transaction.
+// Other clients change the same znodes all the time: only the marker can tell
+// the outcome.
 func TestContendedTransactionsUnderEveryFault(t *testing.T) {
 	conflict := func(ctx context.Context, p *world.Party) error {
 		s, err := p.Other.Session(ctx)
@@ -113,7 +116,7 @@ func TestContendedTransactionsUnderEveryFault(t *testing.T) {
 		}
 		data, stat, err := s.Get(ctx, "/b")
 		if err != nil || stat.Version > 2 {
-			return err // that is enough of it
+			return err // enough conflicts
 		}
 		_, err = s.Set(ctx, "/b", data, stat.Version)
 		if errors.Is(err, session.ErrBadVersion) {

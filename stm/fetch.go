@@ -7,7 +7,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// fetch reads those of paths that the transaction does not know yet.
+// fetch reads the paths not yet known to the transaction.
 func (tx *Tx) fetch(paths []string) error {
 	var synced *session.Future[struct{}]
 	reads := map[string]*session.Future[session.Seen]{}
@@ -40,8 +40,8 @@ func (tx *Tx) fetch(paths []string) error {
 	return nil
 }
 
-// startSync sends the sync that has to precede the attempt's first read, if any; nil if
-// none has to.
+// startSync sends the sync required before the attempt's first read; nil if no
+// sync is required.
 func (tx *Tx) startSync() *session.Future[struct{}] {
 	if !tx.fresh {
 		return nil
@@ -77,8 +77,7 @@ func (tx *Tx) know(node Node) {
 	tx.reads = append(tx.reads, e)
 }
 
-// onlyAbsent is the path of the znode that was read, if it is only one and absent;
-// otherwise "".
+// onlyAbsent is the path of the only read znode, if absent; otherwise "".
 func (tx *Tx) onlyAbsent() string {
 	if len(tx.reads) != 1 || tx.reads[0].was.Exists {
 		return ""
@@ -86,8 +85,8 @@ func (tx *Tx) onlyAbsent() string {
 	return tx.reads[0].was.Path
 }
 
-// findAbsentAncestors completes absentAt of the znodes whose absence the request is to
-// prove, which are all that were absent but those in skip.
+// findAbsentAncestors completes absentAt of the znodes whose absence the
+// request must prove: all absent znodes except those in skip.
 func (tx *Tx) findAbsentAncestors(skip map[string]bool) error {
 	for _, e := range tx.reads {
 		if e.was.Exists || skip[e.was.Path] || e.absentAt != "" {
@@ -101,9 +100,9 @@ func (tx *Tx) findAbsentAncestors(skip map[string]bool) error {
 	return nil
 }
 
-// topmostAbsent is the topmost of the absent znodes at path and above: as long as that
-// one does not exist, nothing below it does, and only its creation can be tried, since
-// its parent exists.
+// topmostAbsent is the topmost of the absent znodes at path and above. While
+// the topmost does not exist, no znode below exists, and only the topmost can
+// be created as a test, because its parent exists.
 func (tx *Tx) topmostAbsent(path string) (string, error) {
 	for {
 		above := path[:strings.LastIndexByte(path, '/')]

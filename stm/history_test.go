@@ -8,22 +8,22 @@ import (
 	"github.com/zkrecipes/zkrecipes/internal/world/history"
 )
 
-// This file has the model by which histories of concurrent clients are judged.
+// This file has the model for checking the histories of concurrent clients.
 
-// cells is how many znodes the transactions of a history use; each holds a number, or
-// does not exist, which is -1.
+// cells is the number of znodes in a history; each has a number, or -1 for a
+// missing znode.
 const cells = 4
 
 type state [cells]int
 
-// call is one transaction: what it was to do, what it has seen and when.
+// call is a transaction: its operation, its reads and its times.
 type call struct {
-	// op is "move": from cell i to cell j, if cell i has so much; "sum": of all cells;
-	// "put": cell i, whatever it was; "claim": create cell i, if it does not exist.
+	// op is "move": from cell i to cell j, if cell i has enough; "sum": of all
+	// cells; "put": cell i unconditionally; "claim": create cell i, if missing.
 	op         string
 	i, j, n    int
 	fate       fate
-	saw        state // by its last attempt; only the cells that it reads
+	saw        state // by its last attempt; only the cells of its reads
 	refused    bool  // its function has returned an error
 	begin, end int64
 }
@@ -33,8 +33,8 @@ func (c call) String() string {
 	return fmt.Sprintf("%d-%d %s(%d, %d, %d) saw %v, refused %v, fate %d", c.begin, c.end, c.op, c.i, c.j, c.n, c.saw, c.refused, c.fate)
 }
 
-// step applies a call to the one true copy. The values that a call of unknown fate has
-// seen count for nothing.
+// step applies a call to the one true copy. The reads of a call with unknown
+// fate do not count.
 func step(now state, c call) (bool, state) {
 	sees := func(cells ...int) bool {
 		for _, i := range cells {
@@ -69,7 +69,7 @@ func step(now state, c call) (bool, state) {
 	return sees(0, 1, 2, 3), now
 }
 
-// checkHistory wants an order of the calls that explains all answers; see
+// checkHistory requires an order of the calls that explains all answers; see
 // [history.Check].
 func checkHistory(initial state, calls []call) error {
 	all := make([]history.Call, len(calls))
@@ -79,7 +79,7 @@ func checkHistory(initial state, calls []call) error {
 	return history.Check(initial, func(now, input any) (bool, any) { return step(now.(state), input.(call)) }, all)
 }
 
-// The checker must notice what it is for.
+// The checker must detect violations.
 func TestHistoryCheckerNotices(t *testing.T) {
 	initial := state{10, 0, 0, -1}
 	taken := call{op: "move", i: 0, j: 1, n: 7, fate: once, saw: state{10, 0, 0, -1}, begin: 1, end: 2}

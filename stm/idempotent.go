@@ -9,9 +9,9 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// commitUnmarked is commit for a function that recognizes what it has done. After a lost
-// reply session.Client.Retry waits until the attempt was applied or never will be in its
-// session, and calls inSession again.
+// commitUnmarked is commit for a function that recognizes its applied attempts.
+// After a lost reply, session.Client.Retry waits until the attempt was applied
+// or never will be in its session, and calls inSession again.
 func (r *run) commitUnmarked(ctx context.Context, s *session.Session, tx *Tx, p plan) error {
 	began := time.Now()
 	results, err := s.Txn(ctx, p.ops...)
@@ -27,15 +27,16 @@ func (r *run) commitUnmarked(ctx context.Context, s *session.Session, tx *Tx, p 
 	return r.failed(ctx, s, tx, p, err)
 }
 
-// refute forgets the attempts that never will be applied, given that all that tx has read
-// is true.
+// refute forgets the attempts that never will be applied, given that all reads
+// of tx are true.
 func (r *run) refute(tx *Tx) {
 	r.open = slices.DeleteFunc(r.open, func(d *doubt) bool { return d.refutedBy(tx) })
 }
 
-// refutedBy reports whether the attempt, which was not recognized as applied, never will
-// be applied, given that all that tx has read is true: its session has no request in
-// flight any more, or one of its conditions is false.
+// refutedBy reports whether the attempt, which was not recognized as applied,
+// never will be applied, given that all reads of tx are true: the attempt's
+// session has no request in flight any more, or one of the attempt's conditions
+// is false.
 func (d *doubt) refutedBy(tx *Tx) bool {
 	if d.tx.s == tx.s || errors.Is(d.tx.s.Err(), session.ErrExpired) {
 		return true

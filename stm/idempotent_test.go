@@ -27,7 +27,7 @@ func idempotent(c *session.Client) *stm.Transactor {
 	return stm.NewIdempotent(c, markers, nil)
 }
 
-// enlist appends id to the list at path, and recognizes that it has done so.
+// enlist appends id to the list at path, and recognizes an earlier append.
 func enlist(path, id string) func(*stm.Tx) error {
 	return func(tx *stm.Tx) error {
 		n, err := tx.Get(path)
@@ -64,7 +64,7 @@ func TestRecognizedTransactionsUnderEveryFault(t *testing.T) {
 			return errors.Join(l.said[:]...)
 		},
 		Next: func(ctx context.Context, p *world.Party) error {
-			world.Pause(time.Minute) // for what is still in flight
+			world.Pause(time.Minute) // for requests in flight
 			s, err := p.Other.Session(ctx)
 			if err != nil {
 				return err
@@ -83,8 +83,8 @@ func TestRecognizedTransactionsUnderEveryFault(t *testing.T) {
 	})
 }
 
-// Clients under random faults: what is reported is true, and each transaction is applied
-// at most once.
+// Clients under random faults: all reports are true, and each transaction is
+// applied at most once.
 func TestIdempotentTransactionsAreAppliedOnce(t *testing.T) {
 	n := 60
 	if testing.Short() {
@@ -137,9 +137,9 @@ func idempotentHistory(w *world.World, seed uint64, servers int) error {
 	return nil
 }
 
-// The attempt of a session that was given up may still arrive, unless what the next
-// attempt reads excludes that. The attempt of this session, or of one that the servers have
-// expired, may not.
+// The attempt of a session that was given up may still arrive, unless the reads
+// of the next attempt exclude it. An attempt of this session, or of a session
+// expired by the servers, cannot arrive.
 func TestVerdictAfterAnIdempotentAttempt(t *testing.T) {
 	for name, want := range map[string]bool{"same": false, "expired": false, "given up": true, "given up, and changed": false} {
 		inWorld(t, nil, func(w *World) {

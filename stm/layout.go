@@ -8,5 +8,5 @@ import (
 // newMarkerPath returns a new path for a marker in dir.
 func newMarkerPath(dir string) string { return dir + "/" + session.ProtectedName(stmformat.MarkerBase) }
 
-// anyVersion is the version that ZooKeeper takes for "any version".
+// anyVersion is the version with the meaning "any version".
 const anyVersion int32 = -1

@@ -12,12 +12,12 @@ import (
 	"github.com/zkrecipes/zkrecipes/stm"
 )
 
-// clean replaces what is another one each time.
+// clean replaces the unique parts.
 func clean(text string) string {
 	return regexp.MustCompile(`[0-9a-f-]{36}`).ReplaceAllString(text, "<uuid>")
 }
 
-// The layout, which other programs read, must not change by accident.
+// The layout is read by other programs and must not change by accident.
 func TestLayoutIsTheGoldenOne(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		require.NoError(w, w.Server.Create("/app", nil))
@@ -37,7 +37,7 @@ func TestNothingButTheWritesOutlivesTheSession(t *testing.T) {
 		for i := range 3 {
 			w.apply(txs, func(tx *stm.Tx) error { return tx.Put(fmt.Sprintf("/n%d", i), nil) })
 		}
-		require.Len(w, w.Children(markers), 1, "one at a time needs one marker")
+		require.Len(w, w.Children(markers), 1, "sequential transactions need one marker")
 		require.NoError(w, client.Close(w.Ctx))
 		require.Empty(w, w.Children(markers))
 		require.True(w, w.exists("/n2"))

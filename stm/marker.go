@@ -9,14 +9,14 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// marker is an ephemeral znode that one transaction at a time sets beside its writes.
-// Its data version counts the transactions that were applied.
+// marker is an ephemeral znode, set by one transaction at a time together with
+// its writes. Its data version counts the applied transactions.
 type marker struct {
 	path    string
 	version int32
 }
 
-// set is the part of a transaction that counts it.
+// set is the operation that counts a transaction.
 func (m *marker) set() session.Op { return session.SetOp(m.path, nil, m.version) }
 
 // outcome says whether a transaction was applied.
@@ -25,11 +25,11 @@ type outcome int
 const (
 	applied outcome = iota
 	notApplied
-	gone // the marker is, which would tell
+	gone // the marker is gone
 	unknown
 )
 
-// look reads the outcome of the transaction that was to set m.
+// look reads the outcome of the transaction with marker m.
 func (m *marker) look(ctx context.Context, s *session.Session) (outcome, error) {
 	stat, exists, err := existsFresh(ctx, s, m.path)
 	switch {
@@ -42,10 +42,10 @@ func (m *marker) look(ctx context.Context, s *session.Session) (outcome, error) 
 	case stat.Version == m.version+1:
 		return applied, nil
 	}
-	return unknown, nil // another client has changed it
+	return unknown, nil // another client has changed the marker
 }
 
-// existsFresh is Exists with all in view that was committed before the call.
+// existsFresh is Exists, and sees everything committed before the call.
 func existsFresh(ctx context.Context, s *session.Session, path string) (stat session.Stat, exists bool, err error) {
 	err = s.ReadFresh(ctx, path, func() (err error) {
 		stat, exists, err = s.Exists(ctx, path)
@@ -54,8 +54,8 @@ func existsFresh(ctx context.Context, s *session.Session, path string) (stat ses
 	return stat, exists, err
 }
 
-// markerPool keeps the markers of one session that no transaction uses at the moment:
-// as many as transactions have run concurrently.
+// markerPool keeps the unused markers of a session: as many as transactions
+// have run concurrently.
 type markerPool struct {
 	dir string
 	acl []session.ACL
@@ -66,7 +66,8 @@ type markerPool struct {
 	free []*marker
 }
 
-// take returns a marker of session s for one transaction, and creates one if need be.
+// take returns a marker of session s for one transaction, and creates a marker
+// if necessary.
 func (p *markerPool) take(ctx context.Context, s *session.Session) (*marker, error) {
 	if m := p.pop(s); m != nil {
 		return m, nil
@@ -113,7 +114,7 @@ func (p *markerPool) put(s *session.Session, m *marker) {
 	}
 }
 
-// drop deletes a marker of session s of which nothing is known, in the background.
+// drop deletes a marker with an unknown state in the background.
 func (p *markerPool) drop(s *session.Session, m *marker) {
 	optimistic.DeleteLater(s, m.path)
 }

@@ -8,10 +8,11 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// Peek reads znodes in one round trip without making them conditions of the transaction:
-// a hint, which may be out of date, and does not show the transaction's own writes. A
-// znode whose changes all change another znode, which the transaction reads with [Tx.Get]
-// before, is as current as that one when the transaction is applied.
+// Peek reads znodes in one round trip without making them conditions of the
+// transaction: the result is a hint, may be out of date, and does not show the
+// transaction's own writes. If every change of a znode also changes another
+// znode, and the transaction reads the other znode with [Tx.Get] before, the
+// hint is current when the transaction is applied.
 func (tx *Tx) Peek(paths ...string) ([]Node, error) {
 	if err := tx.beginAll(paths); err != nil {
 		return nil, err
@@ -24,8 +25,8 @@ func (tx *Tx) Peek(paths ...string) ([]Node, error) {
 	return tx.peeked(synced, paths, reads)
 }
 
-// PeekChildren is [Tx.Peek] of the names of a znode's children. A znode that does not
-// exist has none.
+// PeekChildren is [Tx.Peek] of the names of a znode's children. A missing znode
+// has no names.
 func (tx *Tx) PeekChildren(path string) (Node, []string, error) {
 	if err := tx.begin(path); err != nil {
 		return Node{}, nil, err
@@ -39,9 +40,10 @@ func (tx *Tx) PeekChildren(path string) (Node, []string, error) {
 	return nodes[0], slices.Clone(seen.Children), nil
 }
 
-// Depend makes the transaction depend on nodes that [Tx.Peek] has returned, as if [Tx.Get]
-// had read them: on their versions, or on their absence. A node that the transaction knows
-// already stays as it is. So znodes that are conditions and others share a round trip.
+// Depend makes the transaction depend on nodes that [Tx.Peek] has returned, as
+// if [Tx.Get] had read them: on their versions, or on their absence. A node
+// already known to the transaction does not change. With Depend, conditions and
+// hints share a round trip.
 func (tx *Tx) Depend(nodes ...Node) error {
 	if err := tx.usable(); err != nil {
 		return err
@@ -62,8 +64,8 @@ func (tx *Tx) Depend(nodes ...Node) error {
 	return nil
 }
 
-// Session returns the session in which this attempt is applied: that of the ephemeral
-// znodes that the transaction creates.
+// Session returns the session of this attempt: the session of the ephemeral
+// znodes created by the transaction.
 func (tx *Tx) Session() *session.Session {
 	if tx == nil {
 		return nil
@@ -71,7 +73,7 @@ func (tx *Tx) Session() *session.Session {
 	return tx.s
 }
 
-// peeked waits for reads that are no conditions.
+// peeked waits for reads without conditions.
 func (tx *Tx) peeked(synced *session.Future[struct{}], paths []string, reads []*session.Future[session.Seen]) ([]Node, error) {
 	if err := tx.awaitSync(synced); err != nil {
 		return nil, err

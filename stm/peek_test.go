@@ -51,7 +51,7 @@ func TestWhatIsPeekedIsNoCondition(t *testing.T) {
 	})
 }
 
-// A znode that was peeked at can become a condition, whether it exists or not.
+// A peeked znode can become a condition, whether present or absent.
 func TestTransactionDependsOnWhatItHasPeeked(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		w.create("/a", "/b")
@@ -60,7 +60,7 @@ func TestTransactionDependsOnWhatItHasPeeked(t *testing.T) {
 			nodes, err := tx.Peek("/a", "/b", "/none")
 			require.NoError(w, err)
 			require.NoError(w, tx.Depend(nodes...))
-			require.NoError(w, tx.Depend(nodes[0]), "it knows that")
+			require.NoError(w, tx.Depend(nodes[0]), "already known to the transaction")
 			switch calls++; calls {
 			case 1:
 				require.NoError(w, w.Server.Set("/b", []byte("7")))
@@ -78,7 +78,7 @@ func TestTransactionDependsOnWhatItHasPeeked(t *testing.T) {
 	})
 }
 
-// After a conflict, what is peeked is not older than what has changed.
+// After a conflict, peeked values are not older than the conflicting change.
 func TestPeekAfterAConflictIsFresh(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		w.create("/a", "/hint")

@@ -6,20 +6,20 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// role is the purpose of an operation of the request. It decides what the failure of
-// the operation means.
+// role is the purpose of an operation of the request. The role decides the
+// meaning of the operation's failure.
 type role int
 
 const (
-	noRole     role = iota // the failure is not that of an operation
+	noRole     role = iota // the failure does not belong to an operation
 	guardRole              // a guard of the caller
-	readRole               // a condition on a read, or a write that has one
-	createRole             // a creation of a znode that was absent
-	writeRole              // a write that depends on nothing that was read
+	readRole               // a condition on a read, or a write with such a condition
+	createRole             // a creation of an absent znode
+	writeRole              // a write without a dependence on reads
 	markerRole             // counts the transaction
 )
 
-// plan is the request that a transaction becomes.
+// plan is the request for a transaction.
 type plan struct {
 	ops   []session.Op
 	roles []role // of each of ops
@@ -27,7 +27,7 @@ type plan struct {
 	writes int
 }
 
-// failedAt returns the role of the operation that made the request fail.
+// failedAt returns the role of the failed operation.
 func (p *plan) failedAt(err error) role {
 	var txn *session.TxnError
 	if !errors.As(err, &txn) {
@@ -53,9 +53,9 @@ func (p *plan) resultsOfWrites(results []session.Result) (out []session.Result) 
 	return out
 }
 
-// addReads adds conditions on all that was read, except for what skip names: those
-// znodes have a write that depends on the same. An absent znode is created and deleted
-// again, since ZooKeeper has no check for absence.
+// addReads adds conditions on all reads, except for the paths in skip: these
+// znodes have a write with the same condition. An absent znode is created and
+// deleted again, because ZooKeeper has no check for absence.
 func (p *plan) addReads(tx *Tx, skip map[string]bool) {
 	tried := map[string]bool{}
 	for _, e := range tx.reads {
@@ -70,14 +70,14 @@ func (p *plan) addReads(tx *Tx, skip map[string]bool) {
 	}
 }
 
-// planReads makes the request that proves the transaction's reads.
+// planReads makes the request for proving the transaction's reads.
 func planReads(tx *Tx) plan {
 	var p plan
 	p.addReads(tx, nil)
 	return p
 }
 
-// planAll is the request that carries the transaction out, without its marker.
+// planAll is the request for the whole transaction, without its marker.
 func planAll(tx *Tx) plan {
 	var p plan
 	p.add(guardRole, tx.guards...)
@@ -96,7 +96,7 @@ func planAll(tx *Tx) plan {
 	return p
 }
 
-// conditional are the paths whose first write depends on what was read of them.
+// conditional are the paths whose first write depends on their read.
 func (tx *Tx) conditional() map[string]bool {
 	out := map[string]bool{}
 	for _, w := range tx.writes {

@@ -8,9 +8,10 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// noteConflict counts a conflict and waits: after the first one in the queue of
-// [Options.Queue], if there is one, and otherwise for a random time. It returns again,
-// which asks for another attempt, unless the call has ended.
+// noteConflict counts a conflict and waits: after the first conflict in the
+// queue of [Options.Queue], if any, and otherwise for a random time.
+// noteConflict returns again, which requests another attempt, unless the call
+// has ended.
 func (r *run) noteConflict(ctx context.Context, s *session.Session, again error) (err error) {
 	r.conflicts++
 	if r.t.opts.Queue == nil || r.queued {
@@ -24,7 +25,7 @@ func (r *run) noteConflict(ctx context.Context, s *session.Session, again error)
 	return again
 }
 
-// leaveQueue leaves the queue, if the call is in it.
+// leaveQueue leaves the queue, if entered.
 func (r *run) leaveQueue() {
 	if r.leave != nil {
 		r.leave()

@@ -15,8 +15,8 @@ type run struct {
 	t *Transactor
 	f func(*Tx) error
 
-	// verdict is how the call ends, unless it ends with its context or client; own says
-	// that the verdict is the error of f.
+	// verdict is the result of the call, unless the call ends with its context
+	// or client; own is set if the verdict is the error of f.
 	verdict error
 	own     bool
 	// results are those of the writes.
@@ -29,7 +29,8 @@ type run struct {
 	doubt *doubt
 	// open are the attempts without a marker whose replies are missing.
 	open []*doubt
-	// queued says that the queue was entered, and leave leaves it; it may be nil.
+	// queued is set after entering the queue. leave leaves the queue, and may be
+	// nil.
 	queued bool
 	leave  func()
 }
@@ -53,9 +54,9 @@ func (r *run) end(verdict error, own bool) error {
 	return nil
 }
 
-// inSession makes attempts in one session until the call ends. An error is for
-// session.Client.Retry, which calls inSession again after the loss of a connection or of
-// the session.
+// inSession makes attempts in one session until the call ends. Errors are for
+// session.Client.Retry, which calls inSession again after the loss of a
+// connection or of the session.
 func (r *run) inSession(ctx context.Context, s *session.Session) error {
 	for {
 		over, err := r.settle(ctx, s)
@@ -74,8 +75,8 @@ func (r *run) inSession(ctx context.Context, s *session.Session) error {
 	}
 }
 
-// settle finds out the outcome of a doubtful attempt. over says that the call has
-// ended.
+// settle finds out the outcome of a doubtful attempt. over reports the end of
+// the call.
 func (r *run) settle(ctx context.Context, s *session.Session) (over bool, err error) {
 	if r.doubt == nil {
 		return false, nil
@@ -94,7 +95,7 @@ func (r *run) settle(ctx context.Context, s *session.Session) (over bool, err er
 	return true, r.end(errUntold, false)
 }
 
-// attempt calls f once and carries out what f asks for.
+// attempt calls f once and carries out the requested writes.
 func (r *run) attempt(ctx context.Context, s *session.Session) error {
 	fresh := r.conflicts > 0
 	tx := &Tx{
@@ -126,7 +127,7 @@ func (r *run) attempt(ctx context.Context, s *session.Session) error {
 	return r.commit(ctx, s, tx)
 }
 
-// proveReads ends the call with verdict if all that was read is true at one moment.
+// proveReads ends the call with verdict if all reads are true at one moment.
 func (r *run) proveReads(ctx context.Context, s *session.Session, tx *Tx, verdict error, own bool) error {
 	if path := tx.onlyAbsent(); path != "" {
 		return r.proveAbsent(ctx, s, tx, path, verdict, own)
@@ -137,8 +138,8 @@ func (r *run) proveReads(ctx context.Context, s *session.Session, tx *Tx, verdic
 	return r.prove(ctx, s, tx, planReads(tx), verdict, own)
 }
 
-// proveAbsent ends the call with verdict if path, the only znode that was read, is absent.
-// A fresh read tells, and writes nothing.
+// proveAbsent ends the call with verdict if path, the only read znode, is
+// absent. The proof is a fresh read, without a write.
 func (r *run) proveAbsent(ctx context.Context, s *session.Session, tx *Tx, path string, verdict error, own bool) error {
 	_, exists, err := existsFresh(ctx, s, path)
 	switch {
@@ -151,8 +152,8 @@ func (r *run) proveAbsent(ctx context.Context, s *session.Session, tx *Tx, path 
 	return r.end(verdict, own)
 }
 
-// prove sends a request that changes nothing, and ends the call with verdict if all
-// conditions of the request hold: then the reads of tx are true.
+// prove sends a request without changes, and ends the call with verdict if all
+// conditions of the request hold: the reads of tx are then true.
 func (r *run) prove(ctx context.Context, s *session.Session, tx *Tx, p plan, verdict error, own bool) error {
 	if len(p.ops) == 0 {
 		return r.end(verdict, own)
@@ -211,16 +212,16 @@ func (r *run) commit(ctx context.Context, s *session.Session, tx *Tx) error {
 	return err
 }
 
-// findOut finds out the outcome of the transaction, of which err says that no reply
-// came. Otherwise it returns the error for this attempt.
+// findOut finds out the outcome of the transaction, if err means a missing
+// reply. Otherwise findOut returns the error for this attempt.
 func (r *run) findOut(ctx context.Context, s *session.Session, m *marker, tx *Tx, err error) (outcome, error) {
 	out, unread := m.look(ctx, s)
 	switch {
 	case out == applied:
 		return out, nil
 	case out == notApplied:
-		// A transaction that costs the connection each time must not do so as fast
-		// as the network can.
+		// A transaction that costs the connection each time must not be repeated
+		// at the speed of the network.
 		r.lost++
 		if over := s.BackOff(ctx, r.lost-1); over != nil {
 			return out, over
@@ -239,8 +240,8 @@ func (r *run) findOut(ctx context.Context, s *session.Session, m *marker, tx *Tx
 	return out, unread
 }
 
-// failed decides what the failure of a request means. tx is nil if the request was to
-// change nothing.
+// failed interprets the failure of a request. tx is nil for a request without
+// changes.
 func (r *run) failed(ctx context.Context, s *session.Session, tx *Tx, p plan, err error) error {
 	exists, absent := errors.Is(err, session.ErrNodeExists), errors.Is(err, session.ErrNoNode)
 	conflict := false
@@ -253,14 +254,14 @@ func (r *run) failed(ctx context.Context, s *session.Session, tx *Tx, p plan, er
 	case readRole, markerRole:
 		conflict = exists || absent || errors.Is(err, session.ErrBadVersion)
 	case createRole:
-		conflict = exists // without a parent it is the caller's mistake
+		conflict = exists // a missing parent is the caller's mistake
 	}
 	switch {
 	case conflict:
 		return r.noteConflict(ctx, s, fmt.Errorf("%w: %w", errAgain, err))
 	case tx != nil:
-		// The server refuses a write. That is due to the caller if what f has read is
-		// true.
+		// The server refuses a write. The refusal is the caller's error if the
+		// reads of f are true.
 		return r.proveReads(ctx, s, tx, err, false)
 	}
 	return r.end(err, false)

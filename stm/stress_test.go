@@ -16,18 +16,19 @@ import (
 	"github.com/zkrecipes/zkrecipes/stm"
 )
 
-// errRefused is what functions return that do not want what they see.
+// errRefused is returned by functions that refuse the values read.
 var errRefused = errors.New("refused")
 
-// stress is workers of several clients that use the same znodes, and what they have seen.
+// stress has the workers of several clients on the same znodes, and their
+// observations.
 type stress struct {
 	txs []*stm.Transactor
 
-	// mu guards what follows.
+	// mu guards the fields below.
 	mu     sync.Mutex
 	clock  int64 // counts calls and returns
 	calls  []call
-	failed error // the first error that has no excuse
+	failed error // the first unexcused error
 }
 
 func (s *stress) tick() int64 {
@@ -37,7 +38,7 @@ func (s *stress) tick() int64 {
 	return s.clock
 }
 
-// cell is the path of a cell. The last one does not exist at first.
+// cell is the path of a cell. The last cell does not exist at first.
 func cell(i int) string { return fmt.Sprintf("/cell%d", i) }
 
 // look reads cells for c.
@@ -78,7 +79,7 @@ func (c *call) do(tx *stm.Tx) error {
 	return c.look(tx, 0, 1, 2, 3)
 }
 
-// one applies one random transaction and notes what came of it.
+// one applies a random transaction and records the outcome.
 func (s *stress) one(ctx context.Context, t *stm.Transactor, r *rand.Rand) {
 	long := 30 * time.Second
 	if r.IntN(4) == 0 {
@@ -107,7 +108,7 @@ func (s *stress) one(ctx context.Context, t *stm.Transactor, r *rand.Rand) {
 	}
 }
 
-// oneHistory is one random history; what runs in it is drawn from seed.
+// oneHistory is a random history, drawn from seed.
 func oneHistory(w *World, seed uint64, servers int) error {
 	r := rand.New(rand.NewPCG(seed, 1))
 	s := &stress{}
@@ -147,7 +148,8 @@ func oneHistory(w *World, seed uint64, servers int) error {
 	return s.judge(w, initial, append(s.txs, observer))
 }
 
-// judge wants everybody to get through once more, and an order that explains it all.
+// judge requires that every client succeeds once more, and that some order
+// explains all calls.
 func (s *stress) judge(w *World, initial state, txs []*stm.Transactor) error {
 	for i, t := range txs {
 		c := call{op: "sum", fate: once, begin: s.tick()}
@@ -180,7 +182,8 @@ func TestStressOneServer(t *testing.T) { runSeeds(t, 150, 1) }
 
 func TestStressEnsemble(t *testing.T) { runSeeds(t, 80, 3) }
 
-// The stress must see transactions that are applied, refused, and of unknown outcome.
+// The stress must include applied and refused transactions, and unknown
+// outcomes.
 func TestStressIsOne(t *testing.T) {
 	count, refused := map[fate]int{}, 0
 	for seed := range uint64(20) {

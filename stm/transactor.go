@@ -11,18 +11,20 @@ import (
 
 // Options of a [Transactor]; nil and the zero value mean all defaults.
 type Options struct {
-	// MaxConflicts is how many conflicts in a row one Apply tolerates, at least 1;
-	// default: 1,000. The next conflict ends Apply with ErrConflicts.
+	// MaxConflicts is the number of consecutive conflicts tolerated by an Apply,
+	// at least 1; default: 1,000. The next conflict ends Apply with
+	// ErrConflicts.
 	MaxConflicts int
-	// Queue is called after the first conflict of an Apply, and returns when it is the
-	// caller's turn, for example with a lock held; the function that it returns, which may
-	// be nil, is called when Apply ends. Of n writers without a queue each success costs
-	// the others an attempt, n squared attempts in all. An error ends Apply. Default:
-	// writers wait for random times. The queue makes transactions cheaper; their
-	// exclusion does not depend on it.
+	// Queue is called after the first conflict of an Apply, and returns when the
+	// caller's turn has come, for example with a lock held. The returned
+	// function, which may be nil, is called when Apply ends. Among n writers
+	// without a queue, each success costs the others an attempt, n squared
+	// attempts in all. An error ends Apply. Default: writers wait for random
+	// times. The queue makes transactions cheaper; their exclusion does not
+	// depend on it.
 	Queue func(ctx context.Context) (leave func(), err error)
-	// ACL of the markers and of their folder, and of the znodes that [Tx.Put] creates;
-	// default: the client's ACL.
+	// ACL of the markers and of their folder, and of the znodes created by
+	// [Tx.Put]; default: the client's ACL.
 	ACL []session.ACL
 }
 
@@ -33,18 +35,18 @@ type Transactor struct {
 	client *session.Client
 	dir    string
 	opts   Options
-	err    error // what is wrong with the arguments of New
-	// idempotent says that functions recognize what they have done, so that no marker
-	// is needed.
+	err    error // an invalid argument of New
+	// idempotent: functions recognize their applied attempts, so no marker is
+	// needed.
 	idempotent bool
 
 	markers markerPool
 }
 
-// New returns a Transactor that keeps its markers in the folder dir. The folder is
-// created as a container when the first transaction writes. Transactors may share a
-// folder, and the paths of transactions may be anywhere. o may be nil. New sends no
-// request; invalid arguments are reported by Apply.
+// New returns a Transactor with its markers in the folder dir. The folder is
+// created as a container when the first transaction writes. Transactors may
+// share a folder, and the paths of transactions may be anywhere. o may be nil.
+// New sends no request; invalid arguments are reported by Apply.
 func New(client *session.Client, dir string, o *Options) *Transactor {
 	t := &Transactor{client: client, dir: dir}
 	if o != nil {
@@ -67,16 +69,18 @@ func New(client *session.Client, dir string, o *Options) *Transactor {
 	return t
 }
 
-// NewIdempotent returns a Transactor without markers, for functions that recognize from
-// what they read that an earlier attempt was applied: because the writes may be applied
-// twice, or because the data says which call has written it. If a reply is lost, Apply
-// calls the function again in the same session or in the next one, with reads that see
-// the outcome; [Tx.Unanswered] tells. path is named in errors; no znode is created there.
+// NewIdempotent returns a Transactor without markers, for functions that
+// recognize an applied earlier attempt by their reads, because the data names the
+// writing call, or whose writes may be applied twice. If a reply is lost, Apply
+// calls the function again in the same session or in the next one, with reads
+// that see the outcome; [Tx.Unanswered] reports this case. Errors name path; no
+// znode is created there.
 //
-// An attempt of a lost session can be applied as long as the servers keep that session,
-// unless something that it has read has changed; the function that is called after it
-// must therefore depend on the same znodes. An error of the function ends Apply with
-// session.ErrUnknownOutcome as long as that can happen.
+// An attempt of a lost session can be applied as long as the servers keep the
+// session, unless a znode that the attempt has read has changed. The next call
+// of the function must therefore depend on the same znodes. While the attempt
+// may still be applied, an error of the function ends Apply with
+// session.ErrUnknownOutcome.
 //
 // Apply of an idempotent Transactor does not send the additional request of the first
 // transaction in each session.
@@ -86,42 +90,45 @@ func NewIdempotent(client *session.Client, path string, o *Options) *Transactor 
 	return t
 }
 
-// Path returns the folder of the markers, or the path that [NewIdempotent] was given.
+// Path returns the folder of the markers, or the path argument of
+// [NewIdempotent].
 func (t *Transactor) Path() string { return t.dir }
 
-// Apply calls f and then carries out all writes that f has asked for in one
-// transaction, on condition that nothing that f has read has changed. If something has
-// changed, Apply calls f again with a new Tx. f must therefore have no other effect
-// than on its Tx and on variables that each call sets again.
+// Apply calls f and then carries out all writes requested by f in one
+// transaction, on condition that no znode read by f has changed. If a znode has
+// changed, Apply calls f again with a new Tx. f must therefore have no effects
+// except on its Tx and on variables set again by each call.
 //
-// Apply returns nil when the writes were applied, exactly once. If f wrote nothing, nil
-// says that all reads were true at one moment during the call.
+// Apply returns nil when the writes were applied, exactly once. If f wrote
+// nothing, nil means that all reads were true at one moment during the call.
 //
-// If f returns an error, nothing is written. Apply verifies the reads of f, calls f
-// again if that was out of date, and otherwise returns f's error as it is: an error
-// like "the account is empty" is true at one moment during the call.
+// If f returns an error, nothing is written. Apply verifies the reads of f,
+// calls f again if they were out of date, and otherwise returns f's error
+// unchanged: an error like "the account is empty" was true at one moment during
+// the call.
 //
 // Other errors wrap
 //   - ErrGuard, ErrConflicts, ErrVersion or ErrInvalidArgument; nothing was written;
-//   - session.ErrNodeExists, ErrNoNode, ErrNotEmpty, ErrNoAuth and the like for a write
-//     that the server refuses, with its path; nothing was written;
-//   - session.ErrUnknownOutcome if ctx ends while the reply to the transaction is
-//     missing, or if the session is lost over it and nothing on the servers tells whether
-//     it was applied; the package documentation says what does;
-//   - the error and the cause of ctx, if it ends earlier; nothing was written.
+//   - session.ErrNodeExists, ErrNoNode, ErrNotEmpty, ErrNoAuth and the like for
+//     a write refused by the server, with its path; nothing was written;
+//   - session.ErrUnknownOutcome if ctx ends while the reply to the transaction
+//     is missing, or if the session is lost during the transaction and nothing
+//     on the servers tells the outcome; see the package documentation;
+//   - the error and the cause of ctx, if ctx ends earlier; nothing was written.
 //
-// Apply retries over lost connections and lost sessions for as long as ctx lasts. It
-// sends one transaction when no other client interferes; the first one in each session
-// sends one request more, to create a marker.
+// Apply retries over lost connections and lost sessions until ctx ends. Without
+// interference of other clients, Apply sends a single transaction; the first
+// call in each session sends one more request, to create a marker.
 func (t *Transactor) Apply(ctx context.Context, f func(tx *Tx) error) error {
 	_, err := t.ApplyResults(ctx, f)
 	return err
 }
 
-// ApplyResults is [Transactor.Apply], and returns the server's results of the writes, in
-// the order in which f asked for them: paths, and stats of what was created and set. A
-// write that a later write of the same znode replaced has no result. The results are nil
-// if f wrote nothing, or if the reply to the transaction was lost.
+// ApplyResults is [Transactor.Apply], and returns the server's results of the
+// writes, in the order requested by f: paths, and stats of created and set
+// znodes. A write that a later write of the same znode replaced has no result.
+// The results are nil if f wrote nothing, or if the reply to the transaction
+// was lost.
 func (t *Transactor) ApplyResults(ctx context.Context, f func(tx *Tx) error) ([]session.Result, error) {
 	const op = "apply"
 	if err := holding.Begin(ctx, t.client, "New", t.err, ErrInvalidArgument); err != nil {

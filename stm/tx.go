@@ -9,9 +9,9 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// Node is a znode as a transaction sees it: as it was read, with the transaction's own
-// writes. Data and Stat are zero if it does not exist; Stat is zero, too, if the
-// transaction creates it.
+// Node is a znode as seen by a transaction: the read state with the
+// transaction's own writes. Data and Stat are zero if the znode does not exist;
+// Stat is also zero if the transaction creates the znode.
 type Node struct {
 	Path   string
 	Exists bool
@@ -19,9 +19,9 @@ type Node struct {
 	Stat   session.Stat
 }
 
-// Tx is one attempt of a transaction. It belongs to one call of the function that is
-// passed to [Transactor.Apply], is not for concurrent use, and is of no use when that
-// call has returned.
+// Tx is an attempt of a transaction. A Tx belongs to one call of the function
+// passed to [Transactor.Apply], is not for concurrent use, and must not be used
+// after the call has returned.
 //
 // After a method has returned an error, the attempt cannot succeed any more, whatever
 // the function returns.
@@ -29,22 +29,22 @@ type Tx struct {
 	ctx context.Context
 	s   *session.Session
 	t   *Transactor
-	// fresh says that a sync has to precede the first read.
+	// fresh: a sync must precede the first read.
 	fresh bool
-	// over says that the function has returned.
+	// over: the function has returned.
 	over bool
-	// unanswered says that the reply to an earlier attempt of the call is missing, and
-	// assumes that the function may say what it knows.
+	// unanswered: the reply to an earlier attempt of the call is missing.
+	// assumes: Assume has an effect.
 	unanswered, assumes bool
 
 	nodes  map[string]*entry
-	reads  []*entry // in the order in which they were read
+	reads  []*entry // in the order of the reads
 	guards []session.Op
 	writes []write
 
 	// failed is the first error of a read: the network's, or the session's.
 	failed error
-	// refused is the first error of a method that is due to the values read, or to an
+	// refused is the first error of a method caused by the values read, or by an
 	// argument.
 	refused error
 }
@@ -52,15 +52,16 @@ type Tx struct {
 // entry is the knowledge of a transaction about a path.
 type entry struct {
 	now Node
-	// read says that the znode was read; was is the result.
+	// read is set if the znode was read; was is the result.
 	read bool
 	was  Node
-	// absentAt is the topmost znode at or above the path that was absent, if was is.
+	// absentAt is the topmost absent znode at or above the path, if was is
+	// absent.
 	absentAt string
 	written  bool
 }
 
-// known says whether the transaction knows that now is so, once it is applied.
+// known reports whether now is certain when the transaction is applied.
 func (e *entry) known() bool { return e.read || e.written }
 
 type writeKind int
@@ -72,21 +73,21 @@ const (
 	requireWrite // the znode must exist
 )
 
-// write is a write that a transaction asks for.
+// write is a write requested by a transaction.
 type write struct {
 	kind    writeKind
 	path    string
 	data    []byte
-	version int32 // of the first set or delete of a znode that was read; otherwise any
+	version int32 // of the first set or delete of a read znode; otherwise any
 	mode    session.Mode
 	opts    *session.CreateOptions
-	// absent says that the znode was read and was absent.
+	// absent: the znode was read and was absent.
 	absent bool
 }
 
-// Get reads the znode at path, within the context of Apply. A znode that does not exist
-// is no error. The transaction is applied only if the znode still has the same data
-// version, or still does not exist; a change of its children does not count.
+// Get reads the znode at path, within the context of Apply. A missing znode is
+// not an error. The transaction is applied only if the znode still has the same
+// data version, or is still missing; changes of its children do not count.
 func (tx *Tx) Get(path string) (Node, error) {
 	nodes, err := tx.GetAll(path)
 	if err != nil {
@@ -95,7 +96,7 @@ func (tx *Tx) Get(path string) (Node, error) {
 	return nodes[0], nil
 }
 
-// GetAll is [Tx.Get] of several paths in one round trip.
+// GetAll is [Tx.Get] for several paths in one round trip.
 func (tx *Tx) GetAll(paths ...string) ([]Node, error) {
 	if err := tx.beginAll(paths); err != nil {
 		return nil, err
@@ -135,8 +136,9 @@ func (tx *Tx) Set(path string, data []byte) error {
 	return nil
 }
 
-// Create creates a znode, which must not exist; its parent must. Sequential modes are
-// refused, since the name is not known before the transaction is applied. o may be nil.
+// Create creates a znode. The znode must not exist; its parent must exist.
+// Sequential modes are refused, because the name is unknown before the
+// transaction is applied. o may be nil.
 func (tx *Tx) Create(path string, data []byte, mode session.Mode, o *session.CreateOptions) error {
 	e, err := tx.target(path)
 	switch {
@@ -172,8 +174,8 @@ func (tx *Tx) Delete(path string) error {
 	return nil
 }
 
-// Put reads the znode at path, if the transaction has not done so, and then sets its
-// data, or creates it as a persistent znode.
+// Put reads the znode at path, unless already read, and then sets its data, or
+// creates a persistent znode.
 func (tx *Tx) Put(path string, data []byte) error {
 	node, err := tx.Get(path)
 	switch {
@@ -198,7 +200,7 @@ func (tx *Tx) usable() error {
 	return tx.refused
 }
 
-// begin is the first step of every method that has a path.
+// begin is the first step of every method with a path.
 func (tx *Tx) begin(path string) error {
 	if err := tx.usable(); err != nil {
 		return err
@@ -222,7 +224,7 @@ func (tx *Tx) beginAll(paths []string) error {
 	return nil
 }
 
-// target is the entry of a path that is to be written.
+// target is the entry of a path to be written.
 func (tx *Tx) target(path string) (*entry, error) {
 	if err := tx.begin(path); err != nil {
 		return nil, err
@@ -235,7 +237,7 @@ func (tx *Tx) target(path string) (*entry, error) {
 	return e, nil
 }
 
-// write appends w. The first write of a znode that was read depends on the read.
+// write appends w. The first write of a read znode depends on the read.
 func (tx *Tx) write(e *entry, w write) {
 	w.version = anyVersion
 	if e.read && !e.written {

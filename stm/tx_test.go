@@ -38,7 +38,7 @@ func TestTransactionSeesItsOwnWrites(t *testing.T) {
 	})
 }
 
-// Changing what was passed or returned changes nothing.
+// Arguments and results are copies.
 func TestDataIsCopied(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		w.create("/a")
@@ -105,7 +105,7 @@ func TestWriteThatCannotBeIsRefusedWithItsPath(t *testing.T) {
 	}
 }
 
-// A refusal by the server is reported only if the values that the transaction read are
+// A refusal by the server is reported only if the transaction's reads are
 // current.
 func TestRefusalThatIsDueToAStaleReadIsNotReported(t *testing.T) {
 	inWorld(t, nil, func(w *World) {

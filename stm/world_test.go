@@ -16,7 +16,7 @@ import (
 // markers is the folder of the markers in most tests.
 const markers = "/markers"
 
-// World is a world with znodes that hold numbers.
+// World is a world with znodes for numbers.
 type World struct{ *world.World }
 
 // inWorld runs body in a bubble with a server; so may be nil.
@@ -25,7 +25,7 @@ func inWorld(t *testing.T, so *zktest.Options, body func(w *World)) {
 	world.In(t, so, func(w *world.World) { body(&World{w}) })
 }
 
-// create creates znodes that hold 0.
+// create creates znodes with the number 0.
 func (w *World) create(paths ...string) {
 	w.Helper()
 	for _, path := range paths {
@@ -33,7 +33,7 @@ func (w *World) create(paths ...string) {
 	}
 }
 
-// value is the number that a znode holds.
+// value is the number in a znode.
 func (w *World) value(path string) int {
 	w.Helper()
 	n, err := w.Server.Get(path)
@@ -63,15 +63,15 @@ func add(tx *stm.Tx, path string, delta int) error {
 	return tx.Put(path, text(number(node.Data)+delta))
 }
 
-// move takes n from one number and adds it to the other.
+// move subtracts n from one number and adds n to the other.
 func move(from, to string, n int) func(*stm.Tx) error {
 	return func(tx *stm.Tx) error { return errors.Join(add(tx, from, -n), add(tx, to, n)) }
 }
 
-// commits accepts the requests that carry transactions out.
+// commits accepts the requests for applying transactions.
 func commits(r zktest.Request) bool { return r.Op == "multi" && !r.OnlyChecks }
 
-// apply applies f, and wants that to succeed.
+// apply applies f, and requires success.
 func (w *World) apply(t *stm.Transactor, f func(*stm.Tx) error) {
 	w.Helper()
 	require.NoError(w, t.Apply(w.Ctx, f))
@@ -84,7 +84,7 @@ const never, once, maybe = history.Never, history.Once, history.Maybe
 // started runs Apply beside the test.
 func (w *World) started(ctx context.Context, t *stm.Transactor, f func(*stm.Tx) error) <-chan error {
 	done := make(chan error, 1)
-	// The bubble waits for it; it ends with ctx at the latest.
+	// The bubble waits for the goroutine; it ends with ctx at the latest.
 	go func() { done <- t.Apply(ctx, f) }()
 	return done
 }

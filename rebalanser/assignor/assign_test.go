@@ -25,7 +25,8 @@ func everyAssignor() []assignor.Assignor {
 }
 
 // drawn makes a group: keys, names, zones and subscriptions of few letters, so
-// that they meet; what is held may be claimed twice, be gone, or not be taken.
+// they coincide; held resources may be claimed twice, be gone, or not be
+// accepted.
 func drawn(t *rapid.T, members, resources int, differ bool) ([]assignor.Member, []assignor.Resource) {
 	zone := rapid.SampledFrom([]string{"", "x", "y", "z"})
 	m := make([]assignor.Member, rapid.IntRange(1, members).Draw(t, "members"))
@@ -98,7 +99,7 @@ func TestWeightedRoundsFairShares(t *testing.T) {
 	})
 }
 
-// With weights that are equal there is nothing but balance.
+// With equal weights, only balance matters.
 func TestWeightedWithEqualWeightsIsSticky(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		members, resources := drawn(t, 12, 40, false)
@@ -188,8 +189,7 @@ func TestTheOrderOfTheInputDoesNotMatter(t *testing.T) {
 	})
 }
 
-// X13: what is right already is left alone. S5, S6: nothing happens where
-// nothing has to.
+// X13: a good assignment does not change. S5, S6: no move without a reason.
 func TestAssigningAgainChangesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		members, resources := drawn(t, 8, 40, true)
@@ -202,12 +202,12 @@ func TestAssigningAgainChangesNothing(t *testing.T) {
 	})
 }
 
-// X13: only the members that have to give or take something hear of a change.
+// X13: a change concerns only the members that give or take resources.
 func TestWhoJoinsTakesAndWhoLeavesGivesAndNobodyElse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		members, resources := drawn(t, 8, 60, false)
 		a := rapid.SampledFrom([]assignor.Assignor{assignor.Sticky(), assignor.Zones()}).Draw(t, "assignor")
-		if a.Name() == "zones" { // with zones, those may swap who had no choice before
+		if a.Name() == "zones" { // zones may swap resources of members that had no choice before
 			for i := range members {
 				members[i].Zone = ""
 			}
@@ -219,7 +219,7 @@ func TestWhoJoinsTakesAndWhoLeavesGivesAndNobodyElse(t *testing.T) {
 		for i := range members {
 			require.Subset(t, members[i].Held, got[i], "%s was given something", members[i].Key)
 		}
-		require.Len(t, got[len(members)], len(resources)/len(joined), "the new one gets what it must")
+		require.Len(t, got[len(members)], len(resources)/len(joined), "the new member gets its share")
 
 		gone := rapid.IntRange(0, len(members)-1).Draw(t, "leaves")
 		left := slices.Delete(slices.Clone(members), gone, gone+1)

@@ -21,7 +21,7 @@ func BenchmarkMillion(b *testing.B) {
 	}
 }
 
-// The other functions, when one joins.
+// The other functions, for a joining member.
 func BenchmarkStep(b *testing.B) {
 	c := largeGroups(2000, 1_000_000)[4]
 	target := assignor.Sticky().Assign(c.members, c.resources)
@@ -37,9 +37,9 @@ func BenchmarkStep(b *testing.B) {
 	})
 }
 
-// Two thousand members with as many subscriptions, a hundred thousand resources.
-// In "a third" each member takes a third of them, by a pattern that has to be
-// compared with all names.
+// Two thousand members with as many subscriptions, a hundred thousand
+// resources. In "a third" each member takes a third of the resources, by a
+// pattern compared with all names.
 func BenchmarkAllSubscriptionsDiffer(b *testing.B) {
 	for _, kind := range []string{"names", "prefixes", "a third"} {
 		members, resources := group(2000, 100_000)

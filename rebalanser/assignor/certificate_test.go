@@ -11,11 +11,11 @@ import (
 	"pgregory.net/rapid"
 )
 
-// For groups that are too large to try all assignments there is a certificate:
-// an assignment is the best one if no chain or circle of moves makes it better.
+// For groups too large for a trial of all assignments, a certificate exists: an
+// assignment is optimal if no chain or circle of moves improves it.
 
-// certify returns what is wrong with an assignment, if cost is what it costs
-// that a member has a resource: "" if nothing.
+// certify returns the defect of an assignment, or "". cost is the cost of a
+// resource at a member.
 func (t *twin) certify(owner []int, cost func(j, i int) int) string {
 	n := len(t.members)
 	loads := t.loads(owner)
@@ -31,7 +31,7 @@ func (t *twin) certify(owner []int, cost func(j, i int) int) string {
 			}
 		}
 	}
-	// Reachability first: a chain from one that has two more.
+	// Reachability first: a chain from a member with two more.
 	reach := make([][]bool, n)
 	for i := range reach {
 		reach[i] = make([]bool, n)
@@ -52,7 +52,7 @@ func (t *twin) certify(owner []int, cost func(j, i int) int) string {
 				return fmt.Sprintf("a chain of moves from %d, which has %d, to %d, which has %d", i, loads[i], k, loads[k])
 			}
 			if loads[i] == loads[k]+1 {
-				way[k][i] = min(way[k][i], 0) // who has one more may as well be the other
+				way[k][i] = min(way[k][i], 0) // a member with one more may swap roles with the other
 			}
 		}
 	}
@@ -112,7 +112,7 @@ func TestTheCertificateIsRefused(t *testing.T) {
 	}{
 		{[]int{0, 1, 1, 2}, ""},
 		{[]int{1, 0, 1, 2}, "saves something"},  // x1 and y1 changed places
-		{[]int{0, 0, 1, 2}, "saves something"},  // the spare one is at a
+		{[]int{0, 0, 1, 2}, "saves something"},  // the spare resource is at a
 		{[]int{1, 1, 1, 2}, "a chain of moves"}, // three, none, one
 		{[]int{1, 2, 2, 2}, "a chain of moves"},
 	} {

@@ -41,12 +41,12 @@ func TestCheckNamesWhatIsWrong(t *testing.T) {
 			require.ErrorContains(t, err, c.want)
 		})
 	}
-	require.NoError(t, assignor.Check(nil, resources, nil), "nobody is there to take it")
+	require.NoError(t, assignor.Check(nil, resources, nil), "no member exists to take the resource")
 	require.NoError(t, assignor.Check(members, nil, lists{nil, {}}))
 	require.ErrorContains(t, assignor.Check(members, nil, lists{{"x1"}, nil}), "is no resource")
 }
 
-// Whatever is done to an assignment that passes, it passes no more.
+// Any change makes a valid assignment invalid.
 func TestCheckFindsEveryChange(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		members, resources := drawn(t, 6, 20, true)

@@ -13,7 +13,7 @@ func show(members []assignor.Member, assignment [][]string) {
 	}
 }
 
-// queues are what the examples share out.
+// queues are the resources of the examples.
 func queues(names ...string) []assignor.Resource {
 	var out []assignor.Resource
 	for _, name := range names {
@@ -36,7 +36,7 @@ func ExampleSticky() {
 	// eve [q5 q6]
 }
 
-// ann takes only what begins with a; the others make up for it.
+// ann takes only names beginning with a; the others make up for it.
 func ExampleMember_subscription() {
 	members := []assignor.Member{
 		{Key: "ann", Subscription: []string{"a*"}},
@@ -85,7 +85,7 @@ func ExampleRoundRobin() {
 	// bob [q2]
 }
 
-// A step of one move at a time: q4 is new, nobody has to give it up.
+// A step of one move at a time: q4 is new, so no member gives it up.
 func ExampleLimit() {
 	members := []assignor.Member{{Key: "ann", Held: []string{"q1", "q2", "q3"}}, {Key: "bob"}}
 	target := [][]string{{"q1", "q2"}, {"q3", "q4"}}
@@ -98,7 +98,7 @@ func ExampleLimit() {
 	// bob [q3 q4]
 }
 
-// first is an assignor of one's own: the first member gets everything.
+// first is a custom assignor: the first member gets everything.
 type first struct{}
 
 func (first) Name() string { return "first" }

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawnProblem is a small problem, with everything that a network heeds.
+// drawnProblem is a small problem, with all features of a network.
 func drawnProblem(t *rapid.T, members, resources int) *problem {
 	zone := rapid.SampledFrom([]string{"", "x", "y"})
 	pattern := rapid.SampledFrom([]string{"*", "a*", "b*", "*0", "*1", "*[23]"})
@@ -35,7 +35,7 @@ func drawnProblem(t *rapid.T, members, resources int) *problem {
 	return p
 }
 
-// drawnQuota is any quota, also one that leaves something without a place.
+// drawnQuota is any quota, possibly without places for all resources.
 func drawnQuota(t *rapid.T, p *problem) *quota {
 	q := &quota{
 		member: make([]int32, len(p.members)), class: make([]int32, len(p.size)),
@@ -62,9 +62,9 @@ func (p *problem) network(q *quota) *network {
 	return f
 }
 
-// sound checks what has to hold of a network whatever happened: nothing is lost
-// or invented, nobody has more than its quota, and no arc that has room for more
-// is cheaper than the prices say.
+// sound checks the invariants of a network: resources are neither lost nor
+// invented, no member exceeds its quota, and no arc with free capacity is
+// cheaper than its prices.
 func (f *network) sound(t require.TestingT, q *quota) {
 	left, load := slices.Clone(f.left), make([]int64, f.members)
 	for at := range f.cells {
@@ -107,8 +107,8 @@ func (f *network) sound(t require.TestingT, q *quota) {
 	}
 }
 
-// bestFlow tries all ways to give out resources under a quota: how many find a
-// place at most, and what that costs at least.
+// bestFlow tries all ways to give out resources under a quota: the largest
+// number of placed resources, and their lowest cost.
 func bestFlow(p *problem, f *network, q *quota) (most int, least int64) {
 	load, spare := make([]int64, len(p.members)), slices.Clone(q.spare)
 	least = math.MaxInt64
@@ -182,15 +182,15 @@ func TestLargeFlowsAreSound(t *testing.T) {
 		f := p.network(q)
 		f.settle()
 		f.sound(t, q)
-		require.Zero(t, slices.Max(f.left), "all that somebody takes has a place")
+		require.Zero(t, slices.Max(f.left), "every accepted resource has a place")
 		require.Zero(t, slices.Max(f.room), "and the quota is met")
 		require.Zero(t, slices.Max(f.spare))
 	})
 }
 
-// The blocks of a division are fair: each gives its members what they share,
-// nobody outside of it that has less takes any of it, and no part of a block
-// could have more for itself.
+// The blocks of a division are fair: each block's members share its resources,
+// no member outside with less accepts any of them, and no part of a block could
+// have more for itself.
 func TestADivisionIsFair(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawnProblem(t, 7, 30)
@@ -199,18 +199,18 @@ func TestADivisionIsFair(t *testing.T) {
 			weight[i] = int64(rapid.IntRange(1, 5).Draw(t, "weight"))
 		}
 		d := divide(p.classes, weight)
-		more := func(a, b int32) int { // compares what a weight gets
+		more := func(a, b int32) int { // compares the shares per weight
 			return int(d.total[a]*d.weight[b] - d.total[b]*d.weight[a])
 		}
 		for c, b := range d.class {
 			for i := range int32(len(weight)) {
 				if p.size[c] > 0 && p.takes(int32(c), i) {
-					require.GreaterOrEqual(t, more(d.member[i], b), 0, "class %d could go to member %d, which has less", c, i)
+					require.GreaterOrEqual(t, more(d.member[i], b), 0, "class %d could go to member %d with less", c, i)
 				}
 			}
 		}
 		for set := 1; set < 1<<len(weight); set++ {
-			var own, w int64 // of the members in set, if they are of one block
+			var own, w int64 // of the members in set, if in the same block
 			block, same := int32(-1), true
 			in := func(i int32) bool { return set>>i&1 != 0 }
 			for i, b := range d.member {
@@ -287,7 +287,7 @@ func TestSubscriptionsInSeveralBatches(t *testing.T) {
 	x, y := p.of[n], p.of[n+1]
 	require.False(t, p.takes(x, n))
 	require.True(t, p.takes(x, 0) && p.takes(x, n-1))
-	require.Zero(t, p.size[y], "nobody takes it")
+	require.Zero(t, p.size[y], "no member accepts the class")
 }
 
 func TestWeightsFit(t *testing.T) {

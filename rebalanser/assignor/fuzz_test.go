@@ -9,10 +9,9 @@ import (
 	"github.com/zkrecipes/zkrecipes/rebalanser/assignor"
 )
 
-// FuzzAssign: whatever the group, nothing panics, and what comes out passes
-// Check and is what the twin would call an assignment. A member is a line of
-// key, zone, weight (its length), subscription and held; a resource one of name
-// and zone.
+// FuzzAssign: for any group, no function panics, and the result passes Check
+// and is an assignment according to the twin. A member is a line of key, zone,
+// weight (its length), subscription and held; a resource one of name and zone.
 func FuzzAssign(f *testing.F) {
 	f.Add("a,x,ww,r*;s1,r1;s1\nb,y,,,r1\nb\n", "r1,x\nr2,y\ns1\nr1,z\n", 1)
 	f.Add("a,,,*a;?b;[,1\n,,,\\*\n", "a\n*\n/\nxa", -1)

@@ -10,7 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// taken counts, of what somebody may keep, what is given to somebody else.
+// taken counts the resources moved to another member although their holder
+// could keep them.
 func taken(members []assignor.Member, resources []assignor.Resource, assignment [][]string) int {
 	twin := newTwin(members, resources)
 	return twin.moves(twin.owners(members, assignment))
@@ -87,7 +88,7 @@ func TestAStep(t *testing.T) {
 	}
 }
 
-// A limit is about what moves, not about how much there is.
+// A limit is about moves, not about the number of resources.
 func TestALimitThatIsNotReachedChangesNothing(t *testing.T) {
 	members, resources := group(10, 1000)
 	hold(members, assignor.Sticky().Assign(members, resources))

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Most groups that are drawn are tiny, so more of them can be checked. Flags of the
+// Most random groups are tiny, so more of them can be checked. Flags of the
 // command line take precedence.
 func TestMain(m *testing.M) {
 	if err := flag.Set("rapid.checks", "300"); err != nil {

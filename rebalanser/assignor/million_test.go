@@ -25,15 +25,15 @@ func group(members, resources int) ([]assignor.Member, []assignor.Resource) {
 	return m, r
 }
 
-// hold lets the members hold what they were assigned.
+// hold makes the members hold their assignments.
 func hold(members []assignor.Member, assignment [][]string) {
 	for i := range members {
 		members[i].Held = assignment[i]
 	}
 }
 
-// large is a large group in which something happens. least is how many resources
-// have to move between those that stay.
+// large is a change of a large group. least is the necessary number of moves
+// between remaining members.
 type large struct {
 	name      string
 	members   []assignor.Member
@@ -64,7 +64,7 @@ func largeGroups(n, r int) []large {
 		{"nothing changes", members, resources, 0},
 		{"one joins", append(slices.Clone(members), assignor.Member{Key: "joins"}), resources, r / (n + 1)},
 		{"one leaves", slices.Delete(slices.Clone(members), n/3, n/3+1), resources, 0},
-		// It keeps every other one, and gets as many from others.
+		// The member keeps every other resource, and gets as many from others.
 		{"one subscription differs", odd(members), resources, each / 2},
 	}
 }
@@ -83,8 +83,8 @@ func TestALargeGroupIsBalancedWithTheFewestMoves(t *testing.T) {
 	}
 }
 
-// The bound is generous, and in processor time: the machine may have other things to
-// do. See BenchmarkMillion for what it takes.
+// The bound is generous, and in processor time, because the machine may be
+// busy. BenchmarkMillion has the real times.
 func TestAMillionResourcesTakeAMoment(t *testing.T) {
 	n, r := 2000, 1_000_000
 	if raced || testing.Short() {
@@ -104,7 +104,7 @@ func TestAMillionResourcesTakeAMoment(t *testing.T) {
 	}
 }
 
-// given counts what members get that another one held and still takes.
+// given counts the resources taken from a holder that would still accept them.
 func given(members []assignor.Member, assignment [][]string) int {
 	holder := map[string]int{}
 	for i, m := range members {
@@ -125,7 +125,7 @@ func given(members []assignor.Member, assignment [][]string) int {
 	return moves
 }
 
-// Hundreds of members with as many different subscriptions that overlap in all
+// Hundreds of members with as many different subscriptions overlapping in all
 // ways: most resources are a class of their own.
 func TestAllSubscriptionsDiffer(t *testing.T) {
 	n, r := 400, 8000

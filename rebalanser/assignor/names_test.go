@@ -62,7 +62,7 @@ func TestAnIndexFindsWhatIsInIt(t *testing.T) {
 	}
 }
 
-// Names whose hashes agree are told apart by what they say.
+// Names whose hashes agree are distinguished by their texts.
 func TestAnIndexTellsNamesWithTheSameHashApart(t *testing.T) {
 	x := newIndex(4)
 	x.names = []string{"other"}
@@ -75,7 +75,7 @@ func TestAnIndexTellsNamesWithTheSameHashApart(t *testing.T) {
 	require.Equal(t, int32(1), x.find("name"))
 }
 
-// Most names that land in a slot of another name are told apart without a comparison
+// Most names in the slot of another name are distinguished without a comparison
 // of strings: by the upper halves of the hashes.
 func TestAnIndexComparesHashesBeforeNames(t *testing.T) {
 	x := newIndex(1)

@@ -2,5 +2,5 @@
 
 package assignor_test
 
-// raced says that the race detector makes everything many times slower.
+// raced is true under the race detector, which is many times slower.
 const raced = false

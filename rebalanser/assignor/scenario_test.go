@@ -9,13 +9,13 @@ import (
 	"github.com/zkrecipes/zkrecipes/rebalanser/assignor"
 )
 
-// The scenarios that the original rebalancer is tested with, as far as they are
-// about who gets what: after each step how many each member has ("-": it is not
-// there), and which members hear of the step. Where the original stops all and
-// starts all, here those hear nothing whose resources stay.
+// The original rebalancer's test scenarios, as far as they concern assignments:
+// after each step the number of each member's resources ("-": absent), and the
+// members concerned by the step. The original stops and starts everything; here
+// members with unchanged resources are not concerned.
 func TestScenarios(t *testing.T) {
 	type step struct {
-		members string // those that are there
+		members string // the present members
 		has     string // how many they have
 		hear    string // those whose resources change
 	}
@@ -58,7 +58,7 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-// R22: each assignor gives members that are alike an equal share.
+// R22: each assignor gives equal members equal shares.
 func TestEveryAssignorGivesEqualShares(t *testing.T) {
 	for n := 1; n <= 7; n++ {
 		for r := range 20 {

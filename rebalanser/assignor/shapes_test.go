@@ -11,8 +11,8 @@ import (
 )
 
 // shapes are ways in which subscriptions to n kinds of resources can overlap:
-// which kinds the member i of n takes. Each is hard in its own way: many levels
-// of load, long chains of moves, nothing that two members have in common.
+// the kinds taken by member i of n. Each is hard in its own way: many levels of
+// load, long chains of moves, no kinds in common.
 func shapes(n int) map[string]func(i int) (kinds []int) {
 	span := func(from, to int) (out []int) {
 		for k := max(0, from); k < min(n, to); k++ {
@@ -49,9 +49,9 @@ func shaped(t *rapid.T, n int, kinds func(i int) []int) ([]assignor.Member, []as
 	return members, resources
 }
 
-// A group of each shape lives through members that join, leave, or take
-// something else, and resources that come and go. After each change all is
-// certified to be the best there is.
+// In a group of each shape, members join, leave and change their subscriptions,
+// and resources are added and removed. After each change the assignment is
+// certified as optimal.
 func TestNoChainOfMovesMakesItBetterWhateverHappened(t *testing.T) {
 	const n = 8
 	for name, kinds := range shapes(n) {
@@ -78,7 +78,7 @@ func TestNoChainOfMovesMakesItBetterWhateverHappened(t *testing.T) {
 	}
 }
 
-// changed lets something happen to a group; away are members that have left.
+// changed makes a random change of a group; away are members that have left.
 func changed(t *rapid.T, members, away []assignor.Member, resources []assignor.Resource) (_, _ []assignor.Member, _ []assignor.Resource) {
 	members, resources = slices.Clone(members), slices.Clone(resources)
 	i := rapid.IntRange(0, len(members)-1).Draw(t, "member")
@@ -87,7 +87,7 @@ func changed(t *rapid.T, members, away []assignor.Member, resources []assignor.R
 		away = append(away, members[i])
 		members = slices.Delete(members, i, i+1)
 	case what == "join" && len(away) > 0:
-		back := away[0] // it holds what it held: somebody else may, too
+		back := away[0] // back still claims its former resources, like other members possibly
 		members, away = append(members, back), away[1:]
 	case what == "subscribe":
 		members[i].Subscription = []string{fmt.Sprintf("%02d-*", rapid.IntRange(0, 7).Draw(t, "kind")), "*[05]"}
@@ -99,8 +99,8 @@ func changed(t *rapid.T, members, away []assignor.Member, resources []assignor.R
 	return members, away, resources
 }
 
-// Everybody has the fair share that the twin finds, rounded up or down, in groups
-// that are too large to try all assignments.
+// Every member has its fair share according to the twin, rounded up or down, in
+// groups too large for a trial of all assignments.
 func TestWeightedSharesAreFairWhateverTheShape(t *testing.T) {
 	const n = 6
 	for name, kinds := range shapes(n) {
@@ -120,8 +120,8 @@ func TestWeightedSharesAreFairWhateverTheShape(t *testing.T) {
 	}
 }
 
-// A zone that goes dark, and comes back: its resources go elsewhere, nothing
-// else moves, and afterwards all is as it was.
+// A zone fails and comes back: its resources move elsewhere, no other resource
+// moves, and afterwards the assignment is as before.
 func TestAZoneGoesAndComesBack(t *testing.T) {
 	members, resources := group(9, 90)
 	for i := range members {
@@ -156,5 +156,5 @@ func TestAZoneGoesAndComesBack(t *testing.T) {
 	}
 	again := a.Assign(back, resources)
 	require.Equal(t, 90, home(back, again))
-	require.Equal(t, 30, given(back, again), "only what lives in c moves")
+	require.Equal(t, 30, given(back, again), "only the resources of zone c move")
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Members that take the same share one subscription, whatever the order of their
-// patterns: each pattern is compared with all names once, and not once per member.
+// Members with equal patterns, in any order, share a subscription: each pattern
+// is compared with all names once, and not once per member.
 func TestMembersThatTakeTheSameShareASubscription(t *testing.T) {
 	members := []Member{
 		{Key: "a", Subscription: []string{"x*", "y"}},

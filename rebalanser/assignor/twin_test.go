@@ -77,7 +77,7 @@ func (t *twin) every(do func(owner []int)) {
 	choose(0)
 }
 
-// loads counts what each member has.
+// loads counts each member's resources.
 func (t *twin) loads(owner []int) []int {
 	n := make([]int, len(t.members))
 	for _, i := range owner {
@@ -95,7 +95,7 @@ func (t *twin) spread(owner []int) []int {
 	return n
 }
 
-// moves counts what is not where it was held.
+// moves counts the resources that left their holders.
 func (t *twin) moves(owner []int) int {
 	n := 0
 	for j, i := range t.holder {
@@ -106,7 +106,7 @@ func (t *twin) moves(owner []int) int {
 	return n
 }
 
-// abroad counts what is not in its zone.
+// abroad counts the resources outside their zones.
 func (t *twin) abroad(owner []int) int {
 	n := 0
 	for j, i := range owner {
@@ -117,7 +117,7 @@ func (t *twin) abroad(owner []int) int {
 	return n
 }
 
-// score is what is to be as small as possible: first things first.
+// score is the value to minimize: the first elements first.
 type score func(owner []int) []int
 
 func (t *twin) sticky(owner []int) []int {
@@ -162,18 +162,19 @@ func (t *twin) owners(members []assignor.Member, assignment [][]string) []int {
 	return owner
 }
 
-// fair is the fair share of each member, as a fraction, and its block: those
-// who have least to share with others come first.
+// fair is the fair share of each member, as a fraction, and its block: blocks
+// with the smallest shares come first.
 type fair struct {
 	block      []int
-	share, per []int // of each member: share resources per that weight
+	share, per []int // of each member: share resources per this weight
 	home       []int // of each resource: the block, or -1
 }
 
 func weightOf(m assignor.Member) int { return max(1, m.Weight) }
 
-// fair looks, again and again, for the set of members that have the most
-// resources, in proportion, that nobody else takes: these are their shares.
+// fair searches repeatedly for the set of members with proportionally the most
+// resources accepted by no other member: these resources are the members'
+// shares.
 func (t *twin) fair() *fair {
 	n := len(t.members)
 	f := &fair{block: make([]int, n), share: make([]int, n), per: make([]int, n), home: make([]int, len(t.names))}
@@ -217,13 +218,13 @@ func (t *twin) fair() *fair {
 	return f
 }
 
-// within reports whether all that take resource j are in a set.
+// within reports whether all takers of resource j are in a set.
 func (t *twin) within(j, set int) bool {
 	return !slices.ContainsFunc(t.takers[j], func(i int) bool { return set>>i&1 == 0 })
 }
 
-// weighted scores an assignment: nil if somebody has not his fair share, rounded
-// up or down; then by who is rounded up, then by moves.
+// weighted scores an assignment: nil if a member does not have its fair share,
+// rounded up or down; then by the members rounded up, then by moves.
 func (t *twin) weighted(f *fair) score {
 	return func(owner []int) []int {
 		var up []int // the largest remainders first, by block

@@ -34,8 +34,8 @@ func trickle(n int) *Follower {
 	return f
 }
 
-// An event costs what it concerns, not all that a client owns: 20,000 barriers that
-// come one by one take a moment, not minutes.
+// The cost of an event depends on the resources concerned, not on all owned
+// resources: 20,000 barriers acquired one by one take seconds, not minutes.
 func TestManyResourcesOneByOne(t *testing.T) {
 	began := world.ProcessorTime()
 	require.Empty(t, trickle(20_000).Phases())

@@ -16,7 +16,7 @@ import (
 
 // around is the world around a coordinator: the written records, and the writes in flight.
 type around struct {
-	*rapid.T // what is drawn
+	*rapid.T // random choices
 	t        require.TestingT
 	cfg      Config
 	c        *Coordinator
@@ -78,8 +78,8 @@ func (a *around) generation() int64 {
 	return g
 }
 
-// check: what will be written has no resource twice, nor takes more from the living
-// than allowed.
+// check: the planned write names no resource twice, and takes no more from live
+// members than allowed.
 func (a *around) check() {
 	after := maps.Clone(a.shards)
 	maps.Copy(after, a.write.Set)
@@ -93,7 +93,7 @@ func (a *around) check() {
 	for key, s := range after {
 		for _, r := range s.Resources {
 			if !alive[s.Client] {
-				continue // who may come back: nobody reads this
+				continue // the client may be gone: this shard is not read
 			}
 			require.Empty(a.t, owner[r], "%s is in two shards", r)
 			owner[r] = key
@@ -114,8 +114,9 @@ func (a *around) check() {
 	}
 }
 
-// claimedTwice is what is in two shards: a move that the coordinator before has begun
-// and not written to its end. It is finished, on top of those that are allowed.
+// claimedTwice are the resources in two shards: moves begun but not completed
+// by the former coordinator. Such a move is completed in addition to the
+// allowed moves.
 func (a *around) claimedTwice() map[string]bool {
 	once, twice := map[string]bool{}, map[string]bool{}
 	for _, s := range a.shards {
@@ -273,7 +274,7 @@ func (a *around) rest() {
 	a.paused = false
 	a.say(a.c.Paused(a.now, false))
 	for n := 0; ; n++ {
-		require.Less(a.t, n, 500, "it does not come to rest")
+		require.Less(a.t, n, 500, "the group does not come to rest")
 		if a.finish() {
 			continue
 		}
@@ -348,7 +349,7 @@ func rollingRestart(t *testing.T, mode Mode, resources int) {
 		gone := a.members[0]
 		a.members = a.members[1:]
 		a.now = a.now.Add(10 * time.Second)
-		hear(i%3 == 0) // it was the coordinator
+		hear(i%3 == 0) // the former coordinator
 		a.now = a.now.Add(20 * time.Second)
 		again := Member{Client: fmt.Sprintf("c%02d.1", i), Key: gone.Key, Static: true}
 		a.members = append(a.members, again)
@@ -368,8 +369,8 @@ func TestLimitBelowZeroTakesNothing(t *testing.T) {
 	require.Equal(t, target, assignor.Limit(ms, target, 0))
 }
 
-// Of several static members that have gone, the one that went first is given up first,
-// in whatever order a map has them.
+// Of several departed static members, the first departed is given up first,
+// independently of the order of a map.
 func TestFirstDepartureIsTheOneToWakeFor(t *testing.T) {
 	start := time.Time{}.Add(time.Hour)
 	current, alive := map[string]Shard{}, []Member{}

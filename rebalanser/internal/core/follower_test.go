@@ -19,10 +19,10 @@ type event struct {
 	gen    int64
 }
 
-// performer does what a Follower says, in an order that rapid chooses, and holds
-// against it what it must never say.
+// performer carries out a Follower's actions, in an order chosen by rapid, and
+// detects forbidden actions.
 type performer struct {
-	*rapid.T // what is drawn
+	*rapid.T // random choices
 	t        require.TestingT
 	mode     Mode
 	f        *Follower
@@ -39,8 +39,8 @@ type performer struct {
 	acks      map[int64]bool // true: carried out
 	word      *Action
 	left      bool
-	// granted is, in global mode, what has been this client's, after all have
-	// stopped for it, and still is.
+	// granted are, in global mode, the resources that belong to this client
+	// since all members have stopped for the generation.
 	granted map[string]bool
 }
 
@@ -128,7 +128,7 @@ func (p *performer) begin(a Action) {
 		p.word = &a
 		if a.Kind == Ack {
 			for r := range p.owned {
-				require.True(p.t, p.twin.wants(r), "it says that it has stopped, and has %s", r)
+				require.True(p.t, p.twin.wants(r), "it reports its stop, but still has %s", r)
 			}
 		}
 	case Leave:
@@ -173,7 +173,7 @@ func (p *performer) order() {
 		if p.status.State == Confirmed || p.status.Generation == 0 || rapid.IntRange(0, 4).Draw(p.T, "next") == 0 {
 			next = Status{p.status.Generation + 1, Stop}
 		}
-		// A shard that was read after the status is at least as new.
+		// A shard read after the status is at least as new.
 		if p.status = next; next.State == Stop || rapid.IntRange(0, 3).Draw(p.T, "newer") == 0 {
 			s.Generation = max(s.Generation, next.Generation)
 		} else {
@@ -291,7 +291,7 @@ func life(t *rapid.T, mode Mode, complete bool) {
 			}
 		}
 	}
-	// It comes to rest, as the shard says, or gone.
+	// The follower comes to rest, in the state of the shard, or gone.
 	for range 200 {
 		if p.work(true); !p.calling && len(p.acquiring)+len(p.releasing) == 0 && p.word == nil {
 			break
@@ -308,7 +308,7 @@ func life(t *rapid.T, mode Mode, complete bool) {
 				p.work(true)
 			}
 		}
-		for p.shard.Generation > p.status.Generation { // no coordinator leaves it so
+		for p.shard.Generation > p.status.Generation { // no coordinator leaves the group so
 			p.status = Status{p.shard.Generation, Assigned}
 			p.hear(p.shard)
 			for range 50 {
@@ -322,8 +322,8 @@ func life(t *rapid.T, mode Mode, complete bool) {
 	require.Equal(t, strings.Join(p.twin.shard.Resources, " "), strings.Join(running, " "))
 }
 
-// lose: the client node is lost. The resources that the handlers know of are named, and
-// the follower takes no action after that.
+// lose: the client node is lost. All resources known to the handlers are named,
+// and the follower takes no action after that.
 func (p *performer) lose() {
 	var want []string
 	for r, known := range p.owned {
@@ -347,7 +347,7 @@ func (p *performer) lose() {
 	require.Empty(p.t, p.f.Quit())
 }
 
-// A performer that accepts everything would look like a correct follower.
+// A performer without checks would accept every follower.
 func TestPerformerNoticesWrongActions(t *testing.T) {
 	notices := func(a Action) (failed bool) {
 		defer func() { failed = recover() != nil }()

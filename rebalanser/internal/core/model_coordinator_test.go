@@ -12,9 +12,9 @@ var errLeft = errors.New("somebody leaves who has something left")
 func (e *explorer) lead(i int) {
 	m, c := e.m, &e.from.who[i]
 	if !c.leads {
-		// A client before this one in the queue that any view shows as gone has gone
-		// for good, however old the view is. This client itself must still be live
-		// to be elected.
+		// A client earlier in the queue, shown as gone by any view, has gone for
+		// good, even in an old view. This client itself must be live to be
+		// elected.
 		below := mask(1)<<i - 1
 		for k := range int(c.behind) + 1 {
 			if e.from.now[k].alive&below == 0 && c.epoch == 0 && c.life == live {
@@ -58,14 +58,15 @@ func (e *explorer) lead(i int) {
 	}
 }
 
-// raise: the epoch is raised, in a transaction that fails if the client's node has
-// gone. Nobody else writes what is read after that.
+// raise: the epoch is raised, in a transaction that fails if the client's node
+// has gone. No other client writes the znodes read afterwards.
 func (m *model) raise(s *state, i int) {
 	s.set(m, i, func(d *database) { d.epoch++ })
 	m.elected(s, i)
 }
 
-// ordered tells the coordinator of client i something, and begins what it says.
+// ordered passes an input to the coordinator of client i, and begins the
+// resulting step.
 func (m *model) ordered(s *state, i int, q question) {
 	c := &s.who[i]
 	got := m.x.coordinator(m, c, q)
@@ -81,8 +82,8 @@ func (m *model) ordered(s *state, i int, q question) {
 	}
 }
 
-// valid reports whether a write of coordinator i is carried out: not when the epoch is
-// another's. Then it gives the coordination up, and leaves in order.
+// valid reports whether a write of coordinator i is carried out: not in another
+// coordinator's epoch. The coordinator then gives up, and leaves gracefully.
 func (m *model) valid(s *state, i int) bool {
 	c := &s.who[i]
 	if c.epoch == s.now[0].epoch || m.wrong.noEpochCheck {
@@ -97,8 +98,8 @@ func (m *model) valid(s *state, i int) bool {
 	return false
 }
 
-// write carries one operation of a Write out. In truth they come in batches: here
-// somebody may look in between.
+// write carries one operation of a Write out. In reality they come in batches;
+// in the model a client may read in between.
 func (m *model) write(s *state, i int) {
 	if !m.valid(s, i) {
 		return
@@ -130,8 +131,8 @@ func (m *model) setStatus(s *state, i int) {
 	m.ordered(s, i, question{verb: "status set"})
 }
 
-// count: the clients are listed, after the status was set, and then those who have
-// stopped.
+// count: after the status was set, the clients are listed, and then the reports
+// of stops.
 func (e *explorer) count(i int) {
 	m, c := e.m, &e.from.who[i]
 	for k := range int(c.behind) + 1 {
@@ -163,10 +164,11 @@ func (e *explorer) count(i int) {
 	}
 }
 
-// sweep: a barrier of a resource that has been removed, and that nobody owns any more,
-// is deleted, and the number of such sweeps is counted in the same transaction: the next
-// barrier of that name has versions that the former barrier had, so a client that takes a
-// barrier must know that no sweep has happened since it read the barrier.
+// sweep: a barrier of a resource that has been removed, and without an owner,
+// is deleted, and the number of such sweeps is counted in the same transaction:
+// the next barrier of that name has versions that the former barrier had, so a
+// client that takes a barrier must know that no sweep has happened since it
+// read the barrier.
 func (e *explorer) sweep(i, r int) {
 	m, d := e.m, &e.from.now[0]
 	b := d.barriers[r]

@@ -1,6 +1,6 @@
 package core
 
-// perform begins what the follower of client i says.
+// perform begins the actions of client i's follower.
 func (m *model) perform(s *state, i int, actions []Action) {
 	for _, a := range actions {
 		c := &s.who[i]
@@ -42,8 +42,8 @@ func (m *model) perform(s *state, i int, actions []Action) {
 	}
 }
 
-// early reports whether client i, which starts something, and whose node lives, does not
-// own all that its shard, as it knows it, names.
+// early reports whether client i, with a live node, starts a resource without
+// owning all resources of its known shard.
 func (m *model) early(s *state, i int) bool {
 	if m.mode == Global || s.now[0].alive&(1<<i) == 0 {
 		return false
@@ -56,12 +56,13 @@ func (m *model) early(s *state, i int) bool {
 	return false
 }
 
-// tell tells the follower of client i something, and begins what it says.
+// tell passes an input to the follower of client i, and begins the resulting
+// actions.
 func (m *model) tell(s *state, i int, q question) {
 	m.perform(s, i, m.x.follower(&s.who[i], q))
 }
 
-// abandon ends an acquisition; one that was sent is waited for.
+// abandon ends an acquisition; a sent request is awaited.
 func (m *model) abandon(s *state, i, r int) {
 	a := &s.who[i].acq[r]
 	if m.wrong.abandonsBlindly {
@@ -125,7 +126,7 @@ func (e *explorer) follow(i int) {
 	}
 }
 
-// mine is the shard as client i takes it.
+// mine is the shard as understood by client i.
 func (m *model) mine(sh mshard, i int) mshard {
 	if m.wrong.othersShard && sh.client > 0 {
 		sh.client = uint8(i + 1)
@@ -133,7 +134,7 @@ func (m *model) mine(sh mshard, i int) mshard {
 	return sh
 }
 
-// leave checks that nothing is left.
+// leave checks that no resource is left in use.
 func (e *explorer) leave(s *state, i int) {
 	if s.who[i].use != 0 {
 		e.err = errLeft
@@ -153,7 +154,8 @@ func (m *model) returned(s *state, i int, verb string) {
 	m.tell(s, i, q)
 }
 
-// release gives a barrier back, if it is still this client's, at its own version.
+// release gives a barrier back, if still owned by this client, at the known
+// version.
 func (m *model) release(s *state, i, r int) {
 	s.set(m, i, func(d *database) {
 		if b := d.barriers[r]; b.owner == uint8(i+1) && b.version == s.who[i].version[r] {
@@ -198,7 +200,7 @@ func (e *explorer) acquire(i, r int) {
 	}
 }
 
-// look reads a barrier, as it was k writes ago.
+// look reads a barrier, in the state k writes ago.
 func (m *model) look(s *state, i, r, k int) {
 	c := &s.who[i]
 	c.behind = min(c.behind, uint8(k))
@@ -221,8 +223,8 @@ func (m *model) look(s *state, i, r, k int) {
 	}
 }
 
-// take carries the transaction out that takes a barrier: on condition of its version,
-// and that none was swept since it was read.
+// take applies the transaction for taking a barrier: on condition of its
+// version, and of no sweep since the read.
 func (m *model) take(s *state, i, r int, unheard bool) {
 	a := s.who[i].acq[r]
 	took := false

@@ -20,8 +20,8 @@ const (
 	soakPart   = 5_000 // how many states of a soak each run tries
 )
 
-// group is a group of which all interleavings are tried: in each of the two modes,
-// unless it is for one.
+// group is a group for trying all interleavings, in both modes unless only is
+// set.
 type group struct {
 	name  string
 	short bool // small enough for -short
@@ -78,7 +78,7 @@ func groups() []group {
 	}
 }
 
-// soaks are larger ones, which take minutes: make soak runs them.
+// soaks are larger groups, which take minutes: make soak runs them.
 func soaks() []group {
 	return []group{
 		{"two are lost, one comes again", false, "",
@@ -116,7 +116,7 @@ func TestAllInterleavings_R12_R18_R36_R50_R51_X4(t *testing.T) {
 		require.Positive(t, done[what], "%q never happens", what)
 		delete(done, what)
 	}
-	require.Empty(t, done, "steps that nobody expects")
+	require.Empty(t, done, "unexpected steps")
 }
 
 // TestSoakInterleavings tries all interleavings of the larger groups with ZKTEST_SEEDS,
@@ -149,7 +149,7 @@ func exploreAll(t *testing.T, groups []group, limit int) map[string]int {
 				}
 				m := g.model
 				if m.mode = Mode(mode); m.complete && m.mode == Global {
-					continue // it is the same there
+					continue // the same in this mode
 				}
 				t.Run(g.name+"/"+name, func(t *testing.T) {
 					t.Parallel()

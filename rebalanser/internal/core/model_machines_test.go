@@ -9,8 +9,9 @@ import (
 	"github.com/zkrecipes/zkrecipes/rebalanser/assignor"
 )
 
-// machines are all machines that were ever seen, by number, and what came of each input
-// to each: a state of the model has numbers, and a real machine is asked once.
+// machines are all machines ever seen, by number, with the result of each
+// input: a state of the model has numbers, and a real machine is run once per
+// input.
 type machines struct {
 	followers    []*Follower
 	coordinators []*Coordinator
@@ -29,7 +30,7 @@ type question struct {
 	acks     [modelClients]uint8
 }
 
-// answer is the machine after it, and what it says.
+// answer is the next machine, and its output.
 type answer struct {
 	machine uint16
 	actions []Action
@@ -44,7 +45,7 @@ func newMachines() *machines {
 	}
 }
 
-// key tells machines apart that may behave differently.
+// key distinguishes machines with possibly different behavior.
 func (f *Follower) key() string {
 	c := *f
 	c.phases = nil
@@ -197,8 +198,8 @@ func (m *model) member(i int) Member {
 	return out
 }
 
-// slot is where the shard of client i is: with that of the one before, if it is the
-// same instance.
+// slot is the place of client i's shard: the same as the former client's, for
+// the same instance.
 func (m *model) slot(i int) int {
 	if m.again[i] > 0 {
 		return int(m.again[i]) - 1
@@ -206,7 +207,7 @@ func (m *model) slot(i int) int {
 	return i
 }
 
-// key is that of client i's shard; its last letter tells the slot.
+// key is the key of client i's shard; its last letter is the slot.
 func (m *model) key(i int) string {
 	if slices.Contains(m.again[:], uint8(m.slot(i)+1)) {
 		return "instance-" + clientName(m.slot(i))
@@ -214,7 +215,7 @@ func (m *model) key(i int) string {
 	return clientName(i)
 }
 
-// elected makes the coordinator of one that has just been elected.
+// elected makes the coordinator of a client just elected.
 func (m *model) elected(s *state, i int) {
 	now := s.now[0]
 	current := map[string]Shard{}

@@ -4,10 +4,11 @@ package core
 // a runner around each machine sends one request at a time, as docs/rebalanser.md says.
 // All interleavings are tried.
 //
-// ZooKeeper does one write at a time. Each client reads from a view of its own, which
-// may lag behind by some writes ([bounds]), never goes back, and includes the client's own
-// writes. A watch is a hint that comes at any time: so a client may read a znode again at
-// any time, once the read would return something else. A late reply is a late step.
+// ZooKeeper does one write at a time. Each client reads from a view of its own,
+// which may lag behind by some writes ([bounds]), never goes back, and includes
+// the client's own writes. A watch is a hint at any time: a client may read a
+// znode again at any time, if the result would differ. A late reply is a late
+// step.
 //
 // A lost client has crashed, or its trust in the session has run out: it owns nothing by
 // its own belief, and its node lives on until the server expires it at any later time. An
@@ -18,16 +19,16 @@ package core
 const (
 	modelClients   = 4 // client nodes, of all times together
 	modelResources = 3
-	modelWindow    = 3 // states of the database that somebody may still read
+	modelWindow    = 3 // states of the database still readable by a client
 )
 
 // The life of a client.
 const (
 	unborn uint8 = iota
 	live
-	paused // it does nothing, and believes what it did; its session may expire
-	lost   // it believes in nothing; its session has not expired
-	zombie // its node has been deleted by hand, and it does not know
+	paused // inactive with its former beliefs; its session may expire
+	lost   // without any beliefs; its session has not expired
+	zombie // its node was deleted by hand, unknown to the client
 	gone
 )
 
@@ -48,7 +49,7 @@ type mbarrier struct {
 	owner, version uint8 // owner from 1
 }
 
-// database is what there is in ZooKeeper.
+// database is the content of ZooKeeper.
 type database struct {
 	alive, born mask // client nodes
 	resources   mask
@@ -64,19 +65,19 @@ type database struct {
 const (
 	acqNone    uint8 = iota
 	acqRead          // reads the barrier
-	acqOwned         // reads the owner's client node, or waits for it to go
+	acqOwned         // reads the owner's client node, or waits for its end
 	acqSend          // sends the transaction
-	acqUnknown       // reads what has become of it
+	acqUnknown       // reads the outcome
 )
 
 type acquisition struct {
 	pc, owner, version uint8
-	swept              uint8 // when it was read
-	seen               mask  // a wrong rule's: who was alive
+	swept              uint8 // at the time of the read
+	seen               mask  // for a wrong rule: the live clients
 	there, drop        bool
 }
 
-// client is one client node's life, and its runner's.
+// client is the life of a client node, with its runner.
 type client struct {
 	life   uint8
 	f, c   uint16 // the machines, by number; 0: none
@@ -84,16 +85,16 @@ type client struct {
 
 	use, calling mask  // resources in use; those of the handler's call
 	call         uint8 // 1: Start, 2: Revoke
-	early        bool  // it has started something before it owned all, though its node lives
+	early        bool  // has started a resource before owning all, with a live node
 
 	told    mshard // resource mode
 	acq     [modelResources]acquisition
-	version [modelResources]uint8 // of the barriers that it has
+	version [modelResources]uint8 // of its barriers
 	release mask
 
 	reading     bool // global mode: the status was read, the shard not yet
 	read, heard mstatus
-	first       mshard // a wrong rule's: the shard that was read before the status
+	first       mshard // for a wrong rule: the shard read before the status
 	word        uint8  // 1: Ack, 2: Unack is to be sent
 	wordGen     uint8
 
@@ -104,10 +105,10 @@ type client struct {
 	members, resources mask // as told last
 	knows              bool // resources were told
 	write              uint16
-	written            uint8 // operations of it
+	written            uint8 // applied operations of the write
 	setting            bool
 	status             mstatus
-	candidates         mask // a wrong rule's: the clients when it came
+	candidates         mask // for a wrong rule: the clients at its election
 }
 
 // faults are how many disruptions there may still be.
@@ -115,7 +116,7 @@ type faults struct {
 	losses, stops, pauses, replies, kicks, changes, epochs uint8
 }
 
-// state is comparable: it is its own key.
+// state is comparable, and therefore its own key.
 type state struct {
 	now  [modelWindow]database // the last ones, the newest first
 	who  [modelClients]client
@@ -143,7 +144,7 @@ func (s *state) set(m *model, i int, change func(d *database)) {
 	}
 }
 
-// settle forgets what nobody can see any more.
+// settle forgets everything that no client can see any more.
 func (s *state) settle() {
 	oldest := uint8(0)
 	for i := range s.who {
@@ -166,7 +167,7 @@ func (s *state) bury(m *model, i int) {
 	})
 }
 
-// resourceNames are the names of rs; clientName that of client i.
+// resourceNames are the names of rs; clientName is the name of client i.
 func resourceNames(rs mask) []string {
 	var out []string
 	for r := range modelResources {

@@ -7,28 +7,28 @@ import (
 	"math/bits"
 )
 
-// model is what is explored: a group, and how much may happen to it.
+// model is a group to explore, with the possible events.
 type model struct {
 	mode Mode
-	// begin are the clients that are there from the beginning; late come at any
-	// time; after says after whose end (from 1) another comes: another client of
-	// the same process. again says that it is the same static instance, too.
+	// begin are the clients present from the beginning; late clients join at any
+	// time; after has, for each client of a restarted process, its former client
+	// (from 1). again is set if both are the same static instance.
 	begin, late  mask
 	after, again [modelClients]uint8
-	idle         mask // clients that take nothing
+	idle         mask // clients without subscriptions
 	resources    mask // at the beginning
-	changing     mask // resources that somebody adds or removes
+	changing     mask // resources added or removed during the exploration
 	left         faults
-	lag          int // writes that a view may be behind, less than modelWindow
+	lag          int // possible lag of a view in writes, less than modelWindow
 	wrong        wrong
 	unsafe       bool // only invariant 1 is asked for
-	complete     bool // nobody starts anything before it owns all that its shard names
+	complete     bool // no client starts a resource before owning its whole shard
 
 	x    *machines
 	done map[string]int // how often each kind of step was taken
 }
 
-// wrong are rules that are not ours, all of them unsafe.
+// wrong are deliberately unsafe rules.
 type wrong struct {
 	barrierBelowResource, abandonsBlindly, releasesTooEarly, takesFromTheLiving, setsBlindly bool
 	ownerSeenBefore, versionsStartAgain, expiresTheTrusting, forgetsReplies                  bool
@@ -36,7 +36,7 @@ type wrong struct {
 	oldClientList, othersShard, waitsForNobody, startsIncomplete                             bool
 }
 
-// step is one that may come next.
+// step is a possible next step.
 type step struct {
 	s     state
 	who   int
@@ -58,7 +58,7 @@ func (e *explorer) do(who int, what string, change func(s *state)) {
 	change(&e.steps[len(e.steps)-1].s)
 }
 
-// fault is do for what need not happen, and may only so often.
+// fault is do for optional events with a budget.
 func (e *explorer) fault(who int, what string, budget uint8, change func(s *state)) {
 	if budget > 0 {
 		e.do(who, what, change)
@@ -124,7 +124,7 @@ func (e *explorer) birth(i int) {
 	if before >= 0 {
 		then := e.from.who[before].life
 		if then != gone && (then != lost || e.m.again[i] > 0) {
-			return // an instance's lock goes with the node of the one before
+			return // an instance's lock goes with the former client's node
 		}
 	}
 	e.do(i, "comes", func(s *state) { e.m.come(s, i) })
@@ -142,7 +142,7 @@ func (m *model) come(s *state, i int) {
 	}
 }
 
-// disrupt: what may happen to a client that lives.
+// disrupt: possible events of a live client.
 func (e *explorer) disrupt(i int) {
 	m, c := e.m, &e.from.who[i]
 	e.fault(i, "is lost", e.from.left.losses, func(s *state) {
@@ -174,8 +174,8 @@ func (e *explorer) disrupt(i int) {
 	}
 }
 
-// wake: the session of a paused client expires, or it goes on. When it runs again,
-// its clock tells it that it has lost what it had, before anything else does.
+// wake: the session of a paused client expires, or the client continues. After
+// the pause, the clock is the first to tell the client of its losses.
 func (e *explorer) wake(i int) {
 	if e.from.now[0].alive&(1<<i) == 0 {
 		e.do(i, "wakes, and has lost its session", func(s *state) { s.who[i].life = gone })

@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// wrongRules are rules that are not ours, each in a group where it does harm. The same
-// group is safe without it: TestEachRuleIsNeeded sees to both.
+// wrongRules are unsafe rules, each in a group where the rule does harm. The
+// same group is safe without the rule: TestEachRuleIsNeeded checks both.
 func wrongRules() map[string]model {
 	three := mask(0b111)
 	some := func(m model) model {
@@ -70,8 +70,8 @@ func TestModelFindsWrongRules_X1_X2_X4(t *testing.T) {
 	}
 }
 
-// A group that never comes to rest as it should is found out, too: each in which
-// somebody takes part is at rest with all resources owned.
+// A group that never comes to rest is detected, too: at rest, a group with
+// members owns all resources.
 func TestModelFindsResourcesWithoutAnOwner(t *testing.T) {
 	m := model{begin: 0b011, resources: 0b001}
 	s := m.initial()

@@ -17,13 +17,12 @@ import (
 	"github.com/zkrecipes/zkrecipes/rebalanser/assignor"
 )
 
-// A scenario is what a machine is told, line by line, and below each line what it
-// answers, after "->"; nothing, if it has nothing to say. testdata/README.md describes
-// the lines.
+// A scenario has the inputs of a machine, line by line, and below each line the
+// outputs after "->", if any. testdata/README.md describes the lines.
 
 var update = flag.Bool("update", false, "write what the machines answer into testdata/*.scenario") // read only
 
-// scenario is the machine that a scenario runs, and its state.
+// scenario is the machine of a scenario, and its state.
 type scenario struct {
 	follower    *Follower
 	coordinator *Coordinator
@@ -53,7 +52,8 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-// play tells a machine each line, and returns the text with what it answers.
+// play feeds each line to a machine, and returns the text with the machine's
+// outputs.
 func play(t *testing.T, text string) string {
 	var out strings.Builder
 	s := &scenario{}
@@ -211,7 +211,7 @@ func tellFollower(f *Follower, verb string, rest []string) ([]string, error) {
 	return nil, fmt.Errorf("no event %q", verb)
 }
 
-// words say what actions are.
+// words describes actions.
 func words(actions []Action) (out []string) {
 	names := []string{"acquire", "abandon", "start", "revoke", "release", "ack", "unack", "leave"}
 	for _, a := range actions {
@@ -262,7 +262,8 @@ func (s *scenario) tellCoordinator(verb string, rest []string) (Step, error) {
 	return Step{}, fmt.Errorf("no event %q", verb)
 }
 
-// scenarioMember reads "client", "client@instance", and "=pattern" behind it.
+// scenarioMember reads "client", "client@instance", optionally followed by
+// "=pattern".
 func scenarioMember(word string) Member {
 	word, pattern, subscribed := strings.Cut(word, "=")
 	client, instance, static := strings.Cut(word, "@")
@@ -276,7 +277,7 @@ func scenarioMember(word string) Member {
 	return m
 }
 
-// words say what a step is.
+// words describes a step.
 func (s *scenario) words(step Step) (out []string) {
 	if w := step.Write; w != nil {
 		out = append(out, fmt.Sprintf("write generation %d", w.Generation))

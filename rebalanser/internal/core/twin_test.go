@@ -2,8 +2,9 @@ package core
 
 import "slices"
 
-// plain is a Follower that looks at everything it knows whenever something happens,
-// and keeps one map: too slow for tens of thousands of resources, and easy to believe.
+// plain is a Follower that inspects its whole state at each event, and keeps a
+// single map: too slow for tens of thousands of resources, but obviously
+// correct.
 type plain struct {
 	mode     Mode
 	client   string
@@ -23,7 +24,7 @@ func (p *plain) wants(r string) bool {
 	return !p.quitting && slices.Contains(p.shard.Resources, r)
 }
 
-// in names what is in one of these phases and wanted, or not.
+// in lists the resources in one of these phases, wanted or not.
 func (p *plain) in(wanted bool, phases ...Phase) (out []string) {
 	for r, now := range p.phases {
 		if p.wants(r) == wanted && slices.Contains(phases, now) {

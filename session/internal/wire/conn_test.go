@@ -30,7 +30,7 @@ func TestAServerThatStallsInTheHandshakeCostsAThirdOfTheTimeout(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			scripted(t, nil, func(s *script) {
 				client, server := s.dial()
-				// The bubble waits for it; ends with the connection.
+				// The bubble waits for the server; ends with the connection.
 				go func() {
 					_, _ = readFrame(server)
 					_, _ = server.Write(sent)
@@ -42,7 +42,7 @@ func TestAServerThatStallsInTheHandshakeCostsAThirdOfTheTimeout(t *testing.T) {
 				require.True(s, isTimeout(err), "%v", err)
 				assert.Equal(s, theTimeout/3, time.Since(began))
 				assert.Empty(s, s.attached)
-				assert.Empty(s, s.detached, "what was never attached is not detached")
+				assert.Empty(s, s.detached, "a session never attached is not detached")
 				assert.ErrorIs(s, s.link.Failure(), err)
 			})
 		})
@@ -91,7 +91,7 @@ func TestFramesOfImpossibleLengthEndAConnectionAtOnce(t *testing.T) {
 			_, err := server.Write(binary.BigEndian.AppendUint32(nil, size))
 			require.NoError(s, err)
 			require.ErrorIs(s, <-over, errProtocol)
-			require.ErrorIs(s, (<-answers).Err, ErrReplyTooLarge, "it was the oldest call's answer")
+			require.ErrorIs(s, (<-answers).Err, ErrReplyTooLarge, "the answer to the oldest call")
 			require.ErrorIs(s, (<-answers).Err, ErrUnanswered)
 			runtime.ReadMemStats(&after)
 			assert.Less(s, after.TotalAlloc-before.TotalAlloc, uint64(1<<19))
@@ -166,7 +166,7 @@ func TestAPartialFrameOfGoZookeeperIsRefused(t *testing.T) {
 func TestGoZookeeperMayReadInSmallPieces(t *testing.T) {
 	scripted(t, nil, func(s *script) {
 		client, server := s.attach()
-		// The bubble waits for it; ends when the frame is read.
+		// The bubble waits for the server; ends when the frame is read.
 		go func() { _, _ = server.Write(framed(reply(1, 2, 0, 9, 9))) }()
 		var got []byte
 		for len(got) < 4+headerSize+2 {
@@ -302,7 +302,7 @@ func TestTheNewestZxidGoesToTheNextServer(t *testing.T) {
 		require.NoError(s, server.Close())
 		<-over
 		client, server = s.dial()
-		// The bubble waits for it; ends with the connection.
+		// The bubble waits for the client; ends with the connection.
 		go func() { _, _ = client.Write(framed(hello(1, 7))) }()
 		frame := s.mustRead(server)
 		assert.EqualValues(s, 0x77, binary.BigEndian.Uint64(frame[4:]))

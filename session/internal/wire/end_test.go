@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// write submits a request that changes path, and returns how it ends.
+// write submits a request for a change of path, and returns its answer.
 func (s *script) write(path string) <-chan Answer {
 	s.Helper()
 	out := make(chan Answer, 1)
@@ -20,18 +20,18 @@ func (s *script) write(path string) <-chan Answer {
 	return out
 }
 
-// The writer is busy with one request, and another one waits behind it, when
-// the link ends politely: the connection stays open for the close request, and
-// what was reported as not sent must not travel with that.
+// The writer is busy with a request, and another request waits, when the link
+// ends gracefully: the connection stays open for the close request, and a
+// request reported as not sent must not travel with the close request.
 func TestAPoliteEndSendsNothingThatItReportedAsNotSent(t *testing.T) {
 	scripted(t, nil, func(s *script) {
 		client, server := s.attach()
 		over := s.pump(client)
 		first := s.write("/one")
-		synctest.Wait() // the writer is in Write, which nobody reads
+		synctest.Wait() // the writer is blocked in Write
 		second, third := s.write("/two"), s.write("/three")
 		s.link.End(errors.New("closed"), true)
-		require.ErrorIs(t, (<-first).Err, ErrUnanswered, "it has left, or may have")
+		require.ErrorIs(t, (<-first).Err, ErrUnanswered, "the request has left, or may have")
 		require.ErrorIs(t, (<-second).Err, ErrNotSent)
 		require.ErrorIs(t, (<-third).Err, ErrNotSent)
 		bye := framed(append([]byte{0, 0, 0, 1}, 0xff, 0xff, 0xff, 0xf5)) // go-zookeeper's close request
@@ -61,8 +61,8 @@ func TestAPoliteEndSendsNothingThatItReportedAsNotSent(t *testing.T) {
 	})
 }
 
-// steady writes an answer to a ping ten times a second, in two parts that lie
-// after bytes apart, so that the end of one comes with the beginning of the
+// steady writes an answer to a ping ten times a second, split after the given
+// number of bytes, so the end of one answer comes with the beginning of the
 // next, until the connection ends.
 func steady(server net.Conn, after int) {
 	frame := framed(reply(xidPing, 1, 0))

@@ -10,8 +10,8 @@ import (
 	"testing/iotest"
 )
 
-// FuzzReadFrame: a stream is cut into frames whatever pieces it comes in, and a
-// length that is wrong ends it, and allocates nothing.
+// FuzzReadFrame: a stream is cut into frames for any sizes of its pieces, and a
+// wrong length ends the stream without an allocation.
 func FuzzReadFrame(f *testing.F) {
 	f.Add([]byte{0, 0, 0, 0}, 10)
 	f.Add(withLength([]byte("abc")), 3)

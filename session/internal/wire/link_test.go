@@ -51,12 +51,12 @@ func TestAStalledServerNeitherBlocksASenderNorHidesWhatItGot(t *testing.T) {
 		over := s.pump(client)
 		began := time.Now()
 		first := s.calls(1)
-		synctest.Wait() // the writer has taken it, and is stuck
+		synctest.Wait() // the writer has taken the call, and is stuck
 		rest := s.calls(2)
 		assert.Zero(s, time.Since(began))
 		require.Error(s, <-over)
 		assert.Equal(s, theTimeout*2/3, time.Since(began))
-		require.ErrorIs(s, (<-first).Err, ErrUnanswered, "some of it may have left")
+		require.ErrorIs(s, (<-first).Err, ErrUnanswered, "a part of the request may have left")
 		require.ErrorIs(s, (<-rest).Err, ErrNotSent)
 		require.ErrorIs(s, (<-rest).Err, ErrNotSent)
 	})
@@ -129,7 +129,7 @@ func TestTheServersExpiryEndsTheLink(t *testing.T) {
 		require.NoError(s, server.Close())
 		<-over
 		client, server = s.dial()
-		// The bubble waits for it; ends with the connection.
+		// The bubble waits for the server; ends with the connection.
 		go func() {
 			_, _ = readFrame(server)
 			_, _ = server.Write(framed(welcomed(0, 0)))
@@ -137,7 +137,7 @@ func TestTheServersExpiryEndsTheLink(t *testing.T) {
 		_, err := client.Write(framed(hello(0, 7)))
 		require.NoError(s, err)
 		_, err = readFrame(client)
-		require.Error(s, err, "go-zookeeper must not see it: it would open a session by itself")
+		require.Error(s, err, "go-zookeeper must not see the refusal, or it would open a session by itself")
 		assert.Equal(s, []error{ErrExpired}, s.ended)
 		_, err = s.link.Dial("tcp", "zk:2181", time.Second)
 		require.ErrorIs(s, err, ErrExpired)
@@ -208,8 +208,7 @@ func TestPausesGrowUntilAServerHasAnswered(t *testing.T) {
 	})
 }
 
-// Whatever races with whatever, each call that was accepted ends exactly once,
-// and so does the link.
+// Under all races, each accepted call ends exactly once, and so does the link.
 func TestEveryCallEndsExactlyOnce(t *testing.T) {
 	for range 10 {
 		s := newScript(t, nil)

@@ -75,7 +75,7 @@ func TestGreetReplacesTheZxidByTheNewestSeen(t *testing.T) {
 	assert.EqualValues(t, 3, binary.BigEndian.Uint64(in[4:]), "go-zookeeper's buffer is its own")
 	assert.Equal(t, at(1), m.greeted)
 	_, err = m.greet(in, at(2))
-	require.ErrorIs(t, err, errProtocol, "a second one")
+	require.ErrorIs(t, err, errProtocol, "a second hello")
 }
 
 func TestGreetRefusesAnotherSession(t *testing.T) {
@@ -202,7 +202,7 @@ func TestPingsAreTouchesInTheirOrder(t *testing.T) {
 	for _, want := range []time.Time{at(1), at(2), {}} {
 		in, err := m.receive(reply(xidPing, 1, 0))
 		require.NoError(t, err)
-		assert.True(t, in.forward, "go-zookeeper waits for it")
+		assert.True(t, in.forward, "go-zookeeper waits for this reply")
 		assert.Equal(t, want, in.touched)
 	}
 	in, err := m.receive(reply(1, 1, 0))
@@ -285,8 +285,8 @@ func TestTransactionIdsStayInTheirRange(t *testing.T) {
 		assert.False(t, seen[c.xid])
 		seen[c.xid] = true
 	}
-	// The next connection goes on counting: a late answer is never taken for
-	// that to another request.
+	// The next connection goes on counting: a late answer is never mistaken for
+	// another request's.
 	next := opened(t, mem)
 	c := &Call{}
 	submitted(t, next, c, at(2))

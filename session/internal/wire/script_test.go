@@ -17,8 +17,8 @@ import (
 // theTimeout is what script's servers grant.
 const theTimeout = 9 * time.Second
 
-// script is a link whose servers the test plays: what go-zookeeper does on one
-// side, and what a server does on the other.
+// script is a link whose servers the test plays: the actions of go-zookeeper on
+// one side, and of a server on the other.
 type script struct {
 	*testing.T
 	link *Link
@@ -141,10 +141,10 @@ func (s *script) attach() (client, server net.Conn) {
 }
 
 // pump plays go-zookeeper's receiving loop: it reads until the connection
-// fails, and tells how.
+// fails, and returns the error.
 func (s *script) pump(client net.Conn) <-chan error {
 	out := make(chan error, 1)
-	// Ends with the connection; the bubble waits for it.
+	// Ends with the connection; the bubble waits for the loop.
 	go func() {
 		for {
 			if _, err := readFrame(client); err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestALongAnswerThatTricklesInIsNotCut: no silence in it is long, but all of it
-// takes longer than silence may. Runs in a bubble.
+// TestALongAnswerThatTricklesInIsNotCut: the pauses are short, but the whole
+// answer takes longer than the limit of a pause. Runs in a bubble.
 func TestALongAnswerThatTricklesInIsNotCut(t *testing.T) {
 	scripted(t, nil, func(s *script) {
 		client, server := s.attach()
