@@ -11,7 +11,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// Group is several locks as one.
+// Group is several locks, handled like a single lock.
 type Group struct {
 	locks []*Mutex
 	err   error
@@ -62,8 +62,7 @@ func (g *Group) Lock(ctx context.Context) (*HeldGroup, error) {
 		if err == nil {
 			h.held = append(h.held, one)
 		}
-		// The loss of one that was held already is why the next one was not waited
-		// for any longer.
+		// The loss of a held lock is the reason for the end of this wait.
 		if lost := h.loss(ctx); lost != nil {
 			err = lost
 		}
@@ -76,8 +75,8 @@ func (g *Group) Lock(ctx context.Context) (*HeldGroup, error) {
 	return h, nil
 }
 
-// lockNext locks m, and ends waiting for it as soon as one that is held is lost: the
-// others would stay locked in vain.
+// lockNext locks m, and stops waiting as soon as a held lock is lost: the other
+// locks would stay locked in vain.
 func (h *HeldGroup) lockNext(ctx context.Context, m *Mutex) (*Held, error) {
 	waiting, cancel := session.WithHolds(ctx, h.contexts()...)
 	defer cancel(nil)
@@ -92,7 +91,7 @@ func (h *HeldGroup) contexts() []context.Context {
 	return out
 }
 
-// loss is the error of the first lock that was lost; nil if none was.
+// loss is the error of the first lost lock, or nil.
 func (h *HeldGroup) loss(ctx context.Context) error {
 	for _, one := range h.held {
 		if one.ctx.Err() != nil {
@@ -127,10 +126,10 @@ func (h *HeldGroup) Context() context.Context {
 // them with the group, not one by one.
 func (h *HeldGroup) Held() []*Held { return slices.Clone(h.all()) }
 
-// Token is a fencing token of the group: the greatest of the locks' tokens. The token
-// grows with every grant of the same locks at the server; see [Held.Token]. A resource
-// that other groups, or a single lock, protect as well needs the token of the lock that
-// they share: see [HeldGroup.Held].
+// Token is a fencing token of the group: the greatest of the locks' tokens. The
+// token grows with every grant of the same locks at the server; see
+// [Held.Token]. A resource protected also by other groups, or by a single lock,
+// needs the token of the shared lock: see [HeldGroup.Held].
 func (h *HeldGroup) Token() int64 {
 	var token int64
 	for _, one := range h.all() {
@@ -139,8 +138,8 @@ func (h *HeldGroup) Token() int64 {
 	return token
 }
 
-// Guard is one check for a transaction, which fails if any of the locks is not held any
-// more; see [Held.Guard] and [session.AllOf].
+// Guard is a single check for a transaction; the transaction fails if any of
+// the locks is not held any more; see [Held.Guard] and [session.AllOf].
 func (h *HeldGroup) Guard() session.Op {
 	guards := make([]session.Op, len(h.all()))
 	for i, one := range h.held {
@@ -158,7 +157,8 @@ func (h *HeldGroup) Unlock(ctx context.Context) error {
 	return h.release(ctx)
 }
 
-// Release is Unlock, by the name that everything held shares; see [session.Held].
+// Release is Unlock, under the method name common to everything held; see
+// [session.Held].
 func (h *HeldGroup) Release(ctx context.Context) error { return h.Unlock(ctx) }
 
 func (h *HeldGroup) release(ctx context.Context) error {
@@ -169,7 +169,7 @@ func (h *HeldGroup) release(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// abandon releases the locks that were taken so far. Locks that cannot be released before
+// abandon releases the locks taken so far. Locks that cannot be released before
 // ctx ends are released in the background; that is not an error here.
 func (h *HeldGroup) abandon(ctx context.Context) error {
 	if err := h.release(ctx); err != nil && ctx.Err() == nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// claim is a lock won at the server, which several Held of one process may
-// stand on, one after the other.
+// claim is a lock won at the server. Several Held of one process may use the
+// claim, one after the other.
 type claim struct {
 	m     *Mutex
 	hold  *session.Hold
@@ -18,8 +18,8 @@ type claim struct {
 	won   time.Time
 }
 
-// unlock gives h's claim back: to the next in line of this process for as long
-// as that is fair to the others, and to the server otherwise.
+// unlock gives h's claim back: to the next waiter of this process as long as
+// this is fair to other processes, otherwise to the server.
 func (c *claim) unlock(ctx context.Context, h *Held) error {
 	m := c.m
 	if !m.resign(h) {
@@ -43,20 +43,20 @@ func (c *claim) unlock(ctx context.Context, h *Held) error {
 	return c.remove(ctx, removal)
 }
 
-// handOn gives the claim to the next in line of this process, if there is one.
+// handOn gives the claim to the next waiter of this process, if any.
 func (m *Mutex) handOn(c *claim) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.waiters.serve(turn{claim: c})
 }
 
-// forsake deletes, as soon as there is a session for it, what a lost claim whose work
-// has ended left behind.
+// forsake deletes the remains of a lost claim, after the end of its work and as
+// soon as a session is available.
 func (c *claim) forsake() { c.hold.Session().EnsureRemainsDeleted(c.hold.Path()) }
 
-// letGo gives a claim that nobody has the turn for back to the server, without
-// waiting. A znode that somebody has deleted is not deleted again: by now a stranger
-// may have made one of that name.
+// letGo gives a claim without a holder or waiter back to the server, without
+// waiting. A znode deleted by another client is not deleted again: a foreign
+// znode of the same name may exist by now.
 func (c *claim) letGo() {
 	if errors.Is(c.hold.Err(), session.ErrNodeDeleted) {
 		return
@@ -67,8 +67,8 @@ func (c *claim) letGo() {
 	_ = c.remove(over, c.startRemoval()) // goes on until the node or the session is gone
 }
 
-// startRemoval sends the deletion of the node, and returns a function that waits for
-// it. Requests that are sent later are carried out after the deletion.
+// startRemoval sends the deletion of the node, and returns a function that
+// waits for the reply. Requests sent later are carried out after the deletion.
 func (c *claim) startRemoval() func(context.Context) error {
 	s := c.hold.Session()
 	if note := c.releaseNote(); note != nil {
@@ -79,8 +79,8 @@ func (c *claim) startRemoval() func(context.Context) error {
 	return func(ctx context.Context) error { _, err := f.Wait(ctx); return err }
 }
 
-// remove waits for the deletion, and repeats it until the node is gone. If the first
-// one did not find it, the lock had been lost.
+// remove waits for the deletion, and repeats it until the node is gone. If the
+// first deletion did not find the node, the lock had been lost.
 func (c *claim) remove(ctx context.Context, removal func(context.Context) error) error {
 	ctx, cancel := c.hold.Session().GiveBackContext(ctx)
 	defer cancel()
@@ -100,9 +100,10 @@ func (c *claim) remove(ctx context.Context, removal func(context.Context) error)
 	return nil // the lock was given back before the session was lost
 }
 
-// nodeGone reports whether err says that the contender's own znode is gone: that
-// of a request whose first operation is about it. That of the note, which an
-// administrator may delete, says nothing of the lock, whose znode is there then.
+// nodeGone reports whether err means that the contender's own znode is gone:
+// the first operation of such a request concerns the contender's znode. A
+// failure at the note, which an administrator may delete, says nothing about
+// the lock: its znode then exists.
 func nodeGone(err error) bool {
 	var txn *session.TxnError
 	return errors.Is(err, session.ErrNoNode) && (!errors.As(err, &txn) || txn.Index == 0)

@@ -14,17 +14,17 @@ type Contender struct {
 	// Name of the znode, and its place: the number.
 	Name string
 	Seq  int32
-	// Data is what the contender shows: its ID.
+	// Data is the contender's description: its ID.
 	Data []byte
 	// Holds is false for a waiter.
 	Holds bool
-	// Session that owns the node; 0 for a stranger's persistent one.
+	// Session that owns the node; 0 for a foreign persistent node.
 	Session int64
-	// Token is what Held.Token says to a holder.
+	// Token is the Held.Token of a holder.
 	Token int64
-	// Since is when it queued up, by the server's clock.
+	// Since is the time of queuing up, by the server's clock.
 	Since time.Time
-	// Permits that it wants; 1 for a lock.
+	// Permits wanted or held; 1 for a lock.
 	Permits int
 }
 

@@ -10,10 +10,11 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// Curator's InterProcessSemaphoreV2: who wants a lease takes the lock at
-// <path>/locks, creates a node below <path>/leases, waits until there are no
-// more of them than permits, and gives the lock back. Several leases are taken
-// under one lock, so that two who want several cannot wait for each other.
+// Curator's InterProcessSemaphoreV2: a contender takes the lock at
+// <path>/locks, creates a node below <path>/leases, waits until the number of
+// leases does not exceed the number of permits, and gives the lock back.
+// Several leases are taken under a single lock, so two contenders for several
+// leases cannot deadlock.
 
 func (s *Semaphore) leases() string { return znode.Join(s.path, lockformat.DirLeases) }
 
@@ -25,7 +26,7 @@ func (s *Semaphore) takeLeases(ctx context.Context, sess *session.Session, n int
 	if err != nil {
 		return nil, err
 	}
-	// Nobody waits for its deletion: what comes next does not depend on it.
+	// The deletion is not awaited: the next steps do not depend on it.
 	defer lock.LeaveBehind()
 	if err := awaitOrTry(ctx, lock, try); err != nil {
 		return nil, err
@@ -44,8 +45,8 @@ func (s *Semaphore) takeLeases(ctx context.Context, sess *session.Session, n int
 	return newPermits(s.path, n, holds), nil
 }
 
-// takeNext is takeLease beside those that are held. It fails with ErrGone as soon as
-// one of them is lost.
+// takeNext is takeLease in addition to held leases. It fails with ErrGone as
+// soon as a held lease is lost.
 func (s *Semaphore) takeNext(ctx context.Context, sess *session.Session, lock *contender.Contender, holds []held, try bool) (held, error) {
 	all := make([]context.Context, len(holds))
 	for i, h := range holds {
@@ -60,8 +61,8 @@ func (s *Semaphore) takeNext(ctx context.Context, sess *session.Session, lock *c
 	return h, err
 }
 
-// takeLease creates one lease and waits until it counts; it leaves nothing
-// behind when it fails.
+// takeLease creates a lease and waits until the lease counts. After a failure,
+// takeLease leaves nothing behind.
 func (s *Semaphore) takeLease(ctx context.Context, sess *session.Session, lock *contender.Contender, try bool) (held, error) {
 	c, err := contender.Enter(ctx, sess, contender.Spec{
 		Dir: s.leases(), Name: func() string { return znode.Protected(lockformat.CuratorLease) },
@@ -85,8 +86,9 @@ func (s *Semaphore) takeLease(ctx context.Context, sess *session.Session, lock *
 	return held{hold, c.Node().Stat.Czxid}, nil
 }
 
-// stillThere is ErrGone if somebody has deleted the lock. Without it others make
-// leases as well, and who counts them all might wait for each other indefinitely.
+// stillThere is ErrGone if the lock was deleted. Without the lock, other
+// contenders create leases too, and contenders that count all leases might wait
+// for each other indefinitely.
 func stillThere(ctx context.Context, sess *session.Session, lock string) error {
 	_, exists, err := sess.Exists(ctx, lock)
 	if err == nil && !exists {
@@ -95,8 +97,8 @@ func stillThere(ctx context.Context, sess *session.Session, lock string) error {
 	return err
 }
 
-// awaitRoom waits until there are no more leases than permits. Like Curator it
-// counts every child.
+// awaitRoom waits until the number of leases does not exceed the number of
+// permits. Like in Curator, every child counts.
 func (s *Semaphore) awaitRoom(ctx context.Context, sess *session.Session, own, lock string, try bool) error {
 	for {
 		children, _, watch, err := sess.ChildrenW(ctx, s.leases())

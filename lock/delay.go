@@ -14,11 +14,11 @@ import (
 // awaitDelay waits out [Options.LockDelay] if the last holder has not released
 // the lock, and notes that c's owner holds it now.
 //
-// The note is in a node of its own: "held" from before the lock is granted,
-// "free" with the same transaction that deletes the holder's node. So "held" by
-// anyone but c means that this holder went without releasing, or gave up in the
-// instant in which it was granted the lock. When in doubt it says "held": who
-// waits for nothing loses time, who does not wait may lose more.
+// The note is in a separate node: "held" from before the grant of the lock,
+// "free" with the transaction that deletes the holder's node. So "held" by a
+// contender other than c means that this contender went without releasing, or
+// gave up in the instant of its grant. In doubt the note says "held": an
+// unnecessary wait costs time, a missing wait may cost more.
 func (m *Mutex) awaitDelay(ctx context.Context, c *contender.Contender) error {
 	if m.opts.LockDelay == 0 {
 		return nil
@@ -32,7 +32,7 @@ func (m *Mutex) awaitDelay(ctx context.Context, c *contender.Contender) error {
 	}
 }
 
-// takeNote is one try of awaitDelay; again: what came of it must be read.
+// takeNote is a try of awaitDelay; again: the outcome must be read.
 func (m *Mutex) takeNote(ctx context.Context, c *contender.Contender) (again bool, err error) {
 	s, own := c.Session(), []byte(lockformat.DelayNote(true, c.Node().Stat.Czxid))
 	note, _, err := s.Get(ctx, m.notePath())
@@ -61,8 +61,8 @@ func (m *Mutex) takeNote(ctx context.Context, c *contender.Contender) (again boo
 
 func (m *Mutex) notePath() string { return m.path + lockformat.DelaySuffix }
 
-// releaseNote goes into the transaction that gives the claim back; nil without
-// a delay.
+// releaseNote is an operation for the transaction that gives the claim back;
+// nil without a delay.
 func (c *claim) releaseNote() *session.Op {
 	if c.m.opts.LockDelay == 0 {
 		return nil
@@ -82,7 +82,7 @@ func (c *claim) noteRelease(ctx context.Context) error {
 	for tries := 0; ; tries++ {
 		note, stat, err := s.Get(ctx, path)
 		if errors.Is(err, session.ErrNoNode) {
-			return nil // somebody has deleted it: nobody waits for it
+			return nil // deleted by another client: no contender waits for the note
 		}
 		if err != nil || string(note) != lockformat.DelayNote(true, c.token) {
 			return err

@@ -50,8 +50,8 @@
 //
 // An uncontended acquire takes two requests in one round trip, and a release
 // one. A waiter directly behind the holder sends no request when the holder's
-// znode goes. In a session without recent requests, and on a new connection,
-// one more request proves that the session can be trusted.
+// znode goes. In a session without recent requests, and on a new connection, an
+// additional request proves that the session can be trusted.
 //
 // Lists of contenders, PermitsAt, and the first check of the Try methods are
 // plain reads: their state may be past. The library decides whether a contender

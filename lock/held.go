@@ -19,33 +19,33 @@ type Held struct {
 
 var _ session.Held = (*Held)(nil)
 
-// won is the lock as it was won at the server; a zero Held has none.
+// won is the claim of the lock; a zero Held has no claim.
 func (h *Held) won() *claim {
 	holding.MustBeMade(h.claim != nil, "lock.Held", "lock.Mutex")
 	return h.claim
 }
 
-// Context ends on release and on loss, and context.Cause tells which:
-// session.ErrReleased, or an error that wraps session.ErrLost and the reason. The
-// context ends before the server can grant the lock to another client, unless
-// this process was paused; after a pause, its Err is correct as soon as the
-// process runs again. Pass the context to everything that must stop when the lock
-// is lost.
+// Context ends on release and on loss. context.Cause tells the cause:
+// session.ErrReleased, or an error that wraps session.ErrLost and the reason.
+// The context ends before the server can grant the lock to another client,
+// unless this process was paused; after a pause, its Err is correct as soon as
+// the process runs again. Pass the context to everything that must stop when
+// the lock is lost.
 func (h *Held) Context() context.Context {
 	_ = h.won()
 	return h.ctx
 }
 
-// Token is a fencing token: the zxid at which the contender's znode was created.
-// The token grows with every grant of the path at the server; a lock that is
-// handed over within a process keeps its token. The protected resource can refuse
-// a token below the highest that it has seen.
+// Token is a fencing token: the zxid at which the contender's znode was
+// created. The token grows with every grant of the path at the server; a lock
+// handed over within a process keeps its token. The protected resource can
+// refuse a token below the highest token seen so far.
 func (h *Held) Token() int64 { return h.won().token }
 
-// Guard is a check for a transaction, which fails if the lock is not held any
-// more: session.Txn(ctx, held.Guard(), ...). Like the token, the guard stays the
-// same when the lock is handed over within a process: it does not tell these
-// holders apart.
+// Guard is a check for a transaction; the transaction fails if the lock is not
+// held any more: session.Txn(ctx, held.Guard(), ...). Like the token, the guard
+// stays the same for a hand-over within a process, and does not distinguish
+// these holders.
 func (h *Held) Guard() session.Op { return h.won().hold.Guard() }
 
 // Session returns the session in which the lock was won.
@@ -75,7 +75,8 @@ func (h *Held) Unlock(ctx context.Context) error {
 	})
 }
 
-// Release is Unlock, by the name that everything held shares; see [session.Held].
+// Release is Unlock, under the method name common to everything held; see
+// [session.Held].
 func (h *Held) Release(ctx context.Context) error { return h.Unlock(ctx) }
 
 // path is the lock's, for errors.

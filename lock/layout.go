@@ -7,13 +7,13 @@ import (
 	"github.com/zkrecipes/zkrecipes/internal/znode"
 )
 
-// Layout is the form of the names that a lock writes. Every layout honors the
-// names of all of them.
+// Layout is the form of a lock's names. Every layout honors the names of all
+// layouts.
 type Layout int
 
 const (
-	// Curator's InterProcessMutex, which go-zookeeper's Lock honors as
-	// well, and Kazoo's with extra_lock_patterns=["-lock-"].
+	// Curator's InterProcessMutex, honored by go-zookeeper's Lock as well, and
+	// by Kazoo's Lock with extra_lock_patterns=["-lock-"].
 	Curator Layout = iota
 	// Kazoo's Lock. Not to be mixed with Curator on one path: Curator would
 	// order these names wrongly. The path is created as a persistent znode:

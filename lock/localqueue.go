@@ -2,7 +2,7 @@ package lock
 
 import "container/list"
 
-// waiter is a goroutine that waits for its turn in this process.
+// waiter is a goroutine waiting for its turn in this process.
 type waiter struct {
 	turn  chan turn // cap 1
 	place *list.Element
@@ -20,7 +20,7 @@ func (q *localQueue) join() *waiter {
 	return w
 }
 
-// leave takes w out, and reports whether it was in the queue still.
+// leave removes w, and reports whether w was still in the queue.
 func (q *localQueue) leave(w *waiter) bool {
 	if w.place == nil {
 		return false
@@ -30,7 +30,7 @@ func (q *localQueue) leave(w *waiter) bool {
 	return true
 }
 
-// serve takes the first one out, and gives it t; false if there is none.
+// serve removes the first waiter, and gives it t; false without a waiter.
 func (q *localQueue) serve(t turn) bool {
 	front := q.waiters.Front()
 	if front == nil {

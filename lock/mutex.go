@@ -20,20 +20,20 @@ type Mutex struct {
 	client *session.Client
 	path   string
 	opts   Options
-	err    error // what is wrong with the arguments
+	err    error // an invalid argument of New
 
-	// mu guards what follows. Invariant: while taken, exactly one has the
-	// turn: a goroutine in acquire or try, a turn on its way to a waiter, or
-	// current. waiters is empty unless taken.
+	// mu guards the fields below. Invariant: while taken, exactly one of these
+	// has the turn: a goroutine in acquire or try, a turn on its way to a
+	// waiter, or current. waiters is empty unless taken.
 	mu      sync.Mutex
 	taken   bool
 	current *Held
 	waiters localQueue
 }
 
-// turn is the right to be the one of this Mutex who holds or contends. With a
-// claim the lock is handed on; with a contender, the place in the server's
-// queue; otherwise the owner starts again.
+// turn is the right to hold or contend on behalf of this Mutex. With a claim,
+// the lock is handed on; with a contender, the place in the server's queue;
+// otherwise the owner starts again.
 type turn struct {
 	claim     *claim
 	contender *contender.Contender
@@ -86,7 +86,7 @@ func (m *Mutex) begin(ctx context.Context) error {
 	return holding.Begin(ctx, m.client, "lock.New", m.err, ErrInvalidArgument)
 }
 
-// line takes the turn if it is free, and queues up otherwise.
+// line takes the turn if free, and queues up otherwise.
 func (m *Mutex) line() (w *waiter, first bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -97,7 +97,8 @@ func (m *Mutex) line() (w *waiter, first bool) {
 	return m.waiters.join(), false
 }
 
-// leave takes w out of the line; if its turn has come already it returns that.
+// leave removes w from the queue. If w's turn has come already, leave returns
+// the turn.
 func (m *Mutex) leave(w *waiter) (turn, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -107,8 +108,8 @@ func (m *Mutex) leave(w *waiter) (turn, bool) {
 	return <-w.turn, true // sent before w was taken out, under mu
 }
 
-// pass gives the turn to the next in line. If there is none, the turn is free,
-// and what came with it goes back to the server.
+// pass gives the turn to the next in line. Without a waiter, the turn becomes
+// free, and its claim or place goes back to the server.
 func (m *Mutex) pass(t turn) {
 	m.mu.Lock()
 	if m.waiters.serve(t) {
@@ -125,15 +126,15 @@ func (m *Mutex) pass(t turn) {
 	}
 }
 
-// acquire goes on from turn t until the lock is held. Whatever happens, the
-// turn is passed on or bound to the Held that is returned.
+// acquire goes on from turn t until the lock is held. In all cases the turn is
+// passed on or bound to the returned Held.
 func (m *Mutex) acquire(ctx context.Context, t turn) (*Held, error) {
 	const op = "acquire"
 	if t.claim != nil {
 		if t.claim.hold.Err() == nil {
 			return m.hand(t.claim), nil
 		}
-		t.claim.forsake() // lost while it was handed on: nobody else will
+		t.claim.forsake() // lost during the hand-over: no other code deletes the remains
 	}
 	c := t.contender
 	var pace contender.Pace
@@ -154,7 +155,7 @@ func (m *Mutex) acquire(ctx context.Context, t turn) (*Held, error) {
 		case err == nil:
 			return m.hand(got), nil
 		case ctx.Err() != nil:
-			// The place in the queue goes to who waits here for the same.
+			// The place in the queue goes to another waiter of this process.
 			m.pass(turn{contender: c})
 			return nil, failure(ctx, op, m.path, err)
 		case c != nil && (c.Session().Err() != nil || errors.Is(err, contender.ErrGone) || nodeGone(err)):
@@ -208,8 +209,7 @@ func (m *Mutex) hand(c *claim) *Held {
 	m.mu.Lock()
 	m.current = h
 	m.mu.Unlock()
-	// Waiters in this process must not wait for a holder that was told of its loss,
-	// but may be slow.
+	// Waiters in this process must not wait for a slow holder after its loss.
 	h.forget = context.AfterFunc(c.hold.Context(), func() {
 		if m.resign(h) {
 			m.pass(turn{})
@@ -218,7 +218,7 @@ func (m *Mutex) hand(c *claim) *Held {
 	return h
 }
 
-// resign takes the turn from h, if it still has it.
+// resign takes the turn from h, if h still has the turn.
 func (m *Mutex) resign(h *Held) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

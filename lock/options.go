@@ -22,7 +22,7 @@ type Options struct {
 	// Data is shown to other clients instead of ID. Kazoo shows Data as the
 	// identifier, Curator as the participant's node data.
 	Data []byte
-	// Layout of the names that a Mutex writes; default: Curator.
+	// Layout of the names written by a Mutex; default: Curator.
 	Layout Layout
 	// LocalHandover bounds the time for which goroutines that share a Mutex hand
 	// the lock over among themselves, before the lock goes back to the server and
@@ -33,19 +33,19 @@ type Options struct {
 	// holder has lost instead of released (a crash, an expired session). During
 	// the pause, work that the last holder still has in flight outside ZooKeeper
 	// can end. LockDelay costs two more requests per acquire, and a persistent
-	// znode beside the path, "<path>.delay". All clients of the path must set it.
-	// In doubt the pause is made, for example after a contender that gave up at
-	// the very instant of its grant. Default: none.
+	// znode beside the path, "<path>.delay". All clients of the path must set
+	// LockDelay. In doubt the pause is made, for example after a contender that
+	// gave up at the very instant of its grant. Default: none.
 	LockDelay time.Duration
-	// Grace is how long the function of [Mutex.Do] and [Semaphore.Do] may go on after the context
-	// that was passed to Do has ended, to finish what is in progress: only then the
-	// function's own context ends, with the same cause. A loss of the lock
-	// ends it at once, before the grace and in it; so does the loss or the release of
-	// anything else held that the context is derived from. Default: 0, the function's
-	// context ends with the one that was passed.
+	// Grace is the time for the function of [Mutex.Do] and [Semaphore.Do] to
+	// finish its work after the end of the context passed to Do: the function's
+	// own context ends Grace later, with the same cause. A loss of the lock ends
+	// the function's context at once, before and during the grace; so does the
+	// loss or the release of any other hold that the context is derived from.
+	// Default: 0, the function's context ends with the passed context.
 	Grace time.Duration
-	// ACL of the znodes; default: the client's. All contenders must be allowed to
-	// read the znodes: a wait behind one that the client may not read fails with
+	// ACL of the znodes; default: the client's. All contenders must be allowed
+	// to read the znodes: a wait behind an unreadable znode fails with
 	// session.ErrNoAuth.
 	ACL []session.ACL
 	// CuratorV2 makes a Semaphore use the znodes of Curator's
@@ -53,7 +53,7 @@ type Options struct {
 	CuratorV2 bool
 }
 
-// withDefaults checks o and fills in what it leaves open.
+// withDefaults checks o and fills in defaults.
 func (o *Options) withDefaults() (Options, error) {
 	var out Options
 	if o != nil {

@@ -24,7 +24,7 @@ type Permits struct {
 
 var _ session.Held = (*Permits)(nil)
 
-// held is one znode that stands for permits, and its token.
+// held is the hold of a znode of permits, and its token.
 type held struct {
 	hold  *session.Hold
 	token int64
@@ -40,8 +40,8 @@ func newPermits(path string, count int, holds []held) *Permits {
 	return p
 }
 
-// first is the znode that stands for the permits, or for the first of them; zero
-// Permits have none.
+// first is the hold of the permits, or of the first permit; zero Permits have
+// no hold.
 func (p *Permits) first() held {
 	holding.MustBeMade(len(p.holds) > 0, "lock.Permits", "lock.Semaphore")
 	return p.holds[0]
@@ -61,8 +61,8 @@ func (p *Permits) Context() context.Context {
 // [Held.Token].
 func (p *Permits) Token() int64 { return p.first().token }
 
-// Guard is one check for a transaction, which fails if any of the permits is not held
-// any more; see [Held.Guard].
+// Guard is a single check for a transaction; the transaction fails if any of
+// the permits is not held any more; see [Held.Guard].
 func (p *Permits) Guard() session.Op {
 	if guard := p.first().hold.Guard(); len(p.holds) == 1 {
 		return guard
@@ -77,8 +77,8 @@ func (p *Permits) Guard() session.Op {
 // Session returns the session in which the permits were won.
 func (p *Permits) Session() *session.Session { return p.first().hold.Session() }
 
-// Path returns the path of the znode of the permits; with several permits of
-// Curator's layout, that of the first permit.
+// Path returns the path of the znode of the permits; with several permits in
+// Curator's layout, the path of the first permit's znode.
 func (p *Permits) Path() string { return p.first().hold.Path() }
 
 // Release gives the permits back; see [Held.Unlock].
@@ -111,8 +111,8 @@ func (s *Semaphore) Do(ctx context.Context, n int, fn func(ctx context.Context, 
 	return holding.Run(ctx, p.ctx, s.opts.Grace, ErrNotHeld, func(ctx context.Context) error { return fn(ctx, p) }, p.Release)
 }
 
-// releaseAll ends the holds and deletes their nodes, except those that somebody has
-// deleted: by now a stranger may have made a node of that name.
+// releaseAll ends the holds and deletes their nodes, except nodes deleted by
+// another client: a foreign node of the same name may exist by now.
 func releaseAll(ctx context.Context, holds []held) error {
 	var errs []error
 	holds = slices.DeleteFunc(slices.Clone(holds), func(h held) bool { return errors.Is(h.hold.Err(), session.ErrNodeDeleted) })

@@ -22,7 +22,7 @@ type Semaphore struct {
 	path    string
 	permits int
 	opts    Options
-	err     error // what is wrong with the arguments
+	err     error // an invalid argument of NewSemaphore
 }
 
 // NewSemaphore makes a semaphore with permits permits, 1 to 2147483647, on path.
@@ -47,8 +47,8 @@ func (s *Semaphore) Acquire(ctx context.Context, n int) (*Permits, error) {
 	return s.take(ctx, "acquire", n, false)
 }
 
-// TryAcquire takes n permits if that is possible without waiting; otherwise the
-// error wraps ErrBusy. ctx bounds the call.
+// TryAcquire takes n permits if possible without waiting; otherwise the error
+// wraps ErrBusy. ctx bounds the call.
 func (s *Semaphore) TryAcquire(ctx context.Context, n int) (*Permits, error) {
 	return s.take(ctx, "try", n, true)
 }
@@ -82,7 +82,7 @@ func (s *Semaphore) take(ctx context.Context, op string, n int, try bool) (*Perm
 			return nil, failure(ctx, op, s.path, err)
 		case sess.Err() != nil, errors.Is(err, contender.ErrGone):
 			// The nodes are gone; queue up again, in the next session if
-			// there is one.
+			// necessary.
 			pace.Pause(ctx, sess)
 		default:
 			return nil, failure(ctx, op, s.path, err)
@@ -103,7 +103,7 @@ func (s *Semaphore) begin(ctx context.Context, n int) error {
 	return nil
 }
 
-// takeRank queues up once; it leaves nothing behind when it fails.
+// takeRank queues up once; after a failure it leaves nothing behind.
 func (s *Semaphore) takeRank(ctx context.Context, sess *session.Session, n int, try bool) (*Permits, error) {
 	c, err := contender.Enter(ctx, sess, contender.Spec{
 		Dir: s.path, Name: func() string { return lockformat.PermitName(n) }, Markers: []string{lockformat.Permit},
@@ -141,8 +141,8 @@ func awaitOrTry(ctx context.Context, c *contender.Contender, try bool) error {
 	return err
 }
 
-// goneError makes the loss of the contender's node, which a request has found
-// out, an ErrGone.
+// goneError turns the loss of the contender's node, found out by a request,
+// into ErrGone.
 func goneError(err error) error {
 	if errors.Is(err, session.ErrNoNode) {
 		return fmt.Errorf("%w: %w", contender.ErrGone, err)
@@ -150,8 +150,8 @@ func goneError(err error) error {
 	return err
 }
 
-// agree compares the number of permits with what the path says, and says it if
-// nobody has.
+// agree compares the number of permits with the number in the path's data, and
+// writes the number if missing.
 func (s *Semaphore) agree(ctx context.Context, sess *session.Session) error {
 	want := strconv.Itoa(s.permits)
 	for tries := 0; ; tries++ {
@@ -167,11 +167,11 @@ func (s *Semaphore) agree(ctx context.Context, sess *session.Session) error {
 		if err != nil && !errors.Is(err, session.ErrBadVersion) && !errors.Is(err, session.ErrUnknownOutcome) {
 			return err
 		}
-		_ = sess.BackOff(ctx, tries) // it may cost the connection each time; the read looks at ctx
+		_ = sess.BackOff(ctx, tries) // may cost the connection each time; the read checks ctx
 	}
 }
 
-// matches compares the number of permits with data, which the path says.
+// matches compares the number of permits with data, the path's data.
 func (s *Semaphore) matches(data []byte) error {
 	if len(data) > 0 && string(data) != strconv.Itoa(s.permits) {
 		return fmt.Errorf("%w: %d here, but the path says %.20q", ErrPermits, s.permits, data)
@@ -197,7 +197,7 @@ func PermitsAt(ctx context.Context, client *session.Client, path string) (int, e
 	return 0, nil
 }
 
-// saidAt is path's data; none if it is not there.
+// saidAt is path's data; none for a missing path.
 func saidAt(ctx context.Context, client *session.Client, path string) ([]byte, error) {
 	sess, err := client.Session(ctx)
 	if err != nil {
@@ -212,8 +212,8 @@ func saidAt(ctx context.Context, client *session.Client, path string) ([]byte, e
 
 // Contenders lists the holders of permits and the waiters, in order, as of one
 // moment during the call; the queue may have changed since. If the path has
-// another number of permits, the error wraps ErrPermits, because the holders
-// could not be told from the waiters.
+// another number of permits, the error wraps ErrPermits, because holders and
+// waiters could not be distinguished.
 func (s *Semaphore) Contenders(ctx context.Context) ([]Contender, error) {
 	if err := s.begin(ctx, 1); err != nil {
 		return nil, failure(ctx, "list", s.path, err)

@@ -27,14 +27,13 @@ func (m *Mutex) TryLock(ctx context.Context) (*Held, error) {
 	m.mu.Unlock()
 	c, held, err := m.try(ctx)
 	if err != nil {
-		m.pass(turn{contender: c}) // to who has come to wait meanwhile
+		m.pass(turn{contender: c}) // to a goroutine that has come to wait meanwhile
 		return nil, failure(ctx, op, m.path, err)
 	}
 	return held, nil
 }
 
-// try contends once. With an error it returns the place in the queue, if there
-// is one.
+// try contends once. With an error, try returns the place in the queue, if any.
 func (m *Mutex) try(ctx context.Context) (*contender.Contender, *Held, error) {
 	s, err := m.client.Session(ctx)
 	if err != nil {
@@ -65,9 +64,10 @@ func (m *Mutex) try(ctx context.Context) (*contender.Contender, *Held, error) {
 	return nil, m.hand(got), nil
 }
 
-// free looks whether n permits could be had without waiting. It leaves no trace: who
-// queued up for them, and left again, would for a moment be in the way of those who
-// want less, its own next try among them. The error wraps ErrBusy if not.
+// free checks whether n permits are available without waiting; otherwise the
+// error wraps ErrBusy. The check leaves no trace: a contender that queues up
+// and leaves again would block smaller requests for a moment, including its own
+// next try.
 func (s *Semaphore) free(ctx context.Context, sess *session.Session, n int) error {
 	dir := s.path
 	if s.opts.CuratorV2 {
@@ -78,7 +78,7 @@ func (s *Semaphore) free(ctx context.Context, sess *session.Session, n int) erro
 		return nil
 	}
 	if s.opts.CuratorV2 {
-		n += len(children) // strangers too, as when it waits
+		n += len(children) // foreign nodes too, as for waiting
 	} else {
 		for _, e := range znode.Parse(children, lockformat.Permit).Entries {
 			n += lockformat.PermitsOf(e.Name)
@@ -87,7 +87,7 @@ func (s *Semaphore) free(ctx context.Context, sess *session.Session, n int) erro
 	if err != nil || n <= s.permits {
 		return err
 	}
-	// With another number of permits it would be no use to try again.
+	// With a different number of permits a retry would be useless.
 	data, err := saidAt(ctx, s.client, s.path)
 	if err == nil && !s.opts.CuratorV2 {
 		err = s.matches(data)

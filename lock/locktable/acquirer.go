@@ -21,12 +21,13 @@ type Acquirer struct {
 	dropped func([]string)
 	orders  *mailbox.Mailbox[order]
 
-	// mu guards stage: no order is posted once it is stopped.
+	// mu guards stage: no order is posted after the stop.
 	mu    sync.Mutex
 	stage stage
 
-	// The next fields belong to Run: the locks that others hold, and the holders, each
-	// with a watch; and the locks that this owner holds, or is taking or releasing.
+	// The next fields belong to Run: the locks of other owners and these owners,
+	// each with a watch; and the locks that this owner holds, or is taking or
+	// releasing.
 	waiting map[string]entry
 	owners  map[string]*session.Watch
 	own     map[string]bool
@@ -35,9 +36,10 @@ type Acquirer struct {
 // order tells an Acquirer what to do, or what may have changed.
 type order struct {
 	want, drop []string
-	// fired is a lock that another owner held, owner one of these owners.
+	// fired is a lock of another owner; owner is such an owner.
 	fired, owner string
-	// idle is a lock that this owner held, or that another call of it was about.
+	// idle is a lock formerly held by this owner, or used by another call of
+	// this owner.
 	idle string
 }
 
@@ -50,11 +52,12 @@ const (
 	stopped
 )
 
-// Acquirer makes an acquirer, which works while its Run does. got is called with locks
-// that were taken, in any number at once; dropped with names that are not tried any more
-// after a Drop. Each name of a Want is answered by got, or, after a Drop, by dropped. Both
-// are called by one goroutine at a time, that of Run, or after the end of Run that of
-// Drop; they must not wait for either. Acquirer sends nothing.
+// Acquirer makes an acquirer, which is active during its Run. got is called
+// with taken locks, any number at once; dropped is called with names not tried
+// any more after a Drop. Each name of a Want is answered by got or, after a
+// Drop, by dropped. Both functions are called by one goroutine at a time: by
+// Run's, or after the end of Run by Drop's. They must not wait for Run or Drop.
+// Acquirer sends no request.
 func (o *Owner) Acquirer(got func([]*Held), dropped func([]string)) *Acquirer {
 	if o.made(); got == nil || dropped == nil {
 		panic("locktable: a function of the Acquirer is nil")
@@ -65,9 +68,8 @@ func (o *Owner) Acquirer(got func([]*Held), dropped func([]string)) *Acquirer {
 	}
 }
 
-// Want adds names whose locks are to be taken, and does not wait. A lock that the owner
-// holds already is waited for until it is released. Names that are wanted already are
-// ignored.
+// Want adds names of locks to take, and does not wait. A lock already held by
+// the owner is taken after its release. Names already wanted are ignored.
 func (a *Acquirer) Want(names ...string) error {
 	if err := a.check(names); err != nil {
 		return err
@@ -78,8 +80,8 @@ func (a *Acquirer) Want(names ...string) error {
 
 func (a *Acquirer) want(names []string) { a.orders.Post(order{want: slices.Clone(names)}) }
 
-// Drop ends the attempts to take the locks of these names, and does not wait. Locks that
-// were taken before stay held.
+// Drop ends the attempts to take the locks of these names, and does not wait.
+// Locks taken before stay held.
 func (a *Acquirer) Drop(names ...string) error {
 	if err := a.check(names); err != nil {
 		return err
@@ -107,10 +109,11 @@ func (a *Acquirer) check(names []string) error {
 	return nil
 }
 
-// Run takes locks until ctx ends: then it returns nil. Locks that were passed to got stay
-// held; what a transaction that was not answered has taken is released in the background.
-// Every other end is an error: ctx had ended before the call, the owner is lost or
-// released, or a server refuses a request. Run can be called once.
+// Run takes locks until ctx ends, and then returns nil. Locks passed to got
+// stay held; locks taken by an unanswered transaction are released in the
+// background. Every other end is an error: ctx had ended before the call, the
+// owner is lost or released, or a server refuses a request. Run can be called
+// once.
 func (a *Acquirer) Run(ctx context.Context) error {
 	const op = "acquire"
 	if a.o == nil {
@@ -147,9 +150,9 @@ func (a *Acquirer) run(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 		if len(a.waiting) > 0 {
-			// An owner releases locks by the hundred. When the reply to this
-			// request is here, so are the events of the transaction that released
-			// them: they are dealt with together.
+			// An owner releases hundreds of locks at once. The events of the
+			// releasing transaction arrive before the reply to this request, so
+			// they are handled together.
 			if _, _, err := a.o.s.Exists(ctx, a.o.hold.Path()); err != nil {
 				return err
 			}
@@ -164,7 +167,7 @@ func (a *Acquirer) run(ctx context.Context) error {
 	}
 }
 
-// stop ends all watches, and answers what was to be dropped.
+// stop ends all watches, and answers pending drops.
 func (a *Acquirer) stop() {
 	for _, e := range a.waiting {
 		e.stop()
@@ -182,7 +185,7 @@ func (a *Acquirer) stop() {
 	}
 }
 
-// answer answers for names that are not tried any more.
+// answer answers for names no longer tried.
 func (a *Acquirer) answer(names []string) {
 	a.o.mu.Lock()
 	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return a.o.held[name] != nil })

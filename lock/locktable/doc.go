@@ -1,6 +1,6 @@
-// Package locktable has locks that are taken and released by the hundred: a table of
-// locks by name, of which an owner takes and releases any number in one transaction. Each
-// lock has its own token, its own guard and its own loss.
+// Package locktable has locks for use in large numbers: a table of locks by
+// name. An owner takes and releases any number of locks in one transaction.
+// Each lock has its own token, its own guard and its own loss.
 //
 // # What it is
 //
@@ -19,15 +19,16 @@
 //	}
 //	return errors.Join(err, owner.Unlock(ctx, held...))
 //
-// [Owner.Lock] waits until it holds all of the locks. An [Acquirer] takes each lock as soon
-// as it is free, and its set of names can change. To lock one thing, or a few, use package
-// lock, whose waiters are served in the order of arrival.
+// [Owner.Lock] waits until it holds all of the locks. An [Acquirer] takes each
+// lock as soon as it is free, and its set of names can change. For a single
+// lock or a few locks, use package lock: its waiters are served in the order of
+// arrival.
 //
-// A lock is a persistent znode whose data names its owner: an ephemeral znode of the
-// client. The lock is free if it names no owner, or if that owner's znode has gone. So a
-// lost session frees all locks of an owner at once, at the cost of one deletion, however
-// many they are. [Table.OwnedBy] makes an owner of a znode that another recipe has created,
-// such as a candidate of an election.
+// A lock is a persistent znode whose data names its owner: an ephemeral znode
+// of the client. The lock is free if its data names no owner, or if the owner's
+// znode has gone. So a lost session frees all locks of an owner at once, at the
+// cost of a single deletion for any number of locks. [Table.OwnedBy] makes an
+// owner of another recipe's znode, such as a candidate of an election.
 //
 // # Guarantees
 //
@@ -40,46 +41,50 @@
 //   - Locks are taken and released in transactions of up to 500 locks, or fewer if the
 //     transaction would become too long for the servers. Each transaction is carried out
 //     as a whole, but an attempt for more locks is not: each lock is for itself.
-//   - If the reply to a transaction is lost, the library finds out what it has done. If
-//     the context ends before that, whatever was taken is released in the background, or
-//     with the owner.
+//   - If the reply to a transaction is lost, the library finds out the outcome.
+//     If the context ends first, the locks taken by the transaction are
+//     released in the background, or with the owner.
 //   - Znodes whose data is not a record of this package count as held, and are never changed
 //     or deleted.
-//   - Waiters have no order: when a lock is released, one of them takes it. A lock is not
+//   - Waiters have no order: a released lock goes to any waiter. A lock is not
 //     reentrant.
 //
 // # Requests
 //
-// To try n locks takes n+1 reads in one round trip, one read per other owner that holds one
-// of them, and one transaction per 500 locks that are free, all of which travel together.
-// To release n locks takes one transaction per 500 locks. Each lock that is held costs one
-// read more, in the background, for the watch that notices its loss; see
-// [Options.Unwatched]. A client that waits for n locks sends one request per event, or per
-// hundreds of events of one transaction, before it reads these locks again.
+// Trying n locks takes n+1 reads in one round trip, a read per other owner
+// among the holders, and a transaction per 500 free locks; all of these travel
+// together. Releasing n locks takes a transaction per 500 locks. Each held lock
+// costs an additional read in the background, for the watch on its loss; see
+// [Options.Unwatched]. A client that waits for n locks sends one request per
+// event, or per hundreds of events of one transaction, before it reads these
+// locks again.
 //
 // # How it is lost, and how you find out
 //
-// All locks of an owner are lost with its session, or when its znode is deleted; one lock
-// is lost when somebody deletes its znode or writes its data. [Held.Context] ends,
-// and context.Cause says why: session.ErrReleased after the release, otherwise session.ErrLost
-// and a reason. Unlock returns the same error. A disconnect alone loses nothing if another
-// server answers in time.
+// All locks of an owner are lost with its session, or when its znode is
+// deleted; a single lock is lost when another client deletes its znode or
+// writes its data. [Held.Context] ends, and context.Cause says why:
+// session.ErrReleased after the release, otherwise session.ErrLost and a
+// reason. Unlock returns the same error. A disconnect alone loses nothing if
+// another server answers in time.
 //
 // # Znodes
 //
-// The table's path is persistent, and so are its children, the locks: a lock stays as a free
-// one when it is released, so that locking it again need not create it. [Owner.Remove]
-// deletes the locks that nobody holds. The data of a lock is a JSON object with "format", which
-// is 1, and "client", the name of the owner's znode; fields that are not known survive.
-// The owners are the ephemeral children "_c_<uuid>-owner" of the container
-// "<path>.owners", with the ID of [Options] as data, or the znodes of [Options.Owners].
+// The table's path is persistent, and so are its children, the locks: a
+// released lock stays as a free lock, so the next lock need not create it.
+// [Owner.Remove] deletes free locks. The data of a lock is a JSON object with
+// "format", which is 1, and "client", the name of the owner's znode; fields
+// that are not known survive. The owners are the ephemeral children
+// "_c_<uuid>-owner" of the container "<path>.owners", with the ID of [Options]
+// as data, or the znodes of [Options.Owners].
 //
 // # Failures
 //
-// Errors wrap ErrNotHeld, ErrRecord, ErrInvalidArgument, the context's error and cause, or an
-// error of package session (ErrLost, ErrNoAuth, ErrUnknownOutcome, ...). An error of
-// [Owner.TryLock] may wrap session.ErrUnknownOutcome: then a transaction was not answered,
-// and what it has taken is released.
+// Errors wrap ErrNotHeld, ErrRecord, ErrInvalidArgument, the context's error
+// and cause, or an error of package session (ErrLost, ErrNoAuth,
+// ErrUnknownOutcome, ...). An error of [Owner.TryLock] may wrap
+// session.ErrUnknownOutcome: then a transaction was not answered, and the locks
+// taken by it are released.
 //
 // # Compatibility
 //

@@ -10,10 +10,10 @@ import (
 )
 
 var (
-	// ErrNotHeld: what is released was released before.
+	// ErrNotHeld: the lock or the owner was released before.
 	ErrNotHeld = errors.New("not held: it was released before")
-	// ErrRecord: a znode's data is not what this version of the package writes, or has
-	// a newer format. The error names the path; the data was left alone.
+	// ErrRecord: a znode's data is not a record of this version of the package,
+	// or has a newer format. The error names the path; the data was left alone.
 	ErrRecord = errors.New("not a record of this package")
 	// ErrInvalidArgument is session.ErrInvalidArgument.
 	ErrInvalidArgument = session.ErrInvalidArgument
@@ -21,7 +21,7 @@ var (
 
 var errNoKeep = fmt.Errorf("%w: the function that says which locks to keep is nil", ErrInvalidArgument)
 
-// errChanged: another client has written the znode of a lock that is held.
+// errChanged: another client has written the znode of a held lock.
 var errChanged = fmt.Errorf("%w: another client has changed its znode", session.ErrLost)
 
 // failure names operation and path.

@@ -15,11 +15,11 @@ type Held struct {
 	name    string
 	version int32
 	token   int64
-	kept    versioned.Kept // fields of the record that a newer version has written
+	kept    versioned.Kept // fields of the record written by a newer version
 
-	// Owner.mu guards what follows. err is why the lock is not held any more, besides
-	// the end of the owner. ctx is made when it is first asked for: a hundred thousand
-	// contexts that nobody looks at would cost more than the locks.
+	// Owner.mu guards the fields below. err is the reason why the lock is not
+	// held any more, other than the end of the owner. ctx is made at the first
+	// use: a hundred thousand unused contexts would cost more than the locks.
 	err    error
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -42,11 +42,12 @@ func (h *Held) Path() string { return h.made().o.t.at(h.name) }
 // Owner returns the owner that holds the lock.
 func (h *Held) Owner() *Owner { return h.made().o }
 
-// Context ends on release and on loss, and context.Cause tells which: session.ErrReleased,
-// or an error that wraps session.ErrLost and the reason. If the owner is lost, the
-// context ends before the servers can let another client take the lock; see
-// [Owner.Context]. If somebody deletes or changes the znode of this lock alone, the context
-// ends when the servers have told so, unless [Options.Unwatched] is set.
+// Context ends on release and on loss. context.Cause tells the cause:
+// session.ErrReleased, or an error that wraps session.ErrLost and the reason.
+// If the owner is lost, the context ends before the servers can let another
+// client take the lock; see [Owner.Context]. If another client deletes or
+// changes the znode of this lock alone, the context ends when the servers
+// report the change, unless [Options.Unwatched] is set.
 func (h *Held) Context() context.Context {
 	o := h.made().o
 	o.mu.Lock()
@@ -60,18 +61,19 @@ func (h *Held) Context() context.Context {
 	return h.ctx
 }
 
-// Token is a fencing token: the zxid of the transaction that took the lock. Locks that were
-// taken in one transaction have the same token. Of two holders of a lock, the later one has the
-// greater token, even if the lock was removed in between. The protected resource can
-// refuse a token below the highest that it has seen.
+// Token is a fencing token: the zxid of the transaction that took the lock.
+// Locks taken in one transaction have the same token. Of two holders of a lock,
+// the later one has the greater token, even if the lock was removed in between.
+// The protected resource can refuse a token below the highest token seen so
+// far.
 func (h *Held) Token() int64 { return h.made().token }
 
-// Guard is one operation for a transaction: session.Txn(ctx, held.Guard(), ...). The
-// transaction fails once the owner has gone, or the lock was released or taken away. The
-// operation has two checks: of the owner's znode, and of the version of the lock's znode.
-// The same version may occur again if the lock is removed and taken again while the owner
-// exists. So the guard also fails, without a request, once this process knows that the
-// lock is not held.
+// Guard is one operation for a transaction: session.Txn(ctx, held.Guard(),
+// ...). The transaction fails once the owner has gone, or the lock was released
+// or taken away. The operation has two checks: of the owner's znode, and of the
+// version of the lock's znode. The same version may occur again if the lock is
+// removed and taken again while the owner exists. So the guard also fails,
+// without a request, once this process knows of the release or loss.
 func (h *Held) Guard() session.Op {
 	o := h.made().o
 	return session.AllOf(o.hold.Guard(), o.s.CheckOp(o.t.at(h.name), h.version)).While(h.Context())
@@ -85,10 +87,11 @@ func (h *Held) Unlock(ctx context.Context) error {
 	return h.o.Unlock(ctx, h)
 }
 
-// Release is Unlock, by the name that everything held shares; see [session.Held].
+// Release is Unlock, under the method name common to everything held; see
+// [session.Held].
 func (h *Held) Release(ctx context.Context) error { return h.Unlock(ctx) }
 
-// lossLocked is why the lock is lost, or was released; nil while it is held.
+// lossLocked is the reason of the loss or release; nil while held.
 func (h *Held) lossLocked() error {
 	if h.err == nil {
 		return h.o.hold.Err()
@@ -96,8 +99,8 @@ func (h *Held) lossLocked() error {
 	return h.err
 }
 
-// endLocked notes why the lock is not held any more. The function that it returns ends
-// the context; call it without Owner.mu.
+// endLocked records why the lock is not held any more. The returned function
+// ends the context; call it without Owner.mu.
 func (h *Held) endLocked(why error) (end func()) {
 	h.err = why
 	delete(h.o.held, h.name)

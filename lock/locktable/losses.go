@@ -9,7 +9,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// watchLosses has the watches of locks set that were taken just now.
+// watchLosses requests watches of locks just taken.
 func (o *Owner) watchLosses(locks []*Held) {
 	if o.t.opts.Unwatched || len(locks) == 0 {
 		return
@@ -20,13 +20,14 @@ func (o *Owner) watchLosses(locks []*Held) {
 	o.noticing = true
 	o.mu.Unlock()
 	if start {
-		// Nobody waits for it; it ends with the owner, or when Release has.
+		// No goroutine waits for this one; it ends with the owner, or when
+		// Release has.
 		go o.noticeLosses()
 	}
 }
 
-// noticeLosses sets the watches of held locks, again after each event, and ends the locks
-// that are not this owner's any more.
+// noticeLosses sets the watches of held locks, again after each event, and ends
+// the locks no longer owned by this owner.
 func (o *Owner) noticeLosses() {
 	defer o.stopWatches()
 	for {
@@ -101,8 +102,8 @@ func (o *Owner) keepWatch(h *Held, w *session.Watch) {
 	w.OnFire(func(session.Event) { o.losses.Post(h.name) })
 }
 
-// lose ends a lock that is still held. kept says that its record may still name this
-// owner, which is to be released.
+// lose ends a held lock. With kept, its record may still name this owner, and
+// must be released.
 func (o *Owner) lose(h *Held, why error, kept bool) {
 	o.mu.Lock()
 	if o.held[h.name] != h {

@@ -13,36 +13,37 @@ import (
 // Options of a [Table]; nil and the zero value mean all defaults. All clients of a
 // table must agree about Owners and OwnerName.
 type Options struct {
-	// ID describes an owner to other clients; it is the data of the znode that
-	// [Table.Join] creates. Default: host name, colon, process id.
+	// ID describes an owner to other clients; ID is the data of the znode
+	// created by [Table.Join]. Default: host name, colon, process id.
 	ID string
-	// Owners is the path of the folder with the znodes of the owners. Default: the
-	// table's path with the suffix ".owners". Set Owners for [Table.OwnedBy], to
-	// the folder of znodes that another recipe creates, such as the candidates of an
-	// election.
+	// Owners is the path of the folder with the znodes of the owners. Default:
+	// the table's path with the suffix ".owners". Set Owners for
+	// [Table.OwnedBy], to the folder of another recipe's znodes, such as the
+	// candidates of an election.
 	Owners string
 	// OwnerName reports whether an owner can have this name. A lock whose record
-	// names an owner that cannot exist counts as held, until a person repairs the
-	// record. OwnerName must accept all names in Owners that hold locks, and no name may
-	// be used twice: a name that has gone never comes back. Default: the names that
-	// Join creates.
+	// names an impossible owner counts as held, until a person repairs the
+	// record. OwnerName must accept the names of all lock holders in Owners, and
+	// no name may be used twice: a removed name never comes back. Default: the
+	// names created by Join.
 	OwnerName func(name string) bool
-	// Unwatched saves the watch on each lock that is held, and the read that sets
-	// the watch. The context of a [Held] then ends only with its owner. If somebody
-	// deletes or changes the znode of a held lock, its guard and its release tell.
+	// Unwatched saves the watch on each held lock, and the read for the watch.
+	// The context of a [Held] then ends only with its owner. If another client
+	// deletes or changes the znode of a held lock, only its guard and its
+	// release report the loss.
 	Unwatched bool
 	// ACL of the znodes; default: the client's. All clients of the table must be
 	// allowed to read the znodes.
 	ACL []session.ACL
 }
 
-// withDefaults checks o and fills in what it leaves open.
+// withDefaults checks o and fills in defaults.
 func (o *Options) withDefaults(path string) (Options, error) {
 	var out Options
 	if o != nil {
 		out = *o
 	}
-	out.ACL = slices.Clone(out.ACL) // the caller may change it
+	out.ACL = slices.Clone(out.ACL) // the caller may change its slice
 	if out.ID == "" {
 		out.ID = holding.DefaultID()
 	}
@@ -71,7 +72,7 @@ func checkNames(names []string) error {
 	return nil
 }
 
-// checkSet checks the names of locks, of which each must be given once.
+// checkSet checks the names of locks, which must be unique.
 func checkSet(names []string) error {
 	if err := checkNames(names); err != nil {
 		return err

@@ -18,10 +18,11 @@ type Owner struct {
 	t      *Table
 	s      *session.Session
 	hold   *session.Hold // of the owner's znode
-	name   string        // of that znode; never used again by any client
+	name   string        // of this znode; never used again by any client
 	joined bool          // Join has created the znode, and Release deletes it
-	// ctx is that of Context; attempts to take locks end with it. watching ends when
-	// Release has returned what was held: until then losses are noticed.
+	// ctx is the result of Context; attempts to take locks end with ctx.
+	// watching ends when Release has released all locks: until then losses are
+	// noticed.
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
 	watching context.Context
@@ -29,19 +30,20 @@ type Owner struct {
 	end      holding.Release
 	losses   *mailbox.Mailbox[string] // locks whose watches are to be set
 
-	// mu guards what follows, and the ends of all locks. Invariant: a name is in at most
-	// one of held and busy. A name in busy may be this owner's at the server although no
-	// Held stands for it: an attempt, a release or a clean-up is in progress.
+	// mu guards the fields below, and the ends of all locks. Invariant: a name
+	// is in at most one of held and busy. A name in busy may belong to this
+	// owner at the server without a Held: an attempt, a release or a clean-up is
+	// in progress.
 	mu   sync.Mutex
 	held map[string]*Held
 	busy map[string]struct{}
-	// unsettled are those of busy that the clean-up has to look at. cleaning: there is
-	// a goroutine for that.
+	// unsettled are the busy names for the clean-up. cleaning: the clean-up
+	// goroutine runs.
 	unsettled []string
 	cleaning  bool
-	// waiters are the acquirers that want a name which is held or busy.
+	// waiters are the acquirers that want a held or busy name.
 	waiters map[string][]*Acquirer
-	// noticing: there is a goroutine that sets the watches of held locks.
+	// noticing: a goroutine sets the watches of held locks.
 	noticing bool
 	// most is how many locks a transaction has at most.
 	most int
@@ -75,11 +77,12 @@ func (o *Owner) Session() *session.Session { return o.made().s }
 // Path returns the path of the owner's znode.
 func (o *Owner) Path() string { return o.made().hold.Path() }
 
-// Guard is a check for a transaction, which fails once the owner has gone. It says nothing
-// of a single lock: see [Held.Guard].
+// Guard is a check for a transaction; the transaction fails once the owner has
+// gone. For a single lock, see [Held.Guard].
 func (o *Owner) Guard() session.Op { return o.made().hold.Guard() }
 
-// begin checks what every method with a context checks first. The path is for errors.
+// begin makes the common checks of methods with a context. The path is for
+// errors.
 func (o *Owner) begin(ctx context.Context) (path string, err error) {
 	if o.t == nil {
 		return "", holding.BeginHeld(ctx, false, "locktable.Owner", "locktable.Table", ErrInvalidArgument)
@@ -109,7 +112,7 @@ func (o *Owner) Release(ctx context.Context) error {
 
 func (o *Owner) release(ctx context.Context) error {
 	lost := o.hold.Err()
-	o.cancel(session.ErrReleased) // first: what is released here, an acquirer would take again
+	o.cancel(session.ErrReleased) // first, because an acquirer would take the released locks again
 	defer o.unwatch(session.ErrReleased)
 	o.mu.Lock()
 	all := make([]*Held, 0, len(o.held))
@@ -139,8 +142,9 @@ func (o *Owner) release(ctx context.Context) error {
 	return err
 }
 
-// claim marks names as busy, and returns those that were neither held nor busy. An
-// acquirer, which may be nil, is told when one of the others is not any more.
+// claim marks names as busy, and returns the names that were neither held nor
+// busy. An acquirer, which may be nil, is told when one of the other names is
+// free again.
 func (o *Owner) claim(names []string, by *Acquirer) (claimed, others []string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -159,7 +163,7 @@ func (o *Owner) claim(names []string, by *Acquirer) (claimed, others []string) {
 	return claimed, others
 }
 
-// forgetWaiter ends that an acquirer is told of these names.
+// forgetWaiter stops the notices to an acquirer about these names.
 func (o *Owner) forgetWaiter(a *Acquirer, names []string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -171,7 +175,7 @@ func (o *Owner) forgetWaiter(a *Acquirer, names []string) {
 	}
 }
 
-// wakeLocked tells the acquirers that wait for name.
+// wakeLocked notifies the acquirers waiting for name.
 func (o *Owner) wakeLocked(name string) {
 	for _, a := range o.waiters[name] {
 		a.orders.Post(order{idle: name})
@@ -179,7 +183,7 @@ func (o *Owner) wakeLocked(name string) {
 	delete(o.waiters, name)
 }
 
-// free ends that names are busy.
+// free marks names as no longer busy.
 func (o *Owner) free(names []string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -195,13 +199,13 @@ func (o *Owner) freeLocked(names []string) {
 	}
 }
 
-// register makes locks that were taken this owner's, and returns them in the order of names.
-// Names that were claimed and not taken are free for other attempts. It fails, and does
-// nothing, if the owner was lost or released meanwhile.
+// register adds taken locks to this owner, and returns them in the order of
+// names. Claimed names that were not taken are free for other attempts.
+// register fails without effect if the owner was lost or released meanwhile.
 func (o *Owner) register(names []string, got map[string]*Held) ([]*Held, error) {
 	out := make([]*Held, 0, len(got))
 	o.mu.Lock()
-	if o.ctx.Err() != nil { // Release has seen all that is held
+	if o.ctx.Err() != nil { // Release has already collected the held locks
 		o.mu.Unlock()
 		return nil, context.Cause(o.ctx)
 	}
@@ -224,8 +228,8 @@ func (o *Owner) limit() int {
 	return o.most
 }
 
-// shrink notes that a transaction for n locks is longer than servers accept; false if it
-// cannot be split.
+// shrink notes that a transaction for n locks is longer than servers accept;
+// false if the transaction cannot be split.
 func (o *Owner) shrink(n int) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -233,8 +237,8 @@ func (o *Owner) shrink(n int) bool {
 	return n > 1
 }
 
-// describe is what errors call several locks: the path of the first one, and how many
-// there are.
+// describe names several locks in errors: the path of the first lock, and the
+// number of the others.
 func (o *Owner) describe(first string, n int) string {
 	if n > 1 {
 		return fmt.Sprintf("%s and %d more", o.t.at(first), n-1)

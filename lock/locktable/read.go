@@ -12,14 +12,14 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// entry is what was read of a lock.
+// entry is the result of reading a lock.
 type entry struct {
 	Entry
 
 	exists  bool
 	version int32
 	watch   *session.Watch // nil if none was asked for, or the znode does not exist
-	kept    versioned.Kept // fields that a newer version has written
+	kept    versioned.Kept // fields written by a newer version
 }
 
 // read makes sense of a lock's znode.
@@ -42,16 +42,17 @@ func (t *Table) startReads(s *session.Session, names []string, watch bool) []*se
 	return futures
 }
 
-// isFree reports whether no client holds the lock, given which owners have gone. A lock
-// that cannot be read is not free.
+// isFree reports whether no client holds the lock, given the set of owners that
+// have gone. An unreadable lock is not free.
 func (e *entry) isFree(gone map[string]bool) bool {
 	return e.Err == nil && (e.Owner == "" || gone[e.Owner])
 }
 
-// stop ends the watch, if there is one.
+// stop ends the watch, if any.
 func (e *entry) stop() { stopWatch(e.watch) }
 
-// abandon ends the watch of a lock that is about to be changed, which frees it.
+// abandon ends the watch of a lock about to be changed: the change frees the
+// watch on the server.
 func (e *entry) abandon() {
 	if e.watch != nil {
 		e.watch.Abandon()
@@ -64,14 +65,15 @@ func stopAll(entries []entry) {
 	}
 }
 
-// findGone says which owners of locks have gone. Owners that exist are added to present,
-// with a watch if watch is set; owners in there already are not read again. The locks
-// were read before: so an owner that does not exist has gone, even if the server lags
-// behind, and since its name is never used again, it has gone for good.
+// findGone returns the owners of locks that have gone. Existing owners are
+// added to present, with a watch if watch is set; owners already in present are
+// not read again. The locks were read before, so a missing owner has gone, even
+// on a lagging server. Its name is never used again, so the owner has gone for
+// good.
 //
-// The watch is set by a read of the data, not by exists: servers from 3.8.4 on also set a
-// watch by exists on a znode that this client may not read, and then withhold the znode's
-// deletion. A read is refused.
+// The watch is set by a read of the data, not by exists: servers from 3.8.4 on
+// also set a watch by exists on an unreadable znode, and then withhold the
+// znode's deletion. A read is refused.
 func (o *Owner) findGone(ctx context.Context, entries []entry, present map[string]*session.Watch, watch bool) (map[string]bool, error) {
 	gone := map[string]bool{}
 	for _, e := range entries {
@@ -92,15 +94,16 @@ func (o *Owner) findGone(ctx context.Context, entries []entry, present map[strin
 	return gone, err
 }
 
-// isStale reports whether err says that an operation of a transaction found something
-// else than was read before.
+// isStale reports whether an operation of a transaction failed because a znode
+// differs from the earlier read.
 func isStale(err error) bool {
 	return errors.Is(err, session.ErrBadVersion) || errors.Is(err, session.ErrNodeExists) || errors.Is(err, session.ErrNoNode)
 }
 
-// collectReads waits for the replies to reads that were sent together, and passes on those
-// that arrived. It fails, having waited for all, if ctx has ended or the connection was
-// lost; a znode that does not exist is no failure. Watches of later replies are stopped.
+// collectReads waits for the replies to reads sent together, and passes on the
+// received replies. After waiting for all, collectReads fails if ctx has ended
+// or the connection was lost; a missing znode is no failure. Watches of later
+// replies are stopped.
 func collectReads(ctx context.Context, futures []*session.Future[session.Seen], use func(i int, seen session.Seen, exists bool)) error {
 	var failed error
 	for i, f := range futures {

@@ -51,8 +51,9 @@ func (o *Owner) checkLocks(locks []*Held) error {
 	return nil
 }
 
-// endAll ends locks before their release, which makes their names busy. It returns those that
-// were held, why the others were not, and what ends the contexts.
+// endAll ends locks before their release, which makes their names busy. endAll
+// returns the held locks, the reasons for the others, and functions that end
+// the contexts.
 func (o *Owner) endAll(locks []*Held) (due []*Held, over ended, ends []func()) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -68,16 +69,16 @@ func (o *Owner) endAll(locks []*Held) (due []*Held, over ended, ends []func()) {
 		o.busy[h.name] = struct{}{}
 		due = append(due, h)
 		if h.watch != nil {
-			h.watch.Abandon() // the release fires it
+			h.watch.Abandon() // the release fires the watch
 			h.watch = nil
 		}
 	}
 	return due, over, ends
 }
 
-// ended are locks that could not be released since they were not held.
+// ended are locks that could not be released because they were not held.
 type ended struct {
-	lost, released error // of the first one of either kind
+	lost, released error // of the first lock of either kind
 	first          [2]string
 	n              [2]int
 }
@@ -142,10 +143,10 @@ func heldNames(locks []*Held) []string {
 	return out
 }
 
-// giveBack releases locks, each on condition of the version at which it was taken, and of
-// the owner's existence: once the owner has gone, others may have taken the lock. After an
-// unanswered transaction, giveBack reads its effect before it repeats it. lost
-// are the locks that this owner no longer had.
+// giveBack releases locks, each on condition of the version at which it was
+// taken, and of the owner's existence: once the owner has gone, others may have
+// taken the lock. After an unanswered transaction, giveBack reads its effect
+// before a repetition. lost are the locks no longer owned by this owner.
 func (o *Owner) giveBack(ctx context.Context, locks []*Held) (lost []*Held, err error) {
 	unclear := false
 	err = o.s.Retry(ctx, func() (err error) {
@@ -163,7 +164,7 @@ func (o *Owner) giveBack(ctx context.Context, locks []*Held) (lost []*Held, err 
 	return lost, err
 }
 
-// stillHeld says which locks this owner has not released yet.
+// stillHeld returns the locks not yet released by this owner.
 func (o *Owner) stillHeld(ctx context.Context, locks []*Held) ([]*Held, error) {
 	var out []*Held
 	for part := range batches.Of(locks, batches.Window, batches.MaxTxn, func(h *Held) int { return len(h.name) }) {
@@ -180,7 +181,8 @@ func (o *Owner) stillHeld(ctx context.Context, locks []*Held) ([]*Held, error) {
 	return out, nil
 }
 
-// sendReleases releases what it can. left is what it does not know of, after an error.
+// sendReleases releases as many locks as possible. After an error, left are the
+// locks with an unknown outcome.
 func (o *Owner) sendReleases(ctx context.Context, locks []*Held) (left, lost []*Held, err error) {
 	size := batches.PerOp + len(o.t.path) + len((&record{Format: format}).Encode())
 	for len(locks) > 0 {
@@ -200,7 +202,7 @@ func (o *Owner) sendReleases(ctx context.Context, locks []*Held) (left, lost []*
 			case at > 0 && isStale(e): // not this owner's any more
 				lost = append(lost, part[at-1])
 				next = append(append(next, part[:at-1]...), part[at:]...)
-			case errors.Is(e, session.ErrTooLarge) && o.shrink(len(part)): // it was not sent
+			case errors.Is(e, session.ErrTooLarge) && o.shrink(len(part)): // not sent
 				next = append(next, part...)
 			default:
 				left, err = append(left, part...), errors.Join(err, e)

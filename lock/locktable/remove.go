@@ -19,8 +19,9 @@ type Watch struct {
 	watches []*session.Watch
 }
 
-// OnFire calls fn whenever one of the locks may have changed, once per lock and once per
-// owner at most, on the goroutine that reads the connection, which fn must not block.
+// OnFire calls fn whenever one of the locks may have changed, at most once per
+// lock and once per owner. fn runs on the goroutine that reads the connection,
+// and must not block.
 func (w *Watch) OnFire(fn func()) {
 	holding.MustBeMade(w != nil && w.made, "locktable.Watch", "locktable.Owner")
 	if fn == nil {
@@ -31,7 +32,7 @@ func (w *Watch) OnFire(fn func()) {
 	}
 }
 
-// Stop ends the watch. It may be called more than once.
+// Stop ends the watch. Stop may be called more than once.
 func (w *Watch) Stop() {
 	if w == nil {
 		return
@@ -98,15 +99,16 @@ func (o *Owner) observe(ctx context.Context, names []string) ([]Entry, *Watch, e
 	return out, w, nil
 }
 
-// Remove deletes the znodes of all locks that no client holds, except those whose names
-// keep accepts, in as few transactions as possible. A lock that is held, or whose
-// record cannot be read, stays: Remove returns the entries of these locks, with a watch
-// that fires when one of them may have been released. guards are checks that come first in
-// each transaction, for example the guard of the leader that decides which locks to keep;
-// when one fails, the error is its [session.TxnError].
+// Remove deletes the znodes of all locks that no client holds, except those
+// whose names keep accepts, in as few transactions as possible. Held locks, and
+// locks with unreadable records, stay: Remove returns the entries of these
+// locks, with a watch that fires when one of them may have been released.
+// guards are checks that come first in each transaction, for example the guard
+// of the leader that decides about the locks; if a guard fails, the error is
+// its [session.TxnError].
 //
-// To remove locks that are not used any more is optional: a lock without a znode, and one
-// that no client holds, are the same to all others.
+// Removing unused locks is optional: a lock without a znode and a free lock are
+// equivalent.
 func (o *Owner) Remove(ctx context.Context, keep func(name string) bool, guards ...session.Op) ([]Entry, *Watch, error) {
 	const op = "remove"
 	path, err := o.begin(ctx)
@@ -143,7 +145,7 @@ func (o *Owner) Remove(ctx context.Context, keep func(name string) bool, guards 
 	return out, w, nil
 }
 
-// removal is one attempt to remove locks.
+// removal is an attempt to remove locks.
 type removal struct {
 	o      *Owner
 	guards []session.Op
@@ -159,8 +161,8 @@ func (r *removal) stop() {
 	}
 }
 
-// run removes what it can; again says that somebody else has removed locks meanwhile, so
-// that versions that were read may be those of other locks.
+// run removes as many locks as possible. again: another client has removed
+// locks meanwhile, so the versions read may belong to other locks.
 func (r *removal) run(ctx context.Context, keep func(string) bool) (again bool, err error) {
 	r.left, r.owners = nil, map[string]*session.Watch{}
 	names, stat, err := r.o.s.Children(ctx, r.o.t.path)
@@ -177,7 +179,7 @@ func (r *removal) run(ctx context.Context, keep func(string) bool) (again bool, 
 	return again, err
 }
 
-// round removes some locks, and returns those that were taken meanwhile.
+// round removes some locks, and returns the locks taken meanwhile.
 func (r *removal) round(ctx context.Context, names []string) (taken []string, again bool, err error) {
 	free, err := r.findFree(ctx, names)
 	if err != nil {
@@ -198,7 +200,7 @@ func (r *removal) round(ctx context.Context, names []string) (taken []string, ag
 				part = nil
 			case at == first-1 && errors.Is(err, session.ErrBadVersion):
 				return nil, true, nil
-			case at >= first && isStale(err): // somebody has it again
+			case at >= first && isStale(err): // another client has the lock again
 				taken = append(taken, part[at-first].Name)
 				part = slices.Delete(slices.Clone(part), at-first, at-first+1)
 			default:
@@ -209,8 +211,8 @@ func (r *removal) round(ctx context.Context, names []string) (taken []string, ag
 	return taken, false, nil
 }
 
-// findFree reads locks, and says which of them nobody holds. As in taking them, their
-// owners are read after them.
+// findFree reads locks, and returns the free locks. As for taking locks, owners
+// are read after the locks.
 func (r *removal) findFree(ctx context.Context, names []string) ([]entry, error) {
 	var entries, free []entry
 	err := collectReads(ctx, r.o.t.startReads(r.o.s, names, true), func(i int, seen session.Seen, exists bool) {

@@ -7,8 +7,9 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// settleLater releases, in the background, what this owner has at the server of these
-// names, which are busy, and for which no Held stands. They stay busy until then.
+// settleLater releases, in the background, the locks with these names that this
+// owner has at the server. The names are busy, have no Held, and stay busy
+// until then.
 func (o *Owner) settleLater(names []string) {
 	o.mu.Lock()
 	o.unsettled = append(o.unsettled, names...)
@@ -16,13 +17,13 @@ func (o *Owner) settleLater(names []string) {
 	o.cleaning = true
 	o.mu.Unlock()
 	if start {
-		// Nobody waits for it; it ends when all is released, or with the hold of the
-		// owner, whose znode stands for all that it has.
+		// No goroutine waits for this one; it ends when all is released, or with
+		// the owner's hold, which ends all its locks.
 		go o.clean()
 	}
 }
 
-// clean settles what there is to settle.
+// clean settles all unsettled names.
 func (o *Owner) clean() {
 	for {
 		o.mu.Lock()
@@ -34,18 +35,20 @@ func (o *Owner) clean() {
 			return
 		}
 		o.mu.Unlock()
-		// A refusal will not pass: then the next attempt for the name, or the end of the
-		// owner, settles it.
+		// A refusal is permanent: the next attempt for the name, or the end of
+		// the owner, settles the lock.
 		_ = o.settle(o.hold.Context(), names)
 		o.free(names)
 	}
 }
 
-// settle finds out which of these names are this owner's, and releases them.
+// settle finds out which of these locks belong to this owner, and releases
+// them.
 func (o *Owner) settle(ctx context.Context, names []string) error {
-	// Of a connection that was lost there may be a transaction in flight. This one, which
-	// changes nothing, is answered behind all that the leader has received before; what
-	// it receives later on the old connection, it refuses.
+	// A transaction of a lost connection may still be in flight. The empty
+	// transaction below is answered after all transactions received by the
+	// leader before; later transactions of the old connection are refused by the
+	// leader.
 	err := o.s.Retry(ctx, func() error {
 		_, err := o.s.Txn(ctx, o.hold.Guard())
 		return err

@@ -19,7 +19,7 @@ type Table struct {
 	client *session.Client
 	path   string
 	opts   Options
-	err    error // what is wrong with the arguments
+	err    error // an invalid argument of New
 }
 
 // New makes a table on path, whose children are the locks. New sends nothing; the first
@@ -51,9 +51,10 @@ func (t *Table) at(name string) string { return znode.Join(t.path, name) }
 
 func (t *Table) created() *session.CreateOptions { return &session.CreateOptions{ACL: t.opts.ACL} }
 
-// Join creates an ephemeral znode for a new owner, and the folders of the table if they are
-// missing. All locks of the owner are lost together, with that znode or with its session.
-// ctx bounds the call; when ctx ends, no owner is left behind.
+// Join creates an ephemeral znode for a new owner, and the folders of the table
+// if they are missing. All locks of the owner are lost together, with this
+// znode or with its session. ctx bounds the call; when ctx ends, no owner is
+// left behind.
 func (t *Table) Join(ctx context.Context) (*Owner, error) {
 	const op = "join"
 	if err := t.begin(ctx); err != nil {
@@ -74,7 +75,7 @@ func (t *Table) Join(ctx context.Context) (*Owner, error) {
 
 // createOwner creates an owner's znode.
 func (t *Table) createOwner(ctx context.Context, s *session.Session) (*session.Hold, error) {
-	_, exists, err := s.Exists(ctx, t.path) // a read: all but the first owner find it
+	_, exists, err := s.Exists(ctx, t.path) // a read: all but the first owner find the folder
 	if err == nil && !exists {
 		err = s.EnsurePath(ctx, t.path, session.Persistent, t.created())
 	}
@@ -107,10 +108,11 @@ func (t *Table) createOwner(ctx context.Context, s *session.Session) (*session.H
 	}
 }
 
-// OwnedBy makes an owner of an ephemeral znode that the caller holds. The znode must be a
-// child of [Options.Owners], with a name that [Options.OwnerName] accepts. All locks of
-// the owner are lost with hold. OwnedBy sends nothing, and creates no folder. Make one
-// Owner of a znode: two of them would take each other's locks for their own.
+// OwnedBy makes an owner of an ephemeral znode held by the caller. The znode
+// must be a child of [Options.Owners], with a name accepted by
+// [Options.OwnerName]. All locks of the owner are lost with hold. OwnedBy sends
+// no request, and creates no folder. Make only one Owner of a znode: two Owners
+// would mistake each other's locks for their own.
 func (t *Table) OwnedBy(hold *session.Hold) (*Owner, error) {
 	err := t.err
 	switch {
@@ -127,7 +129,7 @@ func (t *Table) OwnedBy(hold *session.Hold) (*Owner, error) {
 	return nil, fmt.Errorf("locktable: join %s: %w", t.path, err)
 }
 
-// Entry is the state of one lock.
+// Entry is the state of a lock.
 type Entry struct {
 	Name string
 	// Owner is the name of the holder's znode in the folder of the owners; "" if no
@@ -148,8 +150,8 @@ func (t *Table) Entry(name string, data []byte, stat session.Stat) Entry {
 	return t.read(name, session.Seen{Data: data, Stat: stat}, true).Entry
 }
 
-// Entries lists the locks that have a znode, by name. An owner that has gone is not
-// reported. Entries are plain reads: their state may be past.
+// Entries lists the locks that have a znode, by name. Owners that have gone are
+// not reported. Entries are plain reads: their state may be past.
 func (t *Table) Entries(ctx context.Context) ([]Entry, error) {
 	const op = "list"
 	if err := t.begin(ctx); err != nil {
@@ -183,7 +185,7 @@ func (t *Table) list(ctx context.Context, s *session.Session) ([]Entry, error) {
 			return nil, err
 		}
 	}
-	// First the locks, then the owners: one that is not there has gone.
+	// First the locks, then the owners: a missing owner has gone.
 	owners, _, err := s.Children(ctx, t.opts.Owners)
 	if err != nil && !errors.Is(err, session.ErrNoNode) {
 		return nil, err

@@ -10,31 +10,33 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// checks is how many operations are in front of those that take locks.
+// checks is the number of operations in front of the operations that take
+// locks.
 const checks = 2
 
-// attempt is one attempt to take locks.
+// attempt is an attempt to take locks.
 type attempt struct {
 	o     *Owner
-	watch bool // what others hold is watched
-	// got is what was taken, or was this owner's already; others is what others hold, or
-	// a Held of this owner stands for, with a watch that was set when they did; owners
-	// are the holders that were alive, with a watch on each.
+	watch bool // watch locks of other owners
+	// got has the locks taken, or already owned by this owner. others has the
+	// locks held by other owners or by a Held of this owner, each with a watch
+	// set at that time. owners are the live holders, with a watch on each.
 	got    map[string]*Held
 	others map[string]entry
 	owners map[string]*session.Watch
-	// swept is the version of the folder when the locks were read, or before. The
-	// versions of a lock that is removed and created again repeat. So a client that
-	// removes a lock also changes the folder, and no client mistakes the new lock for the
-	// removed one.
+	// swept is the version of the folder when the locks were read, or before. A
+	// lock that is removed and created again repeats its versions. So a client
+	// that removes a lock also changes the folder, and no client mistakes the
+	// new lock for the removed lock.
 	swept int32
-	// wrote: a transaction was sent, so locks that are not in got may have been taken.
+	// wrote: a transaction was sent, so locks missing in got may have been
+	// taken.
 	wrote bool
 }
 
-// take tries to take the locks of these names, which are claimed, until the holder of each
-// lock is known. take can be repeated without preparation, since it reads the effect of an
-// unanswered transaction. The locks that were taken before an error are in got.
+// take tries to take the locks of these claimed names, until the holder of each
+// lock is known. take can be repeated without preparation, because it reads the
+// effect of an unanswered transaction. Locks taken before an error are in got.
 func (o *Owner) take(ctx context.Context, names []string, watch bool) (*attempt, error) {
 	a := &attempt{o: o, watch: watch, got: map[string]*Held{}, others: map[string]entry{}, owners: map[string]*session.Watch{}}
 	for part := range batches.OfNames(names) {
@@ -62,8 +64,8 @@ func (a *attempt) stop() {
 	}
 }
 
-// round reads locks, and takes those that can be taken. It returns the names that must
-// be read again.
+// round reads locks, and takes the free locks. It returns the names to read
+// again.
 func (a *attempt) round(ctx context.Context, names []string) (again []string, err error) {
 	entries, err := a.read(ctx, names)
 	if err != nil {
@@ -112,9 +114,9 @@ func (a *attempt) read(ctx context.Context, names []string) ([]entry, error) {
 	return out, nil
 }
 
-// write takes locks that nobody holds, in transactions that fail once the owner has
-// gone. A lock that another client has taken meanwhile makes its transaction fail, and is
-// read again; the others go on without it.
+// write takes free locks, in transactions that fail once the owner has gone. A
+// lock taken meanwhile by another client fails its transaction, and is read
+// again; the other locks are tried again without it.
 func (a *attempt) write(ctx context.Context, free []entry) (again []string, err error) {
 	for len(free) > 0 {
 		var next []entry
@@ -137,7 +139,7 @@ func (a *attempt) write(ctx context.Context, free []entry) (again []string, err 
 			case loser >= 0:
 				again = append(again, part[loser].Name)
 				next = append(append(next, part[:loser]...), part[loser+1:]...)
-			case errors.Is(e, session.ErrTooLarge) && a.o.shrink(len(part)): // it was not sent
+			case errors.Is(e, session.ErrTooLarge) && a.o.shrink(len(part)): // not sent
 				next = append(next, part...)
 			default:
 				if culprit == 0 && errors.Is(e, session.ErrNoNode) {
@@ -154,7 +156,7 @@ func (a *attempt) write(ctx context.Context, free []entry) (again []string, err 
 	return again, nil
 }
 
-// size returns about how long the operations are that take a lock.
+// size estimates the length of the operations that take a lock.
 func (a *attempt) size() func(entry) int {
 	mine := batches.PerOp + len(a.o.t.path) + len((&record{Format: format, Client: a.o.name}).Encode())
 	return func(e entry) int {
@@ -169,8 +171,8 @@ func (a *attempt) size() func(entry) int {
 	}
 }
 
-// ops are those of a transaction that takes locks. Only a set tells its zxid, so what is
-// created is set, too.
+// ops are the operations of a transaction that takes locks. Only a set returns
+// its zxid, so created znodes are also set.
 func (a *attempt) ops(free []entry) []session.Op {
 	t := a.o.t
 	ops := []session.Op{a.o.hold.Guard(), session.CheckOp(t.path, a.swept)}
@@ -185,7 +187,7 @@ func (a *attempt) ops(free []entry) []session.Op {
 	return ops
 }
 
-// note notes what a transaction has taken.
+// note records the locks taken by a transaction.
 func (a *attempt) note(part []entry, results []session.Result) {
 	i := checks
 	for _, e := range part {
@@ -197,8 +199,8 @@ func (a *attempt) note(part []entry, results []session.Result) {
 	}
 }
 
-// whose is the lock that made a transaction fail, since another client has changed it; -1
-// if that is not why it failed.
+// whose is the index of the lock that failed a transaction because another
+// client has changed the lock; -1 for other failures.
 func (a *attempt) whose(part []entry, err error) int {
 	at := optimistic.CulpritIndex(err)
 	if at < checks || !isStale(err) {

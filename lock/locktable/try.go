@@ -6,12 +6,13 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// TryLock takes those of the named locks that no client holds, all in as few transactions
-// as possible, and returns them in the order of the names. A lock that another client
-// holds, or this owner, is not an error and not in the result. Neither is a lock whose
-// record cannot be read ([Table.Entries] tells why), or one that an earlier call of this
-// owner may have taken, until that is released in the background. With an error, TryLock holds nothing
-// more than before; what a transaction that was not answered has taken is released in the
+// TryLock takes the free locks among the named locks, in as few transactions as
+// possible, and returns the taken locks in the order of the names. A lock held
+// by another client, or by this owner, is not an error and not in the result.
+// The same is true for a lock with an unreadable record ([Table.Entries] tells
+// why), and for a lock that an earlier call of this owner may have taken, until
+// its release in the background. After an error, TryLock holds no more than
+// before; locks taken by an unanswered transaction are released in the
 // background. ctx bounds the call.
 func (o *Owner) TryLock(ctx context.Context, names ...string) ([]*Held, error) {
 	const op = "try"
@@ -39,7 +40,7 @@ func (o *Owner) TryLock(ctx context.Context, names ...string) ([]*Held, error) {
 	return held, nil
 }
 
-// giveUp ends an attempt, whose names are claimed: what it has taken, or may have taken, is
+// giveUp ends an attempt with claimed names: all locks possibly taken are
 // released in the background.
 func (o *Owner) giveUp(a *attempt, names []string) {
 	if a.wrote || len(a.got) > 0 {
@@ -49,11 +50,12 @@ func (o *Owner) giveUp(a *attempt, names []string) {
 	o.free(names)
 }
 
-// Lock waits until this owner has taken all of the named locks. It takes each lock as soon
-// as it can, so two owners that wait for each other's locks wait until their contexts
-// end; a lock that this owner holds already is waited for until it is released. ctx bounds
-// the wait; when ctx ends, Lock releases what it has taken, in the background if
-// necessary. To use each lock as soon as it is held, use an [Acquirer].
+// Lock waits until this owner has taken all of the named locks. Lock takes each
+// lock as soon as possible, so two owners that wait for each other's locks wait
+// until their contexts end. A lock already held by this owner is taken after
+// its release. ctx bounds the wait; when ctx ends, Lock releases the taken
+// locks, in the background if necessary. To use each lock as soon as it is
+// held, use an [Acquirer].
 func (o *Owner) Lock(ctx context.Context, names ...string) ([]*Held, error) {
 	const op = "acquire"
 	path, err := o.begin(ctx)
@@ -89,14 +91,14 @@ func (o *Owner) Lock(ctx context.Context, names ...string) ([]*Held, error) {
 		return held, nil
 	}
 	if ctx.Err() == nil && len(held) > 0 && o.ctx.Err() == nil {
-		_ = o.unlock(ctx, held) // what is not confirmed continues in the background
+		_ = o.unlock(ctx, held) // an unconfirmed release continues in the background
 	} else {
 		o.abandon(held)
 	}
 	return nil, failure(ctx, op, path, err)
 }
 
-// abandon releases locks without waiting for that.
+// abandon releases locks without waiting.
 func (o *Owner) abandon(locks []*Held) {
 	due, _, ends := o.endAll(locks)
 	for _, end := range ends {

@@ -8,8 +8,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// sort says what is to be tried, and what is to be dropped after that. A watch may tell
-// of what is not waited for any more.
+// sort returns the names to try, and the names to drop afterwards. A watch may
+// report a lock no longer waited for.
 func (a *Acquirer) sort(orders []order) (try, drop []string) {
 	gone := map[string]bool{}
 	for _, o := range orders {
@@ -31,7 +31,7 @@ func (a *Acquirer) sort(orders []order) (try, drop []string) {
 	return slices.Compact(try), drop
 }
 
-// try takes what it can, and waits for the rest.
+// try takes the free locks, and waits for the rest.
 func (a *Acquirer) try(ctx context.Context, names []string) error {
 	for part := range batches.Of(names, 4*batches.Window, 4*batches.MaxTxn, func(n string) int { return len(n) }) {
 		if err := a.tryPart(ctx, part); err != nil {
@@ -78,14 +78,14 @@ func (a *Acquirer) tryPart(ctx context.Context, names []string) error {
 	return nil
 }
 
-// wait waits for one lock, whose watch is new.
+// wait waits for a lock with a new watch.
 func (a *Acquirer) wait(name string, e entry) {
 	a.leave(name)
 	a.waiting[name] = e
 	e.watch.OnFire(func(session.Event) { a.orders.Post(order{fired: name}) })
 }
 
-// watch waits for an owner to go: then all can be taken that it held.
+// watch waits for the end of an owner: then all its locks are free.
 func (a *Acquirer) watch(owner string, w *session.Watch) {
 	if old := a.owners[owner]; old != nil {
 		old.Stop()
@@ -94,7 +94,7 @@ func (a *Acquirer) watch(owner string, w *session.Watch) {
 	w.OnFire(func(session.Event) { a.orders.Post(order{owner: owner}) })
 }
 
-// leave ends the waiting for one lock.
+// leave ends the wait for a lock.
 func (a *Acquirer) leave(name string) {
 	if e, waiting := a.waiting[name]; waiting {
 		e.stop()
@@ -102,7 +102,7 @@ func (a *Acquirer) leave(name string) {
 	}
 }
 
-// forget drops what is not held.
+// forget drops the names not held.
 func (a *Acquirer) forget(names []string) {
 	var dropped []string
 	for _, name := range names {
