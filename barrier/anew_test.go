@@ -8,8 +8,9 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// The ensemble is recreated empty while a party waits: the path is created again, with
-// a lower zxid, and other parties pass it with the numbers of the waiting party.
+// The ensemble is recreated empty while a party waits: the path is created
+// again with a lower zxid, and other parties pass with the waiting party's
+// numbers.
 func TestPartyOfAnEarlierEnsembleIsNotCountedInTheNextOne(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		// Its zxids shall be above those of the new ensemble.
@@ -44,7 +45,7 @@ func TestSeatOfAnEarlierEnsembleWaitsForNobodyInTheNextOne(t *testing.T) {
 		first, _ := w.doubles(2, 2, nil)
 		seats := w.seats(1, w.enter(w.Ctx, first[0]), w.enter(w.Ctx, first[1]))
 		left := w.leave(w.Ctx, seats[0])
-		pending(w, left) // the other one is inside
+		pending(w, left) // the other party is inside
 		require.NoError(w, w.Server.RestartEmpty())
 		next, _ := w.doubles(2, 2, nil)
 		w.seats(1, w.enter(w.Ctx, next[0]), w.enter(w.Ctx, next[1]))

@@ -15,7 +15,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/apache"
 )
 
-// steady is the timeout of sessions that are not to be lost.
+// steady is the timeout of sessions that must survive.
 const steady = 30 * time.Second
 
 func connectApache(t *testing.T, cluster *apache.Cluster, timeout time.Duration) *session.Client {
@@ -23,7 +23,7 @@ func connectApache(t *testing.T, cluster *apache.Cluster, timeout time.Duration)
 	return world.Connect(t, cluster.Connect(), session.Options{Timeout: timeout})
 }
 
-// TestOnApache is the rounds in lockstep, a gate, and many parties in one
+// TestOnApache runs rounds in lockstep, a gate, and many parties in one
 // transaction, on a real server.
 func TestOnApache_CL7_CH37_CH38_P12(t *testing.T) {
 	t.Parallel()
@@ -100,7 +100,7 @@ func TestOnApache_CL7_CH37_CH38_P12(t *testing.T) {
 	})
 }
 
-// TestStressOnApache has parties meet on a server that is killed, paused and
+// TestStressOnApache lets parties meet on a server that is killed, paused and
 // restarted.
 func TestStressOnApache(t *testing.T) {
 	t.Parallel()

@@ -13,12 +13,12 @@ import (
 // pass is a round that let a party through.
 type pass struct {
 	round   int64
-	members ranges // the numbers of all of the round
+	members ranges // the numbers of all parties of the round
 }
 
-// await waits until v is let through. It returns errGone, errDoubt, ErrTooMany,
-// ErrParties, ErrRecord, or the error that ended the wait. The znode still exists,
-// except after errGone and errDoubt.
+// await waits until v is let through. The error is errGone, errDoubt,
+// ErrTooMany, ErrParties, ErrRecord, or the reason for the end of the wait. The
+// znode still exists, except after errGone and errDoubt.
 func (v *arrival) await(ctx context.Context) (pass, error) {
 	for arrival, lost := true, 0; ; arrival = false { // lost: connections, in a row
 		r, stat, watch, err := v.readRecord(ctx)
@@ -38,16 +38,16 @@ func (v *arrival) await(ctx context.Context) (pass, error) {
 				return *done, nil
 			}
 		}
-		watch.Stop() // of no effect, and free, once it has fired
+		watch.Stop() // no effect, and no cost, after the watch has fired
 		switch {
 		case err == nil:
 			lost = 0
 		case !v.awaitRetry(ctx, err):
 			return pass{}, err
 		case session.Unanswered(err):
-			// A release that costs the connection each time must not be
-			// repeated as fast as the network can. If ctx or the session
-			// ends meanwhile, the next read returns that error.
+			// A release that costs the connection each time must not be repeated
+			// at the speed of the network. If ctx or the session ends meanwhile,
+			// the next read returns that error.
 			_ = v.s.BackOff(ctx, lost)
 			lost++
 		}
@@ -95,8 +95,8 @@ func (v *arrival) readRecord(ctx context.Context) (record, session.Stat, *sessio
 	}
 }
 
-// readPath reads the path with a watch. Its first call returns the read that was sent
-// behind the creation, if there is one.
+// readPath reads the path with a watch. Its first call returns the read sent
+// behind the creation, if any.
 func (v *arrival) readPath(ctx context.Context) (session.Seen, error) {
 	if first := v.first; first != nil {
 		v.first = nil
@@ -142,8 +142,8 @@ func (v *arrival) listMembers(ctx context.Context, now observation) (decision, e
 	return decide(now), nil
 }
 
-// carryOut does what was decided. It returns the pass if v was let through; if it
-// returns neither a pass nor an error, v must read again. watch is the record's.
+// carryOut carries out a decision. It returns the pass if v was let through.
+// Without a pass and an error, v must read again. watch is the record's.
 func (v *arrival) carryOut(ctx context.Context, now observation, stat session.Stat, d decision, watch *session.Watch) (*pass, error) {
 	switch d.act {
 	case actPassed:
@@ -181,7 +181,7 @@ func (v *arrival) releaseRound(ctx context.Context, r record, stat session.Stat,
 	case errors.Is(err, session.ErrNoNode), errors.Is(err, session.ErrBadVersion), errors.Is(err, session.ErrNodeExists):
 		return nil, nil
 	}
-	return nil, err // if the outcome is unknown, the next read of the record shows it
+	return nil, err // after an unknown outcome, the next read of the record tells
 }
 
 // releaseOps is the transaction that lets d's chosen through.
@@ -192,7 +192,7 @@ func (v *arrival) releaseOps(r record, version int32, d decision) (record, []ses
 		seqs = append(seqs, c.seq)
 		path := znode.Join(v.m.path, c.name)
 		if v.m.kind == kindDouble {
-			ops = append(ops, session.CheckOp(path, -1)) // it stays, as a seat
+			ops = append(ops, session.CheckOp(path, -1)) // the znode stays, as a seat
 		} else {
 			ops = append(ops, session.DeleteOp(path, -1))
 		}
@@ -215,10 +215,10 @@ func (v *arrival) rollOp(to recentRounds) session.Op {
 	return session.SetOp(path, to, -1) // guarded by the version of the record
 }
 
-// awaitChange waits until v must read again: the record has changed, the connection is
-// lost, or v's znode or the watched seat (nil: none) was deleted. After a heartbeat
-// period it also watches v's own znode, which an administrator may delete. It does not
-// do so earlier: the watch costs a request, and most waits are shorter.
+// awaitChange waits until v must read again: the record has changed, the
+// connection is lost, or v's znode or the watched seat (nil: none) was deleted.
+// After a heartbeat period, awaitChange also watches v's own znode, which an
+// administrator may delete. An earlier watch would often be a wasted request.
 func (v *arrival) awaitChange(ctx context.Context, watch *session.Watch, now observation, seat *member) (*pass, error) {
 	var empty <-chan struct{}
 	if seat != nil {
@@ -273,8 +273,8 @@ func (v *arrival) watchNode(ctx context.Context, path string) (w *session.Watch,
 	return w, false, err
 }
 
-// handleEvent handles the event of the watch on the path. Usually v was let through: a
-// read without a watch finds that out, and leaves no watch on the server to remove.
+// handleEvent handles the event of the watch on the path. Usually v was let
+// through: a read without a watch finds out, and leaves no watch on the server.
 func (v *arrival) handleEvent(ctx context.Context, saw session.EventType, now observation) (*pass, error) {
 	switch saw {
 	case session.EventDeleted:

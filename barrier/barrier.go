@@ -32,8 +32,8 @@ func (b *Barrier) core() *core { return b.m.or("barrier.New") }
 // A party that arrives when enough other parties are waiting waits for the next
 // round. More parties than the barrier has therefore pass in turns.
 //
-// ctx bounds the wait. When ctx ends, Await takes the party back, and may take a
-// second longer for that. There are three outcomes:
+// ctx bounds the wait. When ctx ends, Await takes the party back, and may take
+// a second longer for that. Three outcomes are possible:
 //   - nil: the party passed at the last moment;
 //   - an error that wraps the context's error: the party has not passed, and will
 //     not;
@@ -41,9 +41,9 @@ func (b *Barrier) core() *core { return b.m.or("barrier.New") }
 //     be reached. The deletion of the party's znode continues in the background,
 //     and until then the party may still count.
 //
-// If the session is lost during the wait, the place is lost; if the party had not
-// passed before, Await continues in the next session. The error wraps
-// session.ErrUnknownOutcome if this cannot be decided:
+// If the session is lost during the wait, the place is lost; if the party had
+// not passed before, Await continues in the next session. The error wraps
+// session.ErrUnknownOutcome if the outcome cannot be decided:
 //   - the path was deleted with its record;
 //   - the reply to the arrival was lost, or the party was delayed, and the
 //     barrier completed more rounds than it remembers;
@@ -96,7 +96,7 @@ func (m *core) await(ctx context.Context, id string) (pass, error) {
 	}
 }
 
-// conclude finds out what became of v, whose wait ended with reason. After
+// conclude finds out the outcome for v, whose wait ended with reason. After
 // errNotCounted the party may arrive again.
 func (v *arrival) conclude(ctx context.Context, reason error) (pass, error) {
 	switch {
@@ -116,7 +116,7 @@ func (v *arrival) conclude(ctx context.Context, reason error) (pass, error) {
 		return v.withdraw(ctx, reason)
 	case errors.Is(reason, ErrParties), errors.Is(reason, ErrRecord):
 		v.leave(ctx)
-		return pass{}, reason // no round of another barrier is one of this
+		return pass{}, reason // a round of another barrier is not a round of this one
 	}
 	// A request of v was refused, and other parties may have let v through since.
 	p, err := v.recoverOutcome(ctx)

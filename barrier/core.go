@@ -13,31 +13,30 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// core is what [Barrier] and [Double] share: a path where parties meet.
+// core is the common part of [Barrier] and [Double]: a path where parties meet.
 type core struct {
 	client  *session.Client
 	kind    string
 	path    string
 	parties int
 	opts    Options
-	err     error // what is wrong with the arguments
-	// constructor names the function that should have been called; it is set for a
-	// zero value only.
+	err     error // an invalid argument
+	// constructor names the function to call instead; set for a zero value only.
 	constructor string
 	ids         identities
 
-	// mu guards seen, the round of the newest record that was read on the newest path.
+	// mu guards seen, the round of the newest record read on the newest path.
 	mu   sync.Mutex
 	seen *milestone
 }
 
-// creation identifies one creation of a path, also in an ensemble that was recreated
+// creation identifies one creation of a path, even in an ensemble recreated
 // empty, whose zxids begin again. The zero value identifies no creation.
 type creation struct{ czxid, ctime int64 }
 
 func creationOf(stat session.Stat) creation { return creation{stat.Czxid, stat.Ctime} }
 
-// milestone is the round that a path had reached at some moment.
+// milestone is the round reached by a path at some moment.
 type milestone struct {
 	creation
 	round int64
@@ -59,8 +58,8 @@ func newMeeting(client *session.Client, kind, path string, parties int, o *Optio
 	return m
 }
 
-// or returns m. For a zero value, whose core is nil, it returns a core that refuses every
-// call with an error that names constructor.
+// or returns m. For a zero value, whose core is nil, or returns a core that
+// refuses every call; the error names constructor.
 func (m *core) or(constructor string) *core {
 	if m == nil {
 		return &core{constructor: constructor}
@@ -72,7 +71,7 @@ func (m *core) begin(ctx context.Context) error {
 	return holding.Begin(ctx, m.client, m.constructor, m.err, ErrInvalidArgument)
 }
 
-// identity returns the ID of one call.
+// identity returns the ID of a call.
 func (m *core) identity() string {
 	if m.opts.ID != "" {
 		return m.opts.ID
@@ -87,8 +86,8 @@ func (m *core) remains(id string) {
 	}
 }
 
-// arrival is a party's stay at the path: its znode in one session. Its methods are
-// for one goroutine.
+// arrival is a party's stay at the path: its znode in one session. Its methods
+// must be called by a single goroutine.
 type arrival struct {
 	m    *core
 	s    *session.Session
@@ -96,33 +95,34 @@ type arrival struct {
 	name string // of the znode, without the number
 	node session.Node
 	seq  int32
-	// before is a round that the path had reached before the znode was created.
+	// before is a round reached by the path before the creation of the znode.
 	before milestone
-	// place is the path that the znode is on, once the path was read in the znode's
+	// place is the path of the znode, after a read of the path in the znode's
 	// session.
 	place creation
-	// first is the read that was sent behind the creation; nil: read the path.
+	// first is the read sent behind the creation; nil: read the path.
 	first *session.Seen
 	// gone: a listing did not have the znode.
 	gone bool
 	// roll is the roll of a Barrier at the last listing; noRoll: no roll existed then.
 	roll   recentRounds
 	noRoll bool
-	// spent: the watch of the last read had fired before the read was answered. The event
-	// may be the deletion of an earlier path, after which the path was created again with
-	// v's znode on it. Taken for the deletion of v's path, the event would end v's wait
-	// while its znode stays, and is let through without v.
+	// spent: the watch of the last read had fired before the read was answered.
+	// The event may be the deletion of an earlier path, after which the path was
+	// created again with v's znode on it. Mistaken for the deletion of v's path,
+	// the event would end v's wait while its znode stays and may be let through
+	// without v.
 	spent bool
 	// own is the watch on the own znode; nil as long as the party has not waited for long.
 	own *session.Watch
 }
 
-// arrive creates the party's znode in session s. If it returns an error and a nil v,
-// no znode is left behind. If it returns an error and a v, the znode may have been
-// created, and the caller must find out.
+// arrive creates the party's znode in session s. With an error and a nil v, no
+// znode is left behind. With an error and a v, the znode may have been created,
+// and the caller must find out.
 func (m *core) arrive(ctx context.Context, s *session.Session, id string) (v *arrival, err error) {
-	// The znode of a party that a Barrier let through is deleted. So a znode that is
-	// missing after a lost reply must not be created again.
+	// A Barrier deletes the znodes of released parties. So a znode missing after
+	// a lost reply must not be created again.
 	opts := &session.CreateOptions{ACL: m.opts.ACL, Once: m.kind == kindBarrier}
 	before, err := m.recall(ctx, s)
 	if err != nil {
@@ -175,7 +175,8 @@ func (v *arrival) entered(ctx context.Context, first *session.Future[session.See
 	return v, nil
 }
 
-// recall returns a round that the path has reached. Only the first call sends a request.
+// recall returns a round reached by the path. Only the first call sends a
+// request.
 func (m *core) recall(ctx context.Context, s *session.Session) (milestone, error) {
 	m.mu.Lock()
 	seen := m.seen
@@ -186,7 +187,7 @@ func (m *core) recall(ctx context.Context, s *session.Session) (milestone, error
 	return m.found(ctx, s)
 }
 
-// found reads the round that the path has reached, and creates the path if it is missing.
+// found reads the round reached by the path, and creates the path if missing.
 func (m *core) found(ctx context.Context, s *session.Session) (milestone, error) {
 	for tries := 0; ; tries++ {
 		data, stat, err := s.Get(ctx, m.path)
@@ -209,8 +210,9 @@ func (m *core) found(ctx context.Context, s *session.Session) (milestone, error)
 	}
 }
 
-// createPath creates the path. It returns nil also if the path exists, or if the outcome is
-// unknown: the caller's next read shows whether the path exists and the session lives.
+// createPath creates the path. The result is nil also if the path exists, or if
+// the outcome is unknown: the caller's next read shows whether the path exists
+// and the session lives.
 func (m *core) createPath(ctx context.Context, s *session.Session) error {
 	opts := &session.CreateOptions{ACL: m.opts.ACL}
 	if !m.opts.InTree {
@@ -223,8 +225,8 @@ func (m *core) createPath(ctx context.Context, s *session.Session) error {
 	return err
 }
 
-// parseRecord parses the record of a barrier with the kind and parties of m, from the path
-// that stat is of. Empty data means that nobody was let through yet.
+// parseRecord parses the record of a barrier with the kind and parties of m,
+// from the path with stat. Empty data means that no party was let through yet.
 func (m *core) parseRecord(data []byte, stat session.Stat) (record, error) {
 	if len(data) == 0 {
 		return record{Kind: m.kind, Czxid: stat.Czxid, Parties: m.parties}, nil
@@ -236,7 +238,7 @@ func (m *core) parseRecord(data []byte, stat session.Stat) (record, error) {
 	return r, err
 }
 
-// noteRecord remembers the round that the path has reached.
+// noteRecord remembers the round reached by the path.
 func (m *core) noteRecord(r record, stat session.Stat) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -248,7 +250,7 @@ func (m *core) noteRecord(r record, stat session.Stat) {
 	}
 }
 
-// dropWatch stops the watch of a read that is not wanted any more.
+// dropWatch stops the watch of an abandoned read.
 func dropWatch(read *session.Future[session.Seen]) {
 	read.Then(func(seen session.Seen, err error) {
 		if err == nil && seen.Watch != nil {
@@ -271,7 +273,7 @@ func (v *arrival) leave(ctx context.Context) {
 	}
 }
 
-// unknown returns the error that v may or may not have been let through.
+// unknown is the error for an unknown outcome of v.
 func unknown(v *arrival, reason error) error {
 	op := map[string]string{kindBarrier: "await", kindDouble: "enter"}[v.m.kind]
 	return &session.UnknownOutcomeError{Op: op, Path: znode.Join(v.m.path, v.name), Reason: reason}

@@ -12,7 +12,7 @@ import (
 
 // Requests are counted at the server.
 
-// warm goes through one round, so that the path exists and is known.
+// warm runs a round, so the path exists and is known.
 func (w *World) warm(all []*barrier.Barrier) {
 	var outs []<-chan passed
 	for _, b := range all {
@@ -50,7 +50,7 @@ func TestAwaitIsTwoRequestsInOneRoundTripAndOneWhenTheRoundIsComplete(t *testing
 	})
 }
 
-// T21: the last one releases all and does not wait.
+// T21: the last party releases all and does not wait.
 func TestRoundOf32IsAtMostThreePointTwoRequestsAParty_T21(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		all, _ := w.barriers(32, 32, nil)
@@ -93,7 +93,8 @@ func TestEnterAndLeaveCounted(t *testing.T) {
 	})
 }
 
-// A waiting party sends a single request, however long it waits: a read of its own znode.
+// A waiting party sends a single request during a wait of any length: a read of
+// its own znode.
 func TestWaitingForLongAsksOnce(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		all, clients := w.barriers(2, 2, nil)
@@ -131,8 +132,9 @@ func TestGateCounted(t *testing.T) {
 	})
 }
 
-// counts is what c's session has asked since the last ResetStats: no pings, and
-// no heartbeats.
+// counts are the requests of c's session since the last ResetStats, without
+// pings and
+// heartbeats.
 func (w *World) counts(c *session.Client) map[string]int {
 	out := map[string]int{}
 	for op, n := range w.Server.Stats().BySession[w.ID(c)] {

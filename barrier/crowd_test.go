@@ -17,8 +17,9 @@ import (
 	"github.com/zkrecipes/zkrecipes/internal/world"
 )
 
-// P12, CH37: one more than there may be is told, once all are inside, and nobody
-// else notices.
+// P12, CH37: a party too many gets an error when all others are inside, without
+// disturbing
+// them.
 func TestOneTooManyIsTold_P12_CH37(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		all, clients := w.doubles(3, 2, nil)
@@ -29,7 +30,7 @@ func TestOneTooManyIsTold_P12_CH37(t *testing.T) {
 		require.ErrorContains(w, err, "all 2 of round 1 are inside")
 		require.Len(w, w.Children(dir), 2)
 		w.Pass(time.Hour)
-		require.LessOrEqual(w, w.Requests(clients[2]), 7, "it does not go on asking: %v", w.counts(clients[2]))
+		require.LessOrEqual(w, w.Requests(clients[2]), 7, "no further requests: %v", w.counts(clients[2]))
 		for _, s := range seats {
 			require.NoError(w, s.Context().Err())
 		}
@@ -40,7 +41,8 @@ func TestOneTooManyIsTold_P12_CH37(t *testing.T) {
 	})
 }
 
-// One who came before the round was complete waits for nothing: it is told, too.
+// A newcomer from before the round was complete waits for nothing, and gets the
+// error, too.
 func TestNewcomerAfterADeathIsLetInWithTheRest(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		all, clients := w.doubles(3, 2, nil)
@@ -56,7 +58,7 @@ func TestNewcomerAfterADeathIsLetInWithTheRest(t *testing.T) {
 	})
 }
 
-// P12: more parties than a Barrier has get past it in turns, with noise.
+// P12: more parties than a Barrier has pass in turns, under disturbances.
 func TestMorePartiesThanABarrierHasPassInTurns_P12(t *testing.T) {
 	for extra := range 4 {
 		t.Run(fmt.Sprint(extra), func(t *testing.T) {
@@ -97,10 +99,11 @@ func TestMorePartiesThanABarrierHasPassInTurns_P12(t *testing.T) {
 				last := slices.Max(slices.Collect(maps.Keys(rounds)))
 				for round, n := range rounds {
 					require.LessOrEqual(t, n, parties)
-					// The end of ctx may meet parties that have not heard of their round yet:
-					// of the last round, or of as many as can be released at one instant.
+					// At the end of ctx, some parties may not know of their round
+					// yet: the parties of the last round, or of the rounds released
+					// at the same instant.
 					if round <= last-int64(len(all)/parties) {
-						require.Equal(t, parties, n, "everybody of round %d passes", round)
+						require.Equal(t, parties, n, "all parties of round %d pass", round)
 					}
 				}
 			})
@@ -210,7 +213,7 @@ func TestAnotherBarrierOnThePathIsRefused(t *testing.T) {
 		require.NoError(w, err)
 		require.Equal(w, before.Data, after.Data)
 		require.Len(w, w.Children(dir), 1)
-		// A party that waits already is told, too.
+		// A party already waiting gets the error, too.
 		require.NoError(w, w.Server.Set(dir, []byte("?")))
 		require.ErrorIs(w, (<-first).err, barrier.ErrRecord)
 		w.clean()

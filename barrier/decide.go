@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// action is what a party does next.
+// action is the next action of a party.
 type action int
 
 const (
@@ -13,17 +13,17 @@ const (
 	actList                  // list the parties and decide again
 	actRelease               // let chosen through
 	actSeats                 // wait until seats are empty, and look again
-	actPassed                // it was let through, in round
+	actPassed                // let through, in round
 	actMissing               // its znode has gone: read the record once more
-	actGone                  // its znode has gone, and it was not let through
+	actGone                  // its znode has gone, and the party was not let through
 	actDoubt                 // its znode has gone, and nothing tells
 	actTooMany               // all seats are taken by others
 )
 
-// observation is what a party knows when it decides.
+// observation is a party's knowledge for a decision.
 type observation struct {
 	record record
-	// count is how many children the path had when the record was read.
+	// count is the number of the path's children at the read of the record.
 	count int
 	self  int32 // the party's number
 	id    string
@@ -36,22 +36,23 @@ type observation struct {
 	members []member
 }
 
-// decision is what decide has decided.
+// decision is the result of decide.
 type decision struct {
 	act   action
 	round int64 // of actPassed
 	// For actRelease: chosen are the parties to let through, in the order of their
 	// numbers; stale are older znodes of the same IDs, to be deleted with them.
 	chosen, stale []member
-	// For actSeats: seats are the seats of the round that is inside.
+	// For actSeats: seats are the seats of the round inside.
 	seats []member
 }
 
-// decide is the algorithm. Its liveness: whenever enough parties wait, the party with
-// the greatest number sees so when it arrives, since all others arrived before. That
-// party releases rounds until too few parties remain; if it dies meanwhile, the same
-// holds for the remaining parties. So no other party needs to list. A party that lost
-// its connection may have been the party with the greatest number, and lists again.
+// decide is the algorithm. Its liveness: whenever enough parties wait, the
+// party with the greatest number sees them on arrival, because all others
+// arrived before. This party releases rounds until too few parties remain; if
+// it dies meanwhile, the same holds for the remaining parties. So no other
+// party needs to list. A party that lost its connection may have been the party
+// with the greatest number, and lists again.
 func decide(v observation) decision {
 	switch fate, round := v.record.fate(v.self); {
 	case fate == released:
@@ -72,17 +73,17 @@ func decide(v observation) decision {
 	return v.chooseMembers()
 }
 
-// mustList reports whether v's counts allow that enough parties for a release, or too
-// many, are present, so that only a listing can tell.
+// mustList reports whether, by v's counts, enough parties for a release, or too
+// many, may be present; only a listing can tell.
 func (v observation) mustList() bool {
 	r := v.record
 	if r.Kind == kindDouble && r.Round > 0 && v.count > r.Parties {
 		return true // all of the last round, and this one?
 	}
-	// At most the parties with numbers between the last released number and v's own
-	// have arrived before v: an arrival that cannot be the last of a round leaves
-	// the listing to later arrivals. When all parties arrive at once, one of them
-	// lists instead of all.
+	// At most the parties with numbers between the last released number and v's
+	// own have arrived before v: an arrival that cannot be the last of a round
+	// leaves the listing to later arrivals. When all parties arrive at once,
+	// only one of them lists.
 	could := int64(v.self) - int64(r.through())
 	return v.count >= r.Parties && (!v.arrival || could >= int64(r.Parties))
 }

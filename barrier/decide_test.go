@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// people are members whose IDs are letters, numbered from first; a dash is
-// somebody who has left.
+// people are members whose IDs are letters, numbered from first; a dash is a
+// party that has left.
 func people(first int32, ids string) (out []member) {
 	for i, id := range ids {
 		if id != '-' {
@@ -72,7 +72,7 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
-// dumb decides as decide does, by words: one sentence at a time, and all lists
+// dumb is a literal version of decide: one rule at a time, with all lists
 // spelled out.
 func dumb(v observation) (act action, chosen []int32, gone []int32) {
 	all, k := numbers(v.record.Released), v.record.Parties
@@ -194,7 +194,7 @@ func TestReleaseKeepsTheInvariantsOfTheRecord(t *testing.T) {
 	})
 }
 
-// A party that leaves the listing to others is never the party that completes the round.
+// A party that leaves the listing to others never completes the round.
 func TestArrivalThatDoesNotListCannotCompleteARound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := drawSight(t)

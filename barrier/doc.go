@@ -50,9 +50,9 @@
 // can learn that the party has gone, with a cause that wraps session.ErrLost.
 // Leave returns the same error.
 //
-// An unknown outcome is reported as such: an error of [Barrier.Await] that
-// wraps session.ErrUnknownOutcome says that the party may have been counted,
-// and that the other parties may have passed.
+// An unknown outcome is reported as such: if an error of [Barrier.Await] wraps
+// session.ErrUnknownOutcome, the party may have been counted, and the other
+// parties may have passed.
 //
 // # Znodes
 //
@@ -62,7 +62,7 @@
 // completes a round of a Barrier deletes the znodes of the waiting parties; in
 // a Double they stay as seats. Beside the path of a Barrier, the persistent
 // znode "<path>.passed" lists the parties of the newest rounds: if you delete
-// the path, delete "<path>.passed" too. A record that was copied, or restored
+// the path, delete "<path>.passed" too. A copied record, or a record restored
 // from a backup, is refused with ErrRecord; set the path's data to the empty
 // string. The path of a Gate is persistent, and exists while the gate is
 // closed. docs/layout.md has the formats.
@@ -85,5 +85,5 @@
 // # Concurrency
 //
 // All methods may be called from any number of goroutines. Without an
-// [Options.ID], each call is a party of its own.
+// [Options.ID], each call is a separate party.
 package barrier

@@ -51,9 +51,9 @@ func (d *Double) Enter(ctx context.Context) (*Seat, error) {
 // arrival, as of one moment during the call; the list may have changed since.
 func (d *Double) Waiting(ctx context.Context) ([]Party, error) { return d.core().waiting(ctx) }
 
-// enter arrives and waits for a seat, in one session after the other. A seat that
-// goes before the caller has it counts for nothing: to the others of that round
-// the party has left.
+// enter arrives and waits for a seat, in one session after the other. A seat
+// lost before the caller has it does not count: for the other parties of this
+// round the party has left.
 func (m *core) enter(ctx context.Context, id string) (*Seat, error) {
 	for {
 		s, err := m.client.Session(ctx)
@@ -81,8 +81,8 @@ func (m *core) enter(ctx context.Context, id string) (*Seat, error) {
 			return nil, err
 		case errors.Is(err, errGone), errors.Is(err, errDoubt):
 		case v.node.Path == "", v.s.Err() != nil:
-			// The znode goes with the session, but may stay for a while, and
-			// count; in the next session it can be deleted.
+			// The znode goes with the session, but may stay and count for a while;
+			// the next session can delete the znode.
 			_, gone := v.deleteNode(ctx)
 			if v.late() || gone != nil && errors.Is(err, session.ErrUnknownOutcome) {
 				gone = unknown(v, errors.Join(err, gone))
@@ -98,7 +98,7 @@ func (m *core) enter(ctx context.Context, id string) (*Seat, error) {
 	}
 }
 
-// takeSeat makes a seat of v, which was let in.
+// takeSeat makes the seat of v after its release.
 func (v *arrival) takeSeat(ctx context.Context, p pass) (*Seat, error) {
 	hold, err := v.s.Hold(ctx, v.node.Path, v.own)
 	if errors.Is(err, session.ErrNoNode) || err == nil && errors.Is(hold.Err(), session.ErrNodeDeleted) {

@@ -13,8 +13,8 @@ var (
 	ErrInvalidArgument = session.ErrInvalidArgument
 	// ErrParties: the others on the path say another number of parties.
 	ErrParties = errors.New("wrong number of parties")
-	// ErrRecord: the path's data is not that of such a barrier. It was left
-	// alone.
+	// ErrRecord: the path's data is not the record of such a barrier, and was
+	// left alone.
 	ErrRecord = errors.New("the path belongs to something else")
 	// ErrTooMany: as many parties as there may be are inside already, and
 	// this is none of them.
@@ -23,11 +23,10 @@ var (
 	ErrNotInside = errors.New("not inside: the seat was given back before")
 )
 
-// errGone: the party's znode has gone, and it was not released.
+// errGone: the party's znode has gone, and the party was not released.
 var errGone = errors.New("its znode was deleted while it waited")
 
-// errDoubt: the party's znode has gone, and nothing tells whether it was
-// released.
+// errDoubt: the party's znode has gone, and its release is unknown.
 var errDoubt = errors.New("its znode has gone, and the path does not tell any more whether it was let through")
 
 // failure names operation and path.

@@ -14,13 +14,12 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/matrix"
 )
 
-// Every operation under every fault at every one of its requests, between the
-// party that suffers them and one that does not. CL5 is a reply of the creation
-// that is lost.
+// Every operation under every fault at every request, between a party with
+// faults and a party without. CL5 is a lost reply to the creation.
 
 var errAlone = errors.New("one passed without the other")
 
-// beside starts b.Await for a party that suffers nothing; stop ends it.
+// beside starts b.Await for a party without faults; stop ends the call.
 func beside(b *barrier.Barrier, after time.Duration) (out chan passed, stop context.CancelFunc) {
 	ctx, stop := context.WithCancel(context.Background())
 	out = make(chan passed, 1)
@@ -33,7 +32,7 @@ func beside(b *barrier.Barrier, after time.Duration) (out chan passed, stop cont
 	return out, stop
 }
 
-// judge compares what became of the two parties of a barrier of two.
+// judge compares the outcomes of the two parties of a barrier of two.
 func judge(mine passed, other chan passed, stop context.CancelFunc) error {
 	limit := time.NewTimer(time.Minute)
 	defer limit.Stop()
@@ -66,7 +65,7 @@ func nextRound(ctx context.Context, p *world.Party) error {
 	return judge(passed{round, err}, other, stop)
 }
 
-// all counts background requests, too: heartbeats, watches that are taken back.
+// all also counts background requests: heartbeats, removals of watches.
 func all(r zktest.Request) bool {
 	return r.Op != "connect" && r.Op != "ping" && r.Op != "closeSession"
 }
@@ -78,7 +77,7 @@ func TestAwaitUnderEveryFault_CL5(t *testing.T) {
 			tr := world.Trial{
 				Name: "Await that " + name, Paths: []string{dir}, Next: nextRound,
 				Setup: func(_ *matrix.Env, p *world.Party) error {
-					// It is not the first round.
+					// not the first round
 					return nextRound(context.Background(), p)
 				},
 				Op: func(ctx context.Context, p *world.Party) error {
@@ -114,7 +113,7 @@ func TestFirstAwaitUnderEveryFault(t *testing.T) {
 	}.Run(t)
 }
 
-// CL6: who gave up is not counted, whatever happened to its deletion.
+// CL6: a party that gave up is not counted, under any fault of its deletion.
 func TestAwaitThatGivesUpUnderEveryFault_CL6(t *testing.T) {
 	t.Parallel()
 	world.Trial{
@@ -132,7 +131,8 @@ func TestAwaitThatGivesUpUnderEveryFault_CL6(t *testing.T) {
 	}.RunUntilDeadline(t)
 }
 
-// enterAndLeave goes in and out once, and checks that the other is in as well.
+// enterAndLeave enters and leaves once, and checks that the other party is
+// inside as well.
 func enterAndLeave(ctx context.Context, d *barrier.Double, stay time.Duration) (round int64, left time.Time, err error) {
 	seat, err := d.Enter(ctx)
 	if err != nil {
@@ -155,8 +155,8 @@ func nextVisit(ctx context.Context, p *world.Party) error {
 	return errors.Join(err, <-other)
 }
 
-// doubleTrial has the other party come after some time, and stay for some; and
-// come again, as long as the one under test has not been in and out.
+// doubleTrial lets the other party arrive after some time and stay for some
+// time, repeatedly until the party under test has entered and left.
 func doubleTrial(name string, after, stay time.Duration) world.Trial {
 	return world.Trial{
 		Name: name, Paths: []string{dir}, Next: nextVisit, Counts: all,
@@ -164,7 +164,7 @@ func doubleTrial(name string, after, stay time.Duration) world.Trial {
 		Op: func(ctx context.Context, p *world.Party) error {
 			life, stop := context.WithCancel(context.Background())
 			defer stop()
-			left := map[int64]time.Time{} // when the other left which round
+			left := map[int64]time.Time{} // when the other party left which round
 			other := make(chan error, 1)
 			// Waited for below; ends with stop.
 			go func() {
@@ -211,7 +211,7 @@ func TestEnterAndLeaveLastUnderEveryFault(t *testing.T) {
 	doubleTrial("Enter, Leave, the other waiting", 0, 0).Run(t)
 }
 
-// CL6, CL8: an Enter that was given up does not count.
+// CL6, CL8: an abandoned Enter does not count.
 func TestEnterThatGivesUpUnderEveryFault_CL6(t *testing.T) {
 	t.Parallel()
 	world.Trial{

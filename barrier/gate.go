@@ -17,7 +17,7 @@ type Gate struct {
 	client *session.Client
 	path   string
 	opts   Options
-	err    error // what is wrong with the arguments
+	err    error // an invalid argument of NewGate
 }
 
 // NewGate makes a gate on path. NewGate sends nothing; the first call of a method
@@ -36,8 +36,8 @@ func (g *Gate) Path() string { return g.path }
 // Wait waits until the gate is open. Wait decides by a state that was committed
 // at the call or later, on any server; this needs a quorum.
 //
-// Servers do not report the removal of a gate that the client may not read. Such a
-// gate is read again every 5 seconds.
+// Servers do not report the removal of an unreadable gate. Such a gate is read
+// again every 5 seconds.
 func (g *Gate) Wait(ctx context.Context) error {
 	const op = "wait"
 	if err := g.begin(ctx); err != nil {
@@ -75,7 +75,7 @@ func (g *Gate) begin(ctx context.Context) error {
 
 // states follows whether the gate is closed.
 func (g *Gate) states(ctx context.Context) func(func(bool, error) bool) {
-	var current *session.Session // has seen what was committed before the call
+	var current *session.Session // a session that has seen everything committed before the call
 	read := func(ctx context.Context, s *session.Session) (bool, *session.Watch, error) {
 		look := g.readGate
 		if s != current {
@@ -90,11 +90,11 @@ func (g *Gate) states(ctx context.Context) func(func(bool, error) bool) {
 	return follow.States(ctx, g.client, g.path, read, func(a, b bool) bool { return a == b })
 }
 
-// readGate reads whether the gate is closed, and sets a watch if it is closed and to be
-// watched.
+// readGate reads whether the gate is closed, and sets a watch on a closed gate
+// if watched is set.
 //
-// The watch is set by a read of the data: servers from 3.8.4 on also set a watch by
-// exists on a gate that the client may not read, and then withhold the gate's deletion.
+// The watch is set by a read of the data: servers from 3.8.4 on also set a
+// watch by exists on an unreadable gate, and then withhold the gate's deletion.
 // A refused read proves that the gate is closed, and leaves no watch.
 func (g *Gate) readGate(ctx context.Context, s *session.Session, watched bool) (seen session.Seen, err error) {
 	if watched {
@@ -112,8 +112,8 @@ func (g *Gate) readGate(ctx context.Context, s *session.Session, watched bool) (
 	return seen, err
 }
 
-// readFresh is readGate on a server that has applied everything that was committed before
-// the call.
+// readFresh is readGate on a server that has applied everything committed
+// before the call.
 func (g *Gate) readFresh(ctx context.Context, s *session.Session, watched bool) (seen session.Seen, err error) {
 	stop := func() {
 		if seen.Watch != nil {
@@ -147,7 +147,8 @@ func (g *Gate) Set(ctx context.Context) error { return g.changeGate(ctx, "set", 
 // same. A gate that was closed again meanwhile stays closed.
 func (g *Gate) Remove(ctx context.Context) error { return g.changeGate(ctx, "remove", g.remove) }
 
-// changeGate runs try, once for each request that certainly was not carried out.
+// changeGate runs try, again after each request that certainly was not carried
+// out.
 func (g *Gate) changeGate(ctx context.Context, op string, try func(context.Context, *session.Session) (bool, error)) error {
 	if err := g.begin(ctx); err != nil {
 		return failure(ctx, op, g.path, err)
@@ -167,18 +168,18 @@ func (g *Gate) changeGate(ctx context.Context, op string, try func(context.Conte
 		if err != nil {
 			return failure(ctx, op, g.path, err)
 		}
-		// A request that costs the connection each time must not be repeated
-		// as fast as the network can. The first repetition does not wait.
+		// A request that costs the connection each time must not be repeated at
+		// the speed of the network. The first repetition does not wait.
 		_ = s.BackOff(ctx, tries)
 	}
 }
 
-// set tries to close the gate. If it returns neither done nor an error, the caller calls
-// it again.
+// set tries to close the gate. Without done and an error, the caller calls set
+// again.
 func (g *Gate) set(ctx context.Context, s *session.Session) (done bool, err error) {
 	dir := g.path[:max(1, strings.LastIndexByte(g.path, '/'))]
 	was, there, err := s.Exists(ctx, dir)
-	hidden := errors.Is(err, session.ErrNoAuth) // servers since 3.9.3, of a znode that may not be read
+	hidden := errors.Is(err, session.ErrNoAuth) // servers since 3.9.3, for an unreadable znode
 	if err != nil && !hidden {
 		return false, lives(s, err)
 	}
@@ -211,8 +212,8 @@ func (g *Gate) set(ctx context.Context, s *session.Session) (done bool, err erro
 
 // remove tries to open the gate; see set.
 func (g *Gate) remove(ctx context.Context, s *session.Session) (done bool, err error) {
-	// A gate that a lagging server does not show yet must not be taken, below, for a
-	// gate that was closed since.
+	// A gate not yet shown by a lagging server must not be mistaken, below, for
+	// a gate closed since.
 	was, err := g.readFresh(ctx, s, false)
 	if err != nil {
 		return false, lives(s, err)
@@ -234,9 +235,9 @@ func (g *Gate) remove(ctx context.Context, s *session.Session) (done bool, err e
 	case e != nil:
 		return false, err
 	case closed && was.Exists && was.Stat.Czxid == now.Czxid:
-		return false, nil // the same gate: it was not opened, try again
+		return false, nil // the same gate: not opened, try again
 	}
-	return true, nil // it was open at some moment since Remove was called
+	return true, nil // open at some moment since the call of Remove
 }
 
 // awaitSettled waits until an unanswered request of s has been carried out or can no
@@ -265,8 +266,8 @@ func (g *Gate) awaitSettled(ctx context.Context, s *session.Session, dir string)
 	return nil, context.Cause(ctx)
 }
 
-// lives drops err, which says that no request was carried out, if s has ended: the next
-// session can carry the request out.
+// lives drops err, the error of a request not carried out, if s has ended: the
+// next session can carry the request out.
 func lives(s *session.Session, err error) error {
 	if alive := s.Err() == nil; alive {
 		return err

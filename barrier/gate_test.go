@@ -34,8 +34,8 @@ func (c *changes) watch(srv *zktest.Server) {
 	})
 }
 
-// gateTrial tries op on a gate that is closed or not, between an other who sees
-// whether it was done, and once.
+// gateTrial tries op on a closed or open gate; another client checks that the
+// change was made, and only once.
 func gateTrial(t *testing.T, name string, closed bool, op func(context.Context, *barrier.Gate) error, want bool, counted func(changes) int) {
 	var seen *changes
 	world.Trial{
@@ -91,7 +91,7 @@ func TestRemoveUnderEveryFault(t *testing.T) {
 	}
 }
 
-// The gate opens while it is waited for (CH38), after writes that mean nothing.
+// The gate opens during the wait (CH38), after unrelated writes.
 func TestWaitUnderEveryFault_CH38(t *testing.T) {
 	t.Parallel()
 	world.Trial{
@@ -154,7 +154,7 @@ func TestUnrelatedWritesNeitherOpenNorBlockAGate_P10_P12_PD10(t *testing.T) {
 	})
 }
 
-// A gate that was closed before the call of Wait holds the caller back, also through a
+// A gate closed before the call of Wait holds the caller back, even through a
 // server that has not seen the closing yet.
 func TestWaitSeesWhatIsCommittedBeforeItWasCalled(t *testing.T) {
 	inWorld(t, &zktest.Options{Servers: 3}, func(w *World) {
@@ -169,7 +169,7 @@ func TestWaitSeesWhatIsCommittedBeforeItWasCalled(t *testing.T) {
 		require.NoError(w, g.Set(w.Ctx))
 		short, cancel := context.WithTimeout(w.Ctx, 5*time.Second)
 		defer cancel()
-		require.ErrorIs(w, barrier.NewGate(b, dir, nil).Wait(short), context.DeadlineExceeded, "its server does not know yet that it is closed")
+		require.ErrorIs(w, barrier.NewGate(b, dir, nil).Wait(short), context.DeadlineExceeded, "the server does not know of the closing yet")
 		require.NoError(w, w.Server.Lag(behind, false))
 		closed, err := barrier.NewGate(b, dir, nil).Closed(w.Ctx)
 		require.NoError(w, err)
@@ -177,8 +177,8 @@ func TestWaitSeesWhatIsCommittedBeforeItWasCalled(t *testing.T) {
 	})
 }
 
-// Set whose answer is lost, and whose gate somebody opens before it can look,
-// must not close it again.
+// A Set with a lost answer must not close the gate again, if another client
+// opens the gate before Set can look.
 func TestLostAnswerOfSetIsNotRepeatedOverAnotherOnesRemove(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		a, b := w.Client(), barrier.NewGate(w.Client(), dir, nil)
@@ -186,7 +186,7 @@ func TestLostAnswerOfSetIsNotRepeatedOverAnotherOnesRemove(t *testing.T) {
 		require.NoError(w, b.Remove(w.Ctx))
 		w.Server.FailNth(func(r zktest.Request) bool { return r.Op == "create2" }, 1, zktest.Action{Do: zktest.DropReplyHole})
 		out := make(chan error, 1)
-		// Waited for below; ends when it has found out what it can.
+		// Waited for below; ends when Set has found out the outcome.
 		go func() { out <- barrier.NewGate(a, dir, nil).Set(w.Ctx) }()
 		w.Settle()
 		require.NoError(w, b.Remove(w.Ctx))
@@ -205,7 +205,8 @@ func TestRemoveOfAnotherGateIsNotRepeated(t *testing.T) {
 		require.NoError(w, b.Set(w.Ctx))
 		w.Server.FailNth(func(r zktest.Request) bool { return r.Op == "delete" }, 1, zktest.Action{Do: zktest.DropReplyHole})
 		out := make(chan error, 1)
-		// Waited for below; ends when it has found out that it was open.
+		// Waited for below; ends when Remove has found out that the gate was
+		// open.
 		go func() { out <- barrier.NewGate(a, dir, nil).Remove(w.Ctx) }()
 		w.Settle()
 		require.NoError(w, b.Set(w.Ctx), "closed again, by another")
@@ -216,8 +217,8 @@ func TestRemoveOfAnotherGateIsNotRepeated(t *testing.T) {
 	})
 }
 
-// A lagging server shows no closed gate, or an earlier one. Remove must not conclude
-// that the gate was opened, or that it was opened and closed again.
+// A lagging server shows no closed gate, or an earlier gate. Remove must not
+// conclude that the gate was opened, or that it was opened and closed again.
 func TestRemoveThroughALaggingServerIsNotTakenForDone(t *testing.T) {
 	for name, before := range map[string]bool{"it shows none": false, "it shows an earlier one": true} {
 		t.Run(name, func(t *testing.T) {
@@ -246,15 +247,15 @@ func TestRemoveThroughALaggingServerIsNotTakenForDone(t *testing.T) {
 				w.Settle()
 				require.NoError(w, w.Server.Lag(behind, false))
 				err := <-out
-				require.True(w, opened || err != nil, "it says that the gate was open, and it never was")
+				require.True(w, opened || err != nil, "success means that the gate was open, but it never was")
 				require.NoError(w, err)
 			})
 		})
 	}
 }
 
-// A client that may close a gate finds out whether it is closed, also if the client may
-// not read the znodes above the gate.
+// A client that may close a gate finds out whether the gate is closed, even
+// without permission to read its parents.
 func TestLostAnswerOfSetIsFoundOutBelowWhatMayNotBeRead(t *testing.T) {
 	for _, o := range []*zktest.Options{nil, {StatNeedsRead: true}} {
 		inWorld(t, o, func(w *World) {
@@ -268,8 +269,8 @@ func TestLostAnswerOfSetIsFoundOutBelowWhatMayNotBeRead(t *testing.T) {
 	}
 }
 
-// A creation that was not carried out cannot be told from one whose gate was opened
-// again, where the server shows nothing of the path above.
+// A creation not carried out cannot be distinguished from a gate opened again,
+// if the server hides the parent path.
 func TestLostSetBelowWhatMayNotBeSeenIsUnknown(t *testing.T) {
 	inWorld(t, &zktest.Options{StatNeedsRead: true}, func(w *World) {
 		c := w.Client()
@@ -281,8 +282,9 @@ func TestLostSetBelowWhatMayNotBeSeenIsUnknown(t *testing.T) {
 	})
 }
 
-// deposed is a gate at a leader that has lost its followers, which answers reads
-// for a while, and every sync, though others lead by now and have closed the gate.
+// deposed is a gate at a leader that has lost its followers, which answers
+// every sync, and reads for a while, although another leader leads by now and
+// the gate has been closed.
 func (w *World) deposed() *barrier.Gate {
 	w.Helper()
 	require.NoError(w, w.Server.WaitLeader(w.Ctx))
@@ -314,7 +316,7 @@ func TestGateIsNotWhatALeaderThatLeadsNobodySays(t *testing.T) {
 				opened = opened || tx.Code == 0 && tx.Op == "delete" && slices.Contains(tx.Paths, dir)
 			})
 			require.NoError(w, g.Remove(w.Within(time.Minute)))
-			require.True(w, opened, "it says that the gate was open, and it never was")
+			require.True(w, opened, "success means that the gate was open, but it never was")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -11,10 +11,10 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// givenUp has a party arrive through a server that is cut off from the others,
-// and lose its session over it. In the next one, elsewhere, it looks for what it
-// has created; then the first server gets through with the creation, since the
-// others have not ended that session yet.
+// givenUp lets a party arrive through a server cut off from the others, so the
+// party loses its session. In its next session, at another server, the party
+// looks for its znode. Then the first server gets the creation through, because
+// the other servers have not ended the session yet.
 func givenUp(w *World, arrive func(*session.Client, context.Context) <-chan error, others func(*session.Client)) {
 	require.NoError(w, w.Server.WaitLeader(w.Ctx))
 	leader := w.Server.Leader()
@@ -28,12 +28,12 @@ func givenUp(w *World, arrive func(*session.Client, context.Context) <-chan erro
 		}
 	}
 	reach(false)
-	c := w.Client() // at the only server that it can reach
+	c := w.Client() // at the only server it can reach
 	other := w.ClientAt(w.Server.ServerAddr(leader), session.Options{})
 	s := w.Session(c)
 	node, err := s.Create(w.Ctx, "/held", nil, session.Ephemeral, nil)
 	require.NoError(w, err)
-	_, err = s.Hold(w.Ctx, node.Path, nil) // only who holds something gives a session up
+	_, err = s.Hold(w.Ctx, node.Path, nil) // only a client with a hold gives a session up
 	require.NoError(w, err)
 	others(other) // makes the path
 
@@ -92,8 +92,8 @@ func TestEntryInASessionThatIsGivenUpIsInDoubt(t *testing.T) {
 	})
 }
 
-// The next session does not come before the caller has no more patience: nobody
-// has looked for what the one that was given up may have created.
+// The caller gives up before the next session begins: no session has looked for
+// the znode that the abandoned session may have created.
 func TestArrivalInASessionThatIsGivenUpIsInDoubtAlsoWhenTheCallerLeaves(t *testing.T) {
 	for name, arrive := range map[string]func(context.Context, *session.Client) error{
 		"Await": func(ctx context.Context, c *session.Client) error {

@@ -11,7 +11,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// Servers do not report the deletion of a gate that the waiter may not read.
+// Servers do not report the deletion of a gate to a waiter without read
+// permission.
 func TestWaiterPassesAGateThatItMayNotRead(t *testing.T) {
 	for _, o := range []*zktest.Options{nil, {StatNeedsRead: true}} {
 		inWorld(t, o, func(w *World) {

@@ -11,8 +11,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// call is one Await, or the stay of one Enter, of a party with an ID of its own,
-// which makes one call after the other.
+// call is one Await, or the stay of one Enter, of a party with its own ID and
+// sequential calls.
 type call struct {
 	id         string
 	start, end time.Time
@@ -22,21 +22,21 @@ type call struct {
 
 func (c call) unknown() bool { return errors.Is(c.err, session.ErrUnknownOutcome) }
 
-// left reports whether c has said that the outcome of n's creation is unknown. n may
-// be created long after: a leader that was cut off may commit the creation when it has
-// followers again.
+// left reports whether c has returned an unknown outcome for n's creation. n
+// may be created much later: a leader without followers may commit the creation
+// when it has followers again.
 func (c call) left(n arrived) bool {
 	var unknown *session.UnknownOutcomeError
 	return errors.As(c.err, &unknown) && unknown.Path != "" && strings.HasPrefix(n.path, unknown.Path)
 }
 
-// opening is a round as the server has seen it.
+// opening is a round as seen by the server.
 type opening struct {
 	at    time.Time
 	nodes []arrived
 }
 
-// arrived is a party's znode, and when it was created.
+// arrived is a party's znode, with its creation time.
 type arrived struct {
 	id   string
 	at   time.Time
@@ -49,7 +49,7 @@ var (
 	errFree  = errors.New("passed, and not let through")
 )
 
-// checkAwaits judges calls of a Barrier against what the server has done: round n
+// checkAwaits checks calls of a Barrier against the server's history: round n
 // is openings[n-1].
 func checkAwaits(openings []opening, calls []call, parties int) error {
 	byID := map[string][]call{}
@@ -78,8 +78,8 @@ func checkAwaits(openings []opening, calls []call, parties int) error {
 	return nil
 }
 
-// checkRounds judges calls of a Barrier by what they were told alone: as many pass
-// a round as there are parties, at most, and all of them were there at one moment.
+// checkRounds checks calls of a Barrier by their results alone: at most all
+// parties pass a round, and all of them were present at one moment.
 func checkRounds(calls []call, parties int) error {
 	rounds := map[int64][]call{}
 	for _, c := range calls {
@@ -102,9 +102,9 @@ func checkRounds(calls []call, parties int) error {
 	return nil
 }
 
-// judgeOne judges that n, the znode of a party with these calls, was let through:
-// the call that made it was told, or does not know. Calls may begin and end in one
-// instant of virtual time.
+// judgeOne checks the release of n, the znode of a party with these calls: the
+// creating call returned the round, or an unknown outcome. Calls may begin and
+// end in one instant of virtual time.
 func judgeOne(calls []call, n arrived, opened time.Time, round int64) error {
 	verdict := errReady
 	for i, c := range calls {
@@ -112,7 +112,7 @@ func judgeOne(calls []call, n arrived, opened time.Time, round int64) error {
 		case c.left(n):
 			return nil
 		case c.start.After(n.at), i+1 < len(calls) && calls[i+1].start.Before(n.at):
-			// Another call made it.
+			// Another call has created the znode.
 		case c.err == nil && c.round == round && !c.end.Before(opened):
 			return nil
 		case c.end.After(opened):
@@ -142,7 +142,7 @@ func opened(srv *zktest.Server, parties int, note func(opening)) {
 				o.nodes = append(o.nodes, arrived{idIn(name), born[path], path})
 			}
 		}
-		if len(o.nodes) > 0 { // else it is a check
+		if len(o.nodes) > 0 { // otherwise a check
 			note(o)
 		}
 	})
@@ -158,7 +158,7 @@ type stay struct {
 	id              string
 	asked, from, to time.Time
 	round           int64
-	left            time.Time // when Leave returned nil; zero if it did not
+	left            time.Time // the time of Leave's nil; zero otherwise
 }
 
 var (

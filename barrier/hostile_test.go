@@ -12,9 +12,9 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// A record that was copied, or restored from a backup, tells of numbers that
-// belong to another znode: those of the copy begin with 0 again, and "0-5" would
-// let the next six pass alone.
+// A copied record, or a record restored from a backup, has the numbers of
+// another znode: the copy's numbers begin with 0 again, and "0-5" would let the
+// next six parties pass alone.
 func TestCopiedRecordLetsNobodyPass(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		const other = "/barriers/b"
@@ -33,7 +33,8 @@ func TestCopiedRecordLetsNobodyPass(t *testing.T) {
 		_, err = barrier.New(clients[0], other, 2, nil).Waiting(w.Ctx)
 		require.ErrorIs(w, err, barrier.ErrRecord)
 
-		// Likewise when the path itself is deleted and restored, to who knows it.
+		// The same for a client that knows the path, when the path is deleted and
+		// restored.
 		require.NoError(w, w.Server.Delete(dir))
 		require.NoError(w, w.Server.Create(dir, old.Data))
 		_, err = all[0].Await(w.Within(time.Minute))
@@ -42,7 +43,7 @@ func TestCopiedRecordLetsNobodyPass(t *testing.T) {
 		now, err := w.Server.Get(dir)
 		require.NoError(w, err)
 		require.Equal(w, old.Data, now.Data)
-		require.NoError(w, w.Server.Set(dir, nil), "that is the remedy")
+		require.NoError(w, w.Server.Set(dir, nil), "the documented remedy")
 		a := w.await(w.Ctx, all[0])
 		w.round(w.await(w.Ctx, all[1]), 1)
 		w.round(a, 1)
@@ -50,7 +51,7 @@ func TestCopiedRecordLetsNobodyPass(t *testing.T) {
 	})
 }
 
-// A znode beside the path that is not a roll belongs to somebody else, and is left alone.
+// A znode beside the path that is not a roll is foreign, and is left alone.
 func TestForeignDataBesideThePathIsLeftAlone(t *testing.T) {
 	for _, data := range []string{"10.0.0.1", "7\n", "x 6f0a2f6e-4c52-4a2f-8f0e-0d1c8f4c2a10\n", `{"kind":"barrier"}`} {
 		inWorld(t, nil, func(w *World) {
@@ -72,9 +73,9 @@ func TestForeignDataBesideThePathIsLeftAlone(t *testing.T) {
 	}
 }
 
-// Servers give a number once. A stranger with the name and number of a party, as
-// of a tree that was restored with all its children, must not get into the record,
-// which could not be read any more.
+// Servers assign each number once. A foreign znode with the name and number of
+// a party, as in a restored tree, must not get into the record: the record
+// would become unreadable.
 func TestTwoPartiesWithOneNumberAreRefused(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		const stranger = dir + "/_c_6f0a2f6e-4c52-4a2f-8f0e-0d1c8f4c2a10-x-party-0000000001"
@@ -92,8 +93,8 @@ func TestTwoPartiesWithOneNumberAreRefused(t *testing.T) {
 	})
 }
 
-// A party that is refused something takes itself back; if others have let it
-// through by then, it has passed, whatever it was refused.
+// A party whose request is refused withdraws. If other parties have let it
+// through before, the party has passed in spite of the refusal.
 func TestPartyThatIsRefusedButLetThroughHasPassed(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		without := barrier.New(w.Client(), dir, 2, nil)
@@ -113,14 +114,14 @@ func TestPartyThatIsRefusedButLetThroughHasPassed(t *testing.T) {
 			return zktest.Action{}
 		})
 		refused := w.await(w.Ctx, without)
-		w.Pass(8400 * time.Millisecond) // it looked, came, listed, and was refused
+		w.Pass(8400 * time.Millisecond) // looked, arrived, listed, and was refused
 		require.Equal(w, 1, multis)
 		require.Len(w, w.Children(dir), 2)
 		third := w.await(w.Ctx, barrier.New(b, dir, 2, nil)) // its deletion is on the way
 		w.round(first, 1)
 		w.round(refused, 1)
 		pending(w, third)
-		// Otherwise it is told what it was refused, and gone.
+		// Otherwise the party gets the refusal, and leaves nothing.
 		require.NoError(w, w.Server.Delete(dir+".passed"))
 		got := <-w.await(w.Within(time.Minute), without)
 		require.ErrorIs(w, got.err, session.ErrNoAuth)
@@ -133,8 +134,8 @@ func TestPartyThatIsRefusedButLetThroughHasPassed(t *testing.T) {
 	})
 }
 
-// A party that may not write the first record is told so; nobody can have let it
-// through.
+// A party that may not write the first record gets the refusal; no other party
+// can have let it through.
 func TestPartyThatMayNotWriteTheRecordIsNotInDoubt(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := w.Client()
@@ -150,8 +151,8 @@ func TestPartyThatMayNotWriteTheRecordIsNotInDoubt(t *testing.T) {
 	})
 }
 
-// A request that costs the connection each time (a server whose jute.maxbuffer is
-// smaller, a proxy) is not repeated as fast as the network can.
+// A request that costs the connection each time (a server whose jute.maxbuffer
+// is smaller, a proxy) is not repeated at the speed of the network.
 func TestWhatCostsTheConnectionIsRepeatedWithPauses(t *testing.T) {
 	type call func(w *World, c *session.Client) error
 	await := func(w *World, c *session.Client) error {
@@ -196,7 +197,7 @@ func TestWhatCostsTheConnectionIsRepeatedWithPauses(t *testing.T) {
 					}
 				}
 				begin(c.first, other)
-				if c.name == "search" { // for what became of the arrival
+				if c.name == "search" { // for the outcome of the arrival
 					mine := func(r zktest.Request) bool { return r.Op == "create2" && strings.HasPrefix(r.Path, dir+"/") }
 					w.Server.FailNth(mine, 1, zktest.Action{Do: zktest.CutBefore})
 				}

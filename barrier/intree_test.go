@@ -10,7 +10,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// A tree that others delete does not come back by those who still wait in it.
+// A tree deleted by others is not created again by parties still waiting in the
+// tree.
 func TestBarrierInATreeMakesNothingAboveItsPath(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := w.Client()
@@ -34,7 +35,7 @@ func TestBarrierInATreeMakesNothingAboveItsPath(t *testing.T) {
 		require.Error(w, (<-a).err)
 		w.Settle()
 		_, err = w.Server.Get("/tree")
-		require.Error(w, err, "it came back")
+		require.Error(w, err, "the tree was created again")
 	})
 }
 

@@ -7,7 +7,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// The names and kinds, which package barrierformat describes. Ours alone.
+// The names and kinds, described in package barrierformat. Not used by other
+// libraries.
 const (
 	partyMarker = barrierformat.PartyMarker
 	rollSuffix  = barrierformat.RollSuffix
@@ -16,10 +17,10 @@ const (
 )
 
 // maxRequest is the longest request in bytes that servers accept by default
-// (jute.maxbuffer, 1,048,575), less room for what is not counted one by one.
+// (jute.maxbuffer, 1,048,575), less room for uncounted parts.
 const maxRequest = 0xfffff - 1024
 
-// opSize is what an operation of a transaction takes beside its path: header,
+// opSize is the size of an operation in a transaction without its path: header,
 // length of the path, version.
 const opSize = 9 + 4 + 4
 
@@ -31,8 +32,8 @@ type member struct {
 }
 
 // parseMembers picks the parties out of children, in the order of their
-// numbers. All other children are strangers, and ignored. exhausted says that a
-// party has a number that does not tell when it came.
+// numbers. All other children are foreign, and ignored. exhausted: a party has
+// a number that does not show its order of arrival.
 func parseMembers(children []string) (members []member, exhausted bool) {
 	q := barrierformat.Parties(children)
 	members = make([]member, 0, len(q.Entries))
@@ -44,8 +45,8 @@ func parseMembers(children []string) (members []member, exhausted bool) {
 	return members, q.Exhausted
 }
 
-// twins returns a number that two of members have, whom no server has numbered
-// both: then a record could not say who was let through.
+// twins returns a number shared by two members. No server assigns a number
+// twice; with twins, a record could not tell which member was let through.
 func twins(members []member) (seq int32, ok bool) {
 	for i := 1; i < len(members); i++ {
 		if members[i].seq == members[i-1].seq {
@@ -55,7 +56,7 @@ func twins(members []member) (seq int32, ok bool) {
 	return 0, false
 }
 
-// validateID says what is wrong with an ID that somebody chose.
+// validateID describes the defect of an ID chosen by a user.
 func validateID(id string) error {
 	if err := barrierformat.ValidateID(id); err != nil {
 		return fmt.Errorf("%w: %w", ErrInvalidArgument, err)
@@ -63,9 +64,9 @@ func validateID(id string) error {
 	return nil
 }
 
-// requestSize is how long the request is, at most, that releases so many
-// parties with IDs as long as id: an operation for each, its number in the record
-// and its UUID in the roll.
+// requestSize is the maximal length of the request that releases this number of
+// parties with IDs as long as id: an operation for each, its number in the
+// record and its UUID in the roll.
 func requestSize(parties int, path, id string) int64 {
 	child := len(path) + 1 + barrierformat.PartyHead + max(len(id), len(session.NewID())) + barrierformat.PartyTail
 	return maxRoll + int64(parties)*int64(opSize+child+len("2147483647,")+len(" "+session.NewID()))

@@ -15,7 +15,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite testdata/layout.golden") // read only
 
-// TestLayout compares what the operations leave in ZooKeeper with a file.
+// TestLayout compares the znodes left by the operations with a file.
 func TestLayout(t *testing.T) {
 	var out strings.Builder
 	inWorld(t, nil, func(w *World) {

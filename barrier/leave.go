@@ -9,10 +9,11 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// awaitOthers waits until nobody who came in together with t is inside. seen is
-// a listing that was made after t's own znode had gone, or nil.
+// awaitOthers waits until no party of t's round is inside. seen is a listing
+// made after the end of t's own znode, or nil.
 //
-// The znode is no longer needed: if the session is lost, the next one goes on.
+// The znode is no longer needed: after a loss of the session, the wait
+// continues in the next session.
 func (t *Seat) awaitOthers(ctx context.Context, seen *session.Seen) error {
 	s := t.hold.Session()
 	for {
@@ -28,8 +29,8 @@ func (t *Seat) awaitOthers(ctx context.Context, seen *session.Seen) error {
 			if s, err = t.m.client.Session(ctx); err != nil {
 				return err
 			}
-			// A server that lags behind may not yet know that the others
-			// have come, and show nobody.
+			// A lagging server may not know of the other parties' arrival yet, and
+			// show no party.
 			if err := s.Sync(ctx, t.m.path); err != nil && s.Err() == nil {
 				return err
 			}
@@ -40,13 +41,14 @@ func (t *Seat) awaitOthers(ctx context.Context, seen *session.Seen) error {
 	}
 }
 
-// readOthers reports whether all others have left; if not, it waits until one has,
-// and must be called again.
+// readOthers reports whether all other parties have left. Otherwise readOthers
+// waits until one has left, and must be called again.
 //
-// Each watches one other, the next one after itself that is still inside, so
-// that not all watch the same; and lists again when that one goes. Going on along
-// the names of the first listing would save the listings, but cost a read for
-// everybody who has left meanwhile: of 32, as many as 30 instead of three.
+// Each party watches a single other party, the next one still inside, so the
+// watches are spread; the party lists again when the watched party leaves.
+// Using the names of the first listing would save further listings, but would
+// cost a read for every party that has left meanwhile: up to 30 of 32 parties
+// instead of three.
 func (t *Seat) readOthers(ctx context.Context, s *session.Session, seen *session.Seen) (empty bool, err error) {
 	if seen == nil {
 		seen = &session.Seen{}
@@ -59,7 +61,7 @@ func (t *Seat) readOthers(ctx context.Context, s *session.Session, seen *session
 		}
 	}
 	if creationOf(seen.Stat) != t.place {
-		return true, nil // another path of that name: all that was inside has gone
+		return true, nil // another path of the same name: all seats of the former path have gone
 	}
 	next, ok := t.nextOther(seen.Children)
 	if !ok {
@@ -76,7 +78,7 @@ func (t *Seat) readOthers(ctx context.Context, s *session.Session, seen *session
 	return false, err
 }
 
-// nextOther is the one of t's round after t, in a circle, that is still inside.
+// nextOther is the next party of t's round still inside, after t in a circle.
 func (t *Seat) nextOther(children []string) (member, bool) {
 	members, _ := parseMembers(children)
 	members = slices.DeleteFunc(members, func(m member) bool { return m.seq == t.seq || !t.members.Contains(m.seq) })

@@ -13,8 +13,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// CL6: who gave up has no znode any more when the call returns, and does not let
-// a newcomer through.
+// CL6: a party that gave up has no znode when the call returns, and does not
+// let a newcomer through.
 func TestPartyLeavesNoZnodeWhenItsContextEnds_CL6(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		all, _ := w.barriers(2, 2, nil)
@@ -39,7 +39,7 @@ func TestPartyThatGivesUpWithoutAServerSaysThatItDoesNotKnow(t *testing.T) {
 		got := <-out
 		require.ErrorIs(w, got.err, session.ErrUnknownOutcome)
 		require.ErrorIs(w, got.err, context.DeadlineExceeded)
-		// Its znode is still there: the other passes with it.
+		// Its znode still exists: the other party passes with it.
 		w.round(w.await(w.Ctx, all[1]), 1)
 		w.Server.Heal()
 		w.Pass(time.Minute)
@@ -47,7 +47,7 @@ func TestPartyThatGivesUpWithoutAServerSaysThatItDoesNotKnow(t *testing.T) {
 	})
 }
 
-// The znode has gone because the party was let through in that very moment.
+// The znode has gone because the party was let through at the same moment.
 func TestPartyThatIsLetThroughAsItGivesUpHasPassed(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		all, _ := w.barriers(2, 2, nil)
@@ -64,7 +64,8 @@ func TestPartyThatIsLetThroughAsItGivesUpHasPassed(t *testing.T) {
 	})
 }
 
-// W9: a party whose session is lost while it waits comes again, and counts once.
+// W9: a party that loses its session while waiting arrives again, and counts
+// once.
 func TestPartyWhoseSessionIsLostComesAgainAndCountsOnce_W9(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		all, clients := w.barriers(3, 3, nil)
@@ -83,8 +84,8 @@ func TestPartyWhoseSessionIsLostComesAgainAndCountsOnce_W9(t *testing.T) {
 	})
 }
 
-// A session that is lost before the party has arrived costs it nothing at all: it
-// arrives in the next one.
+// A session lost before the arrival has no effect: the party arrives in the
+// next session.
 func TestPartyWhoseSessionIsLostBeforeItArrivesArrivesInTheNext(t *testing.T) {
 	for name, op := range map[string]string{"as it looks": "getData", "as it makes the path": "create2"} {
 		t.Run(name, func(t *testing.T) {
@@ -141,7 +142,8 @@ func TestOthersLeaveWithoutTheDead(t *testing.T) {
 	})
 }
 
-// A party that waits for the others to leave goes on waiting when its session is lost.
+// A party waiting for the others to leave continues after a loss of its
+// session.
 func TestLeaveGoesOnInTheNextSession(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		all, clients := w.doubles(2, 2, nil)
@@ -162,7 +164,7 @@ func TestLeaveThatGivesUpHasLeft(t *testing.T) {
 		require.ErrorIs(w, seats[0].Leave(w.Within(time.Second)), context.DeadlineExceeded)
 		require.ErrorIs(w, seats[0].Leave(w.Ctx), barrier.ErrNotInside)
 		require.ErrorIs(w, context.Cause(seats[0].Context()), session.ErrReleased)
-		// It comes again, and waits for the one that is inside still.
+		// The party arrives again, and waits for the party still inside.
 		again := w.enter(w.Ctx, all[0])
 		pending(w, again)
 		w.left(w.leave(w.Ctx, seats[1]))
@@ -170,8 +172,8 @@ func TestLeaveThatGivesUpHasLeft(t *testing.T) {
 	})
 }
 
-// A party whose connection is gone gives up, and comes again before its znode
-// has gone: it is the same party, and not one too many.
+// A party whose connection is gone gives up, and arrives again before its znode
+// has gone: the same party is not counted as a party too many.
 func TestPartyThatComesAgainBesideItsRemainsIsNotOneTooMany(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		all, _ := w.doubles(3, 3, nil)
@@ -191,13 +193,13 @@ func TestPartyThatComesAgainBesideItsRemainsIsNotOneTooMany(t *testing.T) {
 	})
 }
 
-// A restarted process has its ID: what its former self has left behind counts no
-// more, and is no reason to be one too many.
+// A restarted process keeps its ID: the znode of the former process does not
+// count any more, and does not make the party one too many.
 func TestRestartedPartyCountsOnce_W9(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		me, you := &barrier.Options{ID: "me"}, &barrier.Options{ID: "you"}
 		old := w.await(w.Ctx, barrier.New(w.Client(), dir, 2, me))
-		w.Server.BlackHole(zktest.Link{Client: "c1"}, zktest.Both) // it hangs
+		w.Server.BlackHole(zktest.Link{Client: "c1"}, zktest.Both) // the process hangs
 		now := w.await(w.Ctx, barrier.New(w.Client(), dir, 2, me))
 		pending(w, now)
 		require.Len(w, w.Children(dir), 2)
@@ -207,7 +209,7 @@ func TestRestartedPartyCountsOnce_W9(t *testing.T) {
 		w.Server.Heal()
 		w.Pass(time.Minute)
 		pending(w, old)
-		require.Len(w, w.Children(dir), 1, "it runs again, and comes again")
+		require.Len(w, w.Children(dir), 1, "the party runs and arrives again")
 		w.round(w.await(w.Ctx, barrier.New(w.Client(), dir, 2, you)), 2)
 		w.round(old, 2)
 	})
@@ -218,7 +220,7 @@ func TestPartyWhoseZnodeIsDeletedComesAgain(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		all, _ := w.barriers(2, 2, nil)
 		a := w.await(w.Ctx, all[0])
-		w.Pass(time.Minute) // it watches its own znode by now
+		w.Pass(time.Minute) // the party watches its own znode by now
 		old := w.Children(dir)
 		require.NoError(w, w.Server.Delete(dir+"/"+old[0]))
 		w.Settle()
@@ -247,8 +249,8 @@ func TestPartiesWhosePathIsDeletedComeAgain(t *testing.T) {
 	}
 }
 
-// A Barrier knows that nobody passed if it watched all the time; otherwise it
-// says that it does not.
+// A Barrier that watched all the time knows that no party passed; otherwise the
+// outcome is unknown.
 func TestDeletedPathOfABarrierIsTold(t *testing.T) {
 	for name, broken := range map[string]bool{"watching": false, "without a connection": true} {
 		t.Run(name, func(t *testing.T) {
@@ -287,7 +289,7 @@ func TestServerThatRestartsHoldsNobodyUp_CH11(t *testing.T) {
 	})
 }
 
-// CH38: events that mean nothing let nobody through.
+// CH38: unrelated events let no party through.
 func TestSpuriousEventsLetNobodyThrough_CH38(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		all, _ := w.barriers(2, 2, nil)
@@ -323,8 +325,8 @@ func TestSequenceThatIsUsedUpIsAnError(t *testing.T) {
 	})
 }
 
-// A caller that gives up while the connection is away learns, within the second
-// that it may take, whether it was counted.
+// A caller that gives up without a connection learns the outcome, within the
+// allowed second.
 func TestPartyThatGivesUpOverALostConnectionIsNotInDoubt(t *testing.T) {
 	for _, fault := range []zktest.Fault{zktest.CutBefore, zktest.DropReplyCut} {
 		inWorld(t, nil, func(w *World) {

@@ -10,8 +10,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// stalled is the context of a caller who stalls, from a moment on until a channel is
-// closed, whenever it looks at it.
+// stalled is the context of a slow caller: from a moment on, each look at the
+// context waits until a channel is closed.
 type stalled struct {
 	context.Context
 	from  *atomic.Bool
@@ -25,8 +25,9 @@ func (c stalled) Err() error {
 	return c.Context.Err()
 }
 
-// The session is lost over the creation of the path, and its caller comes to look at
-// what became of that when the session's end is known: a loss is made good.
+// The session is lost during the creation of the path, and the caller looks for
+// the outcome when the session's end is known: the call continues in the next
+// session.
 func TestSessionThatIsLostOverThePathIsMadeGood(t *testing.T) {
 	for _, inTree := range []bool{true, false} {
 		inWorld(t, nil, func(w *World) {

@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The model is parties that follow decide, one request at a time, on a server
-// that does one request at a time. All interleavings are tried, with parties that
-// give up, crash (their znode goes later, at any time) and come again.
+// The model has parties that follow decide, one request at a time, on a server
+// that handles one request at a time. All interleavings are tried, with parties
+// that give up, crash (their znode goes at any later time) and arrive again.
 
 const (
 	modelParties  = 4
@@ -38,8 +38,8 @@ const (
 type modelParty struct {
 	pc       int8
 	seq      int8
-	arrivals int8   // how often it may still come
-	round    int8   // of the record that was read
+	arrivals int8   // number of further arrivals
+	round    int8   // of the read record
 	chosen   uint16 // by number
 	stale    uint16
 	seat     int8
@@ -48,13 +48,13 @@ type modelParty struct {
 	fired    bool // the watch
 }
 
-// model is comparable: it is its own key.
+// model is comparable, and therefore its own key.
 type model struct {
 	double bool
 	crowd  bool // there are more parties than k
 	k      int
-	nodes  [modelArrivals]int8 // by number: whose znode is there, from 1
-	rounds [modelArrivals]int8 // by number: in which round it was released
+	nodes  [modelArrivals]int8 // by number: the owner of the znode, from 1
+	rounds [modelArrivals]int8 // by number: the round of the release
 	round  int8
 	next   int8
 	faults int8 // how many may still happen
@@ -74,7 +74,7 @@ func (m *model) record(round int8) record {
 	return r
 }
 
-// name is the ID of party who, from 1.
+// name is the ID of a party, counted from 1.
 func name(who int8) string { return "?ABCD"[who : who+1] }
 
 func (m *model) members() (out []member) {
@@ -86,7 +86,7 @@ func (m *model) members() (out []member) {
 	return out
 }
 
-// steps is all states that may come next, and whether the step was a fault.
+// steps are all possible next states, and whether a step was a fault.
 func (m model) steps(rule func(observation) decision) (next []model, faults []model, err error) {
 	for i := range m.p {
 		after := m
@@ -120,7 +120,7 @@ func (m model) steps(rule func(observation) decision) (next []model, faults []mo
 	return next, faults, nil
 }
 
-// giveUp has party i's context end: it deletes its znode.
+// giveUp ends the context of party i: the party deletes its znode.
 func (m *model) giveUp(i int) bool {
 	p := &m.p[i]
 	if p.pc == pcLeaving {
@@ -131,7 +131,7 @@ func (m *model) giveUp(i int) bool {
 	return true
 }
 
-// step has party i do its next request; false if it has none to do.
+// step lets party i send its next request; false without a request.
 func step(m *model, i int, rule func(observation) decision) (bool, error) {
 	p := &m.p[i]
 	switch p.pc {
@@ -195,7 +195,7 @@ func (m *model) decide(i int, rule func(observation) decision, listed bool) erro
 	case actMissing:
 		p.pc, p.gone = pcRead, true
 	case actGone:
-		*p = modelParty{arrivals: p.arrivals + 1} // it comes again
+		*p = modelParty{arrivals: p.arrivals + 1} // the party arrives again
 	case actRelease:
 		p.pc, p.chosen, p.stale = pcTxn, mask(d.chosen), mask(d.stale)
 	case actPassed:
@@ -268,7 +268,7 @@ func (m *model) txn(i int) error {
 	return nil
 }
 
-// pass lets party i through; it must have been released, in that round.
+// pass lets party i through; the party must have been released in this round.
 func (m *model) pass(i int, round int8) error {
 	p := &m.p[i]
 	if m.rounds[p.seq] == 0 || m.rounds[p.seq] != round {
@@ -285,7 +285,7 @@ func (m *model) pass(i int, round int8) error {
 	return nil
 }
 
-// stuck judges a state in which nothing happens any more without a fault.
+// stuck checks a state without further steps except faults.
 func (m *model) stuck() error {
 	waiting := map[int8]bool{}
 	for n, who := range m.nodes {
@@ -369,7 +369,7 @@ func TestAllInterleavingsAreSafeAndNobodyHangs_W9_W10(t *testing.T) {
 	}
 }
 
-// A rule that is wrong in any of these ways is found out.
+// Each of these wrong rules is detected.
 func TestModelNoticesWrongRules(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -8,9 +8,9 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// A path is deleted and made again, and the news of that are late. A watch may tell
-// of what was before its read was answered, if the session had an earlier one on the
-// path: that is no news of the path on which the party stands.
+// A path is deleted and created again, and the events are late. If the session
+// has an earlier watch on the path, a watch may report an event from before its
+// read: such an event does not concern the party's path.
 func TestLateNewsOfADeletedPathCostNobodyTheRound(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		all, _ := w.barriers(3, 3, nil)
@@ -26,7 +26,7 @@ func TestLateNewsOfADeletedPathCostNobodyTheRound(t *testing.T) {
 	})
 }
 
-// Nor does it leave a seat on which nobody sits.
+// Nor do late events leave a seat without a party.
 func TestLateNewsOfADeletedPathLeaveNoSeat(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		all, _ := w.doubles(3, 3, nil)

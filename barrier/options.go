@@ -12,29 +12,28 @@ import (
 // Options of a [Barrier], a [Double] or a [Gate]; nil and the zero value mean
 // all defaults.
 type Options struct {
-	// ID is the identity of the party, at most 128 bytes without a slash. Of one
-	// ID, only the newest znode counts: a party that is restarted under its ID is
-	// not counted twice while the servers have not noticed the death of its
-	// former process. No two parties may have the same ID at a time. Default:
-	// unique to each call, so that each call is a party of its own. A Gate
-	// ignores it.
+	// ID is the identity of the party, at most 128 bytes without a slash. For
+	// each ID, only the newest znode counts: a party restarted under its ID is
+	// not counted twice before the servers have noticed the death of its former
+	// process. No two parties may have the same ID at a time. Default: unique to
+	// each call, so each call is a separate party. A Gate ignores it.
 	ID string
-	// Data is shown to other clients: it is the data of the party's znode, or of
-	// the gate. Default: host name, colon, process id.
+	// Data is shown to other clients, as the data of the party's znode or of the
+	// gate. Default: host name, colon, process id.
 	Data []byte
 	// ACL of the znodes; default: the client's. All parties must be allowed to
 	// read the znodes, to set the path's data, and to create and delete its
 	// children. Parties of a Barrier must also be allowed to create a znode
 	// beside the path, and to set its data.
 	ACL []session.ACL
-	// InTree is for a path in a tree that other clients delete as a whole: a call
+	// InTree is for a path in a tree deleted as a whole by other clients: a call
 	// does not create missing znodes above the path, and fails with
 	// session.ErrNoNode instead. Default: missing znodes are created. A Gate
 	// ignores it.
 	InTree bool
 }
 
-// withDefaults checks o and fills in what it leaves open, but for the ID.
+// withDefaults checks o and fills in defaults, except for the ID.
 func (o *Options) withDefaults() (Options, error) {
 	var out Options
 	if o != nil {
@@ -61,12 +60,11 @@ func validatePlace(client *session.Client, path string) error {
 	return nil
 }
 
-// identities are the IDs of calls whose Options do not say one.
+// identities are the IDs of calls without an ID in their Options.
 type identities struct {
-	// mu guards spare: IDs of calls that have ended without knowing that
-	// their znode has gone. The next calls take these first. A party that
-	// gave up, and comes again, is then the same to the others, and not
-	// counted beside its own remains.
+	// mu guards spare: IDs of ended calls whose znode may still exist. The next
+	// calls use these IDs first. A party that gave up and arrives again is then
+	// the same party, and not counted in addition to its own remains.
 	mu    sync.Mutex
 	spare []string
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// Leaving with the context that ends with that: the others are waited for.
+// Leave with the seat's own context, which ends with the leave, still waits for
+// the other parties.
 func TestSeatIsLeftWithItsOwnContext(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		all, _ := w.doubles(2, 2, nil)
@@ -23,13 +24,13 @@ func TestSeatIsLeftWithItsOwnContext(t *testing.T) {
 	})
 }
 
-// A znode that a stranger created under the name of a deleted seat stays.
+// A foreign znode with the name of a deleted seat stays.
 func TestSeatThatWasDeletedIsNotDeletedAgain(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		all, _ := w.doubles(2, 2, nil)
 		seats := w.seats(1, w.enter(w.Ctx, all[0]), w.enter(w.Ctx, all[1]))
 		path := seats[0].Path()
-		w.Pass(time.Minute) // so that the znode is watched
+		w.Pass(time.Minute) // so the znode is watched
 		require.NoError(w, w.Server.Delete(path))
 		_, err := w.Session(w.Client()).Create(w.Ctx, path, nil, session.Ephemeral, nil)
 		require.NoError(w, err)

@@ -10,23 +10,23 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// Party is a party that waits at a barrier, or is inside.
+// Party is a party waiting at a barrier, or inside.
 type Party struct {
-	// ID is that of [Options], or unique to the call.
+	// ID is the ID of [Options], or unique to the call.
 	ID string
 	// Name of the znode, and its place: the number.
 	Name string
 	Seq  int32
-	// Data is what the party shows.
+	// Data is the party's description.
 	Data []byte
 	// Inside is true for a party with a seat of a [Double], false for a waiting
 	// party.
 	Inside bool
-	// Session that owns the znode.
+	// Session is the owner of the znode.
 	Session int64
-	// Token is what Seat.Token says.
+	// Token is the Seat.Token of the party.
 	Token int64
-	// Since is when it came, by the server's clock.
+	// Since is the time of the arrival, by the server's clock.
 	Since time.Time
 }
 
@@ -64,8 +64,8 @@ func (m *core) listWaiting(ctx context.Context, s *session.Session) ([]Party, er
 	return m.addSeated(ctx, s, out)
 }
 
-// addSeated marks who is inside. The record is read after the listing: who was let
-// through in between counts as inside.
+// addSeated marks the parties inside. The record is read after the listing:
+// parties let through in between count as inside.
 func (m *core) addSeated(ctx context.Context, s *session.Session, list []Party) ([]Party, error) {
 	data, stat, err := s.Get(ctx, m.path)
 	if errors.Is(err, session.ErrNoNode) {

@@ -11,15 +11,16 @@ import (
 	"github.com/zkrecipes/zkrecipes/internal/znode"
 )
 
-// recentRounds is who was let through in the newest rounds of a [Barrier], by the UUIDs
-// of their names, one line for each round, the newest first:
+// recentRounds are the parties of the newest rounds of a [Barrier], by the
+// UUIDs of their names, a line for each round, the newest first:
 //
 //	7 6f0a2f6e-4c52-4a2f-8f0e-0d1c8f4c2a10 0b9c...
 //
-// It is the data of a znode beside the path, and is written in the transaction
-// that writes the record. Only those read it who do not know their number: whose
-// creation was not answered, and whose znode has been let through, and deleted,
-// before it was. The record itself stays small, since all read it.
+// The text is the data of a znode beside the path, written in the same
+// transaction as the record. Only parties without a known number read it:
+// parties whose creation was not answered, and whose znode was let through and
+// deleted before the answer. The record itself stays small, because all parties
+// read the record.
 type recentRounds []byte
 
 // maxRoll is how many bytes of older rounds are kept.
@@ -41,7 +42,7 @@ func parseRoll(data []byte) (recentRounds, error) {
 	return recentRounds(data), nil
 }
 
-// next is the roll after round, in which chosen were let through.
+// next is the roll after round, with chosen as its parties.
 func (r recentRounds) next(round int64, chosen []member) recentRounds {
 	var line bytes.Buffer
 	line.WriteString(strconv.FormatInt(round, 10))
@@ -57,8 +58,7 @@ func (r recentRounds) next(round int64, chosen []member) recentRounds {
 	return append(line.Bytes(), old...)
 }
 
-// round is the round in which the party with this UUID was let through; false if
-// the roll does not have it.
+// round is the round of the party with this UUID; false if missing in the roll.
 func (r recentRounds) round(uuid string) (int64, bool) {
 	for line := range strings.Lines(string(r)) {
 		fields := strings.Fields(line)
@@ -71,8 +71,8 @@ func (r recentRounds) round(uuid string) (int64, bool) {
 	return 0, false
 }
 
-// covers reports whether the roll has all rounds after from, up to to, which is
-// the newest.
+// covers reports whether the roll has all rounds after from, up to the newest
+// round to.
 func (r recentRounds) covers(from, to int64) bool {
 	for line := range strings.Lines(string(r)) {
 		if to <= from {

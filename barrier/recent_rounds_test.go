@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A roll says of everybody in which round it was let through, as far back as it
-// goes, and how far that is.
+// A roll tells the round of each party, as far back as it goes, and tells its
+// range.
 func TestRollTellsWhoWasLetThrough(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		k := rapid.IntRange(1, 40).Draw(t, "k")
@@ -83,7 +83,7 @@ func FuzzRoll(f *testing.F) {
 	})
 }
 
-// Data that is taken for a roll can be gone on with.
+// Data accepted as a roll can be extended.
 func FuzzParseRoll(f *testing.F) {
 	f.Add([]byte("7 6f0a2f6e-4c52-4a2f-8f0e-0d1c8f4c2a10\n6 6f0a2f6e-4c52-4a2f-8f0e-0d1c8f4c2a11\n"))
 	for _, data := range []string{"", "\n", "10.0.0.1", "7\n", "0 6f0a2f6e-4c52-4a2f-8f0e-0d1c8f4c2a10\n", "7 6f0a2f6e-4c52-4a2f-8f0e-0d1c8f4c2a10"} {

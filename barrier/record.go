@@ -6,16 +6,16 @@ import (
 	"github.com/zkrecipes/zkrecipes/internal/format/barrierformat"
 )
 
-// record is what the data of a barrier's path says, in the format of package
-// barrierformat, which has its invariants.
+// record is the data of a barrier's path. Package barrierformat has its format
+// and its invariants.
 type record barrierformat.Record
 
 // ranges is a set of numbers.
 type ranges = barrierformat.Spans
 
-// maxHistory is how many ranges a record keeps of what was released before the
-// newest round. A range is a few bytes, and as many rounds as nobody left
-// between.
+// maxHistory is the number of ranges kept for the rounds before the newest
+// round. A range is a few bytes, and covers all consecutive rounds without a
+// leaving party in between.
 const maxHistory = 64
 
 // encode is the data for the path.
@@ -30,8 +30,8 @@ func parseRecord(data []byte) (record, error) {
 	return record(r), nil
 }
 
-// accepts says why a barrier of this kind and so many parties, on the path that
-// was created at czxid, is not the one that the record is of.
+// accepts returns why the record does not belong to a barrier of this kind and
+// number of parties, on the path created at czxid; nil if it does.
 func (r record) accepts(kind string, parties int, czxid int64) error {
 	switch {
 	case r.Kind != kind:
@@ -44,7 +44,7 @@ func (r record) accepts(kind string, parties int, czxid int64) error {
 	return nil
 }
 
-// through is the greatest number that was released; -1 if none was.
+// through is the greatest released number; -1 for none.
 func (r record) through() int32 {
 	if len(r.Released) == 0 {
 		return -1
@@ -52,17 +52,17 @@ func (r record) through() int32 {
 	return r.Released[len(r.Released)-1].Hi
 }
 
-// fate is what a record says of a party's number.
+// fate is the fate of a party's number.
 type fate int
 
 const (
 	pending   fate = iota // not released so far
 	released              // let through
-	skipped               // never released: it had gone, or was stale
+	skipped               // never released: its znode had gone, or was stale
 	forgotten             // too long ago to tell
 )
 
-// fate tells what became of the party with number seq, and in which round.
+// fate tells the fate of the party with number seq, and its round.
 func (r record) fate(seq int32) (fate, int64) {
 	all := int64(r.Parties)
 	switch {
@@ -76,7 +76,7 @@ func (r record) fate(seq int32) (fate, int64) {
 	return forgotten, 0
 }
 
-// members is the numbers of round, which is one of those that are kept.
+// members are the numbers of round, which must be a kept round.
 func (r record) members(round int64) ranges {
 	return r.Released.Slice((r.Round-round)*int64(r.Parties), int64(r.Parties))
 }

@@ -116,8 +116,8 @@ func TestRecordTellsWhatBecameOfANumber(t *testing.T) {
 	})
 }
 
-// A record stays small however many rounds it has seen, and has the smallest possible
-// size while nobody leaves.
+// A record stays small after any number of rounds, and has the smallest
+// possible size while no party leaves.
 func TestRecordStaysSmall(t *testing.T) {
 	r := record{Kind: kindBarrier, Parties: 1000}
 	seqs := make([]int32, 1000)

@@ -18,9 +18,9 @@ const grace = time.Second
 // errNotCounted: the party's znode has gone, and the party was not let through.
 var errNotCounted = errors.New("not let through")
 
-// withdraw takes v back, whose caller has given up with reason. It returns the
-// pass if v was let through before; otherwise the error says that it was not, or
-// wraps session.ErrUnknownOutcome.
+// withdraw withdraws v after its caller has given up with reason. It returns
+// the pass if v was let through before. Otherwise the error is final, or wraps
+// session.ErrUnknownOutcome.
 func (v *arrival) withdraw(ctx context.Context, reason error) (pass, error) {
 	over, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
@@ -43,8 +43,9 @@ func (v *arrival) withdraw(ctx context.Context, reason error) (pass, error) {
 	return p, err
 }
 
-// recoverOutcome finds out what became of v, whose session or creation was lost: it
-// returns the pass, errNotCounted, errDoubt, or why it could not be found out.
+// recoverOutcome finds out the outcome of v after the loss of its session or
+// creation. It returns the pass, errNotCounted, errDoubt, or the reason for not
+// finding out.
 func (v *arrival) recoverOutcome(ctx context.Context) (pass, error) {
 	for {
 		s, err := v.deleteNode(ctx)
@@ -58,13 +59,13 @@ func (v *arrival) recoverOutcome(ctx context.Context) (pass, error) {
 	}
 }
 
-// isTransient reports whether err is that of a connection or session that was lost.
+// isTransient reports whether err comes from a lost connection or session.
 func isTransient(s *session.Session, err error) bool {
 	return s.Err() != nil || session.NotSent(err) || session.Unanswered(err)
 }
 
-// deleteNode sees to it that v's znode is gone, in the client's present session: as
-// long as it is there, somebody may let it through.
+// deleteNode deletes v's znode, if present, in the client's present session: an
+// existing znode may still be let through.
 func (v *arrival) deleteNode(ctx context.Context) (*session.Session, error) {
 	for lost := 0; ; lost++ {
 		s, err := v.m.client.Session(ctx)
@@ -113,8 +114,8 @@ func (v *arrival) findNode(ctx context.Context, s *session.Session) error {
 	return nil
 }
 
-// findOutcome tells, after v's znode has gone, whether v was let through: by its
-// number, if that is known and the record remembers it; otherwise by the roll.
+// findOutcome tells, after v's znode has gone, whether v was let through: by
+// its number, if known and still in the record; otherwise by the roll.
 func (v *arrival) findOutcome(ctx context.Context, s *session.Session) (pass, error) {
 	var now milestone
 	data, stat, err := s.Get(ctx, v.m.path)
@@ -132,7 +133,7 @@ func (v *arrival) findOutcome(ctx context.Context, s *session.Session) (pass, er
 			}
 		}
 	}
-	// Read after the record: it has the rounds that the record counts.
+	// Read after the record: the roll then has all rounds of the record.
 	text, _, err := s.Get(ctx, v.m.path+rollSuffix)
 	if err != nil && !errors.Is(err, session.ErrNoNode) {
 		return pass{}, err
@@ -140,16 +141,16 @@ func (v *arrival) findOutcome(ctx context.Context, s *session.Session) (pass, er
 	if round, ok := recentRounds(text).round(barrierformat.UUIDOf(v.name)); ok {
 		return pass{round: round}, nil
 	}
-	// A path that was deleted and created again says nothing about the earlier path.
+	// A path deleted and created again tells nothing about the earlier path.
 	if v.node.Path == "" && !v.late() && now.creation == v.before.creation && v.covered(recentRounds(text), now.round) {
 		return pass{}, errNotCounted
 	}
 	return pass{}, errDoubt
 }
 
-// on reports whether v's znode was certainly on that path. The zxid alone does not tell: in
-// an ensemble that was recreated empty, the path of that name has a lower zxid, too, and a
-// record of numbers that are not v's.
+// on reports whether v's znode was certainly on this path. The zxid alone does
+// not tell: in an ensemble recreated empty, the path of the same name has a
+// lower zxid, too, and a record with foreign numbers.
 func (v *arrival) on(path creation) bool {
 	switch {
 	case v.node.Path == "":
@@ -160,10 +161,10 @@ func (v *arrival) on(path creation) bool {
 	return path == v.place
 }
 
-// late reports whether v's creation may still be carried out: it was sent in a session
-// that the client gave up, and that the servers may still have. A server that was cut
-// off from the others can hold the request back until all parties have looked for the
-// znode.
+// late reports whether v's creation may still be carried out: it was sent in an
+// abandoned session that the servers may still have. A server that was cut off
+// from the others can hold the request back until all parties have looked for
+// the znode.
 func (v *arrival) late() bool {
 	lost := v.s.Err()
 	return v.node.Path == "" && lost != nil && !errors.Is(lost, session.ErrExpired)

@@ -15,10 +15,11 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// lockstep is parties that go through rounds, and what they saw of each other.
+// lockstep has parties that go through rounds, and their observations of each
+// other.
 type lockstep struct {
 	parties int
-	// ready counts, for each round, who has said to be ready; inside, who is
+	// ready counts, for each round, the parties ready; inside, the parties
 	// inside.
 	ready, inside []atomic.Int64
 }
@@ -27,7 +28,8 @@ func newLockstep(parties, rounds int) *lockstep {
 	return &lockstep{parties, make([]atomic.Int64, rounds+1), make([]atomic.Int64, rounds+1)}
 }
 
-// passed checks that all were ready for round n when one has passed it.
+// passed checks that all parties were ready for round n when a party has passed
+// it.
 func (l *lockstep) passed(n int64, i int) error {
 	if got := l.ready[n].Load(); got != int64(l.parties) {
 		return fmt.Errorf("party %d passed round %d when %d were ready", i, n, got)
@@ -98,8 +100,8 @@ func manyRounds(full int) int {
 	return full
 }
 
-// CL7, CH37, CH38, P12: rounds without a pause, in which each comes again at
-// once. Nobody hangs, nobody gets an error, nobody is early.
+// CL7, CH37, CH38, P12: rounds without a pause, with immediate new arrivals. No
+// party hangs, gets an error, or passes early.
 func TestRoundsOf32PartiesNeverHangNorFail_P12_T22(t *testing.T) {
 	t.Parallel()
 	inWorld(t, nil, func(w *World) {
@@ -124,7 +126,7 @@ func TestDoubleRoundsOf32PartiesNeverHangNorFail_CL7_CH37_CH38(t *testing.T) {
 	})
 }
 
-// Goroutines of one process are parties like any others.
+// Goroutines of one process are separate parties.
 func TestGoroutinesOfOneClientAreParties(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := w.Client()

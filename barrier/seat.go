@@ -18,7 +18,7 @@ type Seat struct {
 	token   int64
 	place   creation // the path
 	round   int64
-	members ranges // numbers of all who were let in together
+	members ranges // numbers of all parties let in together
 
 	end holding.Release
 }
@@ -31,8 +31,8 @@ func (t *Seat) mustHold() *session.Hold {
 	return t.hold
 }
 
-// Context ends when the seat is given back or lost, and context.Cause tells
-// which: session.ErrReleased, or an error that wraps session.ErrLost and the
+// Context ends when the seat is given back or lost. context.Cause tells the
+// cause: session.ErrReleased, or an error that wraps session.ErrLost and the
 // reason. The context ends before the server can tell other parties that this
 // party has gone, unless this process was paused; after a pause, its Err is
 // correct as soon as the process runs again.
@@ -51,8 +51,8 @@ func (t *Seat) Token() int64 {
 	return t.token
 }
 
-// Guard is a check for a transaction, which fails if the party is not inside any
-// more.
+// Guard is a check for a transaction; the transaction fails if the party is not
+// inside any more.
 func (t *Seat) Guard() session.Op { return t.mustHold().Guard() }
 
 // Session returns the session of the seat.
@@ -69,14 +69,14 @@ func (t *Seat) Path() string { return t.mustHold().Path() }
 // no server answers for a session timeout, before the server has confirmed that
 // the seat was given back, because the seat may have been lost before.
 //
-// If ctx ends first, the error wraps the context's error. To the other parties
-// this party has left; if the server has not confirmed that, the deletion
-// continues in the background. A second call returns the same loss, or
-// ErrNotInside.
+// If ctx ends first, the error wraps the context's error. For the other parties
+// this party has left; an unconfirmed deletion continues in the background. A
+// second call returns the same loss, or ErrNotInside.
 func (t *Seat) Leave(ctx context.Context) error { return t.giveBack(ctx, "leave", t.leave) }
 
-// Release is Leave without waiting for the other parties, by the name that everything
-// held shares; see [session.Held]. To the other parties this party has left.
+// Release is Leave without waiting for the other parties, under the method name
+// common to everything held; see [session.Held]. To the other parties this
+// party has left.
 func (t *Seat) Release(ctx context.Context) error { return t.giveBack(ctx, "release", t.vacate) }
 
 // giveBack ends the hold once, and calls give if the seat was not lost before.
@@ -93,12 +93,12 @@ func (t *Seat) giveBack(ctx context.Context, op string, give func(context.Contex
 			return give(ctx)
 		}
 		t.m.remains(t.id)
-		// A node that somebody has deleted is not deleted again: by now a stranger
-		// may have made one of that name.
+		// A node deleted by another client is not deleted again: a foreign node
+		// of the same name may exist by now.
 		if s := t.hold.Session(); s.Err() == nil && !errors.Is(lost, session.ErrNodeDeleted) {
 			within, cancel := s.GiveBackContext(ctx)
 			defer cancel()
-			_ = s.EnsureDeleted(within, t.hold.Path()) // the loss is what counts
+			_ = s.EnsureDeleted(within, t.hold.Path()) // only the loss counts
 		} else {
 			s.EnsureRemainsDeleted(t.hold.Path())
 		}
@@ -133,14 +133,14 @@ func (t *Seat) awaitRemoval(ctx context.Context, removal *session.Future[struct{
 	_, err := removal.Wait(within)
 	switch {
 	case errors.Is(err, session.ErrNoNode):
-		// Nobody else's delete but this one has been sent: it was lost before.
+		// No other delete was sent by this process: the seat was lost before.
 		return fmt.Errorf("the seat is %w: %w", session.ErrLost, session.ErrNodeDeleted)
 	case err != nil:
 		if err = s.EnsureDeleted(within, t.hold.Path()); err != nil {
 			t.m.remains(t.id)
 		}
 		if lost := s.Err(); err != nil && lost != nil {
-			return lost // before this, for all that is known
+			return lost // possibly lost before this call
 		}
 		return err
 	}

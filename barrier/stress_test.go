@@ -14,7 +14,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// stress is parties that meet at random, while things break, and what they saw.
+// stress has parties that meet at random, under faults, and their observations.
 type stress struct {
 	clients  []*session.Client
 	barriers []*barrier.Barrier
@@ -22,13 +22,13 @@ type stress struct {
 	parties  int
 	real     bool // time is
 
-	// mu guards what follows.
+	// mu guards the fields below.
 	mu       sync.Mutex
 	calls    []call
 	openings []opening
 	stays    []stay
-	forced   map[int64]time.Time // sessions that were expired out of turn
-	failed   error               // the first error that has no excuse
+	forced   map[int64]time.Time // sessions expired early
+	failed   error               // the first unexcused error
 }
 
 func (s *stress) fail(err error) {
@@ -112,7 +112,7 @@ func (s *stress) stay(ctx context.Context, i int, r *rand.Rand) {
 		s.mu.Lock()
 		if at, ok := s.forced[seat.Session().ID()]; !ok || at.After(st.from) {
 			if ok && at.Before(st.to) {
-				st.to = at // it could not know
+				st.to = at // the party could not know
 			}
 			s.stays = append(s.stays, st)
 		}
@@ -120,7 +120,7 @@ func (s *stress) stay(ctx context.Context, i int, r *rand.Rand) {
 	}
 }
 
-// expire notes, before it happens, that a session is expired out of turn.
+// expire records an early expiry of a session, before the expiry.
 func (s *stress) expire(id int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,7 +129,7 @@ func (s *stress) expire(id int64) {
 	}
 }
 
-// stressWorld is one random history; what runs in it is drawn from seed.
+// stressWorld is a random history, drawn from seed.
 func stressWorld(w *World, seed uint64, servers int, double bool) error {
 	r := rand.New(rand.NewPCG(seed, 1))
 	s := &stress{parties: 2 + r.IntN(2), forced: map[int64]time.Time{}}
@@ -143,7 +143,7 @@ func stressWorld(w *World, seed uint64, servers int, double bool) error {
 		s.clients = append(s.clients, c)
 		s.barriers = append(s.barriers, barrier.New(c, dir, s.parties, o))
 		if i%2 == 0 {
-			o = nil // then the Double itself knows who comes again
+			o = nil // then the Double itself recognizes returning parties
 		}
 		s.doubles = append(s.doubles, barrier.NewDouble(c, dir, s.parties, o))
 	}
@@ -188,10 +188,10 @@ func stressWorld(w *World, seed uint64, servers int, double bool) error {
 	return s.aftermath(w, double)
 }
 
-// aftermath wants, now that all is well, the first parties to meet once more, and
-// nothing to be left. It runs in a bubble.
+// aftermath asserts, after the faults, that the first parties can meet once
+// more, and that no znodes are left. It runs in a bubble.
 func (s *stress) aftermath(w *World, double bool) error {
-	world.Pause(30 * time.Second) // what was given up is gone
+	world.Pause(30 * time.Second) // the remains of abandoned calls are gone
 	errs := make([]error, s.parties)
 	ctx, cancel := context.WithTimeout(w.Ctx, 3*time.Minute)
 	defer cancel()

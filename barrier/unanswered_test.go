@@ -11,9 +11,9 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// unanswered has a party arrive at a barrier of two whose creation is not
-// answered for a while; it is let through meanwhile, and others go on, for so
-// many rounds. It returns what the party is told.
+// unanswered lets a party arrive at a barrier of two while its creation is not
+// answered for a while. The party is let through meanwhile, and others continue
+// for this number of rounds. The result is the party's result.
 func unanswered(w *World, rounds int64) passed {
 	all, _ := w.barriers(3, 2, nil)
 	a := w.await(w.Ctx, all[0])
@@ -22,7 +22,7 @@ func unanswered(w *World, rounds int64) passed {
 	mine := func(r zktest.Request) bool { return r.Op == "create2" && r.Client == "c1" }
 	w.Server.FailNth(mine, 1, zktest.Action{Do: zktest.DropReplyHole})
 	out := w.await(w.Ctx, all[0])
-	w.round(w.await(w.Ctx, all[1]), 2) // with the one that knows nothing of it
+	w.round(w.await(w.Ctx, all[1]), 2) // with the party that does not know of its arrival
 	for n := int64(3); n <= 1+rounds; n++ {
 		b := w.await(w.Ctx, all[1])
 		w.round(w.await(w.Ctx, all[2]), n)
@@ -34,9 +34,9 @@ func unanswered(w *World, rounds int64) passed {
 	return got
 }
 
-// The answer to a creation is lost, and the party let through before it can look:
-// its znode has gone, it does not know its number, and it must not wait for
-// another round.
+// The answer to a creation is lost, and the party is let through before it can
+// look: the znode has gone and the number is unknown, but the party must not
+// wait for another round.
 func TestPartyThatIsLetThroughBeforeItsCreationIsAnsweredPasses_CL5(t *testing.T) {
 	for _, rounds := range []int64{1, 2, 10} {
 		inWorld(t, nil, func(w *World) {
@@ -47,14 +47,14 @@ func TestPartyThatIsLetThroughBeforeItsCreationIsAnsweredPasses_CL5(t *testing.T
 	}
 }
 
-// After too many rounds nothing tells any more, and that is what it says.
+// After too many rounds the outcome cannot be found out, and the error says so.
 func TestPartyThatNothingTellsWhetherItPassedSaysSo(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		require.ErrorIs(w, unanswered(w, 60).err, session.ErrUnknownOutcome)
 	})
 }
 
-// A creation that was lost before it was carried out is made again.
+// A creation lost before being carried out is repeated.
 func TestPartyWhoseCreationWasNeverCarriedOutArrives(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		all, _ := w.barriers(2, 2, nil)
@@ -91,8 +91,9 @@ func TestPartyThatLosesItsSessionAsItArrivesCountsOnce(t *testing.T) {
 	}
 }
 
-// A caller that gives up while its creation is in flight does not know whether it is
-// counted until its znode has gone; if the caller arrives again, it is the same party.
+// A caller that gives up while its creation is in flight does not know whether
+// the party is counted until its znode has gone. If the caller arrives again,
+// it counts as the same party.
 func TestPartyThatGivesUpAsItArrivesDoesNotKnow(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		all, _ := w.barriers(2, 2, nil)
@@ -110,8 +111,8 @@ func TestPartyThatGivesUpAsItArrivesDoesNotKnow(t *testing.T) {
 	})
 }
 
-// Many parties that all lose answers at random; nobody is counted twice, and
-// nobody waits for a round that it has passed.
+// All parties lose answers at random; no party is counted twice, and no party
+// waits for a round already passed.
 func TestLostAnswersInRoundsWithoutEnd(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		const n, rounds = 3, 60

@@ -25,16 +25,16 @@ func inWorld(t *testing.T, so *zktest.Options, body func(w *World)) {
 	world.In(t, so, func(w *world.World) { body(&World{w}) })
 }
 
-// passed is the outcome of an Await that runs beside the test.
+// passed is the outcome of an Await running beside the test.
 type passed struct {
 	round int64
 	err   error
 }
 
-// await starts b.Await and returns once it waits, or has ended.
+// await starts b.Await and returns when it waits or has ended.
 func (w *World) await(ctx context.Context, b *barrier.Barrier) <-chan passed {
 	out := make(chan passed, 1)
-	// The bubble waits for it; it ends with ctx at the latest.
+	// The bubble waits for the goroutine; it ends with ctx at the latest.
 	go func() {
 		round, err := b.Await(ctx)
 		out <- passed{round, err}
@@ -43,16 +43,16 @@ func (w *World) await(ctx context.Context, b *barrier.Barrier) <-chan passed {
 	return out
 }
 
-// seated is the outcome of an Enter that runs beside the test.
+// seated is the outcome of an Enter running beside the test.
 type seated struct {
 	seat *barrier.Seat
 	err  error
 }
 
-// enter starts d.Enter and returns once it waits, or has ended.
+// enter starts d.Enter and returns when it waits or has ended.
 func (w *World) enter(ctx context.Context, d *barrier.Double) <-chan seated {
 	out := make(chan seated, 1)
-	// The bubble waits for it; it ends with ctx at the latest.
+	// The bubble waits for the goroutine; it ends with ctx at the latest.
 	go func() {
 		seat, err := d.Enter(ctx)
 		out <- seated{seat, err}
@@ -61,16 +61,16 @@ func (w *World) enter(ctx context.Context, d *barrier.Double) <-chan seated {
 	return out
 }
 
-// leave starts t.Leave and returns once it waits, or has ended.
+// leave starts t.Leave and returns when it waits or has ended.
 func (w *World) leave(ctx context.Context, t *barrier.Seat) <-chan error {
 	out := make(chan error, 1)
-	// The bubble waits for it; it ends with ctx at the latest.
+	// The bubble waits for the goroutine; it ends with ctx at the latest.
 	go func() { out <- t.Leave(ctx) }()
 	w.Settle()
 	return out
 }
 
-// pending wants that nothing has come out of out yet.
+// pending asserts that out has no value yet.
 func pending[T any](w *World, out <-chan T) {
 	w.Helper()
 	select {
@@ -152,7 +152,7 @@ func (w *World) doubles(n, parties int, o *barrier.Options) (all []*barrier.Doub
 	return all, clients
 }
 
-// slow delays what client i and the server say to each other.
+// slow delays all traffic between client i and the server.
 func (w *World) slow(i int, by time.Duration) {
 	w.Server.Delay(zktest.Link{Client: fmt.Sprintf("c%d", i)}, zktest.Both, by)
 }
