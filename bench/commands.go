@@ -19,13 +19,13 @@ var sources embed.FS
 
 const (
 	javaJars = "/usr/share/java"
-	python   = "/usr/bin/python3" // the one that Debian's packages are for
+	python   = "/usr/bin/python3" // the Python of Debian's packages
 	// rolePeer as first argument makes this program a peer.
 	rolePeer = "peer"
 )
 
-// commands returns the command that starts each of peers. All get the servers, and the
-// session timeout in milliseconds. The files of a peer are below dir.
+// commands returns the start command of each of peers. All get the servers, and
+// the session timeout in milliseconds. The files of a peer are below dir.
 func commands(ctx context.Context, peers []string, dir, servers string, timeout time.Duration) (map[string][]string, error) {
 	if err := os.CopyFS(dir, sources); err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func missing(peer string, err error) error {
 	return fmt.Errorf("%s cannot take part (leave it out with -peers): %w", peer, err)
 }
 
-// jars are Curator, and what it needs, of Debian's packages.
+// jars are Curator and its dependencies from Debian's packages.
 func jars() []string {
 	return []string{
 		"curator-client", "curator-framework", "curator-recipes", "zookeeper", "zookeeper-jute", "guava", "jackson-core",
@@ -72,8 +72,8 @@ func jars() []string {
 	}
 }
 
-// compile compiles the Java peer in dir and returns its class path. The compiler
-// is called as the module that it is, so that Debian's Java runtime will do.
+// compile compiles the Java peer in dir and returns its class path. The
+// compiler is called as a module, so Debian's Java runtime is enough.
 func compile(ctx context.Context, dir string) (string, error) {
 	var paths []string
 	for _, name := range jars() {

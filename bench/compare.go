@@ -16,8 +16,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/apache"
 )
 
-// patience is how long a run may take beyond what it works and measures:
-// clients that come and go, and loads.
+// patience bounds the additional time of a run, for connecting and closing
+// clients and for loading.
 const patience = time.Minute
 
 // compare is the program.
@@ -71,8 +71,8 @@ func compare(ctx context.Context, args []string) (err error) {
 	return c.run(ctx, all)
 }
 
-// serve starts a server that keeps its data in memory, where there is a file
-// system for that.
+// serve starts a server with its data in memory, if a memory file system is
+// available.
 func serve(ctx context.Context) (*apache.Cluster, error) {
 	o := &apache.Options{Mode: apache.Jars, TickTime: 2 * time.Second, Heap: 1024, ContainerInterval: time.Minute}
 	const memory = "/dev/shm"
@@ -91,7 +91,7 @@ type contest struct {
 	settings
 	how    map[string][]string // to start each peer
 	znodes znodes
-	root   string // all paths are below it
+	root   string // parent of all paths
 	lines  *json.Encoder
 
 	runs    int
@@ -140,7 +140,7 @@ func failures(n int) error {
 	return fmt.Errorf("%d runs failed", n)
 }
 
-// report writes the table, and who was compared.
+// report writes the table and the list of peers.
 func (c *contest) report(all []workload) error {
 	fmt.Println()
 	if err := write(os.Stdout, c.peers, rows(all, c.figures)); err != nil {
@@ -166,7 +166,7 @@ func load() string {
 	return strings.Join(strings.Fields(string(text))[:3], " ")
 }
 
-// once is one run of a workload. A peer that fails is started again for the next.
+// once is a run of a workload. A failed peer is started again for the next run.
 func (c *contest) once(ctx context.Context, w workload, peer string, round int) figure {
 	f := figure{Workload: w.name, Peer: peer, Round: round, Unit: w.unit}
 	value, err := c.measure(ctx, w, peer)
@@ -200,13 +200,13 @@ func (c *contest) measure(ctx context.Context, w workload, peer string) (value f
 	}
 	answer, err := c.running[peer].ask(limit, t, w.writer(c.znodes, t.Path))
 	if err != nil {
-		c.running[peer].kill() // before what it may still be working on is removed
+		c.running[peer].kill() // before removing znodes still in use
 		delete(c.running, peer)
 	}
 	return answer.Value, errors.Join(err, c.clean(ctx, t.Path))
 }
 
-// clean removes path and what is below it, also when the run has been ended.
+// clean removes path with all descendants, even after the end of the run.
 func (c *contest) clean(ctx context.Context, path string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()

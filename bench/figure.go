@@ -1,6 +1,6 @@
 package main
 
-// figure is the result of a peer in one run, or the error of that run.
+// figure is the result, or the error, of a peer in a run.
 type figure struct {
 	Workload string  `json:"workload"`
 	Peer     string  `json:"peer"`

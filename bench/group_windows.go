@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// ownGroup starts cmd in a process group of its own, which Ctrl-C does not reach.
+// ownGroup starts cmd in a process group of its own, out of reach of Ctrl-C.
 func ownGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
 }

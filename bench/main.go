@@ -29,7 +29,7 @@ func main() {
 	}
 	err := run(ctx, os.Args[1:])
 	if ctx.Err() != nil {
-		err = context.Cause(ctx) // whatever it was doing
+		err = context.Cause(ctx) // the cause, whatever the command was doing
 	}
 	if err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "bench:", err)

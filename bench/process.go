@@ -14,10 +14,10 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// errGone: a peer has ended before it answered.
+// errGone: a peer has ended before its answer.
 var errGone = errors.New("the peer has ended")
 
-// process is a peer that runs.
+// process is a running peer.
 type process struct {
 	cmd     *exec.Cmd
 	in      io.WriteCloser
@@ -27,10 +27,10 @@ type process struct {
 	answers chan task.Answer
 }
 
-// launch starts a peer, and returns once it has said what it is.
+// launch starts a peer, and returns after its hello.
 func launch(ctx context.Context, cmd *exec.Cmd) (*process, error) {
-	// A group of its own: an interrupt from the terminal reaches this program,
-	// which decides.
+	// A group of its own: an interrupt from the terminal reaches only this
+	// program, which decides about the peers.
 	ownGroup(cmd)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
@@ -66,12 +66,12 @@ func (p *process) listen(out io.Reader) {
 		}
 		p.answers <- a
 	}
-	_ = p.cmd.Wait() // that it has ended is all that matters
+	_ = p.cmd.Wait() // the exit code does not matter
 }
 
-// ask has the peer do a task. When the peer is ready, write runs beside it, and
-// its context ends when the peer has answered. After an error the peer is good
-// for nothing but kill.
+// ask lets the peer do a task. When the peer is ready, write runs concurrently,
+// and its context ends with the peer's answer. After an error the peer can only
+// be killed.
 func (p *process) ask(ctx context.Context, t task.Task, write func(context.Context) error) (task.Answer, error) {
 	line, err := json.Marshal(t)
 	if err != nil {
@@ -84,7 +84,7 @@ func (p *process) ask(ctx context.Context, t task.Task, write func(context.Conte
 	writing, stop := context.WithCancel(ctx)
 	defer stop()
 	a, err := p.await(ctx, func() {
-		// Waited for below; ends when it has written all, or with its context.
+		// Waited for below; ends after the last write, or with its context.
 		writer.Go(func() error { return write(writing) })
 	})
 	stop()
@@ -117,8 +117,8 @@ func (p *process) await(ctx context.Context, begin func()) (task.Answer, error) 
 	}
 }
 
-// end lets the peer end as it likes, and returns when it has; it kills it when
-// ctx ends first.
+// end lets the peer end by itself, and returns afterwards. When ctx ends first,
+// end kills the peer.
 func (p *process) end(ctx context.Context) {
 	p.in.Close()
 	for {
@@ -134,10 +134,10 @@ func (p *process) end(ctx context.Context) {
 	}
 }
 
-// kill ends the peer at once, and returns when it is gone.
+// kill kills the peer, and returns when the peer has ended.
 func (p *process) kill() {
-	killGroup(p.cmd)      // unless it has ended already
-	p.out.Close()         // which children that it left behind may hold open
-	for range p.answers { // closed when it is gone
+	killGroup(p.cmd)      // has no effect on an ended peer
+	p.out.Close()         // children of the peer may hold its output open
+	for range p.answers { // closed when the peer has ended
 	}
 }

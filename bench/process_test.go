@@ -11,8 +11,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/bench/internal/task"
 )
 
-// A process that a peer has started may hold the peer's output open for longer than the
-// peer lives.
+// A child process may hold the peer's output open for longer than the peer
+// lives.
 func TestAPeerIsGoneOnceItIsKilled(t *testing.T) {
 	p, err := script(t, hello+`sleep 60 & read t`)
 	require.NoError(t, err)
@@ -22,7 +22,8 @@ func TestAPeerIsGoneOnceItIsKilled(t *testing.T) {
 	require.NotNil(t, p.cmd.ProcessState)
 }
 
-// script starts a peer that is a shell script; it reads its tasks line by line.
+// script starts a shell script as a peer; the script reads its tasks line by
+// line.
 func script(t *testing.T, text string) (*process, error) {
 	t.Helper()
 	p, err := launch(t.Context(), exec.Command("/bin/sh", "-c", text))
@@ -60,7 +61,7 @@ func TestTheWriterWorksFromReadyUntilTheAnswer(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.InDelta(t, 1, a.Value, 0)
-	require.True(t, ended, "it is waited for")
+	require.True(t, ended, "end waits for the peer")
 }
 
 func TestAWriterThatFailsEndsTheRun(t *testing.T) {
@@ -95,6 +96,6 @@ func TestAPeerThatHangsIsLeftWhenTheContextEnds(t *testing.T) {
 	defer cancel()
 	_, err = p.ask(ctx, task.Task{}, nil)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
-	p.end(ctx) // kills it
+	p.end(ctx) // kills the peer
 	require.NotNil(t, p.cmd.ProcessState)
 }

@@ -13,11 +13,11 @@ import (
 // row is the result of a workload.
 type row struct {
 	workload
-	medians map[string]float64 // by peer; without those of which no run succeeded
+	medians map[string]float64 // by peer; without peers that never succeeded
 	failed  map[string]int     // by peer: how many runs
 	best    string             // of the others; "" if none was measured
-	// ratio is ours to the best other peer's, of the medians; low and high are
-	// the lowest and the highest of those within one round. 0 without both.
+	// ratio is our median divided by the best other peer's; low and high are the
+	// lowest and the highest ratio within a round. 0 without both figures.
 	ratio, low, high float64
 }
 
@@ -75,7 +75,7 @@ func (r *row) compare(values map[string]map[int]float64) {
 	}
 }
 
-// reached reports whether ours is what it is to be.
+// reached reports whether our ratio has reached its target.
 func (r row) reached() bool {
 	return r.ratio > 0 && (r.ratio == r.target || better(r.unit, r.ratio, r.target))
 }
@@ -122,8 +122,7 @@ func (r row) cell(peer string) string {
 	return strings.Join(out, " ")
 }
 
-// verdict is the ratio, its range over the rounds, what it is to be, and
-// whether it is.
+// verdict is the ratio, its range over the rounds, its target, and the result.
 func (r row) verdict() []string {
 	ratio, between, target, word := "-", "-", "-", ""
 	if r.ratio > 0 {
@@ -152,7 +151,7 @@ func ratioText(v float64) string {
 	return fmt.Sprintf("%.2f", v)
 }
 
-// number is a figure without digits that mean nothing.
+// number is a figure without insignificant digits.
 func number(v float64) string {
 	if v < 100 {
 		return fmt.Sprintf("%.1f", v)

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// rate and span are workloads of which more, and less, is better.
+// rate and span are workloads in which more, or less, is better.
 func rate(target float64) workload {
 	return workload{name: "w", unit: perSecond, peers: allPeers(), target: target}
 }
@@ -17,7 +17,7 @@ func span(target float64) workload {
 	return workload{name: "w", unit: milliseconds, peers: allPeers(), target: target}
 }
 
-// figures are those of one peer, round by round.
+// figures are the figures of a peer, round by round.
 func figures(peer string, values ...float64) (out []figure) {
 	for i, v := range values {
 		out = append(out, figure{Workload: "w", Peer: peer, Round: i + 1, Value: v})
@@ -49,7 +49,7 @@ func TestOursIsComparedWithTheBestMedianOfTheOthers(t *testing.T) {
 }
 
 func TestTheRangeIsOfRatiosWithinOneRound(t *testing.T) {
-	// A machine that is twice as fast from round to round changes no ratio.
+	// A machine that becomes twice as fast from round to round changes no ratio.
 	r := one(rate(1), figures(ourName, 10, 20, 44), figures(curator, 5, 10, 20))
 	require.InDelta(t, 2.0, r.low, 1e-9)
 	require.InDelta(t, 2.2, r.high, 1e-9)
@@ -89,7 +89,7 @@ func TestARunThatFailedCountsForNothingAndShows(t *testing.T) {
 	require.Equal(t, "-", r.cell(curator))
 }
 
-// A round in which only one side succeeded has no ratio of its own.
+// A round in which only one side succeeded has no ratio.
 func TestTheRangeLeavesOutRoundsWithOneSide(t *testing.T) {
 	r := one(rate(2), figures(ourName, 10, 40), figures(curator, 5))
 	require.InDelta(t, 2.0, r.low, 1e-9)

@@ -8,7 +8,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/bench/internal/task"
 )
 
-// The peers, by the names that -peers takes.
+// The peers, by their names for -peers.
 const (
 	ourName     = "ours"
 	goZooKeeper = "go-zookeeper"
@@ -26,21 +26,20 @@ const (
 // children is how many children the workloads of views have.
 const children = 10_000
 
-// workload is something that is measured with several peers.
+// workload is a measurement with several peers.
 type workload struct {
 	name  string
 	task  task.Task // Path and times are those of a run
 	unit  string
 	peers []string
-	// target is what ours is to reach, as a part of the best other peer's
-	// figure: at least that much of a rate, at most that much of a time. 0 if
-	// nothing is to be reached.
+	// target is the target of our figure in relation to the best other peer's: a
+	// minimum for a rate, a maximum for a time. 0 means no target.
 	target float64
 	// exists: the path is there before the peer begins, with task.Nodes
 	// children unless they are created under the peer's eyes.
 	exists bool
-	// rehearse: the task leaves no time to warm up, so that each peer does it
-	// once before the first round.
+	// rehearse: the task has no time to warm up, so each peer does the task once
+	// before the first round.
 	rehearse bool
 }
 
@@ -49,8 +48,8 @@ func workloads() []workload {
 	all := allPeers()
 	recipes := []string{ourName, curator, kazoo}
 	watchers := []string{ourName, curator}
-	// Kazoo's readers hang: one that lists the queue when a later writer is in it
-	// already waits for that writer, which waits for the reader.
+	// Kazoo's readers hang: a reader that lists the queue after the arrival of a
+	// later writer waits for this writer, and the writer waits for the reader.
 	sharers := []string{ourName, curator}
 	floor := []string{goZooKeeper}
 	plain := func(kind task.Kind, workers int) task.Task {
@@ -89,8 +88,8 @@ func workloads() []workload {
 	}
 }
 
-// chosen are the workloads whose names match only, with those of the peers that
-// are wanted; without those of which no peer is.
+// chosen are the workloads with names that match only, reduced to the wanted
+// peers; workloads without a wanted peer are left out.
 func chosen(all []workload, only *regexp.Regexp, peers []string) []workload {
 	var out []workload
 	for _, w := range all {

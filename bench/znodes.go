@@ -13,11 +13,11 @@ import (
 const (
 	// window is how many requests are in progress at a time.
 	window = 256
-	// between is the time from the end of a change to the next one.
+	// between is the time from the end of a change to the next change.
 	between = 2 * time.Millisecond
 )
 
-// znodes makes and changes what peers look at.
+// znodes makes and changes the znodes observed by peers.
 type znodes struct{ client *session.Client }
 
 // make makes path with so many children.
@@ -61,7 +61,7 @@ func (z znodes) change(ctx context.Context, path string) error {
 	return nil
 }
 
-// unlessOver is err, unless that only says that ctx has ended.
+// unlessOver is err, unless err is only the end of ctx.
 func unlessOver(ctx context.Context, err error) error {
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return nil
@@ -69,7 +69,7 @@ func unlessOver(ctx context.Context, err error) error {
 	return err
 }
 
-// remove deletes path and all that is below it.
+// remove deletes path with all descendants.
 func (z znodes) remove(ctx context.Context, path string) error {
 	s, err := z.client.Session(ctx)
 	if err != nil {
@@ -90,7 +90,7 @@ func (z znodes) remove(ctx context.Context, path string) error {
 				return z.remove(ctx, path+"/"+names[i])
 			}
 			if errors.Is(err, session.ErrNoNode) {
-				return nil // a container that the server has removed
+				return nil // a container removed by the server
 			}
 			return err
 		})
@@ -105,8 +105,8 @@ func (z znodes) remove(ctx context.Context, path string) error {
 
 func child(path string, i int) string { return fmt.Sprintf("%s/child-%06d", path, i) }
 
-// pipeline starts n requests, a window of them at a time, and has done look at
-// what became of each, in order.
+// pipeline starts n requests, a window of them at a time, and calls done with
+// the outcome of each, in order.
 func pipeline[T any](ctx context.Context, n int, start func(i int) *session.Future[T], done func(i int, err error) error) error {
 	var under []*session.Future[T]
 	for i := range n + window {

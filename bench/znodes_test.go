@@ -43,7 +43,7 @@ func TestChildrenAreMadeWithTheTimeAsDataAndRemovedWithAllBelow(t *testing.T) {
 		require.NoError(t, err)
 		require.False(t, there)
 	}
-	require.NoError(t, z.remove(t.Context(), "/a"), "it is gone already")
+	require.NoError(t, z.remove(t.Context(), "/a"), "already gone")
 }
 
 func TestChangesGoOnUntilTheyAreToldToEnd(t *testing.T) {

@@ -22,7 +22,7 @@ import (
 
 // The tests of this file run on a real server, which must behave as the test server.
 
-// steady is the timeout of sessions that are not to be lost.
+// steady is the timeout of sessions that must survive.
 const steady = 30 * time.Second
 
 func connectApache(t *testing.T, cluster *apache.Cluster, timeout time.Duration) *session.Client {
@@ -30,7 +30,7 @@ func connectApache(t *testing.T, cluster *apache.Cluster, timeout time.Duration)
 	return world.Connect(t, cluster.Connect(), session.Options{Timeout: timeout})
 }
 
-// peer is a go-zookeeper connection: somebody else who uses the same znodes.
+// peer is a go-zookeeper connection: another user of the same znodes.
 func peer(t *testing.T, cluster *apache.Cluster) *zk.Conn {
 	t.Helper()
 	conn, _, err := zk.Connect(strings.Split(cluster.Connect(), ","), steady, zk.WithLogger(silent{}), zk.WithLogInfo(false))
@@ -39,8 +39,8 @@ func peer(t *testing.T, cluster *apache.Cluster) *zk.Conn {
 	return conn
 }
 
-// CH40, N5 and the rest of what rests on what servers do with versions, markers
-// and transactions.
+// CH40, N5 and the other properties of versions, markers and transactions on
+// servers.
 func TestPropertiesOnApache_CH40_N5(t *testing.T) {
 	t.Parallel()
 	cluster := apache.Require(t, &apache.Options{Heap: 96, Versions: map[string]int32{"/end": -3, "/any": -1, "/top": math.MaxInt32}})

@@ -9,35 +9,35 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// batcher is a number in a znode, and the changes to it that goroutines of this
-// process wait for. While one write is in progress, changes gather; the next write
+// batcher is a number in a znode, with the awaited changes of this process's
+// goroutines. While one write is in progress, changes gather; the next write
 // carries all of them.
 type batcher struct {
 	client *session.Client
 	path   string
 	format Format
-	// initial is the data of a node that is missing; its creation does not change the
+	// initial is the data of a missing node; its creation does not change the
 	// value.
 	initial []byte
 	acl     []session.ACL
 	// block is how many numbers a Sequence reserves at least; 0 for the others.
 	block int64
-	err   error // what is wrong with the arguments
-	// constructor is what should have made it, of a zero value.
+	err   error // an invalid argument
+	// constructor is the missing constructor of a zero value.
 	constructor string
 
-	// mu guards the fields below. Invariant: queue has the changes that callers wait
-	// for, in the order of their arrival; stop is set exactly while a goroutine is in
-	// run, as it is whenever queue is not empty, and ends that goroutine's context. The
-	// numbers of a Sequence above given and up to last are reserved and not handed out;
-	// there are none while the queue has a change.
+	// mu guards the fields below. Invariant: queue has the awaited changes, in
+	// the order of their arrival; stop is set exactly while a goroutine is in
+	// run, and ends its context; while queue is not empty, a goroutine is in
+	// run. The numbers of a Sequence above given and up to last are reserved and
+	// not handed out; none exist while the queue has a change.
 	mu          sync.Mutex
 	queue       []*op
 	arrivals    uint64
 	stop        context.CancelFunc
 	given, last int64
 
-	// w belongs to the goroutine in run, of which there is one at a time.
+	// w belongs to the goroutine in run, at most one at a time.
 	w writer
 }
 
@@ -52,7 +52,8 @@ func newBatcher(client *session.Client, path string, o *Options, initial []byte)
 	return r, opts
 }
 
-// orPanic is r; a zero value has none, and constructor would have made it one.
+// orPanic is r. A zero value has no batcher: constructor names the function to
+// call.
 func (r *batcher) orPanic(constructor string) *batcher {
 	if r == nil {
 		return &batcher{constructor: constructor}
@@ -60,7 +61,7 @@ func (r *batcher) orPanic(constructor string) *batcher {
 	return r
 }
 
-// checkCall is what every method does first.
+// checkCall is the first step of every method.
 func (r *batcher) checkCall(ctx context.Context) error {
 	return holding.Begin(ctx, r.client, r.constructor, r.err, ErrInvalidArgument)
 }
@@ -85,10 +86,10 @@ func (r *batcher) change(ctx context.Context, o *op) (outcome, error) {
 	if r.stop == nil {
 		var run context.Context
 		run, r.stop = context.WithCancel(context.WithoutCancel(ctx))
-		// The callers in the queue wait for it, and it depends on none of them. It ends
-		// when the last of them was answered or has gone, and the requests sent for
-		// them are answered or the session has ended, at the latest when the client is
-		// closed.
+		// The callers in the queue wait for the goroutine, which depends on none
+		// of them. The goroutine ends when the last caller was answered or has
+		// left, and the sent requests are answered or the session has ended; at
+		// the latest when the client is closed.
 		go r.run(run)
 	}
 	r.mu.Unlock()
@@ -111,7 +112,7 @@ func (r *batcher) withdraw(ctx context.Context, o *op) (outcome, error) {
 	if len(r.queue) == 0 {
 		r.stop() // nobody waits any more
 	}
-	if o.sent && r.block == 0 { // a number that is reserved for nobody is skipped
+	if o.sent && r.block == 0 { // a number reserved for a caller that has left is skipped
 		return outcome{}, unknownOutcome(r.path, context.Cause(ctx))
 	}
 	return outcome{}, context.Cause(ctx)
@@ -133,8 +134,8 @@ func (r *batcher) run(ctx context.Context) {
 			return
 		}
 		if ctx.Err() != nil {
-			// New callers have come since the last one left. Not a child of ctx: during
-			// a long outage the contexts would become a long chain.
+			// New callers have come since the last caller left. Not a child of
+			// ctx: during a long outage the contexts would become a long chain.
 			ctx, r.stop = context.WithCancel(values)
 		}
 		r.mu.Unlock()
@@ -159,7 +160,7 @@ func (r *batcher) takeQueue() []*op {
 	return slices.Clone(r.queue)
 }
 
-// putBack notes that the batch was surely not carried out.
+// putBack records that the batch was certainly not carried out.
 func (r *batcher) putBack(ops []*op) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -168,7 +169,8 @@ func (r *batcher) putBack(ops []*op) {
 	}
 }
 
-// markPending notes that the batch may have been carried out in a session that is over.
+// markPending records that the batch may have been carried out in an ended
+// session.
 func (r *batcher) markPending(ops []*op) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -188,7 +190,7 @@ func (r *batcher) answerOps(p plan, n int) {
 	r.dropAnsweredLocked()
 }
 
-// onApplied answers the batch, of which the plan was carried out.
+// onApplied answers the batch after its plan was carried out.
 func (r *batcher) onApplied(p plan, batch []*op) {
 	if r.block > 0 {
 		r.supplyBlock(p)
@@ -198,8 +200,8 @@ func (r *batcher) onApplied(p plan, batch []*op) {
 	r.putBack(batch[len(p.ops):])
 }
 
-// answerPending answers the changes that may have been made in a session that is over:
-// their outcome is unknown.
+// answerPending answers the changes possibly made in an ended session: their
+// outcome is unknown.
 func (r *batcher) answerPending(reason error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -20,11 +20,11 @@ import (
 
 // The benchmarks run over TCP on the test server, or, with ZKBENCH_APACHE=1, on
 // a standalone Apache ZooKeeper that keeps its data in memory. One operation is
-// an increment. Those named zk.Get+Set do what other libraries do, read and set
-// until it succeeds, with go-zookeeper on the same server; compare within one
-// run.
+// an increment. The zk.Get+Set benchmarks work like other libraries: they read
+// and set until success, with go-zookeeper on the same server. Compare only
+// figures of the same run.
 
-// share shares b.N operations out among those who work.
+// share divides b.N operations among the workers.
 func share(b *testing.B, workers []func() error) {
 	b.Helper()
 	for _, work := range workers { // znodes, markers
@@ -87,7 +87,7 @@ func incrementOnce(c *counter.Counter) func() error {
 	}
 }
 
-// peerOnce reads and sets until no one else has come between.
+// peerOnce reads and sets until no other write comes between.
 func peerOnce(conn *zk.Conn, path string) func() error {
 	return func() error {
 		for {
@@ -109,7 +109,7 @@ func peerOnce(conn *zk.Conn, path string) func() error {
 	}
 }
 
-// BenchmarkClients is one goroutine in each of so many clients.
+// BenchmarkClients runs one goroutine in each of n clients.
 func BenchmarkClients(b *testing.B) {
 	servers := world.BenchServer(b)
 	for _, n := range []int{1, 2, 8, 32} {
@@ -131,7 +131,7 @@ func BenchmarkClients(b *testing.B) {
 	}
 }
 
-// BenchmarkGoroutines is so many goroutines of one client.
+// BenchmarkGoroutines runs n goroutines of one client.
 func BenchmarkGoroutines(b *testing.B) {
 	servers := world.BenchServer(b)
 	for _, n := range []int{64, 1024} {
@@ -155,7 +155,7 @@ func BenchmarkGoroutines(b *testing.B) {
 	})
 }
 
-// BenchmarkSequence is 64 goroutines of one client that draw numbers.
+// BenchmarkSequence runs 64 goroutines of one client that draw numbers.
 func BenchmarkSequence(b *testing.B) {
 	servers := world.BenchServer(b)
 	for _, block := range []int{1, 100} {
@@ -173,7 +173,7 @@ func BenchmarkSequence(b *testing.B) {
 	}
 }
 
-// BenchmarkGet is one goroutine that reads.
+// BenchmarkGet runs one reading goroutine.
 func BenchmarkGet(b *testing.B) {
 	servers := world.BenchServer(b)
 	c := counter.New(benchClient(b, servers), "/bench-get", nil)

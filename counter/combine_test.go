@@ -16,9 +16,9 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// Goroutines that share a counter share its writes.
+// Goroutines with a shared counter share its writes.
 
-// slowly makes the client's messages take a while, so that changes gather.
+// slowly delays the client's messages, so changes gather.
 func (w *World) slowly() { w.Server.Delay(zktest.Link{}, zktest.Both, 100*time.Millisecond) }
 
 func TestAThousandChangesAtOnceAreTwoWritesAndEachHasItsResult(t *testing.T) {
@@ -50,7 +50,7 @@ func TestAThousandChangesAtOnceAreTwoWritesAndEachHasItsResult(t *testing.T) {
 	})
 }
 
-// Each op of a batch is judged by what those before it have left.
+// Each op of a batch sees the state left by the ops before.
 func TestMixedBatchIsAsIfOneAfterTheOther(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := counter.New(w.Client(), path, nil)
@@ -111,17 +111,17 @@ func TestCallerWhoLeavesAfterItsChangeWasSentCannotKnow(t *testing.T) {
 		w.slowly()
 		ctx, cancel := context.WithCancel(w.Ctx)
 		first := w.begin(ctx, c, 1)
-		second := w.begin(w.Ctx, c, 1) // waits behind it
+		second := w.begin(w.Ctx, c, 1) // waits behind the first
 		cancel()
 		got := <-first
 		require.ErrorIs(w, got.err, context.Canceled)
 		require.ErrorIs(w, got.err, session.ErrUnknownOutcome)
-		require.EqualValues(w, 3, (<-second).value, "it was carried out, and others go on")
+		require.EqualValues(w, 3, (<-second).value, "the first was carried out, and others continue")
 	})
 }
 
-// Without a connection nothing is sent, so that who gives up waiting for one knows
-// that nothing was changed; and nothing is, later.
+// Without a connection nothing is sent: a caller that gives up waiting for a
+// connection knows that nothing was changed, or will be later.
 func TestChangeThatWaitsForAConnectionIsNotMadeOnceItsCallerHasLeft(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		client := w.Client()
@@ -143,9 +143,9 @@ func TestChangeThatWaitsForAConnectionIsNotMadeOnceItsCallerHasLeft(t *testing.T
 	})
 }
 
-// A batch is lost with its session, and who was first in it leaves: what the
-// others asked for depends on the lost write still. It must neither be made
-// beside it nor be refused without it.
+// A batch is lost with its session, and the first caller of the batch leaves.
+// The other changes still depend on the lost write: they must neither be made
+// in addition to it nor be refused without it.
 func TestRestOfALostBatchStaysInDoubt(t *testing.T) {
 	for name, change := range map[string]func(w *World, c *counter.Counter) error{
 		"Set": func(w *World, c *counter.Counter) error { return c.Set(w.Ctx, 5) },
@@ -178,7 +178,7 @@ func TestRestOfALostBatchStaysInDoubt(t *testing.T) {
 						return zktest.Action{}
 					})
 					busy := w.begin(w.Ctx, c, 1)
-					first := w.begin(ctx, c, 1) // 2, on which the swap depends
+					first := w.begin(ctx, c, 1) // 2; the swap depends on this value
 					second := make(chan error, 1)
 					// Its error is waited for below; ends with the change.
 					go func() { second <- change(w, c) }()
@@ -188,7 +188,7 @@ func TestRestOfALostBatchStaysInDoubt(t *testing.T) {
 					switch {
 					case others:
 						require.ErrorIs(w, err, session.ErrUnknownOutcome)
-					case name == "CompareAndSwap": // of 2, and it is 1
+					case name == "CompareAndSwap": // from 2, but the value is 1
 						require.NoError(w, err)
 						want = 1
 					default:
@@ -201,8 +201,8 @@ func TestRestOfALostBatchStaysInDoubt(t *testing.T) {
 	}
 }
 
-// All who wait leave while a write is in progress; the next one must neither wait
-// for it nor be confused by it.
+// All callers leave while a write is in progress; the next change must neither
+// wait for the write nor be confused by it.
 func TestNextChangeAfterOneThatAllHaveLeft(t *testing.T) {
 	for _, wait := range []time.Duration{0, 10 * time.Millisecond, time.Second} {
 		inWorld(t, nil, func(w *World) {
@@ -311,7 +311,7 @@ func TestCloseEndsAllWhoWait(t *testing.T) {
 	})
 }
 
-// A refusal is everybody's who waits, and nobody's after.
+// A refusal is reported to all waiting callers, and to no later caller.
 func TestRefusalIsReportedAndPasses(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		w.make(long(0))

@@ -12,7 +12,7 @@ import (
 
 // Requests are counted at the server, and round trips by the clock.
 
-// oneWay is how long a message takes where that matters.
+// oneWay is the delay of a message, where relevant.
 const oneWay = 10 * time.Millisecond
 
 // cost wants do to make these requests, in so many round trips.
@@ -44,7 +44,7 @@ func TestUncontendedChangeIsOneRequest(t *testing.T) {
 			require.NoError(w, err)
 			require.True(w, ok)
 		})
-		w.Pass(time.Hour) // what is known does not grow old
+		w.Pass(time.Hour) // known values do not expire
 		w.cost(client, 1, one, func() { require.EqualValues(w, 7, w.add(c, 1)) })
 	})
 }
@@ -114,8 +114,8 @@ func TestLostReplyIsFoundOutWithThreeRequestsAtMost(t *testing.T) {
 		w.Server.ResetStats()
 		require.EqualValues(w, 2, w.add(c, 1))
 		got := w.Server.Stats().BySession[w.ID(client)]
-		require.Equal(w, 2, got["multi"], "the write, and one that is answered behind it: %v", got)
-		require.LessOrEqual(w, got["exists"], 2, "one may be needed to wait for a connection")
+		require.Equal(w, 2, got["multi"], "the write, and a request answered behind the write: %v", got)
+		require.LessOrEqual(w, got["exists"], 2, "one for the wait for a connection, if necessary")
 		require.Zero(w, got["getData"])
 	})
 }
@@ -160,7 +160,7 @@ func TestSharedCosts(t *testing.T) {
 	})
 }
 
-// A state that changes is one event and one read for who watches it.
+// For a watcher, a changed state is one event and one read.
 func TestWatchedChangeIsOneRead(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		client := w.Client()

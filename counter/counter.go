@@ -8,27 +8,27 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// Counter is a number that all processes share that use its path. A missing
+// Counter is a number shared by all processes that use its path. A missing
 // znode, and a znode without data, mean 0.
 type Counter struct{ r *batcher }
 
-// State is the state of a counter at one moment.
+// State is the state of a counter at a moment.
 type State struct {
 	Value int64
 	// Exists is false while there is no znode; Value is 0 then.
 	Exists bool
-	// Version is the znode's version: it counts changes, starts at 0 again when
-	// the znode is created again, and becomes negative after 2147483647. To tell
-	// states apart, compare the whole State.
+	// Version is the znode's version: the number of changes. The version starts
+	// at 0 again when the znode is created again, and becomes negative after
+	// 2147483647. To distinguish states, compare the whole State.
 	Version int32
-	// Zxid is the id of the transaction that made this state; 0 if no znode
-	// exists. It is never used twice, and grows with each change.
+	// Zxid is the id of the transaction of this state; 0 if no znode exists. A
+	// Zxid is never used twice, and grows with each change.
 	Zxid int64
 }
 
-// New makes a counter on path. New sends nothing; the first call of a method
-// reports an invalid argument. Keep the counter and share it: each counter that
-// changes something has a znode of its own until the session ends. o may be nil.
+// New makes a counter on path. New sends no request; the first call of a method
+// reports an invalid argument. Keep and share the counter: each counter with
+// changes has a znode of its own until the session ends. o may be nil.
 func New(client *session.Client, path string, o *Options) *Counter {
 	r, opts := newBatcher(client, path, o, nil)
 	if r.err == nil && opts.Block != 0 {
@@ -37,16 +37,15 @@ func New(client *session.Client, path string, o *Options) *Counter {
 	return &Counter{r}
 }
 
-// batcher is what the counter was made with; a zero Counter has none.
+// batcher is the batcher of the counter; a zero Counter has none.
 func (c *Counter) batcher() *batcher { return c.r.orPanic("counter.New") }
 
 // Path returns the path argument of [New].
 func (c *Counter) Path() string { return c.batcher().path }
 
-// Get returns the number. Get sees all changes that were committed before the
-// call; this needs a quorum, as a change does. [Counter.Watch] reads more
-// cheaply. Errors: ErrCorrupt, the context's error, or an error of package
-// session.
+// Get returns the number. Get sees all changes committed before the call; this
+// needs a quorum, as a change does. [Counter.Watch] reads more cheaply. Errors:
+// ErrCorrupt, the context's error, or an error of package session.
 func (c *Counter) Get(ctx context.Context) (int64, error) {
 	now, err := c.batcher().read(ctx)
 	value := int64(0)
@@ -81,15 +80,16 @@ func (c *Counter) Increment(ctx context.Context) (int64, error) { return c.Add(c
 // Decrement is Add of -1.
 func (c *Counter) Decrement(ctx context.Context) (int64, error) { return c.Add(ctx, -1) }
 
-// Set sets the number to v; it also replaces data that is not a number. Errors
-// are those of Add, without ErrCorrupt and ErrVersion.
+// Set sets the number to v, and also replaces invalid data. Errors are the same
+// as for Add, without ErrCorrupt and ErrVersion.
 func (c *Counter) Set(ctx context.Context, v int64) error {
 	_, err := c.change(ctx, "set", &op{kind: set, to: v})
 	return err
 }
 
-// CompareAndSwap sets the number to new if it is old, and reports whether it was
-// old. The answer is correct even if replies were lost. Errors are those of Add.
+// CompareAndSwap sets the number to new if it is old, and reports whether it
+// was old. The answer is correct even if replies were lost. Errors are the same
+// as for Add.
 func (c *Counter) CompareAndSwap(ctx context.Context, old, new int64) (bool, error) {
 	const name = "compare and swap"
 	if err := c.batcher().checkCall(ctx); err != nil {
@@ -105,7 +105,7 @@ func (c *Counter) CompareAndSwap(ctx context.Context, old, new int64) (bool, err
 	return out.ok, nil
 }
 
-// change carries o out and names it in its error.
+// change carries out o and adds the operation to its error.
 func (c *Counter) change(ctx context.Context, name string, o *op) (int64, error) {
 	err := c.batcher().checkCall(ctx)
 	if err == nil && o.kind == set {
@@ -122,13 +122,13 @@ func (c *Counter) change(ctx context.Context, name string, o *op) (int64, error)
 }
 
 // Watch iterates over the counter's states: first the present state, as the
-// server knows it after a sync, then each newer state. States that pass while the
-// loop's body runs are skipped. Watch never goes back, and continues in the next
-// session after a loss. Watch ends with ctx, with the client, or with an error
-// that a retry would not repair (such as ErrCorrupt, or session.ErrNoAuth if the
-// client may not read the znode); that error is the last element. Servers report
-// neither that a znode which the client may not read is created, nor that the
-// access list changes: Watch notices both on the next connection.
+// server knows it after a sync, then each newer state. States that pass while
+// the loop's body runs are skipped. Watch never goes back, and continues in the
+// next session after a loss. Watch ends with ctx, with the client, or with a
+// permanent error (such as ErrCorrupt, or session.ErrNoAuth if the client may
+// not read the znode); the error is the last element. Servers report neither
+// the creation of an unreadable znode nor changes of the access list: Watch
+// notices both on the next connection.
 func (c *Counter) Watch(ctx context.Context) iter.Seq2[State, error] {
 	read := func(ctx context.Context, s *session.Session) (State, *session.Watch, error) {
 		now, exists, w, err := readAndWatch(ctx, s, c.batcher().path)
@@ -145,7 +145,7 @@ func (c *Counter) Watch(ctx context.Context) iter.Seq2[State, error] {
 	return states(ctx, c.batcher(), read)
 }
 
-// states are the states that read finds, with errors that name the path.
+// states are the states returned by read, with errors that name the path.
 func states[T comparable](ctx context.Context, r *batcher, read follow.Read[T]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		const name = "watch"

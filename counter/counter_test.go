@@ -178,7 +178,7 @@ func TestWatchEndsWithItsContextTheClientAndDataThatIsNoNumber(t *testing.T) {
 	})
 }
 
-// ACLs are those that were asked for, on the counter and on the marker.
+// The counter and the marker have the requested ACLs.
 func TestZnodesHaveTheirACL(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		client := w.Client()
@@ -199,7 +199,7 @@ func TestZnodesHaveTheirACL(t *testing.T) {
 	})
 }
 
-// A chroot that does not exist is made.
+// A missing chroot is created.
 func TestCounterBelowAChroot(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := counter.New(w.ClientAt(w.Server.Addr()+"/app/x", session.Options{}), "/n", nil)
@@ -208,8 +208,8 @@ func TestCounterBelowAChroot(t *testing.T) {
 	})
 }
 
-// A server, or what stands before it, that cuts the connection at every request
-// of a kind is not asked as fast as the network can.
+// A server or proxy that cuts the connection at every request of a kind is not
+// asked at the speed of the network.
 func TestRequestsThatCostTheConnectionAreNotRepeatedWithoutPause(t *testing.T) {
 	for name, tc := range map[string]struct {
 		cut func(zktest.Request) bool

@@ -10,8 +10,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// A counter that is deleted and made again has the versions that it had before,
-// and a write that depends on the version alone would land in it.
+// A counter deleted and created again repeats its versions. A write that
+// depends only on the version would change the new counter.
 
 // again makes the counter again, with value, as often changed as version says.
 func (w *World) again(value int64, version int32) {
@@ -53,7 +53,7 @@ func TestVersionOfBeforeADeletionNeverMatches_N5(t *testing.T) {
 				inWorld(t, nil, func(w *World) {
 					w.make(long(before))
 					c := counter.New(w.Client(), path, nil)
-					for range known { // it knows the version from its own writes
+					for range known { // the counter knows the version from its own writes
 						w.add(c, 0)
 					}
 					w.Once(writes, func() { w.again(after, known) })
@@ -79,7 +79,7 @@ func TestPlainConditionalWriteLandsInAnotherNode_N5(t *testing.T) {
 	})
 }
 
-// N5 for a Shared, whose users hold on to what they have seen for long.
+// N5 for a Shared, whose users keep a seen state for long.
 func TestTrySetOfWhatWasBeforeADeletionFails_N5_CH39(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := counter.NewShared(w.Client(), path, 1, nil)
@@ -111,7 +111,7 @@ func TestDeletedCounterReadsZeroAndIsMadeAgain(t *testing.T) {
 	})
 }
 
-// A marker that somebody deletes costs nothing but another one.
+// A marker deleted by hand is created again; nothing else happens.
 func TestDeletedMarkerIsMadeAgain(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := counter.New(w.Client(), path, nil)
@@ -124,8 +124,8 @@ func TestDeletedMarkerIsMadeAgain(t *testing.T) {
 	})
 }
 
-// With its marker gone, a lost reply is settled by the version; and when others
-// have written since, it is not, and is said so.
+// Without the marker, a lost reply is settled by the version. If other clients
+// have written since, the outcome is reported as unknown.
 func TestLostReplyWithoutAMarker(t *testing.T) {
 	for name, tc := range map[string]struct {
 		fault   zktest.Fault

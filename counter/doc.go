@@ -1,4 +1,4 @@
-// Package counter has numbers that processes on different machines share: a
+// Package counter has numbers shared by processes on different machines: a
 // counter, Curator's shared count, and a sequence of unique numbers.
 //
 // # What it is
@@ -6,11 +6,11 @@
 //	hits := counter.New(client, "/counters/hits", nil)
 //	n, err := hits.Add(ctx, 3)
 //
-// The number is the data of one znode. A [Counter] adds, sets, and compares and
-// swaps. A [Shared] is a 32-bit number whose states can be told apart. A
-// [Sequence] hands out unique numbers. Goroutines that share one of these
-// values share its writes: changes that come during a write are carried out
-// together by the next write.
+// The number is the data of a single znode. A [Counter] adds, sets, and
+// compares and swaps. A [Shared] is a 32-bit number whose states can be told
+// apart. A [Sequence] hands out unique numbers. Goroutines with a shared value
+// share its writes: changes made during a write are carried out together by the
+// next write.
 //
 // # Guarantees
 //
@@ -23,8 +23,7 @@
 //     call and its return.
 //   - A counter that is deleted and created again, by any client, is not
 //     mistaken for the former counter, although its version starts at 0 again:
-//     a write that was computed from the former counter never lands in the new
-//     one.
+//     a write computed from the former counter never changes the new counter.
 //   - A caller whose context ends before its change was sent has not made the
 //     change, and never will.
 //   - An uncontended change is one request. Get sends a transaction and a read
@@ -34,11 +33,11 @@
 //
 // # How it is lost, and how you find out
 //
-// A counter holds nothing that can be lost. A session that ends takes its
-// marker along, and the next change creates another marker. If the session ends
-// while the reply to a change is missing, the next write settles the outcome,
-// as long as the counter has not changed at all. Otherwise, and always after a
-// Set, the outcome is unknown, and the error says so.
+// A counter has no hold to lose. A session that ends takes its marker along,
+// and the next change creates another marker. If the session ends while the
+// reply to a change is missing, the next write settles the outcome, as long as
+// the counter has not changed at all. Otherwise, and always after a Set, the
+// outcome is unknown, and the error says so.
 //
 // # Znodes
 //
@@ -59,10 +58,10 @@
 // # Compatibility
 //
 // The data is that of Curator's DistributedAtomicLong by default; with
-// [CuratorInt] and [KazooText] that of Curator's DistributedAtomicInteger and
-// Kazoo's Counter. [Shared] is Curator's SharedCount. All libraries can use the
-// same path at the same time. Their own retries after lost replies may make a
-// change twice, or report it as not made; this package cannot prevent that.
+// [CuratorInt] and [KazooText] the data of Curator's DistributedAtomicInteger
+// and Kazoo's Counter. [Shared] is Curator's SharedCount. All libraries can use
+// the same path at the same time. Their own retries after lost replies may make
+// a change twice, or report it as not made; this package cannot prevent that.
 //
 // # Concurrency
 //

@@ -16,13 +16,13 @@ var (
 	ErrCorrupt = errors.New("no number of this format")
 	// ErrOverflow: the result does not fit the format; nothing was changed.
 	ErrOverflow = errors.New("overflow")
-	// ErrVersion: the znode's version is -1, which ZooKeeper takes for "any", so that a
-	// change cannot depend on the value that was read. Nothing was changed. The version
-	// becomes -1 when another library, or a Set that does not know the last value,
-	// makes the 4294967295th change of a node (other changes of this package step over
-	// -1). The next change ends the state: call Set.
+	// ErrVersion: the znode's version is -1, which means "any" to ZooKeeper, so
+	// a change cannot depend on the value read. Nothing was changed. The version
+	// becomes -1 when another library, or a Set without knowledge of the last
+	// value, makes the 4294967295th change of a node (other changes of this
+	// package step over -1). The next change ends the state: call Set.
 	ErrVersion = errors.New("the version is -1, on which no change can depend")
-	// ErrReused: the numbers that a Sequence reserved are not above those that it has
+	// ErrReused: the numbers reserved by a Sequence are not above the numbers
 	// handed out before: another client set its znode back, or deleted it.
 	ErrReused = errors.New("the sequence was set back: its numbers would be handed out twice")
 )
@@ -32,7 +32,7 @@ func failure(ctx context.Context, op, path string, err error) error {
 	return holding.Failure(ctx, "counter", op, path, err)
 }
 
-// unknownOutcome says that a change may have been made, or not.
+// unknownOutcome is the error of a change that may have been made.
 func unknownOutcome(path string, reason error) error {
 	return &session.UnknownOutcomeError{Op: "change", Path: path, Reason: reason}
 }

@@ -130,8 +130,8 @@ func ExampleSequence() {
 	// 3 <nil>
 }
 
-// How users test what they do with an unknown outcome: in virtual time, with the
-// reply lost and the session as well.
+// Users can test their handling of an unknown outcome in virtual time, with a
+// lost reply and a lost session.
 func TestUsersCanMakeAnOutcomeUnknown(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		paid := counter.New(w.Client(), path, nil)

@@ -17,12 +17,12 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/matrix"
 )
 
-// Every operation under every fault at every one of its requests, and under two
-// lost replies, of which the second is that of the search for what the first had
-// done. CL1 and CL2 are closed by this.
+// Every operation under every fault at every request, and under two lost
+// replies: the second is the reply to the search for the first outcome. Covers
+// CL1 and CL2.
 
-// everything counts what the search asks as well, which holds nothing but a
-// check. Counters hold nothing, so there are no heartbeats.
+// everything also counts the requests of the search, which have only a check.
+// Counters have no holds, so no heartbeats are sent.
 func everything(r zktest.Request) bool {
 	return !slices.Contains([]string{"connect", "ping", "setWatches", "setAuth", "closeSession"}, r.Op)
 }
@@ -58,14 +58,14 @@ func additions(name string, op func(ctx context.Context, p *world.Party, l *ledg
 		},
 		Op: func(ctx context.Context, p *world.Party) error { return op(ctx, p, p.State.(*ledger)) },
 		Next: func(ctx context.Context, p *world.Party) error {
-			world.Pause(time.Minute) // for what is still in progress
+			world.Pause(time.Minute) // for requests in flight
 			return balanced(ctx, p, p.State.(*ledger))
 		},
 	}
 }
 
-// balanced wants the counter to say what was reported, the next caller to get
-// through, and no more markers than there are counters in use.
+// balanced asserts that the counter agrees with the reports, that the next
+// caller succeeds, and that no unused markers exist.
 func balanced(ctx context.Context, p *world.Party, l *ledger) error {
 	c := counter.New(p.Other, path, nil)
 	v, err := c.Get(ctx)
@@ -111,8 +111,8 @@ func TestAddsUnderEveryFault_CL1(t *testing.T) {
 	}
 }
 
-// A caller goes on after an error, as callers do. (One whose context never ends waits
-// for the end of an outage.)
+// A caller continues after an error. (With a context that never ends, the
+// caller waits for the end of an outage.)
 func TestAddAfterAFailureUnderEveryFault(t *testing.T) {
 	tr := additions("Add, and another one whatever the first said", func(ctx context.Context, p *world.Party, l *ledger) error {
 		c := counter.New(p.Tested, path, nil)
@@ -226,8 +226,8 @@ func TestCompareAndSwapUnderEveryFault_CL2(t *testing.T) {
 	run(t, tr, 1)
 }
 
-// A Set depends on nothing, so that the server would carry it out as often as it
-// is sent. The server tells how often it did.
+// A Set has no condition, so the server would carry out a Set as often as it is
+// sent. The server's log shows how often it was carried out.
 func TestSetUnderEveryFaultIsMadeOnce(t *testing.T) {
 	type sets struct {
 		fate fate

@@ -28,7 +28,7 @@ const (
 	KazooText
 )
 
-// check wants the format to be one.
+// check checks whether the format is valid.
 func (f Format) check() error {
 	if f < CuratorLong || f > KazooText {
 		return fmt.Errorf("%w: Format is %d; it must be CuratorLong, CuratorInt or KazooText", ErrInvalidArgument, int(f))
@@ -44,7 +44,7 @@ func (f Format) fits(v int64) error {
 	return nil
 }
 
-// maxValue is the highest number that fits.
+// maxValue is the highest number of the format.
 func (f Format) maxValue() int64 {
 	if f == CuratorInt {
 		return math.MaxInt32
@@ -52,7 +52,7 @@ func (f Format) maxValue() int64 {
 	return math.MaxInt64
 }
 
-// encode writes v, which fits.
+// encode encodes v, which must fit.
 func (f Format) encode(v int64) []byte {
 	switch f {
 	case CuratorInt:
@@ -86,7 +86,7 @@ func (f Format) decode(data []byte) (int64, error) {
 	return 0, fmt.Errorf("%w: %d bytes of data instead of %d", ErrCorrupt, len(data), want)
 }
 
-// add is a+b, unless it does not fit.
+// add returns a+b, or an error if the sum does not fit.
 func (f Format) add(a, b int64) (int64, error) {
 	s := a + b
 	if b > 0 && s < a || b < 0 && s > a {

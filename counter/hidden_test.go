@@ -10,8 +10,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// Servers do not report changes of a counter that the client may not read: Watch fails
-// at once, and names the znode.
+// Servers do not report changes of an unreadable counter: Watch fails at once,
+// and names the znode.
 func TestWatchOfAnUnreadableCounterIsRefused(t *testing.T) {
 	for _, o := range []*zktest.Options{nil, {StatNeedsRead: true}} {
 		inWorld(t, o, func(w *World) {

@@ -8,10 +8,10 @@ import (
 	"github.com/zkrecipes/zkrecipes/internal/world/history"
 )
 
-// This file has the model by which histories of concurrent clients are judged.
+// This file has the model for checking the histories of concurrent clients.
 
-// call is one operation on a counter: its arguments, its answer, and its times. Call
-// and return are numbered in the order in which they happened.
+// call is an operation on a counter: its arguments, its answer, and its times.
+// Calls and returns are numbered in order.
 type call struct {
 	op         string // "add", "set", "swap", "get", "delete"
 	from, to   int64
@@ -26,8 +26,7 @@ func (c call) String() string {
 	return fmt.Sprintf("%d-%d %s(%d, %d) = %d %v, fate %d", c.begin, c.end, c.op, c.from, c.to, c.value, c.ok, c.fate)
 }
 
-// step is what the counter's one true copy does. An answer that is not known
-// fits.
+// step is the effect of a call on the counter. An unknown answer always fits.
 func step(value int64, c call) (bool, int64) {
 	switch c.op {
 	case "add":
@@ -47,7 +46,7 @@ func step(value int64, c call) (bool, int64) {
 	return c.value == value, value
 }
 
-// checkHistory wants an order of the calls that explains all answers; see
+// checkHistory requires an order of the calls that explains all answers; see
 // [history.Check].
 func checkHistory(calls []call) error {
 	all := make([]history.Call, len(calls))
@@ -57,8 +56,8 @@ func checkHistory(calls []call) error {
 	return history.Check(int64(0), func(now, input any) (bool, any) { return step(now.(int64), input.(call)) }, all)
 }
 
-// checkSum wants the last value to be the sum of all that was added, and of some
-// of what may have been.
+// checkSum requires that the last value is the sum of all confirmed additions
+// and some of the unknown ones.
 func checkSum(calls []call, value int64) error {
 	sure, unknown := int64(0), int64(0)
 	for _, c := range calls {
@@ -75,7 +74,7 @@ func checkSum(calls []call, value int64) error {
 	return nil
 }
 
-// Each checker must notice what it is for.
+// Each checker must detect violations.
 func TestHistoryCheckerNotices(t *testing.T) {
 	for name, tc := range map[string]struct {
 		calls []call

@@ -10,7 +10,6 @@ func newMarker(path string) string {
 	return path + "/" + session.ProtectedName(counterformat.WriterBase)
 }
 
-// anyVersion is what ZooKeeper takes for "whatever the version is". It is also
-// the version of a node after 2^32-1 changes: then no condition can be put on
-// it.
+// anyVersion means "any version" to ZooKeeper. It is also the version of a node
+// after 2^32-1 changes: then no condition on the version is possible.
 const anyVersion int32 = -1

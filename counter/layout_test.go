@@ -13,7 +13,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// golden is the tree of znodes that the operations leave.
+// golden is the tree of znodes left by the operations.
 const golden = "testdata/layout.golden"
 
 // describe is a node in one line.
@@ -35,7 +35,7 @@ func describe(n zktest.Node) string {
 	return line
 }
 
-// The layout, which other programs read, must not change by accident.
+// The layout is read by other programs and must not change by accident.
 func TestLayoutIsTheGoldenOne(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		client := w.Client()

@@ -13,22 +13,22 @@ type Options struct {
 	// Format of the number; default: CuratorLong. A [Shared] always has
 	// CuratorInt: leave Format zero there.
 	Format Format
-	// Block is the number of numbers that a [Sequence] reserves at a time, at
-	// least 1; default: 1. Reserved numbers that a process has not handed out
-	// when it ends are skipped. Leave Block zero for the other types.
+	// Block is the number of numbers reserved at a time by a [Sequence], at
+	// least 1; default: 1. Reserved numbers not handed out before the end of a
+	// process are skipped. Leave Block zero for the other types.
 	Block int
 	// ACL of the znodes; default: the client's. A client that changes a counter
 	// must also be allowed to create children of the znode.
 	ACL []session.ACL
 }
 
-// checked is o, and what is wrong with it and the other arguments.
+// checked is o, with the error of an invalid argument.
 func (o *Options) checked(client *session.Client, path string) (Options, error) {
 	var out Options
 	if o != nil {
 		out = *o
 	}
-	out.ACL = slices.Clone(out.ACL) // the caller may change it
+	out.ACL = slices.Clone(out.ACL) // the caller may change its slice
 	if err := session.ValidatePath(path); err != nil {
 		return out, fmt.Errorf("%w: path: %w", ErrInvalidArgument, err)
 	}

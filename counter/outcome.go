@@ -8,9 +8,9 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// onSessionLoss goes on after a batch that was not carried out, or whose outcome is
-// unknown, for the reason err; err is nil if the marker shows that the batch was not
-// carried out.
+// onSessionLoss continues after a batch that was not carried out, or has an
+// unknown outcome, because of err; err is nil if the marker shows that the
+// batch was not carried out.
 func (w *writer) onSessionLoss(ctx context.Context, batch []*op, at uint64, err error) error {
 	switch {
 	case errors.Is(err, session.ErrUnknownOutcome):
@@ -23,29 +23,29 @@ func (w *writer) onSessionLoss(ctx context.Context, batch []*op, at uint64, err 
 	w.r.putBack(batch)
 	switch {
 	case session.NotSent(err):
-		// Wait for a connection; a caller that leaves meanwhile knows that its change
-		// was not made, and the change of a caller that comes joins the batch.
+		// Wait for a connection; a caller that leaves meanwhile knows that its
+		// change was not made, and changes of new callers join the batch.
 		return w.s.Sync(ctx, w.r.path)
 	case errors.Is(err, session.ErrBadVersion):
 		w.known = false
 		return w.backOff(ctx, at)
 	case errors.Is(err, session.ErrNoNode):
-		w.known, w.marker = false, "" // somebody deleted it, perhaps with the counter
+		w.known, w.marker = false, "" // deleted by hand, perhaps with the counter
 		return nil
 	}
 	return err
 }
 
-// backOff waits a little for the other writers, if races were lost before, and reads
-// the state that they have written.
+// backOff waits a little for the other writers, if races were lost before, and
+// reads their state.
 func (w *writer) backOff(ctx context.Context, at uint64) error {
 	pace.Wait(ctx, w.s, w.pace.Lost())
-	// No sync: the refusal was answered, so this server knows of the write that was the
-	// cause. The server may know no later write, which is why the changes that came
-	// since then are not among those up to at.
+	// No sync: the refusal was answered, so this server knows of the write that
+	// was the cause. The server may not know later writes, so changes that came
+	// since then are not included in at.
 	data, stat, err := w.s.Get(w.s.Context(), w.r.path)
 	switch {
-	case errors.Is(err, session.ErrNoNode): // the next round finds that out by itself
+	case errors.Is(err, session.ErrNoNode): // found out by the next round
 	case err != nil:
 		return err
 	default:
@@ -54,8 +54,8 @@ func (w *writer) backOff(ctx context.Context, at uint64) error {
 	return nil
 }
 
-// readBehind takes the state that the read behind a transaction has seen, if a read was
-// sent.
+// readBehind takes the state seen by the read behind a transaction, if a read
+// was sent.
 func (w *writer) readBehind(behind *session.Future[session.Seen], at uint64) {
 	if behind == nil {
 		return
@@ -65,12 +65,12 @@ func (w *writer) readBehind(behind *session.Future[session.Seen], at uint64) {
 	}
 }
 
-// resolveOutcome tells from the marker whether the plan's transaction, of which reason
-// says that no answer came, was carried out. If the marker does not tell, the error
+// resolveOutcome tells by the marker whether the plan's unanswered transaction
+// was carried out; reason is its error. If the marker does not tell, the error
 // wraps ErrUnknownOutcome.
 func (w *writer) resolveOutcome(p plan, reason error) (applied bool, err error) {
 	life := w.s.Context()
-	var now int64 // 0 if it is gone
+	var now int64 // 0 if the marker is gone
 	err = w.s.ReadFresh(life, w.marker, func() error {
 		stat, _, err := w.s.Exists(life, w.marker)
 		now = stat.Mzxid
@@ -81,7 +81,7 @@ func (w *writer) resolveOutcome(p plan, reason error) (applied bool, err error) 
 		w.mark, w.known = now, false // others may have written since
 		return true, nil
 	case err == nil && now == w.mark:
-		return false, nil // and what was known is as true as before
+		return false, nil // the known state stays valid
 	case err != nil && w.s.Err() != nil:
 		reason = errors.Join(reason, w.s.Err())
 	}
@@ -91,11 +91,11 @@ func (w *writer) resolveOutcome(p plan, reason error) (applied bool, err error) 
 	return false, unknownOutcome(w.r.path, reason)
 }
 
-// leavePending keeps a batch of unknown outcome, as long as the next write can settle
-// it.
+// leavePending keeps a batch of unknown outcome, as long as the next write can
+// settle the outcome.
 func (w *writer) leavePending(batch []*op) error {
 	w.known, w.marker = false, ""
-	if w.r.block > 0 { // what may have been reserved is skipped
+	if w.r.block > 0 { // possibly reserved numbers are skipped
 		w.doubt = nil
 		return nil
 	}

@@ -25,11 +25,11 @@ const (
 	swapSeen             // from the state with one mzxid to a value
 )
 
-// op is a change that a caller waits for.
+// op is a change awaited by a caller.
 type op struct {
 	kind kind
 	// from is the value of swap and the mzxid of swapSeen; to is the new value,
-	// or what is added.
+	// or the addend.
 	from, to int64
 	// arrival is the op's place in the queue; see batcher.
 	arrival uint64
@@ -44,8 +44,8 @@ type op struct {
 
 // outcome of an op.
 type outcome struct {
-	value int64 // after it
-	ok    bool  // it made its change
+	value int64 // after the change
+	ok    bool  // the change was made
 	err   error
 }
 
@@ -55,16 +55,16 @@ type plan struct {
 	ops      []*op
 	outcomes []outcome
 	writes   bool
-	version  int32 // that the write depends on, or anyVersion
+	version  int32 // condition of the write, or anyVersion
 	data     []byte
-	// first to last are the numbers that it reserves; only of a Sequence.
+	// first to last are the reserved numbers; only for a Sequence.
 	first, last int64
 }
 
-// makePlan has the effects of ops on now. A batch that begins with a set does not
-// depend on it, but for the sake of stepping over version -1; see txn. If now's
-// version is -1 no write can: then the batch ends before the first set, which
-// begins the next one.
+// makePlan has the effects of ops on now. A batch that begins with a set does
+// not depend on now, except for stepping over version -1; see txn. If now's
+// version is -1, no write can depend on now: the batch then ends before the
+// first set, which begins the next batch.
 func makePlan(f Format, now state, ops []*op) plan {
 	p := plan{version: now.version}
 	if ops[0].kind == set && now.version != anyVersion-1 {
@@ -82,7 +82,7 @@ func makePlan(f Format, now state, ops []*op) plan {
 		}
 		if out.ok {
 			value, broken, p.writes = next, nil, true
-			now.mzxid = -1 // what anybody has seen is no more
+			now.mzxid = -1 // states seen before are outdated
 		}
 		p.ops, p.outcomes = append(p.ops, o), append(p.outcomes, out)
 	}
@@ -92,11 +92,11 @@ func makePlan(f Format, now state, ops []*op) plan {
 	return p
 }
 
-// resolve makes the plan one that settles a doubt about an earlier write that depended
-// on now's version: a write, in any case, that depends on it as well. A set by itself
-// would be made a second time if the earlier write, with the same set in it, is still
-// to come; and a swap that fails by itself, because the change before it in the earlier
-// batch was withdrawn, could succeed with that batch.
+// resolve makes the plan settle a doubt about an earlier write that depended on
+// now's version: the plan then always writes, and depends on the same version.
+// Without this condition, a set would be made twice if the earlier write, with
+// the same set, is still to come. And a failing swap, whose preceding change in
+// the earlier batch was withdrawn, could succeed with the earlier batch.
 func (p *plan) resolve(now state) {
 	p.version = now.version
 	if !p.writes {
@@ -104,7 +104,7 @@ func (p *plan) resolve(now state) {
 	}
 }
 
-// effect returns the outcome of o on a value, or on one that is broken.
+// effect returns the outcome of o on a value, or on broken data.
 func (o *op) effect(f Format, mzxid, value int64, broken error) (int64, outcome) {
 	switch {
 	case o.kind == swapSeen && o.from != mzxid:
@@ -125,13 +125,13 @@ func (o *op) effect(f Format, mzxid, value int64, broken error) (int64, outcome)
 	return sum, outcome{value: sum, ok: true}
 }
 
-// txn returns the plan's write: of the counter, and of the marker that tells later that
-// the write was carried out.
+// txn returns the plan's write: of the counter, and of the marker, which tells
+// later whether the write was carried out.
 func (p *plan) txn(path, marker string) []session.Op {
 	ops := []session.Op{session.SetOp(path, p.data, p.version)}
 	if p.version == anyVersion-1 {
-		// The version would become -1, on which the next write could not depend. No
-		// other write comes between the operations of the transaction.
+		// The version would become -1, and the next write could not depend on it.
+		// No other write comes between the operations of the transaction.
 		ops = append(ops, session.SetOp(path, p.data, anyVersion))
 	}
 	return append(ops, session.SetOp(marker, nil, anyVersion))

@@ -12,7 +12,7 @@ import (
 
 // twin carries ops out one at a time, as separate writes would.
 type twin struct {
-	value  *big.Int // nil if it is not a number
+	value  *big.Int // nil if not a number
 	seen   int64    // zxid of the state, -1 after a change
 	format Format
 	writes int
@@ -102,7 +102,8 @@ func TestBatchIsAsIfOneAfterTheOther(t *testing.T) {
 	})
 }
 
-// A refused batch at version -1 ends before its first set, which is next.
+// A refused batch at version -1 ends before its first set, which begins the
+// next batch.
 func TestBatchAtTheVersionThatMeansAnyEndsBeforeItsFirstSet(t *testing.T) {
 	ops := []*op{{kind: add, to: 1}, {kind: swap, from: 9, to: 1}, {kind: set, to: 1}, {kind: add, to: 1}}
 	p := makePlan(CuratorLong, state{version: anyVersion}, ops)
@@ -115,8 +116,8 @@ func TestBatchAtTheVersionThatMeansAnyEndsBeforeItsFirstSet(t *testing.T) {
 	require.EqualValues(t, 2, p.outcomes[1].value)
 }
 
-// Whatever the batch: while a doubt is open there is a write, and it depends on
-// the version that settles the doubt.
+// With an open doubt, every batch has a write, with the version that settles
+// the doubt as its condition.
 func TestPlanThatSettlesADoubtDependsOnItsVersion(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		now := state{data: CuratorLong.encode(1), version: rapid.SampledFrom([]int32{0, 5, -2, -9}).Draw(r, "version"), mzxid: 7}

@@ -45,8 +45,8 @@ func TestRefusedReadAfterALostRaceEndsTheChange(t *testing.T) {
 	})
 }
 
-// Writers that lose races one after the other wait before the next try, or each
-// would keep all of them from writing.
+// Writers that lose several races wait before the next try; otherwise all of
+// them would block each other.
 func TestWriterThatLosesRacesPauses(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := counter.New(w.Client(), path, nil)
@@ -70,8 +70,8 @@ func TestWriterThatLosesRacesPauses(t *testing.T) {
 	})
 }
 
-// While others write, a read travels with the write: what is written right behind
-// it does not cost the next change the race.
+// While others write, a read travels with the write: another write right behind
+// does not cost the next change the race.
 func TestWriteBehindAContendedOneIsSeen(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		client := w.Client()

@@ -8,8 +8,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// readFresh is the state of path, nil if there is no znode, with all in view that was
-// committed before.
+// readFresh is the state of path, nil without a znode, including everything
+// committed before the call.
 func readFresh(ctx context.Context, s *session.Session, path string) (now *state, err error) {
 	err = s.ReadFresh(ctx, path, func() error {
 		data, stat, err := s.Get(ctx, path)
@@ -41,8 +41,9 @@ func (r *batcher) read(ctx context.Context) (*state, error) {
 	}
 }
 
-// ensureNode makes the znode path with data unless it exists, and its parents. It is
-// safe to repeat: no matter which client made the node, a repetition changes nothing.
+// ensureNode makes the znode path with data unless present, and its parents.
+// ensureNode is safe to repeat: a repetition changes nothing, no matter which
+// client made the node.
 func ensureNode(ctx context.Context, s *session.Session, path string, data []byte, o *session.CreateOptions) error {
 	for {
 		_, err := s.Create(ctx, path, data, session.Persistent, o)
@@ -55,7 +56,7 @@ func ensureNode(ctx context.Context, s *session.Session, path string, data []byt
 				return err
 			}
 		case errors.Is(err, session.ErrUnknownOutcome) && ctx.Err() == nil:
-			// Ask again; in a session that is lost, that says so.
+			// Ask again; in a lost session the next request fails.
 		default:
 			return err
 		}
@@ -73,6 +74,6 @@ func readAndWatch(ctx context.Context, s *session.Session, path string) (now sta
 		if err != nil || !created {
 			return state{}, false, w, err
 		}
-		w.Stop() // it came to be between the two reads
+		w.Stop() // created between the two reads
 	}
 }

@@ -20,8 +20,8 @@ func (r *batcher) running() bool {
 	return r.stop != nil
 }
 
-// Nobody waits any more: what was sent is answered, or its session ends, and then
-// nothing goes on.
+// Without waiting callers, sent requests are answered, or their session ends,
+// and then no goroutine runs.
 func TestNothingRunsForLongOnceAllCallersHaveLeft(t *testing.T) {
 	for name, tc := range map[string]struct {
 		away func(w *world.World)
@@ -97,8 +97,8 @@ func TestShortPatienceGetsThrough(t *testing.T) {
 	})
 }
 
-// Callers come and go while there is no server: what the one goroutine that goes
-// on for all of them holds on to does not grow.
+// Callers come and go without a server: the memory of the goroutine that
+// continues for all of them does not grow.
 func TestOutageWithImpatientCallersTakesNoMemory(t *testing.T) {
 	world.In(t, nil, func(w *world.World) {
 		c := New(w.Client(), "/n", nil)
@@ -119,7 +119,7 @@ func TestOutageWithImpatientCallersTakesNoMemory(t *testing.T) {
 		c.r.mu.Unlock()
 		cycle := func() {
 			c.r.mu.Lock()
-			c.r.stop() // the last one has left, and the next one is there already
+			c.r.stop() // the last caller has left, and the next is already present
 			c.r.queue = []*op{{done: make(chan struct{})}}
 			c.r.mu.Unlock()
 			synctest.Wait()

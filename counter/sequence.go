@@ -11,10 +11,10 @@ import (
 // first number is 1, and the znode holds the highest reserved number, in the form
 // of a [Counter].
 //
-// The numbers of one Sequence increase: a call of Next that begins after another
-// call has returned gets a higher number. With a Block of 1, this holds among all
-// processes. The sequence has gaps: numbers that a process reserved and did not
-// hand out when it ended, numbers that a write of unknown outcome reserved, and,
+// The numbers of one Sequence increase: a call of Next that begins after
+// another call has returned gets a higher number. With a Block of 1, this holds
+// among all processes. The sequence has gaps: numbers reserved but not handed
+// out by an ended process, numbers reserved by a write of unknown outcome and,
 // with a Block of 1, numbers reserved for a call that gave up.
 type Sequence struct{ r *batcher }
 
@@ -32,7 +32,7 @@ func NewSequence(client *session.Client, path string, o *Options) *Sequence {
 	return &Sequence{r}
 }
 
-// batcher is what the sequence was made with; a zero Sequence has none.
+// batcher is the batcher of the sequence; a zero Sequence has none.
 func (q *Sequence) batcher() *batcher { return q.r.orPanic("counter.NewSequence") }
 
 // Path returns the path argument of [NewSequence].
@@ -43,8 +43,8 @@ func (q *Sequence) Path() string { return q.batcher().path }
 //
 // The error wraps ErrOverflow when the numbers are used up, ErrCorrupt or
 // ErrVersion, ErrReused if the znode was set back, the context's error, or an
-// error of package session. A number that was reserved for a failed call goes to
-// another call, or is skipped.
+// error of package session. A number reserved for a failed call goes to another
+// call, or is skipped.
 func (q *Sequence) Next(ctx context.Context) (int64, error) {
 	out, err := q.batcher().change(ctx, &op{})
 	if err != nil {
@@ -53,12 +53,12 @@ func (q *Sequence) Next(ctx context.Context) (int64, error) {
 	return out.value, nil
 }
 
-// makeReservation reserves a number for each of ops, or block if that is more, or
-// what is left.
+// makeReservation reserves a number for each of ops, or block if larger, or the
+// remaining numbers.
 func makeReservation(f Format, now state, ops []*op, block int64) plan {
 	p := plan{ops: ops, version: now.version, outcomes: make([]outcome, len(ops))}
 	value, err := f.decode(now.data)
-	value = max(value, 0) // the first number is 1, also above a negative one
+	value = max(value, 0) // the first number is 1, also after a negative value
 	count := max(block, int64(len(ops)))
 	switch left := f.maxValue() - value; {
 	case err != nil:
@@ -76,8 +76,8 @@ func makeReservation(f Format, now state, ops []*op, block int64) plan {
 	return p
 }
 
-// supplyBlock hands out the numbers that the plan has reserved, to the batch and, if
-// they are a block, to the callers that have come since, in their order.
+// supplyBlock hands out the plan's reserved numbers to the batch and, for a
+// block, to the callers that have come since, in order.
 func (r *batcher) supplyBlock(p plan) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -99,8 +99,9 @@ func (r *batcher) supplyBlock(p plan) {
 		o.answerLocked(outcome{value: r.given})
 	}
 	if r.block == 1 {
-		// The number reserved for a caller who has left is skipped: other processes may
-		// have got higher numbers since, before the next caller has called.
+		// The number reserved for a caller that has left is skipped: other
+		// processes may have got higher numbers before the call of the next
+		// caller.
 		r.given = r.last
 	}
 	r.dropAnsweredLocked()

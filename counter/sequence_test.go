@@ -41,15 +41,15 @@ func TestBlocksAreHandedOutInOrderAndTheRestOfACrashedOneIsSkipped(t *testing.T)
 			require.Equal(w, n, w.draw(a))
 		}
 		require.EqualValues(w, 21, w.draw(a))
-		again := counter.NewSequence(w.Client(), path, o) // a process that starts again
+		again := counter.NewSequence(w.Client(), path, o) // a restarted process
 		require.EqualValues(w, 31, w.draw(again))
 		require.EqualValues(w, 12, w.draw(b))
-		require.EqualValues(w, 40, w.value(), "the highest that is reserved")
+		require.EqualValues(w, 40, w.value(), "the highest reserved number")
 	})
 }
 
-// Many at once: one write for all who wait, each number once, and increasing for
-// each goroutine.
+// Many concurrent calls: a single write for all waiting callers, each number
+// once, and increasing for each goroutine.
 func TestConcurrentNextsShareReservations(t *testing.T) {
 	for _, block := range []int{1, 7, 1000} {
 		inWorld(t, nil, func(w *World) {
@@ -86,7 +86,7 @@ func TestConcurrentNextsShareReservations(t *testing.T) {
 	}
 }
 
-// The caller that waited first is served first: no caller that comes again overtakes.
+// The caller that waited first is served first: no returning caller overtakes.
 func TestWaitersAreServedInTheirOrder(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		q := counter.NewSequence(w.Client(), path, nil)
@@ -94,7 +94,8 @@ func TestWaitersAreServedInTheirOrder(t *testing.T) {
 		outs := make([]chan int64, 20)
 		for i := range outs {
 			outs[i] = make(chan int64, 1)
-			// Its number is waited for below; ends with it.
+			// The number is received below, which waits for the goroutine; ends
+			// with it.
 			go func() { outs[i] <- w.draw(q) }()
 			w.Pass(time.Millisecond)
 		}
@@ -104,7 +105,7 @@ func TestWaitersAreServedInTheirOrder(t *testing.T) {
 	})
 }
 
-// The one who reserves for all leaves, or one in line does.
+// The caller that reserves for all leaves, or a waiting caller leaves.
 func TestOthersGoOnWhenACallerOfNextLeaves(t *testing.T) {
 	for _, who := range []int{0, 1, 2} {
 		inWorld(t, nil, func(w *World) {
@@ -123,7 +124,8 @@ func TestOthersGoOnWhenACallerOfNextLeaves(t *testing.T) {
 				if i == who {
 					of = ctx
 				}
-				// Its number is waited for below; ends with it.
+				// The number is received below, which waits for the goroutine; ends
+				// with it.
 				go func() {
 					n, err := q.Next(of)
 					outs[i] <- drawn{n, err}
@@ -147,7 +149,7 @@ func TestOthersGoOnWhenACallerOfNextLeaves(t *testing.T) {
 	}
 }
 
-// A caller who leaves in the very instant in which its turn comes passes it on.
+// A caller that leaves at the very instant of its turn passes the turn on.
 func TestCallersOfNextComeAndGo(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		q := counter.NewSequence(w.Client(), path, &counter.Options{Block: 3})
@@ -188,7 +190,7 @@ func TestNumbersOfALostReplyAreSkippedOrUsedNeverRepeated(t *testing.T) {
 		require.EqualValues(w, 1, w.draw(q))
 		w.Server.FailNth(writes, 1, zktest.Action{Do: zktest.ExpireAfter})
 		n := w.draw(q)
-		require.EqualValues(w, 3, n, "2 was reserved in a session that ended over it")
+		require.EqualValues(w, 3, n, "2 was reserved in a session that ended during the write")
 		require.EqualValues(w, 4, w.draw(other))
 	})
 }
@@ -213,7 +215,7 @@ func TestSequenceThatIsSetBackIsNoticed(t *testing.T) {
 	}
 }
 
-// A negative number is none that was handed out: the first is 1 all the same.
+// A negative value was never handed out: the first number is still 1.
 func TestSequenceOfANegativeNumberBeginsWithOne(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		w.make(long(-7))
@@ -237,15 +239,16 @@ func TestSequenceEndsWithItsNumbers(t *testing.T) {
 	})
 }
 
-// The last numbers are handed out though a block does not fit any more, each to
-// one of those who want it.
+// The last numbers are handed out even if a block does not fit any more, each
+// to one waiting caller.
 func TestLastNumbersAreFewerThanABlock(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		w.make(long(math.MaxInt64 - 3))
 		q := counter.NewSequence(w.Client(), path, &counter.Options{Block: 100})
 		got := make(chan error, 5)
 		for range 5 {
-			// Its answer is waited for below; ends with it.
+			// The answer is received below, which waits for the goroutine; ends
+			// with it.
 			go func() {
 				_, err := q.Next(w.Ctx)
 				got <- err
@@ -263,9 +266,9 @@ func TestLastNumbersAreFewerThanABlock(t *testing.T) {
 	})
 }
 
-// A number reserved for a caller who has left goes to the next caller, if the number is
-// part of a block. Otherwise it must not: another process may have got a higher number
-// since.
+// A number reserved for a caller that has left goes to the next caller, if the
+// number is part of a block. Otherwise the number is skipped: another process
+// may have got a higher number since.
 func TestNumberOfACallerWhoHasLeftGoesToNobodyWhoMustGetAHigherOne(t *testing.T) {
 	for _, block := range []int64{1, 2} {
 		inWorld(t, nil, func(w *World) {
@@ -278,9 +281,9 @@ func TestNumberOfACallerWhoHasLeftGoesToNobodyWhoMustGetAHigherOne(t *testing.T)
 			w.slowly()
 			_, err := q.Next(w.Within(150 * time.Millisecond))
 			require.ErrorIs(w, err, context.DeadlineExceeded)
-			require.NotErrorIs(w, err, session.ErrUnknownOutcome, "a sequence has nothing that could be unknown")
+			require.NotErrorIs(w, err, session.ErrUnknownOutcome, "a sequence has no unknown outcomes")
 			w.Pass(time.Second)
-			require.Equal(w, 2*block, w.value(), "it was reserved all the same")
+			require.Equal(w, 2*block, w.value(), "the number was reserved anyway")
 			require.Equal(w, 2*block+1, w.draw(other))
 			if block == 1 {
 				require.EqualValues(w, 4, w.draw(q))
@@ -291,8 +294,8 @@ func TestNumberOfACallerWhoHasLeftGoesToNobodyWhoMustGetAHigherOne(t *testing.T)
 	}
 }
 
-// A caller that comes while the answer is in flight may have come after another process
-// has got a higher number.
+// A caller that comes while the answer is in flight may come after another
+// process got a higher number.
 func TestNumberOfACallerWhoHasLeftGoesToNobodyWhoComesBeforeItIsKnown(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		q, other := counter.NewSequence(w.Client(), path, nil), counter.NewSequence(w.Client(), path, nil)

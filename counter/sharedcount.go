@@ -8,28 +8,27 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// Shared is a 32-bit number that all processes share that use its path: Curator's
-// SharedCount. A missing znode is created with the seed of the first client; a
-// znode without data means 0.
+// Shared is a 32-bit number shared by all processes that use its path:
+// Curator's SharedCount. A missing znode is created with the seed of the first
+// client; a znode without data means 0.
 type Shared struct {
 	r    *batcher
 	seed int32
 }
 
-// VersionedValue is a number, with the state in which it was seen; see
-// [Shared.TrySet].
+// VersionedValue is a number with its state; see [Shared.TrySet].
 type VersionedValue struct {
 	Value int32
 	// Version is the znode's version; see [State].
 	Version int32
-	// Zxid is the id of the transaction that made this state. It is never used
+	// Zxid is the id of the transaction of this state. A Zxid is never used
 	// twice, and grows with each change; TrySet compares only the Zxid.
 	Zxid int64
 }
 
-// NewShared makes a shared count on path, which starts with seed if no client has
-// used the path before. NewShared sends nothing; the first call of a method
-// reports an invalid argument. o may be nil.
+// NewShared makes a shared count on path, which starts with seed if no client
+// has used the path before. NewShared sends no request; the first call of a
+// method reports an invalid argument. o may be nil.
 func NewShared(client *session.Client, path string, seed int32, o *Options) *Shared {
 	r, opts := newBatcher(client, path, o, CuratorInt.encode(int64(seed)))
 	r.format = CuratorInt
@@ -37,13 +36,13 @@ func NewShared(client *session.Client, path string, seed int32, o *Options) *Sha
 	case r.err != nil:
 	case opts.Block != 0:
 		r.err = errOnlySequence
-	case opts.Format != CuratorLong && opts.Format != CuratorInt: // the zero value, and the only one
+	case opts.Format != CuratorLong && opts.Format != CuratorInt: // the zero value, and the only valid value
 		r.err = fmt.Errorf("%w: Format is %d; a Shared has always CuratorInt", ErrInvalidArgument, int(opts.Format))
 	}
 	return &Shared{r, seed}
 }
 
-// batcher is what the shared count was made with; a zero Shared has none.
+// batcher is the batcher of the shared count; a zero Shared has none.
 func (c *Shared) batcher() *batcher { return c.r.orPanic("counter.NewShared") }
 
 // Path returns the path argument of [NewShared].
@@ -94,10 +93,10 @@ func (c *Shared) Set(ctx context.Context, v int32) error {
 	return nil
 }
 
-// TrySet sets the number to v if no client has set it since it was seen, and
-// reports whether that was so. A number that was set to the same value again, or
-// deleted and created again, differs from the seen state. The answer is correct
-// even if replies were lost. Errors are those of [Counter.Add].
+// TrySet sets the number to v if no client has set the number since seen, and
+// reports whether it did. A number set to the same value again, or deleted and
+// created again, differs from the seen state. The answer is correct even if
+// replies were lost. Errors are the same as for [Counter.Add].
 func (c *Shared) TrySet(ctx context.Context, seen VersionedValue, v int32) (bool, error) {
 	out, err := c.batcher().change(ctx, &op{kind: swapSeen, from: seen.Zxid, to: int64(v)})
 	if err != nil {
@@ -106,8 +105,8 @@ func (c *Shared) TrySet(ctx context.Context, seen VersionedValue, v int32) (bool
 	return out.ok, nil
 }
 
-// Watch iterates over the states of the number, like [Counter.Watch]. A znode
-// that is missing, or is deleted, is created with the seed.
+// Watch iterates over the states of the number, like [Counter.Watch]. A missing
+// or deleted znode is created with the seed.
 func (c *Shared) Watch(ctx context.Context) iter.Seq2[VersionedValue, error] {
 	read := func(ctx context.Context, s *session.Session) (VersionedValue, *session.Watch, error) {
 		for {

@@ -32,7 +32,7 @@ func TestFirstSeedCounts_CH39(t *testing.T) {
 	})
 }
 
-// A node that somebody else made is taken as it is; without data it says 0.
+// A foreign node is accepted unchanged; without data its value is 0.
 func TestExistingValueIsTaken_CH39(t *testing.T) {
 	for name, tc := range map[string]struct {
 		data []byte
@@ -50,8 +50,8 @@ func TestExistingValueIsTaken_CH39(t *testing.T) {
 	}
 }
 
-// CH39: a watcher learns what was set while the watcher, or the server, was away, and
-// nothing blocks meanwhile.
+// CH39: a watcher gets the values set while the watcher, or the server, was
+// away, and nothing blocks meanwhile.
 func TestWatcherIsUpToDateAfterAReconnect_CH39(t *testing.T) {
 	for name, away := range map[string]func(w *World){
 		"cut":        func(w *World) { w.Server.CutLink(zktest.Link{Client: "c1"}) },

@@ -17,17 +17,16 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// stress is workers of several clients that use one counter, and what they were
-// told.
+// stress has the workers of several clients on one counter, and their results.
 type stress struct {
 	counters []*counter.Counter
 	deleter  *session.Client // may be nil
 
-	// mu guards what follows.
+	// mu guards the fields below.
 	mu     sync.Mutex
 	clock  int64 // counts calls and returns
 	calls  []call
-	failed error // the first error that has no excuse
+	failed error // the first unexcused error
 }
 
 func (s *stress) tick() int64 {
@@ -37,7 +36,7 @@ func (s *stress) tick() int64 {
 	return s.clock
 }
 
-// do runs one random operation of a client and notes what came of it.
+// do runs a random operation of a client and records the outcome.
 func (s *stress) do(ctx context.Context, i int, r *rand.Rand) {
 	long := 30 * time.Second
 	if r.IntN(4) == 0 {
@@ -69,8 +68,8 @@ func (s *stress) do(ctx context.Context, i int, r *rand.Rand) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls = append(s.calls, c)
-	// A session that is lost over a write can cost its outcome, and nothing else. The
-	// deletion of the counter also deletes the markers, which tell the outcome of lost
+	// A session lost during a write can cost only the outcome. The deletion of
+	// the counter also deletes the markers, which tell the outcome of lost
 	// replies.
 	lost := errors.Is(err, session.ErrLost) && (c.fate == maybe || c.op == "delete")
 	deleted := s.deleter != nil && c.fate == maybe
@@ -108,7 +107,7 @@ func (s *stress) remove(ctx context.Context) error {
 	}
 }
 
-// stressWorld is one random history; what runs in it is drawn from seed.
+// stressWorld is a random history, drawn from seed.
 func stressWorld(w *World, seed uint64, servers int) error {
 	r := rand.New(rand.NewPCG(seed, 1))
 	s := &stress{}
@@ -147,13 +146,13 @@ func stressWorld(w *World, seed uint64, servers int) error {
 	return s.aftermath(w, observer)
 }
 
-// aftermath judges the history, once all is well: everybody gets through, and no
-// marker is left that nobody uses.
+// aftermath checks the history after the faults: every client succeeds, and no
+// unused marker is left.
 func (s *stress) aftermath(w *World, observer *counter.Counter) error {
 	w.Pass(time.Minute)
 	for i := range s.counters {
-		// An attachment that arrives late can still cost a client its connection,
-		// once, and with it the reply.
+		// A late attachment can still cost a client its connection once, together
+		// with the reply.
 		err := s.last(w, i)
 		if s.deleter != nil && history.FateOf(err) == maybe {
 			err = s.last(w, i)
@@ -196,7 +195,8 @@ func runSeeds(t *testing.T, n, servers int) {
 	})
 }
 
-// CL1, CL2, N3, N4, N5: whatever is lost, all answers are those of one counter.
+// CL1, CL2, N3, N4, N5: under all losses, the answers are those of a single
+// counter.
 func TestStressOneServer_CL1_CL2(t *testing.T) { runSeeds(t, 240, 1) }
 
 func TestStressEnsemble_CL1_CL2(t *testing.T) { runSeeds(t, 120, 3) }
@@ -214,7 +214,7 @@ func TestStressSequence(t *testing.T) {
 		var mu sync.Mutex
 		var failed error
 		seen := map[int64]bool{}
-		highest := int64(0) // that anybody has got
+		highest := int64(0) // handed out so far
 		var all sync.WaitGroup
 		trouble, calm := context.WithTimeout(w.Ctx, 20*time.Second)
 		defer calm()
@@ -260,7 +260,7 @@ func TestStressSequence(t *testing.T) {
 	})
 }
 
-// The stress must see faults, and calls that succeed in spite of them.
+// The stress must include faults, and calls that succeed in spite of them.
 func TestStressIsOne(t *testing.T) {
 	var kinds strings.Builder
 	count := map[fate]int{}

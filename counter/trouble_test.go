@@ -13,8 +13,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// troubled is a connection whose transactions are answered, while on is set, as by a
-// server that is in trouble and does not say what it has done.
+// troubled is a connection whose transactions are answered, while on is set,
+// with an error that leaves the outcome open.
 type troubled struct {
 	net.Conn
 	on   *atomic.Bool
@@ -50,7 +50,7 @@ func (c *troubled) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// A read has no outcome that could be unknown.
+// A read has no unknown outcome.
 func TestGetDoesNotSayThatItsOutcomeIsUnknown(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		w.make(long(7))

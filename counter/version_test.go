@@ -32,8 +32,8 @@ func TestVersionsWrapAndNothingIsLost_CH40(t *testing.T) {
 	})
 }
 
-// The version -1 is stepped over within one transaction, so that no write of
-// ours ever depends on it.
+// The version -1 is stepped over within one transaction, so our writes never
+// depend on it.
 func TestWritesStepOverTheVersionThatMeansAny_CH40(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		a, b := counter.New(w.Client(), path, nil), counter.New(w.Client(), path, nil)
@@ -59,7 +59,7 @@ func TestWritesStepOverTheVersionThatMeansAny_CH40(t *testing.T) {
 	})
 }
 
-// Whatever reply is lost while it does.
+// The same under lost replies.
 func TestStepOverTheVersionThatMeansAnyUnderLostReplies_CH40(t *testing.T) {
 	for _, fault := range []zktest.Fault{zktest.CutBefore, zktest.DropReplyCut, zktest.ExpireBefore} {
 		inWorld(t, nil, func(w *World) {
@@ -74,8 +74,8 @@ func TestStepOverTheVersionThatMeansAnyUnderLostReplies_CH40(t *testing.T) {
 	}
 }
 
-// Another library got it to -1. A change that depends on what was read would
-// overwrite whatever is there; it is refused, and a Set helps.
+// Another library has reached version -1. A change with this condition would
+// overwrite any state: the change is refused, and a Set helps.
 func TestChangeThatCannotBeMadeToDependOnTheVersionIsRefused_CH40(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := counter.New(w.Client(), path, nil)
@@ -89,7 +89,7 @@ func TestChangeThatCannotBeMadeToDependOnTheVersionIsRefused_CH40(t *testing.T) 
 			_, err = c.CompareAndSwap(w.Ctx, 4, 5)
 			require.ErrorIs(w, err, counter.ErrVersion)
 			ok, err := c.CompareAndSwap(w.Ctx, 5, 6)
-			require.NoError(w, err, "that it is not 5 can be told")
+			require.NoError(w, err, "a swap from 5 fails in any case")
 			require.False(w, ok)
 			now := w.node()
 			require.Equal(w, before.Mzxid, now.Mzxid, "nothing was written")
@@ -103,7 +103,7 @@ func TestChangeThatCannotBeMadeToDependOnTheVersionIsRefused_CH40(t *testing.T) 
 	})
 }
 
-// A batch that begins with a refused change and holds a Set makes the Set.
+// A batch that begins with a refused change and has a Set makes the Set.
 func TestSetBehindARefusedChangeIsMade_CH40(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		client := w.Client()
@@ -122,7 +122,7 @@ func TestSetBehindARefusedChangeIsMade_CH40(t *testing.T) {
 	})
 }
 
-// Newer values with a negative version, or a lower one, are seen.
+// Newer values with a negative or lower version are seen.
 func TestSharedFollowsValuesWhoseVersionWraps_CH40(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		a, b := counter.NewShared(w.Client(), path, 1, nil), counter.NewShared(w.Client(), path, 1, nil)

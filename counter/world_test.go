@@ -32,7 +32,7 @@ func inWorld(t *testing.T, so *zktest.Options, body func(w *World)) {
 // long is v in the default format.
 func long(v int64) []byte { return binary.BigEndian.AppendUint64(nil, uint64(v)) }
 
-// make makes the counter's znode, and those above it, without a client.
+// make makes the counter's znode, and its parent, without a client.
 func (w *World) make(data []byte) {
 	w.Helper()
 	if _, err := w.Server.Get("/counters"); err != nil {
@@ -41,7 +41,7 @@ func (w *World) make(data []byte) {
 	require.NoError(w, w.Server.Create(path, data))
 }
 
-// wipe deletes the counter's znode and all below it, as deleteall does.
+// wipe deletes the counter's znode with all descendants, as deleteall does.
 func (w *World) wipe() {
 	w.Helper()
 	for _, name := range w.Children(path) {
@@ -58,7 +58,7 @@ func (w *World) node() zktest.Node {
 	return n
 }
 
-// value is what the counter's znode says.
+// value is the number in the counter's znode.
 func (w *World) value() int64 {
 	w.Helper()
 	n := w.node()
@@ -79,16 +79,16 @@ func (w *World) add(c *counter.Counter, delta int64) int64 {
 	return v
 }
 
-// added is the outcome of an Add that runs beside the test.
+// added is the outcome of an Add running beside the test.
 type added struct {
 	value int64
 	err   error
 }
 
-// begin starts c.Add and returns once it waits, or has ended.
+// begin starts c.Add and returns when it waits or has ended.
 func (w *World) begin(ctx context.Context, c *counter.Counter, delta int64) <-chan added {
 	out := make(chan added, 1)
-	// The bubble waits for it; it ends with ctx at the latest.
+	// The bubble waits for the goroutine; it ends with ctx at the latest.
 	go func() {
 		v, err := c.Add(ctx, delta)
 		out <- added{v, err}
@@ -97,14 +97,14 @@ func (w *World) begin(ctx context.Context, c *counter.Counter, delta int64) <-ch
 	return out
 }
 
-// writes accepts transactions, which change counters.
+// writes accepts transactions with changes of counters.
 func writes(r zktest.Request) bool { return r.Op == "multi" && !r.OnlyChecks }
 
 // parentOf is the path above path.
 func parentOf(path string) string { return path[:strings.LastIndexByte(path, '/')] }
 
-// ledger knows what must have become of additions of 1, 10, 100, ...: each digit
-// of the counter tells how often one was made.
+// ledger has the expected outcomes of additions of 1, 10, 100, ...: each digit
+// of the counter tells how often an addition was made.
 type ledger struct {
 	mu   sync.Mutex
 	want []fate // by digit
@@ -114,13 +114,13 @@ type fate = history.Fate
 
 const never, once, maybe = history.Never, history.Once, history.Maybe
 
-// errTwice and errWrong are what the ledger finds.
+// errTwice and errWrong are the findings of the ledger.
 var (
 	errTwice = errors.New("a change was made more than once")
 	errWrong = errors.New("what was reported is not what was done")
 )
 
-// add adds the next digit, and wants the result to have it.
+// add adds the next digit, and requires this digit in the result.
 func (l *ledger) add(ctx context.Context, c *counter.Counter) error {
 	l.mu.Lock()
 	digit := len(l.want)
@@ -140,7 +140,7 @@ func (l *ledger) add(ctx context.Context, c *counter.Counter) error {
 	return err
 }
 
-// check compares the counter with what was reported.
+// check compares the counter with the reports.
 func (l *ledger) check(value int64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -160,7 +160,7 @@ func (l *ledger) check(value int64) error {
 	return nil
 }
 
-// The ledger must notice what it is for.
+// The ledger must detect violations.
 func TestLedgerNoticesWhatIsWrong(t *testing.T) {
 	l := &ledger{want: []fate{once, maybe, never}}
 	require.NoError(t, l.check(1))

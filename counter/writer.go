@@ -9,24 +9,24 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// writer carries batches out, one at a time: a transaction that sets the counter if it
-// has the version that is known, and the writer's own marker. The marker tells
-// afterwards whether the transaction was applied, however many clients have written
-// since.
+// writer carries batches out, one at a time: a transaction that sets the
+// counter, on condition of the known version, and the writer's own marker. The
+// marker tells afterwards whether the transaction was applied, even after
+// writes of other clients.
 //
-// The marker is below the counter, so that a version known since the marker was made is
-// never mistaken for that of another node: a client that deletes the counter must
-// delete the marker first, and then the transaction fails because the marker is
-// missing, whatever versions the counter has had since it was made again.
+// The marker is below the counter, so a version read after the creation of the
+// marker is never mistaken for another node's version: a client that deletes
+// the counter must delete the marker first, and then the transaction fails
+// because of the missing marker, whatever versions a new counter has.
 type writer struct {
 	r *batcher
 	s *session.Session // of the marker; nil at first
-	// marker is its path, "" if there is none; mark is the zxid of its last
-	// change, or creation, that is known.
+	// marker is the marker's path, "" without a marker; mark is the zxid of its
+	// last known change or creation.
 	marker string
 	mark   int64
-	// known says that now is a state that the counter had after the marker was
-	// made; it was seen after all changes up to arrival seenAt had come.
+	// known is set if now is a state of the counter after the creation of the
+	// marker, seen after the arrival of all changes up to seenAt.
 	known  bool
 	now    state
 	seenAt uint64
@@ -34,15 +34,15 @@ type writer struct {
 	// marker, is gone.
 	doubt *pendingWrite
 	pace  pace.Pace
-	// cuts is how many transactions have cost the connection, since one was
-	// carried out.
+	// cuts is the number of transactions that have cost the connection since the
+	// last success.
 	cuts int
 }
 
-// pendingWrite is a write of unknown outcome. It depended on a version of a node. While
-// the node still has that version, the next write that depends on it settles the
-// outcome: at most one of the two is carried out. After that, nothing settles the
-// outcome.
+// pendingWrite is a write of unknown outcome. The write depended on a version
+// of a node. While the node still has this version, the next write with the
+// same condition settles the outcome: at most one of the two is carried out.
+// After a change of the version, the outcome stays unknown.
 type pendingWrite struct {
 	czxid   int64
 	version int32
@@ -52,13 +52,14 @@ type pendingWrite struct {
 // open reports whether the doubt can still be settled.
 func (d *pendingWrite) open(now state) bool { return now.czxid == d.czxid && now.version == d.version }
 
-// writeRound carries out one batch, or finds out what it must know before. Every caller
-// in the queue gets the error.
+// writeRound carries out a batch, or finds out the required state first. Every
+// caller in the queue gets the error.
 //
-// ctx, which ends when no caller waits any more, bounds the waiting for a session, a
-// connection or other writers. A request that was sent lives as long as the session:
-// the next caller needs its answer, and a caller with less time than the first change
-// of a session takes would otherwise never get through, however often the caller tries.
+// ctx ends when no caller waits any more, and bounds the wait for a session, a
+// connection or other writers. A sent request lives as long as the session,
+// because the next caller needs its answer: otherwise a caller with less time
+// than the first change of a session takes would never succeed, even with many
+// tries.
 func (w *writer) writeRound(ctx context.Context) error {
 	s, err := w.r.client.Session(ctx)
 	if err == nil {
@@ -95,7 +96,8 @@ func (w *writer) prepare(ctx context.Context, s *session.Session) error {
 	return nil
 }
 
-// enterSession makes the marker, and the counter if it is missing, and reads it.
+// enterSession makes the marker, and the counter if missing, and reads the
+// counter.
 func (w *writer) enterSession(ctx context.Context) error {
 	w.known = false
 	o := &session.CreateOptions{ACL: w.r.acl}
@@ -123,7 +125,7 @@ func (w *writer) enterSession(ctx context.Context) error {
 
 func (w *writer) observe(now state, at uint64) { w.known, w.now, w.seenAt = true, now, at }
 
-// readState reads the counter's state as it is now.
+// readState reads the counter's present state.
 func (w *writer) readState(ctx context.Context) error {
 	at := w.r.lastArrival()
 	now, err := readFresh(ctx, w.s, w.r.path)
@@ -133,7 +135,7 @@ func (w *writer) readState(ctx context.Context) error {
 	case now != nil:
 		w.observe(*now, at)
 	default:
-		w.marker = "" // it must have gone before the counter
+		w.marker = "" // the marker must have gone before the counter
 	}
 	return nil
 }
@@ -161,9 +163,9 @@ func (w *writer) carryOut(ctx context.Context) error {
 	return w.write(ctx, batch, p)
 }
 
-// finishPlan answers ops that change nothing. They must not be decided on a state known
-// before they came, since the state may have changed; a write confirms the state for
-// the ops that come with it.
+// finishPlan answers ops without changes. Such ops must not be decided by a
+// state known before their arrival, because the state may have changed; a write
+// confirms the state for the ops in its batch.
 func (w *writer) finishPlan(p plan) {
 	n := 0
 	for n < len(p.ops) && p.ops[n].arrival <= w.seenAt {
@@ -193,7 +195,7 @@ func (w *writer) write(ctx context.Context, batch []*op, p plan) error {
 	if applied {
 		w.pace.Won(took)
 		w.cuts = 0
-		w.doubt = nil // of two writes at one version the other was not carried out
+		w.doubt = nil // of two writes at one version, the other was not carried out
 		w.r.onApplied(p, batch)
 		w.readBehind(behind, at)
 		return nil
@@ -201,8 +203,9 @@ func (w *writer) write(ctx context.Context, batch []*op, p plan) error {
 	return w.onSessionLoss(ctx, batch, at, err)
 }
 
-// commit sends the transaction; while other clients write too, a read is sent behind
-// it: a write of theirs right after this one does not cost the next write the race.
+// commit sends the transaction; while other clients write too, a read is sent
+// behind the transaction: another client's write right afterwards does not cost
+// the next write the race.
 func (w *writer) commit(p plan) ([]session.Result, *session.Future[session.Seen], error) {
 	txn := w.s.StartTxn(p.txn(w.r.path, w.marker)...)
 	var behind *session.Future[session.Seen]

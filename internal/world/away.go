@@ -11,8 +11,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// Away stops all servers until all holds are lost, and starts them again after some
-// seconds. They give every session that they know its whole timeout then.
+// Away stops all servers until all holds are lost, and starts them again after
+// some seconds. The servers then give every known session its whole timeout.
 func (w *World) Away(held context.Context) {
 	w.Helper()
 	servers := strings.Count(w.Server.Addr(), ",") + 1
@@ -33,9 +33,9 @@ type ExclusiveHold struct {
 	GiveBack func(context.Context) error
 }
 
-// LostHolderDoesNotBlockItself is a test: a holder that lost its session in an outage,
-// and whose work has ended, gets its turn again as soon as there are servers, and does
-// not wait for the expiry of its own former session.
+// LostHolderDoesNotBlockItself is a test: a holder that lost its session in an
+// outage, and whose work has ended, gets its turn again as soon as servers are
+// available, without waiting for the expiry of its own former session.
 func LostHolderDoesNotBlockItself(t *testing.T, take func(ctx context.Context, c *session.Client) (ExclusiveHold, error)) {
 	t.Helper()
 	In(t, &zktest.Options{Servers: 3}, func(w *World) {

@@ -12,14 +12,15 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/apache"
 )
 
-// Patience is how long tests wait for an event that must come. It costs nothing where
-// it comes, and machines may be slow, and stall.
+// Patience bounds the wait of tests for an event that must come. A long bound
+// costs nothing if the event comes, and machines may be slow or stall.
 const Patience = time.Minute
 
-// BreakServers restarts, pauses and kills a real server in turn, so many times in all, and
-// brings it back. Sessions of 2 s are lost over some of the pauses. Before each blow and
-// after the last those who work must get something done, as done counts: however slow
-// the machine is, they have met the server in all its states, and got over it.
+// BreakServers restarts, pauses and kills a real server in turn, blows times in
+// all, and brings the server back. Sessions of 2 s are lost during some of the
+// pauses. Before each blow and after the last, the workers must make progress,
+// counted by done: so even on a slow machine, the workers have met the server
+// in all its states, and recovered.
 func BreakServers(t testing.TB, cluster *apache.Cluster, r *rand.Rand, blows int, done func() int) {
 	t.Helper()
 	ctx := t.Context()
@@ -28,7 +29,7 @@ func BreakServers(t testing.TB, cluster *apache.Cluster, r *rand.Rand, blows int
 		SleepContext(ctx, time.Duration(r.Int64N(int64(500*time.Millisecond))))
 		pause := time.Duration(r.Int64N(int64(time.Second / 2)))
 		if r.IntN(2) == 0 {
-			pause += 5 * time.Second / 2 // longer than the sessions of who works
+			pause += 5 * time.Second / 2 // longer than the workers' sessions
 		}
 		switch (first + n) % 3 {
 		case 0:
@@ -54,9 +55,9 @@ func progress(t testing.TB, blows int, done func() int) {
 		"nothing gets done after %d blows", blows)
 }
 
-// RetryLost repeats do, which is nothing to repeat, for as long as it fails because the
-// session is lost: sessions as short as those of stress tests are lost whenever the
-// machine stalls. It returns what do says in the end.
+// RetryLost repeats do while it fails because of a lost session: the short
+// sessions of stress tests are lost whenever the machine stalls. do must be
+// safe to repeat. RetryLost returns the last result of do.
 func RetryLost(ctx context.Context, do func() error) error {
 	for {
 		err := do()

@@ -9,15 +9,15 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// FaultInjector breaks a server and the links to it at random.
+// FaultInjector breaks a server and its links at random.
 type FaultInjector struct {
 	Server *zktest.Server
 	// Clients are those named "c1" to "c<Clients>"; Servers how many servers
 	// there are.
 	Clients, Servers int
 	Rand             *rand.Rand
-	// Expire is told of a session right before it is expired out of turn,
-	// which its holder cannot know. May be nil.
+	// Expire is called right before an early expiry of a session, of which its
+	// holder cannot know. May be nil.
 	Expire func(session int64)
 
 	undo []func()
@@ -70,7 +70,7 @@ func (g *FaultInjector) breakSomething() {
 		g.Server.Delay(link, dir, time.Duration(1+g.Rand.Int64N(int64(3*time.Second))))
 	case 3:
 		g.expire()
-	case 4, 5, 6: // one request goes wrong
+	case 4, 5, 6: // a single request fails
 		faults := []zktest.Fault{zktest.DropRequest, zktest.CutBefore, zktest.DropReplyCut, zktest.CutAfter, zktest.DropReplyHole}
 		match := func(r zktest.Request) bool { return r.Op != "ping" && r.Op != "connect" }
 		g.undo = append(g.undo, g.Server.FailNth(match, 1+g.Rand.IntN(4), zktest.Action{Do: faults[g.Rand.IntN(len(faults))]}))

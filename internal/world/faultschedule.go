@@ -10,14 +10,14 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// FaultSchedule is clients that work while everything breaks: a random history in the
-// making, drawn from one seed.
+// FaultSchedule has clients that work under faults: a random history, drawn
+// from a single seed.
 type FaultSchedule struct {
 	Clients []*session.Client
-	// MaxHold is how long those who work should hold something at the longest: 2 s,
-	// or 12 s, which is longer than trust can last.
+	// MaxHold bounds the workers' holds: 2 s, or 12 s, which is longer than
+	// trust can last.
 	MaxHold time.Duration
-	// Rand is for what else is to be drawn.
+	// Rand is for further random choices.
 	Rand *rand.Rand
 
 	w       *World
@@ -43,9 +43,9 @@ func (w *World) FaultSchedule(seed uint64, servers int, trust session.TrustRule)
 	return u
 }
 
-// Run has up to so many workers of each client work, and a FaultInjector for most of that
-// time, which tells expire of sessions that it expires. It returns when all have
-// returned, after what they work in has ended.
+// Run runs up to workers workers of each client, with a FaultInjector for most
+// of the time. expire is called for each early expiry. Run returns when all
+// workers have returned, after the end of their context.
 func (u *FaultSchedule) Run(workers int, work func(ctx context.Context, client int, r *rand.Rand), expire func(session int64)) {
 	trouble, calm := context.WithTimeout(u.w.Ctx, 7*u.MaxHold+4*time.Second)
 	defer calm()

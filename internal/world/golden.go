@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Golden compares got with testdata/layout.golden, which it writes first if it is to
-// be updated.
+// Golden compares got with testdata/layout.golden, and writes the file first if
+// update is set.
 func Golden(t testing.TB, update bool, got string) {
 	t.Helper()
 	const file = "testdata/layout.golden"
@@ -23,8 +23,8 @@ func Golden(t testing.TB, update bool, got string) {
 	require.Equal(t, string(want), got)
 }
 
-// Tree has a line for each znode below prefix: its path, mode and data, where clean
-// has replaced what is another one each time.
+// Tree has a line for each znode below prefix: its path, mode and data, with
+// the unique parts replaced by clean.
 func (w *World) Tree(prefix string, clean func(string) string) string {
 	var out strings.Builder
 	for _, n := range w.Server.Dump() {

@@ -34,7 +34,7 @@ func TestGoldenComparesWithTheFile(t *testing.T) {
 	require.True(t, failed.failed)
 }
 
-// witness is a test that may fail.
+// witness is a test allowed to fail.
 type witness struct {
 	testing.TB
 	failed bool

@@ -10,21 +10,21 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// Graceful is what runs a function under a hold, with the option Grace.
+// Graceful runs a function under a hold, with the option Grace.
 type Graceful struct {
-	// Dir is where the hold's znode is.
+	// Dir is the folder of the hold's znode.
 	Dir string
 	Do  func(ctx context.Context, c *session.Client, grace time.Duration, fn func(ctx context.Context) error) error
 	// Confirms: the end of ctx, or of the grace, is no error.
 	Confirms bool
 }
 
-// graceRun is one Do beside the test.
+// graceRun is a Do running beside the test.
 type graceRun struct {
 	client *session.Client
 	stop   context.CancelCauseFunc
 	own    context.Context // the function's
-	finish chan error      // what the function returns when its context does not end
+	finish chan error      // the function's result if its context does not end
 	out    chan error
 }
 
@@ -50,7 +50,7 @@ func (g Graceful) start(w *World, grace time.Duration) *graceRun {
 	return r
 }
 
-// ends requires what Do returns when it was told to stop and nothing was lost.
+// ends requires the result of a Do told to stop, without a loss.
 func (g Graceful) ends(w *World, err error) {
 	w.Helper()
 	if g.Confirms {
@@ -60,7 +60,7 @@ func (g Graceful) ends(w *World, err error) {
 	require.ErrorIs(w, err, errStopped)
 }
 
-// Test tests what becomes of the function when its context ends.
+// Test tests the function's context at the end of Do's context.
 func (g Graceful) Test(t *testing.T) {
 	const grace = 5 * time.Second
 	for name, body := range map[string]func(w *World){
@@ -75,11 +75,11 @@ func (g Graceful) Test(t *testing.T) {
 			r := g.start(w, grace)
 			next := make(chan error, 1)
 			r.stop(errStopped)
-			// Waited for below; ends when it has had its turn.
+			// Waited for below; ends after its turn.
 			go func() { next <- g.Do(w.Ctx, w.Client(), grace, func(context.Context) error { return nil }) }()
 			w.Pass(grace - time.Second)
 			require.NoError(w, r.own.Err())
-			require.Len(w, w.Children(g.Dir), 2, "it is held, and waited for")
+			require.Len(w, w.Children(g.Dir), 2, "a holder and a waiter")
 			require.Empty(w, next)
 			r.finish <- nil
 			require.NoError(w, <-r.out)

@@ -9,21 +9,22 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// Guarded is the znode that holders write in stress tests.
+// Guarded is the znode written by holders in stress tests.
 const Guarded = "/guarded"
 
-// History is what the workers of a stress test saw. The zero value is empty, and its
+// History has the observations of a stress test's workers. The zero value is
+// empty, and its
 // methods may be called from any goroutine.
 type History struct {
 	// mu guards the fields below.
 	mu     sync.Mutex
 	holds  []Hold
 	wrote  []Write
-	forced map[int64]time.Time // sessions that were expired out of turn
+	forced map[int64]time.Time // sessions expired early
 	failed error
 }
 
-// Fail notes an error that has no excuse, if it is the first; nil is none.
+// Fail records the first unexcused error; nil is ignored.
 func (c *History) Fail(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -32,15 +33,15 @@ func (c *History) Fail(err error) {
 	}
 }
 
-// Failed is the first error that has no excuse.
+// Failed is the first unexcused error.
 func (c *History) Failed() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.failed
 }
 
-// Expire notes, before it happens, that a session is expired out of turn: its holders
-// cannot know that at once.
+// Expire records an early expiry of a session, before the expiry: its holders
+// cannot know at once.
 func (c *History) Expire(id int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -52,8 +53,9 @@ func (c *History) Expire(id int64) {
 	}
 }
 
-// Until is when what a session had, as it saw it, was its own at the longest: to, or
-// before, when it was expired out of turn. It never was if that was before from.
+// Until is the latest end of a session's hold that lasted from from to to by
+// its own knowledge: to, or an early expiry before. ever is false if the expiry
+// was before from.
 func (c *History) Until(id int64, from, to time.Time) (until time.Time, ever bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -64,7 +66,7 @@ func (c *History) untilLocked(id int64, from, to time.Time) (until time.Time, ev
 	at, forced := c.forced[id]
 	switch {
 	case forced && !at.After(from):
-		return from, false // it was granted what the expiry had taken
+		return from, false // granted after the expiry had already taken it
 	case forced && at.Before(to):
 		return at, true
 	}
@@ -78,8 +80,7 @@ func (c *History) Hold(h Hold) {
 	c.holds = append(c.holds, h)
 }
 
-// Holds returns the noted holds, up to the time at which their session was expired out
-// of turn.
+// Holds returns the noted holds, up to an early expiry of their session.
 func (c *History) Holds() []Hold {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -93,8 +94,8 @@ func (c *History) Holds() []Hold {
 	return out
 }
 
-// Write writes Guarded in s with the guard of a hold, and notes when that was
-// applied.
+// Write writes Guarded in s with the guard of a hold, and records an applied
+// write.
 func (c *History) Write(ctx context.Context, s *session.Session, guard session.Op, token int64) {
 	res, err := s.Txn(ctx, guard, session.SetOp(Guarded, []byte(strconv.FormatInt(token, 10)), -1))
 	if err != nil {
@@ -105,7 +106,7 @@ func (c *History) Write(ctx context.Context, s *session.Session, guard session.O
 	c.wrote = append(c.wrote, Write{token, res[1].Stat.Mzxid})
 }
 
-// Wrote are the writes that were applied.
+// Wrote are the applied writes.
 func (c *History) Wrote() []Write {
 	c.mu.Lock()
 	defer c.mu.Unlock()

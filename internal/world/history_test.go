@@ -21,8 +21,8 @@ func TestAChronicleKeepsTheFirstErrorWithoutExcuse(t *testing.T) {
 	require.Equal(t, io.EOF, c.Failed())
 }
 
-// For the judges, the holds of a session that was expired out of turn end at its
-// expiry, and no sooner.
+// For the checks, the holds of a session expired early end at its expiry, and
+// no sooner.
 func TestAChronicleExcusesWhoWasExpiredOutOfTurn(t *testing.T) {
 	In(t, nil, func(w *World) {
 		var c History
@@ -63,7 +63,7 @@ func TestAChronicleNotesTheWritesThatWereApplied(t *testing.T) {
 	})
 }
 
-// All work until the end, which comes after everything is mended.
+// All workers work until the end, which comes after all faults are healed.
 func TestATurmoilCalmsDown(t *testing.T) {
 	In(t, nil, func(w *World) {
 		u := w.FaultSchedule(4, 1, session.TrustQuorum)

@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// Hold is a time during which a client believed to hold something of which there is
-// one, or so many: a lock, permits, leadership.
+// Hold is a time during which a client believed to hold a limited thing: a
+// lock, permits, leadership.
 type Hold struct {
 	Client  int
 	Session int64
 	Token   int64
 	Permits int       // of a semaphore; 0: the whole
 	Term    int64     // of a leadership
-	Asked   time.Time // when it was asked for
-	From    time.Time // when it was granted
-	To      time.Time // when it was given back or known to be lost, whatever came first
+	Asked   time.Time // time of the request
+	From    time.Time // time of the grant
+	To      time.Time // time of the release or of the known loss, whichever came first
 }
 
 func (h Hold) String() string {
@@ -27,7 +27,7 @@ func (h Hold) String() string {
 		h.Client, h.Session, h.Token, h.Term, h.Permits, h.From.Format(clock), h.To.Format(clock))
 }
 
-// Write is a guarded write that was applied.
+// Write is an applied, guarded write.
 type Write struct{ Token, Zxid int64 }
 
 // The faults of a history, besides ErrBroken.
@@ -37,20 +37,20 @@ var (
 	ErrOrder = errors.New("not linearizable")
 )
 
-// ByTime are holds in the order in which they were granted.
+// ByTime are holds in the order of their grants.
 func ByTime(holds []Hold) []Hold {
 	return slices.SortedStableFunc(slices.Values(holds), func(a, b Hold) int {
 		return cmp.Or(a.From.Compare(b.From), cmp.Compare(a.Token, b.Token))
 	})
 }
 
-// Lasting are those holds that were not lost by the time they were granted.
+// Lasting are the holds not yet lost at their grant.
 func Lasting(holds []Hold) []Hold {
 	return slices.DeleteFunc(slices.Clone(holds), func(h Hold) bool { return !h.To.After(h.From) })
 }
 
-// CheckCapacity wants no more than total to be held at any time; 1 for what is held
-// as a whole. Ends count before beginnings of the same instant.
+// CheckCapacity asserts that at most total is held at any time; 1 for exclusive
+// holds. Ends count before beginnings of the same instant.
 func CheckCapacity(holds []Hold, total int) error {
 	type edge struct {
 		at    time.Time
@@ -72,8 +72,8 @@ func CheckCapacity(holds []Hold, total int) error {
 	return nil
 }
 
-// CheckTokens wants tokens to grow from grant to grant. handed allows them to stay
-// the same where what is held was handed on within a session.
+// CheckTokens asserts that tokens grow from grant to grant. With handed, tokens
+// may stay the same for a hand-over within a session.
 func CheckTokens(holds []Hold, handed bool) error {
 	sorted := ByTime(holds)
 	for i := 1; i < len(sorted); i++ {
@@ -85,8 +85,8 @@ func CheckTokens(holds []Hold, handed bool) error {
 	return nil
 }
 
-// CheckWrites wants guarded writes to have been applied in the order of their
-// tokens: none by a holder after the next one's.
+// CheckWrites asserts that guarded writes were applied in the order of their
+// tokens: no write of a holder after a write of the next holder.
 func CheckWrites(wrote []Write) error {
 	sorted := slices.SortedFunc(slices.Values(wrote), func(a, b Write) int { return cmp.Compare(a.Zxid, b.Zxid) })
 	for i := 1; i < len(sorted); i++ {
@@ -97,14 +97,14 @@ func CheckWrites(wrote []Write) error {
 	return nil
 }
 
-// CheckLinear wants the history to be that of one thing that one can hold at a time,
-// with tokens as for CheckTokens: a grant takes effect between the call and its
-// return, an end between the time it was asked for, or learned of, and whenever.
+// CheckLinear asserts that the history is a possible history of an exclusive
+// hold, with tokens as for CheckTokens: a grant takes effect between the call
+// and its return, an end at any time after its request or its discovery.
 //
-// The tokens say in which order the holds must have been, and among those that were
-// handed on the times of the grants do. So a history is linearizable exactly if each
-// hold can begin and end as early as the one before allows. Holds that were lost by
-// the time they were granted are left to CheckTokens.
+// The tokens give the order of the holds; for hand-overs the times of the
+// grants do. So a history is linearizable exactly if each hold can begin and
+// end as early as the previous hold allows. Holds already lost at their grant
+// are left to CheckTokens.
 func CheckLinear(holds []Hold, handed bool) error {
 	sorted := slices.SortedStableFunc(slices.Values(Lasting(holds)), func(a, b Hold) int {
 		return cmp.Or(cmp.Compare(a.Token, b.Token), a.From.Compare(b.From))

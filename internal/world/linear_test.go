@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// exclusive is porcupine's view of what one can hold at a time.
+// exclusive is porcupine's model of an exclusive hold.
 type exclusive struct {
 	held  bool
 	token int64
@@ -20,10 +20,10 @@ type exclusive struct {
 type turn struct {
 	ends  bool
 	token int64
-	by    int // which hold
+	by    int // index of the hold
 }
 
-// linearizable asks porcupine what CheckLinear answers by itself.
+// linearizable asks porcupine the question of CheckLinear.
 func linearizable(holds []Hold, handed bool) bool {
 	model := porcupine.Model{
 		Init: func() any { return exclusive{} },
@@ -35,7 +35,7 @@ func linearizable(holds []Hold, handed bool) bool {
 			return !s.held && (in.token > s.token || handed && in.token == s.token), exclusive{true, in.token, in.by}
 		},
 	}
-	// Twice the time, so that ends come before beginnings of the same instant.
+	// Twice the time, so ends come before beginnings of the same instant.
 	when := func(t time.Time) int64 { return 2 * int64(t.Sub(at(0))) }
 	var ops []porcupine.Operation
 	for i, h := range holds {

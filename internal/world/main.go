@@ -7,14 +7,15 @@ import (
 	"go.uber.org/goleak"
 )
 
-// ballast is memory that nobody uses. Each connection of a client takes three megabytes
-// for its buffers, and the heap of a history is no larger than that: the collector,
-// which begins when the heap has doubled, would run at every connection, and take half
-// of the processors' time. Memory that is never written costs nothing.
+// ballast is unused memory. Each connection of a client takes three megabytes
+// for its buffers, and the heap of a history is no larger: the garbage
+// collector, which runs when the heap has doubled, would run at every
+// connection, and use half of the processors' time. Memory that is never
+// written costs nothing.
 const ballast = 64 << 20
 
-// Main runs a package's tests, and fails if any of them leaves a goroutine behind.
-// It does not return.
+// Main runs a package's tests, and fails if any of them leaves a goroutine
+// behind. Main does not return.
 func Main(m *testing.M) {
 	unused := make([]byte, ballast)
 	goleak.VerifyTestMain(m)

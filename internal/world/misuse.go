@@ -14,21 +14,23 @@ import (
 	"testing"
 )
 
-// Misuse checks that a package says what is wrong when its values are used in a way
-// that ends in a nil dereference unless somebody has thought of it.
+// Misuse checks that a package reports an understandable error for typical
+// misuse of its values, instead of a nil dereference.
 type Misuse struct {
-	// Invalid is the error that errors about arguments wrap.
+	// Invalid is the error wrapped by errors about arguments.
 	Invalid error
-	// Zero has, by the name of the type, a pointer to the zero value of each exported
-	// type that has methods.
+	// Zero has, by the name of the type, a pointer to the zero value of each
+	// exported type with methods.
 	Zero map[string]any
-	// NoClient has, by the name of the function, what each exported function that takes
-	// a *session.Client returns for a nil one: a pointer with methods, or an error.
+	// NoClient has, by the name of the function, the result of each exported
+	// function with a *session.Client for a nil client: a pointer with methods,
+	// or an error.
 	NoClient map[string]any
 }
 
-// Check walks all exported types and functions of the package in the working directory,
-// and all methods of the values, each with a context and with a nil one.
+// Check walks all exported types and functions of the package in the working
+// directory, and all methods of the values, each with a context and with a nil
+// context.
 func (m Misuse) Check(t *testing.T) {
 	types, functions, err := exported()
 	if err != nil {
@@ -47,7 +49,7 @@ func (m Misuse) Check(t *testing.T) {
 	m.useTypes(t)
 }
 
-// reporter is the part of a *testing.T that takes what was found.
+// reporter is the part of a *testing.T for findings.
 type reporter interface {
 	Context() context.Context
 	Errorf(format string, args ...any)
@@ -67,7 +69,8 @@ func (m Misuse) useTypes(t reporter) {
 	}
 }
 
-// walkMethods calls all methods of value; texts are those of which an error, or a panic, has one.
+// walkMethods calls all methods of value; each error or panic must have one of
+// texts.
 func (m Misuse) walkMethods(t reporter, what string, value any, texts ...string) {
 	v := reflect.ValueOf(value)
 	var none context.Context
@@ -78,7 +81,7 @@ func (m Misuse) walkMethods(t reporter, what string, value any, texts ...string)
 	}
 }
 
-// callMisused calls a method with ctx and, beside that, zero values.
+// callMisused calls a method with ctx and otherwise zero values.
 func (m Misuse) callMisused(ctx context.Context, t reporter, name string, method reflect.Value, texts ...string) {
 	takesContext, args := false, []reflect.Value{}
 	for i := range method.Type().NumIn() {
@@ -119,8 +122,8 @@ type panicError struct{ value any }
 
 func (p *panicError) Error() string { return fmt.Sprint(p.value) }
 
-// outcome calls method, and goes through what it returns. fails says that the method
-// has a way to return an error, be it as an iterator's last element.
+// outcome calls method, and inspects its results. fails: the method can return
+// an error, possibly as an iterator's last element.
 func outcome(method reflect.Value, args []reflect.Value) (err error, fails bool) {
 	defer func() {
 		switch p := recover().(type) {
@@ -158,8 +161,8 @@ func outcome(method reflect.Value, args []reflect.Value) (err error, fails bool)
 	return nil, false
 }
 
-// exported are the exported types with methods, and the exported functions that take a
-// client, of the package in the working directory.
+// exported are the exported types with methods, and the exported functions with
+// a client parameter, of the package in the working directory.
 func exported() (types, functions map[string]bool, err error) {
 	names, err := filepath.Glob("*.go")
 	if err != nil {
@@ -219,7 +222,7 @@ func takesClient(d *ast.FuncDecl) bool {
 	return false
 }
 
-// embeds reports whether a struct has methods of what it embeds.
+// embeds reports whether a struct has methods of an embedded type.
 func embeds(s *ast.StructType) bool {
 	for _, f := range s.Fields.List {
 		if len(f.Names) == 0 {

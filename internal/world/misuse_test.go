@@ -12,7 +12,7 @@ import (
 
 var errInvalid = errors.New("invalid")
 
-// careless is a type whose methods do what [Misuse] is there to find.
+// careless is a type with the defects that [Misuse] must find.
 type careless struct{ inner *careless }
 
 func (c *careless) Dereferences() *careless                { return c.inner.inner }
@@ -22,7 +22,7 @@ func (c *careless) Yields() iter.Seq2[int, error]          { return func(func(in
 func (c *careless) YieldsOne() iter.Seq[int]               { return func(yield func(int) bool) { yield(1) } }
 func (c *careless) NoticesNoNil(ctx context.Context) error { return noClient(ctx.Err()) }
 
-// careful is one whose methods are as they should be.
+// careful is a type with correct methods.
 type careful struct{}
 
 func (*careful) Begins(ctx context.Context) error {
@@ -40,7 +40,7 @@ func noClient(err error) error {
 	return errors.Join(err, fmt.Errorf("%w: it has no client: make it with New", errInvalid))
 }
 
-// findings is a reporter that keeps what it is told.
+// findings is a reporter that collects its calls.
 type findings struct {
 	*testing.T
 	found []string

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// ProcessorTime is how long processors have worked for this process. For a bound on
-// what something costs it is better than the time of day, which passes while the
-// machine does something else, too. Other goroutines, and the collector, count.
+// ProcessorTime is the processor time of this process. As a bound on costs,
+// processor time is better than the time of day, which also passes while the
+// machine does other work. Other goroutines, and the garbage collector, count.
 func ProcessorTime() time.Duration {
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
-		panic(err) // it has no reason to fail
+		panic(err) // never fails
 	}
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }

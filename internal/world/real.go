@@ -12,7 +12,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// Connect makes a client of real servers, which is closed with the test.
+// Connect makes a client of real servers; the client is closed with the test.
 func Connect(t testing.TB, servers string, o session.Options) *session.Client {
 	t.Helper()
 	c, err := session.Connect(t.Context(), servers, &o)
@@ -25,10 +25,10 @@ func Connect(t testing.TB, servers string, o session.Options) *session.Client {
 	return c
 }
 
-// LastSeen rests for d after from, or until ctx ends, and returns the last moment at
-// which ctx was seen to last, from if there is none: up to then a holder surely had
-// what ctx stands for. When it notices that ctx has ended would not do: on a machine
-// that stalls that is any time later.
+// LastSeen waits for d after from, or until ctx ends, and returns the last
+// moment at which ctx was known to be alive, or from: up to this moment the
+// holder certainly had the hold of ctx. The moment of noticing the end would
+// not do: on a machine that stalls, it may be much later.
 func LastSeen(ctx context.Context, from time.Time, d time.Duration) time.Time {
 	for seen := from; ; SleepContext(ctx, time.Millisecond) {
 		now := time.Now()

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// late is a context whose end is noticed by nobody who only waits for it, as on a
-// machine that stalls.
+// late is a context whose end does not wake waiting goroutines, as on a machine
+// that stalls.
 type late struct {
 	context.Context
 	end time.Time

@@ -11,7 +11,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// The variables that choose the random histories.
+// The variables for choosing random histories.
 const (
 	seedsVariable = "ZKTEST_SEEDS" // how many, at least
 	seedVariable  = "ZKTEST_SEED"  // only the history of this seed
@@ -29,8 +29,9 @@ func Seeds(n int) int {
 // OneSeed reports whether ZKTEST_SEED asks for a single history.
 func OneSeed() bool { return os.Getenv(seedVariable) != "" }
 
-// SeedList returns the seeds of the histories to run: 0 to n-1, or exactly the seed
-// that ZKTEST_SEED names, which need not be below n. A list without a seed fails t.
+// SeedList returns the seeds of the histories to run: 0 to n-1, or exactly the
+// seed in ZKTEST_SEED, which need not be below n. A list without a seed fails
+// t.
 func SeedList(t testing.TB, n int) []uint64 {
 	t.Helper()
 	list, err := seedList(n, os.Getenv(seedVariable))

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// ran collects the seeds that RunSeeds runs.
+// ran collects the seeds run by RunSeeds.
 func ran(t *testing.T, n int) []uint64 {
 	var mu sync.Mutex
 	var seeds []uint64

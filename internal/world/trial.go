@@ -13,22 +13,23 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/matrix"
 )
 
-// Party is the client under test and one that suffers no faults.
+// Party is the client under test, and a client without faults.
 type Party struct {
 	Tested, Other *session.Client
-	// Expires says that the fault is an expiry out of turn, which no client
-	// can know of before the server tells it.
+	// Expires: the fault is an early expiry, of which no client can know before
+	// the server's answer.
 	Expires bool
 	// State is the trial's own, made by its Setup.
 	State any
 }
 
-// ErrBroken is what operations report when mutual exclusion is.
+// ErrBroken is reported by operations that detect a violation of mutual
+// exclusion.
 var ErrBroken = errors.New("two hold it at once")
 
-// Overlap judges that another client was granted, with token second, what ctx says is
-// held with token first. It is nil if the holder knows, or could not, and its guard
-// refuses it.
+// Overlap checks a grant with token second to another client, while ctx belongs
+// to a hold with token first. The result is nil if the holder knows of its
+// loss, or could not know, and its guard refuses.
 func (p *Party) Overlap(ctx context.Context, guard session.Op, first, second int64) error {
 	if ctx.Err() == nil && !p.Expires {
 		return fmt.Errorf("%w: tokens %d and %d", ErrBroken, first, second)
@@ -43,8 +44,8 @@ func (p *Party) Overlap(ctx context.Context, guard session.Op, first, second int
 	return nil
 }
 
-// Trial is an operation under every fault at every one of its requests, and how
-// its outcome is judged.
+// Trial is an operation under every fault at every request, with the checks of
+// its outcome.
 type Trial struct {
 	Name string
 	// Paths must have no children left afterwards.
@@ -54,10 +55,9 @@ type Trial struct {
 	Op    func(ctx context.Context, p *Party) error
 	// Next must succeed afterwards, with the other client usually.
 	Next func(ctx context.Context, p *Party) error
-	// Counts tells which requests suffer; nil: matrix.DefaultCounts.
+	// Counts selects the requests for faults; nil: matrix.DefaultCounts.
 	Counts func(zktest.Request) bool
-	// Excuses are errors that are none, besides those that the fault
-	// explains.
+	// Excuses are accepted errors, in addition to those explained by the fault.
 	Excuses []error
 	// Watched allows watches to be left on the server.
 	Watched bool
@@ -69,8 +69,8 @@ func (tr Trial) Run(t *testing.T) int {
 	return matrix.Run(t, tr.Case()).Cases
 }
 
-// RunUntilDeadline is Run for an operation that fails without a fault: by its
-// deadline, which is its purpose.
+// RunUntilDeadline is Run for an operation that, without a fault, fails by its
+// deadline, on purpose.
 func (tr Trial) RunUntilDeadline(t *testing.T) int {
 	t.Helper()
 	op := tr.Op
@@ -87,8 +87,9 @@ func (tr Trial) RunUntilDeadline(t *testing.T) int {
 	return tr.Run(t)
 }
 
-// RunPairs is Run under every two faults, in either order, at every two requests. It
-// tries each so many-th case, with ZKTEST_SEEDS all; with -short the faults are fewer.
+// RunPairs is Run under every two faults, in either order, at every two
+// requests. It tries only every each-th case, or all with ZKTEST_SEEDS; with
+// -short the faults are fewer.
 func (tr Trial) RunPairs(t *testing.T, each int) int {
 	t.Helper()
 	if Seeds(1) > 1 {
@@ -104,8 +105,8 @@ func (tr Trial) RunPairs(t *testing.T, each int) int {
 	return matrix.Run(t, c).Cases
 }
 
-// Case is the trial for matrix. With -short, which is for the race detector, it has
-// one fault of each kind: a reply, a session and a caller that is lost.
+// Case is the trial for matrix. With -short, for the race detector, Case has
+// one fault of each kind: the loss of a reply, a session and a caller.
 func (tr Trial) Case() matrix.Case {
 	var faults []matrix.Fault
 	if testing.Short() {
@@ -148,7 +149,7 @@ func (tr Trial) check(e *matrix.Env) error {
 	if err := tr.judge(e); err != nil {
 		return err
 	}
-	// The tested client lives: what it left behind would stay.
+	// The tested client lives: its remains would stay.
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	for _, path := range tr.Paths {
@@ -164,7 +165,7 @@ func (tr Trial) check(e *matrix.Env) error {
 			return fmt.Errorf("the next caller: %w", err)
 		}
 	}
-	Pause(time.Minute) // for what may still go on in the background
+	Pause(time.Minute) // for background work
 	if n := e.Server.Stats().Watches; n > 0 && !tr.Watched {
 		return fmt.Errorf("%d watches left on the server: %v", n, e.Server.Watches())
 	}
@@ -185,7 +186,8 @@ func (tr Trial) judge(e *matrix.Env) error {
 	return fmt.Errorf("no excuse for: %w", e.Err)
 }
 
-// CheckOutcome compares the result of a change with how many times it was made.
+// CheckOutcome compares the result of a change with the number of times it was
+// made.
 func CheckOutcome(said error, times int) error {
 	switch {
 	case times > 1:

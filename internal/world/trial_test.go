@@ -11,7 +11,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/matrix"
 )
 
-// An operation that makes no request once a fault is set is not tested by it.
+// An operation without requests under a fault is not tested under this fault.
 func TestAnOperationThatEvadesItsFaultsExceedsTheBound(t *testing.T) {
 	tr := Trial{Name: "evading", Op: func(ctx context.Context, p *Party) error {
 		s, err := p.Tested.Session(ctx)

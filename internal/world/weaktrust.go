@@ -8,11 +8,12 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// NoticesWeakTrust has isolated cut off a follower of an ensemble, together with a
-// client that holds something and knows no other server, and judge what was seen. With
-// the weaker rule of trust, which other clients go by, two hold it then: the follower
-// goes on answering, and the others expire the session. A judge that does not notice
-// that is no judge. With the rule that is the default, there are not two.
+// NoticesWeakTrust is a test of checks: isolated cuts off a follower of an
+// ensemble, together with a client that has a hold and knows no other server,
+// and checks the observations. Under the weaker rule of trust, used by other
+// clients, two clients have the hold then: the follower continues to answer,
+// and the other servers expire the session. The check must detect this. Under
+// the default rule, only one client has the hold.
 func NoticesWeakTrust(t *testing.T, isolated func(w *World, trust session.TrustRule) error) {
 	t.Helper()
 	for name, trust := range map[string]session.TrustRule{"weaker": session.TrustAnswered, "default": session.TrustQuorum} {

@@ -1,6 +1,6 @@
 // Package world is for tests of recipes: a server in virtual time with its
 // clients, every fault at every request of an operation, random faults, and
-// what else their tests share. Only tests import it.
+// other shared code of tests. Only tests import the package.
 package world
 
 import (
@@ -16,8 +16,9 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// virtualLimit bounds a bubble in virtual time: a retry loop that never ends
-// would otherwise run indefinitely, since time passes whenever all sleep.
+// virtualLimit bounds a bubble in virtual time: an endless retry loop would
+// otherwise run indefinitely, because time passes whenever all goroutines
+// sleep.
 const virtualLimit = 4 * time.Hour
 
 // World is an in-memory server and its clients inside a synctest bubble.
@@ -49,7 +50,7 @@ func In(t *testing.T, so *zktest.Options, body func(w *World)) {
 }
 
 // Client connects a client with the default options, named "c1", "c2", ... for
-// zktest.Link. It is closed with the world.
+// zktest.Link. The client is closed with the world.
 func (w *World) Client() *session.Client { return w.ClientWith(session.Options{}) }
 
 // ClientWith is Client with options.
@@ -108,10 +109,10 @@ func (w *World) Pass(d time.Duration) {
 	synctest.Wait()
 }
 
-// Pause lets virtual time pass: it runs in a bubble.
+// Pause lets virtual time pass; to be called in a bubble.
 func Pause(d time.Duration) { time.Sleep(d) }
 
-// Once runs do right before the first request that match accepts.
+// Once runs do right before the first request accepted by match.
 func (w *World) Once(match func(zktest.Request) bool, do func()) {
 	var first sync.Once
 	w.Server.OnRequest(func(r zktest.Request) zktest.Action {

@@ -1,6 +1,5 @@
-// Package gozookeeper is the peer that uses go-zookeeper alone: its lock, what
-// its users write to count, and plain requests, which are the floor of what
-// recipes can reach.
+// Package gozookeeper is the peer with only go-zookeeper: its lock, a typical
+// counter of its users, and plain requests, the lower bound for recipes.
 package gozookeeper
 
 import (
@@ -24,7 +23,7 @@ type Peer struct {
 	Timeout time.Duration
 }
 
-// Version is that of the module.
+// Version is the version of the module.
 func (p Peer) Version() string {
 	const name = "github.com/go-zookeeper/zk"
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -42,7 +41,7 @@ type silent struct{}
 
 func (silent) Printf(string, ...any) {}
 
-// Measure is that of [task.Peer].
+// Measure implements [task.Peer].
 func (p Peer) Measure(ctx context.Context, t task.Task, _ func() error) (float64, error) {
 	var workers, once []task.Work
 	for range t.Clients {

@@ -15,15 +15,15 @@ import (
 // rest is the time between two resignations: everybody waits by then.
 const rest = 2 * time.Millisecond
 
-// victory is a leadership, and when the candidate knew of it.
+// victory is a leadership, with the time at which the candidate knew.
 type victory struct {
 	e  *election.Elector
 	l  *election.Leadership
 	at time.Time
 }
 
-// handOvers measures from each resignation until the next leader knows that it leads. A
-// leader that has resigned stands again.
+// handOvers measures from each resignation until the next leader knows of its
+// leadership. A resigned leader stands again.
 func handOvers(ctx context.Context, t task.Task, clients []*session.Client) (float64, error) {
 	all, ctx := errgroup.WithContext(ctx)
 	ctx, cancel := context.WithCancel(ctx)
@@ -34,12 +34,12 @@ func handOvers(ctx context.Context, t task.Task, clients []*session.Client) (flo
 		if err != nil {
 			return err
 		}
-		// Waited for below; ends when it leads, or with ctx.
+		// Waited for below; ends with the leadership, or with ctx.
 		all.Go(func() error {
 			l, err := k.Await(ctx)
 			if err != nil {
 				if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-					return nil // it was told to stop; its znode goes with the session
+					return nil // told to stop; its znode goes with the session
 				}
 				return err
 			}

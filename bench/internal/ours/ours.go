@@ -1,5 +1,5 @@
-// Package ours is the peer that uses the recipes of this project, as their users
-// do: with the defaults, but for the session timeout, which all peers share.
+// Package ours is the peer with the recipes of this project, used with their
+// defaults, except for the session timeout, which is the same for all peers.
 package ours
 
 import (
@@ -24,10 +24,10 @@ type Peer struct {
 	Timeout time.Duration
 }
 
-// Version is that of the checkout.
+// Version is the version of the checkout.
 func (p Peer) Version() string { return "zkrecipes of this checkout" }
 
-// Measure is that of [task.Peer].
+// Measure implements [task.Peer].
 func (p Peer) Measure(ctx context.Context, t task.Task, ready func() error) (value float64, err error) {
 	clients, err := p.connect(ctx, t.Clients)
 	defer func() { err = errors.Join(err, closeAll(ctx, clients)) }()
@@ -74,7 +74,7 @@ func closeAll(ctx context.Context, clients []*session.Client) error {
 	return errors.Join(errs...)
 }
 
-// workers share what one client has.
+// workers of one client share its recipes.
 func workers(t task.Task, clients []*session.Client) ([]task.Work, error) {
 	var once []task.Work
 	for _, c := range clients {

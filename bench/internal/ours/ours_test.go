@@ -12,7 +12,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// station is a peer, and a session beside it, on a server of the test.
+// station is a peer with an additional session, on a test server.
 func station(t *testing.T) (Peer, *session.Session) {
 	t.Helper()
 	srv, err := zktest.Start(nil)
@@ -91,7 +91,7 @@ func TestEveryKindOfViewIsMeasured(t *testing.T) {
 		go func() {
 			defer close(ended)
 			for ctx.Err() == nil {
-				_, _ = s.Set(ctx, child(3), task.Stamp(), -1) // until it is told to end
+				_, _ = s.Set(ctx, child(3), task.Stamp(), -1) // until told to end
 			}
 		}()
 		return nil

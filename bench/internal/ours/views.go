@@ -11,8 +11,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// viewing runs a view of the children of t's path while fn runs, which begins
-// when it is loaded.
+// viewing runs a view of the children of t's path while fn runs; fn begins when
+// the view is loaded.
 func viewing(ctx context.Context, t task.Task, c *session.Client, fn func(context.Context, *cache.Children[[]byte]) error) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	v := cache.NewChildren(c, t.Path, cache.Bytes, nil)

@@ -12,19 +12,19 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Work is one operation of a worker. n is the worker's number plus how many
-// operations it has done.
+// Work is an operation of a worker. n is the worker's number plus the number of
+// its finished operations.
 type Work func(ctx context.Context, n int) error
 
-// tally counts the operations of one worker, on a cache line of its own.
+// tally counts the operations of a worker, on its own cache line.
 type tally struct {
 	n atomic.Int64
 	_ [56]byte
 }
 
-// Rate has all workers work concurrently and returns how many operations
-// they finish in a second, between the warm-up and the end. Then their context
-// ends, and it waits for what they have begun.
+// Rate runs all workers concurrently and returns the number of finished
+// operations per second, between the warm-up and the end. Then the workers'
+// context ends, and Rate waits for begun operations.
 func Rate(ctx context.Context, t Task, workers []Work) (float64, error) {
 	all, ctx := errgroup.WithContext(ctx)
 	working, stop := context.WithCancel(ctx)
@@ -43,7 +43,7 @@ func labor(ctx context.Context, i int, work Work, done *tally) error {
 	for n := i; ctx.Err() == nil; n++ {
 		err := work(ctx, n)
 		if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-			return nil // it was told to stop
+			return nil // told to stop
 		}
 		if err != nil {
 			return fmt.Errorf("worker %d: %w", i, err)
@@ -53,7 +53,7 @@ func labor(ctx context.Context, i int, work Work, done *tally) error {
 	return nil
 }
 
-// observe counts what is done from the end of the warm-up on.
+// observe counts the operations after the warm-up.
 func observe(ctx context.Context, t Task, done []tally) (float64, error) {
 	if err := Pause(ctx, t.Warm()); err != nil {
 		return 0, err
@@ -99,7 +99,7 @@ func Median(values []float64) float64 {
 }
 
 // Stamp is the present time as the data of a znode: microseconds since 1970 by
-// the clock of this machine, which all peers share.
+// this machine's clock, the same for all peers.
 func Stamp() []byte { return strconv.AppendInt(nil, time.Now().UnixMicro(), 10) }
 
 // Since is how many microseconds ago data was stamped.

@@ -19,11 +19,11 @@ func TestTheMedianIsInTheMiddle(t *testing.T) {
 	require.InDelta(t, 2.5, Median([]float64{9, 1, 3, 2}), 0)
 	values := []float64{3, 1, 2}
 	Median(values)
-	require.Equal(t, []float64{3, 1, 2}, values, "what it is given stays as it is")
+	require.Equal(t, []float64{3, 1, 2}, values, "the argument is unchanged")
 }
 
-// Work that takes 10 ms makes 100 operations a second of each worker, whatever
-// the warm-up was like: here it is much slower.
+// Work that takes 10 ms makes 100 operations a second of each worker,
+// independently of the warm-up, which is much slower here.
 func TestTheRateIsThatOfTheTimeAfterTheWarmUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
@@ -71,7 +71,7 @@ func TestAFailureEndsTheRunAtOnce(t *testing.T) {
 	})
 }
 
-// The run waits for the work that a worker has begun: its session is closed next.
+// The run waits for begun work, because the session is closed afterwards.
 func TestTheRunEndsWhenAllWorkersHave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ended := false

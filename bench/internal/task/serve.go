@@ -12,8 +12,8 @@ import (
 type Peer interface {
 	// Version is the library and its release.
 	Version() string
-	// Measure does what t says and returns its value. It calls ready where t's
-	// kind says so.
+	// Measure carries out t and returns its value. Measure calls ready for the
+	// kinds that require it.
 	Measure(ctx context.Context, t Task, ready func() error) (float64, error)
 }
 

@@ -1,5 +1,6 @@
-// Package history judges the answers that concurrent clients got. Only tests import it,
-// and not those of packages whose importers should not see porcupine in their go.sum.
+// Package history checks the answers to concurrent clients. Only tests import
+// the package, except tests of packages whose importers should not see
+// porcupine in their go.sum.
 package history
 
 import (
@@ -11,18 +12,18 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// Fate is the outcome that the error of a change promises.
+// Fate is the outcome of a change, as promised by its error.
 type Fate int
 
-// A change that failed must not have been made; one of unknown outcome may have been, or
-// may still be.
+// A failed change must not have been made; a change of unknown outcome may have
+// been made, or may still be.
 const (
 	Never Fate = iota
 	Once
 	Maybe
 )
 
-// FateOf is the fate of a change that has returned err.
+// FateOf is the fate of a change with the error err.
 func FateOf(err error) Fate {
 	switch {
 	case err == nil:
@@ -33,22 +34,22 @@ func FateOf(err error) Fate {
 	return Never
 }
 
-// Call is one call of a history. Begin and End are numbered in the order in which calls
-// began and returned.
+// Call is a call of a history. Begin and End are numbers in the order of
+// beginnings and returns.
 type Call struct {
 	Input      any
 	Fate       Fate
 	Begin, End int64
 }
 
-// ErrOrder says that no order of the calls explains their results.
+// ErrOrder: no order of the calls explains their results.
 var ErrOrder = errors.New("not linearizable")
 
-// Check wants an order of the calls that explains their answers, in which none
-// comes before its beginning or after its end. step is what the one true copy does: it
-// says whether the answer in the input fits the state, and what the next state is. A call
-// of unknown fate may take effect at any time after it began, or never, which is after
-// all others. One that failed has no effect.
+// Check requires an order of the calls that explains their answers, with each
+// call between its beginning and its end. step is the specification: it tells
+// whether the answer in the input fits the state, and returns the next state. A
+// call of unknown fate may take effect at any time after its beginning, or
+// never, which means after all others. A failed call has no effect.
 func Check(initial any, step func(state, input any) (bool, any), calls []Call) error {
 	last := int64(0)
 	for _, c := range calls {
