@@ -48,7 +48,7 @@ func TestHowRunOfAWorkerEnds(t *testing.T) {
 				w.Server.Heal()
 				if x.want != nil {
 					require.ErrorIs(w, err, x.want)
-					require.NotErrorIs(w, err, context.Canceled, "whoever ignores that ignores what happened")
+					require.NotErrorIs(w, err, context.Canceled, "a caller that ignores cancellations must not miss this error")
 					return
 				}
 				require.NoError(w, err)
@@ -96,7 +96,7 @@ func TestHowADrainedWorkerEnds(t *testing.T) {
 				}
 				w.Pass(time.Second)
 				x.before(w, c)
-				require.NoError(w, worker.Drain(w.Within(x.within)), "it has ended")
+				require.NoError(w, worker.Drain(w.Within(x.within)), "Run has ended")
 				err := <-r.done
 				if x.want == nil {
 					require.NoError(w, err)

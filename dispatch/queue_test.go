@@ -229,7 +229,7 @@ func TestFullQueueRefuses(t *testing.T) {
 		w.Settle()
 		_, err := q.Submit(w.Ctx, numbered(20))
 		require.ErrorIs(w, err, dispatch.ErrFull)
-		require.Equal(w, "task-003", w.submit(q, numbered(3)), "it exists")
+		require.Equal(w, "task-003", w.submit(q, numbered(3)), "the task exists")
 		st, err := q.Stats(w.Ctx)
 		require.NoError(w, err)
 		require.False(w, st.Open)

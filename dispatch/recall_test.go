@@ -42,7 +42,7 @@ func TestHalfOfWhatOneHasPrefetchedIsRecalled(t *testing.T) {
 	for n := range 11 {
 		sc.putTask(handed(n, "a", now))
 	}
-	require.Empty(t, sc.planRecalls(now.Add(time.Hour)), "nobody else is there")
+	require.Empty(t, sc.planRecalls(now.Add(time.Hour)), "no other worker exists")
 	sc.addWorker("b", profile{Concurrency: 1, Prefetch: 20})
 	require.Empty(t, sc.planRecalls(now), "they have just come")
 	at, ever := sc.nextWake()

@@ -370,7 +370,7 @@ func TestMeddling(t *testing.T) {
 		r := w.collect(q, "b")
 		require.Equal(w, "done", string(r.State))
 		require.Equal(w, 2, r.Attempt, "the master has checked; the task had not begun before")
-		require.Equal(w, []string{in.Worker}, w.Children(path+"/workers"), "nobody's folder is gone")
+		require.Equal(w, []string{in.Worker}, w.Children(path+"/workers"), "the folder without a worker is gone")
 	})
 }
 

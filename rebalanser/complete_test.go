@@ -219,7 +219,7 @@ func TestNewerSetWhileAMemberWaits_R27_R32(t *testing.T) {
 		w.Pass(time.Minute)
 		require.Equal(w, []string{"+" + strings.Join(w.holds(late), ",")}, late.take())
 		for _, call := range quick.take() {
-			require.Equal(w, byte('-'), call[0], "nobody else was disturbed")
+			require.Equal(w, byte('-'), call[0], "no other member was disturbed")
 		}
 	})
 }

@@ -90,7 +90,7 @@ func TestHandlerThatEndsItsGoroutineInAnyMethodLeavesNothing(t *testing.T) {
 				require.ErrorContains(w, c2.ended(), "Goexit")
 				c3 := w.node("c3", rebalanser.Options{Instance: "one"}).run()
 				w.Pass(5 * time.Second)
-				require.Equal(w, "member", c3.group.State().Phase, "nothing of the other is left")
+				require.Equal(w, "member", c3.group.State().Phase, "the other member has left no traces")
 				require.Empty(w, w.of("c2"))
 				require.NotEmpty(w, w.of("c3"))
 			})

@@ -38,7 +38,7 @@ func TestMembersChangeWhileAResourceIsAwaited_P23(t *testing.T) {
 		w.Pass(5 * time.Second)
 		require.Empty(w, w.of("c2"), "c2 has left")
 		if w.mode == rebalanser.GlobalBarrier {
-			require.Empty(w, w.of("c3"), "nobody starts before everybody has stopped")
+			require.Empty(w, w.of("c3"), "no member starts before all members have stopped")
 		}
 		close(goOn)
 		w.Pass(5 * time.Second)

@@ -278,7 +278,7 @@ func TestStopHandlerRunsBeforeTheClientGoes_X1(t *testing.T) {
 		w.Pass(4 * time.Minute)
 		require.Equal(w, "leaving", c1.group.State().Phase)
 		require.Contains(w, w.Children(path+"/clients"), name)
-		require.Len(w, w.of("c2"), 2, "nobody else has got anything")
+		require.Len(w, w.of("c2"), 2, "no other member has got a resource")
 		w.Pass(2 * time.Minute)
 		require.NoError(w, c1.ended())
 		w.shared(4, c2)

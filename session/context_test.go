@@ -75,7 +75,7 @@ func TestContextErrIsThatOfAContextWithoutHolds(t *testing.T) {
 		h := w.hold(w.s, "/h")
 		free := context.WithoutCancel(h.Context())
 		h.End(nil)
-		require.NoError(w, ContextErr(free), "whoever made it does not want it to end")
+		require.NoError(w, ContextErr(free), "made by WithoutCancel, so the context must not end")
 	})
 }
 

@@ -52,7 +52,7 @@ func TestGiveBackContextEndsATimeoutAfterTheLastAnswerAndNotBefore(t *testing.T)
 		late, cancel := w.s.GiveBackContext(context.Background())
 		defer cancel()
 		<-late.Done()
-		require.Equal(w, w.s.Timeout(), time.Since(last), "nobody waits a second timeout")
+		require.Equal(w, w.s.Timeout(), time.Since(last), "no call waits for a second timeout")
 
 		mine, stop := context.WithCancelCause(context.Background())
 		stop(ErrReleased)

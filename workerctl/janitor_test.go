@@ -34,7 +34,7 @@ func TestJanitorRemovesWhatIsAbandoned_T14_T15_W12(t *testing.T) {
 		stop := w.runJanitor(w.Client(), o)
 		defer stop()
 		w.Pass(time.Hour)
-		require.EqualValues(w, "running", w.info(j).State, "one lives")
+		require.EqualValues(w, "running", w.info(j).State, "one worker is alive")
 
 		require.NoError(w, w.Server.ExpireSession(crew[1].Session().ID()))
 		w.Pass(4 * time.Minute)

@@ -127,7 +127,7 @@ func TestChangesEndWithTheJob(t *testing.T) {
 		require.Equal(w, []string{"left 0/1"}, told())
 		require.NoError(w, j.Kill(w.Ctx))
 		require.ErrorIs(w, end(), workerctl.ErrOver)
-		require.Empty(w, told(), "nobody has failed")
+		require.Empty(w, told(), "no worker has failed")
 	})
 }
 

@@ -116,7 +116,7 @@ func TestEnsembleElectsAgainAndKeepsItsDataWhenTheLeaderIsKilled(t *testing.T) {
 		found, _, err := conn.Exists("/kept")
 		require.NoError(t, err)
 		require.True(t, found)
-		require.Error(t, c.Launch(ctx, old), "it runs")
+		require.Error(t, c.Launch(ctx, old), "the server runs already")
 	})
 }
 

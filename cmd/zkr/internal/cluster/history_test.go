@@ -296,7 +296,7 @@ func TestWhoWasNotNextIsNotCounted(t *testing.T) {
 	}
 	assert.EqualValues(t, 2, nextOf(registered("a", "b", "c"), "a"))
 	assert.EqualValues(t, -1, nextOf(registered("a", "b", "c"), "c"))
-	assert.EqualValues(t, -1, nextOf(registered("b"), "a"), "who knows")
+	assert.EqualValues(t, -1, nextOf(registered("b"), "a"), "the order is unknown")
 	assert.EqualValues(t, 4, nextOf(registered("a", "b", "a", "c"), "a"), "started again")
 	for term, counts := range map[int64]int{2: 1, 3: 0} {
 		var h history

@@ -26,7 +26,7 @@ func TestKeysAreGoodForOneUse(t *testing.T) {
 		}
 	}
 	for _, u := range []use{forCookie, forForm, forNodes} {
-		assert.Empty(t, Secret("").key(u), "nobody knows the empty secret")
+		assert.Empty(t, Secret("").key(u), "the empty secret has no key")
 	}
 }
 

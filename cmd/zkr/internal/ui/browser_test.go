@@ -319,7 +319,7 @@ func away(t *testing.T, b *browser.Browser, s *stage, url string) {
 	p.Size(1280, 1000)
 	p.Open(url + "/")
 	p.Until(isLive)
-	assert.Equal(t, "0", p.Eval("document.querySelectorAll('.allgood').length"), "nobody knows whether anything is wrong")
+	assert.Equal(t, "0", p.Eval("document.querySelectorAll('.allgood').length"), "whether problems exist is unknown")
 	picture(t, p, "away")
 	p.Open(url + "/locks")
 	p.Until(isLive)

@@ -77,7 +77,7 @@ func TestNobodyLooksUnlessSomebodyReads(t *testing.T) {
 	for i := range 20 {
 		changed(t, srv, m, i+1)
 	}
-	assert.Equal(t, before, m.visits(), "nobody has looked")
+	assert.Equal(t, before, m.visits(), "no look without a reader")
 	assert.Equal(t, version, m.Hub.Version(), "and nothing was published")
 	for i, read := range []string{"/api/things", "/counters", "/locks", "/"} {
 		m.rest0()

@@ -104,13 +104,13 @@ func TestWhoHoldsForLongIsPointedOut(t *testing.T) {
 	more := slices.Insert(both, 1, old("/frontends/ann e1")[1:]...)
 	assert.Equal(t, "ann has held it for more than 1 hour while 1 waits", text(began(time.Hour, time.Time{}), more))
 
-	assert.Empty(t, text(Past{}, both), "nobody has looked")
+	assert.Empty(t, text(Past{}, both), "without earlier observations")
 	assert.Empty(t, text(began(9*time.Minute, time.Time{}), both))
 	assert.Empty(t, text(began(25*time.Minute, noon.Add(-time.Minute)), both), "granted a minute ago")
 	assert.Empty(t, text(Past{Began: noon.Add(-time.Hour), Holds: map[Tenure]time.Time{}}, both), "waited for long, and granted just now")
 	assert.Empty(t, text(began(time.Hour, time.Time{}), nodes(ann, bob)), "created a minute ago")
 	assert.Empty(t, text(began(time.Hour, noon.Add(-time.Hour)), old(strings.Replace(ann, "e1", "e1 z200", 1), bob)), "another node with the same path")
-	assert.Empty(t, text(began(time.Hour, time.Time{}), old(ann)), "nobody waits")
+	assert.Empty(t, text(began(time.Hour, time.Time{}), old(ann)), "no contender waits")
 }
 
 // TestTenuresAreOfNodesNotOfPaths: names are used again, by Kazoo's Semaphore for
@@ -140,7 +140,7 @@ func TestDeadWorkersAreTold(t *testing.T) {
 	require.Equal(t, "job /twister2/wc: 2 of 4 running, 1 dead, 1 left\n"+died, said(job("running")))
 	require.Equal(t, "job /twister2/wc: submitted: 2 of 4 running, 1 dead, 1 left\n"+died, said(job("submitted")))
 	for _, over := range []string{"finished", "killed", "abandoned"} {
-		require.NotContains(t, said(job(over)), "waits", "nobody waits")
+		require.NotContains(t, said(job(over)), "waits", "no worker is awaited")
 	}
 	with := func(old, now string) []string {
 		var out []string
@@ -156,7 +156,7 @@ func TestDeadWorkersAreTold(t *testing.T) {
 	blind := slices.DeleteFunc(job("running"), func(line string) bool { return strings.HasPrefix(line, run+"/live/") })
 	require.Equal(t, "job /twister2/wc: 0 of 4 running, 1 left, 3 unknown\n", said(append(blind, run+"/live denied")), "the live nodes are unreadable")
 	gone := slices.DeleteFunc(job("running"), func(line string) bool { return strings.HasPrefix(line, run+"/state") })
-	require.Equal(t, "job /twister2/wc: being removed\n", said(gone), "nobody waits")
+	require.Equal(t, "job /twister2/wc: being removed\n", said(gone), "no worker is awaited")
 }
 
 func TestQueuesWithoutWorkersAreTold(t *testing.T) {
