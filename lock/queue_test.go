@@ -66,6 +66,7 @@ func TestQueue(t *testing.T) {
 			},
 			Except: map[string]string{
 				"FolderOfKazooIsNoContainer":                            layout,
+				"LongHoldUnderEveryFaultAtEveryHeartbeat":               "the heartbeats are those of a mutex",
 				"UncontendedIsTwoRequestsInOneRoundTripAndReleaseIsOne": number,
 				"AcquireAfterALongPauseIsAtMostThreeRequests":           number,
 			},
