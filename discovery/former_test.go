@@ -72,6 +72,7 @@ func TestLostInstanceIsRegisteredAgainBeforeItsFormerSessionExpires_CH52(t *test
 				t.Logf("listed again after %v", time.Since(back))
 				require.Less(w, time.Since(back), 3*time.Second)
 				require.Greater(w, s.Token, before.Token)
+				w.Settle()
 				for _, n := range listed {
 					require.Equal(w, 1, n)
 				}
