@@ -71,7 +71,8 @@ func TestMoveWhoseReplyIsLostIsCarriedOutOnce_D7(t *testing.T) {
 	for _, typ := range types {
 		inWorld(t, nil, func(w *World) {
 			g := w.register(registry(w.Client()), typed("one", typ))
-			w.Server.OnRequest(w.first(1, "multi", zktest.Action{Do: zktest.DropReplyCut}))
+			require.NoError(w, w.Server.Create(base+"/api", nil))
+			w.Server.FailNth(func(q zktest.Request) bool { return q.Op == "multi" && !q.OnlyChecks }, 1, zktest.Action{Do: zktest.DropReplyCut})
 			var made []int64
 			w.Server.OnApply(func(zktest.Txn) {
 				for _, name := range w.Children(base + "/api") {
