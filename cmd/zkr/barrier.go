@@ -58,8 +58,9 @@ func (a *app) barrierAwait() *cobra.Command {
 	var p party
 	var timeout time.Duration
 	cmd := &cobra.Command{
-		Use:   "await PATH -n N",
-		Short: "Wait until N are waiting, and pass together with them",
+		Annotations: cli.Does(cli.CanBeBusy),
+		Use:         "await PATH -n N",
+		Short:       "Wait until N are waiting, and pass together with them",
 		Long: `Waits until N are waiting at PATH, passes together with them, and shows the number
 of the round. The next round begins at once. With --timeout zkr exits with 75 if
 too few come in time, and does not count any more; with 74 if it cannot be told
@@ -153,8 +154,9 @@ func (p *party) enter(ctx context.Context, client *session.Client) (*supervise.H
 func (a *app) barrierGate() *cobra.Command {
 	var timeout time.Duration
 	wait := &cobra.Command{
-		Use:   "wait PATH",
-		Short: "Wait until the gate is open",
+		Annotations: cli.Does(cli.Reads, cli.CanBeBusy),
+		Use:         "wait PATH",
+		Short:       "Wait until the gate is open",
 		Long: "Waits until the gate PATH is open; if it is already, that is at once. With --timeout zkr\n" +
 			"exits with 75 if the gate is still closed then.",
 		Example: "  zkr barrier gate wait /gates/maintenance --timeout 1h && ./job",
@@ -196,7 +198,8 @@ func (a *app) gateChange(name, short, help string, change func(context.Context, 
 
 func (a *app) gateShow() *cobra.Command {
 	return &cobra.Command{
-		Use: "show PATH", Short: "Say whether the gate is closed or open", Args: cli.OnPath("gate"),
+		Annotations: cli.Does(cli.Reads),
+		Use:         "show PATH", Short: "Say whether the gate is closed or open", Args: cli.OnPath("gate"),
 		Long:    "Says closed or open; with -o json the field closed is true or false.",
 		Example: "  test $(zkr barrier gate show /gates/maintenance) = open && ./job",
 		RunE: cli.RunE(func(cmd *cobra.Command, args []string) error {

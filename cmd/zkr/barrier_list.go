@@ -47,8 +47,9 @@ const guestColumns = "PLACE STATE ID DATA TOKEN SESSION SINCE AGE"
 // barrierList is "zkr barrier ls".
 func (a *app) barrierList() *cobra.Command {
 	return &cobra.Command{
-		Use:   "ls PATH",
-		Short: "Show the parties at the barrier PATH, and how many are missing",
+		Annotations: cli.Does(cli.Reads),
+		Use:         "ls PATH",
+		Short:       "Show the parties at the barrier PATH, and how many are missing",
 		Long: "Shows how many parties the barrier PATH is for, the number of rounds so far, and the\n" +
 			"parties that have arrived: STATE is waits or inside. SINCE is when the party arrived,\n" +
 			"by the servers' clock.",

@@ -49,12 +49,12 @@ func (a *app) counter() *cobra.Command {
 	return parent
 }
 
-// command is a counter's command; on does it.
-func (c *counterCommand) command(use, short, example string, args cobra.PositionalArgs,
+// command is a counter's command; on does it. traits are those of cli.Does.
+func (c *counterCommand) command(traits map[string]string, use, short, example string, args cobra.PositionalArgs,
 	on func(ctx context.Context, n *counter.Counter, args []string) error,
 ) *cobra.Command {
 	return &cobra.Command{
-		Use: use, Short: short, Long: counterHelp, Example: "  zkr counter " + example, Args: args,
+		Annotations: traits, Use: use, Short: short, Long: counterHelp, Example: "  zkr counter " + example, Args: args,
 		RunE: cli.RunE(func(cmd *cobra.Command, args []string) error {
 			o, err := c.options()
 			if err != nil {
@@ -78,7 +78,7 @@ func (c *counterCommand) options() (*counter.Options, error) {
 }
 
 func (c *counterCommand) get() *cobra.Command {
-	return c.command("get PATH", "Show the number", "get /counters/builds", cli.OnPath("counter"),
+	return c.command(cli.Does(cli.Reads), "get PATH", "Show the number", "get /counters/builds", cli.OnPath("counter"),
 		func(ctx context.Context, n *counter.Counter, args []string) error {
 			v, err := n.Get(ctx)
 			if err != nil {
@@ -95,7 +95,7 @@ func (c *counterCommand) add() *cobra.Command {
 		}
 		return onNumbers("N")(cmd, args)
 	}
-	return c.command("add PATH [N]", "Add N, by default 1, and show what the number is then", "add /counters/builds\n  zkr counter add /counters/quota -5", args,
+	return c.command(nil, "add PATH [N]", "Add N, by default 1, and show what the number is then", "add /counters/builds\n  zkr counter add /counters/quota -5", args,
 		func(ctx context.Context, n *counter.Counter, args []string) error {
 			delta := int64(1)
 			if len(args) > 1 {
@@ -110,7 +110,7 @@ func (c *counterCommand) add() *cobra.Command {
 }
 
 func (c *counterCommand) set() *cobra.Command {
-	return c.command("set PATH N", "Make the number N, whatever it was", "set /counters/quota 100", onNumbers("N"),
+	return c.command(nil, "set PATH N", "Make the number N, whatever it was", "set /counters/quota 100", onNumbers("N"),
 		func(ctx context.Context, n *counter.Counter, args []string) error {
 			v, _ := number("N", args[1])
 			if err := n.Set(ctx, v); err != nil {
@@ -121,7 +121,7 @@ func (c *counterCommand) set() *cobra.Command {
 }
 
 func (c *counterCommand) swap() *cobra.Command {
-	return c.command("cas PATH OLD NEW", "Make the number NEW if it is OLD; otherwise exit with 75", "cas /counters/quota 5 4 || echo 'somebody was faster'", onNumbers("OLD", "NEW"),
+	return c.command(cli.Does(cli.Compares), "cas PATH OLD NEW", "Make the number NEW if it is OLD; otherwise exit with 75", "cas /counters/quota 5 4 || echo 'somebody was faster'", onNumbers("OLD", "NEW"),
 		func(ctx context.Context, n *counter.Counter, args []string) error {
 			from, _ := number("OLD", args[1])
 			to, _ := number("NEW", args[2])
@@ -178,8 +178,9 @@ func (c *counterCommand) next() *cobra.Command {
 // watch is "zkr counter watch".
 func (c *counterCommand) watch() *cobra.Command {
 	return &cobra.Command{
-		Use:   "watch PATH",
-		Short: "Show the number, and each change",
+		Annotations: cli.Does(cli.Reads),
+		Use:         "watch PATH",
+		Short:       "Show the number, and each change",
 		Long: "Show the number, and then each change, with the time at which zkr saw it. Changes\n" +
 			"that follow each other at once may be left out; the last one never is." + cli.UntilEnded,
 		Example: "  zkr counter watch /counters/builds",

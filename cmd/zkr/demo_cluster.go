@@ -61,9 +61,10 @@ type clusterDemo struct {
 func (a *app) demoCluster() *cobra.Command {
 	c := &clusterDemo{app: a}
 	cmd := &cobra.Command{
-		Use:   "cluster",
-		Short: "Run an election among nodes, on a page where you can kill them",
-		Long:  clusterHelp,
+		Annotations: cli.Does(cli.Connects),
+		Use:         "cluster",
+		Short:       "Run an election among nodes, on a page where you can kill them",
+		Long:        clusterHelp,
 		Example: "  zkr demo cluster\n" +
 			"  zkr demo cluster --listen 127.0.0.1:0 --nodes 7\n" +
 			"  zkr demo cluster --kills 100",

@@ -18,8 +18,9 @@ const candidateColumns = "PLACE STATE ID WATCHES TERM TOKEN SESSION SINCE AGE"
 // electList is "zkr elect ls".
 func (a *app) electList() *cobra.Command {
 	return &cobra.Command{
-		Use:   "ls PATH",
-		Short: "Show the leader and the waiting candidates of the election PATH, in order",
+		Annotations: cli.Does(cli.Reads),
+		Use:         "ls PATH",
+		Short:       "Show the leader and the waiting candidates of the election PATH, in order",
 		Long: "Shows the candidates of the election PATH, in order. STATE is leads or waits. WATCHES is\n" +
 			"the place of the candidate that this candidate watches. TERM is the number of this\n" +
 			"candidate's leadership if it leads next. SINCE is when the candidate joined the\n" +
@@ -81,9 +82,10 @@ other immediately; it always shows the last one.` + cli.UntilEnded
 // electWatch is "zkr elect watch".
 func (a *app) electWatch() *cobra.Command {
 	return &cobra.Command{
-		Use:   "watch PATH",
-		Short: "Show the leader of the election PATH, and each change",
-		Long:  electWatchHelp,
+		Annotations: cli.Does(cli.Reads),
+		Use:         "watch PATH",
+		Short:       "Show the leader of the election PATH, and each change",
+		Long:        electWatchHelp,
 		Example: "  zkr elect watch /election/scheduler\n" +
 			"  zkr elect watch /election/scheduler -o json | jq -r '.leader.id // \"nobody\"'",
 		Args: cli.OnPath("election"),

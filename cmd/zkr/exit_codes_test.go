@@ -128,6 +128,13 @@ func TestHelpHasTheCodesOfItsCommand(t *testing.T) {
 		"counter cas":     "0, 1, 64, 69, 74, 75, 77, 128+n.",
 		"lock":            "0, 1, 64, 69, 74, 75, 76, 77, 126, 127, 128+n; otherwise that of CMD.",
 		"lock ls":         "0, 1, 64, 69, 77, 128+n.",
+		"job janitor":     "0, 1, 64, 69, 74, 76, 77, 128+n.",
+		"task master":     "0, 1, 64, 69, 74, 76, 77, 128+n.",
+		"task worker":     "0, 1, 64, 69, 74, 76, 77, 126, 127, 128+n; otherwise that of CMD.",
+		"job wait":        "0, 1, 64, 69, 74, 75, 77, 128+n.",
+		"job submit":      "0, 1, 64, 69, 74, 75, 77, 128+n.",
+		"counter get":     "0, 1, 64, 69, 77, 128+n.",
+		"rebalance join":  "0, 1, 64, 69, 74, 75, 76, 77, 126, 127, 128+n; otherwise that of CMD.",
 		"task wait":       "0, 1, 64, 65, 66, 67, 69, 74, 75, 77, 128+n.",
 		"barrier gate":    "0, 1, 64, 69, 74, 75, 77, 128+n.",
 		"ui":              "0, 1, 64, 69, 77, 128+n.",
@@ -146,5 +153,19 @@ func TestHelpHasTheCodesOfItsCommand(t *testing.T) {
 			require.NoError(t, err)
 		}
 		assert.Equal(t, want, cli.PageOf(cmd).CodeList(), name)
+	}
+}
+
+// TestExitCodesDoNotDependOnNames: each command says by itself what it does. One that
+// talks to servers without an argument that tells so is easily forgotten.
+func TestExitCodesDoNotDependOnNames(t *testing.T) {
+	for _, cmd := range cli.Chapters((&app{}).root()) {
+		if cli.IsCommandGroup(cmd) || cmd.Name() == "help" {
+			continue
+		}
+		before := cli.CodesOf(cmd)
+		name, rest, _ := strings.Cut(cmd.Use, " ")
+		cmd.Use = strings.TrimSpace("x" + name + " " + rest)
+		assert.Len(t, cli.CodesOf(cmd), len(before), "%s", cmd.CommandPath())
 	}
 }

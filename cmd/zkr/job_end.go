@@ -44,6 +44,7 @@ can read, or that a newer version of zkr wrote, is never deleted that way.
 				return err
 			}
 		})
+	cmd.Annotations = cli.Does(cli.NeedsFreeName)
 	cmd.Flags().BoolVar(&force, "force", false, "also delete a job whose znode is not a record of a job")
 	return cmd
 }

@@ -26,7 +26,8 @@ func (c *jobCommand) janitor() *cobra.Command {
 	var watch bool
 	opts := &workerctl.Options{}
 	cmd := &cobra.Command{
-		Use: "janitor", Short: "Remove jobs that are over or abandoned, once or again and again",
+		Annotations: cli.Does(cli.Connects, cli.HasRole),
+		Use:         "janitor", Short: "Remove jobs that are over or abandoned, once or again and again",
 		Long: janitorHelp, Args: cli.Arguments("job"),
 		Example: "  zkr job janitor\n  zkr job janitor --watch --abandoned 1h",
 		RunE: cli.RunE(func(cmd *cobra.Command, _ []string) error {

@@ -26,11 +26,12 @@ func (c *jobCommand) submit() *cobra.Command {
 	var meta []string
 	var abandoned time.Duration
 	cmd := &cobra.Command{
-		Use:     "submit NAME --workers N",
-		Short:   "Submit a job of N workers",
-		Long:    submitHelp,
-		Example: "  zkr job submit words --workers 4 --meta owner=me --meta input=s3://texts",
-		Args:    cli.Arguments("job", "NAME"),
+		Annotations: cli.Does(cli.NeedsFreeName),
+		Use:         "submit NAME --workers N",
+		Short:       "Submit a job of N workers",
+		Long:        submitHelp,
+		Example:     "  zkr job submit words --workers 4 --meta owner=me --meta input=s3://texts",
+		Args:        cli.Arguments("job", "NAME"),
 		RunE: cli.RunE(func(cmd *cobra.Command, args []string) (err error) {
 			if err := c.check(cmd, args[0]); err != nil {
 				return err
@@ -81,8 +82,9 @@ func (c *jobCommand) submitted(ctx context.Context, spec workerctl.Spec) error {
 // list is "zkr job ls".
 func (c *jobCommand) list() *cobra.Command {
 	return &cobra.Command{
-		Use:   "ls [flags]",
-		Short: "Show the jobs with their states and the numbers of their workers",
+		Annotations: cli.Does(cli.Connects, cli.Reads),
+		Use:         "ls [flags]",
+		Short:       "Show the jobs with their states and the numbers of their workers",
 		Long: "Shows the jobs below --root. STATE is submitted, running, finished, failed, killed or\n" +
 			"abandoned. JOINED is how many of the job's WORKERS have ever joined, RUNNING how many run\n" +
 			"now, LEFT how many have finished their part, and FAILED how many have left with a\n" +

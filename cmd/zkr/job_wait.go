@@ -41,9 +41,10 @@ zkr exits with 1. If the job is over and nothing says how it ended, zkr exits wi
 func (c *jobCommand) wait() *cobra.Command {
 	w := &jobWait{jobCommand: c}
 	cmd := &cobra.Command{
-		Use:   "wait NAME",
-		Short: "Wait until all workers of a job have joined, or until it is finished",
-		Long:  waitHelp,
+		Annotations: cli.Does(cli.CanBeBusy, cli.AwaitsJob),
+		Use:         "wait NAME",
+		Short:       "Wait until all workers of a job have joined, or until it is finished",
+		Long:        waitHelp,
 		Example: "  zkr job wait words --timeout 1m || zkr job workers words\n" +
 			"  zkr job wait words --for finished && ./publish",
 		Args: cli.Arguments("job", "NAME"),

@@ -94,9 +94,10 @@ missing ids in the form "0-3, 7".
 func (c *jobCommand) workers() *cobra.Command {
 	var watch bool
 	cmd := &cobra.Command{
-		Use:   "workers NAME",
-		Short: "Show the workers of a job and the missing ids; with --watch each change",
-		Long:  workersHelp,
+		Annotations: cli.Does(cli.Reads),
+		Use:         "workers NAME",
+		Short:       "Show the workers of a job and the missing ids; with --watch each change",
+		Long:        workersHelp,
 		Example: "  zkr job workers words\n" +
 			"  zkr job workers words --watch -o json | jq -r 'select(.event == \"dead\") | .worker.identity'",
 		Args: cli.Arguments("job", "NAME"),

@@ -33,8 +33,9 @@ func (a *app) lockList() *cobra.Command {
 	var permits int
 	var v2 bool
 	cmd := &cobra.Command{
-		Use:   "ls PATH",
-		Short: "Show the holders of the lock PATH and the waiting contenders, in order",
+		Annotations: cli.Does(cli.Reads),
+		Use:         "ls PATH",
+		Short:       "Show the holders of the lock PATH and the waiting contenders, in order",
 		Long: "Shows the contenders for the lock PATH, in order. STATE is holds or waits. SINCE is\n" +
 			"when the contender queued up, by the servers' clock. The number of a semaphore's\n" +
 			"permits is read from PATH, except for Curator's semaphores: give it with -n. A note on\n" +

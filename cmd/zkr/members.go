@@ -48,8 +48,9 @@ func (a *app) members() *cobra.Command {
 // list is "zkr members ls".
 func (c *membersCommand) list() *cobra.Command {
 	return &cobra.Command{
-		Use:   "ls PATH",
-		Short: "Show the members of a group",
+		Annotations: cli.Does(cli.Reads),
+		Use:         "ls PATH",
+		Short:       "Show the members of a group",
 		Long: "Shows the members of the group PATH in the order in which they joined. SINCE is when a\n" +
 			"member joined, by the servers' clock. A PATH that does not exist is no error: a message\n" +
 			"on stderr says so, and with -o json the field exists is false.",
@@ -79,8 +80,9 @@ func (c *membersCommand) list() *cobra.Command {
 // watch is "zkr members watch".
 func (c *membersCommand) watch() *cobra.Command {
 	return &cobra.Command{
-		Use:   "watch PATH",
-		Short: "Show each change of the members of a group",
+		Annotations: cli.Does(cli.Reads),
+		Use:         "watch PATH",
+		Short:       "Show each change of the members of a group",
 		Long: "Shows the members of the group PATH, and then each change, with the time at which zkr saw\n" +
 			"it. Lines say present (a member when zkr started), added, updated or removed; the line\n" +
 			"\"ready\" separates the first members from the changes." + cli.UntilEnded,

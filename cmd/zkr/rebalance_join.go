@@ -70,9 +70,10 @@ func (a *app) rebalanceJoin() *cobra.Command {
 	c := &rebalance{app: a}
 	j := &groupJoin{rebalance: c, rush: make(chan struct{}), keepers: supervise.Supervisors{All: map[int]*supervise.Supervised{}}}
 	cmd := &cobra.Command{
-		Use:   "join GROUP [flags] -- CMD [ARGS...]",
-		Short: "Take part in a group: run a command for each resource that is owned",
-		Long:  rebalanceJoinHelp,
+		Annotations: cli.Does(cli.HasRole, cli.CanBeBusy),
+		Use:         "join GROUP [flags] -- CMD [ARGS...]",
+		Short:       "Take part in a group: run a command for each resource that is owned",
+		Long:        rebalanceJoinHelp,
 		Example: "  zkr rebalance join /rebalanser/orders -- sh -c 'exec ./consume --queue $ZKR_RESOURCE --token $ZKR_TOKEN'\n" +
 			"  zkr rebalance join /rebalanser/orders --instance $(hostname) --subscribe 'orders-*' --retry 5s -- ./consume",
 		Args: cli.BeforeCommand("group", "GROUP"),

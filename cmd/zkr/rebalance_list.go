@@ -23,7 +23,8 @@ takes the resource until the record is repaired ("zkr rebalance status" says how
 func (a *app) rebalanceList() *cobra.Command {
 	c := &rebalance{app: a}
 	return &cobra.Command{
-		Use: "ls GROUP", Short: "Show the resources of a group, who owns them, and since when",
+		Annotations: cli.Does(cli.Reads),
+		Use:         "ls GROUP", Short: "Show the resources of a group, who owns them, and since when",
 		Long: rebalanceListHelp, Args: cli.Arguments("group", "GROUP"),
 		Example: "  zkr rebalance ls /rebalanser/orders\n" +
 			"  zkr rebalance ls /rebalanser/orders -o json | jq -r '.resources[] | select(.state == \"unowned\") | .resource'",
@@ -91,7 +92,8 @@ func (a *app) rebalanceStatus() *cobra.Command {
 	c := &rebalance{app: a}
 	var watch bool
 	cmd := &cobra.Command{
-		Use: "status GROUP", Short: "Show how a group stands; with --watch each change",
+		Annotations: cli.Does(cli.Reads),
+		Use:         "status GROUP", Short: "Show how a group stands; with --watch each change",
 		Long: rebalanceStatusHelp,
 		Example: "  zkr rebalance status /rebalanser/orders\n" +
 			"  zkr rebalance status /rebalanser/orders --watch -o json | jq -r 'select(.event == \"left\") | .member.id'",

@@ -124,8 +124,9 @@ const sharerColumns = "PLACE STATE MODE ID TOKEN SESSION SINCE AGE"
 // rwlockList is "zkr rwlock ls".
 func (a *app) rwlockList() *cobra.Command {
 	return &cobra.Command{
-		Use:   "ls PATH",
-		Short: "Show the readers and writers that hold the lock PATH, and the waiting ones",
+		Annotations: cli.Does(cli.Reads),
+		Use:         "ls PATH",
+		Short:       "Show the readers and writers that hold the lock PATH, and the waiting ones",
 		Long: "Shows the contenders for the lock PATH, in order. STATE is holds or waits, MODE is read\n" +
 			"or write. SINCE is when the contender queued up, by the servers' clock. A note on\n" +
 			"stderr says if PATH has contenders of another recipe, which the lock does not exclude.",

@@ -72,8 +72,9 @@ func (c *serviceCommand) check(service string) error {
 // list is "zkr service ls".
 func (c *serviceCommand) list() *cobra.Command {
 	return &cobra.Command{
-		Use:   "ls [SERVICE]",
-		Short: "Show the services, or the instances of one in the order in which they were registered",
+		Annotations: cli.Does(cli.Reads),
+		Use:         "ls [SERVICE]",
+		Short:       "Show the services, or the instances of one in the order in which they were registered",
 		Long: "Shows the services below --base, and how many instances each has; or the instances of\n" +
 			"SERVICE. STATE is enabled, disabled, or malformed (the znode's data is not an\n" +
 			"instance). REGISTERED is by the clock of the client that registered the instance.",

@@ -18,8 +18,9 @@ import (
 // watch is "zkr service watch".
 func (c *serviceCommand) watch() *cobra.Command {
 	return &cobra.Command{
-		Use:   "watch SERVICE",
-		Short: "Show the instances of a service, and each change",
+		Annotations: cli.Does(cli.Reads),
+		Use:         "watch SERVICE",
+		Short:       "Show the instances of a service, and each change",
 		Long: `Shows the instances of a service, and then each change, with the time at which zkr
 saw it: lines say present (was there already), added, updated or removed, and
 "ready" stands between the first instances and the changes.` + cli.UntilEnded,

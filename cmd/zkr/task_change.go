@@ -31,9 +31,11 @@ is an error. The ID - stands for ids on stdin, one per line.
 
 // taskRequeue is "zkr task requeue".
 func (a *app) taskRequeue() *cobra.Command {
-	return (&taskCommand{app: a}).changing("requeue", "Retry tasks that are dead, failed or canceled", taskRequeueHelp,
+	cmd := (&taskCommand{app: a}).changing("requeue", "Retry tasks that are dead, failed or canceled", taskRequeueHelp,
 		"  zkr task ls /queues/mail --state dead --quiet | zkr task requeue /queues/mail -",
 		func(ctx context.Context, q *dispatch.Queue, id string) error { return q.Requeue(ctx, id) })
+	cmd.Annotations = cli.Does(cli.CanBeBusy)
+	return cmd
 }
 
 // changing is a command that changes tasks one after the other: one that cannot be

@@ -26,9 +26,10 @@ func (a *app) taskList() *cobra.Command {
 	var states []string
 	var quiet bool
 	cmd := &cobra.Command{
-		Use:   "ls QUEUE",
-		Short: "Show the tasks of a queue",
-		Long:  taskListHelp,
+		Annotations: cli.Does(cli.Reads),
+		Use:         "ls QUEUE",
+		Short:       "Show the tasks of a queue",
+		Long:        taskListHelp,
 		Example: "  zkr task ls /queues/mail --state waiting,assigned\n" +
 			"  zkr task ls /queues/mail --state dead --quiet | zkr task requeue /queues/mail -",
 		Args: cli.Arguments("queue", "QUEUE"),
@@ -103,8 +104,9 @@ func (c *taskCommand) showTasks(found []dispatch.Info, quiet bool) error {
 func (a *app) taskShow() *cobra.Command {
 	c := &taskCommand{app: a}
 	return &cobra.Command{
-		Use:   "show QUEUE ID",
-		Short: "Show a task: its state, its attempts and its last failure",
+		Annotations: cli.Does(cli.Reads),
+		Use:         "show QUEUE ID",
+		Short:       "Show a task: its state, its attempts and its last failure",
 		Long: "Shows the state of the task ID of QUEUE, its current or last attempt with the worker,\n" +
 			"and the reason of the last failure. If the task waits, and no worker can be given the\n" +
 			"task, the row \"waits for\" says why. Times are by the servers' clock. \"zkr task wait\"\n" +

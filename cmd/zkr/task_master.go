@@ -30,11 +30,12 @@ type mastering struct {
 func (a *app) taskMaster() *cobra.Command {
 	m := &mastering{taskCommand: taskCommand{app: a}}
 	cmd := &cobra.Command{
-		Use:     "master QUEUE",
-		Short:   "Give the tasks of a queue to its workers, while leading",
-		Long:    masterHelp,
-		Example: "  zkr task master /queues/mail",
-		Args:    cli.Arguments("queue", "QUEUE"),
+		Annotations: cli.Does(cli.HasRole),
+		Use:         "master QUEUE",
+		Short:       "Give the tasks of a queue to its workers, while leading",
+		Long:        masterHelp,
+		Example:     "  zkr task master /queues/mail",
+		Args:        cli.Arguments("queue", "QUEUE"),
 		RunE: cli.RunE(func(cmd *cobra.Command, args []string) error {
 			if err := m.check(args[0]); err != nil {
 				return err

@@ -27,11 +27,12 @@ func (a *app) taskStats() *cobra.Command {
 	var watch bool
 	var interval time.Duration
 	cmd := &cobra.Command{
-		Use:     "stats QUEUE",
-		Short:   "Show how many tasks a queue has, who leads, and the workers; with --watch each change",
-		Long:    taskStatsHelp,
-		Example: "  zkr task stats /queues/mail --watch",
-		Args:    cli.Arguments("queue", "QUEUE"),
+		Annotations: cli.Does(cli.Reads),
+		Use:         "stats QUEUE",
+		Short:       "Show how many tasks a queue has, who leads, and the workers; with --watch each change",
+		Long:        taskStatsHelp,
+		Example:     "  zkr task stats /queues/mail --watch",
+		Args:        cli.Arguments("queue", "QUEUE"),
 		RunE: cli.RunE(func(cmd *cobra.Command, args []string) error {
 			if err := c.check(args[0]); err != nil {
 				return err

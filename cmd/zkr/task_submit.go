@@ -38,9 +38,10 @@ type taskSubmission struct {
 func (a *app) taskSubmit() *cobra.Command {
 	t := &taskSubmission{taskCommand: taskCommand{app: a}}
 	cmd := &cobra.Command{
-		Use:   "submit QUEUE",
-		Short: "Submit a task, and show its id; with --wait its result",
-		Long:  taskSubmitHelp,
+		Annotations: cli.Does(cli.CanBeBusy, cli.AwaitsTask),
+		Use:         "submit QUEUE",
+		Short:       "Submit a task, and show its id; with --wait its result",
+		Long:        taskSubmitHelp,
 		Example: "  id=$(zkr task submit /queues/mail < letter)\n" +
 			"  zkr task submit /queues/images --id cat-7 --label gpu --deadline 1h --wait < cat.jpg > cat.png\n" +
 			"  zkr task submit /queues/report --data 2026-01 --delay 10m --retries 2 --retention 168h",

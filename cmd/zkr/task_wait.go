@@ -37,11 +37,12 @@ func (w *waiting) flags(cmd *cobra.Command) {
 func (a *app) taskWait() *cobra.Command {
 	c, w := &taskCommand{app: a}, &waiting{}
 	cmd := &cobra.Command{
-		Use:     "wait QUEUE ID",
-		Short:   "Wait for the end of a task, and show its result",
-		Long:    taskWaitHelp,
-		Example: "  zkr task wait /queues/mail $id --timeout 10m --collect > answer",
-		Args:    cli.Arguments("queue", "QUEUE", "ID"),
+		Annotations: cli.Does(cli.CanBeBusy, cli.AwaitsTask),
+		Use:         "wait QUEUE ID",
+		Short:       "Wait for the end of a task, and show its result",
+		Long:        taskWaitHelp,
+		Example:     "  zkr task wait /queues/mail $id --timeout 10m --collect > answer",
+		Args:        cli.Arguments("queue", "QUEUE", "ID"),
 		RunE: cli.RunE(func(cmd *cobra.Command, args []string) error {
 			if err := c.check(args[0]); err != nil {
 				return err

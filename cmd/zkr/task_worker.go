@@ -67,9 +67,10 @@ type taskWorker struct {
 func (a *app) taskWorker() *cobra.Command {
 	w := &taskWorker{taskCommand: taskCommand{app: a}, rush: make(chan struct{}), keepers: supervise.Supervisors{All: map[int]*supervise.Supervised{}}}
 	cmd := &cobra.Command{
-		Use:   "worker QUEUE [flags] -- CMD [ARGS...]",
-		Short: "Run a command for each task of a queue",
-		Long:  workerHelp,
+		Annotations: cli.Does(cli.HasRole),
+		Use:         "worker QUEUE [flags] -- CMD [ARGS...]",
+		Short:       "Run a command for each task of a queue",
+		Long:        workerHelp,
 		Example: "  zkr task worker /queues/mail --concurrency 4 -- ./send\n" +
 			"  zkr task worker /queues/images --label gpu --permanent 65 -- sh -c 'convert - png:-'",
 		Args: cli.BeforeCommand("queue", "QUEUE"),

@@ -29,9 +29,10 @@ deleted during the read may appear or not.
 func (a *app) tree() *cobra.Command {
 	v := treeView{path: "/"}
 	cmd := &cobra.Command{
-		Use:   "tree [PATH]",
-		Short: "Show the znodes at and below PATH",
-		Long:  treeHelp,
+		Annotations: cli.Does(cli.Reads),
+		Use:         "tree [PATH]",
+		Short:       "Show the znodes at and below PATH",
+		Long:        treeHelp,
 		Example: "  zkr tree /locks\n" +
 			"  zkr tree --depth 2\n" +
 			"  zkr tree /app --data -o json | jq -r '.. | .path? // empty'",

@@ -84,9 +84,10 @@ type dashboard struct {
 func (a *app) ui() *cobra.Command {
 	var d dashboard
 	cmd := &cobra.Command{
-		Use:   "ui",
-		Short: "Serve a web page that shows locks, elections, jobs, sessions and all znodes, live",
-		Long:  uiHelp,
+		Annotations: cli.Does(cli.Connects, cli.Reads),
+		Use:         "ui",
+		Short:       "Serve a web page that shows locks, elections, jobs, sessions and all znodes, live",
+		Long:        uiHelp,
 		Example: "  zkr ui\n" +
 			"  zkr ui --servers zk1:2181,zk2:2181,zk3:2181 --root /apps\n" +
 			"  zkr ui --listen 0.0.0.0:8380 --allow-remote --host zk-ui.example.org\n" +

@@ -36,9 +36,10 @@ func (a *app) watch() *cobra.Command {
 	w := &watcher{app: a, known: map[string]cache.Entry[[]byte]{}}
 	var children, tree bool
 	cmd := &cobra.Command{
-		Use:   "watch PATH",
-		Short: "Show what changes at PATH, in its children, or below it",
-		Long:  watchHelp,
+		Annotations: cli.Does(cli.Reads),
+		Use:         "watch PATH",
+		Short:       "Show what changes at PATH, in its children, or below it",
+		Long:        watchHelp,
 		Example: "  zkr watch /config/app\n" +
 			"  zkr watch /services --tree\n" +
 			"  zkr watch /jobs --children -o json | jq -r 'select(.event == \"added\") | .path'",

@@ -32,18 +32,18 @@ var ExitCodes = []ExitCode{
 	{0, "success; or INT or TERM ended a command that runs until it is ended", anyCommand},
 	{exit.CodeFailed, "any other error", anyCommand},
 	{exit.CodeUsage, "invalid arguments", anyCommand},
-	{exit.CodeTaskFailed, "the awaited task has failed", only("task submit", "task wait")},
-	{exit.CodeTaskDead, "the awaited task is dead: its last attempt has failed", only("task submit", "task wait")},
-	{exit.CodeTaskCanceled, "the awaited task was canceled", only("task submit", "task wait")},
-	{exit.CodeUnavailable, "no server could be reached, or no server answered", Connects},
+	{exit.CodeTaskFailed, "the awaited task has failed", has(AwaitsTask)},
+	{exit.CodeTaskDead, "the awaited task is dead: its last attempt has failed", has(AwaitsTask)},
+	{exit.CodeTaskCanceled, "the awaited task was canceled", has(AwaitsTask)},
+	{exit.CodeUnavailable, "no server could be reached, or no server answered", TalksToServers},
 	{exit.CodeUnknown, "a change was sent, and its reply was lost: the change was made or not", writes},
-	{exit.CodeUnknown, "the job has ended, and its outcome is unknown", only("job wait")},
+	{exit.CodeUnknown, "the job has ended, and its outcome is unknown", has(AwaitsJob)},
 	{exit.CodeBusy, "busy (--try), not in time (--timeout), full, or the name is in use", canBeBusy},
-	{exit.CodeBusy, "the number is not OLD", only("counter cas")},
-	{exit.CodeBusy, "a job of this name has not ended", only("job submit", "job rm")},
-	{exit.CodeLost, "the hold was lost while the command ran, and zkr stopped the command", RunsCommand},
-	{exit.CodeLost, "no server has confirmed that zkr gave everything back", only("job janitor", "rebalance join", "task master", "task worker")},
-	{exit.CodeDenied, "the servers refuse the credentials, or a znode's ACL refuses the access", Connects},
+	{exit.CodeBusy, "the number is not OLD", has(Compares)},
+	{exit.CodeBusy, "a job of this name has not ended", has(NeedsFreeName)},
+	{exit.CodeLost, "the hold was lost while the command ran, and zkr stopped the command", holds},
+	{exit.CodeLost, "no server has confirmed that zkr gave everything back", has(HasRole)},
+	{exit.CodeDenied, "the servers refuse the credentials, or a znode's ACL refuses the access", TalksToServers},
 	{exit.CodeCannotRun, "the command cannot be run", RunsCommand},
 	{exit.CodeNotFound, "the command does not exist", RunsCommand},
 	{exit.CodeSignal, "signal n ended zkr or its command", anyCommand},
@@ -70,38 +70,54 @@ func AnyBelow(cmd *cobra.Command, is func(*cobra.Command) bool) bool {
 	return is(cmd) || slices.ContainsFunc(cmd.Commands(), func(sub *cobra.Command) bool { return sub.IsAvailableCommand() && AnyBelow(sub, is) })
 }
 
-// nameOf is a command's name below zkr: "barrier gate set".
-func nameOf(cmd *cobra.Command) string {
-	return strings.TrimPrefix(strings.TrimPrefix(cmd.CommandPath(), "zkr"), " ")
-}
-
 func anyCommand(*cobra.Command) bool { return true }
 
 // RunsCommand reports whether cmd runs a command of the user's. If none of zkr's
 // own codes says what has happened it exits as that does.
 func RunsCommand(cmd *cobra.Command) bool { return strings.Contains(cmd.Use, "CMD") }
 
-// Connects reports whether cmd talks to servers: all do that have an argument
-// that names something there, and some others.
-func Connects(cmd *cobra.Command) bool {
-	return len(ArgumentNames(cmd)) > 0 && cmd.Name() != "help" ||
-		slices.Contains([]string{"demo cluster", "job ls", "service ls", "ui"}, nameOf(cmd))
+// A Trait of a command decides which exit codes the command has. A command is defined
+// with its traits; see [Does].
+type Trait string
+
+// The traits. A command that talks to servers, and has neither Reads nor CanBeBusy, makes
+// changes that nobody else can be in the way of.
+const (
+	Connects      Trait = "connects"        // it talks to servers, though no argument says where
+	Reads         Trait = "reads"           // it changes nothing
+	CanBeBusy     Trait = "can be busy"     // somebody else can be in its way
+	HasRole       Trait = "has a role"      // it continues until it is ended, and gives back what it has
+	AwaitsTask    Trait = "awaits a task"   // it waits for the end of a task
+	AwaitsJob     Trait = "awaits a job"    // it waits for the end of a job
+	Compares      Trait = "compares"        // it changes a number on condition of the old one
+	NeedsFreeName Trait = "needs free name" // it fails while a job of the name exists
+)
+
+// Does are the annotations of a command with these traits.
+func Does(traits ...Trait) map[string]string {
+	out := map[string]string{}
+	for _, t := range traits {
+		out[string(t)] = "yes"
+	}
+	return out
+}
+
+// has is for codes of commands with a trait.
+func has(t Trait) func(*cobra.Command) bool {
+	return func(cmd *cobra.Command) bool { return cmd.Annotations[string(t)] != "" }
+}
+
+// TalksToServers reports whether cmd talks to servers: all do that have an argument that
+// names something there, and those that say so.
+func TalksToServers(cmd *cobra.Command) bool {
+	return len(ArgumentNames(cmd)) > 0 && cmd.Name() != "help" || has(Connects)(cmd)
 }
 
 // writes reports whether cmd changes something, in a way that can remain unknown.
-func writes(cmd *cobra.Command) bool {
-	reads := []string{"get", "ls", "show", "stats", "status", "tree", "ui", "watch", "workers"}
-	return Connects(cmd) && !slices.Contains(reads, cmd.Name()) && nameOf(cmd) != "barrier gate wait"
-}
+func writes(cmd *cobra.Command) bool { return TalksToServers(cmd) && !has(Reads)(cmd) }
 
-// only is for codes of some commands.
-func only(names ...string) func(*cobra.Command) bool {
-	return func(cmd *cobra.Command) bool { return slices.Contains(names, nameOf(cmd)) }
-}
+// holds reports whether cmd runs a command of the user's while it holds something.
+func holds(cmd *cobra.Command) bool { return RunsCommand(cmd) && !has(HasRole)(cmd) }
 
 // canBeBusy reports whether somebody else can be in cmd's way.
-func canBeBusy(cmd *cobra.Command) bool {
-	return RunsCommand(cmd) && nameOf(cmd) != "task worker" || slices.Contains([]string{
-		"barrier await", "barrier gate wait", "job wait", "task requeue", "task submit", "task wait",
-	}, nameOf(cmd))
-}
+func canBeBusy(cmd *cobra.Command) bool { return holds(cmd) || has(CanBeBusy)(cmd) }

@@ -62,7 +62,7 @@ func PageOf(cmd *cobra.Command) commandPage {
 
 // relevantFlags are the global flags that mean something to cmd: most are about servers.
 func relevantFlags(cmd *cobra.Command, all *pflag.FlagSet) *pflag.FlagSet {
-	if AnyBelow(cmd, Connects) {
+	if AnyBelow(cmd, TalksToServers) {
 		return all
 	}
 	some := pflag.NewFlagSet("", pflag.ContinueOnError)
