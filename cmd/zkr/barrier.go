@@ -24,7 +24,7 @@ barrier or one gate, and serves any number of rounds.
 func (a *app) barrier() *cobra.Command {
 	return cli.CommandGroup(&cobra.Command{
 		Use:   "barrier",
-		Short: "Wait for each other: barriers, double barriers, gates",
+		Short: "Make processes wait for each other: barriers, double barriers, gates",
 		Long:  barrierHelp,
 		Example: "  zkr barrier await /barriers/start -n 3 && ./job\n" +
 			"  zkr barrier enter /barriers/stage -n 3 -- ./stage\n" +
@@ -42,8 +42,8 @@ type party struct {
 
 func (p *party) partyFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.IntVarP(&p.parties, "n", "n", 0, "how many must come: `N`, the same for all")
-	f.StringVar(&p.opts.ID, "id", "", "`name` of this party; of one name only the newest counts; default: unique")
+	f.IntVarP(&p.parties, "n", "n", 0, "the number `N` of parties, the same for all parties")
+	f.StringVar(&p.opts.ID, "id", "", "`name` of this party; of parties with the same name, only the newest counts; default: a unique name")
 }
 
 func (p *party) checkParty(path string) error {
@@ -60,11 +60,11 @@ func (a *app) barrierAwait() *cobra.Command {
 	cmd := &cobra.Command{
 		Annotations: cli.Does(cli.CanBeBusy),
 		Use:         "await PATH -n N",
-		Short:       "Wait until N are waiting, and pass together with them",
-		Long: `Waits until N are waiting at PATH, passes together with them, and shows the number
-of the round. The next round begins at once. With --timeout zkr exits with 75 if
-too few come in time, and does not count any more; with 74 if it cannot be told
-whether it was let through.
+		Short:       "Wait until N parties wait at the barrier, and pass together",
+		Long: `Waits until N parties wait at the barrier PATH, passes together with the others, and
+shows the number of the round. The next round begins immediately. If too few parties
+arrive within --timeout, zkr exits with 75, and this party no longer counts. If zkr
+cannot find out whether the party has passed, zkr exits with 74.
 `,
 		Example: "  zkr barrier await /barriers/start -n 3 --timeout 1m && ./job",
 		Args:    cli.OnPath("barrier"),
@@ -115,7 +115,7 @@ func (a *app) barrierEnter() *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:     "enter PATH -n N [flags] -- CMD [ARGS...]",
-		Short:   "Run a command together with N-1 others, and leave together with them",
+		Short:   "Run a command at the same time as N-1 other parties, and leave together",
 		Long:    barrierEnterHelp,
 		Example: "  zkr barrier enter /barriers/stage -n 3 -- ./stage",
 		Args:    cli.BeforeCommand("barrier", "PATH"),
@@ -157,8 +157,8 @@ func (a *app) barrierGate() *cobra.Command {
 		Annotations: cli.Does(cli.Reads, cli.CanBeBusy),
 		Use:         "wait PATH",
 		Short:       "Wait until the gate is open",
-		Long: "Waits until the gate PATH is open; if it is already, that is at once. With --timeout zkr\n" +
-			"exits with 75 if the gate is still closed then.",
+		Long: "Waits until the gate PATH is open. If the gate is already open, zkr exits immediately.\n" +
+			"If the gate is still closed after --timeout, zkr exits with 75.",
 		Example: "  zkr barrier gate wait /gates/maintenance --timeout 1h && ./job",
 		Args:    cli.OnPath("gate"),
 		RunE: cli.RunE(func(cmd *cobra.Command, args []string) error {
@@ -173,7 +173,7 @@ func (a *app) barrierGate() *cobra.Command {
 	wait.Flags().DurationVar(&timeout, "timeout", 0, "how long to wait, connecting included; 0: no limit")
 	return cli.CommandGroup(&cobra.Command{
 		Use:   "gate",
-		Short: "Close a gate, open it, wait until it is open",
+		Short: "Close a gate, open a gate, wait until a gate is open",
 		Long: `A gate is closed as long as its path exists, as Curator's DistributedBarrier and
 Kazoo's Barrier are. Closing a closed gate, and opening an open gate, is not an error.
 `,
@@ -199,8 +199,8 @@ func (a *app) gateChange(name, short, help string, change func(context.Context, 
 func (a *app) gateShow() *cobra.Command {
 	return &cobra.Command{
 		Annotations: cli.Does(cli.Reads),
-		Use:         "show PATH", Short: "Say whether the gate is closed or open", Args: cli.OnPath("gate"),
-		Long:    "Says closed or open; with -o json the field closed is true or false.",
+		Use:         "show PATH", Short: "Show whether the gate is closed or open", Args: cli.OnPath("gate"),
+		Long:    "Prints closed or open. With -o json the field closed is true or false.",
 		Example: "  test $(zkr barrier gate show /gates/maintenance) = open && ./job",
 		RunE: cli.RunE(func(cmd *cobra.Command, args []string) error {
 			var closed bool

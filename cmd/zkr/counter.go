@@ -36,7 +36,7 @@ func (a *app) counter() *cobra.Command {
 	c := &counterCommand{app: a}
 	parent := cli.CommandGroup(&cobra.Command{
 		Use:   "counter",
-		Short: "Read and change numbers that are shared, and get numbers that nobody else gets",
+		Short: "Read and change shared numbers, and get unique numbers",
 		Long:  counterHelp,
 		Example: "  zkr counter add /counters/builds\n" +
 			"  zkr counter cas /counters/quota 5 4 || echo 'somebody was faster'\n" +
@@ -95,7 +95,7 @@ func (c *counterCommand) add() *cobra.Command {
 		}
 		return onNumbers("N")(cmd, args)
 	}
-	return c.command(nil, "add PATH [N]", "Add N, by default 1, and show what the number is then", "add /counters/builds\n  zkr counter add /counters/quota -5", args,
+	return c.command(nil, "add PATH [N]", "Add N, by default 1, and show the new number", "add /counters/builds\n  zkr counter add /counters/quota -5", args,
 		func(ctx context.Context, n *counter.Counter, args []string) error {
 			delta := int64(1)
 			if len(args) > 1 {
@@ -110,7 +110,7 @@ func (c *counterCommand) add() *cobra.Command {
 }
 
 func (c *counterCommand) set() *cobra.Command {
-	return c.command(nil, "set PATH N", "Make the number N, whatever it was", "set /counters/quota 100", onNumbers("N"),
+	return c.command(nil, "set PATH N", "Set the number to N, whatever the number was", "set /counters/quota 100", onNumbers("N"),
 		func(ctx context.Context, n *counter.Counter, args []string) error {
 			v, _ := number("N", args[1])
 			if err := n.Set(ctx, v); err != nil {
@@ -121,7 +121,7 @@ func (c *counterCommand) set() *cobra.Command {
 }
 
 func (c *counterCommand) swap() *cobra.Command {
-	return c.command(cli.Does(cli.Compares), "cas PATH OLD NEW", "Make the number NEW if it is OLD; otherwise exit with 75", "cas /counters/quota 5 4 || echo 'somebody was faster'", onNumbers("OLD", "NEW"),
+	return c.command(cli.Does(cli.Compares), "cas PATH OLD NEW", "Set the number to NEW if it is OLD; otherwise exit with 75", "cas /counters/quota 5 4 || echo 'somebody was faster'", onNumbers("OLD", "NEW"),
 		func(ctx context.Context, n *counter.Counter, args []string) error {
 			from, _ := number("OLD", args[1])
 			to, _ := number("NEW", args[2])
@@ -144,7 +144,7 @@ func (c *counterCommand) next() *cobra.Command {
 	var n int
 	cmd := &cobra.Command{
 		Use:     "next PATH",
-		Short:   "Get a number that nobody else gets, greater than all before",
+		Short:   "Get a unique number, greater than all numbers before",
 		Long:    "The first number is 1.\n\n" + counterHelp,
 		Example: "  zkr counter next /ids/order\n  zkr counter next /ids/order -n 100",
 		Args:    cli.OnPath("sequence"),

@@ -44,7 +44,7 @@ func (a *app) demo() *cobra.Command {
 	var keep bool
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Watch a lock change hands, be lost and be fenced: needs nothing but this program",
+		Short: "Demonstrate how a lock is handed over, lost and fenced; needs no server",
 		Long:  demoHelp,
 		Example: "  zkr demo\n" +
 			"  zkr demo -o json | jq -r 'select(.event) | \"\\(.worker) \\(.event)\"'",
@@ -57,7 +57,7 @@ func (a *app) demo() *cobra.Command {
 			return a.runDemo(ctx, keep)
 		}),
 	}
-	cmd.Flags().BoolVar(&keep, "keep", false, "go on with new workers until Ctrl-C")
+	cmd.Flags().BoolVar(&keep, "keep", false, "continue with new workers until Ctrl-C")
 	cmd.AddCommand(a.demoCluster(), a.demoNode())
 	return cmd
 }

@@ -63,7 +63,7 @@ func (a *app) demoCluster() *cobra.Command {
 	cmd := &cobra.Command{
 		Annotations: cli.Does(cli.Connects),
 		Use:         "cluster",
-		Short:       "Run an election among nodes, on a page where you can kill them",
+		Short:       "Run an election among nodes, and serve a page on which you can kill the nodes",
 		Long:        clusterHelp,
 		Example: "  zkr demo cluster\n" +
 			"  zkr demo cluster --listen 127.0.0.1:0 --nodes 7\n" +
@@ -82,7 +82,7 @@ func (a *app) demoCluster() *cobra.Command {
 	f.IntVar(&c.nodes, "nodes", 4, "how many nodes to start; 0: they run elsewhere")
 	f.IntVar(&c.firstPort, "node-port", 8081, "`port` of the first node; the other nodes take the next ports; 0, or a port in use: any free port")
 	f.IntVar(&c.kills, "kills", 0, "how often to kill the leader; then print how long the failovers took, and exit")
-	f.StringVar(&c.listen, "listen", "127.0.0.1:8080", "`host:port` of the page; port 0: any that is free")
+	f.StringVar(&c.listen, "listen", "127.0.0.1:8080", "`host:port` of the page; port 0: any free port")
 	f.BoolVar(&c.allowRemote, "allow-remote", false, "let --listen be an address that others can reach")
 	f.BoolVar(&c.allowKill, "allow-kill", false, "also take orders from other machines, with the token")
 	f.DurationVar(&c.tick, "tick", 0, "tickTime of --servers, if known")

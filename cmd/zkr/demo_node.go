@@ -66,7 +66,7 @@ func (a *app) demoNode() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&listen, "listen", "127.0.0.1:0", "`host:port` to answer on")
-	f.StringVar(&advertise, "advertise", "", "`host` or ip under which others reach it; default: that of --listen")
+	f.StringVar(&advertise, "advertise", "", "`host` name or IP address at which other nodes reach this node; default: that of --listen")
 	f.DurationVar(&tick, "tick", 0, "the servers' tickTime, if it is known")
 	f.BoolVar(&untilEOF, "until-eof", false, "end when stdin does")
 	return cmd

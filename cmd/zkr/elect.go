@@ -36,7 +36,7 @@ func (a *app) elect() *cobra.Command {
 	var e electSpec
 	cmd := &cobra.Command{
 		Use:   "elect PATH [flags] -- CMD [ARGS...]",
-		Short: "Run a command while leading, and stop it before somebody else can lead",
+		Short: "Run a command while leading, and stop the command before another candidate can lead",
 		Long:  electHelp,
 		Example: "  zkr elect /election/scheduler --again -- ./scheduler\n" +
 			"  zkr elect ls /election/scheduler\n" +
@@ -56,8 +56,8 @@ func (a *app) elect() *cobra.Command {
 	}
 	e.RunFlags(cmd)
 	f := cmd.Flags()
-	f.BoolVar(&e.Again, "again", false, "after a loss campaign again, and run the command again")
-	f.StringVar(&e.opts.ID, "id", "", "`text` that says to others who the candidate is; default: host:pid")
+	f.BoolVar(&e.Again, "again", false, "campaign again after a loss, and run the command again")
+	f.StringVar(&e.opts.ID, "id", "", "`text` that describes the candidate to people; default: host:pid")
 	f.StringVar(&e.layout, "layout", "latch", "the znodes' `layout`: latch or selector, those of Curator's LeaderLatch and LeaderSelector, or kazoo, that of Kazoo's Election")
 	cli.OneOf(cmd, "layout", "latch", "selector", "kazoo")
 	cmd.AddCommand(a.electList(), a.electWatch())

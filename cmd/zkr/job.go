@@ -46,7 +46,7 @@ func (a *app) job() *cobra.Command {
 	c := &jobCommand{app: a}
 	cmd := cli.CommandGroup(&cobra.Command{
 		Use:   "job",
-		Short: "The workers of a job: numbered without a gap, waited for, listed, ended",
+		Short: "Manage jobs, whose workers are numbered without a gap",
 		Long:  jobHelp,
 		Example: "  zkr job submit words --workers 4\n" +
 			"  zkr job join words --identity $(hostname) -- sh -c './count part-$ZKR_WORKER_ID'\n" +

@@ -27,7 +27,7 @@ func (c *jobCommand) janitor() *cobra.Command {
 	opts := &workerctl.Options{}
 	cmd := &cobra.Command{
 		Annotations: cli.Does(cli.Connects, cli.HasRole),
-		Use:         "janitor", Short: "Remove jobs that are over or abandoned, once or again and again",
+		Use:         "janitor", Short: "Remove jobs that are over or abandoned, once or repeatedly",
 		Long: janitorHelp, Args: cli.Arguments("job"),
 		Example: "  zkr job janitor\n  zkr job janitor --watch --abandoned 1h",
 		RunE: cli.RunE(func(cmd *cobra.Command, _ []string) error {
@@ -56,7 +56,7 @@ func (c *jobCommand) janitor() *cobra.Command {
 		}),
 	}
 	cmd.Flags().DurationVar(&opts.Abandoned, "abandoned", 0, "how long no worker of a job may live before it is abandoned; 0: 10m (ZKR_JOB_ABANDONED)")
-	cmd.Flags().BoolVar(&watch, "watch", false, "go on until it is ended")
+	cmd.Flags().BoolVar(&watch, "watch", false, "continue until a signal ends zkr")
 	return cmd
 }
 

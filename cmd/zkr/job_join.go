@@ -74,12 +74,12 @@ func (c *jobCommand) join() *cobra.Command {
 	}
 	e.RunFlags(cmd)
 	f, who := cmd.Flags(), &e.who
-	f.StringVar(&who.Name, "identity", "", "`text` that tells the worker from others, and stays; default: the first --address, else the host's name")
-	f.StringArrayVar(&who.Addresses, "address", nil, "`host:port` where the worker can be reached; may be repeated")
-	f.StringVar(&who.Node, "node", "", "`name` of the machine it runs on")
-	f.StringVar(&who.Rack, "rack", "", "`name` of the rack")
-	f.StringVar(&who.DataCenter, "data-center", "", "`name` of the data center")
-	f.StringArrayVar(&e.kv, "kv", nil, "`key=value` for the others to see; may be repeated")
+	f.StringVar(&who.Name, "identity", "", "`text` that identifies the worker, also when CMD is started again; default: the first --address, or the host's name")
+	f.StringArrayVar(&who.Addresses, "address", nil, "`host:port` at which other workers reach the worker; may be repeated")
+	f.StringVar(&who.Node, "node", "", "`name` of the worker's machine")
+	f.StringVar(&who.Rack, "rack", "", "`name` of the worker's rack")
+	f.StringVar(&who.DataCenter, "data-center", "", "`name` of the worker's data center")
+	f.StringArrayVar(&e.kv, "kv", nil, "`key=value` that other workers can read; may be repeated")
 	return cmd
 }
 

@@ -84,7 +84,7 @@ func (c *jobCommand) list() *cobra.Command {
 	return &cobra.Command{
 		Annotations: cli.Does(cli.Connects, cli.Reads),
 		Use:         "ls [flags]",
-		Short:       "Show the jobs with their states and the numbers of their workers",
+		Short:       "List the jobs, each with its state and the number of its workers",
 		Long: "Shows the jobs below --root. STATE is submitted, running, finished, failed, killed or\n" +
 			"abandoned. JOINED is how many of the job's WORKERS have ever joined, RUNNING how many run\n" +
 			"now, LEFT how many have finished their part, and FAILED how many have left with a\n" +

@@ -62,7 +62,7 @@ func (a *app) lock() *cobra.Command {
 	var e lockSpec
 	cmd := &cobra.Command{
 		Use:   "lock PATH [flags] -- CMD [ARGS...]",
-		Short: "Run a command while holding a lock, and stop it before the lock can be lost",
+		Short: "Run a command while holding a lock, and stop the command before another client can hold the lock",
 		Long:  lockHelp,
 		Example: "  zkr lock /locks/backup -- pg_dump -f /backup/db.sql\n" +
 			"  zkr lock /locks/report --try -- ./report || test $? -eq 75\n" +
@@ -79,10 +79,10 @@ func (a *app) lock() *cobra.Command {
 	}
 	e.RunFlags(cmd)
 	f := cmd.Flags()
-	f.BoolVar(&e.Try, "try", false, "do not wait: exit with 75 if somebody else has it")
-	f.StringVar(&e.opts.ID, "id", "", "`text` that says to others who holds or waits; default: host:pid")
+	f.BoolVar(&e.Try, "try", false, "do not wait: exit with 75 if the lock is not free")
+	f.StringVar(&e.opts.ID, "id", "", "`text` that describes the contender to people; default: host:pid")
 	f.IntVarP(&e.permits, "n", "n", 0, "semaphore of `N` permits, of which the command takes one; 0: a mutex")
-	f.DurationVar(&e.opts.LockDelay, "lock-delay", 0, "wait so long before taking over from a holder that was lost; all who use PATH must say the same")
+	f.DurationVar(&e.opts.LockDelay, "lock-delay", 0, "how long to wait before taking over from a lost holder; must be the same for all clients of PATH")
 	f.StringVar(&e.layout, "layout", "curator", "the znodes' `layout`: curator or kazoo")
 	cli.OneOf(cmd, "layout", "curator", "kazoo")
 	f.BoolVar(&e.opts.CuratorV2, "curator-v2", false, "with -n: share the path with Curator's InterProcessSemaphoreV2")

@@ -33,7 +33,7 @@ func (a *app) members() *cobra.Command {
 	c := &membersCommand{app: a}
 	parent := cli.CommandGroup(&cobra.Command{
 		Use:   "members",
-		Short: "Show the members of a group; be a member as long as a command runs",
+		Short: "Show the members of a group; be a member while a command runs",
 		Long:  membersHelp,
 		Example: "  zkr members ls /groups/workers\n" +
 			"  zkr members watch /groups/workers\n" +
@@ -174,7 +174,7 @@ func (c *membersCommand) join() *cobra.Command {
 	var wait bool
 	cmd := &cobra.Command{
 		Use:     "join PATH ID [flags] -- CMD [ARGS...]",
-		Short:   "Be a member of the group PATH as long as a command runs",
+		Short:   "Be a member of the group PATH while a command runs",
 		Long:    joinHelp,
 		Example: "  zkr members join /groups/workers $(hostname) --data '{\"zone\":\"a\"}' -- ./worker",
 		Args:    cli.BeforeCommand("group", "PATH", "ID"),
@@ -217,7 +217,7 @@ func (c *membersCommand) join() *cobra.Command {
 		}),
 	}
 	e.RunFlags(cmd)
-	cmd.Flags().StringVar(&data, "data", "", "`text` that the others see")
-	cmd.Flags().BoolVar(&wait, "wait", false, "wait for somebody else of this name to go")
+	cmd.Flags().StringVar(&data, "data", "", "`text` that other clients can read")
+	cmd.Flags().BoolVar(&wait, "wait", false, "if another client is a member under this ID, wait until that client has left")
 	return cmd
 }

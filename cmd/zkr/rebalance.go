@@ -34,7 +34,7 @@ type rebalance struct {
 func (a *app) rebalance() *cobra.Command {
 	return cli.CommandGroup(&cobra.Command{
 		Use:   "rebalance",
-		Short: "Share resources out among members, so that each has one owner at a time",
+		Short: "Share resources out among members, so that each resource has one owner at a time",
 		Long:  rebalanceHelp,
 		Example: "  zkr rebalance add /rebalanser/orders orders-1 orders-2 orders-3\n" +
 			"  zkr rebalance join /rebalanser/orders -- sh -c './consume $ZKR_RESOURCE'\n" +

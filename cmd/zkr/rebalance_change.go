@@ -22,7 +22,7 @@ for names on stdin, one per line. Resources that GROUP already has stay unchange
 // rebalanceAdd is "zkr rebalance add".
 func (a *app) rebalanceAdd() *cobra.Command {
 	c := &rebalance{app: a}
-	cmd := c.changing("add", "Add resources to a group, and make the group", rebalanceAddHelp,
+	cmd := c.changing("add", "Add resources to a group, and create the group", rebalanceAddHelp,
 		func(ctx context.Context, client *session.Client, names []string) (done []string, err error) {
 			if c.mode == "" { // most have been made before
 				done, err = rebalanser.Open(client, c.path, nil).AddResources(ctx, names...)
@@ -41,8 +41,8 @@ func (a *app) rebalanceAdd() *cobra.Command {
 	return cmd
 }
 
-const rebalanceRemoveHelp = `Removes resources from GROUP. Their owners are told to give them up; until they have,
-nobody else owns them, also if they are added again. RESOURCE - stands for names from
+const rebalanceRemoveHelp = `Removes resources from GROUP. The owners are told to release the resources. Until an
+owner has done so, no other member owns the resource, even if it is added again. RESOURCE - stands for names from
 stdin, one per line.
 `
 
@@ -140,9 +140,9 @@ without an owner. Moves in progress are completed.
 func (a *app) rebalancePause() *cobra.Command {
 	c := &rebalance{app: a}
 	by := ""
-	cmd := c.simple("pause GROUP", "Keep what a group has where it is, until \"resume\"", rebalancePauseHelp, &by,
+	cmd := c.simple("pause GROUP", "Keep the resources of a group with their owners, until \"resume\"", rebalancePauseHelp, &by,
 		func(ctx context.Context, admin *rebalanser.Admin) error { return admin.Pause(ctx) })
-	cmd.Flags().StringVar(&by, "by", "", "`text` that says to people who paused it; default: user@host")
+	cmd.Flags().StringVar(&by, "by", "", "`text` that tells people who has paused the group; default: user@host")
 	return cmd
 }
 

@@ -72,7 +72,7 @@ func (a *app) rebalanceJoin() *cobra.Command {
 	cmd := &cobra.Command{
 		Annotations: cli.Does(cli.HasRole, cli.CanBeBusy),
 		Use:         "join GROUP [flags] -- CMD [ARGS...]",
-		Short:       "Take part in a group: run a command for each resource that is owned",
+		Short:       "Be a member of a group: run a command for each owned resource",
 		Long:        rebalanceJoinHelp,
 		Example: "  zkr rebalance join /rebalanser/orders -- sh -c 'exec ./consume --queue $ZKR_RESOURCE --token $ZKR_TOKEN'\n" +
 			"  zkr rebalance join /rebalanser/orders --instance $(hostname) --subscribe 'orders-*' --retry 5s -- ./consume",
@@ -95,24 +95,24 @@ func (a *app) rebalanceJoin() *cobra.Command {
 func (j *groupJoin) flags(cmd *cobra.Command) {
 	f, o := cmd.Flags(), &j.opts
 	j.modeFlag(cmd)
-	f.StringVar(&o.ID, "id", "", "`text` that says to people who the member is; default: host:pid")
-	f.StringVar(&o.Instance, "instance", "", "`name` that stays: the member gets back what it had if it comes back within --departure-delay, and nothing else moves")
-	f.DurationVar(&o.InstanceWait, "instance-wait", 0, "how long to wait for another member of that --instance to go; 0: two session timeouts")
-	f.IntVar(&o.Weight, "weight", 1, "the member's share, for the assignor weighted")
-	f.StringVar(&o.Zone, "zone", "", "`name` of where the member is, for the assignor zones")
-	f.StringArrayVar(&o.Subscription, "subscribe", nil, "`pattern` such as 'orders-*' of resources that the member takes; may be repeated; default: all")
-	f.StringVar(&j.assign, "assignor", assignor.Names()[0], "who gets what: `name` of sticky, range, round-robin, weighted, zones")
+	f.StringVar(&o.ID, "id", "", "`text` that describes the member to people; default: host:pid")
+	f.StringVar(&o.Instance, "instance", "", "`name` of a static member: if the member comes back within --departure-delay, it gets its resources back, and no other resource moves")
+	f.DurationVar(&o.InstanceWait, "instance-wait", 0, "how long to wait until another member of the same --instance has left; 0: two session timeouts")
+	f.IntVar(&o.Weight, "weight", 1, "the member's weight, for the assignor weighted")
+	f.StringVar(&o.Zone, "zone", "", "`name` of the member's zone, for the assignor zones")
+	f.StringArrayVar(&o.Subscription, "subscribe", nil, "`pattern` of the resources that the member takes, such as 'orders-*'; may be repeated; default: all")
+	f.StringVar(&j.assign, "assignor", assignor.Names()[0], "`name` of the assignor, which chooses the owners: sticky, range, round-robin, weighted or zones")
 	cli.OneOf(cmd, "assignor", assignor.Names()...)
-	f.DurationVar(&o.InitialDelay, "initial-delay", 0, "how long a group in which nobody has anything waits for more members")
-	f.DurationVar(&o.DepartureDelay, "departure-delay", 0, "for how long what a member with an --instance had is kept for it; 0: 30s")
-	f.DurationVar(&o.MinInterval, "min-interval", 0, "time from one plan to the next, at least")
-	f.IntVar(&o.MaxMoves, "max-moves", 0, "how many resources are on their way at a time; 0: any number")
+	f.DurationVar(&o.InitialDelay, "initial-delay", 0, "how long a group without assigned resources waits for more members")
+	f.DurationVar(&o.DepartureDelay, "departure-delay", 0, "how long the resources of an absent member with an --instance are kept for that member; 0: 30s")
+	f.DurationVar(&o.MinInterval, "min-interval", 0, "minimum time between two assignments")
+	f.IntVar(&o.MaxMoves, "max-moves", 0, "how many resources move at the same time at most; 0: any number")
 	f.DurationVar(&j.Grace, "grace", supervise.DefaultGrace, "time between TERM and KILL when a resource is lost, and for what CMD leaves running")
-	f.DurationVar(&j.revoke, "revoke-timeout", 0, "time between TERM and KILL when a resource is to be given up; 0: no limit")
-	f.DurationVar(&o.RetryDelay, "retry", 0, "run a CMD that fails again after so long, and longer if it fails again; 0: leave the group, and exit as it did")
-	f.DurationVar(&o.RestartDelay, "restart-delay", 0, "join again so long after a failure has ended the membership; 0: exit")
-	f.DurationVar(&o.AssignmentDelay, "assignment-delay", 0, "time between owning a resource and the start of CMD, for what the owner before has left running")
-	f.DurationVar(&o.Grace, "leave-grace", 0, "when zkr is ended, how long commands may go on by themselves before TERM")
+	f.DurationVar(&j.revoke, "revoke-timeout", 0, "time between TERM and KILL when a resource moves to another member; 0: no limit")
+	f.DurationVar(&o.RetryDelay, "retry", 0, "pause before a failed CMD runs again, which doubles with each failure in a row; 0: leave the group, and exit as CMD did")
+	f.DurationVar(&o.RestartDelay, "restart-delay", 0, "pause before zkr joins again after a failure has ended the membership; 0: exit")
+	f.DurationVar(&o.AssignmentDelay, "assignment-delay", 0, "time between owning a resource and the start of CMD, for processes that the previous owner has left running")
+	f.DurationVar(&o.Grace, "leave-grace", 0, "how long the commands continue, after a signal has ended zkr, before they get TERM")
 }
 
 // checkAll checks what can be checked without a server.

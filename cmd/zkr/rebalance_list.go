@@ -24,7 +24,7 @@ func (a *app) rebalanceList() *cobra.Command {
 	c := &rebalance{app: a}
 	return &cobra.Command{
 		Annotations: cli.Does(cli.Reads),
-		Use:         "ls GROUP", Short: "Show the resources of a group, who owns them, and since when",
+		Use:         "ls GROUP", Short: "List the resources of a group, each with its owner and the time of its acquisition",
 		Long: rebalanceListHelp, Args: cli.Arguments("group", "GROUP"),
 		Example: "  zkr rebalance ls /rebalanser/orders\n" +
 			"  zkr rebalance ls /rebalanser/orders -o json | jq -r '.resources[] | select(.state == \"unowned\") | .resource'",
@@ -93,7 +93,7 @@ func (a *app) rebalanceStatus() *cobra.Command {
 	var watch bool
 	cmd := &cobra.Command{
 		Annotations: cli.Does(cli.Reads),
-		Use:         "status GROUP", Short: "Show how a group stands; with --watch each change",
+		Use:         "status GROUP", Short: "Show the state of a group; with --watch each change",
 		Long: rebalanceStatusHelp,
 		Example: "  zkr rebalance status /rebalanser/orders\n" +
 			"  zkr rebalance status /rebalanser/orders --watch -o json | jq -r 'select(.event == \"left\") | .member.id'",

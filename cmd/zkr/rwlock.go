@@ -27,7 +27,7 @@ token), ZKR_LOCK_SESSION and ZKR_LOCK_MODE (read or write).
 func (a *app) rwlock() *cobra.Command {
 	return cli.CommandGroup(&cobra.Command{
 		Use:   "rwlock",
-		Short: "Run a command while reading together with others, or writing alone",
+		Short: "Run a command while holding a lock as a reader or as the only writer",
 		Long:  rwlockHelp,
 		Example: "  zkr rwlock read /locks/db -- pg_dump -f /backup/db.sql\n" +
 			"  zkr rwlock write /locks/db -- ./migrate\n" +
@@ -67,8 +67,8 @@ func (a *app) rwlockRun(mode, short string) *cobra.Command {
 	}
 	e.RunFlags(cmd)
 	f := cmd.Flags()
-	f.BoolVar(&e.Try, "try", false, "do not wait: exit with 75 if somebody is in the way")
-	f.StringVar(&e.opts.ID, "id", "", "`text` that says to others who holds or waits; default: host:pid")
+	f.BoolVar(&e.Try, "try", false, "do not wait: exit with 75 if the lock is not free")
+	f.StringVar(&e.opts.ID, "id", "", "`text` that describes the contender to people; default: host:pid")
 	f.StringVar(&e.layout, "layout", "curator", "the znodes' `layout`: curator or kazoo")
 	cli.OneOf(cmd, "layout", "curator", "kazoo")
 	return cmd

@@ -23,7 +23,7 @@ func (a *app) serve() *cobra.Command {
 	var tick time.Duration
 	cmd := &cobra.Command{
 		Use:   "serve",
-		Short: "Serve ZooKeeper's protocol from this process, for tests and demos: nothing is on disk",
+		Short: "Serve ZooKeeper's protocol from this process, for tests and demos, without a disk",
 		Long:  serveHelp,
 		Example: "  zkr serve\n" +
 			"  zkr serve --listen 127.0.0.1:0 --tick 200ms -o json",
@@ -48,7 +48,7 @@ func (a *app) serve() *cobra.Command {
 			return nil
 		}),
 	}
-	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:2181", "`host:port` to listen on; port 0: any that is free")
+	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:2181", "`host:port` to listen on; port 0: any free port")
 	cmd.Flags().DurationVar(&tick, "tick", 2*time.Second, "tickTime: sessions of 2 to 20 ticks are granted")
 	return cmd
 }

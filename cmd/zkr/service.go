@@ -35,7 +35,7 @@ func (a *app) service() *cobra.Command {
 	c := &serviceCommand{app: a}
 	parent := cli.CommandGroup(&cobra.Command{
 		Use:   "service",
-		Short: "Show services and their instances; register one as long as a command runs",
+		Short: "Show services and their instances; register an instance while a command runs",
 		Long:  serviceHelp,
 		Example: "  zkr service ls\n" +
 			"  zkr service watch web\n" +
@@ -74,7 +74,7 @@ func (c *serviceCommand) list() *cobra.Command {
 	return &cobra.Command{
 		Annotations: cli.Does(cli.Reads),
 		Use:         "ls [SERVICE]",
-		Short:       "Show the services, or the instances of one in the order in which they were registered",
+		Short:       "List the services, or the instances of SERVICE in the order of their registration",
 		Long: "Shows the services below --base, and how many instances each has; or the instances of\n" +
 			"SERVICE. STATE is enabled, disabled, or malformed (the znode's data is not an\n" +
 			"instance). REGISTERED is by the clock of the client that registered the instance.",

@@ -22,8 +22,8 @@ func (c *serviceCommand) watch() *cobra.Command {
 		Use:         "watch SERVICE",
 		Short:       "Show the instances of a service, and each change",
 		Long: `Shows the instances of a service, and then each change, with the time at which zkr
-saw it: lines say present (was there already), added, updated or removed, and
-"ready" stands between the first instances and the changes.` + cli.UntilEnded,
+saw the change. Lines say present (an instance when zkr started), added, updated or
+removed; the line "ready" separates the first instances from the changes.` + cli.UntilEnded,
 		Example: "  zkr service watch web\n  zkr service watch web -o json | jq -c 'select(.event == \"removed\") | .instance.id'",
 		Args:    cli.Arguments("service", "SERVICE"),
 		RunE: cli.RunE(func(cmd *cobra.Command, args []string) error {
@@ -84,7 +84,7 @@ func (c *serviceCommand) register() *cobra.Command {
 	var e serviceSpec
 	cmd := &cobra.Command{
 		Use:     "register SERVICE --id ID [flags] -- CMD [ARGS...]",
-		Short:   "Be an instance of a service as long as a command runs",
+		Short:   "Register an instance of a service while a command runs",
 		Long:    registerHelp,
 		Example: "  zkr service register web --id web-1 --address 10.0.0.7 --port 8080 --payload '{\"zone\":\"a\"}' -- ./server",
 		Args:    cli.BeforeCommand("service", "SERVICE"),
@@ -119,12 +119,12 @@ func (c *serviceCommand) register() *cobra.Command {
 	f.StringVar(&i.Address, "address", "", "`host` name or IP address")
 	f.IntVar(&i.Port, "port", 0, "TCP `port`; 0: none")
 	f.IntVar(&i.SSLPort, "ssl-port", 0, "TCP `port` that speaks TLS; 0: none")
-	f.StringVar(&e.payload, "payload", "", "what else is to be said, as `JSON`")
+	f.StringVar(&e.payload, "payload", "", "further data of the instance, as `JSON`")
 	f.StringVar(&i.URISpec, "uri-spec", "", "`template` of the address, as \"{scheme}://{address}:{port}\"")
 	f.StringVar(&e.types, "type", "dynamic", "the `type` of the registration: dynamic, sequential, static or permanent")
 	cli.OneOf(cmd, "type", "dynamic", "sequential", "static", "permanent")
-	f.BoolVar(&i.Disabled, "disabled", false, "to be listed, but not to be used")
-	f.BoolVar(&e.opts.Wait, "wait", false, "wait for somebody else of this name to go")
+	f.BoolVar(&i.Disabled, "disabled", false, "list the instance as one that clients must not use")
+	f.BoolVar(&e.opts.Wait, "wait", false, "if another client is registered under this id, wait until that client has left")
 	return cmd
 }
 

@@ -32,7 +32,7 @@ func (a *app) taskMaster() *cobra.Command {
 	cmd := &cobra.Command{
 		Annotations: cli.Does(cli.HasRole),
 		Use:         "master QUEUE",
-		Short:       "Give the tasks of a queue to its workers, while leading",
+		Short:       "Assign the tasks of a queue to its workers, while leading",
 		Long:        masterHelp,
 		Example:     "  zkr task master /queues/mail",
 		Args:        cli.Arguments("queue", "QUEUE"),
@@ -50,7 +50,7 @@ func (a *app) taskMaster() *cobra.Command {
 		}),
 	}
 	f := cmd.Flags()
-	f.StringVar(&m.opts.ID, "id", "", "`text` that says to people who the master is; default: host:pid")
+	f.StringVar(&m.opts.ID, "id", "", "`text` that describes the master to people; default: host:pid")
 	f.IntVar(&m.opts.MaxTasks, "max-tasks", 0, "how many tasks the queue holds that have not ended; as many that have ended are kept; default: as before, and 100000 at first")
 	return cmd
 }

@@ -43,7 +43,7 @@ func (a *app) taskPurge() *cobra.Command {
 	var states []string
 	cmd := &cobra.Command{
 		Use:   "purge QUEUE",
-		Short: "Remove all tasks that are in given states",
+		Short: "Remove all tasks in given states",
 		Long:  taskPurgeHelp,
 		Example: "  zkr task purge /queues/mail --state dead\n" +
 			"  zkr task purge /queues/mail --state " + strings.Join(allowed, ","),

@@ -53,7 +53,7 @@ type taskCommand struct {
 func (a *app) task() *cobra.Command {
 	return cli.CommandGroup(&cobra.Command{
 		Use:   "task",
-		Short: "Queues of tasks: submit, assign, run, wait for results, inspect, cancel, retry, remove",
+		Short: "Manage queues of tasks: submit, assign, run, wait for results, inspect, cancel, retry, remove",
 		Long:  taskHelp,
 		Example: "  zkr task master /queues/mail &\n" +
 			"  zkr task worker /queues/mail -- ./send &\n" +

@@ -54,8 +54,8 @@ func (a *app) taskSubmit() *cobra.Command {
 		}),
 	}
 	f, s := cmd.Flags(), &t.spec
-	f.StringVar(&s.ID, "id", "", "`text` that tells the task from others, up to 512 bytes; default: a UUID")
-	f.StringVar(&t.data, "data", "", "`text` that is the payload; default: what stdin has")
+	f.StringVar(&s.ID, "id", "", "`text` that identifies the task, up to 512 bytes; default: a UUID")
+	f.StringVar(&t.data, "data", "", "`text` of the payload; default: read from stdin")
 	f.IntVar(&s.Priority, "priority", 0, "the tasks with the highest go first, and of those the one that was submitted first")
 	f.DurationVar(&s.Delay, "delay", 0, "how long the task waits at first")
 	f.StringVar(&t.deadline, "deadline", "", "the `time` by which the task must have ended, or has failed: from now on, as 10m, or a date, as 2026-01-02T15:04:05Z")

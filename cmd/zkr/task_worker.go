@@ -83,12 +83,12 @@ func (a *app) taskWorker() *cobra.Command {
 		}),
 	}
 	f := cmd.Flags()
-	f.StringVar(&w.opts.Name, "name", "", "`text` that says to people who the worker is; default: host:pid")
+	f.StringVar(&w.opts.Name, "name", "", "`text` that describes the worker to people; default: host:pid")
 	f.IntVar(&w.opts.Concurrency, "concurrency", 1, "how many commands run concurrently at most")
 	f.IntVar(&w.opts.Prefetch, "prefetch", 0, "how many more tasks the worker is given, so that the next is there when one ends; if it dies, their attempts count")
 	f.StringArrayVar(&w.opts.Labels, "label", nil, "`text`, such as gpu or zone=a: tasks that ask for it can be given to this worker; may be repeated")
-	f.IntSliceVar(&w.permanent, "permanent", nil, "exit `codes` that say that another attempt would fail too")
-	f.DurationVar(&w.Grace, "grace", supervise.DefaultGrace, "time between TERM and KILL when a command must stop, and for what it leaves running")
+	f.IntSliceVar(&w.permanent, "permanent", nil, "exit `codes` after which no other attempt is made")
+	f.DurationVar(&w.Grace, "grace", supervise.DefaultGrace, "time between TERM and KILL when a command must stop, also for processes that the command leaves running")
 	return cmd
 }
 

@@ -103,7 +103,7 @@ func (a *app) ui() *cobra.Command {
 		}),
 	}
 	f := cmd.Flags()
-	f.StringVar(&d.root, "root", "/", "`path` of the znode whose tree is shown")
+	f.StringVar(&d.root, "root", "/", "`path` of the root of the shown tree")
 	f.StringVar(&d.listen, "listen", "127.0.0.1:8380", "`host:port` to listen on; port 0: any that is free")
 	f.BoolVar(&d.remote, "allow-remote", false, "listen on an address that other machines can reach, without a password")
 	f.StringSliceVar(&d.hosts, "host", nil, "with --allow-remote: further `names` that the page may be asked by; addresses always may")

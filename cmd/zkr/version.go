@@ -45,7 +45,7 @@ func (b build) String() string {
 func (a *app) version() *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
-		Short:   "Say which zkr this is, and which ZooKeeper it works with",
+		Short:   "Show the version of zkr, and the supported versions of ZooKeeper",
 		Example: "  zkr version\n  zkr version -o json",
 		RunE: cli.RunE(func(*cobra.Command, []string) error {
 			return a.showVersion()

@@ -38,7 +38,7 @@ func (a *app) watch() *cobra.Command {
 	cmd := &cobra.Command{
 		Annotations: cli.Does(cli.Reads),
 		Use:         "watch PATH",
-		Short:       "Show what changes at PATH, in its children, or below it",
+		Short:       "Show each change of PATH, of its children, or of all znodes below PATH",
 		Long:        watchHelp,
 		Example: "  zkr watch /config/app\n" +
 			"  zkr watch /services --tree\n" +
