@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/zkrecipes/zkrecipes/internal/znode"
 	"github.com/zkrecipes/zkrecipes/session"
@@ -217,34 +218,54 @@ func (t *registrar) findOwn(ctx context.Context, want *entry) (*place, error) {
 
 // findMade looks for a node of want's that owner has made, of which no answer says the
 // path or the czxid: only its data tells it from the nodes of others in this process.
+//
+// Another registration with the same data may have taken the node that we have created,
+// and have left us its own, which our list need not have had yet. Therefore findMade lists
+// again until it meets no further node of another registration: what the other
+// registration has created is in a list that the session reads after that.
 func (t *registrar) findMade(ctx context.Context, want *entry, owner int64) (*place, error) {
-	names := []string{want.name}
-	if want.sequential() {
-		all, _, err := t.s.Children(ctx, want.dir)
-		if err != nil && !errors.Is(err, session.ErrNoNode) {
+	taken := map[string]bool{} // paths of nodes that look like ours, and are another registration's
+	for {
+		names, err := t.namesOf(ctx, want)
+		if err != nil {
 			return nil, err
 		}
-		names = names[:0]
-		for _, name := range all {
-			if sequentialOf(name, want.name) {
-				names = append(names, name)
+		known := len(taken)
+		for _, name := range names {
+			path := znode.Join(want.dir, name)
+			if taken[path] {
+				continue
 			}
+			data, stat, err := t.readOwn(ctx, path, owner)
+			switch {
+			case errors.Is(err, session.ErrNoNode):
+				continue
+			case err != nil:
+				return nil, err
+			case stat.EphemeralOwner != owner || !bytes.Equal(data, want.data):
+				continue
+			}
+			if t.k.owned.own(t.k, path, stat.Czxid) {
+				return &place{entry: want, path: path, czxid: stat.Czxid, version: stat.Version}, nil
+			}
+			taken[path] = true
+		}
+		if len(taken) == known || !want.sequential() {
+			return nil, nil
 		}
 	}
-	for _, name := range names {
-		path := znode.Join(want.dir, name)
-		data, stat, err := t.readOwn(ctx, path, owner)
-		switch {
-		case errors.Is(err, session.ErrNoNode):
-			continue
-		case err != nil:
-			return nil, err
-		}
-		if stat.EphemeralOwner == owner && bytes.Equal(data, want.data) && t.k.owned.own(t.k, path, stat.Czxid) {
-			return &place{entry: want, path: path, czxid: stat.Czxid, version: stat.Version}, nil
-		}
+}
+
+// namesOf returns the names that a node of want's can have.
+func (t *registrar) namesOf(ctx context.Context, want *entry) ([]string, error) {
+	if !want.sequential() {
+		return []string{want.name}, nil
 	}
-	return nil, nil
+	names, _, err := t.s.Children(ctx, want.dir)
+	if err != nil && !errors.Is(err, session.ErrNoNode) {
+		return nil, err
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return !sequentialOf(name, want.name) }), nil
 }
 
 // readOwn reads a node that may be owner's. The node of another owner need not be
