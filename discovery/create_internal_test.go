@@ -31,7 +31,7 @@ func TestNodeThatATwinLeavesIsFoundBehindTheList_CH53(t *testing.T) {
 			if q.Op == "getData" && q.Path == first.Path && !asked {
 				asked = true
 				require.True(w, owned.own(twin, first.Path, first.Stat.Czxid))
-				// Sent before the delayed reply arrives; waited for below.
+				// Waited for below; ends with the reply. It is sent before the delayed reply arrives.
 				go func() { second <- create() }()
 			}
 			return zktest.Action{}

@@ -52,6 +52,9 @@ func newJudge() *judge {
 // change judges a transaction of that client: nobody but who made a node deletes
 // it, or writes into it. It returns what went with a session.
 func (j *judge) change(client int, x zktest.Txn) (gone map[string]maker, err error) {
+	if x.Code != 0 {
+		return nil, nil // refused: also the end of a session, on a connection that it has left
+	}
 	if x.Op == "closeSession" {
 		gone = map[string]maker{}
 		for path, of := range j.made {
@@ -64,8 +67,8 @@ func (j *judge) change(client int, x zktest.Txn) (gone map[string]maker, err err
 	}
 	for _, path := range j.changed(x) {
 		of, there := j.made[path]
-		if x.Code != 0 || !strings.HasPrefix(path, base+"/") || strings.Count(path, "/") != 3 {
-			continue // refused, or a service
+		if !strings.HasPrefix(path, base+"/") || strings.Count(path, "/") != 3 {
+			continue // a service
 		}
 		if there && client != of.client {
 			err = fmt.Errorf("%s of client %d is changed or deleted by client %d", path, of.client, client)
@@ -197,7 +200,12 @@ func TestJudgeNoticesWhatMustNotBe(t *testing.T) {
 	require.NoError(t, err)
 	_, err = j.change(1, txn("create2", dir+"/own1"))
 	require.NoError(t, err)
-	gone, err := j.change(1, txn("closeSession"))
+	refused := txn("closeSession")
+	refused.Code = -118
+	gone, err := j.change(1, refused)
+	require.NoError(t, err)
+	require.Empty(t, gone)
+	gone, err = j.change(1, txn("closeSession"))
 	require.NoError(t, err)
 	require.Equal(t, map[string]maker{one: {1, 7, 5}}, gone)
 }
