@@ -29,9 +29,9 @@
 //   - The last requested state is registered in the end: an update without a
 //     connection, or without a session, is not lost, and an older update never
 //     follows a newer one. If an update is refused (a move to a name that
-//     another instance has), the registration returns to its former state,
-//     even if the new state existed for a moment in a session that was lost
-//     before the reply.
+//     another instance has), the registration returns to the last state that
+//     a server has confirmed, even if a newer state existed for a moment in a
+//     session that was lost before the reply.
 //   - [Registration.Move] is one transaction: the instance leaves the list of
 //     one service at the moment at which it enters the list of the other.
 //   - A registration deletes or overwrites only its own znode. An instance

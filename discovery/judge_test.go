@@ -36,6 +36,10 @@ type judge struct {
 	made   map[string]maker // by path
 	last   map[string]zktest.Node
 	newest map[int]note // by registration
+	// moving: a move was asked for, and no later change was confirmed. If the move is
+	// refused, the registration returns to the last state that a server has confirmed; an
+	// update whose reply was lost with its session was not confirmed.
+	moving map[int]bool
 }
 
 // maker is who made a node, in which transaction.
@@ -46,7 +50,7 @@ type maker struct {
 }
 
 func newJudge() *judge {
-	return &judge{made: map[string]maker{}, last: map[string]zktest.Node{}, newest: map[int]note{}}
+	return &judge{made: map[string]maker{}, last: map[string]zktest.Node{}, newest: map[int]note{}, moving: map[int]bool{}}
 }
 
 // change judges a transaction of that client: nobody but who made a node deletes
@@ -123,7 +127,7 @@ func (j *judge) look(nodes []zktest.Node) error {
 			return fmt.Errorf("%s of registration %d is overwritten by %d", n.Path, as.Reg, of.Reg)
 		}
 		if newest := j.newest[of.Reg]; !there || was.Mzxid != n.Mzxid {
-			if of.N < newest.N && !newest.Moved {
+			if of.N < newest.N && !newest.Moved && !j.moving[of.Reg] {
 				return fmt.Errorf("%s: registration %d writes update %d after %d", n.Path, of.Reg, of.N, newest.N)
 			}
 			j.newest[of.Reg] = of

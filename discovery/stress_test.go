@@ -100,6 +100,13 @@ func (s *stress) believedLocked(gone map[string]maker) error {
 	return nil
 }
 
+// moves notes that a registration may go back, or not any more: see judge.moving.
+func (s *stress) moves(reg int, may bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.judge.moving[reg] = may
+}
+
 // work registers and unregisters until ctx ends, and returns what it has then.
 func (s *stress) work(ctx context.Context, client, worker int, r *rand.Rand) (last *discovery.Registration) {
 	some := func(d time.Duration) context.Context {
@@ -133,10 +140,16 @@ func (s *stress) work(ctx context.Context, client, worker int, r *rand.Rand) (la
 			i.Payload = of.json()
 			c := some(10 * time.Second)
 			if service := []string{"web", "api"}[r.IntN(2)]; of.Moved {
-				s.excuse(c, "move", g.Move(c, service, i))
+				s.moves(of.Reg, true)
+				err = g.Move(c, service, i)
+				s.excuse(c, "move", err)
 			} else {
 				i.Service = g.Instance().Service
-				s.excuse(c, "update", g.Update(c, i))
+				err = g.Update(c, i)
+				s.excuse(c, "update", err)
+			}
+			if err == nil {
+				s.moves(of.Reg, false)
 			}
 		}
 		if ctx.Err() != nil {
