@@ -29,7 +29,7 @@ func (a *app) taskStats() *cobra.Command {
 	cmd := &cobra.Command{
 		Annotations: cli.Does(cli.Reads),
 		Use:         "stats QUEUE",
-		Short:       "Show how many tasks a queue has, who leads, and the workers; with --watch each change",
+		Short:       "Show the tasks by state, the leader and the workers of a queue; with --watch, each change",
 		Long:        taskStatsHelp,
 		Example:     "  zkr task stats /queues/mail --watch",
 		Args:        cli.Arguments("queue", "QUEUE"),
