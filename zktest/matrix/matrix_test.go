@@ -259,23 +259,42 @@ func TestARequestThatNeverComesIsAFailureUnlessAllowed(t *testing.T) {
 
 // Requests that few runs make are not broken.
 func TestRacyCaseHasTheUsualNumberOfRequests(t *testing.T) {
-	run := 0
-	res := matrix.Explore(t, matrix.Case{
-		Name: "chatty at first", Setup: setup, Racy: true, Faults: []matrix.Fault{matrix.Pause},
+	res := matrix.Explore(t, varying(20, 20, 2))
+	require.Equal(t, []int{2, 2, 0, 0}, []int{res.Requests, res.Cases, res.Missed, len(res.Failures)})
+}
+
+// varying is a case whose runs have these numbers of requests, and all later runs the
+// last number.
+func varying(requests ...int) matrix.Case {
+	return matrix.Case{
+		Name: "varying", Setup: setup, Racy: true, Faults: []matrix.Fault{matrix.Pause},
 		Op: func(_ context.Context, e *matrix.Env) error {
-			requests := 2
-			if run++; run <= 2 {
-				requests = 20
+			now := requests[0]
+			if len(requests) > 1 {
+				requests = requests[1:]
 			}
-			for range requests {
+			for range now {
 				if _, _, err := e.State.(*zk.Conn).Exists("/a"); err != nil {
 					return err
 				}
 			}
 			return nil
 		},
-	})
-	require.Equal(t, matrix.Result{Requests: 2, Cases: 2}, res)
+	}
+}
+
+// Only what comes in every run without a fault must be struck.
+func TestRequestsThatComeByChanceMayBeMissed(t *testing.T) {
+	for name, requests := range map[string][]int{
+		"the usual run is the longer one": {8, 5, 8, 5, 8, 5},
+		"all runs at first are longer":    {8, 8, 8, 8, 8, 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			res := matrix.Explore(t, varying(requests...))
+			require.Equal(t, []int{8, 8, 3}, []int{res.Requests, res.Cases, res.Missed})
+			require.Empty(t, res.Failures)
+		})
+	}
 }
 
 // An operation that returns early under a fault is not tested under this fault.
