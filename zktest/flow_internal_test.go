@@ -233,6 +233,8 @@ func TestServerStopsReadingAClientThatDoesNotRead(t *testing.T) {
 		require.LessOrEqual(t, total, 2*maxUnsent)
 	})
 	lazily(t, 1, func(t *testing.T, s *Server, l *lazy) {
+		// Before the first write: the server would process undelayed writes at once.
+		s.Delay(Link{}, ToServer, time.Second)
 		done := make(chan int)
 		// The receive below waits for this goroutine; the last write ends the
 		// goroutine.
@@ -253,14 +255,15 @@ func TestServerStopsReadingAClientThatDoesNotRead(t *testing.T) {
 			}
 			done <- int(n)
 		}()
-		s.Delay(Link{}, ToServer, time.Second)
 		synctest.Wait()
+		waiting := 0
 		s.mu.Lock()
 		for c := range s.conns {
-			require.Greater(t, c.waiting, maxUnsent)
-			require.LessOrEqual(t, c.waiting, maxUnsent+2*big)
+			waiting += c.waiting
 		}
 		s.mu.Unlock()
+		require.Greater(t, waiting, maxUnsent)
+		require.LessOrEqual(t, waiting, maxUnsent+2*big)
 		require.Greater(t, <-done, maxUnsent/big, "writes go on as requests are processed")
 	})
 }
@@ -325,7 +328,9 @@ func TestMemoryIsBoundedOverTCPToo(t *testing.T) {
 		return func() bool { return s.Stats().PacketsSent > n && outgoing(s) > maxUnsent }
 	}
 	require.Eventually(t, answered(maxUnsent/big), time.Minute, time.Millisecond)
-	requireFull(t, outgoing(s))
+	// Only the upper bound: the socket may take bytes before the server answers
+	// the next read.
+	require.LessOrEqual(t, outgoing(s), maxUnsent+big+1000)
 	l.drain()
 	require.Eventually(t, func() bool { return outgoing(s) == 0 }, time.Minute, time.Millisecond)
 
