@@ -13,6 +13,14 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
+// closeClient closes c, and lets the roles of c end: Run returns nil if its context ends
+// between the loss of a session and the next session.
+func (w *World) closeClient(c *session.Client) {
+	w.Helper()
+	require.NoError(w, c.Close(w.Ctx))
+	w.Settle()
+}
+
 // Run returns nil when its context has ended and everything was given back;
 // otherwise the error tells what was not.
 func TestHowRunOfAWorkerEnds(t *testing.T) {
@@ -28,7 +36,7 @@ func TestHowRunOfAWorkerEnds(t *testing.T) {
 		}, session.ErrLost},
 		"unreachable":          {func(w *World, _ *session.Client) { w.Server.BlackHole(linkOf(1), zktest.Both) }, session.ErrLost},
 		"cut off for a moment": {func(w *World, c *session.Client) { w.Server.Cut(w.ID(c)) }, nil},
-		"closed":               {func(w *World, c *session.Client) { _ = c.Close(w.Ctx) }, session.ErrClosed},
+		"closed":               {func(w *World, c *session.Client) { w.closeClient(c) }, session.ErrClosed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, nil, func(w *World) {
@@ -127,7 +135,7 @@ func TestHowRunOfAMasterEnds(t *testing.T) {
 		}, false, session.ErrLost},
 		"unreachable":          {func(w *World, _ *session.Client) { w.Server.BlackHole(linkOf(1), zktest.Both) }, false, session.ErrLost},
 		"cut off for a moment": {func(w *World, c *session.Client) { w.Server.Cut(w.ID(c)) }, false, nil},
-		"closed":               {func(w *World, c *session.Client) { _ = c.Close(w.Ctx) }, false, session.ErrClosed},
+		"closed":               {func(w *World, c *session.Client) { w.closeClient(c) }, false, session.ErrClosed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, nil, func(w *World) {

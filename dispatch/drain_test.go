@@ -33,6 +33,7 @@ func TestWorkerLeavesThoughATaskCameAndWentUnseen(t *testing.T) {
 				r := w.beside(worker.Run)
 				w.submit(q, numbered(1))
 				w.collect(q, "task-001")
+				w.Settle() // the master may still be tidying up, and requests are slow from now on
 				w.Server.Delay(linkOf(2), zktest.ToServer, 120*time.Millisecond)
 				w.Server.Delay(linkOf(3), zktest.ToServer, 100*time.Millisecond)
 				w.Pass(time.Second)
