@@ -164,7 +164,7 @@ func (w *Worker) workIn(ctx context.Context, s *session.Session, handlers *sync.
 	for {
 		left, err := w.workInSession(ctx, s, handlers)
 		switch {
-		case left || hasEnded(ctx) || w.isDraining() && errors.Is(err, session.ErrLost):
+		case left || w.mustEnd(ctx, err):
 			return &workerEnd{err}, nil
 		case s.Err() != nil:
 			return nil, s.Err()
@@ -175,7 +175,12 @@ func (w *Worker) workIn(ctx context.Context, s *session.Session, handlers *sync.
 	}
 }
 
-func hasEnded(ctx context.Context) bool { return ctx.Err() != nil }
+// mustEnd reports whether a worker whose session has ended with err must not begin in
+// another session: Run's context has ended, or a worker that is drained has lost its
+// session.
+func (w *Worker) mustEnd(ctx context.Context, err error) bool {
+	return ctx.Err() != nil || w.isDraining() && errors.Is(err, session.ErrLost)
+}
 
 // isDraining reports whether Drain was called.
 func (w *Worker) isDraining() bool {

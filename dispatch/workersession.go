@@ -54,7 +54,7 @@ func (w *Worker) workInSession(ctx context.Context, s *session.Session, handlers
 	}
 	defer close(ws.closed)
 	switch registered, err := ws.registerWorker(ctx); {
-	case err != nil && !registered && (hasEnded(ctx) || w.isDraining() && errors.Is(err, session.ErrLost)):
+	case err != nil && !registered && w.mustEnd(ctx, err):
 		return true, nil
 	case err != nil:
 		return false, err
