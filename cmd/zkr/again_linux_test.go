@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -41,6 +42,11 @@ func TestAgainCanBeStoppedWhileItWaits(t *testing.T) {
 	keys, _, shell := onTerminal(b, "zkr elect /e --again "+flagsOnTerminal+` -- sh -c 'echo in; exec sleep 60'; echo "stopped $?"; fg; echo "code $?"`)
 	shell.says("in")
 	_, znode := b.owner("/e")
+	node, err := b.srv.Get(znode)
+	require.NoError(t, err)
+	_, id, _ := strings.Cut(string(node.Data), ":") // host:pid
+	pid, err := strconv.Atoi(id)
+	require.NoError(t, err)
 	other := b.start(running([]string{"elect", "/e"}, "sleep", "60")...)
 	b.queued("/e", 2)
 	require.NoError(t, b.srv.Delete(znode))
@@ -48,6 +54,8 @@ func TestAgainCanBeStoppedWhileItWaits(t *testing.T) {
 	b.queued("/e", 2)
 	typed(t, keys, "\x1a")
 	shell.says("stopped 147")
+	// fg gives zkr the terminal, and continues zkr then. An earlier Ctrl-C is for the shell.
+	eventually(t, func() bool { return procState(t, pid) != "T" }, "zkr goes on")
 	other.running()
 	typed(t, keys, "\x03")
 	shell.says("code 130")

@@ -228,6 +228,7 @@ func groupOnApache(r *real) {
 		one.says("in b\n")
 		two := r.start("rebalance", "join", path, "--id", "two", "--", "sh", "-c", script)
 		two.says("in ")
+		one.says("asked ") // on a pipe of its own
 		assert.Equal(r, 1, strings.Count(one.out.String(), "asked"))
 		w.says("  by two") // in global mode nobody owned it for a moment
 		one.signal(syscall.SIGTERM)

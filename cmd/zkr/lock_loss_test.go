@@ -274,10 +274,12 @@ func TestDyingZkrTakesItsCommandAlong(t *testing.T) {
 // have left something behind that the lock protects.
 func TestWhatIsLeftOfTheGroupEndsBeforeTheRelease(t *testing.T) {
 	b := newBed(t)
-	file := filepath.Join(t.TempDir(), "beat")
-	script := fmt.Sprintf(`%q %s %s stubborn & until [ -s %s ]; do sleep 0.1; done; exit 9`, os.Args[0], helpBeat, file, file)
+	dir := t.TempDir()
+	file, gate := filepath.Join(dir, "beat"), filepath.Join(dir, "gate")
+	script := fmt.Sprintf(`%q %s %s stubborn & until [ -s %s ] && [ -e %s ]; do sleep 0.1; done; exit 9`, os.Args[0], helpBeat, file, file, gate)
 	z := b.start(locked("/locks/a", nil, "sh", "-c", script)...)
 	owner, znode := b.owner("/locks/a")
+	require.NoError(t, os.WriteFile(gate, nil, 0o600))
 	z.ends(9)
 	assert.True(t, silent(t, file).Before(b.freed(owner, znode)))
 }

@@ -50,8 +50,8 @@ func TestCommandsGoOnForTheLeaveGrace(t *testing.T) {
 	eventually(t, func() bool { return b.status("/g").Members[0].Owned == 1 }, "it has not left")
 	assert.NotContains(t, one.out.String(), "asked")
 	one.running()
-	one.signal(syscall.SIGTERM)
-	one.ends(143)
+	one.signal(syscall.SIGINT) // two of a kind may be one, if the first one was not heeded yet
+	assert.Contains(t, []int{130, 143}, one.wait().code, "the second one, in whatever order they came")
 
 	two := b.joins("/g", "two", "--leave-grace", "50ms")
 	two.says("in a")

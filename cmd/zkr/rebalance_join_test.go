@@ -279,6 +279,7 @@ func TestSubscriptionWeightAndAssignorCount(t *testing.T) {
 	eventually(t, func() bool {
 		return strings.Contains(b.run("rebalance", "status", "/g").ends(0).out.String(), "unowned: b1")
 	}, "nobody takes b1")
+	one.says("asked ")
 	assert.Equal(t, 1, strings.Count(two.out.String(), "in "))
 	assert.Equal(t, 1, strings.Count(one.out.String(), "asked "))
 	assert.NotContains(t, one.out.String(), "b1")

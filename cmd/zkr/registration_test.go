@@ -47,6 +47,9 @@ func TestRegistrationThatWasLostForAMomentIsNoted(t *testing.T) {
 	g := holdRegistered(t.Context(), a, r, "web/a", nil, func(context.Context) error { return nil })
 	<-r.end
 	require.NoError(t, g.Release(t.Context()))
+	written := make(chan struct{})
+	a.Async.Enqueue(func() { close(written) }) // behind the notes, which nobody waits for
+	<-written
 	require.NoError(t, stderr.Close())
 	notes, err := io.ReadAll(pipe)
 	require.NoError(t, err)

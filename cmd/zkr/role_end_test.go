@@ -32,7 +32,18 @@ func showsIn(_ *bed, z *zkrProcess) { z.says("in") }
 // read only
 var roles = map[string]ending{
 	"task master":      {[]string{"task", "master", "/q"}, false, func(_ *bed, z *zkrProcess) { z.says("leads  ") }},
-	"idle task worker": {[]string{"task", "worker", "/q"}, true, func(b *bed, _ *zkrProcess) { b.queued("/q/alive", 1) }},
+	"idle task worker": {[]string{"task", "worker", "/q"}, true, func(b *bed, _ *zkrProcess) {
+		// The server has the worker's znode before the worker knows; the worker follows its
+		// folder afterwards.
+		eventually(b.T, func() bool {
+			for path := range b.srv.Watches() {
+				if strings.HasPrefix(path, "/q/workers/") {
+					return true
+				}
+			}
+			return false
+		}, "it is registered")
+	}},
 	"task worker": {[]string{"task", "worker", "/q"}, true, func(b *bed, z *zkrProcess) {
 		b.leads("/q", "--session-timeout", longest.String())
 		b.give(0, "", "/q")
@@ -42,7 +53,11 @@ var roles = map[string]ending{
 		eventually(b.T, func() bool { return strings.Contains(z.err.String(), "no resources") }, "it is a member")
 	}},
 	"rebalance join":      {[]string{"rebalance", "join", "/g"}, true, func(b *bed, z *zkrProcess) { b.shared("/g", "a"); z.says("in") }},
-	"job janitor --watch": {[]string{"job", "janitor", "--watch"}, false, func(b *bed, _ *zkrProcess) { b.queued("/twister2/.janitor", 1) }},
+	"job janitor --watch": {[]string{"job", "janitor", "--watch", "--abandoned", "1s"}, false, func(b *bed, _ *zkrProcess) {
+		// A candidate has a znode before it knows that it leads; it removes jobs afterwards.
+		b.submit("words", "1")
+		eventually(b.T, func() bool { _, err := b.srv.Get("/twister2/words"); return err != nil }, "it leads")
+	}},
 }
 
 // holders run a command while they hold something, and exit as it does.
