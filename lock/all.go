@@ -27,17 +27,17 @@ func All(locks ...*Mutex) *Group {
 		g.err = fmt.Errorf("%w: a group needs at least one lock, and none that is nil", ErrInvalidArgument)
 		return g
 	}
-	slices.SortStableFunc(g.locks, func(a, b *Mutex) int { return strings.Compare(a.place(), b.place()) })
+	slices.SortStableFunc(g.locks, func(a, b *Mutex) int { return strings.Compare(a.serverPath(), b.serverPath()) })
 	for i, m := range g.locks[1:] {
-		if m.place() == g.locks[i].place() {
+		if m.serverPath() == g.locks[i].serverPath() {
 			g.err = fmt.Errorf("%w: %s is in the group twice", ErrInvalidArgument, m.path)
 		}
 	}
 	return g
 }
 
-// place is where the lock is on its servers, whatever its client's chroot.
-func (m *Mutex) place() string {
+// serverPath is the path of the lock on its servers, chroot included.
+func (m *Mutex) serverPath() string {
 	if m.client == nil {
 		return m.path
 	}
@@ -63,14 +63,14 @@ func (g *Group) Lock(ctx context.Context) (*HeldGroup, error) {
 			h.held = append(h.held, one)
 		}
 		// The loss of a held lock is the reason for the end of this wait.
-		if lost := h.loss(ctx); lost != nil {
+		if lost := h.firstLoss(ctx); lost != nil {
 			err = lost
 		}
 		if err != nil {
-			return nil, errors.Join(err, h.abandon(ctx))
+			return nil, errors.Join(err, h.unlockTaken(ctx))
 		}
 	}
-	all := h.contexts()
+	all := h.heldContexts()
 	h.ctx, h.cancel = session.WithHolds(all[0], all[1:]...)
 	return h, nil
 }
@@ -78,12 +78,12 @@ func (g *Group) Lock(ctx context.Context) (*HeldGroup, error) {
 // lockNext locks m, and stops waiting as soon as a held lock is lost: the other
 // locks would stay locked in vain.
 func (h *HeldGroup) lockNext(ctx context.Context, m *Mutex) (*Held, error) {
-	waiting, cancel := session.WithHolds(ctx, h.contexts()...)
+	waiting, cancel := session.WithHolds(ctx, h.heldContexts()...)
 	defer cancel(nil)
 	return m.Lock(waiting)
 }
 
-func (h *HeldGroup) contexts() []context.Context {
+func (h *HeldGroup) heldContexts() []context.Context {
 	out := make([]context.Context, len(h.held))
 	for i, one := range h.held {
 		out[i] = one.ctx
@@ -91,11 +91,11 @@ func (h *HeldGroup) contexts() []context.Context {
 	return out
 }
 
-// loss is the error of the first lost lock, or nil.
-func (h *HeldGroup) loss(ctx context.Context) error {
+// firstLoss is the error of the first lost lock, or nil.
+func (h *HeldGroup) firstLoss(ctx context.Context) error {
 	for _, one := range h.held {
 		if one.ctx.Err() != nil {
-			return failure(ctx, "hold", one.claim.m.path, context.Cause(one.ctx))
+			return failure(ctx, "hold", one.lock.m.path, context.Cause(one.ctx))
 		}
 	}
 	return nil
@@ -110,21 +110,21 @@ type HeldGroup struct {
 
 var _ session.Held = (*HeldGroup)(nil)
 
-// all are the locks; a zero HeldGroup has none.
-func (h *HeldGroup) all() []*Held {
+// heldLocks returns the locks, and panics for a zero HeldGroup.
+func (h *HeldGroup) heldLocks() []*Held {
 	holding.MustBeMade(len(h.held) > 0, "lock.HeldGroup", "lock.Group")
 	return h.held
 }
 
 // Context ends on release and on loss of any of the locks; see [Held.Context].
 func (h *HeldGroup) Context() context.Context {
-	_ = h.all()
+	_ = h.heldLocks()
 	return h.ctx
 }
 
 // Held returns the locks in the order of their paths, for the token of each. Release
 // them with the group, not one by one.
-func (h *HeldGroup) Held() []*Held { return slices.Clone(h.all()) }
+func (h *HeldGroup) Held() []*Held { return slices.Clone(h.heldLocks()) }
 
 // Token is a fencing token of the group: the greatest of the locks' tokens. The
 // token grows with every grant of the same locks at the server; see
@@ -132,7 +132,7 @@ func (h *HeldGroup) Held() []*Held { return slices.Clone(h.all()) }
 // needs the token of the shared lock: see [HeldGroup.Held].
 func (h *HeldGroup) Token() int64 {
 	var token int64
-	for _, one := range h.all() {
+	for _, one := range h.heldLocks() {
 		token = max(token, one.Token())
 	}
 	return token
@@ -141,7 +141,7 @@ func (h *HeldGroup) Token() int64 {
 // Guard is a single check for a transaction; the transaction fails if any of
 // the locks is not held any more; see [Held.Guard] and [session.AllOf].
 func (h *HeldGroup) Guard() session.Op {
-	guards := make([]session.Op, len(h.all()))
+	guards := make([]session.Op, len(h.heldLocks()))
 	for i, one := range h.held {
 		guards[i] = one.Guard()
 	}
@@ -154,14 +154,14 @@ func (h *HeldGroup) Unlock(ctx context.Context) error {
 		return failure(ctx, "release", "group", err)
 	}
 	h.cancel(session.ErrReleased)
-	return h.release(ctx)
+	return h.unlockAll(ctx)
 }
 
 // Release is Unlock, under the method name common to everything held; see
 // [session.Held].
 func (h *HeldGroup) Release(ctx context.Context) error { return h.Unlock(ctx) }
 
-func (h *HeldGroup) release(ctx context.Context) error {
+func (h *HeldGroup) unlockAll(ctx context.Context) error {
 	var errs []error
 	for _, one := range slices.Backward(h.held) {
 		errs = append(errs, one.Unlock(ctx))
@@ -169,10 +169,10 @@ func (h *HeldGroup) release(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// abandon releases the locks taken so far. Locks that cannot be released before
+// unlockTaken releases the locks taken so far. Locks that cannot be released before
 // ctx ends are released in the background; that is not an error here.
-func (h *HeldGroup) abandon(ctx context.Context) error {
-	if err := h.release(ctx); err != nil && ctx.Err() == nil {
+func (h *HeldGroup) unlockTaken(ctx context.Context) error {
+	if err := h.unlockAll(ctx); err != nil && ctx.Err() == nil {
 		return err
 	}
 	return nil

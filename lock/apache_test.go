@@ -46,13 +46,13 @@ func TestStressOnApache(t *testing.T) {
 		who, i := []*stress{a, b}[n%2], n/4
 		r := rand.New(rand.NewPCG(uint64(n), 2))
 		// Waited for below; ends with ctx.
-		all.Go(func() { who.work(ctx, i, r) })
+		all.Go(func() { who.runWorker(ctx, i, r) })
 	}
 	world.BreakServers(t, cluster, rand.New(rand.NewPCG(5, 3)), 4, func() int { return min(len(a.Holds()), len(b.Holds())) })
 	cancel()
 	all.Wait()
 	for _, s := range []*stress{a, b} {
-		require.NoError(t, s.check())
+		require.NoError(t, s.checkHistory())
 		t.Logf("%d holds, %d guarded writes", len(s.Holds()), len(s.Wrote()))
 	}
 	// Everybody gets in, and nothing is left.

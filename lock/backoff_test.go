@@ -21,13 +21,13 @@ func TestRepeatedNotesBackOff(t *testing.T) {
 			return err
 		},
 		"held": func(w *World, cut func(), ctx context.Context) error {
-			m := lock.New(w.Client(), dir, delayed())
+			m := lock.New(w.Client(), dir, delayOptions())
 			cut()
 			_, err := m.Lock(ctx)
 			return err
 		},
 		"free": func(w *World, cut func(), ctx context.Context) error {
-			h := w.lock(lock.New(w.Client(), dir, delayed()))
+			h := w.lock(lock.New(w.Client(), dir, delayOptions()))
 			cut()
 			return h.Unlock(ctx)
 		},

@@ -21,8 +21,8 @@ import (
 // an acquire and a release. Those named zk.Lock are go-zookeeper's own lock
 // doing the same against the same server; compare within one run.
 
-// contend shares b.N operations out among those who work.
-func contend(b *testing.B, workers []func() error) {
+// shareOperations shares b.N operations out among workers.
+func shareOperations(b *testing.B, workers []func() error) {
 	b.Helper()
 	for _, work := range workers { // paths, trust
 		require.NoError(b, work())
@@ -101,14 +101,14 @@ func BenchmarkClients(b *testing.B) {
 			for range n {
 				workers = append(workers, lockOnce(lock.New(benchClient(b, servers), path, nil)))
 			}
-			contend(b, workers)
+			shareOperations(b, workers)
 		})
 		b.Run(fmt.Sprintf("%d/zk.Lock", n), func(b *testing.B) {
 			var workers []func() error
 			for range n {
 				workers = append(workers, peerOnce(benchPeer(b, servers), path+"-peer"))
 			}
-			contend(b, workers)
+			shareOperations(b, workers)
 		})
 	}
 }
@@ -122,7 +122,7 @@ func BenchmarkGoroutines(b *testing.B) {
 		for range 64 {
 			workers = append(workers, lockOnce(m))
 		}
-		contend(b, workers)
+		shareOperations(b, workers)
 	})
 	b.Run("zk.Lock", func(b *testing.B) {
 		conn := benchPeer(b, servers)
@@ -130,7 +130,7 @@ func BenchmarkGoroutines(b *testing.B) {
 		for range 64 {
 			workers = append(workers, peerOnce(conn, "/bench-goroutines-peer"))
 		}
-		contend(b, workers)
+		shareOperations(b, workers)
 	})
 }
 
@@ -150,7 +150,7 @@ func BenchmarkSemaphore(b *testing.B) {
 					return p.Release(context.Background())
 				})
 			}
-			contend(b, workers)
+			shareOperations(b, workers)
 		})
 	}
 }

@@ -31,10 +31,10 @@ type Contender struct {
 // Contenders lists the holder and the waiters in order, the holder first, as of
 // one moment during the call; the queue may have changed since.
 func (m *Mutex) Contenders(ctx context.Context) ([]Contender, error) {
-	if err := m.begin(ctx); err != nil {
+	if err := m.checkCall(ctx); err != nil {
 		return nil, failure(ctx, "list", m.path, err)
 	}
-	list, err := contenders(ctx, m.client, m.path, lockformat.MutexMarkers())
+	list, err := listContenders(ctx, m.client, m.path, lockformat.MutexMarkers())
 	if err != nil {
 		return nil, failure(ctx, "list", m.path, err)
 	}
@@ -44,8 +44,8 @@ func (m *Mutex) Contenders(ctx context.Context) ([]Contender, error) {
 	return list, nil
 }
 
-// contenders lists the contenders below dir.
-func contenders(ctx context.Context, client *session.Client, dir string, markers []string) ([]Contender, error) {
+// listContenders lists the contenders below dir.
+func listContenders(ctx context.Context, client *session.Client, dir string, markers []string) ([]Contender, error) {
 	s, err := client.Session(ctx)
 	if err != nil {
 		return nil, err

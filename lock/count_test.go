@@ -24,7 +24,7 @@ func TestReleaseWakesOneOfFiftyWaiters_N17(t *testing.T) {
 		h := w.lock(lock.New(w.Client(), dir, nil))
 		for i := range n {
 			clients[i] = w.Client()
-			outs[i] = w.begin(w.Ctx, lock.New(clients[i], dir, nil))
+			outs[i] = w.startLock(w.Ctx, lock.New(clients[i], dir, nil))
 		}
 		for i := range n {
 			w.Server.ResetStats()
@@ -55,7 +55,7 @@ func TestWaiterAsksNothingWhenTheHolderBeforeItReleases(t *testing.T) {
 			inWorld(t, nil, func(w *World) {
 				a, b := w.Client(), w.Client()
 				h := w.lock(lock.New(a, dir, nil))
-				out := w.begin(w.Ctx, lock.New(b, dir, nil))
+				out := w.startLock(w.Ctx, lock.New(b, dir, nil))
 				w.Pass(after)
 				w.Server.ResetStats()
 				w.unlock(h)
@@ -85,7 +85,7 @@ func TestWaitingCostsTwoRoundTripsWhateverTheQueue(t *testing.T) {
 		for range 20 {
 			c := w.Client()
 			w.Server.ResetStats()
-			outs = append(outs, w.begin(w.Ctx, lock.New(c, dir, nil)))
+			outs = append(outs, w.startLock(w.Ctx, lock.New(c, dir, nil)))
 			require.Equal(w, map[string]int{"create2": 1, "getChildren2": 1, "getData": 1}, w.Server.Stats().BySession[w.ID(c)])
 		}
 		w.Pass(time.Second)

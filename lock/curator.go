@@ -16,7 +16,7 @@ import (
 // Several leases are taken under a single lock, so two contenders for several
 // leases cannot deadlock.
 
-func (s *Semaphore) leases() string { return znode.Join(s.path, lockformat.DirLeases) }
+func (s *Semaphore) leasesDir() string { return znode.Join(s.path, lockformat.DirLeases) }
 
 func (s *Semaphore) takeLeases(ctx context.Context, sess *session.Session, n int, try bool) (*Permits, error) {
 	lock, err := contender.Enter(ctx, sess, contender.Spec{
@@ -65,7 +65,7 @@ func (s *Semaphore) takeNext(ctx context.Context, sess *session.Session, lock *c
 // takeLease leaves nothing behind.
 func (s *Semaphore) takeLease(ctx context.Context, sess *session.Session, lock *contender.Contender, try bool) (held, error) {
 	c, err := contender.Enter(ctx, sess, contender.Spec{
-		Dir: s.leases(), Name: func() string { return znode.Protected(lockformat.CuratorLease) },
+		Dir: s.leasesDir(), Name: func() string { return znode.Protected(lockformat.CuratorLease) },
 		Markers: []string{lockformat.CuratorLease}, Data: s.opts.Data, ACL: s.opts.ACL, Rule: contender.Exclusive,
 	})
 	if err != nil {
@@ -73,7 +73,7 @@ func (s *Semaphore) takeLease(ctx context.Context, sess *session.Session, lock *
 	}
 	err = s.awaitRoom(ctx, sess, c.Node().Path, lock.Node().Path, try)
 	if err == nil {
-		err = stillThere(ctx, sess, lock.Node().Path)
+		err = checkStillExists(ctx, sess, lock.Node().Path)
 	}
 	var hold *session.Hold
 	if err == nil {
@@ -86,10 +86,10 @@ func (s *Semaphore) takeLease(ctx context.Context, sess *session.Session, lock *
 	return held{hold, c.Node().Stat.Czxid}, nil
 }
 
-// stillThere is ErrGone if the lock was deleted. Without the lock, other
+// checkStillExists returns ErrGone if the lock was deleted. Without the lock, other
 // contenders create leases too, and contenders that count all leases might wait
 // for each other indefinitely.
-func stillThere(ctx context.Context, sess *session.Session, lock string) error {
+func checkStillExists(ctx context.Context, sess *session.Session, lock string) error {
 	_, exists, err := sess.Exists(ctx, lock)
 	if err == nil && !exists {
 		err = fmt.Errorf("%s: %w", lock, contender.ErrGone)
@@ -101,7 +101,7 @@ func stillThere(ctx context.Context, sess *session.Session, lock string) error {
 // permits. Like in Curator, every child counts.
 func (s *Semaphore) awaitRoom(ctx context.Context, sess *session.Session, own, lock string, try bool) error {
 	for {
-		children, _, watch, err := sess.ChildrenW(ctx, s.leases())
+		children, _, watch, err := sess.ChildrenW(ctx, s.leasesDir())
 		if err != nil {
 			return err
 		}
@@ -122,7 +122,7 @@ func (s *Semaphore) awaitRoom(ctx context.Context, sess *session.Session, own, l
 		}
 		// Before the first wait, too: if the lock went before the listing, another client
 		// may have made its lease by then, and both would wait indefinitely for an event.
-		if err := stillThere(ctx, sess, lock); err != nil {
+		if err := checkStillExists(ctx, sess, lock); err != nil {
 			watch.Stop()
 			return err
 		}

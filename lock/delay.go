@@ -32,7 +32,7 @@ func (m *Mutex) awaitDelay(ctx context.Context, c *contender.Contender) error {
 	}
 }
 
-// takeNote is a try of awaitDelay; again: the outcome must be read.
+// takeNote is one attempt of awaitDelay; again: the outcome must be read.
 func (m *Mutex) takeNote(ctx context.Context, c *contender.Contender) (again bool, err error) {
 	s, own := c.Session(), []byte(lockformat.DelayNote(true, c.Node().Stat.Czxid))
 	note, _, err := s.Get(ctx, m.notePath())
@@ -61,9 +61,9 @@ func (m *Mutex) takeNote(ctx context.Context, c *contender.Contender) (again boo
 
 func (m *Mutex) notePath() string { return m.path + lockformat.DelaySuffix }
 
-// releaseNote is an operation for the transaction that gives the claim back;
+// releaseNote is an operation for the transaction that gives the lock back;
 // nil without a delay.
-func (c *claim) releaseNote() *session.Op {
+func (c *serverLock) releaseNote() *session.Op {
 	if c.m.opts.LockDelay == 0 {
 		return nil
 	}
@@ -73,7 +73,7 @@ func (c *claim) releaseNote() *session.Op {
 
 // noteRelease writes the note of a release whose transaction got no answer, and
 // whose node is gone by now: unless somebody else's note stands there already.
-func (c *claim) noteRelease(ctx context.Context) error {
+func (c *serverLock) noteRelease(ctx context.Context) error {
 	op := c.releaseNote()
 	if op == nil {
 		return nil

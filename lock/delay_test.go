@@ -13,11 +13,11 @@ import (
 
 // Options.LockDelay: 15 s in all these tests.
 
-func delayed() *lock.Options { return &lock.Options{LockDelay: 15 * time.Second} }
+func delayOptions() *lock.Options { return &lock.Options{LockDelay: 15 * time.Second} }
 
 func TestLockDelayIsNotPaidAfterARelease(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
-		a, b := lock.New(w.Client(), dir, delayed()), lock.New(w.Client(), dir, delayed())
+		a, b := lock.New(w.Client(), dir, delayOptions()), lock.New(w.Client(), dir, delayOptions())
 		for range 5 {
 			began := time.Now()
 			w.unlock(w.lock(a))
@@ -30,9 +30,9 @@ func TestLockDelayIsNotPaidAfterARelease(t *testing.T) {
 func TestLockDelayIsPaidAfterALoss(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		a := w.Client()
-		h := w.lock(lock.New(a, dir, delayed()))
-		out := w.begin(w.Ctx, lock.New(w.Client(), dir, delayed()))
-		behind := w.begin(w.Ctx, lock.New(w.Client(), dir, delayed()))
+		h := w.lock(lock.New(a, dir, delayOptions()))
+		out := w.startLock(w.Ctx, lock.New(w.Client(), dir, delayOptions()))
+		behind := w.startLock(w.Ctx, lock.New(w.Client(), dir, delayOptions()))
 		w.Expire(a)
 		lostAt := time.Now()
 		g := <-out
@@ -54,15 +54,15 @@ func TestLockDelayIsPaidAfterALoss(t *testing.T) {
 func TestLockDelayIsPaidInFullByWhoeverIsNext(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		a, b := w.Client(), w.Client()
-		w.lock(lock.New(a, dir, delayed()))
-		w.begin(w.Ctx, lock.New(b, dir, delayed()))
+		w.lock(lock.New(a, dir, delayOptions()))
+		w.startLock(w.Ctx, lock.New(b, dir, delayOptions()))
 		w.Expire(a)
 		w.Pass(10 * time.Second)
-		_, err := lock.New(w.Client(), dir, delayed()).Lock(w.Within(time.Second))
+		_, err := lock.New(w.Client(), dir, delayOptions()).Lock(w.Within(time.Second))
 		require.ErrorIs(w, err, context.DeadlineExceeded)
 		w.Server.BlackHole(zktest.Link{Client: "c2"}, zktest.Both) // dies in its delay
 		began := time.Now()
-		h := w.lock(lock.New(w.Client(), dir, delayed()))
+		h := w.lock(lock.New(w.Client(), dir, delayOptions()))
 		require.GreaterOrEqual(w, time.Since(began), 15*time.Second)
 		w.unlock(h)
 	})
@@ -72,11 +72,11 @@ func TestLockDelayIsPaidInFullByWhoeverIsNext(t *testing.T) {
 func TestLockDelayIsNotForgottenWithTheQueue(t *testing.T) {
 	inWorld(t, &zktest.Options{ContainerInterval: 5 * time.Second}, func(w *World) {
 		a := w.Client()
-		w.lock(lock.New(a, dir, delayed()))
+		w.lock(lock.New(a, dir, delayOptions()))
 		w.Expire(a)
 		w.Pass(10 * time.Minute)
 		began := time.Now()
-		w.unlock(w.lock(lock.New(w.Client(), dir, delayed())))
+		w.unlock(w.lock(lock.New(w.Client(), dir, delayOptions())))
 		require.GreaterOrEqual(w, time.Since(began), 15*time.Second)
 	})
 }
@@ -84,9 +84,9 @@ func TestLockDelayIsNotForgottenWithTheQueue(t *testing.T) {
 func TestLockDelayHoldsForTryLockWithinItsContext(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		a := w.Client()
-		w.lock(lock.New(a, dir, delayed()))
+		w.lock(lock.New(a, dir, delayOptions()))
 		w.Expire(a)
-		m := lock.New(w.Client(), dir, delayed())
+		m := lock.New(w.Client(), dir, delayOptions())
 		began := time.Now()
 		_, err := m.TryLock(w.Within(5 * time.Second))
 		require.ErrorIs(w, err, context.DeadlineExceeded)
@@ -102,7 +102,7 @@ func TestLockDelayHoldsForTryLockWithinItsContext(t *testing.T) {
 func TestLockDelayCostsTwoRequests(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := w.Client()
-		m := lock.New(c, dir, delayed())
+		m := lock.New(c, dir, delayOptions())
 		w.unlock(w.lock(m))
 		w.Settle()
 		w.Server.ResetStats()
@@ -122,7 +122,7 @@ func TestLockDelayOfAContenderWhoseNodeIsDeleted_CH2(t *testing.T) {
 		o := &lock.Options{LockDelay: 400 * time.Millisecond}
 		w.lock(lock.New(a, dir, o))
 		w.Expire(a)
-		out := w.begin(w.Ctx, lock.New(w.Client(), dir, o))
+		out := w.startLock(w.Ctx, lock.New(w.Client(), dir, o))
 		names := w.Children(dir)
 		require.Len(w, names, 1)
 		require.NoError(w, w.Server.Delete(dir+"/"+names[0]))
@@ -140,11 +140,11 @@ func TestLockDelayOfAContenderWhoseNodeIsDeleted_CH2(t *testing.T) {
 func TestLockDelayIsNotPaidAfterAReleaseWithoutAnAnswer(t *testing.T) {
 	for _, fault := range []zktest.Fault{zktest.CutBefore, zktest.DropReplyCut} {
 		inWorld(t, nil, func(w *World) {
-			h := w.lock(lock.New(w.Client(), dir, delayed()))
+			h := w.lock(lock.New(w.Client(), dir, delayOptions()))
 			w.Server.FailNth(func(r zktest.Request) bool { return r.Op == "multi" && !r.OnlyChecks }, 1, zktest.Action{Do: fault})
 			w.unlock(h)
 			began := time.Now()
-			w.unlock(w.lock(lock.New(w.Client(), dir, delayed())))
+			w.unlock(w.lock(lock.New(w.Client(), dir, delayOptions())))
 			require.Less(w, time.Since(began), time.Second, "fault %v", fault)
 		})
 	}

@@ -14,23 +14,23 @@ import (
 
 func TestReleaseWhoseDelayNoteWasDeletedGivesTheLockBack(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
-		h := w.lock(lock.New(w.Client(), dir, delayed()))
+		h := w.lock(lock.New(w.Client(), dir, delayOptions()))
 		require.NoError(w, w.Server.Delete(dir+".delay"))
 		w.unlock(h)
 		w.Settle()
 		require.Empty(w, w.Children(dir), "Unlock has returned nil")
-		w.unlock(w.lock(lock.New(w.Client(), dir, delayed())))
+		w.unlock(w.lock(lock.New(w.Client(), dir, delayOptions())))
 	})
 }
 
 func TestWaiterWhoseDelayNoteIsDeletedLeavesNoZnodeBehind(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		a := w.Client()
-		w.lock(lock.New(a, dir, delayed()))
-		out := w.begin(w.Ctx, lock.New(w.Client(), dir, delayed()))
+		w.lock(lock.New(a, dir, delayOptions()))
+		out := w.startLock(w.Ctx, lock.New(w.Client(), dir, delayOptions()))
 		w.Expire(a)
 		w.Pass(5 * time.Second)
-		w.pending(out) // it waits out the delay
+		w.requirePending(out) // it waits out the delay
 		require.NoError(w, w.Server.Delete(dir+".delay"))
 		w.Pass(time.Minute)
 		require.Len(w, w.Children(dir), 1, "one contender, one znode")
@@ -43,7 +43,7 @@ func TestWaiterWhoseDelayNoteIsDeletedLeavesNoZnodeBehind(t *testing.T) {
 // As the first, when the release's answer is lost as well.
 func TestReleaseWithoutAnAnswerWhoseDelayNoteWasDeletedIsOne(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
-		h := w.lock(lock.New(w.Client(), dir, delayed()))
+		h := w.lock(lock.New(w.Client(), dir, delayOptions()))
 		require.NoError(w, w.Server.Delete(dir+".delay"))
 		w.Server.FailNth(func(r zktest.Request) bool { return r.Op == "multi" && !r.OnlyChecks }, 1, zktest.Action{Do: zktest.CutBefore})
 		w.unlock(h)
@@ -55,7 +55,7 @@ func TestReleaseWithoutAnAnswerWhoseDelayNoteWasDeletedIsOne(t *testing.T) {
 // back, not lost.
 func TestReleaseWhoseDelayNoteIsCutOffByTheSessionsEndIsOne(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
-		h := w.lock(lock.New(w.Client(), dir, delayed()))
+		h := w.lock(lock.New(w.Client(), dir, delayOptions()))
 		w.Server.FailNth(func(r zktest.Request) bool { return r.Op == "multi" && !r.OnlyChecks }, 1, zktest.Action{Do: zktest.CutBefore})
 		w.Server.FailNth(func(r zktest.Request) bool { return r.Op == "getData" }, 1, zktest.Action{Do: zktest.ExpireBefore})
 		w.unlock(h)

@@ -15,13 +15,13 @@ import (
 func TestReleaseOfAZnodeThatSomebodyHasDeletedTellsTheLoss(t *testing.T) {
 	for name, take := range map[string]func(*World) (string, func(context.Context) error){
 		"with a delay": func(w *World) (string, func(context.Context) error) {
-			h := w.lock(lock.New(w.Client(), dir, delayed()))
+			h := w.lock(lock.New(w.Client(), dir, delayOptions()))
 			return h.Path(), h.Unlock
 		},
 		"handed on": func(w *World) (string, func(context.Context) error) {
 			m := lock.New(w.Client(), dir, &lock.Options{LocalHandover: time.Second})
 			h := w.lock(m)
-			out := w.begin(w.Ctx, m)
+			out := w.startLock(w.Ctx, m)
 			w.unlock(h)
 			next := (<-out).held
 			return next.Path(), next.Unlock

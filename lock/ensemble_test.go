@@ -104,7 +104,7 @@ func TestOnApacheTheHolderKnowsBeforeTheNextOneIsGranted(t *testing.T) {
 func runEnsembleCase(t *testing.T, cluster *apache.Cluster, tc ensembleCase) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	t.Cleanup(func() { mend(t, cluster) })
+	t.Cleanup(func() { healCluster(t, cluster) })
 	server, err := cluster.Leader(ctx)
 	require.NoError(t, err)
 	if !tc.onLeader {
@@ -114,14 +114,14 @@ func runEnsembleCase(t *testing.T, cluster *apache.Cluster, tc ensembleCase) {
 	fault := time.Now()
 	require.NoError(t, tc.fault(ctx, cluster, server))
 	for _, d := range duels {
-		d.cut(ctx, t, cluster)
+		d.cutLinks(ctx, t, cluster)
 	}
 	for _, d := range duels {
-		d.suffer(ctx, t, fault)
+		d.awaitLoss(ctx, t, fault)
 	}
-	mend(t, cluster)
+	healCluster(t, cluster)
 	for _, d := range duels {
-		d.end(ctx, t, fault)
+		d.finishDuel(ctx, t, fault)
 	}
 }
 
@@ -152,14 +152,14 @@ func duelsAt(ctx context.Context, t *testing.T, cluster *apache.Cluster, server 
 		for k, h := range holders {
 			d := &duel{ensembleHolder: h, k: k, granted: make(chan grant, 1), last: make(chan time.Time, 1)}
 			d.path = fmt.Sprintf("/locks/%s-%d-%d", strings.ReplaceAll(t.Name(), "/", "-"), k, attempt)
-			d.connect(ctx, t, cluster, server)
-			duels, errs = append(duels, d), append(errs, d.begin(ctx))
+			d.connectClients(ctx, t, cluster, server)
+			duels, errs = append(duels, d), append(errs, d.startDuel(ctx))
 		}
 		for _, d := range duels {
-			errs = append(errs, d.settle(ctx))
+			errs = append(errs, d.awaitSettled(ctx))
 		}
 		for _, d := range duels {
-			errs = append(errs, d.ready())
+			errs = append(errs, d.checkReady())
 		}
 		err := errors.Join(errs...)
 		if err == nil {
@@ -168,14 +168,14 @@ func duelsAt(ctx context.Context, t *testing.T, cluster *apache.Cluster, server 
 		require.Less(t, attempt, 5, "%v", err)
 		t.Logf("afresh: %v", err)
 		for _, d := range duels {
-			d.close(ctx, t)
+			d.closeClients(ctx, t)
 		}
 	}
 }
 
-// connect has the holder on the server, and the other one on one of the others, with
-// a session that is not to be lost.
-func (d *duel) connect(ctx context.Context, t *testing.T, cluster *apache.Cluster, server int) {
+// connectClients connects the holder to the server, and the second client to one of the
+// other servers, with a session that must not be lost.
+func (d *duel) connectClients(ctx context.Context, t *testing.T, cluster *apache.Cluster, server int) {
 	d.server = cluster.Servers()[server]
 	timeout, known := ensembleTimeout, cluster.Connect()
 	if d.survives {
@@ -195,8 +195,8 @@ func (d *duel) connect(ctx context.Context, t *testing.T, cluster *apache.Cluste
 	d.second = connectThrough(ctx, t, cluster.Client(2*d.k+1), strings.Join(others, ","), survivalTimeout)
 }
 
-// begin has the holder get the lock, and the other wait.
-func (d *duel) begin(ctx context.Context) (err error) {
+// startDuel lets the holder get the lock, and the second client wait.
+func (d *duel) startDuel(ctx context.Context) (err error) {
 	if d.held, err = lock.New(d.holder, d.path, nil).Lock(ctx); err != nil {
 		return err
 	}
@@ -211,9 +211,9 @@ func (d *duel) begin(ctx context.Context) (err error) {
 	return nil
 }
 
-// settle waits until the other is in the queue, and until trust rests on heartbeats
+// awaitSettled waits until the second client is in the queue, and until trust rests on heartbeats
 // if it should.
-func (d *duel) settle(ctx context.Context) error {
+func (d *duel) awaitSettled(ctx context.Context) error {
 	over, cancel := context.WithTimeout(ctx, world.Patience)
 	defer cancel()
 	look := lock.New(d.second, d.path, nil)
@@ -232,8 +232,8 @@ func (d *duel) settle(ctx context.Context) error {
 	return session.ErrLost
 }
 
-// ready says why nothing can be learned from a fault now.
-func (d *duel) ready() error {
+// checkReady returns the reason why a fault would prove nothing now.
+func (d *duel) checkReady() error {
 	switch {
 	case d.held == nil || d.held.Context().Err() != nil:
 		return session.ErrLost
@@ -243,7 +243,7 @@ func (d *duel) ready() error {
 	return nil
 }
 
-func (d *duel) cut(ctx context.Context, t *testing.T, cluster *apache.Cluster) {
+func (d *duel) cutLinks(ctx context.Context, t *testing.T, cluster *apache.Cluster) {
 	for i := range cluster.Servers() {
 		for _, dir := range d.lost {
 			require.NoError(t, cluster.CutClient(ctx, 2*d.k, i, dir))
@@ -251,9 +251,9 @@ func (d *duel) cut(ctx context.Context, t *testing.T, cluster *apache.Cluster) {
 	}
 }
 
-// suffer waits until the holder has lost the lock, or until the servers vouch for its
+// awaitLoss waits until the holder has lost the lock, or until the servers vouch for its
 // session for longer than they could if they had not heard of it since the fault.
-func (d *duel) suffer(ctx context.Context, t *testing.T, fault time.Time) {
+func (d *duel) awaitLoss(ctx context.Context, t *testing.T, fault time.Time) {
 	if !d.survives {
 		select {
 		case <-d.held.Context().Done():
@@ -275,9 +275,9 @@ func (d *duel) suffer(ctx context.Context, t *testing.T, fault time.Time) {
 	}
 }
 
-// end wants the lock granted to the other, with the faults taken back: after the
-// holder was told, or has given it back.
-func (d *duel) end(ctx context.Context, t *testing.T, fault time.Time) {
+// finishDuel requires the lock to be granted to the second client, with the faults
+// healed, after the holder was told of the loss or has given the lock back.
+func (d *duel) finishDuel(ctx context.Context, t *testing.T, fault time.Time) {
 	if d.survives {
 		require.NoError(t, d.held.Unlock(ctx), d.name)
 	}
@@ -291,16 +291,16 @@ func (d *duel) end(ctx context.Context, t *testing.T, fault time.Time) {
 	_, err := next.held.Session().Txn(ctx, d.held.Guard(), session.SetOp(d.path, nil, -1))
 	require.ErrorIs(t, err, session.ErrNoNode, d.name)
 	require.NoError(t, next.held.Unlock(ctx), d.name)
-	d.close(ctx, t)
+	d.closeClients(ctx, t)
 }
 
-func (d *duel) close(ctx context.Context, t *testing.T) {
+func (d *duel) closeClients(ctx context.Context, t *testing.T) {
 	require.NoError(t, d.holder.Close(ctx), d.name)
 	require.NoError(t, d.second.Close(ctx), d.name)
 }
 
-// mend takes all faults back.
-func mend(t *testing.T, cluster *apache.Cluster) {
+// healCluster ends all faults.
+func healCluster(t *testing.T, cluster *apache.Cluster) {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
 	require.NoError(t, cluster.Heal(ctx))

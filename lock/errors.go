@@ -25,8 +25,8 @@ func failure(ctx context.Context, op, path string, err error) error {
 	return holding.Failure(ctx, "lock", op, path, err)
 }
 
-// release gives a hold back, once.
-func release(ctx context.Context, end *holding.Release, path string, give func(context.Context) error) error {
+// releaseOnce gives a hold back, once.
+func releaseOnce(ctx context.Context, end *holding.Release, path string, give func(context.Context) error) error {
 	explain := func(ctx context.Context, err error) error { return failure(ctx, "release", path, err) }
 	return end.Once(ctx, ErrNotHeld, explain, give)
 }

@@ -78,8 +78,8 @@ func TestGroupUnderEveryFault(t *testing.T) {
 	}.Run(t)
 }
 
-// curators is a semaphore in Curator's form, which has a lease for each permit.
-func curators(c *session.Client) *lock.Semaphore {
+// curatorSemaphore makes a semaphore in Curator's form, with a lease for each permit.
+func curatorSemaphore(c *session.Client) *lock.Semaphore {
 	return lock.NewSemaphore(c, dir, 3, &lock.Options{CuratorV2: true})
 }
 
@@ -87,11 +87,11 @@ func curatorTrial(name string) world.Trial {
 	return world.Trial{
 		Name: name, Paths: []string{dir + "/locks", dir + "/leases"},
 		Op: func(ctx context.Context, p *world.Party) error {
-			permits, err := curators(p.Tested).Acquire(ctx, 2)
+			permits, err := curatorSemaphore(p.Tested).Acquire(ctx, 2)
 			if err != nil {
 				return err
 			}
-			second, err := curators(p.Other).TryAcquire(context.Background(), 2)
+			second, err := curatorSemaphore(p.Other).TryAcquire(context.Background(), 2)
 			if err == nil {
 				if err := p.Overlap(permits.Context(), permits.Guard(), permits.Token(), second.Token()); err != nil {
 					return err
@@ -105,7 +105,7 @@ func curatorTrial(name string) world.Trial {
 		},
 		// The capacity is all there: nothing was leaked.
 		Next: func(ctx context.Context, p *world.Party) error {
-			permits, err := curators(p.Other).Acquire(ctx, 3)
+			permits, err := curatorSemaphore(p.Other).Acquire(ctx, 3)
 			if err != nil {
 				return err
 			}
@@ -123,7 +123,7 @@ func TestWaitingCuratorSemaphoreUnderEveryFault(t *testing.T) {
 	tr := curatorTrial("Acquire that waits")
 	var first *lock.Permits
 	tr.Setup = func(_ *matrix.Env, p *world.Party) (err error) {
-		first, err = curators(p.Other).Acquire(context.Background(), 2)
+		first, err = curatorSemaphore(p.Other).Acquire(context.Background(), 2)
 		return err
 	}
 	op := tr.Op

@@ -15,7 +15,7 @@ import (
 
 // Several locks as one.
 
-func mutexes(c *session.Client, paths ...string) []*lock.Mutex {
+func newMutexes(c *session.Client, paths ...string) []*lock.Mutex {
 	var out []*lock.Mutex
 	for _, path := range paths {
 		out = append(out, lock.New(c, path, nil))
@@ -26,7 +26,7 @@ func mutexes(c *session.Client, paths ...string) []*lock.Mutex {
 func TestGroupHoldsAllItsLocksInTheOrderOfTheirPaths(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		paths := []string{"/c", "/a", "/b"}
-		g, err := lock.All(mutexes(w.Client(), paths...)...).Lock(w.Ctx)
+		g, err := lock.All(newMutexes(w.Client(), paths...)...).Lock(w.Ctx)
 		require.NoError(w, err)
 		other := w.Client()
 		for _, path := range paths {
@@ -53,7 +53,7 @@ func TestGuardOfAGroupFailsWithAnyOfItsLocks(t *testing.T) {
 		paths, own := []string{"/a", "/b", "/c"}, w.Session(w.Client())
 		var last int64
 		for i := range paths {
-			g, err := lock.All(mutexes(w.Client(), paths...)...).Lock(w.Ctx)
+			g, err := lock.All(newMutexes(w.Client(), paths...)...).Lock(w.Ctx)
 			require.NoError(w, err)
 			require.Greater(w, g.Token(), last)
 			for _, one := range g.Held() {
@@ -86,7 +86,7 @@ func TestGroupsThatShareLocksCannotDeadlock(t *testing.T) {
 					for range 10 {
 						mine := append([]string(nil), paths...)
 						rand.Shuffle(len(mine), func(i, j int) { mine[i], mine[j] = mine[j], mine[i] })
-						g, err := lock.All(mutexes(c, mine[:2+rand.IntN(3)]...)...).Lock(w.Within(10 * time.Minute))
+						g, err := lock.All(newMutexes(c, mine[:2+rand.IntN(3)]...)...).Lock(w.Within(10 * time.Minute))
 						if err != nil {
 							w.Error(err)
 							return
@@ -110,7 +110,7 @@ func TestGroupThatFailsHoldsNothing_CL18(t *testing.T) {
 		a, b := w.Client(), w.Client()
 		blocker := w.lock(lock.New(b, "/b", nil))
 		began := time.Now()
-		_, err := lock.All(mutexes(a, "/a", "/b", "/c")...).Lock(w.Within(3 * time.Second))
+		_, err := lock.All(newMutexes(a, "/a", "/b", "/c")...).Lock(w.Within(3 * time.Second))
 		require.ErrorIs(w, err, context.DeadlineExceeded)
 		require.Contains(w, err.Error(), "/b")
 		require.Equal(w, 3*time.Second, time.Since(began))
@@ -123,7 +123,7 @@ func TestGroupThatFailsHoldsNothing_CL18(t *testing.T) {
 		require.NoError(w, err)
 		_, err = s.Create(w.Ctx, "/e", nil, session.Ephemeral, nil)
 		require.NoError(w, err)
-		_, err = lock.All(mutexes(a, "/a", "/e", "/f")...).Lock(w.Ctx)
+		_, err = lock.All(newMutexes(a, "/a", "/e", "/f")...).Lock(w.Ctx)
 		require.ErrorIs(w, err, session.ErrNoChildrenForEphemerals)
 		w.Settle()
 		require.Empty(w, w.Children("/a"))
@@ -135,7 +135,7 @@ func TestGroupEndsWithAnyOfItsLocks(t *testing.T) {
 	for i := range 3 {
 		inWorld(t, nil, func(w *World) {
 			a, b := w.Client(), w.Client()
-			locks := append(mutexes(a, "/a", "/c"), lock.New(b, "/b", nil)) // of two sessions
+			locks := append(newMutexes(a, "/a", "/c"), lock.New(b, "/b", nil)) // of two sessions
 			g, err := lock.All(locks...).Lock(w.Ctx)
 			require.NoError(w, err)
 			require.NoError(w, w.Server.Delete(g.Held()[i].Path()))
@@ -157,7 +157,7 @@ func TestGroupThatLosesALockWhileItWaitsFails(t *testing.T) {
 		out := make(chan error, 1)
 		// Waited for below; ends when b is released.
 		go func() {
-			_, err := lock.All(mutexes(a, "/a", "/b")...).Lock(w.Ctx)
+			_, err := lock.All(newMutexes(a, "/a", "/b")...).Lock(w.Ctx)
 			out <- err
 		}()
 		w.Pass(5 * time.Second)
@@ -175,12 +175,12 @@ func TestGroupOfWrongArgumentsIsRefused(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := w.Client()
 		for name, g := range map[string]*lock.Group{
-			"empty": lock.All(), "nil": lock.All(lock.New(c, "/a", nil), nil), "twice": lock.All(mutexes(c, "/a", "/b", "/a")...),
+			"empty": lock.All(), "nil": lock.All(lock.New(c, "/a", nil), nil), "twice": lock.All(newMutexes(c, "/a", "/b", "/a")...),
 		} {
 			_, err := g.Lock(w.Ctx)
 			require.ErrorIs(w, err, lock.ErrInvalidArgument, name)
 		}
-		_, err := lock.All(mutexes(c, "/a", "b")...).Lock(w.Ctx)
+		_, err := lock.All(newMutexes(c, "/a", "b")...).Lock(w.Ctx)
 		require.ErrorIs(w, err, session.ErrInvalidPath)
 		w.Settle()
 		require.Empty(w, w.Children("/a"))
@@ -203,7 +203,7 @@ func TestGroupThatLosesALockWhileItWaitsReleasesTheOthers(t *testing.T) {
 				out := make(chan error, 1)
 				// Waited for below; ends with the loss.
 				go func() {
-					_, err := lock.All(mutexes(c, "/a", "/b", "/c")...).Lock(w.Ctx)
+					_, err := lock.All(newMutexes(c, "/a", "/b", "/c")...).Lock(w.Ctx)
 					out <- err
 				}()
 				w.Pass(time.Minute)
@@ -216,13 +216,13 @@ func TestGroupThatLosesALockWhileItWaitsReleasesTheOthers(t *testing.T) {
 				require.ErrorContains(w, err, "lock: hold /a: ")
 				w.Settle()
 				require.Empty(w, append(w.Children("/a"), w.Children("/b")...))
-				require.Equal(w, []string{other.Path()}, paths("/c", w.Children("/c")))
+				require.Equal(w, []string{other.Path()}, joinPaths("/c", w.Children("/c")))
 			})
 		})
 	}
 }
 
-func paths(dir string, names []string) []string {
+func joinPaths(dir string, names []string) []string {
 	out := make([]string, len(names))
 	for i, name := range names {
 		out[i] = dir + "/" + name

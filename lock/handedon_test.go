@@ -16,7 +16,7 @@ func TestGuardPassesUntilTheServerHasTheLockBack(t *testing.T) {
 		c := w.Client()
 		m := lock.New(c, dir, &lock.Options{LocalHandover: time.Second})
 		h := w.lock(m)
-		out := w.begin(w.Ctx, m)
+		out := w.startLock(w.Ctx, m)
 		w.unlock(h)
 		next := (<-out).held
 		_, err := w.Session(c).Txn(w.Ctx, h.Guard())

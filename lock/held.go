@@ -9,7 +9,7 @@ import (
 
 // Held is a held lock. Release it with Unlock, even after a loss.
 type Held struct {
-	claim  *claim
+	lock   *serverLock
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	forget func() bool // ends the waiting for a loss
@@ -19,10 +19,10 @@ type Held struct {
 
 var _ session.Held = (*Held)(nil)
 
-// won is the claim of the lock; a zero Held has no claim.
-func (h *Held) won() *claim {
-	holding.MustBeMade(h.claim != nil, "lock.Held", "lock.Mutex")
-	return h.claim
+// mustHold returns the lock as held at the server, and panics for a zero Held.
+func (h *Held) mustHold() *serverLock {
+	holding.MustBeMade(h.lock != nil, "lock.Held", "lock.Mutex")
+	return h.lock
 }
 
 // Context ends on release and on loss. context.Cause tells the cause:
@@ -32,7 +32,7 @@ func (h *Held) won() *claim {
 // the process runs again. Pass the context to everything that must stop when
 // the lock is lost.
 func (h *Held) Context() context.Context {
-	_ = h.won()
+	_ = h.mustHold()
 	return h.ctx
 }
 
@@ -40,19 +40,19 @@ func (h *Held) Context() context.Context {
 // created. The token grows with every grant of the path at the server; a lock
 // handed over within a process keeps its token. The protected resource can
 // refuse a token below the highest token seen so far.
-func (h *Held) Token() int64 { return h.won().token }
+func (h *Held) Token() int64 { return h.mustHold().token }
 
 // Guard is a check for a transaction; the transaction fails if the lock is not
 // held any more: session.Txn(ctx, held.Guard(), ...). Like the token, the guard
 // stays the same for a hand-over within a process, and does not distinguish
 // these holders.
-func (h *Held) Guard() session.Op { return h.won().hold.Guard() }
+func (h *Held) Guard() session.Op { return h.mustHold().hold.Guard() }
 
 // Session returns the session in which the lock was won.
-func (h *Held) Session() *session.Session { return h.won().hold.Session() }
+func (h *Held) Session() *session.Session { return h.mustHold().hold.Session() }
 
 // Path returns the path of the contender's znode.
-func (h *Held) Path() string { return h.won().hold.Path() }
+func (h *Held) Path() string { return h.mustHold().hold.Path() }
 
 // Unlock releases the lock. If the lock was lost before, the error wraps
 // session.ErrLost and the reason. If ctx ends before the server has confirmed the
@@ -62,13 +62,13 @@ func (h *Held) Path() string { return h.won().hold.Path() }
 // the release (session.WithoutRelease). A second call returns the same error, or
 // ErrNotHeld.
 func (h *Held) Unlock(ctx context.Context) error {
-	if err := holding.BeginHeld(ctx, h.claim != nil, "lock.Held", "lock.Mutex", ErrInvalidArgument); err != nil {
-		return failure(ctx, "release", h.path(), err)
+	if err := holding.BeginHeld(ctx, h.lock != nil, "lock.Held", "lock.Mutex", ErrInvalidArgument); err != nil {
+		return failure(ctx, "release", h.lockPath(), err)
 	}
-	return release(ctx, &h.end, h.path(), func(ctx context.Context) error {
-		lost := h.claim.hold.Err()
+	return releaseOnce(ctx, &h.end, h.lockPath(), func(ctx context.Context) error {
+		lost := h.lock.hold.Err()
 		h.cancel(session.ErrReleased)
-		if err := h.claim.unlock(ctx, h); lost == nil {
+		if err := h.lock.giveBack(ctx, h); lost == nil {
 			return err
 		}
 		return lost
@@ -79,15 +79,15 @@ func (h *Held) Unlock(ctx context.Context) error {
 // [session.Held].
 func (h *Held) Release(ctx context.Context) error { return h.Unlock(ctx) }
 
-// path is the lock's, for errors.
-func (h *Held) path() string {
-	if h.claim == nil {
+// lockPath is the path of the Mutex, for errors.
+func (h *Held) lockPath() string {
+	if h.lock == nil {
 		return ""
 	}
-	return h.claim.m.path
+	return h.lock.m.path
 }
 
-// run runs fn for Do.
-func (h *Held) run(ctx context.Context, fn func(context.Context, *Held) error) error {
-	return holding.Run(ctx, h.ctx, h.claim.m.opts.Grace, ErrNotHeld, func(ctx context.Context) error { return fn(ctx, h) }, h.Unlock)
+// runFunc runs fn under the lock, for Do.
+func (h *Held) runFunc(ctx context.Context, fn func(context.Context, *Held) error) error {
+	return holding.Run(ctx, h.ctx, h.lock.m.opts.Grace, ErrNotHeld, func(ctx context.Context) error { return fn(ctx, h) }, h.Unlock)
 }

@@ -22,8 +22,8 @@ const (
 	Kazoo
 )
 
-// name makes contenders' names of the layout.
-func (l Layout) name() (func() string, error) {
+// nameMaker returns a function that makes contenders' names of the layout.
+func (l Layout) nameMaker() (func() string, error) {
 	switch l {
 	case Curator:
 		return func() string { return znode.Protected(lockformat.CuratorMutex) }, nil

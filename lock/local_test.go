@@ -148,12 +148,12 @@ func TestLocalWaiterWhoseContextEndsLeavesTheLine(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		m := lock.New(w.Client(), dir, nil)
 		h := w.lock(m)
-		short := w.begin(w.Within(time.Second), m)
-		long := w.begin(w.Ctx, m)
+		short := w.startLock(w.Within(time.Second), m)
+		long := w.startLock(w.Ctx, m)
 		w.Pass(2 * time.Second)
 		g := <-short
 		require.ErrorIs(w, g.err, context.DeadlineExceeded)
-		w.pending(long)
+		w.requirePending(long)
 		w.unlock(h)
 		g = <-long
 		require.NoError(w, g.err)
@@ -170,17 +170,17 @@ func TestPlaceInTheQueueIsHandedOnWhenTheWaiterGivesUp(t *testing.T) {
 		holder, far := lock.New(w.Client(), dir, nil), lock.New(w.Client(), dir, nil)
 		m := lock.New(w.Client(), dir, nil)
 		h := w.lock(holder)
-		first := w.begin(w.Within(5*time.Second), m)
-		second := w.begin(w.Ctx, m)
+		first := w.startLock(w.Within(5*time.Second), m)
+		second := w.startLock(w.Ctx, m)
 		place := w.Children(dir)
-		behind := w.begin(w.Ctx, far)
+		behind := w.startLock(w.Ctx, far)
 		w.Pass(10 * time.Second)
 		require.ErrorIs(w, (<-first).err, context.DeadlineExceeded)
 		require.Subset(w, w.Children(dir), place, "the place is kept")
 		w.unlock(h)
 		g := <-second
 		require.NoError(w, g.err)
-		w.pending(behind)
+		w.requirePending(behind)
 		w.unlock(g.held)
 		g = <-behind
 		require.NoError(w, g.err)
@@ -203,9 +203,9 @@ func TestTurnThatComesAsTheWaiterGivesUpIsNotLost(t *testing.T) {
 			var third <-chan won
 			if i%2 == 0 {
 				synctest.Wait()
-				third = w.begin(w.Ctx, m)
+				third = w.startLock(w.Ctx, m)
 			}
-			world.SleepContext(w.Ctx, time.Until(w.deadline(ctx))) // the very instant
+			world.SleepContext(w.Ctx, time.Until(w.deadlineOf(ctx))) // the very instant
 			w.unlock(h)
 			if g := <-out; g.err == nil {
 				w.unlock(g.held)
@@ -221,7 +221,7 @@ func TestTurnThatComesAsTheWaiterGivesUpIsNotLost(t *testing.T) {
 	})
 }
 
-func (w *World) deadline(ctx context.Context) time.Time {
+func (w *World) deadlineOf(ctx context.Context) time.Time {
 	at, ok := ctx.Deadline()
 	require.True(w, ok)
 	return at
@@ -293,7 +293,7 @@ func TestLocalWaiterDoesNotWaitForALoserToNotice(t *testing.T) {
 		c := w.Client()
 		m := lock.New(c, dir, nil)
 		h := w.lock(m)
-		out := w.begin(w.Ctx, m)
+		out := w.startLock(w.Ctx, m)
 		w.Expire(c)
 		g := <-out // h is not unlocked
 		require.NoError(w, g.err)

@@ -2,20 +2,20 @@ package lock
 
 import "container/list"
 
-// waiter is a goroutine waiting for its turn in this process.
+// waiter is a goroutine of this process that waits for the baton.
 type waiter struct {
-	turn  chan turn // cap 1
+	baton chan baton // cap 1
 	place *list.Element
 }
 
-// localQueue is the queue of a process, first in, first out. To join, to leave, from
-// wherever in the queue, and to be served take constant time: they happen under the
-// Mutex's mu, and thousands of contexts may end at once.
+// localQueue is the queue of a process, first in, first out. Joining, leaving
+// from anywhere in the queue, and serving take constant time: all three happen under
+// the Mutex's mu, and thousands of contexts may end at once.
 type localQueue struct{ waiters list.List }
 
 // join queues up.
 func (q *localQueue) join() *waiter {
-	w := &waiter{turn: make(chan turn, 1)}
+	w := &waiter{baton: make(chan baton, 1)}
 	w.place = q.waiters.PushBack(w)
 	return w
 }
@@ -30,14 +30,14 @@ func (q *localQueue) leave(w *waiter) bool {
 	return true
 }
 
-// serve removes the first waiter, and gives it t; false without a waiter.
-func (q *localQueue) serve(t turn) bool {
+// serve removes the first waiter, and gives the waiter b; false without a waiter.
+func (q *localQueue) serve(b baton) bool {
 	front := q.waiters.Front()
 	if front == nil {
 		return false
 	}
 	w := front.Value.(*waiter) //nolint:forcetypeassert // join puts nothing else in
 	q.leave(w)
-	w.turn <- t // has room: a waiter gets one turn
+	w.baton <- b // has room: a waiter gets the baton once
 	return true
 }

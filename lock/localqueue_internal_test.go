@@ -9,9 +9,9 @@ import (
 	"github.com/zkrecipes/zkrecipes/internal/world"
 )
 
-// emptied is how long a processor works when n waiters leave a queue, the last one first:
-// the least of several measurements, so that what else runs does not count.
-func emptied(n int) time.Duration {
+// timeToEmpty is the processor time of n waiters that leave a queue, the last waiter first:
+// the least of several measurements, so that other work does not count.
+func timeToEmpty(n int) time.Duration {
 	least := time.Hour
 	for range 7 {
 		var q localQueue
@@ -33,22 +33,22 @@ func emptied(n int) time.Duration {
 // like its square.
 func TestLeavingTheLocalQueueTakesConstantTime(t *testing.T) {
 	const n = 10_000
-	few, many := emptied(n), emptied(4*n)
+	few, many := timeToEmpty(n), timeToEmpty(4*n)
 	const grain = 200 * time.Millisecond // of clocks; its square would take seconds
 	require.Less(t, many, 10*few+grain, "four times as many: %v for %d, %v for %d", few, n, many, 4*n)
 }
 
 func TestLocalQueueServesFirstInFirstOutWithoutThoseWhoLeft(t *testing.T) {
 	var q localQueue
-	require.False(t, q.serve(turn{}))
+	require.False(t, q.serve(baton{}))
 	a, b, c, d := q.join(), q.join(), q.join(), q.join()
 	require.True(t, q.leave(a))
 	require.False(t, q.leave(a))
 	require.True(t, q.leave(c))
 	for _, w := range []*waiter{b, d} {
-		require.True(t, q.serve(turn{}))
-		require.Len(t, w.turn, 1)
+		require.True(t, q.serve(baton{}))
+		require.Len(t, w.baton, 1)
 		require.False(t, q.leave(w), "it was served")
 	}
-	require.False(t, q.serve(turn{}))
+	require.False(t, q.serve(baton{}))
 }

@@ -22,20 +22,20 @@ type Mutex struct {
 	opts   Options
 	err    error // an invalid argument of New
 
-	// mu guards the fields below. Invariant: while taken, exactly one of these
-	// has the turn: a goroutine in acquire or try, a turn on its way to a
-	// waiter, or current. waiters is empty unless taken.
+	// mu guards the fields below. Invariant: while taken, the baton is in exactly
+	// one place: with a goroutine in acquireWith or tryOnce, on its way to a
+	// waiter, or with current. waiters is empty unless taken.
 	mu      sync.Mutex
 	taken   bool
 	current *Held
 	waiters localQueue
 }
 
-// turn is the right to hold or contend on behalf of this Mutex. With a claim,
-// the lock is handed on; with a contender, the place in the server's queue;
-// otherwise the owner starts again.
-type turn struct {
-	claim     *claim
+// baton is the right to hold or contend on behalf of this Mutex. The baton carries
+// the lock held at the server, or the contender with its place in the server's
+// queue, or neither: then its owner starts again.
+type baton struct {
+	lock      *serverLock
 	contender *contender.Contender
 }
 
@@ -64,30 +64,30 @@ func (m *Mutex) Path() string { return m.path }
 // place in the queue is lost, and Lock continues in the next session.
 func (m *Mutex) Lock(ctx context.Context) (*Held, error) {
 	const op = "acquire"
-	if err := m.begin(ctx); err != nil {
+	if err := m.checkCall(ctx); err != nil {
 		return nil, failure(ctx, op, m.path, err)
 	}
-	w, first := m.line()
+	w, first := m.joinLocalQueue()
 	if first {
-		return m.acquire(ctx, turn{})
+		return m.acquireWith(ctx, baton{})
 	}
 	select {
-	case t := <-w.turn:
-		return m.acquire(ctx, t)
+	case b := <-w.baton:
+		return m.acquireWith(ctx, b)
 	case <-ctx.Done():
-		if t, given := m.leave(w); given {
-			m.pass(t) // the turn came in the same instant
+		if b, given := m.leaveLocalQueue(w); given {
+			m.passBaton(b) // the baton came in the same instant
 		}
 		return nil, failure(ctx, op, m.path, context.Cause(ctx))
 	}
 }
 
-func (m *Mutex) begin(ctx context.Context) error {
+func (m *Mutex) checkCall(ctx context.Context) error {
 	return holding.Begin(ctx, m.client, "lock.New", m.err, ErrInvalidArgument)
 }
 
-// line takes the turn if free, and queues up otherwise.
-func (m *Mutex) line() (w *waiter, first bool) {
+// joinLocalQueue takes the baton if free, and queues up otherwise.
+func (m *Mutex) joinLocalQueue() (w *waiter, first bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !m.taken {
@@ -97,66 +97,66 @@ func (m *Mutex) line() (w *waiter, first bool) {
 	return m.waiters.join(), false
 }
 
-// leave removes w from the queue. If w's turn has come already, leave returns
-// the turn.
-func (m *Mutex) leave(w *waiter) (turn, bool) {
+// leaveLocalQueue removes w from the queue. If w was given the baton already,
+// leaveLocalQueue returns the baton.
+func (m *Mutex) leaveLocalQueue(w *waiter) (baton, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.waiters.leave(w) {
-		return turn{}, false
+		return baton{}, false
 	}
-	return <-w.turn, true // sent before w was taken out, under mu
+	return <-w.baton, true // sent before w was taken out, under mu
 }
 
-// pass gives the turn to the next in line. Without a waiter, the turn becomes
-// free, and its claim or place goes back to the server.
-func (m *Mutex) pass(t turn) {
+// passBaton gives the baton to the next local waiter. Without a waiter, the baton
+// becomes free, and its lock or contender goes back to the server.
+func (m *Mutex) passBaton(b baton) {
 	m.mu.Lock()
-	if m.waiters.serve(t) {
+	if m.waiters.serve(b) {
 		m.mu.Unlock()
 		return
 	}
 	m.taken = false
 	m.mu.Unlock()
 	switch {
-	case t.claim != nil:
-		t.claim.letGo()
-	case t.contender != nil:
-		t.contender.LeaveBehind()
+	case b.lock != nil:
+		b.lock.releaseAsync()
+	case b.contender != nil:
+		b.contender.LeaveBehind()
 	}
 }
 
-// acquire goes on from turn t until the lock is held. In all cases the turn is
-// passed on or bound to the returned Held.
-func (m *Mutex) acquire(ctx context.Context, t turn) (*Held, error) {
+// acquireWith continues with what b carries until the lock is held. In all cases the
+// baton is passed on, or bound to the returned Held.
+func (m *Mutex) acquireWith(ctx context.Context, b baton) (*Held, error) {
 	const op = "acquire"
-	if t.claim != nil {
-		if t.claim.hold.Err() == nil {
-			return m.hand(t.claim), nil
+	if b.lock != nil {
+		if b.lock.hold.Err() == nil {
+			return m.newHeld(b.lock), nil
 		}
-		t.claim.forsake() // lost during the hand-over: no other code deletes the remains
+		b.lock.deleteRemains() // lost during the hand-over: no other code deletes the remains
 	}
-	c := t.contender
+	c := b.contender
 	var pace contender.Pace
 	for {
 		pace.Begin()
 		var err error
 		if c == nil {
-			c, err = m.enter(ctx)
+			c, err = m.enterServerQueue(ctx)
 		}
 		if err == nil {
 			err = c.Await(ctx)
 		}
-		var got *claim
+		var got *serverLock
 		if err == nil {
-			got, err = m.claim(ctx, c)
+			got, err = m.holdServerLock(ctx, c)
 		}
 		switch {
 		case err == nil:
-			return m.hand(got), nil
+			return m.newHeld(got), nil
 		case ctx.Err() != nil:
 			// The place in the queue goes to another waiter of this process.
-			m.pass(turn{contender: c})
+			m.passBaton(baton{contender: c})
 			return nil, failure(ctx, op, m.path, err)
 		case c != nil && (c.Session().Err() != nil || errors.Is(err, contender.ErrGone) || nodeGone(err)):
 			c.LeaveBehind() // its watches, too
@@ -168,19 +168,19 @@ func (m *Mutex) acquire(ctx context.Context, t turn) (*Held, error) {
 			if c != nil {
 				c.LeaveBehind()
 			}
-			m.pass(turn{})
+			m.passBaton(baton{})
 			return nil, failure(ctx, op, m.path, err)
 		}
 	}
 }
 
-// enter queues up at the server.
-func (m *Mutex) enter(ctx context.Context) (*contender.Contender, error) {
+// enterServerQueue queues up at the server.
+func (m *Mutex) enterServerQueue(ctx context.Context) (*contender.Contender, error) {
 	s, err := m.client.Session(ctx)
 	if err != nil {
 		return nil, err
 	}
-	name, err := m.opts.Layout.name()
+	name, err := m.opts.Layout.nameMaker()
 	if err != nil {
 		return nil, err
 	}
@@ -190,8 +190,8 @@ func (m *Mutex) enter(ctx context.Context) (*contender.Contender, error) {
 	})
 }
 
-// claim turns c's turn at the server into a claim.
-func (m *Mutex) claim(ctx context.Context, c *contender.Contender) (*claim, error) {
+// holdServerLock holds the lock that c was granted.
+func (m *Mutex) holdServerLock(ctx context.Context, c *contender.Contender) (*serverLock, error) {
 	if err := m.awaitDelay(ctx, c); err != nil {
 		return nil, err
 	}
@@ -199,27 +199,27 @@ func (m *Mutex) claim(ctx context.Context, c *contender.Contender) (*claim, erro
 	if err != nil {
 		return nil, err
 	}
-	return &claim{m: m, hold: hold, token: c.Node().Stat.Czxid, won: time.Now()}, nil
+	return &serverLock{m: m, hold: hold, token: c.Node().Stat.Czxid, won: time.Now()}, nil
 }
 
-// hand makes a Held of a claim.
-func (m *Mutex) hand(c *claim) *Held {
-	h := &Held{claim: c}
-	h.ctx, h.cancel = c.hold.Derive()
+// newHeld makes a Held of a lock held at the server, and gives it the baton.
+func (m *Mutex) newHeld(l *serverLock) *Held {
+	h := &Held{lock: l}
+	h.ctx, h.cancel = l.hold.Derive()
 	m.mu.Lock()
 	m.current = h
 	m.mu.Unlock()
 	// Waiters in this process must not wait for a slow holder after its loss.
-	h.forget = context.AfterFunc(c.hold.Context(), func() {
-		if m.resign(h) {
-			m.pass(turn{})
+	h.forget = context.AfterFunc(l.hold.Context(), func() {
+		if m.takeBatonFrom(h) {
+			m.passBaton(baton{})
 		}
 	})
 	return h
 }
 
-// resign takes the turn from h, if h still has the turn.
-func (m *Mutex) resign(h *Held) bool {
+// takeBatonFrom takes the baton from h, if h still has the baton.
+func (m *Mutex) takeBatonFrom(h *Held) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.current != h {
@@ -236,12 +236,12 @@ func (m *Mutex) resign(h *Held) bool {
 // may release the lock itself. If ctx has ended by then, Do does not wait until
 // the server confirms the release, which continues in the background.
 func (m *Mutex) Do(ctx context.Context, fn func(ctx context.Context, held *Held) error) error {
-	if err := m.begin(ctx); err == nil && fn == nil {
+	if err := m.checkCall(ctx); err == nil && fn == nil {
 		return failure(ctx, "do", m.path, fmt.Errorf("%w: fn is nil", ErrInvalidArgument))
 	}
 	held, err := m.Lock(ctx)
 	if err != nil {
 		return err
 	}
-	return held.run(ctx, fn)
+	return held.runFunc(ctx, fn)
 }

@@ -18,7 +18,7 @@ func TestHoldWonLongAfterTheLastProofSurvivesAnOutage(t *testing.T) {
 		inWorld(t, nil, func(w *World) {
 			before := w.lock(lock.New(w.Client(), dir, nil))
 			c := w.ClientWith(session.Options{Timeout: 10 * time.Second, TickTime: 2 * time.Second})
-			out := w.begin(w.Ctx, lock.New(c, dir, nil))
+			out := w.startLock(w.Ctx, lock.New(c, dir, nil))
 			w.Pass(30 * time.Second)
 			w.unlock(w.lock(lock.New(c, "/locks/b", nil))) // a proof
 			w.Pass(at)

@@ -65,7 +65,7 @@ func (o *Options) withDefaults() (Options, error) {
 	if err := holding.CheckGrace(out.Grace, ErrInvalidArgument); err != nil {
 		return out, err
 	}
-	if _, err := out.Layout.name(); err != nil {
+	if _, err := out.Layout.nameMaker(); err != nil {
 		return out, err
 	}
 	if out.LocalHandover == 0 {

@@ -14,7 +14,7 @@ import (
 
 func TestSeveralLocksOrPermitsAreReleasedWithTheirOwnContext(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
-		g, err := lock.All(mutexes(w.Client(), "/c", "/d")...).Lock(w.Ctx)
+		g, err := lock.All(newMutexes(w.Client(), "/c", "/d")...).Lock(w.Ctx)
 		require.NoError(w, err)
 		require.NoError(w, g.Unlock(g.Context()))
 		require.Empty(w, append(w.Children("/c"), w.Children("/d")...))

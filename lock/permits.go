@@ -40,9 +40,9 @@ func newPermits(path string, count int, holds []held) *Permits {
 	return p
 }
 
-// first is the hold of the permits, or of the first permit; zero Permits have
+// firstHold returns the hold of the permits, or of the first permit; zero Permits have
 // no hold.
-func (p *Permits) first() held {
+func (p *Permits) firstHold() held {
 	holding.MustBeMade(len(p.holds) > 0, "lock.Permits", "lock.Semaphore")
 	return p.holds[0]
 }
@@ -53,18 +53,18 @@ func (p *Permits) Count() int { return p.count }
 // Context ends on release and on loss of any of the permits; see
 // [Held.Context].
 func (p *Permits) Context() context.Context {
-	_ = p.first()
+	_ = p.firstHold()
 	return p.ctx
 }
 
 // Token is a fencing token that grows with every grant of the path; see
 // [Held.Token].
-func (p *Permits) Token() int64 { return p.first().token }
+func (p *Permits) Token() int64 { return p.firstHold().token }
 
 // Guard is a single check for a transaction; the transaction fails if any of
 // the permits is not held any more; see [Held.Guard].
 func (p *Permits) Guard() session.Op {
-	if guard := p.first().hold.Guard(); len(p.holds) == 1 {
+	if guard := p.firstHold().hold.Guard(); len(p.holds) == 1 {
 		return guard
 	}
 	guards := make([]session.Op, len(p.holds))
@@ -75,18 +75,18 @@ func (p *Permits) Guard() session.Op {
 }
 
 // Session returns the session in which the permits were won.
-func (p *Permits) Session() *session.Session { return p.first().hold.Session() }
+func (p *Permits) Session() *session.Session { return p.firstHold().hold.Session() }
 
 // Path returns the path of the znode of the permits; with several permits in
 // Curator's layout, the path of the first permit's znode.
-func (p *Permits) Path() string { return p.first().hold.Path() }
+func (p *Permits) Path() string { return p.firstHold().hold.Path() }
 
 // Release gives the permits back; see [Held.Unlock].
 func (p *Permits) Release(ctx context.Context) error {
 	if err := holding.BeginHeld(ctx, len(p.holds) > 0, "lock.Permits", "lock.Semaphore", ErrInvalidArgument); err != nil {
 		return failure(ctx, "release", p.path, err)
 	}
-	return release(ctx, &p.end, p.path, func(ctx context.Context) error {
+	return releaseOnce(ctx, &p.end, p.path, func(ctx context.Context) error {
 		var lost error
 		for _, h := range p.holds {
 			lost = errors.Join(lost, h.hold.Err())
@@ -101,7 +101,7 @@ func (p *Permits) Release(ctx context.Context) error {
 
 // Do runs fn while it holds n permits; see [Mutex.Do].
 func (s *Semaphore) Do(ctx context.Context, n int, fn func(ctx context.Context, p *Permits) error) error {
-	if err := s.begin(ctx, n); err == nil && fn == nil {
+	if err := s.checkCall(ctx, n); err == nil && fn == nil {
 		return failure(ctx, "do", s.path, fmt.Errorf("%w: fn is nil", ErrInvalidArgument))
 	}
 	p, err := s.Acquire(ctx, n)

@@ -12,7 +12,7 @@ import (
 func TestLostHolderOfSeveralDoesNotBlockItself(t *testing.T) {
 	for name, take := range map[string]func(context.Context, *session.Client) (world.ExclusiveHold, error){
 		"leases": func(ctx context.Context, c *session.Client) (world.ExclusiveHold, error) {
-			p, err := curators(c).Acquire(ctx, 2)
+			p, err := curatorSemaphore(c).Acquire(ctx, 2)
 			if err != nil {
 				return world.ExclusiveHold{}, err
 			}

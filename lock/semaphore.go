@@ -44,17 +44,17 @@ func NewSemaphore(client *session.Client, path string, permits int, o *Options) 
 // Acquire waits until it holds n permits. ctx bounds the wait, not the hold; when
 // ctx ends, no znode is left behind.
 func (s *Semaphore) Acquire(ctx context.Context, n int) (*Permits, error) {
-	return s.take(ctx, "acquire", n, false)
+	return s.takePermits(ctx, "acquire", n, false)
 }
 
 // TryAcquire takes n permits if possible without waiting; otherwise the error
 // wraps ErrBusy. ctx bounds the call.
 func (s *Semaphore) TryAcquire(ctx context.Context, n int) (*Permits, error) {
-	return s.take(ctx, "try", n, true)
+	return s.takePermits(ctx, "try", n, true)
 }
 
-func (s *Semaphore) take(ctx context.Context, op string, n int, try bool) (*Permits, error) {
-	if err := s.begin(ctx, n); err != nil {
+func (s *Semaphore) takePermits(ctx context.Context, op string, n int, try bool) (*Permits, error) {
+	if err := s.checkCall(ctx, n); err != nil {
 		return nil, failure(ctx, op, s.path, err)
 	}
 	var pace contender.Pace
@@ -66,7 +66,7 @@ func (s *Semaphore) take(ctx context.Context, op string, n int, try bool) (*Perm
 		}
 		var p *Permits
 		if try {
-			err = s.free(ctx, sess, n)
+			err = s.checkRoom(ctx, sess, n)
 		}
 		switch {
 		case err != nil:
@@ -90,7 +90,7 @@ func (s *Semaphore) take(ctx context.Context, op string, n int, try bool) (*Perm
 	}
 }
 
-func (s *Semaphore) begin(ctx context.Context, n int) error {
+func (s *Semaphore) checkCall(ctx context.Context, n int) error {
 	err := holding.Begin(ctx, s.client, "lock.NewSemaphore", s.err, ErrInvalidArgument)
 	switch {
 	case err != nil:
@@ -114,7 +114,7 @@ func (s *Semaphore) takeRank(ctx context.Context, sess *session.Session, n int, 
 		return nil, err
 	}
 	if total, ok := c.DirData(); !ok || string(total) != strconv.Itoa(s.permits) {
-		err = s.agree(ctx, sess)
+		err = s.agreeOnPermits(ctx, sess)
 	}
 	if err == nil {
 		err = awaitOrTry(ctx, c, try)
@@ -150,9 +150,9 @@ func goneError(err error) error {
 	return err
 }
 
-// agree compares the number of permits with the number in the path's data, and
+// agreeOnPermits compares the number of permits with the number in the path's data, and
 // writes the number if missing.
-func (s *Semaphore) agree(ctx context.Context, sess *session.Session) error {
+func (s *Semaphore) agreeOnPermits(ctx context.Context, sess *session.Session) error {
 	want := strconv.Itoa(s.permits)
 	for tries := 0; ; tries++ {
 		data, stat, err := sess.Get(ctx, s.path)
@@ -160,7 +160,7 @@ func (s *Semaphore) agree(ctx context.Context, sess *session.Session) error {
 		case err != nil:
 			return err
 		case len(data) > 0:
-			return s.matches(data)
+			return s.checkPermits(data)
 		}
 		_, err = sess.Set(ctx, s.path, []byte(want), stat.Version)
 		// Somebody else was faster, or the answer was lost: read again.
@@ -171,8 +171,8 @@ func (s *Semaphore) agree(ctx context.Context, sess *session.Session) error {
 	}
 }
 
-// matches compares the number of permits with data, the path's data.
-func (s *Semaphore) matches(data []byte) error {
+// checkPermits compares the number of permits with data, the path's data.
+func (s *Semaphore) checkPermits(data []byte) error {
 	if len(data) > 0 && string(data) != strconv.Itoa(s.permits) {
 		return fmt.Errorf("%w: %d here, but the path says %.20q", ErrPermits, s.permits, data)
 	}
@@ -184,10 +184,10 @@ func (s *Semaphore) matches(data []byte) error {
 // semaphore yet, the path belongs to another recipe, or the semaphore uses
 // [Options.CuratorV2], which stores no number.
 func PermitsAt(ctx context.Context, client *session.Client, path string) (int, error) {
-	if err := New(client, path, nil).begin(ctx); err != nil {
+	if err := New(client, path, nil).checkCall(ctx); err != nil {
 		return 0, failure(ctx, "read", path, err)
 	}
-	data, err := saidAt(ctx, client, path)
+	data, err := readPathData(ctx, client, path)
 	if err != nil {
 		return 0, failure(ctx, "read", path, err)
 	}
@@ -197,8 +197,8 @@ func PermitsAt(ctx context.Context, client *session.Client, path string) (int, e
 	return 0, nil
 }
 
-// saidAt is path's data; none for a missing path.
-func saidAt(ctx context.Context, client *session.Client, path string) ([]byte, error) {
+// readPathData reads path's data; none for a missing path.
+func readPathData(ctx context.Context, client *session.Client, path string) ([]byte, error) {
 	sess, err := client.Session(ctx)
 	if err != nil {
 		return nil, err
@@ -215,22 +215,22 @@ func saidAt(ctx context.Context, client *session.Client, path string) ([]byte, e
 // another number of permits, the error wraps ErrPermits, because holders and
 // waiters could not be distinguished.
 func (s *Semaphore) Contenders(ctx context.Context) ([]Contender, error) {
-	if err := s.begin(ctx, 1); err != nil {
+	if err := s.checkCall(ctx, 1); err != nil {
 		return nil, failure(ctx, "list", s.path, err)
 	}
 	dir, marker := s.path, lockformat.Permit
 	if s.opts.CuratorV2 {
-		dir, marker = s.leases(), lockformat.CuratorLease
+		dir, marker = s.leasesDir(), lockformat.CuratorLease
 	} else {
-		data, err := saidAt(ctx, s.client, s.path)
+		data, err := readPathData(ctx, s.client, s.path)
 		if err == nil {
-			err = s.matches(data)
+			err = s.checkPermits(data)
 		}
 		if err != nil {
 			return nil, failure(ctx, "list", s.path, err)
 		}
 	}
-	list, err := contenders(ctx, s.client, dir, []string{marker})
+	list, err := listContenders(ctx, s.client, dir, []string{marker})
 	if err != nil {
 		return nil, failure(ctx, "list", s.path, err)
 	}

@@ -19,13 +19,13 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// layouts are both forms of a semaphore, and where its nodes are.
-func layouts() map[string]*lock.Options {
+// semaphoreLayouts returns the options of both forms of a semaphore.
+func semaphoreLayouts() map[string]*lock.Options {
 	return map[string]*lock.Options{"rank": nil, "Curator": {CuratorV2: true}}
 }
 
-// leases are the nodes that stand for permits.
-func (w *World) leases(o *lock.Options) []string {
+// leaseNames lists the nodes that stand for permits.
+func (w *World) leaseNames(o *lock.Options) []string {
 	if o != nil && o.CuratorV2 {
 		return w.Children(dir + "/leases")
 	}
@@ -34,12 +34,12 @@ func (w *World) leases(o *lock.Options) []string {
 
 // inBoth runs body in a bubble for each layout.
 func inBoth(t *testing.T, body func(w *World, o *lock.Options)) {
-	for name, o := range layouts() {
+	for name, o := range semaphoreLayouts() {
 		t.Run(name, func(t *testing.T) { inWorld(t, nil, func(w *World) { body(w, o) }) })
 	}
 }
 
-func (w *World) beginAcquire(ctx context.Context, s *lock.Semaphore, n int) <-chan *lock.Permits {
+func (w *World) startAcquire(ctx context.Context, s *lock.Semaphore, n int) <-chan *lock.Permits {
 	out := make(chan *lock.Permits, 1)
 	// The bubble waits for it; it ends with ctx at the latest.
 	go func() {
@@ -62,7 +62,7 @@ func TestPermitsAreGivenOutUpToTheirNumber(t *testing.T) {
 		require.Greater(w, two.Token(), one.Token())
 		_, err := a.TryAcquire(w.Ctx, 1)
 		require.ErrorIs(w, err, lock.ErrBusy)
-		out := w.beginAcquire(w.Ctx, a, 2)
+		out := w.startAcquire(w.Ctx, a, 2)
 		require.NoError(w, one.Release(w.Ctx))
 		w.Settle()
 		require.Empty(w, out, "one is not enough")
@@ -73,7 +73,7 @@ func TestPermitsAreGivenOutUpToTheirNumber(t *testing.T) {
 		require.ErrorIs(w, two.Release(w.Ctx), lock.ErrNotHeld)
 		require.NoError(w, p.Release(w.Ctx))
 		w.Settle()
-		require.Empty(w, w.leases(o))
+		require.Empty(w, w.leaseNames(o))
 	})
 }
 
@@ -141,7 +141,7 @@ func TestSeveralAtOnceCannotDeadlock(t *testing.T) {
 		}
 		all.Wait()
 		w.Settle()
-		require.Empty(w, w.leases(o))
+		require.Empty(w, w.leaseNames(o))
 	})
 }
 
@@ -149,8 +149,8 @@ func TestLargeRequestIsNotStarvedBySmallOnes(t *testing.T) {
 	inBoth(t, func(w *World, o *lock.Options) {
 		small := lock.NewSemaphore(w.Client(), dir, 3, o)
 		held := []*lock.Permits{w.acquire(small, 1), w.acquire(small, 1)}
-		large := w.beginAcquire(w.Ctx, lock.NewSemaphore(w.Client(), dir, 3, o), 3)
-		later := w.beginAcquire(w.Ctx, small, 1)
+		large := w.startAcquire(w.Ctx, lock.NewSemaphore(w.Client(), dir, 3, o), 3)
+		later := w.startAcquire(w.Ctx, small, 1)
 		w.Pass(time.Minute)
 		require.Empty(w, later, "it would fit, but it came later")
 		for _, p := range held {
@@ -176,7 +176,7 @@ func TestWaiterThatGivesUpLeavesNoLease_CH18(t *testing.T) {
 			_, err := s.Acquire(w.Within(time.Second), 1)
 			require.ErrorIs(w, err, context.DeadlineExceeded)
 			w.Settle()
-			require.Len(w, w.leases(o), 1)
+			require.Len(w, w.leaseNames(o), 1)
 		}
 		require.NoError(w, p.Release(w.Ctx))
 		require.NoError(w, w.acquire(s, 1).Release(w.Ctx))
@@ -313,7 +313,7 @@ func TestPermitsAreLostWithTheSession(t *testing.T) {
 	inBoth(t, func(w *World, o *lock.Options) {
 		a, b := w.Client(), w.Client()
 		p := w.acquire(lock.NewSemaphore(a, dir, 2, o), 2)
-		out := w.beginAcquire(w.Ctx, lock.NewSemaphore(b, dir, 2, o), 1)
+		out := w.startAcquire(w.Ctx, lock.NewSemaphore(b, dir, 2, o), 1)
 		w.Server.BlackHole(zktest.Link{Client: "c1"}, zktest.Both)
 		<-p.Context().Done()
 		require.Empty(w, out, "told before the next one is granted")
@@ -333,7 +333,7 @@ func TestPermitsAreLostWithTheSession(t *testing.T) {
 func TestPermitsEndWithAnyOfTheirNodes(t *testing.T) {
 	inBoth(t, func(w *World, o *lock.Options) {
 		p := w.acquire(lock.NewSemaphore(w.Client(), dir, 3, o), 2)
-		names := w.leases(o)
+		names := w.leaseNames(o)
 		at := parentOf(p.Path())
 		_, err := p.Session().Txn(w.Ctx, p.Guard())
 		require.NoError(w, err)
@@ -344,7 +344,7 @@ func TestPermitsEndWithAnyOfTheirNodes(t *testing.T) {
 		require.ErrorIs(w, context.Cause(p.Context()), session.ErrNodeDeleted)
 		require.ErrorIs(w, p.Release(w.Ctx), session.ErrNodeDeleted)
 		w.Settle()
-		require.Empty(w, w.leases(o))
+		require.Empty(w, w.leaseNames(o))
 	})
 }
 
@@ -353,7 +353,7 @@ func TestSemaphoreWaiterGoesOnInTheNextSession_P11_CH21(t *testing.T) {
 	inBoth(t, func(w *World, o *lock.Options) {
 		a, b := w.Client(), w.Client()
 		p := w.acquire(lock.NewSemaphore(a, dir, 1, o), 1)
-		out := w.beginAcquire(w.Ctx, lock.NewSemaphore(b, dir, 1, o), 1)
+		out := w.startAcquire(w.Ctx, lock.NewSemaphore(b, dir, 1, o), 1)
 		w.Expire(b)
 		w.Pass(20 * time.Second)
 		require.Empty(w, out)
@@ -371,12 +371,12 @@ func TestCuratorSemaphoreBeginsAnewWhenItsLockGoes(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		o := &lock.Options{CuratorV2: true}
 		p := w.acquire(lock.NewSemaphore(w.Client(), dir, 1, o), 1)
-		out := w.beginAcquire(w.Ctx, lock.NewSemaphore(w.Client(), dir, 1, o), 1)
+		out := w.startAcquire(w.Ctx, lock.NewSemaphore(w.Client(), dir, 1, o), 1)
 		locks := w.Children(dir + "/locks")
 		require.Len(w, locks, 1)
 		require.NoError(w, w.Server.Delete(dir+"/locks/"+locks[0]))
 		// A third one makes a lease as well, which must not be the end.
-		third := w.beginAcquire(w.Ctx, lock.NewSemaphore(w.Client(), dir, 1, o), 1)
+		third := w.startAcquire(w.Ctx, lock.NewSemaphore(w.Client(), dir, 1, o), 1)
 		w.Pass(time.Second)
 		require.NoError(w, p.Release(w.Ctx))
 		for range 2 {
@@ -391,7 +391,7 @@ func TestCuratorSemaphoreBeginsAnewWhenItsLockGoes(t *testing.T) {
 			require.NoError(w, next.Release(w.Ctx))
 		}
 		w.Settle()
-		require.Empty(w, w.leases(o))
+		require.Empty(w, w.leaseNames(o))
 	})
 }
 
@@ -399,17 +399,17 @@ func TestCuratorSemaphoreBeginsAnewWhenItsLockGoes(t *testing.T) {
 // a lease by then: no event would tell either of them that one has to give way.
 func TestCuratorSemaphoreBeginsAnewWhenItsLockGoesBeforeTheFirstListing(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
-		first, second := curatorsOf(w.Client()), curatorsOf(w.Client())
+		first, second := curatorMutex(w.Client()), curatorMutex(w.Client())
 		require.NoError(w, w.acquire(first, 1).Release(w.Ctx)) // the path exists
 		w.Settle()
 		w.Once(func(r zktest.Request) bool {
 			return r.Client == "c1" && r.Op == "create2" && strings.HasPrefix(r.Path, dir+"/leases/")
 		}, func() { w.Server.Delay(zktest.Link{Client: "c1"}, zktest.Both, time.Second) })
-		outs := []<-chan *lock.Permits{w.beginAcquire(w.Ctx, first, 1)}
+		outs := []<-chan *lock.Permits{w.startAcquire(w.Ctx, first, 1)}
 		locks := w.Children(dir + "/locks")
 		require.Len(w, locks, 1)
 		require.NoError(w, w.Server.Delete(dir+"/locks/"+locks[0]))
-		outs = append(outs, w.beginAcquire(w.Ctx, second, 1))
+		outs = append(outs, w.startAcquire(w.Ctx, second, 1))
 		require.Len(w, w.Children(dir+"/leases"), 2)
 		w.Pass(10 * time.Second)
 		w.Server.Heal()
@@ -426,8 +426,8 @@ func TestCuratorSemaphoreBeginsAnewWhenItsLockGoesBeforeTheFirstListing(t *testi
 	})
 }
 
-// curatorsOf is a semaphore of one permit in Curator's form.
-func curatorsOf(c *session.Client) *lock.Semaphore {
+// curatorMutex makes a semaphore with one permit in Curator's form.
+func curatorMutex(c *session.Client) *lock.Semaphore {
 	return lock.NewSemaphore(c, dir, 1, &lock.Options{CuratorV2: true})
 }
 
@@ -443,7 +443,7 @@ func TestSemaphoreReleaseWakesFew_N17(t *testing.T) {
 		outs := make([]<-chan *lock.Permits, n)
 		for i := range n {
 			clients[i] = w.Client()
-			outs[i] = w.beginAcquire(w.Ctx, lock.NewSemaphore(clients[i], dir, total, nil), 1)
+			outs[i] = w.startAcquire(w.Ctx, lock.NewSemaphore(clients[i], dir, total, nil), 1)
 		}
 		for i := range n {
 			w.Pass(2 * time.Second)
@@ -483,7 +483,7 @@ func TestSemaphoreContendersTellWhoHolds(t *testing.T) {
 			sum += c.Permits
 		}
 		require.Equal(w, 2, sum)
-		out := w.beginAcquire(w.Within(time.Second), lock.NewSemaphore(w.Client(), dir, 3, o), 2)
+		out := w.startAcquire(w.Within(time.Second), lock.NewSemaphore(w.Client(), dir, 3, o), 2)
 		list, err = s.Contenders(w.Ctx)
 		require.NoError(w, err)
 		if o == nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// replace deletes the znode at path and makes another one of its name, as a stranger.
-func (w *World) replace(path string) {
+// replaceNode deletes the znode at path and makes another one of its name, as a stranger.
+func (w *World) replaceNode(path string) {
 	w.Helper()
 	w.Pass(time.Minute) // so that it is watched
 	require.NoError(w, w.Server.Delete(path))
@@ -25,10 +25,10 @@ func TestPermitsThatWereDeletedAreNotDeletedAgain(t *testing.T) {
 			s := lock.NewSemaphore(w.Client(), "/s", 3, o)
 			p := w.acquire(s, 2)
 			path := p.Path()
-			w.replace(path)
+			w.replaceNode(path)
 			require.ErrorIs(w, p.Release(w.Ctx), session.ErrLost)
 			w.Settle()
-			require.Equal(w, []string{path}, paths(parentOf(path), w.Children(parentOf(path))), "the other lease has gone")
+			require.Equal(w, []string{path}, joinPaths(parentOf(path), w.Children(parentOf(path))), "the other lease has gone")
 		})
 	}
 }

@@ -41,7 +41,7 @@ func TestContendersAreListedInOrder(t *testing.T) {
 		require.Empty(w, list)
 		h := w.lock(m)
 		ctx := w.Within(time.Minute)
-		out := w.begin(ctx, lock.New(b, dir, &lock.Options{Data: []byte("second"), Layout: lock.Kazoo}))
+		out := w.startLock(ctx, lock.New(b, dir, &lock.Options{Data: []byte("second"), Layout: lock.Kazoo}))
 		list, err = m.Contenders(w.Ctx)
 		require.NoError(w, err)
 		require.Len(w, list, 2)

@@ -38,7 +38,7 @@ type prize struct {
 	release func(context.Context) error
 }
 
-func (s *stress) take(ctx context.Context, i int, r *rand.Rand) (prize, error) {
+func (s *stress) takePrize(ctx context.Context, i int, r *rand.Rand) (prize, error) {
 	if s.semas == nil {
 		take := s.mutexes[i].Lock
 		if r.IntN(8) == 0 {
@@ -61,25 +61,25 @@ func (s *stress) take(ctx context.Context, i int, r *rand.Rand) (prize, error) {
 	return prize{p.Context(), p.Session(), p.Guard(), p.Token(), n, p.Release}, nil
 }
 
-// work takes and gives back until ctx ends.
-func (s *stress) work(ctx context.Context, i int, r *rand.Rand) {
+// runWorker takes and gives back until ctx ends.
+func (s *stress) runWorker(ctx context.Context, i int, r *rand.Rand) {
 	for ctx.Err() == nil {
 		asked := time.Now()
 		wait, cancel := context.WithTimeout(ctx, time.Duration(r.Int64N(int64(s.maxHold*12))))
-		g, err := s.take(wait, i, r)
+		g, err := s.takePrize(wait, i, r)
 		if err != nil {
-			s.excuse(wait, err)
+			s.excuseError(wait, err)
 			cancel()
 			world.SleepContext(ctx, time.Duration(r.Int64N(int64(s.maxHold/8+1))))
 			continue
 		}
 		cancel()
-		s.hold(ctx, i, g, asked, r)
+		s.usePrize(ctx, i, g, asked, r)
 	}
 }
 
-// hold uses what was granted, and gives it back.
-func (s *stress) hold(ctx context.Context, i int, g prize, asked time.Time, r *rand.Rand) {
+// usePrize uses a granted prize, and gives it back.
+func (s *stress) usePrize(ctx context.Context, i int, g prize, asked time.Time, r *rand.Rand) {
 	h := world.Hold{Client: i, Session: g.s.ID(), Permits: g.permits, Token: g.token, Asked: asked, From: time.Now()}
 	long := time.Duration(r.Int64N(int64(s.maxHold)))
 	if r.IntN(2) == 0 {
@@ -116,15 +116,15 @@ func (s *stress) hold(ctx context.Context, i int, g prize, asked time.Time, r *r
 	}
 }
 
-// excuse wants a reason for a lock that could not be had.
-func (s *stress) excuse(ctx context.Context, err error) {
+// excuseError requires a reason for an acquire that failed.
+func (s *stress) excuseError(ctx context.Context, err error) {
 	if ctx.Err() == nil && !errors.Is(err, lock.ErrBusy) && !errors.Is(err, session.ErrLost) {
 		s.Fail(fmt.Errorf("acquire: %w", err))
 	}
 }
 
-// check judges the history.
-func (s *stress) check() error {
+// checkHistory judges the history.
+func (s *stress) checkHistory() error {
 	holds := s.Holds()
 	if s.real {
 		holds = world.Lasting(holds) // who stalls sees late what was granted, and lost again
@@ -154,32 +154,32 @@ func stressWorld(w *World, seed uint64, servers int, semaphore *lock.Options, tr
 			s.semas = append(s.semas, lock.NewSemaphore(c, dir, s.permits, semaphore))
 		}
 	}
-	u.Run(3, s.work, s.Expire)
-	if err := s.check(); err != nil {
+	u.Run(3, s.runWorker, s.Expire)
+	if err := s.checkHistory(); err != nil {
 		return err
 	}
 	if len(s.Holds()) == 0 {
 		return errors.New("nothing was ever held")
 	}
-	return s.aftermath(w)
+	return s.checkAftermath(w)
 }
 
-// aftermath wants, now that all is well, everybody to get in, and nothing to be
-// left. It runs in a bubble.
-func (s *stress) aftermath(w *World) error {
+// checkAftermath requires, after the faults, that every client gets in, and that nothing
+// is left. It runs in a bubble.
+func (s *stress) checkAftermath(w *World) error {
 	for i := range s.clients {
 		ctx, cancel := context.WithTimeout(w.Ctx, 3*time.Minute)
-		g, err := s.take(ctx, i, rand.New(rand.NewPCG(0, 1<<63)))
+		g, err := s.takePrize(ctx, i, rand.New(rand.NewPCG(0, 1<<63)))
 		for err != nil && ctx.Err() == nil { // a Try, or the session was just lost
 			world.SleepContext(ctx, time.Second)
-			g, err = s.take(ctx, i, rand.New(rand.NewPCG(0, 5)))
+			g, err = s.takePrize(ctx, i, rand.New(rand.NewPCG(0, 5)))
 		}
 		if err == nil {
 			err = g.release(ctx)
 		}
 		cancel()
 		if err != nil {
-			return fmt.Errorf("client %d does not get in any more: %w\n%s", i, err, s.describe(w))
+			return fmt.Errorf("client %d does not get in any more: %w\n%s", i, err, s.describeState(w))
 		}
 	}
 	time.Sleep(20 * time.Second)
@@ -196,8 +196,8 @@ func (s *stress) aftermath(w *World) error {
 	return nil
 }
 
-// describe shows where everything stands.
-func (s *stress) describe(w *World) string {
+// describeState shows where everything stands.
+func (s *stress) describeState(w *World) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%v, leader %d\n", time.Now(), w.Server.Leader())
 	for i, c := range s.clients {
@@ -276,5 +276,5 @@ func isolatedHolder(w *World, trust session.TrustRule) error {
 		require.NoError(w, c.Close(w.Ctx))
 	}
 	all.Wait()
-	return s.check()
+	return s.checkHistory()
 }

@@ -32,7 +32,7 @@ func TestOptionsAreCopied(t *testing.T) {
 func TestReleaseThatMayNotWriteItsDelayNoteSaysSo(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := w.Client()
-		h := w.lock(lock.New(c, dir, delayed()))
+		h := w.lock(lock.New(c, dir, delayOptions()))
 		s, err := c.Session(w.Ctx)
 		require.NoError(w, err)
 		_, err = s.SetACL(w.Ctx, dir+".delay", session.WorldACL(session.PermRead), -1)

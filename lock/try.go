@@ -15,7 +15,7 @@ import (
 // the last holder has not released the lock.
 func (m *Mutex) TryLock(ctx context.Context) (*Held, error) {
 	const op = "try"
-	if err := m.begin(ctx); err != nil {
+	if err := m.checkCall(ctx); err != nil {
 		return nil, failure(ctx, op, m.path, err)
 	}
 	m.mu.Lock()
@@ -25,16 +25,16 @@ func (m *Mutex) TryLock(ctx context.Context) (*Held, error) {
 	}
 	m.taken = true
 	m.mu.Unlock()
-	c, held, err := m.try(ctx)
+	c, held, err := m.tryOnce(ctx)
 	if err != nil {
-		m.pass(turn{contender: c}) // to a goroutine that has come to wait meanwhile
+		m.passBaton(baton{contender: c}) // to a goroutine that has come to wait meanwhile
 		return nil, failure(ctx, op, m.path, err)
 	}
 	return held, nil
 }
 
-// try contends once. With an error, try returns the place in the queue, if any.
-func (m *Mutex) try(ctx context.Context) (*contender.Contender, *Held, error) {
+// tryOnce contends once. With an error, tryOnce returns the contender, if it entered.
+func (m *Mutex) tryOnce(ctx context.Context) (*contender.Contender, *Held, error) {
 	s, err := m.client.Session(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -46,7 +46,7 @@ func (m *Mutex) try(ctx context.Context) (*contender.Contender, *Held, error) {
 	case len(znode.Parse(children, lockformat.MutexMarkers()...).Entries) > 0:
 		return nil, nil, ErrBusy // seen without leaving a trace
 	}
-	c, err := m.enter(ctx)
+	c, err := m.enterServerQueue(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -54,24 +54,24 @@ func (m *Mutex) try(ctx context.Context) (*contender.Contender, *Held, error) {
 	if err == nil && !granted {
 		err = ErrBusy
 	}
-	var got *claim
+	var got *serverLock
 	if err == nil {
-		got, err = m.claim(ctx, c)
+		got, err = m.holdServerLock(ctx, c)
 	}
 	if err != nil {
 		return c, nil, err
 	}
-	return nil, m.hand(got), nil
+	return nil, m.newHeld(got), nil
 }
 
-// free checks whether n permits are available without waiting; otherwise the
+// checkRoom checks whether n permits are available without waiting; otherwise the
 // error wraps ErrBusy. The check leaves no trace: a contender that queues up
 // and leaves again would block smaller requests for a moment, including its own
 // next try.
-func (s *Semaphore) free(ctx context.Context, sess *session.Session, n int) error {
+func (s *Semaphore) checkRoom(ctx context.Context, sess *session.Session, n int) error {
 	dir := s.path
 	if s.opts.CuratorV2 {
-		dir = s.leases()
+		dir = s.leasesDir()
 	}
 	children, _, err := sess.Children(ctx, dir)
 	if errors.Is(err, session.ErrNoNode) {
@@ -88,9 +88,9 @@ func (s *Semaphore) free(ctx context.Context, sess *session.Session, n int) erro
 		return err
 	}
 	// With a different number of permits a retry would be useless.
-	data, err := saidAt(ctx, s.client, s.path)
+	data, err := readPathData(ctx, s.client, s.path)
 	if err == nil && !s.opts.CuratorV2 {
-		err = s.matches(data)
+		err = s.checkPermits(data)
 	}
 	if err == nil {
 		err = ErrBusy

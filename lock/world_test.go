@@ -47,15 +47,15 @@ func (w *World) acquire(s *lock.Semaphore, n int) *lock.Permits {
 	return p
 }
 
-// won is the outcome of a Lock that runs beside the test.
+// won is the outcome of a Lock that runs concurrently with the test.
 type won struct {
 	held *lock.Held
 	err  error
 	at   time.Time
 }
 
-// begin starts m.Lock and returns once it waits, or has ended.
-func (w *World) begin(ctx context.Context, m *lock.Mutex) <-chan won {
+// startLock starts m.Lock, and returns once Lock waits or has ended.
+func (w *World) startLock(ctx context.Context, m *lock.Mutex) <-chan won {
 	out := make(chan won, 1)
 	// The bubble waits for it; it ends with ctx at the latest.
 	go func() {
@@ -66,8 +66,8 @@ func (w *World) begin(ctx context.Context, m *lock.Mutex) <-chan won {
 	return out
 }
 
-// pending wants the Lock of out to be waiting still.
-func (w *World) pending(out <-chan won) {
+// requirePending requires that the Lock of out still waits.
+func (w *World) requirePending(out <-chan won) {
 	w.Helper()
 	select {
 	case g := <-out:

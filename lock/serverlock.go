@@ -9,67 +9,67 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// claim is a lock won at the server. Several Held of one process may use the
-// claim, one after the other.
-type claim struct {
+// serverLock is a lock held at the server. Several Held of one process may use the
+// serverLock, one after the other.
+type serverLock struct {
 	m     *Mutex
 	hold  *session.Hold
 	token int64
 	won   time.Time
 }
 
-// unlock gives h's claim back: to the next waiter of this process as long as
+// giveBack gives h's lock back: to the next waiter of this process as long as
 // this is fair to other processes, otherwise to the server.
-func (c *claim) unlock(ctx context.Context, h *Held) error {
+func (c *serverLock) giveBack(ctx context.Context, h *Held) error {
 	m := c.m
-	if !m.resign(h) {
-		c.forsake()
-		return c.hold.Err() // lost; the turn was passed on
+	if !m.takeBatonFrom(h) {
+		c.deleteRemains()
+		return c.hold.Err() // lost; the baton was passed on
 	}
 	h.forget()
 	if err := c.hold.Err(); err != nil {
-		c.forsake()
-		m.pass(turn{})
+		c.deleteRemains()
+		m.passBaton(baton{})
 		return err
 	}
-	if time.Since(c.won) < m.opts.LocalHandover && m.handOn(c) {
+	if time.Since(c.won) < m.opts.LocalHandover && m.handOver(c) {
 		return nil
 	}
 	c.hold.End(session.ErrReleased)
 	// The deletion is sent first, and the next local waiter's request to queue up
 	// second: the local waiter must come behind the waiters at the server.
 	removal := c.startRemoval()
-	m.pass(turn{})
-	return c.remove(ctx, removal)
+	m.passBaton(baton{})
+	return c.finishRemoval(ctx, removal)
 }
 
-// handOn gives the claim to the next waiter of this process, if any.
-func (m *Mutex) handOn(c *claim) bool {
+// handOver gives the lock to the next waiter of this process, if any.
+func (m *Mutex) handOver(c *serverLock) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.waiters.serve(turn{claim: c})
+	return m.waiters.serve(baton{lock: c})
 }
 
-// forsake deletes the remains of a lost claim, after the end of its work and as
+// deleteRemains deletes the remains of a lost lock, after the end of its work and as
 // soon as a session is available.
-func (c *claim) forsake() { c.hold.Session().EnsureRemainsDeleted(c.hold.Path()) }
+func (c *serverLock) deleteRemains() { c.hold.Session().EnsureRemainsDeleted(c.hold.Path()) }
 
-// letGo gives a claim without a holder or waiter back to the server, without
+// releaseAsync gives a lock without a holder or waiter back to the server, without
 // waiting. A znode deleted by another client is not deleted again: a foreign
 // znode of the same name may exist by now.
-func (c *claim) letGo() {
+func (c *serverLock) releaseAsync() {
 	if errors.Is(c.hold.Err(), session.ErrNodeDeleted) {
 		return
 	}
 	over, cancel := context.WithCancel(c.hold.Session().Context())
 	cancel()
 	c.hold.End(session.ErrReleased)
-	_ = c.remove(over, c.startRemoval()) // goes on until the node or the session is gone
+	_ = c.finishRemoval(over, c.startRemoval()) // goes on until the node or the session is gone
 }
 
 // startRemoval sends the deletion of the node, and returns a function that
 // waits for the reply. Requests sent later are carried out after the deletion.
-func (c *claim) startRemoval() func(context.Context) error {
+func (c *serverLock) startRemoval() func(context.Context) error {
 	s := c.hold.Session()
 	if note := c.releaseNote(); note != nil {
 		f := s.StartTxn(session.DeleteOp(c.hold.Path(), -1), *note)
@@ -79,9 +79,9 @@ func (c *claim) startRemoval() func(context.Context) error {
 	return func(ctx context.Context) error { _, err := f.Wait(ctx); return err }
 }
 
-// remove waits for the deletion, and repeats it until the node is gone. If the
+// finishRemoval waits for the deletion, and repeats it until the node is gone. If the
 // first deletion did not find the node, the lock had been lost.
-func (c *claim) remove(ctx context.Context, removal func(context.Context) error) error {
+func (c *serverLock) finishRemoval(ctx context.Context, removal func(context.Context) error) error {
 	ctx, cancel := c.hold.Session().GiveBackContext(ctx)
 	defer cancel()
 	err := removal(ctx)
