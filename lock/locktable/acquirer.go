@@ -59,7 +59,7 @@ const (
 // Run's, or after the end of Run by Drop's. They must not wait for Run or Drop.
 // Acquirer sends no request.
 func (o *Owner) Acquirer(got func([]*Held), dropped func([]string)) *Acquirer {
-	if o.made(); got == nil || dropped == nil {
+	if o.mustBeMade(); got == nil || dropped == nil {
 		panic("locktable: a function of the Acquirer is nil")
 	}
 	return &Acquirer{
@@ -71,19 +71,19 @@ func (o *Owner) Acquirer(got func([]*Held), dropped func([]string)) *Acquirer {
 // Want adds names of locks to take, and does not wait. A lock already held by
 // the owner is taken after its release. Names already wanted are ignored.
 func (a *Acquirer) Want(names ...string) error {
-	if err := a.check(names); err != nil {
+	if err := a.checkCall(names); err != nil {
 		return err
 	}
-	a.want(names)
+	a.postWant(names)
 	return nil
 }
 
-func (a *Acquirer) want(names []string) { a.orders.Post(order{want: slices.Clone(names)}) }
+func (a *Acquirer) postWant(names []string) { a.orders.Post(order{want: slices.Clone(names)}) }
 
 // Drop ends the attempts to take the locks of these names, and does not wait.
 // Locks taken before stay held.
 func (a *Acquirer) Drop(names ...string) error {
-	if err := a.check(names); err != nil {
+	if err := a.checkCall(names); err != nil {
 		return err
 	}
 	names = slices.Clone(names)
@@ -94,12 +94,12 @@ func (a *Acquirer) Drop(names ...string) error {
 	}
 	a.mu.Unlock()
 	if over {
-		a.answer(names)
+		a.answerDrops(names)
 	}
 	return nil
 }
 
-func (a *Acquirer) check(names []string) error {
+func (a *Acquirer) checkCall(names []string) error {
 	if a.o == nil {
 		return fmt.Errorf("locktable: %w: a zero locktable.Acquirer takes nothing: get one from locktable.Owner", ErrInvalidArgument)
 	}
@@ -120,14 +120,14 @@ func (a *Acquirer) Run(ctx context.Context) error {
 		return failure(ctx, op, "", holding.BeginHeld(ctx, false, "locktable.Acquirer", "locktable.Owner", ErrInvalidArgument))
 	}
 	over := ctx == nil || ctx.Err() != nil
-	err := a.run(ctx)
+	err := a.runOnce(ctx)
 	if !over && ctx.Err() != nil && (holding.IsContextEnd(ctx, err) || errors.Is(err, session.ErrUnknownOutcome)) {
 		return nil
 	}
 	return failure(ctx, op, a.o.t.path, err)
 }
 
-func (a *Acquirer) run(ctx context.Context) error {
+func (a *Acquirer) runOnce(ctx context.Context) error {
 	a.mu.Lock()
 	first := a.stage == fresh
 	if first {
@@ -137,8 +137,8 @@ func (a *Acquirer) run(ctx context.Context) error {
 	if !first {
 		return fmt.Errorf("%w: Run of an Acquirer was called twice", ErrInvalidArgument)
 	}
-	defer a.stop()
-	if _, err := a.o.begin(ctx); err != nil {
+	defer a.endRun()
+	if _, err := a.o.checkCall(ctx); err != nil {
 		return err
 	}
 	ctx, end := session.WithHolds(ctx, a.o.ctx)
@@ -157,20 +157,20 @@ func (a *Acquirer) run(ctx context.Context) error {
 				return err
 			}
 		}
-		try, drop := a.sort(a.orders.Take())
-		if err := a.try(ctx, try); err != nil {
-			a.answer(drop)
+		try, drop := a.sortOrders(a.orders.Take())
+		if err := a.tryNames(ctx, try); err != nil {
+			a.answerDrops(drop)
 			return err
 		}
-		a.forget(drop)
-		a.tidy()
+		a.dropNames(drop)
+		a.stopUnneededWatches()
 	}
 }
 
-// stop ends all watches, and answers pending drops.
-func (a *Acquirer) stop() {
+// endRun ends all watches, and answers pending drops.
+func (a *Acquirer) endRun() {
 	for _, e := range a.waiting {
-		e.stop()
+		e.stopWatch()
 	}
 	for _, w := range a.owners {
 		w.Stop()
@@ -181,12 +181,12 @@ func (a *Acquirer) stop() {
 	left := a.orders.Take()
 	a.mu.Unlock()
 	for _, o := range left {
-		a.answer(o.drop)
+		a.answerDrops(o.drop)
 	}
 }
 
-// answer answers for names no longer tried.
-func (a *Acquirer) answer(names []string) {
+// answerDrops passes names no longer tried to dropped.
+func (a *Acquirer) answerDrops(names []string) {
 	a.o.mu.Lock()
 	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return a.o.held[name] != nil })
 	a.o.mu.Unlock()

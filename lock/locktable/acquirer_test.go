@@ -24,8 +24,8 @@ type answers struct {
 	dropped []string
 }
 
-// acquirer runs an acquirer of o until stop.
-func (w *World) acquirer(o *locktable.Owner) *answers {
+// startAcquirer runs an acquirer of o until the test calls stop.
+func (w *World) startAcquirer(o *locktable.Owner) *answers {
 	a := &answers{over: make(chan error, 1)}
 	a.Acquirer = o.Acquirer(func(got []*locktable.Held) {
 		a.mu.Lock()
@@ -43,8 +43,8 @@ func (w *World) acquirer(o *locktable.Owner) *answers {
 	return a
 }
 
-// told are, when all has settled, the names that are held, and those that were dropped.
-func (w *World) told(a *answers) (held, dropped []string) {
+// awaitAnswers returns, when all has settled, the held names and the dropped names.
+func (w *World) awaitAnswers(a *answers) (held, dropped []string) {
 	w.Helper()
 	w.Settle()
 	a.mu.Lock()
@@ -56,18 +56,18 @@ func TestAcquirerTakesEachLockAsSoonAsItIsFree(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		one, two := w.join(w.Client(), nil), w.join(w.Client(), nil)
 		theirs := w.try(one, "a", "b", "c")
-		a := w.acquirer(two)
+		a := w.startAcquirer(two)
 		require.NoError(w, a.Want("a", "b", "c", "d"))
-		held, _ := w.told(a)
+		held, _ := w.awaitAnswers(a)
 		require.Equal(w, []string{"d"}, held)
 		require.NoError(w, theirs[0].Unlock(w.Ctx))
-		held, _ = w.told(a)
+		held, _ = w.awaitAnswers(a)
 		require.Equal(w, []string{"a", "d"}, held)
 		require.NoError(w, a.Drop("b"))
 		w.Settle()
 		require.NoError(w, a.Want("c", "e", "c")) // once more
 		require.NoError(w, one.Unlock(w.Ctx, theirs[1], theirs[2]))
-		held, dropped := w.told(a)
+		held, dropped := w.awaitAnswers(a)
 		require.Equal(w, []string{"a", "c", "d", "e"}, held)
 		require.Equal(w, []string{"b"}, dropped)
 		require.Len(w, w.try(one, "a", "b", "c"), 1)
@@ -76,7 +76,7 @@ func TestAcquirerTakesEachLockAsSoonAsItIsFree(t *testing.T) {
 		a.stop(nil)
 		require.NoError(w, <-a.over)
 		require.NoError(w, a.Drop("b"))
-		_, dropped = w.told(a)
+		_, dropped = w.awaitAnswers(a)
 		require.Equal(w, []string{"b", "b"}, dropped, "the end of Run answers, too")
 		require.ErrorIs(w, a.Run(w.Ctx), locktable.ErrInvalidArgument)
 		over, cancel := context.WithCancel(w.Ctx)
@@ -98,22 +98,22 @@ func TestAcquirerWaitsForItsOwnersOtherCalls(t *testing.T) {
 		one := w.join(w.Client(), nil)
 		own := w.try(one, "a", "b", "c", "d")
 		w.Settle()
-		first, second := w.acquirer(one), w.acquirer(one)
+		first, second := w.startAcquirer(one), w.startAcquirer(one)
 		require.NoError(w, first.Want("a", "b", "c"))
 		w.Settle()
 		require.NoError(w, second.Want("a", "d"))
-		held, _ := w.told(first)
+		held, _ := w.awaitAnswers(first)
 		require.Empty(w, held)
 		require.NoError(w, own[0].Unlock(w.Ctx))
-		held, _ = w.told(first)
-		both, _ := w.told(second)
+		held, _ = w.awaitAnswers(first)
+		both, _ := w.awaitAnswers(second)
 		require.Equal(w, []string{"a"}, append(held, both...), "one of them gets it")
 		require.NoError(w, w.Server.Delete(dir+"/b"))
 		require.NoError(w, first.Drop("c"))
-		_, dropped := w.told(first)
+		_, dropped := w.awaitAnswers(first)
 		require.Equal(w, []string{"c"}, dropped)
 		require.NoError(w, own[2].Unlock(w.Ctx))
-		held, _ = w.told(first)
+		held, _ = w.awaitAnswers(first)
 		require.Contains(w, held, "b", "its loss was noticed")
 		require.NotContains(w, held, "c")
 		require.NoError(w, one.Release(w.Ctx))
@@ -127,14 +127,14 @@ func TestAcquirerTakesWhatAnOwnerLeavesBehind(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c1 := w.Client()
 		one, two := w.join(c1, nil), w.join(w.Client(), nil)
-		w.try(one, names(700)...)
-		a := w.acquirer(two)
-		require.NoError(w, a.Want(names(700)...))
-		held, _ := w.told(a)
+		w.try(one, lockNames(700)...)
+		a := w.startAcquirer(two)
+		require.NoError(w, a.Want(lockNames(700)...))
+		held, _ := w.awaitAnswers(a)
 		require.Empty(w, held)
 		w.Expire(c1)
-		held, _ = w.told(a)
-		require.Equal(w, names(700), held)
+		held, _ = w.awaitAnswers(a)
+		require.Equal(w, lockNames(700), held)
 		require.NoError(w, two.Release(w.Ctx))
 		require.ErrorIs(w, <-a.over, session.ErrReleased)
 		require.ErrorIs(w, one.Release(w.Ctx), session.ErrLost)
@@ -150,13 +150,13 @@ func TestAcquirerThatIsRefusedAnswers(t *testing.T) {
 			hidden := w.join(c, &locktable.Options{ACL: session.CreatorACL()})
 			held := w.try(hidden, "a")
 			require.Len(w, held, 1)
-			a := w.acquirer(one)
+			a := w.startAcquirer(one)
 			require.NoError(w, a.Want("a", "b"))
-			held1, _ := w.told(a)
+			held1, _ := w.awaitAnswers(a)
 			require.Empty(w, held1, "it may not read the first one")
 			require.ErrorIs(w, <-a.over, session.ErrNoAuth)
 			require.NoError(w, a.Drop("b"))
-			_, dropped := w.told(a)
+			_, dropped := w.awaitAnswers(a)
 			require.Equal(w, []string{"b"}, dropped)
 			require.NoError(w, one.Release(w.Ctx))
 			require.NoError(w, hidden.Release(w.Ctx))

@@ -37,16 +37,16 @@ func TestStressOnApache(t *testing.T) {
 	for n := range 2 * len(s.clients) {
 		r := rand.New(rand.NewPCG(uint64(n), 2))
 		// Waited for below; ends with ctx.
-		all.Go(func() { s.work(ctx, n/2, r) })
+		all.Go(func() { s.runWorker(ctx, n/2, r) })
 	}
-	world.BreakServers(t, cluster, rand.New(rand.NewPCG(5, 3)), 4, s.holds)
+	world.BreakServers(t, cluster, rand.New(rand.NewPCG(5, 3)), 4, s.countHolds)
 	cancel()
 	all.Wait()
-	require.NoError(t, s.check())
-	t.Logf("%d holds", s.holds())
+	require.NoError(t, s.checkHistories())
+	t.Logf("%d holds", s.countHolds())
 	over, stop := context.WithTimeout(t.Context(), 2*world.Patience)
 	defer stop()
-	require.NoError(t, s.aftermath(over))
+	require.NoError(t, s.checkAftermath(over))
 	require.Eventually(t, func() bool {
 		names, _, err := own.Children(t.Context(), dir+".owners")
 		return err == nil && len(names) == 0 || errors.Is(err, session.ErrNoNode)
@@ -65,16 +65,16 @@ func TestManyLocksOnApache(t *testing.T) {
 	require.NoError(t, err)
 	two, err := locktable.New(world.Connect(t, cluster.Connect(), session.Options{}), path, nil).Join(ctx)
 	require.NoError(t, err)
-	held, err := one.TryLock(ctx, names(3000)...)
+	held, err := one.TryLock(ctx, lockNames(3000)...)
 	require.NoError(t, err)
 	require.Len(t, held, 3000)
-	none, err := two.TryLock(ctx, names(3000)...)
+	none, err := two.TryLock(ctx, lockNames(3000)...)
 	require.NoError(t, err)
 	require.Empty(t, none)
 	waiting := make(chan begun, 1)
 	// Waited for below; ends with ctx.
 	go func() {
-		got, err := two.Lock(ctx, names(3000)[1000:]...)
+		got, err := two.Lock(ctx, lockNames(3000)[1000:]...)
 		waiting <- begun{got, err}
 	}()
 	require.NoError(t, two.Session().Delete(ctx, held[0].Path(), -1))

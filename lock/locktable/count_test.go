@@ -12,15 +12,15 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// unwatched is an owner that does not watch what it holds.
-func (w *World) unwatched() (*locktable.Owner, *session.Client) {
+// joinUnwatched makes an owner without watches on its locks, and the owner's client.
+func (w *World) joinUnwatched() (*locktable.Owner, *session.Client) {
 	w.Helper()
 	c := w.Client()
 	return w.join(c, &locktable.Options{Unwatched: true}), c
 }
 
-// cost is what f costs c's session, by operation.
-func (w *World) cost(c *session.Client, f func()) map[string]int {
+// requestCost counts the requests of c's session during f, by operation.
+func (w *World) requestCost(c *session.Client, f func()) map[string]int {
 	w.Helper()
 	w.Pass(20 * time.Millisecond)
 	var mu sync.Mutex
@@ -43,24 +43,24 @@ func (w *World) cost(c *session.Client, f func()) map[string]int {
 // Requests are counted at the server: n+1 reads, and a transaction per 500 locks.
 func TestLocksAreTakenAndReleasedByTheHundred(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
-		o, c := w.unwatched()
+		o, c := w.joinUnwatched()
 		for _, again := range []bool{false, true} { // what exists is only set
 			for n, txns := range map[int]int{1: 1, 500: 1, 501: 2, 1200: 3} {
 				var held []*locktable.Held
 				require.Equal(w, map[string]int{"exists": 1, "getData": n, "multi": txns},
-					w.cost(c, func() { held = w.try(o, names(n)...) }), "%d locks, %v", n, again)
+					w.requestCost(c, func() { held = w.try(o, lockNames(n)...) }), "%d locks, %v", n, again)
 				require.Len(w, held, n)
-				require.Equal(w, map[string]int{"multi": txns}, w.cost(c, func() { require.NoError(w, o.Unlock(w.Ctx, held...)) }))
+				require.Equal(w, map[string]int{"multi": txns}, w.requestCost(c, func() { require.NoError(w, o.Unlock(w.Ctx, held...)) }))
 			}
 		}
-		require.Empty(w, w.cost(c, func() {
+		require.Empty(w, w.requestCost(c, func() {
 			require.Empty(w, w.try(o))
 			require.NoError(w, o.Unlock(w.Ctx))
 		}), "nothing is asked for")
-		held := w.try(o, names(600)...)
+		held := w.try(o, lockNames(600)...)
 		require.Len(w, held, 600)
 		require.Equal(w, map[string]int{"multi": 2, "delete": 1},
-			w.cost(c, func() { require.NoError(w, o.Release(w.Ctx)) }))
+			w.requestCost(c, func() { require.NoError(w, o.Release(w.Ctx)) }))
 	})
 }
 
@@ -70,7 +70,7 @@ func TestJoinIsOneReadAndOneWrite(t *testing.T) {
 		c := w.Client()
 		first := w.join(c, nil)
 		w.Settle()
-		require.Equal(w, map[string]int{"exists": 1, "create2": 1}, w.cost(c, func() {
+		require.Equal(w, map[string]int{"exists": 1, "create2": 1}, w.requestCost(c, func() {
 			_, err := locktable.New(c, dir, nil).Join(w.Ctx)
 			require.NoError(w, err)
 		}))
@@ -80,12 +80,12 @@ func TestJoinIsOneReadAndOneWrite(t *testing.T) {
 
 func TestTakingIsTwoRoundTripsAndReleasingIsOne(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
-		o, _ := w.unwatched()
+		o, _ := w.joinUnwatched()
 		w.try(o, "x")
 		const oneWay = 10 * time.Millisecond
 		w.Server.Delay(zktest.Link{}, zktest.Both, oneWay)
 		began := time.Now()
-		held := w.try(o, names(1500)...)
+		held := w.try(o, lockNames(1500)...)
 		require.Equal(w, 4*oneWay, time.Since(began))
 		began = time.Now()
 		require.NoError(w, o.Unlock(w.Ctx, held...))
@@ -97,12 +97,12 @@ func TestTakingIsTwoRoundTripsAndReleasingIsOne(t *testing.T) {
 // Locks that others hold cost one read each, and one read per holder.
 func TestLocksOfOthersCostARead(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
-		one, _ := w.unwatched()
-		two, _ := w.unwatched()
-		w.try(one, names(100)...)
-		w.try(two, names(200)...)
-		o, c := w.unwatched()
-		require.Equal(w, map[string]int{"exists": 1, "getData": 200 + 2}, w.cost(c, func() { require.Empty(w, w.try(o, names(200)...)) }))
+		one, _ := w.joinUnwatched()
+		two, _ := w.joinUnwatched()
+		w.try(one, lockNames(100)...)
+		w.try(two, lockNames(200)...)
+		o, c := w.joinUnwatched()
+		require.Equal(w, map[string]int{"exists": 1, "getData": 200 + 2}, w.requestCost(c, func() { require.Empty(w, w.try(o, lockNames(200)...)) }))
 	})
 }
 
@@ -112,8 +112,8 @@ func TestWatchOfAHeldLockCostsARead(t *testing.T) {
 		c := w.Client()
 		o := w.join(c, nil)
 		var held []*locktable.Held
-		require.Equal(w, map[string]int{"exists": 1, "getData": 2 * 300, "multi": 1}, w.cost(c, func() { held = w.try(o, names(300)...) }))
-		require.Equal(w, map[string]int{"multi": 1}, w.cost(c, func() { require.NoError(w, o.Unlock(w.Ctx, held...)) }))
+		require.Equal(w, map[string]int{"exists": 1, "getData": 2 * 300, "multi": 1}, w.requestCost(c, func() { held = w.try(o, lockNames(300)...) }))
+		require.Equal(w, map[string]int{"multi": 1}, w.requestCost(c, func() { require.NoError(w, o.Unlock(w.Ctx, held...)) }))
 		require.NoError(w, o.Release(w.Ctx))
 	})
 }
@@ -123,12 +123,12 @@ func TestWatchOfAHeldLockCostsARead(t *testing.T) {
 func TestWaiterDealsWithManyReleasesAtOnce(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		const n = 400
-		one, _ := w.unwatched()
-		two, c := w.unwatched()
-		held := w.try(one, names(n)...)
-		out := w.lock(w.within(), two, names(n)...)
-		w.pending(out)
-		cost := w.cost(c, func() { require.NoError(w, one.Unlock(w.Ctx, held...)) })
+		one, _ := w.joinUnwatched()
+		two, c := w.joinUnwatched()
+		held := w.try(one, lockNames(n)...)
+		out := w.startLock(w.withinMinute(), two, lockNames(n)...)
+		w.requirePending(out)
+		cost := w.requestCost(c, func() { require.NoError(w, one.Unlock(w.Ctx, held...)) })
 		got := <-out
 		require.NoError(w, got.err)
 		require.Len(w, got.held, n)
@@ -141,7 +141,7 @@ func TestWaiterDealsWithManyReleasesAtOnce(t *testing.T) {
 func TestNothingIsSentWhileLocksAreHeldButHeartbeats(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := w.Client()
-		w.try(w.join(c, nil), names(100)...)
+		w.try(w.join(c, nil), lockNames(100)...)
 		w.Pass(10 * time.Second)
 		w.Server.ResetStats()
 		w.Pass(10 * time.Minute)

@@ -11,8 +11,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// taking matches the transactions of a client that write a lock.
-func taking(client string) func(zktest.Request) bool {
+// takesLocks returns a match for the transactions of a client that write a lock.
+func takesLocks(client string) func(zktest.Request) bool {
 	return func(r zktest.Request) bool {
 		return r.Client == client && r.Op == "multi" && len(r.Paths) > 1
 	}
@@ -32,10 +32,10 @@ func TestCallerThatGivesUpHoldsNothing(t *testing.T) {
 			inWorld(t, nil, func(w *World) {
 				c1, c2 := w.Client(), w.Client()
 				one, two := w.join(c1, nil), w.join(c2, nil)
-				w.Server.FailNth(taking("c1"), 1, a)
+				w.Server.FailNth(takesLocks("c1"), 1, a)
 				ctx, cancel := context.WithTimeout(w.Ctx, time.Second)
 				defer cancel()
-				_, err := one.TryLock(ctx, names(5)...)
+				_, err := one.TryLock(ctx, lockNames(5)...)
 				if err == nil { // it was repeated in time
 					require.Contains(w, []string{"lost reply", "cut"}, name)
 					require.NoError(w, one.Release(w.Ctx))
@@ -44,17 +44,17 @@ func TestCallerThatGivesUpHoldsNothing(t *testing.T) {
 				}
 				require.ErrorIs(w, err, context.DeadlineExceeded)
 				require.ErrorIs(w, err, session.ErrUnknownOutcome)
-				held, err := two.Lock(w.within(), names(5)...)
+				held, err := two.Lock(w.withinMinute(), lockNames(5)...)
 				require.NoError(w, err, "the owner of the lost attempt is still there")
 				require.NoError(w, one.Context().Err())
 				require.NoError(w, two.Unlock(w.Ctx, held...))
-				held, err = one.Lock(w.within(), names(5)...)
+				held, err = one.Lock(w.withinMinute(), lockNames(5)...)
 				require.NoError(w, err, "once its own clean-up is done")
 				require.Len(w, held, 5)
 				require.NoError(w, one.Release(w.Ctx))
 				require.NoError(w, two.Release(w.Ctx))
 				w.Settle()
-				w.free(c2)
+				w.requireAllFree(c2)
 			})
 		})
 	}
@@ -65,8 +65,8 @@ func TestReleaseWithoutAReplyTouchesNobodyElsesLock(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		one, two := w.join(w.Client(), nil), w.join(w.Client(), nil)
 		held := w.try(one, "a", "b")
-		out := w.lock(w.within(), two, "a", "b")
-		w.Server.FailNth(taking("c1"), 1, zktest.Action{Do: zktest.DropReplyCut})
+		out := w.startLock(w.withinMinute(), two, "a", "b")
+		w.Server.FailNth(takesLocks("c1"), 1, zktest.Action{Do: zktest.DropReplyCut})
 		require.NoError(w, one.Unlock(w.Ctx, held...))
 		got := <-out
 		require.NoError(w, got.err)

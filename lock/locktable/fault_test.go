@@ -24,9 +24,9 @@ type play struct {
 	theirs        []*locktable.Held // what the other one holds from the beginning
 }
 
-// trial is a case of the matrix. The owner that is tested lives until all is judged, so
+// newTrial makes a case of the matrix. The tested owner lives until all is judged, so
 // that whatever a failed call leaves behind is in the way of the other one.
-func trial(name string, setup, op func(ctx context.Context, p *world.Party, ours *play) error) world.Trial {
+func newTrial(name string, setup, op func(ctx context.Context, p *world.Party, ours *play) error) world.Trial {
 	return world.Trial{
 		Name: name, Excuses: []error{session.ErrUnknownOutcome}, // to be released in the background
 		Setup: func(e *matrix.Env, p *world.Party) error {
@@ -65,7 +65,7 @@ func trial(name string, setup, op func(ctx context.Context, p *world.Party, ours
 			if err := ours.other.Unlock(ctx, ours.theirs...); err != nil && !errors.Is(err, locktable.ErrNotHeld) {
 				return err
 			}
-			held, err := ours.other.Lock(ctx, names(4)...)
+			held, err := ours.other.Lock(ctx, lockNames(4)...)
 			if err == nil {
 				err = ours.other.Unlock(ctx, held...)
 			}
@@ -79,11 +79,11 @@ func trial(name string, setup, op func(ctx context.Context, p *world.Party, ours
 	}
 }
 
-// exclusively checks that the other owner gets none of the locks that are held.
-func exclusively(p *world.Party, ours *play, held []*locktable.Held) error {
+// checkExclusive checks that the other owner gets none of the locks that are held.
+func checkExclusive(p *world.Party, ours *play, held []*locktable.Held) error {
 	world.Pause(time.Second) // until the watches are set, so that their requests come in every run
 	ctx := context.Background()
-	second, err := ours.other.TryLock(ctx, names(4)...)
+	second, err := ours.other.TryLock(ctx, lockNames(4)...)
 	if err != nil {
 		return err
 	}
@@ -97,15 +97,15 @@ func exclusively(p *world.Party, ours *play, held []*locktable.Held) error {
 }
 
 func TestTryLockAndUnlockUnderEveryFault(t *testing.T) {
-	trial("TryLock, Unlock", nil, func(ctx context.Context, p *world.Party, ours *play) error {
-		held, err := ours.tested.TryLock(ctx, names(4)...)
+	newTrial("TryLock, Unlock", nil, func(ctx context.Context, p *world.Party, ours *play) error {
+		held, err := ours.tested.TryLock(ctx, lockNames(4)...)
 		if err != nil {
 			return err
 		}
 		if len(held) != 4 {
 			return fmt.Errorf("it got %v", namesOf(held))
 		}
-		if err := exclusively(p, ours, held); err != nil {
+		if err := checkExclusive(p, ours, held); err != nil {
 			return err
 		}
 		if err := ours.tested.Unlock(ctx, held[1], held[2]); err != nil {
@@ -117,16 +117,16 @@ func TestTryLockAndUnlockUnderEveryFault(t *testing.T) {
 
 // TestTryLockOfAFewUnderEveryFault has the other owner hold some, and race for one.
 func TestTryLockOfAFewUnderEveryFault(t *testing.T) {
-	trial("TryLock of what others hold", func(ctx context.Context, _ *world.Party, ours *play) (err error) {
+	newTrial("TryLock of what others hold", func(ctx context.Context, _ *world.Party, ours *play) (err error) {
 		ours.theirs, err = ours.other.TryLock(ctx, "lock-0001", "x")
 		return err
 	}, func(ctx context.Context, p *world.Party, ours *play) error {
-		held, err := ours.tested.TryLock(ctx, names(4)...)
+		held, err := ours.tested.TryLock(ctx, lockNames(4)...)
 		if err == nil && len(held) != 3 {
 			err = fmt.Errorf("it got %v", namesOf(held))
 		}
 		if err == nil {
-			err = exclusively(p, ours, held)
+			err = checkExclusive(p, ours, held)
 		}
 		if err == nil {
 			err = ours.tested.Unlock(ctx, held...)
@@ -136,10 +136,10 @@ func TestTryLockOfAFewUnderEveryFault(t *testing.T) {
 }
 
 func TestOwnerUnderEveryFault(t *testing.T) {
-	tr := trial("Join, TryLock, Release", nil, func(ctx context.Context, p *world.Party, ours *play) error {
-		held, err := ours.tested.TryLock(ctx, names(4)...)
+	tr := newTrial("Join, TryLock, Release", nil, func(ctx context.Context, p *world.Party, ours *play) error {
+		held, err := ours.tested.TryLock(ctx, lockNames(4)...)
 		if err == nil {
-			err = exclusively(p, ours, held)
+			err = checkExclusive(p, ours, held)
 		}
 		released := ours.tested.Release(ctx)
 		if err == nil {
@@ -166,8 +166,8 @@ func TestOwnerUnderEveryFault(t *testing.T) {
 
 // TestWaitingLockUnderEveryFault has the other owner release meanwhile, in two parts.
 func TestWaitingLockUnderEveryFault(t *testing.T) {
-	trial("Lock that waits", func(ctx context.Context, _ *world.Party, ours *play) (err error) {
-		ours.theirs, err = ours.other.TryLock(ctx, names(3)...)
+	newTrial("Lock that waits", func(ctx context.Context, _ *world.Party, ours *play) (err error) {
+		ours.theirs, err = ours.other.TryLock(ctx, lockNames(3)...)
 		return err
 	}, func(ctx context.Context, p *world.Party, ours *play) error {
 		released := make(chan error, 1)
@@ -178,7 +178,7 @@ func TestWaitingLockUnderEveryFault(t *testing.T) {
 			world.Pause(2 * time.Second)
 			released <- errors.Join(err, ours.other.Unlock(context.Background(), ours.theirs[1:]...))
 		}()
-		held, err := ours.tested.Lock(ctx, names(4)...)
+		held, err := ours.tested.Lock(ctx, lockNames(4)...)
 		if err == nil && ours.theirs[1].Context().Err() == nil {
 			return world.ErrBroken
 		}
@@ -191,7 +191,7 @@ func TestWaitingLockUnderEveryFault(t *testing.T) {
 		if held[0].Token() <= ours.theirs[0].Token() {
 			return fmt.Errorf("token %d after %d", held[0].Token(), ours.theirs[0].Token())
 		}
-		if err := exclusively(p, ours, held); err != nil {
+		if err := checkExclusive(p, ours, held); err != nil {
 			return err
 		}
 		return ours.tested.Unlock(ctx, held...)
@@ -200,13 +200,13 @@ func TestWaitingLockUnderEveryFault(t *testing.T) {
 
 // TestWaitThatIsGivenUpUnderEveryFault ends by its deadline, and releases what it had.
 func TestWaitThatIsGivenUpUnderEveryFault(t *testing.T) {
-	tr := trial("Lock that gives up", func(ctx context.Context, _ *world.Party, ours *play) error {
+	tr := newTrial("Lock that gives up", func(ctx context.Context, _ *world.Party, ours *play) error {
 		_, err := ours.other.TryLock(ctx, "x")
 		return err
 	}, func(ctx context.Context, _ *world.Party, ours *play) error {
 		short, cancel := context.WithTimeout(ctx, 2*time.Second)
 		defer cancel()
-		_, err := ours.tested.Lock(short, append(names(4), "x")...)
+		_, err := ours.tested.Lock(short, append(lockNames(4), "x")...)
 		return err
 	})
 	tr.Excuses = append(tr.Excuses, context.DeadlineExceeded)
@@ -214,7 +214,7 @@ func TestWaitThatIsGivenUpUnderEveryFault(t *testing.T) {
 }
 
 func TestAcquirerUnderEveryFault(t *testing.T) {
-	trial("Acquirer", func(ctx context.Context, _ *world.Party, ours *play) error {
+	newTrial("Acquirer", func(ctx context.Context, _ *world.Party, ours *play) error {
 		_, err := ours.other.TryLock(ctx, "x")
 		return err
 	}, func(ctx context.Context, p *world.Party, ours *play) error {
@@ -226,14 +226,14 @@ func TestAcquirerUnderEveryFault(t *testing.T) {
 				cancel()
 			}
 		}, func([]string) {})
-		if err := a.Want(append(names(4), "x")...); err != nil {
+		if err := a.Want(append(lockNames(4), "x")...); err != nil {
 			return err
 		}
 		err := a.Run(within)
 		if len(held) < 4 {
 			return errors.Join(err, ours.tested.Unlock(context.Background(), held...))
 		}
-		if err := exclusively(p, ours, held); err != nil {
+		if err := checkExclusive(p, ours, held); err != nil {
 			return err
 		}
 		return ours.tested.Unlock(ctx, held...)
@@ -241,8 +241,8 @@ func TestAcquirerUnderEveryFault(t *testing.T) {
 }
 
 func TestRemoveUnderEveryFault(t *testing.T) {
-	trial("Remove", func(ctx context.Context, p *world.Party, ours *play) error {
-		held, err := ours.other.TryLock(ctx, append(names(4), "kept", "held")...)
+	newTrial("Remove", func(ctx context.Context, p *world.Party, ours *play) error {
+		held, err := ours.other.TryLock(ctx, append(lockNames(4), "kept", "held")...)
 		return errors.Join(err, ours.other.Unlock(ctx, held[:5]...))
 	}, func(ctx context.Context, p *world.Party, ours *play) error {
 		world.Pause(time.Second) // until the owner is watched, so that the requests for it come in every run
@@ -261,8 +261,8 @@ func TestRemoveUnderEveryFault(t *testing.T) {
 
 // The trial itself must notice what it looks for.
 func TestTrialNoticesLocksThatAreLeftBehind(t *testing.T) {
-	tr := trial("a lock that is left behind", nil, func(ctx context.Context, _ *world.Party, ours *play) error {
-		_, err := ours.tested.TryLock(ctx, names(1)...)
+	tr := newTrial("a lock that is left behind", nil, func(ctx context.Context, _ *world.Party, ours *play) error {
+		_, err := ours.tested.TryLock(ctx, lockNames(1)...)
 		return err
 	})
 	c := tr.Case()

@@ -28,19 +28,19 @@ type Held struct {
 
 var _ session.Held = (*Held)(nil)
 
-func (h *Held) made() *Held {
+func (h *Held) mustBeMade() *Held {
 	holding.MustBeMade(h.o != nil, "locktable.Held", "locktable.Owner")
 	return h
 }
 
 // Name returns the name of the lock.
-func (h *Held) Name() string { return h.made().name }
+func (h *Held) Name() string { return h.mustBeMade().name }
 
 // Path returns the path of the lock's znode.
-func (h *Held) Path() string { return h.made().o.t.at(h.name) }
+func (h *Held) Path() string { return h.mustBeMade().o.t.lockPath(h.name) }
 
 // Owner returns the owner that holds the lock.
-func (h *Held) Owner() *Owner { return h.made().o }
+func (h *Held) Owner() *Owner { return h.mustBeMade().o }
 
 // Context ends on release and on loss. context.Cause tells the cause:
 // session.ErrReleased, or an error that wraps session.ErrLost and the reason.
@@ -49,7 +49,7 @@ func (h *Held) Owner() *Owner { return h.made().o }
 // changes the znode of this lock alone, the context ends when the servers
 // report the change, unless [Options.Unwatched] is set.
 func (h *Held) Context() context.Context {
-	o := h.made().o
+	o := h.mustBeMade().o
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if h.ctx == nil {
@@ -66,7 +66,7 @@ func (h *Held) Context() context.Context {
 // the later one has the greater token, even if the lock was removed in between.
 // The protected resource can refuse a token below the highest token seen so
 // far.
-func (h *Held) Token() int64 { return h.made().token }
+func (h *Held) Token() int64 { return h.mustBeMade().token }
 
 // Guard is one operation for a transaction: session.Txn(ctx, held.Guard(),
 // ...). The transaction fails once the owner has gone, or the lock was released
@@ -75,8 +75,8 @@ func (h *Held) Token() int64 { return h.made().token }
 // removed and taken again while the owner exists. So the guard also fails,
 // without a request, once this process knows of the release or loss.
 func (h *Held) Guard() session.Op {
-	o := h.made().o
-	return session.AllOf(o.hold.Guard(), o.s.CheckOp(o.t.at(h.name), h.version)).While(h.Context())
+	o := h.mustBeMade().o
+	return session.AllOf(o.hold.Guard(), o.s.CheckOp(o.t.lockPath(h.name), h.version)).While(h.Context())
 }
 
 // Unlock is [Owner.Unlock] of one lock.

@@ -14,9 +14,9 @@ const format = tableformat.Format
 // record is the data of a lock, whose format package tableformat has.
 type record = tableformat.Lock
 
-// decode reads the record of the lock on path. Empty data means a free lock. A
+// decodeRecord reads the record of the lock on path. Empty data means a free lock. A
 // foreign record does not free the lock, because the holder is unknown.
-func (o *Options) decode(path string, data []byte) (record, error) {
+func (o *Options) decodeRecord(path string, data []byte) (record, error) {
 	r, err := tableformat.Decode(data, o.OwnerName)
 	switch {
 	case err == nil:

@@ -30,11 +30,11 @@ func TestManyCyclesLeaveNothing(t *testing.T) {
 			if i%2 == 1 {
 				mine, theirs = two, one
 			}
-			held := w.try(mine, names(n)...)
+			held := w.try(mine, lockNames(n)...)
 			require.Len(w, held, n)
 			switch i % 4 {
 			case 0, 1:
-				out := w.lock(w.within(), theirs, names(n)...)
+				out := w.startLock(w.withinMinute(), theirs, lockNames(n)...)
 				require.NoError(w, held[0].Context().Err())
 				require.NoError(w, mine.Unlock(w.Ctx, held...))
 				got := <-out
@@ -42,11 +42,11 @@ func TestManyCyclesLeaveNothing(t *testing.T) {
 				held, mine = got.held, theirs
 			case 2:
 				short, cancel := context.WithTimeout(w.Ctx, time.Second)
-				_, err := theirs.Lock(short, append(names(n), "x")...)
+				_, err := theirs.Lock(short, append(lockNames(n), "x")...)
 				cancel()
 				require.ErrorIs(w, err, context.DeadlineExceeded)
 			case 3:
-				_, watch, err := theirs.Observe(w.Ctx, names(n)...)
+				_, watch, err := theirs.Observe(w.Ctx, lockNames(n)...)
 				require.NoError(w, err)
 				watch.Stop()
 			}
@@ -64,6 +64,6 @@ func TestManyCyclesLeaveNothing(t *testing.T) {
 		require.NoError(w, two.Release(w.Ctx))
 		w.Settle()
 		require.Zero(w, w.Server.Stats().Watches, "%v", w.Server.Watches())
-		w.free(w.Client())
+		w.requireAllFree(w.Client())
 	})
 }

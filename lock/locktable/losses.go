@@ -53,7 +53,7 @@ func (o *Owner) noticeLosses() {
 			}
 			o.mu.Unlock()
 			for _, h := range lost {
-				o.lose(h, fmt.Errorf("%w: its znode cannot be watched: %w", session.ErrLost, err), true)
+				o.loseHeld(h, fmt.Errorf("%w: its znode cannot be watched: %w", session.ErrLost, err), true)
 			}
 		}
 	}
@@ -73,10 +73,10 @@ func (o *Owner) checkHeld(names []string) error {
 		h := held[i]
 		switch {
 		case !exists:
-			o.lose(h, holding.ErrTaken, false)
+			o.loseHeld(h, holding.ErrTaken, false)
 		case seen.Stat.Version != h.version || seen.Stat.Mzxid != h.token:
 			seen.Watch.Stop()
-			o.lose(h, errChanged, false)
+			o.loseHeld(h, errChanged, false)
 		default:
 			o.keepWatch(h, seen.Watch)
 		}
@@ -102,9 +102,9 @@ func (o *Owner) keepWatch(h *Held, w *session.Watch) {
 	w.OnFire(func(session.Event) { o.losses.Post(h.name) })
 }
 
-// lose ends a held lock. With kept, its record may still name this owner, and
+// loseHeld ends a held lock. With kept, its record may still name this owner, and
 // must be released.
-func (o *Owner) lose(h *Held, why error, kept bool) {
+func (o *Owner) loseHeld(h *Held, why error, kept bool) {
 	o.mu.Lock()
 	if o.held[h.name] != h {
 		o.mu.Unlock()

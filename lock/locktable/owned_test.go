@@ -10,8 +10,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// member makes an owner of a znode that the test has created.
-func (w *World) member(c *session.Client, name string) (*locktable.Owner, *session.Hold) {
+// joinMember makes an owner of a znode that the test has created.
+func (w *World) joinMember(c *session.Client, name string) (*locktable.Owner, *session.Hold) {
 	w.Helper()
 	s := w.Session(c)
 	require.NoError(w, s.EnsurePath(w.Ctx, "/members", session.Persistent, nil))
@@ -31,8 +31,8 @@ func (w *World) member(c *session.Client, name string) (*locktable.Owner, *sessi
 // leaves alone.
 func TestOwnerOfAnotherRecipesZnode(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
-		one, hold := w.member(w.Client(), "member-1")
-		two, _ := w.member(w.Client(), "member-2")
+		one, hold := w.joinMember(w.Client(), "member-1")
+		two, _ := w.joinMember(w.Client(), "member-2")
 		held := w.try(one, "a", "b")
 		require.Len(w, held, 2)
 		require.Empty(w, w.try(two, "a"))
@@ -42,15 +42,15 @@ func TestOwnerOfAnotherRecipesZnode(t *testing.T) {
 		require.ElementsMatch(w, []string{"member-1", "member-2"}, w.Children("/members"))
 		require.Len(w, w.try(two, "a", "b"), 2)
 
-		three, third := w.member(w.Client(), "member-3")
+		three, third := w.joinMember(w.Client(), "member-3")
 		held = w.try(three, "c")
 		require.NoError(w, third.Session().Delete(w.Ctx, third.Path(), -1))
 		w.Settle()
-		w.lost(held[0], session.ErrNodeDeleted)
+		w.requireLost(held[0], session.ErrNodeDeleted)
 		require.Len(w, w.try(two, "c"), 1)
 		require.ErrorIs(w, three.Release(w.Ctx), session.ErrNodeDeleted)
 
-		four, fourth := w.member(w.Client(), "member-4")
+		four, fourth := w.joinMember(w.Client(), "member-4")
 		held = w.try(four, "d")
 		fourth.End(nil)
 		require.ErrorIs(w, context.Cause(held[0].Context()), session.ErrReleased)

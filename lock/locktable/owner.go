@@ -59,7 +59,7 @@ func newOwner(t *Table, hold *session.Hold) *Owner {
 	return o
 }
 
-func (o *Owner) made() *Owner {
+func (o *Owner) mustBeMade() *Owner {
 	holding.MustBeMade(o.t != nil, "locktable.Owner", "locktable.Table")
 	return o
 }
@@ -69,21 +69,21 @@ func (o *Owner) made() *Owner {
 // The context ends before the servers can let another client take the locks, unless
 // this process was paused; after a pause, its Err is correct as soon as the process runs
 // again.
-func (o *Owner) Context() context.Context { return o.made().ctx }
+func (o *Owner) Context() context.Context { return o.mustBeMade().ctx }
 
 // Session returns the session of the owner.
-func (o *Owner) Session() *session.Session { return o.made().s }
+func (o *Owner) Session() *session.Session { return o.mustBeMade().s }
 
 // Path returns the path of the owner's znode.
-func (o *Owner) Path() string { return o.made().hold.Path() }
+func (o *Owner) Path() string { return o.mustBeMade().hold.Path() }
 
 // Guard is a check for a transaction; the transaction fails once the owner has
 // gone. For a single lock, see [Held.Guard].
-func (o *Owner) Guard() session.Op { return o.made().hold.Guard() }
+func (o *Owner) Guard() session.Op { return o.mustBeMade().hold.Guard() }
 
-// begin makes the common checks of methods with a context. The path is for
+// checkCall makes the common checks of methods with a context. The path is for
 // errors.
-func (o *Owner) begin(ctx context.Context) (path string, err error) {
+func (o *Owner) checkCall(ctx context.Context) (path string, err error) {
 	if o.t == nil {
 		return "", holding.BeginHeld(ctx, false, "locktable.Owner", "locktable.Table", ErrInvalidArgument)
 	}
@@ -107,10 +107,10 @@ func (o *Owner) Release(ctx context.Context) error {
 		return failure(ctx, "release", "", err)
 	}
 	explain := func(ctx context.Context, err error) error { return failure(ctx, "release", o.t.path, err) }
-	return o.end.Once(ctx, ErrNotHeld, explain, o.release)
+	return o.end.Once(ctx, ErrNotHeld, explain, o.releaseAll)
 }
 
-func (o *Owner) release(ctx context.Context) error {
+func (o *Owner) releaseAll(ctx context.Context) error {
 	lost := o.hold.Err()
 	o.cancel(session.ErrReleased) // first, because an acquirer would take the released locks again
 	defer o.unwatch(session.ErrReleased)
@@ -123,7 +123,7 @@ func (o *Owner) release(ctx context.Context) error {
 	var err error
 	switch {
 	case lost == nil && len(all) > 0:
-		err = o.unlock(ctx, all)
+		err = o.unlockHeld(ctx, all)
 	case lost != nil:
 		err = lost
 	}
@@ -142,10 +142,10 @@ func (o *Owner) release(ctx context.Context) error {
 	return err
 }
 
-// claim marks names as busy, and returns the names that were neither held nor
+// claimNames marks names as busy, and returns the names that were neither held nor
 // busy. An acquirer, which may be nil, is told when one of the other names is
 // free again.
-func (o *Owner) claim(names []string, by *Acquirer) (claimed, others []string) {
+func (o *Owner) claimNames(names []string, by *Acquirer) (claimed, others []string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	claimed = make([]string, 0, len(names))
@@ -183,14 +183,14 @@ func (o *Owner) wakeLocked(name string) {
 	delete(o.waiters, name)
 }
 
-// free marks names as no longer busy.
-func (o *Owner) free(names []string) {
+// freeNames marks names as no longer busy.
+func (o *Owner) freeNames(names []string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.freeLocked(names)
+	o.freeNamesLocked(names)
 }
 
-func (o *Owner) freeLocked(names []string) {
+func (o *Owner) freeNamesLocked(names []string) {
 	for _, name := range names {
 		delete(o.busy, name)
 		if o.held[name] == nil {
@@ -199,10 +199,10 @@ func (o *Owner) freeLocked(names []string) {
 	}
 }
 
-// register adds taken locks to this owner, and returns them in the order of
+// registerHeld adds taken locks to this owner, and returns them in the order of
 // names. Claimed names that were not taken are free for other attempts.
-// register fails without effect if the owner was lost or released meanwhile.
-func (o *Owner) register(names []string, got map[string]*Held) ([]*Held, error) {
+// registerHeld fails without effect if the owner was lost or released meanwhile.
+func (o *Owner) registerHeld(names []string, got map[string]*Held) ([]*Held, error) {
 	out := make([]*Held, 0, len(got))
 	o.mu.Lock()
 	if o.ctx.Err() != nil { // Release has already collected the held locks
@@ -215,33 +215,33 @@ func (o *Owner) register(names []string, got map[string]*Held) ([]*Held, error) 
 			out = append(out, h)
 		}
 	}
-	o.freeLocked(names)
+	o.freeNamesLocked(names)
 	o.mu.Unlock()
 	o.watchLosses(out)
 	return out, nil
 }
 
-// limit is how many locks a transaction may have.
-func (o *Owner) limit() int {
+// maxLocksPerTxn is the largest number of locks in a transaction.
+func (o *Owner) maxLocksPerTxn() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.most
 }
 
-// shrink notes that a transaction for n locks is longer than servers accept;
+// shrinkTxns notes that a transaction for n locks is longer than servers accept;
 // false if the transaction cannot be split.
-func (o *Owner) shrink(n int) bool {
+func (o *Owner) shrinkTxns(n int) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.most = max(1, min(o.most, n/2))
 	return n > 1
 }
 
-// describe names several locks in errors: the path of the first lock, and the
+// describeLocks names several locks in errors: the path of the first lock, and the
 // number of the others.
-func (o *Owner) describe(first string, n int) string {
+func (o *Owner) describeLocks(first string, n int) string {
 	if n > 1 {
-		return fmt.Sprintf("%s and %d more", o.t.at(first), n-1)
+		return fmt.Sprintf("%s and %d more", o.t.lockPath(first), n-1)
 	}
-	return o.t.at(first)
+	return o.t.lockPath(first)
 }

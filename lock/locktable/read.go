@@ -22,12 +22,12 @@ type entry struct {
 	kept    versioned.Kept // fields written by a newer version
 }
 
-// read makes sense of a lock's znode.
-func (t *Table) read(name string, seen session.Seen, exists bool) entry {
+// parseEntry reads the record of a lock's znode.
+func (t *Table) parseEntry(name string, seen session.Seen, exists bool) entry {
 	e := entry{Entry: Entry{Name: name}, exists: exists, watch: seen.Watch}
 	if exists {
 		e.version, e.Token, e.Since = seen.Stat.Version, seen.Stat.Mzxid, time.UnixMilli(seen.Stat.Mtime).UTC()
-		r, err := t.opts.decode(t.at(name), seen.Data)
+		r, err := t.opts.decodeRecord(t.lockPath(name), seen.Data)
 		e.Owner, e.kept, e.Err = r.Client, r.Kept, err
 	}
 	return e
@@ -37,7 +37,7 @@ func (t *Table) read(name string, seen session.Seen, exists bool) entry {
 func (t *Table) startReads(s *session.Session, names []string, watch bool) []*session.Future[session.Seen] {
 	futures := make([]*session.Future[session.Seen], len(names))
 	for i, name := range names {
-		futures[i] = s.StartGet(t.at(name), watch)
+		futures[i] = s.StartGet(t.lockPath(name), watch)
 	}
 	return futures
 }
@@ -48,12 +48,12 @@ func (e *entry) isFree(gone map[string]bool) bool {
 	return e.Err == nil && (e.Owner == "" || gone[e.Owner])
 }
 
-// stop ends the watch, if any.
-func (e *entry) stop() { stopWatch(e.watch) }
+// stopWatch ends the watch, if any.
+func (e *entry) stopWatch() { stopWatch(e.watch) }
 
-// abandon ends the watch of a lock about to be changed: the change frees the
+// abandonWatch ends the watch of a lock about to be changed: the change frees the
 // watch on the server.
-func (e *entry) abandon() {
+func (e *entry) abandonWatch() {
 	if e.watch != nil {
 		e.watch.Abandon()
 	}
@@ -61,7 +61,7 @@ func (e *entry) abandon() {
 
 func stopAll(entries []entry) {
 	for i := range entries {
-		entries[i].stop()
+		entries[i].stopWatch()
 	}
 }
 

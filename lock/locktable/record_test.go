@@ -26,7 +26,7 @@ func TestUnreadableRecordFreesNothing(t *testing.T) {
 				one := w.join(c, nil)
 				require.NoError(w, w.Server.Create(dir+"/a", []byte(data)))
 				require.Equal(w, []string{"b"}, namesOf(w.try(one, "a", "b")))
-				out := w.lock(w.within(), one, "a")
+				out := w.startLock(w.withinMinute(), one, "a")
 				left, watch, err := one.Remove(w.Ctx, func(string) bool { return false })
 				require.NoError(w, err)
 				require.Len(w, left, 2)
@@ -40,7 +40,7 @@ func TestUnreadableRecordFreesNothing(t *testing.T) {
 				require.ErrorContains(w, entries[0].Err, dir+"/a")
 				require.ErrorContains(w, entries[0].Err, "set the data of this znode to the empty string")
 				require.Equal(w, strings.Contains(data, `"format"`), strings.Contains(entries[0].Err.Error(), "supports formats up to 1"))
-				w.pending(out)
+				w.requirePending(out)
 				require.NoError(w, w.Server.Set(dir+"/a", nil))
 				got := <-out
 				require.NoError(w, got.err)

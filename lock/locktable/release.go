@@ -29,7 +29,7 @@ func (o *Owner) Unlock(ctx context.Context, locks ...*Held) error {
 	}
 	ctx, stop := session.WithoutRelease(ctx)
 	defer stop()
-	if err := o.unlock(ctx, locks); err != nil {
+	if err := o.unlockHeld(ctx, locks); err != nil {
 		return failure(ctx, op, o.t.path, err)
 	}
 	return nil
@@ -93,25 +93,25 @@ func (e *ended) add(name string, err error) {
 	}
 }
 
-// err names the locks; nil if there are none.
-func (e *ended) err(o *Owner) error {
+// joinErrors returns an error that names the locks; nil without a lock.
+func (e *ended) joinErrors(o *Owner) error {
 	var all []error
 	for kind, err := range []error{e.lost, e.released} {
 		if err != nil {
-			all = append(all, fmt.Errorf("%s: %w", o.describe(e.first[kind], e.n[kind]), err))
+			all = append(all, fmt.Errorf("%s: %w", o.describeLocks(e.first[kind], e.n[kind]), err))
 		}
 	}
 	return errors.Join(all...)
 }
 
-// unlock is Unlock of locks of this owner.
-func (o *Owner) unlock(ctx context.Context, locks []*Held) error {
+// unlockHeld is Unlock of locks of this owner.
+func (o *Owner) unlockHeld(ctx context.Context, locks []*Held) error {
 	due, over, ends := o.endAll(locks)
 	for _, end := range ends {
 		end()
 	}
 	if len(due) == 0 {
-		return over.err(o)
+		return over.joinErrors(o)
 	}
 	names := heldNames(due)
 	within, cancel := o.s.GiveBackContext(ctx)
@@ -119,13 +119,13 @@ func (o *Owner) unlock(ctx context.Context, locks []*Held) error {
 	lost, err := o.giveBack(within, due)
 	switch {
 	case err == nil:
-		o.free(names)
+		o.freeNames(names)
 		for _, h := range lost {
 			over.add(h.name, errChanged)
 		}
-		return over.err(o)
+		return over.joinErrors(o)
 	case o.hold.Err() != nil:
-		o.free(names)
+		o.freeNames(names)
 		return o.hold.Err()
 	}
 	o.settleLater(names)
@@ -169,7 +169,7 @@ func (o *Owner) stillHeld(ctx context.Context, locks []*Held) ([]*Held, error) {
 	var out []*Held
 	for part := range batches.Of(locks, batches.Window, batches.MaxTxn, func(h *Held) int { return len(h.name) }) {
 		err := collectReads(ctx, o.t.startReads(o.s, heldNames(part), false), func(i int, seen session.Seen, exists bool) {
-			e := o.t.read(part[i].name, seen, exists)
+			e := o.t.parseEntry(part[i].name, seen, exists)
 			if e.Owner == o.name && e.version == part[i].version {
 				out = append(out, part[i])
 			}
@@ -187,7 +187,7 @@ func (o *Owner) sendReleases(ctx context.Context, locks []*Held) (left, lost []*
 	size := batches.PerOp + len(o.t.path) + len((&record{Format: format}).Encode())
 	for len(locks) > 0 {
 		var next []*Held
-		parts := slices.Collect(batches.Of(locks, o.limit(), batches.MaxTxn, func(h *Held) int { return size + len(h.name) + keptSize(h) }))
+		parts := slices.Collect(batches.Of(locks, o.maxLocksPerTxn(), batches.MaxTxn, func(h *Held) int { return size + len(h.name) + keptSize(h) }))
 		futures := make([]*session.Future[[]session.Result], len(parts))
 		for i, part := range parts {
 			futures[i] = o.s.StartTxn(o.releaseOps(part)...)
@@ -202,7 +202,7 @@ func (o *Owner) sendReleases(ctx context.Context, locks []*Held) (left, lost []*
 			case at > 0 && isStale(e): // not this owner's any more
 				lost = append(lost, part[at-1])
 				next = append(append(next, part[:at-1]...), part[at:]...)
-			case errors.Is(e, session.ErrTooLarge) && o.shrink(len(part)): // not sent
+			case errors.Is(e, session.ErrTooLarge) && o.shrinkTxns(len(part)): // not sent
 				next = append(next, part...)
 			default:
 				left, err = append(left, part...), errors.Join(err, e)
@@ -226,7 +226,7 @@ func (o *Owner) releaseOps(part []*Held) []session.Op {
 	ops := []session.Op{o.hold.Guard()}
 	for _, h := range part {
 		free := (&record{Format: format, Kept: h.kept}).Encode()
-		ops = append(ops, session.SetOp(o.t.at(h.name), free, h.version))
+		ops = append(ops, session.SetOp(o.t.lockPath(h.name), free, h.version))
 	}
 	return ops
 }

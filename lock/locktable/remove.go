@@ -52,7 +52,7 @@ func (w *Watch) add(one *session.Watch) {
 // whether its znode exists or not. An [Entry.Owner] may have gone.
 func (o *Owner) Observe(ctx context.Context, names ...string) ([]Entry, *Watch, error) {
 	const op = "observe"
-	path, err := o.begin(ctx)
+	path, err := o.checkCall(ctx)
 	if err == nil {
 		err = checkSet(names)
 	}
@@ -62,7 +62,7 @@ func (o *Owner) Observe(ctx context.Context, names ...string) ([]Entry, *Watch, 
 	var out []Entry
 	var w *Watch
 	err = o.s.Retry(ctx, func() (err error) {
-		out, w, err = o.observe(ctx, names)
+		out, w, err = o.observeOnce(ctx, names)
 		return err
 	})
 	if err != nil {
@@ -71,12 +71,12 @@ func (o *Owner) Observe(ctx context.Context, names ...string) ([]Entry, *Watch, 
 	return out, w, nil
 }
 
-func (o *Owner) observe(ctx context.Context, names []string) ([]Entry, *Watch, error) {
+func (o *Owner) observeOnce(ctx context.Context, names []string) ([]Entry, *Watch, error) {
 	out, w := make([]Entry, 0, len(names)), &Watch{made: true}
 	var missing []string
 	for part := range batches.OfNames(names) {
 		err := collectReads(ctx, o.t.startReads(o.s, part, true), func(i int, seen session.Seen, exists bool) {
-			out = append(out, o.t.read(part[i], seen, exists).Entry)
+			out = append(out, o.t.parseEntry(part[i], seen, exists).Entry)
 			if w.add(seen.Watch); !exists {
 				missing = append(missing, part[i])
 			}
@@ -89,7 +89,7 @@ func (o *Owner) observe(ctx context.Context, names []string) ([]Entry, *Watch, e
 	for part := range batches.OfNames(missing) {
 		futures := make([]*session.Future[session.Seen], len(part))
 		for i, name := range part {
-			futures[i] = o.s.StartExists(o.t.at(name), true)
+			futures[i] = o.s.StartExists(o.t.lockPath(name), true)
 		}
 		if err := collectReads(ctx, futures, func(_ int, seen session.Seen, _ bool) { w.add(seen.Watch) }); err != nil {
 			w.Stop()
@@ -111,7 +111,7 @@ func (o *Owner) observe(ctx context.Context, names []string) ([]Entry, *Watch, e
 // equivalent.
 func (o *Owner) Remove(ctx context.Context, keep func(name string) bool, guards ...session.Op) ([]Entry, *Watch, error) {
 	const op = "remove"
-	path, err := o.begin(ctx)
+	path, err := o.checkCall(ctx)
 	if err == nil && keep == nil {
 		err = errNoKeep
 	}
@@ -121,11 +121,11 @@ func (o *Owner) Remove(ctx context.Context, keep func(name string) bool, guards 
 	r := &removal{o: o, guards: guards}
 	err = o.s.Retry(ctx, func() error {
 		for {
-			again, err := r.run(ctx, keep)
+			again, err := r.removeFree(ctx, keep)
 			if err == nil && !again {
 				return nil
 			}
-			if r.stop(); err != nil {
+			if r.stopWatches(); err != nil {
 				return err
 			}
 		}
@@ -154,16 +154,16 @@ type removal struct {
 	owners map[string]*session.Watch
 }
 
-func (r *removal) stop() {
+func (r *removal) stopWatches() {
 	stopAll(r.left)
 	for _, w := range r.owners {
 		w.Stop()
 	}
 }
 
-// run removes as many locks as possible. again: another client has removed
+// removeFree removes as many locks as possible. again: another client has removed
 // locks meanwhile, so the versions read may belong to other locks.
-func (r *removal) run(ctx context.Context, keep func(string) bool) (again bool, err error) {
+func (r *removal) removeFree(ctx context.Context, keep func(string) bool) (again bool, err error) {
 	r.left, r.owners = nil, map[string]*session.Watch{}
 	names, stat, err := r.o.s.Children(ctx, r.o.t.path)
 	if err != nil {
@@ -173,24 +173,24 @@ func (r *removal) run(ctx context.Context, keep func(string) bool) (again bool, 
 	names = slices.DeleteFunc(names, keep)
 	for part := range batches.OfNames(names) {
 		for len(part) > 0 && err == nil && !again {
-			part, again, err = r.round(ctx, part)
+			part, again, err = r.removePart(ctx, part)
 		}
 	}
 	return again, err
 }
 
-// round removes some locks, and returns the locks taken meanwhile.
-func (r *removal) round(ctx context.Context, names []string) (taken []string, again bool, err error) {
+// removePart removes some locks, and returns the locks taken meanwhile.
+func (r *removal) removePart(ctx context.Context, names []string) (taken []string, again bool, err error) {
 	free, err := r.findFree(ctx, names)
 	if err != nil {
 		return nil, false, err
 	}
-	for part := range batches.Of(free, r.o.limit(), batches.MaxTxn, func(e entry) int { return len(e.Name) + len(r.o.t.path) + batches.PerOp }) {
+	for part := range batches.Of(free, r.o.maxLocksPerTxn(), batches.MaxTxn, func(e entry) int { return len(e.Name) + len(r.o.t.path) + batches.PerOp }) {
 		for len(part) > 0 {
 			ops := append(slices.Clone(r.guards), session.SetOp(r.o.t.path, nil, r.swept))
 			first := len(ops)
 			for _, e := range part {
-				ops = append(ops, session.DeleteOp(r.o.t.at(e.Name), e.version))
+				ops = append(ops, session.DeleteOp(r.o.t.lockPath(e.Name), e.version))
 			}
 			results, err := r.o.s.Txn(ctx, ops...)
 			at := optimistic.CulpritIndex(err)
@@ -217,7 +217,7 @@ func (r *removal) findFree(ctx context.Context, names []string) ([]entry, error)
 	var entries, free []entry
 	err := collectReads(ctx, r.o.t.startReads(r.o.s, names, true), func(i int, seen session.Seen, exists bool) {
 		if exists {
-			entries = append(entries, r.o.t.read(names[i], seen, exists))
+			entries = append(entries, r.o.t.parseEntry(names[i], seen, exists))
 		}
 	})
 	var gone map[string]bool
@@ -230,7 +230,7 @@ func (r *removal) findFree(ctx context.Context, names []string) ([]entry, error)
 	}
 	for _, e := range entries {
 		if e.isFree(gone) {
-			e.abandon()
+			e.abandonWatch()
 			free = append(free, e)
 		} else {
 			r.left = append(r.left, e)

@@ -9,14 +9,14 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// none keeps no lock.
-func none(string) bool { return false }
+// keepNone keeps no lock.
+func keepNone(string) bool { return false }
 
 func TestRemoveDeletesWhatNobodyHolds(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := w.Client()
 		one, two := w.join(c, nil), w.join(w.Client(), nil)
-		require.NoError(w, one.Unlock(w.Ctx, w.try(one, names(1200)...)...))
+		require.NoError(w, one.Unlock(w.Ctx, w.try(one, lockNames(1200)...)...))
 		held := w.try(two, "lock-0003", "lock-0700")
 		left, watch, err := one.Remove(w.Ctx, func(name string) bool { return name == "lock-0005" })
 		require.NoError(w, err)
@@ -29,13 +29,13 @@ func TestRemoveDeletesWhatNobodyHolds(t *testing.T) {
 		require.NoError(w, held[0].Unlock(w.Ctx))
 		<-fired
 		watch.Stop()
-		left, watch, err = one.Remove(w.Ctx, none)
+		left, watch, err = one.Remove(w.Ctx, keepNone)
 		require.NoError(w, err)
 		require.Len(w, left, 1)
 		watch.Stop()
 		require.Equal(w, []string{"lock-0700"}, w.Children(dir))
 		require.NoError(w, held[1].Context().Err())
-		require.Len(w, w.try(one, names(1200)...), 1199)
+		require.Len(w, w.try(one, lockNames(1200)...), 1199)
 		require.NoError(w, one.Release(w.Ctx))
 		require.NoError(w, two.Release(w.Ctx))
 		w.Settle()
@@ -48,7 +48,7 @@ func TestRemoveStopsWhenItsGuardFails(t *testing.T) {
 		one := w.join(w.Client(), nil)
 		require.NoError(w, one.Unlock(w.Ctx, w.try(one, "a")...))
 		require.NoError(w, w.Server.Create("/leader", nil))
-		_, _, err := one.Remove(w.Ctx, none, one.Guard(), session.CheckOp("/leader", 7))
+		_, _, err := one.Remove(w.Ctx, keepNone, one.Guard(), session.CheckOp("/leader", 7))
 		require.ErrorIs(w, err, session.ErrBadVersion)
 		var txn *session.TxnError
 		require.ErrorAs(w, err, &txn)
@@ -58,18 +58,18 @@ func TestRemoveStopsWhenItsGuardFails(t *testing.T) {
 	})
 }
 
-// between runs do before the first transaction of a client on the lock a.
-func (w *World) between(client string, do func() error) {
-	w.Once(func(r zktest.Request) bool { return taking(client)(r) && r.Paths[len(r.Paths)-1] == dir+"/a" }, func() {
+// beforeTxnOnA runs do before the first transaction of a client on the lock a.
+func (w *World) beforeTxnOnA(client string, do func() error) {
+	w.Once(func(r zktest.Request) bool { return takesLocks(client)(r) && r.Paths[len(r.Paths)-1] == dir+"/a" }, func() {
 		if err := do(); err != nil {
 			w.Error(err)
 		}
 	})
 }
 
-// renew replaces the lock a by another one, with the version that it had, that somebody
-// who lives holds.
-func (w *World) renew(sets int) func() error {
+// replaceLockA replaces the lock a by a lock with the same version, held by a live
+// owner.
+func (w *World) replaceLockA(sets int) func() error {
 	return func() error {
 		record := []byte(`{"format":1,"client":"` + somebody + `"}`)
 		for _, err := range []error{
@@ -95,7 +95,7 @@ func TestLockThatWasMadeAnewIsNotTakenForTheFormerOne(t *testing.T) {
 	for name, call := range map[string]func(w *World, o *locktable.Owner){
 		"TryLock": func(w *World, o *locktable.Owner) { require.Empty(w, w.try(o, "a")) },
 		"Remove": func(w *World, o *locktable.Owner) {
-			left, watch, err := o.Remove(w.Ctx, none)
+			left, watch, err := o.Remove(w.Ctx, keepNone)
 			require.NoError(w, err)
 			require.Len(w, left, 1)
 			watch.Stop()
@@ -107,7 +107,7 @@ func TestLockThatWasMadeAnewIsNotTakenForTheFormerOne(t *testing.T) {
 				require.NoError(w, one.Unlock(w.Ctx, w.try(one, "a")...))
 				before, err := w.Server.Get(dir + "/a")
 				require.NoError(w, err)
-				w.between("c1", w.renew(int(before.Version)))
+				w.beforeTxnOnA("c1", w.replaceLockA(int(before.Version)))
 				call(w, one)
 				after, err := w.Server.Get(dir + "/a")
 				require.NoError(w, err)
@@ -123,9 +123,9 @@ func TestLockThatWasMadeAnewIsNotTakenForTheFormerOne(t *testing.T) {
 // nothing.
 func TestOneConflictDoesNotHoldTheOthersUp(t *testing.T) {
 	for name, call := range map[string]func(w *World, o *locktable.Owner){
-		"TryLock": func(w *World, o *locktable.Owner) { require.Len(w, w.try(o, append(names(5), "a")...), 5) },
+		"TryLock": func(w *World, o *locktable.Owner) { require.Len(w, w.try(o, append(lockNames(5), "a")...), 5) },
 		"Remove": func(w *World, o *locktable.Owner) {
-			left, watch, err := o.Remove(w.Ctx, none)
+			left, watch, err := o.Remove(w.Ctx, keepNone)
 			require.NoError(w, err)
 			require.Len(w, left, 1, "the new holder is watched")
 			fired := make(chan struct{}, 10)
@@ -138,8 +138,8 @@ func TestOneConflictDoesNotHoldTheOthersUp(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, nil, func(w *World) {
 				one := w.join(w.Client(), nil)
-				require.NoError(w, one.Unlock(w.Ctx, w.try(one, append(names(5), "a")...)...))
-				w.Once(taking("c1"), func() {
+				require.NoError(w, one.Unlock(w.Ctx, w.try(one, append(lockNames(5), "a")...)...))
+				w.Once(takesLocks("c1"), func() {
 					record := []byte(`{"format":1,"client":"` + somebody + `"}`)
 					for _, err := range []error{w.Server.Create(dir+".owners/"+somebody, nil), w.Server.Set(dir+"/a", record)} {
 						if err != nil {

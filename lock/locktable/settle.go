@@ -19,12 +19,12 @@ func (o *Owner) settleLater(names []string) {
 	if start {
 		// No goroutine waits for this one; it ends when all is released, or with
 		// the owner's hold, which ends all its locks.
-		go o.clean()
+		go o.cleanUp()
 	}
 }
 
-// clean settles all unsettled names.
-func (o *Owner) clean() {
+// cleanUp settles all unsettled names.
+func (o *Owner) cleanUp() {
 	for {
 		o.mu.Lock()
 		names := o.unsettled
@@ -37,14 +37,14 @@ func (o *Owner) clean() {
 		o.mu.Unlock()
 		// A refusal is permanent: the next attempt for the name, or the end of
 		// the owner, settles the lock.
-		_ = o.settle(o.hold.Context(), names)
-		o.free(names)
+		_ = o.settleNames(o.hold.Context(), names)
+		o.freeNames(names)
 	}
 }
 
-// settle finds out which of these locks belong to this owner, and releases
+// settleNames finds out which of these locks belong to this owner, and releases
 // them.
-func (o *Owner) settle(ctx context.Context, names []string) error {
+func (o *Owner) settleNames(ctx context.Context, names []string) error {
 	// A transaction of a lost connection may still be in flight. The empty
 	// transaction below is answered after all transactions received by the
 	// leader before; later transactions of the old connection are refused by the
@@ -61,7 +61,7 @@ func (o *Owner) settle(ctx context.Context, names []string) error {
 		err := o.s.Retry(ctx, func() error {
 			var found []*Held
 			err := collectReads(ctx, o.t.startReads(o.s, part, false), func(i int, seen session.Seen, exists bool) {
-				if e := o.t.read(part[i], seen, exists); e.Owner == o.name {
+				if e := o.t.parseEntry(part[i], seen, exists); e.Owner == o.name {
 					found = append(found, o.newHeld(&e, e.version, e.Token))
 				}
 			})

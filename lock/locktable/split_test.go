@@ -28,14 +28,14 @@ func TestLongPathsMakeShorterTransactions(t *testing.T) {
 			}
 			return zktest.Action{}
 		})
-		long := names(1500)
+		long := lockNames(1500)
 		for i := range long {
 			long[i] += strings.Repeat("x", 400)
 		}
 		held := w.try(o, long...)
 		require.Len(w, held, 1500)
 		require.NoError(w, o.Unlock(w.Ctx, held...))
-		left, _, err := o.Remove(w.Ctx, none)
+		left, _, err := o.Remove(w.Ctx, keepNone)
 		require.NoError(w, err)
 		require.Empty(w, left)
 		require.Less(w, longest, 256<<10)
@@ -51,15 +51,15 @@ func TestSmallMaxRequestMakesShorterTransactions(t *testing.T) {
 		c := w.ClientWith(session.Options{MaxRequest: 20_000})
 		o := w.join(c, &locktable.Options{Unwatched: true})
 		for range 2 {
-			held := w.try(o, names(1200)...)
+			held := w.try(o, lockNames(1200)...)
 			require.Len(w, held, 1200)
 			require.NoError(w, o.Unlock(w.Ctx, held...))
 		}
 		other := w.join(c, nil)
-		held, err := other.Lock(w.within(), names(300)...)
+		held, err := other.Lock(w.withinMinute(), lockNames(300)...)
 		require.NoError(w, err)
 		require.NoError(w, other.Unlock(w.Ctx, held...))
-		left, _, err := w.join(c, nil).Remove(w.Ctx, none)
+		left, _, err := w.join(c, nil).Remove(w.Ctx, keepNone)
 		require.NoError(w, err)
 		require.Empty(w, left)
 		require.Empty(w, w.Children(dir))

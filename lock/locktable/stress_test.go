@@ -29,43 +29,43 @@ type stress struct {
 
 func newStress(maxHold time.Duration) *stress {
 	s := &stress{maxHold: maxHold, locks: map[string]*world.History{}}
-	for _, name := range names(few) {
+	for _, name := range lockNames(few) {
 		s.locks[name] = &world.History{}
 	}
 	return s
 }
 
-func (s *stress) expire(id int64) {
+func (s *stress) expireSession(id int64) {
 	for _, c := range s.locks {
 		c.Expire(id)
 	}
 }
 
-// work joins, takes and gives back, until ctx ends.
-func (s *stress) work(ctx context.Context, i int, r *rand.Rand) {
+// runWorker joins, takes and gives back, until ctx ends.
+func (s *stress) runWorker(ctx context.Context, i int, r *rand.Rand) {
 	for ctx.Err() == nil {
 		owner, err := s.tables[i].Join(ctx)
 		if err != nil {
-			s.excuse(ctx, err)
+			s.excuseError(ctx, err)
 			world.SleepContext(ctx, s.maxHold/8)
 			continue
 		}
 		for owner.Context().Err() == nil && ctx.Err() == nil && r.IntN(6) > 0 {
-			s.turn(ctx, i, owner, r)
+			s.takeSome(ctx, i, owner, r)
 		}
 		over, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Duration(r.Int64N(int64(s.maxHold))))
 		err = owner.Release(over)
 		if err != nil && over.Err() == nil {
-			s.excuse(over, err)
+			s.excuseError(over, err)
 		}
 		cancel()
 	}
 }
 
-// turn takes some locks, in one of the ways that there are, and gives them back.
-func (s *stress) turn(ctx context.Context, i int, owner *locktable.Owner, r *rand.Rand) {
+// takeSome takes some locks by one of the methods, and gives them back.
+func (s *stress) takeSome(ctx context.Context, i int, owner *locktable.Owner, r *rand.Rand) {
 	var wanted []string
-	for _, name := range names(few) {
+	for _, name := range lockNames(few) {
 		if r.IntN(2) == 0 {
 			wanted = append(wanted, name)
 		}
@@ -80,17 +80,17 @@ func (s *stress) turn(ctx context.Context, i int, owner *locktable.Owner, r *ran
 	}
 	held, err := take(wait, wanted...)
 	if err != nil {
-		s.excuse(wait, err)
+		s.excuseError(wait, err)
 	}
 	if len(held) == 0 {
 		world.SleepContext(ctx, time.Duration(r.Int64N(int64(s.maxHold/8+1))))
 		return
 	}
-	s.hold(ctx, i, owner, held, asked, r)
+	s.useLocks(ctx, i, owner, held, asked, r)
 }
 
-// hold uses what was granted, and gives it back in two parts.
-func (s *stress) hold(ctx context.Context, i int, owner *locktable.Owner, held []*locktable.Held, asked time.Time, r *rand.Rand) {
+// useLocks uses granted locks, and gives them back in two parts.
+func (s *stress) useLocks(ctx context.Context, i int, owner *locktable.Owner, held []*locktable.Held, asked time.Time, r *rand.Rand) {
 	from, seen := time.Now(), time.Now() // seen is when the owner was last seen to last
 	for n := 0; n < 2 && len(held) > 0; n++ {
 		part := held
@@ -118,19 +118,19 @@ func (s *stress) hold(ctx context.Context, i int, owner *locktable.Owner, held [
 			s.faults.Fail(fmt.Errorf("lost (%w), but the release says %w", context.Cause(owner.Context()), err))
 		}
 		if err != nil && over.Err() == nil {
-			s.excuse(over, err)
+			s.excuseError(over, err)
 		}
 		cancel()
 		if lost && r.IntN(2) == 0 {
-			s.late(ctx, i, part[0])
+			s.writeLate(ctx, i, part[0])
 		}
 		held = held[len(part):]
 	}
 }
 
-// late does what a holder does that has not noticed: once the next one may hold the lock,
-// the guard must refuse it.
-func (s *stress) late(ctx context.Context, i int, h *locktable.Held) {
+// writeLate writes like a holder that has not noticed its loss: once the next holder may
+// have the lock, the guard must refuse the write.
+func (s *stress) writeLate(ctx context.Context, i int, h *locktable.Held) {
 	over, cancel := context.WithTimeout(ctx, s.maxHold)
 	defer cancel()
 	sess, err := s.clients[i].Session(over)
@@ -148,15 +148,15 @@ func (s *stress) late(ctx context.Context, i int, h *locktable.Held) {
 	}
 }
 
-// excuse wants a reason for what failed.
-func (s *stress) excuse(ctx context.Context, err error) {
+// excuseError requires a reason for a failure.
+func (s *stress) excuseError(ctx context.Context, err error) {
 	if ctx.Err() == nil && !errors.Is(err, session.ErrLost) {
 		s.faults.Fail(err)
 	}
 }
 
-// check judges the history of each lock.
-func (s *stress) check() error {
+// checkHistories judges the history of each lock.
+func (s *stress) checkHistories() error {
 	err := s.faults.Failed()
 	for name, c := range s.locks {
 		holds := c.Holds()
@@ -170,21 +170,21 @@ func (s *stress) check() error {
 	return err
 }
 
-// holds is how many holds there were.
-func (s *stress) holds() (n int) {
+// countHolds counts the holds of all locks.
+func (s *stress) countHolds() (n int) {
 	for _, c := range s.locks {
 		n += len(c.Holds())
 	}
 	return n
 }
 
-// aftermath wants, now that all is well, everybody to get in, and nothing to be left.
-func (s *stress) aftermath(ctx context.Context) error {
+// checkAftermath requires, after the faults, that every client gets in.
+func (s *stress) checkAftermath(ctx context.Context) error {
 	for i, t := range s.tables {
 		over, cancel := context.WithTimeout(ctx, 3*time.Minute)
 		var err error
 		for again := true; again; { // a session may just have been lost
-			err = s.once(over, t)
+			err = s.lockAllOnce(over, t)
 			again = errors.Is(err, session.ErrLost) && over.Err() == nil
 		}
 		cancel()
@@ -195,12 +195,12 @@ func (s *stress) aftermath(ctx context.Context) error {
 	return nil
 }
 
-func (s *stress) once(ctx context.Context, t *locktable.Table) error {
+func (s *stress) lockAllOnce(ctx context.Context, t *locktable.Table) error {
 	o, err := t.Join(ctx)
 	if err != nil {
 		return err
 	}
-	_, err = o.Lock(ctx, names(few)...)
+	_, err = o.Lock(ctx, lockNames(few)...)
 	return errors.Join(err, o.Release(ctx))
 }
 
@@ -212,14 +212,14 @@ func stressWorld(w *World, seed uint64, servers int, trust session.TrustRule) er
 	for _, c := range s.clients {
 		s.tables = append(s.tables, locktable.New(c, dir, &locktable.Options{Unwatched: u.Rand.IntN(2) == 0}))
 	}
-	u.Run(3, s.work, s.expire)
-	if err := s.check(); err != nil {
+	u.Run(3, s.runWorker, s.expireSession)
+	if err := s.checkHistories(); err != nil {
 		return err
 	}
-	if s.holds() == 0 {
+	if s.countHolds() == 0 {
 		return errors.New("nothing was ever held")
 	}
-	if err := s.aftermath(w.Ctx); err != nil {
+	if err := s.checkAftermath(w.Ctx); err != nil {
 		return err
 	}
 	w.Pass(time.Minute)
@@ -255,11 +255,11 @@ func TestStressNoticesABadHistory(t *testing.T) {
 	} {
 		s := newStress(time.Second)
 		s.locks["lock-0001"].Hold(world.Hold{Client: 1, Token: 7, Asked: at, From: at, To: at.Add(2 * time.Second)})
-		if err := s.check(); err != nil {
+		if err := s.checkHistories(); err != nil {
 			t.Error(err)
 		}
 		s.locks["lock-0001"].Hold(second)
-		if s.check() == nil {
+		if s.checkHistories() == nil {
 			t.Errorf("%s: not noticed", name)
 		}
 	}

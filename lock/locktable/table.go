@@ -42,14 +42,16 @@ func New(client *session.Client, path string, o *Options) *Table {
 // Path returns the path argument of [New].
 func (t *Table) Path() string { return t.path }
 
-func (t *Table) begin(ctx context.Context) error {
+func (t *Table) checkCall(ctx context.Context) error {
 	return holding.Begin(ctx, t.client, "locktable.New", t.err, ErrInvalidArgument)
 }
 
-// at is the path of the lock name.
-func (t *Table) at(name string) string { return znode.Join(t.path, name) }
+// lockPath is the path of the lock name.
+func (t *Table) lockPath(name string) string { return znode.Join(t.path, name) }
 
-func (t *Table) created() *session.CreateOptions { return &session.CreateOptions{ACL: t.opts.ACL} }
+func (t *Table) createOptions() *session.CreateOptions {
+	return &session.CreateOptions{ACL: t.opts.ACL}
+}
 
 // Join creates an ephemeral znode for a new owner, and the folders of the table
 // if they are missing. All locks of the owner are lost together, with this
@@ -57,7 +59,7 @@ func (t *Table) created() *session.CreateOptions { return &session.CreateOptions
 // left behind.
 func (t *Table) Join(ctx context.Context) (*Owner, error) {
 	const op = "join"
-	if err := t.begin(ctx); err != nil {
+	if err := t.checkCall(ctx); err != nil {
 		return nil, failure(ctx, op, t.path, err)
 	}
 	s, err := t.client.Session(ctx)
@@ -77,16 +79,16 @@ func (t *Table) Join(ctx context.Context) (*Owner, error) {
 func (t *Table) createOwner(ctx context.Context, s *session.Session) (*session.Hold, error) {
 	_, exists, err := s.Exists(ctx, t.path) // a read: all but the first owner find the folder
 	if err == nil && !exists {
-		err = s.EnsurePath(ctx, t.path, session.Persistent, t.created())
+		err = s.EnsurePath(ctx, t.path, session.Persistent, t.createOptions())
 	}
 	if err != nil {
 		return nil, err
 	}
 	for {
-		node, err := s.CreateProtected(ctx, znode.Join(t.opts.Owners, znode.Protected(tableformat.OwnerBase)), []byte(t.opts.ID), session.Ephemeral, t.created())
+		node, err := s.CreateProtected(ctx, znode.Join(t.opts.Owners, znode.Protected(tableformat.OwnerBase)), []byte(t.opts.ID), session.Ephemeral, t.createOptions())
 		if errors.Is(err, session.ErrNoNode) {
 			// The folder is missing, or has just gone: an empty container may.
-			if err := s.EnsurePath(ctx, t.opts.Owners, session.Container, t.created()); err != nil {
+			if err := s.EnsurePath(ctx, t.opts.Owners, session.Container, t.createOptions()); err != nil {
 				return nil, err
 			}
 			continue
@@ -147,19 +149,19 @@ type Entry struct {
 // Entry makes sense of the data and the stat of the znode of the lock name. Entry sends
 // nothing, and does not know whether the owner exists.
 func (t *Table) Entry(name string, data []byte, stat session.Stat) Entry {
-	return t.read(name, session.Seen{Data: data, Stat: stat}, true).Entry
+	return t.parseEntry(name, session.Seen{Data: data, Stat: stat}, true).Entry
 }
 
 // Entries lists the locks that have a znode, by name. Owners that have gone are
 // not reported. Entries are plain reads: their state may be past.
 func (t *Table) Entries(ctx context.Context) ([]Entry, error) {
 	const op = "list"
-	if err := t.begin(ctx); err != nil {
+	if err := t.checkCall(ctx); err != nil {
 		return nil, failure(ctx, op, t.path, err)
 	}
 	var out []Entry
 	err := t.client.Retry(ctx, func(s *session.Session) (err error) {
-		out, err = t.list(ctx, s)
+		out, err = t.listEntries(ctx, s)
 		return err
 	})
 	if err != nil {
@@ -168,7 +170,7 @@ func (t *Table) Entries(ctx context.Context) ([]Entry, error) {
 	return out, nil
 }
 
-func (t *Table) list(ctx context.Context, s *session.Session) ([]Entry, error) {
+func (t *Table) listEntries(ctx context.Context, s *session.Session) ([]Entry, error) {
 	names, _, err := s.Children(ctx, t.path)
 	if err != nil && !errors.Is(err, session.ErrNoNode) {
 		return nil, err
@@ -178,7 +180,7 @@ func (t *Table) list(ctx context.Context, s *session.Session) ([]Entry, error) {
 	for part := range batches.OfNames(names) {
 		err := collectReads(ctx, t.startReads(s, part, false), func(i int, seen session.Seen, exists bool) {
 			if exists {
-				out = append(out, t.read(part[i], seen, exists).Entry)
+				out = append(out, t.parseEntry(part[i], seen, exists).Entry)
 			}
 		})
 		if err != nil {

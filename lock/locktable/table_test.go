@@ -41,7 +41,7 @@ func TestEachLockHasOneOwnerUntilItIsReleased(t *testing.T) {
 			require.ErrorIs(w, context.Cause(h.Context()), session.ErrReleased)
 		}
 		w.Settle()
-		w.free(c1)
+		w.requireAllFree(c1)
 		require.Zero(w, w.Server.Stats().Watches, "%v", w.Server.Watches())
 	})
 }
@@ -75,16 +75,16 @@ func TestLostSessionLosesAllLocksOfItsOwner(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c1, c2 := w.Client(), w.Client()
 		one, two := w.join(c1, nil), w.join(c2, nil)
-		held := w.try(one, names(20)...)
-		out := w.lock(w.within(), two, names(20)...)
-		w.pending(out)
+		held := w.try(one, lockNames(20)...)
+		out := w.startLock(w.withinMinute(), two, lockNames(20)...)
+		w.requirePending(out)
 		w.Expire(c1)
 		got := <-out
 		require.NoError(w, got.err)
-		require.Equal(w, names(20), namesOf(got.held))
+		require.Equal(w, lockNames(20), namesOf(got.held))
 		w.Settle() // an expiry out of turn is told afterwards
 		for i, h := range held {
-			w.lost(h, session.ErrLost)
+			w.requireLost(h, session.ErrLost)
 			require.Greater(w, got.held[i].Token(), h.Token())
 		}
 		err := one.Unlock(w.Ctx, held...)
@@ -93,7 +93,7 @@ func TestLostSessionLosesAllLocksOfItsOwner(t *testing.T) {
 		require.ErrorIs(w, one.Release(w.Ctx), session.ErrLost)
 		require.NoError(w, two.Release(w.Ctx))
 		w.Settle()
-		w.free(c2)
+		w.requireAllFree(c2)
 	})
 }
 
@@ -104,12 +104,12 @@ func TestContextsEndBeforeTheServersFreeTheLocks(t *testing.T) {
 		c1, c2 := w.Client(), w.Client()
 		one, two := w.join(c1, nil), w.join(c2, nil)
 		held := w.try(one, "a", "b")
-		out := w.lock(w.within(), two, "a", "b")
+		out := w.startLock(w.withinMinute(), two, "a", "b")
 		w.Server.BlackHole(zktest.Link{Client: "c1"}, zktest.Both)
 		got := <-out
 		require.NoError(w, got.err)
 		for _, h := range held {
-			w.lost(h, session.ErrTrustRanOut)
+			w.requireLost(h, session.ErrTrustRanOut)
 		}
 		w.Server.Heal()
 		w.Pass(time.Minute)
@@ -128,8 +128,8 @@ func TestDeletedZnodeLosesItsLockAlone(t *testing.T) {
 		require.NoError(w, w.Server.Set(dir+"/c", []byte(`{"format":1}`)))
 		w.Settle()
 		require.NoError(w, held[0].Context().Err())
-		w.lost(held[1], session.ErrNodeDeleted)
-		w.lost(held[2], session.ErrLost)
+		w.requireLost(held[1], session.ErrNodeDeleted)
+		w.requireLost(held[2], session.ErrLost)
 		require.NotErrorIs(w, context.Cause(held[2].Context()), session.ErrNodeDeleted)
 		require.Equal(w, []string{"b", "c"}, namesOf(w.try(two, "a", "b", "c")))
 		w.Settle()
@@ -160,7 +160,7 @@ func TestLossDuringADisconnectIsNoticed(t *testing.T) {
 		})
 		w.Server.Cut(w.ID(c))
 		w.Pass(time.Second)
-		w.lost(held[0], session.ErrNodeDeleted)
+		w.requireLost(held[0], session.ErrNodeDeleted)
 		require.NoError(w, held[1].Context().Err())
 		require.ErrorIs(w, one.Unlock(w.Ctx, held...), session.ErrNodeDeleted)
 		require.NoError(w, one.Release(w.Ctx))
@@ -212,7 +212,7 @@ func TestDeletedOwnerLosesAllItsLocks(t *testing.T) {
 		require.NoError(w, w.Server.Delete(one.Path()))
 		w.Settle()
 		for _, h := range held {
-			w.lost(h, session.ErrNodeDeleted)
+			w.requireLost(h, session.ErrNodeDeleted)
 		}
 		_, err := one.TryLock(w.Ctx, "c")
 		require.ErrorIs(w, err, session.ErrNodeDeleted)
@@ -233,7 +233,7 @@ func TestOwnerThatWasReleasedTakesNothing(t *testing.T) {
 		require.ErrorIs(w, err, session.ErrReleased)
 		_, err = one.Lock(w.Ctx, "a")
 		require.ErrorIs(w, err, session.ErrReleased)
-		w.free(c)
+		w.requireAllFree(c)
 	})
 }
 
@@ -242,8 +242,8 @@ func TestReleaseOfTheOwnerEndsItsWaits(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		one, two := w.join(w.Client(), nil), w.join(w.Client(), nil)
 		w.try(one, "a")
-		out := w.lock(w.Ctx, two, "b", "a")
-		w.pending(out)
+		out := w.startLock(w.Ctx, two, "b", "a")
+		w.requirePending(out)
 		require.NoError(w, two.Release(w.Ctx))
 		got := <-out
 		require.ErrorIs(w, got.err, session.ErrReleased)

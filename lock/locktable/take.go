@@ -34,19 +34,19 @@ type attempt struct {
 	wrote bool
 }
 
-// take tries to take the locks of these claimed names, until the holder of each
-// lock is known. take can be repeated without preparation, because it reads the
+// takeLocks tries to take the locks of these claimed names, until the holder of each
+// lock is known. takeLocks can be repeated without preparation, because it reads the
 // effect of an unanswered transaction. Locks taken before an error are in got.
-func (o *Owner) take(ctx context.Context, names []string, watch bool) (*attempt, error) {
+func (o *Owner) takeLocks(ctx context.Context, names []string, watch bool) (*attempt, error) {
 	a := &attempt{o: o, watch: watch, got: map[string]*Held{}, others: map[string]entry{}, owners: map[string]*session.Watch{}}
 	for part := range batches.OfNames(names) {
 		for len(part) > 0 {
 			err := o.s.Retry(ctx, func() (err error) {
-				part, err = a.round(ctx, part)
+				part, err = a.takePart(ctx, part)
 				return err
 			})
 			if err != nil {
-				a.stop()
+				a.stopWatches()
 				return a, err
 			}
 		}
@@ -54,20 +54,20 @@ func (o *Owner) take(ctx context.Context, names []string, watch bool) (*attempt,
 	return a, nil
 }
 
-// stop ends all watches.
-func (a *attempt) stop() {
+// stopWatches ends all watches.
+func (a *attempt) stopWatches() {
 	for _, e := range a.others {
-		e.stop()
+		e.stopWatch()
 	}
 	for _, w := range a.owners {
 		stopWatch(w)
 	}
 }
 
-// round reads locks, and takes the free locks. It returns the names to read
+// takePart reads locks, and takes the free locks. It returns the names to read
 // again.
-func (a *attempt) round(ctx context.Context, names []string) (again []string, err error) {
-	entries, err := a.read(ctx, names)
+func (a *attempt) takePart(ctx context.Context, names []string) (again []string, err error) {
+	entries, err := a.readLocks(ctx, names)
 	if err != nil {
 		return names, err
 	}
@@ -80,24 +80,24 @@ func (a *attempt) round(ctx context.Context, names []string) (again []string, er
 	for _, e := range entries {
 		switch {
 		case e.Owner == a.o.name:
-			e.stop()
+			e.stopWatch()
 			a.got[e.Name] = a.o.newHeld(&e, e.version, e.Token)
 		case e.isFree(gone):
-			e.abandon()
+			e.abandonWatch()
 			free = append(free, e)
 		default:
 			a.others[e.Name] = e
 		}
 	}
-	return a.write(ctx, free)
+	return a.writeLocks(ctx, free)
 }
 
 func (o *Owner) newHeld(e *entry, version int32, token int64) *Held {
 	return &Held{o: o, name: e.Name, version: version, token: token, kept: e.kept}
 }
 
-// read reads locks.
-func (a *attempt) read(ctx context.Context, names []string) ([]entry, error) {
+// readLocks reads locks.
+func (a *attempt) readLocks(ctx context.Context, names []string) ([]entry, error) {
 	t := a.o.t
 	folder := a.o.s.StartExists(t.path, false)
 	futures := t.startReads(a.o.s, names, a.watch)
@@ -105,7 +105,7 @@ func (a *attempt) read(ctx context.Context, names []string) ([]entry, error) {
 	first, err := folder.Wait(ctx)
 	a.swept = first.Stat.Version
 	err = errors.Join(err, collectReads(ctx, futures, func(i int, seen session.Seen, exists bool) {
-		out[i] = t.read(names[i], seen, exists)
+		out[i] = t.parseEntry(names[i], seen, exists)
 	}))
 	if err != nil {
 		stopAll(out)
@@ -114,32 +114,32 @@ func (a *attempt) read(ctx context.Context, names []string) ([]entry, error) {
 	return out, nil
 }
 
-// write takes free locks, in transactions that fail once the owner has gone. A
+// writeLocks takes free locks, in transactions that fail once the owner has gone. A
 // lock taken meanwhile by another client fails its transaction, and is read
 // again; the other locks are tried again without it.
-func (a *attempt) write(ctx context.Context, free []entry) (again []string, err error) {
+func (a *attempt) writeLocks(ctx context.Context, free []entry) (again []string, err error) {
 	for len(free) > 0 {
 		var next []entry
-		parts := slices.Collect(batches.Of(free, a.o.limit(), batches.MaxTxn, a.size()))
+		parts := slices.Collect(batches.Of(free, a.o.maxLocksPerTxn(), batches.MaxTxn, a.estimateSize()))
 		futures := make([]*session.Future[[]session.Result], len(parts))
 		a.wrote = true
 		for i, part := range parts {
-			futures[i] = a.o.s.StartTxn(a.ops(part)...)
+			futures[i] = a.o.s.StartTxn(a.takeOps(part)...)
 		}
 		for i, part := range parts {
 			results, e := futures[i].Wait(ctx)
 			if e == nil {
-				a.note(part, results)
+				a.noteTaken(part, results)
 				continue
 			}
-			culprit, loser := optimistic.CulpritIndex(e), a.whose(part, e)
+			culprit, loser := optimistic.CulpritIndex(e), a.changedIndex(part, e)
 			switch {
 			case culprit == 1 && errors.Is(e, session.ErrBadVersion): // some were removed
 				again = append(again, namesOf(part)...)
 			case loser >= 0:
 				again = append(again, part[loser].Name)
 				next = append(append(next, part[:loser]...), part[loser+1:]...)
-			case errors.Is(e, session.ErrTooLarge) && a.o.shrink(len(part)): // not sent
+			case errors.Is(e, session.ErrTooLarge) && a.o.shrinkTxns(len(part)): // not sent
 				next = append(next, part...)
 			default:
 				if culprit == 0 && errors.Is(e, session.ErrNoNode) {
@@ -156,8 +156,8 @@ func (a *attempt) write(ctx context.Context, free []entry) (again []string, err 
 	return again, nil
 }
 
-// size estimates the length of the operations that take a lock.
-func (a *attempt) size() func(entry) int {
+// estimateSize estimates the length of the operations that take a lock.
+func (a *attempt) estimateSize() func(entry) int {
 	mine := batches.PerOp + len(a.o.t.path) + len((&record{Format: format, Client: a.o.name}).Encode())
 	return func(e entry) int {
 		n := mine + len(e.Name)
@@ -171,15 +171,15 @@ func (a *attempt) size() func(entry) int {
 	}
 }
 
-// ops are the operations of a transaction that takes locks. Only a set returns
+// takeOps are the operations of a transaction that takes locks. Only a set returns
 // its zxid, so created znodes are also set.
-func (a *attempt) ops(free []entry) []session.Op {
+func (a *attempt) takeOps(free []entry) []session.Op {
 	t := a.o.t
 	ops := []session.Op{a.o.hold.Guard(), session.CheckOp(t.path, a.swept)}
 	for _, e := range free {
-		path := t.at(e.Name)
+		path := t.lockPath(e.Name)
 		if !e.exists {
-			ops = append(ops, session.CreateOp(path, nil, session.Persistent, t.created()))
+			ops = append(ops, session.CreateOp(path, nil, session.Persistent, t.createOptions()))
 		}
 		mine := (&record{Format: format, Client: a.o.name, Kept: e.kept}).Encode()
 		ops = append(ops, session.SetOp(path, mine, e.version))
@@ -187,8 +187,8 @@ func (a *attempt) ops(free []entry) []session.Op {
 	return ops
 }
 
-// note records the locks taken by a transaction.
-func (a *attempt) note(part []entry, results []session.Result) {
+// noteTaken records the locks taken by a transaction.
+func (a *attempt) noteTaken(part []entry, results []session.Result) {
 	i := checks
 	for _, e := range part {
 		if !e.exists {
@@ -199,9 +199,9 @@ func (a *attempt) note(part []entry, results []session.Result) {
 	}
 }
 
-// whose is the index of the lock that failed a transaction because another
+// changedIndex is the index of the lock that failed a transaction because another
 // client has changed the lock; -1 for other failures.
-func (a *attempt) whose(part []entry, err error) int {
+func (a *attempt) changedIndex(part []entry, err error) int {
 	at := optimistic.CulpritIndex(err)
 	if at < checks || !isStale(err) {
 		return -1

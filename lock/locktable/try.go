@@ -16,22 +16,22 @@ import (
 // background. ctx bounds the call.
 func (o *Owner) TryLock(ctx context.Context, names ...string) ([]*Held, error) {
 	const op = "try"
-	path, err := o.begin(ctx)
+	path, err := o.checkCall(ctx)
 	if err == nil {
 		err = checkSet(names)
 	}
 	if err != nil {
 		return nil, failure(ctx, op, path, err)
 	}
-	if names, _ = o.claim(names, nil); len(names) == 0 {
+	if names, _ = o.claimNames(names, nil); len(names) == 0 {
 		return nil, nil
 	}
 	within, end := session.WithHolds(ctx, o.ctx)
 	defer end(nil)
-	a, err := o.take(within, names, false)
+	a, err := o.takeLocks(within, names, false)
 	var held []*Held
 	if err == nil {
-		held, err = o.register(names, a.got)
+		held, err = o.registerHeld(names, a.got)
 	}
 	if err != nil {
 		o.giveUp(a, names)
@@ -47,7 +47,7 @@ func (o *Owner) giveUp(a *attempt, names []string) {
 		o.settleLater(names)
 		return
 	}
-	o.free(names)
+	o.freeNames(names)
 }
 
 // Lock waits until this owner has taken all of the named locks. Lock takes each
@@ -58,7 +58,7 @@ func (o *Owner) giveUp(a *attempt, names []string) {
 // held, use an [Acquirer].
 func (o *Owner) Lock(ctx context.Context, names ...string) ([]*Held, error) {
 	const op = "acquire"
-	path, err := o.begin(ctx)
+	path, err := o.checkCall(ctx)
 	if err == nil {
 		err = checkSet(names)
 	}
@@ -79,8 +79,8 @@ func (o *Owner) Lock(ctx context.Context, names ...string) ([]*Held, error) {
 			end()
 		}
 	}, func([]string) {})
-	a.want(names)
-	err = a.run(within)
+	a.postWant(names)
+	err = a.runOnce(within)
 	held := make([]*Held, 0, len(got))
 	for _, name := range names {
 		if h := got[name]; h != nil {
@@ -91,15 +91,15 @@ func (o *Owner) Lock(ctx context.Context, names ...string) ([]*Held, error) {
 		return held, nil
 	}
 	if ctx.Err() == nil && len(held) > 0 && o.ctx.Err() == nil {
-		_ = o.unlock(ctx, held) // an unconfirmed release continues in the background
+		_ = o.unlockHeld(ctx, held) // an unconfirmed release continues in the background
 	} else {
-		o.abandon(held)
+		o.abandonLocks(held)
 	}
 	return nil, failure(ctx, op, path, err)
 }
 
-// abandon releases locks without waiting.
-func (o *Owner) abandon(locks []*Held) {
+// abandonLocks releases locks without waiting.
+func (o *Owner) abandonLocks(locks []*Held) {
 	due, _, ends := o.endAll(locks)
 	for _, end := range ends {
 		end()

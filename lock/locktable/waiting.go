@@ -8,9 +8,9 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// sort returns the names to try, and the names to drop afterwards. A watch may
+// sortOrders returns the names to try, and the names to drop afterwards. A watch may
 // report a lock no longer waited for.
-func (a *Acquirer) sort(orders []order) (try, drop []string) {
+func (a *Acquirer) sortOrders(orders []order) (try, drop []string) {
 	gone := map[string]bool{}
 	for _, o := range orders {
 		try, drop = append(try, o.want...), append(drop, o.drop...)
@@ -31,8 +31,8 @@ func (a *Acquirer) sort(orders []order) (try, drop []string) {
 	return slices.Compact(try), drop
 }
 
-// try takes the free locks, and waits for the rest.
-func (a *Acquirer) try(ctx context.Context, names []string) error {
+// tryNames takes the free locks, and waits for the rest.
+func (a *Acquirer) tryNames(ctx context.Context, names []string) error {
 	for part := range batches.Of(names, 4*batches.Window, 4*batches.MaxTxn, func(n string) int { return len(n) }) {
 		if err := a.tryPart(ctx, part); err != nil {
 			return err
@@ -42,32 +42,32 @@ func (a *Acquirer) try(ctx context.Context, names []string) error {
 }
 
 func (a *Acquirer) tryPart(ctx context.Context, names []string) error {
-	mine, own := a.o.claim(names, a)
+	mine, own := a.o.claimNames(names, a)
 	for _, name := range mine {
 		delete(a.own, name)
 	}
 	for _, name := range own {
-		a.leave(name)
+		a.stopWaiting(name)
 		a.own[name] = true
 	}
 	if len(mine) == 0 {
 		return nil
 	}
-	at, err := a.o.take(ctx, mine, true)
+	at, err := a.o.takeLocks(ctx, mine, true)
 	if err != nil {
 		a.o.giveUp(at, mine)
 		return err
 	}
 	for owner, w := range at.owners {
-		a.watch(owner, w)
+		a.watchOwner(owner, w)
 	}
 	for name, e := range at.others {
-		a.wait(name, e)
+		a.awaitLock(name, e)
 	}
 	for name := range at.got {
-		a.leave(name)
+		a.stopWaiting(name)
 	}
-	held, err := a.o.register(mine, at.got)
+	held, err := a.o.registerHeld(mine, at.got)
 	if err != nil {
 		a.o.giveUp(at, mine)
 		return err
@@ -78,15 +78,15 @@ func (a *Acquirer) tryPart(ctx context.Context, names []string) error {
 	return nil
 }
 
-// wait waits for a lock with a new watch.
-func (a *Acquirer) wait(name string, e entry) {
-	a.leave(name)
+// awaitLock waits for a lock with a new watch.
+func (a *Acquirer) awaitLock(name string, e entry) {
+	a.stopWaiting(name)
 	a.waiting[name] = e
 	e.watch.OnFire(func(session.Event) { a.orders.Post(order{fired: name}) })
 }
 
-// watch waits for the end of an owner: then all its locks are free.
-func (a *Acquirer) watch(owner string, w *session.Watch) {
+// watchOwner waits for the end of an owner: then all its locks are free.
+func (a *Acquirer) watchOwner(owner string, w *session.Watch) {
 	if old := a.owners[owner]; old != nil {
 		old.Stop()
 	}
@@ -94,20 +94,20 @@ func (a *Acquirer) watch(owner string, w *session.Watch) {
 	w.OnFire(func(session.Event) { a.orders.Post(order{owner: owner}) })
 }
 
-// leave ends the wait for a lock.
-func (a *Acquirer) leave(name string) {
+// stopWaiting ends the wait for a lock.
+func (a *Acquirer) stopWaiting(name string) {
 	if e, waiting := a.waiting[name]; waiting {
-		e.stop()
+		e.stopWatch()
 		delete(a.waiting, name)
 	}
 }
 
-// forget drops the names not held.
-func (a *Acquirer) forget(names []string) {
+// dropNames drops the names not held.
+func (a *Acquirer) dropNames(names []string) {
 	var dropped []string
 	for _, name := range names {
 		if _, waiting := a.waiting[name]; waiting || a.own[name] {
-			a.leave(name)
+			a.stopWaiting(name)
 			dropped = append(dropped, name)
 		}
 	}
@@ -121,8 +121,8 @@ func (a *Acquirer) forget(names []string) {
 	a.dropped(dropped)
 }
 
-// tidy ends the watches on owners of whom nothing is waited for any more.
-func (a *Acquirer) tidy() {
+// stopUnneededWatches ends the watches on owners whose locks are not waited for any more.
+func (a *Acquirer) stopUnneededWatches() {
 	if len(a.owners) == 0 {
 		return
 	}

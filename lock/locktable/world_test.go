@@ -41,8 +41,8 @@ func (w *World) try(o *locktable.Owner, names ...string) []*locktable.Held {
 	return held
 }
 
-// free wants all locks of the table to be free, and no owner to be left.
-func (w *World) free(c *session.Client) {
+// requireAllFree requires all locks of the table to be free, and no owner to be left.
+func (w *World) requireAllFree(c *session.Client) {
 	w.Helper()
 	entries, err := locktable.New(c, dir, nil).Entries(w.Ctx)
 	require.NoError(w, err)
@@ -53,8 +53,8 @@ func (w *World) free(c *session.Client) {
 	require.Empty(w, w.Children(dir+".owners"))
 }
 
-// names are n names of locks.
-func names(n int) []string {
+// lockNames returns n names of locks.
+func lockNames(n int) []string {
 	out := make([]string, n)
 	for i := range out {
 		out[i] = fmt.Sprintf("lock-%04d", i)
@@ -76,8 +76,8 @@ type begun struct {
 	err  error
 }
 
-// lock starts a Lock, and returns once it waits, or has ended.
-func (w *World) lock(ctx context.Context, o *locktable.Owner, names ...string) <-chan begun {
+// startLock starts a Lock, and returns once Lock waits or has ended.
+func (w *World) startLock(ctx context.Context, o *locktable.Owner, names ...string) <-chan begun {
 	out := make(chan begun, 1)
 	// The bubble waits for it; it ends with ctx at the latest.
 	go func() {
@@ -88,8 +88,8 @@ func (w *World) lock(ctx context.Context, o *locktable.Owner, names ...string) <
 	return out
 }
 
-// pending wants the call of out to be waiting still.
-func (w *World) pending(out <-chan begun) {
+// requirePending requires that the call of out still waits.
+func (w *World) requirePending(out <-chan begun) {
 	w.Helper()
 	select {
 	case b := <-out:
@@ -98,13 +98,13 @@ func (w *World) pending(out <-chan begun) {
 	}
 }
 
-// lost wants a lock to be lost for a reason.
-func (w *World) lost(h *locktable.Held, reason error) {
+// requireLost requires a lock to be lost for a reason.
+func (w *World) requireLost(h *locktable.Held, reason error) {
 	w.Helper()
 	require.Error(w, h.Context().Err())
 	require.ErrorIs(w, context.Cause(h.Context()), session.ErrLost)
 	require.ErrorIs(w, context.Cause(h.Context()), reason)
 }
 
-// within is a virtual minute.
-func (w *World) within() context.Context { return w.Within(time.Minute) }
+// withinMinute returns a context that ends after a virtual minute.
+func (w *World) withinMinute() context.Context { return w.Within(time.Minute) }
