@@ -17,14 +17,14 @@ import (
 
 func TestAllWritesAreAppliedTogether(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
-		w.create("/a", "/b", "/old")
+		w.createZeros("/a", "/b", "/old")
 		txs := stm.New(w.Client(), markers, nil)
 		require.Equal(w, markers, txs.Path())
 		w.apply(txs, func(tx *stm.Tx) error {
 			return errors.Join(move("/a", "/b", 5)(tx), tx.Create("/new", []byte("n"), session.Ephemeral, nil), tx.Delete("/old"))
 		})
-		require.Equal(w, []int{-5, 5}, []int{w.value("/a"), w.value("/b")})
-		require.False(w, w.exists("/old"))
+		require.Equal(w, []int{-5, 5}, []int{w.numberAt("/a"), w.numberAt("/b")})
+		require.False(w, w.nodeExists("/old"))
 		n, err := w.Server.Get("/new")
 		require.NoError(w, err)
 		require.NotZero(w, n.EphemeralOwner)
@@ -44,7 +44,7 @@ func TestFunctionIsCalledAgainWhenWhatItHasReadChanges(t *testing.T) {
 	for name, change := range changes {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, nil, func(w *World) {
-				w.create("/read", "/a")
+				w.createZeros("/read", "/a")
 				txs := stm.New(w.Client(), markers, nil)
 				calls := 0
 				w.apply(txs, func(tx *stm.Tx) error {
@@ -64,7 +64,7 @@ func TestFunctionIsCalledAgainWhenWhatItHasReadChanges(t *testing.T) {
 					return tx.Put("/a", text(sum))
 				})
 				require.Equal(w, 2, calls)
-				require.NotEqual(w, 1, w.value("/a"), "the value seen by the second call")
+				require.NotEqual(w, 1, w.numberAt("/a"), "the value seen by the second call")
 			})
 		})
 	}
@@ -73,7 +73,7 @@ func TestFunctionIsCalledAgainWhenWhatItHasReadChanges(t *testing.T) {
 // A write without a read depends on nothing.
 func TestBlindWritesDoNotConflict(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
-		w.create("/a", "/b")
+		w.createZeros("/a", "/b")
 		calls := 0
 		w.apply(stm.New(w.Client(), markers, nil), func(tx *stm.Tx) error {
 			err := errors.Join(tx.Set("/a", []byte("1")), tx.Delete("/b"))
@@ -82,26 +82,26 @@ func TestBlindWritesDoNotConflict(t *testing.T) {
 			return err
 		})
 		require.Equal(w, 1, calls)
-		require.Equal(w, 1, w.value("/a"))
+		require.Equal(w, 1, w.numberAt("/a"))
 	})
 }
 
 func TestErrorOfTheFunctionWritesNothingAndIsReturnedAsItIs(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
-		w.create("/a")
+		w.createZeros("/a")
 		txs := stm.New(w.Client(), markers, nil)
 		empty := fmt.Errorf("no money: %w", io.EOF)
 		err := txs.Apply(w.Ctx, func(tx *stm.Tx) error { return errors.Join(add(tx, "/a", 1), empty) })
 		require.ErrorIs(w, err, empty)
 		require.Equal(w, empty.Error(), err.Error())
-		require.Zero(w, w.value("/a"))
+		require.Zero(w, w.numberAt("/a"))
 	})
 }
 
 // An error caused by a stale read is not returned.
 func TestErrorOfTheFunctionIsTrueWhenItIsReturned(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
-		w.create("/a")
+		w.createZeros("/a")
 		calls := 0
 		w.apply(stm.New(w.Client(), markers, nil), func(tx *stm.Tx) error {
 			n, err := tx.Get("/a")
@@ -120,7 +120,7 @@ func TestErrorOfTheFunctionIsTrueWhenItIsReturned(t *testing.T) {
 // Reads of one transaction can be of two states. Such a call decides nothing.
 func TestReadsOfTwoStatesAreNotBelieved(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
-		w.create("/a", "/b") // always the same
+		w.createZeros("/a", "/b") // always the same
 		calls := 0
 		w.apply(stm.New(w.Client(), markers, nil), func(tx *stm.Tx) error {
 			a, err := tx.Get("/a")
@@ -140,7 +140,7 @@ func TestReadsOfTwoStatesAreNotBelieved(t *testing.T) {
 
 func TestGuardThatFailsEndsApply(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
-		w.create("/a")
+		w.createZeros("/a")
 		client := w.Client()
 		txs := stm.New(client, markers, nil)
 		require.NoError(w, w.Server.Create("/held", nil))
@@ -149,7 +149,7 @@ func TestGuardThatFailsEndsApply(t *testing.T) {
 		w.apply(txs, guarded)
 		require.NoError(w, w.Server.Delete("/held"))
 		require.ErrorIs(w, txs.Apply(w.Ctx, guarded), stm.ErrGuard)
-		require.Equal(w, 1, w.value("/a"))
+		require.Equal(w, 1, w.numberAt("/a"))
 		onlyRead := func(tx *stm.Tx) error {
 			_, err := tx.Get("/a")
 			return errors.Join(err, tx.Guard(guard))
@@ -161,7 +161,7 @@ func TestGuardThatFailsEndsApply(t *testing.T) {
 // A hold may consist of several znodes, and may end before they are gone.
 func TestGuardOfSeveralZnodesAndOfAContextEndsApply(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
-		w.create("/a")
+		w.createZeros("/a")
 		client := w.Client()
 		txs := stm.New(client, markers, nil)
 		require.NoError(w, w.Server.Create("/held", nil))
@@ -180,14 +180,14 @@ func TestGuardOfSeveralZnodesAndOfAContextEndsApply(t *testing.T) {
 		require.ErrorIs(w, err, stm.ErrGuard)
 		require.ErrorContains(w, err, "/too")
 		w.apply(txs, guarded(session.CheckOp("/held", 0)))
-		require.Equal(w, 3, w.value("/a"))
+		require.Equal(w, 3, w.numberAt("/a"))
 		require.ErrorIs(w, txs.Apply(w.Ctx, guarded(session.AllOf(session.DeleteOp("/held", -1)))), stm.ErrInvalidArgument)
 	})
 }
 
 func TestConflictsInARowAreBounded(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
-		w.create("/a")
+		w.createZeros("/a")
 		calls := 0
 		err := stm.New(w.Client(), markers, &stm.Options{MaxConflicts: 3}).Apply(w.Ctx, func(tx *stm.Tx) error {
 			err := add(tx, "/a", 1)
@@ -199,13 +199,13 @@ func TestConflictsInARowAreBounded(t *testing.T) {
 		require.ErrorIs(w, err, session.ErrBadVersion)
 		require.ErrorContains(w, err, "/a")
 		require.Equal(w, 4, calls)
-		require.Equal(w, 400, w.value("/a"))
+		require.Equal(w, 400, w.numberAt("/a"))
 	})
 }
 
 func TestTransactionsOfManyClientsAllCount(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
-		w.create("/a", "/b", "/c")
+		w.createZeros("/a", "/b", "/c")
 		paths := []string{"/a", "/b", "/c"}
 		var all sync.WaitGroup
 		for i := range 8 {
@@ -222,7 +222,7 @@ func TestTransactionsOfManyClientsAllCount(t *testing.T) {
 			}
 		}
 		all.Wait()
-		require.Zero(w, w.value("/a")+w.value("/b")+w.value("/c"))
+		require.Zero(w, w.numberAt("/a")+w.numberAt("/b")+w.numberAt("/c"))
 		versions := int32(0)
 		for _, p := range paths {
 			n, err := w.Server.Get(p)
@@ -236,7 +236,7 @@ func TestTransactionsOfManyClientsAllCount(t *testing.T) {
 
 func TestApplyEndsWithItsContext(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
-		w.create("/a")
+		w.createZeros("/a")
 		txs := stm.New(w.Client(), markers, nil)
 		ctx, cancel := context.WithCancelCause(w.Ctx)
 		calls := 0
@@ -250,14 +250,14 @@ func TestApplyEndsWithItsContext(t *testing.T) {
 		require.ErrorIs(w, err, context.Canceled)
 		require.ErrorIs(w, err, io.EOF)
 		require.Equal(w, 1, calls)
-		require.Equal(w, 50, w.value("/a"))
+		require.Equal(w, 50, w.numberAt("/a"))
 		require.ErrorIs(w, txs.Apply(ctx, func(*stm.Tx) error { return nil }), io.EOF)
 	})
 }
 
 func TestApplyEndsWithItsContextBetweenConflicts(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
-		w.create("/a")
+		w.createZeros("/a")
 		calls := 0
 		err := stm.New(w.Client(), markers, &stm.Options{MaxConflicts: 1_000_000}).Apply(w.Within(10*time.Second), func(tx *stm.Tx) error {
 			err := add(tx, "/a", 1)
@@ -268,14 +268,14 @@ func TestApplyEndsWithItsContextBetweenConflicts(t *testing.T) {
 		require.ErrorIs(w, err, context.DeadlineExceeded)
 		require.NotErrorIs(w, err, session.ErrUnknownOutcome)
 		require.Greater(w, calls, 100)
-		require.Equal(w, 50, w.value("/a"))
+		require.Equal(w, 50, w.numberAt("/a"))
 	})
 }
 
 // An abandoned request without changes leaves no unknown outcome.
 func TestReadsThatAreGivenUpHaveNoUnknownOutcome(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
-		w.create("/a")
+		w.createZeros("/a")
 		txs := stm.New(w.Client(), markers, nil)
 		err := txs.Apply(w.Within(time.Second), func(tx *stm.Tx) error {
 			_, err := tx.GetAll("/a", "/absent")

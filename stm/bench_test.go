@@ -21,8 +21,8 @@ import (
 // repeat a transaction until applied, without markers, pauses or certainty: the
 // usual handwritten loop. Compare only figures of the same run.
 
-// plain is the usual handwritten loop.
-func plain(ctx context.Context, s *session.Session, from, to string) error {
+// movePlain moves by the usual handwritten loop.
+func movePlain(ctx context.Context, s *session.Session, from, to string) error {
 	for {
 		reads := []*session.Future[session.Seen]{s.StartGet(from, false), s.StartGet(to, false)}
 		var ops []session.Op
@@ -63,7 +63,7 @@ func BenchmarkMove(b *testing.B) {
 					if how == "stm" {
 						work = append(work, func() error { return txs.Apply(ctx, move) })
 					} else {
-						work = append(work, func() error { return plain(ctx, s, from, to) })
+						work = append(work, func() error { return movePlain(ctx, s, from, to) })
 					}
 				}
 				var left atomic.Int64

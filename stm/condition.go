@@ -18,14 +18,14 @@ import (
 // Only Path, Exists, Data, and the version of Stat are needed. With the zxids of Stat, the
 // outcome can also be found out if the session is lost.
 func (tx *Tx) Assume(node Node) error {
-	if err := tx.begin(node.Path); err != nil {
+	if err := tx.checkPath(node.Path); err != nil {
 		return err
 	}
-	if e := tx.nodes[node.Path]; !tx.assumes || e != nil && e.known() || node.Exists && node.Stat.Version == anyVersion {
+	if e := tx.nodes[node.Path]; !tx.assumes || e != nil && e.isKnown() || node.Exists && node.Stat.Version == anyVersion {
 		return nil
 	}
 	node.Data = bytes.Clone(node.Data)
-	tx.know(node)
+	tx.noteNode(node)
 	return nil
 }
 
@@ -37,11 +37,11 @@ func (tx *Tx) Unanswered() bool { return tx.unanswered }
 // place of this call among the writes. The znode is not read, and may change.
 // If the znode does not exist, Apply ends with session.ErrNoNode and the path.
 func (tx *Tx) Require(path string) error {
-	if err := tx.begin(path); err != nil {
+	if err := tx.checkPath(path); err != nil {
 		return err
 	}
-	if e := tx.nodes[path]; e != nil && e.known() && !e.now.Exists {
-		return tx.refuse("require", path, session.ErrNoNode)
+	if e := tx.nodes[path]; e != nil && e.isKnown() && !e.now.Exists {
+		return tx.refuseAttempt("require", path, session.ErrNoNode)
 	}
 	tx.writes = append(tx.writes, write{kind: requireWrite, path: path, version: anyVersion})
 	return nil
@@ -50,11 +50,11 @@ func (tx *Tx) Require(path string) error {
 // Guard applies the transaction only if the check holds: usually the guard of a lock,
 // a leadership or whatever else is held. If the check fails, Apply ends with ErrGuard.
 func (tx *Tx) Guard(check session.Op) error {
-	switch err := tx.usable(); {
+	switch err := tx.checkUsable(); {
 	case err != nil:
 		return err
 	case !check.IsCheck():
-		return tx.refuse("guard", check.Path(), fmt.Errorf("%w: a guard must be a check, which changes nothing", ErrInvalidArgument))
+		return tx.refuseAttempt("guard", check.Path(), fmt.Errorf("%w: a guard must be a check, which changes nothing", ErrInvalidArgument))
 	}
 	tx.guards = append(tx.guards, check)
 	return nil

@@ -18,7 +18,7 @@ import (
 
 func TestAssumedNodeIsNotReadAndOneThatIsOutOfDateIs(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
-		w.create("/a")
+		w.createZeros("/a")
 		client := w.Client()
 		txs := stm.NewIdempotent(client, "/txs", nil)
 		known := stm.Node{Path: "/a", Exists: true, Data: []byte("0")}
@@ -30,9 +30,9 @@ func TestAssumedNodeIsNotReadAndOneThatIsOutOfDateIs(t *testing.T) {
 		w.Server.ResetStats()
 		w.apply(txs, assuming)
 		require.Equal(w, 1, w.Requests(client), "one transaction")
-		require.Equal(w, 1, w.value("/a"))
+		require.Equal(w, 1, w.numberAt("/a"))
 		w.apply(txs, assuming)
-		require.Equal(w, 2, w.value("/a"), "the version has changed")
+		require.Equal(w, 2, w.numberAt("/a"), "the version has changed")
 		require.Equal(w, 3, calls)
 	})
 }
@@ -52,7 +52,7 @@ func TestErrorThatIsDueToAWrongAssumptionIsNotReported(t *testing.T) {
 		} {
 			t.Run(name+"/"+kind, func(t *testing.T) {
 				inWorld(t, nil, func(w *World) {
-					w.create("/a")
+					w.createZeros("/a")
 					w.apply(txs(w.Client()), func(tx *stm.Tx) error {
 						err := tx.Assume(wrong)
 						n, err2 := tx.Get(wrong.Path)
@@ -69,7 +69,7 @@ func TestErrorThatIsDueToAWrongAssumptionIsNotReported(t *testing.T) {
 
 func TestAssumedAbsenceIsACondition(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
-		w.create("/part")
+		w.createZeros("/part")
 		client := w.Client()
 		txs := stm.NewIdempotent(client, "/txs", nil)
 		deletePart := func(tx *stm.Tx) error {
@@ -80,21 +80,21 @@ func TestAssumedAbsenceIsACondition(t *testing.T) {
 			}
 			return errors.Join(err, err2, tx.Delete("/part"))
 		}
-		w.create("/owner")
+		w.createZeros("/owner")
 		require.ErrorIs(w, txs.Apply(w.Ctx, deletePart), io.EOF)
-		require.True(w, w.exists("/part"))
+		require.True(w, w.nodeExists("/part"))
 		require.NoError(w, w.Server.Delete("/owner"))
 		w.Server.ResetStats()
 		w.apply(txs, deletePart)
 		require.Equal(w, 1, w.Requests(client), "one transaction")
-		require.False(w, w.exists("/part"))
-		require.False(w, w.exists("/owner"))
+		require.False(w, w.nodeExists("/part"))
+		require.False(w, w.nodeExists("/owner"))
 	})
 }
 
 func TestRequiredZnodeMustExistAndMayChange(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
-		w.create("/a", "/needed")
+		w.createZeros("/a", "/needed")
 		client := w.Client()
 		txs := stm.NewIdempotent(client, "/txs", nil)
 		require.NoError(w, w.Server.Set("/needed", []byte("7")))
@@ -102,20 +102,20 @@ func TestRequiredZnodeMustExistAndMayChange(t *testing.T) {
 		w.Server.ResetStats()
 		w.apply(txs, requiring)
 		require.Equal(w, 1, w.Requests(client), "the znode is not read")
-		require.Equal(w, 1, w.value("/a"))
+		require.Equal(w, 1, w.numberAt("/a"))
 		require.NoError(w, w.Server.Delete("/needed"))
 		err := txs.Apply(w.Ctx, func(tx *stm.Tx) error { return errors.Join(tx.Require("/needed"), tx.Set("/a", []byte("2"))) })
 		require.ErrorIs(w, err, session.ErrNoNode)
 		var txn *session.TxnError
 		require.ErrorAs(w, err, &txn)
 		require.Equal(w, "/needed", txn.Path)
-		require.Equal(w, 1, w.value("/a"))
+		require.Equal(w, 1, w.numberAt("/a"))
 		// Without a write, and with the knowledge of the transaction.
 		require.ErrorIs(w, txs.Apply(w.Ctx, func(tx *stm.Tx) error { return tx.Require("/needed") }), session.ErrNoNode)
 		err = txs.Apply(w.Ctx, func(tx *stm.Tx) error { return errors.Join(tx.Delete("/a"), tx.Require("/a")) })
 		require.ErrorIs(w, err, session.ErrNoNode)
 		w.apply(txs, func(tx *stm.Tx) error { return errors.Join(tx.Require("/a"), tx.Set("/a", []byte("3"))) })
-		require.Equal(w, 3, w.value("/a"), "a write of a required znode")
+		require.Equal(w, 3, w.numberAt("/a"), "a write of a required znode")
 	})
 }
 
@@ -126,7 +126,7 @@ func TestResultsAreThoseOfTheWritesInTheirOrder(t *testing.T) {
 	} {
 		t.Run(kind, func(t *testing.T) {
 			inWorld(t, nil, func(w *World) {
-				w.create("/a", "/b", "/c", "/gone")
+				w.createZeros("/a", "/b", "/c", "/gone")
 				results, err := txs(w.Client()).ApplyResults(w.Ctx, func(tx *stm.Tx) error {
 					_, err := tx.GetAll("/b", "/absent")
 					return errors.Join(err, tx.Require("/c"), tx.Delete("/gone"), add(tx, "/a", 1),
@@ -150,7 +150,7 @@ func TestIdempotentFunctionIsCalledAgainAfterALostReply(t *testing.T) {
 	for name, expire := range map[string]bool{"connection": false, "session": true} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, nil, func(w *World) {
-				w.create("/a")
+				w.createZeros("/a")
 				client := w.Client()
 				txs := stm.NewIdempotent(client, "/txs", nil)
 				id := w.ID(client)
@@ -158,9 +158,9 @@ func TestIdempotentFunctionIsCalledAgainAfterALostReply(t *testing.T) {
 				if expire {
 					fault = zktest.DropReplyHole
 				}
-				w.Server.FailNth(commits, 1, zktest.Action{Do: fault})
+				w.Server.FailNth(isCommit, 1, zktest.Action{Do: fault})
 				var told []bool
-				done := w.started(w.Ctx, txs, func(tx *stm.Tx) error {
+				done := w.startApply(w.Ctx, txs, func(tx *stm.Tx) error {
 					told = append(told, tx.Unanswered())
 					err := tx.Assume(stm.Node{Path: "/a", Exists: true, Data: []byte("0")})
 					n, err2 := tx.Get("/a")
@@ -178,7 +178,7 @@ func TestIdempotentFunctionIsCalledAgainAfterALostReply(t *testing.T) {
 				n, err := w.Server.Get("/a")
 				require.NoError(w, err)
 				require.EqualValues(w, 1, n.Version)
-				require.False(w, w.exists("/txs"), "there is no marker")
+				require.False(w, w.nodeExists("/txs"), "there is no marker")
 			})
 		})
 	}
@@ -186,7 +186,7 @@ func TestIdempotentFunctionIsCalledAgainAfterALostReply(t *testing.T) {
 
 func TestIdempotentCallThatEndsWithoutAReplyIsUnknown(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
-		w.create("/a")
+		w.createZeros("/a")
 		txs := stm.NewIdempotent(w.Client(), "/txs", nil)
 		err := txs.Apply(w.Within(time.Second), func(tx *stm.Tx) error {
 			w.Server.BlackHole(zktest.Link{}, zktest.ToClient)
@@ -202,7 +202,7 @@ func TestAbsenceThatAloneWasReadIsProvedWithoutAWrite(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		client := w.Client()
 		w.Server.OnRequest(func(r zktest.Request) zktest.Action {
-			require.False(w, commits(r), "no write")
+			require.False(w, isCommit(r), "no write")
 			return zktest.Action{}
 		})
 		calls := 0
@@ -246,7 +246,7 @@ func TestIdempotentTransactionsUnderEveryFault(t *testing.T) {
 			return errors.Join(tx.Require("/receipts"), tx.Set("/order", []byte(by)), tx.Delete("/open"))
 		}
 	}
-	run(t, world.Trial{
+	runTrial(t, world.Trial{
 		Name: "an idempotent transaction",
 		Setup: func(e *matrix.Env, p *world.Party) error {
 			p.State = new(error)
@@ -278,7 +278,7 @@ func TestIdempotentTransactionsUnderEveryFault(t *testing.T) {
 			}
 			return err
 		},
-		Counts:  everything,
+		Counts:  countsAll,
 		Excuses: []error{context.DeadlineExceeded},
 	})
 }

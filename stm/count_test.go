@@ -11,7 +11,7 @@ import (
 // The costs promised by the package's documentation.
 func TestRequestsOfATransaction(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
-		w.create("/a", "/b")
+		w.createZeros("/a", "/b")
 		client := w.Client()
 		txs := stm.New(client, markers, nil)
 		cost := func(f func(tx *stm.Tx) error) int {

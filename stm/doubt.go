@@ -37,15 +37,15 @@ func newDoubt(tx *Tx, m *marker, reason error) *doubt {
 	return d
 }
 
-// settle finds out the outcome of the transaction. If the outcome is notApplied, the
+// findOutcome finds out the outcome of the transaction. If the outcome is notApplied, the
 // transaction never will be applied.
-func (d *doubt) settle(ctx context.Context, s *session.Session) (outcome, error) {
+func (d *doubt) findOutcome(ctx context.Context, s *session.Session) (outcome, error) {
 	for {
-		out, err := d.marker.look(ctx, s)
+		out, err := d.marker.readOutcome(ctx, s)
 		switch out {
 		case notApplied:
 		case gone:
-			return d.compare(ctx, s)
+			return d.compareZnodes(ctx, s)
 		default:
 			return out, err
 		}
@@ -62,8 +62,8 @@ func (d *doubt) settle(ctx context.Context, s *session.Session) (outcome, error)
 	}
 }
 
-// compare settles the doubt without the marker.
-func (d *doubt) compare(ctx context.Context, s *session.Session) (outcome, error) {
+// compareZnodes settles the doubt without the marker.
+func (d *doubt) compareZnodes(ctx context.Context, s *session.Session) (outcome, error) {
 	for _, was := range d.unchange {
 		stat, exists, err := existsFresh(ctx, s, was.Path)
 		if err != nil {
@@ -76,8 +76,8 @@ func (d *doubt) compare(ctx context.Context, s *session.Session) (outcome, error
 	return unknown, nil
 }
 
-// error is the error of an Apply that could not settle the doubt, because of
+// unknownError returns the error of an Apply that could not settle the doubt, because of
 // why.
-func (d *doubt) error(why error) error {
+func (d *doubt) unknownError(why error) error {
 	return fmt.Errorf("%w: %w; then: %w", session.ErrUnknownOutcome, d.reason, why)
 }

@@ -16,20 +16,20 @@ import (
 func losesItsSession(t *testing.T, lose zktest.Fault, f func(tx *stm.Tx) error, meanwhile func(w *World)) (a, b int, said error) {
 	t.Helper()
 	inWorld(t, nil, func(w *World) {
-		w.create("/a", "/b", "/c")
+		w.createZeros("/a", "/b", "/c")
 		client := w.Client()
 		txs := stm.New(client, markers, nil)
 		w.apply(txs, move("/c", "/c", 0)) // creates a marker
 		id := w.ID(client)
-		w.Server.FailNth(commits, 1, zktest.Action{Do: lose})
-		done := w.started(w.Ctx, txs, f)
+		w.Server.FailNth(isCommit, 1, zktest.Action{Do: lose})
+		done := w.startApply(w.Ctx, txs, f)
 		w.Settle()
 		if meanwhile != nil {
 			meanwhile(w)
 		}
 		require.NoError(w, w.Server.ExpireSession(id))
 		said = <-done
-		a, b = w.value("/a"), w.value("/b")
+		a, b = w.numberAt("/a"), w.numberAt("/b")
 		require.Empty(w, w.Server.Stats().Watches)
 	})
 	return a, b, said
@@ -148,7 +148,7 @@ func TestBlindWritesAndCreationsInALostSessionAreUnknown(t *testing.T) {
 		for _, fault := range []zktest.Fault{zktest.DropRequest, zktest.DropReplyHole} {
 			tasks := 0
 			_, _, said := losesItsSession(t, fault, f, func(w *World) {
-				if w.exists("/task") { // a worker does the task
+				if w.nodeExists("/task") { // a worker does the task
 					tasks++
 					require.NoError(w, w.Server.Delete("/task"))
 				}
@@ -165,7 +165,7 @@ func TestBlindWritesAndCreationsInALostSessionAreUnknown(t *testing.T) {
 func TestMarkerOfAFormerSessionTells(t *testing.T) {
 	for _, applied := range []bool{false, true} {
 		inWorld(t, nil, func(w *World) {
-			w.create("/a")
+			w.createZeros("/a")
 			first, second := w.Client(), w.Client()
 			s1, s2 := w.Session(first), w.Session(second)
 			node, err := s1.Create(w.Ctx, "/marker", nil, session.Ephemeral, nil)
@@ -190,10 +190,10 @@ func TestMarkerOfAFormerSessionTells(t *testing.T) {
 func TestMarkerThatAnOperatorDeletesCostsNoTruth(t *testing.T) {
 	for _, applied := range []bool{false, true} {
 		inWorld(t, nil, func(w *World) {
-			w.create("/a", "/b")
+			w.createZeros("/a", "/b")
 			txs := stm.New(w.Client(), markers, nil)
 			w.apply(txs, move("/a", "/b", 0))
-			w.Server.FailNth(commits, 1, zktest.Action{Do: map[bool]zktest.Fault{false: zktest.CutBefore, true: zktest.DropReplyCut}[applied]})
+			w.Server.FailNth(isCommit, 1, zktest.Action{Do: map[bool]zktest.Fault{false: zktest.CutBefore, true: zktest.DropReplyCut}[applied]})
 			deleted := false
 			w.Server.OnRequest(func(r zktest.Request) zktest.Action {
 				if r.Op == "exists" && !deleted {
@@ -209,9 +209,9 @@ func TestMarkerThatAnOperatorDeletesCostsNoTruth(t *testing.T) {
 			} else {
 				require.NoError(w, err)
 			}
-			require.Equal(w, []int{-5, 5}, []int{w.value("/a"), w.value("/b")}, "once")
+			require.Equal(w, []int{-5, 5}, []int{w.numberAt("/a"), w.numberAt("/b")}, "once")
 			w.apply(txs, move("/b", "/a", 5))
-			require.Zero(w, w.value("/a"))
+			require.Zero(w, w.numberAt("/a"))
 		})
 	}
 }
@@ -219,14 +219,14 @@ func TestMarkerThatAnOperatorDeletesCostsNoTruth(t *testing.T) {
 // An operator deletes the folder between transactions, or changes a marker.
 func TestTransactionsGoOnWithoutTheirMarkers(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
-		w.create("/a", "/b")
+		w.createZeros("/a", "/b")
 		txs := stm.New(w.Client(), markers, nil)
 		w.apply(txs, move("/a", "/b", 1))
 		require.NoError(w, w.Server.DeleteAll(markers))
 		w.apply(txs, move("/a", "/b", 1))
 		require.NoError(w, w.Server.Set(markers+"/"+w.Children(markers)[0], []byte("garbage")))
 		w.apply(txs, move("/a", "/b", 1))
-		require.Equal(w, 3, w.value("/b"))
+		require.Equal(w, 3, w.numberAt("/b"))
 		w.Settle()
 		require.Len(w, w.Children(markers), 1, "the marker of the settled transaction is deleted")
 	})
@@ -234,11 +234,11 @@ func TestTransactionsGoOnWithoutTheirMarkers(t *testing.T) {
 
 func TestCallerWhoGivesUpIsToldThatTheOutcomeIsUnknown(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
-		w.create("/a", "/b")
+		w.createZeros("/a", "/b")
 		txs := stm.New(w.Client(), markers, nil)
 		w.apply(txs, move("/a", "/b", 0))
 		w.Server.BlackHole(zktest.Link{}, zktest.ToClient)
-		done := w.started(w.Within(time.Second), txs, func(tx *stm.Tx) error { return tx.Set("/a", []byte("1")) })
+		done := w.startApply(w.Within(time.Second), txs, func(tx *stm.Tx) error { return tx.Set("/a", []byte("1")) })
 		err := <-done
 		require.ErrorIs(w, err, session.ErrUnknownOutcome)
 		require.ErrorIs(w, err, context.DeadlineExceeded)
@@ -252,14 +252,14 @@ func TestCallerWhoGivesUpIsToldThatTheOutcomeIsUnknown(t *testing.T) {
 // An outage during a transaction, longer than the session.
 func TestTransactionOverAnOutage(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
-		w.create("/a", "/b")
+		w.createZeros("/a", "/b")
 		txs := stm.New(w.Client(), markers, nil)
 		w.apply(txs, move("/a", "/b", 0))
 		require.NoError(w, w.Server.Stop(1))
-		done := w.started(w.Ctx, txs, move("/a", "/b", 5))
+		done := w.startApply(w.Ctx, txs, move("/a", "/b", 5))
 		w.Pass(10 * time.Minute)
 		require.NoError(w, w.Server.Restart(1))
 		require.NoError(w, <-done)
-		require.Equal(w, 5, w.value("/b"))
+		require.Equal(w, 5, w.numberAt("/b"))
 	})
 }

@@ -15,19 +15,19 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/matrix"
 )
 
-// everything also counts the requests that find out outcomes.
-func everything(r zktest.Request) bool {
+// countsAll also accepts the requests that find out outcomes.
+func countsAll(r zktest.Request) bool {
 	return !slices.Contains([]string{"connect", "ping", "setWatches", "setAuth", "closeSession"}, r.Op)
 }
 
 // ledger has the results of two transactions of the tested client.
 type ledger struct{ said [2]error }
 
-// transfers is a trial of two transactions; the second runs after any result of
+// transferTrial makes a trial of two transactions; the second runs after any result of
 // the first. Number i moves 10^i from /a to /b, so each digit tells how often
 // the transaction was applied. between runs between the reads of a transaction
 // and its writes.
-func transfers(name string, between func(ctx context.Context, p *world.Party) error) world.Trial {
+func transferTrial(name string, between func(ctx context.Context, p *world.Party) error) world.Trial {
 	return world.Trial{
 		Name: name,
 		Setup: func(e *matrix.Env, p *world.Party) error {
@@ -51,16 +51,16 @@ func transfers(name string, between func(ctx context.Context, p *world.Party) er
 		},
 		Next: func(ctx context.Context, p *world.Party) error {
 			world.Pause(time.Minute) // for requests in flight
-			return settled(ctx, p, p.State.(*ledger))
+			return checkSettled(ctx, p, p.State.(*ledger))
 		},
-		Counts:  everything,
+		Counts:  countsAll,
 		Excuses: []error{context.DeadlineExceeded},
 	}
 }
 
-// settled asserts that the numbers agree with the reports, and that the next
+// checkSettled asserts that the numbers agree with the reports, and that the next
 // caller succeeds.
-func settled(ctx context.Context, p *world.Party, l *ledger) error {
+func checkSettled(ctx context.Context, p *world.Party, l *ledger) error {
 	var a, b int
 	other := stm.New(p.Other, markers, nil)
 	err := other.Apply(ctx, func(tx *stm.Tx) error {
@@ -93,7 +93,7 @@ func settled(ctx context.Context, p *world.Party, l *ledger) error {
 	return errors.Join(other.Apply(ctx, move("/a", "/b", 100)), stm.New(p.Tested, markers, nil).Apply(ctx, move("/a", "/b", 1000)))
 }
 
-func run(t *testing.T, tr world.Trial) {
+func runTrial(t *testing.T, tr world.Trial) {
 	t.Helper()
 	t.Parallel()
 	c := tr.Case()
@@ -104,7 +104,9 @@ func run(t *testing.T, tr world.Trial) {
 	matrix.Run(t, c)
 }
 
-func TestTransactionsUnderEveryFault(t *testing.T) { run(t, transfers("two transactions", nil)) }
+func TestTransactionsUnderEveryFault(t *testing.T) {
+	runTrial(t, transferTrial("two transactions", nil))
+}
 
 // Other clients change the same znodes all the time: only the marker can tell
 // the outcome.
@@ -124,11 +126,11 @@ func TestContendedTransactionsUnderEveryFault(t *testing.T) {
 		}
 		return err
 	}
-	run(t, transfers("two transactions, and others between", conflict))
+	runTrial(t, transferTrial("two transactions, and others between", conflict))
 }
 
 func TestReadsUnderEveryFault(t *testing.T) {
-	run(t, world.Trial{
+	runTrial(t, world.Trial{
 		Name:  "reads of what is there and what is not",
 		Setup: func(e *matrix.Env, _ *world.Party) error { return e.Server.Create("/a", []byte("7")) },
 		Op: func(ctx context.Context, p *world.Party) error {
@@ -143,12 +145,12 @@ func TestReadsUnderEveryFault(t *testing.T) {
 		Next: func(ctx context.Context, p *world.Party) error {
 			return stm.New(p.Other, markers, nil).Apply(ctx, func(tx *stm.Tx) error { return tx.Put("/none", nil) })
 		},
-		Counts: everything,
+		Counts: countsAll,
 	})
 }
 
 func TestCreationsUnderEveryFaultAreMadeOnce(t *testing.T) {
-	run(t, world.Trial{
+	runTrial(t, world.Trial{
 		Name:  "create what is absent",
 		Setup: func(_ *matrix.Env, p *world.Party) error { p.State = new(error); return nil },
 		Op: func(ctx context.Context, p *world.Party) error {
@@ -172,7 +174,7 @@ func TestCreationsUnderEveryFaultAreMadeOnce(t *testing.T) {
 			times := map[bool]int{true: 1}[exists]
 			return errors.Join(err, world.CheckOutcome(*p.State.(*error), times))
 		},
-		Counts: everything,
+		Counts: countsAll,
 	})
 }
 

@@ -7,12 +7,12 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// fetch reads the paths not yet known to the transaction.
-func (tx *Tx) fetch(paths []string) error {
+// readMissing reads the paths not yet known to the transaction.
+func (tx *Tx) readMissing(paths []string) error {
 	var synced *session.Future[struct{}]
 	reads := map[string]*session.Future[session.Seen]{}
 	for _, path := range paths {
-		if e := tx.nodes[path]; e != nil && e.known() || reads[path] != nil {
+		if e := tx.nodes[path]; e != nil && e.isKnown() || reads[path] != nil {
 			continue
 		}
 		if synced == nil {
@@ -31,9 +31,9 @@ func (tx *Tx) fetch(paths []string) error {
 		delete(reads, path)
 		seen, err := read.Wait(tx.ctx)
 		if err != nil && !errors.Is(err, session.ErrNoNode) {
-			return tx.fail(err)
+			return tx.failRead(err)
 		}
-		if err := tx.saw(path, seen); err != nil {
+		if err := tx.noteRead(path, seen); err != nil {
 			return err
 		}
 	}
@@ -56,22 +56,22 @@ func (tx *Tx) awaitSync(synced *session.Future[struct{}]) error {
 		return nil
 	}
 	if _, err := synced.Wait(tx.ctx); err != nil {
-		return tx.fail(err)
+		return tx.failRead(err)
 	}
 	return nil
 }
 
-// saw notes the result of a read.
-func (tx *Tx) saw(path string, seen session.Seen) error {
+// noteRead notes the result of a read.
+func (tx *Tx) noteRead(path string, seen session.Seen) error {
 	if seen.Exists && seen.Stat.Version == anyVersion {
-		return tx.refuse("get", path, ErrVersion)
+		return tx.refuseAttempt("get", path, ErrVersion)
 	}
-	tx.know(Node{Path: path, Exists: seen.Exists, Data: seen.Data, Stat: seen.Stat})
+	tx.noteNode(Node{Path: path, Exists: seen.Exists, Data: seen.Data, Stat: seen.Stat})
 	return nil
 }
 
-// know notes the known state of a znode.
-func (tx *Tx) know(node Node) {
+// noteNode notes the known state of a znode.
+func (tx *Tx) noteNode(node Node) {
 	e := &entry{now: node, read: true, was: node}
 	tx.nodes[node.Path] = e
 	tx.reads = append(tx.reads, e)
@@ -127,8 +127,8 @@ func (tx *Tx) topmostAbsent(path string) (string, error) {
 	}
 }
 
-// fail ends the attempt because a read has failed.
-func (tx *Tx) fail(err error) error {
+// failRead ends the attempt because a read has failed.
+func (tx *Tx) failRead(err error) error {
 	tx.failed = err
 	return err
 }

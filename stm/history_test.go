@@ -33,9 +33,9 @@ func (c call) String() string {
 	return fmt.Sprintf("%d-%d %s(%d, %d, %d) saw %v, refused %v, fate %d", c.begin, c.end, c.op, c.i, c.j, c.n, c.saw, c.refused, c.fate)
 }
 
-// step applies a call to the one true copy. The reads of a call with unknown
+// applyCall applies a call to the one true copy. The reads of a call with unknown
 // fate do not count.
-func step(now state, c call) (bool, state) {
+func applyCall(now state, c call) (bool, state) {
 	sees := func(cells ...int) bool {
 		for _, i := range cells {
 			if c.fate == once && now[i] != c.saw[i] {
@@ -76,7 +76,7 @@ func checkHistory(initial state, calls []call) error {
 	for i, c := range calls {
 		all[i] = history.Call{Input: c, Fate: c.fate, Begin: c.begin, End: c.end}
 	}
-	return history.Check(initial, func(now, input any) (bool, any) { return step(now.(state), input.(call)) }, all)
+	return history.Check(initial, func(now, input any) (bool, any) { return applyCall(now.(state), input.(call)) }, all)
 }
 
 // The checker must detect violations.

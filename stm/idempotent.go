@@ -9,7 +9,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// commitUnmarked is commit for a function that recognizes its applied attempts.
+// commitUnmarked is commitWrites for a function that recognizes its applied attempts.
 // After a lost reply, session.Client.Retry waits until the attempt was applied
 // or never will be in its session, and calls inSession again.
 func (r *run) commitUnmarked(ctx context.Context, s *session.Session, tx *Tx, p plan) error {
@@ -19,17 +19,17 @@ func (r *run) commitUnmarked(ctx context.Context, s *session.Session, tx *Tx, p 
 	case err == nil:
 		r.results = p.resultsOfWrites(results)
 		r.pace.Won(time.Since(began))
-		return r.end(nil, false)
+		return r.endCall(nil, false)
 	case errors.Is(err, session.ErrUnknownOutcome):
 		r.open = append(r.open, newDoubt(tx, nil, err))
 		return err
 	}
-	return r.failed(ctx, s, tx, p, err)
+	return r.interpretFailure(ctx, s, tx, p, err)
 }
 
-// refute forgets the attempts that never will be applied, given that all reads
+// refuteOpen forgets the attempts that never will be applied, given that all reads
 // of tx are true.
-func (r *run) refute(tx *Tx) {
+func (r *run) refuteOpen(tx *Tx) {
 	r.open = slices.DeleteFunc(r.open, func(d *doubt) bool { return d.refutedBy(tx) })
 }
 

@@ -22,13 +22,13 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/matrix"
 )
 
-// idempotent makes a Transactor without markers. Its folder must never be created.
-func idempotent(c *session.Client) *stm.Transactor {
+// newIdempotent makes a Transactor without markers. Its folder must never be created.
+func newIdempotent(c *session.Client) *stm.Transactor {
 	return stm.NewIdempotent(c, markers, nil)
 }
 
-// enlist appends id to the list at path, and recognizes an earlier append.
-func enlist(path, id string) func(*stm.Tx) error {
+// appendOnce appends id to the list at path, and recognizes an earlier append.
+func appendOnce(path, id string) func(*stm.Tx) error {
 	return func(tx *stm.Tx) error {
 		n, err := tx.Get(path)
 		if err != nil || slices.Contains(strings.Fields(string(n.Data)), id) {
@@ -38,7 +38,7 @@ func enlist(path, id string) func(*stm.Tx) error {
 	}
 }
 
-func occurrences(data []byte, id string) (n int) {
+func countOccurrences(data []byte, id string) (n int) {
 	for _, word := range strings.Fields(string(data)) {
 		if word == id {
 			n++
@@ -48,18 +48,18 @@ func occurrences(data []byte, id string) (n int) {
 }
 
 func TestRecognizedTransactionsUnderEveryFault(t *testing.T) {
-	run(t, world.Trial{
+	runTrial(t, world.Trial{
 		Name: "two transactions without markers",
 		Setup: func(e *matrix.Env, p *world.Party) error {
 			p.State = &ledger{said: [2]error{context.Canceled, context.Canceled}}
 			return e.Server.Create("/list", nil)
 		},
 		Op: func(ctx context.Context, p *world.Party) error {
-			txs, l := idempotent(p.Tested), p.State.(*ledger)
+			txs, l := newIdempotent(p.Tested), p.State.(*ledger)
 			rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 			defer cancel()
 			for i, ctx := range []context.Context{ctx, rest} {
-				l.said[i] = txs.Apply(ctx, enlist("/list", fmt.Sprint(i)))
+				l.said[i] = txs.Apply(ctx, appendOnce("/list", fmt.Sprint(i)))
 			}
 			return errors.Join(l.said[:]...)
 		},
@@ -71,14 +71,14 @@ func TestRecognizedTransactionsUnderEveryFault(t *testing.T) {
 			}
 			data, _, err := s.Get(ctx, "/list")
 			for i, said := range p.State.(*ledger).said {
-				err = errors.Join(err, world.CheckOutcome(said, occurrences(data, fmt.Sprint(i))))
+				err = errors.Join(err, world.CheckOutcome(said, countOccurrences(data, fmt.Sprint(i))))
 			}
 			if _, there, e := s.Exists(ctx, markers); e != nil || there {
 				err = errors.Join(err, e, errors.New("a folder of markers"))
 			}
-			return errors.Join(err, idempotent(p.Other).Apply(ctx, enlist("/list", "next")))
+			return errors.Join(err, newIdempotent(p.Other).Apply(ctx, appendOnce("/list", "next")))
 		},
-		Counts:  everything,
+		Counts:  countsAll,
 		Excuses: []error{context.DeadlineExceeded},
 	})
 }
@@ -106,13 +106,13 @@ func idempotentHistory(w *world.World, seed uint64, servers int) error {
 	var said [clients * calls]error
 	var all sync.WaitGroup
 	for c := range clients {
-		txs, own := idempotent(w.Client()), rand.New(rand.NewPCG(seed, uint64(c)))
+		txs, own := newIdempotent(w.Client()), rand.New(rand.NewPCG(seed, uint64(c)))
 		// Waited for below; ends after its calls.
 		all.Go(func() {
 			for i := range calls {
 				ctx, cancel := context.WithTimeout(w.Ctx, time.Duration(own.Int64N(int64(30*time.Second))))
 				id := c*calls + i
-				said[id] = txs.Apply(ctx, enlist("/list", fmt.Sprint(id)))
+				said[id] = txs.Apply(ctx, appendOnce("/list", fmt.Sprint(id)))
 				cancel()
 				world.SleepContext(w.Ctx, time.Duration(own.Int64N(int64(2*time.Second))))
 			}
@@ -128,7 +128,7 @@ func idempotentHistory(w *world.World, seed uint64, servers int) error {
 		return err
 	}
 	for id, said := range said {
-		times := occurrences(node.Data, fmt.Sprint(id))
+		times := countOccurrences(node.Data, fmt.Sprint(id))
 		switch fate := history.FateOf(said); {
 		case times > 1, fate == once && times == 0, fate == never && times > 0:
 			return fmt.Errorf("transaction %d was applied %d times: %w", id, times, said)
@@ -143,7 +143,7 @@ func idempotentHistory(w *world.World, seed uint64, servers int) error {
 func TestVerdictAfterAnIdempotentAttempt(t *testing.T) {
 	for name, want := range map[string]bool{"same": false, "expired": false, "given up": true, "given up, and changed": false} {
 		inWorld(t, nil, func(w *World) {
-			w.create("/a")
+			w.createZeros("/a")
 			c := w.Client()
 			s := w.Session(c)
 			if strings.HasPrefix(name, "given up") {
@@ -152,9 +152,9 @@ func TestVerdictAfterAnIdempotentAttempt(t *testing.T) {
 				_, err = s.Hold(w.Ctx, "/held", nil)
 				require.NoError(w, err)
 			}
-			w.Server.FailNth(commits, 1, zktest.Action{Do: zktest.DropRequest})
+			w.Server.FailNth(isCommit, 1, zktest.Action{Do: zktest.DropRequest})
 			calls := 0
-			done := w.started(w.Ctx, idempotent(c), func(tx *stm.Tx) error {
+			done := w.startApply(w.Ctx, newIdempotent(c), func(tx *stm.Tx) error {
 				_, err := tx.Get("/a")
 				if calls++; calls == 1 {
 					return errors.Join(err, tx.Set("/a", text(1)))
@@ -184,11 +184,11 @@ func TestVerdictAfterAnIdempotentAttempt(t *testing.T) {
 
 func TestRequestsOfAnIdempotentTransaction(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
-		w.create("/a", "/b")
+		w.createZeros("/a", "/b")
 		c := w.Client()
 		w.Session(c)
 		w.Server.ResetStats()
-		w.apply(idempotent(c), move("/a", "/b", 1))
+		w.apply(newIdempotent(c), move("/a", "/b", 1))
 		require.Equal(w, 3, w.Requests(c), "two reads, one transaction, no marker")
 	})
 }
@@ -197,7 +197,7 @@ func TestRequestsOfAnIdempotentTransaction(t *testing.T) {
 func TestWritersQueueAfterAConflict(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		const writers = 30
-		w.create("/a")
+		w.createZeros("/a")
 		var all sync.WaitGroup
 		var calls, queued atomic.Int32
 		turn := make(chan struct{}, 1)
@@ -214,7 +214,7 @@ func TestWritersQueueAfterAConflict(t *testing.T) {
 			})
 		}
 		all.Wait()
-		require.Equal(w, writers, w.value("/a"))
+		require.Equal(w, writers, w.numberAt("/a"))
 		require.Less(w, int(queued.Load()), writers, "each once, and not the first")
 		require.Greater(w, int(queued.Load()), writers/2)
 		require.LessOrEqual(w, int(calls.Load()), 3*writers)
@@ -239,6 +239,6 @@ func TestWritersQueueAfterAConflict(t *testing.T) {
 				return err
 			})
 		require.ErrorIs(w, err, full)
-		require.Equal(w, 0, w.value("/a"))
+		require.Equal(w, 0, w.numberAt("/a"))
 	})
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/stm"
 )
 
-// clean replaces the unique parts.
-func clean(text string) string {
+// maskUUIDs replaces the unique parts.
+func maskUUIDs(text string) string {
 	return regexp.MustCompile(`[0-9a-f-]{36}`).ReplaceAllString(text, "<uuid>")
 }
 
@@ -25,7 +25,7 @@ func TestLayoutIsTheGoldenOne(t *testing.T) {
 		w.apply(txs, func(tx *stm.Tx) error {
 			return errors.Join(tx.Put("/app/a", []byte("1")), tx.Create("/app/e", nil, session.Ephemeral, nil))
 		})
-		world.Golden(w, *update, w.Tree("/app", clean))
+		world.Golden(w, *update, w.Tree("/app", maskUUIDs))
 	})
 }
 
@@ -40,6 +40,6 @@ func TestNothingButTheWritesOutlivesTheSession(t *testing.T) {
 		require.Len(w, w.Children(markers), 1, "sequential transactions need one marker")
 		require.NoError(w, client.Close(w.Ctx))
 		require.Empty(w, w.Children(markers))
-		require.True(w, w.exists("/n2"))
+		require.True(w, w.nodeExists("/n2"))
 	})
 }

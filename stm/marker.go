@@ -16,8 +16,8 @@ type marker struct {
 	version int32
 }
 
-// set is the operation that counts a transaction.
-func (m *marker) set() session.Op { return session.SetOp(m.path, nil, m.version) }
+// setOp returns the operation that counts a transaction.
+func (m *marker) setOp() session.Op { return session.SetOp(m.path, nil, m.version) }
 
 // outcome says whether a transaction was applied.
 type outcome int
@@ -29,8 +29,8 @@ const (
 	unknown
 )
 
-// look reads the outcome of the transaction with marker m.
-func (m *marker) look(ctx context.Context, s *session.Session) (outcome, error) {
+// readOutcome reads the outcome of the transaction with marker m.
+func (m *marker) readOutcome(ctx context.Context, s *session.Session) (outcome, error) {
 	stat, exists, err := existsFresh(ctx, s, m.path)
 	switch {
 	case err != nil:
@@ -66,10 +66,10 @@ type markerPool struct {
 	free []*marker
 }
 
-// take returns a marker of session s for one transaction, and creates a marker
+// takeMarker returns a marker of session s for one transaction, and creates a marker
 // if necessary.
-func (p *markerPool) take(ctx context.Context, s *session.Session) (*marker, error) {
-	if m := p.pop(s); m != nil {
+func (p *markerPool) takeMarker(ctx context.Context, s *session.Session) (*marker, error) {
+	if m := p.popFree(s); m != nil {
 		return m, nil
 	}
 	o := &session.CreateOptions{ACL: p.acl}
@@ -87,7 +87,7 @@ func (p *markerPool) take(ctx context.Context, s *session.Session) (*marker, err
 	}
 }
 
-func (p *markerPool) pop(s *session.Session) *marker {
+func (p *markerPool) popFree(s *session.Session) *marker {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.s != s {
@@ -105,8 +105,8 @@ func (p *markerPool) pop(s *session.Session) *marker {
 	return m
 }
 
-// put returns a marker of session s whose version is known.
-func (p *markerPool) put(s *session.Session, m *marker) {
+// putBack returns a marker of session s whose version is known.
+func (p *markerPool) putBack(s *session.Session, m *marker) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.s == s {
@@ -114,7 +114,7 @@ func (p *markerPool) put(s *session.Session, m *marker) {
 	}
 }
 
-// drop deletes a marker with an unknown state in the background.
-func (p *markerPool) drop(s *session.Session, m *marker) {
+// dropMarker deletes a marker with an unknown state in the background.
+func (p *markerPool) dropMarker(s *session.Session, m *marker) {
 	optimistic.DeleteLater(s, m.path)
 }

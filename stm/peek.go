@@ -14,7 +14,7 @@ import (
 // znode, and the transaction reads the other znode with [Tx.Get] before, the
 // hint is current when the transaction is applied.
 func (tx *Tx) Peek(paths ...string) ([]Node, error) {
-	if err := tx.beginAll(paths); err != nil {
+	if err := tx.checkPaths(paths); err != nil {
 		return nil, err
 	}
 	reads := make([]*session.Future[session.Seen], len(paths))
@@ -22,17 +22,17 @@ func (tx *Tx) Peek(paths ...string) ([]Node, error) {
 	for i, path := range paths {
 		reads[i] = tx.s.StartGet(path, false)
 	}
-	return tx.peeked(synced, paths, reads)
+	return tx.awaitPeeks(synced, paths, reads)
 }
 
 // PeekChildren is [Tx.Peek] of the names of a znode's children. A missing znode
 // has no names.
 func (tx *Tx) PeekChildren(path string) (Node, []string, error) {
-	if err := tx.begin(path); err != nil {
+	if err := tx.checkPath(path); err != nil {
 		return Node{}, nil, err
 	}
 	synced, read := tx.startSync(), tx.s.StartChildren(path, false)
-	nodes, err := tx.peeked(synced, []string{path}, []*session.Future[session.Seen]{read})
+	nodes, err := tx.awaitPeeks(synced, []string{path}, []*session.Future[session.Seen]{read})
 	if err != nil {
 		return Node{}, nil, err
 	}
@@ -45,21 +45,21 @@ func (tx *Tx) PeekChildren(path string) (Node, []string, error) {
 // already known to the transaction does not change. With Depend, conditions and
 // hints share a round trip.
 func (tx *Tx) Depend(nodes ...Node) error {
-	if err := tx.usable(); err != nil {
+	if err := tx.checkUsable(); err != nil {
 		return err
 	}
 	for _, node := range nodes {
-		if err := tx.begin(node.Path); err != nil {
+		if err := tx.checkPath(node.Path); err != nil {
 			return err
 		}
-		if e := tx.nodes[node.Path]; e != nil && e.known() {
+		if e := tx.nodes[node.Path]; e != nil && e.isKnown() {
 			continue
 		}
 		if node.Exists && node.Stat.Version == anyVersion {
-			return tx.refuse("depend on", node.Path, ErrVersion)
+			return tx.refuseAttempt("depend on", node.Path, ErrVersion)
 		}
 		node.Data = bytes.Clone(node.Data)
-		tx.know(node)
+		tx.noteNode(node)
 	}
 	return nil
 }
@@ -73,8 +73,8 @@ func (tx *Tx) Session() *session.Session {
 	return tx.s
 }
 
-// peeked waits for reads without conditions.
-func (tx *Tx) peeked(synced *session.Future[struct{}], paths []string, reads []*session.Future[session.Seen]) ([]Node, error) {
+// awaitPeeks waits for reads without conditions.
+func (tx *Tx) awaitPeeks(synced *session.Future[struct{}], paths []string, reads []*session.Future[session.Seen]) ([]Node, error) {
 	if err := tx.awaitSync(synced); err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func (tx *Tx) peeked(synced *session.Future[struct{}], paths []string, reads []*
 	for i, read := range reads {
 		seen, err := read.Wait(tx.ctx)
 		if err != nil && !errors.Is(err, session.ErrNoNode) {
-			return nil, tx.fail(err)
+			return nil, tx.failRead(err)
 		}
 		out[i] = Node{Path: paths[i], Exists: err == nil && seen.Exists, Data: bytes.Clone(seen.Data), Stat: seen.Stat}
 	}

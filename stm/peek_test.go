@@ -10,7 +10,7 @@ import (
 
 func TestWhatIsPeekedIsNoCondition(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
-		w.create("/a", "/hint")
+		w.createZeros("/a", "/hint")
 		client := w.Client()
 		txs, calls := stm.New(client, markers, nil), 0
 		w.apply(txs, func(tx *stm.Tx) error {
@@ -28,7 +28,7 @@ func TestWhatIsPeekedIsNoCondition(t *testing.T) {
 			return nil
 		})
 		require.Equal(w, 1, calls)
-		require.Equal(w, 1, w.value("/a"))
+		require.Equal(w, 1, w.numberAt("/a"))
 
 		w.Server.ResetStats()
 		w.apply(txs, func(tx *stm.Tx) error {
@@ -54,7 +54,7 @@ func TestWhatIsPeekedIsNoCondition(t *testing.T) {
 // A peeked znode can become a condition, whether present or absent.
 func TestTransactionDependsOnWhatItHasPeeked(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
-		w.create("/a", "/b")
+		w.createZeros("/a", "/b")
 		txs, calls := stm.New(w.Client(), markers, nil), 0
 		w.apply(txs, func(tx *stm.Tx) error {
 			nodes, err := tx.Peek("/a", "/b", "/none")
@@ -70,7 +70,7 @@ func TestTransactionDependsOnWhatItHasPeeked(t *testing.T) {
 			return tx.Set("/a", append(nodes[0].Data, nodes[1].Data...))
 		})
 		require.Equal(w, 3, calls)
-		require.Equal(w, 7, w.value("/a"))
+		require.Equal(w, 7, w.numberAt("/a"))
 		require.ErrorIs(w, txs.Apply(w.Ctx, func(tx *stm.Tx) error {
 			return tx.Depend(stm.Node{Path: "/a", Exists: true, Stat: session.Stat{Version: -1}})
 		}), stm.ErrVersion)
@@ -81,7 +81,7 @@ func TestTransactionDependsOnWhatItHasPeeked(t *testing.T) {
 // After a conflict, peeked values are not older than the conflicting change.
 func TestPeekAfterAConflictIsFresh(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
-		w.create("/a", "/hint")
+		w.createZeros("/a", "/hint")
 		client, calls := w.Client(), 0
 		w.Session(client)
 		w.apply(stm.New(client, markers, nil), func(tx *stm.Tx) error {

@@ -81,7 +81,7 @@ func planReads(tx *Tx) plan {
 func planAll(tx *Tx) plan {
 	var p plan
 	p.add(guardRole, tx.guards...)
-	p.addReads(tx, tx.conditional())
+	p.addReads(tx, tx.conditionalPaths())
 	p.writes = len(p.ops)
 	for _, w := range tx.writes {
 		r := writeRole
@@ -91,13 +91,13 @@ func planAll(tx *Tx) plan {
 		case w.absent:
 			r = createRole
 		}
-		p.add(r, w.op())
+		p.add(r, w.requestOp())
 	}
 	return p
 }
 
-// conditional are the paths whose first write depends on their read.
-func (tx *Tx) conditional() map[string]bool {
+// conditionalPaths returns the paths whose first write depends on their read.
+func (tx *Tx) conditionalPaths() map[string]bool {
 	out := map[string]bool{}
 	for _, w := range tx.writes {
 		if w.version != anyVersion || w.absent {
@@ -107,8 +107,8 @@ func (tx *Tx) conditional() map[string]bool {
 	return out
 }
 
-// op is the operation of the request.
-func (w write) op() session.Op {
+// requestOp returns the operation of w in the request.
+func (w write) requestOp() session.Op {
 	switch w.kind {
 	case setWrite:
 		return session.SetOp(w.path, w.data, w.version)

@@ -20,7 +20,7 @@ func (r *run) noteConflict(ctx context.Context, s *session.Session, again error)
 	}
 	r.queued = true
 	if r.leave, err = r.t.opts.Queue(ctx); err != nil {
-		return r.end(fmt.Errorf("queue after a conflict: %w", err), false)
+		return r.endCall(fmt.Errorf("queue after a conflict: %w", err), false)
 	}
 	return again
 }

@@ -41,15 +41,15 @@ var errAgain = errors.New("another attempt is needed")
 // errUntold: neither the marker nor the znodes tell the outcome of a transaction.
 var errUntold = errors.New("nothing on the servers tells whether it was applied")
 
-// end ends the call with verdict. As long as a doubt is not settled, the outcome is
+// endCall ends the call with verdict. As long as a doubt is not settled, the outcome is
 // unknown, whatever else has happened.
-func (r *run) end(verdict error, own bool) error {
+func (r *run) endCall(verdict error, own bool) error {
 	r.verdict, r.own = verdict, own
 	switch {
 	case r.doubt != nil:
-		r.verdict, r.own = r.doubt.error(verdict), false
+		r.verdict, r.own = r.doubt.unknownError(verdict), false
 	case verdict != nil && len(r.open) > 0:
-		r.verdict, r.own = r.open[0].error(verdict), false
+		r.verdict, r.own = r.open[0].unknownError(verdict), false
 	}
 	return nil
 }
@@ -59,44 +59,44 @@ func (r *run) end(verdict error, own bool) error {
 // connection or of the session.
 func (r *run) inSession(ctx context.Context, s *session.Session) error {
 	for {
-		over, err := r.settle(ctx, s)
+		over, err := r.settleDoubt(ctx, s)
 		if over || err != nil {
 			return err
 		}
-		err = r.attempt(ctx, s)
+		err = r.makeAttempt(ctx, s)
 		switch {
 		case !errors.Is(err, errAgain):
 			return err
 		case r.conflicts > r.t.opts.MaxConflicts:
-			return r.end(fmt.Errorf("%w: %d; the last one: %w", ErrConflicts, r.conflicts, err), false)
+			return r.endCall(fmt.Errorf("%w: %d; the last one: %w", ErrConflicts, r.conflicts, err), false)
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		}
 	}
 }
 
-// settle finds out the outcome of a doubtful attempt. over reports the end of
+// settleDoubt finds out the outcome of a doubtful attempt. over reports the end of
 // the call.
-func (r *run) settle(ctx context.Context, s *session.Session) (over bool, err error) {
+func (r *run) settleDoubt(ctx context.Context, s *session.Session) (over bool, err error) {
 	if r.doubt == nil {
 		return false, nil
 	}
-	out, err := r.doubt.settle(ctx, s)
+	out, err := r.doubt.findOutcome(ctx, s)
 	switch {
 	case err != nil:
 		return false, err
 	case out == applied:
 		r.doubt = nil
-		return true, r.end(nil, false)
+		return true, r.endCall(nil, false)
 	case out == notApplied:
 		r.doubt = nil
 		return false, nil
 	}
-	return true, r.end(errUntold, false)
+	return true, r.endCall(errUntold, false)
 }
 
-// attempt calls f once and carries out the requested writes.
-func (r *run) attempt(ctx context.Context, s *session.Session) error {
+// makeAttempt calls f once and carries out the requested writes.
+func (r *run) makeAttempt(ctx context.Context, s *session.Session) error {
 	fresh := r.conflicts > 0
 	tx := &Tx{
 		ctx: ctx, s: s, t: r.t, fresh: fresh, nodes: map[string]*entry{},
@@ -118,13 +118,13 @@ func (r *run) attempt(ctx context.Context, s *session.Session) error {
 	if err != nil || len(tx.writes)+len(tx.guards) == 0 {
 		return r.proveReads(ctx, s, tx, err, own)
 	}
-	if unread := tx.findAbsentAncestors(tx.conditional()); unread != nil {
+	if unread := tx.findAbsentAncestors(tx.conditionalPaths()); unread != nil {
 		return unread
 	}
-	if !tx.changes() {
-		return r.prove(ctx, s, tx, planAll(tx), nil, false)
+	if !tx.hasWrites() {
+		return r.proveConditions(ctx, s, tx, planAll(tx), nil, false)
 	}
-	return r.commit(ctx, s, tx)
+	return r.commitWrites(ctx, s, tx)
 }
 
 // proveReads ends the call with verdict if all reads are true at one moment.
@@ -135,7 +135,7 @@ func (r *run) proveReads(ctx context.Context, s *session.Session, tx *Tx, verdic
 	if unread := tx.findAbsentAncestors(nil); unread != nil {
 		return unread
 	}
-	return r.prove(ctx, s, tx, planReads(tx), verdict, own)
+	return r.proveConditions(ctx, s, tx, planReads(tx), verdict, own)
 }
 
 // proveAbsent ends the call with verdict if path, the only read znode, is
@@ -148,39 +148,39 @@ func (r *run) proveAbsent(ctx context.Context, s *session.Session, tx *Tx, path 
 	case exists:
 		return r.noteConflict(ctx, s, errAgain)
 	}
-	r.refute(tx)
-	return r.end(verdict, own)
+	r.refuteOpen(tx)
+	return r.endCall(verdict, own)
 }
 
-// prove sends a request without changes, and ends the call with verdict if all
+// proveConditions sends a request without changes, and ends the call with verdict if all
 // conditions of the request hold: the reads of tx are then true.
-func (r *run) prove(ctx context.Context, s *session.Session, tx *Tx, p plan, verdict error, own bool) error {
+func (r *run) proveConditions(ctx context.Context, s *session.Session, tx *Tx, p plan, verdict error, own bool) error {
 	if len(p.ops) == 0 {
-		return r.end(verdict, own)
+		return r.endCall(verdict, own)
 	}
 	_, err := s.Txn(ctx, p.ops...)
 	var unanswered *session.UnknownOutcomeError
 	switch {
 	case err == nil:
-		r.refute(tx)
-		return r.end(verdict, own)
+		r.refuteOpen(tx)
+		return r.endCall(verdict, own)
 	case errors.As(err, &unanswered):
 		return unanswered.Reason // the request changes nothing: no outcome is unknown
 	}
-	return r.failed(ctx, s, nil, p, err)
+	return r.interpretFailure(ctx, s, nil, p, err)
 }
 
-// commit sends the transaction's writes, and ends the call when they are applied.
-func (r *run) commit(ctx context.Context, s *session.Session, tx *Tx) error {
+// commitWrites sends the transaction's writes, and ends the call when they are applied.
+func (r *run) commitWrites(ctx context.Context, s *session.Session, tx *Tx) error {
 	p := planAll(tx)
 	if r.t.idempotent {
 		return r.commitUnmarked(ctx, s, tx, p)
 	}
-	m, err := r.t.markers.take(ctx, s)
+	m, err := r.t.markers.takeMarker(ctx, s)
 	if err != nil {
 		return err
 	}
-	p.add(markerRole, m.set())
+	p.add(markerRole, m.setOp())
 	began := time.Now()
 	results, err := s.Txn(ctx, p.ops...)
 	out := applied
@@ -188,34 +188,34 @@ func (r *run) commit(ctx context.Context, s *session.Session, tx *Tx) error {
 	case err == nil:
 		r.results = p.resultsOfWrites(results)
 	case errors.Is(err, session.ErrUnknownOutcome):
-		out, err = r.findOut(ctx, s, m, tx, err)
+		out, err = r.resolveOutcome(ctx, s, m, tx, err)
 	case err != nil:
 		out = notApplied
 		if p.failedAt(err) == markerRole {
 			out = unknown // an operator has deleted or changed the marker
 		}
-		err = r.failed(ctx, s, tx, p, err)
+		err = r.interpretFailure(ctx, s, tx, p, err)
 	}
 	switch out {
 	case applied:
 		m.version++
-		r.t.markers.put(s, m)
+		r.t.markers.putBack(s, m)
 		r.pace.Won(time.Since(began))
-		return r.end(nil, false)
+		return r.endCall(nil, false)
 	case notApplied:
-		r.t.markers.put(s, m)
+		r.t.markers.putBack(s, m)
 	default:
 		if r.doubt == nil {
-			r.t.markers.drop(s, m)
+			r.t.markers.dropMarker(s, m)
 		}
 	}
 	return err
 }
 
-// findOut finds out the outcome of the transaction, if err means a missing
-// reply. Otherwise findOut returns the error for this attempt.
-func (r *run) findOut(ctx context.Context, s *session.Session, m *marker, tx *Tx, err error) (outcome, error) {
-	out, unread := m.look(ctx, s)
+// resolveOutcome finds out the outcome of the transaction, if err means a missing
+// reply. Otherwise resolveOutcome returns the error for this attempt.
+func (r *run) resolveOutcome(ctx context.Context, s *session.Session, m *marker, tx *Tx, err error) (outcome, error) {
+	out, unread := m.readOutcome(ctx, s)
 	switch {
 	case out == applied:
 		return out, nil
@@ -240,9 +240,9 @@ func (r *run) findOut(ctx context.Context, s *session.Session, m *marker, tx *Tx
 	return out, unread
 }
 
-// failed interprets the failure of a request. tx is nil for a request without
+// interpretFailure interprets the failure of a request. tx is nil for a request without
 // changes.
-func (r *run) failed(ctx context.Context, s *session.Session, tx *Tx, p plan, err error) error {
+func (r *run) interpretFailure(ctx context.Context, s *session.Session, tx *Tx, p plan, err error) error {
 	exists, absent := errors.Is(err, session.ErrNodeExists), errors.Is(err, session.ErrNoNode)
 	conflict := false
 	what := p.failedAt(err)
@@ -250,7 +250,7 @@ func (r *run) failed(ctx context.Context, s *session.Session, tx *Tx, p plan, er
 	case noRole:
 		return err
 	case guardRole:
-		return r.end(fmt.Errorf("%w: %w", ErrGuard, err), false)
+		return r.endCall(fmt.Errorf("%w: %w", ErrGuard, err), false)
 	case readRole, markerRole:
 		conflict = exists || absent || errors.Is(err, session.ErrBadVersion)
 	case createRole:
@@ -264,5 +264,5 @@ func (r *run) failed(ctx context.Context, s *session.Session, tx *Tx, p plan, er
 		// reads of f are true.
 		return r.proveReads(ctx, s, tx, err, false)
 	}
-	return r.end(err, false)
+	return r.endCall(err, false)
 }

@@ -31,21 +31,21 @@ type stress struct {
 	failed error // the first unexcused error
 }
 
-func (s *stress) tick() int64 {
+func (s *stress) nextTick() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.clock++
 	return s.clock
 }
 
-// cell is the path of a cell. The last cell does not exist at first.
-func cell(i int) string { return fmt.Sprintf("/cell%d", i) }
+// cellPath returns the path of a cell. The last cell does not exist at first.
+func cellPath(i int) string { return fmt.Sprintf("/cell%d", i) }
 
-// look reads cells for c.
-func (c *call) look(tx *stm.Tx, cells ...int) error {
+// readCells reads cells for c.
+func (c *call) readCells(tx *stm.Tx, cells ...int) error {
 	paths := make([]string, len(cells))
 	for k, i := range cells {
-		paths[k] = cell(i)
+		paths[k] = cellPath(i)
 	}
 	nodes, err := tx.GetAll(paths...)
 	for k := range nodes {
@@ -56,31 +56,31 @@ func (c *call) look(tx *stm.Tx, cells ...int) error {
 	return err
 }
 
-// do is the transaction.
-func (c *call) do(tx *stm.Tx) error {
+// runTx is the function of the transaction.
+func (c *call) runTx(tx *stm.Tx) error {
 	switch c.op {
 	case "move":
-		if err := c.look(tx, c.i, c.j); err != nil {
+		if err := c.readCells(tx, c.i, c.j); err != nil {
 			return err
 		}
 		if c.saw[c.i] < c.n {
 			return errRefused
 		}
-		return errors.Join(tx.Set(cell(c.i), text(c.saw[c.i]-c.n)), tx.Set(cell(c.j), text(c.saw[c.j]+c.n)))
+		return errors.Join(tx.Set(cellPath(c.i), text(c.saw[c.i]-c.n)), tx.Set(cellPath(c.j), text(c.saw[c.j]+c.n)))
 	case "claim":
-		err := c.look(tx, c.i)
+		err := c.readCells(tx, c.i)
 		if err == nil && c.saw[c.i] >= 0 {
 			return errRefused
 		}
-		return errors.Join(err, tx.Create(cell(c.i), text(c.n), session.Persistent, nil))
+		return errors.Join(err, tx.Create(cellPath(c.i), text(c.n), session.Persistent, nil))
 	case "put":
-		return tx.Set(cell(c.i), text(c.n))
+		return tx.Set(cellPath(c.i), text(c.n))
 	}
-	return c.look(tx, 0, 1, 2, 3)
+	return c.readCells(tx, 0, 1, 2, 3)
 }
 
-// one applies a random transaction and records the outcome.
-func (s *stress) one(ctx context.Context, t *stm.Transactor, r *rand.Rand) {
+// runOne applies a random transaction and records the outcome.
+func (s *stress) runOne(ctx context.Context, t *stm.Transactor, r *rand.Rand) {
 	long := 30 * time.Second
 	if r.IntN(4) == 0 {
 		long = time.Duration(r.Int64N(int64(2 * time.Second)))
@@ -92,13 +92,13 @@ func (s *stress) one(ctx context.Context, t *stm.Transactor, r *rand.Rand) {
 	if c.op == "claim" {
 		c.i = 3
 	}
-	c.begin = s.tick()
-	err := t.Apply(ctx, c.do)
+	c.begin = s.nextTick()
+	err := t.Apply(ctx, c.runTx)
 	c.refused = errors.Is(err, errRefused)
 	if c.fate = history.FateOf(err); c.refused {
 		c.fate = once
 	}
-	c.end = s.tick()
+	c.end = s.nextTick()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls = append(s.calls, c)
@@ -122,7 +122,7 @@ func oneHistory(w *World, seed uint64, servers int) error {
 	}
 	initial := state{10, 10, 10, -1}
 	for i := range 3 {
-		require.NoError(w, w.Server.Create(cell(i), []byte("10")))
+		require.NoError(w, w.Server.Create(cellPath(i), []byte("10")))
 	}
 	observer := stm.New(w.Client(), markers, nil)
 	trouble, calm := context.WithTimeout(w.Ctx, 20*time.Second)
@@ -134,7 +134,7 @@ func oneHistory(w *World, seed uint64, servers int) error {
 			// Waited for below; ends after its calls.
 			all.Go(func() {
 				for range 3 + own.IntN(6) {
-					s.one(w.Ctx, t, own)
+					s.runOne(w.Ctx, t, own)
 					world.SleepContext(w.Ctx, time.Duration(own.Int64N(int64(3*time.Second))))
 				}
 			})
@@ -145,21 +145,21 @@ func oneHistory(w *World, seed uint64, servers int) error {
 	all.Go(func() { g.Run(trouble, 2*time.Second) })
 	all.Wait()
 	w.Pass(time.Minute)
-	return s.judge(w, initial, append(s.txs, observer))
+	return s.judgeHistory(w, initial, append(s.txs, observer))
 }
 
-// judge requires that every client succeeds once more, and that some order
+// judgeHistory requires that every client succeeds once more, and that some order
 // explains all calls.
-func (s *stress) judge(w *World, initial state, txs []*stm.Transactor) error {
+func (s *stress) judgeHistory(w *World, initial state, txs []*stm.Transactor) error {
 	for i, t := range txs {
-		c := call{op: "sum", fate: once, begin: s.tick()}
+		c := call{op: "sum", fate: once, begin: s.nextTick()}
 		ctx, cancel := context.WithTimeout(w.Ctx, time.Minute)
-		err := t.Apply(ctx, c.do)
+		err := t.Apply(ctx, c.runTx)
 		cancel()
 		if err != nil {
 			return fmt.Errorf("client %d does not get through any more: %w", i, err)
 		}
-		c.end = s.tick()
+		c.end = s.nextTick()
 		s.calls = append(s.calls, c)
 	}
 	if n := len(w.Children(markers)); n > 2*len(txs) {
@@ -191,7 +191,7 @@ func TestStressIsOne(t *testing.T) {
 			s := &stress{}
 			txs := stm.New(w.Client(), markers, nil)
 			for i := range 3 {
-				require.NoError(w, w.Server.Create(cell(i), []byte("10")))
+				require.NoError(w, w.Server.Create(cellPath(i), []byte("10")))
 			}
 			ctx, calm := context.WithTimeout(w.Ctx, time.Minute)
 			defer calm()
@@ -201,7 +201,7 @@ func TestStressIsOne(t *testing.T) {
 			go func() { defer close(done); g.Run(ctx, time.Second) }()
 			own := rand.New(rand.NewPCG(seed, 2))
 			for ctx.Err() == nil {
-				s.one(w.Ctx, txs, own)
+				s.runOne(w.Ctx, txs, own)
 				world.SleepContext(w.Ctx, time.Second)
 			}
 			<-done

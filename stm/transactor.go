@@ -142,7 +142,7 @@ func (t *Transactor) ApplyResults(ctx context.Context, f func(tx *Tx) error) ([]
 	err := t.client.Retry(ctx, func(s *session.Session) error { return r.inSession(ctx, s) })
 	switch {
 	case err != nil && r.doubt != nil:
-		_ = r.end(err, false)
+		_ = r.endCall(err, false)
 	case err != nil:
 		r.verdict, r.own = err, false
 	}

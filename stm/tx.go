@@ -61,8 +61,8 @@ type entry struct {
 	written  bool
 }
 
-// known reports whether now is certain when the transaction is applied.
-func (e *entry) known() bool { return e.read || e.written }
+// isKnown reports whether now is certain when the transaction is applied.
+func (e *entry) isKnown() bool { return e.read || e.written }
 
 type writeKind int
 
@@ -98,10 +98,10 @@ func (tx *Tx) Get(path string) (Node, error) {
 
 // GetAll is [Tx.Get] for several paths in one round trip.
 func (tx *Tx) GetAll(paths ...string) ([]Node, error) {
-	if err := tx.beginAll(paths); err != nil {
+	if err := tx.checkPaths(paths); err != nil {
 		return nil, err
 	}
-	if err := tx.fetch(paths); err != nil {
+	if err := tx.readMissing(paths); err != nil {
 		return nil, err
 	}
 	out := make([]Node, len(paths))
@@ -112,25 +112,25 @@ func (tx *Tx) GetAll(paths ...string) ([]Node, error) {
 	return out, nil
 }
 
-// changes reports whether the transaction writes.
-func (tx *Tx) changes() bool {
+// hasWrites reports whether the transaction writes.
+func (tx *Tx) hasWrites() bool {
 	return slices.ContainsFunc(tx.writes, func(w write) bool { return w.kind != requireWrite })
 }
 
 // Set replaces the data of the znode at path, which must exist.
 func (tx *Tx) Set(path string, data []byte) error {
-	e, err := tx.target(path)
+	e, err := tx.writeTarget(path)
 	if err != nil {
 		return err
 	}
-	if e.known() && !e.now.Exists {
-		return tx.refuse("set", path, session.ErrNoNode)
+	if e.isKnown() && !e.now.Exists {
+		return tx.refuseAttempt("set", path, session.ErrNoNode)
 	}
 	data = bytes.Clone(data)
 	if last := tx.lastWrite(path); last != nil && last.kind != deleteWrite {
 		last.data = data
 	} else {
-		tx.write(e, write{kind: setWrite, path: path, data: data})
+		tx.addWrite(e, write{kind: setWrite, path: path, data: data})
 	}
 	e.now = Node{Path: path, Exists: true, Data: data, Stat: e.now.Stat}
 	return nil
@@ -140,14 +140,14 @@ func (tx *Tx) Set(path string, data []byte) error {
 // Sequential modes are refused, because the name is unknown before the
 // transaction is applied. o may be nil.
 func (tx *Tx) Create(path string, data []byte, mode session.Mode, o *session.CreateOptions) error {
-	e, err := tx.target(path)
+	e, err := tx.writeTarget(path)
 	switch {
 	case err != nil:
 		return err
 	case mode == session.PersistentSequential || mode == session.EphemeralSequential || mode == session.PersistentSequentialTTL:
-		return tx.refuse("create", path, fmt.Errorf("%w: a sequential znode has no name yet", ErrInvalidArgument))
-	case e.known() && e.now.Exists:
-		return tx.refuse("create", path, session.ErrNodeExists)
+		return tx.refuseAttempt("create", path, fmt.Errorf("%w: a sequential znode has no name yet", ErrInvalidArgument))
+	case e.isKnown() && e.now.Exists:
+		return tx.refuseAttempt("create", path, session.ErrNodeExists)
 	}
 	data = bytes.Clone(data)
 	if o != nil {
@@ -155,21 +155,21 @@ func (tx *Tx) Create(path string, data []byte, mode session.Mode, o *session.Cre
 		copied.ACL = slices.Clone(o.ACL)
 		o = &copied
 	}
-	tx.write(e, write{kind: createWrite, path: path, data: data, mode: mode, opts: o})
+	tx.addWrite(e, write{kind: createWrite, path: path, data: data, mode: mode, opts: o})
 	e.now = Node{Path: path, Exists: true, Data: data}
 	return nil
 }
 
 // Delete deletes the znode at path, which must exist and have no children.
 func (tx *Tx) Delete(path string) error {
-	e, err := tx.target(path)
+	e, err := tx.writeTarget(path)
 	if err != nil {
 		return err
 	}
-	if e.known() && !e.now.Exists {
-		return tx.refuse("delete", path, session.ErrNoNode)
+	if e.isKnown() && !e.now.Exists {
+		return tx.refuseAttempt("delete", path, session.ErrNoNode)
 	}
-	tx.write(e, write{kind: deleteWrite, path: path})
+	tx.addWrite(e, write{kind: deleteWrite, path: path})
 	e.now = Node{Path: path}
 	return nil
 }
@@ -187,8 +187,8 @@ func (tx *Tx) Put(path string, data []byte) error {
 	return tx.Create(path, data, session.Persistent, &session.CreateOptions{ACL: tx.t.opts.ACL})
 }
 
-// usable is nil while the attempt can succeed.
-func (tx *Tx) usable() error {
+// checkUsable returns nil while the attempt can succeed.
+func (tx *Tx) checkUsable() error {
 	switch {
 	case tx == nil || tx.s == nil:
 		return fmt.Errorf("stm: %w: the Tx has no session: get one from Transactor.Apply", ErrInvalidArgument)
@@ -200,33 +200,33 @@ func (tx *Tx) usable() error {
 	return tx.refused
 }
 
-// begin is the first step of every method with a path.
-func (tx *Tx) begin(path string) error {
-	if err := tx.usable(); err != nil {
+// checkPath checks the Tx and a path, as the first step of every method with a path.
+func (tx *Tx) checkPath(path string) error {
+	if err := tx.checkUsable(); err != nil {
 		return err
 	}
 	if err := session.ValidatePath(path); err != nil {
-		return tx.refuse("use", path, fmt.Errorf("%w: %w", ErrInvalidArgument, err))
+		return tx.refuseAttempt("use", path, fmt.Errorf("%w: %w", ErrInvalidArgument, err))
 	}
 	return nil
 }
 
-// beginAll is begin for several paths.
-func (tx *Tx) beginAll(paths []string) error {
-	if err := tx.usable(); err != nil {
+// checkPaths is checkPath for several paths.
+func (tx *Tx) checkPaths(paths []string) error {
+	if err := tx.checkUsable(); err != nil {
 		return err
 	}
 	for _, path := range paths {
-		if err := tx.begin(path); err != nil {
+		if err := tx.checkPath(path); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// target is the entry of a path to be written.
-func (tx *Tx) target(path string) (*entry, error) {
-	if err := tx.begin(path); err != nil {
+// writeTarget returns the entry of a path to be written.
+func (tx *Tx) writeTarget(path string) (*entry, error) {
+	if err := tx.checkPath(path); err != nil {
 		return nil, err
 	}
 	e := tx.nodes[path]
@@ -237,8 +237,8 @@ func (tx *Tx) target(path string) (*entry, error) {
 	return e, nil
 }
 
-// write appends w. The first write of a read znode depends on the read.
-func (tx *Tx) write(e *entry, w write) {
+// addWrite appends w. The first write of a read znode depends on the read.
+func (tx *Tx) addWrite(e *entry, w write) {
 	w.version = anyVersion
 	if e.read && !e.written {
 		w.absent = !e.was.Exists
@@ -261,8 +261,8 @@ func (tx *Tx) lastWrite(path string) *write {
 	return nil
 }
 
-// refuse ends the attempt because of the values read, or of an argument.
-func (tx *Tx) refuse(op, path string, err error) error {
+// refuseAttempt ends the attempt because of the values read, or of an argument.
+func (tx *Tx) refuseAttempt(op, path string, err error) error {
 	tx.refused = &session.OpError{Op: op, Path: path, Err: err}
 	return tx.refused
 }

@@ -13,7 +13,7 @@ import (
 
 func TestTransactionSeesItsOwnWrites(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
-		w.create("/a", "/gone")
+		w.createZeros("/a", "/gone")
 		var seen []string
 		look := func(tx *stm.Tx, path string) {
 			n, err := tx.Get(path)
@@ -33,15 +33,15 @@ func TestTransactionSeesItsOwnWrites(t *testing.T) {
 			return err
 		})
 		require.Equal(w, []string{"/a true 2 <nil>", "/b true 4 <nil>", "/gone true 5 <nil>", "/c false  <nil>"}, seen)
-		require.Equal(w, []int{2, 4, 5}, []int{w.value("/a"), w.value("/b"), w.value("/gone")})
-		require.False(w, w.exists("/c"))
+		require.Equal(w, []int{2, 4, 5}, []int{w.numberAt("/a"), w.numberAt("/b"), w.numberAt("/gone")})
+		require.False(w, w.nodeExists("/c"))
 	})
 }
 
 // Arguments and results are copies.
 func TestDataIsCopied(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
-		w.create("/a")
+		w.createZeros("/a")
 		w.apply(stm.New(w.Client(), markers, nil), func(tx *stm.Tx) error {
 			data := []byte("1")
 			err := tx.Create("/b", data, session.Persistent, nil)
@@ -56,8 +56,8 @@ func TestDataIsCopied(t *testing.T) {
 			data[0] = 'x'
 			return errors.Join(err, err2, err3, err4)
 		})
-		require.Equal(w, 1, w.value("/b"))
-		require.Equal(w, 2, w.value("/a"))
+		require.Equal(w, 1, w.numberAt("/b"))
+		require.Equal(w, 2, w.numberAt("/a"))
 	})
 }
 
@@ -92,13 +92,13 @@ func TestWriteThatCannotBeIsRefusedWithItsPath(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, nil, func(w *World) {
-				w.create("/a", "/b", "/dir", "/dir/child")
+				w.createZeros("/a", "/b", "/dir", "/dir/child")
 				txs := stm.New(w.Client(), markers, nil)
 				err := txs.Apply(w.Ctx, func(tx *stm.Tx) error { return errors.Join(tx.Set("/b", []byte("1")), tc.f(tx)) })
 				require.ErrorIs(w, err, tc.want)
 				require.ErrorContains(w, err, "stm: apply "+markers)
 				require.ErrorContains(w, err, tc.says)
-				require.Zero(w, w.value("/b"), "nothing was written")
+				require.Zero(w, w.numberAt("/b"), "nothing was written")
 				w.apply(txs, func(tx *stm.Tx) error { return add(tx, "/b", 1) })
 			})
 		})
@@ -109,7 +109,7 @@ func TestWriteThatCannotBeIsRefusedWithItsPath(t *testing.T) {
 // current.
 func TestRefusalThatIsDueToAStaleReadIsNotReported(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
-		w.create("/mode")
+		w.createZeros("/mode")
 		calls := 0
 		w.apply(stm.New(w.Client(), markers, nil), func(tx *stm.Tx) error {
 			mode, err := tx.Get("/mode")
@@ -128,21 +128,21 @@ func TestRefusalThatIsDueToAStaleReadIsNotReported(t *testing.T) {
 
 func TestTxIsOfNoUseAfterItsCall(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
-		w.create("/a")
+		w.createZeros("/a")
 		var kept *stm.Tx
 		w.apply(stm.New(w.Client(), markers, nil), func(tx *stm.Tx) error { kept = tx; return add(tx, "/a", 1) })
 		_, err := kept.Get("/a")
 		require.ErrorIs(w, err, stm.ErrInvalidArgument)
 		require.ErrorContains(w, err, "returned")
 		require.ErrorIs(w, kept.Set("/a", nil), stm.ErrInvalidArgument)
-		require.Equal(w, 1, w.value("/a"))
+		require.Equal(w, 1, w.numberAt("/a"))
 	})
 }
 
 // After an error nothing is asked for any more.
 func TestErrorOfAMethodIsThatOfAllThatFollow(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
-		w.create("/a")
+		w.createZeros("/a")
 		client := w.Client()
 		w.Server.ResetStats()
 		_ = stm.New(client, markers, nil).Apply(w.Ctx, func(tx *stm.Tx) error {
@@ -159,7 +159,7 @@ func TestErrorOfAMethodIsThatOfAllThatFollow(t *testing.T) {
 // Also an invalid argument can be due to reads of two states.
 func TestInvalidArgumentThatIsDueToAStaleReadIsNotReported(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
-		w.create("/a", "/b") // always the same
+		w.createZeros("/a", "/b") // always the same
 		calls := 0
 		w.apply(stm.New(w.Client(), markers, nil), func(tx *stm.Tx) error {
 			a, err := tx.Get("/a")
@@ -179,7 +179,7 @@ func TestInvalidArgumentThatIsDueToAStaleReadIsNotReported(t *testing.T) {
 
 func TestVersionThatMeansAnyIsRefused(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
-		w.create("/a")
+		w.createZeros("/a")
 		require.NoError(w, w.Server.SetVersion("/a", -1))
 		err := stm.New(w.Client(), markers, nil).Apply(w.Ctx, func(tx *stm.Tx) error { return add(tx, "/a", 1) })
 		require.ErrorIs(w, err, stm.ErrVersion)
@@ -189,12 +189,12 @@ func TestVersionThatMeansAnyIsRefused(t *testing.T) {
 
 func TestWhatIsTooLargeIsRefusedAndNothingIsLost(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
-		w.create("/a", "/b")
+		w.createZeros("/a", "/b")
 		txs := stm.New(w.Client(), markers, nil)
 		big := bytes.Repeat([]byte("x"), 700_000)
 		err := txs.Apply(w.Ctx, func(tx *stm.Tx) error { return errors.Join(tx.Put("/a", big), tx.Put("/b", big)) })
 		require.ErrorIs(w, err, session.ErrTooLarge)
-		require.Zero(w, w.value("/a"))
+		require.Zero(w, w.numberAt("/a"))
 		w.apply(txs, move("/a", "/b", 1))
 	})
 }

@@ -25,23 +25,23 @@ func inWorld(t *testing.T, so *zktest.Options, body func(w *World)) {
 	world.In(t, so, func(w *world.World) { body(&World{w}) })
 }
 
-// create creates znodes with the number 0.
-func (w *World) create(paths ...string) {
+// createZeros creates znodes with the number 0.
+func (w *World) createZeros(paths ...string) {
 	w.Helper()
 	for _, path := range paths {
 		require.NoError(w, w.Server.Create(path, []byte("0")))
 	}
 }
 
-// value is the number in a znode.
-func (w *World) value(path string) int {
+// numberAt returns the number in a znode.
+func (w *World) numberAt(path string) int {
 	w.Helper()
 	n, err := w.Server.Get(path)
 	require.NoError(w, err)
 	return number(n.Data)
 }
 
-func (w *World) exists(path string) bool {
+func (w *World) nodeExists(path string) bool {
 	_, err := w.Server.Get(path)
 	return err == nil
 }
@@ -68,8 +68,8 @@ func move(from, to string, n int) func(*stm.Tx) error {
 	return func(tx *stm.Tx) error { return errors.Join(add(tx, from, -n), add(tx, to, n)) }
 }
 
-// commits accepts the requests for applying transactions.
-func commits(r zktest.Request) bool { return r.Op == "multi" && !r.OnlyChecks }
+// isCommit accepts the requests for applying transactions.
+func isCommit(r zktest.Request) bool { return r.Op == "multi" && !r.OnlyChecks }
 
 // apply applies f, and requires success.
 func (w *World) apply(t *stm.Transactor, f func(*stm.Tx) error) {
@@ -81,8 +81,8 @@ type fate = history.Fate
 
 const never, once, maybe = history.Never, history.Once, history.Maybe
 
-// started runs Apply beside the test.
-func (w *World) started(ctx context.Context, t *stm.Transactor, f func(*stm.Tx) error) <-chan error {
+// startApply runs Apply concurrently with the test.
+func (w *World) startApply(ctx context.Context, t *stm.Transactor, f func(*stm.Tx) error) <-chan error {
 	done := make(chan error, 1)
 	// The bubble waits for the goroutine; it ends with ctx at the latest.
 	go func() { done <- t.Apply(ctx, f) }()
