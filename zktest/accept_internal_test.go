@@ -44,9 +44,9 @@ func (l *listener) Close() error { close(l.closed); return nil }
 // Addr implements net.Listener.
 func (l *listener) Addr() net.Addr { return &net.TCPAddr{} }
 
-// accepting runs f in a bubble with a server that serves l and writes its log
+// inAccepting runs f in a bubble with a server that serves l and writes its log
 // to the buffer.
-func accepting(t *testing.T, f func(t *testing.T, s *Server, l *listener, log *bytes.Buffer)) {
+func inAccepting(t *testing.T, f func(t *testing.T, s *Server, l *listener, log *bytes.Buffer)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
@@ -62,8 +62,8 @@ func accepting(t *testing.T, f func(t *testing.T, s *Server, l *listener, log *b
 	})
 }
 
-// answers checks that a connection accepted now is served.
-func answers(t *testing.T, l *listener) {
+// requireServed checks that a connection accepted now is served.
+func requireServed(t *testing.T, l *listener) {
 	t.Helper()
 	client, server := net.Pipe()
 	l.conns <- server
@@ -77,12 +77,12 @@ func answers(t *testing.T, l *listener) {
 }
 
 func TestServerAcceptsAgainAfterFailures(t *testing.T) {
-	accepting(t, func(t *testing.T, _ *Server, l *listener, log *bytes.Buffer) {
+	inAccepting(t, func(t *testing.T, _ *Server, l *listener, log *bytes.Buffer) {
 		begin := time.Now()
 		for range 10 {
 			l.conns <- nil
 		}
-		answers(t, l)
+		requireServed(t, l)
 		took := time.Since(begin)
 		require.Greater(t, took, 2*time.Second, "every pause is longer than the one before")
 		require.Less(t, took, 4*time.Second, "and none longer than a second")
@@ -91,14 +91,14 @@ func TestServerAcceptsAgainAfterFailures(t *testing.T) {
 
 		begin = time.Now()
 		l.conns <- nil
-		answers(t, l)
+		requireServed(t, l)
 		require.Equal(t, acceptPause, time.Since(begin), "a success ends the row")
 		require.Equal(t, 2, strings.Count(log.String(), "cannot accept"), "%s", log)
 	})
 }
 
 func TestCloseEndsThePauseAfterAFailedAccept(t *testing.T) {
-	accepting(t, func(t *testing.T, s *Server, l *listener, _ *bytes.Buffer) {
+	inAccepting(t, func(t *testing.T, s *Server, l *listener, _ *bytes.Buffer) {
 		for range 10 {
 			l.conns <- nil
 		}

@@ -31,7 +31,7 @@ type Node struct {
 	Container, TTL bool
 }
 
-func (s *Server) admin(what string, q *proto.Request) (string, error) {
+func (s *Server) adminRequest(what string, q *proto.Request) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	res, err := s.world.Admin(q)
@@ -59,26 +59,26 @@ func adminError(what, path string, err error) error {
 
 // Create makes a persistent node without a session. The parent must exist.
 func (s *Server) Create(path string, data []byte) error {
-	_, err := s.admin("create", &proto.Request{Op: proto.OpCreate, Path: path, Data: data, ACL: proto.WorldACL()})
+	_, err := s.adminRequest("create", &proto.Request{Op: proto.OpCreate, Path: path, Data: data, ACL: proto.WorldACL()})
 	return err
 }
 
 // CreateSequential makes a persistent sequential node and returns its path.
 func (s *Server) CreateSequential(prefix string, data []byte) (string, error) {
-	return s.admin("create", &proto.Request{
+	return s.adminRequest("create", &proto.Request{
 		Op: proto.OpCreate, Path: prefix, Data: data, ACL: proto.WorldACL(), Flags: proto.FlagPersistentSequential,
 	})
 }
 
 // Set changes a node's data, whatever its version.
 func (s *Server) Set(path string, data []byte) error {
-	_, err := s.admin("set", &proto.Request{Op: proto.OpSetData, Path: path, Data: data, Version: -1})
+	_, err := s.adminRequest("set", &proto.Request{Op: proto.OpSetData, Path: path, Data: data, Version: -1})
 	return err
 }
 
 // Delete deletes a node without children, whatever its version.
 func (s *Server) Delete(path string) error {
-	_, err := s.admin("delete", &proto.Request{Op: proto.OpDelete, Path: path, Version: -1})
+	_, err := s.adminRequest("delete", &proto.Request{Op: proto.OpDelete, Path: path, Version: -1})
 	return err
 }
 
@@ -152,21 +152,21 @@ func (s *Server) adminNodeLocked() *ensemble.Node {
 func (s *Server) Get(path string) (Node, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return get(s.adminNodeLocked(), path)
+	return nodeAt(s.adminNodeLocked(), path)
 }
 
 // GetAt returns a node as the replica of server i has it, or ErrNoNode.
 func (s *Server) GetAt(i int, path string) (Node, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n, err := s.node(i)
+	n, err := s.findNode(i)
 	if err != nil {
 		return Node{}, err
 	}
-	return get(n, path)
+	return nodeAt(n, path)
 }
 
-func get(at *ensemble.Node, path string) (Node, error) {
+func nodeAt(at *ensemble.Node, path string) (Node, error) {
 	n := at.Tree().Get(path)
 	if n == nil {
 		return Node{}, fmt.Errorf("zktest: get %s: %w", path, ErrNoNode)
@@ -199,7 +199,7 @@ func (s *Server) Dump() []Node {
 	n := s.adminNodeLocked()
 	var out []Node
 	for _, p := range n.Tree().UserPaths() {
-		if node, err := get(n, p); err == nil {
+		if node, err := nodeAt(n, p); err == nil {
 			out = append(out, node)
 		}
 	}

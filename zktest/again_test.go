@@ -35,7 +35,7 @@ func TestNewServerOnTheSameAddressTellsOldClientsThatTheirSessionsExpired(t *tes
 	s = startAgain(t, s)
 	again := dialRaw(t, s, 1)
 	again.greet(r.session, r.passwd, 10000, last.zxid, false)
-	require.Zero(t, again.greeting(false), "the session expired, instead of no answer")
+	require.Zero(t, again.readGreeting(false), "the session expired, instead of no answer")
 	for expired := false; ; {
 		ev := <-node.events
 		expired = expired || ev.State == zk.StateExpired

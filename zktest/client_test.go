@@ -18,8 +18,8 @@ type quiet struct{}
 
 func (quiet) Printf(string, ...any) {}
 
-// start starts a server in memory; the server ends with the test.
-func start(t *testing.T, o *zktest.Options) *zktest.Server {
+// startMemory starts a server in memory; the server ends with the test.
+func startMemory(t *testing.T, o *zktest.Options) *zktest.Server {
 	t.Helper()
 	if o == nil {
 		o = &zktest.Options{}
@@ -122,16 +122,16 @@ func TestClientWorksOverTCPAndInMemory(t *testing.T) {
 		exercise(t, s)
 	})
 	t.Run("memory", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) { exercise(t, start(t, nil)) })
+		synctest.Test(t, func(t *testing.T) { exercise(t, startMemory(t, nil)) })
 	})
 	t.Run("ensemble", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) { exercise(t, start(t, &zktest.Options{Servers: 3})) })
+		synctest.Test(t, func(t *testing.T) { exercise(t, startMemory(t, &zktest.Options{Servers: 3})) })
 	})
 }
 
 func TestSessionExpiresAtTheTickAfterItsTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := start(t, nil)
+		s := startMemory(t, nil)
 		log := keepLedger(s)
 		begin := time.Now()
 		c := connect(t, s, 30*time.Second)
@@ -142,7 +142,7 @@ func TestSessionExpiresAtTheTickAfterItsTimeout(t *testing.T) {
 		hole := time.Now()
 		s.BlackHole(zktest.Link{Session: c.SessionID()}, zktest.Both)
 		time.Sleep(time.Minute)
-		expired := log.ended()[c.SessionID()]
+		expired := log.endedSessions()[c.SessionID()]
 		require.False(t, expired.IsZero())
 		require.Greater(t, expired.Sub(hole), 20*time.Second-time.Millisecond)
 		require.LessOrEqual(t, expired.Sub(hole), 32*time.Second)

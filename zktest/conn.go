@@ -135,7 +135,7 @@ func (c *conn) hungUpLocked() {
 	})
 }
 
-func (c *conn) session() int64 {
+func (c *conn) sessionID() int64 {
 	if id := c.core.Session(); id != 0 {
 		return id
 	}
@@ -175,7 +175,7 @@ func (c *conn) actLocked(a Action, process func(reply func([]byte)), handshake b
 	case DropRequest:
 		c.dead = true
 	case ExpireBefore:
-		_ = s.world.Expire(c.session())
+		_ = s.world.Expire(c.sessionID())
 	case DropReplyCut, DropReplyHole, ExpireAfter:
 		if handshake {
 			// The answer to a handshake does not come through reply, but is the
@@ -212,6 +212,6 @@ func (c *conn) loseReplyLocked(f Fault) {
 	case DropReplyHole:
 		c.dead = true
 	case ExpireAfter:
-		_ = c.s.world.Expire(c.session())
+		_ = c.s.world.Expire(c.sessionID())
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/internal/proto"
 )
 
-func three() *zktest.Options { return &zktest.Options{Servers: 3} }
+func threeServers() *zktest.Options { return &zktest.Options{Servers: 3} }
 
 // followers returns the numbers of the two followers.
 func followers(s *zktest.Server) (int, int) {
@@ -46,8 +46,8 @@ func (l *ledger) all() []zktest.Txn {
 	return slices.Clone(l.txns)
 }
 
-// ended tells when the leader ended sessions.
-func (l *ledger) ended() map[int64]time.Time {
+// endedSessions tells when the leader ended sessions.
+func (l *ledger) endedSessions() map[int64]time.Time {
 	at := map[int64]time.Time{}
 	for _, x := range l.all() {
 		if x.Op == "closeSession" {
@@ -57,9 +57,9 @@ func (l *ledger) ended() map[int64]time.Time {
 	return at
 }
 
-// heartbeats pings, in a bubble, every second until the connection ends, and
+// sendHeartbeats pings, in a bubble, every second until the connection ends, and
 // returns when the last answer came.
-func heartbeats(r *raw, limit time.Duration) time.Time {
+func sendHeartbeats(r *raw, limit time.Duration) time.Time {
 	var last time.Time
 	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(time.Second) {
 		var w jute.Writer
@@ -69,7 +69,7 @@ func heartbeats(r *raw, limit time.Duration) time.Time {
 			break
 		}
 		_ = r.conn.SetReadDeadline(time.Now().Add(900 * time.Millisecond))
-		if _, err := r.frame(); err == nil {
+		if _, err := r.readFrame(); err == nil {
 			last = time.Now()
 		}
 	}
@@ -79,7 +79,7 @@ func heartbeats(r *raw, limit time.Duration) time.Time {
 // N27.
 func TestOneLeaderIsElectedAndItsFollowersReplicate(t *testing.T) {
 	for _, n := range []int{3, 5} {
-		bubble(t, &zktest.Options{Servers: n}, func(t *testing.T, s *zktest.Server) {
+		inBubble(t, &zktest.Options{Servers: n}, func(t *testing.T, s *zktest.Server) {
 			require.Equal(t, n, s.Leader(), "equal logs: the highest number wins")
 			a := openRaw(t, s, 1)
 			require.Equal(t, proto.OK, a.call(proto.OpCreate, create("/a", 0)).code)
@@ -96,7 +96,7 @@ func TestOneLeaderIsElectedAndItsFollowersReplicate(t *testing.T) {
 }
 
 func TestIsolatedFollowerGoesOnAnsweringAndThenClosesItsClients(t *testing.T) {
-	bubble(t, three(), func(t *testing.T, s *zktest.Server) {
+	inBubble(t, threeServers(), func(t *testing.T, s *zktest.Server) {
 		log := keepLedger(s)
 		f, g := followers(s)
 		a := openRaw(t, s, f) // 10 s, as long as syncLimit ticks
@@ -108,11 +108,11 @@ func TestIsolatedFollowerGoesOnAnsweringAndThenClosesItsClients(t *testing.T) {
 		b.call(proto.OpSetData, setData("/a", "new", -1))
 		stale := a.call(proto.OpGetData, pathWatch("/a", false))
 		require.Equal(t, "a", string(stale.body.Buffer()))
-		last := heartbeats(a, time.Minute)
+		last := sendHeartbeats(a, time.Minute)
 		// The last word from the leader was at most half a tick old at the cut.
 		require.InDelta(t, 9.5, last.Sub(cut).Seconds(), 1.5)
 		// The leader has heard of no sign of life since the handshake, 3 s ago.
-		require.InDelta(t, 8, log.ended()[a.session].Sub(cut).Seconds(), 1.1)
+		require.InDelta(t, 8, log.endedSessions()[a.session].Sub(cut).Seconds(), 1.1)
 		s.HealPeers()
 		time.Sleep(5 * time.Second)
 		n, err := s.GetAt(f, "/a")
@@ -122,22 +122,22 @@ func TestIsolatedFollowerGoesOnAnsweringAndThenClosesItsClients(t *testing.T) {
 }
 
 func TestSessionOfAnIsolatedFollowerExpiresWhileItsPingsAreAnswered(t *testing.T) {
-	bubble(t, three(), func(t *testing.T, s *zktest.Server) {
+	inBubble(t, threeServers(), func(t *testing.T, s *zktest.Server) {
 		log := keepLedger(s)
 		f, _ := followers(s)
 		r := dialRaw(t, s, f)
 		r.handshake(0, nil, 4000, false)
 		cut := time.Now()
 		s.IsolateServer(f)
-		last := heartbeats(r, time.Minute)
-		require.False(t, log.ended()[r.session].IsZero())
-		require.LessOrEqual(t, log.ended()[r.session].Sub(cut), 6*time.Second)
-		require.Greater(t, last.Sub(log.ended()[r.session]), 2*time.Second, "during this overlap an answered ping proves nothing")
+		last := sendHeartbeats(r, time.Minute)
+		require.False(t, log.endedSessions()[r.session].IsZero())
+		require.LessOrEqual(t, log.endedSessions()[r.session].Sub(cut), 6*time.Second)
+		require.Greater(t, last.Sub(log.endedSessions()[r.session]), 2*time.Second, "during this overlap an answered ping proves nothing")
 	})
 }
 
 func TestLeaderWithoutMajorityAnswersReadsAndSyncButCommitsNothing(t *testing.T) {
-	bubble(t, three(), func(t *testing.T, s *zktest.Server) {
+	inBubble(t, threeServers(), func(t *testing.T, s *zktest.Server) {
 		old := s.Leader()
 		f, _ := followers(s)
 		a, w := openRaw(t, s, old), openRaw(t, s, old)
@@ -146,11 +146,11 @@ func TestLeaderWithoutMajorityAnswersReadsAndSyncButCommitsNothing(t *testing.T)
 		s.IsolateServer(old)
 		w.send(proto.OpCreate, create("/lost", 0))
 		a.sendAs(proto.XidPing, proto.OpPing, nil)
-		require.Equal(t, proto.XidPing, a.recv().xid)
+		require.Equal(t, proto.XidPing, a.receiveReply().xid)
 		require.Equal(t, proto.OK, a.call(proto.OpSync, pathOnly("/a")).code)
 		require.Equal(t, proto.OK, a.call(proto.OpGetData, pathWatch("/a", false)).code)
 		w.wantSilence(5 * time.Second)
-		last := heartbeats(a, time.Minute)
+		last := sendHeartbeats(a, time.Minute)
 		require.InDelta(t, 10.5, last.Sub(cut).Seconds(), 2.5, "the leader steps down after syncLimit ticks")
 		require.NotEqual(t, old, s.Leader())
 		_, err := s.Get("/lost")
@@ -168,7 +168,7 @@ func TestLeaderWithoutMajorityAnswersReadsAndSyncButCommitsNothing(t *testing.T)
 }
 
 func TestNewLeaderGivesEverySessionItsFullTimeout(t *testing.T) {
-	bubble(t, three(), func(t *testing.T, s *zktest.Server) {
+	inBubble(t, threeServers(), func(t *testing.T, s *zktest.Server) {
 		log := keepLedger(s)
 		f, _ := followers(s)
 		a := openRaw(t, s, f)
@@ -180,7 +180,7 @@ func TestNewLeaderGivesEverySessionItsFullTimeout(t *testing.T) {
 		require.NotZero(t, s.Leader())
 		require.NotEqual(t, old, s.Leader())
 		time.Sleep(time.Minute)
-		require.InDelta(t, 11.5, log.ended()[a.session].Sub(stopped).Seconds(), 1.5)
+		require.InDelta(t, 11.5, log.endedSessions()[a.session].Sub(stopped).Seconds(), 1.5)
 		require.NoError(t, s.Restart(old))
 		time.Sleep(time.Second)
 		require.NotEqual(t, old, s.Leader(), "a leader with a majority stays")
@@ -188,7 +188,7 @@ func TestNewLeaderGivesEverySessionItsFullTimeout(t *testing.T) {
 }
 
 func TestNoMajorityNoService(t *testing.T) {
-	bubble(t, three(), func(t *testing.T, s *zktest.Server) {
+	inBubble(t, threeServers(), func(t *testing.T, s *zktest.Server) {
 		f, g := followers(s)
 		require.NoError(t, s.Stop(f))
 		require.NoError(t, s.Stop(g))
@@ -208,7 +208,7 @@ func TestNoMajorityNoService(t *testing.T) {
 }
 
 func TestFrozenLeaderIsReplacedAndItsOldClientsMustGo(t *testing.T) {
-	bubble(t, three(), func(t *testing.T, s *zktest.Server) {
+	inBubble(t, threeServers(), func(t *testing.T, s *zktest.Server) {
 		old := s.Leader()
 		a := openRaw(t, s, old)
 		require.NoError(t, s.Freeze(old))
@@ -219,7 +219,7 @@ func TestFrozenLeaderIsReplacedAndItsOldClientsMustGo(t *testing.T) {
 		require.NoError(t, s.Thaw(old))
 		require.NoError(t, a.conn.SetReadDeadline(time.Now().Add(10*time.Second)))
 		for {
-			if _, err := a.frame(); err != nil {
+			if _, err := a.readFrame(); err != nil {
 				require.ErrorContains(t, err, "EOF")
 				break
 			}
@@ -231,7 +231,7 @@ func TestFrozenLeaderIsReplacedAndItsOldClientsMustGo(t *testing.T) {
 }
 
 func TestFrozenLeaderExpiresWhatCameDueBeforeItReadsAnything(t *testing.T) {
-	bubble(t, three(), func(t *testing.T, s *zktest.Server) {
+	inBubble(t, threeServers(), func(t *testing.T, s *zktest.Server) {
 		log := keepLedger(s)
 		f, _ := followers(s)
 		r := dialRaw(t, s, f)
@@ -239,19 +239,19 @@ func TestFrozenLeaderExpiresWhatCameDueBeforeItReadsAnything(t *testing.T) {
 		require.NoError(t, s.Freeze(s.Leader()))
 		for range 7 { // its follower answers all along
 			r.sendAs(proto.XidPing, proto.OpPing, nil)
-			require.Equal(t, proto.XidPing, r.recv().xid)
+			require.Equal(t, proto.XidPing, r.receiveReply().xid)
 			time.Sleep(time.Second)
 		}
-		require.Empty(t, log.ended())
+		require.Empty(t, log.endedSessions())
 		require.NoError(t, s.Thaw(s.Leader()))
 		time.Sleep(100 * time.Millisecond)
-		require.Contains(t, log.ended(), r.session)
+		require.Contains(t, log.endedSessions(), r.session)
 		r.wantEOF()
 	})
 }
 
 func TestReattachingElsewhereMovesTheSession(t *testing.T) {
-	bubble(t, three(), func(t *testing.T, s *zktest.Server) {
+	inBubble(t, threeServers(), func(t *testing.T, s *zktest.Server) {
 		f, g := followers(s)
 		a := openRaw(t, s, f)
 		a.call(proto.OpCreate, create("/e", proto.FlagEphemeral))
@@ -267,7 +267,7 @@ func TestReattachingElsewhereMovesTheSession(t *testing.T) {
 
 // N29, N30.
 func TestLaggingFollowerServesStaleReadsUntilSync(t *testing.T) {
-	bubble(t, three(), func(t *testing.T, s *zktest.Server) {
+	inBubble(t, threeServers(), func(t *testing.T, s *zktest.Server) {
 		f, g := followers(s)
 		a, b := openRaw(t, s, f), openRaw(t, s, g)
 		require.NoError(t, s.Lag(f, true))
@@ -277,9 +277,9 @@ func TestLaggingFollowerServesStaleReadsUntilSync(t *testing.T) {
 		own := a.send(proto.OpCreate, create("/own", 0))
 		a.wantSilence(time.Second)
 		require.NoError(t, s.Lag(f, false))
-		typ, _ := a.event()
+		typ, _ := a.receiveEvent()
 		require.Equal(t, proto.EventNodeCreated, typ)
-		require.Equal(t, own, a.recv().xid)
+		require.Equal(t, own, a.receiveReply().xid)
 
 		require.NoError(t, s.Lag(f, true))
 		b.call(proto.OpCreate, create("/c", 0))
@@ -287,14 +287,14 @@ func TestLaggingFollowerServesStaleReadsUntilSync(t *testing.T) {
 		sync := a.send(proto.OpSync, pathOnly("/"))
 		a.wantSilence(time.Second)
 		require.NoError(t, s.Lag(f, false))
-		require.Equal(t, sync, a.recv().xid)
+		require.Equal(t, sync, a.receiveReply().xid)
 		require.Equal(t, proto.OK, a.call(proto.OpExists, pathWatch("/c", false)).code)
 		require.Error(t, s.Lag(9, true))
 	})
 }
 
 func TestClientsSurviveTheLossOfTheirServer(t *testing.T) {
-	bubble(t, three(), func(t *testing.T, s *zktest.Server) {
+	inBubble(t, threeServers(), func(t *testing.T, s *zktest.Server) {
 		c := connect(t, s, 10*time.Second)
 		id := c.SessionID()
 		_, err := c.Create("/e", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
@@ -313,13 +313,13 @@ func TestClientsSurviveTheLossOfTheirServer(t *testing.T) {
 
 func TestOneWayCutBetweenServers(t *testing.T) {
 	for _, d := range []zktest.Direction{zktest.ToServer, zktest.ToClient} {
-		bubble(t, three(), func(t *testing.T, s *zktest.Server) {
+		inBubble(t, threeServers(), func(t *testing.T, s *zktest.Server) {
 			l := s.Leader()
 			f, g := followers(s)
 			a := openRaw(t, s, f)
 			s.CutPeers(l, f, d)
 			require.Equal(t, proto.OK, openRaw(t, s, g).call(proto.OpCreate, create("/a", 0)).code, "the rest is a majority")
-			heartbeats(a, time.Minute)
+			sendHeartbeats(a, time.Minute)
 			require.Equal(t, l, s.Leader())
 			r := dialRaw(t, s, f)
 			r.greet(0, nil, 10000, 0, false)
@@ -347,7 +347,7 @@ func TestEverythingStopsWithClose(t *testing.T) {
 
 func TestWaitLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := start(t, three())
+		s := startMemory(t, threeServers())
 		begin := time.Now()
 		require.NoError(t, s.WaitLeader(t.Context()))
 		require.InDelta(t, 0.2, time.Since(begin).Seconds(), 0.02)

@@ -29,7 +29,7 @@ func (s *Server) CutLink(l Link) int {
 	defer s.mu.Unlock()
 	n := 0
 	for _, c := range s.sortedLocked() {
-		if l.fits(c.session(), c.server, c.client) {
+		if l.fits(c.sessionID(), c.server, c.client) {
 			c.cutLocked()
 			n++
 		}
@@ -42,7 +42,7 @@ func (s *Server) CutLink(l Link) int {
 func (s *Server) Stop(i int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n, err := s.node(i)
+	n, err := s.findNode(i)
 	if err != nil || n.Down() {
 		return err
 	}
@@ -65,7 +65,7 @@ func (s *Server) Stop(i int) error {
 func (s *Server) Restart(i int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n, err := s.node(i)
+	n, err := s.findNode(i)
 	if err != nil || !n.Down() || s.closed {
 		return err
 	}
@@ -105,7 +105,7 @@ func (s *Server) RestartEmpty() error {
 func (s *Server) Freeze(i int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n, err := s.node(i)
+	n, err := s.findNode(i)
 	if err == nil {
 		n.Freeze()
 	}
@@ -117,7 +117,7 @@ func (s *Server) Freeze(i int) error {
 func (s *Server) Thaw(i int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n, err := s.node(i)
+	n, err := s.findNode(i)
 	if err == nil {
 		n.Thaw()
 		s.resumeLocked()
@@ -131,7 +131,7 @@ func (s *Server) Thaw(i int) error {
 func (s *Server) Lag(i int, on bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n, err := s.node(i)
+	n, err := s.findNode(i)
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 func TestWhatABlackHoleHoldsBackArrivesAfterHeal(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, s *zktest.Server) {
+	inBubble(t, nil, func(t *testing.T, s *zktest.Server) {
 		a := openRaw(t, s, 1)
 		link := zktest.Link{Session: a.session}
 
@@ -26,7 +26,7 @@ func TestWhatABlackHoleHoldsBackArrivesAfterHeal(t *testing.T) {
 		_, err := s.Get("/a")
 		require.ErrorIs(t, err, zktest.ErrNoNode)
 		s.HealLink(link)
-		require.Equal(t, xid, a.recv().xid)
+		require.Equal(t, xid, a.receiveReply().xid)
 
 		s.BlackHole(link, zktest.ToClient)
 		xid = a.send(proto.OpCreate, create("/b", 0))
@@ -34,12 +34,12 @@ func TestWhatABlackHoleHoldsBackArrivesAfterHeal(t *testing.T) {
 		_, err = s.Get("/b")
 		require.NoError(t, err, "only the answer is lost")
 		s.Heal()
-		require.Equal(t, xid, a.recv().xid)
+		require.Equal(t, xid, a.receiveReply().xid)
 	})
 }
 
 func TestNewConnectionsHangInABlackHole(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, s *zktest.Server) {
+	inBubble(t, nil, func(t *testing.T, s *zktest.Server) {
 		s.BlackHole(zktest.Link{Server: 1}, zktest.ToClient)
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
@@ -59,7 +59,7 @@ func TestNewConnectionsHangInABlackHole(t *testing.T) {
 }
 
 func TestABlackHoleFollowsTheSessionToItsNextConnection(t *testing.T) {
-	bubble(t, three(), func(t *testing.T, s *zktest.Server) {
+	inBubble(t, threeServers(), func(t *testing.T, s *zktest.Server) {
 		a, other := openRaw(t, s, 1), openRaw(t, s, 1)
 		s.BlackHole(zktest.Link{Session: a.session}, zktest.Both)
 		time.Sleep(8 * time.Second)
@@ -68,12 +68,12 @@ func TestABlackHoleFollowsTheSessionToItsNextConnection(t *testing.T) {
 		again.greet(a.session, a.passwd, 10000, 0, false)
 		again.wantSilence(5 * time.Second)
 		s.Heal()
-		require.Zero(t, again.greeting(false), "expired meanwhile")
+		require.Zero(t, again.readGreeting(false), "expired meanwhile")
 	})
 }
 
 func TestANamedClientCanBeCutOffWhole(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, s *zktest.Server) {
+	inBubble(t, nil, func(t *testing.T, s *zktest.Server) {
 		a, b := connectAs(t, s, "alice", 10*time.Second), connectAs(t, s, "bob", 10*time.Second)
 		s.BlackHole(zktest.Link{Client: "alice"}, zktest.Both)
 		a.waitState(t, zk.StateDisconnected)
@@ -87,17 +87,17 @@ func TestANamedClientCanBeCutOffWhole(t *testing.T) {
 }
 
 func TestDelayKeepsTheOrder(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, s *zktest.Server) {
+	inBubble(t, nil, func(t *testing.T, s *zktest.Server) {
 		a := openRaw(t, s, 1)
 		s.Delay(zktest.Link{}, zktest.ToServer, time.Second)
 		s.Delay(zktest.Link{Session: a.session}, zktest.ToClient, 2*time.Second)
 		begin := time.Now()
 		first := a.send(proto.OpCreate, create("/a", 0))
 		second := a.send(proto.OpExists, pathWatch("/a", false))
-		require.Equal(t, first, a.recv().xid)
+		require.Equal(t, first, a.receiveReply().xid)
 		require.Equal(t, 3*time.Second, time.Since(begin))
 		s.Heal()
-		require.Equal(t, second, a.recv().xid)
+		require.Equal(t, second, a.receiveReply().xid)
 		begin = time.Now()
 		a.call(proto.OpExists, pathWatch("/a", false))
 		require.Zero(t, time.Since(begin))
@@ -105,7 +105,7 @@ func TestDelayKeepsTheOrder(t *testing.T) {
 }
 
 func TestCutLosesTheConnectionNotTheSession(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, s *zktest.Server) {
+	inBubble(t, nil, func(t *testing.T, s *zktest.Server) {
 		a, b := openRaw(t, s, 1), openRaw(t, s, 1)
 		require.Equal(t, 1, s.Cut(a.session))
 		a.wantEOF()
@@ -122,7 +122,7 @@ func TestCutLosesTheConnectionNotTheSession(t *testing.T) {
 }
 
 func TestExpireSessionTakesEffectAtOnce(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, s *zktest.Server) {
+	inBubble(t, nil, func(t *testing.T, s *zktest.Server) {
 		a := openRaw(t, s, 1)
 		a.call(proto.OpCreate, create("/e", proto.FlagEphemeral))
 		require.NoError(t, s.ExpireSession(a.session))
@@ -136,7 +136,7 @@ func TestExpireSessionTakesEffectAtOnce(t *testing.T) {
 }
 
 func TestARestartedServerGivesEverySessionItsFullTimeout(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, s *zktest.Server) {
+	inBubble(t, nil, func(t *testing.T, s *zktest.Server) {
 		log := keepLedger(s)
 		a := openRaw(t, s, 1)
 		a.call(proto.OpCreate, create("/e", proto.FlagEphemeral))
@@ -149,18 +149,18 @@ func TestARestartedServerGivesEverySessionItsFullTimeout(t *testing.T) {
 		require.NoError(t, s.Restart(1))
 		up := time.Now()
 		time.Sleep(9 * time.Second)
-		require.Empty(t, log.ended())
+		require.Empty(t, log.endedSessions())
 		_, err = s.Get("/e")
 		require.NoError(t, err)
 		time.Sleep(5 * time.Second)
-		require.GreaterOrEqual(t, log.ended()[a.session].Sub(up), 10*time.Second)
+		require.GreaterOrEqual(t, log.endedSessions()[a.session].Sub(up), 10*time.Second)
 		require.Error(t, s.Stop(2))
 		require.Error(t, s.Restart(0))
 	})
 }
 
 func TestAFrozenServerAnswersLate(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, s *zktest.Server) {
+	inBubble(t, nil, func(t *testing.T, s *zktest.Server) {
 		a := openRaw(t, s, 1)
 		require.NoError(t, s.Freeze(1))
 		xid := a.send(proto.OpCreate, create("/a", 0))
@@ -169,8 +169,8 @@ func TestAFrozenServerAnswersLate(t *testing.T) {
 		b.greet(0, nil, 10000, 0, false)
 		b.wantSilence(time.Second)
 		require.NoError(t, s.Thaw(1))
-		require.Equal(t, xid, a.recv().xid)
-		require.NotZero(t, b.greeting(false))
+		require.Equal(t, xid, a.receiveReply().xid)
+		require.NotZero(t, b.readGreeting(false))
 		require.NoError(t, s.Freeze(1))
 		time.Sleep(time.Minute)
 		require.Len(t, s.Sessions(), 2, "a frozen server expires nobody")
@@ -194,7 +194,7 @@ func TestActionsOfTheHook(t *testing.T) {
 		zktest.DelayReply:    {applied: true, answered: true},
 	} {
 		for _, servers := range []int{1, 3} {
-			bubble(t, &zktest.Options{Servers: servers}, func(t *testing.T, s *zktest.Server) {
+			inBubble(t, &zktest.Options{Servers: servers}, func(t *testing.T, s *zktest.Server) {
 				a := openRaw(t, s, 1)
 				remove := s.FailNth(func(r zktest.Request) bool { return r.Op == "create" }, 2, zktest.Action{Do: do, For: time.Second})
 				defer remove()
@@ -202,7 +202,7 @@ func TestActionsOfTheHook(t *testing.T) {
 				begin := time.Now()
 				xid := a.send(proto.OpCreate, create("/a", 0))
 				if want.answered {
-					require.Equal(t, xid, a.recv().xid, do)
+					require.Equal(t, xid, a.receiveReply().xid, do)
 				}
 				if do == zktest.DelayReply {
 					require.GreaterOrEqual(t, time.Since(begin), time.Second)
@@ -222,7 +222,7 @@ func TestActionsOfTheHook(t *testing.T) {
 }
 
 func TestFaultsOfTheHandshake(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, s *zktest.Server) {
+	inBubble(t, nil, func(t *testing.T, s *zktest.Server) {
 		connects := func(r zktest.Request) bool { return r.Op == "connect" }
 		s.FailNth(connects, 1, zktest.Action{Do: zktest.DropReplyCut})
 		r := dialRaw(t, s, 1)
@@ -243,7 +243,7 @@ func TestFaultsOfTheHandshake(t *testing.T) {
 }
 
 func TestHooksSeeTheRequestsAndMayCallTheServer(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, s *zktest.Server) {
+	inBubble(t, nil, func(t *testing.T, s *zktest.Server) {
 		var mu sync.Mutex
 		var seen []zktest.Request
 		remove := s.OnRequest(func(r zktest.Request) zktest.Action {
@@ -272,7 +272,7 @@ func TestHooksSeeTheRequestsAndMayCallTheServer(t *testing.T) {
 }
 
 func TestOnApplyComesBeforeTheAnswer(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, s *zktest.Server) {
+	inBubble(t, nil, func(t *testing.T, s *zktest.Server) {
 		log := keepLedger(s)
 		a := openRaw(t, s, 1)
 		require.Len(t, log.all(), 1)
@@ -292,7 +292,7 @@ func TestOnApplyComesBeforeTheAnswer(t *testing.T) {
 }
 
 func TestCountersCount(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, s *zktest.Server) {
+	inBubble(t, nil, func(t *testing.T, s *zktest.Server) {
 		a := openRaw(t, s, 1)
 		a.call(proto.OpCreate, create("/a", 0))
 		a.call(proto.OpExists, pathWatch("/a", true))
@@ -312,7 +312,7 @@ func TestCountersCount(t *testing.T) {
 
 func TestAdministratorsMethods(t *testing.T) {
 	for _, servers := range []int{1, 3} {
-		bubble(t, &zktest.Options{Servers: servers}, func(t *testing.T, s *zktest.Server) {
+		inBubble(t, &zktest.Options{Servers: servers}, func(t *testing.T, s *zktest.Server) {
 			require.NoError(t, s.Create("/a", []byte("1")))
 			require.ErrorIs(t, s.Create("/a", nil), zktest.ErrNodeExists)
 			require.ErrorIs(t, s.Create("/x/y", nil), zktest.ErrNoNode)
@@ -368,7 +368,7 @@ func TestAdministratorsMethods(t *testing.T) {
 
 func TestGoZookeepersLockBreaksAtTheEndOfTheSequence(t *testing.T) {
 	// hazards of names: beyond 2147483647 everyone holds the lock.
-	bubble(t, nil, func(t *testing.T, s *zktest.Server) {
+	inBubble(t, nil, func(t *testing.T, s *zktest.Server) {
 		require.NoError(t, s.Create("/l", nil))
 		require.NoError(t, s.SetSequence("/l", 2147483647))
 		holders := 0

@@ -48,10 +48,10 @@ func (c *conn) Answered() {
 	}
 }
 
-// sent notes that n bytes have left for the client. It must be called without
+// noteSent notes that n bytes have left for the client. Call noteSent without
 // the server's mu. Only the call that crosses the bound takes mu: among the
 // calls lowering unsent there is exactly one.
-func (c *conn) sent(n int) {
+func (c *conn) noteSent(n int) {
 	left := c.unsent.Add(int64(-n))
 	if left > maxUnsent || left+int64(n) <= maxUnsent {
 		return

@@ -43,11 +43,11 @@ func newLazy(t *testing.T, s *Server) *lazy {
 	_, err = c.Write(jute.Frame(w.Bytes()))
 	require.NoError(t, err)
 	l := &lazy{t: t, conn: c}
-	l.frame()
+	l.readFrame()
 	return l
 }
 
-func (l *lazy) frame() []byte {
+func (l *lazy) readFrame() []byte {
 	l.t.Helper()
 	var n [4]byte
 	_, err := io.ReadFull(l.conn, n[:])
@@ -58,8 +58,8 @@ func (l *lazy) frame() []byte {
 	return b
 }
 
-// request returns the next request as a frame.
-func (l *lazy) request(op proto.Op, body func(w *jute.Writer)) []byte {
+// nextRequest returns the next request as a frame.
+func (l *lazy) nextRequest(op proto.Op, body func(w *jute.Writer)) []byte {
 	l.sent++
 	var w jute.Writer
 	w.Int32(l.sent)
@@ -68,15 +68,15 @@ func (l *lazy) request(op proto.Op, body func(w *jute.Writer)) []byte {
 	return jute.Frame(w.Bytes())
 }
 
-func (l *lazy) read() []byte {
-	return l.request(proto.OpGetData, func(w *jute.Writer) {
+func (l *lazy) readRequest() []byte {
+	return l.nextRequest(proto.OpGetData, func(w *jute.Writer) {
 		w.String("/big")
 		w.Bool(false)
 	})
 }
 
-func (l *lazy) create(path string) []byte {
-	return l.request(proto.OpCreate, func(w *jute.Writer) {
+func (l *lazy) createRequest(path string) []byte {
+	return l.nextRequest(proto.OpCreate, func(w *jute.Writer) {
 		w.String(path)
 		w.Buffer(nil)
 		proto.EncodeACLs(w, proto.WorldACL())
@@ -84,30 +84,30 @@ func (l *lazy) create(path string) []byte {
 	})
 }
 
-// pipeline sends many reads at once, behind the bytes in before.
-func (l *lazy) pipeline(before ...byte) {
+// pipelineReads sends many reads at once, behind the bytes in before.
+func (l *lazy) pipelineReads(before ...byte) {
 	l.t.Helper()
 	for range reads {
-		before = append(before, l.read()...)
+		before = append(before, l.readRequest()...)
 	}
 	_, err := l.conn.Write(before)
 	require.NoError(l.t, err)
 }
 
-// drain reads all answers and checks that they come in the order of their
+// drainAnswers reads all answers and checks that they come in the order of their
 // requests.
-func (l *lazy) drain() {
+func (l *lazy) drainAnswers() {
 	l.t.Helper()
 	for l.seen < l.sent {
 		l.seen++
-		b := l.frame()
+		b := l.readFrame()
 		require.EqualValues(l.t, l.seen, binary.BigEndian.Uint32(b))
 		require.Zero(l.t, binary.BigEndian.Uint32(b[12:16]), "error code")
 	}
 }
 
-// queued counts the bytes held for clients by the server and the connections.
-func queued(s *Server) (bytes int) {
+// queuedBytes counts the bytes held for clients by the server and the connections.
+func queuedBytes(s *Server) (bytes int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for c := range s.conns {
@@ -127,9 +127,9 @@ func queued(s *Server) (bytes int) {
 	return bytes
 }
 
-// outgoing counts the bytes of answers held for clients according to the
+// unsentBytes counts the bytes of answers held for clients according to the
 // server.
-func outgoing(s *Server) (bytes int) {
+func unsentBytes(s *Server) (bytes int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for c := range s.conns {
@@ -138,8 +138,8 @@ func outgoing(s *Server) (bytes int) {
 	return bytes
 }
 
-// lazily runs f in a bubble with a client that never reads.
-func lazily(t *testing.T, servers int, f func(t *testing.T, s *Server, l *lazy)) {
+// inLazy runs f in a bubble with a client that never reads.
+func inLazy(t *testing.T, servers int, f func(t *testing.T, s *Server, l *lazy)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s, err := Start(&Options{InMemory: true, Servers: servers})
@@ -157,69 +157,69 @@ func requireFull(t *testing.T, bytes int) {
 }
 
 func TestServerDoesNotAnswerAClientThatDoesNotRead(t *testing.T) {
-	lazily(t, 1, func(t *testing.T, s *Server, l *lazy) {
-		l.pipeline()
+	inLazy(t, 1, func(t *testing.T, s *Server, l *lazy) {
+		l.pipelineReads()
 		synctest.Wait()
-		requireFull(t, queued(s))
-		require.Equal(t, queued(s), outgoing(s))
-		l.drain()
+		requireFull(t, queuedBytes(s))
+		require.Equal(t, queuedBytes(s), unsentBytes(s))
+		l.drainAnswers()
 		synctest.Wait()
-		require.Zero(t, outgoing(s))
+		require.Zero(t, unsentBytes(s))
 	})
 }
 
 func TestReadsBehindAWriteWaitForAClientThatReads(t *testing.T) {
-	lazily(t, 3, func(t *testing.T, s *Server, l *lazy) {
-		l.pipeline(l.create("/before")...) // the write holds up all reads, and then lets them go at once
+	inLazy(t, 3, func(t *testing.T, s *Server, l *lazy) {
+		l.pipelineReads(l.createRequest("/before")...) // the write holds up all reads, and then lets them go at once
 		time.Sleep(time.Second)
-		requireFull(t, queued(s))
-		l.drain()
+		requireFull(t, queuedBytes(s))
+		l.drainAnswers()
 	})
 }
 
 func TestAnswersHeldBackByAFaultAreBounded(t *testing.T) {
-	lazily(t, 1, func(t *testing.T, s *Server, l *lazy) {
+	inLazy(t, 1, func(t *testing.T, s *Server, l *lazy) {
 		s.BlackHole(Link{}, ToClient)
-		l.pipeline()
+		l.pipelineReads()
 		time.Sleep(time.Second)
-		require.Zero(t, queued(s))
-		requireFull(t, outgoing(s))
+		require.Zero(t, queuedBytes(s))
+		requireFull(t, unsentBytes(s))
 		s.Heal()
-		l.drain()
+		l.drainAnswers()
 
 		s.Delay(Link{}, ToClient, time.Second)
-		l.pipeline()
+		l.pipelineReads()
 		synctest.Wait()
-		requireFull(t, outgoing(s))
-		l.drain()
+		requireFull(t, unsentBytes(s))
+		l.drainAnswers()
 	})
 }
 
 func TestFrozenServerGoesOnWithAnswersAfterThaw(t *testing.T) {
-	lazily(t, 3, func(t *testing.T, s *Server, l *lazy) {
-		l.pipeline(l.create("/before")...)
+	inLazy(t, 3, func(t *testing.T, s *Server, l *lazy) {
+		l.pipelineReads(l.createRequest("/before")...)
 		time.Sleep(time.Second)
 		require.NoError(t, s.Freeze(1))
 		before := l.sent - reads
 		for range before + 10 {
 			l.seen++
-			l.frame()
+			l.readFrame()
 		}
 		synctest.Wait()
-		require.Less(t, queued(s), maxUnsent, "a frozen server answers nothing")
+		require.Less(t, queuedBytes(s), maxUnsent, "a frozen server answers nothing")
 		require.NoError(t, s.Thaw(1))
-		l.drain()
+		l.drainAnswers()
 	})
 }
 
 func TestServerStopsReadingAClientThatDoesNotRead(t *testing.T) {
-	lazily(t, 1, func(t *testing.T, s *Server, l *lazy) {
-		l.pipeline()
+	inLazy(t, 1, func(t *testing.T, s *Server, l *lazy) {
+		l.pipelineReads()
 		synctest.Wait()
 		require.NoError(t, l.conn.SetWriteDeadline(time.Now().Add(time.Second)))
 		many := []byte{}
 		for len(many) < 4*maxUnsent {
-			many = append(many, l.read()...)
+			many = append(many, l.readRequest()...)
 		}
 		total := 0
 		for {
@@ -232,7 +232,7 @@ func TestServerStopsReadingAClientThatDoesNotRead(t *testing.T) {
 		}
 		require.LessOrEqual(t, total, 2*maxUnsent)
 	})
-	lazily(t, 1, func(t *testing.T, s *Server, l *lazy) {
+	inLazy(t, 1, func(t *testing.T, s *Server, l *lazy) {
 		// Before the first write: the server would process undelayed writes at once.
 		s.Delay(Link{}, ToServer, time.Second)
 		done := make(chan int)
@@ -277,14 +277,14 @@ func TestFaultsEndAConnectionThatIsFull(t *testing.T) {
 		"end":    func(s *Server, _ *lazy) { _ = s.Close() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			lazily(t, 1, func(t *testing.T, s *Server, l *lazy) {
-				l.pipeline(l.create("/before")...)
+			inLazy(t, 1, func(t *testing.T, s *Server, l *lazy) {
+				l.pipelineReads(l.createRequest("/before")...)
 				failed := make(chan error, 1)
 				// The receive below waits for this goroutine; the fault ends the
 				// goroutine.
 				go func() {
 					for {
-						if _, err := l.conn.Write(l.create("/behind")); err != nil {
+						if _, err := l.conn.Write(l.createRequest("/behind")); err != nil {
 							failed <- err
 							return
 						}
@@ -307,15 +307,15 @@ func TestFaultsEndAConnectionThatIsFull(t *testing.T) {
 }
 
 func TestWritesBeforeACloseTakeEffectThoughNobodyReads(t *testing.T) {
-	lazily(t, 1, func(t *testing.T, s *Server, l *lazy) {
-		l.pipeline()
-		_, err := l.conn.Write(l.create("/behind"))
+	inLazy(t, 1, func(t *testing.T, s *Server, l *lazy) {
+		l.pipelineReads()
+		_, err := l.conn.Write(l.createRequest("/behind"))
 		require.NoError(t, err)
 		require.NoError(t, l.conn.Close())
 		synctest.Wait()
 		_, err = s.Get("/behind")
 		require.NoError(t, err)
-		require.Zero(t, queued(s))
+		require.Zero(t, queuedBytes(s))
 	})
 }
 
@@ -323,24 +323,24 @@ func TestMemoryIsBoundedOverTCPToo(t *testing.T) {
 	s, err := Start(nil)
 	require.NoError(t, err)
 	l := newLazy(t, s)
-	l.pipeline()
+	l.pipelineReads()
 	answered := func(n int) func() bool {
-		return func() bool { return s.Stats().PacketsSent > n && outgoing(s) > maxUnsent }
+		return func() bool { return s.Stats().PacketsSent > n && unsentBytes(s) > maxUnsent }
 	}
 	require.Eventually(t, answered(maxUnsent/big), time.Minute, time.Millisecond)
 	// Only the upper bound: the socket may take bytes before the server answers
 	// the next read.
-	require.LessOrEqual(t, outgoing(s), maxUnsent+big+1000)
-	l.drain()
-	require.Eventually(t, func() bool { return outgoing(s) == 0 }, time.Minute, time.Millisecond)
+	require.LessOrEqual(t, unsentBytes(s), maxUnsent+big+1000)
+	l.drainAnswers()
+	require.Eventually(t, func() bool { return unsentBytes(s) == 0 }, time.Minute, time.Millisecond)
 
-	l.pipeline()
+	l.pipelineReads()
 	require.Eventually(t, answered(reads), time.Minute, time.Millisecond)
 	require.NoError(t, l.conn.Close())
 	require.Eventually(t, func() bool { return s.Stats().Connections == 0 }, time.Minute, time.Millisecond)
 
 	full := newLazyAgain(t, s)
-	full.pipeline()
+	full.pipelineReads()
 	require.NoError(t, full.conn.SetWriteDeadline(time.Now().Add(time.Minute)))
 	// No goroutine waits for this one; closing the server ends the writes.
 	go func() {

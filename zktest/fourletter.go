@@ -183,13 +183,13 @@ func watchWords(b *strings.Builder, n *ensemble.Node, word string) {
 	case "wchs":
 		fmt.Fprintf(b, "%d connections watching %d paths\nTotal watches:%d\n", len(bySession), len(byPath), pairs)
 	case "wchc":
-		listing(b, bySession)
+		writeListing(b, bySession)
 	case "wchp":
-		listing(b, byPath)
+		writeListing(b, byPath)
 	}
 }
 
-func listing(b *strings.Builder, m map[string][]string) {
+func writeListing(b *strings.Builder, m map[string][]string) {
 	keys := make([]string, 0, len(m))
 	for k := range m {
 		keys = append(keys, k)

@@ -40,7 +40,7 @@ type rule struct {
 }
 
 func (r *rule) covers(c *conn, d Direction) bool {
-	return (r.dir == Both || r.dir == d) && r.link.fits(c.session(), c.server, c.client)
+	return (r.dir == Both || r.dir == d) && r.link.fits(c.sessionID(), c.server, c.client)
 }
 
 // holeLocked tells whether direction d of c is blocked.

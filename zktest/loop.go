@@ -65,9 +65,9 @@ func (l *loop) After(d time.Duration, f func()) {
 	}
 }
 
-// step runs one callback that is due and returns 0, or returns how long no
+// runDue runs one callback that is due and returns 0, or returns how long no
 // callback will be due.
-func (l *loop) step() time.Duration {
+func (l *loop) runDue() time.Duration {
 	l.mu.Lock()
 	if tell := l.news(); tell != nil {
 		l.mu.Unlock()
@@ -95,7 +95,7 @@ func (l *loop) run() {
 			return
 		default:
 		}
-		wait := l.step()
+		wait := l.runDue()
 		if wait <= 0 {
 			continue
 		}

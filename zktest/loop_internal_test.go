@@ -24,10 +24,10 @@ func inLoop(t *testing.T, news func() func(), f func(l *loop)) {
 	})
 }
 
-func nothing() func() { return nil }
+func noNews() func() { return nil }
 
 func TestLoopRunsInTheOrderOfDueTimesThenOfRegistration(t *testing.T) {
-	inLoop(t, nothing, func(l *loop) {
+	inLoop(t, noNews, func(l *loop) {
 		var got []string
 		note := func(s string) func() { return func() { got = append(got, s) } }
 		l.mu.Lock()
@@ -47,7 +47,7 @@ func TestLoopRunsInTheOrderOfDueTimesThenOfRegistration(t *testing.T) {
 }
 
 func TestLoopIsExactInVirtualTime(t *testing.T) {
-	inLoop(t, nothing, func(l *loop) {
+	inLoop(t, noNews, func(l *loop) {
 		at := make(chan time.Duration, 1)
 		l.mu.Lock()
 		l.After(90*time.Minute, func() { at <- l.Now() }) // longer than one nap of the loop
@@ -85,7 +85,7 @@ func TestLoopTellsNewsBeforeTheNextStep(t *testing.T) {
 
 func TestLoopLeavesWhatIsDueAfterItsEnd(t *testing.T) {
 	ran := false
-	inLoop(t, nothing, func(l *loop) {
+	inLoop(t, noNews, func(l *loop) {
 		l.mu.Lock()
 		l.After(time.Hour, func() { ran = true })
 		l.mu.Unlock()

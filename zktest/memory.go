@@ -55,14 +55,14 @@ func (m *memory) reset() { m.close() }
 
 // Read implements net.Conn.
 func (m *memory) Read(p []byte) (int, error) {
-	n, err := m.take(p)
+	n, err := m.readBuffered(p)
 	if n > 0 {
-		m.c.sent(n)
+		m.c.noteSent(n)
 	}
 	return n, err
 }
 
-func (m *memory) take(p []byte) (int, error) {
+func (m *memory) readBuffered(p []byte) (int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for {
@@ -90,11 +90,11 @@ func (m *memory) Write(p []byte) (int, error) {
 	m.c.s.mu.Lock()
 	defer m.c.s.mu.Unlock()
 	for n := 0; ; {
-		if err := m.writable(); err != nil {
+		if err := m.checkWritable(); err != nil {
 			return n, err
 		}
 		if m.c.crammedLocked() {
-			if m.expired() {
+			if m.writeExpired() {
 				return n, m.opError("write", os.ErrDeadlineExceeded)
 			}
 			m.c.room.Wait()
@@ -108,8 +108,8 @@ func (m *memory) Write(p []byte) (int, error) {
 	}
 }
 
-// writable returns the error of a Write if an end is closed.
-func (m *memory) writable() error {
+// checkWritable returns the error of a Write if an end is closed.
+func (m *memory) checkWritable() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch {
@@ -121,7 +121,7 @@ func (m *memory) writable() error {
 	return nil
 }
 
-func (m *memory) expired() bool {
+func (m *memory) writeExpired() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return !m.writeUntil.IsZero() && !time.Now().Before(m.writeUntil)
@@ -206,8 +206,8 @@ func (m *memory) SetReadDeadline(t time.Time) error {
 	return nil
 }
 
-// dial implements Dial and Client.
-func (s *Server) dial(ctx context.Context, network, addr, client string) (net.Conn, error) {
+// dialAs implements Dial and Client.
+func (s *Server) dialAs(ctx context.Context, network, addr, client string) (net.Conn, error) {
 	if !s.opt.InMemory {
 		var d net.Dialer
 		return d.DialContext(ctx, network, addr)
@@ -225,7 +225,7 @@ func (s *Server) dial(ctx context.Context, network, addr, client string) (net.Co
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("zktest: dial %s: %w", addr, err)
 		}
-		m, changed, err := s.connect(i, client)
+		m, changed, err := s.tryConnect(i, client)
 		if m != nil || err != nil {
 			return m, err
 		}
@@ -236,9 +236,9 @@ func (s *Server) dial(ctx context.Context, network, addr, client string) (net.Co
 	}
 }
 
-// connect returns a connection or an error, or else a channel; retry when the
+// tryConnect returns a connection or an error, or else a channel; retry when the
 // channel is closed.
-func (s *Server) connect(i int, client string) (net.Conn, <-chan struct{}, error) {
+func (s *Server) tryConnect(i int, client string) (net.Conn, <-chan struct{}, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {

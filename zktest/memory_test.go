@@ -21,7 +21,7 @@ import (
 func contextOf() context.Context { return context.Background() }
 
 func TestMemoryConnectionsKeepTheContractOfNetConn(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, s *zktest.Server) {
+	inBubble(t, nil, func(t *testing.T, s *zktest.Server) {
 		c, err := s.Dial(t.Context(), "tcp", s.Addr())
 		require.NoError(t, err)
 		require.Equal(t, s.Addr(), c.RemoteAddr().String())
@@ -65,13 +65,13 @@ func TestMemoryConnectionsKeepTheContractOfNetConn(t *testing.T) {
 }
 
 func TestMemoryConnectionsDeliverWhatCameBeforeTheEnd(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, s *zktest.Server) {
+	inBubble(t, nil, func(t *testing.T, s *zktest.Server) {
 		a := openRaw(t, s, 1)
 		a.send(proto.OpExists, pathWatch("/", false))
 		a.send(proto.OpCloseSession, nil)
 		synctest.Wait()
-		require.EqualValues(t, 1, a.recv().xid)
-		require.EqualValues(t, 2, a.recv().xid)
+		require.EqualValues(t, 1, a.receiveReply().xid)
+		require.EqualValues(t, 2, a.receiveReply().xid)
 		_, err := a.conn.Read(make([]byte, 1))
 		require.ErrorIs(t, err, io.EOF)
 		_, err = a.conn.Write([]byte("x"))
@@ -80,7 +80,7 @@ func TestMemoryConnectionsDeliverWhatCameBeforeTheEnd(t *testing.T) {
 }
 
 func TestMemoryReadsMayBeSmall(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, s *zktest.Server) {
+	inBubble(t, nil, func(t *testing.T, s *zktest.Server) {
 		c, err := s.Dial(t.Context(), "tcp", s.Addr())
 		require.NoError(t, err)
 		for _, b := range []byte("ruok") {
@@ -102,7 +102,7 @@ func TestMemoryReadsMayBeSmall(t *testing.T) {
 }
 
 func TestCancelledDialsReturn(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, s *zktest.Server) {
+	inBubble(t, nil, func(t *testing.T, s *zktest.Server) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		_, err := s.Dial(ctx, "tcp", s.Addr())
@@ -121,7 +121,7 @@ func TestCancelledDialsReturn(t *testing.T) {
 }
 
 func TestPermissionsAsGoZookeeperUsesThem(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, s *zktest.Server) {
+	inBubble(t, nil, func(t *testing.T, s *zktest.Server) {
 		alice, bob := connect(t, s, 10*time.Second), connect(t, s, 10*time.Second)
 		require.NoError(t, alice.AddAuth("digest", []byte("alice:secret")))
 		_, err := alice.Create("/private", []byte("x"), 0, zk.AuthACL(zk.PermAll))
@@ -160,7 +160,7 @@ func TestPermissionsAsGoZookeeperUsesThem(t *testing.T) {
 }
 
 func TestGoZookeeperKeepsItsWatchesOverReconnects(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, s *zktest.Server) {
+	inBubble(t, nil, func(t *testing.T, s *zktest.Server) {
 		c := connect(t, s, 10*time.Second)
 		require.NoError(t, s.Create("/a", nil))
 		require.NoError(t, s.Create("/b", nil))

@@ -63,7 +63,7 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-func (o *Options) filled() (Options, error) {
+func (o *Options) withDefaults() (Options, error) {
 	var f Options
 	if o != nil {
 		f = *o

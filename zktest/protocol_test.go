@@ -12,11 +12,11 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/internal/proto"
 )
 
-// bubble runs f in a bubble with a ready server.
-func bubble(t *testing.T, o *zktest.Options, f func(t *testing.T, s *zktest.Server)) {
+// inBubble runs f in a bubble with a ready server.
+func inBubble(t *testing.T, o *zktest.Options, f func(t *testing.T, s *zktest.Server)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		s := start(t, o)
+		s := startMemory(t, o)
 		if o != nil && o.Servers > 1 {
 			time.Sleep(time.Second) // election
 		}
@@ -25,7 +25,7 @@ func bubble(t *testing.T, o *zktest.Options, f func(t *testing.T, s *zktest.Serv
 }
 
 func TestTimeoutIsClampedToTwoAndTwentyTicks(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, s *zktest.Server) {
+	inBubble(t, nil, func(t *testing.T, s *zktest.Server) {
 		for ask, want := range map[int32]int32{0: 4000, 1: 4000, 10000: 10000, 99999: 40000} {
 			r := dialRaw(t, s, 1)
 			require.NotZero(t, r.handshake(0, nil, ask, false))
@@ -35,7 +35,7 @@ func TestTimeoutIsClampedToTwoAndTwentyTicks(t *testing.T) {
 }
 
 func TestHandshakes(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, s *zktest.Server) {
+	inBubble(t, nil, func(t *testing.T, s *zktest.Server) {
 		a := openRaw(t, s, 1)
 
 		again := dialRaw(t, s, 1)
@@ -62,13 +62,13 @@ func TestHandshakes(t *testing.T) {
 }
 
 func TestClosingASession(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, s *zktest.Server) {
+	inBubble(t, nil, func(t *testing.T, s *zktest.Server) {
 		a, b := openRaw(t, s, 1), openRaw(t, s, 1)
 		a.call(proto.OpCreate, create("/e", proto.FlagEphemeral))
 		b.call(proto.OpExists, pathWatch("/e", true))
 		require.Equal(t, proto.OK, a.call(proto.OpCloseSession, nil).code)
 		a.wantEOF()
-		typ, path := b.event()
+		typ, path := b.receiveEvent()
 		require.Equal(t, proto.EventNodeDeleted, typ)
 		require.Equal(t, "/e", path)
 		again := dialRaw(t, s, 1)
@@ -79,7 +79,7 @@ func TestClosingASession(t *testing.T) {
 // N12.
 func TestEventComesBeforeTheAnswerThatShowsTheChange(t *testing.T) {
 	for _, servers := range []int{1, 3} {
-		bubble(t, &zktest.Options{Servers: servers}, func(t *testing.T, s *zktest.Server) {
+		inBubble(t, &zktest.Options{Servers: servers}, func(t *testing.T, s *zktest.Server) {
 			a := openRaw(t, s, 1)
 			a.call(proto.OpCreate, create("/a", 0))
 			a.call(proto.OpGetData, pathWatch("/a", true))
@@ -87,13 +87,13 @@ func TestEventComesBeforeTheAnswerThatShowsTheChange(t *testing.T) {
 			set := a.send(proto.OpSetData, setData("/a", "new", -1))
 			sub := a.send(proto.OpCreate, create("/a/b", 0))
 			get := a.send(proto.OpGetData, pathWatch("/a", false))
-			typ, _ := a.event()
+			typ, _ := a.receiveEvent()
 			require.Equal(t, proto.EventNodeDataChanged, typ)
-			require.Equal(t, set, a.recv().xid)
-			typ, _ = a.event()
+			require.Equal(t, set, a.receiveReply().xid)
+			typ, _ = a.receiveEvent()
 			require.Equal(t, proto.EventNodeChildrenChanged, typ)
-			require.Equal(t, sub, a.recv().xid)
-			got := a.recv()
+			require.Equal(t, sub, a.receiveReply().xid)
+			got := a.receiveReply()
 			require.Equal(t, get, got.xid)
 			require.Equal(t, "new", string(got.body.Buffer()), "a read sees the session's earlier writes")
 		})
@@ -101,7 +101,7 @@ func TestEventComesBeforeTheAnswerThatShowsTheChange(t *testing.T) {
 }
 
 func TestAnswersComeInOrderBehindAPendingWrite(t *testing.T) {
-	bubble(t, &zktest.Options{Servers: 3}, func(t *testing.T, s *zktest.Server) {
+	inBubble(t, &zktest.Options{Servers: 3}, func(t *testing.T, s *zktest.Server) {
 		follower := s.Leader()%3 + 1
 		a := openRaw(t, s, follower)
 		s.CutPeers(follower, s.Leader(), zktest.Both)
@@ -112,16 +112,16 @@ func TestAnswersComeInOrderBehindAPendingWrite(t *testing.T) {
 		other := openRaw(t, s, s.Leader())
 		require.Equal(t, proto.NoNode, other.call(proto.OpExists, pathWatch("/a", false)).code)
 		s.HealPeers()
-		require.Equal(t, w, a.recv().xid)
-		got := a.recv()
+		require.Equal(t, w, a.receiveReply().xid)
+		got := a.receiveReply()
 		require.Equal(t, r, got.xid)
 		require.Equal(t, proto.OK, got.code)
-		require.Equal(t, proto.XidPing, a.recv().xid)
+		require.Equal(t, proto.XidPing, a.receiveReply().xid)
 	})
 }
 
 func TestMalformedRequests(t *testing.T) {
-	bubble(t, &zktest.Options{MaxFrame: 1000}, func(t *testing.T, s *zktest.Server) {
+	inBubble(t, &zktest.Options{MaxFrame: 1000}, func(t *testing.T, s *zktest.Server) {
 		a := openRaw(t, s, 1)
 		require.Equal(t, proto.MarshallingError, a.call(proto.OpGetData, nil).code)
 		require.Equal(t, proto.MarshallingError, a.call(proto.OpCreate, pathOnly("/x")).code)
@@ -129,20 +129,20 @@ func TestMalformedRequests(t *testing.T) {
 		a.wantEOF()
 
 		b := openRaw(t, s, 1)
-		b.write([]byte{0, 0, 0, 1})
+		b.writeRecord([]byte{0, 0, 0, 1})
 		b.wantEOF()
 		c := openRaw(t, s, 1)
 		c.send(proto.OpCreate, func(w *jute.Writer) { w.String(string(make([]byte, 1000))) })
 		c.wantEOF()
 		d := dialRaw(t, s, 1)
-		d.write([]byte("not a connect request"))
+		d.writeRecord([]byte("not a connect request"))
 		d.wantEOF()
 		require.Len(t, s.Sessions(), 3, "a broken connection is no broken session")
 	})
 }
 
 func TestOldServerKnowsNothingNew(t *testing.T) {
-	bubble(t, &zktest.Options{OldServer: true, DisableExtendedTypes: true}, func(t *testing.T, s *zktest.Server) {
+	inBubble(t, &zktest.Options{OldServer: true, DisableExtendedTypes: true}, func(t *testing.T, s *zktest.Server) {
 		a := openRaw(t, s, 1)
 		require.Equal(t, proto.OK, a.call(proto.OpCreate2, create("/c", 0)).code)
 		require.Equal(t, proto.Unimplemented, a.call(proto.OpCreateTTL, func(w *jute.Writer) {
@@ -155,7 +155,7 @@ func TestOldServerKnowsNothingNew(t *testing.T) {
 }
 
 func TestReadsAndMinorRequests(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, s *zktest.Server) {
+	inBubble(t, nil, func(t *testing.T, s *zktest.Server) {
 		a := openRaw(t, s, 1)
 		got := a.call(proto.OpCreate2, create("/a", 0))
 		require.Equal(t, "/a", got.body.String())
@@ -181,7 +181,7 @@ func TestReadsAndMinorRequests(t *testing.T) {
 		require.Equal(t, []string{"c"}, a.call(proto.OpGetChildren, pathWatch("/a", false)).body.Strings())
 
 		a.sendAs(proto.XidAuth, proto.OpAuth, func(w *jute.Writer) { w.Int32(0); w.String("digest"); w.Buffer([]byte("bob:pw")) })
-		require.Equal(t, proto.XidAuth, a.recv().xid)
+		require.Equal(t, proto.XidAuth, a.receiveReply().xid)
 		got = a.call(proto.OpWhoAmI, nil)
 		require.EqualValues(t, 2, got.body.Int32())
 		who := map[string]string{}
@@ -211,13 +211,13 @@ func TestReadsAndMinorRequests(t *testing.T) {
 		require.Equal(t, int32(proto.NoNode), got.body.Int32())
 
 		a.sendAs(proto.XidAuth, proto.OpAuth, func(w *jute.Writer) { w.Int32(0); w.String("kerberos"); w.Buffer(nil) })
-		require.Equal(t, proto.AuthFailed, a.recv().code)
+		require.Equal(t, proto.AuthFailed, a.receiveReply().code)
 		a.wantEOF()
 	})
 }
 
 func TestFailedMultiSaysWhichPartFailed(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, s *zktest.Server) {
+	inBubble(t, nil, func(t *testing.T, s *zktest.Server) {
 		a := openRaw(t, s, 1)
 		part := func(w *jute.Writer, op proto.Op, body func(w *jute.Writer)) {
 			w.Int32(int32(op))
@@ -247,7 +247,7 @@ func TestFailedMultiSaysWhichPartFailed(t *testing.T) {
 }
 
 func TestWatchRequests(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, s *zktest.Server) {
+	inBubble(t, nil, func(t *testing.T, s *zktest.Server) {
 		a := openRaw(t, s, 1)
 		zxid := a.call(proto.OpCreate, create("/old", 0)).zxid
 		a.call(proto.OpCreate, create("/new", 0))
@@ -269,10 +269,10 @@ func TestWatchRequests(t *testing.T) {
 			{proto.EventNodeCreated, "/new"}, {proto.EventNodeDeleted, "/gone"},
 		}
 		for _, e := range want {
-			typ, path := a.event()
+			typ, path := a.receiveEvent()
 			require.Equal(t, e, event{typ, path})
 		}
-		require.Equal(t, xid, a.recv().xid)
+		require.Equal(t, xid, a.receiveReply().xid)
 		require.Equal(t, 6, s.Stats().Watches, "/absent, /old's children, and two for each persistent one")
 
 		require.Equal(t, proto.OK, a.call(proto.OpCheckWatches, pathInt("/old", 1)).code)
@@ -281,9 +281,9 @@ func TestWatchRequests(t *testing.T) {
 		require.Equal(t, proto.NoWatcher, a.call(proto.OpRemoveWatches, pathInt("/r", 3)).code)
 		require.Equal(t, proto.OK, a.call(proto.OpAddWatch, pathInt("/r", 1)).code)
 		sub := a.send(proto.OpCreate, create("/r", 0))
-		typ, _ := a.event()
+		typ, _ := a.receiveEvent()
 		require.Equal(t, proto.EventNodeCreated, typ)
-		require.Equal(t, sub, a.recv().xid)
+		require.Equal(t, sub, a.receiveReply().xid)
 		require.NoError(t, a.conn.Close())
 		synctest.Wait()
 		require.Zero(t, s.Stats().Watches)
@@ -292,7 +292,7 @@ func TestWatchRequests(t *testing.T) {
 }
 
 func TestContainersAndTTLNodesAreReaped(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, s *zktest.Server) {
+	inBubble(t, nil, func(t *testing.T, s *zktest.Server) {
 		a := openRaw(t, s, 1)
 		a.call(proto.OpCreateContainer, create("/c", proto.FlagContainer))
 		a.call(proto.OpCreate, create("/c/x", 0))
@@ -314,7 +314,7 @@ func TestContainersAndTTLNodesAreReaped(t *testing.T) {
 
 // TestOdditiesOfApache asserts behavior observed with Apache ZooKeeper 3.8.0.
 func TestOdditiesOfApache(t *testing.T) {
-	bubble(t, nil, func(t *testing.T, s *zktest.Server) {
+	inBubble(t, nil, func(t *testing.T, s *zktest.Server) {
 		a := openRaw(t, s, 1)
 		part := func(w *jute.Writer, op proto.Op, body func(w *jute.Writer)) {
 			w.Int32(int32(op))
@@ -341,9 +341,9 @@ func TestOdditiesOfApache(t *testing.T) {
 		require.Equal(t, proto.BadArguments, a.call(proto.OpDeleteContainer, pathOnly("/cc")).code)
 		require.Equal(t, proto.OK, a.call(proto.OpSASL, func(w *jute.Writer) { w.Buffer([]byte("x")) }).code)
 		a.sendAs(77, proto.OpPing, nil)
-		require.Equal(t, proto.XidPing, a.recv().xid)
+		require.Equal(t, proto.XidPing, a.receiveReply().xid)
 		a.sendAs(proto.XidAuth, proto.OpAuth, func(w *jute.Writer) { w.Int32(0); w.String("world"); w.Buffer(nil) })
-		require.Equal(t, proto.AuthFailed, a.recv().code)
+		require.Equal(t, proto.AuthFailed, a.receiveReply().code)
 		a.wantEOF()
 	})
 }

@@ -46,7 +46,7 @@ func dialRaw(t *testing.T, s *zktest.Server, server int) *raw {
 func (r *raw) handshake(session int64, passwd []byte, timeout int32, old bool) int64 {
 	r.t.Helper()
 	r.greet(session, passwd, timeout, 0, old)
-	return r.greeting(old)
+	return r.readGreeting(old)
 }
 
 func (r *raw) greet(session int64, passwd []byte, timeout int32, zxid int64, old bool) {
@@ -59,12 +59,12 @@ func (r *raw) greet(session int64, passwd []byte, timeout int32, zxid int64, old
 	if !old {
 		w.Bool(false)
 	}
-	r.write(w.Bytes())
+	r.writeRecord(w.Bytes())
 }
 
-func (r *raw) greeting(old bool) int64 {
+func (r *raw) readGreeting(old bool) int64 {
 	r.t.Helper()
-	b, err := r.frame()
+	b, err := r.readFrame()
 	require.NoError(r.t, err)
 	if old {
 		require.Len(r.t, b, 36)
@@ -84,13 +84,13 @@ func openRaw(t *testing.T, s *zktest.Server, server int) *raw {
 	return r
 }
 
-func (r *raw) write(record []byte) {
+func (r *raw) writeRecord(record []byte) {
 	r.t.Helper()
 	_, err := r.conn.Write(jute.Frame(record))
 	require.NoError(r.t, err)
 }
 
-func (r *raw) frame() ([]byte, error) {
+func (r *raw) readFrame() ([]byte, error) {
 	var n [4]byte
 	if _, err := io.ReadFull(r.conn, n[:]); err != nil {
 		return nil, err
@@ -116,13 +116,13 @@ func (r *raw) sendAs(xid int32, op proto.Op, body func(w *jute.Writer)) {
 	if body != nil {
 		body(&w)
 	}
-	r.write(w.Bytes())
+	r.writeRecord(w.Bytes())
 }
 
-// recv returns the next answer or event.
-func (r *raw) recv() reply {
+// receiveReply returns the next answer or event.
+func (r *raw) receiveReply() reply {
 	r.t.Helper()
-	b, err := r.frame()
+	b, err := r.readFrame()
 	require.NoError(r.t, err)
 	j := jute.NewReader(b)
 	return reply{j.Int32(), j.Int64(), proto.Code(j.Int32()), j}
@@ -132,15 +132,15 @@ func (r *raw) recv() reply {
 func (r *raw) call(op proto.Op, body func(w *jute.Writer)) reply {
 	r.t.Helper()
 	xid := r.send(op, body)
-	got := r.recv()
+	got := r.receiveReply()
 	require.Equal(r.t, xid, got.xid)
 	return got
 }
 
-// event reads a watch event.
-func (r *raw) event() (proto.EventType, string) {
+// receiveEvent reads a watch event.
+func (r *raw) receiveEvent() (proto.EventType, string) {
 	r.t.Helper()
-	got := r.recv()
+	got := r.receiveReply()
 	require.Equal(r.t, proto.XidWatch, got.xid)
 	typ := proto.EventType(got.body.Int32())
 	require.EqualValues(r.t, 3, got.body.Int32())
@@ -151,7 +151,7 @@ func (r *raw) event() (proto.EventType, string) {
 func (r *raw) wantEOF() {
 	r.t.Helper()
 	require.NoError(r.t, r.conn.SetReadDeadline(time.Now().Add(time.Minute)))
-	_, err := r.frame()
+	_, err := r.readFrame()
 	require.ErrorIs(r.t, err, io.EOF)
 }
 
@@ -159,7 +159,7 @@ func (r *raw) wantEOF() {
 func (r *raw) wantSilence(d time.Duration) {
 	r.t.Helper()
 	require.NoError(r.t, r.conn.SetReadDeadline(time.Now().Add(d)))
-	_, err := r.frame()
+	_, err := r.readFrame()
 	var ne net.Error
 	require.ErrorAs(r.t, err, &ne)
 	require.True(r.t, ne.Timeout(), "%v", err)

@@ -44,7 +44,7 @@ type Server struct {
 // Start starts a server; nil options mean the defaults. The caller must close
 // the server.
 func Start(o *Options) (*Server, error) {
-	opt, err := o.filled()
+	opt, err := o.withDefaults()
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +165,7 @@ func (s *Server) WaitLeader(ctx context.Context) error {
 	}
 }
 
-func (s *Server) node(i int) (*ensemble.Node, error) {
+func (s *Server) findNode(i int) (*ensemble.Node, error) {
 	n := s.world.Node(i)
 	if n == nil {
 		return nil, fmt.Errorf("zktest: no server %d", i)
@@ -177,13 +177,13 @@ func (s *Server) node(i int) (*ensemble.Node, error) {
 // serves TCP, over TCP. Dial fails if the server is stopped. While a black hole
 // covers the server, Dial waits for ctx, as if the SYN were lost.
 func (s *Server) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	return s.dial(ctx, network, addr, "")
+	return s.dialAs(ctx, network, addr, "")
 }
 
 // Client returns a dialer whose connections carry a name. A Link with this name
 // matches a client with all its sessions. Over TCP the name has no effect.
 func (s *Server) Client(name string) func(ctx context.Context, network, addr string) (net.Conn, error) {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
-		return s.dial(ctx, network, addr, name)
+		return s.dialAs(ctx, network, addr, name)
 	}
 }

@@ -81,7 +81,7 @@ func (s *Server) forgetEndedLocked() {
 
 // countLocked counts a request and describes it for the hooks.
 func (s *Server) countLocked(c *conn, op string, q *proto.Request) Request {
-	id := c.session()
+	id := c.sessionID()
 	m := s.stats.BySession[id]
 	if m == nil {
 		s.forgetEndedLocked()

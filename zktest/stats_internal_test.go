@@ -10,7 +10,7 @@ import (
 )
 
 func TestStatisticsOfEndedSessionsAreBounded(t *testing.T) {
-	lazily(t, 1, func(t *testing.T, s *Server, l *lazy) {
+	inLazy(t, 1, func(t *testing.T, s *Server, l *lazy) {
 		live := s.Sessions()[0].ID
 		count := func(session int64) {
 			s.mu.Lock()

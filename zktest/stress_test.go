@@ -15,8 +15,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// misfortune does something bad to a random part of the server.
-func misfortune(s *zktest.Server, rnd *rand.Rand, servers int) {
+// causeMisfortune does something bad to a random part of the server.
+func causeMisfortune(s *zktest.Server, rnd *rand.Rand, servers int) {
 	i, j := 1+rnd.IntN(servers), 1+rnd.IntN(servers)
 	d := zktest.Direction(rnd.IntN(3))
 	link := zktest.Link{Server: i}
@@ -61,9 +61,9 @@ func recoverAll(s *zktest.Server, servers int) {
 	}
 }
 
-// worker creates nodes until stop is closed and returns the acknowledged nodes.
-// worker runs in a bubble.
-func worker(c *client, name string, stop <-chan struct{}) []string {
+// runWorker creates nodes until stop is closed and returns the acknowledged nodes.
+// runWorker runs in a bubble.
+func runWorker(c *client, name string, stop <-chan struct{}) []string {
 	var made []string
 	for n := 0; ; n++ {
 		select {
@@ -85,7 +85,7 @@ func TestClientsUnderRandomFaultsLoseNothingThatWasAcknowledged(t *testing.T) {
 			t.Run(fmt.Sprintf("servers=%d/seed=%d", servers, seed), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					rnd := rand.New(rand.NewPCG(seed, uint64(servers)))
-					s := start(t, &zktest.Options{Servers: servers})
+					s := startMemory(t, &zktest.Options{Servers: servers})
 					require.NoError(t, s.WaitLeader(t.Context()))
 					stop := make(chan struct{})
 					var wg sync.WaitGroup
@@ -95,10 +95,10 @@ func TestClientsUnderRandomFaultsLoseNothingThatWasAcknowledged(t *testing.T) {
 						name := fmt.Sprint("c", i)
 						clients[i] = connectAs(t, s, name, 10*time.Second)
 						// wg.Wait waits for the worker; stop ends the worker.
-						wg.Go(func() { made[i] = worker(clients[i], name, stop) })
+						wg.Go(func() { made[i] = runWorker(clients[i], name, stop) })
 					}
 					for range 40 {
-						misfortune(s, rnd, servers)
+						causeMisfortune(s, rnd, servers)
 						time.Sleep(time.Duration(rnd.IntN(3000)) * time.Millisecond)
 					}
 					recoverAll(s, servers)
@@ -114,7 +114,7 @@ func TestClientsUnderRandomFaultsLoseNothingThatWasAcknowledged(t *testing.T) {
 					}
 					recoverAll(s, servers)
 					for i, c := range clients {
-						require.NoError(t, usable(c), i)
+						require.NoError(t, awaitUsable(c), i)
 					}
 				})
 			})
@@ -123,8 +123,8 @@ func TestClientsUnderRandomFaultsLoseNothingThatWasAcknowledged(t *testing.T) {
 	require.Greater(t, total, 300)
 }
 
-// usable waits, in a bubble, until the client can write again.
-func usable(c *client) error {
+// awaitUsable waits, in a bubble, until the client can write again.
+func awaitUsable(c *client) error {
 	var err error
 	for range 300 {
 		if _, err = c.Create("/usable", nil, 0, zk.WorldACL(zk.PermAll)); err == nil || errors.Is(err, zk.ErrNodeExists) {
@@ -137,7 +137,7 @@ func usable(c *client) error {
 
 func TestFaultsFromManyGoroutinesAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := start(t, three())
+		s := startMemory(t, threeServers())
 		require.NoError(t, s.WaitLeader(t.Context()))
 		remove := s.OnRequest(func(zktest.Request) zktest.Action {
 			_ = s.Stats()
@@ -156,13 +156,13 @@ func TestFaultsFromManyGoroutinesAtOnce(t *testing.T) {
 			wg.Go(func() {
 				rnd := rand.New(rand.NewPCG(g, 9))
 				for range 30 {
-					misfortune(s, rnd, 3)
+					causeMisfortune(s, rnd, 3)
 					time.Sleep(time.Duration(rnd.IntN(1000)) * time.Millisecond)
 				}
 			})
 		}
 		wg.Wait()
 		recoverAll(s, 3)
-		require.NoError(t, usable(c))
+		require.NoError(t, awaitUsable(c))
 	})
 }

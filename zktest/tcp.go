@@ -49,17 +49,17 @@ func (w *socket) reset() {
 	_ = w.conn.Close() // ends the reader, and a writer blocked in Write
 }
 
-// write sends the queued bytes until the connection ends. After each write to
+// writeQueued sends the queued bytes until the connection ends. After each write to
 // the connection, write calls sent, without locks, with the number of written
 // bytes.
-func (w *socket) write(sent func(n int)) {
+func (w *socket) writeQueued(sent func(n int)) {
 	defer func() { _ = w.conn.Close() }()
 	var buf []byte
 	for {
 		if cap(buf) > chunk/16 {
 			buf = nil // an idle connection keeps no large buffer
 		}
-		buf = w.next(buf[:0])
+		buf = w.nextChunk(buf[:0])
 		if len(buf) == 0 {
 			return
 		}
@@ -71,9 +71,9 @@ func (w *socket) write(sent func(n int)) {
 	}
 }
 
-// next waits for bytes to write and returns at most a chunk of them, small
+// nextChunk waits for bytes to write and returns at most a chunk of them, small
 // frames together in p; none when the connection ends.
-func (w *socket) next(p []byte) []byte {
+func (w *socket) nextChunk(p []byte) []byte {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for len(w.queue) == 0 && !w.ending {
@@ -103,19 +103,19 @@ const acceptPause, acceptPauseMax = 5 * time.Millisecond, time.Second
 func (s *Server) serveLocked(i int, l net.Listener) {
 	// Close waits for the goroutine; closing the listener, in Close and Stop,
 	// ends the goroutine.
-	s.tasks.Go(func() { s.accept(i, l) })
+	s.tasks.Go(func() { s.acceptClients(i, l) })
 }
 
-// accept returns when l is closed. Every other failure is temporary: the
+// acceptClients returns when l is closed. Every other failure is temporary: the
 // process is out of file descriptors, or the client disconnected before being
 // accepted. The first of several failures in a row is logged.
-func (s *Server) accept(i int, l net.Listener) {
+func (s *Server) acceptClients(i int, l net.Listener) {
 	pause := acceptPause
 	for failed := false; ; {
 		c, err := l.Accept()
 		if err == nil {
 			failed, pause = false, acceptPause
-			s.welcome(i, c)
+			s.startSocket(i, c)
 			continue
 		}
 		if errors.Is(err, net.ErrClosed) {
@@ -134,7 +134,7 @@ func (s *Server) accept(i int, l net.Listener) {
 	}
 }
 
-func (s *Server) welcome(i int, nc net.Conn) {
+func (s *Server) startSocket(i int, nc net.Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w := newSocket(nc)
@@ -150,7 +150,7 @@ func (s *Server) welcome(i int, nc net.Conn) {
 	// Close waits for the writer; the end of the connection, or a reset, ends
 	// the writer.
 	s.tasks.Go(func() {
-		w.write(c.sent)
+		w.writeQueued(c.noteSent)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		delete(s.sockets, w)
@@ -158,10 +158,10 @@ func (s *Server) welcome(i int, nc net.Conn) {
 	})
 	// Close waits for the reader; the end of the connection, or a reset, ends
 	// the reader.
-	s.tasks.Go(func() { s.read(c, nc) })
+	s.tasks.Go(func() { s.readRequests(c, nc) })
 }
 
-func (s *Server) read(c *conn, nc net.Conn) {
+func (s *Server) readRequests(c *conn, nc net.Conn) {
 	buf := make([]byte, 16<<10)
 	for {
 		n, err := nc.Read(buf)

@@ -63,7 +63,7 @@ func TestRestartOverTCPListensOnTheSameAddress(t *testing.T) {
 	waitLeader(t, s)
 	r := openRaw(t, s, 2)
 	require.NoError(t, s.Stop(2))
-	_, err := r.frame()
+	_, err := r.readFrame()
 	require.Error(t, err)
 	_, err = s.Dial(context.Background(), "tcp", s.ServerAddr(2))
 	require.Error(t, err)
@@ -80,17 +80,17 @@ func TestHolesAndCutsOverTCP(t *testing.T) {
 	xid := r.send(proto.OpCreate, create("/a", 0))
 	r.wantSilence(50 * time.Millisecond)
 	s.Heal()
-	require.Equal(t, xid, r.recv().xid)
+	require.Equal(t, xid, r.receiveReply().xid)
 	s.FailNth(nil, 1, zktest.Action{Do: zktest.DropReplyCut})
 	r.send(proto.OpCreate, create("/b", 0))
-	_, err := r.frame()
+	_, err := r.readFrame()
 	require.Error(t, err)
 	_, err = s.Get("/b")
 	require.NoError(t, err)
 }
 
-// word asks over the wire.
-func word(t *testing.T, s *zktest.Server, addr, w string) string {
+// askWord asks a four-letter word over the wire.
+func askWord(t *testing.T, s *zktest.Server, addr, w string) string {
 	t.Helper()
 	c, err := s.Dial(context.Background(), "tcp", addr)
 	require.NoError(t, err)
@@ -125,7 +125,7 @@ func TestFourLetterWordsAsGoZookeeperReadsThem(t *testing.T) {
 
 func TestFourLetterWords(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := start(t, three())
+		s := startMemory(t, threeServers())
 		require.Equal(t, "imok", s.FourLetter(1, "ruok"))
 		require.Contains(t, s.FourLetter(1, "srvr"), "not currently serving")
 		require.Equal(t, "null", s.FourLetter(1, "isro"))
@@ -153,7 +153,7 @@ func TestFourLetterWords(t *testing.T) {
 				require.Contains(t, text, want, w)
 			}
 			if w != "srvr" && w != "stat" && w != "mntr" && w != "cons" {
-				require.Equal(t, text, word(t, s, s.ServerAddr(f), w))
+				require.Equal(t, text, askWord(t, s, s.ServerAddr(f), w))
 			}
 		}
 		require.Contains(t, s.FourLetter(s.Leader(), "mntr"), "zk_followers\t2\n")
