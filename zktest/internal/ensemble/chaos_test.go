@@ -22,7 +22,7 @@ type chaos struct {
 	n     int
 }
 
-func (c *chaos) step() {
+func (c *chaos) breakOrWrite() {
 	i, j := 1+c.rnd.IntN(c.Len()), 1+c.rnd.IntN(c.Len())
 	switch c.rnd.IntN(14) {
 	case 0:
@@ -61,7 +61,7 @@ func (c *chaos) step() {
 	}
 }
 
-func (c *chaos) heal() {
+func (c *chaos) healAll() {
 	c.Join()
 	for i := 1; i <= c.Len(); i++ {
 		c.Node(i).Thaw()
@@ -71,7 +71,7 @@ func (c *chaos) heal() {
 	c.clock.advance(2 * time.Minute)
 }
 
-func listing(t *tree.Tree) string {
+func listTree(t *tree.Tree) string {
 	var b strings.Builder
 	for _, p := range t.Paths() {
 		fmt.Fprintf(&b, "%s %+v\n", p, t.Get(p).Stat())
@@ -86,15 +86,15 @@ func TestNoAcknowledgedWriteIsLostWhateverBreaks(t *testing.T) {
 		size := 3 + 2*int(seed%2)
 		c := &chaos{fixture: newFixture(size), rnd: rand.New(rand.NewPCG(seed, 1)), paths: map[*peer]map[int32]string{}}
 		for range 120 {
-			c.step()
+			c.breakOrWrite()
 		}
-		c.heal()
+		c.healAll()
 
 		require.NotNil(t, c.Leader(), "seed %d", seed)
-		want := listing(c.Leader().Tree())
+		want := listTree(c.Leader().Tree())
 		for i := 1; i <= size; i++ {
 			require.True(t, c.Node(i).Serving(), "seed %d server %d", seed, i)
-			require.Equal(t, want, listing(c.Node(i).Tree()), "seed %d server %d", seed, i)
+			require.Equal(t, want, listTree(c.Node(i).Tree()), "seed %d server %d", seed, i)
 		}
 		last := int64(0)
 		for _, txn := range c.txns {
@@ -125,7 +125,7 @@ func TestThereAreNeverTwoLeadersThatCommit(t *testing.T) {
 	for seed := range uint64(60) {
 		c := &chaos{fixture: newFixture(5), rnd: rand.New(rand.NewPCG(seed, 2)), paths: map[*peer]map[int32]string{}}
 		for range 100 {
-			c.step()
+			c.breakOrWrite()
 			able := 0
 			for i := 1; i <= 5; i++ {
 				n := c.Node(i)

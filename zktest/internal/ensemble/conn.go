@@ -62,7 +62,7 @@ func (n *Node) Accept(sink Sink, ip string) *Conn {
 	c := &Conn{id: n.w.nextConn, node: n, sink: sink, ids: []proto.ID{{Scheme: "ip", ID: ip}}}
 	c.stats.Established = n.w.clock.Wall()
 	n.conns[c.id] = c
-	n.after(SessionlessTimeout, func() bool { return c.timeout == 0 && !c.closed }, c.Close)
+	n.startTimer(SessionlessTimeout, func() bool { return c.timeout == 0 && !c.closed }, c.Close)
 	return c
 }
 
@@ -102,7 +102,7 @@ func (c *Conn) Close() {
 	c.sink.Close()
 }
 
-func (c *Conn) send(records ...[]byte) {
+func (c *Conn) sendRecords(records ...[]byte) {
 	if !c.closed && len(records) > 0 {
 		c.stats.Sent += int64(len(records))
 		c.stats.LastResponse = c.node.w.clock.Wall()
@@ -123,13 +123,13 @@ func (c *Conn) Connect(q proto.Connect) {
 	c.stats.Received++
 	// Apache's server closes connections idle for this long. A connection with a
 	// session is closed anyway when the session expires.
-	n.after(time.Duration(c.timeout)*time.Millisecond, func() bool { return !c.ready && !c.closed }, c.Close)
+	n.startTimer(time.Duration(c.timeout)*time.Millisecond, func() bool { return !c.ready && !c.closed }, c.Close)
 	if q.Session == 0 {
 		c.session = n.nextSession
 		n.nextSession++
 		o := &op{node: n, conn: c, session: c.session, req: proto.Request{Op: proto.OpCreateSession, Flags: c.timeout}}
-		o.finish = func(*tree.Txn, []tree.Result) { c.established(true) }
-		c.forward(o)
+		o.finish = func(*tree.Txn, []tree.Result) { c.finishHandshake(true) }
+		c.forwardToLeader(o)
 		return
 	}
 	for _, other := range n.Conns() {
@@ -138,31 +138,31 @@ func (c *Conn) Connect(q proto.Connect) {
 		}
 	}
 	c.session = q.Session
-	if !bytes.Equal(q.Password, n.password(q.Session)) {
-		c.established(false)
+	if !bytes.Equal(q.Password, n.passwordOf(q.Session)) {
+		c.finishHandshake(false)
 		return
 	}
 	n.withLeader(func(l *leadership) {
-		ok := l.touch(c.session, c.timeout)
+		ok := l.touchSession(c.session, c.timeout)
 		if ok {
 			l.sessions[c.session].owner = n
 		}
-		l.answer(n, func() { c.established(ok) })
+		l.runAt(n, func() { c.finishHandshake(ok) })
 	})
 }
 
-func (c *Conn) established(ok bool) {
+func (c *Conn) finishHandshake(ok bool) {
 	if c.closed {
 		return
 	}
 	if !ok {
-		c.send(proto.EncodeConnectReply(c.old, 0, 0, make([]byte, 16)))
+		c.sendRecords(proto.EncodeConnectReply(c.old, 0, 0, make([]byte, 16)))
 		c.Close()
 		return
 	}
 	c.ready = true
-	c.touch()
-	c.send(proto.EncodeConnectReply(c.old, c.timeout, c.session, c.node.password(c.session)))
+	c.touchSession()
+	c.sendRecords(proto.EncodeConnectReply(c.old, c.timeout, c.session, c.node.passwordOf(c.session)))
 	todo := c.early
 	c.early = nil
 	for _, f := range todo {
@@ -170,10 +170,10 @@ func (c *Conn) established(ok bool) {
 	}
 }
 
-// touch records a sign of life; false means a session being closed.
-func (c *Conn) touch() bool {
+// touchSession records a sign of life; false means a session being closed.
+func (c *Conn) touchSession() bool {
 	if l := c.node.lead; l != nil {
-		return l.touch(c.session, c.timeout)
+		return l.touchSession(c.session, c.timeout)
 	}
 	c.node.touches[c.session] = c.timeout
 	return true
@@ -190,8 +190,8 @@ func (n *Node) withLeader(f func(*leadership)) {
 	}
 }
 
-// answer runs f back at server n.
-func (l *leadership) answer(n *Node, f func()) {
+// runAt runs f back at server n.
+func (l *leadership) runAt(n *Node, f func()) {
 	if n == l.n {
 		f()
 	} else if p := l.peers[n.index]; p != nil {

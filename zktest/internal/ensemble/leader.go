@@ -45,27 +45,27 @@ func (n *Node) becomeLeader() {
 		// A majority may have had the proposal, so the new leader commits its
 		// whole log.
 		p.origin = nil
-		n.apply(p)
-		l.announce(p)
+		n.applyProposal(p)
+		l.announceCommit(p)
 	}
 	if len(w.nodes) > 1 {
 		w.epoch++
 		l.epoch, l.zxid, l.head = w.epoch, w.epoch<<32, n.tree.Clone()
 		l.skip = true
-		n.after(w.cfg.Tick/2, l.valid, l.halfTick)
+		n.startTimer(w.cfg.Tick/2, l.isCurrent, l.halfTick)
 	}
 	n.lead, n.epoch = l, l.epoch
 	for id, timeout := range n.tree.Sessions() {
 		l.sessions[id] = &tracked{timeout: timeout}
-		l.touch(id, timeout)
+		l.touchSession(id, timeout)
 	}
-	n.after(w.cfg.ContainerInterval, l.valid, l.reap)
+	n.startTimer(w.cfg.ContainerInterval, l.isCurrent, l.reapNodes)
 	w.cfg.Logger.Debug("leading", "server", n.index, "epoch", l.epoch)
 }
 
-func (l *leadership) valid() bool { return l.n.lead == l }
+func (l *leadership) isCurrent() bool { return l.n.lead == l }
 
-func (l *leadership) followers() []int {
+func (l *leadership) followerNumbers() []int {
 	out := make([]int, 0, len(l.peers))
 	for i := range l.peers {
 		out = append(out, i)
@@ -74,7 +74,7 @@ func (l *leadership) followers() []int {
 	return out
 }
 
-func (l *leadership) announce(p *proposal) {
+func (l *leadership) announceCommit(p *proposal) {
 	if f := l.n.w.cfg.OnCommit; f != nil && !p.committed {
 		f(p.txn)
 	}
@@ -88,9 +88,9 @@ func (l *leadership) submit(from *Node, o *op) {
 	switch {
 	case q.Op == proto.OpCreateSession:
 		l.sessions[o.session] = &tracked{timeout: q.Flags, owner: from}
-		l.touch(o.session, q.Flags)
+		l.touchSession(o.session, q.Flags)
 	default:
-		if code := l.check(o.session, from); code != proto.OK {
+		if code := l.checkSession(o.session, from); code != proto.OK {
 			txn = &tree.Txn{Session: o.session, Op: q.Op, Err: code}
 		} else if q.Op == proto.OpCloseSession {
 			l.sessions[o.session].closing = true
@@ -111,35 +111,35 @@ func (l *leadership) propose(txn *tree.Txn, o *op) *proposal {
 	p := &proposal{txn: txn, origin: o, acks: map[int]bool{l.n.index: true}}
 	l.outstanding = append(l.outstanding, p)
 	l.n.accepted = append(l.n.accepted, p)
-	for _, i := range l.followers() {
+	for _, i := range l.followerNumbers() {
 		peer := l.peers[i]
 		peer.toFollower(func() {
 			peer.follower.accepted = append(peer.follower.accepted, p)
-			peer.toLeader(func() { l.ack(p, i) })
+			peer.toLeader(func() { l.noteAck(p, i) })
 		})
 	}
-	l.advance()
+	l.commitAcknowledged()
 	return p
 }
 
-func (l *leadership) ack(p *proposal, from int) {
+func (l *leadership) noteAck(p *proposal, from int) {
 	p.acks[from] = true
-	l.advance()
+	l.commitAcknowledged()
 }
 
-// advance commits, in order, all proposals acknowledged by a majority.
-func (l *leadership) advance() {
-	for l.valid() && len(l.outstanding) > 0 && len(l.outstanding[0].acks) >= l.n.w.quorum() {
+// commitAcknowledged commits, in order, all proposals acknowledged by a majority.
+func (l *leadership) commitAcknowledged() {
+	for l.isCurrent() && len(l.outstanding) > 0 && len(l.outstanding[0].acks) >= l.n.w.quorum() {
 		p := l.outstanding[0]
 		l.outstanding = l.outstanding[1:]
 		if p.txn.Op == proto.OpCloseSession && p.txn.Err == proto.OK {
 			delete(l.sessions, p.txn.Session)
 		}
-		l.announce(p)
-		l.n.commit(p)
-		for _, i := range l.followers() {
+		l.announceCommit(p)
+		l.n.noteCommit(p)
+		for _, i := range l.followerNumbers() {
 			peer := l.peers[i]
-			peer.toFollower(func() { peer.follower.commit(p) })
+			peer.toFollower(func() { peer.follower.noteCommit(p) })
 		}
 		for _, f := range p.then {
 			f()
@@ -147,8 +147,8 @@ func (l *leadership) advance() {
 	}
 }
 
-// force proposes txn, and immediately commits txn and all earlier proposals.
-func (l *leadership) force(txn *tree.Txn) (tree.Result, error) {
+// forceCommit proposes txn, and immediately commits txn and all earlier proposals.
+func (l *leadership) forceCommit(txn *tree.Txn) (tree.Result, error) {
 	o := &op{node: l.n}
 	var res tree.Result
 	o.finish = func(_ *tree.Txn, r []tree.Result) {
@@ -162,7 +162,7 @@ func (l *leadership) force(txn *tree.Txn) (tree.Result, error) {
 			q.acks[i+1] = true
 		}
 	}
-	l.advance()
+	l.commitAcknowledged()
 	if p.txn.Err != proto.OK {
 		return res, CodeError(p.txn.Err)
 	}
@@ -187,24 +187,24 @@ func (l *leadership) halfTick() {
 			}
 		}
 		if synced < l.n.w.quorum() {
-			l.n.look()
+			l.n.lookForLeader()
 			return
 		}
 	}
 	l.skip = !l.skip
-	for _, i := range l.followers() {
-		l.peers[i].ping()
+	for _, i := range l.followerNumbers() {
+		l.peers[i].pingFollower()
 	}
-	l.n.after(cfg.Tick/2, l.valid, l.halfTick)
+	l.n.startTimer(cfg.Tick/2, l.isCurrent, l.halfTick)
 }
 
-// reap deletes emptied containers and expired TTL nodes.
-func (l *leadership) reap() {
+// reapNodes deletes emptied containers and expired TTL nodes.
+func (l *leadership) reapNodes() {
 	for _, path := range l.head.Reapable(l.n.w.clock.Wall().UnixMilli()) {
 		q := &proto.Request{Op: proto.OpDeleteContainer, Path: path}
 		l.propose(l.head.Prepare(q, &tree.Caller{Admin: true}), nil)
 	}
-	l.n.after(l.n.w.cfg.ContainerInterval, l.valid, l.reap)
+	l.n.startTimer(l.n.w.cfg.ContainerInterval, l.isCurrent, l.reapNodes)
 }
 
 // tracked is a session in the leader's table.
@@ -215,9 +215,9 @@ type tracked struct {
 	owner   *Node
 }
 
-// touch postpones the expiry of a session and tells whether the session is
+// touchSession postpones the expiry of a session and tells whether the session is
 // alive. The end is rounded up to the next tick, as in ZooKeeper's ExpiryQueue.
-func (l *leadership) touch(session int64, timeout int32) bool {
+func (l *leadership) touchSession(session int64, timeout int32) bool {
 	s := l.sessions[session]
 	if s == nil || s.closing {
 		return false
@@ -227,26 +227,26 @@ func (l *leadership) touch(session int64, timeout int32) bool {
 	s.expiry = (end/tick + 1) * tick
 	if !l.polling {
 		l.polling = true
-		l.poll()
+		l.pollExpiry()
 	}
 	return true
 }
 
-// poll looks for expired sessions at every tick while there are sessions.
-func (l *leadership) poll() {
+// pollExpiry looks for expired sessions at every tick while there are sessions.
+func (l *leadership) pollExpiry() {
 	now, tick := l.n.w.clock.Now(), l.n.w.cfg.Tick
-	l.n.after((now/tick+1)*tick-now, l.valid, func() {
-		for _, id := range l.expired() {
-			l.expire(id)
+	l.n.startTimer((now/tick+1)*tick-now, l.isCurrent, func() {
+		for _, id := range l.expiredSessions() {
+			l.expireSession(id)
 		}
 		l.polling = len(l.sessions) > 0
 		if l.polling {
-			l.poll()
+			l.pollExpiry()
 		}
 	})
 }
 
-func (l *leadership) expired() []int64 {
+func (l *leadership) expiredSessions() []int64 {
 	var out []int64
 	for id, s := range l.sessions {
 		if !s.closing && s.expiry <= l.n.w.clock.Now() {
@@ -257,7 +257,7 @@ func (l *leadership) expired() []int64 {
 	return out
 }
 
-func (l *leadership) expire(session int64) {
+func (l *leadership) expireSession(session int64) {
 	s := l.sessions[session]
 	if s == nil || s.closing {
 		return
@@ -267,9 +267,9 @@ func (l *leadership) expire(session int64) {
 	l.propose(l.head.Prepare(q, &tree.Caller{Session: session}), nil)
 }
 
-// check is the leader's test before a write: is the session alive, and is from
+// checkSession is the leader's test before a write: is the session alive, and is from
 // the server to which its client last attached?
-func (l *leadership) check(session int64, from *Node) proto.Code {
+func (l *leadership) checkSession(session int64, from *Node) proto.Code {
 	s := l.sessions[session]
 	switch {
 	case s == nil || s.closing:

@@ -46,7 +46,7 @@ func (h *holder) Send(records ...[]byte) {
 	}
 }
 
-func hold(f *fixture, server int, timeout time.Duration) *holder {
+func newHolder(f *fixture, server int, timeout time.Duration) *holder {
 	h := &holder{f: f, open: true, sent: map[int32]time.Duration{}, answered: map[int32]time.Duration{}}
 	h.conn = f.Node(server).Accept(h, "10.0.0.1")
 	h.conn.Connect(proto.Connect{Timeout: int32(timeout.Milliseconds())})
@@ -54,8 +54,8 @@ func hold(f *fixture, server int, timeout time.Duration) *holder {
 	return h
 }
 
-// beat sends a heartbeat: a transaction with a single check, or a read.
-func (h *holder) beat(quorum bool) {
+// sendHeartbeat sends a heartbeat: a transaction with a single check, or a read.
+func (h *holder) sendHeartbeat(quorum bool) {
 	h.xid++
 	h.sent[h.xid] = h.f.clock.now
 	q := proto.Request{Xid: h.xid, Op: proto.OpExists, Path: "/"}
@@ -65,11 +65,11 @@ func (h *holder) beat(quorum bool) {
 	h.conn.Submit(q, nil)
 }
 
-// lease is the end of the holder's belief: a timeout after the newest answered
+// leaseEnd is the end of the holder's belief: a timeout after the newest answered
 // request. With relay > 0 a request counts only if the leader has provably
 // heard of the answer: a later request, sent at least relay after the answer,
 // succeeded.
-func (h *holder) lease(timeout, relay time.Duration) time.Duration {
+func (h *holder) leaseEnd(timeout, relay time.Duration) time.Duration {
 	end := time.Duration(-1)
 	for i, at := range h.answered {
 		proved := relay == 0
@@ -102,13 +102,13 @@ func breakSomething(f *fixture, rnd *rand.Rand, server int) {
 	}
 }
 
-// slack runs one history and returns expiry minus the end of belief.
-func slack(t *testing.T, seed uint64, timeout time.Duration, quorum bool, relay time.Duration) time.Duration {
+// measureSlack runs one history and returns expiry minus the end of belief.
+func measureSlack(t *testing.T, seed uint64, timeout time.Duration, quorum bool, relay time.Duration) time.Duration {
 	t.Helper()
 	rnd := rand.New(rand.NewPCG(seed, 3))
 	f := newFixture(3)
 	server := 1 + rnd.IntN(3)
-	h := hold(f, server, timeout)
+	h := newHolder(f, server, timeout)
 	require.NotZero(t, h.session)
 	until := f.clock.now + 15*time.Second + time.Duration(rnd.IntN(4000))*time.Millisecond
 	broken := false
@@ -118,7 +118,7 @@ func slack(t *testing.T, seed uint64, timeout time.Duration, quorum bool, relay 
 			breakSomething(f, rnd, server)
 		}
 		if !f.Node(server).Frozen() {
-			h.beat(quorum)
+			h.sendHeartbeat(quorum)
 		}
 		f.clock.advance(timeout/10 + time.Duration(rnd.IntN(10))*time.Millisecond)
 	}
@@ -136,7 +136,7 @@ func slack(t *testing.T, seed uint64, timeout time.Duration, quorum bool, relay 
 	if expired < 0 {
 		return 0 // the session survived to the end
 	}
-	return expired - h.lease(timeout, relay)
+	return expired - h.leaseEnd(timeout, relay)
 }
 
 // TestOnlyAQuorumProvesThatASessionLives repeats in the model a measurement on
@@ -147,7 +147,7 @@ func TestOnlyAQuorumProvesThatASessionLives(t *testing.T) {
 	worst := func(timeout time.Duration, quorum bool, relay time.Duration) time.Duration {
 		least := time.Hour
 		for seed := range uint64(150) {
-			least = min(least, slack(t, seed, timeout, quorum, relay))
+			least = min(least, measureSlack(t, seed, timeout, quorum, relay))
 		}
 		return least
 	}

@@ -75,10 +75,10 @@ func (n *Node) Conns() []*Conn {
 	return out
 }
 
-// after starts a timer of the process. The timer does not fire while the
+// startTimer starts a timer of the process. The timer does not fire while the
 // process is frozen. If valid returns false, as after a restart, f is not
 // called.
-func (n *Node) after(d time.Duration, valid func() bool, f func()) {
+func (n *Node) startTimer(d time.Duration, valid func() bool, f func()) {
 	run := func() {
 		if valid() {
 			f()
@@ -93,7 +93,7 @@ func (n *Node) after(d time.Duration, valid func() bool, f func()) {
 	})
 }
 
-func (n *Node) start() {
+func (n *Node) startProcess() {
 	n.down = false
 	if len(n.w.nodes) == 1 {
 		n.becomeLeader()
@@ -105,7 +105,7 @@ func (n *Node) start() {
 // Start restarts the process after Stop.
 func (n *Node) Start() {
 	if n.down {
-		n.start()
+		n.startProcess()
 	}
 }
 
@@ -145,7 +145,7 @@ func (n *Node) SetLag(on bool) {
 	todo := n.lagged
 	n.lagged = nil
 	for _, p := range todo {
-		n.apply(p)
+		n.applyProposal(p)
 	}
 }
 
@@ -163,7 +163,7 @@ func (w *World) pumpPeers() {
 func (n *Node) stopServing() {
 	if l := n.lead; l != nil {
 		n.lead = nil
-		for _, i := range l.followers() {
+		for _, i := range l.followerNumbers() {
 			l.peers[i].closeFromLeader()
 		}
 	}
@@ -177,22 +177,22 @@ func (n *Node) stopServing() {
 	}
 }
 
-// look gives up the present role and looks for a leader.
-func (n *Node) look() {
+// lookForLeader gives up the present role and looks for a leader.
+func (n *Node) lookForLeader() {
 	n.w.cfg.Logger.Debug("looking for a leader", "server", n.index)
 	n.stopServing()
 	n.w.electSoon()
 }
 
-func (n *Node) password(session int64) []byte {
+func (n *Node) passwordOf(session int64) []byte {
 	var b [8]byte
 	binary.BigEndian.PutUint64(b[:], uint64(session))
 	sum := sha256.Sum256(append([]byte("zktest session "), b[:]...))
 	return sum[:16]
 }
 
-// commit records that p is committed.
-func (n *Node) commit(p *proposal) {
+// noteCommit records that p is committed.
+func (n *Node) noteCommit(p *proposal) {
 	if len(n.accepted) > 0 && n.accepted[0] == p {
 		n.accepted = n.accepted[1:]
 	}
@@ -200,22 +200,22 @@ func (n *Node) commit(p *proposal) {
 		n.lagged = append(n.lagged, p)
 		return
 	}
-	n.apply(p)
+	n.applyProposal(p)
 }
 
-func (n *Node) apply(p *proposal) {
+func (n *Node) applyProposal(p *proposal) {
 	events, results := n.tree.Apply(p.txn)
 	for _, e := range events {
 		for _, owner := range n.watches.Fire(e) {
 			// As since CVE-2024-23944: a watch without read permission is used up
 			// silently.
 			if c := n.conns[owner]; c != nil && tree.Allowed(e.ACL, proto.PermRead, c.ids) {
-				c.send(proto.EncodeEvent(e.Type, e.Path))
+				c.sendRecords(proto.EncodeEvent(e.Type, e.Path))
 			}
 		}
 	}
 	if o := p.origin; o != nil && o.node == n {
-		o.complete(p.txn, results)
+		o.storeAnswer(p.txn, results)
 	}
 	if p.txn.Op == proto.OpCloseSession && p.txn.Err == proto.OK {
 		for _, c := range n.Conns() {

@@ -19,7 +19,7 @@ type peering struct {
 	deadline      int // the leader's tick until which the follower counts
 }
 
-func (l *leadership) adopt(f *Node) {
+func (l *leadership) adoptFollower(f *Node) {
 	w := l.n.w
 	l.n.SetLag(false)
 	p := &peering{l: l, follower: f, deadline: l.tick + w.cfg.SyncLimit}
@@ -32,18 +32,18 @@ func (l *leadership) adopt(f *Node) {
 	f.tree, f.lagged = l.n.tree.Clone(), nil
 	f.accepted = append([]*proposal(nil), l.outstanding...)
 	for _, q := range f.accepted {
-		p.toLeader(func() { l.ack(q, f.index) })
+		p.toLeader(func() { l.noteAck(q, f.index) })
 	}
-	l.n.after(p.limit(), p.atLeader, p.watchFollower)
-	f.after(p.limit(), p.atFollower, p.watchLeader)
+	l.n.startTimer(p.idleLimit(), p.atLeader, p.watchFollower)
+	f.startTimer(p.idleLimit(), p.atFollower, p.watchLeader)
 }
 
-func (p *peering) limit() time.Duration {
+func (p *peering) idleLimit() time.Duration {
 	cfg := &p.l.n.w.cfg
 	return time.Duration(cfg.SyncLimit) * cfg.Tick
 }
 
-func (p *peering) atLeader() bool   { return p.l.valid() && p.l.peers[p.follower.index] == p }
+func (p *peering) atLeader() bool   { return p.l.isCurrent() && p.l.peers[p.follower.index] == p }
 func (p *peering) atFollower() bool { return p.follower.peer == p }
 
 // toLeader sends f over the follower's stream.
@@ -67,14 +67,14 @@ func (p *peering) toFollower(f func()) {
 	})
 }
 
-// ping asks the follower for a sign of life; the answer carries the touches.
-func (p *peering) ping() {
+// pingFollower asks the follower for a sign of life; the answer carries the touches.
+func (p *peering) pingFollower() {
 	p.toFollower(func() {
 		touched := p.follower.touches
 		p.follower.touches = map[int64]int32{}
 		p.toLeader(func() {
 			for _, id := range SortedKeys(touched) {
-				p.l.touch(id, touched[id])
+				p.l.touchSession(id, touched[id])
 			}
 		})
 	})
@@ -96,7 +96,7 @@ func SortedKeys(m map[int64]int32) []int64 {
 func (p *peering) closeFromLeader() {
 	p.down.Push(p.l.n.w.cfg.Latency, func() {
 		if p.atFollower() {
-			p.follower.look()
+			p.follower.lookForLeader()
 		}
 	})
 }
@@ -112,31 +112,31 @@ func (p *peering) closeFromFollower() {
 // watchFollower is the read timeout of the leader's socket.
 func (p *peering) watchFollower() {
 	idle := p.l.n.w.clock.Now() - p.leaderHeard
-	if idle >= p.limit() && !(p.up.Waiting() && !p.up.Blocked()) {
+	if idle >= p.idleLimit() && !(p.up.Waiting() && !p.up.Blocked()) {
 		delete(p.l.peers, p.follower.index)
 		p.closeFromLeader()
 		return
 	}
-	wait := p.limit() - idle
+	wait := p.idleLimit() - idle
 	if wait <= 0 {
 		wait = p.l.n.w.cfg.Tick / 2
 	}
-	p.l.n.after(wait, p.atLeader, p.watchFollower)
+	p.l.n.startTimer(wait, p.atLeader, p.watchFollower)
 }
 
 // watchLeader is the read timeout of the follower's socket.
 func (p *peering) watchLeader() {
 	n := p.follower
 	idle := n.w.clock.Now() - p.followerHeard
-	if idle >= p.limit() && !(p.down.Waiting() && !p.down.Blocked()) {
-		n.look()
+	if idle >= p.idleLimit() && !(p.down.Waiting() && !p.down.Blocked()) {
+		n.lookForLeader()
 		return
 	}
-	wait := p.limit() - idle
+	wait := p.idleLimit() - idle
 	if wait <= 0 {
 		wait = n.w.cfg.Tick / 2
 	}
-	n.after(wait, p.atFollower, p.watchLeader)
+	n.startTimer(wait, p.atFollower, p.watchLeader)
 }
 
 // electSoon holds an election after the delay, unless an election is already
@@ -144,11 +144,11 @@ func (p *peering) watchLeader() {
 func (w *World) electSoon() {
 	if !w.electing {
 		w.electing = true
-		w.clock.After(w.cfg.ElectionDelay, w.elect)
+		w.clock.After(w.cfg.ElectionDelay, w.electLeader)
 	}
 }
 
-func (w *World) looking() []*Node {
+func (w *World) lookingNodes() []*Node {
 	var out []*Node
 	for _, n := range w.nodes {
 		if !n.Serving() && !n.down && !n.frozen {
@@ -166,46 +166,46 @@ func (w *World) looking() []*Node {
 	return out
 }
 
-// accepts tells whether f can follow: links exist in both directions, the
+// acceptsFollower tells whether f can follow: links exist in both directions, the
 // leader has a majority (with f), and f never followed a newer leader.
 // Otherwise a deposed leader could still commit a write with f's help.
-func (l *leadership) accepts(f *Node) bool {
+func (l *leadership) acceptsFollower(f *Node) bool {
 	w := l.n.w
 	_, stale := l.peers[f.index] // its old connection is not yet given up
-	return !l.n.frozen && !stale && l.epoch >= f.epoch && w.reach(l.n, f) && len(l.peers)+2 >= w.quorum()
+	return !l.n.frozen && !stale && l.epoch >= f.epoch && w.areConnected(l.n, f) && len(l.peers)+2 >= w.quorum()
 }
 
-// elect lets looking servers join a leader with a majority. Otherwise the best
+// electLeader lets looking servers join a leader with a majority. Otherwise the best
 // looking server becomes leader if a majority of all servers looks and can hear
 // this server.
-func (w *World) elect() {
+func (w *World) electLeader() {
 	w.electing = false
 	for _, l := range w.nodes {
-		for _, n := range w.looking() {
-			if l.lead != nil && l.lead.accepts(n) {
-				l.lead.adopt(n)
+		for _, n := range w.lookingNodes() {
+			if l.lead != nil && l.lead.acceptsFollower(n) {
+				l.lead.adoptFollower(n)
 			}
 		}
 	}
-	looking := w.looking()
+	looking := w.lookingNodes()
 	for _, n := range looking {
 		group := []*Node{}
 		for _, m := range looking {
 			// A server with a longer log cannot follow: its extra entries may be
 			// committed.
-			if m != n && w.reach(n, m) && m.lastLogged() <= n.lastLogged() {
+			if m != n && w.areConnected(n, m) && m.lastLogged() <= n.lastLogged() {
 				group = append(group, m)
 			}
 		}
 		if len(group)+1 >= w.quorum() {
 			n.becomeLeader()
 			for _, m := range group {
-				n.lead.adopt(m)
+				n.lead.adoptFollower(m)
 			}
 			break
 		}
 	}
-	if len(w.looking()) > 0 || w.anyFrozenLooker() {
+	if len(w.lookingNodes()) > 0 || w.anyFrozenLooker() {
 		w.electSoon()
 	}
 }

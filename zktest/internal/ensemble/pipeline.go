@@ -38,21 +38,21 @@ func (c *Conn) Submit(q proto.Request, reply func(record []byte)) {
 		return
 	}
 	if reply == nil {
-		reply = func(record []byte) { c.send(record) }
+		reply = func(record []byte) { c.sendRecords(record) }
 	}
 	n := c.node
 	c.stats.Received++
 	c.stats.LastOp, c.stats.LastXid, c.stats.LastZxid = q.Op, q.Xid, n.tree.LastZxid()
 	switch q.Op {
 	case proto.OpAuth:
-		c.auth(&q, reply)
+		c.authenticate(&q, reply)
 		return
 	case proto.OpSASL:
 		// Without a login module ZooKeeper answers with a null token.
 		reply(proto.EncodeReply(q.Xid, 0, proto.OK, []byte{0xff, 0xff, 0xff, 0xff}))
 		return
 	}
-	if !c.touch() {
+	if !c.touchSession() {
 		return
 	}
 	if !proto.Known(q.Op) || n.w.cfg.Old && proto.Since36(q.Op) {
@@ -65,22 +65,22 @@ func (c *Conn) Submit(q proto.Request, reply func(record []byte)) {
 	c.held += q.Size
 	switch {
 	case proto.IsWrite(q.Op):
-		c.forward(o)
+		c.forwardToLeader(o)
 	case q.Op == proto.OpSync && n.lead == nil:
-		n.withLeader(func(l *leadership) { l.sync(n, o) })
+		n.withLeader(func(l *leadership) { l.answerSync(n, o) })
 	}
 	c.Drain()
 }
 
-func (c *Conn) forward(o *op) {
+func (c *Conn) forwardToLeader(o *op) {
 	n := c.node
 	n.withLeader(func(l *leadership) { l.submit(n, o) })
 }
 
-// sync answers when everything proposed so far is committed.
-func (l *leadership) sync(from *Node, o *op) {
+// answerSync answers when everything proposed so far is committed.
+func (l *leadership) answerSync(from *Node, o *op) {
 	reply := func() {
-		l.answer(from, func() { from.afterLag(func() { o.complete(nil, nil) }) })
+		l.runAt(from, func() { from.afterLag(func() { o.storeAnswer(nil, nil) }) })
 	}
 	if len(l.outstanding) == 0 {
 		reply()
@@ -101,9 +101,9 @@ func (n *Node) afterLag(f func()) {
 	f()
 }
 
-// complete stores the answer of o; the answer is sent in the order of the
+// storeAnswer stores the answer of o; the answer is sent in the order of the
 // requests.
-func (o *op) complete(txn *tree.Txn, results []tree.Result) {
+func (o *op) storeAnswer(txn *tree.Txn, results []tree.Result) {
 	if o.finish != nil {
 		o.finish(txn, results)
 		return
@@ -140,7 +140,7 @@ func (c *Conn) Drain() {
 		c.queue = c.queue[1:]
 		c.held -= o.req.Size
 		if !o.done {
-			code, body := c.read(&o.req)
+			code, body := c.answerRead(&o.req)
 			xid := o.req.Xid
 			if o.req.Op == proto.OpPing {
 				xid = proto.XidPing // whatever the client wrote
@@ -157,7 +157,7 @@ func (c *Conn) Drain() {
 	}
 }
 
-func (c *Conn) auth(q *proto.Request, reply func([]byte)) {
+func (c *Conn) authenticate(q *proto.Request, reply func([]byte)) {
 	if q.BadBody { // Apache's server fails to read the request and sends no answer
 		c.Close()
 		return

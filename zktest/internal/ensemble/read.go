@@ -86,8 +86,8 @@ func encodeMulti(results []tree.Result) []byte {
 	return w.Bytes()
 }
 
-// read answers a request without the leader.
-func (c *Conn) read(q *proto.Request) (proto.Code, []byte) {
+// answerRead answers a request without the leader.
+func (c *Conn) answerRead(q *proto.Request) (proto.Code, []byte) {
 	if q.BadBody {
 		return proto.MarshallingError, nil
 	}
@@ -228,7 +228,7 @@ func (c *Conn) setWatches(q *proto.SetWatches) {
 	t, w := c.node.tree, c.node.watches
 	// Together: a step of the server's loop for each of 40,000 events takes long.
 	var events [][]byte
-	defer func() { c.send(events...) }()
+	defer func() { c.sendRecords(events...) }()
 	fire := func(e proto.EventType, path string) { events = append(events, proto.EncodeEvent(e, path)) }
 	for _, p := range q.Data {
 		switch n := t.Get(p); {

@@ -51,7 +51,7 @@ type World struct {
 // after ElectionDelay, a single server serves at once.
 func New(cfg Config, clock Clock) *World {
 	w := &World{cfg: cfg, clock: clock, cut: map[[2]int]bool{}}
-	w.populate()
+	w.createNodes()
 	return w
 }
 
@@ -62,10 +62,10 @@ func (w *World) Renew() {
 		n.Stop()
 	}
 	w.nodes, w.peerings, w.epoch = nil, nil, 0
-	w.populate()
+	w.createNodes()
 }
 
-func (w *World) populate() {
+func (w *World) createNodes() {
 	cfg, clock := w.cfg, w.clock
 	first := tree.New()
 	first.StartAt(cfg.FirstZxid)
@@ -77,7 +77,7 @@ func (w *World) populate() {
 		})
 	}
 	for _, n := range w.nodes {
-		n.start()
+		n.startProcess()
 	}
 }
 
@@ -94,7 +94,7 @@ func (w *World) Len() int { return len(w.nodes) }
 
 func (w *World) quorum() int { return len(w.nodes)/2 + 1 }
 
-func (w *World) reach(a, b *Node) bool {
+func (w *World) areConnected(a, b *Node) bool {
 	return !w.cut[[2]int{a.index, b.index}] && !w.cut[[2]int{b.index, a.index}]
 }
 
@@ -130,7 +130,7 @@ func (w *World) Expire(session int64) error {
 	if n.lead.sessions[session] == nil {
 		return fmt.Errorf("expire session 0x%x: no such session", session)
 	}
-	n.lead.expire(session)
+	n.lead.expireSession(session)
 	return nil
 }
 
@@ -142,7 +142,7 @@ func (w *World) Admin(q *proto.Request) (tree.Result, error) {
 	if n == nil {
 		return tree.Result{}, ErrNoLeader
 	}
-	return n.lead.force(n.lead.head.Prepare(q, &tree.Caller{Admin: true}))
+	return n.lead.forceCommit(n.lead.head.Prepare(q, &tree.Caller{Admin: true}))
 }
 
 // SetSequence sets the counter that the next sequential child of path gets.
@@ -155,7 +155,7 @@ func (w *World) SetSequence(path string, next int32) error {
 	if !ok {
 		return CodeError(proto.NoNode)
 	}
-	_, err := n.lead.force(txn)
+	_, err := n.lead.forceCommit(txn)
 	return err
 }
 
@@ -169,7 +169,7 @@ func (w *World) SetVersion(path string, version int32) error {
 	if !ok {
 		return CodeError(proto.NoNode)
 	}
-	_, err := n.lead.force(txn)
+	_, err := n.lead.forceCommit(txn)
 	return err
 }
 

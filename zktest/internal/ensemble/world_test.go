@@ -107,11 +107,11 @@ func (p *peer) Answered() {}
 func (p *peer) Send(records ...[]byte) {
 	p.sends++
 	for _, b := range records {
-		p.take(b)
+		p.decodeRecord(b)
 	}
 }
 
-func (p *peer) take(b []byte) {
+func (p *peer) decodeRecord(b []byte) {
 	r := jute.NewReader(b)
 	if !p.greeted {
 		p.greeted = true

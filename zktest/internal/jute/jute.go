@@ -33,16 +33,16 @@ func (r *Reader) Err() error { return r.err }
 // Len returns how many bytes are left.
 func (r *Reader) Len() int { return len(r.b) }
 
-func (r *Reader) fail(what string) {
+func (r *Reader) setMalformed(what string) {
 	if r.err == nil {
 		r.err = fmt.Errorf("%w: %s with %d bytes left", ErrMalformed, what, len(r.b))
 	}
 	r.b = nil
 }
 
-func (r *Reader) take(n int, what string) []byte {
+func (r *Reader) takeBytes(n int, what string) []byte {
 	if r.err != nil || n < 0 || n > len(r.b) {
-		r.fail(what)
+		r.setMalformed(what)
 		return nil
 	}
 	p := r.b[:n]
@@ -52,7 +52,7 @@ func (r *Reader) take(n int, what string) []byte {
 
 // Int32 reads a signed 32-bit integer.
 func (r *Reader) Int32() int32 {
-	if p := r.take(4, "int"); p != nil {
+	if p := r.takeBytes(4, "int"); p != nil {
 		return int32(binary.BigEndian.Uint32(p))
 	}
 	return 0
@@ -60,7 +60,7 @@ func (r *Reader) Int32() int32 {
 
 // Int64 reads a signed 64-bit integer.
 func (r *Reader) Int64() int64 {
-	if p := r.take(8, "long"); p != nil {
+	if p := r.takeBytes(8, "long"); p != nil {
 		return int64(binary.BigEndian.Uint64(p))
 	}
 	return 0
@@ -68,7 +68,7 @@ func (r *Reader) Int64() int64 {
 
 // Bool reads a byte; anything but zero is true, as in Java's DataInput.
 func (r *Reader) Bool() bool {
-	p := r.take(1, "boolean")
+	p := r.takeBytes(1, "boolean")
 	return p != nil && p[0] != 0
 }
 
@@ -79,7 +79,7 @@ func (r *Reader) Buffer() []byte {
 	if r.err != nil || n == -1 {
 		return nil
 	}
-	p := r.take(int(n), "buffer")
+	p := r.takeBytes(int(n), "buffer")
 	if r.err != nil {
 		return nil
 	}
@@ -98,7 +98,7 @@ func (r *Reader) Count(min int) int {
 		return 0
 	}
 	if n < 0 || int64(n)*int64(min) > int64(len(r.b)) {
-		r.fail("vector")
+		r.setMalformed("vector")
 		return 0
 	}
 	return int(n)

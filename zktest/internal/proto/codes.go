@@ -44,7 +44,7 @@ const (
 
 // String returns the name used by fault hooks and statistics.
 func (o Op) String() string {
-	if name := o.changing(); name != "" {
+	if name := o.writeName(); name != "" {
 		return name
 	}
 	switch o {
@@ -88,7 +88,7 @@ func (o Op) String() string {
 	return "unknown"
 }
 
-func (o Op) changing() string {
+func (o Op) writeName() string {
 	switch o {
 	case OpCreate:
 		return "create"

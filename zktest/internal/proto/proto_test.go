@@ -8,8 +8,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/internal/jute"
 )
 
-// build returns the bytes of a request.
-func build(xid int32, op Op, body func(w *jute.Writer)) []byte {
+// encodeRequest returns the bytes of a request.
+func encodeRequest(xid int32, op Op, body func(w *jute.Writer)) []byte {
 	var w jute.Writer
 	w.Int32(xid)
 	w.Int32(int32(op))
@@ -50,7 +50,7 @@ func TestRequestsAreDecoded(t *testing.T) {
 		{OpPing, nil, Request{}},
 	}
 	for _, c := range cases {
-		b := build(5, c.op, c.body)
+		b := encodeRequest(5, c.op, c.body)
 		got, err := DecodeRequest(b)
 		require.NoError(t, err)
 		c.want.Xid, c.want.Op = 5, c.op
@@ -65,8 +65,8 @@ func TestRequestsAreDecoded(t *testing.T) {
 	require.ErrorIs(t, err, jute.ErrMalformed)
 }
 
-func multi(parts ...Op) []byte {
-	return build(1, OpMulti, func(w *jute.Writer) {
+func encodeMulti(parts ...Op) []byte {
+	return encodeRequest(1, OpMulti, func(w *jute.Writer) {
 		for _, op := range parts {
 			w.Int32(int32(op))
 			w.Bool(false)
@@ -81,7 +81,7 @@ func multi(parts ...Op) []byte {
 }
 
 func TestMultiIsDecodedPartByPart(t *testing.T) {
-	q, err := DecodeRequest(multi(OpCheck, OpDelete))
+	q, err := DecodeRequest(encodeMulti(OpCheck, OpDelete))
 	require.NoError(t, err)
 	require.False(t, q.BadBody)
 	require.Len(t, q.Ops, 2)
@@ -90,11 +90,11 @@ func TestMultiIsDecodedPartByPart(t *testing.T) {
 	require.Equal(t, []string{"/p", "/p"}, q.Paths())
 	require.False(t, q.OnlyChecks())
 
-	q, _ = DecodeRequest(multi(OpCheck, OpCheck))
+	q, _ = DecodeRequest(encodeMulti(OpCheck, OpCheck))
 	require.True(t, q.OnlyChecks())
-	q, _ = DecodeRequest(multi())
+	q, _ = DecodeRequest(encodeMulti())
 	require.False(t, q.OnlyChecks(), "an empty multi is no heartbeat")
-	q, _ = DecodeRequest(multi(OpExists))
+	q, _ = DecodeRequest(encodeMulti(OpExists))
 	require.True(t, q.BadBody, "reads do not belong in a multi")
 }
 
@@ -138,9 +138,9 @@ func TestOpsHaveNamesIfAndOnlyIfTheyAreKnown(t *testing.T) {
 }
 
 func FuzzDecodeRequest(f *testing.F) {
-	f.Add(multi(OpCheck, OpDelete))
-	f.Add(build(1, OpSetWatches, func(w *jute.Writer) { w.Int64(1); w.Strings([]string{"/a"}); w.Strings(nil); w.Strings(nil) }))
-	f.Add(build(1, OpCreate, func(w *jute.Writer) { w.String("/a"); w.Buffer(nil); EncodeACLs(w, WorldACL()); w.Int32(0) }))
+	f.Add(encodeMulti(OpCheck, OpDelete))
+	f.Add(encodeRequest(1, OpSetWatches, func(w *jute.Writer) { w.Int64(1); w.Strings([]string{"/a"}); w.Strings(nil); w.Strings(nil) }))
+	f.Add(encodeRequest(1, OpCreate, func(w *jute.Writer) { w.String("/a"); w.Buffer(nil); EncodeACLs(w, WorldACL()); w.Int32(0) }))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		q, err := DecodeRequest(b)
 		if err == nil && len(b) < 8 {

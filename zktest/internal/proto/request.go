@@ -86,8 +86,8 @@ func DecodeRequest(b []byte) (Request, error) {
 	return q, nil
 }
 
-// path reads a path; ZooKeeper treats null as an unreadable body.
-func path(r *jute.Reader, q *Request) string {
+// readPath reads a path; ZooKeeper treats null as an unreadable body.
+func readPath(r *jute.Reader, q *Request) string {
 	b := r.Buffer()
 	q.BadBody = q.BadBody || b == nil
 	return string(b)
@@ -96,26 +96,26 @@ func path(r *jute.Reader, q *Request) string {
 func decodeBody(r *jute.Reader, q *Request) {
 	switch q.Op {
 	case OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL:
-		q.Path, q.Data, q.ACL, q.Flags = path(r, q), r.Buffer(), DecodeACLs(r), r.Int32()
+		q.Path, q.Data, q.ACL, q.Flags = readPath(r, q), r.Buffer(), DecodeACLs(r), r.Int32()
 		if q.Op == OpCreateTTL {
 			q.TTL = r.Int64()
 		}
 	case OpDelete, OpCheck:
-		q.Path, q.Version = path(r, q), r.Int32()
+		q.Path, q.Version = readPath(r, q), r.Int32()
 	case OpExists, OpGetData, OpGetChildren, OpGetChildren2:
-		q.Path, q.Watch = path(r, q), r.Bool()
+		q.Path, q.Watch = readPath(r, q), r.Bool()
 	case OpSetData:
-		q.Path, q.Data, q.Version = path(r, q), r.Buffer(), r.Int32()
+		q.Path, q.Data, q.Version = readPath(r, q), r.Buffer(), r.Int32()
 	case OpGetACL, OpSync, OpCountChildren:
-		q.Path = path(r, q)
+		q.Path = readPath(r, q)
 	case OpGetEphemerals:
 		q.Path = r.String() // a prefix; null is "all"
 	case OpReconfig:
 		_, _, _, _ = r.String(), r.String(), r.String(), r.Int64()
 	case OpSetACL:
-		q.Path, q.ACL, q.Version = path(r, q), DecodeACLs(r), r.Int32()
+		q.Path, q.ACL, q.Version = readPath(r, q), DecodeACLs(r), r.Int32()
 	case OpCheckWatches, OpRemoveWatches, OpAddWatch:
-		q.Path, q.Mode = path(r, q), r.Int32()
+		q.Path, q.Mode = readPath(r, q), r.Int32()
 	case OpAuth:
 		_ = r.Int32()
 		q.Scheme, q.Data = r.String(), r.Buffer()

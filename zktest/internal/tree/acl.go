@@ -35,7 +35,7 @@ func Allowed(acls []proto.ACL, perm int32, ids []proto.ID) bool {
 			return true
 		}
 		for _, id := range ids {
-			if id.Scheme == a.Scheme && matches(a.Scheme, id.ID, a.ID) {
+			if id.Scheme == a.Scheme && aclMatches(a.Scheme, id.ID, a.ID) {
 				return true
 			}
 		}
@@ -43,7 +43,7 @@ func Allowed(acls []proto.ACL, perm int32, ids []proto.ID) bool {
 	return false
 }
 
-func matches(scheme, id, expr string) bool {
+func aclMatches(scheme, id, expr string) bool {
 	if scheme != "ip" {
 		return id == expr
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/internal/proto"
 )
 
-func entry(perms int32, scheme, id string) []proto.ACL {
+func oneEntry(perms int32, scheme, id string) []proto.ACL {
 	return []proto.ACL{{Perms: perms, Scheme: scheme, ID: id}}
 }
 
@@ -19,21 +19,21 @@ func TestListsThatZooKeeperRefuses(t *testing.T) {
 		ok  bool
 	}{
 		{nil, false},
-		{entry(31, "world", "anyone"), true},
-		{entry(0, "world", "anyone"), true},
-		{entry(31, "world", "me"), false},
-		{entry(31, "auth", ""), false},
-		{entry(31, "digest", "user:hash"), true},
-		{entry(31, "digest", "nocolon"), false},
-		{entry(31, "digest", "a:b:c"), false},
-		{entry(31, "ip", "10.0.0.1"), true},
-		{entry(31, "ip", "10.0.0.0/8"), true},
-		{entry(31, "ip", "10.0.0.0/33"), false},
-		{entry(31, "ip", "300.0.0.1"), false},
-		{entry(31, "ip", "::1"), false},
-		{entry(31, "ip", "::1/64"), false},
-		{entry(31, "x509", "cn"), false},
-		{append(entry(31, "world", "anyone"), entry(31, "auth", "")...), false},
+		{oneEntry(31, "world", "anyone"), true},
+		{oneEntry(0, "world", "anyone"), true},
+		{oneEntry(31, "world", "me"), false},
+		{oneEntry(31, "auth", ""), false},
+		{oneEntry(31, "digest", "user:hash"), true},
+		{oneEntry(31, "digest", "nocolon"), false},
+		{oneEntry(31, "digest", "a:b:c"), false},
+		{oneEntry(31, "ip", "10.0.0.1"), true},
+		{oneEntry(31, "ip", "10.0.0.0/8"), true},
+		{oneEntry(31, "ip", "10.0.0.0/33"), false},
+		{oneEntry(31, "ip", "300.0.0.1"), false},
+		{oneEntry(31, "ip", "::1"), false},
+		{oneEntry(31, "ip", "::1/64"), false},
+		{oneEntry(31, "x509", "cn"), false},
+		{append(oneEntry(31, "world", "anyone"), oneEntry(31, "auth", "")...), false},
 	} {
 		_, ok := fixACL(c.acl, me)
 		require.Equal(t, c.ok, ok, "%+v", c.acl)
@@ -42,9 +42,9 @@ func TestListsThatZooKeeperRefuses(t *testing.T) {
 
 func TestAuthStandsForEveryIdentityOfTheConnection(t *testing.T) {
 	ids := []proto.ID{{Scheme: "ip", ID: "127.0.0.1"}, {Scheme: "digest", ID: "a:1"}, {Scheme: "digest", ID: "b:2"}}
-	got, ok := fixACL(append(entry(31, "auth", ""), entry(31, "digest", "a:1")...), ids)
+	got, ok := fixACL(append(oneEntry(31, "auth", ""), oneEntry(31, "digest", "a:1")...), ids)
 	require.True(t, ok)
-	require.Equal(t, append(entry(31, "digest", "a:1"), entry(31, "digest", "b:2")...), got, "without duplicates")
+	require.Equal(t, append(oneEntry(31, "digest", "a:1"), oneEntry(31, "digest", "b:2")...), got, "without duplicates")
 }
 
 func TestWhoMayDoWhat(t *testing.T) {
@@ -57,17 +57,17 @@ func TestWhoMayDoWhat(t *testing.T) {
 		ok   bool
 	}{
 		{nil, proto.PermWrite, nil, true},
-		{entry(proto.PermRead, "world", "anyone"), proto.PermRead, nil, true},
-		{entry(proto.PermRead, "world", "anyone"), proto.PermWrite, alice, false},
-		{entry(proto.PermRead, "world", "anyone"), proto.PermWrite, super, true},
-		{entry(31, "digest", "alice:h"), proto.PermAdmin, alice, true},
-		{entry(31, "digest", "alice:g"), proto.PermAdmin, alice, false},
-		{entry(31, "digest", "alice:h"), proto.PermAdmin, alice[:1], false},
-		{entry(31, "ip", "10.1.2.3"), proto.PermDelete, alice, true},
-		{entry(31, "ip", "10.1.0.0/16"), proto.PermDelete, alice, true},
-		{entry(31, "ip", "10.2.0.0/16"), proto.PermDelete, alice, false},
-		{entry(31, "ip", "10.1.2.3"), proto.PermDelete, []proto.ID{{Scheme: "ip", ID: "not an address"}}, false},
-		{append(entry(proto.PermRead, "world", "anyone"), entry(proto.PermWrite, "digest", "alice:h")...), proto.PermWrite, alice, true},
+		{oneEntry(proto.PermRead, "world", "anyone"), proto.PermRead, nil, true},
+		{oneEntry(proto.PermRead, "world", "anyone"), proto.PermWrite, alice, false},
+		{oneEntry(proto.PermRead, "world", "anyone"), proto.PermWrite, super, true},
+		{oneEntry(31, "digest", "alice:h"), proto.PermAdmin, alice, true},
+		{oneEntry(31, "digest", "alice:g"), proto.PermAdmin, alice, false},
+		{oneEntry(31, "digest", "alice:h"), proto.PermAdmin, alice[:1], false},
+		{oneEntry(31, "ip", "10.1.2.3"), proto.PermDelete, alice, true},
+		{oneEntry(31, "ip", "10.1.0.0/16"), proto.PermDelete, alice, true},
+		{oneEntry(31, "ip", "10.2.0.0/16"), proto.PermDelete, alice, false},
+		{oneEntry(31, "ip", "10.1.2.3"), proto.PermDelete, []proto.ID{{Scheme: "ip", ID: "not an address"}}, false},
+		{append(oneEntry(proto.PermRead, "world", "anyone"), oneEntry(proto.PermWrite, "digest", "alice:h")...), proto.PermWrite, alice, true},
 	} {
 		require.Equal(t, c.ok, Allowed(c.acl, c.perm, c.ids), "%+v", c)
 	}
@@ -81,8 +81,8 @@ func TestDigestIsWhatApacheComputes(t *testing.T) {
 
 func TestChecksAndChangesNeedTheirPermission(t *testing.T) {
 	w := newWorld()
-	none := entry(0, "world", "anyone")
-	_, _, code := w.do(&Caller{}, &proto.Request{Op: proto.OpCreate, Path: "/n", ACL: none})
+	none := oneEntry(0, "world", "anyone")
+	_, _, code := w.applyRequest(&Caller{}, &proto.Request{Op: proto.OpCreate, Path: "/n", ACL: none})
 	require.Equal(t, proto.OK, code)
 	for _, q := range []proto.Request{
 		{Op: proto.OpCheck, Path: "/n", Version: -1},
@@ -91,10 +91,10 @@ func TestChecksAndChangesNeedTheirPermission(t *testing.T) {
 		{Op: proto.OpCreate, Path: "/n/x"},
 		{Op: proto.OpDelete, Path: "/n/x", Version: -1},
 	} {
-		_, _, code := w.do(&Caller{}, &q)
+		_, _, code := w.applyRequest(&Caller{}, &q)
 		require.Equal(t, proto.NoAuth, code, q.Op.String())
 	}
-	require.Equal(t, proto.OK, w.delete("/n", -1), "deleting is a right on the parent")
+	require.Equal(t, proto.OK, w.deleteNode("/n", -1), "deleting is a right on the parent")
 }
 
 func TestPathsThatZooKeeperRefuses(t *testing.T) {

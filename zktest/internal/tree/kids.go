@@ -27,7 +27,7 @@ func (k *kids) add(name string) {
 		return
 	}
 	end := len(k.names)
-	i := int(hash(name) % uint64(end+1))
+	i := int(hashName(name) % uint64(end+1))
 	k.names = append(k.names, name)
 	k.put(end, k.names[i])
 	k.put(i, name)
@@ -61,7 +61,7 @@ func (k *kids) clone() kids {
 	return c
 }
 
-func hash(s string) uint64 {
+func hashName(s string) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(s))
 	return h.Sum64()

@@ -35,10 +35,10 @@ func Parent(path string) (string, bool) {
 	return path[:i], true
 }
 
-func base(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
+func baseName(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
 
-// special tells whether path cannot be deleted.
-func special(path string) bool {
+// isSpecial tells whether path cannot be deleted.
+func isSpecial(path string) bool {
 	switch path {
 	case "/", "/zookeeper", "/zookeeper/quota", "/zookeeper/config":
 		return true

@@ -67,11 +67,11 @@ func (t *Tree) Prepare(q *proto.Request, who *Caller) *Txn {
 	case q.BadBody:
 		txn.Err = proto.MarshallingError
 	case q.Op == proto.OpMulti:
-		txn.Changes = o.multi(q.Ops, who)
+		txn.Changes = o.prepareMulti(q.Ops, who)
 	case q.Op == proto.OpCreateSession || q.Op == proto.OpCloseSession:
 		txn.Changes = []Change{{Op: q.Op, Timeout: q.Flags}}
 	default:
-		c, code := o.one(q, who)
+		c, code := o.prepareOne(q, who)
 		txn.Err = code
 		if code == proto.OK {
 			txn.Changes = []Change{c}
@@ -102,13 +102,13 @@ func (t *Tree) PrepareVersion(path string, version int32) (*Txn, bool) {
 	return &Txn{Op: proto.OpSetData, Changes: []Change{{Op: proto.OpSetData, Path: path, Data: n.Data, Version: version}}}, true
 }
 
-// multi returns the changes of all parts, or, if a part is refused, only
+// prepareMulti returns the changes of all parts, or, if a part is refused, only
 // OpError changes: code 0 before this part, the part's own code,
 // RuntimeInconsistency after.
-func (o *overlay) multi(ops []proto.Request, who *Caller) []Change {
+func (o *overlay) prepareMulti(ops []proto.Request, who *Caller) []Change {
 	out := make([]Change, 0, len(ops))
 	for i := range ops {
-		c, code := o.one(&ops[i], who)
+		c, code := o.prepareOne(&ops[i], who)
 		if code == proto.OK {
 			out = append(out, c)
 			continue
@@ -126,35 +126,35 @@ func (o *overlay) multi(ops []proto.Request, who *Caller) []Change {
 	return out
 }
 
-func (o *overlay) one(q *proto.Request, who *Caller) (Change, proto.Code) {
+func (o *overlay) prepareOne(q *proto.Request, who *Caller) (Change, proto.Code) {
 	switch q.Op {
 	case proto.OpCreate, proto.OpCreate2, proto.OpCreateContainer, proto.OpCreateTTL:
-		return o.create(q, who)
+		return o.prepareCreate(q, who)
 	case proto.OpDelete:
-		return o.delete(q, who)
+		return o.prepareDelete(q, who)
 	case proto.OpDeleteContainer:
 		if !who.Admin {
 			return Change{}, proto.BadArguments // for the server itself only
 		}
-		return o.reap(q)
+		return o.prepareReap(q)
 	case proto.OpSetData:
-		return o.setData(q, who)
+		return o.prepareSetData(q, who)
 	case proto.OpSetACL:
-		return o.setACL(q, who)
+		return o.prepareSetACL(q, who)
 	case proto.OpCheck:
-		return o.check(q, who)
+		return o.prepareCheck(q, who)
 	case proto.OpReconfig:
 		return Change{}, proto.ReconfigDisabled
 	}
 	return Change{}, proto.Unimplemented
 }
 
-func (w *Caller) may(acls []proto.ACL, perm int32) bool {
+func (w *Caller) isAllowed(acls []proto.ACL, perm int32) bool {
 	return w.Admin || Allowed(acls, perm, w.IDs)
 }
 
-// owner turns flags and time to live into the stored ephemeral owner.
-func owner(q *proto.Request, who *Caller) (int64, proto.Code) {
+// storedOwner turns flags and time to live into the stored ephemeral owner.
+func storedOwner(q *proto.Request, who *Caller) (int64, proto.Code) {
 	ttlFlag := q.Flags == proto.FlagTTL || q.Flags == proto.FlagTTLSequential
 	switch {
 	case q.Flags < proto.FlagPersistent || q.Flags > proto.FlagTTLSequential:
@@ -176,12 +176,12 @@ func owner(q *proto.Request, who *Caller) (int64, proto.Code) {
 	return 0, proto.OK
 }
 
-func sequential(flags int32) bool {
+func isSequential(flags int32) bool {
 	return flags == proto.FlagPersistentSequential || flags == proto.FlagEphemeralSequential || flags == proto.FlagTTLSequential
 }
 
-func (o *overlay) create(q *proto.Request, who *Caller) (Change, proto.Code) {
-	own, code := owner(q, who)
+func (o *overlay) prepareCreate(q *proto.Request, who *Caller) (Change, proto.Code) {
+	own, code := storedOwner(q, who)
 	if code != proto.OK {
 		return Change{}, code
 	}
@@ -197,11 +197,11 @@ func (o *overlay) create(q *proto.Request, who *Caller) (Change, proto.Code) {
 	if !ok {
 		return Change{}, proto.NoNode
 	}
-	if !who.may(parent.acl, proto.PermCreate) {
+	if !who.isAllowed(parent.acl, proto.PermCreate) {
 		return Change{}, proto.NoAuth
 	}
 	path := q.Path
-	if sequential(q.Flags) {
+	if isSequential(q.Flags) {
 		path += fmt.Sprintf("%010d", parent.creates)
 	}
 	if !ValidPath(path) {
@@ -213,7 +213,7 @@ func (o *overlay) create(q *proto.Request, who *Caller) (Change, proto.Code) {
 	if KindOf(parent.owner) == Ephemeral {
 		return Change{}, proto.NoChildrenForEphemerals
 	}
-	if code := o.quota(path, len(q.Data), 1, who); code != proto.OK {
+	if code := o.checkQuota(path, len(q.Data), 1, who); code != proto.OK {
 		return Change{}, code
 	}
 	p := *parent

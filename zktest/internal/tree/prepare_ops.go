@@ -6,16 +6,16 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/internal/proto"
 )
 
-func (o *overlay) delete(q *proto.Request, who *Caller) (Change, proto.Code) {
+func (o *overlay) prepareDelete(q *proto.Request, who *Caller) (Change, proto.Code) {
 	parentPath, ok := Parent(q.Path)
-	if !ok || strings.ContainsRune(q.Path, 0) || special(q.Path) {
+	if !ok || strings.ContainsRune(q.Path, 0) || isSpecial(q.Path) {
 		return Change{}, proto.BadArguments
 	}
 	parent, ok := o.get(parentPath)
 	if !ok {
 		return Change{}, proto.NoNode
 	}
-	if !who.may(parent.acl, proto.PermDelete) {
+	if !who.isAllowed(parent.acl, proto.PermDelete) {
 		return Change{}, proto.NoAuth
 	}
 	n, ok := o.get(q.Path)
@@ -27,11 +27,11 @@ func (o *overlay) delete(q *proto.Request, who *Caller) (Change, proto.Code) {
 	case n.children > 0:
 		return Change{}, proto.NotEmpty
 	}
-	return o.gone(q, parentPath, parent), proto.OK
+	return o.markDeleted(q, parentPath, parent), proto.OK
 }
 
-// reap deletes a container or TTL node for the server itself.
-func (o *overlay) reap(q *proto.Request) (Change, proto.Code) {
+// prepareReap deletes a container or TTL node for the server itself.
+func (o *overlay) prepareReap(q *proto.Request) (Change, proto.Code) {
 	n, ok := o.get(q.Path)
 	switch {
 	case !ok:
@@ -43,10 +43,10 @@ func (o *overlay) reap(q *proto.Request) (Change, proto.Code) {
 	}
 	parentPath, _ := Parent(q.Path)
 	parent, _ := o.get(parentPath)
-	return o.gone(q, parentPath, parent), proto.OK
+	return o.markDeleted(q, parentPath, parent), proto.OK
 }
 
-func (o *overlay) gone(q *proto.Request, parentPath string, parent *record) Change {
+func (o *overlay) markDeleted(q *proto.Request, parentPath string, parent *record) Change {
 	p := *parent
 	p.children--
 	o.put(parentPath, &p)
@@ -54,10 +54,10 @@ func (o *overlay) gone(q *proto.Request, parentPath string, parent *record) Chan
 	return Change{Op: q.Op, Path: q.Path}
 }
 
-func (o *overlay) setData(q *proto.Request, who *Caller) (Change, proto.Code) {
-	n, code := o.existing(q.Path, proto.PermWrite, who)
+func (o *overlay) prepareSetData(q *proto.Request, who *Caller) (Change, proto.Code) {
+	n, code := o.findAllowed(q.Path, proto.PermWrite, who)
 	if code == proto.OK {
-		code = o.quota(q.Path, len(q.Data)-n.size, 0, who)
+		code = o.checkQuota(q.Path, len(q.Data)-n.size, 0, who)
 	}
 	switch {
 	case code != proto.OK:
@@ -71,7 +71,7 @@ func (o *overlay) setData(q *proto.Request, who *Caller) (Change, proto.Code) {
 	return Change{Op: q.Op, Path: q.Path, Data: q.Data, Version: r.version}, proto.OK
 }
 
-func (o *overlay) setACL(q *proto.Request, who *Caller) (Change, proto.Code) {
+func (o *overlay) prepareSetACL(q *proto.Request, who *Caller) (Change, proto.Code) {
 	if !ValidPath(q.Path) {
 		return Change{}, proto.BadArguments
 	}
@@ -79,7 +79,7 @@ func (o *overlay) setACL(q *proto.Request, who *Caller) (Change, proto.Code) {
 	if !ok {
 		return Change{}, proto.InvalidACL
 	}
-	n, code := o.existing(q.Path, proto.PermAdmin, who)
+	n, code := o.findAllowed(q.Path, proto.PermAdmin, who)
 	switch {
 	case code != proto.OK:
 		return Change{}, code
@@ -93,8 +93,8 @@ func (o *overlay) setACL(q *proto.Request, who *Caller) (Change, proto.Code) {
 	return Change{Op: q.Op, Path: q.Path, ACL: acl, Version: r.aversion}, proto.OK
 }
 
-func (o *overlay) check(q *proto.Request, who *Caller) (Change, proto.Code) {
-	n, code := o.existing(q.Path, proto.PermRead, who)
+func (o *overlay) prepareCheck(q *proto.Request, who *Caller) (Change, proto.Code) {
+	n, code := o.findAllowed(q.Path, proto.PermRead, who)
 	switch {
 	case code != proto.OK:
 		return Change{}, code
@@ -104,7 +104,7 @@ func (o *overlay) check(q *proto.Request, who *Caller) (Change, proto.Code) {
 	return Change{Op: q.Op, Path: q.Path}, proto.OK
 }
 
-func (o *overlay) existing(path string, perm int32, who *Caller) (*record, proto.Code) {
+func (o *overlay) findAllowed(path string, perm int32, who *Caller) (*record, proto.Code) {
 	if !ValidPath(path) {
 		return nil, proto.BadArguments
 	}
@@ -112,7 +112,7 @@ func (o *overlay) existing(path string, perm int32, who *Caller) (*record, proto
 	if !ok {
 		return nil, proto.NoNode
 	}
-	if !who.may(n.acl, perm) {
+	if !who.isAllowed(n.acl, perm) {
 		return nil, proto.NoAuth
 	}
 	return n, proto.OK

@@ -43,8 +43,8 @@ func (s track) get(key string) int64 {
 	return -1
 }
 
-// data writes a track: count and bytes first, the others sorted.
-func (s track) data() []byte {
+// encode writes a track: count and bytes first, the others sorted.
+func (s track) encode() []byte {
 	out := fmt.Sprintf("count=%d,bytes=%d", s.get("count"), s.get("bytes"))
 	var others []string
 	for key := range s {
@@ -59,9 +59,9 @@ func (s track) data() []byte {
 	return []byte(out)
 }
 
-// limited returns the nearest path with a quota: path itself or an ancestor; ""
+// nearestQuota returns the nearest path with a quota: path itself or an ancestor; ""
 // without a quota. The root has no quota.
-func (t *Tree) limited(path string) string {
+func (t *Tree) nearestQuota(path string) string {
 	for ; path != "" && len(t.quotas) > 0; path, _ = Parent(path) {
 		if t.quotas[path] {
 			return path
@@ -70,17 +70,17 @@ func (t *Tree) limited(path string) string {
 	return ""
 }
 
-// counted adds a change below a quota to the statistics of the quota. The
+// addToStats adds a change below a quota to the statistics of the quota. The
 // version of the statistics' node does not change.
-func (t *Tree) counted(path string, bytes, count int) {
-	quota := t.limited(path)
+func (t *Tree) addToStats(path string, bytes, count int) {
+	quota := t.nearestQuota(path)
 	n := t.nodes[quotaRoot+quota+"/"+statsName]
 	if quota == "" || n == nil {
 		return
 	}
 	s := readTrack(n.Data)
 	s["count"], s["bytes"] = s.get("count")+int64(count), s.get("bytes")+int64(bytes)
-	n.Data = s.data()
+	n.Data = s.encode()
 }
 
 // quotaCreated updates quotas after the creation of a node. A node of limits
@@ -88,44 +88,44 @@ func (t *Tree) counted(path string, bytes, count int) {
 func (t *Tree) quotaCreated(path string, n *Node) {
 	parent, _ := Parent(path)
 	if quota, ok := strings.CutPrefix(parent, quotaRoot); ok && quota != "" {
-		switch base(path) {
+		switch baseName(path) {
 		case limitsName:
 			t.quotas[quota] = true
 		case statsName:
 			s := track{"count": 0, "bytes": 0}
-			t.sum(quota, s)
-			n.Data = s.data()
+			t.sumBelow(quota, s)
+			n.Data = s.encode()
 		}
 	}
-	t.counted(path, len(n.Data), 1)
+	t.addToStats(path, len(n.Data), 1)
 }
 
 // quotaRemoved keeps quotas after a node was removed.
 func (t *Tree) quotaRemoved(path string, n *Node) {
 	parent, _ := Parent(path)
-	if quota, ok := strings.CutPrefix(parent, quotaRoot); ok && base(path) == limitsName {
+	if quota, ok := strings.CutPrefix(parent, quotaRoot); ok && baseName(path) == limitsName {
 		delete(t.quotas, quota)
 	}
-	t.counted(path, -len(n.Data), -1)
+	t.addToStats(path, -len(n.Data), -1)
 }
 
-// sum counts a node and all below it.
-func (t *Tree) sum(path string, s track) {
+// sumBelow counts a node and all below it.
+func (t *Tree) sumBelow(path string, s track) {
 	n := t.nodes[path]
 	if n == nil {
 		return
 	}
 	s["count"], s["bytes"] = s["count"]+1, s["bytes"]+int64(len(n.Data))
 	for _, name := range n.children.names {
-		t.sum(path+"/"+name, s)
+		t.sumBelow(path+"/"+name, s)
 	}
 }
 
-// exceeds reports whether a change would exceed a hard limit. As in Apache's
+// exceedsLimit reports whether a change would exceed a hard limit. As in Apache's
 // server, the parts of a transaction do not add up, and the limit of a figure
 // is also checked if the figure shrinks.
-func (t *Tree) exceeds(path string, bytes, count int) bool {
-	quota := t.limited(path)
+func (t *Tree) exceedsLimit(path string, bytes, count int) bool {
+	quota := t.nearestQuota(path)
 	if quota == "" {
 		return false
 	}
@@ -140,9 +140,9 @@ func (t *Tree) exceeds(path string, bytes, count int) bool {
 	return over(count, "count", "countHardLimit") || over(bytes, "bytes", "byteHardLimit")
 }
 
-// quota returns the code for a change beyond a quota, if quotas are enforced.
-func (o *overlay) quota(path string, bytes, count int, who *Caller) proto.Code {
-	if who.Quotas && !who.Admin && o.t.exceeds(path, bytes, count) {
+// checkQuota returns the code for a change beyond a quota, if quotas are enforced.
+func (o *overlay) checkQuota(path string, bytes, count int, who *Caller) proto.Code {
+	if who.Quotas && !who.Admin && o.t.exceedsLimit(path, bytes, count) {
 		return proto.QuotaExceeded
 	}
 	return proto.OK

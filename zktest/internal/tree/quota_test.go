@@ -12,7 +12,7 @@ import (
 func TestQuotasAreCountedAndEnforced(t *testing.T) {
 	w := newWorld()
 	put := func(path, data string) proto.Code {
-		_, _, code := w.do(&Caller{Session: 7, Quotas: true}, &proto.Request{Op: proto.OpCreate, Path: path, Data: []byte(data)})
+		_, _, code := w.applyRequest(&Caller{Session: 7, Quotas: true}, &proto.Request{Op: proto.OpCreate, Path: path, Data: []byte(data)})
 		return code
 	}
 	stats := func() string { return string(w.Get("/zookeeper/quota/a/zookeeper_stats").Data) }
@@ -20,7 +20,7 @@ func TestQuotasAreCountedAndEnforced(t *testing.T) {
 	require.Equal(t, proto.OK, put("/zookeeper/quota/a", ""))
 	require.Equal(t, proto.OK, put("/zookeeper/quota/a/zookeeper_limits", "countHardLimit=2,byteHardLimit=9"))
 	require.Equal(t, proto.OK, put("/a/early", "1"), "without statistics there is nothing to compare")
-	require.Equal(t, proto.OK, w.delete("/a/early", -1))
+	require.Equal(t, proto.OK, w.deleteNode("/a/early", -1))
 	require.Equal(t, proto.OK, put("/zookeeper/quota/a/zookeeper_stats", ""))
 	require.Equal(t, "count=1,bytes=5", stats())
 	require.Equal(t, proto.QuotaExceeded, put("/a/b", "67890"))
@@ -30,7 +30,7 @@ func TestQuotasAreCountedAndEnforced(t *testing.T) {
 	require.Equal(t, proto.OK, put("/ab", "beside"))
 	require.Equal(t, "count=2,bytes=9", stats())
 	require.Zero(t, w.Get("/zookeeper/quota/a/zookeeper_stats").Stat().Version)
-	_, _, code := w.do(&Caller{Admin: true, Quotas: true}, &proto.Request{Op: proto.OpCreate, Path: "/a/c"})
+	_, _, code := w.applyRequest(&Caller{Admin: true, Quotas: true}, &proto.Request{Op: proto.OpCreate, Path: "/a/c"})
 	require.Equal(t, proto.OK, code, "the administrator")
 	require.Equal(t, "count=3,bytes=9", stats())
 }
@@ -42,6 +42,6 @@ func TestLimitsAreReadAndWrittenAsApacheDoes(t *testing.T) {
 		"bytes=7;x=1,a=2,,;count=-3": "count=-3,bytes=7;a=2;x=1",
 		"nonsense":                   "count=-1,bytes=-1",
 	} {
-		require.Equal(t, want, string(readTrack([]byte(data)).data()), data)
+		require.Equal(t, want, string(readTrack([]byte(data)).encode()), data)
 	}
 }

@@ -113,7 +113,7 @@ func New() *Tree {
 			n.ACL, n.aversion = []proto.ACL{{Perms: proto.PermRead, Scheme: "world", ID: "anyone"}}, -1
 		}
 		t.nodes[p] = n
-		t.nodes[parentOrRoot(p)].children.add(base(p))
+		t.nodes[parentOrRoot(p)].children.add(baseName(p))
 	}
 	return t
 }

@@ -32,7 +32,7 @@ type twinNode struct {
 
 func newTwin() *twin { return &twin{nodes: []*twinNode{{path: "/"}}} }
 
-func (w *twin) find(p string) *twinNode {
+func (w *twin) findNode(p string) *twinNode {
 	for _, n := range w.nodes {
 		if n.path == p {
 			return n
@@ -41,8 +41,8 @@ func (w *twin) find(p string) *twinNode {
 	return nil
 }
 
-func (w *twin) create(p, data string, owner, zxid int64, seq bool) (string, proto.Code) {
-	parent := w.find(path.Dir(p))
+func (w *twin) createNode(p, data string, owner, zxid int64, seq bool) (string, proto.Code) {
+	parent := w.findNode(path.Dir(p))
 	switch {
 	case parent == nil:
 		return "", proto.NoNode
@@ -50,7 +50,7 @@ func (w *twin) create(p, data string, owner, zxid int64, seq bool) (string, prot
 		p += fmt.Sprintf("%010d", parent.creates)
 	}
 	switch {
-	case w.find(p) != nil:
+	case w.findNode(p) != nil:
 		return "", proto.NodeExists
 	case parent.owner != 0:
 		return "", proto.NoChildrenForEphemerals
@@ -62,8 +62,8 @@ func (w *twin) create(p, data string, owner, zxid int64, seq bool) (string, prot
 	return p, proto.OK
 }
 
-func (w *twin) delete(p string, version int32, zxid int64) proto.Code {
-	n := w.find(p)
+func (w *twin) deleteNode(p string, version int32, zxid int64) proto.Code {
+	n := w.findNode(p)
 	switch {
 	case p == "/":
 		return proto.BadArguments
@@ -74,12 +74,12 @@ func (w *twin) delete(p string, version int32, zxid int64) proto.Code {
 	case n.children > 0:
 		return proto.NotEmpty
 	}
-	w.drop(n, zxid)
+	w.dropNode(n, zxid)
 	return proto.OK
 }
 
-func (w *twin) drop(n *twinNode, zxid int64) {
-	parent := w.find(path.Dir(n.path))
+func (w *twin) dropNode(n *twinNode, zxid int64) {
+	parent := w.findNode(path.Dir(n.path))
 	parent.deletes++
 	parent.children--
 	parent.kidsAt = zxid
@@ -92,8 +92,8 @@ func (w *twin) drop(n *twinNode, zxid int64) {
 	w.nodes = left
 }
 
-func (w *twin) set(p, data string, version int32, zxid int64) proto.Code {
-	n := w.find(p)
+func (w *twin) setData(p, data string, version int32, zxid int64) proto.Code {
+	n := w.findNode(p)
 	switch {
 	case n == nil:
 		return proto.NoNode
@@ -108,7 +108,7 @@ func (w *twin) set(p, data string, version int32, zxid int64) proto.Code {
 func (w *twin) closeSession(owner, zxid int64) {
 	for _, n := range append([]*twinNode(nil), w.nodes...) {
 		if n.owner == owner {
-			w.drop(n, zxid)
+			w.dropNode(n, zxid)
 		}
 	}
 }
@@ -117,7 +117,7 @@ func (n *twinNode) String() string {
 	return fmt.Sprintf("%s=%s v%d c%d own%d cz%d mz%d pz%d kids%d", n.path, n.data, n.sets, n.creates+n.deletes, n.owner, n.created, n.changed, n.kidsAt, n.children)
 }
 
-func (w *twin) dump() string {
+func (w *twin) dumpNodes() string {
 	var out []string
 	for _, n := range w.nodes {
 		out = append(out, n.String())
@@ -126,9 +126,9 @@ func (w *twin) dump() string {
 	return strings.Join(out, "\n")
 }
 
-// dump writes the tree as the twin does. The root has an additional child,
+// dumpTree writes the tree as the twin does. The root has an additional child,
 // which no create has counted.
-func dump(t *Tree) string {
+func dumpTree(t *Tree) string {
 	var out []string
 	for _, p := range t.UserPaths() {
 		n := t.Get(p)
@@ -170,19 +170,19 @@ func TestTreeDoesWhatItsDumbTwinDoes(t *testing.T) {
 					want = proto.NodeExists
 					break
 				}
-				wantPath, want = dumb.create(p, data, owner, zxid, seq)
+				wantPath, want = dumb.createNode(p, data, owner, zxid, seq)
 			case 2:
 				q.Op = proto.OpDelete
-				want = dumb.delete(p, version, zxid)
+				want = dumb.deleteNode(p, version, zxid)
 			case 3:
 				q.Op = proto.OpSetData
-				want = dumb.set(p, data, version, zxid)
+				want = dumb.setData(p, data, version, zxid)
 			case 4:
 				q.Op = proto.OpCloseSession
 				dumb.closeSession(session, zxid)
 			case 5:
 				q.Op = proto.OpCheck
-				n := dumb.find(p)
+				n := dumb.findNode(p)
 				if n == nil {
 					want = proto.NoNode
 				} else if version != -1 && n.sets != version {
@@ -199,8 +199,8 @@ func TestTreeDoesWhatItsDumbTwinDoes(t *testing.T) {
 				require.Equal(t, wantPath, res[0].Path)
 			}
 		}
-		require.Equal(t, dumb.dump(), dump(w.Tree))
-		require.Equal(t, dump(w.Tree), dump(replica), "a replica with the same transactions has the same state")
+		require.Equal(t, dumb.dumpNodes(), dumpTree(w.Tree))
+		require.Equal(t, dumpTree(w.Tree), dumpTree(replica), "a replica with the same transactions has the same state")
 	})
 }
 
@@ -218,13 +218,13 @@ func TestMultiIsTheSameAsItsPartsOneByOne(t *testing.T) {
 		}
 		who := &Caller{Session: 7}
 		together, apart := newWorld(), newWorld()
-		together.create("/a", 0)
-		apart.create("/a", 0)
-		_, res, code := together.do(who, &proto.Request{Op: proto.OpMulti, Ops: ops})
+		together.createNode("/a", 0)
+		apart.createNode("/a", 0)
+		_, res, code := together.applyRequest(who, &proto.Request{Op: proto.OpMulti, Ops: ops})
 		require.Equal(t, proto.OK, code)
 		failed := false
 		for i := range ops {
-			_, one, code := apart.do(who, &ops[i])
+			_, one, code := apart.applyRequest(who, &ops[i])
 			switch {
 			case failed:
 				require.Equal(t, proto.RuntimeInconsistency, res[i].Err)

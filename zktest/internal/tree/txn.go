@@ -71,10 +71,10 @@ func (t *Tree) applyOne(txn *Txn, c *Change) ([]Event, proto.Stat) {
 	case proto.OpCreate, proto.OpCreate2, proto.OpCreateContainer, proto.OpCreateTTL:
 		return t.applyCreate(txn, c)
 	case proto.OpDelete, proto.OpDeleteContainer:
-		return t.remove(c.Path, txn.Zxid), proto.Stat{}
+		return t.removeNode(c.Path, txn.Zxid), proto.Stat{}
 	case proto.OpSetData:
 		n := t.nodes[c.Path]
-		t.counted(c.Path, len(c.Data)-len(n.Data), 0)
+		t.addToStats(c.Path, len(c.Data)-len(n.Data), 0)
 		n.Data, n.version, n.mzxid, n.mtime = c.Data, c.Version, txn.Zxid, txn.Time
 		return []Event{{proto.EventNodeDataChanged, c.Path, n.ACL}}, n.Stat()
 	case proto.OpSetACL:
@@ -90,7 +90,7 @@ func (t *Tree) applyOne(txn *Txn, c *Change) ([]Event, proto.Stat) {
 	case proto.OpCloseSession:
 		var events []Event
 		for _, p := range t.Ephemerals(txn.Session) {
-			events = append(events, t.remove(p, txn.Zxid)...)
+			events = append(events, t.removeNode(p, txn.Zxid)...)
 		}
 		delete(t.sessions, txn.Session)
 		return events, proto.Stat{}
@@ -110,7 +110,7 @@ func (t *Tree) applyCreate(txn *Txn, c *Change) ([]Event, proto.Stat) {
 	if count > parent.creates {
 		parent.creates, parent.pzxid = count, txn.Zxid
 	}
-	parent.children.add(base(c.Path))
+	parent.children.add(baseName(c.Path))
 	n := &Node{
 		Data: c.Data, ACL: c.ACL, owner: c.Owner,
 		czxid: txn.Zxid, mzxid: txn.Zxid, pzxid: txn.Zxid, ctime: txn.Time, mtime: txn.Time,
@@ -130,7 +130,7 @@ func (t *Tree) applyCreate(txn *Txn, c *Change) ([]Event, proto.Stat) {
 	return []Event{{proto.EventNodeCreated, c.Path, n.ACL}, {proto.EventNodeChildrenChanged, parentPath, parent.ACL}}, stat
 }
 
-func (t *Tree) remove(path string, zxid int64) []Event {
+func (t *Tree) removeNode(path string, zxid int64) []Event {
 	n := t.nodes[path]
 	if n == nil {
 		return nil
@@ -139,7 +139,7 @@ func (t *Tree) remove(path string, zxid int64) []Event {
 	parent := t.nodes[parentPath]
 	delete(t.nodes, path)
 	delete(t.reapable, path)
-	parent.children.remove(base(path))
+	parent.children.remove(baseName(path))
 	if zxid > parent.pzxid {
 		parent.pzxid = zxid
 	}

@@ -81,12 +81,12 @@ func (w *Watches) Forget(owner int64) {
 func (w *Watches) Fire(e Event) []int64 {
 	switch e.Type {
 	case proto.EventNodeChildrenChanged:
-		return w.child.fire(e, nil)
+		return w.child.fireWatches(e, nil)
 	case proto.EventNodeDeleted:
-		first := w.data.fire(e, nil)
-		return append(first, w.child.fire(e, first)...)
+		first := w.data.fireWatches(e, nil)
+		return append(first, w.child.fireWatches(e, first)...)
 	}
-	return w.data.fire(e, nil)
+	return w.data.fireWatches(e, nil)
 }
 
 // Count returns the number of (owner, path) pairs in both tables.
@@ -165,7 +165,7 @@ func (t *table) drop(path string, owner int64) bool {
 	return true
 }
 
-func (t *table) fire(e Event, told []int64) []int64 {
+func (t *table) fireWatches(e Event, told []int64) []int64 {
 	var out []int64
 	here := true
 	for path := e.Path; ; here, path = false, parentOrRoot(path) {

@@ -8,7 +8,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/internal/proto"
 )
 
-func ev(t proto.EventType, p string) Event { return Event{Type: t, Path: p} }
+func newEvent(t proto.EventType, p string) Event { return Event{Type: t, Path: p} }
 
 func TestOneShotWatchesFireOnce(t *testing.T) {
 	w := NewWatches()
@@ -16,9 +16,9 @@ func TestOneShotWatchesFireOnce(t *testing.T) {
 	w.AddData("/a", 2)
 	w.AddChild("/a", 1)
 	require.Equal(t, 3, w.Count())
-	require.Equal(t, []int64{1, 2}, w.Fire(ev(proto.EventNodeDataChanged, "/a")))
-	require.Empty(t, w.Fire(ev(proto.EventNodeDataChanged, "/a")))
-	require.Equal(t, []int64{1}, w.Fire(ev(proto.EventNodeChildrenChanged, "/a")))
+	require.Equal(t, []int64{1, 2}, w.Fire(newEvent(proto.EventNodeDataChanged, "/a")))
+	require.Empty(t, w.Fire(newEvent(proto.EventNodeDataChanged, "/a")))
+	require.Equal(t, []int64{1}, w.Fire(newEvent(proto.EventNodeChildrenChanged, "/a")))
 	require.Zero(t, w.Count())
 }
 
@@ -27,7 +27,7 @@ func TestDeletionTellsEachOwnerOnce(t *testing.T) {
 	w.AddData("/a", 1)
 	w.AddChild("/a", 1)
 	w.AddChild("/a", 2)
-	require.Equal(t, []int64{1, 2}, w.Fire(ev(proto.EventNodeDeleted, "/a")))
+	require.Equal(t, []int64{1, 2}, w.Fire(newEvent(proto.EventNodeDeleted, "/a")))
 	require.Zero(t, w.Count())
 }
 
@@ -36,15 +36,15 @@ func TestPersistentAndRecursiveWatchesStay(t *testing.T) {
 	w.AddPersistent("/a", 1, PersistentWatch)
 	w.AddPersistent("/a", 2, RecursiveWatch)
 	for range 2 {
-		require.Equal(t, []int64{1, 2}, w.Fire(ev(proto.EventNodeDataChanged, "/a")))
-		require.Equal(t, []int64{1}, w.Fire(ev(proto.EventNodeChildrenChanged, "/a")), "recursive ones hear of the child itself")
-		require.Equal(t, []int64{2}, w.Fire(ev(proto.EventNodeCreated, "/a/b/c")))
-		require.Equal(t, []int64{2}, w.Fire(ev(proto.EventNodeDeleted, "/a/b")))
-		require.Equal(t, []int64{1, 2}, w.Fire(ev(proto.EventNodeDeleted, "/a")))
-		require.Empty(t, w.Fire(ev(proto.EventNodeCreated, "/ab")), "not below /a")
+		require.Equal(t, []int64{1, 2}, w.Fire(newEvent(proto.EventNodeDataChanged, "/a")))
+		require.Equal(t, []int64{1}, w.Fire(newEvent(proto.EventNodeChildrenChanged, "/a")), "recursive ones hear of the child itself")
+		require.Equal(t, []int64{2}, w.Fire(newEvent(proto.EventNodeCreated, "/a/b/c")))
+		require.Equal(t, []int64{2}, w.Fire(newEvent(proto.EventNodeDeleted, "/a/b")))
+		require.Equal(t, []int64{1, 2}, w.Fire(newEvent(proto.EventNodeDeleted, "/a")))
+		require.Empty(t, w.Fire(newEvent(proto.EventNodeCreated, "/ab")), "not below /a")
 	}
 	w.AddPersistent("/", 3, RecursiveWatch)
-	require.Equal(t, []int64{3}, w.Fire(ev(proto.EventNodeCreated, "/x")))
+	require.Equal(t, []int64{3}, w.Fire(newEvent(proto.EventNodeCreated, "/x")))
 }
 
 func TestAOneShotWatchTakesThePlaceOfAPersistentOne(t *testing.T) {
@@ -52,8 +52,8 @@ func TestAOneShotWatchTakesThePlaceOfAPersistentOne(t *testing.T) {
 	w := NewWatches()
 	w.AddPersistent("/a", 1, RecursiveWatch)
 	w.AddData("/a", 1)
-	require.Equal(t, []int64{1}, w.Fire(ev(proto.EventNodeDataChanged, "/a")))
-	require.Empty(t, w.Fire(ev(proto.EventNodeDataChanged, "/a")))
+	require.Equal(t, []int64{1}, w.Fire(newEvent(proto.EventNodeDataChanged, "/a")))
+	require.Empty(t, w.Fire(newEvent(proto.EventNodeDataChanged, "/a")))
 }
 
 func TestRemoveAndForget(t *testing.T) {
@@ -70,5 +70,5 @@ func TestRemoveAndForget(t *testing.T) {
 	require.Equal(t, map[string][]int64{"/b": {1, 2}}, w.ByPath())
 	w.Forget(1)
 	require.Equal(t, 1, w.Count())
-	require.Equal(t, []int64{2}, w.Fire(ev(proto.EventNodeCreated, "/b")))
+	require.Equal(t, []int64{2}, w.Fire(newEvent(proto.EventNodeCreated, "/b")))
 }

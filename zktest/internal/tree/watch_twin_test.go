@@ -32,7 +32,7 @@ func (d *dumbWatches) add(w dumbWatch) {
 	d.list = append(d.list, w)
 }
 
-func (d *dumbWatches) keep(f func(dumbWatch) bool) {
+func (d *dumbWatches) keepOnly(f func(dumbWatch) bool) {
 	var left []dumbWatch
 	for _, w := range d.list {
 		if f(w) {
@@ -42,20 +42,20 @@ func (d *dumbWatches) keep(f func(dumbWatch) bool) {
 	d.list = left
 }
 
-func below(path, root string) bool {
+func isBelow(path, root string) bool {
 	return path == root || root == "/" || strings.HasPrefix(path, root+"/")
 }
 
-// fire returns the owners to be told of e.
-func (d *dumbWatches) fire(e Event) map[int64]bool {
+// fireWatches returns the owners to be told of e.
+func (d *dumbWatches) fireWatches(e Event) map[int64]bool {
 	told := map[int64]bool{}
-	d.keep(func(w dumbWatch) bool {
+	d.keepOnly(func(w dumbWatch) bool {
 		table := e.Type == proto.EventNodeChildrenChanged == w.child || e.Type == proto.EventNodeDeleted
 		switch {
 		case !table:
 			return true
 		case w.mode == RecursiveWatch:
-			if e.Type != proto.EventNodeChildrenChanged && below(e.Path, w.path) {
+			if e.Type != proto.EventNodeChildrenChanged && isBelow(e.Path, w.path) {
 				told[w.owner] = true
 			}
 			return true
@@ -93,18 +93,18 @@ func TestWatchesDoWhatTheirDumbTwinDoes(t *testing.T) {
 				d.add(dumbWatch{owner, p, true, mode})
 			case 3:
 				before := len(d.list)
-				d.keep(func(x dumbWatch) bool {
+				d.keepOnly(func(x dumbWatch) bool {
 					return x.owner != owner || x.path != p || (kind&WatchChildren == 0 || !x.child) && (kind&WatchData == 0 || x.child)
 				})
 				require.Equal(t, before != len(d.list), w.Has(p, owner, kind))
 				require.Equal(t, before != len(d.list), w.Remove(p, owner, kind))
 			case 4:
 				w.Forget(owner)
-				d.keep(func(x dumbWatch) bool { return x.owner != owner })
+				d.keepOnly(func(x dumbWatch) bool { return x.owner != owner })
 			default:
 				e := Event{Type: rapid.SampledFrom(types).Draw(t, "type"), Path: p}
 				told := w.Fire(e)
-				want := d.fire(e)
+				want := d.fireWatches(e)
 				require.Len(t, told, len(want), "%v told %v, want %v", e, told, want)
 				for _, o := range told {
 					require.True(t, want[o], "%v told %v, want %v", e, told, want)
