@@ -1,6 +1,6 @@
-// Package contender queues a session for something that is given out in order:
-// it enters the queue with a protected ephemeral sequential node, waits for its
-// turn by a [Rule], and leaves without a trace.
+// Package contender queues a session for a lock, permits or a leadership, granted
+// in the order of a queue. A contender enters the queue with a protected ephemeral
+// sequential node, waits for its turn by a [Rule], and leaves without a trace.
 package contender
 
 import (
@@ -14,15 +14,14 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// ErrGone says that another client deleted the contender's node while the contender
-// waited.
+// ErrGone: another client deleted the contender's node during the wait.
 var ErrGone = errors.New("its znode was deleted while it waited")
 
 // Spec describes a contender and its queue.
 type Spec struct {
 	Dir     string        // the path whose children queue
 	Name    func() string // a new, unique name, without the number
-	Markers []string      // of all names that count as contenders
+	Markers []string      // the markers of all names of contenders
 	Data    []byte        // shown to others
 	ACL     []session.ACL
 	Rule    Rule
@@ -46,32 +45,32 @@ type Contender struct {
 	s            *session.Session
 	spec         Spec
 	node         session.Node
-	last         []string       // the listing of Enter, until it is used
-	since        time.Time      // of that; see decide
-	queue        znode.Queue    // by the listing that was looked at last, as far as the node
-	self         *session.Watch // on the own node, once it has waited for long
-	predecessors predecessors   // watches on the contenders that must go first
+	last         []string       // the listing of Enter, until the first use
+	since        time.Time      // the time of last; see applyRule
+	queue        znode.Queue    // the newest listing, up to the node
+	self         *session.Watch // on the own node, after a long wait
+	predecessors predecessors   // watches on contenders ahead
 	dir          *session.Seen  // see DirData
-	cuts         int            // connections in a row that were lost over setting watches
+	cuts         int            // consecutive connections lost during a request for watches
 	// deleted: the node is gone, and only a stranger can have a node of its name.
 	deleted bool
 }
 
-// Enter queues up. When it returns an error nothing is left behind.
+// Enter queues up. After an error nothing is left behind.
 //
 // The listing travels behind the creation, so that both take one round trip.
 func Enter(ctx context.Context, s *session.Session, spec Spec) (*Contender, error) {
 	opts := &session.CreateOptions{ACL: spec.ACL}
 	for missing := 0; ; missing++ {
-		if missing > 0 { // as fast as the path is made, another client deletes it
+		if missing > 0 { // another client deletes the path as fast as Enter creates it
 			_ = s.BackOff(ctx, missing-1)
 		}
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
 		creation := s.StartProtected(znode.Join(spec.Dir, spec.Name()), spec.Data, session.EphemeralSequential, opts)
-		// Behind the creation, not ahead of it: a server that lags behind would
-		// answer an earlier read from a Dir that has been deleted since.
+		// Behind the creation, not ahead of it: a lagging server would answer an
+		// earlier read from a Dir deleted since.
 		list := s.StartChildren(spec.Dir, false)
 		var data *session.Future[session.Seen]
 		if spec.ReadDir {
@@ -105,8 +104,8 @@ func Enter(ctx context.Context, s *session.Session, spec Spec) (*Contender, erro
 // Node is the contender's znode.
 func (c *Contender) Node() session.Node { return c.node }
 
-// DirData is the data of Dir as of just after the contender entered; false if
-// it has to be read.
+// DirData is the data of Dir as of just after the contender entered; false if the
+// data was not read.
 func (c *Contender) DirData() ([]byte, bool) {
 	if c.dir == nil {
 		return nil, false
@@ -114,22 +113,21 @@ func (c *Contender) DirData() ([]byte, bool) {
 	return c.dir.Data, true
 }
 
-// Session is the session that queues.
+// Session is the session of the contender.
 func (c *Contender) Session() *session.Session { return c.s }
 
-// Granted reports whether the contender's turn has come, without waiting for
-// it.
+// Granted reports, without waiting, whether the contender's turn has come.
 func (c *Contender) Granted(ctx context.Context) (bool, error) {
-	d, err := c.decide(ctx)
+	d, err := c.applyRule(ctx)
 	return err == nil && d.Granted, err
 }
 
-// Await waits for the contender's turn. It can be called again after ctx has
-// ended: the place in the queue stays until Leave. It fails with ErrGone when
-// somebody deleted the node, and when the session is lost.
+// Await waits for the contender's turn. Await can be called again after the end of
+// ctx: the place in the queue stays until Leave. Await fails with ErrGone if
+// another client deleted the node, and fails if the session is lost.
 func (c *Contender) Await(ctx context.Context) error {
 	for {
-		d, err := c.decide(ctx)
+		d, err := c.applyRule(ctx)
 		if err == nil && !d.Granted {
 			d, err = c.awaitDecision(ctx, d)
 		}
@@ -143,8 +141,8 @@ func (c *Contender) Await(ctx context.Context) error {
 	}
 }
 
-// awaitDecision waits by decision d, and by those that follow from it without asking
-// anybody. Unless the last one grants, the queue must be listed again.
+// awaitDecision waits by decision d, and by the following decisions that need no
+// request. Unless the last decision grants, the queue must be listed again.
 func (c *Contender) awaitDecision(ctx context.Context, d Decision) (Decision, error) {
 	for {
 		gone, waited, err := c.awaitAny(ctx, d.Watch)
@@ -159,20 +157,19 @@ func (c *Contender) awaitDecision(ctx context.Context, d Decision) (Decision, er
 		c.queue.Entries = slices.DeleteFunc(c.queue.Entries, func(e znode.Entry) bool { return slices.Contains(gone, e.Name) })
 		d = c.spec.Rule(c.queue, len(c.queue.Entries)-1)
 		if d.Granted || !waited {
-			// One that had gone before it could be watched shows that the
-			// listing is old, and all the others may have gone as well: to
-			// ask for one after the other takes a round trip for each, to
-			// list them takes one.
+			// A predecessor that left before the watch was set shows that the listing
+			// is old: all others may have left, too. Asking for each of them takes a
+			// round trip each, and a new listing takes one round trip.
 			return d, nil
 		}
 	}
 }
 
-// decide applies the rule to a listing: to that of Enter, unless it is as old as a
-// heartbeat period. A caller that takes its time between Enter and Await may have lost
-// the node long ago, and another contender may hold by now what the old listing would
-// grant.
-func (c *Contender) decide(ctx context.Context) (Decision, error) {
+// applyRule applies the rule to the listing of Enter, or to a new listing if the
+// listing of Enter is as old as a heartbeat period. A slow caller may have lost the
+// node between Enter and Await, and another contender may hold the lock that the
+// old listing would grant.
+func (c *Contender) applyRule(ctx context.Context) (Decision, error) {
 	children := c.last
 	c.last = nil
 	if children == nil || time.Since(c.since) >= c.s.Heartbeat() {
@@ -192,8 +189,8 @@ func (c *Contender) decide(ctx context.Context) (Decision, error) {
 		return Decision{}, err
 	}
 	if q.Exhausted {
-		// Other libraries order such numbers as they like, also ahead of this one: the
-		// queue has no order, and no contender is its first.
+		// Other libraries order such numbers differently, also ahead of this
+		// contender: the queue has no order, and no contender is its first.
 		return Decision{}, fmt.Errorf("%s: %w", c.spec.Dir, session.ErrSequenceExhausted)
 	}
 	d := c.spec.Rule(q, self)
@@ -209,21 +206,21 @@ func (c *Contender) goneError() error {
 	return fmt.Errorf("%s: %w", c.node.Path, ErrGone)
 }
 
-// Hold holds the lock or permits that the contender was granted: trust in the session
-// is proved, and the hold ends when the node goes. After it the contender is spent; the
-// node is the hold's. It fails with ErrGone when the node went meanwhile.
+// Hold holds the granted lock or permits: trust in the session is proved, and the
+// hold ends with the node. Afterwards the contender is spent; the node belongs to
+// the hold. Hold fails with ErrGone if another client has deleted the node.
 func (c *Contender) Hold(ctx context.Context) (*session.Hold, error) {
 	h, err := c.s.Hold(ctx, c.node.Path, c.self)
 	if errors.Is(err, session.ErrNoNode) || err == nil && errors.Is(h.Err(), session.ErrNodeDeleted) {
-		return nil, c.goneError() // together with the one that it waited for
+		return nil, c.goneError() // deleted together with the predecessor
 	}
 	return h, err
 }
 
-// Leave leaves the queue: when it returns nil the node is gone. If ctx ends
-// first, or no server answers (see [session.Session.GiveBackContext]), the deletion
-// goes on in the background. A node that somebody has deleted is not deleted again: by
-// now a stranger may have made one of that name.
+// Leave leaves the queue; after a nil error the node is gone. If ctx ends first, or
+// no server answers (see [session.Session.GiveBackContext]), the deletion continues
+// in the background. A node deleted by another client is not deleted again: a
+// stranger may have created a node of the same name since.
 func (c *Contender) Leave(ctx context.Context) error {
 	ctx, cancel := c.s.GiveBackContext(ctx)
 	defer cancel()
@@ -238,8 +235,8 @@ func (c *Contender) Leave(ctx context.Context) error {
 	return err
 }
 
-// LeaveBehind is Leave without waiting: the caller's context has ended, or what
-// went wrong is not to wait for this.
+// LeaveBehind is Leave without waiting, for a caller whose context has ended, or
+// whose error must not wait for the deletion.
 func (c *Contender) LeaveBehind() {
 	over, cancel := context.WithCancel(c.s.Context())
 	cancel()

@@ -121,8 +121,8 @@ func TestListingOfEnterGrantsNothingOnceItIsOld(t *testing.T) {
 	})
 }
 
-// A contender that loses the connection whenever it sets its watch does not ask as fast
-// as the network can.
+// A contender that loses the connection with each new watch does not ask as fast as
+// the network can.
 func TestWatchesThatCostTheConnectionAreNotRepeatedWithoutPause(t *testing.T) {
 	inWorld(t, func(w *world) {
 		first, second := w.enter(w.s, spec()), w.enter(w.session(), spec())
@@ -187,16 +187,15 @@ func TestAwaitFailsWhenTheOwnNodeGoes(t *testing.T) {
 	}
 }
 
-// The own node goes right behind the one before it: that is no grant that anybody
-// may use, or one that ends at once.
+// The own node is deleted right behind the predecessor: no grant follows, or a
+// grant that ends at once.
 func TestNodeThatGoesTogetherWithThePredecessorIsNoGrant(t *testing.T) {
 	for _, trusted := range []bool{false, true} {
 		inWorld(t, func(w *world) { goTogether(w, trusted) })
 	}
 }
 
-// goTogether runs in a bubble. A session that is trusted need not ask before it
-// holds.
+// goTogether runs in a bubble. A trusted session need not ask before a hold.
 func goTogether(w *world, trusted bool) {
 	s := w.session()
 	if trusted {
@@ -245,7 +244,7 @@ func TestAwaitFailsWhenTheSessionIsLost(t *testing.T) {
 	})
 }
 
-// A reconnect makes the waiter look again: what happened meanwhile is seen.
+// After a reconnect the waiter lists again, and sees all changes since.
 func TestAwaitLooksAgainAfterAReconnect(t *testing.T) {
 	inWorld(t, func(w *world) {
 		first, second := w.enter(w.s, spec()), w.enter(w.session(), spec())
@@ -265,7 +264,7 @@ func TestQueueWithNumbersWithoutOrderGrantsNothing_P18(t *testing.T) {
 	inWorld(t, func(w *world) {
 		first := w.enter(w.s, spec())
 		require.NoError(w, w.srv.Create(dir+"/x"+marker+"-999999999", nil))
-		require.NoError(w, first.Await(w.ctx), "it was the first before that one came")
+		require.NoError(w, first.Await(w.ctx), "the contender was first before the foreign node came")
 		_, err := first.Granted(w.ctx)
 		require.ErrorIs(w, err, session.ErrSequenceExhausted)
 	})

@@ -17,8 +17,8 @@ func hiddenSpec() contender.Spec {
 	return sp
 }
 
-// inHidden runs body against servers that withhold the events of a znode from clients
-// that may not read the znode, and against servers that also refuse exists.
+// inHidden runs body against servers that withhold the events of a znode from
+// clients without read permission, and against servers that also refuse exists.
 func inHidden(t *testing.T, body func(w *world)) {
 	t.Helper()
 	for _, o := range []zktest.Options{{}, {StatNeedsRead: true}} {
@@ -26,8 +26,8 @@ func inHidden(t *testing.T, body func(w *world)) {
 	}
 }
 
-// A server would not report the deletion of the predecessor, so the wait must end at
-// once, with an error that names the znode and the missing right.
+// A server would not report the deletion of the predecessor, so the wait must end
+// at once. The error names the znode and the missing right.
 func TestWaitBehindAnUnreadablePredecessorIsRefused(t *testing.T) {
 	any := func(string) bool { return true }
 	one := func(string) int { return 1 }
@@ -43,7 +43,7 @@ func TestWaitBehindAnUnreadablePredecessorIsRefused(t *testing.T) {
 				sp := spec()
 				sp.Rule = rule
 				second := w.enter(w.s, sp)
-				err = <-w.await(second)
+				err = <-w.startAwait(second)
 				require.ErrorIs(w, err, session.ErrNoAuth)
 				require.ErrorContains(w, err, first.Node().Path)
 				require.ErrorContains(w, err, "READ permission")
@@ -64,7 +64,7 @@ func TestStandbyBehindAnUnreadableHolderIsRefused(t *testing.T) {
 		sp := spec()
 		sp.Rule = contender.Standby
 		third := w.enter(w.s, sp)
-		err = <-w.await(third)
+		err = <-w.startAwait(third)
 		require.ErrorIs(w, err, session.ErrNoAuth)
 		require.ErrorContains(w, err, first.Node().Path)
 		require.NoError(w, third.Leave(w.ctx))
@@ -73,12 +73,13 @@ func TestStandbyBehindAnUnreadableHolderIsRefused(t *testing.T) {
 	})
 }
 
-// Servers report neither that the predecessor's access list changes nor, afterwards, its
-// deletion: the contender notices the deletion on its next connection.
+// Servers report neither a change of the predecessor's access list nor, afterwards,
+// the predecessor's deletion: the contender notices the deletion on its next
+// connection.
 func TestPredecessorThatBecomesUnreadableIsMissedOnTheNextConnection(t *testing.T) {
 	inHidden(t, func(w *world) {
 		first, second := w.enter(w.session(), spec()), w.enter(w.s, spec())
-		out := w.await(second)
+		out := w.startAwait(second)
 		_, err := w.s.SetACL(w.ctx, first.Node().Path, hiddenSpec().ACL, -1)
 		require.NoError(w, err)
 		require.NoError(w, first.Leave(w.ctx))

@@ -8,17 +8,17 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// Listed is a contender as others see it.
+// Listed is a contender as seen by other clients.
 type Listed struct {
 	znode.Entry
 	Node session.Node
 }
 
-// listings bounds how often a queue is listed that changes while it is read.
+// listings bounds the listings of a queue that changes during the reads.
 const listings = 4
 
-// List reads all contenders of a queue, in their order: none if dir does not
-// exist. One that left between the listing and the reading may have made way for
+// List reads all contenders of a queue, in their order: none if dir does not exist.
+// A contender that left between the listing and the reading may have made way for
 // another, so the queue is then listed again, a few times at most.
 func List(ctx context.Context, s *session.Session, dir string, markers []string) ([]Listed, error) {
 	for n := 1; ; n++ {
@@ -29,7 +29,8 @@ func List(ctx context.Context, s *session.Session, dir string, markers []string)
 	}
 }
 
-// listOnce is one try of List; whole is false if a contender has left meanwhile.
+// listOnce is one attempt of List; whole is false if a contender has left
+// meanwhile.
 func listOnce(ctx context.Context, s *session.Session, dir string, markers []string) (out []Listed, whole bool, err error) {
 	children, _, err := s.Children(ctx, dir)
 	switch {

@@ -7,22 +7,23 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// calm is how long an attempt must have lasted for its end not to count as one of a
+// calm is the shortest duration of an attempt whose end does not count as part of a
 // series.
 const calm = 10 * time.Second
 
-// Pace keeps a caller whose znodes are deleted again and again from queueing up as fast
-// as the network can. The zero value is ready; it is for one goroutine.
+// Pace keeps a caller whose znodes are deleted again and again from queueing up as
+// fast as the network can. The zero value is ready; a Pace is for one goroutine.
 type Pace struct {
 	began time.Time
 	ended int // attempts in a row
 }
 
-// Begin notes that an attempt begins.
+// Begin notes the beginning of an attempt.
 func (p *Pace) Begin() { p.began = time.Now() }
 
-// Pause waits, within ctx and the session's life, before the next attempt: not at all
-// after the first that was ended by a deletion, then by [session.Session.BackOff].
+// Pause waits, within ctx and the session's life, before the next attempt: not at
+// all after the first attempt ended by a deletion, then by
+// [session.Session.BackOff].
 func (p *Pace) Pause(ctx context.Context, s *session.Session) {
 	if time.Since(p.began) >= calm {
 		p.ended = 0

@@ -21,7 +21,8 @@ func sharedSpec(marker string) contender.Spec {
 	}
 }
 
-// readerBehind has a reader wait behind so many writers. It runs in a bubble.
+// readerBehind lets a reader wait behind several writers. readerBehind runs in a
+// bubble.
 func (w *world) readerBehind(writers int) (ahead []*contender.Contender, s *session.Session, out chan error) {
 	for range writers {
 		ahead = append(ahead, w.enter(w.s, sharedSpec(writes)))
@@ -37,8 +38,8 @@ func (w *world) readerBehind(writers int) (ahead []*contender.Contender, s *sess
 	return ahead, s, out
 }
 
-// asked is what s has asked for since.
-func (w *world) asked(s *session.Session) map[string]int {
+// requestsOf counts the requests of s since the last reset, by operation.
+func (w *world) requestsOf(s *session.Session) map[string]int {
 	synctest.Wait()
 	out := map[string]int{}
 	for op, n := range w.srv.Stats().BySession[s.ID()] {
@@ -54,17 +55,17 @@ func TestReaderGoesOnToTheWriterBeforeWithoutAListing(t *testing.T) {
 		ahead, s, out := w.readerBehind(4)
 		for i := 3; i > 0; i-- { // each gives up
 			require.NoError(w, ahead[i].Leave(w.ctx))
-			require.Equal(w, map[string]int{"getData": 1}, w.asked(s), "a watch on the one before")
+			require.Equal(w, map[string]int{"getData": 1}, w.requestsOf(s), "a watch on the writer before")
 			w.srv.ResetStats()
 		}
 		require.NoError(w, ahead[0].Leave(w.ctx))
 		require.NoError(w, <-out)
-		require.Empty(w, w.asked(s))
+		require.Empty(w, w.requestsOf(s))
 	})
 }
 
-// The writers went in their order: what the reader has listed is old, and it
-// does not ask for each of them.
+// The writers left in their order: the reader's listing is old, and the reader does
+// not ask for each writer.
 func TestReaderListsWhenTheWriterBeforeHadGoneAsWell(t *testing.T) {
 	inWorld(t, func(w *world) {
 		ahead, s, out := w.readerBehind(20)
@@ -72,7 +73,7 @@ func TestReaderListsWhenTheWriterBeforeHadGoneAsWell(t *testing.T) {
 			require.NoError(w, c.Leave(w.ctx))
 		}
 		require.NoError(w, <-out)
-		require.Equal(w, map[string]int{"getData": 1, "getChildren2": 1}, w.asked(s))
+		require.Equal(w, map[string]int{"getData": 1, "getChildren2": 1}, w.requestsOf(s))
 	})
 }
 
@@ -80,20 +81,20 @@ func TestReaderThatKnowsTwoWritersAsksForOne(t *testing.T) {
 	inWorld(t, func(w *world) {
 		ahead, s, out := w.readerBehind(2)
 		require.NoError(w, ahead[0].Leave(w.ctx))
-		require.Empty(w, w.asked(s))
+		require.Empty(w, w.requestsOf(s))
 		require.NoError(w, ahead[1].Leave(w.ctx))
 		require.NoError(w, <-out)
-		require.Equal(w, map[string]int{"getData": 1}, w.asked(s))
+		require.Equal(w, map[string]int{"getData": 1}, w.requestsOf(s))
 	})
 }
 
-// After a reconnect nothing that is remembered counts.
+// After a reconnect the reader relies on no earlier listing.
 func TestReaderListsAfterAReconnect(t *testing.T) {
 	inWorld(t, func(w *world) {
 		ahead, s, out := w.readerBehind(2)
 		w.srv.CutAll()
 		time.Sleep(5 * time.Second)
-		require.Positive(w, w.asked(s)["getChildren2"])
+		require.Positive(w, w.requestsOf(s)["getChildren2"])
 		require.NoError(w, ahead[1].Leave(w.ctx))
 		require.NoError(w, ahead[0].Leave(w.ctx))
 		require.NoError(w, <-out)
@@ -139,8 +140,8 @@ func TestListLeavesOutWhoLeavesMeanwhile(t *testing.T) {
 	})
 }
 
-// A writer that becomes a reader between listing and reading has another node:
-// the queue must not look as if nobody held what it is for.
+// A writer that becomes a reader between listing and reading has another node: the
+// queue must not seem to be without a holder.
 func TestListShowsWhoTakesAPlaceMeanwhile(t *testing.T) {
 	inWorld(t, func(w *world) {
 		first := w.enter(w.s, spec()).Node().Path
@@ -159,7 +160,7 @@ func TestListShowsWhoTakesAPlaceMeanwhile(t *testing.T) {
 	})
 }
 
-// Contenders that come and go all the time do not hold a listing up indefinitely.
+// Contenders that come and go all the time do not block a listing indefinitely.
 func TestListOfAQueueInMotionEnds(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.enter(w.s, spec())

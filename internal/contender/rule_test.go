@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The rules against a simulation that knows nothing but the queue.
+// The rules against a simulation with the queue alone.
 
 const marker = "n-"
 
@@ -27,7 +27,7 @@ func queueOf(weights []int, first int) znode.Queue {
 	return znode.Parse(names, marker)
 }
 
-// weightOf reads what queueOf wrote.
+// weightOf reads the weight in a name of queueOf.
 func weightOf(name string) int {
 	w, err := strconv.Atoi(strings.TrimLeft(strings.SplitN(name, "-", 2)[0], "abcdefghijklmnopqrstuvwxyz"))
 	if err != nil {
@@ -41,8 +41,8 @@ func without(q znode.Queue, name string) znode.Queue {
 	return q
 }
 
-// dumbGrant is the definition: what is ahead of a contender and what it wants
-// fit together.
+// dumbGrant is the definition: the permits of all contenders ahead and of the
+// contender itself fit together.
 func dumbGrant(q znode.Queue, name string, total int) bool {
 	sum := 0
 	for _, e := range q.Entries {
@@ -54,10 +54,10 @@ func dumbGrant(q znode.Queue, name string, total int) bool {
 	return false
 }
 
-// simulate lets contenders depart in a random order. Each waiter looks only
-// when one of those it watches goes, as a real one does. It returns the largest
-// number of waiters that one departure woke.
-func simulate(t *rapid.T, rule contender.Rule, weights []int, total int) (wakes int) {
+// simulateDepartures lets contenders depart in a random order. Each waiter looks
+// only when a watched contender departs, as in a real queue. The result is the
+// largest number of waiters that one departure woke.
+func simulateDepartures(t *rapid.T, rule contender.Rule, weights []int, total int) (wakes int) {
 	q := queueOf(weights, 0)
 	type waiter struct {
 		granted bool
@@ -121,7 +121,7 @@ func simulate(t *rapid.T, rule contender.Rule, weights []int, total int) (wakes 
 func TestExclusiveWaiterNeverMissesItsGrant(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		weights := slices.Repeat([]int{1}, rapid.IntRange(1, 30).Draw(t, "contenders"))
-		if wakes := simulate(t, contender.Exclusive, weights, 1); wakes > 1 {
+		if wakes := simulateDepartures(t, contender.Exclusive, weights, 1); wakes > 1 {
 			t.Fatalf("a departure woke %d", wakes)
 		}
 	})
@@ -130,7 +130,7 @@ func TestExclusiveWaiterNeverMissesItsGrant(t *testing.T) {
 func TestStandbyIsExclusiveAndWakesTwoAtMost(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		weights := slices.Repeat([]int{1}, rapid.IntRange(1, 30).Draw(t, "contenders"))
-		if wakes := simulate(t, contender.Standby, weights, 1); wakes > 2 {
+		if wakes := simulateDepartures(t, contender.Standby, weights, 1); wakes > 2 {
 			t.Fatalf("a departure woke %d", wakes)
 		}
 	})
@@ -140,13 +140,13 @@ func TestWeightedWaiterNeverMissesItsGrant(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		total := rapid.IntRange(1, 12).Draw(t, "total")
 		weights := rapid.SliceOfN(rapid.IntRange(1, total), 1, 30).Draw(t, "weights")
-		if wakes := simulate(t, contender.Weighted(total, weightOf), weights, total); wakes > total {
+		if wakes := simulateDepartures(t, contender.Weighted(total, weightOf), weights, total); wakes > total {
 			t.Fatalf("a departure woke %d, of %d permits", wakes, total)
 		}
 	})
 }
 
-// Newcomers behind a contender change nothing for it.
+// Newcomers behind a contender change nothing for the contender.
 func TestRulesAreMonotone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		total := rapid.IntRange(1, 8).Draw(t, "total")
@@ -173,12 +173,12 @@ func TestWeightedOfOneIsExclusive(t *testing.T) {
 func TestExclusiveTellsWhenAListingIsNeeded(t *testing.T) {
 	q := queueOf([]int{1, 1, 1}, 0)
 	require.Equal(t, contender.Decision{Granted: true}, contender.Exclusive(q, 0))
-	require.True(t, contender.Exclusive(q, 1).Enough, "the one before is the holder")
-	require.False(t, contender.Exclusive(q, 2).Enough, "the one before may be a waiter that gives up")
+	require.True(t, contender.Exclusive(q, 1).Enough, "the predecessor is the holder")
+	require.False(t, contender.Exclusive(q, 2).Enough, "the predecessor may be a waiter that gives up")
 }
 
-// A stranger that wants more than there is waits indefinitely, and blocks who came
-// later, but is never granted, and grants nobody more.
+// A stranger with too large a demand waits indefinitely, and blocks later
+// contenders, but is never granted, and grants no other contender more.
 func TestWeightedNeverGrantsMoreThanThereIs(t *testing.T) {
 	rule := contender.Weighted(3, weightOf)
 	q := queueOf([]int{5, 1}, 0)

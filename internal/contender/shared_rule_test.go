@@ -12,8 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The rules of readers and writers against a simulation that knows nothing but
-// the queue.
+// The rules of readers and writers against a simulation with the queue alone.
 
 const (
 	reads  = "r-"
@@ -22,7 +21,7 @@ const (
 
 func isWriter(marker string) bool { return marker == writes }
 
-// sharedName is a contender's name; which is what makes it unique.
+// sharedName is a contender's name, made unique by which.
 func sharedName(marker string, which, seq int) string {
 	return fmt.Sprintf("%c%d-%s%010d", 'z'-byte(which*7%26), which, marker, seq)
 }
@@ -54,43 +53,43 @@ func dumbShared(q znode.Queue, self int) bool {
 	return true
 }
 
-// sharedWaiter is a contender as it sees things: by its last listing.
+// sharedWaiter is a contender with its last listing.
 type sharedWaiter struct {
 	seen    znode.Queue
 	granted bool
 	d       contender.Decision
 }
 
-// look has name apply its rule to q.
-func (w *sharedWaiter) look(q znode.Queue, name string) {
+// applyRule has name apply its rule to q.
+func (w *sharedWaiter) applyRule(q znode.Queue, name string) {
 	w.seen = q
 	self := q.Index(name)
 	w.d = sharedRule(q.Entries[self])(q, self)
 	w.granted = w.d.Granted
 }
 
-// wake tells name that gone has left; q is the queue as it is now.
-func (w *sharedWaiter) wake(t *rapid.T, q znode.Queue, name, gone string) {
+// onDeparture tells name of the departure of gone; q is the present queue.
+func (w *sharedWaiter) onDeparture(t *rapid.T, q znode.Queue, name, gone string) {
 	switch {
 	case w.d.Enough:
 		w.granted = true
 	case w.d.Shrinks:
-		w.look(without(w.seen, gone), name)
+		w.applyRule(without(w.seen, gone), name)
 	default:
-		w.look(q, name)
+		w.applyRule(q, name)
 	}
-	// A contender that had gone before it could be watched is noticed at once.
+	// A contender that had left before the watch was set is noticed at once.
 	for !w.granted && slices.ContainsFunc(w.d.Watch, func(n string) bool { return q.Index(n) < 0 }) {
-		w.look(q, name)
+		w.applyRule(q, name)
 	}
 	if w.granted != dumbShared(q, q.Index(name)) {
 		t.Fatalf("%s granted=%v in %v", name, w.granted, q.Entries)
 	}
 }
 
-// Contenders come, leave, and turn from writers into readers in any order: each
-// is granted at the moment at which the queue says so, not before, although it
-// looks only when one that it watches has gone.
+// Contenders come, leave, and turn from writers into readers in any order. Each
+// contender is granted at the moment given by the queue, not before, although it
+// looks only after the departure of a watched contender.
 func TestReadersAndWritersNeverMissTheirGrant(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		q, next := znode.Queue{}, 0
@@ -112,7 +111,7 @@ func TestReadersAndWritersNeverMissTheirGrant(t *testing.T) {
 			switch {
 			case kind == "read" || kind == "write" || len(q.Entries) == 0:
 				name := add(map[bool]string{true: writes, false: reads}[kind == "write"], next)
-				waiters[name].look(q, name)
+				waiters[name].applyRule(q, name)
 			case kind == "leave": // a holder releases, or a waiter gives up or dies
 				gone = rapid.SampledFrom(q.Entries).Draw(t, "leaves").Name
 				q = without(q, gone)
@@ -121,12 +120,12 @@ func TestReadersAndWritersNeverMissTheirGrant(t *testing.T) {
 				gone = old.Name
 				q = without(q, gone)
 				name := add(reads, int(old.Seq))
-				waiters[name].look(q, name)
+				waiters[name].applyRule(q, name)
 			}
 			delete(waiters, gone)
 			for name, w := range waiters {
 				if !w.granted && slices.Contains(w.d.Watch, gone) {
-					w.wake(t, q, name, gone)
+					w.onDeparture(t, q, name, gone)
 				}
 			}
 			checkShared(t, q, waiters)
@@ -134,7 +133,7 @@ func TestReadersAndWritersNeverMissTheirGrant(t *testing.T) {
 	})
 }
 
-// checkShared wants everybody to know what the queue says.
+// checkShared requires that every waiter knows its grant by the queue.
 func checkShared(t *rapid.T, q znode.Queue, waiters map[string]*sharedWaiter) {
 	for name, w := range waiters {
 		self := q.Index(name)
@@ -149,25 +148,25 @@ func checkShared(t *rapid.T, q znode.Queue, waiters map[string]*sharedWaiter) {
 	}
 }
 
-// The mistake that the rule of writers avoids: with the mutex's rule two would
-// hold it after a downgrade.
+// The rule of writers avoids a mistake: with the mutex's rule two contenders would
+// hold the lock after a downgrade.
 func TestMutexRuleWouldGrantBesideADowngradedWriter(t *testing.T) {
 	q := sharedQueue("ww")
-	require.True(t, contender.Exclusive(q, 1).Enough, "the first one's going would be a grant")
+	require.True(t, contender.Exclusive(q, 1).Enough, "the departure of the first would be a grant")
 	d := contender.Writer(isWriter)(q, 1)
-	require.False(t, d.Enough || d.Shrinks, "it must look at the queue")
+	require.False(t, d.Enough || d.Shrinks, "the writer must look at the queue")
 	down := znode.Parse([]string{sharedName(reads, 9, 0), q.Entries[1].Name}, reads, writes)
 	d = contender.Writer(isWriter)(down, 1)
 	require.False(t, d.Granted)
 	require.Equal(t, contender.Decision{Watch: []string{down.Entries[0].Name}, Enough: true}, d)
 }
 
-// N25, N26: who watches whom, and who need not ask.
+// N25, N26: the watched contenders, and the waits without a request.
 func TestReadersAndWritersWatchOne_N25_N26(t *testing.T) {
 	for _, tc := range []struct {
 		queue   string
 		granted bool
-		watch   int // the index of the one that is watched
+		watch   int // the index of the watched contender
 		enough  bool
 	}{
 		{queue: "r", granted: true},
@@ -194,12 +193,12 @@ func TestReadersAndWritersWatchOne_N25_N26(t *testing.T) {
 				return
 			}
 			require.Equal(t, []string{q.Entries[tc.watch].Name}, d.Watch)
-			require.Equal(t, strings.HasSuffix(tc.queue, "r"), d.Shrinks, "only what is ahead of a reader just shrinks")
+			require.Equal(t, strings.HasSuffix(tc.queue, "r"), d.Shrinks, "only the writers ahead of a reader just shrink")
 		})
 	}
 }
 
-// Newcomers behind a contender change nothing for it.
+// Newcomers behind a contender change nothing for the contender.
 func TestSharedRulesAreMonotone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		kinds := rapid.StringMatching(`[rw]{2,20}`).Draw(t, "queue")

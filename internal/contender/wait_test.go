@@ -12,8 +12,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// await has c wait, and returns once it does.
-func (w *world) await(c *contender.Contender) <-chan error {
+// startAwait starts c.Await, and returns once c waits.
+func (w *world) startAwait(c *contender.Contender) <-chan error {
 	out := make(chan error, 1)
 	// Waited for by the test; ends when c is granted, or gone.
 	go func() { out <- c.Await(w.ctx) }()
@@ -21,30 +21,30 @@ func (w *world) await(c *contender.Contender) <-chan error {
 	return out
 }
 
-// waitLong lets so much time pass that a waiting contender watches its own znode. It
-// runs in a bubble.
+// waitLong waits until a waiting contender watches its own znode. waitLong runs in
+// a bubble.
 func (w *world) waitLong() {
 	time.Sleep(w.s.Heartbeat() + time.Second)
 	synctest.Wait()
 	w.srv.ResetStats()
 }
 
-// The third in line has seen that the second is the head before its turn comes, and
-// asks nobody then.
+// The third in line has seen the second at the head before its turn comes, and then
+// sends no request.
 func TestStandbyTakesOverWithoutARequest(t *testing.T) {
 	inWorld(t, func(w *world) {
 		sp := spec()
 		sp.Rule = contender.Standby
 		first, second := w.enter(w.s, sp), w.enter(w.s, sp)
 		s := w.session()
-		out := w.await(w.enter(s, sp))
+		out := w.startAwait(w.enter(s, sp))
 		w.waitLong()
 		require.NoError(w, first.Leave(w.ctx))
-		require.Equal(w, map[string]int{"getChildren2": 1}, w.asked(s), "it gets ready")
+		require.Equal(w, map[string]int{"getChildren2": 1}, w.requestsOf(s), "the third gets ready")
 		w.srv.ResetStats()
 		require.NoError(w, second.Leave(w.ctx))
 		require.NoError(w, <-out)
-		require.Empty(w, w.asked(s))
+		require.Empty(w, w.requestsOf(s))
 	})
 }
 
@@ -52,18 +52,18 @@ func TestDeletionOfTheOwnNodeIsLearnedFromItsWatchAlone(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.enter(w.session(), spec())
 		second := w.enter(w.s, spec())
-		out := w.await(second)
+		out := w.startAwait(second)
 		w.waitLong()
 		require.NoError(w, w.srv.Delete(second.Node().Path))
 		require.ErrorIs(w, <-out, contender.ErrGone)
-		require.Empty(w, w.asked(w.s))
+		require.Empty(w, w.requestsOf(w.s))
 	})
 }
 
 func TestChangeOfTheOwnNodeIsNoDeletion(t *testing.T) {
 	inWorld(t, func(w *world) {
 		first, second := w.enter(w.session(), spec()), w.enter(w.s, spec())
-		out := w.await(second)
+		out := w.startAwait(second)
 		w.waitLong()
 		require.NoError(w, w.srv.Set(second.Node().Path, []byte("changed")))
 		synctest.Wait()
@@ -73,12 +73,12 @@ func TestChangeOfTheOwnNodeIsNoDeletion(t *testing.T) {
 	})
 }
 
-// A contender that is gone leaves no watch for a znode of its name behind.
+// A deleted contender leaves no watch for a znode of its name behind.
 func TestNodeThatIsGoneBeforeItIsWatchedIsNotWatched(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.enter(w.session(), spec())
 		second := w.enter(w.s, spec())
-		out := w.await(second)
+		out := w.startAwait(second)
 		require.NoError(w, w.srv.Delete(second.Node().Path))
 		require.ErrorIs(w, <-out, contender.ErrGone)
 		synctest.Wait()
@@ -86,7 +86,7 @@ func TestNodeThatIsGoneBeforeItIsWatchedIsNotWatched(t *testing.T) {
 	})
 }
 
-// The server may refuse to delete the node; no watch stays on it.
+// The server may refuse to delete the node; no watch stays on the node.
 func TestLeaveTakesTheWatchOfItsOwnNodeBack(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.enter(w.session(), spec())
@@ -103,7 +103,7 @@ func TestLeaveTakesTheWatchOfItsOwnNodeBack(t *testing.T) {
 	})
 }
 
-// The answer that sets a watch comes when nobody waits any more.
+// The answer that sets a watch arrives after the end of the wait.
 func TestWatchThatComesTooLateIsTakenBack(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.enter(w.session(), spec())
@@ -120,8 +120,8 @@ func TestWatchThatComesTooLateIsTakenBack(t *testing.T) {
 	})
 }
 
-// Connections that were lost long ago do not make a contender wait for long before
-// it sets the next watch.
+// Connections lost long ago do not make a contender wait long before the next
+// watch.
 func TestPauseIsShortAgainAfterAWatchWasSet(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.enter(w.session(), spec())
@@ -135,7 +135,7 @@ func TestPauseIsShortAgainAfterAWatchWasSet(t *testing.T) {
 			cuts--
 			return zktest.Action{Do: zktest.CutBefore}
 		})
-		w.await(third)
+		w.startAwait(third)
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		require.Contains(w, w.srv.Watches(), second.Node().Path)

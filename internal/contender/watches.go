@@ -10,12 +10,12 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// predecessors is the watches that a contender has on others, by their names. They
-// stay while it waits: a wake-up costs new watches only for those it turns to
-// next.
+// predecessors is a contender's watches on other contenders, by their names. The
+// watches stay during the wait: a wake-up costs new watches only for newly watched
+// contenders.
 type predecessors struct {
 	live  map[string]*session.Watch
-	fired chan struct{} // cap 1: one of live has fired
+	fired chan struct{} // cap 1: a watch in live has fired
 }
 
 func newPredecessors() predecessors {
@@ -32,8 +32,8 @@ func (a *predecessors) abandonAll() {
 	}
 }
 
-// stopAll takes the watches back from the server, too: who gives up may do so
-// again and again, while those ahead stay.
+// stopAll also removes the watches from the server: a contender may give up again
+// and again, while its predecessors stay.
 func (a *predecessors) stopAll() {
 	for name, w := range a.live {
 		w.Stop()
@@ -41,8 +41,8 @@ func (a *predecessors) stopAll() {
 	}
 }
 
-// watchOnly makes sure that names, and no other contenders, are watched. It returns
-// those that have gone already.
+// watchOnly makes sure that names, and no other contenders, are watched. The result
+// is the names of deleted contenders.
 func (a *predecessors) watchOnly(ctx context.Context, s *session.Session, dir string, names []string) (gone []string, err error) {
 	for name, w := range a.live {
 		if !slices.Contains(names, name) {
@@ -53,7 +53,7 @@ func (a *predecessors) watchOnly(ctx context.Context, s *session.Session, dir st
 	reads := make(map[string]*session.Future[session.Seen], len(names))
 	for _, name := range names {
 		if a.live[name] == nil {
-			// A read of data leaves no watch behind on a node that has gone.
+			// A read of data leaves no watch behind on a deleted node.
 			reads[name] = s.StartGet(znode.Join(dir, name), true)
 		}
 	}
@@ -69,7 +69,7 @@ func (a *predecessors) watchOnly(ctx context.Context, s *session.Session, dir st
 			err = readErr
 			read.Then(func(late session.Seen, err error) {
 				if err == nil {
-					late.Watch.Stop() // no contender waits for it any more
+					late.Watch.Stop() // no contender waits for the watch any more
 				}
 			})
 		}
@@ -84,7 +84,7 @@ func (a *predecessors) signal() {
 	}
 }
 
-// takeEvent removes a watch that has fired, and returns its name and its event.
+// takeEvent removes a fired watch, and returns its name and its event.
 func (a *predecessors) takeEvent() (string, session.Event, bool) {
 	for name, w := range a.live {
 		select {
@@ -97,13 +97,13 @@ func (a *predecessors) takeEvent() (string, session.Event, bool) {
 	return "", session.Event{}, false
 }
 
-// awaitAny waits until one of names may have gone, and returns those that surely
-// have: none when the queue must be listed again. waited is false if they had
-// gone before they could be watched.
+// awaitAny waits until a contender of names may have left, and returns the
+// contenders that surely have left: none if the queue must be listed again. waited
+// is false if they had left before the watches were set.
 //
-// Once it has waited for a heartbeat period it watches its own node as well. Not
-// before: in a queue that moves fast, that would be one request in five, and a
-// hold finds out within the same period anyway.
+// After a heartbeat period the contender also watches its own node. Not before: in
+// a fast queue, this watch would be one request in five, and a hold finds out
+// within the same period anyway.
 func (c *Contender) awaitAny(ctx context.Context, names []string) (gone []string, waited bool, err error) {
 	gone, err = c.predecessors.watchOnly(ctx, c.s, c.spec.Dir, names)
 	switch {
@@ -147,7 +147,7 @@ func (c *Contender) awaitAny(ctx context.Context, names []string) (gone []string
 	}
 }
 
-// doneOf is w's channel; that of no watch never fires.
+// doneOf is w's channel; nil, and never ready, without a watch.
 func doneOf(w *session.Watch) <-chan struct{} {
 	if w == nil {
 		return nil
@@ -155,7 +155,7 @@ func doneOf(w *session.Watch) <-chan struct{} {
 	return w.Done()
 }
 
-// watchSelf makes sure that the contender learns when its own node goes.
+// watchSelf makes sure that the contender learns of the deletion of its own node.
 func (c *Contender) watchSelf(ctx context.Context) error {
 	if c.self != nil {
 		return nil
