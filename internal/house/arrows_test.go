@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// importing is a file of the package at dir that imports paths.
+// importing returns the text of a file in package pkg with imports of paths.
 func importing(pkg string, paths ...string) string {
 	text := "package " + pkg + "\n"
 	for _, p := range paths {
@@ -152,12 +152,12 @@ func thirdPartyExamples() []example {
 	}
 }
 
-// The table of layers must not contradict itself: what a layer may import has
-// a layer too, and no two layers may import each other.
+// The table of layers must not contradict itself: the allowed imports of a layer
+// have a layer too, and no two layers may import each other.
 func TestArrowsPointDownOnly(t *testing.T) {
 	byFolder := map[string]layer{}
 	for _, l := range layers() {
-		require.NotContains(t, byFolder, l.folder, "two layers for one folder")
+		require.NotContains(t, byFolder, l.folder, "two layers for the same folder")
 		byFolder[l.folder] = l
 	}
 	var visit func(folder string, above []string)
@@ -168,7 +168,7 @@ func TestArrowsPointDownOnly(t *testing.T) {
 		for _, to := range l.may {
 			if n := len(to) - len("/..."); n > 0 && to[n:] == "/..." {
 				if to = to[:n]; within(folder, to) || within(to, folder) {
-					continue // what lies in one folder is one layer
+					continue // folders within each other are one layer
 				}
 			}
 			visit(to, append(slices.Clone(above), folder))
@@ -195,5 +195,5 @@ func TestTheLongestEntryDecidesAboutAFolder(t *testing.T) {
 		require.Equal(t, want, l.folder)
 	}
 	_, ok := layerOf("sessions")
-	require.False(t, ok, "a name that only begins alike")
+	require.False(t, ok, "a longer name with the same beginning")
 }

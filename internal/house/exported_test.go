@@ -87,7 +87,7 @@ func (l *List[K]) Len() int { return 0 }
 	}
 }
 
-// exports is a file that exports n names.
+// exports returns the text of a file with n exported names.
 func exports(pkg string, n int) string {
 	var b strings.Builder
 	b.WriteString("package " + pkg + "\n")

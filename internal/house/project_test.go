@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// project loads the tree that this package is part of.
+// project loads the tree of this package.
 func project(t *testing.T) *Tree {
 	t.Helper()
 	dir, err := os.Getwd()
@@ -40,7 +40,7 @@ func TestTheProjectKeepsTheRulesOfTheHouse(t *testing.T) {
 	}
 }
 
-// A walk that finds nothing would pass every rule.
+// An empty walk would pass every rule.
 func TestTheWalkSeesTheWholeProject(t *testing.T) {
 	tree := project(t)
 	seen := map[string]bool{}
@@ -61,9 +61,9 @@ func TestTheWalkSeesTheWholeProject(t *testing.T) {
 	require.Greater(t, tests, 10)
 }
 
-// Rows that the reader of tables misses would never be checked. Beside that
-// this tells which planned rows tests name already: they may be done, though a
-// test of one package may name a row that another one has to answer.
+// Rows missed by the reader of tables would never be checked. The test also reports
+// planned rows already named by tests: such a row may be done, or the test may
+// belong to another package than the row.
 func TestEveryRowOfTheDocumentsIsRead(t *testing.T) {
 	tree := project(t)
 	mentioned := tree.mentions()
@@ -82,7 +82,7 @@ func TestEveryRowOfTheDocumentsIsRead(t *testing.T) {
 	require.Equal(t, len(requiredIDs(requirementsDoc))+len(requiredIDs(museumDoc)), read)
 }
 
-// TestArchitectureNamesTheExamples, all that there are.
+// TestArchitectureNamesTheExamples requires all examples.
 func TestArchitectureNamesTheExamples(t *testing.T) {
 	tree := project(t)
 	text, n := tree.text("docs/project/architecture.md"), 0
@@ -95,7 +95,7 @@ func TestArchitectureNamesTheExamples(t *testing.T) {
 	require.Positive(t, n)
 }
 
-// TestDocsIndexLinksEveryPage: a page that the index misses is found by nobody.
+// TestDocsIndexLinksEveryPage: readers find no page outside the index.
 func TestDocsIndexLinksEveryPage(t *testing.T) {
 	tree := project(t)
 	text, n := tree.text("docs/README.md"), 0

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// listing is both documents with a planned row for every id, in which the rows
-// given replace those of their ids.
+// listing makes both documents with a planned row for every id; rows in replaced
+// take the places of those of their ids.
 func listing(replaced map[string]string) files {
 	out := files{}
 	for _, doc := range []string{requirementsDoc, museumDoc} {

@@ -5,20 +5,21 @@ import (
 	"strings"
 )
 
-// layer says what the packages in and below a folder may import of this
-// module. Entries of may are folders; a trailing "/..." takes in all below.
-// What a folder keeps in its own internal folder it may always import.
+// layer lists the allowed imports, within this module, of the packages in and below
+// a folder. Entries of may are folders; a trailing "/..." includes all folders
+// below. A folder may always import its own internal folder.
 type layer struct {
 	folder string
 	may    []string
 }
 
-// What packages above the recipes share: made of session alone (mechanics), or of nothing,
-// as users could make it, so that it is no private hook into a recipe.
+// Packages shared above the recipes: made of session alone (mechanics), or of
+// nothing, as users could write them, without a private hook into a recipe.
 const (
 	mechanics = "internal/optimistic"
-	// formats has the formats of all recipes, and versions and names what these are made
-	// of. They are pure: the dashboard reads what recipes write by them.
+	// formats has the formats of all recipes; versions and names are its parts. All
+	// of them are pure: the dashboard reads the records of recipes by these
+	// packages.
 	formats  = "internal/format"
 	versions = "internal/versioned"
 	names    = "internal/znode"
@@ -29,10 +30,10 @@ const (
 	waits = "internal/await"
 )
 
-// heldExample is the example of session.Held, which needs types that implement it.
+// heldExample is the example of session.Held, with types that implement Held.
 const heldExample = "session/example_held_test.go"
 
-// What only tests import: worlds, and the suite of the recipes that queue for something.
+// Packages imported only by tests: worlds, and the suite of the queue recipes.
 const (
 	worlds     = "internal/world"
 	queueSuite = "internal/queuetest"
@@ -41,15 +42,16 @@ const (
 // supportsTests reports whether only tests import the packages in and below a folder.
 func supportsTests(dir string) bool { return within(dir, worlds) || within(dir, queueSuite) }
 
-// layers is the picture of docs/project/architecture.md, top to bottom. Where two
-// entries fit a folder the longer one counts.
+// layers is the picture of docs/project/architecture.md, top to bottom. Of two
+// entries for a folder, the longer entry counts.
 func layers() []layer {
 	public := append(published(), "session", "rebalanser/...", "zktest/...")
 	above := append(recipes(), "discovery", "session", mechanics, formats+"/...", versions, names, parts, posts, waits)
 	out := []layer{
-		// The dashboard reads names, and tells who waits for whom, as the recipes do.
+		// The dashboard reads names, and finds predecessors, as the recipes do.
 		{"cmd", append(slices.Clone(public), "cmd/...", formats+"/...", versions, names, "internal/contender")},
-		// What all commands of the tool share knows no recipe and no command.
+		// The packages shared by all commands of the tool know no recipe and no
+		// command.
 		{"cmd/zkr/internal/signals", []string{"cmd/zkr/internal/exit"}},
 		{"cmd/zkr/internal/cli", []string{"cmd/zkr/internal/exit", "cmd/zkr/internal/signals", "session"}},
 		{"cmd/zkr/internal/supervise", []string{"cmd/zkr/internal/cli", "cmd/zkr/internal/exit", "cmd/zkr/internal/signals", "session"}},
@@ -70,7 +72,7 @@ func layers() []layer {
 		{posts, nil},
 		{waits, nil},
 		{worlds, []string{"internal/...", "session", "zktest/..."}},
-		// Recipes describe themselves to the suite, which knows none of them.
+		// Recipes describe themselves to the suite; the suite knows no recipe.
 		{queueSuite, []string{worlds, "session", "zktest/..."}},
 		{"session", []string{names, waits}},
 		{"session/internal", []string{"session/internal/..."}},
@@ -100,8 +102,8 @@ func layerOf(dir string) (best layer, ok bool) {
 	return best, ok
 }
 
-// Arrows: packages import only what lies below them. Tests may import their
-// own package, what that may import, and the test server, from everywhere.
+// Arrows: packages import only packages below them. Tests may import, from
+// everywhere, their own package, its allowed imports, and the test server.
 func Arrows(t *Tree) []Finding {
 	var out []Finding
 	t.code(func(f *File) {
@@ -129,7 +131,7 @@ func (l layer) allows(f *File, to string) bool {
 		return slices.Contains(published(), to) || to == "session"
 	}
 	if to == "internal/house" {
-		return false // it looks at the others; nobody runs on it
+		return false // house reads the other packages; no package runs on house
 	}
 	if within(to, worlds) {
 		return f.Test()
@@ -148,7 +150,7 @@ func (l layer) allows(f *File, to string) bool {
 	})
 }
 
-// The modules of others that this one uses.
+// The modules of others used by this module.
 const (
 	moduleZooKeeper = "github.com/go-zookeeper/zk"
 	moduleSync      = "golang.org/x/sync"
@@ -163,10 +165,10 @@ const (
 	moduleChromedp  = "github.com/chromedp"
 )
 
-// browserDriver is the folder of what drives a browser for tests.
+// browserDriver is the folder of the browser driver for tests.
 const browserDriver = "cmd/zkr/internal/browser"
 
-// modulesFor lists which modules of others a folder's files may import.
+// modulesFor lists the modules of others allowed in a folder's files.
 func modulesFor(dir string, test bool) []string {
 	out := []string{moduleSync}
 	switch {
@@ -183,10 +185,10 @@ func modulesFor(dir string, test bool) []string {
 	return out
 }
 
-// ThirdParty: library packages need the standard library and
-// golang.org/x/sync, and session alone needs go-zookeeper. Tests have a few
-// more, and so has the tool. The other nested modules have requirements of their
-// own, which no program gets that imports the library.
+// ThirdParty: library packages need the standard library and golang.org/x/sync, and
+// session alone needs go-zookeeper. Tests have a few more, and so has the tool. The
+// other nested modules have requirements of their own, which do not reach programs
+// that import the library.
 func ThirdParty(t *Tree) []Finding {
 	var out []Finding
 	nested := t.nested()

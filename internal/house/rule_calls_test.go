@@ -7,7 +7,7 @@ import (
 )
 
 // called returns the import path and the name of a function of another package
-// that call calls, and "" for any other call.
+// called by call, and "" for any other call.
 func called(call *ast.CallExpr, imports map[string]string) (importPath, name string) {
 	sel, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok {
@@ -20,8 +20,8 @@ func called(call *ast.CallExpr, imports map[string]string) (importPath, name str
 	return imports[id.Name], sel.Sel.Name
 }
 
-// program reports whether a file belongs to a program, which may own a context
-// and talk to people, as libraries may not.
+// program reports whether a file belongs to a program, which may own a context and
+// print, unlike libraries.
 func (f *File) program() bool {
 	return f.Syntax.Name.Name == "main" || slices.ContainsFunc([]string{"cmd", "examples", "bench", "interop"},
 		func(folder string) bool { return within(f.Dir(), folder) })
@@ -60,7 +60,7 @@ func (f *File) forbidden(pkg, name string, call *ast.CallExpr) string {
 	}
 	switch {
 	case pkg == "context" && (name == "Background" || name == "TO"+"DO") && f.imports()["testing"] == "":
-		return "take the context from the caller" // which tests, and what only tests run, do not have
+		return "take the context from the caller" // tests, and packages that only tests import, have no caller
 	case pkg == "fmt" && strings.HasPrefix(name, "Print"), pkg == "log":
 		return "a library returns errors and logs to the logger that it was given"
 	case pkg == "os" && name == "Exit":
@@ -79,8 +79,8 @@ func isErrorText(e ast.Expr) bool {
 	return ok && sel.Sel.Name == "Error"
 }
 
-// ContextFirst: a context is the first parameter. In tests what stands for the
-// test comes before it.
+// ContextFirst: a context is the first parameter. In tests the parameter for the
+// test comes before the context.
 func ContextFirst(t *Tree) []Finding {
 	var out []Finding
 	t.code(func(f *File) {
@@ -125,10 +125,9 @@ func isSelector(e ast.Expr, pkg, name string) bool {
 	return ok && id.Name == pkg
 }
 
-// Skips: a test that does not run proves nothing. Only what starts real
-// servers and browsers may skip, loudly, where there are none and nobody insists
-// on them; and so may what drives a client in another language that is not
-// installed.
+// Skips: a skipped test proves nothing. Only the code that starts real servers and
+// browsers may skip, loudly, if none are installed and the environment does not
+// require them; so may tests of clients in other languages that are not installed.
 func Skips(t *Tree) []Finding {
 	allowed := []string{"zktest/apache", browserDriver, "interop"}
 	foreign := []string{"zktest/kazoo_test.go", "cmd/zkr/internal/ui/foreign_apache_test.go"}
@@ -148,8 +147,8 @@ func Skips(t *Tree) []Finding {
 			if !ok || !slices.Contains([]string{"Skip", "Skipf", "SkipNow"}, sel.Sel.Name) {
 				return true
 			}
-			// A rapid check that discards a draw, or a decoder that skips
-			// bytes, is no skipped test: those are not called t, b, f or tb.
+			// A rapid check that discards a draw, or a decoder that skips bytes, is no
+			// skipped test: their receivers are not called t, b, f or tb.
 			if id, ok := sel.X.(*ast.Ident); ok && slices.Contains([]string{"t", "b", "f", "tb"}, id.Name) {
 				out = append(out, f.finding(call.Pos(), "a test must not be skipped"))
 			}

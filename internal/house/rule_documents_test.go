@@ -34,10 +34,10 @@ func goBlocks(text string) []block {
 	return out
 }
 
-// Documents: Go in a document is Go, and each function there is, word for word,
-// in some Go file of the project, where it is compiled and run; a test imports what
-// it needs, so that it can be pasted; and links from one document to a file of the
-// project lead somewhere.
+// Documents: Go in a document is valid Go, and each function in a document stands,
+// word for word, in a Go file of the project, where the function is compiled and
+// run. A test in a document has its imports, ready to be pasted. Links from a
+// document to files of the project lead to existing files.
 func Documents(t *Tree) []Finding {
 	var code []string
 	t.code(func(f *File) { code = append(code, flat(f.Text)) })
@@ -102,7 +102,7 @@ func (b block) check(f *File, code []string) []Finding {
 	return out
 }
 
-// notImported are the packages that fn uses and file does not import.
+// notImported returns the packages used by fn and not imported by file.
 func notImported(file *ast.File, fn *ast.FuncDecl) (out []string) {
 	known := map[string]bool{}
 	for _, spec := range file.Imports {
@@ -129,7 +129,7 @@ func flat(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// deadLinks finds relative links to files that do not exist.
+// deadLinks finds relative links to missing files.
 func (f *File) deadLinks(exists map[string]bool) []Finding {
 	var out []Finding
 	for i, line := range strings.Split(f.Text, "\n") {

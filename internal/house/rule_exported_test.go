@@ -13,9 +13,9 @@ import (
 // and fields not counted.
 const maxExported = 25
 
-// ExportedDocs: every exported name of the code, and every exported field of
-// an exported Options struct, has a comment. A comment above a group serves
-// its names. Methods that everyone knows (Error, String, Unwrap, Is) need none.
+// ExportedDocs: every exported name of the code, and every exported field of an
+// exported Options struct, has a comment. A comment above a group serves its names.
+// Well-known methods (Error, String, Unwrap, Is) need no comment.
 func ExportedDocs(t *Tree) []Finding {
 	var out []Finding
 	t.code(func(f *File) {
@@ -93,8 +93,8 @@ func receiverExported(d *ast.FuncDecl) bool {
 	}
 }
 
-// ExportedCount: a recipe package exports about 25 names at most. One that
-// needs more does more than one thing.
+// ExportedCount: a recipe package exports about 25 names at most. A package with
+// more names does more than one thing.
 func ExportedCount(t *Tree) []Finding {
 	names := map[string][]string{}
 	t.code(func(f *File) {
@@ -154,8 +154,8 @@ func headings() []string {
 	}
 }
 
-// PackageDocs: every package says what it is, in exactly one file, and the
-// recipes and session say the same things under the same headings.
+// PackageDocs: every package has a package comment, in exactly one file, and the
+// recipes and session have the same headings.
 func PackageDocs(t *Tree) []Finding {
 	docs := map[string][]*File{}
 	var dirs []string

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// dashboard is the folder that recognizes what recipes have written.
+// dashboard is the folder of the code that recognizes the znodes of recipes.
 const dashboard = "cmd/zkr/internal/ui/recognize"
 
-// unread are records that the dashboard need not read, and why.
+// unread lists records that the dashboard need not read, with the reasons.
 func unread() map[string]string {
 	return map[string]string{
 		"taskformat.Assignment": "the record of the task says the same",
@@ -19,15 +19,15 @@ func unread() map[string]string {
 	}
 }
 
-// record is a struct that is written as JSON.
+// record is a struct written as JSON.
 type record struct {
 	file  *File
 	name  string
 	spec  *ast.TypeSpec
-	parts []string // types of the same package that it has
+	parts []string // types of the same package in its fields
 }
 
-// records finds the structs of a file that have fields with names in JSON.
+// records finds the structs of a file with JSON names for their fields.
 func (f *File) records() []record {
 	var out []record
 	for _, decl := range f.Syntax.Decls {
@@ -56,14 +56,14 @@ func (f *File) records() []record {
 	return out
 }
 
-// Formats: a record of a znode stands in a format package, for the recipe and for the
-// dashboard, and the dashboard reads each of them: a record that it does not know would
-// hide what the recipe does.
+// Formats: a record of a znode stands in a format package, for the recipe and for
+// the dashboard, and the dashboard reads each record: an unknown record would hide
+// the work of the recipe.
 func Formats(t *Tree) []Finding {
 	var out []Finding
 	var records []record
-	// What the dashboard uses of the format packages; and which types their functions
-	// return.
+	// The names of format packages used by the dashboard, and the types returned by
+	// the functions of format packages.
 	read, results := map[string]bool{}, map[string][]string{}
 	t.code(func(f *File) {
 		switch dir := f.Dir(); {

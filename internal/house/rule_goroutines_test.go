@@ -5,15 +5,16 @@ import (
 	"regexp"
 )
 
-// How a comment says who waits for a goroutine, and what ends it.
+// Words for the wait for a goroutine, and for its end, in a comment.
 var (
 	waiting = regexp.MustCompile(`(?i)\b(wait|waits|waited|await|awaits|awaited|join|joins|joined)\b`)                                                             // read only
 	ending  = regexp.MustCompile(`(?i)\b(end|ends|ended|ending|until|stop|stops|return|returns|close|closes|closed|closing|finish|finishes|bounded|exits|done)\b`) // read only
 )
 
-// Goroutines: directly above each statement that starts a goroutine a comment
-// says who waits for it and what ends it. Such statements are go, and calls of
-// any method Go, as sync.WaitGroup and errgroup.Group have it.
+// Goroutines: a comment directly above each statement that starts a goroutine names
+// the code that waits for the goroutine, and the event that ends the goroutine.
+// Such statements are go, and calls of any method Go, as of sync.WaitGroup and
+// errgroup.Group.
 func Goroutines(t *Tree) []Finding {
 	var out []Finding
 	t.code(func(f *File) {

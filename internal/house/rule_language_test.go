@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// turn is a turn of phrase that the project does not use, and what to write instead.
+// turn is a forbidden turn of phrase, with its replacement.
 type turn struct {
 	found *regexp.Regexp
 	write string
 }
 
-// turns are for all prose: comments, documents, and the texts that programs print.
+// turns are for all prose: comments, documents, and the texts printed by programs.
 func turns() []turn {
 	var out []turn
 	for found, write := range map[string]string{
@@ -39,9 +39,9 @@ func turns() []turn {
 // subject finds a sentence of a comment whose subject is a clause.
 var subject = regexp.MustCompile(`(^|[.:;] )(Who|What|Those who) [^?]*?(\.|$)`) // read only
 
-// Language: comments, documents and texts keep to the project's English: no turns that
-// have to be read twice, American spelling, and concrete nouns as the subjects of
-// sentences. The rules themselves, and what quotes others, are left out.
+// Language: comments, documents and texts keep to the project's English: no turns
+// that a reader has to read twice, American spelling, and concrete nouns as the
+// subjects of sentences. The rules themselves, and quotations, are left out.
 func Language(t *Tree) []Finding {
 	var out []Finding
 	all := turns()

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// markers are pieces of znode names that clients share, each of which has one
+// markers are pieces of znode names shared by clients; each piece has a single
 // place in this project.
 func markers() []string {
 	return []string{
@@ -18,9 +18,9 @@ func markers() []string {
 	}
 }
 
-// Layout: what a recipe writes into ZooKeeper is spelled out in its layout.go
-// and nowhere else in its code, and each constant there, or the
-// group that it is in, has a comment that says who else writes it.
+// Layout: the constants for znodes of a recipe are in its layout.go and nowhere
+// else in its code, and each constant there, or its group, has a comment that names
+// the other writers of the znode.
 func Layout(t *Tree) []Finding {
 	var out []Finding
 	t.code(func(f *File) {
@@ -51,7 +51,7 @@ func Layout(t *Tree) []Finding {
 	return out
 }
 
-// uncommented finds the constants of a layout.go that have no comment.
+// uncommented finds the constants of a layout.go without a comment.
 func (f *File) uncommented() []Finding {
 	var out []Finding
 	for _, decl := range f.Syntax.Decls {

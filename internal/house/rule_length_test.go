@@ -14,8 +14,8 @@ const (
 	maxFunction = 70
 )
 
-// Lengths: files that are not tests have fewer than 300 lines, and their
-// functions fewer than 70, signature and last brace included.
+// Lengths: files other than tests have fewer than 300 lines, and their functions
+// fewer than 70, signature and last brace included.
 func Lengths(t *Tree) []Finding {
 	var out []Finding
 	t.code(func(f *File) {

@@ -1,6 +1,6 @@
 package house
 
-// Rule is one rule of the house. Check returns what breaks it.
+// Rule is one rule of the house. Check returns the breaches of the rule.
 type Rule struct {
 	Name  string
 	Check func(t *Tree) []Finding
@@ -39,10 +39,10 @@ func recipes() []string {
 	return []string{"lock", "lock/locktable", "rwlock", "barrier", "election", "counter", "cache", "stm"}
 }
 
-// upper are the folders of what is built of the primitives' public faces.
+// upper are the folders of packages built on the exported API of the recipes.
 func upper() []string { return []string{"rebalanser", "dispatch", "workerctl"} }
 
-// published are all folders that users take recipes from.
+// published are all folders with recipes for users.
 func published() []string {
 	return append(append(recipes(), "discovery", "discovery/provider"), upper()...)
 }

@@ -11,25 +11,25 @@ import (
 	"strings"
 )
 
-// The documents that list what the project must do, and the bugs of others
-// that it must not have.
+// The documents that list the requirements of the project, and the bugs of other
+// clients that the project must avoid.
 const (
 	requirementsDoc = "docs/project/requirements.md"
 	museumDoc       = "docs/project/museum.md"
 )
 
-// What a row says of its id.
+// The status of an id in a row.
 const (
 	statusDone    = "done"             // implemented, and the row's test names the id
-	statusOther   = "done differently" // the same, and the row says what ours does instead, and why
-	statusPlanned = "planned"          // the row names the package that will have it
+	statusOther   = "done differently" // done, and the row names the difference and the reason
+	statusPlanned = "planned"          // the row names the package for the implementation
 	statusNone    = "not ours"         // no counterpart here; the row says why
-	statusLimit   = "stays so"         // a limit that nobody can lift; the row says why
+	statusLimit   = "stays so"         // a limit without a remedy; the row says why
 	columns       = 5                  // id, statement, status, where, test
 	idPattern     = `[A-Z]{1,2}\d+`    // a letter or two, and a number
 )
 
-// requiredIDs lists the ids that each document must have.
+// requiredIDs lists the required ids of each document.
 func requiredIDs(doc string) []string {
 	switch doc {
 	case requirementsDoc:
@@ -59,7 +59,7 @@ func spread(ranges string) []string {
 	return out
 }
 
-// row is one line of a table of ids.
+// row is a line of a table of ids.
 type row struct {
 	line          int
 	id            string
@@ -91,11 +91,11 @@ func rows(text string) []row {
 	return out
 }
 
-// Requirements: both documents list every id exactly once, with a status. What
-// is done names a file or folder that exists and test files, each of which mentions
-// the id in a test's name, in a comment or in a string. What is done differently says
-// why, too. What is planned names the package that will have it. What is neither says
-// why.
+// Requirements: both documents list every id exactly once, with a status. A row
+// with the status "done" names an existing file or folder and test files, each of
+// which mentions the id in a test's name, in a comment or in a string. A row with
+// the status "done differently" also gives the reason. A planned row names the
+// package for the implementation. Every other row gives the reason.
 func Requirements(t *Tree) []Finding {
 	mentioned := t.mentions()
 	exists := map[string]bool{}
@@ -177,13 +177,13 @@ func (t *Tree) text(p string) string {
 	return ""
 }
 
-// An id as a word: an underscore may stand before and after it, as in the name
+// An id as a word: an underscore may stand before and after the id, as in the name
 // of a test.
 var word = regexp.MustCompile(`[A-Za-z0-9]+`) // read only
 
-// mentions finds which test files name which ids: in comments, in strings and
-// in names of functions. Other identifiers do not count: P1 or T1 is easily one
-// that means something else.
+// mentions finds the ids in each test file: in comments, in strings and in names of
+// functions. Other identifiers do not count: names like P1 or T1 often have another
+// meaning.
 func (t *Tree) mentions() map[string][]string {
 	out := map[string][]string{}
 	t.code(func(f *File) {

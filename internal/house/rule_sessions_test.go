@@ -23,9 +23,9 @@ func localMethods() []string {
 	}
 }
 
-// SessionCalls: packages above the recipes are made of recipes. Each of their files that
-// calls an operation of a session is listed with the number of its calls and a reason, so
-// that the list does not grow unnoticed.
+// SessionCalls: packages above the recipes are made of recipes. Each of their files
+// with calls of session operations is listed with the number of its calls and a
+// reason, so the list does not grow unnoticed.
 func SessionCalls(t *Tree) []Finding {
 	calls := map[string]int{}
 	for _, dir := range upper() {
@@ -79,7 +79,7 @@ func (t *Tree) sessionCalls(dir string) map[string]int {
 	return out
 }
 
-// addSessionNames adds the names that stand for sessions in node: fields of structs, or
+// addSessionNames adds the names of sessions in node: fields of structs, or
 // parameters and variables.
 func addSessionNames(node ast.Node, names map[string]bool, fields bool) {
 	add := func(ids ...*ast.Ident) {
@@ -137,7 +137,7 @@ func isSessionCall(e ast.Expr) bool {
 	return ok && sel.Sel.Name == "Session"
 }
 
-// isSession is true for a name or a field that is a session, and for a call that returns
+// isSession is true for a name or a field of a session, and for a call that returns
 // a session.
 func isSession(e ast.Expr, names, fields map[string]bool) bool {
 	switch e := e.(type) {

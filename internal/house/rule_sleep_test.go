@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// inBubble in a function's comment says that it runs, or runs what it is given,
-// in a testing/synctest bubble.
+// inBubble matches the comment of a function that runs, or runs its argument, in a
+// testing/synctest bubble.
 var inBubble = regexp.MustCompile(`\b(in|inside) (a|its|their|the|each) ?(own|fresh|new|synctest)? ?bubble\b`) // read only
 
-// Sleep: only tests sleep, and only in a testing/synctest bubble, where it
-// costs no time and cannot be too short: in a function that is handed to
-// synctest.Test, or to a function that calls that, or to one whose comment says
-// that it works "in a bubble", or in one that says so itself.
+// Sleep: only tests sleep, and only in a testing/synctest bubble, where a sleep
+// costs no time and cannot be too short. Allowed are functions passed to
+// synctest.Test, or to a function that calls synctest.Test or whose comment says
+// "in a bubble", and functions whose own comment says so.
 func Sleep(t *Tree) []Finding {
 	bubbles := t.bubbles()
 	var out []Finding
@@ -28,8 +28,8 @@ func Sleep(t *Tree) []Finding {
 	return out
 }
 
-// bubbles are the functions, as folder and name, that run something in a
-// bubble: their comments say so, or they call synctest.Test.
+// bubbles are the functions, as folder and name, that run something in a bubble:
+// their comments say so, or they call synctest.Test.
 func (t *Tree) bubbles() map[string]bool {
 	out := map[string]bool{}
 	t.code(func(f *File) {
@@ -69,7 +69,7 @@ type sleeper struct {
 	out     []Finding
 }
 
-// look walks n, which runs in a bubble if in says so.
+// look walks n; in reports whether n runs in a bubble.
 func (s *sleeper) look(n ast.Node, in bool) {
 	ast.Inspect(n, func(n ast.Node) bool {
 		call, ok := n.(*ast.CallExpr)
@@ -103,7 +103,7 @@ func (s *sleeper) enters(call *ast.CallExpr, pkg, name string) bool {
 	switch fun := call.Fun.(type) {
 	case *ast.Ident:
 		return s.bubbles[s.f.Dir()+" "+fun.Name]
-	case *ast.SelectorExpr: // a method of this package, for all that syntax tells
+	case *ast.SelectorExpr: // a method of this package, as far as syntax tells
 		return pkg == "" && s.bubbles[s.f.Dir()+" "+fun.Sel.Name]
 	}
 	return false

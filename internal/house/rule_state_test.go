@@ -7,15 +7,14 @@ import (
 	"strings"
 )
 
-// readOnly marks a package-level variable that nobody changes: a table, a
-// compiled pattern. It stands in the variable's comment.
+// readOnly marks a package-level variable without changes: a table, a compiled
+// pattern. The mark stands in the variable's comment.
 const readOnly = "// read only"
 
 var errName = regexp.MustCompile(`^[eE]rr[A-Z]\w*$`) // read only
 
-// PackageState: a package has no state. Its variables are error sentinels,
-// blank checks that a type implements an interface, embedded files, and tables
-// that are marked as read only.
+// PackageState: a package has no state. Its variables are error sentinels, blank
+// checks of interfaces, embedded files, and tables marked as read only.
 func PackageState(t *Tree) []Finding {
 	var out []Finding
 	t.code(func(f *File) {
@@ -40,7 +39,7 @@ func PackageState(t *Tree) []Finding {
 	return out
 }
 
-// marked reports whether one of the comments has a line that begins with mark.
+// marked reports whether a line of the comments begins with mark.
 func marked(mark string, comments ...*ast.CommentGroup) bool {
 	for _, group := range comments {
 		if group == nil {
@@ -55,8 +54,8 @@ func marked(mark string, comments ...*ast.CommentGroup) bool {
 	return false
 }
 
-// Mutexes: a comment at a mutex in a struct, or at the field right below it,
-// says what is guarded and by which invariant.
+// Mutexes: a comment at a mutex in a struct, or at the field right below the mutex,
+// names the guarded fields and the invariant.
 func Mutexes(t *Tree) []Finding {
 	var out []Finding
 	t.code(func(f *File) {

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// unfinishedMarks finds the marks of unfinished work, spelled in pieces so that
-// this file passes too.
+// unfinishedMarks finds the marks of unfinished work, spelled in pieces because
+// this file must pass, too.
 func unfinishedMarks() *regexp.Regexp {
 	return regexp.MustCompile("TO" + "DO|FIX" + "ME")
 }
 
-// Unfinished: no file carries a mark of unfinished work. What is missing is
-// described in prose, with the reason.
+// Unfinished: no file carries a mark of unfinished work. Missing work is described
+// in prose, with the reason.
 func Unfinished(t *Tree) []Finding {
 	var out []Finding
 	marks := unfinishedMarks()

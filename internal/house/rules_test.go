@@ -10,11 +10,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// files are the small trees that rules are tried on: text by path.
+// files are the small trees for trying rules: text by path.
 type files map[string]string
 
-// example is a tree and what the rule finds in it: pieces of the findings, in
-// order, and nothing for a good example.
+// example is a tree and the expected findings of the rule: pieces of the findings,
+// in order, and nothing for a good example.
 type example struct {
 	name  string
 	files files
@@ -78,11 +78,11 @@ func TestEachRulePassesGoodTreesAndFindsWhatIsWrongInBadOnes(t *testing.T) {
 				good++
 			}
 		}
-		require.Positive(t, bad, "rule %q has no bad example: it may be unable to fail", rule.Name)
-		require.Positive(t, good, "rule %q has no good example: it may forbid everything", rule.Name)
+		require.Positive(t, bad, "rule %q has no bad example: the rule may be unable to fail", rule.Name)
+		require.Positive(t, good, "rule %q has no good example: the rule may forbid everything", rule.Name)
 		delete(all, rule.Name)
 	}
-	require.Empty(t, slices.Collect(maps.Keys(all)), "examples of rules that nobody applies")
+	require.Empty(t, slices.Collect(maps.Keys(all)), "examples of unknown rules")
 }
 
 func TestEveryRuleHasANameOfItsOwn(t *testing.T) {
@@ -98,7 +98,7 @@ func TestEveryRuleAcceptsTheEmptyTree(t *testing.T) {
 	empty := tree(t, nil)
 	for _, rule := range Rules() {
 		if rule.Name == "requirements" {
-			continue // which must be listed even before there is code
+			continue // the requirements must be listed even before there is code
 		}
 		require.Empty(t, rule.Check(empty), rule.Name)
 	}

@@ -14,8 +14,8 @@ import (
 	"strings"
 )
 
-// Finding is one breach of a rule. Line is 0 if it concerns a whole file, and
-// Path is empty if it concerns the whole tree.
+// Finding is a breach of a rule. Line is 0 for a breach of a whole file, and Path
+// is empty for a breach of the whole tree.
 type Finding struct {
 	Path string
 	Line int
@@ -29,27 +29,26 @@ func (f Finding) String() string {
 	return fmt.Sprintf("%s:%d: %s", f.Path, f.Line, f.Text)
 }
 
-// File is one text file of the tree.
+// File is a text file of the tree.
 type File struct {
 	Path   string // slash separated, relative to the module's root
 	Text   string
-	Syntax *ast.File // nil if it is no Go file, or below a testdata folder
+	Syntax *ast.File // nil for other files than Go, and below a testdata folder
 
 	fset *token.FileSet
 }
 
-// Tree is the files of one module, sorted by path.
+// Tree is the files of a module, sorted by path.
 type Tree struct {
 	Module string // its import path
 	Files  []*File
-	Others []string // paths of files that are no text, such as pictures
+	Others []string // paths of binary files, such as pictures
 }
 
-// Load reads the module in fsys. It leaves out what is not source: .git, and
-// what .gitignore names in this project (bin, .cache, *.test, *.out), and
-// files that hold a zero byte.
+// Load reads the module in fsys, except .git, the names in .gitignore of this
+// project (bin, .cache, *.test, *.out), and files with a zero byte.
 //
-// It fails if there is no go.mod, or if a Go file does not parse.
+// Load fails without a go.mod, and for a Go file that does not parse.
 func Load(fsys fs.FS) (*Tree, error) {
 	mod, err := fs.ReadFile(fsys, "go.mod")
 	if err != nil {
@@ -89,7 +88,7 @@ func Load(fsys fs.FS) (*Tree, error) {
 	return t, nil
 }
 
-// load returns nil for a file that is not text.
+// load returns nil for a binary file.
 func load(fsys fs.FS, fset *token.FileSet, p string) (*File, error) {
 	text, err := fs.ReadFile(fsys, p)
 	if err != nil || bytes.IndexByte(text, 0) >= 0 {
@@ -123,8 +122,8 @@ func (t *Tree) local(importPath string) (dir string, ok bool) {
 // Dir is the file's folder.
 func (f *File) Dir() string { return path.Dir(f.Path) }
 
-// Test reports whether it is a Go test file, or one of a package that only
-// tests import.
+// Test reports whether f is a Go test file, or belongs to a package that only tests
+// import.
 func (f *File) Test() bool {
 	return strings.HasSuffix(f.Path, "_test.go") || supportsTests(f.Dir())
 }
@@ -136,7 +135,7 @@ func (f *File) finding(p token.Pos, format string, args ...any) Finding {
 	return Finding{Path: f.Path, Line: f.line(p), Text: fmt.Sprintf(format, args...)}
 }
 
-// imports returns the import path of each name that the file imports.
+// imports returns the import path of each name imported by the file.
 func (f *File) imports() map[string]string {
 	out := map[string]string{}
 	for _, spec := range f.Syntax.Imports {
@@ -161,7 +160,7 @@ func importPath(spec *ast.ImportSpec) string {
 	return p
 }
 
-// within reports whether dir is folder or lies below it.
+// within reports whether dir is folder or lies below folder.
 func within(dir, folder string) bool {
 	return dir == folder || strings.HasPrefix(dir, folder+"/")
 }
