@@ -18,8 +18,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/apache"
 )
 
-// TestStressOnApache is the stress test in real time, on a server that is
-// killed, paused and restarted: of a lock and a semaphore at once.
+// TestStressOnApache is the stress test of a lock and a semaphore in real time, on
+// a server that is killed, paused and restarted.
 func TestStressOnApache(t *testing.T) {
 	t.Parallel()
 	cluster := apache.Require(t, &apache.Options{Own: true, TickTime: 250 * time.Millisecond, Heap: 96})
@@ -82,8 +82,9 @@ func TestStressOnApache(t *testing.T) {
 	}
 }
 
-// TestSharedWithGoZookeepersLock has this lock and zk.Lock contend for one
-// path: at most one holds it, everybody gets it, and both in their turn.
+// TestSharedWithGoZookeepersLock lets this lock and zk.Lock contend for one path:
+// at most one client holds the path, every client gets it, and both kinds take
+// turns.
 func TestSharedWithGoZookeepersLock(t *testing.T) {
 	t.Parallel()
 	cluster := apache.Require(t, &apache.Options{Heap: 96})

@@ -11,7 +11,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// A write that costs its connection each time is repeated with pauses.
+// A write that costs the connection each time is repeated with pauses.
 func TestRepeatedNotesBackOff(t *testing.T) {
 	for name, try := range map[string]func(*World, func(), context.Context) error{
 		"the number of permits": func(w *World, cut func(), ctx context.Context) error {

@@ -16,10 +16,10 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// The benchmarks run over TCP on the test server, or, with ZKBENCH_APACHE=1, on
-// a standalone Apache ZooKeeper that keeps its data in memory. One operation is
-// an acquire and a release. Those named zk.Lock are go-zookeeper's own lock
-// doing the same against the same server; compare within one run.
+// The benchmarks run over TCP on the test server, or, with ZKBENCH_APACHE=1, on a
+// standalone Apache ZooKeeper with its data in memory. One operation is an acquire
+// and a release. The benchmarks named zk.Lock measure go-zookeeper's own lock with
+// the same operation on the same server; compare within one run.
 
 // shareOperations shares b.N operations out among workers.
 func shareOperations(b *testing.B, workers []func() error) {
@@ -91,7 +91,7 @@ func peerOnce(conn *zk.Conn, path string) func() error {
 	}
 }
 
-// BenchmarkClients is one goroutine in each of so many clients.
+// BenchmarkClients has one goroutine in each of n clients.
 func BenchmarkClients(b *testing.B) {
 	servers := world.BenchServer(b)
 	for _, n := range []int{1, 8, 64} {
@@ -113,7 +113,7 @@ func BenchmarkClients(b *testing.B) {
 	}
 }
 
-// BenchmarkGoroutines is 64 goroutines of one client.
+// BenchmarkGoroutines has 64 goroutines of one client.
 func BenchmarkGoroutines(b *testing.B) {
 	servers := world.BenchServer(b)
 	b.Run("lock", func(b *testing.B) {
@@ -134,7 +134,7 @@ func BenchmarkGoroutines(b *testing.B) {
 	})
 }
 
-// BenchmarkSemaphore is 4 permits for 16 clients, one permit each.
+// BenchmarkSemaphore has 4 permits for 16 clients, one permit each.
 func BenchmarkSemaphore(b *testing.B) {
 	servers := world.BenchServer(b)
 	for name, o := range map[string]*lock.Options{"rank": nil, "CuratorV2": {CuratorV2: true}} {

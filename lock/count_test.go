@@ -14,8 +14,8 @@ import (
 
 // Requests are counted at the server.
 
-// N16, N17, N18: with fifty waiters a release wakes one, and only that one asks
-// the server for anything.
+// N16, N17, N18: with fifty waiters a release wakes a single waiter, and no other
+// waiter sends a request.
 func TestReleaseWakesOneOfFiftyWaiters_N17(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		const n = 50
@@ -38,7 +38,7 @@ func TestReleaseWakesOneOfFiftyWaiters_N17(t *testing.T) {
 				if k := w.Requests(c); k > 0 && j >= i {
 					asked++
 					require.Equal(w, i, j, "waiter %d was woken by the release to %d", j, i)
-					require.LessOrEqual(w, k, 3, "watch on the next one before, at most: %v", w.Server.Stats().BySession[w.ID(c)])
+					require.LessOrEqual(w, k, 3, "a watch on the next predecessor, at most: %v", w.Server.Stats().BySession[w.ID(c)])
 				}
 			}
 			require.LessOrEqual(w, asked, 1)
@@ -66,7 +66,7 @@ func TestWaiterAsksNothingWhenTheHolderBeforeItReleases(t *testing.T) {
 				if after <= time.Second {
 					require.Zero(w, w.Requests(b), "%v", counts)
 				} else {
-					// Trust is stale: it is proved, which is no read.
+					// Trust is stale: a proof is sent, and no read.
 					require.LessOrEqual(w, w.Requests(b), 1, "%v", counts)
 					require.LessOrEqual(w, counts["multi"], 1)
 				}
@@ -76,8 +76,9 @@ func TestWaiterAsksNothingWhenTheHolderBeforeItReleases(t *testing.T) {
 	}
 }
 
-// A waiter asks three things, in two round trips, however many are before it;
-// one more if it waits for long, when it watches its own node as well.
+// A waiter sends three requests, in two round trips, whatever the length of the
+// queue. After a long wait the waiter also watches its own node, with one more
+// request.
 func TestWaitingCostsTwoRoundTripsWhateverTheQueue(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		h := w.lock(lock.New(w.Client(), dir, nil))

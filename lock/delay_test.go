@@ -44,13 +44,13 @@ func TestLockDelayIsPaidAfterALoss(t *testing.T) {
 		released := time.Now()
 		g = <-behind
 		require.NoError(w, g.err)
-		require.Less(w, g.at.Sub(released), time.Second, "the second one pays nothing")
+		require.Less(w, g.at.Sub(released), time.Second, "the second waiter pays nothing")
 		w.unlock(g.held)
 	})
 }
 
-// The one that waits out the delay may die as well, and give up, and still
-// nobody gets in before a delay is over.
+// A waiter in its delay may die or give up, and still no contender gets in before a
+// delay is over.
 func TestLockDelayIsPaidInFullByWhoeverIsNext(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		a, b := w.Client(), w.Client()
@@ -114,8 +114,8 @@ func TestLockDelayCostsTwoRequests(t *testing.T) {
 	})
 }
 
-// The node of the one that waits out the delay is deleted: it must not note
-// down, and hold, what it has no node for.
+// The node of a waiter in its delay is deleted: the waiter must neither write the
+// note nor hold the lock without a node.
 func TestLockDelayOfAContenderWhoseNodeIsDeleted_CH2(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		a := w.Client()
@@ -136,7 +136,7 @@ func TestLockDelayOfAContenderWhoseNodeIsDeleted_CH2(t *testing.T) {
 	})
 }
 
-// A release whose answer is lost is one all the same.
+// A release with a lost answer counts as a release.
 func TestLockDelayIsNotPaidAfterAReleaseWithoutAnAnswer(t *testing.T) {
 	for _, fault := range []zktest.Fault{zktest.CutBefore, zktest.DropReplyCut} {
 		inWorld(t, nil, func(w *World) {
@@ -150,8 +150,8 @@ func TestLockDelayIsNotPaidAfterAReleaseWithoutAnAnswer(t *testing.T) {
 	}
 }
 
-// The path may be a container that goes some time after its last contender: what
-// is noted must outlive it.
+// The path may be a container that is deleted some time after its last contender:
+// the note must outlive the path.
 func TestLockDelayOutlivesTheContainer(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		a, b := w.Client(), w.Client()
@@ -164,6 +164,6 @@ func TestLockDelayOutlivesTheContainer(t *testing.T) {
 		require.Error(w, err, "the container is gone")
 		began := time.Now()
 		w.unlock(w.lock(lock.New(b, dir, o)))
-		require.GreaterOrEqual(w, time.Since(began), 30*time.Second, "nobody can say when it was lost")
+		require.GreaterOrEqual(w, time.Since(began), 30*time.Second, "the time of the loss is not known")
 	})
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// Somebody deletes the note of Options.LockDelay, so as not to wait for it, or in
-// tidying up. The lock must go on: what fails with the note is not the lock's znode.
+// An operator deletes the note of Options.LockDelay, to skip the delay, or to tidy
+// up. The lock must go on: a failure at the note does not concern the lock's znode.
 
 func TestReleaseWhoseDelayNoteWasDeletedGivesTheLockBack(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
@@ -30,10 +30,10 @@ func TestWaiterWhoseDelayNoteIsDeletedLeavesNoZnodeBehind(t *testing.T) {
 		out := w.startLock(w.Ctx, lock.New(w.Client(), dir, delayOptions()))
 		w.Expire(a)
 		w.Pass(5 * time.Second)
-		w.requirePending(out) // it waits out the delay
+		w.requirePending(out) // waits out the delay
 		require.NoError(w, w.Server.Delete(dir+".delay"))
 		w.Pass(time.Minute)
-		require.Len(w, w.Children(dir), 1, "one contender, one znode")
+		require.Len(w, w.Children(dir), 1, "one znode per contender")
 		g := <-out
 		require.NoError(w, g.err)
 		w.unlock(g.held)

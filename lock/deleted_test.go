@@ -10,8 +10,9 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// Somebody deletes the znode right before the release, which is the first to hear of
-// it: the lock may have been another's meanwhile.
+// Another client deletes the znode right before the release, and the release is the
+// first request to learn of the deletion: the lock may have had another holder
+// meanwhile.
 func TestReleaseOfAZnodeThatSomebodyHasDeletedTellsTheLoss(t *testing.T) {
 	for name, take := range map[string]func(*World) (string, func(context.Context) error){
 		"with a delay": func(w *World) (string, func(context.Context) error) {

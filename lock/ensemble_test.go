@@ -22,20 +22,20 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/apache"
 )
 
-// The faults under which existing clients have two holders, on a real ensemble
-// of three servers. The ticks are such that a follower or leader that is cut
-// off goes on serving for longer (6.25 s) than a session lives (5 s).
+// The faults under which existing clients have two holders, on a real ensemble of
+// three servers. With these ticks, an isolated follower or leader serves longer
+// (6.25 s) than a session lives (5 s).
 const (
 	ensembleTick    = 1250 * time.Millisecond
 	ensembleLimit   = 5
 	ensembleTimeout = 5 * time.Second
-	// survivalTimeout is that of sessions that should outlive a fault: servers
-	// on a busy machine take seconds to elect a leader.
+	// survivalTimeout is the timeout of sessions that should outlive a fault:
+	// servers on a busy machine take seconds to elect a leader.
 	survivalTimeout = 16 * time.Second
 )
 
-// ensembleCase is a fault, and those who hold locks meanwhile, each with another
-// client waiting.
+// ensembleCase is a fault, and the holders of locks during the fault, each with a
+// second client waiting.
 type ensembleCase struct {
 	name string
 	// onLeader wants the holders' server to be the leader, otherwise a follower.
@@ -46,13 +46,14 @@ type ensembleCase struct {
 
 type ensembleHolder struct {
 	name string
-	// alone: it knows no other server than its own.
+	// alone: the holder knows no other server than its own.
 	alone bool
-	// lost are the packets between it and all servers that are, as a part of the fault.
+	// lost are the directions in which packets between the holder and all servers
+	// are lost, as a part of the fault.
 	lost []apache.Direction
-	// survives says that the session should outlive the fault: the holder should
-	// not be told that it lost the lock, and nobody else may be granted it.
-	// Otherwise the holder is told first, and then the lock granted.
+	// survives: the session should outlive the fault. The holder should not be told
+	// of a loss, and no other client may be granted the lock. Otherwise the holder
+	// is told first, and then the lock is granted.
 	survives bool
 	// settled waits before the fault, until trust rests on heartbeats and not
 	// on the handshake any more.
@@ -125,7 +126,7 @@ func runEnsembleCase(t *testing.T, cluster *apache.Cluster, tc ensembleCase) {
 	}
 }
 
-// duel is two clients who want one lock: one has it, and the other waits.
+// duel is two clients for one lock: the first holds the lock, and the second waits.
 type duel struct {
 	ensembleHolder
 	k              int // the clients are 2k and 2k+1
@@ -133,7 +134,7 @@ type duel struct {
 	holder, second *session.Client
 	held           *lock.Held
 	granted        chan grant
-	last           chan time.Time // when the holder, who has lost the lock, saw that it has it
+	last           chan time.Time // the last time before the loss at which the holder saw its hold
 }
 
 type grant struct {
@@ -142,9 +143,9 @@ type grant struct {
 	at   time.Time
 }
 
-// duelsAt has holders of a server get their locks, and others wait for these. A
-// session that is lost, or moves, before there is a fault, because the machine stalls,
-// shows nothing: then all begin afresh.
+// duelsAt lets holders at a server get their locks, and second clients wait. A
+// session that is lost or moves before the fault, because the machine stalls,
+// proves nothing: then all begin again.
 func duelsAt(ctx context.Context, t *testing.T, cluster *apache.Cluster, server int, holders []ensembleHolder) []*duel {
 	for attempt := 1; ; attempt++ {
 		var duels []*duel
@@ -200,8 +201,8 @@ func (d *duel) startDuel(ctx context.Context) (err error) {
 	if d.held, err = lock.New(d.holder, d.path, nil).Lock(ctx); err != nil {
 		return err
 	}
-	// Waited for through last; ends with the hold, which ends at the latest when the
-	// client is closed.
+	// Waited for through last; ends with the hold, at the latest when the client is
+	// closed.
 	go func() { d.last <- world.LastSeen(d.held.Context(), time.Now(), time.Hour) }()
 	// Waited for through granted, or ends when the client is closed.
 	go func() {
@@ -211,8 +212,8 @@ func (d *duel) startDuel(ctx context.Context) (err error) {
 	return nil
 }
 
-// awaitSettled waits until the second client is in the queue, and until trust rests on heartbeats
-// if it should.
+// awaitSettled waits until the second client is in the queue, and, with settled,
+// until trust rests on heartbeats.
 func (d *duel) awaitSettled(ctx context.Context) error {
 	over, cancel := context.WithTimeout(ctx, world.Patience)
 	defer cancel()
@@ -251,8 +252,8 @@ func (d *duel) cutLinks(ctx context.Context, t *testing.T, cluster *apache.Clust
 	}
 }
 
-// awaitLoss waits until the holder has lost the lock, or until the servers vouch for its
-// session for longer than they could if they had not heard of it since the fault.
+// awaitLoss waits until the holder has lost the lock, or until the servers vouch
+// for its session longer than servers without contact since the fault could.
 func (d *duel) awaitLoss(ctx context.Context, t *testing.T, fault time.Time) {
 	if !d.survives {
 		select {
@@ -265,7 +266,7 @@ func (d *duel) awaitLoss(ctx context.Context, t *testing.T, fault time.Time) {
 	}
 	for !d.holder.State().TrustedUntil.After(fault.Add(survivalTimeout)) {
 		require.NoError(t, ctx.Err(), "%s: not trusted again", d.name)
-		require.NoError(t, d.held.Context().Err(), "%s: told %v after the fault that the lock is lost", d.name, time.Since(fault))
+		require.NoError(t, d.held.Context().Err(), "%s: told of a loss %v after the fault", d.name, time.Since(fault))
 		world.SleepContext(ctx, 10*time.Millisecond)
 	}
 	select {
@@ -305,14 +306,14 @@ func healCluster(t *testing.T, cluster *apache.Cluster) {
 	defer cancel()
 	require.NoError(t, cluster.Heal(ctx))
 	for i := range cluster.Servers() {
-		_ = cluster.Resume(ctx, i) // refused for one that was killed
+		_ = cluster.Resume(ctx, i) // refused for a killed server
 		if _, err := cluster.Role(ctx, i); err != nil {
-			_ = cluster.Launch(ctx, i) // refused for one that runs
+			_ = cluster.Launch(ctx, i) // refused for a running server
 		}
 	}
 	require.NoError(t, cluster.Await(ctx))
-	// A leader that was frozen or cut off goes on calling itself one until it
-	// has noticed.
+	// A leader that was frozen or cut off still calls itself leader until the end of
+	// its leadership.
 	require.Eventually(t, func() bool {
 		leaders := 0
 		for i := range cluster.Servers() {
@@ -339,12 +340,13 @@ func connectThrough(ctx context.Context, t *testing.T, via *apache.Client, serve
 	return c
 }
 
-// frozenHolder is the environment variable that makes the test binary a holder.
+// frozenHolder is the environment variable that turns the test binary into a
+// holder.
 const frozenHolder = "LOCK_TEST_FROZEN_HOLDER"
 
 // TestOnApacheAFrozenHolderIsRefusedByItsGuard freezes the holder's process until
-// somebody else has the lock: it cannot know, and its guard must refuse what it
-// writes when it wakes up (P4, N23, R16).
+// another client has the lock: the holder cannot know, and its guard must refuse
+// its late write (P4, N23, R16).
 func TestOnApacheAFrozenHolderIsRefusedByItsGuard(t *testing.T) {
 	if servers := os.Getenv(frozenHolder); servers != "" {
 		holdFrozen(t, servers)
@@ -387,7 +389,7 @@ func TestOnApacheAFrozenHolderIsRefusedByItsGuard(t *testing.T) {
 	require.NoError(t, held.Unlock(ctx))
 }
 
-// holdFrozen is the process that is frozen.
+// holdFrozen is the main function of the frozen process.
 func holdFrozen(t *testing.T, servers string) {
 	ctx := t.Context()
 	c, err := session.Connect(ctx, servers, &session.Options{Timeout: 5 * time.Second})

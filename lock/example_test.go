@@ -14,7 +14,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// write stands for what the lock protects.
+// write stands for the work under the lock.
 func write(ctx context.Context, token int64) error {
 	fmt.Println("writing, allowed:", ctx.Err() == nil, "token:", token > 0)
 	return nil
@@ -68,14 +68,14 @@ func connect(ctx context.Context) (*zktest.Server, *session.Client, func()) {
 	return server, client, func() { client.Close(ctx); server.Close() }
 }
 
-// store is something outside ZooKeeper that refuses who held the lock before.
+// store is a resource outside ZooKeeper that refuses former holders of the lock.
 type store struct {
 	highest int64
 	text    string
 }
 
-// put is one step: what compares the token and what writes must not come apart. In
-// SQL it is an update "where token <= $1".
+// put is one step: the comparison of the token and the write must be atomic. In
+// SQL, put is an update "where token <= $1".
 func (s *store) put(token int64, text string) error {
 	if token < s.highest {
 		return errors.New("refused: somebody else has had the lock since")
@@ -84,8 +84,8 @@ func (s *store) put(token int64, text string) error {
 	return nil
 }
 
-// A holder that was paused for longer than its session lasts writes late, and the late
-// write is refused.
+// A holder writes late, after a pause longer than its session, and the late write
+// is refused.
 func ExampleHeld_Token() {
 	ctx := context.Background()
 	server, client, done := connect(ctx)
@@ -177,7 +177,7 @@ func ExampleSemaphore() {
 	// <nil> <nil>
 }
 
-// From one account to another: both are locked, and two that go in opposite
+// From one account to another: both are locked, and two transfers in opposite
 // directions do not wait for each other indefinitely.
 func ExampleAll() {
 	ctx := context.Background()

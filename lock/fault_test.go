@@ -13,9 +13,10 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/matrix"
 )
 
-// Operations that only this recipe has under every fault at every one of their requests.
-// The rows of the museum that are closed by this: a reply of a create that is lost (CH16,
-// CH17), a caller that gives up (CH18), a session that ends on the way (CH21).
+// The operations of this recipe alone, under every fault at every one of their
+// requests. These tests close three rows of the museum: a lost reply to a create
+// (CH16, CH17), a caller that gives up (CH18), a session that ends on the way
+// (CH21).
 
 func nextLocks(o *lock.Options) func(context.Context, *world.Party) error {
 	return func(ctx context.Context, p *world.Party) error {
@@ -32,7 +33,7 @@ func TestLockWithDelayUnderEveryFault(t *testing.T) {
 	world.Trial{
 		Name: "Lock with LockDelay", Paths: []string{dir}, Next: nextLocks(o),
 		Setup: func(e *matrix.Env, p *world.Party) error {
-			// The one before crashes.
+			// The former holder crashes.
 			h, err := lock.New(p.Other, dir, o).Lock(context.Background())
 			if err != nil {
 				return err
@@ -41,7 +42,7 @@ func TestLockWithDelayUnderEveryFault(t *testing.T) {
 				return err
 			}
 			<-h.Context().Done()
-			_ = h.Unlock(context.Background()) // reports the loss, as it should
+			_ = h.Unlock(context.Background()) // reports the loss
 			return nil
 		},
 		Op: func(ctx context.Context, p *world.Party) error {
@@ -61,7 +62,7 @@ func TestLockWithDelayUnderEveryFault(t *testing.T) {
 func TestGroupUnderEveryFault(t *testing.T) {
 	paths := []string{"/locks/a", "/locks/b", "/locks/c"}
 	group := func(c *session.Client) *lock.Group {
-		// Not in the order in which they are taken.
+		// Not in the order of acquisition.
 		return lock.All(lock.New(c, paths[2], nil), lock.New(c, paths[0], nil), lock.New(c, paths[1], nil))
 	}
 	lockUnlock := func(ctx context.Context, c *session.Client) error {

@@ -8,8 +8,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/lock"
 )
 
-// A goroutine whose context ends in the instant in which the lock is handed to it
-// holds nothing, and must give the lock back: nobody else in the process wants it.
+// A goroutine whose context ends in the instant of a hand-over holds nothing, and
+// must give the lock back: no other goroutine in the process wants the lock.
 func TestLockHandedToAGoroutineThatGivesUpGoesBackToTheServer(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		m, other := lock.New(w.Client(), dir, nil), lock.New(w.Client(), dir, nil)
@@ -34,7 +34,7 @@ func TestLockHandedToAGoroutineThatGivesUpGoesBackToTheServer(t *testing.T) {
 }
 
 func TestPathIsThatOfTheLock(t *testing.T) {
-	for _, path := range []string{dir, "relative"} { // a wrong one is told, too
+	for _, path := range []string{dir, "relative"} { // also of an invalid path
 		if got := lock.New(nil, path, nil).Path(); got != path {
 			t.Errorf("Path is %q, want %q", got, path)
 		}

@@ -47,7 +47,7 @@ func TestGroupHoldsAllItsLocksInTheOrderOfTheirPaths(t *testing.T) {
 	})
 }
 
-// Whichever of the locks has gone, the one guard of the group fails.
+// The guard of the group fails when any of the locks is gone.
 func TestGuardOfAGroupFailsWithAnyOfItsLocks(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		paths, own := []string{"/a", "/b", "/c"}, w.Session(w.Client())
@@ -103,8 +103,8 @@ func TestGroupsThatShareLocksCannotDeadlock(t *testing.T) {
 	})
 }
 
-// CL18: an error at one lock ends the whole, and the time limit is for the
-// whole.
+// CL18: an error at one lock ends the whole acquire, and the time limit is for the
+// whole acquire.
 func TestGroupThatFailsHoldsNothing_CL18(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		a, b := w.Client(), w.Client()
@@ -116,7 +116,7 @@ func TestGroupThatFailsHoldsNothing_CL18(t *testing.T) {
 		require.Equal(w, 3*time.Second, time.Since(began))
 		w.Settle()
 		require.Empty(w, w.Children("/a"))
-		require.Empty(w, w.Children("/c"), "what comes after the one that failed is not tried")
+		require.Empty(w, w.Children("/c"), "locks behind the failed lock are not tried")
 		w.unlock(blocker)
 
 		s, err := b.Session(w.Ctx)
@@ -149,7 +149,7 @@ func TestGroupEndsWithAnyOfItsLocks(t *testing.T) {
 	}
 }
 
-// A lock that is lost while the next one is waited for.
+// A lock is lost during the wait for the next lock.
 func TestGroupThatLosesALockWhileItWaitsFails(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		a, b := w.Client(), w.Client()
@@ -187,8 +187,8 @@ func TestGroupOfWrongArgumentsIsRefused(t *testing.T) {
 	})
 }
 
-// A lock that is lost while the next one is waited for ends the waiting at once: the
-// others would stay locked in vain.
+// A lock lost during the wait for the next lock ends the wait at once: the others
+// would stay locked in vain.
 func TestGroupThatLosesALockWhileItWaitsReleasesTheOthers(t *testing.T) {
 	for name, lose := range map[string]func(w *World, c *session.Client){
 		"its znode": func(w *World, _ *session.Client) {

@@ -9,8 +9,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// A lock that is handed over within a process is one hold to the servers, and has one
-// guard.
+// For the servers, a lock handed over within a process is one hold with one guard.
 func TestGuardPassesUntilTheServerHasTheLockBack(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := w.Client()

@@ -21,7 +21,7 @@ func TestTenThousandCyclesLeaveNothing_CH10_P24(t *testing.T) {
 			case 0: // contended
 				h := w.lock(ma)
 				out := make(chan *lock.Held, 1)
-				// Waited for below; ends when it has the lock.
+				// Waited for below; ends with the lock.
 				go func() {
 					next, err := mb.Lock(w.Ctx)
 					if err != nil {

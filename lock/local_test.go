@@ -15,7 +15,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// Goroutines that share a Mutex.
+// Goroutines with a shared Mutex.
 
 func TestGoroutinesOfOneMutexAreServedInTheirOrder(t *testing.T) {
 	for _, handover := range []time.Duration{0, -1} {
@@ -27,7 +27,7 @@ func TestGoroutinesOfOneMutexAreServedInTheirOrder(t *testing.T) {
 			var order []int
 			var all sync.WaitGroup
 			for i := range n {
-				// Waited for below; ends when it has had its turn.
+				// Waited for below; ends after its turn.
 				all.Go(func() {
 					h, err := m.Lock(w.Ctx)
 					if err != nil {
@@ -43,7 +43,7 @@ func TestGoroutinesOfOneMutexAreServedInTheirOrder(t *testing.T) {
 				})
 				synctest.Wait() // in line
 			}
-			require.Len(w, w.Children(dir), 1, "one of them at a time is at the server")
+			require.Len(w, w.Children(dir), 1, "a single goroutine contends at the server")
 			w.unlock(h)
 			all.Wait()
 			for i := range n {
@@ -62,10 +62,10 @@ func TestHandingOnWithinAProcessAsksNothing(t *testing.T) {
 		w.Settle()
 		w.unlock(h)
 		h = w.lock(m)
-		require.Greater(w, h.Token(), token, "nobody waited: it went back to the server")
+		require.Greater(w, h.Token(), token, "without a waiter, the lock went back to the server")
 		token = h.Token()
 		out := make(chan *lock.Held, 1)
-		// Waited for below; ends when it has the lock.
+		// Waited for below; ends with the lock.
 		go func() {
 			next, err := m.Lock(w.Ctx)
 			if err != nil {
@@ -79,17 +79,18 @@ func TestHandingOnWithinAProcessAsksNothing(t *testing.T) {
 		next := <-out
 		require.Equal(w, before, w.Requests(c))
 		require.Equal(w, token, next.Token())
-		require.Error(w, h.Context().Err(), "the one before has given it back")
+		require.Error(w, h.Context().Err(), "the former holder has released the lock")
 		require.ErrorIs(w, context.Cause(h.Context()), session.ErrReleased)
 		require.NoError(w, next.Context().Err())
 		require.ErrorIs(w, h.Unlock(w.Ctx), lock.ErrNotHeld)
-		require.NoError(w, next.Context().Err(), "a second Unlock takes nothing from the next one")
+		require.NoError(w, next.Context().Err(), "a second Unlock takes nothing from the next holder")
 		w.unlock(next)
 	})
 }
 
-// A process with many goroutines must not starve another that waits: its turn
-// comes within the time of handing on, one hold, and the way to the server.
+// A process with many goroutines must not starve another waiting process: the
+// waiter's turn comes within the time of local hand-overs, one hold, and the way to
+// the server.
 func TestLocalHandoverDoesNotStarveOtherProcesses(t *testing.T) {
 	const (
 		holdFor = 10 * time.Millisecond
@@ -134,7 +135,7 @@ func TestLocalHandoverDoesNotStarveOtherProcesses(t *testing.T) {
 			cancel()
 			all.Wait()
 			w.Server.Heal()
-			// Two processes may be before it, each for one turn.
+			// Two processes may be ahead, each for one turn.
 			turn := max(handover, 0) + holdFor + slack
 			w.Logf("handover %v: longest wait of %d: %v, bound %v", handover, rounds, worst, 2*turn)
 			require.LessOrEqual(w, worst, 2*turn)
@@ -163,8 +164,9 @@ func TestLocalWaiterWhoseContextEndsLeavesTheLine(t *testing.T) {
 	})
 }
 
-// A waiter that contends at the server for its process and gives up leaves its place in
-// the queue to the next local waiter, which does not go to the end of the queue.
+// A waiter that contends at the server for its process and gives up leaves its
+// place in the queue to the next local waiter, so the process does not go to the
+// end of the queue.
 func TestPlaceInTheQueueIsHandedOnWhenTheWaiterGivesUp(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		holder, far := lock.New(w.Client(), dir, nil), lock.New(w.Client(), dir, nil)
@@ -227,7 +229,8 @@ func (w *World) deadlineOf(ctx context.Context) time.Time {
 	return at
 }
 
-// P22: who locks again waits for itself; nobody is handed what it holds.
+// P22: a holder that locks again waits for itself; no other goroutine is handed the
+// lock.
 func TestMutexIsNotReentrant_P22(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		m := lock.New(w.Client(), dir, nil)
@@ -242,7 +245,7 @@ func TestMutexIsNotReentrant_P22(t *testing.T) {
 	})
 }
 
-// CH20: hammering one instance from many goroutines never leaves it locked.
+// CH20: many goroutines that hammer one instance never leave the lock locked.
 func TestHammeringOneMutexNeverLeavesItLocked_CH20(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		m := lock.New(w.Client(), dir, &lock.Options{LocalHandover: 2 * time.Millisecond})
@@ -286,8 +289,8 @@ func TestHammeringOneMutexNeverLeavesItLocked_CH20(t *testing.T) {
 	})
 }
 
-// A local waiter does not wait for a holder in the same process that is slow to notice
-// its loss.
+// A local waiter does not wait for a holder in the same process that notices its
+// loss late.
 func TestLocalWaiterDoesNotWaitForALoserToNotice(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := w.Client()

@@ -29,8 +29,8 @@ func timeToEmpty(n int) time.Duration {
 	return least
 }
 
-// Waiters whose contexts end at once leave in a time that grows like their number, not
-// like its square.
+// Waiters whose contexts end at once leave in a time proportional to their number,
+// not to its square.
 func TestLeavingTheLocalQueueTakesConstantTime(t *testing.T) {
 	const n = 10_000
 	few, many := timeToEmpty(n), timeToEmpty(4*n)
@@ -48,7 +48,7 @@ func TestLocalQueueServesFirstInFirstOutWithoutThoseWhoLeft(t *testing.T) {
 	for _, w := range []*waiter{b, d} {
 		require.True(t, q.serve(baton{}))
 		require.Len(t, w.baton, 1)
-		require.False(t, q.leave(w), "it was served")
+		require.False(t, q.leave(w), "w was served")
 	}
 	require.False(t, q.serve(baton{}))
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// A waiter that is granted the lock long after the last proof of its session sends no
-// request to prove the session. The heartbeat that is sent at once makes the hold survive
-// an outage nevertheless.
+// A waiter granted the lock long after the last proof of its session sends no
+// request to prove the session. An immediate heartbeat makes the hold survive an
+// outage nevertheless.
 func TestHoldWonLongAfterTheLastProofSurvivesAnOutage(t *testing.T) {
 	for at := time.Second; at < 10*time.Second; at += 100 * time.Millisecond {
 		inWorld(t, nil, func(w *World) {

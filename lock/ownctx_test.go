@@ -10,7 +10,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// Giving back with the context that ends with the giving back.
+// Releases with a context that ends with the release.
 
 func TestSeveralLocksOrPermitsAreReleasedWithTheirOwnContext(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
@@ -26,7 +26,7 @@ func TestSeveralLocksOrPermitsAreReleasedWithTheirOwnContext(t *testing.T) {
 	})
 }
 
-// A context that descends from two holds releases both.
+// A context derived from two holds releases both.
 func TestWorkMayReleaseLocksWithTheContextThatItGot(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		m, n := lock.New(w.Client(), "/l", nil), lock.New(w.Client(), "/n", nil)
@@ -42,8 +42,9 @@ func TestWorkMayReleaseLocksWithTheContextThatItGot(t *testing.T) {
 	})
 }
 
-// The caller's context and the deadline of the release still bound a release whose context
-// descends from the hold's; the end of the hold does not end it.
+// The caller's context and the deadline of the release still bound a release whose
+// context is derived from the hold's context; the end of the hold does not end the
+// release.
 func TestReleaseWithItsOwnContextEndsWithTheCallersAndWithItsDeadline(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		m := lock.New(w.Client(), "/l", nil)

@@ -21,8 +21,8 @@ func suiteContender(o *lock.Options) func(c *session.Client, path string) queuet
 	}
 }
 
-// suitePermits makes contenders for n permits of a semaphore with total permits, which two
-// cannot have at once. Their rival wants all.
+// suitePermits makes contenders for n permits of a semaphore with total permits,
+// too few for two contenders at once. Their rival wants all permits.
 func suitePermits(n, total int, o *lock.Options) func(c *session.Client, path string) queuetest.Contender {
 	return func(c *session.Client, path string) queuetest.Contender {
 		s := lock.NewSemaphore(c, path, total, o)
@@ -39,7 +39,7 @@ func suitePermits(n, total int, o *lock.Options) func(c *session.Client, path st
 	}
 }
 
-// TestQueue runs the scenarios that all queue recipes share.
+// TestQueue runs the shared scenarios of all queue recipes.
 func TestQueue(t *testing.T) {
 	const (
 		layout  = "Kazoo's Semaphore has a format of its own"

@@ -12,10 +12,11 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/apache"
 )
 
-// Two of three servers are down until two holders have lost their sessions, and come
-// back; a new leader gives every session its whole timeout. A holder that releases its
-// lost lock lets the next waiter in as soon as its client is connected. A holder that
-// does not release keeps others out until the servers expire its session.
+// Two of three servers are down until two holders have lost their sessions, and
+// then come back; a new leader gives every session its whole timeout. A holder that
+// releases its lost lock lets the next waiter in as soon as its client is
+// connected. Without a release, others must wait until the servers expire the
+// session.
 func TestOnApacheWhatALostHolderGivesBackIsFreeAtOnce(t *testing.T) {
 	t.Parallel()
 	const timeout = 24 * time.Second // a busy machine takes seconds to connect

@@ -24,7 +24,7 @@ func semaphoreLayouts() map[string]*lock.Options {
 	return map[string]*lock.Options{"rank": nil, "Curator": {CuratorV2: true}}
 }
 
-// leaseNames lists the nodes that stand for permits.
+// leaseNames lists the nodes of permits.
 func (w *World) leaseNames(o *lock.Options) []string {
 	if o != nil && o.CuratorV2 {
 		return w.Children(dir + "/leases")
@@ -41,7 +41,7 @@ func inBoth(t *testing.T, body func(w *World, o *lock.Options)) {
 
 func (w *World) startAcquire(ctx context.Context, s *lock.Semaphore, n int) <-chan *lock.Permits {
 	out := make(chan *lock.Permits, 1)
-	// The bubble waits for it; it ends with ctx at the latest.
+	// The bubble waits for the goroutine, which ends with ctx at the latest.
 	go func() {
 		p, err := s.Acquire(ctx, n)
 		if err != nil {
@@ -65,7 +65,7 @@ func TestPermitsAreGivenOutUpToTheirNumber(t *testing.T) {
 		out := w.startAcquire(w.Ctx, a, 2)
 		require.NoError(w, one.Release(w.Ctx))
 		w.Settle()
-		require.Empty(w, out, "one is not enough")
+		require.Empty(w, out, "a single permit is not enough")
 		require.NoError(w, two.Release(w.Ctx))
 		p := <-out
 		require.NotNil(w, p)
@@ -77,8 +77,8 @@ func TestPermitsAreGivenOutUpToTheirNumber(t *testing.T) {
 	})
 }
 
-// P16, CH18, CH19: many tries of many processes never get more than there is,
-// and find what has become free.
+// P16, CH18, CH19: many tries of many processes never get more permits than exist,
+// and find freed permits.
 func TestTriesNeverGetMoreThanThereIs_P16(t *testing.T) {
 	inBoth(t, func(w *World, o *lock.Options) {
 		const total = 5
@@ -152,7 +152,7 @@ func TestLargeRequestIsNotStarvedBySmallOnes(t *testing.T) {
 		large := w.startAcquire(w.Ctx, lock.NewSemaphore(w.Client(), dir, 3, o), 3)
 		later := w.startAcquire(w.Ctx, small, 1)
 		w.Pass(time.Minute)
-		require.Empty(w, later, "it would fit, but it came later")
+		require.Empty(w, later, "the request would fit, but came later")
 		for _, p := range held {
 			require.NoError(w, p.Release(w.Ctx))
 		}
@@ -167,7 +167,7 @@ func TestLargeRequestIsNotStarvedBySmallOnes(t *testing.T) {
 	})
 }
 
-// CH18: a waiter that gives up leaves one lease, the holder's.
+// CH18: a waiter that gives up leaves a single lease, the holder's.
 func TestWaiterThatGivesUpLeavesNoLease_CH18(t *testing.T) {
 	inBoth(t, func(w *World, o *lock.Options) {
 		p := w.acquire(lock.NewSemaphore(w.Client(), dir, 1, o), 1)
@@ -189,7 +189,7 @@ func TestSemaphoreRefusesWhatCanNeverBe(t *testing.T) {
 		beyond := int64(math.MaxInt32) + 1
 		for _, n := range []int{0, -1, int(beyond), int(2 * beyond)} {
 			_, err := lock.NewSemaphore(c, dir, n, o).Acquire(w.Ctx, max(1, n))
-			require.ErrorIs(w, err, lock.ErrPermits, "a name cannot say that so many are wanted")
+			require.ErrorIs(w, err, lock.ErrPermits, "a name cannot hold so large a number")
 		}
 		s := lock.NewSemaphore(c, dir, 3, o)
 		for _, n := range []int{0, -1, 4} {
@@ -204,8 +204,8 @@ func TestSemaphoreRefusesWhatCanNeverBe(t *testing.T) {
 	})
 }
 
-// The path cannot be read any more when its number is compared: the number of this client
-// must not replace it.
+// The path becomes unreadable before its number is compared: the number of this
+// client must not replace the number in the path.
 func TestNumberOfPermitsSurvivesARefusedRead(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		require.NoError(w, w.Server.Create("/locks", nil))
@@ -247,7 +247,7 @@ func TestNumberOfPermitsMustBeTheSameForAll(t *testing.T) {
 	})
 }
 
-// Both begin at once with different numbers: one of the numbers counts.
+// All clients begin at once with two different numbers: a single number wins.
 func TestNumberOfPermitsIsAgreedOnByTheFirst(t *testing.T) {
 	for range 20 {
 		inWorld(t, nil, func(w *World) {
@@ -255,7 +255,7 @@ func TestNumberOfPermitsIsAgreedOnByTheFirst(t *testing.T) {
 			var granted, refused atomic.Int64
 			for i := range 6 {
 				s := lock.NewSemaphore(w.Client(), dir, 2+i%2, nil)
-				// Waited for below; ends with its one acquire.
+				// Waited for below; ends with its acquire.
 				all.Go(func() {
 					p, err := s.Acquire(w.Within(time.Minute), 1)
 					if err != nil {
@@ -273,8 +273,8 @@ func TestNumberOfPermitsIsAgreedOnByTheFirst(t *testing.T) {
 	}
 }
 
-// The path is deleted by the server when nobody uses it, and with it the
-// number: a first request that travels to the new path must say it again.
+// The server deletes the unused path with its number: the first request for the new
+// path must write the number again.
 func TestNumberOfPermitsSurvivesTheReapedPath(t *testing.T) {
 	inWorld(t, &zktest.Options{ContainerInterval: 5 * time.Second}, func(w *World) {
 		s := lock.NewSemaphore(w.Client(), dir, 3, nil)
@@ -316,7 +316,7 @@ func TestPermitsAreLostWithTheSession(t *testing.T) {
 		out := w.startAcquire(w.Ctx, lock.NewSemaphore(b, dir, 2, o), 1)
 		w.Server.BlackHole(zktest.Link{Client: "c1"}, zktest.Both)
 		<-p.Context().Done()
-		require.Empty(w, out, "told before the next one is granted")
+		require.Empty(w, out, "told before the next grant")
 		require.ErrorIs(w, context.Cause(p.Context()), session.ErrLost)
 		next := <-out
 		require.NotNil(w, next)
@@ -375,7 +375,7 @@ func TestCuratorSemaphoreBeginsAnewWhenItsLockGoes(t *testing.T) {
 		locks := w.Children(dir + "/locks")
 		require.Len(w, locks, 1)
 		require.NoError(w, w.Server.Delete(dir+"/locks/"+locks[0]))
-		// A third one makes a lease as well, which must not be the end.
+		// A third client makes a lease too, and must not block the others.
 		third := w.startAcquire(w.Ctx, lock.NewSemaphore(w.Client(), dir, 1, o), 1)
 		w.Pass(time.Second)
 		require.NoError(w, p.Release(w.Ctx))
@@ -395,8 +395,9 @@ func TestCuratorSemaphoreBeginsAnewWhenItsLockGoes(t *testing.T) {
 	})
 }
 
-// Its lock goes before it lists the leases for the first time, and the next one has made
-// a lease by then: no event would tell either of them that one has to give way.
+// The lock is deleted before its owner lists the leases for the first time, and the
+// next client has made a lease by then: no event would tell either of them to give
+// way.
 func TestCuratorSemaphoreBeginsAnewWhenItsLockGoesBeforeTheFirstListing(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		first, second := curatorMutex(w.Client()), curatorMutex(w.Client())
@@ -426,12 +427,12 @@ func TestCuratorSemaphoreBeginsAnewWhenItsLockGoesBeforeTheFirstListing(t *testi
 	})
 }
 
-// curatorMutex makes a semaphore with one permit in Curator's form.
+// curatorMutex makes a semaphore with a single permit in Curator's form.
 func curatorMutex(c *session.Client) *lock.Semaphore {
 	return lock.NewSemaphore(c, dir, 1, &lock.Options{CuratorV2: true})
 }
 
-// A release wakes as many as there are permits at most, of fifty who wait.
+// A release wakes at most as many of the waiters as there are permits.
 func TestSemaphoreReleaseWakesFew_N17(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		const total, n = 3, 30
@@ -496,14 +497,14 @@ func TestSemaphoreContendersTellWhoHolds(t *testing.T) {
 	})
 }
 
-// A caller whose number of permits differs from the path's gets an error, since it would
-// be told of the wrong holders.
+// A caller whose number of permits differs from the path's gets an error: holders
+// and waiters could not be distinguished.
 func TestSemaphoreContendersOfAnotherNumberAreAnError(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := w.Client()
 		n, err := lock.PermitsAt(w.Ctx, c, dir)
 		require.NoError(w, err)
-		require.Zero(w, n, "nobody has used it")
+		require.Zero(w, n, "no client has used the semaphore")
 		list, err := lock.NewSemaphore(c, dir, 10, nil).Contenders(w.Ctx)
 		require.NoError(w, err)
 		require.Empty(w, list)

@@ -9,16 +9,17 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// replaceNode deletes the znode at path and makes another one of its name, as a stranger.
+// replaceNode deletes the znode at path and creates another znode of the same name,
+// as a stranger.
 func (w *World) replaceNode(path string) {
 	w.Helper()
-	w.Pass(time.Minute) // so that it is watched
+	w.Pass(time.Minute) // until path is watched
 	require.NoError(w, w.Server.Delete(path))
 	require.NoError(w, w.Server.Create(path, nil))
 	w.Settle()
 }
 
-// A znode that a stranger created under the name of a deleted permit stays.
+// A stranger's znode under the name of a deleted permit stays.
 func TestPermitsThatWereDeletedAreNotDeletedAgain(t *testing.T) {
 	for _, o := range []*lock.Options{nil, {CuratorV2: true}} {
 		inWorld(t, nil, func(w *World) {
@@ -33,7 +34,7 @@ func TestPermitsThatWereDeletedAreNotDeletedAgain(t *testing.T) {
 	}
 }
 
-// A lease that is lost while the next one is waited for is taken again, with its
+// A lease lost during the wait for the next lease is taken again, with its
 // neighbors.
 func TestLeasesAreTakenAnewWhenOneIsLostWhileTheNextIsWaitedFor(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
@@ -54,7 +55,7 @@ func TestLeasesAreTakenAnewWhenOneIsLostWhileTheNextIsWaitedFor(t *testing.T) {
 		require.Len(w, leases, 3)
 		list, err := s.Contenders(w.Ctx)
 		require.NoError(w, err)
-		first := list[1] // the second one that is there: the first of the two
+		first := list[1] // the second lease: the first lease of s
 		require.NoError(w, w.Server.Delete("/s/leases/"+first.Name))
 		require.NoError(w, other.Release(w.Ctx))
 		p := <-out

@@ -10,7 +10,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// Tests of znodes that other programs create, change or delete.
+// Tests of znodes created, changed or deleted by other programs.
 
 func TestWrongArgumentsAreErrorsOfTheFirstCall(t *testing.T) {
 	inWorld(t, nil, func(w *World) {

@@ -16,8 +16,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// stress is workers of several clients that take and give back a lock, or
-// permits of a semaphore, and what they saw.
+// stress is the workers of several clients, which take and give back a lock, or
+// permits of a semaphore, and their observations.
 type stress struct {
 	clients []*session.Client
 	mutexes []*lock.Mutex
@@ -28,7 +28,7 @@ type stress struct {
 	world.History
 }
 
-// prize is a lock or permits that are held.
+// prize is a held lock, or held permits.
 type prize struct {
 	ctx     context.Context
 	s       *session.Session
@@ -127,7 +127,7 @@ func (s *stress) excuseError(ctx context.Context, err error) {
 func (s *stress) checkHistory() error {
 	holds := s.Holds()
 	if s.real {
-		holds = world.Lasting(holds) // who stalls sees late what was granted, and lost again
+		holds = world.Lasting(holds) // a stalled client sees late its grant, and the loss
 	}
 	if s.semas != nil {
 		return errors.Join(s.Failed(), world.CheckCapacity(holds, s.permits))
@@ -140,7 +140,7 @@ func isLoss(err error) bool {
 	return errors.Is(err, session.ErrLost) || errors.Is(err, session.ErrNodeDeleted)
 }
 
-// stressWorld is one random history; what runs in it is drawn from seed.
+// stressWorld runs one random history, drawn from seed.
 func stressWorld(w *World, seed uint64, servers int, semaphore *lock.Options, trust session.TrustRule) error {
 	u := w.FaultSchedule(seed, servers, trust)
 	s := &stress{clients: u.Clients, maxHold: u.MaxHold, permits: 1 + u.Rand.IntN(3)}
@@ -164,8 +164,8 @@ func stressWorld(w *World, seed uint64, servers int, semaphore *lock.Options, tr
 	return s.checkAftermath(w)
 }
 
-// checkAftermath requires, after the faults, that every client gets in, and that nothing
-// is left. It runs in a bubble.
+// checkAftermath requires, after the faults, that every client gets in, and that
+// nothing is left. checkAftermath runs in a bubble.
 func (s *stress) checkAftermath(w *World) error {
 	for i := range s.clients {
 		ctx, cancel := context.WithTimeout(w.Ctx, 3*time.Minute)
@@ -240,9 +240,9 @@ func TestStressNoticesTheWeakerRule(t *testing.T) {
 	world.NoticesWeakTrust(t, func(w *world.World, trust session.TrustRule) error { return isolatedHolder(&World{w}, trust) })
 }
 
-// isolatedHolder has one client hold the lock at a follower that is then isolated,
-// and another one ask the others for it. Both hold it for as long as they can. It
-// runs in a bubble.
+// isolatedHolder lets one client hold the lock at a follower, isolates the
+// follower, and lets a second client ask the other servers for the lock. Both hold
+// the lock as long as possible. isolatedHolder runs in a bubble.
 func isolatedHolder(w *World, trust session.TrustRule) error {
 	w.Pass(time.Second)
 	alone := 1 + w.Server.Leader()%3
@@ -265,7 +265,7 @@ func isolatedHolder(w *World, trust session.TrustRule) error {
 		})
 		if i == 0 {
 			first = held
-			w.Pass(20 * time.Second) // until trust rests on what it is to rest on
+			w.Pass(20 * time.Second) // until trust rests on heartbeats
 			w.Server.IsolateServer(alone)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// The caller may change what it has passed.
+// The caller may change its arguments after the call.
 func TestOptionsAreCopied(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		o := &lock.Options{Data: []byte("mine"), ACL: session.WorldACL(session.PermAll)}
@@ -59,8 +59,8 @@ func TestTryAcquireThatIsOvertakenIsBusy(t *testing.T) {
 	})
 }
 
-// The number of permits cannot be said on the path: nobody may hold by a number that
-// the others do not know.
+// The number of permits cannot be written to the path: no client may hold by a
+// number unknown to the others.
 func TestSemaphoreThatMayNotSayItsNumberIsRefused(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := w.Client()

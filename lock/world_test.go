@@ -57,7 +57,7 @@ type won struct {
 // startLock starts m.Lock, and returns once Lock waits or has ended.
 func (w *World) startLock(ctx context.Context, m *lock.Mutex) <-chan won {
 	out := make(chan won, 1)
-	// The bubble waits for it; it ends with ctx at the latest.
+	// The bubble waits for the goroutine, which ends with ctx at the latest.
 	go func() {
 		h, err := m.Lock(ctx)
 		out <- won{h, err, time.Now()}

@@ -12,13 +12,13 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// answers are what an acquirer has answered.
+// answers are the answers of an acquirer so far.
 type answers struct {
 	*locktable.Acquirer
 	stop context.CancelCauseFunc
 	over chan error
 
-	// mu guards what follows.
+	// mu guards the fields below.
 	mu      sync.Mutex
 	held    []*locktable.Held
 	dropped []string
@@ -38,7 +38,7 @@ func (w *World) startAcquirer(o *locktable.Owner) *answers {
 	})
 	ctx, stop := context.WithCancelCause(w.Ctx)
 	a.stop = stop
-	// The receiver of over waits for it; it ends with stop, or with the owner.
+	// The receiver of over waits for Run; Run ends with stop, or with the owner.
 	go func() { a.over <- a.Run(ctx) }()
 	return a
 }
@@ -91,8 +91,8 @@ func TestAcquirerTakesEachLockAsSoonAsItIsFree(t *testing.T) {
 	})
 }
 
-// A lock that the owner holds itself is waited for, without a request, until another
-// goroutine of its own releases it, or loses it.
+// An acquirer waits for a lock of its own owner, without a request, until another
+// goroutine of the owner releases or loses the lock.
 func TestAcquirerWaitsForItsOwnersOtherCalls(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		one := w.join(w.Client(), nil)
@@ -107,7 +107,7 @@ func TestAcquirerWaitsForItsOwnersOtherCalls(t *testing.T) {
 		require.NoError(w, own[0].Unlock(w.Ctx))
 		held, _ = w.awaitAnswers(first)
 		both, _ := w.awaitAnswers(second)
-		require.Equal(w, []string{"a"}, append(held, both...), "one of them gets it")
+		require.Equal(w, []string{"a"}, append(held, both...), "one of the two acquirers gets the lock")
 		require.NoError(w, w.Server.Delete(dir+"/b"))
 		require.NoError(w, first.Drop("c"))
 		_, dropped := w.awaitAnswers(first)
@@ -122,7 +122,7 @@ func TestAcquirerWaitsForItsOwnersOtherCalls(t *testing.T) {
 	})
 }
 
-// An owner that goes frees what it held, of which its locks' znodes say nothing.
+// An owner that goes frees its locks; the znodes of these locks do not change.
 func TestAcquirerTakesWhatAnOwnerLeavesBehind(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c1 := w.Client()
@@ -153,7 +153,7 @@ func TestAcquirerThatIsRefusedAnswers(t *testing.T) {
 			a := w.startAcquirer(one)
 			require.NoError(w, a.Want("a", "b"))
 			held1, _ := w.awaitAnswers(a)
-			require.Empty(w, held1, "it may not read the first one")
+			require.Empty(w, held1, "the first lock is not readable")
 			require.ErrorIs(w, <-a.over, session.ErrNoAuth)
 			require.NoError(w, a.Drop("b"))
 			_, dropped := w.awaitAnswers(a)

@@ -15,8 +15,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/apache"
 )
 
-// TestStressOnApache is the stress test in real time, on a server that is killed, paused and
-// restarted.
+// TestStressOnApache is the stress test in real time, on a server killed, paused
+// and restarted by the test.
 func TestStressOnApache(t *testing.T) {
 	t.Parallel()
 	cluster := apache.Require(t, &apache.Options{Own: true, TickTime: 250 * time.Millisecond, Heap: 96})

@@ -44,7 +44,7 @@ func (w *World) requestCost(c *session.Client, f func()) map[string]int {
 func TestLocksAreTakenAndReleasedByTheHundred(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		o, c := w.joinUnwatched()
-		for _, again := range []bool{false, true} { // what exists is only set
+		for _, again := range []bool{false, true} { // an existing lock is only set
 			for n, txns := range map[int]int{1: 1, 500: 1, 501: 2, 1200: 3} {
 				var held []*locktable.Held
 				require.Equal(w, map[string]int{"exists": 1, "getData": n, "multi": txns},
@@ -64,7 +64,7 @@ func TestLocksAreTakenAndReleasedByTheHundred(t *testing.T) {
 	})
 }
 
-// An owner that joins a table that exists writes its own znode, and nothing else.
+// An owner that joins an existing table writes its own znode, and nothing else.
 func TestJoinIsOneReadAndOneWrite(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := w.Client()
@@ -94,7 +94,7 @@ func TestTakingIsTwoRoundTripsAndReleasingIsOne(t *testing.T) {
 	})
 }
 
-// Locks that others hold cost one read each, and one read per holder.
+// Locks of other owners cost one read each, and one read per holder.
 func TestLocksOfOthersCostARead(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		one, _ := w.joinUnwatched()
@@ -106,7 +106,7 @@ func TestLocksOfOthersCostARead(t *testing.T) {
 	})
 }
 
-// Each held lock costs one read more, for its watch, and nothing when it is released.
+// Each held lock costs one more read, for its watch, and nothing at its release.
 func TestWatchOfAHeldLockCostsARead(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := w.Client()
@@ -118,8 +118,8 @@ func TestWatchOfAHeldLockCostsARead(t *testing.T) {
 	})
 }
 
-// A waiter asks little for a release of hundreds: the events of one transaction are dealt
-// with together.
+// A waiter asks little for a release of hundreds: it handles the events of one
+// transaction together.
 func TestWaiterDealsWithManyReleasesAtOnce(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		const n = 400

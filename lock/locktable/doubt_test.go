@@ -18,8 +18,8 @@ func takesLocks(client string) func(zktest.Request) bool {
 	}
 }
 
-// A caller that gives up while a transaction is in flight holds nothing: what the
-// transaction takes is released, and its owner can go on.
+// A caller that gives up with a transaction in flight holds nothing: locks taken by
+// the transaction are released, and the owner can go on.
 func TestCallerThatGivesUpHoldsNothing(t *testing.T) {
 	for name, a := range map[string]zktest.Action{
 		"late reply":   {Do: zktest.DelayReply, For: 3 * time.Second},
@@ -36,7 +36,7 @@ func TestCallerThatGivesUpHoldsNothing(t *testing.T) {
 				ctx, cancel := context.WithTimeout(w.Ctx, time.Second)
 				defer cancel()
 				_, err := one.TryLock(ctx, lockNames(5)...)
-				if err == nil { // it was repeated in time
+				if err == nil { // the transaction was repeated in time
 					require.Contains(w, []string{"lost reply", "cut"}, name)
 					require.NoError(w, one.Release(w.Ctx))
 					require.NoError(w, two.Release(w.Ctx))
@@ -60,7 +60,7 @@ func TestCallerThatGivesUpHoldsNothing(t *testing.T) {
 	}
 }
 
-// A release whose reply is lost is not repeated on what another owner holds by now.
+// A release without a reply is not repeated on a lock of another owner.
 func TestReleaseWithoutAReplyTouchesNobodyElsesLock(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		one, two := w.join(w.Client(), nil), w.join(w.Client(), nil)
@@ -87,7 +87,8 @@ func TestReleaseContinuesWithoutItsCaller(t *testing.T) {
 		held := w.try(one, "a", "b")
 		over, cancel := context.WithCancel(w.Ctx)
 		cancel()
-		// A confirmation that arrives before Unlock looks at its context would be reported.
+		// Unlock would report a confirmation that arrives before its check of the
+		// context.
 		w.Server.Delay(zktest.Link{}, zktest.ToClient, time.Millisecond)
 		require.ErrorIs(w, one.Unlock(over, held...), context.Canceled)
 		require.ErrorIs(w, context.Cause(held[0].Context()), session.ErrReleased)

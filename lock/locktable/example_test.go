@@ -10,7 +10,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// connect connects two clients to a server that lives as long as the example.
+// connect connects two clients to a server with the lifetime of the example.
 func connect(ctx context.Context) (one, two *session.Client, done func()) {
 	server, err := zktest.Start(nil)
 	if err != nil {
@@ -25,13 +25,13 @@ func connect(ctx context.Context) (one, two *session.Client, done func()) {
 	return clients[0], clients[1], func() { clients[0].Close(ctx); clients[1].Close(ctx); server.Close() }
 }
 
-// process stands for what is done under a lock.
+// process stands for the work under a lock.
 func process(_ context.Context, shard string, token int64) error {
 	fmt.Println("processing", shard, "with a token:", token > 0)
 	return nil
 }
 
-// processFree processes those shards that no other process works on.
+// processFree processes the shards without another process at work.
 func processFree(ctx context.Context, client *session.Client, shards ...string) error {
 	owner, err := locktable.New(client, "/locks/shards", nil).Join(ctx)
 	if err != nil {

@@ -17,15 +17,15 @@ import (
 
 // Every operation under every fault at every one of its requests.
 
-// play is one case: the owner that is tested, which may be kept although a call of it
-// has failed, and another one.
+// play is a case: the tested owner, which is kept even after a failed call, and
+// another owner.
 type play struct {
 	tested, other *locktable.Owner
-	theirs        []*locktable.Held // what the other one holds from the beginning
+	theirs        []*locktable.Held // locks of other from the beginning
 }
 
-// newTrial makes a case of the matrix. The tested owner lives until all is judged, so
-// that whatever a failed call leaves behind is in the way of the other one.
+// newTrial makes a case of the matrix. The tested owner lives until the end of the
+// judgment, so remains of a failed call are in the way of the other owner.
 func newTrial(name string, setup, op func(ctx context.Context, p *world.Party, ours *play) error) world.Trial {
 	return world.Trial{
 		Name: name, Excuses: []error{session.ErrUnknownOutcome}, // to be released in the background
@@ -79,9 +79,9 @@ func newTrial(name string, setup, op func(ctx context.Context, p *world.Party, o
 	}
 }
 
-// checkExclusive checks that the other owner gets none of the locks that are held.
+// checkExclusive checks that the other owner gets none of the held locks.
 func checkExclusive(p *world.Party, ours *play, held []*locktable.Held) error {
-	world.Pause(time.Second) // until the watches are set, so that their requests come in every run
+	world.Pause(time.Second) // until the watches are set: their requests then come in every run
 	ctx := context.Background()
 	second, err := ours.other.TryLock(ctx, lockNames(4)...)
 	if err != nil {
@@ -115,7 +115,8 @@ func TestTryLockAndUnlockUnderEveryFault(t *testing.T) {
 	}).Run(t)
 }
 
-// TestTryLockOfAFewUnderEveryFault has the other owner hold some, and race for one.
+// TestTryLockOfAFewUnderEveryFault lets the other owner hold some locks, and race
+// for one.
 func TestTryLockOfAFewUnderEveryFault(t *testing.T) {
 	newTrial("TryLock of what others hold", func(ctx context.Context, _ *world.Party, ours *play) (err error) {
 		ours.theirs, err = ours.other.TryLock(ctx, "lock-0001", "x")
@@ -149,7 +150,7 @@ func TestOwnerUnderEveryFault(t *testing.T) {
 	})
 	next := tr.Next
 	tr.Next = func(ctx context.Context, p *world.Party) error {
-		p.State.(*play).tested = nil // it was released
+		p.State.(*play).tested = nil // released before
 		if err := next(ctx, p); err != nil {
 			return err
 		}
@@ -198,7 +199,8 @@ func TestWaitingLockUnderEveryFault(t *testing.T) {
 	}).Run(t)
 }
 
-// TestWaitThatIsGivenUpUnderEveryFault ends by its deadline, and releases what it had.
+// TestWaitThatIsGivenUpUnderEveryFault ends by its deadline, and releases its
+// locks.
 func TestWaitThatIsGivenUpUnderEveryFault(t *testing.T) {
 	tr := newTrial("Lock that gives up", func(ctx context.Context, _ *world.Party, ours *play) error {
 		_, err := ours.other.TryLock(ctx, "x")
@@ -245,7 +247,7 @@ func TestRemoveUnderEveryFault(t *testing.T) {
 		held, err := ours.other.TryLock(ctx, append(lockNames(4), "kept", "held")...)
 		return errors.Join(err, ours.other.Unlock(ctx, held[:5]...))
 	}, func(ctx context.Context, p *world.Party, ours *play) error {
-		world.Pause(time.Second) // until the owner is watched, so that the requests for it come in every run
+		world.Pause(time.Second) // until the owner is watched: the requests for the watch then come in every run
 		left, w, err := ours.tested.Remove(ctx, func(name string) bool { return name == "kept" }, ours.tested.Guard())
 		if err != nil {
 			return err
@@ -259,7 +261,7 @@ func TestRemoveUnderEveryFault(t *testing.T) {
 	}).Run(t)
 }
 
-// The trial itself must notice what it looks for.
+// The trial itself must notice a lock left behind.
 func TestTrialNoticesLocksThatAreLeftBehind(t *testing.T) {
 	tr := newTrial("a lock that is left behind", nil, func(ctx context.Context, _ *world.Party, ours *play) error {
 		_, err := ours.tested.TryLock(ctx, lockNames(1)...)

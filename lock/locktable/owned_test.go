@@ -10,7 +10,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// joinMember makes an owner of a znode that the test has created.
+// joinMember makes an owner of a znode created by the test.
 func (w *World) joinMember(c *session.Client, name string) (*locktable.Owner, *session.Hold) {
 	w.Helper()
 	s := w.Session(c)
@@ -27,8 +27,8 @@ func (w *World) joinMember(c *session.Client, name string) (*locktable.Owner, *s
 	return owner, hold
 }
 
-// The locks of an owner that another recipe has made go with its znode, which Release
-// leaves alone.
+// The locks of an owner made by another recipe go with its znode. Release leaves
+// the znode alone.
 func TestOwnerOfAnotherRecipesZnode(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		one, hold := w.joinMember(w.Client(), "member-1")

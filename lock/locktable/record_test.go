@@ -10,7 +10,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// somebody is a name that an owner can have.
+// somebody is a valid name of an owner.
 const somebody = "_c_00000000-0000-4000-8000-000000000000-owner"
 
 // A lock whose record cannot be read stays taken while owners come and go, until a person
@@ -50,7 +50,7 @@ func TestUnreadableRecordFreesNothing(t *testing.T) {
 	}
 }
 
-// Fields that a newer version has added to a record survive.
+// Fields of a record from a newer version survive.
 func TestUnknownFieldsSurvive(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		one := w.join(w.Client(), nil)
@@ -68,7 +68,7 @@ func TestUnknownFieldsSurvive(t *testing.T) {
 	})
 }
 
-// A lock whose owner is known and gone is free; one whose owner lives is not.
+// The lock of a known and gone owner is free; the lock of a live owner is not.
 func TestLockOfAGoneOwnerIsFree(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := w.Client()
@@ -98,7 +98,7 @@ func TestEntriesOfAMissingTableAreNone(t *testing.T) {
 	})
 }
 
-// Whatever is in a znode, it is read as a record, or refused.
+// Any data is read as a record, or refused.
 func FuzzEntry(f *testing.F) {
 	for _, seed := range []string{
 		"", "{}", "[]", `{"format":1,"client":"` + somebody + `","more":[1]}`, `{"more":1}`, `{"format":2}`, `{"client":"../x"}`, `{"client":""} {}`,

@@ -89,8 +89,8 @@ func (w *World) replaceLockA(sets int) func() error {
 	}
 }
 
-// Between the read of a lock and the transaction that takes or removes it, the lock is
-// deleted and created again, with the version that was read.
+// Between the read of a lock and the transaction that takes or removes the lock,
+// another client deletes the lock and creates it again with the same version.
 func TestLockThatWasMadeAnewIsNotTakenForTheFormerOne(t *testing.T) {
 	for name, call := range map[string]func(w *World, o *locktable.Owner){
 		"TryLock": func(w *World, o *locktable.Owner) { require.Empty(w, w.try(o, "a")) },
@@ -119,8 +119,7 @@ func TestLockThatWasMadeAnewIsNotTakenForTheFormerOne(t *testing.T) {
 	}
 }
 
-// A lock that is taken between the reading and the transaction makes the others wait for
-// nothing.
+// A lock taken between the reading and the transaction does not delay the others.
 func TestOneConflictDoesNotHoldTheOthersUp(t *testing.T) {
 	for name, call := range map[string]func(w *World, o *locktable.Owner){
 		"TryLock": func(w *World, o *locktable.Owner) { require.Len(w, w.try(o, append(lockNames(5), "a")...), 5) },

@@ -16,8 +16,8 @@ import (
 // few is how many locks the table of a history has.
 const few = 4
 
-// stress is workers of several clients that take and give back locks, and what they saw:
-// one chronicle per lock.
+// stress is the workers of several clients, which take and give back locks, and
+// their observations: one history per lock.
 type stress struct {
 	tables  []*locktable.Table
 	clients []*session.Client
@@ -98,7 +98,7 @@ func (s *stress) useLocks(ctx context.Context, i int, owner *locktable.Owner, he
 			part = held[:1+r.IntN(len(held))]
 		}
 		long := time.Duration(r.Int64N(int64(s.maxHold / 2)))
-		to := seen // it may have ended during the release of the first part
+		to := seen // the owner may have ended during the release of the first part
 		if owner.Context().Err() == nil {
 			if s.real {
 				to = world.LastSeen(owner.Context(), time.Now(), long)
@@ -204,7 +204,7 @@ func (s *stress) lockAllOnce(ctx context.Context, t *locktable.Table) error {
 	return errors.Join(err, o.Release(ctx))
 }
 
-// stressWorld is one random history; what runs in it is drawn from seed.
+// stressWorld runs one random history, drawn from seed.
 func stressWorld(w *World, seed uint64, servers int, trust session.TrustRule) error {
 	u := w.FaultSchedule(seed, servers, trust)
 	s := newStress(u.MaxHold)
@@ -246,7 +246,7 @@ func TestStressOneServer(t *testing.T) { runSeeds(t, 150, 1) }
 
 func TestStressEnsemble(t *testing.T) { runSeeds(t, 80, 3) }
 
-// The checks of a history must notice two holders, and tokens that go back.
+// The checks of a history must notice two holders, and decreasing tokens.
 func TestStressNoticesABadHistory(t *testing.T) {
 	at := time.Unix(1000, 0)
 	for name, second := range map[string]world.Hold{

@@ -97,7 +97,7 @@ func TestLostSessionLosesAllLocksOfItsOwner(t *testing.T) {
 	})
 }
 
-// A holder that is cut off from the servers knows of its loss before another client gets
+// A holder cut off from the servers knows of its loss before another client gets
 // the locks.
 func TestContextsEndBeforeTheServersFreeTheLocks(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
@@ -146,7 +146,7 @@ func TestDeletedZnodeLosesItsLockAlone(t *testing.T) {
 	})
 }
 
-// A loss is noticed after a lost connection, too, with which all watches have gone.
+// A loss is noticed after a lost connection, too, which ends all watches.
 func TestLossDuringADisconnectIsNoticed(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := w.Client()
@@ -167,8 +167,8 @@ func TestLossDuringADisconnectIsNoticed(t *testing.T) {
 	})
 }
 
-// As if another owner had taken the lock: the servers refuse the guard of a holder that
-// does not know it.
+// As if another owner had taken the lock: the servers refuse the guard of a holder
+// unaware of its loss.
 func TestGuardOfALockThatAnotherClientHasWrittenFailsAtTheServer(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := w.Client()

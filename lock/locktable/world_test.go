@@ -33,7 +33,7 @@ func (w *World) join(c *session.Client, o *locktable.Options) *locktable.Owner {
 	return owner
 }
 
-// try takes what is free of these names.
+// try takes the free locks among names.
 func (w *World) try(o *locktable.Owner, names ...string) []*locktable.Held {
 	w.Helper()
 	held, err := o.TryLock(w.Ctx, names...)
@@ -70,7 +70,7 @@ func namesOf(locks []*locktable.Held) []string {
 	return out
 }
 
-// begun is a call that runs beside the test.
+// begun is the outcome of a call that runs concurrently with the test.
 type begun struct {
 	held []*locktable.Held
 	err  error
@@ -79,7 +79,7 @@ type begun struct {
 // startLock starts a Lock, and returns once Lock waits or has ended.
 func (w *World) startLock(ctx context.Context, o *locktable.Owner, names ...string) <-chan begun {
 	out := make(chan begun, 1)
-	// The bubble waits for it; it ends with ctx at the latest.
+	// The bubble waits for the goroutine, which ends with ctx at the latest.
 	go func() {
 		held, err := o.Lock(ctx, names...)
 		out <- begun{held, err}
