@@ -44,9 +44,9 @@ func (w *Worker) lookOut(ctx context.Context, place string, end context.CancelCa
 			case <-ctx.Done():
 				return
 			}
-			st, err := w.job.status(ctx)
+			st, err := w.job.currentStatus(ctx)
 			if err == nil && st.Workers <= fewWorkers {
-				seen, _ = w.waiting(ctx, place, st) // on failure, the workers waiting at the end count
+				seen, _ = w.listWaiting(ctx, place, st) // on failure, the workers waiting at the end count
 			}
 		})
 	}
@@ -56,9 +56,9 @@ func (w *Worker) lookOut(ctx context.Context, place string, end context.CancelCa
 	}
 }
 
-// waiting returns the ids of the workers waiting at place.
-func (w *Worker) waiting(ctx context.Context, place string, st status) (map[int]bool, error) {
-	parties, err := w.barrier(place, st.Workers).Waiting(ctx)
+// listWaiting returns the ids of the workers waiting at place.
+func (w *Worker) listWaiting(ctx context.Context, place string, st status) (map[int]bool, error) {
+	parties, err := w.newBarrier(place, st.Workers).Waiting(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -71,11 +71,11 @@ func (w *Worker) waiting(ctx context.Context, place string, st status) (map[int]
 	return out, nil
 }
 
-// absent returns the workers that neither wait now nor waited shortly before.
+// findAbsent returns the workers that neither wait now nor waited shortly before.
 // This worker, which has just given up, is not among them. A worker that waited
 // before, and has died or left since, is absent.
-func (w *Worker) absent(ctx context.Context, place string, st status, before map[int]bool) ([]int, error) {
-	now, err := w.waiting(ctx, place, st)
+func (w *Worker) findAbsent(ctx context.Context, place string, st status, before map[int]bool) ([]int, error) {
+	now, err := w.listWaiting(ctx, place, st)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func (w *Worker) absent(ctx context.Context, place string, st status, before map
 			ids = append(ids, id)
 		}
 	}
-	if list, err := w.job.verify(ctx, gone); err == nil {
+	if list, err := w.job.verifyMembers(ctx, gone); err == nil {
 		for id, m := range list {
 			if m.State != running {
 				ids = append(ids, id)
@@ -100,9 +100,9 @@ func (w *Worker) absent(ctx context.Context, place string, st status, before map
 	return ids, nil
 }
 
-// classify fills in which of the missing workers have died, failed or left.
-func (j *Job) classify(ctx context.Context, e *MissingError) error {
-	list, err := j.verify(ctx, e.IDs)
+// classifyMissing fills in which of the missing workers have died, failed or left.
+func (j *Job) classifyMissing(ctx context.Context, e *MissingError) error {
+	list, err := j.verifyMembers(ctx, e.IDs)
 	if err != nil {
 		return err
 	}
@@ -127,17 +127,17 @@ func (j *Job) classify(ctx context.Context, e *MissingError) error {
 // awaitFault waits until a worker has died or failed, and returns a
 // MissingError with this worker.
 func (j *Job) awaitFault(ctx context.Context) error {
-	return persist(ctx, j.client, func(s *session.Session) error {
+	return retryConflicts(ctx, j.client, func(s *session.Session) error {
 		// The list is read first: a later change of the list fires its watch, and an
 		// earlier change shows in the status.
 		r := newReading(ctx, s)
-		r.Sync(j.run.state())
+		r.Sync(j.run.statePath())
 		live := s.StartChildren(j.run.at(jobformat.DirLive), true)
 		defer optimistic.StopWatch(live)
 		st, _ := r.readStatus(j)
 		here, there := r.IfThere(live)
 		if r.Err == nil && !there {
-			if err := j.mend(ctx); err != nil {
+			if err := j.restoreDeleted(ctx); err != nil {
 				return err
 			}
 			return optimistic.ErrChanged
@@ -145,15 +145,15 @@ func (j *Job) awaitFault(ctx context.Context) error {
 		if r.Err != nil {
 			return r.Err
 		}
-		if err := j.faults(ctx, st, here.Children); err != nil {
+		if err := j.faultError(ctx, st, here.Children); err != nil {
 			return err
 		}
 		return firstOf(ctx, here.Watch)
 	})
 }
 
-// faults is a MissingError if a worker without a znode among live has died or failed.
-func (j *Job) faults(ctx context.Context, st status, live []string) error {
+// faultError is a MissingError if a worker without a znode among live has died or failed.
+func (j *Job) faultError(ctx context.Context, st status, live []string) error {
 	running := map[string]bool{}
 	for _, name := range live {
 		id, _, _ := strings.Cut(name, "-")
@@ -164,7 +164,7 @@ func (j *Job) faults(ctx context.Context, st status, live []string) error {
 		return nil
 	}
 	e := &MissingError{IDs: ids, Workers: st.Workers, Reason: errFaulty}
-	if err := j.classify(ctx, e); err != nil {
+	if err := j.classifyMissing(ctx, e); err != nil {
 		return err
 	}
 	e.IDs, e.Left = slices.Concat(e.Dead, e.Failed), nil

@@ -46,26 +46,26 @@ const (
 func (r *Roster) Changes(ctx context.Context) iter.Seq2[Change, error] {
 	return func(yield func(Change, error) bool) {
 		const op = "follow the members of"
-		if err := r.begin(ctx); err != nil {
-			yield(Change{}, failure(ctx, op, r.path(), err))
+		if err := r.checkCall(ctx); err != nil {
+			yield(Change{}, wrapError(ctx, op, r.errorPath(), err))
 			return
 		}
-		err := r.follow(ctx, func(c Change) bool { return yield(c, nil) })
+		err := r.followChanges(ctx, func(c Change) bool { return yield(c, nil) })
 		if err != nil {
-			yield(Change{}, failure(ctx, op, r.job.Path(), err))
+			yield(Change{}, wrapError(ctx, op, r.job.Path(), err))
 		}
 	}
 }
 
-// follow passes changes to tell until tell returns false.
-func (r *Roster) follow(ctx context.Context, tell func(Change) bool) error {
+// followChanges passes changes to tell until tell returns false.
+func (r *Roster) followChanges(ctx context.Context, tell func(Change) bool) error {
 	while, end := context.WithCancelCause(ctx)
 	hints := make(chan struct{}, 1)
 	var watching sync.WaitGroup
 	// Waited for below; ends with while.
-	watching.Go(func() { end(hint(while, hints, r.members.Events(while))) })
+	watching.Go(func() { end(sendHints(while, hints, r.members.Events(while))) })
 	// Waited for below; ends with while.
-	watching.Go(func() { end(hint(while, hints, r.live.Events(while))) })
+	watching.Go(func() { end(sendHints(while, hints, r.live.Events(while))) })
 	// Waited for below; ends with while.
 	watching.Go(func() { end(r.job.awaitOver(while)) })
 	defer watching.Wait()
@@ -78,21 +78,21 @@ func (r *Roster) follow(ctx context.Context, tell func(Change) bool) error {
 			select {
 			case <-hints: // changes before the end are reported
 			default:
-				return r.end(ctx, b, tell, context.Cause(while))
+				return r.reportEnd(ctx, b, tell, context.Cause(while))
 			}
 		}
 		if r.members.Status().Loaded && r.live.Status().Loaded {
-			more, err := r.compare(ctx, b, tell)
+			more, err := r.reportNews(ctx, b, tell)
 			if err != nil || !more {
-				return r.end(ctx, b, tell, err)
+				return r.reportEnd(ctx, b, tell, err)
 			}
 			b.begun = true
 		}
 	}
 }
 
-// hint signals each change on hints.
-func hint[T any](ctx context.Context, hints chan<- struct{}, events iter.Seq2[T, error]) error {
+// sendHints signals each change on hints.
+func sendHints[T any](ctx context.Context, hints chan<- struct{}, events iter.Seq2[T, error]) error {
 	for _, err := range events {
 		if err != nil {
 			return err
@@ -114,14 +114,14 @@ type book struct {
 	seen             map[int]bool
 }
 
-// compare reports the news in the view, in the order of the ids.
-func (r *Roster) compare(ctx context.Context, b *book, tell func(Change) bool) (more bool, err error) {
+// reportNews reports the news in the view, in the order of the ids.
+func (r *Roster) reportNews(ctx context.Context, b *book, tell func(Change) bool) (more bool, err error) {
 	there := map[int]bool{}
 	var fresh []Member
 	var died []int
 	for _, m := range r.Joined() {
 		there[m.ID], b.seen[m.ID] = true, true
-		if before, known := b.known[m.ID]; known && !b.newer(before, m) {
+		if before, known := b.known[m.ID]; known && !b.isNewer(before, m) {
 			continue
 		}
 		fresh = append(fresh, m)
@@ -129,7 +129,7 @@ func (r *Roster) compare(ctx context.Context, b *book, tell func(Change) bool) (
 			died = append(died, m.ID)
 		}
 	}
-	now, err := r.job.verify(ctx, died)
+	now, err := r.job.verifyMembers(ctx, died)
 	if err != nil {
 		return false, err
 	}
@@ -137,22 +137,22 @@ func (r *Roster) compare(ctx context.Context, b *book, tell func(Change) bool) (
 		before, known := b.known[m.ID]
 		if m.State == dead {
 			sure, found := now[m.ID]
-			if !found || known && !b.newer(before, sure) {
+			if !found || known && !b.isNewer(before, sure) {
 				continue // being removed, or already reported
 			}
 			m = sure
 		}
 		b.known[m.ID] = m
-		if !tell(b.change(before, known, m)) {
+		if !tell(b.describeChange(before, known, m)) {
 			return false, nil
 		}
 	}
-	b.forget(there)
+	b.forgetAbsent(there)
 	return true, nil
 }
 
-// newer reports whether m comes after before.
-func (b *book) newer(before, m Member) bool {
+// isNewer reports whether m comes after before.
+func (b *book) isNewer(before, m Member) bool {
 	switch {
 	case m.created != before.created:
 		return m.created > before.created
@@ -164,7 +164,7 @@ func (b *book) newer(before, m Member) bool {
 	return m.State != running || m.edition > before.edition
 }
 
-func (b *book) change(before Member, known bool, m Member) Change {
+func (b *book) describeChange(before Member, known bool, m Member) Change {
 	switch {
 	case !b.begun:
 		return Change{present, m}
@@ -172,7 +172,7 @@ func (b *book) change(before Member, known bool, m Member) Change {
 		return Change{string(m.State), m}
 	case !known || m.created != before.created:
 		return Change{joined, m}
-	case m.Incarnation > before.Incarnation && before.State.gone() && m.Identity.Name != before.Identity.Name:
+	case m.Incarnation > before.Incarnation && before.State.hasLeft() && m.Identity.Name != before.Identity.Name:
 		return Change{joined, m} // the id is used again
 	case m.Incarnation > before.Incarnation:
 		return Change{restarted, m}
@@ -180,9 +180,9 @@ func (b *book) change(before Member, known bool, m Member) Change {
 	return Change{updated, m}
 }
 
-// forget moves members that no longer exist to forgotten: the job has become
+// forgetAbsent moves members that no longer exist to forgotten: the job has become
 // smaller, or is being removed.
-func (b *book) forget(there map[int]bool) {
+func (b *book) forgetAbsent(there map[int]bool) {
 	for id := range b.known {
 		if !there[id] && b.seen[id] {
 			b.forgotten[id] = b.known[id]
@@ -192,33 +192,34 @@ func (b *book) forget(there map[int]bool) {
 	}
 }
 
-// end reports the remaining changes when the iteration ends with err, and returns err.
-func (r *Roster) end(ctx context.Context, b *book, tell func(Change) bool, err error) error {
+// reportEnd reports the remaining changes when the iteration ends with err, and returns
+// err.
+func (r *Roster) reportEnd(ctx context.Context, b *book, tell func(Change) bool, err error) error {
 	if b.begun && errors.Is(err, ErrOver) {
-		r.last(ctx, b, tell)
+		r.reportLast(ctx, b, tell)
 	}
 	return err
 }
 
-// last reports the workers whose leaving was not reported before the job was over. The view
-// may be older than the end of the job, and the members may have been removed meanwhile.
-// But all workers of a finished job have left, and none has failed.
-func (r *Roster) last(ctx context.Context, b *book, tell func(Change) bool) {
-	out, err := r.job.outcome(ctx)
+// reportLast reports the workers whose leaving was not reported before the job was over.
+// The view may be older than the end of the job, and the members may have been removed
+// meanwhile. But all workers of a finished job have left, and none has failed.
+func (r *Roster) reportLast(ctx context.Context, b *book, tell func(Change) bool) {
+	out, err := r.job.readOutcome(ctx)
 	for id, m := range b.forgotten {
 		if _, again := b.known[id]; !again {
 			b.known[id] = m
 		}
 	}
-	ids := slices.DeleteFunc(idsFrom(0, out.Joined), func(id int) bool { return b.known[id].State.gone() })
+	ids := slices.DeleteFunc(idsFrom(0, out.Joined), func(id int) bool { return b.known[id].State.hasLeft() })
 	if err != nil || len(ids) == 0 {
 		return
 	}
 	now := map[int]Member{}
-	err = fresh(ctx, r.job.client, func(s *session.Session) error {
+	err = readFresh(ctx, r.job.client, func(s *session.Session) error {
 		reading := newReading(ctx, s)
 		for chunk := range slices.Chunk(ids, together) {
-			for _, m := range reading.members(r.job, chunk) {
+			for _, m := range reading.readMembers(r.job, chunk) {
 				now[m.ID] = m
 			}
 		}
@@ -228,7 +229,7 @@ func (r *Roster) last(ctx context.Context, b *book, tell func(Change) bool) {
 		before, known := b.known[id]
 		m, there := now[id]
 		switch {
-		case err == nil && there && m.State.gone() && (!known || b.newer(before, m)):
+		case err == nil && there && m.State.hasLeft() && (!known || b.isNewer(before, m)):
 		case !there && known && out.State == finished:
 			m = before
 			m.State = left
@@ -236,24 +237,24 @@ func (r *Roster) last(ctx context.Context, b *book, tell func(Change) bool) {
 			continue
 		}
 		b.known[id] = m
-		if !tell(b.change(before, known, m)) {
+		if !tell(b.describeChange(before, known, m)) {
 			return
 		}
 	}
 }
 
-// verify reads the present state of workers that seem to have died. If the job is
-// over, it was killed: verify then returns ErrOver instead of dead workers.
-func (j *Job) verify(ctx context.Context, ids []int) (now map[int]Member, err error) {
+// verifyMembers reads the present state of workers that seem to have died. If the job is
+// over, it was killed: verifyMembers then returns ErrOver instead of dead workers.
+func (j *Job) verifyMembers(ctx context.Context, ids []int) (now map[int]Member, err error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	err = fresh(ctx, j.client, func(s *session.Session) error {
+	err = readFresh(ctx, j.client, func(s *session.Session) error {
 		now = map[int]Member{}
 		r := newReading(ctx, s)
 		died := false
 		for chunk := range slices.Chunk(ids, together) {
-			for _, m := range r.members(j, chunk) {
+			for _, m := range r.readMembers(j, chunk) {
 				now[m.ID] = m
 				died = died || m.State == dead
 			}

@@ -25,16 +25,16 @@ var errValid = errors.New("the record of the job can be read: Job.Kill ends the 
 // deleted.
 func (n *Janitor) DeleteDamaged(ctx context.Context, name string) error {
 	const op = "delete the damaged job"
-	err := n.begin(ctx)
+	err := n.checkCall(ctx)
 	if err == nil && name == "" {
 		err = fmt.Errorf("%w: the name is empty", ErrInvalidArgument)
 	}
 	if err != nil {
-		return failure(ctx, op, n.opts.Root, err)
+		return wrapError(ctx, op, n.opts.Root, err)
 	}
 	d := &demolition{path: n.opts.Root + "/" + session.EscapeName(name)}
-	if err := persist(ctx, n.client, func(s *session.Session) error { return d.try(ctx, s) }); err != nil {
-		return failure(ctx, op, d.path, err)
+	if err := retryConflicts(ctx, n.client, func(s *session.Session) error { return d.tryDelete(ctx, s) }); err != nil {
+		return wrapError(ctx, op, d.path, err)
 	}
 	return nil
 }
@@ -46,9 +46,9 @@ type demolition struct {
 	created int64
 }
 
-// try deletes the job, or the rest after an earlier try.
-func (d *demolition) try(ctx context.Context, s *session.Session) error {
-	seen, there, err := d.look(ctx, s)
+// tryDelete deletes the job, or the rest after an earlier try.
+func (d *demolition) tryDelete(ctx context.Context, s *session.Session) error {
+	seen, there, err := d.readJob(ctx, s)
 	switch {
 	case err != nil:
 		return err
@@ -70,15 +70,15 @@ func (d *demolition) try(ctx context.Context, s *session.Session) error {
 		// check of another version never hits it.
 		stat, err := s.Set(ctx, d.path, seen.Data, 0)
 		if err != nil {
-			return again(err)
+			return changedError(err)
 		}
 		version = stat.Version
 	}
-	return again(d.delete(ctx, s, version))
+	return changedError(d.deleteAll(ctx, s, version))
 }
 
-// look reads the job's znode.
-func (d *demolition) look(ctx context.Context, s *session.Session) (seen session.Seen, there bool, err error) {
+// readJob reads the job's znode.
+func (d *demolition) readJob(ctx context.Context, s *session.Session) (seen session.Seen, there bool, err error) {
 	err = s.ReadFresh(ctx, "/", func() error {
 		r := newReading(ctx, s)
 		seen = r.Get(d.path)
@@ -88,11 +88,11 @@ func (d *demolition) look(ctx context.Context, s *session.Session) (seen session
 	return seen, there, err
 }
 
-// delete deletes everything while the job's znode has the version that was read. The
+// deleteAll deletes everything while the job's znode has the version that was read. The
 // znodes that stand for a running job are deleted first, so that the workers of the job
 // see that the job is over.
-func (d *demolition) delete(ctx context.Context, s *session.Session, version int32) error {
-	levels, err := d.levels(ctx, s)
+func (d *demolition) deleteAll(ctx context.Context, s *session.Session, version int32) error {
+	levels, err := d.listLevels(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -122,15 +122,15 @@ func (d *demolition) delete(ctx context.Context, s *session.Session, version int
 	return s.Delete(ctx, d.path, version)
 }
 
-// levels lists the descendants of the job's znode: its children, their
+// listLevels lists the descendants of the job's znode: its children, their
 // children, and so on.
-func (d *demolition) levels(ctx context.Context, s *session.Session) (levels [][]string, err error) {
+func (d *demolition) listLevels(ctx context.Context, s *session.Session) (levels [][]string, err error) {
 	for parents := []string{d.path}; len(parents) > 0; {
 		var level []string
 		r := newReading(ctx, s)
 		for chunk := range slices.Chunk(parents, together) {
 			for i, seen := range r.ListAll(chunk...) {
-				level = append(level, paths(chunk[i], seen.Children)...)
+				level = append(level, pathsBelow(chunk[i], seen.Children)...)
 			}
 		}
 		if r.Err != nil {
@@ -144,9 +144,9 @@ func (d *demolition) levels(ctx context.Context, s *session.Session) (levels [][
 	return levels, nil
 }
 
-// again returns ErrChanged if err only shows that the job has changed since the
+// changedError returns ErrChanged if err only shows that the job has changed since the
 // read, otherwise err.
-func again(err error) error {
+func changedError(err error) error {
 	for _, changed := range []error{session.ErrBadVersion, session.ErrNoNode, session.ErrNotEmpty} {
 		if errors.Is(err, changed) {
 			return optimistic.ErrChanged

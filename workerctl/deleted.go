@@ -22,7 +22,7 @@ import (
 // deletedError is the error of a job whose znode at path is missing: ErrOver if the job is
 // over.
 func (j *Job) deletedError(ctx context.Context, path string) error {
-	st, err := j.status(ctx)
+	st, err := j.currentStatus(ctx)
 	switch {
 	case err != nil:
 		return err
@@ -41,11 +41,11 @@ func (j *Job) lostMember(path string) error {
 // a part of the job was deleted.
 var errMisfit = errors.New("a part of the job is missing")
 
-// repair recreates deleted znodes of the job, if refused, the error of a transaction, says
-// that a znode is missing. The status had the version that the transaction was made for, so
-// znodes that change only together with the status are either as expected or damaged. The
-// error is refused if nothing had to be repaired.
-func (j *Job) repair(ctx context.Context, refused error) (repaired bool, err error) {
+// repairJob recreates deleted znodes of the job, if refused, the error of a transaction,
+// says that a znode is missing. The status had the version that the transaction was made
+// for, so znodes that change only together with the status are either as expected or
+// damaged. The error is refused if nothing had to be repaired.
+func (j *Job) repairJob(ctx context.Context, refused error) (repaired bool, err error) {
 	part := ""
 	var txn *session.TxnError
 	if errors.As(refused, &txn) && (errors.Is(refused, session.ErrNoNode) || errors.Is(refused, session.ErrNodeExists)) {
@@ -55,7 +55,7 @@ func (j *Job) repair(ctx context.Context, refused error) (repaired bool, err err
 	case jobformat.NodeSize:
 		return true, j.restoreSize(ctx)
 	case jobformat.DirLive: // a live node may have gone with its session
-		if exists, err := j.exists(ctx, j.run.at(part)); exists || err != nil {
+		if exists, err := j.znodeExists(ctx, j.run.at(part)); exists || err != nil {
 			return false, errors.Join(refused, err)
 		}
 	case jobformat.NodeFull, jobformat.DirMembers, jobformat.DirIDs, jobformat.DirFree:
@@ -64,12 +64,12 @@ func (j *Job) repair(ctx context.Context, refused error) (repaired bool, err err
 			return false, refused
 		}
 	}
-	err = j.mend(ctx)
+	err = j.restoreDeleted(ctx)
 	return err == nil, err
 }
 
-// exists reports whether a znode exists, as far as the server knows.
-func (j *Job) exists(ctx context.Context, path string) (exists bool, err error) {
+// znodeExists reports whether a znode exists, as far as the server knows.
+func (j *Job) znodeExists(ctx context.Context, path string) (exists bool, err error) {
 	err = j.txs.Apply(ctx, func(tx *stm.Tx) error {
 		nodes, err := tx.Peek(path)
 		exists = err == nil && nodes[0].Exists
@@ -92,7 +92,7 @@ func (j *Job) restoreSize(ctx context.Context) error {
 		data := []byte(strconv.Itoa(st.Workers))
 		switch size := others[0]; {
 		case !size.Exists:
-			return j.create(tx, size.Path, data)
+			return j.createNode(tx, size.Path, data)
 		case string(size.Data) != string(data):
 			return errors.Join(tx.Depend(size), tx.Set(size.Path, data))
 		}
@@ -112,16 +112,16 @@ func (j *Job) restoredSize(ctx context.Context) error {
 // into a request.
 const mostMended = 1000
 
-// mend recreates the deleted znodes of a job that is not over; if a member is missing, the
-// error names it. mend uses one transaction on condition of the status's version. All
-// created znodes, except the children of live, change only in transactions that change the
-// status: so they are correct if the status has not changed since the members were read. A
-// missing live folder has no children. If the job has ended meanwhile, its status has
-// another version, and no znode is created.
-func (j *Job) mend(ctx context.Context) error {
+// restoreDeleted recreates the deleted znodes of a job that is not over; if a member is
+// missing, the error names it. restoreDeleted uses one transaction on condition of the
+// status's version. All created znodes, except the children of live, change only in
+// transactions that change the status: so they are correct if the status has not changed
+// since the members were read. A missing live folder has no children. If the job has ended
+// meanwhile, its status has another version, and no znode is created.
+func (j *Job) restoreDeleted(ctx context.Context) error {
 	return j.txs.Apply(ctx, func(tx *stm.Tx) error {
 		m := &mending{job: j, tx: tx, children: map[string][]string{}}
-		if err := m.collect(); err != nil {
+		if err := m.collectEdits(); err != nil {
 			return err
 		}
 		if len(m.edits) > mostMended {
@@ -137,8 +137,8 @@ func (j *Job) mend(ctx context.Context) error {
 	})
 }
 
-// mending is a call of mend: children has the names below each existing folder, and edits
-// are the edits to make.
+// mending is a call of restoreDeleted: children has the names below each existing folder,
+// and edits are the edits to make.
 type mending struct {
 	job      *Job
 	tx       *stm.Tx
@@ -147,16 +147,16 @@ type mending struct {
 	edits    []func() error
 }
 
-func (m *mending) create(path string, data []byte) {
-	m.edits = append(m.edits, func() error { return m.job.create(m.tx, path, data) })
+func (m *mending) planCreate(path string, data []byte) {
+	m.edits = append(m.edits, func() error { return m.job.createNode(m.tx, path, data) })
 }
 
-func (m *mending) delete(path string) {
+func (m *mending) planDelete(path string) {
 	m.edits = append(m.edits, func() error { return m.tx.Delete(path) })
 }
 
-// collect reads the job and finds the missing znodes.
-func (m *mending) collect() (err error) {
+// collectEdits reads the job and finds the missing znodes.
+func (m *mending) collectEdits() (err error) {
 	j := m.job
 	if m.status, _, err = j.readStatus(m.tx); err != nil {
 		return err
@@ -172,17 +172,17 @@ func (m *mending) collect() (err error) {
 		if node.Exists {
 			m.children[name] = names
 		} else if name != jobformat.NodeFull {
-			m.create(node.Path, nil)
+			m.planCreate(node.Path, nil)
 		}
 	}
 	if err := m.collectMembers(); err != nil {
 		return err
 	}
 	switch _, full := m.children[jobformat.NodeFull]; {
-	case full && !m.status.full():
-		m.delete(j.run.at(jobformat.NodeFull))
-	case !full && m.status.full():
-		m.create(j.run.at(jobformat.NodeFull), nil)
+	case full && !m.status.isFull():
+		m.planDelete(j.run.at(jobformat.NodeFull))
+	case !full && m.status.isFull():
+		m.planCreate(j.run.at(jobformat.NodeFull), nil)
 	}
 	return nil
 }
@@ -202,7 +202,7 @@ func (m *mending) collectMembers() error {
 		for i, one := range members {
 			switch {
 			case one == nil:
-				return j.lostMember(j.run.member(chunk[i]))
+				return j.lostMember(j.run.memberPath(chunk[i]))
 			case j.record.ReuseIDs && one.Left:
 				free[strconv.Itoa(one.ID)] = true
 			default:
@@ -212,22 +212,22 @@ func (m *mending) collectMembers() error {
 	}
 	for _, name := range m.children[jobformat.DirMembers] {
 		if id, err := parseID(name); err == nil && id >= m.status.Next {
-			return fmt.Errorf("%w: %s exists, and the id was not given out: delete it", ErrRecord, j.run.member(id))
+			return fmt.Errorf("%w: %s exists, and the id was not given out: delete it", ErrRecord, j.run.memberPath(id))
 		}
 	}
 	for name, id := range ids {
 		if !slices.Contains(m.children[jobformat.DirIDs], session.EscapeName(name)) {
-			m.create(j.run.identity(name), []byte(strconv.Itoa(id)))
+			m.planCreate(j.run.identityPath(name), []byte(strconv.Itoa(id)))
 		}
 	}
 	for name := range free {
 		if !slices.Contains(m.children[jobformat.DirFree], name) {
-			m.create(j.run.at(jobformat.DirFree, name), nil)
+			m.planCreate(j.run.at(jobformat.DirFree, name), nil)
 		}
 	}
 	for _, name := range m.children[jobformat.DirFree] {
 		if _, err := parseID(name); err == nil && !free[name] {
-			m.delete(j.run.at(jobformat.DirFree, name))
+			m.planDelete(j.run.at(jobformat.DirFree, name))
 		}
 	}
 	return nil
@@ -237,7 +237,7 @@ func (m *mending) collectMembers() error {
 func (j *Job) peekMembers(tx *stm.Tx, ids []int) ([]*member, error) {
 	paths := make([]string, len(ids))
 	for i, id := range ids {
-		paths[i] = j.run.member(id)
+		paths[i] = j.run.memberPath(id)
 	}
 	nodes, err := tx.Peek(paths...)
 	if err != nil {

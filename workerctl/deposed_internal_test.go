@@ -18,14 +18,14 @@ import (
 func TestDecisionsDoNotBelieveALeaderThatLeadsNobody(t *testing.T) {
 	for name, decide := range map[string]func(ctx context.Context, j *Job, s *session.Session, k *Worker) error{
 		"size": func(ctx context.Context, j *Job, _ *session.Session, _ *Worker) error {
-			_, err := j.size(ctx)
+			_, err := j.readSize(ctx)
 			return err
 		},
 		"awaitFull": func(ctx context.Context, j *Job, _ *session.Session, _ *Worker) error { return j.awaitFull(ctx) },
 		"Scale":     func(ctx context.Context, j *Job, _ *session.Session, _ *Worker) error { return j.Scale(ctx, 1) },
 		"departure": func(ctx context.Context, j *Job, _ *session.Session, k *Worker) error {
 			return j.txs.Apply(ctx, func(tx *stm.Tx) error {
-				_, _, err := (&departure{w: k, m: k.member(), read: true}).look(tx)
+				_, _, err := (&departure{w: k, m: k.currentMember(), read: true}).readOutcome(tx)
 				return err
 			})
 		},

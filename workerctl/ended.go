@@ -25,18 +25,18 @@ func (j *Job) recordEnd(ctx context.Context, s *session.Session) error {
 		if err != nil || !st.State.Over() {
 			return errors.Join(errNoEnd, err) // garbage does not tell how the job ended
 		}
-		at, err := tx.Get(j.run.state())
-		return errors.Join(err, j.create(tx, j.run.ended(), encode(j.ending(st, at.Stat))))
+		at, err := tx.Get(j.run.statePath())
+		return errors.Join(err, j.createNode(tx, j.run.endedPath(), encode(j.newEnding(st, at.Stat))))
 	}
 	err := j.txs.Apply(ctx, record)
-	if path, refused := optimistic.Culprit(err); path == j.run.ended() && errors.Is(refused, session.ErrNoNode) {
-		if err = s.EnsurePath(ctx, j.opts.Root+"/"+jobformat.DirEnded, session.Container, j.opts.create()); err == nil {
+	if path, refused := optimistic.Culprit(err); path == j.run.endedPath() && errors.Is(refused, session.ErrNoNode) {
+		if err = s.EnsurePath(ctx, j.opts.Root+"/"+jobformat.DirEnded, session.Container, j.opts.createOptions()); err == nil {
 			err = j.txs.Apply(ctx, record)
 		}
 	}
 	switch {
 	case err == nil:
-		return prune(ctx, s, j.opts, j.run.ended())
+		return pruneSome(ctx, s, j.opts, j.run.endedPath())
 	case errors.Is(err, session.ErrNodeExists), errors.Is(err, session.ErrNoAuth), errors.Is(err, errNoEnd):
 		return nil // also if another client has removed the job
 	}
@@ -51,14 +51,14 @@ func pruneEnded(ctx context.Context, client *session.Client, opts Options) error
 	if opts.Retention < 0 {
 		return nil
 	}
-	return persist(ctx, client, func(s *session.Session) error { return prune(ctx, s, opts, "") })
+	return retryConflicts(ctx, client, func(s *session.Session) error { return pruneSome(ctx, s, opts, "") })
 }
 
-// prune is pruneEnded. After the write of the record newest, prune reads only
-// some of the other records: the records after newest in the order of the
-// names. So each end of a job costs a constant number of requests, and every
-// record has its turn.
-func prune(ctx context.Context, s *session.Session, opts Options, newest string) error {
+// pruneSome is pruneEnded in one session. After the write of the record newest,
+// pruneSome reads only some of the other records: the records after newest in the
+// order of the names. So each end of a job costs a constant number of requests,
+// and every record has its turn.
+func pruneSome(ctx context.Context, s *session.Session, opts Options, newest string) error {
 	dir := opts.Root + "/" + jobformat.DirEnded
 	r := newReading(ctx, s)
 	names := r.List(dir)
@@ -70,7 +70,7 @@ func prune(ctx context.Context, s *session.Session, opts Options, newest string)
 	}
 	now := time.Now() // a janitor's own clock; otherwise the servers' clock, read from newest
 	for chunk := range slices.Chunk(names, together) {
-		seen, _ := r.GetReadable(paths(dir, chunk)...)
+		seen, _ := r.GetReadable(pathsBelow(dir, chunk)...)
 		var old []string
 		for i, one := range seen {
 			if !one.Exists {

@@ -51,13 +51,13 @@ type MissingError struct {
 }
 
 func (e *MissingError) Error() string {
-	who := ranges(e.IDs)
+	who := formatRanges(e.IDs)
 	for _, part := range []struct {
 		what string
 		ids  []int
 	}{{"dead", e.Dead}, {"failed", e.Failed}, {"left", e.Left}} {
 		if len(part.ids) > 0 {
-			who += "; " + part.what + ": " + ranges(part.ids)
+			who += "; " + part.what + ": " + formatRanges(part.ids)
 		}
 	}
 	if len(e.Failed) > 0 { // one reason, possibly of thousands
@@ -80,11 +80,11 @@ type InUseError struct {
 }
 
 func (e *InUseError) Error() string {
-	return fmt.Sprintf("these workers must leave before: %s", ranges(e.IDs))
+	return fmt.Sprintf("these workers must leave before: %s", formatRanges(e.IDs))
 }
 
-// ranges formats ids, which must be sorted, as "0-3, 7".
-func ranges(ids []int) string {
+// formatRanges formats ids, which must be sorted, as "0-3, 7".
+func formatRanges(ids []int) string {
 	var out []string
 	for i := 0; i < len(ids); {
 		end := i
@@ -100,9 +100,9 @@ func ranges(ids []int) string {
 	return strings.Join(out, ", ")
 }
 
-// failure names operation and path. A context's error is there for errors.Is
+// wrapError names operation and path. A context's error is there for errors.Is
 // beside its cause.
-func failure(ctx context.Context, op, path string, err error) error {
+func wrapError(ctx context.Context, op, path string, err error) error {
 	if path != "" { // a zero value has none
 		op += " " + path
 	}

@@ -34,7 +34,7 @@ func (who Identity) withDefaults() (Identity, error) {
 	for field, value := range map[string]string{
 		"Identity.Name": who.Name, "Identity.Node": who.Node, "Identity.Rack": who.Rack, "Identity.DataCenter": who.DataCenter,
 	} {
-		if err := text(field, value); err != nil {
+		if err := checkText(field, value); err != nil {
 			return who, err
 		}
 	}
@@ -42,11 +42,11 @@ func (who Identity) withDefaults() (Identity, error) {
 		if a == "" {
 			return who, fmt.Errorf("%w: one of Identity.Addresses is empty", ErrInvalidArgument)
 		}
-		if err := text("Identity.Addresses", a); err != nil {
+		if err := checkText("Identity.Addresses", a); err != nil {
 			return who, err
 		}
 	}
-	return who, texts("Identity.KV", who.KV)
+	return who, checkTexts("Identity.KV", who.KV)
 }
 
 // identityOf returns the identity of m.

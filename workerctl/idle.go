@@ -11,9 +11,9 @@ import (
 	"github.com/zkrecipes/zkrecipes/stm"
 )
 
-// expire reports whether the job is over. If no worker has lived for Options.Abandoned,
-// expire ends the job first. If no worker lives now, expire starts the count of the idle
-// time, unless another client has started it.
+// expireIdle reports whether the job is over. If no worker has lived for Options.Abandoned,
+// expireIdle ends the job first. If no worker lives now, expireIdle starts the count of the
+// idle time, unless another client has started it.
 //
 // The job's idle node keeps the time: its data is the version of the status at the first
 // check, and the idle time is the difference between the node's creation and its last
@@ -22,9 +22,9 @@ import (
 // the same version, no worker lived in between: such a worker would have joined after
 // the first check, which changes the version, or before it, and would have been alive at
 // the first check.
-func (j *Job) expire(ctx context.Context) (over bool, err error) {
+func (j *Job) expireIdle(ctx context.Context) (over bool, err error) {
 	aged := false
-	results, err := j.apply(ctx, func(tx *stm.Tx) (err error) {
+	results, err := j.applyTxn(ctx, func(tx *stm.Tx) (err error) {
 		over, aged, err = j.markIdle(tx)
 		return err
 	})
@@ -35,7 +35,7 @@ func (j *Job) expire(ctx context.Context) (over bool, err error) {
 	if time.Duration(now.Mtime-now.Ctime)*time.Millisecond < j.opts.Abandoned {
 		return false, nil
 	}
-	return j.abandon(ctx, now)
+	return j.endAbandoned(ctx, now)
 }
 
 // markIdle creates, deletes or changes the idle node. A change updates the node's time of
@@ -46,7 +46,7 @@ func (j *Job) markIdle(tx *stm.Tx) (over, aged bool, err error) {
 	if err != nil || st.State.Over() {
 		return err == nil, false, err
 	}
-	state, err := tx.Get(j.run.state())
+	state, err := tx.Get(j.run.statePath())
 	alive, idle := others[0].Stat.NumChildren > 0, others[1]
 	text := []byte(strconv.Itoa(int(state.Stat.Version)))
 	if idle.Exists || !alive {
@@ -58,18 +58,18 @@ func (j *Job) markIdle(tx *stm.Tx) (over, aged bool, err error) {
 		err = tx.Delete(idle.Path)
 	case alive:
 	case !idle.Exists:
-		err = j.create(tx, idle.Path, text)
+		err = j.createNode(tx, idle.Path, text)
 	case string(idle.Data) != string(text):
-		err = errors.Join(tx.Delete(idle.Path), j.create(tx, idle.Path, text))
+		err = errors.Join(tx.Delete(idle.Path), j.createNode(tx, idle.Path, text))
 	default:
 		aged, err = true, tx.Set(idle.Path, idle.Data)
 	}
 	return false, aged, err
 }
 
-// abandon ends the job if nothing has changed since its idle node had the stat.
-func (j *Job) abandon(ctx context.Context, idle session.Stat) (over bool, err error) {
-	_, err = j.apply(ctx, func(tx *stm.Tx) error {
+// endAbandoned ends the job if nothing has changed since its idle node had the stat.
+func (j *Job) endAbandoned(ctx context.Context, idle session.Stat) (over bool, err error) {
+	_, err = j.applyTxn(ctx, func(tx *stm.Tx) error {
 		st, others, err := j.readStatus(tx, j.run.at(jobformat.NodeIdle))
 		switch {
 		case err != nil:
@@ -78,7 +78,7 @@ func (j *Job) abandon(ctx context.Context, idle session.Stat) (over bool, err er
 			over = true
 			return nil
 		}
-		state, err := tx.Get(j.run.state())
+		state, err := tx.Get(j.run.statePath())
 		if now := others[0]; err != nil || !now.Exists || now.Stat.Czxid != idle.Czxid || string(now.Data) != strconv.Itoa(int(state.Stat.Version)) {
 			over = false
 			return err

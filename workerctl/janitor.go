@@ -43,15 +43,15 @@ func NewJanitor(client *session.Client, o *Options) *Janitor {
 // [Janitor.Sweep] returns the reason.
 func (n *Janitor) Run(ctx context.Context) error {
 	const op = "run janitor"
-	if err := n.begin(ctx); err != nil {
-		return failure(ctx, op, n.opts.Root, err)
+	if err := n.checkCall(ctx); err != nil {
+		return wrapError(ctx, op, n.opts.Root, err)
 	}
 	el := election.New(n.client, n.opts.Root+"/"+jobformat.DirJanitor, &election.Options{ACL: n.opts.ACL})
 	err := el.Run(ctx, func(ctx context.Context, _ *election.Leadership) error {
 		pause := time.NewTicker(max(min(n.opts.Abandoned/4, longestPause), time.Millisecond))
 		defer pause.Stop()
 		for {
-			if _, err := n.sweep(ctx); errors.Is(err, session.ErrClosed) {
+			if _, err := n.sweepJobs(ctx); errors.Is(err, session.ErrClosed) {
 				return err
 			}
 			select {
@@ -62,7 +62,7 @@ func (n *Janitor) Run(ctx context.Context) error {
 		}
 	})
 	if err != nil {
-		return failure(ctx, op, n.opts.Root, err)
+		return wrapError(ctx, op, n.opts.Root, err)
 	}
 	return nil
 }
@@ -73,17 +73,17 @@ func (n *Janitor) Run(ctx context.Context) error {
 // workers starts the time of Options.Abandoned.
 func (n *Janitor) Sweep(ctx context.Context) (removed []string, err error) {
 	const op = "sweep"
-	if err := n.begin(ctx); err != nil {
-		return nil, failure(ctx, op, n.opts.Root, err)
+	if err := n.checkCall(ctx); err != nil {
+		return nil, wrapError(ctx, op, n.opts.Root, err)
 	}
-	removed, err = n.sweep(ctx)
+	removed, err = n.sweepJobs(ctx)
 	if err != nil {
-		return removed, failure(ctx, op, n.opts.Root, err)
+		return removed, wrapError(ctx, op, n.opts.Root, err)
 	}
 	return removed, nil
 }
 
-func (n *Janitor) begin(ctx context.Context) error {
+func (n *Janitor) checkCall(ctx context.Context) error {
 	if err := checkContext(ctx); err != nil {
 		return err
 	}
@@ -93,20 +93,20 @@ func (n *Janitor) begin(ctx context.Context) error {
 	return n.err
 }
 
-func (n *Janitor) sweep(ctx context.Context) (removed []string, err error) {
+func (n *Janitor) sweepJobs(ctx context.Context) (removed []string, err error) {
 	jobs, failures, err := jobsOf(ctx, n.client, n.opts)
 	if err != nil {
 		return nil, err
 	}
 	for _, j := range jobs {
-		over, err := j.expire(ctx)
+		over, err := j.expireIdle(ctx)
 		if over && err == nil {
-			if err = j.remove(ctx); err == nil {
+			if err = j.removeJob(ctx); err == nil {
 				removed = append(removed, j.Name())
 			}
 		}
 		if errors.Is(err, ErrOver) {
-			err = j.remove(ctx) // by another client, or partly by hand
+			err = j.removeJob(ctx) // by another client, or partly by hand
 		}
 		if err != nil {
 			failures = append(failures, fmt.Errorf("%s: %w", j.Path(), err))

@@ -67,7 +67,7 @@ type Info struct {
 func newJob(client *session.Client, o Options, record job) *Job {
 	j := &Job{client: client, opts: o, record: record, run: newRun(o.Root, record.Name, record.ID)}
 	j.line = lock.New(client, o.Root+"/"+jobformat.DirJoin+"/"+session.EscapeName(record.Name), &lock.Options{ACL: o.ACL})
-	j.txs = j.transactor()
+	j.txs = j.newTransactor()
 	return j
 }
 
@@ -75,19 +75,19 @@ func newJob(client *session.Client, o Options, record job) *Job {
 // ErrNoJob if no such job exists.
 func Attach(ctx context.Context, client *session.Client, name string, o *Options) (*Job, error) {
 	const op = "attach to"
-	opts, err := begin(ctx, client, name, o)
+	opts, err := checkArguments(ctx, client, name, o)
 	if err != nil {
-		return nil, failure(ctx, op, name, err)
+		return nil, wrapError(ctx, op, name, err)
 	}
-	record, err := find(ctx, client, opts.Root+"/"+session.EscapeName(name))
+	record, err := findRecord(ctx, client, opts.Root+"/"+session.EscapeName(name))
 	if err != nil {
-		return nil, failure(ctx, op, opts.Root+"/"+session.EscapeName(name), err)
+		return nil, wrapError(ctx, op, opts.Root+"/"+session.EscapeName(name), err)
 	}
 	return newJob(client, opts, record), nil
 }
 
-// begin checks the arguments of all constructors.
-func begin(ctx context.Context, client *session.Client, name string, o *Options) (Options, error) {
+// checkArguments checks the arguments of all constructors.
+func checkArguments(ctx context.Context, client *session.Client, name string, o *Options) (Options, error) {
 	opts, err := o.withDefaults()
 	switch e := checkContext(ctx); {
 	case e != nil:
@@ -99,7 +99,7 @@ func begin(ctx context.Context, client *session.Client, name string, o *Options)
 	case name == "":
 		return opts, fmt.Errorf("%w: Name is empty", ErrInvalidArgument)
 	}
-	return opts, text("Name", name)
+	return opts, checkText("Name", name)
 }
 
 // checkContext is the error of a context that is nil or has ended.
@@ -113,8 +113,8 @@ func checkContext(ctx context.Context) error {
 	return nil
 }
 
-// begin checks ctx, and that the job is not a zero value.
-func (j *Job) begin(ctx context.Context) error {
+// checkCall checks ctx, and that the job is not a zero value.
+func (j *Job) checkCall(ctx context.Context) error {
 	if err := checkContext(ctx); err != nil {
 		return err
 	}
@@ -124,9 +124,9 @@ func (j *Job) begin(ctx context.Context) error {
 	return nil
 }
 
-// find reads the record of the job at path.
-func find(ctx context.Context, client *session.Client, path string) (record job, err error) {
-	err = fresh(ctx, client, func(s *session.Session) error {
+// findRecord reads the record of the job at path.
+func findRecord(ctx context.Context, client *session.Client, path string) (record job, err error) {
+	err = readFresh(ctx, client, func(s *session.Session) error {
 		r := newReading(ctx, s)
 		seen := r.Get(path)
 		switch {
@@ -151,51 +151,51 @@ func (j *Job) Name() string { return j.record.Name }
 func (j *Job) ID() string { return j.record.ID }
 
 // Path returns the path of the job's znode.
-func (j *Job) Path() string { return j.run.job() }
+func (j *Job) Path() string { return j.run.jobPath() }
 
 // Info returns the state of the job, or its outcome. The error wraps ErrOver if
 // the job is over and removed, and the record of its outcome is gone; see
 // Options.Retention.
 func (j *Job) Info(ctx context.Context) (Info, error) {
-	in, err := j.current(ctx)
+	in, err := j.currentInfo(ctx)
 	if !errors.Is(err, ErrOver) {
 		return in, err
 	}
-	if out, e := j.outcome(ctx); e == nil {
+	if out, e := j.readOutcome(ctx); e == nil {
 		return out, nil
 	}
 	return in, err
 }
 
-// current returns the present state of the job; ErrOver if the job is removed.
-func (j *Job) current(ctx context.Context) (Info, error) {
+// currentInfo returns the present state of the job; ErrOver if the job is removed.
+func (j *Job) currentInfo(ctx context.Context) (Info, error) {
 	const op = "look at"
-	if err := j.begin(ctx); err != nil {
-		return Info{}, failure(ctx, op, j.Path(), err)
+	if err := j.checkCall(ctx); err != nil {
+		return Info{}, wrapError(ctx, op, j.Path(), err)
 	}
 	var info Info
-	err := fresh(ctx, j.client, func(s *session.Session) (err error) {
-		info, err = j.info(ctx, s)
+	err := readFresh(ctx, j.client, func(s *session.Session) (err error) {
+		info, err = j.readInfo(ctx, s)
 		return err
 	})
 	if err != nil {
-		return Info{}, failure(ctx, op, j.Path(), err)
+		return Info{}, wrapError(ctx, op, j.Path(), err)
 	}
 	return info, nil
 }
 
-func (j *Job) info(ctx context.Context, s *session.Session) (Info, error) {
+func (j *Job) readInfo(ctx context.Context, s *session.Session) (Info, error) {
 	r := newReading(ctx, s)
-	seen := r.GetAll(j.run.state(), j.run.at(jobformat.DirLive))
-	st, _ := r.status(seen[0])
+	seen := r.GetAll(j.run.statePath(), j.run.at(jobformat.DirLive))
+	st, _ := r.decodeStatus(seen[0])
 	if r.Err != nil {
 		return Info{}, r.Err
 	}
-	return j.describe(st, int(seen[1].Stat.NumChildren)), nil
+	return j.describeJob(st, int(seen[1].Stat.NumChildren)), nil
 }
 
-// describe returns the job in state st with the number of live workers.
-func (j *Job) describe(st status, live int) Info {
+// describeJob returns the job in state st with the number of live workers.
+func (j *Job) describeJob(st status, live int) Info {
 	r := j.record
 	return Info{
 		ID: r.ID, Name: r.Name, State: State(st.State), Workers: st.Workers, Joined: st.Next, Left: st.Left, Failed: st.Failed,

@@ -31,20 +31,20 @@ import (
 // and then retries.
 func (j *Job) Join(ctx context.Context, who Identity) (*Worker, error) {
 	const op = "join"
-	if err := j.begin(ctx); err != nil {
-		return nil, failure(ctx, op, j.Path(), err)
+	if err := j.checkCall(ctx); err != nil {
+		return nil, wrapError(ctx, op, j.Path(), err)
 	}
 	who, err := who.withDefaults()
 	if err != nil {
-		return nil, failure(ctx, op, j.Path(), err)
+		return nil, wrapError(ctx, op, j.Path(), err)
 	}
 	e := &entrance{job: j, who: who, claim: session.NewID()}
 	// The session may be lost between the transaction and the hold. The worker
 	// then comes back in the next session.
-	err = j.client.Retry(ctx, func(*session.Session) error { return e.enter(ctx) })
+	err = j.client.Retry(ctx, func(*session.Session) error { return e.joinAndHold(ctx) })
 	if err != nil {
-		e.abandon()
-		return nil, failure(ctx, op, j.Path(), err)
+		e.abandonAttempts()
+		return nil, wrapError(ctx, op, j.Path(), err)
 	}
 	return e.worker, nil
 }
@@ -78,11 +78,11 @@ type scene struct {
 	free []int
 }
 
-// enter joins, and holds the live node.
-func (e *entrance) enter(ctx context.Context) error {
+// joinAndHold joins, and holds the live node.
+func (e *entrance) joinAndHold(ctx context.Context) error {
 	var last attempt
-	results, err := e.job.apply(ctx, func(tx *stm.Tx) (err error) {
-		last, err = e.plan(tx)
+	results, err := e.job.applyTxn(ctx, func(tx *stm.Tx) (err error) {
+		last, err = e.planJoin(tx)
 		return err
 	})
 	if err != nil {
@@ -91,20 +91,20 @@ func (e *entrance) enter(ctx context.Context) error {
 	if len(results) > 0 {
 		last.token = results[0].Stat.Mzxid // all of the transaction has this zxid
 	}
-	return e.hold(ctx, last)
+	return e.holdLive(ctx, last)
 }
 
-// abandon deletes, in the background, the live nodes of a call that has failed:
+// abandonAttempts deletes, in the background, the live nodes of a call that has failed:
 // after their creations. No other node ever has their names.
-func (e *entrance) abandon() {
+func (e *entrance) abandonAttempts() {
 	for _, a := range e.attempts {
-		optimistic.DeleteLater(a.s, e.job.run.live(a.m))
+		optimistic.DeleteLater(a.s, e.job.run.livePath(a.m))
 	}
 }
 
-// plan plans one attempt to join, or recognizes an earlier one.
-func (e *entrance) plan(tx *stm.Tx) (attempt, error) {
-	sc, err := e.look(tx)
+// planJoin plans one attempt to join, or recognizes an earlier one.
+func (e *entrance) planJoin(tx *stm.Tx) (attempt, error) {
+	sc, err := e.readScene(tx)
 	if err != nil {
 		return attempt{}, err
 	}
@@ -115,7 +115,7 @@ func (e *entrance) plan(tx *stm.Tx) (attempt, error) {
 	if sc.known != nil {
 		a.m, err = e.comeBack(tx, sc)
 	} else {
-		a.m, err = e.begin(tx, sc)
+		a.m, err = e.joinNew(tx, sc)
 	}
 	if err == nil {
 		e.attempts = append(e.attempts, a)
@@ -123,17 +123,17 @@ func (e *entrance) plan(tx *stm.Tx) (attempt, error) {
 	return a, err
 }
 
-// look reads the status, and the id, member and live node of the identity.
-func (e *entrance) look(tx *stm.Tx) (sc scene, err error) {
+// readScene reads the status, and the id, member and live node of the identity.
+func (e *entrance) readScene(tx *stm.Tx) (sc scene, err error) {
 	run := e.job.run
-	st, others, err := e.job.readStatus(tx, run.identity(e.who.Name))
+	st, others, err := e.job.readStatus(tx, run.identityPath(e.who.Name))
 	if err != nil {
 		return sc, err
 	}
 	sc.status = st
 	switch {
 	case others[0].Exists:
-		return sc, e.lookUp(tx, &sc, string(others[0].Data))
+		return sc, e.readMember(tx, &sc, string(others[0].Data))
 	case e.job.record.ReuseIDs && st.Left > 0:
 		dir, names, err := tx.PeekChildren(run.at(jobformat.DirFree))
 		switch {
@@ -157,8 +157,8 @@ func (sc *scene) setFree(names []string) {
 	}
 }
 
-// lookUp reads the member with this id, and its live node.
-func (e *entrance) lookUp(tx *stm.Tx, sc *scene, id string) error {
+// readMember reads the member with this id, and its live node.
+func (e *entrance) readMember(tx *stm.Tx, sc *scene, id string) error {
 	n, err := parseID(id)
 	if err != nil {
 		return err
@@ -170,44 +170,44 @@ func (e *entrance) lookUp(tx *stm.Tx, sc *scene, id string) error {
 	case sc.known == nil:
 		return errMisfit
 	}
-	nodes, err := tx.Peek(e.job.run.live(*sc.known))
+	nodes, err := tx.Peek(e.job.run.livePath(*sc.known))
 	if err == nil {
 		sc.live = nodes[0]
 	}
 	return err
 }
 
-// begin assigns an id to a new identity. The first operation sets the status:
+// joinNew assigns an id to a new identity. The first operation sets the status:
 // its zxid is the transaction's.
-func (e *entrance) begin(tx *stm.Tx, sc scene) (m member, err error) {
+func (e *entrance) joinNew(tx *stm.Tx, sc scene) (m member, err error) {
 	j, run := e.job, e.job.run
-	id, next, old, stored, err := e.choose(tx, sc)
+	id, next, old, stored, err := e.chooseID(tx, sc)
 	if err != nil {
 		return m, err
 	}
-	m = successor(old, id, e.claim, e.who)
+	m = newSuccessor(old, id, e.claim, e.who)
 	err = j.setStatus(tx, next)
 	if old != nil {
-		err = errors.Join(err, tx.Depend(stored), tx.Set(stored.Path, encode(m)), tx.Delete(run.free(id)))
+		err = errors.Join(err, tx.Depend(stored), tx.Set(stored.Path, encode(m)), tx.Delete(run.freePath(id)))
 	} else {
-		err = errors.Join(err, j.create(tx, run.member(id), encode(m)))
+		err = errors.Join(err, j.createNode(tx, run.memberPath(id), encode(m)))
 	}
-	err = errors.Join(err, j.create(tx, run.identity(e.who.Name), []byte(strconv.Itoa(id))))
-	if old == nil && next.full() {
-		err = errors.Join(err, j.create(tx, run.at(jobformat.NodeFull), nil))
+	err = errors.Join(err, j.createNode(tx, run.identityPath(e.who.Name), []byte(strconv.Itoa(id))))
+	if old == nil && next.isFull() {
+		err = errors.Join(err, j.createNode(tx, run.at(jobformat.NodeFull), nil))
 	}
 	return m, errors.Join(err, e.createLive(tx, m))
 }
 
 func (e *entrance) createLive(tx *stm.Tx, m member) error {
-	return tx.Create(e.job.run.live(m), encode(m), session.Ephemeral, e.job.opts.create())
+	return tx.Create(e.job.run.livePath(m), encode(m), session.Ephemeral, e.job.opts.createOptions())
 }
 
-// choose chooses an id, and returns its former member, or nil if the id was
+// chooseID chooses an id, and returns its former member, or nil if the id was
 // never assigned.
-func (e *entrance) choose(tx *stm.Tx, sc scene) (id int, next status, old *member, stored stm.Node, err error) {
+func (e *entrance) chooseID(tx *stm.Tx, sc scene) (id int, next status, old *member, stored stm.Node, err error) {
 	for free := sc.free; ; {
-		id, next, err = sc.status.enter(e.job.record.ReuseIDs, free)
+		id, next, err = sc.status.assignID(e.job.record.ReuseIDs, free)
 		switch {
 		case errors.Is(err, ErrFull) && e.job.record.ReuseIDs && sc.status.Left > 0:
 			return 0, next, nil, stored, errMisfit // an id is free
@@ -219,7 +219,7 @@ func (e *entrance) choose(tx *stm.Tx, sc scene) (id int, next status, old *membe
 		case err != nil:
 			return 0, next, nil, stored, err
 		case old != nil && old.Left:
-			return id, next.reuse(*old), old, stored, nil
+			return id, next.reuseID(*old), old, stored, nil
 		}
 		// The id is taken: assigned after the status was read, or marked as free
 		// by a foreign program.
@@ -229,14 +229,14 @@ func (e *entrance) choose(tx *stm.Tx, sc scene) (id int, next status, old *membe
 
 // comeBack takes the id of the identity over from its former process.
 func (e *entrance) comeBack(tx *stm.Tx, sc scene) (m member, err error) {
-	next, err := sc.status.again(*sc.known)
+	next, err := sc.status.comeBack(*sc.known)
 	if err != nil {
 		return m, err
 	}
 	if sc.known.Name != e.who.Name {
 		return m, fmt.Errorf("%w: id %d is that of %q", ErrRecord, sc.known.ID, sc.known.Name)
 	}
-	m = successor(sc.known, sc.known.ID, e.claim, e.who)
+	m = newSuccessor(sc.known, sc.known.ID, e.claim, e.who)
 	err = errors.Join(e.job.setStatus(tx, next), tx.Depend(sc.stored), tx.Set(sc.stored.Path, encode(m)))
 	if sc.live.Exists { // the live node may go with its session at any time
 		err = errors.Join(err, tx.Depend(sc.live), tx.Delete(sc.live.Path))
@@ -244,9 +244,9 @@ func (e *entrance) comeBack(tx *stm.Tx, sc scene) (m member, err error) {
 	return m, errors.Join(err, e.createLive(tx, m))
 }
 
-// hold holds the created live node.
-func (e *entrance) hold(ctx context.Context, a attempt) error {
-	h, err := a.s.Hold(ctx, e.job.run.live(a.m), nil)
+// holdLive holds the created live node.
+func (e *entrance) holdLive(ctx context.Context, a attempt) error {
+	h, err := a.s.Hold(ctx, e.job.run.livePath(a.m), nil)
 	switch {
 	case err == nil:
 		e.worker = newWorker(e.job, h, a.m, a.token)

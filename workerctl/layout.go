@@ -20,26 +20,28 @@ func newRun(root, name, id string) run {
 
 func (r run) at(elems ...string) string { return string(r) + "/" + strings.Join(elems, "/") }
 
-func (r run) job() string { return string(r)[:max(0, strings.LastIndexByte(string(r), '/'))] }
+func (r run) jobPath() string { return string(r)[:max(0, strings.LastIndexByte(string(r), '/'))] }
 
-// ended is the path of the record of the outcome after the job's removal.
-func (r run) ended() string {
-	job := r.job()
+// endedPath is the path of the record of the outcome after the job's removal.
+func (r run) endedPath() string {
+	job := r.jobPath()
 	root := job[:strings.LastIndexByte(job, '/')]
 	return root + "/" + jobformat.DirEnded + "/" + jobformat.EndedName(nameOf(job), nameOf(string(r)))
 }
 
-func (r run) state() string { return r.at(jobformat.NodeState) }
+func (r run) statePath() string { return r.at(jobformat.NodeState) }
 
-func (r run) member(id int) string { return r.at(jobformat.DirMembers, strconv.Itoa(id)) }
+func (r run) memberPath(id int) string { return r.at(jobformat.DirMembers, strconv.Itoa(id)) }
 
-func (r run) free(id int) string { return r.at(jobformat.DirFree, strconv.Itoa(id)) }
+func (r run) freePath(id int) string { return r.at(jobformat.DirFree, strconv.Itoa(id)) }
 
-func (r run) identity(name string) string { return r.at(jobformat.DirIDs, session.EscapeName(name)) }
+func (r run) identityPath(name string) string {
+	return r.at(jobformat.DirIDs, session.EscapeName(name))
+}
 
-func (r run) live(m member) string { return r.at(jobformat.DirLive, m.Live()) }
+func (r run) livePath(m member) string { return r.at(jobformat.DirLive, m.Live()) }
 
-func (r run) barrier(place string, workers int) string {
+func (r run) barrierPath(place string, workers int) string {
 	return r.at(jobformat.DirBarriers, jobformat.BarrierName(place, workers))
 }
 

@@ -31,7 +31,7 @@ import (
 // worker sends some ten requests, and three for each of the job's workers if they
 // left nothing else.
 func (w *Worker) Leave(ctx context.Context) error {
-	return w.giveUp(ctx, "leave", func(ctx context.Context) error { return w.leave(ctx, "") })
+	return w.giveUp(ctx, "leave", func(ctx context.Context) error { return w.leaveJob(ctx, "") })
 }
 
 // Fail is Leave for a worker whose part has failed. The reason is shown to others
@@ -41,17 +41,17 @@ func (w *Worker) Leave(ctx context.Context) error {
 // has failed ends as "failed", not as "finished".
 func (w *Worker) Fail(ctx context.Context, reason string) error {
 	const op = "fail"
-	err := text("reason", reason)
+	err := checkText("reason", reason)
 	if reason == "" || len(reason) > maxReason {
 		err = fmt.Errorf("%w: the reason has %d bytes; it must have 1 to %d", ErrInvalidArgument, len(reason), maxReason)
 	}
-	if e := w.check(ctx); errors.Is(e, ErrInvalidArgument) {
+	if e := w.checkCall(ctx); errors.Is(e, ErrInvalidArgument) {
 		err = e
 	}
 	if err != nil {
-		return failure(ctx, op, w.path(), err)
+		return wrapError(ctx, op, w.errorPath(), err)
 	}
-	return w.giveUp(ctx, op, func(ctx context.Context) error { return w.leave(ctx, reason) })
+	return w.giveUp(ctx, op, func(ctx context.Context) error { return w.leaveJob(ctx, reason) })
 }
 
 // maxReason is how long a reason is at most, in bytes.
@@ -60,28 +60,28 @@ const maxReason = 1024
 // giveUp ends the worker once, by end.
 func (w *Worker) giveUp(ctx context.Context, op string, end func(context.Context) error) error {
 	if ctx == nil || w.hold == nil {
-		return failure(ctx, op, w.path(), w.check(ctx))
+		return wrapError(ctx, op, w.errorPath(), w.checkCall(ctx))
 	}
 	ctx, stop := session.WithoutRelease(ctx) // ctx may end with the worker
 	defer stop()
 	if ctx.Err() != nil {
-		return failure(ctx, op, w.Path(), context.Cause(ctx))
+		return wrapError(ctx, op, w.Path(), context.Cause(ctx))
 	}
-	if err := w.begin(ctx); err != nil {
-		return failure(ctx, op, w.Path(), err)
+	if err := w.awaitTurn(ctx); err != nil {
+		return wrapError(ctx, op, w.Path(), err)
 	}
-	defer w.done()
+	defer w.endTurn()
 	w.mu.Lock()
 	over, by, err := w.over, w.overBy, w.err
 	w.mu.Unlock()
 	if over && err == nil && by == releaseOp && op != releaseOp {
-		return failure(ctx, op, w.Path(), errNotLeft)
+		return wrapError(ctx, op, w.Path(), errNotLeft)
 	}
 	if over {
 		return err
 	}
 	if err = end(ctx); err != nil {
-		err = failure(ctx, op, w.Path(), err)
+		err = wrapError(ctx, op, w.Path(), err)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -89,15 +89,15 @@ func (w *Worker) giveUp(ctx context.Context, op string, end func(context.Context
 	return err
 }
 
-func (w *Worker) leave(ctx context.Context, reason string) error {
+func (w *Worker) leaveJob(ctx context.Context, reason string) error {
 	// Ended first: the deletion by this worker itself must not look like a loss.
 	w.hold.End(nil)
 	if lost := w.hold.Err(); !errors.Is(lost, session.ErrReleased) {
 		return lost
 	}
-	d := &departure{w: w, m: w.member()}
+	d := &departure{w: w, m: w.currentMember()}
 	d.m.Failure = reason
-	err := d.run(ctx)
+	err := d.completeLeave(ctx)
 	if err != nil {
 		// No other worker must wait for a worker that has stopped.
 		optimistic.DeleteLater(w.hold.Session(), w.Path())
@@ -107,7 +107,7 @@ func (w *Worker) leave(ctx context.Context, reason string) error {
 		return err
 	}
 	if d.finished {
-		return w.job.clear(ctx)
+		return w.job.completeRemoval(ctx)
 	}
 	return nil
 }
@@ -126,11 +126,11 @@ type departure struct {
 // errOpen: the worker's own session is lost, and its request may still be carried out.
 var errOpen = errors.New("the former session still has the worker")
 
-// run leaves, or finds out the outcome of an earlier attempt.
-func (d *departure) run(ctx context.Context) error {
+// completeLeave leaves, or finds out the outcome of an earlier attempt.
+func (d *departure) completeLeave(ctx context.Context) error {
 	for {
 		d.finished = false
-		_, err := d.w.job.apply(ctx, d.leave)
+		_, err := d.w.job.applyTxn(ctx, d.planLeave)
 		d.unanswered = d.unanswered || errors.Is(err, session.ErrUnknownOutcome)
 		var txn *session.TxnError
 		switch {
@@ -148,54 +148,54 @@ func (d *departure) run(ctx context.Context) error {
 	}
 }
 
-// leave plans one attempt to leave, or recognizes an earlier attempt. The
+// planLeave plans one attempt to leave, or recognizes an earlier attempt. The
 // attempt deletes the live node, which proves that this incarnation is the
 // running one.
-func (d *departure) leave(tx *stm.Tx) error {
+func (d *departure) planLeave(tx *stm.Tx) error {
 	own, j, run := d.w.hold.Session(), d.w.job, d.w.job.run
 	if tx.Unanswered() {
 		d.unanswered, d.read = true, true
 	}
 	if tx.Session() != own && !d.unanswered {
-		return d.w.gone(own.Err())
+		return d.w.goneError(own.Err())
 	}
-	st, left, err := d.look(tx)
+	st, left, err := d.readOutcome(tx)
 	if left || err != nil {
 		return err
 	}
-	next, err := st.leave(d.m.Failure != "")
+	next, err := st.countLeave(d.m.Failure != "")
 	if err != nil {
-		return d.lost(err)
+		return d.lostError(err)
 	}
 	m := d.m
 	m.Left = true
 	d.finished, d.read = next.State.Complete(), true
-	err = errors.Join(j.setStatus(tx, next), tx.Delete(run.live(m)), tx.Set(run.member(m.ID), encode(m)))
+	err = errors.Join(j.setStatus(tx, next), tx.Delete(run.livePath(m)), tx.Set(run.memberPath(m.ID), encode(m)))
 	if next.State.Over() {
 		// Set the size to the same number: callers that wait for the end watch it.
 		err = errors.Join(err, j.setSize(tx, next.Workers))
 	}
 	if j.record.ReuseIDs {
-		err = errors.Join(err, tx.Delete(run.identity(m.Name)), j.create(tx, run.free(m.ID), nil))
+		err = errors.Join(err, tx.Delete(run.identityPath(m.Name)), j.createNode(tx, run.freePath(m.ID), nil))
 	}
 	return err
 }
 
-// look reads the status, and after a first attempt, the outcome of that attempt. The first
-// attempt need not know the newest status: with an older status it fails.
-func (d *departure) look(tx *stm.Tx) (st status, left bool, err error) {
+// readOutcome reads the status, and after a first attempt, the outcome of that attempt. The
+// first attempt need not know the newest status: with an older status it fails.
+func (d *departure) readOutcome(tx *stm.Tx) (st status, left bool, err error) {
 	j := d.w.job
 	if !d.read {
 		st, _, err := j.readStatus(tx)
-		return st, false, d.lost(err)
+		return st, false, d.lostError(err)
 	}
 	// The live node is read before the member: if the live node is gone, no
 	// attempt can follow, and the later read shows the effect of the last
 	// attempt. The status is a condition of the transaction: the status is the
 	// newest, so a live node read afterwards was created before.
-	st, others, err := j.readStatus(tx, j.run.live(d.m), j.run.member(d.m.ID))
+	st, others, err := j.readStatus(tx, j.run.livePath(d.m), j.run.memberPath(d.m.ID))
 	if err != nil {
-		return st, false, d.lost(err)
+		return st, false, d.lostError(err)
 	}
 	live, mine := others[0].Exists, false
 	if others[1].Exists {
@@ -217,13 +217,13 @@ func (d *departure) look(tx *stm.Tx) (st status, left bool, err error) {
 	case mine:
 		d.known = true // the live node is gone, so no request of its session can follow
 	}
-	return st, false, d.w.gone(nil)
+	return st, false, d.w.goneError(nil)
 }
 
 // awaitEnd waits until the servers have ended the worker's lost session. Until
 // then, the unanswered request may still be carried out.
 func (d *departure) awaitEnd(ctx context.Context) error {
-	return persist(ctx, d.w.job.client, func(s *session.Session) error {
+	return retryConflicts(ctx, d.w.job.client, func(s *session.Session) error {
 		_, there, watch, err := s.ExistsW(ctx, d.w.Path())
 		if err != nil {
 			return err
@@ -236,8 +236,8 @@ func (d *departure) awaitEnd(ctx context.Context) error {
 	})
 }
 
-// lost is the error of a worker that could not leave before the end of its job.
-func (d *departure) lost(err error) error {
+// lostError is the error of a worker that could not leave before the end of its job.
+func (d *departure) lostError(err error) error {
 	if !errors.Is(err, ErrOver) {
 		return err
 	}

@@ -43,8 +43,8 @@ import (
 // passed; see Worker.Phase.
 func (w *Worker) Barrier(ctx context.Context, name string) (round int64, err error) {
 	const op = "wait at barrier"
-	err = w.meet(ctx, name, session.EscapeName(name), op, func(ctx context.Context, place string) error {
-		round, err = w.pass(ctx, place)
+	err = w.meetWorkers(ctx, name, session.EscapeName(name), op, func(ctx context.Context, place string) error {
+		round, err = w.passBarrier(ctx, place)
 		return err
 	})
 	return round, err
@@ -58,20 +58,20 @@ func (w *Worker) Barrier(ctx context.Context, name string) (round int64, err err
 // errors are the same as for Worker.Barrier.
 func (w *Worker) Phase(ctx context.Context, name string) error {
 	const op = "end phase"
-	err := w.meet(ctx, name, jobformat.PhaseMark+session.EscapeName(name), op, w.end)
+	err := w.meetWorkers(ctx, name, jobformat.PhaseMark+session.EscapeName(name), op, w.endPhase)
 	if errors.Is(err, errFaulty) {
 		// A phase that is over stays over, whatever its workers do.
-		if over, e := w.job.ended(ctx, name); e == nil && over {
+		if over, e := w.job.isPhaseOver(ctx, name); e == nil && over {
 			return nil
 		}
 	}
 	return err
 }
 
-// ended reports whether the phase of that name is over.
-func (j *Job) ended(ctx context.Context, name string) (over bool, err error) {
+// isPhaseOver reports whether the phase of that name is over.
+func (j *Job) isPhaseOver(ctx context.Context, name string) (over bool, err error) {
 	path := j.run.at(jobformat.DirPhases, session.EscapeName(name))
-	err = persist(ctx, j.client, func(s *session.Session) error {
+	err = retryConflicts(ctx, j.client, func(s *session.Session) error {
 		r := newReading(ctx, s)
 		over = r.Exists(path)
 		return r.Err
@@ -79,15 +79,15 @@ func (j *Job) ended(ctx context.Context, name string) (over bool, err error) {
 	return over, err
 }
 
-// meet runs wait at place within the time limits, and explains its error.
-func (w *Worker) meet(ctx context.Context, name, place, op string, wait func(ctx context.Context, place string) error) error {
-	if err := w.check(ctx); err != nil {
-		return failure(ctx, op, w.path(), err)
+// meetWorkers runs wait at place within the time limits, and explains its error.
+func (w *Worker) meetWorkers(ctx context.Context, name, place, op string, wait func(ctx context.Context, place string) error) error {
+	if err := w.checkCall(ctx); err != nil {
+		return wrapError(ctx, op, w.errorPath(), err)
 	}
 	if name == "" {
-		return failure(ctx, op, w.job.Path(), fmt.Errorf("%w: the name is empty", ErrInvalidArgument))
+		return wrapError(ctx, op, w.job.Path(), fmt.Errorf("%w: the name is empty", ErrInvalidArgument))
 	}
-	limited, cancel := limit(ctx, w.job.opts.BarrierWait)
+	limited, cancel := limitContext(ctx, w.job.opts.BarrierWait)
 	defer cancel()
 	both, end := context.WithCancelCause(limited)
 	defer end(nil)
@@ -108,15 +108,15 @@ func (w *Worker) meet(ctx context.Context, name, place, op string, wait func(ctx
 	case errors.As(why, &faulty):
 		err = faulty
 	case errors.Is(limited.Err(), context.DeadlineExceeded):
-		err = w.job.missing(ctx, err, func(ctx context.Context, st status) ([]int, error) {
-			return w.absent(ctx, place, st, seen)
+		err = w.job.missingError(ctx, err, func(ctx context.Context, st status) ([]int, error) {
+			return w.findAbsent(ctx, place, st, seen)
 		})
 	}
-	return failure(ctx, op, w.job.run.at(jobformat.DirBarriers, place), err)
+	return wrapError(ctx, op, w.job.run.at(jobformat.DirBarriers, place), err)
 }
 
-func (w *Worker) barrier(place string, workers int) *barrier.Barrier {
-	return barrier.New(w.job.client, w.job.run.barrier(place, workers), workers, &barrier.Options{
+func (w *Worker) newBarrier(place string, workers int) *barrier.Barrier {
+	return barrier.New(w.job.client, w.job.run.barrierPath(place, workers), workers, &barrier.Options{
 		ID: strconv.Itoa(w.ID()), Data: []byte(w.hold.Path()), ACL: w.job.opts.ACL, InTree: true,
 	})
 }
@@ -127,11 +127,11 @@ var (
 	errReady   = errors.New("the phase is over")
 )
 
-// pass waits at the barrier of the present number of workers, and moves when
+// passBarrier waits at the barrier of the present number of workers, and moves when
 // the number changes.
-func (w *Worker) pass(ctx context.Context, place string) (round int64, err error) {
+func (w *Worker) passBarrier(ctx context.Context, place string) (round int64, err error) {
 	for {
-		n, err := w.job.size(ctx)
+		n, err := w.job.readSize(ctx)
 		if err != nil {
 			return 0, err
 		}
@@ -142,7 +142,7 @@ func (w *Worker) pass(ctx context.Context, place string) (round int64, err error
 			defer close(watching)
 			end(w.job.watchSize(while, n))
 		}()
-		round, err = w.barrier(place, n).Await(while)
+		round, err = w.newBarrier(place, n).Await(while)
 		why := context.Cause(while)
 		end(nil)
 		<-watching
@@ -159,11 +159,11 @@ func (w *Worker) pass(ctx context.Context, place string) (round int64, err error
 	}
 }
 
-// end waits at the phase's barrier until the phase is marked as over. A worker that
+// endPhase waits at the phase's barrier until the phase is marked as over. A worker that
 // passes the barrier marks the phase before it goes on, so all other workers see the
 // mark. If all workers that passed die before they set the mark, the restarted workers
 // meet at the barrier again.
-func (w *Worker) end(ctx context.Context, place string) error {
+func (w *Worker) endPhase(ctx context.Context, place string) error {
 	name := place[len(jobformat.PhaseMark):]
 	while, end := context.WithCancelCause(ctx)
 	watching := make(chan error, 1)
@@ -175,14 +175,14 @@ func (w *Worker) end(ctx context.Context, place string) error {
 		}
 		watching <- err
 	}()
-	_, err := w.pass(while, place)
+	_, err := w.passBarrier(while, place)
 	// The outcome may be unknown. If this worker was counted, another worker of the
 	// round marks the phase as over; otherwise this worker arrives again.
 	for errors.Is(err, session.ErrUnknownOutcome) && while.Err() == nil && !errors.Is(err, session.ErrClosed) {
-		_, err = w.pass(while, place)
+		_, err = w.passBarrier(while, place)
 	}
 	if err == nil {
-		err = w.job.mark(ctx, w.job.run.at(jobformat.DirPhases, name))
+		err = w.job.createMark(ctx, w.job.run.at(jobformat.DirPhases, name))
 	}
 	end(nil)
 	if <-watching == nil {
@@ -191,9 +191,9 @@ func (w *Worker) end(ctx context.Context, place string) error {
 	return err
 }
 
-// mark creates a persistent znode; many callers may create the same znode.
-func (j *Job) mark(ctx context.Context, path string) error {
-	err := j.txs.Apply(ctx, func(tx *stm.Tx) error { return j.create(tx, path, nil) })
+// createMark creates a persistent znode; many callers may create the same znode.
+func (j *Job) createMark(ctx context.Context, path string) error {
+	err := j.txs.Apply(ctx, func(tx *stm.Tx) error { return j.createNode(tx, path, nil) })
 	switch {
 	case errors.Is(err, session.ErrNodeExists):
 		return nil
@@ -203,11 +203,11 @@ func (j *Job) mark(ctx context.Context, path string) error {
 	return err
 }
 
-// size returns the number of workers, not older than the call. With an older
+// readSize returns the number of workers, not older than the call. With an older
 // number, a worker that comes after a change could pass together with workers
 // that do not know of the change yet.
-func (j *Job) size(ctx context.Context) (n int, err error) {
-	err = fresh(ctx, j.client, func(s *session.Session) (err error) {
+func (j *Job) readSize(ctx context.Context) (n int, err error) {
+	err = readFresh(ctx, j.client, func(s *session.Session) (err error) {
 		r := newReading(ctx, s)
 		seen := r.Get(j.run.at(jobformat.NodeSize))
 		switch {
@@ -226,7 +226,7 @@ func (j *Job) size(ctx context.Context) (n int, err error) {
 
 // watchSize waits until the job has another size than n, and says so.
 func (j *Job) watchSize(ctx context.Context, n int) error {
-	return persist(ctx, j.client, func(s *session.Session) error {
+	return retryConflicts(ctx, j.client, func(s *session.Session) error {
 		data, _, watch, err := s.GetW(ctx, j.run.at(jobformat.NodeSize))
 		switch {
 		case errors.Is(err, session.ErrNoNode):

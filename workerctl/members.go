@@ -49,28 +49,28 @@ func newMember(m member, stat session.Stat, alive bool) Member {
 // ErrRecord and names the first missing member.
 func (j *Job) Members(ctx context.Context) (list []Member, err error) {
 	const op = "list the members of"
-	if err := j.begin(ctx); err != nil {
-		return nil, failure(ctx, op, j.Path(), err)
+	if err := j.checkCall(ctx); err != nil {
+		return nil, wrapError(ctx, op, j.Path(), err)
 	}
-	err = fresh(ctx, j.client, func(s *session.Session) (err error) {
-		if list, err = j.members(ctx, s); err != nil && !errors.Is(err, ErrRecord) {
+	err = readFresh(ctx, j.client, func(s *session.Session) (err error) {
+		if list, err = j.listMembers(ctx, s); err != nil && !errors.Is(err, ErrRecord) {
 			list = nil
 		}
 		return err
 	})
 	if err != nil {
-		return list, failure(ctx, op, j.Path(), err)
+		return list, wrapError(ctx, op, j.Path(), err)
 	}
 	return list, nil
 }
 
-func (j *Job) members(ctx context.Context, s *session.Session) ([]Member, error) {
+func (j *Job) listMembers(ctx context.Context, s *session.Session) ([]Member, error) {
 	r := newReading(ctx, s)
 	st, version := r.readStatus(j)
 	ids := idsFrom(0, st.Next)
 	var out []Member
 	for chunk := range slices.Chunk(ids, together) {
-		out = append(out, r.members(j, chunk)...)
+		out = append(out, r.readMembers(j, chunk)...)
 	}
 	if r.Err != nil || len(out) == len(ids) || st.State.Over() {
 		return out, r.Err
@@ -82,7 +82,7 @@ func (j *Job) members(ctx context.Context, s *session.Session) ([]Member, error)
 	case v != version && !now.State.Over():
 		return nil, optimistic.ErrChanged
 	case v == version:
-		return out, j.lostMember(j.run.member(firstMissing(out)))
+		return out, j.lostMember(j.run.memberPath(firstMissing(out)))
 	}
 	return out, nil
 }
@@ -98,12 +98,12 @@ func firstMissing(list []Member) int {
 	return len(list)
 }
 
-// members reads the members ids, and then their live nodes. A member running by
+// readMembers reads the members ids, and then their live nodes. A member running by
 // its record, but without a live node, has died, or has just left or come back.
 // Reading its record again tells which.
-func (r *reading) members(j *Job, ids []int) (out []Member) {
-	list := r.records(j, ids)
-	alive := r.alive(j, list)
+func (r *reading) readMembers(j *Job, ids []int) (out []Member) {
+	list := r.readRecords(j, ids)
+	alive := r.readAlive(j, list)
 	var doubtful []int // the places in list of members that seem to have died
 	var again []int    // their ids
 	for i, one := range list {
@@ -111,7 +111,7 @@ func (r *reading) members(j *Job, ids []int) (out []Member) {
 			doubtful, again = append(doubtful, i), append(again, one.record.ID)
 		}
 	}
-	now, gone := r.records(j, again), map[int]bool{}
+	now, gone := r.readRecords(j, again), map[int]bool{}
 	var restarted []stored
 	for _, i := range doubtful {
 		if len(now) == 0 || now[0].record.ID != list[i].record.ID {
@@ -124,7 +124,7 @@ func (r *reading) members(j *Job, ids []int) (out []Member) {
 		list[i], now = now[0], now[1:]
 	}
 	running := map[string]bool{}
-	for i, lives := range r.alive(j, restarted) {
+	for i, lives := range r.readAlive(j, restarted) {
 		running[restarted[i].record.Live()] = lives
 	}
 	for i, one := range list {
@@ -144,25 +144,25 @@ type stored struct {
 	stat   session.Stat
 }
 
-// records reads the existing members among ids.
-func (r *reading) records(j *Job, ids []int) (out []stored) {
+// readRecords reads the existing members among ids.
+func (r *reading) readRecords(j *Job, ids []int) (out []stored) {
 	where := make([]string, len(ids))
 	for i, id := range ids {
-		where[i] = j.run.member(id)
+		where[i] = j.run.memberPath(id)
 	}
 	for i, seen := range r.GetAll(where...) {
-		if m := r.member(seen, ids[i]); m != nil {
+		if m := r.decodeMember(seen, ids[i]); m != nil {
 			out = append(out, stored{m, seen.Stat})
 		}
 	}
 	return out
 }
 
-// alive reports which of the members have a live node.
-func (r *reading) alive(j *Job, list []stored) []bool {
+// readAlive reports which of the members have a live node.
+func (r *reading) readAlive(j *Job, list []stored) []bool {
 	where := make([]string, len(list))
 	for i, one := range list {
-		where[i] = j.run.live(*one.record)
+		where[i] = j.run.livePath(*one.record)
 	}
 	out := make([]bool, len(list))
 	for i, seen := range r.StatAll(where...) {

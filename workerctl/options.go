@@ -106,24 +106,24 @@ func (o *Options) withDefaults() (Options, error) {
 	return out, validateRoot(out.Root)
 }
 
-// create are the options for created znodes.
-func (o Options) create() *session.CreateOptions { return &session.CreateOptions{ACL: o.ACL} }
+// createOptions are the options for created znodes.
+func (o Options) createOptions() *session.CreateOptions { return &session.CreateOptions{ACL: o.ACL} }
 
-// text checks a value for storage as JSON, which would change invalid UTF-8.
-func text(field, value string) error {
+// checkText checks a value for storage as JSON, which would change invalid UTF-8.
+func checkText(field, value string) error {
 	if !utf8.ValidString(value) {
 		return fmt.Errorf("%w: %s is %q; it must be valid UTF-8", ErrInvalidArgument, field, value)
 	}
 	return nil
 }
 
-// texts is text for keys and values.
-func texts(field string, values map[string]string) error {
+// checkTexts is checkText for keys and values.
+func checkTexts(field string, values map[string]string) error {
 	for k, v := range values {
-		if err := text(field, k); err != nil {
+		if err := checkText(field, k); err != nil {
 			return err
 		}
-		if err := text(field, v); err != nil {
+		if err := checkText(field, v); err != nil {
 			return err
 		}
 	}

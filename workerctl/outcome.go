@@ -22,15 +22,15 @@ import (
 // not wrap context.DeadlineExceeded.
 func (j *Job) Wait(ctx context.Context) (Info, error) {
 	const op = "wait for the end of"
-	if err := j.begin(ctx); err != nil {
-		return Info{}, failure(ctx, op, j.Path(), err)
+	if err := j.checkCall(ctx); err != nil {
+		return Info{}, wrapError(ctx, op, j.Path(), err)
 	}
 	err := j.orFault(ctx, j.awaitOver)
 	var faulty *MissingError
 	switch {
 	case errors.Is(err, ErrOver), errors.As(err, &faulty):
 		// If the job ends when its last worker fails, its end is reported.
-		out, e := j.outcome(ctx)
+		out, e := j.readOutcome(ctx)
 		if e == nil && out.State.Over() {
 			return out, nil
 		}
@@ -38,20 +38,20 @@ func (j *Job) Wait(ctx context.Context) (Info, error) {
 			err = e
 		}
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		err = j.missing(ctx, err, j.staying)
+		err = j.missingError(ctx, err, j.listStaying)
 	}
-	return Info{}, failure(ctx, op, j.Path(), err)
+	return Info{}, wrapError(ctx, op, j.Path(), err)
 }
 
-// staying are the ids whose workers have not left, and the unassigned ids.
-func (j *Job) staying(ctx context.Context, st status) ([]int, error) {
-	list, err := j.verify(ctx, idsFrom(0, st.Next))
+// listStaying are the ids whose workers have not left, and the unassigned ids.
+func (j *Job) listStaying(ctx context.Context, st status) ([]int, error) {
+	list, err := j.verifyMembers(ctx, idsFrom(0, st.Next))
 	if err != nil {
 		return nil, err
 	}
 	return slices.DeleteFunc(idsFrom(0, st.Workers), func(id int) bool {
 		m, joined := list[id]
-		return joined && m.State.gone()
+		return joined && m.State.hasLeft()
 	}), nil
 }
 
@@ -60,18 +60,18 @@ func (j *Job) staying(ctx context.Context, st status) ([]int, error) {
 // job, use [Attach].
 func (n *Janitor) Ended(ctx context.Context, name string) ([]Info, error) {
 	const op = "find the ended jobs of"
-	if err := n.begin(ctx); err != nil {
-		return nil, failure(ctx, op, n.opts.Root, err)
+	if err := n.checkCall(ctx); err != nil {
+		return nil, wrapError(ctx, op, n.opts.Root, err)
 	}
 	dir, out := n.opts.Root+"/"+jobformat.DirEnded, []endedJob(nil)
-	err := fresh(ctx, n.client, func(s *session.Session) error {
+	err := readFresh(ctx, n.client, func(s *session.Session) error {
 		out = nil
 		r := newReading(ctx, s)
 		names := slices.DeleteFunc(r.List(dir), func(child string) bool {
 			return name != "" && !jobformat.IsEndedName(child, session.EscapeName(name))
 		})
 		for chunk := range slices.Chunk(names, together) {
-			for _, one := range r.GetAll(paths(dir, chunk)...) {
+			for _, one := range r.GetAll(pathsBelow(dir, chunk)...) {
 				// Data that is not a record of this package is ignored.
 				if record, err := decodeEnding(one.Data); one.Exists && err == nil && (name == "" || record.Name == name) {
 					out = append(out, endedJob{infoOf(record), one.Stat.Czxid})
@@ -81,7 +81,7 @@ func (n *Janitor) Ended(ctx context.Context, name string) ([]Info, error) {
 		return r.Err
 	})
 	if err != nil {
-		return nil, failure(ctx, op, n.opts.Root, err)
+		return nil, wrapError(ctx, op, n.opts.Root, err)
 	}
 	slices.SortFunc(out, func(a, b endedJob) int { return cmp.Compare(a.zxid, b.zxid) })
 	infos := make([]Info, len(out))
@@ -98,14 +98,14 @@ type endedJob struct {
 	zxid int64
 }
 
-// outcome is how the job ended: by its status, or, after its removal, by the record of its
-// outcome; ErrOver if neither exists.
-func (j *Job) outcome(ctx context.Context) (out Info, err error) {
-	err = fresh(ctx, j.client, func(s *session.Session) error {
+// readOutcome reads how the job ended: from its status, or, after its removal, from the
+// record of its outcome; ErrOver if neither exists.
+func (j *Job) readOutcome(ctx context.Context) (out Info, err error) {
+	err = readFresh(ctx, j.client, func(s *session.Session) error {
 		// The status is read first: the record of the outcome is written before the
 		// status is deleted.
 		r := newReading(ctx, s)
-		seen := r.GetAll(j.run.state(), j.run.ended())
+		seen := r.GetAll(j.run.statePath(), j.run.endedPath())
 		at, end := seen[0], seen[1]
 		switch {
 		case r.Err != nil:
@@ -115,22 +115,22 @@ func (j *Job) outcome(ctx context.Context) (out Info, err error) {
 			if err != nil {
 				return err
 			}
-			out = j.describe(st, 0)
+			out = j.describeJob(st, 0)
 			out.Ended = time.UnixMilli(at.Stat.Mtime)
 			return nil
 		case !end.Exists:
 			return ErrOver
 		}
 		record, err := decodeEnding(end.Data)
-		out = j.describe(statusOf(record), 0)
+		out = j.describeJob(statusOf(record), 0)
 		out.Ended = record.Ended.Local()
 		return err
 	})
 	return out, err
 }
 
-// ending is the record of the outcome of a job with status st.
-func (j *Job) ending(st status, stat session.Stat) ending {
+// newEnding is the record of the outcome of a job with status st.
+func (j *Job) newEnding(st status, stat session.Stat) ending {
 	return ending{
 		Format: jobformat.Format, ID: j.record.ID, Name: j.record.Name, State: st.State, Workers: st.Workers, Joined: st.Next, Left: st.Left,
 		Failed: st.Failed, Created: j.record.Created, Ended: time.UnixMilli(stat.Mtime).UTC(),

@@ -9,14 +9,14 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// persist is [optimistic.Change]; znodes that never fit together are not from
+// retryConflicts is [optimistic.Change]; znodes that never fit together are not from
 // this package. A negative answer of f counts only if f has read everything
 // committed before the call: a leader that has lost its followers answers a
 // sync by itself.
-func persist(ctx context.Context, client *session.Client, f func(s *session.Session) error) error {
+func retryConflicts(ctx context.Context, client *session.Client, f func(s *session.Session) error) error {
 	return optimistic.Change(ctx, client, ErrRecord, func(s *session.Session) error {
 		err := f(s)
-		if !negative(err) {
+		if !isNegative(err) {
 			return err
 		}
 		if err := s.ReadFresh(ctx, "/", func() error { return s.Sync(ctx, "/") }); err != nil {
@@ -26,13 +26,13 @@ func persist(ctx context.Context, client *session.Client, f func(s *session.Sess
 	})
 }
 
-// fresh is persist for reads only. All answers, negative or not, include
+// readFresh is retryConflicts for reads only. All answers, negative or not, include
 // everything committed before the call.
-func fresh(ctx context.Context, client *session.Client, read func(s *session.Session) error) error {
+func readFresh(ctx context.Context, client *session.Client, read func(s *session.Session) error) error {
 	return optimistic.Change(ctx, client, ErrRecord, func(s *session.Session) error {
 		var found error
 		err := s.ReadFresh(ctx, "/", func() error {
-			if found = read(s); negative(found) {
+			if found = read(s); isNegative(found) {
 				return nil // ReadFresh verifies the negative answer
 			}
 			return found
@@ -44,9 +44,9 @@ func fresh(ctx context.Context, client *session.Client, read func(s *session.Ses
 	})
 }
 
-// negative reports whether err describes the state of a job, which may be out
+// isNegative reports whether err describes the state of a job, which may be out
 // of date.
-func negative(err error) bool {
+func isNegative(err error) bool {
 	var used *InUseError
 	return errors.Is(err, ErrNoJob) || errors.Is(err, ErrOver) || errors.Is(err, ErrFull) || errors.Is(err, ErrRunning) || errors.As(err, &used)
 }
@@ -58,8 +58,8 @@ func newReading(ctx context.Context, s *session.Session) *reading {
 	return &reading{optimistic.Reading{Ctx: ctx, Session: s}}
 }
 
-// status decodes a run's state node. A run without a state node was removed.
-func (r *reading) status(seen session.Seen) (st status, version int32) {
+// decodeStatus decodes a run's state node. A run without a state node was removed.
+func (r *reading) decodeStatus(seen session.Seen) (st status, version int32) {
 	switch {
 	case r.Err != nil:
 		return st, 0
@@ -73,11 +73,11 @@ func (r *reading) status(seen session.Seen) (st status, version int32) {
 
 // readStatus reads the status of j.
 func (r *reading) readStatus(j *Job) (st status, version int32) {
-	return r.status(r.Get(j.run.state()))
+	return r.decodeStatus(r.Get(j.run.statePath()))
 }
 
-// member decodes the member with this id; nil if missing.
-func (r *reading) member(seen session.Seen, id int) *member {
+// decodeMember decodes the member with this id; nil if missing.
+func (r *reading) decodeMember(seen session.Seen, id int) *member {
 	if r.Err != nil || !seen.Exists {
 		return nil
 	}
@@ -88,8 +88,8 @@ func (r *reading) member(seen session.Seen, id int) *member {
 	return &m
 }
 
-// paths returns the path of each of names below dir.
-func paths(dir string, names []string) []string {
+// pathsBelow returns the path of each of names below dir.
+func pathsBelow(dir string, names []string) []string {
 	out := make([]string, len(names))
 	for i, name := range names {
 		out[i] = dir + "/" + name

@@ -29,11 +29,11 @@ const (
 // worker can join any more.
 func (s State) Over() bool { return jobformat.State(s).Over() }
 
-// complete is true for a job all of whose workers have left.
-func (s State) complete() bool { return jobformat.State(s).Complete() }
+// isComplete is true for a job all of whose workers have left.
+func (s State) isComplete() bool { return jobformat.State(s).Complete() }
 
-// gone is true for a worker that has left, with a failure or not.
-func (s State) gone() bool { return s == left || s == failed }
+// hasLeft is true for a worker that has left, with a failure or not.
+func (s State) hasLeft() bool { return s == left || s == failed }
 
 // The records, whose format package jobformat has.
 type (
@@ -50,8 +50,8 @@ func (s status) MarshalJSON() ([]byte, error) { return jobformat.Status(s).Marsh
 // encode writes a record.
 func encode(record any) []byte { return jobformat.Encode(record) }
 
-// refused is the error of an unreadable record; nil if err is nil.
-func refused(err error) error {
+// recordError is the error of an unreadable record; nil if err is nil.
+func recordError(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -60,34 +60,34 @@ func refused(err error) error {
 
 // checkFormat refuses a record of a newer format, regardless of its other
 // content.
-func checkFormat(data []byte) error { return refused(jobformat.CheckFormat(data)) }
+func checkFormat(data []byte) error { return recordError(jobformat.CheckFormat(data)) }
 
 // decodeStatus reads the data of a run's state node.
 func decodeStatus(data []byte) (status, error) {
 	s, err := jobformat.Decode[jobformat.Status](data)
-	return status(s), refused(err)
+	return status(s), recordError(err)
 }
 
 // decodeEnding reads the record of a job's outcome.
 func decodeEnding(data []byte) (ending, error) {
 	e, err := jobformat.Decode[ending](data)
-	return e, refused(err)
+	return e, recordError(err)
 }
 
 // memberOf reads a member's record; name is the name of its node.
 func memberOf(name string, data []byte) (member, error) {
 	m, err := jobformat.MemberOf(name, data)
-	return m, refused(err)
+	return m, recordError(err)
 }
 
 // jobOf reads a job's record; name is the name of its node.
 func jobOf(name string, data []byte) (job, error) {
 	j, err := jobformat.JobOf(name, data)
-	return j, refused(err)
+	return j, recordError(err)
 }
 
 // parseID reads an id in the form of names and data.
 func parseID(text string) (int, error) {
 	id, err := jobformat.ParseID(text)
-	return id, refused(err)
+	return id, recordError(err)
 }

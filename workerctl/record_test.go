@@ -23,6 +23,6 @@ func TestWhatIsNoRecordIsErrRecord(t *testing.T) {
 }
 
 func TestRangesAreShort(t *testing.T) {
-	require.Equal(t, "0-3, 7, 9-10", ranges([]int{0, 1, 2, 3, 7, 9, 10}))
-	require.Empty(t, ranges(nil))
+	require.Equal(t, "0-3, 7, 9-10", formatRanges([]int{0, 1, 2, 3, 7, 9, 10}))
+	require.Empty(t, formatRanges(nil))
 }

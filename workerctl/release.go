@@ -27,10 +27,10 @@ var errNotLeft = fmt.Errorf("the worker was %w without leaving: come back with J
 // live znode continues in the background. A second call returns the result of the first
 // call, whether Release, Leave or Fail; Leave and Fail after Release return an error
 // that wraps session.ErrReleased. Release takes one request.
-func (w *Worker) Release(ctx context.Context) error { return w.giveUp(ctx, releaseOp, w.stop) }
+func (w *Worker) Release(ctx context.Context) error { return w.giveUp(ctx, releaseOp, w.deleteLive) }
 
-// stop deletes the live znode, and changes nothing else.
-func (w *Worker) stop(ctx context.Context) error {
+// deleteLive deletes the live znode, and changes nothing else.
+func (w *Worker) deleteLive(ctx context.Context) error {
 	// Ended first: the deletion by this worker itself must not look like a loss.
 	w.hold.End(nil)
 	if lost := w.hold.Err(); !errors.Is(lost, session.ErrReleased) {
@@ -44,7 +44,7 @@ func (w *Worker) stop(ctx context.Context) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, session.ErrNoNode):
-		return w.gone(err) // only the worker itself deletes the node while running
+		return w.goneError(err) // only the worker itself deletes the node while running
 	}
 	return s.EnsureDeleted(ctx, w.Path())
 }

@@ -22,14 +22,14 @@ const together = 256
 // ErrNotRemoved.
 func (j *Job) Kill(ctx context.Context) error {
 	const op = "kill"
-	if err := j.begin(ctx); err != nil {
-		return failure(ctx, op, j.Path(), err)
+	if err := j.checkCall(ctx); err != nil {
+		return wrapError(ctx, op, j.Path(), err)
 	}
-	if err := j.end(ctx, killed); err != nil && !errors.Is(err, ErrOver) {
-		return failure(ctx, op, j.Path(), err)
+	if err := j.endJob(ctx, killed); err != nil && !errors.Is(err, ErrOver) {
+		return wrapError(ctx, op, j.Path(), err)
 	}
-	if err := j.clear(ctx); err != nil {
-		return failure(ctx, op, j.Path(), err)
+	if err := j.completeRemoval(ctx); err != nil {
+		return wrapError(ctx, op, j.Path(), err)
 	}
 	return nil
 }
@@ -38,31 +38,31 @@ func (j *Job) Kill(ctx context.Context) error {
 // if the job is not over. Removing a removed job is not an error.
 func (j *Job) Remove(ctx context.Context) error {
 	const op = "remove"
-	info, err := j.current(ctx)
+	info, err := j.currentInfo(ctx)
 	switch {
 	case errors.Is(err, ErrOver): // already removed, by a client or, in part, by hand
 	case err != nil:
 		return err
 	case !info.State.Over():
-		return failure(ctx, op, j.Path(), ErrRunning)
+		return wrapError(ctx, op, j.Path(), ErrRunning)
 	}
-	if err := j.clear(ctx); err != nil {
-		return failure(ctx, op, j.Path(), err)
+	if err := j.completeRemoval(ctx); err != nil {
+		return wrapError(ctx, op, j.Path(), err)
 	}
 	return nil
 }
 
-// clear is remove, with an error for a failure that another client can repair.
-func (j *Job) clear(ctx context.Context) error {
-	if err := j.remove(ctx); err != nil {
+// completeRemoval is removeJob, with an error for a failure that another client can repair.
+func (j *Job) completeRemoval(ctx context.Context) error {
+	if err := j.removeJob(ctx); err != nil {
 		return errors.Join(ErrNotRemoved, err)
 	}
 	return nil
 }
 
-// end ends a job that has not finished, for the reason why.
-func (j *Job) end(ctx context.Context, why jobformat.State) error {
-	_, err := j.apply(ctx, func(tx *stm.Tx) error {
+// endJob ends a job that has not finished, for the reason why.
+func (j *Job) endJob(ctx context.Context, why jobformat.State) error {
+	_, err := j.applyTxn(ctx, func(tx *stm.Tx) error {
 		st, err := j.readEnding(tx, why)
 		if err != nil || st.State.Over() {
 			return err
@@ -79,7 +79,7 @@ func (j *Job) readEnding(tx *stm.Tx, why jobformat.State) (status, error) {
 	if !errors.Is(err, ErrRecord) || why != killed {
 		return st, err
 	}
-	node, unread := tx.Get(j.run.state())
+	node, unread := tx.Get(j.run.statePath())
 	if unread != nil || checkFormat(node.Data) != nil {
 		return st, errors.Join(err, unread)
 	}
@@ -89,15 +89,15 @@ func (j *Job) readEnding(tx *stm.Tx, why jobformat.State) (status, error) {
 // setEnd ends the job in a transaction that has read the status. It sets the size to the
 // same number, which wakes the callers that wait for others.
 func (j *Job) setEnd(tx *stm.Tx, st status, why jobformat.State) error {
-	return errors.Join(j.setStatus(tx, st.end(why)), j.setSize(tx, st.Workers))
+	return errors.Join(j.setStatus(tx, st.endWith(why)), j.setSize(tx, st.Workers))
 }
 
-// remove deletes a job that is over: first its workers' live nodes, so that the workers
+// removeJob deletes a job that is over: first its workers' live nodes, so that the workers
 // stop; last, in one transaction, the status and the job itself. Any number of clients may
 // remove a job concurrently, and continue a removal that another client has begun: the
 // paths are never used again, so a deletion can be repeated, and hits no other job.
-func (j *Job) remove(ctx context.Context) error {
-	return persist(ctx, j.client, func(s *session.Session) error {
+func (j *Job) removeJob(ctx context.Context) error {
+	return retryConflicts(ctx, j.client, func(s *session.Session) error {
 		if err := j.recordEnd(ctx, s); err != nil {
 			return err
 		}
@@ -110,7 +110,7 @@ func (j *Job) remove(ctx context.Context) error {
 			return err
 		}
 		err := j.txs.Apply(ctx, func(tx *stm.Tx) error {
-			return errors.Join(tx.Delete(j.run.state()), tx.Delete(string(j.run)), tx.Delete(j.Path()))
+			return errors.Join(tx.Delete(j.run.statePath()), tx.Delete(string(j.run)), tx.Delete(j.Path()))
 		})
 		switch path, refused := optimistic.Culprit(err); {
 		case errors.Is(refused, session.ErrNoNode):
@@ -134,7 +134,7 @@ func (j *Job) removeRest(ctx context.Context, s *session.Session) error {
 	for tries, refused := 0, error(nil); ; tries++ {
 		r := newReading(ctx, s)
 		seen := r.Get(j.Path())
-		if r.Err != nil || !seen.Exists || !j.wrote(seen.Data) {
+		if r.Err != nil || !seen.Exists || !j.wroteRecord(seen.Data) {
 			return r.Err
 		}
 		if tries > 0 {
@@ -149,9 +149,9 @@ func (j *Job) removeRest(ctx context.Context, s *session.Session) error {
 	}
 }
 
-// wrote reports whether data is this job's record, rather than the record of the next job
-// of its name, or no record.
-func (j *Job) wrote(data []byte) bool {
+// wroteRecord reports whether data is this job's record, rather than the record of the next
+// job of its name, or no record.
+func (j *Job) wroteRecord(data []byte) bool {
 	record, err := jobOf(session.EscapeName(j.Name()), data)
 	return err == nil && record.ID == j.ID()
 }

@@ -40,8 +40,8 @@ func readMember(n session.Node) (member, error) {
 // context's error. The caller owns the goroutine.
 func (r *Roster) Run(ctx context.Context) error {
 	const op = "watch the members of"
-	if err := r.begin(ctx); err != nil {
-		return failure(ctx, op, r.path(), err)
+	if err := r.checkCall(ctx); err != nil {
+		return wrapError(ctx, op, r.errorPath(), err)
 	}
 	both, end := context.WithCancel(ctx)
 	defer end()
@@ -59,18 +59,18 @@ func (r *Roster) Run(ctx context.Context) error {
 	if err == nil || ctx.Err() != nil {
 		return nil // even if a view had not begun when ctx ended
 	}
-	return failure(ctx, op, r.job.Path(), err)
+	return wrapError(ctx, op, r.job.Path(), err)
 }
 
-// begin checks ctx, and that the roster is not a zero value.
-func (r *Roster) begin(ctx context.Context) error {
+// checkCall checks ctx, and that the roster is not a zero value.
+func (r *Roster) checkCall(ctx context.Context) error {
 	if err := checkContext(ctx); err != nil {
 		return err
 	}
 	if r.job == nil {
 		return fmt.Errorf("%w: %s", ErrInvalidArgument, zeroRoster)
 	}
-	return r.job.begin(ctx)
+	return r.job.checkCall(ctx)
 }
 
 // zeroRoster describes the misuse of a zero Roster.
@@ -83,8 +83,8 @@ func (r *Roster) mustBeMade() {
 	}
 }
 
-// path is the job's, for errors.
-func (r *Roster) path() string {
+// errorPath is the job's, for errors.
+func (r *Roster) errorPath() string {
 	if r.job == nil {
 		return ""
 	}
@@ -95,15 +95,15 @@ func (r *Roster) path() string {
 // running.
 func (r *Roster) WaitSynced(ctx context.Context) error {
 	const op = "watch the members of"
-	if err := r.begin(ctx); err != nil {
-		return failure(ctx, op, r.path(), err)
+	if err := r.checkCall(ctx); err != nil {
+		return wrapError(ctx, op, r.errorPath(), err)
 	}
 	err := r.members.WaitSynced(ctx)
 	if err == nil {
 		err = r.live.WaitSynced(ctx)
 	}
 	if err != nil {
-		return failure(ctx, op, r.job.Path(), err)
+		return wrapError(ctx, op, r.job.Path(), err)
 	}
 	return nil
 }
@@ -127,7 +127,7 @@ func (r *Roster) Joined() []Member {
 	out := make([]Member, 0, r.members.Len())
 	for e := range r.members.All() {
 		if e.Err == nil {
-			out = append(out, r.entry(e))
+			out = append(out, r.toMember(e))
 		}
 	}
 	sortMembers(out)
@@ -145,7 +145,7 @@ func (r *Roster) Running() []Member {
 	return out
 }
 
-func (r *Roster) entry(e cache.Entry[member]) Member {
+func (r *Roster) toMember(e cache.Entry[member]) Member {
 	_, alive := r.live.Get(e.Value.Live())
 	return newMember(e.Value, e.Stat, alive)
 }

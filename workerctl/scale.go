@@ -31,19 +31,19 @@ const droppedAtOnce = 500
 // session.ErrUnknownOutcome: the job may have had n workers for a while.
 func (j *Job) Scale(ctx context.Context, n int) error {
 	const op = "scale"
-	if err := j.begin(ctx); err != nil {
-		return failure(ctx, op, j.Path(), err)
+	if err := j.checkCall(ctx); err != nil {
+		return wrapError(ctx, op, j.Path(), err)
 	}
 	if n < 1 || n > jobformat.MaxWorkers {
-		return failure(ctx, op, j.Path(), fmt.Errorf("%w: n is %d; it must be 1 to %d", ErrInvalidArgument, n, jobformat.MaxWorkers))
+		return wrapError(ctx, op, j.Path(), fmt.Errorf("%w: n is %d; it must be 1 to %d", ErrInvalidArgument, n, jobformat.MaxWorkers))
 	}
 	var r resizing
 	unanswered, steps := false, -1
 	err := error(nil)
 	for more := true; more && err == nil; steps++ {
-		_, err = j.apply(ctx, func(tx *stm.Tx) (err error) {
+		_, err = j.applyTxn(ctx, func(tx *stm.Tx) (err error) {
 			unanswered = unanswered || tx.Unanswered()
-			r, err = j.resize(tx, n)
+			r, err = j.planResize(tx, n)
 			return err
 		})
 		more = r.more
@@ -55,10 +55,10 @@ func (j *Job) Scale(ctx context.Context, n int) error {
 		err = fmt.Errorf("smaller by %d steps, and then: %w", steps, err)
 	}
 	if err == nil && r.finished {
-		err = j.clear(ctx)
+		err = j.completeRemoval(ctx)
 	}
 	if err != nil {
-		return failure(ctx, op, j.Path(), err)
+		return wrapError(ctx, op, j.Path(), err)
 	}
 	return nil
 }
@@ -67,8 +67,8 @@ func (j *Job) Scale(ctx context.Context, n int) error {
 // finishes the job; more, another step must follow.
 type resizing struct{ finished, more bool }
 
-// resize plans one step of the change to n workers.
-func (j *Job) resize(tx *stm.Tx, n int) (r resizing, err error) {
+// planResize plans one step of the change to n workers.
+func (j *Job) planResize(tx *stm.Tx, n int) (r resizing, err error) {
 	st, _, err := j.readStatus(tx)
 	switch {
 	case err != nil:
@@ -78,25 +78,25 @@ func (j *Job) resize(tx *stm.Tx, n int) (r resizing, err error) {
 	case st.State.Over():
 		return r, ErrOver
 	}
-	gone, forget, err := j.leftovers(tx, st, n)
+	gone, forget, err := j.findLeftovers(tx, st, n)
 	if err != nil {
 		return r, err
 	}
 	// All of them must have left before any is forgotten.
-	if _, err := st.resize(n, gone); err != nil {
+	if _, err := st.resizeTo(n, gone); err != nil {
 		return r, err
 	}
 	step := max(n, st.Next-droppedAtOnce)
-	next, err := st.resize(step, gone)
+	next, err := st.resizeTo(step, gone)
 	if err != nil {
 		return r, err
 	}
 	err = errors.Join(j.setStatus(tx, next), j.setSize(tx, step))
 	switch full := j.run.at(jobformat.NodeFull); {
-	case st.full() && !next.full():
+	case st.isFull() && !next.isFull():
 		err = errors.Join(err, tx.Delete(full))
-	case !st.full() && next.full():
-		err = errors.Join(err, j.create(tx, full, nil))
+	case !st.isFull() && next.isFull():
+		err = errors.Join(err, j.createNode(tx, full, nil))
 	}
 	for id := step; id < st.Next; id++ {
 		for _, path := range forget[id] {
@@ -106,9 +106,9 @@ func (j *Job) resize(tx *stm.Tx, n int) (r resizing, err error) {
 	return resizing{finished: next.State.Complete(), more: step != n && !next.State.Complete()}, err
 }
 
-// leftovers returns the ids from n on whose workers have left, with their
+// findLeftovers returns the ids from n on whose workers have left, with their
 // znodes. These znodes change only together with the status.
-func (j *Job) leftovers(tx *stm.Tx, st status, n int) (gone map[int]bool, forget map[int][]string, err error) {
+func (j *Job) findLeftovers(tx *stm.Tx, st status, n int) (gone map[int]bool, forget map[int][]string, err error) {
 	gone, forget = map[int]bool{}, map[int][]string{}
 	for chunk := range slices.Chunk(idsFrom(n, st.Next), together) {
 		members, err := j.peekMembers(tx, chunk)
@@ -124,9 +124,9 @@ func (j *Job) leftovers(tx *stm.Tx, st status, n int) (gone map[int]bool, forget
 				continue
 			}
 			gone[id] = m.HasFailed()
-			forget[id] = []string{j.run.member(id), j.run.identity(m.Name)}
+			forget[id] = []string{j.run.memberPath(id), j.run.identityPath(m.Name)}
 			if j.record.ReuseIDs {
-				forget[id][1] = j.run.free(id)
+				forget[id][1] = j.run.freePath(id)
 			}
 		}
 	}

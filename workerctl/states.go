@@ -24,17 +24,17 @@ import (
 func (j *Job) States(ctx context.Context) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
 		const op = "follow the state of"
-		if err := j.begin(ctx); err != nil {
-			yield(Info{}, failure(ctx, op, j.Path(), err))
+		if err := j.checkCall(ctx); err != nil {
+			yield(Info{}, wrapError(ctx, op, j.Path(), err))
 			return
 		}
 		for at := int64(0); ; {
 			in, changed, err := j.stateAfter(ctx, at)
 			if errors.Is(err, ErrOver) || err == nil && in.State.Over() {
-				in, err = j.outcome(ctx)
+				in, err = j.readOutcome(ctx)
 			}
 			if err != nil {
-				yield(Info{}, failure(ctx, op, j.Path(), err))
+				yield(Info{}, wrapError(ctx, op, j.Path(), err))
 				return
 			}
 			if !yield(in, nil) || in.State.Over() {
@@ -51,25 +51,25 @@ func (j *Job) States(ctx context.Context) iter.Seq2[Info, error] {
 func (j *Job) stateAfter(ctx context.Context, after int64) (in Info, changed int64, err error) {
 	read := func(s *session.Session) error {
 		r := newReading(ctx, s)
-		r.Sync(j.run.state())
-		state := s.StartGet(j.run.state(), after > 0)
+		r.Sync(j.run.statePath())
+		state := s.StartGet(j.run.statePath(), after > 0)
 		defer optimistic.StopWatch(state)
 		alive := r.StatAll(j.run.at(jobformat.DirLive))[0]
 		seen, _ := r.IfThere(state)
-		st, _ := r.status(seen)
+		st, _ := r.decodeStatus(seen)
 		if r.Err != nil {
 			return r.Err
 		}
 		if changed = seen.Stat.Mzxid; changed <= after {
 			return firstOf(ctx, seen.Watch)
 		}
-		in = j.describe(st, int(alive.Stat.NumChildren))
+		in = j.describeJob(st, int(alive.Stat.NumChildren))
 		return nil
 	}
 	if after == 0 {
-		err = fresh(ctx, j.client, read)
+		err = readFresh(ctx, j.client, read)
 	} else {
-		err = persist(ctx, j.client, read)
+		err = retryConflicts(ctx, j.client, read)
 	}
 	return in, changed, err
 }

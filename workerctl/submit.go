@@ -27,24 +27,24 @@ import (
 // over. A job is never submitted twice.
 func Submit(ctx context.Context, client *session.Client, spec Spec, o *Options) (*Job, error) {
 	const op = "submit"
-	opts, err := begin(ctx, client, spec.Name, o)
+	opts, err := checkArguments(ctx, client, spec.Name, o)
 	if err == nil {
 		err = spec.validate()
 	}
 	if err != nil {
-		return nil, failure(ctx, op, spec.Name, err)
+		return nil, wrapError(ctx, op, spec.Name, err)
 	}
 	j := newJob(client, opts, job{
 		Format: jobformat.Format, ID: session.NewID(), Name: spec.Name, ReuseIDs: spec.ReuseIDs,
 		Metadata: maps.Clone(spec.Metadata), Created: time.Now().Round(0),
 	})
 	sub := &submission{Job: j, workers: spec.Workers}
-	err = persist(ctx, client, func(s *session.Session) error { return sub.try(ctx, s) })
+	err = retryConflicts(ctx, client, func(s *session.Session) error { return sub.trySubmit(ctx, s) })
 	if err == nil {
 		err = sub.unknown
 	}
 	if err != nil {
-		return nil, failure(ctx, op, j.Path(), err)
+		return nil, wrapError(ctx, op, j.Path(), err)
 	}
 	return j, nil
 }
@@ -53,7 +53,7 @@ func (spec Spec) validate() error {
 	if spec.Workers < 1 || spec.Workers > jobformat.MaxWorkers {
 		return fmt.Errorf("%w: Workers is %d; it must be 1 to %d", ErrInvalidArgument, spec.Workers, jobformat.MaxWorkers)
 	}
-	return texts("Metadata", spec.Metadata)
+	return checkTexts("Metadata", spec.Metadata)
 }
 
 // submission is a call of Submit.
@@ -70,10 +70,10 @@ type submission struct {
 	unknown error
 }
 
-// try submits the job once, or finds out the outcome of the last try.
-func (sub *submission) try(ctx context.Context, s *session.Session) error {
+// trySubmit submits the job once, or finds out the outcome of the last try.
+func (sub *submission) trySubmit(ctx context.Context, s *session.Session) error {
 	if sub.unanswered != nil {
-		if done, err := sub.look(ctx, s); done || err != nil {
+		if done, err := sub.findOutcome(ctx, s); done || err != nil {
 			return err
 		}
 		sub.unanswered = nil
@@ -82,24 +82,24 @@ func (sub *submission) try(ctx context.Context, s *session.Session) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.Txn(ctx, sub.ops()...)
+	_, err = s.Txn(ctx, sub.createOps()...)
 	switch {
 	case errors.Is(err, session.ErrUnknownOutcome):
 		sub.unanswered, sub.sent, sub.before = err, s, root.Pzxid
 	case errors.Is(err, session.ErrNodeExists):
-		return sub.replace(ctx, err)
+		return sub.replaceJob(ctx, err)
 	case errors.Is(err, session.ErrNoNode):
-		if e := s.EnsurePath(ctx, sub.opts.Root, session.Persistent, sub.opts.create()); e != nil {
+		if e := s.EnsurePath(ctx, sub.opts.Root, session.Persistent, sub.opts.createOptions()); e != nil {
 			return e
 		}
 	}
 	return err
 }
 
-// look finds out the outcome of an unanswered request, and reports whether the
+// findOutcome finds out the outcome of an unanswered request, and reports whether the
 // submission is done. A missing job may have existed before: the job may
 // already be over and removed.
-func (sub *submission) look(ctx context.Context, s *session.Session) (done bool, err error) {
+func (sub *submission) findOutcome(ctx context.Context, s *session.Session) (done bool, err error) {
 	var seen session.Seen
 	changed := false
 	err = s.ReadFresh(ctx, "/", func() error {
@@ -125,16 +125,16 @@ func (sub *submission) look(ctx context.Context, s *session.Session) (done bool,
 	return false, nil
 }
 
-// ops are the operations that create the job and everything in it. They form
+// createOps are the operations that create the job and everything in it. They form
 // one transaction, so a client sees all of the job or nothing.
-func (sub *submission) ops() []session.Op {
+func (sub *submission) createOps() []session.Op {
 	put := func(path string, data []byte) session.Op {
-		return session.CreateOp(path, data, session.Persistent, sub.opts.create())
+		return session.CreateOp(path, data, session.Persistent, sub.opts.createOptions())
 	}
 	ops := []session.Op{
 		put(sub.Path(), encode(sub.record)),
 		put(string(sub.run), nil),
-		put(sub.run.state(), encode(status{State: submitted, Workers: sub.workers})),
+		put(sub.run.statePath(), encode(status{State: submitted, Workers: sub.workers})),
 		put(sub.run.at(jobformat.NodeSize), []byte(strconv.Itoa(sub.workers))),
 	}
 	for _, name := range jobformat.Folders() {
@@ -143,11 +143,11 @@ func (sub *submission) ops() []session.Op {
 	return ops
 }
 
-// replace makes room for j, if the znode at its path may be removed. replace
+// replaceJob makes room for j, if the znode at its path may be removed. replaceJob
 // returns the conflict, so j is submitted once more. If the existing job is j
-// itself, an earlier request has arrived late, and replace returns nil.
-func (j *Job) replace(ctx context.Context, inTheWay error) error {
-	record, err := find(ctx, j.client, j.Path())
+// itself, an earlier request has arrived late, and replaceJob returns nil.
+func (j *Job) replaceJob(ctx context.Context, inTheWay error) error {
+	record, err := findRecord(ctx, j.client, j.Path())
 	switch {
 	case errors.Is(err, ErrNoJob):
 		return inTheWay // just removed
@@ -157,14 +157,14 @@ func (j *Job) replace(ctx context.Context, inTheWay error) error {
 		return nil
 	}
 	other := newJob(j.client, j.opts, record)
-	over, err := other.expire(ctx)
+	over, err := other.expireIdle(ctx)
 	if err != nil && !errors.Is(err, ErrOver) {
 		return err
 	}
 	if err == nil && !over {
 		return ErrRunning
 	}
-	if err := other.remove(ctx); err != nil {
+	if err := other.removeJob(ctx); err != nil {
 		return err
 	}
 	return inTheWay

@@ -19,17 +19,17 @@ import (
 // mostRepairs bounds the consecutive repairs of a job in one call.
 const mostRepairs = 100
 
-// transactor makes the job's Transactor. Colliding calls queue up: with n
+// newTransactor makes the job's Transactor. Colliding calls queue up: with n
 // concurrent calls, each success would cost the others an attempt, n squared
 // attempts in all.
-func (j *Job) transactor() *stm.Transactor {
-	return stm.NewIdempotent(j.client, string(j.run), &stm.Options{Queue: j.queue, ACL: j.opts.ACL})
+func (j *Job) newTransactor() *stm.Transactor {
+	return stm.NewIdempotent(j.client, string(j.run), &stm.Options{Queue: j.enterQueue, ACL: j.opts.ACL})
 }
 
-// queue waits for the job's lock. A client without permission for the lock
+// enterQueue waits for the job's lock. A client without permission for the lock
 // continues without queuing: the parent of the lock may belong to another job's
 // owner.
-func (j *Job) queue(ctx context.Context) (leave func(), err error) {
+func (j *Job) enterQueue(ctx context.Context) (leave func(), err error) {
 	held, err := j.line.Lock(ctx)
 	switch {
 	case err == nil:
@@ -42,10 +42,10 @@ func (j *Job) queue(ctx context.Context) (leave func(), err error) {
 	return nil, err
 }
 
-// apply applies a transaction that changes the job. If the servers refuse the
+// applyTxn applies a transaction that changes the job. If the servers refuse the
 // transaction because a part of the job was deleted by hand, this part is
 // created again.
-func (j *Job) apply(ctx context.Context, f func(tx *stm.Tx) error) ([]session.Result, error) {
+func (j *Job) applyTxn(ctx context.Context, f func(tx *stm.Tx) error) ([]session.Result, error) {
 	for repairs := 0; ; repairs++ {
 		results, err := j.txs.ApplyResults(ctx, f)
 		switch {
@@ -54,7 +54,7 @@ func (j *Job) apply(ctx context.Context, f func(tx *stm.Tx) error) ([]session.Re
 		case errors.Is(err, stm.ErrConflicts), repairs == mostRepairs:
 			return nil, fmt.Errorf("%w: it does not fit together: %w", ErrRecord, err)
 		}
-		if repaired, err := j.repair(ctx, err); !repaired {
+		if repaired, err := j.repairJob(ctx, err); !repaired {
 			return nil, err
 		}
 	}
@@ -64,7 +64,7 @@ func (j *Job) apply(ctx context.Context, f func(tx *stm.Tx) error) ([]session.Re
 // The nodes of others are read in the same round trip, without a dependence. A
 // run without a status was removed.
 func (j *Job) readStatus(tx *stm.Tx, others ...string) (st status, nodes []stm.Node, err error) {
-	nodes, err = tx.Peek(append([]string{j.run.state()}, others...)...)
+	nodes, err = tx.Peek(append([]string{j.run.statePath()}, others...)...)
 	if err == nil {
 		err = tx.Depend(nodes[0])
 	}
@@ -81,7 +81,7 @@ func (j *Job) readStatus(tx *stm.Tx, others ...string) (st status, nodes []stm.N
 // readMember reads the member with this id, without a dependence of the
 // transaction; nil if missing.
 func (j *Job) readMember(tx *stm.Tx, id int) (*member, stm.Node, error) {
-	nodes, err := tx.Peek(j.run.member(id))
+	nodes, err := tx.Peek(j.run.memberPath(id))
 	if err != nil || !nodes[0].Exists {
 		return nil, stm.Node{}, err
 	}
@@ -91,7 +91,7 @@ func (j *Job) readMember(tx *stm.Tx, id int) (*member, stm.Node, error) {
 
 // setStatus sets the status; the transaction must have read the status before.
 func (j *Job) setStatus(tx *stm.Tx, next status) error {
-	return tx.Set(j.run.state(), encode(next))
+	return tx.Set(j.run.statePath(), encode(next))
 }
 
 // setSize sets the size, and so wakes the callers that wait for a change of the
@@ -100,7 +100,7 @@ func (j *Job) setSize(tx *stm.Tx, workers int) error {
 	return tx.Set(j.run.at(jobformat.NodeSize), []byte(strconv.Itoa(workers)))
 }
 
-// create creates a persistent znode below the run.
-func (j *Job) create(tx *stm.Tx, path string, data []byte) error {
-	return tx.Create(path, data, session.Persistent, j.opts.create())
+// createNode creates a persistent znode below the run.
+func (j *Job) createNode(tx *stm.Tx, path string, data []byte) error {
+	return tx.Create(path, data, session.Persistent, j.opts.createOptions())
 }

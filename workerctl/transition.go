@@ -14,12 +14,12 @@ import (
 // The assigned ids are always 0 to Next-1: the transaction that raises Next
 // also creates the id and its member.
 
-// full is true when all ids are given out.
-func (s status) full() bool { return s.Next == s.Workers }
+// isFull is true when all ids are given out.
+func (s status) isFull() bool { return s.Next == s.Workers }
 
-// settle finishes a job when all its workers have joined and left.
-func (s status) settle() status {
-	if s.full() && s.Left == s.Next && !s.State.Over() {
+// finishIfComplete finishes a job when all its workers have joined and left.
+func (s status) finishIfComplete() status {
+	if s.isFull() && s.Left == s.Next && !s.State.Over() {
 		s.State = finished
 		if s.Failed > 0 {
 			s.State = failed
@@ -28,9 +28,9 @@ func (s status) settle() status {
 	return s
 }
 
-// enter assigns an id to a new identity: with reuse the lowest of the free ids,
+// assignID assigns an id to a new identity: with reuse the lowest of the free ids,
 // which wait to be used again; otherwise the next.
-func (s status) enter(reuse bool, free []int) (id int, next status, err error) {
+func (s status) assignID(reuse bool, free []int) (id int, next status, err error) {
 	next = s
 	switch {
 	case s.State.Over():
@@ -38,7 +38,7 @@ func (s status) enter(reuse bool, free []int) (id int, next status, err error) {
 	case reuse && len(free) > 0:
 		id = slices.Min(free)
 		next.Left--
-	case s.full():
+	case s.isFull():
 		return 0, s, ErrFull
 	default:
 		id = s.Next
@@ -49,16 +49,16 @@ func (s status) enter(reuse bool, free []int) (id int, next status, err error) {
 	return id, next, nil
 }
 
-// reuse returns the status after the id of old is assigned again.
-func (s status) reuse(old member) status {
+// reuseID returns the status after the id of old is assigned again.
+func (s status) reuseID(old member) status {
 	if old.HasFailed() {
 		s.Failed--
 	}
 	return s
 }
 
-// again lets an identity come back to its id.
-func (s status) again(m member) (next status, err error) {
+// comeBack lets an identity come back to its id.
+func (s status) comeBack(m member) (next status, err error) {
 	if s.State.Over() {
 		return s, ErrOver
 	}
@@ -73,9 +73,9 @@ func (s status) again(m member) (next status, err error) {
 	return next, nil
 }
 
-// leave returns the status after the leave of a worker, with a failure or
+// countLeave returns the status after the leave of a worker, with a failure or
 // without.
-func (s status) leave(failure bool) (next status, err error) {
+func (s status) countLeave(failure bool) (next status, err error) {
 	if s.State.Over() {
 		return s, ErrOver
 	}
@@ -84,19 +84,19 @@ func (s status) leave(failure bool) (next status, err error) {
 	if failure {
 		next.Failed++
 	}
-	return next.settle(), nil
+	return next.finishIfComplete(), nil
 }
 
-// end ends the job for a reason other than being finished.
-func (s status) end(why jobformat.State) status {
+// endWith ends the job for a reason other than being finished.
+func (s status) endWith(why jobformat.State) status {
 	s.State = why
 	return s
 }
 
-// resize makes the job one of n workers. gone has the assigned ids from n on
+// resizeTo makes the job one of n workers. gone has the assigned ids from n on
 // whose workers have left; the value is true for a failed worker. Any other
 // assigned id from n on is in use, and prevents the change.
-func (s status) resize(n int, gone map[int]bool) (next status, err error) {
+func (s status) resizeTo(n int, gone map[int]bool) (next status, err error) {
 	if s.State.Over() {
 		return s, ErrOver
 	}
@@ -122,11 +122,11 @@ func (s status) resize(n int, gone map[int]bool) (next status, err error) {
 		next.Failed -= failures
 	}
 	next.Joins++ // a change to the same number counts too
-	return next.settle(), nil
+	return next.finishIfComplete(), nil
 }
 
-// successor is the member after old; nil if the id had no member.
-func successor(old *member, id int, claim string, who Identity) member {
+// newSuccessor is the member after old; nil if the id had no member.
+func newSuccessor(old *member, id int, claim string, who Identity) member {
 	m := member{
 		ID: id, Name: who.Name, Incarnation: 1, Claim: claim,
 		Addresses: who.Addresses, Node: who.Node, Rack: who.Rack, DataCenter: who.DataCenter, KV: who.KV,

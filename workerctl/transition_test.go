@@ -35,7 +35,7 @@ func TestEnter(t *testing.T) {
 		"reuse, the lowest though": {s: status{State: running, Workers: 9, Next: 5, Left: 2}, reuse: true, free: []int{4, 2}, id: 2, next: status{State: running, Workers: 9, Next: 5, Left: 1, Joins: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			id, next, err := c.s.enter(c.reuse, c.free)
+			id, next, err := c.s.assignID(c.reuse, c.free)
 			require.ErrorIs(t, err, c.err)
 			if c.err == nil {
 				require.Equal(t, c.id, id)
@@ -112,7 +112,7 @@ func TestTransitionsAreThoseOfADumbTwin(t *testing.T) {
 					continue
 				}
 				bad := rapid.Bool().Draw(t, "with a failure")
-				next, err := s.leave(bad)
+				next, err := s.countLeave(bad)
 				require.NoError(t, err)
 				s, w.left[id], w.bad[id], members[id].Left = next, true, bad, true
 				if bad {
@@ -138,7 +138,7 @@ func TestTransitionsAreThoseOfADumbTwin(t *testing.T) {
 			}
 			require.Equal(t, count(w.left), s.Left)
 			require.Equal(t, count(w.bad), s.Failed)
-			require.Equal(t, s.Next == s.Workers, s.full())
+			require.Equal(t, s.Next == s.Workers, s.isFull())
 			_, err := decodeStatus(encode(s))
 			require.NoError(t, err, "the record can be decoded again")
 		}
@@ -155,14 +155,14 @@ func transitJoin(t *rapid.T, s status, w *twin, members map[int]*member, name st
 	known := w.find(name)
 	id := w.join(name)
 	if known >= 0 {
-		next, err := s.again(*members[known])
+		next, err := s.comeBack(*members[known])
 		require.NoError(t, err)
-		m := successor(members[known], known, "claim", Identity{Name: name})
+		m := newSuccessor(members[known], known, "claim", Identity{Name: name})
 		require.EqualValues(t, w.counts[known], m.Incarnation)
 		members[known] = &m
 		return next
 	}
-	got, next, err := s.enter(w.reuse, free)
+	got, next, err := s.assignID(w.reuse, free)
 	if id < 0 {
 		require.ErrorIs(t, err, ErrFull)
 		return s
@@ -170,9 +170,9 @@ func transitJoin(t *rapid.T, s status, w *twin, members map[int]*member, name st
 	require.NoError(t, err)
 	require.Equal(t, id, got)
 	if old := members[id]; old != nil {
-		next = next.reuse(*old)
+		next = next.reuseID(*old)
 	}
-	m := successor(members[id], id, "claim", Identity{Name: name})
+	m := newSuccessor(members[id], id, "claim", Identity{Name: name})
 	require.EqualValues(t, w.counts[id], m.Incarnation)
 	members[id] = &m
 	return next
@@ -188,7 +188,7 @@ func transitSize(t *rapid.T, s status, w *twin, members map[int]*member, n int) 
 			staying = append(staying, id)
 		}
 	}
-	next, err := s.resize(n, gone)
+	next, err := s.resizeTo(n, gone)
 	if len(staying) > 0 {
 		var in *InUseError
 		require.ErrorAs(t, err, &in)
@@ -211,11 +211,11 @@ func transitSize(t *rapid.T, s status, w *twin, members map[int]*member, n int) 
 func TestNothingHappensToAJobThatIsOver(t *testing.T) {
 	for _, state := range []jobformat.State{finished, failed, killed, abandoned} {
 		s := status{State: state, Workers: 2, Next: 2, Left: 1}
-		_, err := s.again(member{})
+		_, err := s.comeBack(member{})
 		require.ErrorIs(t, err, ErrOver)
-		_, err = s.leave(false)
+		_, err = s.countLeave(false)
 		require.ErrorIs(t, err, ErrOver)
-		_, err = s.resize(3, nil)
+		_, err = s.resizeTo(3, nil)
 		require.ErrorIs(t, err, ErrOver)
 		require.True(t, state.Over())
 	}

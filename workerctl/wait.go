@@ -23,10 +23,10 @@ import (
 // Only the last worker that joins wakes the waiting processes.
 func (j *Job) WaitAll(ctx context.Context) error {
 	const op = "wait for the workers of"
-	if err := j.begin(ctx); err != nil {
-		return failure(ctx, op, j.Path(), err)
+	if err := j.checkCall(ctx); err != nil {
+		return wrapError(ctx, op, j.Path(), err)
 	}
-	limited, cancel := limit(ctx, j.opts.JoinWait)
+	limited, cancel := limitContext(ctx, j.opts.JoinWait)
 	defer cancel()
 	err := j.orFault(limited, j.awaitFull)
 	if err == nil {
@@ -37,19 +37,19 @@ func (j *Job) WaitAll(ctx context.Context) error {
 	case errors.As(err, &faulty):
 	case errors.Is(err, ErrOver):
 		// A client with slow answers may see only the end of the job.
-		if out, e := j.outcome(limited); e == nil && out.State.complete() {
+		if out, e := j.readOutcome(limited); e == nil && out.State.isComplete() {
 			return nil
 		}
 	case errors.Is(limited.Err(), context.DeadlineExceeded):
-		err = j.missing(ctx, err, func(ctx context.Context, st status) ([]int, error) {
+		err = j.missingError(ctx, err, func(ctx context.Context, st status) ([]int, error) {
 			return idsFrom(st.Next, st.Workers), nil
 		})
 	}
-	return failure(ctx, op, j.Path(), err)
+	return wrapError(ctx, op, j.Path(), err)
 }
 
-// limit is ctx for at most d; negative: ctx.
-func limit(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+// limitContext is ctx for at most d; negative: ctx.
+func limitContext(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	if d < 0 {
 		return context.WithCancel(ctx)
 	}
@@ -58,9 +58,9 @@ func limit(ctx context.Context, d time.Duration) (context.Context, context.Cance
 
 // awaitNode waits until a child of the run exists.
 func (j *Job) awaitNode(ctx context.Context, elems ...string) error {
-	return persist(ctx, j.client, func(s *session.Session) error {
+	return retryConflicts(ctx, j.client, func(s *session.Session) error {
 		r := newReading(ctx, s)
-		r.Sync(j.run.state())
+		r.Sync(j.run.statePath())
 		child, size := s.StartExists(j.run.at(elems...), true), s.StartExists(j.run.at(jobformat.NodeSize), true)
 		defer optimistic.StopWatch(child)
 		defer optimistic.StopWatch(size)
@@ -82,7 +82,7 @@ func (j *Job) awaitNode(ctx context.Context, elems ...string) error {
 // znode that wakes the waiting callers: this znode may have been deleted by
 // hand.
 func (j *Job) awaitFull(ctx context.Context) error {
-	return j.awaitStatus(ctx, status.full, jobformat.NodeFull, jobformat.NodeSize)
+	return j.awaitStatus(ctx, status.isFull, jobformat.NodeFull, jobformat.NodeSize)
 }
 
 // awaitOver waits until the job is over, and says so.
@@ -116,7 +116,7 @@ func (j *Job) awaitStatus(ctx context.Context, enough func(status) bool, nodes .
 			for _, read := range reads {
 				watches = append(watches, r.Seen(read).Watch)
 			}
-			if found = r.Err; negative(found) {
+			if found = r.Err; isNegative(found) {
 				return nil // ReadFresh verifies the negative answer
 			}
 			return found
@@ -154,16 +154,16 @@ func firstOf(ctx context.Context, watches ...*session.Watch) error {
 // find the missing workers, if servers seem reachable.
 const patience = time.Second
 
-// missing is the error of a wait that has taken too long. who returns the
+// missingError is the error of a wait that has taken too long. who returns the
 // workers that did not come. If who does not find out in time, or the client has
-// no connection, missing returns reason alone.
-func (j *Job) missing(ctx context.Context, reason error, who func(ctx context.Context, st status) ([]int, error)) error {
+// no connection, missingError returns reason alone.
+func (j *Job) missingError(ctx context.Context, reason error, who func(ctx context.Context, st status) ([]int, error)) error {
 	if j.client.State().Status != session.Connected {
 		return reason
 	}
 	over, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
-	st, err := j.status(over)
+	st, err := j.currentStatus(over)
 	if err != nil {
 		return reason
 	}
@@ -172,13 +172,13 @@ func (j *Job) missing(ctx context.Context, reason error, who func(ctx context.Co
 		return reason
 	}
 	out := &MissingError{IDs: ids, Workers: st.Workers, Reason: reason}
-	_ = j.classify(over, out) // details not found out in time are left out
+	_ = j.classifyMissing(over, out) // details not found out in time are left out
 	return out
 }
 
-// status reads how the job stands.
-func (j *Job) status(ctx context.Context) (st status, err error) {
-	err = fresh(ctx, j.client, func(s *session.Session) error {
+// currentStatus reads how the job stands.
+func (j *Job) currentStatus(ctx context.Context) (st status, err error) {
+	err = readFresh(ctx, j.client, func(s *session.Session) error {
 		r := newReading(ctx, s)
 		st, _ = r.readStatus(j)
 		return r.Err

@@ -38,25 +38,25 @@ func newWorker(j *Job, h *session.Hold, m member, token int64) *Worker {
 }
 
 // ID returns the worker's number in its job, from 0.
-func (w *Worker) ID() int { return w.member().ID }
+func (w *Worker) ID() int { return w.currentMember().ID }
 
 // Incarnation counts the joins under this id, from 1.
-func (w *Worker) Incarnation() int64 { return w.member().Incarnation }
+func (w *Worker) Incarnation() int64 { return w.currentMember().Incarnation }
 
 // Identity returns the identity of the join, with the changes of Update.
-func (w *Worker) Identity() Identity { return identityOf(w.member()) }
+func (w *Worker) Identity() Identity { return identityOf(w.currentMember()) }
 
 // Job returns the worker's job.
 func (w *Worker) Job() *Job {
-	_ = w.held()
+	_ = w.mustHold()
 	return w.job
 }
 
 // Path returns the path of the worker's live znode.
-func (w *Worker) Path() string { return w.held().Path() }
+func (w *Worker) Path() string { return w.mustHold().Path() }
 
 // Session returns the session of the join.
-func (w *Worker) Session() *session.Session { return w.held().Session() }
+func (w *Worker) Session() *session.Session { return w.mustHold().Session() }
 
 // Context ends when the worker leaves or is lost. context.Cause tells the
 // cause: session.ErrReleased, or an error that wraps session.ErrLost and the
@@ -65,22 +65,22 @@ func (w *Worker) Session() *session.Session { return w.held().Session() }
 // context ends before the servers can report this worker as dead to the other
 // workers, unless this process was paused; after a pause, its Err is correct as
 // soon as the process runs again.
-func (w *Worker) Context() context.Context { return w.held().Context() }
+func (w *Worker) Context() context.Context { return w.mustHold().Context() }
 
 // Token is a fencing token, the zxid of the worker's live znode: of two
 // incarnations of one id, the later one has the greater token.
 func (w *Worker) Token() int64 {
-	_ = w.held()
+	_ = w.mustHold()
 	return w.token
 }
 
 // Guard is a check for a transaction: the transaction fails if the worker does
 // not run any more, or its next process has joined: session.Txn(ctx, w.Guard(),
 // ...).
-func (w *Worker) Guard() session.Op { return w.held().Guard() }
+func (w *Worker) Guard() session.Op { return w.mustHold().Guard() }
 
-func (w *Worker) member() member {
-	_ = w.held()
+func (w *Worker) currentMember() member {
+	_ = w.mustHold()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.record
@@ -92,16 +92,16 @@ func (w *Worker) member() member {
 // session.ErrUnknownOutcome.
 func (w *Worker) Update(ctx context.Context, kv map[string]string) error {
 	const op = "update"
-	if err := w.check(ctx); err != nil {
-		return failure(ctx, op, w.path(), err)
+	if err := w.checkCall(ctx); err != nil {
+		return wrapError(ctx, op, w.errorPath(), err)
 	}
-	if err := texts("kv", kv); err != nil {
-		return failure(ctx, op, w.Path(), err)
+	if err := checkTexts("kv", kv); err != nil {
+		return wrapError(ctx, op, w.Path(), err)
 	}
-	if err := w.begin(ctx); err != nil {
-		return failure(ctx, op, w.Path(), err)
+	if err := w.awaitTurn(ctx); err != nil {
+		return wrapError(ctx, op, w.Path(), err)
 	}
-	defer w.done()
+	defer w.endTurn()
 	// A change of unknown outcome has an edition of its own, too: a reader that has seen
 	// the change must see the next change.
 	w.mu.Lock()
@@ -109,8 +109,8 @@ func (w *Worker) Update(ctx context.Context, kv map[string]string) error {
 	next := w.record
 	w.mu.Unlock()
 	next.KV = maps.Clone(kv)
-	if err := w.update(ctx, next); err != nil {
-		return failure(ctx, op, w.Path(), err)
+	if err := w.writeMember(ctx, next); err != nil {
+		return wrapError(ctx, op, w.Path(), err)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -118,8 +118,8 @@ func (w *Worker) Update(ctx context.Context, kv map[string]string) error {
 	return nil
 }
 
-// check checks ctx, and that the worker is not a zero value.
-func (w *Worker) check(ctx context.Context) error {
+// checkCall checks ctx, and that the worker is not a zero value.
+func (w *Worker) checkCall(ctx context.Context) error {
 	if err := checkContext(ctx); err != nil {
 		return err
 	}
@@ -133,24 +133,24 @@ func (w *Worker) check(ctx context.Context) error {
 // without a check, would let unprotected writes through.
 const zeroWorker = "a zero Worker has not joined: get one from Job.Join"
 
-// held is the hold of the worker's znode; a zero Worker has none.
-func (w *Worker) held() *session.Hold {
+// mustHold is the hold of the worker's znode; a zero Worker has none.
+func (w *Worker) mustHold() *session.Hold {
 	if w.hold == nil {
 		panic("workerctl: " + zeroWorker)
 	}
 	return w.hold
 }
 
-// path is the worker's, for errors.
-func (w *Worker) path() string {
+// errorPath is the worker's, for errors.
+func (w *Worker) errorPath() string {
 	if w.hold == nil {
 		return ""
 	}
 	return w.hold.Path()
 }
 
-// begin waits for the turn to change the worker's record; done ends the turn.
-func (w *Worker) begin(ctx context.Context) error {
+// awaitTurn waits for the turn to change the worker's record; endTurn ends the turn.
+func (w *Worker) awaitTurn(ctx context.Context) error {
 	select {
 	case <-w.turn:
 		return nil
@@ -159,26 +159,26 @@ func (w *Worker) begin(ctx context.Context) error {
 	}
 }
 
-func (w *Worker) done() { w.turn <- struct{}{} }
+func (w *Worker) endTurn() { w.turn <- struct{}{} }
 
-// update writes the record next. While the live node exists, only this
+// writeMember writes the record next. While the live node exists, only this
 // incarnation writes the member, so the write can safely be repeated.
-func (w *Worker) update(ctx context.Context, next member) error {
+func (w *Worker) writeMember(ctx context.Context, next member) error {
 	data, own, unanswered := encode(next), w.hold.Session(), false
-	_, err := w.job.apply(ctx, func(tx *stm.Tx) error {
+	_, err := w.job.applyTxn(ctx, func(tx *stm.Tx) error {
 		unanswered = unanswered || tx.Unanswered()
 		if err := w.hold.Err(); err != nil {
 			return err
 		}
 		if tx.Session() != own {
-			return w.gone(own.Err())
+			return w.goneError(own.Err())
 		}
-		return errors.Join(tx.Set(w.Path(), data), tx.Set(w.job.run.member(next.ID), data))
+		return errors.Join(tx.Set(w.Path(), data), tx.Set(w.job.run.memberPath(next.ID), data))
 	})
 	unanswered = unanswered || errors.Is(err, session.ErrUnknownOutcome)
 	var txn *session.TxnError
 	if errors.Is(err, session.ErrNoNode) && errors.As(err, &txn) && txn.Path == w.Path() {
-		err = w.gone(err)
+		err = w.goneError(err)
 	}
 	if err != nil && unanswered && !errors.Is(err, session.ErrUnknownOutcome) {
 		err = &session.UnknownOutcomeError{Op: "update", Path: w.Path(), Reason: err}
@@ -186,8 +186,8 @@ func (w *Worker) update(ctx context.Context, next member) error {
 	return err
 }
 
-// gone is the error of a worker whose live node is not there any more.
-func (w *Worker) gone(err error) error {
+// goneError is the error of a worker whose live node is not there any more.
+func (w *Worker) goneError(err error) error {
 	if lost := w.hold.Err(); errors.Is(lost, session.ErrLost) {
 		return lost
 	}
