@@ -1,10 +1,7 @@
 package counter
 
 import (
-	"encoding/binary"
 	"fmt"
-	"math"
-	"strconv"
 
 	"github.com/zkrecipes/zkrecipes/internal/format/counterformat"
 )
@@ -36,54 +33,30 @@ func (f Format) check() error {
 	return nil
 }
 
+// form is the format in package counterformat, whose constants have the same order.
+func (f Format) form() counterformat.Form { return counterformat.Form(f) }
+
 // fits wants the format to have room for v.
 func (f Format) fits(v int64) error {
-	if f == CuratorInt && (v < math.MinInt32 || v > math.MaxInt32) {
+	if !f.form().Fits(v) {
 		return fmt.Errorf("%w: %d does not fit 32 bits", ErrOverflow, v)
 	}
 	return nil
 }
 
 // maxValue is the highest number of the format.
-func (f Format) maxValue() int64 {
-	if f == CuratorInt {
-		return math.MaxInt32
-	}
-	return math.MaxInt64
-}
+func (f Format) maxValue() int64 { return f.form().Max() }
 
 // encode encodes v, which must fit.
-func (f Format) encode(v int64) []byte {
-	switch f {
-	case CuratorInt:
-		return binary.BigEndian.AppendUint32(nil, uint32(int32(v)))
-	case KazooText:
-		return strconv.AppendInt(nil, v, 10)
-	}
-	return binary.BigEndian.AppendUint64(nil, uint64(v))
-}
+func (f Format) encode(v int64) []byte { return f.form().Encode(v) }
 
 // decode reads a node's data.
 func (f Format) decode(data []byte) (int64, error) {
-	switch {
-	case len(data) == 0:
-		return 0, nil
-	case f == KazooText:
-		v, err := strconv.ParseInt(string(data), 10, 64)
-		if err != nil || strconv.FormatInt(v, 10) != string(data) {
-			return 0, fmt.Errorf("%w: %d bytes that are no decimal number of 64 bits: %.40q", ErrCorrupt, len(data), data)
-		}
-		return v, nil
-	case f == CuratorInt && len(data) == counterformat.IntSize:
-		return int64(int32(binary.BigEndian.Uint32(data))), nil
-	case f == CuratorLong && len(data) == counterformat.LongSize:
-		return int64(binary.BigEndian.Uint64(data)), nil
+	v, err := f.form().Decode(data)
+	if err != nil {
+		return 0, fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}
-	want := counterformat.LongSize
-	if f == CuratorInt {
-		want = counterformat.IntSize
-	}
-	return 0, fmt.Errorf("%w: %d bytes of data instead of %d", ErrCorrupt, len(data), want)
+	return v, nil
 }
 
 // add returns a+b, or an error if the sum does not fit.

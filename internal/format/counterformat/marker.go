@@ -13,15 +13,6 @@ import "github.com/zkrecipes/zkrecipes/internal/znode"
 // the counter is the same znode still: a znode that has children cannot be deleted.
 const WriterBase = "writer"
 
-// Sizes of the binary formats, which are big-endian two's complements.
-const (
-	// LongSize: Curator's DistributedAtomicLong.
-	LongSize = 8
-	// IntSize: Curator's DistributedAtomicInteger and SharedCount, and Kazoo's Counter with
-	// support_curator=True.
-	IntSize = 4
-)
-
 // IsWriter recognizes the names of writers' markers.
 func IsWriter(name string) bool {
 	_, base, ok := znode.Protection(name)

@@ -1,7 +1,6 @@
 package recognize
 
 import (
-	"encoding/binary"
 	"slices"
 	"strconv"
 	"strings"
@@ -112,21 +111,34 @@ func (s *spot) counts() string {
 
 // number reads a counter's data. Binary numbers are distinguished from text by
 // bytes that text does not have: a zero, or an invisible byte. If the node is
-// known to be a counter, all data except decimal numbers is binary.
+// known to be a counter, all data except decimal digits is binary.
 func number(n *Node, certain bool) (value int64, format string, ok bool) {
-	const long, short = counterformat.LongSize, counterformat.IntSize
-	switch d := n.Data; {
+	switch {
 	case n.Size == 0:
 		return 0, "empty, which says 0", false
-	case n.Size == long && (!looksLikeText(d) || certain && !decimal.Match(d)):
-		return int64(binary.BigEndian.Uint64(d)), "8 bytes, as ours and Curator's DistributedAtomicLong", true
-	case n.Size == short && (!looksLikeText(d) || certain && !decimal.Match(d)):
-		return int64(int32(binary.BigEndian.Uint32(d))), "4 bytes, as SharedCount's and DistributedAtomicInteger's", true
-	case n.Size <= 20 && decimal.Match(d):
-		value, err := strconv.ParseInt(string(d), 10, 64)
-		return value, "a decimal number, as Kazoo's Counter", err == nil
+	case n.Size > counterformat.MaxSize || !n.Whole():
+		return 0, "", false
 	}
-	return 0, "", false
+	form := counterformat.Text
+	if !looksLikeText(n.Data) || certain && !decimal.Match(n.Data) {
+		form = counterformat.BinaryForm(n.Size)
+	}
+	value, err := form.Decode(n.Data)
+	if err != nil {
+		return 0, "", false
+	}
+	return value, describeForm(form), true
+}
+
+// describeForm describes a form to people.
+func describeForm(form counterformat.Form) string {
+	switch form {
+	case counterformat.Long:
+		return "8 bytes, as ours and Curator's DistributedAtomicLong"
+	case counterformat.Int:
+		return "4 bytes, as SharedCount's and DistributedAtomicInteger's"
+	}
+	return "a decimal number, as Kazoo's Counter"
 }
 
 func looksLikeText(data []byte) bool {

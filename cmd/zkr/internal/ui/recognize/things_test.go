@@ -145,6 +145,9 @@ func TestCounters(t *testing.T) {
 		{"text", []string{"/a/orderCounter =-42", "/a/port =8080", "/a/counter-size =3"}, "counter? /a/orderCounter: -42\n"},
 		{"words are none", []string{"/counters/c =password", "/counters/d =pass", "/counters/e =1.2.3.4", "/counters/f"}, ""},
 		{"too big for a number", []string{"/counter =9999999999999999999"}, ""},
+		{"text that a counter refuses", []string{"/counter =007", "/c =007", mark(1), "/d =-0", "/d" + mark(2)[2:]},
+			"counter /c: not readable\n  bad: its 3 bytes are no number in any format of a counter\n" +
+				"counter /d: not readable\n  bad: its 2 bytes are no number in any format of a counter\n"},
 		{"written now", []string{"/c =hex:0000000000000010", mark(1), mark(2)}, "counter /c: 16\n"},
 		{"new", []string{"/c", mark(1)}, "counter /c: 0\n"},
 		{"broken", []string{"/c =abc", mark(1)}, "counter /c: not readable\n  bad: its 3 bytes are no number in any format of a counter\n"},
