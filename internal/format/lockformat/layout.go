@@ -77,6 +77,18 @@ func PermitsOf(name string) int {
 	return int(n)
 }
 
+// ParsePermits reads how many permits a semaphore has, from the data of its path: the
+// decimal number that the Semaphore of package lock and Kazoo's Semaphore write; 0 for other
+// data. Another spelling of a number ("+5", "05") is no number: the Semaphore of package
+// lock compares the text.
+func ParsePermits(data []byte) int {
+	n, err := strconv.ParseInt(string(data), 10, 32)
+	if err != nil || n < 1 || strconv.FormatInt(n, 10) != string(data) {
+		return 0
+	}
+	return int(n)
+}
+
 // DelaySuffix makes, of a mutex's path, that of the znode which says with
 // lock.Options.LockDelay how the last holder went. It stands beside the path, since the
 // path itself may be a container, which is deleted with its data; and not below it,

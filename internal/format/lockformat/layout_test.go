@@ -36,6 +36,15 @@ func FuzzPermitsOf(f *testing.F) {
 	})
 }
 
+func TestNumberOfPermitsIsWrittenInOneWay(t *testing.T) {
+	for text, want := range map[string]int{
+		"1": 1, "12": 12, "2147483647": math.MaxInt32, "2147483648": 0, "99999999999999999999": 0,
+		"": 0, "0": 0, "-1": 0, "+5": 0, "05": 0, " 5": 0, "5\n": 0, "x": 0,
+	} {
+		require.Equal(t, want, lockformat.ParsePermits([]byte(text)), "%q", text)
+	}
+}
+
 // FuzzParseDelay: a note is written in one way, and everything else is refused.
 func FuzzParseDelay(f *testing.F) {
 	for _, note := range []string{"", "held 17", "free 17", "held  17", "held +17", "held 017", "held -1", "held", "freed 1", "held 99999999999999999999"} {

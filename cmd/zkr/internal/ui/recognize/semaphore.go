@@ -3,21 +3,19 @@ package recognize
 import (
 	"cmp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/zkrecipes/zkrecipes/internal/format/lockformat"
 	"github.com/zkrecipes/zkrecipes/internal/znode"
 )
 
-// totalPermits is the number in the data of our semaphore's path; 0 without a
+// totalPermits is the number in the data of a semaphore's path; 0 without a
 // number.
 func totalPermits(s *spot) int {
-	n, err := strconv.ParseInt(string(s.Data), 10, 32)
-	if err != nil || n < 1 {
+	if !s.Whole() {
 		return 0
 	}
-	return int(n)
+	return lockformat.ParsePermits(s.Data)
 }
 
 func (l *looker) semaphore(t *Thing, s *spot) {

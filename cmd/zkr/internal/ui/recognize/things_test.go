@@ -59,6 +59,8 @@ func TestLocks(t *testing.T) {
 		}, "semaphore /s: 1 of 4 permits free, 2 wait\n"},
 		{"permits of nobody knows how many", []string{"/s/_c_" + uuid(1) + "-1-permit-0000000001 e1 =a", "/s/_c_" + uuid(2) + "-1-permit-0000000002 e2 =b"},
 			"semaphore /s: held by a, perhaps by 1 other too\n  warn: the path does not say how many permits there are\n"},
+		{"permits in a spelling that the semaphore refuses", []string{"/s =05", "/s/_c_" + uuid(1) + "-1-permit-0000000001 e1 =a"},
+			"semaphore /s: held by a\n  warn: the path does not say how many permits there are\n"},
 		{"Curator's semaphore", []string{
 			"/s/leases/_c_" + uuid(1) + "-lease-0000000001 e1 =a", "/s/leases/_c_" + uuid(2) + "-lease-0000000002 e2 =b",
 			"/s/locks/_c_" + uuid(3) + "-lock-0000000009 e3 =c", "/s/leases/odd =x",
