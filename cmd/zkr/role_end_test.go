@@ -31,7 +31,7 @@ func showsIn(_ *bed, z *zkrProcess) { z.says("in") }
 //
 // read only
 var roles = map[string]ending{
-	"task master":      {[]string{"task", "master", "/q"}, false, func(_ *bed, z *zkrProcess) { z.says("leads  ") }},
+	"task master": {[]string{"task", "master", "/q"}, false, func(_ *bed, z *zkrProcess) { z.says("leads  ") }},
 	"idle task worker": {[]string{"task", "worker", "/q"}, true, func(b *bed, _ *zkrProcess) {
 		// The server has the worker's znode before the worker knows; the worker follows its
 		// folder afterwards.
@@ -52,7 +52,7 @@ var roles = map[string]ending{
 	"idle rebalance join": {[]string{"rebalance", "join", "/g"}, true, func(b *bed, z *zkrProcess) {
 		eventually(b.T, func() bool { return strings.Contains(z.err.String(), "no resources") }, "it is a member")
 	}},
-	"rebalance join":      {[]string{"rebalance", "join", "/g"}, true, func(b *bed, z *zkrProcess) { b.shared("/g", "a"); z.says("in") }},
+	"rebalance join": {[]string{"rebalance", "join", "/g"}, true, func(b *bed, z *zkrProcess) { b.shared("/g", "a"); z.says("in") }},
 	"job janitor --watch": {[]string{"job", "janitor", "--watch", "--abandoned", "1s"}, false, func(b *bed, _ *zkrProcess) {
 		// A candidate has a znode before it knows that it leads; it removes jobs afterwards.
 		b.submit("words", "1")

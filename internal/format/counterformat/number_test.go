@@ -11,7 +11,7 @@ import (
 
 var forms = []counterformat.Form{counterformat.Long, counterformat.Int, counterformat.Text} // read only
 
-// What a form encodes, it decodes, and no form has more bytes than MaxSize.
+// A form decodes its own encoding, and no form has more bytes than MaxSize.
 func TestNumbersSurviveEncoding(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		f := rapid.SampledFrom(forms).Draw(r, "form")

@@ -79,7 +79,7 @@ func PermitsOf(name string) int {
 
 // ParsePermits reads how many permits a semaphore has, from the data of its path: the
 // decimal number that the Semaphore of package lock and Kazoo's Semaphore write; 0 for other
-// data. Another spelling of a number ("+5", "05") is no number: the Semaphore of package
+// data. Another spelling of a number ("+5", "05") gives 0, too: the Semaphore of package
 // lock compares the text.
 func ParsePermits(data []byte) int {
 	n, err := strconv.ParseInt(string(data), 10, 32)
