@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/zkrecipes/zkrecipes/internal/holding"
 	"github.com/zkrecipes/zkrecipes/session"
@@ -87,15 +86,8 @@ func (p *Permits) Release(ctx context.Context) error {
 		return failure(ctx, "release", p.path, err)
 	}
 	return releaseOnce(ctx, &p.end, p.path, func(ctx context.Context) error {
-		var lost error
-		for _, h := range p.holds {
-			lost = errors.Join(lost, h.hold.Err())
-		}
 		p.cancel(session.ErrReleased)
-		if err := releaseAll(ctx, p.holds); lost == nil {
-			return err
-		}
-		return lost
+		return releaseAll(ctx, p.holds)
 	})
 }
 
@@ -112,19 +104,30 @@ func (s *Semaphore) Do(ctx context.Context, n int, fn func(ctx context.Context, 
 }
 
 // releaseAll ends the holds and deletes their nodes, except nodes deleted by
-// another client: a foreign node of the same name may exist by now.
+// another client: a foreign node of the same name may exist by now. The error is the
+// loss of the holds lost before, otherwise the failure of a deletion.
 func releaseAll(ctx context.Context, holds []held) error {
-	var errs []error
-	holds = slices.DeleteFunc(slices.Clone(holds), func(h held) bool { return errors.Is(h.hold.Err(), session.ErrNodeDeleted) })
+	var lost, failed error
 	for _, h := range holds {
 		h.hold.End(session.ErrReleased)
 	}
 	for _, h := range holds {
-		if s := h.hold.Session(); s.Err() != nil {
+		// The first end of a hold counts, so the answer is the same at each look.
+		reason := h.hold.Err()
+		if !errors.Is(reason, session.ErrReleased) {
+			lost = errors.Join(lost, reason)
+		}
+		switch s := h.hold.Session(); {
+		case errors.Is(reason, session.ErrNodeDeleted):
+		case s.Err() != nil:
 			s.EnsureRemainsDeleted(h.hold.Path())
-		} else {
-			errs = append(errs, holding.Delete(ctx, h.hold.Session(), h.hold.Path()))
+			failed = errors.Join(failed, s.Err())
+		default:
+			failed = errors.Join(failed, holding.Delete(ctx, s, h.hold.Path()))
 		}
 	}
-	return errors.Join(errs...)
+	if lost != nil {
+		return lost
+	}
+	return failed
 }
