@@ -29,7 +29,8 @@ func (q *queues) Lost(rs []*rebalanser.Resource) {
 	q.done <- fmt.Sprintf("has lost %d queues", len(rs))
 }
 
-// One member owns all queues; a second member gets half of them.
+// One member owns all queues; a second member gets half of them. With StartWhenComplete,
+// one call tells a member of all its new queues.
 func Example() {
 	server, err := zktest.Start(nil)
 	if err != nil {
@@ -55,7 +56,8 @@ func Example() {
 		q := &queues{done: make(chan string, 4)}
 		// Waited for below; ends with ctx.
 		all.Go(func() {
-			if err := rebalanser.New(client, "/rebalanser/orders", q, nil).Run(ctx); err != nil && !errors.Is(err, context.Canceled) {
+			o := &rebalanser.Options{StartWhenComplete: true}
+			if err := rebalanser.New(client, "/rebalanser/orders", q, o).Run(ctx); err != nil && !errors.Is(err, context.Canceled) {
 				panic(err)
 			}
 		})
