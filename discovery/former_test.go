@@ -264,6 +264,8 @@ func TestSecondLossDuringTheTakeover(t *testing.T) {
 						return zktest.Action{}
 					})
 					w.stateIs(other, registered) // it keeps the second session under trial
+					// An attempt begun before that registration would be refused because of it.
+					w.Settle()
 					ready.Store(true)
 					<-asked
 					w.Settle()
