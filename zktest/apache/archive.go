@@ -31,7 +31,7 @@ func (c *Cluster) classArchive(ctx context.Context, java, classPath string) stri
 	if err != nil {
 		return ""
 	}
-	if !exists(name) {
+	if !fileExists(name) {
 		// One process makes the archive; other processes neither wait nor make
 		// another.
 		claim, err := claimFile(name + ".lock")
@@ -39,7 +39,7 @@ func (c *Cluster) classArchive(ctx context.Context, java, classPath string) stri
 			return ""
 		}
 		defer claim.Close()
-		if !exists(name) && c.makeArchive(ctx, java, classPath, name) != nil {
+		if !fileExists(name) && c.makeArchive(ctx, java, classPath, name) != nil {
 			return ""
 		}
 	}
@@ -94,7 +94,7 @@ func (c *Cluster) makeArchive(ctx context.Context, java, classPath, name string)
 	if err := serveOnce(ctx, places[0].addr(), append(args, filepath.Join(dir, "zoo.cfg"))); err != nil {
 		return err
 	}
-	if !exists(made) {
+	if !fileExists(made) {
 		if err := os.WriteFile(made, nil, 0o600); err != nil {
 			return err
 		}
@@ -104,14 +104,14 @@ func (c *Cluster) makeArchive(ctx context.Context, java, classPath, name string)
 
 // ensembleOfOne has most of the classes of larger ones.
 func ensembleOfOne() (*Options, []place, error) {
-	places, err := loopback(1)
+	places, err := loopbackPlaces(1)
 	if err != nil {
 		return nil, nil, err
 	}
 	p := places[0]
 	o, err := (&Options{Mode: Jars, Config: map[string]string{
 		"standaloneEnabled": "false", "server.1": fmt.Sprintf("%s:%d:%d", p.host, p.peer, p.election),
-	}}).filled()
+	}}).withDefaults()
 	return o, places, err
 }
 
@@ -136,7 +136,7 @@ func serveOnce(ctx context.Context, addr string, args []string) error {
 		case <-gone: // by itself, or killed because ctx has ended
 			return ctx.Err()
 		case <-tick.C:
-			answer, err := ask(ctx, addr, "srvr")
+			answer, err := askWord(ctx, addr, "srvr")
 			serves = err == nil && strings.Contains(answer, "Mode: ")
 		}
 	}
@@ -145,7 +145,7 @@ func serveOnce(ctx context.Context, addr string, args []string) error {
 	return ctx.Err()
 }
 
-func exists(name string) bool {
+func fileExists(name string) bool {
 	_, err := os.Stat(name)
 	return err == nil
 }

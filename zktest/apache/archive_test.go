@@ -19,10 +19,10 @@ func emptyCache(t *testing.T) string {
 	return filepath.Join(dir, "zktest")
 }
 
-// mapped lists the archives mapped into a server's memory.
-func mapped(t *testing.T, c *Cluster, i int) string {
+// mappedArchives lists the archives mapped into a server's memory.
+func mappedArchives(t *testing.T, c *Cluster, i int) string {
 	t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", c.back.(*jarBackend).process(i).cmd.Process.Pid))
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", c.back.(*jarBackend).findProcess(i).cmd.Process.Pid))
 	require.NoError(t, err)
 	return string(text)
 }
@@ -35,7 +35,7 @@ func TestServersMapTheClassesThatTheFirstHasLoaded(t *testing.T) {
 		found, err := filepath.Glob(filepath.Join(cache, "*.jsa*"))
 		require.NoError(t, err)
 		require.Len(t, found, 2, "the archive and its lock file; no partial file")
-		require.Contains(t, mapped(t, c, 0), found[0])
+		require.Contains(t, mappedArchives(t, c, 0), found[0])
 		require.NoError(t, c.Close())
 	}
 }
@@ -68,7 +68,7 @@ func TestServersStartWithoutAnArchive(t *testing.T) {
 	emptyCache(t)
 	require.NoError(t, os.WriteFile(name(), []byte(strings.Repeat("garbage", 1000)), 0o600))
 	c := Require(t, &Options{Mode: Jars, Own: true})
-	require.NotContains(t, mapped(t, c, 0), name())
+	require.NotContains(t, mappedArchives(t, c, 0), name())
 }
 
 // A Java that does not know the option ends at once. The failure is remembered

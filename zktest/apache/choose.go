@@ -11,9 +11,9 @@ import (
 	"sync"
 )
 
-// choose selects the mode. If the mode is unavailable, the error says what to
+// chooseMode selects the mode. If the mode is unavailable, the error says what to
 // install.
-func choose(ctx context.Context, f *Options) (Mode, error) {
+func chooseMode(ctx context.Context, f *Options) (Mode, error) {
 	if f.Cuts && f.Mode != Given {
 		if err := canCut(); err != nil {
 			return "", fmt.Errorf("apache: %w", err)
@@ -54,9 +54,9 @@ func canUse(f *Options) error {
 	return nil
 }
 
-// given wraps the ensemble of ZKTEST_SERVERS and checks whether the ensemble
+// wrapGiven wraps the ensemble of ZKTEST_SERVERS and checks whether the ensemble
 // serves.
-func given(ctx context.Context, f *Options) (*Cluster, error) {
+func wrapGiven(ctx context.Context, f *Options) (*Cluster, error) {
 	c := &Cluster{mode: Given, rules: map[rule]bool{}}
 	for _, server := range strings.Split(os.Getenv(EnvServers), ",") {
 		host, port, err := net.SplitHostPort(server)

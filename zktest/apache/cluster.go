@@ -21,13 +21,13 @@ type backend interface {
 	start(ctx context.Context, i int) error
 	// kill ends server i immediately, if running, and waits for its end.
 	kill(ctx context.Context, i int) error
-	// runs says whether server i runs, paused or not.
-	runs(ctx context.Context, i int) bool
+	// isRunning says whether server i runs, paused or not.
+	isRunning(ctx context.Context, i int) bool
 	// pause stops server i without notice, or lets the server continue.
 	pause(ctx context.Context, i int, on bool) error
-	// inside is the start of a command line for running the rest in the network
+	// namespacePrefix is the start of a command line for running the rest in the network
 	// namespace of server i, or nothing without a namespace.
-	inside(ctx context.Context, i int) ([]string, error)
+	namespacePrefix(ctx context.Context, i int) ([]string, error)
 	// log returns the whole output of server i.
 	log(ctx context.Context, i int) (string, error)
 	close() error
@@ -59,24 +59,24 @@ func Start(ctx context.Context, o *Options) (*Cluster, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("apache: start: %w", err)
 	}
-	f, err := o.filled()
+	f, err := o.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	mode, err := choose(ctx, f)
+	mode, err := chooseMode(ctx, f)
 	if err != nil {
 		return nil, err
 	}
 	if mode == Given {
-		return given(ctx, f)
+		return wrapGiven(ctx, f)
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	c, err := prepare(ctx, mode, f)
+	c, err := prepareCluster(ctx, mode, f)
 	if err != nil {
 		return nil, err
 	}
-	err = c.run(ctx)
+	err = c.startServers(ctx)
 	if err != nil {
 		err = fmt.Errorf("apache: start: %w\n%s", err, c.Logs(context.WithoutCancel(ctx), 30))
 		return nil, errors.Join(err, c.Close())
@@ -84,9 +84,9 @@ func Start(ctx context.Context, o *Options) (*Cluster, error) {
 	return c, nil
 }
 
-// prepare makes everything needed by the servers. The guard for the clean-up is
+// prepareCluster makes everything needed by the servers. The guard for the clean-up is
 // started first.
-func prepare(ctx context.Context, mode Mode, f *Options) (*Cluster, error) {
+func prepareCluster(ctx context.Context, mode Mode, f *Options) (*Cluster, error) {
 	var random [3]byte
 	_, _ = rand.Read(random[:]) // never fails
 	id := hex.EncodeToString(random[:])
@@ -110,8 +110,8 @@ func prepare(ctx context.Context, mode Mode, f *Options) (*Cluster, error) {
 	return c, nil
 }
 
-// run starts all servers and waits for them.
-func (c *Cluster) run(ctx context.Context) error {
+// startServers starts all servers and waits for them.
+func (c *Cluster) startServers(ctx context.Context) error {
 	for i := range c.places {
 		if err := c.Launch(ctx, i); err != nil {
 			return err
@@ -146,7 +146,7 @@ func (c *Cluster) Close() error {
 			errs = append(errs, c.back.close())
 		}
 		if c.guard != nil {
-			errs = append(errs, c.guard.finish())
+			errs = append(errs, c.guard.finishCleanUp())
 		}
 		if c.subnet != nil {
 			errs = append(errs, c.subnet.claim.Close())
@@ -174,8 +174,8 @@ func (c *Cluster) Logs(ctx context.Context, lines int) string {
 	return out.String()
 }
 
-// known fails for an index outside the cluster.
-func (c *Cluster) known(i int) error {
+// checkIndex fails for an index outside the cluster.
+func (c *Cluster) checkIndex(i int) error {
 	if i < 0 || i >= len(c.places) {
 		return fmt.Errorf("apache: server %d of %d: %w", i, len(c.places), ErrNoServer)
 	}

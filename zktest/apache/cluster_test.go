@@ -17,9 +17,9 @@ import (
 // patience is how long tests wait for expected events: machines may be slow.
 const patience = time.Minute
 
-// ways runs a test with servers from jars and from Docker, or as ZKTEST_MODE
+// eachMode runs a test with servers from jars and from Docker, or as ZKTEST_MODE
 // requests.
-func ways(t *testing.T, test func(t *testing.T, mode Mode)) {
+func eachMode(t *testing.T, test func(t *testing.T, mode Mode)) {
 	modes := []Mode{Jars, Docker}
 	if only := Mode(os.Getenv(EnvMode)); slices.Contains(modes, only) {
 		modes = []Mode{only}
@@ -29,8 +29,8 @@ func ways(t *testing.T, test func(t *testing.T, mode Mode)) {
 	}
 }
 
-// client opens a session and waits until the session is established.
-func client(t *testing.T, addr string) *zk.Conn {
+// openSession opens a session and waits until the session is established.
+func openSession(t *testing.T, addr string) *zk.Conn {
 	t.Helper()
 	conn, events, err := zk.Connect([]string{addr}, 30*time.Second, zk.WithLogger(quiet{}))
 	require.NoError(t, err)
@@ -53,7 +53,7 @@ type quiet struct{}
 func (quiet) Printf(string, ...any) {}
 
 func TestStandaloneServesWithItsOptions(t *testing.T) {
-	ways(t, func(t *testing.T, mode Mode) {
+	eachMode(t, func(t *testing.T, mode Mode) {
 		c := Require(t, &Options{
 			Mode: mode, TickTime: 300 * time.Millisecond, MinSessionTimeout: time.Second, MaxSessionTimeout: 7 * time.Second,
 			ContainerInterval: 100 * time.Millisecond, Config: map[string]string{"maxCnxns": "77"},
@@ -68,7 +68,7 @@ func TestStandaloneServesWithItsOptions(t *testing.T) {
 		for _, line := range []string{"tickTime=300", "minSessionTimeout=1000", "maxSessionTimeout=7000", "maxClientCnxns=0"} {
 			require.Contains(t, conf, line)
 		}
-		conn := client(t, c.Connect())
+		conn := openSession(t, c.Connect())
 		_, err = conn.CreateTTL("/ttl", nil, zk.FlagTTL, zk.WorldACL(zk.PermAll), 50*time.Millisecond)
 		require.NoError(t, err, "extended types are on")
 		require.Eventually(t, func() bool {
@@ -80,19 +80,19 @@ func TestStandaloneServesWithItsOptions(t *testing.T) {
 
 func TestTTLNodesAreRefusedWithoutExtendedTypes(t *testing.T) {
 	c := Require(t, &Options{NoExtendedTypes: true, Own: true})
-	conn := client(t, c.Connect())
+	conn := openSession(t, c.Connect())
 	_, err := conn.CreateTTL("/ttl", nil, zk.FlagTTL, zk.WorldACL(zk.PermAll), time.Second)
 	require.Error(t, err)
 }
 
 // M17.
 func TestEnsembleElectsAgainAndKeepsItsDataWhenTheLeaderIsKilled(t *testing.T) {
-	ways(t, func(t *testing.T, mode Mode) {
+	eachMode(t, func(t *testing.T, mode Mode) {
 		c := Require(t, &Options{Mode: mode, Servers: 3})
 		ctx := t.Context()
 		old, err := c.Leader(ctx)
 		require.NoError(t, err)
-		conn := client(t, c.Servers()[(old+1)%3])
+		conn := openSession(t, c.Servers()[(old+1)%3])
 		_, err = conn.Create("/kept", []byte("x"), 0, zk.WorldACL(zk.PermAll))
 		require.NoError(t, err)
 		conn.Close()
@@ -110,7 +110,7 @@ func TestEnsembleElectsAgainAndKeepsItsDataWhenTheLeaderIsKilled(t *testing.T) {
 		role, err := c.Role(ctx, old)
 		require.NoError(t, err)
 		require.Equal(t, "follower", role)
-		conn = client(t, c.Servers()[old])
+		conn = openSession(t, c.Servers()[old])
 		_, err = conn.Sync("/kept")
 		require.NoError(t, err)
 		found, _, err := conn.Exists("/kept")
@@ -121,7 +121,7 @@ func TestEnsembleElectsAgainAndKeepsItsDataWhenTheLeaderIsKilled(t *testing.T) {
 }
 
 func TestPausedServerAnswersNothingUntilItIsResumed(t *testing.T) {
-	ways(t, func(t *testing.T, mode Mode) {
+	eachMode(t, func(t *testing.T, mode Mode) {
 		c := Require(t, &Options{Mode: mode, Own: true})
 		ctx := t.Context()
 		require.NoError(t, c.Pause(ctx, 0))
@@ -139,9 +139,9 @@ func TestPausedServerAnswersNothingUntilItIsResumed(t *testing.T) {
 }
 
 func TestSequenceCounterStartsWhereItIsTold(t *testing.T) {
-	ways(t, func(t *testing.T, mode Mode) {
+	eachMode(t, func(t *testing.T, mode Mode) {
 		c := Require(t, &Options{Mode: mode, Counters: map[string]int32{"/a/b": 2147483645, "/": 41}})
-		conn := client(t, c.Connect())
+		conn := openSession(t, c.Connect())
 		var names []string
 		for _, path := range []string{"/a/b/n-", "/a/b/n-", "/a/b/n-", "/top-", "/a/n-"} {
 			name, err := conn.Create(path, nil, zk.FlagSequence, zk.WorldACL(zk.PermAll))
@@ -157,16 +157,16 @@ func TestSequenceCounterStartsWhereItIsTold(t *testing.T) {
 }
 
 func TestCountersRefuseWhatIsNoPath(t *testing.T) {
-	_, err := snapshot(map[string]int32{"relative": 1}, nil)
+	_, err := encodeSnapshot(map[string]int32{"relative": 1}, nil)
 	require.ErrorContains(t, err, "Counters")
-	_, err = snapshot(nil, map[string]int32{"/end/": 1})
+	_, err = encodeSnapshot(nil, map[string]int32{"/end/": 1})
 	require.ErrorContains(t, err, "Versions")
 }
 
 func TestVersionStartsWhereItIsToldAndWraps(t *testing.T) {
-	ways(t, func(t *testing.T, mode Mode) {
+	eachMode(t, func(t *testing.T, mode Mode) {
 		c := Require(t, &Options{Mode: mode, Versions: map[string]int32{"/a/b": math.MaxInt32}})
-		conn := client(t, c.Connect())
+		conn := openSession(t, c.Connect())
 		_, err := conn.Set("/a/b", nil, 0)
 		require.ErrorIs(t, err, zk.ErrBadVersion)
 		stat, err := conn.Set("/a/b", nil, math.MaxInt32)
@@ -208,7 +208,7 @@ func TestUnknownServersAndClientsAreErrors(t *testing.T) {
 }
 
 func TestCloseLeavesNothingAndMayBeCalledTwice(t *testing.T) {
-	ways(t, func(t *testing.T, mode Mode) {
+	eachMode(t, func(t *testing.T, mode Mode) {
 		c := Require(t, &Options{Mode: mode, Own: true})
 		require.NoError(t, c.Close())
 		require.NoError(t, c.Close())
@@ -296,7 +296,7 @@ func TestJarsOfAReleaseAreFoundByItsHome(t *testing.T) {
 }
 
 func TestConfigurationIsWholeForEachServer(t *testing.T) {
-	o, err := (&Options{Servers: 3, Fsync: true, Config: map[string]string{"syncEnabled": "false"}}).filled()
+	o, err := (&Options{Servers: 3, Fsync: true, Config: map[string]string{"syncEnabled": "false"}}).withDefaults()
 	require.NoError(t, err)
 	places := []place{{"a", 1, 2, 3}, {"b", 4, 5, 6}, {"c", 7, 8, 9}}
 	cfg := strings.Split(zooCfg(o, places, 1, "/d"), "\n")
@@ -306,7 +306,7 @@ func TestConfigurationIsWholeForEachServer(t *testing.T) {
 	} {
 		require.Contains(t, cfg, line)
 	}
-	env := environment(o, places, 2)
+	env := imageEnvironment(o, places, 2)
 	require.Contains(t, env, "ZOO_MY_ID=3")
 	require.Contains(t, env, "ZOO_SERVERS=server.1=a:2:3;1 server.2=b:5:6;4 server.3=c:8:9;7")
 	require.Contains(t, env, "ZOO_TICK_TIME=200")

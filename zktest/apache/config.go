@@ -18,15 +18,15 @@ type place struct {
 
 func (p place) addr() string { return net.JoinHostPort(p.host, strconv.Itoa(p.client)) }
 
-// settings are the lines of zoo.cfg shared by all servers and independent of
+// sharedSettings returns the lines of zoo.cfg shared by all servers and independent of
 // the mode.
-func settings(o *Options) map[string]string {
+func sharedSettings(o *Options) map[string]string {
 	m := map[string]string{
-		"tickTime":               millis(o.TickTime),
+		"tickTime":               formatMillis(o.TickTime),
 		"initLimit":              strconv.Itoa(o.InitLimit),
 		"syncLimit":              strconv.Itoa(o.SyncLimit),
-		"minSessionTimeout":      millis(o.MinSessionTimeout),
-		"maxSessionTimeout":      millis(o.MaxSessionTimeout),
+		"minSessionTimeout":      formatMillis(o.MinSessionTimeout),
+		"maxSessionTimeout":      formatMillis(o.MaxSessionTimeout),
 		"maxClientCnxns":         "0",
 		"admin.enableServer":     "false",
 		"4lw.commands.whitelist": "*",
@@ -40,10 +40,10 @@ func settings(o *Options) map[string]string {
 	return m
 }
 
-// properties are the -D settings without an equivalent in zoo.cfg.
-func properties(o *Options) map[string]string {
+// javaProperties returns the -D settings without an equivalent in zoo.cfg.
+func javaProperties(o *Options) map[string]string {
 	m := map[string]string{
-		"znode.container.checkIntervalMs": millis(o.ContainerInterval),
+		"znode.container.checkIntervalMs": formatMillis(o.ContainerInterval),
 		// How many containers may be removed in a minute: effectively unlimited.
 		"znode.container.maxPerMinute": "1000000",
 	}
@@ -53,7 +53,7 @@ func properties(o *Options) map[string]string {
 
 // zooCfg is the configuration file of server i with its data in dir.
 func zooCfg(o *Options, places []place, i int, dir string) string {
-	m := settings(o)
+	m := sharedSettings(o)
 	m["dataDir"] = dir
 	m["clientPort"] = strconv.Itoa(places[i].client)
 	m["clientPortAddress"] = places[i].host
@@ -62,7 +62,7 @@ func zooCfg(o *Options, places []place, i int, dir string) string {
 			m[fmt.Sprintf("server.%d", k+1)] = fmt.Sprintf("%s:%d:%d", p.host, p.peer, p.election)
 		}
 	}
-	return strings.Join(pairs(m), "\n") + "\n"
+	return strings.Join(sortedPairs(m), "\n") + "\n"
 }
 
 // jvmFlags are the options of the Java machine: small, and quick to start.
@@ -70,14 +70,14 @@ func jvmFlags(o *Options) []string {
 	flags := []string{
 		fmt.Sprintf("-Xmx%dm", o.Heap), "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto",
 	}
-	for _, p := range pairs(properties(o)) {
+	for _, p := range sortedPairs(javaProperties(o)) {
 		flags = append(flags, "-D"+p)
 	}
 	return flags
 }
 
-// pairs writes a map as sorted key=value.
-func pairs(m map[string]string) []string {
+// sortedPairs writes a map as sorted key=value.
+func sortedPairs(m map[string]string) []string {
 	out := make([]string, 0, len(m))
 	for _, k := range slices.Sorted(maps.Keys(m)) {
 		out = append(out, k+"="+m[k])
@@ -85,4 +85,4 @@ func pairs(m map[string]string) []string {
 	return out
 }
 
-func millis(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
+func formatMillis(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }

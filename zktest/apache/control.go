@@ -5,12 +5,12 @@ import (
 	"fmt"
 )
 
-// control runs do for server i, one call at a time for each server.
-func (c *Cluster) control(ctx context.Context, what string, i int, do func() error) error {
+// controlServer runs do for server i, one call at a time for each server.
+func (c *Cluster) controlServer(ctx context.Context, what string, i int, do func() error) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("apache: %s server %d: %w", what, i, err)
 	}
-	if err := c.known(i); err != nil {
+	if err := c.checkIndex(i); err != nil {
 		return err
 	}
 	if c.back == nil {
@@ -27,13 +27,13 @@ func (c *Cluster) control(ctx context.Context, what string, i int, do func() err
 // Kill ends server i as SIGKILL does and returns when the process has ended.
 // The data stays. Kill of a stopped server has no effect.
 func (c *Cluster) Kill(ctx context.Context, i int) error {
-	return c.control(ctx, "kill", i, func() error { return c.back.kill(ctx, i) })
+	return c.controlServer(ctx, "kill", i, func() error { return c.back.kill(ctx, i) })
 }
 
 // Launch starts server i after a Kill without waiting for the server to serve:
 // without a quorum a server may never serve.
 func (c *Cluster) Launch(ctx context.Context, i int) error {
-	return c.control(ctx, "launch", i, func() error {
+	return c.controlServer(ctx, "launch", i, func() error {
 		if err := c.back.start(ctx, i); err != nil {
 			return err
 		}
@@ -55,10 +55,10 @@ func (c *Cluster) Restart(ctx context.Context, i int) error {
 
 // Pause stops server i as SIGSTOP does: connections stay up, nothing answers.
 func (c *Cluster) Pause(ctx context.Context, i int) error {
-	return c.control(ctx, "pause", i, func() error { return c.back.pause(ctx, i, true) })
+	return c.controlServer(ctx, "pause", i, func() error { return c.back.pause(ctx, i, true) })
 }
 
 // Resume lets a paused server go on.
 func (c *Cluster) Resume(ctx context.Context, i int) error {
-	return c.control(ctx, "resume", i, func() error { return c.back.pause(ctx, i, false) })
+	return c.controlServer(ctx, "resume", i, func() error { return c.back.pause(ctx, i, false) })
 }

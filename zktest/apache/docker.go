@@ -55,7 +55,7 @@ func canDocker(ctx context.Context, f *Options) error {
 		wanted = []string{DefaultImage, LocalImage}
 	}
 	var broken rpc.ServerError
-	err = b.call(ctx, containers.Find, wanted, &f.Image)
+	err = b.callCommand(ctx, containers.Find, wanted, &f.Image)
 	if errors.As(err, &broken) {
 		err = fmt.Errorf("%w: no image %s: run scripts/build-image.sh, which makes %s: %w", ErrUnavailable, wanted[0], LocalImage, err)
 	}
@@ -122,9 +122,9 @@ func (p pipes) Write(b []byte) (int, error) { return p.in.Write(b) }
 // awaited.
 func (p pipes) Close() error { return p.in.Close() }
 
-// call runs a method of the command. An ended command has given its reason on
+// callCommand runs a method of the command. An ended command has given its reason on
 // stderr.
-func (b *dockerBackend) call(ctx context.Context, method string, arg, reply any) error {
+func (b *dockerBackend) callCommand(ctx context.Context, method string, arg, reply any) error {
 	done := b.rpc.Go(method, arg, reply, make(chan *rpc.Call, 1)).Done
 	select {
 	case <-ctx.Done():
@@ -152,18 +152,18 @@ func (c *Cluster) prepareDocker(ctx context.Context, id string, f *Options) erro
 		return err
 	}
 	for i := range f.Servers {
-		c.places = append(c.places, place{net.server(i), 2181, 2888, 3888})
+		c.places = append(c.places, place{net.serverAddr(i), 2181, 2888, 3888})
 	}
 	spec, err := dockerSpec(id, f, net, c.places)
 	if err == nil {
-		err = b.call(ctx, containers.Prepare, spec, &containers.None{})
+		err = b.callCommand(ctx, containers.Prepare, spec, &containers.None{})
 	}
 	if err != nil || !f.Cuts {
 		return errors.Join(err, net.claim.Close())
 	}
 	c.subnet = net
 	for _, line := range net.clientAddrs(spec.Device) {
-		if err := command(ctx, append([]string{"ip"}, strings.Fields(line)...)...); err != nil {
+		if err := runCommand(ctx, append([]string{"ip"}, strings.Fields(line)...)...); err != nil {
 			return err
 		}
 	}
@@ -177,21 +177,21 @@ func dockerSpec(id string, f *Options, net *subnet, places []place) (containers.
 	}
 	var file containers.File
 	if len(f.Counters)+len(f.Versions) > 0 {
-		snap, err := snapshot(f.Counters, f.Versions)
+		snap, err := encodeSnapshot(f.Counters, f.Versions)
 		if err != nil {
 			return spec, err
 		}
 		file = containers.File{Name: snapshotName, Content: snap}
 	}
 	for i, p := range places {
-		spec.Servers = append(spec.Servers, containers.Server{Host: p.host, Env: environment(f, places, i), File: file})
+		spec.Servers = append(spec.Servers, containers.Server{Host: p.host, Env: imageEnvironment(f, places, i), File: file})
 	}
 	return spec, nil
 }
 
-// environment is how the official image is told its configuration.
-func environment(f *Options, places []place, i int) []string {
-	cfg := settings(f)
+// imageEnvironment returns the configuration for the official image.
+func imageEnvironment(f *Options, places []place, i int) []string {
+	cfg := sharedSettings(f)
 	env := map[string]string{
 		"ZOO_MY_ID":                  strconv.Itoa(i + 1),
 		"ZOO_TICK_TIME":              cfg["tickTime"],
@@ -207,7 +207,7 @@ func environment(f *Options, places []place, i int) []string {
 	} {
 		delete(cfg, named)
 	}
-	env["ZOO_CFG_EXTRA"] = strings.Join(pairs(cfg), " ")
+	env["ZOO_CFG_EXTRA"] = strings.Join(sortedPairs(cfg), " ")
 	if len(places) > 1 {
 		var all []string
 		for k, p := range places {
@@ -215,37 +215,37 @@ func environment(f *Options, places []place, i int) []string {
 		}
 		env["ZOO_SERVERS"] = strings.Join(all, " ")
 	}
-	return pairs(env)
+	return sortedPairs(env)
 }
 
 func (b *dockerBackend) start(ctx context.Context, i int) error {
-	return b.call(ctx, containers.Start, i, &containers.None{})
+	return b.callCommand(ctx, containers.Start, i, &containers.None{})
 }
 
-func (b *dockerBackend) runs(ctx context.Context, i int) bool {
+func (b *dockerBackend) isRunning(ctx context.Context, i int) bool {
 	var runs bool
-	err := b.call(ctx, containers.Running, i, &runs)
+	err := b.callCommand(ctx, containers.Running, i, &runs)
 	return err != nil || runs // without an answer of the daemon, assume a running server
 }
 
 func (b *dockerBackend) kill(ctx context.Context, i int) error {
-	return b.call(ctx, containers.Kill, i, &containers.None{})
+	return b.callCommand(ctx, containers.Kill, i, &containers.None{})
 }
 
 func (b *dockerBackend) pause(ctx context.Context, i int, on bool) error {
-	return b.call(ctx, containers.Pause, containers.Freeze{Server: i, On: on}, &containers.None{})
+	return b.callCommand(ctx, containers.Pause, containers.Freeze{Server: i, On: on}, &containers.None{})
 }
 
-func (b *dockerBackend) inside(ctx context.Context, i int) ([]string, error) {
+func (b *dockerBackend) namespacePrefix(ctx context.Context, i int) ([]string, error) {
 	var pid int
-	if err := b.call(ctx, containers.PID, i, &pid); err != nil || pid == 0 {
+	if err := b.callCommand(ctx, containers.PID, i, &pid); err != nil || pid == 0 {
 		return nil, err
 	}
 	return []string{"nsenter", "--net=/proc/" + strconv.Itoa(pid) + "/ns/net"}, nil
 }
 
 func (b *dockerBackend) log(ctx context.Context, i int) (text string, err error) {
-	err = b.call(ctx, containers.Log, i, &text)
+	err = b.callCommand(ctx, containers.Log, i, &text)
 	return text, err
 }
 

@@ -43,8 +43,8 @@ func startGuard(id, dir string) (*guard, error) {
 	return g, nil
 }
 
-// finish tells the guard to remove everything and waits for its end.
-func (g *guard) finish() error {
+// finishCleanUp tells the guard to remove everything and waits for its end.
+func (g *guard) finishCleanUp() error {
 	err := errors.Join(g.pipe.Close(), g.cmd.Wait())
 	if said := strings.TrimSpace(g.output.String()); err == nil && said != "" {
 		err = errors.New(said)

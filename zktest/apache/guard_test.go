@@ -14,7 +14,7 @@ import (
 )
 
 func TestNothingIsLeftWhenTheTestProcessIsKilled(t *testing.T) {
-	ways(t, func(t *testing.T, mode Mode) {
+	eachMode(t, func(t *testing.T, mode Mode) {
 		Require(t, &Options{Mode: mode, Own: true}) // or skip
 		self, err := os.Executable()
 		require.NoError(t, err)
@@ -30,17 +30,17 @@ func TestNothingIsLeftWhenTheTestProcessIsKilled(t *testing.T) {
 		what, dir, _ := strings.Cut(strings.TrimSpace(line), " ")
 		require.Equal(t, "dir", what, line)
 		id := strings.Split(filepath.Base(dir), "-")[1]
-		require.NotEmpty(t, leftovers(t, mode, id, dir), "the check detects a running cluster")
+		require.NotEmpty(t, listLeftovers(t, mode, id, dir), "the check detects a running cluster")
 		require.NoError(t, cmd.Process.Kill())
 		require.Error(t, cmd.Wait())
 		require.Eventually(t, func() bool {
-			return len(leftovers(t, mode, id, dir)) == 0
+			return len(listLeftovers(t, mode, id, dir)) == 0
 		}, patience, 100*time.Millisecond)
 	})
 }
 
-// leftovers lists the remains of a cluster on the machine.
-func leftovers(t *testing.T, mode Mode, id, dir string) []string {
+// listLeftovers lists the remains of a cluster on the machine.
+func listLeftovers(t *testing.T, mode Mode, id, dir string) []string {
 	t.Helper()
 	var found []string
 	if _, err := os.Stat(dir); err == nil {
@@ -75,5 +75,5 @@ func TestGuardSaysWhatItCouldNotRemove(t *testing.T) {
 	// cannot be removed, not even by root.
 	g, err := startGuard("none", "/proc/self/net")
 	require.NoError(t, err)
-	require.ErrorContains(t, g.finish(), "cannot remove")
+	require.ErrorContains(t, g.finishCleanUp(), "cannot remove")
 }

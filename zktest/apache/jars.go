@@ -72,14 +72,14 @@ func (c *Cluster) prepareJars(ctx context.Context, id string, f *Options) (err e
 		if c.subnet, err = claimSubnet(id); err != nil {
 			return err
 		}
-		if err = c.subnet.build(ctx, id, f.Servers); err != nil {
+		if err = c.subnet.buildNetwork(ctx, id, f.Servers); err != nil {
 			return err
 		}
 		b.netns = "zktest-" + id + "-s"
 		for i := range f.Servers {
-			c.places = append(c.places, place{c.subnet.server(i), 2181, 2888, 3888})
+			c.places = append(c.places, place{c.subnet.serverAddr(i), 2181, 2888, 3888})
 		}
-	} else if c.places, err = loopback(f.Servers); err != nil {
+	} else if c.places, err = loopbackPlaces(f.Servers); err != nil {
 		return err
 	}
 	flags := jvmFlags(f)
@@ -115,7 +115,7 @@ func writeServer(f *Options, places []place, i int, dir string) error {
 		filepath.Join(dir, "zoo.cfg"): []byte(zooCfg(f, places, i, data)),
 	}
 	if len(f.Counters)+len(f.Versions) > 0 {
-		snap, err := snapshot(f.Counters, f.Versions)
+		snap, err := encodeSnapshot(f.Counters, f.Versions)
 		if err != nil {
 			return err
 		}
@@ -145,7 +145,7 @@ func (b *jarBackend) start(_ context.Context, i int) error {
 	defer out.Close()
 	args := append([]string{}, b.args...)
 	if b.netns != "" {
-		args = append(b.prefix(i), args...)
+		args = append(b.netnsCommand(i), args...)
 	}
 	args = append(args, filepath.Join(b.dirs[i], "zoo.cfg"))
 	// Not bound to a context: the server outlives the call.
@@ -170,18 +170,18 @@ func (b *jarBackend) start(_ context.Context, i int) error {
 	return nil
 }
 
-func (b *jarBackend) process(i int) *process {
+func (b *jarBackend) findProcess(i int) *process {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.running[i]
 }
 
-func (b *jarBackend) runs(_ context.Context, i int) bool { return b.process(i) != nil }
+func (b *jarBackend) isRunning(_ context.Context, i int) bool { return b.findProcess(i) != nil }
 
-func (b *jarBackend) kill(_ context.Context, i int) error { return b.end(i) }
+func (b *jarBackend) kill(_ context.Context, i int) error { return b.endProcess(i) }
 
-func (b *jarBackend) end(i int) error {
-	p := b.process(i)
+func (b *jarBackend) endProcess(i int) error {
+	p := b.findProcess(i)
 	if p == nil {
 		return nil
 	}
@@ -193,7 +193,7 @@ func (b *jarBackend) end(i int) error {
 }
 
 func (b *jarBackend) pause(ctx context.Context, i int, on bool) error {
-	p := b.process(i)
+	p := b.findProcess(i)
 	if p == nil {
 		return errors.New("it does not run")
 	}
@@ -207,7 +207,7 @@ func (b *jarBackend) pause(ctx context.Context, i int, on bool) error {
 	// still answer a client.
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	for !stopped(p.cmd.Process.Pid) {
+	for !isStopped(p.cmd.Process.Pid) {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -219,9 +219,9 @@ func (b *jarBackend) pause(ctx context.Context, i int, on bool) error {
 	return nil
 }
 
-// stopped says whether all threads of a process have stopped, where there is a
+// isStopped says whether all threads of a process have stopped, where there is a
 // /proc to tell.
-func stopped(pid int) bool {
+func isStopped(pid int) bool {
 	stats, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
 	for _, name := range stats {
 		// "pid (name) state ...", and the name may hold anything.
@@ -234,11 +234,13 @@ func stopped(pid int) bool {
 	return true
 }
 
-func (b *jarBackend) prefix(i int) []string {
+func (b *jarBackend) netnsCommand(i int) []string {
 	return []string{"ip", "netns", "exec", b.netns + strconv.Itoa(i)}
 }
 
-func (b *jarBackend) inside(_ context.Context, i int) ([]string, error) { return b.prefix(i), nil }
+func (b *jarBackend) namespacePrefix(_ context.Context, i int) ([]string, error) {
+	return b.netnsCommand(i), nil
+}
 
 func (b *jarBackend) log(_ context.Context, i int) (string, error) {
 	text, err := os.ReadFile(filepath.Join(b.dirs[i], "log"))
@@ -249,7 +251,7 @@ func (b *jarBackend) close() error {
 	var errs []error
 	for i := range b.dirs {
 
-		errs = append(errs, b.end(i))
+		errs = append(errs, b.endProcess(i))
 	}
 	return errors.Join(errs...)
 }

@@ -32,7 +32,7 @@ type rule struct {
 	other    string // address or subnet
 }
 
-func (r rule) args() []string {
+func (r rule) iptablesArgs() []string {
 	if r.incoming {
 		return []string{"INPUT", "-s", r.other, "-j", "DROP"}
 	}
@@ -43,7 +43,7 @@ func (r rule) args() []string {
 // (Back), or Both, until Heal. Packets are dropped on arrival, so the sender
 // cannot tell.
 func (c *Cluster) CutPeers(ctx context.Context, i, j int, dir Direction) error {
-	if err := c.known(j); err != nil {
+	if err := c.checkIndex(j); err != nil {
 		return err
 	}
 	var rules []rule
@@ -53,7 +53,7 @@ func (c *Cluster) CutPeers(ctx context.Context, i, j int, dir Direction) error {
 	if dir != Forth {
 		rules = append(rules, rule{server: i, incoming: true, other: c.hostOf(j)})
 	}
-	return c.cut(ctx, i, rules)
+	return c.addRules(ctx, i, rules)
 }
 
 // Isolate cuts server i off from all other servers, both ways. Its links to
@@ -77,12 +77,12 @@ func (c *Cluster) CutClient(ctx context.Context, k, i int, dir Direction) error 
 	if c.subnet == nil {
 		return fmt.Errorf("apache: cut client %d from server %d: %w", k, i, ErrNoCuts)
 	}
-	other := c.subnet.clients()
+	other := c.subnet.clientSubnet()
 	if k != EveryClient {
 		if k < 0 || k >= Clients {
 			return fmt.Errorf("apache: cut client %d from server %d: there are %d clients", k, i, Clients)
 		}
-		other = c.subnet.client(k)
+		other = c.subnet.clientAddr(k)
 	}
 	var rules []rule
 	if dir != Back {
@@ -91,7 +91,7 @@ func (c *Cluster) CutClient(ctx context.Context, k, i int, dir Direction) error 
 	if dir != Forth {
 		rules = append(rules, rule{server: i, incoming: false, other: other})
 	}
-	return c.cut(ctx, i, rules)
+	return c.addRules(ctx, i, rules)
 }
 
 // Heal takes all cuts back.
@@ -104,12 +104,12 @@ func (c *Cluster) Heal(ctx context.Context) error {
 	clear(c.rules)
 	c.mu.Unlock()
 	for i := range servers {
-		err := c.control(ctx, "heal", i, func() error {
-			inside, err := c.back.inside(ctx, i)
+		err := c.controlServer(ctx, "heal", i, func() error {
+			inside, err := c.back.namespacePrefix(ctx, i)
 			if err != nil || inside == nil {
 				return err // no namespace, no rules
 			}
-			return command(ctx, append(inside, "iptables", "-w", "-F")...)
+			return runCommand(ctx, append(inside, "iptables", "-w", "-F")...)
 		})
 		if err != nil {
 			return err
@@ -119,15 +119,15 @@ func (c *Cluster) Heal(ctx context.Context) error {
 }
 
 func (c *Cluster) hostOf(i int) string {
-	if c.known(i) != nil {
+	if c.checkIndex(i) != nil {
 		return ""
 	}
 	return c.places[i].host
 }
 
-// cut puts rules in force; i is the server named in errors.
-func (c *Cluster) cut(ctx context.Context, i int, rules []rule) error {
-	if err := c.known(i); err != nil {
+// addRules puts rules in force; i is the server named in errors.
+func (c *Cluster) addRules(ctx context.Context, i int, rules []rule) error {
+	if err := c.checkIndex(i); err != nil {
 		return err
 	}
 	if c.subnet == nil {
@@ -141,7 +141,7 @@ func (c *Cluster) cut(ctx context.Context, i int, rules []rule) error {
 		if old {
 			continue
 		}
-		if err := c.control(ctx, "cut", r.server, func() error { return c.apply(ctx, r) }); err != nil {
+		if err := c.controlServer(ctx, "cut", r.server, func() error { return c.applyRule(ctx, r) }); err != nil {
 			return err
 		}
 	}
@@ -160,24 +160,24 @@ func (c *Cluster) cutAgain(ctx context.Context, i int) error {
 	}
 	c.mu.Unlock()
 	for _, r := range mine {
-		if err := c.apply(ctx, r); err != nil {
+		if err := c.applyRule(ctx, r); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// apply adds the rule in its server's namespace unless present. A stopped
+// applyRule adds the rule in its server's namespace unless present. A stopped
 // container has no namespace and gets its rules at the next start.
-func (c *Cluster) apply(ctx context.Context, r rule) error {
-	inside, err := c.back.inside(ctx, r.server)
+func (c *Cluster) applyRule(ctx context.Context, r rule) error {
+	inside, err := c.back.namespacePrefix(ctx, r.server)
 	if err != nil || inside == nil {
 		return err
 	}
-	if command(ctx, append(inside, append([]string{"iptables", "-w", "-C"}, r.args()...)...)...) == nil {
+	if runCommand(ctx, append(inside, append([]string{"iptables", "-w", "-C"}, r.iptablesArgs()...)...)...) == nil {
 		return nil
 	}
-	return command(ctx, append(inside, append([]string{"iptables", "-w", "-A"}, r.args()...)...)...)
+	return runCommand(ctx, append(inside, append([]string{"iptables", "-w", "-A"}, r.iptablesArgs()...)...)...)
 }
 
 // Client is an address of this machine for connections to the servers. The
@@ -191,7 +191,7 @@ type Client struct {
 func (c *Cluster) Client(k int) *Client {
 	var cl Client
 	if c.subnet != nil && k >= 0 && k < Clients {
-		cl.dialer.LocalAddr = &net.TCPAddr{IP: net.ParseIP(c.subnet.client(k))}
+		cl.dialer.LocalAddr = &net.TCPAddr{IP: net.ParseIP(c.subnet.clientAddr(k))}
 	}
 	return &cl
 }

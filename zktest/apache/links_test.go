@@ -28,16 +28,16 @@ func newField(t *testing.T, c *Cluster) *field {
 	t.Helper()
 	f := &field{in: map[string]io.Writer{}, heard: make(chan string, 1000)}
 	for i, p := range c.places {
-		inside, err := c.back.inside(t.Context(), i)
+		inside, err := c.back.namespacePrefix(t.Context(), i)
 		require.NoError(t, err)
-		f.probe(t, inside, p.host)
+		f.startProber(t, inside, p.host)
 	}
-	f.probe(t, nil, c.subnet.gateway(), c.subnet.client(0), c.subnet.client(1))
+	f.startProber(t, nil, c.subnet.gateway(), c.subnet.clientAddr(0), c.subnet.clientAddr(1))
 	return f
 }
 
-// probe starts a prober for hosts that share a namespace.
-func (f *field) probe(t *testing.T, inside []string, hosts ...string) {
+// startProber starts a prober for hosts that share a namespace.
+func (f *field) startProber(t *testing.T, inside []string, hosts ...string) {
 	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
@@ -74,8 +74,8 @@ func (f *field) probe(t *testing.T, inside []string, hosts ...string) {
 	}
 }
 
-// links are all directed pairs with a server on at least one end.
-func (f *field) links(c *Cluster) []string {
+// allLinks are all directed pairs with a server on at least one end.
+func (f *field) allLinks(c *Cluster) []string {
 	var all []string
 	for a, from := range f.hosts {
 		for b, to := range f.hosts {
@@ -87,21 +87,21 @@ func (f *field) links(c *Cluster) []string {
 	return all
 }
 
-func (f *field) send(links []string, text string) {
+func (f *field) sendOn(links []string, text string) {
 	for _, l := range links {
 		_, _ = fmt.Fprintf(f.in[strings.Fields(l)[0]], "%s %s\n", l, text)
 	}
 }
 
-// lost returns the links on which a datagram does not arrive. It sends a
+// lostLinks returns the links on which a datagram does not arrive. It sends a
 // datagram on each link, heals, and sends a second datagram: when the second
 // has arrived, the first would have arrived too.
-func (f *field) lost(t *testing.T, c *Cluster) []string {
+func (f *field) lostLinks(t *testing.T, c *Cluster) []string {
 	t.Helper()
 	f.round++
 	first, second := fmt.Sprintf("first%d", f.round), fmt.Sprintf("second%d", f.round)
-	links := f.links(c)
-	f.send(links, first)
+	links := f.allLinks(c)
+	f.sendOn(links, first)
 	open := map[string]bool{}
 	// waitFor waits for n matching lines, and records all other lines.
 	waitFor := func(n int, patience time.Duration, want func(line string) bool) int {
@@ -127,7 +127,7 @@ func (f *field) lost(t *testing.T, c *Cluster) []string {
 		return strings.HasSuffix(line, " "+first)
 	})
 	require.NoError(t, c.Heal(t.Context()))
-	f.send(links, second)
+	f.sendOn(links, second)
 	require.Zero(t, waitFor(len(links), patience, func(line string) bool {
 		return strings.HasSuffix(line, " "+second) && !strings.HasPrefix(line, "sent ")
 	}), "all links work again after Heal")
@@ -141,34 +141,34 @@ func (f *field) lost(t *testing.T, c *Cluster) []string {
 }
 
 func TestEachCutLosesExactlyItsLinkInItsDirection(t *testing.T) {
-	ways(t, func(t *testing.T, mode Mode) {
+	eachMode(t, func(t *testing.T, mode Mode) {
 		c := Require(t, &Options{Mode: mode, Servers: 3, Cuts: true})
 		ctx := t.Context()
 		f := newField(t, c)
-		require.Empty(t, f.lost(t, c), "nothing is cut at first")
+		require.Empty(t, f.lostLinks(t, c), "nothing is cut at first")
 		s := []string{c.places[0].host, c.places[1].host, c.places[2].host}
-		gate, c0, c1 := c.subnet.gateway(), c.subnet.client(0), c.subnet.client(1)
+		gate, c0, c1 := c.subnet.gateway(), c.subnet.clientAddr(0), c.subnet.clientAddr(1)
 
 		for _, pair := range [][2]int{{0, 1}, {0, 2}, {2, 1}} {
 			i, j := pair[0], pair[1]
 			require.NoError(t, c.CutPeers(ctx, i, j, Forth))
-			require.ElementsMatch(t, []string{s[i] + " " + s[j]}, f.lost(t, c))
+			require.ElementsMatch(t, []string{s[i] + " " + s[j]}, f.lostLinks(t, c))
 			require.NoError(t, c.CutPeers(ctx, i, j, Back))
-			require.ElementsMatch(t, []string{s[j] + " " + s[i]}, f.lost(t, c))
+			require.ElementsMatch(t, []string{s[j] + " " + s[i]}, f.lostLinks(t, c))
 			require.NoError(t, c.CutPeers(ctx, i, j, Both))
 			require.NoError(t, c.CutPeers(ctx, i, j, Both), "a second time changes nothing")
-			require.ElementsMatch(t, []string{s[i] + " " + s[j], s[j] + " " + s[i]}, f.lost(t, c))
+			require.ElementsMatch(t, []string{s[i] + " " + s[j], s[j] + " " + s[i]}, f.lostLinks(t, c))
 		}
 		require.NoError(t, c.CutClient(ctx, 0, 1, Forth))
-		require.ElementsMatch(t, []string{c0 + " " + s[1]}, f.lost(t, c))
+		require.ElementsMatch(t, []string{c0 + " " + s[1]}, f.lostLinks(t, c))
 		require.NoError(t, c.CutClient(ctx, 0, 1, Back))
-		require.ElementsMatch(t, []string{s[1] + " " + c0}, f.lost(t, c))
+		require.ElementsMatch(t, []string{s[1] + " " + c0}, f.lostLinks(t, c))
 		require.NoError(t, c.CutClient(ctx, 1, 2, Both))
-		require.ElementsMatch(t, []string{c1 + " " + s[2], s[2] + " " + c1}, f.lost(t, c))
+		require.ElementsMatch(t, []string{c1 + " " + s[2], s[2] + " " + c1}, f.lostLinks(t, c))
 		require.NoError(t, c.CutClient(ctx, EveryClient, 0, Forth))
-		require.ElementsMatch(t, []string{gate + " " + s[0], c0 + " " + s[0], c1 + " " + s[0]}, f.lost(t, c))
+		require.ElementsMatch(t, []string{gate + " " + s[0], c0 + " " + s[0], c1 + " " + s[0]}, f.lostLinks(t, c))
 		require.NoError(t, c.Isolate(ctx, 0))
-		require.ElementsMatch(t, []string{s[0] + " " + s[1], s[1] + " " + s[0], s[0] + " " + s[2], s[2] + " " + s[0]}, f.lost(t, c))
+		require.ElementsMatch(t, []string{s[0] + " " + s[1], s[1] + " " + s[0], s[0] + " " + s[2], s[2] + " " + s[0]}, f.lostLinks(t, c))
 
 		require.ErrorIs(t, c.CutPeers(ctx, 0, 3, Both), ErrNoServer)
 		require.ErrorIs(t, c.CutPeers(ctx, 3, 0, Both), ErrNoServer)
@@ -178,7 +178,7 @@ func TestEachCutLosesExactlyItsLinkInItsDirection(t *testing.T) {
 }
 
 func TestIsolatedLeaderIsReplacedAndComesBack(t *testing.T) {
-	ways(t, func(t *testing.T, mode Mode) {
+	eachMode(t, func(t *testing.T, mode Mode) {
 		c := Require(t, &Options{Mode: mode, Servers: 3, Cuts: true})
 		ctx := t.Context()
 		old, err := c.Leader(ctx)
@@ -231,6 +231,6 @@ func TestCutClientIsCutOffWhileOthersAreServed(t *testing.T) {
 	require.NoError(t, served(3, patience))
 	conn, err := c.Client(5).Dial("tcp", c.Connect(), patience)
 	require.NoError(t, err)
-	require.Contains(t, conn.LocalAddr().String(), c.subnet.client(5))
+	require.Contains(t, conn.LocalAddr().String(), c.subnet.clientAddr(5))
 	require.NoError(t, conn.Close())
 }

@@ -21,16 +21,16 @@ func TestMain(m *testing.M) {
 	case "":
 		goleak.VerifyTestMain(m)
 	case "prober":
-		prober()
+		runProber()
 	case "victim":
-		victim()
+		runVictim()
 	}
 }
 
-// prober sends and receives datagrams in the network namespace of its process.
+// runProber sends and receives datagrams in the network namespace of its process.
 // Input lines are "<from> <to> <text>". The prober confirms each sent datagram,
 // and prints each received text with the sender's address.
-func prober() {
+func runProber() {
 	for _, host := range strings.Split(os.Getenv("PROBER_HOSTS"), ",") {
 		conn, err := net.ListenPacket("udp", host+":7777")
 		if err != nil {
@@ -65,8 +65,8 @@ func prober() {
 	}
 }
 
-// victim starts a cluster, says where, and waits to be killed.
-func victim() {
+// runVictim starts a cluster, says where, and waits to be killed.
+func runVictim() {
 	o := &Options{Mode: Mode(os.Getenv("VICTIM_MODE")), Cuts: os.Geteuid() == 0}
 	c, err := Start(context.Background(), o)
 	if err != nil {

@@ -30,10 +30,10 @@ type subnet struct {
 	claim  net.Listener // holds the prefix against other test processes
 }
 
-func (s *subnet) gateway() string     { return s.prefix + "1" }
-func (s *subnet) client(k int) string { return s.prefix + strconv.Itoa(101+k) }
-func (s *subnet) server(i int) string { return s.prefix + strconv.Itoa(129+i) }
-func (s *subnet) clients() string     { return s.prefix + "0/25" }
+func (s *subnet) gateway() string         { return s.prefix + "1" }
+func (s *subnet) clientAddr(k int) string { return s.prefix + strconv.Itoa(101+k) }
+func (s *subnet) serverAddr(i int) string { return s.prefix + strconv.Itoa(129+i) }
+func (s *subnet) clientSubnet() string    { return s.prefix + "0/25" }
 
 // claimSubnet picks a subnet unused by interfaces and other clusters.
 func claimSubnet(id string) (*subnet, error) {
@@ -43,7 +43,7 @@ func claimSubnet(id string) (*subnet, error) {
 	}
 	for range 100 {
 		prefix := fmt.Sprintf("198.%d.%d.", 18+rand.IntN(2), rand.IntN(256))
-		if taken(used, prefix) {
+		if isTaken(used, prefix) {
 			continue
 		}
 		// An abstract socket: the kernel frees the name with the process.
@@ -56,7 +56,7 @@ func claimSubnet(id string) (*subnet, error) {
 	return nil, fmt.Errorf("cluster %s: no free subnet in 198.18.0.0/15", id)
 }
 
-func taken(used []net.Addr, prefix string) bool {
+func isTaken(used []net.Addr, prefix string) bool {
 	for _, a := range used {
 		if n, ok := a.(*net.IPNet); ok && n.Contains(net.ParseIP(prefix+"1")) {
 			return true
@@ -81,12 +81,12 @@ func canCut() error {
 	return nil
 }
 
-// build makes a namespace with a bridge, one per server, and the links between
+// buildNetwork makes a namespace with a bridge, one per server, and the links between
 // them and to this machine. The guard removes them, by their names.
 //
 // The bridge has a namespace of its own, so the firewall of the machine (for
 // instance Docker's rules) does not affect the packets.
-func (s *subnet) build(ctx context.Context, id string, servers int) error {
+func (s *subnet) buildNetwork(ctx context.Context, id string, servers int) error {
 	hub, here := "zktest-"+id+"-hub", "zt"+id
 	script := []string{
 		"netns add " + hub,
@@ -104,12 +104,12 @@ func (s *subnet) build(ctx context.Context, id string, servers int) error {
 			"-n "+ns+" link set lo up",
 			"-n "+hub+" link add "+port+" type veth peer name eth0 netns "+ns,
 			"-n "+hub+" link set "+port+" master hub up",
-			"-n "+ns+" addr add "+s.server(i)+"/24 dev eth0",
+			"-n "+ns+" addr add "+s.serverAddr(i)+"/24 dev eth0",
 			"-n "+ns+" link set eth0 up",
 		)
 	}
 	for _, line := range append(script, s.clientAddrs(here)...) {
-		if err := command(ctx, append([]string{"ip"}, strings.Fields(line)...)...); err != nil {
+		if err := runCommand(ctx, append([]string{"ip"}, strings.Fields(line)...)...); err != nil {
 			return err
 		}
 	}
@@ -120,14 +120,14 @@ func (s *subnet) build(ctx context.Context, id string, servers int) error {
 func (s *subnet) clientAddrs(device string) []string {
 	var script []string
 	for k := range Clients {
-		script = append(script, "addr add "+s.client(k)+"/24 dev "+device)
+		script = append(script, "addr add "+s.clientAddr(k)+"/24 dev "+device)
 	}
 	return script
 }
 
-// loopback finds unprivileged addresses for servers: a loopback address with
+// loopbackPlaces finds unprivileged addresses for servers: a loopback address with
 // free ports for each.
-func loopback(servers int) ([]place, error) {
+func loopbackPlaces(servers int) ([]place, error) {
 	net16 := fmt.Sprintf("127.%d.%d.", 1+rand.IntN(254), rand.IntN(256))
 	var places []place
 	for i := range servers {
@@ -151,8 +151,8 @@ func loopback(servers int) ([]place, error) {
 	return places, nil
 }
 
-// command runs a program and adds its output to the error.
-func command(ctx context.Context, args ...string) error {
+// runCommand runs a program and adds its output to the error.
+func runCommand(ctx context.Context, args ...string) error {
 	out, err := exec.CommandContext(ctx, args[0], args[1:]...).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("%s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(string(out)))

@@ -89,9 +89,9 @@ type Options struct {
 	Dir string
 }
 
-// filled returns a copy with the defaults in place, or an error with the name
+// withDefaults returns a copy with the defaults in place, or an error with the name
 // of the invalid field.
-func (o *Options) filled() (*Options, error) {
+func (o *Options) withDefaults() (*Options, error) {
 	var f Options
 	if o != nil {
 		f = *o

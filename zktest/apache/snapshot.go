@@ -22,7 +22,7 @@ const openACL, readACL = 1, 2
 // configPath is the only node of a new server with restricted access.
 const configPath = "/zookeeper/config"
 
-// snapshot is a file of ZooKeeper's snapshot format, version 2, with the nodes
+// encodeSnapshot is a file of ZooKeeper's snapshot format, version 2, with the nodes
 // of counters, whose next sequential children get the given numbers, and the
 // nodes of versions, whose data have the given versions.
 //
@@ -30,30 +30,30 @@ const configPath = "/zookeeper/config"
 // only (Stat shows twice this number minus the number of children). The stored
 // cversion is therefore the number itself. Clients cannot raise a counter this
 // far in reasonable time.
-func snapshot(counters, versions map[string]int32) ([]byte, error) {
+func encodeSnapshot(counters, versions map[string]int32) ([]byte, error) {
 	var w snapWriter
 	w.WriteString("ZKSN")
-	w.number(int32(2), int64(-1)) // version, database id
-	w.number(int32(0))            // sessions with their timeouts
-	w.number(int32(2))            // ACL lists
+	w.writeNumbers(int32(2), int64(-1)) // version, database id
+	w.writeNumbers(int32(0))            // sessions with their timeouts
+	w.writeNumbers(int32(2))            // ACL lists
 	for _, list := range [][2]int{{openACL, 31}, {readACL, 1}} {
-		w.number(int64(list[0]), int32(1), int32(list[1]))
-		w.text("world")
-		w.text("anyone")
+		w.writeNumbers(int64(list[0]), int32(1), int32(list[1]))
+		w.writeText("world")
+		w.writeText("anyone")
 	}
-	for _, path := range append([]string{"", "/zookeeper", configPath, "/zookeeper/quota"}, parents(counters, versions)...) {
-		if err := w.node(path, counters[or(path, "/")], versions[or(path, "/")]); err != nil {
+	for _, path := range append([]string{"", "/zookeeper", configPath, "/zookeeper/quota"}, withParents(counters, versions)...) {
+		if err := w.writeNode(path, counters[or(path, "/")], versions[or(path, "/")]); err != nil {
 			return nil, err
 		}
 	}
-	w.text("/") // end of the tree
-	w.number(int64(adler32.Checksum(w.Bytes())))
-	w.text("/") // end of the file: without this mark a server considers the file truncated
+	w.writeText("/") // end of the tree
+	w.writeNumbers(int64(adler32.Checksum(w.Bytes())))
+	w.writeText("/") // end of the file: without this mark a server considers the file truncated
 	return w.Bytes(), nil
 }
 
-// parents are the paths of nodes with everything above them, upper first.
-func parents(nodes ...map[string]int32) []string {
+// withParents returns the paths of nodes with everything above them, upper first.
+func withParents(nodes ...map[string]int32) []string {
 	all := map[string]bool{}
 	for _, some := range nodes {
 		for path := range some {
@@ -73,20 +73,20 @@ func parents(nodes ...map[string]int32) []string {
 
 type snapWriter struct{ bytes.Buffer }
 
-func (w *snapWriter) number(values ...any) {
+func (w *snapWriter) writeNumbers(values ...any) {
 	for _, v := range values {
 		// A write of a fixed size value into a buffer cannot fail.
 		_ = binary.Write(w, binary.BigEndian, v)
 	}
 }
 
-func (w *snapWriter) text(s string) {
-	w.number(int32(len(s)))
+func (w *snapWriter) writeText(s string) {
+	w.writeNumbers(int32(len(s)))
 	w.WriteString(s)
 }
 
-// node writes a persistent node without data.
-func (w *snapWriter) node(path string, cversion, version int32) error {
+// writeNode writes a persistent node without data.
+func (w *snapWriter) writeNode(path string, cversion, version int32) error {
 	if path != "" && (!strings.HasPrefix(path, "/") || strings.HasSuffix(path, "/") || len(path) > math.MaxInt16) {
 		return fmt.Errorf("apache: Counters or Versions: %q is not the path of a node", path)
 	}
@@ -94,11 +94,11 @@ func (w *snapWriter) node(path string, cversion, version int32) error {
 	if path == configPath {
 		acl, aversion = readACL, -1 // as created by servers
 	}
-	w.text(path)
-	w.number(int32(0), int64(acl)) // data, ACL
-	w.number(int64(0), int64(0))   // czxid, mzxid
-	w.number(int64(0), int64(0))   // ctime, mtime
-	w.number(version, cversion, int32(aversion))
-	w.number(int64(0), int64(0)) // ephemeralOwner, pzxid
+	w.writeText(path)
+	w.writeNumbers(int32(0), int64(acl)) // data, ACL
+	w.writeNumbers(int64(0), int64(0))   // czxid, mzxid
+	w.writeNumbers(int64(0), int64(0))   // ctime, mtime
+	w.writeNumbers(version, cversion, int32(aversion))
+	w.writeNumbers(int64(0), int64(0)) // ephemeralOwner, pzxid
 	return nil
 }

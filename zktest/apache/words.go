@@ -16,17 +16,17 @@ const wordTimeout = 2 * time.Second
 // FourLetter sends a four-letter word (ruok, srvr, mntr, ...) to server i and
 // returns its answer. FourLetter gives up after two seconds.
 func (c *Cluster) FourLetter(ctx context.Context, i int, word string) (string, error) {
-	if err := c.known(i); err != nil {
+	if err := c.checkIndex(i); err != nil {
 		return "", err
 	}
-	answer, err := ask(ctx, c.places[i].addr(), word)
+	answer, err := askWord(ctx, c.places[i].addr(), word)
 	if err != nil {
 		return "", fmt.Errorf("apache: %s of server %d: %w", word, i, err)
 	}
 	return answer, nil
 }
 
-func ask(ctx context.Context, addr, word string) (string, error) {
+func askWord(ctx context.Context, addr, word string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, wordTimeout)
 	defer cancel()
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
@@ -88,7 +88,7 @@ func (c *Cluster) Await(ctx context.Context, servers ...int) error {
 		}
 	}
 	for _, i := range servers {
-		if err := c.known(i); err != nil {
+		if err := c.checkIndex(i); err != nil {
 			return err
 		}
 	}
@@ -97,12 +97,12 @@ func (c *Cluster) Await(ctx context.Context, servers ...int) error {
 	tick := time.NewTicker(25 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		err := c.serving(ctx, servers)
+		err := c.checkServing(ctx, servers)
 		if err == nil {
 			return nil
 		}
 		for _, i := range servers {
-			if c.back != nil && !c.back.runs(ctx, i) {
+			if c.back != nil && !c.back.isRunning(ctx, i) {
 				return fmt.Errorf("apache: server %d does not run: %w", i, ErrNotServing)
 			}
 		}
@@ -114,7 +114,7 @@ func (c *Cluster) Await(ctx context.Context, servers ...int) error {
 	}
 }
 
-func (c *Cluster) serving(ctx context.Context, servers []int) error {
+func (c *Cluster) checkServing(ctx context.Context, servers []int) error {
 	for _, i := range servers {
 		if _, err := c.Role(ctx, i); err != nil {
 			return err
