@@ -12,17 +12,17 @@ type script struct {
 	play func(p *player)
 }
 
-// with makes a script for one client with a session.
-func with(name string, play func(c *client, at func(string) string)) script {
-	return script{name, func(p *player) { play(p.join("a", 30000), p.at) }}
+// withClient makes a script for one client with a session.
+func withClient(name string, play func(c *client, at func(string) string)) script {
+	return script{name, func(p *player) { play(p.join("a", 30000), p.casePath) }}
 }
 
 // states are the possible states of a path before a request.
 // read only
 var states = []string{"missing", "plain", "parent", "ephemeral", "container", "ttl", "sequence"}
 
-// prepare puts the named state at path.
-func prepare(c *client, state, path string) {
+// prepareState puts the named state at path.
+func prepareState(c *client, state, path string) {
 	switch state {
 	case "plain":
 		c.create(path, 0)
@@ -58,13 +58,13 @@ func stateCases() []script {
 		"delete":     func(c *client, path string) { c.delete(path, 0) },
 		"deleteAny":  func(c *client, path string) { c.delete(path, -1) },
 		"deleteBad":  func(c *client, path string) { c.delete(path, 5) },
-		"sync":       func(c *client, path string) { c.do("sync", opSync, body{}.str(path)) },
+		"sync":       func(c *client, path string) { c.logRequest("sync", opSync, body{}.str(path)) },
 		"below":      func(c *client, path string) { c.create(path+"/below", 0) },
 		"seqBelow":   func(c *client, path string) { c.create(path+"/s-", flagSequence) },
-		"allBelow":   func(c *client, path string) { c.do("all", opAllChildren, body{}.str(path)) },
-		"ephemerals": func(c *client, path string) { c.do("ephemerals", opGetEphemerals, body{}.str(path)) },
+		"allBelow":   func(c *client, path string) { c.logRequest("all", opAllChildren, body{}.str(path)) },
+		"ephemerals": func(c *client, path string) { c.logRequest("ephemerals", opGetEphemerals, body{}.str(path)) },
 		"multiRead": func(c *client, path string) {
-			c.do("multiRead", opMultiRead, multiBody([]part{
+			c.logRequest("multiRead", opMultiRead, multiBody([]part{
 				{opGetData, body{}.str(path).bool(false)}, {opGetChildren, body{}.str(path).bool(false)},
 			}))
 		},
@@ -72,8 +72,8 @@ func stateCases() []script {
 	var all []script
 	for op, run := range ops {
 		for _, state := range states {
-			all = append(all, with(fmt.Sprintf("state-%s-%s", op, state), func(c *client, at func(string) string) {
-				prepare(c, state, at("/n"))
+			all = append(all, withClient(fmt.Sprintf("state-%s-%s", op, state), func(c *client, at func(string) string) {
+				prepareState(c, state, at("/n"))
 				run(c, at("/n"))
 				// The operation's effect on the node, the parent and the counter of the
 				// parent.
@@ -96,7 +96,7 @@ func pathCases() []script {
 		"/surrogate\xed\xa0\x80", "/bad\xff\xfe", "/private\ue000", "/special\ufff0", "/nonchar\uffff", "/sp ace", "/a\tb", "/star*?",
 		"/zookeeper", "/zookeeper/quota",
 	} {
-		all = append(all, with(fmt.Sprintf("path-%02d", i), func(c *client, at func(string) string) {
+		all = append(all, withClient(fmt.Sprintf("path-%02d", i), func(c *client, at func(string) string) {
 			full := path
 			if strings.HasPrefix(path, "/") && len(path) > 1 && !strings.HasPrefix(path, "/zoo") {
 				full = at(path)
@@ -109,7 +109,7 @@ func pathCases() []script {
 			if c.closed {
 				return
 			}
-			c.do("exists", opExists, body{}.str(full).bool(false))
+			c.logRequest("exists", opExists, body{}.str(full).bool(false))
 			if c.closed {
 				return
 			}
@@ -123,28 +123,28 @@ func pathCases() []script {
 
 func basicCases() []script {
 	return []script{
-		with("create-flags", func(c *client, at func(string) string) {
+		withClient("create-flags", func(c *client, at func(string) string) {
 			for flags := int32(-2); flags <= 9; flags++ {
 				c.create(at(fmt.Sprintf("/f%d-", flags)), flags)
 				c.create2(at(fmt.Sprintf("/g%d-", flags)), flags)
 			}
 			c.children(at(""), false)
 		}),
-		with("create-null-data", func(c *client, at func(string) string) {
-			c.do("create null", opCreate, body{}.str(at("/n")).data(nil).acl(open).int(0))
+		withClient("create-null-data", func(c *client, at func(string) string) {
+			c.logRequest("create null", opCreate, body{}.str(at("/n")).data(nil).acl(open).int(0))
 			c.get(at("/n"), false)
-			c.do("set null", opSetData, body{}.str(at("/n")).data(nil).int(0))
-			c.do("set empty", opSetData, body{}.str(at("/n")).data([]byte{}).int(1))
+			c.logRequest("set null", opSetData, body{}.str(at("/n")).data(nil).int(0))
+			c.logRequest("set empty", opSetData, body{}.str(at("/n")).data([]byte{}).int(1))
 			c.get(at("/n"), false)
 		}),
-		with("create-parent-missing", func(c *client, at func(string) string) {
+		withClient("create-parent-missing", func(c *client, at func(string) string) {
 			c.create(at("/a/b"), 0)
 			c.create(at("/a/b-"), flagSequence)
 			c.create2(at("/a/b"), flagEphemeral)
 			c.container(at("/a/b"))
 			c.ttl(at("/a/b"), flagTTL, 1000)
 		}),
-		with("sequence-counts-all-children", func(c *client, at func(string) string) {
+		withClient("sequence-counts-all-children", func(c *client, at func(string) string) {
 			c.create(at("/x"), 0)
 			c.create(at("/q-"), flagSequence)
 			c.create(at("/y"), flagEphemeral)
@@ -157,7 +157,7 @@ func basicCases() []script {
 			c.create(at("/q-"), flagSequence)
 			c.children(at(""), false)
 		}),
-		with("sequence-restarts-with-its-parent", func(c *client, at func(string) string) {
+		withClient("sequence-restarts-with-its-parent", func(c *client, at func(string) string) {
 			for range 2 {
 				c.create(at("/p"), 0)
 				c.create(at("/p/q-"), flagSequence)
@@ -167,33 +167,33 @@ func basicCases() []script {
 				c.delete(at("/p"), -1)
 			}
 		}),
-		with("ephemeral-owner-and-list", func(c *client, at func(string) string) {
+		withClient("ephemeral-owner-and-list", func(c *client, at func(string) string) {
 			c.create(at("/p"), 0)
 			c.create(at("/p/e"), flagEphemeral)
 			c.create2(at("/p/e-"), flagEphemeral|flagSequence)
 			c.create(at("/other"), flagEphemeral)
-			c.do("ephemerals", opGetEphemerals, body{}.str(at("/p")))
-			c.do("ephemerals", opGetEphemerals, body{}.str("/nowhere"))
-			c.do("all", opAllChildren, body{}.str(at("")))
+			c.logRequest("ephemerals", opGetEphemerals, body{}.str(at("/p")))
+			c.logRequest("ephemerals", opGetEphemerals, body{}.str("/nowhere"))
+			c.logRequest("all", opAllChildren, body{}.str(at("")))
 		}),
-		with("ttl-values", func(c *client, at func(string) string) {
+		withClient("ttl-values", func(c *client, at func(string) string) {
 			for i, ttl := range []int64{-1, 0, 1, 0xffffffffff, 0x10000000000} {
 				c.ttl(at(fmt.Sprintf("/t%d", i)), flagTTL, ttl)
 				c.ttl(at(fmt.Sprintf("/s%d-", i)), flagTTLSequence, ttl)
 			}
-			c.do("ttl with plain flags", opTTL, createBody(at("/plain"), "x", 0).long(1000))
-			c.do("ttl with ephemeral flags", opTTL, createBody(at("/eph"), "x", flagEphemeral).long(1000))
-			c.do("container with plain flags", opContainer, createBody(at("/plain2"), "x", 0))
-			c.do("ttl without ttl", opTTL, createBody(at("/none"), "x", flagTTL))
+			c.logRequest("ttl with plain flags", opTTL, createBody(at("/plain"), "x", 0).long(1000))
+			c.logRequest("ttl with ephemeral flags", opTTL, createBody(at("/eph"), "x", flagEphemeral).long(1000))
+			c.logRequest("container with plain flags", opContainer, createBody(at("/plain2"), "x", 0))
+			c.logRequest("ttl without ttl", opTTL, createBody(at("/none"), "x", flagTTL))
 		}),
-		with("delete-container-is-not-for-clients", func(c *client, at func(string) string) {
+		withClient("delete-container-is-not-for-clients", func(c *client, at func(string) string) {
 			c.container(at("/c"))
-			c.do("deleteContainer", opDeleteContainer, body{}.str(at("/c")))
+			c.logRequest("deleteContainer", opDeleteContainer, body{}.str(at("/c")))
 			if !c.closed {
 				c.exists(at("/c"), false)
 			}
 		}),
-		with("pzxid-and-versions", func(c *client, at func(string) string) {
+		withClient("pzxid-and-versions", func(c *client, at func(string) string) {
 			c.create(at("/p"), 0)
 			c.create(at("/p/a"), 0)
 			c.set(at("/p/a"), 0)
@@ -208,57 +208,57 @@ func basicCases() []script {
 			c.set(at("/p"), 0)
 			c.exists(at("/p"), false)
 		}),
-		with("large-data", func(c *client, at func(string) string) {
+		withClient("large-data", func(c *client, at func(string) string) {
 			big := strings.Repeat("x", 1_000_000)
-			c.do("create big", opCreate, createBody(at("/big"), big, 0))
-			f, err := c.exchange(opGetData, body{}.str(at("/big")).bool(false))
-			c.log("get big: %v %d %d", err, f.err, len(f.rest.buf))
+			c.logRequest("create big", opCreate, createBody(at("/big"), big, 0))
+			f, err := c.exchangeFrames(opGetData, body{}.str(at("/big")).bool(false))
+			c.logLine("get big: %v %d %d", err, f.err, len(f.rest.buf))
 		}),
-		with("frame-at-the-limit", func(c *client, at func(string) string) {
+		withClient("frame-at-the-limit", func(c *client, at func(string) string) {
 			// A frame of 0xfffff bytes is read; a longer frame is not.
 			frame := func(n int) body {
 				rest := len(createBody(at("/l"), "", 0)) + 8
 				return createBody(at("/l"), strings.Repeat("x", n-rest), 0)
 			}
-			c.do("create at the limit", opCreate, frame(0xfffff))
+			c.logRequest("create at the limit", opCreate, frame(0xfffff))
 			if c.closed {
 				return
 			}
 			c.delete(at("/l"), -1)
-			c.do("create above the limit", opCreate, frame(0x100000))
+			c.logRequest("create above the limit", opCreate, frame(0x100000))
 		}),
 		{"unknown-requests", func(p *player) {
 			for _, op := range []int32{10, 23, 24, 99, 108, -5, 1000, 0} {
 				c := p.join(fmt.Sprint("op", op), 30000)
-				c.do(fmt.Sprint("unknown ", op), op, body{}.str("/"))
+				c.logRequest(fmt.Sprint("unknown ", op), op, body{}.str("/"))
 				if !c.closed {
-					c.afterwards()
+					c.logEnd()
 				}
 			}
 		}},
-		with("reconfig-is-refused", func(c *client, _ func(string) string) {
-			c.do("reconfig", opReconf, body{}.str("server.9=x:1:2;3").str("").str("").long(-1))
+		withClient("reconfig-is-refused", func(c *client, _ func(string) string) {
+			c.logRequest("reconfig", opReconf, body{}.str("server.9=x:1:2;3").str("").str("").long(-1))
 		}),
-		with("check-alone", func(c *client, at func(string) string) {
+		withClient("check-alone", func(c *client, at func(string) string) {
 			// The check is never answered: the next reply belongs to the next
 			// request.
 			c.xid++
 			if err := c.w.send(body{}.int(c.xid).int(opCheck).str(at("")).int(0)); err != nil {
-				c.log("%v", err)
+				c.logLine("%v", err)
 			}
-			c.do("exists", opExists, body{}.str(at("")).bool(false))
+			c.logRequest("exists", opExists, body{}.str(at("")).bool(false))
 		}),
-		with("configuration", func(c *client, _ func(string) string) {
+		withClient("configuration", func(c *client, _ func(string) string) {
 			c.getACL("/zookeeper/config")
 			c.children("/zookeeper", false)
 		}),
-		with("who-am-i", func(c *client, _ func(string) string) {
-			c.do("whoAmI", opWhoAmI, nil)
+		withClient("who-am-i", func(c *client, _ func(string) string) {
+			c.logRequest("whoAmI", opWhoAmI, nil)
 			c.auth("digest", "bob:pw")
 			c.auth("digest", "eve:pw")
-			c.do("whoAmI", opWhoAmI, nil)
+			c.logRequest("whoAmI", opWhoAmI, nil)
 		}),
-		with("same-xid-twice", func(c *client, at func(string) string) {
+		withClient("same-xid-twice", func(c *client, at func(string) string) {
 			c.doAs(7, "exists", opExists, body{}.str(at("")).bool(false))
 			c.doAs(7, "exists", opExists, body{}.str(at("")).bool(false))
 			c.doAs(-77, "exists", opExists, body{}.str(at("")).bool(false))
@@ -273,19 +273,19 @@ func basicCases() []script {
 				case 0:
 					b = append(body{}.int(i).int(opSync), body{}.str(p.root)...)
 				case 1:
-					b = append(body{}.int(i).int(opCreate), createBody(p.at("/q-"), "", flagSequence)...)
+					b = append(body{}.int(i).int(opCreate), createBody(p.casePath("/q-"), "", flagSequence)...)
 				case 2:
 					b = append(body{}.int(i).int(opGetChildren), body{}.str(p.root).bool(false)...)
 				case 3:
-					b = append(body{}.int(i).int(opExists), body{}.str(p.at("/none")).bool(true)...)
+					b = append(body{}.int(i).int(opExists), body{}.str(p.casePath("/none")).bool(true)...)
 				}
 				all = append(append(all, body{}.int(int32(len(b)))...), b...)
 			}
 			_, err := c.w.Write(all)
 			for i := int32(1); i <= 20 && err == nil; i++ {
 				var f frame
-				f, err = c.until(i)
-				c.log("reply %d err %d at %s, %d bytes", i, f.err, p.zxid(f.zxid), len(f.rest.buf))
+				f, err = c.readUntil(i)
+				c.logLine("reply %d err %d at %s, %d bytes", i, f.err, p.relativeZxid(f.zxid), len(f.rest.buf))
 			}
 		}},
 	}
@@ -297,24 +297,24 @@ func reapingCases() []script {
 	return []script{
 		{"container-goes-with-its-last-child", func(p *player) {
 			c := p.join("a", 30000)
-			c.container(p.at("/c"))
-			c.container(p.at("/never-used"))
-			c.create(p.at("/c/kid"), 0)
-			c.exists(p.at("/c"), true)
-			c.delete(p.at("/c/kid"), -1)
-			waitGone(p, c, p.at("/c"))
-			c.children(p.at(""), false)
+			c.container(p.casePath("/c"))
+			c.container(p.casePath("/never-used"))
+			c.create(p.casePath("/c/kid"), 0)
+			c.exists(p.casePath("/c"), true)
+			c.delete(p.casePath("/c/kid"), -1)
+			waitGone(p, c, p.casePath("/c"))
+			c.children(p.casePath(""), false)
 		}},
 		{"ttl-node-goes-when-it-is-old-and-empty", func(p *player) {
 			c := p.join("a", 30000)
 			// Long enough for the next requests to be sent before the expiry.
-			c.ttl(p.at("/parent"), flagTTL, 3000)
-			c.create(p.at("/parent/kid"), 0)
-			c.ttl(p.at("/young"), flagTTL, 3600_000)
-			c.ttl(p.at("/old"), flagTTL, 3000)
-			c.exists(p.at("/old"), true)
-			waitGone(p, c, p.at("/old"))
-			c.children(p.at(""), false)
+			c.ttl(p.casePath("/parent"), flagTTL, 3000)
+			c.create(p.casePath("/parent/kid"), 0)
+			c.ttl(p.casePath("/young"), flagTTL, 3600_000)
+			c.ttl(p.casePath("/old"), flagTTL, 3000)
+			c.exists(p.casePath("/old"), true)
+			waitGone(p, c, p.casePath("/old"))
+			c.children(p.casePath(""), false)
 		}},
 	}
 }
@@ -323,12 +323,12 @@ func reapingCases() []script {
 // watch while the node could not go yet: its event gets into the transcript.
 func waitGone(p *player, c *client, path string) {
 	deadline := time.Now().Add(patience)
-	for f, err := c.exchange(opExists, body{}.str(path).bool(false)); f.err == 0; {
+	for f, err := c.exchangeFrames(opExists, body{}.str(path).bool(false)); f.err == 0; {
 		if err != nil || time.Now().After(deadline) {
-			p.note("%s stays (%v)", path, err)
+			p.logNote("%s stays (%v)", path, err)
 			return
 		}
 		<-time.After(20 * time.Millisecond)
-		f, err = c.exchange(opExists, body{}.str(path).bool(false))
+		f, err = c.exchangeFrames(opExists, body{}.str(path).bool(false))
 	}
 }

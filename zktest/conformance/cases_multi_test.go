@@ -6,49 +6,49 @@ import (
 	"slices"
 )
 
-// counter logs the fields of a node's Stat about children. The parents of the
+// logCounters logs the fields of a node's Stat about children. The parents of the
 // sequence cases were created in different ways, so the other fields differ.
-func (c *client) counter(path string) {
-	f, err := c.exchange(opExists, body{}.str(path).bool(false))
+func (c *client) logCounters(path string) {
+	f, err := c.exchangeFrames(opExists, body{}.str(path).bool(false))
 	r := f.rest
-	r.take(8 * 4)
+	r.takeBytes(8 * 4)
 	version, cversion := r.int(), r.int()
-	r.take(4 + 8 + 4)
-	c.log("counter %s: %v %d version %d cversion %d children %d", path, err, f.err, version, cversion, r.int())
+	r.takeBytes(4 + 8 + 4)
+	c.logLine("counter %s: %v %d version %d cversion %d children %d", path, err, f.err, version, cversion, r.int())
 }
 
 // sequenceCases use the parents whose counters are near their end.
 func sequenceCases() []script {
 	return []script{
-		with("sequence-overflow-plain", func(c *client, _ func(string) string) {
+		withClient("sequence-overflow-plain", func(c *client, _ func(string) string) {
 			for range 6 {
 				c.create("/seq-plain/n-", flagSequence)
-				c.counter("/seq-plain")
+				c.logCounters("/seq-plain")
 			}
 			c.delete("/seq-plain/n-2147483647", -1)
 			c.create("/seq-plain/n-", flagSequence)
 			c.create("/seq-plain/n-", flagSequence)
 			c.children1("/seq-plain", false)
 		}),
-		with("sequence-overflow-ephemeral", func(c *client, _ func(string) string) {
+		withClient("sequence-overflow-ephemeral", func(c *client, _ func(string) string) {
 			for i := range 4 {
 				c.create2(fmt.Sprintf("/seq-ephemeral/%d-", i), flagSequence|flagEphemeral)
 			}
 			c.children1("/seq-ephemeral", false)
 		}),
-		with("sequence-overflow-in-a-transaction", func(c *client, _ func(string) string) {
+		withClient("sequence-overflow-in-a-transaction", func(c *client, _ func(string) string) {
 			c.multi("three", mCreate("/seq-multi/a-", flagSequence), mCreate("/seq-multi/b-", flagSequence),
 				mCreate("/seq-multi/c-", flagSequence))
 			c.multi("two", mCreate("/seq-multi/d-", flagSequence), mCreate("/seq-multi/e-", flagSequence))
 			c.children1("/seq-multi", false)
 		}),
-		with("sequence-overflow-by-other-children", func(c *client, _ func(string) string) {
+		withClient("sequence-overflow-by-other-children", func(c *client, _ func(string) string) {
 			for i := range 9 {
 				c.create(fmt.Sprintf("/seq-other/plain%d", i), 0)
 			}
 			c.create("/seq-other/n-", flagSequence)
 			c.create("/seq-other/m-", flagSequence)
-			c.counter("/seq-other")
+			c.logCounters("/seq-other")
 		}),
 	}
 }
@@ -56,8 +56,8 @@ func sequenceCases() []script {
 // multiCases are transactions, good ones and each way to fail.
 func multiCases() []script {
 	all := []script{
-		with("multi-empty", func(c *client, _ func(string) string) { c.multi("empty") }),
-		with("multi-all-kinds", func(c *client, at func(string) string) {
+		withClient("multi-empty", func(c *client, _ func(string) string) { c.multi("empty") }),
+		withClient("multi-all-kinds", func(c *client, at func(string) string) {
 			c.create(at("/old"), 0)
 			c.multi("all", mCheck(at("/old"), 0), mCreate(at("/a"), 0), mCreate2(at("/b")), mCreate(at("/a/e"), flagEphemeral),
 				mCreate(at("/a/q-"), flagSequence), mSet(at("/a"), 0), mCheck(at("/a"), 1), mSet(at("/a"), 1), mDelete(at("/old"), 0))
@@ -65,18 +65,18 @@ func multiCases() []script {
 			c.children(at(""), false)
 			c.children(at("/a"), false)
 		}),
-		with("multi-with-containers-and-ttl", func(c *client, at func(string) string) {
+		withClient("multi-with-containers-and-ttl", func(c *client, at func(string) string) {
 			c.multi("container", part{opContainer, createBody(at("/c"), "x", flagContainer)}, mCreate(at("/c/k"), 0))
 			c.multi("ttl", part{opTTL, createBody(at("/t"), "x", flagTTL).long(3600_000)}, mCheck(at("/t"), 0))
 			c.exists(at("/c"), false)
 			c.exists(at("/t"), false)
 		}),
-		with("multi-create-and-delete-the-same", func(c *client, at func(string) string) {
+		withClient("multi-create-and-delete-the-same", func(c *client, at func(string) string) {
 			c.multi("come and go", mCreate(at("/a"), 0), mDelete(at("/a"), 0), mCreate(at("/a"), 0), mSet(at("/a"), 0))
 			c.exists(at("/a"), false)
 			c.exists(at(""), false)
 		}),
-		with("multi-move", func(c *client, at func(string) string) {
+		withClient("multi-move", func(c *client, at func(string) string) {
 			c.create(at("/from"), 0)
 			c.create(at("/to"), 0)
 			c.create(at("/from/x"), flagEphemeral)
@@ -84,23 +84,23 @@ func multiCases() []script {
 			c.children(at("/from"), false)
 			c.children(at("/to"), false)
 		}),
-		with("multi-only-checks", func(c *client, at func(string) string) {
+		withClient("multi-only-checks", func(c *client, at func(string) string) {
 			c.multi("ok", mCheck(at(""), 0), mCheck(at(""), -1))
 			c.multi("bad", mCheck(at(""), 0), mCheck(at(""), 3))
 			c.multi("none", mCheck(at("/none"), -1))
 			c.exists(at(""), false)
 		}),
-		with("multi-read-in-a-write", func(c *client, at func(string) string) {
+		withClient("multi-read-in-a-write", func(c *client, at func(string) string) {
 			c.multi("read", mCreate(at("/a"), 0), part{opGetData, body{}.str(at("/a")).bool(false)})
 		}),
-		with("multi-read-with-errors", func(c *client, at func(string) string) {
-			c.do("multiRead", opMultiRead, multiBody([]part{
+		withClient("multi-read-with-errors", func(c *client, at func(string) string) {
+			c.logRequest("multiRead", opMultiRead, multiBody([]part{
 				{opGetData, body{}.str(at("/none")).bool(false)}, {opGetChildren, body{}.str(at("")).bool(false)},
 				{opGetData, body{}.str(at("")).bool(false)},
 			}))
-			c.do("multiRead", opMultiRead, multiBody(nil))
+			c.logRequest("multiRead", opMultiRead, multiBody(nil))
 		}),
-		with("multi-sequence-numbers", func(c *client, at func(string) string) {
+		withClient("multi-sequence-numbers", func(c *client, at func(string) string) {
 			c.multi("four", mCreate(at("/q-"), flagSequence), mCreate(at("/plain"), 0),
 				mCreate(at("/q-"), flagSequence), mDelete(at("/plain"), -1))
 			c.create(at("/q-"), flagSequence)
@@ -110,15 +110,15 @@ func multiCases() []script {
 		}),
 		{"multi-fires-watches", func(p *player) {
 			a, b := p.join("a", 30000), p.join("b", 30000)
-			a.create(p.at("/x"), 0)
-			b.get(p.at("/x"), true)
-			b.exists(p.at("/y"), true)
-			b.children(p.at(""), true)
-			b.addWatch(p.at(""), 1)
-			a.multi("all", mCreate(p.at("/y"), 0), mSet(p.at("/x"), 0), mDelete(p.at("/x"), 1), mCheck(p.at("/y"), 0))
-			b.settle()
-			a.multi("fails", mSet(p.at("/y"), 0), mCreate(p.at("/y"), 0))
-			b.settle()
+			a.create(p.casePath("/x"), 0)
+			b.get(p.casePath("/x"), true)
+			b.exists(p.casePath("/y"), true)
+			b.children(p.casePath(""), true)
+			b.addWatch(p.casePath(""), 1)
+			a.multi("all", mCreate(p.casePath("/y"), 0), mSet(p.casePath("/x"), 0), mDelete(p.casePath("/x"), 1), mCheck(p.casePath("/y"), 0))
+			b.readEvents()
+			a.multi("fails", mSet(p.casePath("/y"), 0), mCreate(p.casePath("/y"), 0))
+			b.readEvents()
 		}},
 	}
 	failures := map[string]func(at func(string) string) part{
@@ -145,7 +145,7 @@ func multiCases() []script {
 	}
 	for name, bad := range failures {
 		for where := range 3 {
-			all = append(all, with(fmt.Sprintf("multi-fails-%s-%d", name, where), func(c *client, at func(string) string) {
+			all = append(all, withClient(fmt.Sprintf("multi-fails-%s-%d", name, where), func(c *client, at func(string) string) {
 				c.create(at("/there"), 0)
 				good := []part{mCreate(at("/first"), flagEphemeral), mSet(at("/there"), 0)}
 				parts := append(append(append([]part{}, good[:where]...), bad(at)), good[where:]...)
@@ -179,7 +179,7 @@ func aclCases() []script {
 		"multi": func(c *client, path string) {
 			c.multi("set", mCreate("/acl-free-"+path[1:4], flagEphemeral), mSet(path, -1))
 		},
-		"sync": func(c *client, path string) { c.do("sync", opSync, body{}.str(path)) },
+		"sync": func(c *client, path string) { c.logRequest("sync", opSync, body{}.str(path)) },
 	}
 	var all []script
 	for name, run := range ops {
@@ -188,11 +188,11 @@ func aclCases() []script {
 				a, b := p.join("a", 30000), p.join("b", 30000)
 				a.auth("digest", "bob:pw")
 				list := []acl{{perms, "world", "anyone"}, {31, "digest", digest}}
-				a.do("create", opCreate, body{}.str(p.at("/n")).data([]byte("x")).acl(list).int(0))
-				a.create(p.at("/n/kid"), 0)
-				run(b, p.at("/n"))
-				run(a, p.at("/n"))
-				a.setACL(p.at("/n"), open, -1) // lets the clean-up delete the node
+				a.logRequest("create", opCreate, body{}.str(p.casePath("/n")).data([]byte("x")).acl(list).int(0))
+				a.create(p.casePath("/n/kid"), 0)
+				run(b, p.casePath("/n"))
+				run(a, p.casePath("/n"))
+				a.setACL(p.casePath("/n"), open, -1) // lets the clean-up delete the node
 			}})
 		}
 	}
@@ -215,13 +215,13 @@ func aclCases() []script {
 					c.auth("digest", "bob:pw")
 					c.auth("digest", "eve:pw")
 				}
-				c.do("create", opCreate, body{}.str(p.at("/n")).data(nil).acl(list).int(0))
-				c.getACL(p.at("/n"))
-				c.create(p.at("/m"), 0)
-				c.setACL(p.at("/m"), list, 0)
-				c.getACL(p.at("/m"))
-				c.setACL(p.at("/m"), open, -1)
-				c.setACL(p.at("/n"), open, -1)
+				c.logRequest("create", opCreate, body{}.str(p.casePath("/n")).data(nil).acl(list).int(0))
+				c.getACL(p.casePath("/n"))
+				c.create(p.casePath("/m"), 0)
+				c.setACL(p.casePath("/m"), list, 0)
+				c.getACL(p.casePath("/m"))
+				c.setACL(p.casePath("/m"), open, -1)
+				c.setACL(p.casePath("/n"), open, -1)
 			}})
 		}
 	}
@@ -230,7 +230,7 @@ func aclCases() []script {
 			c := p.join("a", 30000)
 			c.auth("nonsense", "x")
 			if !c.closed {
-				c.do("exists", opExists, body{}.str(p.root).bool(false))
+				c.logRequest("exists", opExists, body{}.str(p.root).bool(false))
 			}
 		}},
 		script{"auth-digest-odd", func(p *player) {
@@ -238,7 +238,7 @@ func aclCases() []script {
 				c := p.join(fmt.Sprint("c", i), 30000)
 				c.auth("digest", secret)
 				if !c.closed {
-					c.do("whoAmI", opWhoAmI, nil)
+					c.logRequest("whoAmI", opWhoAmI, nil)
 				}
 			}
 		}},
@@ -247,19 +247,19 @@ func aclCases() []script {
 				c := p.join(scheme, 30000)
 				c.auth(scheme, "127.0.0.1")
 				if !c.closed {
-					c.do("whoAmI", opWhoAmI, nil)
+					c.logRequest("whoAmI", opWhoAmI, nil)
 				}
 			}
 		}},
 		script{"auth-is-of-the-connection", func(p *player) {
 			c := p.join("a", 30000)
 			c.auth("digest", "bob:pw")
-			c.do("create", opCreate, body{}.str(p.at("/n")).data(nil).acl([]acl{{31, "auth", ""}}).int(0))
-			c.drop()
-			d := c.again(nil)
-			d.get(p.at("/n"), false)
+			c.logRequest("create", opCreate, body{}.str(p.casePath("/n")).data(nil).acl([]acl{{31, "auth", ""}}).int(0))
+			c.dropConnection()
+			d := c.attachAgain(nil)
+			d.get(p.casePath("/n"), false)
 			d.auth("digest", "bob:pw")
-			d.get(p.at("/n"), false)
+			d.get(p.casePath("/n"), false)
 		}},
 	)
 }

@@ -55,52 +55,52 @@ func watchCases() []script {
 			all = append(all, script{"watch-" + name + "-" + ch.name, func(p *player) {
 				a, b := p.join("a", 30000), p.join("b", 30000)
 				if !ch.absent {
-					a.create(p.at("/n"), 0)
+					a.create(p.casePath("/n"), 0)
 				}
-				watch(b, p.at("/n"))
-				watch(a, p.at("/n")) // the writer's own events come before its replies
-				ch.run(a, p.at("/n"))
-				b.settle()
+				watch(b, p.casePath("/n"))
+				watch(a, p.casePath("/n")) // the writer's own events come before its replies
+				ch.run(a, p.casePath("/n"))
+				b.readEvents()
 			}})
 		}
 		all = append(all, script{"watch-" + name + "-session-end", func(p *player) {
 			a, b := p.join("a", 30000), p.join("b", 30000)
-			a.create(p.at("/n"), flagEphemeral)
-			watch(b, p.at("/n"))
+			a.create(p.casePath("/n"), flagEphemeral)
+			watch(b, p.casePath("/n"))
 			a.close()
-			b.settle()
+			b.readEvents()
 		}})
 		all = append(all, script{"watch-" + name + "-own-session-end", func(p *player) {
 			a := p.join("a", 30000)
-			a.create(p.at("/n"), flagEphemeral)
-			watch(a, p.at("/n"))
-			a.do("close", opClose, nil)
+			a.create(p.casePath("/n"), flagEphemeral)
+			watch(a, p.casePath("/n"))
+			a.logRequest("close", opClose, nil)
 		}})
 		all = append(all, script{"watch-unreadable-" + name, func(p *player) {
 			a, b := p.join("a", 30000), p.join("b", 30000)
 			a.auth("digest", "bob:pw")
-			a.create(p.at("/n"), 0)
-			watch(b, p.at("/n"))
-			a.setACL(p.at("/n"), []acl{{30, "world", "anyone"}, {31, "auth", ""}}, -1)
-			a.set(p.at("/n"), -1)
-			b.settle()
-			a.delete(p.at("/n"), -1)
-			b.settle()
+			a.create(p.casePath("/n"), 0)
+			watch(b, p.casePath("/n"))
+			a.setACL(p.casePath("/n"), []acl{{30, "world", "anyone"}, {31, "auth", ""}}, -1)
+			a.set(p.casePath("/n"), -1)
+			b.readEvents()
+			a.delete(p.casePath("/n"), -1)
+			b.readEvents()
 		}})
 		for _, kind := range []int32{1, 2, 3, 4, 5, 6, 0} {
 			all = append(all, script{fmt.Sprintf("watch-remove-%s-%d", name, kind), func(p *player) {
 				a, b := p.join("a", 30000), p.join("b", 30000)
-				a.create(p.at("/n"), 0)
-				watch(b, p.at("/n"))
+				a.create(p.casePath("/n"), 0)
+				watch(b, p.casePath("/n"))
 				for _, k := range []int32{1, 2, 3} {
-					b.checkWatches(p.at("/n"), k)
+					b.checkWatches(p.casePath("/n"), k)
 				}
-				b.removeWatches(p.at("/n"), kind)
-				b.removeWatches(p.at("/n"), kind)
-				a.set(p.at("/n"), -1)
-				a.create(p.at("/n/k"), 0)
-				a.set(p.at("/n/k"), -1)
-				b.settle()
+				b.removeWatches(p.casePath("/n"), kind)
+				b.removeWatches(p.casePath("/n"), kind)
+				a.set(p.casePath("/n"), -1)
+				a.create(p.casePath("/n/k"), 0)
+				a.set(p.casePath("/n/k"), -1)
+				b.readEvents()
 			}})
 		}
 	}
@@ -108,7 +108,7 @@ func watchCases() []script {
 		script{"watch-modes", func(p *player) {
 			c := p.join("a", 30000)
 			for _, mode := range []int32{-1, 0, 1, 2, 9} {
-				c.addWatch(p.at("/n"), mode)
+				c.addWatch(p.casePath("/n"), mode)
 				if c.closed {
 					return
 				}
@@ -118,56 +118,56 @@ func watchCases() []script {
 		script{"watch-remove-none", func(p *player) {
 			c := p.join("a", 30000)
 			for _, kind := range []int32{1, 2, 3, 9} {
-				c.removeWatches(p.at("/none"), kind)
-				c.checkWatches(p.at("/none"), kind)
+				c.removeWatches(p.casePath("/none"), kind)
+				c.checkWatches(p.casePath("/none"), kind)
 			}
-			c.exists(p.at("/none"), true)
+			c.exists(p.casePath("/none"), true)
 			for _, kind := range []int32{1, 2, 3} {
-				c.checkWatches(p.at("/none"), kind)
+				c.checkWatches(p.casePath("/none"), kind)
 			}
 		}},
 		script{"watch-fires-once", func(p *player) {
 			a, b := p.join("a", 30000), p.join("b", 30000)
-			a.create(p.at("/n"), 0)
+			a.create(p.casePath("/n"), 0)
 			for range 3 {
-				b.get(p.at("/n"), true)
-				b.exists(p.at("/n"), true)
+				b.get(p.casePath("/n"), true)
+				b.exists(p.casePath("/n"), true)
 			}
-			a.set(p.at("/n"), -1)
-			a.set(p.at("/n"), -1)
-			b.settle()
+			a.set(p.casePath("/n"), -1)
+			a.set(p.casePath("/n"), -1)
+			b.readEvents()
 		}},
 		script{"watch-of-the-root", func(p *player) {
 			a, b := p.join("a", 30000), p.join("b", 30000)
 			b.addWatch("/", 1)
 			b.addWatch("/", 0)
-			a.create(p.at("/n"), 0)
+			a.create(p.casePath("/n"), 0)
 			a.create("/top-"+p.root[1:], flagEphemeral)
-			b.settle()
+			b.readEvents()
 		}},
 		script{"watch-recursive-in-recursive", func(p *player) {
 			a, b := p.join("a", 30000), p.join("b", 30000)
-			b.addWatch(p.at(""), 1)
-			b.addWatch(p.at("/n"), 1)
-			b.addWatch(p.at("/n/k"), 0)
-			a.create(p.at("/n"), 0)
-			a.create(p.at("/n/k"), 0)
-			a.set(p.at("/n/k"), -1)
-			b.settle()
-			b.removeWatches(p.at(""), 3)
-			a.set(p.at("/n/k"), -1)
-			b.settle()
+			b.addWatch(p.casePath(""), 1)
+			b.addWatch(p.casePath("/n"), 1)
+			b.addWatch(p.casePath("/n/k"), 0)
+			a.create(p.casePath("/n"), 0)
+			a.create(p.casePath("/n/k"), 0)
+			a.set(p.casePath("/n/k"), -1)
+			b.readEvents()
+			b.removeWatches(p.casePath(""), 3)
+			a.set(p.casePath("/n/k"), -1)
+			b.readEvents()
 		}},
 		script{"watch-of-one-change-over-kinds", func(p *player) {
 			a, b := p.join("a", 30000), p.join("b", 30000)
-			a.create(p.at("/n"), 0)
-			b.addWatch(p.at("/n"), 0)
-			b.get(p.at("/n"), true) // a persistent watch survives the firing of this watch
-			b.addWatch(p.at("/n"), 1)
-			a.set(p.at("/n"), -1)
-			a.set(p.at("/n"), -1)
-			a.create(p.at("/n/k"), 0)
-			b.settle()
+			a.create(p.casePath("/n"), 0)
+			b.addWatch(p.casePath("/n"), 0)
+			b.get(p.casePath("/n"), true) // a persistent watch survives the firing of this watch
+			b.addWatch(p.casePath("/n"), 1)
+			a.set(p.casePath("/n"), -1)
+			a.set(p.casePath("/n"), -1)
+			a.create(p.casePath("/n/k"), 0)
+			b.readEvents()
 		}},
 	)
 }
@@ -182,28 +182,28 @@ func restoreCases() []script {
 				all = append(all, script{fmt.Sprintf("restore-%s-%s-%t", kind, ch.name, stale), func(p *player) {
 					a, b := p.join("a", 30000), p.join("b", 30000)
 					if !ch.absent {
-						a.create(p.at("/n"), 0)
+						a.create(p.casePath("/n"), 0)
 					}
-					b.exists(p.at("/n"), false)
+					b.exists(p.casePath("/n"), false)
 					seen := b.seen
-					b.drop()
-					ch.run(a, p.at("/n"))
+					b.dropConnection()
+					ch.run(a, p.casePath("/n"))
 					if !stale {
 						seen = a.seen // as if the client had seen the change
 					}
-					b2 := b.again(nil)
+					b2 := b.attachAgain(nil)
 					lists := make([][]string, 5)
-					lists[i] = []string{p.at("/n")}
+					lists[i] = []string{p.casePath("/n")}
 					if i < 3 {
 						lists = lists[:3]
 					}
-					b2.restore(seen, lists...)
-					b2.settle()
+					b2.restoreWatches(seen, lists...)
+					b2.readEvents()
 					// These writes fire the remaining watches.
-					a.create(p.at("/n"), 0)
-					a.set(p.at("/n"), -1)
-					a.create(p.at("/n/late"), 0)
-					b2.settle()
+					a.create(p.casePath("/n"), 0)
+					a.set(p.casePath("/n"), -1)
+					a.create(p.casePath("/n/late"), 0)
+					b2.readEvents()
 				}})
 			}
 		}
@@ -211,18 +211,18 @@ func restoreCases() []script {
 	return append(all, script{"restore-many-in-order", func(p *player) {
 		a, b := p.join("a", 30000), p.join("b", 30000)
 		for _, n := range []string{"/a", "/b", "/c"} {
-			a.create(p.at(n), 0)
+			a.create(p.casePath(n), 0)
 		}
 		b.exists(p.root, false)
 		seen := b.seen
-		b.drop()
-		a.set(p.at("/a"), -1)
-		a.delete(p.at("/b"), -1)
-		a.create(p.at("/c/k"), 0)
-		a.create(p.at("/d"), 0)
-		b2 := b.again(nil)
-		abc := []string{p.at("/c"), p.at("/b"), p.at("/a")}
-		b2.restore(seen, abc, []string{p.at("/d")}, abc, []string{p.at("/a")}, []string{p.root})
-		b2.settle()
+		b.dropConnection()
+		a.set(p.casePath("/a"), -1)
+		a.delete(p.casePath("/b"), -1)
+		a.create(p.casePath("/c/k"), 0)
+		a.create(p.casePath("/d"), 0)
+		b2 := b.attachAgain(nil)
+		abc := []string{p.casePath("/c"), p.casePath("/b"), p.casePath("/a")}
+		b2.restoreWatches(seen, abc, []string{p.casePath("/d")}, abc, []string{p.casePath("/a")}, []string{p.root})
+		b2.readEvents()
 	}})
 }

@@ -26,8 +26,8 @@ const (
 // read only
 var seq = map[string]int32{"/seq-plain": 2147483645, "/seq-ephemeral": 2147483646, "/seq-multi": 2147483646, "/seq-other": 2147483640}
 
-// pair starts both servers, alike. newer: Apache's is 3.9.3, or later.
-func pair(t *testing.T, reap time.Duration) (ours, theirs string, newer bool) {
+// startBoth starts both servers, alike. newer: Apache's is 3.9.3, or later.
+func startBoth(t *testing.T, reap time.Duration) (ours, theirs string, newer bool) {
 	t.Helper()
 	counters := maps.Clone(seq)
 	counters["/"] = int32(len(seq)) // here they are made with the server, there after its start
@@ -49,20 +49,20 @@ func pair(t *testing.T, reap time.Duration) (ours, theirs string, newer bool) {
 	return s.Addr(), real.Connect(), newer
 }
 
-// both plays a case to both servers at once.
-func both(t *testing.T, ours, theirs, name string, play1 func(p *player)) (a, b []string) {
+// playBoth plays a case to both servers at once.
+func playBoth(t *testing.T, ours, theirs, name string, play1 func(p *player)) (a, b []string) {
 	t.Helper()
 	var wg sync.WaitGroup
 	// Waited for below; ends with the case, whose reads have a deadline.
-	wg.Go(func() { a = play(t, ours, name, play1) })
-	b = play(t, theirs, name, play1)
+	wg.Go(func() { a = playCase(t, ours, name, play1) })
+	b = playCase(t, theirs, name, play1)
 	wg.Wait()
 	return a, b
 }
 
-// difference is empty if two transcripts are equal; otherwise difference shows
+// diffTranscripts is empty if two transcripts are equal; otherwise diffTranscripts shows
 // the lines around the first different line.
-func difference(ours, theirs []string) string {
+func diffTranscripts(ours, theirs []string) string {
 	if slices.Equal(ours, theirs) {
 		return ""
 	}
@@ -91,7 +91,7 @@ func allCases() []script {
 }
 
 func TestServerAnswersAsApacheDoes(t *testing.T) {
-	ours, theirs, newer := pair(t, never)
+	ours, theirs, newer := startBoth(t, never)
 	cases := allCases()
 	require.GreaterOrEqual(t, len(cases), 150)
 	slices.SortFunc(cases, func(a, b script) int { return strings.Compare(a.name, b.name) })
@@ -101,10 +101,10 @@ func TestServerAnswersAsApacheDoes(t *testing.T) {
 		require.False(t, names[c.name], "two cases named %s", c.name)
 		names[c.name] = true
 		t.Run(c.name, func(t *testing.T) {
-			a, b := both(t, ours, theirs, c.name, c.play)
+			a, b := playBoth(t, ours, theirs, c.name, c.play)
 			require.NotEmpty(t, a)
-			d := difference(a, b)
-			reason, known := expected(c.name, newer)
+			d := diffTranscripts(a, b)
+			reason, known := knownReason(c.name, newer)
 			switch {
 			case d != "" && !known:
 				t.Errorf("answers differ:\n%s", d)
@@ -123,28 +123,28 @@ func TestServerAnswersAsApacheDoes(t *testing.T) {
 }
 
 func TestServerReapsAsApacheDoes(t *testing.T) {
-	ours, theirs, _ := pair(t, often)
+	ours, theirs, _ := startBoth(t, often)
 	for _, c := range reapingCases() {
-		a, b := both(t, ours, theirs, c.name, c.play)
-		require.Empty(t, difference(a, b), c.name)
+		a, b := playBoth(t, ours, theirs, c.name, c.play)
+		require.Empty(t, diffTranscripts(a, b), c.name)
 	}
 }
 
 func TestComparisonSeesDifferences(t *testing.T) {
-	require.Empty(t, difference([]string{"a", "b"}, []string{"a", "b"}))
+	require.Empty(t, diffTranscripts([]string{"a", "b"}, []string{"a", "b"}))
 	for _, other := range [][]string{{"a"}, {"a", "b", "c"}, {"a", "x"}, {"b", "a"}, nil} {
-		require.NotEmpty(t, difference([]string{"a", "b"}, other))
+		require.NotEmpty(t, diffTranscripts([]string{"a", "b"}, other))
 	}
 	// Two different scripts on one server must not look alike.
 	s, err := zktest.Start(nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	run := func(flags int32, data bool) []string {
-		return play(t, s.Addr(), "n", func(p *player) {
+		return playCase(t, s.Addr(), "n", func(p *player) {
 			c := p.join("a", 5000)
-			c.exists(p.at("/x"), data)
-			c.create(p.at("/x"), flags)
-			c.exists(p.at("/x"), false)
+			c.exists(p.casePath("/x"), data)
+			c.create(p.casePath("/x"), flags)
+			c.exists(p.casePath("/x"), false)
 		})
 	}
 	require.Equal(t, run(0, true), run(0, true))

@@ -26,12 +26,12 @@ func TestNewServerIsAsApaches(t *testing.T) {
 		require.NotEmpty(t, want)
 		require.ElementsMatch(t, want, figures.FindAllString(s.FourLetter(1, word), -1), word)
 	}
-	a, b := both(t, s.Addr(), real.Connect(), "fresh", func(p *player) {
+	a, b := playBoth(t, s.Addr(), real.Connect(), "fresh", func(p *player) {
 		c := p.join("a", 30000)
 		for _, path := range []string{"/", "/zookeeper", "/zookeeper/config", "/zookeeper/quota"} {
 			c.getACL(path)
 			c.children(path, false)
 		}
 	})
-	require.Empty(t, difference(a, b))
+	require.Empty(t, diffTranscripts(a, b))
 }

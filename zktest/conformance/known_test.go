@@ -44,8 +44,8 @@ const (
 	twoWatches = "3.9.3 keeps a persistent and a recursive watch of one path apart, and removes each by its kind"
 )
 
-// expected returns the reason for a difference, if the difference is known.
-func expected(name string, newer bool) (reason string, is bool) {
+// knownReason returns the reason for a difference, if the difference is known.
+func knownReason(name string, newer bool) (reason string, is bool) {
 	if reason, is = known[name]; is || !newer {
 		return reason, is
 	}

@@ -36,13 +36,13 @@ type client struct {
 	closed bool
 }
 
-// play runs a case and returns its transcript: for each client the received
+// playCase runs a case and returns its transcript: for each client the received
 // frames, in order.
-func play(t testing.TB, addr, name string, script func(p *player)) []string {
+func playCase(t testing.TB, addr, name string, script func(p *player)) []string {
 	t.Helper()
 	p := &player{t: t, addr: addr, root: "/" + name, owners: map[int64]string{}, open: map[int64][]byte{}}
-	admin := p.quiet("admin")
-	f, err := admin.exchange(opCreate, body{}.str(p.root).data(nil).acl(open).int(0))
+	admin := p.joinQuietly("admin")
+	f, err := admin.exchangeFrames(opCreate, body{}.str(p.root).data(nil).acl(open).int(0))
 	require.NoError(t, err)
 	require.Zero(t, f.err, "create %s", p.root)
 	p.base = f.zxid
@@ -54,20 +54,20 @@ func play(t testing.TB, addr, name string, script func(p *player)) []string {
 			continue
 		}
 		if !c.closed {
-			c.settle()
+			c.readEvents()
 			c.close()
 		}
 		out = append(out, c.lines...)
 	}
-	p.end(admin.w.sid)
-	admin.sweep(p.root)
+	p.closeSessions(admin.w.sid)
+	admin.deleteTree(p.root)
 	admin.close()
 	return append(out, p.lines...)
 }
 
-// end closes the sessions without a connection. Otherwise these sessions would
+// closeSessions closes the sessions without a connection. Otherwise these sessions would
 // expire during another case and shift its transaction ids.
-func (p *player) end(except int64) {
+func (p *player) closeSessions(except int64) {
 	for _, c := range p.clients {
 		passwd, ok := p.open[c.w.sid]
 		if !ok || c.w.sid == except {
@@ -78,31 +78,31 @@ func (p *player) end(except int64) {
 		if err != nil {
 			continue
 		}
-		if _, err := w.handshake(hello(0, 0, 30000, c.w.sid, passwd, true)); err == nil && w.sid != 0 {
-			_, _ = (&client{p: p, w: w}).exchange(opClose, nil)
+		if _, err := w.handshake(connectRequest(0, 0, 30000, c.w.sid, passwd, true)); err == nil && w.sid != 0 {
+			_, _ = (&client{p: p, w: w}).exchangeFrames(opClose, nil)
 		}
 		_ = w.Close()
 	}
 }
 
-// sweep deletes a tree.
-func (c *client) sweep(path string) {
-	f, err := c.exchange(opGetChildren, body{}.str(path).bool(false))
+// deleteTree deletes a tree.
+func (c *client) deleteTree(path string) {
+	f, err := c.exchangeFrames(opGetChildren, body{}.str(path).bool(false))
 	if err != nil || f.err != 0 {
 		return
 	}
 	for _, name := range f.rest.list() {
-		c.sweep(path + "/" + name)
+		c.deleteTree(path + "/" + name)
 	}
-	_, _ = c.exchange(opDelete, body{}.str(path).int(-1))
+	_, _ = c.exchangeFrames(opDelete, body{}.str(path).int(-1))
 }
 
-// quiet connects a client without a line in the transcript.
-func (p *player) quiet(name string) *client {
+// joinQuietly connects a client without a line in the transcript.
+func (p *player) joinQuietly(name string) *client {
 	p.t.Helper()
 	w, err := connect(p.addr)
 	require.NoError(p.t, err)
-	_, err = w.handshake(hello(0, 0, 30000, 0, make([]byte, 16), true))
+	_, err = w.handshake(connectRequest(0, 0, 30000, 0, make([]byte, 16), true))
 	require.NoError(p.t, err)
 	require.NotZero(p.t, w.sid)
 	c := &client{p: p, name: name, w: w}
@@ -111,22 +111,22 @@ func (p *player) quiet(name string) *client {
 	return c
 }
 
-// at is a path below the case's root.
-func (p *player) at(path string) string { return p.root + path }
+// casePath is a path below the case's root.
+func (p *player) casePath(path string) string { return p.root + path }
 
-// note logs an observation of the case itself.
-func (p *player) note(format string, args ...any) {
+// logNote logs an observation of the case itself.
+func (p *player) logNote(format string, args ...any) {
 	p.lines = append(p.lines, fmt.Sprintf(format, args...))
 }
 
-func (c *client) log(format string, args ...any) {
+func (c *client) logLine(format string, args ...any) {
 	line := address.ReplaceAllString(fmt.Sprintf(format, args...), "<address>")
 	c.lines = append(c.lines, c.name+" "+line)
 }
 
-// exchange sends a request and reads up to its reply. Frames before the reply are
+// exchangeFrames sends a request and reads up to its reply. Frames before the reply are
 // events and go into the transcript.
-func (c *client) exchange(op int32, b body) (frame, error) {
+func (c *client) exchangeFrames(op int32, b body) (frame, error) {
 	c.xid++
 	return c.exchangeAs(c.xid, op, b)
 }
@@ -135,10 +135,10 @@ func (c *client) exchangeAs(xid, op int32, b body) (frame, error) {
 	if err := c.w.send(append(body{}.int(xid).int(op), b...)); err != nil {
 		return frame{}, err
 	}
-	return c.until(xid)
+	return c.readUntil(xid)
 }
 
-func (c *client) until(xid int32) (frame, error) {
+func (c *client) readUntil(xid int32) (frame, error) {
 	for {
 		f, err := c.w.next()
 		if err != nil {
@@ -148,7 +148,7 @@ func (c *client) until(xid int32) (frame, error) {
 			kind, state := f.rest.int(), f.rest.int()
 			// The transaction id of an event (none, before 3.9) is irrelevant to
 			// clients.
-			c.log("event %d state %d %s err %d rest %d", kind, state, f.rest.str(), f.err, len(f.rest.buf))
+			c.logLine("event %d state %d %s err %d rest %d", kind, state, f.rest.str(), f.err, len(f.rest.buf))
 			continue
 		}
 		if f.zxid > c.seen {
@@ -161,8 +161,8 @@ func (c *client) until(xid int32) (frame, error) {
 	}
 }
 
-// do sends a request and writes its outcome down.
-func (c *client) do(what string, op int32, b body) frame {
+// logRequest sends a request and writes its outcome down.
+func (c *client) logRequest(what string, op int32, b body) frame {
 	c.xid++
 	return c.doAs(c.xid, what, op, b)
 }
@@ -170,27 +170,27 @@ func (c *client) do(what string, op int32, b body) frame {
 func (c *client) doAs(xid int32, what string, op int32, b body) frame {
 	f, err := c.exchangeAs(xid, op, b)
 	if err != nil {
-		c.log("%s: connection %s", what, ended(err))
+		c.logLine("%s: connection %s", what, describeEnd(err))
 		c.closed = true
 		return f
 	}
-	show := fmt.Sprintf("%s: err %d at %s", what, f.err, c.p.zxid(f.zxid))
+	show := fmt.Sprintf("%s: err %d at %s", what, f.err, c.p.relativeZxid(f.zxid))
 	r := f.rest
 	if f.err == 0 || op == opMulti {
-		show += " " + decode(c.p, op, &r)
+		show += " " + decodeReply(c.p, op, &r)
 	}
 	if r.err != nil || len(r.buf) > 0 {
 		show += fmt.Sprintf(" (left over: %x, %v)", r.buf, r.err)
 	}
-	c.log("%s", show)
+	c.logLine("%s", show)
 	return f
 }
 
-// settle reads all events sent by the server so far: events come before the
+// readEvents reads all events sent by the server so far: events come before the
 // answer to a ping.
-func (c *client) settle() {
+func (c *client) readEvents() {
 	if _, err := c.exchangeAs(xidPing, opPing, nil); err != nil {
-		c.log("settle: connection %s", ended(err))
+		c.logLine("settle: connection %s", describeEnd(err))
 		c.closed = true
 	}
 }
@@ -201,22 +201,22 @@ func (c *client) close() {
 		return
 	}
 	c.closed = true
-	if _, err := c.exchange(opClose, nil); err != nil {
-		c.log("close: connection %s", ended(err))
+	if _, err := c.exchangeFrames(opClose, nil); err != nil {
+		c.logLine("close: connection %s", describeEnd(err))
 	} else {
 		delete(c.p.open, c.w.sid)
 	}
 	_ = c.w.Close()
 }
 
-// drop loses the connection; the session lives on.
-func (c *client) drop() {
+// dropConnection loses the connection; the session lives on.
+func (c *client) dropConnection() {
 	c.closed = true
 	_ = c.w.Close()
 }
 
-// zxid counts from the start of the case.
-func (p *player) zxid(z int64) string {
+// relativeZxid counts from the start of the case.
+func (p *player) relativeZxid(z int64) string {
 	switch {
 	case z <= 0:
 		return fmt.Sprint(z)
@@ -226,15 +226,15 @@ func (p *player) zxid(z int64) string {
 	return fmt.Sprintf("+%d", z-p.base)
 }
 
-// near says whether a time in milliseconds is about now.
-func near(ms int64) string {
+// describeTime says whether a time in milliseconds is about now.
+func describeTime(ms int64) string {
 	if d := time.Since(time.UnixMilli(ms)).Abs(); d < time.Minute {
 		return "now"
 	}
 	return fmt.Sprint(ms)
 }
 
-func (p *player) owner(id int64) string {
+func (p *player) ownerName(id int64) string {
 	if name, ok := p.owners[id]; ok {
 		return name
 	}
@@ -246,8 +246,8 @@ func decodeStat(p *player, r *reader) string {
 	version, cversion, aversion := r.int(), r.int(), r.int()
 	owner, length, children, pzxid := r.long(), r.int(), r.int(), r.long()
 	return fmt.Sprintf("{c %s m %s p %s ctime %s mtime %s v %d/%d/%d owner %s length %d children %d}",
-		p.zxid(czxid), p.zxid(mzxid), p.zxid(pzxid), near(ctime), near(mtime),
-		version, cversion, aversion, p.owner(owner), length, children)
+		p.relativeZxid(czxid), p.relativeZxid(mzxid), p.relativeZxid(pzxid), describeTime(ctime), describeTime(mtime),
+		version, cversion, aversion, p.ownerName(owner), length, children)
 }
 
 func decodeList(r *reader) string {
@@ -277,7 +277,7 @@ func decodeMulti(p *player, r *reader) string {
 		if kind == -1 {
 			one += fmt.Sprintf("=%d", r.int())
 		} else {
-			one += " " + decode(p, kind, r)
+			one += " " + decodeReply(p, kind, r)
 		}
 		all = append(all, one)
 	}
@@ -302,8 +302,8 @@ func decodeWho(r *reader) string {
 	return fmt.Sprint(all)
 }
 
-// decode shows the body of a reply.
-func decode(p *player, op int32, r *reader) string {
+// decodeReply shows the body of a reply.
+func decodeReply(p *player, op int32, r *reader) string {
 	switch op {
 	case opCreate, opSync:
 		return r.str()

@@ -11,30 +11,30 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/apache"
 )
 
-// put writes data into a node, and creates the node if missing.
-func (c *client) put(path, data string) {
-	c.do(fmt.Sprintf("put %s %q", path, data), opCreate, createBody(path, data, 0))
-	c.write(path, data)
+// putData writes data into a node, and creates the node if missing.
+func (c *client) putData(path, data string) {
+	c.logRequest(fmt.Sprintf("put %s %q", path, data), opCreate, createBody(path, data, 0))
+	c.writeData(path, data)
 }
 
-// write sets data of any length.
-func (c *client) write(path, data string) {
-	c.do(fmt.Sprintf("write %s %q", path, data), opSetData, body{}.str(path).data([]byte(data)).int(-1))
+// writeData sets data of any length.
+func (c *client) writeData(path, data string) {
+	c.logRequest(fmt.Sprintf("write %s %q", path, data), opSetData, body{}.str(path).data([]byte(data)).int(-1))
 }
 
-// quota sets a quota on path, with the limits and the statistics written by a
+// setQuota sets a quota on path, with the limits and the statistics written by a
 // client.
-func (c *client) quota(path, limits string) (at string) {
+func (c *client) setQuota(path, limits string) (at string) {
 	at = "/zookeeper/quota"
 	for i, r := range path {
 		if r == '/' && i > 0 {
-			c.put("/zookeeper/quota"+path[:i], "")
+			c.putData("/zookeeper/quota"+path[:i], "")
 		}
 	}
 	at += path
-	c.put(at, "")
-	c.do("limits "+limits, opCreate, createBody(at+"/zookeeper_limits", limits, 0))
-	c.do("stats", opCreate2, createBody(at+"/zookeeper_stats", "count=0,bytes=0", 0))
+	c.putData(at, "")
+	c.logRequest("limits "+limits, opCreate, createBody(at+"/zookeeper_limits", limits, 0))
+	c.logRequest("stats", opCreate2, createBody(at+"/zookeeper_stats", "count=0,bytes=0", 0))
 	return at
 }
 
@@ -42,19 +42,19 @@ func (c *client) quota(path, limits string) (at string) {
 func quotaCases() []script {
 	stats := func(c *client, at string) { c.get(at+"/zookeeper_stats", false) }
 	return []script{
-		with("quota-counts", func(c *client, at func(string) string) {
-			c.put(at("/n"), "12345")
-			c.put(at("/n/kid"), "123")
-			q := c.quota(at("/n"), "count=3,bytes=20")
+		withClient("quota-counts", func(c *client, at func(string) string) {
+			c.putData(at("/n"), "12345")
+			c.putData(at("/n/kid"), "123")
+			q := c.setQuota(at("/n"), "count=3,bytes=20")
 			stats(c, q)
 			c.create(at("/n/b"), 0)
 			stats(c, q)
 			c.create(at("/n/e"), flagEphemeral)
 			c.create(at("/n/kid/s-"), flagSequence)
 			stats(c, q)
-			c.write(at("/n/b"), "a longer value than all limits")
+			c.writeData(at("/n/b"), "a longer value than all limits")
 			stats(c, q)
-			c.write(at("/n/b"), "")
+			c.writeData(at("/n/b"), "")
 			c.delete(at("/n/kid/s-0000000000"), -1)
 			stats(c, q)
 			c.create(at("/beside"), 0)
@@ -62,15 +62,15 @@ func quotaCases() []script {
 			stats(c, q)
 			c.exists(q+"/zookeeper_limits", false)
 		}),
-		with("quota-refuses-count", func(c *client, at func(string) string) {
-			c.put(at("/n"), "")
-			q := c.quota(at("/n"), "count=-1,bytes=-1;countHardLimit=3")
+		withClient("quota-refuses-count", func(c *client, at func(string) string) {
+			c.putData(at("/n"), "")
+			q := c.setQuota(at("/n"), "count=-1,bytes=-1;countHardLimit=3")
 			c.create(at("/n/a"), 0)
 			c.create(at("/n/b"), 0)
 			c.create(at("/n/c"), 0)
 			c.create(at("/n/c"), flagEphemeral)
 			c.create(at("/n/a"), 0)
-			c.write(at("/n/a"), "any length")
+			c.writeData(at("/n/a"), "any length")
 			c.create(at("/n/none/x"), 0)
 			c.delete(at("/n/a"), -1)
 			c.create(at("/n/c"), 0)
@@ -80,31 +80,31 @@ func quotaCases() []script {
 			c.multi("two at once", mCreate(at("/n/d"), 0), mCreate(at("/n/e"), 0), mCreate(at("/n/f"), 0), mCreate(at("/n/g"), 0))
 			stats(c, q)
 		}),
-		with("quota-refuses-bytes", func(c *client, at func(string) string) {
-			c.put(at("/n"), "")
-			q := c.quota(at("/n"), "count=-1,bytes=-1;byteHardLimit=10")
-			c.put(at("/n/a"), "12345")
-			c.put(at("/n/b"), "123456")
-			c.write(at("/n/a"), "1234567890")
-			c.write(at("/n/a"), "12345678901")
+		withClient("quota-refuses-bytes", func(c *client, at func(string) string) {
+			c.putData(at("/n"), "")
+			q := c.setQuota(at("/n"), "count=-1,bytes=-1;byteHardLimit=10")
+			c.putData(at("/n/a"), "12345")
+			c.putData(at("/n/b"), "123456")
+			c.writeData(at("/n/a"), "1234567890")
+			c.writeData(at("/n/a"), "12345678901")
 			c.set(at("/n/a"), 77)
-			c.do("badly", opSetData, body{}.str(at("/n/a")).data([]byte("12345678901")).int(77))
-			c.put(at("/n/c"), "")
+			c.logRequest("badly", opSetData, body{}.str(at("/n/a")).data([]byte("12345678901")).int(77))
+			c.putData(at("/n/c"), "")
 			c.multi("grows", mSet(at("/n/a"), -1), mSet(at("/n/a"), -1))
 			c.multi("new and longer", mCreate(at("/n/d"), 0), mSet(at("/n/d"), 0))
 			stats(c, q)
 		}),
-		with("quota-soft-limits-refuse-nothing", func(c *client, at func(string) string) {
-			c.put(at("/n"), "")
-			q := c.quota(at("/n"), "count=1,bytes=1")
-			c.put(at("/n/a"), "12345")
+		withClient("quota-soft-limits-refuse-nothing", func(c *client, at func(string) string) {
+			c.putData(at("/n"), "")
+			q := c.setQuota(at("/n"), "count=1,bytes=1")
+			c.putData(at("/n/a"), "12345")
 			stats(c, q)
 		}),
-		with("quota-changes-and-goes", func(c *client, at func(string) string) {
-			c.put(at("/n"), "")
-			q := c.quota(at("/n"), "countHardLimit=1")
+		withClient("quota-changes-and-goes", func(c *client, at func(string) string) {
+			c.putData(at("/n"), "")
+			q := c.setQuota(at("/n"), "countHardLimit=1")
 			c.create(at("/n/a"), 0)
-			c.write(q+"/zookeeper_limits", "count=-1,bytes=-1;countHardLimit=2")
+			c.writeData(q+"/zookeeper_limits", "count=-1,bytes=-1;countHardLimit=2")
 			c.create(at("/n/a"), 0)
 			c.create(at("/n/b"), 0)
 			c.delete(q+"/zookeeper_limits", -1)
@@ -112,22 +112,22 @@ func quotaCases() []script {
 			stats(c, q)
 			c.delete(q+"/zookeeper_stats", -1)
 			c.create(at("/n/c"), 0)
-			c.do("stats", opCreate, createBody(q+"/zookeeper_stats", "", 0))
+			c.logRequest("stats", opCreate, createBody(q+"/zookeeper_stats", "", 0))
 			stats(c, q)
 		}),
-		with("quota-of-what-comes-later", func(c *client, at func(string) string) {
-			q := c.quota(at("/n"), "countHardLimit=1,byteHardLimit=3")
+		withClient("quota-of-what-comes-later", func(c *client, at func(string) string) {
+			q := c.setQuota(at("/n"), "countHardLimit=1,byteHardLimit=3")
 			stats(c, q)
-			c.put(at("/n"), "12")
+			c.putData(at("/n"), "12")
 			stats(c, q)
 			c.create(at("/n/a"), 0)
 			c.delete(at("/n"), -1)
 			stats(c, q)
 		}),
-		with("quota-goes-with-sessions", func(c *client, at func(string) string) {
-			c.put(at("/n"), "")
-			q := c.quota(at("/n"), "count=9,bytes=9;a=1;b=2")
-			other := c.p.quiet("other")
+		withClient("quota-goes-with-sessions", func(c *client, at func(string) string) {
+			c.putData(at("/n"), "")
+			q := c.setQuota(at("/n"), "count=9,bytes=9;a=1;b=2")
+			other := c.p.joinQuietly("other")
 			other.create(at("/n/e"), flagEphemeral)
 			stats(c, q)
 			other.close()
@@ -151,9 +151,9 @@ func TestServerKeepsQuotasAsApacheDoes(t *testing.T) {
 			t.Cleanup(func() { require.NoError(t, s.Close()) })
 			for _, c := range quotaCases() {
 				t.Run(c.name, func(t *testing.T) {
-					a, b := both(t, s.Addr(), real.Connect(), c.name, c.play)
+					a, b := playBoth(t, s.Addr(), real.Connect(), c.name, c.play)
 					require.NotEmpty(t, a)
-					require.Empty(t, difference(a, b))
+					require.Empty(t, diffTranscripts(a, b))
 				})
 			}
 		})

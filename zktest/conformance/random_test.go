@@ -34,10 +34,10 @@ func newCrowd(p *player, seed uint64, size int) *crowd {
 	return g
 }
 
-// path returns one of few paths, three levels deep, or rarely an invalid path.
-func (g *crowd) path() string {
+// randomPath returns one of few paths, three levels deep, or rarely an invalid path.
+func (g *crowd) randomPath() string {
 	if g.rand.IntN(60) == 0 {
-		return []string{"bad", "", g.p.at("/"), g.p.at("//x"), g.p.at("/../x")}[g.rand.IntN(5)]
+		return []string{"bad", "", g.p.casePath("/"), g.p.casePath("//x"), g.p.casePath("/../x")}[g.rand.IntN(5)]
 	}
 	path := g.p.root
 	for range 1 + g.rand.IntN(3) {
@@ -46,10 +46,10 @@ func (g *crowd) path() string {
 	return path
 }
 
-func (g *crowd) version() int32 { return []int32{-1, -1, 0, 0, 1, 2}[g.rand.IntN(6)] }
+func (g *crowd) randomVersion() int32 { return []int32{-1, -1, 0, 0, 1, 2}[g.rand.IntN(6)] }
 
-func (g *crowd) part() part {
-	path, kind := g.path(), g.rand.IntN(6)
+func (g *crowd) randomPart() part {
+	path, kind := g.randomPath(), g.rand.IntN(6)
 	if g.newer && (kind == 1 || kind == 4) {
 		kind = 0
 	}
@@ -59,13 +59,13 @@ func (g *crowd) part() part {
 	case 1:
 		return mCreate2(path)
 	case 2:
-		return mDelete(path, g.version())
+		return mDelete(path, g.randomVersion())
 	case 3:
-		return mSet(path, g.version())
+		return mSet(path, g.randomVersion())
 	case 4:
 		return part{opContainer, createBody(path, "x", flagContainer)}
 	default:
-		return mCheck(path, g.version())
+		return mCheck(path, g.randomVersion())
 	}
 }
 
@@ -74,21 +74,21 @@ func (g *crowd) part() part {
 // cases watch-unreadable).
 const permsAlways = 16 | 1
 
-// step does a random operation as one of the clients; sometimes all clients
+// takeStep does a random operation as one of the clients; sometimes all clients
 // collect their events.
-func (g *crowd) step() {
+func (g *crowd) takeStep() {
 	i := g.rand.IntN(len(g.clients))
 	c := g.clients[i]
-	g.act(i, c)
+	g.actAs(i, c)
 	if g.rand.IntN(10) == 0 {
 		for _, c := range g.clients {
-			c.settle()
+			c.readEvents()
 		}
 	}
 }
 
-func (g *crowd) act(i int, c *client) {
-	path, watch := g.path(), g.rand.IntN(2) == 0
+func (g *crowd) actAs(i int, c *client) {
+	path, watch := g.randomPath(), g.rand.IntN(2) == 0
 	switch n := g.rand.IntN(100); {
 	case n < 22:
 		c.create(path, int32(g.rand.IntN(4)))
@@ -99,69 +99,69 @@ func (g *crowd) act(i int, c *client) {
 	case n < 30:
 		c.ttl(path, flagTTL+int32(g.rand.IntN(2)), 3600_000)
 	case n < 42:
-		c.delete(path, g.version())
+		c.delete(path, g.randomVersion())
 	case n < 52:
-		c.set(path, g.version())
+		c.set(path, g.randomVersion())
 	case n < 60:
-		g.remember(c, path, watch, 1)
+		g.rememberWatch(c, path, watch, 1)
 		c.exists(path, watch)
 	case n < 66:
-		g.remember(c, path, watch, 0)
+		g.rememberWatch(c, path, watch, 0)
 		c.get(path, watch)
 	case n < 73:
-		g.remember(c, path, watch, 2)
+		g.rememberWatch(c, path, watch, 2)
 		c.children(path, watch)
 	case n < 78 && !g.newer:
 		mode := g.rand.IntN(2)
-		g.remember(c, path, true, 3+mode)
+		g.rememberWatch(c, path, true, 3+mode)
 		c.addWatch(path, int32(mode))
 	case n < 81:
 		c.removeWatches(path, 1+int32(g.rand.IntN(3)))
 	case n < 83:
-		c.setACL(path, []acl{{int32(g.rand.IntN(32)) | permsAlways, "world", "anyone"}}, g.version())
+		c.setACL(path, []acl{{int32(g.rand.IntN(32)) | permsAlways, "world", "anyone"}}, g.randomVersion())
 	case n < 85:
 		c.getACL(path)
 	case n < 94:
 		var parts []part
 		for range 1 + g.rand.IntN(4) {
-			parts = append(parts, g.part())
+			parts = append(parts, g.randomPart())
 		}
 		c.multi("", parts...)
 	case n < 96:
-		c.do("all", opAllChildren, body{}.str(path))
-		c.do("ephemerals", opGetEphemerals, body{}.str(path))
+		c.logRequest("all", opAllChildren, body{}.str(path))
+		c.logRequest("ephemerals", opGetEphemerals, body{}.str(path))
 	case n < 99:
-		g.clients[i] = g.reconnect(c)
+		g.clients[i] = g.reconnectClient(c)
 	default:
-		g.leave(c)
+		g.closeSession(c)
 		g.turn++
 		delete(g.watched, c.name)
 		g.clients[i] = g.p.join(fmt.Sprint("n", g.turn), 30000)
 	}
 }
 
-// leave closes a session. A server deletes the ephemeral nodes in an undefined
+// closeSession closes a session. A server deletes the ephemeral nodes in an undefined
 // order, so the events of other clients are sorted.
-func (g *crowd) leave(c *client) {
+func (g *crowd) closeSession(c *client) {
 	seen := map[*client]int{}
 	for _, o := range g.clients {
 		if o != c && !o.closed {
-			o.settle()
+			o.readEvents()
 			seen[o] = len(o.lines)
 		}
 	}
-	c.settle()
+	c.readEvents()
 	seen[c] = len(c.lines)
 	c.close()
 	for o, n := range seen {
 		if o != c {
-			o.settle()
+			o.readEvents()
 		}
 		slices.Sort(o.lines[n:])
 	}
 }
 
-func (g *crowd) remember(c *client, path string, watch bool, kind int) {
+func (g *crowd) rememberWatch(c *client, path string, watch bool, kind int) {
 	if watch {
 		lists := g.watched[c.name]
 		if !slices.Contains(lists[kind], path) {
@@ -171,15 +171,15 @@ func (g *crowd) remember(c *client, path string, watch bool, kind int) {
 	}
 }
 
-// reconnect drops a connection, lets other clients act, and reconnects with the
+// reconnectClient drops a connection, lets other clients act, and reconnects with the
 // watches that the client may have had.
-func (g *crowd) reconnect(c *client) *client {
-	c.settle()
-	c.drop()
+func (g *crowd) reconnectClient(c *client) *client {
+	c.readEvents()
+	c.dropConnection()
 	for range g.rand.IntN(4) {
 		other := g.clients[g.rand.IntN(len(g.clients))]
 		if other != c {
-			path := g.path()
+			path := g.randomPath()
 			if g.rand.IntN(2) == 0 {
 				other.create(path, int32(g.rand.IntN(2)))
 			} else {
@@ -187,14 +187,14 @@ func (g *crowd) reconnect(c *client) *client {
 			}
 		}
 	}
-	n := c.again(nil)
+	n := c.attachAgain(nil)
 	if !n.closed {
 		lists := g.watched[c.name]
 		// Invalid paths, on which servers set no watch, are not sent again.
 		for k := range lists {
 			lists[k] = slices.DeleteFunc(slices.Clone(lists[k]), func(s string) bool { return s == "" || s == "bad" })
 		}
-		n.restore(n.seen, lists[:]...)
+		n.restoreWatches(n.seen, lists[:]...)
 	}
 	return n
 }
@@ -204,10 +204,10 @@ func crowdPlay(seed uint64, steps int, newer bool) func(p *player) {
 		g := newCrowd(p, seed, 3)
 		g.newer = newer
 		for range steps {
-			g.step()
+			g.takeStep()
 		}
 		for _, c := range g.clients {
-			g.leave(c)
+			g.closeSession(c)
 		}
 	}
 }
@@ -223,12 +223,12 @@ func TestRandomSeedsAnswerAsApacheDoes(t *testing.T) {
 		// memory.
 		seeds = max(seeds, n/100)
 	}
-	ours, theirs, newer := pair(t, never)
+	ours, theirs, newer := startBoth(t, never)
 	failed := 0
-	for _, seed := range chosen(t, seeds) {
-		a, b := both(t, ours, theirs, fmt.Sprintf("random-%d", seed), crowdPlay(seed, 150, newer))
+	for _, seed := range chosenSeeds(t, seeds) {
+		a, b := playBoth(t, ours, theirs, fmt.Sprintf("random-%d", seed), crowdPlay(seed, 150, newer))
 		require.Greater(t, len(a), 100)
-		if d := difference(a, b); d != "" {
+		if d := diffTranscripts(a, b); d != "" {
 			t.Errorf("seed %d:\n%s", seed, d)
 			if failed++; failed == 3 {
 				t.FailNow()
@@ -237,8 +237,8 @@ func TestRandomSeedsAnswerAsApacheDoes(t *testing.T) {
 	}
 }
 
-// chosen returns the seeds 0 to n-1, or only the seed in ZKTEST_SEED.
-func chosen(t *testing.T, n int) []uint64 {
+// chosenSeeds returns the seeds 0 to n-1, or only the seed in ZKTEST_SEED.
+func chosenSeeds(t *testing.T, n int) []uint64 {
 	t.Helper()
 	if only := os.Getenv("ZKTEST_SEED"); only != "" {
 		seed, err := strconv.ParseUint(only, 10, 64)
@@ -254,9 +254,9 @@ func chosen(t *testing.T, n int) []uint64 {
 
 func TestASeedBeyondTheRangeIsChosen(t *testing.T) {
 	t.Setenv("ZKTEST_SEED", "731")
-	require.Equal(t, []uint64{731}, chosen(t, 3))
+	require.Equal(t, []uint64{731}, chosenSeeds(t, 3))
 	t.Setenv("ZKTEST_SEED", "")
-	require.Equal(t, []uint64{0, 1, 2}, chosen(t, 3))
+	require.Equal(t, []uint64{0, 1, 2}, chosenSeeds(t, 3))
 }
 
 func TestRandomHistoriesReachWhatTheyAreFor(t *testing.T) {
@@ -265,7 +265,7 @@ func TestRandomHistoriesReachWhatTheyAreFor(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	found := map[string]int{}
 	for seed := range uint64(20) {
-		for _, line := range play(t, s.Addr(), fmt.Sprint("r", seed), crowdPlay(seed, 150, false)) {
+		for _, line := range playCase(t, s.Addr(), fmt.Sprint("r", seed), crowdPlay(seed, 150, false)) {
 			for _, want := range randomWants {
 				if want.MatchString(line) {
 					found[want.String()]++

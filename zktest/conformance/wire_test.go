@@ -78,7 +78,7 @@ type reader struct {
 	err error
 }
 
-func (r *reader) take(n int) []byte {
+func (r *reader) takeBytes(n int) []byte {
 	if r.err == nil && (n < 0 || n > len(r.buf)) {
 		r.err = fmt.Errorf("reply is short: want %d bytes, have %d", n, len(r.buf))
 	}
@@ -90,16 +90,16 @@ func (r *reader) take(n int) []byte {
 	return out
 }
 
-func (r *reader) int() int32  { return int32(binary.BigEndian.Uint32(r.take(4))) }
-func (r *reader) long() int64 { return int64(binary.BigEndian.Uint64(r.take(8))) }
-func (r *reader) bool() bool  { return r.take(1)[0] != 0 }
+func (r *reader) int() int32  { return int32(binary.BigEndian.Uint32(r.takeBytes(4))) }
+func (r *reader) long() int64 { return int64(binary.BigEndian.Uint64(r.takeBytes(8))) }
+func (r *reader) bool() bool  { return r.takeBytes(1)[0] != 0 }
 
 func (r *reader) str() string {
 	n := r.int()
 	if n < 0 {
 		return "<null>"
 	}
-	return string(r.take(int(n)))
+	return string(r.takeBytes(int(n)))
 }
 
 func (r *reader) list() []string {
@@ -165,8 +165,8 @@ func (w *wire) nextWithin(limit time.Duration) (frame, error) {
 	return f, r.err
 }
 
-// ended tells how a connection ended.
-func ended(err error) string {
+// describeEnd tells how a connection ended.
+func describeEnd(err error) string {
 	var timeout net.Error
 	if errors.As(err, &timeout) && timeout.Timeout() {
 		return "silence"
@@ -174,8 +174,8 @@ func ended(err error) string {
 	return "closed" // EOF and reset are the same to a client
 }
 
-// hello is a connect request. readOnly is left out by old clients.
-func hello(version int32, zxid int64, timeout int32, sid int64, passwd []byte, readOnly bool) body {
+// connectRequest is a connect request. readOnly is left out by old clients.
+func connectRequest(version int32, zxid int64, timeout int32, sid int64, passwd []byte, readOnly bool) body {
 	b := body{}.int(version).long(zxid).int(timeout).long(sid).data(passwd)
 	if readOnly {
 		return b.bool(false)
