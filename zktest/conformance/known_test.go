@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/zktest/apache"
@@ -60,10 +61,14 @@ func knownReason(name string, newer bool) (reason string, is bool) {
 // isNewer reports whether a server is 3.9.3, or later.
 func isNewer(t *testing.T, real *apache.Cluster) bool {
 	t.Helper()
-	text, err := real.FourLetter(t.Context(), 0, "srvr")
-	require.NoError(t, err)
-	is := regexp.MustCompile(`version: (\d+)\.(\d+)\.(\d+)`).FindStringSubmatch(text)
-	require.NotNil(t, is, text)
+	version := regexp.MustCompile(`version: (\d+)\.(\d+)\.(\d+)`)
+	var is []string
+	// A server on a busy machine may need longer than one FourLetter waits.
+	require.Eventually(t, func() bool {
+		text, err := real.FourLetter(t.Context(), 0, "srvr")
+		is = version.FindStringSubmatch(text)
+		return err == nil && is != nil
+	}, patience, 100*time.Millisecond)
 	n := 0
 	for _, digits := range is[1:] {
 		v, err := strconv.Atoi(digits)
