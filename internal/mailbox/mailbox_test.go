@@ -23,3 +23,25 @@ func TestMailboxKeepsOrderAndNeverBlocks(t *testing.T) {
 	default:
 	}
 }
+
+func TestPostsTakenWithOthersLeaveNothingReady(t *testing.T) {
+	b := New[int]()
+	b.Post(1)
+	<-b.Ready()
+	b.Post(2)
+	require.Equal(t, []int{1, 2}, b.Take())
+	select {
+	case <-b.Ready():
+		t.Fatal("the mailbox is empty")
+	default:
+	}
+	b.Post()
+	select {
+	case <-b.Ready():
+		t.Fatal("nothing was posted")
+	default:
+	}
+	b.Post(3)
+	<-b.Ready()
+	require.Equal(t, []int{3}, b.Take())
+}
