@@ -70,7 +70,7 @@ func (v *view) failing(ctx context.Context) error {
 		}
 		return err
 	}
-	err = v.p.readAll(ctx, names, v.p.at.failures, func(name string, seen session.Seen, _ bool) {
+	err = v.p.readAll(ctx, names, v.p.at.failures, func(name string, seen session.Seen) {
 		path := v.p.at.failures(name)
 		record, err := decode[failuresRecord](path, seen.Data)
 		v.note(path, err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/zkrecipes/zkrecipes/internal/batches"
+	"github.com/zkrecipes/zkrecipes/internal/optimistic"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -67,29 +68,22 @@ func isAnswer(err error) bool {
 	return false
 }
 
-// readAll reads the znodes of many names, in as few round trips as possible, and passes
-// on each answer. It fails, having waited for the answers of a round trip, if a read is
-// refused or the connection is lost; a znode that does not exist is no failure.
-func (p *memberNode) readAll(ctx context.Context, names []string, path func(name string) string, use func(name string, seen session.Seen, exists bool)) error {
+// readAll reads the znodes of many names, in as few round trips as possible, and passes on
+// each answer. After a read that fails, no answer of its round trip is passed on. A znode
+// that does not exist has Exists false.
+func (p *memberNode) readAll(ctx context.Context, names []string, path func(name string) string, use func(name string, seen session.Seen)) error {
 	for part := range batches.OfNames(names) {
-		futures := make([]*session.Future[session.Seen], len(part))
+		paths := make([]string, len(part))
 		for i, name := range part {
-			futures[i] = p.s.StartGet(path(name), false)
+			paths[i] = path(name)
 		}
-		var failed error
-		for i, f := range futures {
-			seen, err := f.Wait(ctx)
-			switch {
-			case err == nil:
-				use(part[i], seen, true)
-			case errors.Is(err, session.ErrNoNode):
-				use(part[i], seen, false)
-			case failed == nil:
-				failed = err
-			}
+		r := optimistic.Reading{Ctx: ctx, Session: p.s}
+		answers := r.GetAll(paths...)
+		if r.Err != nil {
+			return r.Err
 		}
-		if failed != nil {
-			return failed
+		for i, seen := range answers {
+			use(part[i], seen)
 		}
 	}
 	return nil

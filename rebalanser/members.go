@@ -39,8 +39,8 @@ func (r *members) update(ctx context.Context, names []string) error {
 		}
 	}
 	maps.DeleteFunc(r.known, func(name string, _ candidate) bool { return !here[name] })
-	return r.p.readAll(ctx, fresh, r.p.at.client, func(name string, seen session.Seen, exists bool) {
-		if !exists {
+	return r.p.readAll(ctx, fresh, r.p.at.client, func(name string, seen session.Seen) {
+		if !seen.Exists {
 			return // it has gone meanwhile
 		}
 		c := candidate{name: name, stat: seen.Stat}

@@ -48,10 +48,10 @@ func (p *memberNode) readShard(ctx context.Context, key string, data []byte) (co
 		chunks[i] = p.at.chunk(key, r.Generation, i)
 	}
 	missing, broken := false, false
-	err = p.readAll(ctx, chunks, asPath, func(_ string, seen session.Seen, there bool) {
+	err = p.readAll(ctx, chunks, asPath, func(_ string, seen session.Seen) {
 		names, err := shareformat.DecodeChunk(seen.Data)
-		missing = missing || !there
-		broken = broken || there && err != nil
+		missing = missing || !seen.Exists
+		broken = broken || seen.Exists && err != nil
 		s.Resources = append(s.Resources, names...)
 	})
 	switch {

@@ -77,7 +77,7 @@ func (v *view) read(ctx context.Context) error {
 // records reads the small ones.
 func (v *view) records(ctx context.Context) error {
 	p := v.p
-	return p.readAll(ctx, []string{epochNode, configNode, statusNode}, p.at.in, func(name string, seen session.Seen, _ bool) {
+	return p.readAll(ctx, []string{epochNode, configNode, statusNode}, p.at.in, func(name string, seen session.Seen) {
 		path := p.at.in(name)
 		switch name {
 		case epochNode:
@@ -101,8 +101,8 @@ func (v *view) records(ctx context.Context) error {
 // owners reads the barriers.
 func (v *view) owners(ctx context.Context, names []string) error {
 	table := v.p.at.barriers(nil, nil) // which is not asked
-	return v.p.readAll(ctx, names, v.p.at.barrier, func(name string, seen session.Seen, exists bool) {
-		if !exists {
+	return v.p.readAll(ctx, names, v.p.at.barrier, func(name string, seen session.Seen) {
+		if !seen.Exists {
 			return // it has gone meanwhile
 		}
 		b := table.Entry(name, seen.Data, seen.Stat)

@@ -49,8 +49,8 @@ func (sh *shards) load(ctx context.Context, keys []string) error {
 	clear(sh.bad)
 	for part := range batches.OfNames(keys) {
 		found := map[string][]byte{}
-		err := sh.p.readAll(ctx, part, sh.p.at.shard, func(key string, seen session.Seen, exists bool) {
-			if exists {
+		err := sh.p.readAll(ctx, part, sh.p.at.shard, func(key string, seen session.Seen) {
+			if seen.Exists {
 				found[key] = seen.Data
 			}
 		})

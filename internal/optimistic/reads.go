@@ -40,31 +40,24 @@ func (r *Reading) Prove(path string) {
 
 // GetAll reads znodes in one round trip. A znode that does not exist has Exists false.
 func (r *Reading) GetAll(paths ...string) []session.Seen {
-	return r.readAll(paths, func(path string) *session.Future[session.Seen] { return r.Session.StartGet(path, false) })
+	return r.readAll(paths, r.startGet, nil)
 }
 
 // GetReadable is GetAll that leaves out the znodes that the client may not read: hidden
 // has their errors.
 func (r *Reading) GetReadable(paths ...string) (out []session.Seen, hidden []error) {
-	reads := make([]*session.Future[session.Seen], len(paths))
-	out = make([]session.Seen, len(paths))
-	if r.Err != nil {
-		return out, nil
-	}
-	for i, path := range paths {
-		reads[i] = r.Session.StartGet(path, false)
-	}
-	r.Await()
-	for i, read := range reads {
-		seen, there := r.IfThere(read)
-		if errors.Is(r.Err, session.ErrNoAuth) {
-			hidden, r.Err = append(hidden, r.Err), nil
+	out = r.readAll(paths, r.startGet, func(err error) bool {
+		noAuth := errors.Is(err, session.ErrNoAuth)
+		if noAuth {
+			hidden = append(hidden, err)
 		}
-		if there {
-			out[i] = seen
-		}
-	}
+		return noAuth
+	})
 	return out, hidden
+}
+
+func (r *Reading) startGet(path string) *session.Future[session.Seen] {
+	return r.Session.StartGet(path, false)
 }
 
 // Get is GetAll of one znode. Unless something was sent ahead, Get waits for a connection,
@@ -79,7 +72,7 @@ func (r *Reading) Get(path string) session.Seen {
 
 // StatAll is GetAll without the data.
 func (r *Reading) StatAll(paths ...string) []session.Seen {
-	return r.readAll(paths, func(path string) *session.Future[session.Seen] { return r.Session.StartExists(path, false) })
+	return r.readAll(paths, func(path string) *session.Future[session.Seen] { return r.Session.StartExists(path, false) }, nil)
 }
 
 // Exists reports whether a znode exists. It waits for a connection as Get does.
@@ -94,7 +87,7 @@ func (r *Reading) Exists(path string) bool {
 // ListAll lists the children of znodes in one round trip. A znode that does not exist has
 // no children.
 func (r *Reading) ListAll(paths ...string) []session.Seen {
-	return r.readAll(paths, func(path string) *session.Future[session.Seen] { return r.Session.StartChildren(path, false) })
+	return r.readAll(paths, func(path string) *session.Future[session.Seen] { return r.Session.StartChildren(path, false) }, nil)
 }
 
 // List lists the children of one znode. It waits for a connection as Get does.
@@ -118,7 +111,8 @@ func (r *Reading) one(seen session.Seen, err error) session.Seen {
 }
 
 // readAll starts a read of each path, behind what was sent ahead, and collects the answers.
-func (r *Reading) readAll(paths []string, start func(path string) *session.Future[session.Seen]) []session.Seen {
+// A read whose error skip accepts is left out; skip may be nil.
+func (r *Reading) readAll(paths []string, start func(path string) *session.Future[session.Seen], skip func(err error) bool) []session.Seen {
 	out := make([]session.Seen, len(paths))
 	if r.Err != nil {
 		return out
@@ -129,8 +123,12 @@ func (r *Reading) readAll(paths []string, start func(path string) *session.Futur
 	}
 	r.Await()
 	for i, read := range reads {
-		if seen, there := r.IfThere(read); there {
+		seen, there := r.IfThere(read)
+		if there {
 			out[i] = seen
+		}
+		if r.Err != nil && skip != nil && skip(r.Err) {
+			r.Err = nil
 		}
 	}
 	return out
