@@ -275,19 +275,24 @@ func (a *Admin) made() *Admin {
 }
 
 // with calls f in the client's session, in the next one if that is lost. f can be
-// repeated.
+// repeated. The error names the operation.
 func (a *Admin) with(ctx context.Context, op string, f func(p *memberNode) error) error {
 	a = a.made()
-	err := usable(ctx, a.client, "rebalanser.Open", a.err)
-	if err == nil {
-		err = a.client.Retry(ctx, func(s *session.Session) error {
-			return f(&memberNode{s: s, at: a.at, acl: a.opts.ACL})
-		})
-	}
-	if err != nil {
+	if err := a.retry(ctx, f); err != nil {
 		return failure(ctx, op, string(a.at), err)
 	}
 	return nil
+}
+
+// retry calls f in the client's session, in the next one if that is lost. f can be
+// repeated.
+func (a *Admin) retry(ctx context.Context, f func(p *memberNode) error) error {
+	if err := usable(ctx, a.client, "rebalanser.Open", a.err); err != nil {
+		return err
+	}
+	return a.client.Retry(ctx, func(s *session.Session) error {
+		return f(&memberNode{s: s, at: a.at, acl: a.opts.ACL})
+	})
 }
 
 // sorted are the keys of a map in order.

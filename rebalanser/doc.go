@@ -24,7 +24,8 @@
 // gives up the resources outside its shard, takes the resources of its shard,
 // and tells its [Handler]. Only resources that move are touched; all others
 // continue undisturbed. An [Admin] adds and removes resources, pauses the
-// group, and reports the owners. docs/rebalanser.md describes the protocol.
+// group, reports the owners, and follows them ([Admin.States]). docs/rebalanser.md
+// describes the protocol.
 //
 // # Guarantees
 //
@@ -66,8 +67,9 @@
 // includes everything committed before the call: a transaction that a quorum
 // commits goes ahead of the reads ([session.Session.ReadFresh]). ErrNoGroup,
 // ErrMode, and "the resource exists already" are therefore true of a moment
-// during the call. [Group.State] is the knowledge of this process, and sends no
-// request.
+// during the call. [Admin.States] reads in the same way after each change, so
+// that no element is older than the element before; elements may be skipped.
+// [Group.State] is the knowledge of this process, and sends no request.
 //
 // Records carry a format number. Fields that a newer version has added survive
 // when an older version rewrites the record. A record of a newer format is

@@ -15,7 +15,10 @@ import (
 // Status is the state of a group as it was read; the parts may be of different
 // moments while the group changes.
 type Status struct {
-	Mode Mode
+	// Absent: the group does not exist, and nothing else is set. Only [Admin.States] has
+	// such a Status; [Admin.Status] returns ErrNoGroup.
+	Absent bool
+	Mode   Mode
 	// Coordinator is the name of the client that wrote the epoch last, and Epoch
 	// counts the coordinators. The client may have gone since: see Members.
 	Coordinator string
@@ -98,8 +101,17 @@ type Wait struct {
 // per resource, in flight together; in global mode one per member. The error
 // wraps ErrNoGroup if the group does not exist.
 func (a *Admin) Status(ctx context.Context) (Status, error) {
-	var st Status
-	err := a.with(ctx, "read the status of", func(p *memberNode) error {
+	a = a.made()
+	st, err := a.readStatus(ctx)
+	if err != nil {
+		return st, failure(ctx, "read the status of", string(a.at), err)
+	}
+	return st, nil
+}
+
+// readStatus is Status without the operation in its error.
+func (a *Admin) readStatus(ctx context.Context) (st Status, err error) {
+	err = a.retry(ctx, func(p *memberNode) error {
 		var v *view
 		err := p.fresh(ctx, func() error {
 			v = &view{p: p, barriers: map[string]locktable.Entry{}}

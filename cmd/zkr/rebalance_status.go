@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -216,6 +215,3 @@ func (c *rebalance) read(ctx context.Context, admin *rebalanser.Admin) (groupSta
 	}
 	return statusOf(c.path, st), nil
 }
-
-// gone reports whether there is no group any more, or not yet.
-func gone(err error) bool { return errors.Is(err, rebalanser.ErrNoGroup) }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,21 +13,11 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-const (
-	// settles is how long a watch waits after a change, so that what belongs
-	// together is read once.
-	settles = 50 * time.Millisecond
-	// looks is how often it reads where nobody tells it of changes: servers
-	// older than 3.6.
-	looks = time.Second
-)
-
 // rebalanceWatch shows what becomes of a group.
 type rebalanceWatch struct {
 	*rebalance
 	last  groupStatus
-	ready bool // what was there is shown
-	none  bool // it was shown that there is no group
+	ready bool // the state last is shown
 }
 
 // groupEvent is a change of a group as "-o json" shows it.
@@ -47,76 +36,28 @@ type groupEvent struct {
 	text     string
 }
 
-// run shows the group again in each new session, as far as it has changed.
+// run shows each state of the group as far as it differs from the state before.
 func (w *rebalanceWatch) run(ctx context.Context, client *session.Client) error {
-	admin := rebalanser.Open(client, w.path, nil)
-	for {
-		s, err := client.Session(ctx)
+	for st, err := range rebalanser.Open(client, w.path, nil).States(ctx) {
+		if err == nil {
+			err = w.showState(st)
+		}
 		if err != nil {
 			return err
 		}
-		if err := w.within(ctx, s, admin); s.Err() == nil || ctx.Err() != nil {
-			return err
-		}
 	}
+	return nil
 }
 
-// within shows changes until the session is lost.
-func (w *rebalanceWatch) within(ctx context.Context, s *session.Session, admin *rebalanser.Admin) error {
-	dirty := make(chan struct{}, 1)
-	dirty <- struct{}{}
-	var tick <-chan time.Time
-	sub, err := s.Subscribe(ctx, w.path, true, func(session.Event) {
-		select {
-		case dirty <- struct{}{}:
-		default: // it is going to read anyway
-		}
-	})
-	switch {
-	case err == nil:
-		defer sub.Stop()
-	case errors.Is(err, session.ErrUnsupported):
-		ticker := time.NewTicker(looks)
-		defer ticker.Stop()
-		tick = ticker.C
-	default:
-		return err
-	}
-	for {
-		select {
-		case <-dirty:
-		case <-tick:
-		case <-s.Context().Done():
-			return context.Cause(s.Context())
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-		if w.ready || w.none {
-			if err := cli.SleepContext(ctx, settles); err != nil {
-				return err
-			}
-		}
-		if err := w.look(ctx, admin); err != nil {
-			return err
-		}
-	}
-}
-
-// look reads the group and shows what has changed.
-func (w *rebalanceWatch) look(ctx context.Context, admin *rebalanser.Admin) error {
-	now, err := w.read(ctx, admin)
-	if gone(err) {
-		if w.none {
-			return nil
-		}
-		w.none, w.ready = true, false
+// showState shows the first state in full, and the changes of later ones.
+func (w *rebalanceWatch) showState(st rebalanser.Status) error {
+	if st.Absent {
+		w.ready = false
 		return w.say(groupEvent{Event: "absent", text: "there is no such group"})
 	}
-	if err != nil {
-		return err
-	}
+	now := statusOf(w.path, st)
 	if !w.ready {
-		w.ready, w.none, w.last = true, false, now
+		w.ready, w.last = true, now
 		if w.app.JSON() {
 			return w.say(groupEvent{Event: "ready", Status: &now})
 		}
