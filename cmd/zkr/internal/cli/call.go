@@ -28,11 +28,11 @@ func (a *App) Call(ctx context.Context, do Action) error {
 
 // LongCall does something that comes to an end by itself, or by a signal.
 func (a *App) LongCall(ctx context.Context, do Action) error {
-	cause, err := a.connected(ctx, do)
-	if cause != nil && err != nil && !errors.Is(err, session.ErrUnknownOutcome) {
-		return signals.Interrupted(cause, "not finished")
+	r := a.connectAndRun(ctx, onlyFirst, withOutage(do))
+	if r.first != nil && r.err != nil && !errors.Is(r.err, session.ErrUnknownOutcome) {
+		return signals.Interrupted(r.first, "not finished")
 	}
-	return err
+	return r.err
 }
 
 // UntilEnded is what the help of commands says that use Follow.
@@ -45,19 +45,14 @@ ends it with the exit code 0. With -o json each line is an object.
 // Follow does something that goes on until it is ended: INT and TERM are the
 // usual ends, and no errors.
 func (a *App) Follow(ctx context.Context, do Action) error {
-	begun := false
-	cause, err := a.connected(ctx, func(ctx context.Context, client *session.Client) error {
-		begun = true
-		return do(ctx, client)
-	})
-	var by signals.EndedBySignal
+	r := a.connectAndRun(ctx, onlyFirst, withOutage(do))
 	switch {
-	case cause == nil:
-		return err
-	case begun && errors.As(cause, &by) && (by.Sig == syscall.SIGINT || by.Sig == syscall.SIGTERM):
+	case r.first == nil:
+		return r.err
+	case r.begun && isUsualEnd(r.first):
 		return nil
 	}
-	return signals.Interrupted(cause, "not watching any more")
+	return signals.Interrupted(r.first, "not watching any more")
 }
 
 // Await does something that waits for others: within timeout from now on, or
@@ -68,23 +63,19 @@ func (a *App) Await(ctx context.Context, timeout time.Duration, what string, do 
 		limited, cancel = context.WithTimeout(ctx, timeout)
 	}
 	defer cancel()
-	met := false
-	cause, err := a.connected(limited, func(ctx context.Context, client *session.Client) error {
-		met = true
-		return do(ctx, client)
-	})
-	var by signals.EndedBySignal
+	r := a.connectAndRun(limited, onlyFirst, withOutage(do))
+	err := r.err
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, session.ErrUnknownOutcome):
 		return err
-	case errors.As(cause, &by):
-		return signals.Interrupted(cause, "gave up waiting for %s", what)
+	case errors.As(r.first, new(signals.EndedBySignal)):
+		return signals.Interrupted(r.first, "gave up waiting for %s", what)
 	case errors.As(err, new(*ConnectionError)):
 		return &exit.Failure{Code: exit.CodeUnavailable, Err: fmt.Errorf("waited %v for %s in vain: %w", timeout, what, err)}
 	case errors.Is(limited.Err(), context.DeadlineExceeded):
-		if !met {
+		if !r.begun {
 			return a.NoConnection(timeout, err)
 		}
 		return &exit.Failure{Code: exit.CodeBusy, Err: fmt.Errorf("waited %v for %s in vain%s", timeout, what, detailOf(err))}
@@ -92,22 +83,55 @@ func (a *App) Await(ctx context.Context, timeout time.Duration, what string, do 
 	return err
 }
 
-// connected connects, does it, and hangs up. cause is the signal that came, if
-// one did, or why ctx has ended.
-func (a *App) connected(ctx context.Context, do Action) (cause, err error) {
+// signalUse says what signals do while an action runs.
+type signalUse bool
+
+const (
+	// onlyFirst: the first ending signal ends the action's context.
+	onlyFirst signalUse = false
+	// closesAtSecond: a second ending signal also closes the client.
+	closesAtSecond signalUse = true
+)
+
+// runResult is how connectAndRun has ended.
+type runResult struct {
+	first  error // the signal that came, or why the context has ended
+	second error // the second signal that came, with closesAtSecond
+	begun  bool  // the action was called
+	err    error // of the action, or of the attempt to connect
+}
+
+// connectAndRun connects, calls do until an ending signal comes, and closes the client.
+func (a *App) connectAndRun(ctx context.Context, use signalUse, do Action) (r runResult) {
 	defer IgnoreBrokenPipes()()
 	received := signals.Listen()
 	defer signal.Stop(received)
 	working, stop := signals.UntilSignal(ctx, received)
-	err = func() error {
-		client, err := a.connectAsAsked(working)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = CloseClient(ctx, client) }()
-		return WithOutage(client, do(working, client))
-	}()
-	return stop(), err
+	defer func() { r.first = stop() }()
+	client, err := a.connectAsAsked(working)
+	if err != nil {
+		return runResult{err: err}
+	}
+	defer func() { _ = CloseClient(ctx, client) }()
+	if use == closesAtSecond {
+		stopSecond := closeAtSecondSignal(ctx, working, received, client)
+		defer func() { r.second = stopSecond() }()
+	}
+	return runResult{begun: true, err: do(working, client)}
+}
+
+// withOutage is do whose errors say how long no server could be reached.
+func withOutage(do Action) Action {
+	return func(ctx context.Context, client *session.Client) error {
+		return WithOutage(client, do(ctx, client))
+	}
+}
+
+// isUsualEnd reports whether a command that continues until it is ended was ended by INT or
+// TERM.
+func isUsualEnd(cause error) bool {
+	var by signals.EndedBySignal
+	return errors.As(cause, &by) && (by.Sig == syscall.SIGINT || by.Sig == syscall.SIGTERM)
 }
 
 // connectAsAsked connects with the options of the global flags.

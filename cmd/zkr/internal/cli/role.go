@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"sync"
 	"syscall"
 
@@ -29,26 +28,27 @@ ends it; a second signal ends the wait for a server, with the exit code 128+n. W
 -o json each line is an object.
 ` + GivenBack
 
-// Serve does something that has a role, such as that of a master, until it is ended: INT and TERM are the usual ends. do returns nil only if a server has confirmed
-// that everything was given back. A second signal closes the client, and so ends the
-// wait for that.
+// Serve does something that has a role, such as that of a master, until INT or TERM ends
+// zkr. do returns nil only if a server has confirmed that everything was given back. A
+// second signal closes the client, and so ends the wait for the confirmation.
 func (a *App) Serve(ctx context.Context, do Action) error {
-	defer IgnoreBrokenPipes()()
-	received := signals.Listen()
-	defer signal.Stop(received)
-	working, stop := signals.UntilSignal(ctx, received)
-	client, err := a.connectAsAsked(working)
-	if err != nil {
-		if cause := stop(); cause != nil {
-			return signals.Interrupted(cause, "gave up connecting")
-		}
-		return err
+	r := a.connectAndRun(ctx, closesAtSecond, do)
+	switch {
+	case r.begun:
+		return RoleEnd(r.first, r.second, r.err)
+	case r.first != nil:
+		return signals.Interrupted(r.first, "gave up connecting")
 	}
-	defer func() { _ = CloseClient(ctx, client) }()
+	return r.err
+}
+
+// closeAtSecondSignal closes the client when another ending signal comes after the one that
+// has ended working. stop ends the watching, and returns the second signal, or nil.
+func closeAtSecondSignal(ctx, working context.Context, received <-chan os.Signal, client *session.Client) (stop func() error) {
 	over := make(chan struct{})
 	var second error
 	var listener sync.WaitGroup
-	// Waited for below; ends with over.
+	// Waited for by stop, which ends it.
 	listener.Go(func() {
 		select {
 		case <-working.Done(): // by the first signal, which was received elsewhere
@@ -58,13 +58,14 @@ func (a *App) Serve(ctx context.Context, do Action) error {
 		if second = nextEnd(received, over); second != nil {
 			hurried, cancel := context.WithCancel(ctx)
 			cancel()
-			_ = client.Close(hurried) // it goes on in the background
+			_ = client.Close(hurried) // the closing continues in the background
 		}
 	})
-	err = do(working, client)
-	close(over)
-	listener.Wait()
-	return RoleEnd(stop(), second, err)
+	return func() error {
+		close(over)
+		listener.Wait()
+		return second
+	}
 }
 
 // nextEnd waits for a signal that ends things, and is nil if over is closed first.
@@ -95,7 +96,7 @@ func RoleEnd(first, second, err error) error {
 		return notGivenBack(err)
 	case err != nil:
 		return err
-	case !errors.As(first, &by) || by.Sig == syscall.SIGINT || by.Sig == syscall.SIGTERM:
+	case !errors.As(first, &by) || isUsualEnd(first):
 		return nil
 	}
 	return signals.Interrupted(first, "everything was given back")
