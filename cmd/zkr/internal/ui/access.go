@@ -28,14 +28,14 @@ type access struct {
 	of session.Stat
 }
 
-// old reports whether the servers must be asked: for the first time, because
+// needsRefresh reports whether the servers must be asked: for the first time, because
 // the znode has changed, or because the last request failed a while ago.
-func (a access) old(n *recognize.Node, now time.Time) bool {
+func (a access) needsRefresh(n *recognize.Node, now time.Time) bool {
 	return a.at.IsZero() || a.of != n.Stat || a.err != nil && now.Sub(a.at) > askLimit
 }
 
-// ask reads a znode's access list.
-func (m *Model) ask(ctx context.Context, n *recognize.Node) access {
+// readAccess reads a znode's access list.
+func (m *Model) readAccess(ctx context.Context, n *recognize.Node) access {
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
 	a := access{of: n.Stat}
@@ -57,14 +57,14 @@ type asker struct {
 	last access
 }
 
-func (k *asker) ask(ctx context.Context, m *Model, n *recognize.Node) access {
+func (k *asker) readAccess(ctx context.Context, m *Model, n *recognize.Node) access {
 	k.mu.Lock()
 	path, a := k.path, k.last
 	k.mu.Unlock()
-	if now := time.Now(); path == n.Path && !a.old(n, now) && now.Sub(a.at) < fresh {
+	if now := time.Now(); path == n.Path && !a.needsRefresh(n, now) && now.Sub(a.at) < fresh {
 		return a
 	}
-	a = m.ask(ctx, n)
+	a = m.readAccess(ctx, n)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.path, k.last = n.Path, a
@@ -77,8 +77,8 @@ type right struct {
 	Open     bool // anybody may do anything
 }
 
-// rights is an access list for people.
-func rights(list []session.ACL) []right {
+// describeRights describes an access list for people.
+func describeRights(list []session.ACL) []right {
 	const all = 31
 	words := []string{"read", "write", "create", "delete", "admin"}
 	var out []right
@@ -89,7 +89,7 @@ func rights(list []session.ACL) []right {
 				may = append(may, word)
 			}
 		}
-		entry := right{Who: who(a), May: strings.Join(may, ", ")}
+		entry := right{Who: describeUser(a), May: strings.Join(may, ", ")}
 		if a.Scheme == "world" {
 			entry.Who, entry.Open = "anybody", a.Perms == all
 		}
@@ -101,10 +101,10 @@ func rights(list []session.ACL) []right {
 	return out
 }
 
-// who names the user of an entry. An id of the scheme digest has the user's
+// describeUser names the user of an entry. An id of the scheme digest has the user's
 // name and an unsalted hash of the password, which a patient reader can crack:
 // the hash is left out. For unknown schemes, who shows less rather than more.
-func who(a session.ACL) string {
+func describeUser(a session.ACL) string {
 	id := a.ID
 	switch a.Scheme {
 	case "world", "auth", "ip", "sasl", "x509": // addresses and names

@@ -33,12 +33,12 @@ type document struct {
 	Next string `json:"next,omitempty"`
 }
 
-// api serves the view to programs: the things that match the filter, and all
+// serveAPI serves the view to programs: the things that match the filter, and all
 // other lists, or a part of them.
-func (s *server) api(w http.ResponseWriter, r *http.Request) {
+func (s *server) serveAPI(w http.ResponseWriter, r *http.Request) {
 	v, form := s.model.View(), r.URL.Query()
 	filter := form.Get("q")
-	if why := refusal(filter); why != "" {
+	if why := explainRefusal(filter); why != "" {
 		http.Error(w, why, http.StatusBadRequest)
 		return
 	}
@@ -50,9 +50,9 @@ func (s *server) api(w http.ResponseWriter, r *http.Request) {
 	d := &drawing{View: v, question: question{Filter: filter}}
 	out := document{
 		Root: v.Root, Loaded: v.Health.Loaded, Stale: v.Health.Stale, AsOf: v.At, Nodes: v.Nodes,
-		Denied: v.Denied, Things: d.matching(v.Things), Sessions: v.Sessions,
+		Denied: v.Denied, Things: d.matchingThings(v.Things), Sessions: v.Sessions,
 	}
-	out.cut(limit, after)
+	out.cutLists(limit, after)
 	if v.Health.Stale {
 		out.AsOf = v.Health.AsOf
 	}
@@ -62,20 +62,20 @@ func (s *server) api(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(append(seen(text), '\n')) // a disconnected client needs no answer
+	_, _ = w.Write(append(escapeInvisible(text), '\n')) // a disconnected client needs no answer
 }
 
-// some makes a list that is also a list in JSON if empty.
-func some[T any](list []T) []T {
+// nonNil makes a list that is also a list in JSON if empty.
+func nonNil[T any](list []T) []T {
 	if list == nil {
 		return []T{}
 	}
 	return list
 }
 
-// seen escapes characters in JSON that are invisible or change the direction of
+// escapeInvisible escapes characters in JSON that are invisible or change the direction of
 // writing; the meaning stays the same.
-func seen(text []byte) []byte {
+func escapeInvisible(text []byte) []byte {
 	odd := func(r rune) bool { return r == 0x7f || r > 0x7f && !unicode.IsPrint(r) }
 	if !bytes.ContainsFunc(text, odd) {
 		return text

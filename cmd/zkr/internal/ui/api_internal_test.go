@@ -80,7 +80,7 @@ func TestWhatCannotBeSeenIsEscapedInJSON(t *testing.T) {
 	for _, text := range []string{"", "plain", "äöü €", "abc\u202egpj", "\u2066\u200f\x7f", "\U000e0001 tag", "emoji 🎉"} {
 		plain, err := json.Marshal(text)
 		require.NoError(t, err)
-		escaped := seen(plain)
+		escaped := escapeInvisible(plain)
 		var back string
 		require.NoError(t, json.Unmarshal(escaped, &back))
 		assert.Equal(t, text, back)

@@ -46,29 +46,29 @@ func partOf(form url.Values) (limit int, after cursor, err error) {
 	return limit, after, nil
 }
 
-// text is a cursor in the form passed to clients.
-func (c cursor) text() string {
+// encode returns the cursor in the form passed to clients.
+func (c cursor) encode() string {
 	c.Begun = true
 	raw, _ := json.Marshal(c) // texts and a number
 	return base64.RawURLEncoding.EncodeToString(raw)
 }
 
-// cut keeps a part of each list.
-func (d *document) cut(limit int, after cursor) {
+// cutLists keeps a part of each list.
+func (d *document) cutLists(limit int, after cursor) {
 	next := after
-	d.Denied = d.Denied[from(d.Denied, after.Denied != "", func(path string) int { return strings.Compare(path, after.Denied) }):]
+	d.Denied = d.Denied[skipReturned(d.Denied, after.Denied != "", func(path string) int { return strings.Compare(path, after.Denied) }):]
 	more := cutTo(&d.Denied, limit)
 	if n := len(d.Denied); n > 0 {
 		next.Denied = d.Denied[n-1]
 	}
-	d.Things = d.Things[from(d.Things, after.Thing != "", func(t *recognize.Thing) int {
+	d.Things = d.Things[skipReturned(d.Things, after.Thing != "", func(t *recognize.Thing) int {
 		return cmp.Or(strings.Compare(t.Path, after.Thing), cmp.Compare(t.Kind, after.Kind))
 	}):]
 	more = cutTo(&d.Things, limit) || more
 	if n := len(d.Things); n > 0 {
 		next.Thing, next.Kind = d.Things[n-1].Path, d.Things[n-1].Kind
 	}
-	d.Sessions = d.Sessions[from(d.Sessions, after.Session != 0, func(s *recognize.Session) int {
+	d.Sessions = d.Sessions[skipReturned(d.Sessions, after.Session != 0, func(s *recognize.Session) int {
 		return cmp.Compare(int64(s.ID), after.Session)
 	}):]
 	more = cutTo(&d.Sessions, limit) || more
@@ -76,14 +76,14 @@ func (d *document) cut(limit int, after cursor) {
 		next.Session = int64(d.Sessions[n-1].ID)
 	}
 	if more {
-		d.Next = next.text()
+		d.Next = next.encode()
 	}
-	d.Denied, d.Things, d.Sessions = some(d.Denied), some(d.Things), some(d.Sessions)
+	d.Denied, d.Things, d.Sessions = nonNil(d.Denied), nonNil(d.Things), nonNil(d.Sessions)
 }
 
-// from is the rest of a sorted list after the last returned element; the whole
+// skipReturned returns the rest of a sorted list after the last returned element; the whole
 // list if no element was returned yet.
-func from[T any](list []T, begun bool, compare func(T) int) int {
+func skipReturned[T any](list []T, begun bool, compare func(T) int) int {
 	if !begun {
 		return 0
 	}

@@ -32,8 +32,8 @@ type dirty struct {
 
 func newDirty() dirty { return dirty{wake: make(chan struct{}, 1)} }
 
-// note takes a change in.
-func (d *dirty) note(ev cache.Event[*recognize.Node]) {
+// noteEvent records a change.
+func (d *dirty) noteEvent(ev cache.Event[*recognize.Node]) {
 	if ev.Kind == cache.EventSnapshot {
 		d.noteAll()
 		return
@@ -61,25 +61,25 @@ func (d *dirty) begunLocked() {
 	if d.since.IsZero() {
 		d.since = time.Now()
 	}
-	d.ring()
+	d.signalChange()
 }
 
-func (d *dirty) ring() {
+func (d *dirty) signalChange() {
 	select {
 	case d.wake <- struct{}{}:
 	default:
 	}
 }
 
-// some reports whether there is something.
-func (d *dirty) some() bool {
+// hasChanges reports whether there are changes.
+func (d *dirty) hasChanges() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.all || len(d.paths) > 0
 }
 
-// take takes the changes out. late: nobody has looked at the first of them for long.
-func (d *dirty) take(now time.Time) (paths map[string]struct{}, all, late bool) {
+// takeChanges takes the changes out. late: the first change has waited for long.
+func (d *dirty) takeChanges(now time.Time) (paths map[string]struct{}, all, late bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	paths, all, late = d.paths, d.all, !d.since.IsZero() && now.Sub(d.since) > prompt

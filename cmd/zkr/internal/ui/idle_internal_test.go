@@ -59,7 +59,7 @@ func changed(t testing.TB, srv *zktest.Server, m *Model, value int) {
 	require.NoError(t, srv.Set(busy, fmt.Append(nil, value)))
 	require.Eventually(t, func() bool {
 		e, _ := m.tree.Lookup(busy)
-		return string(e.Value.Data) == fmt.Sprint(value) && m.dirty.some()
+		return string(e.Value.Data) == fmt.Sprint(value) && m.dirty.hasChanges()
 	}, time.Minute, 10*time.Microsecond)
 }
 
@@ -87,7 +87,7 @@ func TestNobodyLooksUnlessSomebodyReads(t *testing.T) {
 		Handler(m, "").ServeHTTP(w, httptest.NewRequest(http.MethodGet, read, nil))
 		require.Equal(t, http.StatusOK, w.Code)
 		assert.Equal(t, before+1, m.visits(), "%s: one change, one recognition", read)
-		assert.Equal(t, fmt.Sprint(100+i), m.last().Of(busy).State)
+		assert.Equal(t, fmt.Sprint(100+i), m.lastView().Of(busy).State)
 	}
 }
 
@@ -102,16 +102,16 @@ func (m *Model) rest0() {
 func TestWhatHasChangedLongAgoIsNotSaidToHaveChangedNow(t *testing.T) {
 	d := newDirty()
 	at := time.Now()
-	_, _, late := d.take(at)
+	_, _, late := d.takeChanges(at)
 	assert.False(t, late, "nothing has")
 	d.noteAll()
-	_, all, late := d.take(time.Now())
+	_, all, late := d.takeChanges(time.Now())
 	assert.True(t, all)
 	assert.False(t, late, "a moment ago")
 	d.noteAll()
-	_, _, late = d.take(time.Now().Add(prompt + time.Second))
+	_, _, late = d.takeChanges(time.Now().Add(prompt + time.Second))
 	assert.True(t, late)
-	assert.False(t, d.some())
+	assert.False(t, d.hasChanges())
 }
 
 // TestALockThatIsWaitedForComesFirst among ten thousand, wherever its path stands.
@@ -126,24 +126,24 @@ func TestALockThatIsWaitedForComesFirst(t *testing.T) {
 	p.has(contender(last, "lock", 2), 2, "bob")
 	v := &View{World: p.look(), Exists: true}
 	require.Len(t, v.Things, crowd)
-	for _, page := range pages() {
+	for _, page := range menuPages() {
 		if page.at != "/locks" {
 			continue
 		}
 		d := &drawing{View: v, question: question{Page: 1}, page: page}
-		blocks := d.list()
+		blocks := d.drawList()
 		require.NoError(t, d.err)
 		require.Len(t, blocks, 1+perPage+1)
 		assert.Equal(t, "mutex "+last, blocks[1].Key)
 		d.Page = crowd / perPage
-		for _, b := range d.list() {
+		for _, b := range d.drawList() {
 			assert.NotContains(t, b.Key, last, "only there")
 		}
 	}
-	d := &drawing{View: v, page: pages()[0]}
-	require.Len(t, d.waits(), 1)
-	assert.Equal(t, last, d.waits()[0].Thing.Path)
-	assert.Equal(t, recognize.Mutex, d.waits()[0].Thing.Kind)
+	d := &drawing{View: v, page: menuPages()[0]}
+	require.Len(t, d.longestWaits(), 1)
+	assert.Equal(t, last, d.longestWaits()[0].Thing.Path)
+	assert.Equal(t, recognize.Mutex, d.longestWaits()[0].Thing.Kind)
 	assert.True(t, strings.HasSuffix(last, "9999"))
 }
 

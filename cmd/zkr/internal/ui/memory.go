@@ -59,11 +59,11 @@ func newMemory() *memory {
 	}
 }
 
-// watched reports whether every change found by the next look has happened
+// noteStatus reports whether every change found by the next look has happened
 // since the last look: the last look saw the whole tree, and the connection has
 // been up all the time. A change may still be older by as long as a connection
 // can hang without counting as stale.
-func (m *memory) watched(st cache.Status) bool {
+func (m *memory) noteStatus(st cache.Status) bool {
 	was := m.proven
 	m.proven = time.Time{}
 	if st.Connected && (st.Synced || st.Since.Equal(was)) {
@@ -72,11 +72,11 @@ func (m *memory) watched(st cache.Status) bool {
 	return st.Connected && !was.IsZero() && st.Since.Equal(was)
 }
 
-// blink notes a time without observation.
-func (m *memory) blink() { m.proven = time.Time{} }
+// resetProof notes a time without observation.
+func (m *memory) resetProof() { m.proven = time.Time{} }
 
-// blind reports whether changes now would not count as observed.
-func (m *memory) blind() bool { return m.proven.IsZero() && m.before != nil }
+// isBlind reports whether changes now would not count as observed.
+func (m *memory) isBlind() bool { return m.proven.IsZero() && m.before != nil }
 
 // remember records the changes of things. If seen, the changes have happened
 // since the last look; otherwise they may be older.
@@ -85,20 +85,20 @@ func (m *memory) remember(d recognize.Delta, now time.Time, seen bool) {
 	if first {
 		m.before = map[string]*recognize.Thing{}
 	}
-	m.holders(d, now, seen && !first)
-	m.count(d, now)
+	m.updateHolders(d, now, seen && !first)
+	m.recordCounts(d, now)
 	come := make(map[string]bool, len(d.Come))
 	for _, t := range d.Come {
 		key := keyOf(t)
 		if come[key] = true; !first {
-			m.compare(m.before[key], t, now)
+			m.compareThings(m.before[key], t, now)
 		}
 		m.before[key] = t
 	}
 	for _, t := range d.Gone {
 		if key := keyOf(t); !come[key] {
-			if delete(m.before, key); newsworthy(t.Kind) {
-				m.tell(now, t, "has gone")
+			if delete(m.before, key); isNewsworthy(t.Kind) {
+				m.addChange(now, t, "has gone")
 			}
 		}
 	}
@@ -107,11 +107,11 @@ func (m *memory) remember(d recognize.Delta, now time.Time, seen bool) {
 // keyOf identifies a thing across its changes.
 func keyOf(t *recognize.Thing) string { return string(t.Kind) + t.Path }
 
-// holders remembers since when contenders hold. The very first contender has
+// updateHolders remembers since when contenders hold. The very first contender has
 // held since its creation, because no other was ahead. A contender that became
 // the holder unobserved may have held for long: its hold is known only from the
 // first look that shows the hold.
-func (m *memory) holders(d recognize.Delta, now time.Time, seen bool) {
+func (m *memory) updateHolders(d recognize.Delta, now time.Time, seen bool) {
 	holds := map[recognize.Tenure]bool{}
 	for _, t := range d.Come {
 		for _, c := range t.Holders() {
@@ -142,8 +142,8 @@ func (m *memory) holders(d recognize.Delta, now time.Time, seen bool) {
 	}
 }
 
-// count remembers the values of counters.
-func (m *memory) count(d recognize.Delta, now time.Time) {
+// recordCounts remembers the values of counters.
+func (m *memory) recordCounts(d recognize.Delta, now time.Time) {
 	there := map[string]bool{}
 	for _, t := range d.Come {
 		if t.Number == nil || t.Number.Value == nil {
@@ -165,9 +165,9 @@ func (m *memory) count(d recognize.Delta, now time.Time) {
 	}
 }
 
-// newsworthy are kinds of things whose changes are news. Locks and counters
+// isNewsworthy is true for kinds of things whose changes are news. Locks and counters
 // change all the time by design.
-func newsworthy(k recognize.Kind) bool {
+func isNewsworthy(k recognize.Kind) bool {
 	switch k {
 	case recognize.Election, recognize.Service, recognize.Group, recognize.Job, recognize.Rebalancer, recognize.Gate:
 		return true
@@ -175,35 +175,35 @@ func newsworthy(k recognize.Kind) bool {
 	return false
 }
 
-// compare records the differences between the old and the new state of a thing.
-func (m *memory) compare(old, t *recognize.Thing, now time.Time) {
+// compareThings records the differences between the old and the new state of a thing.
+func (m *memory) compareThings(old, t *recognize.Thing, now time.Time) {
 	if old != nil {
 		known := make(map[recognize.Problem]bool, len(old.Problems))
 		for _, p := range old.Problems {
-			known[uncounted(p)] = true
+			known[withoutCounts(p)] = true
 		}
 		for _, p := range t.Problems {
-			if p.Level != recognize.Hint && !known[uncounted(p)] {
-				m.tell(now, t, p.Text)
+			if p.Level != recognize.Hint && !known[withoutCounts(p)] {
+				m.addChange(now, t, p.Text)
 			}
 		}
 	}
 	switch {
-	case !newsworthy(t.Kind):
+	case !isNewsworthy(t.Kind):
 	case old == nil:
-		m.tell(now, t, "is new: "+t.State)
+		m.addChange(now, t, "is new: "+t.State)
 	case t.Kind == recognize.Election:
-		if a, b := leader(old), leader(t); a != b {
-			m.tell(now, t, map[bool]string{true: "has no leader", false: "is now led by " + b}[b == ""])
+		if a, b := leaderOf(old), leaderOf(t); a != b {
+			m.addChange(now, t, map[bool]string{true: "has no leader", false: "is now led by " + b}[b == ""])
 		}
 	case old.State != t.State:
-		m.tell(now, t, "is now: "+t.State)
+		m.addChange(now, t, "is now: "+t.State)
 	}
 }
 
-// uncounted is a problem without the numbers in its text: the same problem may
+// withoutCounts returns a problem without the numbers in its text: the same problem may
 // count three items and later four. The path identifies the znode.
-func uncounted(p recognize.Problem) recognize.Problem {
+func withoutCounts(p recognize.Problem) recognize.Problem {
 	p.Text = strings.Map(func(r rune) rune {
 		if r >= '0' && r <= '9' {
 			return -1
@@ -213,14 +213,14 @@ func uncounted(p recognize.Problem) recognize.Problem {
 	return p
 }
 
-func leader(t *recognize.Thing) string {
+func leaderOf(t *recognize.Thing) string {
 	if h := t.Holders(); len(h) > 0 {
 		return h[0].Name()
 	}
 	return ""
 }
 
-func (m *memory) tell(now time.Time, t *recognize.Thing, text string) {
+func (m *memory) addChange(now time.Time, t *recognize.Thing, text string) {
 	m.feed = append([]Change{{now, t.Kind, t.Path, text}}, m.feed[:min(len(m.feed), maxFeed-1)]...)
 }
 

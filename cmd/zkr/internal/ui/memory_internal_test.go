@@ -155,18 +155,18 @@ func TestMemoryTrustsAConnectionThatWasThereAllTheTime(t *testing.T) {
 		m, got := newMemory(), false
 		for i, st := range c.looks {
 			if c.blink && i == len(c.looks)-1 {
-				m.blink()
+				m.resetProof()
 			}
-			got = m.watched(st)
+			got = m.noteStatus(st)
 		}
 		assert.Equal(t, c.want, got, name)
 	}
 	m := newMemory()
 	m.before = map[string]*recognize.Thing{}
-	m.watched(synced(first))
-	assert.False(t, m.blind())
-	m.watched(second)
-	assert.True(t, m.blind(), "a new connection has yet to catch up: look again afterwards")
+	m.noteStatus(synced(first))
+	assert.False(t, m.isBlind())
+	m.noteStatus(second)
+	assert.True(t, m.isBlind(), "a new connection has yet to catch up: look again afterwards")
 }
 
 func TestMemoryTellsWhatIsNews(t *testing.T) {
@@ -268,7 +268,7 @@ func TestACounterThatCannotBeReadHasNoValue(t *testing.T) {
 	require.Nil(t, v.Things[0].Number.Value)
 	require.Empty(t, v.History["/c"])
 	d := &drawing{View: v}
-	html := string(d.thing(v.Things[0]).HTML)
+	html := string(d.drawThing(v.Things[0]).HTML)
 	require.NoError(t, d.err)
 	require.Contains(t, html, `<div class="big"><bdi>not readable</bdi></div>`)
 }
@@ -281,16 +281,16 @@ func TestWhoMayNotBeReadHasNotWaitedForEver(t *testing.T) {
 	p.nodes[contender("/l", "lock", 1)].Stat.Czxid = 7
 	p.nodes[contender("/l", "lock", 2)] = &recognize.Node{Path: contender("/l", "lock", 2), Denied: true}
 	d := &drawing{View: &View{World: p.look(), Exists: true}}
-	require.Empty(t, d.waits())
-	html := string(d.thing(d.Things[0]).HTML)
+	require.Empty(t, d.longestWaits())
+	html := string(d.drawThing(d.Things[0]).HTML)
 	require.NoError(t, d.err)
 	require.Contains(t, html, "⚿ not readable")
 	require.NotContains(t, html, "token 0")
 	p.has(contender("/l", "lock", 3), 3, "cy")
 	d.World = p.look()
-	require.Len(t, d.waits(), 1)
-	require.Equal(t, "cy", d.waits()[0].First.ID)
-	require.Equal(t, 2, d.waits()[0].Waiting)
+	require.Len(t, d.longestWaits(), 1)
+	require.Equal(t, "cy", d.longestWaits()[0].First.ID)
+	require.Equal(t, 2, d.longestWaits()[0].Waiting)
 }
 
 // TestWhoNotesThatItHoldsHasHeldSinceThen, even if nobody looked then.
@@ -314,33 +314,33 @@ func TestWhoNotesThatItHoldsHasHeldSinceThen(t *testing.T) {
 
 func TestPicturesAreDrawnOfAnything(t *testing.T) {
 	at := time.Now()
-	assert.Empty(t, spark(nil))
-	assert.Empty(t, spark([]Point{{at, 1}}))
+	assert.Empty(t, drawHistory(nil))
+	assert.Empty(t, drawHistory([]Point{{at, 1}}))
 	for _, points := range [][]Point{
 		{{at, 5}, {at, 5}}, {{at, -1 << 62}, {at.Add(time.Second), 1<<62 - 1}}, {{at, 1}, {at.Add(time.Hour), 2}, {at.Add(2 * time.Hour), 0}},
 	} {
-		assert.NotContains(t, string(spark(points)), "NaN")
-		assert.NotContains(t, string(spark(points)), "Inf")
+		assert.NotContains(t, string(drawHistory(points)), "NaN")
+		assert.NotContains(t, string(drawHistory(points)), "Inf")
 	}
-	assert.NotContains(t, string(bar(nil)), "good")
-	assert.Contains(t, string(bar([]part{{"good", "a", 1}, {"bad", "b", 999_999}})), `class="good" x="0" width="2"`, "every share is visible")
-	assert.Equal(t, "1\u202f234\u202f567", thousands(1_234_567))
-	assert.Equal(t, []string{"-90", "086"}, groups(-90086))
-	assert.Equal(t, []string{"7"}, groups(7))
-	assert.Equal(t, "2 entries", count(2, "entry"))
-	assert.Equal(t, []string{"1.05 MB", "1.5 kB", "12 B"}, []string{size(1 << 20), size(1500), size(12)})
+	assert.NotContains(t, string(drawBar(nil)), "good")
+	assert.Contains(t, string(drawBar([]part{{"good", "a", 1}, {"bad", "b", 999_999}})), `class="good" x="0" width="2"`, "every share is visible")
+	assert.Equal(t, "1\u202f234\u202f567", groupThousands(1_234_567))
+	assert.Equal(t, []string{"-90", "086"}, splitThousands(-90086))
+	assert.Equal(t, []string{"7"}, splitThousands(7))
+	assert.Equal(t, "2 entries", formatCount(2, "entry"))
+	assert.Equal(t, []string{"1.05 MB", "1.5 kB", "12 B"}, []string{formatSize(1 << 20), formatSize(1500), formatSize(12)})
 }
 
 func TestNamesAreOrderedAsPeopleDo(t *testing.T) {
 	names := []string{"", "0", "7", "07", "10", "host-1:7000", "host-2:7000", "host-10:7000", "host-10:7001", "host-a", "web"}
 	for i, a := range names {
 		for k, b := range names {
-			got := natural(a, b)
+			got := compareNames(a, b)
 			if a != "07" && b != "07" {
 				assert.Equal(t, cmp.Compare(i, k), got, "%q %q", a, b)
 			}
-			assert.Equal(t, -natural(b, a), got, "%q %q", a, b)
+			assert.Equal(t, -compareNames(b, a), got, "%q %q", a, b)
 		}
 	}
-	assert.Zero(t, natural("7", "07"))
+	assert.Zero(t, compareNames("7", "07"))
 }

@@ -114,17 +114,17 @@ func (m *Model) View() *View {
 	defer m.sight.Unlock()
 	now := time.Now()
 	m.asked = now
-	switch h := m.last().Health; {
-	case m.dirty.some() && now.Before(m.rested):
-		m.dirty.ring() // for open pages
-	case m.dirty.some(), h.Loaded && !h.Stale && now.Sub(m.looked) > again:
+	switch h := m.lastView().Health; {
+	case m.dirty.hasChanges() && now.Before(m.rested):
+		m.dirty.signalChange() // for open pages
+	case m.dirty.hasChanges(), h.Loaded && !h.Stale && now.Sub(m.looked) > again:
 		m.lookLocked()
 	}
-	return m.last()
+	return m.lastView()
 }
 
-// last is the newest view.
-func (m *Model) last() *View {
+// lastView is the newest view.
+func (m *Model) lastView() *View {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.view
@@ -151,13 +151,13 @@ func (m *Model) Run(ctx context.Context) error {
 			if err != nil {
 				return
 			}
-			m.dirty.note(ev)
+			m.dirty.noteEvent(ev)
 		}
 	})
-	return m.follow(ctx, over)
+	return m.followChanges(ctx, over)
 }
 
-func (m *Model) follow(ctx context.Context, over <-chan error) error {
+func (m *Model) followChanges(ctx context.Context, over <-chan error) error {
 	repeat, watch := time.NewTicker(again/2), time.NewTicker(watchful)
 	defer repeat.Stop()
 	defer watch.Stop()
@@ -171,7 +171,7 @@ func (m *Model) follow(ctx context.Context, over <-chan error) error {
 			if m.Hub.Streams() == 0 {
 				continue // the next reader looks
 			}
-			pause := time.NewTimer(m.rest())
+			pause := time.NewTimer(m.restTime())
 			select {
 			case <-pause.C:
 			case <-ctx.Done():
@@ -185,38 +185,38 @@ func (m *Model) follow(ctx context.Context, over <-chan error) error {
 				m.View()
 			}
 		case <-watch.C:
-			m.watch()
+			m.watchTree()
 		}
 	}
 }
 
-// rest is how long nobody is to look.
-func (m *Model) rest() time.Duration {
+// restTime is the time until the next look.
+func (m *Model) restTime() time.Duration {
 	m.sight.Lock()
 	defer m.sight.Unlock()
 	return time.Until(m.rested)
 }
 
-// pace is the pause before the next look, after a look of this duration: looks
+// paceFor is the pause before the next look, after a look of this duration: looks
 // take at most a fifth of a processor, unless the view would become older than
 // idle.
-func pace(took time.Duration) time.Duration { return min(max(calm, 4*took), idle) }
+func paceFor(took time.Duration) time.Duration { return min(max(calm, 4*took), idle) }
 
-// watch checks the connection. The end of the first read is published together
+// watchTree checks the connection. The end of the first read is published together
 // with the things: otherwise a page could show an empty tree.
-func (m *Model) watch() {
-	h, was := m.health(), m.last().Health
+func (m *Model) watchTree() {
+	h, was := m.health(), m.lastView().Health
 	m.sight.Lock()
 	defer m.sight.Unlock()
 	if h.Stale {
-		m.memory.blink()
+		m.memory.resetProof()
 	}
 	read := m.Hub.Streams() > 0 || time.Since(m.asked) < again
 	switch {
-	case read && h.Loaded && !was.Loaded, read && !h.Stale && m.memory.blind() && m.tree.Status().Synced:
+	case read && h.Loaded && !was.Loaded, read && !h.Stale && m.memory.isBlind() && m.tree.Status().Synced:
 		m.lookLocked()
 	case h != was:
-		m.publish(func(v *View) { v.Health = h })
+		m.publishView(func(v *View) { v.Health = h })
 	}
 }
 
@@ -225,17 +225,17 @@ func (m *Model) watch() {
 func (m *Model) lookLocked() {
 	now := time.Now()
 	health, status := m.health(), m.tree.Status()
-	paths, all, late := m.dirty.take(now)
-	seen := m.memory.watched(status) && !late
+	paths, all, late := m.dirty.takeChanges(now)
+	seen := m.memory.noteStatus(status) && !late
 	var d recognize.Delta
 	if all || m.looked.IsZero() {
-		d = m.recognizer.Replace(m.nodes(), m.memory.past, now)
+		d = m.recognizer.Replace(m.allNodes(), m.memory.past, now)
 	} else {
 		changes := make(map[string]*recognize.Node, len(paths))
 		for path := range paths {
 			changes[path] = nil
 			if e, ok := m.tree.Lookup(path); ok {
-				changes[path] = known(e)
+				changes[path] = knownNode(e)
 			}
 		}
 		d = m.recognizer.Update(changes, m.memory.past, now)
@@ -243,34 +243,34 @@ func (m *Model) lookLocked() {
 	m.looked = now
 	m.memory.remember(d, now, seen)
 	_, exists := d.Lookup(m.root)
-	m.publish(func(v *View) {
+	m.publishView(func(v *View) {
 		v.World, v.Health, v.Exists = d.World, health, exists
 		v.Feed, v.History = m.memory.changes(), m.memory.numbers()
 	})
-	m.rested = time.Now().Add(pace(time.Since(now)))
+	m.rested = time.Now().Add(paceFor(time.Since(now)))
 }
 
-// nodes are all nodes of the tree.
-func (m *Model) nodes() iter.Seq[*recognize.Node] {
+// allNodes are all nodes of the tree.
+func (m *Model) allNodes() iter.Seq[*recognize.Node] {
 	return func(yield func(*recognize.Node) bool) {
 		for e := range m.tree.All() {
-			if !yield(known(e)) {
+			if !yield(knownNode(e)) {
 				return
 			}
 		}
 	}
 }
 
-// known is the readable part of a node.
-func known(e cache.Entry[*recognize.Node]) *recognize.Node {
+// knownNode is the readable part of a node.
+func knownNode(e cache.Entry[*recognize.Node]) *recognize.Node {
 	if e.Err != nil || e.Value == nil {
 		return &recognize.Node{Path: e.Path, Denied: true}
 	}
 	return e.Value
 }
 
-// publish replaces the view.
-func (m *Model) publish(change func(*View)) {
+// publishView replaces the view.
+func (m *Model) publishView(change func(*View)) {
 	m.mu.Lock()
 	next := *m.view
 	change(&next)

@@ -14,24 +14,24 @@ import (
 // maxShort is how long the short lists of the overview are.
 const maxShort = 8
 
-// overview draws problems, queues, leaders and changes. With a filter, overview
+// drawOverview draws problems, queues, leaders and changes. With a filter, overview
 // is a list of all matches.
-func (d *drawing) overview() []web.Block {
+func (d *drawing) drawOverview() []web.Block {
 	if d.Filter != "" {
-		shown, p := span(d, d.matching(d.Things), perPage)
-		out := []web.Block{d.block("title", "", heading{Name: "Search", All: len(d.Things), Fitting: p.All, Filtered: true})}
+		shown, p := cutPage(d, d.matchingThings(d.Things), perPage)
+		out := []web.Block{d.renderBlock("title", "", heading{Name: "Search", All: len(d.Things), Fitting: p.All, Filtered: true})}
 		for _, t := range shown {
-			out = append(out, d.thing(t))
+			out = append(out, d.drawThing(t))
 		}
-		return d.end(out, p.All, p)
+		return d.endList(out, p.All, p)
 	}
 	return []web.Block{
-		d.block("problems", "", d.problems()),
-		d.block("tiles", "", d.tiles()),
-		d.block("waits", "half", d.waits()),
-		d.block("leaders", "half", few(maxShort, d.Kinds(recognize.Election))),
-		d.block("inprogress", "half", few(maxShort, d.Kinds(recognize.Job, recognize.Rebalancer, recognize.Tasks))),
-		d.block("feed", "half", few(maxShort, d.Feed)),
+		d.renderBlock("problems", "", d.listProblems()),
+		d.renderBlock("tiles", "", d.countTiles()),
+		d.renderBlock("waits", "half", d.longestWaits()),
+		d.renderBlock("leaders", "half", firstOf(maxShort, d.Kinds(recognize.Election))),
+		d.renderBlock("inprogress", "half", firstOf(maxShort, d.Kinds(recognize.Job, recognize.Rebalancer, recognize.Tasks))),
+		d.renderBlock("feed", "half", firstOf(maxShort, d.Feed)),
 	}
 }
 
@@ -47,7 +47,7 @@ type troubles struct {
 	Rest  int
 }
 
-func (d *drawing) problems() troubles {
+func (d *drawing) listProblems() troubles {
 	const most = 12
 	var all []trouble
 	for _, level := range []recognize.Level{recognize.Bad, recognize.Warn, recognize.Hint} {
@@ -59,7 +59,7 @@ func (d *drawing) problems() troubles {
 			}
 		}
 	}
-	return troubles{few(most, all), max(0, len(all)-most)}
+	return troubles{firstOf(most, all), max(0, len(all)-most)}
 }
 
 // tile is a number with a link to a page.
@@ -68,44 +68,44 @@ type tile struct {
 	N              int
 }
 
-func (d *drawing) tiles() []tile {
+func (d *drawing) countTiles() []tile {
 	var out []tile
-	for _, p := range pages() {
+	for _, p := range menuPages() {
 		if p.kinds == nil {
 			continue
 		}
 		things := d.Kinds(p.kinds...)
-		out = append(out, tile{p.at, p.name, says(things), len(things)})
+		out = append(out, tile{p.at, p.name, summarizeThings(things), len(things)})
 	}
 	return append(out,
-		tile{"/sessions", "Sessions", fmt.Sprintf("%s ephemeral znodes", thousands(d.Ephemeral)), len(d.Sessions)},
-		tile{"/tree", "Znodes", denied(len(d.Denied)), d.Nodes})
+		tile{"/sessions", "Sessions", fmt.Sprintf("%s ephemeral znodes", groupThousands(d.Ephemeral)), len(d.Sessions)},
+		tile{"/tree", "Znodes", describeDenied(len(d.Denied)), d.Nodes})
 }
 
-func denied(n int) string {
+func describeDenied(n int) string {
 	if n == 0 {
 		return "all can be read"
 	}
-	return thousands(n) + " may not be read"
+	return groupThousands(n) + " may not be read"
 }
 
-// says summarizes the things of a page.
-func says(things []*recognize.Thing) string {
+// summarizeThings summarizes the things of a page.
+func summarizeThings(things []*recognize.Thing) string {
 	if len(things) == 0 {
 		return "none"
 	}
 	held, waiting, written, here, ready, running := 0, 0, 0, 0, 0, 0
 	for _, t := range things {
-		held += bit(len(t.Holders()) > 0)
+		held += asBit(len(t.Holders()) > 0)
 		waiting += t.Waiting() + t.Entries
 		here += len(t.Members)
 		if t.Meeting != nil {
 			waiting += len(t.Meeting.Here)
 		}
 		for _, m := range t.Members {
-			ready += bit(!m.Disabled && m.Broken == "")
+			ready += asBit(!m.Disabled && m.Broken == "")
 		}
-		written += bit(t.Number != nil && t.Number.Writers > 0)
+		written += asBit(t.Number != nil && t.Number.Writers > 0)
 		if t.Job != nil {
 			running += t.Job.Running
 		}
@@ -118,19 +118,19 @@ func says(things []*recognize.Thing) string {
 	}
 	switch things[0].Kind {
 	case recognize.Mutex, recognize.RWLock, recognize.Semaphore:
-		return fmt.Sprintf("%s held, %s waiting", thousands(held), thousands(waiting))
+		return fmt.Sprintf("%s held, %s waiting", groupThousands(held), groupThousands(waiting))
 	case recognize.Election:
-		return fmt.Sprintf("%s standing by", thousands(waiting))
+		return fmt.Sprintf("%s standing by", groupThousands(waiting))
 	case recognize.Barrier, recognize.Double, recognize.Gate, recognize.Tasks, recognize.Queue:
-		return fmt.Sprintf("%s waiting", thousands(waiting))
+		return fmt.Sprintf("%s waiting", groupThousands(waiting))
 	case recognize.Service:
-		return count(ready, "instance") + " ready"
+		return formatCount(ready, "instance") + " ready"
 	case recognize.Job:
-		return count(running, "worker") + " running"
+		return formatCount(running, "worker") + " running"
 	case recognize.Group, recognize.Rebalancer:
-		return count(here, "member")
+		return formatCount(here, "member")
 	}
-	return fmt.Sprintf("%s being written", thousands(written))
+	return fmt.Sprintf("%s being written", groupThousands(written))
 }
 
 // wait is a queue with waiters.
@@ -141,8 +141,8 @@ type wait struct {
 	Since   time.Time
 }
 
-// waits are the queues with the longest waiters.
-func (d *drawing) waits() []wait {
+// longestWaits are the queues with the longest waiters.
+func (d *drawing) longestWaits() []wait {
 	var out []wait
 	for _, t := range d.Kinds(recognize.Mutex, recognize.RWLock, recognize.Semaphore) {
 		w := wait{Thing: t, Waiting: t.Waiting()}
@@ -156,30 +156,30 @@ func (d *drawing) waits() []wait {
 		}
 	}
 	slices.SortStableFunc(out, func(a, b wait) int { return a.Since.Compare(b.Since) })
-	return few(maxShort, out)
+	return firstOf(maxShort, out)
 }
 
-// sessions draws the sessions.
-func (d *drawing) sessions() []web.Block {
+// drawSessions draws the sessions.
+func (d *drawing) drawSessions() []web.Block {
 	var fitting []*recognize.Session
 	for _, s := range d.Sessions {
-		if d.Filter == "" || d.session(s) {
+		if d.Filter == "" || d.sessionFits(s) {
 			fitting = append(fitting, s)
 		}
 	}
 	slices.SortStableFunc(fitting, func(a, b *recognize.Session) int {
-		return cmp.Or(bit(len(a.Names) == 0)-bit(len(b.Names) == 0), natural(a.Name(), b.Name()))
+		return cmp.Or(asBit(len(a.Names) == 0)-asBit(len(b.Names) == 0), compareNames(a.Name(), b.Name()))
 	})
-	shown, p := span(d, fitting, perPage)
-	out := []web.Block{d.block("title", "", d.heading(len(d.Sessions), len(fitting)))}
+	shown, p := cutPage(d, fitting, perPage)
+	out := []web.Block{d.renderBlock("title", "", d.drawHeading(len(d.Sessions), len(fitting)))}
 	for _, s := range shown {
-		out = append(out, d.keyed("session", s.ID.String(), "half", s))
+		out = append(out, d.renderKeyed("session", s.ID.String(), "half", s))
 	}
-	return d.end(out, len(fitting), p)
+	return d.endList(out, len(fitting), p)
 }
 
-// session reports whether something of a session has the words of the filter.
-func (d *drawing) session(s *recognize.Session) bool {
+// sessionFits reports whether something of a session has the words of the filter.
+func (d *drawing) sessionFits(s *recognize.Session) bool {
 	texts := append([]string{s.ID.String()}, s.Names...)
 	for _, h := range s.Holdings {
 		texts = append(texts, h.Path, string(h.Kind), h.As)
@@ -187,8 +187,8 @@ func (d *drawing) session(s *recognize.Session) bool {
 	return hasWords(d.Filter, texts)
 }
 
-// natural orders names by their numbers' values, as people do.
-func natural(a, b string) int {
+// compareNames orders names by their numbers' values, as people do.
+func compareNames(a, b string) int {
 	for a != "" && b != "" {
 		m, n := digitsOf(a), digitsOf(b)
 		if m == 0 || n == 0 {

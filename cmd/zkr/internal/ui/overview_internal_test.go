@@ -32,8 +32,8 @@ func TestTilesSayWhatThereIs(t *testing.T) {
 	}
 	w := p.look()
 	assert.Equal(t, "nobody can tell who has it", w.Of("/m").State)
-	assert.Equal(t, "1 held, 1 waiting", says(w.Kinds(recognize.Mutex)), "with exhausted numbers the holder is unknown")
-	assert.Equal(t, "5 waiting", says(w.Kinds(recognize.Queue)), "and one item is taken")
+	assert.Equal(t, "1 held, 1 waiting", summarizeThings(w.Kinds(recognize.Mutex)), "with exhausted numbers the holder is unknown")
+	assert.Equal(t, "5 waiting", summarizeThings(w.Kinds(recognize.Queue)), "and one item is taken")
 }
 
 func TestUnknownWorkersArePartOfTheirJob(t *testing.T) {
@@ -54,8 +54,8 @@ func TestOnlyOurBarriersTellHowManyTheyWaitFor(t *testing.T) {
 	w := p.look()
 	d := &drawing{View: &View{World: w}}
 	require.Equal(t, recognize.Double, w.Things[0].Kind)
-	assert.NotContains(t, string(d.thing(w.Things[0]).HTML), "after the first round")
-	assert.Contains(t, string(d.thing(w.Things[1]).HTML), "after the first round")
+	assert.NotContains(t, string(d.drawThing(w.Things[0]).HTML), "after the first round")
+	assert.Contains(t, string(d.drawThing(w.Things[1]).HTML), "after the first round")
 	require.NoError(t, d.err)
 }
 
@@ -76,7 +76,7 @@ func TestLoadedIsToldWithWhatThereIs(t *testing.T) {
 	// Waited for below; ends with ctx.
 	go func() { over <- m.tree.Run(ctx) }()
 	require.Eventually(t, func() bool { return m.tree.Status().Loaded }, time.Minute, time.Millisecond)
-	m.watch()
+	m.watchTree()
 	v := m.View()
 	assert.True(t, v.Health.Loaded)
 	assert.True(t, v.Exists)

@@ -11,10 +11,10 @@ import (
 
 // TestLooksThatTakeLongAreSeldom.
 func TestLooksThatTakeLongAreSeldom(t *testing.T) {
-	assert.Equal(t, calm, pace(0))
-	assert.Equal(t, calm, pace(2*time.Millisecond), "a small tree")
-	assert.Equal(t, 240*time.Millisecond, pace(60*time.Millisecond))
-	assert.Equal(t, idle, pace(time.Hour))
+	assert.Equal(t, calm, paceFor(0))
+	assert.Equal(t, calm, paceFor(2*time.Millisecond), "a small tree")
+	assert.Equal(t, 240*time.Millisecond, paceFor(60*time.Millisecond))
+	assert.Equal(t, idle, paceFor(time.Hour))
 }
 
 // TestWhatIsWaitedForComesFirst in a list, wherever its path stands.
@@ -29,7 +29,7 @@ func TestWhatIsWaitedForComesFirst(t *testing.T) {
 	require.Len(t, d.Things, 3)
 	ranks := map[string]int{}
 	for _, thing := range d.Kinds(recognize.Mutex) {
-		ranks[thing.Path] = rank(thing)
+		ranks[thing.Path] = rankOf(thing)
 	}
 	assert.Less(t, ranks["/z"], ranks["/a"])
 	assert.Equal(t, ranks["/a"], ranks["/b"])

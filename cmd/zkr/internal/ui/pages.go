@@ -19,31 +19,31 @@ type page struct {
 	node     bool // about a single znode
 }
 
-// pages are in the order of the menu.
-func pages() []*page {
+// menuPages are in the order of the menu.
+func menuPages() []*page {
 	return []*page{
-		{at: "/", name: "Overview", hint: "Filter what is here", draw: (*drawing).overview},
-		{at: "/locks", name: "Locks", hint: "Filter by path, holder, session", draw: (*drawing).list, kinds: []recognize.Kind{recognize.Mutex, recognize.RWLock, recognize.Semaphore},
+		{at: "/", name: "Overview", hint: "Filter what is here", draw: (*drawing).drawOverview},
+		{at: "/locks", name: "Locks", hint: "Filter by path, holder, session", draw: (*drawing).drawList, kinds: []recognize.Kind{recognize.Mutex, recognize.RWLock, recognize.Semaphore},
 			about: "Mutexes, read/write locks and semaphores, with who holds them and who waits for whom. A lock shows while somebody has it, or waits for it."},
-		{at: "/elections", name: "Elections", hint: "Filter by path, candidate, session", draw: (*drawing).list, kinds: []recognize.Kind{recognize.Election},
+		{at: "/elections", name: "Elections", hint: "Filter by path, candidate, session", draw: (*drawing).drawList, kinds: []recognize.Kind{recognize.Election},
 			about: "Who leads, since when, and who comes next."},
-		{at: "/barriers", name: "Barriers", hint: "Filter by path, party", draw: (*drawing).list, kinds: []recognize.Kind{recognize.Barrier, recognize.Double, recognize.Gate},
+		{at: "/barriers", name: "Barriers", hint: "Filter by path, party", draw: (*drawing).drawList, kinds: []recognize.Kind{recognize.Barrier, recognize.Double, recognize.Gate},
 			about: "Gates that are closed, and barriers with who is there and how many are missing."},
-		{at: "/counters", name: "Counters", hint: "Filter by path", draw: (*drawing).list, kinds: []recognize.Kind{recognize.Counter},
+		{at: "/counters", name: "Counters", hint: "Filter by path", draw: (*drawing).drawList, kinds: []recognize.Kind{recognize.Counter},
 			about: "Counters, sequences and shared counts, and how they have changed since this page's server was started."},
-		{at: "/services", name: "Services", hint: "Filter by name, address", draw: (*drawing).list, kinds: []recognize.Kind{recognize.Service},
+		{at: "/services", name: "Services", hint: "Filter by name, address", draw: (*drawing).drawList, kinds: []recognize.Kind{recognize.Service},
 			about: "Services and their instances."},
-		{at: "/members", name: "Members", hint: "Filter by path, member", draw: (*drawing).list, kinds: []recognize.Kind{recognize.Group},
+		{at: "/members", name: "Members", hint: "Filter by path, member", draw: (*drawing).drawList, kinds: []recognize.Kind{recognize.Group},
 			about: "Groups and their members."},
-		{at: "/jobs", name: "Jobs", hint: "Filter by job, worker", draw: (*drawing).list, kinds: []recognize.Kind{recognize.Job},
+		{at: "/jobs", name: "Jobs", hint: "Filter by job, worker", draw: (*drawing).drawList, kinds: []recognize.Kind{recognize.Job},
 			about: "Jobs with their workers, numbered without a gap."},
-		{at: "/rebalancers", name: "Rebalancers", hint: "Filter by path, member, resource", draw: (*drawing).list, kinds: []recognize.Kind{recognize.Rebalancer},
+		{at: "/rebalancers", name: "Rebalancers", hint: "Filter by path, member, resource", draw: (*drawing).drawList, kinds: []recognize.Kind{recognize.Rebalancer},
 			about: "Groups that share resources, with the owner of each resource."},
-		{at: "/tasks", name: "Tasks", hint: "Filter by queue, worker", draw: (*drawing).list, kinds: []recognize.Kind{recognize.Tasks, recognize.Queue},
+		{at: "/tasks", name: "Tasks", hint: "Filter by queue, worker", draw: (*drawing).drawList, kinds: []recognize.Kind{recognize.Tasks, recognize.Queue},
 			about: "Task queues, with their workers and what has become of the tasks."},
-		{at: "/sessions", name: "Sessions", hint: "Filter by session, name, path", draw: (*drawing).sessions,
+		{at: "/sessions", name: "Sessions", hint: "Filter by session, name, path", draw: (*drawing).drawSessions,
 			about: "Sessions, with what each of them has. One without ephemeral znodes cannot be seen."},
-		{at: "/tree", name: "Tree", hint: "Filter the children", draw: (*drawing).tree, node: true},
+		{at: "/tree", name: "Tree", hint: "Filter the children", draw: (*drawing).drawTree, node: true},
 	}
 }
 
@@ -57,15 +57,15 @@ type link struct {
 	Gap      bool
 }
 
-// links is the menu.
-func (d *drawing) links() []link {
-	out := make([]link, 0, len(pages()))
-	for _, p := range pages() {
+// menuLinks is the menu.
+func (d *drawing) menuLinks() []link {
+	out := make([]link, 0, len(menuPages()))
+	for _, p := range menuPages() {
 		n := link{At: p.at, Name: p.name, Here: d.page.at == p.at, Counted: p.kinds != nil, Gap: p.at == "/locks" || p.at == "/sessions"}
 		for _, t := range d.Things {
 			if slices.Contains(p.kinds, t.Kind) {
 				n.Count++
-				n.Alarm = worse(n.Alarm, t.Worst())
+				n.Alarm = worseLevel(n.Alarm, t.Worst())
 			}
 		}
 		if p.at == "/sessions" {
@@ -79,8 +79,8 @@ func (d *drawing) links() []link {
 	return out
 }
 
-// worse is the worse of two levels; hints raise no alarm.
-func worse(a, b recognize.Level) recognize.Level {
+// worseLevel is the worse of two levels; hints raise no alarm.
+func worseLevel(a, b recognize.Level) recognize.Level {
 	switch {
 	case a == recognize.Bad || b == recognize.Bad:
 		return recognize.Bad
@@ -90,22 +90,22 @@ func worse(a, b recognize.Level) recognize.Level {
 	return ""
 }
 
-// matching are the things that match the filter.
-func (d *drawing) matching(things []*recognize.Thing) []*recognize.Thing {
+// matchingThings are the things that match the filter.
+func (d *drawing) matchingThings(things []*recognize.Thing) []*recognize.Thing {
 	if d.Filter == "" {
 		return things
 	}
 	out := []*recognize.Thing{}
 	for _, t := range things {
-		if d.fits(t) {
+		if d.thingFits(t) {
 			out = append(out, t)
 		}
 	}
 	return out
 }
 
-// fits reports whether something of a thing has the words of the filter.
-func (d *drawing) fits(t *recognize.Thing) bool {
+// thingFits reports whether something of a thing has the words of the filter.
+func (d *drawing) thingFits(t *recognize.Thing) bool {
 	words := strings.Fields(strings.ToLower(d.Filter))
 	has := func(texts ...string) {
 		for _, text := range texts {
@@ -148,8 +148,8 @@ func (d *drawing) fits(t *recognize.Thing) bool {
 // thousand elements, which a browser lays out quickly.
 const perPage = 50
 
-// span cuts a list into pages, and returns the requested page.
-func span[T any](d *drawing, all []T, most int) (shown []T, p paging) {
+// cutPage cuts a list into pages, and returns the requested page.
+func cutPage[T any](d *drawing, all []T, most int) (shown []T, p paging) {
 	p = paging{All: len(all), Page: d.Page, Pages: max(1, (len(all)+most-1)/most)}
 	p.Page = min(p.Page, p.Pages)
 	from := (p.Page - 1) * most
@@ -161,25 +161,25 @@ func span[T any](d *drawing, all []T, most int) (shown []T, p paging) {
 // paging is the shown part of a list.
 type paging struct{ All, From, To, Page, Pages int }
 
-// list draws the things of a page.
-func (d *drawing) list() []web.Block {
+// drawList draws the things of a page.
+func (d *drawing) drawList() []web.Block {
 	all := d.Kinds(d.page.kinds...)
-	fitting := slices.Clone(d.matching(all))
+	fitting := slices.Clone(d.matchingThings(all))
 	// Things with a problem come first, things without waiters last; otherwise
 	// by path.
 	slices.SortStableFunc(fitting, func(a, b *recognize.Thing) int {
-		return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a.Path, b.Path))
+		return cmp.Or(cmp.Compare(rankOf(a), rankOf(b)), strings.Compare(a.Path, b.Path))
 	})
-	shown, p := span(d, fitting, perPage)
-	out := []web.Block{d.block("title", "", d.heading(len(all), len(fitting)))}
+	shown, p := cutPage(d, fitting, perPage)
+	out := []web.Block{d.renderBlock("title", "", d.drawHeading(len(all), len(fitting)))}
 	for _, t := range shown {
-		out = append(out, d.thing(t))
+		out = append(out, d.drawThing(t))
 	}
-	return d.end(out, len(fitting), p)
+	return d.endList(out, len(fitting), p)
 }
 
-// rank orders things: the lower comes first.
-func rank(t *recognize.Thing) int {
+// rankOf orders things: the lower comes first.
+func rankOf(t *recognize.Thing) int {
 	switch t.Worst() {
 	case recognize.Bad:
 		return 0
@@ -197,13 +197,13 @@ func rank(t *recognize.Thing) int {
 	return 9
 }
 
-// end ends a list: with a note for an empty list, or with its pages.
-func (d *drawing) end(out []web.Block, shown int, p paging) []web.Block {
+// endList ends a list: with a note for an empty list, or with its pages.
+func (d *drawing) endList(out []web.Block, shown int, p paging) []web.Block {
 	if shown == 0 {
-		return append(out, d.block("empty", "", strings.ToLower(d.page.name)))
+		return append(out, d.renderBlock("empty", "", strings.ToLower(d.page.name)))
 	}
 	if p.Pages > 1 {
-		out = append(out, d.block("paging", "", p))
+		out = append(out, d.renderBlock("paging", "", p))
 	}
 	return out
 }
@@ -215,6 +215,6 @@ type heading struct {
 	Filtered     bool
 }
 
-func (d *drawing) heading(all, fitting int) heading {
+func (d *drawing) drawHeading(all, fitting int) heading {
 	return heading{d.page.name, d.page.about, all, fitting, d.Filter != ""}
 }

@@ -30,9 +30,9 @@ type chainOf struct {
 	Rest  int
 }
 
-// chips are a queue as a row. Each contender watches the previous one, unless
+// drawQueue draws a queue as a row. Each contender watches the previous one, unless
 // its link shows another relation.
-func chips(t *recognize.Thing) chainOf {
+func drawQueue(t *recognize.Thing) chainOf {
 	var out chainOf
 	for i, c := range t.Queue[:min(len(t.Queue), maxChips)] {
 		p := chip{Contender: c, Leads: c.Holds && t.Kind == recognize.Election}
@@ -47,7 +47,7 @@ func chips(t *recognize.Thing) chainOf {
 			class = append(class, "odd")
 		}
 		p.Class = strings.Join(class, " ")
-		p.Link, p.Says = relation(t, i)
+		p.Link, p.Says = describeRelation(t, i)
 		out.Chips = append(out.Chips, p)
 	}
 	out.Rest = len(t.Queue) - len(out.Chips)
@@ -73,8 +73,8 @@ func heldBy(c *recognize.Contender) *tenure {
 	return nil
 }
 
-// relation describes the contender at place i in relation to the previous one.
-func relation(t *recognize.Thing, i int) (class, says string) {
+// describeRelation describes the contender at place i in relation to the previous one.
+func describeRelation(t *recognize.Thing, i int) (class, says string) {
 	c := t.Queue[i]
 	switch {
 	case c.Holds:
@@ -91,20 +91,20 @@ func relation(t *recognize.Thing, i int) (class, says string) {
 	return "far", "watches " + strings.Join(names, ", ")
 }
 
-// chain names, for the shown waiters that do not watch the previous contender,
+// watchedNames names, for the shown waiters that do not watch the previous contender,
 // the watched contenders.
-func chain(t *recognize.Thing) []string {
+func watchedNames(t *recognize.Thing) []string {
 	var out []string
 	for i, c := range t.Queue[:min(len(t.Queue), maxChips)] {
-		if class, says := relation(t, i); class == "far" {
+		if class, says := describeRelation(t, i); class == "far" {
 			out = append(out, c.Name()+" "+says)
 		}
 	}
 	return out
 }
 
-// spark is a history as a line: the counter's value over time.
-func spark(points []Point) template.HTML {
+// drawHistory draws a history as a line: the counter's value over time.
+func drawHistory(points []Point) template.HTML {
 	const width, height = 300.0, 44.0
 	if len(points) < 2 {
 		return ""
@@ -140,8 +140,8 @@ type part struct {
 	N           int
 }
 
-// bar draws parts of a whole.
-func bar(parts []part) template.HTML {
+// drawBar draws parts of a whole.
+func drawBar(parts []part) template.HTML {
 	const width = 1000
 	total := 0
 	for _, p := range parts {
@@ -185,8 +185,8 @@ type cell struct {
 // maxCells is how many workers are drawn.
 const maxCells = 256
 
-// cells are a job's workers by their ids.
-func cells(j *recognize.JobState) []cell {
+// workerCells are a job's workers by their ids.
+func workerCells(j *recognize.JobState) []cell {
 	var out []cell
 	at := 0
 	for id := 0; id < j.Size && len(out) < maxCells; id++ {
@@ -224,8 +224,8 @@ const (
 	maxRows    = 40
 )
 
-// matrix draws the owners of the resources.
-func matrix(s *recognize.ShareState) grid {
+// ownerMatrix draws the owners of the resources.
+func ownerMatrix(s *recognize.ShareState) grid {
 	var g grid
 	moving := map[string]bool{}
 	for _, m := range s.Moves {
@@ -234,12 +234,12 @@ func matrix(s *recognize.ShareState) grid {
 	g.Columns = s.Resources
 	if len(g.Columns) > maxColumns {
 		g.Columns = slices.Clone(g.Columns)
-		slices.SortStableFunc(g.Columns, func(a, b string) int { return bit(moving[b]) - bit(moving[a]) })
+		slices.SortStableFunc(g.Columns, func(a, b string) int { return asBit(moving[b]) - asBit(moving[a]) })
 		g.Rest = len(g.Columns) - maxColumns
 		g.Columns = g.Columns[:maxColumns]
 	}
 	g.Others = max(0, len(s.Members)-maxRows)
-	for _, m := range few(maxRows, s.Members) {
+	for _, m := range firstOf(maxRows, s.Members) {
 		row := gridRow{ShareMember: m}
 		for _, c := range m.Cells {
 			if c != recognize.Comes {
@@ -254,15 +254,15 @@ func matrix(s *recognize.ShareState) grid {
 	return g
 }
 
-func bit(b bool) int {
+func asBit(b bool) int {
 	if b {
 		return 1
 	}
 	return 0
 }
 
-// dots are a semaphore's permits: true for held permits.
-func dots(p *recognize.Permits) []bool {
+// permitDots are a semaphore's permits: true for held permits.
+func permitDots(p *recognize.Permits) []bool {
 	const most = 64
 	if p.Total > most {
 		return nil
@@ -281,7 +281,7 @@ type slotsOf struct {
 	Missing int
 }
 
-func slots(m *recognize.Meeting) slotsOf {
+func partySlots(m *recognize.Meeting) slotsOf {
 	out := slotsOf{Here: m.Here[:min(len(m.Here), maxChips)]}
 	if len(m.Inside) == 0 || len(m.Here) > 0 { // else nobody is waited for
 		out.Missing = m.Missing()

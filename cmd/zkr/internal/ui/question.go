@@ -29,11 +29,11 @@ type question struct {
 	access access
 }
 
-func (s *server) question(r *http.Request, p *page) *question {
+func (s *server) parseQuestion(r *http.Request, p *page) *question {
 	form := r.URL.Query()
 	q := &question{Filter: form.Get("q"), Path: form.Get("path"), Page: 1}
-	if q.Refused = refusal(q.Filter); q.Refused != "" {
-		q.Filter = beginning(q.Filter, maxFilter)
+	if q.Refused = explainRefusal(q.Filter); q.Refused != "" {
+		q.Filter = cutBeginning(q.Filter, maxFilter)
 	}
 	if n, err := strconv.Atoi(form.Get("page")); err == nil && n > 0 {
 		q.Page = n
@@ -44,16 +44,16 @@ func (s *server) question(r *http.Request, p *page) *question {
 	return q
 }
 
-// code is the status of the answer.
-func (q *question) code() int {
+// statusCode is the status of the answer.
+func (q *question) statusCode() int {
 	if q.Refused != "" {
 		return http.StatusBadRequest
 	}
 	return http.StatusOK
 }
 
-// refusal describes the defect of a filter; "" for a valid filter.
-func refusal(filter string) string {
+// explainRefusal describes the defect of a filter; "" for a valid filter.
+func explainRefusal(filter string) string {
 	switch {
 	case len(filter) > maxFilter:
 		return "The filter is too long: " + strconv.Itoa(maxFilter) + " bytes at most."
@@ -63,9 +63,9 @@ func refusal(filter string) string {
 	return ""
 }
 
-// beginning is the beginning of a text, cut to most bytes without a broken
+// cutBeginning cuts a text to most bytes without a broken
 // character.
-func beginning(text string, most int) string {
+func cutBeginning(text string, most int) string {
 	text = text[:min(len(text), most)]
 	for len(text) > 0 {
 		if r, n := utf8.DecodeLastRuneInString(text); r != utf8.RuneError || n != 1 {

@@ -19,19 +19,19 @@ func TestFiltersAreBounded(t *testing.T) {
 		strings.Repeat("x", 201): "too long", strings.Repeat("ä", 101): "too long",
 	} {
 		if want == "" {
-			assert.Empty(t, refusal(filter), filter)
+			assert.Empty(t, explainRefusal(filter), filter)
 		}
-		assert.Contains(t, refusal(filter), want, filter)
+		assert.Contains(t, explainRefusal(filter), want, filter)
 	}
 	for text, want := range map[string]string{"": "", "abc": "abc", "abcd": "abcd", "abcde": "abcd", "abcä": "abc", "ääää": "ää", "abc\xff": "abc", "abcd\xff": "abcd"} {
-		assert.Equal(t, want, beginning(text, 4), "%q", text)
-		assert.True(t, utf8.ValidString(beginning(text, 4)))
+		assert.Equal(t, want, cutBeginning(text, 4), "%q", text)
+		assert.True(t, utf8.ValidString(cutBeginning(text, 4)))
 	}
 }
 
 // TestAccessListsNameUsersWithoutTheirHashes, which are as good as passwords.
 func TestAccessListsNameUsersWithoutTheirHashes(t *testing.T) {
-	list := func(a ...session.ACL) []right { return rights(a) }
+	list := func(a ...session.ACL) []right { return describeRights(a) }
 	acl := func(perms int32, scheme, id string) session.ACL {
 		return session.ACL{Perms: perms, Scheme: scheme, ID: id}
 	}
@@ -55,11 +55,11 @@ func TestAccessListsAreAskedForAgain(t *testing.T) {
 	now := time.Now()
 	stat := session.Stat{Czxid: 5, Mzxid: 7}
 	n := recognize.NewNode("/n", nil, stat)
-	assert.True(t, access{}.old(n, now), "they never were")
-	assert.False(t, access{at: now.Add(-time.Hour), of: stat}.old(n, now))
-	assert.True(t, access{at: now, of: session.Stat{Czxid: 5, Mzxid: 6}}.old(n, now), "the znode was written")
-	assert.True(t, access{at: now, of: session.Stat{Czxid: 5, Mzxid: 7, Aversion: 1}}.old(n, now))
+	assert.True(t, access{}.needsRefresh(n, now), "they never were")
+	assert.False(t, access{at: now.Add(-time.Hour), of: stat}.needsRefresh(n, now))
+	assert.True(t, access{at: now, of: session.Stat{Czxid: 5, Mzxid: 6}}.needsRefresh(n, now), "the znode was written")
+	assert.True(t, access{at: now, of: session.Stat{Czxid: 5, Mzxid: 7, Aversion: 1}}.needsRefresh(n, now))
 	failed := access{at: now, of: stat, err: errors.New("no connection")}
-	assert.False(t, failed.old(n, now))
-	assert.True(t, failed.old(n, now.Add(2*askLimit)))
+	assert.False(t, failed.needsRefresh(n, now))
+	assert.True(t, failed.needsRefresh(n, now.Add(2*askLimit)))
 }

@@ -23,20 +23,20 @@ type server struct {
 func Handler(m *Model, where string) http.Handler {
 	s := &server{model: m, where: where, of: where + "\x00" + m.root}
 	mux := http.NewServeMux()
-	for _, p := range pages() {
-		mux.HandleFunc("GET "+p.at+map[bool]string{true: "{$}"}[p.at == "/"], func(w http.ResponseWriter, r *http.Request) { s.page(w, r, p) })
-		mux.HandleFunc("GET /live"+p.at, func(w http.ResponseWriter, r *http.Request) { s.live(w, r, p) })
+	for _, p := range menuPages() {
+		mux.HandleFunc("GET "+p.at+map[bool]string{true: "{$}"}[p.at == "/"], func(w http.ResponseWriter, r *http.Request) { s.servePage(w, r, p) })
+		mux.HandleFunc("GET /live"+p.at, func(w http.ResponseWriter, r *http.Request) { s.serveStream(w, r, p) })
 	}
-	mux.HandleFunc("GET /api/things", s.api)
+	mux.HandleFunc("GET /api/things", s.serveAPI)
 	mux.HandleFunc("GET "+web.Assets, web.Asset)
-	mux.HandleFunc("GET /", s.missing)
+	mux.HandleFunc("GET /", s.serveMissing)
 	return web.ReadOnly(web.Compress(mux))
 }
 
-// page writes a page.
-func (s *server) page(w http.ResponseWriter, r *http.Request, p *page) {
-	q := s.question(r, p)
-	regions, err := s.regions(r.Context(), p, q)
+// servePage writes a page.
+func (s *server) servePage(w http.ResponseWriter, r *http.Request, p *page) {
+	q := s.parseQuestion(r, p)
+	regions, err := s.drawRegions(r.Context(), p, q)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
@@ -49,37 +49,37 @@ func (s *server) page(w http.ResponseWriter, r *http.Request, p *page) {
 		f.Title = recognize.Text([]byte(q.Path), 80) + " · zkr ui"
 		f.Hidden["path"] = q.Path
 	}
-	f.Serve(w, r, q.code())
+	f.Serve(w, r, q.statusCode())
 }
 
-// live keeps a page up to date.
-func (s *server) live(w http.ResponseWriter, r *http.Request, p *page) {
-	q := s.question(r, p)
-	web.Stream(w, r, &s.model.Hub, s.of, func() ([]web.Region, error) { return s.regions(r.Context(), p, q) })
+// serveStream keeps a page up to date.
+func (s *server) serveStream(w http.ResponseWriter, r *http.Request, p *page) {
+	q := s.parseQuestion(r, p)
+	web.Stream(w, r, &s.model.Hub, s.of, func() ([]web.Region, error) { return s.drawRegions(r.Context(), p, q) })
 }
 
-// regions are a page's parts as of now.
-func (s *server) regions(ctx context.Context, p *page, q *question) ([]web.Region, error) {
+// drawRegions draws a page's parts as of now.
+func (s *server) drawRegions(ctx context.Context, p *page, q *question) ([]web.Region, error) {
 	v := s.model.View()
-	if n, ok := v.Lookup(q.Path); ok && p.node && !v.Health.Stale && q.access.old(n, time.Now()) {
-		q.access = s.asker.ask(ctx, s.model, n)
+	if n, ok := v.Lookup(q.Path); ok && p.node && !v.Health.Stale && q.access.needsRefresh(n, time.Now()) {
+		q.access = s.asker.readAccess(ctx, s.model, n)
 	}
 	d := &drawing{View: v, question: *q, page: p}
-	blocks, err := d.draw()
+	blocks, err := d.drawPage()
 	if err != nil {
 		return nil, err
 	}
 	return []web.Region{
-		{Name: "status", Blocks: []web.Block{d.block("status", "", v.Health)}},
-		{Name: "nav", Blocks: []web.Block{d.block("nav", "", d.links())}},
+		{Name: "status", Blocks: []web.Block{d.renderBlock("status", "", v.Health)}},
+		{Name: "nav", Blocks: []web.Block{d.renderBlock("nav", "", d.menuLinks())}},
 		{Name: "main", Blocks: blocks},
 	}, d.err
 }
 
-// missing answers for a page that does not exist.
-func (s *server) missing(w http.ResponseWriter, r *http.Request) {
-	p := &page{at: r.URL.Path, name: "Not found", draw: (*drawing).missing}
-	regions, err := s.regions(r.Context(), p, &question{})
+// serveMissing answers for a page that does not exist.
+func (s *server) serveMissing(w http.ResponseWriter, r *http.Request) {
+	p := &page{at: r.URL.Path, name: "Not found", draw: (*drawing).drawMissing}
+	regions, err := s.drawRegions(r.Context(), p, &question{})
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return

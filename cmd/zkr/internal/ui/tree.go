@@ -46,33 +46,33 @@ type child struct {
 	Children int
 }
 
-// tree draws a znode and its children.
-func (d *drawing) tree() []web.Block {
+// drawTree draws a znode and its children.
+func (d *drawing) drawTree() []web.Block {
 	n, ok := d.Lookup(d.Path)
-	page := leafPage{Crumbs: d.crumbs(), Up: parent(d.Root, d.Path)}
+	page := leafPage{Crumbs: d.pathCrumbs(), Up: parentPath(d.Root, d.Path)}
 	if !ok {
 		page.Up = page.Crumbs[len(page.Crumbs)-1].Path
-		return []web.Block{d.block("crumbs", "", page), d.block("gone", "", d.Path)}
+		return []web.Block{d.renderBlock("crumbs", "", page), d.renderBlock("gone", "", d.Path)}
 	}
 	page.Node, page.Thing, page.Owner = n, d.Of(d.Path), d.Session(recognize.SessionID(n.Stat.EphemeralOwner))
 	page.Binary = !utf8.Valid(n.Data) && n.Whole()
 	page.Text, page.Cut = recognize.Lines(n.Data, maxData)
 	page.Cut = page.Cut || !n.Whole()
 	if d.access.err == nil {
-		page.Access, page.Asked = rights(d.access.list), d.access.at
+		page.Access, page.Asked = describeRights(d.access.list), d.access.at
 	}
-	out := []web.Block{d.block("crumbs", "", page)}
+	out := []web.Block{d.renderBlock("crumbs", "", page)}
 	if page.Thing != nil && page.Thing.Path == n.Path {
-		b := d.thing(page.Thing)
+		b := d.drawThing(page.Thing)
 		b.Class = ""
 		out = append(out, b)
 	}
-	out = append(out, d.block("facts", "half", page), d.block("data", "half", page))
-	return append(out, d.children()...)
+	out = append(out, d.renderBlock("facts", "half", page), d.renderBlock("data", "half", page))
+	return append(out, d.drawChildren()...)
 }
 
-// children draws the list of children, by pages.
-func (d *drawing) children() []web.Block {
+// drawChildren draws the list of children, by pages.
+func (d *drawing) drawChildren() []web.Block {
 	all := d.Children(d.Path)
 	if t := d.Of(d.Path); t != nil && t.Path == d.Path && len(t.Queue) > 0 {
 		all = inLine(t, all)
@@ -88,13 +88,13 @@ func (d *drawing) children() []web.Block {
 		}
 		fitting = append(fitting, c)
 	}
-	shown, p := span(d, fitting, perTree)
-	out := []web.Block{d.block("children", "", struct {
+	shown, p := cutPage(d, fitting, perTree)
+	out := []web.Block{d.renderBlock("children", "", struct {
 		All, Fitting int
 		Shown        []child
 	}{len(all), len(fitting), shown})}
 	if p.Pages > 1 {
-		out = append(out, d.block("paging", "", p))
+		out = append(out, d.renderBlock("paging", "", p))
 	}
 	return out
 }
@@ -120,8 +120,8 @@ func hasWords(filter string, texts []string) bool {
 	return true
 }
 
-// crumbs is the way from the root to the znode, as far as it exists.
-func (d *drawing) crumbs() []crumb {
+// pathCrumbs is the way from the root to the znode, as far as it exists.
+func (d *drawing) pathCrumbs() []crumb {
 	out := []crumb{{recognize.Text([]byte(d.Root), 200), d.Root}}
 	at := strings.TrimSuffix(d.Root, "/")
 	rest, below := strings.CutPrefix(d.Path, at+"/")
@@ -138,8 +138,8 @@ func (d *drawing) crumbs() []crumb {
 	return out
 }
 
-// parent is the path above, or "" at the root.
-func parent(root, path string) string {
+// parentPath is the path above, or "" at the root.
+func parentPath(root, path string) string {
 	if path == root {
 		return ""
 	}

@@ -14,13 +14,13 @@ type titled struct {
 	Kind string `json:"kind"`
 }
 
-// party recognizes our barriers, by the record or by the waiting parties: the
+// recognizeBarrier recognizes our barriers, by the record or by the waiting parties: the
 // record is written with the first round.
-func party(l *looker, s *spot) *Thing {
-	r, err := decoded(s.Node, barrierformat.Parse)
+func recognizeBarrier(l *looker, s *spot) *Thing {
+	r, err := decodeNode(s.Node, barrierformat.Parse)
 	q := barrierformat.Parties(s.names())
 	if err != nil {
-		t, _ := read[titled](s.Node)
+		t, _ := readRecord[titled](s.Node)
 		r = barrierformat.Record{Kind: t.Kind}
 	}
 	if r.Kind != barrierformat.KindBarrier && r.Kind != barrierformat.KindDouble && !slices.ContainsFunc(q.Entries, func(e znode.Entry) bool { return partyID(e.Name) != "" }) {
@@ -31,25 +31,25 @@ func party(l *looker, s *spot) *Thing {
 		t.Kind = Double
 	}
 	if err != nil && len(s.Data) > 0 && s.Data[0] == '{' {
-		t.problem(Bad, s.Path, "the barrier's record %s: nobody can pass", s.unread(err))
+		t.addProblem(Bad, s.Path, "the barrier's record %s: nobody can pass", s.unreadReason(err))
 	}
 	if err == nil && r.Czxid != s.Stat.Czxid {
-		t.problem(Hint, s.Path, "its record was written for another path, and counts for nothing")
+		t.addProblem(Hint, s.Path, "its record was written for another path, and counts for nothing")
 		r.Released, t.Meeting.Round = nil, 0
 	}
 	ids := map[string]bool{}
 	for _, e := range q.Entries {
 		c := s.child(e.Name)
-		c.own(t)
+		c.assignTo(t)
 		m := Member{Path: c.Path, ID: partyID(e.Name), Session: SessionID(c.Stat.EphemeralOwner), Since: c.Created(), Data: Text(c.Data, idWidth)}
 		if c.persistent() {
-			t.problem(Bad, c.Path, "orphan: "+lasting, m.Name())
+			t.addProblem(Bad, c.Path, "orphan: "+lasting, m.Name())
 		}
 		switch {
 		case t.Kind == Double && r.Released.Contains(e.Seq):
 			t.Meeting.Inside = append(t.Meeting.Inside, m)
 		case ids[m.ID]:
-			t.problem(Hint, c.Path, "%s is here twice, and counts once", m.Name())
+			t.addProblem(Hint, c.Path, "%s is here twice, and counts once", m.Name())
 		default:
 			ids[m.ID] = true
 			t.Meeting.Here = append(t.Meeting.Here, m)
@@ -65,12 +65,12 @@ func party(l *looker, s *spot) *Thing {
 func (m *Meeting) state() string {
 	var parts []string
 	if n := len(m.Inside); n > 0 {
-		parts = append(parts, several(n, "is inside", "are inside"))
+		parts = append(parts, formatSeveral(n, "is inside", "are inside"))
 	}
 	switch {
 	case len(m.Here) == 0 && len(m.Inside) > 0:
 	case m.Parties == 0:
-		parts = append(parts, several(len(m.Here), "waits", "wait"))
+		parts = append(parts, formatSeveral(len(m.Here), "waits", "wait"))
 	default:
 		parts = append(parts, strconv.Itoa(len(m.Here))+" of "+strconv.Itoa(m.Parties)+" are here")
 	}
@@ -86,6 +86,6 @@ func partyID(name string) string {
 // claimBeside claims a node beside a thing's path.
 func (l *looker) claimBeside(t *Thing, path string) {
 	if s := l.find(path); s != nil {
-		s.claim(t)
+		s.claimTree(t)
 	}
 }

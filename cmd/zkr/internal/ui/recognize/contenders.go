@@ -36,9 +36,9 @@ var forms = []form{
 	{Mutex, "contenders named x- and their session, as ZooKeeper's own WriteLock", []string{markOwn}, []string{"-"}},
 }
 
-// contenders tells queues.
-func contenders(l *looker, s *spot) *Thing {
-	seen := s.markers()
+// recognizeQueue recognizes queues.
+func recognizeQueue(l *looker, s *spot) *Thing {
+	seen := s.childMarkers()
 	if len(seen) == 0 {
 		return nil
 	}
@@ -51,30 +51,30 @@ func contenders(l *looker, s *spot) *Thing {
 		if !slices.ContainsFunc(f.telling, func(m string) bool { return seen[m] }) {
 			t.Guess = looksLike(f.kind, "ephemeral children are named "+strings.Trim(f.telling[i], "-")+" and a number")
 		} else if f.kind == Mutex && f.telling[0] != markOwn {
-			l.rivals(t, s, seen)
+			l.tellRivals(t, s, seen)
 		}
-		l.line(t, s, f.markers)
+		l.readQueue(t, s, f.markers)
 		if f.kind == Semaphore {
-			l.semaphore(t, s)
+			l.readSemaphore(t, s)
 		}
-		l.verdict(t)
-		l.suspicions(t)
+		l.setState(t)
+		l.findSuspicions(t)
 		_, kazoo := seen[lockformat.KazooLock]
 		_, reads := seen[lockformat.KazooRead]
 		if (seen[lockformat.CuratorMutex] || seen[lockformat.CuratorRead] || seen[lockformat.CuratorWrite] || seen[lockformat.CuratorLatch]) && (kazoo || reads) {
-			t.problem(Warn, t.Path, "Curator's and Kazoo's names are mixed: Curator sorts Kazoo's wrongly, and Kazoo heeds Curator's only if told to")
+			t.addProblem(Warn, t.Path, "Curator's and Kazoo's names are mixed: Curator sorts Kazoo's wrongly, and Kazoo heeds Curator's only if told to")
 		}
-		if others := unheeded(seen, f.markers); others != "" && f.telling[0] != markOwn {
-			t.problem(Warn, t.Path, "contenders of another recipe are here too (%s): these and those do not heed each other, and may hold at once", others)
+		if others := unheededMarkers(seen, f.markers); others != "" && f.telling[0] != markOwn {
+			t.addProblem(Warn, t.Path, "contenders of another recipe are here too (%s): these and those do not heed each other, and may hold at once", others)
 		}
 		return t
 	}
 	return nil
 }
 
-// unheeded are the markers of contenders outside this queue: exact library
+// unheededMarkers are the markers of contenders outside this queue: exact library
 // names of another recipe.
-func unheeded(seen map[string]bool, markers []string) string {
+func unheededMarkers(seen map[string]bool, markers []string) string {
 	var others []string
 	for _, m := range []string{lockformat.CuratorMutex, lockformat.KazooLock, lockformat.CuratorRead, lockformat.CuratorWrite, lockformat.KazooRead, lockformat.CuratorLatch, markPermit} {
 		if seen[m] && !slices.Contains(markers, m) {
@@ -84,10 +84,10 @@ func unheeded(seen map[string]bool, markers []string) string {
 	return strings.Join(others, ", ")
 }
 
-// markers are the markers in the children's names: true for an exact library
+// childMarkers are the markers in the children's names: true for an exact library
 // name. Other names count only for ephemeral nodes, because contenders are
 // ephemeral: any folder may be called deadlock-0000000001.
-func (s *spot) markers() map[string]bool {
+func (s *spot) childMarkers() map[string]bool {
 	var seen map[string]bool
 	add := func(mark string, sure bool) {
 		if seen == nil {
@@ -96,11 +96,11 @@ func (s *spot) markers() map[string]bool {
 		seen[mark] = seen[mark] || sure
 	}
 	for _, c := range s.children {
-		switch mark, before := marker(c.name); {
+		switch mark, before := findMarker(c.name); {
 		case mark == "" && ofSession(c.name, c.Stat.EphemeralOwner):
 			add(markOwn, true)
 		case mark == "" || mark == lockformat.CuratorLease:
-		case exact(mark, before):
+		case isExactName(mark, before):
 			add(mark, true)
 		case c.ephemeral():
 			add(mark, false)
@@ -109,16 +109,16 @@ func (s *spot) markers() map[string]bool {
 	return seen
 }
 
-// line makes the queue of a thing out of a node's children, in its order.
-func (l *looker) line(t *Thing, s *spot, markers []string) {
+// readQueue makes the queue of a thing out of a node's children, in its order.
+func (l *looker) readQueue(t *Thing, s *spot, markers []string) {
 	q := znode.Parse(s.names(), markers...)
 	if q.Exhausted {
-		t.problem(Bad, s.Path, "a contender has a number that does not tell who came first: numbers are used up; delete the path when nobody uses it")
+		t.addProblem(Bad, s.Path, "a contender has a number that does not tell who came first: numbers are used up; delete the path when nobody uses it")
 	}
 	places := make(map[string]int, len(q.Entries))
 	for i, e := range q.Entries {
 		places[e.Name] = i
-		t.Queue = append(t.Queue, l.contender(t, s.child(e.Name), e))
+		t.Queue = append(t.Queue, l.readContender(t, s.child(e.Name), e))
 	}
 	t.Strangers = len(s.children) - len(q.Entries)
 	if q.Exhausted {
@@ -126,9 +126,9 @@ func (l *looker) line(t *Thing, s *spot, markers []string) {
 		return
 	}
 	if n := len(q.Entries); n > 0 && q.Entries[n-1].Seq >= session.SequenceWarning {
-		t.problem(Warn, s.Path, "the numbers of this path will be used up: the last one is %d of 2147483647", q.Entries[n-1].Seq)
+		t.addProblem(Warn, s.Path, "the numbers of this path will be used up: the last one is %d of 2147483647", q.Entries[n-1].Seq)
 	}
-	rule := l.rule(t, s)
+	rule := l.ruleFor(t, s)
 	for i, c := range t.Queue {
 		if i > 0 && !t.Queue[i-1].Holds && i >= Shown {
 			break // a contender behind a waiting contender waits, too; see contender.Rule
@@ -144,13 +144,13 @@ func (l *looker) line(t *Thing, s *spot, markers []string) {
 		}
 	}
 	if t.Kind == Mutex {
-		l.delayed(t, s)
+		l.applyDelay(t, s)
 	}
 }
 
-// contender reads a contender.
-func (l *looker) contender(t *Thing, s *spot, e znode.Entry) *Contender {
-	s.own(t)
+// readContender reads a contender.
+func (l *looker) readContender(t *Thing, s *spot, e znode.Entry) *Contender {
+	s.assignTo(t)
 	c := &Contender{
 		Path: s.Path, ID: idIn(s.Node), Seq: e.Seq, Session: SessionID(s.Stat.EphemeralOwner),
 		Token: s.Stat.Czxid, Entered: s.Created(), Denied: s.Denied,
@@ -178,7 +178,7 @@ type identified struct {
 
 // idIn is the owner's id in the data of a node.
 func idIn(n *Node) string {
-	if r, ok := read[identified](n); ok && r.ID != "" {
+	if r, ok := readRecord[identified](n); ok && r.ID != "" {
 		return Text([]byte(r.ID), idWidth)
 	}
 	if d := string(n.Data); d == revoked || d == ownData {
@@ -187,8 +187,8 @@ func idIn(n *Node) string {
 	return Text(n.Data, idWidth)
 }
 
-// rule is the rule of the thing's recipe.
-func (l *looker) rule(t *Thing, s *spot) contender.Rule {
+// ruleFor is the rule of the thing's recipe.
+func (l *looker) ruleFor(t *Thing, s *spot) contender.Rule {
 	switch t.Kind {
 	case RWLock:
 		writes := lockformat.Writes
@@ -221,8 +221,8 @@ func (l *looker) rule(t *Thing, s *spot) contender.Rule {
 	return contender.Exclusive
 }
 
-// verdict sets the state of a queue, unless already known.
-func (l *looker) verdict(t *Thing) {
+// setState sets the state of a queue, unless already known.
+func (l *looker) setState(t *Thing) {
 	if t.State != "" {
 		return
 	}
@@ -238,28 +238,28 @@ func (l *looker) verdict(t *Thing) {
 	case len(holders) == 0:
 		t.State = "free"
 	case t.Kind == RWLock && t.Queue[0].Role == "read":
-		t.State = "read by " + named(holders)
+		t.State = "read by " + joinNames(holders)
 	case t.Kind == RWLock:
-		t.State = "written by " + named(holders)
+		t.State = "written by " + joinNames(holders)
 	default:
-		t.State = verb + named(holders)
+		t.State = verb + joinNames(holders)
 	}
 	switch n := t.Waiting(); {
 	case n > 0 && t.Kind == Election:
-		t.State += ", " + count(n, "candidate") + " behind"
+		t.State += ", " + formatCount(n, "candidate") + " behind"
 	case n > 0:
-		t.State += ", " + several(n, "waits", "wait")
+		t.State += ", " + formatSeveral(n, "waits", "wait")
 	}
 	switch p := t.Permits; {
 	case p != nil && p.Total == 0 && len(holders) > 0:
-		t.State = "held by " + named(holders)
+		t.State = "held by " + joinNames(holders)
 		if n := t.Waiting(); n > 0 {
-			t.State += ", perhaps by " + several(n, "other", "others") + " too"
+			t.State += ", perhaps by " + formatSeveral(n, "other", "others") + " too"
 		}
 	case p != nil && p.Total > 0:
-		t.State = strconv.Itoa(p.Free()) + " of " + count(p.Total, "permit") + " free"
+		t.State = strconv.Itoa(p.Free()) + " of " + formatCount(p.Total, "permit") + " free"
 		if n := t.Waiting(); n > 0 {
-			t.State += ", " + several(n, "waits", "wait")
+			t.State += ", " + formatSeveral(n, "waits", "wait")
 		}
 	}
 }

@@ -16,15 +16,15 @@ import (
 // counter: settings change rarely.
 const manyVersions = 100
 
-// counter recognizes counters: by a writer's mark, or by a number in one of
+// recognizeCounter recognizes counters: by a writer's mark, or by a number in one of
 // their formats together with another hint. Numbers alone are settings, ports,
 // passwords.
-func counter(l *looker, s *spot) *Thing {
+func recognizeCounter(l *looker, s *spot) *Thing {
 	if !s.persistent() || s.Path == "/" {
 		return nil
 	}
-	writers, guess := s.writers(), ""
-	value, format, ok := number(s.Node, len(writers) > 0)
+	writers, guess := s.writerMarks(), ""
+	value, format, ok := parseNumber(s.Node, len(writers) > 0)
 	if len(writers) == 0 {
 		if !ok || len(s.children) > 0 {
 			return nil
@@ -40,7 +40,7 @@ func counter(l *looker, s *spot) *Thing {
 		ok = ok || s.Size == 0 // empty data means 0, if the node is known to be a counter
 	}
 	for _, c := range writers {
-		c.claim(t)
+		c.claimTree(t)
 		t.Members = append(t.Members, Member{Path: c.Path, Session: SessionID(c.Stat.EphemeralOwner), Since: c.Created()})
 	}
 	t.Number = &Number{
@@ -48,14 +48,14 @@ func counter(l *looker, s *spot) *Thing {
 	}
 	if t.State = strconv.FormatInt(value, 10); !ok {
 		t.State, t.Number.Value = "not readable", nil
-		t.problem(Bad, s.Path, "its %s are no number in any format of a counter", count(s.Size, "byte"))
+		t.addProblem(Bad, s.Path, "its %s are no number in any format of a counter", formatCount(s.Size, "byte"))
 	}
 	return t
 }
 
-// writers are the marks of our counters' writers, which live as long as the
+// writerMarks are the marks of our counters' writers, which live as long as the
 // writers' sessions.
-func (s *spot) writers() (out []*spot) {
+func (s *spot) writerMarks() (out []*spot) {
 	for _, c := range s.children {
 		if counterformat.IsWriter(c.name) && c.Size == 0 && !c.persistent() {
 			out = append(out, c)
@@ -66,13 +66,13 @@ func (s *spot) writers() (out []*spot) {
 
 // countsBecause is the hint at a counter; "" for a mere number.
 func (l *looker) countsBecause(s *spot, format string) string {
-	up := l.find(above(s.Path))
+	up := l.find(parentPath(s.Path))
 	switch {
-	case noun(s.name, counterWords):
+	case endsInNoun(s.name, counterWords):
 		return "of its name, and because its data is a number"
-	case up != nil && noun(up.name, counterWords):
+	case up != nil && endsInNoun(up.name, counterWords):
 		return "of its parent's name, and because its data is a number"
-	case up != nil && slices.Contains(l.counted(up), format):
+	case up != nil && slices.Contains(l.countedFormats(up), format):
 		return "its data is a number of the same format as a counter's beside it"
 	case s.Stat.Version >= manyVersions:
 		return "its data is a number that was set " + strconv.Itoa(int(s.Stat.Version)) + " times"
@@ -80,14 +80,14 @@ func (l *looker) countsBecause(s *spot, format string) string {
 	return ""
 }
 
-// counted are the formats of the children known to be counters.
-func (l *looker) counted(s *spot) []string {
+// countedFormats are the formats of the children known to be counters.
+func (l *looker) countedFormats(s *spot) []string {
 	if s.formats != nil {
 		return s.formats
 	}
 	formats := []string{}
 	for _, c := range s.children {
-		if format := c.counts(); format != "" && !slices.Contains(formats, format) {
+		if format := c.counterFormat(); format != "" && !slices.Contains(formats, format) {
 			formats = append(formats, format)
 		}
 	}
@@ -97,22 +97,22 @@ func (l *looker) counted(s *spot) []string {
 	return formats
 }
 
-// counts is the format of a node known to be a counter; "" for other nodes.
-func (s *spot) counts() string {
-	if s == nil || len(s.writers()) == 0 {
+// counterFormat is the format of a node known to be a counter; "" for other nodes.
+func (s *spot) counterFormat() string {
+	if s == nil || len(s.writerMarks()) == 0 {
 		return ""
 	}
-	_, format, ok := number(s.Node, true)
+	_, format, ok := parseNumber(s.Node, true)
 	if !ok {
 		return ""
 	}
 	return format
 }
 
-// number reads a counter's data. Binary numbers are distinguished from text by
+// parseNumber reads a counter's data. Binary numbers are distinguished from text by
 // bytes that text does not have: a zero, or an invisible byte. If the node is
 // known to be a counter, all data except decimal digits is binary.
-func number(n *Node, certain bool) (value int64, format string, ok bool) {
+func parseNumber(n *Node, certain bool) (value int64, format string, ok bool) {
 	switch {
 	case n.Size == 0:
 		return 0, "empty, which says 0", false
@@ -153,11 +153,11 @@ func looksLikeText(data []byte) bool {
 	return true
 }
 
-// delayed applies the lock delay's node beside the mutex to the head of the
+// applyDelay applies the lock delay's node beside the mutex to the head of the
 // queue. A holder writes a note there when it has the mutex. If the note names
 // another contender, this contender was lost, and the head may be waiting for
 // the end of the delay.
-func (l *looker) delayed(t *Thing, s *spot) {
+func (l *looker) applyDelay(t *Thing, s *spot) {
 	note := l.find(s.Path + lockformat.DelaySuffix)
 	if note == nil || len(t.Queue) == 0 || t.Queue[0].Denied {
 		return
@@ -172,16 +172,16 @@ func (l *looker) delayed(t *Thing, s *spot) {
 		head.Holds, head.Since = false, time.Time{}
 		t.State = head.Name() + " is next, perhaps waiting for the lock delay"
 		if n := t.Waiting() - 1; n > 0 {
-			t.State += ", " + several(n, "waits", "wait") + " behind"
+			t.State += ", " + formatSeveral(n, "waits", "wait") + " behind"
 		}
 	}
 }
 
-// delay recognizes the node beside a mutex with a lock delay, which outlives
+// recognizeDelay recognizes the node beside a mutex with a lock delay, which outlives
 // the mutex' path. The two nodes may have been read at different moments, and a
 // new holder writes its note only after the grant: a difference alone does not
 // mean a lost holder.
-func delay(l *looker, s *spot) *Thing {
+func recognizeDelay(l *looker, s *spot) *Thing {
 	path, ok := strings.CutSuffix(s.Path, lockformat.DelaySuffix)
 	said, token, noted := lockformat.ParseDelay(s.Data)
 	at := l.find(path)
@@ -189,19 +189,19 @@ func delay(l *looker, s *spot) *Thing {
 		return nil
 	}
 	lost := func(t *Thing) {
-		t.problem(Hint, s.Path, "the last holder (token %d) was lost, and did not release: who uses the lock delay waits for it", token)
+		t.addProblem(Hint, s.Path, "the last holder (token %d) was lost, and did not release: who uses the lock delay waits for it", token)
 	}
 	if at != nil && at.claimed != nil && at.claimed.Path == path && at.claimed.Kind == Mutex {
 		t := at.claimed
-		s.claim(t)
-		if q := t.Queue; said && len(q) > 0 && !q[0].Denied && token != q[0].Token && !l.fresh(q[0].Entered, settling) && !l.fresh(s.Modified(), settling) {
+		s.claimTree(t)
+		if q := t.Queue; said && len(q) > 0 && !q[0].Denied && token != q[0].Token && !l.isRecent(q[0].Entered, settling) && !l.isRecent(s.Modified(), settling) {
 			lost(t)
 		}
 		return nil
 	}
 	t := &Thing{Kind: Mutex, Path: path, How: "the node beside it for a lock delay: ours", State: "free"}
 	switch {
-	case said && l.fresh(s.Modified(), settling):
+	case said && l.isRecent(s.Modified(), settling):
 		t.State = "held a moment ago"
 	case said:
 		t.State = "free, but the last holder did not release it"

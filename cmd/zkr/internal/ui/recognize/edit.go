@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// plant puts changes into the tree: new and changed nodes, nil for removed
+// plantChanges puts changes into the tree: new and changed nodes, nil for removed
 // nodes. Spots of other worlds do not change: changed spots, and all their
 // ancestors, are copied.
-func (u *revision) plant() {
+func (u *revision) plantChanges() {
 	if u.top == nil {
 		u.top = &spot{Node: &Node{Path: "/"}, ghost: true, plain: true, gen: u.gen}
 	}
 	if n, changed := u.changes["/"]; changed {
-		top := u.edit("/")
+		top := u.editSpot("/")
 		if top.ghost = n == nil; n != nil {
 			top.Node = n
 		}
@@ -22,7 +22,7 @@ func (u *revision) plant() {
 	parents := map[string][]string{}
 	for path := range u.changes {
 		if path != "/" {
-			parents[above(path)] = append(parents[above(path)], path)
+			parents[parentPath(path)] = append(parents[parentPath(path)], path)
 		}
 	}
 	sorted := slices.Sorted(maps.Keys(parents)) // parents before their children
@@ -33,41 +33,41 @@ func (u *revision) plant() {
 			continue // they have gone with their parent
 		}
 		slices.Sort(paths)
-		u.merge(u.edit(parent), paths)
+		u.mergeChildren(u.editSpot(parent), paths)
 	}
 	for _, parent := range slices.Backward(sorted) {
-		u.exorcise(parent)
+		u.removeGhosts(parent)
 	}
 }
 
-// edit finds a node for a change, or makes a ghost.
-func (u *revision) edit(path string) *spot {
+// editSpot finds a node for a change, or makes a ghost.
+func (u *revision) editSpot(path string) *spot {
 	if path == "/" {
 		if u.top.gen != u.gen {
-			u.top = u.copied(u.top)
+			u.top = u.copySpot(u.top)
 		}
 		return u.top
 	}
-	parent, name := u.edit(above(path)), path[strings.LastIndexByte(path, '/')+1:]
+	parent, name := u.editSpot(parentPath(path)), path[strings.LastIndexByte(path, '/')+1:]
 	i, ok := parent.index(name)
 	switch {
 	case !ok:
 		parent.children = slices.Insert(parent.children, i, &spot{Node: &Node{Path: path}, name: name, ghost: true, plain: true, gen: u.gen})
 	case parent.children[i].gen != u.gen:
-		parent.children[i] = u.copied(parent.children[i])
+		parent.children[i] = u.copySpot(parent.children[i])
 	}
 	return parent.children[i]
 }
 
-// copied is a copy of a spot, for a change.
-func (u *revision) copied(s *spot) *spot {
+// copySpot copies a spot for a change.
+func (u *revision) copySpot(s *spot) *spot {
 	out := *s
 	out.gen, out.children = u.gen, slices.Clone(s.children)
 	return &out
 }
 
-// merge puts changes of children, in their order, into the list of them.
-func (u *revision) merge(parent *spot, paths []string) {
+// mergeChildren puts changes of children, in their order, into the list of them.
+func (u *revision) mergeChildren(parent *spot, paths []string) {
 	old := parent.children
 	out := make([]*spot, 0, len(old)+len(paths))
 	for _, path := range paths {
@@ -76,7 +76,7 @@ func (u *revision) merge(parent *spot, paths []string) {
 		out = append(out, old[:i]...)
 		var s *spot
 		if old = old[i:]; there {
-			s, old = u.copied(old[0]), old[1:]
+			s, old = u.copySpot(old[0]), old[1:]
 		}
 		switch {
 		case n == nil && (s == nil || len(s.children) == 0):
@@ -94,23 +94,23 @@ func (u *revision) merge(parent *spot, paths []string) {
 	parent.children = out
 }
 
-// exorcise removes ghosts without children, from a path upwards.
-func (u *revision) exorcise(path string) {
+// removeGhosts removes ghosts without children, from a path upwards.
+func (u *revision) removeGhosts(path string) {
 	for path != "/" {
 		s := u.top.at(path)
 		if s == nil || !s.ghost || len(s.children) > 0 {
 			return
 		}
-		path = above(path)
-		parent := u.edit(path)
+		path = parentPath(path)
+		parent := u.editSpot(path)
 		i, _ := parent.index(s.name)
 		parent.children = slices.Delete(parent.children, i, i+1)
 	}
 }
 
-// splice is a sorted list without the elements of gone, which must be in list,
+// spliceSorted returns a sorted list without the elements of gone, which must be in list,
 // and with the elements of come.
-func splice[T comparable](list, gone, come []T, compare func(a, b T) int) []T {
+func spliceSorted[T comparable](list, gone, come []T, compare func(a, b T) int) []T {
 	if len(gone)+len(come) == 0 {
 		return list
 	}

@@ -11,7 +11,7 @@ import (
 // the barrier from a group.
 func bookDouble(_ *looker, s *spot) *Thing {
 	ready := s.child(nodeReady)
-	if ready != nil && (!ready.persistent() || len(ready.children) > 0) || ready == nil && !speaks(s.Path, barrierWords) {
+	if ready != nil && (!ready.persistent() || len(ready.children) > 0) || ready == nil && !hasWord(s.Path, barrierWords) {
 		return nil
 	}
 	t := &Thing{Kind: Double, Path: s.Path, How: "UUIDs and ready, as Curator's and Kazoo's", Meeting: &Meeting{}}
@@ -35,18 +35,18 @@ func bookDouble(_ *looker, s *spot) *Thing {
 	if len(*there) == 0 {
 		return nil // a lone "ready" might be anybody's
 	}
-	s.claim(t)
+	s.claimTree(t)
 	t.State = t.Meeting.state()
 	if ready == nil {
-		t.State = several(len(*there), "comes or leaves", "come or leave")
+		t.State = formatSeveral(len(*there), "comes or leaves", "come or leave")
 	}
 	return t
 }
 
-// gate recognizes a gate, which is a single node, by its own name alone. A node
+// recognizeGate recognizes a gate, which is a single node, by its own name alone. A node
 // with data is no gate, except for the libraries' own default data.
-func gate(_ *looker, s *spot) *Thing {
-	if len(s.children) > 0 || !s.persistent() || !noun(s.name, gateWords) || s.Path == "/" || !s.blank() {
+func recognizeGate(_ *looker, s *spot) *Thing {
+	if len(s.children) > 0 || !s.persistent() || !endsInNoun(s.name, gateWords) || s.Path == "/" || !s.hasDefaultData() {
 		return nil
 	}
 	return &Thing{
@@ -56,9 +56,9 @@ func gate(_ *looker, s *spot) *Thing {
 	}
 }
 
-// blank reports whether a node has only default data: none, an IP address as
+// hasDefaultData reports whether a node has only default data: none, an IP address as
 // from Curator, or our own default, host and process id.
-func (n *Node) blank() bool {
+func (n *Node) hasDefaultData() bool {
 	if n.Size == 0 || n.Size > keptOther {
 		return n.Size == 0
 	}

@@ -7,10 +7,12 @@ import (
 )
 
 // looksLike is the guess at a kind, with its reason.
-func looksLike(k Kind, because string) string { return "looks like " + one(k) + " because " + because }
+func looksLike(k Kind, because string) string {
+	return "looks like " + withArticle(k) + " because " + because
+}
 
-// one is a kind with its article.
-func one(k Kind) string {
+// withArticle writes a kind with its article.
+func withArticle(k Kind) string {
 	if strings.HasPrefix(string(k), "e") {
 		return "an " + string(k)
 	}
@@ -22,16 +24,16 @@ func sameLayout(these ...string) string {
 	return strings.Join(these[:len(these)-1], ", ") + " or " + these[len(these)-1] + " (same layout)"
 }
 
-// rivals distinguishes mutexes from elections with the same layout: by znodes
+// tellRivals distinguishes mutexes from elections with the same layout: by znodes
 // of only one of them, or else by the users' names, which is a guess.
-func (l *looker) rivals(t *Thing, s *spot, seen map[string]bool) {
-	called, elects := speaks(s.Path, lockWords), speaks(s.Path, electionWords)
+func (l *looker) tellRivals(t *Thing, s *spot, seen map[string]bool) {
+	called, elects := hasWord(s.Path, lockWords), hasWord(s.Path, electionWords)
 	if called && elects {
 		called, elects = false, false
 	}
 	_, curator := seen[lockformat.CuratorMutex]
 	switch {
-	case s.part != "" || l.exclusive(s), curator && called:
+	case s.part != "" || l.isExclusive(s), curator && called:
 	case curator && elects:
 		t.Kind, t.Guess = Election, sameLayout("LeaderSelector election", "mutex")
 	case curator:
@@ -45,15 +47,15 @@ func (l *looker) rivals(t *Thing, s *spot, seen map[string]bool) {
 	}
 }
 
-// exclusive reports whether the znodes of a queue identify it as a mutex.
-func (l *looker) exclusive(s *spot) bool {
+// isExclusive reports whether the znodes of a queue identify it as a mutex.
+func (l *looker) isExclusive(s *spot) bool {
 	if d := l.find(s.Path + lockformat.DelaySuffix); d != nil {
 		if _, _, noted := lockformat.ParseDelay(d.Data); noted {
 			return true
 		}
 	}
 	for _, c := range s.children {
-		if mark, before := marker(c.name); mark == lockformat.CuratorMutex && (string(c.Data) == revoked || len(protection(before)) == hexDigits) {
+		if mark, before := findMarker(c.name); mark == lockformat.CuratorMutex && (string(c.Data) == revoked || len(protectionID(before)) == hexDigits) {
 			return true
 		}
 	}

@@ -162,6 +162,6 @@ func TestLargeDataIsNotKept(t *testing.T) {
 	require.True(t, len(n.Data) == keptJSON)
 	require.True(t, len(NewNode("/a", []byte(`{"format":1`+string(big)), session.Stat{}).Data) == keptRecord)
 	require.Equal(t, len(big), n.Size)
-	_, ok := read[identified](n)
+	_, ok := readRecord[identified](n)
 	require.False(t, ok, "a truncated record is not decoded")
 }

@@ -52,10 +52,10 @@ type Worker struct {
 	Token int64  `json:"token,omitempty,string"`
 }
 
-// job recognizes a job: by its record, and the run named after its id.
-func job(l *looker, s *spot) *Thing {
-	r, err := decoded(s.Node, func(data []byte) (jobformat.Job, error) { return jobformat.JobOf(s.name, data) })
-	if newer(err) {
+// recognizeJob recognizes a job: by its record, and the run named after its id.
+func recognizeJob(l *looker, s *spot) *Thing {
+	r, err := decodeNode(s.Node, func(data []byte) (jobformat.Job, error) { return jobformat.JobOf(s.name, data) })
+	if isNewer(err) {
 		return newerJob(s, err)
 	}
 	if err != nil {
@@ -71,18 +71,18 @@ func job(l *looker, s *spot) *Thing {
 	for key, value := range r.Metadata {
 		t.Job.Metadata[Text([]byte(key), idWidth)] = Text([]byte(value), idWidth)
 	}
-	t.Job.status(t, run)
-	s.claim(t)
+	t.Job.readStatus(t, run)
+	s.claimTree(t)
 	if barriers := run.child(jobformat.DirBarriers); barriers != nil {
 		for _, b := range barriers.children {
 			b.partOf(t.Path)
 			for _, p := range b.children {
-				p.own(nil)
+				p.assignTo(nil)
 			}
-			b.own(nil)
+			b.assignTo(nil)
 		}
 	}
-	t.Job.workers(l, t, run)
+	t.Job.readWorkers(l, t, run)
 	if phases := run.child(jobformat.DirPhases); phases != nil {
 		for _, p := range phases.children[:min(len(phases.children), Shown)] {
 			t.Job.Phases = append(t.Job.Phases, Text([]byte(p.name), idWidth))
@@ -102,17 +102,17 @@ func newerJob(s *spot, err error) *Thing {
 	}
 	t := &Thing{Kind: Job, Path: s.Path, How: "the folders of a run: workerctl", Job: &JobState{Name: Text([]byte(s.name), idWidth), State: notReadable}}
 	t.State = t.Job.summary()
-	t.problem(Warn, s.Path, "the job's record %s", s.unread(err))
-	s.claim(t)
+	t.addProblem(Warn, s.Path, "the job's record %s", s.unreadReason(err))
+	s.claimTree(t)
 	return t
 }
 
 // endedJob recognizes the record of a job's outcome, which outlives the job.
 func endedJob(_ *looker, s *spot) *Thing {
-	if folder := above(s.Path); znode.Base(folder) != jobformat.DirEnded {
+	if folder := parentPath(s.Path); znode.Base(folder) != jobformat.DirEnded {
 		return nil
 	}
-	r, err := decoded(s.Node, jobformat.Decode[jobformat.Ending])
+	r, err := decodeNode(s.Node, jobformat.Decode[jobformat.Ending])
 	if err != nil || !jobformat.IsEndedName(s.name, znode.Escape(r.Name)) {
 		return nil
 	}
@@ -126,14 +126,14 @@ func endedJob(_ *looker, s *spot) *Thing {
 // notReadable is the state of an unreadable thing.
 const notReadable = "not readable"
 
-// status reads how the job stands.
-func (j *JobState) status(t *Thing, run *spot) {
+// readStatus reads how the job stands.
+func (j *JobState) readStatus(t *Thing, run *spot) {
 	state := run.child(jobformat.NodeState)
 	if state == nil {
 		j.State = "being removed"
 		return
 	}
-	st, err := decoded(state.Node, jobformat.Decode[jobformat.Status])
+	st, err := decodeNode(state.Node, jobformat.Decode[jobformat.Status])
 	switch {
 	case err == nil:
 		j.State, j.Size, j.Missing = string(st.State), st.Workers, st.Workers-st.Next
@@ -141,20 +141,20 @@ func (j *JobState) status(t *Thing, run *spot) {
 		j.State = notReadable
 	default:
 		j.State = notReadable
-		t.problem(Bad, state.Path, "the job's state %s", state.unread(err))
+		t.addProblem(Bad, state.Path, "the job's state %s", state.unreadReason(err))
 	}
 }
 
-// workers reads the workers that have joined.
-func (j *JobState) workers(l *looker, t *Thing, run *spot) {
+// readWorkers reads the workers that have joined.
+func (j *JobState) readWorkers(l *looker, t *Thing, run *spot) {
 	members, live := run.child(jobformat.DirMembers), run.child(jobformat.DirLive)
 	if members == nil {
 		return
 	}
 	for _, c := range members.children {
-		r, err := decoded(c.Node, func(data []byte) (jobformat.Member, error) { return jobformat.MemberOf(c.name, data) })
+		r, err := decodeNode(c.Node, func(data []byte) (jobformat.Member, error) { return jobformat.MemberOf(c.name, data) })
 		if err != nil {
-			j.unread(t, c, err)
+			j.addUnreadable(t, c, err)
 			continue
 		}
 		w := Worker{Path: c.Path, ID: r.ID, Name: Text([]byte(r.Name), idWidth), Incarnation: r.Incarnation, Node: Text([]byte(r.Node), idWidth), Since: c.Modified()}
@@ -169,7 +169,7 @@ func (j *JobState) workers(l *looker, t *Thing, run *spot) {
 		if w.State == jobformat.Dead && live != nil && live.Denied {
 			w.State = unknown
 		}
-		j.add(l, t, w, r, here)
+		j.addWorker(l, t, w, r, here)
 	}
 	slices.SortFunc(j.Workers, func(a, b Worker) int { return cmp.Compare(a.ID, b.ID) })
 }
@@ -177,8 +177,8 @@ func (j *JobState) workers(l *looker, t *Thing, run *spot) {
 // unknown is the state of an unreadable worker.
 const unknown = "unknown"
 
-// add adds a worker of whom all but the place is known; here is its live znode.
-func (j *JobState) add(l *looker, t *Thing, w Worker, r jobformat.Member, here *spot) {
+// addWorker adds a worker of whom all but the place is known; here is its live znode.
+func (j *JobState) addWorker(l *looker, t *Thing, w Worker, r jobformat.Member, here *spot) {
 	waits := j.State == jobformat.Submitted || j.State == jobformat.Running
 	switch w.State {
 	case jobformat.Running:
@@ -190,13 +190,13 @@ func (j *JobState) add(l *looker, t *Thing, w Worker, r jobformat.Member, here *
 		j.Failed++
 		w.Failure = Text([]byte(r.Failure), 200)
 		if waits {
-			t.problem(Warn, w.Path, "worker %d (%s) has failed: %s", w.ID, w.Name, w.Failure)
+			t.addProblem(Warn, w.Path, "worker %d (%s) has failed: %s", w.ID, w.Name, w.Failure)
 		}
 	case jobformat.Dead:
 		j.Dead++
 		// A worker that has just joined may have been read before its live node.
-		if waits && !l.fresh(w.Since, settling) {
-			t.problem(Warn, w.Path, "worker %d (%s) has died; the job waits for it to come back", w.ID, w.Name)
+		if waits && !l.isRecent(w.Since, settling) {
+			t.addProblem(Warn, w.Path, "worker %d (%s) has died; the job waits for it to come back", w.ID, w.Name)
 		}
 	default:
 		j.Unknown++
@@ -204,11 +204,11 @@ func (j *JobState) add(l *looker, t *Thing, w Worker, r jobformat.Member, here *
 	j.Workers = append(j.Workers, w)
 }
 
-// unread adds a worker whose record is unreadable.
-func (j *JobState) unread(t *Thing, c *spot, err error) {
+// addUnreadable adds a worker whose record is unreadable.
+func (j *JobState) addUnreadable(t *Thing, c *spot, err error) {
 	name := Text([]byte(c.name), idWidth)
 	if !c.Denied {
-		t.problem(Warn, c.Path, "the record of worker %s %s", name, c.Node.unread(err))
+		t.addProblem(Warn, c.Path, "the record of worker %s %s", name, c.Node.unreadReason(err))
 	}
 	if id, err := jobformat.ParseID(c.name); err == nil {
 		j.Workers, j.Unknown = append(j.Workers, Worker{Path: c.Path, ID: id, Name: name, State: unknown}), j.Unknown+1

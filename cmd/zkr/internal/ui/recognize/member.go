@@ -10,14 +10,14 @@ import (
 	"github.com/zkrecipes/zkrecipes/internal/format/memberformat"
 )
 
-// group recognizes groups: Kazoo's parties by their names, others by having
+// recognizeGroup recognizes groups: Kazoo's parties by their names, others by having
 // only ephemeral children.
-func group(_ *looker, s *spot) *Thing {
+func recognizeGroup(_ *looker, s *spot) *Thing {
 	t := &Thing{Kind: Group, Path: s.Path, How: "ephemeral children, as ours and Curator's GroupMember"}
 	told, offers, uuids := 0, 0, 0
 	for _, c := range s.children {
 		if !c.ephemeral() || c.taken() {
-			t.Strangers += bit(!c.Denied)
+			t.Strangers += asBit(!c.Denied)
 			continue
 		}
 		m := Member{Path: c.Path, ID: Text([]byte(c.name), idWidth), Session: SessionID(c.Stat.EphemeralOwner), Since: c.Created(), Data: Text(c.Data, idWidth)}
@@ -31,7 +31,7 @@ func group(_ *looker, s *spot) *Thing {
 			told++
 		case memberName.MatchString(c.name):
 			uuids++
-		case strings.HasPrefix(c.name, markOffer) && numbered(c.name):
+		case strings.HasPrefix(c.name, markOffer) && isNumbered(c.name):
 			t.How = "ephemeral children with numbers"
 			if offers++; c.Size > 0 {
 				m.ID, m.Data = m.Data, m.ID
@@ -52,26 +52,26 @@ func group(_ *looker, s *spot) *Thing {
 	}
 	for _, c := range s.children {
 		if c.ephemeral() && !c.taken() {
-			c.own(t)
+			c.assignTo(t)
 		}
 	}
-	t.State = count(len(t.Members), "member")
+	t.State = formatCount(len(t.Members), "member")
 	return t
 }
 
-func bit(b bool) int {
+func asBit(b bool) int {
 	if b {
 		return 1
 	}
 	return 0
 }
 
-// service recognizes services: by an instance of the service among the
+// recognizeService recognizes services: by an instance of the service among the
 // children.
-func service(_ *looker, s *spot) *Thing {
+func recognizeService(_ *looker, s *spot) *Thing {
 	is := false
 	for _, c := range s.children {
-		if i, err := decoded(c.Node, memberformat.Decode); err == nil && i.Name == s.name && i.Type != "" {
+		if i, err := decodeNode(c.Node, memberformat.Decode); err == nil && i.Name == s.name && i.Type != "" {
 			is = true
 			break
 		}
@@ -82,18 +82,18 @@ func service(_ *looker, s *spot) *Thing {
 	t := &Thing{Kind: Service, Path: s.Path, How: "instances in JSON, as ours and Curator's x-discovery"}
 	ready, denied := 0, 0
 	for _, c := range s.children {
-		c.claim(t)
-		denied += bit(c.Denied)
+		c.claimTree(t)
+		denied += asBit(c.Denied)
 		m := Member{Path: c.Path, ID: Text([]byte(c.name), idWidth), Session: SessionID(c.Stat.EphemeralOwner), Since: c.Created()}
-		m.instance(c.Node)
+		m.readInstance(c.Node)
 		if m.Broken != "" {
-			t.problem(Warn, c.Path, "instance %s: %s", m.ID, m.Broken)
+			t.addProblem(Warn, c.Path, "instance %s: %s", m.ID, m.Broken)
 		} else if !m.Disabled {
 			ready++
 		}
 		t.Members = append(t.Members, m)
 	}
-	t.State = count(len(t.Members), "instance")
+	t.State = formatCount(len(t.Members), "instance")
 	if n := len(t.Members) - ready - denied; n > 0 {
 		t.State += fmt.Sprintf(", %d not to be used", n)
 	}
@@ -101,14 +101,14 @@ func service(_ *looker, s *spot) *Thing {
 		t.State += fmt.Sprintf(", %d not readable", denied)
 	}
 	if ready+denied == 0 {
-		t.problem(Warn, s.Path, "no instance is to be used")
+		t.addProblem(Warn, s.Path, "no instance is to be used")
 	}
 	return t
 }
 
-// instance reads a member's data as an instance.
-func (m *Member) instance(n *Node) {
-	i, err := decoded(n, memberformat.Decode)
+// readInstance reads a member's data as an instance.
+func (m *Member) readInstance(n *Node) {
+	i, err := decodeNode(n, memberformat.Decode)
 	switch {
 	case n.Denied:
 		m.Broken = "it may not be read"

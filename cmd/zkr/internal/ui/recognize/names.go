@@ -13,8 +13,8 @@ import (
 // digits is how long the number at the end of a sequential node's name is.
 const digits = 10
 
-// numbered reports whether a name ends in such a number.
-func numbered(name string) bool {
+// isNumbered reports whether a name ends in such a number.
+func isNumbered(name string) bool {
 	return len(name) >= digits && allDigits(name[len(name)-digits:])
 }
 
@@ -27,9 +27,9 @@ func allDigits(text string) bool {
 	return text != ""
 }
 
-// head is the part of a name before a number of this width. After an overflow
+// cutNumber returns the part of a name before a number of this width. After an overflow
 // the number has a minus sign, and ten or eleven characters.
-func head(name string, width int) (string, bool) {
+func cutNumber(name string, width int) (string, bool) {
 	at := len(name) - width
 	switch {
 	case at < 0:
@@ -40,11 +40,11 @@ func head(name string, width int) (string, bool) {
 	return name[:at], name[at] == '-' && allDigits(name[at+1:])
 }
 
-// marker finds the marker in a contender's name, and the text before the
+// findMarker finds the marker in a contender's name, and the text before the
 // marker; "" for other names.
-func marker(name string) (mark, before string) {
+func findMarker(name string) (mark, before string) {
 	for width := digits; width <= digits+1; width++ {
-		head, ok := head(name, width)
+		head, ok := cutNumber(name, width)
 		if !ok {
 			continue
 		}
@@ -60,23 +60,23 @@ func marker(name string) (mark, before string) {
 	return "", ""
 }
 
-// exact reports whether before is a library's prefix of a marker: a protection
+// isExactName reports whether before is a library's prefix of a marker: a protection
 // id, or 32 digits.
-func exact(mark, before string) bool {
+func isExactName(mark, before string) bool {
 	switch mark {
 	case lockformat.KazooLock, lockformat.KazooRead:
 		return leaseName.MatchString(before)
 	case markPermit:
 		at := strings.LastIndexByte(before, '-')
-		return at >= 0 && allDigits(before[at+1:]) && protected(before[:at+1])
+		return at >= 0 && allDigits(before[at+1:]) && isProtected(before[:at+1])
 	case markDemo:
 		return false
 	}
-	return protected(before)
+	return isProtected(before)
 }
 
-// protected reports whether text is "_c_<id>-".
-func protected(text string) bool {
+// isProtected reports whether text is "_c_<id>-".
+func isProtected(text string) bool {
 	_, base, ok := znode.Protection(text)
 	return ok && base == ""
 }
@@ -88,20 +88,20 @@ func ofSession(name string, owner int64) bool {
 		return false
 	}
 	own := markOwn + strconv.FormatInt(owner, 10) + "-"
-	ten, _ := head(name, digits)
-	eleven, _ := head(name, digits+1)
+	ten, _ := cutNumber(name, digits)
+	eleven, _ := cutNumber(name, digits+1)
 	return ten == own || eleven == own
 }
 
-// protection is the id in a protected name; "" for other names.
-func protection(name string) string {
+// protectionID is the id in a protected name; "" for other names.
+func protectionID(name string) string {
 	id, _, _ := znode.Protection(name)
 	return id
 }
 
-// words are the words of a user's name, in lower case: "order-Counter_2" is
+// splitWords returns the words of a user's name, in lower case: "order-Counter_2" is
 // "order" and "counter", and so is "orderCounter".
-func words(name string) []string {
+func splitWords(name string) []string {
 	var b strings.Builder
 	small := false
 	for _, r := range name {
@@ -116,20 +116,20 @@ func words(name string) []string {
 	return strings.Fields(b.String())
 }
 
-// noun reports whether the last word of a name is in these.
-func noun(name string, these []string) bool {
-	w := words(name)
+// endsInNoun reports whether the last word of a name is in these.
+func endsInNoun(name string, these []string) bool {
+	w := splitWords(name)
 	return len(w) > 0 && slices.Contains(these, w[len(w)-1])
 }
 
-// speaks reports whether a node's name or its parent's name has one of these
+// hasWord reports whether a node's name or its parent's name has one of these
 // words.
-func speaks(path string, these []string) bool {
+func hasWord(path string, these []string) bool {
 	for range 2 {
-		if slices.ContainsFunc(words(path[strings.LastIndexByte(path, '/')+1:]), func(w string) bool { return slices.Contains(these, w) }) {
+		if slices.ContainsFunc(splitWords(path[strings.LastIndexByte(path, '/')+1:]), func(w string) bool { return slices.Contains(these, w) }) {
 			return true
 		}
-		path = above(path)
+		path = parentPath(path)
 	}
 	return false
 }

@@ -55,7 +55,7 @@ func NewNode(path string, data []byte, stat session.Stat) *Node {
 	}
 	n.Data = data
 	if len(data) > most {
-		n.Data = slices.Clone(whole(data[:most]))
+		n.Data = slices.Clone(trimPartialRune(data[:most]))
 	}
 	return n
 }
@@ -66,9 +66,9 @@ func (n *Node) Name() string { return n.Path[strings.LastIndexByte(n.Path, '/')+
 // Whole is true if Data is not truncated.
 func (n *Node) Whole() bool { return len(n.Data) == n.Size }
 
-// unread is the reason why an existing record is unreadable; err is the error
+// unreadReason is the reason why an existing record is unreadable; err is the error
 // of decoding.
-func (n *Node) unread(err error) string {
+func (n *Node) unreadReason(err error) string {
 	var format *versioned.FormatError
 	switch {
 	case n.Denied:
@@ -81,28 +81,28 @@ func (n *Node) unread(err error) string {
 	return "cannot be read"
 }
 
-// newer reports whether a record was not read because a newer version has written it.
-func newer(err error) bool {
+// isNewer reports whether a record was not read because a newer version has written it.
+func isNewer(err error) bool {
 	var format *versioned.FormatError
 	return errors.As(err, &format)
 }
 
 // Created is the creation time, by the servers' clock; zero if unreadable.
-func (n *Node) Created() time.Time { return moment(n.Stat.Ctime) }
+func (n *Node) Created() time.Time { return timeOf(n.Stat.Ctime) }
 
 // Modified is when its data last changed.
-func (n *Node) Modified() time.Time { return moment(n.Stat.Mtime) }
+func (n *Node) Modified() time.Time { return timeOf(n.Stat.Mtime) }
 
-func moment(ms int64) time.Time {
-	if ms == 0 || !datable(ms) {
+func timeOf(ms int64) time.Time {
+	if ms == 0 || !hasDate(ms) {
 		return time.Time{}
 	}
 	return time.UnixMilli(ms)
 }
 
-// datable reports whether a moment can be written as a date: JSON has years of
+// hasDate reports whether a moment can be written as a date: JSON has years of
 // four digits, and a time zone may shift the date by a day.
-func datable(ms int64) bool {
+func hasDate(ms int64) bool {
 	at := time.UnixMilli(ms).UTC()
 	return at.AddDate(0, 0, -1).Year() >= 0 && at.AddDate(0, 0, 1).Year() <= 9999
 }
@@ -122,9 +122,9 @@ type verdict[T any] struct {
 
 var errUnread = errors.New("no record, or not read as a whole")
 
-// decoded reads the node's data as a record in JSON. The data is decoded once
+// decodeNode reads the node's data as a record in JSON. The data is decoded once
 // for each type of record; the decoded record must not be changed.
-func decoded[T any](n *Node, decode func([]byte) (T, error)) (T, error) {
+func decodeNode[T any](n *Node, decode func([]byte) (T, error)) (T, error) {
 	var known []any
 	if m := n.memo.Load(); m != nil {
 		known = *m
@@ -144,9 +144,9 @@ func decoded[T any](n *Node, decode func([]byte) (T, error)) (T, error) {
 	return v.value, v.err
 }
 
-// read decodes records without a format: lists, and records of other libraries.
-func read[T any](n *Node) (T, bool) {
-	value, err := decoded(n, func(data []byte) (out T, err error) {
+// readRecord decodes records without a format: lists, and records of other libraries.
+func readRecord[T any](n *Node) (T, bool) {
+	value, err := decodeNode(n, func(data []byte) (out T, err error) {
 		err = json.Unmarshal(data, &out)
 		return out, err
 	})

@@ -31,8 +31,8 @@ func Others(kind Kind, names []string) (out []Kind) {
 	}
 	for _, r := range recipes {
 		if slices.ContainsFunc(names, func(name string) bool {
-			mark, before := marker(name)
-			return slices.Contains(r.markers, mark) && !slices.Contains(heeded, mark) && exact(mark, before)
+			mark, before := findMarker(name)
+			return slices.Contains(r.markers, mark) && !slices.Contains(heeded, mark) && isExactName(mark, before)
 		}) {
 			out = append(out, r.kind)
 		}
@@ -45,12 +45,12 @@ func Others(kind Kind, names []string) (out []Kind) {
 func Locks(path string, names []string) bool {
 	locks := false
 	for _, name := range names {
-		switch mark, _ := marker(name); mark {
+		switch mark, _ := findMarker(name); mark {
 		case lockformat.CuratorMutex, lockformat.KazooLock:
 			locks = true
 		case lockformat.CuratorLatch:
 			return false
 		}
 	}
-	return locks && !speaks(path, electionWords)
+	return locks && !hasWord(path, electionWords)
 }

@@ -10,31 +10,31 @@ import (
 func foreignQueue(_ *looker, s *spot) *Thing {
 	t := &Thing{Kind: Queue, Path: s.Path}
 	if entries, taken := s.child(dirEntries), s.child(dirTaken); entries != nil && taken != nil {
-		n := entries.matching(entry)
+		n := entries.countMatching(isQueueEntry)
 		if n == 0 {
 			return nil
 		}
 		t.How = "entries and taken, as Kazoo's LockingQueue"
-		t.State = fmt.Sprintf("%s, %d of them taken", several(n, "entry", "entries"), len(taken.children))
+		t.State = fmt.Sprintf("%s, %d of them taken", formatSeveral(n, "entry", "entries"), len(taken.children))
 		t.Entries = max(0, n-len(taken.children))
-		s.claim(t)
+		s.claimTree(t)
 		return t
 	}
 	for _, f := range []struct {
 		how  string
 		fits func(*spot) bool
 	}{
-		{"entries named entry-, as Kazoo's Queue", entry},
+		{"entries named entry-, as Kazoo's Queue", isQueueEntry},
 		{"entries named qn-, as Curator's SimpleDistributedQueue", func(c *spot) bool { return c.persistent() && simpleName.MatchString(c.name) }},
 		{"entries named queue- and packed as by Curator's DistributedQueue, also with priorities, times or ids", func(c *spot) bool {
 			return c.persistent() && itemName.MatchString(c.name) && bytes.HasPrefix(c.Data, []byte(packed))
 		}},
 	} {
-		if n := s.matching(f.fits); n > 0 && s.name != dirEntries {
-			t.How, t.State, t.Strangers, t.Entries = f.how, several(n, "entry", "entries"), len(s.children)-n, n
+		if n := s.countMatching(f.fits); n > 0 && s.name != dirEntries {
+			t.How, t.State, t.Strangers, t.Entries = f.how, formatSeveral(n, "entry", "entries"), len(s.children)-n, n
 			for _, c := range s.children {
 				if f.fits(c) {
-					c.claim(t)
+					c.claimTree(t)
 				}
 			}
 			return t
@@ -43,11 +43,11 @@ func foreignQueue(_ *looker, s *spot) *Thing {
 	return nil
 }
 
-// entry tells an entry of Kazoo's queues.
-func entry(c *spot) bool { return c.persistent() && entryName.MatchString(c.name) }
+// isQueueEntry reports whether a node is an entry of Kazoo's queues.
+func isQueueEntry(c *spot) bool { return c.persistent() && entryName.MatchString(c.name) }
 
-// matching is how many children fit.
-func (s *spot) matching(fits func(*spot) bool) (n int) {
+// countMatching counts the children that fit.
+func (s *spot) countMatching(fits func(*spot) bool) (n int) {
 	for _, c := range s.children {
 		if fits(c) {
 			n++

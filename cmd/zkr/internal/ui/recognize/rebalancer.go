@@ -10,14 +10,14 @@ import (
 	"github.com/zkrecipes/zkrecipes/internal/format/tableformat"
 )
 
-// rebalancer tells groups of rebalanser: by their record and folders.
-func rebalancer(l *looker, s *spot) *Thing {
+// recognizeRebalancer recognizes groups of rebalanser: by their record and folders.
+func recognizeRebalancer(l *looker, s *spot) *Thing {
 	resources, shards := s.child(shareformat.DirResources), s.child(shareformat.DirAssignments)
 	if resources == nil || shards == nil {
 		return nil
 	}
-	r, err := decoded(s.Node, shareformat.Decode[shareformat.Group])
-	if !newer(err) && (err != nil || r.Format != shareformat.Format || r.Mode != shareformat.ModeResource && r.Mode != shareformat.ModeGlobal) {
+	r, err := decodeNode(s.Node, shareformat.Decode[shareformat.Group])
+	if !isNewer(err) && (err != nil || r.Format != shareformat.Format || r.Mode != shareformat.ModeResource && r.Mode != shareformat.ModeGlobal) {
 		return nil
 	}
 	st := &ShareState{Mode: r.Mode, places: map[string]int{}}
@@ -27,88 +27,88 @@ func rebalancer(l *looker, s *spot) *Thing {
 			c.partOf(t.Path)
 			continue
 		}
-		c.claim(t)
+		c.claimTree(t)
 	}
-	s.own(t)
+	s.assignTo(t)
 	if err != nil {
 		t.State = notReadable
-		t.problem(Warn, s.Path, "the group's record %s", s.unread(err))
+		t.addProblem(Warn, s.Path, "the group's record %s", s.unreadReason(err))
 		return t
 	}
-	st.records(t, s)
-	st.members(t, s.child(shareformat.DirClients))
+	st.readRecords(t, s)
+	st.readMembers(t, s.child(shareformat.DirClients))
 	for _, c := range resources.children {
 		st.Resources = append(st.Resources, c.name)
 	}
 	p := plan{target: map[string]assignment{}, owner: map[string]string{}, dark: map[string]bool{}}
-	st.assigned(t, &p, shards)
+	st.readAssignments(t, &p, shards)
 	if r.Mode == shareformat.ModeGlobal {
-		st.stopped(s.child(shareformat.DirStopped))
-		st.started(&p)
+		st.readStopped(s.child(shareformat.DirStopped))
+		st.setGlobalOwners(&p)
 	} else {
-		st.owned(t, &p, s.child(shareformat.DirBarriers))
+		st.readOwners(t, &p, s.child(shareformat.DirBarriers))
 	}
-	st.fill(&p)
-	st.verdict(t, s)
-	st.failing(t, s.child(shareformat.DirFailures))
+	st.fillMatrix(&p)
+	st.setState(t, s)
+	st.readFailing(t, s.child(shareformat.DirFailures))
 	return t
 }
 
-// failing names the members that retry resources after failures.
-func (st *ShareState) failing(t *Thing, folder *spot) {
+// readFailing names the members that retry resources after failures.
+func (st *ShareState) readFailing(t *Thing, folder *spot) {
 	if folder == nil {
 		return
 	}
 	for _, c := range folder.children {
-		r, err := decoded(c.Node, shareformat.Decode[shareformat.Failures])
+		r, err := decodeNode(c.Node, shareformat.Decode[shareformat.Failures])
 		switch {
 		case err != nil && !c.Denied:
-			t.problem(Warn, c.Path, "the record of what %s retries %s", Text([]byte(c.name), idWidth), c.unread(err))
+			t.addProblem(Warn, c.Path, "the record of what %s retries %s", Text([]byte(c.name), idWidth), c.unreadReason(err))
 		case err == nil && len(r.Failures) > 0:
 			who, first := Text([]byte(c.name), idWidth), r.Failures[0]
-			if i := st.place(c.name); i >= 0 {
+			if i := st.memberIndex(c.name); i >= 0 {
 				who = st.Members[i].ID
 			}
-			t.problem(Warn, c.Path, "%s retries %s after failures, such as %s: %s", who, count(r.Count, "resource"), Text([]byte(first.Resource), idWidth), Text([]byte(first.Err), 200))
+			t.addProblem(Warn, c.Path, "%s retries %s after failures, such as %s: %s", who, formatCount(r.Count, "resource"), Text([]byte(first.Resource), idWidth), Text([]byte(first.Err), 200))
 		}
 	}
 }
 
-// records reads the single records of the group.
-func (st *ShareState) records(t *Thing, s *spot) {
-	if r, ok := single[shareformat.Config](t, s.child(shareformat.NodeConfig)); ok {
+// readRecords reads the single records of the group.
+func (st *ShareState) readRecords(t *Thing, s *spot) {
+	if r, ok := readSingle[shareformat.Config](t, s.child(shareformat.NodeConfig)); ok {
 		st.Paused, st.PausedBy = r.Paused, Text([]byte(r.By), idWidth)
 	}
-	if r, ok := single[shareformat.Status](t, s.child(shareformat.NodeStatus)); ok {
+	if r, ok := readSingle[shareformat.Status](t, s.child(shareformat.NodeStatus)); ok {
 		st.Generation, st.Step = r.Generation, r.State
 	}
-	if r, ok := single[shareformat.Epoch](t, s.child(shareformat.NodeEpoch)); ok {
+	if r, ok := readSingle[shareformat.Epoch](t, s.child(shareformat.NodeEpoch)); ok {
 		st.Epoch = r.Epoch
 	}
 }
 
-// single reads a single record of a group; it may not be written yet.
-func single[T shareformat.Config | shareformat.Status | shareformat.Epoch](t *Thing, c *spot) (T, bool) {
+// readSingle reads a single record of a group; it may not be written yet.
+func readSingle[T shareformat.Config | shareformat.Status | shareformat.Epoch](t *Thing, c *spot) (T, bool) {
 	if c == nil || c.Denied || c.Size == 0 {
 		return *new(T), false
 	}
-	r, err := decoded(c.Node, shareformat.Decode[T])
+	r, err := decodeNode(c.Node, shareformat.Decode[T])
 	if err != nil {
-		t.problem(Bad, c.Path, "the group's %s %s", c.name, c.unread(err))
+		t.addProblem(Bad, c.Path, "the group's %s %s", c.name, c.unreadReason(err))
 	}
 	return r, err == nil
 }
 
-// members reads the members in the order of their arrival.
-func (st *ShareState) members(t *Thing, clients *spot) {
+// readMembers reads the members in the order of their arrival.
+func (st *ShareState) readMembers(t *Thing, clients *spot) {
 	if clients == nil {
 		return
 	}
 	for i, e := range shareformat.Clients(clients.names()) {
 		c := clients.child(e.Name)
-		r, err := decoded(c.Node, func(data []byte) (shareformat.Member, error) { return shareformat.DecodeMember(st.Mode, data) })
+		r, err := decodeNode(c.Node, func(data []byte) (shareformat.Member, error) { return shareformat.DecodeMember(st.Mode, data) })
 		if err != nil && !c.Denied {
-			t.problem(Warn, c.Path, "the record of member %s %s: it gets nothing", Text([]byte(c.name), idWidth), c.unread(err))
+			t.addProblem(Warn, c.Path, "the record of member %s %s: it gets nothing", Text([]byte(c.name), idWidth), c.unreadReason(err))
 		}
 		m := ShareMember{
 			Path: c.Path, ID: Text([]byte(r.ID), idWidth), Instance: Text([]byte(r.Instance), idWidth), Session: SessionID(c.Stat.EphemeralOwner),
@@ -141,14 +141,14 @@ type assignment struct {
 	generation int64
 }
 
-// assigned reads to whom resources are assigned.
-func (st *ShareState) assigned(t *Thing, p *plan, shards *spot) {
+// readAssignments reads to whom resources are assigned.
+func (st *ShareState) readAssignments(t *Thing, p *plan, shards *spot) {
 	p.partial = shards.Denied
 	for _, c := range shards.children {
-		r, err := decoded(c.Node, shareformat.Decode[shareformat.Shard])
+		r, err := decodeNode(c.Node, shareformat.Decode[shareformat.Shard])
 		if err != nil {
 			if p.partial = p.partial || c.Denied || c.Size > 0; c.Size > 0 {
-				t.problem(Warn, c.Path, "the shard %s %s: what it has is not known", Text([]byte(c.name), idWidth), c.unread(err))
+				t.addProblem(Warn, c.Path, "the shard %s %s: what it has is not known", Text([]byte(c.name), idWidth), c.unreadReason(err))
 			}
 			continue
 		}
@@ -158,23 +158,23 @@ func (st *ShareState) assigned(t *Thing, p *plan, shards *spot) {
 			if !strings.HasPrefix(chunk.name, strings.TrimSuffix(shareformat.ChunkName(r.Generation, 0), "0")) {
 				continue
 			}
-			more, err := decoded(chunk.Node, shareformat.DecodeChunk)
-			if names, chunks = append(names, more...), chunks+bit(err == nil); err != nil && chunk.Size > 0 {
-				t.problem(Warn, chunk.Path, "a part of the shard %s %s: what it has is not known", Text([]byte(c.name), idWidth), chunk.unread(err))
+			more, err := decodeNode(chunk.Node, shareformat.DecodeChunk)
+			if names, chunks = append(names, more...), chunks+asBit(err == nil); err != nil && chunk.Size > 0 {
+				t.addProblem(Warn, chunk.Path, "a part of the shard %s %s: what it has is not known", Text([]byte(c.name), idWidth), chunk.unreadReason(err))
 			}
 		}
 		p.partial = p.partial || chunks < r.Chunks // also while it is being rewritten
 		for _, name := range names {
-			if old, twice := p.target[name]; !twice || st.place(old.client) < 0 {
+			if old, twice := p.target[name]; !twice || st.memberIndex(old.client) < 0 {
 				p.target[name] = assignment{r.Client, r.Generation}
 			}
 		}
 	}
 }
 
-// started sets the owners in global mode: shards unchanged by a generation stay
+// setGlobalOwners sets the owners in global mode: shards unchanged by a generation stay
 // with the previous generation, and their owners continue while others stop.
-func (st *ShareState) started(p *plan) {
+func (st *ShareState) setGlobalOwners(p *plan) {
 	for name, a := range p.target {
 		if a.generation < st.Generation || st.Step != shareformat.Stop {
 			p.owner[name] = a.client
@@ -182,46 +182,46 @@ func (st *ShareState) started(p *plan) {
 	}
 }
 
-// owned sets the owners in resource mode, where each resource has a barrier.
-func (st *ShareState) owned(t *Thing, p *plan, barriers *spot) {
+// readOwners sets the owners in resource mode, where each resource has a barrier.
+func (st *ShareState) readOwners(t *Thing, p *plan, barriers *spot) {
 	if barriers == nil {
 		return
 	}
 	for _, c := range barriers.children {
-		r, err := decoded(c.Node, func(data []byte) (tableformat.Lock, error) { return tableformat.Decode(data, shareformat.IsClient) })
+		r, err := decodeNode(c.Node, func(data []byte) (tableformat.Lock, error) { return tableformat.Decode(data, shareformat.IsClient) })
 		switch {
 		case err == nil && r.Client != "":
 			p.owner[c.name] = r.Client
 		case err != nil && (c.Denied || c.Size > 0):
 			if p.dark[c.name] = true; !c.Denied {
-				t.problem(Warn, c.Path, "the owner of %s %s", Text([]byte(c.name), idWidth), c.unread(err))
+				t.addProblem(Warn, c.Path, "the owner of %s %s", Text([]byte(c.name), idWidth), c.unreadReason(err))
 			}
 		}
 	}
 }
 
-func (st *ShareState) stopped(folder *spot) {
+func (st *ShareState) readStopped(folder *spot) {
 	if folder == nil {
 		return
 	}
 	for _, c := range folder.children {
 		client, generation, _ := shareformat.ParseStopped(c.name)
-		if i := st.place(client); i >= 0 && generation == st.Generation {
+		if i := st.memberIndex(client); i >= 0 && generation == st.Generation {
 			st.Members[i].Stopped = true
 		}
 	}
 }
 
-// place finds the member by the name of its node, or returns -1.
-func (st *ShareState) place(client string) int {
+// memberIndex finds the member by the name of its node, or returns -1.
+func (st *ShareState) memberIndex(client string) int {
 	if i, ok := st.places[client]; ok {
 		return i
 	}
 	return -1
 }
 
-// fill fills the matrix in.
-func (st *ShareState) fill(p *plan) {
+// fillMatrix fills the matrix in.
+func (st *ShareState) fillMatrix(p *plan) {
 	names := slices.Clone(st.Resources)
 	for _, name := range slices.Sorted(maps.Keys(p.owner)) {
 		if _, ok := slices.BinarySearch(st.Resources, name); !ok {
@@ -229,7 +229,7 @@ func (st *ShareState) fill(p *plan) {
 		}
 	}
 	for _, name := range names {
-		owner, target := st.place(p.owner[name]), st.place(p.target[name].client)
+		owner, target := st.memberIndex(p.owner[name]), st.memberIndex(p.target[name].client)
 		if _, known := p.target[name]; !known && p.partial {
 			target = owner
 		}
@@ -265,11 +265,11 @@ func (st *ShareState) fill(p *plan) {
 	st.Resources = names
 }
 
-// verdict says how the group stands.
-func (st *ShareState) verdict(t *Thing, s *spot) {
-	t.State = count(len(st.Resources), "resource") + " shared by " + count(len(st.Members), "member")
+// setState sets the state of the group.
+func (st *ShareState) setState(t *Thing, s *spot) {
+	t.State = formatCount(len(st.Resources), "resource") + " shared by " + formatCount(len(st.Members), "member")
 	if n := len(st.Moves); n > 0 {
-		t.State += ", " + count(n, "move") + " in progress"
+		t.State += ", " + formatCount(n, "move") + " in progress"
 	}
 	if st.Mode == shareformat.ModeGlobal && st.Step != "" && st.Step != shareformat.Confirmed {
 		t.State += fmt.Sprintf(", generation %d: %s", st.Generation, st.Step)
@@ -280,7 +280,7 @@ func (st *ShareState) verdict(t *Thing, s *spot) {
 		if st.PausedBy != "" {
 			by = " by " + st.PausedBy
 		}
-		t.problem(Hint, below(t.Path, shareformat.NodeConfig), "the group is paused%s: nothing is moved", by)
+		t.addProblem(Hint, childPath(t.Path, shareformat.NodeConfig), "the group is paused%s: nothing is moved", by)
 	}
 	for _, name := range []string{shareformat.DirClients, shareformat.DirAssignments, shareformat.DirBarriers} {
 		if c := s.child(name); c != nil && c.Denied {
@@ -289,8 +289,8 @@ func (st *ShareState) verdict(t *Thing, s *spot) {
 	}
 	switch {
 	case len(st.Members) == 0 && len(st.Resources) > 0:
-		t.problem(Warn, t.Path, "nobody is there to take the resources")
+		t.addProblem(Warn, t.Path, "nobody is there to take the resources")
 	case len(st.Unowned) > 0:
-		t.problem(Hint, t.Path, "%s nobody's yet: %s", several(len(st.Unowned), "resource is", "resources are"), Text([]byte(named(st.Unowned)), 3*idWidth))
+		t.addProblem(Hint, t.Path, "%s nobody's yet: %s", formatSeveral(len(st.Unowned), "resource is", "resources are"), Text([]byte(joinNames(st.Unowned)), 3*idWidth))
 	}
 }

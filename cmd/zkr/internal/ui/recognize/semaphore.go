@@ -18,27 +18,27 @@ func totalPermits(s *spot) int {
 	return lockformat.ParsePermits(s.Data)
 }
 
-func (l *looker) semaphore(t *Thing, s *spot) {
+func (l *looker) readSemaphore(t *Thing, s *spot) {
 	t.Permits = &Permits{Total: totalPermits(s)}
 	for _, c := range t.Holders() {
 		t.Permits.Held += c.Permits
 	}
 	if t.Permits.Total == 0 && !s.Denied {
-		t.problem(Warn, s.Path, "the path does not say how many permits there are")
+		t.addProblem(Warn, s.Path, "the path does not say how many permits there are")
 	}
 }
 
-// leases recognizes Curator's InterProcessSemaphoreV2, whose number of permits
+// recognizeLeases recognizes Curator's InterProcessSemaphoreV2, whose number of permits
 // is not stored. An InterProcessSemaphoreMutex is such a semaphore with one
 // permit.
-func leases(l *looker, s *spot) *Thing {
+func recognizeLeases(l *looker, s *spot) *Thing {
 	held, waiting := s.child(lockformat.DirLeases), s.child(lockformat.DirLocks)
 	if held == nil {
 		return nil
 	}
-	hold, wait := held.queue(lockformat.CuratorLease), znode.Queue{}
+	hold, wait := held.exactQueue(lockformat.CuratorLease), znode.Queue{}
 	if waiting != nil {
-		wait = waiting.queue(lockformat.CuratorMutex)
+		wait = waiting.exactQueue(lockformat.CuratorMutex)
 	}
 	if len(hold.Entries)+len(wait.Entries) == 0 {
 		return nil
@@ -49,46 +49,46 @@ func leases(l *looker, s *spot) *Thing {
 	}
 	t.Permits = &Permits{}
 	for _, e := range hold.Entries {
-		t.Queue = append(t.Queue, l.contender(t, held.child(e.Name), e))
+		t.Queue = append(t.Queue, l.readContender(t, held.child(e.Name), e))
 	}
-	if awaited(t.Queue, waiting, wait) {
+	if isAwaited(t.Queue, waiting, wait) {
 		wait.Entries = wait.Entries[1:] // already represented by itself in leases
 		t.Permits.Held--
 	}
 	t.Permits.Held += len(t.Queue)
 	for _, e := range wait.Entries {
-		t.Queue = append(t.Queue, l.contender(t, waiting.child(e.Name), e))
+		t.Queue = append(t.Queue, l.readContender(t, waiting.child(e.Name), e))
 	}
-	l.hold(t)
-	held.claim(t)
+	l.markHolders(t)
+	held.claimTree(t)
 	if waiting != nil {
-		waiting.claim(t)
+		waiting.claimTree(t)
 	}
 	if t.Strangers = len(held.children) - len(hold.Entries); t.Strangers > 0 {
-		t.problem(Warn, held.Path, "%s in leases that are none take a permit each: Curator counts them", count(t.Strangers, "child"))
+		t.addProblem(Warn, held.Path, "%s in leases that are none take a permit each: Curator counts them", formatCount(t.Strangers, "child"))
 	}
-	t.State = several(t.Permits.Held, "permit is held", "permits are held")
+	t.State = formatSeveral(t.Permits.Held, "permit is held", "permits are held")
 	if n := t.Waiting(); n > 0 {
-		t.State += ", " + several(n, "waits", "wait")
+		t.State += ", " + formatSeveral(n, "waits", "wait")
 	}
-	l.suspicions(t)
+	l.findSuspicions(t)
 	return t
 }
 
-// queue is the children whose names are just as a library writes them.
-func (s *spot) queue(mark string) znode.Queue {
+// exactQueue is the children whose names are just as a library writes them.
+func (s *spot) exactQueue(mark string) znode.Queue {
 	q := znode.Parse(s.names(), mark)
 	q.Entries = slices.DeleteFunc(q.Entries, func(e znode.Entry) bool {
-		_, before := marker(e.Name)
-		return !exact(mark, before)
+		_, before := findMarker(e.Name)
+		return !isExactName(mark, before)
 	})
 	return q
 }
 
-// awaited reports whether the newest lease belongs to the holder of the lock,
+// isAwaited reports whether the newest lease belongs to the holder of the lock,
 // who gives the lock back as soon as the lease counts. A single lease always
 // counts.
-func awaited(leases []*Contender, locks *spot, wait znode.Queue) bool {
+func isAwaited(leases []*Contender, locks *spot, wait znode.Queue) bool {
 	if len(leases) < 2 || len(wait.Entries) == 0 {
 		return false
 	}
@@ -96,10 +96,10 @@ func awaited(leases []*Contender, locks *spot, wait znode.Queue) bool {
 	return newest.Session != 0 && newest.Session == SessionID(head.Stat.EphemeralOwner) && newest.Token > head.Stat.Czxid
 }
 
-// hold marks the first contenders of a queue as holders of a permit each, and
+// markHolders marks the first contenders of a queue as holders of a permit each, and
 // sets the predecessors of the others: the first waiter waits for any holder,
 // every other waiter for the contender before it.
-func (l *looker) hold(t *Thing) {
+func (l *looker) markHolders(t *Thing) {
 	for i, c := range t.Queue {
 		c.Permits, c.Holds = 1, i < t.Permits.Held
 		switch {
@@ -131,7 +131,7 @@ func leasePool(l *looker, s *spot) *Thing {
 			t.Strangers++
 			continue
 		}
-		t.Queue = append(t.Queue, l.contender(t, c, znode.Entry{Name: c.name}))
+		t.Queue = append(t.Queue, l.readContender(t, c, znode.Entry{Name: c.name}))
 	}
 	if t.Permits.Held = len(t.Queue); t.Permits.Held == 0 && (locks == nil || total == 0 || t.Strangers > 0) {
 		return nil
@@ -140,24 +140,24 @@ func leasePool(l *looker, s *spot) *Thing {
 	if locks == nil {
 		t.Guess = looksLike(Semaphore, "its data is a number, and its children are named by UUIDs alone")
 	} else {
-		for _, e := range locks.queue(lockformat.KazooLock).Entries {
-			c := l.contender(t, locks.child(e.Name), e)
+		for _, e := range locks.exactQueue(lockformat.KazooLock).Entries {
+			c := l.readContender(t, locks.child(e.Name), e)
 			c.ID = pythonBytes(c.ID)
 			t.Queue = append(t.Queue, c)
 		}
-		locks.claim(t)
+		locks.claimTree(t)
 	}
-	l.hold(t)
+	l.markHolders(t)
 	if t.Strangers > 0 {
-		t.problem(Warn, s.Path, "%s that are no leases take a permit each: Kazoo counts them", count(t.Strangers, "child"))
+		t.addProblem(Warn, s.Path, "%s that are no leases take a permit each: Kazoo counts them", formatCount(t.Strangers, "child"))
 	}
 	if total == 0 && !s.Denied {
-		t.problem(Hint, s.Path, "the path does not say how many permits there are")
+		t.addProblem(Hint, s.Path, "the path does not say how many permits there are")
 	}
-	if l.verdict(t); total == 0 {
-		t.State = several(t.Permits.Held, "permit is held", "permits are held")
+	if l.setState(t); total == 0 {
+		t.State = formatSeveral(t.Permits.Held, "permit is held", "permits are held")
 	}
-	l.suspicions(t)
+	l.findSuspicions(t)
 	return t
 }
 

@@ -53,9 +53,9 @@ func (w *World) Session(id SessionID) *Session {
 	return w.Sessions[i]
 }
 
-// gather makes a session from its holdings, in the order of the paths; nil
+// newSession makes a session from its holdings, in the order of the paths; nil
 // without holdings.
-func gather(id SessionID, holdings []Holding) *Session {
+func newSession(id SessionID, holdings []Holding) *Session {
 	if len(holdings) == 0 {
 		return nil
 	}
@@ -72,8 +72,8 @@ func gather(id SessionID, holdings []Holding) *Session {
 	return out
 }
 
-// holding describes an ephemeral node for its session.
-func (s *spot) holding() Holding {
+// describeHolding describes an ephemeral node for its session.
+func (s *spot) describeHolding() Holding {
 	h := Holding{Path: s.Path, As: "has", Since: s.Created(), who: s.who}
 	if t := s.claimed; t != nil {
 		h.Thing, h.Kind = t.Path, t.Kind
@@ -84,8 +84,8 @@ func (s *spot) holding() Holding {
 	return h
 }
 
-// loses takes an ephemeral node from its session.
-func (u *revision) loses(s *spot) {
+// takeFromSession takes an ephemeral node from its session.
+func (u *revision) takeFromSession(s *spot) {
 	id := SessionID(s.Stat.EphemeralOwner)
 	if id == 0 {
 		return
@@ -96,16 +96,16 @@ func (u *revision) loses(s *spot) {
 	u.lost[id][s.Path], u.touched[id] = true, true
 }
 
-// wins gives an ephemeral node to its session, and closes it to all claims.
-func (u *revision) wins(s *spot) {
+// giveToSession gives an ephemeral node to its session, and closes it to all claims.
+func (u *revision) giveToSession(s *spot) {
 	s.open = false
 	if id := SessionID(s.Stat.EphemeralOwner); id != 0 {
-		u.won[id], u.touched[id] = append(u.won[id], s.holding()), true
+		u.won[id], u.touched[id] = append(u.won[id], s.describeHolding()), true
 	}
 }
 
-// sessions applies the lost and won nodes of sessions to the world.
-func (u *revision) sessions() {
+// updateSessions applies the lost and won nodes of sessions to the world.
+func (u *revision) updateSessions() {
 	var gone, come []*Session
 	ids := maps.Clone(u.touched)
 	maps.DeleteFunc(ids, func(id SessionID, _ bool) bool { return u.lost[id] == nil && u.won[id] == nil })
@@ -120,15 +120,15 @@ func (u *revision) sessions() {
 			}
 		}
 		slices.SortFunc(holdings, func(a, b Holding) int { return strings.Compare(a.Path, b.Path) })
-		if s := gather(id, holdings); s != nil {
+		if s := newSession(id, holdings); s != nil {
 			come = append(come, s)
 		}
 	}
-	u.w.Sessions = splice(u.w.Sessions, gone, come, func(a, b *Session) int { return cmp.Compare(a.ID, b.ID) })
+	u.w.Sessions = spliceSorted(u.w.Sessions, gone, come, func(a, b *Session) int { return cmp.Compare(a.ID, b.ID) })
 }
 
-// troubles counts the nodes with problems by session.
-func (u *revision) troubles() {
+// countTroubles counts the nodes with problems by session.
+func (u *revision) countTroubles() {
 	for _, t := range u.come {
 		for _, p := range t.Problems {
 			n := u.find(p.Path)
@@ -145,21 +145,21 @@ func (u *revision) troubles() {
 		if s := u.w.Session(id); s != nil {
 			s.Trouble = 0
 			for _, h := range s.Holdings {
-				s.Trouble += bit(h.trouble)
+				s.Trouble += asBit(h.trouble)
 			}
 		}
 	}
 }
 
-// parts sets the roles of a thing's nodes, and their own names.
-func (l *looker) parts(t *Thing) {
+// setRoles sets the roles of a thing's nodes, and their own names.
+func (l *looker) setRoles(t *Thing) {
 	is := func(path, as, who string) {
 		if s := l.find(path); s != nil && s.open {
 			s.as, s.who = as, who
 		}
 	}
 	for _, c := range t.Queue {
-		is(c.Path, c.part(t.Kind), c.ID)
+		is(c.Path, c.roleIn(t.Kind), c.ID)
 	}
 	as := map[Kind]string{Barrier: "waits at", Double: "waits at", Group: "is in", Service: "serves", Job: "works for", Tasks: "works for", Counter: "writes"}[t.Kind]
 	for _, m := range t.Members {
@@ -180,8 +180,8 @@ func (l *looker) parts(t *Thing) {
 	}
 }
 
-// part is the role of a contender in a thing.
-func (c *Contender) part(k Kind) string {
+// roleIn is the role of a contender in a thing.
+func (c *Contender) roleIn(k Kind) string {
 	switch {
 	case !c.Holds && k == Election:
 		return "stands for"

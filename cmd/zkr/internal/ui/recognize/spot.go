@@ -77,8 +77,8 @@ func (s *spot) names() []string {
 	return out
 }
 
-// own assigns a node to a thing.
-func (s *spot) own(t *Thing) {
+// assignTo assigns a node to a thing.
+func (s *spot) assignTo(t *Thing) {
 	if s.open {
 		s.claimed = t
 	}
@@ -89,14 +89,14 @@ func (s *spot) own(t *Thing) {
 // parent, does not count at the next visit of the parent.
 func (s *spot) taken() bool { return s.open && s.claimed != nil }
 
-// claim assigns a node with all descendants to a thing.
-func (s *spot) claim(t *Thing) {
+// claimTree assigns a node with all descendants to a thing.
+func (s *spot) claimTree(t *Thing) {
 	if !s.open {
 		return
 	}
 	s.claimed = t
 	for _, c := range s.children {
-		c.claim(t)
+		c.claimTree(t)
 	}
 }
 
@@ -107,14 +107,14 @@ func (s *spot) partOf(path string) {
 	}
 }
 
-// reopened is a copy of a node and all descendants, before any recognition.
-func (s *spot) reopened(gen int) *spot {
+// reopen copies a node and all descendants, before any recognition.
+func (s *spot) reopen(gen int) *spot {
 	out := &spot{Node: s.Node, name: s.name, ghost: s.ghost, open: true, gen: gen}
 	if len(s.children) > 0 {
 		out.children = make([]*spot, len(s.children))
 	}
 	for i, c := range s.children {
-		out.children[i] = c.reopened(gen)
+		out.children[i] = c.reopen(gen)
 	}
 	return out
 }
@@ -127,16 +127,16 @@ func (s *spot) each(yield func(*spot)) {
 	}
 }
 
-// above is the path of a path's parent; the root's parent is the root.
-func above(path string) string {
+// parentPath is the path of a path's parent; the root's parent is the root.
+func parentPath(path string) string {
 	if i := strings.LastIndexByte(path, '/'); i > 0 {
 		return path[:i]
 	}
 	return "/"
 }
 
-// below is the path of a child.
-func below(path, name string) string {
+// childPath is the path of a child.
+func childPath(path, name string) string {
 	if path == "/" {
 		return path + name
 	}
@@ -146,8 +146,8 @@ func below(path, name string) string {
 // suffixes end the names of nodes that belong to the node beside them.
 var suffixes = []string{lockformat.DelaySuffix, barrierformat.RollSuffix, tableformat.OwnersSuffix, suffixLock} // read only
 
-// base is a name without them.
-func base(name string) string {
+// baseName is a name without the suffixes.
+func baseName(name string) string {
 	for i := 0; i < len(suffixes); i++ {
 		if short, ok := strings.CutSuffix(name, suffixes[i]); ok {
 			name, i = short, -1
@@ -156,15 +156,15 @@ func base(name string) string {
 	return name
 }
 
-// family are the children recognized together: with the same base.
-func (s *spot) family(name string) (out []int) {
+// familyOf are the children recognized together: with the same base.
+func (s *spot) familyOf(name string) (out []int) {
 	if i, ok := s.index(name); ok {
 		out = append(out, i)
 	}
 	for _, suffix := range suffixes {
 		i, _ := s.index(name + suffix)
 		for ; i < len(s.children) && strings.HasPrefix(s.children[i].name, name+suffix); i++ {
-			if base(s.children[i].name) == name {
+			if baseName(s.children[i].name) == name {
 				out = append(out, i)
 			}
 		}

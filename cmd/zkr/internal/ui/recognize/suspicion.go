@@ -18,9 +18,9 @@ const (
 	clearing = 10 * time.Second
 )
 
-// fresh reports whether at was less than most ago, also if the servers' clock
+// isRecent reports whether at was less than most ago, also if the servers' clock
 // is ahead. The looker looks again when the moment is no longer fresh.
-func (l *looker) fresh(at time.Time, most time.Duration) bool {
+func (l *looker) isRecent(at time.Time, most time.Duration) bool {
 	if l.now.Sub(at) >= most {
 		return false
 	}
@@ -30,8 +30,8 @@ func (l *looker) fresh(at time.Time, most time.Duration) bool {
 	return true
 }
 
-// suspicions finds contenders of whom perhaps nobody knows.
-func (l *looker) suspicions(t *Thing) {
+// findSuspicions finds contenders of whom perhaps nobody knows.
+func (l *looker) findSuspicions(t *Thing) {
 	// By protection id and session: a node of another session ends with that
 	// session.
 	type maker struct {
@@ -43,18 +43,18 @@ func (l *looker) suspicions(t *Thing) {
 		node := l.find(c.Path)
 		if node.persistent() {
 			c.Odd = "it is not ephemeral: no end of a session removes it"
-			t.problem(Bad, c.Path, "orphan: "+lasting, c.Name())
+			t.addProblem(Bad, c.Path, "orphan: "+lasting, c.Name())
 		}
-		if id := (maker{protection(node.name), c.Session}); id.id != "" && !node.Denied {
-			if first := twins[id]; first != nil && !l.fresh(c.Entered, clearing) && !l.fresh(first.Entered, clearing) {
+		if id := (maker{protectionID(node.name), c.Session}); id.id != "" && !node.Denied {
+			if first := twins[id]; first != nil && !l.isRecent(c.Entered, clearing) && !l.isRecent(first.Entered, clearing) {
 				c.Odd = "it has the protection id of another"
 				first.Odd = c.Odd
-				t.problem(Bad, c.Path, "orphan: %s is here twice with one protection id: its creation was repeated, and nobody knows of one of them", c.Name())
+				t.addProblem(Bad, c.Path, "orphan: %s is here twice with one protection id: its creation was repeated, and nobody knows of one of them", c.Name())
 			}
 			twins[id] = c
 		}
 		if string(node.Data) == revoked {
-			t.problem(Hint, c.Path, "somebody has asked the contender with number %d to release (Curator's revocation)", c.Seq)
+			t.addProblem(Hint, c.Path, "somebody has asked the contender with number %d to release (Curator's revocation)", c.Seq)
 		}
 	}
 }
@@ -86,19 +86,19 @@ func (w *World) hintAt(t *Thing, past Past, now time.Time) string {
 	if s := w.Session(c.Session); s != nil && len(s.Holdings) == 1 {
 		text, rest = "perhaps an orphan: "+text, ", and its session has nothing else here"
 	}
-	return fmt.Sprintf(text+"%s", c.Name(), roughly(held), several(t.Waiting(), "waits", "wait"), rest)
+	return fmt.Sprintf(text+"%s", c.Name(), roughDuration(held), formatSeveral(t.Waiting(), "waits", "wait"), rest)
 }
 
-// awaitable reports whether a thing is a lock with a queue and possible
+// isAwaitable reports whether a thing is a lock with a queue and possible
 // waiters.
-func awaitable(t *Thing) bool {
+func isAwaitable(t *Thing) bool {
 	return len(t.Queue) > 1 && (t.Kind == Mutex || t.Kind == RWLock || t.Kind == Semaphore)
 }
 
-// roughly is a duration in rough steps, so its text seldom changes.
-func roughly(d time.Duration) string {
+// roughDuration writes a duration in rough steps, so its text seldom changes.
+func roughDuration(d time.Duration) string {
 	if d < time.Hour {
-		return count(int(d/longHold)*int(longHold/time.Minute), "minute")
+		return formatCount(int(d/longHold)*int(longHold/time.Minute), "minute")
 	}
-	return count(int(d/time.Hour), "hour")
+	return formatCount(int(d/time.Hour), "hour")
 }

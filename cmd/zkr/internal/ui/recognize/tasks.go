@@ -81,8 +81,8 @@ func taskQueue(l *looker, s *spot) *Thing {
 	if admission == nil || tasks == nil {
 		return nil
 	}
-	limits, err := decoded(admission.Node, taskformat.Decode[taskformat.Limits])
-	if err != nil && !newer(err) {
+	limits, err := decodeNode(admission.Node, taskformat.Decode[taskformat.Limits])
+	if err != nil && !isNewer(err) {
 		return nil
 	}
 	st := &TaskState{Counts: map[string]int{}, Max: limits.MaxTasks, Open: admission.child(taskformat.NodeOpen) != nil}
@@ -92,32 +92,32 @@ func taskQueue(l *looker, s *spot) *Thing {
 			c.partOf(t.Path)
 			continue
 		}
-		c.claim(t)
+		c.claimTree(t)
 	}
-	s.own(t)
-	st.tasks(t, tasks)
+	s.assignTo(t)
+	st.readTasks(t, tasks)
 	alive, masters := s.child(taskformat.DirAlive), s.child(taskformat.DirMasters)
 	if alive == nil || !alive.Denied {
-		st.workers(l, t, s)
+		st.readWorkers(l, t, s)
 	}
-	st.master(masters)
+	st.readMaster(masters)
 	t.State = st.summary()
 	if err != nil {
-		t.problem(Warn, admission.Path, "the record of how many tasks the queue takes %s", admission.unread(err))
+		t.addProblem(Warn, admission.Path, "the record of how many tasks the queue takes %s", admission.unreadReason(err))
 	}
 	switch {
 	case !st.Open:
-		t.problem(Warn, admission.Path, "the queue is full, or was not opened: it takes no more tasks")
+		t.addProblem(Warn, admission.Path, "the queue is full, or was not opened: it takes no more tasks")
 	case st.Master == "" && st.Total > 0 && (masters == nil || !masters.Denied):
-		t.problem(Warn, below(s.Path, taskformat.DirMasters), "no master is there: nobody assigns tasks")
+		t.addProblem(Warn, childPath(s.Path, taskformat.DirMasters), "no master is there: nobody assigns tasks")
 	}
 	if dead := st.Counts[taskformat.Dead]; dead > 0 {
-		t.problem(Warn, tasks.Path, "%s dead: all attempts have failed", several(dead, "task is", "tasks are"))
+		t.addProblem(Warn, tasks.Path, "%s dead: all attempts have failed", formatSeveral(dead, "task is", "tasks are"))
 	}
 	if st.Counts[taskformat.Waiting] > 0 && (alive == nil || !alive.Denied) && !slices.ContainsFunc(st.Workers, func(w TaskWorker) bool { return !w.Gone && !w.Draining }) {
-		t.problem(Warn, below(s.Path, taskformat.DirAlive), "no worker is there: tasks wait")
+		t.addProblem(Warn, childPath(s.Path, taskformat.DirAlive), "no worker is there: tasks wait")
 	} else if alive == nil || !alive.Denied {
-		st.unmatched(t)
+		st.reportUnmatched(t)
 	}
 	return t
 }
@@ -125,9 +125,9 @@ func taskQueue(l *looker, s *spot) *Thing {
 // maxUnmatched bounds the named lists of labels without a worker.
 const maxUnmatched = 5
 
-// unmatched finds the tasks with labels of no worker: they wait even while
+// reportUnmatched finds the tasks with labels of no worker: they wait even while
 // workers are idle.
-func (st *TaskState) unmatched(t *Thing) {
+func (st *TaskState) reportUnmatched(t *Thing) {
 	found := 0
 	for _, key := range slices.Sorted(maps.Keys(st.wanted)) {
 		w := st.wanted[key]
@@ -135,11 +135,11 @@ func (st *TaskState) unmatched(t *Thing) {
 			continue
 		}
 		if found++; found <= maxUnmatched {
-			t.problem(Warn, w.path, "%s for a worker with %s: no worker has that", several(w.count, "task waits", "tasks wait"), labelText(w.labels))
+			t.addProblem(Warn, w.path, "%s for a worker with %s: no worker has that", formatSeveral(w.count, "task waits", "tasks wait"), labelText(w.labels))
 		}
 	}
 	if more := found - maxUnmatched; more > 0 {
-		t.problem(Warn, below(t.Path, taskformat.DirTasks), "tasks wait for %s that no worker has", several(more, "more list of labels", "more lists of labels"))
+		t.addProblem(Warn, childPath(t.Path, taskformat.DirTasks), "tasks wait for %s that no worker has", formatSeveral(more, "more list of labels", "more lists of labels"))
 	}
 }
 
@@ -157,14 +157,14 @@ func labelText(labels []string) string {
 	return "the labels " + shown
 }
 
-func (st *TaskState) tasks(t *Thing, tasks *spot) {
+func (st *TaskState) readTasks(t *Thing, tasks *spot) {
 	broken, later := 0, 0
 	for _, bucket := range tasks.children {
 		for _, c := range bucket.children {
-			r, err := decoded(c.Node, taskformat.Decode[taskformat.Record])
+			r, err := decodeNode(c.Node, taskformat.Decode[taskformat.Record])
 			if err != nil {
-				later += bit(newer(err))
-				broken += bit(!newer(err))
+				later += asBit(isNewer(err))
+				broken += asBit(!isNewer(err))
 				continue
 			}
 			st.Counts[string(r.State)]++
@@ -173,7 +173,7 @@ func (st *TaskState) tasks(t *Thing, tasks *spot) {
 				st.Oldest = r.Submitted
 			}
 			if r.State == taskformat.Waiting && len(r.Labels) > 0 {
-				st.want(r.Labels, c.Path)
+				st.addWanted(r.Labels, c.Path)
 			}
 			if r.State == taskformat.Dead || r.State == taskformat.Failed {
 				st.Trouble = append(st.Trouble, Task{
@@ -185,15 +185,15 @@ func (st *TaskState) tasks(t *Thing, tasks *spot) {
 	slices.SortStableFunc(st.Trouble, func(a, b Task) int { return b.Ended.Compare(a.Ended) })
 	st.Trouble = st.Trouble[:min(len(st.Trouble), maxTrouble)]
 	if broken > 0 {
-		t.problem(Bad, tasks.Path, "%s cannot be read", count(broken, "task"))
+		t.addProblem(Bad, tasks.Path, "%s cannot be read", formatCount(broken, "task"))
 	}
 	if later > 0 {
-		t.problem(Warn, tasks.Path, "%s a format of a newer version (update zkr)", several(later, "task has", "tasks have"))
+		t.addProblem(Warn, tasks.Path, "%s a format of a newer version (update zkr)", formatSeveral(later, "task has", "tasks have"))
 	}
 }
 
-// want notes the labels of a waiting task.
-func (st *TaskState) want(labels []string, path string) {
+// addWanted notes the labels of a waiting task.
+func (st *TaskState) addWanted(labels []string, path string) {
 	key := strings.Join(labels, "\x00")
 	if st.wanted == nil {
 		st.wanted = map[string]*wantedLabels{}
@@ -206,7 +206,7 @@ func (st *TaskState) want(labels []string, path string) {
 	w.count++
 }
 
-func (st *TaskState) workers(l *looker, t *Thing, s *spot) {
+func (st *TaskState) readWorkers(l *looker, t *Thing, s *spot) {
 	load := map[string]int{}
 	workers := s.child(taskformat.DirWorkers)
 	if workers != nil {
@@ -216,9 +216,9 @@ func (st *TaskState) workers(l *looker, t *Thing, s *spot) {
 	}
 	if alive := s.child(taskformat.DirAlive); alive != nil {
 		for _, c := range alive.children {
-			p, err := decoded(c.Node, taskformat.Decode[taskformat.Profile])
+			p, err := decodeNode(c.Node, taskformat.Decode[taskformat.Profile])
 			if err != nil && !c.Denied {
-				t.problem(Warn, c.Path, "what worker %s says of itself %s", Text([]byte(taskformat.WorkerName(c.name)), idWidth), c.unread(err))
+				t.addProblem(Warn, c.Path, "what worker %s says of itself %s", Text([]byte(taskformat.WorkerName(c.name)), idWidth), c.unreadReason(err))
 			}
 			w := TaskWorker{
 				Path: c.Path, ID: Text([]byte(c.name), idWidth), Name: Text([]byte(p.Name), idWidth), Concurrency: p.Concurrency,
@@ -238,24 +238,24 @@ func (st *TaskState) workers(l *looker, t *Thing, s *spot) {
 	for _, name := range slices.Sorted(maps.Keys(load)) {
 		n := load[name]
 		// A worker that has just come may have been read before its live node.
-		if n == 0 || l.fresh(workers.child(name).Created(), settling) {
+		if n == 0 || l.isRecent(workers.child(name).Created(), settling) {
 			continue
 		}
 		id := Text([]byte(name), idWidth)
-		path, short := below(workers.Path, name), taskformat.WorkerName(id)
+		path, short := childPath(workers.Path, name), taskformat.WorkerName(id)
 		st.Workers = append(st.Workers, TaskWorker{Path: path, ID: id, Name: short, Assigned: n, Gone: true})
-		t.problem(Warn, path, "worker %s has gone, and %s still its", short, several(n, "task is", "tasks are"))
+		t.addProblem(Warn, path, "worker %s has gone, and %s still its", short, formatSeveral(n, "task is", "tasks are"))
 	}
 	slices.SortFunc(st.Workers, func(a, b TaskWorker) int { return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.ID, b.ID)) })
 }
 
-func (st *TaskState) master(masters *spot) {
+func (st *TaskState) readMaster(masters *spot) {
 	if masters == nil {
 		return
 	}
 	first := ""
 	for _, c := range masters.children {
-		if mark, _ := marker(c.name); mark != "" && (first == "" || c.name[len(c.name)-digits:] < first) {
+		if mark, _ := findMarker(c.name); mark != "" && (first == "" || c.name[len(c.name)-digits:] < first) {
 			first, st.Master = c.name[len(c.name)-digits:], nameOf(idIn(c.Node), SessionID(c.Stat.EphemeralOwner))
 		}
 	}

@@ -18,25 +18,25 @@ const idWidth = 80
 // piled-up marks), become \u{...}. Data other than text becomes hexadecimal
 // digits.
 func Text(data []byte, most int) string {
-	text, _ := printable(data, most, false)
+	text, _ := printableText(data, most, false)
 	return text
 }
 
 // Lines is Text, but keeps line ends and tabs; data other than text becomes a
 // dump in lines of 16 bytes. cut reports whether the data was truncated.
-func Lines(data []byte, most int) (text string, cut bool) { return printable(data, most, true) }
+func Lines(data []byte, most int) (text string, cut bool) { return printableText(data, most, true) }
 
-func printable(data []byte, most int, lines bool) (text string, cut bool) {
-	if len(data) <= most && plain(data) {
+func printableText(data []byte, most int, lines bool) (text string, cut bool) {
+	if len(data) <= most && isPlainText(data) {
 		return string(data), false
 	}
 	head := data[:min(len(data), 4*most)] // no character has more than four bytes
 	if len(head) < len(data) {
-		head = whole(head)
+		head = trimPartialRune(head)
 	}
 	if !utf8.Valid(head) {
 		if lines {
-			return dump(data, most)
+			return hexDump(data, most)
 		}
 		return bytesOf(data, most)
 	}
@@ -70,8 +70,8 @@ func printable(data []byte, most int, lines bool) (text string, cut bool) {
 	return b.String(), cut
 }
 
-// plain is true for letters, digits and signs of ASCII, the most frequent case.
-func plain(data []byte) bool {
+// isPlainText is true for letters, digits and signs of ASCII, the most frequent case.
+func isPlainText(data []byte) bool {
 	for _, c := range data {
 		if c < ' ' || c > '~' {
 			return false
@@ -80,8 +80,8 @@ func plain(data []byte) bool {
 	return true
 }
 
-// whole is text without a truncated character at its end.
-func whole(text []byte) []byte {
+// trimPartialRune removes a truncated character at the end of text.
+func trimPartialRune(text []byte) []byte {
 	for i := 1; i < utf8.UTFMax && i <= len(text); i++ {
 		if c := text[len(text)-i]; utf8.RuneStart(c) {
 			if !utf8.FullRune(text[len(text)-i:]) {
@@ -104,8 +104,8 @@ func bytesOf(data []byte, most int) (text string, cut bool) {
 	return out, cut
 }
 
-// dump formats data other than text in lines: offset, bytes, and letters.
-func dump(data []byte, most int) (text string, cut bool) {
+// hexDump formats data other than text in lines: offset, bytes, and letters.
+func hexDump(data []byte, most int) (text string, cut bool) {
 	shown := data[:min(len(data), most/4)]
 	out := strings.ReplaceAll(hex.Dump(shown), "  |", " |")
 	if cut = len(shown) < len(data); cut {

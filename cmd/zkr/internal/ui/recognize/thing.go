@@ -198,8 +198,8 @@ type Member struct {
 // Name is the name to show for a member.
 func (m Member) Name() string { return nameOf(m.ID, m.Session) }
 
-// problem adds a problem.
-func (t *Thing) problem(level Level, path, format string, args ...any) {
+// addProblem adds a problem.
+func (t *Thing) addProblem(level Level, path, format string, args ...any) {
 	t.Problems = append(t.Problems, Problem{level, fmt.Sprintf(format, args...), path})
 }
 
@@ -226,27 +226,27 @@ func (t *Thing) Holders() (out []*Contender) {
 // Waiting is how many of the queue wait.
 func (t *Thing) Waiting() int { return len(t.Queue) - len(t.Holders()) }
 
-// count says how many there are of something.
-func count(n int, what string) string {
+// formatCount writes a number with its noun.
+func formatCount(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}
 	return strconv.Itoa(n) + " " + what + "s"
 }
 
-// several is a number with its noun.
-func several(n int, one, many string) string {
+// formatSeveral writes a number with the noun for the number.
+func formatSeveral(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}
 	return strconv.Itoa(n) + " " + many
 }
 
-// named is a short list of names.
-func named(names []string) string {
+// joinNames writes a short list of names.
+func joinNames(names []string) string {
 	const most = 3
 	if len(names) > most {
-		return strings.Join(names[:most], ", ") + " and " + several(len(names)-most, "other", "others")
+		return strings.Join(names[:most], ", ") + " and " + formatSeveral(len(names)-most, "other", "others")
 	}
 	return strings.Join(names, ", ")
 }

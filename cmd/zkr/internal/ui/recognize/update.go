@@ -87,23 +87,23 @@ func (r *Recognizer) Update(changes map[string]*Node, past Past, now time.Time) 
 		looker: &looker{top: old.top, past: past, now: now, gen: r.gen}, r: r, w: &w, old: old.top,
 		probes: map[string]bool{}, families: map[string]bool{}, touched: map[SessionID]bool{},
 	}
-	u.heed(changes)
-	u.plant()
+	u.applyChanges(changes)
+	u.plantChanges()
 	for path := range u.changes {
-		u.place(path)
+		u.markChanged(path)
 	}
 	for path, at := range r.due {
 		if !at.After(now) {
 			delete(r.due, path)
-			u.within(path)
+			u.markWithin(path)
 		}
 	}
-	u.probe()
-	u.redo()
-	u.hints() // hints need the sessions; a thing with a changed hint is recognized again
-	u.redo()
-	u.hints()
-	u.troubles()
+	u.probePlain()
+	u.recognizeAgain()
+	u.updateHints() // hints need the sessions; a thing with a changed hint is recognized again
+	u.recognizeAgain()
+	u.updateHints()
+	u.countTroubles()
 	w.top = u.top
 	r.world, r.Visits = &w, r.Visits+u.visits
 	slices.SortFunc(u.come, byPath)
@@ -111,8 +111,8 @@ func (r *Recognizer) Update(changes map[string]*Node, past Past, now time.Time) 
 	return Delta{World: &w, Come: u.come, Gone: u.gone}
 }
 
-// heed keeps the real changes, and counts.
-func (u *revision) heed(changes map[string]*Node) {
+// applyChanges keeps the real changes, and counts.
+func (u *revision) applyChanges(changes map[string]*Node) {
 	u.changes = make(map[string]*Node, len(changes))
 	var gone, come []string
 	for path, n := range changes {
@@ -125,19 +125,19 @@ func (u *revision) heed(changes map[string]*Node) {
 		}
 		u.changes[path] = n
 		if was != nil {
-			u.w.Nodes, u.w.Ephemeral = u.w.Nodes-1, u.w.Ephemeral-bit(was.ephemeral())
+			u.w.Nodes, u.w.Ephemeral = u.w.Nodes-1, u.w.Ephemeral-asBit(was.ephemeral())
 			if was.Denied {
 				gone = append(gone, path)
 			}
 		}
 		if n != nil {
-			u.w.Nodes, u.w.Ephemeral = u.w.Nodes+1, u.w.Ephemeral+bit(n.ephemeral())
+			u.w.Nodes, u.w.Ephemeral = u.w.Nodes+1, u.w.Ephemeral+asBit(n.ephemeral())
 			if n.Denied {
 				come = append(come, path)
 			}
 		}
 	}
-	u.w.Denied = splice(u.w.Denied, gone, come, strings.Compare)
+	u.w.Denied = spliceSorted(u.w.Denied, gone, come, strings.Compare)
 }
 
 // byPath is the order of things.
@@ -145,30 +145,30 @@ func byPath(a, b *Thing) int {
 	return cmp.Or(strings.Compare(a.Path, b.Path), cmp.Compare(a.Kind, b.Kind))
 }
 
-// redo recognizes families again, and puts the result into the world.
-func (u *revision) redo() {
+// recognizeAgain recognizes families again, and puts the result into the world.
+func (u *revision) recognizeAgain() {
 	u.lost, u.won = map[SessionID]map[string]bool{}, map[SessionID][]Holding{}
 	var gone, come []*Thing
 	done := map[string]bool{}
 	for _, path := range slices.Sorted(maps.Keys(u.families)) {
-		if !covered(done, path) {
+		if !isCovered(done, path) {
 			done[path] = true
-			g, c := u.family(path)
+			g, c := u.recognizeFamily(path)
 			gone, come = append(gone, g...), append(come, c...)
 		}
 	}
 	clear(u.families)
-	u.w.Things = splice(u.w.Things, gone, come, byPath)
-	u.w.awaited = splice(u.w.awaited, only(gone, awaitable), only(come, awaitable), byPath)
+	u.w.Things = spliceSorted(u.w.Things, gone, come, byPath)
+	u.w.awaited = spliceSorted(u.w.awaited, filterThings(gone, isAwaitable), filterThings(come, isAwaitable), byPath)
 	u.gone, u.come = append(u.gone, gone...), append(u.come, come...)
-	u.sessions()
+	u.updateSessions()
 }
 
-// covered reports whether a family is in, or below, a family already done.
-func covered(done map[string]bool, path string) bool {
+// isCovered reports whether a family is in, or below, a family already done.
+func isCovered(done map[string]bool, path string) bool {
 	for path != "/" {
-		up := above(path)
-		if done[up] || up != "/" && done[below(above(up), base(up[strings.LastIndexByte(up, '/')+1:]))] {
+		up := parentPath(path)
+		if done[up] || up != "/" && done[childPath(parentPath(up), baseName(up[strings.LastIndexByte(up, '/')+1:]))] {
 			return true
 		}
 		path = up
@@ -176,7 +176,7 @@ func covered(done map[string]bool, path string) bool {
 	return false
 }
 
-func only(things []*Thing, these func(*Thing) bool) (out []*Thing) {
+func filterThings(things []*Thing, these func(*Thing) bool) (out []*Thing) {
 	for _, t := range things {
 		if these(t) {
 			out = append(out, t)
@@ -185,39 +185,39 @@ func only(things []*Thing, these func(*Thing) bool) (out []*Thing) {
 	return out
 }
 
-// family recognizes a family again.
-func (u *revision) family(path string) (gone, come []*Thing) {
+// recognizeFamily recognizes a family again.
+func (u *revision) recognizeFamily(path string) (gone, come []*Thing) {
 	name := path[strings.LastIndexByte(path, '/')+1:]
-	for _, s := range members(u.old.at(above(path)), path, name, u.old) {
+	for _, s := range familyMembers(u.old.at(parentPath(path)), path, name, u.old) {
 		s.each(func(s *spot) {
 			if s.told != nil {
 				gone = append(gone, s.told)
 			}
-			u.loses(s)
+			u.takeFromSession(s)
 		})
 	}
 	var fresh []*spot
 	switch {
 	case path == "/":
-		u.top = u.top.reopened(u.gen)
+		u.top = u.top.reopen(u.gen)
 		fresh = append(fresh, u.top)
-	case u.top.at(above(path)) != nil:
-		parent := u.edit(above(path))
-		for _, i := range parent.family(name) {
-			parent.children[i] = parent.children[i].reopened(u.gen)
+	case u.top.at(parentPath(path)) != nil:
+		parent := u.editSpot(parentPath(path))
+		for _, i := range parent.familyOf(name) {
+			parent.children[i] = parent.children[i].reopen(u.gen)
 			fresh = append(fresh, parent.children[i])
 		}
 	}
 	u.told, u.until = nil, time.Time{}
 	for _, s := range fresh {
-		u.visit(s)
+		u.visitSpot(s)
 	}
 	slices.SortFunc(u.told, byPath)
 	for _, t := range u.told {
-		u.parts(t)
+		u.setRoles(t)
 	}
 	for _, s := range fresh {
-		s.each(u.wins)
+		s.each(u.giveToSession)
 	}
 	if delete(u.r.due, path); !u.until.IsZero() {
 		if u.r.due == nil {
@@ -228,23 +228,23 @@ func (u *revision) family(path string) (gone, come []*Thing) {
 	return gone, u.told
 }
 
-// members are those of a family.
-func members(parent *spot, path, name string, top *spot) (out []*spot) {
+// familyMembers are the members of a family.
+func familyMembers(parent *spot, path, name string, top *spot) (out []*spot) {
 	switch {
 	case path == "/" && top != nil:
 		return []*spot{top}
 	case path == "/" || parent == nil:
 		return nil
 	}
-	for _, i := range parent.family(name) {
+	for _, i := range parent.familyOf(name) {
 		out = append(out, parent.children[i])
 	}
 	return out
 }
 
-// hints sets the hints that appear with time. Things from an earlier revision
+// updateHints sets the hints that appear with time. Things from an earlier revision
 // are recognized again for a new hint, because a thing never changes.
-func (u *revision) hints() {
+func (u *revision) updateHints() {
 	fresh := make(map[*Thing]bool, len(u.come))
 	for _, t := range u.come {
 		fresh[t] = true
@@ -255,10 +255,10 @@ func (u *revision) hints() {
 		case text == t.hint:
 		case fresh[t]:
 			t.hint = text
-			t.problem(Hint, t.Queue[0].Path, "%s", text)
+			t.addProblem(Hint, t.Queue[0].Path, "%s", text)
 		default:
 			u.old = u.top
-			u.within(t.Path)
+			u.markWithin(t.Path)
 		}
 	}
 	u.old = u.top

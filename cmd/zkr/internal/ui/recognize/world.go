@@ -61,12 +61,12 @@ type looker struct {
 // find finds a node.
 func (l *looker) find(path string) *spot { return l.top.find(path) }
 
-// tell recognizes a node. Owners of a whole tree come before things recognized
+// recognizeNode recognizes a node. Owners of a whole tree come before things recognized
 // by their children.
-func (l *looker) tell(s *spot) *Thing {
+func (l *looker) recognizeNode(s *spot) *Thing {
 	l.visits++
 	for _, tell := range []func(*looker, *spot) *Thing{
-		job, endedJob, taskQueue, rebalancer, leases, leasePool, contenders, party, service, foreignQueue, bookDouble, delay, counter, markers, group, table, gate,
+		recognizeJob, endedJob, taskQueue, recognizeRebalancer, recognizeLeases, leasePool, recognizeQueue, recognizeBarrier, recognizeService, foreignQueue, bookDouble, recognizeDelay, recognizeCounter, recognizeMarkers, recognizeGroup, recognizeTable, recognizeGate,
 	} {
 		if t := tell(l, s); t != nil {
 			return t
@@ -75,10 +75,10 @@ func (l *looker) tell(s *spot) *Thing {
 	return nil
 }
 
-// visit recognizes a node, and then its descendants.
-func (l *looker) visit(s *spot) {
+// visitSpot recognizes a node, and then its descendants.
+func (l *looker) visitSpot(s *spot) {
 	if s.claimed == nil && !s.ghost {
-		if t := l.tell(s); t != nil {
+		if t := l.recognizeNode(s); t != nil {
 			if t.Part == "" {
 				t.Part = s.part
 			}
@@ -93,7 +93,7 @@ func (l *looker) visit(s *spot) {
 		if c.part == "" {
 			c.part = s.part
 		}
-		l.visit(c)
+		l.visitSpot(c)
 	}
 }
 

@@ -56,7 +56,7 @@ func nodes(lines ...string) []*Node {
 			n, _ := strconv.Atoi(n)
 			raw = []byte(strings.Repeat("x", n))
 		}
-		for p := above(words[0]); p != "/" && byPath[p] == nil; p = above(p) {
+		for p := parentPath(words[0]); p != "/" && byPath[p] == nil; p = parentPath(p) {
 			byPath[p] = NewNode(p, nil, session.Stat{Ctime: at})
 		}
 		if byPath[words[0]] = NewNode(words[0], raw, stat); denied {
@@ -174,16 +174,16 @@ func TestKindsAreInTheOrderOfTheirPaths(t *testing.T) {
 // TestRecordsAreParsedOnce for each type: further looks cost little.
 func TestRecordsAreParsedOnce(t *testing.T) {
 	n := NewNode("/a", []byte(`{"id":"x"}`), session.Stat{})
-	a, ok := read[identified](n)
+	a, ok := readRecord[identified](n)
 	require.True(t, ok)
 	require.Equal(t, "x", a.ID)
-	_, err := decoded(n, jobformat.Decode[jobformat.Job])
+	_, err := decodeNode(n, jobformat.Decode[jobformat.Job])
 	require.Error(t, err)
 	require.Len(t, *n.memo.Load(), 2)
 	first := n.memo.Load()
-	_, ok = read[identified](n)
+	_, ok = readRecord[identified](n)
 	require.True(t, ok)
 	require.Same(t, first, n.memo.Load())
-	_, ok = read[identified](NewNode("/a", []byte(`{"id":`), session.Stat{}))
+	_, ok = readRecord[identified](NewNode("/a", []byte(`{"id":`), session.Stat{}))
 	require.False(t, ok)
 }
