@@ -12,8 +12,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// TestAgainHasTheTerminalAgain: the second command reads from it, stops with
-// Ctrl-Z and ends with Ctrl-C as the first one would.
+// TestAgainHasTheTerminalAgain: the second command reads from the terminal,
+// stops with Ctrl-Z and ends with Ctrl-C like the first command.
 func TestAgainHasTheTerminalAgain(t *testing.T) {
 	b := newBed(t)
 	keys, _, shell := onTerminal(b, "zkr elect /e --again "+flagsOnTerminal+` -- sh -c 'echo ask; while read x; do echo "got $x"; done'; echo "stopped $?"; fg; echo "code $?"; read y; echo "back $y"`)

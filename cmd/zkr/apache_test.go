@@ -28,17 +28,18 @@ type real struct {
 
 func (r *real) start(args ...string) *zkrProcess { return start(r.T, command(r.servers, args...)) }
 
-// out runs a zkr to its good end and returns what it said.
+// out runs a zkr to its good end and returns the output.
 func (r *real) out(args ...string) string { return r.start(args...).ends(0).out.String() }
 
-// ls runs a zkr that lists something, until it lists what. It must not fail,
-// whatever it meets.
+// ls runs a zkr that lists something, until the list contains a text. No run
+// may fail.
 func (r *real) ls(what string, args ...string) {
 	r.Helper()
 	eventually(r.T, func() bool { return strings.Contains(r.out(args...), what) }, "%v shows %q", args, what)
 }
 
-// followed waits until a session watches a znode that the pattern matches.
+// followed waits until a session watches a znode whose path matches the
+// pattern.
 func (r *real) followed(pattern string) {
 	r.Helper()
 	line := regexp.MustCompile("(?m)^" + pattern + "$")
@@ -54,10 +55,11 @@ func (r *real) followed(pattern string) {
 	}, "somebody watches %s", pattern)
 }
 
-// apacheTick is that of servers in use, which grant no session below twice as much.
+// apacheTick is the tick of servers in production, which grant no session below
+// twice the tick.
 const apacheTick = 2 * time.Second
 
-// TestOnApache runs each group of commands on a real server, which all share.
+// TestOnApache runs each group of commands on a shared real server.
 func TestOnApache(t *testing.T) {
 	t.Parallel()
 	cluster := apache.Require(t, &apache.Options{Heap: 96, TickTime: apacheTick})
@@ -230,7 +232,7 @@ func groupOnApache(r *real) {
 		two.says("in ")
 		one.says("asked ") // on a pipe of its own
 		assert.Equal(r, 1, strings.Count(one.out.String(), "asked"))
-		w.says("  by two") // in global mode nobody owned it for a moment
+		w.says("  by two") // in global mode nobody owned the resource for a moment
 		one.signal(syscall.SIGTERM)
 		one.ends(0)
 		r.ls("1 member, 2 resources: 0 unowned, 0 moving\n", "rebalance", "status", path)

@@ -20,7 +20,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/workerctl"
 )
 
-// One test tells an invalid argument, whichever package refuses it.
+// A single test recognizes an invalid argument of every package.
 func TestOneErrorForInvalidArguments(t *testing.T) {
 	for _, err := range []error{
 		barrier.ErrInvalidArgument, cache.ErrInvalidArgument, counter.ErrInvalidArgument, discovery.ErrInvalidArgument,

@@ -12,8 +12,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 )
 
-// TestWrongArgumentsOfAllCommandsAreRefused before anything is tried, by an
-// error that names what is wrong.
+// TestWrongArgumentsOfAllCommandsAreRefused before the first request, by an
+// error that names the argument.
 func TestWrongArgumentsOfAllCommandsAreRefused(t *testing.T) {
 	t.Parallel()
 	for line, says := range map[string]string{
@@ -196,7 +196,8 @@ func TestWrongArgumentsOfAllCommandsAreRefused(t *testing.T) {
 	}
 }
 
-// everyCommand is a correct command line for each that talks to a server.
+// everyCommand is a correct command line for each command that talks to a
+// server.
 //
 // read only
 var everyCommand = []string{
@@ -235,8 +236,8 @@ func TestServerThatIsAwayIsSaid(t *testing.T) {
 	}
 }
 
-// TestEveryCommandIsListedHere: all that run, and are not about this program
-// itself, are among those that are tried above.
+// TestEveryCommandIsListedHere: all commands that run, except commands about
+// this program itself, are among the lines above.
 func TestEveryCommandIsListedHere(t *testing.T) {
 	tried := map[string]bool{}
 	for _, line := range everyCommand {
@@ -252,7 +253,7 @@ func TestEveryCommandIsListedHere(t *testing.T) {
 			switch {
 			case sub.Name() == "help", sub.Name() == "completion", sub.Name() == "demo", sub.Hidden,
 				sub.Name() == "serve", sub.Name() == "version":
-			case strings.Contains(sub.Use, " "): // it has arguments
+			case strings.Contains(sub.Use, " "): // the command has arguments
 				assert.True(t, tried[sub.CommandPath()], sub.CommandPath())
 			}
 		}

@@ -33,7 +33,7 @@ func (a *app) barrier() *cobra.Command {
 	}, a.barrierAwait(), a.barrierEnter(), a.barrierGate(), a.barrierList())
 }
 
-// party is what one says who comes to a barrier.
+// party has the flags of a party of a barrier.
 type party struct {
 	path    string
 	parties int

@@ -16,7 +16,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// meeting is what "zkr barrier ls" shows.
+// meeting is a barrier in the output of "zkr barrier ls".
 type meeting struct {
 	Path    string  `json:"path"`
 	Kind    string  `json:"kind"` // barrier or double; "" if nobody has used the path
@@ -28,7 +28,7 @@ type meeting struct {
 	Guests  []guest `json:"members"`
 }
 
-// guest is a barrier.Party as "-o json" shows it.
+// guest is a barrier.Party in JSON.
 type guest struct {
 	Place int    `json:"place"`
 	State string `json:"state"` // waits or inside
@@ -37,11 +37,11 @@ type guest struct {
 	Token   int64     `json:"token,string"`
 	Session string    `json:"session"` // hexadecimal
 	Since   time.Time `json:"since"`   // came, by the server's clock
-	Path    string    `json:"path"`    // of the znode that stands for it
+	Path    string    `json:"path"`    // of the party's znode
 	data    []byte
 }
 
-// guestColumns are those that tables show.
+// guestColumns are the columns of the table.
 const guestColumns = "PLACE STATE ID DATA TOKEN SESSION SINCE AGE"
 
 // barrierList is "zkr barrier ls".
@@ -65,8 +65,8 @@ func (a *app) barrierList() *cobra.Command {
 	}
 }
 
-// read reads the record of the barrier, which says its kind and for how many it
-// is (docs/layout.md), and then who is there.
+// read reads the barrier's record (docs/layout.md), which has the kind and the
+// number of parties, and then the parties.
 func (m *meeting) read(ctx context.Context, client *session.Client) error {
 	s, err := client.Session(ctx)
 	if err != nil {

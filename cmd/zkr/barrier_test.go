@@ -62,7 +62,7 @@ func TestBarrierAwaitGivesUp(t *testing.T) {
 	z.ends(130)
 	assert.Contains(t, z.err.String(), "gave up waiting for 2 parties at /b")
 	assert.Empty(t, b.contenders("/b"))
-	b.run("barrier", "enter", "/b", "-n", "2", "--timeout", "1m", "--", "true").ends(exit.CodeFailed) // is no double one
+	b.run("barrier", "enter", "/b", "-n", "2", "--timeout", "1m", "--", "true").ends(exit.CodeFailed) // /b is no double barrier
 }
 
 // TestDoubleBarrierEntersAndLeavesTogether: no command runs before all are
@@ -156,7 +156,7 @@ func TestGateIsClosedAndOpened(t *testing.T) {
 	assert.Equal(t, `{"path":"/g","closed":false}`+"\n", gate("show", "/g", "-o", "json"))
 }
 
-// TestListOfSomethingElseIsSaid, whatever it says.
+// TestListOfSomethingElseIsSaid, whatever the data.
 func TestListOfSomethingElseIsSaid(t *testing.T) {
 	b := newBed(t)
 	b.plant("/new")

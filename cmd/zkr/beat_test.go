@@ -20,8 +20,8 @@ import (
 // pulse is how often a beat writes.
 const pulse = 5 * time.Millisecond
 
-// beat writes the time and the token into a file until it is killed, or until
-// somebody asks it to end, whom it ignores if it is told "stubborn".
+// beat writes the time and the token into a file until a signal ends the
+// process; "stubborn" beats ignore INT and TERM.
 func beat(args []string) {
 	if len(args) > 1 && args[1] == "stubborn" {
 		signal.Ignore(syscall.SIGTERM, syscall.SIGINT)
@@ -47,8 +47,8 @@ func daemon(args []string) {
 	}
 }
 
-// countTerms says its name and "in", and then "asked" for each TERM, until a
-// little after the first one.
+// countTerms prints its name and "in", and then "asked" for each TERM, until a
+// little after the first TERM.
 func countTerms(name string) {
 	terms := make(chan os.Signal, 8)
 	signal.Notify(terms, syscall.SIGTERM)
@@ -67,7 +67,7 @@ func countTerms(name string) {
 	}
 }
 
-// beats are the times that a beat has written so far.
+// beats are the times in the file of a beat.
 func beats(t *testing.T, file string) []time.Time {
 	t.Helper()
 	data, err := os.ReadFile(file)
@@ -92,9 +92,9 @@ func beating(t *testing.T, file string) {
 	eventually(t, func() bool { return len(beats(t, file)) > 3 }, "a heart beats in %s", file)
 }
 
-// silent wants that nobody writes into file any more, and returns the last
-// beat. A signal has been sent by now, but a system call that it met may still
-// end, so the times count that the beats took themselves.
+// silent requires that no process writes into file any more, and returns the
+// last beat. A signal has been sent by now, but an interrupted system call may
+// still end, so the times of the beats count.
 func silent(t *testing.T, file string) time.Time {
 	t.Helper()
 	const quiet, kick = 100 * time.Millisecond, 10 * time.Millisecond

@@ -16,7 +16,7 @@ import (
 )
 
 // TestSignalBeforeThereIsAConnectionEndsEveryCommand, at once, with its code:
-// what watches has not begun to.
+// no watch has begun.
 func TestSignalBeforeThereIsAConnectionEndsEveryCommand(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -38,7 +38,7 @@ func TestSignalBeforeThereIsAConnectionEndsEveryCommand(t *testing.T) {
 	}
 }
 
-// TestPathsAreBelowTheChroot in all that is shown.
+// TestPathsAreBelowTheChroot in all output.
 func TestPathsAreBelowTheChroot(t *testing.T) {
 	b := newBed(t)
 	b.plant("/app", "/app/a", "/app/a/b", "/other")
@@ -51,7 +51,7 @@ func TestPathsAreBelowTheChroot(t *testing.T) {
 }
 
 // TestAnswerThatIsLostIsFoundOut: the number is changed once, and the exit code
-// says whether it was.
+// says whether the change was made.
 func TestAnswerThatIsLostIsFoundOut(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]zktest.Action{

@@ -7,17 +7,17 @@ import (
 	"github.com/zkrecipes/zkrecipes/election"
 )
 
-// candidate is an election.Candidate as "-o json" shows it.
+// candidate is an election.Candidate in JSON.
 type candidate struct {
 	Place   int       `json:"place,omitempty"` // in a list
 	State   string    `json:"state"`           // leads or waits
 	ID      string    `json:"id"`
 	Term    int64     `json:"term,string"`
 	Token   int64     `json:"token,string"`
-	Session string    `json:"session"` // hexadecimal; "" for a stranger's node that belongs to none
-	Watches string    `json:"watches"` // path of the candidate before it; "" for the first
+	Session string    `json:"session"` // hexadecimal; "" for a foreign znode without a session
+	Watches string    `json:"watches"` // path of the candidate before this one; "" for the first
 	Since   time.Time `json:"since"`   // in the queue, by the server's clock
-	Path    string    `json:"path"`    // of the znode that stands for it
+	Path    string    `json:"path"`    // of the candidate's znode
 }
 
 // candidateOf is a candidate of the election path.

@@ -49,5 +49,5 @@ func (a *app) root() *cobra.Command {
 	return root
 }
 
-// app is one run of zkr; its methods make the commands.
+// app is one run of zkr; the methods of app make the commands.
 type app struct{ cli.App }

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestShellsComplete subcommands, the words of flags, and files only for those
-// who run a command, or read files.
+// TestShellsComplete subcommands, the words of flags, and files only for
+// commands that run a command, or read files.
 func TestShellsComplete(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
@@ -32,15 +32,15 @@ func TestShellsComplete(t *testing.T) {
 	}
 }
 
-// completed is what zkr tells the scripts of shells: suggestions, and what to do with
-// them.
+// completed is zkr's answer to the scripts of shells: suggestions, and a
+// directive.
 func completed(t *testing.T, servers, line string) *zkrProcess {
 	t.Helper()
 	words := strings.Split(line, " ")
 	return inside(t, with(command(servers, append([]string{"__complete"}, words...)...), asZkr+"="+patient)).ends(0)
 }
 
-// TestPathsAreCompleted with what is there, by one name.
+// TestPathsAreCompleted with the existing znodes, by one name.
 func TestPathsAreCompleted(t *testing.T) {
 	b := newBed(t)
 	for _, path := range []string{"/locks", "/locks/a", "/locks/ab", "/locks/b", "/locks/a b", "/locks/$(x)", "/logs", "/services", "/services/web", "/services/mail"} {
@@ -67,7 +67,7 @@ func TestPathsAreCompleted(t *testing.T) {
 		"job workers words ":         ":4\n",
 		"tree / ":                    ":4\n",
 		"tree --verbose /log":        "/logs\n:6\n",
-		"tree --session-timeout x /": ":", // nobody is told what is wrong with that
+		"tree --session-timeout x /": ":", // a completion reports no errors
 	} {
 		z := completed(t, b.srv.Addr(), line)
 		if assert.Contains(t, z.out.String(), want, line); want != ":" {
@@ -85,8 +85,8 @@ func TestTabDoesNotHangWhenServersAreAway(t *testing.T) {
 	assert.Less(t, time.Since(began), patience/2)
 }
 
-// TestBashCompletes with the script that "zkr completion bash" prints, as a person
-// would who presses Tab.
+// TestBashCompletes with the script that "zkr completion bash" prints, like
+// after Tab.
 func TestBashCompletes(t *testing.T) {
 	b := newBed(t)
 	require.NoError(t, b.srv.Create("/locks", nil))

@@ -106,7 +106,7 @@ func TestVerboseTellsOfTheSession(t *testing.T) {
 	assert.NotContains(t, b.run("lock", "ls", "/a").ends(0).err.String(), "status")
 }
 
-// TestTLS: through a front that speaks TLS and wants a certificate.
+// TestTLS: through a proxy that speaks TLS and requires a certificate.
 func TestTLS(t *testing.T) {
 	b := newBed(t)
 	dir := t.TempDir()
@@ -118,7 +118,7 @@ func TestTLS(t *testing.T) {
 	front, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{pair}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: pool})
 	require.NoError(t, err)
 	over := make(chan struct{})
-	// Waited for through over; closing the listener ends it.
+	// Waited for through over; ends with the listener.
 	go func() {
 		defer close(over)
 		for {
@@ -160,7 +160,7 @@ func relay(c net.Conn, to string) {
 	<-back
 }
 
-// certificate makes a certificate for zookeeper.test that signs itself.
+// certificate makes a self-signed certificate for zookeeper.test.
 func certificate(t *testing.T, dir string) (certFile, keyFile string, pair tls.Certificate) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

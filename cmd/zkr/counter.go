@@ -25,7 +25,7 @@ A counter that does not exist reads 0. Numbers have 64 bits; a negative number i
 written as usual: zkr counter add /c -5
 `
 
-// counterCommand is what the commands of "zkr counter" have in common.
+// counterCommand is shared by the commands of "zkr counter".
 type counterCommand struct {
 	app    *app
 	format string
@@ -49,7 +49,8 @@ func (a *app) counter() *cobra.Command {
 	return parent
 }
 
-// command is a counter's command; on does it. traits are those of cli.Does.
+// command makes a counter's command, which calls on. traits are those of
+// cli.Does.
 func (c *counterCommand) command(traits map[string]string, use, short, example string, args cobra.PositionalArgs,
 	on func(ctx context.Context, n *counter.Counter, args []string) error,
 ) *cobra.Command {
@@ -99,7 +100,7 @@ func (c *counterCommand) add() *cobra.Command {
 		func(ctx context.Context, n *counter.Counter, args []string) error {
 			delta := int64(1)
 			if len(args) > 1 {
-				delta, _ = number("N", args[1]) // it was checked
+				delta, _ = number("N", args[1]) // the argument was checked before
 			}
 			v, err := n.Add(ctx, delta)
 			if err != nil {
@@ -234,11 +235,12 @@ func (a *app) showState(path string, s counter.State) error {
 	return a.Printf("%s  %d\n", cli.Timestamp(now), s.Value)
 }
 
-// minus is what stands for the sign of a negative number while the command line
-// is read, where a hyphen begins a flag.
+// minus replaces the sign of a negative number while the command line is read,
+// where a hyphen begins a flag.
 const minus = "−"
 
-// number reads a number of the command line, which the usage calls name.
+// number reads a number of the command line; name is the argument's name in the
+// usage.
 func number(name, text string) (int64, error) {
 	text = strings.Replace(text, minus, "-", 1)
 	n, err := strconv.ParseInt(text, 10, 64)

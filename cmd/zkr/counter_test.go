@@ -141,7 +141,7 @@ func TestCounterWatchShowsEachChange(t *testing.T) {
 }
 
 // TestChangeWithoutAnAnswerIsUnknown: neither done nor not done, whether zkr
-// gives up by itself or somebody ends it.
+// gives up by itself or a signal ends zkr.
 func TestChangeWithoutAnAnswerIsUnknown(t *testing.T) {
 	for _, signal := range []bool{false, true} {
 		t.Run(fmt.Sprintf("signal %v", signal), func(t *testing.T) {

@@ -62,14 +62,15 @@ func (a *app) demo() *cobra.Command {
 	return cmd
 }
 
-// errDisturbed: a worker has lost a session that nobody took from it.
+// errDisturbed: a worker has lost a session without a scene that takes the
+// session.
 var errDisturbed = errors.New("a worker has lost a session that nobody took from it")
 
 func (a *app) runDemo(ctx context.Context, keep bool) error {
 	if !supervise.RunsCommands {
 		return errors.New("the demonstration freezes processes with SIGSTOP, which Windows lacks; \"zkr demo cluster\" runs here")
 	}
-	// Workers die with the thread that starts them: this one lasts.
+	// Workers die with the thread that starts them: this thread lasts.
 	runtime.LockOSThread()
 	for timeout := cmp.Or(a.Flags.SessionTimeout, demoSession); ; timeout *= 2 {
 		err := a.demoUnder(ctx, timeout, keep)
@@ -80,8 +81,8 @@ func (a *app) runDemo(ctx context.Context, keep bool) error {
 	}
 }
 
-// demoUnder is the demonstration with sessions of that timeout. It returns errDisturbed
-// if nothing was wrong, but not all could be shown.
+// demoUnder shows the demonstration with sessions of that timeout. The error is
+// errDisturbed if nothing was wrong, but some scenes could not be shown.
 func (a *app) demoUnder(ctx context.Context, timeout time.Duration, keep bool) error {
 	srv, err := zktest.Start(&zktest.Options{TickTime: demoTick, MaxSessionTimeout: max(timeout, 20*demoTick)})
 	if err != nil {
@@ -98,7 +99,7 @@ func (a *app) demoUnder(ctx context.Context, timeout time.Duration, keep bool) e
 	for round := 1; ; round++ {
 		err := a.demoRound(ctx, srv.Addr(), timeout, judge, show)
 		if err != nil && ctx.Err() != nil {
-			round, err = round-1, nil // people end it as they like; what was seen is judged
+			round, err = round-1, nil // a signal is a usual end; the scenes so far are judged
 		}
 		if err == nil && keep && ctx.Err() == nil {
 			show.line("round %d is over; new workers come (Ctrl-C ends it)", round)
@@ -124,8 +125,9 @@ func (a *app) demoRound(ctx context.Context, servers string, timeout time.Durati
 		if err := c.hire(name); err != nil {
 			return err
 		}
-		// One after the other, so that their places in the queue are known. A worker
-		// says that it waits before it asks for its place: the next could overtake it.
+		// Workers queue up one after the other, so that their places in the queue
+		// are known. A worker reports its wait before the request for its place:
+		// the next worker could overtake.
 		if _, err := c.await(ctx, name, "waits"); err != nil {
 			return err
 		}
@@ -148,14 +150,14 @@ func (a *app) demoRound(ctx context.Context, servers string, timeout time.Durati
 	return nil
 }
 
-// script is what happens to the workers, scene by scene.
+// script plays the scenes in order.
 type script struct {
 	crew  *crew
 	judge *judge
 }
 
-// killed: the holder dies without a word; the next one gets the lock when the
-// server expires its session.
+// killed: the holder dies without a word; the next worker gets the lock when
+// the server expires the session.
 func (s *script) killed(ctx context.Context) error {
 	if err := s.crew.watch(ctx, 1200*time.Millisecond); err != nil {
 		return err
@@ -168,8 +170,9 @@ func (s *script) killed(ctx context.Context) error {
 	return err
 }
 
-// frozen: the holder does not run while its session ends and somebody else gets
-// the lock. When it runs again it is told at once, and its late write fails.
+// frozen: the holder does not run while its session ends and another worker
+// gets the lock. When the holder runs again, the holder is told at once, and
+// its late write fails.
 func (s *script) frozen(ctx context.Context) error {
 	if err := s.crew.watch(ctx, 1200*time.Millisecond); err != nil {
 		return err
@@ -191,7 +194,8 @@ func (s *script) frozen(ctx context.Context) error {
 	return err
 }
 
-// handedOver: the holder releases, and the next one has it in milliseconds.
+// handedOver: the holder releases the lock, and the next worker has the lock in
+// milliseconds.
 func (s *script) handedOver(ctx context.Context) error {
 	if err := s.crew.watch(ctx, 800*time.Millisecond); err != nil {
 		return err
@@ -210,7 +214,8 @@ func (s *script) handedOver(ctx context.Context) error {
 	return err
 }
 
-// comeBack: who had lost the lock has queued up again, and gets it in turn.
+// comeBack: the worker that had lost the lock has queued up again, and gets the
+// lock in turn.
 func (s *script) comeBack(ctx context.Context) error {
 	for _, name := range []string{"w4", "w2"} {
 		if name == "w2" {

@@ -45,7 +45,7 @@ openssl rand -hex 16).
 With --kills N zkr kills the leader N times, prints how long the failovers took, and
 exits.`
 
-// clusterDemo is what "zkr demo cluster" is asked to do.
+// clusterDemo has the arguments of "zkr demo cluster".
 type clusterDemo struct {
 	app                    *app
 	nodes, firstPort       int
@@ -54,7 +54,7 @@ type clusterDemo struct {
 	allowRemote, allowKill bool
 	tick                   time.Duration
 	servers                string         // of somebody else; "" for its own
-	told                   cluster.Secret // that people need to be told; "" if none
+	told                   cluster.Secret // shown to the user; "" if none
 }
 
 // demoCluster is "zkr demo cluster".
@@ -120,8 +120,8 @@ func (c *clusterDemo) check(given bool) error {
 	return nil
 }
 
-// checkTLS names the servers for those who connect to them through a proxy: their
-// certificates are not of its address.
+// checkTLS names the servers for nodes that connect through a proxy: the servers'
+// certificates do not have the proxy's address.
 func (c *clusterDemo) checkTLS() error {
 	name := &c.app.Flags.TLSServerName
 	if !c.app.Flags.TLS || *name != "" || c.nodes == 0 {
@@ -171,10 +171,10 @@ func (c *clusterDemo) run(ctx context.Context) error {
 	o := cluster.SiteOptions{
 		Servers: c.servers, Hosts: web.Hosts{Remote: c.allowRemote}, Secret: secret,
 		// With --allow-remote, other machines may come through a proxy on this
-		// one: a --listen that only this machine can reach proves nothing then.
+		// machine: a local --listen proves nothing then.
 		Open: !c.allowRemote, Orders: (!c.allowRemote || c.allowKill) && (c.nodes > 0 || shared),
 	}
-	// A secret that was given is known, and stays out of logs.
+	// A given secret is known to the user, and stays out of logs.
 	if o.Orders && !o.Open && !shared {
 		c.told = secret
 	}
@@ -188,18 +188,19 @@ func (c *clusterDemo) show(
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	g, ctx := errgroup.WithContext(ctx)
-	// Waited for below, as all that follow; they end with ctx.
+	// Waited for below, like all goroutines of the group; they end with ctx.
 	g.Go(func() error { return ignoreEnd(ctx, monitor.Run(ctx)) })
-	// Waited for as the first; it ends with ctx, and closes the listener.
+	// Waited for with the group; ends with ctx, and closes the listener.
 	g.Go(func() error { return web.Serve(ctx, l, site.Handler()) })
 	if crew != nil {
-		// It is waited for, too, and waits for its processes, which it ends.
+		// Waited for with the group; waits for its processes, which Run ends.
 		g.Go(func() error {
 			crew.Run(ctx)
 			return nil
 		})
 	}
-	// Waited for as the others; when it has done what it was asked to do it ends them.
+	// Waited for with the group; ends the group when all leaders have been
+	// killed.
 	g.Go(func() error {
 		if err := c.hello(l); err != nil {
 			return err
@@ -224,8 +225,8 @@ func ignoreEnd(ctx context.Context, err error) error {
 	return nil
 }
 
-// connect connects the page: not through the server's address that nodes get,
-// and with a session that holds nothing.
+// connect connects the page: by a server's own address, not by a proxy of a
+// node, and with a session without holds.
 func (c *clusterDemo) connect(ctx context.Context) (*session.Client, error) {
 	o, err := c.app.Options()
 	if err != nil {
@@ -237,7 +238,7 @@ func (c *clusterDemo) connect(ctx context.Context) (*session.Client, error) {
 	return c.app.Connect(ctx, o)
 }
 
-// demoSecret is what the environment says, if it says anything.
+// demoSecret returns the secret of the environment, if there is one.
 func (a *app) demoSecret() (secret cluster.Secret, given bool, err error) {
 	secret, err = cluster.ParseSecret(a.Getenv(demoTokenEnv))
 	if err != nil {
@@ -256,13 +257,13 @@ func (c *clusterDemo) spawn(secret cluster.Secret) cluster.Spawn {
 		// Ctrl-C is for the demonstration, which then ends its nodes.
 		supervise.OwnGroup(cmd)
 		supervise.DieWithParent(cmd.SysProcAttr)
-		_, _ = cmd.StdinPipe() // ends with this process, whatever becomes of it
+		_, _ = cmd.StdinPipe() // the pipe ends with this process, however the process ends
 		return cmd
 	}
 }
 
-// handedDown is the environment with the global flags in it that concern the
-// session. Secrets are in no process list that way.
+// handedDown is the environment with the global flags of the session in it.
+// Process lists therefore show no secrets.
 func (a *app) handedDown() []string {
 	g := &a.Flags
 	env := append(os.Environ(), "ZKR_TLS="+strconv.FormatBool(g.TLS), "ZKR_OUTPUT=table")

@@ -15,13 +15,13 @@ import (
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cluster"
 )
 
-// clusterPicture is the one in docs/demo.md; -update takes a new one.
+// clusterPicture is the picture in docs/demo.md; -update takes a new picture.
 const clusterPicture = "../../docs/images/demo-cluster.png"
 
 // A page shows a change within promptly; a busy machine may need the limit for some.
 const promptly, promptlyLimit = 3 * time.Second, 30 * time.Second
 
-// TestClusterInABrowser starts one for all that is looked at.
+// TestClusterInABrowser starts one browser for all pages.
 func TestClusterInABrowser(t *testing.T) {
 	t.Parallel()
 	b := browser.Require(t)
@@ -29,15 +29,15 @@ func TestClusterInABrowser(t *testing.T) {
 	t.Run("orders", func(t *testing.T) { ordersInABrowser(t, b) })
 }
 
-// liveInABrowser: the page is live, its buttons work, and it shows what
-// happens to the leader. The console stays silent, which the browser checks.
+// liveInABrowser: the page is live, its buttons work, and the page shows the
+// fate of the leader. The console stays silent, which the browser checks.
 //
 // D11, D12, D13, D14
 func liveInABrowser(t *testing.T, b *browser.Browser) {
 	t.Parallel()
 	args := append(calm, "--nodes", "4")
 	if *update {
-		args = args[len(calm):] // the picture is of what people see
+		args = args[len(calm):] // the picture shows the defaults
 	}
 	c := startCluster(t, nil, args...)
 	v := c.settled(4)
@@ -55,7 +55,7 @@ func liveInABrowser(t *testing.T, b *browser.Browser) {
 	assert.Contains(t, p.Eval(row("n2")+`.querySelector(".watched code").title`), "latch-0000000000")
 
 	// A worker is killed by a click: the row says so within a moment, and the
-	// next one closes the gap. Started again it is the last.
+	// next worker closes the gap. After a restart the worker is the last.
 	p.Click(button("n3", cluster.Kill))
 	shown := []time.Duration{p.Until(row("n3") + `.innerText.includes("dead")`)}
 	p.Until(row("n4") + `.querySelector(".watched code").title.endsWith("latch-0000000001")`)
@@ -63,7 +63,7 @@ func liveInABrowser(t *testing.T, b *browser.Browser) {
 	p.Click(button("n3", cluster.Start))
 	p.Until(`[...document.querySelectorAll("tr[data-node]")].at(-1).dataset.node === "n3" && ` + row("n3") + `.dataset.role === "worker"`)
 
-	// The leader is cut off, and says when it has stopped.
+	// The leader is cut off, and reports the end of its service.
 	p.Click(button("n1", cluster.Cut))
 	shown = append(shown, p.Until(row("n1")+`.innerText.includes("cut off")`))
 	p.Until(row("n2") + `.dataset.role === "leader"`)
@@ -72,8 +72,8 @@ func liveInABrowser(t *testing.T, b *browser.Browser) {
 	p.Click(button("n1", cluster.Heal))
 	p.Until(row("n1") + `.dataset.role === "worker"`)
 
-	// The leader is killed: nobody leads for a while, then the next one does,
-	// and how long that took is on the page.
+	// The leader is killed: nobody leads for a while, then the next node does,
+	// and the duration is on the page.
 	p.Click(button("n2", cluster.Kill))
 	p.Until(`document.querySelector(".live").innerText.includes("nobody leads")`)
 	p.Until(row("n4") + `.dataset.role === "leader" && document.querySelector("#last-failover").innerText.endsWith(" ms")`)
@@ -94,7 +94,7 @@ func liveInABrowser(t *testing.T, b *browser.Browser) {
 	p.Size(420, 800)
 	p.Until(`document.documentElement.scrollWidth <= 420`)
 
-	// Without scripts the same buttons are forms that come back to the page.
+	// Without scripts the same buttons are forms that return to the page.
 	p.Scripts(false)
 	p.Open(c.page + "/index")
 	p.Click(button("n5", cluster.Kill))
@@ -103,9 +103,9 @@ func liveInABrowser(t *testing.T, b *browser.Browser) {
 	assert.Equal(t, http.StatusOK, fetch(t, c.page+"/cluster/summary", nil))
 }
 
-// ordersInABrowser, of a keyboard and of a reader: an order that is refused says why in a line
-// that is read out, and the focus stays with the node whose button was pressed, also
-// when the table is redrawn, and when the button has gone.
+// ordersInABrowser, of a keyboard and of a reader: a refused order gives its
+// reason in a line that is read out, and the focus stays with the node of the
+// pressed button, also when the table is redrawn, and when the button has gone.
 func ordersInABrowser(t *testing.T, b *browser.Browser) {
 	t.Parallel()
 	c := startCluster(t, nil, append(lasting, "--nodes", "3")...)
@@ -135,7 +135,8 @@ func ordersInABrowser(t *testing.T, b *browser.Browser) {
 	assert.Equal(t, "freeze-n3", p.Eval(`document.activeElement.id`))
 	c.order(token, "/nodes/n2/heal")
 
-	// By the keyboard alone: its button goes, and the node's next one has the focus.
+	// By the keyboard alone: the button goes, and the node's next button has the
+	// focus.
 	p.Until(`document.activeElement.id === "freeze-n3" && document.activeElement.form.action.endsWith("freeze")`)
 	p.Press("\r")
 	p.Until(`document.querySelector("#resume-n3") && document.activeElement.id === "resume-n3"`)
@@ -143,7 +144,7 @@ func ordersInABrowser(t *testing.T, b *browser.Browser) {
 	p.Press("\r")
 	p.Until(`document.querySelector("#freeze-n3") && document.activeElement.closest("[data-node]").dataset.node === "n3"`)
 
-	// A user who has moved the focus elsewhere keeps it there.
+	// A focus elsewhere stays elsewhere.
 	p.Click("h1")
 	c.order(token, "/nodes/n3/freeze")
 	p.Until(`document.querySelector("#resume-n3")`)

@@ -45,8 +45,8 @@ func TestClusterSurvivesTwoLeadersInARow(t *testing.T) {
 	assert.Equal(t, []string{"n3", "n4"}, []string{v.Rows[0].Name, v.Rows[1].Name}, "who was started again is last")
 }
 
-// TestClusterOnAnEnsemble: of three servers, through a proxy to each. One of them
-// goes, and nobody loses anything; a cut is one from all of them.
+// TestClusterOnAnEnsemble: of three servers, through a proxy to each server. A
+// server goes, and no node loses its session; a cut is a cut from all servers.
 func TestClusterOnAnEnsemble(t *testing.T) {
 	b := newBedOf(t, 3)
 	c := startCluster(t, nil, "--servers", b.srv.Addr(), "--nodes", "3", "--session-timeout", "15s")
@@ -64,8 +64,8 @@ func TestClusterOnAnEnsemble(t *testing.T) {
 	assert.Positive(t, gap)
 }
 
-// failover waits for that from a leader to whom something was done; from one that
-// was cut off also for what it says itself.
+// failover waits for the failover from a leader after an order; after a cut
+// also for the former leader's own report.
 func (c *startedCluster) failover(from string, what cluster.Order) (f cluster.Failover) {
 	c.t.Helper()
 	c.sees(func(v clusterView) bool {
@@ -79,9 +79,9 @@ func (c *startedCluster) failover(from string, what cluster.Order) (f cluster.Fa
 	return f
 }
 
-// clusterOnApache: a real server, that is not asked for anything it does not grant.
-// The leader of the moment resigns, is killed, and is cut off: on a busy machine
-// sessions may get lost besides, so that another node leads.
+// clusterOnApache: a real server, and no requests beyond its limits. The
+// present leader resigns, is killed, and is cut off: on a busy machine sessions
+// may get lost besides, so that another node leads.
 func clusterOnApache(r *real) {
 	t := r.T
 	first := startCluster(t, nil, "--servers", r.servers, "--chroot", "/first", "--nodes", "1")

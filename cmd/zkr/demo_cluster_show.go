@@ -29,13 +29,14 @@ func (c *clusterDemo) hello(l net.Listener) error {
 		return c.app.PrintJSON(clusterEvent{Event: "page", URL: page, Servers: c.servers})
 	}
 	if at, ok := l.Addr().(*net.TCPAddr); ok && at.IP.IsUnspecified() {
-		// By which address, and of a container by which port, others know.
+		// Other machines may know this machine by other addresses, and a
+		// container by another port.
 		page = address("on "+l.Addr().String()+", at /", c.told)
 	}
 	return c.app.Printf("The page is %s (Ctrl-C ends it). ZooKeeper is %s, nodes: %d.\n", page, c.servers, c.nodes)
 }
 
-// say says what has happened.
+// say prints an event.
 func (c *clusterDemo) say(f cluster.Failover) error {
 	if c.app.JSON() {
 		return c.app.PrintJSON(clusterEvent{Event: "failover", Failover: &f})
@@ -70,7 +71,7 @@ func (c *clusterDemo) tell(ctx context.Context, monitor *cluster.Monitor) error 
 	}
 }
 
-// measure kills leaders and says how long that took.
+// measure kills leaders and prints the times of the failovers.
 func (c *clusterDemo) measure(ctx context.Context, site *cluster.Site) error {
 	begin := time.Now()
 	list, err := site.KillLeaders(ctx, c.kills, c.nodes, c.say)

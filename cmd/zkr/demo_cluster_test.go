@@ -23,8 +23,9 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// calm makes sessions that last, for tests that want to know who leads: on a busy
-// machine short ones get lost. lasting is for those that do not wait for the end of any.
+// calm makes sessions that last, for tests that depend on the leader: on a busy
+// machine short sessions get lost. lasting is for tests that wait for the end
+// of no session.
 //
 // read only
 var (
@@ -32,13 +33,14 @@ var (
 	lasting = []string{"--session-timeout", longest.String()}
 )
 
-// startedCluster is a "zkr demo cluster" that runs.
+// startedCluster is a running "zkr demo cluster".
 type startedCluster struct {
 	*zkrProcess
 	page string
 }
 
-// startCluster starts one with a server of its own, unless env names another.
+// startCluster starts a cluster with a server of its own, unless env names
+// another server.
 func startCluster(t *testing.T, env []string, args ...string) *startedCluster {
 	t.Helper()
 	cmd := command("", append([]string{"demo", "cluster", "--listen", "127.0.0.1:0", "--node-port", "0", "-o", "json"}, args...)...)
@@ -78,7 +80,7 @@ func (c *startedCluster) view() clusterView {
 	return v
 }
 
-// sees waits until the page shows what it should.
+// sees waits until the page shows a state.
 func (c *startedCluster) sees(ok func(clusterView) bool, what string) clusterView {
 	c.t.Helper()
 	var v clusterView
@@ -112,8 +114,8 @@ func tokenIn(t *testing.T, page string) string {
 	return token
 }
 
-// keyOf is the token in the page's forms, for who has opened it by the address
-// with the secret.
+// keyOf is the token in the page's forms, for a client that has opened the
+// address with the secret.
 func (c *startedCluster) keyOf(secret string) string {
 	c.t.Helper()
 	jar, err := cookiejar.New(nil)
@@ -146,12 +148,12 @@ func rowOf(v clusterView, name string) cluster.Row {
 	return cluster.Row{}
 }
 
-// TestClusterMeasuresFailovers: the leader is killed, the next one serves within
-// the time of its session and a little, and all ends by itself. D12, D15
+// TestClusterMeasuresFailovers: the leader is killed, the next node serves
+// within a session timeout and a little, and zkr ends by itself. D12, D15
 func TestClusterMeasuresFailovers(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, nil, append(calm, "--kills", "2", "--nodes", "3")...)
-	c.says(`"failover"`) // once, so that the page is still there
+	c.says(`"failover"`) // one failover, so that the page still exists
 	v := c.view()
 	c.ends(0)
 	lines := strings.Split(strings.TrimSpace(c.out.String()), "\n")
@@ -175,7 +177,7 @@ func TestClusterMeasuresFailovers(t *testing.T) {
 	}
 }
 
-// TestNodesDieWithTheCluster: however it ends.
+// TestNodesDieWithTheCluster: for every end of the cluster.
 func TestNodesDieWithTheCluster(t *testing.T) {
 	t.Parallel()
 	for _, sig := range []syscall.Signal{syscall.SIGKILL, syscall.SIGINT, syscall.SIGTERM} {
@@ -193,8 +195,8 @@ func TestNodesDieWithTheCluster(t *testing.T) {
 	}
 }
 
-// TestFrozenLeaderDoesNotServeWhenItWakes: the page has another one by then, and
-// it joins behind all others. D14, D16
+// TestFrozenLeaderDoesNotServeWhenItWakes: the page has another leader by then,
+// and the former leader joins behind all others. D14, D16
 func TestFrozenLeaderDoesNotServeWhenItWakes(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, nil, append(calm, "--nodes", "3")...)
@@ -218,8 +220,8 @@ func TestFrozenLeaderDoesNotServeWhenItWakes(t *testing.T) {
 	assert.Equal(t, 2, v.Rows[2].Life)
 }
 
-// TestCutOffLeaderOnThePage: it says itself that it has stopped, before the other
-// one began.
+// TestCutOffLeaderOnThePage: the leader itself reports its stop, before the
+// next leader began.
 func TestCutOffLeaderOnThePage(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, nil, append(calm, "--nodes", "2")...)
@@ -257,7 +259,7 @@ func (b *bed) startNode(name string, flags []string, env ...string) (*zkrProcess
 	return z, r.Address
 }
 
-// TestNodesElsewhere: they are killed through their own door, by who knows the
+// TestNodesElsewhere: nodes are killed through their own HTTP server, with the
 // secret, and leave at once when they are told to end. D12, D17
 func TestNodesElsewhere(t *testing.T) {
 	b := newBed(t)
@@ -303,8 +305,9 @@ func TestPageWithoutASecretOnlyShows(t *testing.T) {
 	z.running()
 }
 
-// TestOrdersWhereOthersMayCome: they are off, or for those who know the secret, also
-// if only this machine reaches what the page listens on: others come by a proxy on it.
+// TestOrdersWhereOthersMayCome: orders are off, or need the secret, also if the
+// page listens only to this machine: other clients come by a proxy on this
+// machine.
 func TestOrdersWhereOthersMayCome(t *testing.T) {
 	t.Parallel()
 	form := func(c *startedCluster, query string) bool {
@@ -356,7 +359,7 @@ func TestNodesCheckTheServersCertificate(t *testing.T) {
 		{"zk.example:1,zk.example:2", "", 4, "zk.example", true},
 		{"a:1,b:1", "", 4, "", false},
 		{"a:1,b:1", "zk.example", 4, "zk.example", true},
-		{"a:1,b:1", "", 0, "", true}, // nodes that are elsewhere dial the servers
+		{"a:1,b:1", "", 0, "", true}, // nodes elsewhere dial the servers
 	} {
 		a := &app{App: cli.App{Getenv: func(string) string { return "" }, Flags: cli.Globals{TLS: true, Servers: c.servers, TLSServerName: c.flag}}}
 		err := (&clusterDemo{app: a, nodes: c.nodes, listen: "127.0.0.1:0"}).check(true)

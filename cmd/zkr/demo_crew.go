@@ -31,7 +31,7 @@ type crew struct {
 	members map[string]*member
 	readers sync.WaitGroup
 
-	past []event // what await has seen and nobody has waited for yet
+	past []event // events that await has received for later calls
 }
 
 type member struct {
@@ -66,7 +66,8 @@ func (c *crew) hire(name string) error {
 		return fmt.Errorf("start a worker: %w", err)
 	}
 	c.members[name] = &member{cmd, orders}
-	// Waited for by dismiss; ends with the worker, whose end of the pipe it is.
+	// Waited for by dismiss; ends with the worker, which has the other end of
+	// the pipe.
 	c.readers.Go(func() {
 		for lines := bufio.NewScanner(reports); lines.Scan(); {
 			var e event
@@ -78,14 +79,14 @@ func (c *crew) hire(name string) error {
 	return nil
 }
 
-// note records what happens to a worker.
+// note records an event of a worker.
 func (c *crew) note(e event) {
 	c.judge.reported(e)
 	c.show.event(e)
 }
 
-// await waits until the worker says so; what it said before, and nobody waited
-// for, counts.
+// await waits for an event of the worker. Events that earlier calls have
+// received and not used count.
 func (c *crew) await(ctx context.Context, name, what string) (event, error) {
 	for i, e := range c.past {
 		if e.Worker == name && e.Event == what {
@@ -144,9 +145,9 @@ func (c *crew) watch(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// do sends a worker a signal and notes what that does to it. The time is that
-// before the signal if it wakes the worker, and after it if it stops it: the
-// worker surely runs only in between.
+// do sends a worker a signal, and records the effect. The recorded time is
+// before a signal that wakes the worker, and after a signal that stops the
+// worker: the worker surely runs only in between.
 func (c *crew) do(name string, sig syscall.Signal, what string) time.Time {
 	before := time.Now()
 	_ = c.members[name].cmd.Process.Signal(sig)
@@ -162,7 +163,7 @@ func (c *crew) kill(name string) time.Time   { return c.do(name, syscall.SIGKILL
 func (c *crew) freeze(name string) time.Time { return c.do(name, signals.Stop, "frozen") }
 func (c *crew) wake(name string) time.Time   { return c.do(name, signals.Cont, "woken") }
 
-// order tells a worker what to do.
+// order sends a worker an order.
 func (c *crew) order(name, what string) error {
 	_, err := fmt.Fprintln(c.members[name].orders, what)
 	return err

@@ -15,19 +15,19 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// idleCrew is a crew without workers, for what it learns from the server.
+// idleCrew is a crew without workers, for events of the server.
 func idleCrew() *crew {
 	show := &timeline{out: &text{}, begun: time.Now(), states: map[string]byte{}, tokens: map[string]int64{}}
 	return newCrew("x", 3*time.Second, os.Stderr, newJudge(), show)
 }
 
-// contend is what the server says of another contender.
+// contend reports another contender, like the server does.
 func (c *crew) contend(n int) {
 	c.judge.applied(zktest.Txn{Op: "create2", Session: int64(n), Zxid: int64(n), Paths: []string{fmt.Sprintf("%s/x-%010d", demoLock, n)}})
 }
 
-// TestQueueIsThereWhenTheServerHasAllContenders, and not when workers say that they
-// wait: they say it before they ask for their place.
+// TestQueueIsThereWhenTheServerHasAllContenders, and not when workers report
+// their wait: the report comes before the request for the place.
 func TestQueueIsThereWhenTheServerHasAllContenders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := idleCrew()

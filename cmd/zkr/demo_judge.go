@@ -20,19 +20,19 @@ const (
 	handOver                   // from a release to the next grant
 )
 
-// judge checks the lock's promises from two sides: what the server applied, in
-// its order, and what the workers believed, by their clocks.
+// judge checks the lock's promises from two sides: the transactions that the
+// server applied, in order, and the beliefs of the workers, by their clocks.
 type judge struct {
-	// mu guards what follows. queue holds the contenders that are there, in
-	// their order: the first one holds the lock, as the server sees it.
+	// mu guards what follows. queue holds the present contenders in their order:
+	// by the server, the first contender holds the lock.
 	mu       sync.Mutex
 	queue    []entry
 	granted  map[int64]bool // tokens that were first in the queue
 	writes   int
-	strays   []string // writes that somebody but the holder got applied
+	strays   []string // applied writes of workers without the lock
 	events   []event
 	measured map[measure]time.Duration
-	ended    int // sessions of contenders that ended, of which they had no say
+	ended    int // ended sessions of contenders that were not told to end
 }
 
 // entry is a contender as the server sees it.
@@ -61,7 +61,7 @@ func (j *judge) applied(t zktest.Txn) {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if t.Op == "closeSession" { // also by expiry; it names no paths
+	if t.Op == "closeSession" { // also by expiry; the transaction names no paths
 		before := len(j.queue)
 		j.queue = slices.DeleteFunc(j.queue, func(e entry) bool { return e.session == t.Session })
 		if len(j.queue) < before {
@@ -78,7 +78,7 @@ func (j *judge) applied(t zktest.Txn) {
 		case contends && strings.HasPrefix(t.Op, "create"):
 			j.queue = append(j.queue, entry{path, path[max(0, len(path)-10):], t.Session, t.Zxid})
 			slices.SortFunc(j.queue, func(a, b entry) int { return cmp.Compare(a.seq, b.seq) })
-		case contends && t.Op != "multi": // which only checks it, as guard or heartbeat
+		case contends && t.Op != "multi": // the multi only checks the znode, as guard or heartbeat
 			j.queue = slices.DeleteFunc(j.queue, func(e entry) bool { return e.path == path })
 		}
 	}
@@ -87,15 +87,15 @@ func (j *judge) applied(t zktest.Txn) {
 	}
 }
 
-// reported is told of everything that workers say and suffer.
+// reported receives every event of the workers.
 func (j *judge) reported(e event) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.events = append(j.events, e)
 }
 
-// disturbed reports whether more sessions have ended than were taken, from who was
-// killed or frozen.
+// disturbed reports whether more sessions have ended than were taken from
+// killed and frozen workers.
 func (j *judge) disturbed() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -114,10 +114,10 @@ func (j *judge) took(what measure, d time.Duration) {
 	j.measured[what] = max(d, j.measured[what])
 }
 
-// verdict is what the demonstration showed: the last line of "-o json".
+// verdict is the result of the demonstration: the last line of "-o json".
 type verdict struct {
 	Event       string   `json:"event"`  // summary
-	Rounds      int      `json:"rounds"` // that were shown to their end
+	Rounds      int      `json:"rounds"` // shown to their end
 	Holders     []holder `json:"holders"`
 	TokensGrow  bool     `json:"tokens_grow"`
 	Overlaps    int      `json:"overlaps"`
@@ -137,7 +137,7 @@ type holder struct {
 	Token  int64  `json:"token,string"`
 }
 
-// verdict judges what was seen so far.
+// verdict judges the events so far.
 func (j *judge) verdict() verdict {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -150,7 +150,7 @@ func (j *judge) verdict() verdict {
 	v.Overlaps = len(j.strays)
 	events := slices.Clone(j.events)
 	slices.SortStableFunc(events, func(a, b event) int { return a.At.Compare(b.At) })
-	believes := map[string]bool{} // holds, by what it knows
+	believes := map[string]bool{} // workers that believe to hold the lock
 	frozen := map[string]bool{}
 	for _, e := range events {
 		switch e.Event {

@@ -20,18 +20,19 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// demoTokenEnv is where nodes and the page find the secret that they share.
+// demoTokenEnv names the variable with the secret that nodes and the page
+// share.
 const demoTokenEnv = "ZKR_DEMO_TOKEN"
 
 // nodeTimeouts are the session timeouts that a node asks for, one after the
-// other, if it was told none: that of the demonstration, the shortest that servers
-// grant by default, and what they like.
+// other, without --session-timeout: the timeout of the demonstration, the
+// shortest timeout that servers grant by default, and the servers' choice.
 //
 // read only
 var nodeTimeouts = []time.Duration{time.Second, 4 * time.Second, 0}
 
-// demoNode is what "zkr demo cluster" starts as processes of their own, and
-// deploy/compose.yaml as containers.
+// demoNode is a process that "zkr demo cluster" starts; deploy/compose.yaml
+// starts demoNodes as containers.
 func (a *app) demoNode() *cobra.Command {
 	var listen, advertise string
 	var tick time.Duration
@@ -45,8 +46,9 @@ func (a *app) demoNode() *cobra.Command {
 			if untilEOF {
 				var cancel context.CancelFunc
 				ctx, cancel = context.WithCancel(ctx)
-				// Nobody waits for it: it ends with the process, or with the
-				// demonstration, and then ends the process's work.
+				// Nobody waits for this goroutine: the goroutine ends with the
+				// process, or with the demonstration, and then ends the process's
+				// work.
 				go func() {
 					_, _ = io.Copy(io.Discard, a.Stdin)
 					cancel()
@@ -72,8 +74,8 @@ func (a *app) demoNode() *cobra.Command {
 	return cmd
 }
 
-// reachable is the address that others are told: an ip, which they need not look
-// up, so that they ask nobody but the node.
+// reachable returns the address that other processes are told: an IP address,
+// so that no name server is asked.
 func reachable(ctx context.Context, l net.Listener, advertise string) (string, error) {
 	address := l.Addr().(*net.TCPAddr)
 	if advertise == "" {
@@ -85,7 +87,7 @@ func reachable(ctx context.Context, l net.Listener, advertise string) (string, e
 	}
 	ip := found[0].Unmap()
 	for _, other := range found {
-		if other.Unmap().Is4() { // what containers reach each other by
+		if other.Unmap().Is4() { // containers reach each other by IPv4
 			ip = other.Unmap()
 			break
 		}
@@ -112,7 +114,7 @@ func (a *app) beNode(ctx context.Context, name, address string, l net.Listener, 
 	handler := node.Handler(secret, die)
 	// Waited for below; both end with ctx.
 	g.Go(func() error { return web.Serve(ctx, l, handler) })
-	// Waited for, too; it ends with ctx, when the node has left.
+	// Waited for with the group; ends with ctx, when the node has left.
 	g.Go(func() error { return node.Run(ctx) })
 	return g.Wait()
 }

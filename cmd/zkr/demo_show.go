@@ -11,7 +11,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 )
 
-// timeline prints what happens, as it happens.
+// timeline prints events as they happen.
 type timeline struct {
 	out    io.Writer
 	json   bool
@@ -105,8 +105,8 @@ func stateColor(state byte) string {
 	return faint
 }
 
-// take takes in what an event changes, and puts it into words; "" if it is not
-// worth a line.
+// take records the changes of an event, and describes the event; "" if the
+// event is not worth a line.
 func (t *timeline) take(e event) (color, text string) {
 	set := func(state byte) { t.states[e.Worker] = state }
 	switch e.Event {
@@ -141,7 +141,7 @@ func (t *timeline) take(e event) (color, text string) {
 	return plain, e.Event
 }
 
-// verdict prints the summary and turns it into zkr's exit code.
+// verdict prints the summary and returns zkr's exit code.
 func (t *timeline) verdict(v verdict, failed error) error {
 	if failed != nil {
 		v.OK = false

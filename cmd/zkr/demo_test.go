@@ -16,7 +16,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// TestDemoShowsWhatItPromises runs the demonstration as programs see it.
+// TestDemoShowsWhatItPromises runs the demonstration like a program.
 func TestDemoShowsWhatItPromises(t *testing.T) {
 	t.Parallel()
 	z := start(t, command("x", "demo", "-o", "json", "--session-timeout", "8s")).ends(0)
@@ -66,8 +66,8 @@ func TestDemoReadsWell(t *testing.T) {
 	assert.Empty(t, z.err.String())
 }
 
-// TestDemoOnABusyMachineBeginsOnceMore, with longer sessions: one is lost that nobody
-// took away, and the next one is another than was promised.
+// TestDemoOnABusyMachineBeginsOnceMore, with longer sessions: a session is lost
+// without a scene, and the next holder is not the promised one.
 func TestDemoOnABusyMachineBeginsOnceMore(t *testing.T) {
 	t.Parallel()
 	z := start(t, command("x", "demo", "-o", "json"))
@@ -110,7 +110,7 @@ func TestJudgeKnowsWhoseSessionsWereTaken(t *testing.T) {
 	assert.False(t, j.disturbed(), "it has left")
 }
 
-// TestDemoThatIsEndedPromisesNothing: what was not shown did not hold.
+// TestDemoThatIsEndedPromisesNothing: scenes that were not shown did not hold.
 func TestDemoThatIsEndedPromisesNothing(t *testing.T) {
 	t.Parallel()
 	z := start(t, command("x", "demo"))
@@ -122,7 +122,7 @@ func TestDemoThatIsEndedPromisesNothing(t *testing.T) {
 	assert.Contains(t, z.err.String(), "zkr: not all was shown: ended by signal 2")
 }
 
-// TestWorkersDieWithTheDemonstration: however it ends.
+// TestWorkersDieWithTheDemonstration: for every end of the demonstration.
 func TestWorkersDieWithTheDemonstration(t *testing.T) {
 	t.Parallel()
 	for _, sig := range []syscall.Signal{syscall.SIGKILL, syscall.SIGINT, syscall.SIGTERM} {
@@ -207,7 +207,7 @@ func TestJudgeNoticesBadHistories(t *testing.T) {
 	}
 }
 
-// TestJudgeNoticesStrayWrites: as the server sees it, too.
+// TestJudgeNoticesStrayWrites: from the side of the server, too.
 func TestJudgeNoticesStrayWrites(t *testing.T) {
 	contender := func(n int) string { return fmt.Sprintf("%s/x-%010d", demoLock, n) }
 	run := func(txns ...zktest.Txn) verdict {
@@ -231,7 +231,7 @@ func TestJudgeNoticesStrayWrites(t *testing.T) {
 	for _, good := range [][]zktest.Txn{
 		{first, second, write(1, 0), released, write(2, 1)},
 		{first, second, write(1, 0), expired, write(2, 1), refused},
-		{second, first, write(1, 0)}, // the number decides, not who came first
+		{second, first, write(1, 0)}, // the number decides, not the order of arrival
 	} {
 		v := run(good...)
 		assert.True(t, v.OK, v.Wrong)
@@ -249,7 +249,7 @@ func TestJudgeNoticesStrayWrites(t *testing.T) {
 	}
 }
 
-// TestVerdictDecidesTheExitCode: what was wrong is said, and not only counted.
+// TestVerdictDecidesTheExitCode: errors are printed, and not only counted.
 func TestVerdictDecidesTheExitCode(t *testing.T) {
 	var out text
 	show := &timeline{out: &out, begun: time.Now(), states: map[string]byte{}, tokens: map[string]int64{}}

@@ -17,7 +17,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// event is something that happened to a worker: a line of "zkr demo -o json".
+// event is an event of a worker: a line of "zkr demo -o json".
 type event struct {
 	At     time.Time `json:"time"`
 	Worker string    `json:"worker"`
@@ -40,7 +40,7 @@ type worker struct {
 	orders chan string // closed when nobody gives any more
 }
 
-// demoWorker is what the demonstration starts as processes of their own.
+// demoWorker is a process that the demonstration starts.
 func (a *app) demoWorker() *cobra.Command {
 	return &cobra.Command{
 		Use: "demo-worker NAME", Hidden: true, Args: cobra.ExactArgs(1),
@@ -89,7 +89,7 @@ func (w *worker) tell(e event) {
 	fmt.Fprintf(w.out, "%s\n", line)
 }
 
-// work queues up until it has held the lock from grant to release.
+// work queues up until the worker has held the lock from grant to release.
 func (w *worker) work(ctx context.Context) error {
 	w.tell(event{Event: "started", PID: os.Getpid()})
 	for {
@@ -108,8 +108,8 @@ func (w *worker) work(ctx context.Context) error {
 	}
 }
 
-// hold writes, guarded by the lock, until it is told to release. It returns the
-// loss if there is one.
+// hold writes, guarded by the lock, until the order to release. The error is
+// the loss of the lock, if any.
 func (w *worker) hold(ctx context.Context, held *lock.Held) error {
 	defer func() { _ = held.Unlock(ctx) }()
 	const pace = 200 * time.Millisecond
@@ -134,8 +134,8 @@ func (w *worker) hold(ctx context.Context, held *lock.Held) error {
 	}
 }
 
-// late writes though the lock is lost, as a program might that does not look.
-// The guard refuses it.
+// late writes though the lock is lost, like a program without a check. The
+// guard refuses the write.
 func (w *worker) late(ctx context.Context, held *lock.Held) error {
 	lost := context.Cause(held.Context())
 	for {
@@ -148,12 +148,13 @@ func (w *worker) late(ctx context.Context, held *lock.Held) error {
 			w.tell(event{Event: "refused", Token: held.Token()})
 			return lost
 		case err == nil:
-			return lost // which the judge notices
+			return lost // the judge notices
 		case !errors.Is(err, session.ErrLost) && !errors.Is(err, session.ErrUnknownOutcome):
 			return err
 		}
-		// The session's end was not known yet; the next one will do. To try again is
-		// safe whatever has become of it: the guard, and the judge, see to that.
+		// The session's end was not known yet; the next session will do. A retry
+		// is safe whatever the outcome of the write: the guard and the judge
+		// ensure that.
 	}
 }
 

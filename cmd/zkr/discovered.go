@@ -9,12 +9,12 @@ import (
 	"github.com/zkrecipes/zkrecipes/discovery"
 )
 
-// groupMember is a discovery.Member as "-o json" shows it.
+// groupMember is a discovery.Member in JSON.
 type groupMember struct {
 	ID      string `json:"id"`
 	Path    string `json:"path"`
 	Token   int64  `json:"token,string"`
-	Session string `json:"session"` // hexadecimal; "" for a stranger's node that belongs to none
+	Session string `json:"session"` // hexadecimal; "" for a foreign znode without a session
 	cli.Content
 	Since time.Time `json:"since"` // joined, by the server's clock
 	data  []byte
@@ -27,7 +27,7 @@ func memberOf(m discovery.Member) groupMember {
 	}
 }
 
-// instance is a discovery.Instance as "-o json" shows it.
+// instance is a discovery.Instance in JSON.
 type instance struct {
 	Service    string          `json:"service"`
 	ID         string          `json:"id"`
@@ -37,7 +37,7 @@ type instance struct {
 	Port       int             `json:"port"`
 	SSLPort    int             `json:"ssl_port"`
 	Payload    json.RawMessage `json:"payload"`
-	Registered *time.Time      `json:"registered"` // by the clock of who registered it
+	Registered *time.Time      `json:"registered"` // by the clock of the registering client
 	Type       string          `json:"type"`
 	URISpec    string          `json:"uri_spec"`
 	Enabled    bool            `json:"enabled"`

@@ -23,7 +23,7 @@ fencing token, which grows with every leadership), ZKR_LEADER_TERM (the number o
 the leadership) and ZKR_LEADER_SESSION.
 ` + supervise.RunHelp
 
-// electSpec is what "zkr elect" is asked to do.
+// electSpec has the arguments of "zkr elect".
 type electSpec struct {
 	supervise.RunSpec
 	path   string

@@ -12,7 +12,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// candidateColumns are those that tables show.
+// candidateColumns are the columns of the table.
 const candidateColumns = "PLACE STATE ID WATCHES TERM TOKEN SESSION SINCE AGE"
 
 // electList is "zkr elect ls".

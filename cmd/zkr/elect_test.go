@@ -16,13 +16,12 @@ import (
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 )
 
-// untokened replaces the tokens of a table, which depend on what else was
-// written.
+// untokened replaces the tokens of a table, which depend on other writes.
 func untokened(table string) string {
 	return regexp.MustCompile(`\b\d{1,6}(  +0x| +none|, session)`).ReplaceAllString(table, "<token>$1")
 }
 
-// candidates starts so many candidates one after the other.
+// candidates starts candidates one after the other.
 func (b *bed) candidates(path string, ids ...string) []*zkrProcess {
 	b.Helper()
 	out := make([]*zkrProcess, 0, len(ids))
@@ -71,13 +70,13 @@ func TestElectListShowsWhoLeadsAndWhoWatchesWhom(t *testing.T) {
 }
 
 // TestElectWatchShowsEachChange: the leader, the next one, nobody, and a leader
-// again; it ends with 0 when it is interrupted.
+// again; an interrupted watch ends with 0.
 func TestElectWatchShowsEachChange(t *testing.T) {
 	b := newBed(t)
 	w := b.start("elect", "watch", "/e")
 	j := b.start("elect", "watch", "/e", "-o", "json")
 	lines := 0
-	shows := func(what string) { // both, so that neither skips it
+	shows := func(what string) { // both, so that neither skips the line
 		t.Helper()
 		lines++
 		for _, z := range []*zkrProcess{w, j} {
@@ -117,7 +116,7 @@ func TestElectWatchShowsEachChange(t *testing.T) {
 	assert.Equal(t, []string{"nobody", "a", "b", "nobody", "c\x1b[2J"}, names)
 }
 
-// TestWatchGoesOnOverALostSession and shows what has changed meanwhile.
+// TestWatchGoesOnOverALostSession and shows the changes of the meantime.
 func TestWatchGoesOnOverALostSession(t *testing.T) {
 	b := newBed(t)
 	all := b.candidates("/e", "a")

@@ -85,8 +85,8 @@ func (b *bed) failing(flags ...string) *zkrProcess {
 	return start(b.T, cmd).wait()
 }
 
-// TestEachExitCodeIsThatOfSomeRun: all that the help names are real, and these are
-// all that there are.
+// TestEachExitCodeIsThatOfSomeRun: all exit codes in the help are real, and
+// there are no others.
 func TestEachExitCodeIsThatOfSomeRun(t *testing.T) {
 	var told []int
 	for _, e := range cli.ExitCodes {
@@ -103,7 +103,7 @@ func TestEachExitCodeIsThatOfSomeRun(t *testing.T) {
 	assert.Len(t, codeRuns, len(slices.Compact(told)))
 }
 
-// TestHelpHasEachCodeOnce, with all that it means.
+// TestHelpHasEachCodeOnce, with all its meanings.
 func TestHelpHasEachCodeOnce(t *testing.T) {
 	for _, cmd := range cli.Chapters((&app{}).root()) {
 		codes, means := map[int]bool{}, ""
@@ -157,8 +157,8 @@ func TestHelpHasTheCodesOfItsCommand(t *testing.T) {
 	}
 }
 
-// TestExitCodesDoNotDependOnNames: each command says by itself what it does. One that
-// talks to servers without an argument that tells so is easily forgotten.
+// TestExitCodesDoNotDependOnNames: each command declares its own traits. A
+// command that talks to servers without a telling argument is easily forgotten.
 func TestExitCodesDoNotDependOnNames(t *testing.T) {
 	for _, cmd := range cli.Chapters((&app{}).root()) {
 		if cli.IsCommandGroup(cmd) || cmd.Name() == "help" {

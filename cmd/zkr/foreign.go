@@ -10,7 +10,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// pathContext are what a path has besides the contenders that are listed.
+// pathContext describes the rest of a path beside the listed contenders.
 type pathContext struct {
 	missing bool     // there is no such znode
 	remarks []string // for people
@@ -44,14 +44,14 @@ func inspectPath(ctx context.Context, client *session.Client, kind recognize.Kin
 	return around
 }
 
-// noteForeign tells people what is around a list.
+// noteForeign prints notes about the surroundings of a list.
 func (a *app) noteForeign(around pathContext) {
 	for _, remark := range around.remarks {
 		a.Note("%s", remark)
 	}
 }
 
-// noteNobody says that a list is empty, and whether its path exists.
+// noteNobody notes that a list is empty, and whether the path exists.
 func (a *app) noteNobody(around pathContext, path, format string) error {
 	if around.missing {
 		return a.NoteEmpty("there is no znode %s: nobody uses it now, or the path is misspelled", cli.Readable([]byte(path)))

@@ -14,8 +14,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/rwlock"
 )
 
-// TestContendersOfAnotherRecipeAreRemarkedUpon: the list is as it was, and they are not
-// in it.
+// TestContendersOfAnotherRecipeAreRemarkedUpon: the list is unchanged, without
+// these contenders.
 func TestContendersOfAnotherRecipeAreRemarkedUpon(t *testing.T) {
 	b := newBed(t)
 	remark := func(what, look string) string {
@@ -47,7 +47,8 @@ func TestContendersOfAnotherRecipeAreRemarkedUpon(t *testing.T) {
 	assert.Empty(t, b.run("lock", "ls", "/l").ends(0).out.String())
 }
 
-// TestMissingPathIsToldFromOneThatNobodyUses by all that list who is at a path.
+// TestMissingPathIsToldFromOneThatNobodyUses by all commands that list the
+// users of a path.
 func TestMissingPathIsToldFromOneThatNobodyUses(t *testing.T) {
 	b := newBed(t)
 	require.NoError(t, b.srv.Create("/empty", nil))

@@ -13,7 +13,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files") // read only
 
-// changing is what differs from run to run, and what stands for it.
+// changing are patterns of text that differs from run to run, with
+// replacements.
 //
 // read only
 var changing = []struct {
@@ -27,7 +28,7 @@ var changing = []struct {
 	{regexp.MustCompile(`\b(\d+m)?\d+s\b`), "<age>"},
 }
 
-// steady replaces what differs from run to run.
+// steady replaces text that differs from run to run.
 func steady(text string) string {
 	for _, c := range changing {
 		text = c.pattern.ReplaceAllString(text, c.stands)
@@ -39,8 +40,8 @@ func steady(text string) string {
 	return regexp.MustCompile(regexp.QuoteMeta(host)+`:\d+`).ReplaceAllString(text, "<host:pid>")
 }
 
-// columns makes the columns of a table as wide as they happen to be in the
-// golden file: what was replaced may have been wider.
+// columns makes the columns of a table as wide as in the golden file: replaced
+// text may have been wider.
 func columns(table string) string {
 	table = regexp.MustCompile(` +\n`).ReplaceAllString(table, "\n")
 	return regexp.MustCompile(`  +`).ReplaceAllString(table, "  ")

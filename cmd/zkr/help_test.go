@@ -21,7 +21,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// helpOf is what zkr says.
+// helpOf is the output of a zkr that prints help.
 func helpOf(t *testing.T, args ...string) string {
 	t.Helper()
 	z := inside(t, command("x", args...)).ends(0)
@@ -29,8 +29,8 @@ func helpOf(t *testing.T, args ...string) string {
 	return z.out.String()
 }
 
-// TestHelpOfEveryCommandIsWhole: each says what it does and how it is called, gives
-// examples, and names its flags and exit codes.
+// TestHelpOfEveryCommandIsWhole: each help describes the command and its
+// arguments, gives examples, and names flags and exit codes.
 func TestHelpOfEveryCommandIsWhole(t *testing.T) {
 	for _, cmd := range cli.Chapters((&app{}).root()) {
 		name := cmd.CommandPath()
@@ -71,8 +71,8 @@ func TestHelpIsTheSameHoweverItIsAskedFor(t *testing.T) {
 	assert.Contains(t, helpOf(t), "--servers host:port,...")
 }
 
-// TestHelpHasTheGlobalFlagsThatMeanSomething: a command that talks to no server has none
-// of those that are about servers.
+// TestHelpHasTheGlobalFlagsThatMeanSomething: a command that talks to no server
+// has no flags about servers.
 func TestHelpHasTheGlobalFlagsThatMeanSomething(t *testing.T) {
 	for name, all := range map[string]bool{
 		"lock": true, "job": true, "ui": true, "demo cluster": true, "serve": false, "manual": false, "completion": false,
@@ -87,7 +87,7 @@ func TestHelpHasTheGlobalFlagsThatMeanSomething(t *testing.T) {
 	}
 }
 
-// TestValuesOfFlagsAreCalledByNouns that keep the column of the flags narrow.
+// TestValuesOfFlagsAreCalledByNouns, which keep the column of the flags narrow.
 func TestValuesOfFlagsAreCalledByNouns(t *testing.T) {
 	for _, cmd := range cli.Chapters((&app{}).root()) {
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
@@ -200,17 +200,18 @@ func TestHelpFitsTheTerminal(t *testing.T) {
 	}
 }
 
-// recorder is a shell in which zkr tells what it is called with, each time in a file of
-// its own, since the commands of a pipe run concurrently, and then succeeds or fails.
-// Commands that are not installed succeed too, and files that are read exist.
+// recorder is a shell in which zkr records its arguments, each call in a file
+// of its own, since the commands of a pipe run concurrently, and then succeeds
+// or fails. Commands that are not installed succeed too, and files to be read
+// exist.
 const recorder = `zkr() { printf '%s\0' "$@" >"$calls/$BASHPID-$((++called))"; return $status; }
 command_not_found_handle() { return 0; }
 man() { :; }
 touch letter cat.jpg
 `
 
-// calls are the zkr that each of some lines of shell calls, whether they go well or
-// not.
+// calls are the calls of zkr in each of some lines of shell, for successes and
+// failures.
 func calls(t *testing.T, lines []string) [][][]string {
 	t.Helper()
 	out := make([][][]string, len(lines))
@@ -245,8 +246,8 @@ func calls(t *testing.T, lines []string) [][][]string {
 	return out
 }
 
-// examples are the lines of shell in the help of cmd, and whether there is one of
-// another shell.
+// examples are the lines of shell in the help of cmd; others reports an example
+// for another shell.
 func examples(cmd *cobra.Command) (lines []string, others bool) {
 	for line := range strings.SplitSeq(cli.PageOf(cmd).Examples, "\n") {
 		if strings.Contains(line, "| Out-String") { // PowerShell
@@ -258,8 +259,8 @@ func examples(cmd *cobra.Command) (lines []string, others bool) {
 	return lines, others
 }
 
-// TestExamplesOfTheHelpAreRight: a shell reads them, and zkr takes all that it is
-// called with there, up to the connection.
+// TestExamplesOfTheHelpAreRight: a shell parses them, and zkr accepts all their
+// arguments, up to the connection.
 func TestExamplesOfTheHelpAreRight(t *testing.T) {
 	t.Parallel()
 	type run struct {

@@ -34,7 +34,7 @@ job submit".
 // defaultJobRoot is workerctl's.
 const defaultJobRoot = "/twister2"
 
-// jobCommand is what the commands of "zkr job" have in common.
+// jobCommand is shared by the commands of "zkr job".
 type jobCommand struct {
 	app  *app
 	root string
@@ -76,8 +76,8 @@ func (c *jobCommand) names(ctx context.Context, client *session.Client) (out []s
 	return out, err
 }
 
-// check checks the job's name, for those that have one, and what all commands have,
-// the environment included.
+// check checks the job's name, for commands with a name, and the options of all
+// commands, environment included.
 func (c *jobCommand) check(cmd *cobra.Command, names ...string) (err error) {
 	flags := map[string]string{"ZKR_JOB_ROOT": "root", "ZKR_JOB_JOIN_WAIT": "timeout", "ZKR_JOB_ABANDONED": "abandoned"}
 	c.opts, err = workerctl.OptionsFromEnv(func(name string) string {
@@ -119,8 +119,8 @@ func (c *jobCommand) call(sub, name string) string {
 	return `"` + line + `"`
 }
 
-// on is a task with the job of that name, as it is now: not with one that is
-// submitted under the name later.
+// on makes an action on the present job of that name: a job that is submitted
+// under the name later is another job.
 func (c *jobCommand) on(name string, do func(context.Context, *session.Client, *workerctl.Job) error) cli.Action {
 	return func(ctx context.Context, client *session.Client) error {
 		job, err := workerctl.Attach(ctx, client, name, c.opts)
@@ -131,8 +131,8 @@ func (c *jobCommand) on(name string, do func(context.Context, *session.Client, *
 	}
 }
 
-// waits is err, unless that is that a job is running which waits for its workers: it
-// then says what "zkr job ls" says.
+// waits returns err, except for a running job that waits for its workers: the
+// error then has the words of "zkr job ls".
 func (c *jobCommand) waits(ctx context.Context, client *session.Client, name string, err error) error {
 	if !errors.Is(err, workerctl.ErrRunning) {
 		return err
@@ -153,7 +153,7 @@ func (c *jobCommand) killHint(name string) string {
 	return c.call("kill", name) + " ends the job, also while workers run, and removes it"
 }
 
-// advised adds to an error what to do about it.
+// advised adds advice to an error.
 func (c *jobCommand) advised(name string, err error) error {
 	var hint string
 	switch {
@@ -171,7 +171,7 @@ func (c *jobCommand) advised(name string, err error) error {
 	return &exit.Failure{Code: exit.Classify(err).Code, Err: err, Hint: hint}
 }
 
-// jobInfo is a workerctl.Info as "-o json" shows it.
+// jobInfo is a workerctl.Info in JSON.
 type jobInfo struct {
 	Name     string            `json:"name"`
 	ID       string            `json:"id"`
@@ -183,11 +183,11 @@ type jobInfo struct {
 	Failed   int               `json:"failed"` // have left with a failure
 	ReuseIDs bool              `json:"reuse_ids"`
 	Metadata map[string]string `json:"metadata"`
-	Created  time.Time         `json:"created"` // by the clock of who submitted it
+	Created  time.Time         `json:"created"` // by the clock of the submitting client
 	Path     string            `json:"path"`
 }
 
-// jobColumns are those that tables show.
+// jobColumns are the columns of the table.
 const jobColumns = "NAME ID STATE JOINED RUNNING LEFT FAILED WORKERS CREATED AGE"
 
 func jobOf(in workerctl.Info) jobInfo {

@@ -35,7 +35,7 @@ Before zkr exits with 0, it records that the worker has left. While the servers 
 away, zkr waits for them until a signal ends the wait.
 ` + supervise.RunHelp
 
-// jobSpec is what "zkr job join" is asked to do.
+// jobSpec has the arguments of "zkr job join".
 type jobSpec struct {
 	supervise.RunSpec
 	name string
@@ -130,15 +130,15 @@ func (e *jobSpec) join(ctx context.Context, a *app, client *session.Client) (*su
 	}, nil
 }
 
-// leave records that the worker has finished its part. If that fails zkr fails:
-// the job would wait for a worker that believes it has finished.
+// leave records the end of the worker's part. If that fails, zkr fails: the job
+// would wait for a worker that believes to have finished.
 func (e *jobSpec) leave(ctx context.Context, a *app, w *workerctl.Worker) error {
 	err := w.Leave(ctx)
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, workerctl.ErrNotRemoved):
-		a.Note("%v", err) // it has left, and others can do the rest
+		a.Note("%v", err) // the worker has left, and other clients can do the rest
 		return nil
 	case errors.Is(err, session.ErrLost):
 		return &exit.Failure{Code: exit.CodeLost, Err: fmt.Errorf("the command has ended, but %s was lost before that was recorded: %w", e.Target.Name, err)}

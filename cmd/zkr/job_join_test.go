@@ -47,8 +47,8 @@ func TestWorkersTellTheirCommandsWhoTheyAre(t *testing.T) {
 	assert.Empty(t, b.jobs("--root", "/jobs"), "the last one out has removed the job")
 }
 
-// TestWorkerHasFinishedIfItsCommandEndsWellOnly: otherwise it comes back, with the
-// same id, the next incarnation and a greater token.
+// TestWorkerHasFinishedIfItsCommandEndsWellOnly: otherwise the worker comes
+// back, with the same id, the next incarnation and a greater token.
 func TestWorkerHasFinishedIfItsCommandEndsWellOnly(t *testing.T) {
 	b := newBed(t)
 	b.submit("words", "1")
@@ -72,7 +72,8 @@ func TestWorkerHasFinishedIfItsCommandEndsWellOnly(t *testing.T) {
 	b.run(running(join, "true")...).ends(exit.CodeFailed)
 }
 
-// TestLostWorkersCommandIsGoneBefore the servers can tell others that it has died.
+// TestLostWorkersCommandIsGoneBefore the servers can tell others the worker's
+// death.
 func TestLostWorkersCommandIsGoneBefore(t *testing.T) {
 	b := newBed(t)
 	id := b.submit("words", "1")
@@ -90,8 +91,8 @@ func TestLostWorkersCommandIsGoneBefore(t *testing.T) {
 	assert.Contains(t, z.err.String(), "trust ran out")
 }
 
-// TestNextSelfTakesThePlace: somebody joins under the identity of a worker that
-// runs, whose command is killed.
+// TestNextSelfTakesThePlace: another process joins under the identity of a
+// running worker, whose command is killed.
 func TestNextSelfTakesThePlace(t *testing.T) {
 	b := newBed(t)
 	b.submit("words", "1")
@@ -115,7 +116,7 @@ func TestCompletionIsRecordedBeforeZkrEnds(t *testing.T) {
 	gate := filepath.Join(t.TempDir(), "gate")
 	var all []*zkrProcess
 	for _, identity := range []string{"a", "b"} {
-		// It ignores TERM, which is for its zkr, as soon as that waits.
+		// The command ignores TERM, which is for its zkr, as soon as zkr waits.
 		z := b.start(running([]string{"job", "join", "words", "--identity", identity}, "sh", "-c",
 			"trap '' TERM; echo in; while [ ! -e "+gate+" ]; do sleep 0.1; done; echo out")...)
 		z.says("in")
@@ -126,8 +127,8 @@ func TestCompletionIsRecordedBeforeZkrEnds(t *testing.T) {
 	for _, z := range all {
 		z.says("out")
 	}
-	// One that comes before it records anything is for the command; one that comes as it
-	// ends would kill it.
+	// A signal before zkr records anything is for the command; a signal at the
+	// command's end would kill the command.
 	for ended := false; !ended; {
 		if err := all[1].cmd.Process.Signal(syscall.SIGTERM); !errors.Is(err, os.ErrProcessDone) {
 			require.NoError(t, err)
@@ -143,13 +144,13 @@ func TestCompletionIsRecordedBeforeZkrEnds(t *testing.T) {
 	all[0].running()
 	require.NoError(t, b.srv.Thaw(1))
 	all[0].ends(0)
-	if left := b.jobs(); len(left) > 0 { // what b has sent may have been carried out
+	if left := b.jobs(); len(left) > 0 { // the request of b may have been carried out
 		assert.Equal(t, 1, left[0].Left)
 	}
 }
 
 // TestWorkerLostBeforeItCouldLeaveHasNotFinished: the session expires after the
-// command has ended, and before that is recorded.
+// end of the command, and before the end is recorded.
 func TestWorkerLostBeforeItCouldLeaveHasNotFinished(t *testing.T) {
 	b := newBed(t)
 	id := b.submit("words", "1")

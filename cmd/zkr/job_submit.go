@@ -103,7 +103,7 @@ func (c *jobCommand) list() *cobra.Command {
 			if err != nil && len(found) == 0 {
 				return err
 			}
-			// Jobs that may not be read hide none that may.
+			// Jobs that may not be read hide no others.
 			list := make([]jobInfo, 0, len(found))
 			for _, in := range found {
 				list = append(list, jobOf(in))

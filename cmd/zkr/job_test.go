@@ -28,7 +28,7 @@ func (b *bed) submit(name, workers string, flags ...string) (id string) {
 	return strings.TrimSpace(z.out.String())
 }
 
-// worker starts a zkr that is a worker of the job, until its gate opens; CMD then
+// worker starts a zkr as a worker of the job, until its gate opens; CMD then
 // ends with the code.
 func (b *bed) worker(job, identity, code string, flags ...string) (z *zkrProcess, open func()) {
 	b.Helper()
@@ -95,8 +95,9 @@ func TestJobIsSubmittedListedKilledAndRemoved(t *testing.T) {
 	assert.NotEqual(t, id, b.submit("words", "1"))
 }
 
-// TestRemovalThatWasNotCompletedIsCompleted: the worker that finished the job died
-// before it had removed the job. "ls" shows that, and "rm" removes the job.
+// TestRemovalThatWasNotCompletedIsCompleted: the worker that finished the job
+// died before the removal of the job. "ls" shows the job, and "rm" removes the
+// job.
 func TestRemovalThatWasNotCompletedIsCompleted(t *testing.T) {
 	b := newBed(t)
 	id := b.submit("words", "1")
@@ -113,7 +114,8 @@ func TestRemovalThatWasNotCompletedIsCompleted(t *testing.T) {
 	assert.Empty(t, b.jobs())
 }
 
-// TestEndOfAJobThatWasNotSeenIsNotMadeUp: its status is gone before it says how.
+// TestEndOfAJobThatWasNotSeenIsNotMadeUp: the status is gone without an
+// outcome.
 func TestEndOfAJobThatWasNotSeenIsNotMadeUp(t *testing.T) {
 	b := newBed(t)
 	run := strings.TrimSuffix(live("words", b.submit("words", "1")), "live")
@@ -124,7 +126,7 @@ func TestEndOfAJobThatWasNotSeenIsNotMadeUp(t *testing.T) {
 	}, "they follow it")
 	s, err := b.client().Session(b.ctx)
 	require.NoError(t, err)
-	_, err = s.Txn(b.ctx, session.DeleteOp(run+"state", -1), session.DeleteOp(run+"size", -1)) // nobody sees one of them alone
+	_, err = s.Txn(b.ctx, session.DeleteOp(run+"state", -1), session.DeleteOp(run+"size", -1)) // no client sees a state with one of them
 	require.NoError(t, err)
 	assert.Contains(t, wait.ends(exit.CodeUnknown).err.String(), "wait for the end of /twister2/words: the job is over")
 	watch.ends(0)
@@ -237,7 +239,7 @@ func TestSpansAreTheNumbers(t *testing.T) {
 	})
 }
 
-// idIn reads an id; no text is one that nobody has.
+// idIn reads an id; 99, an unused id, for no text.
 func idIn(t *rapid.T, text string) (n int) {
 	if text == "" {
 		return 99
@@ -246,7 +248,8 @@ func idIn(t *rapid.T, text string) (n int) {
 	return n
 }
 
-// TestFinishedJobIsFoundFinishedLater, and one whose worker failed is told apart.
+// TestFinishedJobIsFoundFinishedLater, and a job with a failed worker is told
+// apart.
 func TestFinishedJobIsFoundFinishedLater(t *testing.T) {
 	b := newBed(t)
 	ctx := b.ctx
@@ -284,7 +287,7 @@ func TestJanitorRemovesAbandonedJobs(t *testing.T) {
 	b.run("job", "janitor", "--abandoned", "-1s").ends(exit.CodeUsage)
 }
 
-// TestJobWithoutARecordIsRemovedByForce, and a job that has one is not.
+// TestJobWithoutARecordIsRemovedByForce, and a job with a record is not.
 func TestJobWithoutARecordIsRemovedByForce(t *testing.T) {
 	b := newBed(t)
 	b.submit("words", "1")

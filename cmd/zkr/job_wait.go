@@ -16,7 +16,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/workerctl"
 )
 
-// jobWait is what "zkr job wait" is asked to do.
+// jobWait has the arguments of "zkr job wait".
 type jobWait struct {
 	*jobCommand
 	what     string // joined or finished
@@ -90,8 +90,8 @@ func (w *jobWait) joined(ctx context.Context, _ *session.Client, job *workerctl.
 	return faulty(job, err)
 }
 
-// untilFinished is finished for the job of that name. If the job has ended before, zkr
-// says so, and how it ended.
+// untilFinished waits for the end of the job of that name. If the job has ended
+// before, zkr notes that, and how the job ended.
 func (w *jobWait) untilFinished(name string) cli.Action {
 	attached := w.on(name, w.finished)
 	return func(ctx context.Context, client *session.Client) error {
@@ -109,7 +109,7 @@ func (w *jobWait) untilFinished(name string) cli.Action {
 	}
 }
 
-// outcomeError is nil for a job that is finished.
+// outcomeError is nil for a finished job.
 func outcomeError(out workerctl.Info) error {
 	switch name := cli.Readable([]byte(out.Name)); out.State {
 	case "finished":
@@ -135,7 +135,8 @@ func (w *jobWait) finished(ctx context.Context, _ *session.Client, job *workerct
 	return faulty(job, err)
 }
 
-// faulty names the workers that have died or failed if that has ended a wait.
+// faulty names the workers that have died or failed if a fault has ended a
+// wait.
 func faulty(job *workerctl.Job, err error) error {
 	var who *workerctl.MissingError
 	if !errors.As(err, &who) || errors.Is(err, context.DeadlineExceeded) {
@@ -144,7 +145,7 @@ func faulty(job *workerctl.Job, err error) error {
 	return fmt.Errorf("%s of the job %s died or failed%s", cli.Count(len(who.IDs), "worker"), cli.Readable([]byte(job.Name())), faults(who))
 }
 
-// faults says of those who are missing which have died, failed and left.
+// faults lists, of the missing workers, those that have died, failed and left.
 func faults(who *workerctl.MissingError) string {
 	var out strings.Builder
 	for _, part := range []struct {
@@ -161,7 +162,7 @@ func faults(who *workerctl.MissingError) string {
 	return out.String()
 }
 
-// namingMissing is do with errors that say which workers are missing.
+// namingMissing is do with errors that name the missing workers.
 func namingMissing(do cli.Action) cli.Action {
 	return func(ctx context.Context, client *session.Client) error {
 		if err := do(ctx, client); err != nil {
@@ -171,13 +172,13 @@ func namingMissing(do cli.Action) cli.Action {
 	}
 }
 
-// missingWorkers adds to an error of a wait which workers are missing.
+// missingWorkers adds the missing workers to an error of a wait.
 type missingWorkers struct{ error }
 
 // Unwrap returns the error.
 func (m missingWorkers) Unwrap() error { return m.error }
 
-// Detail says which workers are missing, if the error says so.
+// Detail names the missing workers, if the error has them.
 func (m missingWorkers) Detail() string {
 	var who *workerctl.MissingError
 	if !errors.As(m.error, &who) || len(who.IDs) == 0 {
@@ -206,8 +207,8 @@ func (p *jobProgress) follow(ctx context.Context, job *workerctl.Job) (stop func
 	}
 	watching, cancel := context.WithCancel(ctx)
 	var watcher sync.WaitGroup
-	// Stop waits for it; it ends with watching. Its errors need no report: the
-	// caller's own wait meets them, too.
+	// Waited for by stop; ends with watching. Errors need no report: the
+	// caller's own wait meets them too.
 	watcher.Go(func() {
 		defer p.clear()
 		for in, err := range job.States(watching) {
@@ -233,7 +234,7 @@ func progressOf(in workerctl.Info) string {
 	return text
 }
 
-// clear takes away what stands there.
+// clear clears the line.
 func (p *jobProgress) clear() {
 	if p.some {
 		fmt.Fprint(p.out, "\r\x1b[K")

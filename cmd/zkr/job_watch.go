@@ -11,22 +11,22 @@ import (
 	"github.com/zkrecipes/zkrecipes/workerctl"
 )
 
-// jobWatch shows what becomes of a job's workers.
+// jobWatch shows the changes of a job's workers.
 type jobWatch struct {
 	app    *app
 	states map[int]workerctl.State // as they were shown last
-	status workerctl.Info          // Workers is 0 before it is known
-	ready  bool                    // those who had joined are shown
+	status workerctl.Info          // Workers is 0 until the job is read
+	ready  bool                    // the workers that had joined are shown
 }
 
-// jobEvent is a change as "-o json" shows it.
+// jobEvent is a change in JSON.
 type jobEvent struct {
 	Time   time.Time  `json:"time"`
 	Event  string     `json:"event"`
 	Worker *jobWorker `json:"worker,omitempty"`
-	Job    *jobCounts `json:"job,omitempty"` // ready and resized say that
-	// Missing are ids as "0-3, 7": with thousands of workers a list of all, in
-	// the line of each that joins, would be long. nil before it is known.
+	Job    *jobCounts `json:"job,omitempty"` // with ready and resized
+	// Missing are ids as "0-3, 7": with thousands of workers, a full list in
+	// each line would be long. nil before the first status.
 	Missing *string `json:"missing,omitempty"`
 }
 
@@ -60,8 +60,8 @@ func (w *jobWatch) run(ctx context.Context, _ *session.Client, job *workerctl.Jo
 		ended <- last
 	})
 	roster := job.Roster()
-	// Waited for above; ends with ctx, or when the list of members cannot go on, of which
-	// its changes then tell.
+	// Waited for above; ends with ctx, or with an error of the list of members,
+	// which the changes then have.
 	sources.Go(func() { _ = roster.Run(ctx) })
 	// Waited for above; ends with ctx, or with the job.
 	sources.Go(func() {
@@ -87,8 +87,8 @@ func send[T any](ctx context.Context, to chan<- T, v T) error {
 	}
 }
 
-// show shows what the sources say until both have said that the job is over. The size
-// of the job comes first: which workers are missing depends on it.
+// show shows the changes of all sources until both have told the end of the
+// job. The size of the job comes first: the missing workers depend on the size.
 func (w *jobWatch) show(statuses <-chan workerctl.Info, changes <-chan workerctl.Change, ended, told <-chan error) error {
 	over := false
 	for {
@@ -147,11 +147,11 @@ func countsOf(in workerctl.Info) *jobCounts {
 
 func (w *jobWatch) change(c workerctl.Change) error {
 	if w.ready && c.What == "present" {
-		// The members were read later than how the job stood: this one was not among
-		// those who had joined then.
+		// The members were read after the status of the job: this member had not
+		// joined then.
 		c.What = map[workerctl.State]string{"running": "joined"}[c.Member.State]
 		if c.What == "" {
-			c.What = string(c.Member.State) // it has come and gone
+			c.What = string(c.Member.State) // the worker has come and gone
 		}
 	}
 	w.states[c.Member.ID] = c.Member.State
@@ -174,7 +174,8 @@ func (w *jobWatch) end() error {
 	return w.say(string(w.status.State), "the job is over", jobEvent{})
 }
 
-// say prints an event, and behind it who is missing, as far as that is known.
+// say prints an event, followed by the missing workers, as far as they are
+// known.
 func (w *jobWatch) say(event, text string, e jobEvent) error {
 	e.Time, e.Event = time.Now(), event
 	if w.ready && (e.Worker != nil || e.Job != nil) && event != "present" {

@@ -26,7 +26,7 @@ func TestWatchAndWaitHearOfAWorkerThatDies(t *testing.T) {
 	old, _ := b.worker("words", "old", "0")
 	watching := []*zkrProcess{b.start("job", "workers", "words", "--watch"), b.start("job", "workers", "words", "--watch", "-o", "json")}
 	lines := 0
-	shows := func(what ...string) { // both, so that neither skips it
+	shows := func(what ...string) { // both, so that neither skips the lines
 		t.Helper()
 		lines += len(what)
 		for _, z := range watching {
@@ -39,7 +39,7 @@ func TestWatchAndWaitHearOfAWorkerThatDies(t *testing.T) {
 	shows("present    0  old  incarnation 1  -  running\n", "ready      1 of 2 workers joined, 0 left; missing: 1\n")
 	joined, finished := b.start("job", "wait", "words"), b.start("job", "wait", "words", "--for", "finished")
 
-	// It dies, with its session.
+	// The worker dies, with its session.
 	old.signal(syscall.SIGKILL)
 	old.wait()
 	owner, _ := b.owner(live("words", id))
@@ -123,8 +123,8 @@ func TestKilledJobEndsWatchAndWait(t *testing.T) {
 	}
 }
 
-// TestWhoJoinsBeforeTheRosterIsReadHasJoined, and was not present: that the job is
-// there, with nobody in it, has been said before.
+// TestWhoJoinsBeforeTheRosterIsReadHasJoined, and was not present: the job was
+// shown before, without workers.
 func TestWhoJoinsBeforeTheRosterIsReadHasJoined(t *testing.T) {
 	var out text
 	r, stdout, err := os.Pipe()
@@ -148,7 +148,7 @@ func TestWhoJoinsBeforeTheRosterIsReadHasJoined(t *testing.T) {
 	}
 }
 
-// TestJobWatchGoesOnOverALostSession, and ends with 0 when it is interrupted.
+// TestJobWatchGoesOnOverALostSession, and ends with 0 after an interrupt.
 func TestJobWatchGoesOnOverALostSession(t *testing.T) {
 	b := newBed(t)
 	b.submit("words", "2")
@@ -187,7 +187,7 @@ func TestEndOfAJobIsShownHoweverSlowTheAnswers(t *testing.T) {
 	assert.Contains(t, finished.ends(exit.CodeFailed).err.String(), "the job words was not finished, but killed")
 }
 
-// TestFailFastEndsTheWaitForAJob, and says who has failed and why.
+// TestFailFastEndsTheWaitForAJob, and names the failed worker and the reason.
 func TestFailFastEndsTheWaitForAJob(t *testing.T) {
 	b := newBed(t)
 	b.submit("words", "3")

@@ -13,13 +13,13 @@ import (
 	"github.com/zkrecipes/zkrecipes/workerctl"
 )
 
-// jobWorker is a workerctl.Member as "-o json" shows it.
+// jobWorker is a workerctl.Member in JSON.
 type jobWorker struct {
 	ID          int               `json:"id"`
 	Identity    string            `json:"identity"`
 	Incarnation int64             `json:"incarnation,string"`
 	State       workerctl.State   `json:"state"`   // running, left, failed, dead
-	Failure     string            `json:"failure"` // what a worker said that has failed
+	Failure     string            `json:"failure"` // the message of a failed worker
 	Addresses   []string          `json:"addresses"`
 	Node        string            `json:"node"`
 	Rack        string            `json:"rack"`
@@ -29,7 +29,7 @@ type jobWorker struct {
 	Changed     time.Time         `json:"changed"` // came back, left or was updated last
 }
 
-// jobWorkerColumns are those that tables show.
+// jobWorkerColumns are the columns of the table.
 const jobWorkerColumns = "ID IDENTITY INCARNATION STATE FAILURE ADDRESSES NODE JOINED AGE"
 
 func workerOf(m workerctl.Member) jobWorker {
@@ -51,8 +51,8 @@ func (w jobWorker) addresses() string {
 	return cli.OrElse(cli.Readable([]byte(strings.Join(w.Addresses, ","))), "-")
 }
 
-// missing are those of a job's ids that nobody has joined under, or whose workers
-// have died. states are the workers' who have joined.
+// missing are the ids of a job without a worker, or with a dead worker. states
+// are the states of the joined workers.
 func missing(workers int, states map[int]workerctl.State) (ids []int) {
 	for id := range workers {
 		if state, ok := states[id]; !ok || state == "dead" {

@@ -19,8 +19,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// numbers are what is only read, data of znodes, whose form belongs to the recipes; and
-// milliseconds, which are few.
+// numbers are fields that are only read, fields of znodes' data, whose form
+// belongs to the recipes; and milliseconds, which are few.
 //
 // read only
 var numbers = []string{
@@ -28,8 +28,8 @@ var numbers = []string{
 	"shareRecord.generation", "shareStatus.generation", "shareEpoch.epoch", "entry.token", "Status.timeout_ms",
 }
 
-// TestJSONIsAPromise: fields keep their names, and their types. All structs of the
-// sources count that have a name in JSON.
+// TestJSONIsAPromise: fields keep their names, and their types. All structs of
+// the sources with a name in JSON count.
 func TestJSONIsAPromise(t *testing.T) {
 	var lines []string
 	for _, f := range jsonFields(t, ".", "internal/cli", "internal/cluster", "internal/ui", "internal/ui/recognize") {
@@ -61,7 +61,7 @@ func TestLargeCountersKeepAllDigitsInJSON(t *testing.T) {
 	assert.Contains(t, b.run("counter", "get", "/n", "-o", "json").ends(0).out.String(), `"value":"`+large+`"`)
 }
 
-// jsonField is a field of a struct that has a name in JSON.
+// jsonField is a field of a struct with a name in JSON.
 type jsonField struct {
 	owner, name, kind string
 	options           []string

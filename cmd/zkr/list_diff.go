@@ -7,24 +7,24 @@ import (
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
 )
 
-// listDiff shows how a list of things changes, which is given as a whole.
+// listDiff shows the changes of a list, which is given in full each time.
 type listDiff struct {
 	app   *app
 	what  string // "member"
 	known map[string]listed
-	order []string // of known, as the last list had it
-	ready bool     // what was there is shown
+	order []string // of known, in the order of the last list
+	ready bool     // the first list is shown
 }
 
-// listed is one of the things.
+// listed is an element of the list.
 type listed struct {
 	key   string // its znode
-	state string // all that it says: what differs when it has changed
+	state string // the text to compare: another text is a change
 	text  string // for people, without columns
 	json  listEvent
 }
 
-// listEvent is a change of a list as "-o json" shows it.
+// listEvent is a change of a list in JSON.
 type listEvent struct {
 	Time     time.Time    `json:"time"`
 	Event    string       `json:"event"` // present, ready, added, updated, removed
@@ -37,8 +37,8 @@ func newListDiff(a *app, what string) *listDiff {
 	return &listDiff{app: a, what: what, known: map[string]listed{}}
 }
 
-// update shows what has changed: who has gone, in the old order, then who has
-// come or changed, in the new one.
+// update shows the changes: the removed elements in the old order, then the
+// added and changed elements in the new order.
 func (r *listDiff) update(list []listed) error {
 	there := map[string]bool{}
 	for _, l := range list {
@@ -78,7 +78,7 @@ func (r *listDiff) update(list []listed) error {
 	return r.show("ready", listed{text: cli.Count(n, r.what), json: listEvent{Count: &n}})
 }
 
-// show prints one change.
+// show prints a change.
 func (r *listDiff) show(event string, l listed) error {
 	if r.app.JSON() {
 		e := l.json

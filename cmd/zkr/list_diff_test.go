@@ -12,8 +12,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestChangesOfAListAddUpToIt: whatever lists follow each other, what the
-// changes say makes the list each time, and nothing is said without need.
+// TestChangesOfAListAddUpToIt: for every sequence of lists, the changes make
+// the list each time, and no change is printed without need.
 func TestChangesOfAListAddUpToIt(t *testing.T) {
 	dir := t.TempDir()
 	n := 0
@@ -71,7 +71,7 @@ func TestChangesOfAListAddUpToIt(t *testing.T) {
 	require.Greater(t, n, 10)
 }
 
-// replay does to mirror what an event says, which must be possible.
+// replay applies an event to mirror, which must be possible.
 func replay(t *rapid.T, mirror map[string]string, e listEvent, first bool) {
 	_, there := mirror[e.Member.ID]
 	switch e.Event {

@@ -17,7 +17,7 @@ func checkListen(listen string) error {
 	return nil
 }
 
-// cannotListen says why, and what to do about it.
+// cannotListen adds advice to an error of listening.
 func cannotListen(listen string, err error) error {
 	f := &exit.Failure{Code: exit.CodeFailed, Err: fmt.Errorf("cannot listen on %s: %w", listen, err)}
 	if isAddressInUse(err) {

@@ -12,7 +12,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// lockSpec is what "zkr lock" is asked to do.
+// lockSpec has the arguments of "zkr lock".
 type lockSpec struct {
 	supervise.RunSpec
 	path    string
@@ -90,7 +90,7 @@ func (a *app) lock() *cobra.Command {
 	return cmd
 }
 
-// checkAll checks what the flags say together.
+// checkAll checks the flags together.
 func (e *lockSpec) checkAll(cmd *cobra.Command) error {
 	switch e.layout {
 	case "curator":

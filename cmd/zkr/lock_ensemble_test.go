@@ -13,23 +13,23 @@ import (
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 )
 
-// follower is a server of an ensemble that does not lead.
+// follower is a server of an ensemble, and not the leader.
 func (b *bed) follower() int {
 	b.Helper()
 	eventually(b.T, func() bool { return b.srv.Leader() != 0 }, "somebody leads")
 	return b.srv.Leader()%3 + 1
 }
 
-// TestP27FencedOffFollower: museum P27. The follower that zkr is connected to
-// loses its ensemble, and goes on answering zkr; zkr knows no other server. The
-// rest grants the lock to somebody else, after the command is gone.
+// TestP27FencedOffFollower: museum P27. The follower of zkr's connection loses
+// its ensemble, and continues to answer zkr; zkr knows no other server. The
+// rest grants the lock to another client, after the command is gone.
 func TestP27FencedOffFollower(t *testing.T) {
 	b := newBedOf(t, 3)
 	fencedOff(t, b, b.follower())
 }
 
-// TestP27FencedOffLeader: the same with the leader, which learns last that it is
-// none any more. The followers elect another one.
+// TestP27FencedOffLeader: the same with the leader, which learns last of the
+// end of its leadership. The followers elect another leader.
 func TestP27FencedOffLeader(t *testing.T) {
 	b := newBedOf(t, 3)
 	b.follower()
@@ -37,7 +37,7 @@ func TestP27FencedOffLeader(t *testing.T) {
 }
 
 // fencedOff runs a command that ignores TERM through server cut alone, and
-// isolates that server.
+// isolates the server.
 func fencedOff(t *testing.T, b *bed, cut int) {
 	beat := filepath.Join(t.TempDir(), "beat")
 	z := start(t, command(b.srv.ServerAddr(cut), losing([]string{"lock", "/locks/a"}, stubbornFamily(beat)...)...))

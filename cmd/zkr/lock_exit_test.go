@@ -34,8 +34,7 @@ func TestCommandsExitCodeIsPassedThrough(t *testing.T) {
 	}
 }
 
-// broken is a command that is there, and cannot be run all the same: that is found out
-// only when it is started.
+// broken is an existing command that cannot be run: only its start fails.
 func broken(t *testing.T) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "broken")
@@ -43,7 +42,8 @@ func broken(t *testing.T) string {
 	return file
 }
 
-// TestCommandThatIsNotThereIsNotWaitedFor: zkr says so before it waits for anything.
+// TestCommandThatIsNotThereIsNotWaitedFor: zkr reports the error before any
+// wait.
 func TestCommandThatIsNotThereIsNotWaitedFor(t *testing.T) {
 	b := newBed(t)
 	b.take("/l")

@@ -13,19 +13,19 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// contender is a lock.Contender as "-o json" shows it.
+// contender is a lock.Contender in JSON.
 type contender struct {
 	Place   int       `json:"place"`
 	State   string    `json:"state"` // holds or waits
 	ID      string    `json:"id"`
 	Permits int       `json:"permits"`
 	Token   int64     `json:"token,string"`
-	Session string    `json:"session"` // hexadecimal; "" for a stranger's node that belongs to none
+	Session string    `json:"session"` // hexadecimal; "" for a foreign znode without a session
 	Since   time.Time `json:"since"`   // queued up, by the server's clock
-	Path    string    `json:"path"`    // of the znode that stands for it
+	Path    string    `json:"path"`    // of the contender's znode
 }
 
-// contenderColumns are those that tables show.
+// contenderColumns are the columns of the table.
 const contenderColumns = "PLACE STATE ID PERMITS TOKEN SESSION SINCE AGE"
 
 // lockList is "zkr lock ls".
@@ -73,9 +73,10 @@ func (a *app) lockList() *cobra.Command {
 	return cmd
 }
 
-// contenders reads the contenders of a mutex, or of a semaphore if that is said, or
-// if the path says how many permits it has and nobody takes it for a mutex. kind is what
-// they contend for; "" for what stands below folders of the path.
+// contenders reads the contenders of a mutex, or of a semaphore if the flags
+// say so, or if the path has a number of permits and no contender of a mutex.
+// kind is the kind of the contenders; "" for contenders below folders of the
+// path.
 func contenders(ctx context.Context, client *session.Client, path string, permits int, v2 bool) (out []contender, kind recognize.Kind, err error) {
 	var found []lock.Contender
 	if permits == 0 {

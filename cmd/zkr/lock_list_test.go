@@ -89,14 +89,14 @@ func TestListOfASemaphoreMarksAllHolders(t *testing.T) {
 	}
 }
 
-// TestListOfASemaphoreKnowsItsPermits: the path says them, and who says others is
-// told, not shown ten holders of three permits.
+// TestListOfASemaphoreKnowsItsPermits from the path, and refuses another
+// number: there are no ten holders of three permits.
 func TestListOfASemaphoreKnowsItsPermits(t *testing.T) {
 	b := newBed(t)
 	ctx, cancel := context.WithCancel(b.ctx)
 	s, ended := lock.NewSemaphore(b.client(), "/s", 2, nil), make(chan error, 3)
 	for range 3 {
-		// Is waited for below; ends when it holds, or with ctx.
+		// Waited for below; ends with a permit, or with ctx.
 		go func() {
 			_, err := s.Acquire(ctx, 1)
 			ended <- err

@@ -20,7 +20,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// stubbornFamily is a shell that ignores TERM and has a child that does. All
+// stubbornFamily is a shell that ignores TERM, with a child that does. All
 // write into files that begin with name.
 func stubbornFamily(name string) []string {
 	script := fmt.Sprintf(`trap "" TERM; %q %s %s.child stubborn & %q %s %s.parent stubborn`,
@@ -29,9 +29,9 @@ func stubbornFamily(name string) []string {
 }
 
 // TestP27CommandIsGoneBeforeTheServerGrantsToOthers: museum P27, P26, PD11. In
-// every fault that takes the session away from a zkr that runs, all of a
-// command that ignores TERM is dead before the server removes the znode, by the
-// times that the server and the command wrote down.
+// every fault that takes the session away from a running zkr, all processes of
+// a command that ignores TERM are dead before the server removes the znode, by
+// the times that the server and the command wrote down.
 func TestP27CommandIsGoneBeforeTheServerGrantsToOthers(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]func(b *bed, owner int64) (undo func()){
@@ -82,8 +82,8 @@ func TestP27CommandIsGoneBeforeTheServerGrantsToOthers(t *testing.T) {
 	}
 }
 
-// TestLosingCommandHasTheGraceToEndByItself: TERM first, while the lock is
-// still there; who heeds it is not killed.
+// TestLosingCommandHasTheGraceToEndByItself: TERM first, while the lock still
+// exists; a command that heeds TERM is not killed.
 func TestLosingCommandHasTheGraceToEndByItself(t *testing.T) {
 	b := newBed(t)
 	file := filepath.Join(t.TempDir(), "beat")
@@ -98,7 +98,7 @@ func TestLosingCommandHasTheGraceToEndByItself(t *testing.T) {
 	assert.True(t, silent(t, file).Before(b.freed(owner, znode)))
 }
 
-// TestStoppedCommandIsEndedToo: a command that does not run cannot heed TERM.
+// TestStoppedCommandIsEndedToo: a stopped command cannot heed TERM.
 func TestStoppedCommandIsEndedToo(t *testing.T) {
 	b := newBed(t)
 	dir := t.TempDir()
@@ -126,9 +126,9 @@ func TestP26DescendantsInOtherGroupsDieWithALostLock(t *testing.T) {
 	assert.True(t, silent(t, file).Before(b.freed(owner, znode)))
 }
 
-// TestLockThatIsGoneAlreadyLeavesNoGrace: somebody deletes the znode, or
-// expires the session, by hand. The others are let in at that moment, and zkr
-// can only be quick.
+// TestLockThatIsGoneAlreadyLeavesNoGrace: an administrator deletes the znode,
+// or expires the session. Other clients are let in at that moment, and zkr can
+// only be quick.
 func TestLockThatIsGoneAlreadyLeavesNoGrace(t *testing.T) {
 	t.Parallel()
 	for name, take := range map[string]func(b *bed, owner int64, znode string){
@@ -205,10 +205,10 @@ func TestDisconnectAloneLosesNothing(t *testing.T) {
 	z.ends(5)
 }
 
-// TestFrozenZkrKillsAsSoonAsItRunsAgain: the limit that the help names. Nothing
-// can be done while zkr does not run; when it does, the command dies before
-// anything else. The session is long, so that a busy machine does not end it before
-// zkr is frozen, and so is the grace, so that one does not look like it.
+// TestFrozenZkrKillsAsSoonAsItRunsAgain: the limit in the help. A frozen zkr
+// can do nothing; when zkr runs again, the command dies before anything else.
+// The session is long, so that a busy machine does not end the session before
+// zkr is frozen, and so is the grace, so that no stall looks like the grace.
 func TestFrozenZkrKillsAsSoonAsItRunsAgain(t *testing.T) {
 	const grace = 4 * time.Second
 	b := newBed(t)
@@ -226,8 +226,8 @@ func TestFrozenZkrKillsAsSoonAsItRunsAgain(t *testing.T) {
 	t.Logf("gone %v after zkr woke", late.Round(time.Millisecond))
 }
 
-// TestSuspendedZkrStopsItsCommand: Ctrl-Z is TSTP. A command that is stopped
-// harms nobody, and is killed, not continued, if the lock was lost meanwhile.
+// TestSuspendedZkrStopsItsCommand: Ctrl-Z is TSTP. A stopped command harms
+// nobody, and is killed, not continued, if the lock was lost meanwhile.
 func TestSuspendedZkrStopsItsCommand(t *testing.T) {
 	b := newBed(t)
 	dir := t.TempDir()
@@ -256,7 +256,7 @@ func TestSuspendedZkrStopsItsCommand(t *testing.T) {
 	assert.Equal(t, last, silent(t, beat), "not one beat more")
 }
 
-// TestDyingZkrTakesItsCommandAlong: KILL, which nobody can catch.
+// TestDyingZkrTakesItsCommandAlong: KILL, which no process can catch.
 func TestDyingZkrTakesItsCommandAlong(t *testing.T) {
 	b := newBed(t)
 	file := filepath.Join(t.TempDir(), "beat")
@@ -270,8 +270,8 @@ func TestDyingZkrTakesItsCommandAlong(t *testing.T) {
 	assert.True(t, last.Before(b.freed(owner, znode)))
 }
 
-// TestWhatIsLeftOfTheGroupEndsBeforeTheRelease: a command that has ended may
-// have left something behind that the lock protects.
+// TestWhatIsLeftOfTheGroupEndsBeforeTheRelease: a command may leave processes
+// behind that use the protected resource.
 func TestWhatIsLeftOfTheGroupEndsBeforeTheRelease(t *testing.T) {
 	b := newBed(t)
 	dir := t.TempDir()
@@ -284,7 +284,7 @@ func TestWhatIsLeftOfTheGroupEndsBeforeTheRelease(t *testing.T) {
 	assert.True(t, silent(t, file).Before(b.freed(owner, znode)))
 }
 
-// TestDaemonOutlivesACommandThatEndsByItself: the limit that the help names.
+// TestDaemonOutlivesACommandThatEndsByItself: the limit in the help.
 func TestDaemonOutlivesACommandThatEndsByItself(t *testing.T) {
 	b := newBed(t)
 	dir := t.TempDir()
@@ -295,8 +295,8 @@ func TestDaemonOutlivesACommandThatEndsByItself(t *testing.T) {
 	require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
 }
 
-// TestFailedHandOverIsSaid: the server is away when the command ends. Its exit
-// code counts; that others have to wait is said.
+// TestFailedHandOverIsSaid: the server is away when the command ends. The
+// command's exit code counts; a note tells of the wait of others.
 func TestFailedHandOverIsSaid(t *testing.T) {
 	b := newBed(t)
 	gate := filepath.Join(t.TempDir(), "gate")
@@ -327,7 +327,7 @@ func TestReserveIsWhatStopsTheCommandInTime(t *testing.T) {
 		<-h.Session().Context().Done()
 		return time.Since(told)
 	}
-	// A machine that stalls at the wrong moment shows nothing: then once more.
+	// A stall at the wrong moment shows nothing: then once more.
 	shows := func(reserve time.Duration, ok func(time.Duration) bool) {
 		t.Helper()
 		got := lead(reserve)

@@ -39,14 +39,14 @@ func TestP28SignalWhileWaitingEndsTheWait(t *testing.T) {
 	}
 }
 
-// TestP28SignalWhileTheServerIsSilent: museum P28. Neither a server that says
-// nothing nor one that hangs up keeps zkr from ending.
+// TestP28SignalWhileTheServerIsSilent: museum P28. Neither a silent server nor
+// a server that hangs up keeps zkr from ending.
 func TestP28SignalWhileTheServerIsSilent(t *testing.T) {
 	for _, hangsUp := range []bool{false, true} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		require.NoError(t, err)
 		z := start(t, command(l.Addr().String(), locked("/a", nil, "true")...))
-		c, err := l.Accept() // zkr heeds signals from before it connects
+		c, err := l.Accept() // zkr heeds signals from before the connection
 		require.NoError(t, err)
 		if hangsUp {
 			require.NoError(t, c.Close())
@@ -76,13 +76,13 @@ func TestP28SignalWhileTheServerIsGone(t *testing.T) {
 	assert.Less(t, z.at.Sub(sent), 4*cli.CloseLimit, "its session may end as it likes")
 	require.NoError(t, b.srv.Thaw(1))
 	for _, s := range sessions {
-		_ = b.srv.ExpireSession(s.ID) // what zkr has sent last may have closed its own
+		_ = b.srv.ExpireSession(s.ID) // the last request of zkr may have closed zkr's own session
 	}
 	b.queued("/locks/a", 0)
 }
 
 // TestP28SignalsReachTheCommandsWholeGroup: museum P28, PD11. While the command
-// runs each signal goes to it and to what it has started.
+// runs, each signal goes to the command and its children.
 func TestP28SignalsReachTheCommandsWholeGroup(t *testing.T) {
 	b := newBed(t)
 	script := `
@@ -97,7 +97,7 @@ func TestP28SignalsReachTheCommandsWholeGroup(t *testing.T) {
 	} {
 		z.signal(sig)
 		z.says("outer " + name)
-		if name != "INT" && name != "QUIT" { // shells ignore these in what they run in the background
+		if name != "INT" && name != "QUIT" { // shells ignore these signals in background processes
 			z.says("inner " + name)
 		}
 	}
@@ -121,8 +121,8 @@ func TestPD11TermEndsTheCommandAndReleasesTheLock(t *testing.T) {
 	assert.Empty(t, b.contenders("/locks/a"))
 }
 
-// TestIgnoredSignalsStayIgnored: nohup, and shells that start zkr in the
-// background, say so.
+// TestIgnoredSignalsStayIgnored, as with nohup, and in shells that start zkr in
+// the background.
 func TestIgnoredSignalsStayIgnored(t *testing.T) {
 	b := newBed(t)
 	held := b.take("/locks/a")
@@ -156,8 +156,8 @@ func TestUntilSignalTellsWhichSignalCameAndKeepsTheRest(t *testing.T) {
 	ch <- syscall.SIGQUIT
 	assert.Len(t, ch, 1, "nobody takes signals after stop")
 
-	// One that arrives together with the result counts: it is either taken by
-	// the watcher or found by stop.
+	// A signal together with the result counts: either the watcher takes the
+	// signal, or stop finds it.
 	_, stop = signals.UntilSignal(context.Background(), ch)
 	require.ErrorAs(t, stop(), &by)
 	assert.Equal(t, syscall.SIGQUIT, by.Sig)

@@ -21,7 +21,7 @@ import (
 )
 
 // tokensOf reads the tokens in a file that commands have written under a lock,
-// and the first line with a token below one before it.
+// and the first line with a token below an earlier one.
 func tokensOf(text string) (tokens []int64, back string) {
 	for line := range strings.Lines(text) {
 		_, word, _ := strings.Cut(strings.TrimSpace(line), " ")
@@ -50,9 +50,9 @@ func TestTokensThatGoBackAreNoticed(t *testing.T) {
 
 // TestStressOneWriterAtATime: zkr processes whose commands ignore TERM write
 // into one file, while connections, servers and zkr itself are broken. Under a
-// lock that keeps its promise nobody ever writes with a token below one that
-// stands there already: who has lost the lock is silent before the next one
-// begins. Nobody checks the token, as in a program that knows nothing of it.
+// lock that keeps its promise no process ever writes with a token below an
+// earlier token: a process that has lost the lock is silent before the next
+// holder begins. No process checks the token, as in a program without tokens.
 func TestStressOneWriterAtATime(t *testing.T) {
 	t.Parallel()
 	for _, servers := range []int{1, 3} {
@@ -62,7 +62,7 @@ func TestStressOneWriterAtATime(t *testing.T) {
 	}
 }
 
-// TestStressOneLeaderAtATime is the same with other things to hold: leaders that
+// TestStressOneLeaderAtATime is the same with other holds: leaders that
 // campaign again, and write locks.
 func TestStressOneLeaderAtATime(t *testing.T) {
 	t.Parallel()
@@ -70,12 +70,13 @@ func TestStressOneLeaderAtATime(t *testing.T) {
 	t.Run("rwlock on 1 server", func(t *testing.T) { oneAtATime(t, 1, []string{"rwlock", "write", "/locks/a"}) })
 }
 
-// Of the sessions under stress. Their commands are killed a second before
-// a server could let the next one in, of which a busy machine needs some.
+// Of the sessions under stress. The commands are killed a second before a
+// server could let the next client in, of which a busy machine needs a part.
 const stressTimeout, stressGrace = 10 * time.Second, 100 * time.Millisecond
 
-// stressSeed is the seed of what is broken when: 0, or what ZKTEST_SEED says. Processes
-// and servers run in real time, so a seed repeats the faults, not what they meet.
+// stressSeed is the seed of the faults: 0, or the number in ZKTEST_SEED.
+// Processes and servers run in real time, so a seed repeats the faults, not
+// their effects.
 func stressSeed(t *testing.T) uint64 {
 	text := os.Getenv("ZKTEST_SEED")
 	if text == "" {
@@ -93,8 +94,8 @@ func TestStressSeedIsThatOfTheEnvironment(t *testing.T) {
 	require.EqualValues(t, 731, stressSeed(t))
 }
 
-// oneAtATime lets three processes hold something below /locks/a, of which each breaks
-// now and then, until it has changed hands.
+// oneAtATime lets three processes, each of which breaks now and then, hold
+// something below /locks/a, until the hold has changed hands.
 func oneAtATime(t *testing.T, servers int, args []string) {
 	rounds := 3
 	if more, err := strconv.Atoi(os.Getenv("ZKTEST_SEEDS")); err == nil && more > 1 {
@@ -149,7 +150,7 @@ func stress(b *bed, random *rand.Rand) {
 	var process int
 	names := b.contenders("/locks/a")
 	slices.SortFunc(names, func(one, other string) int { return strings.Compare(one[len(one)-10:], other[len(other)-10:]) })
-	if len(names) > 0 { // the first one holds it
+	if len(names) > 0 { // the first contender holds the lock
 		if node, err := b.srv.Get("/locks/a/" + names[0]); err == nil {
 			holder = node.EphemeralOwner
 			_, pid, _ := strings.Cut(string(node.Data), ":")

@@ -31,15 +31,16 @@ import (
 // zkr when its first argument is one of the helpers.
 const (
 	asZkr      = "ZKR_TEST_AS_ZKR"
-	patient    = "patiently" // one that completes what is typed for as long as that takes
+	patient    = "patiently" // completes without a limit of time
 	helpBeat   = "helper-beat"
 	helpDaemon = "helper-daemon"
 	helpCount  = "helper-count"
 )
 
-// heedSignals makes the commands that tests start die of the usual signals, also
-// when the tests themselves run in the background or under nohup, where these are
-// ignored: what a process catches is the default again in what it starts.
+// heedSignals makes the usual signals end the commands that tests start, also
+// when the tests themselves run in the background or under nohup, where these
+// signals are ignored: a caught signal is the default again in started
+// processes.
 func heedSignals() {
 	for _, sig := range []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT} {
 		if signal.Ignored(sig) {
@@ -85,25 +86,28 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// bed is a server over TCP, and zkr processes that use it.
+// bed is a server over TCP, and zkr processes that use the server.
 type bed struct {
 	*testing.T
 	srv *zktest.Server
 	ctx context.Context
 
-	// mu guards applied: what the server has committed, in order.
+	// mu guards applied: the committed transactions, in order.
 	mu      sync.Mutex
 	applied []zktest.Txn
 }
 
-// limit bounds what a test waits for; nothing that works takes so long, on any machine.
+// limit bounds the waits of tests; no working step takes so long, on any
+// machine.
 const limit = 2 * time.Minute
 
-// patience is how long a zkr waits for a server that is there, unless its test says.
+// patience is how long a zkr waits for an available server, unless the test
+// says otherwise.
 const patience = time.Minute
 
-// tick is the servers' tick: sessions of 1 s to longest. Those of tests that do not
-// want to lose them are that long, since a busy machine stands still for seconds.
+// tick is the servers' tick: sessions of 1 s to longest. Sessions that a test
+// does not want to lose are that long, since a busy machine stands still for
+// seconds.
 const tick, longest = 500 * time.Millisecond, 40 * time.Second
 
 // newBed starts a server for a test, which runs beside others: mostly they wait
@@ -116,7 +120,7 @@ func newBedOf(t *testing.T, servers int) *bed {
 	return newBedWith(t, &zktest.Options{Servers: servers, MaxSessionTimeout: longest})
 }
 
-// newBedWith starts what o says.
+// newBedWith starts a bed with these options.
 func newBedWith(t *testing.T, o *zktest.Options) *bed {
 	t.Helper()
 	t.Parallel()
@@ -142,10 +146,10 @@ type zkrProcess struct {
 	out, err *text
 	over     chan struct{}
 	code     int
-	at       time.Time // when it was over
+	at       time.Time // of the end
 }
 
-// text is output that can be read while it is written.
+// text is output that can be read while a process writes.
 type text struct {
 	mu  sync.Mutex // guards buf
 	buf bytes.Buffer
@@ -163,7 +167,7 @@ func (w *text) String() string {
 	return w.buf.String()
 }
 
-// command prepares a zkr that runs against the bed's server.
+// command prepares a zkr for the bed's server.
 func (b *bed) command(args ...string) *exec.Cmd { return command(b.srv.Addr(), args...) }
 
 // command prepares a zkr. Its environment has nothing of zkr's but the servers.
@@ -178,12 +182,12 @@ func command(servers string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// ofTests reports whether a variable is what command adds.
+// ofTests reports whether command adds a variable.
 func ofTests(key string) bool {
 	return key == asZkr || key == "ZKR_SERVERS" || key == "ZKR_CONNECT_TIMEOUT"
 }
 
-// start starts a zkr; when the test ends it is killed if it still runs.
+// start starts a zkr; the end of the test kills the process.
 func start(t *testing.T, cmd *exec.Cmd) *zkrProcess {
 	t.Helper()
 	z := &zkrProcess{t: t, cmd: cmd, out: &text{}, err: &text{}, over: make(chan struct{})}
@@ -193,7 +197,7 @@ func start(t *testing.T, cmd *exec.Cmd) *zkrProcess {
 	if cmd.Stderr == nil {
 		cmd.Stderr = z.err
 	}
-	cmd.WaitDelay = 15 * time.Second // a command that outlives zkr has its stdout
+	cmd.WaitDelay = 15 * time.Second // a command that outlives zkr has zkr's stdout
 	require.NoError(t, cmd.Start())
 	// Waited for through over; ends with the process.
 	go func() {
@@ -227,8 +231,8 @@ func (z *zkrProcess) wait() *zkrProcess {
 	return z
 }
 
-// documented wants the exit code to be one that the command's help has. A zkr that runs
-// a command may exit as that does.
+// documented requires that the command's help has the exit code. A zkr that
+// runs a command may exit as the command does.
 func (z *zkrProcess) documented() {
 	z.t.Helper()
 	cmd, _, err := (&app{}).root().Find(z.cmd.Args[1:])
@@ -251,8 +255,8 @@ func (z *zkrProcess) ends(code int) *zkrProcess {
 	return z
 }
 
-// inside runs a zkr in this process, for what it does before it talks to anybody: most
-// of the time of hundreds of processes is that of their start.
+// inside runs a zkr in this process, for checks before the first request:
+// hundreds of processes spend most of their time at the start.
 func inside(t *testing.T, cmd *exec.Cmd) *zkrProcess {
 	t.Helper()
 	z := &zkrProcess{t: t, cmd: cmd, out: &text{}, err: &text{}, over: make(chan struct{})}
@@ -266,7 +270,7 @@ func inside(t *testing.T, cmd *exec.Cmd) *zkrProcess {
 	env := func(key string) (value string) {
 		for _, e := range cmd.Env {
 			if v, ok := strings.CutPrefix(e, key+"="); ok {
-				value = v // the last one counts, as in a process
+				value = v // the last value counts, as in a process
 			}
 		}
 		return value
@@ -303,7 +307,7 @@ func (z *zkrProcess) signal(sig syscall.Signal) {
 	require.NoError(z.t, z.cmd.Process.Signal(sig))
 }
 
-// says waits until stdout has what.
+// says waits until stdout contains a text.
 func (z *zkrProcess) says(what string) {
 	z.t.Helper()
 	if !soon(func() bool { return strings.Contains(z.out.String(), what) }) {
@@ -318,8 +322,8 @@ func eventually(t *testing.T, cond func() bool, format string, args ...any) {
 	}
 }
 
-// soon waits until cond is true, within limit. It looks less and less often: some
-// that look run a process, and what they wait for needs the processor, too.
+// soon waits until cond is true, within limit. The pauses grow: some conditions
+// run a process, and the awaited process needs the processor, too.
 func soon(cond func() bool) bool {
 	const often, seldom = time.Millisecond, 50 * time.Millisecond
 	begun := time.Now()
@@ -357,7 +361,7 @@ func (b *bed) owner(path string) (session int64, znode string) {
 }
 
 // freed is when the server removed the znode, and so granted the lock to the
-// next; it waits for that.
+// next contender; freed waits for the removal.
 func (b *bed) freed(owner int64, znode string) time.Time {
 	b.Helper()
 	var at time.Time

@@ -71,8 +71,8 @@ func TestManualPagesAreTheSameWheneverTheyAreWritten(t *testing.T) {
 	assert.Contains(t, z.err.String(), `SOURCE_DATE_EPOCH is "today"; it must be a number of seconds`)
 }
 
-// TestManualPagesAreWellFormed: all sections in order, no request that man(7) does not
-// have, and groff, where it is, has nothing to complain of.
+// TestManualPagesAreWellFormed: all sections in order, no request beyond
+// man(7), and groff, if installed, has no complaint.
 func TestManualPagesAreWellFormed(t *testing.T) {
 	t.Parallel()
 	dir := pagesAt(t, "0")

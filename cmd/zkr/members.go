@@ -13,7 +13,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// memberColumns are those that tables show.
+// memberColumns are the columns of the table.
 const memberColumns = "ID DATA TOKEN SESSION SINCE AGE"
 
 const membersHelp = `The members of groups: names that programs and commands announce as long as they run.
@@ -22,7 +22,7 @@ Programs take part through the package discovery, and through GroupMember of Cur
 the parties of Kazoo.
 `
 
-// membersCommand is what the commands of "zkr members" share.
+// membersCommand is shared by the commands of "zkr members".
 type membersCommand struct {
 	app    *app
 	layout string

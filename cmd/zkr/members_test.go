@@ -18,7 +18,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// join starts a zkr that is a member until its gate opens.
+// join starts a zkr as a member until its gate opens.
 func (b *bed) join(id string, flags ...string) (z *zkrProcess, open func()) {
 	b.Helper()
 	gate := filepath.Join(b.TempDir(), "gate")
@@ -75,7 +75,7 @@ func TestMembersWatchShowsWhoComesAndGoes(t *testing.T) {
 	w.happens(b.srv.Set("/g/a", []byte(long+"1")), "updated  a  xxx")
 	j.says(long + "1")
 	require.NoError(t, b.srv.Set("/g/a", []byte(long+"2")))
-	j.says(long + "2") // beyond what people see of it
+	j.says(long + "2") // beyond the preview for people
 	eventually(t, func() bool { return strings.Count(w.out.String(), "updated  a  xxx") >= 2 }, "it is shown")
 	open()
 	a.ends(7)
@@ -97,7 +97,8 @@ func TestMemberStaysOneOverALostSession(t *testing.T) {
 	b := newBed(t)
 	a, open := b.join("a")
 	owner, _ := b.owner("/g")
-	// The next session takes so long that the time without a registration cannot be missed.
+	// The next session takes so long that zkr cannot miss the time without a
+	// registration.
 	b.srv.FailNth(func(r zktest.Request) bool { return r.Op == "connect" && r.Session == 0 }, 1,
 		zktest.Action{Do: zktest.DelayReply, For: 3 * time.Second})
 	require.NoError(t, b.srv.ExpireSession(owner))

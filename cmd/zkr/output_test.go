@@ -32,7 +32,8 @@ func TestClosedPipeEndsQuietly(t *testing.T) {
 	assert.True(t, f.Mute)
 }
 
-// empty wants a list that is empty to be said on stderr alone, and in JSON to be one.
+// empty requires a note about an empty list on stderr alone, and an empty list
+// in JSON.
 func (b *bed) empty(says string, args ...string) {
 	b.Helper()
 	z := b.run(args...).ends(0)
@@ -52,8 +53,8 @@ func (b *bed) empty(says string, args ...string) {
 	assert.Equal(b, 1, lists, args)
 }
 
-// TestColumnsAreNamedLikeFields: what a table calls a thing, "-o json" calls it too.
-// AGE is the time before it, for people.
+// TestColumnsAreNamedLikeFields: columns of tables have the names of fields of
+// "-o json". AGE is the time before SINCE, for people.
 func TestColumnsAreNamedLikeFields(t *testing.T) {
 	for columns, of := range map[string]any{
 		contenderColumns: contender{}, sharerColumns: sharer{}, candidateColumns: candidate{}, guestColumns: guest{}, memberColumns: groupMember{},
@@ -97,8 +98,8 @@ func fieldsOf(of reflect.Type) map[string]bool {
 	return out
 }
 
-// TestRemarksAreJSONWhereTheOutputIs, so that a program that reads stderr can read all
-// of it.
+// TestRemarksAreJSONWhereTheOutputIs, so that a program can parse all of
+// stderr.
 func TestRemarksAreJSONWhereTheOutputIs(t *testing.T) {
 	b := newBed(t)
 	z := b.start("lock", "/l", "-o", "json", "--grace", "1s", "--", "sh", "-c", "echo in; exec sleep 60")
@@ -134,8 +135,8 @@ func TestErrorsAreJSONWhateverIsWrong(t *testing.T) {
 	}
 }
 
-// FuzzEncode: whatever JSON others have written is passed on as valid UTF-8, with
-// nothing in it that a terminal obeys, and means the same where it was valid.
+// FuzzEncode: foreign JSON is passed on as valid UTF-8, without control
+// characters for a terminal, and means the same where the JSON was valid.
 func FuzzEncode(f *testing.F) {
 	for _, s := range []string{
 		`"plain"`, "\"\x9b31m\"", "\"\u009b\u202e\u2066\u200f\u007f\ufeff\"", "\"\U000e0001 \U0001f389\"", "{\"\xff\":[\"\x80\xc2\"]}", `"\ud800"`,
@@ -164,7 +165,8 @@ func FuzzEncode(f *testing.F) {
 	})
 }
 
-// TestJSONHasTextAsItIs: what is escaped for a terminal is escaped as JSON does it.
+// TestJSONHasTextAsItIs: characters that are escaped for a terminal are escaped
+// as in JSON.
 func TestJSONHasTextAsItIs(t *testing.T) {
 	b := newBed(t)
 	const id = "a \x1b[2J \u00fc"

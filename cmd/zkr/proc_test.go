@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// procStatus is what the system says about a process; "" if there is none.
+// procStatus is the status file of a process; "" for no process.
 func procStatus(t *testing.T, pid int) string {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
@@ -24,7 +24,7 @@ func procStatus(t *testing.T, pid int) string {
 }
 
 // procState is a process's state: R, S, T (stopped), Z (dead, not waited for),
-// or "" if it is gone.
+// or "" if the process is gone.
 func procState(t *testing.T, pid int) string {
 	t.Helper()
 	for line := range strings.Lines(procStatus(t, pid)) {
@@ -42,7 +42,7 @@ func dead(t *testing.T, pid int) bool {
 	return state == "" || state == "Z"
 }
 
-// pidIn reads a process id that a script writes into a file; it waits for it.
+// pidIn waits for a process id that a script writes into a file.
 func pidIn(t *testing.T, file string) int {
 	t.Helper()
 	pid := 0
@@ -57,9 +57,9 @@ func pidIn(t *testing.T, file string) int {
 	return pid
 }
 
-// writeProgram writes a file that can be run at once. No process is forked meanwhile:
-// a child of another test would have inherited the open file, and the kernel runs no
-// file that somebody has open for writing.
+// writeProgram writes a file that can be run at once. No process is forked
+// meanwhile: a child of another test would have inherited the open file, and
+// the kernel runs no file that is open for writing.
 func writeProgram(t *testing.T, file string, data []byte) {
 	t.Helper()
 	syscall.ForkLock.RLock()

@@ -23,11 +23,11 @@ join", which runs one command per resource. GROUP is a path, such as
 /rebalanser/orders.
 `
 
-// rebalance is what the commands of "zkr rebalance" have in common.
+// rebalance is shared by the commands of "zkr rebalance".
 type rebalance struct {
 	app  *app
 	path string
-	mode string // --mode; "": that of the group, or the default
+	mode string // --mode; "": the group's mode, or the default
 }
 
 // rebalance is "zkr rebalance".
@@ -43,7 +43,7 @@ func (a *app) rebalance() *cobra.Command {
 	}, a.rebalanceAdd(), a.rebalanceRemove(), a.rebalanceList(), a.rebalanceStatus(), a.rebalancePause(), a.rebalanceResume(), a.rebalanceJoin())
 }
 
-// check checks the group's path, which is the first argument.
+// check checks the group's path, the first argument.
 func (c *rebalance) check(args []string) error {
 	if err := cli.CheckPath(args[0]); err != nil {
 		return err
@@ -55,7 +55,7 @@ func (c *rebalance) check(args []string) error {
 	return nil
 }
 
-// modeFlag is the flag of those that may make the group.
+// modeFlag is the flag of commands that may create the group.
 func (c *rebalance) modeFlag(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&c.mode, "mode", "", "the `mode` in which no resource gets two owners: resource, with a barrier for each, or "+
 		"global, with one for all; default: that of the group, and resource if there is none yet")
@@ -93,7 +93,7 @@ func (c *rebalance) with(o *rebalanser.Options, do func(context.Context, *rebala
 	}
 }
 
-// advised adds to an error what to do about it.
+// advised adds advice to an error.
 func (c *rebalance) advised(err error) error {
 	switch {
 	case errors.Is(err, rebalanser.ErrNoGroup):
@@ -104,7 +104,7 @@ func (c *rebalance) advised(err error) error {
 	return err
 }
 
-// look is the command that shows who is there.
+// look is the command that shows the members.
 func (c *rebalance) look() string {
 	return `"zkr rebalance status ` + cli.Readable([]byte(c.path)) + `"`
 }

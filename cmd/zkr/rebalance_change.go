@@ -57,7 +57,7 @@ func (a *app) rebalanceRemove() *cobra.Command {
 	return cmd
 }
 
-// changing is a command that adds or removes resources.
+// changing makes a command that adds or removes resources.
 func (c *rebalance) changing(verb, short, help string, do func(context.Context, *session.Client, []string) ([]string, error)) *cobra.Command {
 	return &cobra.Command{
 		Use: verb + " GROUP RESOURCE...", Short: short, Long: help,
@@ -111,7 +111,7 @@ func (c *rebalance) names(args []string) (names []string, err error) {
 	return names, resourceNames(names)
 }
 
-// showChanged says what has changed.
+// showChanged prints the changes.
 func (c *rebalance) showChanged(verb string, names, done []string) error {
 	if done == nil {
 		done = []string{}
@@ -170,7 +170,7 @@ func (c *rebalance) simple(use, short, help string, by *string, do func(context.
 	}
 }
 
-// whoami says who runs zkr; "" if that is not known.
+// whoami names the user of zkr; "" if the user is unknown.
 func (a *app) whoami() string {
 	host, err := os.Hostname()
 	user := cli.OrElse(a.Getenv("USER"), a.Getenv("LOGNAME"))

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestFailingCommandIsShownToOthers: who looks on from elsewhere sees what --retry runs
-// again.
+// TestFailingCommandIsShownToOthers: other clients see the resources that
+// --retry runs again.
 func TestFailingCommandIsShownToOthers(t *testing.T) {
 	b := newBed(t)
 	b.shared("/g", "bad")
@@ -27,7 +27,8 @@ func TestFailingCommandIsShownToOthers(t *testing.T) {
 	z.ends(0)
 }
 
-// TestMemberJoinsAgainAfterAFailure with --restart-delay, and says why it has left.
+// TestMemberJoinsAgainAfterAFailure with --restart-delay, and names the reason
+// of its leave.
 func TestMemberJoinsAgainAfterAFailure(t *testing.T) {
 	b := newBed(t)
 	b.shared("/g", "bad")
@@ -39,8 +40,9 @@ func TestMemberJoinsAgainAfterAFailure(t *testing.T) {
 	z.wait()
 }
 
-// TestCommandsGoOnForTheLeaveGrace: they are not asked to end before it is over, and a
-// second signal does not wait for it. --assignment-delay comes before they start.
+// TestCommandsGoOnForTheLeaveGrace: commands are not asked to end before the
+// grace is over, and a second signal ends the grace. --assignment-delay comes
+// before their start.
 func TestCommandsGoOnForTheLeaveGrace(t *testing.T) {
 	b := newBed(t)
 	b.shared("/g", "a")
@@ -50,7 +52,7 @@ func TestCommandsGoOnForTheLeaveGrace(t *testing.T) {
 	eventually(t, func() bool { return b.status("/g").Members[0].Owned == 1 }, "it has not left")
 	assert.NotContains(t, one.out.String(), "asked")
 	one.running()
-	one.signal(syscall.SIGINT) // two of a kind may be one, if the first one was not heeded yet
+	one.signal(syscall.SIGINT) // two of a kind may be one, if zkr has not heeded the first one yet
 	assert.Contains(t, []int{130, 143}, one.wait().code, "the second one, in whatever order they came")
 
 	two := b.joins("/g", "two", "--leave-grace", "50ms")

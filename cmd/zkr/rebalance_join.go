@@ -115,7 +115,7 @@ func (j *groupJoin) flags(cmd *cobra.Command) {
 	f.DurationVar(&o.Grace, "leave-grace", 0, "how long the commands continue, after a signal has ended zkr, before they get TERM")
 }
 
-// checkAll checks what can be checked without a server.
+// checkAll checks the arguments as far as possible without a server.
 func (j *groupJoin) checkAll(cmd *cobra.Command) (err error) {
 	if err := j.check(cmd); err != nil {
 		return err
@@ -163,9 +163,9 @@ func (j *groupJoin) check(cmd *cobra.Command) error { return j.RunSpec.Check(cmd
 // run takes part until a signal comes.
 func (j *groupJoin) run(ctx context.Context) error {
 	if err := supervise.CheckCommand(j.Argv[0]); err != nil {
-		return err // each resource would be taken, and given up, for it
+		return err // each resource would be taken, and given up, for this error
 	}
-	defer cli.IgnoreBrokenPipes()() // a note that nobody reads must not end zkr
+	defer cli.IgnoreBrokenPipes()() // a note without a reader must not end zkr
 	supervise.AdoptOrphans()
 	j.signals = signals.Listen()
 	signal.Notify(j.signals, signals.TerminalStop)
@@ -209,8 +209,8 @@ func (j *groupJoin) takePart(ctx context.Context) (err error) {
 	return j.group.Run(ctx)
 }
 
-// remarkEmpty says, once it is a member, if there is nothing to share out: the path may
-// be misspelled, and who joins such a group has made it.
+// remarkEmpty notes, once zkr is a member, that the group has no resources: the
+// path may be misspelled, and a join creates the group.
 func (j *groupJoin) remarkEmpty(ctx context.Context) {
 	for s, err := range j.group.States(ctx) {
 		if err != nil {
@@ -228,7 +228,7 @@ func (j *groupJoin) remarkEmpty(ctx context.Context) {
 	}
 }
 
-// remarkRestarts says why the member has left, when it is to join again.
+// remarkRestarts notes why the member has left, before the member joins again.
 func (j *groupJoin) remarkRestarts(ctx context.Context) {
 	for s, err := range j.group.States(ctx) {
 		if err != nil {
@@ -240,11 +240,11 @@ func (j *groupJoin) remarkRestarts(ctx context.Context) {
 	}
 }
 
-// verdict is what zkr's end means. cause is why the membership was ended, and second the
-// signal that has killed the commands; both may be nil.
+// verdict is the exit of zkr. cause is why the membership was ended, and second
+// the signal that has killed the commands; both may be nil.
 func (j *groupJoin) verdict(cause, second, err error) error {
 	switch {
-	case errors.As(err, new(*exit.Failure)): // that of a command
+	case errors.As(err, new(*exit.Failure)): // of a command
 		return err
 	case j.group == nil && cause != nil:
 		return signals.Interrupted(cause, "gave up joining")
@@ -252,15 +252,16 @@ func (j *groupJoin) verdict(cause, second, err error) error {
 	return cli.RoleEnd(cause, second, j.advised(err))
 }
 
-// heed does what signals say: the first that ends things ends the membership in
-// order, the second, which heed returns, kills the commands.
+// heed acts on signals: the first ending signal ends the membership gracefully;
+// the second, which heed returns, kills the commands.
 func (j *groupJoin) heed(ctx context.Context, end context.CancelCauseFunc, over <-chan struct{}) (second error) {
 	for {
 		select {
 		case sig := <-j.signals:
 			switch {
 			case sig == signals.TerminalStop:
-				// Its commands would go on, and others own what they work on.
+				// The commands would continue while other members own their
+				// resources.
 				j.app.Note("cannot be stopped: it must watch over its commands")
 			case !signals.EndsWait(sig):
 				j.keepers.Pass(sig.(syscall.Signal))

@@ -24,8 +24,8 @@ func (b *bed) shared(path string, resources ...string) {
 	b.run(append([]string{"rebalance", "add", path}, resources...)...).ends(0)
 }
 
-// joins is a member whose commands say which resource they have, and that they are
-// asked to end, which they do then.
+// joins starts a member whose commands print their resource and the request to
+// end, and end then.
 func (b *bed) joins(path, id string, flags ...string) *zkrProcess {
 	b.Helper()
 	args := append([]string{"rebalance", "join", path, "--id", id}, flags...)
@@ -33,8 +33,9 @@ func (b *bed) joins(path, id string, flags ...string) *zkrProcess {
 	return b.start(running(args, "sh", "-c", script)...)
 }
 
-// TestCommandRunsForEachResource, with what it must know in its environment, and is
-// asked to end when the resource is to be given up; what stays goes on undisturbed.
+// TestCommandRunsForEachResource, with the resource in its environment, and is
+// asked to end when the resource is to be given up; commands of other resources
+// go on undisturbed.
 func TestCommandRunsForEachResource(t *testing.T) {
 	t.Parallel()
 	for _, mode := range modes() {
@@ -64,8 +65,8 @@ func TestCommandRunsForEachResource(t *testing.T) {
 	}
 }
 
-// TestGroupWithoutResourcesIsRemarkedUpon once, by who has joined it, and not if there
-// are some by then.
+// TestGroupWithoutResourcesIsRemarkedUpon once, by a new member, and not if
+// there are some by then.
 func TestGroupWithoutResourcesIsRemarkedUpon(t *testing.T) {
 	b := newBed(t)
 	remark := "/typo has no resources: waiting for some; \"zkr rebalance add /typo RESOURCE...\" adds them"
@@ -86,7 +87,7 @@ func TestGroupWithoutResourcesIsRemarkedUpon(t *testing.T) {
 		z.ends(0)
 		assert.LessOrEqual(t, strings.Count(z.err.String(), "no resources"), 1)
 	}
-	// Stderr also has the words of the command's shell about a process that was ended.
+	// Stderr also has the words of the command's shell about a killed process.
 	assert.NotContains(t, three.err.String(), "zkr: ")
 }
 
@@ -107,8 +108,9 @@ func TestEnvironmentOfAResource(t *testing.T) {
 	assert.Contains(t, z.ends(129).err.String(), "everything was given back: ended by signal 1")
 }
 
-// TestCommandThatFailsEndsTheMembership in order, with its code; --retry runs it again.
-// One that ends well is done with its resource, which nobody else gets.
+// TestCommandThatFailsEndsTheMembership gracefully, with its code; --retry runs
+// the command again. A command that ends well is done with its resource, which
+// no other member gets.
 func TestCommandThatFailsEndsTheMembership(t *testing.T) {
 	b := newBed(t)
 	b.shared("/g", "bad", "good")
@@ -160,14 +162,14 @@ func TestLostResourcesCommandIsGoneBefore(t *testing.T) {
 	}
 }
 
-// beatsOf are the files of what runs under a token.
+// beatsOf are the files of the processes under a token.
 func beatsOf(beat string, token int64) []string {
 	return []string{fmt.Sprintf("%s.%d.daemon", beat, token), fmt.Sprintf("%s.%d.command", beat, token)}
 }
 
-// newestBeats waits until all beat that runs under the newest token, which it returns:
-// one above last. A command that a busy machine has lost at its start never beats; the
-// next one does.
+// newestBeats waits until all processes under the newest token beat, and
+// returns the token, which is above last. A command that a busy machine has
+// lost at its start never beats; the next command does.
 func newestBeats(t *testing.T, z *zkrProcess, beat string, last int64) (token int64) {
 	t.Helper()
 	eventually(t, func() bool {
@@ -191,7 +193,7 @@ func newestBeats(t *testing.T, z *zkrProcess, beat string, last int64) (token in
 }
 
 // TestCommandThatDoesNotGiveUp keeps its resource, until a second signal or the
-// timeout kills it.
+// timeout kills the command.
 func TestCommandThatDoesNotGiveUp(t *testing.T) {
 	b := newBed(t)
 	b.shared("/g", "a")
@@ -212,7 +214,7 @@ func TestCommandThatDoesNotGiveUp(t *testing.T) {
 	assert.Contains(t, two.out.String(), "asked")
 }
 
-// TestNothingOutlivesZkr, no matter which of its processes is killed.
+// TestNothingOutlivesZkr, for each killed process of zkr.
 func TestNothingOutlivesZkr(t *testing.T) {
 	t.Parallel()
 	for _, whom := range []string{"zkr", "keeper"} {
@@ -244,7 +246,7 @@ func TestNothingOutlivesZkr(t *testing.T) {
 	}
 }
 
-// TestStaticMemberIsOneAtATime, and gets back what it had.
+// TestStaticMemberIsOneAtATime, and gets its former resources back.
 func TestStaticMemberIsOneAtATime(t *testing.T) {
 	b := newBed(t)
 	b.shared("/g", "a", "b")

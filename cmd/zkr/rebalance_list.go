@@ -125,7 +125,7 @@ func (a *app) rebalanceStatus() *cobra.Command {
 	return cmd
 }
 
-// most is how many resources people are shown that are unowned, or on their way.
+// most is how many unowned or moving resources a table shows.
 const most = 20
 
 func (c *rebalance) showStatus(st *groupStatus) error {
@@ -172,8 +172,8 @@ func (c *rebalance) showStatus(st *groupStatus) error {
 	return err
 }
 
-// troubles are lines about the records that cannot be read, the resources that nobody
-// takes, and those that fail.
+// troubles are lines about unreadable records, resources without a subscriber,
+// and failing resources.
 func (s *groupStatus) troubles() (text string) {
 	for _, u := range s.Unreadable[:min(len(s.Unreadable), most)] {
 		text += "unreadable: " + cli.Readable([]byte(u.Error)) + "\n"

@@ -10,7 +10,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/rebalanser"
 )
 
-// groupClient is a member of a group as "-o json" shows it.
+// groupClient is a member of a group in JSON.
 type groupClient struct {
 	Client       string    `json:"client"` // the name of its znode
 	ID           string    `json:"id"`
@@ -22,23 +22,22 @@ type groupClient struct {
 	Subscription []string  `json:"subscription,omitempty"`
 	Assigned     int       `json:"assigned"`
 	Owned        int       `json:"owned"`
-	Missing      int       `json:"missing,omitempty"` // what it waits for before it starts anything new
+	Missing      int       `json:"missing,omitempty"` // resources that the member waits for before it starts new ones
 	Since        time.Time `json:"since,omitzero"`    // by the servers' clock
-	Error        string    `json:"error,omitempty"`   // why it is excluded
+	Error        string    `json:"error,omitempty"`   // why the member is excluded
 }
 
-// groupMove is a resource on its way as "-o json" shows it.
+// groupMove is a moving resource in JSON.
 type groupMove struct {
 	Resource string    `json:"resource"`
-	For      string    `json:"for"`              // the client that it is assigned to
-	Owner    string    `json:"owner,omitempty"`  // the client that owns it
+	For      string    `json:"for"`              // the client with the assignment
+	Owner    string    `json:"owner,omitempty"`  // the present owner
 	Since    time.Time `json:"since,omitzero"`   // by the servers' clock
-	ForID    string    `json:"for_id,omitempty"` // what people know them by
+	ForID    string    `json:"for_id,omitempty"` // id or instance of the client
 	OwnerID  string    `json:"owner_id,omitempty"`
 }
 
-// groupFault is a resource that its owner retries after a failure, as "-o json" shows
-// it.
+// groupFault is a resource that its owner retries after a failure, in JSON.
 type groupFault struct {
 	Resource string    `json:"resource"`
 	Client   string    `json:"client"`
@@ -48,27 +47,27 @@ type groupFault struct {
 	Next     time.Time `json:"next"`
 }
 
-// groupUnreadable is a record that this version of zkr cannot read, as "-o json" shows it.
+// groupUnreadable is an unreadable record in JSON.
 type groupUnreadable struct {
 	Path     string `json:"path"`
 	Resource string `json:"resource,omitempty"` // whose owner is not known therefore
 	Error    string `json:"error"`
 }
 
-// Columns that tables show.
+// Columns of the tables.
 const (
 	groupClientColumns   = "ID STATE INSTANCE ZONE WEIGHT ASSIGNED OWNED SINCE AGE CLIENT"
 	groupMoveColumns     = "RESOURCE FOR OWNER SINCE AGE"
 	groupResourceColumns = "RESOURCE STATE OWNER SINCE AGE FOR"
 )
 
-// groupPause says who has paused a group.
+// groupPause is the pause of a group.
 type groupPause struct {
 	By    string    `json:"by"`
-	Since time.Time `json:"since"` // by the clock of who did that
+	Since time.Time `json:"since"` // by the clock of the pausing client
 }
 
-// groupStatus is a rebalanser.Status as "-o json" shows it.
+// groupStatus is a rebalanser.Status in JSON.
 type groupStatus struct {
 	Group       string        `json:"group"`
 	Mode        string        `json:"mode"`
@@ -86,12 +85,12 @@ type groupStatus struct {
 
 	Unreadable []groupUnreadable `json:"unreadable,omitempty"`
 
-	labels map[string]string // what people call a client
-	owners map[string]owned  // of each resource that is owned or is there
+	labels map[string]string // names of clients for people
+	owners map[string]owned  // of each resource that exists or is owned
 	dark   map[string]bool   // resources whose owner is not known
 }
 
-// owned is who owns a resource.
+// owned is the owner of a resource.
 type owned struct {
 	client string // "": nobody
 	since  time.Time
@@ -125,7 +124,7 @@ func statusOf(path string, st rebalanser.Status) groupStatus {
 		}
 		switch {
 		case m.Gone && m.Instance == "" && len(m.Owned) == 0:
-			continue // it comes back never, and has nothing
+			continue // the member never comes back, and has nothing
 		case m.Gone:
 			c.State = "gone"
 		case m.Err != nil:
@@ -136,7 +135,7 @@ func statusOf(path string, st rebalanser.Status) groupStatus {
 		s.Members = append(s.Members, c)
 		s.labels[m.Client] = cli.OrElse(cli.OrElse(m.Instance, m.ID), m.Client)
 		if m.Gone {
-			continue // what it has not given back is nobody's
+			continue // resources that a gone member has not given back have no owner
 		}
 		for name, since := range m.Owned {
 			s.owners[name] = owned{m.Client, since}
@@ -153,12 +152,12 @@ func statusOf(path string, st rebalanser.Status) groupStatus {
 	return s
 }
 
-// label is what people call a client.
+// label is a client's name for people.
 func (s *groupStatus) label(client string) string {
 	return cli.Readable([]byte(cli.OrElse(s.labels[client], client)))
 }
 
-// groupResource is a resource as "-o json" shows it.
+// groupResource is a resource in JSON.
 type groupResource struct {
 	Name    string    `json:"resource"`
 	State   string    `json:"state"` // owned, unowned, unknown, moving (to For), removed (and not given up yet)
@@ -169,8 +168,8 @@ type groupResource struct {
 	ForID   string    `json:"for_id,omitempty"`
 }
 
-// resources are all that there are, or are owned still, in order. names are those
-// that there are.
+// resources are all resources that exist or are still owned, in order. names
+// are the existing resources.
 func (s *groupStatus) resources(names []string) []groupResource {
 	all := map[string]*groupResource{}
 	for _, name := range names {

@@ -26,7 +26,8 @@ func (b *bed) status(path string) (st groupStatus) {
 	return st
 }
 
-// settled waits until everything is owned by whom it is assigned to, by so many.
+// settled waits until all resources are owned as assigned, and the group has so
+// many members.
 func (b *bed) settled(path string, members int) {
 	b.Helper()
 	eventually(b.T, func() bool {
@@ -70,12 +71,12 @@ func TestResourcesAreAddedAndRemoved(t *testing.T) {
 	b.empty("/global has no resources", "rebalance", "ls", "/global")
 }
 
-// TestListAndStatusShowWhatWaitsForWhom: its owner does not give it up.
+// TestListAndStatusShowWhatWaitsForWhom: the owner keeps the resource.
 func TestListAndStatusShowWhatWaitsForWhom(t *testing.T) {
 	b := newBed(t)
 	b.shared("/g", "a", "b", "c", "d e")
 	one := b.start(running([]string{"rebalance", "join", "/g", "--id", "one", "--zone", "z", "--weight", "2"}, "sh", "-c", `trap '' TERM; echo in; while :; do sleep 0.1; done`)...)
-	// Each shell ignores TERM by now; one that did not would give its resource up.
+	// Each shell ignores TERM by now; another shell would give its resource up.
 	eventually(t, func() bool { return strings.Count(one.out.String(), "in\n") >= 4 }, "it has all of them")
 	b.settled("/g", 1)
 	b.joins("/g", "two", "--instance", "i")
@@ -107,20 +108,20 @@ func TestListAndStatusShowWhatWaitsForWhom(t *testing.T) {
 	one.running()
 }
 
-// TestStatusShowsAMemberThatWaitsForItsWholeSet: the owner of what is missing does not
-// give it up.
+// TestStatusShowsAMemberThatWaitsForItsWholeSet: the owner of the missing
+// resources keeps them.
 func TestStatusShowsAMemberThatWaitsForItsWholeSet(t *testing.T) {
 	b := newBed(t)
 	b.shared("/g", "a", "b", "c", "d")
 	one := b.start(running([]string{"rebalance", "join", "/g", "--id", "one"}, "sh", "-c", `trap '' TERM; echo in; while :; do sleep 0.1; done`)...)
-	// Each shell ignores TERM by now; one that did not would give its resource up.
+	// Each shell ignores TERM by now; another shell would give its resource up.
 	eventually(t, func() bool { return strings.Count(one.out.String(), "in\n") >= 4 }, "it has all of them")
 	b.settled("/g", 1)
 	nothing := rebalanser.Each(func(ctx context.Context, _ *rebalanser.Resource) error { <-ctx.Done(); return nil })
 	group := rebalanser.New(b.client(), "/g", nothing, &rebalanser.Options{ID: "late", StartWhenComplete: true})
 	ctx, cancel := context.WithCancel(b.ctx)
 	done := make(chan error, 1)
-	// The test waits for it; it ends with ctx.
+	// Waited for below; ends with ctx.
 	go func() { done <- group.Run(ctx) }()
 	eventually(t, func() bool {
 		st := b.status("/g")
@@ -165,7 +166,7 @@ func TestWatchShowsWhatBecomesOfAGroup(t *testing.T) {
 	two.signal(syscall.SIGTERM)
 	two.ends(0)
 	shows("coordinator  nobody\n", "left")
-	for _, s := range b.srv.Sessions() { // it goes on in another one
+	for _, s := range b.srv.Sessions() { // the watch continues in another session
 		_ = b.srv.ExpireSession(s.ID)
 	}
 	b.shared("/g", "c")
@@ -191,7 +192,7 @@ func TestWatchShowsWhatBecomesOfAGroup(t *testing.T) {
 	assert.Contains(t, events, "removed")
 }
 
-// TestChangesOfAGroup are what differs between two statuses.
+// TestChangesOfAGroup are the differences between two statuses.
 func TestChangesOfAGroup(t *testing.T) {
 	member := func(client, instance string, owns ...string) rebalanser.Member {
 		m := rebalanser.Member{Client: client, ID: "id-" + client, Instance: instance, Owned: map[string]time.Time{}}

@@ -35,8 +35,8 @@ func TestGroupStatusShowsUnreadableRecords(t *testing.T) {
 	assert.Regexp(t, `(?m)^b +unowned `, out)
 }
 
-// "zkr rebalance status" names the resources that no member subscribes to, and those that
-// fail at their owner.
+// "zkr rebalance status" names the resources without a subscriber, and the
+// resources that fail at their owner.
 func TestGroupStatusShowsUncoveredAndFailingResources(t *testing.T) {
 	b := newBed(t)
 	b.run("rebalance", "add", "/g", "orders-1", "mail-1").ends(0)

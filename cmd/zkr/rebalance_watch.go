@@ -13,18 +13,18 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// rebalanceWatch shows what becomes of a group.
+// rebalanceWatch shows the changes of a group.
 type rebalanceWatch struct {
 	*rebalance
 	last  groupStatus
 	ready bool // the state last is shown
 }
 
-// groupEvent is a change of a group as "-o json" shows it.
+// groupEvent is a change of a group in JSON.
 type groupEvent struct {
 	Time     time.Time    `json:"time"`
 	Event    string       `json:"event"`
-	Status   *groupStatus `json:"status,omitempty"` // ready: all of it
+	Status   *groupStatus `json:"status,omitempty"` // ready: the whole status
 	Member   *groupClient `json:"member,omitempty"`
 	Resource string       `json:"resource,omitempty"`
 	Owner    string       `json:"owner,omitempty"`
@@ -36,7 +36,7 @@ type groupEvent struct {
 	text     string
 }
 
-// run shows each state of the group as far as it differs from the state before.
+// run shows the differences between the states of the group.
 func (w *rebalanceWatch) run(ctx context.Context, client *session.Client) error {
 	for st, err := range rebalanser.Open(client, w.path, nil).States(ctx) {
 		if err == nil {
@@ -84,7 +84,7 @@ func (w *rebalanceWatch) say(e groupEvent) error {
 	return w.app.Print([]byte(strings.TrimRight(fmt.Sprintf("%s  %-11s  %s", cli.Timestamp(e.Time), e.Event, e.text), " ") + "\n"))
 }
 
-// changes is what differs between a status and the next one.
+// changes are the differences between two statuses.
 func changes(old, now *groupStatus) (out []groupEvent) {
 	before, after := clients(old), clients(now)
 	for _, m := range old.Members {
@@ -113,7 +113,7 @@ func changes(old, now *groupStatus) (out []groupEvent) {
 	return append(append(out, ownerChanges(old, now)...), newMoves(old, now)...)
 }
 
-// clients are the members that are there.
+// clients are the present members.
 func clients(s *groupStatus) map[string]groupClient {
 	out := map[string]groupClient{}
 	for _, m := range s.Members {
@@ -124,7 +124,8 @@ func clients(s *groupStatus) map[string]groupClient {
 	return out
 }
 
-// ownerChanges is which resources have another owner, and which have come or gone.
+// ownerChanges are the resources with another owner, and the resources that
+// were added or removed.
 func ownerChanges(old, now *groupStatus) (out []groupEvent) {
 	for _, name := range slices.Sorted(maps.Keys(old.owners)) {
 		if _, there := now.owners[name]; !there {
@@ -152,7 +153,7 @@ func ownerChanges(old, now *groupStatus) (out []groupEvent) {
 	return out
 }
 
-// newMoves is what waits for somebody and did not before.
+// newMoves are the resources that have begun to move.
 func newMoves(old, now *groupStatus) (out []groupEvent) {
 	before := map[string]string{}
 	for _, w := range old.Waiting {

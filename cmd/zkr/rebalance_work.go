@@ -13,11 +13,12 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// work runs the command for a resource, as long as that is owned.
+// work runs the command for a resource while the resource is owned.
 func (j *groupJoin) work(ctx context.Context, r *rebalanser.Resource) error {
 	s, err := j.client.Session(ctx)
 	if err != nil || ctx.Err() != nil {
-		// If there is another session by now, this resource went with the one before.
+		// If there is another session by now, this resource went with the session
+		// before.
 		return context.Cause(ctx)
 	}
 	status, err := j.once(ctx, r, s)
@@ -58,9 +59,9 @@ func (j *groupJoin) once(ctx context.Context, r *rebalanser.Resource, s *session
 	case <-k.Done:
 		return k.Status, nil
 	case <-ctx.Done():
-	case <-j.rush: // it has not waited for --leave-grace
+	case <-j.rush: // the resource has not waited for --leave-grace
 	}
-	if r.Context().Err() == nil { // it is to be given up, and owned until then
+	if r.Context().Err() == nil { // the resource is to be given up, and owned until then
 		k.Stop(j.revoke, j.revoke > 0)
 		select {
 		case <-k.Done:
@@ -77,8 +78,9 @@ func (j *groupJoin) once(ctx context.Context, r *rebalanser.Resource, s *session
 	return k.Status, nil
 }
 
-// lost ends a command that must not go on. When trust ran out the session lives on for
-// the reserve, and what is owned with it; otherwise somebody else may own it already.
+// lost ends a command that must not go on. When trust ran out, the session, and
+// with it the ownership, lives on for the stop margin; otherwise another member
+// may be the owner already.
 func (j *groupJoin) lost(k *supervise.Supervised, r *rebalanser.Resource, s *session.Session) {
 	grace := time.Duration(0)
 	if errors.Is(context.Cause(r.Context()), session.ErrTrustRanOut) && s.Err() == nil {

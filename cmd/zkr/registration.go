@@ -10,14 +10,15 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// registration is what the library keeps registered over lost sessions.
+// registration is a registration that the library keeps over lost sessions.
 type registration interface {
 	State() discovery.State
 	States(context.Context) iter.Seq2[discovery.State, error]
 }
 
-// renewedHold is a registration as a thing to hold. It is never lost for good, so that
-// its command runs on; people are told when it is away, and when it is back.
+// renewedHold is a registration as a thing to hold. A renewedHold is never lost
+// for good, so its command runs on; zkr notes when the registration is away,
+// and when it is back.
 type renewedHold struct {
 	registration
 	ctx context.Context // does not end while the command runs
@@ -29,16 +30,16 @@ func (k renewedHold) Context() context.Context { return k.ctx }
 // Path is the present znode.
 func (k renewedHold) Path() string { return k.State().Path }
 
-// Session is none: it changes.
+// Session is nil: the session changes.
 func (k renewedHold) Session() *session.Session { return nil }
 
 // holdRegistered makes a hold of a registration; end ends the registration.
 func holdRegistered(ctx context.Context, a *app, g registration, what string, vars []string, end func(context.Context) error) *supervise.Hold {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	was := g.State()
-	was.Registered = true // which it was when the caller got it
+	was.Registered = true // the caller got a registration that was made
 	var teller sync.WaitGroup
-	// Waited for by release; ends with it, or with the client.
+	// Waited for by release; ends with release, or with the client.
 	teller.Go(func() {
 		for s, err := range g.States(ctx) {
 			switch {
@@ -54,7 +55,7 @@ func holdRegistered(ctx context.Context, a *app, g registration, what string, va
 		}
 	})
 	return &supervise.Hold{Holdable: renewedHold{g, ctx}, Vars: vars, Release: func(ctx context.Context) error {
-		// Nobody is told of the end that is wanted.
+		// The wanted end needs no note.
 		cancel()
 		teller.Wait()
 		return end(ctx)

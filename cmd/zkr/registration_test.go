@@ -33,7 +33,7 @@ func (r told) States(context.Context) iter.Seq2[discovery.State, error] {
 	}
 }
 
-// States may skip the moment in which nothing is registered: the token tells.
+// States may skip the moment without a registration: the token tells.
 func TestRegistrationThatWasLostForAMomentIsNoted(t *testing.T) {
 	pipe, stderr, err := os.Pipe()
 	require.NoError(t, err)
@@ -48,7 +48,7 @@ func TestRegistrationThatWasLostForAMomentIsNoted(t *testing.T) {
 	<-r.end
 	require.NoError(t, g.Release(t.Context()))
 	written := make(chan struct{})
-	a.Async.Enqueue(func() { close(written) }) // behind the notes, which nobody waits for
+	a.Async.Enqueue(func() { close(written) }) // behind the notes, which no caller waits for
 	<-written
 	require.NoError(t, stderr.Close())
 	notes, err := io.ReadAll(pipe)

@@ -14,7 +14,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 )
 
-// obedient is a command that ends with 0 when it is asked to.
+// obedient is a command that ends with 0 after TERM.
 const obedient = `trap 'exit 0' TERM; echo in; while :; do sleep 0.1; done`
 
 // ending is a zkr that has a role, or holds something while obedient runs.
@@ -54,13 +54,15 @@ var roles = map[string]ending{
 	}},
 	"rebalance join": {[]string{"rebalance", "join", "/g"}, true, func(b *bed, z *zkrProcess) { b.shared("/g", "a"); z.says("in") }},
 	"job janitor --watch": {[]string{"job", "janitor", "--watch", "--abandoned", "1s"}, false, func(b *bed, _ *zkrProcess) {
-		// A candidate has a znode before it knows that it leads; it removes jobs afterwards.
+		// A candidate has a znode before the candidate knows of its leadership; a
+		// leading janitor removes jobs.
 		b.submit("words", "1")
 		eventually(b.T, func() bool { _, err := b.srv.Get("/twister2/words"); return err != nil }, "it leads")
 	}},
 }
 
-// holders run a command while they hold something, and exit as it does.
+// holders run a command while they hold something, and exit as the command
+// does.
 //
 // read only
 var holders = map[string]ending{
@@ -72,7 +74,8 @@ var holders = map[string]ending{
 	"rwlock read":      {[]string{"rwlock", "read", "/l"}, true, showsIn},
 }
 
-// ended starts a zkr, and ends it by TERM; away: when no server answers any more.
+// ended starts a zkr, and ends the zkr by TERM; away: without a server that
+// answers.
 func (b *bed) ended(e ending, timeout time.Duration, away bool) *zkrProcess {
 	b.Helper()
 	args := append(slices.Clone(e.args), "--session-timeout", timeout.String())
@@ -88,7 +91,7 @@ func (b *bed) ended(e ending, timeout time.Duration, away bool) *zkrProcess {
 	return z
 }
 
-// remarks are what zkr itself has said on stderr.
+// remarks are zkr's own lines on stderr.
 func (z *zkrProcess) remarks() (out []string) {
 	for line := range strings.Lines(z.err.String()) {
 		if said, ok := strings.CutPrefix(line, "zkr: "); ok && !strings.Contains(line, "no resources") && !strings.Contains(line, "draining") {
@@ -103,7 +106,7 @@ func TestRoleExitsWithZeroOnlyIfAllIsGivenBack(t *testing.T) {
 	t.Parallel()
 	const timeout = 20 * time.Second // a busy machine stands still for seconds
 	for name, role := range roles {
-		if name != "task worker" { // which finishes its task
+		if name != "task worker" { // a draining worker finishes its task
 			t.Run(name, func(t *testing.T) {
 				z := newBed(t).ended(role, longest, false).ends(0)
 				assert.Empty(t, z.remarks())
@@ -126,7 +129,8 @@ func TestSecondSignalEndsTheWaitForAServer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			z := newBed(t).ended(roles[name], longest, true)
 			sent := time.Now()
-			// The first one may not have been heeded yet, and two of a kind may be one.
+			// The first signal may not have been heeded yet, and two of a kind may
+			// be one.
 			z.signal(syscall.SIGINT)
 			assert.Contains(t, []int{130, 143}, z.wait().code)
 			assert.Less(t, z.at.Sub(sent), longest/2, "no session timeout has to pass")
@@ -135,8 +139,8 @@ func TestSecondSignalEndsTheWaitForAServer(t *testing.T) {
 	}
 }
 
-// TestHolderExitsAsItsCommand also if no server confirms that the hold was given back:
-// the command has done its work. zkr says so.
+// TestHolderExitsAsItsCommand also if no server confirms the release: the
+// command has done its work. zkr notes the missing confirmation.
 func TestHolderExitsAsItsCommand(t *testing.T) {
 	t.Parallel()
 	for name, holder := range holders {
@@ -153,7 +157,7 @@ func TestHolderExitsAsItsCommand(t *testing.T) {
 	}
 }
 
-// TestStaticInstanceMayStay for good, if no server confirms that it is gone.
+// TestStaticInstanceMayStay for good, if no server confirms its removal.
 func TestStaticInstanceMayStay(t *testing.T) {
 	z := newBed(t).ended(ending{[]string{"service", "register", "s", "--id", "a", "--type", "static"}, true, showsIn}, longest, true).ends(0)
 	assert.Contains(t, z.err.String(), "it may stay taken until somebody removes it: ")

@@ -16,8 +16,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// holding are the commands that run another while they hold what can be lost,
-// all below /x. path is where their znode is.
+// holding are the commands that run another command under a hold that can be
+// lost, all below /x. path is the folder of their znode.
 //
 // read only
 var holding = map[string]struct {
@@ -30,19 +30,19 @@ var holding = map[string]struct {
 	"rwlock write": {[]string{"rwlock", "write", "/x"}, "/x"},
 }
 
-// running is a command line that runs argv, with the longest session there is:
-// it is lost only if a test ends it.
+// running is a command line that runs argv, with the longest session: only a
+// test ends the session.
 func running(args []string, argv ...string) []string { return under(longest, grace, args, argv...) }
 
-// losing is running with a session that does not last long without its server, but is
-// not lost to a busy machine either: what is held outlasts a silence of eight seconds.
-// When the command is killed the server keeps the session for five seconds more, of
-// which a busy machine needs some.
+// losing is running with a session that does not last long without its server,
+// but is not lost to a busy machine either: the hold outlasts a silence of
+// eight seconds. When the command is killed, the server keeps the session for
+// five seconds more, of which a busy machine needs a part.
 func losing(args []string, argv ...string) []string {
 	return under(16*time.Second, grace, args, argv...)
 }
 
-// grace is the time between TERM and KILL, where it is not to show.
+// grace is the time between TERM and KILL in tests of other things.
 const grace = 500 * time.Millisecond
 
 // under runs argv under a session of that timeout.
@@ -52,8 +52,8 @@ func under(timeout, grace time.Duration, args []string, argv ...string) []string
 	return append(append(append(out, flags...), "--"), argv...)
 }
 
-// TestWhateverIsLostTheCommandIsGoneBefore the servers let anybody else in: it
-// ignores TERM, and its zkr is cut off.
+// TestWhateverIsLostTheCommandIsGoneBefore the servers let another client in:
+// the command ignores TERM, and its zkr is cut off.
 func TestWhateverIsLostTheCommandIsGoneBefore(t *testing.T) {
 	t.Parallel()
 	for name, c := range holding {
@@ -76,7 +76,7 @@ func TestWhateverIsLostTheCommandIsGoneBefore(t *testing.T) {
 }
 
 // TestTermComesOnce to each process, in the group and outside: to many programs
-// a second one means to hurry.
+// a second TERM means to hurry.
 func TestTermComesOnce(t *testing.T) {
 	b := newBed(t)
 	script := fmt.Sprintf(`setsid %q %s daemon & exec %q %s command`, os.Args[0], helpCount, os.Args[0], helpCount)
@@ -91,8 +91,8 @@ func TestTermComesOnce(t *testing.T) {
 	assert.Equal(t, 1, strings.Count(out, "daemon asked\n"), out)
 }
 
-// TestRemarkThatNobodyReadsStopsNothing: stderr is a pipe whose reader has gone,
-// when there is to be said that the lock is being lost.
+// TestRemarkThatNobodyReadsStopsNothing: stderr is a pipe without a reader,
+// when zkr has to report the loss of the lock.
 func TestRemarkThatNobodyReadsStopsNothing(t *testing.T) {
 	b := newBed(t)
 	r, w, err := os.Pipe()
@@ -149,7 +149,7 @@ func TestWhateverIsHeldIsGivenBackWithTheCommandsCode(t *testing.T) {
 	}
 }
 
-// environmentOf runs a command that shows what zkr tells it.
+// environmentOf runs a command that prints its environment.
 func environmentOf(b *bed, args []string) map[string]string {
 	b.Helper()
 	z := b.run(running(args, "sh", "-c", "env; sleep 0")...).ends(0)
@@ -163,8 +163,7 @@ func environmentOf(b *bed, args []string) map[string]string {
 	return out
 }
 
-// created wants that env names a znode that was made, with its session and
-// token.
+// created requires that env names a created znode, with its session and token.
 func created(b *bed, env map[string]string, prefix string) {
 	b.Helper()
 	b.mu.Lock()
@@ -181,8 +180,8 @@ func created(b *bed, env map[string]string, prefix string) {
 	b.Errorf("nobody has made %s", env[prefix+"_PATH"])
 }
 
-// TestAgainRunsTheCommandAgainAfterALoss: in the next session, with a token that
-// is greater; the first command is dead by then.
+// TestAgainRunsTheCommandAgainAfterALoss: in the next session, with a greater
+// token; the first command is dead by then.
 func TestAgainRunsTheCommandAgainAfterALoss(t *testing.T) {
 	b := newBed(t)
 	dir := t.TempDir()
@@ -219,7 +218,7 @@ func TestAgainRunsTheCommandAgainAfterALoss(t *testing.T) {
 	silent(t, file(third))
 }
 
-// TestAgainEndsWithASignal: while it waits, and when the signal was for the
+// TestAgainEndsWithASignal: while zkr waits, and when the signal was for the
 // command that is lost right after.
 func TestAgainEndsWithASignal(t *testing.T) {
 	b := newBed(t)
@@ -247,7 +246,8 @@ func TestAgainEndsWithASignal(t *testing.T) {
 	other.running()
 }
 
-// TestAgainPassesACommandsEndOn: that is no loss, whatever its code.
+// TestAgainPassesACommandsEndOn: an end by itself is no loss, whatever its
+// code.
 func TestAgainPassesACommandsEndOn(t *testing.T) {
 	b := newBed(t)
 	for _, code := range []int{0, 1, exit.CodeLost} {

@@ -36,7 +36,7 @@ func (a *app) rwlock() *cobra.Command {
 		a.rwlockRun("write", "Run a command while holding the lock PATH alone"), a.rwlockList())
 }
 
-// rwlockSpec is what "zkr rwlock read" and "zkr rwlock write" are asked to do.
+// rwlockSpec has the arguments of "zkr rwlock read" and "zkr rwlock write".
 type rwlockSpec struct {
 	supervise.RunSpec
 	path   string
@@ -106,19 +106,19 @@ func (e *rwlockSpec) lock(ctx context.Context, client *session.Client) (*supervi
 	return &supervise.Hold{Holdable: h, Token: h.Token(), Vars: []string{"ZKR_LOCK_MODE=" + mode}, Release: h.Unlock}, nil
 }
 
-// sharer is an rwlock.Contender as "-o json" shows it.
+// sharer is an rwlock.Contender in JSON.
 type sharer struct {
 	Place   int       `json:"place"`
 	State   string    `json:"state"` // holds or waits
 	Mode    string    `json:"mode"`  // read or write
 	ID      string    `json:"id"`
 	Token   int64     `json:"token,string"`
-	Session string    `json:"session"` // hexadecimal; "" for a stranger's node that belongs to none
+	Session string    `json:"session"` // hexadecimal; "" for a foreign znode without a session
 	Since   time.Time `json:"since"`   // queued up, by the server's clock
-	Path    string    `json:"path"`    // of the znode that stands for it
+	Path    string    `json:"path"`    // of the contender's znode
 }
 
-// sharerColumns are those that tables show.
+// sharerColumns are the columns of the table.
 const sharerColumns = "PLACE STATE MODE ID TOKEN SESSION SINCE AGE"
 
 // rwlockList is "zkr rwlock ls".

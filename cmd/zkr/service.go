@@ -13,7 +13,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// Columns that tables show.
+// Columns of the tables.
 const (
 	instanceColumns = "ID STATE ADDRESS PORT SSL-PORT TYPE REGISTERED PAYLOAD"
 	offerColumns    = "SERVICE INSTANCES"
@@ -24,7 +24,7 @@ each service below --base (by default /services), and a znode for each instance
 below the service's znode.
 `
 
-// serviceCommand is what the commands of "zkr service" have in common.
+// serviceCommand is shared by the commands of "zkr service".
 type serviceCommand struct {
 	app  *app
 	base string
@@ -106,7 +106,7 @@ func (c *serviceCommand) list() *cobra.Command {
 	}
 }
 
-// offer is a service as "-o json" shows it.
+// offer is a service in JSON.
 type offer struct {
 	Service   string `json:"service"`
 	Instances int32  `json:"instances"`

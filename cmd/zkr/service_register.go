@@ -71,7 +71,7 @@ A static or permanent instance stays if zkr dies; other instances end with zkr's
 session.
 `
 
-// serviceSpec is what "zkr service register" is asked to do.
+// serviceSpec has the arguments of "zkr service register".
 type serviceSpec struct {
 	supervise.RunSpec
 	instance       discovery.Instance

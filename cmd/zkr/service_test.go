@@ -16,7 +16,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 )
 
-// register starts a zkr that is an instance of web until its gate opens.
+// register starts a zkr as an instance of web until its gate opens.
 func (b *bed) register(id string, flags ...string) (z *zkrProcess, open func()) {
 	b.Helper()
 	gate := filepath.Join(b.TempDir(), "gate")
@@ -90,8 +90,8 @@ func TestServiceWatchShowsInstancesThatComeAndGo(t *testing.T) {
 	assert.Equal(t, "10.0.0.7", added.Instance.Address)
 }
 
-// TestInstanceFromAFarFutureSpoilsNoList: a time that JSON cannot say is one
-// instance's fault, in lists and while they are watched.
+// TestInstanceFromAFarFutureSpoilsNoList: a time outside of JSON's dates is one
+// instance's fault, in lists and in watches.
 func TestInstanceFromAFarFutureSpoilsNoList(t *testing.T) {
 	b := newBed(t)
 	b.register("good", "--port", "80")
@@ -122,7 +122,7 @@ func TestInstanceStaysRegisteredOverALostSession(t *testing.T) {
 	require.NoError(t, b.srv.ExpireSession(owner))
 	eventually(t, func() bool { return strings.Contains(one.err.String(), "web/a is registered again") }, "it says so")
 	again := func() int { return strings.Count(one.err.String(), "web/a is registered again") }
-	before := again() // on a machine that stalls a session can be lost once more
+	before := again() // on a stalling machine a session can be lost once more
 	require.NoError(t, b.srv.Delete(znode))
 	eventually(t, func() bool { return again() > before }, "it says so again")
 	assert.Contains(t, b.run("service", "ls", "web").ends(0).out.String(), "a   enabled  -        80")

@@ -22,8 +22,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// stalled is a pipe that is full, as that of a pager or a stopped terminal is: who writes
-// to it waits until somebody reads.
+// stalled is a full pipe, like the pipe of a pager or a stopped terminal: a
+// writer waits until somebody reads.
 func stalled(t *testing.T) (r, w *os.File) {
 	t.Helper()
 	r, w, err := os.Pipe()
@@ -37,8 +37,8 @@ func stalled(t *testing.T) (r, w *os.File) {
 	return r, w
 }
 
-// TestCommandIsGoneInTimeThoughNobodyReadsRemarks: what zkr has to say must not keep it
-// from what it has to do.
+// TestCommandIsGoneInTimeThoughNobodyReadsRemarks: no note keeps zkr from its
+// work.
 func TestCommandIsGoneInTimeThoughNobodyReadsRemarks(t *testing.T) {
 	t.Parallel()
 	for path, args := range map[string][]string{"/locks/a": {"lock", "/locks/a"}, "/g/clients": {"rebalance", "join", "/g"}} {
@@ -46,7 +46,8 @@ func TestCommandIsGoneInTimeThoughNobodyReadsRemarks(t *testing.T) {
 			b := newBed(t)
 			b.shared("/g", "a")
 			beat := filepath.Join(t.TempDir(), "beat")
-			// A member that comes back runs the script again, which then does not beat.
+			// A member that comes back runs the script again, which then does not
+			// beat.
 			script := fmt.Sprintf("test -e %s && exec sleep 100; exec 2>/dev/null; exec %q %s %s stubborn", beat, os.Args[0], helpBeat, beat)
 			cmd := b.command(losing(args, "sh", "-c", script)...)
 			_, cmd.Stderr = stalled(t)
@@ -60,8 +61,8 @@ func TestCommandIsGoneInTimeThoughNobodyReadsRemarks(t *testing.T) {
 	}
 }
 
-// TestTasksDoNotWaitForReaders: what is said of a task keeps nobody from doing it; and no
-// command is started for one that has ended meanwhile.
+// TestTasksDoNotWaitForReaders: a line about a task delays no task; and no
+// command is started for a task that has ended meanwhile.
 func TestTasksDoNotWaitForReaders(t *testing.T) {
 	b := newBed(t)
 	b.leads("/q")
@@ -75,7 +76,7 @@ func TestTasksDoNotWaitForReaders(t *testing.T) {
 	z.ends(0)
 }
 
-// TestNoCommandIsStartedForATaskThatHasEnded while it was said that it begins.
+// TestNoCommandIsStartedForATaskThatHasEnded while its beginning was printed.
 func TestNoCommandIsStartedForATaskThatHasEnded(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -86,7 +87,7 @@ func TestNoCommandIsStartedForATaskThatHasEnded(t *testing.T) {
 	require.EqualError(t, err, "canceled")
 }
 
-// TestSecondSignalEndsWhatWritesTooMuch at once: also while it has its grace.
+// TestSecondSignalEndsWhatWritesTooMuch at once: also during its grace.
 func TestSecondSignalEndsWhatWritesTooMuch(t *testing.T) {
 	b := newBed(t)
 	b.leads("/q")
@@ -94,7 +95,7 @@ func TestSecondSignalEndsWhatWritesTooMuch(t *testing.T) {
 	w := b.start(under(longest, grace, []string{"task", "worker", "/q"}, "sh", "-c", `trap "" TERM; while :; do echo yesyesyesyesyesyesyesyesyesyes; done`)...)
 	b.give(0, "", "/q", "--id", "x")
 	w.says("began")
-	<-time.After(3 * time.Second) // it has written too much
+	<-time.After(3 * time.Second) // the command has written too much
 	w.signal(syscall.SIGTERM)
 	eventually(t, func() bool { return strings.Contains(w.err.String(), "draining") }, "it drains")
 	begun := time.Now()

@@ -12,7 +12,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 )
 
-// TestNothingOutlivesWhateverHolds, no matter which process is killed: grandchildren and
+// TestNothingOutlivesWhateverHolds, for each killed process: grandchildren and
 // daemons are gone before the next holder begins.
 func TestNothingOutlivesWhateverHolds(t *testing.T) {
 	t.Parallel()

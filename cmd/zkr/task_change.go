@@ -38,8 +38,8 @@ func (a *app) taskRequeue() *cobra.Command {
 	return cmd
 }
 
-// changing is a command that changes tasks one after the other: one that cannot be
-// changed does not keep it from the others.
+// changing makes a command that changes tasks one after the other: a task that
+// cannot be changed does not keep the command from the others.
 func (c *taskCommand) changing(verb, short, help, example string, do func(context.Context, *dispatch.Queue, string) error) *cobra.Command {
 	return &cobra.Command{
 		Use: verb + " QUEUE ID...", Short: short, Long: help, Example: example,

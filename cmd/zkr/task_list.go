@@ -137,7 +137,8 @@ func (a *app) taskShow() *cobra.Command {
 	}
 }
 
-// waitsFor is what a task waits for, if no worker can be given it; "" otherwise.
+// waitsFor describes the missing worker, if no worker can be given the task; ""
+// otherwise.
 func waitsFor(in dispatch.Info, workers []dispatch.WorkerInfo) string {
 	switch {
 	case slices.ContainsFunc(workers, func(w dispatch.WorkerInfo) bool { return w.CanTake(in.Labels) }):

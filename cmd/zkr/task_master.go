@@ -20,7 +20,7 @@ place.
 
 zkr shows when this master leads, when it stands by, and which master leads instead.` + cli.UntilGivenBack
 
-// mastering is what "zkr task master" is asked to do.
+// mastering has the arguments of "zkr task master".
 type mastering struct {
 	taskCommand
 	opts dispatch.Options
@@ -55,7 +55,7 @@ func (a *app) taskMaster() *cobra.Command {
 	return cmd
 }
 
-// run is the master's life. Somebody who does not look does not matter: the tasks do.
+// run is the master's life. A slow reader does not matter: the tasks do.
 func (m *mastering) run(ctx context.Context, client *session.Client) error {
 	watching, cancel := context.WithCancel(ctx)
 	var teller sync.WaitGroup
@@ -67,7 +67,7 @@ func (m *mastering) run(ctx context.Context, client *session.Client) error {
 	return m.advised("", dispatch.NewMaster(client, m.path, &m.opts).Run(ctx))
 }
 
-// leadership is who leads as "-o json" shows it.
+// leadership is the leader in JSON.
 type leadership struct {
 	Time   time.Time  `json:"time"`
 	Queue  string     `json:"queue"`
@@ -75,7 +75,7 @@ type leadership struct {
 	Leader *candidate `json:"leader"`
 }
 
-// tell shows who leads, and each change.
+// tell shows the leader, and each change.
 func (m *mastering) tell(ctx context.Context, client *session.Client) error {
 	masters := dispatch.New(client, m.path, nil).Masters()
 	for state, err := range masters.Observe(ctx) {

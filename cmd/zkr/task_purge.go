@@ -23,7 +23,7 @@ func (a *app) taskRemove() *cobra.Command {
 		func(ctx context.Context, q *dispatch.Queue, id string) error { return q.Remove(ctx, id) })
 }
 
-// unreadableState is what --state calls tasks whose records cannot be read.
+// unreadableState is the --state of tasks with unreadable records.
 const unreadableState = "unreadable"
 
 const taskPurgeHelp = `Removes all tasks of QUEUE that are in one of the given states, with their payloads

@@ -29,7 +29,7 @@ Programs take part through the package dispatch. QUEUE is a path, such as
 /queues/mail, and is created with its first use.
 `
 
-// Bounds of the package dispatch, which it checks too; zkr does so before it connects.
+// Bounds of the package dispatch. zkr checks the bounds before connecting.
 const (
 	maxTaskID  = 512
 	maxPayload = 1_000_000
@@ -42,7 +42,7 @@ func taskStates() []string {
 	return []string{"waiting", "assigned", "done", "failed", "canceled", "dead"}
 }
 
-// taskCommand is what the commands that have to do with a queue have in common.
+// taskCommand is shared by the commands for a queue.
 type taskCommand struct {
 	app  *app
 	path string
@@ -84,7 +84,7 @@ func checkIDs(what string, ids ...string) error {
 	return nil
 }
 
-// checkLabels checks what tasks ask for, and workers have.
+// checkLabels checks the labels of tasks and workers.
 func checkLabels(labels []string) error {
 	if len(labels) > maxLabels {
 		return exit.Usage("--label is there %d times; at most %d", len(labels), maxLabels)
@@ -106,7 +106,7 @@ func (c *taskCommand) call(sub, id string) string {
 	return `"` + line + `"`
 }
 
-// advised adds to an error what to do about it.
+// advised adds advice to an error.
 func (c *taskCommand) advised(id string, err error) error {
 	var hint string
 	switch {
@@ -128,16 +128,15 @@ func (c *taskCommand) advised(id string, err error) error {
 	return &exit.Failure{Code: exit.Classify(err).Code, Err: err, Hint: hint}
 }
 
-// taskInfo is a dispatch.Info as "-o json" shows it. Times that there are not are left
-// out.
+// taskInfo is a dispatch.Info in JSON. Missing times are left out.
 type taskInfo struct {
 	ID          string         `json:"id"`
 	State       dispatch.State `json:"state"`   // "" if the znode's data is no task
-	Attempt     int            `json:"attempt"` // the present one, or the next, or the last
+	Attempt     int            `json:"attempt"` // the present attempt, the next, or the last
 	MaxAttempts int            `json:"max_attempts"`
 	Priority    int            `json:"priority"`
 	Labels      []string       `json:"labels"`
-	Worker      string         `json:"worker"` // that has the task, or had it at its end; "" for none
+	Worker      string         `json:"worker"` // the present or the last worker; "" for none
 	Submitted   time.Time      `json:"submitted,omitzero"`
 	Assigned    time.Time      `json:"assigned,omitzero"`
 	NotBefore   time.Time      `json:"not_before,omitzero"` // when the next attempt may begin
@@ -150,7 +149,7 @@ type taskInfo struct {
 	Error       string         `json:"error,omitempty"`     // why the znode's data is no task
 }
 
-// taskColumns are those that tables show.
+// taskColumns are the columns of the table.
 const taskColumns = "ID STATE ATTEMPT PRIORITY WORKER SUBMITTED AGE LAST-FAILURE"
 
 func taskOf(in dispatch.Info) taskInfo {

@@ -62,22 +62,22 @@ func (a *app) taskStats() *cobra.Command {
 	return cmd
 }
 
-// queueStats is a dispatch.Stats as "-o json" shows it.
+// queueStats is a dispatch.Stats in JSON.
 type queueStats struct {
 	Queue    string         `json:"queue"`
-	Open     bool           `json:"open"` // it takes tasks
+	Open     bool           `json:"open"` // the queue takes tasks
 	MaxTasks int            `json:"max_tasks"`
 	Tasks    map[string]int `json:"tasks"`           // all states
-	Oldest   time.Time      `json:"oldest,omitzero"` // submission of the first that waits
+	Oldest   time.Time      `json:"oldest,omitzero"` // submission of the first waiting task
 	// Unmatched is how many tasks wait whose labels no worker has.
 	Unmatched int           `json:"unmatched"`
-	Master    string        `json:"master"` // who leads, "" if nobody does
+	Master    string        `json:"master"` // the leader; "" for none
 	Term      int64         `json:"term,string"`
 	Token     int64         `json:"token,string"`
 	Workers   []queueWorker `json:"workers"`
 }
 
-// queueWorker is a dispatch.WorkerInfo as "-o json" shows it.
+// queueWorker is a dispatch.WorkerInfo in JSON.
 type queueWorker struct {
 	ID          string   `json:"id"`
 	Name        string   `json:"name"`
@@ -89,7 +89,7 @@ type queueWorker struct {
 	Assigned    int      `json:"assigned"`
 }
 
-// queueWorkerColumns are those that tables show.
+// queueWorkerColumns are the columns of the table.
 const queueWorkerColumns = "ID NAME STATE ASSIGNED CONCURRENCY PREFETCH LABELS"
 
 func (c *taskCommand) statsOf(in dispatch.Stats) queueStats {
@@ -129,7 +129,7 @@ func (s queueStats) counts() string {
 	return strings.Join(parts, ", ")
 }
 
-// master is who leads, for people.
+// master is the leader, for people.
 func (s queueStats) master() string {
 	if s.Master == "" {
 		return "no master leads"
@@ -172,8 +172,9 @@ func (c *taskCommand) showStats(s queueStats) error {
 	return c.app.Table(queueWorkerColumns, rows)
 }
 
-// watchStats shows changes until ctx ends. A look costs as much as the queue is long,
-// so the next one waits for at least twice as long as the last one took.
+// watchStats shows changes until ctx ends. The cost of a look grows with the
+// queue, so the next look waits for at least twice as long as the last look
+// took.
 func (c *taskCommand) watchStats(ctx context.Context, q *dispatch.Queue, interval time.Duration) error {
 	for last := ""; ; {
 		begun := time.Now()

@@ -23,7 +23,7 @@ With --wait zkr waits for the end of the task as "zkr task wait" does, and shows
 result instead of the id.
 `
 
-// taskSubmission is what "zkr task submit" is asked to do.
+// taskSubmission has the arguments of "zkr task submit".
 type taskSubmission struct {
 	taskCommand
 	spec     dispatch.Task
@@ -71,7 +71,8 @@ func (a *app) taskSubmit() *cobra.Command {
 	return cmd
 }
 
-// checkAll checks what can be checked without a server, and reads the payload.
+// checkAll checks the arguments as far as possible without a server, and reads
+// the payload.
 func (t *taskSubmission) checkAll(cmd *cobra.Command, queue string) error {
 	if err := t.check(queue); err != nil {
 		return err

@@ -20,7 +20,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// leads starts a master, and waits until it leads.
+// leads starts a master, and waits for its leadership.
 func (b *bed) leads(queue string, flags ...string) *zkrProcess {
 	b.Helper()
 	m := b.start(append([]string{"task", "master", queue}, flags...)...)
@@ -28,8 +28,8 @@ func (b *bed) leads(queue string, flags ...string) *zkrProcess {
 	return m
 }
 
-// serves starts a worker whose command is a script, and waits until it can be given
-// tasks.
+// serves starts a worker whose command is a script, and waits until the worker
+// is registered.
 func (b *bed) serves(queue, script string, flags ...string) *zkrProcess {
 	b.Helper()
 	before := len(b.contenders(queue + "/alive"))
@@ -38,7 +38,7 @@ func (b *bed) serves(queue, script string, flags ...string) *zkrProcess {
 	return w
 }
 
-// give submits a task with stdin as its payload, and returns what zkr shows.
+// give submits a task with stdin as its payload, and returns the zkr.
 func (b *bed) give(code int, stdin, queue string, flags ...string) *zkrProcess {
 	b.Helper()
 	cmd := b.command(append([]string{"task", "submit", queue}, flags...)...)
@@ -46,7 +46,7 @@ func (b *bed) give(code int, stdin, queue string, flags ...string) *zkrProcess {
 	return start(b.T, cmd).ends(code)
 }
 
-// taskIs is the task as "show" has it.
+// taskIs is the task in the output of "show".
 func (b *bed) taskIs(queue, id string) (t taskInfo) {
 	b.Helper()
 	text := b.run("task", "show", queue, id, "-o", "json").ends(0).out.String()
@@ -81,7 +81,7 @@ func TestResultIsWhatTheCommandWrote(t *testing.T) {
 	r.Worker, r.Submitted, r.Assigned, r.Finished = "", time.Time{}, time.Time{}, time.Time{}
 	assert.Equal(t, taskResult{ID: "worse", State: "failed", Error: "permanent failure: exit code 4", Attempt: 1}, r)
 	assert.Equal(t, `{"error":"the task worse has failed: permanent failure: exit code 4","code":65}`+"\n", z.err.String())
-	z = b.run("task", "wait", "/q", "worse").ends(exit.CodeFailed) // it was collected
+	z = b.run("task", "wait", "/q", "worse").ends(exit.CodeFailed) // collected before
 	assert.Contains(t, z.err.String(), "no such task: \"worse\"\nzkr: \"zkr task ls /q\" shows those that there are")
 
 	z = b.run("task", "wait", "/q", id, "-o", "json", "--collect").ends(0)
@@ -117,7 +117,7 @@ func TestTasksAreListed(t *testing.T) {
 		Deadline: time.Date(2126, 1, 2, 3, 4, 5, 0, time.UTC), Retention: "1h30m0s", DeadKept: "720h0m0s", WaitsFor: "a worker",
 	}, one)
 
-	// Somebody else's znode is shown as what it is.
+	// A foreign znode is listed with its fault.
 	node, err := b.srv.Get("/q/tasks")
 	require.NoError(t, err)
 	bucket := b.contenders(node.Path)[0]
@@ -126,7 +126,7 @@ func TestTasksAreListed(t *testing.T) {
 	assert.Contains(t, b.run("task", "stats", "/q").ends(0).out.String(), "1 that are none")
 }
 
-// TestSameIDIsTheSameTask, and a queue that is full takes no other.
+// TestSameIDIsTheSameTask, and a full queue takes no other.
 func TestSameIDIsTheSameTask(t *testing.T) {
 	b := newBed(t)
 	m := b.leads("/q", "--max-tasks", "1", "--id", "m")
@@ -168,7 +168,8 @@ func TestOneThatCannotBeChangedKeepsNoOther(t *testing.T) {
 	assert.Equal(t, "zkr: the task later is canceled: canceled by request\n", b.run("task", "wait", "/q", "later").ends(exit.CodeTaskCanceled).err.String())
 }
 
-// TestWaitingForATaskEnds in time, or by a signal; an attached task ends with it.
+// TestWaitingForATaskEnds in time, or by a signal; an attached task ends with
+// the wait.
 func TestWaitingForATaskEnds(t *testing.T) {
 	b := newBed(t)
 	b.give(0, "x", "/q", "--id", "a")
@@ -199,7 +200,7 @@ func TestWaitingForATaskEnds(t *testing.T) {
 // TestSubmissionThatIsNotAnswered is unknown, and can be looked for.
 func TestSubmissionThatIsNotAnswered(t *testing.T) {
 	b := newBed(t)
-	b.give(0, "x", "/q", "--id", "a") // so that its folders are there
+	b.give(0, "x", "/q", "--id", "a") // makes the queue's folders
 	b.run("task", "cancel", "/q", "a").ends(0)
 	b.run("task", "wait", "/q", "a", "--collect").ends(exit.CodeTaskCanceled)
 	b.srv.OnRequest(func(r zktest.Request) zktest.Action {
@@ -256,7 +257,7 @@ func TestStatsShowWhoDoesWhat(t *testing.T) {
 	w.running()
 }
 
-// TestMastersTellWhoLeads, and the next one takes over when that is killed.
+// TestMastersTellWhoLeads, and the next one takes over after a kill.
 func TestMastersTellWhoLeads(t *testing.T) {
 	b := newBed(t)
 	one := b.leads("/q", "--id", "one", "--session-timeout", "8s")
@@ -267,7 +268,7 @@ func TestMastersTellWhoLeads(t *testing.T) {
 	one.signal(syscall.SIGKILL)
 	one.wait()
 	eventually(t, func() bool { return len(b.contenders("/q/masters")) == 2 }, "one is gone")
-	eventually(t, func() bool { // which of them stood first is chance
+	eventually(t, func() bool { // the order of the candidates is chance
 		return strings.Contains(two.out.String(), "  leads  ") != strings.Contains(three.out.String(), `"leads":true`)
 	}, "one of them leads")
 	b.serves("/q", "cat")

@@ -10,7 +10,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 )
 
-// TestWhatATaskWaitsForIsShown if no worker can be given it.
+// TestWhatATaskWaitsForIsShown if no worker can be given the task.
 func TestWhatATaskWaitsForIsShown(t *testing.T) {
 	b := newBed(t)
 	b.give(0, "", "/q", "--id", "any", "--delay", "1h", "--dead-retention", "48h")
@@ -26,7 +26,7 @@ func TestWhatATaskWaitsForIsShown(t *testing.T) {
 	assert.Empty(t, b.taskIs("/q", "gpu").WaitsFor)
 }
 
-// TestSubmitWaitsForRoom if it is told to, as long as it may.
+// TestSubmitWaitsForRoom with --wait-for-room, up to the timeout.
 func TestSubmitWaitsForRoom(t *testing.T) {
 	b := newBed(t)
 	b.give(0, "", "/q", "--id", "a")
@@ -38,7 +38,7 @@ func TestSubmitWaitsForRoom(t *testing.T) {
 	assert.Equal(t, "b\n", z.ends(0).out.String())
 }
 
-// TestGarbageIsRemovedByID: what a newer version has written is not.
+// TestGarbageIsRemovedByID: a record of a newer version is not.
 func TestGarbageIsRemovedByID(t *testing.T) {
 	b := newBed(t)
 	b.give(0, "", "/q", "--id", "a")

@@ -84,7 +84,7 @@ func (w *waiting) await(ctx context.Context, c *taskCommand, id string, before f
 	return c.showResult(out)
 }
 
-// taskResult is a dispatch.Result as "-o json" shows it.
+// taskResult is a dispatch.Result in JSON.
 type taskResult struct {
 	ID    string         `json:"id"`
 	State dispatch.State `json:"state"`
@@ -128,7 +128,7 @@ func (c *taskCommand) showResult(r dispatch.Result) error {
 	return &exit.Failure{Code: codeOf(r.State), Err: err}
 }
 
-// codeOf is the exit code that says how a task has ended.
+// codeOf is the exit code for the end of a task.
 func codeOf(state dispatch.State) int {
 	switch state {
 	case "failed":

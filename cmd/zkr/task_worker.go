@@ -47,7 +47,7 @@ zkr then exits with 128+n.
 zkr shows each attempt on stdout when the attempt begins and when it ends.
 `
 
-// taskWorker is what "zkr task worker" is asked to do.
+// taskWorker has the arguments of "zkr task worker".
 type taskWorker struct {
 	taskCommand
 	supervise.RunSpec // its flags and command only
@@ -60,7 +60,7 @@ type taskWorker struct {
 	works   *dispatch.Worker
 	keepers supervise.Supervisors
 	rush    chan struct{}  // closed when nothing is waited for any more
-	asked   syscall.Signal // what drains it; to be read when it is over
+	asked   syscall.Signal // the signal that drains the worker; to be read after the end
 }
 
 // taskWorker is "zkr task worker".
@@ -92,7 +92,7 @@ func (a *app) taskWorker() *cobra.Command {
 	return cmd
 }
 
-// checkAll checks what can be checked without a server.
+// checkAll checks the arguments as far as possible without a server.
 func (w *taskWorker) checkAll(cmd *cobra.Command, queue string) error {
 	if err := w.taskCommand.check(queue); err != nil {
 		return err
@@ -122,9 +122,9 @@ func (w *taskWorker) checkAll(cmd *cobra.Command, queue string) error {
 // run takes tasks until a signal comes.
 func (w *taskWorker) run(ctx context.Context) error {
 	if err := supervise.CheckCommand(w.Argv[0]); err != nil {
-		return err // each task would fail for it
+		return err // each task would fail for this error
 	}
-	defer cli.IgnoreBrokenPipes()() // a note that nobody reads must not end zkr
+	defer cli.IgnoreBrokenPipes()() // a note without a reader must not end zkr
 	supervise.AdoptOrphans()
 	w.signals = signals.Listen()
 	signal.Notify(w.signals, signals.TerminalStop)
@@ -146,8 +146,8 @@ func (w *taskWorker) run(ctx context.Context) error {
 	return w.verdict(w.take(ctx))
 }
 
-// take is the worker's life. second is the signal that has ended it, if there was a
-// second one.
+// take is the worker's life. second is the second signal, which has ended the
+// worker, or nil.
 func (w *taskWorker) take(ctx context.Context) (second, err error) {
 	working, end := context.WithCancelCause(ctx)
 	defer end(nil)
@@ -161,7 +161,7 @@ func (w *taskWorker) take(ctx context.Context) (second, err error) {
 	return context.Cause(working), err
 }
 
-// heed does what signals say: the first that ends things drains the worker, the second
+// heed acts on signals: the first ending signal drains the worker, the second
 // waits for nothing.
 func (w *taskWorker) heed(ctx context.Context, end context.CancelCauseFunc, over <-chan struct{}) {
 	draining, cancel := context.WithCancel(ctx)
@@ -192,13 +192,13 @@ func (w *taskWorker) heed(ctx context.Context, end context.CancelCauseFunc, over
 	}
 }
 
-// verdict is what zkr's end means.
+// verdict is the exit of zkr.
 func (w *taskWorker) verdict(second, err error) error {
 	if w.asked == 0 {
 		return cli.RoleEnd(nil, second, w.advised("", err))
 	}
 	if errors.Is(err, dispatch.ErrRunning) {
-		err = nil // it was drained before it began
+		err = nil // the worker was drained before the first task
 	}
 	return cli.RoleEnd(signals.EndedBySignal{Sig: w.asked}, second, w.advised("", err))
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestWorkerOutlivesItsFile: an upgrade replaces it, and a task that comes then must not
-// fail for that.
+// TestWorkerOutlivesItsFile: an upgrade replaces the file, and a later task
+// must not fail.
 func TestWorkerOutlivesItsFile(t *testing.T) {
 	b := newBed(t)
 	b.leads("/q")

@@ -21,11 +21,12 @@ import (
 const (
 	// maxOutput is how long a result may be.
 	maxOutput = 1_000_000
-	// tailLength is how much of a command's stderr is kept, to say why it has failed.
+	// tailLength is how much of a command's stderr is kept, for the message of a
+	// failure.
 	tailLength = 1000
 )
 
-// attemptEvent is the beginning or the end of an attempt as "-o json" shows it.
+// attemptEvent is the beginning or the end of an attempt in JSON.
 type attemptEvent struct {
 	Time    time.Time `json:"time"`
 	Event   string    `json:"event"` // began, done, failed, stopped
@@ -40,7 +41,7 @@ type attemptEvent struct {
 func (w *taskWorker) handle(ctx context.Context, a *dispatch.Attempt) ([]byte, error) {
 	w.say(a, "began", nil)
 	var out []byte
-	err := context.Cause(ctx) // to say it may have taken a moment
+	err := context.Cause(ctx) // the output may have taken a moment
 	if err == nil {
 		out, err = w.attempt(ctx, a)
 	}
@@ -60,7 +61,7 @@ func (w *taskWorker) say(a *dispatch.Attempt, event string, err error) {
 	if err != nil {
 		e.Reason = err.Error()
 	}
-	// Somebody who does not look does not matter: the tasks do.
+	// A slow reader does not matter: the tasks do.
 	w.app.Async.Enqueue(func() {
 		if w.app.JSON() {
 			_ = w.app.PrintJSON(e)
@@ -102,7 +103,7 @@ func (w *taskWorker) attempt(ctx context.Context, a *dispatch.Attempt) ([]byte, 
 			full, stopped = nil, true
 		case <-ctx.Done():
 			w.halt(ctx, k, a)
-			return nil, context.Cause(ctx) // whatever it has done since it was told to end
+			return nil, context.Cause(ctx) // whatever the command has done since it was told to end
 		}
 	}
 	if supervise.ExitOf(k.Status) == nil && !out.isFull() {
@@ -118,7 +119,7 @@ func (w *taskWorker) attempt(ctx context.Context, a *dispatch.Attempt) ([]byte, 
 	return nil, err
 }
 
-// environment is what the command is told of its task.
+// environment is the part of the command's environment about the task.
 func (w *taskWorker) environment(a *dispatch.Attempt) []string {
 	vars := []string{
 		"ZKR_TASK_ID=" + a.ID, fmt.Sprintf("ZKR_ATTEMPT=%d", a.Number), fmt.Sprintf("ZKR_MAX_ATTEMPTS=%d", a.MaxAttempts),
@@ -131,10 +132,11 @@ func (w *taskWorker) environment(a *dispatch.Attempt) []string {
 	return vars
 }
 
-// halt ends a command that must not go on, and waits for its end. When trust ran out
-// the session lives on for the reserve, and the assignment with it. A task that has
-// ended, or whose deadline is over, is given to nobody else before somebody wants that.
-// Otherwise somebody else may have it already.
+// halt ends a command that must not go on, and waits for its end. When trust
+// ran out, the session, and with it the assignment, lives on for the stop
+// margin. A task that has ended, or is past its deadline, is given to no other
+// worker before a client requeues the task. Otherwise another worker may have
+// the task already.
 func (w *taskWorker) halt(ctx context.Context, k *supervise.Supervised, a *dispatch.Attempt) {
 	s, cause, grace := a.Session(), context.Cause(ctx), w.plan.Grace
 	if errors.As(cause, new(signals.EndedBySignal)) || s.Err() != nil {
@@ -154,8 +156,8 @@ func (w *taskWorker) halt(ctx context.Context, k *supervise.Supervised, a *dispa
 	<-k.Done
 }
 
-// ended reports whether it is sure that the task has ended: it was canceled. That the
-// assignment is gone may also mean that this worker is thought to be dead.
+// ended reports whether the task has certainly ended: the task was canceled. A
+// missing assignment may also mean that this worker is taken for dead.
 func (w *taskWorker) ended(a *dispatch.Attempt) bool {
 	ctx, cancel := context.WithTimeout(a.Session().Context(), w.plan.Last)
 	defer cancel()
@@ -163,7 +165,8 @@ func (w *taskWorker) ended(a *dispatch.Attempt) bool {
 	return errors.Is(err, dispatch.ErrNoTask) || err == nil && info.State.Finished()
 }
 
-// output is what a command writes to stdout. It is read when the command is over.
+// output is the stdout of a command. The output is read when the command is
+// over.
 type output struct {
 	text []byte
 	most int
@@ -189,15 +192,15 @@ func (o *output) isFull() bool {
 	}
 }
 
-// tail passes on what a command writes to stderr, and keeps the end of it, which is
-// read when the command is over.
+// tail passes on the stderr of a command, and keeps the end, which is read when
+// the command is over.
 type tail struct {
 	to   io.Writer
 	text []byte
 	cut  bool
 }
 
-// Write never fails, whether or not somebody reads what is passed on.
+// Write never fails, with or without a reader of the passed-on bytes.
 func (t *tail) Write(p []byte) (int, error) {
 	_, _ = t.to.Write(p)
 	t.text = append(t.text, p...)
@@ -207,7 +210,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String is the end as text, from the beginning of a line on if there is one.
+// String is the end as text, from the beginning of a line on if possible.
 func (t *tail) String() string {
 	text := t.text
 	if t.cut {

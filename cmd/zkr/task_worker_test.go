@@ -80,7 +80,7 @@ func TestCommandNeedNotReadNorWrite(t *testing.T) {
 	}
 }
 
-// TestEndOfStderrSaysWhy an attempt has failed; all of it is passed on.
+// TestEndOfStderrSaysWhy an attempt has failed; all of stderr is passed on.
 func TestEndOfStderrSaysWhy(t *testing.T) {
 	b := newBed(t)
 	b.leads("/q")
@@ -103,8 +103,9 @@ func TestEndOfStderrSaysWhy(t *testing.T) {
 	b.run("task", "worker", "/q", "--", t.TempDir()).ends(exit.CodeCannotRun)
 }
 
-// TestCommandEndsWithItsTask: it is canceled, or the deadline is over. The command is
-// asked to, then killed with all that it has started; what it says then is refused.
+// TestCommandEndsWithItsTask: the task is canceled, or the deadline is over.
+// The command is asked to end, then killed with all its descendants; a later
+// result is refused.
 func TestCommandEndsWithItsTask(t *testing.T) {
 	b := newBed(t)
 	b.leads("/q")
@@ -133,13 +134,13 @@ func TestCommandEndsWithItsTask(t *testing.T) {
 	w.running()
 }
 
-// TestLostTasksCommandIsGoneBefore the master can know that the worker is lost, and
-// the next worker makes the next attempt, with a greater token.
+// TestLostTasksCommandIsGoneBefore the master can know of the loss, and the
+// next worker makes the next attempt, with a greater token.
 func TestLostTasksCommandIsGoneBefore(t *testing.T) {
 	b := newBed(t)
 	b.leads("/q")
 	beat := filepath.Join(t.TempDir(), "beat")
-	// It comes back, as a new worker, and may be given the task again.
+	// The worker comes back, as a new worker, and may be given the task again.
 	script := fmt.Sprintf(`[ $ZKR_ATTEMPT = 1 ] || { echo $ZKR_ATTEMPT $ZKR_TOKEN; exit; }; %q %s %s.daemon daemon; exec %q %s %s.command stubborn`,
 		os.Args[0], helpDaemon, beat, os.Args[0], helpBeat, beat)
 	w := b.start(losing([]string{"task", "worker", "/q"}, "sh", "-c", script)...)
@@ -180,8 +181,8 @@ func TestWorkerThatIsTakenForDeadKillsAtOnce(t *testing.T) {
 	assert.Less(t, silent(t, beat).Sub(at), 9*time.Second, "without the grace")
 }
 
-// TestFirstSignalDrainsTheSecondStops_M22: what had not ended then is given back, as if it
-// had never begun.
+// TestFirstSignalDrainsTheSecondStops_M22: unfinished tasks are given back,
+// without counting the attempt.
 func TestFirstSignalDrainsTheSecondStops_M22(t *testing.T) {
 	b := newBed(t)
 	b.leads("/q")
@@ -218,7 +219,8 @@ func TestFirstSignalDrainsTheSecondStops_M22(t *testing.T) {
 	assert.Contains(t, w.ends(129).err.String(), "everything was given back: ended by signal 1")
 }
 
-// TestKilledWorkersCommandsEnd with it, and a killed supervisor's; the attempt counts.
+// TestKilledWorkersCommandsEnd with the worker, and with a killed supervisor;
+// the attempt counts.
 func TestKilledWorkersCommandsEnd(t *testing.T) {
 	b := newBed(t)
 	b.leads("/q")
@@ -238,7 +240,7 @@ func TestKilledWorkersCommandsEnd(t *testing.T) {
 	assert.Equal(t, "3\n", b.run("task", "wait", "/q", "a").ends(0).out.String())
 }
 
-// TestOutputAndTailKeepWhatTheyShould, however it comes.
+// TestOutputAndTailKeepWhatTheyShould, for all chunks.
 func TestOutputAndTailKeepWhatTheyShould(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		chunks := rapid.SliceOfN(rapid.SliceOfN(rapid.Byte(), 0, 900), 0, 6).Draw(t, "chunks")

@@ -123,8 +123,8 @@ func TestCtrlZForTooLongEndsTheCommand(t *testing.T) {
 	assert.Equal(t, last, silent(t, file), "not one beat more")
 }
 
-// TestStopWithoutAShellHasNoEffect: nobody could continue zkr, so it does not
-// stop with its command, which goes on.
+// TestStopWithoutAShellHasNoEffect: nobody could continue zkr, so zkr and its
+// command go on.
 func TestStopWithoutAShellHasNoEffect(t *testing.T) {
 	b := newBed(t)
 	file := filepath.Join(t.TempDir(), "beat")
@@ -138,7 +138,7 @@ func TestStopWithoutAShellHasNoEffect(t *testing.T) {
 	shell.ends(130)
 }
 
-// TestBackgroundJobLeavesTheTerminalAlone: with & the shell keeps it.
+// TestBackgroundJobLeavesTheTerminalAlone: with & the shell keeps the terminal.
 func TestBackgroundJobLeavesTheTerminalAlone(t *testing.T) {
 	b := newBed(t)
 	keys, _, shell := onTerminal(b, "zkr lock /locks/a "+flagsOnTerminal+` -- sh -c 'echo in; sleep 30' & read x; echo "shell got $x"; kill -TERM %1; wait %1; echo "code $?"`)
@@ -159,7 +159,7 @@ func TestColoursAreForTerminals(t *testing.T) {
 	}
 }
 
-// TestJobWaitShowsOnATerminalHowFarTheyAre, and takes that away at the end.
+// TestJobWaitShowsOnATerminalHowFarTheyAre, and clears the line at the end.
 func TestJobWaitShowsOnATerminalHowFarTheyAre(t *testing.T) {
 	b := newBed(t)
 	b.submit("words", "2")

@@ -9,11 +9,11 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// treeView is what "zkr tree" is asked to show.
+// treeView has the arguments of "zkr tree".
 type treeView struct {
 	path  string
 	depth int  // levels below path; 0: all
-	data  bool // all of it, not only its beginning
+	data  bool // all data, not only the beginning
 }
 
 const treeHelp = `Shows PATH, or the root, and the znodes below it: for each znode its data version,

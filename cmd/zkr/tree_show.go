@@ -32,7 +32,7 @@ func (l *leaf) draw(v treeView) []byte {
 	return d.out.Bytes()
 }
 
-// below draws what is below l, behind indent.
+// below draws the tree below l, behind indent.
 func (d *drawing) below(indent string, l *leaf) {
 	there := l.there()
 	for i, child := range there {
@@ -45,7 +45,7 @@ func (d *drawing) below(indent string, l *leaf) {
 	}
 }
 
-// there are the children that had not gone when they were to be read.
+// there returns the children that had not gone when zkr read them.
 func (l *leaf) there() []*leaf {
 	out := make([]*leaf, 0, len(l.children))
 	for _, child := range l.children {
@@ -56,7 +56,7 @@ func (l *leaf) there() []*leaf {
 	return out
 }
 
-// line draws one znode.
+// line draws a znode.
 func (d *drawing) line(before, name string, l *leaf) {
 	d.znodes++
 	d.out.WriteString(before)
@@ -90,12 +90,12 @@ func children(n int32) string {
 	return fmt.Sprintf("%d children", n)
 }
 
-// treeNode is a znode as "-o json" shows it.
+// treeNode is a znode in JSON.
 type treeNode struct {
 	Path       string    `json:"path"`
-	Error      string    `json:"error,omitempty"` // it cannot be read, and only its path is known
+	Error      string    `json:"error,omitempty"` // the znode cannot be read, and only its path is known
 	Ephemeral  bool      `json:"ephemeral"`
-	Session    string    `json:"session,omitempty"` // of an ephemeral one
+	Session    string    `json:"session,omitempty"` // of an ephemeral znode
 	Version    int32     `json:"version"`
 	Size       int32     `json:"size"`
 	ChildCount int32     `json:"child_count"` // also where --depth hides them

@@ -25,7 +25,7 @@ func grown(t *rapid.T, path string, depth int) *leaf {
 	return l
 }
 
-// paths are the paths of a tree that are to be seen, in the order of a drawing.
+// paths are the visible paths of a tree, in the order of a drawing.
 func (l *leaf) paths() []string {
 	out := []string{l.path}
 	for _, child := range l.children {
@@ -36,7 +36,7 @@ func (l *leaf) paths() []string {
 	return out
 }
 
-// pathsOf reads a drawing back: what stands before a name says how deep it is.
+// pathsOf reads a drawing back: the text before a name tells the depth.
 func pathsOf(t *rapid.T, drawing string) []string {
 	var out, above []string
 	for line := range strings.Lines(drawing) {

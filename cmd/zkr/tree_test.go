@@ -105,9 +105,9 @@ func TestTreeMarksWhatItMayNotRead(t *testing.T) {
 	assert.Contains(t, b.run("tree", "/app", "--user", "ann:a").ends(0).out.String(), "secret  v0, 1 B  x")
 }
 
-// TestBigTreeIsReadInAFewRoundTrips: a request for each znode and one more for
-// each that has children, many at a time. With 50 ms to each answer, one after
-// the other they would take nine minutes.
+// TestBigTreeIsReadInAFewRoundTrips: a request for each znode and another for
+// each znode with children, many at a time. With 50 ms to each answer,
+// sequential requests would take nine minutes.
 func TestBigTreeIsReadInAFewRoundTrips(t *testing.T) {
 	b := newBed(t)
 	b.plant("/big")

@@ -28,7 +28,7 @@ type leaf struct {
 	data     []byte
 	stat     session.Stat
 	gone     bool  // deleted before it was read
-	err      error // why it cannot be read
+	err      error // why the znode cannot be read
 	children []*leaf
 }
 
@@ -36,8 +36,8 @@ type leaf struct {
 func (l *leaf) name() string { return l.path[strings.LastIndexByte(l.path, '/')+1:] }
 
 // walker reads a tree, level by level: first the znodes of a level, then the
-// lists of those that have children. So a tree costs one request a znode and
-// one for each that is not a leaf, and two round trips a level.
+// lists of the znodes with children. So a tree costs a request for each znode
+// and another for each inner znode, and two round trips for each level.
 type walker struct {
 	client   *session.Client
 	session  *session.Session
@@ -48,8 +48,7 @@ type walker struct {
 
 // walk reads a tree.
 func (a *app) walk(ctx context.Context, client *session.Client, v treeView) (*leaf, error) {
-	// A big tree takes its time: what must not take longer than
-	// --connect-timeout is one answer.
+	// A big tree takes its time: --connect-timeout bounds a single answer.
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	late := time.AfterFunc(a.Flags.ConnectTimeout, func() { cancel(context.DeadlineExceeded) })
@@ -77,7 +76,7 @@ func (a *app) walk(ctx context.Context, client *session.Client, v treeView) (*le
 	return root, nil
 }
 
-// absent says that there is no znode where one should be.
+// absent is the error for a missing znode.
 func (a *app) absent(path string) error {
 	f := &exit.Failure{Code: exit.CodeFailed, Err: fmt.Errorf("there is no znode %s: %w", path, session.ErrNoNode)}
 	if servers, err := a.ConnectString(); err == nil && strings.Contains(servers, "/") {
@@ -88,7 +87,7 @@ func (a *app) absent(path string) error {
 	return f
 }
 
-// levels reads root and what is below it.
+// levels reads root and everything below.
 func (w *walker) levels(ctx context.Context, root *leaf, depth int) error {
 	level := []*leaf{root}
 	for n := 0; len(level) > 0; n++ {
@@ -110,8 +109,8 @@ func (w *walker) levels(ctx context.Context, root *leaf, depth int) error {
 	return nil
 }
 
-// read reads data and stat of znodes, and takes those that have gone out of
-// their parents.
+// read reads data and stat of znodes, and takes deleted znodes out of their
+// parents.
 func (w *walker) read(ctx context.Context, level []*leaf) error {
 	return w.each(ctx, level, func(s *session.Session, l *leaf) *session.Future[session.Seen] {
 		return s.StartGet(l.path, false)
@@ -218,7 +217,7 @@ func (p *progress) one() {
 	fmt.Fprintf(p.out, "\r%d znodes", p.n)
 }
 
-// clear takes away what stands there.
+// clear clears the line.
 func (p *progress) clear() {
 	if p.some {
 		fmt.Fprint(p.out, "\r\x1b[K")

@@ -73,7 +73,7 @@ Fields keep their names and meanings; others may come. Times are as in RFC 3339,
 sessions are hexadecimal text. A field without a value may be missing, or null.
 `
 
-// dashboard is what "zkr ui" is asked to serve.
+// dashboard has the arguments of "zkr ui".
 type dashboard struct {
 	root, listen string
 	remote       bool
@@ -138,7 +138,7 @@ func (a *app) serveUI(ctx context.Context, client *session.Client, d dashboard) 
 	if err != nil {
 		return err
 	}
-	servers, _ := a.ConnectString() // connecting has checked it
+	servers, _ := a.ConnectString() // checked when the client connected
 	model := ui.NewModel(client, d.root)
 	handler := web.Guard(web.Hosts{Remote: d.remote, Names: d.hosts}, ui.Handler(model, servers))
 	if err := a.announce(web.URL(l)); err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 )
 
-// TestOccupiedPortOfThePageIsExplained: the message says what to do.
+// TestOccupiedPortOfThePageIsExplained: the message has advice.
 func TestOccupiedPortOfThePageIsExplained(t *testing.T) {
 	b := newBed(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")

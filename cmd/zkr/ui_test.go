@@ -18,7 +18,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// page starts "zkr ui", and waits until it says where its page is.
+// page starts "zkr ui", and waits for the address of the page.
 func (b *bed) page(args ...string) (z *zkrProcess, url string) {
 	b.Helper()
 	z = b.start(append([]string{"ui", "--listen", "127.0.0.1:0", "-o", "json"}, args...)...)
@@ -63,7 +63,7 @@ func TestUIShowsWhatIsThereUntilItIsEnded(t *testing.T) {
 	assert.Equal(t, 200, code)
 	assert.Contains(t, text, "config")
 	before := b.srv.Dump()
-	// A reader of changes does not keep it from ending.
+	// A reader of changes does not keep zkr from ending.
 	stream, err := http.Get(url + "/live/locks") //nolint:noctx // ends with the server
 	require.NoError(t, err)
 	defer func() { _ = stream.Body.Close() }()
@@ -111,8 +111,8 @@ func TestUISaysWhereItIs(t *testing.T) {
 	z.ends(0)
 }
 
-// TestUIListensToThisMachineOnly unless it is told otherwise, and then to names
-// that it was told.
+// TestUIListensToThisMachineOnly without --allow-remote, and answers only to
+// given names.
 func TestUIListensToThisMachineOnly(t *testing.T) {
 	b := newBed(t)
 	z := b.run("ui", "--listen", "0.0.0.0:0").ends(exit.CodeUsage)

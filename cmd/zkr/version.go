@@ -12,7 +12,7 @@ import (
 // supported are the versions of ZooKeeper that zkr works with.
 const supported = "3.6 to 3.9"
 
-// build is which zkr this is, as "-o json" shows it.
+// build describes this build of zkr, in JSON.
 type build struct {
 	Version   string `json:"version"`
 	Revision  string `json:"revision"`
@@ -60,8 +60,8 @@ func (a *app) showVersion() error {
 	return a.Printf("%s", buildOf())
 }
 
-// versionFlag makes --version do what "zkr version" does: cobra's own prints text,
-// whatever the output is to be.
+// versionFlag makes --version an alias of "zkr version": cobra's own flag
+// prints text in every format.
 func (a *app) versionFlag(root *cobra.Command) {
 	asked := root.Flags().BoolP("version", "v", false, "version for zkr")
 	root.RunE = cli.RunE(func(cmd *cobra.Command, _ []string) error {

@@ -19,7 +19,7 @@ type watcher struct {
 	app   *app
 	whole bool // data, not only its beginning
 	known map[string]cache.Entry[[]byte]
-	ready bool // what was there is shown
+	ready bool // the first state is shown
 }
 
 const watchHelp = `Shows the znode PATH, and then each change, one per line, with the time at which zkr
@@ -66,14 +66,14 @@ func (a *app) watch() *cobra.Command {
 	return cmd
 }
 
-// run keeps the view up to date and shows what becomes of it.
+// run keeps the view up to date and shows the changes.
 func (w *watcher) run(ctx context.Context, view *cache.View[[]byte]) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var keeper sync.WaitGroup
 	defer keeper.Wait()
 	defer cancel()
-	// Waited for above; ends with ctx, or when the view cannot go on, of which
-	// the events then tell.
+	// Waited for above; ends with ctx, or with an error of the view, which the
+	// events then have.
 	keeper.Go(func() { _ = view.Run(ctx) })
 	for e, err := range view.Events(ctx) {
 		if err == nil {
@@ -86,8 +86,8 @@ func (w *watcher) run(ctx context.Context, view *cache.View[[]byte]) error {
 	return nil
 }
 
-// event shows one event. A snapshot that comes later stands for changes that
-// were too many: those are shown that it makes.
+// event shows an event. A later snapshot stands for changes that were too many:
+// event shows the changes that the snapshot makes.
 func (w *watcher) event(e cache.Event[[]byte]) error {
 	switch e.Kind {
 	case cache.EventAdded:
@@ -109,7 +109,7 @@ func (w *watcher) event(e cache.Event[[]byte]) error {
 	return w.reconcile(e.Snapshot)
 }
 
-// reconcile shows what differs between what is known and a snapshot.
+// reconcile shows the differences between the known state and a snapshot.
 func (w *watcher) reconcile(now *cache.Snapshot[[]byte]) error {
 	for path, old := range w.known {
 		if entry, ok := now.Lookup(path); !ok || entry.Stat.Czxid != old.Stat.Czxid {
@@ -152,14 +152,14 @@ func (w *watcher) remove(e cache.Entry[[]byte]) error {
 	return w.show(change{Event: "removed", Path: e.Path})
 }
 
-// change is what happened, as "-o json" shows it.
+// change is a change in JSON.
 type change struct {
 	Time    time.Time `json:"time"`
 	Event   string    `json:"event"` // present, ready, added, updated, removed
 	Path    string    `json:"path,omitempty"`
 	Count   int       `json:"count,omitempty"`   // ready: how many znodes are present
-	Error   string    `json:"error,omitempty"`   // it may not be read
-	Session string    `json:"session,omitempty"` // of an ephemeral one
+	Error   string    `json:"error,omitempty"`   // the znode may not be read
+	Session string    `json:"session,omitempty"` // of an ephemeral znode
 	Version *int32    `json:"version,omitempty"`
 	Size    *int32    `json:"size,omitempty"`
 	Czxid   int64     `json:"czxid,omitempty,string"`
@@ -186,7 +186,7 @@ func (w *watcher) show(c change) error {
 	return w.app.Printf("%s\n", text)
 }
 
-// about is what else is to be said of a znode.
+// about is the rest of a znode's description.
 func (w *watcher) about(c change) string {
 	if c.Version == nil {
 		return ""

@@ -22,7 +22,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// happens does it, and waits until the zkr shows it.
+// happens checks a change, and waits until the zkr shows the change.
 func (z *zkrProcess) happens(err error, shows string) {
 	z.t.Helper()
 	require.NoError(z.t, err)
@@ -145,8 +145,8 @@ func TestWatchOfWhatMayNotBeRead(t *testing.T) {
 	w.ends(0)
 }
 
-// TestSnapshotInTheMiddleIsShownAsChanges: a watcher whose reader is slow gets
-// one instead of the changes that it has missed.
+// TestSnapshotInTheMiddleIsShownAsChanges: a watcher with a slow reader gets a
+// snapshot instead of the missed changes.
 func TestSnapshotInTheMiddleIsShownAsChanges(t *testing.T) {
 	b := newBed(t)
 	r, out, err := os.Pipe()

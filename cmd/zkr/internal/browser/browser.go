@@ -26,16 +26,16 @@ var names = []string{"chromium", "chromium-browser", "google-chrome", "chrome", 
 // startLimit bounds the start of the browser.
 const startLimit = 2 * time.Minute
 
-// Browser is a Chromium that runs, without a window.
+// Browser is a running Chromium without a window.
 type Browser struct {
 	ctx  context.Context
 	stop func()
 }
 
-// Require starts a browser for a test, and ends it when the test ends. Start it
-// once: it takes a second or two.
+// Require starts a browser for a test, and ends the browser with the test. A
+// start takes a second or two, so start a single one.
 //
-// Where there is no Chromium the test is skipped with the reason, or fails if
+// Without a Chromium the test is skipped with the reason, or fails if
 // ZKTEST_REQUIRE_REAL is 1, as in CI, where nothing may be skipped silently.
 func Require(t testing.TB) *Browser {
 	t.Helper()
@@ -60,8 +60,8 @@ func find() (string, error) {
 	return "", fmt.Errorf("%w: none of %v is in PATH", ErrUnavailable, names)
 }
 
-// start starts a browser. It must not outlive the test, which is why it has a
-// context of its own.
+// start starts a browser. The browser must not outlive the test, and therefore
+// has a context of its own.
 func start() (*Browser, error) {
 	path, err := find()
 	if err != nil {
@@ -71,7 +71,7 @@ func start() (*Browser, error) {
 		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.Flag("hide-scrollbars", true),
 		// Fewer processes: each costs as much as some pages.
 		chromedp.Flag("renderer-process-limit", "1"), chromedp.Flag("in-process-gpu", true), chromedp.Flag("disable-software-rasterizer", true),
-		chromedp.Flag("force-prefers-reduced-motion", true), // nor does anything move that nobody looks at
+		chromedp.Flag("force-prefers-reduced-motion", true), // no animation runs without a viewer
 	)
 	allocated, release := chromedp.NewExecAllocator(context.Background(), options...)
 	ctx, cancel := chromedp.NewContext(allocated)

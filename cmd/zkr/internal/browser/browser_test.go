@@ -49,7 +49,7 @@ func TestPageIsSeenAndUsedAsByPeople(t *testing.T) {
 	}
 	assert.Equal(t, "\x89PNG", string(p.Screenshot()[:4]))
 
-	p.Complaints() // of the icon that is not there
+	p.Complaints() // of the missing icon
 	p.Open(srv.URL + "/bad")
 	require.Eventually(t, func() bool { return len(p.Complaints()) > 0 }, limit, limit/1000, "an error on the console is seen")
 	p.Scripts(false)

@@ -15,7 +15,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// limit bounds each thing that a page is asked to do.
+// limit bounds each step of a page.
 const limit = 2 * time.Minute
 
 // Keys that are no characters.
@@ -30,15 +30,15 @@ type Page struct {
 	t   testing.TB
 	ctx context.Context
 
-	// mu guards complaints: what the page has written to the console that is
-	// worse than information, in order.
+	// mu guards complaints: the messages of the page on the console above
+	// information, in order.
 	mu         sync.Mutex
 	complaints []string
 }
 
 // Page opens a tab of that size for a test, which fails in the end if the
-// console has an error or a warning: one of the page's scripts, or one that says
-// that the policy of the page forbids what it does.
+// console has an error or a warning: of the page's scripts, or of the page's
+// policy.
 func (b *Browser) Page(t testing.TB, width, height int64) *Page {
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(b.ctx)
@@ -87,10 +87,11 @@ func (p *Page) do(steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// Open opens a URL and waits until it is loaded.
+// Open opens a URL and waits until the page is loaded.
 func (p *Page) Open(url string) { p.t.Helper(); p.do(chromedp.Navigate(url)) }
 
-// Dark makes the page believe that its reader prefers dark pages, or light ones.
+// Dark makes the page believe that its reader prefers dark pages, or light
+// ones.
 func (p *Page) Dark(dark bool) {
 	p.t.Helper()
 	scheme := map[bool]string{true: "dark", false: "light"}[dark]
@@ -111,14 +112,14 @@ func (p *Page) Scripts(on bool) {
 	}))
 }
 
-// Size makes the page that large.
+// Size sets the size of the page.
 func (p *Page) Size(width, height int64) {
 	p.t.Helper()
 	p.do(chromedp.EmulateViewport(width, height))
 }
 
-// Press types keys: characters, Enter, Escape and Tab. A page that handles a key itself
-// may keep it from being typed.
+// Press types keys: characters, Enter, Escape and Tab. A page with a handler of
+// its own may keep a key from being typed.
 func (p *Page) Press(keys string) {
 	p.t.Helper()
 	for _, r := range keys {
@@ -144,8 +145,9 @@ func (p *Page) Press(keys string) {
 	}
 }
 
-// Click clicks the first element that fits a CSS selector. A live page may put another
-// in its place between finding and clicking; then that one is looked for.
+// Click clicks the first element that fits a CSS selector. A live page may
+// replace the element between finding and clicking; then Click looks for the
+// new element.
 func (p *Page) Click(selector string) {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, limit)
@@ -184,8 +186,8 @@ func (p *Page) Text(selector string) string {
 	return p.Eval(fmt.Sprintf("document.querySelector(%s)?.innerText ?? ''", quoted(selector)))
 }
 
-// Until waits until an expression of JavaScript is true, and returns how long
-// that took.
+// Until waits until an expression of JavaScript is true, and returns the
+// duration.
 func (p *Page) Until(expression string) time.Duration {
 	p.t.Helper()
 	begin := time.Now()
@@ -210,7 +212,7 @@ func (p *Page) Says(text string) time.Duration {
 	return p.Until("document.body.innerText.includes(" + quoted(text) + ")")
 }
 
-// Screenshot is a picture of what is in view, as PNG.
+// Screenshot is a picture of the visible part, as PNG.
 func (p *Page) Screenshot() []byte {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, limit)

@@ -1,13 +1,13 @@
 package exit
 
-// Exit codes of zkr itself. Those from 64 on are sysexits' numbers, which few
-// commands use; a command that zkr runs may use them all the same.
+// Exit codes of zkr itself. Codes from 64 on are sysexits' numbers, which few
+// commands use; a command under zkr may use them all the same.
 const (
 	CodeFailed       = 1   // anything else; demo: an invariant did not hold
 	CodeUsage        = 64  // wrong arguments
-	CodeTaskFailed   = 65  // the task that was waited for has failed
+	CodeTaskFailed   = 65  // the awaited task has failed
 	CodeTaskDead     = 66  // its last attempt has failed
-	CodeTaskCanceled = 67  // it was canceled
+	CodeTaskCanceled = 67  // the task was canceled
 	CodeUnavailable  = 69  // no server could be reached
 	CodeUnknown      = 74  // a change may have been made, or not; how a job has ended was not seen
 	CodeBusy         = 75  // not in time, busy with --try, or somebody else was first

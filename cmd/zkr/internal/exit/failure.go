@@ -41,14 +41,14 @@ func BySignal(sig syscall.Signal, format string, args ...any) error {
 	return &Failure{Code: CodeSignal + int(sig), Err: fmt.Errorf(format, args...)}
 }
 
-// Silent is an exit code that needs no words.
+// Silent is an exit code without a message.
 func Silent(code int) error {
 	return &Failure{Code: code, Err: fmt.Errorf("exit code %d", code), Mute: true}
 }
 
-// Worst joins what went wrong with several things that were done one after the
-// other. The exit code is that of the worst, wherever it stands: what may have been
-// done comes first, since that is what nobody may repeat unseen.
+// Worst joins the errors of several steps. The exit code is that of the worst
+// error, in any order: an unknown outcome comes first, because nobody may
+// repeat such a step unseen.
 func Worst(all []error) error {
 	var worst *Failure
 	for _, err := range all {
@@ -65,8 +65,8 @@ func Worst(all []error) error {
 	return &Failure{Code: worst.Code, Hint: worst.Hint, Err: errors.Join(all...)}
 }
 
-// isWorse reports whether code a is worse than b: an unknown outcome before all, and
-// that nothing but somebody else is in the way after all.
+// isWorse reports whether code a is worse than b: an unknown outcome first, and
+// a conflict with another client last.
 func isWorse(a, b int) bool {
 	rank := func(code int) int {
 		switch code {
@@ -80,7 +80,7 @@ func isWorse(a, b int) bool {
 	return rank(a) > rank(b)
 }
 
-// Classify gives err the exit code that it deserves.
+// Classify gives err its exit code.
 func Classify(err error) *Failure {
 	f := &Failure{Code: CodeFailed, Err: err}
 	if errors.As(err, &f) {
@@ -88,7 +88,8 @@ func Classify(err error) *Failure {
 	}
 	switch {
 	case errors.Is(err, workerctl.ErrNotRemoved) && !errors.Is(err, session.ErrNoAuth):
-		// The caller's request was carried out; only the removal after it failed.
+		// The caller's request was carried out; only the removal afterwards
+		// failed.
 	case errors.Is(err, session.ErrUnknownOutcome):
 		f.Code, f.Hint = CodeUnknown, "look before you repeat it: it may have been done"
 	case errors.Is(err, session.ErrInvalidArgument):
@@ -115,7 +116,7 @@ func Classify(err error) *Failure {
 	return f
 }
 
-// IsBusy reports whether err says that somebody else has it.
+// IsBusy reports whether err means that another client has the thing.
 func IsBusy(err error) bool {
 	return isAny(err, lock.ErrBusy, rwlock.ErrBusy, barrier.ErrTooMany, discovery.ErrConflict, dispatch.ErrConflict, dispatch.ErrFull, rebalanser.ErrInstanceInUse, workerctl.ErrRunning,
 		workerctl.ErrFull)

@@ -82,7 +82,7 @@ func TestEveryErrorHasItsExitCode(t *testing.T) {
 		{BySignal(syscall.SIGHUP, "hung up"), 129},
 		{Silent(42), 42},
 		{&Failure{Code: CodeLost, Err: session.ErrLost}, CodeLost},
-		// The one that was chosen counts, not what it wraps.
+		// The chosen code counts, not the wrapped error.
 		{&Failure{Code: CodeBusy, Err: context.DeadlineExceeded}, CodeBusy},
 		{errors.Join(&Failure{Code: CodeNotFound, Err: errors.New("no such command")}, session.ErrLost), CodeNotFound},
 	} {

@@ -1,3 +1,4 @@
-// Package signals has the signals that zkr observes and passes on: waits that a signal
-// ends, and stopping and continuing this process under a shell's job control.
+// Package signals has the signals that zkr observes and passes on: waits until
+// a signal, and stopping and continuing this process under a shell's job
+// control.
 package signals

@@ -15,9 +15,9 @@ import (
 // endingSignals end a wait, and are passed on to a command.
 var endingSignals = []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} // read only
 
-// Listen subscribes to the signals of a run. Signals that zkr was told to ignore (by
-// nohup, or by a shell that runs it in the background) stay ignored, for zkr and for
-// the command, which inherits that.
+// Listen subscribes to the signals of a run. Signals that zkr was told to
+// ignore (by nohup, or by a shell that runs zkr in the background) stay
+// ignored, for zkr and for the command, which inherits the setting.
 func Listen() chan os.Signal {
 	ch := make(chan os.Signal, 64)
 	for _, sig := range append(append([]os.Signal(nil), endingSignals...), passedOn...) {
@@ -36,13 +36,13 @@ func (e EndedBySignal) Error() string {
 }
 
 // UntilSignal returns a context that ends with the first of the endingSignals;
-// its cause is an EndedBySignal. stop ends the watching and returns its verdict;
-// signals after that stay in ch.
+// the cause is an EndedBySignal. stop ends the watching and returns the cause;
+// later signals stay in ch.
 func UntilSignal(ctx context.Context, ch <-chan os.Signal) (_ context.Context, stop func() error) {
 	inner, cancel := context.WithCancelCause(ctx)
 	over := make(chan struct{})
 	var watcher sync.WaitGroup
-	// Waited for by stop, which ends it.
+	// Waited for and ended by stop.
 	watcher.Go(func() {
 		for {
 			select {
@@ -63,7 +63,7 @@ func UntilSignal(ctx context.Context, ch <-chan os.Signal) (_ context.Context, s
 		close(over)
 		watcher.Wait()
 		cause := context.Cause(inner)
-		for cause == nil { // one may have come with the result
+		for cause == nil { // a signal may have come with the result
 			select {
 			case sig := <-ch:
 				if EndsWait(sig) {
@@ -89,7 +89,7 @@ func EndsWait(sig os.Signal) bool {
 	return false
 }
 
-// Interrupted is the error of a wait that somebody ended.
+// Interrupted is the error of a wait that a signal ended.
 func Interrupted(cause error, format string, args ...any) error {
 	var by EndedBySignal
 	if !errors.As(cause, &by) {

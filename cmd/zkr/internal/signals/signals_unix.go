@@ -10,7 +10,7 @@ import (
 // passedOn are passed on to a command, and mean nothing before it runs.
 var passedOn = []os.Signal{syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH} // read only
 
-// Signals that not every system has.
+// Signals that some systems lack.
 const (
 	Cont           = syscall.SIGCONT
 	Stop           = syscall.SIGSTOP

@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// ParentOf reads a process's parent. The name before it may hold anything, also
-// parentheses.
+// ParentOf reads a process's parent. The name before the number may hold
+// anything, also parentheses.
 func ParentOf(pid int) (int, bool) {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {

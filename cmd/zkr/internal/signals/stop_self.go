@@ -9,9 +9,8 @@ import (
 // JobControl concern job control, while a command runs.
 var JobControl = []os.Signal{TerminalStop, Cont} // read only
 
-// StopSelf stops zkr, after it has done what belongs to that, until somebody
-// continues it. Where nobody could, in a group that no shell controls, it does
-// nothing.
+// StopSelf calls its argument, and stops zkr until another process continues
+// zkr. In a group without a shell, where nobody could, StopSelf does nothing.
 func StopSelf(also func()) {
 	if !controlled() {
 		return

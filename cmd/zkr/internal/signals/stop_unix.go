@@ -9,8 +9,9 @@ import (
 )
 
 // controlled reports whether a shell with job control may continue zkr's
-// process group when it is stopped: somebody in it has a parent outside it, in
-// the same session. Others are orphaned, and stops have no effect on them.
+// stopped process group: a process of the group has a parent outside the group,
+// in the same session. Other groups are orphaned, and stops have no effect on
+// them.
 func controlled() bool {
 	own := unix.Getpgrp()
 	for pid, ok := os.Getppid(), true; ok && pid > 1; pid, ok = ParentOf(pid) {

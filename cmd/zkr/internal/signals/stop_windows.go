@@ -1,6 +1,6 @@
 package signals
 
-// controlled reports that no shell continues what was stopped.
+// controlled reports that no shell continues a stopped process.
 func controlled() bool { return false }
 
 // stopProcess has no means here.

@@ -13,30 +13,30 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// runner carries out one run.
+// runner carries out a run.
 type runner struct {
 	app     *cli.App
 	spec    *RunSpec
 	signals chan os.Signal
-	client  *session.Client // nil until it is connected
+	client  *session.Client // nil before the connection
 	plan    Plan
 
-	hold    *Hold           // what is held now
-	group   *guardedCommand // the command that runs, or the last one
+	hold    *Hold           // the present hold
+	group   *guardedCommand // the running command, or the last one
 	tty     *terminal
 	ownStop bool // the command's next stop is zkr's doing
-	toEnd   bool // a signal that ends commands was passed on: somebody wants this one to end
+	toEnd   bool // an ending signal was passed on: this command is to end
 }
 
-// Run waits for the target of e, runs the command, and gives back what was held.
+// Run waits for the target of e, runs the command, and gives back the hold.
 func Run(ctx context.Context, a *cli.App, e *RunSpec) error {
 	if err := CheckCommand(e.Argv[0]); err != nil {
 		return err // rather than after a long wait
 	}
 	r := &runner{app: a, spec: e, signals: signals.Listen()}
 	defer signal.Stop(r.signals)
-	// A note that nobody reads must not end zkr before it has stopped what
-	// must stop.
+	// A note without a reader must not end zkr before zkr has stopped the
+	// command.
 	defer cli.IgnoreBrokenPipes()()
 	err := r.once(ctx)
 	for e.Again && isLoss(err) && !r.toEnd && r.group.over(killLimit) {
@@ -46,8 +46,8 @@ func Run(ctx context.Context, a *cli.App, e *RunSpec) error {
 	if r.client == nil {
 		return err
 	}
-	// Closing waits for the deletion of znodes, and the session takes along
-	// what remains.
+	// Closing waits for the deletion of znodes, and ends the session with
+	// everything that remains.
 	bad := cli.CloseClient(ctx, r.client)
 	if bad != nil && errors.As(err, new(signals.EndedBySignal)) {
 		a.Note("%v", bad)
@@ -55,19 +55,19 @@ func Run(ctx context.Context, a *cli.App, e *RunSpec) error {
 	return err
 }
 
-// isLoss reports whether err says that something was lost, and not that a
-// command chose the exit code that stands for this.
+// isLoss reports whether err is a loss, and not a command's choice of the same
+// exit code.
 func isLoss(err error) bool {
 	var f *exit.Failure
 	return errors.As(err, &f) && f.Code == exit.CodeLost && errors.Is(err, session.ErrLost)
 }
 
-// once waits for what is to be held, and runs the command.
+// once waits for the hold, and runs the command.
 func (r *runner) once(ctx context.Context) error {
 	waiting, stop := signals.UntilSignal(ctx, r.signals)
 	err := r.acquire(waiting)
 	if cause := stop(); cause != nil {
-		// Whatever came of it, nothing of it is left.
+		// Whatever the outcome, no part of the target is left.
 		return signals.Interrupted(cause, "gave up waiting for %s", r.spec.Name)
 	}
 	if err != nil {
@@ -76,7 +76,7 @@ func (r *runner) once(ctx context.Context) error {
 	return r.command(ctx)
 }
 
-// acquire connects, the first time, and gets what is to be held.
+// acquire connects, the first time, and gets the hold.
 func (r *runner) acquire(ctx context.Context) error {
 	e := r.spec
 	if e.timeout > 0 {
@@ -104,7 +104,7 @@ func (r *runner) acquire(ctx context.Context) error {
 	case errors.As(err, &away):
 		return &exit.Failure{Code: exit.CodeUnavailable, Err: fmt.Errorf("did not get %s: %w", e.Name, err)}
 	case e.timeout > 0 && errors.Is(err, context.DeadlineExceeded) && errors.Is(ctx.Err(), context.DeadlineExceeded):
-		// First: the error may also say who was in the way when the time was over.
+		// First: the error may also name the holder at the end of the time.
 		return &exit.Failure{Code: exit.CodeBusy, Err: fmt.Errorf("did not get %s within %v", e.Name, e.timeout), Hint: e.ListCommand + " says who has it"}
 	case exit.IsBusy(err):
 		return &exit.Failure{Code: exit.CodeBusy, Err: fmt.Errorf("%s is taken: %w", e.Name, err), Hint: e.ListCommand + " says by whom"}
@@ -123,8 +123,8 @@ func (r *runner) acquireOnce(ctx context.Context) (*Hold, error) {
 	return r.spec.Acquire(ctx, r.client)
 }
 
-// environment is what the command sees of what is held, beside zkr's own
-// environment.
+// environment is the part of the command's environment about the hold, beside
+// zkr's own environment.
 func (g *Hold) environment(prefix string) []string {
 	out := append(os.Environ(), prefix+"_PATH="+g.Path())
 	if s := g.Session(); s != nil {

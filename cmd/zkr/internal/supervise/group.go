@@ -35,8 +35,8 @@ type group struct {
 	reaper  sync.WaitGroup
 }
 
-// CheckCommand is an error if there is no such command, nobody may run it, or this system
-// cannot run commands under a hold.
+// CheckCommand returns an error if the command does not exist, may not be
+// executed, or if this system cannot run commands under a hold.
 func CheckCommand(name string) error {
 	if !RunsCommands {
 		return &exit.Failure{Code: exit.CodeCannotRun, Err: errNeedsUnix}
@@ -56,7 +56,7 @@ func cannotRun(name string, err error) error {
 	var look *exec.Error
 	var path *os.PathError
 	if errors.As(err, &look) {
-		err = look.Err // without the name, which stands before it
+		err = look.Err // without the name, which stands before the state
 	}
 	if errors.As(err, &path) {
 		err = path.Err
@@ -64,15 +64,15 @@ func cannotRun(name string, err error) error {
 	return &exit.Failure{Code: code, Err: fmt.Errorf("cannot run %s: %w", cli.OrElse(cli.Readable([]byte(name)), `""`), err)}
 }
 
-// stop ends the group: TERM, and KILL after grace, or as soon as hurry is closed. It
-// returns when nobody is left, or some limit after KILL: a process that hangs in the
-// kernel dies when it comes out of there.
+// stop ends the group: TERM, and KILL after grace, or as soon as hurry is
+// closed. stop returns when no process is left, or some limit after KILL: a
+// process that hangs in the kernel dies when the process comes out of there.
 func (g processGroup) stop(grace time.Duration, hurry <-chan struct{}, limit time.Duration) (gone bool) {
 	return terminate(grace, hurry, limit, g.alive, func(sig syscall.Signal) { _ = g.signal(sig) })
 }
 
-// stop is that of a processGroup, and also ends descendants outside the group, where
-// the system can find them.
+// stop is the stop of a processGroup, and also ends descendants outside the
+// group, where the system can find them.
 func (g *group) stop(grace time.Duration, hurry <-chan struct{}, limit time.Duration) (gone bool) {
 	left := func() bool {
 		select {
@@ -88,8 +88,9 @@ func (g *group) stop(grace time.Duration, hurry <-chan struct{}, limit time.Dura
 	})
 }
 
-// terminate sends TERM, and KILL after grace, or as soon as hurry is closed, to all that
-// are left. It returns when nobody is, or some limit after KILL.
+// terminate sends TERM, and KILL after grace, or as soon as hurry is closed, to
+// all processes that are left. terminate returns when no process is left, or
+// some limit after KILL.
 func terminate(grace time.Duration, hurry <-chan struct{}, limit time.Duration, left func() bool, send func(syscall.Signal)) (gone bool) {
 	const step = 5 * time.Millisecond
 	tick := time.NewTicker(step)
@@ -98,7 +99,7 @@ func terminate(grace time.Duration, hurry <-chan struct{}, limit time.Duration, 
 	defer stopTerm()
 	if grace > 0 {
 		send(syscall.SIGTERM)
-		send(signals.Cont) // who is stopped does not see TERM
+		send(signals.Cont) // a stopped process does not see TERM
 	}
 	for killing := false; !killing && left(); {
 		select {

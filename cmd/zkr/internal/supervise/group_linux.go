@@ -9,14 +9,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// adopts says that orphaned descendants become zkr's children.
+// adopts: orphaned descendants become zkr's children.
 const adopts = true
 
 // DieWithParent makes the kernel kill the command when zkr dies.
 func DieWithParent(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGKILL }
 
-// ownFile is the program that this process runs: that one, also when an upgrade has
-// put another in its place.
+// ownFile is the program of this process, even after an upgrade has replaced
+// the file.
 func ownFile() (string, error) {
 	const self = "/proc/self/exe"
 	if _, err := os.Stat(self); err == nil {
@@ -25,20 +25,22 @@ func ownFile() (string, error) {
 	return os.Executable()
 }
 
-// AdoptOrphans makes zkr the parent of its orphaned descendants, so that they
-// can be found and waited for, whatever group or session they moved to.
+// AdoptOrphans makes zkr the parent of its orphaned descendants, so that zkr
+// can find and wait for descendants in every group or session.
 func AdoptOrphans() {
-	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) // kernels since 3.4 know it
+	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) // supported by kernels since 3.4
 }
 
-// foregroundGroup returns the process group that has the terminal at fd.
+// foregroundGroup returns the process group in the foreground of the terminal
+// at fd.
 func foregroundGroup(fd int) (int, error) {
 	group, err := unix.IoctlGetUint32(fd, unix.TIOCGPGRP) // a pid_t: an int would be wrong on big-endian processors
 	return int(group), err
 }
 
-// signalDescendants sends sig to all descendants of this process but those in
-// group, who have got it already: to many programs a second TERM means to hurry.
+// signalDescendants sends sig to all descendants of this process except group,
+// which has got the signal already: to many programs a second TERM means to
+// hurry.
 func signalDescendants(sig syscall.Signal, group int) {
 	for _, pid := range descendants(func(int) bool { return true }) {
 		if own, err := syscall.Getpgid(pid); err == nil && own != group {
@@ -47,7 +49,8 @@ func signalDescendants(sig syscall.Signal, group int) {
 	}
 }
 
-// descendants are those of this process's children that count, and all theirs.
+// descendants are the selected children of this process, and all their
+// descendants.
 func descendants(counts func(child int) bool) (out []int) {
 	children := map[int][]int{}
 	entries, err := os.ReadDir("/proc")

@@ -9,19 +9,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// adopts says that orphaned descendants become init's children, not zkr's.
+// adopts: orphaned descendants become init's children, not zkr's.
 const adopts = false
 
 // DieWithParent has no means here.
 func DieWithParent(*syscall.SysProcAttr) {}
 
-// ownFile is the program that this process runs, as long as it is where it was.
+// ownFile is the program of this process, as long as the file is in its place.
 func ownFile() (string, error) { return os.Executable() }
 
 // AdoptOrphans has no means here.
 func AdoptOrphans() {}
 
-// foregroundGroup returns the process group that has the terminal at fd.
+// foregroundGroup returns the process group in the foreground of the terminal
+// at fd.
 func foregroundGroup(fd int) (int, error) { return unix.IoctlGetInt(fd, unix.TIOCGPGRP) }
 
 // signalDescendants finds none: the process group is all there is.

@@ -11,7 +11,7 @@ import (
 
 // startGroup starts argv in a process group of its own. The calling goroutine
 // must be locked to its thread until the command has ended: Linux kills the
-// command with the thread that started it.
+// command with the thread that started the command.
 func startGroup(argv, env []string, in, out, errs *os.File) (*group, error) {
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = env, in, out, errs
@@ -27,8 +27,8 @@ func startGroup(argv, env []string, in, out, errs *os.File) (*group, error) {
 	}
 	// The reaper waits for the command, and for orphans, by process id.
 	_ = cmd.Process.Release()
-	// Nobody waits for it but those who wait for reaped; it ends when this process
-	// has no child left, at the latest with the process.
+	// Waited for through reaped; ends when this process has no child left, at
+	// the latest with the process.
 	g.reaper.Go(g.reap)
 	return g, nil
 }
@@ -55,13 +55,13 @@ func (g *group) reap() {
 	}
 }
 
-// signal sends sig to the whole group. An error means that nobody is left.
+// signal sends sig to the whole group. An error means that no process is left.
 func (g processGroup) signal(sig syscall.Signal) error { return syscall.Kill(-g.id, sig) }
 
 // alive reports whether anybody of the group is left.
 func (g processGroup) alive() bool { return !errors.Is(g.signal(0), syscall.ESRCH) }
 
-// survive says why processes are left that were killed.
+// survive says why killed processes are left.
 func (g processGroup) survive() string {
 	if errors.Is(g.signal(0), syscall.EPERM) {
 		return "are another user's, and cannot be killed by this one"
@@ -69,7 +69,7 @@ func (g processGroup) survive() string {
 	return "hang in the kernel, and die when they come out of there"
 }
 
-// killOrphan kills a child of zkr, and reports whether it is gone.
+// killOrphan kills a child of zkr, and reports whether the child is gone.
 func killOrphan(pid int) (gone bool) {
 	_ = syscall.Kill(pid, syscall.SIGKILL)
 	reaped, err := syscall.Wait4(pid, nil, syscall.WNOHANG, nil)

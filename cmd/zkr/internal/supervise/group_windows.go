@@ -7,7 +7,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 )
 
-// adopts says that orphaned descendants do not become zkr's children.
+// adopts: orphaned descendants do not become zkr's children.
 const adopts = false
 
 // startGroup refuses: CheckCommand has refused before.
@@ -18,10 +18,10 @@ func startGroup([]string, []string, *os.File, *os.File, *os.File) (*group, error
 // signal reaches nobody.
 func (g processGroup) signal(syscall.Signal) error { return errNeedsUnix }
 
-// alive reports that nobody is left.
+// alive reports that no process is left.
 func (g processGroup) alive() bool { return false }
 
-// survive says why processes are left that were killed.
+// survive says why killed processes are left.
 func (g processGroup) survive() string { return "are not known on this system" }
 
 // killOrphan finds no orphans here.
@@ -30,7 +30,7 @@ func killOrphan(int) (gone bool) { return true }
 // DieWithParent has no means here.
 func DieWithParent(*syscall.SysProcAttr) {}
 
-// ownFile is the program that this process runs, as long as it is where it was.
+// ownFile is the program of this process, as long as the file is in its place.
 func ownFile() (string, error) { return os.Executable() }
 
 // AdoptOrphans has no means here.

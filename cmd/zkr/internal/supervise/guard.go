@@ -18,9 +18,9 @@ const (
 	reportsFD = 4
 )
 
-// The reports of a supervisor with --guard, one per line: the process id of the command
-// that it has started, or the exit code and the text of why it could not; a stop of the
-// command, as a signal; its end, as a wait status.
+// The reports of a supervisor with --guard, one per line: the process id of the
+// started command, or the exit code and the text of the failure to start; a
+// stop of the command, as a signal; its end, as a wait status.
 const (
 	reportStarted = "started"
 	reportFailed  = "failed"
@@ -28,13 +28,13 @@ const (
 	reportExited  = "exited"
 )
 
-// orderLeave ends a supervisor with --guard, and leaves alone what the command has left
-// running.
+// orderLeave ends a supervisor with --guard, without the processes that the
+// command has left running.
 const orderLeave = "leave"
 
-// guardedCommand is a command that runs while something is held. A supervisor stands between zkr
-// and the command: if zkr is killed with KILL, the supervisor ends the command and all its
-// descendants before the session of zkr can expire.
+// guardedCommand is a command under a hold. A supervisor stands between zkr and
+// the command: if zkr is killed with KILL, the supervisor ends the command and
+// all its descendants before the session of zkr can expire.
 type guardedCommand struct {
 	processGroup
 	supervisor *Supervised
@@ -60,7 +60,7 @@ func (r *runner) startGuarded(env []string) (*guardedCommand, error) {
 		return nil, errors.Join(fmt.Errorf("start a supervisor: %w", err), theirs.Close(), orders.Close())
 	}
 	cmd.ExtraFiles = []*os.File{theirs, ours} // ordersFD and reportsFD
-	AdoptOrphans()                            // those of a supervisor that is killed
+	AdoptOrphans()                            // the descendants of a killed supervisor
 	k := &Supervised{cmd: cmd, orders: orders, Done: make(chan struct{})}
 	err = (&Supervisors{All: map[int]*Supervised{}}).launch(k, nil)
 	_, _ = theirs.Close(), ours.Close() // the supervisor has its own
@@ -73,7 +73,7 @@ func (r *runner) startGuarded(env []string) (*guardedCommand, error) {
 		_, _ = orders.Close(), reports.Close()
 		return nil, err
 	}
-	// Nobody waits for it but those who wait for the command; it ends with the supervisor.
+	// Waited for by the waits for the command; ends with the supervisor.
 	go g.watch(reports, lines)
 	return g, nil
 }
@@ -94,7 +94,7 @@ func (g *guardedCommand) awaitStart(lines *bufio.Scanner) error {
 	return fmt.Errorf("start a supervisor: it has ended: %s", DescribeEnd(g.supervisor.Status))
 }
 
-// watch passes on what the supervisor reports, until the supervisor is gone.
+// watch passes on the reports of the supervisor, until the supervisor is gone.
 func (g *guardedCommand) watch(reports *os.File, lines *bufio.Scanner) {
 	defer func() { _ = reports.Close() }()
 	ended := false
@@ -121,8 +121,8 @@ func (g *guardedCommand) watch(reports *os.File, lines *bufio.Scanner) {
 	}
 }
 
-// over reports whether the supervisor, and all that it kept, is gone, so that another
-// command can be started. It waits for that up to limit.
+// over reports whether the supervisor, and all its processes, are gone, so that
+// another command can be started. over waits up to limit.
 func (g *guardedCommand) over(limit time.Duration) bool {
 	late, stop := cli.NewTimer(limit)
 	defer stop()
@@ -134,9 +134,9 @@ func (g *guardedCommand) over(limit time.Duration) bool {
 	}
 }
 
-// stop ends the command and all its descendants, where the system can find them: TERM,
-// and KILL after grace, or as soon as hurry is closed. It returns when nobody is left,
-// or some limit after KILL.
+// stop ends the command and all its descendants, where the system can find
+// them: TERM, and KILL after grace, or as soon as hurry is closed. stop returns
+// when no process is left, or some limit after KILL.
 func (g *guardedCommand) stop(grace time.Duration, hurry <-chan struct{}, limit time.Duration) (gone bool) {
 	g.supervisor.Stop(grace, true)
 	term, stopTerm := cli.NewTimer(grace)
@@ -153,7 +153,7 @@ func (g *guardedCommand) stop(grace time.Duration, hurry <-chan struct{}, limit 
 
 // leave ends the supervisor of a command that has ended by itself.
 func (g *guardedCommand) leave() {
-	_, _ = fmt.Fprintln(g.supervisor.orders, orderLeave, 0) // an error means that it is over
+	_, _ = fmt.Fprintln(g.supervisor.orders, orderLeave, 0) // an error means that the supervisor is over
 	g.over(killLimit)
 	_ = g.supervisor.orders.Close()
 }

@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// Pipes are what a command reads and writes.
+// Pipes are the stdin and stdout of a command.
 type Pipes struct {
 	in        []byte
 	out, errs io.Writer
-	ours      [3]*os.File // what we write, and read
-	theirs    [3]*os.File // what the command reads, and writes
+	ours      [3]*os.File // zkr's ends
+	theirs    [3]*os.File // the command's ends
 	movers    sync.WaitGroup
 }
 
@@ -35,7 +35,7 @@ func NewPipes(in []byte, out, errs io.Writer) (*Pipes, error) {
 	return p, nil
 }
 
-// begin begins to move what is read and written, when the command has its ends.
+// begin begins to copy, after the command has got its ends.
 func (p *Pipes) begin() {
 	for _, f := range p.theirs {
 		_ = f.Close()
@@ -51,8 +51,9 @@ func (p *Pipes) begin() {
 	p.movers.Go(func() { _, _ = io.Copy(p.errs, p.ours[2]) })
 }
 
-// end waits until all is moved, for at most limit if that is positive: a process that
-// was killed but hangs in the kernel may still have the other ends open.
+// end waits until everything is copied, for at most limit if limit is positive:
+// a process that was killed but hangs in the kernel may still have the other
+// ends open.
 func (p *Pipes) end(limit time.Duration) {
 	if limit > 0 {
 		late := time.AfterFunc(limit, func() {
@@ -64,6 +65,6 @@ func (p *Pipes) end(limit time.Duration) {
 	}
 	p.movers.Wait()
 	for _, f := range p.ours {
-		_ = f.Close() // the first one is closed already
+		_ = f.Close() // the first end is closed already
 	}
 }

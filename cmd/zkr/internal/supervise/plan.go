@@ -25,7 +25,7 @@ type Plan struct {
 // reserve is how long before the end of trust the stopping begins.
 func (p Plan) reserve() time.Duration { return p.Grace + p.Last }
 
-// graceShare is the part of the session timeout that the reserve may take.
+// graceShare is the part of the session timeout that the stop margin may take.
 const graceShare = 4
 
 // minKillTime and maxKillTime bound the time from KILL until all must be gone. To kill takes
@@ -33,10 +33,11 @@ const graceShare = 4
 // more than the least.
 const minKillTime, maxKillTime = 500 * time.Millisecond, 2 * time.Second
 
-// fitGrace plans a grace under a session timeout, and a tenth of the timeout for the end;
-// ok is false if the grace had to be shortened to what fits. The end takes no more than
-// that, even if the grace leaves more of the share: the reserve is taken from the time
-// that a server, or a busy machine, may be silent before the command is stopped.
+// fitGrace plans a grace under a session timeout, and a tenth of the timeout
+// for the end; ok is false if the grace was shortened. The end takes no more
+// than the tenth, even if the grace leaves more of the share: the stop margin
+// is taken from the time that a server, or a busy machine, may be silent before
+// the command is stopped.
 func fitGrace(timeout, grace time.Duration) (p Plan, ok bool) {
 	least := min(minKillTime, timeout/16)
 	if most := timeout/graceShare - least; grace > most {
@@ -45,20 +46,20 @@ func fitGrace(timeout, grace time.Duration) (p Plan, ok bool) {
 	return Plan{timeout: timeout, Grace: grace, Last: min(maxKillTime, timeout/10, timeout/graceShare-grace)}, true
 }
 
-// usualMaxTimeout is the longest session timeout that servers grant by default: 20 ticks of
-// 2 s.
+// usualMaxTimeout is the longest session timeout that servers grant by default:
+// 20 ticks of 2 s.
 const usualMaxTimeout = 40 * time.Second
 
-// preferredTimeout is the session timeout to ask for when nobody says which: long enough
-// that the reserve leaves time to get over a lost server, and within what
-// servers grant by default.
+// preferredTimeout is the default session timeout to ask for: long enough that
+// the stop margin leaves time to survive a lost server, and within the servers'
+// default limits.
 func preferredTimeout(grace time.Duration) time.Duration {
 	whole := (6*grace + time.Second - 1).Truncate(time.Second)
 	return min(max(whole, session.DefaultTimeout), usualMaxTimeout)
 }
 
-// ConnectFor connects with a session in which the grace fits, or says by how
-// much it had to be shortened.
+// ConnectFor connects with a session in which the grace fits, or notes by how
+// much the grace was shortened.
 func ConnectFor(ctx context.Context, a *cli.App, e *RunSpec) (*session.Client, Plan, error) {
 	o, err := a.Options()
 	if err != nil {
@@ -80,7 +81,7 @@ func ConnectFor(ctx context.Context, a *cli.App, e *RunSpec) (*session.Client, P
 		if err == nil || chosen != 0 || !errors.Is(err, session.ErrTimeoutRefused) {
 			return client, p, err
 		}
-		// The servers' limits are not the usual ones: take what they grant.
+		// The servers' limits are not the usual ones: take the servers' timeout.
 		o.Timeout, o.StopMargin = 0, 0
 		if o.Timeout, err = granted(ctx, a, o); err != nil {
 			return nil, p, err

@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestGraceFitsIntoTheSession: whatever is asked for, the plan is one that
-// sessions accept, and shortens nothing that fits.
+// TestGraceFitsIntoTheSession: for every grace, sessions accept the plan, and
+// the plan shortens no grace that fits.
 func TestGraceFitsIntoTheSession(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		timeout := time.Duration(rapid.IntRange(100, 120_000).Draw(t, "timeout")) * time.Millisecond
@@ -34,8 +34,8 @@ func TestGraceFitsIntoTheSession(t *testing.T) {
 	})
 }
 
-// TestWishedTimeoutFitsTheGrace: up to what servers grant, the session timeout
-// that zkr asks for by itself leaves the grace as it is.
+// TestWishedTimeoutFitsTheGrace: within the servers' limits, the default
+// session timeout of zkr leaves the grace unchanged.
 func TestWishedTimeoutFitsTheGrace(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		grace := time.Duration(rapid.IntRange(0, 9_500).Draw(t, "grace")) * time.Millisecond

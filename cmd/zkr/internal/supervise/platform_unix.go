@@ -7,14 +7,15 @@ import (
 	"syscall"
 )
 
-// RunsCommands reports that this system has the process groups and signals with which
-// a command is stopped before the hold is lost.
+// RunsCommands reports that this system has the process groups and signals for
+// stopping a command before the hold is lost.
 const RunsCommands = true
 
 // OwnGroup starts cmd in a process group of its own.
 func OwnGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
-// statusNumber is how a process has ended as a number, and statusFrom turns it back.
+// statusNumber turns the end of a process into a number, and statusFrom turns
+// the number back.
 func statusNumber(status syscall.WaitStatus) uint32 { return uint32(status) }
 
 func statusFrom(number uint32) syscall.WaitStatus { return syscall.WaitStatus(number) }

@@ -14,12 +14,11 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// killLimit is how long zkr waits for processes that it has killed. They may
-// hang in the kernel, where a signal does not reach them.
+// killLimit is how long zkr waits for killed processes. They may hang in the
+// kernel, out of reach of signals.
 const killLimit = 5 * time.Second
 
-// command runs the command while it is held what the run needs, and gives
-// that back.
+// command runs the command while zkr has the hold, and gives the hold back.
 func (r *runner) command(ctx context.Context) error {
 	a, g := r.app, r.hold
 	r.tty, r.ownStop = terminalOf(a.Stdin), false
@@ -29,13 +28,13 @@ func (r *runner) command(ctx context.Context) error {
 		}
 	}
 	if r.group != nil {
-		r.tty.heedStops() // which zkr ignores since the last command was started
+		r.tty.heedStops() // which zkr ignores since the start of the last command
 	}
 	foreground := r.tty.on && r.tty.ours()
 	var err error
 	if r.group, err = r.startGuarded(g.environment(r.spec.EnvPrefix)); err != nil {
 		if g.Patient {
-			return err // others are not waited for; closing the session gives it back
+			return err // zkr does not wait for other clients; closing the session gives the hold back
 		}
 		return errors.Join(err, r.release(ctx))
 	}
@@ -57,9 +56,9 @@ func (r *runner) command(ctx context.Context) error {
 	}
 }
 
-// lost ends a command that must not go on. When trust ran out, the session lives
-// on for the reserve, and what is held with it; otherwise somebody else may have
-// that already, and every moment counts.
+// lost ends a command that must not go on. When trust ran out, the session, and
+// with it the hold, lives on for the stop margin; otherwise another client may
+// have the hold already, and every moment counts.
 func (r *runner) lost() error {
 	cause := context.Cause(r.hold.Context())
 	var grace time.Duration
@@ -80,7 +79,7 @@ func (r *runner) lost() error {
 	return &exit.Failure{Code: exit.CodeLost, Err: fmt.Errorf("lost %s, and stopped the command: %w", r.spec.Name, cause)}
 }
 
-// ended is what follows when the command has ended by itself.
+// ended gives the hold back when the command has ended by itself.
 func (r *runner) ended(ctx context.Context, status syscall.WaitStatus) error {
 	r.takeTerminal()
 	group := r.group.processGroup
@@ -106,15 +105,15 @@ func (r *runner) ended(ctx context.Context, status syscall.WaitStatus) error {
 	case lost && r.hold.Patient:
 		return &exit.Failure{Code: exit.CodeLost, Err: fmt.Errorf("the command has ended, but %s was lost before zkr had given it back: %w", r.spec.Name, err)}
 	case lost && !r.spec.Renewed && !errors.Is(err, session.ErrTrustRanOut):
-		// It may have been taken away while the command ran. Trust, which was there
-		// when the command had ended, proves that it was held until then.
+		// The hold may have been taken away while the command ran. Trust, which
+		// existed when the command had ended, proves the hold until then.
 		return &exit.Failure{Code: exit.CodeLost, Err: fmt.Errorf("lost %s, perhaps before the command had ended: %w", r.spec.Name, err)}
 	}
 	r.noteUnreleased(err)
 	return ExitOf(status)
 }
 
-// noteUnreleased says that no server has confirmed that the hold was given back.
+// noteUnreleased notes that no server has confirmed the release.
 func (r *runner) noteUnreleased(err error) {
 	until := fmt.Sprintf("for up to %v", r.plan.timeout)
 	if r.spec.Outlasts {
@@ -123,8 +122,8 @@ func (r *runner) noteUnreleased(err error) {
 	r.app.Note("no server has confirmed that %s was given back; it may stay taken %s: %v", r.spec.Name, until, err)
 }
 
-// release gives back what is held. A release that waits for other clients waits until
-// a signal comes.
+// release gives back the hold. A release that waits for other clients waits
+// until a signal comes.
 func (r *runner) release(ctx context.Context) error {
 	if !r.hold.Patient {
 		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), cli.CloseLimit)
@@ -154,7 +153,7 @@ func ExitOf(status syscall.WaitStatus) error {
 	return nil
 }
 
-// signal is a signal that zkr got while the command runs.
+// signal handles a signal that comes while the command runs.
 func (r *runner) signal(sig syscall.Signal) {
 	switch sig {
 	case signals.TerminalStop:
@@ -170,8 +169,8 @@ func (r *runner) signal(sig syscall.Signal) {
 	}
 }
 
-// stopCommand stops the command, and sees it stopped: a zkr that is stopped
-// itself looks after nothing.
+// stopCommand stops the command, and waits until the command is stopped: a
+// stopped zkr looks after nothing.
 func (r *runner) stopCommand() {
 	_ = r.group.signal(signals.Stop)
 	late, stopTimer := cli.NewTimer(200 * time.Millisecond)
@@ -181,14 +180,14 @@ func (r *runner) stopCommand() {
 	case status := <-r.group.exited:
 		r.group.exited <- status // for the loop
 	case <-late:
-		r.ownStop = true // it hangs in the kernel, and stops when it comes out of there
+		r.ownStop = true // the command hangs in the kernel, and stops when it comes out of there
 	}
 }
 
-// commandStopped decides what a stop of the command means. On the terminal it
-// is the whole job's: the shell sees zkr, and waits for that. A zkr that is
-// stopped holds nothing for long, but a command that is stopped does no harm, and
-// zkr looks whether it is still held before it lets the command go on.
+// commandStopped decides the meaning of a stopped command. On the terminal, the
+// whole job stops: the shell sees zkr, and waits for zkr. A stopped zkr holds
+// nothing for long, but a stopped command does no harm, and zkr verifies the
+// hold before the command goes on.
 func (r *runner) commandStopped(sig syscall.Signal) {
 	if r.ownStop && sig == signals.Stop {
 		r.ownStop = false
@@ -199,22 +198,22 @@ func (r *runner) commandStopped(sig syscall.Signal) {
 	switch {
 	case !r.tty.on:
 	case (sig == signals.TerminalInput || sig == signals.TerminalOutput) && ahead:
-		// It looked at the terminal before that was handed over.
+		// The command used the terminal before zkr handed the terminal over.
 		_ = r.group.signal(signals.Cont)
 	case ahead || sig == signals.TerminalInput || sig == signals.TerminalOutput:
 		r.suspend(true)
 	}
 }
 
-// suspend stops zkr, and with job its whole process group, as the terminal
-// would, and goes on when somebody continues it. Where nobody could, in a group
-// that no shell controls, it goes on at once.
+// suspend stops zkr, and with job its whole process group, like the terminal
+// would, until another process continues zkr. In a group without a shell, where
+// nobody could, suspend returns at once.
 func (r *runner) suspend(job bool) {
 	r.takeTerminal()
 	signals.StopSelf(func() {
 		if job {
-			// Zkr is the one that it must not reach: a runtime that has
-			// once caught it does not stop by it any more.
+			// The signal must not reach zkr itself: a runtime that has once caught
+			// the signal does not stop by it any more.
 			signal.Ignore(signals.TerminalStop)
 			stopJob()
 			signal.Notify(r.signals, signals.TerminalStop)
@@ -226,7 +225,7 @@ func (r *runner) suspend(job bool) {
 // resume continues the command, unless all was lost while zkr did not run.
 func (r *runner) resume() {
 	if r.hold.Context().Err() != nil {
-		return // the loop hears of it next
+		return // the loop receives the signal next
 	}
 	if r.tty.on && r.tty.ours() {
 		r.tty.give(r.group.id)

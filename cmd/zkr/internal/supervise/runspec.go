@@ -9,45 +9,45 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// RunSpec is a command that is to run while something is held.
+// RunSpec is a command to run under a hold.
 type RunSpec struct {
 	Target
 	Argv    []string
 	timeout time.Duration // of the wait, from zkr's start; 0: none
 	Try     bool          // do not wait for others
 	Grace   time.Duration
-	graceIs bool // it was asked for, and is not the default
-	Again   bool // after a loss: wait for it again, and run the command again
+	graceIs bool // given by the user, not the default
+	Again   bool // after a loss: wait for the hold again, and run the command again
 }
 
-// Target is what is held while a command runs.
+// Target is the hold of a command.
 type Target struct {
 	Name        string        // for people: "the lock /locks/a"
-	ListCommand string        // the command that shows who has it
-	EnvPrefix   string        // what the command's variables begin with: "ZKR_LOCK"
-	Delay       time.Duration // how long others wait before they follow one that was lost
-	Renewed     bool          // it is never lost while the command runs
-	Outlasts    bool          // it does not end with the session
+	ListCommand string        // the command that shows the holder
+	EnvPrefix   string        // prefix of the command's variables: "ZKR_LOCK"
+	Delay       time.Duration // how long others wait before they follow a lost holder
+	Renewed     bool          // the hold is never lost while the command runs
+	Outlasts    bool          // the hold does not end with the session
 	Acquire     func(context.Context, *session.Client) (*Hold, error)
 }
 
-// Holdable is what everything has that the library lets somebody hold.
+// Holdable is the common part of the library's holds.
 type Holdable interface {
 	Context() context.Context  // ends with the hold
-	Path() string              // of the znode that stands for it
-	Session() *session.Session // nil: it changes
+	Path() string              // of the hold's znode
+	Session() *session.Session // nil: the session changes
 }
 
-// Hold is something that is held.
+// Hold is a hold with its release.
 type Hold struct {
 	Holdable
-	Token   int64    // 0: it has none
+	Token   int64    // 0: no token
 	Vars    []string // NAME=value, for the command's environment
 	Release func(context.Context) error
 	// Patient: the release waits for others, until a signal.
 	Patient bool
-	// Finishes: to release it says that the command has done its part. Otherwise
-	// the session's end takes it away.
+	// Finishes: the release records that the command has done its part.
+	// Otherwise the session's end takes the hold away.
 	Finishes bool
 }
 
@@ -66,7 +66,7 @@ answers, a note on stderr says how long the hold may stay taken, and zkr exits a
 did.
 `
 
-// RunFlags are the flags of all that run a command.
+// RunFlags are the flags of all commands that run a command.
 func (e *RunSpec) RunFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.DurationVar(&e.timeout, "timeout", 0, "how long to wait, connecting included; 0: no limit")

@@ -18,25 +18,27 @@ import (
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/signals"
 )
 
-// SupervisorName is the command that stands between zkr and each command that it runs.
+// SupervisorName is the command that stands between zkr and each command.
 const SupervisorName = "run-supervisor"
 
-// inputFD is the file descriptor of what the command reads from stdin, with --input:
-// the supervisor's own stdin has its orders.
+// inputFD is the file descriptor of the command's stdin, with --input: the
+// supervisor's own stdin has its orders.
 const inputFD = 3
 
-// The orders for a supervisor, one per line: "stop D" ends the command, and kills it
-// after D, unless that is negative; "signal N" passes a signal on.
+// The orders for a supervisor, one per line: "stop D" ends the command, and
+// kills the command after D, unless D is negative; "signal N" passes a signal
+// on.
 const (
 	orderStop   = "stop"
 	orderSignal = "signal"
 )
 
-// supervisor keeps a command: it ends when that and all its descendants are gone.
+// supervisor runs a command, and ends when the command and all its descendants
+// are gone.
 type supervisor struct {
 	app   *cli.App
 	argv  []string
-	grace time.Duration // for what the command leaves running
+	grace time.Duration // for processes that the command leaves running
 	input bool          // the command has something to read
 	guard bool          // see guardedCommand
 	group *group
@@ -44,7 +46,7 @@ type supervisor struct {
 	orders  io.Reader
 	reports io.Writer // with guard
 
-	asked, hurry, left chan struct{} // closed when the command is to end, when nobody waits any more, and when it is left alone
+	asked, hurry, left chan struct{} // closed when the command is to end, when nobody waits any more, and when the command is left alone
 	ask, kill, leave   func()        // close them, once
 }
 
@@ -66,10 +68,10 @@ func SupervisorCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// run runs the command until it has ended, or is to end.
+// run runs the command until the command has ended, or is to end.
 func (k *supervisor) run() error {
-	// The command dies with the thread that starts it; this one stays until the
-	// supervisor ends.
+	// The command dies with the thread that starts it; this thread stays until
+	// the supervisor ends.
 	runtime.LockOSThread()
 	// A service manager that signals all processes of a service means the
 	// command, which gets the signal as well; zkr decides about the rest.
@@ -83,11 +85,11 @@ func (k *supervisor) run() error {
 		return err
 	}
 	k.group, err = startGroup(k.argv, os.Environ(), in, k.app.Stdout, k.app.Stderr)
-	_ = in.Close() // the command has its own; who writes sees when nobody reads any more
+	_ = in.Close() // the command has its own copy; a writer notices when the last reader goes
 	if err != nil {
 		return err
 	}
-	// Nobody waits for it; it ends with the supervisor.
+	// Nobody waits for this goroutine; ends with the supervisor.
 	go k.obey()
 	grace := k.grace
 	select {
@@ -95,7 +97,7 @@ func (k *supervisor) run() error {
 	case <-k.asked:
 		grace = math.MaxInt64
 	case status := <-k.group.exited:
-		k.group.exited <- status // it has room for one
+		k.group.exited <- status // the channel has room for one
 	}
 	k.end(grace)
 	select {
@@ -106,8 +108,8 @@ func (k *supervisor) run() error {
 	}
 }
 
-// end ends the command and all its descendants. A process that is another user's, or
-// hangs in the kernel, is waited for as long as it takes.
+// end ends the command and all its descendants. A process of another user, or a
+// process that hangs in the kernel, is waited for as long as necessary.
 func (k *supervisor) end(grace time.Duration) {
 	limit := killLimit
 	for !k.group.stop(grace, k.hurry, limit) {
@@ -119,21 +121,21 @@ func (k *supervisor) end(grace time.Duration) {
 	}
 }
 
-// runGuarded runs a command that zkr runs while something is held, and reports what
-// becomes of it. zkr itself ends the processes that the command leaves running.
+// runGuarded runs a command under a hold, and reports the command's events. zkr
+// itself ends the processes that the command leaves running.
 func (k *supervisor) runGuarded() error {
-	syscall.CloseOnExec(ordersFD) // a command that has it as well would be its end
+	syscall.CloseOnExec(ordersFD) // a command with this descriptor would be its end
 	syscall.CloseOnExec(reportsFD)
 	k.orders, k.reports = os.NewFile(ordersFD, "orders"), os.NewFile(reportsFD, "reports")
 	var err error
 	if k.group, err = startGroup(k.argv, os.Environ(), k.app.Stdin, k.app.Stdout, k.app.Stderr); err != nil {
 		f := exit.Classify(err)
 		k.report("%s %d %q", reportFailed, f.Code, err.Error())
-		return exit.Silent(f.Code) // zkr says it
+		return exit.Silent(f.Code) // zkr prints the error
 	}
-	signal.Ignore(signals.TerminalOutput) // a supervisor that is stopped cannot end anything
+	signal.Ignore(signals.TerminalOutput) // a stopped supervisor cannot end anything
 	k.report("%s %d", reportStarted, k.group.id)
-	// Nobody waits for it; it ends with the supervisor.
+	// Nobody waits for this goroutine; ends with the supervisor.
 	go k.obey()
 	for {
 		select {
@@ -161,22 +163,22 @@ func (k *supervisor) runGuarded() error {
 	}
 }
 
-// report tells zkr something; if that is gone, the orders have ended as well.
+// report writes a line for zkr; if zkr is gone, the orders have ended as well.
 func (k *supervisor) report(format string, args ...any) {
 	_, _ = fmt.Fprintf(k.reports, format+"\n", args...)
 }
 
-// stdin is what the command reads.
+// stdin is the stdin of the command.
 func (k *supervisor) stdin() (*os.File, error) {
 	if !k.input {
 		return os.Open(os.DevNull)
 	}
-	syscall.CloseOnExec(inputFD) // the command has it as its stdin only
+	syscall.CloseOnExec(inputFD) // only the command has this file, as its stdin
 	return os.NewFile(inputFD, "input"), nil
 }
 
-// obey reads orders. Their end means that zkr is gone: nothing stands for what is held
-// any more.
+// obey reads orders. The end of the orders means that zkr is gone: the hold has
+// no owner any more.
 func (k *supervisor) obey() {
 	defer k.ask()
 	defer k.kill() // first: there is no grace

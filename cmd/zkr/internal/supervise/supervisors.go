@@ -32,14 +32,14 @@ func NewSupervisor(grace time.Duration, flags, argv, env []string) (*exec.Cmd, e
 	cmd := exec.Command(self, append(append(args, "--"), argv...)...)
 	cmd.Args[0] = os.Args[0]
 	cmd.Env = append(os.Environ(), env...)
-	// Ctrl-C is for zkr, which then ends the commands in order.
+	// Ctrl-C is for zkr, which then ends the commands gracefully.
 	OwnGroup(cmd)
 	return cmd, nil
 }
 
-// Start starts a supervisor that gets its orders on stdin. With p, which may be nil, its
-// command has something to read, and its output is wanted: all of that has been moved
-// when the supervisor is gone.
+// Start starts a supervisor that gets its orders on stdin. With p, which may be
+// nil, the command has input, and its output is wanted: all bytes have been
+// copied when the supervisor is gone.
 func (ks *Supervisors) Start(cmd *exec.Cmd, p *Pipes) (*Supervised, error) {
 	k := &Supervised{cmd: cmd, Done: make(chan struct{})}
 	if p != nil {
@@ -73,20 +73,20 @@ func (ks *Supervisors) launch(k *Supervised, p *Pipes) error {
 	if p != nil {
 		p.begin()
 	}
-	// The caller that runs the command waits for over; it ends with the supervisor.
+	// The caller that runs the command waits for over; ends with the supervisor.
 	go ks.attend(k, p)
 	return nil
 }
 
-// attend waits for the end of a supervisor, which outlives all that it keeps, unless
-// somebody kills it.
+// attend waits for the end of a supervisor, which outlives its processes,
+// unless the supervisor is killed.
 func (ks *Supervisors) attend(k *Supervised, p *Pipes) {
 	defer close(k.Done)
-	_ = k.cmd.Wait() // the status says it all
+	_ = k.cmd.Wait() // the status says everything
 	k.Status, _ = k.cmd.ProcessState.Sys().(syscall.WaitStatus)
 	ks.mu.Lock()
 	delete(ks.All, k.cmd.Process.Pid)
-	limit := time.Duration(0) // nobody is left who could write
+	limit := time.Duration(0) // no writer is left
 	if k.Status.Signaled() {
 		ks.endOrphansLocked()
 		limit = killLimit
@@ -97,8 +97,8 @@ func (ks *Supervisors) attend(k *Supervised, p *Pipes) {
 	}
 }
 
-// endOrphansLocked ends what a supervisor that was killed has left behind: zkr has become
-// the parent. All of zkr's other children are supervisors.
+// endOrphansLocked ends the processes that a killed supervisor has left behind:
+// zkr has become the parent. All of zkr's other children are supervisors.
 func (ks *Supervisors) endOrphansLocked() {
 	end, stop := cli.NewTimer(killLimit)
 	defer stop()
@@ -128,28 +128,29 @@ func (ks *Supervisors) Pass(sig syscall.Signal) {
 	ks.mu.Lock()
 	defer ks.mu.Unlock()
 	for _, k := range ks.All {
-		_, _ = fmt.Fprintln(k.orders, orderSignal, int(sig)) // an error means that it is over
+		_, _ = fmt.Fprintln(k.orders, orderSignal, int(sig)) // an error means that the supervisor is over
 	}
 }
 
-// Supervised is a command that runs for a resource. A process of its own, the supervisor,
-// stands between zkr and the command: the system then knows whose each descendant is,
-// also of those that have left the process group, and when zkr dies the supervisor ends
-// all of them.
+// Supervised is a command that runs for a resource. A process of its own, the
+// supervisor, stands between zkr and the command: the system then knows the
+// owner of each descendant, also of descendants that have left the process
+// group, and when zkr dies the supervisor ends all of them.
 type Supervised struct {
 	cmd    *exec.Cmd
 	orders io.WriteCloser
-	Done   chan struct{}      // closed when the supervisor, and all that it kept, is gone
-	Status syscall.WaitStatus // of the command; to be read when it is over
+	Done   chan struct{}      // closed when the supervisor, and all its processes, are gone
+	Status syscall.WaitStatus // of the command; to be read after over
 }
 
-// Stop makes the supervisor ask the command to end and, if it is killed at all, kill it
-// when grace is over. It may be called again to make that shorter.
+// Stop makes the supervisor ask the command to end and, if grace is not
+// negative, kill the command when grace is over. Stop may be called again with
+// a shorter grace.
 func (k *Supervised) Stop(grace time.Duration, kills bool) {
 	if !kills {
 		grace = -1
 	}
-	_, _ = fmt.Fprintln(k.orders, orderStop, grace) // an error means that it is over
+	_, _ = fmt.Fprintln(k.orders, orderStop, grace) // an error means that the supervisor is over
 }
 
 // DescribeEnd is how a command has ended, for people.

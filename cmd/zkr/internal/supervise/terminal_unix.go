@@ -39,14 +39,14 @@ func (t *terminal) give(group int) {
 	_ = unix.IoctlSetPointerInt(t.fd, unix.TIOCSPGRP, group) // the terminal may be gone
 }
 
-// ignoreStops keeps the terminal from stopping zkr when it writes, or takes the
-// terminal back, from the background. To be called after the command has been
-// started, which would inherit it.
+// ignoreStops keeps the terminal from stopping zkr when zkr writes, or takes
+// the terminal back, from the background. To be called after the start of the
+// command, which would inherit the setting.
 func (t *terminal) ignoreStops() { signal.Ignore(unix.SIGTTOU) }
 
-// heedStops takes ignoreStops back before another command is started. Only a
-// handler does that: the runtime never sets a signal that was ignored to its
-// default again, but it does so in the processes that it starts if there is one.
+// heedStops undoes ignoreStops before the next command is started. Only a
+// handler can: the runtime never resets an ignored signal to its default,
+// except in started processes if there is a handler.
 func (t *terminal) heedStops() { signal.Notify(make(chan os.Signal, 1), unix.SIGTTOU) }
 
 // stopJob stops zkr's process group, as the terminal would.
