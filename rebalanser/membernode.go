@@ -42,6 +42,36 @@ func (p *memberNode) readWatched(ctx context.Context, path string) (data []byte,
 	}
 }
 
+// awaitRemoval waits until path may have been removed, or the connection was lost. When ctx
+// ends, the caller deletes path, which frees the watch on the server without a request.
+func (p *memberNode) awaitRemoval(ctx context.Context, path string) error {
+	read := p.s.StartExists(path, true)
+	seen, err := read.Wait(ctx)
+	switch {
+	case err == nil && seen.Exists:
+		select {
+		case <-seen.Watch.Done():
+		case <-ctx.Done():
+			seen.Watch.Abandon()
+		}
+	case err == nil:
+		seen.Watch.Stop()
+	case ctx.Err() != nil:
+		read.Then(func(late session.Seen, err error) {
+			switch {
+			case err == nil && late.Exists:
+				late.Watch.Abandon()
+			case err == nil:
+				late.Watch.Stop()
+			}
+		})
+		return context.Cause(ctx)
+	case !session.IsConnectionLoss(err):
+		return err
+	}
+	return nil
+}
+
 // fresh calls read, which gets all in view that was committed before: also what read
 // says is missing or otherwise than asked for is true then. read may be called again.
 func (p *memberNode) fresh(ctx context.Context, read func() error) error {

@@ -220,17 +220,7 @@ func (m *member) ack(generation int64) {
 				return w.verdict(standing, err)
 			}
 			acked()
-			_, there, watch, err := m.s.ExistsW(standing, path)
-			if err == nil && there {
-				select {
-				case <-watch.Done():
-				case <-standing.Done():
-					watch.Abandon() // the deletion fires it
-				}
-			} else if err == nil {
-				watch.Stop()
-			}
-			if err != nil && !session.IsConnectionLoss(err) {
+			if err := m.awaitRemoval(standing, path); err != nil {
 				return w.verdict(standing, err)
 			}
 		}
