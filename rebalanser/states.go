@@ -63,7 +63,7 @@ func (f *follower) followSession(ctx context.Context) error {
 	}
 	err = f.followUntilOver(ctx, s)
 	if ctx.Err() == nil && s.Err() != nil {
-		return nil // the client has the next session, or says why it has none
+		return nil //nolint:nilerr // the client has the next session, or says why it has none
 	}
 	return err
 }
