@@ -33,8 +33,9 @@ type Conn struct {
 	// queue holds the requests not yet answered, in order; a write at the head
 	// delays all later requests.
 	queue []*op
-	early []func() // requests received before the session was established
-	held  int      // bytes of the requests in queue and early
+	early []func()      // requests received before the session was established
+	held  int           // bytes of the requests in queue and early
+	used  time.Duration // when the client last sent, or was sent, something
 	stats ConnStats
 }
 
@@ -60,7 +61,7 @@ func (n *Node) Accept(sink Sink, ip string) *Conn {
 	}
 	n.w.nextConn++
 	c := &Conn{id: n.w.nextConn, node: n, sink: sink, ids: []proto.ID{{Scheme: "ip", ID: ip}}}
-	c.stats.Established = n.w.clock.Wall()
+	c.stats.Established, c.used = n.w.clock.Wall(), n.w.clock.Now()
 	n.conns[c.id] = c
 	n.startTimer(SessionlessTimeout, func() bool { return c.timeout == 0 && !c.closed }, c.Close)
 	return c
@@ -105,7 +106,7 @@ func (c *Conn) Close() {
 func (c *Conn) sendRecords(records ...[]byte) {
 	if !c.closed && len(records) > 0 {
 		c.stats.Sent += int64(len(records))
-		c.stats.LastResponse = c.node.w.clock.Wall()
+		c.stats.LastResponse, c.used = c.node.w.clock.Wall(), c.node.w.clock.Now()
 		c.sink.Send(records...)
 	}
 }
@@ -121,8 +122,8 @@ func (c *Conn) Connect(q proto.Connect) {
 	lo, hi := n.w.cfg.MinTimeout.Milliseconds(), n.w.cfg.MaxTimeout.Milliseconds()
 	c.old, c.timeout = q.Old, int32(min(max(int64(q.Timeout), lo), hi))
 	c.stats.Received++
-	// Apache's server closes connections idle for this long. A connection with a
-	// session is closed anyway when the session expires.
+	c.noteUse()
+	// Before the session is established nothing is sent, and the limit is exact.
 	n.startTimer(time.Duration(c.timeout)*time.Millisecond, func() bool { return !c.ready && !c.closed }, c.Close)
 	if q.Session == 0 {
 		c.session = n.nextSession
@@ -162,12 +163,29 @@ func (c *Conn) finishHandshake(ok bool) {
 	}
 	c.ready = true
 	c.touchSession()
+	c.closeWhenIdle()
 	c.sendRecords(proto.EncodeConnectReply(c.old, c.timeout, c.session, c.node.passwordOf(c.session)))
 	todo := c.early
 	c.early = nil
 	for _, f := range todo {
 		f()
 	}
+}
+
+func (c *Conn) noteUse() { c.used = c.node.w.clock.Now() }
+
+// closeWhenIdle closes the connection when the client was not heard from, and nothing was
+// sent to it, for the session timeout, at the next multiple of SessionlessTimeout, as
+// Apache's NIOServerCnxnFactory does. This ends the connection that a session has left, at
+// a server that never heard of its end; otherwise the session expires first.
+func (c *Conn) closeWhenIdle() {
+	now := c.node.w.clock.Now()
+	until := (c.used + time.Duration(c.timeout)*time.Millisecond).Truncate(SessionlessTimeout) + SessionlessTimeout
+	if now >= until {
+		c.Close()
+		return
+	}
+	c.node.startTimer(until-now, func() bool { return !c.closed }, c.closeWhenIdle)
 }
 
 // touchSession records a sign of life; false means a session being closed.

@@ -42,6 +42,7 @@ func (c *Conn) Submit(q proto.Request, reply func(record []byte)) {
 	}
 	n := c.node
 	c.stats.Received++
+	c.noteUse()
 	c.stats.LastOp, c.stats.LastXid, c.stats.LastZxid = q.Op, q.Xid, n.tree.LastZxid()
 	switch q.Op {
 	case proto.OpAuth:

@@ -351,3 +351,29 @@ func TestAServerRefusesClientsFromTheFuture(t *testing.T) {
 	p.conn.Connect(proto.Connect{Timeout: 10000, LastZxidSeen: f.Node(1).Tree().LastZxid() + 1})
 	require.False(t, p.open)
 }
+
+// A session goes on at another server, and its first server never hears of the end of
+// the old connection.
+func TestConnectionThatItsSessionHasLeftIsClosedWhenIdle(t *testing.T) {
+	const timeout = 6 * time.Second
+	f := newFixture(3)
+	old := f.connect(1, timeout, nil)
+	old.conn.Submit(proto.Request{Xid: -8, Op: proto.OpSetWatches, Watches: proto.SetWatches{Exist: []string{"/missing"}}}, nil)
+	require.Equal(t, 1, f.Node(1).Watches().Count())
+	p := f.connect(2, timeout, old)
+	ping := func(p *peer, d time.Duration) {
+		for range d / time.Second {
+			p.conn.Submit(proto.Request{Xid: -2, Op: proto.OpPing}, nil)
+			f.clock.advance(time.Second)
+		}
+	}
+	ping(p, timeout-time.Second)
+	require.True(t, old.open)
+	ping(p, SessionlessTimeout+time.Second)
+	require.False(t, old.open)
+	require.Zero(t, f.Node(1).Watches().Count())
+	require.True(t, p.open)
+	ping(p, time.Minute)
+	require.True(t, p.open, "used, and not idle")
+	require.Equal(t, proto.OK, p.call(t, proto.OpCreate, "/a").code)
+}
