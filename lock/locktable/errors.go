@@ -29,5 +29,12 @@ func failure(ctx context.Context, op, path string, err error) error {
 	return holding.Failure(ctx, "locktable", op, path, err)
 }
 
-// errOwnerGone: a transaction has found the owner's znode gone, before its watch told.
-var errOwnerGone = holding.ErrTaken
+// goneError is the error of a transaction that has found the owner's znode gone. Release
+// ends the owner first and then deletes the znode; otherwise it was deleted, and the watch
+// has not told yet.
+func (o *Owner) goneError() error {
+	if o.ctx.Err() != nil {
+		return context.Cause(o.ctx)
+	}
+	return holding.ErrTaken
+}

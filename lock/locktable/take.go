@@ -143,7 +143,7 @@ func (a *attempt) writeLocks(ctx context.Context, free []entry) (again []string,
 				next = append(next, part...)
 			default:
 				if culprit == 0 && errors.Is(e, session.ErrNoNode) {
-					e = errOwnerGone
+					e = a.o.goneError()
 				}
 				// The next try reads the effect, when there is a connection.
 				again, err = append(again, namesOf(part)...), errors.Join(err, e)
