@@ -233,13 +233,11 @@ func (s *Session) awaitConnection(ctx context.Context) error {
 	}
 }
 
-// lossReason is why the session is lost, also in the instant before its
-// context has ended.
+// lossReason is why the session is lost, once its link has ended. It ends the session's
+// context, as the link is about to: whoever gets the reason also finds Err set.
 func (s *Session) lossReason() error {
-	if err := s.Err(); err != nil {
-		return err
-	}
-	return lost(reason(s.link.Ended()))
+	s.cancel(lost(reason(s.link.Ended())))
+	return s.Err()
 }
 
 // end ends the session for cause. With polite the server is told, if there is
