@@ -36,11 +36,11 @@ func (m *core) waiting(ctx context.Context) ([]Party, error) {
 	if err := m.begin(ctx); err != nil {
 		return nil, failure(ctx, op, m.path, err)
 	}
-	s, err := m.client.Session(ctx)
 	var list []Party
-	if err == nil {
+	err := m.client.Retry(ctx, func(s *session.Session) (err error) {
 		list, err = m.listWaiting(ctx, s)
-	}
+		return err
+	})
 	if err != nil {
 		return nil, failure(ctx, op, m.path, err)
 	}

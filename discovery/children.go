@@ -22,11 +22,16 @@ type child struct {
 // listChildren reads the children of dir whose names are wanted (nil: all), in the
 // order in which they were made. One that goes meanwhile is left out, and one that
 // may not be read says so, and comes first.
-func listChildren(ctx context.Context, client *session.Client, dir string, wanted func(name string) bool) ([]child, error) {
-	s, err := client.Session(ctx)
-	if err != nil {
-		return nil, err
-	}
+func listChildren(ctx context.Context, client *session.Client, dir string, wanted func(name string) bool) (out []child, err error) {
+	err = client.Retry(ctx, func(s *session.Session) (err error) {
+		out, err = listChildrenIn(ctx, s, dir, wanted)
+		return err
+	})
+	return out, err
+}
+
+// listChildrenIn is listChildren in one session.
+func listChildrenIn(ctx context.Context, s *session.Session, dir string, wanted func(name string) bool) ([]child, error) {
 	names, _, err := s.Children(ctx, dir)
 	if errors.Is(err, session.ErrNoNode) {
 		return nil, nil

@@ -104,11 +104,11 @@ func (r *Registry) Services(ctx context.Context) ([]string, error) {
 	if err := r.checkCall(ctx); err != nil {
 		return nil, failure(ctx, "services of", r.base, err)
 	}
-	s, err := r.client.Session(ctx)
 	var names []string
-	if err == nil {
+	err := r.client.Retry(ctx, func(s *session.Session) (err error) {
 		names, _, err = s.Children(ctx, r.base)
-	}
+		return err
+	})
 	if err != nil && !errors.Is(err, session.ErrNoNode) {
 		return nil, failure(ctx, "services of", r.base, err)
 	}
@@ -149,13 +149,12 @@ func (r *Registry) Instance(ctx context.Context, service, id string) (Instance, 
 	if err == nil {
 		err = errors.Join(validateName("service", service), validateName("id", id))
 	}
-	var s *session.Session
-	if err == nil {
-		s, err = r.client.Session(ctx)
-	}
 	node := session.Node{Path: path}
 	if err == nil {
-		node.Data, node.Stat, err = s.Get(ctx, path)
+		err = r.client.Retry(ctx, func(s *session.Session) (err error) {
+			node.Data, node.Stat, err = s.Get(ctx, path)
+			return err
+		})
 	}
 	if err != nil {
 		return Instance{}, failure(ctx, "instance", path, err)

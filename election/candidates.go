@@ -6,7 +6,6 @@ import (
 
 	"github.com/zkrecipes/zkrecipes/internal/contender"
 	"github.com/zkrecipes/zkrecipes/internal/format/lockformat"
-	"github.com/zkrecipes/zkrecipes/internal/holding"
 	"github.com/zkrecipes/zkrecipes/internal/znode"
 	"github.com/zkrecipes/zkrecipes/session"
 )
@@ -71,15 +70,7 @@ func (e *Elector) readRetrying(ctx context.Context, read func(s *session.Session
 	if err := e.checkCall(ctx); err != nil {
 		return err
 	}
-	for {
-		s, err := e.client.Session(ctx)
-		if err != nil {
-			return err
-		}
-		if err = read(s); err == nil || ctx.Err() != nil || !holding.IsLoss(err) {
-			return err
-		}
-	}
+	return e.client.Retry(ctx, read)
 }
 
 // listCandidates reads the queue.

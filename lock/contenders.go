@@ -46,11 +46,11 @@ func (m *Mutex) Contenders(ctx context.Context) ([]Contender, error) {
 
 // listContenders lists the contenders below dir.
 func listContenders(ctx context.Context, client *session.Client, dir string, markers []string) ([]Contender, error) {
-	s, err := client.Session(ctx)
-	if err != nil {
-		return nil, err
-	}
-	list, err := contender.List(ctx, s, dir, markers)
+	var list []contender.Listed
+	err := client.Retry(ctx, func(s *session.Session) (err error) {
+		list, err = contender.List(ctx, s, dir, markers)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -199,11 +199,11 @@ func PermitsAt(ctx context.Context, client *session.Client, path string) (int, e
 
 // readPathData reads path's data; none for a missing path.
 func readPathData(ctx context.Context, client *session.Client, path string) ([]byte, error) {
-	sess, err := client.Session(ctx)
-	if err != nil {
-		return nil, err
-	}
-	data, _, err := sess.Get(ctx, path)
+	var data []byte
+	err := client.Retry(ctx, func(s *session.Session) (err error) {
+		data, _, err = s.Get(ctx, path)
+		return err
+	})
 	if errors.Is(err, session.ErrNoNode) {
 		return nil, nil
 	}

@@ -25,12 +25,23 @@ func (m *Mutex) TryLock(ctx context.Context) (*Held, error) {
 	}
 	m.taken = true
 	m.mu.Unlock()
-	c, held, err := m.tryOnce(ctx)
-	if err != nil {
-		m.passBaton(baton{contender: c}) // to a goroutine that has come to wait meanwhile
-		return nil, failure(ctx, op, m.path, err)
+	var pace contender.Pace
+	for {
+		pace.Begin()
+		c, held, err := m.tryOnce(ctx)
+		switch {
+		case err == nil:
+			return held, nil
+		case ctx.Err() == nil && c != nil && (session.IsSessionLoss(err) || errors.Is(err, contender.ErrGone)):
+			c.LeaveBehind() // its watches, too
+			pace.Pause(ctx, c.Session())
+		case ctx.Err() == nil && c == nil && session.IsSessionLoss(err):
+			// The session was lost before the contender had entered.
+		default:
+			m.passBaton(baton{contender: c}) // to a goroutine that has come to wait meanwhile
+			return nil, failure(ctx, op, m.path, err)
+		}
 	}
-	return held, nil
 }
 
 // tryOnce contends once. With an error, tryOnce returns the contender, if it entered.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/zkrecipes/zkrecipes/internal/contender"
 	"github.com/zkrecipes/zkrecipes/internal/format/lockformat"
+	"github.com/zkrecipes/zkrecipes/session"
 )
 
 // Contender is a client that holds the lock or waits for it.
@@ -42,11 +43,11 @@ func (m *RWMutex) contenders(ctx context.Context) ([]Contender, error) {
 	if err := m.checkCall(ctx); err != nil {
 		return nil, err
 	}
-	s, err := m.client.Session(ctx)
-	if err != nil {
-		return nil, err
-	}
-	list, err := contender.List(ctx, s, m.path, lockformat.RWMarkers())
+	var list []contender.Listed
+	err := m.client.Retry(ctx, func(s *session.Session) (err error) {
+		list, err = contender.List(ctx, s, m.path, lockformat.RWMarkers())
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}

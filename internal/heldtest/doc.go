@@ -1,3 +1,4 @@
 // Package heldtest tests that everything that can be held behaves as session.Held says,
-// whichever package it is of. It has tests only.
+// whichever package it is of, and that calls begin again when their session is lost. It has
+// tests only.
 package heldtest

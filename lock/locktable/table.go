@@ -55,24 +55,30 @@ func (t *Table) createOptions() *session.CreateOptions {
 
 // Join creates an ephemeral znode for a new owner, and the folders of the table
 // if they are missing. All locks of the owner are lost together, with this
-// znode or with its session. ctx bounds the call; when ctx ends, no owner is
-// left behind.
+// znode or with its session. If the session is lost during the call, Join begins
+// again in the next session. ctx bounds the call; when ctx ends, no owner is left
+// behind.
 func (t *Table) Join(ctx context.Context) (*Owner, error) {
 	const op = "join"
 	if err := t.checkCall(ctx); err != nil {
 		return nil, failure(ctx, op, t.path, err)
 	}
-	s, err := t.client.Session(ctx)
-	if err != nil {
-		return nil, failure(ctx, op, t.path, err)
+	for {
+		s, err := t.client.Session(ctx)
+		if err != nil {
+			return nil, failure(ctx, op, t.path, err)
+		}
+		hold, err := t.createOwner(ctx, s)
+		switch {
+		case err == nil:
+			o := newOwner(t, hold)
+			o.joined = true
+			return o, nil
+		case ctx.Err() != nil || s.Err() == nil:
+			return nil, failure(ctx, op, t.path, err)
+		}
+		// The session was lost on the way, and with it the znode.
 	}
-	hold, err := t.createOwner(ctx, s)
-	if err != nil {
-		return nil, failure(ctx, op, t.path, err)
-	}
-	o := newOwner(t, hold)
-	o.joined = true
-	return o, nil
 }
 
 // createOwner creates an owner's znode.
