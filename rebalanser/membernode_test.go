@@ -43,7 +43,8 @@ func TestAwaitRemovalEndsWithTheZnode(t *testing.T) {
 		require.NoError(w, p.awaitRemoval(w.Ctx, "/ack"), "there is no such znode")
 		w.Settle() // the watch for the creation is removed
 		require.NoError(w, w.Server.Create("/ack", nil))
-		go func() { // ends with the pause
+		// The bubble waits for the goroutine, which ends after the pause.
+		go func() {
 			world.Pause(time.Second)
 			_ = w.Server.DeleteAll("/ack")
 		}()

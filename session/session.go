@@ -234,7 +234,7 @@ func (s *Session) awaitConnection(ctx context.Context) error {
 }
 
 // lossReason is why the session is lost, once its link has ended. It ends the session's
-// context, as the link is about to: whoever gets the reason also finds Err set.
+// context, as the link is about to: a caller that gets the reason also finds Err set.
 func (s *Session) lossReason() error {
 	s.cancel(lost(reason(s.link.Ended())))
 	return s.Err()
