@@ -126,13 +126,12 @@ func (sc *scheduler) planAssignments(now time.Time, max int, out []move, serial 
 			continue
 		}
 		if c.suspect {
-			slot.suspect = true
 			sc.reserved = nil
 		}
 		e := c.ready[0]
 		sc.turn++
 		slot.last = sc.turn
-		slot.load++ // undone when the outcome is known: the task itself counts then
+		slot.count(e.record, 1) // undone when the outcome is known: the task itself counts then
 		out = append(out, sc.seizeFor(e, move{kind: giveTask, next: e.givenTo(slot.id, serial(), now)}))
 	}
 	return out
@@ -169,11 +168,7 @@ func (sc *scheduler) seizeFor(e *entry, m move) move {
 // settleMove tells the scheduler that the outcome of a move is known, and has been put.
 func (sc *scheduler) settleMove(m move) {
 	if slot := sc.workers[m.next.Worker]; m.kind == giveTask && slot != nil {
-		slot.load--
-		slot.suspect = false
-		for _, e := range sc.held[slot.id] {
-			slot.suspect = slot.suspect || e.Deaths >= suspectAfter
-		}
+		slot.count(m.task.record, -1)
 	}
 	sc.releaseTask(m.task.ID)
 }

@@ -91,7 +91,7 @@ func (sc *scheduler) findIdle() *rebalancing {
 		slot := sc.workers[id]
 		x.loads[slot] = slot.load
 		switch {
-		case slot.Draining || slot.suspect || slot == sc.reserved:
+		case slot.Draining || slot.suspects > 0 || slot == sc.reserved:
 		case slot.load < slot.Concurrency:
 			x.takers = append(x.takers, slot)
 		case slot.load > slot.Concurrency:
@@ -109,7 +109,7 @@ func (sc *scheduler) findSpare(x *rebalancing, now time.Time) {
 		list := sc.inOrder(slot.id)
 		for _, e := range list[min(slot.Concurrency, len(list)):] {
 			switch {
-			case e.busy || e.orphan || e.Deaths >= suspectAfter:
+			case e.busy || e.orphan || e.isSuspect():
 			case !e.recalled.IsZero():
 				x.recalled[slot]++
 				if to := x.takerOf(e); to != nil && now.Before(e.recalled.Add(recallWait)) {

@@ -114,8 +114,7 @@ func (sc *scheduler) linkTask(e *entry) {
 	if e.State == assigned {
 		addTo(sc.held, e.Worker, e)
 		if slot := sc.workers[e.Worker]; slot != nil {
-			slot.load++
-			slot.suspect = slot.suspect || e.Deaths >= suspectAfter
+			slot.count(e.record, 1)
 		}
 	}
 	if e.Owner != "" && !e.State.Finished() {
@@ -140,8 +139,7 @@ func (sc *scheduler) unlinkTask(e *entry) {
 	if e.State == assigned {
 		removeFrom(sc.held, e.Worker, e)
 		if slot := sc.workers[e.Worker]; slot != nil {
-			slot.load--
-			slot.suspect = slot.suspect && e.Deaths < suspectAfter
+			slot.count(e.record, -1)
 		}
 	}
 	if e.Owner != "" {

@@ -23,26 +23,31 @@ type twin struct {
 	workers map[string]profile
 	gone    map[string]bool
 	left    map[string]bool
-	planned map[string]int // by worker
+	planned map[string][]seen // by worker
 	last    map[string]int
 	turn    int
+	// reserved is the worker that gets no tasks until it has none left.
+	reserved string
 }
 
 func newTwin() *twin {
 	return &twin{
 		tasks: map[string]seen{}, busy: map[string]bool{}, ready: map[string]bool{}, workers: map[string]profile{},
-		gone: map[string]bool{}, left: map[string]bool{}, planned: map[string]int{}, last: map[string]int{},
+		gone: map[string]bool{}, left: map[string]bool{}, planned: map[string][]seen{}, last: map[string]int{},
 	}
 }
 
-func (w *twin) load(worker string) int {
-	n := w.planned[worker]
+func (w *twin) load(worker string) int { return len(w.has(worker)) }
+
+// has lists the tasks of a worker.
+func (w *twin) has(worker string) []seen {
+	out := slices.Clone(w.planned[worker])
 	for _, t := range w.tasks {
 		if t.State == assigned && t.Worker == worker {
-			n++
+			out = append(out, t)
 		}
 	}
-	return n
+	return out
 }
 
 func (w *twin) sorted(want func(seen) bool) []string {
@@ -81,14 +86,18 @@ func (w *twin) plan(now time.Time) (others []string, gives []string) {
 	for _, id := range w.sorted(func(t seen) bool { return !t.State.Finished() && w.left[t.Owner] }) {
 		do("end", id)
 	}
+	hopeless := map[string]bool{} // sorts of tasks that no worker can take
 	for {
-		id, worker := w.nextPair(now)
+		id, worker := w.nextPair(now, hopeless)
 		if id == "" {
+			if len(w.sorted(func(t seen) bool { return t.isSuspect() && t.State == waiting && !t.NotBefore.After(now) })) == 0 {
+				w.reserved = ""
+			}
 			return others, gives
 		}
 		w.turn++
 		w.last[worker] = w.turn
-		w.planned[worker]++
+		w.planned[worker] = append(w.planned[worker], w.tasks[id])
 		w.busy[id] = true
 		gives = append(gives, id+" to "+worker)
 	}
@@ -96,32 +105,61 @@ func (w *twin) plan(now time.Time) (others []string, gives []string) {
 
 // nextPair is the first task that any worker can take, and the best such
 // worker.
-func (w *twin) nextPair(now time.Time) (id, worker string) {
+func (w *twin) nextPair(now time.Time, hopeless map[string]bool) (id, worker string) {
 	ids := w.sorted(func(t seen) bool { return t.State == waiting && !t.NotBefore.After(now) })
 	slices.SortFunc(ids, func(a, b string) int {
 		x, y := w.tasks[a], w.tasks[b]
 		return cmp.Or(-cmp.Compare(x.Priority, y.Priority), cmp.Compare(x.czxid, y.czxid), cmp.Compare(a, b))
 	})
 	for _, id := range ids {
-		var fit []string
-		for name, p := range w.workers {
-			all := true
-			for _, l := range w.tasks[id].Labels {
-				all = all && slices.Contains(p.Labels, l)
-			}
-			if all && !p.Draining && w.load(name) < p.Concurrency+p.Prefetch {
-				fit = append(fit, name)
-			}
+		task := w.tasks[id]
+		sort := fmt.Sprint(task.isSuspect(), task.Labels)
+		if hopeless[sort] {
+			continue
 		}
-		slices.SortFunc(fit, func(a, b string) int {
-			return cmp.Or(cmp.Compare(float64(w.load(a))/float64(w.workers[a].Concurrency), float64(w.load(b))/float64(w.workers[b].Concurrency)),
-				cmp.Compare(w.last[a], w.last[b]), cmp.Compare(a, b))
+		fit := w.best(func(name string) bool {
+			p := w.workers[name]
+			switch {
+			case !w.takesFrom(name, task) || w.load(name) >= p.Concurrency+p.Prefetch:
+				return false
+			case task.isSuspect():
+				return w.load(name) == 0
+			}
+			return name != w.reserved
 		})
-		if len(fit) > 0 {
-			return id, fit[0]
+		if fit != "" {
+			if task.isSuspect() {
+				w.reserved = ""
+			}
+			return id, fit
+		}
+		hopeless[sort] = true
+		if p, lives := w.workers[w.reserved]; task.isSuspect() && !(lives && !p.Draining && hasAll(p.Labels, task.Labels)) {
+			w.reserved = w.best(func(name string) bool { return w.takesFrom(name, task) })
 		}
 	}
 	return "", ""
+}
+
+// takesFrom reports whether a worker is one for the task, if it has room.
+func (w *twin) takesFrom(name string, task seen) bool {
+	p := w.workers[name]
+	return !p.Draining && hasAll(p.Labels, task.Labels) && !slices.ContainsFunc(w.has(name), func(t seen) bool { return t.isSuspect() })
+}
+
+// best is the worker with the smallest load for each handler among those that fit.
+func (w *twin) best(fits func(name string) bool) string {
+	out := ""
+	for _, a := range slices.Sorted(maps.Keys(w.workers)) {
+		if !fits(a) {
+			continue
+		}
+		x, y := float64(w.load(a))/float64(w.workers[a].Concurrency), float64(w.load(out))/float64(max(1, w.workers[out].Concurrency))
+		if out == "" || cmp.Or(cmp.Compare(x, y), cmp.Compare(w.last[a], w.last[out])) < 0 {
+			out = a
+		}
+	}
+	return out
 }
 
 // drawn is a random task.
@@ -131,7 +169,7 @@ func drawn(t *rapid.T, id string, start time.Time, workers, owners []string, zxi
 	}
 	r := record{
 		Format: format, ID: id, Run: "0123456789abcdef", State: rapid.SampledFrom(taskformat.States()).Draw(t, "state"), Attempt: 1,
-		MaxAttempts: rapid.IntRange(1, 3).Draw(t, "max"), Priority: rapid.IntRange(-1, 1).Draw(t, "priority"),
+		MaxAttempts: rapid.IntRange(1, 3).Draw(t, "max"), Deaths: rapid.SampledFrom([]int{0, 0, 0, 1, 2}).Draw(t, "deaths"), Priority: rapid.IntRange(-1, 1).Draw(t, "priority"),
 		Retention: millis(rapid.IntRange(0, 30_000).Draw(t, "retention")),
 	}
 	r.Labels = slices.Compact(slices.Sorted(slices.Values(rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b"}), 0, 2).Draw(t, "labels"))))
@@ -250,12 +288,11 @@ func compare(t *rapid.T, sc *scheduler, w *twin, now time.Time, zxid int64) int6
 		}
 		sc.settleMove(m)
 		delete(w.busy, m.task.ID)
-		if m.kind == giveTask {
-			w.planned[m.next.Worker]--
-		}
 	}
+	clear(w.planned)
 	for name, slot := range sc.workers {
 		require.Equal(t, w.load(name), slot.load, name)
+		require.Equal(t, len(slices.DeleteFunc(w.has(name), func(t seen) bool { return !t.isSuspect() })), slot.suspects, name)
 	}
 	require.Len(t, sc.tasks, len(w.tasks))
 	if at, ever := sc.nextWake(); ever && len(moves) == 0 {

@@ -12,14 +12,15 @@ import (
 // too, it is alone.
 const suspectAfter = 2
 
+func (r record) isSuspect() bool { return r.Deaths >= suspectAfter }
+
 // workerSlot is a live worker on the scheduler.
 type workerSlot struct {
 	id string
 	profile
-	load int
-	// suspect: it has a task that is to be alone.
-	suspect bool
-	last    int64 // the turn in which it was given a task last
+	// load is the number of its tasks, suspects the number of those that are to be alone.
+	load, suspects int
+	last           int64 // the turn in which it was given a task last
 }
 
 // class is the queue of the tasks that want the same labels. Suspects have classes of
@@ -34,7 +35,7 @@ type class struct {
 // empty.
 func classKey(e *entry) string {
 	key := strings.Join(e.Labels, "\x00")
-	if e.Deaths >= suspectAfter {
+	if e.isSuspect() {
 		key = "\x00" + key
 	}
 	return key
@@ -45,7 +46,7 @@ func (sc *scheduler) enterLine(e *entry) {
 	key := classKey(e)
 	c := sc.classes[key]
 	if c == nil {
-		c = &class{labels: e.Labels, suspect: e.Deaths >= suspectAfter}
+		c = &class{labels: e.Labels, suspect: e.isSuspect()}
 		sc.classes[key] = c
 	}
 	heap.Push(&c.ready, e)
@@ -72,9 +73,9 @@ func (sc *scheduler) addWorker(id string, p profile) {
 	}
 	slot := sc.workers[id]
 	if slot == nil {
-		slot = &workerSlot{id: id, load: len(sc.held[id])}
+		slot = &workerSlot{id: id}
 		for _, e := range sc.held[id] {
-			slot.suspect = slot.suspect || e.Deaths >= suspectAfter
+			slot.count(e.record, 1)
 		}
 		sc.workers[id] = slot
 	}
@@ -118,9 +119,17 @@ func (sc *scheduler) forgetWorker(id string) {
 	delete(sc.concurrency, id)
 }
 
+// count adds n times the task to what the worker has.
+func (slot *workerSlot) count(task record, n int) {
+	slot.load += n
+	if task.isSuspect() {
+		slot.suspects += n
+	}
+}
+
 // canTake reports whether the worker has all labels that the class wants, and room.
 func (slot *workerSlot) canTake(c *class) bool {
-	if slot.Draining || slot.suspect || slot.load >= slot.Concurrency+slot.Prefetch || c.suspect && slot.load > 0 {
+	if slot.Draining || slot.suspects > 0 || slot.load >= slot.Concurrency+slot.Prefetch || c.suspect && slot.load > 0 {
 		return false
 	}
 	return slot.hasLabelsOf(c)
@@ -149,7 +158,7 @@ func (sc *scheduler) reserveWorker(c *class) {
 	}
 	sc.reserved = nil
 	for _, slot := range sc.workers {
-		if !slot.Draining && !slot.suspect && slot.hasLabelsOf(c) && (sc.reserved == nil || slot.before(sc.reserved)) {
+		if !slot.Draining && slot.suspects == 0 && slot.hasLabelsOf(c) && (sc.reserved == nil || slot.before(sc.reserved)) {
 			sc.reserved = slot
 		}
 	}
