@@ -8,7 +8,9 @@
 #
 # It needs root and debootstrap. The Debian is kept as an archive in $ZKR_CACHE
 # (default /var/cache/zkrecipes). Modules come from this machine's module cache where
-# it has them; compiled packages and results of tests never do.
+# it has them; compiled packages and results of tests never do. $ZKR_EXTRA names
+# packages to add ("gcc libc6-dev" for the race detector); $ZKR_LIMIT is the time that
+# a command may take, in seconds (default 1500).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -59,18 +61,24 @@ mount --bind -o ro "$goroot" "$root/usr/local/go"
 mount --bind -o ro "$modules" "$root/modules"
 cp /etc/resolv.conf "$root/etc/resolv.conf" 2>/dev/null || true
 echo "127.0.0.1 localhost" >"$root/etc/hosts" # as an installed system has it
+if [ -n "${ZKR_EXTRA:-}" ]; then
+	# shellcheck disable=SC2086
+	chroot "$root" /bin/sh -c 'apt-get update -q && apt-get install -qy --no-install-recommends "$@"' - $ZKR_EXTRA \
+		>"$work/log" 2>&1 || { tail -20 "$work/log" >&2; die "cannot add $ZKR_EXTRA"; }
+fi
 chroot "$root" useradd --create-home newcomer
 git clone -q "file://$PWD" "$root/home/newcomer/zkrecipes"
 chroot "$root" chown -R newcomer: /home/newcomer
 
 for tool in java docker chromium git gcc iptables sudo; do
-	! chroot "$root" /bin/sh -c "command -v $tool" >/dev/null || die "the environment has $tool, which a newcomer need not have"
+	[[ " ${ZKR_EXTRA:-} " == *" $tool "* ]] ||
+		! chroot "$root" /bin/sh -c "command -v $tool" >/dev/null || die "the environment has $tool, which a newcomer need not have"
 done
 
 for command in "${commands[@]}"; do
 	say "$command"
 	begin=$SECONDS code=0
-	timeout --kill-after=10 1500 \
+	timeout --kill-after=10 "${ZKR_LIMIT:-1500}" \
 		chroot --userspec=newcomer:newcomer "$root" /usr/bin/env -i \
 		HOME=/home/newcomer USER=newcomer PATH=/usr/local/go/bin:/usr/bin:/bin GOPROXY="file:///modules,$proxy" \
 		GOMAXPROCS="${GOMAXPROCS:-$(nproc)}" \
