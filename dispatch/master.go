@@ -19,8 +19,8 @@ import (
 const viewBuffer = 1 << 16
 
 // Master assigns the tasks of a queue to its workers. Of all masters of a queue,
-// one leads. The other masters stand by, and each of them watches only its
-// predecessor.
+// one leads. The other masters stand by, and each of them watches only the two
+// masters before it.
 type Master struct {
 	store
 }

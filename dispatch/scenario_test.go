@@ -281,7 +281,7 @@ func TestMasterDies_M4_M6_M15_M20_M25_M28(t *testing.T) {
 		before, err := q.Stats(w.Ctx)
 		require.NoError(w, err)
 		require.Equal(w, "first", before.Master)
-		require.LessOrEqual(w, w.Requests(backup), 1, "a backup looks at nothing but its predecessor, and once at itself")
+		require.LessOrEqual(w, w.Requests(backup), 1, "a backup reads nothing but the two before it, and once itself")
 		w.kill(c, r)
 		w.Pass(time.Second)
 		after, err := q.Stats(w.Ctx)

@@ -133,7 +133,7 @@ func TestStressOnApache(t *testing.T) {
 	s := &stress{saw: map[int][]int64{}, maxReign: 300 * time.Millisecond, real: true}
 	for i := range 4 {
 		s.clients = append(s.clients, connectApache(t, cluster.Connect(), session.Options{Timeout: 2 * time.Second}))
-		s.electors = append(s.electors, election.New(s.clients[i], dir, &election.Options{Layout: election.Layout(i % 3), Standby: i%2 == 0}))
+		s.electors = append(s.electors, election.New(s.clients[i], dir, &election.Options{Layout: election.Layout(i % 3)}))
 	}
 	calm := connectApache(t, cluster.Connect(), session.Options{Timeout: steady})
 	admin, err := calm.Session(t.Context())

@@ -8,8 +8,9 @@
 //	})
 //
 // Candidates queue with ephemeral sequential znodes. The first candidate leads,
-// and every other candidate watches its predecessor, so a leader that goes
-// wakes one candidate, however many exist. [Elector.Run] campaigns again after
+// and every other candidate watches the two candidates before it, so a leader that
+// goes wakes two candidates, however many exist: the first leads without a request,
+// and the second lists the queue, to be ready for its turn. [Elector.Run] campaigns again after
 // a loss; [Elector.Campaign] wins one [Leadership]; [Elector.Stand] takes a
 // place in the queue without waiting. [Elector.Leader] returns the present
 // leader, and [Elector.Observe] follows the leaders; the caller need not be a

@@ -130,8 +130,5 @@ func (e *Elector) stand(ctx context.Context) (*Candidacy, error) {
 // decide applies the rule, and notes the predecessor that the candidate watches.
 func (k *Candidacy) decide(q znode.Queue, self int) contender.Decision {
 	k.setWatching(q.Entries[:self])
-	if k.e.opts.Standby {
-		return contender.Standby(q, self)
-	}
 	return contender.Exclusive(q, self)
 }

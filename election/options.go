@@ -23,14 +23,6 @@ type Options struct {
 	Data []byte
 	// Layout of the names that candidates write; default: LeaderLatch.
 	Layout Layout
-	// Standby makes hand-overs fast: a candidate that is third or further back
-	// also watches the candidate before its predecessor, and lists the queue when
-	// that candidate goes. The next candidate has then seen its predecessor lead,
-	// and leads without a round trip when the predecessor goes. Without Standby,
-	// the next candidate lists the queue first, unless it was second from the
-	// start. Standby costs each candidate one more watch, and a leader that goes
-	// wakes two candidates instead of one.
-	Standby bool
 	// Grace is how long the function of [Elector.Run] may go on after the context
 	// that was passed to Run has ended, to finish what is in progress: only then the
 	// function's own context ends, with the same cause. A loss of the leadership

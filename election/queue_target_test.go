@@ -39,11 +39,11 @@ func TestQueue(t *testing.T) {
 		runs  = "Run campaigns again after a loss"
 		tries = "every candidate waits"
 	)
-	target := func(standby bool) queuetest.Target {
-		of := func(layout election.Layout) func(*session.Client, string) queuetest.Contender {
-			return suiteContender(&election.Options{Layout: layout, Standby: standby})
-		}
-		return queuetest.Target{
+	of := func(layout election.Layout) func(*session.Client, string) queuetest.Contender {
+		return suiteContender(&election.Options{Layout: layout})
+	}
+	queuetest.Run(t, map[string]queuetest.Target{
+		"election": {
 			Path: dir, Says: "election: campaign", NotHeld: election.ErrNotLeader, New: of(election.LeaderLatch),
 			Layouts:  []func(*session.Client, string) queuetest.Contender{of(election.LeaderSelector), of(election.Kazoo)},
 			Prefixes: []string{"_c_x-latch-", "_c_x-lock-", "x__lock__"},
@@ -56,10 +56,6 @@ func TestQueue(t *testing.T) {
 				"DoReleasesWhenTheWorkPanics_CH36": runs, "WorkMayReleaseWithTheContextThatItGot": runs,
 				"TriesLeaveNothing_P14_P15": tries, "TryUnderEveryFault": tries,
 			},
-		}
-	}
-	standby := target(true)
-	standby.Except["AcquireAndReleaseUnderEveryFault"] = "it is that of any candidate while none waits"
-	standby.Except["LongHoldUnderEveryFaultAtEveryHeartbeat"] = "it is that of any candidate while none waits"
-	queuetest.Run(t, map[string]queuetest.Target{"election": target(false), "standby": standby})
+		},
+	})
 }

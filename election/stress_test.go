@@ -243,7 +243,7 @@ func stressWorld(w *World, seed uint64, servers int, trust session.TrustRule) er
 	u := w.FaultSchedule(seed, servers, trust)
 	s := &stress{clients: u.Clients, saw: map[int][]int64{}, queue: map[string]candidate{}, truth: []int64{0}, maxReign: u.MaxHold}
 	for _, c := range s.clients {
-		s.electors = append(s.electors, election.New(c, dir, &election.Options{Layout: election.Layout(u.Rand.IntN(3)), Standby: u.Rand.IntN(2) == 0}))
+		s.electors = append(s.electors, election.New(c, dir, &election.Options{Layout: election.Layout(u.Rand.IntN(3))}))
 	}
 	for _, path := range []string{"/election", dir} {
 		require.NoError(w, w.Server.Create(path, nil))

@@ -18,8 +18,9 @@
 //	})
 //
 // Contenders queue with ephemeral sequential znodes, in the order in which the
-// servers received them. Each contender watches its predecessor, so a release
-// wakes one waiter, however long the queue is. Goroutines that share a [Mutex]
+// servers received them. Each contender watches the two contenders before it,
+// so a release wakes two waiters, however long the queue is: the first takes the lock
+// without a request, and the second lists the queue, to be ready for its turn. Goroutines that share a [Mutex]
 // queue in their process, and hand the lock over among themselves for
 // [Options.LocalHandover], before other processes have their turn.
 //

@@ -12,8 +12,8 @@
 //	err = work(held.Context(), held.Token())
 //
 // Contenders queue with ephemeral sequential znodes, in the order in which the
-// servers received them. A writer waits for its predecessor; a reader waits for
-// the last writer before it. Readers that come and go therefore wake no reader,
+// servers received them. A writer waits for the contenders before it, and watches the
+// last two of them; a reader waits for the last writer before it. Readers that come and go therefore wake no reader,
 // and all readers behind one writer enter together when the writer goes,
 // without a request to the servers.
 //
@@ -48,9 +48,10 @@
 //     of waiting for itself, as long as the hold lasts.
 //
 // An uncontended acquire takes two requests in one round trip, a release one, a
-// downgrade one. A reader sends no request when its last writer goes. A writer
-// lists the queue, unless its predecessor is the only other contender and a
-// reader. In a session without recent requests, and on a new connection, one
+// downgrade one. A reader sends no request when its last writer goes, and a
+// writer none when the last reader goes before it, unless readers left out of their
+// order. When its predecessor was a writer, a writer lists the queue: the
+// predecessor may have become a reader with the same place. In a session without recent requests, and on a new connection, one
 // more request proves that the session can be trusted.
 //
 // # How it is lost, and how you find out

@@ -32,7 +32,7 @@ func TestWaitBehindAnUnreadablePredecessorIsRefused(t *testing.T) {
 	any := func(string) bool { return true }
 	one := func(string) int { return 1 }
 	for name, rule := range map[string]contender.Rule{
-		"exclusive": contender.Exclusive, "standby": contender.Standby, "weighted": contender.Weighted(1, one),
+		"exclusive": contender.Exclusive, "weighted": contender.Weighted(1, one),
 		"reader": contender.Reader(any), "writer": contender.Writer(any),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -54,16 +54,14 @@ func TestWaitBehindAnUnreadablePredecessorIsRefused(t *testing.T) {
 	}
 }
 
-// The third in line of a standby queue also watches the holder.
-func TestStandbyBehindAnUnreadableHolderIsRefused(t *testing.T) {
+// The third in line also watches the holder.
+func TestThirdBehindAnUnreadableHolderIsRefused(t *testing.T) {
 	inHidden(t, func(w *world) {
 		_, err := w.s.Create(w.ctx, dir, nil, session.Persistent, nil)
 		require.NoError(w, err)
 		first := w.enter(w.session(), hiddenSpec())
 		w.enter(w.session(), spec())
-		sp := spec()
-		sp.Rule = contender.Standby
-		third := w.enter(w.s, sp)
+		third := w.enter(w.s, spec())
 		err = <-w.startAwait(third)
 		require.ErrorIs(w, err, session.ErrNoAuth)
 		require.ErrorContains(w, err, first.Node().Path)

@@ -26,28 +26,29 @@ type Rule func(q znode.Queue, self int) Decision
 // Exclusive is the rule of a mutex: the first contender holds the mutex, and every
 // other contender watches its predecessor.
 //
-// Rejected for a mutex: [Standby]. In a queue of three and more, Standby takes the
-// listing out of the hand-over, but every wait in such a queue costs an additional
-// request and an additional event. Where the server's processor is the limit, as
-// with eight clients that do nothing but lock, this cost is as high as the gain.
+// A contender that is third or further back also watches the contender before its
+// predecessor, and lists the queue when that contender leaves, while the predecessor
+// begins its turn. So the contender has seen its predecessor at the head before its
+// own turn comes, and takes the turn without a round trip. The end of a turn wakes
+// two contenders, however long the queue is: the first takes over, and the second
+// lists the queue.
+//
+// Rejected: only the watch on the predecessor. It saves a watch and an event per
+// turn, but every hand-over in a queue of three and more waits for a listing.
+// Rejected: in place of two watches from the start, first the one before the
+// predecessor, and the predecessor with the listing: the numbers of watches and of
+// events are the same, and a predecessor that gives up is noticed later.
 func Exclusive(q znode.Queue, self int) Decision {
 	if self == 0 {
 		return Decision{Granted: true}
 	}
-	return Decision{Watch: []string{q.Entries[self-1].Name}, Enough: self == 1}
-}
-
-// Standby is Exclusive for long turns that must pass on fast: the next contender in
-// line stands by. A contender further back also watches the contender before its
-// predecessor, and lists the queue when this node is deleted, while no contender
-// waits for the listing. So the contender has seen its predecessor at the head
-// before its own turn comes, and takes the turn without a round trip. The end of a
-// turn wakes two contenders: the first takes over, the second gets ready.
-func Standby(q znode.Queue, self int) Decision {
-	d := Exclusive(q, self)
+	d := Decision{Watch: []string{q.Entries[self-1].Name}, Enough: self == 1}
 	if self > 1 {
 		d.Watch = append(d.Watch, q.Entries[self-2].Name)
 	}
+	// Only the first is ahead of the predecessor: once it has left, no listing can
+	// say more.
+	d.Shrinks = self == 2
 	return d
 }
 
@@ -59,11 +60,13 @@ func Standby(q znode.Queue, self int) Decision {
 // But a writer that leaves may have become a reader, in the same instant and with
 // the same number: a grant by its departure would let a writer write beside the
 // reader. So the departure of the predecessor is enough only if the predecessor was
-// a reader and the first; otherwise the queue is listed.
+// a reader and the first; otherwise the queue is listed. For the same reason, no
+// departure says that fewer contenders are ahead.
 func Writer(writer func(marker string) bool) Rule {
 	return func(q znode.Queue, self int) Decision {
 		d := Exclusive(q, self)
 		d.Enough = d.Enough && !writer(q.Entries[self-1].Marker)
+		d.Shrinks = false
 		return d
 	}
 }
@@ -99,8 +102,8 @@ func Reader(writer func(marker string) bool) Rule {
 //
 // A waiter watches the contenders right before it, until their permits exceed total
 // less its own permits: one of these contenders must leave before the waiter can be
-// served. So a release wakes at most as many waiters as there are permits, however
-// many wait.
+// served. It watches two at least, if there are two, as in [Exclusive]. So a release
+// wakes at most as many waiters as there are permits, or two, however many wait.
 func Weighted(total int, weight func(name string) int) Rule {
 	return func(q znode.Queue, self int) Decision {
 		ahead := 0
@@ -113,7 +116,7 @@ func Weighted(total int, weight func(name string) int) Rule {
 		}
 		var d Decision
 		least, watched := ahead, 0
-		for i := self - 1; i >= 0 && watched <= room; i-- {
+		for i := self - 1; i >= 0 && (watched <= room || len(d.Watch) < 2); i-- {
 			w := weight(q.Entries[i].Name)
 			d.Watch = append(d.Watch, q.Entries[i].Name)
 			watched += w

@@ -162,25 +162,25 @@ func TestMutexRuleWouldGrantBesideADowngradedWriter(t *testing.T) {
 }
 
 // N25, N26: the watched contenders, and the waits without a request.
-func TestReadersAndWritersWatchOne_N25_N26(t *testing.T) {
+func TestReadersWatchTheLastWriterAndWritersTheLastTwo_N25_N26(t *testing.T) {
 	for _, tc := range []struct {
 		queue   string
 		granted bool
-		watch   int // the index of the watched contender
+		watch   string // the indices of the watched contenders
 		enough  bool
 	}{
 		{queue: "r", granted: true},
 		{queue: "w", granted: true},
 		{queue: "rr", granted: true},
 		{queue: "rrrr", granted: true},
-		{queue: "wr", watch: 0, enough: true},
-		{queue: "wrrr", watch: 0, enough: true},
-		{queue: "wrwrr", watch: 2},
-		{queue: "rwr", watch: 1, enough: true},
-		{queue: "rw", watch: 0, enough: true},
-		{queue: "rrw", watch: 1},
-		{queue: "ww", watch: 0},
-		{queue: "wrw", watch: 1},
+		{queue: "wr", watch: "0", enough: true},
+		{queue: "wrrr", watch: "0", enough: true},
+		{queue: "wrwrr", watch: "2"},
+		{queue: "rwr", watch: "1", enough: true},
+		{queue: "rw", watch: "0", enough: true},
+		{queue: "rrw", watch: "10"},
+		{queue: "ww", watch: "0"},
+		{queue: "wrw", watch: "10"},
 	} {
 		t.Run(tc.queue, func(t *testing.T) {
 			q := sharedQueue(tc.queue)
@@ -192,7 +192,11 @@ func TestReadersAndWritersWatchOne_N25_N26(t *testing.T) {
 				require.Empty(t, d.Watch)
 				return
 			}
-			require.Equal(t, []string{q.Entries[tc.watch].Name}, d.Watch)
+			var watch []string
+			for _, i := range tc.watch {
+				watch = append(watch, q.Entries[i-'0'].Name)
+			}
+			require.Equal(t, watch, d.Watch)
 			require.Equal(t, strings.HasSuffix(tc.queue, "r"), d.Shrinks, "only the writers ahead of a reader just shrink")
 		})
 	}

@@ -29,23 +29,48 @@ func (w *world) waitLong() {
 	w.srv.ResetStats()
 }
 
-// The third in line has seen the second at the head before its turn comes, and then
-// sends no request.
-func TestStandbyTakesOverWithoutARequest(t *testing.T) {
+// A contender further back has seen its predecessor at the head before its turn
+// comes, and then sends no request.
+func TestTurnIsTakenWithoutARequest(t *testing.T) {
 	inWorld(t, func(w *world) {
-		sp := spec()
-		sp.Rule = contender.Standby
-		first, second := w.enter(w.s, sp), w.enter(w.s, sp)
+		first, second, third := w.enter(w.s, spec()), w.enter(w.s, spec()), w.enter(w.s, spec())
 		s := w.session()
-		out := w.startAwait(w.enter(s, sp))
+		out := w.startAwait(w.enter(s, spec()))
 		w.waitLong()
 		require.NoError(w, first.Leave(w.ctx))
-		require.Equal(w, map[string]int{"getChildren2": 1}, w.requestsOf(s), "the third gets ready")
-		w.srv.ResetStats()
+		synctest.Wait()
+		require.Empty(w, w.requestsOf(s), "the fourth waits for the second or the third")
 		require.NoError(w, second.Leave(w.ctx))
+		synctest.Wait()
+		require.Equal(w, map[string]int{"getChildren2": 1}, w.requestsOf(s), "the fourth gets ready")
+		w.srv.ResetStats()
+		require.NoError(w, third.Leave(w.ctx))
 		require.NoError(w, <-out)
 		require.Empty(w, w.requestsOf(s))
 	})
+}
+
+// Nobody but the two that it watches is ahead of the third in line.
+func TestThirdInLineListsNothing(t *testing.T) {
+	for _, order := range []string{"the holder first", "the second first"} {
+		t.Run(order, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				first, second := w.enter(w.s, spec()), w.enter(w.s, spec())
+				if order == "the second first" {
+					first, second = second, first
+				}
+				s := w.session()
+				out := w.startAwait(w.enter(s, spec()))
+				w.waitLong()
+				require.NoError(w, first.Leave(w.ctx))
+				synctest.Wait()
+				require.Empty(w, out)
+				require.NoError(w, second.Leave(w.ctx))
+				require.NoError(w, <-out)
+				require.Empty(w, w.requestsOf(s))
+			})
+		})
+	}
 }
 
 func TestDeletionOfTheOwnNodeIsLearnedFromItsWatchAlone(t *testing.T) {
@@ -125,8 +150,9 @@ func TestWatchThatComesTooLateIsTakenBack(t *testing.T) {
 func TestPauseIsShortAgainAfterAWatchWasSet(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.enter(w.session(), spec())
+		w.enter(w.session(), spec())
 		s := w.session()
-		second, third := w.enter(w.session(), spec()), w.enter(s, spec())
+		third, fourth := w.enter(w.session(), spec()), w.enter(s, spec())
 		cuts := 8
 		w.srv.OnRequest(func(r zktest.Request) zktest.Action {
 			if r.Op != "getData" || cuts == 0 {
@@ -135,10 +161,10 @@ func TestPauseIsShortAgainAfterAWatchWasSet(t *testing.T) {
 			cuts--
 			return zktest.Action{Do: zktest.CutBefore}
 		})
-		w.startAwait(third)
+		w.startAwait(fourth)
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		require.Contains(w, w.srv.Watches(), second.Node().Path)
+		require.Contains(w, w.srv.Watches(), third.Node().Path)
 		cuts = 1
 		w.srv.ResetStats()
 		began := time.Now()
@@ -149,7 +175,7 @@ func TestPauseIsShortAgainAfterAWatchWasSet(t *testing.T) {
 			}
 			return zktest.Action{}
 		})
-		require.NoError(w, second.Leave(w.ctx))
+		require.NoError(w, third.Leave(w.ctx))
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		require.Zero(w, cuts)

@@ -49,7 +49,7 @@ func handOvers(ctx context.Context, t task.Task, clients []*session.Client) (flo
 		return nil
 	}
 	for i, c := range clients {
-		e := election.New(c, t.Path, &election.Options{ID: fmt.Sprint(i), Standby: true})
+		e := election.New(c, t.Path, &election.Options{ID: fmt.Sprint(i)})
 		if err := stand(e); err != nil {
 			cancel()
 			return 0, errors.Join(err, all.Wait())

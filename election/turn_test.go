@@ -4,54 +4,20 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/election"
 	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/zktest/matrix"
 )
 
-// With Standby each new leader asks nobody, and the one behind it looks once, to be
-// ready; nobody else does anything.
-func TestStandbyLeadsWithoutARoundTrip(t *testing.T) {
-	inWorld(t, nil, func(w *World) {
-		const n = 8
-		q := w.lineOf(n, election.Options{Standby: true})
-		l := w.leads(q.outs[0])
-		for i := range n - 1 {
-			require.Equal(w, q.name(i), q.stands[i+1].Watching())
-			w.Settle()
-			w.Server.ResetStats()
-			w.resign(l)
-			synctest.Wait()
-			l = w.leads(q.outs[i+1])
-			for j, c := range q.clients {
-				want := map[string]int(nil)
-				switch j {
-				case i:
-					want = map[string]int{"delete": 1}
-				case i + 2:
-					want = map[string]int{"getChildren2": 1}
-				}
-				require.Equal(w, want, w.Server.Stats().BySession[w.ID(c)], "candidate %d, when %d resigned", j, i)
-			}
-		}
-		w.resign(l)
-		w.Settle()
-		require.Empty(w, w.Children(dir))
-		require.Zero(w, w.Server.Stats().Watches)
-	})
-}
-
-// TestStandbyThatWaitsUnderEveryFault has two ahead of it, who lead one after the
+// TestThirdThatWaitsUnderEveryFault has two ahead of it, who lead one after the
 // other; it must lead when both have resigned, not before.
-func TestStandbyThatWaitsUnderEveryFault(t *testing.T) {
+func TestThirdThatWaitsUnderEveryFault(t *testing.T) {
 	var first *election.Leadership
 	var second *election.Candidacy
 	world.Trial{
-		Name: "Campaign with Standby", Paths: []string{dir}, Next: nextLeads,
+		Name: "Campaign behind two", Paths: []string{dir}, Next: nextLeads,
 		Setup: func(_ *matrix.Env, p *world.Party) (err error) {
 			if first, err = other(p); err == nil {
 				second, err = elector(p.Other, "second").Stand(context.Background())
@@ -62,7 +28,7 @@ func TestStandbyThatWaitsUnderEveryFault(t *testing.T) {
 			both := make(chan error, 1)
 			// Waited for below; ends when both have resigned.
 			go func() { both <- reignInTurn(first, second) }()
-			l, err := election.New(p.Tested, dir, &election.Options{ID: "tested", Standby: true}).Campaign(ctx)
+			l, err := election.New(p.Tested, dir, &election.Options{ID: "tested"}).Campaign(ctx)
 			if err == nil {
 				if last, e := second.Await(context.Background()); e != nil || last.Context().Err() == nil {
 					return world.ErrBroken
