@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"time"
@@ -52,10 +53,6 @@ func compare(ctx context.Context, args []string) (err error) {
 		defer func() { err = errors.Join(err, server.Close()) }()
 		s.servers = server.Connect()
 	}
-	how, err := commands(ctx, s.peers, dir, s.servers, s.timeout)
-	if err != nil {
-		return err
-	}
 	client, err := session.Connect(ctx, s.servers, &session.Options{Timeout: s.timeout})
 	if err != nil {
 		return err
@@ -66,9 +63,16 @@ func compare(ctx context.Context, args []string) (err error) {
 		defer cancel()
 		err = errors.Join(err, client.Close(ctx))
 	}()
-	c := &contest{settings: s, how: how, znodes: znodes{client}, root: "/bench-" + session.NewID(),
-		lines: json.NewEncoder(lines), running: map[string]*process{}}
-	return c.run(ctx, all)
+	fmt.Fprintf(os.Stderr, "%s, %d processors, load average %s\n", runtime.Version(), runtime.NumCPU(), load())
+	encoder := json.NewEncoder(lines)
+	for _, p := range s.profiles {
+		c := &contest{settings: s, profile: p, znodes: znodes{client}, root: "/bench-" + session.NewID(),
+			lines: encoder, running: map[string]*process{}}
+		if err := c.run(ctx, filepath.Join(dir, p.name), all); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // serve starts a server with its data in memory, if a memory file system is
@@ -86,26 +90,38 @@ func serve(ctx context.Context) (*apache.Cluster, error) {
 	return server, nil
 }
 
-// contest runs workloads with peers.
+// contest runs workloads with peers, in one profile.
 type contest struct {
 	settings
-	how    map[string][]string // to start each peer
-	znodes znodes
-	root   string // parent of all paths
-	lines  *json.Encoder
+	profile profile
+	trip    time.Duration       // the round trip as measured
+	how     map[string][]string // to start each peer
+	znodes  znodes
+	root    string // parent of all paths
+	lines   *json.Encoder
 
 	runs    int
 	figures []figure
 	running map[string]*process
 }
 
-func (c *contest) run(ctx context.Context, all []workload) (err error) {
+func (c *contest) run(ctx context.Context, dir string, all []workload) (err error) {
+	net, err := c.profile.connect(c.servers)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, net.close()) }()
+	if c.trip, err = net.roundTrip(ctx, c.timeout); err != nil {
+		return err
+	}
+	if c.how, err = commands(ctx, c.peers, dir, net.servers, c.timeout); err != nil {
+		return err
+	}
 	defer func() { err = errors.Join(err, c.clean(ctx, c.root)) }()
 	defer c.endAll(ctx)
 	if err := c.znodes.make(ctx, c.root, 0); err != nil {
 		return err
 	}
-	fmt.Fprintf(os.Stderr, "%s, %d processors, load average %s\n", runtime.Version(), runtime.NumCPU(), load())
 	failed := 0
 	for _, w := range all {
 		for round := range c.rounds + 1 {
@@ -142,8 +158,8 @@ func failures(n int) error {
 
 // report writes the table and the list of peers.
 func (c *contest) report(all []workload) error {
-	fmt.Println()
-	if err := write(os.Stdout, c.peers, rows(all, c.figures)); err != nil {
+	fmt.Printf("\nProfile %s, a round trip of %v:\n\n", c.profile.name, c.trip.Round(time.Microsecond))
+	if err := write(os.Stdout, c.peers, rows(c.profile, all, c.figures)); err != nil {
 		return err
 	}
 	var versions []string
@@ -168,7 +184,7 @@ func load() string {
 
 // once is a run of a workload. A failed peer is started again for the next run.
 func (c *contest) once(ctx context.Context, w workload, peer string, round int) figure {
-	f := figure{Workload: w.name, Peer: peer, Round: round, Unit: w.unit}
+	f := figure{Profile: c.profile.name, Workload: w.name, Peer: peer, Round: round, Unit: w.unit}
 	value, err := c.measure(ctx, w, peer)
 	if err != nil {
 		f.Error = err.Error()

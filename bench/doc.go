@@ -2,13 +2,28 @@
 // recipes and with other libraries, in turns, against the same Apache ZooKeeper,
 // and compares.
 //
-//	cd bench && go run . [-only REGEX] [-time 4s] [-rounds 3] [-peers ours,go-zookeeper,curator,kazoo] [-out file.json]
+//	cd bench && go run . [-profile loopback,lan] [-only REGEX] [-time 4s] [-rounds 3] [-peers ours,go-zookeeper,curator,kazoo] [-out file.json]
 //
 // The command starts a standalone server from Debian's packages, with its data
 // in memory, or uses -servers. Each figure is a line of JSON on standard
 // output: workload, peer, round, value, unit. A table follows: the medians, and
 // the ratio of our median to the best other peer's, with its target. Progress
 // and errors go to standard error; after an error the exit code is 1.
+//
+// # Profiles
+//
+// Every workload runs in two networks, with all peers. In the profile loopback the
+// peers connect to the server directly: the server's processor is the limit, and a
+// round trip costs next to nothing. In the profile lan all peers connect through one
+// relay, which delays every byte by 0.5 ms each way: round trips are the limit, as in
+// a data center. Each profile has a table of its own, with the round trip as measured.
+//
+// # Floors
+//
+// Some workloads of go-zookeeper are floors: raw requests with as little as any
+// recipe needs. A ring is a queue without a recipe, in which each client deletes its
+// znode when it is told that its predecessor's znode has gone. The table gives our
+// figure in relation to its floor.
 //
 // # Peers
 //

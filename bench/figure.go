@@ -2,6 +2,7 @@ package main
 
 // figure is the result, or the error, of a peer in a run.
 type figure struct {
+	Profile  string  `json:"profile"`
 	Workload string  `json:"workload"`
 	Peer     string  `json:"peer"`
 	Round    int     `json:"round"` // from 1

@@ -65,6 +65,7 @@ type settings struct {
 	warm, time    time.Duration
 	rounds        int
 	peers         []string
+	profiles      []profile
 	servers, file string
 	timeout       time.Duration
 }
@@ -75,6 +76,7 @@ func parse(args []string, out io.Writer) (settings, error) {
 	flags.SetOutput(out)
 	only := flags.String("only", "", "run the workloads whose names match this regular expression")
 	peers := flags.String("peers", strings.Join(allPeers(), ","), "who takes part")
+	profiles := flags.String("profile", "loopback,lan", "the networks between the peers and the server")
 	flags.DurationVar(&s.time, "time", 4*time.Second, "how long a run measures")
 	flags.DurationVar(&s.warm, "warm", 0, "how long it works before; 0 means half of -time")
 	flags.IntVar(&s.rounds, "rounds", 3, "how often each peer runs each workload")
@@ -101,6 +103,9 @@ func parse(args []string, out io.Writer) (settings, error) {
 		return s, errors.New("-rounds: at least one")
 	case s.timeout <= 0:
 		return s, errors.New("-timeout: not a time")
+	}
+	if s.profiles, err = parseProfiles(*profiles); err != nil {
+		return s, err
 	}
 	for _, peer := range s.peers {
 		if !slices.Contains(allPeers(), peer) {

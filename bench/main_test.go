@@ -17,17 +17,18 @@ func TestTheCommandLineHasDefaults(t *testing.T) {
 	require.Equal(t, 2*time.Second, s.warm)
 	require.Equal(t, 3, s.rounds)
 	require.Equal(t, allPeers(), s.peers)
+	require.Equal(t, []profile{loopback, lan}, s.profiles)
 	require.True(t, s.only.MatchString("anything"))
 }
 
 func TestTheCommandLineIsObeyed(t *testing.T) {
 	s, err := parse([]string{"--servers", "a:1,b:2", "-only", "^lock", "-time", "1s", "-warm", "3s", "-rounds", "5",
-		"-peers", "kazoo,ours", "-out", "f.json", "-timeout", "20s"}, io.Discard)
+		"-peers", "kazoo,ours", "-out", "f.json", "-timeout", "20s", "-profile", "lan"}, io.Discard)
 	require.NoError(t, err)
 	require.Equal(t, "^lock", s.only.String())
 	s.only = nil
 	require.Equal(t, settings{servers: "a:1,b:2", time: time.Second, warm: 3 * time.Second, rounds: 5,
-		peers: []string{kazoo, ourName}, file: "f.json", timeout: 20 * time.Second}, s)
+		peers: []string{kazoo, ourName}, profiles: []profile{lan}, file: "f.json", timeout: 20 * time.Second}, s)
 }
 
 func TestAWrongCommandLineIsRefusedByName(t *testing.T) {
@@ -41,6 +42,7 @@ func TestAWrongCommandLineIsRefusedByName(t *testing.T) {
 		{[]string{"-rounds", "0"}, "-rounds"},
 		{[]string{"-timeout", "0s"}, "-timeout"},
 		{[]string{"-peers", "ours,theirs"}, `"theirs"`},
+		{[]string{"-profile", "lan,wan"}, `"wan"`},
 		{[]string{"locks"}, `"locks"`},
 	} {
 		_, err := parse(c.args, io.Discard)

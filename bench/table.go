@@ -19,13 +19,17 @@ type row struct {
 	// ratio is our median divided by the best other peer's; low and high are the
 	// lowest and the highest ratio within a round. 0 without both figures.
 	ratio, low, high float64
+	aim              float64 // the target of ratio in the profile
+	// toFloor is our median divided by that of the floor; 0 without both.
+	toFloor, floorAim float64
 }
 
-// rows sums figures up, a row for each workload.
-func rows(all []workload, figures []figure) []row {
+// rows sums figures of profile p up, a row for each workload.
+func rows(p profile, all []workload, figures []figure) []row {
 	var out []row
+	floors := map[string]float64{}
 	for _, w := range all {
-		r := row{workload: w, medians: map[string]float64{}, failed: map[string]int{}}
+		r := row{workload: w, aim: w.target.in(p), floorAim: w.ofFloor.in(p), medians: map[string]float64{}, failed: map[string]int{}}
 		values := map[string]map[int]float64{} // by peer and round
 		for _, f := range figures {
 			switch {
@@ -47,6 +51,12 @@ func rows(all []workload, figures []figure) []row {
 			r.medians[peer] = task.Median(list)
 		}
 		r.compare(values)
+		if v, ok := r.medians[goZooKeeper]; ok && len(r.peers) == 1 {
+			floors[w.name] = v
+		}
+		if ours, floor := r.medians[ourName], floors[w.floor]; ours > 0 && floor > 0 {
+			r.toFloor = ours / floor
+		}
 		out = append(out, r)
 	}
 	return out
@@ -75,14 +85,14 @@ func (r *row) compare(values map[string]map[int]float64) {
 	}
 }
 
-// reached reports whether our ratio has reached its target.
-func (r row) reached() bool {
-	return r.ratio > 0 && (r.ratio == r.target || better(r.unit, r.ratio, r.target))
+// reached reports whether ratio has reached aim.
+func (r row) reached(ratio, aim float64) bool {
+	return ratio > 0 && (ratio == aim || better(r.unit, ratio, aim))
 }
 
 // write writes rows as a table in Markdown.
 func write(out io.Writer, peers []string, all []row) error {
-	lines := [][]string{append(append([]string{"workload", "unit"}, peers...), "ours / best", "rounds", "target", "")}
+	lines := [][]string{append(append([]string{"workload", "unit"}, peers...), "ours / best", "rounds", "target", "", "ours / floor", "target", "")}
 	lines = append(lines, slices.Repeat([]string{"---"}, len(lines[0])))
 	for _, r := range all {
 		cells := []string{r.name, r.unit}
@@ -122,26 +132,34 @@ func (r row) cell(peer string) string {
 	return strings.Join(out, " ")
 }
 
-// verdict is the ratio, its range over the rounds, its target, and the result.
+// verdict is the ratio to the best other peer with its range over the rounds and its
+// target, the ratio to the floor with its target, and after each target the result.
 func (r row) verdict() []string {
-	ratio, between, target, word := "-", "-", "-", ""
-	if r.ratio > 0 {
-		ratio = ratioText(r.ratio)
-	}
+	between := "-"
 	if r.low > 0 {
 		between = ratioText(r.low) + " to " + ratioText(r.high)
 	}
-	if r.target > 0 {
+	best, floor := r.judge(r.ratio, r.aim), r.judge(r.toFloor, r.floorAim)
+	return append([]string{best[0], between, best[1], best[2]}, floor...)
+}
+
+// judge is a ratio, its target, and the result.
+func (r row) judge(ratio, aim float64) []string {
+	out := []string{"-", "-", ""}
+	if ratio > 0 {
+		out[0] = ratioText(ratio)
+	}
+	if aim > 0 {
 		sign := "≥ "
 		if r.unit != perSecond {
 			sign = "≤ "
 		}
-		target = sign + fmt.Sprint(r.target)
-		if r.ratio > 0 {
-			word = map[bool]string{true: "reached", false: "missed"}[r.reached()]
+		out[1] = sign + fmt.Sprint(aim)
+		if ratio > 0 {
+			out[2] = map[bool]string{true: "reached", false: "missed"}[r.reached(ratio, aim)]
 		}
 	}
-	return []string{ratio, between, target, word}
+	return out
 }
 
 func ratioText(v float64) string {

@@ -9,12 +9,12 @@ import (
 )
 
 // rate and span are workloads in which more, or less, is better.
-func rate(target float64) workload {
-	return workload{name: "w", unit: perSecond, peers: allPeers(), target: target}
+func rate(ratio float64) workload {
+	return workload{name: "w", unit: perSecond, peers: allPeers(), target: always(ratio)}
 }
 
-func span(target float64) workload {
-	return workload{name: "w", unit: milliseconds, peers: allPeers(), target: target}
+func span(ratio float64) workload {
+	return workload{name: "w", unit: milliseconds, peers: allPeers(), target: always(ratio)}
 }
 
 // figures are the figures of a peer, round by round.
@@ -31,7 +31,7 @@ func one(w workload, parts ...[]figure) row {
 	for _, part := range parts {
 		all = append(all, part...)
 	}
-	return rows([]workload{w}, all)[0]
+	return rows(loopback, []workload{w}, all)[0]
 }
 
 func TestARowHasTheMedianOfEachPeer(t *testing.T) {
@@ -66,15 +66,15 @@ func TestATargetOfARateIsALeastAndThatOfATimeAMost(t *testing.T) {
 		{span(0.5), 4, true}, {span(0.5), 5, true}, {span(0.5), 6, false},
 	} {
 		r := one(c.w, figures(ourName, c.ours), figures(curator, 10))
-		require.Equal(t, c.reached, r.reached(), "%v %v", c.w.unit, c.ours)
+		require.Equal(t, c.reached, r.reached(r.ratio, r.aim), "%v %v", c.w.unit, c.ours)
 	}
 }
 
 func TestWithoutBothSidesThereIsNoRatio(t *testing.T) {
 	for _, r := range []row{one(rate(2)), one(rate(2), figures(ourName, 5)), one(rate(2), figures(curator, 5))} {
 		require.Zero(t, r.ratio)
-		require.False(t, r.reached())
-		require.Equal(t, []string{"-", "-", "≥ 2", ""}, r.verdict())
+		require.False(t, r.reached(r.ratio, r.aim))
+		require.Equal(t, []string{"-", "-", "≥ 2", "", "-", "-", ""}, r.verdict())
 	}
 }
 
@@ -101,17 +101,26 @@ func TestFiguresOfOtherWorkloadsStayOutOfARow(t *testing.T) {
 	require.Empty(t, one(rate(1), []figure{other}).medians)
 }
 
+func TestTargetsAndFloorsAreThoseOfTheProfile(t *testing.T) {
+	floor := workload{name: "f", unit: perSecond, peers: []string{goZooKeeper}}
+	w := workload{name: "w", unit: perSecond, peers: allPeers(), target: target{1, 2}, floor: "f", ofFloor: target{0, 0.9}}
+	all := append(append(figures(ourName, 80), figures(curator, 50)...),
+		figure{Workload: "f", Peer: goZooKeeper, Round: 1, Value: 100})
+	require.Equal(t, []string{"1.60", "1.60 to 1.60", "≥ 1", "reached", "0.80", "-", ""}, rows(loopback, []workload{floor, w}, all)[1].verdict())
+	require.Equal(t, []string{"1.60", "1.60 to 1.60", "≥ 2", "missed", "0.80", "≥ 0.9", "missed"}, rows(lan, []workload{floor, w}, all)[1].verdict())
+}
+
 func TestTheTableIsAligned(t *testing.T) {
-	all := rows([]workload{rate(2), {name: "a floor", unit: milliseconds, peers: []string{curator}}},
+	all := rows(loopback, []workload{rate(2), {name: "a floor", unit: milliseconds, peers: []string{curator}}},
 		append(append(figures(ourName, 123456, 123456), figures(curator, 100, 300)...),
 			figure{Workload: "a floor", Peer: curator, Round: 1, Value: 1.25}))
 	var b strings.Builder
 	require.NoError(t, write(&b, []string{ourName, curator}, all))
 	require.Equal(t, `
-| workload | unit | ours   | curator | ours / best | rounds      | target |         |
-| ---      | ---  | ---    | ---     | ---         | ---         | ---    | ---     |
-| w        | op/s | 123456 | 200     | 617         | 412 to 1235 | ≥ 2    | reached |
-| a floor  | ms   | -      | 1.2     | -           | -           | -      |         |
+| workload | unit | ours   | curator | ours / best | rounds      | target |         | ours / floor | target |     |
+| ---      | ---  | ---    | ---     | ---         | ---         | ---    | ---     | ---          | ---    | --- |
+| w        | op/s | 123456 | 200     | 617         | 412 to 1235 | ≥ 2    | reached | -            | -      |     |
+| a floor  | ms   | -      | 1.2     | -           | -           | -      |         | -            | -      |     |
 `, "\n"+b.String())
 }
 
@@ -135,9 +144,12 @@ func TestWorkloadsCanBeToldApartAndCompared(t *testing.T) {
 		require.Positive(t, w.task.Clients, w.name)
 		require.Zero(t, w.task.Workers%w.task.Clients, "%s: clients have unlike numbers of workers", w.name)
 		require.Contains(t, []string{perSecond, milliseconds, microseconds}, w.unit, w.name)
-		if w.target > 0 {
+		if w.target != (target{}) {
 			require.Contains(t, w.peers, ourName, w.name)
 			require.Greater(t, len(w.peers), 1, w.name)
+		}
+		if w.floor != "" {
+			require.True(t, seen[w.floor], "%s: its floor comes first", w.name)
 		}
 	}
 }

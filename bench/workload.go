@@ -34,7 +34,11 @@ type workload struct {
 	peers []string
 	// target is the target of our figure in relation to the best other peer's: a
 	// minimum for a rate, a maximum for a time. 0 means no target.
-	target float64
+	target target
+	// floor is the name of a workload of raw requests that ours is compared with, and
+	// ofFloor the target of our figure in relation to that one's.
+	floor   string
+	ofFloor target
 	// exists: the path is there before the peer begins, with task.Nodes
 	// children unless they are created under the peer's eyes.
 	exists bool
@@ -42,6 +46,30 @@ type workload struct {
 	// before the first round.
 	rehearse bool
 }
+
+// target is a ratio to reach in each profile.
+type target struct{ loopback, lan float64 }
+
+// always is the same target in all profiles.
+func always(ratio float64) target { return target{ratio, ratio} }
+
+// in is the target in profile p.
+func (t target) in(p profile) float64 {
+	if p.name == lan.name {
+		return t.lan
+	}
+	return t.loopback
+}
+
+// Floors that several workloads are compared with.
+const (
+	floorTurn  = "floor: create and delete"
+	floorSet   = "floor: set"
+	floorRing8 = "floor: a ring of 8 clients"
+	floorRing  = "floor: a ring of 64 clients"
+	floorGone  = "floor: a deletion until a watcher knows (p50)"
+	floorRead  = "floor: a change until it is read (p50)"
+)
 
 // workloads are all there are, the floors first: they warm the server up.
 func workloads() []workload {
@@ -63,28 +91,37 @@ func workloads() []workload {
 	}
 	permits, readers := each(task.Semaphore, 16), each(task.RWLock, 8)
 	permits.Permits, readers.Writes = 4, 10
+	ring := func(clients int) task.Task { return each(task.Ring, clients) }
 	return []workload{
-		{name: "floor: create and delete", task: plain(task.CreateDelete, 1), unit: perSecond, peers: floor, exists: true},
-		{name: "floor: set", task: plain(task.Set, 1), unit: perSecond, peers: floor, exists: true},
+		{name: floorTurn, task: plain(task.CreateDelete, 1), unit: perSecond, peers: floor, exists: true},
+		{name: floorSet, task: plain(task.Set, 1), unit: perSecond, peers: floor, exists: true},
 		{name: "floor: 64 sets at a time", task: plain(task.Set, 64), unit: perSecond, peers: floor, exists: true},
-		{name: "lock, 1 client", task: each(task.Lock, 1), unit: perSecond, peers: all, target: 1},
-		{name: "lock, 8 clients", task: each(task.Lock, 8), unit: perSecond, peers: all, target: 2},
-		{name: "lock, 64 clients", task: each(task.Lock, 64), unit: perSecond, peers: all, target: 2},
-		{name: "lock, 64 workers of 1 client", task: plain(task.Lock, 64), unit: perSecond, peers: all, target: 100},
-		{name: "semaphore, 4 permits, 16 clients", task: permits, unit: perSecond, peers: recipes, target: 3},
-		{name: "read/write lock, 8 clients, 10 % writes", task: readers, unit: perSecond, peers: sharers, target: 1.5},
-		{name: "counter, 1 client", task: each(task.Counter, 1), unit: perSecond, peers: all, target: 2},
-		{name: "counter, 8 clients", task: each(task.Counter, 8), unit: perSecond, peers: all, target: 2},
-		{name: "counter, 64 workers of 1 client", task: plain(task.Counter, 64), unit: perSecond, peers: all, target: 300},
+		{name: floorRing8, task: ring(8), unit: perSecond, peers: floor, exists: true},
+		{name: floorRing, task: ring(64), unit: perSecond, peers: floor, exists: true},
+		{name: floorGone, task: each(task.Notice, 2), unit: microseconds, peers: floor, exists: true},
+		{name: floorRead, task: view(task.Change, 10), unit: microseconds, peers: floor, exists: true},
+		{name: "lock, 1 client", task: each(task.Lock, 1), unit: perSecond, peers: all, target: always(1.2),
+			floor: floorTurn, ofFloor: always(0.85)},
+		{name: "lock, 8 clients", task: each(task.Lock, 8), unit: perSecond, peers: all, target: target{1.25, 1.8},
+			floor: floorRing8, ofFloor: target{0, 0.9}},
+		{name: "lock, 64 clients", task: each(task.Lock, 64), unit: perSecond, peers: all, target: target{1.25, 1.8},
+			floor: floorRing, ofFloor: target{0, 0.9}},
+		{name: "lock, 64 workers of 1 client", task: plain(task.Lock, 64), unit: perSecond, peers: all, target: always(100)},
+		{name: "semaphore, 4 permits, 16 clients", task: permits, unit: perSecond, peers: recipes, target: always(3)},
+		{name: "read/write lock, 8 clients, 10 % writes", task: readers, unit: perSecond, peers: sharers, target: always(1.5)},
+		{name: "counter, 1 client", task: each(task.Counter, 1), unit: perSecond, peers: all,
+			floor: floorSet, ofFloor: always(0.9)},
+		{name: "counter, 8 clients", task: each(task.Counter, 8), unit: perSecond, peers: all, target: always(2)},
+		{name: "counter, 64 workers of 1 client", task: plain(task.Counter, 64), unit: perSecond, peers: all, target: always(300)},
 		{name: "double barrier, 32 parties", task: each(task.Barrier, 32), unit: milliseconds, peers: []string{ourName}},
 		{name: "cache, load of 10,000 children", task: view(task.Load, children), unit: milliseconds, peers: watchers,
-			target: 0.4, exists: true},
+			target: always(0.1), exists: true},
 		{name: "cache, 10,000 creates until all are seen", task: view(task.Creates, children), unit: milliseconds, peers: watchers,
-			target: 1, exists: true, rehearse: true},
+			target: always(0.7), exists: true, rehearse: true},
 		{name: "cache, a change until it is seen (p50)", task: view(task.Change, 10), unit: microseconds, peers: watchers,
-			target: 0.9, exists: true},
+			floor: floorRead, ofFloor: always(1.05), exists: true},
 		{name: "election, 8 candidates, a resignation until the next knows (p50)", task: each(task.Election, 8), unit: microseconds,
-			peers: watchers, target: 0.6},
+			peers: watchers, target: target{0.7, 0.5}, floor: floorGone},
 	}
 }
 

@@ -51,7 +51,7 @@ func (z znodes) change(ctx context.Context, path string) error {
 		return err
 	}
 	for ctx.Err() == nil {
-		if _, err := s.Set(ctx, child(path, 3), task.Stamp(), -1); err != nil {
+		if _, err := s.Set(ctx, path+"/"+task.ChangedChild, task.Stamp(), -1); err != nil {
 			return unlessOver(ctx, err)
 		}
 		if err := task.Pause(ctx, between); err != nil {

@@ -42,15 +42,29 @@ type silent struct{}
 func (silent) Printf(string, ...any) {}
 
 // Measure implements [task.Peer].
-func (p Peer) Measure(ctx context.Context, t task.Task, _ func() error) (float64, error) {
-	var workers, once []task.Work
+func (p Peer) Measure(ctx context.Context, t task.Task, ready func() error) (float64, error) {
+	var conns []*zk.Conn
 	for range t.Clients {
 		conn, err := p.connect(ctx)
 		if err != nil {
 			return 0, err
 		}
 		defer conn.Close()
+		conns = append(conns, conn)
+	}
+	switch t.Kind {
+	case task.Notice:
+		return notices(ctx, t, conns)
+	case task.Change:
+		return changes(ctx, t, conns[0], ready)
+	}
+	circle := newRing(t.Path, conns)
+	var workers, once []task.Work
+	for i, conn := range conns {
 		work := workOf(t, conn)
+		if t.Kind == task.Ring {
+			work = circle.work(i)
+		}
 		if work == nil {
 			return 0, fmt.Errorf("cannot measure %q", t.Kind)
 		}

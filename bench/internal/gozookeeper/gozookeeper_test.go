@@ -1,8 +1,11 @@
 package gozookeeper
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -13,6 +16,73 @@ import (
 )
 
 func never() error { panic("nobody is to be told") }
+
+// In a ring of three, each turn is one deletion, and the turns come in order.
+func TestTheTurnGoesAroundTheRing(t *testing.T) {
+	var mu sync.Mutex
+	var deleted []string
+	srv, err := zktest.Start(nil)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, srv.Close()) })
+	srv.OnApply(func(x zktest.Txn) {
+		mu.Lock()
+		defer mu.Unlock()
+		if x.Op == "delete" && x.Code == 0 {
+			deleted = append(deleted, strings.TrimPrefix(x.Paths[0], "/ring/"))
+		}
+	})
+	p := Peer{Servers: srv.Addr(), Timeout: 10 * time.Second}
+	conn, err := p.connect(t.Context())
+	require.NoError(t, err)
+	t.Cleanup(conn.Close)
+	_, err = conn.Create("/ring", nil, 0, zk.WorldACL(zk.PermAll))
+	require.NoError(t, err)
+	_, err = p.Measure(t.Context(), task.Task{Kind: task.Ring, Path: "/ring", Clients: 3, Workers: 3, TimeMS: 300}, never)
+	require.NoError(t, err)
+	mu.Lock()
+	defer mu.Unlock()
+	require.Greater(t, len(deleted), 3)
+	for i, name := range deleted {
+		require.Equal(t, fmt.Sprintf("%d-%d", i%3, i/3), name)
+	}
+}
+
+// The floors of single events are times, not rates.
+func TestFloorsOfEventsAreMeasured(t *testing.T) {
+	srv, err := zktest.Start(nil)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, srv.Close()) })
+	p := Peer{Servers: srv.Addr(), Timeout: 10 * time.Second}
+	conn, err := p.connect(t.Context())
+	require.NoError(t, err)
+	t.Cleanup(conn.Close)
+	for _, path := range []string{"/f", "/f/" + task.ChangedChild} {
+		_, err = conn.Create(path, task.Stamp(), 0, zk.WorldACL(zk.PermAll))
+		require.NoError(t, err)
+	}
+	us, err := p.Measure(t.Context(), task.Task{Kind: task.Notice, Path: "/f", Clients: 2, Workers: 2, TimeMS: 100}, never)
+	require.NoError(t, err)
+	require.Positive(t, us)
+	ctx, stop := context.WithCancel(t.Context())
+	written := make(chan error, 1)
+	us, err = p.Measure(t.Context(), task.Task{Kind: task.Change, Path: "/f", Clients: 1, Workers: 1, TimeMS: 100}, func() error {
+		// Waited for below; ends with ctx.
+		go func() {
+			for ctx.Err() == nil {
+				if _, err := conn.Set("/f/"+task.ChangedChild, task.Stamp(), -1); err != nil {
+					written <- err
+					return
+				}
+			}
+			written <- nil
+		}()
+		return nil
+	})
+	stop()
+	require.NoError(t, err)
+	require.NoError(t, <-written)
+	require.Positive(t, us)
+}
 
 func TestEveryKindIsMeasured(t *testing.T) {
 	srv, err := zktest.Start(nil)

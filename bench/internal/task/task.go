@@ -43,6 +43,13 @@ const (
 	// again: the median of the microseconds until the next leader knows.
 	Election Kind = "election"
 
+	// Ring is a queue without a recipe: each client deletes its znode when it is
+	// told that its predecessor's znode has gone: deletions per second.
+	Ring Kind = "ring"
+	// Notice is a deletion by one client until another client, which watches, knows:
+	// the median of the microseconds.
+	Notice Kind = "notice"
+
 	// CreateDelete creates a znode and deletes it, Set sets one: operations per
 	// second of plain requests.
 	CreateDelete Kind = "create+delete"
@@ -52,6 +59,9 @@ const (
 // FirstChild is the name of the first child created in a task of the kind
 // [Creates].
 const FirstChild = "child-000000"
+
+// ChangedChild is the name of the child that is set in a task of the kind [Change].
+const ChangedChild = "child-000003"
 
 // Task describes a measurement. A peer makes its clients for each task, each
 // with a session of its own, and has closed them when it answers.
