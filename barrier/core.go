@@ -122,8 +122,9 @@ type arrival struct {
 // and the caller must find out.
 func (m *core) arrive(ctx context.Context, s *session.Session, id string) (v *arrival, err error) {
 	// A Barrier deletes the znodes of released parties. So a znode missing after
-	// a lost reply must not be created again.
-	opts := &session.CreateOptions{ACL: m.opts.ACL, Once: m.kind == kindBarrier}
+	// a lost reply must not be created again. A znode that a lost session has left
+	// tells its number: see arrival.recoverOutcome.
+	opts := &session.CreateOptions{ACL: m.opts.ACL, Once: m.kind == kindBarrier, KeepRemains: true}
 	before, err := m.recall(ctx, s)
 	if err != nil {
 		return nil, err

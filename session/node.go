@@ -74,6 +74,10 @@ type CreateOptions struct {
 	// and a search that found no znode. Use Once for znodes that other clients
 	// delete: a missing znode may have existed.
 	Once bool
+	// KeepRemains is for callers of [Session.CreateProtected] that look for the znode
+	// themselves after the session was lost during the creation. Otherwise an ephemeral
+	// znode that the creation may have left behind is deleted in the client's next session.
+	KeepRemains bool
 }
 
 // maxTTL is EphemeralType.TTL's largest value, 40 bits of milliseconds.

@@ -23,7 +23,9 @@ func ProtectedName(base string) string { return znode.Protected(base) }
 // for the name, and checks the owner of an ephemeral znode. CreateProtected
 // returns the znode if it was created, and an error if it was not. Nothing is
 // left behind when ctx ends, even while the request is in flight: if the znode
-// was created, it is deleted in the background.
+// was created, it is deleted in the background. If the session is lost first, an
+// ephemeral znode is deleted in the client's next session, as by
+// [Session.EnsureRemainsDeleted].
 //
 // The error wraps ErrUnknownOutcome only
 //   - if the session is lost during the creation of a znode that does not go with
@@ -159,8 +161,14 @@ func (c *Creation) resolve(ctx context.Context) (Node, error) {
 
 // findByID looks for the node in the state of after the lost request.
 func (c *Creation) findByID(ctx context.Context) (Node, bool, error) {
-	s, dir := c.s, parent(c.path)
-	name := c.path[strings.LastIndexByte(c.path, '/')+1:]
+	return c.s.findCreated(ctx, c.path, c.mode, c.s.id)
+}
+
+// findCreated looks for the node of a protected creation at path, in mode, whose request
+// was sent before, in the session called owner.
+func (s *Session) findCreated(ctx context.Context, path string, mode Mode, owner int64) (Node, bool, error) {
+	dir := parent(path)
+	name := path[strings.LastIndexByte(path, '/')+1:]
 	for lost := 0; ; {
 		if err := s.awaitConnection(ctx); err != nil {
 			return Node{}, false, err
@@ -191,7 +199,7 @@ func (c *Creation) findByID(ctx context.Context) (Node, bool, error) {
 			return Node{}, false, err
 		}
 		for _, child := range seen.Children {
-			if child != name && (!c.mode.sequential() || !strings.HasPrefix(child, name)) {
+			if child != name && (!mode.sequential() || !strings.HasPrefix(child, name)) {
 				continue
 			}
 			path := join(dir, child)
@@ -201,7 +209,7 @@ func (c *Creation) findByID(ctx context.Context) (Node, bool, error) {
 			}
 			// A node of this name and another owner would be one that a
 			// dead session left; it goes, and is not ours.
-			if exists && (!c.mode.ephemeral() || stat.EphemeralOwner == s.id) {
+			if exists && (!mode.ephemeral() || stat.EphemeralOwner == owner) {
 				return Node{Path: path, Stat: stat}, true, nil
 			}
 		}
@@ -230,7 +238,10 @@ func (c *Creation) findInBackground(err error) {
 // unknownOutcome is the error of a search that could not be finished.
 func (c *Creation) unknownOutcome(err error) error {
 	if c.s.Err() != nil && c.mode.ephemeral() {
-		return &OpError{Op: "create", Path: c.path, Err: err} // gone with the session
+		if c.opts == nil || !c.opts.KeepRemains {
+			c.s.deleteRemaining(remainingZnode{path: c.path, mode: c.mode, owner: c.s.ID(), sought: true})
+		}
+		return &OpError{Op: "create", Path: c.path, Err: err}
 	}
 	return &UnknownOutcomeError{Op: "create", Path: c.path, Reason: err}
 }

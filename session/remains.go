@@ -21,7 +21,7 @@ import (
 func (s *Session) EnsureRemainsDeleted(path string) {
 	s.mustBeMade()
 	switch cause := s.Err(); {
-	case ValidatePath(path) != nil, errors.Is(cause, ErrExpired):
+	case ValidatePath(path) != nil:
 		return
 	case cause == nil && s.renewer.givenUp():
 		// Its holds have ended, and it follows after Options.StopMargin.
@@ -33,23 +33,35 @@ func (s *Session) EnsureRemainsDeleted(path string) {
 	case cause == nil:
 		return
 	}
+	s.deleteRemaining(remainingZnode{path: path, owner: s.ID()})
+}
+
+// deleteRemaining deletes, in the client's next session, what this session, which is lost,
+// may have left behind.
+func (s *Session) deleteRemaining(r remainingZnode) {
+	if errors.Is(s.Err(), ErrExpired) {
+		return
+	}
 	c := s.client
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
 		return
 	}
-	c.remains = append(c.remains, remainingZnode{path, s.ID()})
+	c.remains = append(c.remains, r)
 	if len(c.remains) == 1 {
 		// Waited for by Close; ends when nothing remains, or life ends.
 		c.loop.Go(c.deleteRemains)
 	}
 }
 
-// remainingZnode is a znode that the session called owner has left.
+// remainingZnode is a znode that the session called owner has left, or may have left.
 type remainingZnode struct {
 	path  string
 	owner int64
+	// sought: the reply to the protected creation at path, in mode, was lost.
+	sought bool
+	mode   Mode
 }
 
 // deleteRemains deletes one after the other: after an outage there may be thousands,
@@ -85,7 +97,7 @@ func (c *Client) deleteRemain(r remainingZnode) {
 		case deleted(err):
 			c.opts.Logger.Info("deleted what a lost session had left", "path", r.path, "session", fmt.Sprintf("%#x", r.owner))
 			return
-		case errors.Is(err, errNotOwner), errors.Is(err, ErrNoAuth):
+		case errors.Is(err, errNotOwner), errors.Is(err, ErrNoAuth), errors.Is(err, ErrReplyTooLarge):
 			return // the servers have to see to it
 		}
 		if !c.sleep(c.opts.Backoff.pause(lost)) {
@@ -99,6 +111,16 @@ var errNotOwner = errors.New("the znode has another owner")
 // deleteRemain deletes r if its owner is the same. The read comes behind a sync: a
 // server that lags behind would say that there is nothing to delete.
 func (s *Session) deleteRemain(ctx context.Context, r remainingZnode) error {
+	if r.sought {
+		node, found, err := s.findCreated(ctx, r.path, r.mode, r.owner)
+		switch {
+		case err != nil:
+			return err
+		case !found:
+			return errNotOwner
+		}
+		return s.Delete(ctx, node.Path, -1)
+	}
 	synced, read := s.StartSync(r.path), s.StartExists(r.path, false)
 	if _, err := synced.Wait(ctx); err != nil {
 		return err

@@ -163,3 +163,43 @@ func TestJoinedContextsCanBeCompared(t *testing.T) {
 	defer cancel(nil)
 	require.Len(t, map[context.Context]int{a: 1, b: 2}, 2)
 }
+
+// The reply to a creation is lost together with the session: the znode is looked for, and
+// deleted, in the next session, unless the caller looks for it.
+func TestRemainsOfAnUnansweredCreationGoInTheNextSession(t *testing.T) {
+	for _, mode := range []Mode{Ephemeral, EphemeralSequential} {
+		for _, o := range []*CreateOptions{nil, {KeepRemains: true}} {
+			for _, patient := range []bool{true, false} {
+				inWorld(t, &zktest.Options{Servers: 3}, nil, func(w *world) {
+					h := w.held(w.s, "/h") // makes the client give the session up
+					_, err := w.s.Create(w.ctx, "/dir", nil, Persistent, nil)
+					require.NoError(w, err)
+					w.srv.FailNth(func(r zktest.Request) bool { return r.Op == "create2" }, 1, zktest.Action{Do: zktest.DropReplyHole})
+					ctx, cancel := context.WithCancel(w.ctx)
+					defer cancel()
+					out := make(chan error, 1)
+					// Waited for below; ends with the session at the latest.
+					go func() {
+						_, err := w.s.CreateProtected(ctx, "/dir/"+ProtectedName("x"), nil, mode, o)
+						out <- err
+					}()
+					w.sleep(time.Second)
+					if !patient {
+						cancel()
+					}
+					w.away(h)
+					require.Error(w, <-out)
+					w.session(w.client)
+					w.sleep(2 * time.Second)
+					names, err := w.srv.Children("/dir")
+					require.NoError(w, err)
+					if o == nil {
+						require.Empty(w, names)
+					} else {
+						require.Len(w, names, 1)
+					}
+				})
+			}
+		}
+	}
+}

@@ -23,6 +23,7 @@ func leftovers() map[string]scenario {
 		"WaitersThatGiveUpLeaveNoWatch_CH10":                            waitersLeaveNoWatch,
 		"OverlappingCallsLeaveNothing_CH23":                             overlappingCalls,
 		"LostHolderDoesNotBlockItself":                                  lostHolderIsFree,
+		"LostWaiterDoesNotBlockItself":                                  lostWaiterIsFree,
 	}
 }
 
@@ -204,6 +205,36 @@ func lostHolderIsFree(t *testing.T, tg Target) {
 				}
 				call = o.latter
 				return world.ExclusiveHold{Held: h.Context(), GiveBack: h.Release}, nil
+			})
+		})
+	}
+}
+
+// A client that waits, or whose creation was not answered, loses its session in an
+// outage, because the session holds something else. The former place does not keep the
+// client out in the next session.
+func lostWaiterIsFree(t *testing.T, tg Target) {
+	for name, unanswered := range map[string]bool{"waits": false, "reply of the creation lost": true} {
+		t.Run(name, func(t *testing.T) {
+			tg.in(t, &zktest.Options{Servers: 3}, func(s *scene) {
+				c := s.Client()
+				own := s.Session(c)
+				_, err := own.Create(s.Ctx, "/other", nil, session.Ephemeral, nil)
+				require.NoError(s, err)
+				other, err := own.Hold(s.Ctx, "/other", nil)
+				require.NoError(s, err)
+				h := s.get(s.next().Rival)
+				if unanswered {
+					s.Server.FailNth(func(r zktest.Request) bool { return creates(r) && r.Session == own.ID() }, 1, zktest.Action{Do: zktest.DropReplyHole})
+				}
+				out := s.begin(s.Ctx, s.contender(c).Acquire)
+				s.Away(other.Context())
+				s.ended(h)
+				require.ErrorIs(s, h.Release(s.Ctx), session.ErrLost)
+				back := time.Now()
+				next := s.granted(out)
+				require.Less(s, time.Since(back), 5*time.Second, "the timeout of the former sessions is 10 s")
+				s.release(next)
 			})
 		})
 	}
