@@ -53,8 +53,9 @@ func TestQueue(t *testing.T) {
 			},
 			Except: map[string]string{
 				"DoTellsOfLossAndOfTheWork": runs, "DoEndsWithItsContextWhateverTheNetworkDoes": runs,
-				"DoReleasesWhenTheWorkPanics_CH36": runs, "WorkMayReleaseWithTheContextThatItGot": runs,
-				"TriesLeaveNothing_P14_P15": tries, "TryUnderEveryFault": tries,
+				"DoConfirmsItsReleaseAfterTheEndOfItsContext": runs, "DoReleasesWhenTheWorkPanics_CH36": runs,
+				"WorkMayReleaseWithTheContextThatItGot": runs,
+				"TriesLeaveNothing_P14_P15":             tries, "TryUnderEveryFault": tries,
 			},
 		},
 	})

@@ -233,8 +233,11 @@ func (m *Mutex) takeBatonFrom(h *Held) bool {
 // when ctx or the hold ends (see [Options.Grace]); Do waits for fn before it
 // releases the lock. The error is fn's error, joined with the error of the lock:
 // if the lock was lost while fn ran, errors.Is(err, session.ErrLost) is true. fn
-// may release the lock itself. If ctx has ended by then, Do does not wait until
-// the server confirms the release, which continues in the background.
+// may release the lock itself.
+//
+// Do waits until a server has confirmed the release, also after the end of ctx, but
+// no longer than until no server has answered for a session timeout: then the error
+// wraps session.ErrLost, and the release continues in the background.
 func (m *Mutex) Do(ctx context.Context, fn func(ctx context.Context, held *Held) error) error {
 	if err := m.checkCall(ctx); err == nil && fn == nil {
 		return failure(ctx, "do", m.path, fmt.Errorf("%w: fn is nil", ErrInvalidArgument))

@@ -83,8 +83,11 @@ func (m *RWMutex) TryRLock(ctx context.Context) (*Held, error) {
 // then releases the lock that fn left: after [Held.Downgrade], the read lock. The
 // error is fn's error, joined with the error of the lock: if the lock was lost
 // while fn ran, errors.Is(err, session.ErrLost) is true. fn may release or
-// downgrade the lock with its own context. If ctx has ended by then, Do does not
-// wait until the server confirms the release, which continues in the background.
+// downgrade the lock with its own context.
+//
+// Do waits until a server has confirmed the release, also after the end of ctx, but
+// no longer than until no server has answered for a session timeout: then the error
+// wraps session.ErrLost, and the release continues in the background.
 func (m *RWMutex) Do(ctx context.Context, fn func(ctx context.Context, held *Held) error) error {
 	return m.run(ctx, m.Lock, fn)
 }

@@ -82,13 +82,17 @@ func TestRunWaitsForTheFunctionAndEndsItsContextWithTheHold(t *testing.T) {
 	require.ErrorIs(t, err, session.ErrLost)
 }
 
-func TestRunReportsWhatWentWrongWithTheGivingBackUnlessTheCallerHasLeft(t *testing.T) {
+func TestRunReportsWhatWentWrongWithTheGivingBackAlsoAfterTheEndOfItsContext(t *testing.T) {
 	fn := func(context.Context) error { return nil }
-	give := func(context.Context) error { return errBroken }
-	require.ErrorIs(t, holding.Run(t.Context(), t.Context(), 0, errNotHeld, fn, give), errBroken)
 	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	require.NoError(t, holding.Run(ctx, t.Context(), 0, errNotHeld, fn, give))
+	defer cancel()
+	for range 2 {
+		give := func(ctx context.Context) error { return errors.Join(ctx.Err(), errBroken) }
+		err := holding.Run(ctx, t.Context(), 0, errNotHeld, fn, give)
+		require.ErrorIs(t, err, errBroken)
+		require.NotErrorIs(t, err, context.Canceled, "giving back goes on after the end of the context")
+		cancel()
+	}
 }
 
 func TestFailureNamesTheContextsErrorBesideItsCause(t *testing.T) {

@@ -23,6 +23,7 @@ func calls() map[string]scenario {
 		"WaiterLeavesNoZnodeWhenItsContextEnds":       waiterLeaves,
 		"DoTellsOfLossAndOfTheWork":                   doTellsOfLoss,
 		"DoEndsWithItsContextWhateverTheNetworkDoes":  doEndsWithItsContext,
+		"DoConfirmsItsReleaseAfterTheEndOfItsContext": doConfirmsItsRelease,
 		"DoReleasesWhenTheWorkPanics_CH36":            doReleasesAfterPanic,
 		"WorkMayReleaseWithTheContextThatItGot":       workReleases,
 	}
@@ -194,6 +195,8 @@ func (tg Target) running(t *testing.T, body func(s *scene, k Contender)) {
 	tg.in(t, nil, func(s *scene) { body(s, s.next()) })
 }
 
+// The context of Do ends while the server is away: Do ends when the server may have
+// expired the session.
 func doEndsWithItsContext(t *testing.T, tg Target) {
 	tg.running(t, func(s *scene, k Contender) {
 		began := time.Now()
@@ -203,10 +206,29 @@ func doEndsWithItsContext(t *testing.T, tg Target) {
 			return ctx.Err()
 		})
 		require.ErrorIs(s, err, context.DeadlineExceeded)
-		require.LessOrEqual(s, time.Since(began), 5*time.Second)
+		require.ErrorIs(s, err, session.ErrLost, "no server has confirmed the release")
+		require.LessOrEqual(s, time.Since(began), session.DefaultTimeout+time.Second)
 		require.NoError(s, s.Server.Restart(1))
 		s.release(s.get(k.Acquire))
 		s.empty()
+	})
+}
+
+// The context of Do ends while the server answers slowly: Do waits for the answer.
+func doConfirmsItsRelease(t *testing.T, tg Target) {
+	tg.running(t, func(s *scene, k Contender) {
+		ctx, cancel := context.WithCancel(s.Ctx)
+		defer cancel()
+		var stopped time.Time
+		require.NoError(s, k.Do(ctx, func(context.Context, Held) error {
+			s.Server.Delay(zktest.Link{}, zktest.Both, 500*time.Millisecond)
+			cancel()
+			stopped = time.Now()
+			return nil
+		}))
+		require.Empty(s, s.contenders(), "a server has confirmed the release")
+		require.GreaterOrEqual(s, time.Since(stopped), time.Second)
+		s.Server.Heal()
 	})
 }
 
