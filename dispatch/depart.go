@@ -16,11 +16,20 @@ import (
 
 // deleteAlive deletes the worker's alive node in the background. The master then deletes the
 // worker's folder.
+//
+// After the loss of the session, the deletion gives the tasks to other workers, and to this
+// one in its next session, before the servers expire the lost session. The deletion
+// therefore waits until the handlers have returned.
 func (ws *workerSession) deleteAlive() {
-	if ws.s.Err() != nil && len(ws.held) > 0 {
-		return // handlers may still run: their tasks go to others when the session expires
+	if ws.s.Err() == nil && !errors.Is(ws.hold.Err(), session.ErrTrustRanOut) {
+		optimistic.DeleteLater(ws.s, ws.alivePath(ws.id))
+		return
 	}
-	optimistic.DeleteLater(ws.s, ws.alivePath(ws.id))
+	// Waited for by Run; ends with the handlers.
+	ws.handlers.Go(func() {
+		ws.begun.Wait()
+		optimistic.DeleteLater(ws.s, ws.alivePath(ws.id))
+	})
 }
 
 // announceDraining tells the master that the worker takes no more tasks.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/zkrecipes/zkrecipes/cache"
+	"github.com/zkrecipes/zkrecipes/internal/optimistic"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/stm"
 )
@@ -28,6 +29,8 @@ type workerSession struct {
 	stop context.Context
 	// handlers are waited for by Run.
 	handlers *sync.WaitGroup
+	// begun has the handlers of this session.
+	begun sync.WaitGroup
 
 	held  map[string]*heldTask // that are not over, by the name of the assignment
 	queue []*heldTask          // those that have not begun
@@ -129,7 +132,7 @@ func (ws *workerSession) registerWorker(ctx context.Context) (registered bool, e
 		ws.hold, err = ws.s.Hold(ctx, ws.alivePath(ws.id), nil)
 	}
 	if err != nil {
-		ws.deleteAlive()
+		optimistic.DeleteLater(ws.s, ws.alivePath(ws.id))
 	}
 	return registered, err
 }
@@ -272,8 +275,10 @@ var errGone = fmt.Errorf("the assignment is %w: %w", session.ErrLost, session.Er
 
 // beginTask runs a task, which has a slot.
 func (ws *workerSession) beginTask(h *heldTask) {
+	ws.begun.Add(1)
 	// Waited for by Run; ends with the handler.
 	ws.handlers.Go(func() {
+		defer ws.begun.Done()
 		defer func() { <-ws.slots }()
 		defer ws.signalEnd(h)
 		h.runHandler()

@@ -90,9 +90,7 @@ func (w *Worker) giveUp(ctx context.Context, op string, end func(context.Context
 }
 
 func (w *Worker) leaveJob(ctx context.Context, reason string) error {
-	// Ended first: the deletion by this worker itself must not look like a loss.
-	w.hold.End(nil)
-	if lost := w.hold.Err(); !errors.Is(lost, session.ErrReleased) {
+	if lost := w.endHold(); lost != nil {
 		return lost
 	}
 	d := &departure{w: w, m: w.currentMember()}

@@ -31,9 +31,7 @@ func (w *Worker) Release(ctx context.Context) error { return w.giveUp(ctx, relea
 
 // deleteLive deletes the live znode, and changes nothing else.
 func (w *Worker) deleteLive(ctx context.Context) error {
-	// Ended first: the deletion by this worker itself must not look like a loss.
-	w.hold.End(nil)
-	if lost := w.hold.Err(); !errors.Is(lost, session.ErrReleased) {
+	if lost := w.endHold(); lost != nil {
 		return lost
 	}
 	s := w.hold.Session()
@@ -47,4 +45,18 @@ func (w *Worker) deleteLive(ctx context.Context) error {
 		return w.goneError(err) // only the worker itself deletes the node while running
 	}
 	return s.EnsureDeleted(ctx, w.Path())
+}
+
+// endHold ends the hold, ahead of the requests of this worker itself: the deletion of the
+// live znode must not look like a loss. The error says that the worker was lost before.
+// The live znode of a session that was given up is then deleted in the next session:
+// the other workers learn that this worker has stopped.
+func (w *Worker) endHold() error {
+	w.hold.End(nil)
+	lost := w.hold.Err()
+	if errors.Is(lost, session.ErrReleased) {
+		return nil
+	}
+	w.hold.Session().EnsureRemainsDeleted(w.Path())
+	return lost
 }

@@ -68,6 +68,9 @@
 // reason. Unlock returns the same error. A disconnect alone loses nothing if
 // another server answers in time.
 //
+// A session that was given up may live on at the servers, and its owner then keeps
+// the locks from everyone. [Owner.Release] frees them in the client's next session.
+//
 // # Znodes
 //
 // The table's path is persistent, and so are its children, the locks: a
