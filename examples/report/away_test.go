@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -202,7 +203,9 @@ func outages() map[string]func(*zktest.Server) error {
 // SIGTERM while ZooKeeper is away for good: whatever is held, the program ends within
 // a session timeout, and what go-zookeeper takes to close a connection.
 func TestWhatTheDocumentationSaysEndsWhenZooKeeperIsAwayForGood(t *testing.T) {
-	for name, run := range shapes() {
+	all := shapes()
+	maps.Copy(all, exampleShapes())
+	for name, run := range all {
 		for fault, begin := range outages() {
 			for _, after := range []time.Duration{0, 2 * time.Second, 8 * time.Second, time.Minute} {
 				t.Run(fmt.Sprintf("%s/%s for %v", name, fault, after), func(t *testing.T) {
