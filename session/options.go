@@ -25,7 +25,8 @@ type Options struct {
 	// of Trust gives up later (6.9 s to 7.9 s after the last reply at a timeout
 	// of 10 s and a tick of 2 s, instead of 6.1 s to 6.8 s), and refuses a
 	// timeout without a sound rule. Set TickTime if the servers grant timeouts
-	// below two ticks (minSessionTimeout).
+	// below two ticks (minSessionTimeout), and set it to twice the tickTime if the
+	// servers are observers behind an observer master, which relay twice.
 	TickTime time.Duration
 	// Trust is the rule that proves a session while something is held; default:
 	// TrustQuorum.
