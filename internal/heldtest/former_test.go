@@ -47,9 +47,9 @@ func TestLostHolderIsNotBlockedByItsFormerSession(t *testing.T) {
 // The same for what takes everything again by itself.
 func TestRunIsNotBlockedByItsFormerSession(t *testing.T) {
 	type begin = func(context.Context) error
-	member := func(mode rebalanser.Mode) func(e *env, work begin) func(context.Context) error {
+	member := func(mode rebalanser.Mode, instance string) func(e *env, work begin) func(context.Context) error {
 		return func(e *env, work begin) func(context.Context) error {
-			o := &rebalanser.Options{Mode: mode}
+			o := &rebalanser.Options{Mode: mode, Instance: instance}
 			admin := rebalanser.Open(e.admin, groupPath, o)
 			require.NoError(e, admin.Create(e.ctx))
 			_, err := admin.AddResources(e.ctx, "one")
@@ -63,8 +63,9 @@ func TestRunIsNotBlockedByItsFormerSession(t *testing.T) {
 				return election.New(e.client, "/election", nil).Run(ctx, func(ctx context.Context, _ *election.Leadership) error { return work(ctx) })
 			}
 		},
-		"rebalanser.Group":              member(rebalanser.ResourceBarrier),
-		"rebalanser.Group, global mode": member(rebalanser.GlobalBarrier),
+		"rebalanser.Group":              member(rebalanser.ResourceBarrier, ""),
+		"rebalanser.Group, global mode": member(rebalanser.GlobalBarrier, ""),
+		"rebalanser.Group, static":      member(rebalanser.ResourceBarrier, "one"),
 		"dispatch.Worker and Master": func(e *env, work begin) func(context.Context) error {
 			_, err := dispatch.New(e.admin, "/queue", nil).Submit(e.ctx, dispatch.Task{MaxAttempts: 100})
 			require.NoError(e, err)
