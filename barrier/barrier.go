@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -23,7 +24,7 @@ func New(client *session.Client, path string, parties int, o *Options) *Barrier 
 // Path returns the path argument of [New].
 func (b *Barrier) Path() string { return b.core().path }
 
-func (b *Barrier) core() *core { return b.m.or("barrier.New") }
+func (b *Barrier) core() *core { return receiver.OrZero(b).m.or("barrier.New") }
 
 // Await waits until all parties of the barrier are waiting at the same time, and
 // returns the number of the round in which they pass together, from 1. The next

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -19,7 +20,7 @@ func NewDouble(client *session.Client, path string, parties int, o *Options) *Do
 // Path returns the path argument of [NewDouble].
 func (d *Double) Path() string { return d.core().path }
 
-func (d *Double) core() *core { return d.m.or("barrier.NewDouble") }
+func (d *Double) core() *core { return receiver.OrZero(d).m.or("barrier.NewDouble") }
 
 // Enter waits until all parties of the barrier are waiting at the same time and
 // no party is inside any more; then all of them get a seat.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/zkrecipes/zkrecipes/internal/follow"
 	"github.com/zkrecipes/zkrecipes/internal/holding"
+	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -31,7 +32,7 @@ func NewGate(client *session.Client, path string, o *Options) *Gate {
 }
 
 // Path returns the path argument of [NewGate].
-func (g *Gate) Path() string { return g.path }
+func (g *Gate) Path() string { return receiver.OrZero(g).path }
 
 // Wait waits until the gate is open. Wait decides by a state that was committed
 // at the call or later, on any server; this needs a quorum.
@@ -39,6 +40,7 @@ func (g *Gate) Path() string { return g.path }
 // Servers do not report the removal of an unreadable gate. Such a gate is read
 // again every 5 seconds.
 func (g *Gate) Wait(ctx context.Context) error {
+	g = receiver.OrZero(g)
 	const op = "wait"
 	if err := g.begin(ctx); err != nil {
 		return failure(ctx, op, g.path, err)
@@ -56,6 +58,7 @@ func (g *Gate) Wait(ctx context.Context) error {
 
 // Closed reports whether the gate was closed at one moment after the call began.
 func (g *Gate) Closed(ctx context.Context) (bool, error) {
+	g = receiver.OrZero(g)
 	const op = "look"
 	if err := g.begin(ctx); err != nil {
 		return false, failure(ctx, op, g.path, err)
@@ -138,14 +141,18 @@ func (g *Gate) readFresh(ctx context.Context, s *session.Session, watched bool) 
 // retries if nothing was created beside the gate since. Otherwise another client
 // may have opened the gate again, and a second closing would undo that: the error
 // wraps session.ErrUnknownOutcome.
-func (g *Gate) Set(ctx context.Context) error { return g.changeGate(ctx, "set", g.set) }
+func (g *Gate) Set(ctx context.Context) error {
+	return receiver.OrZero(g).changeGate(ctx, "set", g.set)
+}
 
 // Remove opens the gate, if it is closed. Children below the path, as Curator may
 // create them, are an error (session.ErrNotEmpty).
 //
 // If the reply is lost, Remove finds out, and retries if the gate is still the
 // same. A gate that was closed again meanwhile stays closed.
-func (g *Gate) Remove(ctx context.Context) error { return g.changeGate(ctx, "remove", g.remove) }
+func (g *Gate) Remove(ctx context.Context) error {
+	return receiver.OrZero(g).changeGate(ctx, "remove", g.remove)
+}
 
 // changeGate runs try, again after each request that certainly was not carried
 // out.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/zkrecipes/zkrecipes/internal/holding"
+	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -27,7 +28,7 @@ var _ session.Held = (*Seat)(nil)
 
 // mustHold is the znode's hold; a zero Seat has none.
 func (t *Seat) mustHold() *session.Hold {
-	holding.MustBeMade(t.hold != nil, "barrier.Seat", "barrier.Double.Enter")
+	holding.MustBeMade(t != nil && t.hold != nil, "barrier.Seat", "barrier.Double.Enter")
 	return t.hold
 }
 
@@ -72,12 +73,16 @@ func (t *Seat) Path() string { return t.mustHold().Path() }
 // If ctx ends first, the error wraps the context's error. For the other parties
 // this party has left; an unconfirmed deletion continues in the background. A
 // second call returns the same loss, or ErrNotInside.
-func (t *Seat) Leave(ctx context.Context) error { return t.giveBack(ctx, "leave", t.leave) }
+func (t *Seat) Leave(ctx context.Context) error {
+	return receiver.OrZero(t).giveBack(ctx, "leave", t.leave)
+}
 
 // Release is Leave without waiting for the other parties, under the method name
 // common to everything held; see [session.Held]. To the other parties this
 // party has left.
-func (t *Seat) Release(ctx context.Context) error { return t.giveBack(ctx, "release", t.vacate) }
+func (t *Seat) Release(ctx context.Context) error {
+	return receiver.OrZero(t).giveBack(ctx, "release", t.vacate)
+}
 
 // giveBack ends the hold once, and calls give if the seat was not lost before.
 func (t *Seat) giveBack(ctx context.Context, op string, give func(context.Context) error) error {

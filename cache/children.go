@@ -1,6 +1,10 @@
 package cache
 
 import (
+	"context"
+	"iter"
+
+	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/internal/znode"
 	"github.com/zkrecipes/zkrecipes/session"
 )
@@ -27,4 +31,37 @@ func NewChildren[T any](client *session.Client, path string, decode Decode[T], o
 // Get returns the child of that name; false if it does not exist.
 func (c *Children[T]) Get(name string) (Entry[T], bool) {
 	return c.Lookup(znode.Join(c.Path(), name))
+}
+
+// made returns the view, also for a nil Children, of which no promoted method could report the
+// nil pointer.
+func (c *Children[T]) made() *View[T] { return receiver.OrZero(c).View.made() }
+
+// Path is [View.Path].
+func (c *Children[T]) Path() string { return c.made().Path() }
+
+// Run is [View.Run].
+func (c *Children[T]) Run(ctx context.Context) error { return c.made().Run(ctx) }
+
+// WaitSynced is [View.WaitSynced].
+func (c *Children[T]) WaitSynced(ctx context.Context) error { return c.made().WaitSynced(ctx) }
+
+// Status is [View.Status].
+func (c *Children[T]) Status() Status { return c.made().Status() }
+
+// Lookup is [View.Lookup].
+func (c *Children[T]) Lookup(path string) (Entry[T], bool) { return c.made().Lookup(path) }
+
+// Snapshot is [View.Snapshot].
+func (c *Children[T]) Snapshot() *Snapshot[T] { return c.made().Snapshot() }
+
+// All is [View.All].
+func (c *Children[T]) All() iter.Seq[Entry[T]] { return c.made().All() }
+
+// Len is [View.Len].
+func (c *Children[T]) Len() int { return c.made().Len() }
+
+// Events is [View.Events].
+func (c *Children[T]) Events(ctx context.Context) iter.Seq2[Event[T], error] {
+	return c.made().Events(ctx)
 }

@@ -4,6 +4,8 @@ import (
 	"iter"
 	"slices"
 	"strings"
+
+	"github.com/zkrecipes/zkrecipes/internal/receiver"
 )
 
 // Snapshot is a view at one moment. A snapshot does not change; mutable values,
@@ -13,11 +15,12 @@ type Snapshot[T any] struct {
 }
 
 // Len returns the number of entries.
-func (s *Snapshot[T]) Len() int { return len(s.entries) }
+func (s *Snapshot[T]) Len() int { return len(receiver.OrZero(s).entries) }
 
 // All iterates over the entries in the order of their paths, so a znode comes
 // before its children.
 func (s *Snapshot[T]) All() iter.Seq[Entry[T]] {
+	s = receiver.OrZero(s)
 	return func(yield func(Entry[T]) bool) {
 		for _, e := range s.entries {
 			if !yield(*e) {
@@ -29,6 +32,7 @@ func (s *Snapshot[T]) All() iter.Seq[Entry[T]] {
 
 // Lookup finds the entry of a full path.
 func (s *Snapshot[T]) Lookup(path string) (Entry[T], bool) {
+	s = receiver.OrZero(s)
 	i, ok := slices.BinarySearchFunc(s.entries, path, byPath[T])
 	if !ok {
 		return Entry[T]{}, false
@@ -39,6 +43,7 @@ func (s *Snapshot[T]) Lookup(path string) (Entry[T], bool) {
 // Children iterates over the entries directly below path, in the order of their
 // names, without deeper entries.
 func (s *Snapshot[T]) Children(path string) iter.Seq[Entry[T]] {
+	s = receiver.OrZero(s)
 	prefix := strings.TrimSuffix(path, "/") + "/"
 	return func(yield func(Entry[T]) bool) {
 		i, _ := slices.BinarySearchFunc(s.entries, prefix, byPath[T])

@@ -1,6 +1,12 @@
 package cache
 
-import "github.com/zkrecipes/zkrecipes/session"
+import (
+	"context"
+	"iter"
+
+	"github.com/zkrecipes/zkrecipes/internal/receiver"
+	"github.com/zkrecipes/zkrecipes/session"
+)
 
 // Tree is a view of a znode and everything below it, down to [Options.MaxDepth].
 //
@@ -14,3 +20,34 @@ type Tree[T any] struct{ *View[T] }
 func NewTree[T any](client *session.Client, path string, decode Decode[T], o *Options) *Tree[T] {
 	return &Tree[T]{newView(client, path, decode, o, shape{depth: -1})}
 }
+
+// made returns the view, also for a nil Tree, of which no promoted method could report the
+// nil pointer.
+func (t *Tree[T]) made() *View[T] { return receiver.OrZero(t).View.made() }
+
+// Path is [View.Path].
+func (t *Tree[T]) Path() string { return t.made().Path() }
+
+// Run is [View.Run].
+func (t *Tree[T]) Run(ctx context.Context) error { return t.made().Run(ctx) }
+
+// WaitSynced is [View.WaitSynced].
+func (t *Tree[T]) WaitSynced(ctx context.Context) error { return t.made().WaitSynced(ctx) }
+
+// Status is [View.Status].
+func (t *Tree[T]) Status() Status { return t.made().Status() }
+
+// Lookup is [View.Lookup].
+func (t *Tree[T]) Lookup(path string) (Entry[T], bool) { return t.made().Lookup(path) }
+
+// Snapshot is [View.Snapshot].
+func (t *Tree[T]) Snapshot() *Snapshot[T] { return t.made().Snapshot() }
+
+// All is [View.All].
+func (t *Tree[T]) All() iter.Seq[Entry[T]] { return t.made().All() }
+
+// Len is [View.Len].
+func (t *Tree[T]) Len() int { return t.made().Len() }
+
+// Events is [View.Events].
+func (t *Tree[T]) Events(ctx context.Context) iter.Seq2[Event[T], error] { return t.made().Events(ctx) }

@@ -1,6 +1,12 @@
 package cache
 
-import "github.com/zkrecipes/zkrecipes/session"
+import (
+	"context"
+	"iter"
+
+	"github.com/zkrecipes/zkrecipes/internal/receiver"
+	"github.com/zkrecipes/zkrecipes/session"
+)
 
 // Value is a view of one znode.
 //
@@ -21,3 +27,36 @@ func NewValue[T any](client *session.Client, path string, decode Decode[T], o *O
 
 // Get returns the znode as the view knows it; false if it does not exist.
 func (v *Value[T]) Get() (Entry[T], bool) { return v.Lookup(v.Path()) }
+
+// made returns the view, also for a nil Value, of which no promoted method could report the
+// nil pointer.
+func (v *Value[T]) made() *View[T] { return receiver.OrZero(v).View.made() }
+
+// Path is [View.Path].
+func (v *Value[T]) Path() string { return v.made().Path() }
+
+// Run is [View.Run].
+func (v *Value[T]) Run(ctx context.Context) error { return v.made().Run(ctx) }
+
+// WaitSynced is [View.WaitSynced].
+func (v *Value[T]) WaitSynced(ctx context.Context) error { return v.made().WaitSynced(ctx) }
+
+// Status is [View.Status].
+func (v *Value[T]) Status() Status { return v.made().Status() }
+
+// Lookup is [View.Lookup].
+func (v *Value[T]) Lookup(path string) (Entry[T], bool) { return v.made().Lookup(path) }
+
+// Snapshot is [View.Snapshot].
+func (v *Value[T]) Snapshot() *Snapshot[T] { return v.made().Snapshot() }
+
+// All is [View.All].
+func (v *Value[T]) All() iter.Seq[Entry[T]] { return v.made().All() }
+
+// Len is [View.Len].
+func (v *Value[T]) Len() int { return v.made().Len() }
+
+// Events is [View.Events].
+func (v *Value[T]) Events(ctx context.Context) iter.Seq2[Event[T], error] {
+	return v.made().Events(ctx)
+}

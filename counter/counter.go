@@ -5,6 +5,7 @@ import (
 	"iter"
 
 	"github.com/zkrecipes/zkrecipes/internal/follow"
+	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -38,7 +39,7 @@ func New(client *session.Client, path string, o *Options) *Counter {
 }
 
 // batcher is the batcher of the counter; a zero Counter has none.
-func (c *Counter) batcher() *batcher { return c.r.orPanic("counter.New") }
+func (c *Counter) batcher() *batcher { return receiver.OrZero(c).r.orPanic("counter.New") }
 
 // Path returns the path argument of [New].
 func (c *Counter) Path() string { return c.batcher().path }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -33,7 +34,7 @@ func NewSequence(client *session.Client, path string, o *Options) *Sequence {
 }
 
 // batcher is the batcher of the sequence; a zero Sequence has none.
-func (q *Sequence) batcher() *batcher { return q.r.orPanic("counter.NewSequence") }
+func (q *Sequence) batcher() *batcher { return receiver.OrZero(q).r.orPanic("counter.NewSequence") }
 
 // Path returns the path argument of [NewSequence].
 func (q *Sequence) Path() string { return q.batcher().path }

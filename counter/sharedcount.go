@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 
+	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -43,7 +44,7 @@ func NewShared(client *session.Client, path string, seed int32, o *Options) *Sha
 }
 
 // batcher is the batcher of the shared count; a zero Shared has none.
-func (c *Shared) batcher() *batcher { return c.r.orPanic("counter.NewShared") }
+func (c *Shared) batcher() *batcher { return receiver.OrZero(c).r.orPanic("counter.NewShared") }
 
 // Path returns the path argument of [NewShared].
 func (c *Shared) Path() string { return c.batcher().path }

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/zkrecipes/zkrecipes/internal/holding"
+	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/internal/znode"
 	"github.com/zkrecipes/zkrecipes/session"
 )
@@ -53,6 +54,7 @@ type Member struct {
 // that is leaving. If ctx ends first, nothing is left behind. In Kazoo's layouts
 // names do not conflict, and members have no data but their id.
 func (g *Group) Join(ctx context.Context, id string, data []byte) (*Membership, error) {
+	g = receiver.OrZero(g)
 	e, err := g.newEntry(ctx, id, data)
 	if err != nil {
 		return nil, failure(ctx, "join", g.path, err)
@@ -98,6 +100,7 @@ func (g *Group) checkCall(ctx context.Context) error {
 // Members lists the members in the order of their joins, as of one moment during
 // the call; the group may have changed since.
 func (g *Group) Members(ctx context.Context) ([]Member, error) {
+	g = receiver.OrZero(g)
 	err := g.checkCall(ctx)
 	var nodes []child
 	if err == nil {
@@ -148,20 +151,21 @@ const membershipType, membershipSource = "discovery.Membership", "discovery.Grou
 
 // mustRegistrant is the registrant; a zero Membership has none.
 func (m *Membership) mustRegistrant() *registrant {
-	holding.MustBeMade(m.registrant != nil, membershipType, membershipSource)
+	holding.MustBeMade(m != nil && m.registrant != nil, membershipType, membershipSource)
 	return m.registrant
 }
 
 var _ session.Held = (*Membership)(nil)
 
 // ID returns the member's name.
-func (m *Membership) ID() string { return m.id }
+func (m *Membership) ID() string { return receiver.OrZero(m).id }
 
 // State says whether the group has the member at the moment.
 func (m *Membership) State() State { return m.mustRegistrant().State() }
 
 // States iterates over the states; see [Registration.States].
 func (m *Membership) States(ctx context.Context) iter.Seq2[State, error] {
+	m = receiver.OrZero(m)
 	return m.registrant.statesOf(ctx, membershipType, membershipSource)
 }
 
@@ -179,6 +183,7 @@ func (m *Membership) Guard() session.Op { return m.mustRegistrant().Guard() }
 
 // Update replaces the member's data in place; see [Registration.Update].
 func (m *Membership) Update(ctx context.Context, data []byte) error {
+	m = receiver.OrZero(m)
 	if err := holding.BeginHeld(ctx, m.registrant != nil, membershipType, membershipSource, ErrInvalidArgument); err != nil {
 		return failure(ctx, "update", "", err)
 	}
@@ -198,6 +203,7 @@ func (m *Membership) Update(ctx context.Context, data []byte) error {
 // Leave leaves the group and ends the keeping. Its result, and the work in the
 // background, are as for [Registration.Unregister].
 func (m *Membership) Leave(ctx context.Context) error {
+	m = receiver.OrZero(m)
 	if err := holding.BeginHeld(ctx, m.registrant != nil, membershipType, membershipSource, ErrInvalidArgument); err != nil {
 		return failure(ctx, "leave", "", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/zkrecipes/zkrecipes/internal/holding"
+	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -21,7 +22,7 @@ const registrationType, registrationSource = "discovery.Registration", "discover
 
 // mustRegistrant is the registrant; a zero Registration has none.
 func (g *Registration) mustRegistrant() *registrant {
-	holding.MustBeMade(g.registrant != nil, registrationType, registrationSource)
+	holding.MustBeMade(g != nil && g.registrant != nil, registrationType, registrationSource)
 	return g.registrant
 }
 
@@ -46,6 +47,7 @@ func (g *Registration) State() State { return g.mustRegistrant().State() }
 // never goes back. It ends after the unregistering, after the client was closed,
 // or with ctx, whose error is the last element.
 func (g *Registration) States(ctx context.Context) iter.Seq2[State, error] {
+	g = receiver.OrZero(g)
 	return g.registrant.statesOf(ctx, registrationType, registrationSource)
 }
 
@@ -81,6 +83,7 @@ func (g *Registration) Guard() session.Op { return g.mustRegistrant().Guard() }
 // instance stays requested. While another instance has the name, the error wraps
 // ErrConflict, and the update is registered once the other instance has gone.
 func (g *Registration) Update(ctx context.Context, i Instance) error {
+	g = receiver.OrZero(g)
 	return g.change(ctx, "update", i, func(old Instance) error {
 		if i.Service == old.Service && i.ID == old.ID && i.Type == old.Type {
 			return nil
@@ -97,6 +100,7 @@ func (g *Registration) Update(ctx context.Context, i Instance) error {
 // instance stays registered, under another [Registration.Context]. A zero
 // RegistrationTime keeps the former time.
 func (g *Registration) Move(ctx context.Context, service string, i Instance) error {
+	g = receiver.OrZero(g)
 	i.Service = service
 	return g.change(ctx, "move to", i, func(Instance) error { return nil })
 }
@@ -142,6 +146,7 @@ func (g *Registration) change(ctx context.Context, op string, i Instance, allowe
 // wraps session.ErrClosed. The instance may then be listed until its session
 // expires, and a Static or Permanent instance stays.
 func (g *Registration) Unregister(ctx context.Context) error {
+	g = receiver.OrZero(g)
 	if err := holding.BeginHeld(ctx, g.registrant != nil, registrationType, registrationSource, ErrInvalidArgument); err != nil {
 		return failure(ctx, "unregister", "", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/zkrecipes/zkrecipes/internal/holding"
+	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/internal/znode"
 	"github.com/zkrecipes/zkrecipes/session"
 )
@@ -42,6 +43,7 @@ func NewRegistry(client *session.Client, base string, o *Options) *Registry {
 // or Permanent instance that differs at most in its time is taken over. If ctx
 // ends first, nothing is left behind.
 func (r *Registry) Register(ctx context.Context, i Instance) (*Registration, error) {
+	r = receiver.OrZero(r)
 	e, err := r.newEntry(ctx, i)
 	if err != nil {
 		return nil, failure(ctx, "register", r.path(i.Service, i.ID), err)
@@ -101,6 +103,7 @@ func (r *Registry) path(names ...string) string {
 // Services lists the names of all services, sorted. A service whose last instance
 // has gone may stay in the list for a while.
 func (r *Registry) Services(ctx context.Context) ([]string, error) {
+	r = receiver.OrZero(r)
 	if err := r.checkCall(ctx); err != nil {
 		return nil, failure(ctx, "services of", r.base, err)
 	}
@@ -122,6 +125,7 @@ func (r *Registry) Services(ctx context.Context) ([]string, error) {
 // content, or without the right to read it, is listed with Err set. A service
 // that does not exist has no instances.
 func (r *Registry) Instances(ctx context.Context, service string) ([]Instance, error) {
+	r = receiver.OrZero(r)
 	err := r.checkCall(ctx)
 	if err == nil {
 		err = validateName("service", service)
@@ -144,6 +148,7 @@ func (r *Registry) Instances(ctx context.Context, service string) ([]Instance, e
 // the instance is DynamicSequential. If no such znode exists, the error wraps
 // session.ErrNoNode; if the znode has other content, Err is set.
 func (r *Registry) Instance(ctx context.Context, service, id string) (Instance, error) {
+	r = receiver.OrZero(r)
 	path := r.path(service, id)
 	err := r.checkCall(ctx)
 	if err == nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/zkrecipes/zkrecipes/cache"
 	"github.com/zkrecipes/zkrecipes/internal/holding"
+	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/internal/znode"
 	"github.com/zkrecipes/zkrecipes/session"
 )
@@ -17,6 +18,7 @@ import (
 // know its age. The caller runs it; see package cache. An entry's value is an
 // instance, with Err set if the znode says something else. o may be nil.
 func (r *Registry) View(service string, o *cache.Options) (*cache.Children[Instance], error) {
+	r = receiver.OrZero(r)
 	err := r.err
 	if err == nil && r.client == nil {
 		err = holding.NoClient("discovery.NewRegistry", ErrInvalidArgument)
@@ -43,6 +45,7 @@ func (r *Registry) View(service string, o *cache.Options) (*cache.Children[Insta
 // last element. A znode that becomes unreadable during the iteration is noticed on the
 // next connection; see Failures in the package's documentation.
 func (r *Registry) Watch(ctx context.Context, service string) iter.Seq2[[]Instance, error] {
+	r = receiver.OrZero(r)
 	return func(yield func([]Instance, error) bool) {
 		err := r.checkCall(ctx)
 		var view *cache.Children[Instance]
@@ -79,6 +82,7 @@ func instances(service string, s *cache.Snapshot[Instance]) []Instance {
 // Watch iterates over the states of the group: all its members in the order in
 // which they joined; see [Registry.Watch].
 func (g *Group) Watch(ctx context.Context) iter.Seq2[[]Member, error] {
+	g = receiver.OrZero(g)
 	return func(yield func([]Member, error) bool) {
 		if err := g.checkCall(ctx); err != nil {
 			yield(nil, failure(ctx, "watch", g.path, err))

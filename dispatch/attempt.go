@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/zkrecipes/zkrecipes/internal/await"
+	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -14,7 +15,7 @@ var _ session.Held = (*Attempt)(nil)
 
 // zeroAttempt is the error of an Attempt that no worker has made: a guard without a check
 // would let unprotected writes through.
-const zeroAttempt = "a zero dispatch.Attempt is no attempt of a task: get one from a dispatch.Worker, which passes it to its Handler"
+const zeroAttempt = "a nil or zero dispatch.Attempt is no attempt of a task: get one from a dispatch.Worker, which passes it to its Handler"
 
 // mustHeld is the held task of the attempt; an Attempt that no worker has made has none.
 func (a *Attempt) mustHeld() *heldTask {
@@ -33,6 +34,7 @@ func (a *Attempt) Context() context.Context { return a.mustHeld().ctx }
 // below one that it has seen. The token is 0 for an Attempt that a test of a handler has
 // made.
 func (a *Attempt) Token() int64 {
+	a = receiver.OrZero(a)
 	if a.held == nil {
 		return 0
 	}
@@ -46,6 +48,7 @@ func (a *Attempt) Guard() session.Op { return a.mustHeld().ws.s.CheckOp(a.Path()
 // Path returns the path of the assignment's znode. A child below it keeps the
 // task from ending.
 func (a *Attempt) Path() string {
+	a = receiver.OrZero(a)
 	if a.held == nil {
 		return ""
 	}
@@ -54,6 +57,7 @@ func (a *Attempt) Path() string {
 
 // Session returns the worker's session.
 func (a *Attempt) Session() *session.Session {
+	a = receiver.OrZero(a)
 	if a.held == nil {
 		return nil
 	}

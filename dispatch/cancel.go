@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/zkrecipes/zkrecipes/internal/optimistic"
+	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/stm"
 )
@@ -21,6 +22,7 @@ const canceledText = "canceled by request"
 // task was gone before Cancel could find out, the error wraps
 // session.ErrUnknownOutcome. Cancel takes two requests.
 func (q *Queue) Cancel(ctx context.Context, id string) error {
+	q = receiver.OrZero(q)
 	call := session.NewID()
 	return q.changeTask(ctx, "cancel a task of", id, func(t *seen) (transaction, error) {
 		switch {
@@ -40,6 +42,7 @@ func (q *Queue) Cancel(ctx context.Context, id string) error {
 // was gone before Requeue could find out, the error wraps
 // session.ErrUnknownOutcome. Requeue takes two requests.
 func (q *Queue) Requeue(ctx context.Context, id string) error {
+	q = receiver.OrZero(q)
 	call := session.NewID()
 	return q.changeTask(ctx, "requeue a task of", id, func(t *seen) (transaction, error) {
 		switch {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -50,6 +51,7 @@ func (t seen) toInfo() Info {
 // exist, as a majority of the servers has confirmed. Get takes two requests, or
 // four for a missing task.
 func (q *Queue) Get(ctx context.Context, id string) (Info, error) {
+	q = receiver.OrZero(q)
 	const op = "get a task of"
 	var t *seen
 	err := q.checkCall(ctx)
@@ -76,6 +78,7 @@ func (q *Queue) Get(ctx context.Context, id string) (Info, error) {
 // tasks are the dead-letter list. A missing queue has no tasks. List takes a
 // request for each task of the queue, in any state, and 257 more.
 func (q *Queue) List(ctx context.Context, states ...State) ([]Info, error) {
+	q = receiver.OrZero(q)
 	const op = "list the tasks of"
 	var out []Info
 	err := q.checkCall(ctx)

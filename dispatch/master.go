@@ -10,6 +10,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/cache"
 	"github.com/zkrecipes/zkrecipes/election"
 	"github.com/zkrecipes/zkrecipes/internal/optimistic"
+	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/stm"
 )
@@ -45,6 +46,7 @@ func NewMaster(client *session.Client, path string, o *Options) *Master {
 // A task takes it up to three reads, and its part of a transaction that gives out up
 // to 64 of them; to take over takes one read for each task, and one for each bucket.
 func (m *Master) Run(ctx context.Context) error {
+	m = receiver.OrZero(m)
 	const op = "lead the workers of"
 	if err := m.store.checkCall(ctx, "dispatch.NewMaster"); err != nil {
 		return wrapError(ctx, op, string(m.layout), err)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/zkrecipes/zkrecipes/internal/format/taskformat"
+	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/stm"
 )
@@ -19,6 +20,7 @@ import (
 //
 // Remove takes two requests, and two more for a task that has not ended.
 func (q *Queue) Remove(ctx context.Context, id string) error {
+	q = receiver.OrZero(q)
 	const op = "remove a task of"
 	for {
 		err := q.changeTask(ctx, op, id, func(t *seen) (transaction, error) {
@@ -55,6 +57,7 @@ var errUnfinished = fmt.Errorf("%w: it has not ended", ErrState)
 // Purge takes as many requests as [Queue.List], 771 more, and those of the removals. If
 // Purge fails, some tasks may have been removed already; the call can be repeated.
 func (q *Queue) Purge(ctx context.Context, wanted ...State) (removed int, err error) {
+	q = receiver.OrZero(q)
 	const op = "purge"
 	if err = q.checkCall(ctx); err == nil {
 		err = checkStates(wanted)

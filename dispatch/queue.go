@@ -9,6 +9,7 @@ import (
 
 	"github.com/zkrecipes/zkrecipes/election"
 	"github.com/zkrecipes/zkrecipes/internal/optimistic"
+	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/stm"
 )
@@ -30,12 +31,13 @@ func New(client *session.Client, path string, o *Options) *Queue {
 }
 
 // Path returns the path argument of [New].
-func (q *Queue) Path() string { return string(q.layout) }
+func (q *Queue) Path() string { return string(receiver.OrZero(q).layout) }
 
 // Masters returns the election of the queue's masters, for its methods Leader, Candidates
 // and Observe. Do not campaign in the election: a leader that is no [Master] keeps the
 // masters from assigning tasks.
 func (q *Queue) Masters() *election.Elector {
+	q = receiver.OrZero(q)
 	return election.New(q.client, q.at(mastersDir), nil)
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/zkrecipes/zkrecipes/election"
+	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -60,6 +61,7 @@ func (w WorkerInfo) CanTake(labels []string) bool {
 // Workers lists the workers that live, in the order of their ids. It takes one request,
 // and two for each worker.
 func (q *Queue) Workers(ctx context.Context) (out []WorkerInfo, err error) {
+	q = receiver.OrZero(q)
 	const op = "list the workers of"
 	if err = q.checkCall(ctx); err == nil {
 		err = retryConflicts(ctx, q.client, func(s *session.Session) error {
@@ -76,6 +78,7 @@ func (q *Queue) Workers(ctx context.Context) (out []WorkerInfo, err error) {
 // Stats counts tasks and workers. It costs as much as [Queue.List], and two
 // requests per worker.
 func (q *Queue) Stats(ctx context.Context) (Stats, error) {
+	q = receiver.OrZero(q)
 	const op = "count the tasks of"
 	var out Stats
 	err := q.checkCall(ctx)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/zkrecipes/zkrecipes/internal/optimistic"
+	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/stm"
 )
@@ -33,6 +34,7 @@ const lookEvery = 16
 // more for each sixteenth task in one of the 256 buckets, and one more for the
 // first task of a session, for a znode that goes with the session.
 func (q *Queue) Submit(ctx context.Context, t Task) (id string, err error) {
+	q = receiver.OrZero(q)
 	const op = "submit to"
 	if err := q.checkCall(ctx); err != nil {
 		return "", wrapError(ctx, op, q.Path(), err)

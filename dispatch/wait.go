@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/zkrecipes/zkrecipes/internal/optimistic"
+	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/stm"
 )
@@ -43,6 +44,7 @@ type Result struct {
 // sends two more requests after a minute, and then after twice as long each time,
 // up to 16 minutes, because a task that is deleted by hand makes no event.
 func (q *Queue) Wait(ctx context.Context, id string) (Result, error) {
+	q = receiver.OrZero(q)
 	const op = "wait for a task of"
 	out, err := q.awaitResult(ctx, id, false)
 	if err != nil {
@@ -180,6 +182,7 @@ func (q *Queue) readResult(ctx context.Context, s *session.Session, id string) (
 // Collect returns the result with the error; so it does if the output is missing
 // because it was deleted by hand. Collect takes one request more than Wait.
 func (q *Queue) Collect(ctx context.Context, id string) (Result, error) {
+	q = receiver.OrZero(q)
 	const op = "collect a task of"
 	for tries := 1; ; tries++ {
 		out, missing := q.awaitResult(ctx, id, true)

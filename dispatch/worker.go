@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/zkrecipes/zkrecipes/internal/await"
+	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -98,6 +99,7 @@ func NewWorker(client *session.Client, path string, handler Handler, o *WorkerOp
 //
 // A task takes it two reads and one transaction.
 func (w *Worker) Run(ctx context.Context) error {
+	w = receiver.OrZero(w)
 	const op = "work for"
 	if err := w.store.checkCall(ctx, "dispatch.NewWorker"); err != nil {
 		return wrapError(ctx, op, string(w.layout), err)
@@ -202,6 +204,7 @@ func (w *Worker) isDraining() bool {
 // does not wait for the next session. A worker that is drained between two sessions holds
 // nothing: its Run returns nil.
 func (w *Worker) Drain(ctx context.Context) error {
+	w = receiver.OrZero(w)
 	const op = "drain a worker of"
 	if err := w.store.checkCall(ctx, "dispatch.NewWorker"); err != nil {
 		return wrapError(ctx, op, string(w.layout), err)

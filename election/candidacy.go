@@ -7,6 +7,7 @@ import (
 
 	"github.com/zkrecipes/zkrecipes/internal/contender"
 	"github.com/zkrecipes/zkrecipes/internal/holding"
+	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/internal/znode"
 	"github.com/zkrecipes/zkrecipes/session"
 )
@@ -41,7 +42,7 @@ func newCandidacy(ctx context.Context, e *Elector) *Candidacy {
 
 // mustContender is the place in the queue; a zero Candidacy has none.
 func (k *Candidacy) mustContender() *contender.Contender {
-	holding.MustBeMade(k.c != nil, "election.Candidacy", "election.Elector.Stand")
+	holding.MustBeMade(k != nil && k.c != nil, "election.Candidacy", "election.Elector.Stand")
 	return k.c
 }
 
@@ -90,6 +91,7 @@ func (k *Candidacy) setWatching(ahead []znode.Entry) {
 // error wraps session.ErrLost: stand again. After Withdraw the error wraps
 // ErrWithdrawn.
 func (k *Candidacy) Await(ctx context.Context) (*Leadership, error) {
+	k = receiver.OrZero(k)
 	const op = "await"
 	if err := k.checkCall(ctx, op); err != nil {
 		return nil, err
@@ -157,6 +159,7 @@ func (k *Candidacy) await(ctx context.Context) (*Leadership, error) {
 // or the leadership was lost before, the error wraps session.ErrLost. A second
 // call returns the same error, or ErrWithdrawn.
 func (k *Candidacy) Withdraw(ctx context.Context) error {
+	k = receiver.OrZero(k)
 	if err := k.checkCall(ctx, "withdraw"); err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/zkrecipes/zkrecipes/internal/contender"
 	"github.com/zkrecipes/zkrecipes/internal/format/lockformat"
+	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/internal/znode"
 	"github.com/zkrecipes/zkrecipes/session"
 )
@@ -15,6 +16,7 @@ import (
 // about to learn that it leads no more. The error wraps ErrNoLeader if no
 // candidate leads.
 func (e *Elector) Leader(ctx context.Context) (Candidate, error) {
+	e = receiver.OrZero(e)
 	const op = "leader"
 	var leader Candidate
 	err := e.readRetrying(ctx, func(s *session.Session) error {
@@ -45,6 +47,7 @@ func (e *Elector) Leader(ctx context.Context) (Candidate, error) {
 // moment, which is as recent as the moment of [Elector.Leader]. Candidates that
 // left while their data were read are left out. An empty list is not an error.
 func (e *Elector) Candidates(ctx context.Context) ([]Candidate, error) {
+	e = receiver.OrZero(e)
 	var all []Candidate
 	err := e.readRetrying(ctx, func(s *session.Session) error {
 		listed, err := readFresh(ctx, s, e.path, func() ([]contender.Listed, error) {

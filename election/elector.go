@@ -7,6 +7,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/internal/contender"
 	"github.com/zkrecipes/zkrecipes/internal/format/lockformat"
 	"github.com/zkrecipes/zkrecipes/internal/holding"
+	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/internal/znode"
 	"github.com/zkrecipes/zkrecipes/session"
 )
@@ -40,7 +41,7 @@ func New(client *session.Client, path string, o *Options) *Elector {
 }
 
 // Path returns the path argument of [New].
-func (e *Elector) Path() string { return e.path }
+func (e *Elector) Path() string { return receiver.OrZero(e).path }
 
 // checkCall is the first check of every method.
 func (e *Elector) checkCall(ctx context.Context) error {
@@ -59,6 +60,7 @@ func (e *Elector) failure(ctx context.Context, op string, err error) error {
 // ctx ends, no znode is left behind. If the place in the queue is lost during the
 // wait, for example with its session, Campaign takes another place at the end.
 func (e *Elector) Campaign(ctx context.Context) (*Leadership, error) {
+	e = receiver.OrZero(e)
 	return e.campaign(ctx, "campaign")
 }
 
@@ -90,6 +92,7 @@ func (e *Elector) campaign(ctx context.Context, op string) (*Leadership, error) 
 // candidates behind it from leading, until the candidacy is withdrawn. After an
 // error, no znode is left behind.
 func (e *Elector) Stand(ctx context.Context) (*Candidacy, error) {
+	e = receiver.OrZero(e)
 	const op = "stand"
 	if err := e.checkCall(ctx); err != nil {
 		return nil, failure(ctx, op, e.path, err)

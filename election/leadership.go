@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/zkrecipes/zkrecipes/internal/holding"
+	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/internal/znode"
 	"github.com/zkrecipes/zkrecipes/session"
 )
@@ -23,7 +24,7 @@ var _ session.Held = (*Leadership)(nil)
 
 // mustHold is the znode's hold; a zero Leadership has none.
 func (l *Leadership) mustHold() *session.Hold {
-	holding.MustBeMade(l.hold != nil, "election.Leadership", "election.Elector")
+	holding.MustBeMade(l != nil && l.hold != nil, "election.Leadership", "election.Elector")
 	return l.hold
 }
 
@@ -79,6 +80,7 @@ func (l *Leadership) ID() string {
 // the deletion continues in the background until the znode or the session is
 // gone. A second call returns the same error, or ErrNotLeader.
 func (l *Leadership) Resign(ctx context.Context) error {
+	l = receiver.OrZero(l)
 	if err := holding.BeginHeld(ctx, l.hold != nil, "election.Leadership", "election.Elector", ErrInvalidArgument); err != nil {
 		return l.e.failure(ctx, "resign", err)
 	}

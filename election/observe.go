@@ -7,6 +7,7 @@ import (
 	"iter"
 
 	"github.com/zkrecipes/zkrecipes/internal/follow"
+	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/internal/znode"
 	"github.com/zkrecipes/zkrecipes/session"
 )
@@ -31,6 +32,7 @@ type State struct {
 // notices both on the next connection. A change costs two reads; candidates that
 // come and go behind the leader cost nothing.
 func (e *Elector) Observe(ctx context.Context) iter.Seq2[State, error] {
+	e = receiver.OrZero(e)
 	const op = "observe"
 	return func(yield func(State, error) bool) {
 		if err := e.checkCall(ctx); err != nil {

@@ -3,6 +3,8 @@ package election
 import (
 	"context"
 	"fmt"
+
+	"github.com/zkrecipes/zkrecipes/internal/receiver"
 )
 
 // Run campaigns, and runs fn whenever it leads, until fn returns by itself or ctx
@@ -32,6 +34,7 @@ import (
 // A ctx that had ended before the call is an error that wraps the context's
 // error. Other errors, such as session.ErrClosed and session.ErrNoAuth, end Run.
 func (e *Elector) Run(ctx context.Context, fn func(ctx context.Context, l *Leadership) error) error {
+	e = receiver.OrZero(e)
 	const op = "run"
 	err := e.checkCall(ctx)
 	if err == nil && fn == nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/zkrecipes/zkrecipes/internal/holding"
+	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -48,6 +49,7 @@ func (m *Mutex) serverPath() string {
 // cannot be acquired, or is lost before all are held, Lock releases the locks
 // that it holds, and the error names the failed lock.
 func (g *Group) Lock(ctx context.Context) (*HeldGroup, error) {
+	g = receiver.OrZero(g)
 	first, wrong := &Mutex{}, g.err
 	if len(g.locks) > 0 && wrong == nil {
 		first = g.locks[0]
@@ -112,7 +114,7 @@ var _ session.Held = (*HeldGroup)(nil)
 
 // heldLocks returns the locks, and panics for a zero HeldGroup.
 func (h *HeldGroup) heldLocks() []*Held {
-	holding.MustBeMade(len(h.held) > 0, "lock.HeldGroup", "lock.Group")
+	holding.MustBeMade(h != nil && len(h.held) > 0, "lock.HeldGroup", "lock.Group")
 	return h.held
 }
 
@@ -150,6 +152,7 @@ func (h *HeldGroup) Guard() session.Op {
 
 // Unlock releases all the locks, the last one first; see [Held.Unlock].
 func (h *HeldGroup) Unlock(ctx context.Context) error {
+	h = receiver.OrZero(h)
 	if err := holding.BeginHeld(ctx, len(h.held) > 0, "lock.HeldGroup", "lock.Group", ErrInvalidArgument); err != nil {
 		return failure(ctx, "release", "group", err)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/zkrecipes/zkrecipes/internal/contender"
 	"github.com/zkrecipes/zkrecipes/internal/format/lockformat"
+	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -31,6 +32,7 @@ type Contender struct {
 // Contenders lists the holder and the waiters in order, the holder first, as of
 // one moment during the call; the queue may have changed since.
 func (m *Mutex) Contenders(ctx context.Context) ([]Contender, error) {
+	m = receiver.OrZero(m)
 	if err := m.checkCall(ctx); err != nil {
 		return nil, failure(ctx, "list", m.path, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/zkrecipes/zkrecipes/internal/holding"
+	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -21,7 +22,7 @@ var _ session.Held = (*Held)(nil)
 
 // mustHold returns the lock as held at the server, and panics for a zero Held.
 func (h *Held) mustHold() *serverLock {
-	holding.MustBeMade(h.lock != nil, "lock.Held", "lock.Mutex")
+	holding.MustBeMade(h != nil && h.lock != nil, "lock.Held", "lock.Mutex")
 	return h.lock
 }
 
@@ -62,6 +63,7 @@ func (h *Held) Path() string { return h.mustHold().hold.Path() }
 // the release (session.WithoutRelease). A second call returns the same error, or
 // ErrNotHeld.
 func (h *Held) Unlock(ctx context.Context) error {
+	h = receiver.OrZero(h)
 	if err := holding.BeginHeld(ctx, h.lock != nil, "lock.Held", "lock.Mutex", ErrInvalidArgument); err != nil {
 		return failure(ctx, "release", h.lockPath(), err)
 	}

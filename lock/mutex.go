@@ -10,6 +10,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/internal/contender"
 	"github.com/zkrecipes/zkrecipes/internal/format/lockformat"
 	"github.com/zkrecipes/zkrecipes/internal/holding"
+	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -57,12 +58,13 @@ func New(client *session.Client, path string, o *Options) *Mutex {
 }
 
 // Path returns the path argument of [New].
-func (m *Mutex) Path() string { return m.path }
+func (m *Mutex) Path() string { return receiver.OrZero(m).path }
 
 // Lock waits until it holds the lock. ctx bounds the wait, not the hold; when ctx
 // ends, no znode is left behind. If the session is lost during the wait, the
 // place in the queue is lost, and Lock continues in the next session.
 func (m *Mutex) Lock(ctx context.Context) (*Held, error) {
+	m = receiver.OrZero(m)
 	const op = "acquire"
 	if err := m.checkCall(ctx); err != nil {
 		return nil, failure(ctx, op, m.path, err)
@@ -239,6 +241,7 @@ func (m *Mutex) takeBatonFrom(h *Held) bool {
 // no longer than until no server has answered for a session timeout: then the error
 // wraps session.ErrLost, and the release continues in the background.
 func (m *Mutex) Do(ctx context.Context, fn func(ctx context.Context, held *Held) error) error {
+	m = receiver.OrZero(m)
 	if err := m.checkCall(ctx); err == nil && fn == nil {
 		return failure(ctx, "do", m.path, fmt.Errorf("%w: fn is nil", ErrInvalidArgument))
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/zkrecipes/zkrecipes/internal/holding"
+	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -42,12 +43,12 @@ func newPermits(path string, count int, holds []held) *Permits {
 // firstHold returns the hold of the permits, or of the first permit; zero Permits have
 // no hold.
 func (p *Permits) firstHold() held {
-	holding.MustBeMade(len(p.holds) > 0, "lock.Permits", "lock.Semaphore")
+	holding.MustBeMade(p != nil && len(p.holds) > 0, "lock.Permits", "lock.Semaphore")
 	return p.holds[0]
 }
 
 // Count returns the number of permits.
-func (p *Permits) Count() int { return p.count }
+func (p *Permits) Count() int { return receiver.OrZero(p).count }
 
 // Context ends on release and on loss of any of the permits; see
 // [Held.Context].
@@ -82,6 +83,7 @@ func (p *Permits) Path() string { return p.firstHold().hold.Path() }
 
 // Release gives the permits back; see [Held.Unlock].
 func (p *Permits) Release(ctx context.Context) error {
+	p = receiver.OrZero(p)
 	if err := holding.BeginHeld(ctx, len(p.holds) > 0, "lock.Permits", "lock.Semaphore", ErrInvalidArgument); err != nil {
 		return failure(ctx, "release", p.path, err)
 	}
@@ -93,6 +95,7 @@ func (p *Permits) Release(ctx context.Context) error {
 
 // Do runs fn while it holds n permits; see [Mutex.Do].
 func (s *Semaphore) Do(ctx context.Context, n int, fn func(ctx context.Context, p *Permits) error) error {
+	s = receiver.OrZero(s)
 	if err := s.checkCall(ctx, n); err == nil && fn == nil {
 		return failure(ctx, "do", s.path, fmt.Errorf("%w: fn is nil", ErrInvalidArgument))
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/internal/contender"
 	"github.com/zkrecipes/zkrecipes/internal/format/lockformat"
 	"github.com/zkrecipes/zkrecipes/internal/holding"
+	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -44,12 +45,14 @@ func NewSemaphore(client *session.Client, path string, permits int, o *Options) 
 // Acquire waits until it holds n permits. ctx bounds the wait, not the hold; when
 // ctx ends, no znode is left behind.
 func (s *Semaphore) Acquire(ctx context.Context, n int) (*Permits, error) {
+	s = receiver.OrZero(s)
 	return s.takePermits(ctx, "acquire", n, false)
 }
 
 // TryAcquire takes n permits if possible without waiting; otherwise the error
 // wraps ErrBusy. ctx bounds the call.
 func (s *Semaphore) TryAcquire(ctx context.Context, n int) (*Permits, error) {
+	s = receiver.OrZero(s)
 	return s.takePermits(ctx, "try", n, true)
 }
 
@@ -215,6 +218,7 @@ func readPathData(ctx context.Context, client *session.Client, path string) ([]b
 // another number of permits, the error wraps ErrPermits, because holders and
 // waiters could not be distinguished.
 func (s *Semaphore) Contenders(ctx context.Context) ([]Contender, error) {
+	s = receiver.OrZero(s)
 	if err := s.checkCall(ctx, 1); err != nil {
 		return nil, failure(ctx, "list", s.path, err)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/zkrecipes/zkrecipes/internal/contender"
 	"github.com/zkrecipes/zkrecipes/internal/format/lockformat"
+	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/internal/znode"
 	"github.com/zkrecipes/zkrecipes/session"
 )
@@ -14,6 +15,7 @@ import (
 // error wraps ErrBusy. ctx bounds the call, which takes [Options.LockDelay] if
 // the last holder has not released the lock.
 func (m *Mutex) TryLock(ctx context.Context) (*Held, error) {
+	m = receiver.OrZero(m)
 	const op = "try"
 	if err := m.checkCall(ctx); err != nil {
 		return nil, failure(ctx, op, m.path, err)

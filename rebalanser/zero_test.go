@@ -15,7 +15,6 @@ func TestMisuseOfNilAndZeroValuesIsReported(t *testing.T) {
 		Invalid: rebalanser.ErrInvalidArgument,
 		Zero: map[string]any{
 			"Admin": new(rebalanser.Admin), "Group": new(rebalanser.Group), "Resource": new(rebalanser.Resource), "Mode": new(rebalanser.Mode),
-			"nil Admin": (*rebalanser.Admin)(nil), "nil Group": (*rebalanser.Group)(nil), "nil Resource": (*rebalanser.Resource)(nil),
 		},
 		NoClient: map[string]any{"New": rebalanser.New(nil, "/g", each, nil), "Open": rebalanser.Open(nil, "/g", nil)},
 	}.Check(t)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/zkrecipes/zkrecipes/internal/contender"
 	"github.com/zkrecipes/zkrecipes/internal/format/lockformat"
+	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -32,6 +33,7 @@ type Contender struct {
 // Contenders lists the holders and the waiters in order, holders first, as of one
 // moment during the call; the queue may have changed since.
 func (m *RWMutex) Contenders(ctx context.Context) ([]Contender, error) {
+	m = receiver.OrZero(m)
 	list, err := m.contenders(ctx)
 	if err != nil {
 		return nil, failure(ctx, "list", m.path, err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/internal/znode"
 	"github.com/zkrecipes/zkrecipes/session"
 )
@@ -36,6 +37,7 @@ func (m *RWMutex) readerName(path string) string {
 // Downgrade fails with ErrNotHeld after Unlock or Downgrade, and with ErrInvalidArgument
 // for a reader.
 func (h *Held) Downgrade(ctx context.Context) (*Held, error) {
+	h = receiver.OrZero(h)
 	if err := h.checkCall(ctx, "downgrade"); err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/zkrecipes/zkrecipes/internal/holding"
+	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -53,7 +54,7 @@ func (h *Held) startLocked() {
 
 // mustHold is the znode's hold; a zero Held has none.
 func (h *Held) mustHold() *session.Hold {
-	holding.MustBeMade(h.hold != nil, "rwlock.Held", "rwlock.RWMutex")
+	holding.MustBeMade(h != nil && h.hold != nil, "rwlock.Held", "rwlock.RWMutex")
 	return h.hold
 }
 
@@ -116,6 +117,7 @@ func (h *Held) Path() string { return h.mustHold().Path() }
 // second call, and a call after [Held.Downgrade], returns the same error, or
 // ErrNotHeld.
 func (h *Held) Unlock(ctx context.Context) error {
+	h = receiver.OrZero(h)
 	if err := h.checkCall(ctx, "unlock"); err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/internal/contender"
 	"github.com/zkrecipes/zkrecipes/internal/format/lockformat"
 	"github.com/zkrecipes/zkrecipes/internal/holding"
+	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -48,7 +49,7 @@ func New(client *session.Client, path string, o *Options) *RWMutex {
 }
 
 // Path returns the path argument of [New].
-func (m *RWMutex) Path() string { return m.path }
+func (m *RWMutex) Path() string { return receiver.OrZero(m).path }
 
 // Lock waits until it holds the lock for writing. ctx bounds the wait, not the
 // hold; when ctx ends, no znode is left behind. If the session is lost during the
@@ -57,24 +58,28 @@ func (m *RWMutex) Path() string { return m.path }
 // A ctx that comes from a hold of the same lock is refused with ErrUpgrade or
 // ErrNested.
 func (m *RWMutex) Lock(ctx context.Context) (*Held, error) {
+	m = receiver.OrZero(m)
 	return m.acquire(ctx, "lock", writer, false)
 }
 
 // RLock waits until it holds the lock for reading; see [RWMutex.Lock]. RLock does
 // not pass a writer that came earlier.
 func (m *RWMutex) RLock(ctx context.Context) (*Held, error) {
+	m = receiver.OrZero(m)
 	return m.acquire(ctx, "read lock", reader, false)
 }
 
 // TryLock takes the lock for writing if no client holds it or waits for it;
 // otherwise the error wraps ErrBusy. ctx bounds the call.
 func (m *RWMutex) TryLock(ctx context.Context) (*Held, error) {
+	m = receiver.OrZero(m)
 	return m.acquire(ctx, "try to lock", writer, true)
 }
 
 // TryRLock takes the lock for reading if no writer holds it or waits for it;
 // otherwise the error wraps ErrBusy. ctx bounds the call.
 func (m *RWMutex) TryRLock(ctx context.Context) (*Held, error) {
+	m = receiver.OrZero(m)
 	return m.acquire(ctx, "try to read lock", reader, true)
 }
 
@@ -89,11 +94,13 @@ func (m *RWMutex) TryRLock(ctx context.Context) (*Held, error) {
 // no longer than until no server has answered for a session timeout: then the error
 // wraps session.ErrLost, and the release continues in the background.
 func (m *RWMutex) Do(ctx context.Context, fn func(ctx context.Context, held *Held) error) error {
+	m = receiver.OrZero(m)
 	return m.run(ctx, m.Lock, fn)
 }
 
 // RDo is Do with the lock held for reading.
 func (m *RWMutex) RDo(ctx context.Context, fn func(ctx context.Context, held *Held) error) error {
+	m = receiver.OrZero(m)
 	return m.run(ctx, m.RLock, fn)
 }
 

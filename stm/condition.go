@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 
+	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -31,7 +32,7 @@ func (tx *Tx) Assume(node Node) error {
 
 // Unanswered reports whether the reply to an earlier attempt of an idempotent
 // call is missing; the attempt may then have been applied; see [NewIdempotent].
-func (tx *Tx) Unanswered() bool { return tx.unanswered }
+func (tx *Tx) Unanswered() bool { return receiver.OrZero(tx).unanswered }
 
 // Require applies the transaction only if the znode at path exists, at the
 // place of this call among the writes. The znode is not read, and may change.

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/zkrecipes/zkrecipes/internal/holding"
+	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -92,7 +93,7 @@ func NewIdempotent(client *session.Client, path string, o *Options) *Transactor 
 
 // Path returns the folder of the markers, or the path argument of
 // [NewIdempotent].
-func (t *Transactor) Path() string { return t.dir }
+func (t *Transactor) Path() string { return receiver.OrZero(t).dir }
 
 // Apply calls f and then carries out all writes requested by f in one
 // transaction, on condition that no znode read by f has changed. If a znode has
@@ -120,6 +121,7 @@ func (t *Transactor) Path() string { return t.dir }
 // interference of other clients, Apply sends a single transaction; the first
 // call in each session sends one more request, to create a marker.
 func (t *Transactor) Apply(ctx context.Context, f func(tx *Tx) error) error {
+	t = receiver.OrZero(t)
 	_, err := t.ApplyResults(ctx, f)
 	return err
 }
@@ -130,6 +132,7 @@ func (t *Transactor) Apply(ctx context.Context, f func(tx *Tx) error) error {
 // The results are nil if f wrote nothing, or if the reply to the transaction
 // was lost.
 func (t *Transactor) ApplyResults(ctx context.Context, f func(tx *Tx) error) ([]session.Result, error) {
+	t = receiver.OrZero(t)
 	const op = "apply"
 	if err := holding.Begin(ctx, t.client, "New", t.err, ErrInvalidArgument); err != nil {
 		return nil, failure(ctx, op, t.dir, err)

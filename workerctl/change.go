@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -44,6 +45,7 @@ const (
 // is reported as left, with the Member reported last. For other jobs such a
 // worker is not reported.
 func (r *Roster) Changes(ctx context.Context) iter.Seq2[Change, error] {
+	r = receiver.OrZero(r)
 	return func(yield func(Change, error) bool) {
 		const op = "follow the members of"
 		if err := r.checkCall(ctx); err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/zkrecipes/zkrecipes/internal/format/jobformat"
 	"github.com/zkrecipes/zkrecipes/internal/optimistic"
+	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -24,6 +25,7 @@ var errValid = errors.New("the record of the job can be read: Job.Kill ends the 
 // of the record, or submission of a job of the same name, nothing more is
 // deleted.
 func (n *Janitor) DeleteDamaged(ctx context.Context, name string) error {
+	n = receiver.OrZero(n)
 	const op = "delete the damaged job"
 	err := n.checkCall(ctx)
 	if err == nil && name == "" {

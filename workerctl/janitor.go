@@ -8,6 +8,7 @@ import (
 
 	"github.com/zkrecipes/zkrecipes/election"
 	"github.com/zkrecipes/zkrecipes/internal/format/jobformat"
+	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -42,6 +43,7 @@ func NewJanitor(client *session.Client, o *Options) *Janitor {
 // anything else keeps Run from removing a job, Run retries with the next sweep;
 // [Janitor.Sweep] returns the reason.
 func (n *Janitor) Run(ctx context.Context) error {
+	n = receiver.OrZero(n)
 	const op = "run janitor"
 	if err := n.checkCall(ctx); err != nil {
 		return wrapError(ctx, op, n.opts.Root, err)
@@ -72,6 +74,7 @@ func (n *Janitor) Run(ctx context.Context) error {
 // jobs; the errors are joined. The first sweep that finds a job without live
 // workers starts the time of Options.Abandoned.
 func (n *Janitor) Sweep(ctx context.Context) (removed []string, err error) {
+	n = receiver.OrZero(n)
 	const op = "sweep"
 	if err := n.checkCall(ctx); err != nil {
 		return nil, wrapError(ctx, op, n.opts.Root, err)
@@ -88,7 +91,7 @@ func (n *Janitor) checkCall(ctx context.Context) error {
 		return err
 	}
 	if n.err == nil && n.client == nil {
-		return fmt.Errorf("%w: a zero Janitor has no client: make it with NewJanitor", ErrInvalidArgument)
+		return fmt.Errorf("%w: a nil or zero Janitor has no client: make it with NewJanitor", ErrInvalidArgument)
 	}
 	return n.err
 }

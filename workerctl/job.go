@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/zkrecipes/zkrecipes/internal/format/jobformat"
+	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/lock"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/stm"
@@ -119,7 +120,7 @@ func (j *Job) checkCall(ctx context.Context) error {
 		return err
 	}
 	if j.client == nil {
-		return fmt.Errorf("%w: a zero Job has no client: get one from Submit or Attach", ErrInvalidArgument)
+		return fmt.Errorf("%w: a nil or zero Job has no client: get one from Submit or Attach", ErrInvalidArgument)
 	}
 	return nil
 }
@@ -145,18 +146,19 @@ func findRecord(ctx context.Context, client *session.Client, path string) (recor
 }
 
 // Name returns the job's name.
-func (j *Job) Name() string { return j.record.Name }
+func (j *Job) Name() string { return receiver.OrZero(j).record.Name }
 
 // ID returns the job's unique UUID.
-func (j *Job) ID() string { return j.record.ID }
+func (j *Job) ID() string { return receiver.OrZero(j).record.ID }
 
 // Path returns the path of the job's znode.
-func (j *Job) Path() string { return j.run.jobPath() }
+func (j *Job) Path() string { return receiver.OrZero(j).run.jobPath() }
 
 // Info returns the state of the job, or its outcome. The error wraps ErrOver if
 // the job is over and removed, and the record of its outcome is gone; see
 // Options.Retention.
 func (j *Job) Info(ctx context.Context) (Info, error) {
+	j = receiver.OrZero(j)
 	in, err := j.currentInfo(ctx)
 	if !errors.Is(err, ErrOver) {
 		return in, err

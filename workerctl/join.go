@@ -9,6 +9,7 @@ import (
 
 	"github.com/zkrecipes/zkrecipes/internal/format/jobformat"
 	"github.com/zkrecipes/zkrecipes/internal/optimistic"
+	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/stm"
 )
@@ -30,6 +31,7 @@ import (
 // queues, which takes three more requests, for any number of colliding joins,
 // and then retries.
 func (j *Job) Join(ctx context.Context, who Identity) (*Worker, error) {
+	j = receiver.OrZero(j)
 	const op = "join"
 	if err := j.checkCall(ctx); err != nil {
 		return nil, wrapError(ctx, op, j.Path(), err)

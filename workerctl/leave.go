@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/zkrecipes/zkrecipes/internal/optimistic"
+	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/stm"
 )
@@ -31,6 +32,7 @@ import (
 // worker sends some ten requests, and three for each of the job's workers if they
 // left nothing else.
 func (w *Worker) Leave(ctx context.Context) error {
+	w = receiver.OrZero(w)
 	return w.giveUp(ctx, "leave", func(ctx context.Context) error { return w.leaveJob(ctx, "") })
 }
 
@@ -40,6 +42,7 @@ func (w *Worker) Leave(ctx context.Context) error {
 // leaves, it has not failed. A job whose last worker leaves while another worker
 // has failed ends as "failed", not as "finished".
 func (w *Worker) Fail(ctx context.Context, reason string) error {
+	w = receiver.OrZero(w)
 	const op = "fail"
 	err := checkText("reason", reason)
 	if reason == "" || len(reason) > maxReason {

@@ -10,6 +10,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/barrier"
 	"github.com/zkrecipes/zkrecipes/internal/format/jobformat"
 	"github.com/zkrecipes/zkrecipes/internal/optimistic"
+	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/stm"
 )
@@ -42,6 +43,7 @@ import (
 // A worker that was restarted does not know which rounds its former process has
 // passed; see Worker.Phase.
 func (w *Worker) Barrier(ctx context.Context, name string) (round int64, err error) {
+	w = receiver.OrZero(w)
 	const op = "wait at barrier"
 	err = w.meetWorkers(ctx, name, session.EscapeName(name), op, func(ctx context.Context, place string) error {
 		round, err = w.passBarrier(ctx, place)
@@ -57,6 +59,7 @@ func (w *Worker) Barrier(ctx context.Context, name string) (round int64, err err
 // beginning, and waits at the first phase that is not over. Time limit and
 // errors are the same as for Worker.Barrier.
 func (w *Worker) Phase(ctx context.Context, name string) error {
+	w = receiver.OrZero(w)
 	const op = "end phase"
 	err := w.meetWorkers(ctx, name, jobformat.PhaseMark+session.EscapeName(name), op, w.endPhase)
 	if errors.Is(err, errFaulty) {

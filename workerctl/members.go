@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/zkrecipes/zkrecipes/internal/optimistic"
+	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -48,6 +49,7 @@ func newMember(m member, stat session.Stat, alive bool) Member {
 // running job were deleted, the list has the other members; the error wraps
 // ErrRecord and names the first missing member.
 func (j *Job) Members(ctx context.Context) (list []Member, err error) {
+	j = receiver.OrZero(j)
 	const op = "list the members of"
 	if err := j.checkCall(ctx); err != nil {
 		return nil, wrapError(ctx, op, j.Path(), err)

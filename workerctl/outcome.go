@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/zkrecipes/zkrecipes/internal/format/jobformat"
+	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -21,6 +22,7 @@ import (
 // soon as a worker has died or failed: the error is a MissingError that does
 // not wrap context.DeadlineExceeded.
 func (j *Job) Wait(ctx context.Context) (Info, error) {
+	j = receiver.OrZero(j)
 	const op = "wait for the end of"
 	if err := j.checkCall(ctx); err != nil {
 		return Info{}, wrapError(ctx, op, j.Path(), err)
@@ -59,6 +61,7 @@ func (j *Job) listStaying(ctx context.Context, st status) ([]int, error) {
 // and were removed within Options.Retention, the latest last. For an existing
 // job, use [Attach].
 func (n *Janitor) Ended(ctx context.Context, name string) ([]Info, error) {
+	n = receiver.OrZero(n)
 	const op = "find the ended jobs of"
 	if err := n.checkCall(ctx); err != nil {
 		return nil, wrapError(ctx, op, n.opts.Root, err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -27,7 +28,9 @@ var errNotLeft = fmt.Errorf("the worker was %w without leaving: come back with J
 // live znode continues in the background. A second call returns the result of the first
 // call, whether Release, Leave or Fail; Leave and Fail after Release return an error
 // that wraps session.ErrReleased. Release takes one request.
-func (w *Worker) Release(ctx context.Context) error { return w.giveUp(ctx, releaseOp, w.deleteLive) }
+func (w *Worker) Release(ctx context.Context) error {
+	return receiver.OrZero(w).giveUp(ctx, releaseOp, w.deleteLive)
+}
 
 // deleteLive deletes the live znode, and changes nothing else.
 func (w *Worker) deleteLive(ctx context.Context) error {

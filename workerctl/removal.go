@@ -6,6 +6,7 @@ import (
 
 	"github.com/zkrecipes/zkrecipes/internal/format/jobformat"
 	"github.com/zkrecipes/zkrecipes/internal/optimistic"
+	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/stm"
 )
@@ -21,6 +22,7 @@ const together = 256
 // If the job was ended, but could not be removed within ctx, the error wraps
 // ErrNotRemoved.
 func (j *Job) Kill(ctx context.Context) error {
+	j = receiver.OrZero(j)
 	const op = "kill"
 	if err := j.checkCall(ctx); err != nil {
 		return wrapError(ctx, op, j.Path(), err)
@@ -37,6 +39,7 @@ func (j *Job) Kill(ctx context.Context) error {
 // Remove completes the removal of a job that is over. The error wraps ErrRunning
 // if the job is not over. Removing a removed job is not an error.
 func (j *Job) Remove(ctx context.Context) error {
+	j = receiver.OrZero(j)
 	const op = "remove"
 	info, err := j.currentInfo(ctx)
 	switch {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/zkrecipes/zkrecipes/cache"
 	"github.com/zkrecipes/zkrecipes/internal/format/jobformat"
+	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -23,6 +24,7 @@ type Roster struct {
 
 // Roster makes a view of the job's workers. Roster sends nothing.
 func (j *Job) Roster() *Roster {
+	j = receiver.OrZero(j)
 	return &Roster{
 		job:     j,
 		members: cache.NewChildren(j.client, j.run.at(jobformat.DirMembers), readMember, nil),
@@ -39,6 +41,7 @@ func readMember(n session.Node) (member, error) {
 // holds nothing. If ctx had ended before the call, the error wraps the
 // context's error. The caller owns the goroutine.
 func (r *Roster) Run(ctx context.Context) error {
+	r = receiver.OrZero(r)
 	const op = "watch the members of"
 	if err := r.checkCall(ctx); err != nil {
 		return wrapError(ctx, op, r.errorPath(), err)
@@ -74,11 +77,11 @@ func (r *Roster) checkCall(ctx context.Context) error {
 }
 
 // zeroRoster describes the misuse of a zero Roster.
-const zeroRoster = "a zero Roster has no job: get one from Job.Roster"
+const zeroRoster = "a nil or zero Roster has no job: get one from Job.Roster"
 
 // mustBeMade panics on a zero Roster, in methods that return no error.
 func (r *Roster) mustBeMade() {
-	if r.job == nil {
+	if r == nil || r.job == nil {
 		panic("workerctl: " + zeroRoster)
 	}
 }
@@ -94,6 +97,7 @@ func (r *Roster) errorPath() string {
 // WaitSynced waits until the view shows the servers' state; the roster must be
 // running.
 func (r *Roster) WaitSynced(ctx context.Context) error {
+	r = receiver.OrZero(r)
 	const op = "watch the members of"
 	if err := r.checkCall(ctx); err != nil {
 		return wrapError(ctx, op, r.errorPath(), err)

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/zkrecipes/zkrecipes/internal/format/jobformat"
+	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/stm"
 )
@@ -30,6 +31,7 @@ const droppedAtOnce = 500
 // set another size in between, Scale sets n again; if that fails, the error wraps
 // session.ErrUnknownOutcome: the job may have had n workers for a while.
 func (j *Job) Scale(ctx context.Context, n int) error {
+	j = receiver.OrZero(j)
 	const op = "scale"
 	if err := j.checkCall(ctx); err != nil {
 		return wrapError(ctx, op, j.Path(), err)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/zkrecipes/zkrecipes/internal/format/jobformat"
 	"github.com/zkrecipes/zkrecipes/internal/optimistic"
+	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -22,6 +23,7 @@ import (
 // error wraps ErrOver if the record of the outcome is gone (see
 // Options.Retention).
 func (j *Job) States(ctx context.Context) iter.Seq2[Info, error] {
+	j = receiver.OrZero(j)
 	return func(yield func(Info, error) bool) {
 		const op = "follow the state of"
 		if err := j.checkCall(ctx); err != nil {

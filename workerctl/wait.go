@@ -7,6 +7,7 @@ import (
 
 	"github.com/zkrecipes/zkrecipes/internal/format/jobformat"
 	"github.com/zkrecipes/zkrecipes/internal/optimistic"
+	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -22,6 +23,7 @@ import (
 //
 // Only the last worker that joins wakes the waiting processes.
 func (j *Job) WaitAll(ctx context.Context) error {
+	j = receiver.OrZero(j)
 	const op = "wait for the workers of"
 	if err := j.checkCall(ctx); err != nil {
 		return wrapError(ctx, op, j.Path(), err)

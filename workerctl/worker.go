@@ -7,6 +7,7 @@ import (
 	"maps"
 	"sync"
 
+	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/stm"
 )
@@ -91,6 +92,7 @@ func (w *Worker) currentMember() member {
 // session.ErrLost, and nothing was changed, unless the error also wraps
 // session.ErrUnknownOutcome.
 func (w *Worker) Update(ctx context.Context, kv map[string]string) error {
+	w = receiver.OrZero(w)
 	const op = "update"
 	if err := w.checkCall(ctx); err != nil {
 		return wrapError(ctx, op, w.errorPath(), err)
@@ -131,11 +133,11 @@ func (w *Worker) checkCall(ctx context.Context) error {
 
 // zeroWorker describes the misuse of a zero Worker: a token of 0, or a guard
 // without a check, would let unprotected writes through.
-const zeroWorker = "a zero Worker has not joined: get one from Job.Join"
+const zeroWorker = "a nil or zero Worker has not joined: get one from Job.Join"
 
 // mustHold is the hold of the worker's znode; a zero Worker has none.
 func (w *Worker) mustHold() *session.Hold {
-	if w.hold == nil {
+	if w == nil || w.hold == nil {
 		panic("workerctl: " + zeroWorker)
 	}
 	return w.hold

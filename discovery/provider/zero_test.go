@@ -13,8 +13,8 @@ func TestMisuseOfNilAndZeroValuesIsReported(t *testing.T) {
 	world.Misuse{
 		Invalid: provider.ErrInvalidArgument,
 		Zero: map[string]any{
-			"Provider": new(provider.Provider), "nil Provider": (*provider.Provider)(nil),
-			"Lease": new(provider.Lease), "nil Lease": (*provider.Lease)(nil),
+			"Provider":   new(provider.Provider),
+			"Lease":      new(provider.Lease),
 			"PickerFunc": new(provider.PickerFunc),
 			// Only pickers receive a Candidate, with an instance, which has the methods.
 			"Candidate": struct{}{},

@@ -27,5 +27,5 @@ func MustBeMade(made bool, typ, source string) {
 }
 
 func zeroValueText(typ, source string) string {
-	return fmt.Sprintf("a zero %s is not held: get one from %s", typ, source)
+	return fmt.Sprintf("a nil or zero %s is not held: get one from %s", typ, source)
 }

@@ -24,8 +24,9 @@ const (
 	versions = "internal/versioned"
 	names    = "internal/znode"
 	// parts and posts know neither servers nor formats.
-	parts = "internal/batches"
-	posts = "internal/mailbox"
+	parts     = "internal/batches"
+	posts     = "internal/mailbox"
+	receivers = "internal/receiver"
 	// waits is for session, too.
 	waits = "internal/await"
 )
@@ -46,7 +47,7 @@ func supportsTests(dir string) bool { return within(dir, worlds) || within(dir, 
 // entries for a folder, the longer entry counts.
 func layers() []layer {
 	public := append(published(), "session", "rebalanser/...", "zktest/...")
-	above := append(recipes(), "discovery", "session", mechanics, formats+"/...", versions, names, parts, posts, waits)
+	above := append(recipes(), "discovery", "session", mechanics, formats+"/...", versions, names, parts, posts, receivers, waits)
 	out := []layer{
 		// The dashboard reads names, and finds predecessors, as the recipes do.
 		{"cmd", append(slices.Clone(public), "cmd/...", formats+"/...", versions, names, "internal/contender")},
@@ -70,6 +71,7 @@ func layers() []layer {
 		{names, nil},
 		{parts, nil},
 		{posts, nil},
+		{receivers, nil},
 		{waits, nil},
 		{worlds, []string{"internal/...", "session", "zktest/..."}},
 		// Recipes describe themselves to the suite; the suite knows no recipe.

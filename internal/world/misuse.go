@@ -20,7 +20,7 @@ type Misuse struct {
 	// Invalid is the error wrapped by errors about arguments.
 	Invalid error
 	// Zero has, by the name of the type, a pointer to the zero value of each
-	// exported type with methods.
+	// exported type with methods. Nil pointers of the same types are checked too.
 	Zero map[string]any
 	// NoClient has, by the name of the function, the result of each exported
 	// function with a *session.Client for a nil client: a pointer with methods,
@@ -32,21 +32,21 @@ type Misuse struct {
 // directory, and all methods of the values, each with a context and with a nil
 // context.
 func (m Misuse) Check(t *testing.T) {
-	types, functions, err := exported()
+	found, err := exported()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name := range types {
+	for name := range found.types {
 		if m.Zero[name] == nil {
 			t.Errorf("the table of zero values lacks the exported type %s", name)
 		}
 	}
-	for name := range functions {
+	for name := range found.functions {
 		if m.NoClient[name] == nil {
 			t.Errorf("the table of nil clients lacks the exported function %s", name)
 		}
 	}
-	m.useTypes(t)
+	m.useTypes(t, found.valueMethods)
 }
 
 // reporter is the part of a *testing.T for findings.
@@ -55,26 +55,36 @@ type reporter interface {
 	Errorf(format string, args ...any)
 }
 
-// useTypes calls the methods of all values of the tables.
-func (m Misuse) useTypes(t reporter) {
+// useTypes calls the methods of all values of the tables. valueMethods need a value:
+// Go itself names them in the panic of a nil pointer.
+func (m Misuse) useTypes(t reporter, valueMethods map[string]bool) {
 	for name, value := range m.Zero {
-		m.walkMethods(t, "zero "+name, value, "make it with", "get one from")
+		all := func(string) bool { return true }
+		m.walkMethods(t, "zero "+name, value, all, "make it with", "get one from")
+		if typ := reflect.TypeOf(value); typ.Kind() == reflect.Pointer {
+			pointers := func(method string) bool { return !valueMethods[name+"."+method] }
+			m.walkMethods(t, "nil "+name, reflect.Zero(typ).Interface(), pointers, "make it with", "get one from")
+		}
 	}
 	for name, value := range m.NoClient {
 		if err, ok := value.(error); ok {
 			m.judgeError(t, name+" with a nil client", err, "the client is nil", "client is nil")
 			continue
 		}
-		m.walkMethods(t, name+" with a nil client", value, "client is nil")
+		all := func(string) bool { return true }
+		m.walkMethods(t, name+" with a nil client", value, all, "client is nil")
 	}
 }
 
-// walkMethods calls all methods of value; each error or panic must have one of
-// texts.
-func (m Misuse) walkMethods(t reporter, what string, value any, texts ...string) {
+// walkMethods calls the methods of value that are to be called; each error or panic
+// must have one of texts.
+func (m Misuse) walkMethods(t reporter, what string, value any, called func(method string) bool, texts ...string) {
 	v := reflect.ValueOf(value)
 	var none context.Context
 	for i := range v.NumMethod() {
+		if !called(v.Type().Method(i).Name) {
+			continue
+		}
 		name := what + ": " + v.Type().Method(i).Name
 		m.callMisused(t.Context(), t, name, v.Method(i), texts...)
 		m.callMisused(none, t, name+" with a nil context", v.Method(i), "the context is nil")
@@ -161,40 +171,48 @@ func outcome(method reflect.Value, args []reflect.Value) (err error, fails bool)
 	return nil, false
 }
 
-// exported are the exported types with methods, and the exported functions with
-// a client parameter, of the package in the working directory.
-func exported() (types, functions map[string]bool, err error) {
+// surface is what a package exports, as far as [Misuse] calls it.
+type surface struct {
+	// types are the exported types with methods, functions the exported functions
+	// with a client parameter.
+	types, functions map[string]bool
+	// valueMethods are the methods, each as Type.Method, whose receiver is no pointer.
+	valueMethods map[string]bool
+}
+
+// exported is the surface of the package in the working directory.
+func exported() (surface, error) {
+	found := surface{map[string]bool{}, map[string]bool{}, map[string]bool{}}
 	names, err := filepath.Glob("*.go")
 	if err != nil {
-		return nil, nil, err
+		return found, err
 	}
-	types, functions = map[string]bool{}, map[string]bool{}
 	for _, name := range names {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
 		if err != nil {
-			return nil, nil, err
+			return found, err
 		}
 		for _, d := range file.Decls {
-			note(d, types, functions)
+			found.note(d)
 		}
 	}
-	return types, functions, nil
+	return found, nil
 }
 
-func note(d ast.Decl, types, functions map[string]bool) {
+func (f surface) note(d ast.Decl) {
 	switch d := d.(type) {
 	case *ast.FuncDecl:
 		switch {
 		case !d.Name.IsExported():
-		case d.Recv == nil && takesClient(d):
-			functions[d.Name.Name] = true
-		case d.Recv != nil:
-			if name := typeName(d.Recv.List[0].Type); ast.IsExported(name) {
-				types[name] = true
+		case d.Recv == nil:
+			if takesClient(d) {
+				f.functions[d.Name.Name] = true
 			}
+		default:
+			f.noteMethod(d.Recv.List[0].Type, d.Name.Name)
 		}
 	case *ast.GenDecl:
 		for _, s := range d.Specs {
@@ -203,9 +221,20 @@ func note(d ast.Decl, types, functions map[string]bool) {
 				continue
 			}
 			if fields, ok := spec.Type.(*ast.StructType); ok && embeds(fields) {
-				types[spec.Name.Name] = true
+				f.types[spec.Name.Name] = true
 			}
 		}
+	}
+}
+
+func (f surface) noteMethod(receiver ast.Expr, method string) {
+	name := typeName(receiver)
+	if !ast.IsExported(name) {
+		return
+	}
+	f.types[name] = true
+	if _, pointer := receiver.(*ast.StarExpr); !pointer {
+		f.valueMethods[name+"."+method] = true
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/zkrecipes/zkrecipes/internal/holding"
 	"github.com/zkrecipes/zkrecipes/internal/mailbox"
+	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -100,8 +101,8 @@ func (a *Acquirer) Drop(names ...string) error {
 }
 
 func (a *Acquirer) checkCall(names []string) error {
-	if a.o == nil {
-		return fmt.Errorf("locktable: %w: a zero locktable.Acquirer takes nothing: get one from locktable.Owner", ErrInvalidArgument)
+	if a == nil || a.o == nil {
+		return fmt.Errorf("locktable: %w: a nil or zero locktable.Acquirer takes nothing: get one from locktable.Owner", ErrInvalidArgument)
 	}
 	if err := checkNames(names); err != nil {
 		return failure(a.o.ctx, "acquire", a.o.t.path, err)
@@ -115,6 +116,7 @@ func (a *Acquirer) checkCall(names []string) error {
 // owner is lost or released, or a server refuses a request. Run can be called
 // once.
 func (a *Acquirer) Run(ctx context.Context) error {
+	a = receiver.OrZero(a)
 	const op = "acquire"
 	if a.o == nil {
 		return failure(ctx, op, "", holding.BeginHeld(ctx, false, "locktable.Acquirer", "locktable.Owner", ErrInvalidArgument))

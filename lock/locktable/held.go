@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/zkrecipes/zkrecipes/internal/holding"
+	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/internal/versioned"
 	"github.com/zkrecipes/zkrecipes/session"
 )
@@ -29,7 +30,7 @@ type Held struct {
 var _ session.Held = (*Held)(nil)
 
 func (h *Held) mustBeMade() *Held {
-	holding.MustBeMade(h.o != nil, "locktable.Held", "locktable.Owner")
+	holding.MustBeMade(h != nil && h.o != nil, "locktable.Held", "locktable.Owner")
 	return h
 }
 
@@ -81,6 +82,7 @@ func (h *Held) Guard() session.Op {
 
 // Unlock is [Owner.Unlock] of one lock.
 func (h *Held) Unlock(ctx context.Context) error {
+	h = receiver.OrZero(h)
 	if err := holding.BeginHeld(ctx, h.o != nil, "locktable.Held", "locktable.Owner", ErrInvalidArgument); err != nil {
 		return failure(ctx, "release", "", err)
 	}

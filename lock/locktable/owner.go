@@ -9,6 +9,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/internal/batches"
 	"github.com/zkrecipes/zkrecipes/internal/holding"
 	"github.com/zkrecipes/zkrecipes/internal/mailbox"
+	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/internal/znode"
 	"github.com/zkrecipes/zkrecipes/session"
 )
@@ -60,7 +61,7 @@ func newOwner(t *Table, hold *session.Hold) *Owner {
 }
 
 func (o *Owner) mustBeMade() *Owner {
-	holding.MustBeMade(o.t != nil, "locktable.Owner", "locktable.Table")
+	holding.MustBeMade(o != nil && o.t != nil, "locktable.Owner", "locktable.Table")
 	return o
 }
 
@@ -84,7 +85,7 @@ func (o *Owner) Guard() session.Op { return o.mustBeMade().hold.Guard() }
 // checkCall makes the common checks of methods with a context. The path is for
 // errors.
 func (o *Owner) checkCall(ctx context.Context) (path string, err error) {
-	if o.t == nil {
+	if o == nil || o.t == nil {
 		return "", holding.BeginHeld(ctx, false, "locktable.Owner", "locktable.Table", ErrInvalidArgument)
 	}
 	if err := holding.Begin(ctx, o.t.client, "locktable.New", nil, ErrInvalidArgument); err != nil {
@@ -103,6 +104,7 @@ func (o *Owner) checkCall(ctx context.Context) (path string, err error) {
 // or no server answers for a session timeout (also session.ErrLost), the release
 // continues in the background. A second call returns the same error, or ErrNotHeld.
 func (o *Owner) Release(ctx context.Context) error {
+	o = receiver.OrZero(o)
 	if err := holding.BeginHeld(ctx, o.t != nil, "locktable.Owner", "locktable.Table", ErrInvalidArgument); err != nil {
 		return failure(ctx, "release", "", err)
 	}

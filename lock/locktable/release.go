@@ -9,6 +9,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/internal/batches"
 	"github.com/zkrecipes/zkrecipes/internal/holding"
 	"github.com/zkrecipes/zkrecipes/internal/optimistic"
+	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -20,6 +21,7 @@ import (
 // background until it is done or the owner is gone. ctx may be derived from the context of
 // a lock ([session.WithoutRelease]).
 func (o *Owner) Unlock(ctx context.Context, locks ...*Held) error {
+	o = receiver.OrZero(o)
 	const op = "release"
 	if err := holding.BeginHeld(ctx, o.t != nil, "locktable.Owner", "locktable.Table", ErrInvalidArgument); err != nil {
 		return failure(ctx, op, "", err)

@@ -10,6 +10,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/internal/batches"
 	"github.com/zkrecipes/zkrecipes/internal/format/tableformat"
 	"github.com/zkrecipes/zkrecipes/internal/holding"
+	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/internal/znode"
 	"github.com/zkrecipes/zkrecipes/session"
 )
@@ -40,7 +41,7 @@ func New(client *session.Client, path string, o *Options) *Table {
 }
 
 // Path returns the path argument of [New].
-func (t *Table) Path() string { return t.path }
+func (t *Table) Path() string { return receiver.OrZero(t).path }
 
 func (t *Table) checkCall(ctx context.Context) error {
 	return holding.Begin(ctx, t.client, "locktable.New", t.err, ErrInvalidArgument)
@@ -59,6 +60,7 @@ func (t *Table) createOptions() *session.CreateOptions {
 // again in the next session. ctx bounds the call; when ctx ends, no owner is left
 // behind.
 func (t *Table) Join(ctx context.Context) (*Owner, error) {
+	t = receiver.OrZero(t)
 	const op = "join"
 	if err := t.checkCall(ctx); err != nil {
 		return nil, failure(ctx, op, t.path, err)
@@ -122,6 +124,7 @@ func (t *Table) createOwner(ctx context.Context, s *session.Session) (*session.H
 // no request, and creates no folder. Make only one Owner of a znode: two Owners
 // would mistake each other's locks for their own.
 func (t *Table) OwnedBy(hold *session.Hold) (*Owner, error) {
+	t = receiver.OrZero(t)
 	err := t.err
 	switch {
 	case err != nil:
@@ -155,12 +158,14 @@ type Entry struct {
 // Entry makes sense of the data and the stat of the znode of the lock name. Entry sends
 // nothing, and does not know whether the owner exists.
 func (t *Table) Entry(name string, data []byte, stat session.Stat) Entry {
+	t = receiver.OrZero(t)
 	return t.parseEntry(name, session.Seen{Data: data, Stat: stat}, true).Entry
 }
 
 // Entries lists the locks that have a znode, by name. Owners that have gone are
 // not reported. Entries are plain reads: their state may be past.
 func (t *Table) Entries(ctx context.Context) ([]Entry, error) {
+	t = receiver.OrZero(t)
 	const op = "list"
 	if err := t.checkCall(ctx); err != nil {
 		return nil, failure(ctx, op, t.path, err)
