@@ -2,7 +2,6 @@ package counter
 
 import (
 	"context"
-	"slices"
 	"sync"
 
 	"github.com/zkrecipes/zkrecipes/internal/holding"
@@ -32,7 +31,7 @@ type batcher struct {
 	// run. The numbers of a Sequence above given and up to last are reserved and
 	// not handed out; none exist while the queue has a change.
 	mu          sync.Mutex
-	queue       []*op
+	queue       opQueue
 	arrivals    uint64
 	stop        context.CancelFunc
 	given, last int64
@@ -75,14 +74,14 @@ func (r *batcher) change(ctx context.Context, o *op) (outcome, error) {
 	}
 	o.done = make(chan struct{})
 	r.mu.Lock()
-	if len(r.queue) == 0 && r.given < r.last {
+	if r.queue.len() == 0 && r.given < r.last {
 		defer r.mu.Unlock()
 		r.given++
 		return outcome{value: r.given}, nil
 	}
 	r.arrivals++
 	o.arrival = r.arrivals
-	r.queue = append(r.queue, o)
+	r.queue.push(o)
 	if r.stop == nil {
 		var run context.Context
 		run, r.stop = context.WithCancel(context.WithoutCancel(ctx))
@@ -108,8 +107,8 @@ func (r *batcher) withdraw(ctx context.Context, o *op) (outcome, error) {
 	if o.answered {
 		return o.out, o.out.err
 	}
-	r.queue = slices.DeleteFunc(r.queue, func(other *op) bool { return other == o })
-	if len(r.queue) == 0 {
+	r.queue.remove(o)
+	if r.queue.len() == 0 {
 		r.stop() // nobody waits any more
 	}
 	if o.sent && r.block == 0 { // a number reserved for a caller that has left is skipped
@@ -127,7 +126,7 @@ func (r *batcher) run(ctx context.Context) {
 		if err != nil && ctx.Err() == nil {
 			r.refuseLocked(err)
 		}
-		if len(r.queue) == 0 {
+		if r.queue.len() == 0 {
 			r.stop()
 			r.stop = nil
 			r.mu.Unlock()
@@ -154,10 +153,12 @@ func (r *batcher) lastArrival() uint64 {
 func (r *batcher) takeQueue() []*op {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, o := range r.queue {
+	batch := make([]*op, 0, r.queue.len())
+	for o := range r.queue.all() {
 		o.sent = true
+		batch = append(batch, o)
 	}
-	return slices.Clone(r.queue)
+	return batch
 }
 
 // putBack records that the batch was certainly not carried out.
@@ -185,9 +186,8 @@ func (r *batcher) answerOps(p plan, n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i, o := range p.ops[:n] {
-		o.answerLocked(p.outcomes[i])
+		r.answerLocked(o, p.outcomes[i])
 	}
-	r.dropAnsweredLocked()
 }
 
 // onApplied answers the batch after its plan was carried out.
@@ -205,35 +205,30 @@ func (r *batcher) onApplied(p plan, batch []*op) {
 func (r *batcher) answerPending(reason error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, o := range r.queue {
+	for o := range r.queue.all() {
 		if o.doubted {
-			o.answerLocked(outcome{err: unknownOutcome(r.path, reason)})
+			r.answerLocked(o, outcome{err: unknownOutcome(r.path, reason)})
 		}
 	}
-	r.dropAnsweredLocked()
 }
 
 // refuseLocked gives every caller in the queue the error err.
 func (r *batcher) refuseLocked(err error) {
-	for _, o := range r.queue {
+	for o := range r.queue.all() {
 		out := outcome{err: err}
 		if o.doubted {
 			out.err = unknownOutcome(r.path, err)
 		}
-		o.answerLocked(out)
+		r.answerLocked(o, out)
 	}
-	r.dropAnsweredLocked()
 }
 
-// dropAnsweredLocked takes the answered changes out of the queue.
-func (r *batcher) dropAnsweredLocked() {
-	r.queue = slices.DeleteFunc(r.queue, func(o *op) bool { return o.answered })
-}
-
-func (o *op) answerLocked(out outcome) {
+// answerLocked answers o, and takes it out of the queue, if its caller still waits.
+func (r *batcher) answerLocked(o *op, out outcome) {
 	if o.answered {
 		return
 	}
+	r.queue.remove(o)
 	o.out, o.answered = out, true
 	close(o.done)
 }

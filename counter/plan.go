@@ -1,6 +1,10 @@
 package counter
 
-import "github.com/zkrecipes/zkrecipes/session"
+import (
+	"container/list"
+
+	"github.com/zkrecipes/zkrecipes/session"
+)
 
 // state is a counter's znode as a read, or a write of our own, has shown it.
 type state struct {
@@ -31,12 +35,13 @@ type op struct {
 	// from is the value of swap and the mzxid of swapSeen; to is the new value,
 	// or the addend.
 	from, to int64
-	// arrival is the op's place in the queue; see batcher.
+	// arrival is the op's number among the arrivals; see batcher.
 	arrival uint64
 
-	// sent, doubted and answered are guarded by the batcher's mu. sent: the op may have
+	// sent, doubted, answered and place are guarded by the batcher's mu. sent: the op may have
 	// been carried out, or may still be. doubted: the session ended over the op.
 	sent, doubted, answered bool
+	place                   *list.Element // in the queue; nil outside
 	// out is written once, before done is closed.
 	out  outcome
 	done chan struct{}

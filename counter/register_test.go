@@ -97,6 +97,14 @@ func TestShortPatienceGetsThrough(t *testing.T) {
 	})
 }
 
+// firstOp is the first op of a queue with ops.
+func firstOp(q *opQueue) *op {
+	for o := range q.all() {
+		return o
+	}
+	return nil
+}
+
 // Callers come and go without a server: the memory of the goroutine that
 // continues for all of them does not grow.
 func TestOutageWithImpatientCallersTakesNoMemory(t *testing.T) {
@@ -115,12 +123,13 @@ func TestOutageWithImpatientCallersTakesNoMemory(t *testing.T) {
 		}()
 		synctest.Wait()
 		c.r.mu.Lock()
-		mine := c.r.queue
+		mine := firstOp(&c.r.queue)
 		c.r.mu.Unlock()
 		cycle := func() {
 			c.r.mu.Lock()
 			c.r.stop() // the last caller has left, and the next is already present
-			c.r.queue = []*op{{done: make(chan struct{})}}
+			c.r.queue.remove(firstOp(&c.r.queue))
+			c.r.queue.push(&op{done: make(chan struct{})})
 			c.r.mu.Unlock()
 			synctest.Wait()
 		}
@@ -138,7 +147,8 @@ func TestOutageWithImpatientCallersTakesNoMemory(t *testing.T) {
 		}
 		assert.Less(w, heap()-before, int64(20*cycles), "bytes")
 		c.r.mu.Lock()
-		c.r.queue = mine
+		c.r.queue.remove(firstOp(&c.r.queue))
+		c.r.queue.push(mine)
 		c.r.mu.Unlock()
 		cancel()
 		require.ErrorIs(w, <-done, context.Canceled)

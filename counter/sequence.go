@@ -85,19 +85,18 @@ func (r *batcher) supplyBlock(p plan) {
 	if p.first <= r.last {
 		err := fmt.Errorf("%w: got %d to %d after %d", ErrReused, p.first, p.last, r.last)
 		for _, o := range p.ops {
-			o.answerLocked(outcome{err: err})
+			r.answerLocked(o, outcome{err: err})
 		}
-		r.dropAnsweredLocked()
 		return
 	}
 	r.given, r.last = p.first-1, p.last
 	sent := p.ops[len(p.ops)-1].arrival
-	for _, o := range r.queue {
+	for o := range r.queue.all() {
 		if r.given == r.last || r.block == 1 && o.arrival > sent {
 			break
 		}
 		r.given++
-		o.answerLocked(outcome{value: r.given})
+		r.answerLocked(o, outcome{value: r.given})
 	}
 	if r.block == 1 {
 		// The number reserved for a caller that has left is skipped: other
@@ -105,5 +104,4 @@ func (r *batcher) supplyBlock(p plan) {
 		// caller.
 		r.given = r.last
 	}
-	r.dropAnsweredLocked()
 }

@@ -1,0 +1,64 @@
+package counter
+
+import (
+	"context"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/internal/world"
+)
+
+// timeToWithdraw is the processor time of n callers that leave, the last caller first: the
+// least of several measurements, so that other work does not count.
+func timeToWithdraw(t *testing.T, n int) time.Duration {
+	t.Helper()
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	least := time.Hour
+	for range 3 {
+		r := &batcher{path: "/n", stop: func() {}}
+		ops := make([]*op, n)
+		for i := range ops {
+			ops[i] = &op{}
+			r.queue.push(ops[i])
+		}
+		runtime.GC()
+		begin := world.ProcessorTime()
+		for i := range ops {
+			_, _ = r.withdraw(over, ops[n-1-i])
+		}
+		least = min(least, world.ProcessorTime()-begin)
+		require.Zero(t, r.queue.len())
+	}
+	return least
+}
+
+// Callers whose contexts end at once leave in a time proportional to their number,
+// not to its square.
+func TestCallersLeaveInConstantTime(t *testing.T) {
+	const n = 20_000
+	few, many := timeToWithdraw(t, n), timeToWithdraw(t, 4*n)
+	const grain = 200 * time.Millisecond // of clocks; its square would take seconds
+	require.Less(t, many, 8*few+grain, "four times as many: %v for %d, %v for %d", few, n, many, 4*n)
+}
+
+func TestQueueKeepsTheOrderOfArrivalWithoutThoseWhoLeft(t *testing.T) {
+	var q opQueue
+	ops := make([]*op, 6)
+	for i := range ops {
+		ops[i] = &op{arrival: uint64(i)}
+		q.push(ops[i])
+	}
+	q.remove(ops[0])
+	q.remove(ops[3])
+	q.remove(ops[3])
+	var left []uint64
+	for o := range q.all() {
+		left = append(left, o.arrival)
+		q.remove(o)
+	}
+	require.Equal(t, []uint64{1, 2, 4, 5}, left)
+	require.Zero(t, q.len())
+}
