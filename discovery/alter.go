@@ -167,13 +167,13 @@ func (t *registrar) takeMoved(ctx context.Context, want *entry, path string) err
 		if t.takeOwn(want, session.Node{Path: path, Stat: stat}, watch) {
 			return nil
 		}
-		if err := t.onReplaced(ctx, want); err != nil || t.have != nil {
-			stopWatch(watch)
-			return err
-		}
+		err = t.onReplaced(ctx, want)
 	}
 	stopWatch(watch)
-	return errGone // deleted meanwhile
+	if err == nil && t.have == nil {
+		return errGone // deleted meanwhile
+	}
+	return err
 }
 
 // resolveMove finds out whether a move whose answer was lost has happened.

@@ -90,6 +90,39 @@ func TestMoveWhoseReplyIsLostIsCarriedOutOnce_D7(t *testing.T) {
 	}
 }
 
+// An administrator deletes the znode that a move has created before the client has read
+// it: the instance counts as unregistered until another znode exists, and no watch waits
+// for the deleted one.
+func TestMoveWhoseZnodeIsDeletedAtOnceRegistersAnother_D7(t *testing.T) {
+	for _, typ := range types {
+		inWorld(t, nil, func(w *World) {
+			r := registry(w.Client())
+			g := w.register(r, typed("one", typ))
+			deleted, between := "", discovery.State{}
+			w.Server.OnRequest(func(q zktest.Request) zktest.Action {
+				switch {
+				case deleted == "" && q.Op == "exists" && strings.HasPrefix(q.Path, base+"/api/one"):
+					deleted = q.Path
+					require.NoError(w, w.Server.Delete(deleted))
+				case deleted != "" && q.Op == "create2":
+					between = g.State()
+				}
+				return zktest.Action{}
+			})
+			require.NoError(w, g.Move(w.Within(time.Minute), "api", g.Instance()))
+			require.NotEmpty(w, deleted)
+			require.False(w, between.Registered)
+			require.ErrorIs(w, between.Err, session.ErrNodeDeleted)
+			now := w.stateIs(g, registered)
+			require.Equal(w, now.Token, w.node(now.Path).Czxid)
+			w.unregister(g)
+			require.Empty(w, w.Children(base+"/api"))
+			w.Pass(time.Second)
+			require.NotContains(w, w.Server.Watches(), deleted)
+		})
+	}
+}
+
 // The session is lost right after a move, before its znode has been read: the znode is
 // found and replaced in the next session.
 func TestSessionLostRightAfterAMove_D7(t *testing.T) {
