@@ -2,6 +2,7 @@ package lock_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -258,8 +259,10 @@ func TestNumberOfPermitsIsAgreedOnByTheFirst(t *testing.T) {
 				// Waited for below; ends with its acquire.
 				all.Go(func() {
 					p, err := s.Acquire(w.Within(time.Minute), 1)
-					if err != nil {
+					if errors.Is(err, lock.ErrPermits) {
 						refused.Add(1)
+					}
+					if err != nil {
 						return
 					}
 					granted.Add(1)
@@ -269,6 +272,26 @@ func TestNumberOfPermitsIsAgreedOnByTheFirst(t *testing.T) {
 			all.Wait()
 			require.EqualValues(w, 3, granted.Load())
 			require.EqualValues(w, 3, refused.Load())
+		})
+	}
+}
+
+// Another client writes its number between this client's read and write: the number in
+// the path decides.
+func TestNumberOfPermitsOfAnotherClientIsNotReplaced(t *testing.T) {
+	for number, want := range map[string]error{"3": nil, "5": lock.ErrPermits} {
+		inWorld(t, nil, func(w *World) {
+			w.Once(func(r zktest.Request) bool { return r.Op == "setData" && r.Path == dir }, func() {
+				require.NoError(w, w.Server.Set(dir, []byte(number)))
+			})
+			p, err := lock.NewSemaphore(w.Client(), dir, 3, nil).Acquire(w.Within(time.Minute), 1)
+			require.ErrorIs(w, err, want)
+			if err == nil {
+				require.NoError(w, p.Release(w.Ctx))
+			}
+			node, err := w.Server.Get(dir)
+			require.NoError(w, err)
+			require.Equal(w, number, string(node.Data))
 		})
 	}
 }
