@@ -213,7 +213,9 @@ func TestNumberOfPermitsSurvivesARefusedRead(t *testing.T) {
 		require.NoError(w, w.Server.Create(dir, []byte("3")))
 		other := w.Session(w.Client())
 		reads := func(r zktest.Request) bool { return r.Op == "getData" && r.Path == dir }
-		w.Server.FailNth(reads, 1, zktest.Action{Do: zktest.DelayReply, For: time.Second})
+		// Shorter than a heartbeat period: otherwise the client lists the path again, and
+		// that is refused as well.
+		w.Server.FailNth(reads, 1, zktest.Action{Do: zktest.DelayReply, For: other.Heartbeat() / 4})
 		refused := make(chan error, 1)
 		// Waited for below; ends with the refusal.
 		go func() {
