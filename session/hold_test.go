@@ -323,7 +323,8 @@ func TestTheWeakRuleWritesNothing(t *testing.T) {
 }
 
 func TestHoldsAndOtherRequestsRaceWithLoss(t *testing.T) {
-	for seed := range rounds(20) {
+	for _, seed := range seeds(t, rounds(20)) {
+		t.Logf("seed %d", seed)
 		inWorld(t, nil, nil, func(w *world) {
 			var all sync.WaitGroup
 			for i := range 10 {

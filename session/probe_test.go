@@ -121,7 +121,8 @@ func TestSessionOutlivesALongLossOfTheQuorum(t *testing.T) {
 // The quorum comes and goes while the client looks: each of its attempts may meet
 // either, and none may cost the session.
 func TestSessionOutlivesAQuorumThatComesAndGoes(t *testing.T) {
-	for seed := range rounds(20) {
+	for _, seed := range seeds(t, rounds(20)) {
+		t.Logf("seed %d", seed)
 		inWorld(t, &zktest.Options{Servers: 3}, nil, func(w *world) {
 			require.NoError(w, w.srv.Stop(1))
 			require.NoError(w, w.srv.Stop(2))

@@ -148,8 +148,8 @@ func relayTimings(t testing.TB) []timing {
 // The claim in the comment of type trust, against the model.
 func TestNoScheduleOutlivesItsLease(t *testing.T) {
 	for _, rule := range relayTimings(t) {
-		ended, n := 0, rounds(2000)
-		for seed := range uint64(n) {
+		ended, all := 0, seeds(t, rounds(2000))
+		for _, seed := range all {
 			slack := runRelay(seed, rule, nil)
 			require.GreaterOrEqual(t, slack, rule.margin, "T=%v R=%v seed %d", rule.timeout, rule.relay, seed)
 			if slack < rule.timeout {
@@ -157,7 +157,9 @@ func TestNoScheduleOutlivesItsLease(t *testing.T) {
 			}
 		}
 		t.Logf("T=%v R=%v: %d sessions ended", rule.timeout, rule.relay, ended)
-		require.Greater(t, ended, n/4, "the model must end sessions to prove anything")
+		if len(all) > 1 { // a single schedule need not end one
+			require.Greater(t, ended, len(all)/4, "the model must end sessions to prove anything")
+		}
 	}
 }
 
