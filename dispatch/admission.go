@@ -61,11 +61,11 @@ func (t *mastership) readAdmission(ctx context.Context) error {
 	case !data.Exists:
 		return optimistic.ErrChanged
 	}
-	l, err := decode[limits](data.Data)
-	limit := cmp.Or(t.opts.MaxTasks, l.MaxTasks, t.limit)
-	if err != nil && (limit == 0 || isNewer(err)) {
-		return fmt.Errorf("%s: %w", t.at(admissionDir), err)
+	l, err := t.decodeLimits(data.Data)
+	if err != nil {
+		return err
 	}
+	limit := cmp.Or(t.opts.MaxTasks, l.MaxTasks, t.limit, defaultMaxTasks)
 	t.open, t.limit = open, limit
 	t.updateScheduler(func(sc *scheduler) { sc.limit = limit })
 	if limit == l.MaxTasks && !t.clock.local.IsZero() {
@@ -77,6 +77,18 @@ func (t *mastership) readAdmission(ctx context.Context) error {
 		next = encode(l)
 	}
 	return t.setAdmission(ctx, next, data.Stat)
+}
+
+// decodeLimits decodes the limits of the queue. Garbage has none: the master replaces it.
+func (st *store) decodeLimits(data []byte) (limits, error) {
+	l, err := decode[limits](data)
+	switch {
+	case isNewer(err):
+		return limits{}, fmt.Errorf("%s: %w", st.at(admissionDir), err)
+	case err != nil:
+		return limits{}, nil
+	}
+	return l, nil
 }
 
 // setAdmission writes admission, which was read with that stat, and tells the servers' time.

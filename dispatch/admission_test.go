@@ -1,6 +1,7 @@
 package dispatch_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -45,6 +46,29 @@ func TestAdmissionOfANewerVersionIsKept(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// Garbage in admission closes no queue: a client goes on with the default limit, and a
+// master without a limit of its own replaces the garbage.
+func TestGarbageInAdmissionClosesNothing(t *testing.T) {
+	for _, data := range []string{"garbage", "", `{"format":1,"maxTasks":-5}`} {
+		inWorld(t, nil, func(w *World) {
+			w.submit(w.queue(), dispatch.Task{ID: "x", Delay: time.Hour})
+			require.NoError(w, w.Server.Set(path+"/admission", []byte(data)))
+			q := w.queue()
+			w.submit(q, dispatch.Task{ID: "y", Delay: time.Hour})
+			st, err := q.Stats(w.Ctx)
+			require.NoError(w, err)
+			require.True(w, st.Open)
+			m := w.master(nil)
+			w.Pass(time.Minute)
+			n, err := w.Server.Get(path + "/admission")
+			require.NoError(w, err)
+			require.JSONEq(w, fmt.Sprintf(`{"format":1,"maxTasks":%d}`, st.MaxTasks), string(n.Data))
+			w.submit(q, dispatch.Task{ID: "z"})
+			require.NoError(w, m.end())
+		})
 	}
 }
 

@@ -125,7 +125,7 @@ func (c *taskChange) attemptChange(tx *stm.Tx) error {
 	if !node.Exists {
 		return noTask(c.id)
 	}
-	rec, err := decode[record](node.Data)
+	rec, err := c.q.decodeTask(node.Path, node.Data)
 	if err != nil {
 		return err
 	}

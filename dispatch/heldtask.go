@@ -185,7 +185,7 @@ func (h *heldTask) isReplaced(task stm.Node) (bool, error) {
 	if !task.Exists {
 		return true, nil
 	}
-	now, err := decode[record](task.Data)
+	now, err := h.ws.decodeTask(task.Path, task.Data)
 	return err == nil && now.Assignment != h.name, err
 }
 

@@ -106,7 +106,7 @@ func (q *Queue) listTasks(ctx context.Context, s *session.Session, states []Stat
 	r := newReading(ctx, s)
 	for chunk := range slices.Chunk(paths, together) {
 		for i, node := range r.GetAll(chunk...) {
-			info := infoOf(node, chunk[i])
+			info := q.infoOf(node, chunk[i])
 			if node.Exists && (len(states) == 0 || info.Err != nil || slices.Contains(states, info.State)) {
 				out = append(out, info)
 			}
@@ -130,8 +130,8 @@ func (q *Queue) listPaths(ctx context.Context, s *session.Session, dir string) (
 }
 
 // infoOf describes a task that was read at path.
-func infoOf(node session.Seen, path string) Info {
-	rec, err := decode[record](node.Data)
+func (l layout) infoOf(node session.Seen, path string) Info {
+	rec, err := l.decodeTask(path, node.Data)
 	if err != nil {
 		return Info{ID: lastPart(path), Order: node.Stat.Czxid, Err: err}
 	}
@@ -146,6 +146,6 @@ func (q *Queue) isOpen(ctx context.Context, s *session.Session) (open bool, maxT
 	if r.Err != nil || !nodes[0].Exists {
 		return !nodes[0].Exists, cmp.Or(q.opts.MaxTasks, defaultMaxTasks), r.Err
 	}
-	l, err := decode[limits](nodes[0].Data)
-	return nodes[1].Exists, l.MaxTasks, err
+	l, err := q.decodeLimits(nodes[0].Data)
+	return nodes[1].Exists, cmp.Or(l.MaxTasks, q.opts.MaxTasks, defaultMaxTasks), err
 }

@@ -123,7 +123,7 @@ func (t *mastership) lead(ctx context.Context) error {
 	var watching sync.WaitGroup
 	defer watching.Wait()
 	defer end(nil)
-	tasks := cache.NewTree(t.client, t.at(tasksDir), t.decodeTask, &cache.Options{MaxDepth: 2, Buffer: viewBuffer})
+	tasks := cache.NewTree(t.client, t.at(tasksDir), t.decodeNode, &cache.Options{MaxDepth: 2, Buffer: viewBuffer})
 	alive := cache.NewChildren(t.client, t.at(aliveDir), decodeProfile, nil)
 	clients := cache.NewChildren(t.client, t.at(clientsDir), cache.Bytes, nil)
 	admission := cache.NewTree(t.client, t.at(admissionDir), cache.Bytes, &cache.Options{MaxDepth: 1})

@@ -214,7 +214,7 @@ func (t *mastership) rereadTasks(ctx context.Context, ids []string) error {
 		return r.Err
 	}
 	for i, id := range ids {
-		task, err := decodeSeen(nodes[i])
+		task, err := t.decodeSeen(t.taskPath(id), nodes[i])
 		if err != nil {
 			task = nil // somebody has written something else
 		}

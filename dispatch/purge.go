@@ -209,7 +209,7 @@ func (q *Queue) deleteGarbage(ctx context.Context, task string) (gone bool, err 
 		if err != nil || gone {
 			return err
 		}
-		if _, err := decode[record](now.Data); err == nil || isNewer(err) {
+		if _, err := q.decodeTask(task, now.Data); err == nil || isNewer(err) {
 			return nil
 		}
 		gone = true

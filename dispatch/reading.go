@@ -66,12 +66,25 @@ func newReading(ctx context.Context, s *session.Session) *optimistic.Reading {
 	return &optimistic.Reading{Ctx: ctx, Session: s}
 }
 
-// decodeSeen decodes a task that was read; nil if there is none.
-func decodeSeen(node session.Seen) (*seen, error) {
+// decodeTask decodes the record of the task on path. A record of another task, which was
+// copied by hand, is garbage.
+func (l layout) decodeTask(path string, data []byte) (record, error) {
+	rec, err := decode[record](data)
+	if err == nil && l.taskPath(rec.ID) != path {
+		err = fmt.Errorf("%w: it is the record of the task %q", ErrRecord, rec.ID)
+	}
+	if err != nil {
+		return record{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return rec, nil
+}
+
+// decodeSeen decodes the task that was read on path; nil if there is none.
+func (l layout) decodeSeen(path string, node session.Seen) (*seen, error) {
 	if !node.Exists {
 		return nil, nil
 	}
-	rec, err := decode[record](node.Data)
+	rec, err := l.decodeTask(path, node.Data)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +104,7 @@ func (l layout) readTask(ctx context.Context, s *session.Session, id string) (*s
 	if r.Err != nil {
 		return nil, r.Err
 	}
-	return decodeSeen(node)
+	return l.decodeSeen(l.taskPath(id), node)
 }
 
 // ifUnchanged is nil if the transaction has known for read, and optimistic.ErrChanged if

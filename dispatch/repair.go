@@ -14,7 +14,7 @@ import (
 // what is missing again, when it is missed: nothing is read for it before.
 
 // lostOutput is the error text of a task that is done and whose output is missing.
-const lostOutput = "the output is missing: somebody has deleted the result"
+const lostOutput = "the output is missing: somebody has deleted or overwritten the result"
 
 // errPayload is the failure of a task whose payload is not what was submitted.
 var errPayload = fmt.Errorf("%w: the payload is missing, or not what was submitted: somebody has deleted or changed it", ErrPermanent)
@@ -117,18 +117,17 @@ func (st *store) applyIf(ctx context.Context, edits transaction, known ...stm.No
 	})
 }
 
-// repairedResult is the result that t should have, nil for none. A result of a task that
-// has ended and that cannot be read may be that of a newer version of this package: it
-// is an error.
+// repairedResult is the result that t should have, nil for none. Garbage is replaced. A
+// result of a newer version of this package is an error, if the task has ended.
 func (t *seen) repairedResult(old []byte, there bool) (*ending, []byte, error) {
 	if !t.State.Finished() {
 		return nil, nil, nil
 	}
 	e, output, err := decodeResult(old)
 	switch {
-	case there && err != nil:
+	case there && isNewer(err):
 		return nil, nil, err
-	case there && e.Run == t.Run:
+	case there && err == nil && e.Run == t.Run:
 		e.Version = t.version
 		return &e, output, nil
 	}

@@ -73,14 +73,28 @@ func (sc *scheduler) addWorker(id string, p profile) {
 	}
 	slot := sc.workers[id]
 	if slot == nil {
-		slot = &workerSlot{id: id}
-		for _, e := range sc.held[id] {
-			slot.count(e.record, 1)
-		}
-		sc.workers[id] = slot
+		slot = sc.enterWorker(id)
 	}
 	slot.profile = p
 	sc.concurrency[id] = p.Concurrency
+}
+
+// enterWorker makes the slot of a worker, with the tasks that the worker has.
+func (sc *scheduler) enterWorker(id string) *workerSlot {
+	slot := &workerSlot{id: id}
+	for _, e := range sc.held[id] {
+		slot.count(e.record, 1)
+	}
+	sc.workers[id] = slot
+	return slot
+}
+
+// addUnreadable tells the scheduler that a worker lives whose data cannot be read, such as
+// data of a newer format: it keeps the tasks that it has, and gets no others.
+func (sc *scheduler) addUnreadable(id string) {
+	if sc.workers[id] == nil && !sc.goneWorkers[id] {
+		sc.enterWorker(id).Draining = true
+	}
 }
 
 // removeWorker tells the scheduler that a worker does not live any more. Its id never comes

@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -218,11 +219,12 @@ func (q *Queue) isBucketFull(ctx context.Context, s *session.Session, id string)
 	if r.Err != nil || !nodes[0].Exists {
 		return false, r.Err
 	}
-	l, err := decode[limits](nodes[0].Data)
+	l, err := q.decodeLimits(nodes[0].Data)
 	if err != nil {
 		return false, err
 	}
-	return q.occupancy.noteLook(n, nodes[1].Stat.NumChildren, l.MaxTasks), nil
+	limit := cmp.Or(l.MaxTasks, q.opts.MaxTasks, defaultMaxTasks)
+	return q.occupancy.noteLook(n, nodes[1].Stat.NumChildren, limit), nil
 }
 
 // hardBound is how many tasks a bucket has at most: twice its share, since as many that have

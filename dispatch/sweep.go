@@ -91,7 +91,7 @@ func (t *mastership) strayParts(n int, payloads, results []string) (strays []str
 // deleteStray deletes a payload or a result, unless it has a task, as was read; nil if it
 // has, or may have.
 func (t *mastership) deleteStray(read session.Seen, path string) func(tx *stm.Tx) error {
-	task, err := decodeSeen(read)
+	task, err := t.decodeSeen(t.taskOf(path), read)
 	_, run, payload := strings.Cut(lastPart(path), partMark)
 	switch {
 	case err != nil:

@@ -25,16 +25,13 @@ func followView[T any](ctx context.Context, t *mastership, v *cache.View[T], cha
 	return context.Cause(ctx)
 }
 
-// decodeTask decodes a task; a bucket is the zero value.
-func (t *mastership) decodeTask(n session.Node) (seen, error) {
+// decodeNode decodes a task; a bucket is the zero value.
+func (t *mastership) decodeNode(n session.Node) (seen, error) {
 	var out seen
 	if len(n.Path) <= len(t.at(tasksDir, bucketName(0))) {
 		return out, nil
 	}
-	rec, err := decode[record](n.Data)
-	if err == nil && t.taskPath(rec.ID) != n.Path {
-		err = ErrRecord
-	}
+	rec, err := t.decodeTask(n.Path, n.Data)
 	return seenAs(rec, n.Stat), err
 }
 
@@ -73,9 +70,11 @@ func putTask(sc *scheduler, e cache.Entry[seen]) {
 // shown it before, since a snapshot may be older than what the scheduler knows.
 func workerChanged() func(sc *scheduler, ev cache.Event[profile]) {
 	return presenceChanged(func(sc *scheduler, e cache.Entry[profile]) {
-		if e.Err == nil {
-			sc.addWorker(e.Name(), e.Value)
+		if e.Err != nil {
+			sc.addUnreadable(e.Name())
+			return
 		}
+		sc.addWorker(e.Name(), e.Value)
 	}, (*scheduler).removeWorker)
 }
 

@@ -102,7 +102,7 @@ func (w *taskWait) waitOnce(ctx context.Context, s *session.Session) error {
 	if r.Err != nil {
 		return r.Err
 	}
-	t, err := decodeSeen(node)
+	t, err := q.decodeSeen(q.taskPath(w.id), node)
 	switch {
 	case err != nil:
 		return err
@@ -222,7 +222,7 @@ func (q *Queue) removeTask(ctx context.Context, out Result) (again bool, err err
 				return err
 			}
 			if task.Data != nil || task.Stat.Version != out.version { // it was read
-				now, err := decode[record](task.Data)
+				now, err := q.decodeTask(task.Path, task.Data)
 				if err != nil || now.Run != out.run {
 					return err
 				}
