@@ -3,6 +3,7 @@ package cache
 import (
 	"sync"
 
+	"github.com/zkrecipes/zkrecipes/internal/await"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -21,7 +22,7 @@ type store[T any] struct {
 	readers map[*reader[T]]struct{}
 	loaded  bool          // the entries were complete at some time
 	over    error         // nothing will ever change again
-	moved   chan struct{} // if somebody waits: closed when he should look again
+	changes await.Changes // of what WaitSynced waits for
 }
 
 func newStore[T any](buffer int) *store[T] {
@@ -126,22 +127,6 @@ func (st *store[T]) snapshotLocked() *Snapshot[T] {
 	return st.last
 }
 
-// wakeLocked makes the waiting readers look again.
-func (st *store[T]) wakeLocked() {
-	if st.moved != nil {
-		close(st.moved)
-		st.moved = nil
-	}
-}
-
-// awaitLocked returns a channel that is closed when there may be news.
-func (st *store[T]) awaitLocked() <-chan struct{} {
-	if st.moved == nil {
-		st.moved = make(chan struct{})
-	}
-	return st.moved
-}
-
 // setLoaded: the entries are the server's.
 func (st *store[T]) setLoaded() {
 	st.mu.Lock()
@@ -150,7 +135,7 @@ func (st *store[T]) setLoaded() {
 		st.loaded = true
 		st.wakeReadersLocked()
 	}
-	st.wakeLocked()
+	st.changes.Announce()
 }
 
 func (st *store[T]) wakeReadersLocked() {
@@ -165,6 +150,6 @@ func (st *store[T]) endWith(err error) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	st.over = err
-	st.wakeLocked()
+	st.changes.Announce()
 	st.wakeReadersLocked()
 }

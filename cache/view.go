@@ -167,7 +167,7 @@ func (v *View[T]) WaitSynced(ctx context.Context) error {
 	}
 	for {
 		v.store.mu.Lock()
-		moved, over := v.store.awaitLocked(), v.store.over
+		changed, over := v.store.changes.Next(), v.store.over
 		v.store.mu.Unlock()
 		if over != nil {
 			return failure(ctx, op, v.path, over)
@@ -176,7 +176,7 @@ func (v *View[T]) WaitSynced(ctx context.Context) error {
 			return nil
 		}
 		select {
-		case <-moved:
+		case <-changed:
 		case <-ctx.Done():
 			return failure(ctx, op, v.path, context.Cause(ctx))
 		}

@@ -28,8 +28,7 @@ type registrant struct {
 
 	// mu guards the fields below. Invariant: requests has the requests that callers
 	// wait for, oldest first; want is the entry of the newest request, or the entry
-	// that a failed request left. changed is closed, and replaced, with every new
-	// state.
+	// that a failed request left. changes are those of state.
 	mu          sync.Mutex
 	want        *entry // what shall be registered, or, once left, what was to be
 	rev         int    // number of the newest request
@@ -38,7 +37,7 @@ type registrant struct {
 	tries       int   // how many removals have begun
 	leavers     []*leaver
 	state       State
-	changed     chan struct{}
+	changes     await.Changes
 	ctx         context.Context // of the present registration, or of the last one
 	guard       session.Op      // of the same registration, not yet bound to ctx
 }
@@ -62,7 +61,7 @@ func (k *registrant) keepRegistered(ctx context.Context, e *entry) error {
 	life := context.WithoutCancel(ctx)
 	k.idle, k.stop = context.WithCancel(life)
 	k.title = e.path()
-	k.wake, k.over, k.changed = make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
+	k.wake, k.over = make(chan struct{}, 1), make(chan struct{})
 	none, end := context.WithCancelCause(life)
 	end(errPending)
 	k.ctx, k.state.Err = none, errPending

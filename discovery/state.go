@@ -57,7 +57,7 @@ func (k *registrant) States(ctx context.Context) iter.Seq2[State, error] {
 		var last State
 		for first := true; ; first = false {
 			k.mu.Lock()
-			now, changed := k.state, k.changed
+			now, changed := k.state, k.changes.Next()
 			k.mu.Unlock()
 			if ctx.Err() != nil {
 				yield(now, failure(ctx, "states of", k.title, context.Cause(ctx)))
@@ -123,6 +123,5 @@ func (k *registrant) setLocked(s State) {
 		}
 	}
 	k.state = s
-	close(k.changed)
-	k.changed = make(chan struct{})
+	k.changes.Announce()
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/zkrecipes/zkrecipes/internal/await"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -20,17 +21,17 @@ type Group struct {
 	err     error // what is wrong with the arguments
 
 	// mu guards the next fields: running is true until Run returns, state is the state
-	// of the member, and changed is closed and replaced with each change of state.
+	// of the member, and changes are those of state.
 	mu      sync.Mutex
 	running bool
 	state   State
-	changed chan struct{}
+	changes await.Changes
 }
 
 // New makes a member of the group on path, such as "/rebalanser/orders". New
 // sends nothing; Run reports an invalid argument. o may be nil.
 func New(client *session.Client, path string, h Handler, o *Options) *Group {
-	g := &Group{client: client, at: layout(path), handler: h, changed: make(chan struct{})}
+	g := &Group{client: client, at: layout(path), handler: h}
 	g.state = State{Phase: stopped}
 	g.opts, g.err = o.withDefaults()
 	switch {

@@ -53,9 +53,9 @@ type State struct {
 func (g *Group) State() State {
 	g = g.made()
 	g.mu.Lock()
-	s, made := g.state, g.changed != nil
+	s := g.state
 	g.mu.Unlock()
-	if !made {
+	if s.Phase == "" {
 		return State{Phase: stopped} // New has not made it
 	}
 	s.Suspended = g.client != nil && s.Phase != stopped && g.client.State().Status == session.Suspended
@@ -76,7 +76,7 @@ func (g *Group) States(ctx context.Context) iter.Seq2[State, error] {
 		}
 		for {
 			g.mu.Lock()
-			changed := g.changed
+			changed := g.changes.Next()
 			g.mu.Unlock()
 			if !yield(g.State(), nil) {
 				return
@@ -101,6 +101,5 @@ func (g *Group) set(s State) {
 	}
 	s.Since = time.Now()
 	g.state = s
-	close(g.changed)
-	g.changed = make(chan struct{})
+	g.changes.Announce()
 }

@@ -24,16 +24,15 @@ type Client struct {
 	closingSessions sync.WaitGroup // sessions that are not closed yet
 
 	// mu guards the rest: session, which is nil while there is none; latest, which is
-	// the session before then; making, the one that is being made, if any; changed,
-	// which is closed and replaced whenever session changes; closed, after which
-	// nothing is begun any more; remains, the znodes that
+	// the session before then; making, the one that is being made, if any; changes, of
+	// session; closed, after which nothing is begun any more; remains, the znodes that
 	// [Session.EnsureRemainsDeleted] has yet to delete; and cleared, nil or closed when
 	// there are none.
 	mu      sync.Mutex
 	session *Session
 	latest  *Session
 	making  *Session
-	changed chan struct{}
+	changes await.Changes
 	closed  bool
 	remains []remainingZnode
 	cleared chan struct{}
@@ -62,7 +61,7 @@ func Connect(ctx context.Context, servers string, o *Options) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("session: connect: %w", err)
 	}
-	c := &Client{opts: opts, servers: hosts, chroot: chroot, states: newStates(time.Now()), changed: make(chan struct{})}
+	c := &Client{opts: opts, servers: hosts, chroot: chroot, states: newStates(time.Now())}
 	c.life, c.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	s, err := newSession(ctx, c, false)
 	if err != nil {
@@ -176,8 +175,7 @@ func (c *Client) publish(s *Session) {
 	if c.session = s; s != nil {
 		c.latest = s
 	}
-	close(c.changed)
-	c.changed = make(chan struct{})
+	c.changes.Announce()
 	c.mu.Unlock()
 }
 
@@ -207,7 +205,7 @@ func (c *Client) Session(ctx context.Context) (*Session, error) {
 			return nil, fmt.Errorf("session: %w", lost(ErrClosed))
 		}
 		c.mu.Lock()
-		s, changed := c.session, c.changed
+		s, changed := c.session, c.changes.Next()
 		c.mu.Unlock()
 		if s != nil && s.Err() == nil {
 			return s, nil

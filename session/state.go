@@ -5,6 +5,8 @@ import (
 	"iter"
 	"sync"
 	"time"
+
+	"github.com/zkrecipes/zkrecipes/internal/await"
 )
 
 // Status is the status of a client's session.
@@ -58,23 +60,22 @@ type State struct {
 
 // states publishes a client's state.
 type states struct {
-	// mu guards the rest: changed is closed and replaced whenever present changes. The
-	// states of the session muted are kept back in unsaid, which has the last of them.
+	// mu guards the rest: changes are those of present. The states of the session muted are kept back in unsaid, which has the last of them.
 	mu      sync.Mutex
 	present State
-	changed chan struct{}
+	changes await.Changes
 	muted   *Session
 	unsaid  State
 }
 
 func newStates(now time.Time) *states {
-	return &states{present: State{Since: now}, changed: make(chan struct{})}
+	return &states{present: State{Since: now}}
 }
 
 func (s *states) get() (State, <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.present, s.changed
+	return s.present, s.changes.Next()
 }
 
 // muteUntilTrialEnds keeps the states of s back, until it is unmuted or another one is muted.
@@ -120,8 +121,7 @@ func (s *states) setLocked(state State) bool {
 		return false
 	}
 	s.present = state
-	close(s.changed)
-	s.changed = make(chan struct{})
+	s.changes.Announce()
 	return true
 }
 

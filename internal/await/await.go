@@ -1,5 +1,5 @@
-// Package await waits for events that happen once. The package is pure, and imports
-// nothing of this module.
+// Package await waits for events that happen once, and for changes of a value. The
+// package is pure, and imports nothing of this module.
 package await
 
 import "context"

@@ -50,7 +50,7 @@ func layers() []layer {
 	above := append(recipes(), "discovery", "session", mechanics, formats+"/...", versions, names, parts, posts, receivers, waits)
 	out := []layer{
 		// The dashboard reads names, and finds predecessors, as the recipes do.
-		{"cmd", append(slices.Clone(public), "cmd/...", formats+"/...", versions, names, "internal/contender")},
+		{"cmd", append(slices.Clone(public), "cmd/...", formats+"/...", versions, names, waits, "internal/contender")},
 		// The packages shared by all commands of the tool know no recipe and no
 		// command.
 		{"cmd/zkr/internal/signals", []string{"cmd/zkr/internal/exit"}},

@@ -3,6 +3,8 @@ package web
 import (
 	"context"
 	"sync"
+
+	"github.com/zkrecipes/zkrecipes/internal/await"
 )
 
 // maxStreams is how many streams of a hub there are at a time: each costs a
@@ -12,12 +14,11 @@ const maxStreams = 64
 // Hub announces changes to any number of readers. The zero Hub is ready. A slow
 // reader learns of several changes at once.
 type Hub struct {
-	// mu guards the fields below: changed is closed, and replaced, when version
-	// grows; nil without a waiting reader. streams is never more than
-	// maxStreams.
+	// mu guards the fields below: changes are those of version. streams is never
+	// more than maxStreams.
 	mu      sync.Mutex
 	version int64
-	changed chan struct{}
+	changes await.Changes
 	streams int
 }
 
@@ -58,10 +59,7 @@ func (h *Hub) Publish() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.version++
-	if h.changed != nil {
-		close(h.changed)
-		h.changed = nil
-	}
+	h.changes.Announce()
 }
 
 // Wait waits for a change after version, and returns the version for the next
@@ -70,11 +68,7 @@ func (h *Hub) Publish() {
 func (h *Hub) Wait(ctx context.Context, version int64) (int64, error) {
 	for {
 		h.mu.Lock()
-		now := h.version
-		if h.changed == nil {
-			h.changed = make(chan struct{})
-		}
-		changed := h.changed
+		now, changed := h.version, h.changes.Next()
 		h.mu.Unlock()
 		if now > version {
 			return now, nil
