@@ -141,7 +141,7 @@ func (m *core) arrive(ctx context.Context, s *session.Session, id string) (v *ar
 		if err == nil {
 			return v.entered(ctx, first, creation.Direct())
 		}
-		dropWatch(first)
+		optimistic.StopWatch(first)
 		switch {
 		case ctx.Err() != nil:
 			m.remains(id)
@@ -164,14 +164,14 @@ func (v *arrival) entered(ctx context.Context, first *session.Future[session.See
 	seq, err := session.Sequence(v.node.Path)
 	if err != nil {
 		v.leaveBehind()
-		dropWatch(first)
+		optimistic.StopWatch(first)
 		return nil, err
 	}
 	v.seq = seq
 	if seen, err := first.Wait(ctx); err == nil && direct {
 		v.first = &seen
 	} else {
-		dropWatch(first)
+		optimistic.StopWatch(first)
 	}
 	return v, nil
 }
@@ -249,15 +249,6 @@ func (m *core) noteRecord(r record, stat session.Stat) {
 	if m.seen == nil || now.czxid > m.seen.czxid || now.ctime > m.seen.ctime || now == m.seen.creation && r.Round > m.seen.round {
 		m.seen = &milestone{now, r.Round}
 	}
-}
-
-// dropWatch stops the watch of an abandoned read.
-func dropWatch(read *session.Future[session.Seen]) {
-	read.Then(func(seen session.Seen, err error) {
-		if err == nil && seen.Watch != nil {
-			seen.Watch.Stop()
-		}
-	})
 }
 
 // leaveBehind deletes the znode without waiting: the deletion is retried in the

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/zkrecipes/zkrecipes/internal/optimistic"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -65,15 +66,9 @@ func ensureNode(ctx context.Context, s *session.Session, path string, data []byt
 
 // readAndWatch reads path and sets a watch for its next change, its creation included.
 func readAndWatch(ctx context.Context, s *session.Session, path string) (now state, exists bool, w *session.Watch, err error) {
-	for {
-		data, stat, w, err := s.GetW(ctx, path)
-		if !errors.Is(err, session.ErrNoNode) {
-			return stateOf(data, stat), err == nil, w, err
-		}
-		_, created, w, err := s.ExistsW(ctx, path)
-		if err != nil || !created {
-			return state{}, false, w, err
-		}
-		w.Stop() // created between the two reads
+	seen, err := optimistic.GetWatched(ctx, s, path)
+	if err == nil && seen.Exists {
+		now = stateOf(seen.Data, seen.Stat)
 	}
+	return now, seen.Exists, seen.Watch, err
 }

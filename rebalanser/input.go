@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/zkrecipes/zkrecipes/internal/format/shareformat"
+	"github.com/zkrecipes/zkrecipes/internal/optimistic"
 	"github.com/zkrecipes/zkrecipes/rebalanser/internal/core"
 )
 
@@ -68,15 +69,15 @@ func (c *coordination) readResources(ctx context.Context) error {
 }
 
 func (c *coordination) readConfig(ctx context.Context) error {
-	data, _, w, err := c.readWatched(ctx, c.at.in(configNode))
+	seen, err := optimistic.GetWatched(ctx, c.s, c.at.in(configNode))
 	if err != nil {
 		return err
 	}
-	c.watch(config, w)
+	c.watch(config, seen.Watch)
 	// Data that is not a record of this package pauses nothing. A record of a newer
 	// version may mean anything: no rebalancing begins until a member that knows the
 	// format coordinates.
-	record, err := decode[configRecord](c.at.in(configNode), data)
+	record, err := decode[configRecord](c.at.in(configNode), seen.Data)
 	if newer := isNewer(err); newer || c.unreadable {
 		c.unreadable = newer
 		if !newer {
@@ -88,12 +89,12 @@ func (c *coordination) readConfig(ctx context.Context) error {
 }
 
 func (c *coordination) readEpoch(ctx context.Context) error {
-	_, stat, w, err := c.readWatched(ctx, c.at.in(epochNode))
+	seen, err := optimistic.GetWatched(ctx, c.s, c.at.in(epochNode))
 	if err != nil {
 		return err
 	}
-	c.watch(epoch, w)
-	if stat.Version != c.version {
+	c.watch(epoch, seen.Watch)
+	if seen.Stat.Version != c.version {
 		return errDeposed
 	}
 	return nil

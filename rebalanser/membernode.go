@@ -24,24 +24,6 @@ func (p *memberNode) guard() session.Op { return p.s.CheckOp(p.node(), -1) }
 
 func (p *memberNode) created() *session.CreateOptions { return &session.CreateOptions{ACL: p.acl} }
 
-// readWatched reads a znode and sets a watch on it, whether it exists or not.
-func (p *memberNode) readWatched(ctx context.Context, path string) (data []byte, stat session.Stat, w *session.Watch, err error) {
-	for {
-		data, stat, w, err = p.s.GetW(ctx, path)
-		if !errors.Is(err, session.ErrNoNode) {
-			return data, stat, w, err
-		}
-		_, exists, w, err := p.s.ExistsW(ctx, path)
-		if err != nil {
-			return nil, session.Stat{}, nil, err
-		}
-		if !exists {
-			return nil, session.Stat{}, w, nil
-		}
-		w.Stop()
-	}
-}
-
 // awaitRemoval waits until path may have been removed, or the connection was lost. When ctx
 // ends, the caller deletes path, which frees the watch on the server without a request.
 func (p *memberNode) awaitRemoval(ctx context.Context, path string) error {
@@ -75,17 +57,7 @@ func (p *memberNode) awaitRemoval(ctx context.Context, path string) error {
 // fresh calls read, which gets all in view that was committed before: also what read
 // says is missing or otherwise than asked for is true then. read may be called again.
 func (p *memberNode) fresh(ctx context.Context, read func() error) error {
-	var found error
-	err := p.s.ReadFresh(ctx, string(p.at), func() error {
-		if found = read(); isAnswer(found) {
-			return nil // ReadFresh proves it
-		}
-		return found
-	})
-	if err == nil {
-		err = found
-	}
-	return err
+	return optimistic.ReadFresh(ctx, p.s, string(p.at), isAnswer, read)
 }
 
 // isAnswer reports whether err says how the group is, and not that reading has failed.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/zkrecipes/zkrecipes/internal/optimistic"
 	"github.com/zkrecipes/zkrecipes/rebalanser/internal/core"
 	"github.com/zkrecipes/zkrecipes/session"
 )
@@ -19,10 +20,11 @@ func (m *member) read(ctx context.Context) error {
 	var own core.Shard // global mode: as read for the generation of
 	var of, born int64
 	for {
-		data, stat, w, err := m.readWatched(ctx, path)
+		seen, err := optimistic.GetWatched(ctx, m.s, path)
 		if err != nil {
 			return err
 		}
+		data, stat, w := seen.Data, seen.Stat, seen.Watch
 		if born == 0 {
 			born = stat.Czxid
 		}

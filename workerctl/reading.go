@@ -30,17 +30,7 @@ func retryConflicts(ctx context.Context, client *session.Client, f func(s *sessi
 // everything committed before the call.
 func readFresh(ctx context.Context, client *session.Client, read func(s *session.Session) error) error {
 	return optimistic.Change(ctx, client, ErrRecord, func(s *session.Session) error {
-		var found error
-		err := s.ReadFresh(ctx, "/", func() error {
-			if found = read(s); isNegative(found) {
-				return nil // ReadFresh verifies the negative answer
-			}
-			return found
-		})
-		if err == nil {
-			err = found
-		}
-		return err
+		return optimistic.ReadFresh(ctx, s, "/", isNegative, func() error { return read(s) })
 	})
 }
 

@@ -106,8 +106,7 @@ func (j *Job) awaitStatus(ctx context.Context, enough func(status) bool, nodes .
 		defer func() { stop() }()
 		var watches []*session.Watch
 		var st status
-		var found error
-		err := s.ReadFresh(ctx, "/", func() error {
+		err := optimistic.ReadFresh(ctx, s, "/", isNegative, func() error {
 			stop() // of the last call
 			reads, watches = nil, nil
 			for _, name := range nodes {
@@ -118,16 +117,11 @@ func (j *Job) awaitStatus(ctx context.Context, enough func(status) bool, nodes .
 			for _, read := range reads {
 				watches = append(watches, r.Seen(read).Watch)
 			}
-			if found = r.Err; isNegative(found) {
-				return nil // ReadFresh verifies the negative answer
-			}
-			return found
+			return r.Err
 		})
 		switch {
 		case err != nil:
 			return err
-		case found != nil:
-			return found
 		case enough(st):
 			return nil
 		case st.State.Over():

@@ -2,8 +2,10 @@ package optimistic_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -125,5 +127,71 @@ func TestDeletionThatNobodyWaitsForOutlastsALostReply(t *testing.T) {
 		w.Pass(time.Minute)
 		_, err = w.Server.Get(n.Path)
 		require.Error(w, err)
+	})
+}
+
+// A znode that comes between the two reads is read, and no watch is left of the first look.
+func TestGetWatchedReadsAndWatchesWhetherTheZnodeExistsOrNot(t *testing.T) {
+	world.In(t, nil, func(w *world.World) {
+		s := w.Session(w.Client())
+		missing, err := optimistic.GetWatched(w.Ctx, s, "/a")
+		require.NoError(w, err)
+		require.False(w, missing.Exists)
+		require.NoError(w, w.Server.Create("/a", []byte("x")))
+		event, err := missing.Watch.Wait(w.Ctx)
+		require.NoError(w, err)
+		require.Equal(w, session.EventCreated, event.Type)
+
+		found, err := optimistic.GetWatched(w.Ctx, s, "/a")
+		require.NoError(w, err)
+		require.True(w, found.Exists)
+		require.Equal(w, "x", string(found.Data))
+		require.NoError(w, w.Server.Delete("/a"))
+		event, err = found.Watch.Wait(w.Ctx)
+		require.NoError(w, err)
+		require.Equal(w, session.EventDeleted, event.Type)
+
+		created := false
+		w.Server.OnRequest(func(r zktest.Request) zktest.Action {
+			if r.Op == "exists" && !created {
+				created = true
+				require.NoError(w, w.Server.Create("/b", []byte("y")))
+			}
+			return zktest.Action{}
+		})
+		late, err := optimistic.GetWatched(w.Ctx, s, "/b")
+		require.NoError(w, err)
+		require.True(w, created)
+		require.Equal(w, "y", string(late.Data))
+		late.Watch.Stop()
+		synctest.Wait()
+		require.Zero(w, len(w.Server.Watches()), "a watch was left behind")
+	})
+}
+
+// A stale server says that nothing is there: the answer counts after the proof alone.
+func TestReadFreshReturnsAnAnswerThatAServerHasProved(t *testing.T) {
+	errNone := errors.New("none")
+	world.In(t, nil, func(w *world.World) {
+		s := w.Session(w.Client())
+		isNone := func(err error) bool { return errors.Is(err, errNone) }
+		reads := 0
+		read := func() error {
+			reads++
+			if _, _, err := s.Get(w.Ctx, "/a"); !errors.Is(err, session.ErrNoNode) {
+				return err
+			}
+			return errNone
+		}
+		require.ErrorIs(w, optimistic.ReadFresh(w.Ctx, s, "/a", isNone, read), errNone)
+		require.Equal(w, 1, reads)
+
+		reads = 0
+		w.Server.FailNth(func(r zktest.Request) bool { return r.OnlyChecks }, 1, zktest.Action{Do: zktest.DropReplyCut})
+		require.ErrorIs(w, optimistic.ReadFresh(w.Ctx, s, "/a", isNone, read), errNone)
+		require.Equal(w, 2, reads, "the first answer was not proved")
+
+		require.ErrorIs(w, optimistic.ReadFresh(w.Ctx, s, "/a", isNone, func() error { return errors.ErrUnsupported }), errors.ErrUnsupported)
+		require.NoError(w, optimistic.ReadFresh(w.Ctx, s, "/a", isNone, func() error { return nil }))
 	})
 }
