@@ -29,6 +29,7 @@ func Rules() []Rule {
 		{"requirements", Requirements},
 		{"documents", Documents},
 		{"direct calls of a session", SessionCalls},
+		{"families of commands", Families},
 		{"language", Language},
 	}
 }

@@ -56,6 +56,7 @@ func examples() map[string][]example {
 		"requirements":                    requirementExamples(),
 		"documents":                       documentExamples(),
 		"direct calls of a session":       sessionExamples(),
+		"families of commands":            familyExamples(),
 		"language":                        languageExamples(),
 	}
 }
