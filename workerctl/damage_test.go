@@ -211,3 +211,61 @@ func TestNothingOfAJobThatEndsIsMadeAgain(t *testing.T) {
 		w.removed()
 	})
 }
+
+// The error about a record that was overwritten names the record and the way out.
+func TestErrorsNameTheRecordThatWasOverwritten(t *testing.T) {
+	for part, calls := range map[string][]string{
+		"state": {"join", "leave", "members", "info", "submit", "sweep"}, "members/1": {"join", "members"}, "ids/worker-1": {"join"},
+	} {
+		damaged(t, false, func(w *World, j *workerctl.Job, crew []*workerctl.Worker) {
+			at := runOf(crew[0]) + "/" + part
+			require.NoError(w, w.Server.Set(at, []byte("garbage")))
+			ctx := w.Within(time.Minute)
+			_, join := j.Join(ctx, nth(1))
+			_, members := j.Members(ctx)
+			_, info := j.Info(ctx)
+			_, submit := workerctl.Submit(ctx, w.Client(), workerctl.Spec{Name: "words", Workers: 1}, nil)
+			_, sweep := workerctl.NewJanitor(w.Client(), nil).Sweep(ctx)
+			errs := map[string]error{
+				"join": join, "members": members, "info": info, "submit": submit, "sweep": sweep, "leave": crew[1].Leave(ctx),
+			}
+			for _, call := range calls {
+				require.ErrorIs(w, errs[call], workerctl.ErrRecord, call)
+				require.ErrorContains(w, errs[call], at+": not a record of this package: ", call)
+				require.ErrorContains(w, errs[call], "zkr job kill", call)
+			}
+			require.NoError(w, j.Kill(ctx))
+			w.submit(w.Client(), 1)
+		})
+	}
+}
+
+// The status of a job is deleted or overwritten while workers wait. The error of each wait
+// says so when its time is over.
+func TestWaitsSayThatTheStatusIsGone(t *testing.T) {
+	for name, spoil := range map[string]func(w *World, state string) error{
+		"deleted":     func(w *World, state string) error { return w.Server.Delete(state) },
+		"overwritten": func(w *World, state string) error { return w.Server.Set(state, []byte("garbage")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, nil, func(w *World) {
+				j := w.submit(w.Client(), 3)
+				crew := w.crew(2)
+				waits := []<-chan result{w.barrier(crew[0], "b"), w.phase(crew[1], "p"), w.waitAll(j)}
+				w.Settle()
+				require.NoError(w, spoil(w, runOf(crew[0])+"/state"))
+				waits = append(waits, w.barrier(crew[0], "c"), w.phase(crew[1], "q"))
+				for _, wait := range waits {
+					err := (<-wait).err
+					require.ErrorIs(w, err, context.DeadlineExceeded)
+					if name == "deleted" {
+						require.ErrorIs(w, err, workerctl.ErrOver)
+						continue
+					}
+					require.ErrorIs(w, err, workerctl.ErrRecord)
+					require.ErrorContains(w, err, runOf(crew[0])+"/state: not a record")
+				}
+			})
+		})
+	}
+}

@@ -250,7 +250,7 @@ func (j *Job) peekMembers(tx *stm.Tx, ids []int) ([]*member, error) {
 		}
 		m, err := memberOf(strconv.Itoa(ids[i]), node.Data)
 		if err != nil {
-			return nil, err
+			return nil, spoiledError(node.Path, err)
 		}
 		out[i] = &m
 	}

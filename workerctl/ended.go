@@ -36,7 +36,7 @@ func (j *Job) recordEnd(ctx context.Context, s *session.Session) error {
 	}
 	switch {
 	case err == nil:
-		return pruneSome(ctx, s, j.opts, j.run.endedPath())
+		return pruneSome(ctx, s, j.opts, j.run.endedPath(), time.Time{})
 	case errors.Is(err, session.ErrNodeExists), errors.Is(err, session.ErrNoAuth), errors.Is(err, errNoEnd):
 		return nil // also if another client has removed the job
 	}
@@ -46,19 +46,29 @@ func (j *Job) recordEnd(ctx context.Context, s *session.Session) error {
 // errNoEnd: there is no end to record.
 var errNoEnd = errors.New("the job has no status that says how it ended")
 
-// pruneEnded deletes the records of outcomes older than Options.Retention.
+// pruneEnded deletes the records of outcomes older than Options.Retention. It writes the
+// folder first, because the reply has the servers' time: the own clock may be wrong.
 func pruneEnded(ctx context.Context, client *session.Client, opts Options) error {
 	if opts.Retention < 0 {
 		return nil
 	}
-	return retryConflicts(ctx, client, func(s *session.Session) error { return pruneSome(ctx, s, opts, "") })
+	return retryConflicts(ctx, client, func(s *session.Session) error {
+		stat, err := s.Set(ctx, opts.Root+"/"+jobformat.DirEnded, nil, -1)
+		switch {
+		case errors.Is(err, session.ErrNoNode), errors.Is(err, session.ErrNoAuth):
+			return nil // there are no records, or they must stay
+		case err != nil || stat.NumChildren == 0:
+			return err
+		}
+		return pruneSome(ctx, s, opts, "", time.UnixMilli(stat.Mtime))
+	})
 }
 
-// pruneSome is pruneEnded in one session. After the write of the record newest,
-// pruneSome reads only some of the other records: the records after newest in the
-// order of the names. So each end of a job costs a constant number of requests,
-// and every record has its turn.
-func pruneSome(ctx context.Context, s *session.Session, opts Options, newest string) error {
+// pruneSome is pruneEnded in one session, at the servers' time now. After the write of the
+// record newest, the record's creation tells the time, and pruneSome reads only some of
+// the other records: the records after newest in the order of the names. So each end of a
+// job costs a constant number of requests, and every record has its turn.
+func pruneSome(ctx context.Context, s *session.Session, opts Options, newest string, now time.Time) error {
 	dir := opts.Root + "/" + jobformat.DirEnded
 	r := newReading(ctx, s)
 	names := r.List(dir)
@@ -68,7 +78,6 @@ func pruneSome(ctx context.Context, s *session.Session, opts Options, newest str
 		names = slices.Concat(names[at:], names[:at])
 		names = names[:min(len(names), together)]
 	}
-	now := time.Now() // a janitor's own clock; otherwise the servers' clock, read from newest
 	for chunk := range slices.Chunk(names, together) {
 		seen, _ := r.GetReadable(pathsBelow(dir, chunk)...)
 		var old []string

@@ -189,7 +189,7 @@ func (j *Job) currentInfo(ctx context.Context) (Info, error) {
 func (j *Job) readInfo(ctx context.Context, s *session.Session) (Info, error) {
 	r := newReading(ctx, s)
 	seen := r.GetAll(j.run.statePath(), j.run.at(jobformat.DirLive))
-	st, _ := r.decodeStatus(seen[0])
+	st, _ := r.decodeStatus(j, seen[0])
 	if r.Err != nil {
 		return Info{}, r.Err
 	}

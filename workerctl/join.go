@@ -163,7 +163,7 @@ func (sc *scene) setFree(names []string) {
 func (e *entrance) readMember(tx *stm.Tx, sc *scene, id string) error {
 	n, err := parseID(id)
 	if err != nil {
-		return err
+		return spoiledError(e.job.run.identityPath(e.who.Name), err)
 	}
 	sc.known, sc.stored, err = e.job.readMember(tx, n)
 	switch {

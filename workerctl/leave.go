@@ -202,7 +202,7 @@ func (d *departure) readOutcome(tx *stm.Tx) (st status, left bool, err error) {
 	if others[1].Exists {
 		m, err := memberOf(strconv.Itoa(d.m.ID), others[1].Data)
 		if err != nil {
-			return st, false, err
+			return st, false, spoiledError(others[1].Path, err)
 		}
 		mine = m.Claim == d.m.Claim
 		left = mine && m.Left

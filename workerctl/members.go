@@ -153,7 +153,7 @@ func (r *reading) readRecords(j *Job, ids []int) (out []stored) {
 		where[i] = j.run.memberPath(id)
 	}
 	for i, seen := range r.GetAll(where...) {
-		if m := r.decodeMember(seen, ids[i]); m != nil {
+		if m := r.decodeMember(j, seen, ids[i]); m != nil {
 			out = append(out, stored{m, seen.Stat})
 		}
 	}

@@ -116,7 +116,7 @@ func (j *Job) readOutcome(ctx context.Context) (out Info, err error) {
 		case at.Exists:
 			st, err := decodeStatus(at.Data)
 			if err != nil {
-				return err
+				return spoiledError(j.run.statePath(), err)
 			}
 			out = j.describeJob(st, 0)
 			out.Ended = time.UnixMilli(at.Stat.Mtime)

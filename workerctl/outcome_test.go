@@ -161,6 +161,31 @@ func TestOutcomesAreForgottenAfterTheRetention(t *testing.T) {
 	})
 }
 
+// A janitor deletes outcomes by the servers' clock. Here its own clock is ahead by the
+// time that a reply takes.
+func TestJanitorForgetsOutcomesByTheServersClock(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		o := &workerctl.Options{Retention: time.Hour}
+		c := w.Client()
+		require.NoError(w, w.submit(c, 1).Kill(w.Ctx))
+		w.Settle()
+		w.Pass(time.Hour - 2*time.Second)
+		stop := w.Server.OnRequest(func(r zktest.Request) zktest.Action {
+			if strings.HasPrefix(r.Op, "getChildren") && r.Path == root+"/.ended" {
+				return zktest.Action{Do: zktest.DelayReply, For: 3 * time.Second}
+			}
+			return zktest.Action{}
+		})
+		_, err := workerctl.NewJanitor(c, o).Sweep(w.Ctx)
+		require.NoError(w, err)
+		require.Len(w, w.Children(root+"/.ended"), 1)
+		stop()
+		_, err = workerctl.NewJanitor(c, o).Sweep(w.Ctx)
+		require.NoError(w, err)
+		require.Empty(w, w.Children(root+"/.ended"))
+	})
+}
+
 // If a server refuses the record of the outcome, the job is removed anyway.
 func TestRefusedOutcomeDoesNotKeepTheJob(t *testing.T) {
 	inWorld(t, nil, func(w *World) {

@@ -48,8 +48,8 @@ func newReading(ctx context.Context, s *session.Session) *reading {
 	return &reading{optimistic.Reading{Ctx: ctx, Session: s}}
 }
 
-// decodeStatus decodes a run's state node. A run without a state node was removed.
-func (r *reading) decodeStatus(seen session.Seen) (st status, version int32) {
+// decodeStatus decodes j's state node. A run without a state node was removed.
+func (r *reading) decodeStatus(j *Job, seen session.Seen) (st status, version int32) {
 	switch {
 	case r.Err != nil:
 		return st, 0
@@ -57,22 +57,23 @@ func (r *reading) decodeStatus(seen session.Seen) (st status, version int32) {
 		r.Err = ErrOver
 		return st, 0
 	}
-	st, r.Err = decodeStatus(seen.Data)
+	st, err := decodeStatus(seen.Data)
+	r.Err = spoiledError(j.run.statePath(), err)
 	return st, seen.Stat.Version
 }
 
 // readStatus reads the status of j.
 func (r *reading) readStatus(j *Job) (st status, version int32) {
-	return r.decodeStatus(r.Get(j.run.statePath()))
+	return r.decodeStatus(j, r.Get(j.run.statePath()))
 }
 
-// decodeMember decodes the member with this id; nil if missing.
-func (r *reading) decodeMember(seen session.Seen, id int) *member {
+// decodeMember decodes the member of j with this id; nil if missing.
+func (r *reading) decodeMember(j *Job, seen session.Seen, id int) *member {
 	if r.Err != nil || !seen.Exists {
 		return nil
 	}
-	var m member
-	if m, r.Err = memberOf(strconv.Itoa(id), seen.Data); r.Err != nil {
+	m, err := memberOf(strconv.Itoa(id), seen.Data)
+	if r.Err = spoiledError(j.run.memberPath(id), err); err != nil {
 		return nil
 	}
 	return &m

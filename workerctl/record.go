@@ -1,9 +1,11 @@
 package workerctl
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/zkrecipes/zkrecipes/internal/format/jobformat"
+	"github.com/zkrecipes/zkrecipes/internal/versioned"
 )
 
 // State is the state of a job or a worker. A job is "submitted" (no worker has joined
@@ -56,6 +58,19 @@ func recordError(err error) error {
 		return nil
 	}
 	return fmt.Errorf("%w: %w", ErrRecord, err)
+}
+
+// spoiledError is err, the error of a record of a job on path, with the way out; nil if err
+// is nil. A record of a newer format is not spoiled: a newer version can read it.
+func spoiledError(path string, err error) error {
+	var newer *versioned.FormatError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &newer):
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return fmt.Errorf("%s: %w; Job.Kill (\"zkr job kill\") ends the job", path, err)
 }
 
 // checkFormat refuses a record of a newer format, regardless of its other

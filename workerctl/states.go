@@ -58,7 +58,7 @@ func (j *Job) stateAfter(ctx context.Context, after int64) (in Info, changed int
 		defer optimistic.StopWatch(state)
 		alive := r.StatAll(j.run.at(jobformat.DirLive))[0]
 		seen, _ := r.IfThere(state)
-		st, _ := r.decodeStatus(seen)
+		st, _ := r.decodeStatus(j, seen)
 		if r.Err != nil {
 			return r.Err
 		}

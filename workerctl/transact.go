@@ -75,7 +75,7 @@ func (j *Job) readStatus(tx *stm.Tx, others ...string) (st status, nodes []stm.N
 		return st, nil, ErrOver
 	}
 	st, err = decodeStatus(nodes[0].Data)
-	return st, nodes[1:], err
+	return st, nodes[1:], spoiledError(nodes[0].Path, err)
 }
 
 // readMember reads the member with this id, without a dependence of the
@@ -86,7 +86,7 @@ func (j *Job) readMember(tx *stm.Tx, id int) (*member, stm.Node, error) {
 		return nil, stm.Node{}, err
 	}
 	m, err := memberOf(strconv.Itoa(id), nodes[0].Data)
-	return &m, nodes[0], err
+	return &m, nodes[0], spoiledError(nodes[0].Path, err)
 }
 
 // setStatus sets the status; the transaction must have read the status before.

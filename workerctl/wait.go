@@ -3,6 +3,7 @@ package workerctl
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/zkrecipes/zkrecipes/internal/format/jobformat"
@@ -152,7 +153,8 @@ const patience = time.Second
 
 // missingError is the error of a wait that has taken too long. who returns the
 // workers that did not come. If who does not find out in time, or the client has
-// no connection, missingError returns reason alone.
+// no connection, missingError returns reason alone. If somebody has deleted or overwritten
+// the status of the job, the error says so.
 func (j *Job) missingError(ctx context.Context, reason error, who func(ctx context.Context, st status) ([]int, error)) error {
 	if j.client.State().Status != session.Connected {
 		return reason
@@ -160,7 +162,13 @@ func (j *Job) missingError(ctx context.Context, reason error, who func(ctx conte
 	over, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
 	st, err := j.currentStatus(over)
-	if err != nil {
+	if errors.Is(err, ErrOver) {
+		_, err = j.readOutcome(over) // ErrOver again if somebody has deleted the status
+	}
+	switch {
+	case errors.Is(err, ErrOver), errors.Is(err, ErrRecord):
+		return fmt.Errorf("%w: %w", err, reason)
+	case err != nil || st.Workers == 0:
 		return reason
 	}
 	ids, err := who(over, st)
