@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/dispatch"
+	"github.com/zkrecipes/zkrecipes/internal/optimistic"
 	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest/apache"
@@ -106,6 +107,46 @@ func TestEssentialsOnApache_M1_M26(t *testing.T) {
 		}
 	}
 	require.ErrorIs(t, err, dispatch.ErrFull)
+}
+
+// Folders of a queue are deleted one by one on a real server, and records overwritten,
+// while a master and a worker run; a new task works after each damage.
+func TestQueueWorksAfterDamageOnApache(t *testing.T) {
+	cluster := apache.Require(t, &apache.Options{Heap: 256})
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	const at = "/dispatch-damage"
+	c := world.Connect(t, cluster.Connect(), session.Options{})
+	q := dispatch.New(c, at, &dispatch.Options{WaitForRoom: true}) // the master must notice first that it is closed
+	beside(t, dispatch.NewMaster(world.Connect(t, cluster.Connect(), session.Options{}), at, nil).Run)
+	beside(t, dispatch.NewWorker(world.Connect(t, cluster.Connect(), session.Options{}), at, echo, nil).Run)
+	works := func(damage string) {
+		t.Helper()
+		within, cancel := context.WithTimeout(ctx, time.Minute)
+		defer cancel()
+		id, err := q.Submit(within, dispatch.Task{Payload: []byte(damage)})
+		require.NoError(t, err, damage)
+		r, err := q.Collect(within, id)
+		require.NoError(t, err, damage)
+		require.Equal(t, damage, string(r.Output))
+	}
+	works("none")
+	s, err := c.Session(ctx)
+	require.NoError(t, err)
+	for _, dir := range []string{"tasks", "data", "results", "workers", "alive", "clients", "masters", "admission/open", "admission"} {
+		require.NoError(t, optimistic.DeleteBelow(ctx, s, at+"/"+dir), dir)
+		require.NoError(t, optimistic.DeleteAll(ctx, s, at+"/"+dir), dir)
+		works(dir + " deleted")
+	}
+	workers, err := q.Workers(ctx)
+	require.NoError(t, err)
+	for _, path := range []string{at + "/admission", at + "/alive/" + workers[0].ID} {
+		_, err := s.Set(ctx, path, []byte("garbage"), -1)
+		require.NoError(t, err)
+		works(path + " overwritten")
+	}
+	_, err = q.Purge(ctx, "", "waiting", "assigned", "done", "failed", "canceled", "dead")
+	require.NoError(t, err)
 }
 
 // Workers and masters come and go while the server is killed, paused and restarted;
