@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/zkrecipes/zkrecipes/internal/optimistic"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
 // readGroup reads which mode the group at a path has; declared is false if there is
 // none yet, or nobody has said: its path may exist before, as others may create
-// resources whenever they like.
+// resources whenever they like. If the record is garbage, but the folders tell the mode,
+// declared is true, and the error wraps ErrRecord.
 func readGroup(ctx context.Context, s *session.Session, at layout) (mode Mode, stat session.Stat, declared bool, err error) {
 	data, stat, err := s.Get(ctx, string(at))
 	if err != nil {
@@ -23,15 +25,39 @@ func readGroup(ctx context.Context, s *session.Session, at layout) (mode Mode, s
 		return 0, stat, false, nil
 	case isNewer(err):
 		return 0, stat, false, err
-	case err != nil || record.Format != format:
-		return 0, stat, false, noGroup(at, data)
-	}
-	for _, m := range []Mode{ResourceBarrier, GlobalBarrier} {
-		if m.String() == record.Mode {
-			return m, stat, true, nil
+	case err == nil && record.Format == format:
+		for _, m := range []Mode{ResourceBarrier, GlobalBarrier} {
+			if m.String() == record.Mode {
+				return m, stat, true, nil
+			}
 		}
 	}
+	r := optimistic.Reading{Ctx: ctx, Session: s}
+	folders := r.List(string(at))
+	if r.Err != nil {
+		return 0, stat, false, r.Err
+	}
+	if m, known := inferMode(folders); known {
+		return m, stat, true, garbage(string(at), data)
+	}
 	return 0, stat, false, noGroup(at, data)
+}
+
+// inferMode tells the mode of a group by its folders: by one that only a group of that mode
+// has, if there are some that every group has. Others may be missing, and are made again.
+func inferMode(folders []string) (mode Mode, known bool) {
+	has := func(dir string) bool { return slices.Contains(folders, dir) }
+	common := 0
+	for _, dir := range []string{resourcesDir, epochNode, assignmentsDir, configNode} {
+		if has(dir) {
+			common++
+		}
+	}
+	isResource, isGlobal := has(barriersDir), has(statusNode) || has(stoppedDir)
+	if isGlobal {
+		mode = GlobalBarrier
+	}
+	return mode, common >= 2 && isResource != isGlobal
 }
 
 // noGroup is the error of a group whose znode has data that is no group's. A znode with
@@ -70,11 +96,12 @@ func (p *memberNode) declare(ctx context.Context, mode Mode) error {
 		var is Mode
 		is, stat, declared, err = readGroup(ctx, p.s, p.at)
 		switch {
-		case err != nil:
+		case err != nil && !declared:
 			return err
 		case declared && is != mode:
 			return fmt.Errorf("%w: it is %v, not %v", ErrMode, is, mode)
 		}
+		declared = declared && err == nil // garbage is replaced
 		there, _, err = p.s.Children(ctx, string(p.at))
 		return err
 	})

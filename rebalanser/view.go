@@ -35,9 +35,10 @@ func (v *view) read(ctx context.Context) error {
 	if errors.Is(err, session.ErrNoNode) || err == nil && !declared {
 		return ErrNoGroup
 	}
-	if err != nil {
+	if err != nil && !declared {
 		return err
 	}
+	v.note(string(p.at), err)
 	v.st.Mode = mode
 	v.members, v.shards = members{p: p, mode: mode, known: map[string]candidate{}}, newShards(p)
 	if err := v.records(ctx); err != nil {
