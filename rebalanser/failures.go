@@ -3,10 +3,10 @@ package rebalanser
 import (
 	"context"
 	"errors"
-	"path"
 	"slices"
 	"strings"
 
+	"github.com/zkrecipes/zkrecipes/internal/format/shareformat"
 	"github.com/zkrecipes/zkrecipes/rebalanser/internal/core"
 	"github.com/zkrecipes/zkrecipes/session"
 )
@@ -86,30 +86,12 @@ func (v *view) failing(ctx context.Context) error {
 }
 
 // uncovered are the resources that no living member takes.
-func (v *view) uncovered() (names []string) {
-	var patterns []string
+func (v *view) uncovered() []string {
+	var all [][]string
 	for _, c := range v.members.known {
-		if c.err != nil {
-			continue
-		}
-		if len(c.record.Subscription) == 0 {
-			return nil
-		}
-		patterns = append(patterns, c.record.Subscription...)
-	}
-	if len(patterns) == 0 {
-		return nil
-	}
-	slices.Sort(patterns)
-	patterns = slices.Compact(patterns)
-	for _, name := range v.all {
-		covered := slices.ContainsFunc(patterns, func(p string) bool {
-			matches, err := path.Match(p, name)
-			return err == nil && matches
-		})
-		if !covered {
-			names = append(names, name)
+		if c.err == nil {
+			all = append(all, c.record.Subscription)
 		}
 	}
-	return names
+	return shareformat.Uncovered(v.all, all)
 }

@@ -252,3 +252,30 @@ func ValidPattern(pattern string) bool {
 	_, err := path.Match(pattern, "")
 	return err == nil && pattern != "" && utf8.ValidString(pattern)
 }
+
+// Uncovered returns the names that none of the subscriptions takes; an empty subscription
+// takes all. Without subscriptions the result is nil.
+func Uncovered(names []string, subscriptions [][]string) (out []string) {
+	var patterns []string
+	for _, one := range subscriptions {
+		if len(one) == 0 {
+			return nil
+		}
+		patterns = append(patterns, one...)
+	}
+	if len(patterns) == 0 {
+		return nil
+	}
+	slices.Sort(patterns)
+	patterns = slices.Compact(patterns)
+	for _, name := range names {
+		covered := slices.ContainsFunc(patterns, func(p string) bool {
+			matches, err := path.Match(p, name)
+			return err == nil && matches
+		})
+		if !covered {
+			out = append(out, name)
+		}
+	}
+	return out
+}

@@ -110,6 +110,9 @@ func (st *ShareState) readMembers(t *Thing, clients *spot) {
 		if err != nil && !c.Denied {
 			t.addProblem(Warn, c.Path, "the record of member %s %s: it gets nothing", Text([]byte(c.name), idWidth), c.unreadReason(err))
 		}
+		if st.hidden = st.hidden || c.Denied; err == nil {
+			st.takes = append(st.takes, r.Subscription)
+		}
 		m := ShareMember{
 			Path: c.Path, ID: Text([]byte(r.ID), idWidth), Instance: Text([]byte(r.Instance), idWidth), Session: SessionID(c.Stat.EphemeralOwner),
 			Coordinates: i == 0, Cells: map[string]Cell{},
@@ -290,7 +293,7 @@ func (st *ShareState) setState(t *Thing, s *spot) {
 	switch {
 	case len(st.Members) == 0 && len(st.Resources) > 0:
 		t.addProblem(Warn, t.Path, "nobody is there to take the resources")
-	case len(st.Unowned) > 0:
-		t.addProblem(Hint, t.Path, "%s nobody's yet: %s", formatSeveral(len(st.Unowned), "resource is", "resources are"), Text([]byte(joinNames(st.Unowned)), 3*idWidth))
+	default:
+		st.reportUnowned(t)
 	}
 }

@@ -1,6 +1,11 @@
 package recognize
 
-import "maps"
+import (
+	"maps"
+	"slices"
+
+	"github.com/zkrecipes/zkrecipes/internal/format/shareformat"
+)
 
 // ShareState is how a group of rebalanser shares its resources.
 type ShareState struct {
@@ -21,6 +26,10 @@ type ShareState struct {
 	Unowned   []string    `json:"unowned,omitempty"`
 
 	places map[string]int // of members, by the names of their nodes
+	// takes are the subscriptions of the members; hidden: the record of a member may not
+	// be read.
+	takes  [][]string
+	hidden bool
 }
 
 // ShareMember is a member with its resources.
@@ -59,4 +68,24 @@ func (m ShareMember) Counts() map[Cell]int {
 		out[c]++
 	}
 	return out
+}
+
+// reportUnowned distinguishes resources that no member subscribes to, which stay without
+// an owner, from resources that have no owner yet.
+func (st *ShareState) reportUnowned(t *Thing) {
+	var uncovered []string
+	if !st.hidden {
+		uncovered = shareformat.Uncovered(st.Unowned, st.takes)
+	}
+	if n := len(uncovered); n > 0 {
+		t.addProblem(Warn, t.Path, "no member subscribes to %s: %s", formatCount(n, "resource"), Text([]byte(joinNames(uncovered)), 3*idWidth))
+	}
+	left := map[string]bool{}
+	for _, name := range uncovered {
+		left[name] = true
+	}
+	unowned := slices.DeleteFunc(slices.Clone(st.Unowned), func(name string) bool { return left[name] })
+	if n := len(unowned); n > 0 {
+		t.addProblem(Hint, t.Path, "%s nobody's yet: %s", formatSeveral(n, "resource is", "resources are"), Text([]byte(joinNames(unowned)), 3*idWidth))
+	}
 }

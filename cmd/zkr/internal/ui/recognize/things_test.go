@@ -303,6 +303,18 @@ func TestRebalancers(t *testing.T) {
 			"rebalancer /g: 4 resources shared by 2 members, 1 move in progress\n  warn: c2 retries 2 resources after failures, such as b: no disk\n" + election},
 		{"empty", []string{`/g ={"format":1,"mode":"resource"}`, "/g/resources/a", "/g/assignments"}, "rebalancer /g: 1 resource shared by 0 members\n  warn: nobody is there to take the resources\n"},
 	})
+	subscribed := func(patterns string) []string {
+		all := lines("resource", "/g/resources/e", owns("a", 1), owns("b", 2), owns("c", 2))
+		all[2] = strings.Replace(member("resource", 1, ""), "{", `{"subscription":["a"],`, 1)
+		all[3] = strings.Replace(member("resource", 2, "i2"), "{", `{"subscription":[`+patterns+`],`, 1)
+		return all
+	}
+	check(t, []recognized{
+		{"one is covered", subscribed(`"b","[cd]"`), "rebalancer /g: 5 resources shared by 2 members\n" +
+			"  warn: no member subscribes to 1 resource: e\n  hint: 1 resource is nobody's yet: d\n" + election},
+		{"none is covered", subscribed(`"b","c"`), "rebalancer /g: 5 resources shared by 2 members\n  warn: no member subscribes to 2 resources: d, e\n" + election},
+		{"all are covered", subscribed(``), "rebalancer /g: 5 resources shared by 2 members\n  hint: 2 resources are nobody's yet: d, e\n" + election},
+	})
 	s := look(Past{}, lines("resource", owns("a", 1), owns("b", 1), owns("old", 2))...).Things[0].Shares
 	require.Equal(t, map[string]Cell{"a": Owns, "b": Leaves}, s.Members[0].Cells)
 	require.Equal(t, map[string]Cell{"b": Comes, "c": Comes, "old": Leaves}, s.Members[1].Cells)
