@@ -62,8 +62,9 @@ func (b *Barrier) Await(ctx context.Context) (int64, error) {
 	return p.round, nil
 }
 
-// Waiting lists the waiting parties in the order of arrival, as of one moment
-// during the call; the list may have changed since.
+// Waiting lists the waiting parties in the order of arrival, as of one moment,
+// which precedes the call if the server lags behind; the list may have changed since.
+// A majority of the servers has confirmed an empty list.
 func (b *Barrier) Waiting(ctx context.Context) ([]Party, error) { return b.core().waiting(ctx) }
 
 // await arrives and waits, in one session after the other.

@@ -49,7 +49,7 @@ func (d *Double) Enter(ctx context.Context) (*Seat, error) {
 }
 
 // Waiting lists the parties that wait and the parties inside, in the order of
-// arrival, as of one moment during the call; the list may have changed since.
+// arrival, as [Barrier.Waiting] does.
 func (d *Double) Waiting(ctx context.Context) ([]Party, error) { return d.core().waiting(ctx) }
 
 // enter arrives and waits for a seat, in one session after the other. A seat

@@ -30,17 +30,31 @@ func listChildren(ctx context.Context, client *session.Client, dir string, wante
 	return out, err
 }
 
+// listNames lists the wanted names (nil: all) below dir. An empty list is confirmed by a
+// majority: a server that lags behind, and a leader without followers, would deny what
+// exists.
+func listNames(ctx context.Context, s *session.Session, dir string, wanted func(name string) bool) (names []string, err error) {
+	read := func() error {
+		names, _, err = s.Children(ctx, dir)
+		if errors.Is(err, session.ErrNoNode) {
+			err = nil
+		}
+		if wanted != nil {
+			names = slices.DeleteFunc(names, func(n string) bool { return !wanted(n) })
+		}
+		return err
+	}
+	if err = read(); err == nil && len(names) == 0 {
+		err = s.ReadFresh(ctx, dir, read)
+	}
+	return names, err
+}
+
 // listChildrenIn is listChildren in one session.
 func listChildrenIn(ctx context.Context, s *session.Session, dir string, wanted func(name string) bool) ([]child, error) {
-	names, _, err := s.Children(ctx, dir)
-	if errors.Is(err, session.ErrNoNode) {
-		return nil, nil
-	}
+	names, err := listNames(ctx, s, dir, wanted)
 	if err != nil {
 		return nil, err
-	}
-	if wanted != nil {
-		names = slices.DeleteFunc(names, func(n string) bool { return !wanted(n) })
 	}
 	out := make([]child, 0, len(names))
 	reads := make([]*session.Future[session.Seen], len(names))

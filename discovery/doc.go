@@ -75,6 +75,14 @@
 // Data that is not an instance, or was not registered in a year from 1 to 9998,
 // is listed with [Instance.Err], and affects no other instance.
 //
+// # Reads
+//
+// Instance, Instances, Services and Members are plain reads: their state may be past
+// if the server lags behind. A majority of the servers has confirmed a negative
+// answer: an empty list, or that an instance does not exist
+// ([session.Session.ReadFresh]). Watches, views and providers show what the client's
+// server has told.
+//
 // # Failures
 //
 // Errors wrap ErrInvalidArgument, ErrConflict, ErrUnregistered, ErrMalformed, the

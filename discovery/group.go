@@ -97,8 +97,9 @@ func (g *Group) checkCall(ctx context.Context) error {
 	return holding.Begin(ctx, g.client, "discovery.NewGroup", g.err, ErrInvalidArgument)
 }
 
-// Members lists the members in the order of their joins, as of one moment during
-// the call; the group may have changed since.
+// Members lists the members in the order of their joins, as of one moment, which
+// precedes the call if the server lags behind; the group may have changed since. A
+// majority of the servers has confirmed an empty list.
 func (g *Group) Members(ctx context.Context) ([]Member, error) {
 	g = receiver.OrZero(g)
 	err := g.checkCall(ctx)

@@ -101,7 +101,8 @@ func (r *Registry) path(names ...string) string {
 }
 
 // Services lists the names of all services, sorted. A service whose last instance
-// has gone may stay in the list for a while.
+// has gone may stay in the list for a while. The list is as old as that of
+// [Registry.Instances].
 func (r *Registry) Services(ctx context.Context) ([]string, error) {
 	r = receiver.OrZero(r)
 	if err := r.checkCall(ctx); err != nil {
@@ -109,10 +110,10 @@ func (r *Registry) Services(ctx context.Context) ([]string, error) {
 	}
 	var names []string
 	err := r.client.Retry(ctx, func(s *session.Session) (err error) {
-		names, _, err = s.Children(ctx, r.base)
+		names, err = listNames(ctx, s, r.base, nil)
 		return err
 	})
-	if err != nil && !errors.Is(err, session.ErrNoNode) {
+	if err != nil {
 		return nil, failure(ctx, "services of", r.base, err)
 	}
 	slices.Sort(names)
@@ -120,8 +121,9 @@ func (r *Registry) Services(ctx context.Context) ([]string, error) {
 }
 
 // Instances lists the instances of a service in the order of their registration.
-// The names are as of one moment during the call, and the data of each instance
-// was read a little later; both may have changed since. A znode with other
+// The names are as of one moment, which precedes the call if the server lags behind,
+// and the data of each instance was read a little later; both may have changed since.
+// A majority of the servers has confirmed an empty list. A znode with other
 // content, or without the right to read it, is listed with Err set. A service
 // that does not exist has no instances.
 func (r *Registry) Instances(ctx context.Context, service string) ([]Instance, error) {
@@ -145,8 +147,9 @@ func (r *Registry) Instances(ctx context.Context, service string) ([]Instance, e
 }
 
 // Instance reads one instance, by the name of its znode, which is its id unless
-// the instance is DynamicSequential. If no such znode exists, the error wraps
-// session.ErrNoNode; if the znode has other content, Err is set.
+// the instance is DynamicSequential. If no such znode exists, as a majority of the
+// servers has confirmed, the error wraps session.ErrNoNode; if the znode has other
+// content, Err is set.
 func (r *Registry) Instance(ctx context.Context, service, id string) (Instance, error) {
 	r = receiver.OrZero(r)
 	path := r.path(service, id)
@@ -157,8 +160,14 @@ func (r *Registry) Instance(ctx context.Context, service, id string) (Instance, 
 	node := session.Node{Path: path}
 	if err == nil {
 		err = r.client.Retry(ctx, func(s *session.Session) (err error) {
-			node.Data, node.Stat, err = s.Get(ctx, path)
-			return err
+			read := func() (err error) {
+				node.Data, node.Stat, err = s.Get(ctx, path)
+				return err
+			}
+			if err = read(); !errors.Is(err, session.ErrNoNode) {
+				return err
+			}
+			return s.ReadFresh(ctx, path, read) // the server may lag behind
 		})
 	}
 	if err != nil {

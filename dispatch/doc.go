@@ -73,6 +73,11 @@
 // when that context has ended. [Worker.Run] and [Master.Run] continue in the
 // next session by themselves.
 //
+// After a pause of the process, the Err of the handler's context is correct at
+// once, but that of a context derived from it, as HTTP and SQL clients derive
+// one, may be nil for some hundred milliseconds: call session.ContextErr
+// before a step that must not follow a loss.
+//
 // # Znodes
 //
 // The path and its folders are persistent: "tasks", "data" and "results", each
@@ -81,6 +86,13 @@
 // ephemeral znodes. docs/dispatch.md has the whole tree, the formats and the
 // transactions. Any client may read all of it. Deleted znodes are created again
 // when they are needed; docs/dispatch.md lists the effect on tasks.
+//
+// # Reads
+//
+// ErrNoTask is true of a moment during the call: a transaction that a quorum commits
+// goes ahead of the read ([session.Session.ReadFresh]). Other reads follow a sync;
+// their state precedes the call only while a leading server has lost its followers
+// without knowing.
 //
 // # Failures
 //

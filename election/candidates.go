@@ -14,7 +14,7 @@ import (
 // Leader returns the leader as of one moment; the leader may have changed since.
 // The moment is not before this call, unless the ensemble's leading server is
 // about to learn that it leads no more. The error wraps ErrNoLeader if no
-// candidate leads.
+// candidate leads, as a majority of the servers has confirmed.
 func (e *Elector) Leader(ctx context.Context) (Candidate, error) {
 	e = receiver.OrZero(e)
 	const op = "leader"
@@ -45,12 +45,13 @@ func (e *Elector) Leader(ctx context.Context) (Candidate, error) {
 
 // Candidates lists the candidates in their order, the leader first, as of one
 // moment, which is as recent as the moment of [Elector.Leader]. Candidates that
-// left while their data were read are left out. An empty list is not an error.
+// left while their data were read are left out. An empty list is not an error, and a
+// majority of the servers has confirmed it.
 func (e *Elector) Candidates(ctx context.Context) ([]Candidate, error) {
 	e = receiver.OrZero(e)
 	var all []Candidate
 	err := e.readRetrying(ctx, func(s *session.Session) error {
-		listed, err := readFresh(ctx, s, e.path, func() ([]contender.Listed, error) {
+		listed, err := readSynced(ctx, s, e.path, func() ([]contender.Listed, error) {
 			return contender.List(ctx, s, e.path, lockformat.ElectionMarkers())
 		})
 		all = make([]Candidate, len(listed))
@@ -76,21 +77,31 @@ func (e *Elector) readRetrying(ctx context.Context, read func(s *session.Session
 	return e.client.Retry(ctx, read)
 }
 
-// listCandidates reads the queue.
-func (e *Elector) listCandidates(ctx context.Context, s *session.Session) ([]Candidate, error) {
-	return readFresh(ctx, s, e.path, func() ([]Candidate, error) {
+// listCandidates reads the queue. An empty queue is confirmed by a majority: a leader that
+// has lost its followers answers a sync too.
+func (e *Elector) listCandidates(ctx context.Context, s *session.Session) (queue []Candidate, err error) {
+	read := func() ([]Candidate, error) {
 		children, _, err := s.Children(ctx, e.path)
 		if err != nil && !errors.Is(err, session.ErrNoNode) {
 			return nil, err
 		}
 		return parseQueue(children), nil
+	}
+	queue, err = readSynced(ctx, s, e.path, read)
+	if err != nil || len(queue) > 0 {
+		return queue, err
+	}
+	err = s.ReadFresh(ctx, e.path, func() (err error) {
+		queue, err = read()
+		return err
 	})
+	return queue, err
 }
 
-// readFresh reads behind a sync, with which it shares the round trip: a server that
+// readSynced reads behind a sync, with which it shares the round trip: a server that
 // lags behind may still have a leader that was deposed long ago, and would answer
 // with it for as long as it lags.
-func readFresh[T any](ctx context.Context, s *session.Session, path string, read func() (T, error)) (T, error) {
+func readSynced[T any](ctx context.Context, s *session.Session, path string, read func() (T, error)) (T, error) {
 	sync := s.StartSync(path)
 	out, err := read()
 	_, syncErr := sync.Wait(ctx)

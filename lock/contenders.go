@@ -30,7 +30,8 @@ type Contender struct {
 }
 
 // Contenders lists the holder and the waiters in order, the holder first, as of
-// one moment during the call; the queue may have changed since.
+// one moment, which precedes the call if the server lags behind; the queue may have
+// changed since. A majority of the servers has confirmed an empty list.
 func (m *Mutex) Contenders(ctx context.Context) ([]Contender, error) {
 	m = receiver.OrZero(m)
 	if err := m.checkCall(ctx); err != nil {

@@ -55,8 +55,9 @@
 // additional request proves that the session can be trusted.
 //
 // Lists of contenders, PermitsAt, and the first check of the Try methods are
-// plain reads: their state may be past. The library decides whether a contender
-// has its turn from a read behind the contender's own creation.
+// plain reads: their state may be past, except that a majority of the servers has
+// confirmed an empty list. The library decides whether a contender has its turn
+// from a read behind the contender's own creation.
 //
 // # How it is lost, and how you find out
 //

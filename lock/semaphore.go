@@ -213,10 +213,9 @@ func readPathData(ctx context.Context, client *session.Client, path string) ([]b
 	return data, err
 }
 
-// Contenders lists the holders of permits and the waiters, in order, as of one
-// moment during the call; the queue may have changed since. If the path has
-// another number of permits, the error wraps ErrPermits, because holders and
-// waiters could not be distinguished.
+// Contenders lists the holders of permits and the waiters, in order, as
+// [Mutex.Contenders] does. If the path has another number of permits, the error wraps
+// ErrPermits, because holders and waiters could not be distinguished.
 func (s *Semaphore) Contenders(ctx context.Context) ([]Contender, error) {
 	s = receiver.OrZero(s)
 	if err := s.checkCall(ctx, 1); err != nil {

@@ -31,7 +31,8 @@ type Contender struct {
 }
 
 // Contenders lists the holders and the waiters in order, holders first, as of one
-// moment during the call; the queue may have changed since.
+// moment, which precedes the call if the server lags behind; the queue may have
+// changed since. A majority of the servers has confirmed an empty list.
 func (m *RWMutex) Contenders(ctx context.Context) ([]Contender, error) {
 	m = receiver.OrZero(m)
 	list, err := m.contenders(ctx)

@@ -21,15 +21,32 @@ const listings = 4
 // A contender that left between the listing and the reading may have made way for
 // another, so the queue is then listed again, a few times at most.
 func List(ctx context.Context, s *session.Session, dir string, markers []string) ([]Listed, error) {
-	for n := 1; ; n++ {
-		out, whole, err := listOnce(ctx, s, dir, markers)
-		if err != nil || whole || n == listings {
-			return out, err
-		}
+	out, whole, err := listTries(ctx, s, dir, markers)
+	if err != nil || len(out) > 0 || !whole {
+		return out, err
 	}
+	// A server that lags behind, and a leader without followers, would deny contenders
+	// that a majority has confirmed.
+	err = s.ReadFresh(ctx, dir, func() (err error) {
+		out, _, err = listTries(ctx, s, dir, markers)
+		return err
+	})
+	return out, err
 }
 
-// listOnce is one attempt of List; whole is false if a contender has left
+// listTries lists until no contender leaves meanwhile, at most listings times. whole is
+// false if contenders have left each time.
+func listTries(ctx context.Context, s *session.Session, dir string, markers []string) (out []Listed, whole bool, err error) {
+	for range listings {
+		out, whole, err = listOnce(ctx, s, dir, markers)
+		if err != nil || whole {
+			break
+		}
+	}
+	return out, whole, err
+}
+
+// listOnce is one attempt of listTries; whole is false if a contender has left
 // meanwhile.
 func listOnce(ctx context.Context, s *session.Session, dir string, markers []string) (out []Listed, whole bool, err error) {
 	children, _, err := s.Children(ctx, dir)

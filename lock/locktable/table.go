@@ -163,7 +163,8 @@ func (t *Table) Entry(name string, data []byte, stat session.Stat) Entry {
 }
 
 // Entries lists the locks that have a znode, by name. Owners that have gone are
-// not reported. Entries are plain reads: their state may be past.
+// not reported. Entries are plain reads: their state may be past, except that a
+// majority of the servers has confirmed an empty list.
 func (t *Table) Entries(ctx context.Context) ([]Entry, error) {
 	t = receiver.OrZero(t)
 	const op = "list"
@@ -181,12 +182,28 @@ func (t *Table) Entries(ctx context.Context) ([]Entry, error) {
 	return out, nil
 }
 
-func (t *Table) listEntries(ctx context.Context, s *session.Session) ([]Entry, error) {
-	names, _, err := s.Children(ctx, t.path)
-	if err != nil && !errors.Is(err, session.ErrNoNode) {
-		return nil, err
+// listNames lists the names of the locks, sorted. An empty list is confirmed by a
+// majority: a server that lags behind would deny locks that exist.
+func (t *Table) listNames(ctx context.Context, s *session.Session) (names []string, err error) {
+	read := func() error {
+		names, _, err = s.Children(ctx, t.path)
+		if errors.Is(err, session.ErrNoNode) {
+			err = nil
+		}
+		return err
+	}
+	if err = read(); err == nil && len(names) == 0 {
+		err = s.ReadFresh(ctx, t.path, read)
 	}
 	slices.Sort(names)
+	return names, err
+}
+
+func (t *Table) listEntries(ctx context.Context, s *session.Session) ([]Entry, error) {
+	names, err := t.listNames(ctx, s)
+	if err != nil {
+		return nil, err
+	}
 	var out []Entry
 	for part := range batches.OfNames(names) {
 		err := collectReads(ctx, t.startReads(s, part, false), func(i int, seen session.Seen, exists bool) {
