@@ -50,6 +50,11 @@
 // can learn that the party has gone, with a cause that wraps session.ErrLost.
 // Leave returns the same error.
 //
+// After a pause of the process, the Err of [Seat.Context] is correct at once,
+// but that of a context derived from it, as HTTP and SQL clients derive one,
+// may be nil for some hundred milliseconds: call session.ContextErr before a
+// step that must not follow a loss.
+//
 // An unknown outcome is reported as such: if an error of [Barrier.Await] wraps
 // session.ErrUnknownOutcome, the party may have been counted, and the other
 // parties may have passed.

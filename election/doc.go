@@ -58,6 +58,11 @@
 // server answers in time. A place in the queue is lost in the same ways;
 // Campaign and Run then take another place.
 //
+// After a pause of the process, the Err of [Leadership.Context] is correct at
+// once, but that of a context derived from it, as HTTP and SQL clients derive
+// one, may be nil for some hundred milliseconds: call session.ContextErr
+// before a step that must not follow a loss.
+//
 // # Znodes
 //
 // The path is a container (with [Kazoo] a persistent znode), and its parents

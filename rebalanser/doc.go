@@ -61,6 +61,11 @@
 // as a new client. A disconnect alone loses nothing if another server answers
 // in time.
 //
+// After a pause of the process, the Err of [Resource.Context] is correct at
+// once, but that of a context derived from it, as HTTP and SQL clients derive
+// one, may be nil for some hundred milliseconds: call session.ContextErr
+// before a step that must not follow a loss.
+//
 // # Reads
 //
 // All methods of [Admin], and [Group.Run] before it joins, read a state that

@@ -63,6 +63,11 @@
 // the server when it expires the session). Unlock returns the same error. A
 // disconnect alone loses nothing if another server answers in time.
 //
+// After a pause of the process, the Err of [Held.Context] is correct at once,
+// but that of a context derived from it, as HTTP and SQL clients derive one,
+// may be nil for some hundred milliseconds: call session.ContextErr before a
+// step that must not follow a loss.
+//
 // # Znodes
 //
 // The path is a container (with [Kazoo] a persistent znode), and its parents

@@ -76,6 +76,11 @@
 // next process has taken its place, or the job was killed; these two cannot be
 // announced in advance. To continue, join again under the same identity.
 //
+// After a pause of the process, the Err of [Worker.Context] is correct at
+// once, but that of a context derived from it, as HTTP and SQL clients derive
+// one, may be nil for some hundred milliseconds: call session.ContextErr
+// before a step that must not follow a loss.
+//
 // # Znodes
 //
 // A job is a persistent znode below Options.Root, with the job's description.

@@ -71,6 +71,11 @@
 // A session that was given up may live on at the servers, and its owner then keeps
 // the locks from everyone. [Owner.Release] frees them in the client's next session.
 //
+// After a pause of the process, the Err of [Held.Context] is correct at once,
+// but that of a context derived from it, as HTTP and SQL clients derive one,
+// may be nil for some hundred milliseconds: call session.ContextErr before a
+// step that must not follow a loss.
+//
 // # Znodes
 //
 // The table's path is persistent, and so are its children, the locks: a
