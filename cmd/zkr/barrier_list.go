@@ -19,6 +19,7 @@ import (
 // meeting is a barrier in the output of "zkr barrier ls".
 type meeting struct {
 	Path    string  `json:"path"`
+	Exists  bool    `json:"exists"`
 	Kind    string  `json:"kind"` // barrier or double; "" if nobody has used the path
 	Parties int     `json:"parties"`
 	Round   int64   `json:"round,string"` // rounds so far
@@ -73,7 +74,8 @@ func (m *meeting) read(ctx context.Context, client *session.Client) error {
 		return err
 	}
 	data, _, err := s.Get(ctx, m.Path)
-	if errors.Is(err, session.ErrNoNode) || err == nil && len(data) == 0 {
+	m.Exists = !errors.Is(err, session.ErrNoNode)
+	if !m.Exists || err == nil && len(data) == 0 {
 		return nil // the first to come makes the path, and then the record
 	}
 	if err != nil {
@@ -125,7 +127,7 @@ func (a *app) showMeeting(m *meeting) error {
 	case a.JSON():
 		return a.PrintJSON(m)
 	case m.Kind == "":
-		return a.NoteEmpty("nobody has come to %s yet", m.Path)
+		return a.noteNobody(pathContext{missing: !m.Exists}, m.Path, "nobody has come to %s yet")
 	}
 	var head strings.Builder
 	kind := map[string]string{"barrier": "Barrier", "double": "Double barrier"}[m.Kind]

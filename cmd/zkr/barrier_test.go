@@ -25,7 +25,7 @@ func meetingAt(b *bed, path string) (m meeting) {
 
 func TestBarrierLetsAllPassTogetherInRounds(t *testing.T) {
 	b := newBed(t)
-	b.empty("nobody has come to /b yet", "barrier", "ls", "/b")
+	b.empty("there is no znode /b: nobody uses it now, or the path is misspelled", "barrier", "ls", "/b")
 	assert.Empty(t, meetingAt(b, "/b").Kind)
 	for _, round := range []string{"round 1\n", "round 2\n"} {
 		one := b.start("barrier", "await", "/b", "-n", "3", "--id", "one")
@@ -35,7 +35,7 @@ func TestBarrierLetsAllPassTogetherInRounds(t *testing.T) {
 		if round == "round 2\n" {
 			golden(t, "barrier-ls", columns(untokened(b.run("barrier", "ls", "/b").ends(0).out.String())))
 			m := meetingAt(b, "/b")
-			assert.Equal(t, meeting{Path: "/b", Kind: "barrier", Parties: 3, Round: 1, Waiting: 2, Missing: 1, Guests: m.Guests}, m)
+			assert.Equal(t, meeting{Path: "/b", Exists: true, Kind: "barrier", Parties: 3, Round: 1, Waiting: 2, Missing: 1, Guests: m.Guests}, m)
 			assert.Equal(t, []string{"one", "two"}, []string{m.Guests[0].ID, m.Guests[1].ID})
 		}
 		one.running()
@@ -102,7 +102,7 @@ func TestDoubleBarrierEntersAndLeavesTogether(t *testing.T) {
 	one.ends(1)
 	three.ends(3)
 	m := meetingAt(b, "/d")
-	assert.Equal(t, meeting{Path: "/d", Kind: "double", Parties: 3, Round: 1, Missing: 3, Guests: []guest{}}, m)
+	assert.Equal(t, meeting{Path: "/d", Exists: true, Kind: "double", Parties: 3, Round: 1, Missing: 3, Guests: []guest{}}, m)
 }
 
 func TestDoubleBarrierTellsItsCommandOfItsSeat(t *testing.T) {

@@ -55,6 +55,7 @@ func TestMissingPathIsToldFromOneThatNobodyUses(t *testing.T) {
 	for line, says := range map[string]string{
 		"lock ls": "nobody holds /empty, and nobody waits for it", "rwlock ls": "nobody holds /empty, and nobody waits for it",
 		"elect ls": "nobody leads in /empty, and nobody waits to", "members ls": "/empty has no members",
+		"barrier ls": "nobody has come to /empty yet", "task ls": "there are no such tasks in /empty",
 	} {
 		args := strings.Fields(line)
 		assert.Equal(t, "zkr: "+says+"\n", b.run(append(args, "/empty")...).ends(0).err.String())

@@ -12,6 +12,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 	"github.com/zkrecipes/zkrecipes/dispatch"
+	"github.com/zkrecipes/zkrecipes/session"
 )
 
 const taskListHelp = `Shows the tasks of QUEUE in the order of their submission, each as of the moment of
@@ -45,13 +46,21 @@ func (a *app) taskList() *cobra.Command {
 				wanted = append(wanted, dispatch.State(state))
 			}
 			var found []dispatch.Info
-			if err := c.app.LongCall(cmd.Context(), c.on("", func(ctx context.Context, q *dispatch.Queue) (err error) {
+			var around pathContext
+			list := c.on("", func(ctx context.Context, q *dispatch.Queue) (err error) {
 				found, err = q.List(ctx, wanted...)
 				return err
-			})); err != nil {
+			})
+			if err := c.app.LongCall(cmd.Context(), func(ctx context.Context, client *session.Client) error {
+				err := list(ctx, client)
+				if err == nil && len(found) == 0 {
+					around = inspectPath(ctx, client, "", c.path)
+				}
+				return err
+			}); err != nil {
 				return err
 			}
-			return c.showTasks(found, quiet)
+			return c.showTasks(found, around, quiet)
 		}),
 	}
 	f := cmd.Flags()
@@ -61,7 +70,7 @@ func (a *app) taskList() *cobra.Command {
 	return cmd
 }
 
-func (c *taskCommand) showTasks(found []dispatch.Info, quiet bool) error {
+func (c *taskCommand) showTasks(found []dispatch.Info, around pathContext, quiet bool) error {
 	list := make([]taskInfo, 0, len(found))
 	for _, in := range found {
 		list = append(list, taskOf(in))
@@ -69,9 +78,10 @@ func (c *taskCommand) showTasks(found []dispatch.Info, quiet bool) error {
 	switch {
 	case c.app.JSON():
 		return c.app.PrintJSON(struct {
-			Queue string     `json:"queue"`
-			Tasks []taskInfo `json:"tasks"`
-		}{c.path, list})
+			Queue  string     `json:"queue"`
+			Exists bool       `json:"exists"`
+			Tasks  []taskInfo `json:"tasks"`
+		}{c.path, !around.missing, list})
 	case quiet:
 		var text strings.Builder
 		for _, t := range list {
@@ -84,7 +94,7 @@ func (c *taskCommand) showTasks(found []dispatch.Info, quiet bool) error {
 		}
 		return c.app.Print([]byte(text.String()))
 	case len(list) == 0:
-		return c.app.NoteEmpty("there are no such tasks in %s", c.path)
+		return c.app.noteNobody(around, c.path, "there are no such tasks in %s")
 	}
 	rows := make([][]string, 0, len(list))
 	for _, t := range list {

@@ -94,8 +94,8 @@ func TestResultIsWhatTheCommandWrote(t *testing.T) {
 // TestTasksAreListed with nobody there to do them.
 func TestTasksAreListed(t *testing.T) {
 	b := newBed(t)
-	b.empty("there are no such tasks in /q", "task", "ls", "/q")
-	assert.Equal(t, `{"queue":"/q","tasks":[]}`+"\n", b.run("task", "ls", "/q", "-o", "json").ends(0).out.String())
+	b.empty("there is no znode /q: nobody uses it now, or the path is misspelled", "task", "ls", "/q")
+	assert.Equal(t, `{"queue":"/q","exists":false,"tasks":[]}`+"\n", b.run("task", "ls", "/q", "-o", "json").ends(0).out.String())
 	b.give(0, "", "/q", "--id", "one", "--data", "1", "--retries", "0", "--priority", "-7", "--label", "zone=a", "--label", "gpu",
 		"--retention", "90m", "--delay", "1h", "--deadline", "2126-01-02T03:04:05Z")
 	b.give(0, "2", "/q", "--id", "two")
