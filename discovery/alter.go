@@ -73,8 +73,6 @@ func (t *registrar) deleteOwn(ctx context.Context) error {
 		switch {
 		case err == nil, errors.Is(err, session.ErrNoNode):
 			return t.freeIfGone(nil)
-		case t.s.Err() != nil:
-			return err
 		case errors.Is(err, session.ErrUnknownOutcome):
 			// If the deletion was carried out, another client may have taken the name:
 			// look once no request of ours is in flight any more.

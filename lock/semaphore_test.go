@@ -298,6 +298,22 @@ func TestNumberOfPermitsOfAnotherClientIsNotReplaced(t *testing.T) {
 	}
 }
 
+// The reply to the write of the number is lost, with and without the request: the
+// permits are granted all the same.
+func TestNumberOfPermitsIsWrittenOverALostConnection(t *testing.T) {
+	for _, fault := range []zktest.Fault{zktest.DropReplyCut, zktest.CutBefore} {
+		inWorld(t, nil, func(w *World) {
+			writes := func(r zktest.Request) bool { return r.Op == "setData" && r.Path == dir }
+			w.Server.FailNth(writes, 1, zktest.Action{Do: fault})
+			p := w.acquire(lock.NewSemaphore(w.Client(), dir, 3, nil), 1)
+			node, err := w.Server.Get(dir)
+			require.NoError(w, err)
+			require.Equal(w, "3", string(node.Data))
+			require.NoError(w, p.Release(w.Ctx))
+		})
+	}
+}
+
 // The server deletes the unused path with its number: the first request for the new
 // path must write the number again.
 func TestNumberOfPermitsSurvivesTheReapedPath(t *testing.T) {
