@@ -238,6 +238,23 @@ func TestDowngradeOfWhatIsNotHeldIsRefused(t *testing.T) {
 	})
 }
 
+// Another client deletes the writer's znode right before the downgrade arrives: the
+// writer is lost, and is not left believing in its hold.
+func TestDowngradeThatFindsItsZnodeGoneTellsTheLoss(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		h := w.get(w.new().Lock)
+		w.Once(func(r zktest.Request) bool { return r.Op == "multi" && !r.OnlyChecks }, func() {
+			require.NoError(w, w.Server.Delete(h.Path()))
+		})
+		_, err := h.Downgrade(w.Within(time.Minute))
+		require.ErrorIs(w, err, session.ErrLost)
+		require.ErrorIs(w, err, session.ErrNodeDeleted)
+		require.Error(w, h.Context().Err())
+		require.ErrorIs(w, h.Unlock(w.Ctx), session.ErrNodeDeleted)
+		require.Empty(w, w.Children(dir))
+	})
+}
+
 // A server that refuses: the lock is held for writing as before, with a context
 // that says so.
 func TestRefusedDowngradeLeavesTheWriter(t *testing.T) {
