@@ -3,7 +3,6 @@ package locktable
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 
 	"github.com/zkrecipes/zkrecipes/internal/batches"
@@ -43,7 +42,7 @@ type Owner struct {
 	unsettled []string
 	cleaning  bool
 	// waiters are the acquirers that want a held or busy name.
-	waiters map[string][]*Acquirer
+	waiters waiters
 	// noticing: a goroutine sets the watches of held locks.
 	noticing bool
 	// most is how many locks a transaction has at most.
@@ -53,7 +52,7 @@ type Owner struct {
 func newOwner(t *Table, hold *session.Hold) *Owner {
 	o := &Owner{
 		t: t, s: hold.Session(), hold: hold, name: znode.Base(hold.Path()), losses: mailbox.New[string](),
-		held: map[string]*Held{}, busy: map[string]struct{}{}, waiters: map[string][]*Acquirer{}, most: batches.MaxOps,
+		held: map[string]*Held{}, busy: map[string]struct{}{}, waiters: newWaiters(), most: batches.MaxOps,
 	}
 	o.ctx, o.cancel = hold.Derive()
 	o.watching, o.unwatch = hold.Derive()
@@ -154,8 +153,8 @@ func (o *Owner) claimNames(names []string, by *Acquirer) (claimed, others []stri
 	for _, name := range names {
 		_, busy := o.busy[name]
 		if _, held := o.held[name]; held || busy {
-			if others = append(others, name); by != nil && !slices.Contains(o.waiters[name], by) {
-				o.waiters[name] = append(o.waiters[name], by)
+			if others = append(others, name); by != nil {
+				o.waiters.add(name, by)
 			}
 			continue
 		}
@@ -170,19 +169,15 @@ func (o *Owner) forgetWaiter(a *Acquirer, names []string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, name := range names {
-		left := slices.DeleteFunc(o.waiters[name], func(w *Acquirer) bool { return w == a })
-		if o.waiters[name] = left; len(left) == 0 {
-			delete(o.waiters, name)
-		}
+		o.waiters.remove(name, a)
 	}
 }
 
 // wakeLocked notifies the acquirers waiting for name.
 func (o *Owner) wakeLocked(name string) {
-	for _, a := range o.waiters[name] {
+	for _, a := range o.waiters.take(name) {
 		a.orders.Post(order{idle: name})
 	}
-	delete(o.waiters, name)
 }
 
 // freeNames marks names as no longer busy.
