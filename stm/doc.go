@@ -105,7 +105,9 @@
 //
 // Znodes are those of the application: Curator's DistributedAtomicValue and SharedValue
 // keep plain data, and transactions can share a path with both. Curator has transactions
-// without reads and retries (CuratorOp).
+// without reads and retries (CuratorOp). A transaction on one znode does
+// what Hazelcast's IAtomicReference does (set, compareAndSet, alter): see the example of
+// compare and set.
 //
 // # Concurrency
 //

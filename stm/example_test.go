@@ -86,7 +86,8 @@ func ExampleTx_Guard() {
 	// true
 }
 
-// Compare and set of any bytes: Curator's SharedValue and DistributedAtomicValue.
+// Compare and set of any bytes: Curator's SharedValue and DistributedAtomicValue, and
+// Hazelcast's IAtomicReference.
 func ExampleTransactor_Apply_compareAndSet() {
 	ctx := context.Background()
 	client, done := connect(ctx)
