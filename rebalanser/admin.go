@@ -39,8 +39,8 @@ func Open(client *session.Client, path string, o *Options) *Admin {
 // If the group exists, nothing is changed; if it has another mode, the error
 // wraps ErrMode. A member that joins also creates a missing group.
 func (a *Admin) Create(ctx context.Context) error {
-	return a.with(ctx, "create", func(p *memberNode) error {
-		return ensure(ctx, p.s, p.at, a.opts.Mode, p.acl)
+	return a.withGroup(ctx, "create", func(p *memberNode) error {
+		return ensureGroup(ctx, p.s, p.at, a.opts.Mode, p.acl)
 	})
 }
 
@@ -50,8 +50,8 @@ func (a *Admin) Create(ctx context.Context) error {
 // call AddResources again. If the client's session is lost meanwhile, requests of
 // that session may still be carried out until the session's timeout is over.
 func (a *Admin) AddResources(ctx context.Context, names ...string) (added []string, err error) {
-	return a.change(ctx, "add resources to", &change{names: names, to: true, done: session.ErrNodeExists, op: func(p *memberNode, path string) session.Op {
-		return session.CreateOp(path, nil, session.Persistent, p.created())
+	return a.changeResources(ctx, "add resources to", &change{names: names, to: true, done: session.ErrNodeExists, op: func(p *memberNode, path string) session.Op {
+		return session.CreateOp(path, nil, session.Persistent, p.createOptions())
 	}})
 }
 
@@ -60,7 +60,7 @@ func (a *Admin) AddResources(ctx context.Context, names ...string) (added []stri
 // owns the resources, even if they are added again. Requests and errors are those
 // of AddResources.
 func (a *Admin) RemoveResources(ctx context.Context, names ...string) (removed []string, err error) {
-	return a.change(ctx, "remove resources from", &change{names: names, to: false, done: session.ErrNoNode, op: func(_ *memberNode, path string) session.Op {
+	return a.changeResources(ctx, "remove resources from", &change{names: names, to: false, done: session.ErrNoNode, op: func(_ *memberNode, path string) session.Op {
 		return session.DeleteOp(path, -1)
 	}})
 }
@@ -77,15 +77,15 @@ type change struct {
 	changed []string
 }
 
-func (a *Admin) change(ctx context.Context, op string, ch *change) ([]string, error) {
+func (a *Admin) changeResources(ctx context.Context, op string, ch *change) ([]string, error) {
 	for _, name := range ch.names {
 		if err := validName("resource", name); err != nil {
 			return nil, failure(ctx, op, string(a.made().at), err)
 		}
 	}
 	ch.tried = map[string]bool{}
-	err := a.with(ctx, op, func(p *memberNode) error {
-		all, err := p.resources(ctx)
+	err := a.withGroup(ctx, op, func(p *memberNode) error {
+		all, err := p.listResources(ctx)
 		if err != nil {
 			return err
 		}
@@ -101,12 +101,12 @@ func (a *Admin) change(ctx context.Context, op string, ch *change) ([]string, er
 			case is[name] != ch.to:
 				due = append(due, name)
 			default:
-				ch.found(name)
+				ch.noteUnchanged(name)
 			}
 			again[name] = true
 		}
 		for part := range batches.Of(due, batches.MaxOps, batches.MaxTxn, func(n string) int { return len(n) + batches.PerOp }) {
-			if err := ch.apply(ctx, p, part); err != nil {
+			if err := ch.applyPart(ctx, p, part); err != nil {
 				return err
 			}
 		}
@@ -115,21 +115,21 @@ func (a *Admin) change(ctx context.Context, op string, ch *change) ([]string, er
 	return ch.changed, err
 }
 
-// found notes that a resource is as it shall be, though nothing is done about it now.
-func (ch *change) found(name string) {
+// noteUnchanged notes that a resource is as it shall be, though nothing is done about it now.
+func (ch *change) noteUnchanged(name string) {
 	if ch.tried[name] {
 		delete(ch.tried, name)
 		ch.changed = append(ch.changed, name)
 	}
 }
 
-// apply changes a few resources in one transaction, less those that somebody else has
+// applyPart changes a few resources in one transaction, less those that somebody else has
 // changed in that moment: of these there may be many, if two add the same.
-func (ch *change) apply(ctx context.Context, p *memberNode, part []string) error {
+func (ch *change) applyPart(ctx context.Context, p *memberNode, part []string) error {
 	for len(part) > 0 {
 		ops := make([]session.Op, len(part))
 		for i, name := range part {
-			ops[i] = ch.op(p, p.at.resource(name))
+			ops[i] = ch.op(p, p.at.resourcePath(name))
 		}
 		_, err := p.s.Txn(ctx, ops...)
 		at := optimistic.CulpritIndex(err)
@@ -141,7 +141,7 @@ func (ch *change) apply(ctx context.Context, p *memberNode, part []string) error
 			ch.changed = append(ch.changed, part...)
 			return nil
 		case at >= 0 && errors.Is(err, ch.done):
-			if part, err = ch.due(ctx, p, part); err == nil {
+			if part, err = ch.findDue(ctx, p, part); err == nil {
 				continue
 			}
 		case errors.Is(err, session.ErrUnknownOutcome):
@@ -154,11 +154,11 @@ func (ch *change) apply(ctx context.Context, p *memberNode, part []string) error
 	return nil
 }
 
-// due are those of part that are not yet as they shall be.
-func (ch *change) due(ctx context.Context, p *memberNode, part []string) ([]string, error) {
+// findDue are those of part that are not yet as they shall be.
+func (ch *change) findDue(ctx context.Context, p *memberNode, part []string) ([]string, error) {
 	futures := make([]*session.Future[session.Seen], len(part))
 	for i, name := range part {
-		futures[i] = p.s.StartExists(p.at.resource(name), false)
+		futures[i] = p.s.StartExists(p.at.resourcePath(name), false)
 	}
 	r := optimistic.Reading{Ctx: ctx, Session: p.s}
 	var due, found []string
@@ -173,7 +173,7 @@ func (ch *change) due(ctx context.Context, p *memberNode, part []string) ([]stri
 		return nil, r.Err
 	}
 	for _, name := range found {
-		ch.found(name)
+		ch.noteUnchanged(name)
 	}
 	return due, nil
 }
@@ -181,17 +181,17 @@ func (ch *change) due(ctx context.Context, p *memberNode, part []string) ([]stri
 // Resources lists the resources in order. The error wraps ErrNoGroup if the group
 // does not exist.
 func (a *Admin) Resources(ctx context.Context) (names []string, err error) {
-	err = a.with(ctx, "list resources of", func(p *memberNode) error {
-		names, err = p.resources(ctx)
+	err = a.withGroup(ctx, "list resources of", func(p *memberNode) error {
+		names, err = p.listResources(ctx)
 		slices.Sort(names)
 		return err
 	})
 	return names, err
 }
 
-func (p *memberNode) resources(ctx context.Context) (names []string, err error) {
-	err = p.fresh(ctx, func() (err error) {
-		names, _, err = p.s.Children(ctx, p.at.in(resourcesDir))
+func (p *memberNode) listResources(ctx context.Context) (names []string, err error) {
+	err = p.readFresh(ctx, func() (err error) {
+		names, _, err = p.s.Children(ctx, p.at.dirPath(resourcesDir))
 		if errors.Is(err, session.ErrNoNode) {
 			return ErrNoGroup
 		}
@@ -204,32 +204,32 @@ func (p *memberNode) resources(ctx context.Context) (names []string, err error) 
 // get nothing, and the resources of members that go stay without an owner. A
 // rebalancing in progress is finished.
 func (a *Admin) Pause(ctx context.Context) error {
-	return a.configure(ctx, "pause", configRecord{Format: format, Paused: true, By: a.made().opts.ID, Since: time.Now().UTC()})
+	return a.writeConfig(ctx, "pause", configRecord{Format: format, Paused: true, By: a.made().opts.ID, Since: time.Now().UTC()})
 }
 
 // Resume ends a pause.
 func (a *Admin) Resume(ctx context.Context) error {
-	return a.configure(ctx, "resume", configRecord{Format: format})
+	return a.writeConfig(ctx, "resume", configRecord{Format: format})
 }
 
-// configure writes the configuration once, on condition of the version that it has read.
+// writeConfig writes the configuration once, on condition of the version that it has read.
 // So a late write of a lost session changes nothing. If a write was not answered, and the
 // configuration has changed since, configure does not repeat the write: either the write
 // was applied, or another client has changed the configuration after it was sent. A
 // repeated Pause would undo a Resume by which somebody has answered the Pause. The
 // configuration must be read at least as new as the former session has read it, since
 // older data would count as a change.
-func (a *Admin) configure(ctx context.Context, op string, record configRecord) error {
+func (a *Admin) writeConfig(ctx context.Context, op string, record configRecord) error {
 	const none int32 = -1
 	unanswered := none // the version on whose condition a write was sent
-	return a.with(ctx, op, func(p *memberNode) error {
+	return a.withGroup(ctx, op, func(p *memberNode) error {
 		for {
 			stat, err := p.readOldConfig(ctx, &record)
 			if err == nil && unanswered != none && unanswered != stat.Version {
 				return nil
 			}
 			if err == nil {
-				_, err = p.s.Set(ctx, p.at.in(configNode), encode(&record), stat.Version)
+				_, err = p.s.Set(ctx, p.at.dirPath(configNode), encode(&record), stat.Version)
 			}
 			switch {
 			case errors.Is(err, session.ErrNoNode):
@@ -247,8 +247,8 @@ func (a *Admin) configure(ctx context.Context, op string, record configRecord) e
 // readOldConfig reads the configuration that next is to replace, and keeps what a newer
 // version has added to that. A configuration that makes no sense is replaced.
 func (p *memberNode) readOldConfig(ctx context.Context, next *configRecord) (stat session.Stat, err error) {
-	path := p.at.in(configNode)
-	err = p.fresh(ctx, func() error {
+	path := p.at.dirPath(configNode)
+	err = p.readFresh(ctx, func() error {
 		data, seen, err := p.s.Get(ctx, path)
 		if errors.Is(err, session.ErrNoNode) {
 			return ErrNoGroup
@@ -274,20 +274,20 @@ func (a *Admin) made() *Admin {
 	return a
 }
 
-// with calls f in the client's session, in the next one if that is lost. f can be
+// withGroup calls f in the client's session, in the next one if that is lost. f can be
 // repeated. The error names the operation.
-func (a *Admin) with(ctx context.Context, op string, f func(p *memberNode) error) error {
+func (a *Admin) withGroup(ctx context.Context, op string, f func(p *memberNode) error) error {
 	a = a.made()
-	if err := a.retry(ctx, f); err != nil {
+	if err := a.retryConflicts(ctx, f); err != nil {
 		return failure(ctx, op, string(a.at), err)
 	}
 	return nil
 }
 
-// retry calls f in the client's session, in the next one if that is lost. f can be
+// retryConflicts calls f in the client's session, in the next one if that is lost. f can be
 // repeated.
-func (a *Admin) retry(ctx context.Context, f func(p *memberNode) error) error {
-	if err := usable(ctx, a.client, "rebalanser.Open", a.err); err != nil {
+func (a *Admin) retryConflicts(ctx context.Context, f func(p *memberNode) error) error {
+	if err := checkUsable(ctx, a.client, "rebalanser.Open", a.err); err != nil {
 		return err
 	}
 	return a.client.Retry(ctx, func(s *session.Session) error {
@@ -295,5 +295,5 @@ func (a *Admin) retry(ctx context.Context, f func(p *memberNode) error) error {
 	})
 }
 
-// sorted are the keys of a map in order.
-func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+// sortedKeys are the keys of a map in order.
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -113,7 +113,7 @@ func TestStatusSaysWhoHasWhat_R30(t *testing.T) {
 			}
 		}
 
-		w.bury("c3")
+		w.markDead("c3")
 		w.Server.BlackHole(zktest.Link{Client: "c3"}, zktest.Both)
 		w.Pass(15 * time.Second)
 		st = w.status(a)

@@ -10,20 +10,20 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// barriers is the table of the resources' barriers, in resource mode. A member that has
+// barrierTable is the table of the resources' barriers, in resource mode. A member that has
 // given everything up deletes its client's node, so that all its barriers are free.
 //
 // Held barriers are not watched: after each lost connection, a hundred thousand watches
 // would have to be set again, for barriers that only an administrator deletes. The guard of
 // a resource refuses its owner then.
-func (l layout) barriers(client *session.Client, acl []session.ACL) *locktable.Table {
-	return locktable.New(client, l.in(barriersDir), &locktable.Options{
-		Owners: l.in(clientsDir), OwnerName: shareformat.IsClient, Unwatched: true, ACL: acl,
+func (l layout) barrierTable(client *session.Client, acl []session.ACL) *locktable.Table {
+	return locktable.New(client, l.dirPath(barriersDir), &locktable.Options{
+		Owners: l.dirPath(clientsDir), OwnerName: shareformat.IsClient, Unwatched: true, ACL: acl,
 	})
 }
 
-// acquire takes barriers until ctx ends, or it cannot go on.
-func (m *member) acquire(ctx context.Context) error {
+// acquireBarriers takes barriers until ctx ends, or it cannot go on.
+func (m *member) acquireBarriers(ctx context.Context) error {
 	err := m.acquirer.Run(ctx)
 	if errors.Is(err, session.ErrNodeDeleted) {
 		return errNodeGone
@@ -31,45 +31,45 @@ func (m *member) acquire(ctx context.Context) error {
 	return err
 }
 
-// want tells the acquirer which barriers to take, and drop which ones not to take any
+// wantBarriers tells the acquirer which barriers to take, and drop which ones not to take any
 // more. Names come from shards, which anybody may have written.
-func (m *member) want(names []string) {
+func (m *member) wantBarriers(names []string) {
 	if err := m.acquirer.Want(names...); err != nil {
-		m.box.Post(func() []core.Action { return m.quit(err) })
+		m.box.Post(func() []core.Action { return m.quitGroup(err) })
 	}
 }
 
-func (m *member) drop(names []string) {
+func (m *member) dropBarriers(names []string) {
 	if m.acquirer.Drop(names...) != nil {
-		m.abandoned(names) // they were never wanted
+		m.isAbandoned(names) // they were never wanted
 	}
 }
 
-func (m *member) abandoned(names []string) {
+func (m *member) isAbandoned(names []string) {
 	m.box.Post(func() []core.Action { return m.f.Abandoned(names) })
 }
 
-// release gives barriers back. One that was not this client's any more is given back,
+// releaseBarriers gives barriers back. One that was not this client's any more is given back,
 // too: somebody has removed it, or the client's node.
-func (m *member) release(ctx context.Context, held []*locktable.Held) error {
+func (m *member) releaseBarriers(ctx context.Context, held []*locktable.Held) error {
 	if err := m.owner.Unlock(ctx, held...); !errors.Is(err, session.ErrLost) {
 		return err
 	}
 	return nil
 }
 
-// sweep deletes the barriers of resources that were removed, when nobody owns them any
+// sweepBarriers deletes the barriers of resources that were removed, when nobody owns them any
 // more. A barrier outlives its resource: one that was removed and added again has no
 // second owner before the first has given it up.
-func (c *coordination) sweep(ctx context.Context) error {
+func (c *coordination) sweepBarriers(ctx context.Context) error {
 	c.leftovers.Stop()
 	is := make(map[string]bool, len(c.watched))
 	for _, name := range c.watched {
 		is[name] = true
 	}
-	_, w, err := c.owner.Remove(ctx, func(name string) bool { return is[name] }, c.check())
+	_, w, err := c.owner.Remove(ctx, func(name string) bool { return is[name] }, c.checkEpoch())
 	if err != nil {
-		return deposed(err)
+		return deposedError(err)
 	}
 	c.leftovers = w
 	w.OnFire(func() { c.changed.Post(leftovers) })
@@ -84,13 +84,13 @@ type moveTracker struct {
 	watch *locktable.Watch
 }
 
-func (t *moveTracker) stop() { t.watch.Stop() }
+func (t *moveTracker) stopWatch() { t.watch.Stop() }
 
-// left reads which moves are not over, and calls fired when that may have changed. A
+// readMovesLeft reads which moves are not over, and calls fired when that may have changed. A
 // move is over when its target owns the resource, or has gone. One whose barrier cannot be
 // read keeps no other from beginning: it may stay so until somebody repairs the barrier.
-func (t *moveTracker) left(ctx context.Context, alive func(client string) bool, fired func()) ([]core.Move, error) {
-	t.stop()
+func (t *moveTracker) readMovesLeft(ctx context.Context, alive func(client string) bool, fired func()) ([]core.Move, error) {
+	t.stopWatch()
 	names := make([]string, len(t.moves))
 	for i, mv := range t.moves {
 		names[i] = mv.Resource

@@ -114,7 +114,7 @@ func (c *crowd) join(who string, client *session.Client, delay time.Duration) {
 	}
 }
 
-// settled waits until so many members own everything in equal shares.
+// settled waits until n members own everything in equal shares.
 func (c *crowd) settled(members int) {
 	limit := time.After(5 * time.Minute)
 	for {

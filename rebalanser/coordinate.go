@@ -69,12 +69,12 @@ func (m *member) coordinate(ctx context.Context) error {
 		}
 		return err
 	}
-	m.box.Post(func() []core.Action { m.leads = true; m.show(); return nil })
+	m.box.Post(func() []core.Action { m.leads = true; m.showState(); return nil })
 	c := newCoordination(&m.memberNode, m.owner, &m.g.opts)
 	c.planned = func(err error) {
-		m.box.Post(func() []core.Action { m.unplanned = err; m.show(); return nil })
+		m.box.Post(func() []core.Action { m.unplanned = err; m.showState(); return nil })
 	}
-	err = c.run(ctx)
+	err = c.coordinateUntil(ctx)
 	switch {
 	case lead.Context().Err() != nil:
 		return errNodeGone
@@ -92,30 +92,30 @@ func newCoordination(p *memberNode, owner *locktable.Owner, o *Options) *coordin
 	}
 }
 
-// run coordinates until ctx ends, or it cannot any more.
-func (c *coordination) run(ctx context.Context) error {
+// coordinateUntil coordinates until ctx ends, or it cannot any more.
+func (c *coordination) coordinateUntil(ctx context.Context) error {
 	defer func() {
 		for _, w := range c.watches {
 			w.Stop()
 		}
-		c.moving.stop()
+		c.moving.stopWatch()
 		c.leftovers.Stop()
 	}()
-	if err := c.s.Retry(ctx, func() error { return c.raise(ctx) }); err != nil {
+	if err := c.s.Retry(ctx, func() error { return c.raiseEpoch(ctx) }); err != nil {
 		return err
 	}
-	if err := c.s.Retry(ctx, func() error { return c.inherit(ctx) }); err != nil {
+	if err := c.s.Retry(ctx, func() error { return c.inheritPlan(ctx) }); err != nil {
 		return err
 	}
-	c.machine = core.NewCoordinator(c.opts.config(), time.Now(), c.shards.present(), c.status)
+	c.machine = core.NewCoordinator(c.opts.coreConfig(), time.Now(), c.shards.coreShards(), c.status)
 	c.changed.Post(epoch, config, clients, resources)
 	if c.opts.Mode == ResourceBarrier {
 		c.changed.Post(leftovers)
 	}
-	return c.loop(ctx)
+	return c.handleInputs(ctx)
 }
 
-func (c *coordination) loop(ctx context.Context) error {
+func (c *coordination) handleInputs(ctx context.Context) error {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
@@ -129,7 +129,7 @@ func (c *coordination) loop(ctx context.Context) error {
 				return err
 			}
 		case <-timer.C:
-			if err := c.do(ctx, c.machine.Tick(time.Now())); err != nil {
+			if err := c.performSteps(ctx, c.machine.Tick(time.Now())); err != nil {
 				return err
 			}
 		case <-ctx.Done():
@@ -155,8 +155,8 @@ func (c *coordination) readChanged(ctx context.Context) error {
 	return nil
 }
 
-// watch notes the watch of an input.
-func (c *coordination) watch(in input, w *session.Watch) {
+// watchInput notes the watch of an input.
+func (c *coordination) watchInput(in input, w *session.Watch) {
 	if old := c.watches[in]; old != nil {
 		old.Stop()
 	}
@@ -164,8 +164,8 @@ func (c *coordination) watch(in input, w *session.Watch) {
 	w.OnFire(func(session.Event) { c.changed.Post(in) })
 }
 
-// do carries out the machine's steps, until the next step is to wait.
-func (c *coordination) do(ctx context.Context, s core.Step) error {
+// performSteps carries out the machine's steps, until the next step is to wait.
+func (c *coordination) performSteps(ctx context.Context, s core.Step) error {
 	for {
 		c.wake = s.Wake
 		if s.AwaitMoves != nil {
@@ -177,7 +177,7 @@ func (c *coordination) do(ctx context.Context, s core.Step) error {
 		}
 		switch {
 		case s.Write != nil:
-			if err := c.write(ctx, s.Write); err != nil {
+			if err := c.writePlan(ctx, s.Write); err != nil {
 				return err
 			}
 			s = c.machine.Wrote(time.Now())

@@ -2,9 +2,9 @@ package rebalanser
 
 import "time"
 
-// delay waits for Options.AssignmentDelay, and reports whether the handler is to be
+// delayCall waits for Options.AssignmentDelay, and reports whether the handler is to be
 // told: not if everything is to be given up meanwhile, or is lost.
-func (m *member) delay(c *call) bool {
+func (m *member) delayCall(c *call) bool {
 	if m.g.opts.AssignmentDelay == 0 {
 		return true
 	}
@@ -19,8 +19,8 @@ func (m *member) delay(c *call) bool {
 	return false
 }
 
-// drop ends the delay of a call for nothing that is wanted.
-func (c *call) drop() {
+// dropDelay ends the delay of a call for nothing that is wanted.
+func (c *call) dropDelay() {
 	select {
 	case <-c.unwanted:
 	default:
@@ -28,8 +28,8 @@ func (c *call) drop() {
 	}
 }
 
-// skipped notes what the handler was not told of: it is not called about that again.
-func (m *member) skipped(c *call) {
+// noteSkipped notes what the handler was not told of: it is not called about that again.
+func (m *member) noteSkipped(c *call) {
 	if !c.untold {
 		return
 	}

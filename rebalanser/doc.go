@@ -13,7 +13,7 @@
 // and, once, before or after the first member, a declaration of the resources:
 //
 //	admin := rebalanser.Open(client, "/rebalanser/orders", nil)
-//	if err := admin.Create(ctx); err != nil { // nothing, if it is there
+//	if err := admin.Create(ctx); err != nil { // changes nothing if the group exists
 //		return err
 //	}
 //	_, err := admin.AddResources(ctx, "orders-1", "orders-2", "orders-3")

@@ -54,7 +54,7 @@ type job struct {
 	over chan struct{} // closed when it has returned
 }
 
-func (e *each) failed() <-chan error { return e.fail }
+func (e *each) reportedFailures() <-chan error { return e.fail }
 
 // noFunction reports whether h is an Each of nothing.
 func noFunction(h Handler) bool {
@@ -72,40 +72,40 @@ func (e *each) Assigned(_ context.Context, rs []*Resource) error {
 		go func() {
 			err := errGoexit
 			defer close(j.over)
-			defer func() { e.judge(ctx, r, err) }() // whatever the function does
+			defer func() { e.judgeResult(ctx, r, err) }() // whatever the function does
 			if e.retry > 0 {
 				e.keepTrying(ctx, r)
 				err = nil
 			} else {
-				err = protect("the function", func() error { return e.fn(ctx, r) })
+				err = callProtected("the function", func() error { return e.fn(ctx, r) })
 			}
 		}()
 	}
 	return nil
 }
 
-// judge reports what the function has returned for r, unless its context explains it.
-func (e *each) judge(ctx context.Context, r *Resource, err error) {
-	if err != nil && (ctx.Err() == nil || !ending(ctx, err)) {
-		e.report(fmt.Errorf("resource %q: %w", r.Name(), err))
+// judgeResult reports what the function has returned for r, unless its context explains it.
+func (e *each) judgeResult(ctx context.Context, r *Resource, err error) {
+	if err != nil && (ctx.Err() == nil || !isEndOf(ctx, err)) {
+		e.reportFailure(fmt.Errorf("resource %q: %w", r.Name(), err))
 	}
 }
 
-// report tells the member; the first failure is enough.
-func (e *each) report(err error) {
+// reportFailure tells the member; the first failure is enough.
+func (e *each) reportFailure(err error) {
 	select {
 	case e.fail <- err:
 	default:
 	}
 }
 
-// ending reports whether err only says that ctx has ended.
-func ending(ctx context.Context, err error) bool {
+// isEndOf reports whether err only says that ctx has ended.
+func isEndOf(ctx context.Context, err error) bool {
 	return errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx)) || errors.Is(err, session.ErrLost)
 }
 
 func (e *each) Revoked(ctx context.Context, rs []*Resource) error {
-	e.linger(ctx, rs)
+	e.awaitGrace(ctx, rs)
 	for _, r := range rs {
 		if j := e.running[r]; j != nil {
 			j.end(ErrRevoked)

@@ -12,10 +12,10 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// turmoil lets members come and go, and resources too, while servers are stopped,
+// runUnderFaults lets members come and go, and resources too, while servers are stopped,
 // frozen, cut off from each other and behind, links break and sessions are expired.
 // Nothing may have two owners at any time; when all is well again, all is owned.
-func turmoil(ours *world.World, seed uint64) error {
+func runUnderFaults(ours *world.World, seed uint64) error {
 	modes, r := modes(), rand.New(rand.NewPCG(seed, 7))
 	w := &World{World: ours, oracle: newOracle(), mode: modes[r.IntN(len(modes))]}
 	z := random{clients: 3 + r.IntN(2), resources: 6, step: 20 * time.Second, session: 10 * time.Second, interval: time.Second}
@@ -33,16 +33,16 @@ func turmoil(ours *world.World, seed uint64) error {
 
 	trouble, calm := context.WithTimeout(s.Ctx, 4*time.Minute)
 	defer calm()
-	var gremlin sync.WaitGroup
+	var faults sync.WaitGroup
 	g := &world.FaultInjector{
 		Server: s.Server, Clients: 1 + 3*z.clients, Servers: 3,
 		Rand: rand.New(rand.NewPCG(seed, 3)), Expire: s.excuseWhenExpired(z.session),
 	}
 	// Waited for below; ends with trouble.
-	gremlin.Go(func() { g.Run(trouble, 3*time.Second) })
+	faults.Go(func() { g.Run(trouble, 3*time.Second) })
 	err := s.stir(trouble, r)
 	calm()
-	gremlin.Wait()
+	faults.Wait()
 	if err != nil {
 		return fmt.Errorf("%v, %+v: %w", w.mode, z, err)
 	}
@@ -109,5 +109,5 @@ func TestRandomHistoriesOnAnEnsemble(t *testing.T) {
 	if testing.Short() {
 		n = 2
 	}
-	world.RunSeeds(t, world.Seeds(n), 3, turmoil)
+	world.RunSeeds(t, world.Seeds(n), 3, runUnderFaults)
 }

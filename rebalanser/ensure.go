@@ -64,19 +64,19 @@ func inferMode(folders []string) (mode Mode, known bool) {
 // empty data is a group that nobody has declared yet.
 func noGroup(at layout, data []byte) error {
 	return fmt.Errorf("%w; if it is meant to be a group, set its data to the empty string, "+
-		"and the next member declares the group", garbage(string(at), data))
+		"and the next member declares the group", garbageError(string(at), data))
 }
 
-// ensure makes what a group of that mode consists of, as far as it is missing.
+// ensureGroup makes what a group of that mode consists of, as far as it is missing.
 // Several may do that at once: each write is on condition of what was read, or
 // creates what nobody creates differently.
-func ensure(ctx context.Context, s *session.Session, at layout, mode Mode, acl []session.ACL) error {
+func ensureGroup(ctx context.Context, s *session.Session, at layout, mode Mode, acl []session.ACL) error {
 	p := &memberNode{s: s, at: at, acl: acl}
 	return s.Retry(ctx, func() error {
 		for {
-			err := s.EnsurePath(ctx, string(at), session.Persistent, p.created())
+			err := s.EnsurePath(ctx, string(at), session.Persistent, p.createOptions())
 			if err == nil {
-				err = p.declare(ctx, mode)
+				err = p.declareMode(ctx, mode)
 			}
 			if !errors.Is(err, session.ErrNodeExists) && !errors.Is(err, session.ErrBadVersion) && !errors.Is(err, session.ErrNoNode) {
 				return err
@@ -86,13 +86,13 @@ func ensure(ctx context.Context, s *session.Session, at layout, mode Mode, acl [
 	})
 }
 
-// declare says which mode the group has, unless somebody has said the same, and
+// declareMode says which mode the group has, unless somebody has said the same, and
 // creates its folders.
-func (p *memberNode) declare(ctx context.Context, mode Mode) error {
+func (p *memberNode) declareMode(ctx context.Context, mode Mode) error {
 	var stat session.Stat
 	var declared bool
 	var there []string
-	err := p.fresh(ctx, func() (err error) {
+	err := p.readFresh(ctx, func() (err error) {
 		var is Mode
 		is, stat, declared, err = readGroup(ctx, p.s, p.at)
 		switch {
@@ -115,9 +115,9 @@ func (p *memberNode) declare(ctx context.Context, mode Mode) error {
 		}
 	}
 	var ops []session.Op
-	for _, dir := range mode.folders() {
+	for _, dir := range mode.groupFolders() {
 		if !slices.Contains(there, dir) {
-			ops = append(ops, session.CreateOp(p.at.in(dir), nil, session.Persistent, p.created()))
+			ops = append(ops, session.CreateOp(p.at.dirPath(dir), nil, session.Persistent, p.createOptions()))
 		}
 	}
 	_, err = p.s.Txn(ctx, ops...)

@@ -13,20 +13,20 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// raise writes the next epoch, on condition of the present epoch: from then on no other
+// raiseEpoch writes the next epoch, on condition of the present epoch: from then on no other
 // coordinator's writes are carried out. If the reply is lost, the repeated call finds the
 // record of this client, which is elected only once. A client whose node has gone cannot
 // raise the epoch.
-func (c *coordination) raise(ctx context.Context) error {
+func (c *coordination) raiseEpoch(ctx context.Context) error {
 	for {
-		data, stat, err := c.s.Get(ctx, c.at.in(epochNode))
+		data, stat, err := c.s.Get(ctx, c.at.dirPath(epochNode))
 		if err != nil {
 			return err
 		}
 		// Data that is not a record of this package is replaced; the version still
 		// grows. A member that does not know the record's format cannot coordinate:
 		// the member leaves, and the next member in the queue may know the format.
-		record, err := decode[epochRecord](c.at.in(epochNode), data)
+		record, err := decode[epochRecord](c.at.dirPath(epochNode), data)
 		if isNewer(err) {
 			return err
 		}
@@ -35,7 +35,7 @@ func (c *coordination) raise(ctx context.Context) error {
 			return nil
 		}
 		next := epochRecord{Format: format, Epoch: record.Epoch + 1, Client: c.client, Since: time.Now().UTC(), Kept: record.Kept}
-		results, err := c.s.Txn(ctx, c.guard(), session.SetOp(c.at.in(epochNode), encode(&next), stat.Version))
+		results, err := c.s.Txn(ctx, c.guardMember(), session.SetOp(c.at.dirPath(epochNode), encode(&next), stat.Version))
 		switch {
 		case err == nil:
 			c.version, c.epoch = results[1].Stat.Version, next.Epoch
@@ -48,42 +48,44 @@ func (c *coordination) raise(ctx context.Context) error {
 	}
 }
 
-// check makes a transaction fail once somebody else coordinates.
-func (c *coordination) check() session.Op { return session.CheckOp(c.at.in(epochNode), c.version) }
+// checkEpoch makes a transaction fail once somebody else coordinates.
+func (c *coordination) checkEpoch() session.Op {
+	return session.CheckOp(c.at.dirPath(epochNode), c.version)
+}
 
-// deposed reports whether err, of a transaction that begins with the check, says that
+// deposedError reports whether err, of a transaction that begins with the check, says that
 // another client coordinates.
-func deposed(err error) error {
+func deposedError(err error) error {
 	if optimistic.CulpritIndex(err) == 0 && (errors.Is(err, session.ErrBadVersion) || errors.Is(err, session.ErrNoNode)) {
 		return errDeposed
 	}
 	return err
 }
 
-// inherit reads the records of the previous coordinators. Nobody else changes these records
+// inheritPlan reads the records of the previous coordinators. Nobody else changes these records
 // any more: all writes that were in flight when the epoch was raised were carried out
 // before the reply to that.
-func (c *coordination) inherit(ctx context.Context) error {
+func (c *coordination) inheritPlan(ctx context.Context) error {
 	if c.opts.Mode == GlobalBarrier {
-		data, stat, err := c.s.Get(ctx, c.at.in(statusNode))
+		data, stat, err := c.s.Get(ctx, c.at.dirPath(statusNode))
 		if err != nil {
 			return err
 		}
 		c.told = stat.Version
 		// An invalid status is ignored: the next generation is above those of all
 		// shards in any case.
-		if c.status, c.statusKept, err = parseStatus(c.at.in(statusNode), data); isNewer(err) {
+		if c.status, c.statusKept, err = parseStatus(c.at.dirPath(statusNode), data); isNewer(err) {
 			return err
 		}
 	}
-	keys, _, err := c.s.Children(ctx, c.at.in(assignmentsDir))
+	keys, _, err := c.s.Children(ctx, c.at.dirPath(assignmentsDir))
 	if err != nil {
 		return err
 	}
-	if err := c.shards.load(ctx, keys); err != nil {
+	if err := c.shards.loadShards(ctx, keys); err != nil {
 		return err
 	}
-	for _, key := range sorted(c.shards.bad) {
+	for _, key := range sortedKeys(c.shards.bad) {
 		if err := c.shards.bad[key]; isNewer(err) {
 			return err
 		}
@@ -106,7 +108,7 @@ func parseStatus(path string, data []byte) (core.Status, versioned.Kept, error) 
 // the status.
 func (c *coordination) setStatus(ctx context.Context, st core.Status) error {
 	data := encode(&statusRecord{Format: format, Generation: st.Generation, State: shareformat.States()[st.State], Epoch: c.epoch, Kept: c.statusKept})
-	path, unclear := c.at.in(statusNode), false
+	path, unclear := c.at.dirPath(statusNode), false
 	c.status, c.missing = st, 0
 	return c.s.Retry(ctx, func() error {
 		for {
@@ -124,13 +126,13 @@ func (c *coordination) setStatus(ctx context.Context, st core.Status) error {
 				}
 			}
 			unclear = true
-			results, err := c.s.Txn(ctx, c.check(), session.SetOp(path, data, c.told))
+			results, err := c.s.Txn(ctx, c.checkEpoch(), session.SetOp(path, data, c.told))
 			if err == nil {
 				c.told = results[1].Stat.Version
 				return nil
 			}
 			if optimistic.CulpritIndex(err) != 1 || !errors.Is(err, session.ErrBadVersion) {
-				return deposed(err)
+				return deposedError(err)
 			}
 		}
 	})

@@ -25,7 +25,7 @@ var (
 	// package writes, or has a newer format. The error names the path; the data was left
 	// alone.
 	ErrRecord = locktable.ErrRecord
-	// ErrRevoked ends the contexts of resources that are given up in order.
+	// ErrRevoked ends the contexts of resources that are given up gracefully.
 	ErrRevoked = errors.New("revoked")
 	// ErrRevokeTimeout ends the contexts of resources whose handler has not given
 	// them up within Options.RevokeTimeout. They stay its own until it has.
@@ -38,10 +38,10 @@ var errNodeGone = fmt.Errorf("%w: %w", session.ErrLost, session.ErrNodeDeleted)
 // errDeposed: somebody else has written the epoch.
 var errDeposed = errors.New("another client has become the coordinator")
 
-// usable is what a method checks before anything else is done: wrong is what constructor
+// checkUsable is what a method checks before anything else is done: wrong is what constructor
 // has found in its arguments. A zero value, which it has not made, has no client and no such
 // error.
-func usable(ctx context.Context, client *session.Client, constructor string, wrong error) error {
+func checkUsable(ctx context.Context, client *session.Client, constructor string, wrong error) error {
 	switch {
 	case ctx == nil:
 		return fmt.Errorf("%w: the context is nil", ErrInvalidArgument)
@@ -67,9 +67,9 @@ func failure(ctx context.Context, op, path string, err error) error {
 	return fmt.Errorf("rebalanser: %s %s: %w", op, path, err)
 }
 
-// over reports whether a request in s has failed because s has ended, so that the caller
+// isOver reports whether a request in s has failed because s has ended, so that the caller
 // can begin again in the next session.
-func over(s *session.Session, err error) bool {
+func isOver(s *session.Session, err error) bool {
 	if lost := s.Err(); lost != nil {
 		return session.IsSessionLoss(lost)
 	}

@@ -17,14 +17,14 @@ const maxListed = 100
 // reportFailures shows what fails: in the state, and in a znode. If a server refuses
 // the znode, the state is all there is: that is no reason to give resources up.
 func (m *member) reportFailures(ctx context.Context, e *each) error {
-	node, shown := m.at.failures(m.client), false
+	node, shown := m.at.failuresPath(m.client), false
 	for {
 		select {
 		case <-e.news:
 		case <-ctx.Done():
 			return nil
 		}
-		m.box.Post(func() []core.Action { m.show(); return nil })
+		m.box.Post(func() []core.Action { m.showState(); return nil })
 		list := e.listFailing()
 		if len(list) == 0 && !shown {
 			continue
@@ -46,12 +46,12 @@ func (m *member) showFailures(ctx context.Context, node string, list []Failure) 
 	data := encode(&record)
 	_, err := m.s.Set(ctx, node, data, -1)
 	if errors.Is(err, session.ErrNoNode) {
-		_, err = m.s.Create(ctx, node, data, session.Ephemeral, m.created())
+		_, err = m.s.Create(ctx, node, data, session.Ephemeral, m.createOptions())
 	}
 	if errors.Is(err, session.ErrNoNode) {
-		err = m.s.EnsurePath(ctx, m.at.in(failuresDir), session.Container, m.created())
+		err = m.s.EnsurePath(ctx, m.at.dirPath(failuresDir), session.Container, m.createOptions())
 		if err == nil {
-			_, err = m.s.Create(ctx, node, data, session.Ephemeral, m.created())
+			_, err = m.s.Create(ctx, node, data, session.Ephemeral, m.createOptions())
 		}
 	}
 	if errors.Is(err, session.ErrNodeExists) {
@@ -60,9 +60,9 @@ func (m *member) showFailures(ctx context.Context, node string, list []Failure) 
 	return err
 }
 
-// failing reads what the members show of the resources that they retry.
-func (v *view) failing(ctx context.Context) error {
-	dir := v.p.at.in(failuresDir)
+// readFailing reads what the members show of the resources that they retry.
+func (v *view) readFailing(ctx context.Context) error {
+	dir := v.p.at.dirPath(failuresDir)
 	names, _, err := v.p.s.Children(ctx, dir)
 	if err != nil {
 		if errors.Is(err, session.ErrNoNode) {
@@ -70,10 +70,10 @@ func (v *view) failing(ctx context.Context) error {
 		}
 		return err
 	}
-	err = v.p.readAll(ctx, names, v.p.at.failures, func(name string, seen session.Seen) {
-		path := v.p.at.failures(name)
+	err = v.p.readAll(ctx, names, v.p.at.failuresPath, func(name string, seen session.Seen) {
+		path := v.p.at.failuresPath(name)
 		record, err := decode[failuresRecord](path, seen.Data)
-		v.note(path, err)
+		v.noteUnreadable(path, err)
 		for _, f := range record.Failures {
 			v.st.Failing = append(v.st.Failing, Failure{f.Resource, name, f.Err, f.Failures, f.Since, f.Next})
 		}
@@ -85,8 +85,8 @@ func (v *view) failing(ctx context.Context) error {
 	return nil
 }
 
-// uncovered are the resources that no living member takes.
-func (v *view) uncovered() []string {
+// findUncovered are the resources that no living member takes.
+func (v *view) findUncovered() []string {
 	var all [][]string
 	for _, c := range v.members.known {
 		if c.err == nil {

@@ -64,7 +64,7 @@ func TestBarriersOfRemovedResourcesGoWhenTheyAreFree_X4(t *testing.T) {
 		require.Equal(w, []string{"r00", "r02"}, w.Children(path+"/barriers"))
 
 		// A member dies with a removed resource: the next coordinator cleans up.
-		w.bury("c2")
+		w.markDead("c2")
 		w.Server.BlackHole(zktest.Link{Client: "c2"}, zktest.Both)
 		_, err = a.RemoveResources(w.Ctx, "r02")
 		require.NoError(w, err)
@@ -216,7 +216,7 @@ func TestRollingRestartMovesNothing(t *testing.T) {
 			if i%2 == 0 {
 				n.stop()
 			} else { // killed: its session expires
-				w.bury(n.who)
+				w.markDead(n.who)
 				w.Server.BlackHole(zktest.Link{Client: fmt.Sprintf("c%d", i+2)}, zktest.Both)
 			}
 			w.Pass(5 * time.Second)
@@ -279,7 +279,7 @@ func TestInstanceInUseIsRefusedAndNamesTheHolder(t *testing.T) {
 	})
 }
 
-// With a limit only so many resources are on their way at a time.
+// With a limit no more resources than that are on their way at a time.
 func TestMaxMovesLimitsWhatIsOnItsWay(t *testing.T) {
 	inBoth(t, func(w *World) {
 		w.stock(12)

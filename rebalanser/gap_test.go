@@ -52,7 +52,7 @@ func TestTimeWithoutOwnerIsBounded_R51(t *testing.T) {
 	}{
 		"leaves": {do: func(_ *World, n *node) { n.stopIt() }, limit: 100 * time.Millisecond},
 		"killed": {do: func(w *World, n *node) {
-			w.bury(n.who)
+			w.markDead(n.who)
 			w.Server.BlackHole(zktest.Link{Client: n.who}, zktest.Both)
 			n.stopIt() // without waiting for its end
 		}, limit: session.DefaultTimeout + tick + time.Second},

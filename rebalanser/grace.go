@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// join tells the handler that a member begins: functions have no grace.
-func (e *each) join() {
+// startMembership tells the handler that a member begins: functions have no grace.
+func (e *each) startMembership() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.until, e.leaving = time.Time{}, make(chan struct{})
 }
 
-// leave gives the functions a grace, once: the member is about to leave.
-func (e *each) leave(grace time.Duration) {
+// startGrace gives the functions a grace, once: the member is about to leave.
+func (e *each) startGrace(grace time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if grace > 0 && e.until.IsZero() {
@@ -22,9 +22,9 @@ func (e *each) leave(grace time.Duration) {
 	}
 }
 
-// left is how much of the grace is left; 0 if there is none. The channel is closed when a
+// graceLeft is how much of the grace is left; 0 if there is none. The channel is closed when a
 // grace begins.
-func (e *each) left() (grace time.Duration, leaving <-chan struct{}) {
+func (e *each) graceLeft() (grace time.Duration, leaving <-chan struct{}) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.until.IsZero() {
@@ -33,10 +33,10 @@ func (e *each) left() (grace time.Duration, leaving <-chan struct{}) {
 	return max(0, time.Until(e.until)), e.leaving
 }
 
-// linger waits until the functions for rs have returned by themselves, as long as the
+// awaitGrace waits until the functions for rs have returned by themselves, as long as the
 // grace lasts, and ctx, which ends with a loss.
-func (e *each) linger(ctx context.Context, rs []*Resource) {
-	grace, _ := e.left()
+func (e *each) awaitGrace(ctx context.Context, rs []*Resource) {
+	grace, _ := e.graceLeft()
 	if grace == 0 {
 		return
 	}
@@ -57,10 +57,10 @@ func (e *each) linger(ctx context.Context, rs []*Resource) {
 	}
 }
 
-// grace begins the grace of a member whose Run is to end. A member that gives everything
+// beginGrace begins the grace of a member whose Run is to end. A member that gives everything
 // up already, for another reason, has none.
-func (m *member) grace() {
+func (m *member) beginGrace() {
 	if e, may := m.g.handler.(*each); may && !m.quitting {
-		e.leave(m.g.opts.Grace)
+		e.startGrace(m.g.opts.Grace)
 	}
 }

@@ -97,36 +97,36 @@ func (g *Group) made() *Group {
 // with ErrRunning.
 func (g *Group) Run(ctx context.Context) error {
 	g = g.made()
-	if err := g.begin(ctx); err != nil {
+	if err := g.checkCall(ctx); err != nil {
 		return failure(ctx, "run", g.Path(), err)
 	}
-	defer g.end()
+	defer g.endRun()
 	for {
-		m, err := g.join(ctx)
+		m, err := g.joinGroup(ctx)
 		if err == nil {
-			err = m.run(ctx)
+			err = m.runUntilLeft(ctx)
 		}
 		switch {
 		case ctx.Err() != nil && (err == nil || m == nil && !isKept(err)):
 			return nil // nothing was held, or is any more
 		case errors.Is(err, errRejoin) && !isKept(err):
-		case g.opts.RestartDelay == 0 || permanent(err) || ctx.Err() != nil:
-			return g.failed(err)
-		case !g.rest(ctx, g.failed(err)):
+		case g.opts.RestartDelay == 0 || isPermanent(err) || ctx.Err() != nil:
+			return g.runError(err)
+		case !g.awaitRestart(ctx, g.runError(err)):
 			if isKept(err) {
-				return g.failed(err)
+				return g.runError(err)
 			}
 			return nil // what has ended the membership is in the state
 		}
 	}
 }
 
-// failed is an error of Run. It does not say that Run's context has ended: that alone is
+// runError is an error of Run. It does not say that Run's context has ended: that alone is
 // no error.
-func (g *Group) failed(err error) error { return fmt.Errorf("rebalanser: run %s: %w", g.Path(), err) }
+func (g *Group) runError(err error) error { return fmt.Errorf("rebalanser: run %s: %w", g.Path(), err) }
 
-// permanent reports whether a new membership would end with the same error.
-func permanent(err error) bool {
+// isPermanent reports whether a new membership would end with the same error.
+func isPermanent(err error) bool {
 	for _, e := range []error{session.ErrClosed, session.ErrAuthFailed, ErrInvalidArgument, ErrMode} {
 		if errors.Is(err, e) {
 			return true
@@ -135,9 +135,9 @@ func permanent(err error) bool {
 	return false
 }
 
-// rest waits for Options.RestartDelay; false if ctx ends first.
-func (g *Group) rest(ctx context.Context, why error) bool {
-	g.set(State{Phase: resting, Err: why})
+// awaitRestart waits for Options.RestartDelay; false if ctx ends first.
+func (g *Group) awaitRestart(ctx context.Context, why error) bool {
+	g.setState(State{Phase: resting, Err: why})
 	t := time.NewTimer(g.opts.RestartDelay)
 	defer t.Stop()
 	select {
@@ -148,8 +148,8 @@ func (g *Group) rest(ctx context.Context, why error) bool {
 	}
 }
 
-func (g *Group) begin(ctx context.Context) error {
-	if err := usable(ctx, g.client, "rebalanser.New", g.err); err != nil {
+func (g *Group) checkCall(ctx context.Context) error {
+	if err := checkUsable(ctx, g.client, "rebalanser.New", g.err); err != nil {
 		return err
 	}
 	g.mu.Lock()
@@ -160,7 +160,7 @@ func (g *Group) begin(ctx context.Context) error {
 	g.running = true
 	if h, may := g.handler.(failing); may {
 		select {
-		case before := <-h.failed():
+		case before := <-h.reportedFailures():
 			_ = before // it was that of another Run
 		default:
 		}
@@ -168,8 +168,8 @@ func (g *Group) begin(ctx context.Context) error {
 	return nil
 }
 
-func (g *Group) end() {
-	g.set(State{Phase: stopped})
+func (g *Group) endRun() {
+	g.setState(State{Phase: stopped})
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.running = false

@@ -38,15 +38,15 @@ type Handler interface {
 // failing is a handler that can fail between its calls.
 type failing interface {
 	// failed has an element when it does.
-	failed() <-chan error
+	reportedFailures() <-chan error
 }
 
 // errGoexit: what was called has not returned, and never will.
 var errGoexit = errors.New("it has ended its goroutine with runtime.Goexit instead of returning")
 
-// protect calls f, and makes an error of a panic. When f ends the goroutine, as
-// runtime.Goexit does, it does not return: see isolate.
-func protect(what string, f func() error) (err error) {
+// callProtected calls f, and makes an error of a panic. When f ends the goroutine, as
+// runtime.Goexit does, it does not return: see callIsolated.
+func callProtected(what string, f func() error) (err error) {
 	defer func() {
 		switch x := recover().(type) {
 		case nil:
@@ -59,17 +59,17 @@ func protect(what string, f func() error) (err error) {
 	return f()
 }
 
-// isolate is protect in a goroutine of its own: f cannot end that of the caller.
-func isolate(what string, f func() error) error { return <-isolated(what, f) }
+// callIsolated is protect in a goroutine of its own: f cannot end that of the caller.
+func callIsolated(what string, f func() error) error { return <-startIsolated(what, f) }
 
-// isolated begins what isolate does.
-func isolated(what string, f func() error) <-chan error {
+// startIsolated begins what isolate does.
+func startIsolated(what string, f func() error) <-chan error {
 	out := make(chan error, 1)
 	// The caller waits for it; it ends with f.
 	go func() {
 		err := fmt.Errorf("%s: %w", what, errGoexit)
 		defer func() { out <- err }()
-		err = protect(what, f)
+		err = callProtected(what, f)
 	}()
 	return out
 }

@@ -23,26 +23,26 @@ func (c *coordination) readInput(ctx context.Context, in input) error {
 	case acks:
 		return c.readAcks(ctx)
 	case moves:
-		left, err := c.moving.left(ctx, c.members.alive, func() { c.changed.Post(moves) })
+		left, err := c.moving.readMovesLeft(ctx, c.members.isAlive, func() { c.changed.Post(moves) })
 		if err != nil {
 			return err
 		}
-		return c.do(ctx, c.machine.Moved(time.Now(), left))
+		return c.performSteps(ctx, c.machine.Moved(time.Now(), left))
 	default:
-		return c.sweep(ctx)
+		return c.sweepBarriers(ctx)
 	}
 }
 
 func (c *coordination) readClients(ctx context.Context) error {
-	names, _, w, err := c.s.ChildrenW(ctx, c.at.in(clientsDir))
+	names, _, w, err := c.s.ChildrenW(ctx, c.at.dirPath(clientsDir))
 	if err != nil {
 		return err
 	}
-	c.watch(clients, w)
-	if err := c.members.update(ctx, names); err != nil {
+	c.watchInput(clients, w)
+	if err := c.members.updateClients(ctx, names); err != nil {
 		return err
 	}
-	if err := c.do(ctx, c.machine.Members(time.Now(), c.members.all())); err != nil {
+	if err := c.performSteps(ctx, c.machine.Members(time.Now(), c.members.coreMembers())); err != nil {
 		return err
 	}
 	// The coordinator does not wait for clients that have gone: check again.
@@ -56,28 +56,28 @@ func (c *coordination) readClients(ctx context.Context) error {
 }
 
 func (c *coordination) readResources(ctx context.Context) error {
-	names, _, w, err := c.s.ChildrenW(ctx, c.at.in(resourcesDir))
+	names, _, w, err := c.s.ChildrenW(ctx, c.at.dirPath(resourcesDir))
 	if err != nil {
 		return err
 	}
-	c.watch(resources, w)
-	if fewer(c.watched, names) && c.opts.Mode == ResourceBarrier {
+	c.watchInput(resources, w)
+	if hasFewer(c.watched, names) && c.opts.Mode == ResourceBarrier {
 		c.changed.Post(leftovers)
 	}
 	c.watched = names
-	return c.do(ctx, c.machine.Resources(time.Now(), names))
+	return c.performSteps(ctx, c.machine.Resources(time.Now(), names))
 }
 
 func (c *coordination) readConfig(ctx context.Context) error {
-	seen, err := optimistic.GetWatched(ctx, c.s, c.at.in(configNode))
+	seen, err := optimistic.GetWatched(ctx, c.s, c.at.dirPath(configNode))
 	if err != nil {
 		return err
 	}
-	c.watch(config, seen.Watch)
+	c.watchInput(config, seen.Watch)
 	// Data that is not a record of this package pauses nothing. A record of a newer
 	// version may mean anything: no rebalancing begins until a member that knows the
 	// format coordinates.
-	record, err := decode[configRecord](c.at.in(configNode), seen.Data)
+	record, err := decode[configRecord](c.at.dirPath(configNode), seen.Data)
 	if newer := isNewer(err); newer || c.unreadable {
 		c.unreadable = newer
 		if !newer {
@@ -85,15 +85,15 @@ func (c *coordination) readConfig(ctx context.Context) error {
 		}
 		c.planned(err)
 	}
-	return c.do(ctx, c.machine.Paused(time.Now(), record.Paused || c.unreadable))
+	return c.performSteps(ctx, c.machine.Paused(time.Now(), record.Paused || c.unreadable))
 }
 
 func (c *coordination) readEpoch(ctx context.Context) error {
-	seen, err := optimistic.GetWatched(ctx, c.s, c.at.in(epochNode))
+	seen, err := optimistic.GetWatched(ctx, c.s, c.at.dirPath(epochNode))
 	if err != nil {
 		return err
 	}
-	c.watch(epoch, seen.Watch)
+	c.watchInput(epoch, seen.Watch)
 	if seen.Stat.Version != c.version {
 		return errDeposed
 	}
@@ -104,15 +104,15 @@ func (c *coordination) readEpoch(ctx context.Context) error {
 // clients: the watch on the clients has not fired, and an event of a change before the
 // status was set would have arrived before the reply to that write.
 func (c *coordination) readAcks(ctx context.Context) error {
-	if err := c.throttle(ctx); err != nil {
+	if err := c.throttleInput(ctx); err != nil {
 		return err
 	}
-	names, _, w, err := c.s.ChildrenW(ctx, c.at.in(stoppedDir))
+	names, _, w, err := c.s.ChildrenW(ctx, c.at.dirPath(stoppedDir))
 	if err != nil {
 		return err
 	}
-	c.watch(acks, w)
-	said, all := map[string]int64{}, c.members.clients()
+	c.watchInput(acks, w)
+	said, all := map[string]int64{}, c.members.clientNames()
 	for _, name := range names {
 		if client, generation, ok := shareformat.ParseStopped(name); ok {
 			said[client] = max(said[client], generation)
@@ -124,12 +124,12 @@ func (c *coordination) readAcks(ctx context.Context) error {
 			c.missing++
 		}
 	}
-	return c.do(ctx, c.machine.Acks(time.Now(), all, said))
+	return c.performSteps(ctx, c.machine.Acks(time.Now(), all, said))
 }
 
-// throttle pauses if many acknowledgments are missing: each of them fires the watch, and to list
+// throttleInput pauses if many acknowledgments are missing: each of them fires the watch, and to list
 // all for each would cost the square of their number.
-func (c *coordination) throttle(ctx context.Context) error {
+func (c *coordination) throttleInput(ctx context.Context) error {
 	const many, each, most = 32, 50 * time.Microsecond, 50 * time.Millisecond
 	if c.missing < many {
 		return nil
@@ -144,8 +144,8 @@ func (c *coordination) throttle(ctx context.Context) error {
 	}
 }
 
-// fewer reports whether something of before is not in now.
-func fewer(before, now []string) bool {
+// hasFewer reports whether something of before is not in now.
+func hasFewer(before, now []string) bool {
 	is := make(map[string]bool, len(now))
 	for _, name := range now {
 		is[name] = true

@@ -14,41 +14,41 @@ import (
 // errRejoin: the member has left, or was lost, and joins again as another client.
 var errRejoin = errors.New("to be joined again")
 
-// join becomes a client of the group: it creates the group's znodes, locks its instance,
+// joinGroup becomes a client of the group: it creates the group's znodes, locks its instance,
 // and stands for the election of the coordinator. If it fails, no znode is left behind.
-func (g *Group) join(ctx context.Context) (*member, error) {
-	g.set(State{Phase: joining})
+func (g *Group) joinGroup(ctx context.Context) (*member, error) {
+	g.setState(State{Phase: joining})
 	s, err := g.client.Session(ctx)
 	if err != nil {
 		return nil, err
 	}
 	m, err := g.joinIn(ctx, s)
-	if err != nil && ctx.Err() == nil && over(s, err) {
+	if err != nil && ctx.Err() == nil && isOver(s, err) {
 		return nil, errRejoin
 	}
 	return m, err
 }
 
 func (g *Group) joinIn(ctx context.Context, s *session.Session) (*member, error) {
-	if err := ensure(ctx, s, g.at, g.opts.Mode, g.opts.ACL); err != nil {
+	if err := ensureGroup(ctx, s, g.at, g.opts.Mode, g.opts.ACL); err != nil {
 		return nil, err
 	}
 	held, err := g.lockInstance(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	m, err := g.stand(ctx, s, held)
+	m, err := g.standForElection(ctx, s, held)
 	if err != nil && held != nil {
-		err = unlessGone(ctx, err, g.away(ctx, held.Unlock))
+		err = unlessGone(ctx, err, g.giveAway(ctx, held.Unlock))
 	}
 	return m, err
 }
 
-// stand takes a place in the election, in the session of the lock on the instance: the
+// standForElection takes a place in the election, in the session of the lock on the instance: the
 // place and the lock are lost together.
-func (g *Group) stand(ctx context.Context, s *session.Session, held *lock.Held) (*member, error) {
-	elector := election.New(g.client, g.at.in(clientsDir), &election.Options{
-		ID: g.opts.ID, Data: g.opts.record(), ACL: g.opts.ACL,
+func (g *Group) standForElection(ctx context.Context, s *session.Session, held *lock.Held) (*member, error) {
+	elector := election.New(g.client, g.at.dirPath(clientsDir), &election.Options{
+		ID: g.opts.ID, Data: g.opts.encodeRecord(), ACL: g.opts.ACL,
 	})
 	place, err := elector.Stand(ctx)
 	if err != nil {
@@ -61,7 +61,7 @@ func (g *Group) stand(ctx context.Context, s *session.Session, held *lock.Held) 
 		hold, err = s.Hold(ctx, place.Path(), nil)
 	}
 	if err != nil {
-		return nil, unlessGone(ctx, err, g.away(ctx, place.Withdraw))
+		return nil, unlessGone(ctx, err, g.giveAway(ctx, place.Withdraw))
 	}
 	return newMember(ctx, g, hold, place, held)
 }
@@ -72,12 +72,12 @@ func (g *Group) lockInstance(ctx context.Context, s *session.Session) (*lock.Hel
 	if g.opts.Instance == "" {
 		return nil, nil
 	}
-	mu := lock.New(g.client, g.at.instance(g.opts.Instance), &lock.Options{ID: g.opts.ID, ACL: g.opts.ACL})
+	mu := lock.New(g.client, g.at.instancePath(g.opts.Instance), &lock.Options{ID: g.opts.ID, ACL: g.opts.ACL})
 	held, err := mu.TryLock(ctx)
 	if !errors.Is(err, lock.ErrBusy) {
 		return held, err
 	}
-	g.set(State{Phase: waiting})
+	g.setState(State{Phase: waiting})
 	wait := g.opts.InstanceWait
 	if wait == 0 {
 		wait = 2 * s.Timeout()
@@ -86,7 +86,7 @@ func (g *Group) lockInstance(ctx context.Context, s *session.Session) (*lock.Hel
 	defer cancel()
 	held, err = mu.Lock(within)
 	if err == nil {
-		g.set(State{Phase: joining})
+		g.setState(State{Phase: joining})
 		return held, nil
 	}
 	if within.Err() == nil || ctx.Err() != nil {
@@ -141,10 +141,10 @@ var errNoAnswer = fmt.Errorf("%w: no server has answered within %v", session.Err
 
 var errNoConnection = fmt.Errorf("%w: there is no connection to a server", session.ErrUnknownOutcome)
 
-// away runs gives in this order, also if ctx has ended. A deletion that is not confirmed in
+// giveAway runs gives in this order, also if ctx has ended. A deletion that is not confirmed in
 // time continues in the background, or ends with the session: away does not wait for a
 // server that cannot be reached. The error is a [*keptError].
-func (g *Group) away(ctx context.Context, gives ...func(context.Context) error) error {
+func (g *Group) giveAway(ctx context.Context, gives ...func(context.Context) error) error {
 	limit, stop := context.WithTimeoutCause(context.WithoutCancel(ctx), leaveWait, errNoAnswer)
 	defer stop()
 	over, cancel := context.WithCancelCause(limit)

@@ -26,24 +26,24 @@ const (
 // layout is a group's path.
 type layout string
 
-func (l layout) in(dir string) string          { return string(l) + "/" + dir }
-func (l layout) at(dir, name string) string    { return l.in(dir) + "/" + name }
-func (l layout) client(name string) string     { return l.at(clientsDir, name) }
-func (l layout) instance(id string) string     { return l.at(instancesDir, id) }
-func (l layout) resource(name string) string   { return l.at(resourcesDir, name) }
-func (l layout) shard(key string) string       { return l.at(assignmentsDir, key) }
-func (l layout) barrier(name string) string    { return l.at(barriersDir, name) }
-func (l layout) failures(client string) string { return l.at(failuresDir, client) }
-func (l layout) chunk(key string, generation int64, i int) string {
-	return l.shard(key) + "/" + shareformat.ChunkName(generation, i)
+func (l layout) dirPath(dir string) string         { return string(l) + "/" + dir }
+func (l layout) nodePath(dir, name string) string  { return l.dirPath(dir) + "/" + name }
+func (l layout) clientPath(name string) string     { return l.nodePath(clientsDir, name) }
+func (l layout) instancePath(id string) string     { return l.nodePath(instancesDir, id) }
+func (l layout) resourcePath(name string) string   { return l.nodePath(resourcesDir, name) }
+func (l layout) shardPath(key string) string       { return l.nodePath(assignmentsDir, key) }
+func (l layout) barrierPath(name string) string    { return l.nodePath(barriersDir, name) }
+func (l layout) failuresPath(client string) string { return l.nodePath(failuresDir, client) }
+func (l layout) chunkPath(key string, generation int64, i int) string {
+	return l.shardPath(key) + "/" + shareformat.ChunkName(generation, i)
 }
-func (l layout) stopped(client string, generation int64) string {
-	return l.at(stoppedDir, shareformat.StoppedName(client, generation))
+func (l layout) stoppedPath(client string, generation int64) string {
+	return l.nodePath(stoppedDir, shareformat.StoppedName(client, generation))
 }
 
-// folders are the children that a group of that mode has from the beginning,
+// groupFolders are the children that a group of that mode has from the beginning,
 // besides those that recipes make by themselves.
-func (m Mode) folders() []string {
+func (m Mode) groupFolders() []string {
 	all := []string{resourcesDir, epochNode, assignmentsDir, configNode}
 	if m == GlobalBarrier {
 		return append(all, statusNode, stoppedDir)

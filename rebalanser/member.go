@@ -65,60 +65,60 @@ func newMember(ctx context.Context, g *Group, hold *session.Hold, place *electio
 	m.memberNode = memberNode{s: hold.Session(), at: g.at, client: lastElement(hold.Path()), acl: g.opts.ACL}
 	m.ctx, m.end = session.WithHolds(context.WithoutCancel(ctx), hold.Context())
 	m.working, m.stop = context.WithCancelCause(m.ctx)
-	m.f = core.NewFollower(g.opts.Mode.core(), m.client, g.opts.StartWhenComplete)
+	m.f = core.NewFollower(g.opts.Mode.coreMode(), m.client, g.opts.StartWhenComplete)
 	m.held, m.owned, m.broken, m.untold, m.acked = map[string]*locktable.Held{}, map[string]*Resource{}, map[string]bool{}, map[string]bool{}, map[int64]*acknowledgment{}
 	if g.opts.Mode == ResourceBarrier {
 		var err error
-		if m.owner, err = g.at.barriers(g.client, g.opts.ACL).OwnedBy(hold); err != nil {
+		if m.owner, err = g.at.barrierTable(g.client, g.opts.ACL).OwnedBy(hold); err != nil {
 			return nil, err
 		}
-		m.acquirer = m.owner.Acquirer(m.took, m.abandoned)
+		m.acquirer = m.owner.Acquirer(m.noteTaken, m.isAbandoned)
 	}
 	return m, nil
 }
 
-// run is the member's life. It returns nil if the member has left because ctx has ended,
+// runUntilLeft is the member's life. It returns nil if the member has left because ctx has ended,
 // errRejoin if the member must join again as another client, and otherwise the failure.
-func (m *member) run(ctx context.Context) error {
+func (m *member) runUntilLeft(ctx context.Context) error {
 	defer m.end(session.ErrReleased)
-	m.begin()
-	m.show()
-	m.live(ctx)
+	m.startWork()
+	m.showState()
+	m.performActions(ctx)
 	if m.left {
-		return m.leave(ctx)
+		return m.leaveGroup(ctx)
 	}
-	return m.lost(ctx)
+	return m.endLost(ctx)
 }
 
-// key is the name of the member's shard.
-func (m *member) key() string {
+// shardKey is the name of the member's shard.
+func (m *member) shardKey() string {
 	if m.instance != nil {
 		return m.g.opts.Instance
 	}
 	return m.client
 }
 
-// begin starts the goroutines that work for the member.
-func (m *member) begin() {
-	m.goOn(m.read)
+// startWork starts the goroutines that work for the member.
+func (m *member) startWork() {
+	m.goOn(m.followAssignment)
 	m.goOn(m.coordinate)
 	if m.g.opts.Mode == ResourceBarrier {
-		m.goOn(m.acquire)
+		m.goOn(m.acquireBarriers)
 	}
 	if m.instance != nil {
 		m.goOn(m.keepInstance)
 	}
 	if e, may := m.g.handler.(*each); may {
-		if e.join(); e.retry > 0 {
+		if e.startMembership(); e.retry > 0 {
 			m.goOn(func(ctx context.Context) error { return m.reportFailures(ctx, e) })
 		}
 	}
 	if h, may := m.g.handler.(failing); may {
 		m.goOn(func(ctx context.Context) error {
 			select {
-			case err := <-h.failed():
+			case err := <-h.reportedFailures():
 				m.fault <- err
-				m.box.Post(func() []core.Action { return m.quit(<-m.fault) })
+				m.box.Post(func() []core.Action { return m.quitGroup(<-m.fault) })
 				return nil
 			case <-ctx.Done():
 				return nil
@@ -133,7 +133,7 @@ func (m *member) begin() {
 func (m *member) goOn(f func(ctx context.Context) error, instead ...func()) {
 	// leave and lost wait for it; it ends with working.
 	m.work.Go(func() {
-		err := isolate("the member", func() error { return f(m.working) }) // an assignor is called in it
+		err := callIsolated("the member", func() error { return f(m.working) }) // an assignor is called in it
 		if err != nil {
 			defer func() {
 				for _, answer := range instead {
@@ -148,9 +148,9 @@ func (m *member) goOn(f func(ctx context.Context) error, instead ...func()) {
 		case errors.Is(err, session.ErrNoNode):
 			// Somebody has deleted the group's znodes: the next member that joins
 			// creates them again.
-			m.box.Post(func() []core.Action { return m.quit(errRejoin) })
+			m.box.Post(func() []core.Action { return m.quitGroup(errRejoin) })
 		default:
-			m.box.Post(func() []core.Action { return m.quit(err) })
+			m.box.Post(func() []core.Action { return m.quitGroup(err) })
 		}
 	})
 }
@@ -166,8 +166,8 @@ func (m *member) keepInstance(ctx context.Context) error {
 	}
 }
 
-// live carries out the machine's actions until the member has left, or is lost.
-func (m *member) live(ctx context.Context) {
+// performActions carries out the machine's actions until the member has left, or is lost.
+func (m *member) performActions(ctx context.Context) {
 	over := ctx.Done()
 	for !m.left {
 		select {
@@ -175,30 +175,30 @@ func (m *member) live(ctx context.Context) {
 			return
 		case <-m.box.Ready():
 			for _, happened := range m.box.Take() {
-				m.do(happened())
+				m.startActions(happened())
 			}
 		case <-over:
 			over = nil
-			m.grace()
-			m.do(m.quit(nil))
+			m.beginGrace()
+			m.startActions(m.quitGroup(nil))
 		}
 	}
 }
 
-// quit tells the machine to give everything up, for a reason: nil if the member must just
+// quitGroup tells the machine to give everything up, for a reason: nil if the member must just
 // end, errRejoin if it must join again as another client.
-func (m *member) quit(why error) []core.Action {
+func (m *member) quitGroup(why error) []core.Action {
 	m.busy = m.busy || len(m.owned)+len(m.held) > 0
 	m.quitting = true
 	if why != nil && !errors.Is(why, errRejoin) {
 		m.failure = errors.Join(m.failure, why)
 	}
-	m.show()
+	m.showState()
 	return m.f.Quit()
 }
 
-// resources are the resources of these names that the handler was told of, in their order.
-func (m *member) resources(names []string) []*Resource {
+// resourcesOf are the resources of these names that the handler was told of, in their order.
+func (m *member) resourcesOf(names []string) []*Resource {
 	var rs []*Resource
 	for _, name := range names {
 		if r := m.owned[name]; r != nil && !m.broken[name] && !m.untold[name] {
@@ -208,8 +208,8 @@ func (m *member) resources(names []string) []*Resource {
 	return rs
 }
 
-// show tells the member's state.
-func (m *member) show() {
+// showState tells the member's state.
+func (m *member) showState() {
 	phase := joined
 	if m.quitting {
 		phase = leaving
@@ -218,11 +218,11 @@ func (m *member) show() {
 	if e, may := m.g.handler.(*each); may {
 		s.Failing = e.countFailing()
 	}
-	m.g.set(s)
+	m.g.setState(s)
 }
 
-// took tells of barriers that are held.
-func (m *member) took(got []*locktable.Held) {
+// noteTaken tells of barriers that are held.
+func (m *member) noteTaken(got []*locktable.Held) {
 	m.box.Post(func() []core.Action {
 		names := make([]string, 0, len(got))
 		for _, held := range got {

@@ -17,12 +17,14 @@ type memberNode struct {
 	acl    []session.ACL
 }
 
-func (p *memberNode) node() string { return p.at.client(p.client) }
+func (p *memberNode) nodePath() string { return p.at.clientPath(p.client) }
 
-// guard makes a transaction fail once the client is no member any more.
-func (p *memberNode) guard() session.Op { return p.s.CheckOp(p.node(), -1) }
+// guardMember makes a transaction fail once the client is no member any more.
+func (p *memberNode) guardMember() session.Op { return p.s.CheckOp(p.nodePath(), -1) }
 
-func (p *memberNode) created() *session.CreateOptions { return &session.CreateOptions{ACL: p.acl} }
+func (p *memberNode) createOptions() *session.CreateOptions {
+	return &session.CreateOptions{ACL: p.acl}
+}
 
 // awaitRemoval waits until path may have been removed, or the connection was lost. When ctx
 // ends, the caller deletes path, which frees the watch on the server without a request.
@@ -54,9 +56,9 @@ func (p *memberNode) awaitRemoval(ctx context.Context, path string) error {
 	return nil
 }
 
-// fresh calls read, which gets all in view that was committed before: also what read
+// readFresh calls read, which gets all in view that was committed before: also what read
 // says is missing or otherwise than asked for is true then. read may be called again.
-func (p *memberNode) fresh(ctx context.Context, read func() error) error {
+func (p *memberNode) readFresh(ctx context.Context, read func() error) error {
 	return optimistic.ReadFresh(ctx, p.s, string(p.at), isAnswer, read)
 }
 

@@ -25,8 +25,8 @@ type members struct {
 	known map[string]candidate
 }
 
-// update notes which clients exist, and reads the new ones.
-func (r *members) update(ctx context.Context, names []string) error {
+// updateClients notes which clients exist, and reads the new ones.
+func (r *members) updateClients(ctx context.Context, names []string) error {
 	here := map[string]bool{}
 	var fresh []string
 	for _, name := range names {
@@ -39,55 +39,55 @@ func (r *members) update(ctx context.Context, names []string) error {
 		}
 	}
 	maps.DeleteFunc(r.known, func(name string, _ candidate) bool { return !here[name] })
-	return r.p.readAll(ctx, fresh, r.p.at.client, func(name string, seen session.Seen) {
+	return r.p.readAll(ctx, fresh, r.p.at.clientPath, func(name string, seen session.Seen) {
 		if !seen.Exists {
 			return // it has gone meanwhile
 		}
 		c := candidate{name: name, stat: seen.Stat}
-		if c.record, c.err = decodeMember(r.mode, r.p.at.client(name), seen.Data); seen.Stat.EphemeralOwner == 0 {
+		if c.record, c.err = decodeMember(r.mode, r.p.at.clientPath(name), seen.Data); seen.Stat.EphemeralOwner == 0 {
 			c.err = fmt.Errorf("%w: it does not go with a session", ErrRecord)
 		}
 		r.known[name] = c
 	})
 }
 
-// key is what the candidate's shard is called.
-func (c *candidate) key() string {
+// shardKey is what the candidate's shard is called.
+func (c *candidate) shardKey() string {
 	if c.record.Instance != "" {
 		return c.record.Instance
 	}
 	return c.name
 }
 
-// all are the members, for the machine.
-func (r *members) all() []core.Member {
+// coreMembers are the members, for the machine.
+func (r *members) coreMembers() []core.Member {
 	var out []core.Member
-	for _, name := range sorted(r.known) {
+	for _, name := range sortedKeys(r.known) {
 		c := r.known[name]
 		if c.err != nil {
 			out = append(out, core.Member{Client: c.name, Barred: true})
 			continue
 		}
 		out = append(out, core.Member{
-			Client: c.name, Key: c.key(), Static: c.record.Instance != "",
+			Client: c.name, Key: c.shardKey(), Static: c.record.Instance != "",
 			Weight: c.record.Weight, Zone: c.record.Zone, Subscription: c.record.Subscription,
 		})
 	}
 	return out
 }
 
-// clients are the members' names. A member whose record cannot be read is one of them: it
+// clientNames are the members' names. A member whose record cannot be read is one of them: it
 // may be at work with what another coordinator has assigned to it.
-func (r *members) clients() []string { return sorted(r.known) }
+func (r *members) clientNames() []string { return sortedKeys(r.known) }
 
-// alive reports whether there is such a client.
-func (r *members) alive(name string) bool {
+// isAlive reports whether there is such a client.
+func (r *members) isAlive(name string) bool {
 	_, known := r.known[name]
 	return known
 }
 
-// number is a client's place in the order in which they joined.
-func number(m Member) int32 {
+// joinNumber is a client's place in the order in which they joined.
+func joinNumber(m Member) int32 {
 	n, err := session.Sequence(m.Client)
 	if err != nil {
 		return -1 // none of ours

@@ -39,7 +39,7 @@ func (m Mode) String() string {
 	return fmt.Sprintf("Mode(%d)", int(m))
 }
 
-func (m Mode) core() core.Mode {
+func (m Mode) coreMode() core.Mode {
 	if m == GlobalBarrier {
 		return core.Global
 	}
@@ -232,8 +232,8 @@ func validSubscription(patterns []string) error {
 	return nil
 }
 
-// record is what others see of a member with these options.
-func (o *Options) record() []byte {
+// encodeRecord is what others see of a member with these options.
+func (o *Options) encodeRecord() []byte {
 	return encode(&memberRecord{
 		Format: format, Mode: o.Mode.String(), ID: o.ID, Instance: o.Instance, Assignor: o.Assignor.Name(),
 		Weight: o.Weight, Zone: o.Zone, Subscription: o.Subscription,
@@ -241,10 +241,10 @@ func (o *Options) record() []byte {
 	})
 }
 
-// config is what a coordinator with these options goes by.
-func (o *Options) config() core.Config {
+// coreConfig is what a coordinator with these options goes by.
+func (o *Options) coreConfig() core.Config {
 	return core.Config{
-		Mode: o.Mode.core(), Assignor: o.Assignor, InitialDelay: o.InitialDelay,
+		Mode: o.Mode.coreMode(), Assignor: o.Assignor, InitialDelay: o.InitialDelay,
 		DepartureDelay: o.DepartureDelay, MinInterval: o.MinInterval, MaxMoves: o.MaxMoves,
 	}
 }

@@ -47,7 +47,7 @@ func TestOracleSeesBadHistories(t *testing.T) {
 		for name, good := range map[string]func(o *oracle){
 			"a dead one says what it likes": func(o *oracle) {
 				o.gain("x", r1)
-				o.bury("x")
+				o.markDead("x")
 				o.yield("x", r2)
 				o.lose("x", mine)
 				o.gain("y", r2)

@@ -95,8 +95,8 @@ func (o *oracle) excuse(who string, d time.Duration) {
 	o.excused[who] = time.Now().Add(d)
 }
 
-// bury records that a member is dead: its later reports do not count.
-func (o *oracle) bury(who string) {
+// markDead records that a member is dead: its later reports do not count.
+func (o *oracle) markDead(who string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.dead[who] = true

@@ -26,9 +26,9 @@ type call struct {
 	err      error
 }
 
-// afterwards are those of the lost names that the handler must be told of: not the names
+// withoutFailed are those of the lost names that the handler must be told of: not the names
 // that it has given up before, or has failed with.
-func (c *call) afterwards(names []string) []string {
+func (c *call) withoutFailed(names []string) []string {
 	if !c.returned || c.kind == core.Start && c.err == nil {
 		return names
 	}
@@ -45,24 +45,24 @@ func (c *call) afterwards(names []string) []string {
 	return out
 }
 
-// do begins the machine's actions.
-func (m *member) do(actions []core.Action) {
+// startActions begins the machine's actions.
+func (m *member) startActions(actions []core.Action) {
 	for _, a := range actions {
 		switch a.Kind {
 		case core.Acquire:
-			m.want(a.Resources)
+			m.wantBarriers(a.Resources)
 		case core.Abandon:
-			m.drop(a.Resources)
+			m.dropBarriers(a.Resources)
 		case core.Start:
-			m.start(a.Resources)
+			m.startResources(a.Resources)
 		case core.Revoke:
-			m.revoke(a.Resources)
+			m.revokeResources(a.Resources)
 		case core.Release:
 			m.giveBack(a.Resources)
 		case core.Ack:
-			m.ack(a.Generation)
+			m.acknowledge(a.Generation)
 		case core.Unack:
-			m.unack(a.Generation)
+			m.withdrawAck(a.Generation)
 		case core.Leave:
 			m.left = true
 		}
@@ -70,16 +70,16 @@ func (m *member) do(actions []core.Action) {
 	if m.call != nil && m.call.kind == core.Start && m.f.Unwanted() {
 		m.call.end(ErrRevoked)
 		if !m.f.Wanted() {
-			m.call.drop()
+			m.call.dropDelay()
 		}
 	}
 	if m.g.opts.StartWhenComplete && !m.left {
-		m.show()
+		m.showState()
 	}
 }
 
-// handle calls the handler, and tells the machine when it has returned.
-func (m *member) handle(c *call, f func(ctx context.Context) error, after event) {
+// callHandler calls the handler, and tells the machine when it has returned.
+func (m *member) callHandler(c *call, f func(ctx context.Context) error, after event) {
 	m.call = c
 	ctx, end := session.WithHolds(m.ctx)
 	c.end = end
@@ -90,50 +90,50 @@ func (m *member) handle(c *call, f func(ctx context.Context) error, after event)
 			m.box.Post(func() []core.Action {
 				end(nil)
 				m.call = nil
-				m.skipped(c)
+				m.noteSkipped(c)
 				// The member leaves first, so that no unwanted resource is started:
 				// during a call of a handler, the machine calls no other.
-				return append(m.spoil(c, err), after()...)
+				return append(m.spoilCall(c, err), after()...)
 			})
 			c.returned, c.err = true, err
 		}()
-		err = protect("the handler", func() error { return f(ctx) })
+		err = callProtected("the handler", func() error { return f(ctx) })
 	})
 }
 
-// spoil notes the resources with which the handler has failed: it is not called for these
+// spoilCall notes the resources with which the handler has failed: it is not called for these
 // again, and everything is given up.
-func (m *member) spoil(c *call, err error) []core.Action {
+func (m *member) spoilCall(c *call, err error) []core.Action {
 	if err == nil {
 		return nil
 	}
 	for _, name := range c.names {
 		m.broken[name] = true
 	}
-	return m.quit(err)
+	return m.quitGroup(err)
 }
 
-// start calls the handler for resources that are owned now.
-func (m *member) start(names []string) {
+// startResources calls the handler for resources that are owned now.
+func (m *member) startResources(names []string) {
 	rs := make([]*Resource, 0, len(names))
 	for _, name := range names {
-		r := m.resource(name)
+		r := m.resourceOf(name)
 		m.owned[name] = r
 		delete(m.untold, name)
 		rs = append(rs, r)
 	}
-	m.show()
+	m.showState()
 	c := &call{kind: core.Start, names: names, unwanted: make(chan struct{})}
-	m.handle(c, func(ctx context.Context) error {
-		if c.untold = !m.delay(c); c.untold {
+	m.callHandler(c, func(ctx context.Context) error {
+		if c.untold = !m.delayCall(c); c.untold {
 			return nil
 		}
 		return m.g.handler.Assigned(ctx, rs)
 	}, func() []core.Action { return m.f.Started(names) })
 }
 
-func (m *member) resource(name string) *Resource {
-	r := &Resource{name: name, token: m.token, member: m.guard(), barrier: m.held[name]}
+func (m *member) resourceOf(name string) *Resource {
+	r := &Resource{name: name, token: m.token, member: m.guardMember(), barrier: m.held[name]}
 	if r.barrier != nil {
 		r.token = r.barrier.Token()
 	}
@@ -141,36 +141,36 @@ func (m *member) resource(name string) *Resource {
 	return r
 }
 
-// revoke calls the handler for resources to give up, and ends their contexts when the
+// revokeResources calls the handler for resources to give up, and ends their contexts when the
 // handler has returned.
-func (m *member) revoke(names []string) {
-	rs := m.resources(names)
+func (m *member) revokeResources(names []string) {
+	rs := m.resourcesOf(names)
 	c := &call{kind: core.Revoke, names: names}
-	m.handle(c, func(ctx context.Context) error {
+	m.callHandler(c, func(ctx context.Context) error {
 		if len(rs) == 0 {
 			return nil
 		}
-		defer m.limit(c, rs)()
+		defer m.limitCall(c, rs)()
 		return m.g.handler.Revoked(ctx, rs)
 	}, func() []core.Action {
 		for _, name := range names {
 			m.owned[name].end(ErrRevoked)
 			delete(m.owned, name)
 		}
-		m.show()
+		m.showState()
 		return m.f.Revoked(names)
 	})
 }
 
-// limit ends the contexts of resources to give up if the handler takes too long, unless it
+// limitCall ends the contexts of resources to give up if the handler takes too long, unless it
 // is stopped before.
-func (m *member) limit(c *call, rs []*Resource) (stop func() bool) {
+func (m *member) limitCall(c *call, rs []*Resource) (stop func() bool) {
 	d := m.g.opts.RevokeTimeout
 	if d == 0 {
 		return func() bool { return true }
 	}
 	if e, may := m.g.handler.(*each); may {
-		grace, _ := e.left()
+		grace, _ := e.graceLeft()
 		d += grace
 	}
 	return time.AfterFunc(d, func() {
@@ -190,7 +190,7 @@ func (m *member) giveBack(names []string) {
 	}
 	released := func() { m.box.Post(func() []core.Action { return m.f.Released(names) }) }
 	m.goOn(func(ctx context.Context) error {
-		err := m.release(ctx, held)
+		err := m.releaseBarriers(ctx, held)
 		if err == nil {
 			released()
 		}
@@ -198,12 +198,12 @@ func (m *member) giveBack(names []string) {
 	}, released)
 }
 
-// ack acknowledges that everything is stopped that a generation wants stopped. If somebody
+// acknowledge acknowledges that everything is stopped that a generation wants stopped. If somebody
 // removes the acknowledgment, ack creates it again, until it is taken back: the coordinator
 // may wait for it indefinitely. No other client creates a node of this name: an existing
 // node was created by an earlier attempt.
-func (m *member) ack(generation int64) {
-	path, acked := m.at.stopped(m.client, generation), func() {
+func (m *member) acknowledge(generation int64) {
+	path, acked := m.at.stoppedPath(m.client, generation), func() {
 		m.box.Post(func() []core.Action { return m.f.Acked(generation) })
 	}
 	standing, end := context.WithCancelCause(m.working)
@@ -213,15 +213,15 @@ func (m *member) ack(generation int64) {
 		defer close(w.over)
 		for {
 			err := m.s.Retry(standing, func() error {
-				_, err := m.s.Create(standing, path, nil, session.Ephemeral, m.created())
+				_, err := m.s.Create(standing, path, nil, session.Ephemeral, m.createOptions())
 				return err
 			})
 			if err != nil && !errors.Is(err, session.ErrNodeExists) {
-				return w.verdict(standing, err)
+				return w.writeError(standing, err)
 			}
 			acked()
 			if err := m.awaitRemoval(standing, path); err != nil {
-				return w.verdict(standing, err)
+				return w.writeError(standing, err)
 			}
 		}
 	}, acked)
@@ -233,22 +233,22 @@ type acknowledgment struct {
 	over chan struct{} // closed when the znode is no longer created
 }
 
-// verdict is err, unless the acknowledgment is to be taken back.
-func (w *acknowledgment) verdict(standing context.Context, err error) error {
+// writeError is err, unless the acknowledgment is to be taken back.
+func (w *acknowledgment) writeError(standing context.Context, err error) error {
 	if standing.Err() != nil {
 		return nil //nolint:nilerr // it was to end
 	}
 	return err
 }
 
-// unack takes an acknowledgment back.
-func (m *member) unack(generation int64) {
+// withdrawAck takes an acknowledgment back.
+func (m *member) withdrawAck(generation int64) {
 	w := m.acked[generation]
 	w.end(session.ErrReleased)
 	unacked := func() { m.box.Post(func() []core.Action { return m.f.Unacked(generation) }) }
 	m.goOn(func(ctx context.Context) error {
 		<-w.over
-		if err := m.s.EnsureDeleted(ctx, m.at.stopped(m.client, generation)); err != nil {
+		if err := m.s.EnsureDeleted(ctx, m.at.stoppedPath(m.client, generation)); err != nil {
 			return err
 		}
 		m.box.Post(func() []core.Action {

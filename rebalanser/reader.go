@@ -9,13 +9,13 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// read follows what the member is assigned: its own shard, or in global mode the
+// followAssignment follows what the member is assigned: its own shard, or in global mode the
 // status, and the shard after it. Of changes that are faster than it reads it sees the
 // last.
-func (m *member) read(ctx context.Context) error {
-	path := m.at.shard(m.key())
+func (m *member) followAssignment(ctx context.Context) error {
+	path := m.at.shardPath(m.shardKey())
 	if m.g.opts.Mode == GlobalBarrier {
-		path = m.at.in(statusNode)
+		path = m.at.dirPath(statusNode)
 	}
 	var own core.Shard // global mode: as read for the generation of
 	var of, born int64
@@ -56,7 +56,7 @@ func (m *member) read(ctx context.Context) error {
 
 // readOwn tells the machine the own shard.
 func (m *member) readOwn(ctx context.Context, data []byte) error {
-	s, _, err := m.readShard(ctx, m.key(), data)
+	s, _, err := m.readShard(ctx, m.shardKey(), data)
 	if err != nil {
 		return err
 	}
@@ -67,16 +67,16 @@ func (m *member) readOwn(ctx context.Context, data []byte) error {
 // readStatus tells the machine the status, and the own shard. That of a generation is
 // written before its first status, so it is read once for the generation.
 func (m *member) readStatus(ctx context.Context, data []byte, stat session.Stat, known *core.Shard, of *int64) error {
-	st, _, err := parseStatus(m.at.in(statusNode), data)
+	st, _, err := parseStatus(m.at.dirPath(statusNode), data)
 	if err != nil {
 		return err
 	}
 	if st.Generation == 0 || st.Generation != *of {
-		own, _, err := m.s.Get(ctx, m.at.shard(m.key()))
+		own, _, err := m.s.Get(ctx, m.at.shardPath(m.shardKey()))
 		if err != nil && !errors.Is(err, session.ErrNoNode) {
 			return err
 		}
-		if *known, _, err = m.readShard(ctx, m.key(), own); err != nil {
+		if *known, _, err = m.readShard(ctx, m.shardKey(), own); err != nil {
 			return err
 		}
 		*of = st.Generation

@@ -31,29 +31,29 @@ func encode(value any) []byte { return shareformat.Encode(value) }
 // names the path.
 func decode[T groupRecord | epochRecord | statusRecord | configRecord | shardRecord | failuresRecord](path string, data []byte) (T, error) {
 	out, err := shareformat.Decode[T](data)
-	return out, refused(path, data, err)
+	return out, recordError(path, data, err)
 }
 
 // decodeMember decodes the record of the member whose node is on path. A record that no
 // member of a group of this mode writes is an error, and its owner gets no resources.
 func decodeMember(mode Mode, path string, data []byte) (memberRecord, error) {
 	m, err := shareformat.DecodeMember(mode.String(), data)
-	return m, refused(path, data, err)
+	return m, recordError(path, data, err)
 }
 
-// refused is the error of a record that cannot be read; nil if err is nil.
-func refused(path string, data []byte, err error) error {
+// recordError is the error of a record that cannot be read; nil if err is nil.
+func recordError(path string, data []byte, err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, shareformat.ErrGarbage):
-		return garbage(path, data)
+		return garbageError(path, data)
 	}
 	return fmt.Errorf("%w: %s: %w", ErrRecord, path, err)
 }
 
-// garbage is the error of data that is no record of this package, in no format.
-func garbage(path string, data []byte) error {
+// garbageError is the error of data that is no record of this package, in no format.
+func garbageError(path string, data []byte) error {
 	return fmt.Errorf("%w: %s has the data %.60q", ErrRecord, path, data)
 }
 

@@ -107,10 +107,10 @@ func TestShardsSurviveTheirParts(t *testing.T) {
 
 func TestProtectMakesErrorsOfPanics(t *testing.T) {
 	inner := errors.New("inner")
-	require.ErrorIs(t, protect("f", func() error { panic(inner) }), inner)
-	require.ErrorContains(t, protect("f", func() error { panic(42) }), "f panicked: 42\n")
-	require.ErrorIs(t, protect("f", func() error { return inner }), inner)
-	require.NoError(t, protect("f", func() error { return nil }))
+	require.ErrorIs(t, callProtected("f", func() error { panic(inner) }), inner)
+	require.ErrorContains(t, callProtected("f", func() error { panic(42) }), "f panicked: 42\n")
+	require.ErrorIs(t, callProtected("f", func() error { return inner }), inner)
+	require.NoError(t, callProtected("f", func() error { return nil }))
 }
 
 // Any data in a znode is decoded or refused.
@@ -147,7 +147,7 @@ func FuzzRecords(f *testing.F) {
 		} else {
 			require.ErrorIs(t, err, ErrRecord)
 		}
-		if b := layout("/g").barriers(nil, nil).Entry("record", data, session.Stat{}); b.Err == nil {
+		if b := layout("/g").barrierTable(nil, nil).Entry("record", data, session.Stat{}); b.Err == nil {
 			require.True(t, b.Owner == "" || shareformat.IsClient(b.Owner) && !strings.Contains(b.Owner, "/"))
 		} else {
 			require.ErrorIs(t, b.Err, ErrRecord)

@@ -32,16 +32,16 @@ const maxFailureText = 200
 // keepTrying calls the function for r until it returns without a failure, or r is to
 // be given up. The function itself handles whatever it has done before a failure.
 func (e *each) keepTrying(ctx context.Context, r *Resource) {
-	defer e.recovered(r)
+	defer e.noteRecovered(r)
 	longest := max(e.retry, longestRetry)
-	_, leaving := e.left()
+	_, leaving := e.graceLeft()
 	for pause := e.retry; ; pause = min(2*pause, longest) {
-		over, steady := isolated("the function", func() error { return e.fn(ctx, r) }), time.NewTimer(pause)
+		over, steady := startIsolated("the function", func() error { return e.fn(ctx, r) }), time.NewTimer(pause)
 		var err error
 		select {
 		case err = <-over:
 		case <-steady.C:
-			e.recovered(r)
+			e.noteRecovered(r)
 			pause = e.retry
 			err = <-over
 		}
@@ -49,7 +49,7 @@ func (e *each) keepTrying(ctx context.Context, r *Resource) {
 		if err == nil || ctx.Err() != nil {
 			return
 		}
-		e.parked(r, err, pause)
+		e.noteParked(r, err, pause)
 		again := time.NewTimer(pause)
 		select {
 		case <-again.C:
@@ -63,8 +63,8 @@ func (e *each) keepTrying(ctx context.Context, r *Resource) {
 	}
 }
 
-// parked notes a failure.
-func (e *each) parked(r *Resource, err error, pause time.Duration) {
+// noteParked notes a failure.
+func (e *each) noteParked(r *Resource, err error, pause time.Duration) {
 	text := err.Error()
 	if len(text) > maxFailureText {
 		text = text[:maxFailureText]
@@ -79,22 +79,22 @@ func (e *each) parked(r *Resource, err error, pause time.Duration) {
 	f.Err, f.Next = strings.ToValidUTF8(text, ""), now.Add(pause)
 	e.failing[r.Name()] = f
 	e.mu.Unlock()
-	e.tell()
+	e.wakeReporter()
 }
 
-// recovered notes that r does not fail any more, or is not owned any more.
-func (e *each) recovered(r *Resource) {
+// noteRecovered notes that r does not fail any more, or is not owned any more.
+func (e *each) noteRecovered(r *Resource) {
 	e.mu.Lock()
 	_, was := e.failing[r.Name()]
 	delete(e.failing, r.Name())
 	e.mu.Unlock()
 	if was {
-		e.tell()
+		e.wakeReporter()
 	}
 }
 
-// tell wakes the goroutine that reports.
-func (e *each) tell() {
+// wakeReporter wakes the goroutine that reports.
+func (e *each) wakeReporter() {
 	select {
 	case e.news <- struct{}{}:
 	default:

@@ -37,7 +37,7 @@ var errMoved = errors.New("it was changed while it was read")
 // errMoved if the next generation has replaced the chunks. The record tells the claimed
 // contents, also of a shard that cannot be read otherwise.
 func (p *memberNode) readShard(ctx context.Context, key string, data []byte) (core.Shard, shardRecord, error) {
-	path := p.at.shard(key)
+	path := p.at.shardPath(key)
 	r, err := decode[shardRecord](path, data)
 	if err != nil {
 		return core.Shard{}, r, err
@@ -45,7 +45,7 @@ func (p *memberNode) readShard(ctx context.Context, key string, data []byte) (co
 	s := core.Shard{Client: r.Client, Generation: r.Generation, Resources: r.Resources}
 	chunks := make([]string, r.Chunks)
 	for i := range chunks {
-		chunks[i] = p.at.chunk(key, r.Generation, i)
+		chunks[i] = p.at.chunkPath(key, r.Generation, i)
 	}
 	missing, broken := false, false
 	err = p.readAll(ctx, chunks, asPath, func(_ string, seen session.Seen) {

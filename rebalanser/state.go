@@ -70,7 +70,7 @@ func (g *Group) State() State {
 func (g *Group) States(ctx context.Context) iter.Seq2[State, error] {
 	g = g.made()
 	return func(yield func(State, error) bool) {
-		if err := usable(ctx, g.client, "rebalanser.New", g.err); err != nil && (ctx == nil || ctx.Err() == nil) {
+		if err := checkUsable(ctx, g.client, "rebalanser.New", g.err); err != nil && (ctx == nil || ctx.Err() == nil) {
 			yield(State{Phase: stopped}, failure(ctx, "states of", g.Path(), err))
 			return
 		}
@@ -91,8 +91,8 @@ func (g *Group) States(ctx context.Context) iter.Seq2[State, error] {
 	}
 }
 
-// set tells a state, if it is another one.
-func (g *Group) set(s State) {
+// setState tells a state, if it is another one.
+func (g *Group) setState(s State) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	s.Since = g.state.Since

@@ -36,7 +36,7 @@ func (a *Admin) States(ctx context.Context) iter.Seq2[Status, error] {
 	a = a.made()
 	return func(yield func(Status, error) bool) {
 		f := follower{admin: a, yield: yield}
-		err := usable(ctx, a.client, "rebalanser.Open", a.err)
+		err := checkUsable(ctx, a.client, "rebalanser.Open", a.err)
 		for err == nil && !f.left {
 			err = f.followSession(ctx)
 		}
@@ -107,7 +107,7 @@ func (f *follower) followUntilOver(ctx context.Context, s *session.Session) erro
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
-		if err := settle(ctx); err != nil {
+		if err := awaitRelatedChanges(ctx); err != nil {
 			return err
 		}
 		select {
@@ -122,8 +122,8 @@ func (f *follower) followUntilOver(ctx context.Context, s *session.Session) erro
 	}
 }
 
-// settle waits until changes that belong together have been made.
-func settle(ctx context.Context) error {
+// awaitRelatedChanges waits until changes that belong together have been made.
+func awaitRelatedChanges(ctx context.Context) error {
 	timer := time.NewTimer(settleTime)
 	defer timer.Stop()
 	select {

@@ -28,7 +28,7 @@ type Status struct {
 	// "assigned" (all have), or "confirmed" (all have started).
 	Generation int64
 	State      string
-	// Paused by whom and since when, by the clock of who did that.
+	// Paused by whom and since when, by the clock of the administrator.
 	Paused      bool
 	PausedBy    string
 	PausedSince time.Time
@@ -111,27 +111,27 @@ func (a *Admin) Status(ctx context.Context) (Status, error) {
 
 // readStatus is Status without the operation in its error.
 func (a *Admin) readStatus(ctx context.Context) (st Status, err error) {
-	err = a.retry(ctx, func(p *memberNode) error {
+	err = a.retryConflicts(ctx, func(p *memberNode) error {
 		var v *view
-		err := p.fresh(ctx, func() error {
+		err := p.readFresh(ctx, func() error {
 			v = &view{p: p, barriers: map[string]locktable.Entry{}}
-			return v.read(ctx)
+			return v.readGroup(ctx)
 		})
 		if err == nil {
-			st = v.status()
+			st = v.deriveStatus()
 		}
 		return err
 	})
 	return st, err
 }
 
-// status makes sense of what was read.
-func (v *view) status() Status {
+// deriveStatus makes sense of what was read.
+func (v *view) deriveStatus() Status {
 	st, members := v.st, map[string]*Member{}
 	for name, c := range v.members.known {
 		members[name] = &Member{
 			Client: name, ID: c.record.ID, Instance: c.record.Instance, Assignor: c.record.Assignor, Zone: c.record.Zone,
-			Weight: c.record.Weight, Subscription: c.record.Subscription, Since: stamp(c.stat.Ctime), Err: c.err,
+			Weight: c.record.Weight, Subscription: c.record.Subscription, Since: serverTime(c.stat.Ctime), Err: c.err,
 		}
 	}
 	member := func(client string) *Member {
@@ -153,7 +153,7 @@ func (v *view) status() Status {
 		if m.Gone && key != m.Client {
 			m.Instance = key
 		}
-		if st.Mode == GlobalBarrier && !m.Gone && v.started(w.shard) {
+		if st.Mode == GlobalBarrier && !m.Gone && v.mayBeStarted(w.shard) {
 			for _, r := range w.shard.Resources {
 				m.Owned[r] = v.wrote
 			}
@@ -165,24 +165,26 @@ func (v *view) status() Status {
 		}
 	}
 	st.Resources = len(v.all)
-	v.resources(&st, members)
-	v.missing(members)
-	st.Uncovered = v.uncovered()
-	for _, name := range sorted(members) {
+	v.deriveResources(&st, members)
+	v.deriveMissing(members)
+	st.Uncovered = v.findUncovered()
+	for _, name := range sortedKeys(members) {
 		st.Members = append(st.Members, *members[name])
 	}
 	slices.SortFunc(st.Unreadable, func(a, b Unreadable) int { return strings.Compare(a.Path, b.Path) })
-	slices.SortStableFunc(st.Members, func(a, b Member) int { return cmp.Or(boolOrder(a.Gone, b.Gone), cmp.Compare(number(a), number(b))) })
+	slices.SortStableFunc(st.Members, func(a, b Member) int {
+		return cmp.Or(boolOrder(a.Gone, b.Gone), cmp.Compare(joinNumber(a), joinNumber(b)))
+	})
 	return st
 }
 
-// started reports whether what a shard says may be at work, in global mode.
-func (v *view) started(s core.Shard) bool {
+// mayBeStarted reports whether what a shard says may be at work, in global mode.
+func (v *view) mayBeStarted(s core.Shard) bool {
 	return s.Generation < v.st.Generation || s.Generation == v.st.Generation && v.st.State != shareformat.States()[core.Stop]
 }
 
-// resources says who owns what, and what waits for whom.
-func (v *view) resources(st *Status, members map[string]*Member) {
+// deriveResources says who owns what, and what waits for whom.
+func (v *view) deriveResources(st *Status, members map[string]*Member) {
 	owner, target := map[string]string{}, map[string]string{}
 	for name, m := range members {
 		for r := range m.Owned {
@@ -206,8 +208,8 @@ func (v *view) resources(st *Status, members map[string]*Member) {
 	}
 }
 
-// missing says what those members wait for that start nothing before they own all.
-func (v *view) missing(members map[string]*Member) {
+// deriveMissing says what those members wait for that start nothing before they own all.
+func (v *view) deriveMissing(members map[string]*Member) {
 	for _, w := range v.shards.has {
 		if !v.members.known[w.shard.Client].record.StartWhenComplete {
 			continue

@@ -255,7 +255,7 @@ func (s *stress) toggle(i int) error {
 		}
 		return nil
 	case 3: // its process is killed
-		s.bury(n.who)
+		s.markDead(n.who)
 		s.Server.BlackHole(link, zktest.Both)
 		n.stopIt()
 		s.nodes[i] = nil

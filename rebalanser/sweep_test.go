@@ -47,7 +47,7 @@ func TestBarrierThatWasMadeAnewIsNotTakenForTheFormerOne_X4(t *testing.T) {
 				w.Errorf("version %d, not %d: %v", after.Version, before.Version, err)
 			}
 		})
-		w.bury("c2")
+		w.markDead("c2")
 		w.Server.BlackHole(zktest.Link{Client: "c2"}, zktest.Both)
 		w.Pass(time.Minute)
 		require.True(w, swapped)

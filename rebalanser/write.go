@@ -33,8 +33,8 @@ func newShards(p *memberNode) shards {
 	return shards{p: p, has: map[string]written{}, bad: map[string]error{}}
 }
 
-// present are the shards, for the machine.
-func (sh *shards) present() map[string]core.Shard {
+// coreShards are the shards, for the machine.
+func (sh *shards) coreShards() map[string]core.Shard {
 	out := map[string]core.Shard{}
 	for key, w := range sh.has {
 		out[key] = w.shard
@@ -42,14 +42,14 @@ func (sh *shards) present() map[string]core.Shard {
 	return out
 }
 
-// load reads all shards. An invalid shard counts as empty: it will be written again, or
+// loadShards reads all shards. An invalid shard counts as empty: it will be written again, or
 // deleted, unless bad says that it has a newer format.
-func (sh *shards) load(ctx context.Context, keys []string) error {
+func (sh *shards) loadShards(ctx context.Context, keys []string) error {
 	clear(sh.has)
 	clear(sh.bad)
 	for part := range batches.OfNames(keys) {
 		found := map[string][]byte{}
-		err := sh.p.readAll(ctx, part, sh.p.at.shard, func(key string, seen session.Seen) {
+		err := sh.p.readAll(ctx, part, sh.p.at.shardPath, func(key string, seen session.Seen) {
 			if seen.Exists {
 				found[key] = seen.Data
 			}
@@ -85,22 +85,22 @@ type put struct {
 	tries  int
 }
 
-// write carries a plan out. It writes the parts that do not fit into the shards' nodes
+// writePlan carries a plan out. It writes the parts that do not fit into the shards' nodes
 // first, so that a client that reads a shard finds all of its parts; then the shards; then
 // it removes the parts of the earlier shards.
-func (c *coordination) write(ctx context.Context, w *core.Write) error {
+func (c *coordination) writePlan(ctx context.Context, w *core.Write) error {
 	var nodes, parts, mains []put
 	next := map[string]written{}
 	for _, key := range slices.Sorted(maps.Keys(w.Set)) {
 		old, exists := c.shards.has[key]
 		record, chunks := encodeShard(w.Set[key], c.epoch, old.kept)
 		if len(chunks) > 0 && !exists {
-			nodes, exists = append(nodes, put{path: c.at.shard(key)}), true
+			nodes, exists = append(nodes, put{path: c.at.shardPath(key)}), true
 		}
 		for i, data := range chunks {
-			parts = append(parts, put{path: c.at.chunk(key, w.Generation, i), data: data})
+			parts = append(parts, put{path: c.at.chunkPath(key, w.Generation, i), data: data})
 		}
-		mains = append(mains, put{path: c.at.shard(key), data: record, exists: exists})
+		mains = append(mains, put{path: c.at.shardPath(key), data: record, exists: exists})
 		next[key] = written{w.Set[key], len(chunks), old.kept}
 	}
 	for _, puts := range [][]put{nodes, parts, mains} {
@@ -108,13 +108,13 @@ func (c *coordination) write(ctx context.Context, w *core.Write) error {
 			return err
 		}
 	}
-	old, err := c.left(ctx, w, next)
+	old, err := c.readLeftovers(ctx, w, next)
 	if err != nil {
 		return err
 	}
 	var gone []put
 	for _, key := range w.Delete {
-		gone = append(gone, put{path: c.at.shard(key), exists: true, remove: true})
+		gone = append(gone, put{path: c.at.shardPath(key), exists: true, remove: true})
 	}
 	for _, puts := range [][]put{old, gone} {
 		if err := c.putAll(ctx, puts); err != nil {
@@ -128,15 +128,15 @@ func (c *coordination) write(ctx context.Context, w *core.Write) error {
 	return nil
 }
 
-// left are the chunks that a plan leaves behind: of earlier generations, of absent members,
+// readLeftovers are the chunks that a plan leaves behind: of earlier generations, of absent members,
 // and of coordinators that did not finish.
-func (c *coordination) left(ctx context.Context, w *core.Write, next map[string]written) ([]put, error) {
+func (c *coordination) readLeftovers(ctx context.Context, w *core.Write, next map[string]written) ([]put, error) {
 	var out []put
 	add := func(key string, keep int) error {
 		if c.shards.has[key].chunks == 0 && keep == 0 {
 			return nil
 		}
-		names, _, err := c.s.Children(ctx, c.at.shard(key))
+		names, _, err := c.s.Children(ctx, c.at.shardPath(key))
 		if err != nil && !errors.Is(err, session.ErrNoNode) {
 			return err
 		}
@@ -144,7 +144,7 @@ func (c *coordination) left(ctx context.Context, w *core.Write, next map[string]
 			names = slices.DeleteFunc(names, func(n string) bool { return n == shareformat.ChunkName(w.Generation, i) })
 		}
 		for _, name := range names {
-			out = append(out, put{path: c.at.shard(key) + "/" + name, exists: true, remove: true})
+			out = append(out, put{path: c.at.shardPath(key) + "/" + name, exists: true, remove: true})
 		}
 		return nil
 	}
@@ -176,7 +176,7 @@ func (c *coordination) putAll(ctx context.Context, puts []put) error {
 			parts := slices.Collect(batches.Of(puts, batches.MaxOps, batches.MaxTxn, func(p put) int { return len(p.path) + len(p.data) + batches.PerOp }))
 			futures := make([]*session.Future[[]session.Result], len(parts))
 			for i, part := range parts {
-				futures[i] = c.s.StartTxn(c.ops(part)...)
+				futures[i] = c.s.StartTxn(c.putOps(part)...)
 			}
 			for i, part := range parts {
 				_, err := futures[i].Wait(ctx)
@@ -185,13 +185,13 @@ func (c *coordination) putAll(ctx context.Context, puts []put) error {
 					continue
 				case at > 0:
 					var again bool
-					if again, err = c.correct(ctx, &part[at-1], err); err != nil {
+					if again, err = c.correctPut(ctx, &part[at-1], err); err != nil {
 						return err
 					} else if !again {
 						part = append(part[:at-1:at-1], part[at:]...)
 					}
 				case !session.IsConnectionLoss(err):
-					return deposed(err)
+					return deposedError(err)
 				default:
 					passed = err
 				}
@@ -203,8 +203,8 @@ func (c *coordination) putAll(ctx context.Context, puts []put) error {
 	})
 }
 
-func (c *coordination) ops(puts []put) []session.Op {
-	ops := []session.Op{c.check()}
+func (c *coordination) putOps(puts []put) []session.Op {
+	ops := []session.Op{c.checkEpoch()}
 	for _, p := range puts {
 		switch {
 		case p.remove:
@@ -212,15 +212,15 @@ func (c *coordination) ops(puts []put) []session.Op {
 		case p.exists:
 			ops = append(ops, session.SetOp(p.path, p.data, -1))
 		default:
-			ops = append(ops, session.CreateOp(p.path, p.data, session.Persistent, c.created()))
+			ops = append(ops, session.CreateOp(p.path, p.data, session.Persistent, c.createOptions()))
 		}
 	}
 	return ops
 }
 
-// correct tells what to do about the node that made a transaction fail: whether to try
+// correctPut tells what to do about the node that made a transaction fail: whether to try
 // again, now that it is known whether it exists.
-func (c *coordination) correct(ctx context.Context, p *put, err error) (again bool, _ error) {
+func (c *coordination) correctPut(ctx context.Context, p *put, err error) (again bool, _ error) {
 	if p.tries++; p.tries > maxTries {
 		return false, fmt.Errorf("%w: %s changes under the coordinator's hands: %w", ErrRecord, p.path, err)
 	}
@@ -228,21 +228,21 @@ func (c *coordination) correct(ctx context.Context, p *put, err error) (again bo
 	case p.remove && errors.Is(err, session.ErrNoNode):
 		return false, nil
 	case p.remove && errors.Is(err, session.ErrNotEmpty):
-		return true, c.empty(ctx, p.path)
+		return true, c.deleteChunks(ctx, p.path)
 	case !p.exists && errors.Is(err, session.ErrNodeExists):
 		p.exists = true
 	case p.exists && errors.Is(err, session.ErrNoNode):
 		p.exists = false
 	case errors.Is(err, session.ErrNoNode):
-		return true, c.s.EnsurePath(ctx, p.path[:len(p.path)-len(lastElement(p.path))-1], session.Persistent, c.created())
+		return true, c.s.EnsurePath(ctx, p.path[:len(p.path)-len(lastElement(p.path))-1], session.Persistent, c.createOptions())
 	default:
 		return false, err
 	}
 	return true, nil
 }
 
-// empty deletes the children of a shard that nobody has known of.
-func (c *coordination) empty(ctx context.Context, path string) error {
+// deleteChunks deletes the children of a shard that nobody has known of.
+func (c *coordination) deleteChunks(ctx context.Context, path string) error {
 	names, _, err := c.s.Children(ctx, path)
 	if err != nil && !errors.Is(err, session.ErrNoNode) {
 		return err

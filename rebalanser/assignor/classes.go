@@ -18,7 +18,7 @@ type classes struct {
 }
 
 // newClasses puts resources into classes by their zones, which are numbered
-// below zones. So far only some take them, all of them, of so many members.
+// below zones. So far only some take them, all of them, of many members.
 func newClasses(of []int32, zones, members int, takers []int32) *classes {
 	k := &classes{words: (members + 63) / 64, of: of, into: map[group]int32{}}
 	row := make([]uint64, k.words)

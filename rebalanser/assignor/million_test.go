@@ -12,7 +12,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/rebalanser/assignor"
 )
 
-// group makes so many members and resources.
+// group makes the given numbers of members and resources.
 func group(members, resources int) ([]assignor.Member, []assignor.Resource) {
 	m := make([]assignor.Member, members)
 	for i := range m {

@@ -119,7 +119,7 @@ func indexOf(names []string) *index {
 	x := newIndex(len(names))
 	x.names = names
 	for i, name := range names {
-		slot, tag, _ := x.look(name)
+		slot, tag, _ := x.findSlot(name)
 		x.slots[slot] = tag | uint64(i+1)
 	}
 	return x
@@ -128,7 +128,7 @@ func indexOf(names []string) *index {
 // add gives a new name the next number. For one that is there it returns the
 // number that it has, and false.
 func (x *index) add(name string) (int32, bool) {
-	slot, tag, number := x.look(name)
+	slot, tag, number := x.findSlot(name)
 	if number >= 0 {
 		return number, false
 	}
@@ -139,13 +139,13 @@ func (x *index) add(name string) (int32, bool) {
 
 // find returns the number of a name, or -1.
 func (x *index) find(name string) int32 {
-	_, _, number := x.look(name)
+	_, _, number := x.findSlot(name)
 	return number
 }
 
-// look returns the slot where the name is, or would be, the upper half of its
+// findSlot returns the slot where the name is, or would be, the upper half of its
 // hash, and its number or -1.
-func (x *index) look(name string) (slot, tag uint64, number int32) {
+func (x *index) findSlot(name string) (slot, tag uint64, number int32) {
 	const upper = 0xffffffff_00000000
 	mask := uint64(len(x.slots) - 1)
 	hash := maphash.String(x.seed, name)

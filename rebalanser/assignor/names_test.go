@@ -66,7 +66,7 @@ func TestAnIndexFindsWhatIsInIt(t *testing.T) {
 func TestAnIndexTellsNamesWithTheSameHashApart(t *testing.T) {
 	x := newIndex(4)
 	x.names = []string{"other"}
-	slot, tag, _ := x.look("name")
+	slot, tag, _ := x.findSlot("name")
 	x.slots[slot] = tag | 1
 	require.Equal(t, int32(-1), x.find("name"))
 	number, fresh := x.add("name")
@@ -81,12 +81,12 @@ func TestAnIndexComparesHashesBeforeNames(t *testing.T) {
 	x := newIndex(1)
 	tags := map[uint64]bool{}
 	for j := range 100 {
-		_, tag, _ := x.look(fmt.Sprint("name ", j))
+		_, tag, _ := x.findSlot(fmt.Sprint("name ", j))
 		require.Zero(t, uint32(tag), "the lower half is for the number")
 		tags[tag] = true
 	}
 	require.Greater(t, len(tags), 95)
-	slot, tag, _ := x.look("name")
+	slot, tag, _ := x.findSlot("name")
 	x.names = []string{"name"}
 	x.slots[slot] = tag ^ 1<<63 | 1
 	require.Equal(t, int32(-1), x.find("name"), "a name of another hash is not compared")

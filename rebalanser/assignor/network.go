@@ -106,11 +106,11 @@ func (f *network) back(x *cell) (units, saved int64) {
 	return x.flow, f.away(x.class, x.member)
 }
 
-// settle finds a place for all that is left, for the least cost: it sends all
+// findCheapestFlow finds a place for all that is left, for the least cost: it sends all
 // that it can along the cheapest ways, raises the price, and goes on
 // (successive shortest paths, all of a length at a time). It has to begin with
 // an empty network: of that, price 0 is right everywhere.
-func (f *network) settle() {
+func (f *network) findCheapestFlow() {
 	f.fill()
 	for f.reprice() {
 		f.fill()

@@ -39,7 +39,7 @@ func (p *problem) flow(q *quota, zones bool) [][]string {
 		f.remote = 4 * int64(len(p.members)+1)
 		f.zoneOf = p.zoneOf
 	}
-	f.settle()
+	f.findCheapestFlow()
 	return p.deal(f, cellOf)
 }
 

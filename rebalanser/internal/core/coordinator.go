@@ -155,7 +155,7 @@ func (c *Coordinator) Members(now time.Time, ms []Member) Step {
 		}
 	}
 	c.dirty = true
-	return c.advance(now)
+	return c.startRebalancing(now)
 }
 
 // Resources tells what there is to be shared out.
@@ -164,7 +164,7 @@ func (c *Coordinator) Resources(now time.Time, rs []string) Step {
 	slices.Sort(rs)
 	c.resources, c.known = slices.Compact(rs), true
 	c.dirty = true
-	return c.advance(now)
+	return c.startRebalancing(now)
 }
 
 // Paused tells whether the group is paused: the rebalancing in progress is finished, and
@@ -174,23 +174,23 @@ func (c *Coordinator) Resources(now time.Time, rs []string) Step {
 func (c *Coordinator) Paused(now time.Time, paused bool) Step {
 	c.dirty = c.dirty || c.paused && !paused
 	c.paused = paused
-	return c.advance(now)
+	return c.startRebalancing(now)
 }
 
 // Tick tells the time.
-func (c *Coordinator) Tick(now time.Time) Step { return c.advance(now) }
+func (c *Coordinator) Tick(now time.Time) Step { return c.startRebalancing(now) }
 
 // Wrote tells that the last Write has been carried out.
 func (c *Coordinator) Wrote(now time.Time) Step {
 	if c.stage != writing {
-		return c.advance(now)
+		return c.startRebalancing(now)
 	}
 	if c.cfg.Mode == Global {
 		c.stage = stopping
-		return c.put(now, Stop)
+		return c.putStatus(now, Stop)
 	}
 	c.stage = idle
-	s := c.advance(now)
+	s := c.startRebalancing(now)
 	if c.cfg.MaxMoves > 0 {
 		c.watched = append([]Move{}, c.moves...)
 		s.AwaitMoves = slices.Clone(c.watched)
@@ -212,17 +212,17 @@ func (c *Coordinator) Moved(now time.Time, left []Move) Step {
 	c.watched = slices.Clone(left)
 	c.moves = slices.DeleteFunc(c.moves, func(m Move) bool { return over[m] })
 	c.dirty = c.dirty || len(c.moves) < before // there is room for more
-	return c.advance(now)
+	return c.startRebalancing(now)
 }
 
-// put asks for the status to be set.
-func (c *Coordinator) put(now time.Time, state State) Step {
+// putStatus asks for the status to be set.
+func (c *Coordinator) putStatus(now time.Time, state State) Step {
 	if state == Stop {
 		c.status.Generation = c.next
 	}
 	c.status.State, c.set = state, false
 	next := c.status
-	s := c.advance(now)
+	s := c.startRebalancing(now)
 	s.SetStatus = &next
 	return s
 }
@@ -236,7 +236,7 @@ func (c *Coordinator) StatusSet(now time.Time) Step {
 	case confirming:
 		c.stage, c.dirty = idle, c.dirty || c.cfg.MaxMoves > 0
 	}
-	return c.advance(now)
+	return c.startRebalancing(now)
 }
 
 // Acks tells the live clients, barred ones included, as listed after the last status was
@@ -248,7 +248,7 @@ func (c *Coordinator) StatusSet(now time.Time) Step {
 // does not delay the others.
 func (c *Coordinator) Acks(now time.Time, clients []string, acks map[string]int64) Step {
 	if !c.set {
-		return c.advance(now)
+		return c.startRebalancing(now)
 	}
 	switch c.stage {
 	case stopping:
@@ -258,25 +258,25 @@ func (c *Coordinator) Acks(now time.Time, clients []string, acks map[string]int6
 		}
 		for _, client := range clients {
 			if named[client] && acks[client] != c.status.Generation {
-				return c.advance(now)
+				return c.startRebalancing(now)
 			}
 		}
 		c.stage = assigning
-		return c.put(now, Assigned)
+		return c.putStatus(now, Assigned)
 	case starting:
 		for _, client := range clients {
 			if acks[client] == c.status.Generation {
-				return c.advance(now)
+				return c.startRebalancing(now)
 			}
 		}
 		c.stage = confirming
-		return c.put(now, Confirmed)
+		return c.putStatus(now, Confirmed)
 	}
-	return c.advance(now)
+	return c.startRebalancing(now)
 }
 
-// generation is the highest that has been written, as far as anything tells.
-func (c *Coordinator) generation() int64 {
+// highestGeneration is the highest that has been written, as far as anything tells.
+func (c *Coordinator) highestGeneration() int64 {
 	g := max(c.status.Generation, c.next)
 	for _, s := range c.current {
 		g = max(g, s.Generation)

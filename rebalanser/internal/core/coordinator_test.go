@@ -56,7 +56,7 @@ func (a *around) say(s Step) {
 	if s.SetStatus != nil {
 		require.Nil(a.t, a.set, "two statuses at once")
 		require.Nil(a.t, a.write)
-		require.True(a.t, a.status.before(*s.SetStatus))
+		require.True(a.t, a.status.isBefore(*s.SetStatus))
 		a.set = s.SetStatus
 	}
 	if s.AwaitMoves != nil {

@@ -39,77 +39,77 @@ func NewFollower(mode Mode, client string, complete bool) *Follower {
 
 // Assignment tells the own shard, as it was read. Resource mode.
 func (f *Follower) Assignment(s Shard) []Action {
-	f.take(s)
-	return f.turn()
+	f.takeShard(s)
+	return f.nextActions()
 }
 
 // Status tells the status, as it was read, and the own shard, which was read after
 // it: so the shard is at least as new as the status. Global mode.
 func (f *Follower) Status(st Status, s Shard) []Action {
-	if !st.before(f.status) {
+	if !st.isBefore(f.status) {
 		f.status = st
-		f.take(s)
+		f.takeShard(s)
 	}
-	return f.turn()
+	return f.nextActions()
 }
 
-// take notes a shard, unless it is older than the one that is known. One that is meant
+// takeShard notes a shard, unless it is older than the one that is known. One that is meant
 // for another client of this instance says that this one has been assigned nothing, or
 // nothing any more; its generation says nothing. For when the shard that has the
 // highest generation is deleted, a new coordinator counts on from a lower one: a client
 // that compared its own shards with that of its predecessor would not hear of them. In
 // resource mode, where a client reads nothing but its own shard, in order, the last one
 // counts therefore, whatever its generation, unless there is none.
-func (f *Follower) take(s Shard) {
+func (f *Follower) takeShard(s Shard) {
 	if s.Generation < f.shard.Generation && (f.mode == Global || s.Client == "") {
 		return
 	}
 	if s.Client != f.client {
 		s = Shard{Client: f.client, Generation: f.shard.Generation}
 	}
-	f.shard = s.sorted()
+	f.shard = s.sortResources()
 }
 
 // Acquired tells that barriers are held.
 func (f *Follower) Acquired(rs []string) []Action {
-	f.phases.move(rs, Acquiring, Held)
-	f.phases.move(rs, Abandoning, Held)
-	return f.next(rs)
+	f.phases.moveResources(rs, Acquiring, Held)
+	f.phases.moveResources(rs, Abandoning, Held)
+	return f.nextActionsFor(rs)
 }
 
 // Abandoned tells that barriers are not held, and not being taken any more.
 func (f *Follower) Abandoned(rs []string) []Action {
-	f.drop(rs, Abandoning)
-	return f.next(rs)
+	f.dropResources(rs, Abandoning)
+	return f.nextActionsFor(rs)
 }
 
 // Started tells that the handler of the last Start has returned.
 func (f *Follower) Started(rs []string) []Action {
 	f.calling = false
-	f.phases.move(rs, Starting, Running)
-	return f.next(rs)
+	f.phases.moveResources(rs, Starting, Running)
+	return f.nextActionsFor(rs)
 }
 
 // Revoked tells that the handler of the last Revoke has returned.
 func (f *Follower) Revoked(rs []string) []Action {
 	f.calling = false
 	if f.mode == Global {
-		f.drop(rs, Revoking) // there is nothing to give back but the word of it
-		return f.next(rs)
+		f.dropResources(rs, Revoking) // there is nothing to give back but the word of it
+		return f.nextActionsFor(rs)
 	}
 	// Resources that were lost meanwhile must not be released by this client.
 	rs = slices.DeleteFunc(slices.Sorted(slices.Values(rs)), func(r string) bool {
 		now, known := f.phases.of[r]
 		return !known || now != Revoking
 	})
-	f.phases.move(rs, Revoking, Releasing)
-	return append(acting(Release, rs), f.next(rs)...)
+	f.phases.moveResources(rs, Revoking, Releasing)
+	return append(actionOn(Release, rs), f.nextActionsFor(rs)...)
 }
 
 // Released tells that barriers have been given back.
 func (f *Follower) Released(rs []string) []Action {
-	f.drop(rs, Releasing)
-	return f.next(rs)
+	f.dropResources(rs, Releasing)
+	return f.nextActionsFor(rs)
 }
 
 // Acked tells that an Ack has been carried out.
@@ -117,7 +117,7 @@ func (f *Follower) Acked(generation int64) []Action {
 	if generation == f.ack {
 		f.told = true
 	}
-	return f.next(nil)
+	return f.nextActionsFor(nil)
 }
 
 // Unacked tells that an Unack has been carried out.
@@ -125,20 +125,20 @@ func (f *Follower) Unacked(generation int64) []Action {
 	if generation == f.ack {
 		f.ack, f.told, f.untelling = 0, false, false
 	}
-	return f.next(nil)
+	return f.nextActionsFor(nil)
 }
 
 // Quit tells that this client wants to leave: it gives up everything in order, and
 // then returns Leave.
 func (f *Follower) Quit() []Action {
 	f.quitting = true
-	return f.turn()
+	return f.nextActions()
 }
 
 // Lost ends the machine, with the client node: nothing is owned any more. It returns
 // what the handlers know of.
 func (f *Follower) Lost() []string {
-	rs := slices.Concat(f.phases.names(Starting), f.phases.names(Running), f.phases.names(Revoking))
+	rs := slices.Concat(f.phases.namesIn(Starting), f.phases.namesIn(Running), f.phases.namesIn(Revoking))
 	slices.Sort(rs)
 	f.phases, f.left = newPhases(), true
 	clear(f.doomed)
@@ -169,7 +169,7 @@ func (f *Follower) Missing() int {
 // assigned, is not wanted any more.
 func (f *Follower) Unwanted() bool {
 	for r := range f.phases.in[Starting] {
-		if !f.wants(r) {
+		if !f.wantsResource(r) {
 			return true
 		}
 	}
@@ -180,21 +180,21 @@ func (f *Follower) Unwanted() bool {
 // is wanted still.
 func (f *Follower) Wanted() bool {
 	for r := range f.phases.in[Starting] {
-		if f.wants(r) {
+		if f.wantsResource(r) {
 			return true
 		}
 	}
 	return false
 }
 
-// wants reports whether r shall be owned, as far as this client knows.
-func (f *Follower) wants(r string) bool { return !f.quitting && f.shard.has(r) }
+// wantsResource reports whether r shall be owned, as far as this client knows.
+func (f *Follower) wantsResource(r string) bool { return !f.quitting && f.shard.hasResource(r) }
 
-// drop forgets those of rs that are in the phase from.
-func (f *Follower) drop(rs []string, from Phase) {
+// dropResources forgets those of rs that are in the phase from.
+func (f *Follower) dropResources(rs []string, from Phase) {
 	for _, r := range rs {
 		if now, known := f.phases.of[r]; known && now == from {
-			f.phases.drop(r)
+			f.phases.dropResource(r)
 		}
 	}
 }

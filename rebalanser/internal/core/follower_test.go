@@ -76,9 +76,9 @@ func (p *performer) tell(q event) {
 	for _, a := range got {
 		p.begin(a)
 	}
-	unwanted := slices.ContainsFunc(p.f.phases.names(Starting), func(r string) bool { return !p.twin.wants(r) })
+	unwanted := slices.ContainsFunc(p.f.phases.namesIn(Starting), func(r string) bool { return !p.twin.wants(r) })
 	require.Equal(p.t, unwanted, p.f.Unwanted())
-	wanted := slices.ContainsFunc(p.f.phases.names(Starting), p.twin.wants)
+	wanted := slices.ContainsFunc(p.f.phases.namesIn(Starting), p.twin.wants)
 	require.Equal(p.t, wanted, p.f.Wanted())
 }
 
@@ -317,7 +317,7 @@ func life(t *rapid.T, mode Mode, complete bool) {
 		}
 		require.Empty(t, p.acks, "the word is taken back when all has been started")
 	}
-	running := p.f.phases.names(Running)
+	running := p.f.phases.namesIn(Running)
 	require.Len(t, p.f.Phases(), len(running))
 	require.Equal(t, strings.Join(p.twin.shard.Resources, " "), strings.Join(running, " "))
 }

@@ -97,7 +97,7 @@ func (e *explorer) follow(i int) {
 	if c.leaving {
 		e.do(i, "leaves", func(s *state) {
 			e.leave(s, i)
-			s.bury(m, i)
+			s.removeClientNode(m, i)
 			s.who[i].life = gone
 		})
 		return

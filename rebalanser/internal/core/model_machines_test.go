@@ -56,7 +56,7 @@ func (f *Follower) clone() *Follower {
 	c := *f
 	c.phases = newPhases()
 	for r, p := range f.phases.of {
-		c.phases.put(r, p)
+		c.phases.putResource(r, p)
 	}
 	c.doomed = maps.Clone(f.doomed)
 	return &c

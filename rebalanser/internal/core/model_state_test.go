@@ -159,8 +159,8 @@ func (s *state) settle() {
 	}
 }
 
-// bury takes a client's node away.
-func (s *state) bury(m *model, i int) {
+// removeClientNode removes a client's node.
+func (s *state) removeClientNode(m *model, i int) {
 	s.set(m, -1, func(d *database) {
 		d.alive &^= 1 << i
 		d.stopped[i] = 0

@@ -84,7 +84,7 @@ func (m *model) next(s *state, steps []step) ([]step, error) {
 			e.wake(i)
 		case lost:
 			e.do(i, "expires", func(s *state) {
-				s.bury(m, i)
+				s.removeClientNode(m, i)
 				s.who[i].life = gone
 			})
 		}
@@ -162,14 +162,14 @@ func (e *explorer) disrupt(i int) {
 	if c.leads && c.use == 0 && m.idle&(1<<i) != 0 {
 		e.fault(i, "has its node deleted by hand", e.from.left.kicks, func(s *state) {
 			s.left.kicks--
-			s.bury(m, i)
+			s.removeClientNode(m, i)
 			s.who[i].life = zombie
 		})
 	}
 	if m.wrong.expiresTheTrusting {
 		e.fault(i, "expires while it trusts", e.from.left.losses, func(s *state) {
 			s.left.losses--
-			s.bury(m, i)
+			s.removeClientNode(m, i)
 		})
 	}
 }
@@ -182,7 +182,7 @@ func (e *explorer) wake(i int) {
 		return
 	}
 	e.do(i, "wakes", func(s *state) { s.who[i].life = live })
-	e.do(i, "expires while it is paused", func(s *state) { s.bury(e.m, i) })
+	e.do(i, "expires while it is paused", func(s *state) { s.removeClientNode(e.m, i) })
 }
 
 // safe is invariant 1. A paused client counts only if its guard would still pass when the
@@ -241,7 +241,7 @@ func (m *model) rest(s *state) error {
 		if c.call != 0 || c.leaving || c.write != 0 || c.setting || c.word != 0 || c.release != 0 {
 			return fmt.Errorf("%s has something left to do", clientName(i))
 		}
-		if running := resourceMask(m.x.followers[c.f].phases.names(Running)); running != c.use {
+		if running := resourceMask(m.x.followers[c.f].phases.namesIn(Running)); running != c.use {
 			return fmt.Errorf("%s uses %b, and knows of %b", clientName(i), c.use, running)
 		}
 	}

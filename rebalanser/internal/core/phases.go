@@ -41,29 +41,29 @@ func newPhases() *phases {
 	return p
 }
 
-// put puts r into a phase.
-func (p *phases) put(r string, to Phase) {
-	p.drop(r)
+// putResource puts r into a phase.
+func (p *phases) putResource(r string, to Phase) {
+	p.dropResource(r)
 	p.of[r] = to
 	p.in[to][r] = struct{}{}
 }
 
-// move puts those of rs that are in the phase from into the phase to.
-func (p *phases) move(rs []string, from, to Phase) {
+// moveResources puts those of rs that are in the phase from into the phase to.
+func (p *phases) moveResources(rs []string, from, to Phase) {
 	for _, r := range rs {
 		if now, known := p.of[r]; known && now == from {
-			p.put(r, to)
+			p.putResource(r, to)
 		}
 	}
 }
 
-// drop forgets r.
-func (p *phases) drop(r string) {
+// dropResource forgets r.
+func (p *phases) dropResource(r string) {
 	if now, known := p.of[r]; known {
 		delete(p.in[now], r)
 		delete(p.of, r)
 	}
 }
 
-// names are those in a phase, sorted.
-func (p *phases) names(of Phase) []string { return slices.Sorted(maps.Keys(p.in[of])) }
+// namesIn are those in a phase, sorted.
+func (p *phases) namesIn(of Phase) []string { return slices.Sorted(maps.Keys(p.in[of])) }

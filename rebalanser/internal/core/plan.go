@@ -9,26 +9,26 @@ import (
 	"github.com/zkrecipes/zkrecipes/rebalanser/assignor"
 )
 
-// advance begins a rebalancing, if one is due.
-func (c *Coordinator) advance(now time.Time) Step {
-	if c.stage != idle || c.members == nil || !c.known || c.paused && !c.halfway() {
+// startRebalancing begins a rebalancing, if one is due.
+func (c *Coordinator) startRebalancing(now time.Time) Step {
+	if c.stage != idle || c.members == nil || !c.known || c.paused && !c.isHalfway() {
 		return Step{}
 	}
-	if at := c.due(now); now.Before(at) {
+	if at := c.nextDue(now); now.Before(at) {
 		return Step{Wake: at}
 	} else if at.IsZero() && !c.dirty {
 		return Step{}
 	}
 	c.dirty = false
-	w, plan, err := c.share(now)
+	w, plan, err := c.planShares(now)
 	if err != nil {
 		return Step{Planned: true, Err: err}
 	}
 	if len(w.Set) == 0 && len(w.Delete) == 0 && !c.force {
-		return Step{Planned: true, Wake: c.departure()}
+		return Step{Planned: true, Wake: c.nextDeparture()}
 	}
 	if c.cfg.Mode == Resource && c.cfg.MaxMoves > 0 {
-		c.note(w, plan)
+		c.noteMoves(w, plan)
 	}
 	c.stage, c.last, c.next, c.force, c.fresh = writing, now, w.Generation, false, false
 	c.current = plan
@@ -38,16 +38,16 @@ func (c *Coordinator) advance(now time.Time) Step {
 	return Step{Planned: true, Write: w}
 }
 
-// halfway reports whether another coordinator has stopped the members, for a
+// isHalfway reports whether another coordinator has stopped the members, for a
 // generation that it has not finished.
-func (c *Coordinator) halfway() bool {
+func (c *Coordinator) isHalfway() bool {
 	return c.force && c.status.Generation > 0 && c.status.State == Stop
 }
 
-// due is when the next plan is: not after now, if it is now; zero, if nothing is to be
+// nextDue is when the next plan is: not after now, if it is now; zero, if nothing is to be
 // planned, or something that nothing delays.
-func (c *Coordinator) due(now time.Time) time.Time {
-	at := c.departure()
+func (c *Coordinator) nextDue(now time.Time) time.Time {
+	at := c.nextDeparture()
 	if c.dirty {
 		at = time.Time{}
 	} else if at.IsZero() {
@@ -62,9 +62,9 @@ func (c *Coordinator) due(now time.Time) time.Time {
 	return at
 }
 
-// departure is when the first static member that has gone is, or was, to be given up;
+// nextDeparture is when the first static member that has gone is, or was, to be given up;
 // zero if none is.
-func (c *Coordinator) departure() time.Time {
+func (c *Coordinator) nextDeparture() time.Time {
 	var first time.Time
 	for _, since := range c.gone {
 		if at := since.Add(c.cfg.DepartureDelay); first.IsZero() || at.Before(first) {
@@ -74,23 +74,23 @@ func (c *Coordinator) departure() time.Time {
 	return first
 }
 
-// expected reports whether the member of key, which has gone, may still come back to
+// isExpected reports whether the member of key, which has gone, may still come back to
 // what it was assigned.
-func (c *Coordinator) expected(key string, now time.Time) bool {
+func (c *Coordinator) isExpected(key string, now time.Time) bool {
 	since, gone := c.gone[key]
 	return gone && c.current[key].Client != key && now.Before(since.Add(c.cfg.DepartureDelay))
 }
 
-// share shares the resources out. It says what is to be written for that, and what is
+// planShares shares the resources out. It says what is to be written for that, and what is
 // written then. Members that are expected back keep what they have, whatever the
 // others get.
-func (c *Coordinator) share(now time.Time) (*Write, map[string]Shard, error) {
-	w := &Write{Generation: c.generation() + 1, Set: map[string]Shard{}}
+func (c *Coordinator) planShares(now time.Time) (*Write, map[string]Shard, error) {
+	w := &Write{Generation: c.highestGeneration() + 1, Set: map[string]Shard{}}
 	plan, reserved := map[string]Shard{}, map[string]bool{}
 	for key, was := range c.current {
 		switch _, alive := c.members[key]; {
 		case alive:
-		case c.expected(key, now):
+		case c.isExpected(key, now):
 			plan[key] = was
 			for _, r := range was.Resources {
 				reserved[r] = true
@@ -107,8 +107,8 @@ func (c *Coordinator) share(now time.Time) (*Write, map[string]Shard, error) {
 			delete(reserved, r)
 		}
 	}
-	ms := c.parties()
-	shares, err := c.shares(ms, reserved)
+	ms := c.sharingMembers()
+	shares, err := c.assignShares(ms, reserved)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -150,8 +150,8 @@ func (c *Coordinator) emptyBarred(w *Write, plan map[string]Shard) {
 	}
 }
 
-// shares are what each of ms gets of what is not reserved.
-func (c *Coordinator) shares(ms []assignor.Member, reserved map[string]bool) ([][]string, error) {
+// assignShares are what each of ms gets of what is not reserved.
+func (c *Coordinator) assignShares(ms []assignor.Member, reserved map[string]bool) ([][]string, error) {
 	rs := make([]assignor.Resource, 0, len(c.resources))
 	for _, name := range c.resources {
 		if !reserved[name] {
@@ -159,7 +159,7 @@ func (c *Coordinator) shares(ms []assignor.Member, reserved map[string]bool) ([]
 		}
 	}
 	out := c.cfg.Assignor.Assign(ms, rs)
-	if !c.trusted() {
+	if !c.trustsAssignor() {
 		if err := assignor.Check(ms, rs, out); err != nil {
 			return nil, err
 		}
@@ -174,15 +174,15 @@ func (c *Coordinator) shares(ms []assignor.Member, reserved map[string]bool) ([]
 	return assignor.Limit(ms, out, room), nil
 }
 
-// trusted reports whether the assignor is one of ours, whose results need no check.
-func (c *Coordinator) trusted() bool {
+// trustsAssignor reports whether the assignor is one of ours, whose results need no check.
+func (c *Coordinator) trustsAssignor() bool {
 	ours, err := assignor.ByName(c.cfg.Assignor.Name())
 	return err == nil && ours == c.cfg.Assignor
 }
 
-// note adds the moves that w begins to the moves in progress, and drops the moves that the
+// noteMoves adds the moves that w begins to the moves in progress, and drops the moves that the
 // plan has replaced or ended: nobody would ever see those moves end.
-func (c *Coordinator) note(w *Write, plan map[string]Shard) {
+func (c *Coordinator) noteMoves(w *Write, plan map[string]Shard) {
 	owner := map[string]string{}
 	for _, s := range plan {
 		for _, r := range s.Resources {
@@ -195,7 +195,7 @@ func (c *Coordinator) note(w *Write, plan map[string]Shard) {
 			continue
 		}
 		for _, r := range s.Resources {
-			if to, still := owner[r]; still && !plan[key].has(r) {
+			if to, still := owner[r]; still && !plan[key].hasResource(r) {
 				c.moves = append(c.moves, Move{Resource: r, Client: to, Generation: w.Generation})
 			}
 		}
@@ -203,8 +203,8 @@ func (c *Coordinator) note(w *Write, plan map[string]Shard) {
 	slices.SortFunc(c.moves, func(a, b Move) int { return strings.Compare(a.Resource, b.Resource) })
 }
 
-// parties are those who share, in the order of their keys.
-func (c *Coordinator) parties() []assignor.Member {
+// sharingMembers are those who share, in the order of their keys.
+func (c *Coordinator) sharingMembers() []assignor.Member {
 	var ms []assignor.Member
 	for _, key := range slices.Sorted(maps.Keys(c.members)) {
 		m := c.members[key]

@@ -12,15 +12,15 @@ type Shard struct {
 	Resources  []string // sorted
 }
 
-// has reports whether the shard assigns r.
-func (s Shard) has(r string) bool {
+// hasResource reports whether the shard assigns r.
+func (s Shard) hasResource(r string) bool {
 	_, found := slices.BinarySearch(s.Resources, r)
 	return found
 }
 
-// sorted is the shard with sorted resources, as [Shard.has] needs it. A shard that another
+// sortResources is the shard with sorted resources, as [Shard.has] needs it. A shard that another
 // client has written may be unsorted.
-func (s Shard) sorted() Shard {
+func (s Shard) sortResources() Shard {
 	for i := 1; i < len(s.Resources); i++ {
 		if s.Resources[i-1] >= s.Resources[i] {
 			s.Resources = slices.Compact(slices.Sorted(slices.Values(s.Resources)))
@@ -49,8 +49,8 @@ type Status struct {
 	State      State
 }
 
-// before reports whether s is older than o.
-func (s Status) before(o Status) bool {
+// isBefore reports whether s is older than o.
+func (s Status) isBefore(o Status) bool {
 	if s.Generation != o.Generation {
 		return s.Generation < o.Generation
 	}

@@ -5,25 +5,25 @@ import (
 	"slices"
 )
 
-// turn is what to begin now that something else may be wanted than before.
-func (f *Follower) turn() []Action {
+// nextActions is what to begin now that something else may be wanted than before.
+func (f *Follower) nextActions() []Action {
 	all := slices.Collect(maps.Keys(f.phases.of))
 	for _, r := range f.shard.Resources {
 		if _, known := f.phases.of[r]; !known {
 			all = append(all, r)
 		}
 	}
-	return f.next(all)
+	return f.nextActionsFor(all)
 }
 
-// next is what to begin now that something has happened to rs.
-func (f *Follower) next(rs []string) []Action {
+// nextActionsFor is what to begin now that something has happened to rs.
+func (f *Follower) nextActionsFor(rs []string) []Action {
 	if f.left {
 		return nil
 	}
-	out := f.judge(rs)
-	out = append(out, f.call()...)
-	out = append(out, f.tell()...)
+	out := f.judgeResources(rs)
+	out = append(out, f.startNextCall()...)
+	out = append(out, f.tellBarriers()...)
 	if f.quitting && len(f.phases.of) == 0 && !f.calling && f.ack == 0 {
 		f.left = true
 		out = append(out, Action{Kind: Leave})
@@ -31,14 +31,14 @@ func (f *Follower) next(rs []string) []Action {
 	return out
 }
 
-// judge compares where rs are with where they should be. Resources that a handler knows
+// judgeResources compares where rs are with where they should be. Resources that a handler knows
 // of are not touched here.
-func (f *Follower) judge(rs []string) []Action {
+func (f *Follower) judgeResources(rs []string) []Action {
 	var release, abandon, acquire []string
 	for _, r := range rs {
 		phase, known := f.phases.of[r]
-		switch wanted := f.wants(r); {
-		case !known && wanted && f.granted():
+		switch wanted := f.wantsResource(r); {
+		case !known && wanted && f.isGranted():
 			acquire = append(acquire, r)
 		case !known || wanted:
 			delete(f.doomed, r)
@@ -54,30 +54,30 @@ func (f *Follower) judge(rs []string) []Action {
 	slices.Sort(abandon)
 	slices.Sort(acquire)
 	for _, r := range acquire {
-		f.phases.put(r, Acquiring)
+		f.phases.putResource(r, Acquiring)
 	}
 	if f.mode == Global {
 		// There is nothing to be taken but what is granted, and nothing to be
 		// given back that was not started.
-		f.phases.move(acquire, Acquiring, Held)
-		f.drop(release, Held)
+		f.phases.moveResources(acquire, Acquiring, Held)
+		f.dropResources(release, Held)
 		return nil
 	}
-	f.phases.move(release, Held, Releasing)
-	f.phases.move(abandon, Acquiring, Abandoning)
-	return slices.Concat(acting(Release, release), acting(Abandon, abandon), acting(Acquire, acquire))
+	f.phases.moveResources(release, Held, Releasing)
+	f.phases.moveResources(abandon, Acquiring, Abandoning)
+	return slices.Concat(actionOn(Release, release), actionOn(Abandon, abandon), actionOn(Acquire, acquire))
 }
 
-// granted reports whether what the shard says may be taken. In global mode it is there
+// isGranted reports whether what the shard says may be taken. In global mode it is free
 // to be taken when everybody has stopped for the generation of the shard: a shard that
 // is newer than the status was written by a coordinator that has not stopped anybody.
-func (f *Follower) granted() bool {
+func (f *Follower) isGranted() bool {
 	return f.mode == Resource || f.status.State != Stop && f.shard.Generation <= f.status.Generation
 }
 
-// call calls a handler, if none is being called: first for what is to be given up,
+// startNextCall calls a handler, if none is being called: first for what is to be given up,
 // since somebody waits for that.
-func (f *Follower) call() []Action {
+func (f *Follower) startNextCall() []Action {
 	if f.calling {
 		return nil
 	}
@@ -85,8 +85,8 @@ func (f *Follower) call() []Action {
 		rs := slices.Sorted(maps.Keys(f.doomed))
 		f.calling = true
 		clear(f.doomed)
-		f.phases.move(rs, Running, Revoking)
-		return acting(Revoke, rs)
+		f.phases.moveResources(rs, Running, Revoking)
+		return actionOn(Revoke, rs)
 	}
 	// In global mode nothing is started while others wait for this client to have
 	// stopped: it would count as stopped, and run.
@@ -98,52 +98,52 @@ func (f *Follower) call() []Action {
 	if f.complete && len(f.phases.in[Held])+len(f.phases.in[Running]) < len(f.shard.Resources) {
 		return nil
 	}
-	rs := f.phases.names(Held)
+	rs := f.phases.namesIn(Held)
 	f.calling = len(rs) > 0
-	f.phases.move(rs, Held, Starting)
-	return acting(Start, rs)
+	f.phases.moveResources(rs, Held, Starting)
+	return actionOn(Start, rs)
 }
 
-// tell says, in global mode, that all has been stopped that had to be, and takes it
+// tellBarriers says, in global mode, that all has been stopped that had to be, and takes it
 // back when all has been started, or when it says nothing any more. One word is
 // carried out before the next is given.
-func (f *Follower) tell() []Action {
+func (f *Follower) tellBarriers() []Action {
 	if f.mode != Global || f.untelling || f.ack != 0 && !f.told {
 		return nil
 	}
 	now := f.status
 	if f.ack == 0 {
-		if f.quitting || now.State != Stop || now.Generation == 0 || !f.stopped() {
+		if f.quitting || now.State != Stop || now.Generation == 0 || !f.isStopped() {
 			return nil
 		}
 		f.ack = now.Generation
 		return []Action{{Kind: Ack, Generation: f.ack}}
 	}
-	if f.ack == now.Generation && !f.quitting && (now.State == Stop || !f.settled()) {
+	if f.ack == now.Generation && !f.quitting && (now.State == Stop || !f.isSettled()) {
 		return nil
 	}
 	f.untelling = true
 	return []Action{{Kind: Unack, Generation: f.ack}}
 }
 
-// stopped reports whether this client has nothing that it should not have.
-func (f *Follower) stopped() bool {
+// isStopped reports whether this client has nothing that it should not have.
+func (f *Follower) isStopped() bool {
 	for r := range f.phases.of {
-		if !f.wants(r) {
+		if !f.wantsResource(r) {
 			return false
 		}
 	}
 	return true
 }
 
-// settled reports whether this client runs all that it should, and nothing else.
-func (f *Follower) settled() bool {
+// isSettled reports whether this client runs all that it should, and nothing else.
+func (f *Follower) isSettled() bool {
 	running := len(f.phases.in[Running])
 	return running == len(f.phases.of) && running == len(f.shard.Resources) && len(f.doomed) == 0
 }
 
-// acting is an action on rs, none if there are none.
-func acting(k Kind, rs []string) []Action {
+// actionOn is an action on rs, none if there are none.
+func actionOn(k Kind, rs []string) []Action {
 	if len(rs) == 0 {
 		return nil
 	}

@@ -79,7 +79,7 @@ func (p *plain) tell(q event) []Action {
 			p.shift(q.rs, Revoking, -1)
 			return p.next()
 		}
-		return append(acting(Release, p.shift(q.rs, Revoking, Releasing)), p.next()...)
+		return append(actionOn(Release, p.shift(q.rs, Revoking, Releasing)), p.next()...)
 	case "released":
 		p.shift(q.rs, Releasing, -1)
 	case "acked":
@@ -101,11 +101,11 @@ func (p *plain) next() (out []Action) {
 		p.shift(rs, Held, -1)
 	} else {
 		p.put(rs, Releasing)
-		out = append(out, acting(Release, rs)...)
+		out = append(out, actionOn(Release, rs)...)
 	}
 	rs := p.in(false, Acquiring)
 	p.put(rs, Abandoning)
-	out = append(out, acting(Abandon, rs)...)
+	out = append(out, actionOn(Abandon, rs)...)
 	if !p.quitting && (p.mode == Resource || !stop && p.shard.Generation <= p.status.Generation) {
 		var rs []string
 		for _, r := range p.shard.Resources {
@@ -116,7 +116,7 @@ func (p *plain) next() (out []Action) {
 		if p.put(rs, Acquiring); p.mode == Global {
 			p.put(rs, Held)
 		} else {
-			out = append(out, acting(Acquire, rs)...)
+			out = append(out, actionOn(Acquire, rs)...)
 		}
 	}
 	if !p.calling {
@@ -127,7 +127,7 @@ func (p *plain) next() (out []Action) {
 		}
 		p.put(rs, map[Kind]Phase{Start: Starting, Revoke: Revoking}[kind])
 		p.calling = len(rs) > 0
-		out = append(out, acting(kind, rs)...)
+		out = append(out, actionOn(kind, rs)...)
 	}
 	if p.mode == Global {
 		out = append(out, p.say(stop)...)
