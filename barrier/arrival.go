@@ -106,12 +106,12 @@ func (v *arrival) readPath(ctx context.Context) (session.Seen, error) {
 	return session.Seen{Data: data, Stat: stat, Watch: watch}, err
 }
 
-// listMembers decides with a listing. The roll is read in the same round trip, since a
-// release extends the roll.
+// listMembers decides with a listing. The recent rounds are read in the same round trip, since a
+// release extends them.
 func (v *arrival) listMembers(ctx context.Context, now observation) (decision, error) {
 	var old *session.Future[session.Seen]
 	if v.m.kind == kindBarrier {
-		old = v.s.StartGet(v.m.path+rollSuffix, false)
+		old = v.s.StartGet(v.m.path+recentRoundsSuffix, false)
 	}
 	children, _, err := v.s.Children(ctx, v.m.path)
 	if errors.Is(err, session.ErrNoNode) {
@@ -122,12 +122,12 @@ func (v *arrival) listMembers(ctx context.Context, now observation) (decision, e
 	}
 	if old != nil {
 		seen, err := old.Wait(ctx)
-		v.noRoll = errors.Is(err, session.ErrNoNode)
-		if err != nil && !v.noRoll {
+		v.noRecentRounds = errors.Is(err, session.ErrNoNode)
+		if err != nil && !v.noRecentRounds {
 			return decision{}, err
 		}
-		if v.roll, err = parseRoll(seen.Data); err != nil {
-			return decision{}, fmt.Errorf("%s: %w", v.m.path+rollSuffix, err)
+		if v.recent, err = parseRecentRounds(seen.Data); err != nil {
+			return decision{}, fmt.Errorf("%s: %w", v.m.path+recentRoundsSuffix, err)
 		}
 	}
 	var exhausted bool
@@ -202,14 +202,14 @@ func (v *arrival) releaseOps(r record, version int32, d decision) (record, []ses
 	}
 	next := r.next(seqs)
 	if v.m.kind == kindBarrier {
-		ops = append(ops, v.rollOp(v.roll.next(next.Round, d.chosen)))
+		ops = append(ops, v.recentRoundsOp(v.recent.next(next.Round, d.chosen)))
 	}
 	return next, append(ops, session.SetOp(v.m.path, next.encode(), version))
 }
 
-func (v *arrival) rollOp(to recentRounds) session.Op {
-	path := v.m.path + rollSuffix
-	if v.noRoll {
+func (v *arrival) recentRoundsOp(to recentRounds) session.Op {
+	path := v.m.path + recentRoundsSuffix
+	if v.noRecentRounds {
 		return session.CreateOp(path, to, session.Persistent, &session.CreateOptions{ACL: v.m.opts.ACL})
 	}
 	return session.SetOp(path, to, -1) // guarded by the version of the record

@@ -18,7 +18,7 @@ type Barrier struct{ m *core }
 // client with another number gets ErrParties. New sends nothing; the first call
 // of a method reports an invalid argument. o may be nil.
 func New(client *session.Client, path string, parties int, o *Options) *Barrier {
-	return &Barrier{newMeeting(client, kindBarrier, path, parties, o)}
+	return &Barrier{newCore(client, kindBarrier, path, parties, o)}
 }
 
 // Path returns the path argument of [New].
@@ -52,7 +52,7 @@ func (b *Barrier) core() *core { return receiver.OrZero(b).m.or("barrier.New") }
 //     still have it.
 func (b *Barrier) Await(ctx context.Context) (int64, error) {
 	const op = "await"
-	if err := b.core().begin(ctx); err != nil {
+	if err := b.core().checkCall(ctx); err != nil {
 		return 0, failure(ctx, op, b.Path(), err)
 	}
 	p, err := b.m.await(ctx, b.m.identity())

@@ -42,7 +42,7 @@ type milestone struct {
 	round int64
 }
 
-func newMeeting(client *session.Client, kind, path string, parties int, o *Options) *core {
+func newCore(client *session.Client, kind, path string, parties int, o *Options) *core {
 	m := &core{client: client, kind: kind, path: path, parties: parties}
 	m.opts, m.err = o.withDefaults()
 	if m.err == nil {
@@ -53,7 +53,7 @@ func newMeeting(client *session.Client, kind, path string, parties int, o *Optio
 	case parties < 1:
 		m.err = fmt.Errorf("%w: parties is %d; it must be at least 1", ErrInvalidArgument, parties)
 	case parties > maxRequest, requestSize(parties, client.Chroot()+path, m.opts.ID) > maxRequest:
-		m.err = fmt.Errorf("%w: parties is %d; a release of so many does not fit into one request", ErrInvalidArgument, parties)
+		m.err = fmt.Errorf("%w: parties is %d; a release of that many parties does not fit into one request", ErrInvalidArgument, parties)
 	}
 	return m
 }
@@ -67,7 +67,7 @@ func (m *core) or(constructor string) *core {
 	return m
 }
 
-func (m *core) begin(ctx context.Context) error {
+func (m *core) checkCall(ctx context.Context) error {
 	return holding.Begin(ctx, m.client, m.constructor, m.err, ErrInvalidArgument)
 }
 
@@ -104,9 +104,10 @@ type arrival struct {
 	first *session.Seen
 	// gone: a listing did not have the znode.
 	gone bool
-	// roll is the roll of a Barrier at the last listing; noRoll: no roll existed then.
-	roll   recentRounds
-	noRoll bool
+	// recent is the recent rounds of a Barrier at the last listing; noRecentRounds: no
+	// znode of recent rounds existed then.
+	recent         recentRounds
+	noRecentRounds bool
 	// spent: the watch of the last read had fired before the read was answered.
 	// The event may be the deletion of an earlier path, after which the path was
 	// created again with v's znode on it. Mistaken for the deletion of v's path,

@@ -132,7 +132,7 @@ func seqsOf(members []member) (out []int32) {
 	return out
 }
 
-func drawSight(t *rapid.T) observation {
+func drawObservation(t *rapid.T) observation {
 	k := rapid.IntRange(1, 4).Draw(t, "k")
 	r, _ := history(t, k)
 	r.Kind = rapid.SampledFrom([]string{kindBarrier, kindDouble}).Draw(t, "kind")
@@ -160,7 +160,7 @@ func drawSight(t *rapid.T) observation {
 
 func TestDecideAgreesWithItsDumbTwin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		v := drawSight(t)
+		v := drawObservation(t)
 		act, chosen, gone := dumb(v)
 		d := decide(v)
 		require.Equal(t, act, d.act)
@@ -173,7 +173,7 @@ func TestDecideAgreesWithItsDumbTwin(t *testing.T) {
 // before, nobody below left.
 func TestReleaseKeepsTheInvariantsOfTheRecord(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		v := drawSight(t)
+		v := drawObservation(t)
 		d := decide(v)
 		if d.act != actRelease {
 			return
@@ -197,7 +197,7 @@ func TestReleaseKeepsTheInvariantsOfTheRecord(t *testing.T) {
 // A party that leaves the listing to others never completes the round.
 func TestArrivalThatDoesNotListCannotCompleteARound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		v := drawSight(t)
+		v := drawObservation(t)
 		v.members = slices.DeleteFunc(v.members, func(m member) bool { return m.seq > v.self })
 		v.count, v.listed, v.arrival = len(v.members), false, true
 		act := decide(v).act

@@ -14,7 +14,7 @@ type Double struct{ m *core }
 
 // NewDouble makes a double barrier for a number of parties on path; see [New].
 func NewDouble(client *session.Client, path string, parties int, o *Options) *Double {
-	return &Double{newMeeting(client, kindDouble, path, parties, o)}
+	return &Double{newCore(client, kindDouble, path, parties, o)}
 }
 
 // Path returns the path argument of [NewDouble].
@@ -38,7 +38,7 @@ func (d *Double) core() *core { return receiver.OrZero(d).m.or("barrier.NewDoubl
 // party may still be counted.
 func (d *Double) Enter(ctx context.Context) (*Seat, error) {
 	const op = "enter"
-	if err := d.core().begin(ctx); err != nil {
+	if err := d.core().checkCall(ctx); err != nil {
 		return nil, failure(ctx, op, d.Path(), err)
 	}
 	seat, err := d.m.enter(ctx, d.m.identity())

@@ -42,7 +42,7 @@ func (g *Gate) Path() string { return receiver.OrZero(g).path }
 func (g *Gate) Wait(ctx context.Context) error {
 	g = receiver.OrZero(g)
 	const op = "wait"
-	if err := g.begin(ctx); err != nil {
+	if err := g.checkCall(ctx); err != nil {
 		return failure(ctx, op, g.path, err)
 	}
 	for closed, err := range g.states(ctx) {
@@ -60,7 +60,7 @@ func (g *Gate) Wait(ctx context.Context) error {
 func (g *Gate) Closed(ctx context.Context) (bool, error) {
 	g = receiver.OrZero(g)
 	const op = "look"
-	if err := g.begin(ctx); err != nil {
+	if err := g.checkCall(ctx); err != nil {
 		return false, failure(ctx, op, g.path, err)
 	}
 	for closed, err := range g.states(ctx) {
@@ -72,7 +72,7 @@ func (g *Gate) Closed(ctx context.Context) (bool, error) {
 	return false, failure(ctx, op, g.path, context.Cause(ctx))
 }
 
-func (g *Gate) begin(ctx context.Context) error {
+func (g *Gate) checkCall(ctx context.Context) error {
 	return holding.Begin(ctx, g.client, "barrier.NewGate", g.err, ErrInvalidArgument)
 }
 
@@ -157,7 +157,7 @@ func (g *Gate) Remove(ctx context.Context) error {
 // changeGate runs try, again after each request that certainly was not carried
 // out.
 func (g *Gate) changeGate(ctx context.Context, op string, try func(context.Context, *session.Session) (bool, error)) error {
-	if err := g.begin(ctx); err != nil {
+	if err := g.checkCall(ctx); err != nil {
 		return failure(ctx, op, g.path, err)
 	}
 	for tries := 0; ; tries++ {

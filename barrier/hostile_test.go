@@ -51,7 +51,7 @@ func TestCopiedRecordLetsNobodyPass(t *testing.T) {
 	})
 }
 
-// A znode beside the path that is not a roll is foreign, and is left alone.
+// A znode beside the path that does not list recent rounds is foreign, and is left alone.
 func TestForeignDataBesideThePathIsLeftAlone(t *testing.T) {
 	for _, data := range []string{"10.0.0.1", "7\n", "x 6f0a2f6e-4c52-4a2f-8f0e-0d1c8f4c2a10\n", `{"kind":"barrier"}`} {
 		inWorld(t, nil, func(w *World) {
@@ -100,7 +100,7 @@ func TestPartyThatIsRefusedButLetThroughHasPassed(t *testing.T) {
 		without := barrier.New(w.Client(), dir, 2, nil)
 		may := session.Options{Credentials: []session.Credential{session.Digest("ops", "secret")}}
 		a, b := w.ClientWith(may), w.ClientWith(may)
-		// A client without credentials may come and go, but may not create the roll.
+		// A client without credentials may come and go, but may not create the recent rounds.
 		acl := append(session.WorldACL(zk.PermRead), session.CreatorACL()...)
 		_, err := w.Session(a).Create(w.Ctx, "/barriers", nil, session.Persistent, &session.CreateOptions{ACL: acl})
 		require.NoError(w, err)

@@ -10,10 +10,10 @@ import (
 // The names and kinds, described in package barrierformat. Not used by other
 // libraries.
 const (
-	partyMarker = barrierformat.PartyMarker
-	rollSuffix  = barrierformat.RollSuffix
-	kindBarrier = barrierformat.KindBarrier
-	kindDouble  = barrierformat.KindDouble
+	partyMarker        = barrierformat.PartyMarker
+	recentRoundsSuffix = barrierformat.RecentRoundsSuffix
+	kindBarrier        = barrierformat.KindBarrier
+	kindDouble         = barrierformat.KindDouble
 )
 
 // maxRequest is the longest request in bytes that servers accept by default
@@ -66,7 +66,7 @@ func validateID(id string) error {
 
 // requestSize is the maximal length of the request that releases this number of
 // parties with IDs as long as id: an operation for each, its number in the
-// record and its UUID in the roll.
+// record and its UUID in the recent rounds.
 func requestSize(parties int, path, id string) int64 {
 	child := len(path) + 1 + barrierformat.PartyHead + max(len(id), len(session.NewID())) + barrierformat.PartyTail
 	return maxRoll + int64(parties)*int64(opSize+child+len("2147483647,")+len(" "+session.NewID()))

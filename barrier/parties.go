@@ -33,7 +33,7 @@ type Party struct {
 // waiting lists the parties.
 func (m *core) waiting(ctx context.Context) ([]Party, error) {
 	const op = "list"
-	if err := m.begin(ctx); err != nil {
+	if err := m.checkCall(ctx); err != nil {
 		return nil, failure(ctx, op, m.path, err)
 	}
 	var list []Party

@@ -26,9 +26,9 @@ type recentRounds []byte
 // maxRoll is how many bytes of older rounds are kept.
 const maxRoll = 4096
 
-// parseRoll reads the data of the znode beside the path; the error wraps
+// parseRecentRounds reads the data of the znode beside the path; the error wraps
 // ErrRecord.
-func parseRoll(data []byte) (recentRounds, error) {
+func parseRecentRounds(data []byte) (recentRounds, error) {
 	for line := range strings.Lines(string(data)) {
 		fields := strings.Fields(line)
 		if len(fields) < 2 || !strings.HasSuffix(line, "\n") {
@@ -42,7 +42,7 @@ func parseRoll(data []byte) (recentRounds, error) {
 	return recentRounds(data), nil
 }
 
-// next is the roll after round, with chosen as its parties.
+// next is the recent rounds after round, with chosen as its parties.
 func (r recentRounds) next(round int64, chosen []member) recentRounds {
 	var line bytes.Buffer
 	line.WriteString(strconv.FormatInt(round, 10))
@@ -58,7 +58,7 @@ func (r recentRounds) next(round int64, chosen []member) recentRounds {
 	return append(line.Bytes(), old...)
 }
 
-// round is the round of the party with this UUID; false if missing in the roll.
+// round is the round of the party with this UUID; false if missing in r.
 func (r recentRounds) round(uuid string) (int64, bool) {
 	for line := range strings.Lines(string(r)) {
 		fields := strings.Fields(line)
@@ -71,7 +71,7 @@ func (r recentRounds) round(uuid string) (int64, bool) {
 	return 0, false
 }
 
-// covers reports whether the roll has all rounds after from, up to the newest
+// covers reports whether r has all rounds after from, up to the newest
 // round to.
 func (r recentRounds) covers(from, to int64) bool {
 	for line := range strings.Lines(string(r)) {
@@ -87,7 +87,7 @@ func (r recentRounds) covers(from, to int64) bool {
 	return to <= from
 }
 
-// newest is the newest round of the roll, 0 if there is none.
+// newest is the newest round of r, 0 if there is none.
 func (r recentRounds) newest() int64 {
 	first, _, _ := strings.Cut(string(r), " ")
 	n, _ := strconv.ParseInt(first, 10, 64)

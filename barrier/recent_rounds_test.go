@@ -11,9 +11,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A roll tells the round of each party, as far back as it goes, and tells its
+// The recent rounds tell the round of each party, as far back as they go, and tell their
 // range.
-func TestRollTellsWhoWasLetThrough(t *testing.T) {
+func TestRecentRoundsTellWhoWasLetThrough(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		k := rapid.IntRange(1, 40).Draw(t, "k")
 		n := int64(rapid.IntRange(0, 30).Draw(t, "rounds"))
@@ -36,7 +36,7 @@ func TestRollTellsWhoWasLetThrough(t *testing.T) {
 			}
 		}
 		require.Equal(t, n, r.newest())
-		back, err := parseRoll(r)
+		back, err := parseRecentRounds(r)
 		require.NoError(t, err)
 		require.Equal(t, string(r), string(back))
 		for uuid, round := range truth {
@@ -55,7 +55,7 @@ func TestRollTellsWhoWasLetThrough(t *testing.T) {
 	})
 }
 
-func TestRollOfAnEarlierPathCoversNothing(t *testing.T) {
+func TestRecentRoundsOfAnEarlierPathCoverNothing(t *testing.T) {
 	r := recentRounds("2 a b\n1 c d\n50 e f\n49 g h\n")
 	require.True(t, r.covers(0, 2))
 	require.False(t, r.covers(-1, 2))
@@ -83,20 +83,20 @@ func FuzzRoll(f *testing.F) {
 	})
 }
 
-// Data accepted as a roll can be extended.
+// Data accepted as recent rounds can be extended.
 func FuzzParseRoll(f *testing.F) {
 	f.Add([]byte("7 6f0a2f6e-4c52-4a2f-8f0e-0d1c8f4c2a10\n6 6f0a2f6e-4c52-4a2f-8f0e-0d1c8f4c2a11\n"))
 	for _, data := range []string{"", "\n", "10.0.0.1", "7\n", "0 6f0a2f6e-4c52-4a2f-8f0e-0d1c8f4c2a10\n", "7 6f0a2f6e-4c52-4a2f-8f0e-0d1c8f4c2a10"} {
 		f.Add([]byte(data))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		r, err := parseRoll(data)
+		r, err := parseRecentRounds(data)
 		if err != nil {
 			require.ErrorIs(t, err, ErrRecord)
 			return
 		}
 		chosen := []member{{name: barrierformat.PartyName("x") + "0000000000"}}
-		next, err := parseRoll(r.next(9, chosen))
+		next, err := parseRecentRounds(r.next(9, chosen))
 		require.NoError(t, err)
 		round, ok := next.round(barrierformat.UUIDOf(chosen[0].name))
 		require.True(t, ok)
@@ -104,13 +104,13 @@ func FuzzParseRoll(f *testing.F) {
 	})
 }
 
-func TestWhatIsNoRollIsTold(t *testing.T) {
+func TestDataThatIsNoListOfRecentRoundsIsReported(t *testing.T) {
 	const uuid = "6f0a2f6e-4c52-4a2f-8f0e-0d1c8f4c2a10"
 	for data, ok := range map[string]bool{
 		"": true, "1 " + uuid + "\n": true, "2 " + uuid + "\n1 " + uuid + " " + uuid + "\n": true,
 		"\n": false, "1\n": false, "x " + uuid + "\n": false, "0 " + uuid + "\n": false, "1 " + uuid: false, "1 " + uuid + "0\n": false, "10.0.0.1": false,
 	} {
-		_, err := parseRoll([]byte(data))
+		_, err := parseRecentRounds([]byte(data))
 		require.Equal(t, ok, err == nil, "%q", data)
 	}
 }

@@ -11,7 +11,7 @@ import (
 type record barrierformat.Record
 
 // ranges is a set of numbers.
-type ranges = barrierformat.Spans
+type ranges = barrierformat.Ranges
 
 // maxHistory is the number of ranges kept for the rounds before the newest
 // round. A range is a few bytes, and covers all consecutive rounds without a

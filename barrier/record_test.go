@@ -178,7 +178,7 @@ func FuzzNames(f *testing.F) {
 	})
 }
 
-// numbers is spans spelled out.
+// numbers is ranges spelled out.
 func numbers(s ranges) (out []int32) {
 	for _, r := range s {
 		for n := int64(r.Lo); n <= int64(r.Hi); n++ {

@@ -115,7 +115,7 @@ func (v *arrival) findNode(ctx context.Context, s *session.Session) error {
 }
 
 // findOutcome tells, after v's znode has gone, whether v was let through: by
-// its number, if known and still in the record; otherwise by the roll.
+// its number, if known and still in the record; otherwise by the recent rounds.
 func (v *arrival) findOutcome(ctx context.Context, s *session.Session) (pass, error) {
 	var now milestone
 	data, stat, err := s.Get(ctx, v.m.path)
@@ -133,8 +133,8 @@ func (v *arrival) findOutcome(ctx context.Context, s *session.Session) (pass, er
 			}
 		}
 	}
-	// Read after the record: the roll then has all rounds of the record.
-	text, _, err := s.Get(ctx, v.m.path+rollSuffix)
+	// Read after the record: the recent rounds then have all of the record.
+	text, _, err := s.Get(ctx, v.m.path+recentRoundsSuffix)
 	if err != nil && !errors.Is(err, session.ErrNoNode) {
 		return pass{}, err
 	}
@@ -170,7 +170,7 @@ func (v *arrival) late() bool {
 	return v.node.Path == "" && lost != nil && !errors.Is(lost, session.ErrExpired)
 }
 
-// covered reports whether the roll has all rounds from v's arrival up to round.
+// covered reports whether the recent rounds have all rounds from v's arrival up to round.
 func (v *arrival) covered(r recentRounds, round int64) bool {
 	return round == v.before.round || r.covers(v.before.round, max(round, r.newest()))
 }

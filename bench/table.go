@@ -99,7 +99,7 @@ func write(out io.Writer, peers []string, all []row) error {
 		for _, peer := range peers {
 			cells = append(cells, r.cell(peer))
 		}
-		lines = append(lines, append(cells, r.verdict()...))
+		lines = append(lines, append(cells, r.judgeRatios()...))
 	}
 	widths := make([]int, len(lines[0]))
 	for _, cells := range lines {
@@ -132,9 +132,9 @@ func (r row) cell(peer string) string {
 	return strings.Join(out, " ")
 }
 
-// verdict is the ratio to the best other peer with its range over the rounds and its
+// judgeRatios is the ratio to the best other peer with its range over the rounds and its
 // target, the ratio to the floor with its target, and after each target the result.
-func (r row) verdict() []string {
+func (r row) judgeRatios() []string {
 	between := "-"
 	if r.low > 0 {
 		between = ratioText(r.low) + " to " + ratioText(r.high)

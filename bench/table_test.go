@@ -74,7 +74,7 @@ func TestWithoutBothSidesThereIsNoRatio(t *testing.T) {
 	for _, r := range []row{one(rate(2)), one(rate(2), figures(ourName, 5)), one(rate(2), figures(curator, 5))} {
 		require.Zero(t, r.ratio)
 		require.False(t, r.reached(r.ratio, r.aim))
-		require.Equal(t, []string{"-", "-", "≥ 2", "", "-", "-", ""}, r.verdict())
+		require.Equal(t, []string{"-", "-", "≥ 2", "", "-", "-", ""}, r.judgeRatios())
 	}
 }
 
@@ -106,8 +106,8 @@ func TestTargetsAndFloorsAreThoseOfTheProfile(t *testing.T) {
 	w := workload{name: "w", unit: perSecond, peers: allPeers(), target: target{1, 2}, floor: "f", ofFloor: target{0, 0.9}}
 	all := append(append(figures(ourName, 80), figures(curator, 50)...),
 		figure{Workload: "f", Peer: goZooKeeper, Round: 1, Value: 100})
-	require.Equal(t, []string{"1.60", "1.60 to 1.60", "≥ 1", "reached", "0.80", "-", ""}, rows(loopback, []workload{floor, w}, all)[1].verdict())
-	require.Equal(t, []string{"1.60", "1.60 to 1.60", "≥ 2", "missed", "0.80", "≥ 0.9", "missed"}, rows(lan, []workload{floor, w}, all)[1].verdict())
+	require.Equal(t, []string{"1.60", "1.60 to 1.60", "≥ 1", "reached", "0.80", "-", ""}, rows(loopback, []workload{floor, w}, all)[1].judgeRatios())
+	require.Equal(t, []string{"1.60", "1.60 to 1.60", "≥ 2", "missed", "0.80", "≥ 0.9", "missed"}, rows(lan, []workload{floor, w}, all)[1].judgeRatios())
 }
 
 func TestTheTableIsAligned(t *testing.T) {

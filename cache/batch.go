@@ -33,8 +33,8 @@ func (b *batch) add(req request) bool {
 
 func (b *batch) empty() bool { return len(b.reqs) == 0 }
 
-// take empties it.
-func (b *batch) take() ([]request, []string) {
+// takeRequests empties it.
+func (b *batch) takeRequests() ([]request, []string) {
 	reqs, paths := b.reqs, b.paths
 	b.reqs, b.paths, b.bytes = nil, nil, 0
 	return reqs, paths

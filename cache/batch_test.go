@@ -39,7 +39,7 @@ func TestBatchIsFullByItsNumberOrItsPaths(t *testing.T) {
 	for i := range firstBatch {
 		require.Equal(t, i == firstBatch-1, b.add(request{n: &node{path: "/a"}}))
 	}
-	reqs, paths := b.take()
+	reqs, paths := b.takeRequests()
 	require.Len(t, reqs, firstBatch)
 	require.Len(t, paths, firstBatch)
 	require.False(t, b.add(request{n: &node{path: "/a"}}), "it was emptied")

@@ -143,7 +143,7 @@ func (r *runner[T]) loop(ctx context.Context) error {
 func (r *runner[T]) takeItems() ([]item, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	items, overrun := r.inbox.take(r.spare)
+	items, overrun := r.inbox.takeItems(r.spare)
 	r.spare = items
 	r.link.clean = false
 	return items, overrun

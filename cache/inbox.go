@@ -73,9 +73,9 @@ func (in *inbox) put(items ...item) {
 	}
 }
 
-// take returns the items that have come, and whether events are missing behind them;
+// takeItems returns the items that have come, and whether events are missing behind them;
 // spare's memory is used for the next items.
-func (in *inbox) take(spare []item) (items []item, overrun bool) {
+func (in *inbox) takeItems(spare []item) (items []item, overrun bool) {
 	clear(spare)
 	in.mu.Lock()
 	defer in.mu.Unlock()

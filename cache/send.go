@@ -62,7 +62,7 @@ func (r *runner[T]) start(req request) *session.Future[session.Seen] {
 
 // sendBatch sends the gathered reads.
 func (r *runner[T]) sendBatch() {
-	reqs, paths := r.batch.take()
+	reqs, paths := r.batch.takeRequests()
 	if len(reqs) > 1 {
 		if f := r.startBatch(paths); f != nil {
 			r.awaitBatch(reqs, f)

@@ -166,7 +166,7 @@ func (r *batcher) putBack(ops []*op) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, o := range ops {
-		o.sent = o.doubted
+		o.sent = o.pending
 	}
 }
 
@@ -176,7 +176,7 @@ func (r *batcher) markPending(ops []*op) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, o := range ops {
-		o.doubted = true
+		o.pending = true
 	}
 }
 
@@ -206,7 +206,7 @@ func (r *batcher) answerPending(reason error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for o := range r.queue.all() {
-		if o.doubted {
+		if o.pending {
 			r.answerLocked(o, outcome{err: unknownOutcome(r.path, reason)})
 		}
 	}
@@ -216,7 +216,7 @@ func (r *batcher) answerPending(reason error) {
 func (r *batcher) refuseLocked(err error) {
 	for o := range r.queue.all() {
 		out := outcome{err: err}
-		if o.doubted {
+		if o.pending {
 			out.err = unknownOutcome(r.path, err)
 		}
 		r.answerLocked(o, out)

@@ -146,7 +146,7 @@ func TestChangeThatWaitsForAConnectionIsNotMadeOnceItsCallerHasLeft(t *testing.T
 // A batch is lost with its session, and the first caller of the batch leaves.
 // The other changes still depend on the lost write: they must neither be made
 // in addition to it nor be refused without it.
-func TestRestOfALostBatchStaysInDoubt(t *testing.T) {
+func TestRestOfALostBatchStaysPending(t *testing.T) {
 	for name, change := range map[string]func(w *World, c *counter.Counter) error{
 		"Set": func(w *World, c *counter.Counter) error { return c.Set(w.Ctx, 5) },
 		"CompareAndSwap": func(w *World, c *counter.Counter) error {

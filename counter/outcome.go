@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/zkrecipes/zkrecipes/internal/pace"
+	"github.com/zkrecipes/zkrecipes/internal/backoff"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -39,7 +39,7 @@ func (w *writer) onSessionLoss(ctx context.Context, batch []*op, at uint64, err 
 // backOff waits a little for the other writers, if races were lost before, and
 // reads their state.
 func (w *writer) backOff(ctx context.Context, at uint64) error {
-	pace.Wait(ctx, w.s, w.pace.Lost())
+	backoff.Wait(ctx, w.s, w.backoff.Lost())
 	// No sync: the refusal was answered, so this server knows of the write that
 	// was the cause. The server may not know later writes, so changes that came
 	// since then are not included in at.
@@ -85,8 +85,8 @@ func (w *writer) resolveOutcome(p plan, reason error) (applied bool, err error) 
 	case err != nil && w.s.Err() != nil:
 		reason = errors.Join(reason, w.s.Err())
 	}
-	if w.doubt == nil {
-		w.doubt = &pendingWrite{czxid: w.now.czxid, version: p.version, reason: reason}
+	if w.pending == nil {
+		w.pending = &pendingWrite{czxid: w.now.czxid, version: p.version, reason: reason}
 	}
 	return false, unknownOutcome(w.r.path, reason)
 }
@@ -96,13 +96,13 @@ func (w *writer) resolveOutcome(p plan, reason error) (applied bool, err error) 
 func (w *writer) leavePending(batch []*op) error {
 	w.known, w.marker = false, ""
 	if w.r.block > 0 { // possibly reserved numbers are skipped
-		w.doubt = nil
+		w.pending = nil
 		return nil
 	}
 	w.r.markPending(batch)
-	if w.doubt.version == anyVersion { // the write depended on nothing
-		w.r.answerPending(w.doubt.reason)
-		w.doubt = nil
+	if w.pending.version == anyVersion { // the write depended on nothing
+		w.r.answerPending(w.pending.reason)
+		w.pending = nil
 	}
 	return nil
 }

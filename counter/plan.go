@@ -38,9 +38,9 @@ type op struct {
 	// arrival is the op's number among the arrivals; see batcher.
 	arrival uint64
 
-	// sent, doubted, answered and place are guarded by the batcher's mu. sent: the op may have
-	// been carried out, or may still be. doubted: the session ended over the op.
-	sent, doubted, answered bool
+	// sent, pending, answered and place are guarded by the batcher's mu. sent: the op may have
+	// been carried out, or may still be. pending: the session ended over the op.
+	sent, pending, answered bool
 	place                   *list.Element // in the queue; nil outside
 	// out is written once, before done is closed.
 	out  outcome
@@ -97,7 +97,7 @@ func makePlan(f Format, now state, ops []*op) plan {
 	return p
 }
 
-// resolve makes the plan settle a doubt about an earlier write that depended on
+// resolve makes the plan settle the open outcome of an earlier write that depended on
 // now's version: the plan then always writes, and depends on the same version.
 // Without this condition, a set would be made twice if the earlier write, with
 // the same set, is still to come. And a failing swap, whose preceding change in

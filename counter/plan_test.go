@@ -116,9 +116,9 @@ func TestBatchAtTheVersionThatMeansAnyEndsBeforeItsFirstSet(t *testing.T) {
 	require.EqualValues(t, 2, p.outcomes[1].value)
 }
 
-// With an open doubt, every batch has a write, with the version that settles
-// the doubt as its condition.
-func TestPlanThatSettlesADoubtDependsOnItsVersion(t *testing.T) {
+// With an open outcome, every batch has a write, with the version that settles
+// the outcome as its condition.
+func TestPlanThatSettlesAnOutcomeDependsOnItsVersion(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		now := state{data: CuratorLong.encode(1), version: rapid.SampledFrom([]int32{0, 5, -2, -9}).Draw(r, "version"), mzxid: 7}
 		p := makePlan(CuratorLong, now, drawOps(r))
@@ -167,7 +167,7 @@ func TestReservationIsOfAsManyAsAreWantedOrABlockOrWhatIsLeft(t *testing.T) {
 	require.ErrorIs(t, p.outcomes[0].err, ErrCorrupt)
 }
 
-func TestDoubtIsOpenWhileItsNodeHasItsVersion(t *testing.T) {
+func TestPendingWriteIsOpenWhileItsNodeHasItsVersion(t *testing.T) {
 	d := &pendingWrite{czxid: 4, version: 2}
 	require.True(t, d.open(state{czxid: 4, version: 2}))
 	require.False(t, d.open(state{czxid: 4, version: 3}))

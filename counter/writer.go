@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/zkrecipes/zkrecipes/internal/pace"
+	"github.com/zkrecipes/zkrecipes/internal/backoff"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -30,10 +30,10 @@ type writer struct {
 	known  bool
 	now    state
 	seenAt uint64
-	// doubt is set while the outcome of a write is open whose session, or
+	// pending is set while the outcome of a write is open whose session, or
 	// marker, is gone.
-	doubt *pendingWrite
-	pace  pace.Pace
+	pending *pendingWrite
+	backoff backoff.Backoff
 	// cuts is the number of transactions that have cost the connection since the
 	// last success.
 	cuts int
@@ -49,7 +49,7 @@ type pendingWrite struct {
 	reason  error
 }
 
-// open reports whether the doubt can still be settled.
+// open reports whether the outcome can still be found out.
 func (d *pendingWrite) open(now state) bool { return now.czxid == d.czxid && now.version == d.version }
 
 // writeRound carries out a batch, or finds out the required state first. Every
@@ -89,9 +89,9 @@ func (w *writer) prepare(ctx context.Context, s *session.Session) error {
 			return err
 		}
 	}
-	if w.known && w.doubt != nil && !w.doubt.open(w.now) {
-		w.r.answerPending(w.doubt.reason)
-		w.doubt = nil
+	if w.known && w.pending != nil && !w.pending.open(w.now) {
+		w.r.answerPending(w.pending.reason)
+		w.pending = nil
 	}
 	return nil
 }
@@ -152,7 +152,7 @@ func (w *writer) carryOut(ctx context.Context) error {
 	} else {
 		p = makePlan(w.r.format, w.now, batch)
 	}
-	if w.doubt != nil {
+	if w.pending != nil {
 		p.resolve(w.now)
 	}
 	if !p.writes {
@@ -193,9 +193,9 @@ func (w *writer) write(ctx context.Context, batch []*op, p plan) error {
 		applied, err = w.resolveOutcome(p, err)
 	}
 	if applied {
-		w.pace.Won(took)
+		w.backoff.Won(took)
 		w.cuts = 0
-		w.doubt = nil // of two writes at one version, the other was not carried out
+		w.pending = nil // of two writes at one version, the other was not carried out
 		w.r.onApplied(p, batch)
 		w.readBehind(behind, at)
 		return nil
@@ -209,7 +209,7 @@ func (w *writer) write(ctx context.Context, batch []*op, p plan) error {
 func (w *writer) commit(p plan) ([]session.Result, *session.Future[session.Seen], error) {
 	txn := w.s.StartTxn(p.txn(w.r.path, w.marker)...)
 	var behind *session.Future[session.Seen]
-	if w.pace.Contended() {
+	if w.backoff.Contended() {
 		behind = w.s.StartGet(w.r.path, false)
 	}
 	results, err := txn.Wait(w.s.Context())

@@ -18,14 +18,14 @@ type Group struct {
 	client *session.Client
 	path   string
 	opts   Options
-	claims *ownership
+	owned  *ownership
 	err    error // what is wrong with the arguments
 }
 
 // NewGroup makes a group of the children of path. NewGroup sends nothing; the
 // first call of a method reports an invalid argument. o may be nil.
 func NewGroup(client *session.Client, path string, o *Options) *Group {
-	g := &Group{client: client, path: path, claims: newOwnership()}
+	g := &Group{client: client, path: path, owned: newOwnership()}
 	g.opts, g.err = checkOptions(client, path, o)
 	return g
 }
@@ -60,7 +60,7 @@ func (g *Group) Join(ctx context.Context, id string, data []byte) (*Membership, 
 		return nil, failure(ctx, "join", g.path, err)
 	}
 	m := &Membership{id: id, group: g, registrant: &registrant{
-		client: g.client, opts: g.opts, parent: g.opts.Layout.parent(), owned: g.claims,
+		client: g.client, opts: g.opts, parent: g.opts.Layout.parent(), owned: g.owned,
 	}}
 	if err := m.registrant.keepRegistered(ctx, e); err != nil {
 		return nil, failure(ctx, "join", e.path(), err)
@@ -123,7 +123,7 @@ func (g *Group) Members(ctx context.Context) ([]Member, error) {
 }
 
 // read is the member that a znode stands for. One that may not be read has no
-// data; in Kazoo's Party that is its name, and it is none.
+// data; in Kazoo's Party the data is the member's name, and no payload.
 func (g *Group) read(node session.Node, denied error) (Member, bool) {
 	id, ok := g.opts.Layout.member(znode.Base(node.Path))
 	m := Member{

@@ -18,7 +18,7 @@ type Registry struct {
 	client *session.Client
 	base   string
 	opts   Options
-	claims *ownership
+	owned  *ownership
 	err    error // what is wrong with the arguments
 }
 
@@ -26,7 +26,7 @@ type Registry struct {
 // base path. NewRegistry sends nothing; the first call of a method reports an
 // invalid argument. o may be nil.
 func NewRegistry(client *session.Client, base string, o *Options) *Registry {
-	r := &Registry{client: client, base: base, claims: newOwnership()}
+	r := &Registry{client: client, base: base, owned: newOwnership()}
 	r.opts, r.err = checkOptions(client, base, o)
 	return r
 }
@@ -49,7 +49,7 @@ func (r *Registry) Register(ctx context.Context, i Instance) (*Registration, err
 		return nil, failure(ctx, "register", r.path(i.Service, i.ID), err)
 	}
 	g := &Registration{registry: r, registrant: &registrant{
-		client: r.client, opts: r.opts, parent: session.Container, owned: r.claims,
+		client: r.client, opts: r.opts, parent: session.Container, owned: r.owned,
 	}}
 	if err := g.registrant.keepRegistered(ctx, e); err != nil {
 		return nil, failure(ctx, "register", e.path(), err)

@@ -191,7 +191,7 @@ func drawn(t *rapid.T, id string, start time.Time, workers, owners []string, zxi
 }
 
 // The scheduler and the simple twin decide the same, whatever happens.
-func TestBoardDecidesAsItsTwin_M8_M9(t *testing.T) {
+func TestSchedulerDecidesAsItsTwin_M8_M9(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sc, w := newScheduler(), newTwin()
 		start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -323,7 +323,7 @@ func TestTasksThatWaitCostNothing(t *testing.T) {
 	require.Less(t, world.ProcessorTime()-began, 2*time.Second)
 }
 
-func TestBoardIgnoresOldNews(t *testing.T) {
+func TestSchedulerIgnoresLateEvents(t *testing.T) {
 	sc := newScheduler()
 	task := func(state taskformat.State, mzxid int64) seen {
 		r := record{ID: "x", State: state, Attempt: 1, MaxAttempts: 1}
@@ -351,7 +351,7 @@ func TestBoardIgnoresOldNews(t *testing.T) {
 
 // A move that fails without a change of the task is not retried until the task
 // changes.
-func TestBoardLeavesAloneWhatIsStuck(t *testing.T) {
+func TestSchedulerLeavesStuckTasksAlone(t *testing.T) {
 	sc := newScheduler()
 	sc.addWorker("w", profile{Concurrency: 1})
 	r := record{ID: "x", State: waiting, Attempt: 1, MaxAttempts: 1}

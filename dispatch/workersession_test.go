@@ -9,7 +9,7 @@ import (
 
 // A snapshot that still shows the assignment of an ended task does not begin
 // the task again, and an assignment of another worker is ignored.
-func TestShiftTakesWhatIsItsOwnOnce(t *testing.T) {
+func TestWorkerSessionTakesItsOwnAssignmentsOnce(t *testing.T) {
 	entry := func(worker, name string) cache.Entry[assignment] {
 		return cache.Entry[assignment]{
 			Path: "/q/workers/w/x~1-1.1", Value: assignment{Format: format, Task: record{Worker: worker, Assignment: name}},

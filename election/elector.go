@@ -68,9 +68,9 @@ func (e *Elector) campaign(ctx context.Context, op string) (*Leadership, error) 
 	if err := e.checkCall(ctx); err != nil {
 		return nil, failure(ctx, op, e.path, err)
 	}
-	var pace contender.Pace
+	var backoff contender.Backoff
 	for {
-		pace.Begin()
+		backoff.Begin()
 		k, err := e.stand(ctx)
 		if err != nil {
 			return nil, failure(ctx, op, e.path, err)
@@ -83,7 +83,7 @@ func (e *Elector) campaign(ctx context.Context, op string) (*Leadership, error) 
 		if ctx.Err() != nil || !holding.IsLoss(err) {
 			return nil, failure(ctx, op, e.path, err)
 		}
-		pace.Pause(ctx, k.c.Session())
+		backoff.Pause(ctx, k.c.Session())
 	}
 }
 

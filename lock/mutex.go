@@ -139,9 +139,9 @@ func (m *Mutex) acquireWith(ctx context.Context, b baton) (*Held, error) {
 		b.lock.deleteRemains() // lost during the hand-over: no other code deletes the remains
 	}
 	c := b.contender
-	var pace contender.Pace
+	var backoff contender.Backoff
 	for {
-		pace.Begin()
+		backoff.Begin()
 		var err error
 		if c == nil {
 			c, err = m.enterServerQueue(ctx)
@@ -162,7 +162,7 @@ func (m *Mutex) acquireWith(ctx context.Context, b baton) (*Held, error) {
 			return nil, failure(ctx, op, m.path, err)
 		case c != nil && (c.Session().Err() != nil || errors.Is(err, contender.ErrGone) || nodeGone(err)):
 			c.LeaveBehind() // its watches, too
-			pace.Pause(ctx, c.Session())
+			backoff.Pause(ctx, c.Session())
 			c = nil // the node is gone: queue up again
 		case c == nil && errors.Is(err, session.ErrLost) && !errors.Is(err, session.ErrClosed):
 			// The session was lost while queueing up.

@@ -60,9 +60,9 @@ func (s *Semaphore) takePermits(ctx context.Context, op string, n int, try bool)
 	if err := s.checkCall(ctx, n); err != nil {
 		return nil, failure(ctx, op, s.path, err)
 	}
-	var pace contender.Pace
+	var backoff contender.Backoff
 	for {
-		pace.Begin()
+		backoff.Begin()
 		sess, err := s.client.Session(ctx)
 		if err != nil {
 			return nil, failure(ctx, op, s.path, err)
@@ -86,7 +86,7 @@ func (s *Semaphore) takePermits(ctx context.Context, op string, n int, try bool)
 		case sess.Err() != nil, errors.Is(err, contender.ErrGone):
 			// The nodes are gone; queue up again, in the next session if
 			// necessary.
-			pace.Pause(ctx, sess)
+			backoff.Pause(ctx, sess)
 		default:
 			return nil, failure(ctx, op, s.path, err)
 		}

@@ -27,16 +27,16 @@ func (m *Mutex) TryLock(ctx context.Context) (*Held, error) {
 	}
 	m.taken = true
 	m.mu.Unlock()
-	var pace contender.Pace
+	var backoff contender.Backoff
 	for {
-		pace.Begin()
+		backoff.Begin()
 		c, held, err := m.tryOnce(ctx)
 		switch {
 		case err == nil:
 			return held, nil
 		case ctx.Err() == nil && c != nil && (session.IsSessionLoss(err) || errors.Is(err, contender.ErrGone)):
 			c.LeaveBehind() // its watches, too
-			pace.Pause(ctx, c.Session())
+			backoff.Pause(ctx, c.Session())
 		case ctx.Err() == nil && c == nil && session.IsSessionLoss(err):
 			// The session was lost before the contender had entered.
 		default:

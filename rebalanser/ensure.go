@@ -38,7 +38,7 @@ func readGroup(ctx context.Context, s *session.Session, at layout) (mode Mode, s
 		return 0, stat, false, r.Err
 	}
 	if m, known := inferMode(folders); known {
-		return m, stat, true, garbage(string(at), data)
+		return m, stat, true, garbageError(string(at), data)
 	}
 	return 0, stat, false, noGroup(at, data)
 }

@@ -38,7 +38,7 @@ func (v *view) readGroup(ctx context.Context) error {
 	if err != nil && !declared {
 		return err
 	}
-	v.note(string(p.at), err)
+	v.noteUnreadable(string(p.at), err)
 	v.st.Mode = mode
 	v.members, v.shards = members{p: p, mode: mode, known: map[string]candidate{}}, newShards(p)
 	if err := v.readRecords(ctx); err != nil {

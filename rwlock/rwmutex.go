@@ -127,9 +127,9 @@ func (m *RWMutex) acquire(ctx context.Context, op string, k kind, try bool) (*He
 	if err == nil {
 		err = m.refuseNested(ctx, k)
 	}
-	var pace contender.Pace
+	var backoff contender.Backoff
 	for err == nil {
-		pace.Begin()
+		backoff.Begin()
 		var s *session.Session
 		if s, err = m.client.Session(ctx); err != nil {
 			break
@@ -140,7 +140,7 @@ func (m *RWMutex) acquire(ctx context.Context, op string, k kind, try bool) (*He
 		}
 		if ctx.Err() == nil && (s.Err() != nil || errors.Is(err, contender.ErrGone)) {
 			err = nil // the node is gone: queue up again, in the next session if this one is lost
-			pace.Pause(ctx, s)
+			backoff.Pause(ctx, s)
 		}
 	}
 	return nil, failure(ctx, op, m.path, err)

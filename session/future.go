@@ -75,7 +75,7 @@ func (f *Future[T]) runAfter() {
 	}
 }
 
-func (f *Future[T]) settle(v T, err error) {
+func (f *Future[T]) setResult(v T, err error) {
 	f.value, f.err = v, err
 	close(f.done)
 	f.runAfter()
@@ -156,10 +156,10 @@ func start[T any](s *Session, r request[T]) *Future[T] {
 			}
 		}
 		answered(err)
-		f.settle(v, err)
+		f.setResult(v, err)
 	}}
 	if err := s.link.Send(call, r.body); err != nil {
-		f.settle(zero, f.fail(err, false))
+		f.setResult(zero, f.fail(err, false))
 	}
 	return f
 }
@@ -168,14 +168,14 @@ func start[T any](s *Session, r request[T]) *Future[T] {
 func failed[T any](op, path string, err error) *Future[T] {
 	f := &Future[T]{op: op, path: path, done: make(chan struct{})}
 	var zero T
-	f.settle(zero, f.fail(err, false))
+	f.setResult(zero, f.fail(err, false))
 	return f
 }
 
 // settled is a future of a request that is not sent.
 func settled[T any](op string, v T, err error) *Future[T] {
 	f := &Future[T]{op: op, done: make(chan struct{})}
-	f.settle(v, err)
+	f.setResult(v, err)
 	return f
 }
 

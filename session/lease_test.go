@@ -21,7 +21,7 @@ func (w *world) provable(s *Session) bool {
 
 // Hold checks the trust first. If the trust ends between that check and the taking of
 // the hold, the lease renewer refuses the hold.
-func TestKeeperTakesNoHoldWithoutTrust(t *testing.T) {
+func TestLeaseRenewerTakesNoHoldWithoutTrust(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
 		require.False(w, w.taken(w.s), "nothing is proved yet")
 		w.held(w.s, "/held")
@@ -32,7 +32,7 @@ func TestKeeperTakesNoHoldWithoutTrust(t *testing.T) {
 	})
 }
 
-func TestKeeperTakesNoHoldWhileItsSessionIsDoomed(t *testing.T) {
+func TestLeaseRenewerTakesNoHoldWhileItsSessionIsDoomed(t *testing.T) {
 	inWorld(t, nil, &Options{StopMargin: 2 * time.Second}, func(w *world) {
 		h := w.held(w.s, "/held")
 		w.sleep(5 * time.Second)

@@ -131,7 +131,7 @@ func (s *Session) startRead(op, path string, code int32, watch, children bool, d
 	if !watch {
 		return send(nil, false)
 	}
-	return begin(s.watches, watchKey{real, children}, func(w *Watch) *Future[Seen] {
+	return startWatchedRead(s.watches, watchKey{real, children}, func(w *Watch) *Future[Seen] {
 		// A subscription of the same path serves the watch too. Before 3.9
 		// a server keeps one mode per path and connection: a one-shot
 		// registration would turn the subscription into one (ZOOKEEPER-4466).

@@ -126,9 +126,9 @@ func newWatchSet(s *Session) *watchSet {
 	return &watchSet{s: s, live: make(map[watchKey]map[*Watch]struct{}), owed: make(map[watchKey]struct{})}
 }
 
-// begin registers a watch and starts the read that sets it on the server.
+// startWatchedRead registers a watch and starts the read that sets it on the server.
 // Registered first: the server may send the event ahead of the answer.
-func begin[T any](ws *watchSet, key watchKey, read func(*Watch) *Future[T]) *Future[T] {
+func startWatchedRead[T any](ws *watchSet, key watchKey, read func(*Watch) *Future[T]) *Future[T] {
 	w := &Watch{key: key, set: ws, done: make(chan struct{})}
 	ws.mu.Lock()
 	defer ws.mu.Unlock()

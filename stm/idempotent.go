@@ -18,7 +18,7 @@ func (r *run) commitUnmarked(ctx context.Context, s *session.Session, tx *Tx, p 
 	switch {
 	case err == nil:
 		r.results = p.resultsOfWrites(results)
-		r.pace.Won(time.Since(began))
+		r.backoff.Won(time.Since(began))
 		return r.endCall(nil, false)
 	case errors.Is(err, session.ErrUnknownOutcome):
 		r.open = append(r.open, newDoubt(tx, nil, err))

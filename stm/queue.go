@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/zkrecipes/zkrecipes/internal/pace"
+	"github.com/zkrecipes/zkrecipes/internal/backoff"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -15,7 +15,7 @@ import (
 func (r *run) noteConflict(ctx context.Context, s *session.Session, again error) (err error) {
 	r.conflicts++
 	if r.t.opts.Queue == nil || r.queued {
-		pace.Wait(ctx, s, r.pace.Lost())
+		backoff.Wait(ctx, s, r.backoff.Lost())
 		return again
 	}
 	r.queued = true

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/zkrecipes/zkrecipes/internal/pace"
+	"github.com/zkrecipes/zkrecipes/internal/backoff"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -23,7 +23,7 @@ type run struct {
 	results []session.Result
 
 	conflicts int
-	pace      pace.Pace
+	backoff   backoff.Backoff
 	// lost counts transactions whose connection was lost.
 	lost  int
 	doubt *doubt
@@ -200,7 +200,7 @@ func (r *run) commitWrites(ctx context.Context, s *session.Session, tx *Tx) erro
 	case applied:
 		m.version++
 		r.t.markers.putBack(s, m)
-		r.pace.Won(time.Since(began))
+		r.backoff.Won(time.Since(began))
 		return r.endCall(nil, false)
 	case notApplied:
 		r.t.markers.putBack(s, m)

@@ -101,11 +101,11 @@ func (m *meeting) read(ctx context.Context, client *session.Client) error {
 		return err
 	}
 	m.Kind, m.Parties, m.Round = record.Kind, record.Parties, record.Round
-	m.take(found)
+	m.addParties(found)
 	return nil
 }
 
-func (m *meeting) take(found []barrier.Party) {
+func (m *meeting) addParties(found []barrier.Party) {
 	for i, p := range found {
 		one := guest{
 			Place: i + 1, State: "waits", ID: p.ID, Content: cli.ContentOf(p.Data), data: p.Data, Token: p.Token,

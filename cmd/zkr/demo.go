@@ -105,12 +105,12 @@ func (a *app) demoUnder(ctx context.Context, timeout time.Duration, keep bool) e
 			show.line("round %d is over; new workers come (Ctrl-C ends it)", round)
 			continue
 		}
-		v := judge.verdict()
+		v := judge.judgeEvents()
 		if err != nil && v.OK && judge.disturbed() && timeout < demoLongest {
 			return errDisturbed
 		}
 		v.Rounds = round
-		if err := show.verdict(v, err); err != nil || round > 0 {
+		if err := show.printVerdict(v, err); err != nil || round > 0 {
 			return err
 		}
 		return signals.Interrupted(context.Cause(ctx), "not all was shown")
@@ -122,7 +122,7 @@ func (a *app) demoRound(ctx context.Context, servers string, timeout time.Durati
 	c := newCrew(servers, timeout, a.Stderr, judge, show)
 	defer c.dismiss()
 	for i, name := range []string{"w1", "w2", "w3", "w4"} {
-		if err := c.hire(name); err != nil {
+		if err := c.startWorker(name); err != nil {
 			return err
 		}
 		// Workers queue up one after the other, so that their places in the queue

@@ -43,8 +43,8 @@ func newCrew(servers string, timeout time.Duration, stderr *os.File, judge *judg
 	return &crew{servers: servers, timeout: timeout, stderr: stderr, judge: judge, show: show, events: make(chan event), members: map[string]*member{}}
 }
 
-// hire starts a worker. The calling goroutine must be locked to its thread.
-func (c *crew) hire(name string) error {
+// startWorker starts a worker. The calling goroutine must be locked to its thread.
+func (c *crew) startWorker(name string) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -115,7 +115,7 @@ func (c *crew) await(ctx context.Context, name, what string) (event, error) {
 	}
 }
 
-// queue waits until so many contenders have a place.
+// queue waits until n contenders have a place.
 func (c *crew) queue(ctx context.Context, n int) error {
 	for end := time.Now().Add(sceneLimit * c.timeout); c.judge.queued() < n; {
 		if time.Now().After(end) {

@@ -137,8 +137,8 @@ type holder struct {
 	Token  int64  `json:"token,string"`
 }
 
-// verdict judges the events so far.
-func (j *judge) verdict() verdict {
+// judgeEvents judges the events so far.
+func (j *judge) judgeEvents() verdict {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	v := verdict{

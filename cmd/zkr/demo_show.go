@@ -78,7 +78,7 @@ func (t *timeline) event(e event) {
 		fmt.Fprintf(t.out, "%s\n", line)
 		return
 	}
-	color, text := t.take(e)
+	color, text := t.recordEvent(e)
 	if text == "" {
 		return
 	}
@@ -105,9 +105,9 @@ func stateColor(state byte) string {
 	return faint
 }
 
-// take records the changes of an event, and describes the event; "" if the
+// recordEvent records the changes of an event, and describes the event; "" if the
 // event is not worth a line.
-func (t *timeline) take(e event) (color, text string) {
+func (t *timeline) recordEvent(e event) (color, text string) {
 	set := func(state byte) { t.states[e.Worker] = state }
 	switch e.Event {
 	case "started":
@@ -141,8 +141,8 @@ func (t *timeline) take(e event) (color, text string) {
 	return plain, e.Event
 }
 
-// verdict prints the summary and returns zkr's exit code.
-func (t *timeline) verdict(v verdict, failed error) error {
+// printVerdict prints the summary and returns zkr's exit code.
+func (t *timeline) printVerdict(v verdict, failed error) error {
 	if failed != nil {
 		v.OK = false
 		v.Wrong = append(v.Wrong, failed.Error())

@@ -201,7 +201,7 @@ func TestJudgeNoticesBadHistories(t *testing.T) {
 		for _, e := range *c.story {
 			j.reported(e)
 		}
-		v := j.verdict()
+		v := j.judgeEvents()
 		assert.Equal(t, c.wrong == "", v.OK, "%s: %v", name, v.Wrong)
 		assert.Contains(t, strings.Join(v.Wrong, "\n"), c.wrong, name)
 	}
@@ -216,7 +216,7 @@ func TestJudgeNoticesStrayWrites(t *testing.T) {
 			txn.Zxid = int64(i + 1)
 			j.applied(txn)
 		}
-		return j.verdict()
+		return j.judgeEvents()
 	}
 	first := zktest.Txn{Op: "create2", Session: 1, Paths: []string{contender(0)}}
 	second := zktest.Txn{Op: "create2", Session: 2, Paths: []string{contender(1)}}
@@ -253,11 +253,11 @@ func TestJudgeNoticesStrayWrites(t *testing.T) {
 func TestVerdictDecidesTheExitCode(t *testing.T) {
 	var out text
 	show := &timeline{out: &out, begun: time.Now(), states: map[string]byte{}, tokens: map[string]int64{}}
-	require.NoError(t, show.verdict(verdict{OK: true, TokensGrow: true}, nil))
-	err := show.verdict(verdict{Wrong: []string{"two at once"}}, nil)
+	require.NoError(t, show.printVerdict(verdict{OK: true, TokensGrow: true}, nil))
+	err := show.printVerdict(verdict{Wrong: []string{"two at once"}}, nil)
 	assert.Equal(t, exit.CodeFailed, exit.Classify(err).Code)
 	assert.Contains(t, out.String(), "WRONG: two at once")
 	assert.Contains(t, out.String(), "THEY DO NOT GROW")
-	err = show.verdict(verdict{OK: true}, fmt.Errorf("w2 was to say holds"))
+	err = show.printVerdict(verdict{OK: true}, fmt.Errorf("w2 was to say holds"))
 	require.ErrorContains(t, err, "w2 was to say holds")
 }

@@ -217,8 +217,8 @@ func pairs(flag string, list []string) (map[string]string, error) {
 	return out, nil
 }
 
-// spans writes numbers as "0-3, 7".
-func spans(ids []int) string {
+// formatRanges writes numbers as "0-3, 7".
+func formatRanges(ids []int) string {
 	ids = slices.Sorted(slices.Values(ids))
 	var out []string
 	for i := 0; i < len(ids); {

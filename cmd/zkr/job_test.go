@@ -213,13 +213,13 @@ func TestJobWaitSaysWhoIsMissing(t *testing.T) {
 	assert.Contains(t, finished.ends(130).err.String(), "gave up waiting for the job words to be finished")
 }
 
-// TestSpansAreTheNumbers: whatever they are, in order and each once.
-func TestSpansAreTheNumbers(t *testing.T) {
-	assert.Empty(t, spans(nil))
-	assert.Equal(t, "0-3, 7, 9-10", spans([]int{10, 0, 1, 2, 3, 7, 9}))
+// TestRangesAreTheNumbers: whatever they are, in order and each once.
+func TestRangesAreTheNumbers(t *testing.T) {
+	assert.Empty(t, formatRanges(nil))
+	assert.Equal(t, "0-3, 7, 9-10", formatRanges([]int{10, 0, 1, 2, 3, 7, 9}))
 	rapid.Check(t, func(t *rapid.T) {
 		ids := rapid.SliceOfDistinct(rapid.IntRange(0, 40), rapid.ID[int]).Draw(t, "ids")
-		text := spans(ids)
+		text := formatRanges(ids)
 		parts := strings.Split(text, ", ")
 		for id := range 42 {
 			in := slices.ContainsFunc(parts, func(part string) bool {

@@ -153,7 +153,7 @@ func faults(who *workerctl.MissingError) string {
 		ids  []int
 	}{{"dead", who.Dead}, {"failed", who.Failed}, {"left", who.Left}} {
 		if len(part.ids) > 0 {
-			fmt.Fprintf(&out, "; %s: %s", part.what, spans(part.ids))
+			fmt.Fprintf(&out, "; %s: %s", part.what, formatRanges(part.ids))
 		}
 	}
 	if len(who.Failed) > 0 {
@@ -184,7 +184,7 @@ func (m missingWorkers) Detail() string {
 	if !errors.As(m.error, &who) || len(who.IDs) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; %d of %d are missing: %s%s", len(who.IDs), who.Workers, spans(who.IDs), faults(who))
+	return fmt.Sprintf("; %d of %d are missing: %s%s", len(who.IDs), who.Workers, formatRanges(who.IDs), faults(who))
 }
 
 // jobProgress tells people on a terminal how far a job is.

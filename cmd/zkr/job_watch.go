@@ -129,11 +129,11 @@ func (w *jobWatch) resize(in workerctl.Info) error {
 	if w.status = in; w.ready && before.Workers != in.Workers && !in.State.Over() {
 		return w.say("resized", progressOf(in)+"; ", jobEvent{Job: countsOf(in)})
 	}
-	return w.begin()
+	return w.showReady()
 }
 
-// begin says "ready" once as many are shown as have joined.
-func (w *jobWatch) begin() error {
+// showReady says "ready" once as many are shown as have joined.
+func (w *jobWatch) showReady() error {
 	if w.ready || w.status.Workers == 0 || len(w.states) < w.status.Joined {
 		return nil
 	}
@@ -163,7 +163,7 @@ func (w *jobWatch) change(c workerctl.Change) error {
 	if err := w.say(c.What, text, jobEvent{Worker: &one}); err != nil {
 		return err
 	}
-	return w.begin()
+	return w.showReady()
 }
 
 // end says how the job has ended, if anything does.
@@ -180,7 +180,7 @@ func (w *jobWatch) say(event, text string, e jobEvent) error {
 	e.Time, e.Event = time.Now(), event
 	if w.ready && (e.Worker != nil || e.Job != nil) && event != "present" {
 		ids := missing(w.status.Workers, w.states)
-		list := spans(ids)
+		list := formatRanges(ids)
 		e.Missing = &list
 		text += missingText(ids)
 	}

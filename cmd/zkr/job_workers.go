@@ -67,7 +67,7 @@ func missingText(ids []int) string {
 	if len(ids) == 0 {
 		return "nobody is missing"
 	}
-	return "missing: " + spans(ids)
+	return "missing: " + formatRanges(ids)
 }
 
 const workersHelp = `Shows all workers that have ever joined the job NAME, in the order of their ids, and
@@ -140,7 +140,7 @@ func (c *jobCommand) showWorkers(job jobInfo, found []workerctl.Member) error {
 			Job     jobInfo     `json:"job"`
 			Workers []jobWorker `json:"workers"`
 			Missing string      `json:"missing"` // as in a jobEvent
-		}{job, list, spans(gone)})
+		}{job, list, formatRanges(gone)})
 	}
 	if err := c.app.Printf("%s is %s: %d of %s joined, %d running, %d left, %d failed, %d dead; %s\n", cli.Readable([]byte(job.Name)), job.State,
 		len(list), cli.Count(job.Workers, "worker"), tally["running"], tally["left"], tally["failed"], tally["dead"], missingText(gone)); err != nil || len(list) == 0 {

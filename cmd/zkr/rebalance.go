@@ -99,13 +99,13 @@ func (c *rebalance) advised(err error) error {
 	case errors.Is(err, rebalanser.ErrNoGroup):
 		return &exit.Failure{Code: exit.CodeFailed, Err: err, Hint: `"zkr rebalance add ` + cli.Readable([]byte(c.path)) + ` RESOURCE..." makes it`}
 	case errors.Is(err, rebalanser.ErrInstanceInUse):
-		return &exit.Failure{Code: exit.CodeBusy, Err: err, Hint: c.look() + " says by whom; --instance-wait says how long to wait"}
+		return &exit.Failure{Code: exit.CodeBusy, Err: err, Hint: c.statusCommand() + " says by whom; --instance-wait says how long to wait"}
 	}
 	return err
 }
 
-// look is the command that shows the members.
-func (c *rebalance) look() string {
+// statusCommand is the command that shows the members.
+func (c *rebalance) statusCommand() string {
 	return `"zkr rebalance status ` + cli.Readable([]byte(c.path)) + `"`
 }
 

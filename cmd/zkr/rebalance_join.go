@@ -185,7 +185,7 @@ func (j *groupJoin) run(ctx context.Context) error {
 	}
 	close(over)
 	listener.Wait()
-	return j.verdict(context.Cause(member), second, err)
+	return j.exitError(context.Cause(member), second, err)
 }
 
 // takePart is the membership.
@@ -240,9 +240,9 @@ func (j *groupJoin) remarkRestarts(ctx context.Context) {
 	}
 }
 
-// verdict is the exit of zkr. cause is why the membership was ended, and second
+// exitError is the exit of zkr. cause is why the membership was ended, and second
 // the signal that has killed the commands; both may be nil.
-func (j *groupJoin) verdict(cause, second, err error) error {
+func (j *groupJoin) exitError(cause, second, err error) error {
 	switch {
 	case errors.As(err, new(*exit.Failure)): // of a command
 		return err

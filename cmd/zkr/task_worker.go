@@ -143,12 +143,12 @@ func (w *taskWorker) run(ctx context.Context) error {
 	}
 	w.plan, w.client = p, client
 	w.works = dispatch.NewWorker(client, w.path, w.handle, &w.opts)
-	return w.verdict(w.take(ctx))
+	return w.exitError(w.runUntilSignal(ctx))
 }
 
-// take is the worker's life. second is the second signal, which has ended the
+// runUntilSignal is the worker's life. second is the second signal, which has ended the
 // worker, or nil.
-func (w *taskWorker) take(ctx context.Context) (second, err error) {
+func (w *taskWorker) runUntilSignal(ctx context.Context) (second, err error) {
 	working, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	var listener sync.WaitGroup
@@ -192,8 +192,8 @@ func (w *taskWorker) heed(ctx context.Context, end context.CancelCauseFunc, over
 	}
 }
 
-// verdict is the exit of zkr.
-func (w *taskWorker) verdict(second, err error) error {
+// exitError is the exit of zkr.
+func (w *taskWorker) exitError(second, err error) error {
 	if w.asked == 0 {
 		return cli.RoleEnd(nil, second, w.advised("", err))
 	}

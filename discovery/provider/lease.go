@@ -25,7 +25,7 @@ func (l *Lease) Instance() discovery.Instance {
 // as a canceled context. A second call does nothing.
 func (l *Lease) Done(err error) {
 	l.mustBeMade()
-	l.provider.uses.end(l, err, time.Now())
+	l.provider.uses.removeLease(l, err, time.Now())
 }
 
 func (l *Lease) mustBeMade() {

@@ -80,7 +80,7 @@ func New(registry *discovery.Registry, service string, picker Picker, o *Options
 // error. The caller owns the goroutine. After Run the list stays as it is, and another
 // Run goes on with it.
 func (p *Provider) Run(ctx context.Context) error {
-	if err := p.begin(ctx); err != nil {
+	if err := p.checkCall(ctx); err != nil {
 		return p.failure(ctx, "run", err)
 	}
 	if err := p.view.Run(ctx); err != nil && ctx.Err() == nil {
@@ -89,8 +89,8 @@ func (p *Provider) Run(ctx context.Context) error {
 	return nil
 }
 
-// begin is what the methods check before anything else is done.
-func (p *Provider) begin(ctx context.Context) error {
+// checkCall is what the methods check before anything else is done.
+func (p *Provider) checkCall(ctx context.Context) error {
 	switch {
 	case ctx == nil:
 		return fmt.Errorf("%w: the context is nil", ErrInvalidArgument)
@@ -147,7 +147,7 @@ func (p *Provider) Get(ctx context.Context) (*Lease, error) {
 	if n < 0 || n >= len(candidates) {
 		return nil, p.failure(ctx, "get", fmt.Errorf("%w: the picker chose %d of %d", ErrNoInstance, n, len(candidates)))
 	}
-	p.uses.begin(usages[n])
+	p.uses.addLease(usages[n])
 	return &Lease{provider: p, instance: candidates[n].Instance, usage: usages[n]}, nil
 }
 
@@ -169,7 +169,7 @@ func (p *Provider) All(ctx context.Context) ([]discovery.Instance, error) {
 
 // loaded waits until there is a list.
 func (p *Provider) loaded(ctx context.Context) error {
-	if err := p.begin(ctx); err != nil {
+	if err := p.checkCall(ctx); err != nil {
 		return err
 	}
 	if st := p.view.Status(); st.Loaded {

@@ -75,14 +75,14 @@ func (s *uses) candidates(usable []member, now time.Time) ([]Candidate, []*usage
 	return nil, nil
 }
 
-// begin and end count the leases.
-func (s *uses) begin(u *usage) {
+// addLease and end count the leases.
+func (s *uses) addLease(u *usage) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	u.inFlight++
 }
 
-func (s *uses) end(l *Lease, err error, now time.Time) {
+func (s *uses) removeLease(l *Lease, err error, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if l.usage == nil {

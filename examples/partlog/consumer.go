@@ -87,7 +87,7 @@ func (o *owner) run(ctx context.Context) (err error) {
 // process works on records and commits what was done, which may be some of them only:
 // when the partition is to be given up others wait.
 func (o *owner) process(ctx context.Context, records []record) error {
-	w := begin(o.head, o.state, o.r.Token())
+	w := newBatch(o.head, o.state, o.r.Token())
 	for i, r := range records {
 		if i > 0 && ctx.Err() != nil {
 			break

@@ -95,7 +95,7 @@ func TestJudgeSees(t *testing.T) {
 			var chain []batch
 			state := map[string]progress{}
 			for i := range 4 {
-				w := begin(head{}, state, int64(1+i))
+				w := newBatch(head{}, state, int64(1+i))
 				for j := range 2 {
 					r := record{"a", 2*i + j + 1, rand.Uint64()}
 					records = append(records, r)

@@ -138,8 +138,8 @@ type work struct {
 	offset int64
 }
 
-// begin begins a batch behind the head.
-func begin(h head, state map[string]progress, token int64) *work {
+// newBatch begins a batch behind the head.
+func newBatch(h head, state map[string]progress, token int64) *work {
 	return &work{batch{After: h.Batch, Token: token, State: maps.Clone(state)}, h.Offset}
 }
 

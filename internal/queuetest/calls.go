@@ -89,7 +89,7 @@ func releaseWithoutServer(t *testing.T, tg Target) {
 	tg.in(t, nil, func(s *scene) {
 		k := s.next()
 		h := s.get(k.Acquire)
-		out := s.begin(s.Ctx, s.next().Rival)
+		out := s.startAcquire(s.Ctx, s.next().Rival)
 		require.NoError(s, s.Server.Stop(1))
 		began := time.Now()
 		require.ErrorIs(s, h.Release(s.Within(2*time.Second)), context.DeadlineExceeded)

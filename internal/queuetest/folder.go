@@ -15,7 +15,7 @@ import (
 func folderIsDeleted(t *testing.T, tg Target) {
 	tg.in(t, nil, func(s *scene) {
 		h := s.get(s.next().Rival)
-		outs := []<-chan won{s.begin(s.Ctx, s.next().Acquire), s.begin(s.Ctx, s.next().Rival)}
+		outs := []<-chan won{s.startAcquire(s.Ctx, s.next().Acquire), s.startAcquire(s.Ctx, s.next().Rival)}
 		s.Pass(time.Minute)
 		require.NoError(s, s.Server.DeleteAll(s.Path))
 		s.ended(h)

@@ -49,7 +49,7 @@ func createIsProposed(t *testing.T, tg Target) {
 			}
 		}
 		s.Server.FailNth(creates, 1, zktest.Action{Do: zktest.CutAfter})
-		out := s.begin(s.Within(time.Minute), k.Acquire)
+		out := s.startAcquire(s.Within(time.Minute), k.Acquire)
 		s.Pass(100 * time.Millisecond)
 		s.Server.Cut(s.ID(c))
 		s.Pass(500 * time.Millisecond) // it has come back to the leader
@@ -95,7 +95,7 @@ func closedDuringCreate(t *testing.T, tg Target) {
 		k := s.contender(c)
 		s.release(s.get(k.Acquire))
 		s.Server.FailNth(creates, 1, zktest.Action{Do: zktest.DelayReply, For: 3 * time.Second})
-		out := s.begin(s.Ctx, k.Acquire)
+		out := s.startAcquire(s.Ctx, k.Acquire)
 		s.Pass(time.Second)
 		s.pending(out)
 		require.NoError(s, c.Close(s.Within(time.Minute)))
@@ -227,7 +227,7 @@ func lostWaiterIsFree(t *testing.T, tg Target) {
 				if unanswered {
 					s.Server.FailNth(func(r zktest.Request) bool { return creates(r) && r.Session == own.ID() }, 1, zktest.Action{Do: zktest.DropReplyHole})
 				}
-				out := s.begin(s.Ctx, s.contender(c).Acquire)
+				out := s.startAcquire(s.Ctx, s.contender(c).Acquire)
 				s.Away(other.Context())
 				s.ended(h)
 				require.ErrorIs(s, h.Release(s.Ctx), session.ErrLost)

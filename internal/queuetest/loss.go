@@ -40,7 +40,7 @@ func holderIsToldFirst(t *testing.T, tg Target) {
 					h := s.get(o.former(s.next()))
 					s.Pass(3700 * time.Millisecond)
 					b := s.Client()
-					out := s.begin(s.Ctx, o.latter(s.contender(b)))
+					out := s.startAcquire(s.Ctx, o.latter(s.contender(b)))
 					cut := time.Now()
 					s.Server.BlackHole(zktest.Link{Client: "c1"}, lost)
 					s.ended(h)
@@ -77,7 +77,7 @@ func formerHolderWaits(t *testing.T, tg Target) {
 			_, err := k.Try(s.Ctx)
 			require.ErrorIs(s, err, s.Busy)
 		}
-		out := s.begin(s.Ctx, k.Acquire)
+		out := s.startAcquire(s.Ctx, k.Acquire)
 		s.Pass(time.Minute)
 		s.pending(out)
 		s.release(other)
@@ -96,7 +96,7 @@ func waiterExpires(t *testing.T, tg Target) {
 			tg.in(t, nil, func(s *scene) {
 				h := s.get(s.next().Rival)
 				b := s.Client()
-				out := s.begin(s.Ctx, s.contender(b).Acquire)
+				out := s.startAcquire(s.Ctx, s.contender(b).Acquire)
 				old := s.ID(b)
 				s.Expire(b)
 				if !releaseFirst {
@@ -120,8 +120,8 @@ func queueClosesUp(t *testing.T, tg Target) {
 	tg.in(t, nil, func(s *scene) {
 		h := s.get(s.next().Rival)
 		middle, stop := context.WithCancel(s.Ctx)
-		s.begin(middle, s.next().Acquire)
-		last := s.begin(s.Ctx, s.next().Rival)
+		s.startAcquire(middle, s.next().Acquire)
+		last := s.startAcquire(s.Ctx, s.next().Rival)
 		s.Server.BlackHole(zktest.Link{Client: "c2"}, zktest.Both) // dies while it waits
 		s.Pass(30 * time.Second)
 		s.pending(last)
@@ -163,7 +163,7 @@ func deletedHolderIsTold(t *testing.T, tg Target) {
 			tg.in(t, nil, func(s *scene) {
 				k := s.next()
 				h := s.get(k.Acquire)
-				out := s.begin(s.Ctx, s.next().Rival)
+				out := s.startAcquire(s.Ctx, s.next().Rival)
 				s.Pass(after)
 				require.NoError(s, s.Server.Delete(h.Path()))
 				began := time.Now()

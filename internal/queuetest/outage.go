@@ -16,7 +16,7 @@ import (
 func disconnectIsNoLoss(t *testing.T, tg Target) {
 	tg.in(t, &zktest.Options{Servers: 3}, func(s *scene) {
 		h := s.get(s.next().Acquire)
-		first, second := s.begin(s.Ctx, s.next().Rival), s.begin(s.Ctx, s.next().Acquire)
+		first, second := s.startAcquire(s.Ctx, s.next().Rival), s.startAcquire(s.Ctx, s.next().Acquire)
 		names := s.contenders()
 		s.Server.ResetStats()
 		for i := range 30 {
@@ -92,7 +92,7 @@ func ensembleWithoutTalk(t *testing.T, tg Target) {
 			all = append(all, s.contender(s.ClientAt(s.Server.ServerAddr(i), session.Options{})))
 		}
 		h := s.get(all[0].Acquire)
-		outs := []<-chan won{s.begin(s.Ctx, all[1].Rival), s.begin(s.Ctx, all[2].Rival)}
+		outs := []<-chan won{s.startAcquire(s.Ctx, all[1].Rival), s.startAcquire(s.Ctx, all[2].Rival)}
 		for i := 1; i <= 3; i++ {
 			s.Server.IsolateServer(i)
 		}
@@ -119,7 +119,7 @@ func acquireWithoutSession(t *testing.T, tg Target) {
 		s.Expire(c)
 		require.NoError(s, s.Server.Stop(1))
 		s.Pass(time.Minute)
-		out := s.begin(s.Ctx, k.Acquire)
+		out := s.startAcquire(s.Ctx, k.Acquire)
 		_, err := k.Acquire(s.Within(time.Second))
 		require.ErrorIs(s, err, context.DeadlineExceeded)
 		s.pending(out)
@@ -135,8 +135,8 @@ func closeEndsEverything(t *testing.T, tg Target) {
 		a, b := s.Client(), s.Client()
 		k := s.contender(a)
 		h := s.get(k.Acquire)
-		near := s.begin(s.Ctx, k.Rival)
-		far := []<-chan won{s.begin(s.Ctx, s.contender(b).Acquire), s.begin(s.Ctx, s.contender(b).Rival)}
+		near := s.startAcquire(s.Ctx, k.Rival)
+		far := []<-chan won{s.startAcquire(s.Ctx, s.contender(b).Acquire), s.startAcquire(s.Ctx, s.contender(b).Rival)}
 		require.NoError(s, b.Close(s.Ctx))
 		for _, out := range far {
 			require.ErrorIs(s, s.outcome(out).err, session.ErrClosed)

@@ -114,8 +114,8 @@ type won struct {
 	at   time.Time
 }
 
-// begin starts f and returns once it waits, or has ended.
-func (s *scene) begin(ctx context.Context, f Acquire) <-chan won {
+// startAcquire starts f and returns once it waits, or has ended.
+func (s *scene) startAcquire(ctx context.Context, f Acquire) <-chan won {
 	out := make(chan won, 1)
 	// The bubble waits for it; it ends with ctx at the latest.
 	go func() {

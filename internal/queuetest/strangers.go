@@ -75,7 +75,7 @@ func foreignChildren(t *testing.T, tg Target) {
 		n, err := k.Count(s.Ctx)
 		require.NoError(s, err)
 		require.Equal(s, 1, n)
-		out := s.begin(s.Ctx, s.next().Rival)
+		out := s.startAcquire(s.Ctx, s.next().Rival)
 		s.pending(out)
 		s.release(h)
 		s.release(s.granted(out))
@@ -92,7 +92,7 @@ func orderOfNumbers(t *testing.T, tg Target) {
 		h := s.get(s.next().Rival)
 		var outs []<-chan won
 		for i := range 24 {
-			outs = append(outs, s.begin(s.Ctx, layouts[i%len(layouts)](s.Client(), s.Path).Acquire))
+			outs = append(outs, s.startAcquire(s.Ctx, layouts[i%len(layouts)](s.Client(), s.Path).Acquire))
 		}
 		for i, out := range outs {
 			s.release(h)
@@ -166,7 +166,7 @@ func waiterIsDeleted(t *testing.T, tg Target) {
 		t.Run(after.String(), func(t *testing.T) {
 			tg.in(t, nil, func(s *scene) {
 				h := s.get(s.next().Rival)
-				out := s.begin(s.Ctx, s.next().Acquire)
+				out := s.startAcquire(s.Ctx, s.next().Acquire)
 				s.Pass(after)
 				own := s.others(h)
 				require.Len(s, own, 1)
@@ -192,7 +192,7 @@ func deletedWaiterLeavesNoWatch(t *testing.T, tg Target) {
 		h := s.get(s.next().Rival)
 		c := s.Client()
 		ctx, cancel := context.WithCancel(s.Ctx)
-		out := s.begin(ctx, s.contender(c).Acquire)
+		out := s.startAcquire(ctx, s.contender(c).Acquire)
 		s.Pass(2 * time.Second)
 		for _, path := range s.others(h) {
 			require.NoError(s, s.Server.Delete(path))
@@ -218,7 +218,7 @@ func strangersNodeStays(t *testing.T, tg Target) {
 			s.Settle()
 		}
 		h := s.get(s.next().Rival)
-		out := s.begin(s.Ctx, s.next().Acquire)
+		out := s.startAcquire(s.Ctx, s.next().Acquire)
 		waits := s.others(h)[0]
 		replace(waits)
 		s.pending(out)
@@ -263,7 +263,7 @@ func deletedBeforeListed(t *testing.T, tg Target) {
 func predecessorGoes(t *testing.T, tg Target) {
 	tg.in(t, nil, func(s *scene) {
 		h := s.get(s.next().Rival)
-		last := s.begin(s.Ctx, s.next().Rival)
+		last := s.startAcquire(s.Ctx, s.next().Rival)
 		middle := s.others(h)
 		require.Len(s, middle, 1)
 		s.Once(func(r zktest.Request) bool { return r.Client == "c3" && r.Op == "getData" && r.Path == middle[0] }, func() {
@@ -271,7 +271,7 @@ func predecessorGoes(t *testing.T, tg Target) {
 				s.Error(err)
 			}
 		})
-		out := s.begin(s.Ctx, s.next().Acquire)
+		out := s.startAcquire(s.Ctx, s.next().Acquire)
 		s.Pass(time.Second)
 		require.NotContains(s, s.contenders(), path.Base(middle[0]), "its successor was about to watch it")
 		s.pending(out)

@@ -12,7 +12,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-func TestAChronicleKeepsTheFirstErrorWithoutExcuse(t *testing.T) {
+func TestHistoryKeepsTheFirstErrorWithoutExcuse(t *testing.T) {
 	var c History
 	c.Fail(nil)
 	require.NoError(t, c.Failed())
@@ -23,7 +23,7 @@ func TestAChronicleKeepsTheFirstErrorWithoutExcuse(t *testing.T) {
 
 // For the checks, the holds of a session expired early end at its expiry, and
 // no sooner.
-func TestAChronicleExcusesWhoWasExpiredOutOfTurn(t *testing.T) {
+func TestHistoryExcusesClientsExpiredOutOfTurn(t *testing.T) {
 	In(t, nil, func(w *World) {
 		var c History
 		began := time.Now()
@@ -49,7 +49,7 @@ func TestAChronicleExcusesWhoWasExpiredOutOfTurn(t *testing.T) {
 	})
 }
 
-func TestAChronicleNotesTheWritesThatWereApplied(t *testing.T) {
+func TestHistoryNotesTheWritesThatWereApplied(t *testing.T) {
 	In(t, nil, func(w *World) {
 		s := w.Session(w.Client())
 		require.NoError(w, w.Server.Create(Guarded, nil))
@@ -64,7 +64,7 @@ func TestAChronicleNotesTheWritesThatWereApplied(t *testing.T) {
 }
 
 // All workers work until the end, which comes after all faults are healed.
-func TestATurmoilCalmsDown(t *testing.T) {
+func TestFaultScheduleCalmsDown(t *testing.T) {
 	In(t, nil, func(w *World) {
 		u := w.FaultSchedule(4, 1, session.TrustQuorum)
 		require.GreaterOrEqual(w, len(u.Clients), 2)

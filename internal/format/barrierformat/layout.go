@@ -25,10 +25,10 @@ const (
 	PartyTail = len(PartyMarker) + znode.Digits
 )
 
-// RollSuffix makes, of the path of a barrier that is no double one, the path of the znode
-// with the roll of its newest rounds. The znode stands beside the path, so that only
+// RecentRoundsSuffix makes, of the path of a barrier that is no double one, the path of the znode
+// with the list of its newest rounds. The znode stands beside the path, so that only
 // parties are children.
-const RollSuffix = ".passed"
+const RecentRoundsSuffix = ".passed"
 
 // MaxID is the longest ID in bytes.
 const MaxID = 128

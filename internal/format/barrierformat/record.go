@@ -47,7 +47,7 @@ type Record struct {
 	Round int64
 	// Released has the numbers of the parties that were let through: all of the newest
 	// round, and of the rounds before as far back as they are kept.
-	Released Spans
+	Released Ranges
 }
 
 type recordJSON struct {
@@ -83,7 +83,7 @@ func Parse(data []byte) (Record, error) {
 	if err != nil {
 		return Record{}, fmt.Errorf("the path says %.60q: %w", data, err)
 	}
-	released, err := ParseSpans(raw.Released)
+	released, err := ParseRanges(raw.Released)
 	if err != nil {
 		return Record{}, fmt.Errorf("released: %w", err)
 	}

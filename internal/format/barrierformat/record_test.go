@@ -12,8 +12,8 @@ import (
 func TestRecordIsReadAsItWasWritten(t *testing.T) {
 	for _, r := range []Record{
 		{Kind: KindBarrier, Czxid: 1<<32 + 5, Parties: 3},
-		{Kind: KindDouble, Parties: 2, Round: 2, Released: Spans{{0, 1}, {4, 5}}},
-		{Kind: KindBarrier, Parties: 2, Round: 100, Released: Spans{{7, 9}}},
+		{Kind: KindDouble, Parties: 2, Round: 2, Released: Ranges{{0, 1}, {4, 5}}},
+		{Kind: KindBarrier, Parties: 2, Round: 100, Released: Ranges{{7, 9}}},
 	} {
 		back, err := Parse(r.Encode())
 		require.NoError(t, err)

@@ -62,7 +62,7 @@ func (d *Decoder) Err() error { return d.err }
 // Len is the number of bytes not read yet.
 func (d *Decoder) Len() int { return len(d.b) }
 
-func (d *Decoder) take(n int) []byte {
+func (d *Decoder) takeBytes(n int) []byte {
 	if d.err != nil {
 		return nil
 	}
@@ -77,7 +77,7 @@ func (d *Decoder) take(n int) []byte {
 
 // Int32 reads an int32.
 func (d *Decoder) Int32() int32 {
-	p := d.take(4)
+	p := d.takeBytes(4)
 	if p == nil {
 		return 0
 	}
@@ -86,7 +86,7 @@ func (d *Decoder) Int32() int32 {
 
 // Int64 reads an int64.
 func (d *Decoder) Int64() int64 {
-	p := d.take(8)
+	p := d.takeBytes(8)
 	if p == nil {
 		return 0
 	}
@@ -95,7 +95,7 @@ func (d *Decoder) Int64() int64 {
 
 // Bool reads one byte.
 func (d *Decoder) Bool() bool {
-	p := d.take(1)
+	p := d.takeBytes(1)
 	return p != nil && p[0] != 0
 }
 
@@ -105,7 +105,7 @@ func (d *Decoder) Bytes() []byte {
 	if d.err != nil || n == -1 {
 		return nil
 	}
-	p := d.take(int(n))
+	p := d.takeBytes(int(n))
 	if p == nil {
 		return nil
 	}
@@ -118,7 +118,7 @@ func (d *Decoder) String() string {
 	if d.err != nil || n == -1 {
 		return ""
 	}
-	return string(d.take(int(n)))
+	return string(d.takeBytes(int(n)))
 }
 
 // Count reads the length of a vector whose elements take at least size bytes

@@ -197,7 +197,7 @@ func (m *machine) receive(frame []byte) (incoming, error) {
 	case xid < ourXids:
 		return incoming{forward: true}, nil
 	}
-	return m.settle(xid, Answer{Code: code, Zxid: zxid, Body: d})
+	return m.matchAnswer(xid, Answer{Code: code, Zxid: zxid, Body: d})
 }
 
 func receiveEvent(d *Decoder) (incoming, error) {
@@ -211,10 +211,10 @@ func receiveEvent(d *Decoder) (incoming, error) {
 	return incoming{event: &ev}, nil
 }
 
-// settle matches an answer with the oldest call. Answers come in the order of
+// matchAnswer matches an answer with the oldest call. Answers come in the order of
 // the requests; any other order means that one side has lost count, and then
 // no answer can be trusted.
-func (m *machine) settle(xid int32, a Answer) (incoming, error) {
+func (m *machine) matchAnswer(xid int32, a Answer) (incoming, error) {
 	if len(m.calls) <= m.unsent || m.calls[0].xid != xid { // an answer to what has not left is none
 		return incoming{}, fmt.Errorf("%w: answer %#x out of order", errProtocol, xid)
 	}

@@ -209,7 +209,7 @@ func (c *Crew) find(name string) *member {
 func (c *Crew) start(ctx context.Context, m *member) error {
 	done := make(chan error, 1)
 	select {
-	case c.starts <- func() { done <- c.begin(m) }:
+	case c.starts <- func() { done <- c.startProcess(m) }:
 		return <-done
 	case <-c.over:
 		return errCrewOver
@@ -218,8 +218,8 @@ func (c *Crew) start(ctx context.Context, m *member) error {
 	}
 }
 
-// begin starts the process of a member without a process.
-func (c *Crew) begin(m *member) error {
+// startProcess starts the process of a member without a process.
+func (c *Crew) startProcess(m *member) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if m.State != exited {

@@ -28,8 +28,8 @@ func (v View) Settled(nodes int) bool {
 	return true
 }
 
-// settle waits until the view is settled.
-func (m *Monitor) settle(ctx context.Context, nodes int) (View, error) {
+// awaitSettled waits until the view is settled.
+func (m *Monitor) awaitSettled(ctx context.Context, nodes int) (View, error) {
 	ctx, cancel := context.WithTimeout(ctx, SettleLimit)
 	defer cancel()
 	v, err := m.Await(ctx, func(v View) bool { return v.Settled(nodes) })
@@ -54,7 +54,7 @@ func (s *Site) KillLeaders(ctx context.Context, kills, nodes int, tell func(Fail
 		if attempt > 2*kills {
 			return out, errRestless
 		}
-		v, err := s.monitor.settle(ctx, nodes)
+		v, err := s.monitor.awaitSettled(ctx, nodes)
 		if err != nil {
 			return out, err
 		}

@@ -32,7 +32,7 @@ type life struct {
 
 // live lives a single life, to the end of its session or of ctx.
 func (n *Node) live(ctx context.Context) error {
-	l, err := n.begin(ctx)
+	l, err := n.startLife(ctx)
 	if err != nil {
 		return err
 	}
@@ -58,11 +58,11 @@ func (n *Node) live(ctx context.Context) error {
 	}
 }
 
-// begin connects. After a lost session, a client makes another session and
+// startLife connects. After a lost session, a client makes another session and
 // repeats its registrations: a coordinator that does not lead would be listed
 // again. So no connection may be dialed after the end of this life's session.
 // The end is known before the next session is begun.
-func (n *Node) begin(ctx context.Context) (*life, error) {
+func (n *Node) startLife(ctx context.Context) (*life, error) {
 	var own atomic.Pointer[session.Session]
 	dialer := &net.Dialer{}
 	client, err := n.connect(ctx, func(ctx context.Context, network, address string) (net.Conn, error) {

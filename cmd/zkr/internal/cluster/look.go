@@ -16,10 +16,10 @@ type glance struct {
 	crew       *Crew
 }
 
-// look asks the leader, and the processes of this machine missing in its
+// refreshView asks the leader, and the processes of this machine missing in its
 // answer. If an event makes the answer, or its absence, out of date, look asks
 // again, but only once, so that a view is always published.
-func (m *Monitor) look(ctx context.Context) {
+func (m *Monitor) refreshView(ctx context.Context) {
 	g, ok := m.glance(ctx, true)
 	if !ok {
 		g, _ = m.glance(ctx, false)

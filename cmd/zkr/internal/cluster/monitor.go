@@ -212,7 +212,7 @@ func (m *Monitor) Run(ctx context.Context) error {
 	poll := time.NewTicker(pollEvery)
 	defer poll.Stop()
 	for {
-		m.look(ctx)
+		m.refreshView(ctx)
 		select {
 		case <-m.kick:
 		case <-poll.C:

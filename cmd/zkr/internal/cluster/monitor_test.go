@@ -187,7 +187,7 @@ func TestWhoIsKnownNotToAnswerIsNotWaitedFor(t *testing.T) {
 	here := b.add(c, running)
 	require.NoError(t, c.Do(b.ctx, "n1", Freeze))
 	m.coordinators = []peer{{entry{"n1", "/election/x", 7}, here.Address, ""}}
-	m.look(b.ctx)
+	m.refreshView(b.ctx)
 	require.ErrorIs(t, m.View().Err, ErrSilent)
 	assert.Contains(t, m.View().Problem, "n1 is frozen")
 
@@ -203,7 +203,7 @@ func TestWhoIsKnownNotToAnswerIsNotWaitedFor(t *testing.T) {
 	// Waited for below; ends with the answer.
 	go func() {
 		defer close(looked)
-		m.look(b.ctx)
+		m.refreshView(b.ctx)
 	}()
 	<-asked
 	m.mu.Lock()
@@ -227,7 +227,7 @@ func TestTokenThatWasMadeUpIsForgotten(t *testing.T) {
 	}
 	sees := func(list ...peer) View {
 		m.coordinators = list
-		m.look(b.ctx)
+		m.refreshView(b.ctx)
 		return m.View()
 	}
 	good, evil := leads("n1", 7), leads("evil", 1<<62)
@@ -248,13 +248,13 @@ func TestViewHasABound(t *testing.T) {
 	m.coordinators = []peer{{entry{"n1", "/election/x", 7}, b.stranger(func(w http.ResponseWriter, _ *http.Request) {
 		writeJSON(w, http.StatusOK, Summary{Leader: "n1", Token: 7, Nodes: make([]Status, nodes)})
 	}), ""}}
-	m.look(b.ctx)
+	m.refreshView(b.ctx)
 	require.NoError(t, m.View().Err)
 	nodes++
 	for i := range 2 * mostNodes {
 		m.workers = append(m.workers, peer{entry: entry{Name: "w", Znode: fmt.Sprintf("/election/x-%010d", i)}})
 	}
-	m.look(b.ctx)
+	m.refreshView(b.ctx)
 	v := m.View()
 	require.ErrorIs(t, v.Err, ErrSilent)
 	assert.Len(t, v.Rows, mostNodes)

@@ -216,7 +216,7 @@ func TestAskingThePageAsksNoNode(t *testing.T) {
 		asked <- struct{}{}
 		writeJSON(w, http.StatusOK, Summary{Leader: "n1", Token: 7})
 	}), ""}}
-	m.look(b.ctx)
+	m.refreshView(b.ctx)
 	require.NoError(t, m.View().Err)
 	before := len(asked)
 	require.Positive(t, before)

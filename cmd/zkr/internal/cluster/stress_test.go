@@ -106,7 +106,7 @@ func TestLifeHasOneSession(t *testing.T) {
 	b := newBed(t)
 	n, err := NewNode("n1", "127.0.0.1:1", connect(b.srv.Addr(), calm, tick))
 	require.NoError(t, err)
-	l, err := n.begin(b.ctx)
+	l, err := n.startLife(b.ctx)
 	require.NoError(t, err)
 	defer l.end(b.ctx)
 	_, err = l.registry.Register(b.ctx, instance(coordinators, netip.MustParseAddrPort("127.0.0.1:1"), entry{Name: "n1", Znode: "/x", Token: 1}))

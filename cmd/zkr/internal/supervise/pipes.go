@@ -35,8 +35,8 @@ func NewPipes(in []byte, out, errs io.Writer) (*Pipes, error) {
 	return p, nil
 }
 
-// begin begins to copy, after the command has got its ends.
-func (p *Pipes) begin() {
+// startCopying begins to copy, after the command has got its ends.
+func (p *Pipes) startCopying() {
 	for _, f := range p.theirs {
 		_ = f.Close()
 	}

@@ -50,7 +50,7 @@ func (ks *Supervisors) Start(cmd *exec.Cmd, p *Pipes) (*Supervised, error) {
 		err = ks.launch(k, p)
 	}
 	if p != nil && err != nil {
-		p.begin()
+		p.startCopying()
 		p.end(0)
 	}
 	if err != nil {
@@ -71,7 +71,7 @@ func (ks *Supervisors) launch(k *Supervised, p *Pipes) error {
 		return err
 	}
 	if p != nil {
-		p.begin()
+		p.startCopying()
 	}
 	// The caller that runs the command waits for over; ends with the supervisor.
 	go ks.attend(k, p)

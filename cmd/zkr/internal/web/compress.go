@@ -59,7 +59,7 @@ func (c *compressor) WriteHeader(status int) {
 
 func (c *compressor) Write(text []byte) (int, error) {
 	if !c.begun {
-		c.begin(len(text))
+		c.writeHeader(len(text))
 	}
 	if c.zip != nil {
 		return c.zip.Write(text)
@@ -67,8 +67,8 @@ func (c *compressor) Write(text []byte) (int, error) {
 	return c.ResponseWriter.Write(text)
 }
 
-// begin writes the header.
-func (c *compressor) begin(length int) {
+// writeHeader writes the header.
+func (c *compressor) writeHeader(length int) {
 	c.begun = true
 	head := c.Header()
 	kind := head.Get("Content-Type")
@@ -84,7 +84,7 @@ func (c *compressor) begin(length int) {
 
 func (c *compressor) end() {
 	if !c.begun {
-		c.begin(0)
+		c.writeHeader(0)
 	}
 	if c.zip != nil {
 		_ = c.zip.Close() // a disconnected client needs no answer

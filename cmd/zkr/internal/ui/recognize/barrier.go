@@ -56,7 +56,7 @@ func recognizeBarrier(l *looker, s *spot) *Thing {
 		}
 	}
 	t.Strangers = len(s.children) - len(q.Entries)
-	l.claimBeside(t, s.Path+barrierformat.RollSuffix)
+	l.claimBeside(t, s.Path+barrierformat.RecentRoundsSuffix)
 	t.State = t.Meeting.state()
 	return t
 }

@@ -1,6 +1,6 @@
-// Package pace says how long a writer waits after a lost race: it is for writes on
+// Package backoff says how long a writer waits after a lost race: it is for writes on
 // condition of a read, without a lock.
-package pace
+package backoff
 
 import (
 	"context"
@@ -10,14 +10,14 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// Pace is the back-off of one writer. Writers that have lost races stand back for a
+// Backoff is the back-off of one writer. Writers that have lost races stand back for a
 // random time, so that one writer at a time goes by what it knows from its last write,
-// and all get their turn. The zero value is ready; a Pace is not for concurrent use.
+// and all get their turn. The zero value is ready; a Backoff is not for concurrent use.
 //
 // Without that each round trip of eight writers is eight transactions and eight
 // reads, of which one transaction is carried out; and a writer that reads, and
 // writes a round trip later, always loses against one that need not read.
-type Pace struct {
+type Backoff struct {
 	losses int           // in a row, less after a win
 	round  time.Duration // that the last write took which was carried out
 }
@@ -37,22 +37,22 @@ const (
 )
 
 // Contended reports whether others have been writing lately.
-func (p *Pace) Contended() bool { return p.losses > 0 }
+func (b *Backoff) Contended() bool { return b.losses > 0 }
 
 // Won is told of each write that was carried out, and how long it took.
-func (p *Pace) Won(took time.Duration) {
-	p.losses = min(p.losses/2, freeTries)
-	p.round = took
+func (b *Backoff) Won(took time.Duration) {
+	b.losses = min(b.losses/2, freeTries)
+	b.round = took
 }
 
 // Lost is told of each lost race, and returns how long to wait at most.
-func (p *Pace) Lost() time.Duration {
-	p.losses++
-	if p.losses <= freeTries {
+func (b *Backoff) Lost() time.Duration {
+	b.losses++
+	if b.losses <= freeTries {
 		return 0
 	}
-	first := min(max(rounds*p.round, shortest), longest)
-	return min(first<<min(p.losses-freeTries-1, growth), growth*first)
+	first := min(max(rounds*b.round, shortest), longest)
+	return min(first<<min(b.losses-freeTries-1, growth), growth*first)
 }
 
 // Wait waits for a random part of atMost, or until ctx or s ends.

@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// numbers is Spans spelled out.
-func numbers(s Spans) (out []int32) {
+// numbers is Ranges spelled out.
+func numbers(s Ranges) (out []int32) {
 	for _, r := range s {
 		for n := int64(r.Lo); n <= int64(r.Hi); n++ {
 			out = append(out, int32(n))
@@ -29,20 +29,20 @@ func drawNumbers(t *rapid.T, label string) []int32 {
 	return out
 }
 
-func fromNumbers(list []int32) (s Spans) {
+func fromNumbers(list []int32) (s Ranges) {
 	for _, n := range list {
 		s = s.Add(n)
 	}
 	return s
 }
 
-func TestSpansAreTheSetThatTheyWereMadeOf(t *testing.T) {
+func TestRangesAreTheSetThatTheyWereMadeOf(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		list := drawNumbers(t, "numbers")
 		s := fromNumbers(list)
 		require.Equal(t, list, numbers(s))
 		require.Equal(t, int64(len(list)), s.Count())
-		back, err := ParseSpans(s.String())
+		back, err := ParseRanges(s.String())
 		require.NoError(t, err)
 		require.Equal(t, s, back)
 		n := rapid.Int32Range(-2, 200).Draw(t, "n")
@@ -61,42 +61,42 @@ func TestSpansAreTheSetThatTheyWereMadeOf(t *testing.T) {
 	})
 }
 
-func TestSpansAreWrittenAsRanges(t *testing.T) {
+func TestRangesAreWrittenAsRanges(t *testing.T) {
 	for text, list := range map[string][]int32{
 		"": nil, "0": {0}, "0-2": {0, 1, 2}, "1,3-4,9": {1, 3, 4, 9}, "2147483646": {2147483646},
 	} {
 		require.Equal(t, text, fromNumbers(list).String())
-		s, err := ParseSpans(text)
+		s, err := ParseRanges(text)
 		require.NoError(t, err)
 		require.Equal(t, list, numbers(s))
 	}
 }
 
-func TestSpansThatNobodyWritesAreRefused(t *testing.T) {
+func TestRangesThatNobodyWritesAreRefused(t *testing.T) {
 	for _, text := range []string{
 		",", "1,", "a", "-1", "1-", "-", "2-1", "1-1", "1,2", "3,1", "1-3,2", "1-3,4", "01", "+1", " 1", "1 ",
 		"2147483648", "0-2147483648", "99999999999999999999", "1--2", "1,,3",
 	} {
-		_, err := ParseSpans(text)
-		require.ErrorIs(t, err, errSpans, "%q", text)
+		_, err := ParseRanges(text)
+		require.ErrorIs(t, err, errRanges, "%q", text)
 	}
 }
 
-func TestSpansAtTheEndOfTheNumbers(t *testing.T) {
-	s, err := ParseSpans("0-2147483647")
+func TestRangesAtTheEndOfTheNumbers(t *testing.T) {
+	s, err := ParseRanges("0-2147483647")
 	require.NoError(t, err)
 	require.Equal(t, int64(1)<<31, s.Count())
 	require.Equal(t, int64(1)<<31, s.Above(-1))
 	require.Zero(t, s.Above(2147483647))
-	require.Equal(t, Spans{{2147483646, 2147483647}}, s.Slice(0, 2))
+	require.Equal(t, Ranges{{2147483646, 2147483647}}, s.Slice(0, 2))
 }
 
-func FuzzSpans(f *testing.F) {
+func FuzzRanges(f *testing.F) {
 	for _, seed := range []string{"", "0", "0-31999", "1,3-4,9", "1--1", "9-2"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		s, err := ParseSpans(text)
+		s, err := ParseRanges(text)
 		if err == nil {
 			require.Equal(t, text, s.String())
 			require.GreaterOrEqual(t, s.Count(), int64(len(s)))
@@ -104,11 +104,11 @@ func FuzzSpans(f *testing.F) {
 	})
 }
 
-func TestSpansHaveTheirEnds(t *testing.T) {
-	s, err := ParseSpans("0-31,40")
+func TestRangesHaveTheirEnds(t *testing.T) {
+	s, err := ParseRanges("0-31,40")
 	require.NoError(t, err)
 	for n, want := range map[int32]bool{0: true, 31: true, 32: false, 39: false, 40: true, 41: false, -1: false} {
 		require.Equal(t, want, s.Contains(n), n)
 	}
-	require.False(t, Spans(nil).Contains(0))
+	require.False(t, Ranges(nil).Contains(0))
 }
