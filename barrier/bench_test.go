@@ -31,7 +31,7 @@ func rounds(b *testing.B, servers string, n int, party func(c *session.Client) f
 	run := func(times int) {
 		var all sync.WaitGroup
 		for _, once := range parties {
-			// Waited for below; ends after so many rounds.
+			// Waited for below; ends after the rounds.
 			all.Go(func() {
 				for range times {
 					if err := once(ctx); err != nil {

@@ -88,7 +88,7 @@ func TestMorePartiesThanABarrierHasPassInTurns_P12(t *testing.T) {
 						}
 					})
 				}
-				world.Pause(time.Millisecond) // the path is there
+				world.Pause(time.Millisecond) // the path exists
 				for i := range 100 {
 					require.NoError(w, w.Server.Create(fmt.Sprintf("%s/noise%d", dir, i), nil))
 					world.Pause(time.Millisecond)
@@ -121,7 +121,7 @@ func TestThousandPartiesMeet(t *testing.T) {
 		for want := int64(1); want <= 2; want++ {
 			errs := make(chan error, n)
 			for i := range n {
-				// Waited for below; ends when all are there.
+				// Waited for below; ends when all have arrived.
 				go func() {
 					round, err := clients[i%4].Await(w.Ctx)
 					if err == nil && round != want {

@@ -335,7 +335,7 @@ func explore(from model, rule func(observation) decision) (int, error) {
 	return len(seen), nil
 }
 
-// start has so many parties, of whom each may come so often.
+// start has the given number of parties, and of arrivals of each.
 func start(double bool, k, parties, arrivals, faults int) model {
 	m := model{double: double, crowd: parties > k, k: k, faults: int8(faults)}
 	for i := range parties {

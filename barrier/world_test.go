@@ -131,7 +131,7 @@ func (w *World) clean() {
 	require.Zero(w, w.Server.Stats().Watches, "%v", w.Server.Watches())
 }
 
-// barriers makes n barriers of so many parties, each of a client of its own.
+// barriers makes n barriers for the number of parties, each of a client of its own.
 func (w *World) barriers(n, parties int, o *barrier.Options) (all []*barrier.Barrier, clients []*session.Client) {
 	for range n {
 		c := w.Client()
@@ -141,7 +141,7 @@ func (w *World) barriers(n, parties int, o *barrier.Options) (all []*barrier.Bar
 	return all, clients
 }
 
-// doubles makes n double barriers of so many parties, each of a client of its
+// doubles makes n double barriers for the number of parties, each of a client of its
 // own.
 func (w *World) doubles(n, parties int, o *barrier.Options) (all []*barrier.Double, clients []*session.Client) {
 	for range n {

@@ -62,7 +62,7 @@ func running(b *testing.B, v *cache.View[[]byte]) func() {
 	}
 }
 
-// BenchmarkLoad is the initial load of so many children.
+// BenchmarkLoad is the initial load of n children.
 func BenchmarkLoad(b *testing.B) {
 	servers := benchServer(b)
 	for _, n := range []int{1_000, 10_000, 100_000} {

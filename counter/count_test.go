@@ -15,7 +15,7 @@ import (
 // oneWay is the delay of a message, where relevant.
 const oneWay = 10 * time.Millisecond
 
-// cost wants do to make these requests, in so many round trips.
+// cost wants do to make these requests, in n round trips.
 func (w *World) cost(c *session.Client, trips int, want map[string]int, do func()) {
 	w.Helper()
 	w.Settle()

@@ -142,7 +142,7 @@ func TestOnApacheLostInstancesReplaceTheirFormerZnodes_CH52(t *testing.T) {
 // watchWeb watches the service until ctx ends, when it closes the channel.
 func watchWeb(ctx context.Context, r *discovery.Registry) chan []discovery.Instance {
 	out := make(chan []discovery.Instance, 1000)
-	// Waited for by who drains out; ends with ctx.
+	// Waited for by the reader of out; ends with ctx.
 	go func() {
 		defer close(out)
 		for list, err := range r.Watch(ctx, "web") {

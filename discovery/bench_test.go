@@ -89,7 +89,7 @@ func BenchmarkInstances(b *testing.B) {
 }
 
 // BenchmarkSeen is the time from an update until somebody who watches a service of
-// so many instances has it.
+// n instances has it.
 func BenchmarkSeen(b *testing.B) {
 	for _, n := range []int{1, 1000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

@@ -252,7 +252,7 @@ func TestWaitingForTheNameUnderEveryFault(t *testing.T) {
 }
 
 // TestGivingUpAWaitUnderEveryFault: who leaves by a timeout leaves nothing, and
-// takes nothing from who has the name (CH54, CL19).
+// takes nothing from the owner of the name (CH54, CL19).
 func TestGivingUpAWaitUnderEveryFault_CH54_CL19(t *testing.T) {
 	var held *discovery.Registration
 	world.Trial{

@@ -237,7 +237,7 @@ func TestTakeoverWithoutAnAnswerHappensOnce(t *testing.T) {
 }
 
 // The session of the takeover is lost, too, and no answer says whether it was carried
-// out: whichever znode is there, of the first or of the second session, is replaced.
+// out: whichever znode exists, of the first or of the second session, is replaced.
 func TestSecondLossDuringTheTakeover(t *testing.T) {
 	for _, fault := range []zktest.Fault{zktest.DropRequest, zktest.DropReplyHole} {
 		for _, typ := range ephemerals {

@@ -118,7 +118,7 @@ func TestKazoosMembersAreRead(t *testing.T) {
 }
 
 // Two memberships of one process whose answers are lost at the same time are told
-// apart, though their data is the same: by who took the node first.
+// apart, though their data is the same: by which took the node first.
 func TestTwinMembersOfOneProcessConflict_CL19(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		g := discovery.NewGroup(w.Client(), "/members", nil)

@@ -19,7 +19,7 @@ func TestAnothersHiddenNodeDoesNotHideOurs_CH53(t *testing.T) {
 	} {
 		for _, o := range []*zktest.Options{nil, {StatNeedsRead: true}} {
 			inWorld(t, o, func(w *World) {
-				w.register(registry(w.Client()), instance("other")) // the service's path is there
+				w.register(registry(w.Client()), instance("other")) // the service's path exists
 				hidden := &session.CreateOptions{ACL: session.WorldACL(zk.PermDelete)}
 				theirs, err := w.Session(w.Client()).Create(w.Ctx, dir+"/one", nil, mode, hidden)
 				require.NoError(w, err)

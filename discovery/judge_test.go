@@ -53,7 +53,7 @@ func newJudge() *judge {
 	return &judge{made: map[string]maker{}, last: map[string]zktest.Node{}, newest: map[int]note{}, moving: map[int]bool{}}
 }
 
-// change judges a transaction of that client: nobody but who made a node deletes
+// change judges a transaction of that client: only the maker of a node deletes
 // it, or writes into it. It returns what went with a session.
 func (j *judge) change(client int, x zktest.Txn) (gone map[string]maker, err error) {
 	if x.Code != 0 {

@@ -143,7 +143,7 @@ func TestContextEndsBeforeTheInstanceGoes(t *testing.T) {
 	})
 }
 
-// Static instances do not go with sessions, and what is there, word for word but
+// Static instances do not go with sessions, and what exists, word for word but
 // for the time, is taken over by the next life of its process.
 func TestStaticInstanceOutlivesItsProcessAndIsTakenOver(t *testing.T) {
 	inWorld(t, nil, func(w *World) {

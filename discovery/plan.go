@@ -49,7 +49,7 @@ type step int
 
 const (
 	stepNothing step = iota
-	stepCreate       // nothing is there
+	stepCreate       // no znode exists
 	stepSet          // other data
 	stepMove         // another place, in one transaction
 	stepRemove       // nothing is wanted

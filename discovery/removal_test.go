@@ -107,7 +107,7 @@ func TestRegisterWaitsForTheUnregisteringOfTheSameName(t *testing.T) {
 func TestRefusedRemovalAfterGivingUpIsRetried(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := w.Client()
-		w.register(registry(w.Client()), instance("other")) // the service's path is there
+		w.register(registry(w.Client()), instance("other")) // the service's path exists
 		w.Server.Delay(zktest.Link{Session: w.ID(c)}, zktest.ToClient, time.Second)
 		_, err := registry(c).Register(w.Within(500*time.Millisecond), instance("one"))
 		require.ErrorIs(w, err, context.DeadlineExceeded)

@@ -124,7 +124,7 @@ func (t *mastership) countAssignments(ctx context.Context) error {
 	return nil
 }
 
-// verifyPresence asks which workers and clients are there. No id of either ever comes back,
+// verifyPresence asks which workers and clients are present. No id of either ever comes back,
 // so one that has been seen and is not there is gone. One that is there the view shows
 // before long.
 func (t *mastership) verifyPresence(ctx context.Context, workers, clients []string) error {

@@ -23,7 +23,7 @@ type heldTask struct {
 	cancel context.CancelCauseFunc
 	// gone: the view has shown that the assignment is gone; the loop's.
 	gone bool
-	// kept is why no write has succeeded, though the assignment is there; nil if one has.
+	// kept is why no write has succeeded, though the assignment exists; nil if one has.
 	kept error
 	// lost is why there was nothing to write any more: the worker or its assignment was
 	// lost. unanswered: a write may have been applied, although the assignment was gone

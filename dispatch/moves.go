@@ -58,7 +58,7 @@ func (t *mastership) carryOutMoves(ctx context.Context, moves []move) error {
 func (t *mastership) pauseAfterLoss(ctx context.Context, unclear []outcome) {
 	for _, o := range unclear {
 		if session.IsConnectionLoss(o.err) && !session.NotSent(o.err) {
-			_ = t.s.BackOff(ctx, t.lost) // its end is seen by who goes on
+			_ = t.s.BackOff(ctx, t.lost) // the next request reports its end
 			t.lost++
 			return
 		}

@@ -24,7 +24,7 @@ func TestSubmissionIsLookedForAsLongAsItsTaskIsThere(t *testing.T) {
 				w.master(nil)
 				w.worker(func(context.Context, *dispatch.Attempt) ([]byte, error) { runs.Add(1); return nil, nil }, nil)
 				w.submit(q, dispatch.Task{ID: "x"})
-				w.collect(q, "x") // its folders are there
+				w.collect(q, "x") // its folders exist
 				runs.Store(0)
 				w.Server.Delay(linkOf(1), zktest.ToServer, 100*time.Millisecond)
 				w.Server.FailNth(func(r zktest.Request) bool {

@@ -206,9 +206,9 @@ func (b *submission) settleDoubt(ctx context.Context, s *session.Session) (known
 	return true, nil
 }
 
-// isBucketFull reports whether the task's bucket has so many tasks that nobody can have let
-// them in: the master, which closes a queue that is full, is away. The client looks
-// from time to time only.
+// isBucketFull reports whether the task's bucket has more tasks than a master lets in: the
+// master, which closes a queue that is full, is away. The client looks from time to time
+// only.
 func (q *Queue) isBucketFull(ctx context.Context, s *session.Session, id string) (bool, error) {
 	n := bucketNumber(id)
 	if !q.occupancy.isDoubtful(n) {

@@ -40,7 +40,7 @@ func (t *mastership) sweepStrays(ctx context.Context) error {
 	return err
 }
 
-// sweepBucket deletes up to so many as are read together, and returns how many it has
+// sweepBucket deletes at most as many as are read together, and returns how many it has
 // found. It lists the parts first, and reads the tasks then, in the same session: so a
 // task that is not there, or is of another run, had been removed before, and its run never
 // comes back.

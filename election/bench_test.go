@@ -153,7 +153,7 @@ func benchPeer(b *testing.B, servers string) *zk.Conn {
 }
 
 // BenchmarkResignation is the time from the leader's resignation until the next
-// of so many candidates knows.
+// of n candidates knows.
 func BenchmarkResignation(b *testing.B) {
 	servers := world.BenchServer(b)
 	for _, n := range []int{2, 8} {

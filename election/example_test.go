@@ -76,7 +76,7 @@ func ExampleElector_Campaign() {
 	// lost: true
 }
 
-// Two candidates, and somebody who looks on.
+// Two candidates, and an observer.
 func ExampleElector_Observe() {
 	server, err := zktest.Start(nil)
 	if err != nil {

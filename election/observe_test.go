@@ -135,7 +135,7 @@ func TestObserverHasNoGapBeforeItsWatch_P9(t *testing.T) {
 		require.Equal(w, []string{"c2"}, v.ids())
 		for _, op := range []string{"getChildren2", "exists"} {
 			// The second listing, with a watch, of a path that is empty; the
-			// look whether a path that was missing is there.
+			// look whether a path that was missing exists.
 			n := 0
 			path := map[string]string{"getChildren2": "/election/b", "exists": "/election/c"}[op]
 			if op == "getChildren2" {
@@ -196,7 +196,7 @@ func TestObserverNeverGoesBackOnAServerThatLags(t *testing.T) {
 	})
 }
 
-// The leader dies, and nobody else is there: its znode goes with its session, and
+// The leader dies, and is the only candidate: its znode goes with its session, and
 // then nobody leads, for every observer.
 func TestDeadLeaderIsNotReportedForEver(t *testing.T) {
 	inWorld(t, nil, func(w *World) {

@@ -32,7 +32,7 @@ type stress struct {
 	// mu guards what follows.
 	mu    sync.Mutex
 	queue map[string]candidate // at the server
-	truth []int64              // tokens of who was first there, 0 for nobody
+	truth []int64              // tokens of the first candidate there, 0 for none
 	saw   map[int][]int64      // what each observer saw
 }
 
@@ -190,7 +190,7 @@ func (s *stress) watch(ctx context.Context, i int, r *rand.Rand) {
 	}
 }
 
-// record keeps the server's own history of who is first, change by change: what
+// record keeps the server's own history of the first candidate, change by change: what
 // the tree holds when it is told may be newer.
 func (s *stress) record(txn zktest.Txn) {
 	s.mu.Lock()

@@ -95,7 +95,7 @@ func (w *World) leads(out <-chan won) *election.Leadership {
 	}
 }
 
-// leaderID is the ID of who leads; "" if nobody does.
+// leaderID is the ID of the leader; "" without one.
 func (w *World) leaderID(e *election.Elector) string {
 	w.Helper()
 	c, err := e.Leader(w.Ctx)

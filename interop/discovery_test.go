@@ -127,7 +127,7 @@ func TestRegistryShowsWhatCuratorRegisters(t *testing.T) {
 		changed := toJava(base, i.ID, i)
 		changed["do"], changed["address"] = "registry.update", "elsewhere"
 		if i.Type == discovery.DynamicSequential {
-			// Curator updates the node of the bare id, which is none.
+			// Curator updates the node of the bare id, which does not exist.
 			_, err := java.begin(changed).wait(ctx)
 			require.ErrorContains(t, err, "NoNode")
 		} else {

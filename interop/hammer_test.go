@@ -81,7 +81,7 @@ func (h *hammering) kill(p *peer) {
 	}
 }
 
-// again waits until every worker of the living has done so many more rounds.
+// again waits until every worker of the living has done n more rounds.
 func (h *hammering) again(rounds int) {
 	h.t.Helper()
 	h.enough()
@@ -135,7 +135,7 @@ func (h *hammering) finishSums() sums {
 	return got
 }
 
-// mid waits until the workers of p have done so many rounds together: what
+// mid waits until the workers of p have done n rounds together: what
 // happens then happens in the middle.
 func (h *hammering) mid(p *peer, rounds int) {
 	h.t.Helper()

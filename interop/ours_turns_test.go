@@ -101,7 +101,7 @@ type worker struct {
 	err    error
 }
 
-// hammer starts a worker and answers after so many rounds.
+// hammer starts a worker and answers after the given number of rounds.
 func (p *player) hammer(r request) (any, error) {
 	w := &worker{enough: make(chan struct{}), over: make(chan struct{})}
 	p.mu.Lock()

@@ -31,7 +31,7 @@ func soon(t *testing.T, what string, yes func() bool) {
 	}
 }
 
-// queued waits until the path has so many children, as many as contend.
+// queued waits until the path has a child for each contender.
 func queued(t *testing.T, c *session.Client, path string, n int) {
 	t.Helper()
 	soon(t, "queue of "+path, func() bool { return len(children(t, c, path)) == n })

@@ -57,7 +57,7 @@ type rules struct {
 
 // turns is what a witness saw of a lock.
 type turns struct {
-	entered map[string]int // by who
+	entered map[string]int // by process
 	changes int            // how often somebody else got in than the time before
 	most    int            // inside at a time
 }
@@ -69,7 +69,7 @@ type turns struct {
 // share have no order among themselves.
 func judgeTurns(text string, r rules) (turns, error) {
 	out := turns{entered: map[string]int{}}
-	inside := map[string]string{} // kind by who
+	inside := map[string]string{} // kind by process
 	var highest, highestAlone int64
 	last := ""
 	for i, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
@@ -134,7 +134,7 @@ func admit(inside map[string]string, kind string, together int) string {
 
 // sums is what a witness saw of a counter.
 type sums struct {
-	added   map[string]int // by who
+	added   map[string]int // by process
 	unknown int            // begun by one who was killed
 	highest int64
 }
@@ -144,7 +144,7 @@ type sums struct {
 // the way, and a sum is above all that were there when its addition began.
 func judgeSums(text string) (sums, error) {
 	out := sums{added: map[string]int{}}
-	began := map[string]int64{} // highest sum at that moment, by who
+	began := map[string]int64{} // highest sum at that moment, by process
 	seen := map[int64]bool{}
 	for i, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
 		bad := func(format string, args ...any) error {

@@ -64,7 +64,7 @@ func contend(b *testing.B, locks []*rwlock.RWMutex, percent int) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "op/s")
 }
 
-// BenchmarkClients is one goroutine in each of so many clients.
+// BenchmarkClients is one goroutine in each of n clients.
 func BenchmarkClients(b *testing.B) {
 	servers := world.BenchServer(b)
 	for _, n := range []int{1, 8, 64} {

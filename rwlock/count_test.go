@@ -100,7 +100,7 @@ func TestReadersThatWaitForADowngradeListNothing(t *testing.T) {
 	})
 }
 
-// The writer that the readers watch gives up while an earlier one is there: each
+// The writer that the readers watch gives up while an earlier one waits: each
 // goes on to that one with one read, and no listing.
 func TestReadersGoOnToTheEarlierWriterWithoutAListing(t *testing.T) {
 	inWorld(t, nil, func(w *World) {

@@ -79,7 +79,7 @@ func (h *Held) downgrade(ctx context.Context) (*Held, error) {
 	return h.readHold(hold)
 }
 
-// unknownOutcome says that the reader's znode is there, or may be.
+// unknownOutcome says that the reader's znode exists, or may exist.
 func unknownOutcome(err error) error { return fmt.Errorf("%w: %w", session.ErrUnknownOutcome, err) }
 
 // endHoldContext ends the contexts that say that nobody else is in.

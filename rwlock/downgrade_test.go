@@ -314,7 +314,7 @@ func TestDoRacesADowngrade(t *testing.T) {
 			rounds = 50
 		}
 		m := w.new()
-		w.unlock(w.get(m.Lock)) // the path is there
+		w.unlock(w.get(m.Lock)) // the path exists
 		w.Server.Delay(zktest.Link{}, zktest.Both, time.Millisecond)
 		for range rounds {
 			done := make(chan error, 1)

@@ -214,7 +214,7 @@ func stressWorld(w *World, seed uint64, servers int, trust session.TrustRule, mo
 
 // queueOf follows the queue: what is committed, whatever a server knows of it.
 // No name is used twice, and a transaction with a new name is a downgrade: the
-// others only check what is there.
+// others only check what exists.
 func queueOf(srv *zktest.Server) func() []string {
 	var mu sync.Mutex
 	owner := map[string]int64{}

@@ -40,7 +40,7 @@ func (s *Session) explainNoConnection(err error) error {
 // second, in which a server is restarted, or another one found.
 const quietRounds = 4
 
-// logFailing logs that all servers were tried so many times, less and less often.
+// logFailing logs that all servers were tried rounds times, less and less often.
 func (s *Session) logFailing(rounds int) {
 	if rounds < quietRounds || bits.OnesCount(uint(rounds)) != 1 {
 		return

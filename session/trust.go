@@ -29,7 +29,7 @@ type timing struct {
 	margin    time.Duration // m: for timers, scheduling and clock rates
 	heartbeat time.Duration // h: between two heartbeats
 	patience  time.Duration // an unanswered heartbeat costs the connection
-	reserve   time.Duration // holds end so much before the lease
+	reserve   time.Duration // holds end this long before the lease
 }
 
 // newTiming derives the timing from the negotiated timeout and the servers'

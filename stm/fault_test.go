@@ -178,5 +178,5 @@ func TestCreationsUnderEveryFaultAreMadeOnce(t *testing.T) {
 	})
 }
 
-// errTaken must never be said: nobody else is there.
+// errTaken must never be said: no other client writes.
 var errTaken = errors.New("taken by somebody else")

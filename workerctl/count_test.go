@@ -29,7 +29,7 @@ func (w *World) counts(c *session.Client, f func()) map[string]int {
 func TestRequestsOfEachOperation(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := w.Client()
-		_ = w.submit(c, 1).Kill(w.Ctx) // the root is there
+		_ = w.submit(c, 1).Kill(w.Ctx) // the root exists
 		heartbeats := 0
 		w.Server.OnRequest(func(r zktest.Request) zktest.Action {
 			if r.OnlyChecks {

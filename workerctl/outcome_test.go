@@ -189,7 +189,7 @@ func TestJanitorForgetsOutcomesByTheServersClock(t *testing.T) {
 // If a server refuses the record of the outcome, the job is removed anyway.
 func TestRefusedOutcomeDoesNotKeepTheJob(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
-		require.NoError(w, w.submit(w.Client(), 1).Kill(w.Ctx)) // the folder is there
+		require.NoError(w, w.submit(w.Client(), 1).Kill(w.Ctx)) // the folder exists
 		_, err := w.Session(w.Client()).SetACL(w.Ctx, root+"/.ended", session.WorldACL(session.PermRead), -1)
 		require.NoError(w, err)
 		j := w.submit(w.Client(), 1)

@@ -21,7 +21,7 @@ func isChange(r zktest.Request) bool { return r.Op == "multi" && !r.OnlyChecks }
 func TestJobIsSubmittedOnce(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c, other := w.Client(), w.Client()
-		require.NoError(w, w.submit(other, 1).Kill(w.Ctx)) // the root is there
+		require.NoError(w, w.submit(other, 1).Kill(w.Ctx)) // the root exists
 		w.Server.FailNth(isChange, 1, zktest.Action{Do: zktest.DropReplyHole})
 		out := w.besideUnsettled(func(ctx context.Context) (int64, error) {
 			_, err := workerctl.Submit(ctx, c, workerctl.Spec{Name: "words", Workers: 1}, nil)

@@ -35,7 +35,7 @@ func named(name string) workerctl.Identity { return workerctl.Identity{Name: nam
 // nth is the identity of the n-th worker of a test.
 func nth(n int) workerctl.Identity { return named(fmt.Sprintf("worker-%d", n)) }
 
-// submit submits the job of so many workers.
+// submit submits the job of n workers.
 func (w *World) submit(c *session.Client, workers int) *workerctl.Job {
 	w.Helper()
 	return w.submitSpec(c, workerctl.Spec{Name: "words", Workers: workers})

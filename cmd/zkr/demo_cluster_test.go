@@ -88,7 +88,7 @@ func (c *startedCluster) sees(ok func(clusterView) bool, what string) clusterVie
 	return v
 }
 
-// settled waits until so many nodes are in order.
+// settled waits until n nodes are running.
 func (c *startedCluster) settled(nodes int) clusterView {
 	c.t.Helper()
 	return c.sees(func(v clusterView) bool { return v.Problem == "" && v.Settled(nodes) }, fmt.Sprintf("%d nodes", nodes))

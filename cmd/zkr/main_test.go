@@ -114,7 +114,7 @@ const tick, longest = 500 * time.Millisecond, 40 * time.Second
 // for sessions to expire.
 func newBed(t *testing.T) *bed { t.Helper(); return newBedOf(t, 1) }
 
-// newBedOf starts an ensemble of so many servers.
+// newBedOf starts an ensemble of n servers.
 func newBedOf(t *testing.T, servers int) *bed {
 	t.Helper()
 	return newBedWith(t, &zktest.Options{Servers: servers, MaxSessionTimeout: longest})
@@ -345,7 +345,7 @@ func (b *bed) contenders(path string) []string {
 	return names
 }
 
-// queued waits until so many hold or wait.
+// queued waits until n contenders hold or wait.
 func (b *bed) queued(path string, n int) {
 	b.Helper()
 	eventually(b.T, func() bool { return len(b.contenders(path)) == n }, "%d contenders of %s", n, path)

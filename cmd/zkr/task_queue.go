@@ -121,7 +121,7 @@ func (c *taskCommand) advised(id string, err error) error {
 	case errors.Is(err, dispatch.ErrRecord) && id != "":
 		hint = c.call("task rm", id) + " removes a task whose record is garbage; one of a newer version needs a zkr of that version"
 	case errors.Is(err, session.ErrUnknownOutcome) && id != "":
-		hint = c.call("task show", id) + " says whether it is there; to submit it again under its --id does nothing if it is"
+		hint = c.call("task show", id) + " says whether the task exists; to submit it again under its --id does nothing if it is"
 	default:
 		return err
 	}

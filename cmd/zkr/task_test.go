@@ -210,7 +210,7 @@ func TestSubmissionThatIsNotAnswered(t *testing.T) {
 		return zktest.Action{}
 	})
 	z := b.give(exit.CodeUnknown, "x", "/q", "--id", "a", "--connect-timeout", "5s")
-	assert.Contains(t, z.err.String(), "\nzkr: \"zkr task show /q a\" says whether it is there; to submit it again under its --id does nothing if it is\n")
+	assert.Contains(t, z.err.String(), "\nzkr: \"zkr task show /q a\" says whether the task exists; to submit it again under its --id does nothing if it is\n")
 	assert.EqualValues(t, "waiting", b.taskIs("/q", "a").State)
 }
 

@@ -63,7 +63,7 @@ func TestEnvironmentOfATask(t *testing.T) {
 	assert.Regexp(t, `(?m)  began    a b  attempt 1 of 3\n.*  done     a b  attempt 1 of 3\n$`, w.out.String())
 }
 
-// TestCommandNeedNotReadNorWrite, and can do so much as there may be, but no more.
+// TestCommandNeedNotReadNorWrite, and can do as much as there may be, but no more.
 func TestCommandNeedNotReadNorWrite(t *testing.T) {
 	b := newBed(t)
 	b.leads("/q")

@@ -94,7 +94,7 @@ func (w *world) dialWith(target string, b resolver.Builder) *grpc.ClientConn {
 	return conn
 }
 
-// call calls once, and returns the port of who answered.
+// call calls once, and returns the port of the server that answered.
 func (w *world) call(conn *grpc.ClientConn) (int, error) {
 	ctx, cancel := context.WithTimeout(w.Context(), 30*time.Second)
 	defer cancel()

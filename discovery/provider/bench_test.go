@@ -12,7 +12,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// BenchmarkGet is a pick and its end, of so many instances. No server is asked.
+// BenchmarkGet is a pick and its end, of n instances. No server is asked.
 func BenchmarkGet(b *testing.B) {
 	for _, n := range []int{3, 100, 1000} {
 		srv, err := zktest.Start(nil)

@@ -135,7 +135,7 @@ func Weighted(weight func(discovery.Instance) int) Picker {
 	})
 }
 
-// present is what those have earned who are there.
+// present is what the instances in the list have earned.
 func present(earned map[key]int64, candidates []Candidate) map[key]int64 {
 	out := make(map[key]int64, len(candidates))
 	for _, c := range candidates {

@@ -46,7 +46,7 @@ func pickers() map[string]func() provider.Picker {
 	}
 }
 
-// CL17: no list, and no history of lists, makes an index that is none.
+// CL17: no list, and no history of lists, makes an index outside of the list.
 func TestEveryPickIsOneOfTheCandidates_CL17(t *testing.T) {
 	for name, picker := range pickers() {
 		t.Run(name, func(t *testing.T) {

@@ -1,5 +1,5 @@
 // Command dispatch shows what becomes of tasks when clients, workers and masters die:
-// the scenarios of a course on ZooKeeper, each as a time line of who did what when.
+// the scenarios of a course on ZooKeeper, each as a time line of what each process did when.
 //
 //	go run ./examples/dispatch                       # needs nothing; ends by itself, after some 8 s
 //	go run ./examples/dispatch -servers zk1:2181     # the same, on your servers

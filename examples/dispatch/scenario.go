@@ -24,7 +24,7 @@ func scenarios() []scenario {
 	}
 }
 
-// cast starts the roles, and waits until all are there: the masters first, so that the
+// cast starts the roles, and waits until all have started: the masters first, so that the
 // first one leads, then the workers. Those whose names end with ! are going to be killed.
 func (c *crew) cast(ctx context.Context, masters, workers, clients []string) error {
 	start := func(role, name string) error {
@@ -70,7 +70,7 @@ func (c *crew) lives(ctx context.Context, name string) error {
 	return c.until(ctx, name+" to live", func(b *bystander) bool { return b.alive[name] })
 }
 
-// submitted waits until so many tasks are there.
+// submitted waits until n tasks exist.
 func (c *crew) submitted(ctx context.Context, n int) error {
 	return c.until(ctx, "tasks", func(b *bystander) bool { return len(b.seen.submitted) >= n })
 }

@@ -51,7 +51,7 @@ type process struct {
 type tally struct{ killed, frozen, ended int }
 
 func (t tally) String() string {
-	return fmt.Sprintf("killed %d times, frozen %d times, and ended in order %d times", t.killed, t.frozen, t.ended)
+	return fmt.Sprintf("killed %d times, frozen %d times, and ended gracefully %d times", t.killed, t.frozen, t.ended)
 }
 
 func newCrew(c settings, out io.Writer) *crew {

@@ -9,7 +9,7 @@
 // which are processes of their own, share the partitions out with package rebalanser,
 // whose resources these are: each partition has one consumer at a time. Meanwhile
 // consumers are killed (kill -9) and started again, frozen for longer than their
-// sessions last and thawed, and ended in order, at random. At last a judge reads what
+// sessions last and thawed, and ended gracefully, at random. At last a judge reads what
 // came out, compares it with what went in, and says whether it is right.
 //
 // How the output gets exact. A consumer reads a few records, works on them, and writes

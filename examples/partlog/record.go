@@ -56,7 +56,7 @@ func produce(ctx context.Context, c settings) error {
 	}
 }
 
-// read reads at most so many records of a file, from an offset on, and the offset
+// read reads at most n records of a file, from an offset on, and the offset
 // behind them. A line that is not complete yet does not count.
 func read(file string, from int64, most int) (out []record, next int64, err error) {
 	f, err := os.Open(file)

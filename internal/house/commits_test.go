@@ -29,11 +29,6 @@ func subjectProblem(subject string) string {
 	case strings.HasSuffix(subject, "."):
 		return "the subject ends with a period"
 	}
-	for _, turn := range turns() {
-		if m := turn.found.FindStringSubmatch(subject); m != nil {
-			return fmt.Sprintf("%q: write %s", m[2], turn.write)
-		}
-	}
 	return ""
 }
 
@@ -49,7 +44,6 @@ func TestSubjectsOfCommitsHaveAForm(t *testing.T) {
 		"Zkr: note that sudo children cannot be stopped":    "area: imperative phrase",
 		"zkr:note that sudo children cannot be stopped":     "area: imperative phrase",
 		"zkr: note that sudo children cannot be stopped.":   "ends with a period",
-		"zkr: try anew after a lost session":                `"anew": write again`,
 		"Merge branch 'main' of github.com:zkrecipes/other": "area: imperative phrase",
 	} {
 		if got := subjectProblem(subject); want == "" {

@@ -27,13 +27,19 @@ func turns() []turn {
 		`is no (text|number|list|path)`: "is not a text, or is invalid",
 		`an argument is none`:           "an argument is invalid",
 		`least advance`:                 "smallest margin",
+		`so (many|much)`:                "the number, as in: n permits",
+		`looks? on`:                     "observes, or inspects",
+		`(which|that|it) is none`:       "the noun: does not exist, or is invalid",
+		`(end(s|ed)?|left|leaves?|stop(s|ped)?|give[ns]? up) in order`: "gracefully",
+		`(of|by|for|to|from|with|than) who`:                            "the noun: of the holder, to a waiting client",
 
 		`[Ww]hoever`: "any client that, or the noun",
 		`behavio[u]r|colo[u]r|favo[u]r|hono[u]r|neighbo[u]r|label[l]ed|cancel[l](ed|ing)|licen[c]e|catalog[u]e|(serial|recogn|organ|initial|synchron)is(e[ds]?|ing|ation)`: "the American spelling",
 	} {
 		out = append(out, turn{regexp.MustCompile(`(^|[^\w/.-])(` + found + `)\b`), write})
 	}
-	return out
+	// "is there" where nothing follows means "exists"; elsewhere it may be a question.
+	return append(out, turn{regexp.MustCompile(`(^|\W)((is|are|was|were) there)([.,;:)]|$)`), "exists, or is present"})
 }
 
 // subject finds a sentence of a comment whose subject is a clause.

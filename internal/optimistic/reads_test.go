@@ -169,7 +169,7 @@ func TestGetWatchedReadsAndWatchesWhetherTheZnodeExistsOrNot(t *testing.T) {
 	})
 }
 
-// A stale server says that nothing is there: the answer counts after the proof alone.
+// A stale server says that nothing exists: the answer counts after the proof alone.
 func TestReadFreshReturnsAnAnswerThatAServerHasProved(t *testing.T) {
 	errNone := errors.New("none")
 	world.In(t, nil, func(w *world.World) {

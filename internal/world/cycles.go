@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// CyclesLeaveNothing runs cycle so many times, after some that warm up, and requires that
+// CyclesLeaveNothing runs cycle n times, after some that warm up, and requires that
 // they leave no watch on the server, no goroutine, and no memory in the client.
 func (w *World) CyclesLeaveNothing(cycles int, cycle func(i int)) {
 	w.Helper()

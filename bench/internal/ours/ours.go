@@ -132,7 +132,7 @@ func workOf(t task.Task, c *session.Client) task.Work {
 	return nil
 }
 
-// turns are those of a reader or, so many in a hundred, of a writer.
+// turns are those of a reader or, in percent of the turns, of a writer.
 func turns(m *rwlock.RWMutex, writes int) task.Work {
 	return func(ctx context.Context, n int) error {
 		take := m.RLock

@@ -82,7 +82,7 @@ func IsEndedName(name, job string) bool {
 // IsJob reports whether the child of the root with that name is a job.
 func IsJob(name string) bool { return !strings.HasPrefix(name, ".") }
 
-// BarrierName is the name of the barrier at a place, an escaped name, for so many
+// BarrierName is the name of the barrier at a place, an escaped name, for this number of
 // workers.
 func BarrierName(place string, workers int) string { return place + "-" + strconv.Itoa(workers) }
 

@@ -130,7 +130,7 @@ func (t *Tree) Get(path string) *Node {
 // The list is valid until the next change, and not to be changed.
 func (t *Tree) Children(n *Node) []string { return n.children.names }
 
-// StartAt sets the zxid of a new tree, as if so much had happened before.
+// StartAt sets the zxid of a new tree, as if that many transactions had been applied before.
 func (t *Tree) StartAt(zxid int64) { t.last = zxid }
 
 // LastZxid returns the zxid of the last Txn applied.

@@ -84,5 +84,5 @@ func noArguments(cmd *cobra.Command, args []string) error {
 
 // OneOf lets shells complete a flag that is one of some words.
 func OneOf(cmd *cobra.Command, flag string, values ...string) {
-	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
+	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
 }

@@ -50,9 +50,9 @@ func (a *App) completes(cmd *cobra.Command) {
 		switch value, _ := pflag.UnquoteUsage(f); {
 		case value == "file" || f.Name == "help":
 		case value == "folder":
-			_ = cmd.MarkFlagDirname(f.Name) // the flag is there
+			_ = cmd.MarkFlagDirname(f.Name) // the flag exists
 		case f.Name == "base" || f.Name == "root":
-			_ = cmd.RegisterFlagCompletionFunc(f.Name, a.completePath) // the flag is there
+			_ = cmd.RegisterFlagCompletionFunc(f.Name, a.completePath) // the flag exists
 		default:
 			_ = cmd.RegisterFlagCompletionFunc(f.Name, cobra.NoFileCompletions) // an error: it has one already
 		}

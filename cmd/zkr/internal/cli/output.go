@@ -133,7 +133,7 @@ func Readable(data []byte) string {
 	return strconv.QuoteToASCII(string(data))
 }
 
-// Preview is Readable, cut to so many characters.
+// Preview is Readable, cut to width characters.
 func Preview(data []byte, most int) string {
 	text := Readable(data[:min(len(data), 4*most)])
 	if utf8.RuneCountInString(text) <= most && len(data) <= 4*most {

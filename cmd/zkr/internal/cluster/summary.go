@@ -48,7 +48,7 @@ func newAsker() *http.Client {
 	}
 }
 
-// ask gets JSON of so many bytes at the most from a node, at ip:port.
+// ask gets JSON of at most limit bytes from a node, at ip:port.
 func ask(ctx context.Context, client *http.Client, address, path string, size int64, into any) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+path, http.NoBody)
 	if err != nil {

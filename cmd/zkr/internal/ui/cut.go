@@ -94,7 +94,7 @@ func skipReturned[T any](list []T, begun bool, compare func(T) int) int {
 	return i
 }
 
-// cutTo cuts a list to so many elements, and reports whether there are more.
+// cutTo cuts a list to n elements, and reports whether there are more.
 func cutTo[T any](list *[]T, limit int) bool {
 	if limit == 0 || len(*list) <= limit {
 		return false

@@ -23,7 +23,7 @@ const (
 	busy  = "/locks/counter"
 )
 
-// crowded runs a model of so many locks, each with a holder, and a counter, on a server
+// crowded runs a model of n locks, each with a holder, and a counter, on a server
 // in this process.
 func crowded(t testing.TB, locks int) (*zktest.Server, *Model) {
 	t.Helper()

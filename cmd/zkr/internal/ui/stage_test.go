@@ -133,7 +133,7 @@ func (s *stage) ephemeral(actor, path, data string) {
 	require.NoError(s, err)
 }
 
-// count waits until a path has so many children.
+// count waits until a path has n children.
 func (s *stage) count(path string, n int) {
 	s.Helper()
 	require.Eventually(s, func() bool {

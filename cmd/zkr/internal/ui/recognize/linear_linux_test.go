@@ -19,7 +19,7 @@ func TestTimeIsLinear(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	small, times, rounds := 1000, 8, 4
 	if testing.Short() {
-		small, rounds = 500, 2 // the race detector looks on
+		small, rounds = 500, 2 // the race detector observes
 	}
 	for name, crowd := range crowds {
 		t.Run(name, func(t *testing.T) {
@@ -31,7 +31,7 @@ func TestTimeIsLinear(t *testing.T) {
 	}
 }
 
-// processor is how long so many looks keep a processor busy.
+// processor is how long n looks keep a processor busy.
 func processor(t *testing.T, looks int, lines []string) time.Duration {
 	t.Helper()
 	const thread = 1 // RUSAGE_THREAD

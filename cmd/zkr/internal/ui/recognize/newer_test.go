@@ -18,7 +18,7 @@ func TestNewerFormatsAreNamed(t *testing.T) {
 		{"a worker", append([]string{j[0], j[1], `/twister2/wc/1234567890ab4def/members/0 ={"format":2}`}, j[6]),
 			"job /twister2/wc: 0 of 4 running, 1 unknown\n  warn: the record of worker 0 has format 2 of a newer version (update zkr)\n"},
 		{"a task", []string{`/q/admission ={"format":1,"maxTasks":10}`, "/q/admission/open", task("a", taskformat.Done, 0), `/q/tasks/0a/b ={"format":2}`},
-			"task queue /q: 0 waiting, 0 assigned, 1 done\n  warn: 1 task has a format of a newer version (update zkr)\n  warn: no master is there: nobody assigns tasks\n"},
+			"task queue /q: 0 waiting, 0 assigned, 1 done\n  warn: 1 task has a format of a newer version (update zkr)\n  warn: no master is present: tasks are not assigned\n"},
 		{"what a queue takes", []string{`/q/admission ={"format":2}`, "/q/admission/open", "/q/tasks"},
 			"task queue /q: 0 waiting, 0 assigned\n  warn: the record of how many tasks the queue takes has format 2 of a newer version (update zkr)\n"},
 		{"a worker of a queue", []string{`/q/admission ={"format":1,"maxTasks":10}`, "/q/admission/open", "/q/tasks", `/q/alive/w1~aa e2 ={"format":2}`},

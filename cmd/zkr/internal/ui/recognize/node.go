@@ -15,7 +15,7 @@ import (
 
 // How many bytes of data are kept: records are parsed, other data is only
 // inspected. Our own records have up to 256 KiB of names and some overhead (a
-// shard of rebalanser); other JSON is not worth so much memory.
+// shard of rebalanser); other JSON is not worth the memory.
 const (
 	keptRecord = 300 << 10
 	keptJSON   = 64 << 10

@@ -33,7 +33,7 @@ func (s *Session) Name() string {
 type Holding struct {
 	Path string `json:"path"`
 	// Thing is the path of the node's thing, Kind its kind, and As the role of
-	// the session: holds, waits, leads, reads, is there, runs.
+	// the session: holds, waits, leads, reads, is inside, runs.
 	Thing string    `json:"thing,omitempty"`
 	Kind  Kind      `json:"kind,omitempty"`
 	As    string    `json:"as"`

@@ -164,7 +164,7 @@ func TestQueuesWithoutWorkersAreTold(t *testing.T) {
 		return append([]string{`/q/admission ={"format":1,"maxTasks":10}`, "/q/admission/open", task("a", taskformat.Waiting, 0)}, more...)
 	}
 	head := "task queue /q: 1 waiting, 0 assigned\n"
-	nobody, alone := "  warn: no master is there: nobody assigns tasks\n", "  warn: no worker is there: tasks wait\n"
+	nobody, alone := "  warn: no master is present: tasks are not assigned\n", "  warn: no worker is present: tasks wait\n"
 	gone := "  warn: worker w has gone, and 1 task is still its\n"
 	check(t, []recognized{
 		{"right", lines("/q/masters", "/q/alive"), head + nobody + alone},

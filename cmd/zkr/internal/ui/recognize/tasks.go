@@ -109,13 +109,13 @@ func taskQueue(l *looker, s *spot) *Thing {
 	case !st.Open:
 		t.addProblem(Warn, admission.Path, "the queue is full, or was not opened: it takes no more tasks")
 	case st.Master == "" && st.Total > 0 && (masters == nil || !masters.Denied):
-		t.addProblem(Warn, childPath(s.Path, taskformat.DirMasters), "no master is there: nobody assigns tasks")
+		t.addProblem(Warn, childPath(s.Path, taskformat.DirMasters), "no master is present: tasks are not assigned")
 	}
 	if dead := st.Counts[taskformat.Dead]; dead > 0 {
 		t.addProblem(Warn, tasks.Path, "%s dead: all attempts have failed", formatSeveral(dead, "task is", "tasks are"))
 	}
 	if st.Counts[taskformat.Waiting] > 0 && (alive == nil || !alive.Denied) && !slices.ContainsFunc(st.Workers, func(w TaskWorker) bool { return !w.Gone && !w.Draining }) {
-		t.addProblem(Warn, childPath(s.Path, taskformat.DirAlive), "no worker is there: tasks wait")
+		t.addProblem(Warn, childPath(s.Path, taskformat.DirAlive), "no worker is present: tasks wait")
 	} else if alive == nil || !alive.Denied {
 		st.reportUnmatched(t)
 	}

@@ -259,7 +259,7 @@ func TestTaskQueues(t *testing.T) {
 		{"works", lines, "task queue /q: 2 waiting, 1 assigned, 1 done, 1 failed, 1 dead\n" +
 			"  warn: worker w0 has gone, and 1 task is still its\n  warn: 1 task is dead: all attempts have failed\nelection /q/masters: led by m1 [of /q]\n"},
 		{"labels that nobody has", append([]string{labeled("x", "gpu"), labeled("y", "big", "gpu"), labeled("z", "big", "gpu"), labeled("u", "eu")}, lines[:3]...),
-			"task queue /q: 4 waiting, 0 assigned\n  warn: no worker is there: tasks wait\nelection /q/masters: led by m1 [of /q]\n"},
+			"task queue /q: 4 waiting, 0 assigned\n  warn: no worker is present: tasks wait\nelection /q/masters: led by m1 [of /q]\n"},
 		{"labels that some have", append([]string{labeled("x", "gpu"), labeled("y", "big", "gpu"), labeled("z", "big", "gpu"), labeled("u", "eu"), lines[9]}, lines[:3]...),
 			"task queue /q: 4 waiting, 0 assigned\n  warn: 2 tasks wait for a worker with the labels big, gpu: no worker has that\n" +
 				"  warn: 1 task waits for a worker with the label eu: no worker has that\nelection /q/masters: led by m1 [of /q]\n"},
@@ -267,7 +267,7 @@ func TestTaskQueues(t *testing.T) {
 			"task queue /q: 7 waiting, 0 assigned\n" + unmatched(1) + unmatched(2) + unmatched(3) + unmatched(4) + unmatched(5) +
 				"  warn: tasks wait for 2 more lists of labels that no worker has\nelection /q/masters: led by m1 [of /q]\n"},
 		{"nobody is there", []string{lines[0], lines[1], lines[3], "/q/masters"},
-			"task queue /q: 1 waiting, 0 assigned\n  warn: no master is there: nobody assigns tasks\n  warn: no worker is there: tasks wait\n"},
+			"task queue /q: 1 waiting, 0 assigned\n  warn: no master is present: tasks are not assigned\n  warn: no worker is present: tasks wait\n"},
 		{"closed, and broken", []string{lines[0], "/q/tasks/0a/x =?"},
 			"task queue /q: 0 waiting, 0 assigned\n  bad: 1 task cannot be read\n  warn: the queue is full, or was not opened: it takes no more tasks\n"},
 	})

@@ -143,7 +143,7 @@ func (f *forest) remember(things []*Thing) {
 func TestWhatIsToldStepByStepIsWhatIsToldAtOnce(t *testing.T) {
 	histories, steps := 30, 80
 	if testing.Short() {
-		histories = 3 // the race detector looks on
+		histories = 3 // the race detector observes
 	}
 	all := seeds(t)
 	for seed := range histories {
