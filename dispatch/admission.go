@@ -82,11 +82,11 @@ func (t *mastership) readAdmission(ctx context.Context) error {
 // decodeLimits decodes the limits of the queue. Garbage has none: the master replaces it.
 func (st *store) decodeLimits(data []byte) (limits, error) {
 	l, err := decode[limits](data)
-	switch {
-	case isNewer(err):
+	if isNewer(err) {
 		return limits{}, fmt.Errorf("%s: %w", st.at(admissionDir), err)
-	case err != nil:
-		return limits{}, nil
+	}
+	if err != nil {
+		l = limits{} // not a part of the garbage
 	}
 	return l, nil
 }

@@ -135,7 +135,11 @@ func (l *looker) readQueue(t *Thing, s *spot, markers []string) {
 		}
 		d := rule(q, i)
 		if c.Holds = d.Granted; i < Shown {
-			for _, name := range d.Watch {
+			watch := d.Watch
+			if t.Kind != Semaphore { // the second is watched to be ready in time
+				watch = watch[:min(1, len(watch))]
+			}
+			for _, name := range watch {
 				c.Watches = append(c.Watches, places[name])
 			}
 		}
