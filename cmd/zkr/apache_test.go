@@ -16,6 +16,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/rebalancecmd"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/znodecmd"
 	"github.com/zkrecipes/zkrecipes/zktest/apache"
 )
 
@@ -76,7 +78,7 @@ func TestOnApache(t *testing.T) {
 
 func treeOnApache(r *real) {
 	text := r.out("lock", "/tree/lock", "--id", "me", "--", os.Args[0], "tree", "/tree", "-o", "json", "--data")
-	var got treeNode
+	var got znodecmd.Node
 	require.NoError(r, json.Unmarshal([]byte(text), &got), text)
 	require.Len(r, got.Children, 1)
 	require.Len(r, got.Children[0].Children, 1)
@@ -219,7 +221,7 @@ func jobOnApache(r *real) {
 }
 
 func groupOnApache(r *real) {
-	for _, mode := range modes() {
+	for _, mode := range rebalancecmd.Modes() {
 		path := "/group-" + mode
 		r.out("rebalance", "add", path, "a", "b", "--mode", mode)
 		w := r.start("rebalance", "status", path, "--watch")

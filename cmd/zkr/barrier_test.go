@@ -12,11 +12,12 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/barriercmd"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 )
 
 // meetingAt reads "zkr barrier ls -o json".
-func meetingAt(b *bed, path string) (m meeting) {
+func meetingAt(b *bed, path string) (m barriercmd.Meeting) {
 	b.Helper()
 	text := b.run("barrier", "ls", path, "-o", "json").ends(0).out.String()
 	require.NoError(b, json.Unmarshal([]byte(text), &m), text)
@@ -35,7 +36,7 @@ func TestBarrierLetsAllPassTogetherInRounds(t *testing.T) {
 		if round == "round 2\n" {
 			golden(t, "barrier-ls", columns(untokened(b.run("barrier", "ls", "/b").ends(0).out.String())))
 			m := meetingAt(b, "/b")
-			assert.Equal(t, meeting{Path: "/b", Exists: true, Kind: "barrier", Parties: 3, Round: 1, Waiting: 2, Missing: 1, Guests: m.Guests}, m)
+			assert.Equal(t, barriercmd.Meeting{Path: "/b", Exists: true, Kind: "barrier", Parties: 3, Round: 1, Waiting: 2, Missing: 1, Guests: m.Guests}, m)
 			assert.Equal(t, []string{"one", "two"}, []string{m.Guests[0].ID, m.Guests[1].ID})
 		}
 		one.running()
@@ -102,7 +103,7 @@ func TestDoubleBarrierEntersAndLeavesTogether(t *testing.T) {
 	one.ends(1)
 	three.ends(3)
 	m := meetingAt(b, "/d")
-	assert.Equal(t, meeting{Path: "/d", Exists: true, Kind: "double", Parties: 3, Round: 1, Missing: 3, Guests: []guest{}}, m)
+	assert.Equal(t, barriercmd.Meeting{Path: "/d", Exists: true, Kind: "double", Parties: 3, Round: 1, Missing: 3, Guests: []barriercmd.Guest{}}, m)
 }
 
 func TestDoubleBarrierTellsItsCommandOfItsSeat(t *testing.T) {

@@ -4,8 +4,21 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/barriercmd"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/countercmd"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/democmd"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/discoverycmd"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/electcmd"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/jobcmd"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/lockcmd"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/rebalancecmd"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/rwlockcmd"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/servecmd"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/supervise"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/taskcmd"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/uicmd"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/znodecmd"
 )
 
 const rootHelp = `zkr runs commands while holding a lock, while leading, at a barrier, or as a member
@@ -33,7 +46,7 @@ are in RFC 3339. Notes, and messages about empty lists, go to stderr.`
 // run runs zkr and returns its exit code.
 func (a *app) run(ctx context.Context, args []string) int {
 	root := a.root()
-	return a.Execute(ctx, root, withNumbers(root, args))
+	return a.Execute(ctx, root, countercmd.WithNumbers(root, args))
 }
 
 func (a *app) root() *cobra.Command {
@@ -42,8 +55,11 @@ func (a *app) root() *cobra.Command {
 		Short:   "Coordinate processes through ZooKeeper: locks, elections, barriers, counters, members, services, jobs, tasks, resources",
 		Long:    rootHelp,
 		Example: "  zkr demo\n  zkr serve &\n  zkr lock /locks/backup -- ./backup\n  zkr lock ls /locks/backup",
-	}, a.barrier(), a.counter(), a.demo(), a.demoWorker(), a.elect(), supervise.SupervisorCommand(&a.App), a.job(), a.lock(), a.Manual(), a.members(), a.rebalance(),
-		a.rwlock(), a.serve(), a.service(), a.task(), a.tree(), a.ui(), a.version(), a.watch())
+	}, barriercmd.Command(&a.App), countercmd.Command(&a.App), democmd.Command(&a.App), democmd.WorkerCommand(&a.App),
+		electcmd.Command(&a.App), supervise.SupervisorCommand(&a.App), jobcmd.Command(&a.App), lockcmd.Command(&a.App), a.Manual(),
+		discoverycmd.MembersCommand(&a.App), rebalancecmd.Command(&a.App), rwlockcmd.Command(&a.App), servecmd.Command(&a.App),
+		discoverycmd.ServiceCommand(&a.App), taskcmd.Command(&a.App), znodecmd.TreeCommand(&a.App), uicmd.Command(&a.App), a.version(),
+		znodecmd.WatchCommand(&a.App))
 	a.versionFlag(root)
 	a.Prepare(root)
 	return root

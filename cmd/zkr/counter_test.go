@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/countercmd"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
@@ -68,15 +69,15 @@ func TestNegativeNumbersAreNumbersInCountersOnly(t *testing.T) {
 		"nonsense -5":                 "nonsense -5",
 		"counter next /c -n 5":        "counter next /c -n 5",
 	} {
-		assert.Equal(t, strings.Fields(want), withNumbers(root, strings.Fields(line)), line)
+		assert.Equal(t, strings.Fields(want), countercmd.WithNumbers(root, strings.Fields(line)), line)
 	}
 	for text, want := range map[string]int64{"-9223372036854775808": -1 << 63, "−5": -5, "+5": 5, "007": 7} {
-		n, err := number("N", text)
+		n, err := countercmd.Number("N", text)
 		require.NoError(t, err)
 		assert.Equal(t, want, n)
 	}
 	for _, text := range []string{"", "-", "−", "−−5", "five", "0x10", "1.5", "9223372036854775808"} {
-		_, err := number("N", text)
+		_, err := countercmd.Number("N", text)
 		assert.Error(t, err, text)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
-	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -17,8 +16,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cluster"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/democmd"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
@@ -47,7 +46,7 @@ func startCluster(t *testing.T, env []string, args ...string) *startedCluster {
 	cmd.Env = append(cmd.Env, env...)
 	c := &startedCluster{zkrProcess: start(t, cmd)}
 	c.says(`"page"`)
-	var hello clusterEvent
+	var hello democmd.ClusterEvent
 	require.NoError(t, json.Unmarshal([]byte(strings.SplitAfter(c.out.String(), "\n")[0]), &hello))
 	c.page = strings.TrimSuffix(hello.URL, "/")
 	return c
@@ -159,7 +158,7 @@ func TestClusterMeasuresFailovers(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(c.out.String()), "\n")
 	require.Len(t, lines, 4)
 	for _, line := range lines[1:3] {
-		var e clusterEvent
+		var e democmd.ClusterEvent
 		require.NoError(t, json.Unmarshal([]byte(line), &e))
 		assert.Equal(t, "failover", e.Event)
 		assert.Equal(t, cluster.Kill, e.Failover.Cause)
@@ -167,7 +166,7 @@ func TestClusterMeasuresFailovers(t *testing.T) {
 		assert.Greater(t, e.Took, 2000.0, "its session has to expire")
 		assert.Less(t, e.Took, 60_000.0, "under a minute")
 	}
-	var e clusterEvent
+	var e democmd.ClusterEvent
 	require.NoError(t, json.Unmarshal([]byte(lines[3]), &e))
 	assert.Equal(t, "summary", e.Event)
 	assert.Equal(t, 2, e.N)
@@ -264,7 +263,7 @@ func (b *bed) startNode(name string, flags []string, env ...string) (*zkrProcess
 func TestNodesElsewhere(t *testing.T) {
 	b := newBed(t)
 	const secret = "shared-by-the-page-and-its-nodes"
-	knows := demoTokenEnv + "=" + secret
+	knows := democmd.TokenEnv + "=" + secret
 	a, _ := b.startNode("a", calm, knows)
 	b.queued("/election", 1)
 	second, _ := b.startNode("b", lasting, knows)
@@ -334,7 +333,7 @@ func TestOrdersWhereOthersMayCome(t *testing.T) {
 	assert.True(t, form(made, "/?token="+secret))
 
 	const known = "known-to-who-has-started-it"
-	given := startCluster(t, []string{demoTokenEnv + "=" + known}, "--nodes", "1", "--session-timeout", longest.String(), "--allow-remote", "--allow-kill")
+	given := startCluster(t, []string{democmd.TokenEnv + "=" + known}, "--nodes", "1", "--session-timeout", longest.String(), "--allow-remote", "--allow-kill")
 	given.settled(1)
 	assert.NotContains(t, given.out.String(), known, "what is printed is in logs")
 	assert.False(t, form(given, ""))
@@ -343,31 +342,6 @@ func TestOrdersWhereOthersMayCome(t *testing.T) {
 	everywhere := start(t, command("", "demo", "cluster", "--nodes", "1", "--node-port", "0", "--listen", "0.0.0.0:0", "--allow-remote"))
 	everywhere.says("The page is on ")
 	assert.NotContains(t, everywhere.out.String(), "http://", "a container's port may be another one outside")
-}
-
-// TestNodesCheckTheServersCertificate, although they dial their proxies.
-func TestNodesCheckTheServersCertificate(t *testing.T) {
-	for _, c := range []struct {
-		servers, flag string
-		nodes         int
-		want          string
-		ok            bool
-	}{
-		{"zk.example:2281/a", "", 4, "zk.example", true},
-		{"zk.example", "", 4, "zk.example", true},
-		{"[::1]:2281", "", 4, "::1", true},
-		{"zk.example:1,zk.example:2", "", 4, "zk.example", true},
-		{"a:1,b:1", "", 4, "", false},
-		{"a:1,b:1", "zk.example", 4, "zk.example", true},
-		{"a:1,b:1", "", 0, "", true}, // nodes elsewhere dial the servers
-	} {
-		a := &app{App: cli.App{Getenv: func(string) string { return "" }, Flags: cli.Globals{TLS: true, Servers: c.servers, TLSServerName: c.flag}}}
-		err := (&clusterDemo{app: a, nodes: c.nodes, listen: "127.0.0.1:0"}).check(true)
-		assert.Equal(t, c.ok, err == nil, "%+v: %v", c, err)
-		if c.ok {
-			assert.Contains(t, a.handedDown(), "ZKR_TLS_SERVER_NAME="+c.want, "%+v", c)
-		}
-	}
 }
 
 // TestNodeTakesTheShortestSessionThatIsGranted. D19
@@ -411,7 +385,7 @@ func TestClusterRefusesWhatMakesNoSense(t *testing.T) {
 	}
 	for _, args := range [][]string{{"demo", "cluster"}, {"demo", "node", "a"}} {
 		cmd := command("", args...)
-		cmd.Env = append(cmd.Env, demoTokenEnv+"=fifteen-letters")
+		cmd.Env = append(cmd.Env, democmd.TokenEnv+"=fifteen-letters")
 		z := inside(t, cmd).ends(exit.CodeUsage)
 		assert.Contains(t, z.err.String(), "ZKR_DEMO_TOKEN")
 		assert.Contains(t, z.err.String(), "openssl rand -hex 16")
@@ -423,15 +397,4 @@ func TestClusterRefusesWhatMakesNoSense(t *testing.T) {
 	taken := startCluster(t, nil, append(lasting, "--nodes", "1")...)
 	z := start(t, command("", "demo", "cluster", "--listen", strings.TrimPrefix(taken.page, "http://"))).ends(exit.CodeFailed)
 	assert.Contains(t, z.err.String(), "127.0.0.1:0", "the hint says how to get another port")
-}
-
-// TestNodesInheritWhoTheyAre: credentials and session, in the environment, where
-// process lists do not show them.
-func TestNodesInheritWhoTheyAre(t *testing.T) {
-	a := &app{App: cli.App{Getenv: func(string) string { return "" }, Flags: cli.Globals{User: "me:secret", SessionTimeout: 3 * time.Second, TLS: true, TLSCA: "ca"}}}
-	env := strings.Join(a.handedDown(), "\n")
-	for _, want := range []string{"ZKR_AUTH=me:secret", "ZKR_SESSION_TIMEOUT=3s", "ZKR_TLS=true", "ZKR_TLS_CA=ca", "ZKR_AUTH_FILE="} {
-		assert.Contains(t, env, want)
-	}
-	assert.Contains(t, env, "PATH="+os.Getenv("PATH"))
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/records"
 )
 
 // untokened replaces the tokens of a table, which depend on other writes.
@@ -51,7 +52,7 @@ func TestElectListShowsWhoLeadsAndWhoWatchesWhom(t *testing.T) {
 	golden(t, "elect-ls", columns(untokened(b.run("elect", "ls", "/e").ends(0).out.String())))
 	var got struct {
 		Path       string
-		Candidates []candidate
+		Candidates []records.Candidate
 	}
 	text := b.run("elect", "ls", "/e", "-o", "json").ends(0).out.String()
 	require.NoError(t, json.Unmarshal([]byte(text), &got), text)
@@ -102,7 +103,7 @@ func TestElectWatchShowsEachChange(t *testing.T) {
 	for line := range strings.Lines(j.ends(0).out.String()) {
 		var got struct {
 			Time   time.Time
-			Leader *candidate
+			Leader *records.Candidate
 		}
 		require.NoError(t, json.Unmarshal([]byte(line), &got), line)
 		assert.WithinDuration(t, time.Now(), got.Time, limit)

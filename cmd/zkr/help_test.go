@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/countercmd"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/supervise"
 	"pgregory.net/rapid"
@@ -281,7 +282,7 @@ func TestExamplesOfTheHelpAreRight(t *testing.T) {
 			recorded = recorded[1:]
 			for _, words := range next {
 				root := (&app{}).root()
-				found, rest, err := root.Find(withNumbers(root, words))
+				found, rest, err := root.Find(countercmd.WithNumbers(root, words))
 				require.NoError(t, err, line)
 				called = called || found.CommandPath() == cmd.CommandPath() || cli.IsCommandGroup(cmd) && strings.HasPrefix(found.CommandPath(), cmd.CommandPath())
 				if !cli.TalksToServers(found) || found.Name() == "cluster" { // some would serve, or play, indefinitely

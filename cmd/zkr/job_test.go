@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -16,9 +15,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/jobcmd"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/workerctl"
-	"pgregory.net/rapid"
 )
 
 // submit submits a job and returns its id.
@@ -45,9 +44,9 @@ func live(job, id string) string {
 }
 
 // jobs reads "zkr job ls -o json".
-func (b *bed) jobs(flags ...string) []jobInfo {
+func (b *bed) jobs(flags ...string) []jobcmd.Info {
 	b.Helper()
-	var got struct{ Jobs []jobInfo }
+	var got struct{ Jobs []jobcmd.Info }
 	text := b.run(append([]string{"job", "ls", "-o", "json"}, flags...)...).ends(0).out.String()
 	require.NoError(b, json.Unmarshal([]byte(text), &got), text)
 	return got.Jobs
@@ -77,7 +76,7 @@ func TestJobIsSubmittedListedKilledAndRemoved(t *testing.T) {
 	require.Len(t, all, 2)
 	assert.WithinDuration(t, time.Now(), all[1].Created, limit)
 	all[1].Created = time.Time{}
-	assert.Equal(t, jobInfo{
+	assert.Equal(t, jobcmd.Info{
 		Name: "words", ID: id, State: "running", Workers: 3, Joined: 1, Running: 1, ReuseIDs: true,
 		Metadata: map[string]string{"owner": "me", "in": "a=b"}, Path: "/twister2/words",
 	}, all[1])
@@ -169,8 +168,8 @@ func TestJobWorkersShowsWhoRunsHasLeftHasFailedAndIsMissing(t *testing.T) {
 	b.worker("words", "c\x1b[2J", "0", "--address", "10.0.0.1:90", "--address", "h:1", "--node", "n", "--rack", "r", "--data-center", "d", "--kv", "k=v=w")
 	golden(t, "job-workers", columns(b.run("job", "workers", "words").ends(0).out.String()))
 	var got struct {
-		Job     jobInfo
-		Workers []jobWorker
+		Job     jobcmd.Info
+		Workers []jobcmd.Worker
 		Missing string
 	}
 	text := b.run("job", "workers", "words", "-o", "json").ends(0).out.String()
@@ -185,7 +184,7 @@ func TestJobWorkersShowsWhoRunsHasLeftHasFailedAndIsMissing(t *testing.T) {
 	last := got.Workers[2]
 	assert.WithinDuration(t, time.Now(), last.Joined, limit)
 	last.Joined, last.Changed = time.Time{}, time.Time{}
-	assert.Equal(t, jobWorker{
+	assert.Equal(t, jobcmd.Worker{
 		ID: 2, Identity: "c\x1b[2J", Incarnation: 1, State: "running", Addresses: []string{"10.0.0.1:90", "h:1"},
 		Node: "n", Rack: "r", DataCenter: "d", KV: map[string]string{"k": "v=w"},
 	}, last)
@@ -211,41 +210,6 @@ func TestJobWaitSaysWhoIsMissing(t *testing.T) {
 	finished.running()
 	finished.signal(syscall.SIGINT)
 	assert.Contains(t, finished.ends(130).err.String(), "gave up waiting for the job words to be finished")
-}
-
-// TestRangesAreTheNumbers: whatever they are, in order and each once.
-func TestRangesAreTheNumbers(t *testing.T) {
-	assert.Empty(t, formatRanges(nil))
-	assert.Equal(t, "0-3, 7, 9-10", formatRanges([]int{10, 0, 1, 2, 3, 7, 9}))
-	rapid.Check(t, func(t *rapid.T) {
-		ids := rapid.SliceOfDistinct(rapid.IntRange(0, 40), rapid.ID[int]).Draw(t, "ids")
-		text := formatRanges(ids)
-		parts := strings.Split(text, ", ")
-		for id := range 42 {
-			in := slices.ContainsFunc(parts, func(part string) bool {
-				from, to, ok := strings.Cut(part, "-")
-				if !ok {
-					to = from
-				}
-				return idIn(t, from) <= id && id <= idIn(t, to)
-			})
-			require.Equal(t, slices.Contains(ids, id), in, "%d in %q", id, text)
-		}
-		for i := 1; i < len(parts); i++ {
-			before := parts[i-1][strings.LastIndexByte(parts[i-1], '-')+1:]
-			after, _, _ := strings.Cut(parts[i], "-")
-			require.Greater(t, idIn(t, after), idIn(t, before)+1, "%q has as few parts as can be", text)
-		}
-	})
-}
-
-// idIn reads an id; 99, an unused id, for no text.
-func idIn(t *rapid.T, text string) (n int) {
-	if text == "" {
-		return 99
-	}
-	require.NoError(t, json.Unmarshal([]byte(text), &n))
-	return n
 }
 
 // TestFinishedJobIsFoundFinishedLater, and a job with a failed worker is told

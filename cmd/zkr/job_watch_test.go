@@ -4,16 +4,14 @@ package main
 
 import (
 	"encoding/json"
-	"io"
-	"os"
 	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/jobcmd"
 	"github.com/zkrecipes/zkrecipes/workerctl"
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
@@ -76,7 +74,7 @@ func TestWatchAndWaitHearOfAWorkerThatDies(t *testing.T) {
 	golden(t, "job-workers-watch", watching[0].out.String())
 	var events []string
 	for line := range strings.Lines(watching[1].out.String()) {
-		var e jobEvent
+		var e jobcmd.Event
 		require.NoError(t, json.Unmarshal([]byte(line), &e), line)
 		text := e.Event
 		if e.Worker != nil {
@@ -120,31 +118,6 @@ func TestKilledJobEndsWatchAndWait(t *testing.T) {
 			assert.Contains(t, joined.ends(exit.CodeFailed).err.String(), "the workers of the job words have not all joined: it was killed")
 			assert.Contains(t, finished.ends(exit.CodeFailed).err.String(), "the job words was not finished, but killed")
 		})
-	}
-}
-
-// TestWhoJoinsBeforeTheRosterIsReadHasJoined, and was not present: the job was
-// shown before, without workers.
-func TestWhoJoinsBeforeTheRosterIsReadHasJoined(t *testing.T) {
-	var out text
-	r, stdout, err := os.Pipe()
-	require.NoError(t, err)
-	w := &jobWatch{app: &app{App: cli.App{Stdout: stdout}}, states: map[int]workerctl.State{}}
-	require.NoError(t, w.resize(workerctl.Info{State: "submitted", Workers: 4}))
-	for id, state := range []workerctl.State{"running", "left", "dead", "failed"} {
-		m := workerctl.Member{ID: id, Incarnation: 1, State: state}
-		if state == "failed" {
-			m.Failure = "disk\x1bfull"
-		}
-		require.NoError(t, w.change(workerctl.Change{What: "present", Member: m}))
-	}
-	require.NoError(t, stdout.Close())
-	_, err = io.Copy(&out, r)
-	require.NoError(t, err)
-	for _, says := range []string{"ready ", "joined     0    incarnation 1  -  missing: 1-3\n", "left       1    incarnation 1  -  missing: 2-3\n", "dead       2    incarnation 1  -  missing: 2-3\n",
-		"failed     3    incarnation 1  -  \"disk\\x1bfull\"  missing: 2\n",
-	} {
-		assert.Contains(t, out.String(), says)
 	}
 }
 

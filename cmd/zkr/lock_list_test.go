@@ -14,12 +14,13 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/lockcmd"
 	"github.com/zkrecipes/zkrecipes/lock"
 )
 
 type listing struct {
-	Path       string      `json:"path"`
-	Contenders []contender `json:"contenders"`
+	Path       string              `json:"path"`
+	Contenders []lockcmd.Contender `json:"contenders"`
 }
 
 // list reads "zkr lock ls -o json".

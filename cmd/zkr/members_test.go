@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/discoverycmd"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
@@ -36,7 +37,7 @@ func TestMembersShowsWhoHasJoinedWhileItsCommandRuns(t *testing.T) {
 	golden(t, "members", columns(untokened(b.run("members", "ls", "/g").ends(0).out.String())))
 	var got struct {
 		Path    string
-		Members []groupMember
+		Members []discoverycmd.Member
 	}
 	text := b.run("members", "ls", "/g", "-o", "json").ends(0).out.String()
 	require.NoError(t, json.Unmarshal([]byte(text), &got), text)
@@ -84,7 +85,7 @@ func TestMembersWatchShowsWhoComesAndGoes(t *testing.T) {
 	w.signal(syscall.SIGINT)
 	j.signal(syscall.SIGINT)
 	golden(t, "members-watch", w.ends(0).out.String())
-	var last listEvent
+	var last discoverycmd.ListEvent
 	lines := strings.Split(strings.TrimSpace(j.ends(0).out.String()), "\n")
 	require.Len(t, lines, 6)
 	require.NoError(t, json.Unmarshal([]byte(lines[5]), &last))

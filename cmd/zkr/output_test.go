@@ -14,8 +14,18 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/barriercmd"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/discoverycmd"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/electcmd"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/jobcmd"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/lockcmd"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/rebalancecmd"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/records"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/rwlockcmd"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/taskcmd"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/znodecmd"
 	"github.com/zkrecipes/zkrecipes/lock"
 )
 
@@ -57,10 +67,10 @@ func (b *bed) empty(says string, args ...string) {
 // "-o json". AGE is the time before SINCE, for people.
 func TestColumnsAreNamedLikeFields(t *testing.T) {
 	for columns, of := range map[string]any{
-		contenderColumns: contender{}, sharerColumns: sharer{}, candidateColumns: candidate{}, guestColumns: guest{}, memberColumns: groupMember{},
-		instanceColumns: instance{}, offerColumns: offer{}, jobColumns: jobInfo{}, jobWorkerColumns: jobWorker{},
-		groupClientColumns: groupClient{}, groupMoveColumns: groupMove{}, groupResourceColumns: groupResource{},
-		taskColumns: taskInfo{}, queueWorkerColumns: queueWorker{},
+		lockcmd.ContenderColumns: lockcmd.Contender{}, rwlockcmd.SharerColumns: rwlockcmd.Sharer{}, electcmd.CandidateColumns: records.Candidate{}, barriercmd.GuestColumns: barriercmd.Guest{}, discoverycmd.MemberColumns: discoverycmd.Member{},
+		discoverycmd.InstanceColumns: discoverycmd.Instance{}, discoverycmd.OfferColumns: discoverycmd.Offer{}, jobcmd.Columns: jobcmd.Info{}, jobcmd.WorkerColumns: jobcmd.Worker{},
+		rebalancecmd.MemberColumns: rebalancecmd.Member{}, rebalancecmd.MoveColumns: rebalancecmd.Move{}, rebalancecmd.ResourceColumns: rebalancecmd.Resource{},
+		taskcmd.Columns: taskcmd.Task{}, taskcmd.WorkerColumns: taskcmd.Worker{},
 	} {
 		fields := fieldsOf(reflect.TypeOf(of))
 		for _, column := range strings.Fields(columns) {
@@ -72,16 +82,16 @@ func TestColumnsAreNamedLikeFields(t *testing.T) {
 
 // TestSameThingsHaveTheSameNames in the JSON of all commands.
 func TestSameThingsHaveTheSameNames(t *testing.T) {
-	for _, of := range []any{contender{}, sharer{}, candidate{}, guest{}, groupMember{}} {
+	for _, of := range []any{lockcmd.Contender{}, rwlockcmd.Sharer{}, records.Candidate{}, barriercmd.Guest{}, discoverycmd.Member{}} {
 		fields := fieldsOf(reflect.TypeOf(of))
 		for _, name := range []string{"id", "token", "session", "since", "path"} {
 			assert.True(t, fields[name], "%T has no %q", of, name)
 		}
 	}
-	for _, of := range []any{instance{}, jobInfo{}, treeNode{}, change{}} {
+	for _, of := range []any{discoverycmd.Instance{}, jobcmd.Info{}, znodecmd.Node{}, znodecmd.Change{}} {
 		assert.True(t, fieldsOf(reflect.TypeOf(of))["path"], "%T has no path", of)
 	}
-	for _, of := range []any{change{}, listEvent{}, jobEvent{}, groupEvent{}, attemptEvent{}} {
+	for _, of := range []any{znodecmd.Change{}, discoverycmd.ListEvent{}, jobcmd.Event{}, rebalancecmd.Event{}, taskcmd.AttemptEvent{}} {
 		fields := fieldsOf(reflect.TypeOf(of))
 		assert.True(t, fields["time"] && fields["event"], "%T", of)
 	}
@@ -147,7 +157,7 @@ func FuzzEncode(f *testing.F) {
 		if !json.Valid(data) {
 			return // discovery lists no such payload
 		}
-		out, err := cli.Encode(instance{Payload: data})
+		out, err := cli.Encode(discoverycmd.Instance{Payload: data})
 		require.NoError(t, err)
 		require.True(t, utf8.Valid(out), "%q", out)
 		require.True(t, json.Valid(out), "%q", out)
@@ -156,7 +166,7 @@ func FuzzEncode(f *testing.F) {
 				t.Fatalf("%q becomes %q", data, out)
 			}
 		}
-		var back instance
+		var back discoverycmd.Instance
 		require.NoError(t, json.Unmarshal(out, &back))
 		var want, got any
 		require.NoError(t, json.Unmarshal(bytes.ToValidUTF8(data, []byte("\ufffd")), &want))

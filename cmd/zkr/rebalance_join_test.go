@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/rebalancecmd"
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
@@ -38,7 +39,7 @@ func (b *bed) joins(path, id string, flags ...string) *zkrProcess {
 // go on undisturbed.
 func TestCommandRunsForEachResource(t *testing.T) {
 	t.Parallel()
-	for _, mode := range modes() {
+	for _, mode := range rebalancecmd.Modes() {
 		t.Run(mode, func(t *testing.T) {
 			b := newBed(t)
 			b.run("rebalance", "add", "/g", "a", "b", "--mode", mode).ends(0)

@@ -15,11 +15,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/rebalancecmd"
 	"github.com/zkrecipes/zkrecipes/rebalanser"
 )
 
 // status reads "zkr rebalance status -o json".
-func (b *bed) status(path string) (st groupStatus) {
+func (b *bed) status(path string) (st rebalancecmd.Status) {
 	b.Helper()
 	text := b.run("rebalance", "status", path, "-o", "json").ends(0).out.String()
 	require.NoError(b, json.Unmarshal([]byte(text), &st), text)
@@ -55,9 +56,9 @@ func TestResourcesAreAddedAndRemoved(t *testing.T) {
 	assert.JSONEq(t, `{"group":"/g","added":["c d","e","f"],"unchanged":1}`, start(t, cmd).ends(0).out.String())
 	assert.Equal(t, "2 resources removed, 1 not there\n", b.run("rebalance", "remove", "/g", "a", "x", "e").ends(0).out.String())
 	assert.JSONEq(t, `{"group":"/g","removed":[],"unchanged":1}`, b.run("rebalance", "remove", "/g", "a", "-o", "json").ends(0).out.String())
-	var got struct{ Resources []groupResource }
+	var got struct{ Resources []rebalancecmd.Resource }
 	require.NoError(t, json.Unmarshal([]byte(b.run("rebalance", "ls", "/g", "-o", "json").ends(0).out.String()), &got))
-	assert.Equal(t, []groupResource{{Name: "b", State: "unowned"}, {Name: "c d", State: "unowned"}, {Name: "f", State: "unowned"}}, got.Resources)
+	assert.Equal(t, []rebalancecmd.Resource{{Name: "b", State: "unowned"}, {Name: "c d", State: "unowned"}, {Name: "f", State: "unowned"}}, got.Resources)
 
 	// Without --mode, the group's own counts.
 	z := b.run("rebalance", "add", "/g", "x", "--mode", "global").ends(exit.CodeUsage)
@@ -101,7 +102,7 @@ func TestListAndStatusShowWhatWaitsForWhom(t *testing.T) {
 		assert.WithinDuration(t, time.Now(), st.Waiting[0].Since, limit)
 	}
 	assert.Equal(t, []string{"coordinator", "member", "excluded"}, []string{st.Members[0].State, st.Members[1].State, st.Members[2].State})
-	assert.Equal(t, groupMove{Resource: "c", For: st.Members[1].Client, Owner: st.Members[0].Client, ForID: "i", OwnerID: "one", Since: st.Waiting[0].Since}, st.Waiting[0])
+	assert.Equal(t, rebalancecmd.Move{Resource: "c", For: st.Members[1].Client, Owner: st.Members[0].Client, ForID: "i", OwnerID: "one", Since: st.Waiting[0].Since}, st.Waiting[0])
 	assert.Equal(t, "me", st.Paused.By)
 	b.run("rebalance", "resume", "/g").ends(0)
 	assert.Nil(t, b.status("/g").Paused)
@@ -177,7 +178,7 @@ func TestWatchShowsWhatBecomesOfAGroup(t *testing.T) {
 	}
 	var events []string
 	for line := range strings.Lines(w[1].out.String()) {
-		var e groupEvent
+		var e rebalancecmd.Event
 		require.NoError(t, json.Unmarshal([]byte(line), &e), line)
 		assert.WithinDuration(t, time.Now(), e.Time, limit)
 		events = append(events, e.Event)
@@ -190,51 +191,4 @@ func TestWatchShowsWhatBecomesOfAGroup(t *testing.T) {
 		}
 	}
 	assert.Contains(t, events, "removed")
-}
-
-// TestChangesOfAGroup are the differences between two statuses.
-func TestChangesOfAGroup(t *testing.T) {
-	member := func(client, instance string, owns ...string) rebalanser.Member {
-		m := rebalanser.Member{Client: client, ID: "id-" + client, Instance: instance, Owned: map[string]time.Time{}}
-		for _, name := range owns {
-			m.Owned[name] = time.Unix(1, 0)
-		}
-		return m
-	}
-	gone := func(m rebalanser.Member) rebalanser.Member { m.Gone = true; return m }
-	base := rebalanser.Status{Coordinator: "x", Members: []rebalanser.Member{member("x", "", "a", "b"), member("y", "i")}}
-	for name, c := range map[string]struct {
-		now  rebalanser.Status
-		want []string
-	}{
-		"nothing": {base, nil},
-		"a resource is on its way": {
-			rebalanser.Status{Coordinator: "x", Members: base.Members, Waiting: []rebalanser.Wait{{Resource: "b", For: "y", On: "x"}}},
-			[]string{"moving b  for i, from id-x"},
-		},
-		"it is there": {
-			rebalanser.Status{Coordinator: "x", Members: []rebalanser.Member{member("x", "", "a"), member("y", "i", "b")}},
-			[]string{"owned b  by i  was id-x's"},
-		},
-		"the coordinator has died": {
-			rebalanser.Status{Coordinator: "x", Members: []rebalanser.Member{member("y", "i"), gone(member("x", "", "a", "b"))}, Unowned: []string{"a", "b"}},
-			[]string{"left id-x", "coordinator nobody", "unowned a  was id-x's", "unowned b  was id-x's"},
-		},
-		"another one coordinates, and a static one is gone": {
-			rebalanser.Status{Coordinator: "z", Members: []rebalanser.Member{member("z", ""), gone(member("y", "i"))}, Unowned: []string{"a"},
-				Waiting: []rebalanser.Wait{{Resource: "a", For: "y"}}},
-			[]string{"left id-x", "left i", "joined id-z", "coordinator id-z", "removed b", "unowned a  was id-x's", "moving a  for i"},
-		},
-		"it is paused, and what waits for nobody is not shown": {
-			rebalanser.Status{Coordinator: "x", Members: base.Members, Paused: true, PausedBy: "m\x1b", Waiting: []rebalanser.Wait{{Resource: "b", For: "q"}}},
-			[]string{`paused by "m\x1b"`},
-		},
-	} {
-		old, now := statusOf("/g", base), statusOf("/g", c.now)
-		var got []string
-		for _, e := range changes(&old, &now) {
-			got = append(got, e.Event+" "+e.text)
-		}
-		assert.Equal(t, c.want, got, name)
-	}
 }

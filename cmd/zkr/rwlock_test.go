@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/rwlockcmd"
 )
 
 func TestReadersShareAndWritersDoNot(t *testing.T) {
@@ -42,7 +43,7 @@ func TestReadersShareAndWritersDoNot(t *testing.T) {
 
 	var got struct {
 		Path       string
-		Contenders []sharer
+		Contenders []rwlockcmd.Sharer
 	}
 	text := b.run("rwlock", "ls", "/l", "-o", "json").ends(0).out.String()
 	require.NoError(t, json.Unmarshal([]byte(text), &got), text)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/discoverycmd"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 )
 
@@ -41,7 +42,7 @@ func TestServiceShowsServicesAndInstances(t *testing.T) {
 
 	var got struct {
 		Service   string
-		Instances []instance
+		Instances []discoverycmd.Instance
 	}
 	text := b.run("service", "ls", "web", "-o", "json").ends(0).out.String()
 	require.NoError(t, json.Unmarshal([]byte(text), &got), text)
@@ -53,7 +54,7 @@ func TestServiceShowsServicesAndInstances(t *testing.T) {
 	first.Registered = nil
 	assert.JSONEq(t, `{"zone":"a<b"}`, string(first.Payload))
 	first.Payload = nil
-	assert.Equal(t, instance{
+	assert.Equal(t, discoverycmd.Instance{
 		Service: "web", ID: "web-1", State: "enabled", Address: "10.0.0.7", Port: 80, SSLPort: 443, Type: "DYNAMIC", URISpec: "{scheme}://{address}:{port}",
 		Enabled: true, Path: "/services/web/web-1", Token: node.Czxid,
 	}, first)
@@ -84,7 +85,7 @@ func TestServiceWatchShowsInstancesThatComeAndGo(t *testing.T) {
 	golden(t, "service-watch", w.ends(0).out.String())
 	lines := strings.Split(strings.TrimSpace(j.ends(0).out.String()), "\n")
 	require.Len(t, lines, 4)
-	var added listEvent
+	var added discoverycmd.ListEvent
 	require.NoError(t, json.Unmarshal([]byte(lines[2]), &added))
 	assert.Equal(t, "added", added.Event)
 	assert.Equal(t, "10.0.0.7", added.Instance.Address)
@@ -96,7 +97,7 @@ func TestInstanceFromAFarFutureSpoilsNoList(t *testing.T) {
 	b := newBed(t)
 	b.register("good", "--port", "80")
 	require.NoError(t, b.srv.Create("/services/web/far", []byte(`{"name":"web","id":"far","registrationTimeUTC":99999999999999999}`)))
-	var got struct{ Instances []instance }
+	var got struct{ Instances []discoverycmd.Instance }
 	text := b.run("service", "ls", "web", "-o", "json").ends(0).out.String()
 	require.NoError(t, json.Unmarshal([]byte(text), &got), text)
 	require.Len(t, got.Instances, 2)

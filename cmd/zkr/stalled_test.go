@@ -3,8 +3,6 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,27 +13,10 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
-	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/supervise"
-	"github.com/zkrecipes/zkrecipes/dispatch"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/pipetest"
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
-
-// stalled is a full pipe, like the pipe of a pager or a stopped terminal: a
-// writer waits until somebody reads.
-func stalled(t *testing.T) (r, w *os.File) {
-	t.Helper()
-	r, w, err := os.Pipe()
-	require.NoError(t, err)
-	t.Cleanup(func() { _, _ = r.Close(), w.Close() })
-	require.NoError(t, w.SetWriteDeadline(time.Now().Add(100*time.Millisecond)))
-	for err == nil {
-		_, err = w.Write(make([]byte, 512))
-	}
-	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
-	return r, w
-}
 
 // TestCommandIsGoneInTimeThoughNobodyReadsRemarks: no note keeps zkr from its
 // work.
@@ -50,7 +31,7 @@ func TestCommandIsGoneInTimeThoughNobodyReadsRemarks(t *testing.T) {
 			// beat.
 			script := fmt.Sprintf("test -e %s && exec sleep 100; exec 2>/dev/null; exec %q %s %s stubborn", beat, os.Args[0], helpBeat, beat)
 			cmd := b.command(losing(args, "sh", "-c", script)...)
-			_, cmd.Stderr = stalled(t)
+			_, cmd.Stderr = pipetest.Stalled(t)
 			start(t, cmd)
 			beating(t, beat)
 			owner, znode := b.owner(path)
@@ -67,24 +48,13 @@ func TestTasksDoNotWaitForReaders(t *testing.T) {
 	b := newBed(t)
 	b.leads("/q")
 	cmd := b.command(running([]string{"task", "worker", "/q", "--concurrency", "2"}, "sh", "-c", "cat")...)
-	_, cmd.Stdout = stalled(t)
+	_, cmd.Stdout = pipetest.Stalled(t)
 	z := start(t, cmd)
 	for _, id := range []string{"x", "y"} {
 		assert.Equal(t, id, b.give(0, id, "/q", "--id", id, "--wait").out.String())
 	}
 	z.signal(syscall.SIGTERM)
 	z.ends(0)
-}
-
-// TestNoCommandIsStartedForATaskThatHasEnded while its beginning was printed.
-func TestNoCommandIsStartedForATaskThatHasEnded(t *testing.T) {
-	t.Parallel()
-	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(errors.New("canceled"))
-	_, out := stalled(t)
-	w := &taskWorker{taskCommand: taskCommand{app: &app{App: cli.App{Stdout: out}}}, RunSpec: supervise.RunSpec{Argv: []string{"/no/such"}}}
-	_, err := w.handle(ctx, &dispatch.Attempt{ID: "x"})
-	require.EqualError(t, err, "canceled")
 }
 
 // TestSecondSignalEndsWhatWritesTooMuch at once: also during its grace.

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/taskcmd"
 	"github.com/zkrecipes/zkrecipes/dispatch"
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
@@ -47,7 +48,7 @@ func (b *bed) give(code int, stdin, queue string, flags ...string) *zkrProcess {
 }
 
 // taskIs is the task in the output of "show".
-func (b *bed) taskIs(queue, id string) (t taskInfo) {
+func (b *bed) taskIs(queue, id string) (t taskcmd.Task) {
 	b.Helper()
 	text := b.run("task", "show", queue, id, "-o", "json").ends(0).out.String()
 	require.NoError(b, json.Unmarshal([]byte(text), &t), text)
@@ -75,11 +76,11 @@ func TestResultIsWhatTheCommandWrote(t *testing.T) {
 	assert.Equal(t, "zkr: the task bad is dead: exit code 3: oops\n", z.err.String())
 	assert.Equal(t, 2, b.taskIs("/q", "bad").Attempt)
 	z = b.give(exit.CodeTaskFailed, "worse\n", "/q", "--wait", "-o", "json", "--collect", "--id", "worse")
-	var r taskResult
+	var r taskcmd.Result
 	require.NoError(t, json.Unmarshal([]byte(z.out.String()), &r), z.out)
 	assert.WithinDuration(t, time.Now(), r.Finished, limit)
 	r.Worker, r.Submitted, r.Assigned, r.Finished = "", time.Time{}, time.Time{}, time.Time{}
-	assert.Equal(t, taskResult{ID: "worse", State: "failed", Error: "permanent failure: exit code 4", Attempt: 1}, r)
+	assert.Equal(t, taskcmd.Result{ID: "worse", State: "failed", Error: "permanent failure: exit code 4", Attempt: 1}, r)
 	assert.Equal(t, `{"error":"the task worse has failed: permanent failure: exit code 4","code":65}`+"\n", z.err.String())
 	z = b.run("task", "wait", "/q", "worse").ends(exit.CodeFailed) // collected before
 	assert.Contains(t, z.err.String(), "no such task: \"worse\"\nzkr: \"zkr task ls /q\" shows those that there are")
@@ -112,7 +113,7 @@ func TestTasksAreListed(t *testing.T) {
 	assert.WithinDuration(t, time.Now(), one.Submitted, limit)
 	assert.WithinDuration(t, one.Submitted.Add(time.Hour), one.NotBefore, time.Second)
 	one.Submitted, one.NotBefore = time.Time{}, time.Time{}
-	assert.Equal(t, taskInfo{
+	assert.Equal(t, taskcmd.Task{
 		ID: "one", State: "waiting", Attempt: 1, MaxAttempts: 1, Priority: -7, Labels: []string{"gpu", "zone=a"},
 		Deadline: time.Date(2126, 1, 2, 3, 4, 5, 0, time.UTC), Retention: "1h30m0s", DeadKept: "720h0m0s", WaitsFor: "a worker",
 	}, one)
@@ -138,7 +139,7 @@ func TestSameIDIsTheSameTask(t *testing.T) {
 	z = b.give(exit.CodeBusy, "b", "/q", "--id", "a")
 	assert.Contains(t, z.err.String(), "another payload: \"a\"\nzkr: \"zkr task show /q a\" shows")
 	assert.Contains(t, b.run("task", "stats", "/q").ends(0).out.String(), "/q takes no tasks: it is full at 1\n1 waiting,")
-	b.give(exit.CodeUsage, strings.Repeat("x", maxPayload+1), "/q")
+	b.give(exit.CodeUsage, strings.Repeat("x", taskcmd.MaxPayload+1), "/q")
 	m.signal(syscall.SIGTERM)
 	m.ends(0)
 }
@@ -247,7 +248,7 @@ func TestStatsShowWhoDoesWhat(t *testing.T) {
 		z.ends(0)
 	}
 	for line := range strings.Lines(watch[1].out.String()) {
-		var s queueStats
+		var s taskcmd.Stats
 		require.NoError(t, json.Unmarshal([]byte(line), &s), line)
 		require.Len(t, s.Workers, 1)
 		assert.Equal(t, "w", s.Workers[0].Name)

@@ -3,11 +3,9 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -18,8 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/taskcmd"
 	"github.com/zkrecipes/zkrecipes/zktest"
-	"pgregory.net/rapid"
 )
 
 // assignment waits for the only assignment of the queue.
@@ -70,7 +68,7 @@ func TestCommandNeedNotReadNorWrite(t *testing.T) {
 	b.serves("/q", `case $ZKR_TASK_ID in
 		deaf) ;; echo) cat;; more) cat; echo;; endless) trap "" TERM; while :; do echo yes; done;;
 		closes) exec >&-; cat >/dev/null;; esac`, "--concurrency", "4")
-	most := strings.Repeat("x", maxOutput)
+	most := strings.Repeat("x", taskcmd.MaxOutput)
 	assert.Empty(t, b.give(0, most, "/q", "--id", "deaf", "--wait").out.String())
 	assert.Equal(t, most, b.give(0, most, "/q", "--id", "echo", "--wait").out.String())
 	assert.Empty(t, b.give(0, most, "/q", "--id", "closes", "--wait").out.String())
@@ -93,7 +91,7 @@ func TestEndOfStderrSaysWhy(t *testing.T) {
 	why := give("long")
 	assert.Regexp(t, "^exit code 1: line \\d+\nline ", why, "from the beginning of a line on")
 	assert.True(t, strings.HasSuffix(why, "line 1000\n\ufffd end"), why)
-	assert.Less(t, len(why), tailLength+50)
+	assert.Less(t, len(why), taskcmd.TailLength+50)
 	assert.Equal(t, "exit code 137", give("killed"))
 	assert.Contains(t, give("absent"), "exit code 127: ")
 	eventually(t, func() bool { return strings.Contains(w.err.String(), "line 1\nline 2\n") }, "stderr is passed on")
@@ -238,27 +236,4 @@ func TestKilledWorkersCommandsEnd(t *testing.T) {
 	silent(t, dir+"/beat.2")
 	b.serves("/q", "echo $ZKR_ATTEMPT")
 	assert.Equal(t, "3\n", b.run("task", "wait", "/q", "a").ends(0).out.String())
-}
-
-// TestOutputAndTailKeepWhatTheyShould, for all chunks.
-func TestOutputAndTailKeepWhatTheyShould(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		chunks := rapid.SliceOfN(rapid.SliceOfN(rapid.Byte(), 0, 900), 0, 6).Draw(t, "chunks")
-		all := slices.Concat(chunks...)
-		passed := &bytes.Buffer{}
-		out, errs := &output{most: 1500, full: make(chan struct{})}, &tail{to: passed}
-		for _, c := range chunks {
-			n, err := out.Write(c)
-			require.NoError(t, err)
-			require.Equal(t, len(c), n)
-			n, err = errs.Write(c)
-			require.NoError(t, err)
-			require.Equal(t, len(c), n)
-		}
-		require.True(t, bytes.Equal(all[:min(len(all), 1500)], out.text))
-		require.Equal(t, len(all) > 1500, out.isFull())
-		require.True(t, bytes.Equal(all, passed.Bytes()))
-		require.True(t, bytes.Equal(all[max(0, len(all)-tailLength):], errs.text))
-		require.True(t, strings.HasSuffix(strings.TrimSpace(strings.ToValidUTF8(string(errs.text), "\ufffd")), errs.String()))
-	})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/znodecmd"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
@@ -48,8 +49,8 @@ func TestTreeShowsKindOwnerSizeVersionAndData(t *testing.T) {
 func TestTreeIsNestedJSON(t *testing.T) {
 	b := newBed(t)
 	b.plant("/app", "/app/a one", "/app/a/b \xff", "/app/c")
-	read := func(args ...string) treeNode {
-		var out treeNode
+	read := func(args ...string) znodecmd.Node {
+		var out znodecmd.Node
 		text := b.run(append([]string{"tree", "/app", "-o", "json"}, args...)...).ends(0).out.String()
 		require.Equal(t, 1, strings.Count(text, "\n"))
 		require.NoError(t, json.Unmarshal([]byte(text), &out), text)

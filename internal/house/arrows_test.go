@@ -81,6 +81,9 @@ func arrowExamples() []example {
 		{"the tool uses mechanics", files{"cmd/zkr/a.go": importing("main", m+"internal/holding")}, []string{
 			"cmd/zkr must not import internal/holding",
 		}},
+		{"a command uses another", files{"cmd/zkr/internal/taskcmd/a.go": importing("taskcmd", m+"cmd/zkr/internal/cli", m+"cmd/zkr/internal/electcmd", m+"dispatch")}, []string{
+			"cmd/zkr/internal/taskcmd must not import cmd/zkr/internal/electcmd",
+		}},
 		{"mechanics know a recipe", files{"internal/contender/a.go": importing("contender", m+"lock")}, []string{
 			"internal/contender must not import lock",
 		}},

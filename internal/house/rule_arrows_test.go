@@ -43,6 +43,16 @@ const (
 // supportsTests reports whether only tests import the packages in and below a folder.
 func supportsTests(dir string) bool { return within(dir, worlds) || within(dir, queueSuite) }
 
+// commands are the packages of the tool's commands.
+func commands() (out []string) {
+	for _, name := range []string{
+		"barrier", "counter", "demo", "discovery", "elect", "job", "lock", "rebalance", "rwlock", "serve", "task", "ui", "znode",
+	} {
+		out = append(out, "cmd/zkr/internal/"+name+"cmd")
+	}
+	return out
+}
+
 // layers is the picture of docs/project/architecture.md, top to bottom. Of two
 // entries for a folder, the longer entry counts.
 func layers() []layer {
@@ -84,6 +94,14 @@ func layers() []layer {
 		{"zktest/zktest-docker", []string{"zktest/internal/containers"}},
 		{"zktest/matrix", []string{"zktest"}},
 		{"zktest/conformance", []string{"zktest", "zktest/apache"}},
+	}
+	// A command of the tool can be read by itself: it uses no other command.
+	shared := append(slices.Clone(public), formats+"/...", names)
+	for _, dir := range []string{"browser", "cli", "cluster", "exit", "foreign", "pipetest", "records", "signals", "supervise", "ui/...", "web"} {
+		shared = append(shared, "cmd/zkr/internal/"+dir)
+	}
+	for _, dir := range commands() {
+		out = append(out, layer{dir, shared})
 	}
 	for _, dir := range recipes() {
 		out = append(out, layer{dir, []string{"session", "internal/..."}})

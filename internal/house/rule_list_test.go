@@ -29,7 +29,6 @@ func Rules() []Rule {
 		{"requirements", Requirements},
 		{"documents", Documents},
 		{"direct calls of a session", SessionCalls},
-		{"families of commands", Families},
 		{"language", Language},
 	}
 }

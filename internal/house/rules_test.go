@@ -56,7 +56,6 @@ func examples() map[string][]example {
 		"requirements":                    requirementExamples(),
 		"documents":                       documentExamples(),
 		"direct calls of a session":       sessionExamples(),
-		"families of commands":            familyExamples(),
 		"language":                        languageExamples(),
 	}
 }

@@ -1,0 +1,150 @@
+package barriercmd
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/zkrecipes/zkrecipes/barrier"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/foreign"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// Meeting is a barrier in the output of "zkr barrier ls".
+type Meeting struct {
+	Path    string  `json:"path"`
+	Exists  bool    `json:"exists"`
+	Kind    string  `json:"kind"` // barrier or double; "" if nobody has used the path
+	Parties int     `json:"parties"`
+	Round   int64   `json:"round,string"` // rounds so far
+	Waiting int     `json:"waiting"`
+	Inside  int     `json:"inside"`
+	Missing int     `json:"missing"` // how many have yet to come for the next round
+	Guests  []Guest `json:"members"`
+}
+
+// Guest is a barrier.Party in JSON.
+type Guest struct {
+	Place int    `json:"place"`
+	State string `json:"state"` // waits or inside
+	ID    string `json:"id"`
+	cli.Content
+	Token   int64     `json:"token,string"`
+	Session string    `json:"session"` // hexadecimal
+	Since   time.Time `json:"since"`   // came, by the server's clock
+	Path    string    `json:"path"`    // of the party's znode
+	data    []byte
+}
+
+// GuestColumns are the columns of the table.
+const GuestColumns = "PLACE STATE ID DATA TOKEN SESSION SINCE AGE"
+
+// barrierList is "zkr barrier ls".
+func (a *app) barrierList() *cobra.Command {
+	return &cobra.Command{
+		Annotations: cli.Does(cli.Reads),
+		Use:         "ls PATH",
+		Short:       "Show the parties at the barrier PATH, and how many are missing",
+		Long: "Shows how many parties the barrier PATH is for, the number of rounds so far, and the\n" +
+			"parties that have arrived: STATE is waits or inside. SINCE is when the party arrived,\n" +
+			"by the servers' clock.",
+		Example: "  zkr barrier ls /barriers/start",
+		Args:    cli.OnPath("barrier"),
+		RunE: cli.RunE(func(cmd *cobra.Command, args []string) error {
+			m := Meeting{Path: args[0], Guests: []Guest{}}
+			if err := a.Call(cmd.Context(), m.read); err != nil {
+				return err
+			}
+			return a.showMeeting(&m)
+		}),
+	}
+}
+
+// read reads the barrier's record (docs/layout.md), which has the kind and the
+// number of parties, and then the parties.
+func (m *Meeting) read(ctx context.Context, client *session.Client) error {
+	s, err := client.Session(ctx)
+	if err != nil {
+		return err
+	}
+	data, _, err := s.Get(ctx, m.Path)
+	m.Exists = !errors.Is(err, session.ErrNoNode)
+	if !m.Exists || err == nil && len(data) == 0 {
+		return nil // the first to come makes the path, and then the record
+	}
+	if err != nil {
+		return fmt.Errorf("list %s: %w", m.Path, err)
+	}
+	var record struct {
+		Kind    string `json:"kind"`
+		Parties int    `json:"parties"`
+		Round   int64  `json:"round"`
+	}
+	list := map[string]func(context.Context) ([]barrier.Party, error){}
+	if err := json.Unmarshal(data, &record); err == nil {
+		list["barrier"] = barrier.New(client, m.Path, record.Parties, nil).Waiting
+		list["double"] = barrier.NewDouble(client, m.Path, record.Parties, nil).Waiting
+	}
+	waiting, ok := list[record.Kind]
+	if !ok {
+		return &exit.Failure{Code: exit.CodeFailed, Err: fmt.Errorf("%s is no barrier: it says %s", m.Path, cli.Preview(data, cli.PreviewWidth)),
+			Hint: fmt.Sprintf("\"zkr barrier gate show %s\" is for gates", m.Path)}
+	}
+	found, err := waiting(ctx)
+	if err != nil {
+		return err
+	}
+	m.Kind, m.Parties, m.Round = record.Kind, record.Parties, record.Round
+	m.addParties(found)
+	return nil
+}
+
+func (m *Meeting) addParties(found []barrier.Party) {
+	for i, p := range found {
+		one := Guest{
+			Place: i + 1, State: "waits", ID: p.ID, Content: cli.ContentOf(p.Data), data: p.Data, Token: p.Token,
+			Session: cli.SessionID(p.Session), Since: p.Since, Path: m.Path + "/" + p.Name,
+		}
+		if p.Inside {
+			one.State = "inside"
+			m.Inside++
+		} else {
+			m.Waiting++
+		}
+		m.Guests = append(m.Guests, one)
+	}
+	m.Missing = max(0, m.Parties-m.Waiting)
+}
+
+func (a *app) showMeeting(m *Meeting) error {
+	switch {
+	case a.JSON():
+		return a.PrintJSON(m)
+	case m.Kind == "":
+		return foreign.Surroundings{Missing: !m.Exists}.NoteNobody(a.App, m.Path, "nobody has come to %s yet")
+	}
+	var head strings.Builder
+	kind := map[string]string{"barrier": "Barrier", "double": "Double barrier"}[m.Kind]
+	fmt.Fprintf(&head, "%s of %d, %s so far", kind, m.Parties, cli.Count(int(m.Round), "round"))
+	if m.Inside > 0 {
+		fmt.Fprintf(&head, ", %d inside", m.Inside)
+	}
+	fmt.Fprintf(&head, "; for the next one %d waiting, %d missing\n", m.Waiting, m.Missing)
+	if err := a.Printf("%s", head.String()); err != nil || len(m.Guests) == 0 {
+		return err
+	}
+	rows := make([][]string, 0, len(m.Guests))
+	for _, g := range m.Guests {
+		rows = append(rows, []string{
+			strconv.Itoa(g.Place), g.State, cli.Readable([]byte(g.ID)), cli.OrElse(cli.Preview(g.data, cli.PreviewWidth), "-"), strconv.FormatInt(g.Token, 10), g.Session, cli.LocalTime(g.Since), cli.Age(g.Since),
+		})
+	}
+	return a.Table(GuestColumns, rows)
+}

@@ -1,0 +1,194 @@
+package democmd
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/signals"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/supervise"
+)
+
+// sceneLimit bounds every wait of the demonstration, in session timeouts.
+const sceneLimit = 4
+
+// crew is the workers of one round.
+type crew struct {
+	servers string
+	timeout time.Duration // of sessions
+	stderr  *os.File
+	judge   *judge
+	show    *timeline
+	events  chan Event
+	members map[string]*member
+	readers sync.WaitGroup
+
+	past []Event // events that await has received for later calls
+}
+
+type member struct {
+	cmd    *exec.Cmd
+	orders io.WriteCloser
+}
+
+func newCrew(servers string, timeout time.Duration, stderr *os.File, judge *judge, show *timeline) *crew {
+	return &crew{servers: servers, timeout: timeout, stderr: stderr, judge: judge, show: show, events: make(chan Event), members: map[string]*member{}}
+}
+
+// startWorker starts a worker. The calling goroutine must be locked to its thread.
+func (c *crew) startWorker(name string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command(self, "demo-worker", name, "--servers", c.servers, "--session-timeout", c.timeout.String())
+	cmd.Stderr = c.stderr
+	// Ctrl-C is for the demonstration, which then ends its workers.
+	supervise.OwnGroup(cmd)
+	supervise.DieWithParent(cmd.SysProcAttr)
+	orders, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	reports, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("start a worker: %w", err)
+	}
+	c.members[name] = &member{cmd, orders}
+	// Waited for by dismiss; ends with the worker, which has the other end of
+	// the pipe.
+	c.readers.Go(func() {
+		for lines := bufio.NewScanner(reports); lines.Scan(); {
+			var e Event
+			if json.Unmarshal(lines.Bytes(), &e) == nil {
+				c.events <- e
+			}
+		}
+	})
+	return nil
+}
+
+// note records an event of a worker.
+func (c *crew) note(e Event) {
+	c.judge.reported(e)
+	c.show.event(e)
+}
+
+// await waits for an event of the worker. Events that earlier calls have
+// received and not used count.
+func (c *crew) await(ctx context.Context, name, what string) (Event, error) {
+	for i, e := range c.past {
+		if e.Worker == name && e.Event == what {
+			c.past = append(c.past[:i:i], c.past[i+1:]...)
+			return e, nil
+		}
+	}
+	limit, stop := cli.NewTimer(sceneLimit * c.timeout)
+	defer stop()
+	for {
+		select {
+		case e := <-c.events:
+			c.note(e)
+			if e.Worker == name && e.Event == what {
+				return e, nil
+			}
+			c.past = append(c.past, e)
+			if c.judge.disturbed() {
+				return Event{}, errDisturbed // others are next, and this may never come
+			}
+		case <-limit:
+			return Event{}, fmt.Errorf("%s was to say %q and did not within %v", name, what, sceneLimit*c.timeout)
+		case <-ctx.Done():
+			return Event{}, context.Cause(ctx)
+		}
+	}
+}
+
+// queue waits until n contenders have a place.
+func (c *crew) queue(ctx context.Context, n int) error {
+	for end := time.Now().Add(sceneLimit * c.timeout); c.judge.queued() < n; {
+		if time.Now().After(end) {
+			return fmt.Errorf("%d workers were to queue up and did not within %v", n, sceneLimit*c.timeout)
+		}
+		if err := c.watch(ctx, 5*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// watch lets the workers work for d.
+func (c *crew) watch(ctx context.Context, d time.Duration) error {
+	over, stop := cli.NewTimer(d)
+	defer stop()
+	for {
+		select {
+		case e := <-c.events:
+			c.note(e)
+			c.past = append(c.past, e)
+		case <-over:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// do sends a worker a signal, and records the effect. The recorded time is
+// before a signal that wakes the worker, and after a signal that stops the
+// worker: the worker surely runs only in between.
+func (c *crew) do(name string, sig syscall.Signal, what string) time.Time {
+	before := time.Now()
+	_ = c.members[name].cmd.Process.Signal(sig)
+	e := Event{At: time.Now(), Worker: name, Event: what}
+	if sig == signals.Cont {
+		e.At = before
+	}
+	c.note(e)
+	return e.At
+}
+
+func (c *crew) kill(name string) time.Time   { return c.do(name, syscall.SIGKILL, "killed") }
+func (c *crew) freeze(name string) time.Time { return c.do(name, signals.Stop, "frozen") }
+func (c *crew) wake(name string) time.Time   { return c.do(name, signals.Cont, "woken") }
+
+// order sends a worker an order.
+func (c *crew) order(name, what string) error {
+	_, err := fmt.Fprintln(c.members[name].orders, what)
+	return err
+}
+
+// dismiss ends all workers and waits for them.
+func (c *crew) dismiss() {
+	for _, m := range c.members {
+		_ = m.orders.Close()
+		_ = m.cmd.Process.Kill()
+	}
+	gone := make(chan struct{})
+	// Waited for below; ends when the readers have, whose workers are dead.
+	go func() {
+		c.readers.Wait()
+		close(gone)
+	}()
+	for over := false; !over; {
+		select {
+		case <-c.events: // too late to matter
+		case <-gone:
+			over = true
+		}
+	}
+	for _, m := range c.members {
+		_ = m.cmd.Wait()
+	}
+}

@@ -1,0 +1,92 @@
+package taskcmd
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
+	"github.com/zkrecipes/zkrecipes/dispatch"
+)
+
+const taskCancelHelp = `Cancels tasks of QUEUE that have not ended: the tasks are never done, and a command
+that runs for one of them is stopped. A task that is already canceled is no error; a
+task that has ended otherwise is an error. The ID - stands for ids on stdin, one per
+line.
+`
+
+// taskCancel is "zkr task cancel".
+func (a *app) taskCancel() *cobra.Command {
+	return (&taskCommand{app: a}).changing("cancel", "Cancel tasks that have not ended", taskCancelHelp,
+		"  zkr task cancel /queues/mail $id",
+		func(ctx context.Context, q *dispatch.Queue, id string) error { return q.Cancel(ctx, id) })
+}
+
+const taskRequeueHelp = `Retries tasks of QUEUE that are dead, failed or canceled, with all their attempts
+and without a deadline. A task that has not ended is no error; a task that is done
+is an error. The ID - stands for ids on stdin, one per line.
+`
+
+// taskRequeue is "zkr task requeue".
+func (a *app) taskRequeue() *cobra.Command {
+	cmd := (&taskCommand{app: a}).changing("requeue", "Retry tasks that are dead, failed or canceled", taskRequeueHelp,
+		"  zkr task ls /queues/mail --state dead --quiet | zkr task requeue /queues/mail -",
+		func(ctx context.Context, q *dispatch.Queue, id string) error { return q.Requeue(ctx, id) })
+	cmd.Annotations = cli.Does(cli.CanBeBusy)
+	return cmd
+}
+
+// changing makes a command that changes tasks one after the other: a task that
+// cannot be changed does not keep the command from the others.
+func (c *taskCommand) changing(verb, short, help, example string, do func(context.Context, *dispatch.Queue, string) error) *cobra.Command {
+	return &cobra.Command{
+		Use: verb + " QUEUE ID...", Short: short, Long: help, Example: example,
+		Args: func(cmd *cobra.Command, args []string) error {
+			return cli.Arguments("queue", "QUEUE", "ID")(cmd, args[:min(len(args), 2)])
+		},
+		RunE: cli.RunE(func(cmd *cobra.Command, args []string) error {
+			if err := c.check(args[0]); err != nil {
+				return err
+			}
+			ids, err := c.ids(args[1:])
+			if err != nil {
+				return err
+			}
+			return c.app.LongCall(cmd.Context(), c.on("", func(ctx context.Context, q *dispatch.Queue) error {
+				var all []error
+				for _, id := range ids {
+					limited, cancel := context.WithTimeout(ctx, c.app.Flags.ConnectTimeout)
+					err := c.advised(id, do(limited, q, id))
+					cancel()
+					if all = append(all, err); ctx.Err() != nil {
+						break
+					}
+				}
+				return exit.Worst(all)
+			}))
+		}),
+	}
+}
+
+// ids are those of the arguments, and of stdin.
+func (c *taskCommand) ids(args []string) (ids []string, err error) {
+	read := false
+	for _, arg := range args {
+		switch {
+		case arg != "-":
+			ids = append(ids, arg)
+		case read:
+			return nil, exit.Usage("ID - is there twice")
+		default:
+			read = true
+			text, err := io.ReadAll(c.app.Stdin)
+			if err != nil {
+				return nil, fmt.Errorf("cannot read stdin: %w", err)
+			}
+			ids = append(ids, cli.SplitLines(string(text))...)
+		}
+	}
+	return ids, checkIDs("ID", ids...)
+}

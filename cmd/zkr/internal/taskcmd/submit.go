@@ -1,0 +1,186 @@
+package taskcmd
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
+	"github.com/zkrecipes/zkrecipes/dispatch"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+const taskSubmitHelp = `Submits a task to QUEUE and shows the task's id. The payload is stdin up to its end,
+or --data; up to 1,000,000 bytes. If a task with the same --id exists, in any state,
+zkr changes nothing; if that task has another payload, zkr exits with 75. zkr also
+exits with 75 if the queue is full; with --wait-for-room zkr waits instead, up to
+--timeout, until the queue accepts tasks again.
+
+With --wait zkr waits for the end of the task as "zkr task wait" does, and shows the
+result instead of the id.
+`
+
+// taskSubmission has the arguments of "zkr task submit".
+type taskSubmission struct {
+	taskCommand
+	spec     dispatch.Task
+	data     string
+	deadline string
+	retries  int
+	wait     bool
+	waiting
+}
+
+// taskSubmit is "zkr task submit".
+func (a *app) taskSubmit() *cobra.Command {
+	t := &taskSubmission{taskCommand: taskCommand{app: a}}
+	cmd := &cobra.Command{
+		Annotations: cli.Does(cli.CanBeBusy, cli.AwaitsTask),
+		Use:         "submit QUEUE",
+		Short:       "Submit a task, and show its id; with --wait its result",
+		Long:        taskSubmitHelp,
+		Example: "  id=$(zkr task submit /queues/mail < letter)\n" +
+			"  zkr task submit /queues/images --id cat-7 --label gpu --deadline 1h --wait < cat.jpg > cat.png\n" +
+			"  zkr task submit /queues/report --data 2026-01 --delay 10m --retries 2 --retention 168h",
+		Args: cli.Arguments("queue", "QUEUE"),
+		RunE: cli.RunE(func(cmd *cobra.Command, args []string) error {
+			if err := t.checkAll(cmd, args[0]); err != nil {
+				return err
+			}
+			return t.submit(cmd.Context())
+		}),
+	}
+	f, s := cmd.Flags(), &t.spec
+	f.StringVar(&s.ID, "id", "", "`text` that identifies the task, up to 512 bytes; default: a UUID")
+	f.StringVar(&t.data, "data", "", "`text` of the payload; default: read from stdin")
+	f.IntVar(&s.Priority, "priority", 0, "the tasks with the highest go first, and of those the one that was submitted first")
+	f.DurationVar(&s.Delay, "delay", 0, "how long the task waits at first")
+	f.StringVar(&t.deadline, "deadline", "", "the `time` by which the task must have ended, or has failed: from now on, as 10m, or a date, as 2026-01-02T15:04:05Z")
+	f.IntVar(&t.retries, "retries", 4, "how many attempts are made after the first one; one is over when it fails, and when its worker dies")
+	f.DurationVar(&s.Backoff, "backoff", time.Second, "the wait after the first attempt that fails; it doubles with each, up to 5m")
+	f.StringArrayVar(&s.Labels, "label", nil, "`text`, such as gpu or zone=a, that a worker must have; may be repeated: all of them")
+	f.DurationVar(&s.Retention, "retention", 24*time.Hour, "how long the task is kept when it has ended, unless it is collected")
+	f.DurationVar(&s.DeadRetention, "dead-retention", 30*24*time.Hour, "the same for a task that is dead")
+	f.BoolVar(&t.opts.WaitForRoom, "wait-for-room", false, "wait while the queue is full, instead of exiting with 75")
+	f.BoolVar(&t.wait, "wait", false, "wait for the end, and show the result")
+	f.BoolVar(&s.Attached, "attached", false, "with --wait: the task is canceled when zkr ends before it, or loses its session")
+	t.flags(cmd)
+	return cmd
+}
+
+// checkAll checks the arguments as far as possible without a server, and reads
+// the payload.
+func (t *taskSubmission) checkAll(cmd *cobra.Command, queue string) error {
+	if err := t.check(queue); err != nil {
+		return err
+	}
+	f, s := cmd.Flags(), &t.spec
+	if f.Changed("id") {
+		if err := checkIDs("--id", s.ID); err != nil {
+			return err
+		}
+	}
+	if err := checkLabels(s.Labels); err != nil {
+		return err
+	}
+	for _, flag := range []struct {
+		name  string
+		is    time.Duration
+		least time.Duration
+	}{{"delay", s.Delay, 0}, {"backoff", s.Backoff, time.Millisecond}, {"retention", s.Retention, time.Millisecond}, {"dead-retention", s.DeadRetention, time.Millisecond}} {
+		if flag.is < flag.least {
+			return exit.Usage("--%s is %v; it must be %v or more", flag.name, flag.is, flag.least)
+		}
+	}
+	if t.retries < 0 {
+		return exit.Usage("--retries is %d; it must be 0 (one attempt only) or more", t.retries)
+	}
+	s.MaxAttempts = t.retries + 1
+	if !t.wait {
+		for _, flag := range []string{"attached", "collect"} {
+			if f.Changed(flag) {
+				return exit.Usage("--%s needs --wait", flag)
+			}
+		}
+	}
+	if !t.wait && !t.opts.WaitForRoom && f.Changed("timeout") {
+		return exit.Usage("--timeout needs --wait or --wait-for-room")
+	}
+	if err := cli.CheckTimeout(t.timeout); err != nil {
+		return err
+	}
+	if err := t.readDeadline(); err != nil {
+		return err
+	}
+	return t.readPayload(f.Changed("data"))
+}
+
+// readDeadline reads a time, or a time from now on.
+func (t *taskSubmission) readDeadline() (err error) {
+	if t.deadline == "" {
+		return nil
+	}
+	if d, bad := time.ParseDuration(t.deadline); bad == nil {
+		if d <= 0 {
+			return exit.Usage("--deadline is %v; it must be above 0", d)
+		}
+		t.spec.Deadline = time.Now().Add(d)
+		return nil
+	}
+	if t.spec.Deadline, err = time.Parse(time.RFC3339, t.deadline); err != nil {
+		return exit.Usage("--deadline is %q; it must be like 10m, or like 2026-01-02T15:04:05Z", t.deadline)
+	}
+	return nil
+}
+
+func (t *taskSubmission) readPayload(given bool) (err error) {
+	t.spec.Payload = []byte(t.data)
+	if !given {
+		if cli.IsTerminal(t.app.Stdin) {
+			t.app.Note("reading the payload from stdin; Ctrl-D ends it")
+		}
+		if t.spec.Payload, err = io.ReadAll(io.LimitReader(t.app.Stdin, MaxPayload+1)); err != nil {
+			return fmt.Errorf("cannot read stdin: %w", err)
+		}
+	}
+	if len(t.spec.Payload) > MaxPayload {
+		return exit.Usage("the payload has more than %d bytes; put it elsewhere, and a reference to it into the task", MaxPayload)
+	}
+	return nil
+}
+
+func (t *taskSubmission) submit(ctx context.Context) error {
+	if t.spec.ID == "" {
+		t.spec.ID = session.NewID() // known, whatever becomes of the answer
+	}
+	id := t.spec.ID
+	if t.wait {
+		return t.await(ctx, &t.taskCommand, id, func(ctx context.Context, q *dispatch.Queue) error {
+			_, err := q.Submit(ctx, t.spec)
+			return err
+		})
+	}
+	submit := t.on(id, func(ctx context.Context, q *dispatch.Queue) error {
+		_, err := q.Submit(ctx, t.spec)
+		return err
+	})
+	var err error
+	if t.opts.WaitForRoom {
+		err = t.app.Await(ctx, t.timeout, "room in "+cli.Readable([]byte(t.path)), submit)
+	} else {
+		err = t.app.Call(ctx, submit)
+	}
+	if err != nil {
+		return err
+	}
+	if t.app.JSON() {
+		return t.app.PrintJSON(struct {
+			Queue string `json:"queue"`
+			ID    string `json:"id"`
+		}{t.path, id})
+	}
+	return t.app.Printf("%s\n", id)
+}

@@ -1,0 +1,13 @@
+// Package uicmd has the commands of "zkr ui".
+package uicmd
+
+import (
+	"github.com/spf13/cobra"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
+)
+
+// app is one run of zkr; the methods of app make the commands.
+type app struct{ *cli.App }
+
+// Command makes "zkr ui".
+func Command(a *cli.App) *cobra.Command { return (&app{a}).ui() }

@@ -1,0 +1,171 @@
+package uicmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+
+	"github.com/spf13/cobra"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/web"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+const uiHelp = `Serves a web page that shows all coordination in ZooKeeper: locks with their holders
+and waiters in order, elections with leader and term, barriers with the missing
+parties, counters, services, members, jobs, rebalancers, task queues, sessions with
+everything they hold, and the tree itself. The page knows the layouts of zkr, Curator
+and Kazoo, points out problems such as orphans, and stays up to date by itself.
+
+zkr ui never writes. Without --allow-remote, only this machine can reach the page.
+The page has no password: any client that reaches it sees everything that zkr's
+credentials may read. The host of a request must be an IP address or localhost, or a
+name given with --host. Pages of other sites can link to the page, but cannot read it.
+zkr keeps up to 64 open pages up to date at a time; further pages can be read.
+
+zkr ui goes on over lost connections and sessions, and shows since when its state is
+out of date. INT (Ctrl-C) and TERM end it with the exit code 0. While no page is open
+and no program asks, zkr ui only keeps its copy of the znodes in sync. A holder that
+got its lock meanwhile is shown as "held for at least", and counters have no history
+of that time.
+
+Programs read GET /api/things, which answers with JSON. ?q=WORDS selects the things
+that the filter of the pages finds (at most 200 bytes and 8 words; otherwise the
+answer is 400). ?limit=N returns at most N elements of each list; as long as the
+answer has a field next, ?limit=N&after=NEXT returns the elements that follow. Answers
+are compressed for clients that accept gzip.
+
+  root          the path whose tree is shown
+  loaded        false while the tree is read for the first time
+  stale         true while ZooKeeper is away: everything is as it was at as_of
+  as_of         if stale: the time of the last known state
+  znodes        the number of znodes
+  not_readable  the paths of the znodes that the credentials may not read
+  things        the recognized things, by path: each has kind, path, how (it was
+                recognized), state (in words) and, if there are any, guess (why it
+                may be something else), part_of, problems (level: bad, warn or
+                hint; text, path), strangers (children not its own)
+  sessions      sessions with ephemeral znodes: session, names, since, holdings
+  next          if a limit left elements out: the value for after
+
+By its kind, a thing also has some of these fields:
+
+  queue         of locks, semaphores, elections: path, id, number, session,
+                holds, token, entered, since, at_least_since (if since is not
+                known), watches (places in the queue), role, permits, odd,
+                denied (it may not be read: nothing else is known)
+  entries       the length of a queue of another library
+  permits       total, held
+  meeting       of barriers: parties, round, here, inside, closed
+  number        of counters: value, format, writers, version, modified, czxid
+  members       of groups and services: path, id, session, since, data, address,
+                type, disabled, broken
+  job           id, name, state, size, running, left, failed, dead, missing,
+                workers ...
+  tasks         counts (by state), total, max, open, master, workers, trouble ...
+  shares        mode, epoch, generation, coordinator, members, resources, moves ...
+
+Fields keep their names and meanings; others may come. Times are as in RFC 3339,
+sessions are hexadecimal text. A field without a value may be missing, or null.
+`
+
+// dashboard has the arguments of "zkr ui".
+type dashboard struct {
+	root, listen string
+	remote       bool
+	hosts        []string
+}
+
+// ui is "zkr ui".
+func (a *app) ui() *cobra.Command {
+	var d dashboard
+	cmd := &cobra.Command{
+		Annotations: cli.Does(cli.Connects, cli.Reads),
+		Use:         "ui",
+		Short:       "Serve a web page that shows locks, elections, jobs, sessions and all znodes, live",
+		Long:        uiHelp,
+		Example: "  zkr ui\n" +
+			"  zkr ui --servers zk1:2181,zk2:2181,zk3:2181 --root /apps\n" +
+			"  zkr ui --listen 0.0.0.0:8380 --allow-remote --host zk-ui.example.org\n" +
+			"  curl -s http://127.0.0.1:8380/api/things | jq '.things[] | select(.problems)'",
+		Args: cobra.NoArgs,
+		RunE: cli.RunE(func(cmd *cobra.Command, _ []string) error {
+			if err := d.check(); err != nil {
+				return err
+			}
+			return a.Follow(cmd.Context(), func(ctx context.Context, client *session.Client) error {
+				return a.serveUI(ctx, client, d)
+			})
+		}),
+	}
+	f := cmd.Flags()
+	f.StringVar(&d.root, "root", "/", "`path` of the root of the shown tree")
+	f.StringVar(&d.listen, "listen", "127.0.0.1:8380", "`host:port` to listen on; port 0: any that is free")
+	f.BoolVar(&d.remote, "allow-remote", false, "listen on an address that other machines can reach, without a password")
+	f.StringSliceVar(&d.hosts, "host", nil, "with --allow-remote: further `names` that the page may be asked by; addresses always may")
+	return cmd
+}
+
+func (d dashboard) check() error {
+	if err := cli.CheckPath(d.root); err != nil {
+		return err
+	}
+	if len(d.hosts) > 0 && !d.remote {
+		return exit.Usage("--host needs --allow-remote")
+	}
+	if err := web.CheckAddress(d.listen, true); err != nil {
+		return exit.Usage("--listen: %w", err)
+	}
+	if err := web.CheckAddress(d.listen, d.remote); err != nil {
+		return &exit.Failure{Code: exit.CodeUsage, Err: fmt.Errorf("--listen: %w", err), Hint: "any client that reaches the page sees everything that zkr may read; --allow-remote permits that"}
+	}
+	return nil
+}
+
+// serveUI serves the page until ctx ends, or the tree cannot be read.
+func (a *app) serveUI(ctx context.Context, client *session.Client, d dashboard) error {
+	l, err := web.Listen(ctx, d.listen, d.remote)
+	if cli.IsAddressInUse(err) {
+		return &exit.Failure{
+			Code: exit.CodeFailed, Err: fmt.Errorf("cannot %w", err),
+			Hint: "another program uses this port, perhaps another \"zkr ui\"; --listen 127.0.0.1:0 takes any free port",
+		}
+	}
+	if err != nil {
+		return err
+	}
+	servers, _ := a.ConnectString() // checked when the client connected
+	model := ui.NewModel(client, d.root)
+	handler := web.Guard(web.Hosts{Remote: d.remote, Names: d.hosts}, ui.Handler(model, servers))
+	if err := a.announce(web.URL(l)); err != nil {
+		_ = l.Close()
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	// Waited for above; ends with ctx, or when the tree cannot be read.
+	watching.Go(func() { cancel(model.Run(ctx)) })
+	err = web.Serve(ctx, l, handler)
+	cancel(err)
+	if cause := context.Cause(ctx); err == nil && !errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	return err
+}
+
+// announce says where the page is.
+func (a *app) announce(url string) error {
+	if a.JSON() {
+		return a.PrintJSON(struct {
+			URL string `json:"url"`
+			PID int    `json:"pid"`
+		}{url, os.Getpid()})
+	}
+	return a.Printf("%s  shows the znodes, and changes nothing (Ctrl-C ends it)\n", url)
+}

@@ -1,0 +1,16 @@
+// Package znodecmd has the commands of "zkr tree" and "zkr watch".
+package znodecmd
+
+import (
+	"github.com/spf13/cobra"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
+)
+
+// app is one run of zkr; the methods of app make the commands.
+type app struct{ *cli.App }
+
+// TreeCommand makes "zkr tree".
+func TreeCommand(a *cli.App) *cobra.Command { return (&app{a}).tree() }
+
+// WatchCommand makes "zkr watch".
+func WatchCommand(a *cli.App) *cobra.Command { return (&app{a}).watch() }
