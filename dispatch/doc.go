@@ -89,10 +89,12 @@
 //
 // # Reads
 //
-// ErrNoTask is true of a moment during the call: a transaction that a quorum commits
-// goes ahead of the read ([session.Session.ReadFresh]). Other reads follow a sync;
-// their state precedes the call only while a leading server has lost its followers
-// without knowing.
+// List and Stats, and negative answers (ErrNoTask, an empty list of workers, no master),
+// are true of a moment during the call: a transaction that a quorum commits goes ahead of
+// the reads ([session.Session.ReadFresh]). Get of a task that exists, and the master in
+// Stats, follow a sync; their state precedes the call only while a leading server has
+// lost its followers without knowing. Workers is a plain read if a worker exists: the
+// state precedes the call if the server lags behind.
 //
 // # Failures
 //

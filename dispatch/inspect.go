@@ -74,9 +74,10 @@ func (q *Queue) Get(ctx context.Context, id string) (Info, error) {
 }
 
 // List lists the tasks in the given states, or all tasks without a state, in the
-// order of submission; each task is shown as of the time of its read. The dead
-// tasks are the dead-letter list. A missing queue has no tasks. List takes a
-// request for each task of the queue, in any state, and 257 more.
+// order of submission; each task is shown as of the time of its read, which a
+// majority of the servers has confirmed not to precede the call. The dead tasks are
+// the dead-letter list. A missing queue has no tasks. List takes a request for each
+// task of the queue, in any state, and 258 more.
 func (q *Queue) List(ctx context.Context, states ...State) ([]Info, error) {
 	q = receiver.OrZero(q)
 	const op = "list the tasks of"
@@ -115,10 +116,13 @@ func (q *Queue) listTasks(ctx context.Context, s *session.Session, states []Stat
 	return out, r.Err
 }
 
-// listPaths lists the paths in all buckets of a folder.
+// listPaths lists the paths in all buckets of a folder, behind a transaction: a leader that
+// has lost its followers would answer a sync, and deny tasks that a majority has confirmed.
+// The transaction costs a request; to prove an empty answer afterwards would cost all
+// requests again. Later reads in s are not older.
 func (q *Queue) listPaths(ctx context.Context, s *session.Session, dir string) (paths []string, err error) {
 	r := newReading(ctx, s)
-	r.Sync(q.at(dir))
+	r.Prove(q.at(dir))
 	buckets := r.List(q.at(dir))
 	lists := r.ListAll(pathsOf(buckets, func(bucket string) string { return q.at(dir, bucket) })...)
 	for i, list := range lists {
@@ -138,10 +142,10 @@ func (l layout) infoOf(node session.Seen, path string) Info {
 	return seen{record: rec, czxid: node.Stat.Czxid}.toInfo()
 }
 
-// isOpen reports whether the queue takes tasks, and how many in all.
+// isOpen reports whether the queue takes tasks, and how many in all. The state is not older
+// than that of earlier reads in s.
 func (q *Queue) isOpen(ctx context.Context, s *session.Session) (open bool, maxTasks int, err error) {
 	r := newReading(ctx, s)
-	r.Sync(q.at(admissionDir))
 	nodes := r.GetAll(q.at(admissionDir), q.openPath())
 	if r.Err != nil || !nodes[0].Exists {
 		return !nodes[0].Exists, cmp.Or(q.opts.MaxTasks, defaultMaxTasks), r.Err

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/zkrecipes/zkrecipes/election"
+	"github.com/zkrecipes/zkrecipes/internal/optimistic"
 	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/session"
 )
@@ -58,14 +59,20 @@ func (w WorkerInfo) CanTake(labels []string) bool {
 	return w.Err == nil && !w.Draining && hasAll(w.Labels, labels)
 }
 
-// Workers lists the workers that live, in the order of their ids. It takes one request,
-// and two for each worker.
+// Workers lists the workers that live, in the order of their ids, as of one moment, which
+// precedes the call if the server lags behind. A majority of the servers has confirmed an
+// empty list. Workers takes one request, and two for each worker; an empty list takes
+// three requests.
 func (q *Queue) Workers(ctx context.Context) (out []WorkerInfo, err error) {
 	q = receiver.OrZero(q)
 	const op = "list the workers of"
 	if err = q.checkCall(ctx); err == nil {
 		err = retryConflicts(ctx, q.client, func(s *session.Session) error {
-			out, err = q.readWorkers(ctx, s)
+			r := newReading(ctx, s)
+			if out, err = q.readWorkers(r); err == nil && len(out) == 0 {
+				r.Prove(q.at(aliveDir))
+				out, err = q.readWorkers(r)
+			}
 			return err
 		})
 	}
@@ -75,8 +82,8 @@ func (q *Queue) Workers(ctx context.Context) (out []WorkerInfo, err error) {
 	return out, nil
 }
 
-// Stats counts tasks and workers. It costs as much as [Queue.List], and two
-// requests per worker.
+// Stats counts tasks and workers, as of a time that a majority of the servers has confirmed
+// not to precede the call. It costs as much as [Queue.List], and two requests per worker.
 func (q *Queue) Stats(ctx context.Context) (Stats, error) {
 	q = receiver.OrZero(q)
 	const op = "count the tasks of"
@@ -102,6 +109,8 @@ func (q *Queue) Stats(ctx context.Context) (Stats, error) {
 	return out, nil
 }
 
+// readStats begins with the list of tasks, which is proved to be fresh; the later reads in
+// the same session are not older.
 func (q *Queue) readStats(ctx context.Context, s *session.Session) (Stats, error) {
 	out := Stats{Tasks: map[State]int{}}
 	tasks, err := q.listTasks(ctx, s, nil)
@@ -117,7 +126,7 @@ func (q *Queue) readStats(ctx context.Context, s *session.Session) (Stats, error
 	if out.Open, out.MaxTasks, err = q.isOpen(ctx, s); err != nil {
 		return out, err
 	}
-	if out.Workers, err = q.readWorkers(ctx, s); err != nil {
+	if out.Workers, err = q.readWorkers(newReading(ctx, s)); err != nil {
 		return out, err
 	}
 	for _, t := range tasks {
@@ -136,8 +145,7 @@ func hasAll(labels, wanted []string) bool {
 	})
 }
 
-func (q *Queue) readWorkers(ctx context.Context, s *session.Session) (out []WorkerInfo, err error) {
-	r := newReading(ctx, s)
+func (q *Queue) readWorkers(r *optimistic.Reading) (out []WorkerInfo, err error) {
 	ids := r.List(q.at(aliveDir))
 	profiles, folders := r.GetAll(q.alivePaths(ids)...), r.StatAll(q.workerPaths(ids)...)
 	for i, id := range ids {
