@@ -68,6 +68,12 @@
 // itself by heartbeats (docs/performance.md). Thousands of processes that only
 // want to be listed can use session.TrustAnswered, which writes no heartbeats.
 //
+// After a pause of the process, the Err of [Registration.Context] is correct at
+// once, but that of a context derived from it, as HTTP and SQL clients derive
+// one, may be nil for some hundred milliseconds: call session.ContextErr
+// before a step that must not follow a loss. The same holds for
+// [Membership.Context].
+//
 // # Znodes
 //
 // "<base>/<service>/<id>", with the instance as JSON; "<path>/<id>" for a

@@ -16,6 +16,7 @@ func Rules() []Rule {
 		{"documentation of exported names", ExportedDocs},
 		{"number of exported names", ExportedCount},
 		{"package documentation", PackageDocs},
+		{"contexts of holds", HoldContexts},
 		{"comments of goroutines", Goroutines},
 		{"calls", Calls},
 		{"sleep", Sleep},

@@ -43,6 +43,7 @@ func examples() map[string][]example {
 		"documentation of exported names": exportedExamples(),
 		"number of exported names":        countExamples(),
 		"package documentation":           packageDocExamples(),
+		"contexts of holds":               contextDocExamples(),
 		"comments of goroutines":          goroutineExamples(),
 		"calls":                           callExamples(),
 		"sleep":                           sleepExamples(),
