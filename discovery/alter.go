@@ -154,7 +154,7 @@ func (t *registrar) takeMoved(ctx context.Context, want *entry, path string) err
 	t.have, t.doubt = nil, want
 	stat, exists, watch, err := t.s.ExistsW(ctx, path)
 	if err != nil {
-		return err // the next session finds out
+		return err // the next call of advanceTo, perhaps in the next session, finds out
 	}
 	t.doubt = nil
 	owner := int64(0)

@@ -123,6 +123,53 @@ func TestMoveWhoseZnodeIsDeletedAtOnceRegistersAnother_D7(t *testing.T) {
 	}
 }
 
+// A server refuses to show the znode that a move has just created, and shows it from the
+// next request on: the move fails, and leaves neither two znodes nor the moved one.
+func TestMoveWhoseZnodeMayNotBeReadForAMomentLeavesOneZnode_D7(t *testing.T) {
+	for _, typ := range types {
+		t.Run(typ.String(), func(t *testing.T) {
+			inWorld(t, &zktest.Options{StatNeedsRead: true}, func(w *World) {
+				c := w.Client()
+				r, admin := registry(c), w.Session(w.Client())
+				g := w.register(r, typed("one", typ))
+				require.NoError(w, w.Server.Create(base+"/api", nil))
+				asked, id := "", w.ID(c)
+				w.Server.OnRequest(func(q zktest.Request) zktest.Action {
+					switch {
+					case q.Session != id || asked != "":
+					case q.Op == "exists" && strings.HasPrefix(q.Path, base+"/api/one"):
+						asked = q.Path
+						return zktest.Action{Do: zktest.DelayReply, For: time.Second}
+					case q.Op == "multi" && !q.OnlyChecks:
+						return zktest.Action{Do: zktest.DelayReply, For: time.Second}
+					}
+					return zktest.Action{}
+				})
+				moved := make(chan error, 1)
+				// Waited for below; ends with the move.
+				go func() { moved <- g.Move(w.Within(time.Minute), "api", g.Instance()) }()
+				w.Pass(500 * time.Millisecond) // the reply to the move is on its way
+				made := base + "/api/" + w.Children(base + "/api")[0]
+				_, err := admin.SetACL(w.Ctx, made, session.WorldACL(zk.PermAll&^zk.PermRead), -1)
+				require.NoError(w, err)
+				w.Pass(time.Second) // the refusal is on its way
+				require.Equal(w, made, asked)
+				_, err = admin.SetACL(w.Ctx, made, session.WorldACL(zk.PermAll), -1)
+				require.NoError(w, err)
+				require.ErrorIs(w, <-moved, session.ErrNoAuth)
+				now := w.stateIs(g, registered)
+				require.Equal(w, now.Token, w.node(now.Path).Czxid)
+				require.Equal(w, service, g.Instance().Service)
+				w.Settle()
+				require.Len(w, w.Children(dir), 1)
+				require.Empty(w, w.Children(base+"/api"))
+				w.unregister(g)
+				require.Empty(w, w.Children(dir))
+			})
+		})
+	}
+}
+
 // The session is lost right after a move, before its znode has been read: the znode is
 // found and replaced in the next session.
 func TestSessionLostRightAfterAMove_D7(t *testing.T) {

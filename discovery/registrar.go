@@ -262,6 +262,8 @@ func (t *registrar) onRemovalRefused(err error) {
 func (t *registrar) rejectRequest(ctx context.Context, rev int, err error) {
 	if t.have != nil {
 		_ = t.watchOwn(ctx) // in vain it is tried again, as part of going on
+	} else {
+		t.k.setUnregistered(err, false) // the znode of the move, if it exists, is not known
 	}
 	t.k.answerRequests(t.settled, rev, err)
 }
