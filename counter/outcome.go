@@ -86,7 +86,7 @@ func (w *writer) resolveOutcome(p plan, reason error) (applied bool, err error) 
 		reason = errors.Join(reason, w.s.Err())
 	}
 	if w.pending == nil {
-		w.pending = &pendingWrite{czxid: w.now.czxid, version: p.version, reason: reason}
+		w.pending = &pendingWrite{node: w.now.node, version: p.version, reason: reason}
 	}
 	return false, unknownOutcome(w.r.path, reason)
 }

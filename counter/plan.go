@@ -10,13 +10,19 @@ import (
 type state struct {
 	data    []byte
 	version int32
-	// czxid identifies the node, mzxid its state: neither ever comes again, as a
-	// version does after a deletion or 2^32 changes.
-	czxid, mzxid int64
+	// node identifies the znode, and mzxid its state: neither ever comes again, as a
+	// version does after a deletion or 2^32 changes. In an ensemble that was recreated
+	// empty, an mzxid can come again, in another node.
+	node  identity
+	mzxid int64
 }
 
+// identity tells znodes under one path apart, also those of two ensembles, whose zxids can
+// be the same.
+type identity struct{ czxid, ctime int64 }
+
 func stateOf(data []byte, stat session.Stat) state {
-	return state{data: data, version: stat.Version, czxid: stat.Czxid, mzxid: stat.Mzxid}
+	return state{data: data, version: stat.Version, node: identity{stat.Czxid, stat.Ctime}, mzxid: stat.Mzxid}
 }
 
 // kind of a change.
@@ -26,7 +32,7 @@ const (
 	add      kind = iota // by
 	set                  // to
 	swap                 // from one value to another
-	swapSeen             // from the state with one mzxid to a value
+	swapSeen             // from the state with one mzxid, of one node, to a value
 )
 
 // op is a change awaited by a caller.
@@ -35,6 +41,8 @@ type op struct {
 	// from is the value of swap and the mzxid of swapSeen; to is the new value,
 	// or the addend.
 	from, to int64
+	// node is the node of swapSeen, zero if the caller does not know it.
+	node identity
 	// arrival is the op's number among the arrivals; see batcher.
 	arrival uint64
 
@@ -81,7 +89,7 @@ func makePlan(f Format, now state, ops []*op) plan {
 		if frozen && o.kind == set {
 			break
 		}
-		next, out := o.effect(f, now.mzxid, value, broken)
+		next, out := o.effect(f, now, value, broken)
 		if out.ok && frozen {
 			out = outcome{err: ErrVersion}
 		}
@@ -109,10 +117,11 @@ func (p *plan) resolve(now state) {
 	}
 }
 
-// effect returns the outcome of o on a value, or on broken data.
-func (o *op) effect(f Format, mzxid, value int64, broken error) (int64, outcome) {
+// effect returns the outcome of o on a value, or on broken data. now is the state before
+// the first change of the batch, without an mzxid behind a change.
+func (o *op) effect(f Format, now state, value int64, broken error) (int64, outcome) {
 	switch {
-	case o.kind == swapSeen && o.from != mzxid:
+	case o.kind == swapSeen && (o.from != now.mzxid || o.node != now.node && o.node != identity{}):
 		return 0, outcome{value: value}
 	case o.kind == set, o.kind == swapSeen:
 		return o.to, outcome{value: o.to, ok: true}

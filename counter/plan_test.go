@@ -60,7 +60,7 @@ func TestBatchIsAsIfOneAfterTheOther(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		f := rapid.SampledFrom([]Format{CuratorLong, CuratorInt, KazooText}).Draw(r, "format")
 		start := rapid.Int64Range(-2, 2).Draw(r, "start")
-		now := state{data: f.encode(start), version: rapid.Int32Range(-3, 3).Draw(r, "version"), czxid: 3, mzxid: 7}
+		now := state{data: f.encode(start), version: rapid.Int32Range(-3, 3).Draw(r, "version"), node: identity{3, 30}, mzxid: 7}
 		tw := &twin{value: big.NewInt(start), seen: 7, format: f}
 		if rapid.Bool().Draw(r, "corrupt") {
 			now.data, tw.value = []byte("x"), nil
@@ -168,8 +168,9 @@ func TestReservationIsOfAsManyAsAreWantedOrABlockOrWhatIsLeft(t *testing.T) {
 }
 
 func TestPendingWriteIsOpenWhileItsNodeHasItsVersion(t *testing.T) {
-	d := &pendingWrite{czxid: 4, version: 2}
-	require.True(t, d.open(state{czxid: 4, version: 2}))
-	require.False(t, d.open(state{czxid: 4, version: 3}))
-	require.False(t, d.open(state{czxid: 5, version: 2}), "another node")
+	d := &pendingWrite{node: identity{4, 40}, version: 2}
+	require.True(t, d.open(state{node: identity{4, 40}, version: 2}))
+	require.False(t, d.open(state{node: identity{4, 40}, version: 3}))
+	require.False(t, d.open(state{node: identity{5, 40}, version: 2}), "another node")
+	require.False(t, d.open(state{node: identity{4, 41}, version: 2}), "a node of another ensemble")
 }

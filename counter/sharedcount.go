@@ -23,8 +23,10 @@ type VersionedValue struct {
 	// Version is the znode's version; see [State].
 	Version int32
 	// Zxid is the id of the transaction of this state. A Zxid is never used
-	// twice, and grows with each change; TrySet compares only the Zxid.
+	// twice, and grows with each change, unless the ensemble is recreated empty.
 	Zxid int64
+	// node is the znode of this state.
+	node identity
 }
 
 // NewShared makes a shared count on path, which starts with seed if no client
@@ -83,7 +85,7 @@ func (c *Shared) ensure(ctx context.Context, s *session.Session) error {
 
 func (c *Shared) value(now state) (VersionedValue, error) {
 	v, err := CuratorInt.decode(now.data)
-	return VersionedValue{Value: int32(v), Version: now.version, Zxid: now.mzxid}, err
+	return VersionedValue{Value: int32(v), Version: now.version, Zxid: now.mzxid, node: now.node}, err
 }
 
 // Set sets the number to v. Errors are those of [Counter.Set].
@@ -96,10 +98,13 @@ func (c *Shared) Set(ctx context.Context, v int32) error {
 
 // TrySet sets the number to v if no client has set the number since seen, and
 // reports whether it did. A number set to the same value again, or deleted and
-// created again, differs from the seen state. The answer is correct even if
-// replies were lost. Errors are the same as for [Counter.Add].
+// created again, differs from the seen state, also in an ensemble that was
+// recreated empty. TrySet compares the Zxid and the znode's identity, which seen
+// has from Get or Watch; of a value with only a Zxid, TrySet compares the Zxid
+// alone. The answer is correct even if replies were lost. Errors are the same as
+// for [Counter.Add].
 func (c *Shared) TrySet(ctx context.Context, seen VersionedValue, v int32) (bool, error) {
-	out, err := c.batcher().change(ctx, &op{kind: swapSeen, from: seen.Zxid, to: int64(v)})
+	out, err := c.batcher().change(ctx, &op{kind: swapSeen, from: seen.Zxid, node: seen.node, to: int64(v)})
 	if err != nil {
 		return false, failure(ctx, "try set", c.batcher().path, err)
 	}

@@ -44,13 +44,13 @@ type writer struct {
 // same condition settles the outcome: at most one of the two is carried out.
 // After a change of the version, the outcome stays unknown.
 type pendingWrite struct {
-	czxid   int64
+	node    identity
 	version int32
 	reason  error
 }
 
 // open reports whether the outcome can still be found out.
-func (d *pendingWrite) open(now state) bool { return now.czxid == d.czxid && now.version == d.version }
+func (d *pendingWrite) open(now state) bool { return now.node == d.node && now.version == d.version }
 
 // writeRound carries out a batch, or finds out the required state first. Every
 // caller in the queue gets the error.
