@@ -108,7 +108,8 @@
 //
 // No other library writes these znodes. Delays, backoff, retention and
 // deadlines use the servers' clock. Task.Deadline is a date: the clock of the
-// client that sets it should agree with the servers' clock.
+// client that sets it should agree with the servers' clock. Task.DeadlineAfter
+// needs no such agreement.
 //
 // # Concurrency
 //

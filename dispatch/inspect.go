@@ -139,7 +139,7 @@ func (l layout) infoOf(node session.Seen, path string) Info {
 	if err != nil {
 		return Info{ID: lastPart(path), Order: node.Stat.Czxid, Err: err}
 	}
-	return seen{record: rec, czxid: node.Stat.Czxid}.toInfo()
+	return seenAs(rec, node.Stat).toInfo()
 }
 
 // isOpen reports whether the queue takes tasks, and how many in all. The state is not older

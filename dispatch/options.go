@@ -94,6 +94,10 @@ type Task struct {
 	// Deadline is the time at which an unfinished task fails; the handler's
 	// context ends then. It is measured by the servers' clock. Zero: none.
 	Deadline time.Time
+	// DeadlineAfter sets the Deadline to this time after the submission, by the
+	// servers' clock, whatever the client's clock says. Zero: as Deadline says.
+	// Only one of the two can be set.
+	DeadlineAfter time.Duration
 	// MaxAttempts bounds the number of attempts; default: 5. An attempt counts
 	// when its handler fails, and when its worker dies after the handler began.
 	MaxAttempts int
@@ -177,6 +181,10 @@ func (t Task) newRecord(now time.Time) (record, error) {
 		r.Retention = toMillis(defaultRetention)
 	}
 	r.DeadRetention = toMillis(t.DeadRetention)
+	if t.DeadlineAfter > 0 {
+		after := max(t.DeadlineAfter, time.Millisecond) // 0 would mean none
+		r.Deadline, r.DeadlineAfter = truncateTime(now.Add(after)), toMillis(after)
+	}
 	if t.Delay > 0 {
 		r.NotBefore, r.Delay = truncateTime(now.Add(t.Delay)), toMillis(t.Delay)
 	}
@@ -193,7 +201,7 @@ func (t Task) checkTask() error {
 	for _, n := range []struct {
 		field string
 		is    time.Duration
-	}{{"Delay", t.Delay}, {"Backoff", t.Backoff}, {"Retention", t.Retention}, {"DeadRetention", t.DeadRetention}} {
+	}{{"DeadlineAfter", t.DeadlineAfter}, {"Delay", t.Delay}, {"Backoff", t.Backoff}, {"Retention", t.Retention}, {"DeadRetention", t.DeadRetention}} {
 		if n.is < 0 {
 			return fmt.Errorf("%w: %s is %v; it must be 0 or more", ErrInvalidArgument, n.field, n.is)
 		}
@@ -202,6 +210,8 @@ func (t Task) checkTask() error {
 	switch {
 	case year < 0 || year > 9999: // JSON has no others
 		return fmt.Errorf("%w: Deadline is in the year %d; it must be 0 to 9999", ErrInvalidArgument, year)
+	case t.DeadlineAfter > 0 && !t.Deadline.IsZero():
+		return fmt.Errorf("%w: Deadline and DeadlineAfter are set; only one can be", ErrInvalidArgument)
 	case t.MaxAttempts < 0:
 		return fmt.Errorf("%w: MaxAttempts is %d; it must be 0 or more", ErrInvalidArgument, t.MaxAttempts)
 	case len(t.ID) > maxID:

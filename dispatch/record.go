@@ -63,9 +63,16 @@ type seen struct {
 	orphan bool
 }
 
-// seenAs is a record in a znode of that stat.
+// seenAs is a record in a znode of that stat. A deadline after the submission, which the
+// servers have dated, becomes a date; the next write of the record writes the date.
 func seenAs(r record, stat session.Stat) seen {
 	t := seen{record: r, version: stat.Version, czxid: stat.Czxid, mzxid: stat.Mzxid}
+	if r.DeadlineAfter > 0 && stat.Ctime != 0 {
+		if !r.Deadline.IsZero() {
+			t.Deadline = truncateTime(time.UnixMilli(stat.Ctime).Add(r.DeadlineAfter.Duration()))
+		}
+		t.DeadlineAfter = 0
+	}
 	if stat.Mtime != 0 {
 		t.mtime = time.UnixMilli(stat.Mtime)
 	}

@@ -97,7 +97,7 @@ func (r record) requeuedBy(call string) record {
 	r = r.withoutWorker()
 	r.Requeued = call
 	r.Attempt, r.Deaths, r.LastFailure, r.Owner = 1, 0, "", ""
-	r.Deadline, r.FinishedAt = time.Time{}, time.Time{}
+	r.Deadline, r.DeadlineAfter, r.FinishedAt = time.Time{}, 0, time.Time{}
 	return r
 }
 

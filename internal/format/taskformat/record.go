@@ -65,6 +65,10 @@ type Record struct {
 	Submitted time.Time `json:"submitted"`
 	NotBefore time.Time `json:"notBefore,omitzero"`
 	Deadline  time.Time `json:"deadline,omitzero"`
+	// DeadlineAfter is the deadline as a time after the creation of the task's znode, by
+	// the servers' clock. Deadline is then for people, and for former versions; without
+	// a Deadline, which they remove when they requeue a task, DeadlineAfter means nothing.
+	DeadlineAfter Millis `json:"deadlineAfterMs,omitempty"`
 	// Delay is how long a task waits since its record was written, by the servers'
 	// clock; NotBefore is for people, and for former versions.
 	Delay     Millis `json:"delayMs,omitempty"`
@@ -190,7 +194,7 @@ func unreadable(data []byte) error {
 // Valid reports whether a queue writes such a record.
 func (r Record) Valid() bool {
 	return r.Format == Format && r.ID != "" && len(r.Run) == RunLength && slices.Contains(States(), r.State) &&
-		r.Attempt > 0 && r.MaxAttempts > 0 && r.Delay >= 0 && r.Backoff >= 0 && r.Retention >= 0 && r.DeadRetention >= 0 &&
+		r.Attempt > 0 && r.MaxAttempts > 0 && r.DeadlineAfter >= 0 && r.Delay >= 0 && r.Backoff >= 0 && r.Retention >= 0 && r.DeadRetention >= 0 &&
 		(r.State == Assigned) == (r.Assignment != "") && (r.State != Assigned || r.Worker != "") &&
 		isName(r.Run) && isName(r.Worker) && isName(r.Assignment) && isName(r.Owner)
 }

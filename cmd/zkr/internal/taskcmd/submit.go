@@ -127,7 +127,7 @@ func (t *taskSubmission) readDeadline() (err error) {
 		if d <= 0 {
 			return exit.Usage("--deadline is %v; it must be above 0", d)
 		}
-		t.spec.Deadline = time.Now().Add(d)
+		t.spec.DeadlineAfter = d
 		return nil
 	}
 	if t.spec.Deadline, err = time.Parse(time.RFC3339, t.deadline); err != nil {
