@@ -32,10 +32,21 @@ func (ws *workerSession) deleteAlive() {
 	})
 }
 
-// announceDraining tells the master that the worker takes no more tasks.
+// announceDraining tells the master that the worker takes no more tasks. Fields of the
+// record that this version does not know are kept; garbage is replaced.
 func (ws *workerSession) announceDraining(ctx context.Context) error {
 	ws.profile.Draining = true
-	return ws.applyTxn(ctx, func(tx *stm.Tx) error { return tx.Set(ws.alivePath(ws.id), encode(ws.profile)) })
+	return ws.applyTxn(ctx, func(tx *stm.Tx) error {
+		node, err := tx.Get(ws.alivePath(ws.id))
+		if err != nil {
+			return err
+		}
+		next := ws.profile
+		if written, err := decode[profile](node.Data); err == nil {
+			next.Kept = written.Kept
+		}
+		return tx.Set(node.Path, encode(next))
+	})
 }
 
 // endHandlers ends the contexts of all handlers after WorkerOptions.Grace, whatever the loop

@@ -1,12 +1,14 @@
 package dispatch_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/dispatch"
+	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
 // record is the record of the only task in the queue.
@@ -42,6 +44,73 @@ func TestFieldsOfANewerVersionAreKept(t *testing.T) {
 		w.Pass(time.Minute)
 		require.Equal(w, "done", w.record()["state"])
 		kept()
+	})
+}
+
+// extend adds a field, as a newer version does, to a record that a znode begins with.
+func (w *World) extend(at string) {
+	w.Helper()
+	n, err := w.Server.Get(at)
+	require.NoError(w, err)
+	require.Equal(w, byte('{'), n.Data[0])
+	require.NoError(w, w.Server.Set(at, append([]byte(`{"tenant":{"name":"a"},`), n.Data[1:]...)))
+}
+
+// tenantIn is the field that extend has added.
+func (w *World) tenantIn(at string) any {
+	w.Helper()
+	n, err := w.Server.Get(at)
+	require.NoError(w, err)
+	var fields map[string]any
+	require.NoError(w, json.NewDecoder(bytes.NewReader(n.Data)).Decode(&fields))
+	return fields["tenant"]
+}
+
+// A repair that has to rewrite a result keeps the fields that it does not know, and the
+// output.
+func TestRepairedResultKeepsFieldsOfANewerVersion(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		q := w.queue()
+		m := w.master(nil)
+		w.worker(echo, nil)
+		w.submit(q, dispatch.Task{ID: "x", Payload: []byte("out\nput")})
+		w.Pass(time.Second)
+		require.NoError(w, m.end())
+		at := path + "/results/" + w.Children(path + "/tasks")[0] + "/x"
+		w.extend(at)
+		before, err := w.Server.Get(at)
+		require.NoError(w, err)
+		w.rewrite(nil) // by hand: the result does not fit the task's version any more
+		repaired := 0
+		w.Server.OnApply(func(zktest.Txn) {
+			if now, err := w.Server.Get(at); err == nil && now.Czxid != before.Czxid {
+				require.Equal(w, map[string]any{"name": "a"}, w.tenantIn(at))
+				repaired++
+			}
+		})
+		require.Equal(w, "out\nput", string(w.collect(q, "x").Output))
+		require.Positive(w, repaired)
+	})
+}
+
+// A worker that stops keeps the fields that somebody has added to its record.
+func TestWorkerThatDrainsKeepsFieldsOfItsRecord(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		q := w.queue()
+		w.master(nil)
+		k := w.worker(takes(time.Minute), &dispatch.WorkerOptions{Grace: time.Hour})
+		w.submit(q, dispatch.Task{ID: "x"})
+		w.Pass(time.Second)
+		at := path + "/alive/" + w.Children(path + "/alive")[0]
+		w.extend(at)
+		k.stop()
+		w.Pass(time.Second)
+		workers, err := q.Workers(w.Ctx)
+		require.NoError(w, err)
+		require.True(w, workers[0].Draining)
+		require.Equal(w, map[string]any{"name": "a"}, w.tenantIn(at))
+		w.Pass(2 * time.Minute)
+		require.Equal(w, "done", string(w.collect(q, "x").State))
 	})
 }
 

@@ -14,7 +14,7 @@ import (
 )
 
 // Format is that of all records. A newer version of this library may add fields to the
-// records that are rewritten, [Record] and [Limits]: a version that does not know them
+// records that are rewritten, all but [Assignment]: a version that does not know them
 // keeps them. A newer version that changes what the fields mean writes another format,
 // which older ones refuse.
 const Format = 1
@@ -112,6 +112,8 @@ type Ending struct {
 	Assigned  time.Time `json:"assigned,omitzero"`
 	Finished  time.Time `json:"finished"`
 	Error     string    `json:"error,omitempty"`
+
+	versioned.Kept // fields of a newer version
 }
 
 // Profile is the data of a worker's znode in DirAlive.
@@ -125,6 +127,8 @@ type Profile struct {
 	// Recalled, in the worker's folder only, are the serials of the assignments that
 	// the worker is to give back unless it has begun them. The master writes it.
 	Recalled []string `json:"recalled,omitempty"`
+
+	versioned.Kept // fields of a newer version
 }
 
 // Limits are the data of admission.
@@ -216,8 +220,10 @@ func DecodeResult(data []byte) (Ending, []byte, error) {
 }
 
 type (
-	plainRecord Record
-	plainLimits Limits
+	plainRecord  Record
+	plainLimits  Limits
+	plainEnding  Ending
+	plainProfile Profile
 )
 
 // UnmarshalJSON reads a record, and keeps the fields that it does not know.
@@ -238,4 +244,24 @@ func (l *Limits) UnmarshalJSON(data []byte) error {
 // MarshalJSON writes limits, with the fields that were kept.
 func (l Limits) MarshalJSON() ([]byte, error) {
 	return versioned.Marshal((*plainLimits)(&l), 0)
+}
+
+// UnmarshalJSON reads an ending, and keeps the fields that it does not know.
+func (e *Ending) UnmarshalJSON(data []byte) error {
+	return versioned.Unmarshal(data, (*plainEnding)(e))
+}
+
+// MarshalJSON writes an ending, with the fields that were kept.
+func (e Ending) MarshalJSON() ([]byte, error) {
+	return versioned.Marshal((*plainEnding)(&e), 0)
+}
+
+// UnmarshalJSON reads a profile, and keeps the fields that it does not know.
+func (p *Profile) UnmarshalJSON(data []byte) error {
+	return versioned.Unmarshal(data, (*plainProfile)(p))
+}
+
+// MarshalJSON writes a profile, with the fields that were kept.
+func (p Profile) MarshalJSON() ([]byte, error) {
+	return versioned.Marshal((*plainProfile)(&p), 0)
 }
