@@ -2,11 +2,13 @@ package dispatch_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/dispatch"
+	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
 // A master that changes the capacity of the queue keeps the fields added by a
@@ -85,5 +87,26 @@ func TestStatsShowWorkersThatCannotBeRead(t *testing.T) {
 		require.ErrorIs(w, st.Workers[0].Err, dispatch.ErrRecord)
 		require.ErrorContains(w, st.Workers[0].Err, "has format 2")
 		require.Equal(w, 1, st.Unmatched, "no worker can take the task")
+	})
+}
+
+// "open" is deleted after a new master has read it, and before the master's view shows it
+// for the first time.
+func TestQueueIsOpenedThoughOpenWasDeletedWhileAMasterTookOver(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		q := w.queue()
+		w.submit(q, dispatch.Task{ID: "first"})
+		deleted := false
+		w.Server.OnRequest(func(r zktest.Request) zktest.Action {
+			if !deleted && r.Path == path+"/admission" && strings.HasPrefix(r.Op, "getChildren") {
+				deleted = true
+				require.NoError(w, w.Server.Delete(path+"/admission/open"))
+			}
+			return zktest.Action{}
+		})
+		w.master(nil)
+		w.Pass(time.Second)
+		require.True(w, deleted)
+		w.submit(q, dispatch.Task{ID: "second"})
 	})
 }

@@ -132,7 +132,7 @@ func (t *mastership) lead(ctx context.Context) error {
 		func(ctx context.Context) error { return followView(ctx, t, tasks.View, t.taskChanged) },
 		func(ctx context.Context) error { return followView(ctx, t, alive.View, workerChanged()) },
 		func(ctx context.Context) error { return followView(ctx, t, clients.View, clientChanged()) },
-		func(ctx context.Context) error { return followView(ctx, t, admission.View, t.admissionChanged()) },
+		func(ctx context.Context) error { return followView(ctx, t, admission.View, t.admissionChanged) },
 	} {
 		// Waited for above; ends with while.
 		watching.Go(func() { end(run(while)) })

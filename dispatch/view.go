@@ -83,15 +83,10 @@ func clientChanged() func(sc *scheduler, ev cache.Event[[]byte]) {
 	return presenceChanged(func(sc *scheduler, e cache.Entry[[]byte]) { sc.addClient(e.Name()) }, (*scheduler).removeClient)
 }
 
-// admissionChanged has admission read again when somebody has changed it, or deleted it.
-// The first event shows what the mastership has read itself.
-func (t *mastership) admissionChanged() func(*scheduler, cache.Event[[]byte]) {
-	first := true
-	return func(*scheduler, cache.Event[[]byte]) {
-		t.stale.Store(t.stale.Load() || !first)
-		first = false
-	}
-}
+// admissionChanged has admission read again when somebody has changed it, or deleted it;
+// also on the first event, which shows what somebody has done since the mastership has read
+// admission.
+func (t *mastership) admissionChanged(*scheduler, cache.Event[[]byte]) { t.stale.Store(true) }
 
 // presenceChanged tells of nodes that come and go, and never come back.
 func presenceChanged[T any](come func(*scheduler, cache.Entry[T]), gone func(*scheduler, string)) func(*scheduler, cache.Event[T]) {
