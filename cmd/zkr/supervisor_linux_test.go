@@ -18,24 +18,31 @@ func TestNothingOutlivesWhateverHolds(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		args []string
-		path string
+		path string // "": that of the live workers of the job words
 	}{
-		"lock":         {[]string{"lock", "/x"}, "/x"},
-		"rwlock read":  holding["rwlock read"],
-		"rwlock write": holding["rwlock write"],
-		"elect":        holding["elect"],
-		"barrier":      holding["barrier"],
+		"lock":             {[]string{"lock", "/x"}, "/x"},
+		"rwlock read":      holding["rwlock read"],
+		"rwlock write":     holding["rwlock write"],
+		"elect":            holding["elect"],
+		"barrier":          holding["barrier"],
+		"job join":         {[]string{"job", "join", "words", "--identity", "a"}, ""},
+		"members join":     {[]string{"members", "join", "/g", "a"}, "/g"},
+		"service register": {[]string{"service", "register", "web", "--id", "a"}, "/services/web"},
 	} {
 		for _, whom := range []string{"zkr", "keeper"} {
 			t.Run(name+" "+whom, func(t *testing.T) {
 				b := newBed(t)
+				path := c.path
+				if path == "" {
+					path = live("words", b.submit("words", "1"))
+				}
 				beat := filepath.Join(t.TempDir(), "beat")
 				script := fmt.Sprintf(`echo $PPID >%s.keeper; %q %s %s.daemon daemon; %q %s %s.job stubborn & wait`,
 					beat, os.Args[0], helpDaemon, beat, os.Args[0], helpBeat, beat)
 				z := b.start(under(longest/2, grace, c.args, "sh", "-c", script)...)
 				beating(t, beat+".daemon")
 				beating(t, beat+".job")
-				owner, znode := b.owner(c.path)
+				owner, znode := b.owner(path)
 				if whom == "zkr" {
 					z.signal(syscall.SIGKILL)
 					z.wait()
