@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/zkrecipes/zkrecipes/examples/internal/cleanup"
 	"github.com/zkrecipes/zkrecipes/examples/internal/osproc"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest"
@@ -68,7 +69,7 @@ func direct(ctx context.Context, c settings, out io.Writer) (err error) {
 	if _, err := s.Create(ctx, c.path, nil, session.Persistent, nil); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, strike(context.WithoutCancel(ctx), client, c.path)) }()
+	defer func() { err = errors.Join(err, cleanup.DeleteTree(context.WithoutCancel(ctx), client, c.path)) }()
 	var all sync.WaitGroup
 	defer all.Wait()
 	curtains, over := make([]curtain, len(plays)), make([]chan error, len(plays))
@@ -113,10 +114,10 @@ func perform(ctx context.Context, c settings, play scenario, client *session.Cli
 	case err := <-watched:
 		return err
 	}
-	troupe := &crew{settings: c, bystander: b, members: map[string]*process{}}
-	defer func() { err = errors.Join(err, troupe.dismiss()) }()
+	troupe := newCrew(c, b)
+	defer func() { err = errors.Join(err, troupe.Dismiss()) }()
 	// A call that waits for a process waits until the process is killed at the latest.
-	defer context.AfterFunc(ctx, troupe.killAll)()
+	defer context.AfterFunc(ctx, troupe.KillAll)()
 	if err := play.play(ctx, troupe); err != nil {
 		return err
 	}
@@ -132,19 +133,19 @@ func perform(ctx context.Context, c settings, play scenario, client *session.Cli
 	if play.original != "" {
 		fmt.Fprintln(out, "the original:", play.original)
 	}
-	return v.err()
+	return v.Err()
 }
 
 // finish waits for the clients, ends the workers, and, when nothing is left to do, the
 // masters. It returns what is left then.
 func (c *crew) finish(ctx context.Context, play scenario, client *session.Client) (left []string, err error) {
-	if err := c.ended(play.clients...); err != nil {
+	if err := c.awaitEnds(play.clients...); err != nil {
 		return nil, err
 	}
 	var workers, masters []string
-	for name, p := range c.everybody() {
+	_, others := c.Names()
+	for _, name := range others {
 		switch {
-		case p.killed:
 		case strings.HasPrefix(name, "m"):
 			masters = append(masters, name)
 		case !strings.HasPrefix(name, "c"):
@@ -174,13 +175,6 @@ func (c *crew) finish(ctx context.Context, play scenario, client *session.Client
 	return left, errors.Join(err, c.end(masters...))
 }
 
-// killAll kills the processes that are left.
-func (c *crew) killAll() {
-	for _, p := range c.everybody() {
-		_ = p.cmd.Process.Kill() // it may have ended
-	}
-}
-
 // remains lists the znodes in the queue that are neither a folder nor the election.
 func remains(ctx context.Context, client *session.Client, path string) (out []string, err error) {
 	s, err := client.Session(ctx)
@@ -206,23 +200,4 @@ func remains(ctx context.Context, client *session.Client, path string) (out []st
 	}
 	slices.Sort(out)
 	return out, nil
-}
-
-// strike removes a znode and all that is below it.
-func strike(ctx context.Context, client *session.Client, path string) error {
-	s, err := client.Session(ctx)
-	if err != nil {
-		return err
-	}
-	names, _, err := s.Children(ctx, path)
-	for _, name := range names {
-		err = errors.Join(err, strike(ctx, client, path+"/"+name))
-	}
-	if err == nil {
-		err = s.Delete(ctx, path, -1)
-	}
-	if errors.Is(err, session.ErrNoNode) {
-		return nil // containers go by themselves
-	}
-	return err
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/examples/internal/verdict"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
@@ -123,12 +124,12 @@ func TestJudgeSees(t *testing.T) {
 			c.spoil(h)
 			v := judge(h, 2, map[string]bool{"dead": true}, c.left)
 			if c.says == "" {
-				require.NoError(t, v.err())
+				require.NoError(t, v.Err())
 				assert.Equal(t, "3 assignments of 2 tasks, 1 of them again; 2 to a, 1 to dead\nRIGHT: each task has ended exactly once, and nothing is left", v.String())
 				return
 			}
-			require.ErrorIs(t, v.err(), errWrong)
-			require.Len(t, v.wrong, 1)
+			require.ErrorIs(t, v.Err(), verdict.ErrWrong)
+			require.Len(t, v.Charges(), 1)
 			assert.Contains(t, v.String(), "\nWRONG, 1 times:\n  "+c.says)
 		})
 	}

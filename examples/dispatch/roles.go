@@ -5,25 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 	"time"
 
 	"github.com/zkrecipes/zkrecipes/dispatch"
+	"github.com/zkrecipes/zkrecipes/examples/internal/osproc"
 	"github.com/zkrecipes/zkrecipes/session"
 )
-
-// untilToldSo returns a context that ends with stdin: the parent of this process wants
-// it to end, or is gone.
-func untilToldSo(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(ctx)
-	// Nobody waits for it; it ends with stdin, at the latest with the process.
-	go func() {
-		defer cancel()
-		_, _ = io.Copy(io.Discard, os.Stdin)
-	}()
-	return ctx, cancel
-}
 
 func (c settings) connect(ctx context.Context) (*session.Client, error) {
 	return session.Connect(ctx, c.servers, &session.Options{Timeout: c.session})
@@ -31,7 +19,7 @@ func (c settings) connect(ctx context.Context) (*session.Client, error) {
 
 // beClient submits tasks, one a second, and then collects their results.
 func beClient(ctx context.Context, c settings, log io.Writer) error {
-	ctx, cancel := untilToldSo(ctx)
+	ctx, cancel := osproc.UntilStdinEnds(ctx)
 	defer cancel()
 	client, err := c.connect(ctx)
 	if err != nil {
@@ -70,7 +58,7 @@ func beClient(ctx context.Context, c settings, log io.Writer) error {
 
 // beWorker does tasks, one after the other, until it is told to end.
 func beWorker(ctx context.Context, c settings, log io.Writer) error {
-	told, cancel := untilToldSo(ctx)
+	told, cancel := osproc.UntilStdinEnds(ctx)
 	defer cancel()
 	client, err := c.connect(ctx)
 	if err != nil {
@@ -106,7 +94,7 @@ func beWorker(ctx context.Context, c settings, log io.Writer) error {
 
 // beMaster gives out tasks, whenever it leads, until it is told to end.
 func beMaster(ctx context.Context, c settings, _ io.Writer) error {
-	told, cancel := untilToldSo(ctx)
+	told, cancel := osproc.UntilStdinEnds(ctx)
 	defer cancel()
 	client, err := c.connect(ctx)
 	if err != nil {

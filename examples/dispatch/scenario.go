@@ -87,14 +87,14 @@ func c1w1m1(ctx context.Context, c *crew) error {
 	if err := c.submitted(ctx, 4); err != nil {
 		return err
 	}
-	c.kill("c1")
+	c.Process("c1").Kill()
 	if err := c.start("client", "c2", func(own *settings) { own.tasks = 6 }); err != nil {
 		return err
 	}
 	if err := c.submitted(ctx, 8); err != nil {
 		return err
 	}
-	c.kill("a")
+	c.Process("a").Kill()
 	if err := c.until(ctx, "the worker's death to be noticed", func(b *bystander) bool { return !b.alive["a"] && len(b.has["a"]) == 0 }); err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func c1w2m1(ctx context.Context, c *crew) error {
 	}); err != nil {
 		return err
 	}
-	c.kill("b")
+	c.Process("b").Kill()
 	return nil
 }
 
@@ -128,7 +128,7 @@ func c2w2m2(ctx context.Context, c *crew) error {
 	if err := c.twoMasters(ctx); err != nil {
 		return err
 	}
-	c.kill("m1")
+	c.Process("m1").Kill()
 	return c.leads(ctx, "m2")
 }
 
@@ -138,8 +138,9 @@ func c2w2m2Lags(ctx context.Context, c *crew) error {
 	if err := c.twoMasters(ctx); err != nil {
 		return err
 	}
-	c.freeze("m1")
-	defer c.thaw("m1")
+	former := c.Process("m1")
+	former.Freeze()
+	defer former.Thaw()
 	if err := c.leads(ctx, "m2"); err != nil {
 		return err
 	}

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
+	"github.com/zkrecipes/zkrecipes/examples/internal/osproc"
 	"github.com/zkrecipes/zkrecipes/rebalanser"
 	"github.com/zkrecipes/zkrecipes/session"
 )
@@ -15,13 +15,8 @@ import (
 // consume is the life of a consumer: it works on the partitions that it is given, until
 // stdin ends.
 func consume(ctx context.Context, c settings, log io.Writer) error {
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := osproc.UntilStdinEnds(ctx)
 	defer cancel()
-	// Nobody waits for it; it ends with stdin, at the latest with the process.
-	go func() {
-		defer cancel()
-		_, _ = io.Copy(io.Discard, os.Stdin)
-	}()
 	client, err := session.Connect(ctx, c.servers, &session.Options{Timeout: c.session})
 	if err != nil {
 		return err

@@ -1,14 +1,11 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"os"
-	"os/exec"
 	"strconv"
 	"strings"
 	"sync"
@@ -17,34 +14,25 @@ import (
 	"github.com/zkrecipes/zkrecipes/examples/internal/osproc"
 )
 
-// consumer is the arguments of one.
-func (c settings) consumer(name string) string {
-	return strings.Join([]string{
+// arguments are those of a consumer's process.
+func (c settings) arguments(name string) []string {
+	return []string{
 		"-consume", name, "-servers", c.servers, "-root", c.root, "-dir", c.dir, "-session", c.session.String(),
 		"-pace", c.pace.String(), "-batch", strconv.Itoa(c.batch),
-	}, " ")
+	}
 }
 
 // crew is the consumers.
 type crew struct {
 	settings
-	readers sync.WaitGroup // and what thaws consumers
+	*osproc.Crew
+	thaws sync.WaitGroup
 
 	// mu guards the fields below; lines of out are written one by one.
-	mu      sync.Mutex
-	out     io.Writer
-	members map[string]*process
-	owned   map[string]bool // the consumers that have owned a partition
-	broken  error           // a consumer has ended by itself
-	begun   time.Time
-}
-
-// process is a consumer that runs.
-type process struct {
-	cmd    *exec.Cmd
-	orders io.Closer
-	over   chan struct{} // closed when it is gone
-	ending bool          // its end is wanted
+	mu    sync.Mutex
+	out   io.Writer
+	owned map[string]bool // the consumers that have owned a partition
+	begun time.Time
 }
 
 // tally is how often things were done to consumers.
@@ -55,60 +43,25 @@ func (t tally) String() string {
 }
 
 func newCrew(c settings, out io.Writer) *crew {
-	return &crew{settings: c, out: out, members: map[string]*process{}, owned: map[string]bool{}, begun: time.Now()}
+	all := &crew{settings: c, out: out, owned: map[string]bool{}, begun: time.Now()}
+	all.Crew = osproc.NewCrew(all.say)
+	return all
 }
 
-func (c *crew) say(name, format string, args ...any) {
+// say writes a line of the time line.
+func (c *crew) say(name, line string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	fmt.Fprintf(c.out, "%6.3f  %s  %s\n", time.Since(c.begun).Seconds(), name, fmt.Sprintf(format, args...))
+	fmt.Fprintf(c.out, "%6.3f  %s  %s\n", time.Since(c.begun).Seconds(), name, line)
+	if strings.Contains(line, " owned from ") {
+		c.owned[name] = true
+	}
 }
 
 // start starts a consumer.
 func (c *crew) start(name string) error {
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	cmd := exec.Command(self, strings.Fields(c.consumer(name))...)
-	cmd.Stderr = os.Stderr
-	// Ctrl-C is for the director, which then ends the consumers.
-	osproc.OwnGroup(cmd)
-	orders, err := cmd.StdinPipe()
-	if err != nil {
-		return err
-	}
-	said, err := cmd.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	p := &process{cmd: cmd, orders: orders, over: make(chan struct{})}
-	c.mu.Lock()
-	c.members[name] = p
-	c.mu.Unlock()
 	c.say(name, "STARTED")
-	// Waited for by dismiss; ends with the consumer.
-	c.readers.Go(func() {
-		defer close(p.over)
-		for lines := bufio.NewScanner(said); lines.Scan(); {
-			c.say(name, "%s", lines.Text())
-			if strings.Contains(lines.Text(), " owned from ") {
-				c.mu.Lock()
-				c.owned[name] = true
-				c.mu.Unlock()
-			}
-		}
-		err := cmd.Wait()
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if !p.ending && c.broken == nil {
-			c.broken = fmt.Errorf("the consumer %s has ended by itself: %w", name, errors.Join(err, errEnded))
-		}
-	})
-	return nil
+	return c.Start(name, c.arguments(name)...)
 }
 
 // haveOwned reports whether every consumer has owned a partition.
@@ -118,95 +71,52 @@ func (c *crew) haveOwned() bool {
 	return len(c.owned) == c.consumers
 }
 
-var errEnded = errors.New("ended") // read only
-
-// failure is that a consumer has ended by itself.
-func (c *crew) failure() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.broken
-}
-
-// expect says that a consumer's end is wanted now.
-func (c *crew) expect(name string) *process {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	p := c.members[name]
-	p.ending = true
-	return p
-}
-
 // disturb does things to consumers while records come. Towards the end it lets them be.
 func (c *crew) disturb(ctx context.Context, r *rand.Rand) (did tally, err error) {
 	for end := time.Now().Add(c.last); (time.Now().Before(end) || did.frozen == 0) && err == nil; {
 		rest(ctx, c.last/20+time.Duration(r.Int64N(int64(c.last/20))))
 		name := fmt.Sprintf("c%d", 1+r.IntN(c.consumers))
+		p := c.Process(name)
 		switch what := r.IntN(10); {
 		case ctx.Err() != nil:
 			return did, context.Cause(ctx)
 		case did.killed == 0 || did.frozen > 0 && what < 6:
 			did.killed++
-			c.say(name, "KILLED")
-			p := c.expect(name)
-			_ = p.cmd.Process.Kill() // it may have ended
-			<-p.over
+			p.Kill()
 			err = c.start(name)
 		case did.frozen == 0 || did.ended > 0 && what < 8:
 			did.frozen++
-			c.freeze(ctx, name)
+			c.freeze(ctx, p)
 		default:
 			did.ended++
 			c.say(name, "ENDED")
-			p := c.expect(name)
-			_ = p.orders.Close() // it may have ended
-			<-p.over
+			p.End()
+			<-p.Gone() // the judge decides whether its end was a good one
 			err = c.start(name)
 		}
-		err = errors.Join(err, c.failure())
+		err = errors.Join(err, c.Failure())
 	}
 	return did, err
 }
 
 // freeze stops a consumer for longer than its session lasts, and then lets it go on.
-func (c *crew) freeze(ctx context.Context, name string) {
-	c.mu.Lock()
-	p := c.members[name]
-	c.mu.Unlock()
-	c.say(name, "FROZEN")
-	_ = p.cmd.Process.Signal(osproc.Stop) // it may have ended
+func (c *crew) freeze(ctx context.Context, p *osproc.Process) {
+	p.Freeze()
 	// Waited for by dismiss; ends after a while, or with ctx or the consumer.
-	c.readers.Go(func() {
+	c.thaws.Go(func() {
 		select {
 		case <-time.After(c.session * 3 / 2):
 		case <-ctx.Done():
-		case <-p.over:
+		case <-p.Gone():
 			return
 		}
-		c.say(name, "THAWED")
-		_ = p.cmd.Process.Signal(osproc.Continue) // it may have ended
+		p.Thaw()
 	})
 }
 
-// dismiss ends all consumers and waits for them.
+// dismiss ends all consumers and waits for them. That a consumer had to be killed does not
+// matter: the output is right all the same.
 func (c *crew) dismiss() {
-	c.mu.Lock()
-	all := make([]*process, 0, len(c.members))
-	for _, p := range c.members {
-		p.ending = true
-		all = append(all, p)
-	}
-	c.mu.Unlock()
-	for _, p := range all {
-		_ = p.orders.Close() // it may have ended
-	}
-	late := time.After(30 * time.Second)
-	for _, p := range all {
-		select {
-		case <-p.over:
-		case <-late:
-			_ = p.cmd.Process.Kill() // it may have ended
-			late = time.After(0)
-		}
-	}
-	c.readers.Wait()
+	_ = c.Dismiss()
+	c.thaws.Wait()
 }

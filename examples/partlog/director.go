@@ -9,8 +9,10 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
+	"github.com/zkrecipes/zkrecipes/examples/internal/cleanup"
 	"github.com/zkrecipes/zkrecipes/examples/internal/osproc"
 	"github.com/zkrecipes/zkrecipes/rebalanser"
 	"github.com/zkrecipes/zkrecipes/session"
@@ -51,19 +53,19 @@ func direct(ctx context.Context, c settings, out io.Writer) (err error) {
 		return err
 	}
 	if !c.keep {
-		defer func() { err = errors.Join(err, strike(context.WithoutCancel(ctx), client, c.root)) }()
+		defer func() { err = errors.Join(err, cleanup.DeleteTree(context.WithoutCancel(ctx), client, c.root)) }()
 	}
-	fmt.Fprintf(out, "seed %d; a consumer by hand: partlog %s\n", c.seed, c.consumer("NAME"))
+	fmt.Fprintf(out, "seed %d; a consumer by hand: partlog %s\n", c.seed, strings.Join(c.arguments("NAME"), " "))
 	did, err := play(ctx, c, client, out)
 	if err != nil {
 		return err
 	}
-	verdict, err := judge(ctx, c, client)
+	found, err := judge(ctx, c, client)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "\nthe consumers were %v\n%v\n", did, verdict)
-	return verdict.err()
+	fmt.Fprintf(out, "\nthe consumers were %v\n%v\n", did, found)
+	return found.Err()
 }
 
 // stage makes the log, the group and the heads.
@@ -104,25 +106,6 @@ func stage(ctx context.Context, c settings, client *session.Client) error {
 	return err
 }
 
-// strike removes a znode and all that is below it.
-func strike(ctx context.Context, client *session.Client, path string) error {
-	s, err := client.Session(ctx)
-	if err != nil {
-		return err
-	}
-	names, _, err := s.Children(ctx, path)
-	for _, name := range names {
-		err = errors.Join(err, strike(ctx, client, path+"/"+name))
-	}
-	if err == nil {
-		err = s.Delete(ctx, path, -1)
-	}
-	if errors.Is(err, session.ErrNoNode) {
-		return nil // containers go by themselves
-	}
-	return err
-}
-
 // play lets the producer produce and the consumers consume, disturbs these, and waits
 // until all is done.
 func play(ctx context.Context, c settings, client *session.Client, out io.Writer) (did tally, err error) {
@@ -152,7 +135,7 @@ func play(ctx context.Context, c settings, client *session.Client, out io.Writer
 		if err == nil && left == 0 {
 			return did, nil
 		}
-		if err = errors.Join(err, crew.failure()); err != nil {
+		if err = errors.Join(err, crew.Failure()); err != nil {
 			return did, err
 		}
 		if rest(limited, 50*time.Millisecond); limited.Err() != nil {
@@ -175,7 +158,7 @@ func begun(ctx context.Context, c settings, client *session.Client, crew *crew) 
 			}
 			all = all && h.Offset > 0
 		}
-		if err := crew.failure(); all || err != nil {
+		if err := crew.Failure(); all || err != nil {
 			return err
 		}
 		if rest(limited, 20*time.Millisecond); limited.Err() != nil {

@@ -2,48 +2,32 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"os"
 	"slices"
-	"strings"
 
+	"github.com/zkrecipes/zkrecipes/examples/internal/verdict"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// verdict is what the judge says.
-type verdict struct {
+// outcome is what the judge has found.
+type outcome struct {
+	verdict.Verdict
 	partitions, keys, records int
 	batches, owners           int // that were committed, and whose
 	unread                    int // batches that were written and not committed
-	wrong                     []string
 }
 
-func (v *verdict) charge(format string, args ...any) {
-	v.wrong = append(v.wrong, fmt.Sprintf(format, args...))
-}
-
-func (v *verdict) err() error {
-	if len(v.wrong) == 0 {
-		return nil
-	}
-	return errors.New("the output is wrong")
-}
-
-func (v *verdict) String() string {
-	text := fmt.Sprintf("%d records of %d keys in %d partitions; %d batches by %d owners committed, %d were not",
-		v.records, v.keys, v.partitions, v.batches, v.owners, v.unread)
-	if len(v.wrong) == 0 {
-		return text + "\nRIGHT: for each key, every record was processed once, in order"
-	}
-	shown := v.wrong[:min(len(v.wrong), 20)]
-	return fmt.Sprintf("%s\nWRONG, %d times:\n  %s", text, len(v.wrong), strings.Join(shown, "\n  "))
+func (o *outcome) String() string {
+	summary := fmt.Sprintf("%d records of %d keys in %d partitions; %d batches by %d owners committed, %d were not",
+		o.records, o.keys, o.partitions, o.batches, o.owners, o.unread)
+	return o.Report(summary, "for each key, every record was processed once, in order")
 }
 
 // judge compares what came out with what went in.
-func judge(ctx context.Context, c settings, client *session.Client) (*verdict, error) {
-	v := &verdict{partitions: c.partitions}
+func judge(ctx context.Context, c settings, client *session.Client) (*outcome, error) {
+	o := &outcome{partitions: c.partitions}
 	for i := range c.partitions {
 		name := partitionName(i)
 		st := c.store(client, name)
@@ -56,7 +40,7 @@ func judge(ctx context.Context, c settings, client *session.Client) (*verdict, e
 			return nil, err
 		}
 		if h.Offset != size {
-			v.charge("%s: %d of %d bytes are processed", name, h.Offset, size)
+			o.Charge("%s: %d of %d bytes are processed", name, h.Offset, size)
 		}
 		chain, err := st.chain(h)
 		if err != nil {
@@ -66,10 +50,10 @@ func judge(ctx context.Context, c settings, client *session.Client) (*verdict, e
 		if err != nil && !os.IsNotExist(err) {
 			return nil, err
 		}
-		v.unread += len(files) - len(chain)
-		v.compare(name, records, chain)
+		o.unread += len(files) - len(chain)
+		o.compare(name, records, chain)
 	}
-	return v, nil
+	return o, nil
 }
 
 // chain is the batches up to the head, the first one first.
@@ -91,7 +75,7 @@ func (st *store) chain(h head) (out []batch, err error) {
 }
 
 // compare compares the records of a partition with the batches that they have become.
-func (v *verdict) compare(name string, records []record, chain []batch) {
+func (o *outcome) compare(name string, records []record, chain []batch) {
 	want := map[string][]progress{}
 	for _, r := range records {
 		all := want[r.key]
@@ -101,16 +85,16 @@ func (v *verdict) compare(name string, records []record, chain []batch) {
 		}
 		want[r.key] = append(all, last.after(r))
 	}
-	v.records += len(records)
-	v.keys += len(want)
+	o.records += len(records)
+	o.keys += len(want)
 	got, token := map[string]int{}, int64(0)
 	for _, b := range chain {
-		v.batches++
+		o.batches++
 		switch {
 		case b.Token < token:
-			v.charge("%s: a batch with token %d comes behind one with %d", name, b.Token, token)
+			o.Charge("%s: a batch with token %d comes behind one with %d", name, b.Token, token)
 		case b.Token > token:
-			v.owners++
+			o.owners++
 		}
 		token = b.Token
 		for _, l := range b.Lines {
@@ -118,17 +102,17 @@ func (v *verdict) compare(name string, records []record, chain []batch) {
 			got[l.Key]++
 			switch {
 			case n >= len(want[l.Key]):
-				v.charge("%s: %s has one record too many, with number %d", name, l.Key, l.Seq)
+				o.Charge("%s: %s has one record too many, with number %d", name, l.Key, l.Seq)
 			case l.Seq != want[l.Key][n].Seq:
-				v.charge("%s: %s has number %d where %d belongs", name, l.Key, l.Seq, want[l.Key][n].Seq)
+				o.Charge("%s: %s has number %d where %d belongs", name, l.Key, l.Seq, want[l.Key][n].Seq)
 			case l.Sum != want[l.Key][n].Sum:
-				v.charge("%s: %s has a wrong sum at number %d", name, l.Key, l.Seq)
+				o.Charge("%s: %s has a wrong sum at number %d", name, l.Key, l.Seq)
 			}
 		}
 	}
 	for key, all := range want {
 		if got[key] < len(all) {
-			v.charge("%s: %s lacks the records from number %d on", name, key, got[key]+1)
+			o.Charge("%s: %s lacks the records from number %d on", name, key, got[key]+1)
 		}
 	}
 }

@@ -103,17 +103,17 @@ func TestJudgeSees(t *testing.T) {
 				}
 				chain, state = append(chain, w.batch), w.State
 			}
-			v := &verdict{}
+			v := &outcome{}
 			v.compare("p", records, c.spoil(chain))
 			if c.says == "" {
-				require.Empty(t, v.wrong)
-				require.NoError(t, v.err())
+				require.Empty(t, v.Charges())
+				require.NoError(t, v.Err())
 				assert.Contains(t, v.String(), "\nRIGHT: ")
 				return
 			}
-			require.NotEmpty(t, v.wrong)
-			assert.Contains(t, strings.Join(v.wrong, "\n"), c.says)
-			require.Error(t, v.err())
+			require.NotEmpty(t, v.Charges())
+			assert.Contains(t, strings.Join(v.Charges(), "\n"), c.says)
+			require.Error(t, v.Err())
 			assert.Contains(t, v.String(), "\nWRONG, ")
 		})
 	}

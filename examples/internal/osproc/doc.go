@@ -1,2 +1,2 @@
-// Package osproc is what the examples that start processes need of an operating system.
+// Package osproc starts the processes of an example, and kills, freezes and ends them.
 package osproc

@@ -12,9 +12,9 @@ func CanFreeze() error { return nil }
 
 // Signals that stop a process, and let it continue.
 const (
-	Stop     = syscall.SIGSTOP
-	Continue = syscall.SIGCONT
+	stop   = syscall.SIGSTOP
+	resume = syscall.SIGCONT
 )
 
-// OwnGroup starts cmd in a process group of its own.
-func OwnGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+// ownGroup starts cmd in a process group of its own.
+func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }

@@ -14,11 +14,11 @@ func CanFreeze() error {
 
 // Windows has no signals that stop a process and let it continue; these are refused.
 const (
-	Stop     = syscall.Signal(0x13)
-	Continue = syscall.Signal(0x12)
+	stop   = syscall.Signal(0x13)
+	resume = syscall.Signal(0x12)
 )
 
-// OwnGroup starts cmd in a process group of its own, which Ctrl-C does not reach.
-func OwnGroup(cmd *exec.Cmd) {
+// ownGroup starts cmd in a process group of its own, which Ctrl-C does not reach.
+func ownGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
 }
