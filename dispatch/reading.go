@@ -98,8 +98,7 @@ func (l layout) readTask(ctx context.Context, s *session.Session, id string) (*s
 	r.Sync(l.taskPath(id))
 	node := r.Get(l.taskPath(id))
 	if r.Err == nil && !node.Exists {
-		r.Prove(l.taskPath(id))
-		node = r.Get(l.taskPath(id))
+		r.Fresh(l.taskPath(id), func() { node = r.Get(l.taskPath(id)) })
 	}
 	if r.Err != nil {
 		return nil, r.Err
@@ -115,4 +114,11 @@ func ifUnchanged(tx *stm.Tx, known stm.Node) error {
 		err = optimistic.ErrChanged
 	}
 	return err
+}
+
+// stopWatch ends the watch of a read, if any.
+func stopWatch(seen session.Seen) {
+	if seen.Watch != nil {
+		seen.Watch.Stop()
+	}
 }

@@ -91,14 +91,20 @@ type taskWait struct {
 func (w *taskWait) waitOnce(ctx context.Context, s *session.Session) error {
 	q := w.q
 	r := newReading(ctx, s)
-	if w.unsure {
-		r.Prove(q.taskPath(w.id))
+	var node, end session.Seen
+	defer func() { stopWatch(end) }()
+	read := func() {
+		stopWatch(end) // of a read whose proof was lost
+		seen := r.Collect(s.StartGet(q.taskPath(w.id), false), s.StartExists(q.resultPath(w.id), true))
+		if r.Err == nil {
+			node, end = seen[0], seen[1]
+		}
 	}
-	task, result := s.StartGet(q.taskPath(w.id), false), s.StartExists(q.resultPath(w.id), true)
-	defer optimistic.StopWatch(result)
-	r.Await()
-	node, _ := r.IfThere(task)
-	end := r.Seen(result)
+	if w.unsure {
+		r.Fresh(q.taskPath(w.id), read)
+	} else {
+		read()
+	}
 	if r.Err != nil {
 		return r.Err
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/zkrecipes/zkrecipes/internal/optimistic"
 	"github.com/zkrecipes/zkrecipes/internal/znode"
 	"github.com/zkrecipes/zkrecipes/session"
 )
@@ -228,17 +229,23 @@ func (c *Contender) Leave(ctx context.Context) error {
 	if !c.deleted {
 		err = c.s.EnsureDeleted(ctx, c.node.Path)
 	}
-	c.predecessors.stopAll()
-	if c.self != nil {
-		c.self.Stop()
-	}
+	c.stopWatches()
 	return err
 }
 
 // LeaveBehind is Leave without waiting, for a caller whose context has ended, or
 // whose error must not wait for the deletion.
 func (c *Contender) LeaveBehind() {
-	over, cancel := context.WithCancel(c.s.Context())
-	cancel()
-	_ = c.Leave(over) // goes on until the node or the session is gone
+	if !c.deleted {
+		optimistic.DeleteLater(c.s, c.node.Path)
+	}
+	c.stopWatches()
+}
+
+// stopWatches ends the watches of the contender.
+func (c *Contender) stopWatches() {
+	c.predecessors.stopAll()
+	if c.self != nil {
+		c.self.Stop()
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/zkrecipes/zkrecipes/internal/optimistic"
 	"github.com/zkrecipes/zkrecipes/internal/znode"
 	"github.com/zkrecipes/zkrecipes/session"
 )
@@ -67,11 +68,7 @@ func (a *predecessors) watchOnly(ctx context.Context, s *session.Session, dir st
 			gone = append(gone, name)
 		default:
 			err = readErr
-			read.Then(func(late session.Seen, err error) {
-				if err == nil {
-					late.Watch.Stop() // no contender waits for the watch any more
-				}
-			})
+			optimistic.StopWatch(read) // no contender waits for the watch any more
 		}
 	}
 	return gone, err

@@ -25,14 +25,13 @@ var errMisfit = errors.New("misfit")
 func raise(ctx context.Context, client *session.Client, call string) error {
 	note := "/n/" + call
 	return optimistic.Change(ctx, client, errMisfit, func(s *session.Session) error {
-		r := &optimistic.Reading{Ctx: ctx}
-		synced, noted, number := s.StartSync("/n"), s.StartGet(note, false), s.StartGet("/n", false)
-		r.Synced(synced)
-		_, done := r.IfThere(noted)
-		now := r.Seen(number)
-		if r.Err != nil || done {
+		r := &optimistic.Reading{Ctx: ctx, Session: s}
+		r.Sync("/n")
+		seen := r.GetAll(note, "/n")
+		if r.Err != nil || seen[0].Exists {
 			return r.Err
 		}
+		now := seen[1]
 		n, _ := strconv.Atoi(string(now.Data))
 		_, err := s.Txn(ctx, session.SetOp("/n", []byte(strconv.Itoa(n+1)), now.Stat.Version),
 			session.CreateOp(note, nil, session.Persistent, nil))
@@ -152,7 +151,7 @@ func TestAfterTheFirstErrorAReadingWaitsForNothing(t *testing.T) {
 
 		began := time.Now()
 		w.Server.BlackHole(zktest.Link{}, zktest.ToClient)
-		r.Synced(s.StartSync("/a"))
+		require.Empty(w, r.Collect(s.StartGet("/a", false)))
 		require.Empty(w, r.Seen(s.StartGet("/a", false)))
 		_, ok = r.IfThere(s.StartGet("/a", false))
 		require.False(w, ok)

@@ -15,13 +15,9 @@ type Reading struct {
 	Session *session.Session
 	Err     error
 
-	// ahead waits for a request that was sent ahead of the next reads.
-	ahead func()
+	// ahead is a sync that was sent ahead of the next reads.
+	ahead *session.Future[struct{}]
 }
-
-// Synced waits for a sync: reads that were started behind it see all that was committed
-// before.
-func (r *Reading) Synced(f *session.Future[struct{}]) { answer(r, f) }
 
 // Seen waits for the answer to a read, if all went well before.
 func (r *Reading) Seen(f *session.Future[session.Seen]) session.Seen { return answer(r, f) }
@@ -36,6 +32,24 @@ func (r *Reading) IfThere(f *session.Future[session.Seen]) (out session.Seen, th
 		return out, false
 	}
 	return out, r.Err == nil
+}
+
+// Collect waits for the replies to reads that were sent together. A znode that does not exist
+// has Exists false. If something fails, Collect returns nothing, and stops the watches of
+// all reads.
+func (r *Reading) Collect(reads ...*session.Future[session.Seen]) []session.Seen {
+	r.await()
+	out := make([]session.Seen, len(reads))
+	for i, read := range reads {
+		out[i], _ = r.IfThere(read)
+	}
+	if r.Err == nil {
+		return out
+	}
+	for _, read := range reads {
+		StopWatch(read)
+	}
+	return nil
 }
 
 func answer[T any](r *Reading, f *session.Future[T]) (out T) {

@@ -11,31 +11,21 @@ import (
 // committed before, as far as the server's leader knows. path is a znode that is read.
 func (r *Reading) Sync(path string) {
 	if r.Err == nil {
-		synced := r.Session.StartSync(path)
-		r.ahead = func() { answer(r, synced) }
+		r.ahead = r.Session.StartSync(path)
 	}
 }
 
-// Prove sends a transaction of one check ahead of the next reads: they are not older than
-// what a majority has confirmed before. A sync would not be enough; see
-// [session.Session.ReadFresh].
-func (r *Reading) Prove(path string) {
+// Fresh calls read, whose reads by r are not older than what a majority has confirmed before.
+// A sync would not be enough; see [session.Session.ReadFresh]. If the reply to the
+// proof is lost, Fresh calls read again.
+func (r *Reading) Fresh(path string, read func()) {
 	if r.Err != nil {
 		return
 	}
-	check := r.Session.StartTxn(session.CheckOp(path, -1))
-	r.ahead = func() {
-		_, err := check.Wait(r.Ctx)
-		var verdict *session.TxnError
-		var unknown *session.UnknownOutcomeError
-		switch {
-		case err == nil, errors.As(err, &verdict):
-		case errors.As(err, &unknown):
-			r.Err = unknown.Reason // the check changes nothing: no outcome is unknown
-		default:
-			r.Err = err
-		}
-	}
+	r.Err = r.Session.ReadFresh(r.Ctx, path, func() error {
+		read()
+		return r.Err
+	})
 }
 
 // GetAll reads znodes in one round trip. A znode that does not exist has Exists false.
@@ -121,7 +111,7 @@ func (r *Reading) readAll(paths []string, start func(path string) *session.Futur
 	for i, path := range paths {
 		reads[i] = start(path)
 	}
-	r.Await()
+	r.await()
 	for i, read := range reads {
 		seen, there := r.IfThere(read)
 		if there {
@@ -134,12 +124,11 @@ func (r *Reading) readAll(paths []string, start func(path string) *session.Futur
 	return out
 }
 
-// Await waits for the requests that were sent ahead. Reads wait by themselves, except
-// for reads that the caller has started.
-func (r *Reading) Await() {
+// await waits for the sync that was sent ahead.
+func (r *Reading) await() {
 	if ahead := r.ahead; ahead != nil && r.Err == nil {
 		r.ahead = nil
-		ahead()
+		answer(r, ahead)
 	}
 }
 

@@ -59,8 +59,7 @@ func TestProofIsSentAheadOfTheReads(t *testing.T) {
 		for _, path := range []string{"/a", "/none"} {
 			order = nil
 			r := &optimistic.Reading{Ctx: w.Ctx, Session: s}
-			r.Prove(path)
-			require.Equal(w, path == "/a", r.Get(path).Exists)
+			r.Fresh(path, func() { require.Equal(w, path == "/a", r.Get(path).Exists) })
 			require.NoError(w, r.Err)
 			require.Equal(w, []string{"multi", "getData"}, order)
 		}
@@ -73,18 +72,46 @@ func TestReadingWithoutAnAnswerHasNoUnknownOutcome(t *testing.T) {
 		s := w.Session(w.Client())
 		w.Server.BlackHole(zktest.Link{}, zktest.ToClient)
 		r := &optimistic.Reading{Ctx: w.Within(time.Second), Session: s}
-		r.Prove("/a")
-		require.False(w, r.Exists("/a"))
+		r.Fresh("/a", func() { require.False(w, r.Exists("/a")) })
 		require.ErrorIs(w, r.Err, context.DeadlineExceeded)
 		require.NotErrorIs(w, r.Err, session.ErrUnknownOutcome, "a check changes nothing")
 		first := r.Err
-		r.Prove("/a")
+		r.Fresh("/a", func() { require.Fail(w, "called after an error") })
 		r.Sync("/a")
-		r.Await()
 		require.Empty(w, r.List("/a"))
 		require.False(w, r.Get("/a").Exists)
 		require.Equal(w, first, r.Err, "the first counts")
 		w.Server.Heal()
+	})
+}
+
+// A watch that nobody learns of would stay at the server for as long as the session.
+func TestCollectAfterAFailureLeavesNoWatch(t *testing.T) {
+	world.In(t, nil, func(w *world.World) {
+		for _, path := range []string{"/a", "/b"} {
+			require.NoError(w, w.Server.Create(path, nil))
+		}
+		s := w.Session(w.Client())
+		start := func(paths ...string) (out []*session.Future[session.Seen]) {
+			for _, path := range paths {
+				out = append(out, s.StartGet(path, true))
+			}
+			return out
+		}
+		r := &optimistic.Reading{Ctx: w.Ctx}
+		all := r.Collect(start("/a", "/none")...)
+		require.NoError(w, r.Err)
+		require.Equal(w, []bool{true, false}, []bool{all[0].Exists, all[1].Exists})
+		require.NotNil(w, all[0].Watch)
+		all[0].Watch.Stop()
+
+		writeOnly := []session.ACL{{Perms: session.PermAll &^ session.PermRead, Scheme: "world", ID: "anyone"}}
+		_, err := s.Create(w.Ctx, "/hidden", nil, session.Persistent, &session.CreateOptions{ACL: writeOnly})
+		require.NoError(w, err)
+		require.Empty(w, r.Collect(start("/a", "/hidden", "/b")...))
+		require.ErrorIs(w, r.Err, session.ErrNoAuth)
+		w.Pass(time.Minute)
+		require.Empty(w, w.Server.Watches())
 	})
 }
 

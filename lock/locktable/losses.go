@@ -69,18 +69,20 @@ func (o *Owner) checkHeld(names []string) error {
 		}
 	}
 	o.mu.Unlock()
-	return collectReads(o.watching, o.t.startReads(o.s, heldNames(held), true), func(i int, seen session.Seen, exists bool) {
+	entries, err := o.t.readLocks(o.watching, o.s, heldNames(held), true)
+	for i, e := range entries {
 		h := held[i]
 		switch {
-		case !exists:
+		case !e.exists:
 			o.loseHeld(h, holding.ErrTaken, false)
-		case seen.Stat.Version != h.version || seen.Stat.Mzxid != h.token:
-			seen.Watch.Stop()
+		case e.version != h.version || e.Token != h.token:
+			e.stopWatch()
 			o.loseHeld(h, errChanged, false)
 		default:
-			o.keepWatch(h, seen.Watch)
+			o.keepWatch(h, e.watch)
 		}
-	})
+	}
+	return err
 }
 
 // keepWatch notes the watch of a held lock.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/zkrecipes/zkrecipes/internal/optimistic"
 	"github.com/zkrecipes/zkrecipes/internal/versioned"
 	"github.com/zkrecipes/zkrecipes/internal/znode"
 	"github.com/zkrecipes/zkrecipes/session"
@@ -23,9 +24,9 @@ type entry struct {
 }
 
 // parseEntry reads the record of a lock's znode.
-func (t *Table) parseEntry(name string, seen session.Seen, exists bool) entry {
-	e := entry{Entry: Entry{Name: name}, exists: exists, watch: seen.Watch}
-	if exists {
+func (t *Table) parseEntry(name string, seen session.Seen) entry {
+	e := entry{Entry: Entry{Name: name}, exists: seen.Exists, watch: seen.Watch}
+	if e.exists {
 		e.version, e.Token, e.Since = seen.Stat.Version, seen.Stat.Mzxid, time.UnixMilli(seen.Stat.Mtime).UTC()
 		r, err := t.opts.decodeRecord(t.lockPath(name), seen.Data)
 		e.Owner, e.kept, e.Err = r.Client, r.Kept, err
@@ -40,6 +41,21 @@ func (t *Table) startReads(s *session.Session, names []string, watch bool) []*se
 		futures[i] = s.StartGet(t.lockPath(name), watch)
 	}
 	return futures
+}
+
+// readLocks reads locks. After an error no watch is left.
+func (t *Table) readLocks(ctx context.Context, s *session.Session, names []string, watch bool) ([]entry, error) {
+	return t.collectEntries(&optimistic.Reading{Ctx: ctx}, names, t.startReads(s, names, watch))
+}
+
+// collectEntries is readLocks for reads that were sent.
+func (t *Table) collectEntries(r *optimistic.Reading, names []string, reads []*session.Future[session.Seen]) ([]entry, error) {
+	seen := r.Collect(reads...)
+	out := make([]entry, len(seen))
+	for i := range seen {
+		out[i] = t.parseEntry(names[i], seen[i])
+	}
+	return out, r.Err
 }
 
 // isFree reports whether no client holds the lock, given the set of owners that
@@ -86,41 +102,19 @@ func (o *Owner) findGone(ctx context.Context, entries []entry, present map[strin
 	for i, name := range names {
 		futures[i] = o.s.StartGet(znode.Join(o.t.opts.Owners, name), watch)
 	}
-	err := collectReads(ctx, futures, func(i int, seen session.Seen, exists bool) {
-		if gone[names[i]] = !exists; exists {
+	r := optimistic.Reading{Ctx: ctx}
+	for i, seen := range r.Collect(futures...) {
+		if gone[names[i]] = !seen.Exists; seen.Exists {
 			present[names[i]] = seen.Watch
 		}
-	})
-	return gone, err
+	}
+	return gone, r.Err
 }
 
 // isStale reports whether an operation of a transaction failed because a znode
 // differs from the earlier read.
 func isStale(err error) bool {
 	return errors.Is(err, session.ErrBadVersion) || errors.Is(err, session.ErrNodeExists) || errors.Is(err, session.ErrNoNode)
-}
-
-// collectReads waits for the replies to reads sent together, and passes on the
-// received replies. After waiting for all, collectReads fails if ctx has ended
-// or the connection was lost; a missing znode is no failure. Watches of later
-// replies are stopped.
-func collectReads(ctx context.Context, futures []*session.Future[session.Seen], use func(i int, seen session.Seen, exists bool)) error {
-	var failed error
-	for i, f := range futures {
-		seen, err := f.Wait(ctx)
-		switch {
-		case err == nil:
-			use(i, seen, true)
-		case errors.Is(err, session.ErrNoNode):
-			use(i, seen, false)
-		default:
-			f.Then(func(seen session.Seen, _ error) { stopWatch(seen.Watch) })
-			if failed == nil {
-				failed = err
-			}
-		}
-	}
-	return failed
 }
 
 // stopWatch stops a watch; nil is none.

@@ -170,14 +170,14 @@ func (o *Owner) giveBack(ctx context.Context, locks []*Held) (lost []*Held, err 
 func (o *Owner) stillHeld(ctx context.Context, locks []*Held) ([]*Held, error) {
 	var out []*Held
 	for part := range batches.Of(locks, batches.Window, batches.MaxTxn, func(h *Held) int { return len(h.name) }) {
-		err := collectReads(ctx, o.t.startReads(o.s, heldNames(part), false), func(i int, seen session.Seen, exists bool) {
-			e := o.t.parseEntry(part[i].name, seen, exists)
+		entries, err := o.t.readLocks(ctx, o.s, heldNames(part), false)
+		if err != nil {
+			return locks, err
+		}
+		for i, e := range entries {
 			if e.Owner == o.name && e.version == part[i].version {
 				out = append(out, part[i])
 			}
-		})
-		if err != nil {
-			return locks, err
 		}
 	}
 	return out, nil

@@ -75,15 +75,16 @@ func (o *Owner) observeOnce(ctx context.Context, names []string) ([]Entry, *Watc
 	out, w := make([]Entry, 0, len(names)), &Watch{made: true}
 	var missing []string
 	for part := range batches.OfNames(names) {
-		err := collectReads(ctx, o.t.startReads(o.s, part, true), func(i int, seen session.Seen, exists bool) {
-			out = append(out, o.t.parseEntry(part[i], seen, exists).Entry)
-			if w.add(seen.Watch); !exists {
-				missing = append(missing, part[i])
-			}
-		})
+		entries, err := o.t.readLocks(ctx, o.s, part, true)
 		if err != nil {
 			w.Stop()
 			return nil, nil, err
+		}
+		for _, e := range entries {
+			out = append(out, e.Entry)
+			if w.add(e.watch); !e.exists {
+				missing = append(missing, e.Name)
+			}
 		}
 	}
 	for part := range batches.OfNames(missing) {
@@ -91,9 +92,13 @@ func (o *Owner) observeOnce(ctx context.Context, names []string) ([]Entry, *Watc
 		for i, name := range part {
 			futures[i] = o.s.StartExists(o.t.lockPath(name), true)
 		}
-		if err := collectReads(ctx, futures, func(_ int, seen session.Seen, _ bool) { w.add(seen.Watch) }); err != nil {
+		r := optimistic.Reading{Ctx: ctx}
+		for _, seen := range r.Collect(futures...) {
+			w.add(seen.Watch)
+		}
+		if r.Err != nil {
 			w.Stop()
-			return nil, nil, err
+			return nil, nil, r.Err
 		}
 	}
 	return out, w, nil
@@ -214,20 +219,17 @@ func (r *removal) removePart(ctx context.Context, names []string) (taken []strin
 // findFree reads locks, and returns the free locks. As for taking locks, owners
 // are read after the locks.
 func (r *removal) findFree(ctx context.Context, names []string) ([]entry, error) {
-	var entries, free []entry
-	err := collectReads(ctx, r.o.t.startReads(r.o.s, names, true), func(i int, seen session.Seen, exists bool) {
-		if exists {
-			entries = append(entries, r.o.t.parseEntry(names[i], seen, exists))
-		}
-	})
-	var gone map[string]bool
-	if err == nil {
-		gone, err = r.o.findGone(ctx, entries, r.owners, true)
+	entries, err := r.o.t.readLocks(ctx, r.o.s, names, true)
+	if err != nil {
+		return nil, err
 	}
+	entries = slices.DeleteFunc(entries, func(e entry) bool { return !e.exists })
+	gone, err := r.o.findGone(ctx, entries, r.owners, true)
 	if err != nil {
 		stopAll(entries)
 		return nil, err
 	}
+	var free []entry
 	for _, e := range entries {
 		if e.isFree(gone) {
 			e.abandonWatch()

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/zkrecipes/zkrecipes/internal/batches"
-	"github.com/zkrecipes/zkrecipes/session"
 )
 
 // settleLater releases, in the background, the locks with these names that this
@@ -59,14 +58,11 @@ func (o *Owner) settleNames(ctx context.Context, names []string) error {
 	var mine []*Held
 	for part := range batches.OfNames(names) {
 		err := o.s.Retry(ctx, func() error {
-			var found []*Held
-			err := collectReads(ctx, o.t.startReads(o.s, part, false), func(i int, seen session.Seen, exists bool) {
-				if e := o.t.parseEntry(part[i], seen, exists); e.Owner == o.name {
-					found = append(found, o.newHeld(&e, e.version, e.Token))
+			entries, err := o.t.readLocks(ctx, o.s, part, false)
+			for _, e := range entries {
+				if e.Owner == o.name {
+					mine = append(mine, o.newHeld(&e, e.version, e.Token))
 				}
-			})
-			if err == nil {
-				mine = append(mine, found...)
 			}
 			return err
 		})

@@ -10,6 +10,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/internal/batches"
 	"github.com/zkrecipes/zkrecipes/internal/format/tableformat"
 	"github.com/zkrecipes/zkrecipes/internal/holding"
+	"github.com/zkrecipes/zkrecipes/internal/optimistic"
 	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/internal/znode"
 	"github.com/zkrecipes/zkrecipes/session"
@@ -106,12 +107,7 @@ func (t *Table) createOwner(ctx context.Context, s *session.Session) (*session.H
 		}
 		hold, err := s.Hold(ctx, node.Path, nil)
 		if err != nil {
-			over, cancel := s.GiveBackContext(context.WithoutCancel(ctx))
-			defer cancel()
-			if ctx.Err() != nil {
-				cancel() // the deletion continues in the background
-			}
-			_ = s.EnsureDeleted(over, node.Path)
+			optimistic.DeleteLater(s, node.Path)
 			return nil, err
 		}
 		return hold, nil
@@ -159,7 +155,7 @@ type Entry struct {
 // nothing, and does not know whether the owner exists.
 func (t *Table) Entry(name string, data []byte, stat session.Stat) Entry {
 	t = receiver.OrZero(t)
-	return t.parseEntry(name, session.Seen{Data: data, Stat: stat}, true).Entry
+	return t.parseEntry(name, session.Seen{Data: data, Stat: stat, Exists: true}).Entry
 }
 
 // Entries lists the locks that have a znode, by name. Owners that have gone are
@@ -206,19 +202,21 @@ func (t *Table) listEntries(ctx context.Context, s *session.Session) ([]Entry, e
 	}
 	var out []Entry
 	for part := range batches.OfNames(names) {
-		err := collectReads(ctx, t.startReads(s, part, false), func(i int, seen session.Seen, exists bool) {
-			if exists {
-				out = append(out, t.parseEntry(part[i], seen, exists).Entry)
-			}
-		})
+		entries, err := t.readLocks(ctx, s, part, false)
 		if err != nil {
 			return nil, err
 		}
+		for _, e := range entries {
+			if e.exists {
+				out = append(out, e.Entry)
+			}
+		}
 	}
 	// First the locks, then the owners: a missing owner has gone.
-	owners, _, err := s.Children(ctx, t.opts.Owners)
-	if err != nil && !errors.Is(err, session.ErrNoNode) {
-		return nil, err
+	r := optimistic.Reading{Ctx: ctx, Session: s}
+	owners := r.List(t.opts.Owners)
+	if r.Err != nil {
+		return nil, r.Err
 	}
 	present := make(map[string]bool, len(owners))
 	for _, name := range owners {

@@ -96,22 +96,14 @@ func (o *Owner) newHeld(e *entry, version int32, token int64) *Held {
 	return &Held{o: o, name: e.Name, version: version, token: token, kept: e.kept}
 }
 
-// readLocks reads locks.
+// readLocks reads locks, and the version of their folder.
 func (a *attempt) readLocks(ctx context.Context, names []string) ([]entry, error) {
 	t := a.o.t
 	folder := a.o.s.StartExists(t.path, false)
-	futures := t.startReads(a.o.s, names, a.watch)
-	out := make([]entry, len(names))
-	first, err := folder.Wait(ctx)
-	a.swept = first.Stat.Version
-	err = errors.Join(err, collectReads(ctx, futures, func(i int, seen session.Seen, exists bool) {
-		out[i] = t.parseEntry(names[i], seen, exists)
-	}))
-	if err != nil {
-		stopAll(out)
-		return nil, err
-	}
-	return out, nil
+	reads := t.startReads(a.o.s, names, a.watch)
+	r := optimistic.Reading{Ctx: ctx}
+	a.swept = r.Seen(folder).Stat.Version
+	return t.collectEntries(&r, names, reads)
 }
 
 // writeLocks takes free locks, in transactions that fail once the owner has gone. A
