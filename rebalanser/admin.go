@@ -156,24 +156,22 @@ func (ch *change) applyPart(ctx context.Context, p *memberNode, part []string) e
 
 // findDue are those of part that are not yet as they shall be.
 func (ch *change) findDue(ctx context.Context, p *memberNode, part []string) ([]string, error) {
-	futures := make([]*session.Future[session.Seen], len(part))
+	paths := make([]string, len(part))
 	for i, name := range part {
-		futures[i] = p.s.StartExists(p.at.resourcePath(name), false)
+		paths[i] = p.at.resourcePath(name)
 	}
 	r := optimistic.Reading{Ctx: ctx, Session: p.s}
-	var due, found []string
-	for i, f := range futures {
-		if r.Seen(f).Exists == ch.to {
-			found = append(found, part[i])
-		} else {
-			due = append(due, part[i])
-		}
-	}
+	seen := r.StatAll(paths...)
 	if r.Err != nil {
 		return nil, r.Err
 	}
-	for _, name := range found {
-		ch.noteUnchanged(name)
+	var due []string
+	for i, name := range part {
+		if seen[i].Exists == ch.to {
+			ch.noteUnchanged(name)
+		} else {
+			due = append(due, name)
+		}
 	}
 	return due, nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/lock/locktable"
 	"github.com/zkrecipes/zkrecipes/rebalanser/internal/core"
 	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/stm"
 )
 
 // input is a source of the coordinator's decisions.
@@ -38,7 +39,8 @@ type coordination struct {
 	watches map[input]*session.Watch
 	wake    time.Time
 
-	version int32 // of the epoch that it has written
+	records *stm.Transactor // writes the epoch and the status
+	version int32           // of the epoch that it has written
 	epoch   int64
 	members members
 	shards  shards
@@ -70,7 +72,7 @@ func (m *member) coordinate(ctx context.Context) error {
 		return err
 	}
 	m.box.Post(func() []core.Action { m.leads = true; m.showState(); return nil })
-	c := newCoordination(&m.memberNode, m.owner, &m.g.opts)
+	c := newCoordination(m.g.client, &m.memberNode, m.owner, &m.g.opts)
 	c.planned = func(err error) {
 		m.box.Post(func() []core.Action { m.unplanned = err; m.showState(); return nil })
 	}
@@ -84,11 +86,12 @@ func (m *member) coordinate(ctx context.Context) error {
 	return err
 }
 
-func newCoordination(p *memberNode, owner *locktable.Owner, o *Options) *coordination {
+func newCoordination(client *session.Client, p *memberNode, owner *locktable.Owner, o *Options) *coordination {
 	return &coordination{
 		memberNode: p, opts: o, changed: mailbox.New[input](), watches: map[input]*session.Watch{},
 		members: members{p: p, mode: o.Mode, known: map[string]candidate{}}, shards: newShards(p),
 		owner: owner, moving: moveTracker{owner: owner},
+		records: stm.NewIdempotent(client, string(p.at), nil),
 	}
 }
 
@@ -101,7 +104,7 @@ func (c *coordination) coordinateUntil(ctx context.Context) error {
 		c.moving.stopWatch()
 		c.leftovers.Stop()
 	}()
-	if err := c.s.Retry(ctx, func() error { return c.raiseEpoch(ctx) }); err != nil {
+	if err := c.raiseEpoch(ctx); err != nil {
 		return err
 	}
 	if err := c.s.Retry(ctx, func() error { return c.inheritPlan(ctx) }); err != nil {

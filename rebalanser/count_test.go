@@ -147,3 +147,22 @@ func TestAdministrationCostsRequestsByTheHundred(t *testing.T) {
 		require.Equal(w, 2+4, cost(func() { _, err := a.RemoveResources(w.Ctx, many...); require.NoError(w, err) }))
 	})
 }
+
+// The group waits while nobody coordinates: a member that takes over raises the epoch with
+// one read and one transaction.
+func TestTakingOverCostsOneReadAndOneTransactionMore(t *testing.T) {
+	inBoth(t, func(w *World) {
+		w.stock(12)
+		c1 := w.node("c1", rebalanser.Options{}).run()
+		w.Pass(20 * time.Millisecond)
+		c2 := w.node("c2", rebalanser.Options{}).run()
+		w.Pass(20 * time.Millisecond)
+		cost := w.cost(c1.stop, c2)
+		require.Len(w, w.of("c2"), 12)
+		want := map[rebalanser.Mode]map[string]int{
+			rebalanser.ResourceBarrier: {"exists": 1, "getChildren2": 4, "getData": 13, "multi": 4},
+			rebalanser.GlobalBarrier:   {"create2": 1, "delete": 1, "exists": 1, "getChildren2": 8, "getData": 11, "multi": 6},
+		}
+		require.Equal(w, want[w.mode], cost)
+	})
+}

@@ -11,41 +11,45 @@ import (
 	"github.com/zkrecipes/zkrecipes/internal/versioned"
 	"github.com/zkrecipes/zkrecipes/rebalanser/internal/core"
 	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/stm"
 )
 
 // raiseEpoch writes the next epoch, on condition of the present epoch: from then on no other
-// coordinator's writes are carried out. If the reply is lost, the repeated call finds the
+// coordinator's writes are carried out. If the reply is lost, the next attempt finds the
 // record of this client, which is elected only once. A client whose node has gone cannot
 // raise the epoch.
 func (c *coordination) raiseEpoch(ctx context.Context) error {
-	for {
-		data, stat, err := c.s.Get(ctx, c.at.dirPath(epochNode))
-		if err != nil {
+	path := c.at.dirPath(epochNode)
+	results, err := c.records.ApplyResults(ctx, func(tx *stm.Tx) error {
+		is, err := tx.Get(path)
+		switch {
+		case err != nil:
 			return err
+		case !is.Exists:
+			return session.ErrNoNode
 		}
 		// Data that is not a record of this package is replaced; the version still
 		// grows. A member that does not know the record's format cannot coordinate:
 		// the member leaves, and the next member in the queue may know the format.
-		record, err := decode[epochRecord](c.at.dirPath(epochNode), data)
+		record, err := decode[epochRecord](path, is.Data)
 		if isNewer(err) {
 			return err
 		}
+		c.version, c.epoch = is.Stat.Version, record.Epoch
 		if record.Client == c.client {
-			c.version, c.epoch = stat.Version, record.Epoch
 			return nil
 		}
-		next := epochRecord{Format: format, Epoch: record.Epoch + 1, Client: c.client, Since: time.Now().UTC(), Kept: record.Kept}
-		results, err := c.s.Txn(ctx, c.guardMember(), session.SetOp(c.at.dirPath(epochNode), encode(&next), stat.Version))
-		switch {
-		case err == nil:
-			c.version, c.epoch = results[1].Stat.Version, next.Epoch
-			return nil
-		case optimistic.CulpritIndex(err) == 0 && errors.Is(err, session.ErrNoNode):
-			return errNodeGone
-		case optimistic.CulpritIndex(err) != 1 || !errors.Is(err, session.ErrBadVersion):
-			return err
-		}
+		c.epoch++
+		next := epochRecord{Format: format, Epoch: c.epoch, Client: c.client, Since: time.Now().UTC(), Kept: record.Kept}
+		return errors.Join(tx.Guard(c.guardMember().In(c.s)), tx.Set(path, encode(&next)))
+	})
+	switch {
+	case errors.Is(err, stm.ErrGuard):
+		return errNodeGone
+	case err == nil && len(results) > 0:
+		c.version = results[0].Stat.Version
 	}
+	return err
 }
 
 // checkEpoch makes a transaction fail once somebody else coordinates.
@@ -108,32 +112,34 @@ func parseStatus(path string, data []byte) (core.Status, versioned.Kept, error) 
 // the status.
 func (c *coordination) setStatus(ctx context.Context, st core.Status) error {
 	data := encode(&statusRecord{Format: format, Generation: st.Generation, State: shareformat.States()[st.State], Epoch: c.epoch, Kept: c.statusKept})
-	path, unclear := c.at.dirPath(statusNode), false
+	path := c.at.dirPath(statusNode)
 	c.status, c.missing = st, 0
-	return c.s.Retry(ctx, func() error {
-		for {
-			if unclear {
-				is, stat, err := c.s.Get(ctx, path)
-				if err != nil {
-					return err
-				}
-				c.told = stat.Version
-				if slices.Equal(is, data) {
-					return nil
-				}
-				if _, _, err := parseStatus(path, is); isNewer(err) {
-					return err
-				}
-			}
-			unclear = true
-			results, err := c.s.Txn(ctx, c.checkEpoch(), session.SetOp(path, data, c.told))
-			if err == nil {
-				c.told = results[1].Stat.Version
-				return nil
-			}
-			if optimistic.CulpritIndex(err) != 1 || !errors.Is(err, session.ErrBadVersion) {
-				return deposedError(err)
-			}
+	known := stm.Node{Path: path, Exists: true, Stat: session.Stat{Version: c.told}}
+	results, err := c.records.ApplyResults(ctx, func(tx *stm.Tx) error {
+		if err := errors.Join(tx.Guard(c.checkEpoch().In(c.s)), tx.Assume(known)); err != nil {
+			return err
 		}
+		is, err := tx.Get(path) // a request only if known is out of date
+		switch {
+		case err != nil:
+			return err
+		case !is.Exists:
+			return session.ErrNoNode
+		}
+		c.told = is.Stat.Version
+		if slices.Equal(is.Data, data) {
+			return nil
+		}
+		if _, _, err := parseStatus(path, is.Data); isNewer(err) {
+			return err
+		}
+		return tx.Set(path, data)
 	})
+	switch {
+	case errors.Is(err, stm.ErrGuard):
+		return errDeposed
+	case err == nil && len(results) > 0:
+		c.told = results[0].Stat.Version
+	}
+	return err
 }

@@ -45,29 +45,24 @@ func (m *member) showFailures(ctx context.Context, node string, list []Failure) 
 	}
 	data := encode(&record)
 	_, err := m.s.Set(ctx, node, data, -1)
-	if errors.Is(err, session.ErrNoNode) {
+	for errors.Is(err, session.ErrNoNode) {
 		_, err = m.s.Create(ctx, node, data, session.Ephemeral, m.createOptions())
-	}
-	if errors.Is(err, session.ErrNoNode) {
-		err = m.s.EnsurePath(ctx, m.at.dirPath(failuresDir), session.Container, m.createOptions())
-		if err == nil {
-			_, err = m.s.Create(ctx, node, data, session.Ephemeral, m.createOptions())
+		switch {
+		case errors.Is(err, session.ErrNodeExists): // by an attempt that was not answered
+			_, err = m.s.Set(ctx, node, data, -1)
+		case errors.Is(err, session.ErrNoNode):
+			if ensured := m.s.EnsurePath(ctx, m.at.dirPath(failuresDir), session.Container, m.createOptions()); ensured != nil {
+				return ensured
+			}
 		}
-	}
-	if errors.Is(err, session.ErrNodeExists) {
-		_, err = m.s.Set(ctx, node, data, -1)
 	}
 	return err
 }
 
 // readFailing reads what the members show of the resources that they retry.
 func (v *view) readFailing(ctx context.Context) error {
-	dir := v.p.at.dirPath(failuresDir)
-	names, _, err := v.p.s.Children(ctx, dir)
+	names, err := v.p.list(ctx, v.p.at.dirPath(failuresDir))
 	if err != nil {
-		if errors.Is(err, session.ErrNoNode) {
-			return nil
-		}
 		return err
 	}
 	err = v.p.readAll(ctx, names, v.p.at.failuresPath, func(name string, seen session.Seen) {

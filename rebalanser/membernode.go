@@ -72,6 +72,13 @@ func isAnswer(err error) bool {
 	return false
 }
 
+// list lists the children of a znode; one that does not exist has none.
+func (p *memberNode) list(ctx context.Context, path string) ([]string, error) {
+	r := optimistic.Reading{Ctx: ctx, Session: p.s}
+	names := r.List(path)
+	return names, r.Err
+}
+
 // readAll reads the znodes of many names, in as few round trips as possible, and passes on
 // each answer. After a read that fails, no answer of its round trip is passed on. A znode
 // that does not exist has Exists false.

@@ -72,11 +72,12 @@ func (m *member) readStatus(ctx context.Context, data []byte, stat session.Stat,
 		return err
 	}
 	if st.Generation == 0 || st.Generation != *of {
-		own, _, err := m.s.Get(ctx, m.at.shardPath(m.shardKey()))
-		if err != nil && !errors.Is(err, session.ErrNoNode) {
-			return err
+		r := optimistic.Reading{Ctx: ctx, Session: m.s}
+		own := r.Get(m.at.shardPath(m.shardKey()))
+		if r.Err != nil {
+			return r.Err
 		}
-		if *known, _, err = m.readShard(ctx, m.shardKey(), own); err != nil {
+		if *known, _, err = m.readShard(ctx, m.shardKey(), own.Data); err != nil {
 			return err
 		}
 		*of = st.Generation

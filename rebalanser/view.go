@@ -48,8 +48,8 @@ func (v *view) readGroup(ctx context.Context) error {
 	// clients has gone.
 	lists := map[string][]string{}
 	for _, dir := range []string{resourcesDir, assignmentsDir, barriersDir, clientsDir} {
-		names, _, err := p.s.Children(ctx, p.at.dirPath(dir))
-		if err != nil && !errors.Is(err, session.ErrNoNode) {
+		names, err := p.list(ctx, p.at.dirPath(dir))
+		if err != nil {
 			return err
 		}
 		lists[dir] = names
@@ -63,8 +63,6 @@ func (v *view) readGroup(ctx context.Context) error {
 			err = v.readOwners(ctx, names)
 		case clientsDir:
 			err = v.members.updateClients(ctx, names)
-		default:
-			err = nil
 		}
 		if err != nil {
 			return err

@@ -136,8 +136,8 @@ func (c *coordination) readLeftovers(ctx context.Context, w *core.Write, next ma
 		if c.shards.has[key].chunks == 0 && keep == 0 {
 			return nil
 		}
-		names, _, err := c.s.Children(ctx, c.at.shardPath(key))
-		if err != nil && !errors.Is(err, session.ErrNoNode) {
+		names, err := c.list(ctx, c.at.shardPath(key))
+		if err != nil {
 			return err
 		}
 		for i := range keep {
@@ -243,8 +243,8 @@ func (c *coordination) correctPut(ctx context.Context, p *put, err error) (again
 
 // deleteChunks deletes the children of a shard that nobody has known of.
 func (c *coordination) deleteChunks(ctx context.Context, path string) error {
-	names, _, err := c.s.Children(ctx, path)
-	if err != nil && !errors.Is(err, session.ErrNoNode) {
+	names, err := c.list(ctx, path)
+	if err != nil {
 		return err
 	}
 	var puts []put

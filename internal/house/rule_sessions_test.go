@@ -25,7 +25,8 @@ func localMethods() []string {
 
 // SessionCalls: packages above the recipes are made of recipes. Each of their files
 // with calls of session operations is listed with the number of its calls and a
-// reason, so the list does not grow unnoticed.
+// reason, so the list does not grow unnoticed. The calls through internal/optimistic,
+// which is no recipe, are listed by package.
 func SessionCalls(t *Tree) []Finding {
 	calls := map[string]int{}
 	for _, dir := range upper() {
@@ -33,7 +34,7 @@ func SessionCalls(t *Tree) []Finding {
 			calls[path] = n
 		}
 	}
-	listed, out := t.listedSessionCalls()
+	listed, packages, out := t.listedSessionCalls()
 	for _, path := range slices.Sorted(maps.Keys(calls)) {
 		if row, ok := listed[path]; !ok || row.n != calls[path] {
 			text := fmt.Sprintf("direct calls of a session: %d, in the list of %s: %d; use a recipe, package stm or optimistic.Reading, or list the calls with a reason", calls[path], sessionDocument, row.n)
@@ -45,7 +46,124 @@ func SessionCalls(t *Tree) []Finding {
 			out = append(out, Finding{Path: sessionDocument, Line: listed[path].line, Text: path + " calls no operation of a session: remove it from the list"})
 		}
 	}
+	for _, dir := range upper() {
+		if n, row := t.optimisticCalls(dir), packages[dir]; n != row.n {
+			out = append(out, Finding{Path: sessionDocument, Line: row.line, Text: fmt.Sprintf("calls of %s through internal/optimistic: %d, listed: %d", dir, n, row.n)})
+		}
+	}
 	return out
+}
+
+// optimisticCalls counts the calls of a package that send requests through
+// internal/optimistic: of its functions, and of the methods of a Reading.
+func (t *Tree) optimisticCalls(dir string) int {
+	var in []*File
+	t.code(func(f *File) {
+		if within(f.Dir(), dir) && !f.Test() {
+			in = append(in, f)
+		}
+	})
+	readings := readingTypes(in)
+	n := 0
+	for _, f := range in {
+		for _, decl := range f.Syntax.Decls {
+			names := readings.namesIn(decl)
+			ast.Inspect(decl, func(node ast.Node) bool {
+				sel, ok := node.(*ast.SelectorExpr)
+				if !ok {
+					return true
+				}
+				id, ok := sel.X.(*ast.Ident)
+				switch {
+				case !ok:
+				case id.Name == "optimistic" && slices.Contains([]string{"DeleteAll", "DeleteBelow", "DeleteLater", "GetWatched", "ReadFresh"}, sel.Sel.Name):
+					n++
+				case names[id.Name] && slices.Contains([]string{"Exists", "Fresh", "Get", "GetAll", "GetReadable", "List", "ListAll", "StatAll", "Sync"}, sel.Sel.Name):
+					n++
+				}
+				return true
+			})
+		}
+	}
+	return n
+}
+
+// readings knows which types of a package are an optimistic.Reading, or embed one, and
+// which functions return such a type.
+type readings struct{ types, funcs map[string]bool }
+
+func readingTypes(in []*File) readings {
+	r := readings{map[string]bool{}, map[string]bool{}}
+	for _, f := range in {
+		ast.Inspect(f.Syntax, func(n ast.Node) bool {
+			spec, ok := n.(*ast.TypeSpec)
+			if !ok {
+				return true
+			}
+			if s, ok := spec.Type.(*ast.StructType); ok {
+				for _, field := range s.Fields.List {
+					if len(field.Names) == 0 && r.is(field.Type) {
+						r.types[spec.Name.Name] = true
+					}
+				}
+			}
+			return true
+		})
+	}
+	for _, f := range in {
+		for _, decl := range f.Syntax.Decls {
+			fn, ok := decl.(*ast.FuncDecl)
+			if ok && fn.Recv == nil && fn.Type.Results != nil && len(fn.Type.Results.List) == 1 && r.is(fn.Type.Results.List[0].Type) {
+				r.funcs[fn.Name.Name] = true
+			}
+		}
+	}
+	return r
+}
+
+// is reports whether a type, or what it points to, is a reading.
+func (r readings) is(e ast.Expr) bool {
+	if star, ok := e.(*ast.StarExpr); ok {
+		e = star.X
+	}
+	id, ok := e.(*ast.Ident)
+	return isSelector(e, "optimistic", "Reading") || ok && r.types[id.Name]
+}
+
+// makes reports whether an expression is a new reading.
+func (r readings) makes(e ast.Expr) bool {
+	switch e := e.(type) {
+	case *ast.UnaryExpr:
+		return r.makes(e.X)
+	case *ast.CompositeLit:
+		return r.is(e.Type)
+	case *ast.CallExpr:
+		id, ok := e.Fun.(*ast.Ident)
+		return ok && r.funcs[id.Name]
+	}
+	return false
+}
+
+// namesIn returns the parameters, receivers and variables of a declaration that are
+// readings.
+func (r readings) namesIn(decl ast.Decl) map[string]bool {
+	names := map[string]bool{}
+	ast.Inspect(decl, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.Field:
+			if r.is(n.Type) {
+				for _, id := range n.Names {
+					names[id.Name] = true
+				}
+			}
+		case *ast.AssignStmt:
+			if id, ok := n.Lhs[0].(*ast.Ident); ok && r.makes(n.Rhs[0]) {
+				names[id.Name] = true
+			}
+		}
+		return true
+	})
+	return names
 }
 
 // sessionCalls counts the calls in each file of a folder and below.
@@ -152,10 +270,12 @@ func isSession(e ast.Expr, names, fields map[string]bool) bool {
 // sessionRow is a row of the list.
 type sessionRow struct{ n, line int }
 
-// listedSessionCalls reads the list; a tree without the document has none.
-func (t *Tree) listedSessionCalls() (map[string]sessionRow, []Finding) {
+// listedSessionCalls reads the list of the files, and the list of the packages with their
+// calls through internal/optimistic; a tree without the document has none.
+func (t *Tree) listedSessionCalls() (listed, packages map[string]sessionRow, out []Finding) {
 	row := regexp.MustCompile("^\\| `([^`]+\\.go)` \\| ([0-9]+) \\| (.*) \\|$")
-	rows, out := map[string]sessionRow{}, []Finding(nil)
+	of := regexp.MustCompile("^\\| `([a-z]+)` \\| ([0-9]+) \\|$")
+	listed, packages = map[string]sessionRow{}, map[string]sessionRow{}
 	for _, f := range t.Files {
 		if f.Path != sessionDocument {
 			continue
@@ -165,16 +285,20 @@ func (t *Tree) listedSessionCalls() (map[string]sessionRow, []Finding) {
 			if strings.HasPrefix(line, "## ") {
 				inList = line == sessionHeading
 			}
+			if m := of.FindStringSubmatch(line); inList && m != nil {
+				n, _ := strconv.Atoi(m[2]) // digits
+				packages[m[1]] = sessionRow{n, i + 1}
+			}
 			m := row.FindStringSubmatch(line)
 			if !inList || m == nil {
 				continue
 			}
 			n, err := strconv.Atoi(m[2])
-			if err != nil || strings.TrimSpace(m[3]) == "" || rows[m[1]].line != 0 {
+			if err != nil || strings.TrimSpace(m[3]) == "" || listed[m[1]].line != 0 {
 				out = append(out, Finding{Path: f.Path, Line: i + 1, Text: m[1] + " needs one row with a number of calls and a reason"})
 			}
-			rows[m[1]] = sessionRow{n, i + 1}
+			listed[m[1]] = sessionRow{n, i + 1}
 		}
 	}
-	return rows, out
+	return listed, packages, out
 }
