@@ -122,8 +122,8 @@ func (q *Queue) listTasks(ctx context.Context, s *session.Session, states []Stat
 // requests again. Later reads in s are not older.
 func (q *Queue) listPaths(ctx context.Context, s *session.Session, dir string) (paths []string, err error) {
 	r := newReading(ctx, s)
-	r.Prove(q.at(dir))
-	buckets := r.List(q.at(dir))
+	var buckets []string
+	r.Fresh(q.at(dir), func() { buckets = r.List(q.at(dir)) })
 	lists := r.ListAll(pathsOf(buckets, func(bucket string) string { return q.at(dir, bucket) })...)
 	for i, list := range lists {
 		for _, name := range list.Children {

@@ -70,8 +70,8 @@ func (q *Queue) Workers(ctx context.Context) (out []WorkerInfo, err error) {
 		err = retryConflicts(ctx, q.client, func(s *session.Session) error {
 			r := newReading(ctx, s)
 			if out, err = q.readWorkers(r); err == nil && len(out) == 0 {
-				r.Prove(q.at(aliveDir))
-				out, err = q.readWorkers(r)
+				r.Fresh(q.at(aliveDir), func() { out, _ = q.readWorkers(r) })
+				err = r.Err
 			}
 			return err
 		})
