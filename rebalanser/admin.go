@@ -70,9 +70,9 @@ type change struct {
 	names []string
 	to    bool // whether they are there afterwards
 	op    func(p *memberNode, path string) session.Op
-	done  error // the server's verdict on an operation that somebody has done before
-	// tried is what was sent without an answer: when it turns out to be so, it
-	// counts as done here. changed is what was done.
+	done  error // the server's error for an operation that was done before
+	// tried has the operations sent without an answer: the error done then
+	// means that this call did them. changed has the operations that were done.
 	tried   map[string]bool
 	changed []string
 }
@@ -123,8 +123,8 @@ func (ch *change) noteUnchanged(name string) {
 	}
 }
 
-// applyPart changes a few resources in one transaction, less those that somebody else has
-// changed in that moment: of these there may be many, if two add the same.
+// applyPart changes a few resources in one transaction, less the resources, possibly
+// many, that another client changes at the same moment.
 func (ch *change) applyPart(ctx context.Context, p *memberNode, part []string) error {
 	for len(part) > 0 {
 		ops := make([]session.Op, len(part))
@@ -214,9 +214,9 @@ func (a *Admin) Resume(ctx context.Context) error {
 // So a late write of a lost session changes nothing. If a write was not answered, and the
 // configuration has changed since, configure does not repeat the write: either the write
 // was applied, or another client has changed the configuration after it was sent. A
-// repeated Pause would undo a Resume by which somebody has answered the Pause. The
-// configuration must be read at least as new as the former session has read it, since
-// older data would count as a change.
+// repeated Pause would undo a Resume that another administrator has sent in response to
+// the Pause. The configuration must be read at least as new as the former session has read
+// it, since older data would count as a change.
 func (a *Admin) writeConfig(ctx context.Context, op string, record configRecord) error {
 	const none int32 = -1
 	unanswered := none // the version on whose condition a write was sent

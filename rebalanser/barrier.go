@@ -31,8 +31,8 @@ func (m *member) acquireBarriers(ctx context.Context) error {
 	return err
 }
 
-// wantBarriers tells the acquirer which barriers to take, and drop which ones not to take any
-// more. Names come from shards, which anybody may have written.
+// wantBarriers tells the acquirer which barriers to take; dropBarriers, which barriers not to
+// take any more. The names come from shards, which may be written by any client.
 func (m *member) wantBarriers(names []string) {
 	if err := m.acquirer.Want(names...); err != nil {
 		m.box.Post(func() []core.Action { return m.quitGroup(err) })
@@ -49,8 +49,8 @@ func (m *member) isAbandoned(names []string) {
 	m.box.Post(func() []core.Action { return m.f.Abandoned(names) })
 }
 
-// releaseBarriers gives barriers back. One that was not this client's any more is given back,
-// too: somebody has removed it, or the client's node.
+// releaseBarriers releases barriers. A barrier that this client had lost counts as released:
+// the barrier, or the client's znode, was deleted by another client.
 func (m *member) releaseBarriers(ctx context.Context, held []*locktable.Held) error {
 	if err := m.owner.Unlock(ctx, held...); !errors.Is(err, session.ErrLost) {
 		return err
@@ -58,9 +58,9 @@ func (m *member) releaseBarriers(ctx context.Context, held []*locktable.Held) er
 	return nil
 }
 
-// sweepBarriers deletes the barriers of resources that were removed, when nobody owns them any
-// more. A barrier outlives its resource: one that was removed and added again has no
-// second owner before the first has given it up.
+// sweepBarriers deletes the barriers of removed resources once they have no owner. A barrier
+// outlives its resource: a resource that is removed and added again has no second owner before
+// the first has given it up.
 func (c *coordination) sweepBarriers(ctx context.Context) error {
 	c.leftovers.Stop()
 	is := make(map[string]bool, len(c.watched))
@@ -87,8 +87,8 @@ type moveTracker struct {
 func (t *moveTracker) stopWatch() { t.watch.Stop() }
 
 // readMovesLeft reads which moves are not over, and calls fired when that may have changed. A
-// move is over when its target owns the resource, or has gone. One whose barrier cannot be
-// read keeps no other from beginning: it may stay so until somebody repairs the barrier.
+// move is over when its target owns the resource, or has gone. A move whose barrier cannot be
+// read counts as over, since the barrier may stay unreadable until an operator repairs it.
 func (t *moveTracker) readMovesLeft(ctx context.Context, alive func(client string) bool, fired func()) ([]core.Move, error) {
 	t.stopWatch()
 	names := make([]string, len(t.moves))

@@ -22,7 +22,7 @@ type input int
 const (
 	epoch     input = iota // whether it still coordinates
 	config                 // whether the group is paused
-	clients                // children of clients: who is alive
+	clients                // children of clients: the live members
 	resources              // children of resources
 	acks                   // global mode: children of stopped
 	moves                  // resource mode: moves in progress, if they are limited

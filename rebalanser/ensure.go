@@ -10,10 +10,10 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// readGroup reads which mode the group at a path has; declared is false if there is
-// none yet, or nobody has said: its path may exist before, as others may create
-// resources whenever they like. If the record is garbage, but the folders tell the mode,
-// declared is true, and the error wraps ErrRecord.
+// readGroup reads the mode of the group at a path. declared is false if the group was
+// not declared yet: its path may exist earlier, since other clients may create resources
+// at any time. If the record is garbage, but the folders tell the mode, declared is
+// true, and the error wraps ErrRecord.
 func readGroup(ctx context.Context, s *session.Session, at layout) (mode Mode, stat session.Stat, declared bool, err error) {
 	data, stat, err := s.Get(ctx, string(at))
 	if err != nil {
@@ -60,16 +60,16 @@ func inferMode(folders []string) (mode Mode, known bool) {
 	return mode, common >= 2 && isResource != isGlobal
 }
 
-// noGroup is the error of a group whose znode has data that is no group's. A znode with
-// empty data is a group that nobody has declared yet.
+// noGroup is the error of a znode whose data is not a record of a group. A znode with
+// empty data is a group that was not declared yet.
 func noGroup(at layout, data []byte) error {
 	return fmt.Errorf("%w; if it is meant to be a group, set its data to the empty string, "+
 		"and the next member declares the group", garbageError(string(at), data))
 }
 
-// ensureGroup makes what a group of that mode consists of, as far as it is missing.
-// Several may do that at once: each write is on condition of what was read, or
-// creates what nobody creates differently.
+// ensureGroup creates the missing znodes of a group of that mode. Several clients
+// may do so at once: each write is on condition of what was read, or creates a
+// znode that all clients create alike.
 func ensureGroup(ctx context.Context, s *session.Session, at layout, mode Mode, acl []session.ACL) error {
 	p := &memberNode{s: s, at: at, acl: acl}
 	return s.Retry(ctx, func() error {
@@ -81,13 +81,13 @@ func ensureGroup(ctx context.Context, s *session.Session, at layout, mode Mode, 
 			if !errors.Is(err, session.ErrNodeExists) && !errors.Is(err, session.ErrBadVersion) && !errors.Is(err, session.ErrNoNode) {
 				return err
 			}
-			// Somebody was faster, or has removed it.
+			// Another client was faster, or has removed the group.
 		}
 	})
 }
 
-// declareMode says which mode the group has, unless somebody has said the same, and
-// creates its folders.
+// declareMode writes the mode of the group, unless the mode was declared before,
+// and creates the folders of the group.
 func (p *memberNode) declareMode(ctx context.Context, mode Mode) error {
 	var stat session.Stat
 	var declared bool

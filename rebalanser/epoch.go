@@ -52,7 +52,7 @@ func (c *coordination) raiseEpoch(ctx context.Context) error {
 	return err
 }
 
-// checkEpoch makes a transaction fail once somebody else coordinates.
+// checkEpoch makes a transaction fail once another client coordinates.
 func (c *coordination) checkEpoch() session.Op {
 	return session.CheckOp(c.at.dirPath(epochNode), c.version)
 }
@@ -66,9 +66,9 @@ func deposedError(err error) error {
 	return err
 }
 
-// inheritPlan reads the records of the previous coordinators. Nobody else changes these records
-// any more: all writes that were in flight when the epoch was raised were carried out
-// before the reply to that.
+// inheritPlan reads the records of the previous coordinators. No other client changes these
+// records any more: all writes that were in flight when the epoch was raised were carried out
+// before the reply to that write.
 func (c *coordination) inheritPlan(ctx context.Context) error {
 	if c.opts.Mode == GlobalBarrier {
 		data, stat, err := c.s.Get(ctx, c.at.dirPath(statusNode))

@@ -35,7 +35,7 @@ var (
 // errNodeGone: a transaction has found the client's node gone, before its watch told.
 var errNodeGone = fmt.Errorf("%w: %w", session.ErrLost, session.ErrNodeDeleted)
 
-// errDeposed: somebody else has written the epoch.
+// errDeposed: another client has written the epoch.
 var errDeposed = errors.New("another client has become the coordinator")
 
 // checkUsable is what a method checks before anything else is done: wrong is what constructor

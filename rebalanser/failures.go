@@ -36,8 +36,8 @@ func (m *member) reportFailures(ctx context.Context, e *each) error {
 	}
 }
 
-// showFailures writes the znode, which nobody else writes: to write it twice makes no
-// difference.
+// showFailures writes the failures into the znode. No other client writes it, so a
+// repeated write makes no difference.
 func (m *member) showFailures(ctx context.Context, node string, list []Failure) error {
 	record := failuresRecord{Format: format, Count: len(list)}
 	for _, f := range list[:min(len(list), maxListed)] {

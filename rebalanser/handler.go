@@ -28,10 +28,10 @@ type Handler interface {
 	// any more. Then the resources are released. ctx ends when they are lost, and
 	// after Options.RevokeTimeout.
 	Revoked(ctx context.Context, rs []*Resource) error
-	// Lost tells of resources that were lost, with the session or with the
-	// client's node: they are not owned any more, and their contexts ended before
-	// anybody else could own them. The handler returns when no work on the resources
-	// runs any more.
+	// Lost tells of resources that were lost, with the session or with the client's
+	// znode. The resources are not owned any more, and their contexts ended before
+	// another client could own them. The handler returns when no work on the
+	// resources runs any more.
 	Lost(rs []*Resource)
 }
 

@@ -146,8 +146,8 @@ func (m *member) goOn(f func(ctx context.Context) error, instead ...func()) {
 		case errors.Is(err, errNodeGone):
 			m.hold.End(err)
 		case errors.Is(err, session.ErrNoNode):
-			// Somebody has deleted the group's znodes: the next member that joins
-			// creates them again.
+			// The group's znodes were deleted: the next member that joins creates
+			// them again.
 			m.box.Post(func() []core.Action { return m.quitGroup(errRejoin) })
 		default:
 			m.box.Post(func() []core.Action { return m.quitGroup(err) })

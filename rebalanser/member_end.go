@@ -68,7 +68,7 @@ func (m *member) finishCalls() {
 // noteFailures notes failures between calls, when the mailbox is no longer read.
 func (m *member) noteFailures() {
 	select {
-	case err := <-m.fault: // nobody reads the mailbox any more
+	case err := <-m.fault: // the mailbox is not read any more
 		m.failure = errors.Join(m.failure, err)
 	default:
 	}

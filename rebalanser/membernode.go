@@ -13,7 +13,7 @@ import (
 type memberNode struct {
 	s      *session.Session
 	at     layout
-	client string // its name; never used again by anybody
+	client string // its name; never used by any other client
 	acl    []session.ACL
 }
 

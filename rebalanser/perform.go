@@ -198,10 +198,10 @@ func (m *member) giveBack(names []string) {
 	}, released)
 }
 
-// acknowledge acknowledges that everything is stopped that a generation wants stopped. If somebody
-// removes the acknowledgment, ack creates it again, until it is taken back: the coordinator
-// may wait for it indefinitely. No other client creates a node of this name: an existing
-// node was created by an earlier attempt.
+// acknowledge acknowledges that this member has stopped for a generation. If another client
+// deletes the acknowledgment, acknowledge creates it again, until it is withdrawn: the
+// coordinator may wait for it indefinitely. No other client creates a node of this name: an
+// existing node was created by an earlier attempt.
 func (m *member) acknowledge(generation int64) {
 	path, acked := m.at.stoppedPath(m.client, generation), func() {
 		m.box.Post(func() []core.Action { return m.f.Acked(generation) })

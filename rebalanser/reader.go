@@ -29,8 +29,8 @@ func (m *member) followAssignment(ctx context.Context) error {
 			born = stat.Czxid
 		}
 		if m.g.opts.Mode == GlobalBarrier && (stat.Czxid == 0 || stat.Czxid != born) {
-			// Somebody has removed it. Generations may count from lower now,
-			// of which only a new client takes notice.
+			// The znode was deleted. Generations may restart from a lower
+			// number, which only a new client notices.
 			w.Stop()
 			return session.ErrNoNode
 		}

@@ -28,7 +28,8 @@ type Status struct {
 	// "assigned" (all have), or "confirmed" (all have started).
 	Generation int64
 	State      string
-	// Paused by whom and since when, by the clock of the administrator.
+	// PausedBy is the ID of the administrator that paused the group; PausedSince is by the
+	// clock of that administrator.
 	Paused      bool
 	PausedBy    string
 	PausedSince time.Time
@@ -40,11 +41,11 @@ type Status struct {
 	Resources int
 	Unowned   []string
 	// Unreadable are records that are not what this version of the package writes, in
-	// the order of their paths. A record of a newer format is never replaced: who has to
-	// read it to go on ends with its error. Garbage is replaced when the record is
-	// written next, except for a barrier: who owns its resource is not known, so the
-	// resource is not among Unowned, and nobody takes it until somebody repairs the
-	// barrier; Err says how. Records of members are in Member.Err.
+	// the order of their paths. A record of a newer format is never replaced: a member
+	// that depends on the record ends with its error. Garbage is replaced when the
+	// record is written next, except for a barrier: the owner of its resource is
+	// unknown, so the resource is not among Unowned, and no member takes it until an
+	// operator repairs the barrier; Err says how. Records of members are in Member.Err.
 	Unreadable []Unreadable
 	// Waiting lists the resources that are assigned to one member, and owned by
 	// another member or by none, in order.
@@ -93,7 +94,7 @@ type Unreadable struct {
 type Wait struct {
 	Resource string
 	For      string // the client that it is assigned to
-	On       string // the client that owns it; "" if nobody does, or that is not known
+	On       string // the client that owns it; "" if it has no owner, or the owner is unknown
 	Since    time.Time
 }
 
@@ -183,7 +184,8 @@ func (v *view) mayBeStarted(s core.Shard) bool {
 	return s.Generation < v.st.Generation || s.Generation == v.st.Generation && v.st.State != shareformat.States()[core.Stop]
 }
 
-// deriveResources says who owns what, and what waits for whom.
+// deriveResources derives the owners of the resources, and the resources that
+// wait for their former owners.
 func (v *view) deriveResources(st *Status, members map[string]*Member) {
 	owner, target := map[string]string{}, map[string]string{}
 	for name, m := range members {

@@ -44,7 +44,7 @@ func (v *view) readGroup(ctx context.Context) error {
 	if err := v.readRecords(ctx); err != nil {
 		return err
 	}
-	// First what is owned, then who there is: an owner that is not among the
+	// The owners are read before the clients: an owner that is not among the
 	// clients has gone.
 	lists := map[string][]string{}
 	for _, dir := range []string{resourcesDir, assignmentsDir, barriersDir, clientsDir} {

@@ -241,7 +241,8 @@ func (c *coordination) correctPut(ctx context.Context, p *put, err error) (again
 	return true, nil
 }
 
-// deleteChunks deletes the children of a shard that nobody has known of.
+// deleteChunks deletes the children of a shard that the coordinator did not
+// know.
 func (c *coordination) deleteChunks(ctx context.Context, path string) error {
 	names, err := c.list(ctx, path)
 	if err != nil {

@@ -55,10 +55,11 @@ type Assignor interface {
 	// a group must use the same one.
 	Name() string
 	// Assign shares the resources out: the names in result i, sorted, are for
-	// members[i]. Each resource that somebody takes goes to exactly one member
-	// that takes it, the others to nobody; [Check] tells. It changes none of
-	// its arguments, and the result depends on what they say alone: not on
-	// their order, the time, or the process.
+	// members[i]. Each resource that a member takes goes to exactly one member
+	// that takes it. A resource that no member takes is not assigned; see
+	// [Check]. Assign changes none of its arguments. The result depends only on
+	// the contents of the arguments: not on their order, the time, or the
+	// process.
 	Assign(members []Member, resources []Resource) [][]string
 }
 
@@ -76,12 +77,13 @@ func Sticky() Assignor { return policy{name: "sticky", keep: true} }
 // Weighted gives members shares in proportion to their weights, with few moves.
 //
 // With equal subscriptions a member's share is weight * resources / all weights,
-// rounded down, or up where the remainder is largest. With different ones it is
-// its fair share of what it and those that share with it take (nobody's can be
-// raised but at the cost of one that is smaller in proportion), rounded down, or
-// up where the remainder is largest as far as the subscriptions allow. Among all
-// assignments like that it takes one that leaves the most resources where they
-// are held.
+// rounded down, or up where the remainder is largest. With different
+// subscriptions a member's share is its fair share of the resources that the
+// member and the members competing with it take, rounded down, or up where the
+// remainder is largest as far as the subscriptions allow. Shares are fair if no
+// share can be raised except at the cost of a share that is smaller in
+// proportion. Among all assignments like that it takes one that leaves the most
+// resources where they are held.
 func Weighted() Assignor { return policy{name: "weighted", keep: true, weights: true} }
 
 // Zones keeps resources in their zones as far as balance allows.

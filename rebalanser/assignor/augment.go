@@ -113,9 +113,9 @@ func (f *network) leads(v, w int32, cost int64) bool {
 }
 
 // fromClass sends up to want units of class c to members, and on to the sink,
-// one step further at each step. It returns how many arrived. Where none arrive
-// nobody goes again until the next search: f.next and f.bit stand behind it,
-// and a member is no longer seen.
+// one level further at each step. It returns how many units arrived. A dead end
+// is not tried again until the next search: f.next and f.bit have advanced past
+// it, and a member that is a dead end is no longer seen.
 func (f *network) fromClass(c int32, want int64) int64 {
 	v, sent := f.classNode(c), int64(0)
 	if f.moved > 0 {

@@ -47,7 +47,7 @@ func Check(members []Member, resources []Resource, assignment [][]string) error 
 	}
 	for j, name := range p.names {
 		if owner[j] == 0 && p.size[p.of[j]] > 0 {
-			found.add("%q is assigned to nobody", name)
+			found.add("%q is assigned to no member", name)
 		}
 	}
 	return found.err()

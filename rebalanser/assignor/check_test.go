@@ -26,9 +26,9 @@ func TestCheckNamesWhatIsWrong(t *testing.T) {
 		{"twice", lists{{"x1", "x2"}, {"x1", "y1"}}, `"x1" is assigned to "a" and to "b"`},
 		{"twice to the same", lists{{"x1", "x1", "x2"}, {"y1"}}, `"x1" is assigned to "b" and to "b"`},
 		{"not subscribed", lists{{"x1", "x2", "y1"}, nil}, `"y1" is assigned to "b", which does not take it`},
-		{"taken by nobody", lists{{"x1", "x2"}, {"y1", "z1"}}, `"z1" is assigned to "a", which does not take it`},
-		{"left out", lists{{"x1"}, {"y1"}}, `"x2" is assigned to nobody`},
-		{"two things", lists{{"x1"}, nil}, "\"x2\" is assigned to nobody\n\"y1\" is assigned to nobody"},
+		{"taken by no member", lists{{"x1", "x2"}, {"y1", "z1"}}, `"z1" is assigned to "a", which does not take it`},
+		{"left out", lists{{"x1"}, {"y1"}}, `"x2" is assigned to no member`},
+		{"two things", lists{{"x1"}, nil}, "\"x2\" is assigned to no member\n\"y1\" is assigned to no member"},
 		{"many things", lists{{"1", "2", "3", "4", "5", "6"}, nil}, "and 4 more"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -9,7 +9,7 @@ import "math/bits"
 type classes struct {
 	words  int      // of a set of members
 	takers []uint64 // of each class a set of members
-	size   []int64  // of each class: its resources; 0 if nobody takes them
+	size   []int64  // of each class: its resources; 0 if no member takes them
 	zone   []int32  // of each class; 0 is none
 	of     []int32  // the class of each resource
 

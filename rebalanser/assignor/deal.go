@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// deal says by name who gets what, when the flow says how many of each class.
-// A member keeps the first, by name, of those that it holds; the rest of a
-// class goes to its members in order, in contiguous ranges.
+// deal assigns the resources by name, given the number of each class in the
+// flow. A member keeps the first, by name, of the resources that it holds; the
+// rest of a class goes to its members in order, in contiguous ranges.
 func (p *problem) deal(f *network, cellOf []int32) [][]string {
 	owner := make([]int32, len(p.names))
 	keeps := make([]int64, len(f.cells)) // of each cell: how many it keeps yet

@@ -1,9 +1,9 @@
 package assignor
 
-// division splits members and classes into blocks. The members of a block
-// share its classes, each in proportion to its weight: no assignment is fairer,
-// even if resources could be cut into pieces. A class may have takers outside
-// its block, who have more than those inside.
+// division splits members and classes into blocks. The members of a block share
+// its classes, each in proportion to its weight: no assignment is fairer, even
+// if resources could be cut into pieces. A class may have takers outside its
+// block, which have more than the takers inside.
 type division struct {
 	member, class []int32 // the block of each
 	total         []int64 // of each block: resources

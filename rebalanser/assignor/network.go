@@ -10,7 +10,7 @@ import "slices"
 type network struct {
 	*classes
 	members, pools int32
-	part           []int32  // of each class: who may take it at all
+	part           []int32  // of each class: the part, the set of members that may take it at all
 	masks          []uint64 // of each part a set of its members
 
 	left  []int64 // of each class: what has no place yet
@@ -117,9 +117,10 @@ func (f *network) findCheapestFlow() {
 	}
 }
 
-// fill sends as much as possible of what is left along the ways that the
-// present prices allow: Dinic's maximum flow. Without costs that is all there
-// are. Flow never leaves the sink again: who had room filled keeps it so.
+// fill sends as many of the remaining units as possible along the paths that
+// the present prices allow: Dinic's maximum flow. Without costs these are all
+// paths. Flow never leaves the sink again: a member whose room was filled stays
+// filled.
 func (f *network) fill() {
 	for f.search() {
 		for c, left := range f.left {

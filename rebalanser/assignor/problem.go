@@ -18,7 +18,8 @@ type problem struct {
 	spoils []int32 // what is held, by holder
 }
 
-// newProblem numbers members and resources and finds out who takes what.
+// newProblem numbers members and resources, and computes which members take
+// which resources.
 func newProblem(members []Member, resources []Resource, zones bool) *problem {
 	p := &problem{members: members, order: byKey(members)}
 	var place []int32
@@ -82,8 +83,8 @@ func (p *problem) numberZones(resources []Resource, place, of []int32) int {
 	return len(number)
 }
 
-// hold finds out who holds what. It counts if the resource exists, the member
-// takes it, and no member before it holds it.
+// hold computes the holder of each resource. A member's claim counts if the
+// resource exists, the member takes it, and no earlier member holds it.
 func (p *problem) hold() {
 	p.holder = make([]int32, len(p.names))
 	for j := range p.holder {

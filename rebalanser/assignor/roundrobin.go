@@ -17,7 +17,7 @@ func (roundRobin) Assign(members []Member, resources []Resource) [][]string {
 	for j, c := range p.of {
 		owner[j] = -1
 		if p.size[c] == 0 {
-			continue // nobody takes it
+			continue // no member takes it
 		}
 		i := nextIn(p.row(c), turn)
 		if i < 0 {

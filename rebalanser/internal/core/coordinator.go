@@ -12,8 +12,8 @@ import (
 type Config struct {
 	Mode     Mode
 	Assignor assignor.Assignor
-	// InitialDelay is how long a group that nobody has been assigned anything
-	// in waits for more members, from the first one on.
+	// InitialDelay is how long a group without any assignment waits for more
+	// members, from the first member on.
 	InitialDelay time.Duration
 	// DepartureDelay is how long a static member that has gone keeps what it
 	// was assigned, for when it comes back.
@@ -91,14 +91,14 @@ const (
 type Coordinator struct {
 	cfg     Config
 	began   time.Time
-	fresh   bool             // nobody had been assigned anything
+	fresh   bool             // no member had an assignment
 	current map[string]Shard // by key, with those that are being written
 	status  Status
 
 	members   map[string]Member // by key; nil: not told yet
 	resources []string          // sorted
 	known     bool              // resources were told
-	// gone is since when nobody alive has the key of a shard.
+	// gone is since when no live member has the key of a shard.
 	gone   map[string]time.Time
 	paused bool
 
@@ -114,8 +114,9 @@ type Coordinator struct {
 }
 
 // NewCoordinator makes the machine of a coordinator that has just been elected.
-// current are the shards, by key, and status the group's, read after its epoch was
-// written, so that nobody else writes them any more.
+// current are the shards, by key, and status is the group's. Both were read after
+// the epoch of this coordinator was written, so no other client writes them any
+// more.
 func NewCoordinator(cfg Config, now time.Time, current map[string]Shard, status Status) *Coordinator {
 	c := &Coordinator{
 		cfg: cfg, began: now, current: maps.Clone(current), status: status,
@@ -131,9 +132,9 @@ func NewCoordinator(cfg Config, now time.Time, current map[string]Shard, status 
 	return c
 }
 
-// Members tells who is alive, in the order in which they came. Of two with one key the
-// one counts that its shard names, or else the first; but nobody takes another's own
-// name for a key.
+// Members tells the live members, in the order of their joins. Of two members with the
+// same key the member named by the shard counts, or else the first. A member whose own
+// name is the key takes precedence over both.
 func (c *Coordinator) Members(now time.Time, ms []Member) Step {
 	c.members = map[string]Member{}
 	for _, m := range ms {

@@ -100,8 +100,9 @@ func (c *Coordinator) planShares(now time.Time) (*Write, map[string]Shard, error
 		}
 	}
 	slices.Sort(w.Delete)
-	// Two shards may have one resource, if a coordinator was lost while it wrote
-	// them: then somebody alive goes before somebody who may come back.
+	// Two shards may have the same resource if a coordinator was lost while it
+	// wrote them. Then a live member takes precedence over a member that may
+	// come back.
 	for key := range c.members {
 		for _, r := range c.current[key].Resources {
 			delete(reserved, r)
@@ -127,8 +128,8 @@ func (c *Coordinator) planShares(now time.Time) (*Write, map[string]Shard, error
 		w.Set[m.Key] = s
 	}
 	c.emptyBarred(w, plan)
-	// With the others, who gets nothing has a shard, too: it may be at work with what
-	// it was assigned in one that somebody has removed.
+	// A member that gets nothing gets a shard as well, along with the other shards:
+	// the member may be working on an assignment whose shard was deleted by hand.
 	if len(w.Set) > 0 || len(w.Delete) > 0 || c.force {
 		for _, key := range spare {
 			w.Set[key] = plan[key]
@@ -181,7 +182,7 @@ func (c *Coordinator) trustsAssignor() bool {
 }
 
 // noteMoves adds the moves that w begins to the moves in progress, and drops the moves that the
-// plan has replaced or ended: nobody would ever see those moves end.
+// plan has replaced or ended: the end of such a move would never be observed.
 func (c *Coordinator) noteMoves(w *Write, plan map[string]Shard) {
 	owner := map[string]string{}
 	for _, s := range plan {
@@ -203,7 +204,8 @@ func (c *Coordinator) noteMoves(w *Write, plan map[string]Shard) {
 	slices.SortFunc(c.moves, func(a, b Move) int { return strings.Compare(a.Resource, b.Resource) })
 }
 
-// sharingMembers are those who share, in the order of their keys.
+// sharingMembers returns the members that share the resources, in the order of
+// their keys.
 func (c *Coordinator) sharingMembers() []assignor.Member {
 	var ms []assignor.Member
 	for _, key := range slices.Sorted(maps.Keys(c.members)) {

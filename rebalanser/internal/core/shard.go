@@ -2,11 +2,12 @@ package core
 
 import "slices"
 
-// Shard is what one client is assigned. The zero value is that of somebody who has
-// been assigned nothing yet.
+// Shard is the assignment of one client. The zero value is that of a client
+// without an assignment.
 type Shard struct {
-	// Client is the name of the client node that it is meant for. Nobody else
-	// takes anything from it, also not the same instance after a restart.
+	// Client is the name of the client node that the shard is meant for. No
+	// other client takes resources from it, not even the same instance after a
+	// restart.
 	Client     string
 	Generation int64
 	Resources  []string // sorted
@@ -34,11 +35,12 @@ func (s Shard) sortResources() Shard {
 type State int
 
 const (
-	// Stop: everybody gives up what is not in its shard.
+	// Stop: all members give up the resources that are not in their shards.
 	Stop State = iota
-	// Assigned: everybody has; what is in the shards can be started.
+	// Assigned: all members have stopped; the resources in the shards can be
+	// started.
 	Assigned
-	// Confirmed: everybody has started.
+	// Confirmed: all members have started.
 	Confirmed
 )
 

@@ -68,15 +68,16 @@ func (f *Follower) judgeResources(rs []string) []Action {
 	return slices.Concat(actionOn(Release, release), actionOn(Abandon, abandon), actionOn(Acquire, acquire))
 }
 
-// isGranted reports whether what the shard says may be taken. In global mode it is free
-// to be taken when everybody has stopped for the generation of the shard: a shard that
-// is newer than the status was written by a coordinator that has not stopped anybody.
+// isGranted reports whether the resources of the shard may be taken. In global mode
+// they may be taken when all members have stopped for the generation of the shard: a
+// shard newer than the status was written by a coordinator that has not stopped any
+// member yet.
 func (f *Follower) isGranted() bool {
 	return f.mode == Resource || f.status.State != Stop && f.shard.Generation <= f.status.Generation
 }
 
-// startNextCall calls a handler, if none is being called: first for what is to be given up,
-// since somebody waits for that.
+// startNextCall calls a handler, if no call is in progress: first for resources to give up,
+// since another member waits for them.
 func (f *Follower) startNextCall() []Action {
 	if f.calling {
 		return nil
