@@ -59,7 +59,7 @@ func (t *registrar) setData(ctx context.Context, want *entry) error {
 func (t *registrar) deleteOwn(ctx context.Context) error {
 	look := !t.watching // it may be that we know it from an earlier session
 	t.endWatching()
-	t.k.setUnregistered(t.why, false) // before somebody else can have the name
+	t.k.setUnregistered(t.why, false) // before another client can register the name
 	for {
 		if look {
 			if ours, err := t.isStillOurs(ctx); err != nil || !ours {

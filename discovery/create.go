@@ -279,7 +279,7 @@ func (t *registrar) readOwn(ctx context.Context, path string, owner int64) ([]by
 	}
 	stat, exists, e := t.s.Exists(ctx, path)
 	switch {
-	case errors.Is(e, session.ErrNoAuth): // servers since 3.9.3 say nothing to those who may not read
+	case errors.Is(e, session.ErrNoAuth): // since 3.9.3 servers do not answer clients that may not read
 		return nil, stat, session.ErrNoNode
 	case e != nil:
 		return nil, stat, e

@@ -13,7 +13,7 @@ var (
 	// ErrInvalidArgument is session.ErrInvalidArgument.
 	ErrInvalidArgument = session.ErrInvalidArgument
 	// ErrConflict: another client is registered under this name.
-	ErrConflict = errors.New("somebody else has this name")
+	ErrConflict = errors.New("another client has registered this name")
 	// ErrUnregistered: the owner has given the registration back.
 	ErrUnregistered = errors.New("unregistered by its owner")
 	// ErrMalformed: the data of a znode is no instance.

@@ -98,7 +98,7 @@ func (k *registrant) setRegistered(ctx context.Context, p *place, guard session.
 	defer k.mu.Unlock()
 	now := State{Registered: true, Path: p.path, Token: p.czxid, round: k.state.round}
 	if k.ctx.Err() != nil {
-		now.round++ // who follows the states has to know that there is another
+		now.round++ // followers of the states must see that this is another registration
 	}
 	k.ctx, k.guard = ctx, guard
 	k.setLocked(now)

@@ -13,10 +13,11 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// View makes a view of a service's instances that stays where it is, and
-// available, while ZooKeeper is away: for those who look at it often, or want to
-// know its age. The caller runs it; see package cache. An entry's value is an
-// instance, with Err set if the znode says something else. o may be nil.
+// View makes a view of a service's instances. The view keeps its entries, and
+// can be read, while ZooKeeper is unavailable. Use it for frequent reads, or to
+// know the age of the entries. The caller runs the view; see package cache. The
+// value of an entry is an instance, with Err set if the data of the znode is not
+// an instance. o may be nil.
 func (r *Registry) View(service string, o *cache.Options) (*cache.Children[Instance], error) {
 	r = receiver.OrZero(r)
 	err := r.err

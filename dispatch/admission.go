@@ -11,8 +11,9 @@ import (
 	"github.com/zkrecipes/zkrecipes/stm"
 )
 
-// openOrClose closes the queue when as many tasks have not ended as it holds, and opens it
-// when it is not any more, or when somebody has closed it by hand.
+// openOrClose closes the queue when the number of unfinished tasks reaches the limit, and
+// opens the queue again when the number has dropped far enough. A queue that was closed by
+// hand is opened as well.
 func (t *mastership) openOrClose(ctx context.Context, tasks int) error {
 	var next edit
 	switch {
@@ -43,7 +44,7 @@ func (t *mastership) prepareQueue(ctx context.Context) error {
 		if t.isDeposed(err) || !isConflict(err) || tries == maxWrites {
 			return err
 		}
-		// Somebody has deleted it in between.
+		// The znode was deleted in the meantime.
 	}
 }
 

@@ -90,7 +90,7 @@ type taskChange struct {
 	task seen
 	// run is the run of the task whose write was not answered; "" if none.
 	run string
-	// orphanAt is the mzxid of the task whose assignment somebody has deleted by hand.
+	// orphanAt is the mzxid of the task whose assignment was deleted by hand.
 	orphanAt int64
 }
 

@@ -59,8 +59,8 @@ func (t *mastership) tidyUp(ctx context.Context) error {
 	return t.sweepStrays(ctx)
 }
 
-// auditFolders makes the queue's folders again that somebody has deleted, and that nobody
-// has missed yet.
+// auditFolders recreates folders of the queue that were deleted by hand and that no
+// operation has missed yet.
 func (t *mastership) auditFolders(ctx context.Context) error {
 	r := newReading(ctx, t.s)
 	names := r.List(string(t.layout))
@@ -94,8 +94,8 @@ func (t *mastership) listUnknownFolders(ctx context.Context) (out []string, err 
 	return out, err
 }
 
-// countAssignments compares the assignments of the workers that live with what the scheduler
-// knows. One that is missing, of a task that has not changed, somebody has deleted by hand.
+// countAssignments compares the assignments of the live workers with the scheduler's. If an
+// assignment is missing and its task has not changed, the assignment was deleted by hand.
 func (t *mastership) countAssignments(ctx context.Context) error {
 	t.mu.Lock()
 	workers := slices.Sorted(maps.Keys(t.scheduler.workers))

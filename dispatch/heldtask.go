@@ -136,8 +136,8 @@ func (h *heldTask) writeOutcome(next record, output []byte) {
 			next = h.Task.endedAs(failed, fmt.Sprintf("the output has %d bytes, too many for a znode", len(output)), ws.clock.now())
 			output = nil
 		case errors.Is(reason, session.ErrNodeExists):
-			replace = true // a stranger has written the result
-		case errors.Is(reason, session.ErrNoNode): // somebody has deleted a part of the task
+			replace = true // another client has written the result
+		case errors.Is(reason, session.ErrNoNode): // a part of the task was deleted by hand
 			if err := ws.repairTask(ctx, h.Task.ID); err != nil && !isConflict(err) {
 				h.kept = err
 				return

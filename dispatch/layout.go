@@ -101,7 +101,7 @@ func countOf(name string) int64 {
 	return n
 }
 
-// uniqueName is a name that nobody else ever uses.
+// uniqueName returns a name that no other client ever uses.
 func uniqueName(prefix string) string {
 	id := strings.ReplaceAll(session.NewID(), "-", "")[:runLength]
 	if prefix == "" {

@@ -216,7 +216,7 @@ func (t *mastership) rereadTasks(ctx context.Context, ids []string) error {
 	for i, id := range ids {
 		task, err := t.decodeSeen(t.taskPath(id), nodes[i])
 		if err != nil {
-			task = nil // somebody has written something else
+			task = nil // the record was overwritten by hand
 		}
 		t.updateScheduler(func(sc *scheduler) {
 			if task == nil {

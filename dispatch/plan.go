@@ -29,7 +29,7 @@ type move struct {
 // deadText is the failure of an attempt whose worker has died.
 const (
 	deadText     = "the worker has died"
-	orphanText   = "somebody has deleted the assignment"
+	orphanText   = "the assignment was deleted by hand"
 	deadlineText = "the deadline has passed"
 	ownerText    = "canceled: the client has gone"
 )

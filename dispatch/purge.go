@@ -49,10 +49,9 @@ var errUnfinished = fmt.Errorf("%w: it has not ended", ErrState)
 // Purge removes the tasks that are in one of the wanted states, as [Queue.Remove] does, and
 // returns the number of removed tasks. The state "" stands for tasks whose records are
 // garbage; their payloads and results are removed as well. Records of a newer version of
-// this package are not garbage, and stay. Every call also removes payloads and results that
-// belong to no task because somebody has deleted the task by hand; a master removes these
-// within an hour and a half. Tasks that are submitted, or change their state, during the
-// call may be left.
+// this package are not garbage, and stay. Every call also removes payloads and results
+// whose task was deleted by hand; a master removes these within an hour and a half. Tasks
+// that are submitted, or change their state, during the call may be left.
 //
 // Purge takes as many requests as [Queue.List], 771 more, and those of the removals. If
 // Purge fails, some tasks may have been removed already; the call can be repeated.

@@ -11,11 +11,11 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// State says how a task stands. A task is "waiting" until it is given to a worker,
+// State is the state of a task. A task is "waiting" until it is given to a worker,
 // then "assigned". It ends as "done"; as "failed", when its handler says that
 // another attempt would be in vain, or its deadline has passed; as "canceled"; or
-// as "dead", when its last attempt has failed: these stay for 30 days, unless
-// Task.DeadRetention says otherwise, for somebody to have them retried by
+// as "dead", when its last attempt has failed. Dead tasks stay for 30 days, unless
+// Task.DeadRetention says otherwise, so that an operator can have them retried by
 // [Queue.Requeue].
 type State string
 
@@ -58,8 +58,8 @@ type seen struct {
 	czxid, mzxid int64
 	// mtime is when the record was written, by the servers' clock; zero if unknown.
 	mtime time.Time
-	// orphan: it is assigned, but its assignment does not exist, since somebody
-	// has deleted it by hand.
+	// orphan says that the task is assigned, but its assignment does not exist:
+	// the assignment was deleted by hand.
 	orphan bool
 }
 

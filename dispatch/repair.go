@@ -14,10 +14,10 @@ import (
 // what is missing again, when it is missed: nothing is read for it before.
 
 // lostOutput is the error text of a task that is done and whose output is missing.
-const lostOutput = "the output is missing: somebody has deleted or overwritten the result"
+const lostOutput = "the output is missing: the result was deleted or overwritten by hand"
 
 // errPayload is the failure of a task whose payload is not what was submitted.
-var errPayload = fmt.Errorf("%w: the payload is missing, or not what was submitted: somebody has deleted or changed it", ErrPermanent)
+var errPayload = fmt.Errorf("%w: the payload is missing, or not what was submitted: it was deleted or changed by hand", ErrPermanent)
 
 // folderNames are the folders of a queue, without masters, which the election makes, and
 // admission, which has data.

@@ -91,9 +91,10 @@ func (sc *scheduler) putTask(t seen) {
 	sc.linkTask(e)
 }
 
-// renewTask is putTask for what somebody else has seen, or has made. A task that is not on
-// the scheduler is left out: if the view has not shown it yet it will, and if the view
-// has dropped it, it is gone, and nobody would ever drop it again.
+// renewTask is putTask for a task that was read outside of the view, or that was just
+// written. A task unknown to the scheduler is skipped. If the view has not shown the task
+// yet, it will. If the view has dropped the task, the task is gone, and would never be
+// dropped a second time.
 func (sc *scheduler) renewTask(t seen) {
 	if sc.tasks[t.ID] != nil {
 		sc.putTask(t)

@@ -97,14 +97,14 @@ func (sc *scheduler) addUnreadable(id string) {
 	}
 }
 
-// removeWorker tells the scheduler that a worker does not live any more. Its id never comes
+// removeWorker tells the scheduler that a worker is gone. The id of the worker never comes
 // back.
 //
-// A worker begins its tasks in the order in which they were given to it, and as many at
-// a time as it has slots. So of those that it has at its end the first may have begun,
-// as many as it had slots, and the others have not: nobody need write when a task
-// begins. A worker that has seen assignments in another order, after a lost connection,
-// may have begun a later one: that one is not counted this time.
+// A worker begins its tasks in the order of their assignment, and as many at a time as
+// it has slots. So when a worker of n slots is gone, its first n tasks may have begun
+// and the others have not: no write is needed when a task begins. A worker that has
+// seen its assignments in another order, after a lost connection, may have begun a
+// later task: that attempt is not counted.
 func (sc *scheduler) removeWorker(id string) {
 	slots, known := sc.concurrency[id]
 	if !sc.goneWorkers[id] && known {

@@ -147,7 +147,7 @@ func (b *submission) explainRefusal(ctx context.Context, s *session.Session, fen
 	case !errors.Is(reason, session.ErrNoNode):
 		return err
 	case path == fence:
-		b.q.presence.forgetPath(fence) // somebody has deleted it
+		b.q.presence.forgetPath(fence) // the fence was deleted by hand
 		return optimistic.ErrChanged
 	case path == b.q.openPath():
 		r := newReading(ctx, s)

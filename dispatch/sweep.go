@@ -10,9 +10,9 @@ import (
 	"github.com/zkrecipes/zkrecipes/stm"
 )
 
-// An operator who deletes tasks by hand leaves their payloads and results behind. The
-// master looks at one of the 256 buckets every 20 s, and at the next one a second later
-// as long as it finds any.
+// A task that is deleted by hand leaves its payload and its result behind. The master
+// inspects one of the 256 buckets every 20 s, and the next bucket a second later while
+// it finds such leftovers.
 
 const (
 	sweepEvery = 20 * time.Second

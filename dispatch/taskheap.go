@@ -70,7 +70,7 @@ type byEnd struct{}
 
 func (byEnd) before(a, b *entry) bool {
 	if x, y := a.State == dead, b.State == dead; x != y {
-		return y // somebody is to look at the dead
+		return y // dead tasks are kept longest, for an operator to inspect
 	}
 	return a.mzxid < b.mzxid
 }

@@ -85,14 +85,14 @@ func (r record) endedAs(state taskformat.State, why string, now time.Time) recor
 	return r
 }
 
-// canceledBy is r canceled by request. call tells who has done it.
+// canceledBy is r canceled by request. call identifies the request.
 func (r record) canceledBy(call string, now time.Time) record {
 	r.Canceled = call
 	return r.endedAs(canceled, canceledText, now)
 }
 
-// requeuedBy is r from the beginning. Its deadline, which may have passed, is gone, and
-// so is its owner. call tells who has done it.
+// requeuedBy is r reset to its first attempt, without its deadline, which may have
+// passed, and without its owner. call identifies the request.
 func (r record) requeuedBy(call string) record {
 	r = r.withoutWorker()
 	r.Requeued = call

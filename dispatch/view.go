@@ -52,7 +52,7 @@ func (t *mastership) taskChanged(sc *scheduler, ev cache.Event[seen]) {
 	case cache.EventRemoved:
 		sc.dropTask(ev.Old.Value.ID, ev.Old.Value.czxid)
 	default:
-		if ev.New.Err != nil { // somebody has written something else
+		if ev.New.Err != nil { // the record was overwritten by hand
 			sc.dropTask(ev.Old.Value.ID, ev.Old.Value.czxid)
 		}
 		putTask(sc, ev.New)

@@ -66,10 +66,10 @@ func (q *Queue) awaitResult(ctx context.Context, id string, collect bool) (out R
 	return w.out, err
 }
 
-// A client that waits is told by a watch when there is a result. Nothing tells it that
-// somebody has deleted the task, or the result before it could be read, or has written
-// something else: so it looks again, first after firstRecheck, then after twice as
-// long each time, up to lastRecheck.
+// A watch tells a waiting client when the result exists. No watch tells the client
+// that the task was deleted, that the result was deleted before the client could read
+// it, or that either was overwritten. So the client reads both again, first after
+// firstRecheck, then after twice as long each time, up to lastRecheck.
 const (
 	firstRecheck = time.Minute
 	lastRecheck  = 16 * time.Minute
@@ -86,8 +86,8 @@ type taskWait struct {
 	out    Result
 }
 
-// waitOnce reads the task, and then its result, in this order: a task that has ended has a
-// result, unless it was changed in between, or somebody has deleted the result.
+// waitOnce reads first the task and then its result: a task that has ended has a result,
+// unless the task was changed between the two reads, or the result was deleted by hand.
 func (w *taskWait) waitOnce(ctx context.Context, s *session.Session) error {
 	q := w.q
 	r := newReading(ctx, s)
@@ -141,8 +141,8 @@ func (w *taskWait) waitOnce(ctx context.Context, s *session.Session) error {
 	return err
 }
 
-// readResult reads the result of t, as it was read before, if at all. One of another run is
-// newer than t, or was left when somebody deleted the task that it belonged to.
+// readResult reads the result of t, a task that was read before; t may be nil. A result of
+// another run is newer than t, or was left behind when its task was deleted by hand.
 func (w *taskWait) readResult(ctx context.Context, s *session.Session, t *seen) (err error) {
 	w.out, err = w.q.readResult(ctx, s, w.id)
 	if err == nil && t != nil && w.out.run != t.Run {
@@ -233,7 +233,7 @@ func (q *Queue) removeTask(ctx context.Context, out Result) (again bool, err err
 					return err
 				}
 				if again = task.Stat.Version != out.version; again {
-					damaged = now.State.Finished() // somebody has written it by hand
+					damaged = now.State.Finished() // the record was written by hand
 					return nil
 				}
 			}

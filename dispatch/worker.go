@@ -173,7 +173,7 @@ func (w *Worker) workIn(ctx context.Context, s *session.Session, handlers *sync.
 		case err != nil && !errors.Is(err, session.ErrLost):
 			return nil, err
 		}
-		// It alone was lost: somebody has deleted its node, or its folder.
+		// Only the worker was lost, not the session: its znode or its folder was deleted by hand.
 	}
 }
 

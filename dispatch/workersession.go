@@ -226,7 +226,7 @@ func (ws *workerSession) handleEvent(ev cache.Event[assignment]) error {
 	return nil
 }
 
-// errFolder ends the worker's hold: somebody has deleted its folder by hand.
+// errFolder ends the worker's hold: its folder was deleted by hand.
 var errFolder = fmt.Errorf("the worker's folder is %w: %w", session.ErrLost, session.ErrNodeDeleted)
 
 // enqueueTask puts a new assignment into the queue.
