@@ -281,7 +281,7 @@ func (v *arrival) handleEvent(ctx context.Context, saw session.EventType, now ob
 		if v.spent {
 			return nil, nil // perhaps the path was created again: the next read tells
 		}
-		// The record had not changed before the deletion: nobody was let through.
+		// The record had not changed before the deletion: no party was let through.
 		return nil, errGone
 	case session.EventDataChanged:
 	default:

@@ -17,8 +17,8 @@ import (
 // event that came before it. So
 //
 //   - an event during a read of the same node makes for one more read;
-//   - a deletion takes the node out of the tree, and a late answer for it finds
-//     nobody: nothing comes back from the dead (CH46);
+//   - a deletion takes the node out of the tree, and a late answer for the node
+//     is dropped: a deleted node never comes back (CH46);
 //   - a node is asked for only after its parent, in the same line of requests,
 //     so that it is answered after it too;
 //   - the creation of a node whose parent is not in the tree needs no read: the
@@ -47,7 +47,7 @@ type machine struct {
 	flying  int // reads sent and not answered
 
 	changes []change
-	dropped []*node // whose watches nobody needs; oneShot only
+	dropped []*node // whose watches are no longer needed; oneShot only
 	refused bool    // the root may not be read
 }
 
@@ -274,7 +274,7 @@ func (m *machine) includes(path string) bool { return m.filter == nil || m.filte
 // wantsChildren reports whether the children of n belong to the view.
 func (m *machine) wantsChildren(n *node) bool { return m.depth < 0 || n.depth < m.depth }
 
-// takeDropped returns the nodes whose watches nobody needs any more.
+// takeDropped returns the nodes whose watches are no longer needed.
 func (m *machine) takeDropped() []*node {
 	nodes := m.dropped
 	m.dropped = nil

@@ -39,15 +39,15 @@ type View[T any] struct {
 	pending int
 }
 
-// link is what tells whether a view follows the present connection.
+// link tells whether a view follows the present connection.
 type link struct {
 	s     *session.Session
 	inbox *inbox
-	// since is when the connection began that the view follows by its subscription,
-	// which is told late of the next one; zero for one-shot watches: they fire before
-	// anybody hears that their connection is lost, and the first read may find a later
-	// one than there was at the start. clean says that the view had handled all items
-	// that it knew of. View.mu guards both.
+	// since is the start of the connection that the view follows by its subscription,
+	// which hears late of the next connection. It is zero for one-shot watches: they
+	// fire before any caller hears that the connection is lost, and the first read may
+	// find a later connection than the one at the start. clean says that the view had
+	// handled all items that it knew of. View.mu guards both.
 	since time.Time
 	clean bool
 }

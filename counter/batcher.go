@@ -109,7 +109,7 @@ func (r *batcher) withdraw(ctx context.Context, o *op) (outcome, error) {
 	}
 	r.queue.remove(o)
 	if r.queue.len() == 0 {
-		r.stop() // nobody waits any more
+		r.stop() // no caller waits any more
 	}
 	if o.sent && r.block == 0 { // a number reserved for a caller that has left is skipped
 		return outcome{}, unknownOutcome(r.path, context.Cause(ctx))

@@ -31,7 +31,7 @@ func (e *Elector) Leader(ctx context.Context) (Candidate, error) {
 			leader = queue[0]
 			data, stat, err := s.Get(ctx, znode.Join(e.path, leader.Name))
 			if errors.Is(err, session.ErrNoNode) {
-				continue // it left meanwhile: who leads now?
+				continue // the leader has left meanwhile: list again
 			}
 			leader.setRecord(data, stat)
 			return err

@@ -11,7 +11,7 @@ import (
 )
 
 var (
-	// ErrNoLeader: nobody leads, whether the path exists or not.
+	// ErrNoLeader: there is no leader, whether the path exists or not.
 	ErrNoLeader = errors.New("nobody leads")
 	// ErrNotLeader: the leadership was given back before.
 	ErrNotLeader = errors.New("not the leader: it has resigned before")
@@ -26,7 +26,7 @@ func failure(ctx context.Context, op, path string, err error) error {
 	return holding.Failure(ctx, "election", op, path, err)
 }
 
-// goneError makes a place in the queue that somebody has deleted a loss.
+// goneError reports a contender whose znode was deleted as lost.
 func goneError(err error) error {
 	if errors.Is(err, contender.ErrGone) {
 		return fmt.Errorf("%w: %w: %w", session.ErrLost, session.ErrNodeDeleted, err)

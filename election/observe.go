@@ -14,7 +14,7 @@ import (
 
 // State is the leader at one moment.
 type State struct {
-	// Leader is nil when nobody leads.
+	// Leader is nil when there is no leader.
 	Leader *Candidate
 }
 

@@ -55,7 +55,7 @@ func (m *Mutex) takeNote(ctx context.Context, c *contender.Contender) (again boo
 	}
 	// The check keeps a contender whose node is gone from taking notes.
 	_, err = s.Txn(ctx, session.CheckOp(c.Node().Path, -1), session.SetOp(m.notePath(), own, -1))
-	deleted := errors.Is(err, session.ErrNoNode) && !nodeGone(err) // the note, by somebody
+	deleted := errors.Is(err, session.ErrNoNode) && !nodeGone(err) // the note was deleted by another client
 	return deleted || errors.Is(err, session.ErrUnknownOutcome) && s.Err() == nil, err
 }
 
@@ -72,7 +72,7 @@ func (c *serverLock) releaseNote() *session.Op {
 }
 
 // noteRelease writes the note of a release whose transaction got no answer, and
-// whose node is gone by now: unless somebody else's note stands there already.
+// whose znode is gone by now, unless the note of another client is present.
 func (c *serverLock) noteRelease(ctx context.Context) error {
 	op := c.releaseNote()
 	if op == nil {

@@ -166,7 +166,7 @@ func (s *Semaphore) agreeOnPermits(ctx context.Context, sess *session.Session) e
 			return s.checkPermits(data)
 		}
 		_, err = sess.Set(ctx, s.path, []byte(want), stat.Version)
-		// Somebody else was faster, or the answer was lost: read again.
+		// Another client was faster, or the answer was lost: read again.
 		if err != nil && !errors.Is(err, session.ErrBadVersion) && !errors.Is(err, session.ErrUnknownOutcome) {
 			return err
 		}

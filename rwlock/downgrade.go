@@ -82,7 +82,7 @@ func (h *Held) downgrade(ctx context.Context) (*Held, error) {
 // unknownOutcome says that the reader's znode exists, or may exist.
 func unknownOutcome(err error) error { return fmt.Errorf("%w: %w", session.ErrUnknownOutcome, err) }
 
-// endHoldContext ends the contexts that say that nobody else is in.
+// endHoldContext ends the contexts that promise exclusive access.
 func (h *Held) endHoldContext() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -101,12 +101,12 @@ func (h *Held) endHoldContext() error {
 // replaceWithReader has the server replace the writer's znode by the reader's. Its error
 // wraps session.ErrUnknownOutcome if that may have happened nevertheless.
 //
-// To repeat the transaction is safe, since it can be carried out only once: the
-// name that it deletes is never used again. When a repetition is refused, an
-// earlier one may have been carried out, for whatever reason it is: who has lost
-// the right to delete is told that before it is looked whether the znode is
-// there. The reader's znode tells: the answer to the refused one came behind all
-// that was proposed before it.
+// Retrying the transaction is safe, since it can be carried out only once: the
+// name that it deletes is never used again. When a retry is refused, for
+// whatever reason, an earlier attempt may have been carried out: a server
+// refuses a client without the right to delete before it checks whether the
+// znode exists. The reader's znode tells whether that happened: the refusal
+// arrives after everything that was proposed before the retry.
 func (h *Held) replaceWithReader(ctx context.Context) error {
 	s := h.Session()
 	for lost := 0; ; {

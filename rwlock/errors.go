@@ -9,8 +9,8 @@ import (
 )
 
 var (
-	// ErrBusy is what the Try methods return when somebody is in the way.
-	ErrBusy = errors.New("somebody else is in the way")
+	// ErrBusy is returned by the Try methods when a hold or a queued contender excludes the caller.
+	ErrBusy = errors.New("the lock is held, or another contender waits for it")
 	// ErrNotHeld: what is given back, or downgraded, was given back or
 	// downgraded before.
 	ErrNotHeld = errors.New("not held: it was released or downgraded before")

@@ -29,8 +29,8 @@ type Held struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	given  bool // back, or on to the reader
-	// unsure: heir may be there, instead of the writer's znode. Nobody was
-	// told so.
+	// unsure says that heir may exist instead of the writer's znode. No caller
+	// was told so.
 	unsure bool
 }
 
@@ -41,7 +41,7 @@ func newHeld(m *RWMutex, k kind, hold *session.Hold, token int64, p *heldPlace) 
 	if k == writer {
 		h.turn, h.heir = make(chan struct{}, 1), m.readerName(hold.Path())
 	}
-	h.startLocked() // nobody else has it yet
+	h.startLocked() // no other goroutine has h yet
 	p.held.Store(h)
 	return h
 }

@@ -69,7 +69,8 @@
 // another server answers in time.
 //
 // A session that was given up may live on at the servers, and its owner then keeps
-// the locks from everyone. [Owner.Release] frees them in the client's next session.
+// the locks from all other clients. [Owner.Release] frees the locks in the client's
+// next session.
 //
 // After a pause of the process, the Err of [Held.Context] is correct at once,
 // but that of a context derived from it, as HTTP and SQL clients derive one,

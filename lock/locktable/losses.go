@@ -43,7 +43,7 @@ func (o *Owner) noticeLosses() {
 			if err == nil || o.watching.Err() != nil {
 				continue
 			}
-			// Nobody would hear of a loss any more.
+			// From here on a loss of these locks would go unnoticed.
 			var lost []*Held
 			o.mu.Lock()
 			for _, name := range part {
