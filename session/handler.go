@@ -93,9 +93,9 @@ func (h handler) Ended(cause error) {
 	case <-s.ready:
 		s.renewer.stop()
 	default:
-		// Nobody has the session yet, so nothing is held in it. That the end
-		// can come while the first connection attaches is why the lease renewer must
-		// not be touched here: it may be being made.
+		// No caller has the session yet, so nothing is held in it. The lease renewer
+		// must not be touched here: the end can come while the first connection
+		// attaches, when the lease renewer may be under construction.
 	}
 	s.watches.fireAll(EventSessionOver)
 	s.subs.endAll()

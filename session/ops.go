@@ -39,7 +39,7 @@ func (s *Session) createRequest(path string, data []byte, mode Mode, o *CreateOp
 		refused: func(code int32, _ *wire.Decoder) (Node, error) {
 			err := codeError(code)
 			if mode.sequential() && errors.Is(err, ErrNodeExists) {
-				// The counter stands still at its end, and gives everyone
+				// The counter stays at its maximum, and every new znode gets
 				// the same number.
 				err = fmt.Errorf("%s: %w", parent(path), ErrSequenceExhausted)
 			}

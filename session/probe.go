@@ -118,7 +118,7 @@ func (s *Session) endRefused() bool {
 	return true
 }
 
-// closeUnused closes a session that nobody is to use, if there is one.
+// closeUnused closes s, which must not be used any more. s may be nil.
 func (s *Session) closeUnused() {
 	if s != nil {
 		s.end(ErrClosed, true)

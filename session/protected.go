@@ -44,7 +44,7 @@ func (s *Session) CreateProtected(ctx context.Context, path string, data []byte,
 	return s.StartProtected(path, data, mode, o).Wait(ctx)
 }
 
-// errDropped ends a creation that nobody waits for and that did not happen.
+// errDropped ends a creation that did not happen and whose caller has given up.
 var errDropped = errors.New("given up by its caller")
 
 // errMissing is the reason of a creation that was to be tried once.
@@ -285,7 +285,7 @@ func (s *Session) warnSequence(dir string, n int32) {
 	}
 	s.mu.Unlock()
 	if !known {
-		s.log.Warn("zookeeper sequence numbers run out: delete this node while nobody uses it, and it starts again from 0",
+		s.log.Warn("zookeeper sequence numbers run out: delete this node while no client uses it, and its numbers restart from 0",
 			"path", dir, "number", n, "last", int32(1<<31-1))
 	}
 }

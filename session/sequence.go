@@ -14,9 +14,9 @@ const SequenceWarning = znode.SequenceWarning
 // Sequence reads the number that the server appended to the name of a
 // sequential node: the last ten characters, digits only or a minus and nine
 // digits. The number is a signed 32-bit counter of the parent. Below 0 and at
-// 2147483647 it does not tell any more who came first (the server repeats
-// numbers there), and the error wraps ErrSequenceExhausted; any other error
-// says that name is not one of a sequential node.
+// 2147483647 the number does not reflect the order of creation any more (the
+// server repeats numbers there), and the error wraps ErrSequenceExhausted; any
+// other error says that name is not the name of a sequential node.
 //
 // From -1000000000 downward a number has eleven characters, and only the prefix
 // tells whether the first is its minus. Sequence takes "lock--2000000000" for the

@@ -46,7 +46,7 @@ type Session struct {
 	cleanups sync.WaitGroup
 
 	// mu guards what follows. attached is closed while there is a connection,
-	// and replaced when it is lost; idle, if somebody waits for it, is closed
+	// and replaced when it is lost; idle, if a call waits for it, is closed
 	// when pending, the number of background deletions, reaches 0.
 	mu        sync.Mutex
 	attached  chan struct{}

@@ -77,7 +77,7 @@ func (j *Job) listMembers(ctx context.Context, s *session.Session) ([]Member, er
 	if r.Err != nil || len(out) == len(ids) || st.State.Over() {
 		return out, r.Err
 	}
-	// The job has become smaller, or is over, or somebody has deleted members.
+	// The job has become smaller, or is over, or members were deleted by hand.
 	switch now, v := r.readStatus(j); {
 	case r.Err != nil:
 		return nil, r.Err

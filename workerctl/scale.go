@@ -121,7 +121,7 @@ func (j *Job) findLeftovers(tx *stm.Tx, st status, n int) (gone map[int]bool, fo
 			m := members[i]
 			switch {
 			case m == nil:
-				return nil, nil, errMisfit // or somebody else makes the job smaller
+				return nil, nil, errMisfit // or another client makes the job smaller
 			case !m.Left:
 				continue
 			}

@@ -151,10 +151,10 @@ func firstOf(ctx context.Context, watches ...*session.Watch) error {
 // find the missing workers, if servers seem reachable.
 const patience = time.Second
 
-// missingError is the error of a wait that has taken too long. who returns the
-// workers that did not come. If who does not find out in time, or the client has
-// no connection, missingError returns reason alone. If somebody has deleted or overwritten
-// the status of the job, the error says so.
+// missingError is the error of a wait that has taken too long. findMissing returns the
+// workers that did not arrive. If findMissing does not return in time, or the client has
+// no connection, missingError returns reason alone. If the status of the job was deleted
+// or overwritten by hand, the error says so.
 func (j *Job) missingError(ctx context.Context, reason error, who func(ctx context.Context, st status) ([]int, error)) error {
 	if j.client.State().Status != session.Connected {
 		return reason
@@ -163,7 +163,7 @@ func (j *Job) missingError(ctx context.Context, reason error, who func(ctx conte
 	defer cancel()
 	st, err := j.currentStatus(over)
 	if errors.Is(err, ErrOver) {
-		_, err = j.readOutcome(over) // ErrOver again if somebody has deleted the status
+		_, err = j.readOutcome(over) // ErrOver again if the status was deleted by hand
 	}
 	switch {
 	case errors.Is(err, ErrOver), errors.Is(err, ErrRecord):

@@ -199,7 +199,8 @@ func (c *conn) acceptWelcome(frame []byte) error {
 	c.deliver.Lock()
 	defer c.deliver.Unlock()
 	c.link.mu.Lock()
-	// Credentials go first on the connection; only then can anyone send.
+	// Credentials go first on the connection; other requests are sent only
+	// after them.
 	for _, cred := range c.link.cfg.Credentials {
 		c.out = appendFrame(c.out, xidAuth, OpSetAuth, func(e *Encoder) {
 			e.Int32(0)
@@ -218,9 +219,9 @@ func (c *conn) acceptWelcome(frame []byte) error {
 	return nil
 }
 
-// kill closes the connection. The reader notices and detaches. It does not
-// wait: a close can take seconds (TLS says goodbye first), and who gives up a
-// connection may have a lease to look after.
+// kill closes the connection. The reader notices and detaches. kill does not
+// wait for the close, which can take seconds (TLS sends an alert first), since
+// its caller may have a lease to renew.
 func (c *conn) kill(cause error) {
 	c.killing.Do(func() {
 		c.link.mu.Lock()

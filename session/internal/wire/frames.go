@@ -48,8 +48,8 @@ func (p patient) Read(b []byte) (int, error) {
 
 // forward gives go-zookeeper the answer to its handshake, and lets requests out.
 func (c *conn) forward(frame []byte) {
-	// Waited for by nobody; ends when the connection is killed, which every
-	// way of losing it does.
+	// Not waited for. It ends when the connection is killed, which happens in
+	// every way of losing the connection.
 	go c.write()
 	c.inbox = withLength(frame)
 }

@@ -164,9 +164,9 @@ func (l *Link) Failure() error {
 }
 
 // End ends the link: no connection is opened and no request sent any more, and
-// calls that wait get ErrUnanswered. With polite, an open connection, or one
-// whose handshake was sent, is left for go-zookeeper's close request, and
-// [Link.Hangup] closes it: a handshake that nobody waits for would leave a
+// calls that wait get ErrUnanswered. With polite, an open connection, or a
+// connection whose handshake was sent, is left for go-zookeeper's close
+// request, and [Link.Hangup] closes it: an abandoned handshake would leave a
 // session on the server. The first cause stays.
 func (l *Link) End(cause error, polite bool) {
 	l.mu.Lock()
@@ -200,8 +200,8 @@ func (l *Link) Hangup() {
 	}
 }
 
-// Wait waits until all connections of an ended link, which nobody uses any
-// more, are closed.
+// Wait waits until all connections of an ended link are closed. The link must
+// not be used any more.
 func (l *Link) Wait() { l.closing.Wait() }
 
 // Ended is the cause of the end, or nil.
