@@ -75,7 +75,7 @@ func parse(args []string, out io.Writer) (settings, error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(out)
 	only := flags.String("only", "", "run the workloads whose names match this regular expression")
-	peers := flags.String("peers", strings.Join(allPeers(), ","), "who takes part")
+	peers := flags.String("peers", strings.Join(allPeers(), ","), "the participants")
 	profiles := flags.String("profile", "loopback,lan", "the networks between the peers and the server")
 	flags.DurationVar(&s.time, "time", 4*time.Second, "how long a run measures")
 	flags.DurationVar(&s.warm, "warm", 0, "how long it works before; 0 means half of -time")

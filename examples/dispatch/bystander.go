@@ -17,9 +17,9 @@ import (
 
 // history is what has become of a queue's tasks.
 type history struct {
-	submitted map[string]int      // how often each task came to be
-	given     map[string][]string // to whom, in order
-	ended     map[string]int      // how often there was a result
+	submitted map[string]int      // how often each task was created
+	given     map[string][]string // the workers of each task, in order
+	ended     map[string]int      // how often a result was created
 	removed   map[string]int      // how often the task was removed
 	gap       bool                // the watch was interrupted, so something may be missing
 }
@@ -84,7 +84,8 @@ func (b *bystander) changedLocked() {
 	b.changed = make(chan struct{})
 }
 
-// backlog is how many events may wait for the bystander, who has to write them down.
+// backlog is the number of events that may wait until the bystander has recorded
+// them.
 const backlog = 10_000
 
 // watch watches the tree until ctx ends; ready is called when it has begun. Events come

@@ -1,27 +1,28 @@
-// Command dispatch shows what becomes of tasks when clients, workers and masters die:
-// the scenarios of a course on ZooKeeper, each as a time line of what each process did when.
+// Command dispatch shows what happens to tasks when clients, workers and masters die. It
+// runs the scenarios of a course on ZooKeeper, and prints each as a timeline of the events
+// of each process.
 //
 //	go run ./examples/dispatch                       # needs nothing; ends by itself, after some 8 s
 //	go run ./examples/dispatch -servers zk1:2181     # the same, on your servers
 //	go run ./examples/dispatch -scenario c1w2m1
 //
-// The names say how many clients, workers and masters there are, each a process of its
-// own. A client submits 20 tasks, one a second, of 3 seconds of work each, and collects
-// the results; a worker does one task at a time, and has the others wait. A second
-// takes 100 ms here; -second says otherwise.
+// The name of a scenario has the numbers of clients, workers and masters, each a
+// process of its own. A client submits 20 tasks, one a second, of 3 seconds of work
+// each, and collects the results. A worker does one task at a time while its other
+// tasks wait. A second takes 100 ms here; -second changes that.
 //
 //	c1w1m1       the client is killed, and another one comes; then the only worker is
 //	             killed: its tasks wait until another one comes
 //	c1w2m1       one of two workers is killed when it has four tasks: the other one gets them
-//	c2w2m1       nobody is killed: the workers are given the same number of tasks
+//	c2w2m1       no process is killed: the workers are given the same number of tasks
 //	c2w2m2       the master that leads is killed: the other one takes over
 //	c2w2m2-lags  it is not killed but frozen, for longer than its session lasts, and thawed
 //	             when the other one leads
 //
 // All scenarios run at the same time, each on a queue of its own. A bystander watches
-// the queue, and at the end a judge says from what that has seen whether each task has
-// ended exactly once, whether only tasks of killed workers were given out again, and
-// whether anything is left in ZooKeeper.
+// the queue. At the end a judge decides, from the events that the bystander has seen,
+// whether each task has ended exactly once, whether only tasks of killed workers were
+// reassigned, and whether anything is left in ZooKeeper.
 package main
 
 import (
@@ -42,7 +43,7 @@ type settings struct {
 	path     string // of the queue; in the director, of the folder of all queues
 	second   time.Duration
 	scenario string        // "": all
-	mortal   time.Duration // session timeout of those who are going to be killed
+	mortal   time.Duration // session timeout of the processes that are going to be killed
 
 	// Of a role:
 	role, name string

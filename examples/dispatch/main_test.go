@@ -103,17 +103,17 @@ func TestJudgeSees(t *testing.T) {
 		left  []string
 		says  string
 	}{
-		"nothing":                      {func(*history) {}, nil, ""},
-		"a watch with a gap":           {func(h *history) { h.gap = true }, nil, "the watch was interrupted"},
-		"a task that was lost":         {func(h *history) { delete(h.ended, "t1") }, nil, "t1 has ended 0 times"},
-		"a task that ended twice":      {func(h *history) { h.ended["t2"]++ }, nil, "t2 has ended 2 times"},
-		"a task that came twice":       {func(h *history) { h.submitted["t2"]++ }, nil, "t2 came to be 2 times"},
-		"a task that is kept":          {func(h *history) { delete(h.removed, "t1") }, nil, "t1 was removed 0 times"},
-		"too few tasks":                {func(h *history) { delete(h.submitted, "t2"); delete(h.ended, "t2"); delete(h.removed, "t2") }, nil, "there were 1 tasks"},
-		"a task that nobody has done":  {func(h *history) { delete(h.given, "t1") }, nil, "t1 was given to nobody"},
-		"a task of nobody":             {func(h *history) { h.ended["t3"] = 1 }, nil, "t3 was never submitted"},
-		"a task taken from the living": {func(h *history) { h.given["t1"] = []string{"a", "b"} }, nil, "t1 was taken from a, which was not killed"},
-		"something that is left":       {func(*history) {}, []string{"/q/tasks/0a/t1"}, "/q/tasks/0a/t1 is left"},
+		"nothing":                        {func(*history) {}, nil, ""},
+		"a watch with a gap":             {func(h *history) { h.gap = true }, nil, "the watch was interrupted"},
+		"a task that was lost":           {func(h *history) { delete(h.ended, "t1") }, nil, "t1 has ended 0 times"},
+		"a task that ended twice":        {func(h *history) { h.ended["t2"]++ }, nil, "t2 has ended 2 times"},
+		"a task that came twice":         {func(h *history) { h.submitted["t2"]++ }, nil, "t2 came to be 2 times"},
+		"a task that is kept":            {func(h *history) { delete(h.removed, "t1") }, nil, "t1 was removed 0 times"},
+		"too few tasks":                  {func(h *history) { delete(h.submitted, "t2"); delete(h.ended, "t2"); delete(h.removed, "t2") }, nil, "there were 1 tasks"},
+		"a task that no worker has done": {func(h *history) { delete(h.given, "t1") }, nil, "t1 was given to no worker"},
+		"a task without a submission":    {func(h *history) { h.ended["t3"] = 1 }, nil, "t3 was never submitted"},
+		"a task taken from the living":   {func(h *history) { h.given["t1"] = []string{"a", "b"} }, nil, "t1 was taken from a, which was not killed"},
+		"something that is left":         {func(*history) {}, []string{"/q/tasks/0a/t1"}, "/q/tasks/0a/t1 is left"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHistory()

@@ -18,7 +18,7 @@ func scenarios() []scenario {
 	return []scenario{
 		{"c1w1m1", "the client dies, then the only worker", []string{"c2"}, 10, "", c1w1m1},
 		{"c1w2m1", "one of two workers dies", []string{"c1"}, 20, "24 assignments of 20 tasks, 4 of them again", c1w2m1},
-		{"c2w2m1", "nobody dies", []string{"c1", "c2"}, 40, "40 assignments of 40 tasks, none again", c2w2m1},
+		{"c2w2m1", "no process dies", []string{"c1", "c2"}, 40, "40 assignments of 40 tasks, none again", c2w2m1},
 		{"c2w2m2", "the master dies", []string{"c1", "c2"}, 40, "40 assignments of 40 tasks, none again", c2w2m2},
 		{"c2w2m2-lags", "the master is frozen, and thawed when another one leads", []string{"c1", "c2"}, 40, "", c2w2m2Lags},
 	}
@@ -99,7 +99,7 @@ func c1w1m1(ctx context.Context, c *crew) error {
 		return err
 	}
 	c.mu.Lock()
-	c.sayLocked("-", "nobody works, and these wait: %v", c.waitingLocked())
+	c.sayLocked("-", "no worker is active, and these tasks wait: %v", c.waitingLocked())
 	c.mu.Unlock()
 	return c.start("worker", "b", nil)
 }

@@ -103,7 +103,8 @@ func (o *owner) process(ctx context.Context, records []record) error {
 	return nil
 }
 
-// over returns how the ownership has ended. A loss is nobody's fault.
+// over returns the reason for the end of the ownership. A loss is not an error
+// of the consumer.
 func (o *owner) over(err error) error {
 	hold := o.r.Context()
 	switch {

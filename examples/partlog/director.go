@@ -19,8 +19,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// tail is how long consumers may take, when records have ended and nobody disturbs
-// them any more, to work off the rest.
+// tail is how long the consumers may take to process the rest, after the last
+// record and the last fault.
 const tail = 2 * time.Minute
 
 // direct is all of it: it sets the stage, disturbs the consumers, and judges.

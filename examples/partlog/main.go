@@ -1,31 +1,32 @@
-// Command partlog shows that a log can be processed by processes that die all the
-// time, with nothing lost, nothing done twice, and nothing out of order.
+// Command partlog shows that processes that die all the time can process a log
+// with nothing lost, nothing done twice, and nothing out of order.
 //
 //	go run ./examples/partlog                       # needs nothing; ends by itself, after some 12 s
 //	go run ./examples/partlog -servers zk1:2181     # the same, on your servers
 //
 // A producer appends records to the partitions of a log, which are files. Each record
-// has a key, and all of one key are in one partition, numbered from 1. Consumers,
-// which are processes of their own, share the partitions out with package rebalanser,
-// whose resources these are: each partition has one consumer at a time. Meanwhile
-// consumers are killed (kill -9) and started again, frozen for longer than their
-// sessions last and thawed, and ended gracefully, at random. At last a judge reads what
-// came out, compares it with what went in, and says whether it is right.
+// has a key, and all records of a key are in one partition, numbered from 1. Consumers,
+// which are processes of their own, share the partitions with package rebalanser: each
+// partition is a resource, and has one consumer at a time. Meanwhile consumers are
+// killed (kill -9) and started again, frozen for longer than their sessions last and
+// thawed, and ended gracefully, at random. At the end a judge compares the output with
+// the input, and says whether the output is right.
 //
 // How the output gets exact. A consumer reads a few records, works on them, and writes
-// the results into a file, a batch, that nobody looks at yet. Then it commits, in one
-// transaction of ZooKeeper: that the partition's head is now that batch, and the offset
-// behind its last record; on condition that the head is still the one that it has gone
-// on from, and that the partition is still its own ([rebalanser.Resource.Guard]). The
-// output is what was committed: each batch names the one before it, and the head is the
-// last. So a consumer that is killed in the middle leaves a file that nobody will ever
-// read, and one that was frozen, and thinks that it owns what others own by now, is
-// refused. A token that a file system would have to compare is not needed here; it is in
-// the names of the files, so that two owners never write the same one.
+// the results into a file, a batch, which is not part of the output yet. Then the
+// consumer commits the batch in one transaction of ZooKeeper. The transaction sets the
+// partition's head to the batch, and the offset to the end of its last record. It fails
+// unless the head is still the batch that the consumer has continued from, and the
+// consumer still owns the partition ([rebalanser.Resource.Guard]). The output is what
+// was committed: each batch names its predecessor, and the head is the last batch. So a
+// consumer that is killed in the middle leaves a file that is never read. A consumer
+// that was frozen, and still believes to own a partition, is refused. No file system has
+// to compare a token: the token is in the names of the files, so that two owners never
+// write the same file.
 //
-// Consumers can be run by hand too, also on other machines that share the folder; the
-// first line of the output says how. So can be looked at, with -keep, what is left of
-// it: "zkr rebalance status", "zkr tree", and the files.
+// Consumers can be run by hand as well, also on other machines that share the folder;
+// the first line of the output says how. With -keep, the znodes and the files stay
+// for inspection by "zkr rebalance status" and "zkr tree".
 package main
 
 import (

@@ -16,7 +16,7 @@ import (
 // batch is a file of output.
 type batch struct {
 	After string              `json:"after"` // the batch before it; "" for the first
-	Token int64               `json:"token"` // of the owner who wrote it
+	Token int64               `json:"token"` // of the owner that wrote it
 	Lines []line              `json:"lines"`
 	State map[string]progress `json:"state"` // of all keys, when it was done: the next owner goes on from there
 }

@@ -62,8 +62,8 @@ func canDocker(ctx context.Context, f *Options) error {
 	return errors.Join(err, b.close())
 }
 
-// dialDaemon fails if nobody listens where the Docker daemon should. Only then
-// is the command worth building.
+// dialDaemon fails if no Docker daemon listens at host. The command is built
+// only if dialDaemon succeeds.
 func dialDaemon(ctx context.Context, host string) error {
 	network, address, ok := strings.Cut(or(host, "unix:///var/run/docker.sock"), "://")
 	if !ok {

@@ -175,7 +175,7 @@ func (in *injector) judge(r zktest.Request) zktest.Action {
 // testedLink is the client under test; see Env.Dial.
 func testedLink() zktest.Link { return zktest.Link{Client: "tested"} }
 
-// beginOutageLocked lets the client under test reach nobody until stop.
+// beginOutageLocked cuts the client under test off from all servers until stop.
 func (in *injector) beginOutageLocked() {
 	in.server.BlackHole(testedLink(), zktest.Both)
 	in.outage = time.AfterFunc(untilStop, in.cancel)

@@ -124,7 +124,8 @@ func workOf(t task.Task, conn *zk.Conn) task.Work {
 	return nil
 }
 
-// increment reads and sets until nobody else has come between.
+// increment reads and sets until no other client has changed the number in
+// between.
 func increment(conn *zk.Conn, path string) error {
 	for {
 		data, stat, err := conn.Get(path)

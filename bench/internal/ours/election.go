@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// rest is the time between two resignations: everybody waits by then.
+// rest is the time between two resignations: all candidates wait by then.
 const rest = 2 * time.Millisecond
 
 // victory is a leadership, with the time at which the candidate knew.

@@ -15,7 +15,7 @@ type ID struct {
 	ID     string
 }
 
-// WorldACL returns an ACL with all permissions for everyone.
+// WorldACL returns an ACL with all permissions for all clients.
 func WorldACL() []ACL { return []ACL{{PermAll, "world", "anyone"}} }
 
 // Stat is ZooKeeper's metadata of a znode. Times are milliseconds since 1970.
