@@ -11,10 +11,10 @@ import (
 // ErrTaken says that another client had deleted the znode of the hold that is released.
 var ErrTaken = fmt.Errorf("%w: %w", session.ErrLost, session.ErrNodeDeleted)
 
-// Delete deletes the znode of a hold that its owner has ended, for which nobody else
-// sends a deletion; see [session.Session.EnsureDeleted]. If it is not there when it is asked
-// for the first time, it had been lost, though the hold may not have known yet. While
-// no server answers it ends before ctx does; see [session.Session.GiveBackContext].
+// Delete deletes the znode of a hold that its owner has ended, for which no other call sends
+// a deletion; see [session.Session.EnsureDeleted]. If the first request finds no znode, the
+// hold had been lost, possibly before the owner knew. While no server answers, Delete
+// returns before ctx ends; see [session.Session.GiveBackContext].
 func Delete(ctx context.Context, s *session.Session, path string) error {
 	ctx, cancel := s.GiveBackContext(ctx)
 	defer cancel()

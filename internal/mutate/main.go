@@ -1,7 +1,7 @@
 // Command mutate samples mutants of packages: it changes one place of the code at a
 // time (see [mutations]), runs the package's tests on the changed code, and prints the
 // mutants that survive. A surviving mutant is a line that no test checks, a line that
-// nobody needs, or a change that makes no difference.
+// is not needed, or a change that makes no difference.
 //
 //	go run ./internal/mutate -n 30 -seed 1 ./lock
 //

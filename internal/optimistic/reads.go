@@ -152,9 +152,9 @@ func CulpritIndex(err error) int {
 	return txn.Index
 }
 
-// DeleteLater deletes, in the background, a znode of s whose name no other client uses:
-// until the znode or the session is gone. Nobody waits for the deletion but
-// [session.Client.Close].
+// DeleteLater deletes, in the background, a znode of s whose name no other client uses.
+// The deletion is retried until the znode or the session is gone. Only
+// [session.Client.Close] waits for the deletion.
 func DeleteLater(s *session.Session, path string) {
 	over, cancel := context.WithCancel(s.Context())
 	cancel()

@@ -156,7 +156,7 @@ func frozenHolderIsRefused(t *testing.T, tg Target) {
 	})
 }
 
-// Somebody deletes the holder's znode.
+// Another client deletes the holder's znode.
 func deletedHolderIsTold(t *testing.T, tg Target) {
 	for _, after := range []time.Duration{0, time.Minute} {
 		t.Run(after.String(), func(t *testing.T) {
@@ -179,8 +179,9 @@ func deletedHolderIsTold(t *testing.T, tg Target) {
 	}
 }
 
-// Somebody deletes the znode right before the release, which is the first to hear of it:
-// another client may have been granted it meanwhile.
+// Another client deletes the znode right before the release. The release is the first
+// call to hear of the deletion, and the lock may have been granted to another client
+// meanwhile.
 func releaseTellsTheLoss(t *testing.T, tg Target) {
 	tg.in(t, nil, func(s *scene) {
 		h := s.get(s.next().Acquire)

@@ -160,7 +160,7 @@ func besideExhausted(t *testing.T, tg Target) {
 	}
 }
 
-// Somebody deletes the waiter's own znode, at any time.
+// Another client deletes the waiter's own znode, at any time.
 func waiterIsDeleted(t *testing.T, tg Target) {
 	for _, after := range []time.Duration{0, 10 * time.Millisecond, 5 * time.Second} {
 		t.Run(after.String(), func(t *testing.T) {

@@ -41,9 +41,9 @@ func LastSeen(ctx context.Context, from time.Time, d time.Duration) time.Time {
 	}
 }
 
-// OwnAddress is where a server of a test listens that is stopped and started again.
-// Between the two nobody else takes the port: the address is one of many of this
-// machine, where there are many, and others do not ask for it.
+// OwnAddress returns an address for a test's server that is stopped and started
+// again. No other process takes the port in between: on Linux the address is a
+// random loopback address of this machine.
 func OwnAddress() string {
 	if runtime.GOOS != "linux" {
 		return "127.0.0.1:0"

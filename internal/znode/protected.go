@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// protectedPrefix begins the names that say who made them, Curator's protection and
-// go-zookeeper's: "_c_", an id, "-" and what the recipe names it.
+// protectedPrefix begins the names of protected znodes, which identify their
+// creator, as in Curator and go-zookeeper: "_c_", an id, "-" and the name that the
+// recipe chooses.
 const protectedPrefix = "_c_"
 
 // Lengths of ids: a UUID with dashes, as Curator and this library have it; and 32 digits,

@@ -15,7 +15,7 @@ const Digits = 10
 const SequenceWarning = math.MaxInt32 - 1<<28
 
 // ErrExhausted is session.ErrSequenceExhausted.
-var ErrExhausted = errors.New("the parent's sequence numbers are used up: delete the parent, when nobody uses it, and create it again")
+var ErrExhausted = errors.New("the parent's sequence numbers are used up: delete the parent while no client uses it, and create it again")
 
 // Sequence reads the number that the server appended to the name of a sequential znode;
 // session.Sequence has the rules.

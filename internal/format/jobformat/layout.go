@@ -15,9 +15,9 @@ const DefaultRoot = "/twister2"
 
 // Children of the root that are no jobs. A job's name never begins with a dot.
 const (
-	// DirJoin has a lock per job, in which those who join queue up. It stands outside of
-	// the jobs, since a lock creates its path again when it is missing, and would bring a
-	// job back that was removed. Its children are containers.
+	// DirJoin has a lock per job, in which joining workers queue up. DirJoin is outside
+	// of the jobs, since a lock recreates its missing path and would bring back a removed
+	// job. Its children are containers.
 	DirJoin = ".join"
 	// DirJanitor is where janitors elect one of them.
 	DirJanitor = ".janitor"
@@ -28,13 +28,14 @@ const (
 
 // Children of a run, <root>/<job>/<run>, all of them persistent.
 const (
-	// NodeState has a [Status]; everything that changes who is in the job changes it, on
-	// condition of its version.
+	// NodeState has a [Status]. Every change of the members of the job changes the
+	// status as well, on condition of its version.
 	NodeState = "state"
-	// NodeSize says how many workers the job has, in decimal: for those who wait at
-	// barriers, and must not be woken by every worker that joins.
+	// NodeSize is the number of workers of the job, in decimal: for workers that
+	// wait at barriers, and must not be woken by every join.
 	NodeSize = "size"
-	// NodeFull exists while all ids are given out: for those who wait for it.
+	// NodeFull exists while all ids are assigned: clients that wait for a full
+	// job watch it.
 	NodeFull = "full"
 	// DirMembers has "<id>" with a [Member] for each id that was given out.
 	DirMembers = "members"
@@ -45,8 +46,9 @@ const (
 	DirLive = "live"
 	// DirFree has "<id>" for each id that waits to be used again.
 	DirFree = "free"
-	// DirBarriers has "<escaped name>-<workers>", a path of package barrier, and with
-	// PhaseMark before it the path at which those wait who end a phase.
+	// DirBarriers has "<escaped name>-<workers>", a path of package barrier. The same
+	// name with PhaseMark before it is the path at which workers wait that end a
+	// phase.
 	DirBarriers = "barriers"
 	PhaseMark   = "~"
 	// DirPhases has "<escaped name>" for each phase that is over.

@@ -60,13 +60,13 @@ type Status struct {
 	Workers int   `json:"workers"`
 	// Next is the lowest id that was not given out yet.
 	Next int `json:"next"`
-	// Left is how many of the ids below Next have left, so that nobody has
-	// them; with ReuseIDs these are the free ones.
+	// Left is the number of ids below Next whose workers have left; with
+	// ReuseIDs these ids are free.
 	Left int `json:"left"`
 	// Failed is how many of the workers that left did so by Worker.Fail.
 	Failed int `json:"failed,omitempty"`
-	// Joins counts those who joined or came back, so that each of them changes
-	// the record.
+	// Joins counts the joins, those of returning workers included, so that each
+	// join changes the record.
 	Joins int64 `json:"joins"`
 
 	versioned.Kept // fields of a newer version

@@ -35,8 +35,8 @@ const (
 	// DirAssignments has a shard per member, by instance id or client name; what
 	// does not fit into it ([Shard]) is in its children, "<generation>-<i>".
 	DirAssignments = "assignments"
-	// DirBarriers says, resource mode, who owns which resource: a table of locks, in the
-	// format of package tableformat.
+	// DirBarriers has the owner of each resource, in resource mode: a table of locks, in
+	// the format of package tableformat.
 	DirBarriers = "barriers"
 	// NodeStatus has, global mode, a [Status].
 	NodeStatus = "status"
