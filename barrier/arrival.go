@@ -16,9 +16,9 @@ type pass struct {
 	members ranges // the numbers of all parties of the round
 }
 
-// await waits until v is let through. The error is errGone, errDoubt,
+// await waits until v is let through. The error is errGone, errUnknownRelease,
 // ErrTooMany, ErrParties, ErrRecord, or the reason for the end of the wait. The
-// znode still exists, except after errGone and errDoubt.
+// znode still exists, except after errGone and errUnknownRelease.
 func (v *arrival) await(ctx context.Context) (pass, error) {
 	for arrival, lost := true, 0; ; arrival = false { // lost: connections, in a row
 		r, stat, watch, err := v.readRecord(ctx)
@@ -66,14 +66,14 @@ func (v *arrival) readRecord(ctx context.Context) (record, session.Stat, *sessio
 		seen, err := v.readPath(ctx)
 		switch {
 		case errors.Is(err, session.ErrNoNode):
-			return record{}, session.Stat{}, nil, errDoubt
+			return record{}, session.Stat{}, nil, errUnknownRelease
 		case err != nil:
 			return record{}, session.Stat{}, nil, err
 		}
 		if seen.Stat.Czxid > v.node.Stat.Czxid {
 			// The path was deleted, with v's znode, and created again.
 			seen.Watch.Stop()
-			return record{}, session.Stat{}, nil, errDoubt
+			return record{}, session.Stat{}, nil, errUnknownRelease
 		}
 		v.place = creationOf(seen.Stat)
 		r, err := v.m.parseRecord(seen.Data, seen.Stat)
@@ -150,8 +150,8 @@ func (v *arrival) carryOut(ctx context.Context, now observation, stat session.St
 		return &pass{d.round, now.record.members(d.round)}, nil
 	case actGone:
 		return nil, errGone
-	case actDoubt:
-		return nil, errDoubt
+	case actUnknown:
+		return nil, errUnknownRelease
 	case actTooMany:
 		return nil, fmt.Errorf("%w: all %d of round %d are inside, this is one more", ErrTooMany, v.m.parties, now.record.Round)
 	case actMissing:

@@ -104,14 +104,14 @@ func (v *arrival) conclude(ctx context.Context, reason error) (pass, error) {
 	switch {
 	case errors.Is(reason, errGone):
 		return pass{}, errNotCounted
-	case ctx.Err() == nil && (v.node.Path == "" || v.s.Err() != nil || errors.Is(reason, errDoubt)):
+	case ctx.Err() == nil && (v.node.Path == "" || v.s.Err() != nil || errors.Is(reason, errUnknownRelease)):
 		p, err := v.recoverOutcome(ctx)
 		if err != nil && !errors.Is(err, errNotCounted) {
 			v.m.remains(v.id)
 			err = unknown(v, errors.Join(reason, err))
 		}
 		return p, err
-	case v.node.Path == "", v.s.Err() != nil, errors.Is(reason, errDoubt):
+	case v.node.Path == "", v.s.Err() != nil, errors.Is(reason, errUnknownRelease):
 		v.m.remains(v.id)
 		return pass{}, unknown(v, reason)
 	case ctx.Err() != nil:

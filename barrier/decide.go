@@ -16,7 +16,7 @@ const (
 	actPassed                // let through, in round
 	actMissing               // its znode has gone: read the record once more
 	actGone                  // its znode has gone, and the party was not let through
-	actDoubt                 // its znode has gone, and nothing tells
+	actUnknown               // its znode has gone, and nothing tells
 	actTooMany               // all seats are taken by others
 )
 
@@ -60,7 +60,7 @@ func decide(v observation) decision {
 	case fate == skipped:
 		return decision{act: actGone}
 	case fate == forgotten:
-		return decision{act: actDoubt}
+		return decision{act: actUnknown}
 	case v.gone:
 		return decision{act: actGone}
 	case !v.listed && v.mustList():

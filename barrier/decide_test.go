@@ -45,7 +45,7 @@ func TestDecisions(t *testing.T) {
 		"passed, znode known to be gone":    {v: observation{record: once(kindBarrier), self: 2, gone: true}, want: actPassed, round: 1},
 		"gone before its turn":              {v: observation{record: once(kindBarrier), self: 3, gone: true}, want: actGone},
 		"not among those released":          {v: observation{record: fresh(kindBarrier, 2).next([]int32{0, 2}), self: 1}, want: actGone},
-		"before all that is known":          {v: observation{record: record{Kind: kindBarrier, Parties: 2, Round: 9, Released: ranges{{Lo: 6, Hi: 7}}}, self: 5}, want: actDoubt},
+		"before all that is known":          {v: observation{record: record{Kind: kindBarrier, Parties: 2, Round: 9, Released: ranges{{Lo: 6, Hi: 7}}}, self: 5}, want: actUnknown},
 		"not in the listing":                {v: observation{record: fresh(kindBarrier, 2), self: 7, listed: true, members: people(0, "ab")}, want: actMissing},
 		"enough":                            {v: observation{record: fresh(kindBarrier, 2), self: 1, listed: true, members: people(0, "ab")}, want: actRelease, chosen: "ab"},
 		"helps others":                      {v: observation{record: fresh(kindBarrier, 2), self: 2, listed: true, members: people(0, "abc")}, want: actRelease, chosen: "ab"},
@@ -83,7 +83,7 @@ func dumb(v observation) (act action, chosen []int32, gone []int32) {
 		if v.self > all[0] || len(all) == k*int(v.record.Round) {
 			return actGone, nil, nil
 		}
-		return actDoubt, nil, nil
+		return actUnknown, nil, nil
 	}
 	if v.gone {
 		return actGone, nil, nil

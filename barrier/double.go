@@ -80,7 +80,7 @@ func (m *core) enter(ctx context.Context, id string) (*Seat, error) {
 		case ctx.Err() != nil && v.node.Path != "":
 			v.leaveBehind()
 			return nil, err
-		case errors.Is(err, errGone), errors.Is(err, errDoubt):
+		case errors.Is(err, errGone), errors.Is(err, errUnknownRelease):
 		case v.node.Path == "", v.s.Err() != nil:
 			// The znode goes with the session, but may stay and count for a while;
 			// the next session can delete the znode.

@@ -26,8 +26,8 @@ var (
 // errGone: the party's znode has gone, and the party was not released.
 var errGone = errors.New("its znode was deleted while it waited")
 
-// errDoubt: the party's znode has gone, and its release is unknown.
-var errDoubt = errors.New("its znode has gone, and the path does not tell any more whether it was let through")
+// errUnknownRelease: the party's znode has gone, and its release is unknown.
+var errUnknownRelease = errors.New("its znode has gone, and the path does not tell any more whether it was let through")
 
 // failure names operation and path.
 func failure(ctx context.Context, op, path string, err error) error {

@@ -44,7 +44,7 @@ func (v *arrival) withdraw(ctx context.Context, reason error) (pass, error) {
 }
 
 // recoverOutcome finds out the outcome of v after the loss of its session or
-// creation. It returns the pass, errNotCounted, errDoubt, or the reason for not
+// creation. It returns the pass, errNotCounted, errUnknownRelease, or the reason for not
 // finding out.
 func (v *arrival) recoverOutcome(ctx context.Context) (pass, error) {
 	for {
@@ -145,7 +145,7 @@ func (v *arrival) findOutcome(ctx context.Context, s *session.Session) (pass, er
 	if v.node.Path == "" && !v.late() && now.creation == v.before.creation && v.covered(recentRounds(text), now.round) {
 		return pass{}, errNotCounted
 	}
-	return pass{}, errDoubt
+	return pass{}, errUnknownRelease
 }
 
 // on reports whether v's znode was certainly on this path. The zxid alone does

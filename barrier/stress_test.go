@@ -185,12 +185,12 @@ func stressWorld(w *World, seed uint64, servers int, double bool) error {
 	if err != nil {
 		return err
 	}
-	return s.aftermath(w, double)
+	return s.checkRecovery(w, double)
 }
 
-// aftermath asserts, after the faults, that the first parties can meet once
+// checkRecovery asserts, after the faults, that the first parties can meet once
 // more, and that no znodes are left. It runs in a bubble.
-func (s *stress) aftermath(w *World, double bool) error {
+func (s *stress) checkRecovery(w *World, double bool) error {
 	world.Pause(30 * time.Second) // the remains of abandoned calls are gone
 	errs := make([]error, s.parties)
 	ctx, cancel := context.WithTimeout(w.Ctx, 3*time.Minute)

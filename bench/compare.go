@@ -119,7 +119,7 @@ func (c *contest) run(ctx context.Context, dir string, all []workload) (err erro
 	}
 	defer func() { err = errors.Join(err, c.clean(ctx, c.root)) }()
 	defer c.endAll(ctx)
-	if err := c.znodes.make(ctx, c.root, 0); err != nil {
+	if err := c.znodes.createTree(ctx, c.root, 0); err != nil {
 		return err
 	}
 	failed := 0
@@ -210,7 +210,7 @@ func (c *contest) measure(ctx context.Context, w workload, peer string) (value f
 	t := w.task
 	t.Path, t.WarmMS, t.TimeMS = fmt.Sprintf("%s/%d", c.root, c.runs), c.warm.Milliseconds(), c.time.Milliseconds()
 	if w.exists {
-		if err := c.znodes.make(limit, t.Path, w.before()); err != nil {
+		if err := c.znodes.createTree(limit, t.Path, w.before()); err != nil {
 			return 0, fmt.Errorf("prepare: %w", err)
 		}
 	}

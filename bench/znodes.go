@@ -20,8 +20,8 @@ const (
 // znodes makes and changes the znodes observed by peers.
 type znodes struct{ client *session.Client }
 
-// make makes path with n children.
-func (z znodes) make(ctx context.Context, path string, children int) error {
+// createTree creates path with n children.
+func (z znodes) createTree(ctx context.Context, path string, children int) error {
 	s, err := z.client.Session(ctx)
 	if err != nil {
 		return err

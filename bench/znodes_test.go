@@ -27,7 +27,7 @@ func onServer(t *testing.T) (znodes, *session.Session) {
 func TestChildrenAreMadeWithTheTimeAsDataAndRemovedWithAllBelow(t *testing.T) {
 	z, s := onServer(t)
 	for _, n := range []int{0, 1, window, window + 1, 3 * window} {
-		require.NoError(t, z.make(t.Context(), "/a/b", n))
+		require.NoError(t, z.createTree(t.Context(), "/a/b", n))
 		names, _, err := s.Children(t.Context(), "/a/b")
 		require.NoError(t, err)
 		require.Len(t, names, n)
@@ -48,7 +48,7 @@ func TestChildrenAreMadeWithTheTimeAsDataAndRemovedWithAllBelow(t *testing.T) {
 
 func TestChangesGoOnUntilTheyAreToldToEnd(t *testing.T) {
 	z, s := onServer(t)
-	require.NoError(t, z.make(t.Context(), "/a", 10))
+	require.NoError(t, z.createTree(t.Context(), "/a", 10))
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	// Waited for below; ends with ctx.

@@ -143,12 +143,12 @@ func stressWorld(w *World, seed uint64, servers int) error {
 	// Waited for below; ends with trouble.
 	all.Go(func() { g.Run(trouble, 2*time.Second) })
 	all.Wait()
-	return s.aftermath(w, observer)
+	return s.checkRecovery(w, observer)
 }
 
-// aftermath checks the history after the faults: every client succeeds, and no
-// unused marker is left.
-func (s *stress) aftermath(w *World, observer *counter.Counter) error {
+// checkRecovery checks the history after the faults: every client succeeds, and
+// no unused marker is left.
+func (s *stress) checkRecovery(w *World, observer *counter.Counter) error {
 	w.Pass(time.Minute)
 	for i := range s.counters {
 		// A late attachment can still cost a client its connection once, together

@@ -151,12 +151,12 @@ func (t *registrar) moveTo(ctx context.Context, want *entry) error {
 // takeMoved takes the node that a transaction has created. The answer has no stat.
 func (t *registrar) takeMoved(ctx context.Context, want *entry, path string) error {
 	t.k.owned.release(t.have)
-	t.have, t.doubt = nil, want
+	t.have, t.pendingCreation = nil, want
 	stat, exists, watch, err := t.s.ExistsW(ctx, path)
 	if err != nil {
 		return err // the next call of advanceTo, perhaps in the next session, finds out
 	}
-	t.doubt = nil
+	t.pendingCreation = nil
 	owner := int64(0)
 	if want.ephemeral() {
 		owner = t.s.ID()

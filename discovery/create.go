@@ -147,7 +147,7 @@ func (t *registrar) resolveOutcome(ctx context.Context, want *entry, lost int) e
 	t.backOff(lost)
 	found, err := t.findOwn(ctx, want)
 	if err != nil {
-		t.doubt = want
+		t.pendingCreation = want
 	}
 	if err == nil && found != nil {
 		t.have = found
@@ -163,10 +163,11 @@ func (t *registrar) onReplaced(ctx context.Context, want *entry) error {
 	return t.resolveOutcome(ctx, want, 0)
 }
 
-// resolveDoubt finds out about the znode whose creation the session before left in
-// doubt. An ephemeral znode of that session is among the formers.
-func (t *registrar) resolveDoubt(ctx context.Context) error {
-	found, err := t.findOwn(ctx, t.doubt)
+// resolvePendingCreation finds out whether the znode exists whose creation the
+// former session has left without a known outcome. An ephemeral znode of that
+// session is among the formers.
+func (t *registrar) resolvePendingCreation(ctx context.Context) error {
+	found, err := t.findOwn(ctx, t.pendingCreation)
 	if err != nil {
 		return err
 	}
@@ -175,7 +176,7 @@ func (t *registrar) resolveDoubt(ctx context.Context) error {
 		t.stopWatching(nil)
 		t.have = found
 	}
-	t.doubt = nil
+	t.pendingCreation = nil
 	return nil
 }
 

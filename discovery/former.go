@@ -40,9 +40,9 @@ func (t *registrar) leaveSession() {
 		t.late = time.Now().Add(t.s.Timeout() * 3 / 2)
 	}
 	t.open = false
-	if t.doubt != nil && t.doubt.ephemeral() {
-		t.addFormer(&formerNode{entry: t.doubt, owner: t.s.ID()})
-		t.doubt = nil
+	if t.pendingCreation != nil && t.pendingCreation.ephemeral() {
+		t.addFormer(&formerNode{entry: t.pendingCreation, owner: t.s.ID()})
+		t.pendingCreation = nil
 	}
 	if t.have != nil && t.have.entry.ephemeral() {
 		if errors.Is(lost, session.ErrClosed) {

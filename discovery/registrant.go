@@ -258,7 +258,7 @@ func (k *registrant) keep(life context.Context, t *registrar) error {
 	for {
 		s, err := k.client.Session(k.idle)
 		if k.idle.Err() != nil {
-			if t.have == nil && t.doubt == nil {
+			if t.have == nil && t.pendingCreation == nil {
 				// No znode of ours can be left, but for those of a lost session, unless
 				// the client was closed before the servers confirmed the removal.
 				if t.unconfirmed != nil {

@@ -51,11 +51,11 @@ func (e *conflictError) Unwrap() error { return ErrConflict }
 
 // registrar keeps the entry registered in one session after the other.
 type registrar struct {
-	k       *registrant
-	s       *session.Session
-	have    *place // what is registered
-	settled *entry // what was registered last
-	doubt   *entry // its creation in a session that is over may have happened
+	k               *registrant
+	s               *session.Session
+	have            *place // what is registered
+	settled         *entry // what was registered last
+	pendingCreation *entry // may have been created in a session that is over
 	// formers are what lost sessions have left; races counts the attempts in a row to
 	// replace one that failed, as other clients created znodes at the same moment; and
 	// caughtUp says that reads in s see what the lost sessions have done.
@@ -129,8 +129,8 @@ func (t *registrar) beginSession(s *session.Session) {
 
 // advanceTo takes the steps that lead to want.
 func (t *registrar) advanceTo(ctx context.Context, want *entry) error {
-	if t.doubt != nil {
-		if err := t.resolveDoubt(ctx); err != nil {
+	if t.pendingCreation != nil {
+		if err := t.resolvePendingCreation(ctx); err != nil {
 			return err
 		}
 	}

@@ -99,9 +99,9 @@ func (sc *scheduler) planLosses(now time.Time, max int, out []move) []move {
 // tasksOfGone are the tasks, in order, whose worker or client is gone.
 func (sc *scheduler) tasksOfGone(gone map[string]bool, of map[string]map[string]*entry) []string {
 	var out []string
-	for who := range gone {
-		for id := range of[who] {
-			out = append(out, id)
+	for task := range gone {
+		for task := range of[task] {
+			out = append(out, task)
 		}
 	}
 	slices.Sort(out)

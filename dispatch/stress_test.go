@@ -229,12 +229,12 @@ func history(w *World, seed uint64, servers int) error {
 	all.Go(func() { g.Run(trouble, 3*time.Second) })
 	all.Wait()
 	roles.Wait()
-	return errors.Join(s.aftermath(ctx, seed), s.check())
+	return errors.Join(s.checkRecovery(ctx, seed), s.check())
 }
 
-// aftermath asserts, after the faults, that every task ends, and that no znodes
-// are left when all are collected. It runs in a bubble.
-func (s *stress) aftermath(ctx context.Context, seed uint64) error {
+// checkRecovery asserts, after the faults, that every task ends, and that no
+// znodes are left when all are collected. It runs in a bubble.
+func (s *stress) checkRecovery(ctx context.Context, seed uint64) error {
 	master := s.w.beside(dispatch.NewMaster(s.w.Client(), path, nil).Run)
 	worker := s.w.beside(dispatch.NewWorker(s.w.Client(), path, s.handle(seed), nil).Run)
 	q := dispatch.New(s.w.Client(), path, nil)

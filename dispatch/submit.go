@@ -55,7 +55,7 @@ func (q *Queue) Submit(ctx context.Context, t Task) (id string, err error) {
 		return err
 	})
 	if err != nil {
-		if sub.doubt != nil && !errors.Is(err, session.ErrUnknownOutcome) {
+		if sub.pendingIn != nil && !errors.Is(err, session.ErrUnknownOutcome) {
 			err = &session.UnknownOutcomeError{Op: "submit", Path: q.taskPath(rec.ID), Reason: err}
 		} else if waited && ctx.Err() != nil {
 			err = fmt.Errorf("%w: %w", ErrFull, err)
@@ -95,16 +95,16 @@ type submission struct {
 	rec      record
 	payload  []byte
 	attached bool
-	// doubt is the session in which a transaction was not answered, and fence
-	// the node that it checked.
-	doubt *session.Session
-	fence string
+	// pendingIn is the session in which a transaction was not answered, and
+	// fence the znode that the transaction checked.
+	pendingIn *session.Session
+	fence     string
 }
 
-// submitOnce tries once to submit, or finds out what has become of the last try.
+// submitOnce tries once to submit, or finds out the outcome of the last attempt.
 func (b *submission) submitOnce(ctx context.Context, s *session.Session) error {
-	if b.doubt != nil {
-		if known, err := b.settleDoubt(ctx, s); known || err != nil {
+	if b.pendingIn != nil {
+		if known, err := b.resolvePending(ctx, s); known || err != nil {
 			return err
 		}
 	}
@@ -130,7 +130,7 @@ func (b *submission) submitOnce(ctx context.Context, s *session.Session) error {
 		b.q.occupancy.noteSubmission(b.rec.ID)
 		return nil
 	case errors.Is(err, session.ErrUnknownOutcome):
-		b.doubt, b.fence = s, fence
+		b.pendingIn, b.fence = s, fence
 		return err
 	}
 	return b.explainRefusal(ctx, s, fence, err)
@@ -181,12 +181,12 @@ func (b *submission) findExisting(ctx context.Context, s *session.Session, other
 	return nil
 }
 
-// settleDoubt finds out what has become of an unanswered transaction. A transaction of the
+// resolvePending finds out the outcome of an unanswered transaction. A transaction of the
 // same session has been applied by now, or never will be. A transaction of an earlier, lost
 // session may still be in flight: so the fence that it checks is deleted, which makes a
 // late transaction fail.
-func (b *submission) settleDoubt(ctx context.Context, s *session.Session) (known bool, err error) {
-	if s != b.doubt {
+func (b *submission) resolvePending(ctx context.Context, s *session.Session) (known bool, err error) {
+	if s != b.pendingIn {
 		err := b.q.applyTxn(ctx, func(tx *stm.Tx) error { return tx.Delete(b.fence) })
 		if err != nil && !errors.Is(err, session.ErrNoNode) {
 			return false, err
@@ -196,7 +196,7 @@ func (b *submission) settleDoubt(ctx context.Context, s *session.Session) (known
 	if err != nil {
 		return false, err
 	}
-	b.doubt = nil
+	b.pendingIn = nil
 	switch {
 	case t == nil:
 		return false, nil
@@ -211,7 +211,7 @@ func (b *submission) settleDoubt(ctx context.Context, s *session.Session) (known
 // only.
 func (q *Queue) isBucketFull(ctx context.Context, s *session.Session, id string) (bool, error) {
 	n := bucketNumber(id)
-	if !q.occupancy.isDoubtful(n) {
+	if !q.occupancy.isRecountDue(n) {
 		return false, nil
 	}
 	r := newReading(ctx, s)
@@ -242,8 +242,9 @@ func (o *occupancy) noteSubmission(id string) {
 	o.own[bucketNumber(id)]++
 }
 
-// isDoubtful reports whether it is time to look how many tasks the bucket has.
-func (o *occupancy) isDoubtful(n int) bool {
+// isRecountDue reports whether the number of tasks in the bucket must be read
+// again.
+func (o *occupancy) isRecountDue(n int) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return !o.asked || o.own[n] >= lookEvery || o.known[n]+o.own[n] >= o.bound

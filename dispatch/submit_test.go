@@ -36,9 +36,9 @@ func TestLateSubmissionDoesNotComeBack(t *testing.T) {
 					_, err := old.Txn(w.Ctx, ops...)
 					require.NoError(w, err)
 				}
-				b := &submission{q: New(next, "/queue", nil), rec: rec, doubt: old, fence: fence}
+				b := &submission{q: New(next, "/queue", nil), rec: rec, pendingIn: old, fence: fence}
 				require.NoError(w, b.submitOnce(w.Ctx, s))
-				require.Nil(w, b.doubt)
+				require.Nil(w, b.pendingIn)
 				list, err := q.List(w.Ctx)
 				require.NoError(w, err)
 				require.Len(w, list, 2)

@@ -258,7 +258,7 @@ func stressWorld(w *World, seed uint64, servers int, trust session.TrustRule) er
 		observers.Go(func() { s.watch(looking, i, own) })
 	}
 	u.Run(2, s.work, s.Expire)
-	err := s.aftermath(w)
+	err := s.checkRecovery(w)
 	stop()
 	observers.Wait()
 	if err := errors.Join(err, s.check()); err != nil {
@@ -271,9 +271,10 @@ func stressWorld(w *World, seed uint64, servers int, trust session.TrustRule) er
 	return nothingLeft(w)
 }
 
-// aftermath wants, now that all is well, everybody to lead once more (M23), one
-// who stays, and every observer to see that one in the end.
-func (s *stress) aftermath(w *World) error {
+// checkRecovery requires, after the faults, that every candidate leads once
+// more (M23), that one candidate stays the leader, and that every observer sees
+// that leader in the end.
+func (s *stress) checkRecovery(w *World) error {
 	for i, e := range s.electors {
 		ctx, cancel := context.WithTimeout(w.Ctx, 3*time.Minute)
 		l, err := e.Campaign(ctx)

@@ -32,7 +32,7 @@ func TestTreeAndCuratorCacheAgree(t *testing.T) {
 		var theirs []*call
 		for n := range 10 {
 			node := fmt.Sprintf("%s/java%d/x%d", path, n%3, n)
-			theirs = append(theirs, java.begin(ask{"do": "put", "path": node, "data": fmt.Sprint(round)}))
+			theirs = append(theirs, java.sendRequest(ask{"do": "put", "path": node, "data": fmt.Sprint(round)}))
 		}
 		for n := range 10 {
 			parent := fmt.Sprintf("%s/ours%d", path, n%3)

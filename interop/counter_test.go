@@ -132,7 +132,7 @@ func TestCounterIsWrittenAlike(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, sum, python.number(t, ask{"do": "counter.get", "recipe": "text", "path": path}))
 		// Python's numbers have no end; ours refuses those that do not fit.
-		_, err = python.begin(ask{"do": "counter.add", "recipe": "text", "path": path, "value": int64(math.MaxInt64)}).wait(ctx)
+		_, err = python.sendRequest(ask{"do": "counter.add", "recipe": "text", "path": path, "value": int64(math.MaxInt64)}).wait(ctx)
 		require.NoError(t, err)
 		_, err = n.Add(ctx, 1)
 		require.ErrorIs(t, err, counter.ErrCorrupt)

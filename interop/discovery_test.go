@@ -128,7 +128,7 @@ func TestRegistryShowsWhatCuratorRegisters(t *testing.T) {
 		changed["do"], changed["address"] = "registry.update", "elsewhere"
 		if i.Type == discovery.DynamicSequential {
 			// Curator updates the node of the bare id, which does not exist.
-			_, err := java.begin(changed).wait(ctx)
+			_, err := java.sendRequest(changed).wait(ctx)
 			require.ErrorContains(t, err, "NoNode")
 		} else {
 			java.do(t, changed)
@@ -251,11 +251,11 @@ func TestRegistryAgreesAfterChurn(t *testing.T) {
 		for n := range each {
 			i := discovery.Instance{Service: "web", ID: fmt.Sprint("java", n), Address: "h"}
 			a := toJava(base, i.ID, i)
-			if _, err := java.begin(a).wait(ctx); err != nil {
+			if _, err := java.sendRequest(a).wait(ctx); err != nil {
 				t.Error(err)
 			}
 			if a["do"] = "registry.unregister"; n >= kept {
-				if _, err := java.begin(a).wait(ctx); err != nil {
+				if _, err := java.sendRequest(a).wait(ctx); err != nil {
 					t.Error(err)
 				}
 			}

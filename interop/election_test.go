@@ -79,7 +79,7 @@ func TestElectionShowsWhoLeads(t *testing.T) {
 			require.Equal(t, "nobody", <-seen)
 
 			hold := func(as string) *call {
-				return they.begin(ask{"do": "hold", "recipe": r.name, "path": path, "as": as, "who": as, "client": as})
+				return they.sendRequest(ask{"do": "hold", "recipe": r.name, "path": path, "as": as, "who": as, "client": as})
 			}
 			token := as[int64](t, hold("theirs1").must(t))
 			require.Equal(t, "theirs1", <-seen)

@@ -25,7 +25,7 @@ func TestGateIsShared(t *testing.T) {
 		require.True(t, closed)
 		var waiting []*call
 		for _, p := range peers {
-			waiting = append(waiting, p.begin(ask{"do": "gate.wait", "path": path}))
+			waiting = append(waiting, p.sendRequest(ask{"do": "gate.wait", "path": path}))
 		}
 		watched(t, path, func(sessions []int64) bool { return len(sessions) == len(peers) })
 		for _, w := range waiting {

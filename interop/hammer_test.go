@@ -54,7 +54,7 @@ func hammer(t *testing.T, rounds int, what ask, crews ...crew) *hammering {
 			a := ask{"do": "hammer", "rounds": rounds, "witness": h.seen.path, "who": who, "client": who}
 			maps.Copy(a, what)
 			maps.Copy(a, c.ask)
-			h.calls[c.peer] = append(h.calls[c.peer], c.peer.begin(a))
+			h.calls[c.peer] = append(h.calls[c.peer], c.peer.sendRequest(a))
 			h.names[c.peer] = append(h.names[c.peer], who)
 		}
 	}
@@ -77,7 +77,7 @@ func (h *hammering) kill(p *peer) {
 	p.kill(h.t)
 	delete(h.peers, p)
 	for _, who := range h.names[p] {
-		require.NoError(h.t, h.seen.say("gone "+who))
+		require.NoError(h.t, h.seen.appendLine("gone "+who))
 	}
 }
 
@@ -99,7 +99,7 @@ func (h *hammering) stop() map[string]int {
 	all := map[string]int{}
 	var stops []*call
 	for p := range h.peers {
-		stops = append(stops, p.begin(ask{"do": "stop"}))
+		stops = append(stops, p.sendRequest(ask{"do": "stop"}))
 	}
 	for _, c := range stops {
 		maps.Copy(all, as[map[string]int](h.t, c.must(h.t)))

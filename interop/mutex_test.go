@@ -92,7 +92,7 @@ func TestMutexQueuesInOneOrder(t *testing.T) {
 			for i := range 6 {
 				p := []*peer{they, we}[i%2]
 				as := fmt.Sprint(i)
-				waiting = append(waiting, p.begin(ask{"do": "hold", "recipe": "mutex", "layout": "curator", "path": path, "as": as, "client": as}))
+				waiting = append(waiting, p.sendRequest(ask{"do": "hold", "recipe": "mutex", "layout": "curator", "path": path, "as": as, "client": as}))
 				queued(t, c, path, i+2)
 			}
 			require.NoError(t, held.Unlock(t.Context()))
@@ -171,7 +171,7 @@ func TestMutexTellsWhoHolds(t *testing.T) {
 		m := lock.New(c, path, &lock.Options{Layout: lock.Kazoo, ID: "go:1"})
 		held, err := m.Lock(t.Context())
 		require.NoError(t, err)
-		waits := python.begin(ask{"do": "hold", "recipe": "mutex", "path": path, "as": "a", "who": "python:2"})
+		waits := python.sendRequest(ask{"do": "hold", "recipe": "mutex", "path": path, "as": "a", "who": "python:2"})
 		queued(t, c, path, 2)
 		require.Equal(t, []string{"go:1", "python:2"}, as[[]string](t, python.do(t, ask{"do": "contenders", "recipe": "mutex", "path": path})))
 		list, err := m.Contenders(t.Context())
@@ -192,7 +192,7 @@ func TestMutexIgnoresRevocation(t *testing.T) {
 	held, err := lock.New(c, path, nil).Lock(t.Context())
 	require.NoError(t, err)
 	java.do(t, ask{"do": "revoke", "path": held.Path()})
-	waits := java.begin(ask{"do": "hold", "recipe": "mutex", "path": path, "as": "a"})
+	waits := java.sendRequest(ask{"do": "hold", "recipe": "mutex", "path": path, "as": "a"})
 	queued(t, c, path, 2)
 	data, _, err := held.Session().Get(t.Context(), held.Path())
 	require.NoError(t, err)
@@ -254,7 +254,7 @@ func TestFrozenHolder(t *testing.T) {
 		require.True(t, as[bool](t, java.do(t, ask{"do": "believes", "as": "a"})), "Curator 5.4 does not know; has it learned?")
 		require.NoError(t, held.Context().Err())
 		// It deletes its own node, which has gone, and nobody else's.
-		_, err = java.begin(ask{"do": "release", "as": "a"}).wait(t.Context())
+		_, err = java.sendRequest(ask{"do": "release", "as": "a"}).wait(t.Context())
 		if err != nil {
 			require.ErrorContains(t, err, "NoNode")
 		}
@@ -280,7 +280,7 @@ func TestWaiterThatGivesUpIsNotInTheWay(t *testing.T) {
 		gaveUp <- err
 	}()
 	queued(t, c, path, 2)
-	waits := java.begin(ask{"do": "hold", "recipe": "mutex", "path": path, "as": "b", "client": "b"})
+	waits := java.sendRequest(ask{"do": "hold", "recipe": "mutex", "path": path, "as": "b", "client": "b"})
 	queued(t, c, path, 3)
 	cancel()
 	require.ErrorIs(t, <-gaveUp, context.Canceled)

@@ -172,7 +172,7 @@ func (p *player) bye() error {
 }
 
 func (p *player) hold(r request) (any, error) {
-	turn, err := p.turn(r.Recipe, r)
+	turn, err := p.newTurn(r.Recipe, r)
 	if err != nil {
 		return nil, err
 	}

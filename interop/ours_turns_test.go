@@ -52,8 +52,8 @@ func (t *turnOf[H]) leave(ctx context.Context) error { return t.give(t.held, ctx
 
 func (t *turnOf[H]) hold() hold { return t.held }
 
-// turn makes a turn of a recipe.
-func (p *player) turn(recipe string, r request) (turn, error) {
+// newTurn returns a turn of a recipe.
+func (p *player) newTurn(recipe string, r request) (turn, error) {
 	c, err := p.client(r.Client)
 	if err != nil {
 		return nil, err
@@ -152,11 +152,11 @@ func (p *player) stop() (any, error) {
 func (p *player) round(r request) (func(number int) error, error) {
 	seen := witness{r.Witness}
 	if r.Recipe == "rw" {
-		write, err := p.turn("write", r)
+		write, err := p.newTurn("write", r)
 		if err != nil {
 			return nil, err
 		}
-		read, err := p.turn("read", r)
+		read, err := p.newTurn("read", r)
 		if err != nil {
 			return nil, err
 		}
@@ -170,7 +170,7 @@ func (p *player) round(r request) (func(number int) error, error) {
 	if add, err := p.adder(r); add != nil || err != nil {
 		return func(int) error { return p.add(add, r, seen) }, err
 	}
-	turn, err := p.turn(r.Recipe, r)
+	turn, err := p.newTurn(r.Recipe, r)
 	if err != nil {
 		return nil, err
 	}
@@ -187,7 +187,7 @@ func (p *player) inside(turn turn, kind string, r request, seen witness) error {
 	if err != nil {
 		return err
 	}
-	if err := seen.say(fmt.Sprintf("in %s %s %d", r.Who, kind, token)); err != nil {
+	if err := seen.appendLine(fmt.Sprintf("in %s %s %d", r.Who, kind, token)); err != nil {
 		return err
 	}
 	pause := time.NewTimer(time.Duration(max(1, r.Pause)) * time.Millisecond)
@@ -197,7 +197,7 @@ func (p *player) inside(turn turn, kind string, r request, seen witness) error {
 		pause.Stop()
 		return fmt.Errorf("lost: %w", context.Cause(turn.hold().Context()))
 	}
-	if err := seen.say("out " + r.Who); err != nil {
+	if err := seen.appendLine("out " + r.Who); err != nil {
 		return err
 	}
 	return turn.leave(p.ctx)
@@ -234,14 +234,14 @@ func (p *player) adder(r request) (func(context.Context) (int64, error), error) 
 
 // add adds one, and rests for as long as the request says.
 func (p *player) add(add func(context.Context) (int64, error), r request, seen witness) error {
-	if err := seen.say("begin " + r.Who); err != nil {
+	if err := seen.appendLine("begin " + r.Who); err != nil {
 		return err
 	}
 	sum, err := add(p.ctx)
 	if err != nil {
 		return err
 	}
-	if err := seen.say(fmt.Sprintf("done %s %d", r.Who, sum)); err != nil {
+	if err := seen.appendLine(fmt.Sprintf("done %s %d", r.Who, sum)); err != nil {
 		return err
 	}
 	pause := time.NewTimer(time.Duration(r.Pause) * time.Millisecond)

@@ -168,8 +168,8 @@ type call struct {
 	got chan reply
 }
 
-// begin sends a request.
-func (p *peer) begin(a ask) *call {
+// sendRequest sends a request.
+func (p *peer) sendRequest(a ask) *call {
 	c := &call{p, a, make(chan reply, 1)}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -226,7 +226,7 @@ func (c *call) must(t *testing.T) json.RawMessage {
 // do sends a request and waits for the answer.
 func (p *peer) do(t *testing.T, a ask) json.RawMessage {
 	t.Helper()
-	return p.begin(a).must(t)
+	return p.sendRequest(a).must(t)
 }
 
 // number is do for an answer that is one.
@@ -275,7 +275,7 @@ func (p *peer) thaw(t *testing.T) {
 func (p *peer) end(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	_, err := p.begin(ask{"do": "bye"}).wait(ctx)
+	_, err := p.sendRequest(ask{"do": "bye"}).wait(ctx)
 	_ = p.in.Close()
 	if err != nil && !errors.Is(err, errGone) {
 		t.Errorf("end: %v", err)

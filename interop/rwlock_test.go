@@ -59,7 +59,7 @@ func TestRWLockQueuesInOneOrder(t *testing.T) {
 		for _, recipe := range group {
 			n++
 			as := fmt.Sprint(n)
-			calls = append(calls, []*peer{java, we}[n%2].begin(ask{"do": "hold", "recipe": recipe, "path": path, "as": as, "client": as}))
+			calls = append(calls, []*peer{java, we}[n%2].sendRequest(ask{"do": "hold", "recipe": recipe, "path": path, "as": as, "client": as}))
 			queued(t, c, path, n+1)
 		}
 		waiting = append(waiting, calls)
@@ -101,7 +101,7 @@ func TestCuratorsWriterWaitsForOurDowngradedReader(t *testing.T) {
 	writing, err := m.Lock(t.Context())
 	require.NoError(t, err)
 	hold := func(recipe, as string) *call {
-		return java.begin(ask{"do": "hold", "recipe": recipe, "path": path, "as": as, "client": as})
+		return java.sendRequest(ask{"do": "hold", "recipe": recipe, "path": path, "as": as, "client": as})
 	}
 	writer := hold("write", "w")
 	queued(t, c, path, 2)
@@ -139,7 +139,7 @@ func TestCuratorsDowngradedReaderLosesItsPlace(t *testing.T) {
 	java, c, path := start(t, curator, timeout), connect(t), fresh("rw")
 	token := java.number(t, ask{"do": "hold", "recipe": "downgrade", "path": path, "as": "a"})
 	we := start(t, ours, timeout)
-	waits := we.begin(ask{"do": "hold", "recipe": "write", "path": path, "as": "b"})
+	waits := we.sendRequest(ask{"do": "hold", "recipe": "write", "path": path, "as": "b"})
 	queued(t, c, path, 2)
 	reads := java.number(t, ask{"do": "downgrade", "as": "a"})
 	require.Greater(t, reads, token)
@@ -165,9 +165,9 @@ func TestKazoosReaderWaitsForLaterWriters(t *testing.T) {
 	python, we, c, path := start(t, kazoo, timeout), start(t, ours, timeout), connect(t), fresh("rw")
 	first, err := rwlock.New(c, path, &rwlock.Options{Layout: rwlock.Kazoo}).Lock(t.Context())
 	require.NoError(t, err)
-	reader := python.begin(ask{"do": "hold", "recipe": "read", "path": path, "as": "r", "patience": 8})
+	reader := python.sendRequest(ask{"do": "hold", "recipe": "read", "path": path, "as": "r", "patience": 8})
 	queued(t, c, path, 2)
-	writer := we.begin(ask{"do": "hold", "recipe": "write", "layout": "kazoo", "path": path, "as": "w"})
+	writer := we.sendRequest(ask{"do": "hold", "recipe": "write", "layout": "kazoo", "path": path, "as": "w"})
 	queued(t, c, path, 3)
 	list, err := rwlock.New(c, path, &rwlock.Options{Layout: rwlock.Kazoo}).Contenders(t.Context())
 	require.NoError(t, err)

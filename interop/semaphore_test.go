@@ -52,7 +52,7 @@ func TestSemaphoreCountsPermitsOfCurator(t *testing.T) {
 	// All permits are taken, for every peer.
 	_, err = sem.TryAcquire(ctx, 1)
 	require.ErrorIs(t, err, lock.ErrBusy)
-	waits := java.begin(lease("b"))
+	waits := java.sendRequest(lease("b"))
 	queued(t, c, path+"/locks", 1)
 	list, err := sem.Contenders(ctx)
 	require.NoError(t, err)

@@ -29,8 +29,8 @@ func newWitness(t *testing.T) witness {
 	return w
 }
 
-// say appends a line.
-func (w witness) say(line string) error {
+// appendLine appends a line.
+func (w witness) appendLine(line string) error {
 	f, err := os.OpenFile(w.path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return err

@@ -97,15 +97,15 @@ func (g *Group) lockInstance(ctx context.Context, s *session.Session) (*lock.Hel
 
 // inUse returns an error that names the holder of the instance.
 func (g *Group) inUse(ctx context.Context, mu *lock.Mutex, wait time.Duration) error {
-	who := "another member"
+	holder := "another member"
 	all, err := mu.Contenders(ctx)
 	if err != nil {
 		return errors.Join(fmt.Errorf("%w: %q", ErrInstanceInUse, g.opts.Instance), err)
 	}
 	if len(all) > 0 {
-		who = fmt.Sprintf("%q, since %s", all[0].Data, all[0].Since.UTC().Format(time.RFC3339))
+		holder = fmt.Sprintf("%q, since %s", all[0].Data, all[0].Since.UTC().Format(time.RFC3339))
 	}
-	return fmt.Errorf("%w: %q by %s; it has not gone within %v", ErrInstanceInUse, g.opts.Instance, who, wait)
+	return fmt.Errorf("%w: %q by %s; it has not gone within %v", ErrInstanceInUse, g.opts.Instance, holder, wait)
 }
 
 // leaveWait is how long a leaving member that owned nothing waits for the replies of servers

@@ -209,7 +209,7 @@ func stressWorld(w *World, seed uint64, servers int, trust session.TrustRule, mo
 		return err
 	}
 	modes(s.modes)
-	return s.aftermath(w)
+	return s.checkRecovery(w)
 }
 
 // queueOf follows the queue: what is committed, whatever a server knows of it.
@@ -250,9 +250,9 @@ func queueOf(srv *zktest.Server) func() []string {
 	}
 }
 
-// aftermath wants, now that all is well, everybody to get in, and nothing to be
-// left.
-func (s *stress) aftermath(w *World) error {
+// checkRecovery requires, after the faults, that every client gets the lock,
+// and that no znodes are left.
+func (s *stress) checkRecovery(w *World) error {
 	if len(s.holds) == 0 {
 		return errors.New("nothing was ever held")
 	}

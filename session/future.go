@@ -172,8 +172,8 @@ func failed[T any](op, path string, err error) *Future[T] {
 	return f
 }
 
-// settled is a future of a request that is not sent.
-func settled[T any](op string, v T, err error) *Future[T] {
+// completedFuture is the future of a request that is not sent.
+func completedFuture[T any](op string, v T, err error) *Future[T] {
 	f := &Future[T]{op: op, done: make(chan struct{})}
 	f.setResult(v, err)
 	return f

@@ -28,7 +28,7 @@ func (s *Session) StartGets(paths ...string) *Future[[]Result] {
 	s.mustBeMade()
 	const name = "gets"
 	if len(paths) == 0 {
-		return settled[[]Result](name, nil, nil)
+		return completedFuture[[]Result](name, nil, nil)
 	}
 	for _, path := range paths {
 		if err := ValidatePath(path); err != nil {

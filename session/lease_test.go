@@ -8,8 +8,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// taken reports whether a lease renewer takes a new hold.
-func (w *world) taken(s *Session) bool { return s.renewer.addHold(&Hold{s: s, path: "/h"}, true) }
+// acceptsHold reports whether the lease renewer accepts a new hold.
+func (w *world) acceptsHold(s *Session) bool { return s.renewer.addHold(&Hold{s: s, path: "/h"}, true) }
 
 // provable reports whether the servers surely keep s at this instant,
 // independently of the holds.
@@ -23,12 +23,12 @@ func (w *world) provable(s *Session) bool {
 // the hold, the lease renewer refuses the hold.
 func TestLeaseRenewerTakesNoHoldWithoutTrust(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
-		require.False(w, w.taken(w.s), "nothing is proved yet")
+		require.False(w, w.acceptsHold(w.s), "nothing is proved yet")
 		w.held(w.s, "/held")
-		require.True(w, w.taken(w.s))
+		require.True(w, w.acceptsHold(w.s))
 		w.close(w.client)
 		require.True(w, w.provable(w.s))
-		require.False(w, w.taken(w.s), "the session is over")
+		require.False(w, w.acceptsHold(w.s), "the session is over")
 	})
 }
 
@@ -42,7 +42,7 @@ func TestLeaseRenewerTakesNoHoldWhileItsSessionIsDoomed(t *testing.T) {
 		_, err := w.s.Txn(w.ctx, CheckOp("/held", -1))
 		require.NoError(w, err)
 		require.True(w, w.provable(w.s))
-		require.False(w, w.taken(w.s))
+		require.False(w, w.acceptsHold(w.s))
 	})
 }
 

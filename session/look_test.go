@@ -39,8 +39,9 @@ func (w *world) busyLink() (release func()) {
 	}
 }
 
-// knows waits until somebody's look has given the session up.
-func (k *leaseRenewer) knows() bool {
+// awaitLoss waits until a goroutine that checks the lease has given the session
+// up.
+func (k *leaseRenewer) awaitLoss() bool {
 	for range 1_000_000 {
 		k.mu.Lock()
 		lost := k.lost
@@ -72,7 +73,7 @@ func TestWhoLooksSecondAfterAPauseIsNotToldThatAllIsWell(t *testing.T) {
 				first := make(chan error, 1)
 				// Waited for below; ends when the look does.
 				go func() { first <- h.Context().Err() }()
-				require.True(w, w.s.renewer.knows())
+				require.True(w, w.s.renewer.awaitLoss())
 				assert.Error(w, look(h), "the second look")
 				release()
 				assert.Error(w, <-first, "the first look")

@@ -37,13 +37,13 @@ func IsConnectionLoss(err error) bool {
 func (c *Client) Retry(ctx context.Context, f func(s *Session) error) error {
 	c.mustBeUsable(ctx)
 	mustHaveFunction(f != nil)
-	var doubt error
+	var lastUnknown error
 	for {
 		s, err := c.Session(ctx)
 		if err != nil {
-			return unresolved(doubt, err)
+			return unresolved(lastUnknown, err)
 		}
-		err = s.retry(ctx, func() error { return f(s) }, &doubt)
+		err = s.retry(ctx, func() error { return f(s) }, &lastUnknown)
 		// The loss of a hold, in a session that lives, is f's own affair.
 		if !s.awaitEndIfLost(ctx) || !IsSessionLoss(err) && !IsConnectionLoss(err) {
 			return err
@@ -55,27 +55,28 @@ func (c *Client) Retry(ctx context.Context, f func(s *Session) error) error {
 func (s *Session) Retry(ctx context.Context, f func() error) error {
 	s.mustBeUsable(ctx)
 	mustHaveFunction(f != nil)
-	var doubt error
-	return s.retry(ctx, f, &doubt)
+	var lastUnknown error
+	return s.retry(ctx, f, &lastUnknown)
 }
 
-// retry is Retry; doubt is the last error of a call that has left the outcome of a
-// write unknown. No later call need have found the outcome before the session ends.
-func (s *Session) retry(ctx context.Context, f func() error, doubt *error) error {
+// retry is Retry; lastUnknown is the last error of a call that has left the outcome
+// of a write unknown. No later call need have found the outcome before the session
+// ends.
+func (s *Session) retry(ctx context.Context, f func() error, lastUnknown *error) error {
 	for lost := 0; ; lost++ {
 		err := f()
 		if errors.Is(err, ErrUnknownOutcome) {
-			*doubt = err
+			*lastUnknown = err
 		}
 		switch {
 		case IsConnectionLoss(err):
 		case ctx.Err() != nil && isEndOf(ctx, err), errors.Is(err, ErrLost) && s.awaitEndIfLost(ctx):
-			return unresolved(*doubt, err)
+			return unresolved(*lastUnknown, err)
 		default:
 			return err // f's own verdict
 		}
 		if over := s.awaitCarriedOut(ctx, lost); over != nil {
-			return unresolved(*doubt, over)
+			return unresolved(*lastUnknown, over)
 		}
 	}
 }
@@ -98,13 +99,14 @@ func isEndOf(ctx context.Context, err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Cause(ctx))
 }
 
-// unresolved is over, the end of all trying, when doubt is left.
-func unresolved(doubt, over error) error {
+// unresolved returns over, the error that ends all attempts. If an earlier
+// attempt has left an unknown outcome, the error says so.
+func unresolved(lastUnknown, over error) error {
 	var unknown *UnknownOutcomeError
 	switch {
-	case doubt == nil || errors.Is(over, ErrUnknownOutcome):
+	case lastUnknown == nil || errors.Is(over, ErrUnknownOutcome):
 		return over
-	case errors.As(doubt, &unknown):
+	case errors.As(lastUnknown, &unknown):
 		return &UnknownOutcomeError{Op: unknown.Op, Path: unknown.Path, Reason: over}
 	}
 	return fmt.Errorf("%w: %w", ErrUnknownOutcome, over)

@@ -18,8 +18,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// turns lets all others run, on one processor.
-func turns() {
+// yieldOften lets all other goroutines run, on one processor.
+func yieldOften() {
 	for range 50 {
 		runtime.Gosched()
 	}
@@ -44,17 +44,17 @@ func queued(s *Session, do func()) {
 			_ = s.link.Send(&wire.Call{Op: wire.OpSync, Done: func(wire.Answer) {}}, body(leave))
 		}
 	})
-	turns()
+	yieldOften()
 	for _, next := range []func(){func() { s.link.Ended() }, do, func() { s.link.Ended() }} {
 		// Waited for below; ends when its turn in the line has come.
 		all.Go(next)
-		turns()
+		yieldOften()
 	}
 	for began := time.Now(); time.Since(began) < 3*time.Millisecond; {
 		runtime.Gosched()
 	}
 	close(first)
-	turns()
+	yieldOften()
 	close(second)
 	all.Wait()
 }
@@ -147,7 +147,7 @@ func TestASubscriptionThatTheNewServerRefusesEndsAndWakesWhoReliedOnIt(t *testin
 
 		srv.Cut(w.s.ID())
 		w.sleep(5 * time.Second)
-		got := events.take()
+		got := events.drain()
 		require.Len(t, got, 6)
 		for i, ev := range got {
 			want := EventReattached
@@ -166,7 +166,7 @@ func TestASubscriptionThatTheNewServerRefusesEndsAndWakesWhoReliedOnIt(t *testin
 		require.NoError(t, srv.Set("/x", []byte("new")))
 		assert.Equal(t, Event{EventDataChanged, "/x"}, w.fires(late))
 		w.close(w.client)
-		assert.Empty(t, events.take(), "after the last event")
+		assert.Empty(t, events.drain(), "after the last event")
 	})
 }
 
@@ -233,7 +233,7 @@ func endWithinAnEvent(w *world, end func(w *world, h *Hold)) {
 	w.sleep(time.Second)
 	assert.False(w, first.overlap.Load(), "two events at once")
 	over := Event{Type: EventSessionOver}
-	assert.Equal(w, []Event{{EventDataChanged, "/x"}, over}, first.take())
-	told := second.take()
+	assert.Equal(w, []Event{{EventDataChanged, "/x"}, over}, first.drain())
+	told := second.drain()
 	assert.Equal(w, len(told)-1, slices.Index(told, over), "after the last event: %v", told)
 }

@@ -115,7 +115,7 @@ func (s *Session) StartTxn(ops ...Op) *Future[[]Result] {
 	s.mustBeMade()
 	const name = "transaction"
 	if len(ops) == 0 {
-		return settled[[]Result](name, nil, nil)
+		return completedFuture[[]Result](name, nil, nil)
 	}
 	list := partList{ops: ops, parts: make([]Op, 0, len(ops)), at: make([]int, 0, len(ops))}
 	for i, op := range ops {
@@ -124,7 +124,7 @@ func (s *Session) StartTxn(ops ...Op) *Future[[]Result] {
 		}
 	}
 	if list.refused != nil {
-		return settled[[]Result](name, list.refused.Results, list.refused)
+		return completedFuture[[]Result](name, list.refused.Results, list.refused)
 	}
 	return start(s, request[[]Result]{
 		op: name, path: ops[0].path, code: wire.OpMulti, write: true,

@@ -249,8 +249,8 @@ func (h *heard) notify(ev Event) {
 	h.events = append(h.events, ev)
 }
 
-// take returns the events since the last take.
-func (h *heard) take() []Event {
+// drain returns the events since the last call.
+func (h *heard) drain() []Event {
 	synctest.Wait()
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -278,26 +278,26 @@ func TestASubscriptionStays(t *testing.T) {
 		assert.Equal(w, []Event{
 			{EventCreated, "/tree"}, {EventCreated, "/tree/a"}, {EventCreated, "/tree/a/b"},
 			{EventDataChanged, "/tree/a/b"}, {EventDeleted, "/tree/a/b"},
-		}, deep.take())
-		assert.Equal(w, []Event{{EventCreated, "/flat"}, {EventChildrenChanged, "/flat"}}, flat.take())
+		}, deep.drain())
+		assert.Equal(w, []Event{{EventCreated, "/flat"}, {EventChildrenChanged, "/flat"}}, flat.drain())
 
 		w.srv.CutAll()
 		w.sleep(time.Second)
-		assert.Equal(w, []Event{{Type: EventReattached}}, deep.take())
-		flat.take()
+		assert.Equal(w, []Event{{Type: EventReattached}}, deep.drain())
+		flat.drain()
 		w.made("/tree/c", "")
-		assert.Equal(w, []Event{{EventCreated, "/tree/c"}}, deep.take())
+		assert.Equal(w, []Event{{EventCreated, "/tree/c"}}, deep.drain())
 
 		sub.Stop()
 		sub.Stop() // harmless
 		w.sleep(time.Second)
 		w.made("/tree/d", "")
-		assert.Empty(w, deep.take())
+		assert.Empty(w, deep.drain())
 		assert.NotContains(w, w.srv.Watches(), "/tree")
 		assert.Contains(w, w.srv.Watches(), "/flat")
 		require.NoError(w, w.srv.ExpireSession(w.s.ID()))
 		<-w.s.Context().Done()
-		events := flat.take()
+		events := flat.drain()
 		require.NotEmpty(w, events)
 		assert.Equal(w, EventSessionOver, events[len(events)-1].Type)
 	})
@@ -317,8 +317,8 @@ func TestTwoSubscriptionsOfOnePathShareTheServersWatch(t *testing.T) {
 		first.Stop()
 		w.sleep(time.Second)
 		w.made("/n", "")
-		assert.Empty(w, one.take())
-		assert.Len(w, two.take(), 1)
+		assert.Empty(w, one.drain())
+		assert.Len(w, two.drain(), 1)
 		second.Stop()
 		w.sleep(time.Second)
 		assert.Zero(w, w.srv.Stats().Watches)
@@ -354,7 +354,7 @@ func TestAWatchAndASubscriptionOfOnePathGetAlong(t *testing.T) {
 				assert.Equal(w, EventDataChanged, w.fires(data).Type)
 				w.made(fmt.Sprintf("/n/%d", i), "")
 				assert.Equal(w, EventChildrenChanged, w.fires(list).Type)
-				assert.Len(w, all.take(), 2)
+				assert.Len(w, all.drain(), 2)
 			}
 			_, _, data, err := w.s.GetW(w.ctx, "/n")
 			require.NoError(w, err)

@@ -21,7 +21,7 @@ func (r *run) commitUnmarked(ctx context.Context, s *session.Session, tx *Tx, p 
 		r.backoff.Won(time.Since(began))
 		return r.endCall(nil, false)
 	case errors.Is(err, session.ErrUnknownOutcome):
-		r.open = append(r.open, newDoubt(tx, nil, err))
+		r.open = append(r.open, newPendingTxn(tx, nil, err))
 		return err
 	}
 	return r.interpretFailure(ctx, s, tx, p, err)
@@ -30,18 +30,18 @@ func (r *run) commitUnmarked(ctx context.Context, s *session.Session, tx *Tx, p 
 // refuteOpen forgets the attempts that never will be applied, given that all reads
 // of tx are true.
 func (r *run) refuteOpen(tx *Tx) {
-	r.open = slices.DeleteFunc(r.open, func(d *doubt) bool { return d.refutedBy(tx) })
+	r.open = slices.DeleteFunc(r.open, func(p *pendingTxn) bool { return p.refutedBy(tx) })
 }
 
 // refutedBy reports whether the attempt, which was not recognized as applied,
 // never will be applied, given that all reads of tx are true: the attempt's
 // session has no request in flight any more, or one of the attempt's conditions
 // is false.
-func (d *doubt) refutedBy(tx *Tx) bool {
-	if d.tx.s == tx.s || errors.Is(d.tx.s.Err(), session.ErrExpired) {
+func (p *pendingTxn) refutedBy(tx *Tx) bool {
+	if p.tx.s == tx.s || errors.Is(p.tx.s.Err(), session.ErrExpired) {
 		return true
 	}
-	for _, e := range d.tx.reads {
+	for _, e := range p.tx.reads {
 		now := tx.nodes[e.was.Path]
 		if now == nil || !now.read {
 			continue

@@ -25,10 +25,10 @@ type run struct {
 	conflicts int
 	backoff   backoff.Backoff
 	// lost counts transactions whose connection was lost.
-	lost  int
-	doubt *doubt
+	lost    int
+	pending *pendingTxn
 	// open are the attempts without a marker whose replies are missing.
-	open []*doubt
+	open []*pendingTxn
 	// queued is set after entering the queue. leave leaves the queue, and may be
 	// nil.
 	queued bool
@@ -41,13 +41,13 @@ var errAgain = errors.New("another attempt is needed")
 // errUntold: neither the marker nor the znodes tell the outcome of a transaction.
 var errUntold = errors.New("nothing on the servers tells whether it was applied")
 
-// endCall ends the call with verdict. As long as a doubt is not settled, the outcome is
+// endCall ends the call with verdict. While a transaction is pending, the outcome is
 // unknown, whatever else has happened.
 func (r *run) endCall(verdict error, own bool) error {
 	r.verdict, r.own = verdict, own
 	switch {
-	case r.doubt != nil:
-		r.verdict, r.own = r.doubt.unknownError(verdict), false
+	case r.pending != nil:
+		r.verdict, r.own = r.pending.unknownError(verdict), false
 	case verdict != nil && len(r.open) > 0:
 		r.verdict, r.own = r.open[0].unknownError(verdict), false
 	}
@@ -59,7 +59,7 @@ func (r *run) endCall(verdict error, own bool) error {
 // connection or of the session.
 func (r *run) inSession(ctx context.Context, s *session.Session) error {
 	for {
-		over, err := r.settleDoubt(ctx, s)
+		over, err := r.resolvePending(ctx, s)
 		if over || err != nil {
 			return err
 		}
@@ -75,21 +75,21 @@ func (r *run) inSession(ctx context.Context, s *session.Session) error {
 	}
 }
 
-// settleDoubt finds out the outcome of a doubtful attempt. over reports the end of
-// the call.
-func (r *run) settleDoubt(ctx context.Context, s *session.Session) (over bool, err error) {
-	if r.doubt == nil {
+// resolvePending finds out the outcome of the pending transaction. over reports
+// the end of the call.
+func (r *run) resolvePending(ctx context.Context, s *session.Session) (over bool, err error) {
+	if r.pending == nil {
 		return false, nil
 	}
-	out, err := r.doubt.findOutcome(ctx, s)
+	out, err := r.pending.findOutcome(ctx, s)
 	switch {
 	case err != nil:
 		return false, err
 	case out == applied:
-		r.doubt = nil
+		r.pending = nil
 		return true, r.endCall(nil, false)
 	case out == notApplied:
-		r.doubt = nil
+		r.pending = nil
 		return false, nil
 	}
 	return true, r.endCall(errUntold, false)
@@ -205,7 +205,7 @@ func (r *run) commitWrites(ctx context.Context, s *session.Session, tx *Tx) erro
 	case notApplied:
 		r.t.markers.putBack(s, m)
 	default:
-		if r.doubt == nil {
+		if r.pending == nil {
 			r.t.markers.dropMarker(s, m)
 		}
 	}
@@ -233,10 +233,10 @@ func (r *run) resolveOutcome(ctx context.Context, s *session.Session, m *marker,
 	// The session is lost, or an operator has deleted the marker: the znodes may tell,
 	// in the next session or in this one.
 	if unread == nil {
-		r.doubt = newDoubt(tx, m, err)
+		r.pending = newPendingTxn(tx, m, err)
 		return out, errAgain
 	}
-	r.doubt = newDoubt(tx, m, fmt.Errorf("%w: %w", unread, err))
+	r.pending = newPendingTxn(tx, m, fmt.Errorf("%w: %w", unread, err))
 	return out, unread
 }
 

@@ -144,7 +144,7 @@ func (t *Transactor) ApplyResults(ctx context.Context, f func(tx *Tx) error) ([]
 	defer r.leaveQueue()
 	err := t.client.Retry(ctx, func(s *session.Session) error { return r.inSession(ctx, s) })
 	switch {
-	case err != nil && r.doubt != nil:
+	case err != nil && r.pending != nil:
 		_ = r.endCall(err, false)
 	case err != nil:
 		r.verdict, r.own = err, false

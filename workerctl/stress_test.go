@@ -176,7 +176,7 @@ func stressJob(w *World, seed uint64, servers int) error {
 	if len(s.stays) == 0 {
 		return errors.New("nobody ever joined")
 	}
-	if err := s.aftermath(j); err != nil {
+	if err := s.checkRecovery(j); err != nil {
 		return err
 	}
 	if removals != 1 {
@@ -185,9 +185,9 @@ func stressJob(w *World, seed uint64, servers int) error {
 	return s.check()
 }
 
-// aftermath asserts, after the faults, that all workers get ids without a gap
-// and that no znode is left when they have finished. It runs in a bubble.
-func (s *stress) aftermath(j *workerctl.Job) error {
+// checkRecovery asserts, after the faults, that all workers get ids without a
+// gap and that no znode is left when they have finished. It runs in a bubble.
+func (s *stress) checkRecovery(j *workerctl.Job) error {
 	ctx, cancel := context.WithTimeout(s.w.Ctx, 5*time.Minute)
 	defer cancel()
 	in, err := j.Info(ctx)

@@ -155,7 +155,7 @@ const patience = time.Second
 // workers that did not arrive. If findMissing does not return in time, or the client has
 // no connection, missingError returns reason alone. If the status of the job was deleted
 // or overwritten by hand, the error says so.
-func (j *Job) missingError(ctx context.Context, reason error, who func(ctx context.Context, st status) ([]int, error)) error {
+func (j *Job) missingError(ctx context.Context, reason error, findMissing func(ctx context.Context, st status) ([]int, error)) error {
 	if j.client.State().Status != session.Connected {
 		return reason
 	}
@@ -171,7 +171,7 @@ func (j *Job) missingError(ctx context.Context, reason error, who func(ctx conte
 	case err != nil || st.Workers == 0:
 		return reason
 	}
-	ids, err := who(over, st)
+	ids, err := findMissing(over, st)
 	if err != nil || len(ids) == 0 {
 		return reason
 	}

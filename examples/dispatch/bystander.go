@@ -51,15 +51,15 @@ func newBystander(queue string, out io.Writer) *bystander {
 	}
 }
 
-// say writes a line of the time line.
-func (b *bystander) say(who, format string, args ...any) {
+// logf writes a line of the timeline.
+func (b *bystander) logf(source, format string, args ...any) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.sayLocked(who, format, args...)
+	b.logLocked(source, format, args...)
 }
 
-func (b *bystander) sayLocked(who, format string, args ...any) {
-	fmt.Fprintf(b.out, "%7.3f  %-3s %s\n", time.Since(b.begun).Seconds(), who, fmt.Sprintf(format, args...))
+func (b *bystander) logLocked(source, format string, args ...any) {
+	fmt.Fprintf(b.out, "%7.3f  %-3s %s\n", time.Since(b.begun).Seconds(), source, fmt.Sprintf(format, args...))
 }
 
 // until waits until cond holds; what says, for people, what that is.
@@ -114,16 +114,16 @@ func (b *bystander) watch(ctx context.Context, s *session.Session, ready func())
 	for {
 		select {
 		case e := <-events:
-			b.saw(e)
+			b.onEvent(e)
 		case <-full:
-			b.saw(session.Event{Type: session.EventReattached})
+			b.onEvent(session.Event{Type: session.EventReattached})
 		case <-ctx.Done():
 			return nil
 		}
 	}
 }
 
-func (b *bystander) saw(e session.Event) {
+func (b *bystander) onEvent(e session.Event) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch e.Type {
@@ -148,7 +148,7 @@ func (b *bystander) sawLocked(created bool, elems []string) {
 	case folder == "alive" && len(elems) == 2:
 		worker := before(elems[1], "~")
 		if b.alive[worker] = created; !created {
-			b.sayLocked(worker, "is seen no more")
+			b.logLocked(worker, "is seen no more")
 		}
 	case folder == "workers" && len(elems) == 3:
 		b.givenLocked(created, before(elems[1], "~"), elems[2])
@@ -171,7 +171,7 @@ func (b *bystander) givenLocked(created bool, worker, name string) {
 	if len(b.seen.given[task]) > 1 {
 		again = ", again"
 	}
-	b.sayLocked(b.leader, "gives %s to %s%s", task, worker, again)
+	b.logLocked(b.leader, "gives %s to %s%s", task, worker, again)
 }
 
 // assigned is how many tasks were given out in all.
@@ -210,9 +210,9 @@ func (b *bystander) observe(ctx context.Context, client *session.Client) error {
 		b.mu.Lock()
 		if b.leader = "-"; state.Leader != nil {
 			b.leader = state.Leader.ID
-			b.sayLocked(b.leader, "LEADS, term %d", state.Leader.Term)
+			b.logLocked(b.leader, "LEADS, term %d", state.Leader.Term)
 		} else {
-			b.sayLocked(b.leader, "nobody leads")
+			b.logLocked(b.leader, "nobody leads")
 		}
 		b.changedLocked()
 		b.mu.Unlock()

@@ -39,7 +39,7 @@ func (c *crew) awaitEnds(names ...string) error {
 		if err := c.Process(name).Wait(); err != nil {
 			return fmt.Errorf("%s has ended: %w", name, err)
 		}
-		c.say(name, "has ended")
+		c.logf(name, "has ended")
 	}
 	return nil
 }

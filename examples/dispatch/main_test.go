@@ -68,7 +68,7 @@ func TestBystanderReadsTheTree(t *testing.T) {
 	var out bytes.Buffer
 	b := newBystander("/q", &out)
 	b.leader = "m1"
-	see := func(what session.EventType, path string) { b.saw(session.Event{Type: what, Path: path}) }
+	see := func(what session.EventType, path string) { b.onEvent(session.Event{Type: what, Path: path}) }
 	for _, path := range []string{
 		"/q", "/q/tasks", "/q/tasks/0a", "/q/tasks/0a/c1-01", "/q/data/0a/c1-01~1", "/q/alive/a~1", "/q/workers/a~1", "/q/workers/a~1/c1-01~1-7-1",
 	} {

@@ -99,7 +99,7 @@ func c1w1m1(ctx context.Context, c *crew) error {
 		return err
 	}
 	c.mu.Lock()
-	c.sayLocked("-", "no worker is active, and these tasks wait: %v", c.waitingLocked())
+	c.logLocked("-", "no worker is active, and these tasks wait: %v", c.waitingLocked())
 	c.mu.Unlock()
 	return c.start("worker", "b", nil)
 }

@@ -45,7 +45,7 @@ type owner struct {
 	state   map[string]progress
 }
 
-func (o *owner) say(format string, args ...any) {
+func (o *owner) logf(format string, args ...any) {
 	fmt.Fprintf(o.log, "%s "+format+"\n", append([]any{o.r.Name()}, args...)...)
 }
 
@@ -54,29 +54,29 @@ func (o *owner) say(format string, args ...any) {
 func (o *owner) run(ctx context.Context) (err error) {
 	hold := o.r.Context()
 	if o.head, o.version, err = o.store.head(hold); err != nil {
-		return o.over(err)
+		return o.endReason(err)
 	}
 	last, err := o.store.load(o.head.Batch)
 	if err != nil {
 		return err
 	}
 	o.state = last.State
-	o.say("owned from offset %d on, token %d", o.head.Offset, o.r.Token())
+	o.logf("owned from offset %d on, token %d", o.head.Offset, o.r.Token())
 	for ctx.Err() == nil {
 		records, _, err := read(logFile(o.dir, o.r.Name()), o.head.Offset, o.batch)
 		switch {
 		case err != nil:
 			return err
 		case len(records) == 0:
-			rest(ctx, 50*time.Millisecond)
+			sleepContext(ctx, 50*time.Millisecond)
 		default:
 			err = o.process(ctx, records)
 		}
 		if err != nil {
-			return o.over(err)
+			return o.endReason(err)
 		}
 	}
-	return o.over(context.Cause(ctx))
+	return o.endReason(context.Cause(ctx))
 }
 
 // process works on records and commits what was done, which may be some of them only:
@@ -87,7 +87,7 @@ func (o *owner) process(ctx context.Context, records []record) error {
 		if i > 0 && ctx.Err() != nil {
 			break
 		}
-		rest(o.r.Context(), o.pace)
+		sleepContext(o.r.Context(), o.pace)
 		w.add(r)
 	}
 	next := head{w.offset, w.name(o.head.Offset)}
@@ -103,29 +103,29 @@ func (o *owner) process(ctx context.Context, records []record) error {
 	return nil
 }
 
-// over returns the reason for the end of the ownership. A loss is not an error
-// of the consumer.
-func (o *owner) over(err error) error {
+// endReason returns the reason for the end of the ownership. A loss is not an
+// error of the consumer.
+func (o *owner) endReason(err error) error {
 	hold := o.r.Context()
 	switch {
 	case errors.Is(err, errRefused):
-		o.say("commit refused: it has another owner")
-		if rest(hold, 2*o.session); hold.Err() == nil {
+		o.logf("commit refused: it has another owner")
+		if sleepContext(hold, 2*o.session); hold.Err() == nil {
 			return err // the session should have heard of that
 		}
 		return context.Cause(hold)
 	case hold.Err() != nil:
-		o.say("lost at offset %d", o.head.Offset)
+		o.logf("lost at offset %d", o.head.Offset)
 		return context.Cause(hold)
 	case errors.Is(err, rebalanser.ErrRevoked):
-		o.say("given up at offset %d", o.head.Offset)
+		o.logf("given up at offset %d", o.head.Offset)
 		return nil
 	}
 	return err
 }
 
-// rest waits for d, or for the end of ctx.
-func rest(ctx context.Context, d time.Duration) {
+// sleepContext waits for d, or for the end of ctx.
+func sleepContext(ctx context.Context, d time.Duration) {
 	select {
 	case <-time.After(d):
 	case <-ctx.Done():

@@ -74,7 +74,7 @@ func (c *crew) haveOwned() bool {
 // disturb does things to consumers while records come. Towards the end it lets them be.
 func (c *crew) disturb(ctx context.Context, r *rand.Rand) (did tally, err error) {
 	for end := time.Now().Add(c.last); (time.Now().Before(end) || did.frozen == 0) && err == nil; {
-		rest(ctx, c.last/20+time.Duration(r.Int64N(int64(c.last/20))))
+		sleepContext(ctx, c.last/20+time.Duration(r.Int64N(int64(c.last/20))))
 		name := fmt.Sprintf("c%d", 1+r.IntN(c.consumers))
 		p := c.Process(name)
 		switch what := r.IntN(10); {

@@ -121,7 +121,7 @@ func play(ctx context.Context, c settings, client *session.Client, out io.Writer
 	produced := make(chan error, 1)
 	// Waited for below, by its result; ends with producing.
 	go func() { produced <- produce(producing, c) }()
-	if err = begun(ctx, c, client, crew); err == nil {
+	if err = awaitStart(ctx, c, client, crew); err == nil {
 		did, err = crew.disturb(ctx, rand.New(rand.NewPCG(c.seed, 2)))
 	}
 	end()
@@ -138,15 +138,15 @@ func play(ctx context.Context, c settings, client *session.Client, out io.Writer
 		if err = errors.Join(err, crew.Failure()); err != nil {
 			return did, err
 		}
-		if rest(limited, 50*time.Millisecond); limited.Err() != nil {
+		if sleepContext(limited, 50*time.Millisecond); limited.Err() != nil {
 			return did, fmt.Errorf("%d bytes of the log are not processed after %v more", left, tail)
 		}
 	}
 }
 
-// begun waits until every consumer has owned a partition, and of every partition something
-// is processed: then whatever is done to a consumer makes partitions move.
-func begun(ctx context.Context, c settings, client *session.Client, crew *crew) error {
+// awaitStart waits until every consumer has owned a partition, and a part of every
+// partition is processed. From then on every fault of a consumer makes partitions move.
+func awaitStart(ctx context.Context, c settings, client *session.Client, crew *crew) error {
 	limited, cancel := context.WithTimeout(ctx, tail)
 	defer cancel()
 	for {
@@ -161,7 +161,7 @@ func begun(ctx context.Context, c settings, client *session.Client, crew *crew) 
 		if err := crew.Failure(); all || err != nil {
 			return err
 		}
-		if rest(limited, 20*time.Millisecond); limited.Err() != nil {
+		if sleepContext(limited, 20*time.Millisecond); limited.Err() != nil {
 			return fmt.Errorf("not all consumers work after %v", tail)
 		}
 	}

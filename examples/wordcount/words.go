@@ -41,7 +41,7 @@ func mapFiles(ctx context.Context, c settings, id int, log io.Writer) error {
 			parts[share(word, c.workers)][word]++
 		}
 		fmt.Fprintln(log, "counted", filepath.Base(file))
-		if err := rest(ctx, c.pace); err != nil {
+		if err := sleepContext(ctx, c.pace); err != nil {
 			return err
 		}
 	}
@@ -100,7 +100,7 @@ func share(word string, workers int) int {
 	return int(h.Sum32() % uint32(workers))
 }
 
-func rest(ctx context.Context, d time.Duration) error {
+func sleepContext(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
 		return nil

@@ -95,11 +95,11 @@ func (p Peer) connect(ctx context.Context) (*zk.Conn, error) {
 }
 
 func workOf(t task.Task, conn *zk.Conn) task.Work {
-	everybody := zk.WorldACL(zk.PermAll)
+	openACL := zk.WorldACL(zk.PermAll)
 	switch t.Kind {
 	case task.Lock:
 		return func(context.Context, int) error {
-			l := zk.NewLock(conn, t.Path, everybody)
+			l := zk.NewLock(conn, t.Path, openACL)
 			if err := l.Lock(); err != nil {
 				return err
 			}
@@ -109,7 +109,7 @@ func workOf(t task.Task, conn *zk.Conn) task.Work {
 		return func(context.Context, int) error { return increment(conn, t.Path) }
 	case task.CreateDelete:
 		return func(context.Context, int) error {
-			path, err := conn.Create(t.Path+"/n-", nil, zk.FlagEphemeral|zk.FlagSequence, everybody)
+			path, err := conn.Create(t.Path+"/n-", nil, zk.FlagEphemeral|zk.FlagSequence, openACL)
 			if err != nil {
 				return err
 			}

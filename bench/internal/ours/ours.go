@@ -112,7 +112,7 @@ func workOf(t task.Task, c *session.Client) task.Work {
 			return p.Release(ctx)
 		}
 	case task.RWLock:
-		return turns(rwlock.New(c, t.Path, nil), t.Writes)
+		return readWriteWork(rwlock.New(c, t.Path, nil), t.Writes)
 	case task.Counter:
 		n := counter.New(c, t.Path, nil)
 		return func(ctx context.Context, _ int) error {
@@ -132,8 +132,9 @@ func workOf(t task.Task, c *session.Client) task.Work {
 	return nil
 }
 
-// turns are those of a reader or, in percent of the turns, of a writer.
-func turns(m *rwlock.RWMutex, writes int) task.Work {
+// readWriteWork locks as a reader or, for writes percent of the rounds, as a
+// writer.
+func readWriteWork(m *rwlock.RWMutex, writes int) task.Work {
 	return func(ctx context.Context, n int) error {
 		take := m.RLock
 		if n*writes%100 < writes {

@@ -60,18 +60,18 @@ func (o *overlay) put(path string, r *record) {
 
 // Prepare checks q, a write, and returns its Txn; the caller sets zxid and
 // time. A refused write becomes a Txn too.
-func (t *Tree) Prepare(q *proto.Request, who *Caller) *Txn {
-	txn := &Txn{Session: who.Session, Op: q.Op}
+func (t *Tree) Prepare(q *proto.Request, caller *Caller) *Txn {
+	txn := &Txn{Session: caller.Session, Op: q.Op}
 	o := &overlay{t: t, changed: map[string]*record{}}
 	switch {
 	case q.BadBody:
 		txn.Err = proto.MarshallingError
 	case q.Op == proto.OpMulti:
-		txn.Changes = o.prepareMulti(q.Ops, who)
+		txn.Changes = o.prepareMulti(q.Ops, caller)
 	case q.Op == proto.OpCreateSession || q.Op == proto.OpCloseSession:
 		txn.Changes = []Change{{Op: q.Op, Timeout: q.Flags}}
 	default:
-		c, code := o.prepareOne(q, who)
+		c, code := o.prepareOne(q, caller)
 		txn.Err = code
 		if code == proto.OK {
 			txn.Changes = []Change{c}
@@ -105,10 +105,10 @@ func (t *Tree) PrepareVersion(path string, version int32) (*Txn, bool) {
 // prepareMulti returns the changes of all parts, or, if a part is refused, only
 // OpError changes: code 0 before this part, the part's own code,
 // RuntimeInconsistency after.
-func (o *overlay) prepareMulti(ops []proto.Request, who *Caller) []Change {
+func (o *overlay) prepareMulti(ops []proto.Request, caller *Caller) []Change {
 	out := make([]Change, 0, len(ops))
 	for i := range ops {
-		c, code := o.prepareOne(&ops[i], who)
+		c, code := o.prepareOne(&ops[i], caller)
 		if code == proto.OK {
 			out = append(out, c)
 			continue
@@ -126,23 +126,23 @@ func (o *overlay) prepareMulti(ops []proto.Request, who *Caller) []Change {
 	return out
 }
 
-func (o *overlay) prepareOne(q *proto.Request, who *Caller) (Change, proto.Code) {
+func (o *overlay) prepareOne(q *proto.Request, caller *Caller) (Change, proto.Code) {
 	switch q.Op {
 	case proto.OpCreate, proto.OpCreate2, proto.OpCreateContainer, proto.OpCreateTTL:
-		return o.prepareCreate(q, who)
+		return o.prepareCreate(q, caller)
 	case proto.OpDelete:
-		return o.prepareDelete(q, who)
+		return o.prepareDelete(q, caller)
 	case proto.OpDeleteContainer:
-		if !who.Admin {
+		if !caller.Admin {
 			return Change{}, proto.BadArguments // for the server itself only
 		}
 		return o.prepareReap(q)
 	case proto.OpSetData:
-		return o.prepareSetData(q, who)
+		return o.prepareSetData(q, caller)
 	case proto.OpSetACL:
-		return o.prepareSetACL(q, who)
+		return o.prepareSetACL(q, caller)
 	case proto.OpCheck:
-		return o.prepareCheck(q, who)
+		return o.prepareCheck(q, caller)
 	case proto.OpReconfig:
 		return Change{}, proto.ReconfigDisabled
 	}
@@ -154,12 +154,12 @@ func (w *Caller) isAllowed(acls []proto.ACL, perm int32) bool {
 }
 
 // storedOwner turns flags and time to live into the stored ephemeral owner.
-func storedOwner(q *proto.Request, who *Caller) (int64, proto.Code) {
+func storedOwner(q *proto.Request, caller *Caller) (int64, proto.Code) {
 	ttlFlag := q.Flags == proto.FlagTTL || q.Flags == proto.FlagTTLSequential
 	switch {
 	case q.Flags < proto.FlagPersistent || q.Flags > proto.FlagTTLSequential:
 		return 0, proto.BadArguments
-	case ttlFlag && who.NoTTL:
+	case ttlFlag && caller.NoTTL:
 		return 0, proto.Unimplemented
 	case ttlFlag && (q.Op != proto.OpCreateTTL || q.TTL <= 0 || q.TTL > MaxTTL):
 		return 0, proto.BadArguments
@@ -170,7 +170,7 @@ func storedOwner(q *proto.Request, who *Caller) (int64, proto.Code) {
 	case ttlFlag:
 		return TTLOwner(q.TTL), proto.OK
 	case q.Flags == proto.FlagEphemeral || q.Flags == proto.FlagEphemeralSequential:
-		return who.Session, proto.OK
+		return caller.Session, proto.OK
 	}
 	// FlagContainer with a plain create makes a persistent node, as in 3.8.
 	return 0, proto.OK
@@ -180,8 +180,8 @@ func isSequential(flags int32) bool {
 	return flags == proto.FlagPersistentSequential || flags == proto.FlagEphemeralSequential || flags == proto.FlagTTLSequential
 }
 
-func (o *overlay) prepareCreate(q *proto.Request, who *Caller) (Change, proto.Code) {
-	own, code := storedOwner(q, who)
+func (o *overlay) prepareCreate(q *proto.Request, caller *Caller) (Change, proto.Code) {
+	own, code := storedOwner(q, caller)
 	if code != proto.OK {
 		return Change{}, code
 	}
@@ -189,7 +189,7 @@ func (o *overlay) prepareCreate(q *proto.Request, who *Caller) (Change, proto.Co
 	if !ok || strings.ContainsRune(q.Path, 0) {
 		return Change{}, proto.BadArguments
 	}
-	acl, ok := fixACL(q.ACL, who.IDs)
+	acl, ok := fixACL(q.ACL, caller.IDs)
 	if !ok {
 		return Change{}, proto.InvalidACL
 	}
@@ -197,7 +197,7 @@ func (o *overlay) prepareCreate(q *proto.Request, who *Caller) (Change, proto.Co
 	if !ok {
 		return Change{}, proto.NoNode
 	}
-	if !who.isAllowed(parent.acl, proto.PermCreate) {
+	if !caller.isAllowed(parent.acl, proto.PermCreate) {
 		return Change{}, proto.NoAuth
 	}
 	path := q.Path
@@ -213,7 +213,7 @@ func (o *overlay) prepareCreate(q *proto.Request, who *Caller) (Change, proto.Co
 	if KindOf(parent.owner) == Ephemeral {
 		return Change{}, proto.NoChildrenForEphemerals
 	}
-	if code := o.checkQuota(path, len(q.Data), 1, who); code != proto.OK {
+	if code := o.checkQuota(path, len(q.Data), 1, caller); code != proto.OK {
 		return Change{}, code
 	}
 	p := *parent

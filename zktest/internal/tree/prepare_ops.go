@@ -6,7 +6,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/internal/proto"
 )
 
-func (o *overlay) prepareDelete(q *proto.Request, who *Caller) (Change, proto.Code) {
+func (o *overlay) prepareDelete(q *proto.Request, caller *Caller) (Change, proto.Code) {
 	parentPath, ok := Parent(q.Path)
 	if !ok || strings.ContainsRune(q.Path, 0) || isSpecial(q.Path) {
 		return Change{}, proto.BadArguments
@@ -15,7 +15,7 @@ func (o *overlay) prepareDelete(q *proto.Request, who *Caller) (Change, proto.Co
 	if !ok {
 		return Change{}, proto.NoNode
 	}
-	if !who.isAllowed(parent.acl, proto.PermDelete) {
+	if !caller.isAllowed(parent.acl, proto.PermDelete) {
 		return Change{}, proto.NoAuth
 	}
 	n, ok := o.get(q.Path)
@@ -54,10 +54,10 @@ func (o *overlay) markDeleted(q *proto.Request, parentPath string, parent *recor
 	return Change{Op: q.Op, Path: q.Path}
 }
 
-func (o *overlay) prepareSetData(q *proto.Request, who *Caller) (Change, proto.Code) {
-	n, code := o.findAllowed(q.Path, proto.PermWrite, who)
+func (o *overlay) prepareSetData(q *proto.Request, caller *Caller) (Change, proto.Code) {
+	n, code := o.findAllowed(q.Path, proto.PermWrite, caller)
 	if code == proto.OK {
-		code = o.checkQuota(q.Path, len(q.Data)-n.size, 0, who)
+		code = o.checkQuota(q.Path, len(q.Data)-n.size, 0, caller)
 	}
 	switch {
 	case code != proto.OK:
@@ -71,15 +71,15 @@ func (o *overlay) prepareSetData(q *proto.Request, who *Caller) (Change, proto.C
 	return Change{Op: q.Op, Path: q.Path, Data: q.Data, Version: r.version}, proto.OK
 }
 
-func (o *overlay) prepareSetACL(q *proto.Request, who *Caller) (Change, proto.Code) {
+func (o *overlay) prepareSetACL(q *proto.Request, caller *Caller) (Change, proto.Code) {
 	if !ValidPath(q.Path) {
 		return Change{}, proto.BadArguments
 	}
-	acl, ok := fixACL(q.ACL, who.IDs)
+	acl, ok := fixACL(q.ACL, caller.IDs)
 	if !ok {
 		return Change{}, proto.InvalidACL
 	}
-	n, code := o.findAllowed(q.Path, proto.PermAdmin, who)
+	n, code := o.findAllowed(q.Path, proto.PermAdmin, caller)
 	switch {
 	case code != proto.OK:
 		return Change{}, code
@@ -93,8 +93,8 @@ func (o *overlay) prepareSetACL(q *proto.Request, who *Caller) (Change, proto.Co
 	return Change{Op: q.Op, Path: q.Path, ACL: acl, Version: r.aversion}, proto.OK
 }
 
-func (o *overlay) prepareCheck(q *proto.Request, who *Caller) (Change, proto.Code) {
-	n, code := o.findAllowed(q.Path, proto.PermRead, who)
+func (o *overlay) prepareCheck(q *proto.Request, caller *Caller) (Change, proto.Code) {
+	n, code := o.findAllowed(q.Path, proto.PermRead, caller)
 	switch {
 	case code != proto.OK:
 		return Change{}, code
@@ -104,7 +104,7 @@ func (o *overlay) prepareCheck(q *proto.Request, who *Caller) (Change, proto.Cod
 	return Change{Op: q.Op, Path: q.Path}, proto.OK
 }
 
-func (o *overlay) findAllowed(path string, perm int32, who *Caller) (*record, proto.Code) {
+func (o *overlay) findAllowed(path string, perm int32, caller *Caller) (*record, proto.Code) {
 	if !ValidPath(path) {
 		return nil, proto.BadArguments
 	}
@@ -112,7 +112,7 @@ func (o *overlay) findAllowed(path string, perm int32, who *Caller) (*record, pr
 	if !ok {
 		return nil, proto.NoNode
 	}
-	if !who.isAllowed(n.acl, perm) {
+	if !caller.isAllowed(n.acl, perm) {
 		return nil, proto.NoAuth
 	}
 	return n, proto.OK

@@ -141,8 +141,8 @@ func (t *Tree) exceedsLimit(path string, bytes, count int) bool {
 }
 
 // checkQuota returns the code for a change beyond a quota, if quotas are enforced.
-func (o *overlay) checkQuota(path string, bytes, count int, who *Caller) proto.Code {
-	if who.Quotas && !who.Admin && o.t.exceedsLimit(path, bytes, count) {
+func (o *overlay) checkQuota(path string, bytes, count int, caller *Caller) proto.Code {
+	if caller.Quotas && !caller.Admin && o.t.exceedsLimit(path, bytes, count) {
 		return proto.QuotaExceeded
 	}
 	return proto.OK

@@ -18,11 +18,11 @@ type world struct {
 
 func newWorld() *world { return &world{Tree: New(), now: 1000} }
 
-func (w *world) applyRequest(who *Caller, q *proto.Request) ([]Event, []Result, proto.Code) {
+func (w *world) applyRequest(caller *Caller, q *proto.Request) ([]Event, []Result, proto.Code) {
 	if q.ACL == nil {
 		q.ACL = proto.WorldACL()
 	}
-	txn := w.Prepare(q, who)
+	txn := w.Prepare(q, caller)
 	w.zxid++
 	txn.Zxid, txn.Time = w.zxid, w.now
 	events, res := w.Apply(txn)

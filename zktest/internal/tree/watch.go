@@ -56,7 +56,7 @@ func (w *Watches) AddPersistent(path string, owner int64, mode Mode) {
 
 // Has tells whether owner has a watch of this kind on path.
 func (w *Watches) Has(path string, owner int64, kind int32) bool {
-	return kind&WatchChildren != 0 && w.child.has(path, owner) || kind&WatchData != 0 && w.data.has(path, owner)
+	return kind&WatchChildren != 0 && w.child.contains(path, owner) || kind&WatchData != 0 && w.data.contains(path, owner)
 }
 
 // Remove removes the watches of this kind and tells whether any existed.
@@ -115,7 +115,7 @@ func (t *table) count() int {
 	return n
 }
 
-func (t *table) has(path string, owner int64) bool {
+func (t *table) contains(path string, owner int64) bool {
 	_, ok := t.byOwner[owner][path]
 	return ok
 }

@@ -175,7 +175,7 @@ func TestMarkerOfAFormerSessionTells(t *testing.T) {
 				_, err = s1.Txn(w.Ctx, late...)
 				require.NoError(w, err)
 			}
-			got, err := stm.SettleForTest(w.Ctx, s2, node.Path)
+			got, err := stm.ResolveForTest(w.Ctx, s2, node.Path)
 			require.NoError(w, err)
 			require.Equal(w, map[bool]string{false: "not applied", true: "applied"}[applied], got)
 			if !applied {

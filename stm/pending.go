@@ -8,8 +8,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// doubt is a transaction whose reply is missing and whose session is lost: the
-// transaction may have been applied, or may still be. Two things tell the
+// pendingTxn is a transaction whose reply is missing and whose session is lost:
+// the transaction may have been applied, or may still be. Two things tell the
 // outcome:
 //
 // The marker, as long as it exists: its version says whether the transaction was applied,
@@ -19,38 +19,39 @@ import (
 // changed: if the znode still has the same creation and modification zxids as
 // at the read, the transaction was not applied. Zxids never repeat, so another
 // writer cannot restore such a state, and neither can the transaction itself.
-type doubt struct {
+type pendingTxn struct {
 	marker   *marker
 	unchange []Node // the reads of the znodes to be changed by the transaction
 	tx       *Tx
 	reason   error
 }
 
-// newDoubt is the doubt about tx.
-func newDoubt(tx *Tx, m *marker, reason error) *doubt {
-	d := &doubt{marker: m, tx: tx, reason: reason}
+// newPendingTxn records tx as pending. m is nil for a transaction without a
+// marker.
+func newPendingTxn(tx *Tx, m *marker, reason error) *pendingTxn {
+	p := &pendingTxn{marker: m, tx: tx, reason: reason}
 	for _, e := range tx.reads {
 		if e.was.Exists && e.written {
-			d.unchange = append(d.unchange, e.was)
+			p.unchange = append(p.unchange, e.was)
 		}
 	}
-	return d
+	return p
 }
 
 // findOutcome finds out the outcome of the transaction. If the outcome is notApplied, the
 // transaction never will be applied.
-func (d *doubt) findOutcome(ctx context.Context, s *session.Session) (outcome, error) {
+func (p *pendingTxn) findOutcome(ctx context.Context, s *session.Session) (outcome, error) {
 	for {
-		out, err := d.marker.readOutcome(ctx, s)
+		out, err := p.marker.readOutcome(ctx, s)
 		switch out {
 		case notApplied:
 		case gone:
-			return d.compareZnodes(ctx, s)
+			return p.compareZnodes(ctx, s)
 		default:
 			return out, err
 		}
 		// The former session is not over yet: the transaction may still arrive.
-		err = s.Delete(ctx, d.marker.path, d.marker.version)
+		err = s.Delete(ctx, p.marker.path, p.marker.version)
 		switch {
 		case err == nil:
 			return notApplied, nil
@@ -62,9 +63,9 @@ func (d *doubt) findOutcome(ctx context.Context, s *session.Session) (outcome, e
 	}
 }
 
-// compareZnodes settles the doubt without the marker.
-func (d *doubt) compareZnodes(ctx context.Context, s *session.Session) (outcome, error) {
-	for _, was := range d.unchange {
+// compareZnodes finds out the outcome without the marker.
+func (p *pendingTxn) compareZnodes(ctx context.Context, s *session.Session) (outcome, error) {
+	for _, was := range p.unchange {
 		stat, exists, err := existsFresh(ctx, s, was.Path)
 		if err != nil {
 			return unknown, err
@@ -76,8 +77,8 @@ func (d *doubt) compareZnodes(ctx context.Context, s *session.Session) (outcome,
 	return unknown, nil
 }
 
-// unknownError returns the error of an Apply that could not settle the doubt, because of
-// why.
-func (d *doubt) unknownError(why error) error {
-	return fmt.Errorf("%w: %w; then: %w", session.ErrUnknownOutcome, d.reason, why)
+// unknownError returns the error of an Apply that could not find out the outcome,
+// because of why.
+func (p *pendingTxn) unknownError(why error) error {
+	return fmt.Errorf("%w: %w; then: %w", session.ErrUnknownOutcome, p.reason, why)
 }
