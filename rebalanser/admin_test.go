@@ -77,8 +77,9 @@ func TestOneOfTwoAdministratorsHasAddedAResource(t *testing.T) {
 	})
 }
 
-// The coordinator knows, and everybody can see, when a generation is at work. R30, R45, X9.
-func TestStatusSaysWhoHasWhat_R30(t *testing.T) {
+// The coordinator knows, and any client can read, when a generation is started everywhere.
+// R30, R45, X9.
+func TestStatusTellsTheOwnersOfResources_R30(t *testing.T) {
 	inBoth(t, func(w *World) {
 		a := w.stock(4)
 		st := w.status(a)

@@ -192,13 +192,13 @@ func newUnquiet(ctx context.Context, x *real, members int) *unquiet {
 	return g
 }
 
-// bear lets somebody new be the i-th member.
+// bear starts a new member, with its own client, in place i.
 func (g *unquiet) bear(ctx context.Context, i int) {
 	g.born++
 	g.members[i] = g.join(ctx, fmt.Sprintf("c%d", g.born), g.connect())
 }
 
-// replace lets a member leave, and somebody new come.
+// replace lets a member leave, and starts a new member.
 func (g *unquiet) replace(ctx context.Context, r *rand.Rand) {
 	i := r.IntN(len(g.members))
 	g.end(g.members[i])

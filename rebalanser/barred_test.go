@@ -10,9 +10,9 @@ import (
 	"github.com/zkrecipes/zkrecipes/rebalanser"
 )
 
-// A member whose record cannot be read gets nothing from the next coordinator, and gives
-// up what it has like any other member: nobody else owns that before. The group does not
-// wait for a stranger that never answers.
+// A member whose record cannot be read gets no resources from the next coordinator, and
+// gives up its resources like any other member: no other member owns them before. The
+// group does not wait for a foreign znode that never answers.
 func TestMemberWithAnUnreadableRecordGivesUpInOrder(t *testing.T) {
 	for name, data := range map[string]string{"garbage": "garbage", "newer": newer + `"id":"c3"}`} {
 		for _, instance := range []string{"", "static-3"} {

@@ -87,8 +87,8 @@ func TestRebalancingOfResourceModeCosts_R19_R20(t *testing.T) {
 	})
 }
 
-// In global mode the number of resources does not matter. Everybody stops, everybody is
-// assigned, everybody has started: R39, R40, R41, R42, R43, R44, R45.
+// In global mode the number of resources does not matter. All members stop, get their
+// assignments, and start: R39, R40, R41, R42, R43, R44, R45.
 func TestRebalancingOfGlobalModeCosts_R37_R38(t *testing.T) {
 	for _, resources := range []int{60, 6000} {
 		inWorld(t, rebalanser.GlobalBarrier, nil, func(w *World) {
@@ -96,7 +96,7 @@ func TestRebalancingOfGlobalModeCosts_R37_R38(t *testing.T) {
 			require.Equal(w, resources/3, moved)
 			require.Equal(w, 4, coordinator["multi"], "the shards, and the status three times")
 			require.LessOrEqual(w, coordinator["getChildren2"], 1+4+2*3,
-				"the clients; who has stopped, after each that has, and has started: %v", coordinator)
+				"the clients; the acknowledgments, after each that came or went: %v", coordinator)
 			for _, c := range []map[string]int{coordinator, other} {
 				require.Equal(w, 1, c["create2"], "the report of the stop")
 				require.Equal(w, 1, c["delete"], "the report of the start")

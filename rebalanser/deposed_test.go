@@ -15,7 +15,7 @@ import (
 // A leader that has lost its followers answers every sync, without knowing the
 // newest commits of the majority: no caller may be told an old state of a
 // group.
-func TestNobodyIsToldHowAGroupWasAtALeaderThatLeadsNobody(t *testing.T) {
+func TestALeaderWithoutFollowersCannotReportAGroup(t *testing.T) {
 	errOld := errors.New("it is told what is not so any more")
 	on := func(c *session.Client, at string, mode rebalanser.Mode) *rebalanser.Admin {
 		return rebalanser.Open(c, at, &rebalanser.Options{Mode: mode})

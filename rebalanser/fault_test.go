@@ -114,7 +114,7 @@ func (m *part) end() error {
 	return err
 }
 
-// until waits until ok, within ctx, as long as nobody has failed.
+// until waits until ok, within ctx, while no member has failed.
 func (p *play) until(ctx context.Context, what string, ok func() bool) error {
 	limit := time.After(10 * time.Minute)
 	for !ok() {
@@ -139,7 +139,7 @@ func (p *play) until(ctx context.Context, what string, ok func() bool) error {
 	return nil
 }
 
-// owns says how many resources somebody owns.
+// owns reports whether a member owns n resources.
 func (p *play) owns(who string, n int) func() bool {
 	return func() bool { return len(p.of(who)) == n }
 }

@@ -76,7 +76,7 @@ func TestBarriersOfRemovedResourcesGoWhenTheyAreFree_X4(t *testing.T) {
 
 // A member that gets another assignment while waiting for a barrier touches no
 // other member's barrier.
-func TestCalledOffWaitTouchesNobodysBarrier_X2(t *testing.T) {
+func TestCanceledWaitTouchesNoBarrier_X2(t *testing.T) {
 	inWorld(t, rebalanser.ResourceBarrier, nil, func(w *World) {
 		w.stock(2)
 		c1 := w.node("c1", rebalanser.Options{})
@@ -480,7 +480,7 @@ func TestRemovedFoldersAreMadeAgain(t *testing.T) {
 				c1.stop()
 				continue // the other mode's
 			}
-			if dir == "barriers" { // without barriers nothing is safe: first nobody owns anything
+			if dir == "barriers" { // nothing is safe without barriers: all resources are removed first
 				_, err := a.RemoveResources(w.Ctx, names(2)...)
 				require.NoError(w, err)
 				w.Settle()

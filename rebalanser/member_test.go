@@ -59,7 +59,7 @@ func TestResourcesThatComeAndGoAreSharedOutAndGivenUp_R3_R9_R10(t *testing.T) {
 		require.NoError(w, err)
 		w.Pass(time.Second)
 		w.shared(6, c...)
-		require.NoError(w, w.Server.Create(path+"/resources/r06", []byte("somebody else's")), "any tool will do")
+		require.NoError(w, w.Server.Create(path+"/resources/r06", []byte("another client's")), "any tool will do")
 		w.Pass(time.Second)
 		w.shared(7, c...)
 		for _, n := range c {
@@ -389,7 +389,7 @@ func TestGuardRefusesWhatIsLost_X5(t *testing.T) {
 	})
 }
 
-func TestOtherModeIsRefusedAndDisturbsNobody(t *testing.T) {
+func TestOtherModeIsRefusedAndAffectsNoMember(t *testing.T) {
 	inBoth(t, func(w *World) {
 		w.stock(2)
 		c1 := w.node("c1", rebalanser.Options{}).run()

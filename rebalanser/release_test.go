@@ -12,7 +12,7 @@ import (
 
 // A released resource is not worked on and has no other owner, until the group
 // moves the resource like any other.
-func TestReleasedResourceIsNobodyElsesUntilTheGroupMovesIt(t *testing.T) {
+func TestReleasedResourceHasNoOtherOwnerUntilTheGroupMovesIt(t *testing.T) {
 	inBoth(t, func(w *World) {
 		require.NoError(w, w.Server.Create("/data", nil))
 		c := w.Client()

@@ -41,7 +41,7 @@ func TestGroupGoesOnAfterSomethingWasRemoved(t *testing.T) {
 					w.Pass(time.Second)
 				}
 				w.shared(9, c...)
-				if dir == "clients" { // nobody is safe without its node
+				if dir == "clients" { // no member is safe without its znode
 					for _, who := range c {
 						w.excuse(who.who, time.Minute)
 					}
@@ -127,7 +127,7 @@ func TestRefusedBarrierEndsTheMember(t *testing.T) {
 
 // A resource without a barrier moves to a member: the end of the move is
 // noticed, and the next resource can move.
-func TestMoveOfWhatNobodyHadEnds(t *testing.T) {
+func TestMoveOfAFreeResourceEnds(t *testing.T) {
 	inWorld(t, rebalanser.ResourceBarrier, nil, func(w *World) {
 		a := w.stock(0)
 		o := rebalanser.Options{MaxMoves: 1}
@@ -175,7 +175,7 @@ func TestHandlerThatEndsItsGoroutineEndsTheMembership(t *testing.T) {
 
 // Two administrators add the same resources concurrently: each needs a few
 // requests per hundred resources, and each resource is added by exactly one.
-func TestTwoWhoAddTheSameAtOnce(t *testing.T) {
+func TestTwoAdministratorsAddTheSameAtOnce(t *testing.T) {
 	inWorld(t, rebalanser.ResourceBarrier, nil, func(w *World) {
 		w.stock(0)
 		all := names(2000)

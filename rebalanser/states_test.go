@@ -102,7 +102,7 @@ func TestStatesOfAGroupThatDoesNotChange(t *testing.T) {
 		before := w.Requests(c)
 		w.Pass(10 * time.Minute)
 		require.Equal(w, before, w.Requests(c))
-		require.NoError(w, w.Server.Set(path+"/resources/r00", []byte("data of somebody else")))
+		require.NoError(w, w.Server.Set(path+"/resources/r00", []byte("data of another client")))
 		require.Empty(w, f.take())
 		once := w.Requests(c) - before
 		require.Positive(w, once, "States has read the group")

@@ -20,7 +20,7 @@ import (
 type check int
 
 const (
-	full        check = iota // all is owned at the end of each step, if anybody is up
+	full        check = iota // all is owned at the end of each step, if any member is up
 	conditional              // the same, after every fifth step and two quiet minutes
 	double                   // nothing
 )
@@ -176,7 +176,7 @@ func (s *stress) judge(owned bool) error {
 	}
 	for _, name := range s.names {
 		if s.owner(name) == "" {
-			return fmt.Errorf("nobody owns %s; %d members are up", name, s.up())
+			return fmt.Errorf("%s has no owner; %d members are up", name, s.up())
 		}
 	}
 	return nil
@@ -192,7 +192,7 @@ func (s *stress) up() (n int) {
 	return n
 }
 
-// launch starts the i-th member, as somebody new.
+// launch starts the i-th member, as a new client.
 func (s *stress) launch(i int) {
 	s.born++
 	c := s.ClientWith(session.Options{Timeout: s.z.session})

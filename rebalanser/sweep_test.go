@@ -14,7 +14,7 @@ import (
 // Between a client's read of a barrier and its transaction, the barrier is
 // swept and created again by a live client, with the same version as in the
 // read.
-func TestBarrierThatWasMadeAnewIsNotTakenForTheFormerOne_X4(t *testing.T) {
+func TestRecreatedBarrierIsNotTakenForTheFormerOne_X4(t *testing.T) {
 	inWorld(t, rebalanser.ResourceBarrier, nil, func(w *World) {
 		w.stock(1)
 		c2 := w.node("c2", rebalanser.Options{}).run()
@@ -62,7 +62,7 @@ func TestBarrierThatWasMadeAnewIsNotTakenForTheFormerOne_X4(t *testing.T) {
 
 // A member whose release was not answered does not release the barrier again if the
 // barrier has been swept and created again for another member meanwhile.
-func TestReleaseThatWasNotAnsweredTouchesNobodyElsesBarrier_X2_X3(t *testing.T) {
+func TestUnansweredReleaseTouchesNoBarrierOfAnotherMember_X2_X3(t *testing.T) {
 	inWorld(t, rebalanser.ResourceBarrier, nil, func(w *World) {
 		w.stock(2)
 		c2 := w.node("c2", rebalanser.Options{}).run()

@@ -45,7 +45,7 @@ func (w *World) unreadable(a *rebalanser.Admin) (paths []string) {
 }
 
 // A barrier whose record cannot be read stays taken while members come and go, until
-// somebody has repaired the record as the status says.
+// an operator has repaired the record as the status says.
 func TestUnreadableBarrierFreesNothing(t *testing.T) {
 	for _, data := range []string{
 		"garbage", "null", "[]", "{", `{"client":7}`, `{"owner":"x"}`, `{"client":"x"}`, `{"client":"../x-latch-0000000001"}`,

@@ -17,7 +17,7 @@ import (
 // lets everything continue at once, before the member could notice by itself.
 // Its resources have other owners by then: the process must neither change the
 // owners' znodes nor be able to write in their place.
-func TestAMemberThatWakesUpAfterItsEndDisturbsNobody_P4(t *testing.T) {
+func TestAMemberThatWakesUpAfterItsEndAffectsNoOtherMember_P4(t *testing.T) {
 	for name, what := range map[string]string{"it runs": "", "something is being given to it": "+", "it is giving something up": "-"} {
 		for order, first := range map[string]bool{"its handler is first": true, "its link is first": false} {
 			t.Run(name+", "+order, func(t *testing.T) {

@@ -203,7 +203,7 @@ func TestAssigningAgainChangesNothing(t *testing.T) {
 }
 
 // X13: a change concerns only the members that give or take resources.
-func TestWhoJoinsTakesAndWhoLeavesGivesAndNobodyElse(t *testing.T) {
+func TestOnlyJoiningAndLeavingMembersMoveResources(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		members, resources := drawn(t, 8, 60, false)
 		a := rapid.SampledFrom([]assignor.Assignor{assignor.Sticky(), assignor.Zones()}).Draw(t, "assignor")
@@ -251,7 +251,7 @@ func TestOddGroups(t *testing.T) {
 		{"neither", nil, nil, ""},
 		{"more members than resources", []assignor.Member{held("a"), held("b", "r1"), held("c")}, named("r1"), " | r1 | "},
 		{"two claim the same", []assignor.Member{held("b", "r1", "r2"), held("a", "r1")}, named("r1", "r2"), "r2 | r1"},
-		{"who does not take it has no claim", []assignor.Member{
+		{"a member that does not take it has no claim", []assignor.Member{
 			{Key: "a", Held: []string{"r1"}, Subscription: []string{"s*"}}, held("b", "r1"), held("c"),
 		}, named("r1", "r2", "s1"), "s1 | r1 | r2"},
 		{"held twice by one", []assignor.Member{held("a", "r1", "r1"), held("b")}, named("r1", "r2"), "r1 | r2"},
@@ -260,7 +260,7 @@ func TestOddGroups(t *testing.T) {
 		{"no key, no name", []assignor.Member{held(""), held("", "")}, named("", "r1"), "r1 | "},
 		{"a malformed pattern", []assignor.Member{sub("a", "["), sub("b", "[", "r*")}, named("r1", "r2"), " | r1 r2"},
 		{"a pattern with nothing in it", []assignor.Member{sub("a", ""), held("b")}, named("r1"), " | r1"},
-		{"nobody takes it", []assignor.Member{sub("a", "r*")}, named("r1", "s1"), "r1"},
+		{"no member takes it", []assignor.Member{sub("a", "r*")}, named("r1", "s1"), "r1"},
 		{"a star stops at a slash", []assignor.Member{sub("a", "*"), sub("b", "*/*")}, named("r1", "r/2"), "r1 | r/2"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -71,7 +71,7 @@ func TestAStep(t *testing.T) {
 		{"the widest gap first", three, lists{{"1", "2", "3"}, {"4", "7", "8"}, {"5", "6"}}, 1, lists{{"1", "2", "3", "4", "6"}, {"7", "8"}, {"5"}}},
 		{"and the next", three, lists{{"1", "2", "3"}, {"4", "7", "8"}, {"5", "6"}}, 2, lists{{"1", "2", "3", "6"}, {"4", "7", "8"}, {"5"}}},
 		{"none at all", three, lists{{"1", "2", "3"}, {"4", "7", "8"}, {"5", "6"}}, -1, lists{{"1", "2", "3", "4", "5", "6"}, {"7", "8"}, nil}},
-		{"what nobody holds is given at once", three, lists{{"1", "2", "3"}, {"4", "7", "8", "9"}, {"5", "6", "90"}}, -1, lists{{"1", "2", "3", "4", "5", "6"}, {"7", "8", "9"}, {"90"}}},
+		{"free resources are given at once", three, lists{{"1", "2", "3"}, {"4", "7", "8", "9"}, {"5", "6", "90"}}, -1, lists{{"1", "2", "3", "4", "5", "6"}, {"7", "8", "9"}, {"90"}}},
 		{"what is gone is taken", three, lists{{"1"}, {"8"}, {"7"}}, -1, lists{{"1"}, {"7", "8"}, nil}},
 		{"what is not taken any more goes at once", []assignor.Member{
 			{Key: "a", Held: []string{"x1", "y1", "y2"}, Subscription: []string{"y*"}}, m("b"),

@@ -290,7 +290,7 @@ func (a *around) rest() {
 	}
 	var got, sizes []string
 	for _, s := range a.shards {
-		require.True(a.t, alive[s.Client] || len(s.Resources) == 0, "%+v is for nobody", s)
+		require.True(a.t, alive[s.Client] || len(s.Resources) == 0, "%+v is for no live member", s)
 		got = append(got, s.Resources...)
 		sizes = append(sizes, fmt.Sprint(len(s.Resources)))
 	}

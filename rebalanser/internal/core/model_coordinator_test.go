@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-var errLeft = errors.New("somebody leaves who has something left")
+var errLeft = errors.New("a client with resources leaves")
 
 // lead are the steps of a client as a coordinator, or on the way there.
 func (e *explorer) lead(i int) {
@@ -156,7 +156,7 @@ func (e *explorer) count(i int) {
 			if got := m.x.coordinator(m, &probe, q); probe.c == before && got.step.SetStatus == nil && got.step.Write == nil {
 				continue
 			}
-			e.do(i, "counts those who have stopped", func(s *state) {
+			e.do(i, "counts the stopped members", func(s *state) {
 				s.who[i].behind = min(s.who[i].behind, uint8(l))
 				m.ordered(s, i, q)
 			})

@@ -108,7 +108,7 @@ func TestAllInterleavings_R12_R18_R36_R50_R51_X4(t *testing.T) {
 		"comes", "is lost", "expires", "is stopped", "leaves", "is paused", "wakes", "expires while it is paused",
 		"wakes, and has lost its session", "has its node deleted by hand", "notices that its node is gone",
 		"a resource is added or removed", "raises the epoch", "lists the clients", "lists the resources",
-		"writes a shard", "sets the status", "counts those who have stopped", "sweeps a barrier",
+		"writes a shard", "sets the status", "counts the stopped members", "sweeps a barrier",
 		"the epoch is raised by hand", "sees another epoch", "reads its shard", "reads the status", "reads a barrier", "reads a barrier again",
 		"finds the owner of a barrier gone", "tries to take a barrier", "tries to take a barrier, and hears nothing",
 		"has started", "has stopped", "releases", "says that it has stopped", "says that it has stopped no more",

@@ -52,9 +52,9 @@ type explorer struct {
 	err   error
 }
 
-// do adds a step of client who: change, on a copy of the state.
-func (e *explorer) do(who int, what string, change func(s *state)) {
-	e.steps = append(e.steps, step{s: *e.from, who: who, what: what})
+// do adds a step of a client: change, on a copy of the state.
+func (e *explorer) do(client int, what string, change func(s *state)) {
+	e.steps = append(e.steps, step{s: *e.from, who: client, what: what})
 	change(&e.steps[len(e.steps)-1].s)
 }
 
@@ -206,7 +206,7 @@ func (m *model) safe(s *state) error {
 				return fmt.Errorf("%s is used twice, once by %s", resourceNames(bit), clientName(i))
 			}
 			if used |= bit; m.mode == Resource && !m.guarded(s, i, r) {
-				return fmt.Errorf("%s is used by %s, who does not own it", resourceNames(bit), clientName(i))
+				return fmt.Errorf("%s is used by %s, which does not own it", resourceNames(bit), clientName(i))
 			}
 		}
 	}

@@ -21,7 +21,7 @@ func wrongRules() map[string]model {
 			begin: 0b011, late: 0b100, left: faults{stops: 1}, wrong: wrong{abandonsBlindly: true}}),
 		"barriers are released while the handler still stops (X1)": some(model{
 			begin: 0b011, left: faults{stops: 1}, wrong: wrong{releasesTooEarly: true}}),
-		"barriers are taken from those who live": some(model{
+		"barriers are taken from live clients": some(model{
 			begin: 0b011, late: 0b100, wrong: wrong{takesFromTheLiving: true}}),
 		"barriers are set whatever their version": some(model{
 			begin: 0b011, late: 0b100, left: faults{losses: 1}, wrong: wrong{setsBlindly: true}}),
@@ -51,7 +51,7 @@ func wrongRules() map[string]model {
 			begin: 0b011, late: 0b100, idle: 0b010, after: [4]uint8{3: 1}, left: faults{losses: 1}, wrong: wrong{oldClientList: true}}),
 		"a shard is taken that is meant for the same instance before": some(model{mode: Global,
 			begin: 0b111, after: [4]uint8{3: 2}, again: [4]uint8{3: 2}, left: faults{losses: 1}, wrong: wrong{othersShard: true}}),
-		"nobody is waited for": some(model{mode: Global,
+		"no member is waited for": some(model{mode: Global,
 			begin: 0b011, late: 0b100, wrong: wrong{waitsForNobody: true}}),
 	}
 }
