@@ -88,8 +88,8 @@ func BenchmarkInstances(b *testing.B) {
 	}
 }
 
-// BenchmarkSeen is the time from an update until somebody who watches a service of
-// n instances has it.
+// BenchmarkSeen is the time from an update until a watcher of a service of n
+// instances has the update.
 func BenchmarkSeen(b *testing.B) {
 	for _, n := range []int{1, 1000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

@@ -10,11 +10,12 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// Two registrations of a process that say the same, to the byte. One has moved there
-// and looks at its node, more than once, since its connection breaks; the other, whose
-// answer was lost, takes that node for its own meanwhile, or its own, as they happen to
-// be listed. Then what it has made itself is the first one's: none is left to nobody.
-func TestRegistrationsThatSayTheSameLeaveNoNodeToNobody(t *testing.T) {
+// Two registrations of a process have the same data, to the byte. The first has moved
+// there, and reads its znode more than once, since its connection breaks. The second,
+// whose answer was lost, takes that znode for its own meanwhile, or its own znode,
+// depending on the order of the list. In the first case the znode created by the second
+// belongs to the first registration: no znode is left without a registration.
+func TestRegistrationsWithTheSameDataLeaveNoOrphanedNode(t *testing.T) {
 	for number := range int32(8) { // in which order they are listed depends on the names
 		inWorld(t, nil, func(w *World) {
 			r := registry(w.Client())

@@ -27,9 +27,10 @@ func TestContextOfEveryTypeEndsWithTheClient(t *testing.T) {
 	}
 }
 
-// A move that is refused ends the context of the registration, which then has
-// another: States tells of that, so that who works under it can go on.
-func TestRefusedMoveIsToldToThoseWhoFollowTheStates(t *testing.T) {
+// A refused move ends the context of the registration, which then has a new
+// context. States reports the change, so that work under the registration can
+// go on.
+func TestRefusedMoveIsReportedByStates(t *testing.T) {
 	for _, typ := range types {
 		t.Run(typ.String(), func(t *testing.T) {
 			inWorld(t, nil, func(w *World) {
@@ -57,7 +58,7 @@ func TestRefusedMoveIsToldToThoseWhoFollowTheStates(t *testing.T) {
 				<-over
 				require.True(w, g.State().Registered)
 				require.NoError(w, g.Context().Err())
-				require.NoError(w, under.Err(), "who follows the states has the living one")
+				require.NoError(w, under.Err(), "a follower of the states has the live context")
 				w.unregister(g)
 				w.unregister(other)
 			})

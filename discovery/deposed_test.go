@@ -12,7 +12,7 @@ import (
 
 // A leader that has lost its followers answers without knowing the instance and
 // the member that a majority has confirmed.
-func TestInstanceExistsThoughALeaderThatLeadsNobodyDoesNotKnowIt(t *testing.T) {
+func TestInstanceExistsThoughALeaderWithoutFollowersDoesNotKnowIt(t *testing.T) {
 	isEmpty := func(length int, err error) bool { return err == nil && length == 0 }
 	for name, missing := range map[string]func(w *World, c *session.Client) bool{
 		"Instance": func(w *World, c *session.Client) bool {

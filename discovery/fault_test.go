@@ -251,8 +251,8 @@ func TestWaitingForTheNameUnderEveryFault(t *testing.T) {
 	}.Run(t)
 }
 
-// TestGivingUpAWaitUnderEveryFault: who leaves by a timeout leaves nothing, and
-// takes nothing from the owner of the name (CH54, CL19).
+// TestGivingUpAWaitUnderEveryFault: a registration that leaves by a timeout
+// leaves no znode, and deletes none of the owner of the name (CH54, CL19).
 func TestGivingUpAWaitUnderEveryFault_CH54_CL19(t *testing.T) {
 	var held *discovery.Registration
 	world.Trial{

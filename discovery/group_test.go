@@ -10,9 +10,9 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// N13: members are ephemeral children, in the order in which they joined; who dies
-// goes.
-func TestMembersAreThoseWhoJoinedAndLive_N13(t *testing.T) {
+// N13: members are ephemeral children, in the order of their joins; a member that
+// dies disappears.
+func TestMembersAreTheLiveClientsThatJoined_N13(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		ca, cb := w.Client(), w.Client()
 		a, b := discovery.NewGroup(ca, "/members", nil), discovery.NewGroup(cb, "/members", nil)

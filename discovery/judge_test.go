@@ -42,7 +42,7 @@ type judge struct {
 	moving map[int]bool
 }
 
-// maker is who made a node, in which transaction.
+// maker is the client that created a znode, and the transaction.
 type maker struct {
 	client  int
 	zxid    int64

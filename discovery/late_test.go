@@ -73,7 +73,7 @@ func stuck(t *testing.T, first, begin, rest func(w *World, r *discovery.Registry
 	})
 }
 
-func TestRemovalThatComesLateHitsNobodyElse(t *testing.T) {
+func TestLateRemovalHitsNoOtherRegistration(t *testing.T) {
 	var g *discovery.Registration
 	stuck(t, func(w *World, r *discovery.Registry) {
 		g = w.register(r, typed("one", discovery.Static))
@@ -88,7 +88,7 @@ func TestRemovalThatComesLateHitsNobodyElse(t *testing.T) {
 	})
 }
 
-func TestUpdateThatComesLateHitsNobodyElse(t *testing.T) {
+func TestLateUpdateHitsNoOtherRegistration(t *testing.T) {
 	var g *discovery.Registration
 	stuck(t, func(w *World, r *discovery.Registry) {
 		g = w.register(r, typed("one", discovery.Static))

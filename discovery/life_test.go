@@ -14,8 +14,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// CH54: who leaves before the answer to the creation leaves nothing, whenever that
-// is.
+// CH54: a registration that leaves before the answer to its creation leaves no
+// znode, whenever it leaves.
 func TestLeavingBeforeTheAnswerLeavesNothing_CH54(t *testing.T) {
 	for _, typ := range types {
 		for _, after := range []time.Duration{0, 5, 15, 25, 35, 45, 55, 65, 100} {

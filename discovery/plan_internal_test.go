@@ -112,8 +112,9 @@ func TestNodeIsTakenOnce(t *testing.T) {
 	require.Len(t, c.sessions, maxSessions)
 }
 
-// While ZooKeeper is away for long, who gives up leaves nothing that waits.
-func TestWishesThatNobodyWaitsForAreNotKept(t *testing.T) {
+// While ZooKeeper is unavailable for long, a caller that gives up leaves no
+// request in the queue.
+func TestAbandonedRequestsAreNotKept(t *testing.T) {
 	k := &registrant{wake: make(chan struct{}, 1), want: &entry{}}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -20,7 +20,8 @@ func (w *World) stateIs(g interface {
 	return w.until(func(ctx context.Context) func(func(discovery.State, error) bool) { return g.States(ctx) }, wanted)
 }
 
-// D6, D8, N13: an instance is there while it is registered, and everybody sees it.
+// D6, D8, N13: an instance is listed while it is registered, and all clients see
+// it.
 func TestInstanceIsListedUntilItIsUnregistered_D6_D8_N13(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		a, b := registry(w.Client()), registry(w.Client())
@@ -160,7 +161,7 @@ func TestUpdateWhileDisconnectedIsNotLost_CH51_CH58(t *testing.T) {
 	}
 }
 
-// CL19: who has the name keeps it.
+// CL19: the registration that has the name keeps it.
 func TestAnotherOneWithTheNameIsAConflict_CL19(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		ca, cb := w.Client(), w.Client()
@@ -179,8 +180,8 @@ func TestAnotherOneWithTheNameIsAConflict_CL19(t *testing.T) {
 	})
 }
 
-// CH52, CL19: who comes while ours is away is not thrown out; when it goes, ours
-// comes back.
+// CH52, CL19: a registration made while ours is away is not removed; when it
+// leaves, ours comes back.
 func TestConflictIsTriedAgainWhenTheOtherGoes_CH52(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		ca, cb := w.Client(), w.Client()
@@ -288,8 +289,8 @@ func TestDeletedByAnAdministratorItIsRegisteredAgain(t *testing.T) {
 	}
 }
 
-// An update goes over what somebody else has written into our node, and does not
-// unregister it.
+// An update replaces what another client has written into our znode, and does
+// not unregister the instance.
 func TestStrangersDataInOurNodeIsReplacedByTheNextUpdate(t *testing.T) {
 	for _, typ := range types {
 		t.Run(typ.String(), func(t *testing.T) {
@@ -315,8 +316,8 @@ func TestStrangersDataInOurNodeIsReplacedByTheNextUpdate(t *testing.T) {
 	}
 }
 
-// D7: who watches both services sees it in one or the other, never in both and
-// never in none.
+// D7: a watcher of both services sees the instance in one or the other, never
+// in both and never in none.
 func TestMoveIsOneTransaction_D7(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		r := registry(w.Client())

@@ -35,7 +35,7 @@ func TestRefusedUnregisteringIsRetriedInTheBackground(t *testing.T) {
 			require.Len(w, w.Children(dir), 1)
 			w.rights(zk.PermAll)
 			w.Pass(31 * time.Second)
-			require.Empty(w, w.Children(dir), "nobody had to ask again")
+			require.Empty(w, w.Children(dir), "no client had to ask again")
 			w.unregister(g)
 			require.NotErrorIs(w, g.State().Err, session.ErrNoAuth)
 		})

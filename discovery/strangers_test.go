@@ -10,8 +10,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// CH60: what others put there is listed with what is wrong with it, and disturbs
-// nobody, when it is read and when it is watched.
+// CH60: foreign data is listed with an error, and affects no other instance,
+// when the service is read and when it is watched.
 func TestForeignDataDisturbsNoOther_CH60(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := w.Client()

@@ -89,7 +89,7 @@ func (s *stress) watch() {
 	})
 }
 
-// believedLocked: who is still told to be registered must not have gone.
+// believedLocked: a registration that is reported as registered must exist.
 func (s *stress) believedLocked(gone map[string]maker) error {
 	for g := range s.live {
 		at := g.State()
@@ -165,8 +165,8 @@ func (s *stress) work(ctx context.Context, client, worker int, r *rand.Rand) (la
 	return last
 }
 
-// settled checks what must be so when all is well again: everybody who is to be
-// registered is, once, with what it wants, or tells of a conflict.
+// settled checks the state after the faults: each instance that should be
+// registered is registered once, with its data, or reports a conflict.
 func (s *stress) settled(ctx context.Context, left []*discovery.Registration) error {
 	nodes := map[int]int{}
 	for _, n := range s.server.Dump() {

@@ -52,9 +52,9 @@ func (x *watching) last(w *World) []string {
 	}
 }
 
-// D8, D16: consumers see who comes, goes and changes, in the order in which they
-// registered, in which one that comes back is the last.
-func TestWatchTellsWhoComesGoesAndChanges_D8_D16(t *testing.T) {
+// D8, D16: consumers see the instances that come, go and change, in the order of
+// their registrations, in which a returning instance is the last.
+func TestWatchReportsInstancesThatComeLeaveAndChange_D8_D16(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		r := registry(w.Client())
 		ctx, cancel := context.WithCancel(w.Ctx)

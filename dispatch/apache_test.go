@@ -239,7 +239,7 @@ func TestStressOnApache_M24(t *testing.T) {
 	}
 	require.NoError(t, cluster.Await(t.Context()))
 	all.Wait()
-	o.Timeout = 30 * time.Second // from now on nobody is to lose anything
+	o.Timeout = 30 * time.Second // from now on no session is to be lost
 	beside(t, dispatch.NewMaster(world.Connect(t, cluster.Connect(), o), at, nil).Run)
 	stop := beside(t, dispatch.NewWorker(world.Connect(t, cluster.Connect(), o), at, handler, nil).Run)
 	q = dispatch.New(world.Connect(t, cluster.Connect(), o), at, nil)

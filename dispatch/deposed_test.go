@@ -13,7 +13,7 @@ import (
 // A leader that has lost its followers answers every sync, and does not know a
 // task that a majority has confirmed: no caller may be told that the task does
 // not exist.
-func TestTaskExistsThoughALeaderThatLeadsNobodyDoesNotKnowIt(t *testing.T) {
+func TestTaskExistsThoughALeaderWithoutFollowersDoesNotKnowIt(t *testing.T) {
 	for name, call := range map[string]func(w *World, q *dispatch.Queue) error{
 		"Get":     func(w *World, q *dispatch.Queue) error { _, err := q.Get(w.Within(time.Minute), "x"); return err },
 		"Wait":    func(w *World, q *dispatch.Queue) error { _, err := q.Wait(w.Within(time.Minute), "x"); return err },

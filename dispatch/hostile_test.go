@@ -66,7 +66,7 @@ func TestMasterGoesOnWhateverATaskSays(t *testing.T) {
 	}
 }
 
-// A task whose record somebody spoils takes no place of its worker.
+// A task whose record is spoiled by hand takes no slot of its worker.
 func TestSpoiledTaskTakesNoPlace(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		w.master(nil)
@@ -127,7 +127,7 @@ func TestDrainEndsThoughATaskCannot(t *testing.T) {
 	})
 }
 
-// A result keeps its output when somebody has written its task's record by hand.
+// A result keeps its output when the record of its task was written by hand.
 func TestCollectRemovesATaskThatWasWrittenByHand(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		w.master(nil)

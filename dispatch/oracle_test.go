@@ -183,20 +183,20 @@ func TestCheckersNoticeBadHistories(t *testing.T) {
 		change func(runs []run, f map[string]*fate)
 		want   error
 	}{
-		"two at once":           {func(r []run, _ map[string]*fate) { r[0].to = at(3) }, errOverlap},
-		"one token":             {func(r []run, _ map[string]*fate) { r[0].token = 9 }, errOrder},
-		"attempts":              {func(r []run, _ map[string]*fate) { r[0].attempt = 3 }, errOrder},
-		"it ended twice":        {func(_ []run, f map[string]*fate) { f["a"].ends = 2 }, errTwice},
-		"it never ended":        {func(_ []run, f map[string]*fate) { f["a"].ends, f["a"].result = 0, nil }, errLost},
-		"nobody has its result": {func(_ []run, f map[string]*fate) { f["a"].result = nil }, errLost},
-		"another's output":      {func(_ []run, f map[string]*fate) { f["a"].result.Output = []byte("y") }, errResult},
-		"another attempt":       {func(_ []run, f map[string]*fate) { f["a"].result.Attempt = 1 }, errResult},
+		"two at once":              {func(r []run, _ map[string]*fate) { r[0].to = at(3) }, errOverlap},
+		"one token":                {func(r []run, _ map[string]*fate) { r[0].token = 9 }, errOrder},
+		"attempts":                 {func(r []run, _ map[string]*fate) { r[0].attempt = 3 }, errOrder},
+		"it ended twice":           {func(_ []run, f map[string]*fate) { f["a"].ends = 2 }, errTwice},
+		"it never ended":           {func(_ []run, f map[string]*fate) { f["a"].ends, f["a"].result = 0, nil }, errLost},
+		"no client has its result": {func(_ []run, f map[string]*fate) { f["a"].result = nil }, errLost},
+		"another's output":         {func(_ []run, f map[string]*fate) { f["a"].result.Output = []byte("y") }, errResult},
+		"another attempt":          {func(_ []run, f map[string]*fate) { f["a"].result.Attempt = 1 }, errResult},
 		"dead too early": {func(_ []run, f map[string]*fate) {
 			f["a"].result.State, f["a"].result.Error = "dead", "no"
 		}, errResult},
-		"canceled by nobody": {func(_ []run, f map[string]*fate) { f["a"].result.State = "canceled" }, errResult},
-		"too many attempts":  {func(_ []run, f map[string]*fate) { f["a"].maxAttempts = 1 }, errResult},
-		"no state":           {func(_ []run, f map[string]*fate) { f["a"].result.State = "" }, errResult},
+		"canceled without a request": {func(_ []run, f map[string]*fate) { f["a"].result.State = "canceled" }, errResult},
+		"too many attempts":          {func(_ []run, f map[string]*fate) { f["a"].maxAttempts = 1 }, errResult},
+		"no state":                   {func(_ []run, f map[string]*fate) { f["a"].result.State = "" }, errResult},
 	} {
 		t.Run(name, func(t *testing.T) {
 			runs, fates := good()

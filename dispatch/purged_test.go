@@ -143,7 +143,7 @@ func TestTasksWorkAfterAnyFoldersWereDeletedBetweenRuns(t *testing.T) {
 
 // A worker whose folder was deleted registers again at once under another id.
 // The handlers of its former tasks get the cause of their end.
-func TestWorkerWhoseFolderWasDeletedBeginsAnew(t *testing.T) {
+func TestWorkerWhoseFolderWasDeletedRegistersAgain(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		w.master(nil)
 		begun, cause := make(chan string, 1), make(chan error, 1)

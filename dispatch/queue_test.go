@@ -159,7 +159,7 @@ func TestDelay(t *testing.T) {
 }
 
 // With no worker, and with no master, tasks wait, and nothing is lost.
-func TestNobodyIsThere_M12(t *testing.T) {
+func TestTasksWaitWithoutAnyWorker_M12(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		q := w.queue()
 		var ids []string

@@ -264,8 +264,8 @@ func TestEvenSplit_M9(t *testing.T) {
 	})
 }
 
-// The master is killed after some assignments: its backup takes over, nobody else
-// notices, and no task is given out twice (c2w2m2).
+// The master is killed after some assignments: its backup takes over, no client
+// or worker is affected, and no task is assigned twice (c2w2m2).
 func TestMasterDies_M4_M6_M15_M20_M25_M28(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		g := w.watch()

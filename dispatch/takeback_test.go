@@ -97,7 +97,7 @@ func TestRequestsOfATakeBack(t *testing.T) {
 }
 
 // Workers are not asked for tasks that no other worker can take.
-func TestTasksForNobodyElseAreNotAskedFor(t *testing.T) {
+func TestTasksThatNoOtherWorkerTakesAreNotAskedFor(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		w.master(nil)
 		q := w.queue()

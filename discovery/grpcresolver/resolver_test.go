@@ -131,7 +131,7 @@ func (w *world) answers(conn *grpc.ClientConn, want ...discovery.Instance) {
 }
 
 // D8, D9: a client's calls go to the registered instances, as instances come and go.
-func TestCallsGoToWhoIsRegistered_D8_D9(t *testing.T) {
+func TestCallsGoToRegisteredInstances_D8_D9(t *testing.T) {
 	w := newWorld(t)
 	a, b := w.serve("a"), w.serve("b")
 	ga := w.register(w.registry, a)
@@ -225,7 +225,8 @@ func TestServiceThatMayNotBeReadForAWhileIsReadLater(t *testing.T) {
 	w.answers(conn, a)
 }
 
-// The addresses outlive the builder's context; who has none then is told.
+// The addresses outlive the builder's context; a caller without an address gets
+// an error then.
 func TestCallsWithoutAnAddressFailOnceTheContextHasEnded(t *testing.T) {
 	w := newWorld(t)
 	a := w.serve("a")
@@ -250,7 +251,7 @@ func TestCallsFailWithTheReason(t *testing.T) {
 	_, err = w.call(w.dial("zk:///a/b", nil))
 	require.ErrorContains(t, err, discovery.ErrInvalidArgument.Error())
 	_, err = w.call(w.dial("zk:///"+service, nil))
-	require.Equal(t, codes.Unavailable, status.Code(err), "nobody is there")
+	require.Equal(t, codes.Unavailable, status.Code(err), "no instance is registered")
 	require.NoError(t, w.client.Close(t.Context()))
 	_, err = w.call(w.dial("zk:///"+service, nil))
 	require.ErrorContains(t, err, session.ErrClosed.Error())

@@ -106,7 +106,7 @@ func TestRandomTakesAll(t *testing.T) {
 	}
 }
 
-func TestStickyStaysUntilItsOneGoesAndComesBackAnew(t *testing.T) {
+func TestStickyStaysUntilItsInstanceLeavesAndRegistersAgain(t *testing.T) {
 	p := provider.Sticky(provider.RoundRobin())
 	one := candidates(1, 2, 3)
 	for range 5 {

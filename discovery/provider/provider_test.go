@@ -168,7 +168,7 @@ func TestAllBeingDownTheyAreUsedNevertheless(t *testing.T) {
 	})
 }
 
-func TestWhoRegistersAnewIsNotDown(t *testing.T) {
+func TestInstanceThatRegistersAgainIsNotDown(t *testing.T) {
 	inWorld(t, func(w *World) {
 		p := w.run(provider.RoundRobin(), &provider.Options{DownThreshold: 1})
 		a := w.register("a")
@@ -217,7 +217,7 @@ func TestLeasesAreCountedUntilTheyAreDoneOnce(t *testing.T) {
 	})
 }
 
-func TestFilterDecidesWhoMayBeUsed(t *testing.T) {
+func TestFilterDecidesWhichInstancesMayBeUsed(t *testing.T) {
 	inWorld(t, func(w *World) {
 		p := w.run(provider.RoundRobin(), &provider.Options{Filter: func(i discovery.Instance) bool { return string(i.Payload) == `"eu"` }})
 		w.register("a", func(i *discovery.Instance) { i.Payload = []byte(`"us"`) })
@@ -232,7 +232,7 @@ func TestGetWaitsForTheFirstListWithinItsContext(t *testing.T) {
 		w.register("a")
 		p := provider.New(discovery.NewRegistry(w.user, "/services", nil), service, provider.Random(), nil)
 		_, err := p.Get(w.Within(time.Second))
-		require.ErrorIs(w, err, context.DeadlineExceeded, "nobody runs it")
+		require.ErrorIs(w, err, context.DeadlineExceeded, "the provider is not run")
 		ctx, cancel := context.WithCancel(w.Ctx)
 		over := make(chan error, 1)
 		// Waited for below; ends with ctx.
