@@ -158,8 +158,8 @@ func TestStressOnApache(t *testing.T) {
 	world.BreakServers(t, cluster, rand.New(rand.NewPCG(9, 3)), blows, func() int { return len(s.Holds()) })
 	cancel()
 	all.Wait()
-	// Everybody leads once more, the observers see the last one go, and nothing
-	// is left.
+	// Every candidate leads once more, the observers see the last leader go,
+	// and no znode is left.
 	over, end := context.WithTimeout(t.Context(), 2*world.Patience)
 	defer end()
 	for _, e := range s.electors {

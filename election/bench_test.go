@@ -35,8 +35,8 @@ type contestant interface {
 	resign() error
 }
 
-// handOvers measures the time from a resignation until the next one knows that
-// it leads, with n contestants, of whom each joins again when it has led.
+// handOvers measures the time from a resignation until the next leader knows
+// that it leads, with n contestants, each of which joins again when it has led.
 func handOvers(b *testing.B, all []contestant) {
 	b.Helper()
 	led := make([]chan time.Time, len(all))
@@ -48,7 +48,7 @@ func handOvers(b *testing.B, all []contestant) {
 	took := make([]time.Duration, 0, b.N)
 	b.ResetTimer()
 	for k := range b.N {
-		world.SleepContext(b.Context(), 2*time.Millisecond) // everybody waits, and has its watch
+		world.SleepContext(b.Context(), 2*time.Millisecond) // all contestants wait, and have their watches
 		i, next := k%len(all), (k+1)%len(all)
 		began := time.Now()
 		if err := all[i].resign(); err != nil {

@@ -24,7 +24,7 @@ func TestStandDoesNotWaitAndAwaitCanBeResumed(t *testing.T) {
 		require.Zero(w, time.Since(began))
 		require.Len(w, w.Children(dir), 2)
 		require.Equal(w, w.ID(c), k.Session().ID())
-		require.Empty(w, k.Watching(), "nobody yet")
+		require.Empty(w, k.Watching(), "no leader yet")
 		for range 5 {
 			_, err := k.Await(w.Within(time.Second))
 			require.ErrorIs(w, err, context.DeadlineExceeded)
@@ -69,7 +69,7 @@ func TestAwaitOfSeveralIsOneLeadership(t *testing.T) {
 		k := w.stand(elector(w.Client(), "second"))
 		a, b := w.begin(w.Ctx, k.Await), w.begin(w.Ctx, k.Await)
 		_, err := k.Await(w.Within(time.Second))
-		require.ErrorIs(w, err, context.DeadlineExceeded, "who queues behind another goes by its own context")
+		require.ErrorIs(w, err, context.DeadlineExceeded, "a queued candidate goes by its own context")
 		w.resign(l)
 		require.Same(w, w.leads(a), w.leads(b))
 		require.NoError(w, k.Withdraw(w.Ctx))
@@ -90,13 +90,13 @@ func TestWithdrawLeavesTheQueue_P7(t *testing.T) {
 		_, err := q.stands[1].Await(w.Ctx)
 		require.ErrorIs(w, err, election.ErrWithdrawn)
 		require.ErrorIs(w, q.stands[1].Withdraw(w.Ctx), election.ErrWithdrawn)
-		require.NoError(w, l.Context().Err(), "nobody else is affected")
+		require.NoError(w, l.Context().Err(), "no other candidate is affected")
 		w.resign(l)
 		w.resign(w.leads(q.outs[2]))
 	})
 }
 
-// Withdraw ends an Await that has a request in progress; nobody's context has ended.
+// Withdraw ends an Await that has a request in progress; no context has ended.
 func TestWithdrawEndsAnAwaitThatAsks(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		l := w.campaign(elector(w.Client(), "leader"))
@@ -213,7 +213,7 @@ func (c withdrawing) Done() <-chan struct{} {
 
 // Await and Withdraw overlap, with nothing to wait for: what was seen when the
 // place was taken must not grant what is being given up.
-func TestAwaitThatIsOvertakenByAWithdrawalLeadsNobody(t *testing.T) {
+func TestAwaitThatIsOvertakenByAWithdrawalDoesNotLead(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := w.Client()
 		elsewhere := w.campaign(election.New(c, "/election/b", nil)) // its session is trusted all the time
@@ -279,7 +279,7 @@ func TestPlaceIsLostWithItsSession_P3(t *testing.T) {
 	}
 }
 
-// CH2, CH26: somebody deletes the znode of one who waits.
+// CH2, CH26: another client deletes the znode of a waiting candidate.
 func TestPlaceWhoseNodeIsDeletedIsLost_CH2_CH26(t *testing.T) {
 	for _, after := range []time.Duration{0, 5 * time.Second} {
 		inWorld(t, nil, func(w *World) {
@@ -300,9 +300,10 @@ func TestPlaceWhoseNodeIsDeletedIsLost_CH2_CH26(t *testing.T) {
 	}
 }
 
-// A place that was taken and not looked after is lost unnoticed, and somebody
-// else leads: what was seen when it was taken makes nobody a leader any more.
-func TestPlaceThatWasLostBeforeTheFirstAwaitLeadsNobody(t *testing.T) {
+// A place that is not awaited is lost unnoticed, and another candidate leads:
+// the list read when the place was taken does not make its candidate a leader
+// any more.
+func TestPlaceThatWasLostBeforeTheFirstAwaitDoesNotLead(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := w.Client()
 		// It leads elsewhere, so its session is trusted all the time.
@@ -318,9 +319,9 @@ func TestPlaceThatWasLostBeforeTheFirstAwaitLeadsNobody(t *testing.T) {
 	})
 }
 
-// The watch of one who has given up awaiting still holds the place; after a
-// reconnect it looks again.
-func TestResumedAwaitSeesWhatHappenedWhileNobodyWaited(t *testing.T) {
+// A candidate that has given up its Await still watches its place; after a
+// reconnect it reads the queue again.
+func TestResumedAwaitSeesChangesMadeBetweenTheAwaits(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		l := w.campaign(elector(w.Client(), "leader"))
 		k := w.stand(elector(w.Client(), "second"))

@@ -14,8 +14,8 @@ import (
 
 // This file tests the views that other clients have of an election.
 
-// CH30: nobody leads, for whatever reason, is no raw "no node".
-func TestNobodyLeadsIsAnErrorOfItsOwn_CH30(t *testing.T) {
+// CH30: the absence of a leader, for whatever reason, is not a raw "no node".
+func TestAbsenceOfALeaderIsAnErrorOfItsOwn_CH30(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		e := elector(w.Client(), "me")
 		for _, setup := range []func(){
@@ -88,8 +88,8 @@ func TestCandidatesAreListedInOrder(t *testing.T) {
 	})
 }
 
-// Somebody in the middle leaves while the list is read: it is left out, and the
-// one behind is shown to wait for the one before.
+// A candidate in the middle leaves while the list is read: it is left out, and
+// the candidate behind it is shown to wait for the candidate before it.
 func TestCandidateThatLeavesDuringTheListingIsLeftOut(t *testing.T) {
 	for _, leaver := range []int{0, 1, 2} {
 		inWorld(t, nil, func(w *World) {

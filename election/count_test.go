@@ -59,7 +59,7 @@ func TestReadsAreCountedAndBehindASync(t *testing.T) {
 		c := w.Client()
 		e := elector(c, "me")
 		counts, trips := w.cost(c, func() { require.Empty(w, w.leaderID(e)) })
-		require.Equal(w, map[string]int{"sync": 1, "getChildren2": 2, "multi": 1}, counts, "a majority confirms that nobody leads")
+		require.Equal(w, map[string]int{"sync": 1, "getChildren2": 2, "multi": 1}, counts, "a majority confirms that there is no leader")
 		require.Equal(w, 2, trips)
 		w.line(5)
 		counts, trips = w.cost(c, func() { require.Equal(w, "c1", w.leaderID(e)) })

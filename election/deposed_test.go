@@ -12,7 +12,7 @@ import (
 
 // A leader that has lost its followers answers every sync, without knowing the
 // candidate that a majority has confirmed.
-func TestCandidateExistsThoughALeaderThatLeadsNobodyDoesNotKnowIt(t *testing.T) {
+func TestCandidateExistsThoughALeaderWithoutFollowersDoesNotKnowIt(t *testing.T) {
 	for name, empty := range map[string]func(w *World, e *election.Elector) bool{
 		"Leader": func(w *World, e *election.Elector) bool {
 			_, err := e.Leader(w.Within(time.Minute))

@@ -17,7 +17,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// The queue: who leads, who watches whom, who is next.
+// The queue: the leader, the watches among candidates, and the next leader.
 
 // queue is several candidates, one per client, in their order.
 type queue struct {
@@ -69,8 +69,8 @@ func (q *queue) twoBehind(i int) []int64 {
 	return out
 }
 
-// N24, R6, M4, D3: the lowest number leads, and nobody else does. The nodes are
-// ephemeral and sequential (M19, D2).
+// N24, R6, M4, D3: only the candidate with the lowest number leads. The znodes
+// are ephemeral and sequential (M19, D2).
 func TestLowestNumberLeads_R6_M4_D3(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		q := w.line(4)
@@ -221,7 +221,7 @@ func TestQueueClosesUpOverTheDead_M7_D5(t *testing.T) {
 				if gone[0] {
 					require.Error(w, first.Context().Err())
 				}
-				// Everybody who lives watches the one who lives before it.
+				// Every live candidate watches the live candidate before it.
 				before := next
 				for i := next + 1; i < n; i++ {
 					if !gone[i] {
@@ -235,7 +235,7 @@ func TestQueueClosesUpOverTheDead_M7_D5(t *testing.T) {
 	}
 }
 
-// D16: who comes back joins last.
+// D16: a candidate that comes back joins last.
 func TestCandidateThatComesBackJoinsLast_D16(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		q := w.line(3)
@@ -249,7 +249,7 @@ func TestCandidateThatComesBackJoinsLast_D16(t *testing.T) {
 	})
 }
 
-func TestTermAndTokenGrowAndAnybodyCanReadThem_CH31(t *testing.T) {
+func TestTermAndTokenGrowAndAnyClientCanReadThem_CH31(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		e := elector(w.Client(), "me")
 		term, token := int64(-1), int64(0)
@@ -283,7 +283,7 @@ func TestTokenGrowsOverAPathThatWasRemoved(t *testing.T) {
 			require.Greater(w, l.Token(), token)
 			token = l.Token()
 			w.Pass(30 * time.Second)
-			require.NotEmpty(w, w.Children(dir), "not removed while somebody leads")
+			require.NotEmpty(w, w.Children(dir), "not removed while a candidate leads")
 			w.resign(l)
 			w.Pass(30 * time.Second)
 			_, err := w.Server.Get(dir)
@@ -293,7 +293,7 @@ func TestTokenGrowsOverAPathThatWasRemoved(t *testing.T) {
 }
 
 // M23: every campaigning client leads in the end, while others come and go.
-func TestEverybodyLeadsInTurn_M23(t *testing.T) {
+func TestAllCandidatesLeadInTurn_M23(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		const n, rounds = 4, 5
 		led := make(chan string, n*rounds)

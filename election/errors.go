@@ -12,7 +12,7 @@ import (
 
 var (
 	// ErrNoLeader: there is no leader, whether the path exists or not.
-	ErrNoLeader = errors.New("nobody leads")
+	ErrNoLeader = errors.New("there is no leader")
 	// ErrNotLeader: the leadership was given back before.
 	ErrNotLeader = errors.New("not the leader: it has resigned before")
 	// ErrWithdrawn: the candidacy was withdrawn.

@@ -34,8 +34,8 @@ func Example() {
 	defer client.Close(ctx)
 
 	el := election.New(client, "/election/scheduler", &election.Options{ID: "host-1"})
-	// The context ends before anybody else can lead, and Run then campaigns
-	// again. It resigns when schedule has returned.
+	// The context ends before another candidate can lead, and Run then
+	// campaigns again. Run resigns when schedule has returned.
 	fmt.Println(el.Run(ctx, func(ctx context.Context, l *election.Leadership) error {
 		return schedule(ctx, l)
 	}))
@@ -103,7 +103,7 @@ func ExampleElector_Observe() {
 		case err != nil:
 			panic(err)
 		case state.Leader == nil && leader == nil:
-			fmt.Println("nobody leads")
+			fmt.Println("no leader")
 			leader = stand("host-1")
 			continue
 		case state.Leader != nil:
@@ -113,17 +113,17 @@ func ExampleElector_Observe() {
 			}
 			continue
 		}
-		fmt.Println("nobody leads any more")
+		fmt.Println("no leader any more")
 		break
 	}
 	// Output:
-	// nobody leads
+	// no leader
 	// host-1 leads
-	// nobody leads any more
+	// no leader any more
 }
 
-// A place in the queue that nobody blocks for, as a dashboard or an event loop
-// has it.
+// A place in the queue without a blocked goroutine, as in a dashboard or an
+// event loop.
 func ExampleElector_Stand() {
 	server, err := zktest.Start(nil)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 
 // Operations that only this recipe has under every fault at every one of their requests.
 
-// alone checks, while l leads, that nobody else can.
+// alone checks, while l leads, that no other candidate can.
 func alone(p *world.Party, l *election.Leadership) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
 	defer cancel()
@@ -31,7 +31,8 @@ func alone(p *world.Party, l *election.Leadership) error {
 	return p.Overlap(l.Context(), l.Guard(), l.Token(), second.Token())
 }
 
-// nextLeads has the other client lead, as everybody sees.
+// nextLeads lets the other client lead, and requires that a read shows it as
+// the leader.
 func nextLeads(ctx context.Context, p *world.Party) error {
 	e := elector(p.Other, "next")
 	l, err := e.Campaign(ctx)
@@ -49,8 +50,8 @@ func other(p *world.Party) (*election.Leadership, error) {
 	return elector(p.Other, "other").Campaign(context.Background())
 }
 
-// TestCandidateBetweenTwoUnderEveryFault withdraws after it has waited in vain;
-// who waits behind it must lead when the first resigns, not before.
+// TestCandidateBetweenTwoUnderEveryFault withdraws a candidate after a wait in
+// vain; the candidate behind it must lead when the first resigns, not before.
 func TestCandidateBetweenTwoUnderEveryFault(t *testing.T) {
 	var first *election.Leadership
 	world.Trial{
@@ -131,8 +132,8 @@ func TestRunUnderEveryFault(t *testing.T) {
 			if inside {
 				return errors.New("Run has not waited for the work")
 			}
-			// Once the work has returned there is nothing to make good, and a resignation
-			// that nobody has confirmed is said.
+			// Once the work has returned, a loss needs no recovery, and an unconfirmed
+			// resignation is reported.
 			if errors.Is(err, session.ErrLost) && ctx.Err() == nil && !done {
 				return fmt.Errorf("Run ended by a loss, which it makes good: %w", errNoExcuse)
 			}
@@ -143,7 +144,7 @@ func TestRunUnderEveryFault(t *testing.T) {
 
 var errNoExcuse = errors.New("no fault explains this") // read only
 
-// TestReadsUnderEveryFault: nobody is told of a leader who is none.
+// TestReadsUnderEveryFault: no read returns a leader that does not lead.
 func TestReadsUnderEveryFault(t *testing.T) {
 	var first *election.Leadership
 	world.Trial{
@@ -168,8 +169,8 @@ func TestReadsUnderEveryFault(t *testing.T) {
 	}.Run(t)
 }
 
-// TestObserveUnderEveryFault: the observer sees nobody, the one who comes to lead,
-// and nobody again, in this order; it may skip, but not the last.
+// TestObserveUnderEveryFault: the observer sees no leader, the new leader, and no
+// leader again, in this order; it may skip states, but not the last.
 func TestObserveUnderEveryFault(t *testing.T) {
 	world.Trial{
 		Name: "Observe", Paths: []string{dir}, Next: nextLeads,

@@ -12,7 +12,7 @@ import (
 
 var (
 	errTerm     = errors.New("a term does not grow")
-	errUnreal   = errors.New("somebody leads who is not first in the queue")
+	errUnreal   = errors.New("a leader is not first in the queue")
 	errObserver = errors.New("an observer saw what never was, or went back")
 	errFinal    = errors.New("an observer does not know the last state")
 )
@@ -43,8 +43,9 @@ func checkReal(reigns []world.Hold, truth []int64) error {
 	return nil
 }
 
-// checkObserver wants what an observer saw (tokens, 0 for nobody) to be a part of
-// the server's history, in order, and to end with its last state.
+// checkObserver requires that the states seen by an observer (tokens, 0 for no
+// leader) are a part of the server's history, in order, and end with its last
+// state.
 func checkObserver(saw, truth []int64) error {
 	at := 0
 	for i, token := range saw {
@@ -95,7 +96,7 @@ func TestCheckerNoticesTermsThatDoNotGrow(t *testing.T) {
 	require.ErrorIs(t, checkTerms(h), errTerm)
 }
 
-func TestCheckerNoticesALeaderWhoWasNeverFirst(t *testing.T) {
+func TestCheckerNoticesALeaderThatWasNeverFirst(t *testing.T) {
 	h := goodHistory()
 	h[1].Token = 14
 	require.ErrorIs(t, checkReal(h, goodTruth()), errUnreal)
@@ -104,7 +105,7 @@ func TestCheckerNoticesALeaderWhoWasNeverFirst(t *testing.T) {
 
 func TestCheckerNoticesBadObservers(t *testing.T) {
 	for name, saw := range map[string][]int64{
-		"goes back": {0, 13, 10, 0}, "never was": {0, 11, 0}, "twice": {0, 10, 10, 0}, "goes back to nobody": {10, 0, 13, 0},
+		"goes back": {0, 13, 10, 0}, "never was": {0, 11, 0}, "twice": {0, 10, 10, 0}, "goes back to no leader": {10, 0, 13, 0},
 	} {
 		require.ErrorIs(t, checkObserver(saw, goodTruth()), errObserver, name)
 	}

@@ -57,7 +57,7 @@ func TestLayoutIsThatOfTheGoldenFile(t *testing.T) {
 			e := election.New(w.Client(), dir, tc.o)
 			l := w.campaign(e)
 			k := w.stand(e)
-			got += fmt.Sprintf("# %s: the leader, and one who waits\n%s", tc.name, tree(w.Server.Dump()))
+			got += fmt.Sprintf("# %s: the leader, and a waiting candidate\n%s", tc.name, tree(w.Server.Dump()))
 			require.NoError(w, k.Withdraw(w.Ctx))
 			w.resign(l)
 			got += fmt.Sprintf("# %s: after both have left\n%s", tc.name, tree(w.Server.Dump()))

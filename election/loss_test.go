@@ -13,7 +13,7 @@ import (
 )
 
 // How leadership is lost, how the leader finds out, and how long it takes until
-// somebody else leads.
+// the next candidate leads.
 
 // D15: the three ways of fail-over, in virtual time. A resignation costs one
 // round trip of which the next one sees the half back, a closed client the same,

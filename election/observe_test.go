@@ -37,8 +37,8 @@ func (w *World) observe(ctx context.Context, e *election.Elector) *view {
 	return v
 }
 
-// ids are those of the leaders that were seen since the last call; "-" for
-// nobody.
+// ids returns the ids of the leaders seen since the last call; "-" for no
+// leader.
 func (v *view) ids() []string {
 	out := []string{}
 	for {
@@ -55,13 +55,13 @@ func (v *view) ids() []string {
 	}
 }
 
-// P9, P30: the first state is the present one, whether the path exists or not,
-// whether somebody leads or not; "nobody" is a state.
-func TestObserverSeesThePresentStateFirstAndNobodyToo_P9(t *testing.T) {
+// P9, P30: the first state is the present state, whether the path exists or
+// not, with or without a leader; "no leader" is a state.
+func TestObserverSeesThePresentStateFirstAlsoWithoutALeader_P9(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		a, b := w.Client(), w.Client()
 		v := w.observe(w.Ctx, elector(b, ""))
-		require.Equal(w, []string{"-"}, v.ids(), "nobody ever led")
+		require.Equal(w, []string{"-"}, v.ids(), "no candidate ever led")
 		l := w.campaign(elector(a, "first"))
 		w.Settle()
 		require.Equal(w, []string{"first"}, v.ids())
@@ -98,7 +98,7 @@ func TestObserverSeesLeadersInOrderOverResignationsAndDeaths(t *testing.T) {
 
 // Candidates behind the leader come and go: an observer is not woken, and the
 // watch that it has is one.
-func TestObserverIsNotWokenByThoseWhoWait(t *testing.T) {
+func TestObserverIsNotWokenByWaitingCandidates(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := w.Client()
 		l := w.campaign(elector(w.Client(), "leader"))
@@ -115,15 +115,15 @@ func TestObserverIsNotWokenByThoseWhoWait(t *testing.T) {
 		w.Server.ResetStats()
 		w.resign(l)
 		w.Settle()
-		// Who leads now? Nobody: the path is read again, with a watch.
+		// There is no leader any more: the path is read again, with a watch.
 		require.Equal(w, 2, w.Requests(c), "%v", w.Server.Stats().BySession[w.ID(c)])
 		require.Equal(w, []string{"-"}, v.ids())
 	})
 }
 
-// P9: the leader goes between the listing and the watch, and between the reading
-// of an empty path and its watch: an observer that believed what it read first
-// would tell of that leader, or of nobody, indefinitely.
+// P9: the leader leaves between the listing and the watch, or a leader comes
+// between the reading of an empty path and its watch. An observer that relied on
+// its first read would report that leader, or no leader, indefinitely.
 func TestObserverHasNoGapBeforeItsWatch_P9(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		q := w.line(2)
@@ -154,7 +154,7 @@ func TestObserverHasNoGapBeforeItsWatch_P9(t *testing.T) {
 			})
 			seen := w.observe(w.Ctx, election.New(q.w.observerClient(), path, nil))
 			require.Equal(w, []string{"new"}, seen.ids(), op)
-			require.NotContains(w, w.Server.Watches(), path, "nobody need watch it now")
+			require.NotContains(w, w.Server.Watches(), path, "no watch is needed now")
 		}
 	})
 }
@@ -196,8 +196,8 @@ func TestObserverNeverGoesBackOnAServerThatLags(t *testing.T) {
 	})
 }
 
-// The leader dies, and is the only candidate: its znode goes with its session, and
-// then nobody leads, for every observer.
+// The leader, the only candidate, dies: its znode goes with its session, and then
+// every observer sees no leader.
 func TestDeadLeaderIsNotReportedForEver(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		a := w.Client()

@@ -8,7 +8,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// Callers who give up leave nothing behind.
+// Callers that give up leave no znode behind.
 
 // P7: an error that is not the context's, in the midst of waiting.
 func TestCampaignThatFailsLeavesNoNode_P7(t *testing.T) {

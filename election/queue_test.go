@@ -77,7 +77,7 @@ func TestQueueIsTheCandidatesByTheirNumbers(t *testing.T) {
 
 // Whichever candidate leaves a queue, the chain closes up, and only the candidate
 // behind is affected (R13, R14, D5).
-func TestQueueClosesUpAroundWhoGoes_R14_D5(t *testing.T) {
+func TestQueueClosesUpAroundACandidateThatLeaves_R14_D5(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 10).Draw(t, "n")
 		var children []string

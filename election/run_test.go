@@ -182,7 +182,7 @@ func TestWorkThatStartsLateSeesTheLoss_CH32(t *testing.T) {
 				return errWork
 			}
 			require.NoError(w, w.Server.Delete(l.Path()))
-			world.Pause(time.Second) // nobody told the goroutine: it was not running
+			world.Pause(time.Second) // the goroutine was not running, and could not be told
 			require.Error(w, ctx.Err())
 			require.Error(w, l.Context().Err())
 			return ctx.Err()
@@ -236,7 +236,7 @@ func TestRunReportsAResignationThatFails(t *testing.T) {
 		s := w.Session(owner)
 		require.NoError(w, s.EnsurePath(w.Ctx, dir, session.Persistent, nil))
 		err := elector(owner, "me").Run(w.Ctx, func(ctx context.Context, _ *election.Leadership) error {
-			// Somebody takes the right to delete children away.
+			// An administrator removes the right to delete children.
 			_, err := s.SetACL(ctx, dir, []session.ACL{{Perms: 1 | 4 | 16, Scheme: "world", ID: "anyone"}}, -1)
 			require.NoError(w, err)
 			return errWork

@@ -93,7 +93,7 @@ func TestRunSaysThatNoServerHasConfirmedTheResignation(t *testing.T) {
 						if away == "server" {
 							require.NoError(w, w.Server.Stop(1))
 						} else {
-							require.NoError(w, w.Server.Delete(l.Path())) // of which nobody was told yet
+							require.NoError(w, w.Server.Delete(l.Path())) // the deletion is not noticed yet
 						}
 						return result
 					})
@@ -169,8 +169,9 @@ func TestRunThatWaitsEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// The context ends while the server is away and the work is in progress: Run ends when
-// no server has answered for a session timeout, and says that nobody has confirmed.
+// The context ends while the server is unavailable and the work is in progress: Run
+// ends when no server has answered for a session timeout, and reports the resignation
+// as unconfirmed.
 func TestRunEndsWithItsContextWhateverTheNetworkDoes(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		e := elector(w.Client(), "me")

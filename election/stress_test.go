@@ -217,11 +217,11 @@ func (s *stress) record(txn zktest.Txn) {
 	}
 }
 
-// check judges the histories, as far as nobody was expired out of turn.
+// check judges the histories, as far as no session was expired early.
 func (s *stress) check() error {
 	reigns := s.Holds()
 	if s.real {
-		reigns = world.Lasting(reigns) // who stalls sees late what was granted, and lost again
+		reigns = world.Lasting(reigns) // a stalled process sees late what was granted, and lost again
 	}
 	errs := []error{
 		s.Failed(), world.CheckCapacity(reigns, 1), world.CheckTokens(world.Lasting(reigns), false), checkTerms(reigns),
@@ -265,7 +265,7 @@ func stressWorld(w *World, seed uint64, servers int, trust session.TrustRule) er
 		return err
 	}
 	if len(s.Holds()) == 0 {
-		return errors.New("nobody ever led")
+		return errors.New("no candidate ever led")
 	}
 	w.Settle()
 	return nothingLeft(w)
@@ -314,7 +314,8 @@ func runSeeds(t *testing.T, n, servers int) {
 }
 
 // N20 to N24, P2, P4, P9, P29, R12, M15, M16, M23, CH25 to CH28: no fault makes
-// two lead, somebody leads in the end, and observers see what was.
+// two candidates lead, a candidate leads in the end, and observers see the true
+// history.
 func TestStressOneServer(t *testing.T) { runSeeds(t, 200, 1) }
 
 func TestStressEnsemble_CH25(t *testing.T) { runSeeds(t, 120, 3) }

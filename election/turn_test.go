@@ -11,8 +11,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/matrix"
 )
 
-// TestThirdThatWaitsUnderEveryFault has two ahead of it, who lead one after the
-// other; it must lead when both have resigned, not before.
+// TestThirdThatWaitsUnderEveryFault: two candidates ahead of the third lead one
+// after the other; the third must lead when both have resigned, not before.
 func TestThirdThatWaitsUnderEveryFault(t *testing.T) {
 	var first *election.Leadership
 	var second *election.Candidacy

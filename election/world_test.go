@@ -90,7 +90,7 @@ func (w *World) leads(out <-chan won) *election.Leadership {
 		require.NoError(w, g.err)
 		return g.lead
 	case <-time.After(time.Minute):
-		w.Fatal("nobody leads")
+		w.Fatal("there is no leader")
 		return nil
 	}
 }

@@ -55,7 +55,7 @@ func TestStressOnApache(t *testing.T) {
 		require.NoError(t, s.checkHistory())
 		t.Logf("%d holds, %d guarded writes", len(s.Holds()), len(s.Wrote()))
 	}
-	// Everybody gets in, and nothing is left.
+	// Every client gets the lock, and no znode is left.
 	over, stop := context.WithTimeout(t.Context(), 2*world.Patience)
 	defer stop()
 	for i := range a.clients {

@@ -51,7 +51,7 @@ func TestLockDelayIsPaidAfterALoss(t *testing.T) {
 
 // A waiter in its delay may die or give up, and still no contender gets in before a
 // delay is over.
-func TestLockDelayIsPaidInFullByWhoeverIsNext(t *testing.T) {
+func TestLockDelayIsPaidInFullByTheNextHolder(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		a, b := w.Client(), w.Client()
 		w.lock(lock.New(a, dir, delayOptions()))

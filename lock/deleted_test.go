@@ -13,7 +13,7 @@ import (
 // Another client deletes the znode right before the release, and the release is the
 // first request to learn of the deletion: the lock may have had another holder
 // meanwhile.
-func TestReleaseOfAZnodeThatSomebodyHasDeletedTellsTheLoss(t *testing.T) {
+func TestReleaseOfADeletedZnodeReportsTheLoss(t *testing.T) {
 	for name, take := range map[string]func(*World) (string, func(context.Context) error){
 		"with a delay": func(w *World) (string, func(context.Context) error) {
 			h := w.lock(lock.New(w.Client(), dir, delayOptions()))

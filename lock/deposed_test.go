@@ -13,7 +13,7 @@ import (
 
 // A leader that has lost its followers denies no holder that a majority has
 // confirmed: the listing fails, or waits for another leader.
-func TestNobodyIsToldThatALockIsFreeByALeaderThatLeadsNobody(t *testing.T) {
+func TestALeaderWithoutFollowersCannotReportALockAsFree(t *testing.T) {
 	type queue interface {
 		Contenders(ctx context.Context) ([]lock.Contender, error)
 	}
@@ -39,7 +39,7 @@ func TestNobodyIsToldThatALockIsFreeByALeaderThatLeadsNobody(t *testing.T) {
 				require.NoError(w, err)
 				require.NotEqual(w, alone, w.Server.Leader())
 				list, err = mine.Contenders(w.Within(time.Minute))
-				require.False(w, err == nil && len(list) == 0, "somebody holds it")
+				require.False(w, err == nil && len(list) == 0, "another client holds it")
 			})
 		})
 	}

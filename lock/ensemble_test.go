@@ -75,8 +75,9 @@ func ensembleCases() []ensembleCase {
 		{name: "follower isolated", fault: isolate, holders: []ensembleHolder{
 			{name: "others known", survives: true}, {name: "no other known", alone: true, settled: true},
 		}},
-		// The followers notice after five ticks only, and no write succeeds
-		// for longer than a session lives: nobody can tell this from a loss.
+		// The followers notice after five ticks only, and no write succeeds for
+		// longer than a session lives: a client cannot distinguish this from a
+		// loss.
 		{name: "leader isolated", onLeader: true, fault: isolate, holders: []ensembleHolder{
 			{name: "others known"}, {name: "no other known", alone: true, settled: true},
 		}},

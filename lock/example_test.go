@@ -78,7 +78,7 @@ type store struct {
 // SQL, put is an update "where token <= $1".
 func (s *store) put(token int64, text string) error {
 	if token < s.highest {
-		return errors.New("refused: somebody else has had the lock since")
+		return errors.New("refused: another client has had the lock since")
 	}
 	s.highest, s.text = token, text
 	return nil
@@ -112,7 +112,7 @@ func ExampleHeld_Token() {
 	// Output:
 	// <nil>
 	// <nil>
-	// refused: somebody else has had the lock since
+	// refused: another client has had the lock since
 	// lost: true
 }
 

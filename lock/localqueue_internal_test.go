@@ -38,7 +38,7 @@ func TestLeavingTheLocalQueueTakesConstantTime(t *testing.T) {
 	require.Less(t, many, 10*few+grain, "four times as many: %v for %d, %v for %d", few, n, many, 4*n)
 }
 
-func TestLocalQueueServesFirstInFirstOutWithoutThoseWhoLeft(t *testing.T) {
+func TestLocalQueueServesFirstInFirstOutWithoutWaitersThatLeft(t *testing.T) {
 	var q localQueue
 	require.False(t, q.serve(baton{}))
 	a, b, c, d := q.join(), q.join(), q.join(), q.join()

@@ -407,8 +407,8 @@ func TestSemaphoreWaiterGoesOnInTheNextSession_P11_CH21(t *testing.T) {
 }
 
 // Curator's: the lock over the leases is deleted while its owner waits for a
-// lease. Somebody else may count meanwhile; the owner begins again.
-func TestCuratorSemaphoreBeginsAnewWhenItsLockGoes(t *testing.T) {
+// lease. Another contender may count meanwhile; the owner begins again.
+func TestCuratorSemaphoreStartsOverWhenItsLockGoes(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		o := &lock.Options{CuratorV2: true}
 		p := w.acquire(lock.NewSemaphore(w.Client(), dir, 1, o), 1)
@@ -439,7 +439,7 @@ func TestCuratorSemaphoreBeginsAnewWhenItsLockGoes(t *testing.T) {
 // The lock is deleted before its owner lists the leases for the first time, and the
 // next client has made a lease by then: no event would tell either of them to give
 // way.
-func TestCuratorSemaphoreBeginsAnewWhenItsLockGoesBeforeTheFirstListing(t *testing.T) {
+func TestCuratorSemaphoreStartsOverWhenItsLockGoesBeforeTheFirstListing(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		first, second := curatorMutex(w.Client()), curatorMutex(w.Client())
 		require.NoError(w, w.acquire(first, 1).Release(w.Ctx)) // the path exists
@@ -513,7 +513,7 @@ func TestSemaphoreReleaseWakesFew_N17(t *testing.T) {
 	})
 }
 
-func TestSemaphoreContendersTellWhoHolds(t *testing.T) {
+func TestSemaphoreContendersTellTheHolders(t *testing.T) {
 	inBoth(t, func(w *World, o *lock.Options) {
 		s := lock.NewSemaphore(w.Client(), dir, 3, o)
 		p := w.acquire(s, 2)
@@ -583,7 +583,7 @@ func TestAllOfTheMostPermitsThereCanBeLeaveNone(t *testing.T) {
 }
 
 // A stranger may want more than numbers hold.
-func TestWantsThatOverflowLetNobodyIn(t *testing.T) {
+func TestWantsThatOverflowLetNoContenderIn(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		s := lock.NewSemaphore(w.Client(), dir, 1, nil)
 		p := w.acquire(s, 1)

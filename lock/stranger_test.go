@@ -36,7 +36,7 @@ func TestPermitsThatWereDeletedAreNotDeletedAgain(t *testing.T) {
 
 // A lease lost during the wait for the next lease is taken again, with its
 // neighbors.
-func TestLeasesAreTakenAnewWhenOneIsLostWhileTheNextIsWaitedFor(t *testing.T) {
+func TestLeasesAreTakenAgainWhenOneIsLostWhileTheNextIsWaitedFor(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		o := &lock.Options{CuratorV2: true}
 		other := w.acquire(lock.NewSemaphore(w.Client(), "/s", 2, o), 1)

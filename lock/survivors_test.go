@@ -43,7 +43,8 @@ func TestReleaseThatMayNotWriteItsDelayNoteSaysSo(t *testing.T) {
 	})
 }
 
-// Somebody else takes the permits between the look of TryAcquire and its place in the queue.
+// Another contender takes the permits between the first read of TryAcquire and its place in
+// the queue.
 func TestTryAcquireThatIsOvertakenIsBusy(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		s := lock.NewSemaphore(w.Client(), dir, 2, nil)

@@ -10,8 +10,9 @@ import (
 	"github.com/zkrecipes/zkrecipes/lock"
 )
 
-// A try for more than there is leaves no trace, and is in nobody's way.
-func TestTryThatFailsIsInNobodysWay(t *testing.T) {
+// An attempt to take more permits than are free leaves no znode, and blocks no
+// contender.
+func TestTryThatFailsBlocksNoContender(t *testing.T) {
 	inBoth(t, func(w *World, o *lock.Options) {
 		a, b := lock.NewSemaphore(w.Client(), dir, 3, o), lock.NewSemaphore(w.Client(), dir, 3, o)
 		two := w.acquire(a, 2)

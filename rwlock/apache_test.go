@@ -139,7 +139,7 @@ func TestStressOnApache_N26(t *testing.T) {
 	all.Wait()
 	require.NoError(t, s.check())
 	t.Logf("%d holds, %d guarded writes, %v", len(s.holds), len(s.Wrote()), s.modes)
-	// Everybody gets in, and nothing is left.
+	// Every client gets the lock, and no znode is left.
 	over, stop := context.WithTimeout(t.Context(), 2*world.Patience)
 	defer stop()
 	for _, m := range s.locks {

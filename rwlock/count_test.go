@@ -159,8 +159,8 @@ func TestReadersThatLeaveWakeOneWriter_N25(t *testing.T) {
 	})
 }
 
-// P10: who waits, for however long, asks for nothing; and a writer behind a
-// writer costs what one behind a reader does, and a listing.
+// P10: a waiting contender sends no request, however long it waits. A writer
+// behind a writer costs what a writer behind a reader costs, and a listing.
 func TestWaitingWritersDoNotSpin_P10(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		h := w.get(w.new().Lock)

@@ -16,8 +16,9 @@ import (
 
 // Downgrades whose outcome is in doubt, for a while.
 
-// ctx ends while the answer is in progress: nobody knows, and nobody is told that
-// anything is held. A second call finds out, and Unlock takes both away.
+// ctx ends while the answer is in flight: the outcome is unknown, and no caller
+// is told of a hold. A second call finds out the outcome, and Unlock deletes both
+// znodes.
 func TestDowngradeThatIsGivenUpIsFoundOutLater(t *testing.T) {
 	isTxn := func(r zktest.Request) bool { return r.Op == "multi" && r.Client == "c1" }
 	for name, action := range map[string]zktest.Action{

@@ -16,7 +16,7 @@ import (
 // A downgrade under every fault at every one of its requests, with a reader and
 // a writer that wait behind.
 
-// watcher is who waits behind the one that downgrades.
+// watcher is the contender behind the writer that downgrades.
 type watcher struct {
 	writer, reader chan *rwlock.Held
 	failed         chan error // cap 2

@@ -9,7 +9,8 @@ import (
 )
 
 var (
-	// ErrBusy is returned by the Try methods when a hold or a queued contender excludes the caller.
+	// ErrBusy is returned by the Try methods when a hold or a queued contender
+	// excludes the caller.
 	ErrBusy = errors.New("the lock is held, or another contender waits for it")
 	// ErrNotHeld: what is given back, or downgraded, was given back or
 	// downgraded before.

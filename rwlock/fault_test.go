@@ -30,8 +30,8 @@ func methods(c *session.Client) map[string]take {
 	return map[string]take{"Lock": m.Lock, "RLock": m.RLock, "TryLock": m.TryLock, "TryRLock": m.TryRLock}
 }
 
-// alone checks, while h is held, that nobody gets in whom it excludes, and that
-// others get in whom it does not.
+// alone checks, while h is held, that no excluded contender gets the lock, and
+// that the others do.
 func alone(p *world.Party, h *rwlock.Held) error {
 	ctx, others := context.Background(), methods(p.Other)
 	if !h.Exclusive() {
@@ -183,9 +183,9 @@ func TestReaderBehindTwoWritersUnderEveryFault(t *testing.T) {
 	}.Run(t)
 }
 
-// TestWriterBehindAReaderUnderEveryFault leaves by a timeout; who waits behind it
-// must get in when the first releases, or at once if only the one that leaves
-// was in the way.
+// TestWriterBehindAReaderUnderEveryFault: a writer leaves by a timeout. The
+// contender behind it must get the lock when the first holder releases, or at
+// once if only the leaving writer was in the way.
 func TestWriterBehindAReaderUnderEveryFault(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ held, middle, last string }{

@@ -14,7 +14,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/internal/world"
 )
 
-// hold is a time during which somebody believed to hold the lock.
+// hold is a time during which a client believed to hold the lock.
 type hold struct {
 	client    int
 	session   int64
@@ -40,7 +40,7 @@ func (h hold) String() string {
 		h.from.Format("04:05.000000"), h.to.Format("04:05.000000"))
 }
 
-// alone is until when nobody else may be in.
+// alone is the time until which no other client may hold the lock.
 func (h hold) alone() time.Time {
 	switch {
 	case !h.exclusive:
@@ -52,14 +52,14 @@ func (h hold) alone() time.Time {
 }
 
 var (
-	errShared = errors.New("somebody is in beside a writer")
+	errShared = errors.New("a hold overlaps a writer's")
 	errToken  = errors.New("the tokens of two that exclude each other are not in the order of the grants")
-	errQueue  = errors.New("granted although somebody who excludes it was there before")
+	errQueue  = errors.New("granted although an earlier contender excludes it")
 )
 
-// checkSharing wants nobody to be in while a writer is. Ends count before
-// beginnings of the same instant. A writer that downgrades keeps other writers
-// out all the time, also while nobody knows yet whether it has.
+// checkSharing requires that no other hold overlaps a writer's. Ends count
+// before beginnings of the same instant. A writer that downgrades keeps other
+// writers out all the time, also while the outcome of the downgrade is unknown.
 func checkSharing(holds []hold) error {
 	for i, a := range holds {
 		for _, b := range holds[i+1:] {
@@ -93,9 +93,10 @@ func checkTokens(holds []hold) error {
 	return nil
 }
 
-// checkQueue wants nobody before own, among the names that the server has, who
-// excludes it: no reader passes an earlier writer, and no writer anybody. It
-// knows nothing but where the number and the letters of a name are.
+// checkQueue requires that no name before own, among the names on the server,
+// excludes own: no reader passes an earlier writer, and no writer passes any
+// contender. checkQueue knows only the positions of the number and the letters
+// in a name.
 func checkQueue(children []string, own string, exclusive bool) error {
 	number := func(name string) int {
 		n, err := strconv.Atoi(name[len(name)-10:])
@@ -116,8 +117,8 @@ func checkQueue(children []string, own string, exclusive bool) error {
 	return nil
 }
 
-// lockState is porcupine's view of the lock. Readers are those who are in, as a
-// sorted list of numbers.
+// lockState is porcupine's view of the lock. Readers has the readers that hold
+// the lock, as a sorted list of numbers.
 type lockState struct {
 	writer  int // -1: none
 	readers string
@@ -129,8 +130,9 @@ type lockState struct {
 type lockStep struct {
 	kind string // "read", "write", "leave", "downgrade"
 	by   int    // which hold
-	// before is how many holds have a smaller token, writersBefore how many of
-	// these are writers: no reader passes a writer, and no writer anybody.
+	// before is the number of holds with a smaller token, writersBefore the
+	// number of writers among these: no reader passes a writer, and no writer
+	// passes any contender.
 	before, writersBefore int
 }
 

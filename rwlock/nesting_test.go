@@ -86,7 +86,7 @@ func TestHoldsOfOthersAreNoNesting(t *testing.T) {
 	})
 }
 
-// A hold that is lost is in nobody's way.
+// A lost hold blocks no contender.
 func TestLostHoldIsNoNesting(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := w.Client()

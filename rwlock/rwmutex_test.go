@@ -123,7 +123,7 @@ func TestWritersAreServedInTheirOrder_P10(t *testing.T) {
 	})
 }
 
-func TestTryLockWantsNobodyAndTryRLockNoWriter(t *testing.T) {
+func TestTryLockNeedsAFreeLockAndTryRLockNoWriter(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		m, other := w.new(), w.new()
 		h := w.get(m.TryRLock)

@@ -178,14 +178,14 @@ func (s *stress) excuse(ctx context.Context, err error) {
 	}
 }
 
-// check judges the history, as far as nobody was expired out of turn.
+// check judges the history, as far as no session was expired early.
 func (s *stress) check() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var holds []hold
 	for _, h := range s.holds {
 		if s.real && !h.to.After(h.from) {
-			continue // who stalls sees late what was granted, and lost again
+			continue // a stalled process sees late what was granted, and lost again
 		}
 		var ever bool
 		if h.to, ever = s.Until(h.session, h.from, h.to); ever {
@@ -316,7 +316,8 @@ func seeds(n int) int {
 	return world.Seeds(n)
 }
 
-// N25, N26, P10, P11: no fault lets anybody in beside a writer, or past one.
+// N25, N26, P10, P11: no fault lets a contender in concurrently with a writer,
+// or past a writer.
 func TestStressOneServer_N26_P10(t *testing.T) { runSeeds(t, seeds(200), 1) }
 
 func TestStressEnsemble_N26_P10(t *testing.T) { runSeeds(t, seeds(100), 3) }

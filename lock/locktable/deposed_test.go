@@ -12,7 +12,7 @@ import (
 
 // A leader that has lost its followers denies no lock that a majority has
 // confirmed: the listing fails, or waits for another leader.
-func TestNobodyIsToldThatATableIsEmptyByALeaderThatLeadsNobody(t *testing.T) {
+func TestALeaderWithoutFollowersCannotReportATableAsEmpty(t *testing.T) {
 	inWorld(t, &zktest.Options{Servers: 3}, func(w *World) {
 		require.NoError(w, w.Server.WaitLeader(w.Ctx))
 		alone := w.Server.Leader()

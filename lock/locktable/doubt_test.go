@@ -61,7 +61,7 @@ func TestCallerThatGivesUpHoldsNothing(t *testing.T) {
 }
 
 // A release without a reply is not repeated on a lock of another owner.
-func TestReleaseWithoutAReplyTouchesNobodyElsesLock(t *testing.T) {
+func TestReleaseWithoutAReplyTouchesNoLockOfAnotherOwner(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		one, two := w.join(w.Client(), nil), w.join(w.Client(), nil)
 		held := w.try(one, "a", "b")

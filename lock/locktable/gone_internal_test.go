@@ -9,7 +9,7 @@ import (
 )
 
 // A transaction that finds its owner's znode gone reports why: the owner was released, or
-// somebody has deleted the znode.
+// another client has deleted the znode.
 func TestTransactionOfAnOwnerThatHasGoneSaysWhy(t *testing.T) {
 	world.In(t, nil, func(w *world.World) {
 		join := func() *Owner {

@@ -10,14 +10,14 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// somebody is a valid name of an owner.
-const somebody = "_c_00000000-0000-4000-8000-000000000000-owner"
+// otherOwner is a valid name of an owner.
+const otherOwner = "_c_00000000-0000-4000-8000-000000000000-owner"
 
 // A lock whose record cannot be read stays taken while owners come and go, until a person
 // has repaired the record as the error says.
 func TestUnreadableRecordFreesNothing(t *testing.T) {
 	for _, data := range []string{
-		"garbage", "null", "[]", "{", `{"client":7}`, `{"owner":"x"}`, `{"client":"x"}`, `{"client":"../` + somebody + `"}`,
+		"garbage", "null", "[]", "{", `{"client":7}`, `{"owner":"x"}`, `{"client":"x"}`, `{"client":"../` + otherOwner + `"}`,
 		`{"client":""} {}`, `{"format":2,"holders":["a"]}`, `{"format":"1"}`, `{"format":0}`, `{"format":1.5}`,
 	} {
 		t.Run(data, func(t *testing.T) {
@@ -73,14 +73,14 @@ func TestLockOfAGoneOwnerIsFree(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := w.Client()
 		one := w.join(c, nil)
-		record := []byte(`{"format":1,"client":"` + somebody + `"}`)
-		require.NoError(w, w.Server.Create(dir+".owners/"+somebody, nil))
+		record := []byte(`{"format":1,"client":"` + otherOwner + `"}`)
+		require.NoError(w, w.Server.Create(dir+".owners/"+otherOwner, nil))
 		require.NoError(w, w.Server.Create(dir+"/a", record))
 		require.Empty(w, w.try(one, "a"))
 		entries, err := locktable.New(c, dir, nil).Entries(w.Ctx)
 		require.NoError(w, err)
-		require.Equal(w, somebody, entries[0].Owner)
-		require.NoError(w, w.Server.Delete(dir+".owners/"+somebody))
+		require.Equal(w, otherOwner, entries[0].Owner)
+		require.NoError(w, w.Server.Delete(dir+".owners/"+otherOwner))
 		entries, err = locktable.New(c, dir, nil).Entries(w.Ctx)
 		require.NoError(w, err)
 		require.Empty(w, entries[0].Owner)
@@ -101,7 +101,7 @@ func TestEntriesOfAMissingTableAreNone(t *testing.T) {
 // Any data is read as a record, or refused.
 func FuzzEntry(f *testing.F) {
 	for _, seed := range []string{
-		"", "{}", "[]", `{"format":1,"client":"` + somebody + `","more":[1]}`, `{"more":1}`, `{"format":2}`, `{"client":"../x"}`, `{"client":""} {}`,
+		"", "{}", "[]", `{"format":1,"client":"` + otherOwner + `","more":[1]}`, `{"more":1}`, `{"format":2}`, `{"client":"../x"}`, `{"client":""} {}`,
 	} {
 		f.Add([]byte(seed))
 	}
@@ -116,6 +116,6 @@ func FuzzEntry(f *testing.F) {
 			require.Empty(t, e.Owner)
 			return
 		}
-		require.True(t, e.Owner == "" || len(e.Owner) == len(somebody) || len(e.Owner) == len(somebody)-4, e.Owner)
+		require.True(t, e.Owner == "" || len(e.Owner) == len(otherOwner) || len(e.Owner) == len(otherOwner)-4, e.Owner)
 	})
 }

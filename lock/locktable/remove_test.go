@@ -12,7 +12,7 @@ import (
 // keepNone keeps no lock.
 func keepNone(string) bool { return false }
 
-func TestRemoveDeletesWhatNobodyHolds(t *testing.T) {
+func TestRemoveDeletesFreeLocks(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := w.Client()
 		one, two := w.join(c, nil), w.join(w.Client(), nil)
@@ -71,9 +71,9 @@ func (w *World) beforeTxnOnA(client string, do func() error) {
 // owner.
 func (w *World) replaceLockA(sets int) func() error {
 	return func() error {
-		record := []byte(`{"format":1,"client":"` + somebody + `"}`)
+		record := []byte(`{"format":1,"client":"` + otherOwner + `"}`)
 		for _, err := range []error{
-			w.Server.Create(dir+".owners/"+somebody, nil),
+			w.Server.Create(dir+".owners/"+otherOwner, nil),
 			w.Server.Delete(dir + "/a"), w.Server.Set(dir, nil), w.Server.Create(dir+"/a", record),
 		} {
 			if err != nil {
@@ -91,7 +91,7 @@ func (w *World) replaceLockA(sets int) func() error {
 
 // Between the read of a lock and the transaction that takes or removes the lock,
 // another client deletes the lock and creates it again with the same version.
-func TestLockThatWasMadeAnewIsNotTakenForTheFormerOne(t *testing.T) {
+func TestRecreatedLockIsNotTakenForTheFormerOne(t *testing.T) {
 	for name, call := range map[string]func(w *World, o *locktable.Owner){
 		"TryLock": func(w *World, o *locktable.Owner) { require.Empty(w, w.try(o, "a")) },
 		"Remove": func(w *World, o *locktable.Owner) {
@@ -112,7 +112,7 @@ func TestLockThatWasMadeAnewIsNotTakenForTheFormerOne(t *testing.T) {
 				after, err := w.Server.Get(dir + "/a")
 				require.NoError(w, err)
 				require.Equal(w, before.Version, after.Version)
-				require.Contains(w, string(after.Data), somebody)
+				require.Contains(w, string(after.Data), otherOwner)
 				require.NoError(w, one.Release(w.Ctx))
 			})
 		})
@@ -139,8 +139,8 @@ func TestOneConflictDoesNotHoldTheOthersUp(t *testing.T) {
 				one := w.join(w.Client(), nil)
 				require.NoError(w, one.Unlock(w.Ctx, w.try(one, append(lockNames(5), "a")...)...))
 				w.Once(takesLocks("c1"), func() {
-					record := []byte(`{"format":1,"client":"` + somebody + `"}`)
-					for _, err := range []error{w.Server.Create(dir+".owners/"+somebody, nil), w.Server.Set(dir+"/a", record)} {
+					record := []byte(`{"format":1,"client":"` + otherOwner + `"}`)
+					for _, err := range []error{w.Server.Create(dir+".owners/"+otherOwner, nil), w.Server.Set(dir+"/a", record)} {
 						if err != nil {
 							w.Error(err)
 						}

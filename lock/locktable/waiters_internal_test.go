@@ -42,7 +42,7 @@ func TestWaitersOfANameLeaveInConstantTime(t *testing.T) {
 	require.Less(t, many, 8*few+grain, "four times as many: %v for %d, %v for %d", few, n, many, 4*n)
 }
 
-func TestWaitersAreWokenInTheirOrderWithoutThoseWhoLeft(t *testing.T) {
+func TestWaitersAreWokenInTheirOrderWithoutWaitersThatLeft(t *testing.T) {
 	w, all := newWaiters(), make([]*Acquirer, 4)
 	for i := range all {
 		all[i] = &Acquirer{}
