@@ -36,7 +36,7 @@ func TestPartyOfAnEarlierEnsembleIsNotCountedInTheNextOne(t *testing.T) {
 
 // A party that leaves a seat of an earlier ensemble does not wait for the parties of the
 // next ensemble.
-func TestSeatOfAnEarlierEnsembleWaitsForNobodyInTheNextOne(t *testing.T) {
+func TestSeatOfAnEarlierEnsembleBlocksNoPartyOfTheNextOne(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		for range 50 {
 			require.NoError(w, w.Server.Create("/x", nil))

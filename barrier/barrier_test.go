@@ -8,7 +8,7 @@ import (
 )
 
 // N15
-func TestNobodyPassesBeforeAllAreThereAndThenAllDo_N15(t *testing.T) {
+func TestNoPartyPassesBeforeAllHaveArrivedAndThenAllDo_N15(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		all, _ := w.barriers(3, 3, nil)
 		for n := int64(1); n <= 5; n++ { // T22: any number of rounds
@@ -42,7 +42,7 @@ func TestAllEnterAndLeaveTogether(t *testing.T) {
 	})
 }
 
-func TestGateOpensForAllWhoWait(t *testing.T) {
+func TestGateOpensForAllWaiters(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		g := barrier.NewGate(w.Client(), dir, nil)
 		require.NoError(w, g.Wait(w.Ctx), "open from the start")

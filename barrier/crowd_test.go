@@ -53,7 +53,7 @@ func TestNewcomerAfterADeathIsLetInWithTheRest(t *testing.T) {
 		pending(w, out)
 		other := w.enter(w.Ctx, all[1])
 		pending(w, other)
-		w.left(w.leave(w.Ctx, seats[0])) // nobody arrives, and the two must notice
+		w.left(w.leave(w.Ctx, seats[0])) // no party arrives, and the two must notice
 		w.seats(2, out, other)
 	})
 }
@@ -220,7 +220,7 @@ func TestAnotherBarrierOnThePathIsRefused(t *testing.T) {
 	})
 }
 
-func TestWaitingListsWhoWaitsAndWhoIsInside(t *testing.T) {
+func TestWaitingListsThePartiesThatWaitAndThePartiesInside(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		none, err := barrier.New(w.Client(), dir, 2, nil).Waiting(w.Ctx)
 		require.NoError(w, err)

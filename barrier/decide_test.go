@@ -57,7 +57,7 @@ func TestDecisions(t *testing.T) {
 		"own old seat is still there":       {v: observation{record: once(kindDouble), self: 3, id: "c", listed: true, members: people(0, "abcc")}, want: actWait},
 		"one too many":                      {v: observation{record: once(kindDouble), self: 3, id: "d", listed: true, members: people(0, "abcd")}, want: actTooMany},
 		"a round waits for the last inside": {v: observation{record: once(kindDouble), self: 5, id: "e", listed: true, members: people(0, "--cabe")}, want: actSeats, seats: "c"},
-		"nobody inside any more":            {v: observation{record: once(kindDouble), self: 5, id: "c", listed: true, members: people(0, "---abc")}, want: actRelease, chosen: "abc"},
+		"no party inside any more":          {v: observation{record: once(kindDouble), self: 5, id: "c", listed: true, members: people(0, "---abc")}, want: actRelease, chosen: "abc"},
 		"all may be inside":                 {v: observation{record: once(kindDouble), self: 3, count: 4, arrival: true}, want: actList},
 		"first of the next round":           {v: observation{record: once(kindDouble), self: 3, count: 3, arrival: true}, want: actWait},
 	} {
@@ -169,8 +169,8 @@ func TestDecideAgreesWithItsDumbTwin(t *testing.T) {
 	})
 }
 
-// The record keeps its invariants over any release: more than were released
-// before, nobody below left.
+// The record keeps its invariants over any release: its ranges grow, and no
+// earlier party that is still waiting is left behind.
 func TestReleaseKeepsTheInvariantsOfTheRecord(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := drawObservation(t)

@@ -234,7 +234,7 @@ func TestEnterThatGivesUpUnderEveryFault_CL6(t *testing.T) {
 	}.RunUntilDeadline(t)
 }
 
-func TestTrialsNoticeWhoPassesAlone(t *testing.T) {
+func TestTrialsNoticeAPartyThatPassesAlone(t *testing.T) {
 	other := make(chan passed, 1)
 	for want, c := range map[error][2]passed{
 		nil:      {{round: 2}, {round: 2}},

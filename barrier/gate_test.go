@@ -300,7 +300,7 @@ func (w *World) deposed() *barrier.Gate {
 	return mine
 }
 
-func TestGateIsNotWhatALeaderThatLeadsNobodySays(t *testing.T) {
+func TestGateDoesNotTrustALeaderWithoutFollowers(t *testing.T) {
 	for name, check := range map[string]func(w *World, g *barrier.Gate){
 		"Wait": func(w *World, g *barrier.Gate) {
 			require.ErrorIs(w, g.Wait(w.Within(time.Minute)), context.DeadlineExceeded)

@@ -50,7 +50,7 @@ func givenUp(w *World, arrive func(*session.Client, context.Context) <-chan erro
 		require.ErrorIs(w, err, session.ErrUnknownOutcome)
 		require.ErrorIs(w, err, session.ErrTrustRanOut)
 	case <-time.After(time.Minute):
-		w.Fatalf("it waits for others who may have gone on without it: %v", w.Children(dir))
+		w.Fatalf("it waits for parties that may have gone on without it: %v", w.Children(dir))
 	}
 	w.Pass(time.Minute)
 	w.clean()

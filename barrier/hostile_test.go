@@ -15,7 +15,7 @@ import (
 // A copied record, or a record restored from a backup, has the numbers of
 // another znode: the copy's numbers begin with 0 again, and "0-5" would let the
 // next six parties pass alone.
-func TestCopiedRecordLetsNobodyPass(t *testing.T) {
+func TestCopiedRecordLetsNoPartyPass(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		const other = "/barriers/b"
 		all, clients := w.barriers(2, 2, nil)

@@ -29,7 +29,7 @@ func TestBarrierInATreeMakesNothingAboveItsPath(t *testing.T) {
 		w.round(a, 1)
 		w.round(b, 1)
 
-		// Somebody waits while the tree goes.
+		// A party waits while the tree is deleted.
 		a = w.await(w.Ctx, in("a"))
 		require.NoError(w, w.Server.DeleteAll("/tree"))
 		require.Error(w, (<-a).err)

@@ -110,7 +110,7 @@ func TestPartyWhoseSessionIsLostBeforeItArrivesArrivesInTheNext(t *testing.T) {
 }
 
 // CL8: all die inside; a newcomer alone must not pass.
-func TestNobodyPassesByWhatTheDeadHaveLeft_CL8(t *testing.T) {
+func TestLeftoversOfDeadPartiesLetNoPartyPass_CL8(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		all, clients := w.doubles(3, 2, nil)
 		seats := w.seats(1, w.enter(w.Ctx, all[0]), w.enter(w.Ctx, all[1]))
@@ -215,7 +215,7 @@ func TestRestartedPartyCountsOnce_W9(t *testing.T) {
 	})
 }
 
-// An administrator's hand: somebody's znode, or everything.
+// An administrator deletes the znode of a party, or everything.
 func TestPartyWhoseZnodeIsDeletedComesAgain(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		all, _ := w.barriers(2, 2, nil)
@@ -274,7 +274,7 @@ func TestDeletedPathOfABarrierIsTold(t *testing.T) {
 }
 
 // CH11: the server stops while parties wait and look again.
-func TestServerThatRestartsHoldsNobodyUp_CH11(t *testing.T) {
+func TestServerThatRestartsHoldsNoPartyUp_CH11(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		all, _ := w.barriers(3, 3, nil)
 		for n := int64(1); n <= 10; n++ {
@@ -290,7 +290,7 @@ func TestServerThatRestartsHoldsNobodyUp_CH11(t *testing.T) {
 }
 
 // CH38: unrelated events let no party through.
-func TestSpuriousEventsLetNobodyThrough_CH38(t *testing.T) {
+func TestSpuriousEventsLetNoPartyThrough_CH38(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		all, _ := w.barriers(2, 2, nil)
 		a := w.await(w.Ctx, all[0])

@@ -354,7 +354,7 @@ func uneven(double bool, k, faults int, arrivals ...int8) model {
 }
 
 // W9, W10, CL6, CL8, PD6
-func TestAllInterleavingsAreSafeAndNobodyHangs_W9_W10(t *testing.T) {
+func TestAllInterleavingsAreSafeAndNoPartyHangs_W9_W10(t *testing.T) {
 	for _, c := range []struct {
 		k, parties, arrivals, faults int
 	}{{2, 2, 3, 2}, {2, 3, 1, 2}, {2, 3, 2, 0}, {3, 3, 2, 1}, {2, 4, 1, 0}, {3, 4, 1, 1}, {3, 3, 3, 0}, {1, 2, 2, 2}} {
@@ -382,7 +382,7 @@ func TestModelNoticesWrongRules(t *testing.T) {
 			}
 			return decide(v)
 		}},
-		"leaves the release to the last, who may have died": {start(false, 2, 3, 1, 1), func(v observation) decision {
+		"leaves the release to the last party, which may have died": {start(false, 2, 3, 1, 1), func(v observation) decision {
 			d := decide(v)
 			if d.act == actRelease && v.members[len(v.members)-1].seq > v.self {
 				d.act = actWait
@@ -403,11 +403,11 @@ func TestModelNoticesWrongRules(t *testing.T) {
 			}
 			return d
 		}},
-		"does not mind who is inside": {start(true, 2, 3, 2, 1), func(v observation) decision {
+		"ignores the parties inside": {start(true, 2, 3, 2, 1), func(v observation) decision {
 			v.members = slices.DeleteFunc(v.members, func(m member) bool { return m.seq <= v.record.through() })
 			return decide(v)
 		}},
-		"takes its own old seat for somebody else's": {start(true, 2, 2, 3, 2), func(v observation) decision {
+		"takes its own old seat for the seat of another party": {start(true, 2, 2, 3, 2), func(v observation) decision {
 			v.id = "?"
 			return decide(v)
 		}},

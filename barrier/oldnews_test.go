@@ -11,7 +11,7 @@ import (
 // A path is deleted and created again, and the events are late. If the session
 // has an earlier watch on the path, a watch may report an event from before its
 // read: such an event does not concern the party's path.
-func TestLateNewsOfADeletedPathCostNobodyTheRound(t *testing.T) {
+func TestLateEventOfADeletedPathCostsNoPartyTheRound(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		all, _ := w.barriers(3, 3, nil)
 		first := w.await(w.Ctx, all[0]) // has the session's watch on the path

@@ -13,7 +13,7 @@ import (
 
 // The recent rounds tell the round of each party, as far back as they go, and tell their
 // range.
-func TestRecentRoundsTellWhoWasLetThrough(t *testing.T) {
+func TestRecentRoundsTellThePartiesLetThrough(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		k := rapid.IntRange(1, 40).Draw(t, "k")
 		n := int64(rapid.IntRange(0, 30).Draw(t, "rounds"))

@@ -139,7 +139,7 @@ func TestGoroutinesOfOneClientAreParties(t *testing.T) {
 	})
 }
 
-func TestLockstepNoticesWhoIsEarly(t *testing.T) {
+func TestLockstepNoticesAnEarlyParty(t *testing.T) {
 	l := newLockstep(3, 2)
 	l.ready[1].Add(2)
 	require.ErrorContains(t, l.passed(1, 0), "2 were ready")

@@ -41,7 +41,8 @@ func (s *stress) fail(err error) {
 
 func name(i int) string { return fmt.Sprintf("p%d", i) }
 
-// passes is how often somebody has passed a barrier, or was inside.
+// passes is the number of passes of a barrier, or of stays inside, by all
+// parties.
 func (s *stress) passes() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -180,7 +181,7 @@ func stressWorld(w *World, seed uint64, servers int, double bool) error {
 	met := len(s.openings)
 	s.mu.Unlock()
 	if err == nil && met == 0 {
-		err = errors.New("nobody ever met")
+		err = errors.New("no parties ever met")
 	}
 	if err != nil {
 		return err

@@ -88,7 +88,7 @@ func (w *World) round(out <-chan passed, n int64) {
 		require.NoError(w, got.err)
 		require.Equal(w, n, got.round)
 	case <-time.After(time.Minute):
-		w.Fatalf("nobody passed")
+		w.Fatalf("no party passed")
 	}
 }
 
@@ -104,7 +104,7 @@ func (w *World) seats(n int64, outs ...<-chan seated) []*barrier.Seat {
 			require.NoError(w, got.seat.Context().Err())
 			all = append(all, got.seat)
 		case <-time.After(time.Minute):
-			w.Fatalf("nobody got in")
+			w.Fatalf("no party got in")
 		}
 	}
 	return all

@@ -35,7 +35,7 @@ func TestValueFollowsAZnodeThroughItsLives_N9_N10_N11(t *testing.T) {
 		put(w, "/conf", "1")
 		require.Equal(w, []string{"+ /conf 1"}, tape.said(w))
 		put(w, "/conf", "2")
-		put(w, "/conf/child", "nobody asked")
+		put(w, "/conf/child", "no request was sent")
 		require.Equal(w, []string{"/conf 1: 2"}, tape.said(w))
 		e, ok := value.Get()
 		require.True(w, ok)
@@ -59,7 +59,7 @@ func TestValueFollowsAZnodeThroughItsLives_N9_N10_N11(t *testing.T) {
 // N14: keys that come, and the data of each. T25: kept locally.
 func TestChildrenFollowNamesAndData_N9_N14_T25(t *testing.T) {
 	inModes(t, func(w *world.World) {
-		put(w, "/conf", "", "/conf/port", "1", "/conf/token", "a", "/conf/port/deep", "nobody asked", "/config", "a neighbor")
+		put(w, "/conf", "", "/conf/port", "1", "/conf/token", "a", "/conf/port/deep", "no request was sent", "/config", "a neighbor")
 		children := cache.NewChildren(w.Client(), "/conf", text, nil)
 		v := run(w, children.View)
 		v.synced(w)
@@ -148,7 +148,7 @@ func TestMaxDepthAndFilterBoundATree(t *testing.T) {
 }
 
 // CH50, CH60: what cannot be decoded, empty data among it, concerns one entry.
-func TestAnEntryThatCannotBeDecodedConcernsNobodyElse_CH50_CH60(t *testing.T) {
+func TestAnEntryThatCannotBeDecodedAffectsNoOtherEntry_CH50_CH60(t *testing.T) {
 	inModes(t, func(w *world.World) {
 		put(w, "/c", "", "/c/good", "1", "/c/worse", "bad")
 		require.NoError(w, w.Server.Create("/c/empty", nil))
@@ -177,7 +177,7 @@ func private(w *world.World, owner *session.Client, paths ...string) {
 	}
 }
 
-func TestAnEntryThatMayNotBeReadConcernsNobodyElse(t *testing.T) {
+func TestAnEntryThatMayNotBeReadAffectsNoOtherEntry(t *testing.T) {
 	inModes(t, func(w *world.World) {
 		owner := w.ClientWith(session.Options{Credentials: []session.Credential{session.Digest("u", "p")}})
 		put(w, "/t", "0", "/t/a", "1")

@@ -124,7 +124,7 @@ func BenchmarkOneChange(b *testing.B) {
 	seen := make(chan struct{}, 1)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	// Waited for by nobody; ends with ctx.
+	// Not waited for; ends with ctx.
 	go func() {
 		for ev, err := range v.Events(ctx) {
 			if err == nil && ev.Kind == cache.EventUpdated {

@@ -48,7 +48,7 @@ func TestASlowReaderGetsASnapshotInstead(t *testing.T) {
 		require.Equal(w, []cache.EventKind{cache.EventSnapshot, cache.EventSnapshot}, kinds)
 		require.Equal(w, contents(v.Snapshot()), shown)
 		require.Len(w, shown, 100)
-		require.Len(w, quick.said(w), 101, "nobody else notices")
+		require.Len(w, quick.said(w), 101, "no other caller notices")
 		put(w, "/c/000", "y")
 		w.Settle()
 		require.Equal(w, cache.EventUpdated, kinds[len(kinds)-1])
@@ -115,7 +115,7 @@ func TestEventsBeginOnceTheViewIsLoadedAndOutliveRun(t *testing.T) {
 		require.Equal(w, []string{"snapshot of 1"}, tape.said(w))
 		require.NoError(w, r.stop())
 		put(w, "/c/a", "2", "/c/b", "3")
-		require.Empty(w, tape.said(w), "nobody runs it")
+		require.Empty(w, tape.said(w), "the view is not run")
 		r = run(w, v)
 		require.ElementsMatch(w, []string{"/c/a 1: 2", "+ /c/b 3"}, tape.said(w))
 		tape.cancel()
@@ -125,7 +125,7 @@ func TestEventsBeginOnceTheViewIsLoadedAndOutliveRun(t *testing.T) {
 }
 
 // CH49: the client is closed first.
-func TestWhoWaitsForAViewOfAClosedClientIsTold_CH49(t *testing.T) {
+func TestWaitForAViewOfAClosedClientFails_CH49(t *testing.T) {
 	inModes(t, func(w *world.World) {
 		put(w, "/c", "", "/c/a", "1")
 		c := w.Client()

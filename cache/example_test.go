@@ -34,7 +34,7 @@ func follow(ctx context.Context, servers string) error {
 			for e := range ev.Snapshot.All() {
 				fmt.Printf("%s is %s\n", e.Name(), e.Value)
 			}
-			// Somebody changes a setting.
+			// Another client changes a setting.
 			s, err := client.Session(ctx)
 			if err != nil {
 				return err

@@ -27,7 +27,7 @@ func TestANodeThatIsFirstHeardOfByAChangeIsRead(t *testing.T) {
 	p.s.create("/r/a/c", "later")
 	require.NoError(t, p.settle())
 	require.NoError(t, p.check())
-	p.m.onEvent(session.EventDataChanged, "/r/q/x") // of nobody we know
+	p.m.onEvent(session.EventDataChanged, "/r/q/x") // of an unknown node
 	require.NoError(t, p.settle())
 	require.NoError(t, p.check())
 }

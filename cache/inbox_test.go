@@ -14,8 +14,9 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// TestInboxIsBounded: answers are as many as there are requests, and are kept;
-// of events there can be more than anybody reads.
+// TestInboxIsBounded: all answers are kept, since their number is that of the
+// requests. Events can come faster than the view reads them, so their number is
+// bounded.
 func TestInboxIsBounded(t *testing.T) {
 	in := newInbox()
 	for range 2 * maxItems {
@@ -106,9 +107,9 @@ func TestAServerThatForgetsAboutPersistentWatches(t *testing.T) {
 	})
 }
 
-// TestWatchesOfAnswersThatNobodyTakesAreStopped: Run ends by an answer, and others
+// TestWatchesOfUnusedAnswersAreStopped: Run ends by an answer, and others
 // have been taken with it.
-func TestWatchesOfAnswersThatNobodyTakesAreStopped(t *testing.T) {
+func TestWatchesOfUnusedAnswersAreStopped(t *testing.T) {
 	world.In(t, nil, func(w *world.World) {
 		require.NoError(w, w.Server.Create("/c", nil))
 		c := w.Client()

@@ -153,7 +153,7 @@ func (p *play) random(rt *rapid.T, oneShot bool) error {
 				p.m.onReply(p.void[0].req, p.void[0].a)
 				p.void = p.void[1:]
 			}
-		case 20: // nobody is told of an access list; it is noticed by what is written
+		case 20: // no event reports a change of an access list; a later write shows the change
 			at := rapid.SampledFrom([]string{"/r/a", "/r/a/a", "/r/b"}).Draw(rt, "opened or closed")
 			p.s.secret[at] = !p.s.secret[at]
 			p.s.set(at, fmt.Sprint(i))

@@ -106,8 +106,9 @@ func TestRunBeginsWithoutAServer_CH42(t *testing.T) {
 	})
 }
 
-// TestStatusTellsHowOldTheViewIs: available while ZooKeeper is away, and honest
-// about it; also while a connection is dead and nobody has noticed yet.
+// TestStatusTellsHowOldTheViewIs: the view is available while ZooKeeper is
+// unavailable, and reports its age correctly, also while a connection is dead
+// and its loss is not noticed yet.
 func TestStatusTellsHowOldTheViewIs(t *testing.T) {
 	inModes(t, func(w *world.World) {
 		put(w, "/c", "", "/c/a", "1")

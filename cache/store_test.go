@@ -66,8 +66,8 @@ func TestSnapshotsAreWhatWasAppliedAndDoNotChange(t *testing.T) {
 	})
 }
 
-// Names that come and go must not pile up for a snapshot that nobody takes.
-func TestWhatNobodyTakesDoesNotPileUp(t *testing.T) {
+// Names that come and go must not pile up when no snapshot is taken.
+func TestUnusedChangesDoNotPileUp(t *testing.T) {
 	st := newStore[int](1)
 	for i := range 10 * changedSlack {
 		p := fmt.Sprint("/a/", i)

@@ -192,7 +192,8 @@ func TestStressOnApache_CL1_CL2(t *testing.T) {
 	t.Logf("%d made, %d not, %d unknown; %d numbers", count[once], count[never], count[maybe], len(seen))
 }
 
-// settle wants everybody to get through once all is well, and the sum to fit.
+// settle requires, after the faults, that all calls succeed and that the sum is
+// correct.
 func settle(t *testing.T, counters []*counter.Counter, calls []call) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*world.Patience)

@@ -104,7 +104,7 @@ func TestChangeWhoseCallerLeavesBeforeItIsSentIsNotMade(t *testing.T) {
 	})
 }
 
-func TestCallerWhoLeavesAfterItsChangeWasSentCannotKnow(t *testing.T) {
+func TestCallerThatLeavesAfterItsChangeWasSentCannotKnow(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := counter.New(w.Client(), path, nil)
 		w.add(c, 1)
@@ -289,7 +289,7 @@ func allMethods(ctx context.Context, client *session.Client, path string, o *cou
 	return errs
 }
 
-func TestCloseEndsAllWhoWait(t *testing.T) {
+func TestCloseEndsAllWaitingCalls(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		client := w.Client()
 		c := counter.New(client, path, nil)

@@ -90,7 +90,7 @@ func balanced(ctx context.Context, p *world.Party, l *ledger) error {
 	}
 	names, _, err := s.Children(ctx, path)
 	if err == nil && len(names) > 3 {
-		err = fmt.Errorf("markers that nobody uses: %q", names)
+		err = fmt.Errorf("unused markers: %q", names)
 	}
 	return err
 }
@@ -199,7 +199,7 @@ func TestCompareAndSwapUnderEveryFault_CL2(t *testing.T) {
 			case err != nil:
 				return err
 			case !ok:
-				return fmt.Errorf("%w: 5 was not swapped, though nobody else has written", errWrong)
+				return fmt.Errorf("%w: 5 was not swapped, though no other client has written", errWrong)
 			}
 			if ok, err = c.CompareAndSwap(ctx, 5, 7); ok {
 				return fmt.Errorf("%w: 5 was swapped twice", errWrong)
@@ -321,7 +321,7 @@ func TestSharedUnderEveryFault(t *testing.T) {
 			ok, err := c.TrySet(ctx, seen, 4)
 			*p.State.(*fate) = history.FateOf(err)
 			if err == nil && !ok {
-				return fmt.Errorf("%w: not set, though nobody else has written", errWrong)
+				return fmt.Errorf("%w: not set, though no other client has written", errWrong)
 			}
 			return err
 		},

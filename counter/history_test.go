@@ -97,7 +97,7 @@ func TestHistoryCheckerNotices(t *testing.T) {
 		"concurrent, in either order": {[]call{
 			{op: "add", to: 1, fate: once, value: 11, begin: 1, end: 4}, {op: "add", to: 10, fate: once, value: 10, begin: 2, end: 3},
 		}, true},
-		"two who got the same": {[]call{
+		"two calls with the same number": {[]call{
 			{op: "add", to: 1, fate: once, value: 1, begin: 1, end: 4}, {op: "add", to: 1, fate: once, value: 1, begin: 2, end: 3},
 		}, false},
 		"an unknown one that came late": {[]call{

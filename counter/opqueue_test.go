@@ -44,7 +44,7 @@ func TestCallersLeaveInConstantTime(t *testing.T) {
 	require.Less(t, many, 8*few+grain, "four times as many: %v for %d, %v for %d", few, n, many, 4*n)
 }
 
-func TestQueueKeepsTheOrderOfArrivalWithoutThoseWhoLeft(t *testing.T) {
+func TestQueueKeepsTheOrderOfArrivalWithoutCallersThatLeft(t *testing.T) {
 	var q opQueue
 	ops := make([]*op, 6)
 	for i := range ops {

@@ -269,7 +269,7 @@ func TestLastNumbersAreFewerThanABlock(t *testing.T) {
 // A number reserved for a caller that has left goes to the next caller, if the
 // number is part of a block. Otherwise the number is skipped: another process
 // may have got a higher number since.
-func TestNumberOfACallerWhoHasLeftGoesToNobodyWhoMustGetAHigherOne(t *testing.T) {
+func TestNumberOfACallerThatHasLeftGoesToNoCallerThatMustGetAHigherOne(t *testing.T) {
 	for _, block := range []int64{1, 2} {
 		inWorld(t, nil, func(w *World) {
 			o := &counter.Options{Block: int(block)}
@@ -296,7 +296,7 @@ func TestNumberOfACallerWhoHasLeftGoesToNobodyWhoMustGetAHigherOne(t *testing.T)
 
 // A caller that comes while the answer is in flight may come after another
 // process got a higher number.
-func TestNumberOfACallerWhoHasLeftGoesToNobodyWhoComesBeforeItIsKnown(t *testing.T) {
+func TestNumberOfACallerThatHasLeftGoesToNoCallerThatComesBeforeItIsKnown(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		q, other := counter.NewSequence(w.Client(), path, nil), counter.NewSequence(w.Client(), path, nil)
 		require.EqualValues(w, 1, w.draw(q))

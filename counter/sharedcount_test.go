@@ -10,7 +10,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// CH39: the first seed counts, for everybody, at version 0 as well.
+// CH39: the first seed counts for all clients, at version 0 as well.
 func TestFirstSeedCounts_CH39(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		a, b := counter.NewShared(w.Client(), path, 10, nil), counter.NewShared(w.Client(), path, 20, nil)
@@ -86,7 +86,7 @@ func TestWatcherIsUpToDateAfterAReconnect_CH39(t *testing.T) {
 	}
 }
 
-func TestTrySetFailsOnceAnybodyHasSet(t *testing.T) {
+func TestTrySetFailsOnceAnotherClientHasSet(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		a, b := counter.NewShared(w.Client(), path, 1, nil), counter.NewShared(w.Client(), path, 1, nil)
 		seen, err := a.Get(w.Ctx)

@@ -66,7 +66,7 @@ func TestStepOverTheVersionThatMeansAnyUnderLostReplies_CH40(t *testing.T) {
 			c := counter.New(w.Client(), path, nil)
 			w.add(c, 1)
 			require.NoError(w, w.Server.SetVersion(path, -2))
-			w.add(counter.New(w.Client(), path+"-other", nil), 1) // somebody else is about
+			w.add(counter.New(w.Client(), path+"-other", nil), 1) // another client is active
 			w.Server.FailNth(func(r zktest.Request) bool { return writes(r) && r.Path == path }, 2, zktest.Action{Do: fault})
 			require.EqualValues(w, 2, w.add(c, 1))
 			require.EqualValues(w, 0, w.node().Version)

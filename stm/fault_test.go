@@ -88,7 +88,7 @@ func checkSettled(ctx context.Context, p *world.Party, l *ledger) error {
 	// one of the other client.
 	names, _, err := s.Children(ctx, markers)
 	if err != nil && !errors.Is(err, session.ErrNoNode) || len(names) > 3 {
-		return fmt.Errorf("markers nobody uses: %q %w", names, err)
+		return fmt.Errorf("unused markers: %q %w", names, err)
 	}
 	return errors.Join(other.Apply(ctx, move("/a", "/b", 100)), stm.New(p.Tested, markers, nil).Apply(ctx, move("/a", "/b", 1000)))
 }
@@ -179,4 +179,4 @@ func TestCreationsUnderEveryFaultAreMadeOnce(t *testing.T) {
 }
 
 // errTaken must never be said: no other client writes.
-var errTaken = errors.New("taken by somebody else")
+var errTaken = errors.New("taken by another client")

@@ -97,7 +97,7 @@ func TestHistoryCheckerNotices(t *testing.T) {
 			{op: "put", i: 0, n: 100, fate: once, begin: 1, end: 2},
 			{op: "move", i: 0, j: 2, n: 50, refused: true, fate: once, saw: initial, begin: 3, end: 4},
 		}, false},
-		"two who claim": {[]call{
+		"two calls that claim": {[]call{
 			{op: "claim", i: 3, n: 1, fate: once, saw: state{3: -1}, begin: 1, end: 4}, {op: "claim", i: 3, n: 2, fate: once, saw: state{3: -1}, begin: 2, end: 3},
 		}, false},
 		"an unknown one that comes late": {[]call{

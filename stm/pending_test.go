@@ -232,7 +232,7 @@ func TestTransactionsGoOnWithoutTheirMarkers(t *testing.T) {
 	})
 }
 
-func TestCallerWhoGivesUpIsToldThatTheOutcomeIsUnknown(t *testing.T) {
+func TestCallerThatGivesUpIsToldThatTheOutcomeIsUnknown(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		w.createZeros("/a", "/b")
 		txs := stm.New(w.Client(), markers, nil)
