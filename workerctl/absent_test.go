@@ -20,7 +20,7 @@ func (w *World) missing(err error) *workerctl.MissingError {
 
 // Workers that give up at the same moment do not name each other. The error
 // distinguishes dead, failed and left workers from workers that are only late.
-func TestBarrierNamesThoseWhoWereNotThere_T27(t *testing.T) {
+func TestBarrierNamesTheMissingWorkers_T27(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		w.submit(w.Client(), 7)
 		crew := w.crew(6)
@@ -43,7 +43,7 @@ func TestBarrierNamesThoseWhoWereNotThere_T27(t *testing.T) {
 }
 
 // A worker that died while waiting, before the others gave up, is missing.
-func TestBarrierNamesWhoDiedWhileWaiting(t *testing.T) {
+func TestBarrierNamesWorkersThatDiedWhileWaiting(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		w.submit(w.Client(), 3)
 		crew := w.crew(3)

@@ -141,8 +141,8 @@ type visit struct {
 	passed    bool
 }
 
-// checkPhases wants nobody to pass before all of n have come; visits are in the
-// order of their time.
+// checkPhases requires that no worker passes before all n workers have arrived;
+// visits are in the order of their time.
 func checkPhases(visits []visit, n int) error {
 	come := map[visit]bool{}
 	for _, v := range visits {

@@ -146,7 +146,7 @@ func TestZnodeThatSaysThatTheJobIsFullFollowsTheStatus(t *testing.T) {
 
 // A wait with FailFast continues while the live folder is missing. Afterwards
 // it reports the workers that have died by the deletion.
-func TestFailFastSeesThatNobodyLivesWhenTheFolderIsDeleted(t *testing.T) {
+func TestFailFastSeesThatNoWorkerLivesWhenTheFolderIsDeleted(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		w.submit(w.Client(), 3)
 		k := w.failFast(0)
@@ -169,7 +169,7 @@ func TestSizeThatIsNoNumberIsMadeAgain(t *testing.T) {
 	})
 }
 
-// Of the free ids some were deleted, and others are not free: somebody runs under them.
+// Some of the free ids were deleted, and others are not free: workers run under them.
 func TestFreeIDsFollowTheMembers(t *testing.T) {
 	damaged(t, true, func(w *World, j *workerctl.Job, crew []*workerctl.Worker) {
 		w.join(j, nth(2))

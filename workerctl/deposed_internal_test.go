@@ -15,7 +15,7 @@ import (
 // A leader that has lost its followers answers a sync, and knows neither of a
 // job's new size nor of a worker that has joined since: its answers must not
 // count.
-func TestDecisionsDoNotBelieveALeaderThatLeadsNobody(t *testing.T) {
+func TestDecisionsDoNotTrustALeaderWithoutFollowers(t *testing.T) {
 	for name, decide := range map[string]func(ctx context.Context, j *Job, s *session.Session, k *Worker) error{
 		"size": func(ctx context.Context, j *Job, _ *session.Session, _ *Worker) error {
 			_, err := j.readSize(ctx)

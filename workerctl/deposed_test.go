@@ -13,7 +13,7 @@ import (
 
 // A leader that has lost its followers answers every sync, without knowing the
 // newest commits of the majority. Its negative answers must not reach a caller.
-func TestNobodyIsToldWhatALeaderThatLeadsNobodyBelieves(t *testing.T) {
+func TestReadsDoNotReturnStateOfALeaderWithoutFollowers(t *testing.T) {
 	errWrong := errors.New("it is told what is not so any more")
 	for name, call := range map[string]func(w *World, c *session.Client, old *workerctl.Job) error{
 		"Attach": func(w *World, c *session.Client, _ *workerctl.Job) error {

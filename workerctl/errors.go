@@ -51,19 +51,19 @@ type MissingError struct {
 }
 
 func (e *MissingError) Error() string {
-	who := formatRanges(e.IDs)
+	missing := formatRanges(e.IDs)
 	for _, part := range []struct {
 		what string
 		ids  []int
 	}{{"dead", e.Dead}, {"failed", e.Failed}, {"left", e.Left}} {
 		if len(part.ids) > 0 {
-			who += "; " + part.what + ": " + formatRanges(part.ids)
+			missing += "; " + part.what + ": " + formatRanges(part.ids)
 		}
 	}
 	if len(e.Failed) > 0 { // one reason, possibly of thousands
-		who += fmt.Sprintf("; %d failed: %q", e.Failed[0], e.Failures[e.Failed[0]])
+		missing += fmt.Sprintf("; %d failed: %q", e.Failed[0], e.Failures[e.Failed[0]])
 	}
-	return fmt.Sprintf("%d of %d workers are missing (%s): %v", len(e.IDs), e.Workers, who, e.Reason)
+	return fmt.Sprintf("%d of %d workers are missing (%s): %v", len(e.IDs), e.Workers, missing, e.Reason)
 }
 
 // Unwrap returns the reason.

@@ -233,7 +233,7 @@ func TestLastLeaveUnderEveryFault_T13_W7(t *testing.T) {
 				Op: func(ctx context.Context, p *world.Party) error {
 					err := p.State.(departure).Leave(ctx)
 					if errors.Is(err, session.ErrUnknownOutcome) && ctx.Err() == nil {
-						return fmt.Errorf("nobody else was there, so it can be known: %w", err)
+						return fmt.Errorf("no other client was present, so the outcome can be known: %w", err)
 					}
 					return err
 				},

@@ -43,11 +43,11 @@ func TestStrangersNodeKeepsAJobFromBeingRemoved(t *testing.T) {
 }
 
 // A job without read permission for the client does not hide the other jobs.
-func TestJobThatMayNotBeReadConcernsNobodyElse(t *testing.T) {
+func TestJobThatMayNotBeReadAffectsNoOtherJob(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := w.Client()
 		owner := w.ClientWith(session.Options{Credentials: []session.Credential{session.Digest("a", "b")}})
-		require.NoError(w, w.submit(c, 1).Kill(w.Ctx)) // the root is everybody's
+		require.NoError(w, w.submit(c, 1).Kill(w.Ctx)) // the root is open to all clients
 		_, err := workerctl.Submit(w.Ctx, owner, workerctl.Spec{Name: "a", Workers: 1}, &workerctl.Options{ACL: session.CreatorACL()})
 		require.NoError(w, err)
 		w.submit(c, 1)
@@ -143,7 +143,7 @@ func TestRequestThatCostsTheConnectionIsRepeatedSlowly(t *testing.T) {
 
 // A member deleted by an administrator is missing in the list; all others are
 // listed.
-func TestMemberThatIsMissingHidesNobody(t *testing.T) {
+func TestMemberThatIsMissingHidesNoOtherMember(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		j := w.submit(w.Client(), 3)
 		crew := w.crew(3)
@@ -181,7 +181,7 @@ func TestMemberThatIsExchangedWhileItIsReadRuns(t *testing.T) {
 // The queue of colliding joins only limits concurrent attempts. A client
 // without permission for the queue, because another owner has created its
 // parent, joins without queuing.
-func TestWhoMayNotQueueUpJoinsAllTheSame(t *testing.T) {
+func TestWorkerThatMayNotQueueUpJoinsNevertheless(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := w.Client()
 		j := w.submit(c, 2)
@@ -200,7 +200,7 @@ func TestWhoMayNotQueueUpJoinsAllTheSame(t *testing.T) {
 
 // The job ends, and is removed, between the read of the status and the read of
 // the free ids.
-func TestJoinerWhoLooksForFreeIDsIsToldThatTheJobIsOver_W7(t *testing.T) {
+func TestJoinThatSearchesFreeIDsFindsThatTheJobIsOver_W7(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		j := w.submitSpec(w.Client(), workerctl.Spec{Name: "words", Workers: 2, ReuseIDs: true})
 		w.leave(w.join(j, nth(0)))

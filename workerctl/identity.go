@@ -22,31 +22,31 @@ type Identity struct {
 	KV map[string]string
 }
 
-// withDefaults checks who and fills in defaults.
-func (who Identity) withDefaults() (Identity, error) {
-	who.Addresses, who.KV = slices.Clone(who.Addresses), maps.Clone(who.KV)
-	if who.Name == "" && len(who.Addresses) > 0 {
-		who.Name = who.Addresses[0]
+// withDefaults checks the identity and fills in defaults.
+func (identity Identity) withDefaults() (Identity, error) {
+	identity.Addresses, identity.KV = slices.Clone(identity.Addresses), maps.Clone(identity.KV)
+	if identity.Name == "" && len(identity.Addresses) > 0 {
+		identity.Name = identity.Addresses[0]
 	}
-	if who.Name == "" {
-		return who, fmt.Errorf("%w: Identity has neither a Name nor Addresses", ErrInvalidArgument)
+	if identity.Name == "" {
+		return identity, fmt.Errorf("%w: Identity has neither a Name nor Addresses", ErrInvalidArgument)
 	}
 	for field, value := range map[string]string{
-		"Identity.Name": who.Name, "Identity.Node": who.Node, "Identity.Rack": who.Rack, "Identity.DataCenter": who.DataCenter,
+		"Identity.Name": identity.Name, "Identity.Node": identity.Node, "Identity.Rack": identity.Rack, "Identity.DataCenter": identity.DataCenter,
 	} {
 		if err := checkText(field, value); err != nil {
-			return who, err
+			return identity, err
 		}
 	}
-	for _, a := range who.Addresses {
+	for _, a := range identity.Addresses {
 		if a == "" {
-			return who, fmt.Errorf("%w: one of Identity.Addresses is empty", ErrInvalidArgument)
+			return identity, fmt.Errorf("%w: one of Identity.Addresses is empty", ErrInvalidArgument)
 		}
 		if err := checkText("Identity.Addresses", a); err != nil {
-			return who, err
+			return identity, err
 		}
 	}
-	return who, checkTexts("Identity.KV", who.KV)
+	return identity, checkTexts("Identity.KV", identity.KV)
 }
 
 // identityOf returns the identity of m.

@@ -51,7 +51,7 @@ func TestJanitorRemovesWhatIsAbandoned_T14_T15_W12(t *testing.T) {
 }
 
 // The time is in ZooKeeper: the next janitor continues the count.
-func TestNextJanitorDoesNotBeginToCountAnew(t *testing.T) {
+func TestNextJanitorDoesNotRestartTheCount(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		o := &workerctl.Options{Abandoned: 8 * time.Minute}
 		w.submit(w.Client(), 3)
@@ -85,7 +85,7 @@ func TestOneJanitorWorksAtATime(t *testing.T) {
 
 // An interrupted removal: the job is finished, and most of its znodes still
 // exist.
-func TestAnybodyCompletesARemoval_T17(t *testing.T) {
+func TestAnyClientCompletesARemoval_T17(t *testing.T) {
 	for name, complete := range map[string]func(w *World, j *workerctl.Job) error{
 		"janitor": func(w *World, _ *workerctl.Job) error {
 			removed, err := workerctl.NewJanitor(w.Client(), nil).Sweep(w.Ctx)

@@ -27,7 +27,7 @@ func TestIDsStartAt0AndIncreaseByOne_T1_T19(t *testing.T) {
 }
 
 // T1, T18, T19, T24, W2: workers that join concurrently get ids without a gap.
-func TestAllWhoJoinAtOnceGetDifferentIDsWithoutAGap_W2(t *testing.T) {
+func TestWorkersThatJoinAtOnceGetDifferentIDsWithoutAGap_W2(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		const clients, each = 8, 8
 		w.submit(w.Client(), clients*each)
@@ -89,7 +89,7 @@ func TestJobWithoutLiveWorkersIsRunning_W12(t *testing.T) {
 	})
 }
 
-func TestOfSeveralWhoSubmitAtOnceOneSucceeds_T12(t *testing.T) {
+func TestOfSeveralConcurrentSubmissionsOneSucceeds_T12(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		var mu sync.Mutex
 		var all sync.WaitGroup
@@ -183,7 +183,7 @@ func TestErrorIsNotNoJob_W11(t *testing.T) {
 
 // W6: permanent znodes are persistent, not containers, which servers delete
 // when empty.
-func TestJobStaysHoweverLongNobodyIsIn_W6_T12(t *testing.T) {
+func TestJobStaysHoweverLongItHasNoWorker_W6_T12(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := w.Client()
 		j := w.submit(c, 2)

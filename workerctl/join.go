@@ -14,7 +14,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/stm"
 )
 
-// Join adds a worker with the identity who to the job. ctx bounds the join, not
+// Join adds a worker with that identity to the job. ctx bounds the join, not
 // the work.
 //
 // A new identity gets an id, from 0 up without a gap. A known identity gets its
@@ -30,17 +30,17 @@ import (
 // in four for an identity that comes back. A join that collides with others
 // queues, which takes three more requests, for any number of colliding joins,
 // and then retries.
-func (j *Job) Join(ctx context.Context, who Identity) (*Worker, error) {
+func (j *Job) Join(ctx context.Context, identity Identity) (*Worker, error) {
 	j = receiver.OrZero(j)
 	const op = "join"
 	if err := j.checkCall(ctx); err != nil {
 		return nil, wrapError(ctx, op, j.Path(), err)
 	}
-	who, err := who.withDefaults()
+	identity, err := identity.withDefaults()
 	if err != nil {
 		return nil, wrapError(ctx, op, j.Path(), err)
 	}
-	e := &entrance{job: j, who: who, claim: session.NewID()}
+	e := &entrance{job: j, identity: identity, claim: session.NewID()}
 	// The session may be lost between the transaction and the hold. The worker
 	// then comes back in the next session.
 	err = j.client.Retry(ctx, func(*session.Session) error { return e.joinAndHold(ctx) })
@@ -53,10 +53,10 @@ func (j *Job) Join(ctx context.Context, who Identity) (*Worker, error) {
 
 // entrance is a call of Join.
 type entrance struct {
-	job    *Job
-	who    Identity
-	claim  string // identifies the call's own znodes
-	worker *Worker
+	job      *Job
+	identity Identity
+	claim    string // identifies the call's own znodes
+	worker   *Worker
 	// attempts are the live nodes created, or possibly still to be created.
 	attempts []attempt
 }
@@ -128,7 +128,7 @@ func (e *entrance) planJoin(tx *stm.Tx) (attempt, error) {
 // readScene reads the status, and the id, member and live node of the identity.
 func (e *entrance) readScene(tx *stm.Tx) (sc scene, err error) {
 	run := e.job.run
-	st, others, err := e.job.readStatus(tx, run.identityPath(e.who.Name))
+	st, others, err := e.job.readStatus(tx, run.identityPath(e.identity.Name))
 	if err != nil {
 		return sc, err
 	}
@@ -163,7 +163,7 @@ func (sc *scene) setFree(names []string) {
 func (e *entrance) readMember(tx *stm.Tx, sc *scene, id string) error {
 	n, err := parseID(id)
 	if err != nil {
-		return spoiledError(e.job.run.identityPath(e.who.Name), err)
+		return spoiledError(e.job.run.identityPath(e.identity.Name), err)
 	}
 	sc.known, sc.stored, err = e.job.readMember(tx, n)
 	switch {
@@ -187,14 +187,14 @@ func (e *entrance) joinNew(tx *stm.Tx, sc scene) (m member, err error) {
 	if err != nil {
 		return m, err
 	}
-	m = newSuccessor(old, id, e.claim, e.who)
+	m = newSuccessor(old, id, e.claim, e.identity)
 	err = j.setStatus(tx, next)
 	if old != nil {
 		err = errors.Join(err, tx.Depend(stored), tx.Set(stored.Path, encode(m)), tx.Delete(run.freePath(id)))
 	} else {
 		err = errors.Join(err, j.createNode(tx, run.memberPath(id), encode(m)))
 	}
-	err = errors.Join(err, j.createNode(tx, run.identityPath(e.who.Name), []byte(strconv.Itoa(id))))
+	err = errors.Join(err, j.createNode(tx, run.identityPath(e.identity.Name), []byte(strconv.Itoa(id))))
 	if old == nil && next.isFull() {
 		err = errors.Join(err, j.createNode(tx, run.at(jobformat.NodeFull), nil))
 	}
@@ -235,10 +235,10 @@ func (e *entrance) comeBack(tx *stm.Tx, sc scene) (m member, err error) {
 	if err != nil {
 		return m, err
 	}
-	if sc.known.Name != e.who.Name {
+	if sc.known.Name != e.identity.Name {
 		return m, fmt.Errorf("%w: id %d is that of %q", ErrRecord, sc.known.ID, sc.known.Name)
 	}
-	m = newSuccessor(sc.known, sc.known.ID, e.claim, e.who)
+	m = newSuccessor(sc.known, sc.known.ID, e.claim, e.identity)
 	err = errors.Join(e.job.setStatus(tx, next), tx.Depend(sc.stored), tx.Set(sc.stored.Path, encode(m)))
 	if sc.live.Exists { // the live node may go with its session at any time
 		err = errors.Join(err, tx.Depend(sc.live), tx.Delete(sc.live.Path))

@@ -133,7 +133,7 @@ func TestChangesEndWithTheJob(t *testing.T) {
 
 // An id that was removed from the job and assigned again is reported as another
 // worker, even to a reader busy in between.
-func TestWorkerOfAnIDThatWasGivenOutAnewIsTold(t *testing.T) {
+func TestWorkerOfAReassignedIDIsTold(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		j := w.submit(w.Client(), 2)
 		crew := w.crew(2)
@@ -202,7 +202,7 @@ func TestChangesTellHowTheLastWorkersHaveLeft(t *testing.T) {
 	}
 }
 
-func TestChangesEndWithAJobThatNobodyHasJoined(t *testing.T) {
+func TestChangesEndWithAJobWithoutWorkers(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		j := w.submit(w.Client(), 2)
 		r := j.Roster()

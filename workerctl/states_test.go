@@ -121,7 +121,7 @@ func TestEndOfAJobIsNeverMissedHoweverSlowTheAnswers(t *testing.T) {
 	}
 }
 
-func TestWaitNamesThoseWhoHaveNotLeft(t *testing.T) {
+func TestWaitNamesTheWorkersThatHaveNotLeft(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		j := w.submit(w.Client(), 5)
 		crew := w.crew(4)

@@ -174,7 +174,7 @@ func stressJob(w *World, seed uint64, servers int) error {
 		return err
 	}
 	if len(s.stays) == 0 {
-		return errors.New("nobody ever joined")
+		return errors.New("no worker ever joined")
 	}
 	if err := s.checkRecovery(j); err != nil {
 		return err

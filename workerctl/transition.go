@@ -126,14 +126,14 @@ func (s status) resizeTo(n int, gone map[int]bool) (next status, err error) {
 }
 
 // newSuccessor is the member after old; nil if the id had no member.
-func newSuccessor(old *member, id int, claim string, who Identity) member {
+func newSuccessor(old *member, id int, claim string, identity Identity) member {
 	m := member{
-		ID: id, Name: who.Name, Incarnation: 1, Claim: claim,
-		Addresses: who.Addresses, Node: who.Node, Rack: who.Rack, DataCenter: who.DataCenter, KV: who.KV,
+		ID: id, Name: identity.Name, Incarnation: 1, Claim: claim,
+		Addresses: identity.Addresses, Node: identity.Node, Rack: identity.Rack, DataCenter: identity.DataCenter, KV: identity.KV,
 	}
 	if old != nil {
 		m.Incarnation = old.Incarnation + 1
-		if old.Name == who.Name {
+		if old.Name == identity.Name {
 			m.Kept = old.Kept
 		}
 	}

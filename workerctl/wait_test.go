@@ -34,7 +34,7 @@ func (w *World) passed(round int64, outs ...<-chan result) {
 			require.NoError(w, r.err)
 			require.Equal(w, round, r.round)
 		case <-time.After(30 * time.Second):
-			w.Fatalf("nobody passed")
+			w.Fatalf("no worker passed")
 		}
 	}
 }
@@ -62,7 +62,7 @@ func TestWaitAllEndsWhenTheLastHasJoined_T3_T26(t *testing.T) {
 	})
 }
 
-func TestWaitAllSaysWhoIsMissing_T26_T27(t *testing.T) {
+func TestWaitAllNamesTheMissingWorkers_T26_T27(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		w.submit(w.Client(), 5)
 		k := w.crew(2)[1]
@@ -123,7 +123,7 @@ func TestBarrierIsForAllWorkersAndForAnyNumberOfRounds_T4_T21_T22(t *testing.T) 
 // W9: a worker that has given up or died is not counted, in this round or
 // later, and a restart does not count twice. W10: no worker waits for a round
 // that has passed already.
-func TestBarrierCountsOnlyThoseWhoWait_W9_W10(t *testing.T) {
+func TestBarrierCountsOnlyWaitingWorkers_W9_W10(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		w.submit(w.Client(), 3)
 		crew := w.crew(3)
@@ -152,7 +152,7 @@ func TestBarrierCountsOnlyThoseWhoWait_W9_W10(t *testing.T) {
 	})
 }
 
-func TestBarrierSaysWhoIsMissing_T27(t *testing.T) {
+func TestBarrierErrorNamesTheMissingWorkers_T27(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		w.submit(w.Client(), 5)
 		crew := w.crew(4)
@@ -227,7 +227,7 @@ func TestJobThatGrowsWaitsForTheNewWorkers(t *testing.T) {
 	})
 }
 
-func TestJobShrinksOnlyByThoseWhoHaveLeft(t *testing.T) {
+func TestJobShrinksOnlyByWorkersThatHaveLeft(t *testing.T) {
 	for _, reuse := range []bool{false, true} {
 		inWorld(t, nil, func(w *World) {
 			j := w.submitSpec(w.Client(), workerctl.Spec{Name: "words", Workers: 5, ReuseIDs: reuse})

@@ -33,7 +33,7 @@ func TestWorkerKnowsItsAddresses_T7(t *testing.T) {
 	})
 }
 
-func TestOneWhoComesBackGetsItsIDAgain_T20_W8(t *testing.T) {
+func TestWorkerThatComesBackGetsItsIDAgain_T20_W8(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		crew := func() []*workerctl.Worker { w.submit(w.Client(), 3); return w.crew(3) }()
 		old := crew[1]
@@ -146,7 +146,7 @@ func TestUpdateIsSeenByOthersAndSurvivesTheWorker(t *testing.T) {
 
 // T11, W3: a worker that has left still counts as joined, and every running
 // worker counts as joined from the first moment.
-func TestOneWhoLeavesHasStillJoined_T2_T5_T11_W3(t *testing.T) {
+func TestWorkerThatLeavesHasStillJoined_T2_T5_T11_W3(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		j := w.submit(w.Client(), 4)
 		crew := w.crew(3)
