@@ -39,7 +39,7 @@ func Example() {
 	_, err = s.Set(ctx, "/config/rate", []byte("10"), stat.Version)
 	fmt.Println("set:", err)
 	_, err = s.Set(ctx, "/config/rate", []byte("20"), stat.Version)
-	fmt.Println("somebody was faster:", errors.Is(err, session.ErrBadVersion))
+	fmt.Println("another client was faster:", errors.Is(err, session.ErrBadVersion))
 
 	event, err := watch.Wait(ctx) // once: read again, with another watch
 	fmt.Println(event.Type, event.Path, err)
@@ -47,7 +47,7 @@ func Example() {
 	fmt.Printf("%s %v\n", data, err)
 	// Output:
 	// set: <nil>
-	// somebody was faster: true
+	// another client was faster: true
 	// data changed /config/rate <nil>
 	// 10 <nil>
 }

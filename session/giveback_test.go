@@ -64,7 +64,7 @@ func TestGiveBackContextEndsATimeoutAfterTheLastAnswerAndNotBefore(t *testing.T)
 
 // A session that is given up during the outage leaves the znode to the servers,
 // which keep the znode for a session timeout after their return.
-func TestDeletionThatNobodyWaitsForIsMadeAsSoonAsAServerIsBack(t *testing.T) {
+func TestDeletionInTheBackgroundIsMadeAsSoonAsAServerIsBack(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
 		h := w.held(w.s, "/h")
 		require.NoError(w, w.srv.Stop(1))

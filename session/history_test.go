@@ -149,7 +149,7 @@ func TestRandomHistoriesAddUp(t *testing.T) {
 			for _, c := range clients {
 				s := w.session(c)
 				_, there, err := s.Exists(w.ctx, "/counter")
-				require.NoError(w, err, "seed %d: everybody is back", seed)
+				require.NoError(w, err, "seed %d: all clients are back", seed)
 				assert.True(w, there)
 				w.close(c)
 			}

@@ -118,7 +118,7 @@ func TestHeartbeatsFitIntoARequest(t *testing.T) {
 	}
 }
 
-func TestAHoldEndsWhenSomebodyDeletesItsNode(t *testing.T) {
+func TestAHoldEndsWhenItsNodeIsDeleted(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
 		h := w.held(w.s, "/h")
 		other := w.held(w.s, "/other")

@@ -58,7 +58,7 @@ func (k *leaseRenewer) awaitLoss() bool {
 // first finds the trust ended and ends the session, which takes a while because
 // the link is busy. The second goroutine must see the loss too, although the
 // first has not finished.
-func TestWhoLooksSecondAfterAPauseIsNotToldThatAllIsWell(t *testing.T) {
+func TestASecondCheckAfterAPauseSeesTheLossToo(t *testing.T) {
 	for name, look := range map[string]func(*Hold) error{
 		"hold":            func(h *Hold) error { return h.Err() },
 		"hold's context":  func(h *Hold) error { return h.Context().Err() },
@@ -85,7 +85,7 @@ func TestWhoLooksSecondAfterAPauseIsNotToldThatAllIsWell(t *testing.T) {
 
 // With a stop margin the holds end one by one, ahead of the session. A
 // goroutine that sees the first hold end must find the last hold ended.
-func TestAllHoldsOfAReserveEndAtOnceForWhoLooks(t *testing.T) {
+func TestAllHoldsOfAMarginEndAtOnceWhenChecked(t *testing.T) {
 	inWorld(t, nil, &Options{StopMargin: time.Second}, func(w *world) {
 		first := w.held(w.s, "/h")
 		last := first
@@ -163,7 +163,7 @@ func (c *callers) hooks() *Hooks {
 
 // A goroutine that looks at a context may hold the same mutex that a callback
 // takes.
-func TestLookingAtAContextCallsNobody(t *testing.T) {
+func TestCheckingAContextCallsNoFunction(t *testing.T) {
 	for name, look := range map[string]func(h *Hold, derived context.Context) error{
 		"hold":            func(h *Hold, _ context.Context) error { return h.Err() },
 		"hold's context":  func(h *Hold, _ context.Context) error { return h.Context().Err() },

@@ -69,7 +69,7 @@ func everyOperation(ctx context.Context, t require.TestingT, s *Session) {
 	require.NoError(t, err)
 	_, err = s.Set(ctx, "/a", nil, -1)
 	require.ErrorIs(t, err, ErrNoAuth)
-	_, err = s.SetACL(ctx, "/a", []ACL{{Perms: zk.PermAll, Scheme: "nobody knows", ID: "x"}}, -1)
+	_, err = s.SetACL(ctx, "/a", []ACL{{Perms: zk.PermAll, Scheme: "the outcome is unknown", ID: "x"}}, -1)
 	require.Error(t, err)
 }
 

@@ -117,8 +117,8 @@ func (m *relay) connect() {
 }
 
 // lives expires the session if its time is up, by the leader's count: to the
-// instant, as if ticks were infinitely short. A deposed leader counts for
-// nothing; its successor gives everyone a whole timeout again.
+// instant, as if ticks were infinitely short. A deposed leader does not count;
+// its successor gives every session a whole timeout again.
 func (m *relay) lives() bool {
 	if m.expired != 0 {
 		return false

@@ -41,7 +41,7 @@ func TestASlowCloseDoesNotDelayTheNewsOfALoss(t *testing.T) {
 }
 
 // The next connection comes just when the session has ended, and is closed again.
-func TestASlowCloseOfALateConnectionDelaysNobody(t *testing.T) {
+func TestASlowCloseOfALateConnectionDelaysNoCall(t *testing.T) {
 	o := &Options{Timeout: time.Second, TickTime: 100 * time.Millisecond}
 	inWorld(t, &zktest.Options{TickTime: 100 * time.Millisecond}, nil, func(w *world) {
 		dial, dials := w.srv.Client("slow"), 0

@@ -29,7 +29,7 @@ func (c slowToClose) Close() error {
 	return c.Conn.Close()
 }
 
-// counted counts how often somebody looks at a context: an operation does
+// counted counts the checks of a context: an operation checks its context
 // before each attempt.
 type counted struct {
 	context.Context
@@ -43,7 +43,7 @@ func (c counted) Err() error {
 
 // Between a connection's end and its being told nothing can be sent, and
 // waiting for a connection does not wait.
-func TestWhoCallsWhileAConnectionClosesWaitsAtRest(t *testing.T) {
+func TestACallWhileAConnectionClosesWaitsAtRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv, err := zktest.Start(&zktest.Options{InMemory: true})
 		require.NoError(t, err)

@@ -114,7 +114,7 @@ func (c refusing) Write(p []byte) (int, error) {
 // The next server, of an older version, refuses to set the subscription again.
 // A one-shot watch set before the refusal is known relies on the subscription,
 // and must be woken. A later one-shot watch must be set on the server.
-func TestASubscriptionThatTheNewServerRefusesEndsAndWakesWhoReliedOnIt(t *testing.T) {
+func TestASubscriptionThatTheNewServerRefusesEndsAndWakesItsWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv, err := zktest.Start(&zktest.Options{InMemory: true})
 		require.NoError(t, err)

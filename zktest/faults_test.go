@@ -173,7 +173,7 @@ func TestAFrozenServerAnswersLate(t *testing.T) {
 		require.NotZero(t, b.readGreeting(false))
 		require.NoError(t, s.Freeze(1))
 		time.Sleep(time.Minute)
-		require.Len(t, s.Sessions(), 2, "a frozen server expires nobody")
+		require.Len(t, s.Sessions(), 2, "a frozen server expires no session")
 		require.NoError(t, s.Thaw(1))
 		require.Empty(t, s.Sessions())
 		a.wantEOF()
@@ -367,7 +367,7 @@ func TestAdministratorsMethods(t *testing.T) {
 }
 
 func TestGoZookeepersLockBreaksAtTheEndOfTheSequence(t *testing.T) {
-	// hazards of names: beyond 2147483647 everyone holds the lock.
+	// hazards of names: beyond 2147483647 every contender holds the lock.
 	inBubble(t, nil, func(t *testing.T, s *zktest.Server) {
 		require.NoError(t, s.Create("/l", nil))
 		require.NoError(t, s.SetSequence("/l", 2147483647))

@@ -306,7 +306,7 @@ func TestFaultsEndAConnectionThatIsFull(t *testing.T) {
 	}
 }
 
-func TestWritesBeforeACloseTakeEffectThoughNobodyReads(t *testing.T) {
+func TestWritesBeforeACloseTakeEffectThoughNoClientReads(t *testing.T) {
 	inLazy(t, 1, func(t *testing.T, s *Server, l *lazy) {
 		l.pipelineReads()
 		_, err := l.conn.Write(l.createRequest("/behind"))

@@ -14,7 +14,7 @@ import (
 )
 
 // TestKazooWorks runs another client library, in another language, against the
-// server: its idea of the protocol is nobody's here.
+// server: its implementation of the protocol is independent of this project.
 func TestKazooWorks(t *testing.T) {
 	const python = "/usr/bin/python3"
 	if out, err := exec.CommandContext(t.Context(), python, "-c", "import kazoo").CombinedOutput(); err != nil {

@@ -68,7 +68,7 @@ type acl struct {
 	scheme, id string
 }
 
-// open lets everybody do everything.
+// open gives all clients all permissions.
 // read only
 var open = []acl{{31, "world", "anyone"}}
 

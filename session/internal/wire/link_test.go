@@ -31,7 +31,7 @@ func TestNothingIsSentOrKeptWithoutAConnection(t *testing.T) {
 	})
 }
 
-func TestATooLargeRequestHarmsNobody(t *testing.T) {
+func TestATooLargeRequestAffectsNoOtherRequest(t *testing.T) {
 	scripted(t, nil, func(s *script) {
 		client, server := s.attach()
 		over := s.pump(client)

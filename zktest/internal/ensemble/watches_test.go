@@ -24,7 +24,7 @@ func TestEventsThatAClientMissedAreSentTogetherBeforeTheAnswer(t *testing.T) {
 	require.Len(t, p.order, 1001)
 	require.Equal(t, proto.XidWatch, p.order[999])
 	require.EqualValues(t, -8, p.order[1000])
-	require.Equal(t, 2, p.sends, "a step of the loop for each event makes everybody wait")
+	require.Equal(t, 2, p.sends, "a step of the loop for each event delays all clients")
 }
 
 func TestConnectionsWithoutASessionAreClosed(t *testing.T) {

@@ -267,7 +267,7 @@ func TestWhatAMajorityHasSurvivesTheLeader(t *testing.T) {
 	}
 }
 
-func TestWhatNobodyElseHasIsLostWithTheLeader(t *testing.T) {
+func TestUnreplicatedTransactionsAreLostWithTheLeader(t *testing.T) {
 	f := newFixture(3)
 	p := f.connect(3, 10*time.Second, nil)
 	for _, i := range []int{1, 2} {

@@ -47,7 +47,7 @@ func TestAuthStandsForEveryIdentityOfTheConnection(t *testing.T) {
 	require.Equal(t, append(oneEntry(31, "digest", "a:1"), oneEntry(31, "digest", "b:2")...), got, "without duplicates")
 }
 
-func TestWhoMayDoWhat(t *testing.T) {
+func TestPermissionsOfCallers(t *testing.T) {
 	alice := []proto.ID{{Scheme: "ip", ID: "10.1.2.3"}, {Scheme: "digest", ID: "alice:h"}}
 	super := []proto.ID{{Scheme: "super", ID: ""}}
 	for _, c := range []struct {
