@@ -13,11 +13,11 @@ import (
 // rest is how long a fast one rests after a change, in milliseconds.
 const rest = 2
 
-// TestCounterIsShared: everybody adds one at the same time, each with its own
-// recipe on the same number: no sum comes twice, and none is skipped. Those
-// that are fast, ours and SharedCount, rest after each change: they take one
-// request each, and Kazoo's two that nobody may come between, so that it would
-// hardly ever win.
+// TestCounterIsShared: all clients add one at the same time, each with its own
+// recipe on the same number: no sum comes twice, and none is skipped. The fast
+// recipes, ours and SharedCount, rest after each change: they take one request
+// per change, while Kazoo's takes two without a foreign change in between, and
+// would hardly ever win.
 func TestCounterIsShared(t *testing.T) {
 	t.Parallel()
 	type theirs struct {
@@ -152,7 +152,7 @@ func TestCounterIsWatched(t *testing.T) {
 	ours := counter.NewShared(c, path, 3, nil)
 	seen, err := ours.Get(ctx)
 	require.NoError(t, err)
-	require.Equal(t, int32(7), seen.Value, "whoever comes first has made it")
+	require.Equal(t, int32(7), seen.Value, "created by the first client")
 	ok, err := ours.TrySet(ctx, seen, 8)
 	require.NoError(t, err)
 	require.True(t, ok)

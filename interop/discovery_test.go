@@ -295,8 +295,8 @@ func TestRegistryAgreesAfterChurn(t *testing.T) {
 	})
 }
 
-// TestRegistryForgetsWhoWasKilled, on both sides; what is static stays.
-func TestRegistryForgetsWhoWasKilled(t *testing.T) {
+// TestRegistryForgetsAKilledInstance, on both sides; what is static stays.
+func TestRegistryForgetsAKilledInstance(t *testing.T) {
 	t.Parallel()
 	java, theirVictim, ourVictim := start(t, curator, timeout), start(t, curator, brief), start(t, ours, brief)
 	c, base, ctx := connect(t), fresh("services"), t.Context()

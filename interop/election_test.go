@@ -49,9 +49,9 @@ func TestElectionGoesOnWhenPeersAreKilled(t *testing.T) {
 	}
 }
 
-// TestElectionShowsWhoLeads: candidates of both are listed in one order by both,
+// TestElectionShowsTheLeader: candidates of both are listed in one order by both,
 // and observers see each leader.
-func TestElectionShowsWhoLeads(t *testing.T) {
+func TestElectionShowsTheLeader(t *testing.T) {
 	t.Parallel()
 	for _, r := range rivals() {
 		t.Run(r.name, func(t *testing.T) {

@@ -29,7 +29,7 @@ func TestGroupIsShared(t *testing.T) {
 			join := func(p *peer, as string) {
 				p.do(t, ask{"do": "group.join", "path": path, "as": as, "layout": layout, "data": data(as), "value": data(as)})
 			}
-			// all waits until everybody lists these members.
+			// all waits until every client lists these members.
 			all := func(want ...string) {
 				soon(t, "our list", func() bool {
 					members, err := group.Members(ctx)

@@ -41,7 +41,7 @@ func scaled(rounds int) int {
 	return rounds / 2
 }
 
-// hammer has everybody begin. A worker goes on until stop, so that a slow worker has to
+// hammer starts all workers. A worker goes on until stop, so that a slow worker has to
 // contend to the end.
 func hammer(t *testing.T, rounds int, what ask, crews ...crew) *hammering {
 	t.Helper()

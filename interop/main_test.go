@@ -231,7 +231,7 @@ func own(t *testing.T) *apache.Cluster {
 	return apache.Require(t, o)
 }
 
-// fresh is a path that nobody has used: servers may be shared.
+// fresh returns an unused path: servers may be shared.
 func fresh(name string) string { return "/interop-" + session.NewID() + "/" + name }
 
 // connect is a client of this module in the process of the test.

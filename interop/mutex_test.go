@@ -58,10 +58,10 @@ func TestMutexIsSharedWithKazoo(t *testing.T) {
 	}
 }
 
-// TestKazooWithoutPatternsExcludesNobody: Kazoo's Lock sees only its own names
+// TestKazooWithoutPatternsExcludesNoClient: Kazoo's Lock sees only its own names
 // unless it is told of Curator's, as the layout's table says; and the witness
 // tells of it, live.
-func TestKazooWithoutPatternsExcludesNobody(t *testing.T) {
+func TestKazooWithoutPatternsExcludesNoClient(t *testing.T) {
 	t.Parallel()
 	python, we, c, path := start(t, kazoo, timeout), start(t, ours, timeout), connect(t), fresh("mutex")
 	held, err := lock.New(c, path, nil).Lock(t.Context())
@@ -77,8 +77,8 @@ func TestKazooWithoutPatternsExcludesNobody(t *testing.T) {
 	require.Error(t, err)
 }
 
-// TestMutexQueuesInOneOrder: who came first is served first, whatever it is
-// written in.
+// TestMutexQueuesInOneOrder: contenders are served in the order of arrival,
+// whatever library they use.
 func TestMutexQueuesInOneOrder(t *testing.T) {
 	t.Parallel()
 	for _, other := range []string{curator, kazoo} {
@@ -140,8 +140,8 @@ func killInTheMiddle(t *testing.T, kind string, rounds int, what ask, r rules) {
 	h.finish(r)
 }
 
-// TestMutexTellsWhoHolds: everybody is shown to everybody.
-func TestMutexTellsWhoHolds(t *testing.T) {
+// TestMutexListsTheContendersOfAllClients: every client lists the contenders of all clients.
+func TestMutexListsTheContendersOfAllClients(t *testing.T) {
 	t.Parallel()
 	c := connect(t)
 
@@ -207,7 +207,7 @@ func TestMutexIgnoresRevocation(t *testing.T) {
 }
 
 // TestFrozenHolder: a process that holds the lock is stopped for longer than its
-// session lives, and goes on after somebody else has got the lock.
+// session lives, and continues after another process has got the lock.
 func TestFrozenHolder(t *testing.T) {
 	t.Parallel()
 
@@ -253,7 +253,7 @@ func TestFrozenHolder(t *testing.T) {
 		java.thaw(t)
 		require.True(t, as[bool](t, java.do(t, ask{"do": "believes", "as": "a"})), "Curator 5.4 does not know; has it learned?")
 		require.NoError(t, held.Context().Err())
-		// It deletes its own node, which has gone, and nobody else's.
+		// It deletes its own znode, which has gone, and no other client's.
 		_, err = java.sendRequest(ask{"do": "release", "as": "a"}).wait(t.Context())
 		if err != nil {
 			require.ErrorContains(t, err, "NoNode")

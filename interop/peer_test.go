@@ -42,18 +42,19 @@ const (
 const patience = 2 * time.Minute
 
 // ask is one request to a peer: a line of JSON, answered by a line, in any
-// order. "id" pairs them, "do" says what to do. The answer has what came out as
+// order. "id" pairs them, "do" says what to do. The answer has the result as
 // "ok", or a text as "error". The commands that all peers have:
 //
-//	hello            connects and says who it is
+//	hello            connects and returns its name
 //	hold             waits until it holds "recipe" on "path" and returns the token; the hold is called "as"
 //	release          gives "as" back
-//	hammer           a worker "who" takes and gives back "recipe" on "path", or counts, again and again, and
+//	hammer           the worker named by "who" takes and gives back "recipe" on "path", or counts, repeatedly, and
 //	                 writes to the file "witness" what it saw; answers after "rounds", and goes on
 //	stop             ends all workers and returns how many rounds each has done
 //	bye              closes all sessions
 //
-// "client" names the session that is used; all that name none share one.
+// "client" names the session to use; all requests without "client" share a
+// session.
 type ask map[string]any
 
 type reply struct {
@@ -72,8 +73,8 @@ type peer struct {
 	gone chan struct{} // closed when it has ended
 
 	mu sync.Mutex
-	// waiting holds who waits for the answer to a request; nil once no more
-	// answers come.
+	// waiting has the channels of the requests without an answer; nil once no
+	// more answers come.
 	waiting map[int]chan reply
 	last    int // id
 }
@@ -129,7 +130,7 @@ func startOn(t *testing.T, cluster *apache.Cluster, kind string, session time.Du
 	return p
 }
 
-// listen takes the answers to those who wait for them.
+// listen delivers the answers to the waiting requests.
 func (p *peer) listen(out io.Reader) {
 	defer close(p.gone)
 	lines := bufio.NewScanner(out)

@@ -117,7 +117,7 @@ func TestCuratorsWriterWaitsForOurDowngradedReader(t *testing.T) {
 
 	reading, err := writing.Downgrade(t.Context())
 	require.NoError(t, err)
-	// Both have looked again, and have found whom they wait for now.
+	// Both have read the queue again, and watch their new predecessors.
 	watched(t, reading.Path(), by(1))
 	watched(t, path+"/"+list[1].Name, by(2))
 	require.True(t, writer.pending())

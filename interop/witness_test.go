@@ -14,13 +14,13 @@ import (
 )
 
 // witness is a file to which all processes append lines, each in one write, so
-// that all that they saw stands there in one order:
+// that all observations are in one order:
 //
-//	in <who> x|s <token>    who has been let in, alone (x) or with others (s)
-//	out <who>               who is about to leave
-//	begin <who>             who is about to add one
-//	done <who> <sum>        who has added one, and this is the sum
-//	gone <who>              who has been killed or frozen, and says nothing more
+//	in <process> x|s <token>    the process was let in, alone (x) or with others (s)
+//	out <process>               the process is about to leave
+//	begin <process>             the process is about to add one
+//	done <process> <sum>        the process has added one, with this sum
+//	gone <process>              the process was killed or frozen, and writes nothing more
 type witness struct{ path string }
 
 func newWitness(t *testing.T) witness {
@@ -58,7 +58,7 @@ type rules struct {
 // turns is what a witness saw of a lock.
 type turns struct {
 	entered map[string]int // by process
-	changes int            // how often somebody else got in than the time before
+	changes int            // how often the process that got in differs from the one before
 	most    int            // inside at a time
 }
 
@@ -119,11 +119,11 @@ func judgeTurns(text string, r rules) (turns, error) {
 	return out, nil
 }
 
-// admit says why nobody of that kind may get in.
+// admit says why no process may get in for a hold of that kind.
 func admit(inside map[string]string, kind string, together int) string {
-	for who, other := range inside {
+	for process, other := range inside {
 		if kind == "x" || other == "x" {
-			return who + " is inside"
+			return process + " is inside"
 		}
 	}
 	if together > 0 && len(inside) >= together {
@@ -135,13 +135,14 @@ func admit(inside map[string]string, kind string, together int) string {
 // sums is what a witness saw of a counter.
 type sums struct {
 	added   map[string]int // by process
-	unknown int            // begun by one who was killed
+	unknown int            // begun by a process that was killed
 	highest int64
 }
 
-// judgeSums checks the sums of a counter that begins at 0, to which everybody
-// adds one: no sum comes twice, none is skipped but by those who were killed on
-// the way, and a sum is above all that were there when its addition began.
+// judgeSums checks the sums of a counter that begins at 0, to which all
+// processes add one: no sum comes twice, none is skipped except by processes
+// killed during an addition, and a sum is above all sums that existed when its
+// addition began.
 func judgeSums(text string) (sums, error) {
 	out := sums{added: map[string]int{}}
 	began := map[string]int64{} // highest sum at that moment, by process

@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 // Nothing is left of them. M13, M16, M27, M28
 func TestTasksEndOnceThoughOthersDie(t *testing.T) {
 	t.Setenv("DISPATCH", "1")
-	// Nobody loses a session over a machine that stalls but those who are to lose theirs.
+	// A machine that stalls costs no session, except the sessions that are meant to be lost.
 	const lasting = 40 * time.Second
 	server, err := zktest.Start(&zktest.Options{TickTime: 250 * time.Millisecond, MaxSessionTimeout: lasting})
 	require.NoError(t, err)

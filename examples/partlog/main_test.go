@@ -81,7 +81,7 @@ func TestJudgeSees(t *testing.T) {
 			chain[2].Lines[1].Sum++
 			return chain
 		}, "wrong sum at number 6"},
-		"an owner who comes back": {func(chain []batch) []batch {
+		"an owner that comes back": {func(chain []batch) []batch {
 			chain[3].Token = 1
 			return chain
 		}, "token 1 comes behind one with 3"},
@@ -139,8 +139,8 @@ func TestLinesThatAreNotCompleteAreNotRead(t *testing.T) {
 	assert.Len(t, records, 1)
 }
 
-// owning is a partition that somebody owns. It runs in a bubble: a machine that stalls
-// costs no session.
+// owning returns a partition that has an owner. It runs in a bubble: a machine that
+// stalls costs no session.
 func owning(t *testing.T) (*zktest.Server, *session.Client, *store, *rebalanser.Resource) {
 	t.Helper()
 	server, err := zktest.Start(&zktest.Options{InMemory: true})

@@ -112,7 +112,7 @@ func shapes() map[string]shape {
 		},
 		"cache: Run and Events": func(ctx context.Context, client *session.Client, _ func(context.Context) error) error {
 			workers := cache.NewChildren(client, "/", cache.Bytes, nil)
-			// Nobody waits for it; it ends with ctx.
+			// Not waited for: the goroutine ends with ctx.
 			go workers.Run(ctx)
 			if err := workers.WaitSynced(ctx); err != nil {
 				return err

@@ -81,7 +81,7 @@ func TestReportUnderEveryFaultAtEveryRequest(t *testing.T) {
 }
 
 // The first signal lets the work end, which may take as long as the servers are given to
-// answer; who does not want to wait sends another.
+// answer. A second signal ends the program at once.
 func TestSecondSignalEndsTheProgramAtOnce(t *testing.T) {
 	server, err := zktest.Start(nil)
 	require.NoError(t, err)

@@ -23,7 +23,7 @@ func TestAnnounceWakesAllReadersOnce(t *testing.T) {
 	var c await.Changes
 	c.Announce() // no reader waits
 	first, second := c.Next(), c.Next()
-	require.False(t, isClosed(first), "a change before Next wakes nobody")
+	require.False(t, isClosed(first), "a change before Next wakes no goroutine")
 	c.Announce()
 	require.True(t, isClosed(first))
 	require.True(t, isClosed(second))

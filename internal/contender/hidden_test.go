@@ -10,7 +10,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// hiddenSpec is a contender whose znode nobody may read.
+// hiddenSpec is a contender whose znode no client may read.
 func hiddenSpec() contender.Spec {
 	sp := spec()
 	sp.ACL = session.WorldACL(session.PermAll &^ session.PermRead)

@@ -124,7 +124,7 @@ func TestListReadsContendersInTheirOrder(t *testing.T) {
 	})
 }
 
-func TestListLeavesOutWhoLeavesMeanwhile(t *testing.T) {
+func TestListLeavesOutAContenderThatLeavesMeanwhile(t *testing.T) {
 	inWorld(t, func(w *world) {
 		first, second := w.enter(w.s, spec()), w.enter(w.s, spec())
 		w.srv.OnRequest(func(r zktest.Request) zktest.Action {
@@ -142,7 +142,7 @@ func TestListLeavesOutWhoLeavesMeanwhile(t *testing.T) {
 
 // A writer that becomes a reader between listing and reading has another node: the
 // queue must not seem to be without a holder.
-func TestListShowsWhoTakesAPlaceMeanwhile(t *testing.T) {
+func TestListShowsAContenderThatArrivesMeanwhile(t *testing.T) {
 	inWorld(t, func(w *world) {
 		first := w.enter(w.s, spec()).Node().Path
 		second := first[:len(first)-10] + "x" + marker + "0000000000"
@@ -179,7 +179,7 @@ func TestListOfAQueueInMotionEnds(t *testing.T) {
 	})
 }
 
-// A cut between listing and reading costs nobody his place in the list.
+// A cut between listing and reading costs no contender its place in the list.
 func TestListSurvivesACut(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.enter(w.s, spec())

@@ -42,8 +42,8 @@ func sharedRule(e znode.Entry) contender.Rule {
 	return contender.Reader(isWriter)
 }
 
-// dumbShared is the definition: nobody before a writer, no writer before a
-// reader.
+// dumbShared is the definition: no contender before a writer, no writer before
+// a reader.
 func dumbShared(q znode.Queue, self int) bool {
 	for _, e := range q.Entries[:self] {
 		if isWriter(e.Marker) || isWriter(q.Entries[self].Marker) {

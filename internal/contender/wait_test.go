@@ -50,7 +50,7 @@ func TestTurnIsTakenWithoutARequest(t *testing.T) {
 	})
 }
 
-// Nobody but the two that it watches is ahead of the third in line.
+// Only the two contenders that it watches are ahead of the third.
 func TestThirdInLineListsNothing(t *testing.T) {
 	for _, order := range []string{"the holder first", "the second first"} {
 		t.Run(order, func(t *testing.T) {

@@ -102,7 +102,7 @@ func (e *env) znode(h session.Held) string {
 		require.Len(e, names, 1)
 		return groupPath + "/clients/" + names[0]
 	}
-	e.Fatalf("nobody knows the znode of a %T", h)
+	e.Fatalf("unknown znode of a %T", h)
 	return ""
 }
 

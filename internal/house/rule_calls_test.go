@@ -28,7 +28,7 @@ func (f *File) program() bool {
 }
 
 // Calls: libraries take their context from the caller, and neither print nor
-// exit. Nobody decides by an error's text, and there is no init.
+// exit. No code decides by the text of an error, and there is no init.
 func Calls(t *Tree) []Finding {
 	var out []Finding
 	t.code(func(f *File) {

@@ -142,7 +142,7 @@ func TestCulpritIsTheOperationThatMadeATransactionFail(t *testing.T) {
 	require.Equal(t, -1, optimistic.CulpritIndex(session.ErrNoNode))
 }
 
-func TestDeletionThatNobodyWaitsForOutlastsALostReply(t *testing.T) {
+func TestDeleteLaterOutlastsALostReply(t *testing.T) {
 	world.In(t, nil, func(w *world.World) {
 		s := w.Session(w.Client())
 		n, err := s.CreateProtected(w.Ctx, "/"+session.ProtectedName("x"), nil, session.Ephemeral, nil)
@@ -150,7 +150,7 @@ func TestDeletionThatNobodyWaitsForOutlastsALostReply(t *testing.T) {
 		w.Server.FailNth(func(r zktest.Request) bool { return r.Op == "delete" }, 1, zktest.Action{Do: zktest.DropRequest})
 		began := time.Now()
 		optimistic.DeleteLater(s, n.Path)
-		require.Zero(w, time.Since(began), "nobody waits")
+		require.Zero(w, time.Since(began), "no call waits")
 		w.Pass(time.Minute)
 		_, err = w.Server.Get(n.Path)
 		require.Error(w, err)

@@ -25,7 +25,7 @@ func TestWhatALostSessionPreventsIsRepeated(t *testing.T) {
 	require.ErrorIs(t, RetryLost(over, func() error { return lost }), session.ErrLost, "not indefinitely")
 }
 
-func TestWhoGetsNothingDoneIsNoticed(t *testing.T) {
+func TestClientThatGetsNothingDoneIsNoticed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun := time.Now()
 		progress(t, 0, func() int { return int(time.Since(begun) / time.Second) })

@@ -55,7 +55,7 @@ func TestJudgesNoticeTokensThatDoNotGrow(t *testing.T) {
 	h = goodHistory()
 	h[1].Session = 7 // the same token, and not handed on
 	require.ErrorIs(t, CheckTokens(h, true), ErrToken)
-	h = goodHistory() // nobody hands on here
+	h = goodHistory() // no hold is handed on here
 	require.ErrorIs(t, CheckTokens(h, false), ErrToken)
 	require.ErrorIs(t, CheckLinear(h, false), ErrOrder)
 }

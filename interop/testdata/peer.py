@@ -88,7 +88,7 @@ class Locking:
 
 
 class Leading:
-    """A turn of Kazoo's Election, which calls who leads; here it is asked."""
+    """A turn of Kazoo's Election, which calls its function while it leads; enter waits for that call."""
 
     def __init__(self, ask):
         self.client, self.path, self.who = CLIENTS.of(ask), ask["path"], ask.get("who", "python")

@@ -15,7 +15,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-func never() error { panic("nobody is to be told") }
+func never() error { panic("no observer is to be told") }
 
 // In a ring of three, each turn is one deletion, and the turns come in order.
 func TestTheTurnGoesAroundTheRing(t *testing.T) {

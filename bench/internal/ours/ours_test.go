@@ -26,7 +26,7 @@ func station(t *testing.T) (Peer, *session.Session) {
 	return Peer{Servers: srv.Addr(), Timeout: 10 * time.Second}, s
 }
 
-func never() error { panic("nobody is to be told") }
+func never() error { panic("no observer is to be told") }
 
 func TestEveryKindOfTurnsIsMeasured(t *testing.T) {
 	p, s := station(t)

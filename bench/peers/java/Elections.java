@@ -46,7 +46,7 @@ final class Elections {
 
     private Elections() {}
 
-    /** From each resignation until the next one knows that it leads. Who has led stands again. */
+    /** From each resignation until the next leader knows that it leads. A former leader stands again. */
     static double handOvers(JsonNode task, List<CuratorFramework> clients) throws Exception {
         BlockingQueue<Victory> led = new LinkedBlockingQueue<>();
         List<Candidate> all = new ArrayList<>();
@@ -60,7 +60,7 @@ final class Elections {
         List<Double> took = new ArrayList<>();
         Victory leader = next(led);
         for (long start = System.nanoTime(); System.nanoTime() - start < warm + time; ) {
-            Thread.sleep(2); // everybody waits by then
+            Thread.sleep(2); // all candidates wait by then
             Candidate old = leader.candidate;
             long began = System.nanoTime();
             old.latch.close();
@@ -79,7 +79,7 @@ final class Elections {
     private static Victory next(BlockingQueue<Victory> led) throws Exception {
         Victory leader = led.poll(30, TimeUnit.SECONDS);
         if (leader == null) {
-            throw new IllegalStateException("nobody leads");
+            throw new IllegalStateException("there is no leader");
         }
         return leader;
     }

@@ -72,7 +72,7 @@ func TestRangesAreWrittenAsRanges(t *testing.T) {
 	}
 }
 
-func TestRangesThatNobodyWritesAreRefused(t *testing.T) {
+func TestRangesThatNoClientWritesAreRefused(t *testing.T) {
 	for _, text := range []string{
 		",", "1,", "a", "-1", "1-", "-", "2-1", "1-1", "1,2", "3,1", "1-3,2", "1-3,4", "01", "+1", " 1", "1 ",
 		"2147483648", "0-2147483648", "99999999999999999999", "1--2", "1,,3",

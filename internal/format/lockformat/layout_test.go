@@ -59,7 +59,7 @@ func FuzzParseDelay(f *testing.F) {
 	})
 }
 
-func TestEachRecipeKnowsWhoWrites(t *testing.T) {
+func TestEachRecipeKnowsItsWriters(t *testing.T) {
 	writers := 0
 	for _, marker := range lockformat.RWMarkers() {
 		if lockformat.Writes(marker) {

@@ -20,7 +20,7 @@ func TestNamesOfStoppedNodesAreRead(t *testing.T) {
 	require.EqualValues(t, 42, generation)
 	for name, is := range map[string]bool{
 		"_c_x-latch-0000000001": true, "latch-0000000000": true, "_c_x-lock-0000000001": false, "x": false, "": false,
-		"_c_x-latch-2147483647": false, "_c_x-latch--000000001": false, // they do not say who came first
+		"_c_x-latch-2147483647": false, "_c_x-latch--000000001": false, // they do not tell the order of arrival
 	} {
 		require.Equal(t, is, shareformat.IsClient(name), name)
 	}

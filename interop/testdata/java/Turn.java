@@ -151,7 +151,7 @@ interface Turn {
         }
     }
 
-    /** A semaphore of one permit, which tells nobody its node. */
+    /** A semaphore with one permit, which does not expose its node. */
     final class SemaphoreMutex implements Turn {
         private final CuratorFramework client;
         private final String path;
@@ -173,7 +173,7 @@ interface Turn {
         }
     }
 
-    /** The first in a queue: the node of who holds. */
+    /** The first in a queue: the node of the holder. */
     static String first(CuratorFramework client, String path) throws Exception {
         List<String> names = client.getChildren().forPath(path);
         names.sort((a, b) -> a.substring(a.length() - 10).compareTo(b.substring(b.length() - 10)));
