@@ -84,12 +84,12 @@ main() {
 	compose up -d --no-build
 	until_true "four nodes, one leads" four
 	[ "$(code "$page/index")" = 200 ] || die "the page does not answer"
-	[ "$(users)" = 65532 ] || die "not everybody runs as 65532: $(users)"
+	[ "$(users)" = 65532 ] || die "not all processes run as 65532: $(users)"
 	local first jar=$BUILD_CONTEXT.jar token
 	first=$(leader)
 	token=$(form "$jar")
 	[ ${#token} = 64 ] || die "the secret does not open the page"
-	[ "$(code -X POST "$page/nodes/$first/kill")" = 403 ] || die "anybody may kill"
+	[ "$(code -X POST "$page/nodes/$first/kill")" = 403 ] || die "a request without the secret may kill"
 	[ "$(code "$page/nodes/$first/kill?token=$token" -b "$jar")" = 405 ] || die "a GET may kill"
 	[ "$(code -X POST -H 'Origin: http://elsewhere.example' -b "$jar" -d "token=$token" "$page/nodes/$first/kill")" = 403 ] || die "other pages may kill"
 	[ "$(code -X POST -d "token=$token" "$page/nodes/$first/kill")" = 403 ] || die "the cookie is not asked for"
