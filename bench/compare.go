@@ -210,7 +210,7 @@ func (c *contest) measure(ctx context.Context, w workload, peer string) (value f
 	t := w.task
 	t.Path, t.WarmMS, t.TimeMS = fmt.Sprintf("%s/%d", c.root, c.runs), c.warm.Milliseconds(), c.time.Milliseconds()
 	if w.exists {
-		if err := c.znodes.createTree(limit, t.Path, w.before()); err != nil {
+		if err := c.znodes.createTree(limit, t.Path, w.initialChildren()); err != nil {
 			return 0, fmt.Errorf("prepare: %w", err)
 		}
 	}

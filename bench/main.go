@@ -25,7 +25,7 @@ func main() {
 	defer stop()
 	run := compare
 	if len(os.Args) > 1 && os.Args[1] == rolePeer {
-		run = play
+		run = runPeer
 	}
 	err := run(ctx, os.Args[1:])
 	if ctx.Err() != nil {
@@ -38,8 +38,8 @@ func main() {
 	}
 }
 
-// play makes this process a peer.
-func play(ctx context.Context, args []string) error {
+// runPeer makes this process a peer.
+func runPeer(ctx context.Context, args []string) error {
 	if len(args) != 4 {
 		return fmt.Errorf("%s NAME SERVERS TIMEOUT: got %q", rolePeer, args)
 	}

@@ -29,7 +29,7 @@ func rows(p profile, all []workload, figures []figure) []row {
 	var out []row
 	floors := map[string]float64{}
 	for _, w := range all {
-		r := row{workload: w, aim: w.target.in(p), floorAim: w.ofFloor.in(p), medians: map[string]float64{}, failed: map[string]int{}}
+		r := row{workload: w, aim: w.target.forProfile(p), floorAim: w.ofFloor.forProfile(p), medians: map[string]float64{}, failed: map[string]int{}}
 		values := map[string]map[int]float64{} // by peer and round
 		for _, f := range figures {
 			switch {

@@ -25,8 +25,8 @@ func figures(peer string, values ...float64) (out []figure) {
 	return out
 }
 
-// one is the row of w.
-func one(w workload, parts ...[]figure) row {
+// rowOf is the row of w.
+func rowOf(w workload, parts ...[]figure) row {
 	var all []figure
 	for _, part := range parts {
 		all = append(all, part...)
@@ -35,22 +35,22 @@ func one(w workload, parts ...[]figure) row {
 }
 
 func TestARowHasTheMedianOfEachPeer(t *testing.T) {
-	r := one(rate(1), figures(ourName, 1, 100, 3), figures(curator, 8, 2))
+	r := rowOf(rate(1), figures(ourName, 1, 100, 3), figures(curator, 8, 2))
 	require.Equal(t, map[string]float64{ourName: 3, curator: 5}, r.medians)
 }
 
 func TestOursIsComparedWithTheBestMedianOfTheOthers(t *testing.T) {
-	more := one(rate(1), figures(ourName, 30), figures(kazoo, 10), figures(curator, 20))
+	more := rowOf(rate(1), figures(ourName, 30), figures(kazoo, 10), figures(curator, 20))
 	require.Equal(t, curator, more.best)
 	require.InDelta(t, 1.5, more.ratio, 1e-9)
-	less := one(span(1), figures(ourName, 30), figures(kazoo, 10), figures(curator, 20))
+	less := rowOf(span(1), figures(ourName, 30), figures(kazoo, 10), figures(curator, 20))
 	require.Equal(t, kazoo, less.best)
 	require.InDelta(t, 3, less.ratio, 1e-9)
 }
 
 func TestTheRangeIsOfRatiosWithinOneRound(t *testing.T) {
 	// A machine that becomes twice as fast from round to round changes no ratio.
-	r := one(rate(1), figures(ourName, 10, 20, 44), figures(curator, 5, 10, 20))
+	r := rowOf(rate(1), figures(ourName, 10, 20, 44), figures(curator, 5, 10, 20))
 	require.InDelta(t, 2.0, r.low, 1e-9)
 	require.InDelta(t, 2.2, r.high, 1e-9)
 	require.InDelta(t, 2.0, r.ratio, 1e-9)
@@ -65,13 +65,13 @@ func TestATargetOfARateIsALeastAndThatOfATimeAMost(t *testing.T) {
 		{rate(2), 19, false}, {rate(2), 20, true}, {rate(2), 21, true},
 		{span(0.5), 4, true}, {span(0.5), 5, true}, {span(0.5), 6, false},
 	} {
-		r := one(c.w, figures(ourName, c.ours), figures(curator, 10))
+		r := rowOf(c.w, figures(ourName, c.ours), figures(curator, 10))
 		require.Equal(t, c.reached, r.reached(r.ratio, r.aim), "%v %v", c.w.unit, c.ours)
 	}
 }
 
 func TestWithoutBothSidesThereIsNoRatio(t *testing.T) {
-	for _, r := range []row{one(rate(2)), one(rate(2), figures(ourName, 5)), one(rate(2), figures(curator, 5))} {
+	for _, r := range []row{rowOf(rate(2)), rowOf(rate(2), figures(ourName, 5)), rowOf(rate(2), figures(curator, 5))} {
 		require.Zero(t, r.ratio)
 		require.False(t, r.reached(r.ratio, r.aim))
 		require.Equal(t, []string{"-", "-", "≥ 2", "", "-", "-", ""}, r.judgeRatios())
@@ -80,10 +80,10 @@ func TestWithoutBothSidesThereIsNoRatio(t *testing.T) {
 
 func TestARunThatFailedCountsForNothingAndShows(t *testing.T) {
 	broken := figure{Workload: "w", Peer: kazoo, Round: 2, Error: "it takes too long"}
-	r := one(rate(2), figures(ourName, 10), figures(kazoo, 5), []figure{broken})
+	r := rowOf(rate(2), figures(ourName, 10), figures(kazoo, 5), []figure{broken})
 	require.InDelta(t, 2.0, r.ratio, 1e-9)
 	require.Equal(t, "5.0 (1 failed)", r.cell(kazoo))
-	r = one(rate(2), figures(ourName, 10), []figure{broken})
+	r = rowOf(rate(2), figures(ourName, 10), []figure{broken})
 	require.Empty(t, r.best)
 	require.Equal(t, "(1 failed)", r.cell(kazoo))
 	require.Equal(t, "-", r.cell(curator))
@@ -91,14 +91,14 @@ func TestARunThatFailedCountsForNothingAndShows(t *testing.T) {
 
 // A round in which only one side succeeded has no ratio.
 func TestTheRangeLeavesOutRoundsWithOneSide(t *testing.T) {
-	r := one(rate(2), figures(ourName, 10, 40), figures(curator, 5))
+	r := rowOf(rate(2), figures(ourName, 10, 40), figures(curator, 5))
 	require.InDelta(t, 2.0, r.low, 1e-9)
 	require.InDelta(t, 2.0, r.high, 1e-9)
 }
 
 func TestFiguresOfOtherWorkloadsStayOutOfARow(t *testing.T) {
 	other := figure{Workload: "other", Peer: curator, Round: 1, Value: 1000}
-	require.Empty(t, one(rate(1), []figure{other}).medians)
+	require.Empty(t, rowOf(rate(1), []figure{other}).medians)
 }
 
 func TestTargetsAndFloorsAreThoseOfTheProfile(t *testing.T) {

@@ -53,8 +53,8 @@ type target struct{ loopback, lan float64 }
 // always is the same target in all profiles.
 func always(ratio float64) target { return target{ratio, ratio} }
 
-// in is the target in profile p.
-func (t target) in(p profile) float64 {
+// forProfile is the target in profile p.
+func (t target) forProfile(p profile) float64 {
 	if p.name == lan.name {
 		return t.lan
 	}
@@ -141,8 +141,8 @@ func chosen(all []workload, only *regexp.Regexp, peers []string) []workload {
 // allPeers are the names of all peers, in the order of the table.
 func allPeers() []string { return []string{ourName, goZooKeeper, curator, kazoo} }
 
-// before is how many children there are when the peer begins.
-func (w workload) before() int {
+// initialChildren is the number of children before the peer begins.
+func (w workload) initialChildren() int {
 	if w.task.Kind == task.Creates {
 		return 0
 	}

@@ -41,7 +41,7 @@ func TestTreeAndCuratorCacheAgree(t *testing.T) {
 			require.NoError(t, err)
 		}
 		for _, put := range theirs {
-			put.must(t)
+			put.requireAnswer(t)
 		}
 		if round%4 == 3 {
 			java.do(t, ask{"do": "delete", "path": fmt.Sprintf("%s/ours%d", path, round%3)})
@@ -62,7 +62,7 @@ func TestTreeAndCuratorCacheAgree(t *testing.T) {
 		}
 	}
 	read(path)
-	soon(t, "our view", func() bool {
+	awaitTrue(t, "our view", func() bool {
 		got := map[string]string{}
 		for e := range tree.All() {
 			require.NoError(t, e.Err)
@@ -70,8 +70,8 @@ func TestTreeAndCuratorCacheAgree(t *testing.T) {
 		}
 		return maps.Equal(want, got)
 	})
-	soon(t, "CuratorCache", func() bool {
-		return maps.Equal(want, as[map[string]string](t, java.do(t, ask{"do": "cache.dump", "as": "a"})))
+	awaitTrue(t, "CuratorCache", func() bool {
+		return maps.Equal(want, decodeAnswer[map[string]string](t, java.do(t, ask{"do": "cache.dump", "as": "a"})))
 	})
 	t.Logf("%d nodes", len(want))
 	java.do(t, ask{"do": "cache.close", "as": "a"})

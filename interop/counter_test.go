@@ -63,10 +63,10 @@ func TestCounterGoesOnWhenPeersAreKilled(t *testing.T) {
 			victims := []crew{{start(t, kind, brief), 2, nil}, {start(t, ours, brief), 2, rests}}
 			h := hammer(t, scaled(50), what, append(victims, crew{start(t, kind, timeout), 2, nil}, crew{start(t, ours, timeout), 2, rests})...)
 			for _, v := range victims {
-				h.mid(v.peer, 40)
+				h.awaitRounds(v.peer, 40)
 				h.kill(v.peer)
 			}
-			h.again(50)
+			h.awaitMoreRounds(50)
 			h.finishSums()
 		})
 	}
@@ -101,14 +101,14 @@ func TestCounterIsWrittenAlike(t *testing.T) {
 		sum, err := n.Add(ctx, -20)
 		require.NoError(t, err)
 		require.Equal(t, int64(-8), sum)
-		require.True(t, as[bool](t, java.do(t, at("long.cas", ask{"old": -8, "value": 3}))))
+		require.True(t, decodeAnswer[bool](t, java.do(t, at("long.cas", ask{"old": -8, "value": 3}))))
 		ok, err := n.CompareAndSwap(ctx, -8, 9)
 		require.NoError(t, err)
 		require.False(t, ok)
 		ok, err = n.CompareAndSwap(ctx, 3, 9)
 		require.NoError(t, err)
 		require.True(t, ok)
-		require.False(t, as[bool](t, java.do(t, at("long.cas", ask{"old": 3, "value": 4}))))
+		require.False(t, decodeAnswer[bool](t, java.do(t, at("long.cas", ask{"old": 3, "value": 4}))))
 		require.Equal(t, int64(9), java.number(t, at("long.get", nil)))
 	})
 
@@ -156,7 +156,7 @@ func TestCounterIsWatched(t *testing.T) {
 	ok, err := ours.TrySet(ctx, seen, 8)
 	require.NoError(t, err)
 	require.True(t, ok)
-	soon(t, "SharedCount", func() bool { return java.number(t, ask{"do": "count.get", "as": "a"}) == 8 })
+	awaitTrue(t, "SharedCount", func() bool { return java.number(t, ask{"do": "count.get", "as": "a"}) == 8 })
 
 	next := int64(8)
 	for state, err := range ours.Watch(ctx) {

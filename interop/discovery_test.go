@@ -67,8 +67,9 @@ type javas struct {
 	Enabled                             bool
 }
 
-// same checks that Curator shows what ours is.
-func same(t *testing.T, i discovery.Instance, j javas) {
+// requireSameInstance checks that Curator shows our instance with the same
+// data.
+func requireSameInstance(t *testing.T, i discovery.Instance, j javas) {
 	t.Helper()
 	require.Equal(t, i.Service, j.Name)
 	require.Equal(t, i.ID, j.ID)
@@ -108,7 +109,7 @@ func TestRegistryShowsWhatCuratorRegisters(t *testing.T) {
 		names, err := registry.Services(ctx)
 		require.NoError(t, err)
 		require.Contains(t, names, i.Service)
-		require.Contains(t, as[[]string](t, java.do(t, ask{"do": "registry.names", "base": base})), i.Service)
+		require.Contains(t, decodeAnswer[[]string](t, java.do(t, ask{"do": "registry.names", "base": base})), i.Service)
 		require.Equal(t, at, got.RegistrationTime.UnixMilli())
 		if i.Payload == nil {
 			require.Contains(t, []string{"", "null"}, string(got.Payload))
@@ -117,7 +118,7 @@ func TestRegistryShowsWhatCuratorRegisters(t *testing.T) {
 		}
 		uri, err := got.BuildURI(nil)
 		require.NoError(t, err)
-		j := as[[]javas](t, java.do(t, ask{"do": "registry.query", "base": base, "name": i.Service}))
+		j := decodeAnswer[[]javas](t, java.do(t, ask{"do": "registry.query", "base": base, "name": i.Service}))
 		require.Equal(t, j[0].URI, uri)
 		want := i
 		want.Path, want.Token, want.RegistrationTime, want.Payload = got.Path, got.Token, got.RegistrationTime, got.Payload
@@ -171,34 +172,34 @@ func TestCuratorSeesWhatWeRegister(t *testing.T) {
 		require.NoError(t, err)
 		// cached waits until the cache has one instance, and this address.
 		cached := func(address string) {
-			soon(t, "ServiceCache", func() bool {
-				list := as[[]javas](t, do("cached"))
+			awaitTrue(t, "ServiceCache", func() bool {
+				list := decodeAnswer[[]javas](t, do("cached"))
 				return len(list) == 1 && list[0].Address == address
 			})
 		}
 		cached(i.Address)
 		for _, what := range []string{"query", "cached"} {
-			list := as[[]javas](t, do(what))
+			list := decodeAnswer[[]javas](t, do(what))
 			require.Len(t, list, 1)
-			same(t, reg.Instance(), list[0])
+			requireSameInstance(t, reg.Instance(), list[0])
 		}
-		soon(t, "ServiceProvider", func() bool { return string(do("pick")) != "null" || i.Disabled })
-		if picked := as[*javas](t, do("pick")); i.Disabled {
+		awaitTrue(t, "ServiceProvider", func() bool { return string(do("pick")) != "null" || i.Disabled })
+		if picked := decodeAnswer[*javas](t, do("pick")); i.Disabled {
 			require.Nil(t, picked)
 		} else {
-			same(t, reg.Instance(), *picked)
+			requireSameInstance(t, reg.Instance(), *picked)
 		}
 
 		i.Address = "elsewhere"
 		require.NoError(t, reg.Update(ctx, i))
 		cached("elsewhere")
-		same(t, reg.Instance(), as[[]javas](t, do("query"))[0])
+		requireSameInstance(t, reg.Instance(), decodeAnswer[[]javas](t, do("query"))[0])
 
 		require.NoError(t, reg.Move(ctx, "moved", i))
-		soon(t, "empty cache", func() bool { return len(as[[]javas](t, do("cached"))) == 0 })
-		same(t, reg.Instance(), as[[]javas](t, java.do(t, ask{"do": "registry.query", "base": base, "name": "moved"}))[0])
+		awaitTrue(t, "empty cache", func() bool { return len(decodeAnswer[[]javas](t, do("cached"))) == 0 })
+		requireSameInstance(t, reg.Instance(), decodeAnswer[[]javas](t, java.do(t, ask{"do": "registry.query", "base": base, "name": "moved"}))[0])
 		require.NoError(t, reg.Unregister(ctx))
-		require.Empty(t, as[[]javas](t, java.do(t, ask{"do": "registry.query", "base": base, "name": "moved"})))
+		require.Empty(t, decodeAnswer[[]javas](t, java.do(t, ask{"do": "registry.query", "base": base, "name": "moved"})))
 	}
 }
 
@@ -227,7 +228,7 @@ func TestProviderPicksWhatCuratorRegisters(t *testing.T) {
 	require.ElementsMatch(t, []string{"a", "c"}, []string{pick(), pick()})
 	asks[0]["do"] = "registry.unregister"
 	java.do(t, asks[0])
-	soon(t, "one is left", func() bool {
+	awaitTrue(t, "one is left", func() bool {
 		list, err := p.All(ctx)
 		require.NoError(t, err)
 		return len(list) == 1
@@ -285,9 +286,9 @@ func TestRegistryAgreesAfterChurn(t *testing.T) {
 		require.Equal(t, want, ids)
 		break
 	}
-	soon(t, "ServiceCache", func() bool {
+	awaitTrue(t, "ServiceCache", func() bool {
 		var ids []string
-		for _, j := range as[[]javas](t, java.do(t, ask{"do": "registry.cached", "as": "cache"})) {
+		for _, j := range decodeAnswer[[]javas](t, java.do(t, ask{"do": "registry.cached", "as": "cache"})) {
 			ids = append(ids, j.ID)
 		}
 		slices.Sort(ids)
@@ -321,8 +322,8 @@ func TestRegistryForgetsAKilledInstance(t *testing.T) {
 			killed = true
 		}
 	}
-	soon(t, "ServiceCache", func() bool {
-		list := as[[]javas](t, java.do(t, ask{"do": "registry.cached", "as": "cache"}))
+	awaitTrue(t, "ServiceCache", func() bool {
+		list := decodeAnswer[[]javas](t, java.do(t, ask{"do": "registry.cached", "as": "cache"}))
 		return len(list) == 1 && list[0].ID == "STATIC"
 	})
 }
@@ -344,10 +345,10 @@ func TestRegistryWaitsForCuratorThatTookItsName(t *testing.T) {
 	// settled waits until our registration tells which instance exists, and returns
 	// that instance.
 	settled := func() (got discovery.Instance) {
-		soon(t, "the registration's state", func() bool {
+		awaitTrue(t, "the registration's state", func() bool {
 			var err error
 			got, err = registry.Instance(ctx, "web", "one")
-			state := as[standing](t, we.do(t, ask{"do": "registry.state", "as": "one"}))
+			state := decodeAnswer[standing](t, we.do(t, ask{"do": "registry.state", "as": "one"}))
 			switch {
 			case errors.Is(err, session.ErrNoNode):
 				return false

@@ -81,7 +81,7 @@ func TestElectionShowsTheLeader(t *testing.T) {
 			hold := func(as string) *call {
 				return they.sendRequest(ask{"do": "hold", "recipe": r.name, "path": path, "as": as, "who": as, "client": as})
 			}
-			token := as[int64](t, hold("theirs1").must(t))
+			token := decodeAnswer[int64](t, hold("theirs1").requireAnswer(t))
 			require.Equal(t, "theirs1", <-seen)
 			mine, err := e.Stand(t.Context())
 			require.NoError(t, err)
@@ -96,7 +96,7 @@ func TestElectionShowsTheLeader(t *testing.T) {
 				require.Equal(t, i == 0, list[i].Leads)
 			}
 			require.Equal(t, token, list[0].Token)
-			require.Equal(t, []string{"theirs1", "ours", "theirs2"}, as[[]string](t, they.do(t, ask{"do": "candidates", "recipe": r.name, "path": path})))
+			require.Equal(t, []string{"theirs1", "ours", "theirs2"}, decodeAnswer[[]string](t, they.do(t, ask{"do": "candidates", "recipe": r.name, "path": path})))
 
 			they.do(t, ask{"do": "release", "as": "theirs1"})
 			leads, err := mine.Await(t.Context())
@@ -105,7 +105,7 @@ func TestElectionShowsTheLeader(t *testing.T) {
 			require.Equal(t, "ours", <-seen)
 			require.True(t, last.pending())
 			require.NoError(t, leads.Resign(t.Context()))
-			require.Greater(t, as[int64](t, last.must(t)), leads.Token())
+			require.Greater(t, decodeAnswer[int64](t, last.requireAnswer(t)), leads.Token())
 			require.Equal(t, "theirs2", <-seen)
 			they.do(t, ask{"do": "release", "as": "theirs2"})
 			require.Equal(t, "nobody", <-seen)
@@ -127,7 +127,7 @@ func TestElectionOfAFrozenLeader(t *testing.T) {
 	next := java.number(t, ask{"do": "hold", "recipe": "latch", "path": path, "as": "b"})
 	require.Greater(t, next, token)
 	we.thaw(t)
-	lost := as[map[string]string](t, we.do(t, ask{"do": "lost", "as": "a", "path": target, "value": "late"}))
+	lost := decodeAnswer[map[string]string](t, we.do(t, ask{"do": "lost", "as": "a", "path": target, "value": "late"}))
 	require.Contains(t, lost["context"], "lost")
 	require.NotEqual(t, "applied", lost["write"])
 	java.do(t, ask{"do": "release", "as": "b"})

@@ -33,7 +33,7 @@ func TestGateIsShared(t *testing.T) {
 		}
 		opener.do(t, ask{"do": "gate.remove", "path": path})
 		for _, w := range waiting {
-			w.must(t)
+			w.requireAnswer(t)
 		}
 	}
 }

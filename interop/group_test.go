@@ -31,7 +31,7 @@ func TestGroupIsShared(t *testing.T) {
 			}
 			// all waits until every client lists these members.
 			all := func(want ...string) {
-				soon(t, "our list", func() bool {
+				awaitTrue(t, "our list", func() bool {
 					members, err := group.Members(ctx)
 					require.NoError(t, err)
 					ids := make([]string, 0, len(members))
@@ -44,12 +44,12 @@ func TestGroupIsShared(t *testing.T) {
 					slices.Sort(ids)
 					return slices.Equal(ids, want)
 				})
-				soon(t, "their list", func() bool {
+				awaitTrue(t, "their list", func() bool {
 					raw := they.do(t, ask{"do": "group.members", "as": "a"})
 					if kind == kazoo {
-						return slices.Equal(as[[]string](t, raw), want)
+						return slices.Equal(decodeAnswer[[]string](t, raw), want)
 					}
-					members := as[map[string]string](t, raw)
+					members := decodeAnswer[map[string]string](t, raw)
 					for _, id := range want {
 						if members[id] != data(id) {
 							return false

@@ -61,12 +61,12 @@ func hammer(t *testing.T, rounds int, what ask, crews ...crew) *hammering {
 	return h
 }
 
-// enough waits until every worker of the living has done its rounds.
-func (h *hammering) enough() {
+// awaitAllRounds waits until every worker of a live peer has done its rounds.
+func (h *hammering) awaitAllRounds() {
 	h.t.Helper()
 	for p := range h.peers {
 		for _, c := range h.calls[p] {
-			c.must(h.t)
+			c.requireAnswer(h.t)
 		}
 	}
 }
@@ -81,14 +81,15 @@ func (h *hammering) kill(p *peer) {
 	}
 }
 
-// again waits until every worker of the living has done n more rounds.
-func (h *hammering) again(rounds int) {
+// awaitMoreRounds waits until every worker of a live peer has done n more
+// rounds.
+func (h *hammering) awaitMoreRounds(rounds int) {
 	h.t.Helper()
-	h.enough()
+	h.awaitAllRounds()
 	had := h.seen.read(h.t)
 	for p := range h.peers {
 		for _, who := range h.names[p] {
-			soon(h.t, who+" goes on", func() bool { return countLines(h.seen.read(h.t), who) >= countLines(had, who)+rounds })
+			awaitTrue(h.t, who+" goes on", func() bool { return countLines(h.seen.read(h.t), who) >= countLines(had, who)+rounds })
 		}
 	}
 }
@@ -102,7 +103,7 @@ func (h *hammering) stop() map[string]int {
 		stops = append(stops, p.sendRequest(ask{"do": "stop"}))
 	}
 	for _, c := range stops {
-		maps.Copy(all, as[map[string]int](h.t, c.must(h.t)))
+		maps.Copy(all, decodeAnswer[map[string]int](h.t, c.requireAnswer(h.t)))
 	}
 	return all
 }
@@ -110,7 +111,7 @@ func (h *hammering) stop() map[string]int {
 // finish ends all workers, judges what the witness saw, and says the figures.
 func (h *hammering) finish(r rules) turns {
 	h.t.Helper()
-	h.enough()
+	h.awaitAllRounds()
 	rounds := h.stop()
 	got, err := judgeTurns(h.seen.read(h.t), r)
 	require.NoError(h.t, err)
@@ -124,7 +125,7 @@ func (h *hammering) finish(r rules) turns {
 // finishSums is finish for a counter.
 func (h *hammering) finishSums() sums {
 	h.t.Helper()
-	h.enough()
+	h.awaitAllRounds()
 	rounds := h.stop()
 	got, err := judgeSums(h.seen.read(h.t))
 	require.NoError(h.t, err)
@@ -135,11 +136,11 @@ func (h *hammering) finishSums() sums {
 	return got
 }
 
-// mid waits until the workers of p have done n rounds together: what
-// happens then happens in the middle.
-func (h *hammering) mid(p *peer, rounds int) {
+// awaitRounds waits until the workers of p have done n rounds together, so that
+// the next fault hits them in the middle of their work.
+func (h *hammering) awaitRounds(p *peer, rounds int) {
 	h.t.Helper()
-	soon(h.t, "some rounds", func() bool {
+	awaitTrue(h.t, "some rounds", func() bool {
 		text, n := h.seen.read(h.t), 0
 		for _, who := range h.names[p] {
 			n += countLines(text, who)

@@ -223,8 +223,8 @@ func missing(t *testing.T, who, why string) {
 	t.Skipf("\n*** NOT TESTED AGAINST %s: %s", who, why)
 }
 
-// own is a server that the test may kill.
-func own(t *testing.T) *apache.Cluster {
+// startOwnServer starts a server that the test may kill.
+func startOwnServer(t *testing.T) *apache.Cluster {
 	t.Helper()
 	o := options()
 	o.Own, o.Mode = true, apache.Mode(os.Getenv(envMode))

@@ -71,7 +71,7 @@ func TestKazooWithoutPatternsExcludesNoClient(t *testing.T) {
 	require.NoError(t, held.Unlock(t.Context()))
 
 	h := hammer(t, 20, ask{"recipe": "mutex", "path": path, "pause": 5}, crew{python, 2, nil}, crew{we, 2, nil})
-	h.enough()
+	h.awaitAllRounds()
 	h.stop()
 	_, err = judgeTurns(h.seen.read(t), rules{})
 	require.Error(t, err)
@@ -97,7 +97,7 @@ func TestMutexQueuesInOneOrder(t *testing.T) {
 			}
 			require.NoError(t, held.Unlock(t.Context()))
 			for i, call := range waiting {
-				token := as[int64](t, call.must(t))
+				token := decodeAnswer[int64](t, call.requireAnswer(t))
 				require.Greater(t, token, before, "tokens grow")
 				before = token
 				for _, later := range waiting[i+1:] {
@@ -133,10 +133,10 @@ func killInTheMiddle(t *testing.T, kind string, rounds int, what ask, r rules) {
 	}
 	h := hammer(t, rounds, what, crews...)
 	for _, victim := range crews[:2] {
-		h.mid(victim.peer, rounds)
+		h.awaitRounds(victim.peer, rounds)
 		h.kill(victim.peer)
 	}
-	h.again(rounds)
+	h.awaitMoreRounds(rounds)
 	h.finish(r)
 }
 
@@ -162,7 +162,7 @@ func TestMutexListsTheContendersOfAllClients(t *testing.T) {
 		held, err := m.TryLock(t.Context())
 		require.NoError(t, err)
 		require.Greater(t, held.Token(), token)
-		require.Equal(t, []string{held.Path()}, as[[]string](t, java.do(t, ask{"do": "participants", "path": path})))
+		require.Equal(t, []string{held.Path()}, decodeAnswer[[]string](t, java.do(t, ask{"do": "participants", "path": path})))
 		require.NoError(t, held.Unlock(t.Context()))
 	})
 
@@ -173,13 +173,13 @@ func TestMutexListsTheContendersOfAllClients(t *testing.T) {
 		require.NoError(t, err)
 		waits := python.sendRequest(ask{"do": "hold", "recipe": "mutex", "path": path, "as": "a", "who": "python:2"})
 		queued(t, c, path, 2)
-		require.Equal(t, []string{"go:1", "python:2"}, as[[]string](t, python.do(t, ask{"do": "contenders", "recipe": "mutex", "path": path})))
+		require.Equal(t, []string{"go:1", "python:2"}, decodeAnswer[[]string](t, python.do(t, ask{"do": "contenders", "recipe": "mutex", "path": path})))
 		list, err := m.Contenders(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, "python:2", string(list[1].Data))
 		require.True(t, waits.pending())
 		require.NoError(t, held.Unlock(t.Context()))
-		require.Greater(t, as[int64](t, waits.must(t)), held.Token())
+		require.Greater(t, decodeAnswer[int64](t, waits.requireAnswer(t)), held.Token())
 		python.do(t, ask{"do": "release", "as": "a"})
 	})
 }
@@ -202,7 +202,7 @@ func TestMutexIgnoresRevocation(t *testing.T) {
 	require.NoError(t, err, "the guard checks that the node is there, not what is in it")
 	require.True(t, waits.pending())
 	require.NoError(t, held.Unlock(t.Context()))
-	waits.must(t)
+	waits.requireAnswer(t)
 	java.do(t, ask{"do": "release", "as": "a"})
 }
 
@@ -220,7 +220,7 @@ func TestFrozenHolder(t *testing.T) {
 			require.NoError(t, s.EnsurePath(t.Context(), target, session.Persistent, nil))
 			token := we.number(t, ask{"do": "hold", "recipe": "mutex", "path": path, "as": "a"})
 			late := ask{"do": "lost", "as": "a", "path": target, "value": "late"}
-			require.Equal(t, map[string]string{"context": "holds", "write": "applied"}, as[map[string]string](t, we.do(t, late)))
+			require.Equal(t, map[string]string{"context": "holds", "write": "applied"}, decodeAnswer[map[string]string](t, we.do(t, late)))
 			_, err := s.Set(t.Context(), target, nil, -1)
 			require.NoError(t, err)
 
@@ -228,7 +228,7 @@ func TestFrozenHolder(t *testing.T) {
 			next := they.number(t, ask{"do": "hold", "recipe": "mutex", "layout": "curator", "path": path, "as": "b"})
 			require.Greater(t, next, token)
 			we.thaw(t)
-			lost := as[map[string]string](t, we.do(t, late))
+			lost := decodeAnswer[map[string]string](t, we.do(t, late))
 			require.Contains(t, lost["context"], "lost")
 			require.NotEqual(t, "applied", lost["write"])
 			data, _, err := s.Get(t.Context(), target)
@@ -251,7 +251,7 @@ func TestFrozenHolder(t *testing.T) {
 		require.NoError(t, err)
 		require.Greater(t, held.Token(), token)
 		java.thaw(t)
-		require.True(t, as[bool](t, java.do(t, ask{"do": "believes", "as": "a"})), "Curator 5.4 does not know; has it learned?")
+		require.True(t, decodeAnswer[bool](t, java.do(t, ask{"do": "believes", "as": "a"})), "Curator 5.4 does not know; has it learned?")
 		require.NoError(t, held.Context().Err())
 		// It deletes its own znode, which has gone, and no other client's.
 		_, err = java.sendRequest(ask{"do": "release", "as": "a"}).wait(t.Context())
@@ -286,7 +286,7 @@ func TestWaiterThatGivesUpIsNotInTheWay(t *testing.T) {
 	require.ErrorIs(t, <-gaveUp, context.Canceled)
 	queued(t, c, path, 2)
 	java.do(t, ask{"do": "release", "as": "a"})
-	waits.must(t)
+	waits.requireAnswer(t)
 	names := children(t, c, path)
 	require.Len(t, names, 1)
 	require.True(t, slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, "_c_") }))

@@ -106,13 +106,13 @@ func (p *player) run(r request) (any, error) {
 		_, err := p.client(r.Client)
 		return "zkrecipes", err
 	case "bye":
-		return nil, p.bye()
+		return nil, p.closeSessions()
 	case "hold":
 		return p.hold(r)
 	case "release":
 		return nil, p.held(r.As).leave(p.ctx)
 	case "lost":
-		return p.lost(r)
+		return p.describeLoss(r)
 	case "gate.set", "gate.remove", "gate.wait":
 		return nil, p.gate(r)
 	case "group.join", "group.leave":
@@ -158,7 +158,7 @@ func (p *player) client(name string) (*session.Client, error) {
 	return c, nil
 }
 
-func (p *player) bye() error {
+func (p *player) closeSessions() error {
 	p.mu.Lock()
 	clients := p.clients
 	p.clients = map[string]*session.Client{}
@@ -192,9 +192,9 @@ func (p *player) held(as string) turn {
 	return p.holds[as]
 }
 
-// lost says what a hold's context says, and what comes of a write behind its
-// guard to Path.
-func (p *player) lost(r request) (any, error) {
+// describeLoss returns the error of a hold's context, and the result of a write to
+// Path behind the guard of the hold.
+func (p *player) describeLoss(r request) (any, error) {
 	h := p.held(r.As).hold()
 	out := map[string]string{"context": "holds", "write": "applied"}
 	if h.Context().Err() != nil {

@@ -162,9 +162,9 @@ func (p *player) round(r request) (func(number int) error, error) {
 		}
 		return func(number int) error {
 			if number%r.Writes == 0 {
-				return p.inside(write, "x", r, seen)
+				return p.enterAndLeave(write, "x", r, seen)
 			}
-			return p.inside(read, "s", r, seen)
+			return p.enterAndLeave(read, "s", r, seen)
 		}, nil
 	}
 	if add, err := p.adder(r); add != nil || err != nil {
@@ -178,11 +178,11 @@ func (p *player) round(r request) (func(number int) error, error) {
 	if r.Recipe == "lease" {
 		kind = "s"
 	}
-	return func(int) error { return p.inside(turn, kind, r, seen) }, nil
+	return func(int) error { return p.enterAndLeave(turn, kind, r, seen) }, nil
 }
 
-// inside enters, stays for a while, and leaves.
-func (p *player) inside(turn turn, kind string, r request, seen witness) error {
+// enterAndLeave enters, stays for a while, and leaves.
+func (p *player) enterAndLeave(turn turn, kind string, r request, seen witness) error {
 	token, err := turn.enter(p.ctx)
 	if err != nil {
 		return err

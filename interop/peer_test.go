@@ -214,8 +214,9 @@ func (c *call) wait(ctx context.Context) (json.RawMessage, error) {
 // pending reports whether there is no answer yet.
 func (c *call) pending() bool { return len(c.got) == 0 }
 
-// must waits for the answer for as long as tests wait for anything.
-func (c *call) must(t *testing.T) json.RawMessage {
+// requireAnswer waits for the answer, for at most the common time limit of the
+// tests.
+func (c *call) requireAnswer(t *testing.T) json.RawMessage {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -227,17 +228,17 @@ func (c *call) must(t *testing.T) json.RawMessage {
 // do sends a request and waits for the answer.
 func (p *peer) do(t *testing.T, a ask) json.RawMessage {
 	t.Helper()
-	return p.sendRequest(a).must(t)
+	return p.sendRequest(a).requireAnswer(t)
 }
 
 // number is do for an answer that is one.
 func (p *peer) number(t *testing.T, a ask) int64 {
 	t.Helper()
-	return as[int64](t, p.do(t, a))
+	return decodeAnswer[int64](t, p.do(t, a))
 }
 
-// as reads an answer.
-func as[T any](t *testing.T, raw json.RawMessage) T {
+// decodeAnswer reads an answer.
+func decodeAnswer[T any](t *testing.T, raw json.RawMessage) T {
 	t.Helper()
 	var v T
 	require.NoError(t, json.Unmarshal(raw, &v), "%s", raw)
@@ -247,7 +248,7 @@ func as[T any](t *testing.T, raw json.RawMessage) T {
 // version is what the peer is, and of which release.
 func (p *peer) version(t *testing.T) string {
 	t.Helper()
-	return as[string](t, p.do(t, ask{"do": "hello"}))
+	return decodeAnswer[string](t, p.do(t, ask{"do": "hello"}))
 }
 
 // kill ends the peer as kill -9 does, and returns when it is gone.

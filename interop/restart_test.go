@@ -20,15 +20,15 @@ func TestLocksGoOnWhenTheServerRestarts(t *testing.T) {
 			t.Parallel()
 			const permits = 2
 			rounds := scaled(30)
-			cluster := own(t)
+			cluster := startOwnServer(t)
 			they, we := startOn(t, cluster, kind, 2*timeout), startOn(t, cluster, ours, 2*timeout)
 			for _, recipe := range recipes {
 				t.Run(recipe, func(t *testing.T) {
 					h := hammer(t, rounds, ask{"recipe": recipe, "layout": "curator", "writes": 3, "permits": permits, "path": fresh(recipe)},
 						crew{they, 3, nil}, crew{we, 3, nil})
-					h.mid(they, rounds)
+					h.awaitRounds(they, rounds)
 					require.NoError(t, cluster.Restart(t.Context(), 0))
-					h.again(rounds)
+					h.awaitMoreRounds(rounds)
 					r := rules{}
 					if recipe == "lease" {
 						r.together = permits

@@ -76,7 +76,7 @@ func TestRWLockQueuesInOneOrder(t *testing.T) {
 	require.NoError(t, held.Unlock(t.Context()))
 	for i, calls := range waiting {
 		for _, call := range calls {
-			token := as[int64](t, call.must(t))
+			token := decodeAnswer[int64](t, call.requireAnswer(t))
 			require.Greater(t, token, before)
 			before = token
 		}
@@ -123,10 +123,10 @@ func TestCuratorsWriterWaitsForOurDowngradedReader(t *testing.T) {
 	require.True(t, writer.pending())
 	require.True(t, reader.pending(), "a reader passes no writer")
 	require.NoError(t, reading.Unlock(t.Context()))
-	require.Greater(t, as[int64](t, writer.must(t)), reading.Token())
+	require.Greater(t, decodeAnswer[int64](t, writer.requireAnswer(t)), reading.Token())
 	require.True(t, reader.pending())
 	java.do(t, ask{"do": "release", "as": "w"})
-	reader.must(t)
+	reader.requireAnswer(t)
 	java.do(t, ask{"do": "release", "as": "r"})
 }
 
@@ -145,14 +145,14 @@ func TestCuratorsDowngradedReaderLosesItsPlace(t *testing.T) {
 	require.Greater(t, reads, token)
 
 	if version := java.version(t); version == "curator 5.4.0" {
-		require.Greater(t, as[int64](t, waits.must(t)), token)
-		require.Less(t, as[int64](t, waits.must(t)), reads, "we had come before the reader")
+		require.Greater(t, decodeAnswer[int64](t, waits.requireAnswer(t)), token)
+		require.Less(t, decodeAnswer[int64](t, waits.requireAnswer(t)), reads, "we had come before the reader")
 		require.Len(t, children(t, c, path), 2)
 	} else {
 		require.True(t, waits.pending(), version)
 	}
 	java.do(t, ask{"do": "release", "as": "a"})
-	waits.must(t)
+	waits.requireAnswer(t)
 	we.do(t, ask{"do": "release", "as": "b"})
 }
 
@@ -174,16 +174,16 @@ func TestKazoosReaderWaitsForLaterWriters(t *testing.T) {
 	require.NoError(t, first.Unlock(t.Context()))
 
 	if version := python.version(t); version == "kazoo 2.8.0" {
-		require.Equal(t, list[2].Token, as[int64](t, writer.must(t)))
+		require.Equal(t, list[2].Token, decodeAnswer[int64](t, writer.requireAnswer(t)))
 		require.True(t, reader.pending(), "it has given up, and waits again")
 		we.do(t, ask{"do": "release", "as": "w"})
-		require.Greater(t, as[int64](t, reader.must(t)), list[2].Token)
+		require.Greater(t, decodeAnswer[int64](t, reader.requireAnswer(t)), list[2].Token)
 		python.do(t, ask{"do": "release", "as": "r"})
 		return
 	}
-	require.Equal(t, list[1].Token, as[int64](t, reader.must(t)))
+	require.Equal(t, list[1].Token, decodeAnswer[int64](t, reader.requireAnswer(t)))
 	require.True(t, writer.pending())
 	python.do(t, ask{"do": "release", "as": "r"})
-	writer.must(t)
+	writer.requireAnswer(t)
 	we.do(t, ask{"do": "release", "as": "w"})
 }

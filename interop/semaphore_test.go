@@ -64,7 +64,7 @@ func TestSemaphoreCountsPermitsOfCurator(t *testing.T) {
 
 	// Two leave, and the one that waits gets in, with room for one more.
 	require.NoError(t, two.Release(ctx))
-	waits.must(t)
+	waits.requireAnswer(t)
 	one, err := sem.TryAcquire(ctx, 1)
 	require.NoError(t, err)
 	java.do(t, ask{"do": "release", "as": "a"})

@@ -14,9 +14,9 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/apache"
 )
 
-// soon asks again and again until the answer is yes. Other processes have no
-// other way to tell.
-func soon(t *testing.T, what string, yes func() bool) {
+// awaitTrue polls until the answer is yes: other processes cannot notify the
+// test.
+func awaitTrue(t *testing.T, what string, yes func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -34,7 +34,7 @@ func soon(t *testing.T, what string, yes func() bool) {
 // queued waits until the path has a child for each contender.
 func queued(t *testing.T, c *session.Client, path string, n int) {
 	t.Helper()
-	soon(t, "queue of "+path, func() bool { return len(children(t, c, path)) == n })
+	awaitTrue(t, "queue of "+path, func() bool { return len(children(t, c, path)) == n })
 }
 
 // watched waits until enough sessions watch the path: then they have looked at
@@ -42,7 +42,7 @@ func queued(t *testing.T, c *session.Client, path string, n int) {
 func watched(t *testing.T, path string, enough func(sessions []int64) bool) {
 	t.Helper()
 	cluster := apache.Require(t, options())
-	soon(t, "watches of "+path, func() bool {
+	awaitTrue(t, "watches of "+path, func() bool {
 		var sessions []int64
 		for i := range cluster.Servers() {
 			text, err := cluster.FourLetter(t.Context(), i, "wchp")

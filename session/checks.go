@@ -63,7 +63,7 @@ func (k *leaseRenewer) chooseCheckedLocked() []*Hold {
 	out := make([]*Hold, 0, min(k.holds.len(), checksPerHeartbeat))
 	room := k.s.client.opts.MaxRequest - heartbeatSize
 	for h := range k.holds.all() {
-		room -= checkSize + len(k.s.real(h.path))
+		room -= checkSize + len(k.s.serverPath(h.path))
 		if len(out) == checksPerHeartbeat || len(out) > 0 && room < 0 {
 			break
 		}

@@ -86,7 +86,7 @@ func (c *Client) run(s *Session) {
 		c.publish(nil)
 		c.opts.Logger.Warn("zookeeper session lost", "session", fmt.Sprintf("%#x", s.id), "cause", s.Err())
 		// The more sessions in a row did not last, the longer the wait.
-		slow := c.opts.Backoff.slow()
+		slow := c.opts.Backoff.slowBackoff()
 		if quick++; time.Since(began) > slow.Max {
 			quick = 1
 		}
@@ -130,9 +130,9 @@ func (c *Client) sleep(d time.Duration) bool {
 	}
 }
 
-// slow is the back-off of requests that have reached a server each time, and cost it
+// slowBackoff is the back-off of requests that have reached a server each time, and cost it
 // something.
-func (r Backoff) slow() Backoff {
+func (r Backoff) slowBackoff() Backoff {
 	r.Max *= 5
 	return r
 }

@@ -62,7 +62,7 @@ func (d *diary) Write(p []byte) (int, error) {
 func TestHooksAndLogTellWhatHappens(t *testing.T) {
 	d := &diary{}
 	inWorld(t, nil, &Options{Hooks: d.hooks(), Logger: slog.New(slog.NewTextHandler(d, nil))}, func(w *world) {
-		w.held(w.s, "/h")
+		w.createHeld(w.s, "/h")
 		_, _, err := w.s.Get(w.ctx, "/none")
 		require.ErrorIs(w, err, ErrNoNode)
 		w.sleep(10 * time.Second)
@@ -202,7 +202,7 @@ func TestCredentialsGiveAccess(t *testing.T) {
 		w.srv.CutAll()
 		_, _, err = w.s.Get(w.ctx, "/mine")
 		require.NoError(w, err, "sent again on each connection")
-		h := w.held(w.s, "/mine/e")
+		h := w.createHeld(w.s, "/mine/e")
 		w.sleep(time.Minute)
 		require.NoError(w, h.Err())
 	})
@@ -233,7 +233,7 @@ func TestEnsurePath(t *testing.T) {
 			require.ErrorIs(w, w.s.EnsurePath(w.ctx, "/x", mode, nil), ErrInvalidOption)
 		}
 		require.ErrorIs(w, w.s.EnsurePath(w.ctx, "x", Persistent, nil), ErrInvalidPath)
-		w.held(w.s, "/e")
+		w.createHeld(w.s, "/e")
 		require.ErrorIs(w, w.s.EnsurePath(w.ctx, "/e/x", Persistent, nil), ErrNoChildrenForEphemerals)
 	})
 }
@@ -259,7 +259,7 @@ func TestEnsurePathMakesTheChroot(t *testing.T) {
 		assert.True(w, w.exists("/app/one/x-0000000000"))
 		assert.Equal(w, "/", w.fires(watch).Path)
 		assert.Equal(w, []Event{{EventCreated, "/x-0000000000"}}, all.drain())
-		w.made("/app/onerous", "")
+		w.createNode("/app/onerous", "")
 		assert.Empty(w, all.drain())
 		results, err := s.Txn(w.ctx, CreateOp("/t", nil, Persistent, nil))
 		require.NoError(w, err)
@@ -288,7 +288,7 @@ func TestEnsurePathNeedsNoPermissionForWhatIsThere(t *testing.T) {
 func TestSequencesNearTheirEnd(t *testing.T) {
 	d := &diary{}
 	inWorld(t, nil, &Options{Logger: slog.New(slog.NewTextHandler(d, nil))}, func(w *world) {
-		w.made("/p", "")
+		w.createNode("/p", "")
 		require.NoError(w, w.srv.SetSequence("/p", 2147483645))
 		for _, want := range []string{"2147483645", "2147483646"} {
 			node, err := w.s.CreateProtected(w.ctx, "/p/"+ProtectedName("x-"), nil, EphemeralSequential, nil)
@@ -346,7 +346,7 @@ func TestTTLAndContainers(t *testing.T) {
 
 func TestWhatIsStartedTogetherIsCarriedOutInOrder(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
-		w.made("/n", "")
+		w.createNode("/n", "")
 		var sets []*Future[Stat]
 		for i := range 100 {
 			sets = append(sets, w.s.StartSet("/n", []byte{byte(i)}, int32(i)))
@@ -378,7 +378,7 @@ func TestWhatIsStartedTogetherIsCarriedOutInOrder(t *testing.T) {
 // once or not at all.
 func TestACallEndsWithItsContextWhateverTheNetworkDoes(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
-		w.made("/n", "")
+		w.createNode("/n", "")
 		for i, into := range []func(){
 			func() {}, func() { w.srv.Delay(zktest.Link{}, zktest.Both, time.Second) },
 			func() { w.srv.BlackHole(zktest.Link{}, zktest.ToClient) }, func() { w.srv.BlackHole(zktest.Link{}, zktest.Both) },

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func (w *world) hold(s *Session, path string) *Hold {
+func (w *world) holdPath(s *Session, path string) *Hold {
 	w.Helper()
 	_, err := s.Create(w.ctx, path, nil, Ephemeral, nil)
 	require.NoError(w, err)
@@ -52,7 +52,7 @@ func TestContextErrLooksAtTheClockForDerivedContexts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, nil, nil, func(w *world) {
 				s := w.s
-				h := w.hold(s, "/h")
+				h := w.holdPath(s, "/h")
 				ctx, cancel := derive(h)
 				defer cancel()
 				require.NoError(w, ContextErr(ctx))
@@ -72,7 +72,7 @@ func TestContextErrIsThatOfAContextWithoutHolds(t *testing.T) {
 	cancel()
 	require.ErrorIs(t, ContextErr(ctx), context.Canceled)
 	inWorld(t, nil, nil, func(w *world) {
-		h := w.hold(w.s, "/h")
+		h := w.holdPath(w.s, "/h")
 		free := context.WithoutCancel(h.Context())
 		h.End(nil)
 		require.NoError(w, ContextErr(free), "made by WithoutCancel, so the context must not end")
@@ -89,7 +89,7 @@ func TestJoinedContextEndsWithTheFirstThatEnds(t *testing.T) {
 			func(_, _ *Hold, stop, _ context.CancelCauseFunc) { stop(errMine) },
 			func(_, _ *Hold, _, cancel context.CancelCauseFunc) { cancel(errMine) },
 		} {
-			a, b := w.hold(s, "/a"+string(rune('0'+i))), w.hold(s, "/b"+string(rune('0'+i)))
+			a, b := w.holdPath(s, "/a"+string(rune('0'+i))), w.holdPath(s, "/b"+string(rune('0'+i)))
 			outer, stop := context.WithCancelCause(w.ctx)
 			ctx, cancel := WithHolds(outer, a.Context(), b.Context())
 			require.NoError(w, ctx.Err())
@@ -110,7 +110,7 @@ func TestContextWithoutReleaseEndsWithEverythingElse(t *testing.T) {
 	errMine := errors.New("mine")
 	inWorld(t, nil, nil, func(w *world) {
 		s := w.s
-		h := w.hold(s, "/h")
+		h := w.holdPath(s, "/h")
 		outer, stop := context.WithCancelCause(w.ctx)
 		both, end := WithHolds(outer, h.Context())
 		defer end(nil)

@@ -47,8 +47,8 @@ func (w *world) creates(n int) (wait func() []error) {
 	}
 }
 
-// honest checks the results of creates against the server's final state.
-func (w *world) honest(errs []error) {
+// checkCreates checks the results of creates against the server's final state.
+func (w *world) checkCreates(errs []error) {
 	w.Helper()
 	w.sleep(time.Minute)
 	for i, err := range errs {
@@ -97,7 +97,7 @@ func TestCloseCarriesOutNothingThatItReportedAsNotDone(t *testing.T) {
 		for _, err := range errs {
 			require.ErrorIs(t, err, ErrClosed)
 		}
-		w.honest(errs)
+		w.checkCreates(errs)
 	})
 }
 
@@ -111,7 +111,7 @@ func TestCreatesBesideCloseAreReportedHonestly(t *testing.T) {
 				runtime.Gosched()
 			}
 			w.close(w.client)
-			w.honest(wait())
+			w.checkCreates(wait())
 		})
 	}
 }

@@ -45,7 +45,7 @@ func (s *Session) ensureOnce(ctx context.Context, real string, mode Mode, o *Cre
 	if err != nil {
 		return &OpError{Op: "ensure", Path: real, Err: err}
 	}
-	_, err = do(ctx, s, "ensure", real, func() *Future[struct{}] {
+	_, err = doRequest(ctx, s, "ensure", real, func() *Future[struct{}] {
 		return start(s, request[struct{}]{
 			op: "ensure", path: real, code: mode.code(), write: true,
 			body:   func(e *wire.Encoder) { op.encodeAt(real, e) },
@@ -57,7 +57,7 @@ func (s *Session) ensureOnce(ctx context.Context, real string, mode Mode, o *Cre
 
 // pathExists tells whether the server's path real exists.
 func (s *Session) pathExists(ctx context.Context, real string) (bool, error) {
-	return do(ctx, s, "ensure", real, func() *Future[bool] {
+	return doRequest(ctx, s, "ensure", real, func() *Future[bool] {
 		return start(s, request[bool]{
 			op: "ensure", path: real, code: wire.OpExists,
 			body: func(e *wire.Encoder) {

@@ -13,7 +13,7 @@ import (
 func TestEveryoneLearnsWhyThereIsNoSession(t *testing.T) {
 	d := &diary{}
 	inWorld(t, nil, &Options{Logger: slog.New(slog.NewTextHandler(d, nil))}, func(w *world) {
-		h := w.held(w.s, "/h")
+		h := w.createHeld(w.s, "/h")
 		require.NoError(w, w.srv.Stop(1))
 		w.sleep(time.Second)
 		_, _, err := w.s.Get(w.within(time.Second), "/")
@@ -48,7 +48,7 @@ func TestEveryoneLearnsWhyThereIsNoSession(t *testing.T) {
 func TestClosingAClientThatReconnectsLogsNoError(t *testing.T) {
 	d := &diary{}
 	inWorld(t, nil, &Options{Logger: slog.New(slog.NewTextHandler(d, nil))}, func(w *world) {
-		h := w.held(w.s, "/h")
+		h := w.createHeld(w.s, "/h")
 		require.NoError(w, w.srv.Stop(1))
 		<-h.Context().Done()
 		w.sleep(10 * time.Second)

@@ -14,7 +14,7 @@ import (
 // waits for the catch-up.
 func TestReadFreshSeesWhatWasCommittedBefore(t *testing.T) {
 	inWorld(t, &zktest.Options{Servers: 3}, nil, func(w *world) {
-		w.made("/a", "old")
+		w.createNode("/a", "old")
 		w.sleep(time.Second)
 		follower := w.srv.Leader()%3 + 1
 		g := &gate{srv: w.srv, only: follower}

@@ -99,11 +99,11 @@ func (f *Future[T]) failOnce(err error) error {
 	return f.fail(err, true) // an answer that cannot be read tells no outcome
 }
 
-// vague reports whether a code says that the server had trouble, and not
+// isAmbiguous reports whether a code says that the server had trouble, and not
 // whether it has carried the request out (system errors but for "unimplemented"
 // and "bad arguments").
 // A transaction says "inconsistency" of the operations that it has not run.
-func vague(code int32) bool {
+func isAmbiguous(code int32) bool {
 	return code < 0 && code > wire.CodeUnimplemented && code != wire.CodeInconsistency || code == codeTimeout
 }
 
@@ -141,7 +141,7 @@ func start[T any](s *Session, r request[T]) *Future[T] {
 		switch {
 		case a.Err != nil:
 			err = f.fail(a.Err, !errors.Is(a.Err, wire.ErrNotSent))
-		case vague(a.Code):
+		case isAmbiguous(a.Code):
 			err = f.fail(codeError(a.Code), true)
 		case a.Code != wire.CodeOK && r.refused != nil:
 			v, err = r.refused(a.Code, a.Body)
@@ -182,11 +182,11 @@ func completedFuture[T any](op string, v T, err error) *Future[T] {
 // errMisfit: an answer has other parts than its request.
 var errMisfit = errors.New("the server's answer does not fit the request")
 
-// do sends a request until it has an answer. It waits for a connection, within
+// doRequest sends a request until it has an answer. It waits for a connection, within
 // ctx and the session's life. A request that was surely not sent is sent
 // again; one that may have been is, too, if it only reads. undo, where not nil,
-// gets the answer that comes after do has given up.
-func do[T any](ctx context.Context, s *Session, op, path string, begin func() *Future[T], undo func(T)) (T, error) {
+// gets the answer that comes after doRequest has given up.
+func doRequest[T any](ctx context.Context, s *Session, op, path string, begin func() *Future[T], undo func(T)) (T, error) {
 	s.mustBeUsable(ctx)
 	var zero T
 	for lost := 0; ; {

@@ -20,7 +20,7 @@ func (s *Session) Gets(ctx context.Context, paths ...string) ([]Result, error) {
 	if len(paths) == 0 {
 		return nil, nil
 	}
-	return do(ctx, s, "gets", paths[0], func() *Future[[]Result] { return s.StartGets(paths...) }, nil)
+	return doRequest(ctx, s, "gets", paths[0], func() *Future[[]Result] { return s.StartGets(paths...) }, nil)
 }
 
 // StartGets is [Session.Gets] without waiting.
@@ -40,7 +40,7 @@ func (s *Session) StartGets(paths ...string) *Future[[]Result] {
 		body: func(e *wire.Encoder) {
 			for _, path := range paths {
 				wire.EncodePart(e, wire.OpGetData, false)
-				e.String(s.real(path))
+				e.String(s.serverPath(path))
 				e.Bool(false) // such reads leave no watch
 			}
 			wire.EncodePart(e, -1, true)

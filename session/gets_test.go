@@ -25,7 +25,7 @@ func TestGetsRefusesAWrongPathAndSendsNothing(t *testing.T) {
 
 func TestGetsOnAnOldServerSaysSo(t *testing.T) {
 	inWorld(t, &zktest.Options{OldServer: true}, nil, func(w *world) {
-		w.made("/a", "x")
+		w.createNode("/a", "x")
 		_, err := w.s.Gets(w.ctx, "/a")
 		require.ErrorIs(w, err, ErrUnsupported)
 	})
@@ -37,7 +37,7 @@ func TestGetsOfMoreThanTheClientAccepts(t *testing.T) {
 		var paths []string
 		for i := range 5 {
 			paths = append(paths, fmt.Sprintf("/%d", i))
-			w.made(paths[i], string(make([]byte, 1000)))
+			w.createNode(paths[i], string(make([]byte, 1000)))
 		}
 		_, err := w.s.Gets(w.ctx, paths...)
 		require.ErrorIs(w, err, ErrReplyTooLarge)
@@ -53,7 +53,7 @@ func TestGetsOfMoreThanTheClientAccepts(t *testing.T) {
 // A read whose answer is lost is sent again.
 func TestGetsWhoseAnswerIsLostIsSentAgain(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
-		w.made("/a", "x")
+		w.createNode("/a", "x")
 		w.srv.FailNth(func(r zktest.Request) bool { return r.Op == "multiRead" }, 1, zktest.Action{Do: zktest.DropReplyHole})
 		all, err := w.s.Gets(w.within(time.Minute), "/a")
 		require.NoError(w, err)

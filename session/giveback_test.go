@@ -21,7 +21,7 @@ func TestCloseWithoutEndWaitsATimeoutForADeletionAndNoLonger(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, nil, nil, func(w *world) {
-				w.made("/mine", "")
+				w.createNode("/mine", "")
 				away(w)
 				ended, cancel := context.WithCancel(w.ctx)
 				cancel()
@@ -66,7 +66,7 @@ func TestGiveBackContextEndsATimeoutAfterTheLastAnswerAndNotBefore(t *testing.T)
 // which keep the znode for a session timeout after their return.
 func TestDeletionInTheBackgroundIsMadeAsSoonAsAServerIsBack(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
-		h := w.held(w.s, "/h")
+		h := w.createHeld(w.s, "/h")
 		require.NoError(w, w.srv.Stop(1))
 		h.End(nil)
 		ctx, cancel := w.s.GiveBackContext(context.Background())
@@ -91,7 +91,7 @@ func TestDeletionInTheBackgroundIsMadeAsSoonAsAServerIsBack(t *testing.T) {
 
 func TestGiveBackContextOfAClientFollowsItsSessions(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
-		h := w.held(w.s, "/h")
+		h := w.createHeld(w.s, "/h")
 		ctx, cancel := w.client.GiveBackContext(context.Background())
 		defer cancel()
 		require.NoError(w, w.srv.ExpireSession(w.s.ID()))
@@ -100,7 +100,7 @@ func TestGiveBackContextOfAClientFollowsItsSessions(t *testing.T) {
 		require.NoError(w, ctx.Err(), "the next session's server answers")
 
 		next := w.session(w.client)
-		h = w.held(next, "/h")
+		h = w.createHeld(next, "/h")
 		last := time.Now()
 		require.NoError(w, w.srv.Stop(1))
 		<-h.Context().Done() // and there is no session any more
@@ -119,7 +119,7 @@ func TestGiveBackContextOfAClientFollowsItsSessions(t *testing.T) {
 func TestGiveBackContextOfAClientCountsFromTheLastAnswerOverALoss(t *testing.T) {
 	for offset := range 10 {
 		inWorld(t, nil, nil, func(w *world) {
-			h := w.held(w.s, "/h")
+			h := w.createHeld(w.s, "/h")
 			w.sleep(time.Duration(offset) * time.Second)
 			ctx, cancel := w.client.GiveBackContext(context.Background())
 			defer cancel()
@@ -139,7 +139,7 @@ func TestGiveBackContextOfAClientCountsFromTheLastAnswerOverALoss(t *testing.T) 
 // The deletion itself may be the request that costs the connection.
 func TestBackgroundDeletionThatLosesItsConnectionEachTimeIsRepeatedWithPauses(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
-		w.made("/mine", "")
+		w.createNode("/mine", "")
 		var deletions atomic.Int64
 		var over atomic.Bool
 		w.srv.OnRequest(func(r zktest.Request) zktest.Action {

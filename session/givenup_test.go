@@ -15,7 +15,7 @@ import (
 func TestAGivenUpCreationOfALastingNodeIsUnknown(t *testing.T) {
 	for _, mode := range []Mode{Persistent, Ephemeral} {
 		inWorld(t, nil, nil, func(w *world) {
-			w.made("/p", "")
+			w.createNode("/p", "")
 			w.srv.FailNth(isOp("create2"), 1, zktest.Action{Do: zktest.DropReplyHole})
 			_, err := w.s.CreateProtected(w.within(time.Second), "/p/"+ProtectedName("x"), nil, mode, nil)
 			require.ErrorIs(w, err, context.DeadlineExceeded)

@@ -21,7 +21,7 @@ func TestContextWithGraceEndsThatMuchAfterItsSource(t *testing.T) {
 	type key struct{}
 	errMine := errors.New("mine")
 	inWorld(t, nil, nil, func(w *world) {
-		h := w.hold(w.s, "/h")
+		h := w.holdPath(w.s, "/h")
 		outer, stop := context.WithCancelCause(context.WithValue(w.ctx, key{}, 1))
 		both, end := WithHolds(outer, h.Context())
 		defer end(nil)
@@ -98,7 +98,7 @@ func TestLossOrReleaseEndsTheGrace(t *testing.T) {
 			} {
 				t.Run(fmt.Sprint(name, ", ", cause, ", stopped before: ", stopped), func(t *testing.T) {
 					inWorld(t, nil, nil, func(w *world) {
-						a, b := w.hold(w.s, "/a"), w.hold(w.s, "/b")
+						a, b := w.holdPath(w.s, "/a"), w.holdPath(w.s, "/b")
 						outer, stop := context.WithCancelCause(w.ctx)
 						both, end := derive(outer, a, b)
 						defer end()
@@ -128,7 +128,7 @@ func TestLossOrReleaseEndsTheGrace(t *testing.T) {
 func TestGraceLooksAtTheClock(t *testing.T) {
 	for _, stopped := range []bool{false, true} {
 		inWorld(t, nil, nil, func(w *world) {
-			h := w.hold(w.s, "/h")
+			h := w.holdPath(w.s, "/h")
 			outer, stop := context.WithCancel(w.ctx)
 			defer stop()
 			both, end := WithHolds(outer, h.Context())
@@ -153,7 +153,7 @@ func TestGraceLooksAtTheClock(t *testing.T) {
 // A context of context.WithoutCancel is independent of its parent.
 func TestGraceHasNothingToDoWithWhatWasReleasedBefore(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
-		h := w.hold(w.s, "/h")
+		h := w.holdPath(w.s, "/h")
 		ctx, stop := context.WithCancel(context.WithoutCancel(h.Context()))
 		h.End(ErrReleased)
 		g := w.graced(ctx, time.Minute)
@@ -168,7 +168,7 @@ func TestGraceHasNothingToDoWithWhatWasReleasedBefore(t *testing.T) {
 // as the grace lasts.
 func TestContextWithoutReleaseLastsAsLongAsTheGrace(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
-		a, b := w.hold(w.s, "/a"), w.hold(w.s, "/b")
+		a, b := w.holdPath(w.s, "/a"), w.holdPath(w.s, "/b")
 		outer, stop := context.WithCancel(w.ctx)
 		one, end := WithHolds(outer, a.Context())
 		defer end(nil)
@@ -184,7 +184,7 @@ func TestContextWithoutReleaseLastsAsLongAsTheGrace(t *testing.T) {
 		<-u.Done()
 		require.Equal(w, time.Minute, time.Since(began))
 
-		c := w.hold(w.s, "/c")
+		c := w.holdPath(w.s, "/c")
 		outer, stop = context.WithCancel(w.ctx)
 		one, end = WithHolds(outer, c.Context())
 		defer end(nil)

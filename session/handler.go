@@ -13,7 +13,7 @@ type handler struct{ s *Session }
 func (h handler) Attached(sent time.Time, first bool) {
 	s := h.s
 	if first {
-		h.made()
+		h.initSession()
 	} else if granted := s.link.Timeout(); granted < s.renewer.timing.timeout {
 		// This server's limits are lower, and its leader counts by them from
 		// now on: nothing that was proved so far holds.
@@ -37,8 +37,8 @@ func (h handler) Attached(sent time.Time, first bool) {
 	s.subs.reattach()
 }
 
-// made sets what is known once the server has made the session.
-func (h handler) made() {
+// initSession sets what is known once the server has made the session.
+func (h handler) initSession() {
 	s := h.s
 	granted, asked := s.link.Timeout(), s.client.opts.Timeout
 	timing, err := newTiming(granted, s.client.opts.TickTime)

@@ -21,7 +21,7 @@ import (
 // session.
 func TestARequestNeverLandsInALaterSession(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
-		w.made("/p", "")
+		w.createNode("/p", "")
 		link := zktest.Link{Session: w.s.ID()}
 		w.srv.BlackHole(link, zktest.Both)
 		var all sync.WaitGroup
@@ -59,7 +59,7 @@ func TestNoChangeIsMissedOverReconnectsWithManyWatches(t *testing.T) {
 	const nodes = 300
 	inWorld(t, nil, nil, func(w *world) {
 		for i := range nodes {
-			w.made(fmt.Sprintf("/n%03d", i), "0")
+			w.createNode(fmt.Sprintf("/n%03d", i), "0")
 		}
 		ctx, stop := context.WithCancel(w.ctx)
 		var mu sync.Mutex
@@ -132,7 +132,7 @@ func TestLostCredentialsDoNotWedgeTheConnection(t *testing.T) {
 // A server behind the session's newest zxid must not be read. N34.
 func TestReadsNeverGoBackAfterAMoveToALaggingServer(t *testing.T) {
 	inWorld(t, &zktest.Options{Servers: 3}, nil, func(w *world) {
-		w.made("/n", "0")
+		w.createNode("/n", "0")
 		w.sleep(time.Second)
 		leader := w.srv.Leader()
 		lagging := leader%3 + 1
@@ -179,9 +179,9 @@ func TestASilentServerCostsAThirdOfTheTimeoutAtMost(t *testing.T) {
 // never end.
 func TestATooLongAnswerIsReportedAndNotAskedForAgain(t *testing.T) {
 	inWorld(t, nil, &Options{MaxReply: 4 << 10}, func(w *world) {
-		w.made("/big", "")
+		w.createNode("/big", "")
 		for i := range 100 {
-			w.made(fmt.Sprintf("/big/%s-%03d", strings.Repeat("x", 60), i), "")
+			w.createNode(fmt.Sprintf("/big/%s-%03d", strings.Repeat("x", 60), i), "")
 		}
 		w.srv.ResetStats()
 		_, _, err := w.s.Children(w.ctx, "/big")
@@ -196,7 +196,7 @@ func TestATooLongAnswerIsReportedAndNotAskedForAgain(t *testing.T) {
 
 func TestATooLargeRequestIsNotSent(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
-		w.made("/n", "")
+		w.createNode("/n", "")
 		_, err := w.s.Set(w.ctx, "/n", make([]byte, 1<<20), -1)
 		require.ErrorIs(w, err, ErrTooLarge)
 		require.NotErrorIs(w, err, ErrUnknownOutcome)
@@ -252,7 +252,7 @@ func closing() map[string]func(w *world) {
 			w.sleep(500 * time.Millisecond)
 		},
 		"lost, no server": func(w *world) {
-			h := w.held(w.s, "/h")
+			h := w.createHeld(w.s, "/h")
 			must(w.srv.Stop(1))
 			<-h.Context().Done()
 			w.sleep(10 * time.Second)
@@ -289,7 +289,7 @@ func TestCloseLeavesNothingInAnyState(t *testing.T) {
 
 func TestCloseTellsTheServer(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
-		w.held(w.s, "/h")
+		w.createHeld(w.s, "/h")
 		began := time.Now()
 		w.close(w.client)
 		assert.Less(w, time.Since(began), time.Second)

@@ -120,8 +120,8 @@ func TestRandomHistoriesAddUp(t *testing.T) {
 	for _, seed := range seeds(t, rounds(60)) {
 		inWorld(t, nil, nil, func(w *world) {
 			h := &history{world: w}
-			w.made("/counter", "")
-			w.made("/nodes", "")
+			w.createNode("/counter", "")
+			w.createNode("/nodes", "")
 			ctx, stop := context.WithCancel(w.ctx)
 			var users sync.WaitGroup
 			var clients []*Client

@@ -181,5 +181,5 @@ func (s *Session) sleep(ctx context.Context, d time.Duration) error {
 // BackOff is for retries of requests of the Start methods.
 func (s *Session) BackOff(ctx context.Context, lost int) error {
 	s.mustBeUsable(ctx)
-	return s.sleep(ctx, s.client.opts.Backoff.slow().pause(lost))
+	return s.sleep(ctx, s.client.opts.Backoff.slowBackoff().pause(lost))
 }

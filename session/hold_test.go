@@ -15,8 +15,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// held makes an ephemeral node and holds it.
-func (w *world) held(s *Session, path string) *Hold {
+// createHeld makes an ephemeral node and holds it.
+func (w *world) createHeld(s *Session, path string) *Hold {
 	w.Helper()
 	_, err := s.Create(w.ctx, path, nil, Ephemeral, nil)
 	require.NoError(w, err)
@@ -54,7 +54,7 @@ func TestHeartbeatsAreSentOnlyWhileSomethingIsHeld(t *testing.T) {
 				count := w.heartbeats()
 				w.sleep(time.Minute)
 				assert.Zero(w, count(), "nothing is held")
-				h := w.held(w.s, "/h")
+				h := w.createHeld(w.s, "/h")
 				before := count()
 				w.sleep(time.Minute)
 				assert.InDelta(w, tc.perMinute, count()-before, 1)
@@ -72,7 +72,7 @@ func TestHeartbeatsAreSentOnlyWhileSomethingIsHeld(t *testing.T) {
 func TestManyHoldsShareTheHeartbeats(t *testing.T) {
 	inWorld(t, nil, &Options{TickTime: 2 * time.Second}, func(w *world) {
 		for i := range 200 {
-			w.held(w.s, fmt.Sprintf("/h%03d", i))
+			w.createHeld(w.s, fmt.Sprintf("/h%03d", i))
 		}
 		var mu sync.Mutex
 		checked := map[string]int{}
@@ -106,9 +106,9 @@ func TestHeartbeatsFitIntoARequest(t *testing.T) {
 		const limit = 17 + 10*(17+100) // ten checks, exactly
 		inWorld(t, nil, &Options{TickTime: 2 * time.Second, MaxRequest: limit + room}, func(w *world) {
 			for i := range 50 {
-				w.held(w.s, fmt.Sprintf("/%s%05d", name, i))
+				w.createHeld(w.s, fmt.Sprintf("/%s%05d", name, i))
 			}
-			h := w.held(w.s, "/last")
+			h := w.createHeld(w.s, "/last")
 			w.sleep(time.Minute)
 			require.NoError(w, w.s.Err())
 			require.NoError(w, w.srv.Delete("/last"))
@@ -120,8 +120,8 @@ func TestHeartbeatsFitIntoARequest(t *testing.T) {
 
 func TestAHoldEndsWhenItsNodeIsDeleted(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
-		h := w.held(w.s, "/h")
-		other := w.held(w.s, "/other")
+		h := w.createHeld(w.s, "/h")
+		other := w.createHeld(w.s, "/other")
 		w.sleep(2 * time.Second)
 		began := time.Now()
 		require.NoError(w, w.srv.Delete("/h"))
@@ -138,8 +138,8 @@ func TestAHoldEndsWhenItsNodeIsDeleted(t *testing.T) {
 
 func TestAHoldEndsWhenItsNodeWentDuringADisconnect(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
-		h := w.held(w.s, "/h")
-		other := w.held(w.s, "/other")
+		h := w.createHeld(w.s, "/h")
+		other := w.createHeld(w.s, "/other")
 		w.sleep(2 * time.Second)
 		w.srv.BlackHole(zktest.Link{}, zktest.Both)
 		w.sleep(time.Second)
@@ -176,7 +176,7 @@ func TestAHoldTakesOverItsCallersWatch(t *testing.T) {
 
 func TestAReleasedHoldSaysSoAndTheFirstEndCounts(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
-		h := w.held(w.s, "/h")
+		h := w.createHeld(w.s, "/h")
 		derived, cancel := h.Derive()
 		early, cancelEarly := h.Derive()
 		defer cancel(nil)
@@ -197,8 +197,8 @@ func TestAReleasedHoldSaysSoAndTheFirstEndCounts(t *testing.T) {
 
 func TestAGuardRefusesAWriteOnceTheNodeIsGone(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
-		w.made("/data", "")
-		h := w.held(w.s, "/h")
+		w.createNode("/data", "")
+		h := w.createHeld(w.s, "/h")
 		other := w.connect("other", nil)
 		defer w.close(other)
 		s := w.session(other)
@@ -220,7 +220,7 @@ func TestHoldProvesTheSessionAndTheNodeFirst(t *testing.T) {
 		require.ErrorIs(w, err, ErrNoNode)
 		require.ErrorContains(w, err, "verify /missing")
 
-		w.made("/there", "")
+		w.createNode("/there", "")
 		w.sleep(time.Minute)
 		w.srv.BlackHole(zktest.Link{}, zktest.Both)
 		_, err = w.s.Hold(w.within(2*time.Second), "/there", nil)
@@ -235,7 +235,7 @@ func TestHoldProvesTheSessionAndTheNodeFirst(t *testing.T) {
 
 func TestEveryHoldEndsWithItsSession(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
-		a, b := w.held(w.s, "/a"), w.held(w.s, "/b")
+		a, b := w.createHeld(w.s, "/a"), w.createHeld(w.s, "/b")
 		require.NoError(w, w.srv.ExpireSession(w.s.ID()))
 		<-a.Context().Done()
 		<-b.Context().Done()
@@ -254,13 +254,13 @@ func TestEveryHoldEndsWithItsSession(t *testing.T) {
 		require.ErrorIs(w, err, ErrLost)
 		next := w.session(w.client)
 		assert.NotEqual(w, w.s.ID(), next.ID())
-		assert.NoError(w, w.held(next, "/a").Err())
+		assert.NoError(w, w.createHeld(next, "/a").Err())
 	})
 }
 
 func TestAHoldSurvivesReconnects(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
-		h := w.held(w.s, "/h")
+		h := w.createHeld(w.s, "/h")
 		for range 20 {
 			w.sleep(1700 * time.Millisecond)
 			w.srv.CutAll()
@@ -277,7 +277,7 @@ func TestAHoldSurvivesReconnects(t *testing.T) {
 
 func TestALostTrustIsNotResumed(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
-		h := w.held(w.s, "/h")
+		h := w.createHeld(w.s, "/h")
 		w.sleep(20 * time.Second)
 		w.srv.BlackHole(zktest.Link{}, zktest.Both)
 		began := time.Now()
@@ -312,7 +312,7 @@ func TestWithoutAHoldASessionOutlivesALongOutage(t *testing.T) {
 func TestTheWeakRuleWritesNothing(t *testing.T) {
 	inWorld(t, nil, &Options{Trust: TrustAnswered}, func(w *world) {
 		count := w.heartbeats()
-		h := w.held(w.s, "/h")
+		h := w.createHeld(w.s, "/h")
 		w.sleep(5 * time.Minute)
 		assert.Zero(w, count())
 		require.NoError(w, h.Err())

@@ -11,7 +11,7 @@ import (
 // sent.
 func TestAHoldOfNoPathIsRefused(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
-		w.made("/p", "")
+		w.createNode("/p", "")
 		_, err := w.s.Create(w.ctx, "/p/mine", nil, Ephemeral, nil) // a proof
 		require.NoError(w, err)
 		for _, path := range []string{"p/mine", "", "/p/"} {
@@ -29,8 +29,8 @@ func TestAHoldOfNoPathIsRefused(t *testing.T) {
 func TestAGuardHoldsInASessionOfAnotherChroot(t *testing.T) {
 	for _, other := range []bool{false, true} {
 		inWorld(t, nil, nil, func(w *world) {
-			w.made("/app", "")
-			w.made("/data", "")
+			w.createNode("/app", "")
+			w.createNode("/data", "")
 			c, err := Connect(w.ctx, w.srv.Addr()+"/app", &Options{Dialer: w.srv.Client("")})
 			require.NoError(w, err)
 			defer w.close(c)
@@ -41,7 +41,7 @@ func TestAGuardHoldsInASessionOfAnotherChroot(t *testing.T) {
 			require.NoError(w, err)
 			require.Equal(w, "/mine", h.Guard().Path())
 			if other {
-				w.made("/mine", "another's")
+				w.createNode("/mine", "another's")
 			}
 			_, err = w.s.Txn(w.ctx, h.Guard(), SetOp("/data", []byte("1"), -1))
 			require.NoError(w, err, "the znode is held")

@@ -13,7 +13,7 @@ import (
 // one session end, the last hold first.
 func visited(t *testing.T, n int) (visits int) {
 	inWorld(t, nil, nil, func(w *world) {
-		w.held(w.s, "/held")
+		w.createHeld(w.s, "/held")
 		synctest.Wait() // until its heartbeat was sent
 		k, holds := w.s.renewer, make([]*Hold, n)
 		for i := range holds {
@@ -47,7 +47,7 @@ func TestReleasingHoldsOfOneSessionTakesConstantTimeEach(t *testing.T) {
 // A hold that ends must not cost another hold its turn.
 func TestHoldsAreCheckedInTurnThoughOthersLeave(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
-		w.held(w.s, "/held")
+		w.createHeld(w.s, "/held")
 		synctest.Wait() // until its heartbeat was sent
 		k := w.s.renewer
 		for range 2*checksPerHeartbeat - 1 {
@@ -77,7 +77,7 @@ func TestHoldsAreCheckedInTurnThoughOthersLeave(t *testing.T) {
 func TestHeartbeatDoesNotLookAtHoldsThatAreWatched(t *testing.T) {
 	looked := func(n int) (visits int) {
 		inWorld(t, nil, nil, func(w *world) {
-			w.held(w.s, "/held")
+			w.createHeld(w.s, "/held")
 			k := w.s.renewer
 			holds := make([]*Hold, n)
 			for i := range holds {

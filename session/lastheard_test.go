@@ -35,7 +35,7 @@ func TestSilenceCountsFromTheSendTimeOfWhatWasAnswered(t *testing.T) {
 // finds out, and by any method, the session was not trusted longer.
 func TestEndedSessionTellsUntilWhenItWasTrusted(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
-		h := w.held(w.s, "/held")
+		h := w.createHeld(w.s, "/held")
 		w.srv.BlackHole(zktest.Link{Session: w.s.ID()}, zktest.Both)
 		until := w.s.TrustedUntil()
 		require.Equal(w, w.client.State().TrustedUntil, until)

@@ -24,7 +24,7 @@ func (w *world) provable(s *Session) bool {
 func TestLeaseRenewerTakesNoHoldWithoutTrust(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
 		require.False(w, w.acceptsHold(w.s), "nothing is proved yet")
-		w.held(w.s, "/held")
+		w.createHeld(w.s, "/held")
 		require.True(w, w.acceptsHold(w.s))
 		w.close(w.client)
 		require.True(w, w.provable(w.s))
@@ -34,7 +34,7 @@ func TestLeaseRenewerTakesNoHoldWithoutTrust(t *testing.T) {
 
 func TestLeaseRenewerTakesNoHoldWhileItsSessionIsDoomed(t *testing.T) {
 	inWorld(t, nil, &Options{StopMargin: 2 * time.Second}, func(w *world) {
-		h := w.held(w.s, "/held")
+		h := w.createHeld(w.s, "/held")
 		w.sleep(5 * time.Second)
 		w.srv.BlackHole(zktest.Link{}, zktest.Both)
 		<-h.Context().Done()
@@ -50,9 +50,9 @@ func TestLeaseRenewerTakesNoHoldWhileItsSessionIsDoomed(t *testing.T) {
 // holds.
 func TestHeartbeatThatFindsAZnodeGoneIsRepeatedAtOnceForTheOthers(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
-		other := w.held(w.s, "/other")
+		other := w.createHeld(w.s, "/other")
 		w.sleep(w.s.Heartbeat() * 3 / 2)
-		h := w.held(w.s, "/h")
+		h := w.createHeld(w.s, "/h")
 		require.NoError(w, w.srv.Delete("/h"))
 		beats := w.heartbeats()
 		w.sleep(w.s.Heartbeat())
@@ -66,9 +66,9 @@ func TestHeartbeatThatFindsAZnodeGoneIsRepeatedAtOnceForTheOthers(t *testing.T) 
 // is set with the first heartbeat.
 func TestHoldEndsWhenItsZnodeWentBeforeItWasWatched(t *testing.T) {
 	inWorld(t, nil, &Options{Trust: TrustAnswered}, func(w *world) {
-		w.held(w.s, "/other") // its heartbeat is first
+		w.createHeld(w.s, "/other") // its heartbeat is first
 		w.sleep(w.s.Heartbeat() * 3 / 2)
-		h := w.held(w.s, "/h")
+		h := w.createHeld(w.s, "/h")
 		require.NoError(w, w.srv.Delete("/h"))
 		w.sleep(2 * w.s.Heartbeat())
 		require.ErrorIs(w, h.Err(), ErrNodeDeleted)
@@ -78,7 +78,7 @@ func TestHoldEndsWhenItsZnodeWentBeforeItWasWatched(t *testing.T) {
 func TestWatchThatWasLostWithItsConnectionIsSetAgain(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
 		w.srv.FailNth(func(r zktest.Request) bool { return r.Op == "exists" }, 1, zktest.Action{Do: zktest.CutBefore})
-		h := w.held(w.s, "/h")
+		h := w.createHeld(w.s, "/h")
 		w.sleep(w.s.Timeout())
 		began := time.Now()
 		require.NoError(w, w.srv.Delete("/h"))

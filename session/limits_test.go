@@ -62,7 +62,7 @@ func reattachToLess(t *testing.T, rule TrustRule, deaf bool) {
 	defer w.close(w.client)
 	w.s = w.session(w.client)
 	require.Equal(t, DefaultTimeout, w.s.Timeout())
-	h := w.held(w.s, "/h")
+	h := w.createHeld(w.s, "/h")
 	w.sleep(5 * time.Second)
 	require.NoError(t, h.Err())
 
@@ -87,7 +87,7 @@ func reattachToLess(t *testing.T, rule TrustRule, deaf bool) {
 	require.ErrorIs(t, h.Err(), ErrTimeoutRefused)
 	next := w.session(w.client)
 	assert.Equal(t, lower, next.Timeout())
-	w.held(next, "/next")
+	w.createHeld(next, "/next")
 }
 
 // Three times R and less: no heartbeat fits between, and this rule needs none.
@@ -100,7 +100,7 @@ func TestTheWeakerRuleRestsBetweenItsTurnsHoweverShortTheTimeout(t *testing.T) {
 				// A lease renewer that never rests would stop the bubble's time, so
 				// these checks come before any wait.
 				require.Equal(w, timeout/10, w.s.Heartbeat())
-				h := w.held(w.s, "/h")
+				h := w.createHeld(w.s, "/h")
 				w.s.renewer.renewIfDue()
 				wait, held := w.s.renewer.renewIfDue()
 				require.True(w, held)

@@ -67,7 +67,7 @@ func TestASecondCheckAfterAPauseSeesTheLossToo(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, nil, nil, func(w *world) {
-				h := w.held(w.s, "/h")
+				h := w.createHeld(w.s, "/h")
 				release := w.busyLink()
 				w.suspend(time.Minute)
 				first := make(chan error, 1)
@@ -87,7 +87,7 @@ func TestASecondCheckAfterAPauseSeesTheLossToo(t *testing.T) {
 // goroutine that sees the first hold end must find the last hold ended.
 func TestAllHoldsOfAMarginEndAtOnceWhenChecked(t *testing.T) {
 	inWorld(t, nil, &Options{StopMargin: time.Second}, func(w *world) {
-		first := w.held(w.s, "/h")
+		first := w.createHeld(w.s, "/h")
 		last := first
 		for range 10_000 {
 			var err error
@@ -112,7 +112,7 @@ func TestAllHoldsOfAMarginEndAtOnceWhenChecked(t *testing.T) {
 func TestLooksAfterAPauseAgree(t *testing.T) {
 	for range rounds(100) {
 		inWorld(t, nil, nil, func(w *world) {
-			h := w.held(w.s, "/h")
+			h := w.createHeld(w.s, "/h")
 			ready, looked := make(chan struct{}), sync.WaitGroup{}
 			for range 4 {
 				// Waited for below; ends when the look does.
@@ -174,8 +174,8 @@ func TestCheckingAContextCallsNoFunction(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, reserve %v", name, reserve), func(t *testing.T) {
 				var c callers
 				inWorld(t, nil, &Options{Hooks: c.hooks(), StopMargin: reserve}, func(w *world) {
-					w.made("/x", "")
-					h := w.held(w.s, "/h")
+					w.createNode("/x", "")
+					h := w.createHeld(w.s, "/h")
 					derived, cancel := h.Derive()
 					defer cancel(nil)
 					_, err := w.s.Subscribe(w.ctx, "/x", false, func(ev Event) { c.call("notify " + ev.Type.String()) })

@@ -16,7 +16,7 @@ import (
 // the heartbeat's error instead of the loss.
 func TestHeartbeatOfUnknownOutcomeIsNotThatOfOtherRequests(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
-		hold := w.held(w.s, "/e")
+		hold := w.createHeld(w.s, "/e")
 		w.srv.OnRequest(func(r zktest.Request) zktest.Action {
 			if r.Op == "multi" && r.OnlyChecks {
 				return zktest.Action{Do: zktest.CutBefore}

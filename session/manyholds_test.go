@@ -17,7 +17,7 @@ func TestDeletionOfOneOfManyHeldNodesIsTold(t *testing.T) {
 			inWorld(t, nil, nil, func(w *world) {
 				holds := make([]*Hold, n)
 				for i := range holds {
-					holds[i] = w.held(w.s, fmt.Sprintf("/h%04d", i))
+					holds[i] = w.createHeld(w.s, fmt.Sprintf("/h%04d", i))
 				}
 				bound := time.Duration(2+n/watchesPerHeartbeat) * w.s.Heartbeat()
 				worst := time.Duration(0)

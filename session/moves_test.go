@@ -31,7 +31,7 @@ func TestSessionMovesOnlyOnFailure_N28(t *testing.T) {
 				defer w.close(c)
 				s := w.session(c)
 				if holds {
-					w.held(s, "/h")
+					w.createHeld(s, "/h")
 				}
 				w.sleep(50 * time.Minute)
 				require.NoError(w, s.Err())
@@ -54,7 +54,7 @@ func TestLongestTimeoutDoesNotOverflow_CH61(t *testing.T) {
 		defer w.close(c)
 		s := w.session(c)
 		require.Equal(w, maxTimeout, s.Timeout())
-		h := w.held(s, "/h")
+		h := w.createHeld(s, "/h")
 		w.sleep(10 * time.Minute)
 		w.srv.BlackHole(zktest.Link{Session: s.ID()}, zktest.Both)
 		silent := time.Now()

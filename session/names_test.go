@@ -49,7 +49,7 @@ func TestChrootIsInvisible(t *testing.T) {
 	for _, chroot := range []string{"", "/app", "/a/b"} {
 		s := &Session{chroot: chroot}
 		for _, path := range []string{"/", "/x", "/x/y"} {
-			got, ok := s.visible(s.real(path))
+			got, ok := s.visible(s.serverPath(path))
 			assert.True(t, ok)
 			assert.Equal(t, path, got)
 		}
@@ -59,7 +59,7 @@ func TestChrootIsInvisible(t *testing.T) {
 		_, ok := s.visible(path)
 		assert.False(t, ok, path)
 	}
-	assert.Equal(t, "/app", s.real("/"))
+	assert.Equal(t, "/app", s.serverPath("/"))
 }
 
 func TestSequence(t *testing.T) {

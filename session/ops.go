@@ -55,14 +55,14 @@ func (s *Session) createRequest(path string, data []byte, mode Mode, o *CreateOp
 // If the reply is lost, the error is an [UnknownOutcomeError];
 // [Session.CreateProtected] finds out instead.
 func (s *Session) Create(ctx context.Context, path string, data []byte, mode Mode, o *CreateOptions) (Node, error) {
-	return do(ctx, s, "create", path, func() *Future[Node] { return s.StartCreate(path, data, mode, o) }, nil)
+	return doRequest(ctx, s, "create", path, func() *Future[Node] { return s.StartCreate(path, data, mode, o) }, nil)
 }
 
 // Delete deletes the znode if its data version is version; -1 matches any. If the
 // reply is lost, the error is an [UnknownOutcomeError]; for the client's own
 // znode with a unique name, use [Session.EnsureDeleted].
 func (s *Session) Delete(ctx context.Context, path string, version int32) error {
-	_, err := do(ctx, s, "delete", path, func() *Future[struct{}] { return s.StartDelete(path, version) }, nil)
+	_, err := doRequest(ctx, s, "delete", path, func() *Future[struct{}] { return s.StartDelete(path, version) }, nil)
 	return err
 }
 
@@ -75,7 +75,7 @@ func (s *Session) StartDelete(path string, version int32) *Future[struct{}] {
 	return start(s, request[struct{}]{
 		op: "delete", path: path, code: wire.OpDelete, write: true,
 		body: func(e *wire.Encoder) {
-			e.String(s.real(path))
+			e.String(s.serverPath(path))
 			e.Int32(version)
 		},
 		decode: nothing,
@@ -87,7 +87,7 @@ func nothing(*wire.Decoder) (struct{}, error) { return struct{}{}, nil }
 // Set replaces the znode's data if its data version is version; -1 matches any.
 // If the reply is lost, the error is an [UnknownOutcomeError].
 func (s *Session) Set(ctx context.Context, path string, data []byte, version int32) (Stat, error) {
-	return do(ctx, s, "set", path, func() *Future[Stat] { return s.StartSet(path, data, version) }, nil)
+	return doRequest(ctx, s, "set", path, func() *Future[Stat] { return s.StartSet(path, data, version) }, nil)
 }
 
 // StartSet is [Session.Set] without waiting.
@@ -99,7 +99,7 @@ func (s *Session) StartSet(path string, data []byte, version int32) *Future[Stat
 	return start(s, request[Stat]{
 		op: "set", path: path, code: wire.OpSetData, write: true,
 		body: func(e *wire.Encoder) {
-			e.String(s.real(path))
+			e.String(s.serverPath(path))
 			e.Bytes(data)
 			e.Int32(version)
 		},
@@ -113,7 +113,7 @@ func stat(d *wire.Decoder) (Stat, error) { return wire.DecodeStat(d), nil }
 // are sent after a sync see everything that was committed before the sync. A sync
 // does not prove that the leader still leads.
 func (s *Session) Sync(ctx context.Context, path string) error {
-	_, err := do(ctx, s, "sync", path, func() *Future[struct{}] { return s.StartSync(path) }, nil)
+	_, err := doRequest(ctx, s, "sync", path, func() *Future[struct{}] { return s.StartSync(path) }, nil)
 	return err
 }
 
@@ -126,7 +126,7 @@ func (s *Session) StartSync(path string) *Future[struct{}] {
 	}
 	return start(s, request[struct{}]{
 		op: "sync", path: path, code: wire.OpSync,
-		body:   func(e *wire.Encoder) { e.String(s.real(path)) },
+		body:   func(e *wire.Encoder) { e.String(s.serverPath(path)) },
 		decode: nothing,
 	})
 }
@@ -138,13 +138,13 @@ func (s *Session) ACL(ctx context.Context, path string) ([]ACL, Stat, error) {
 		acl  []ACL
 		stat Stat
 	}
-	a, err := do(ctx, s, "get ACL", path, func() *Future[answer] {
+	a, err := doRequest(ctx, s, "get ACL", path, func() *Future[answer] {
 		if err := ValidatePath(path); err != nil {
 			return failed[answer]("get ACL", path, err)
 		}
 		return start(s, request[answer]{
 			op: "get ACL", path: path, code: wire.OpGetACL,
-			body:   func(e *wire.Encoder) { e.String(s.real(path)) },
+			body:   func(e *wire.Encoder) { e.String(s.serverPath(path)) },
 			decode: func(d *wire.Decoder) (answer, error) { return answer{wire.DecodeACL(d), wire.DecodeStat(d)}, nil },
 		})
 	}, nil)
@@ -154,14 +154,14 @@ func (s *Session) ACL(ctx context.Context, path string) ([]ACL, Stat, error) {
 // SetACL replaces the znode's access control list if its ACL version is version;
 // -1 matches any. If the reply is lost, the error is an [UnknownOutcomeError].
 func (s *Session) SetACL(ctx context.Context, path string, acl []ACL, version int32) (Stat, error) {
-	return do(ctx, s, "set ACL", path, func() *Future[Stat] {
+	return doRequest(ctx, s, "set ACL", path, func() *Future[Stat] {
 		if err := ValidatePath(path); err != nil {
 			return failed[Stat]("set ACL", path, err)
 		}
 		return start(s, request[Stat]{
 			op: "set ACL", path: path, code: wire.OpSetACL, write: true,
 			body: func(e *wire.Encoder) {
-				e.String(s.real(path))
+				e.String(s.serverPath(path))
 				wire.EncodeACL(e, acl)
 				e.Int32(version)
 			},
@@ -183,7 +183,7 @@ func (s *Session) EnsurePath(ctx context.Context, path string, mode Mode, o *Cre
 	}
 	// Repeating is safe here: the caller wants a node of this path, no matter which
 	// client made it.
-	return s.ensure(ctx, s.real(path), mode, o)
+	return s.ensure(ctx, s.serverPath(path), mode, o)
 }
 
 func validateTTL(mode Mode, ttl time.Duration) error {

@@ -11,7 +11,7 @@ import (
 // watch of the hold, which reads the owner.
 func TestHoldEndsWhenAStrangerHasMadeItsNodeAgain(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
-		h := w.held(w.s, "/h")
+		h := w.createHeld(w.s, "/h")
 		require.NoError(w, w.srv.Delete("/h"))
 		require.NoError(w, w.srv.Create("/h", nil))
 		w.sleep(w.s.Timeout() / 5) // two heartbeats
@@ -24,7 +24,7 @@ func TestHoldEndsWhenAStrangerHasMadeItsNodeAgain(t *testing.T) {
 // watches of that list.
 func TestListBesideARecursiveSubscriptionFiresOnEachChange(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
-		w.made("/n", "")
+		w.createNode("/n", "")
 		var all heard
 		_, err := w.s.Subscribe(w.ctx, "/n", true, all.notify)
 		require.NoError(w, err)
@@ -34,7 +34,7 @@ func TestListBesideARecursiveSubscriptionFiresOnEachChange(t *testing.T) {
 			return list
 		}
 		list := watch()
-		w.made("/n/a", "")
+		w.createNode("/n/a", "")
 		require.Equal(w, EventChildrenChanged, w.fires(list).Type, "created")
 		list = watch()
 		require.NoError(w, w.srv.Set("/n/a", []byte("data")))

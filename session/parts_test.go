@@ -16,7 +16,7 @@ import (
 func inGuardedWorld(t *testing.T, body func(w *world, sent *int)) {
 	inWorld(t, nil, nil, func(w *world) {
 		for _, path := range []string{"/a", "/b", "/c"} {
-			w.made(path, "")
+			w.createNode(path, "")
 		}
 		sent := 0
 		w.srv.OnRequest(func(r zktest.Request) zktest.Action {
@@ -146,7 +146,7 @@ func TestOperationOfAnEndedContextFailsAsIfItsZnodeWereGone(t *testing.T) {
 // session must not retry a guard that cannot pass.
 func TestGuardOfALostSessionDoesNotLookLikeTheLossOfTheSessionThatIsAsked(t *testing.T) {
 	inGuardedWorld(t, func(w *world, sent *int) {
-		h := w.held(w.s, "/h")
+		h := w.createHeld(w.s, "/h")
 		guards := []Op{h.Guard().While(h.Context()), h.Guard().In(w.s)}
 		for _, guard := range guards {
 			_, err := w.s.Txn(w.ctx, guard)

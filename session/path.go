@@ -42,8 +42,8 @@ func parent(path string) string {
 // join is the path of the child name of dir.
 func join(dir, name string) string { return znode.Join(dir, name) }
 
-// real is the server's path of a client's path: below the chroot.
-func (s *Session) real(path string) string {
+// serverPath is the server's path of a client's path: below the chroot.
+func (s *Session) serverPath(path string) string {
 	switch {
 	case s.chroot == "":
 		return path

@@ -92,7 +92,7 @@ func TestSessionOutlivesALongLossOfTheQuorum(t *testing.T) {
 				c := w.behaved(Options{}, manner)
 				defer w.close(c)
 				s := w.session(c)
-				w.made("/queue", "")
+				w.createNode("/queue", "")
 				place, err := s.Create(w.ctx, "/queue/c-", nil, EphemeralSequential, nil)
 				require.NoError(w, err)
 				before := len(w.srv.Sessions())
@@ -269,7 +269,7 @@ func TestSessionThatIsBackDuringAProbeGoesOn(t *testing.T) {
 // Holds are lost when trust runs out, with a quorum or without, and before any probe.
 func TestProbeComesAfterTheEndOfTrust(t *testing.T) {
 	inWorld(t, &zktest.Options{Servers: 3}, nil, func(w *world) {
-		w.held(w.s, "/h")
+		w.createHeld(w.s, "/h")
 		require.NoError(w, w.srv.Stop(1))
 		require.NoError(w, w.srv.Stop(2))
 		began := time.Now()

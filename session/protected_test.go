@@ -119,7 +119,7 @@ func TestALostSearchDoesNotLeaveANode(t *testing.T) {
 	for _, second := range []zktest.Fault{zktest.CutBefore, zktest.DropReplyCut, zktest.DropReplyHole, zktest.DropRequest, zktest.ExpireBefore} {
 		for _, op := range []string{"multi", "getChildren2", "exists", "create2"} {
 			inWorld(t, nil, nil, func(w *world) {
-				w.made("/p", "")
+				w.createNode("/p", "")
 				w.srv.FailNth(isOp("create2"), 1, zktest.Action{Do: zktest.DropReplyCut})
 				n := 1
 				if op == "create2" {
@@ -147,7 +147,7 @@ func isOp(op string) func(zktest.Request) bool {
 
 func TestACancelledProtectedCreateIsNotSentAgain(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
-		w.made("/p", "")
+		w.createNode("/p", "")
 		w.srv.CutAll()
 		w.srv.BlackHole(zktest.Link{}, zktest.Both)
 		synctest.Wait()
@@ -163,11 +163,11 @@ func TestACancelledProtectedCreateIsNotSentAgain(t *testing.T) {
 
 func TestAProtectedCreateFindsItsOwnAmongMany(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
-		w.made("/p", "")
+		w.createNode("/p", "")
 		for i := range 50 {
-			w.made(fmt.Sprintf("/p/_c_%s-x-%010d", NewID(), i), "")
+			w.createNode(fmt.Sprintf("/p/_c_%s-x-%010d", NewID(), i), "")
 		}
-		w.made("/p/config", "")
+		w.createNode("/p/config", "")
 		w.srv.FailNth(isOp("create2"), 1, zktest.Action{Do: zktest.DropReplyCut})
 		created := w.s.StartProtected("/p/"+ProtectedName("x-"), []byte("mine"), EphemeralSequential, nil)
 		node, err := created.Wait(w.ctx)
@@ -201,7 +201,7 @@ func TestAProtectedCreateReportsTheServersVerdict(t *testing.T) {
 		_, err = w.s.CreateProtected(w.ctx, "relative", nil, Ephemeral, nil)
 		require.ErrorIs(w, err, ErrInvalidPath)
 		// The parent went while the answer was lost.
-		w.made("/p", "")
+		w.createNode("/p", "")
 		w.srv.OnRequest(func(r zktest.Request) zktest.Action {
 			if r.Op != "create2" {
 				return zktest.Action{}
@@ -280,7 +280,7 @@ func TestEnsureDeletedGoesOnAfterItsContextAndCloseWaitsForIt(t *testing.T) {
 // deleted when deleting is allowed. Close does not wait for the deletion.
 func TestEnsureDeletedGoesOnWhenDeletingIsAllowedAgain(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
-		w.made("/p", "")
+		w.createNode("/p", "")
 		c := w.connect("mine", nil)
 		s := w.session(c)
 		for _, path := range []string{"/p/a", "/p/b"} {
@@ -310,8 +310,8 @@ func TestEnsureDeletedGoesOnWhenDeletingIsAllowedAgain(t *testing.T) {
 
 func TestEnsureDeletedGivesUpOnWhatNoRepetitionChanges(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
-		w.made("/full", "")
-		w.made("/full/x", "")
+		w.createNode("/full", "")
+		w.createNode("/full/x", "")
 		require.ErrorIs(w, w.s.EnsureDeleted(w.ctx, "/full"), ErrNotEmpty)
 		require.NoError(w, w.s.EnsureDeleted(w.ctx, "/gone already"))
 		require.ErrorIs(w, w.s.EnsureDeleted(w.ctx, "relative"), ErrInvalidPath)
@@ -363,7 +363,7 @@ func TestAPlainWriteTellsTheTruth(t *testing.T) {
 
 func TestAProtectedCreateThatIsToBeTriedOnceIsNotSentAgain(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
-		w.made("/p", "")
+		w.createNode("/p", "")
 		once := &CreateOptions{Once: true}
 		w.srv.FailNth(isOp("create2"), 1, zktest.Action{Do: zktest.DropReplyCut})
 		node, err := w.s.CreateProtected(w.ctx, "/p/"+ProtectedName("x-"), nil, EphemeralSequential, once)

@@ -67,7 +67,7 @@ func (s *Session) ChildrenW(ctx context.Context, path string) ([]string, Stat, *
 }
 
 func (s *Session) read(ctx context.Context, op, path string, begin func() *Future[Seen]) (Seen, error) {
-	return do(ctx, s, op, path, begin, Seen.stop)
+	return doRequest(ctx, s, op, path, begin, Seen.stop)
 }
 
 // StartGet is [Session.Get], or GetW with watch, without waiting. Stop the watch
@@ -98,7 +98,7 @@ func (s *Session) startRead(op, path string, code int32, watch, children bool, d
 	if err := ValidatePath(path); err != nil {
 		return failed[Seen](op, path, err)
 	}
-	real := s.real(path)
+	real := s.serverPath(path)
 	send := func(w *Watch, onServer bool) *Future[Seen] {
 		r := request[Seen]{
 			op: op, path: path, code: code,

@@ -100,7 +100,7 @@ func (m *relay) connect() {
 	m.link = l
 	m.send(&l.toServer, func() {
 		m.send(&l.toLeader, func() {
-			if !m.lives() {
+			if !m.expireIfDue() {
 				return
 			}
 			m.heard = m.now
@@ -116,10 +116,10 @@ func (m *relay) connect() {
 	m.ping(l)
 }
 
-// lives expires the session if its time is up, by the leader's count: to the
+// expireIfDue expires the session if its time is up, by the leader's count: to the
 // instant, as if ticks were infinitely short. A deposed leader does not count;
 // its successor gives every session a whole timeout again.
-func (m *relay) lives() bool {
+func (m *relay) expireIfDue() bool {
 	if m.expired != 0 {
 		return false
 	}
@@ -145,7 +145,7 @@ func (m *relay) ping(l *relayLink) {
 			if l.touched {
 				l.touched = false
 				m.send(&l.toLeader, func() {
-					if m.lives() && m.now < m.deposed {
+					if m.expireIfDue() && m.now < m.deposed {
 						m.heard = m.now
 					}
 				})
@@ -183,7 +183,7 @@ func (m *relay) request(write bool) {
 			m.send(&l.toLeader, func() {
 				// The quorum's answer proves that the leader still leads at the
 				// moment of the commit.
-				if !m.lives() || m.now >= m.deposed {
+				if !m.expireIfDue() || m.now >= m.deposed {
 					return
 				}
 				m.send(&l.toFollower, func() {
@@ -240,7 +240,7 @@ func runRelay(seed uint64, rule timing, broken func(*trust, time.Time, time.Time
 		m.events[first] = m.events[len(m.events)-1]
 		m.events = m.events[:len(m.events)-1]
 		m.now = e.at
-		m.lives()
+		m.expireIfDue()
 		e.do()
 	}
 	if m.expired == 0 || m.t.lease.IsZero() {

@@ -10,9 +10,9 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// away stops all servers until the session is lost, and then starts them again,
+// outlastSession stops all servers until the session is lost, and then starts them again,
 // which gives every known session its whole timeout.
-func (w *world) away(h *Hold) {
+func (w *world) outlastSession(h *Hold) {
 	w.Helper()
 	for i := range 3 {
 		require.NoError(w, w.srv.Stop(i+1))
@@ -30,8 +30,8 @@ func (w *world) away(h *Hold) {
 func TestRemainsGoInTheNextSession(t *testing.T) {
 	for _, deleted := range []bool{true, false} {
 		inWorld(t, &zktest.Options{Servers: 3}, nil, func(w *world) {
-			h := w.held(w.s, "/h")
-			w.away(h)
+			h := w.createHeld(w.s, "/h")
+			w.outlastSession(h)
 			if deleted {
 				w.s.EnsureRemainsDeleted("/h")
 				w.s.EnsureRemainsDeleted("/none")
@@ -50,7 +50,7 @@ func TestEnsureDeletedOutlivesItsSession(t *testing.T) {
 	inWorld(t, &zktest.Options{Servers: 3}, nil, func(w *world) {
 		_, err := w.s.Create(w.ctx, "/d", nil, Ephemeral, nil)
 		require.NoError(w, err)
-		h := w.held(w.s, "/h") // makes the client give the session up
+		h := w.createHeld(w.s, "/h") // makes the client give the session up
 		over, cancel := context.WithCancel(w.ctx)
 		cancel()
 		for i := range 3 {
@@ -71,8 +71,8 @@ func TestEnsureDeletedOutlivesItsSession(t *testing.T) {
 // The name belongs to another client by now, so the node must stay.
 func TestRemainsOfAnotherOwnerStay(t *testing.T) {
 	inWorld(t, &zktest.Options{Servers: 3}, nil, func(w *world) {
-		h := w.held(w.s, "/h")
-		w.away(h)
+		h := w.createHeld(w.s, "/h")
+		w.outlastSession(h)
 		w.sleep(time.Second)
 		require.NoError(w, w.srv.Delete("/h"))
 		other := w.connect("", nil)
@@ -88,7 +88,7 @@ func TestRemainsOfAnotherOwnerStay(t *testing.T) {
 // While the session lives nothing is deleted, and after an expiry nothing is asked.
 func TestRemainsAreThoseOfALostSession(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
-		w.held(w.s, "/h")
+		w.createHeld(w.s, "/h")
 		w.s.EnsureRemainsDeleted("/h")
 		w.sleep(time.Second)
 		require.True(w, w.exists("/h"))
@@ -112,8 +112,8 @@ func TestRemainsAreThoseOfALostSession(t *testing.T) {
 func TestCloseWaitsForRemainsThatCanGo(t *testing.T) {
 	for _, back := range []bool{true, false} {
 		inWorld(t, &zktest.Options{Servers: 3}, nil, func(w *world) {
-			h := w.held(w.s, "/h")
-			w.away(h)
+			h := w.createHeld(w.s, "/h")
+			w.outlastSession(h)
 			if back {
 				w.session(w.client)
 			} else {
@@ -137,7 +137,7 @@ func TestCloseWaitsForRemainsThatCanGo(t *testing.T) {
 // between is deleted in the next session, too.
 func TestRemainsOfAHoldThatEndsBeforeItsSession(t *testing.T) {
 	inWorld(t, &zktest.Options{Servers: 3}, &Options{StopMargin: 2 * time.Second}, func(w *world) {
-		h := w.held(w.s, "/h")
+		h := w.createHeld(w.s, "/h")
 		for i := range 3 {
 			require.NoError(w, w.srv.Stop(i+1))
 		}
@@ -171,7 +171,7 @@ func TestRemainsOfAnUnansweredCreationGoInTheNextSession(t *testing.T) {
 		for _, o := range []*CreateOptions{nil, {KeepRemains: true}} {
 			for _, patient := range []bool{true, false} {
 				inWorld(t, &zktest.Options{Servers: 3}, nil, func(w *world) {
-					h := w.held(w.s, "/h") // makes the client give the session up
+					h := w.createHeld(w.s, "/h") // makes the client give the session up
 					_, err := w.s.Create(w.ctx, "/dir", nil, Persistent, nil)
 					require.NoError(w, err)
 					w.srv.FailNth(func(r zktest.Request) bool { return r.Op == "create2" }, 1, zktest.Action{Do: zktest.DropReplyHole})
@@ -187,7 +187,7 @@ func TestRemainsOfAnUnansweredCreationGoInTheNextSession(t *testing.T) {
 					if !patient {
 						cancel()
 					}
-					w.away(h)
+					w.outlastSession(h)
 					require.Error(w, <-out)
 					w.session(w.client)
 					w.sleep(2 * time.Second)

@@ -137,16 +137,16 @@ func TestRetryRemembersTheDoubtsOfEarlierCalls(t *testing.T) {
 	for name, first := range map[string]zktest.Fault{"answer lost": zktest.DropReplyCut, "session lost": zktest.ExpireAfter} {
 		for _, second := range []string{"none", "canceled", "not sent", "closed", "wrapped"} {
 			t.Run(name+", "+second, func(t *testing.T) {
-				inWorld(t, nil, nil, func(w *world) { doubted(w, first, second) })
+				inWorld(t, nil, nil, func(w *world) { retryAfterUnknown(w, first, second) })
 			})
 		}
 	}
 }
 
-// doubted runs in a bubble: a call writes under a fault, and the next call, if
+// retryAfterUnknown runs in a bubble: a call writes under a fault, and the next call, if
 // any, ends before looking.
-func doubted(w *world, first zktest.Fault, second string) {
-	w.made("/p", "")
+func retryAfterUnknown(w *world, first zktest.Fault, second string) {
+	w.createNode("/p", "")
 	c := w.connect("tested", nil)
 	defer func() { _ = c.Close(w.ctx) }()
 	ctx, cancel := context.WithCancel(w.ctx)
@@ -207,7 +207,7 @@ func TestARetriedCallSeesWhatTheOneBeforeHasDone(t *testing.T) {
 		c, err := Connect(w.ctx, w.srv.ServerAddr(leader), &Options{Dialer: w.srv.Client("tested")})
 		require.NoError(w, err)
 		defer w.close(c)
-		w.made("/p", "")
+		w.createNode("/p", "")
 		s := w.session(c)
 		for i := 1; i <= 3; i++ {
 			if i != leader { // delays the followers' messages to the leader
@@ -239,7 +239,7 @@ func TestARetriedCallSeesWhatTheOneBeforeHasDone(t *testing.T) {
 
 func TestRetryGoesOnInTheNextSessionAndASessionsEndsWithIt(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
-		w.made("/p", "")
+		w.createNode("/p", "")
 		w.srv.FailNth(isOp("setData"), 1, zktest.Action{Do: zktest.ExpireBefore})
 		var in []*Session
 		require.NoError(w, w.client.Retry(w.ctx, func(s *Session) error {
@@ -283,7 +283,7 @@ func TestARetryThatIsGivenUpDoesNotDenyWhatMayHaveBeenDone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, nil, nil, func(w *world) {
-				w.made("/p", "")
+				w.createNode("/p", "")
 				w.srv.OnRequest(func(r zktest.Request) zktest.Action {
 					if r.Op == "setData" {
 						w.srv.BlackHole(zktest.Link{}, zktest.Both)
@@ -321,7 +321,7 @@ func TestARetryNeedsNoRoot(t *testing.T) {
 // A request that costs the connection each time is repeated with pauses.
 func TestARetryBacksOff(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
-		w.made("/p", "")
+		w.createNode("/p", "")
 		calls := 0
 		w.srv.OnRequest(func(r zktest.Request) zktest.Action {
 			if r.Op == "setData" {

@@ -31,7 +31,7 @@ func TestASlowCloseDoesNotDelayTheNewsOfALoss(t *testing.T) {
 			}})
 		defer w.close(c)
 		s := w.session(c)
-		h := w.held(s, "/h")
+		h := w.createHeld(s, "/h")
 		w.sleep(time.Second)
 		w.srv.BlackHole(zktest.Link{Client: "slow"}, zktest.Both)
 		<-h.Context().Done() // the channel: Err would look at the clock

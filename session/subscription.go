@@ -56,11 +56,11 @@ func (s *Session) Subscribe(ctx context.Context, path string, recursive bool, no
 	if err := ValidatePath(path); err != nil {
 		return nil, &OpError{Op: op, Path: path, Err: err}
 	}
-	sub := &Subscription{set: s.subs, path: s.real(path), recursive: recursive, notify: notify}
+	sub := &Subscription{set: s.subs, path: s.serverPath(path), recursive: recursive, notify: notify}
 	if err := s.subs.add(sub); err != nil {
 		return nil, &OpError{Op: op, Path: path, Err: err}
 	}
-	_, err := do(ctx, s, op, path, func() *Future[struct{}] {
+	_, err := doRequest(ctx, s, op, path, func() *Future[struct{}] {
 		s.subs.mu.Lock()
 		defer s.subs.mu.Unlock()
 		f := start(s, request[struct{}]{op: op, path: path, code: wire.OpAddWatch, body: sub.encode, decode: nothing})

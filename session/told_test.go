@@ -72,7 +72,7 @@ func TestASubscriptionWhoseAnswerIsQuickCountsAsSet(t *testing.T) {
 	w.client = w.connect("", nil)
 	defer w.close(w.client)
 	w.s = w.session(w.client)
-	w.made("/x", "")
+	w.createNode("/x", "")
 	for range 20 {
 		var n atomic.Int32
 		var sub *Subscription
@@ -130,7 +130,7 @@ func TestASubscriptionThatTheNewServerRefusesEndsAndWakesItsWaiters(t *testing.T
 		}})
 		defer w.close(w.client)
 		w.s = w.session(w.client)
-		w.made("/x", "")
+		w.createNode("/x", "")
 		var events heard
 		var early *Future[Seen]
 		for range 2 { // two of the same path, and another one
@@ -215,8 +215,8 @@ func TestEventsAreToldOneAtATimeAndNoneAfterTheLast(t *testing.T) {
 }
 
 func endWithinAnEvent(w *world, end func(w *world, h *Hold)) {
-	w.made("/x", "")
-	h := w.held(w.s, "/h")
+	w.createNode("/x", "")
+	h := w.createHeld(w.s, "/h")
 	first, second := slowReader{inside: make(chan struct{})}, heard{}
 	first.enough = func() bool {
 		second.mu.Lock()

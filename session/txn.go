@@ -65,7 +65,7 @@ func CheckOp(path string, version int32) Op {
 func (s *Session) CheckOp(path string, version int32) Op {
 	s.mustBeMade()
 	op := CheckOp(path, version)
-	op.real = s.real(path)
+	op.real = s.serverPath(path)
 	return op
 }
 
@@ -107,7 +107,7 @@ func (s *Session) Txn(ctx context.Context, ops ...Op) ([]Result, error) {
 	if len(ops) == 0 {
 		return nil, nil
 	}
-	return do(ctx, s, "transaction", ops[0].path, func() *Future[[]Result] { return s.StartTxn(ops...) }, nil)
+	return doRequest(ctx, s, "transaction", ops[0].path, func() *Future[[]Result] { return s.StartTxn(ops...) }, nil)
 }
 
 // StartTxn is [Session.Txn] without waiting.
@@ -208,7 +208,7 @@ func (s *Session) checkOp(op Op) (Op, error) {
 func (o Op) encode(s *Session, e *wire.Encoder) {
 	at := o.real
 	if at == "" {
-		at = s.real(o.path)
+		at = s.serverPath(o.path)
 	}
 	o.encodeAt(at, e)
 }

@@ -25,7 +25,7 @@ func (w *world) fires(watch *Watch) Event {
 // N9, N10, N11.
 func TestWatchesFireOnWhatTheyWatch(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
-		w.made("/n", "")
+		w.createNode("/n", "")
 		_, _, data, err := w.s.GetW(w.ctx, "/n")
 		require.NoError(w, err)
 		_, _, list, err := w.s.ChildrenW(w.ctx, "/n")
@@ -35,7 +35,7 @@ func TestWatchesFireOnWhatTheyWatch(t *testing.T) {
 		require.False(w, there)
 		assert.Equal(w, 3, w.srv.Stats().Watches)
 
-		w.made("/n/x", "")
+		w.createNode("/n/x", "")
 		assert.Equal(w, Event{EventChildrenChanged, "/n"}, w.fires(list))
 		assert.Equal(w, Event{EventCreated, "/n/x"}, w.fires(absent))
 		require.NoError(w, w.srv.Set("/n", []byte("1")))
@@ -86,7 +86,7 @@ func TestAWatchThatIsStoppedOverAReadThatFailsIsTakenBack(t *testing.T) {
 			}
 			synctest.Wait()
 			assert.Zero(w, w.s.watches.count())
-			assert.Zero(w, owed(w.s.watches))
+			assert.Zero(w, countOwed(w.s.watches))
 			assert.Zero(w, w.srv.Stats().Watches, "%v", w.srv.Watches())
 		}
 		// An answered read keeps the server's watch until its own end.
@@ -96,13 +96,13 @@ func TestAWatchThatIsStoppedOverAReadThatFailsIsTakenBack(t *testing.T) {
 		first.Stop()
 		seen, err := read.Wait(w.ctx)
 		require.NoError(w, err)
-		w.made("/none", "")
+		w.createNode("/none", "")
 		assert.Equal(w, Event{EventCreated, "/none"}, w.fires(seen.Watch))
-		assert.Zero(w, owed(w.s.watches))
+		assert.Zero(w, countOwed(w.s.watches))
 	})
 }
 
-func owed(ws *watchSet) int {
+func countOwed(ws *watchSet) int {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	return len(ws.owed)
@@ -159,7 +159,7 @@ func TestAbandonedWatchesAreTakenBack(t *testing.T) {
 
 func TestStoppingOneWatchLeavesTheOthersOfItsPath(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
-		w.made("/n", "")
+		w.createNode("/n", "")
 		_, _, one, err := w.s.GetW(w.ctx, "/n")
 		require.NoError(w, err)
 		_, _, two, err := w.s.GetW(w.ctx, "/n")
@@ -170,7 +170,7 @@ func TestStoppingOneWatchLeavesTheOthersOfItsPath(t *testing.T) {
 		w.sleep(time.Second)
 		require.NoError(w, w.srv.Set("/n", []byte("1")))
 		assert.Equal(w, EventDataChanged, w.fires(two).Type)
-		w.made("/n/x", "")
+		w.createNode("/n/x", "")
 		assert.Equal(w, EventChildrenChanged, w.fires(list).Type)
 	})
 }
@@ -178,7 +178,7 @@ func TestStoppingOneWatchLeavesTheOthersOfItsPath(t *testing.T) {
 // A removal must never overtake, and cancel, a registration made after it.
 func TestStopsAndRegistrationsOfOnePathRace(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
-		w.made("/n", "")
+		w.createNode("/n", "")
 		var stopping sync.WaitGroup
 		ctx, stop := context.WithCancel(w.ctx)
 		for range 8 {
@@ -232,7 +232,7 @@ func TestAStoppedWatchNeverTells(t *testing.T) {
 		watch.OnFire(func(Event) { w.Error("told") })
 		watch.Stop()
 		watch.OnFire(func(Event) { w.Error("told") })
-		w.made("/n", "")
+		w.createNode("/n", "")
 		w.sleep(time.Second)
 	})
 }
@@ -266,15 +266,15 @@ func TestASubscriptionStays(t *testing.T) {
 		require.NoError(w, err)
 		_, err = w.s.Subscribe(w.ctx, "/flat", false, flat.notify)
 		require.NoError(w, err)
-		w.made("/tree", "")
-		w.made("/tree/a", "")
-		w.made("/tree/a/b", "")
+		w.createNode("/tree", "")
+		w.createNode("/tree/a", "")
+		w.createNode("/tree/a/b", "")
 		require.NoError(w, w.srv.Set("/tree/a/b", []byte("1")))
 		require.NoError(w, w.srv.Delete("/tree/a/b"))
-		w.made("/flat", "")
-		w.made("/flat/a", "")
-		w.made("/flat/a/b", "")
-		w.made("/treehouse", "")
+		w.createNode("/flat", "")
+		w.createNode("/flat/a", "")
+		w.createNode("/flat/a/b", "")
+		w.createNode("/treehouse", "")
 		assert.Equal(w, []Event{
 			{EventCreated, "/tree"}, {EventCreated, "/tree/a"}, {EventCreated, "/tree/a/b"},
 			{EventDataChanged, "/tree/a/b"}, {EventDeleted, "/tree/a/b"},
@@ -285,13 +285,13 @@ func TestASubscriptionStays(t *testing.T) {
 		w.sleep(time.Second)
 		assert.Equal(w, []Event{{Type: EventReattached}}, deep.drain())
 		flat.drain()
-		w.made("/tree/c", "")
+		w.createNode("/tree/c", "")
 		assert.Equal(w, []Event{{EventCreated, "/tree/c"}}, deep.drain())
 
 		sub.Stop()
 		sub.Stop() // harmless
 		w.sleep(time.Second)
-		w.made("/tree/d", "")
+		w.createNode("/tree/d", "")
 		assert.Empty(w, deep.drain())
 		assert.NotContains(w, w.srv.Watches(), "/tree")
 		assert.Contains(w, w.srv.Watches(), "/flat")
@@ -316,7 +316,7 @@ func TestTwoSubscriptionsOfOnePathShareTheServersWatch(t *testing.T) {
 		require.ErrorIs(w, err, ErrInvalidPath)
 		first.Stop()
 		w.sleep(time.Second)
-		w.made("/n", "")
+		w.createNode("/n", "")
 		assert.Empty(w, one.drain())
 		assert.Len(w, two.drain(), 1)
 		second.Stop()
@@ -331,7 +331,7 @@ func TestAnOldServerHasNoSubscriptions(t *testing.T) {
 		require.ErrorIs(w, err, ErrUnsupported)
 		_, _, watch, err := w.s.ExistsW(w.ctx, "/n")
 		require.NoError(w, err)
-		w.made("/n", "")
+		w.createNode("/n", "")
 		assert.Equal(w, EventCreated, w.fires(watch).Type)
 	})
 }
@@ -341,7 +341,7 @@ func TestAnOldServerHasNoSubscriptions(t *testing.T) {
 func TestAWatchAndASubscriptionOfOnePathGetAlong(t *testing.T) {
 	for _, recursive := range []bool{false, true} {
 		inWorld(t, nil, nil, func(w *world) {
-			w.made("/n", "")
+			w.createNode("/n", "")
 			var all heard
 			sub, err := w.s.Subscribe(w.ctx, "/n", recursive, all.notify)
 			require.NoError(w, err)
@@ -352,7 +352,7 @@ func TestAWatchAndASubscriptionOfOnePathGetAlong(t *testing.T) {
 				require.NoError(w, err)
 				require.NoError(w, w.srv.Set("/n", []byte{byte(i)}))
 				assert.Equal(w, EventDataChanged, w.fires(data).Type)
-				w.made(fmt.Sprintf("/n/%d", i), "")
+				w.createNode(fmt.Sprintf("/n/%d", i), "")
 				assert.Equal(w, EventChildrenChanged, w.fires(list).Type)
 				assert.Len(w, all.drain(), 2)
 			}
@@ -368,7 +368,7 @@ func TestAWatchAndASubscriptionOfOnePathGetAlong(t *testing.T) {
 // its own, or a change between the two is missed.
 func TestASubscriptionUnderWayCoversNothingYet(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
-		w.made("/n", "0")
+		w.createNode("/n", "0")
 		ctx, stop := context.WithCancel(w.ctx)
 		var churn sync.WaitGroup
 		// Waited for below; ends with ctx.

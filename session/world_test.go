@@ -90,8 +90,8 @@ func (w *world) within(d time.Duration) context.Context {
 	return ctx
 }
 
-// made creates a persistent node as the administrator.
-func (w *world) made(path, data string) {
+// createNode creates a persistent znode as the administrator.
+func (w *world) createNode(path, data string) {
 	w.Helper()
 	require.NoError(w, w.srv.Create(path, []byte(data)))
 }

@@ -40,12 +40,12 @@ func (c *curtain) open(out io.Writer) {
 	_, _ = c.kept.WriteTo(out) // a closed out does not matter
 }
 
-// direct plays all scenarios at the same time, and shows them one after the other.
-func direct(ctx context.Context, c settings, out io.Writer) (err error) {
+// runScenarios runs all scenarios at the same time, and prints them one after the other.
+func runScenarios(ctx context.Context, c settings, out io.Writer) (err error) {
 	if err := osproc.CanFreeze(); err != nil {
 		return err
 	}
-	plays, err := c.wanted()
+	plays, err := c.selectedScenarios()
 	if err != nil {
 		return err
 	}

@@ -73,7 +73,7 @@ func main() {
 		c.mortal *= 2 // the least that most servers grant
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := c.do()(ctx, c, os.Stdout)
+	err := c.roleFunc()(ctx, c, os.Stdout)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "dispatch:", err)
@@ -81,17 +81,17 @@ func main() {
 	}
 }
 
-// do is what the process is for.
-func (c settings) do() func(context.Context, settings, io.Writer) error {
+// roleFunc returns the main function of the role of this process.
+func (c settings) roleFunc() func(context.Context, settings, io.Writer) error {
 	switch c.role {
 	case "":
-		return direct
+		return runScenarios
 	case "client":
-		return beClient
+		return runClient
 	case "worker":
-		return beWorker
+		return runWorker
 	case "master":
-		return beMaster
+		return runMaster
 	}
 	return func(context.Context, settings, io.Writer) error {
 		return fmt.Errorf("-role is %q; it must be client, worker or master", c.role)
@@ -106,8 +106,8 @@ func names() (out []string) {
 	return out
 }
 
-// wanted are the scenarios that are to be played.
-func (c settings) wanted() ([]scenario, error) {
+// selectedScenarios returns the scenarios to run.
+func (c settings) selectedScenarios() ([]scenario, error) {
 	all := scenarios()
 	if c.scenario == "" {
 		return all, nil

@@ -43,7 +43,7 @@ func TestTasksEndOnceThoughOthersDie(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	var out bytes.Buffer
-	require.NoError(t, direct(ctx, c, &out), out.String())
+	require.NoError(t, runScenarios(ctx, c, &out), out.String())
 	one, two, ok := strings.Cut(out.String(), "\n\nc2w2m2-lags: ")
 	require.True(t, ok, out.String())
 	assert.Contains(t, one, "\nRIGHT: ")
@@ -58,8 +58,8 @@ func TestTasksEndOnceThoughOthersDie(t *testing.T) {
 }
 
 func TestUnknownNamesAreRefused(t *testing.T) {
-	require.ErrorContains(t, direct(t.Context(), settings{scenario: "c9"}, &bytes.Buffer{}), `-scenario is "c9"`)
-	require.ErrorContains(t, settings{role: "king"}.do()(t.Context(), settings{}, &bytes.Buffer{}), `-role is "king"`)
+	require.ErrorContains(t, runScenarios(t.Context(), settings{scenario: "c9"}, &bytes.Buffer{}), `-scenario is "c9"`)
+	require.ErrorContains(t, settings{role: "king"}.roleFunc()(t.Context(), settings{}, &bytes.Buffer{}), `-role is "king"`)
 }
 
 // TestBystanderReadsTheTree: what was created, deleted or changed, and that something

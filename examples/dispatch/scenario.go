@@ -24,9 +24,9 @@ func scenarios() []scenario {
 	}
 }
 
-// cast starts the roles, and waits until all have started: the masters first, so that the
-// first one leads, then the workers. Those whose names end with ! are going to be killed.
-func (c *crew) cast(ctx context.Context, masters, workers, clients []string) error {
+// startRoles starts the roles, and waits until all have started: the masters first, so that the
+// first one leads, then the workers. Processes whose names end with ! are going to be killed.
+func (c *crew) startRoles(ctx context.Context, masters, workers, clients []string) error {
 	start := func(role, name string) error {
 		if bare := before(name, "!"); bare != name {
 			return c.start(role, bare, mortal)
@@ -50,7 +50,7 @@ func (c *crew) cast(ctx context.Context, masters, workers, clients []string) err
 		}
 	}
 	for _, name := range workers {
-		if err := c.lives(ctx, before(name, "!")); err != nil {
+		if err := c.awaitAlive(ctx, before(name, "!")); err != nil {
 			return err
 		}
 	}
@@ -66,32 +66,32 @@ func (c *crew) leads(ctx context.Context, name string) error {
 	return c.until(ctx, name+" to lead", func(b *bystander) bool { return b.leader == name })
 }
 
-func (c *crew) lives(ctx context.Context, name string) error {
+func (c *crew) awaitAlive(ctx context.Context, name string) error {
 	return c.until(ctx, name+" to live", func(b *bystander) bool { return b.alive[name] })
 }
 
-// submitted waits until n tasks exist.
-func (c *crew) submitted(ctx context.Context, n int) error {
+// awaitSubmitted waits until n tasks exist.
+func (c *crew) awaitSubmitted(ctx context.Context, n int) error {
 	return c.until(ctx, "tasks", func(b *bystander) bool { return len(b.seen.submitted) >= n })
 }
 
 // c1w1m1: a client that dies submits no more, and its tasks are done all the same; when
 // the only worker dies, tasks wait for another one.
 func c1w1m1(ctx context.Context, c *crew) error {
-	if err := c.cast(ctx, []string{"m1"}, []string{"a!"}, nil); err != nil {
+	if err := c.startRoles(ctx, []string{"m1"}, []string{"a!"}, nil); err != nil {
 		return err
 	}
 	if err := c.start("client", "c1", func(own *settings) { mortal(own); own.retention = 20 * own.second }); err != nil {
 		return err
 	}
-	if err := c.submitted(ctx, 4); err != nil {
+	if err := c.awaitSubmitted(ctx, 4); err != nil {
 		return err
 	}
 	c.Process("c1").Kill()
 	if err := c.start("client", "c2", func(own *settings) { own.tasks = 6 }); err != nil {
 		return err
 	}
-	if err := c.submitted(ctx, 8); err != nil {
+	if err := c.awaitSubmitted(ctx, 8); err != nil {
 		return err
 	}
 	c.Process("a").Kill()
@@ -106,7 +106,7 @@ func c1w1m1(ctx context.Context, c *crew) error {
 
 // c1w2m1: one of two workers dies when it has four tasks; the other one gets them.
 func c1w2m1(ctx context.Context, c *crew) error {
-	if err := c.cast(ctx, []string{"m1"}, []string{"a", "b!"}, []string{"c1"}); err != nil {
+	if err := c.startRoles(ctx, []string{"m1"}, []string{"a", "b!"}, []string{"c1"}); err != nil {
 		return err
 	}
 	if err := c.until(ctx, "b to have four tasks", func(b *bystander) bool {
@@ -120,7 +120,7 @@ func c1w2m1(ctx context.Context, c *crew) error {
 
 // c2w2m1: two clients, two workers, and nothing happens to them.
 func c2w2m1(ctx context.Context, c *crew) error {
-	return c.cast(ctx, []string{"m1"}, []string{"a", "b"}, []string{"c1", "c2"})
+	return c.startRoles(ctx, []string{"m1"}, []string{"a", "b"}, []string{"c1", "c2"})
 }
 
 // c2w2m2: the master dies after some assignments; the other one takes over.
@@ -152,7 +152,7 @@ func c2w2m2Lags(ctx context.Context, c *crew) error {
 
 // twoMasters begins a play with two masters, and waits until some tasks are given out.
 func (c *crew) twoMasters(ctx context.Context) error {
-	if err := c.cast(ctx, []string{"m1!", "m2"}, []string{"a", "b"}, []string{"c1", "c2"}); err != nil {
+	if err := c.startRoles(ctx, []string{"m1!", "m2"}, []string{"a", "b"}, []string{"c1", "c2"}); err != nil {
 		return err
 	}
 	return c.until(ctx, "some assignments", func(b *bystander) bool { return b.seen.assigned() >= 8 })

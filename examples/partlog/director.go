@@ -23,8 +23,9 @@ import (
 // record and the last fault.
 const tail = 2 * time.Minute
 
-// direct is all of it: it sets the stage, disturbs the consumers, and judges.
-func direct(ctx context.Context, c settings, out io.Writer) (err error) {
+// runDemo runs the whole demonstration: it prepares the log, injects faults
+// into the consumers, and judges the output.
+func runDemo(ctx context.Context, c settings, out io.Writer) (err error) {
 	if err := osproc.CanFreeze(); err != nil {
 		return err
 	}
@@ -49,7 +50,7 @@ func direct(ctx context.Context, c settings, out io.Writer) (err error) {
 		return err
 	}
 	defer client.Close(context.WithoutCancel(ctx))
-	if err := stage(ctx, c, client); err != nil {
+	if err := prepareLog(ctx, c, client); err != nil {
 		return err
 	}
 	if !c.keep {
@@ -68,8 +69,8 @@ func direct(ctx context.Context, c settings, out io.Writer) (err error) {
 	return found.Err()
 }
 
-// stage makes the log, the group and the heads.
-func stage(ctx context.Context, c settings, client *session.Client) error {
+// prepareLog creates the log, the group and the heads.
+func prepareLog(ctx context.Context, c settings, client *session.Client) error {
 	for _, sub := range []string{"log", "out"} {
 		if err := os.MkdirAll(filepath.Join(c.dir, sub), 0o755); err != nil {
 			return err
@@ -110,7 +111,7 @@ func stage(ctx context.Context, c settings, client *session.Client) error {
 // until all is done.
 func play(ctx context.Context, c settings, client *session.Client, out io.Writer) (did tally, err error) {
 	crew := newCrew(c, out)
-	defer crew.dismiss()
+	defer crew.endAll()
 	for i := range c.consumers {
 		if err := crew.start(fmt.Sprintf("c%d", i+1)); err != nil {
 			return did, err
@@ -122,7 +123,7 @@ func play(ctx context.Context, c settings, client *session.Client, out io.Writer
 	// Waited for below, by its result; ends with producing.
 	go func() { produced <- produce(producing, c) }()
 	if err = awaitStart(ctx, c, client, crew); err == nil {
-		did, err = crew.disturb(ctx, rand.New(rand.NewPCG(c.seed, 2)))
+		did, err = crew.injectFaults(ctx, rand.New(rand.NewPCG(c.seed, 2)))
 	}
 	end()
 	if err = errors.Join(err, <-produced); err != nil {
@@ -131,7 +132,7 @@ func play(ctx context.Context, c settings, client *session.Client, out io.Writer
 	limited, cancel := context.WithTimeout(ctx, tail)
 	defer cancel()
 	for {
-		left, err := behind(limited, c, client)
+		left, err := unprocessedBytes(limited, c, client)
 		if err == nil && left == 0 {
 			return did, nil
 		}
@@ -167,8 +168,9 @@ func awaitStart(ctx context.Context, c settings, client *session.Client, crew *c
 	}
 }
 
-// behind is how many bytes of the log are not processed.
-func behind(ctx context.Context, c settings, client *session.Client) (left int64, err error) {
+// unprocessedBytes returns the number of bytes of the log that are not
+// processed yet.
+func unprocessedBytes(ctx context.Context, c settings, client *session.Client) (left int64, err error) {
 	for i := range c.partitions {
 		h, _, err := c.store(client, partitionName(i)).head(ctx)
 		if err != nil {

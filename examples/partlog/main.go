@@ -81,7 +81,7 @@ func main() {
 		}
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	do := direct
+	do := runDemo
 	if c.name != "" {
 		do = consume
 	}

@@ -43,7 +43,7 @@ func TestOutputIsRightThoughConsumersDie(t *testing.T) {
 		partitions: 8, keys: 3, consumers: 3, last: 2 * time.Second, seed: rand.Uint64(),
 	}
 	var out bytes.Buffer
-	require.NoError(t, direct(t.Context(), c, &out), out.String())
+	require.NoError(t, runDemo(t.Context(), c, &out), out.String())
 	text := out.String()
 	assert.Contains(t, text, "\nRIGHT: ")
 	assert.Regexp(t, `killed [1-9]\d* times, frozen [1-9]\d* times`, text)
@@ -139,9 +139,9 @@ func TestLinesThatAreNotCompleteAreNotRead(t *testing.T) {
 	assert.Len(t, records, 1)
 }
 
-// owning returns a partition that has an owner. It runs in a bubble: a machine that
+// ownPartition returns a partition that has an owner. It runs in a bubble: a machine that
 // stalls costs no session.
-func owning(t *testing.T) (*zktest.Server, *session.Client, *store, *rebalanser.Resource) {
+func ownPartition(t *testing.T) (*zktest.Server, *session.Client, *store, *rebalanser.Resource) {
 	t.Helper()
 	server, err := zktest.Start(&zktest.Options{InMemory: true})
 	require.NoError(t, err)
@@ -150,12 +150,12 @@ func owning(t *testing.T) (*zktest.Server, *session.Client, *store, *rebalanser.
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, client.Close(context.WithoutCancel(t.Context()))) })
 	c := settings{dir: t.TempDir(), root: "/partlog", partitions: 1}
-	require.NoError(t, stage(t.Context(), c, client))
+	require.NoError(t, prepareLog(t.Context(), c, client))
 	got := make(chan *rebalanser.Resource, 2)
 	over := make(chan error, 1)
 	// Waited for below; ends with the test's context.
 	go func() {
-		over <- rebalanser.New(client, "/partlog/group", own(got), nil).Run(t.Context())
+		over <- rebalanser.New(client, "/partlog/group", ownOnly(got), nil).Run(t.Context())
 	}()
 	t.Cleanup(func() {
 		if err := <-over; !errors.Is(err, session.ErrLost) { // as one test wants
@@ -169,7 +169,7 @@ func owning(t *testing.T) (*zktest.Server, *session.Client, *store, *rebalanser.
 func TestCommitIsMadeOnce(t *testing.T) {
 	for _, what := range []zktest.Action{{Do: zktest.DropReplyCut}, {Do: zktest.DropRequest}, {Do: zktest.CutBefore}} {
 		synctest.Test(t, func(t *testing.T) {
-			server, _, st, r := owning(t)
+			server, _, st, r := ownPartition(t)
 			server.FailNth(func(q zktest.Request) bool { return q.Op == "multi" && !q.OnlyChecks }, 1, what)
 			next := head{10, "0-1.json"}
 			require.NoError(t, st.commit(t.Context(), r, next, 0), what)
@@ -185,7 +185,7 @@ func TestCommitIsMadeOnce(t *testing.T) {
 // TestCommitOfAFormerOwnerIsRefused, in its session or in a later one.
 func TestCommitOfAFormerOwnerIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server, client, st, r := owning(t)
+		server, client, st, r := ownPartition(t)
 		s, err := client.Session(t.Context())
 		require.NoError(t, err)
 		require.NoError(t, server.ExpireSession(s.ID()))

@@ -6,8 +6,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/rebalanser"
 )
 
-// own tells of what is owned, and works on nothing.
-func own(got chan<- *rebalanser.Resource) rebalanser.Handler {
+// ownOnly reports the owned resources, and does no work on them.
+func ownOnly(got chan<- *rebalanser.Resource) rebalanser.Handler {
 	return rebalanser.Each(func(_ context.Context, r *rebalanser.Resource) error {
 		got <- r
 		return nil

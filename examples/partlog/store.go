@@ -108,14 +108,14 @@ func (st *store) commit(ctx context.Context, r *rebalanser.Resource, next head, 
 			return err
 		}
 		_, err = s.Txn(ctx, r.Guard(), session.SetOp(st.path, data, version))
-		unknown := errors.Is(err, session.ErrUnknownOutcome) || lost(err)
+		unknown := errors.Is(err, session.ErrUnknownOutcome) || isSessionLost(err)
 		refused := errors.Is(err, session.ErrBadVersion) || errors.Is(err, session.ErrNoNode)
 		if !unknown && !refused {
 			return err
 		}
 		is, now, err := st.head(ctx)
 		switch {
-		case lost(err):
+		case isSessionLost(err):
 			continue // in the next session
 		case err != nil:
 			return err
@@ -127,8 +127,8 @@ func (st *store) commit(ctx context.Context, r *rebalanser.Resource, next head, 
 	}
 }
 
-// lost reports whether the session was lost, and there will be another one.
-func lost(err error) bool {
+// isSessionLost reports whether the session was lost, and there will be another one.
+func isSessionLost(err error) bool {
 	return errors.Is(err, session.ErrLost) && !errors.Is(err, session.ErrClosed)
 }
 

@@ -38,7 +38,7 @@ func mapFiles(ctx context.Context, c settings, id int, log io.Writer) error {
 			return err
 		}
 		for _, word := range words(string(text)) {
-			parts[share(word, c.workers)][word]++
+			parts[workerOf(word, c.workers)][word]++
 		}
 		fmt.Fprintln(log, "counted", filepath.Base(file))
 		if err := sleepContext(ctx, c.pace); err != nil {
@@ -93,8 +93,8 @@ func words(text string) []string {
 	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) })
 }
 
-// share is the worker that adds a word up.
-func share(word string, workers int) int {
+// workerOf returns the worker that counts a word.
+func workerOf(word string, workers int) int {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(word)) // never fails
 	return int(h.Sum32() % uint32(workers))

@@ -178,12 +178,12 @@ func Explore(t *testing.T, c Case) Result {
 			res.pairs(t, &c, strike{f, k})
 		}
 	}
-	err = res.enough(least)
+	err = res.checkCoverage(least)
 	if err != nil && c.Racy {
 		// The load of the machine may have been another one at first.
 		var again int
 		if _, again, err = c.countRequests(t); err == nil {
-			err = res.enough(min(least, again))
+			err = res.checkCoverage(min(least, again))
 		}
 	}
 	if err != nil {

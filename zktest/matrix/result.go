@@ -59,13 +59,13 @@ func (f Failure) Error() string {
 // Unwrap returns the cause.
 func (f Failure) Unwrap() error { return f.Err }
 
-// enough bounds the number of missed runs, where every run without a fault had the
+// checkCoverage bounds the number of missed runs, where every run without a fault had the
 // request: least is the least number of requests of such a run. An operation without
 // requests, or with an early return under a fault, misses more: the matrix would pass
 // without testing the operation. Requests that come by chance are not bounded. A worker
 // that leaves, for example, may or may not be given another task while it leaves, and
 // the load of the machine decides how often.
-func (r *Result) enough(least int) error {
+func (r *Result) checkCoverage(least int) error {
 	if r.Cases == 0 {
 		return fmt.Errorf("%w: %d requests, and no case", ErrMissed, r.Requests)
 	}

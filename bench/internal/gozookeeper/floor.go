@@ -82,8 +82,8 @@ func awaitGone(ctx context.Context, conn *zk.Conn, path string) error {
 	}
 }
 
-// notices measures from a deletion by the first client until the second knows.
-func notices(ctx context.Context, t task.Task, conns []*zk.Conn) (float64, error) {
+// measureNotice measures from a deletion by the first client until the second knows.
+func measureNotice(ctx context.Context, t task.Task, conns []*zk.Conn) (float64, error) {
 	writer, watcher := conns[0], conns[1]
 	path := t.Path + "/n"
 	var all []float64

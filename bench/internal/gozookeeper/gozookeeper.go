@@ -54,7 +54,7 @@ func (p Peer) Measure(ctx context.Context, t task.Task, ready func() error) (flo
 	}
 	switch t.Kind {
 	case task.Notice:
-		return notices(ctx, t, conns)
+		return measureNotice(ctx, t, conns)
 	case task.Change:
 		return changes(ctx, t, conns[0], ready)
 	}

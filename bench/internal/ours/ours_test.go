@@ -12,8 +12,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// station is a peer with an additional session, on a test server.
-func station(t *testing.T) (Peer, *session.Session) {
+// startPeer returns a peer with an additional session, on a test server.
+func startPeer(t *testing.T) (Peer, *session.Session) {
 	t.Helper()
 	srv, err := zktest.Start(nil)
 	require.NoError(t, err)
@@ -29,7 +29,7 @@ func station(t *testing.T) (Peer, *session.Session) {
 func never() error { panic("no observer is to be told") }
 
 func TestEveryKindOfTurnsIsMeasured(t *testing.T) {
-	p, s := station(t)
+	p, s := startPeer(t)
 	require.NotEmpty(t, p.Version())
 	for i, c := range []task.Task{
 		{Kind: task.Lock, Clients: 1, Workers: 1},
@@ -60,7 +60,7 @@ func TestEveryKindOfTurnsIsMeasured(t *testing.T) {
 }
 
 func TestEveryKindOfViewIsMeasured(t *testing.T) {
-	p, s := station(t)
+	p, s := startPeer(t)
 	require.NoError(t, s.EnsurePath(t.Context(), "/v", session.Persistent, nil))
 	child := func(i int) string { return fmt.Sprintf("/v/child-%06d", i) }
 	create := func() error {
@@ -107,7 +107,7 @@ func TestEveryKindOfViewIsMeasured(t *testing.T) {
 }
 
 func TestAnUnknownKindIsRefused(t *testing.T) {
-	p, _ := station(t)
+	p, _ := startPeer(t)
 	_, err := p.Measure(t.Context(), task.Task{Kind: task.Set, Path: "/x", Clients: 1, Workers: 1}, never)
 	require.ErrorContains(t, err, `"set"`)
 }

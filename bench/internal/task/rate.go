@@ -32,14 +32,14 @@ func Rate(ctx context.Context, t Task, workers []Work) (float64, error) {
 	done := make([]tally, len(workers))
 	for i, work := range workers {
 		// Waited for below; ends with working, or with an error.
-		all.Go(func() error { return labor(working, i, work, &done[i]) })
+		all.Go(func() error { return runWorker(working, i, work, &done[i]) })
 	}
 	rate, err := observe(working, t, done)
 	stop()
 	return rate, errors.Join(all.Wait(), err)
 }
 
-func labor(ctx context.Context, i int, work Work, done *tally) error {
+func runWorker(ctx context.Context, i int, work Work, done *tally) error {
 	for n := i; ctx.Err() == nil; n++ {
 		err := work(ctx, n)
 		if ctx.Err() != nil && errors.Is(err, context.Canceled) {

@@ -139,12 +139,12 @@ func (c *conn) accept(frame []byte) error {
 	if in.forward {
 		c.inbox = withLength(frame)
 	}
-	c.hand(in)
+	c.handOut(in)
 	return nil
 }
 
-// hand tells the handler and the caller what came.
-func (c *conn) hand(in incoming) {
+// handOut delivers a frame to the handler and the caller.
+func (c *conn) handOut(in incoming) {
 	c.deliver.Lock()
 	defer c.deliver.Unlock()
 	if c.gone {
@@ -173,7 +173,7 @@ func (c *conn) acceptWelcome(frame []byte) error {
 		return c.failure()
 	}
 	ended := c.link.ended != nil
-	first, err := c.machine.welcome(frame)
+	first, err := c.machine.readConnectReply(frame)
 	if err != nil {
 		c.link.mu.Unlock()
 		if errors.Is(err, ErrExpired) {

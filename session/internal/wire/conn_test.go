@@ -22,7 +22,7 @@ func isTimeout(err error) bool {
 // go-zookeeper would hang for 6.7 timeouts on the first of these servers, and
 // indefinitely on the second.
 func TestAServerThatStallsInTheHandshakeCostsAThirdOfTheTimeout(t *testing.T) {
-	answer := framed(welcomed(9_000, 7))
+	answer := framed(encodeConnectReply(9_000, 7))
 	for name, sent := range map[string][]byte{
 		"silent": nil, "four bytes of length": answer[:4], "half an answer": answer[:20],
 		"one byte of length": answer[:1],
@@ -36,7 +36,7 @@ func TestAServerThatStallsInTheHandshakeCostsAThirdOfTheTimeout(t *testing.T) {
 					_, _ = server.Write(sent)
 				}()
 				began := time.Now()
-				_, err := client.Write(framed(hello(0, 0)))
+				_, err := client.Write(framed(connectRequest(0, 0)))
 				require.NoError(s, err)
 				_, err = readFrame(client)
 				require.True(s, isTimeout(err), "%v", err)
@@ -53,7 +53,7 @@ func TestAServerThatDoesNotReadTheHandshakeCostsAThirdOfTheTimeout(t *testing.T)
 	scripted(t, nil, func(s *script) {
 		client, _ := s.dial()
 		began := time.Now()
-		_, err := client.Write(framed(hello(0, 0)))
+		_, err := client.Write(framed(connectRequest(0, 0)))
 		require.True(s, isTimeout(err), "%v", err)
 		assert.Equal(s, theTimeout/3, time.Since(began))
 		require.NoError(s, client.Close())
@@ -303,7 +303,7 @@ func TestTheNewestZxidGoesToTheNextServer(t *testing.T) {
 		<-over
 		client, server = s.dial()
 		// The bubble waits for the client; ends with the connection.
-		go func() { _, _ = client.Write(framed(hello(1, 7))) }()
+		go func() { _, _ = client.Write(framed(connectRequest(1, 7))) }()
 		frame := s.mustRead(server)
 		assert.EqualValues(s, 0x77, binary.BigEndian.Uint64(frame[4:]))
 		require.NoError(s, client.Close())

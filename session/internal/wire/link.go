@@ -185,7 +185,7 @@ func (l *Link) End(cause error, polite bool) {
 	l.cancel()
 	l.cfg.Handler.Ended(cause)
 	settleAll(unanswered, unsent)
-	if !polite || cn == nil && (newest == nil || !newest.greeted()) {
+	if !polite || cn == nil && (newest == nil || !newest.sentHandshake()) {
 		l.Hangup()
 	}
 }

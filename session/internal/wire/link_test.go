@@ -132,9 +132,9 @@ func TestTheServersExpiryEndsTheLink(t *testing.T) {
 		// The bubble waits for the server; ends with the connection.
 		go func() {
 			_, _ = readFrame(server)
-			_, _ = server.Write(framed(welcomed(0, 0)))
+			_, _ = server.Write(framed(encodeConnectReply(0, 0)))
 		}()
-		_, err := client.Write(framed(hello(0, 7)))
+		_, err := client.Write(framed(connectRequest(0, 7)))
 		require.NoError(s, err)
 		_, err = readFrame(client)
 		require.Error(s, err, "go-zookeeper must not see the refusal, or it would open a session by itself")

@@ -110,9 +110,9 @@ func (m *machine) greet(frame []byte, now time.Time) ([]byte, error) {
 	return out, nil
 }
 
-// welcome takes the answer to the connect request. first says that it made the
-// session.
-func (m *machine) welcome(frame []byte) (first bool, err error) {
+// readConnectReply reads the answer to the connect request. first reports that the
+// server has created the session.
+func (m *machine) readConnectReply(frame []byte) (first bool, err error) {
 	r, err := decodeConnectReply(frame)
 	switch {
 	case m.phase != awaiting:

@@ -13,8 +13,8 @@ import (
 // at is the n-th second of a test's own time.
 func at(n int) time.Time { return time.Unix(int64(n), 0) }
 
-// hello is go-zookeeper's connect request.
-func hello(zxid, sid int64) []byte {
+// connectRequest is go-zookeeper's connect request.
+func connectRequest(zxid, sid int64) []byte {
 	e := &Encoder{}
 	e.Int32(0)
 	e.Int64(zxid)
@@ -24,8 +24,8 @@ func hello(zxid, sid int64) []byte {
 	return e.b
 }
 
-// welcomed is a server's answer to it.
-func welcomed(timeoutMs int32, sid int64) []byte {
+// encodeConnectReply is the server's answer to it.
+func encodeConnectReply(timeoutMs int32, sid int64) []byte {
 	e := &Encoder{}
 	e.Int32(0)
 	e.Int32(timeoutMs)
@@ -48,13 +48,13 @@ func reply(xid int32, zxid int64, code int32, body ...byte) []byte {
 func opened(t *testing.T, mem *memory) *machine {
 	t.Helper()
 	m := &machine{mem: mem}
-	_, err := m.greet(hello(0, mem.sid), at(0))
+	_, err := m.greet(connectRequest(0, mem.sid), at(0))
 	require.NoError(t, err)
 	sid := mem.sid
 	if sid == 0 {
 		sid = 7
 	}
-	_, err = m.welcome(welcomed(9_000, sid))
+	_, err = m.readConnectReply(encodeConnectReply(9_000, sid))
 	require.NoError(t, err)
 	return m
 }
@@ -68,7 +68,7 @@ func submitted(t *testing.T, m *machine, c *Call, now time.Time) []byte {
 
 func TestGreetReplacesTheZxidByTheNewestSeen(t *testing.T) {
 	m := &machine{mem: &memory{sid: 7, lastZxid: 0x500}}
-	in := hello(3, 7)
+	in := connectRequest(3, 7)
 	out, err := m.greet(in, at(1))
 	require.NoError(t, err)
 	assert.EqualValues(t, 0x500, binary.BigEndian.Uint64(out[4:]))
@@ -80,7 +80,7 @@ func TestGreetReplacesTheZxidByTheNewestSeen(t *testing.T) {
 
 func TestGreetRefusesAnotherSession(t *testing.T) {
 	for name, in := range map[string][]byte{
-		"another session": hello(0, 8), "a new session": hello(0, 0), "short": hello(0, 7)[:20], "empty": nil,
+		"another session": connectRequest(0, 8), "a new session": connectRequest(0, 0), "short": connectRequest(0, 7)[:20], "empty": nil,
 	} {
 		m := &machine{mem: &memory{sid: 7}}
 		_, err := m.greet(in, at(0))
@@ -96,24 +96,24 @@ func TestWelcome(t *testing.T) {
 		first bool
 		err   error
 	}{
-		{"makes a session", 0, welcomed(9_000, 7), true, nil},
-		{"attaches again", 7, welcomed(9_000, 7), false, nil},
-		{"from a server before 3.4, without the last byte", 7, welcomed(9_000, 7)[:36], false, nil},
-		{"expired", 7, welcomed(0, 0), false, ErrExpired},
-		{"expired, with a timeout", 7, welcomed(9_000, 0), false, ErrExpired},
-		{"expired, with the id", 7, welcomed(0, 7), false, ErrExpired},
-		{"negative timeout", 7, welcomed(-5, 7), false, ErrExpired},
-		{"refused from the start", 0, welcomed(0, 0), false, errProtocol},
-		{"another session", 7, welcomed(9_000, 8), false, errProtocol},
-		{"short", 7, welcomed(9_000, 7)[:19], false, errShort},
+		{"makes a session", 0, encodeConnectReply(9_000, 7), true, nil},
+		{"attaches again", 7, encodeConnectReply(9_000, 7), false, nil},
+		{"from a server before 3.4, without the last byte", 7, encodeConnectReply(9_000, 7)[:36], false, nil},
+		{"expired", 7, encodeConnectReply(0, 0), false, ErrExpired},
+		{"expired, with a timeout", 7, encodeConnectReply(9_000, 0), false, ErrExpired},
+		{"expired, with the id", 7, encodeConnectReply(0, 7), false, ErrExpired},
+		{"negative timeout", 7, encodeConnectReply(-5, 7), false, ErrExpired},
+		{"refused from the start", 0, encodeConnectReply(0, 0), false, errProtocol},
+		{"another session", 7, encodeConnectReply(9_000, 8), false, errProtocol},
+		{"short", 7, encodeConnectReply(9_000, 7)[:19], false, errShort},
 		{"empty", 7, nil, false, errShort},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			mem := &memory{sid: tc.known}
 			m := &machine{mem: mem}
-			_, err := m.greet(hello(0, tc.known), at(0))
+			_, err := m.greet(connectRequest(0, tc.known), at(0))
 			require.NoError(t, err)
-			first, err := m.welcome(tc.in)
+			first, err := m.readConnectReply(tc.in)
 			if tc.err != nil {
 				require.ErrorIs(t, err, tc.err)
 				assert.Equal(t, tc.known, mem.sid)
@@ -131,7 +131,7 @@ func TestWelcome(t *testing.T) {
 
 func TestWelcomeBeforeGreetIsRefused(t *testing.T) {
 	m := &machine{mem: &memory{}}
-	_, err := m.welcome(welcomed(9_000, 7))
+	_, err := m.readConnectReply(encodeConnectReply(9_000, 7))
 	require.ErrorIs(t, err, errProtocol)
 }
 

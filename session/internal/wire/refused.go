@@ -18,9 +18,9 @@ func (c *conn) handshakeFailed() time.Time {
 	return l.refusedSince
 }
 
-// greeted reports whether the server has been sent a handshake on this connection,
+// sentHandshake reports whether the server has been sent a handshake on this connection,
 // which is open.
-func (c *conn) greeted() bool {
+func (c *conn) sentHandshake() bool {
 	c.link.mu.Lock()
 	defer c.link.mu.Unlock()
 	return c.cause == nil && c.machine.phase != greeting

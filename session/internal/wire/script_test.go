@@ -128,14 +128,14 @@ func (s *script) attach() (client, server net.Conn) {
 		if sid == 0 {
 			sid = 7
 		}
-		_, err := server.Write(framed(welcomed(int32(theTimeout/time.Millisecond), sid)))
+		_, err := server.Write(framed(encodeConnectReply(int32(theTimeout/time.Millisecond), sid)))
 		done <- err
 	}()
-	_, err := client.Write(framed(hello(0, s.link.SessionID())))
+	_, err := client.Write(framed(connectRequest(0, s.link.SessionID())))
 	require.NoError(s, err)
 	frame, err := readFrame(client)
 	require.NoError(s, err)
-	require.Equal(s, welcomed(int32(theTimeout/time.Millisecond), s.link.SessionID()), frame)
+	require.Equal(s, encodeConnectReply(int32(theTimeout/time.Millisecond), s.link.SessionID()), frame)
 	require.NoError(s, <-done)
 	return client, server
 }
