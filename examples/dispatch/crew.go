@@ -15,7 +15,7 @@ type crew struct {
 }
 
 func newCrew(c settings, b *bystander) *crew {
-	return &crew{c, b, osproc.NewCrew(func(name, line string) { b.say(name, "%s", line) })}
+	return &crew{c, b, osproc.NewCrew(func(name, line string) { b.logf(name, "%s", line) })}
 }
 
 // start starts a role; change may change what is usual.
@@ -24,7 +24,7 @@ func (c *crew) start(role, name string, change func(*settings)) error {
 	if change != nil {
 		change(&own)
 	}
-	c.say(name, "STARTED, a %s", role)
+	c.logf(name, "STARTED, a %s", role)
 	return c.Start(name, "-role", role, "-name", name, "-servers", own.servers, "-path", own.path, "-second", own.second.String(),
 		"-session", own.session.String(), "-tasks", strconv.Itoa(own.tasks), "-retention", own.retention.String())
 }

@@ -71,8 +71,9 @@ func (c *crew) haveOwned() bool {
 	return len(c.owned) == c.consumers
 }
 
-// disturb does things to consumers while records come. Towards the end it lets them be.
-func (c *crew) disturb(ctx context.Context, r *rand.Rand) (did tally, err error) {
+// injectFaults kills, freezes and ends consumers while records arrive. Near the end it
+// injects no more faults.
+func (c *crew) injectFaults(ctx context.Context, r *rand.Rand) (did tally, err error) {
 	for end := time.Now().Add(c.last); (time.Now().Before(end) || did.frozen == 0) && err == nil; {
 		sleepContext(ctx, c.last/20+time.Duration(r.Int64N(int64(c.last/20))))
 		name := fmt.Sprintf("c%d", 1+r.IntN(c.consumers))
@@ -102,7 +103,7 @@ func (c *crew) disturb(ctx context.Context, r *rand.Rand) (did tally, err error)
 // freeze stops a consumer for longer than its session lasts, and then lets it go on.
 func (c *crew) freeze(ctx context.Context, p *osproc.Process) {
 	p.Freeze()
-	// Waited for by dismiss; ends after a while, or with ctx or the consumer.
+	// Waited for by endAll; ends after a while, or with ctx or the consumer.
 	c.thaws.Go(func() {
 		select {
 		case <-time.After(c.session * 3 / 2):
@@ -114,9 +115,9 @@ func (c *crew) freeze(ctx context.Context, p *osproc.Process) {
 	})
 }
 
-// dismiss ends all consumers and waits for them. That a consumer had to be killed does not
+// endAll ends all consumers and waits for them. That a consumer had to be killed does not
 // matter: the output is right all the same.
-func (c *crew) dismiss() {
+func (c *crew) endAll() {
 	_ = c.Dismiss()
 	c.thaws.Wait()
 }
