@@ -39,22 +39,31 @@ type Env struct {
 	cleanups []func()
 }
 
+// made is e, unless e is not the environment of a run: then it panics.
+func (e *Env) made() *Env {
+	if e == nil || e.Server == nil {
+		panic("matrix: this Env is not that of a run: get one from matrix.Run")
+	}
+	return e
+}
+
 // Addrs is the connect string of the server.
-func (e *Env) Addrs() string { return e.Server.Addr() }
+func (e *Env) Addrs() string { return e.made().Server.Addr() }
 
 // Dial connects the client under test.
 func (e *Env) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	return e.Server.Client("tested")(ctx, network, addr)
+	return e.made().Server.Client("tested")(ctx, network, addr)
 }
 
 // DialOther connects a client without faults.
 func (e *Env) DialOther(ctx context.Context, network, addr string) (net.Conn, error) {
-	return e.Server.Client("other")(ctx, network, addr)
+	return e.made().Server.Client("other")(ctx, network, addr)
 }
 
 // Suffers tells whether the run has at least one of these faults.
 func (e *Env) Suffers(faults ...Fault) bool {
-	return slices.ContainsFunc(faults, func(f Fault) bool { return f == e.Fault || f == e.Then })
+	run := e.made()
+	return slices.ContainsFunc(faults, func(f Fault) bool { return f == run.Fault || f == run.Then })
 }
 
 // Canceled reports whether a fault of the run ends the operation's context.
@@ -63,6 +72,7 @@ func (e *Env) Canceled() bool { return e.Suffers(CancelContext, CancelLost, Canc
 // Eventually calls f, at once and then every 100 ms of virtual time, until f
 // returns nil. After the time within, Eventually returns the last error of f.
 func (e *Env) Eventually(within time.Duration, f func() error) error {
+	e.made()
 	limit := time.NewTimer(within)
 	defer limit.Stop()
 	tick := time.NewTicker(100 * time.Millisecond)
@@ -95,7 +105,10 @@ func (e *Env) NoChildren(path string, within time.Duration) error {
 }
 
 // Cleanup calls f after Check, last registered first, before the server closes.
-func (e *Env) Cleanup(f func()) { e.cleanups = append(e.cleanups, f) }
+func (e *Env) Cleanup(f func()) {
+	e.made()
+	e.cleanups = append(e.cleanups, f)
+}
 
 // Case is an operation with the condition that must hold afterwards.
 type Case struct {
