@@ -39,7 +39,7 @@ func judge(h *history, tasks int, dead map[string]bool, left []string) *outcome 
 		}
 		workers := h.given[id]
 		if len(workers) == 0 {
-			o.Charge("%s was given to nobody", id)
+			o.Charge("%s was given to no worker", id)
 		}
 		for i, worker := range workers {
 			o.assignments++

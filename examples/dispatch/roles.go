@@ -17,8 +17,8 @@ func (c settings) connect(ctx context.Context) (*session.Client, error) {
 	return session.Connect(ctx, c.servers, &session.Options{Timeout: c.session})
 }
 
-// beClient submits tasks, one a second, and then collects their results.
-func beClient(ctx context.Context, c settings, log io.Writer) error {
+// runClient submits tasks, one a second, and then collects their results.
+func runClient(ctx context.Context, c settings, log io.Writer) error {
 	ctx, cancel := osproc.UntilStdinEnds(ctx)
 	defer cancel()
 	client, err := c.connect(ctx)
@@ -56,8 +56,8 @@ func beClient(ctx context.Context, c settings, log io.Writer) error {
 	return nil
 }
 
-// beWorker does tasks, one after the other, until it is told to end.
-func beWorker(ctx context.Context, c settings, log io.Writer) error {
+// runWorker does tasks, one after the other, until it is told to end.
+func runWorker(ctx context.Context, c settings, log io.Writer) error {
 	told, cancel := osproc.UntilStdinEnds(ctx)
 	defer cancel()
 	client, err := c.connect(ctx)
@@ -92,8 +92,8 @@ func beWorker(ctx context.Context, c settings, log io.Writer) error {
 	return errors.Join(err, <-drained)
 }
 
-// beMaster gives out tasks, whenever it leads, until it is told to end.
-func beMaster(ctx context.Context, c settings, _ io.Writer) error {
+// runMaster gives out tasks, whenever it leads, until it is told to end.
+func runMaster(ctx context.Context, c settings, _ io.Writer) error {
 	told, cancel := osproc.UntilStdinEnds(ctx)
 	defer cancel()
 	client, err := c.connect(ctx)
