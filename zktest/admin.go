@@ -59,12 +59,14 @@ func adminError(what, path string, err error) error {
 
 // Create makes a persistent node without a session. The parent must exist.
 func (s *Server) Create(path string, data []byte) error {
+	s.mustBeStarted()
 	_, err := s.adminRequest("create", &proto.Request{Op: proto.OpCreate, Path: path, Data: data, ACL: proto.WorldACL()})
 	return err
 }
 
 // CreateSequential makes a persistent sequential node and returns its path.
 func (s *Server) CreateSequential(prefix string, data []byte) (string, error) {
+	s.mustBeStarted()
 	return s.adminRequest("create", &proto.Request{
 		Op: proto.OpCreate, Path: prefix, Data: data, ACL: proto.WorldACL(), Flags: proto.FlagPersistentSequential,
 	})
@@ -72,12 +74,14 @@ func (s *Server) CreateSequential(prefix string, data []byte) (string, error) {
 
 // Set changes a node's data, whatever its version.
 func (s *Server) Set(path string, data []byte) error {
+	s.mustBeStarted()
 	_, err := s.adminRequest("set", &proto.Request{Op: proto.OpSetData, Path: path, Data: data, Version: -1})
 	return err
 }
 
 // Delete deletes a node without children, whatever its version.
 func (s *Server) Delete(path string) error {
+	s.mustBeStarted()
 	_, err := s.adminRequest("delete", &proto.Request{Op: proto.OpDelete, Path: path, Version: -1})
 	return err
 }
@@ -86,6 +90,7 @@ func (s *Server) Delete(path string) error {
 // does, but atomically: no client can create a descendant in between. Clients
 // see the deletions one after the other.
 func (s *Server) DeleteAll(path string) error {
+	s.mustBeStarted()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	defer s.nudgeLocked()
@@ -109,6 +114,7 @@ func (s *Server) deleteAllLocked(path string) error {
 // SetSequence sets the number that the next sequential child of parent gets,
 // for instance 2147483645, which is near the end, or a negative one.
 func (s *Server) SetSequence(parent string, next int32) error {
+	s.mustBeStarted()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	err := s.world.SetSequence(parent, next)
@@ -123,6 +129,7 @@ func (s *Server) SetSequence(parent string, next int32) error {
 // which a client would reach only after billions of changes. The data is
 // written again unchanged, so watches fire.
 func (s *Server) SetVersion(path string, version int32) error {
+	s.mustBeStarted()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	err := s.world.SetVersion(path, version)
@@ -150,6 +157,7 @@ func (s *Server) adminNodeLocked() *ensemble.Node {
 
 // Get returns a node as the leader has it, or ErrNoNode.
 func (s *Server) Get(path string) (Node, error) {
+	s.mustBeStarted()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return nodeAt(s.adminNodeLocked(), path)
@@ -157,6 +165,7 @@ func (s *Server) Get(path string) (Node, error) {
 
 // GetAt returns a node as the replica of server i has it, or ErrNoNode.
 func (s *Server) GetAt(i int, path string) (Node, error) {
+	s.mustBeStarted()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n, err := s.findNode(i)
@@ -182,6 +191,7 @@ func nodeAt(at *ensemble.Node, path string) (Node, error) {
 
 // Children returns the names of a node's children, sorted, or ErrNoNode.
 func (s *Server) Children(path string) ([]string, error) {
+	s.mustBeStarted()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.adminNodeLocked().Tree()
@@ -194,6 +204,7 @@ func (s *Server) Children(path string) ([]string, error) {
 
 // Dump returns all nodes but those below /zookeeper, sorted by path.
 func (s *Server) Dump() []Node {
+	s.mustBeStarted()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := s.adminNodeLocked()

@@ -6,6 +6,7 @@ import "fmt"
 // its connection is closed, and its client is told "expired" after
 // reconnecting. In an ensemble the expiry takes as long as a commit.
 func (s *Server) ExpireSession(id int64) error {
+	s.mustBeStarted()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.world.Expire(id); err != nil {
@@ -18,13 +19,20 @@ func (s *Server) ExpireSession(id int64) error {
 // Cut breaks the connections of a session; both ends notice at once, and
 // requests and replies in flight are lost. The session lives on. Cut returns
 // the number of broken connections.
-func (s *Server) Cut(session int64) int { return s.CutLink(Link{Session: session}) }
+func (s *Server) Cut(session int64) int {
+	s.mustBeStarted()
+	return s.CutLink(Link{Session: session})
+}
 
 // CutAll breaks every connection.
-func (s *Server) CutAll() int { return s.CutLink(Link{}) }
+func (s *Server) CutAll() int {
+	s.mustBeStarted()
+	return s.CutLink(Link{})
+}
 
 // CutLink breaks every connection of the link and returns how many there were.
 func (s *Server) CutLink(l Link) int {
+	s.mustBeStarted()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := 0
@@ -40,6 +48,7 @@ func (s *Server) CutLink(l Link) int {
 // Stop kills server i: its connections break and new ones are refused. Tree
 // and sessions are kept for Restart.
 func (s *Server) Stop(i int) error {
+	s.mustBeStarted()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n, err := s.findNode(i)
@@ -63,6 +72,7 @@ func (s *Server) Stop(i int) error {
 // Restart starts server i again after Stop. A single server gives every
 // session its full timeout again; in an ensemble a new leader does.
 func (s *Server) Restart(i int) error {
+	s.mustBeStarted()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n, err := s.findNode(i)
@@ -82,6 +92,7 @@ func (s *Server) Restart(i int) error {
 // is recreated empty. Like Apache's servers, the new servers hang up on clients
 // with a later zxid.
 func (s *Server) RestartEmpty() error {
+	s.mustBeStarted()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -103,6 +114,7 @@ func (s *Server) RestartEmpty() error {
 // Freeze stops server i like SIGSTOP: connections stay and new ones are
 // accepted, nothing is answered, timers come late.
 func (s *Server) Freeze(i int) error {
+	s.mustBeStarted()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n, err := s.findNode(i)
@@ -115,6 +127,7 @@ func (s *Server) Freeze(i int) error {
 // Thaw lets server i go on after Freeze. Timers due meanwhile run first, so a
 // session whose time is up ends. Then the received requests are processed.
 func (s *Server) Thaw(i int) error {
+	s.mustBeStarted()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n, err := s.findNode(i)
@@ -129,6 +142,7 @@ func (s *Server) Thaw(i int) error {
 // writes wait. With false, the replica catches up. A lagging server catches up
 // before leading. Lag needs an ensemble.
 func (s *Server) Lag(i int, on bool) error {
+	s.mustBeStarted()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n, err := s.findNode(i)
@@ -146,6 +160,7 @@ func (s *Server) Lag(i int, on bool) error {
 // CutPeers loses every packet between servers i and j: ToServer those from i
 // to j, ToClient those from j to i. The connection stays until one end gives up.
 func (s *Server) CutPeers(i, j int, d Direction) {
+	s.mustBeStarted()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if d != ToClient {
@@ -158,6 +173,7 @@ func (s *Server) CutPeers(i, j int, d Direction) {
 
 // IsolateServer cuts server i off from all other servers, not from clients.
 func (s *Server) IsolateServer(i int) {
+	s.mustBeStarted()
 	for j := 1; j <= s.opt.Servers; j++ {
 		if j != i {
 			s.CutPeers(i, j, Both)
@@ -167,6 +183,7 @@ func (s *Server) IsolateServer(i int) {
 
 // HealPeers ends every CutPeers and IsolateServer.
 func (s *Server) HealPeers() {
+	s.mustBeStarted()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.world.Join()
@@ -177,6 +194,7 @@ func (s *Server) HealPeers() {
 // without a leader. After an election the number is the new leader's, even
 // while the old leader does not know yet.
 func (s *Server) Leader() int {
+	s.mustBeStarted()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if n := s.world.Leader(); n != nil {

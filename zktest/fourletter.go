@@ -23,6 +23,7 @@ func isFourLetterWord(w string) bool {
 // stat, mntr, cons, dump, wchs, wchc, wchp, conf, envi, isro. "" if the server
 // is stopped or the word is unknown.
 func (s *Server) FourLetter(i int, word string) string {
+	s.mustBeStarted()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := s.world.Node(i)

@@ -80,6 +80,7 @@ type hook struct{ f func(Request) Action }
 // counts. f may call every method of the server. The returned function removes
 // the hook.
 func (s *Server) OnRequest(f func(Request) Action) (remove func()) {
+	s.mustBeStarted()
 	h := &hook{f}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,6 +101,7 @@ func (s *Server) OnRequest(f func(Request) Action) (remove func()) {
 // FailNth does a to the n-th request from now on, counted from 1, among the
 // requests accepted by match; a nil match accepts all.
 func (s *Server) FailNth(match func(Request) bool, n int, a Action) (remove func()) {
+	s.mustBeStarted()
 	var mu sync.Mutex
 	seen := 0
 	return s.OnRequest(func(r Request) Action {
@@ -151,6 +153,7 @@ type Txn struct {
 // client can see it. f may call every method of the server. OnApply cannot be
 // undone.
 func (s *Server) OnApply(f func(Txn)) {
+	s.mustBeStarted()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.onApply = append(s.onApply[:len(s.onApply):len(s.onApply)], f)

@@ -84,6 +84,7 @@ func (s *Server) delayLocked(c *conn, d Direction) time.Duration {
 // a session also covers the connections by which the client tries to resume the
 // session.
 func (s *Server) BlackHole(l Link, d Direction) {
+	s.mustBeStarted()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.rules = append(s.rules, rule{link: l, dir: d})
@@ -92,6 +93,7 @@ func (s *Server) BlackHole(l Link, d Direction) {
 // Delay delays everything on the link in direction d, in order, until Heal.
 // Zero changes nothing.
 func (s *Server) Delay(l Link, d Direction, by time.Duration) {
+	s.mustBeStarted()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if by > 0 {
@@ -102,6 +104,7 @@ func (s *Server) Delay(l Link, d Direction, by time.Duration) {
 // Heal ends every BlackHole and Delay. Connections broken by an Action such as
 // DropRequest stay broken.
 func (s *Server) Heal() {
+	s.mustBeStarted()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.rules = nil
@@ -110,6 +113,7 @@ func (s *Server) Heal() {
 
 // HealLink ends BlackHole and Delay of exactly this Link.
 func (s *Server) HealLink(l Link) {
+	s.mustBeStarted()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	kept := s.rules[:0]

@@ -11,6 +11,7 @@ type Mark struct{ tree *tree.Tree }
 
 // Mark remembers the committed state.
 func (s *Server) Mark() (Mark, error) {
+	s.mustBeStarted()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	leader := s.world.Leader()
@@ -28,6 +29,7 @@ func (s *Server) Mark() (Mark, error) {
 // is higher than all before. A single server has no epoch, and refuses clients
 // with a newer zxid than its own.
 func (s *Server) RollBack(m Mark) error {
+	s.mustBeStarted()
 	for i := 1; i <= s.world.Len(); i++ {
 		if err := s.Stop(i); err != nil {
 			return err

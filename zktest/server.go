@@ -87,10 +87,14 @@ func Start(o *Options) (*Server, error) {
 
 // Addr returns the connect string for clients: "host:port", or several of
 // them with commas. In memory the addresses mean something to Dial only.
-func (s *Server) Addr() string { return strings.Join(s.addrs, ",") }
+func (s *Server) Addr() string {
+	s.mustBeStarted()
+	return strings.Join(s.addrs, ",")
+}
 
 // ServerAddr returns the address of server i, counted from 1, or "".
 func (s *Server) ServerAddr(i int) string {
+	s.mustBeStarted()
 	if i < 1 || i > len(s.addrs) {
 		return ""
 	}
@@ -101,6 +105,7 @@ func (s *Server) ServerAddr(i int) string {
 // called more than once, but not from a hook, because Close waits for hooks to
 // return.
 func (s *Server) Close() error {
+	s.mustBeStarted()
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
@@ -145,6 +150,7 @@ func (s *Server) changedLocked() {
 // WaitLeader waits until the ensemble has elected a leader; a single server
 // always leads. The error is that of ctx, or ErrClosed.
 func (s *Server) WaitLeader(ctx context.Context) error {
+	s.mustBeStarted()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -177,13 +183,22 @@ func (s *Server) findNode(i int) (*ensemble.Node, error) {
 // serves TCP, over TCP. Dial fails if the server is stopped. While a black hole
 // covers the server, Dial waits for ctx, as if the SYN were lost.
 func (s *Server) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	s.mustBeStarted()
 	return s.dialAs(ctx, network, addr, "")
 }
 
 // Client returns a dialer whose connections carry a name. A Link with this name
 // matches a client with all its sessions. Over TCP the name has no effect.
 func (s *Server) Client(name string) func(ctx context.Context, network, addr string) (net.Conn, error) {
+	s.mustBeStarted()
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		return s.dialAs(ctx, network, addr, name)
+	}
+}
+
+// mustBeStarted panics if no call of Start has made the server.
+func (s *Server) mustBeStarted() {
+	if s == nil || s.loop == nil {
+		panic("zktest: the server was not started: make it with zktest.Start")
 	}
 }

@@ -32,6 +32,7 @@ func newStats() Stats {
 
 // Stats returns a copy of the counters.
 func (s *Server) Stats() Stats {
+	s.mustBeStarted()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := s.stats
@@ -51,6 +52,7 @@ func (s *Server) Stats() Stats {
 
 // ResetStats sets the counters to zero, the ordinals of Request too.
 func (s *Server) ResetStats() {
+	s.mustBeStarted()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stats = newStats()
@@ -119,6 +121,7 @@ type Session struct {
 
 // Sessions returns the live sessions as the leader knows them, by id.
 func (s *Server) Sessions() []Session {
+	s.mustBeStarted()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.adminNodeLocked().Tree()
@@ -144,6 +147,7 @@ func (s *Server) Sessions() []Session {
 // Watches returns the watches of all servers: for each path the watching
 // sessions, sorted.
 func (s *Server) Watches() map[string][]int64 {
+	s.mustBeStarted()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := map[string][]int64{}

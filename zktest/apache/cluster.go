@@ -121,11 +121,15 @@ func (c *Cluster) startServers(ctx context.Context) error {
 }
 
 // Connect is the connect string of all servers, "host:port,host:port".
-func (c *Cluster) Connect() string { return strings.Join(c.Servers(), ",") }
+func (c *Cluster) Connect() string {
+	c.mustBeStarted()
+	return strings.Join(c.Servers(), ",")
+}
 
 // Servers are the addresses of the servers for clients; all methods identify a
 // server by its index in this list.
 func (c *Cluster) Servers() []string {
+	c.mustBeStarted()
 	out := make([]string, len(c.places))
 	for i, p := range c.places {
 		out[i] = p.addr()
@@ -134,12 +138,16 @@ func (c *Cluster) Servers() []string {
 }
 
 // Mode says how the servers are run.
-func (c *Cluster) Mode() Mode { return c.mode }
+func (c *Cluster) Mode() Mode {
+	c.mustBeStarted()
+	return c.mode
+}
 
 // Close ends all servers and removes all traces of the cluster from the
 // machine. A Given ensemble is left alone. Later calls return the result of the
 // first.
 func (c *Cluster) Close() error {
+	c.mustBeStarted()
 	c.closeOnce.Do(func() {
 		var errs []error
 		if c.back != nil {
@@ -158,6 +166,7 @@ func (c *Cluster) Close() error {
 
 // Logs returns the last lines printed by each server.
 func (c *Cluster) Logs(ctx context.Context, lines int) string {
+	c.mustBeStarted()
 	if c.back == nil {
 		return ""
 	}

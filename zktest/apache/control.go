@@ -27,12 +27,14 @@ func (c *Cluster) controlServer(ctx context.Context, what string, i int, do func
 // Kill ends server i as SIGKILL does and returns when the process has ended.
 // The data stays. Kill of a stopped server has no effect.
 func (c *Cluster) Kill(ctx context.Context, i int) error {
+	c.mustBeStarted()
 	return c.controlServer(ctx, "kill", i, func() error { return c.back.kill(ctx, i) })
 }
 
 // Launch starts server i after a Kill without waiting for the server to serve:
 // without a quorum a server may never serve.
 func (c *Cluster) Launch(ctx context.Context, i int) error {
+	c.mustBeStarted()
 	return c.controlServer(ctx, "launch", i, func() error {
 		if err := c.back.start(ctx, i); err != nil {
 			return err
@@ -44,6 +46,7 @@ func (c *Cluster) Launch(ctx context.Context, i int) error {
 // Restart kills server i if running, starts the server, and waits until the
 // server serves.
 func (c *Cluster) Restart(ctx context.Context, i int) error {
+	c.mustBeStarted()
 	if err := c.Kill(ctx, i); err != nil {
 		return err
 	}
@@ -55,10 +58,12 @@ func (c *Cluster) Restart(ctx context.Context, i int) error {
 
 // Pause stops server i as SIGSTOP does: connections stay up, nothing answers.
 func (c *Cluster) Pause(ctx context.Context, i int) error {
+	c.mustBeStarted()
 	return c.controlServer(ctx, "pause", i, func() error { return c.back.pause(ctx, i, true) })
 }
 
 // Resume lets a paused server go on.
 func (c *Cluster) Resume(ctx context.Context, i int) error {
+	c.mustBeStarted()
 	return c.controlServer(ctx, "resume", i, func() error { return c.back.pause(ctx, i, false) })
 }

@@ -21,3 +21,17 @@ var (
 	// clients, for instance without a quorum.
 	ErrNotServing = errors.New("not serving")
 )
+
+// mustBeStarted panics if no call of Start or Require has made the cluster.
+func (c *Cluster) mustBeStarted() {
+	if c == nil || c.rules == nil {
+		panic("apache: the cluster was not started: make it with apache.Start or apache.Require")
+	}
+}
+
+// mustBeMade panics if the client is nil.
+func (cl *Client) mustBeMade() {
+	if cl == nil {
+		panic("apache: the client is nil: get one from Cluster.Client")
+	}
+}

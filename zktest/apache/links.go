@@ -43,6 +43,7 @@ func (r rule) iptablesArgs() []string {
 // (Back), or Both, until Heal. Packets are dropped on arrival, so the sender
 // cannot tell.
 func (c *Cluster) CutPeers(ctx context.Context, i, j int, dir Direction) error {
+	c.mustBeStarted()
 	if err := c.checkIndex(j); err != nil {
 		return err
 	}
@@ -59,6 +60,7 @@ func (c *Cluster) CutPeers(ctx context.Context, i, j int, dir Direction) error {
 // Isolate cuts server i off from all other servers, both ways. Its links to
 // clients stay.
 func (c *Cluster) Isolate(ctx context.Context, i int) error {
+	c.mustBeStarted()
 	for j := range c.places {
 		if j == i {
 			continue
@@ -74,6 +76,7 @@ func (c *Cluster) Isolate(ctx context.Context, i int) error {
 // this machine) to server i (Forth), from the server to the client (Back), or
 // Both, until Heal.
 func (c *Cluster) CutClient(ctx context.Context, k, i int, dir Direction) error {
+	c.mustBeStarted()
 	if c.subnet == nil {
 		return fmt.Errorf("apache: cut client %d from server %d: %w", k, i, ErrNoCuts)
 	}
@@ -96,6 +99,7 @@ func (c *Cluster) CutClient(ctx context.Context, k, i int, dir Direction) error 
 
 // Heal takes all cuts back.
 func (c *Cluster) Heal(ctx context.Context) error {
+	c.mustBeStarted()
 	c.mu.Lock()
 	servers := map[int]bool{}
 	for r := range c.rules {
@@ -189,6 +193,7 @@ type Client struct {
 // Client returns client k, 0 <= k < Clients. A Client can dial without
 // Options.Cuts too, but its links cannot be cut.
 func (c *Cluster) Client(k int) *Client {
+	c.mustBeStarted()
 	var cl Client
 	if c.subnet != nil && k >= 0 && k < Clients {
 		cl.dialer.LocalAddr = &net.TCPAddr{IP: net.ParseIP(c.subnet.clientAddr(k))}
@@ -198,12 +203,14 @@ func (c *Cluster) Client(k int) *Client {
 
 // DialContext opens a connection from the client's address.
 func (cl *Client) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
+	cl.mustBeMade()
 	return cl.dialer.DialContext(ctx, network, addr)
 }
 
 // Dial is DialContext in the form of go-zookeeper's Dialer; a timeout of 0 is
 // none.
 func (cl *Client) Dial(network, addr string, timeout time.Duration) (net.Conn, error) {
+	cl.mustBeMade()
 	d := cl.dialer
 	d.Timeout = timeout
 	return d.Dial(network, addr)

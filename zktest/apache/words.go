@@ -16,6 +16,7 @@ const wordTimeout = 2 * time.Second
 // FourLetter sends a four-letter word (ruok, srvr, mntr, ...) to server i and
 // returns its answer. FourLetter gives up after two seconds.
 func (c *Cluster) FourLetter(ctx context.Context, i int, word string) (string, error) {
+	c.mustBeStarted()
 	if err := c.checkIndex(i); err != nil {
 		return "", err
 	}
@@ -50,6 +51,7 @@ func askWord(ctx context.Context, addr, word string) (string, error) {
 // Role returns the present role of server i: "standalone", "leader" or
 // "follower". The error wraps ErrNotServing.
 func (c *Cluster) Role(ctx context.Context, i int) (string, error) {
+	c.mustBeStarted()
 	answer, err := c.FourLetter(ctx, i, "srvr")
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrNotServing, err)
@@ -66,6 +68,7 @@ func (c *Cluster) Role(ctx context.Context, i int) (string, error) {
 // leader may claim the role for a while after being cut off; Leader returns the
 // first server with the claim.
 func (c *Cluster) Leader(ctx context.Context) (int, error) {
+	c.mustBeStarted()
 	for i := range c.places {
 		role, err := c.Role(ctx, i)
 		if err == nil && (role == "leader" || role == "standalone") {
@@ -82,6 +85,7 @@ func (c *Cluster) Leader(ctx context.Context) (int, error) {
 // cluster has a leader. Await gives up when ctx ends, after two minutes, and
 // immediately if one of the servers is not running.
 func (c *Cluster) Await(ctx context.Context, servers ...int) error {
+	c.mustBeStarted()
 	if len(servers) == 0 {
 		for i := range c.places {
 			servers = append(servers, i)
