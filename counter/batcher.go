@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/zkrecipes/zkrecipes/internal/fifo"
 	"github.com/zkrecipes/zkrecipes/internal/holding"
 	"github.com/zkrecipes/zkrecipes/session"
 )
@@ -31,7 +32,7 @@ type batcher struct {
 	// run. The numbers of a Sequence above given and up to last are reserved and
 	// not handed out; none exist while the queue has a change.
 	mu          sync.Mutex
-	queue       opQueue
+	queue       fifo.Queue[*op]
 	arrivals    uint64
 	stop        context.CancelFunc
 	given, last int64
@@ -74,14 +75,14 @@ func (r *batcher) change(ctx context.Context, o *op) (outcome, error) {
 	}
 	o.done = make(chan struct{})
 	r.mu.Lock()
-	if r.queue.len() == 0 && r.given < r.last {
+	if r.queue.Len() == 0 && r.given < r.last {
 		defer r.mu.Unlock()
 		r.given++
 		return outcome{value: r.given}, nil
 	}
 	r.arrivals++
 	o.arrival = r.arrivals
-	r.queue.push(o)
+	o.place = r.queue.Push(o)
 	if r.stop == nil {
 		var run context.Context
 		run, r.stop = context.WithCancel(context.WithoutCancel(ctx))
@@ -107,8 +108,8 @@ func (r *batcher) withdraw(ctx context.Context, o *op) (outcome, error) {
 	if o.answered {
 		return o.out, o.out.err
 	}
-	r.queue.remove(o)
-	if r.queue.len() == 0 {
+	r.queue.Remove(o.place)
+	if r.queue.Len() == 0 {
 		r.stop() // no caller waits any more
 	}
 	if o.sent && r.block == 0 { // a number reserved for a caller that has left is skipped
@@ -126,7 +127,7 @@ func (r *batcher) run(ctx context.Context) {
 		if err != nil && ctx.Err() == nil {
 			r.refuseLocked(err)
 		}
-		if r.queue.len() == 0 {
+		if r.queue.Len() == 0 {
 			r.stop()
 			r.stop = nil
 			r.mu.Unlock()
@@ -153,8 +154,8 @@ func (r *batcher) lastArrival() uint64 {
 func (r *batcher) takeQueue() []*op {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	batch := make([]*op, 0, r.queue.len())
-	for o := range r.queue.all() {
+	batch := make([]*op, 0, r.queue.Len())
+	for o := range r.queue.All() {
 		o.sent = true
 		batch = append(batch, o)
 	}
@@ -205,7 +206,7 @@ func (r *batcher) onApplied(p plan, batch []*op) {
 func (r *batcher) answerPending(reason error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for o := range r.queue.all() {
+	for o := range r.queue.All() {
 		if o.pending {
 			r.answerLocked(o, outcome{err: unknownOutcome(r.path, reason)})
 		}
@@ -214,7 +215,7 @@ func (r *batcher) answerPending(reason error) {
 
 // refuseLocked gives every caller in the queue the error err.
 func (r *batcher) refuseLocked(err error) {
-	for o := range r.queue.all() {
+	for o := range r.queue.All() {
 		out := outcome{err: err}
 		if o.pending {
 			out.err = unknownOutcome(r.path, err)
@@ -228,7 +229,7 @@ func (r *batcher) answerLocked(o *op, out outcome) {
 	if o.answered {
 		return
 	}
-	r.queue.remove(o)
+	r.queue.Remove(o.place)
 	o.out, o.answered = out, true
 	close(o.done)
 }

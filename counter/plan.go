@@ -1,8 +1,7 @@
 package counter
 
 import (
-	"container/list"
-
+	"github.com/zkrecipes/zkrecipes/internal/fifo"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -49,7 +48,7 @@ type op struct {
 	// sent, pending, answered and place are guarded by the batcher's mu. sent: the op may have
 	// been carried out, or may still be. pending: the session ended over the op.
 	sent, pending, answered bool
-	place                   *list.Element // in the queue; nil outside
+	place                   *fifo.Place // in the queue
 	// out is written once, before done is closed.
 	out  outcome
 	done chan struct{}

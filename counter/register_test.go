@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/internal/fifo"
 	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
@@ -98,8 +99,8 @@ func TestShortPatienceGetsThrough(t *testing.T) {
 }
 
 // firstOp is the first op of a queue with ops.
-func firstOp(q *opQueue) *op {
-	for o := range q.all() {
+func firstOp(q *fifo.Queue[*op]) *op {
+	for o := range q.All() {
 		return o
 	}
 	return nil
@@ -128,8 +129,9 @@ func TestOutageWithImpatientCallersTakesNoMemory(t *testing.T) {
 		cycle := func() {
 			c.r.mu.Lock()
 			c.r.stop() // the last caller has left, and the next is already present
-			c.r.queue.remove(firstOp(&c.r.queue))
-			c.r.queue.push(&op{done: make(chan struct{})})
+			c.r.queue.Remove(firstOp(&c.r.queue).place)
+			next := &op{done: make(chan struct{})}
+			next.place = c.r.queue.Push(next)
 			c.r.mu.Unlock()
 			synctest.Wait()
 		}
@@ -147,8 +149,8 @@ func TestOutageWithImpatientCallersTakesNoMemory(t *testing.T) {
 		}
 		assert.Less(w, heap()-before, int64(20*cycles), "bytes")
 		c.r.mu.Lock()
-		c.r.queue.remove(firstOp(&c.r.queue))
-		c.r.queue.push(mine)
+		c.r.queue.Remove(firstOp(&c.r.queue).place)
+		mine.place = c.r.queue.Push(mine)
 		c.r.mu.Unlock()
 		cancel()
 		require.ErrorIs(w, <-done, context.Canceled)

@@ -91,7 +91,7 @@ func (r *batcher) supplyBlock(p plan) {
 	}
 	r.given, r.last = p.first-1, p.last
 	sent := p.ops[len(p.ops)-1].arrival
-	for o := range r.queue.all() {
+	for o := range r.queue.All() {
 		if r.given == r.last || r.block == 1 && o.arrival > sent {
 			break
 		}

@@ -1,13 +1,13 @@
 package locktable
 
-import "container/list"
+import "github.com/zkrecipes/zkrecipes/internal/fifo"
 
 // waiters are the acquirers that want a held or busy name, first come, first served.
 // Adding an acquirer, and removing an acquirer from anywhere, take constant time: both
 // happen under the owner's mu, and the contexts of thousands of calls may end at once.
 type waiters struct {
-	queues map[string]*list.List
-	places map[waiter]*list.Element
+	queues map[string]*fifo.Queue[*Acquirer]
+	places map[waiter]*fifo.Place
 }
 
 // waiter is an acquirer that wants a name.
@@ -17,7 +17,7 @@ type waiter struct {
 }
 
 func newWaiters() waiters {
-	return waiters{queues: map[string]*list.List{}, places: map[waiter]*list.Element{}}
+	return waiters{queues: map[string]*fifo.Queue[*Acquirer]{}, places: map[waiter]*fifo.Place{}}
 }
 
 // add queues up an acquirer, if it does not wait for the name already.
@@ -28,10 +28,10 @@ func (w *waiters) add(name string, a *Acquirer) {
 	}
 	queue := w.queues[name]
 	if queue == nil {
-		queue = list.New()
+		queue = &fifo.Queue[*Acquirer]{}
 		w.queues[name] = queue
 	}
-	w.places[key] = queue.PushBack(a)
+	w.places[key] = queue.Push(a)
 }
 
 // remove takes an acquirer out, if it waits for the name.
@@ -57,8 +57,7 @@ func (w *waiters) take(name string) []*Acquirer {
 	}
 	delete(w.queues, name)
 	out := make([]*Acquirer, 0, queue.Len())
-	for e := queue.Front(); e != nil; e = e.Next() {
-		a := e.Value.(*Acquirer) //nolint:forcetypeassert // add puts nothing else in
+	for a := range queue.All() {
 		delete(w.places, waiter{name, a})
 		out = append(out, a)
 	}

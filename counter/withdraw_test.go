@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/internal/fifo"
 	"github.com/zkrecipes/zkrecipes/internal/world"
 )
 
@@ -22,7 +23,7 @@ func timeToWithdraw(t *testing.T, n int) time.Duration {
 		ops := make([]*op, n)
 		for i := range ops {
 			ops[i] = &op{}
-			r.queue.push(ops[i])
+			ops[i].place = r.queue.Push(ops[i])
 		}
 		runtime.GC()
 		begin := world.ProcessorTime()
@@ -30,7 +31,7 @@ func timeToWithdraw(t *testing.T, n int) time.Duration {
 			_, _ = r.withdraw(over, ops[n-1-i])
 		}
 		least = min(least, world.ProcessorTime()-begin)
-		require.Zero(t, r.queue.len())
+		require.Zero(t, r.queue.Len())
 	}
 	return least
 }
@@ -45,20 +46,20 @@ func TestCallersLeaveInConstantTime(t *testing.T) {
 }
 
 func TestQueueKeepsTheOrderOfArrivalWithoutCallersThatLeft(t *testing.T) {
-	var q opQueue
+	var q fifo.Queue[*op]
 	ops := make([]*op, 6)
 	for i := range ops {
 		ops[i] = &op{arrival: uint64(i)}
-		q.push(ops[i])
+		ops[i].place = q.Push(ops[i])
 	}
-	q.remove(ops[0])
-	q.remove(ops[3])
-	q.remove(ops[3])
+	q.Remove(ops[0].place)
+	q.Remove(ops[3].place)
+	q.Remove(ops[3].place)
 	var left []uint64
-	for o := range q.all() {
+	for o := range q.All() {
 		left = append(left, o.arrival)
-		q.remove(o)
+		q.Remove(o.place)
 	}
 	require.Equal(t, []uint64{1, 2, 4, 5}, left)
-	require.Zero(t, q.len())
+	require.Zero(t, q.Len())
 }
