@@ -32,8 +32,11 @@ idle() {
 	loops=()
 }
 
-# A run of one condition must not pay for the compilation.
-go test -count=1 -run '^$' work >/dev/null 2>&1
+# A run of one condition must not pay for the compilation, nor a table be made of
+# tests that cannot be compiled.
+go test -count=1 -run '^$' work >"$kept/build.log" 2>&1 ||
+	{ tail -20 "$kept/build.log" >&2; echo "prove: the tests do not compile" >&2; exit 2; }
+rm "$kept/build.log"
 printf '%-9s %4s %9s  %s\n' condition run seconds result
 failed=0
 for condition; do
