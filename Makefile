@@ -1,4 +1,4 @@
-# What people run by hand; CI runs .ci/run.
+# Targets to run by hand; CI runs .ci/run.
 GO ?= go
 # soak: how many random histories, and which tests make them.
 SEEDS ?= 1000

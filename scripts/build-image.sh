@@ -3,8 +3,8 @@
 # debootstrap, zookeeper, a Java runtime, and an entry command that reads the
 # same ZOO_* variables as the official image. No registry has a part in it.
 #
-#   scripts/build-image.sh          build unless it is there already
-#   scripts/build-image.sh --force  build again
+#   scripts/build-image.sh build unless it exists already scripts/build-image.sh
+#   --force build again
 #
 # It needs root, debootstrap and docker. The root file system is kept as an
 # archive in $ZKR_CACHE (default /var/cache/zkrecipes), so that an image that
@@ -22,7 +22,7 @@ readonly here
 say() { echo "build-image: $*"; }
 die() { say "$*" >&2; exit 1; }
 
-# What the image is made of: a change of either builds it again.
+# The version of the image's sources: a change of either builds the image again.
 version() {
 	cat "$here/build-image.sh" "$here/image-entry.sh" | sha256sum | cut -c1-16
 }

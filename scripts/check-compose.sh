@@ -4,7 +4,7 @@
 # without the token, and a killed leader that is replaced, and comes back last.
 #
 # It needs root, docker, curl, and docker's compose plugin or docker-compose.
-# What it starts it ends, but for a docker daemon.
+# It ends everything that it starts, except a docker daemon.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Runs the README's two commands as somebody does who has Go and nothing else: a
+# Runs the README's two commands on a machine with Go and nothing else: as a
 # plain user, in a fresh clone, on a Debian without Java, Docker, a browser, a C
 # compiler or git, and without the variables of this environment.
 #
@@ -25,7 +25,7 @@ command -v debootstrap >/dev/null || die "no debootstrap: install it"
 if [ $# -gt 0 ]; then
 	commands=("$*")
 else
-	# What the README tells people to run first.
+	# The first commands of the README.
 	mapfile -t commands < <(sed -n 's/^    \(go \(run\|test\) [^#]*[^# ]\) *#.*/\1/p' README.md | head -2)
 	[ ${#commands[@]} = 2 ] || die "the README has no two commands: ${commands[*]}"
 fi

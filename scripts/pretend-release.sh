@@ -5,9 +5,10 @@
 #
 #   scripts/pretend-release.sh VERSION DIR
 #
-# DIR/repository is the copy: what is committed here, with the tags of the release
-# order (docs/project/releasing.md). DIR/environment is to be sourced: after that
-# "go get github.com/zkrecipes/zkrecipes@VERSION" works as it does for a user.
+# DIR/repository is the copy: the commit that is checked out here, with the tags of
+# the release order (docs/project/releasing.md). DIR/environment is to be sourced:
+# after that "go get github.com/zkrecipes/zkrecipes@VERSION" works as it does for a
+# user.
 set -euo pipefail
 
 [ $# = 2 ] || { sed -n '2,12s/^# \{0,1\}//p' "$0" >&2; exit 2; }
