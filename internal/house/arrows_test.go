@@ -108,13 +108,13 @@ func arrowExamples() []example {
 		}, []string{
 			"internal/queuetest must not import lock", "internal/queuetest must not import internal/contender",
 		}},
-		{"nobody runs on the house", files{"internal/znode/a.go": importing("znode", m+"internal/house")}, []string{
+		{"an import of the house", files{"internal/znode/a.go": importing("znode", m+"internal/house")}, []string{
 			"internal/znode must not import internal/house",
 		}},
 		{"discovery takes a lock", files{"discovery/a.go": importing("discovery", m+"lock")}, []string{
 			"discovery must not import lock",
 		}},
-		{"a folder that nobody planned", files{"queue/a.go": "package queue\n"}, []string{
+		{"a folder without a plan", files{"queue/a.go": "package queue\n"}, []string{
 			"folder queue has no place in the layers",
 		}},
 		{"a package at the root", files{"a.go": "package m\n"}, []string{"folder . has no place"}},
@@ -145,7 +145,7 @@ func thirdPartyExamples() []example {
 		{"what only tests need", files{"lock/a.go": importing("lock", moduleTestify+"/assert", moduleGoleak)}, []string{
 			moduleTestify + "/assert", moduleGoleak,
 		}},
-		{"a logger of somebody", files{"session/a.go": importing("session", "go.uber.org/zap")}, []string{"go.uber.org/zap"}},
+		{"a logger of another project", files{"session/a.go": importing("session", "go.uber.org/zap")}, []string{"go.uber.org/zap"}},
 		{"a flag library below the tool", files{"lock/a.go": importing("lock", moduleCobra, moduleFlags)}, []string{moduleCobra, moduleFlags}},
 		{"a name that only begins alike", files{"session/a.go": importing("session", moduleZooKeeper+"extra")}, []string{"zkextra"}},
 		{"a browser in a test of another", files{"cmd/zkr/a_test.go": importing("main", moduleChromedp+"/chromedp")}, []string{"chromedp"}},

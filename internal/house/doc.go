@@ -8,7 +8,6 @@
 // test, so the test of a rule feeds the rule small trees with breaches: a check
 // that cannot fail is worth nothing.
 //
-// The checks read syntax only and resolve no types. Where a check has to guess (any
-// method named Go with a function starts a goroutine), the guess is on the strict
-// side.
+// The checks read syntax only and resolve no types. A check that has to guess (any
+// method named Go with a function starts a goroutine) guesses on the strict side.
 package house

@@ -31,7 +31,7 @@ func documentExamples() []example {
 			"docs/a.md": doc("import \"testing\"\n\nfunc TestF(t *testing.T) {\n\tx := lock.New()\n\tx.f(lock.A)\n\tt.Log(time.Now())\n}\n"),
 			"a/b.go":    "package a\n\nfunc TestF(t *testing.T) {\n\tx := lock.New()\n\tx.f(lock.A)\n\tt.Log(time.Now())\n}\n",
 		}, []string{"docs/a.md:4: func TestF uses lock, which the text does not import", "func TestF uses time, which"}},
-		{"no Go", files{"docs/a.md": "text\n" + doc("func f( {\n")}, []string{"docs/a.md:5: this is no Go"}},
+		{"no Go", files{"docs/a.md": "text\n" + doc("func f( {\n")}, []string{"docs/a.md:5: this is not Go"}},
 		{"dead links", files{"docs/a.md": "[a](b.md)\n[c](../x.md) and [d](/abs.md)\n"}, []string{
 			"docs/a.md:1: the link to b.md", "docs/a.md:2: the link to ../x.md", "docs/a.md:2: the link to /abs.md",
 		}},

@@ -127,7 +127,7 @@ func packageDocExamples() []example {
 		{"all headings", files{
 			"lock/doc.go":      documented("lock", all...),
 			"lock/a.go":        "package lock\n",
-			"lock/a_test.go":   "// Copyright of nobody.\npackage lock\n",
+			"lock/a_test.go":   "// Copyright.\npackage lock\n",
 			"zktest/doc.go":    documented("zktest"),
 			"session/doc.go":   documented("session", append([]string{"More"}, all...)...),
 			"election/doc.go":  documented("election", append(append([]string{}, all[:3]...), append([]string{"Terms"}, all[3:]...)...)...),

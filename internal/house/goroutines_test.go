@@ -14,7 +14,7 @@ func goroutineExamples() []example {
 		{"a blank line between", inside("\t// Waited for by Close; ends with it.\n\n\tgo f()"), []string{"goroutine without"}},
 		{"one comment for two", inside("\t// Close waits for both; both end with the session.\n\tgo f()\n\tgo f()"), []string{":6: goroutine without"}},
 		{"comment beside", inside("\tgo f() // Close waits for it until it ends"), []string{"goroutine without"}},
-		{"nobody waits", inside("\t// Ends with the session.\n\tgo f()"), []string{"who waits"}},
+		{"no wait", inside("\t// Ends with the session.\n\tgo f()"), []string{"what waits"}},
 		{"nothing ends it", inside("\t// The loop waits for it.\n\tgo f()"), []string{"what ends"}},
 		{"a silent group", inside("\tg.Go(f)"), []string{"goroutine without"}},
 		{"nested", inside("\t// Waited for below; ends with ctx.\n\tgo func() {\n\t\tgo f()\n\t}()"), []string{":6: goroutine without"}},

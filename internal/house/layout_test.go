@@ -12,7 +12,7 @@ func layoutExamples() []example {
 		{"spelled elsewhere", files{"lock/mutex.go": "package lock\n\nconst marker = `x-lock-`\n\nfunc f() string { return \"__READ__\" }\n"}, []string{
 			`lock/mutex.go:3: "-lock-" belongs into layout.go`, `"__READ__" belongs`,
 		}},
-		{"nobody named", files{"rwlock/layout.go": "package rwlock\n\nconst marker = \"-lock-\"\n\nconst (\n\ta = 1\n\tb = 2 // Kazoo's\n)\n"}, []string{
+		{"no comment", files{"rwlock/layout.go": "package rwlock\n\nconst marker = \"-lock-\"\n\nconst (\n\ta = 1\n\tb = 2 // Kazoo's\n)\n"}, []string{
 			"rwlock/layout.go:3: marker has no comment", "a has no comment",
 		}},
 	}

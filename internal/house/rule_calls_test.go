@@ -147,8 +147,8 @@ func Skips(t *Tree) []Finding {
 			if !ok || !slices.Contains([]string{"Skip", "Skipf", "SkipNow"}, sel.Sel.Name) {
 				return true
 			}
-			// A rapid check that discards a draw, or a decoder that skips bytes, is no
-			// skipped test: their receivers are not called t, b, f or tb.
+			// A rapid check that discards a draw, or a decoder that skips bytes, is
+			// not a skipped test: their receivers are not called t, b, f or tb.
 			if id, ok := sel.X.(*ast.Ident); ok && slices.Contains([]string{"t", "b", "f", "tb"}, id.Name) {
 				out = append(out, f.finding(call.Pos(), "a test must not be skipped"))
 			}

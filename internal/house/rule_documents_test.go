@@ -76,7 +76,7 @@ func (b block) check(f *File, code []string) []Finding {
 		if _, inner := parser.ParseExpr("func() {\n" + b.text + "\n}"); inner == nil {
 			return nil // statements, without a function around them
 		}
-		return []Finding{{Path: f.Path, Line: b.line, Text: fmt.Sprintf("this is no Go: %v", err)}}
+		return []Finding{{Path: f.Path, Line: b.line, Text: fmt.Sprintf("this is not Go: %v", err)}}
 	}
 	var out []Finding
 	for _, decl := range file.Decls {
@@ -96,7 +96,7 @@ func (b block) check(f *File, code []string) []Finding {
 		}
 		if !found {
 			out = append(out, Finding{Path: f.Path, Line: b.line,
-				Text: fmt.Sprintf("func %s is in no Go file of the project: nobody knows whether it works", fn.Name.Name)})
+				Text: fmt.Sprintf("func %s is in no Go file of the project, so no compiler checks it", fn.Name.Name)})
 		}
 	}
 	return out

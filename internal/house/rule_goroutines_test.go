@@ -29,9 +29,9 @@ func Goroutines(t *Tree) []Finding {
 			}
 			switch g := above[f.line(stmt.Pos())]; {
 			case g == nil:
-				out = append(out, f.finding(stmt.Pos(), "goroutine without a comment directly above: who waits for it, what ends it"))
+				out = append(out, f.finding(stmt.Pos(), "goroutine without a comment directly above: what waits for it, what ends it"))
 			case !waiting.MatchString(g.Text()):
-				out = append(out, f.finding(stmt.Pos(), "the comment does not say who waits for the goroutine"))
+				out = append(out, f.finding(stmt.Pos(), "the comment does not say what waits for the goroutine"))
 			case !ending.MatchString(g.Text()):
 				out = append(out, f.finding(stmt.Pos(), "the comment does not say what ends the goroutine"))
 			}

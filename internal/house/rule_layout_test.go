@@ -62,7 +62,7 @@ func (f *File) uncommented() []Finding {
 		for _, spec := range group.Specs {
 			value := spec.(*ast.ValueSpec)
 			if group.Doc == nil && value.Doc == nil && value.Comment == nil {
-				out = append(out, f.finding(value.Pos(), "%s has no comment: who else writes or reads it", value.Names[0].Name))
+				out = append(out, f.finding(value.Pos(), "%s has no comment: which other programs write or read it", value.Names[0].Name))
 			}
 		}
 	}

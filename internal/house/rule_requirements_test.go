@@ -117,7 +117,7 @@ func Requirements(t *Tree) []Finding {
 			}
 			switch {
 			case !known[r.id]:
-				at("is no id of this document")
+				at("is not an id of this document")
 			case !missing[r.id]:
 				at("is listed twice")
 			default:
@@ -157,7 +157,7 @@ func (r row) check(mentioned map[string][]string, exists map[string]bool, report
 		}
 	case statusPlanned:
 		if _, ok := layerOf(strings.Trim(r.where, "`/")); !ok {
-			report("is planned for %q, which is no package of the design", r.where)
+			report("is planned for %q, which is not a package of the design", r.where)
 		}
 	case statusNone, statusLimit:
 		if r.where == "" {

@@ -26,7 +26,7 @@ func localMethods() []string {
 // SessionCalls: packages above the recipes are made of recipes. Each of their files
 // with calls of session operations is listed with the number of its calls and a
 // reason, so the list does not grow unnoticed. The calls through internal/optimistic,
-// which is no recipe, are listed by package.
+// which is not a recipe, are listed by package.
 func SessionCalls(t *Tree) []Finding {
 	calls := map[string]int{}
 	for _, dir := range upper() {

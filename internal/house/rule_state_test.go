@@ -30,7 +30,7 @@ func PackageState(t *Tree) []Finding {
 				}
 				for _, name := range value.Names {
 					if name.Name != "_" && !errName.MatchString(name.Name) {
-						out = append(out, f.finding(name.Pos(), "variable %s is package state; if nobody ever changes it, say %q", name.Name, readOnly))
+						out = append(out, f.finding(name.Pos(), "variable %s is package state; if it is never changed, say %q", name.Name, readOnly))
 					}
 				}
 			}
@@ -79,8 +79,8 @@ func Mutexes(t *Tree) []Finding {
 				switch {
 				case text == "":
 					out = append(out, f.finding(field.Pos(), "the mutex has no comment: what it guards, and the invariant"))
-				case last && strings.Contains(strings.ToLower(text), "guards what follows"):
-					out = append(out, f.finding(field.Pos(), "nothing follows the mutex that guards what follows"))
+				case last && strings.Contains(strings.ToLower(text), "guards the fields below"):
+					out = append(out, f.finding(field.Pos(), "nothing follows the mutex that guards the fields below"))
 				}
 			}
 			return true

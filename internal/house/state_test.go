@@ -26,6 +26,6 @@ func mutexExamples() []example {
 		{"tests may be silent", files{"lock/a_test.go": "package lock\n\nimport \"sync\"\n\ntype T struct{ mu sync.Mutex }\n"}, nil},
 		{"silent", s("\tmu sync.Mutex\n\tn int"), []string{"lock/a.go:6: the mutex has no comment"}},
 		{"silent in an inner struct", s("\tin struct {\n\t\tmu sync.Mutex\n\t\tn int\n\t}"), []string{"no comment"}},
-		{"guards nothing", s("\tn int\n\t// mu guards what follows.\n\tmu sync.Mutex"), []string{"nothing follows"}},
+		{"guards nothing", s("\tn int\n\t// mu guards the fields below.\n\tmu sync.Mutex"), []string{"nothing follows"}},
 	}
 }
