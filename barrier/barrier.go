@@ -24,7 +24,7 @@ func New(client *session.Client, path string, parties int, o *Options) *Barrier 
 // Path returns the path argument of [New].
 func (b *Barrier) Path() string { return b.core().path }
 
-func (b *Barrier) core() *core { return receiver.OrZero(b).m.or("barrier.New") }
+func (b *Barrier) core() *core { return receiver.OrZero(b).m.orZero("barrier.New") }
 
 // Await waits until all parties of the barrier are waiting at the same time, and
 // returns the number of the round in which they pass together, from 1. The next

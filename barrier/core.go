@@ -58,9 +58,9 @@ func newCore(client *session.Client, kind, path string, parties int, o *Options)
 	return m
 }
 
-// or returns m. For a zero value, whose core is nil, or returns a core that
+// orZero returns m. For a zero value, whose core is nil, or returns a core that
 // refuses every call; the error names constructor.
-func (m *core) or(constructor string) *core {
+func (m *core) orZero(constructor string) *core {
 	if m == nil {
 		return &core{constructor: constructor}
 	}
@@ -149,7 +149,7 @@ func (m *core) arrive(ctx context.Context, s *session.Session, id string) (v *ar
 			return nil, unknown(v, err)
 		case errors.Is(err, session.ErrNoNode):
 			// The path was deleted, and its rounds with it.
-			if before, err = m.found(ctx, s); err != nil {
+			if before, err = m.readMilestone(ctx, s); err != nil {
 				return nil, err
 			}
 		case s.Err() != nil, errors.Is(err, session.ErrUnknownOutcome):
@@ -186,11 +186,11 @@ func (m *core) recall(ctx context.Context, s *session.Session) (milestone, error
 	if seen != nil {
 		return *seen, nil
 	}
-	return m.found(ctx, s)
+	return m.readMilestone(ctx, s)
 }
 
-// found reads the round reached by the path, and creates the path if missing.
-func (m *core) found(ctx context.Context, s *session.Session) (milestone, error) {
+// readMilestone reads the round reached by the path, and creates the path if missing.
+func (m *core) readMilestone(ctx context.Context, s *session.Session) (milestone, error) {
 	for tries := 0; ; tries++ {
 		data, stat, err := s.Get(ctx, m.path)
 		switch {

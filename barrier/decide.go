@@ -54,7 +54,7 @@ type decision struct {
 // party needs to list. A party that lost its connection may have been the party
 // with the greatest number, and lists again.
 func decide(v observation) decision {
-	switch fate, round := v.record.fate(v.self); {
+	switch fate, round := v.record.fateOf(v.self); {
 	case fate == released:
 		return decision{act: actPassed, round: round}
 	case fate == skipped:
@@ -84,7 +84,7 @@ func (v observation) mustList() bool {
 	// own have arrived before v: an arrival that cannot be the last of a round
 	// leaves the listing to later arrivals. When all parties arrive at once,
 	// only one of them lists.
-	could := int64(v.self) - int64(r.through())
+	could := int64(v.self) - int64(r.lastReleased())
 	return v.count >= r.Parties && (!v.arrival || could >= int64(r.Parties))
 }
 
@@ -123,7 +123,7 @@ func (v observation) sortMembers() (waiting, stale, seats []member) {
 		newest[m.id] = m.seq
 	}
 	for _, m := range members {
-		switch fate, _ := v.record.fate(m.seq); {
+		switch fate, _ := v.record.fateOf(m.seq); {
 		case fate == released:
 			seats = append(seats, m)
 		case fate != pending || newest[m.id] != m.seq:

@@ -140,16 +140,16 @@ func drawObservation(t *rapid.T) observation {
 	if r.Kind == kindDouble && r.Round > 0 {
 		for _, n := range numbers(r.members(r.Round)) {
 			if rapid.Bool().Draw(t, "inside") {
-				v.members = append(v.members, member{seq: n, id: rapid.SampledFrom([]string{"a", "b", "c", "d", "e"}).Draw(t, "who")})
+				v.members = append(v.members, member{seq: n, id: rapid.SampledFrom([]string{"a", "b", "c", "d", "e"}).Draw(t, "id")})
 			}
 		}
 	}
 	for i := range int32(rapid.IntRange(0, 8).Draw(t, "waiting")) {
 		if rapid.IntRange(0, 3).Draw(t, "left") > 0 {
-			v.members = append(v.members, member{seq: r.through() + 1 + i, id: rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "f"}).Draw(t, "who")})
+			v.members = append(v.members, member{seq: r.lastReleased() + 1 + i, id: rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "f"}).Draw(t, "id")})
 		}
 	}
-	v.self, v.id = rapid.Int32Range(max(0, r.through()-20), r.through()+9).Draw(t, "self"), "a"
+	v.self, v.id = rapid.Int32Range(max(0, r.lastReleased()-20), r.lastReleased()+9).Draw(t, "self"), "a"
 	for _, m := range v.members {
 		if m.seq == v.self {
 			v.id = m.id
@@ -182,7 +182,7 @@ func TestReleaseKeepsTheInvariantsOfTheRecord(t *testing.T) {
 		require.True(t, barrierformat.Record(next).Plausible())
 		require.Equal(t, seqsOf(d.chosen), numbers(next.members(next.Round)))
 		for _, m := range v.members {
-			if m.seq <= next.through() && !slices.Contains(d.chosen, m) && !slices.Contains(d.stale, m) {
+			if m.seq <= next.lastReleased() && !slices.Contains(d.chosen, m) && !slices.Contains(d.stale, m) {
 				t.Fatalf("%d is left behind", m.seq)
 			}
 		}

@@ -20,7 +20,7 @@ func NewDouble(client *session.Client, path string, parties int, o *Options) *Do
 // Path returns the path argument of [NewDouble].
 func (d *Double) Path() string { return d.core().path }
 
-func (d *Double) core() *core { return receiver.OrZero(d).m.or("barrier.NewDouble") }
+func (d *Double) core() *core { return receiver.OrZero(d).m.orZero("barrier.NewDouble") }
 
 // Enter waits until all parties of the barrier are waiting at the same time and
 // no party is inside any more; then all of them get a seat.
@@ -85,7 +85,7 @@ func (m *core) enter(ctx context.Context, id string) (*Seat, error) {
 			// The znode goes with the session, but may stay and count for a while;
 			// the next session can delete the znode.
 			_, gone := v.deleteNode(ctx)
-			if v.late() || gone != nil && errors.Is(err, session.ErrUnknownOutcome) {
+			if v.mayBeCreatedLate() || gone != nil && errors.Is(err, session.ErrUnknownOutcome) {
 				gone = unknown(v, errors.Join(err, gone))
 			}
 			if gone != nil {

@@ -16,8 +16,8 @@ var (
 	// ErrRecord: the path's data is not the record of such a barrier, and was
 	// left alone.
 	ErrRecord = errors.New("the path belongs to something else")
-	// ErrTooMany: as many parties as there may be are inside already, and
-	// this is none of them.
+	// ErrTooMany: the largest number of parties is inside already, and this party is
+	// not one of them.
 	ErrTooMany = errors.New("too many parties")
 	// ErrNotInside: the seat was given back before.
 	ErrNotInside = errors.New("not inside: the seat was given back before")

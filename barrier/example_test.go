@@ -58,8 +58,8 @@ func ExampleDouble() {
 	client, done := connect()
 	defer done()
 	ctx := context.Background()
-	work := func(ctx context.Context, who int) error {
-		if who == 0 {
+	work := func(ctx context.Context, party int) error {
+		if party == 0 {
 			fmt.Println("working, allowed:", ctx.Err() == nil)
 		}
 		return ctx.Err()

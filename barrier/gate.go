@@ -188,16 +188,16 @@ func (g *Gate) set(ctx context.Context, s *session.Session) (done bool, err erro
 	was, there, err := s.Exists(ctx, dir)
 	hidden := errors.Is(err, session.ErrNoAuth) // servers since 3.9.3, for an unreadable znode
 	if err != nil && !hidden {
-		return false, lives(s, err)
+		return false, unlessEnded(s, err)
 	}
 	_, err = s.Create(ctx, g.path, g.opts.Data, session.Persistent, &session.CreateOptions{ACL: g.opts.ACL})
 	switch {
 	case err == nil, errors.Is(err, session.ErrNodeExists):
 		return true, nil
 	case errors.Is(err, session.ErrNoNode):
-		return false, lives(s, s.EnsurePath(ctx, dir, session.Persistent, nil))
+		return false, unlessEnded(s, s.EnsurePath(ctx, dir, session.Persistent, nil))
 	case !errors.Is(err, session.ErrUnknownOutcome):
-		return false, lives(s, err)
+		return false, unlessEnded(s, err)
 	}
 	next, e := g.awaitSettled(ctx, s, dir)
 	if e != nil {
@@ -223,7 +223,7 @@ func (g *Gate) remove(ctx context.Context, s *session.Session) (done bool, err e
 	// a gate closed since.
 	was, err := g.readFresh(ctx, s, false)
 	if err != nil {
-		return false, lives(s, err)
+		return false, unlessEnded(s, err)
 	}
 	// Delete also if the read showed no gate: the gate may have been closed since.
 	err = s.Delete(ctx, g.path, -1)
@@ -231,7 +231,7 @@ func (g *Gate) remove(ctx context.Context, s *session.Session) (done bool, err e
 	case err == nil, errors.Is(err, session.ErrNoNode):
 		return true, nil
 	case !errors.Is(err, session.ErrUnknownOutcome):
-		return false, lives(s, err)
+		return false, unlessEnded(s, err)
 	}
 	next, e := g.awaitSettled(ctx, s, "/")
 	if e != nil {
@@ -273,9 +273,9 @@ func (g *Gate) awaitSettled(ctx context.Context, s *session.Session, dir string)
 	return nil, context.Cause(ctx)
 }
 
-// lives drops err, the error of a request not carried out, if s has ended: the
+// unlessEnded drops err, the error of a request not carried out, if s has ended: the
 // next session can carry the request out.
-func lives(s *session.Session, err error) error {
+func unlessEnded(s *session.Session, err error) error {
 	if alive := s.Err() == nil; alive {
 		return err
 	}

@@ -75,12 +75,12 @@ func (m *model) record(round int8) record {
 }
 
 // name is the ID of a party, counted from 1.
-func name(who int8) string { return "?ABCD"[who : who+1] }
+func name(party int8) string { return "?ABCD"[party : party+1] }
 
 func (m *model) members() (out []member) {
-	for n, who := range m.nodes {
-		if who > 0 {
-			out = append(out, member{seq: int32(n), id: name(who)})
+	for n, party := range m.nodes {
+		if party > 0 {
+			out = append(out, member{seq: int32(n), id: name(party)})
 		}
 	}
 	return out
@@ -110,8 +110,8 @@ func (m model) steps(rule func(observation) decision) (next []model, faults []mo
 		faults = append(faults, crashed)
 	}
 	// The znode of a party that has crashed goes at some time.
-	for n, who := range m.nodes {
-		if who > 0 && (m.p[who-1].pc == pcIdle || int(m.p[who-1].seq) != n) {
+	for n, party := range m.nodes {
+		if party > 0 && (m.p[party-1].pc == pcIdle || int(m.p[party-1].seq) != n) {
 			after := m
 			after.nodes[n] = 0
 			next = append(next, after)
@@ -288,13 +288,13 @@ func (m *model) pass(i int, round int8) error {
 // stuck checks a state without further steps except faults.
 func (m *model) stuck() error {
 	waiting := map[int8]bool{}
-	for n, who := range m.nodes {
+	for n, party := range m.nodes {
 		switch {
-		case who == 0:
+		case party == 0:
 		case m.rounds[n] > 0:
-			return fmt.Errorf("party %d was released and does not pass", who)
+			return fmt.Errorf("party %d was released and does not pass", party)
 		default:
-			waiting[who] = true
+			waiting[party] = true
 		}
 	}
 	if len(waiting) >= m.k {
@@ -404,7 +404,7 @@ func TestModelNoticesWrongRules(t *testing.T) {
 			return d
 		}},
 		"ignores the parties inside": {start(true, 2, 3, 2, 1), func(v observation) decision {
-			v.members = slices.DeleteFunc(v.members, func(m member) bool { return m.seq <= v.record.through() })
+			v.members = slices.DeleteFunc(v.members, func(m member) bool { return m.seq <= v.record.lastReleased() })
 			return decide(v)
 		}},
 		"takes its own old seat for the seat of another party": {start(true, 2, 2, 3, 2), func(v observation) decision {

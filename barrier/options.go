@@ -52,7 +52,7 @@ func validatePlace(client *session.Client, path string) error {
 	case client == nil:
 		return fmt.Errorf("%w: the client is nil", ErrInvalidArgument)
 	case path == "/":
-		return fmt.Errorf("%w: the path is the root", ErrInvalidArgument)
+		return fmt.Errorf("%w: the path is the root; a barrier must be below it", ErrInvalidArgument)
 	}
 	if err := session.ValidatePath(path); err != nil {
 		return fmt.Errorf("%w: path: %w", ErrInvalidArgument, err)

@@ -44,15 +44,15 @@ func (r record) accepts(kind string, parties int, czxid int64) error {
 	return nil
 }
 
-// through is the greatest released number; -1 for none.
-func (r record) through() int32 {
+// lastReleased is the greatest released number; -1 for none.
+func (r record) lastReleased() int32 {
 	if len(r.Released) == 0 {
 		return -1
 	}
 	return r.Released[len(r.Released)-1].Hi
 }
 
-// fate is the fate of a party's number.
+// fateOf is the fate of a party's number.
 type fate int
 
 const (
@@ -62,11 +62,11 @@ const (
 	forgotten             // too long ago to tell
 )
 
-// fate tells the fate of the party with number seq, and its round.
-func (r record) fate(seq int32) (fate, int64) {
+// fateOf tells the fate of the party with number seq, and its round.
+func (r record) fateOf(seq int32) (fate, int64) {
 	all := int64(r.Parties)
 	switch {
-	case seq > r.through():
+	case seq > r.lastReleased():
 		return pending, 0
 	case r.Released.Contains(seq):
 		return released, r.Round - r.Released.Above(seq)/all

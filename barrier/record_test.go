@@ -57,7 +57,7 @@ func FuzzRecord(f *testing.F) {
 		back, err := parseRecord(r.encode())
 		require.NoError(t, err)
 		require.Equal(t, r, back)
-		r.fate(0)
+		r.fateOf(0)
 		if r.Round > 0 {
 			require.Equal(t, int64(r.Parties), r.members(r.Round).Count())
 		}
@@ -91,11 +91,11 @@ func TestRecordTellsWhatBecameOfANumber(t *testing.T) {
 		back, err := parseRecord(r.encode())
 		require.NoError(t, err)
 		require.True(t, slices.Equal(r.Released, back.Released) && r.Round == back.Round)
-		for n := int32(0); n <= r.through()+2; n++ {
-			fate, round := r.fate(n)
+		for n := int32(0); n <= r.lastReleased()+2; n++ {
+			fate, round := r.fateOf(n)
 			switch fate {
 			case pending:
-				require.Greater(t, n, r.through())
+				require.Greater(t, n, r.lastReleased())
 			case released:
 				require.Equal(t, truth[n], round)
 			case skipped:
@@ -122,7 +122,7 @@ func TestRecordStaysSmall(t *testing.T) {
 	r := record{Kind: kindBarrier, Parties: 1000}
 	seqs := make([]int32, 1000)
 	next := func(gap int32) {
-		from := r.through() + gap
+		from := r.lastReleased() + gap
 		for i := range seqs {
 			seqs[i] = from + int32(i)*gap
 		}

@@ -124,8 +124,8 @@ func (v *arrival) findOutcome(ctx context.Context, s *session.Session) (pass, er
 	}
 	if r, bad := v.m.parseRecord(data, stat); err == nil && bad == nil {
 		now = milestone{creationOf(stat), r.Round}
-		if v.on(now.creation) {
-			switch fate, round := r.fate(v.seq); fate {
+		if v.wasOn(now.creation) {
+			switch fate, round := r.fateOf(v.seq); fate {
 			case released:
 				return pass{round, r.members(round)}, nil
 			case pending, skipped:
@@ -142,16 +142,16 @@ func (v *arrival) findOutcome(ctx context.Context, s *session.Session) (pass, er
 		return pass{round: round}, nil
 	}
 	// A path deleted and created again tells nothing about the earlier path.
-	if v.node.Path == "" && !v.late() && now.creation == v.before.creation && v.covered(recentRounds(text), now.round) {
+	if v.node.Path == "" && !v.mayBeCreatedLate() && now.creation == v.before.creation && v.covered(recentRounds(text), now.round) {
 		return pass{}, errNotCounted
 	}
 	return pass{}, errUnknownRelease
 }
 
-// on reports whether v's znode was certainly on this path. The zxid alone does
+// wasOn reports whether v's znode was certainly on this path. The zxid alone does
 // not tell: in an ensemble recreated empty, the path of the same name has a
 // lower zxid, too, and a record with foreign numbers.
-func (v *arrival) on(path creation) bool {
+func (v *arrival) wasOn(path creation) bool {
 	switch {
 	case v.node.Path == "":
 		return false
@@ -161,11 +161,11 @@ func (v *arrival) on(path creation) bool {
 	return path == v.place
 }
 
-// late reports whether v's creation may still be carried out: it was sent in an
+// mayBeCreatedLate reports whether v's creation may still be carried out: it was sent in an
 // abandoned session that the servers may still have. A server that was cut off
 // from the others can hold the request back until all parties have looked for
 // the znode.
-func (v *arrival) late() bool {
+func (v *arrival) mayBeCreatedLate() bool {
 	lost := v.s.Err()
 	return v.node.Path == "" && lost != nil && !errors.Is(lost, session.ErrExpired)
 }

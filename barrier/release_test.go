@@ -35,7 +35,7 @@ func TestReleaseLeavesWithoutWaitingForTheOthers(t *testing.T) {
 	})
 }
 
-// Whatever happens to the release, the other party gets out, and both get in again.
+// The other party gets out, and both get in again, whatever happens to the release.
 func TestEnterAndReleaseUnderEveryFault(t *testing.T) {
 	t.Parallel()
 	world.Trial{

@@ -81,12 +81,12 @@ func (t *Seat) Leave(ctx context.Context) error {
 // common to everything held; see [session.Held]. To the other parties this
 // party has left.
 func (t *Seat) Release(ctx context.Context) error {
-	return receiver.OrZero(t).giveBack(ctx, "release", t.vacate)
+	return receiver.OrZero(t).giveBack(ctx, "release", t.deleteZnode)
 }
 
 // giveBack ends the hold once, and calls give if the seat was not lost before.
 func (t *Seat) giveBack(ctx context.Context, op string, give func(context.Context) error) error {
-	path := t.m.or("").path
+	path := t.m.orZero("").path
 	if err := holding.BeginHeld(ctx, t.hold != nil, "barrier.Seat", "barrier.Double.Enter", ErrInvalidArgument); err != nil {
 		return failure(ctx, op, path, err)
 	}
@@ -111,8 +111,8 @@ func (t *Seat) giveBack(ctx context.Context, op string, give func(context.Contex
 	})
 }
 
-// vacate deletes the znode.
-func (t *Seat) vacate(ctx context.Context) error {
+// deleteZnode deletes the znode.
+func (t *Seat) deleteZnode(ctx context.Context) error {
 	return t.awaitRemoval(ctx, t.hold.Session().StartDelete(t.hold.Path(), -1))
 }
 

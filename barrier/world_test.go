@@ -25,7 +25,7 @@ func inWorld(t *testing.T, so *zktest.Options, body func(w *World)) {
 	world.In(t, so, func(w *world.World) { body(&World{w}) })
 }
 
-// passed is the outcome of an Await running beside the test.
+// passed is the outcome of an Await running concurrently with the test.
 type passed struct {
 	round int64
 	err   error
@@ -43,7 +43,7 @@ func (w *World) await(ctx context.Context, b *barrier.Barrier) <-chan passed {
 	return out
 }
 
-// seated is the outcome of an Enter running beside the test.
+// seated is the outcome of an Enter running concurrently with the test.
 type seated struct {
 	seat *barrier.Seat
 	err  error

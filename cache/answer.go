@@ -51,7 +51,7 @@ func (m *machine) onNoNode(n *node, o op) {
 	case n.parent != nil || n.known:
 		m.dropSubtree(n)
 	case m.oneShot && o != opStat:
-		m.queueRequest(n, opStat) // only this leaves a watch on what does not exist
+		m.queueRequest(n, opStat) // only this leaves a watch on a missing node
 	}
 }
 
@@ -102,10 +102,10 @@ func (m *machine) onNode(n *node, o op, a answer) {
 // onData: the data of n.
 func (m *machine) onData(n *node, a answer) {
 	if n.known && !n.denied && recreated(n.stat, a.stat) {
-		// The children of the old node went with it; those of the new node come again.
-		// A child that is known as one of the old node may have been reported as one of
-		// the new node since this answer was given: a list tells, whatever the stat
-		// says.
+		// The children of the old node went with it; the children of the new node are
+		// reported again. A child that is known from the old node may have been
+		// reported as a child of the new node since this answer was given: only a list
+		// tells, whatever the stat says.
 		n.owes = n.owes || len(n.children) > 0
 		m.deleteChildren(n)
 		m.changes = append(m.changes, change{kind: EventRemoved, path: n.path})

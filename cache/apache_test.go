@@ -28,7 +28,7 @@ func connectApache(t testing.TB, cluster *apache.Cluster, o session.Options) *se
 	return c
 }
 
-// real reads what a view of the tree below path should show.
+// real reads the content that a view of the tree below path should show.
 func real(ctx context.Context, s *session.Session, path string, out map[string]string) error {
 	data, _, err := s.Get(ctx, path)
 	if errors.Is(err, session.ErrNoNode) {
@@ -108,7 +108,8 @@ func TestStressOnApache(t *testing.T) {
 	}
 }
 
-// TestViewsOnApache_N9: what zktest says of requests and watches is so.
+// TestViewsOnApache_N9: zktest's numbers of requests and watches are those of
+// Apache's servers.
 func TestViewsOnApache_N9(t *testing.T) {
 	t.Parallel()
 	cluster := apache.Require(t, &apache.Options{Heap: 96})
@@ -170,9 +171,9 @@ func fill(t testing.TB, s *session.Session, path string, n int) {
 	}
 }
 
-// TestWhatIsOpenedLaterOnApache: servers that keep back the events of what may not
-// be read (since 3.8.4 and 3.9.2, and some that distributions have mended) tell of
-// a znode that is opened later by the next change only.
+// TestWhatIsOpenedLaterOnApache: servers that keep back the events of unreadable
+// znodes (since 3.8.4 and 3.9.2, and some older ones that distributions have patched)
+// report a znode that becomes readable later only with its next change.
 func TestWhatIsOpenedLaterOnApache(t *testing.T) {
 	t.Parallel()
 	cluster := apache.Require(t, &apache.Options{Heap: 96})

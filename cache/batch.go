@@ -1,8 +1,8 @@
 package cache
 
 // batch gathers reads of data that are sent as one request, which costs a server a
-// fraction of what it spends on as many. Where there are persistent watches there
-// is such a request too; it leaves no watch behind.
+// fraction of the same number of requests. Servers with persistent watches have such
+// a request too; it leaves no watch behind.
 //
 // The number of reads in a batch depends on how large the data was so far: an answer is
 // to be about batchBytes long. The first batches are small, so that a client with large
@@ -40,9 +40,9 @@ func (b *batch) takeRequests() ([]request, []string) {
 	return reqs, paths
 }
 
-// sendAlone has each read sent by itself from now on. The size too, and not the limit only:
-// no answer need come that would bring it down, if what is asked first on the next
-// connection is what was too large on this one.
+// sendAlone has each read sent by itself from now on. It lowers the size too, and not only
+// the limit: if the next connection starts with the request that was too large on this
+// connection, no answer comes that would lower the size.
 func (b *batch) sendAlone() { b.size, b.limit = 1, 1 }
 
 // onReply learns from one answer how many to ask for next.

@@ -147,7 +147,7 @@ func TestMaxDepthAndFilterBoundATree(t *testing.T) {
 	})
 }
 
-// CH50, CH60: what cannot be decoded, empty data among it, concerns one entry.
+// CH50, CH60: data that cannot be decoded, such as empty data, affects one entry.
 func TestAnEntryThatCannotBeDecodedAffectsNoOtherEntry_CH50_CH60(t *testing.T) {
 	inModes(t, func(w *world.World) {
 		put(w, "/c", "", "/c/good", "1", "/c/worse", "bad")
@@ -304,8 +304,8 @@ func TestViewsShareASession(t *testing.T) {
 	})
 }
 
-// Eight together are longer than what the client accepts, each of them is not. One
-// that is ends Run.
+// Eight nodes together are longer than the client accepts, each node alone is not. A
+// node that is too long alone ends Run.
 func TestDataTooLargeToBeReadTogetherIsReadOneByOne(t *testing.T) {
 	world.In(t, nil, func(w *world.World) {
 		const n = 20

@@ -33,35 +33,35 @@ func (c *Children[T]) Get(name string) (Entry[T], bool) {
 	return c.Lookup(znode.Join(c.Path(), name))
 }
 
-// made returns the view, also for a nil Children, of which no promoted method could report the
-// nil pointer.
-func (c *Children[T]) made() *View[T] { return receiver.OrZero(c).View.made() }
+// orZero returns the view, also for a nil Children, of which no promoted method could
+// report the nil pointer.
+func (c *Children[T]) orZero() *View[T] { return receiver.OrZero(c).View.orZero() }
 
 // Path is [View.Path].
-func (c *Children[T]) Path() string { return c.made().Path() }
+func (c *Children[T]) Path() string { return c.orZero().Path() }
 
 // Run is [View.Run].
-func (c *Children[T]) Run(ctx context.Context) error { return c.made().Run(ctx) }
+func (c *Children[T]) Run(ctx context.Context) error { return c.orZero().Run(ctx) }
 
 // WaitSynced is [View.WaitSynced].
-func (c *Children[T]) WaitSynced(ctx context.Context) error { return c.made().WaitSynced(ctx) }
+func (c *Children[T]) WaitSynced(ctx context.Context) error { return c.orZero().WaitSynced(ctx) }
 
 // Status is [View.Status].
-func (c *Children[T]) Status() Status { return c.made().Status() }
+func (c *Children[T]) Status() Status { return c.orZero().Status() }
 
 // Lookup is [View.Lookup].
-func (c *Children[T]) Lookup(path string) (Entry[T], bool) { return c.made().Lookup(path) }
+func (c *Children[T]) Lookup(path string) (Entry[T], bool) { return c.orZero().Lookup(path) }
 
 // Snapshot is [View.Snapshot].
-func (c *Children[T]) Snapshot() *Snapshot[T] { return c.made().Snapshot() }
+func (c *Children[T]) Snapshot() *Snapshot[T] { return c.orZero().Snapshot() }
 
 // All is [View.All].
-func (c *Children[T]) All() iter.Seq[Entry[T]] { return c.made().All() }
+func (c *Children[T]) All() iter.Seq[Entry[T]] { return c.orZero().All() }
 
 // Len is [View.Len].
-func (c *Children[T]) Len() int { return c.made().Len() }
+func (c *Children[T]) Len() int { return c.orZero().Len() }
 
 // Events is [View.Events].
 func (c *Children[T]) Events(ctx context.Context) iter.Seq2[Event[T], error] {
-	return c.made().Events(ctx)
+	return c.orZero().Events(ctx)
 }

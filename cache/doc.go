@@ -52,17 +52,17 @@
 // # How it is lost, and how you find out
 //
 // A view is never lost. While ZooKeeper is away the view shows its last state,
-// and [View.Status] reports the age of that state. [Status.Synced] is true
-// while the view shows what the connected server shows. [Status.AsOf] is the
-// time of the last proof, by a reply or a ping, so a connection that has died
-// silently is visible there before the client notices it. If your code must not
-// act on old data, compare [Status.Stale] with the greatest age that it
-// tolerates; if it must be certain, ask the server.
+// and [View.Status] reports the age of that state. [Status.Synced] is true while the
+// view equals the tree of the connected server. [Status.AsOf] is the time of the last
+// proof, by a reply or a ping, so a connection that has died silently is visible
+// there before the client notices it. If your code must not act on old data, compare
+// [Status.Stale] with the greatest age that it tolerates; if it must be certain, ask
+// the server.
 //
 // [View.Run] returns nil when its context has ended: a view holds nothing that
-// must be given back. Every other end is an error that wraps what went wrong:
-// the view cannot continue. In that case [View.WaitSynced] and [View.Events]
-// return as well, with the reason; otherwise they wait for the next Run.
+// must be given back. Every other end is an error that wraps the failure: the view
+// cannot continue. In that case [View.WaitSynced] and [View.Events] return as well,
+// with the reason; otherwise they wait for the next Run.
 //
 // # Znodes
 //

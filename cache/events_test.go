@@ -12,8 +12,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// TestASlowReaderGetsASnapshotInstead: what waits for it is bounded, and what it
-// is told gives the view all the same.
+// TestASlowReaderGetsASnapshotInstead: the reader's queue is bounded, and the
+// reported events add up to the view nevertheless.
 func TestASlowReaderGetsASnapshotInstead(t *testing.T) {
 	world.In(t, nil, func(w *world.World) {
 		put(w, "/c", "")

@@ -75,7 +75,7 @@ func Example() {
 	// <nil>
 }
 
-// Limits are what the znode /config/limits says, as JSON.
+// Limits are the JSON data of the znode /config/limits.
 type Limits struct{ Rate int }
 
 func decodeLimits(n session.Node) (Limits, error) {
@@ -84,7 +84,8 @@ func decodeLimits(n session.Node) (Limits, error) {
 	return l, err
 }
 
-// A setting as a value of one's own type, which is there when ZooKeeper is not.
+// A setting as a value of the program's own type, which stays readable while
+// ZooKeeper is unreachable.
 func ExampleValue() {
 	server, err := zktest.Start(nil)
 	if err != nil {

@@ -16,11 +16,11 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/matrix"
 )
 
-// A view under every fault at every one of its requests: it must come to show
-// what the server has, tell it to its readers, and leave no watch behind. A
-// fault that cancels ends Run; the view must then be as good as new for the next.
+// A view under every fault at every one of its requests: it must show the server's
+// tree in the end, report it to its readers, and leave no watch behind. A fault that
+// cancels ends Run; the view must then be as good as new for the next Run.
 
-// errDiffers is what a view that is not as it should be is reported as.
+// errDiffers reports a view that differs from the server's tree.
 var errDiffers = errors.New("the view differs")
 
 // The shapes of views.
@@ -30,7 +30,7 @@ const (
 	justValue = "value"
 )
 
-// serverHas is what a view of that shape and path should show.
+// serverHas returns the content that a view of that shape and path should show.
 func serverHas(srv *zktest.Server, root, shape string) map[string]string {
 	out := map[string]string{}
 	for _, n := range srv.Dump() {
@@ -50,7 +50,7 @@ func parent(path string) string {
 	}
 }
 
-// same waits until v shows what the server has, and a reader of its events too.
+// same waits until v and a reader of its events show the server's tree.
 func same(ctx context.Context, srv *zktest.Server, v *cache.View[string], root, shape string) error {
 	if err := v.WaitSynced(ctx); err != nil {
 		return err
@@ -71,8 +71,8 @@ func same(ctx context.Context, srv *zktest.Server, v *cache.View[string], root, 
 	return nil
 }
 
-// during runs v, and does what the trial is about meanwhile. The next caller is
-// the same view, run again, which goes on with what it has.
+// during runs v, and calls do meanwhile. The next caller is the same view, run again,
+// which goes on with its entries.
 func during(v *cache.View[string], ctx context.Context, do func(ctx context.Context) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -103,8 +103,8 @@ func shapes(c *session.Client) map[string]*cache.View[string] {
 type trial struct {
 	shape   string
 	oneShot bool
-	// begin, if set, is done before anything else with a view that is synced;
-	// nil means that the load is what suffers.
+	// begin, if set, is called first, with a synced view; nil means that the faults
+	// hit the load.
 	loaded bool
 	change func(s *session.Session) error
 }

@@ -41,7 +41,7 @@ func (v *View[T]) follow(ctx context.Context, s *session.Session) error {
 	return err
 }
 
-// close frees what the view has in the session.
+// close frees the view's watches and requests in the session.
 func (r *runner[T]) close() {
 	r.mu.Lock()
 	r.proveLocked()
@@ -58,8 +58,8 @@ func (r *runner[T]) close() {
 	clear(r.spare)
 }
 
-// subscribe sets the persistent watch, ahead of all reads. Where it cannot be set, the
-// view uses one-shot watches: on servers older than 3.6, and if this session has
+// subscribe sets the persistent watch, ahead of all reads. If the watch cannot be set,
+// the view uses one-shot watches: on servers older than 3.6, and if this session has
 // another subscription to the same path that is not recursive, since servers keep one
 // kind per path.
 func (r *runner[T]) subscribe(ctx context.Context) error {
@@ -103,8 +103,8 @@ func (r *runner[T]) beginLoad() {
 	}
 	r.mu.Unlock()
 	if r.synced != r.s {
-		// If the sync gets no answer, the reads behind it are void, also those that the
-		// next connection was fast enough to answer.
+		// If the sync gets no answer, the reads behind it are void, even if the next
+		// connection has answered them.
 		req := request{gen: r.machine.gen}
 		r.s.StartSync(r.path).Then(func(_ struct{}, err error) {
 			r.inbox.put(item{reply: &reply{req: req, err: err}})
@@ -250,8 +250,8 @@ func (r *runner[T]) publishChanges() {
 	}
 }
 
-// flushChanges decodes the changes and applies them. The changes before one whose
-// decoder panics are applied; the rest waits for the next call.
+// flushChanges decodes the changes and applies them. If the decoder panics, the
+// changes before are applied; the rest waits for the next call.
 func (r *runner[T]) flushChanges() {
 	changes := r.machine.changes
 	if len(changes) == 0 {

@@ -8,32 +8,32 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// TestANodeThatIsFirstHeardOfByAChangeIsRead: servers keep back the events of what
-// the session may not read (since 3.8.4 and 3.9.2). The first that is heard of a
+// TestANodeThatIsFirstHeardOfByAChangeIsRead: servers keep back the events of znodes
+// that the session may not read (since 3.8.4 and 3.9.2). The first that is heard of a
 // znode that is opened later is that it has changed; it may have children by then.
 func TestANodeThatIsFirstHeardOfByAChangeIsRead(t *testing.T) {
 	p := newPlay("/r", false, -1, nil)
 	p.s.create("/r", "0")
 	p.begin(false)
-	require.NoError(t, p.settle())
+	require.NoError(t, p.finishAll())
 	p.s.watching = false // as long as it is closed
 	p.s.create("/r/a", "closed")
 	p.s.create("/r/a/b", "below")
 	p.s.watching = true
-	require.NoError(t, p.settle())
+	require.NoError(t, p.finishAll())
 	p.s.set("/r/a", "open")
-	require.NoError(t, p.settle())
+	require.NoError(t, p.finishAll())
 	require.NoError(t, p.check())
 	p.s.create("/r/a/c", "later")
-	require.NoError(t, p.settle())
+	require.NoError(t, p.finishAll())
 	require.NoError(t, p.check())
 	p.m.onEvent(session.EventDataChanged, "/r/q/x") // of an unknown node
-	require.NoError(t, p.settle())
+	require.NoError(t, p.finishAll())
 	require.NoError(t, p.check())
 }
 
-// TestAQueueThatIsNeverEmptyDoesNotGrow: where more changes than can be read, for
-// ever.
+// TestAQueueThatIsNeverEmptyDoesNotGrow: nodes change faster than they can be read,
+// indefinitely.
 func TestAQueueThatIsNeverEmptyDoesNotGrow(t *testing.T) {
 	p := newPlay("/r", true, 1, nil)
 	p.s.create("/r", "")
@@ -41,7 +41,7 @@ func TestAQueueThatIsNeverEmptyDoesNotGrow(t *testing.T) {
 		p.s.create(fmt.Sprint("/r/", i), "0")
 	}
 	p.begin(false)
-	require.NoError(t, p.settle())
+	require.NoError(t, p.finishAll())
 	for i := range 10 {
 		p.m.onEvent(session.EventDataChanged, fmt.Sprint("/r/", i))
 	}

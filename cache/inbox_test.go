@@ -67,7 +67,7 @@ func TestAnOverrunIsMadeGood(t *testing.T) {
 		stop := bytesOf(w, v)
 		slow.Store(true)
 		for i := range maxItems + 500 {
-			if i == maxItems+300 { // among those that are dropped
+			if i == maxItems+300 { // among the dropped items
 				require.NoError(w, w.Server.Create("/c/late", []byte("late")))
 			}
 			require.NoError(w, w.Server.Set("/c/a", []byte(fmt.Sprint(i))))
@@ -134,8 +134,8 @@ func TestWatchesOfUnusedAnswersAreStopped(t *testing.T) {
 	})
 }
 
-// TestNothingIsProvedBeforeItIsShown: what was found out together with a lost
-// connection is in the view before AsOf says that it is.
+// TestNothingIsProvedBeforeItIsShown: changes that are found together with a lost
+// connection are in the view before AsOf confirms them.
 func TestNothingIsProvedBeforeItIsShown(t *testing.T) {
 	world.In(t, nil, func(w *world.World) {
 		var v *Children[[]byte]

@@ -73,7 +73,7 @@ const (
 	denied
 )
 
-// answer is what the server said.
+// answer is the server's answer to a request.
 type answer struct {
 	outcome outcome
 	data    []byte
@@ -107,8 +107,8 @@ func (m *machine) beginLoad(oneShot bool) {
 	m.revisitTree(m.root)
 }
 
-// littleData is what is rather read again, with others in one request, than
-// compared first, in a request of its own.
+// littleData is the size up to which data is read again, with others in one request,
+// instead of compared first, in a request of its own.
 const littleData = 1024
 
 // revisitTree has n and all below it read or compared, parents first. A node that was
@@ -178,7 +178,7 @@ func (m *machine) queueRequest(n *node, o op) {
 	switch {
 	case s.op == opNone:
 		s.op = o
-		if m.head > len(m.queue)/2 { // one that is never empty must not grow
+		if m.head > len(m.queue)/2 { // a queue that is never empty must not grow
 			m.queue, m.head = slices.Delete(m.queue, 0, m.head), 0
 		}
 		m.queue = append(m.queue, visit{n: n, list: o == opList})
@@ -189,7 +189,7 @@ func (m *machine) queueRequest(n *node, o op) {
 	}
 }
 
-// queueRefresh has what matters of n read.
+// queueRefresh has the parts of n read that the view needs.
 func (m *machine) queueRefresh(n *node) {
 	switch {
 	case n.bare:
@@ -203,7 +203,7 @@ func (m *machine) queueRefresh(n *node) {
 	}
 }
 
-// onEvent is told what a watch saw.
+// onEvent takes the event of a watch.
 func (m *machine) onEvent(kind session.EventType, path string) {
 	n := m.findNode(path)
 	switch {
@@ -224,7 +224,7 @@ func (m *machine) onEvent(kind session.EventType, path string) {
 
 // onHint: a one-shot watch has fired, which need not mean anything: two of the same
 // kind fire together, so the event may be older than the answer that came with
-// the watch. Even the deletion of a node may be one that was before its creation.
+// the watch. Even the event of a deletion may be older than the creation of the node.
 func (m *machine) onHint(n *node, kind session.EventType) {
 	switch {
 	case kind == session.EventChildrenChanged:

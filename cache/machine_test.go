@@ -58,7 +58,7 @@ func (p *play) hearEvent() bool {
 	return ok
 }
 
-// show applies what the machine has found out.
+// show applies the machine's changes.
 func (p *play) show() error {
 	changes := p.m.changes
 	p.m.changes = nil
@@ -70,8 +70,8 @@ func (p *play) show() error {
 	return nil
 }
 
-// settle lets all that is in progress come to its end.
-func (p *play) settle() error {
+// finishAll lets all that is in progress come to its end.
+func (p *play) finishAll() error {
 	for more := true; more; {
 		more = p.send() || p.s.compute(p.m.oneShot) || p.hearEvent() || p.hearAnswer()
 		if err := p.show(); err != nil {
@@ -92,10 +92,10 @@ func (p *play) check() error {
 var somePaths = []string{"/r", "/r/a", "/r/b", "/r/a/a", "/r/a/b", "/r/b/a", "/r/a/a/a", "/r/x", "/r/x/a", "/q", "/rr"} // read only
 
 // TestViewIsTheServersInTheEnd_CH41_CH44_CH45_CH46 drives a machine and a model
-// through random changes, deliveries and lost connections: no change may break
-// the view's word on the way, and in the end it is what the simple twin says.
-// N12, N35: the model's order of events and answers is the weakest that
-// ZooKeeper promises.
+// through random changes, deliveries and lost connections: no change may break the
+// view's promises on the way, and in the end the view equals that of the simple twin.
+// N12, N35: the model's order of events and answers is the weakest that ZooKeeper
+// promises.
 func TestViewIsTheServersInTheEnd_CH41_CH44_CH45_CH46(t *testing.T) {
 	shapes := map[string]struct {
 		bare  bool
@@ -162,7 +162,7 @@ func (p *play) random(rt *rapid.T, oneShot bool) error {
 			return err
 		}
 	}
-	if err := p.settle(); err != nil {
+	if err := p.finishAll(); err != nil {
 		return err
 	}
 	return p.check()
@@ -219,7 +219,7 @@ func TestChildOfARecreatedNodeIsNotForgotten(t *testing.T) {
 			p.s.create("/r/a", "old")
 		}
 		p.begin(false)
-		require.NoError(t, p.settle())
+		require.NoError(t, p.finishAll())
 		p.hangUp()
 		p.s.delete("/r/a")
 		p.s.delete("/r")
@@ -231,7 +231,7 @@ func TestChildOfARecreatedNodeIsNotForgotten(t *testing.T) {
 		for p.hearEvent() {
 		}
 		require.True(t, p.hearAnswer())
-		require.NoError(t, p.settle())
+		require.NoError(t, p.finishAll())
 		require.NoError(t, p.check())
 	}
 }

@@ -188,9 +188,9 @@ func (s *model) compute(oneShot bool) bool {
 	return true
 }
 
-// watch sets a one-shot watch. An event of an earlier one that is still on its
-// way uses it up as well, since a session tells all watches of a path that wait
-// when it comes; it is heard of behind the answer then, however old it is.
+// watch sets a one-shot watch. An event of an earlier watch that is still in flight
+// uses up the new watch as well, since a session passes an event to all waiting
+// watches of its path; such an event arrives behind the answer, however old it is.
 func (s *model) watch(w watchOf) {
 	for _, ev := range s.events {
 		if !ev.echo && ev.path == w.path && (ev.kind == session.EventDeleted || w.list == (ev.kind == session.EventChildrenChanged)) {
@@ -229,8 +229,8 @@ func (s *model) nextEvent() (modelEvent, bool) {
 	return ev, true
 }
 
-// shown is a view that changes are applied to, and that knows what must never
-// happen to one.
+// shown is a view that changes are applied to, and that checks the rules which every
+// view keeps.
 type shown struct {
 	root    string
 	bare    bool
@@ -281,8 +281,8 @@ func (v *shown) apply(c change, history map[string]bool) error {
 	return nil
 }
 
-// expected is what a view should show: the deliberately simple twin of all that
-// the machine does.
+// expected is the content that a view should show: the deliberately simple twin of
+// the machine.
 func (s *model) expected(root string, bare bool, depth int, filter func(string) bool) map[string]string {
 	out := map[string]string{}
 	for path, n := range s.nodes {

@@ -123,7 +123,7 @@ func (m *machine) dropSubtree(n *node) {
 	}
 	m.root = m.newRoot()
 	if m.oneShot {
-		m.queueRequest(m.root, opStat) // its watch tells when it is there again
+		m.queueRequest(m.root, opStat) // its watch reports when the root is created again
 	}
 }
 

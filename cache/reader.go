@@ -33,7 +33,7 @@ func (r *reader[T]) wakeLocked() {
 }
 
 // takeLocked returns the reader's next events: a snapshot, or the events in its queue.
-// Before the view was complete once, there are none.
+// There are no events until the view was complete once.
 func (r *reader[T]) takeLocked(st *store[T]) []Event[T] {
 	if r.lagging && st.loaded {
 		r.lagging = false

@@ -152,8 +152,8 @@ func TestStatusTellsHowOldTheViewIs(t *testing.T) {
 	})
 }
 
-// TestSyncedIsNeverTooEarly: from the moment of a reconnect on, Synced means
-// that what was missed is in the view.
+// TestSyncedIsNeverTooEarly: from the moment of a reconnect on, Synced means that the
+// missed changes are in the view.
 func TestSyncedIsNeverTooEarly(t *testing.T) {
 	inModes(t, func(w *world.World) {
 		put(w, "/c", "", "/c/a", "0")

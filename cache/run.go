@@ -21,7 +21,7 @@ import (
 // if they panic, so does Run, and a later Run repeats the unfinished work.
 func (v *View[T]) Run(ctx context.Context) error {
 	const op = "run"
-	v = v.made()
+	v = v.orZero()
 	if err := v.checkCall(ctx); err != nil {
 		return failure(ctx, op, v.path, err)
 	}

@@ -58,8 +58,8 @@ func (s *Snapshot[T]) Children(path string) iter.Seq[Entry[T]] {
 
 func byPath[T any](e *Entry[T], path string) int { return strings.Compare(e.Path, path) }
 
-// with is the snapshot after changes: path to entry, nil for one that is gone.
-// It costs what it takes to copy a list, and to sort what has changed.
+// with is the snapshot after changes: path to entry, nil for a removed entry. It
+// costs the copying of a list, and the sorting of the changes.
 func (s *Snapshot[T]) with(changes map[string]*Entry[T]) *Snapshot[T] {
 	var fresh []*Entry[T]
 	for _, e := range changes {

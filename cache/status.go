@@ -11,9 +11,8 @@ type Status struct {
 	// connection, or later the session, was lost.
 	Connected bool
 	Since     time.Time
-	// Synced: the view shows what the connected server shows. The initial load,
-	// the comparison after a lost connection, and the reads after changes are
-	// done.
+	// Synced: the view equals the tree of the connected server. The initial load, the
+	// comparison after a lost connection, and the reads after changes are done.
 	Synced bool
 	// Loaded: the view has been synced at some time.
 	Loaded bool

@@ -22,7 +22,7 @@ type store[T any] struct {
 	readers map[*reader[T]]struct{}
 	loaded  bool          // the entries were complete at some time
 	over    error         // nothing will ever change again
-	changes await.Changes // of what WaitSynced waits for
+	changes await.Changes // of the status that WaitSynced waits for
 }
 
 func newStore[T any](buffer int) *store[T] {
@@ -35,7 +35,7 @@ func newStore[T any](buffer int) *store[T] {
 // step is a change with its value.
 type step[T any] struct {
 	kind  EventKind
-	entry Entry[T] // Path alone is set of one that is removed
+	entry Entry[T] // of a removed entry, only Path is set
 }
 
 func decoded[T any](c change, decode Decode[T]) step[T] {

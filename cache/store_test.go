@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestSnapshotsAreWhatWasAppliedAndDoNotChange compares a store with a map, and
-// every snapshot that was taken with what it was.
+// TestSnapshotsAreWhatWasAppliedAndDoNotChange compares a store with a map, and every
+// snapshot with its first content.
 func TestSnapshotsAreWhatWasAppliedAndDoNotChange(t *testing.T) {
 	path := rapid.SampledFrom([]string{"/", "/a", "/a/b", "/a-b", "/a/b/c", "/a0", "/b", "/b/a"})
 	rapid.Check(t, func(rt *rapid.T) {
@@ -101,10 +101,10 @@ func FuzzEventPaths(f *testing.F) {
 			p.s.create("/r", "1")
 			p.s.create("/r/a", "2")
 			p.begin(false)
-			require.NoError(t, p.settle())
+			require.NoError(t, p.finishAll())
 			p.m.onEvent(session.EventType(kind), path)
 			p.begin(false)
-			require.NoError(t, p.settle())
+			require.NoError(t, p.finishAll())
 			require.NoError(t, p.check())
 		}
 	})

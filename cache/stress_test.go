@@ -15,9 +15,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// witness follows a view by its events, and knows what must never happen to it:
-// going back, an entry without its parent, an event that does not fit what came
-// before.
+// witness follows a view by its events, and checks that the view never goes back, has
+// no entry without its parent, and reports only events that fit the ones before.
 type witness struct {
 	root, shape string
 	shown       map[string]cache.Entry[string]
@@ -81,7 +80,7 @@ func (wi *witness) enter(e cache.Entry[string]) error {
 	return nil
 }
 
-// compare: what the events add up to is the view.
+// compare checks that the events add up to the view.
 func (wi *witness) compare(s *cache.Snapshot[string]) error {
 	if len(wi.shown) != s.Len() {
 		return fmt.Errorf("%w: the events add up to %d entries, the view has %d", errWitness, len(wi.shown), s.Len())
@@ -97,7 +96,7 @@ func (wi *witness) compare(s *cache.Snapshot[string]) error {
 // watched is a view with a witness.
 type watched struct {
 	view *cache.View[string]
-	fail chan error // what the witness has to say, or nil
+	fail chan error // the witness's result
 
 	mu sync.Mutex // guards wi, while watch's reader may run
 	wi *witness
@@ -147,9 +146,9 @@ func watch(ctx context.Context, all *sync.WaitGroup, v *cache.View[string], root
 	return wd
 }
 
-// mutate changes the tree below /s at random, by a client whose links are sound;
-// what the servers lose, they lose. (What the test server's own methods change is
-// committed without a majority, and may be taken back by the next leader.)
+// mutate changes the tree below /s at random, by a client whose links are sound; the
+// servers may lose changes. (Changes by the test server's own methods are committed
+// without a majority, and may be taken back by the next leader.)
 func mutate(ctx context.Context, c *session.Client, r *rand.Rand, pause time.Duration) {
 	names := []string{"/a", "/b", "/c"}
 	for i := 0; ctx.Err() == nil; i++ {
@@ -226,8 +225,8 @@ func history(w *world.World, seed uint64, servers int) error {
 	}
 	w.Pass(time.Minute)
 	for i := 1; i <= servers && servers > 1; i++ {
-		// A server that a session has moved away from, over a link that lost
-		// everything, does not know so, and keeps what it had.
+		// A server does not notice that a session has moved away if the link between
+		// them lost everything; the server keeps the session's watches.
 		if err := errors.Join(w.Server.Stop(i), w.Server.Restart(i)); err != nil {
 			return err
 		}

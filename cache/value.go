@@ -28,35 +28,35 @@ func NewValue[T any](client *session.Client, path string, decode Decode[T], o *O
 // Get returns the znode as the view knows it; false if it does not exist.
 func (v *Value[T]) Get() (Entry[T], bool) { return v.Lookup(v.Path()) }
 
-// made returns the view, also for a nil Value, of which no promoted method could report the
-// nil pointer.
-func (v *Value[T]) made() *View[T] { return receiver.OrZero(v).View.made() }
+// orZero returns the view, also for a nil Value, of which no promoted method could
+// report the nil pointer.
+func (v *Value[T]) orZero() *View[T] { return receiver.OrZero(v).View.orZero() }
 
 // Path is [View.Path].
-func (v *Value[T]) Path() string { return v.made().Path() }
+func (v *Value[T]) Path() string { return v.orZero().Path() }
 
 // Run is [View.Run].
-func (v *Value[T]) Run(ctx context.Context) error { return v.made().Run(ctx) }
+func (v *Value[T]) Run(ctx context.Context) error { return v.orZero().Run(ctx) }
 
 // WaitSynced is [View.WaitSynced].
-func (v *Value[T]) WaitSynced(ctx context.Context) error { return v.made().WaitSynced(ctx) }
+func (v *Value[T]) WaitSynced(ctx context.Context) error { return v.orZero().WaitSynced(ctx) }
 
 // Status is [View.Status].
-func (v *Value[T]) Status() Status { return v.made().Status() }
+func (v *Value[T]) Status() Status { return v.orZero().Status() }
 
 // Lookup is [View.Lookup].
-func (v *Value[T]) Lookup(path string) (Entry[T], bool) { return v.made().Lookup(path) }
+func (v *Value[T]) Lookup(path string) (Entry[T], bool) { return v.orZero().Lookup(path) }
 
 // Snapshot is [View.Snapshot].
-func (v *Value[T]) Snapshot() *Snapshot[T] { return v.made().Snapshot() }
+func (v *Value[T]) Snapshot() *Snapshot[T] { return v.orZero().Snapshot() }
 
 // All is [View.All].
-func (v *Value[T]) All() iter.Seq[Entry[T]] { return v.made().All() }
+func (v *Value[T]) All() iter.Seq[Entry[T]] { return v.orZero().All() }
 
 // Len is [View.Len].
-func (v *Value[T]) Len() int { return v.made().Len() }
+func (v *Value[T]) Len() int { return v.orZero().Len() }
 
 // Events is [View.Events].
 func (v *Value[T]) Events(ctx context.Context) iter.Seq2[Event[T], error] {
-	return v.made().Events(ctx)
+	return v.orZero().Events(ctx)
 }

@@ -18,7 +18,7 @@ type View[T any] struct {
 	client *session.Client
 	path   string
 	decode Decode[T]
-	err    error // what is wrong with the arguments
+	err    error // of invalid arguments
 	window int   // reads in progress at most
 	plain  bool  // one-shot watches only
 	store  *store[T]
@@ -97,9 +97,9 @@ func argument(err error) error {
 // constructors are the names of the functions that make a view.
 const constructors = "cache.NewValue, NewChildren or NewTree"
 
-// made returns v, or, for a zero value, which no constructor has made, an empty view
+// orZero returns v, or, for a zero value, which no constructor has made, an empty view
 // whose methods return an error.
-func (v *View[T]) made() *View[T] {
+func (v *View[T]) orZero() *View[T] {
 	if v != nil && v.store != nil {
 		return v
 	}
@@ -113,23 +113,23 @@ func (v *View[T]) checkCall(ctx context.Context) error {
 }
 
 // Path returns the path of the view.
-func (v *View[T]) Path() string { return v.made().path }
+func (v *View[T]) Path() string { return v.orZero().path }
 
 // Lookup finds the entry of a full path, without waiting: before the end of the
 // initial load, and while ZooKeeper is away, it returns the known state.
-func (v *View[T]) Lookup(path string) (Entry[T], bool) { return v.made().store.lookup(path) }
+func (v *View[T]) Lookup(path string) (Entry[T], bool) { return v.orZero().store.lookup(path) }
 
 // Snapshot returns the present state of the view. A snapshot costs nothing if
 // nothing has changed since the last one, and otherwise a copy of a list of
 // pointers.
-func (v *View[T]) Snapshot() *Snapshot[T] { return v.made().store.snapshot() }
+func (v *View[T]) Snapshot() *Snapshot[T] { return v.orZero().store.snapshot() }
 
 // All iterates over the entries of the present snapshot, in the order of their
 // paths.
-func (v *View[T]) All() iter.Seq[Entry[T]] { return v.made().store.snapshot().All() }
+func (v *View[T]) All() iter.Seq[Entry[T]] { return v.orZero().store.snapshot().All() }
 
 // Len returns the number of entries.
-func (v *View[T]) Len() int { return v.made().store.len() }
+func (v *View[T]) Len() int { return v.orZero().store.len() }
 
 // Events iterates over the changes of the view: first a snapshot, as soon as the
 // view has been synced once, then each change in order. The changes of one path
@@ -144,7 +144,7 @@ func (v *View[T]) Len() int { return v.made().store.len() }
 // reason is the last element. Events runs in the caller's goroutine, and Run need
 // not run all the time.
 func (v *View[T]) Events(ctx context.Context) iter.Seq2[Event[T], error] {
-	v = v.made()
+	v = v.orZero()
 	explain := func(err error) error { return failure(ctx, "events", v.path, err) }
 	events := v.store.events(ctx, explain)
 	return func(yield func(Event[T], error) bool) {
@@ -161,7 +161,7 @@ func (v *View[T]) Events(ctx context.Context) iter.Seq2[Event[T], error] {
 // waits for it.
 func (v *View[T]) WaitSynced(ctx context.Context) error {
 	const op = "wait synced"
-	v = v.made()
+	v = v.orZero()
 	if err := v.checkCall(ctx); err != nil {
 		return failure(ctx, op, v.path, err)
 	}
@@ -185,7 +185,7 @@ func (v *View[T]) WaitSynced(ctx context.Context) error {
 
 // Status says how reliable the view is at this moment.
 func (v *View[T]) Status() Status {
-	v = v.made()
+	v = v.orZero()
 	var st Status
 	if v.client == nil {
 		return Status{Stale: math.MaxInt64, Err: v.err}

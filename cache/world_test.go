@@ -19,7 +19,7 @@ import (
 type view struct {
 	*cache.View[string]
 	cancel context.CancelFunc
-	ended  chan error // what Run has returned
+	ended  chan error // the result of Run
 }
 
 func text(n session.Node) (string, error) {
@@ -41,7 +41,7 @@ func run(w *world.World, v *cache.View[string]) *view {
 	return r
 }
 
-// stop ends Run and returns what it returned.
+// stop ends Run and returns its result.
 func (v *view) stop() error {
 	v.cancel()
 	return <-v.ended
@@ -53,7 +53,7 @@ func (v *view) synced(w *world.World) {
 	require.NoError(w, v.WaitSynced(w.Within(time.Minute)))
 }
 
-// contents is what a view shows: path to value.
+// contents are a view's values, by path.
 func contents(s *cache.Snapshot[string]) map[string]string {
 	out := map[string]string{}
 	for e := range s.All() {
@@ -142,7 +142,7 @@ func apply(shown map[string]string, ev cache.Event[string]) {
 	}
 }
 
-// said is what the tape has got since it was last asked.
+// said returns the tape's events since the last call.
 func (t *tape) said(w *world.World) []string {
 	w.Settle()
 	out := t.lines

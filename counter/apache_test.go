@@ -188,13 +188,13 @@ func TestStressOnApache_CL1_CL2(t *testing.T) {
 	})
 	cancel()
 	all.Wait()
-	settle(t, counters, calls)
+	requireSum(t, counters, calls)
 	t.Logf("%d made, %d not, %d unknown; %d numbers", count[once], count[never], count[maybe], len(seen))
 }
 
-// settle requires, after the faults, that all calls succeed and that the sum is
+// requireSum requires, after the faults, that all calls succeed and that the sum is
 // correct.
-func settle(t *testing.T, counters []*counter.Counter, calls []call) {
+func requireSum(t *testing.T, counters []*counter.Counter, calls []call) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*world.Patience)
 	defer cancel()

@@ -64,8 +64,9 @@ func TestOverflowChangesNothing(t *testing.T) {
 	})
 }
 
-// An overflow that is only so by what was known is none.
-func TestVerdictsAreOfWhatIsThereNotOfWhatWasKnown(t *testing.T) {
+// Overflow, corruption and a failed swap are judged by the stored value, not by the
+// cached value.
+func TestOutcomesAreOfTheStoredValueNotTheCachedValue(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := counter.New(w.Client(), path, nil)
 		require.NoError(w, c.Set(w.Ctx, math.MaxInt64))

@@ -33,7 +33,7 @@ func (o *Options) checked(client *session.Client, path string) (Options, error) 
 		return out, fmt.Errorf("%w: path: %w", ErrInvalidArgument, err)
 	}
 	if path == "/" {
-		return out, fmt.Errorf("%w: path is the root, which is no counter", ErrInvalidArgument)
+		return out, fmt.Errorf("%w: path is the root; a counter must be below it", ErrInvalidArgument)
 	}
 	if client == nil {
 		return out, fmt.Errorf("%w: client is nil", ErrInvalidArgument)

@@ -16,8 +16,8 @@ type state struct {
 	mzxid int64
 }
 
-// identity tells znodes under one path apart, also those of two ensembles, whose zxids can
-// be the same.
+// identity tells znodes under one path apart, also znodes of two ensembles, whose zxids
+// can be the same.
 type identity struct{ czxid, ctime int64 }
 
 func stateOf(data []byte, stat session.Stat) state {

@@ -92,8 +92,9 @@ func TestWriteBehindAContendedOneIsSeen(t *testing.T) {
 	})
 }
 
-// A write whose lost reply was found out says nothing of the counter's state since:
-// the state is read, and not learned from a refusal.
+// The outcome of a write whose reply was lost does not tell the counter's present
+// state: the next change reads the state first, instead of learning it from a
+// refusal.
 func TestChangeAfterALostReplyReadsFirst(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		client := w.Client()

@@ -107,7 +107,7 @@ func TestWaitersAreServedInTheirOrder(t *testing.T) {
 
 // The caller that reserves for all leaves, or a waiting caller leaves.
 func TestOthersGoOnWhenACallerOfNextLeaves(t *testing.T) {
-	for _, who := range []int{0, 1, 2} {
+	for _, leaver := range []int{0, 1, 2} {
 		inWorld(t, nil, func(w *World) {
 			q := counter.NewSequence(w.Client(), path, nil)
 			require.EqualValues(w, 1, w.draw(q))
@@ -121,7 +121,7 @@ func TestOthersGoOnWhenACallerOfNextLeaves(t *testing.T) {
 			for i := range outs {
 				outs[i] = make(chan drawn, 1)
 				of := w.Ctx
-				if i == who {
+				if i == leaver {
 					of = ctx
 				}
 				// The number is received below, which waits for the goroutine; ends
@@ -136,7 +136,7 @@ func TestOthersGoOnWhenACallerOfNextLeaves(t *testing.T) {
 			last := int64(1)
 			for i, out := range outs {
 				got := <-out
-				if i == who {
+				if i == leaver {
 					require.ErrorIs(w, got.err, context.Canceled)
 					continue
 				}

@@ -79,7 +79,7 @@ func (w *World) add(c *counter.Counter, delta int64) int64 {
 	return v
 }
 
-// added is the outcome of an Add running beside the test.
+// added is the outcome of an Add running concurrently with the test.
 type added struct {
 	value int64
 	err   error

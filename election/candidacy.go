@@ -28,7 +28,7 @@ type Candidacy struct {
 	left holding.Release
 
 	// mu guards watching: the name of the candidate ahead when the rule was applied
-	// last, "" if there was none, or the turn has come.
+	// last; "" without a candidate ahead, or if the turn has come.
 	mu       sync.Mutex
 	watching string
 }

@@ -211,8 +211,8 @@ func (c withdrawing) Done() <-chan struct{} {
 	return c.Context.Done()
 }
 
-// Await and Withdraw overlap, with nothing to wait for: what was seen when the
-// place was taken must not grant what is being given up.
+// Await and Withdraw overlap, with nothing to wait for: the listing of the moment
+// when the place was taken must not grant a place that is being given up.
 func TestAwaitThatIsOvertakenByAWithdrawalDoesNotLead(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := w.Client()
@@ -252,8 +252,8 @@ func TestWithdrawWithAnEndedContextGoesOn_P6(t *testing.T) {
 	})
 }
 
-// P3, P11: a place goes with its session; what is awaited in the old one is a
-// loss, also when its turn comes in the same instant.
+// P3, P11: a place goes with its session; an Await in the old session reports a loss,
+// also if the turn comes in the same instant.
 func TestPlaceIsLostWithItsSession_P3(t *testing.T) {
 	for _, resign := range []bool{false, true} {
 		inWorld(t, nil, func(w *World) {

@@ -12,8 +12,8 @@ import (
 )
 
 // Leader returns the leader as of one moment; the leader may have changed since.
-// The moment is not before this call, unless the ensemble's leading server is
-// about to learn that it leads no more. The error wraps ErrNoLeader if no
+// The moment is not before this call, unless the ensemble's leading server is about
+// to learn that it does not lead any more. The error wraps ErrNoLeader if no
 // candidate leads, as a majority of the servers has confirmed.
 func (e *Elector) Leader(ctx context.Context) (Candidate, error) {
 	e = receiver.OrZero(e)

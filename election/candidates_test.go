@@ -14,7 +14,7 @@ import (
 
 // This file tests the views that other clients have of an election.
 
-// CH30: the absence of a leader, for whatever reason, is not a raw "no node".
+// CH30: the absence of a leader, for any reason, is not a raw "no node".
 func TestAbsenceOfALeaderIsAnErrorOfItsOwn_CH30(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		e := elector(w.Client(), "me")

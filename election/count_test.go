@@ -14,7 +14,7 @@ import (
 
 const oneWay = 10 * time.Millisecond
 
-// cost is what do costs c: requests by name, and round trips.
+// cost returns the costs of do for c: requests by name, and round trips.
 func (w *World) cost(c *session.Client, do func()) (requests map[string]int, trips int) {
 	w.Helper()
 	w.Settle()

@@ -27,8 +27,7 @@
 //     lead.
 //   - [Elector.Run] returns nil when its context has ended and everything that
 //     it held was given back, confirmed by a server, or when its function has
-//     returned nil and that is so. Every other end is an error that wraps what
-//     went wrong.
+//     returned nil and that is so. Every other end is an error that wraps the failure.
 //   - [Leadership.Token] grows with every leadership of a path, forever.
 //     [Leadership.Term] grows as long as the path exists. [Leadership.Guard]
 //     makes a transaction fail once the leadership is gone, independently of

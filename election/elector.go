@@ -17,7 +17,7 @@ type Elector struct {
 	client *session.Client
 	path   string
 	opts   Options
-	err    error // what is wrong with the arguments
+	err    error // of invalid arguments
 }
 
 // New makes an elector for the election on path, whose children are the
@@ -32,7 +32,7 @@ func New(client *session.Client, path string, o *Options) *Elector {
 		}
 	}
 	if e.err == nil && path == "/" {
-		e.err = fmt.Errorf("%w: the path is the root, whose children are no candidates", ErrInvalidArgument)
+		e.err = fmt.Errorf("%w: the path is the root; an election must be below it", ErrInvalidArgument)
 	}
 	if e.err == nil && client == nil {
 		e.err = fmt.Errorf("%w: the client is nil", ErrInvalidArgument)
@@ -48,7 +48,8 @@ func (e *Elector) checkCall(ctx context.Context) error {
 	return holding.Begin(ctx, e.client, "election.New", e.err, ErrInvalidArgument)
 }
 
-// failure is for what an elector hands out; a zero value of that has no elector.
+// failure is for the values that an elector returns; a zero value of their types has
+// no elector.
 func (e *Elector) failure(ctx context.Context, op string, err error) error {
 	if e == nil {
 		return failure(ctx, op, "", err)
@@ -71,7 +72,7 @@ func (e *Elector) campaign(ctx context.Context, op string) (*Leadership, error) 
 	var backoff contender.Backoff
 	for {
 		backoff.Begin()
-		k, err := e.stand(ctx)
+		k, err := e.enqueueCandidate(ctx)
 		if err != nil {
 			return nil, failure(ctx, op, e.path, err)
 		}
@@ -97,16 +98,16 @@ func (e *Elector) Stand(ctx context.Context) (*Candidacy, error) {
 	if err := e.checkCall(ctx); err != nil {
 		return nil, failure(ctx, op, e.path, err)
 	}
-	k, err := e.stand(ctx)
+	k, err := e.enqueueCandidate(ctx)
 	if err != nil {
 		return nil, failure(ctx, op, e.path, err)
 	}
 	return k, nil
 }
 
-// stand queues up at the server, in the next session if one is lost on the way; a
-// closed client has no next session, and stand returns its error.
-func (e *Elector) stand(ctx context.Context) (*Candidacy, error) {
+// enqueueCandidate queues up at the server, in the next session if one is lost on the way; a
+// closed client has no next session, and enqueueCandidate returns its error.
+func (e *Elector) enqueueCandidate(ctx context.Context) (*Candidacy, error) {
 	name, err := e.opts.Layout.newName()
 	if err != nil {
 		return nil, err

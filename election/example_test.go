@@ -13,7 +13,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// schedule stands for what the leader does.
+// schedule stands for the leader's work.
 func schedule(ctx context.Context, l *election.Leadership) error {
 	fmt.Println(l.ID(), "leads:", ctx.Err() == nil, "term", l.Term(), "token:", l.Token() > 0)
 	return nil

@@ -22,7 +22,7 @@ func unique(name string) string {
 	return regexp.MustCompile(`[0-9a-f]{32}`).ReplaceAllString(name, "<32 hex>")
 }
 
-// tree is what the server holds, one node a line: path, kind, data.
+// tree prints the server's nodes, one node a line: path, kind, data.
 func tree(nodes []zktest.Node) string {
 	var lines []string
 	for _, n := range nodes {

@@ -12,12 +12,12 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// How leadership is lost, how the leader finds out, and how long it takes until
-// the next candidate leads.
+// Tests of the loss of leadership: how the leader learns of it, and how long the next
+// candidate waits.
 
-// D15: the three ways of fail-over, in virtual time. A resignation costs one
-// round trip of which the next one sees the half back, a closed client the same,
-// and a crash what the servers wait before they expire a session.
+// D15: the three ways of fail-over, in virtual time. After a resignation or the end
+// of a client, the next candidate leads within a round trip; after a crash, when the
+// servers expire the session.
 func TestFailoverTime_D15(t *testing.T) {
 	const oneWay, tick = 10 * time.Millisecond, 2 * time.Second
 	for name, tc := range map[string]struct {
@@ -55,8 +55,8 @@ func TestFailoverTime_D15(t *testing.T) {
 	}
 }
 
-// With a session that is trusted already, the next one leads when the event is
-// there: one way of the deletion, one way of the event.
+// With a session that is trusted already, the next candidate leads when the event
+// arrives: one way of the deletion, one way of the event.
 func TestResignationIsKnownInOneRoundTrip(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		const oneWay = 10 * time.Millisecond

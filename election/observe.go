@@ -79,8 +79,8 @@ func (e *Elector) presentState(ctx context.Context, s *session.Session) (State, 
 	}
 }
 
-// firstCandidate finds the first candidate; if there is none, it returns a watch for one
-// that comes.
+// firstCandidate finds the first candidate; without candidates, it returns a watch for
+// the next one.
 func (e *Elector) firstCandidate(ctx context.Context, s *session.Session) (*Candidate, *session.Watch, error) {
 	for {
 		children, _, err := s.Children(ctx, e.path)

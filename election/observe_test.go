@@ -13,7 +13,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// view is an observer that runs beside the test.
+// view is an observer that runs concurrently with the test.
 type view struct {
 	states chan election.State
 	errs   chan error
@@ -177,8 +177,7 @@ func TestObserverNeverGoesBackOnAServerThatLags(t *testing.T) {
 		w.resign(w.leads(q.outs[0]))
 		w.Pass(time.Second)
 		w.Server.Heal()
-		// Whatever the observer was connected to, it comes to the one that
-		// lags, in a new session.
+		// The observer connects to the lagging server, in a new session.
 		for i := 1; i <= 3; i++ {
 			if i != behind {
 				w.Server.BlackHole(zktest.Link{Client: "c3", Server: i}, zktest.Both)
@@ -248,8 +247,8 @@ func TestObserverSeesChangesOfTheLeadersData(t *testing.T) {
 	})
 }
 
-// A stranger whose node is deleted and made again, by the same name and with the
-// same data, is another leader: the token says so.
+// A stranger whose node is deleted and created again, with the same name and data, is
+// another leader, by its token.
 func TestObserverTellsANodeThatWasMadeAgain(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		const name = dir + "/x-latch-0000000007"

@@ -24,9 +24,9 @@ type Options struct {
 	// Layout of the names that candidates write; default: LeaderLatch.
 	Layout Layout
 	// Grace is how long the function of [Elector.Run] may go on after the context
-	// that was passed to Run has ended, to finish what is in progress: only then the
-	// function's own context ends, with the same cause. A loss of the leadership
-	// ends it at once, before the grace and in it; so does the loss or the release of
+	// that was passed to Run has ended, to finish work in progress: only then the
+	// function's own context ends, with the same cause. A loss of the leadership ends
+	// it at once, before the grace and in it; so does the loss or the release of
 	// anything else held that the context is derived from. Default: 0, the function's
 	// context ends with the one that was passed.
 	Grace time.Duration

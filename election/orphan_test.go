@@ -28,8 +28,8 @@ func TestCampaignThatFailsLeavesNoNode_P7(t *testing.T) {
 	})
 }
 
-// A candidate that gives up takes its watches along, and so does one that waits
-// and gives up again and again.
+// A candidate that gives up leaves no watch behind, also if it waits and gives up
+// repeatedly.
 func TestCandidatesThatGiveUpLeaveNoWatch_CH10(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		l := w.campaign(elector(w.Client(), "leader"))

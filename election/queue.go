@@ -10,7 +10,7 @@ import (
 
 // Candidate is a candidate in an election's queue, as other clients see it.
 type Candidate struct {
-	// ID is Data as text: what a candidate without Data of its own calls
+	// ID is Data as text: the name that a candidate without Data of its own has given
 	// itself.
 	ID string
 	// Data of the znode; see [Options.Data].

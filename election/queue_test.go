@@ -12,7 +12,7 @@ import (
 )
 
 // The order of candidates is a pure function of names. Its twin knows nothing of
-// parsing: it makes the names and remembers what they mean.
+// parsing: it makes the names and remembers their meaning.
 
 // aName draws a child's name, and its number, or -1 for a stranger.
 func aName(t *rapid.T) (string, int64) {

@@ -24,11 +24,11 @@ import (
 //     campaigns again, in the next session if the session was lost. fn may
 //     therefore run several times, one after the other.
 //   - If ctx ends, Run waits for fn and resigns. Run returns nil when the server
-//     has confirmed the resignation. Otherwise the error wraps what went wrong:
-//     session.ErrLost if the leadership was lost, before or after ctx ended. An
-//     error of fn that says more than that its context has ended is returned too.
-//     Run waits for the confirmation at most until no server has answered for a
-//     session timeout. While Run waits for its turn, it ends at once, with nil.
+//     has confirmed the resignation. Otherwise the error wraps the failure:
+//     session.ErrLost if the leadership was lost, before or after ctx ended. An error
+//     of fn that says more than that its context has ended is returned too. Run waits
+//     for the confirmation at most until no server has answered for a session
+//     timeout. While Run waits for its turn, it ends at once, with nil.
 //   - If fn panics, Run resigns, and the panic continues.
 //
 // A ctx that had ended before the call is an error that wraps the context's

@@ -44,7 +44,7 @@ func TestRunReturnsWhatTheWorkReturnsAndResigns(t *testing.T) {
 	})
 }
 
-// The work may resign by itself, which is no loss.
+// The work may resign by itself, which is not a loss.
 func TestWorkMayResign_CH35(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		e := elector(w.Client(), "me")

@@ -81,7 +81,8 @@ func TestRunThatIsStoppedSaysThatTheLeadershipWasLost(t *testing.T) {
 	}
 }
 
-// The work has returned, but no server confirms the resignation: that is no success.
+// The work has returned, but no server confirms the resignation: Run returns an
+// error.
 func TestRunSaysThatNoServerHasConfirmedTheResignation(t *testing.T) {
 	for name, result := range map[string]error{"done": nil, "failed": errWork} {
 		for _, away := range []string{"server", "znode"} {

@@ -12,7 +12,7 @@ import (
 
 // This file tests other programs that touch the znodes, and mistakes of callers.
 
-// PD1: children that are no candidates make no difference to observers.
+// PD1: children that are not candidates make no difference to observers.
 func TestForeignChildrenAreNotObserved_PD1(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		require.NoError(w, w.Server.Create("/election", nil))

@@ -20,8 +20,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// stress is candidates of several clients that lead and resign, and what they
-// and their observers saw.
+// stress has candidates of several clients that lead and resign, and the observations
+// of them and of their observers.
 type stress struct {
 	clients  []*session.Client
 	electors []*election.Elector
@@ -29,7 +29,7 @@ type stress struct {
 	real     bool // time is
 	world.History
 
-	// mu guards what follows.
+	// mu guards the fields below.
 	mu    sync.Mutex
 	queue map[string]candidate // at the server
 	truth []int64              // tokens of the first candidate there, 0 for none
@@ -190,8 +190,8 @@ func (s *stress) watch(ctx context.Context, i int, r *rand.Rand) {
 	}
 }
 
-// record keeps the server's own history of the first candidate, change by change: what
-// the tree holds when it is told may be newer.
+// record keeps the server's own history of the first candidate, change by change: the
+// tree may be newer when record is called.
 func (s *stress) record(txn zktest.Txn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -238,7 +238,7 @@ func (s *stress) check() error {
 	return errors.Join(errs...)
 }
 
-// stressWorld is one random history; what runs in it is drawn from seed.
+// stressWorld is one random history; its parts are drawn from seed.
 func stressWorld(w *World, seed uint64, servers int, trust session.TrustRule) error {
 	u := w.FaultSchedule(seed, servers, trust)
 	s := &stress{clients: u.Clients, saw: map[int][]int64{}, queue: map[string]candidate{}, truth: []int64{0}, maxReign: u.MaxHold}
@@ -325,8 +325,8 @@ func TestStressNoticesTheWeakerRule(t *testing.T) {
 	world.NoticesWeakTrust(t, func(w *world.World, trust session.TrustRule) error { return isolatedLeader(&World{w}, trust) })
 }
 
-// isolatedLeader has one client lead by a follower that is then isolated, and
-// another one campaign by the others. It runs in a bubble.
+// isolatedLeader has one client lead through a follower that is then isolated, and
+// another client campaign through the other servers. It runs in a bubble.
 func isolatedLeader(w *World, trust session.TrustRule) error {
 	w.Pass(time.Second)
 	alone := 1 + w.Server.Leader()%3

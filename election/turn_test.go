@@ -48,7 +48,7 @@ func TestThirdThatWaitsUnderEveryFault(t *testing.T) {
 	}.Run(t)
 }
 
-// reignInTurn has first lead for two seconds more, and second for one after it.
+// reignInTurn has first lead for two seconds more, and then second for one second.
 func reignInTurn(first *election.Leadership, second *election.Candidacy) error {
 	world.Pause(2 * time.Second)
 	if err := first.Resign(context.Background()); err != nil {

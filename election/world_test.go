@@ -53,7 +53,7 @@ func (w *World) stand(e *election.Elector) *election.Candidacy {
 	return k
 }
 
-// won is the outcome of a Campaign or Await that runs beside the test.
+// won is the outcome of a Campaign or Await that runs concurrently with the test.
 type won struct {
 	lead *election.Leadership
 	err  error

@@ -43,10 +43,10 @@ func TestStressOnApache(t *testing.T) {
 	defer cancel()
 	var all sync.WaitGroup
 	for n := range 4 * len(a.clients) {
-		who, i := []*stress{a, b}[n%2], n/4
+		group, i := []*stress{a, b}[n%2], n/4
 		r := rand.New(rand.NewPCG(uint64(n), 2))
 		// Waited for below; ends with ctx.
-		all.Go(func() { who.runWorker(ctx, i, r) })
+		all.Go(func() { group.runWorker(ctx, i, r) })
 	}
 	world.BreakServers(t, cluster, rand.New(rand.NewPCG(5, 3)), 4, func() int { return min(len(a.Holds()), len(b.Holds())) })
 	cancel()
@@ -93,13 +93,13 @@ func TestSharedWithGoZookeepersLock(t *testing.T) {
 	defer cancel()
 	var mu sync.Mutex
 	inside, order := "", []string{}
-	enter := func(who string) {
+	enter := func(contender string) {
 		mu.Lock()
 		defer mu.Unlock()
 		if inside != "" {
-			t.Errorf("%s gets in while %s is inside", who, inside)
+			t.Errorf("%s gets in while %s is inside", contender, inside)
 		}
-		inside, order = who, append(order, who)
+		inside, order = contender, append(order, contender)
 	}
 	leave := func() { mu.Lock(); inside = ""; mu.Unlock() }
 

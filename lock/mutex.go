@@ -49,7 +49,7 @@ func New(client *session.Client, path string, o *Options) *Mutex {
 		m.err = session.ValidatePath(path)
 	}
 	if m.err == nil && path == "/" {
-		m.err = fmt.Errorf("%w: the path is the root, whose children are no contenders", ErrInvalidArgument)
+		m.err = fmt.Errorf("%w: the path is the root; a lock must be below it", ErrInvalidArgument)
 	}
 	if m.err == nil && client == nil {
 		m.err = fmt.Errorf("%w: the client is nil", ErrInvalidArgument)
@@ -128,8 +128,8 @@ func (m *Mutex) passBaton(b baton) {
 	}
 }
 
-// acquireWith continues with what b carries until the lock is held. In all cases the
-// baton is passed on, or bound to the returned Held.
+// acquireWith continues with the contents of b until the lock is held. In all cases
+// the baton is passed on, or bound to the returned Held.
 func (m *Mutex) acquireWith(ctx context.Context, b baton) (*Held, error) {
 	const op = "acquire"
 	if b.lock != nil {

@@ -54,7 +54,7 @@ func (w *World) readers(n int) *crowd {
 	return c
 }
 
-// asked is what the crowd has asked for, heartbeats not counted.
+// asked returns the requests of the crowd, without heartbeats.
 func (w *World) asked(c *crowd) map[string]int {
 	synctest.Wait()
 	out := map[string]int{}

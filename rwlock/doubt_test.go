@@ -14,7 +14,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// Downgrades whose outcome is in doubt, for a while.
+// Tests of downgrades whose outcome is unknown for a while.
 
 // ctx ends while the answer is in flight: the outcome is unknown, and no caller
 // is told of a hold. A second call finds out the outcome, and Unlock deletes both
@@ -54,8 +54,9 @@ func TestDowngradeThatIsGivenUpIsFoundOutLater(t *testing.T) {
 	}
 }
 
-// The second call is refused, for another reason than what the first has done:
-// that has to be found out nevertheless, or a writer would hold what readers have.
+// The second call is refused for a reason that is not the first call's downgrade: the
+// outcome of the first call has to be found out nevertheless, or a writer would hold
+// the lock together with readers.
 func TestDowngradeThatIsRefusedAfterADoubtIsFoundOut(t *testing.T) {
 	isTxn := func(r zktest.Request) bool { return r.Op == "multi" && len(r.Paths) == 2 }
 	for fault, carriedOut := range map[zktest.Fault]bool{zktest.DelayReply: true, zktest.DropRequest: false} {

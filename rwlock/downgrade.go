@@ -102,11 +102,11 @@ func (h *Held) endHoldContext() error {
 // wraps session.ErrUnknownOutcome if that may have happened nevertheless.
 //
 // Retrying the transaction is safe, since it can be carried out only once: the
-// name that it deletes is never used again. When a retry is refused, for
-// whatever reason, an earlier attempt may have been carried out: a server
-// refuses a client without the right to delete before it checks whether the
-// znode exists. The reader's znode tells whether that happened: the refusal
-// arrives after everything that was proposed before the retry.
+// name that it deletes is never used again. When a retry is refused, for any reason, an
+// earlier attempt may have been carried out: a server refuses a client without the right
+// to delete before it checks whether the znode exists. The reader's znode tells whether
+// that happened: the refusal arrives after everything that was proposed before the
+// retry.
 func (h *Held) replaceWithReader(ctx context.Context) error {
 	s := h.Session()
 	for lost := 0; ; {
@@ -148,9 +148,9 @@ func (h *Held) replaceWithReader(ctx context.Context) error {
 }
 
 // sendReplacement sends the transaction, unless the lock was given back, and tells whether
-// one was sent before. Both are decided under mu: what Unlock deletes, it
-// deletes behind all that was sent. Nothing blocks here, since the session only
-// puts the request into a buffer.
+// one was sent before. Both are decided under mu: Unlock sends its deletion behind all
+// sent transactions. Nothing blocks here, since the session only puts the request into a
+// buffer.
 func (h *Held) sendReplacement() (sent *session.Future[[]session.Result], earlier bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -163,7 +163,7 @@ func (h *Held) sendReplacement() (sent *session.Future[[]session.Result], earlie
 		session.CreateOp(h.heir, h.m.opts.Data, session.Ephemeral, opts)), earlier
 }
 
-// keepWriting is what becomes of h when its downgrade fails with err.
+// keepWriting keeps h a writer after its downgrade has failed with err.
 func (h *Held) keepWriting(err error) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -85,7 +85,7 @@ func downgradeUnder(ctx context.Context, p *world.Party, o *rwlock.Options, paus
 	was := h.Context()
 	r, err := h.Downgrade(ctx)
 	if err != nil {
-		// Whatever it was, nothing may be left of it.
+		// Nothing may be left of the hold, a writer's or a reader's.
 		if e := h.Unlock(context.Background()); e != nil && !isLoss(e) {
 			return fmt.Errorf("unlock: %w, after: %w", e, err)
 		}
@@ -128,7 +128,7 @@ func TestLongDowngradeUnderEveryFaultAtEveryHeartbeat(t *testing.T) {
 	}.Run(t)
 }
 
-// Two faults: the answer is lost, and then the search for what became of it.
+// Two faults: the answer is lost, and then the search for the outcome.
 func TestDowngradeUnderPairsOfFaults(t *testing.T) {
 	t.Parallel()
 	c := world.Trial{

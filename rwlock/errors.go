@@ -12,8 +12,7 @@ var (
 	// ErrBusy is returned by the Try methods when a hold or a queued contender
 	// excludes the caller.
 	ErrBusy = errors.New("the lock is held, or another contender waits for it")
-	// ErrNotHeld: what is given back, or downgraded, was given back or
-	// downgraded before.
+	// ErrNotHeld: the hold to release or downgrade was released or downgraded before.
 	ErrNotHeld = errors.New("not held: it was released or downgraded before")
 	// ErrUpgrade: a reader asks for the lock for writing, and would wait for
 	// itself. No request was sent.

@@ -54,8 +54,7 @@ func Example() {
 	// an upgrade is refused: true
 }
 
-// A writer goes on as a reader of what it has written: no other writer comes in
-// between.
+// A writer goes on as a reader of its own changes: no other writer comes in between.
 func ExampleHeld_Downgrade() {
 	ctx := context.Background()
 	client, stop := connect(ctx)

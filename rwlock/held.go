@@ -22,7 +22,7 @@ type Held struct {
 	turn  chan struct{} // cap 1: taken by a Downgrade while it runs
 	heir  string        // a writer's: the znode of the reader that it may become
 
-	// mu guards what follows. Invariants: ctx ends before a request is sent
+	// mu guards the fields below. Invariants: ctx ends before a request is sent
 	// that gives the lock back or downgrades it. Such requests are handed to
 	// the session under mu, so that none follows once given is set.
 	mu     sync.Mutex
@@ -58,7 +58,7 @@ func (h *Held) mustHold() *session.Hold {
 	return h.hold
 }
 
-// checkCall is what Unlock and Downgrade check first.
+// checkCall is the first check of Unlock and Downgrade.
 func (h *Held) checkCall(ctx context.Context, op string) error {
 	err := holding.BeginHeld(ctx, h.hold != nil, "rwlock.Held", "rwlock.RWMutex", ErrInvalidArgument)
 	switch {

@@ -151,7 +151,8 @@ func (s lockState) without(by int) (string, bool) {
 	return strings.Join(slices.Delete(list, i, i+1), " "), true
 }
 
-// step says what a lock does.
+// step is the model of a lock: it applies one step, and reports whether a lock may
+// take it.
 func (s lockState) step(in lockStep) (bool, lockState) {
 	next := s
 	switch in.kind {

@@ -5,7 +5,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/internal/format/lockformat"
 )
 
-// kind is what a contender wants.
+// kind is the kind of lock that a contender wants.
 type kind int
 
 const (

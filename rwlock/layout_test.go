@@ -10,7 +10,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/internal/znode"
 )
 
-// The names, and what is read out of those of others.
+// Tests of our names, and of reading other contenders' names.
 
 func TestNamesAreThoseOfTheOtherLibraries(t *testing.T) {
 	const uuid = `[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}`
@@ -50,8 +50,8 @@ func TestDowngradedNameIsAReadersWithTheSameNumber(t *testing.T) {
 	}
 }
 
-// FuzzQueue wants every list of names to be read without harm, and the rules to
-// agree with what a name says of itself.
+// FuzzQueue checks that every list of names is read without a panic, and that the
+// rules agree with the parts of each name.
 func FuzzQueue(f *testing.F) {
 	for _, s := range []string{
 		"_c_b6e1bacb-95aa-485f-b2a5-02692629ab80-__READ__0000000007", "_c_b6e1bacb-95aa-485f-b2a5-02692629ab80-__WRIT__0000000007",

@@ -27,7 +27,7 @@ func (p *heldPlace) holder() *Held {
 	return h
 }
 
-// unlock gives back what the place is held by.
+// unlock gives back the hold of the place.
 func (p *heldPlace) unlock(ctx context.Context) error {
 	for {
 		h := p.held.Load()

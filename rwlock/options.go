@@ -18,19 +18,19 @@ type Options struct {
 	Data []byte
 	// Layout of the names that are written; default: Curator.
 	Layout Layout
-	// Grace is how long the function of [RWMutex.Do] and [RWMutex.RDo] may go on after the context
-	// that was passed to them has ended, to finish what is in progress: only then the
-	// function's own context ends, with the same cause. A loss of the lock
-	// ends it at once, before the grace and in it; so does the loss or the release of
-	// anything else held that the context is derived from. Default: 0, the function's
-	// context ends with the one that was passed.
+	// Grace is how long the function of [RWMutex.Do] and [RWMutex.RDo] may go on after the
+	// context that was passed to them has ended, to finish work in progress: only then the
+	// function's own context ends, with the same cause. A loss of the lock ends it at once,
+	// before the grace and in it; so does the loss or the release of anything else held that the
+	// context is derived from. Default: 0, the function's context ends with the one that was
+	// passed.
 	Grace time.Duration
 	// ACL of the znodes; default: the client's. All contenders must be allowed to
 	// create, delete and list the children of the path, and to read them.
 	ACL []session.ACL
 }
 
-// withDefaults checks o and fills in what it leaves open.
+// withDefaults checks o and fills in the defaults.
 func (o *Options) withDefaults() (Options, error) {
 	var out Options
 	if o != nil {

@@ -77,7 +77,7 @@ func TestQueue(t *testing.T) {
 		"LongHoldUnderEveryFaultAtEveryHeartbeat":               faults,
 		"WaiterUnderEveryFault":                                 faults,
 		"WaiterBetweenTwoUnderEveryFault":                       faults,
-		"TokenIsTheCzxidThatAnybodyCanRead_CH14_CH31":           "the token is that of the writer, whose znode is gone",
+		"TokenIsTheCzxidThatClientsCanRead_CH14_CH31":           "the token is that of the writer, whose znode is gone",
 	}
 	queuetest.Run(t, map[string]queuetest.Target{"writer": writer, "reader": reader, "reader that was a writer": downgraded})
 }

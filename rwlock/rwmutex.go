@@ -25,7 +25,7 @@ type RWMutex struct {
 	client *session.Client
 	path   string
 	opts   Options
-	err    error // what is wrong with the arguments
+	err    error // of invalid arguments
 }
 
 // New makes a lock on path, whose children are the contenders. New sends nothing;
@@ -37,7 +37,7 @@ func New(client *session.Client, path string, o *Options) *RWMutex {
 		m.err = session.ValidatePath(path)
 	}
 	if m.err == nil && path == "/" {
-		m.err = fmt.Errorf("%w: the path is the root, whose children are no contenders", ErrInvalidArgument)
+		m.err = fmt.Errorf("%w: the path is the root; a lock must be below it", ErrInvalidArgument)
 	}
 	if m.err != nil && !errors.Is(m.err, ErrInvalidArgument) {
 		m.err = fmt.Errorf("%w: path: %w", ErrInvalidArgument, m.err)

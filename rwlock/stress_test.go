@@ -19,8 +19,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// stress is workers of several clients that take and give back a lock, and what
-// they saw.
+// stress has workers of several clients that take and give back a lock, and their
+// observations.
 type stress struct {
 	clients []*session.Client
 	locks   []*rwlock.RWMutex
@@ -31,10 +31,10 @@ type stress struct {
 	children func() []string
 	world.History
 
-	// mu guards what follows.
+	// mu guards the fields below.
 	mu    sync.Mutex
 	holds []hold
-	modes map[string]int // what was done how often
+	modes map[string]int // how often each operation was done
 }
 
 func newStress(maxHold time.Duration) *stress {
@@ -86,7 +86,7 @@ func (s *stress) work(ctx context.Context, i int, r *rand.Rand) {
 	}
 }
 
-// hold uses what was granted, maybe downgrades it, and gives it back.
+// hold uses a granted hold, maybe downgrades it, and gives it back.
 func (s *stress) hold(ctx context.Context, i int, held *rwlock.Held, asked time.Time, r *rand.Rand) {
 	h := hold{
 		client: i, session: held.Session().ID(), exclusive: held.Exclusive(), token: held.Token(),
@@ -139,7 +139,7 @@ func (s *stress) rest(ctx context.Context, from time.Time, r *rand.Rand) (held t
 }
 
 // downgrade goes on reading, if it can; otherwise it ends as of before. It
-// returns what is to be given back.
+// returns the hold to give back.
 func (s *stress) downgrade(ctx context.Context, held *rwlock.Held, h *hold, r *rand.Rand) *rwlock.Held {
 	patience := time.Duration(r.Int64N(int64(s.maxHold * 6)))
 	if r.IntN(2) == 0 {
@@ -185,7 +185,7 @@ func (s *stress) check() error {
 	var holds []hold
 	for _, h := range s.holds {
 		if s.real && !h.to.After(h.from) {
-			continue // a stalled process sees late what was granted, and lost again
+			continue // a stalled process sees late that the lock was granted, and lost again
 		}
 		var ever bool
 		if h.to, ever = s.Until(h.session, h.from, h.to); ever {
@@ -195,7 +195,7 @@ func (s *stress) check() error {
 	return errors.Join(s.Failed(), checkSharing(holds), checkTokens(holds), world.CheckWrites(s.Wrote()), checkLinear(holds))
 }
 
-// stressWorld is one random history; what runs in it is drawn from seed.
+// stressWorld is one random history; its parts are drawn from seed.
 func stressWorld(w *World, seed uint64, servers int, trust session.TrustRule, modes func(map[string]int)) error {
 	u := w.FaultSchedule(seed, servers, trust)
 	s := newStress(u.MaxHold)
@@ -212,9 +212,9 @@ func stressWorld(w *World, seed uint64, servers int, trust session.TrustRule, mo
 	return s.checkRecovery(w)
 }
 
-// queueOf follows the queue: what is committed, whatever a server knows of it.
-// No name is used twice, and a transaction with a new name is a downgrade: the
-// others only check what exists.
+// queueOf follows the queue of the committed changes, which a server may not know
+// yet. No name is used twice, and a transaction with a new name is a downgrade: all
+// other transactions only check existing znodes.
 func queueOf(srv *zktest.Server) func() []string {
 	var mu sync.Mutex
 	owner := map[string]int64{}

@@ -58,7 +58,7 @@ func New(client *session.Client, dir string, o *Options) *Transactor {
 	case err != nil:
 		t.err = fmt.Errorf("%w: folder: %w", ErrInvalidArgument, err)
 	case dir == "/":
-		t.err = fmt.Errorf("%w: folder is the root, in which no client keeps markers", ErrInvalidArgument)
+		t.err = fmt.Errorf("%w: folder is the root; it must be below the root", ErrInvalidArgument)
 	case client == nil:
 		t.err = fmt.Errorf("%w: client is nil", ErrInvalidArgument)
 	case t.opts.MaxConflicts < 0:

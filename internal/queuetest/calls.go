@@ -11,10 +11,11 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// calls are the scenarios of what acquiring, releasing and running under a hold say.
+// calls are the scenarios of the results of acquiring, releasing and running under a
+// hold.
 func calls() map[string]scenario {
 	return map[string]scenario{
-		"TokenIsTheCzxidThatAnybodyCanRead_CH14_CH31": tokenIsTheCzxid,
+		"TokenIsTheCzxidThatClientsCanRead_CH14_CH31": tokenIsTheCzxid,
 		"ReleaseWithAnEndedContextGoesOn_P6_CH9_CH36": releaseGoesOn,
 		"ReleaseWithTheHoldsOwnContext":               releaseInOwnContext,
 		"ReleaseWhileTheServerIsAway_P6_CH1_CH9_PD2":  releaseWithoutServer,
@@ -241,7 +242,7 @@ func doReleasesAfterPanic(t *testing.T, tg Target) {
 	})
 }
 
-// The function of Do may release by itself: that it has is no error.
+// The function of Do may release by itself, which is not an error.
 func workReleases(t *testing.T, tg Target) {
 	tg.running(t, func(s *scene, k Contender) {
 		require.NoError(s, k.Do(s.Ctx, func(ctx context.Context, h Held) error {

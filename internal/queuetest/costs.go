@@ -11,7 +11,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// costs are the scenarios of what a recipe costs, as counted at the server.
+// costs are the scenarios of a recipe's costs, as counted at the server.
 func costs() map[string]scenario {
 	return map[string]scenario{
 		"UncontendedIsTwoRequestsInOneRoundTripAndReleaseIsOne": uncontendedCost,

@@ -202,8 +202,8 @@ func betweenTwoUnderFaults(t *testing.T, tg Target) {
 	tr.RunUntilDeadline(t)
 }
 
-// The trial itself must notice what it looks for: a znode that stays, and two holders,
-// here at two paths.
+// The trial itself must notice the failures that it looks for: a znode that stays, and
+// two holders, here at two paths.
 func trialNotices(t *testing.T, tg Target) {
 	for name, op := range map[string]func(context.Context, *world.Party) error{
 		"orphan": func(ctx context.Context, p *world.Party) error {

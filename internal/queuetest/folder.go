@@ -130,8 +130,8 @@ func mayNotList(t *testing.T, tg Target) {
 	})
 }
 
-// The answer to the creation is lost, and the folder may not be listed for a while: what
-// cannot be found now is found, and deleted, as soon as that is allowed.
+// The answer to the creation is lost, and the folder may not be listed for a while: the
+// znode is found, and deleted, as soon as listing is allowed.
 func lookedForLater(t *testing.T, tg Target) {
 	tg.in(t, nil, func(s *scene) {
 		a, b := s.Client(), s.Client()

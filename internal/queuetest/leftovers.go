@@ -12,7 +12,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// leftovers are the scenarios of what calls that fail, or that are given up, leave behind.
+// leftovers are the scenarios of znodes and watches that failed or abandoned calls leave
+// behind.
 func leftovers() map[string]scenario {
 	return map[string]scenario{
 		"CreateThatIsProposedButNotCommittedIsFound_P1_CH3_PD3_PD4":     createIsProposed,

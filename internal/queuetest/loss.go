@@ -144,7 +144,7 @@ func frozenHolderIsRefused(t *testing.T, tg Target) {
 		a, b := s.Client(), s.Client()
 		require.NoError(s, s.Server.Create("/report", []byte("empty")))
 		h := s.get(s.contender(a).Acquire)
-		guard, token := h.Guard(), h.Token() // what its frozen goroutine has at hand
+		guard, token := h.Guard(), h.Token() // the frozen goroutine has these at hand
 		s.Server.BlackHole(zktest.Link{Client: "c1"}, zktest.Both)
 		next := s.get(s.contender(b).Rival)
 		_, err := next.Session().Txn(s.Ctx, next.Guard(), session.SetOp("/report", []byte("new"), -1))

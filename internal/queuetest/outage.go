@@ -12,7 +12,7 @@ import (
 )
 
 // Connections break again and again, of holders and of waiters: nothing is lost, no
-// contender queues up again, and none is granted what is not its turn.
+// contender queues up again, and none is granted anything out of turn.
 func disconnectIsNoLoss(t *testing.T, tg Target) {
 	tg.in(t, &zktest.Options{Servers: 3}, func(s *scene) {
 		h := s.get(s.next().Acquire)
@@ -82,8 +82,8 @@ func oldNodeIsNotTaken(t *testing.T, tg Target) {
 	}
 }
 
-// The servers cannot talk to each other for a session timeout and more: never two
-// holders, and one in the end.
+// The servers cannot talk to each other for a session timeout and more: there are
+// never two holders, and one holder in the end.
 func ensembleWithoutTalk(t *testing.T, tg Target) {
 	tg.in(t, &zktest.Options{Servers: 3}, func(s *scene) {
 		s.Pass(time.Second)
@@ -129,7 +129,7 @@ func acquireWithoutSession(t *testing.T, tg Target) {
 	})
 }
 
-// The end of a client ends what it holds and what waits, and all calls say so.
+// The end of a client ends its holds and its waiting calls, and all calls say so.
 func closeEndsEverything(t *testing.T, tg Target) {
 	tg.in(t, nil, func(s *scene) {
 		a, b := s.Client(), s.Client()

@@ -107,7 +107,7 @@ func (s *scene) get(f Acquire) Held {
 // release gives h back, and must succeed.
 func (s *scene) release(h Held) { s.Helper(); require.NoError(s, h.Release(s.Ctx)) }
 
-// won is the outcome of a call that runs beside the test.
+// won is the outcome of a call that runs concurrently with the test.
 type won struct {
 	held Held
 	err  error
@@ -150,8 +150,8 @@ func (s *scene) outcome(out <-chan won) won {
 	}
 }
 
-// granted requires the call of out to succeed within a virtual minute, and to hold what
-// it has acquired.
+// granted requires the call of out to succeed within a virtual minute, and its hold to
+// last.
 func (s *scene) granted(out <-chan won) Held {
 	s.Helper()
 	g := s.outcome(out)
@@ -161,7 +161,7 @@ func (s *scene) granted(out <-chan won) Held {
 	return g.held
 }
 
-// oneGranted is granted of whatever call returns first; rest are the others.
+// oneGranted is granted for the first call to return; rest are the others.
 func (s *scene) oneGranted(outs []<-chan won) (h Held, rest []<-chan won) {
 	s.Helper()
 	for range 60 {

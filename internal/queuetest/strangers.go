@@ -47,8 +47,8 @@ func (s *scene) makeFolder() {
 	}
 }
 
-// others are the paths of the contenders that are not h's.
-func (s *scene) others(h Held) []string {
+// otherPaths are the paths of the contenders that are not h's.
+func (s *scene) otherPaths(h Held) []string {
 	s.Helper()
 	var out []string
 	for _, name := range s.contenders() {
@@ -59,7 +59,7 @@ func (s *scene) others(h Held) []string {
 	return out
 }
 
-// Children that are no contenders make no difference.
+// Children that are not contenders make no difference.
 func foreignChildren(t *testing.T, tg Target) {
 	tg.in(t, nil, func(s *scene) {
 		s.makeFolder()
@@ -168,11 +168,11 @@ func waiterIsDeleted(t *testing.T, tg Target) {
 				h := s.get(s.next().Rival)
 				out := s.startAcquire(s.Ctx, s.next().Acquire)
 				s.Pass(after)
-				own := s.others(h)
+				own := s.otherPaths(h)
 				require.Len(s, own, 1)
 				require.NoError(s, s.Server.Delete(own[0]))
 				s.Pass(5 * time.Second)
-				again := s.others(h)
+				again := s.otherPaths(h)
 				require.Len(s, again, 1)
 				require.NotEqual(s, own, again)
 				s.pending(out)
@@ -194,7 +194,7 @@ func deletedWaiterLeavesNoWatch(t *testing.T, tg Target) {
 		ctx, cancel := context.WithCancel(s.Ctx)
 		out := s.startAcquire(ctx, s.contender(c).Acquire)
 		s.Pass(2 * time.Second)
-		for _, path := range s.others(h) {
+		for _, path := range s.otherPaths(h) {
 			require.NoError(s, s.Server.Delete(path))
 		}
 		s.Pass(2 * time.Second)
@@ -219,7 +219,7 @@ func strangersNodeStays(t *testing.T, tg Target) {
 		}
 		h := s.get(s.next().Rival)
 		out := s.startAcquire(s.Ctx, s.next().Acquire)
-		waits := s.others(h)[0]
+		waits := s.otherPaths(h)[0]
 		replace(waits)
 		s.pending(out)
 		require.Contains(s, s.contenders(), path.Base(waits))
@@ -264,7 +264,7 @@ func predecessorGoes(t *testing.T, tg Target) {
 	tg.in(t, nil, func(s *scene) {
 		h := s.get(s.next().Rival)
 		last := s.startAcquire(s.Ctx, s.next().Rival)
-		middle := s.others(h)
+		middle := s.otherPaths(h)
 		require.Len(s, middle, 1)
 		s.Once(func(r zktest.Request) bool { return r.Client == "c3" && r.Op == "getData" && r.Path == middle[0] }, func() {
 			if err := s.Server.Delete(middle[0]); err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// Held is what a contender has acquired.
+// Held is a hold that a contender has acquired.
 type Held interface {
 	session.Held
 	// Path is that of the znode that stands for the hold.
@@ -27,15 +27,15 @@ type Acquire = func(ctx context.Context) (Held, error)
 
 // Contender is a recipe's object of one client.
 type Contender struct {
-	// Acquire waits until it has acquired what is tested.
+	// Acquire waits until it has acquired the tested hold.
 	Acquire Acquire
 	// Rival acquires what excludes everything, if Acquire does not, as a reader's does not,
 	// or does it with less, as some permits do; nil: Acquire is the rival.
 	Rival Acquire
 	// Try is Acquire that does not wait; nil: the recipe has no such call.
 	Try Acquire
-	// Do runs a function under what is acquired, and returns a loss; nil: the recipe has
-	// no such call, and excepts the scenarios.
+	// Do runs a function under the acquired hold, and returns a loss; nil: the recipe
+	// has no such call, and excepts the scenarios.
 	Do func(ctx context.Context, fn func(ctx context.Context, h Held) error) error
 	// Count is the number of contenders that a listing shows.
 	Count func(ctx context.Context) (int, error)
@@ -57,11 +57,11 @@ type Target struct {
 	Prefixes, Strangers []string
 	// Says is how an error of Acquire begins, before the path.
 	Says string
-	// Shares says that several contenders may hold what Acquire acquires.
+	// Shares says that several contenders may hold at the same time.
 	Shares bool
-	// Busy is what Try returns when it would have to wait.
+	// Busy is the error that Try returns when it would have to wait.
 	Busy error
-	// NotHeld is what a second release returns.
+	// NotHeld is the error that a second release returns.
 	NotHeld error
 	// Except has the scenarios that the target does not have, by name, and the reasons.
 	Except map[string]string
@@ -119,7 +119,7 @@ func Run(t *testing.T, targets map[string]Target) {
 	for name, tg := range targets {
 		for except := range tg.Except {
 			if all[except] == nil {
-				t.Errorf("%s is excepted from %s, which is no scenario", name, except)
+				t.Errorf("%s is excepted from %s, which is not a scenario", name, except)
 			}
 		}
 	}

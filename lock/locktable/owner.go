@@ -175,7 +175,7 @@ func (o *Owner) forgetWaiter(a *Acquirer, names []string) {
 
 // wakeLocked notifies the acquirers waiting for name.
 func (o *Owner) wakeLocked(name string) {
-	for _, a := range o.waiters.take(name) {
+	for _, a := range o.waiters.takeAll(name) {
 		a.orders.Post(order{idle: name})
 	}
 }

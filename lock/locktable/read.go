@@ -117,7 +117,7 @@ func isStale(err error) bool {
 	return errors.Is(err, session.ErrBadVersion) || errors.Is(err, session.ErrNodeExists) || errors.Is(err, session.ErrNoNode)
 }
 
-// stopWatch stops a watch; nil is none.
+// stopWatch stops a watch; w may be nil.
 func stopWatch(w *session.Watch) {
 	if w != nil {
 		w.Stop()

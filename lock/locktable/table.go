@@ -33,7 +33,7 @@ func New(client *session.Client, path string, o *Options) *Table {
 		t.err = err
 	}
 	if t.err == nil && path == "/" {
-		t.err = fmt.Errorf("%w: the path is the root, whose children are no locks", ErrInvalidArgument)
+		t.err = fmt.Errorf("%w: the path is the root; a table must be below it", ErrInvalidArgument)
 	}
 	if t.err == nil && client == nil {
 		t.err = fmt.Errorf("%w: the client is nil", ErrInvalidArgument)

@@ -49,8 +49,8 @@ func (w *waiters) remove(name string, a *Acquirer) {
 	}
 }
 
-// take returns the acquirers that wait for the name, and removes them.
-func (w *waiters) take(name string) []*Acquirer {
+// takeAll returns the acquirers that wait for the name, and removes them.
+func (w *waiters) takeAll(name string) []*Acquirer {
 	queue := w.queues[name]
 	if queue == nil {
 		return nil

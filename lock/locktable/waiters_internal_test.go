@@ -52,8 +52,8 @@ func TestWaitersAreWokenInTheirOrderWithoutWaitersThatLeft(t *testing.T) {
 	}
 	w.remove("one", all[1])
 	w.remove("one", all[1])
-	require.Equal(t, []*Acquirer{all[0], all[2], all[3]}, w.take("one"))
-	require.Empty(t, w.take("one"))
-	require.Len(t, w.take("two"), 4)
+	require.Equal(t, []*Acquirer{all[0], all[2], all[3]}, w.takeAll("one"))
+	require.Empty(t, w.takeAll("one"))
+	require.Len(t, w.takeAll("two"), 4)
 	require.Empty(t, w.places)
 }
