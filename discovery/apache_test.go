@@ -156,8 +156,8 @@ func watchWeb(ctx context.Context, r *discovery.Registry) chan []discovery.Insta
 }
 
 // TestStressOnApache keeps registrations, and updates them, on a server that is
-// killed, paused and restarted: in the end each is there once, with what was
-// wanted last, and nothing else is.
+// killed, paused and restarted: in the end each is registered once, as it was wanted
+// last, and no other znode exists.
 func TestStressOnApache_CH51_CH53_CH58(t *testing.T) {
 	t.Parallel()
 	blows := 3

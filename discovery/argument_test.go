@@ -58,8 +58,8 @@ func TestWrongInstancesAreNamedAndNothingIsSent(t *testing.T) {
 	})
 }
 
-// TestURISpecThatIsNoneIsSaidOnce, by its field and with what is wrong with it.
-func TestURISpecThatIsNoneIsSaidOnce(t *testing.T) {
+// TestInvalidURISpecIsReportedOnce, with its field and the reason.
+func TestInvalidURISpecIsReportedOnce(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		r := registry(w.Client())
 		for spec, says := range map[string]string{
@@ -197,8 +197,8 @@ func TestRefusedUpdateLeavesWhatWasBefore(t *testing.T) {
 	})
 }
 
-// Nor does what was before wait for anything, when the refusal comes after the loss
-// of the session.
+// The former registration waits for nothing either, if the refusal comes after the
+// loss of the session.
 func TestRefusedUpdateGivesWayAtOnce(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := w.Client()

@@ -20,8 +20,8 @@ type child struct {
 }
 
 // listChildren reads the children of dir whose names are wanted (nil: all), in the
-// order in which they were made. One that goes meanwhile is left out, and one that
-// may not be read says so, and comes first.
+// order in which they were made. A child that is deleted meanwhile is left out; a
+// child that may not be read has an error, and comes first.
 func listChildren(ctx context.Context, client *session.Client, dir string, wanted func(name string) bool) (out []child, err error) {
 	err = client.Retry(ctx, func(s *session.Session) (err error) {
 		out, err = listChildrenIn(ctx, s, dir, wanted)
@@ -31,8 +31,8 @@ func listChildren(ctx context.Context, client *session.Client, dir string, wante
 }
 
 // listNames lists the wanted names (nil: all) below dir. An empty list is confirmed by a
-// majority: a server that lags behind, and a leader without followers, would deny what
-// exists.
+// majority: a server that lags behind, and a leader without followers, would deny
+// existing znodes.
 func listNames(ctx context.Context, s *session.Session, dir string, wanted func(name string) bool) (names []string, err error) {
 	read := func() error {
 		names, _, err = s.Children(ctx, dir)

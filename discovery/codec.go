@@ -42,7 +42,7 @@ func portJSON(port int) *int32 {
 }
 
 // readInstance is the instance that a znode says, or, with Err, that it says none. denied
-// is why it could not be read.
+// is the reason why it could not be read.
 func readInstance(service string, node session.Node, denied error) Instance {
 	i, err := Instance{}, denied
 	if err == nil {
@@ -87,8 +87,7 @@ func portOf(port *int32) int {
 	return int(*port)
 }
 
-// saysTheSame reports whether data is this instance, registered at whatever
-// time.
+// saysTheSame reports whether data is this instance, registered at any time.
 func (i Instance) saysTheSame(data []byte) bool {
 	other, err := decodeInstance(data)
 	if err != nil {

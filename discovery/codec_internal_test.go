@@ -15,7 +15,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// java is what Curator 5.4.0's JsonInstanceSerializer has written of the instances
+// java returns the output of Curator 5.4.0's JsonInstanceSerializer for the instances
 // below, in its compatible mode ("old", the default) and in the other ("new").
 func java(t *testing.T) (old, fresh []string) {
 	t.Helper()
@@ -75,7 +75,7 @@ func TestReadersIgnoreOrderAndOtherKeys(t *testing.T) {
 	}, got)
 }
 
-// CH60: what is no instance says so, and why.
+// CH60: data that is not an instance is an error that says why.
 func TestWhatIsNoInstanceIsMalformed_CH60(t *testing.T) {
 	for data, why := range map[string]string{
 		"":                                    "unexpected end",
@@ -121,8 +121,8 @@ func TestWhatIsNoInstanceIsMalformed_CH60(t *testing.T) {
 // The first and the last millisecond that a registration can have.
 const earliest, latest = -62135596800000, 253370764799999
 
-// TestTimeThatIsReadCanBeWrittenInEveryZone: as JSON, which is what lists of
-// instances become.
+// TestTimeThatIsReadCanBeWrittenInEveryZone: as JSON, the form in which lists of
+// instances are printed.
 func TestTimeThatIsReadCanBeWrittenInEveryZone(t *testing.T) {
 	for _, millis := range []int64{earliest, 0, latest} {
 		i, err := decodeInstance(fmt.Appendf(nil, `{"name":"a","id":"b","registrationTimeUTC":%d}`, millis))
@@ -181,8 +181,8 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	})
 }
 
-// FuzzDecode: whatever a znode says, it is an instance or an error; and what is an
-// instance that could be registered is read from what it writes.
+// FuzzDecode: any data of a znode is an instance or an error; and an instance that
+// could be registered is read back as it was written.
 func FuzzDecode(f *testing.F) {
 	raw, err := os.ReadFile("testdata/java.txt")
 	require.NoError(f, err)

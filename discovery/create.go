@@ -222,7 +222,7 @@ func (t *registrar) findOwn(ctx context.Context, want *entry) (*place, error) {
 //
 // Another registration with the same data may have taken the node that we have created,
 // and have left us its own, which our list need not have had yet. Therefore findMade lists
-// again until it meets no further node of another registration: what the other
+// again until it meets no further node of another registration: the znode that the other
 // registration has created is in a list that the session reads after that.
 func (t *registrar) findMade(ctx context.Context, want *entry, owner int64) (*place, error) {
 	taken := map[string]bool{} // paths of nodes that look like ours, and are another registration's
@@ -270,8 +270,8 @@ func (t *registrar) namesOf(ctx context.Context, want *entry) ([]string, error) 
 }
 
 // readOwn reads a node that may be owner's. The node of another owner need not be
-// readable: where servers let every client see the owner, readOwn returns only the stat
-// of such a node. Where servers do not, a node that cannot be read belongs to another
+// readable: if the servers let every client see the owner, readOwn returns only the
+// stat of such a node. If they do not, a node that cannot be read belongs to another
 // owner, too.
 func (t *registrar) readOwn(ctx context.Context, path string, owner int64) ([]byte, session.Stat, error) {
 	data, stat, err := t.s.Get(ctx, path)

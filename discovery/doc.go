@@ -86,8 +86,8 @@
 // Instance, Instances, Services and Members are plain reads: their state may be past
 // if the server lags behind. A majority of the servers has confirmed a negative
 // answer: an empty list, or that an instance does not exist
-// ([session.Session.ReadFresh]). Watches, views and providers show what the client's
-// server has told.
+// ([session.Session.ReadFresh]). Watches, views and providers show the state that the
+// client's server has reported.
 //
 // # Failures
 //
@@ -101,15 +101,14 @@
 // half timeouts, unless the servers elect another leader meanwhile: a delayed
 // write could otherwise affect another znode later.
 //
-// ZooKeeper does not report a changed access list, and servers from 3.8.4 and
-// 3.9.2 on do not report to a client what happens to a znode that the client may
-// not read. If an instance becomes unreadable while it is watched, a watch, a
-// view and a provider show the instance as it was until their next connection,
-// even if it has gone; then with Err, or not at all. If the service's znode
-// becomes unreadable, they stay up to date until the next connection, and then
-// end with session.ErrNoAuth. A Static or Permanent registration whose own
-// client may not read the znode notices its deletion on the next connection,
-// or with the next update.
+// ZooKeeper does not report a changed access list, and servers from 3.8.4 and 3.9.2
+// on do not report to a client the events of a znode that the client may not read. If
+// an instance becomes unreadable while it is watched, a watch, a view and a provider
+// show the instance as it was until their next connection, even if it has gone; then
+// with Err, or not at all. If the service's znode becomes unreadable, they stay up to
+// date until the next connection, and then end with session.ErrNoAuth. A Static or
+// Permanent registration whose own client may not read the znode notices its deletion
+// on the next connection, or with the next update.
 //
 // # Compatibility
 //

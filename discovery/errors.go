@@ -16,11 +16,11 @@ var (
 	ErrConflict = errors.New("another client has registered this name")
 	// ErrUnregistered: the owner has given the registration back.
 	ErrUnregistered = errors.New("unregistered by its owner")
-	// ErrMalformed: the data of a znode is no instance.
+	// ErrMalformed: the data of a znode is not an instance.
 	ErrMalformed = errors.New("malformed data")
 )
 
-// errPending is why an entry that was just requested is not registered.
+// errPending is the reason why an entry that was just requested is not registered.
 var errPending = errors.New("not registered yet")
 
 // failure names operation and path.

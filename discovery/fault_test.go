@@ -28,8 +28,8 @@ func typed(id string, typ discovery.Type) discovery.Instance {
 	return i
 }
 
-// onlyOne checks that of all registrations of an id in a service there is the one
-// that is wanted, once, as the other client sees it.
+// onlyOne checks that the wanted registration is the only one of its id in the
+// service, as the other client sees it.
 func onlyOne(ctx context.Context, p *world.Party, want discovery.Instance) error {
 	list, err := discovery.NewRegistry(p.Other, base, nil).Instances(ctx, want.Service)
 	if err != nil {
@@ -41,7 +41,7 @@ func onlyOne(ctx context.Context, p *world.Party, want discovery.Instance) error
 	return nil
 }
 
-// steady waits until g is registered, with what it wants, and nothing else is.
+// steady waits until g is registered as wanted, and no other znode exists.
 func steady(p *world.Party, g *discovery.Registration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
@@ -63,7 +63,7 @@ func steady(p *world.Party, g *discovery.Registration) error {
 	}
 }
 
-// freely is what the next one does: it registers under the name, and is alone.
+// freely is the next client's test: it registers under the name, and is alone.
 func freely(typ discovery.Type) func(context.Context, *world.Party) error {
 	return func(ctx context.Context, p *world.Party) error {
 		g, err := discovery.NewRegistry(p.Other, base, &discovery.Options{Wait: true}).Register(ctx, typed("one", typ))
@@ -290,8 +290,8 @@ func TestJoinAndLeaveUnderEveryFault_N13(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				// Whether it was registered all the while; a state may be of before or
-				// after.
+				// lasting tells whether the registration lasted all the while; a state
+				// may be of before or after.
 				lasting := m.Context()
 				list, err := g.Members(ctx)
 				if err == nil && lasting.Err() == nil && (len(list) != 1 || list[0].ID != "one") {

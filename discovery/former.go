@@ -62,8 +62,8 @@ func (t *registrar) leaveSession() {
 	}
 }
 
-// addFormer notes what the present session leaves behind. The znodes of a session that
-// the servers have expired are gone.
+// addFormer notes a znode that the present session leaves behind. The znodes of a
+// session that the servers have expired are gone.
 func (t *registrar) addFormer(f *formerNode) {
 	if errors.Is(t.s.Err(), session.ErrExpired) {
 		t.k.owned.release(f.place)
@@ -89,8 +89,8 @@ func (t *registrar) takeOver(ctx context.Context, want *entry) error {
 	return nil
 }
 
-// deleteFormers deletes the former znodes that takeOver has not replaced. Those that are
-// left afterwards have to be tried again after racePause.
+// deleteFormers deletes the former znodes that takeOver has not replaced. The remaining
+// ones are retried after racePause.
 func (t *registrar) deleteFormers(ctx context.Context) error {
 	for _, f := range slices.Clone(t.formers) {
 		if err := t.replaceFormer(ctx, f, nil); err != nil {
@@ -220,8 +220,8 @@ func (t *registrar) findFormer(ctx context.Context, f *formerNode) (made uint32,
 	if err != nil || !exists {
 		return 0, false
 	}
-	// Servers keep the number of creations, and report that of all changes: creations
-	// and deletions.
+	// Servers keep the number of creations, and report the number of all changes:
+	// creations and deletions.
 	made = (uint32(dir.Cversion) + uint32(dir.NumChildren)) / 2
 	if f.place == nil {
 		f.place, err = t.findMade(ctx, f.entry, f.owner)

@@ -456,7 +456,7 @@ func TestAllInstancesOfAServiceComeBackAtOnce(t *testing.T) {
 	})
 }
 
-// No list and no watcher sees what the transaction creates to count.
+// No list and no watcher sees the znode that the transaction creates to count.
 func TestTakeoverShowsNothingElse(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c, watcher := w.Client(), w.Client()

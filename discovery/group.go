@@ -19,7 +19,7 @@ type Group struct {
 	path   string
 	opts   Options
 	owned  *ownership
-	err    error // what is wrong with the arguments
+	err    error // of invalid arguments
 }
 
 // NewGroup makes a group of the children of path. NewGroup sends nothing; the

@@ -84,7 +84,8 @@ func TestMemberComesBackInTheNextSession_CH51_CH53_CH58(t *testing.T) {
 	}
 }
 
-// Kazoo's members and ours see each other; what is none is left out.
+// Kazoo's members and ours see each other; children that are not members are left
+// out.
 func TestKazoosMembersAreRead(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := w.Client()

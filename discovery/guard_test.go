@@ -95,7 +95,8 @@ func TestGuardOfAMovedInstanceIsThatOfItsNewPlace(t *testing.T) {
 	}
 }
 
-// An ephemeral znode is checked in its own session, a persistent one in any.
+// An ephemeral znode is checked in its own session, a persistent znode in any
+// session.
 func TestGuardInAnotherSession(t *testing.T) {
 	for _, typ := range types {
 		t.Run(typ.String(), func(t *testing.T) {

@@ -87,8 +87,8 @@ type Instance struct {
 	Disabled bool
 
 	// Path is the instance's znode, and Token its czxid, which grows with
-	// every registration. They are set by what reads instances, and ignored
-	// by what registers them.
+	// every registration. Functions that read instances set them; functions that
+	// register instances ignore them.
 	Path  string
 	Token int64
 	// Err says why the znode's data is not an instance: it wraps ErrMalformed, or
@@ -98,7 +98,7 @@ type Instance struct {
 	Err error
 }
 
-// check refuses what cannot be registered.
+// check refuses an instance that cannot be registered.
 func (i Instance) check() error {
 	if err := validateName("Service", i.Service); err != nil {
 		return err
@@ -118,7 +118,7 @@ func (i Instance) check() error {
 	case i.SSLPort < 0 || i.SSLPort > 65535:
 		return fmt.Errorf("%w: SSLPort is %d", ErrInvalidArgument, i.SSLPort)
 	case i.Payload != nil && (!json.Valid(i.Payload) || !utf8.Valid(i.Payload)):
-		return fmt.Errorf("%w: Payload is no JSON: %.40q", ErrInvalidArgument, i.Payload)
+		return fmt.Errorf("%w: Payload is not JSON: %.40q", ErrInvalidArgument, i.Payload)
 	}
 	if _, err := parseURI(i.URISpec); err != nil {
 		return fmt.Errorf("URISpec: %w", err) // wraps ErrInvalidArgument

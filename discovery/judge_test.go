@@ -12,9 +12,9 @@ import (
 )
 
 // note is the payload of the instances of the stress test: which registration
-// wrote it, of which client, and its how manieth update. Moved ones may be taken
-// back: a move whose answer was lost with its session is tried again in the next,
-// and may then be refused.
+// wrote it, of which client, and its how manieth update. A move may be taken back: if
+// its answer was lost with the session, it is retried in the next session, and may
+// then be refused.
 type note struct {
 	Client, Reg, N int
 	Moved          bool
@@ -90,7 +90,7 @@ func (j *judge) change(client int, x zktest.Txn) (gone map[string]maker, err err
 	return nil, err
 }
 
-// changed are the paths that a transaction makes, deletes or writes into, in order.
+// changed are the paths that a transaction creates, deletes or writes, in order.
 func (j *judge) changed(x zktest.Txn) []string {
 	if x.Op != "multi" {
 		return x.Paths
@@ -105,12 +105,12 @@ func (j *judge) changed(x zktest.Txn) []string {
 	case last == 0 && j.made[x.Paths[0]].session != x.Session:
 		return x.Paths // the deletion of a former sequential node
 	}
-	return nil // a heartbeat: checks of what the session has
+	return nil // a heartbeat: checks of the session's znodes
 }
 
-// look judges what is there after a change, or several: a registration has one
-// node in a session, does not overwrite another one's, and does not go back.
-func (j *judge) look(nodes []zktest.Node) error {
+// judgeNodes judges the nodes after one or several changes: a registration has one
+// node in a session, does not overwrite the node of another, and does not go back.
+func (j *judge) judgeNodes(nodes []zktest.Node) error {
 	type owner struct {
 		reg     int
 		session int64
@@ -158,7 +158,7 @@ func TestJudgeNoticesWhatMustNotBe(t *testing.T) {
 	} {
 		j, got := newJudge(), ""
 		for _, nodes := range history {
-			if err := j.look(nodes); err != nil {
+			if err := j.judgeNodes(nodes); err != nil {
 				got = err.Error()
 			}
 		}

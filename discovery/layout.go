@@ -51,8 +51,8 @@ func (l Layout) nameOf(id string) string {
 	return id
 }
 
-// member reads the name of a child. For Kazoo's Party the id is in the data. ok
-// is false for what is no member in this layout.
+// member reads the name of a child. For Kazoo's Party the id is in the data. ok is
+// false for a child that is not a member in this layout.
 func (l Layout) member(name string) (id string, ok bool) {
 	switch l {
 	case Kazoo:
@@ -87,7 +87,7 @@ func sequentialOf(name, id string) bool {
 	return ok && len(number) == 10 && strings.Trim(number, "0123456789") == ""
 }
 
-// validateName refuses what cannot be one element of a path.
+// validateName refuses a name that cannot be one element of a path.
 func validateName(field, name string) error {
 	switch {
 	case name == "":

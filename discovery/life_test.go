@@ -80,7 +80,7 @@ func TestUnregisteringWithoutASessionWaitsForNone(t *testing.T) {
 	})
 }
 
-// The states say why, and come in order.
+// The states name their causes, and come in order.
 func TestStatesTellWhatHappened(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := w.Client()
@@ -143,8 +143,8 @@ func TestContextEndsBeforeTheInstanceGoes(t *testing.T) {
 	})
 }
 
-// Static instances do not go with sessions, and what exists, word for word but
-// for the time, is taken over by the next life of its process.
+// Static instances do not go with sessions; the next process takes over an existing
+// znode that is equal but for the time.
 func TestStaticInstanceOutlivesItsProcessAndIsTakenOver(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := w.Client()
@@ -173,8 +173,7 @@ func TestStaticInstanceOutlivesItsProcessAndIsTakenOver(t *testing.T) {
 	})
 }
 
-// Of updates that are made at once, the last one is what is registered in the end,
-// and all are answered.
+// Of concurrent updates, the last is registered in the end, and all are answered.
 func TestNewestOfManyUpdatesWins_CH51(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := w.Client()

@@ -34,7 +34,7 @@ func (o *Options) withDefaults() (Options, error) {
 	return out, nil
 }
 
-// checkOptions is what the constructors have in common.
+// checkOptions is the check that the constructors share.
 func checkOptions(client *session.Client, path string, o *Options) (Options, error) {
 	opts, err := o.withDefaults()
 	if err == nil {

@@ -15,8 +15,9 @@ import (
 // belongs to no other registration. Two registries of one client know nothing of each
 // other: see Concurrency in the package's doc.
 type ownership struct {
-	// mu guards the fields below. Invariant: taken has what registered places have,
-	// each once; a place leaves it before its znode is deleted, or after it has gone.
+	// mu guards the fields below. Invariant: taken has the znode of each registered
+	// place, once; a place leaves taken before its znode is deleted, or after the
+	// znode has gone.
 	mu       sync.Mutex
 	owners   map[ownedNode]*registrant
 	sessions []int64 // the last ones

@@ -64,7 +64,7 @@ func TestGivingUpDuringAPauseLeavesNothing_CH54(t *testing.T) {
 }
 
 // A registration that the servers refuse to make again in the next session says why, is
-// tried again every five seconds, and at once when something else is wanted.
+// retried every five seconds, and at once when something else is wanted.
 func TestRefusedRegistrationIsTriedAgainAfterAPause(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c, admin := w.Client(), w.Client()

@@ -38,13 +38,13 @@ func (e *entry) samePlace(o *entry) bool {
 
 // place is a znode of ours.
 type place struct {
-	entry   *entry // what it says
+	entry   *entry // its content
 	path    string
 	czxid   int64
 	version int32
 }
 
-// step is what to do next.
+// step is the next action.
 type step int
 
 const (

@@ -37,8 +37,8 @@ func TestNextStep(t *testing.T) {
 	}
 }
 
-// Whatever is there and whatever is wanted, the steps lead to it, in two at most:
-// checked against a server that is a string.
+// From every state to every wanted state, the plan takes two steps at most: checked
+// against a server that is a string.
 func TestStepsLeadToWhatIsWanted(t *testing.T) {
 	draw := rapid.Custom(func(t *rapid.T) *entry {
 		if rapid.IntRange(0, 4).Draw(t, "nothing") == 0 {
@@ -66,7 +66,7 @@ func TestStepsLeadToWhatIsWanted(t *testing.T) {
 			switch s := nextStep(at, want); s {
 			case stepNothing:
 				if server != say(want) {
-					t.Fatalf("%s is there, %s is wanted", server, say(want))
+					t.Fatalf("%s exists, %s is wanted", server, say(want))
 				}
 				return
 			case stepRemove:

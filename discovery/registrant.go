@@ -28,9 +28,9 @@ type registrant struct {
 
 	// mu guards the fields below. Invariant: requests has the requests that callers
 	// wait for, oldest first; want is the entry of the newest request, or the entry
-	// that a failed request left. changes are those of state.
+	// that a failed request left. changes signals changes of state.
 	mu          sync.Mutex
-	want        *entry // what shall be registered, or, once left, what was to be
+	want        *entry // the entry to register, or, once left, the last that was to be registered
 	rev         int    // number of the newest request
 	requests    []request
 	leftBecause error // why nothing shall be registered any more; nil: it shall
@@ -206,8 +206,7 @@ func (k *registrant) wakeUp() {
 	}
 }
 
-// wanted returns the entry to register, nil if there is none, and the number of its
-// request.
+// wanted returns the entry to register, or nil, and the number of its request.
 func (k *registrant) wanted() (*entry, int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -244,7 +243,7 @@ func (k *registrant) answerRequests(settled *entry, rev int, err error) {
 // life never ends: every request is waited for, so that its outcome is known.
 func (k *registrant) run(life context.Context) {
 	t := registrar{k: k, why: ErrUnregistered}
-	err := k.keep(life, &t)
+	err := k.serveSessions(life, &t)
 	k.endRegistration(err)
 	k.owned.release(t.have)
 	t.stopWatching(err)
@@ -253,13 +252,14 @@ func (k *registrant) run(life context.Context) {
 	t.deleteFormersUntilGone(life)
 }
 
-// keep is run, until there is nothing to register any more; it returns why.
-func (k *registrant) keep(life context.Context, t *registrar) error {
+// serveSessions registers in one session after the other until nothing is left to
+// register; it returns the reason.
+func (k *registrant) serveSessions(life context.Context, t *registrar) error {
 	for {
 		s, err := k.client.Session(k.idle)
 		if k.idle.Err() != nil {
 			if t.have == nil && t.pendingCreation == nil {
-				// No znode of ours can be left, but for those of a lost session, unless
+				// No znode of ours can be left, except znodes of a lost session, unless
 				// the client was closed before the servers confirmed the removal.
 				if t.unconfirmed != nil {
 					return t.unconfirmed

@@ -53,20 +53,21 @@ func (e *conflictError) Unwrap() error { return ErrConflict }
 type registrar struct {
 	k               *registrant
 	s               *session.Session
-	have            *place // what is registered
-	settled         *entry // what was registered last
+	have            *place // the present registration
+	settled         *entry // the entry that was registered last
 	pendingCreation *entry // may have been created in a session that is over
-	// formers are what lost sessions have left; races counts the attempts in a row to
-	// replace one that failed, as other clients created znodes at the same moment; and
-	// caughtUp says that reads in s see what the lost sessions have done.
+	// formers are the znodes that lost sessions have left; races counts the attempts
+	// in a row to replace a former znode that failed, as other clients created znodes
+	// at the same moment; and caughtUp says that reads in s see the writes of the lost
+	// sessions.
 	formers  []*formerNode
 	races    int
 	caughtUp bool
-	// open: a write about what goes with no session got no answer, and may yet be
+	// open: a write of a znode that outlives sessions got no answer, and may yet be
 	// carried out; late is until when, if its session was given up over it.
 	open bool
 	late time.Time
-	why  error // what to say when nothing is wanted any more
+	why  error // the error when nothing is wanted any more
 	// refusals counts the removals in a row that a server has refused.
 	refusals int
 	// unconfirmed: the client was closed before a removal was answered.
@@ -75,7 +76,7 @@ type registrar struct {
 	// The watching over have: watching says that it has begun in this session.
 	watching bool
 	watch    *session.Watch  // for have's deletion; nil once watched by a hold
-	hold     *session.Hold   // of what goes with the session
+	hold     *session.Hold   // of a znode that goes with the session
 	ctx      context.Context // of the registration
 	end      context.CancelCauseFunc
 }
@@ -94,7 +95,7 @@ func (t *registrar) serveSession(ctx context.Context, s *session.Session) error 
 		var conflict *conflictError
 		switch {
 		case s.Err() != nil:
-			// Whatever it was, that is why.
+			// The session has ended, which explains err, whatever err is.
 		case err == nil && want == nil && len(t.formers) > 0:
 			t.pauseFor(t.racePause())
 		case err == nil && want == nil:
@@ -218,7 +219,8 @@ func (t *registrar) onConflict(ctx context.Context, c *conflictError, want *entr
 	}
 }
 
-// pauseAtConflict is when to try again although the other node may still have the name.
+// pauseAtConflict is the pause after which the attempt is repeated, although the other
+// node may still have the name.
 func (t *registrar) pauseAtConflict(c *conflictError) (pause time.Duration, needed bool) {
 	switch {
 	case c.former && len(t.formers) > 0:
@@ -238,7 +240,7 @@ func (t *registrar) onRefused(ctx context.Context, err error, want *entry, rev i
 	}
 	if want != t.settled {
 		t.rejectRequest(ctx, rev, err)
-		return // what was there before is next
+		return // the former registration is next
 	}
 	t.k.answerRequests(t.settled, rev, err)
 	t.k.setUnregistered(err, false)
@@ -261,7 +263,7 @@ func (t *registrar) onRemovalRefused(err error) {
 // if its znode still exists.
 func (t *registrar) rejectRequest(ctx context.Context, rev int, err error) {
 	if t.have != nil {
-		_ = t.watchOwn(ctx) // in vain it is tried again, as part of going on
+		_ = t.watchOwn(ctx) // if it fails, the next step retries it
 	} else {
 		t.k.setUnregistered(err, false) // the znode of the move, if it exists, is not known
 	}

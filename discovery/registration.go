@@ -29,8 +29,8 @@ func (g *Registration) mustRegistrant() *registrant {
 var _ session.Held = (*Registration)(nil)
 
 // Instance returns the requested instance: the argument of the last Update or
-// Move, unless it was refused. Path and Token are those of the present
-// registration, or of the last one.
+// Move, unless it was refused. Path and Token are of the present registration, or of
+// the last one.
 func (g *Registration) Instance() Instance {
 	i := g.mustRegistrant().latest().instance
 	i.Payload = slices.Clone(i.Payload)
@@ -59,8 +59,8 @@ func (g *Registration) States(ctx context.Context) iter.Seq2[State, error] {
 func (g *Registration) Context() context.Context { return g.mustRegistrant().Context() }
 
 // Token is a fencing token: the czxid of the znode of the present registration, or of
-// the last one. The token grows with every registration of the path, also with those
-// that follow a loss.
+// the last one. The token grows with every registration of the path, also after a
+// loss.
 func (g *Registration) Token() int64 { return g.mustRegistrant().State().Token }
 
 // Guard is a check for a transaction, which fails once the registration is lost, moved

@@ -125,8 +125,8 @@ func TestRegistersAgainInTheNextSession_CH53_CH58(t *testing.T) {
 	}
 }
 
-// CH51: what is updated while there is no connection, or no session, is not lost,
-// and the newest wins.
+// CH51: an update without a connection, or without a session, is not lost, and the
+// newest update wins.
 func TestUpdateWhileDisconnectedIsNotLost_CH51_CH58(t *testing.T) {
 	for _, expire := range []bool{false, true} {
 		inWorld(t, nil, func(w *World) {
@@ -232,7 +232,7 @@ func TestSequentialInstancesOfOneIDAreTwo_CL14(t *testing.T) {
 	})
 }
 
-// Both answers are lost at the same time, and what was created looks alike.
+// Both answers are lost at the same time, and the created znodes look alike.
 func TestTwinsWhoseAnswersAreLostAreTwo_CL14_CH53(t *testing.T) {
 	for _, fault := range []zktest.Fault{zktest.DropReplyCut, zktest.CutBefore} {
 		inWorld(t, nil, func(w *World) {
@@ -267,7 +267,7 @@ func (w *World) first(n int, op string, act zktest.Action) func(zktest.Request) 
 	}
 }
 
-// Whatever an administrator does to the node, it is there again.
+// The node is created again, whatever an administrator does to it.
 func TestDeletedByAnAdministratorItIsRegisteredAgain(t *testing.T) {
 	for _, typ := range types {
 		t.Run(typ.String(), func(t *testing.T) {

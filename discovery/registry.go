@@ -19,7 +19,7 @@ type Registry struct {
 	base   string
 	opts   Options
 	owned  *ownership
-	err    error // what is wrong with the arguments
+	err    error // of invalid arguments
 }
 
 // NewRegistry makes a registry whose services are the children of base, Curator's
@@ -73,7 +73,7 @@ func (r *Registry) newEntry(ctx context.Context, i Instance) (*entry, error) {
 	return r.makeEntry(i)
 }
 
-// makeEntry is what is registered for an instance.
+// makeEntry makes the entry to register for an instance.
 func (r *Registry) makeEntry(i Instance) (*entry, error) {
 	i.RegistrationTime = time.UnixMilli(i.RegistrationTime.UnixMilli())
 	data, err := i.encode()
@@ -101,8 +101,8 @@ func (r *Registry) path(names ...string) string {
 }
 
 // Services lists the names of all services, sorted. A service whose last instance
-// has gone may stay in the list for a while. The list is as old as that of
-// [Registry.Instances].
+// has gone may stay in the list for a while. The list can lag behind like the result
+// of [Registry.Instances].
 func (r *Registry) Services(ctx context.Context) ([]string, error) {
 	r = receiver.OrZero(r)
 	if err := r.checkCall(ctx); err != nil {

@@ -78,7 +78,7 @@ func TestUnregisterIsNotAnsweredByAnEarlierRefusal(t *testing.T) {
 	})
 }
 
-// A znode that this registry is deleting is no conflict: Register waits for the
+// A znode that this registry is deleting is not a conflict: Register waits for the
 // deletion, also if the caller of Unregister did not wait.
 func TestRegisterWaitsForTheUnregisteringOfTheSameName(t *testing.T) {
 	for _, typ := range []discovery.Type{discovery.Dynamic, discovery.Static, discovery.Permanent} {

@@ -27,7 +27,7 @@ type State struct {
 	final bool
 }
 
-// same reports whether s tells nothing but what o does.
+// same reports whether s and o tell the same.
 func (s State) same(o State) bool {
 	return s.Registered == o.Registered && s.round == o.round && s.Path == o.Path && s.Token == o.Token &&
 		(s.Err == nil) == (o.Err == nil) && (s.Err == nil || s.Err.Error() == o.Err.Error())

@@ -63,8 +63,8 @@ func TestForeignDataDisturbsNoOther_CH60(t *testing.T) {
 	})
 }
 
-// Empty data of the parents, as of containers and of what others make, is none of
-// our business (CH60); nor is a service that is no container.
+// The registry accepts parents with empty data, such as containers and znodes of
+// other programs (CH60), and a service that is not a container.
 func TestServiceThatOthersMadeIsUsedAsItIs_CH60(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		require.NoError(w, w.Server.Create(base, []byte("ours")))

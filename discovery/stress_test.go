@@ -22,18 +22,19 @@ type stress struct {
 	server  *zktest.Server
 	clients []*session.Client
 
-	// mu guards what follows.
+	// mu guards the fields below.
 	mu       sync.Mutex
 	judge    *judge
-	sessions map[int64]int  // whose they are: client, from 1
+	sessions map[int64]int  // their clients, from 1
 	forced   map[int64]bool // expired out of turn
 	live     map[*discovery.Registration]int
 	regs     int
 	failed   error // the first thing that must not be
 }
 
-// kinds are what a client's workers register: a name that all of them want, one of
-// many of the same id, and one that goes with no session.
+// kinds is the number of kinds that a client's workers register: a name that all
+// workers want, one of many znodes of the same id, and a znode that outlives
+// sessions.
 const kinds = 3
 
 func (s *stress) kind(client, worker int) discovery.Instance {
@@ -78,7 +79,7 @@ func (s *stress) watch() {
 		defer s.mu.Unlock()
 		gone, err := s.judge.change(s.sessions[x.Session], x)
 		if err == nil {
-			err = s.judge.look(nodes)
+			err = s.judge.judgeNodes(nodes)
 		}
 		if err == nil && !s.forced[x.Session] {
 			err = s.believedLocked(gone)

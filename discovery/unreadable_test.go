@@ -100,8 +100,8 @@ func TestWatchOfAnInstanceThatBecomesUnreadable(t *testing.T) {
 }
 
 // The znode of a registration becomes unreadable for its own client, which stays
-// registered, and may update and unregister. The deletion of an ephemeral znode is
-// noticed by the next heartbeat, that of another on the next connection.
+// registered, and may update and unregister. The next heartbeat notices the deletion
+// of an ephemeral znode; the next connection notices the deletion of any other.
 func TestRegistrationWhoseZnodeBecomesUnreadable(t *testing.T) {
 	for _, o := range []*zktest.Options{nil, {StatNeedsRead: true}} {
 		for _, typ := range types {

@@ -39,7 +39,7 @@ func (r *Registry) View(service string, o *cache.Options) (*cache.Children[Insta
 // they were registered, first the present ones, then each newer state. It may skip
 // states that passed while the loop's body ran; it never goes back. While ZooKeeper is
 // unreachable, no state comes. A service that does not exist has no instances, and may
-// be created later. A child that is no instance is listed with Err set.
+// be created later. A child that is not an instance is listed with Err set.
 //
 // A change costs one read, however many instances there are. The iteration ends with
 // ctx or the client, or when the service's znode may not be read, with an error as the
@@ -137,7 +137,7 @@ func watch[T any](ctx context.Context, view *cache.Children[T], yield func(*cach
 		}
 		now := view.Snapshot()
 		if now == last {
-			continue // what the event told was in it already
+			continue // the list had the event's change already
 		}
 		if last = now; !yield(now, nil) {
 			return

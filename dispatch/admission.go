@@ -29,7 +29,7 @@ func (t *mastership) openOrClose(ctx context.Context, tasks int) error {
 		return err
 	}
 	if err == nil || isConflict(err) {
-		// A conflict: this is what the last try has done, whose answer was lost.
+		// A conflict: the last try, whose answer was lost, has written it.
 		t.open = !t.open
 		return nil
 	}

@@ -15,7 +15,7 @@ var _ session.Held = (*Attempt)(nil)
 
 // zeroAttempt is the error of an Attempt that no worker has made: a guard without a check
 // would let unprotected writes through.
-const zeroAttempt = "a nil or zero dispatch.Attempt is no attempt of a task: get one from a dispatch.Worker, which passes it to its Handler"
+const zeroAttempt = "a nil or zero dispatch.Attempt has no task: get one from a dispatch.Worker, which passes it to its Handler"
 
 // mustHeld is the held task of the attempt; an Attempt that no worker has made has none.
 func (a *Attempt) mustHeld() *heldTask {
@@ -30,9 +30,9 @@ func (a *Attempt) mustHeld() *heldTask {
 func (a *Attempt) Context() context.Context { return a.mustHeld().ctx }
 
 // Token is a fencing token, the zxid of the assignment: of two attempts of a task, the
-// later attempt has the greater token. Whatever the handler writes to can refuse a token
-// below one that it has seen. The token is 0 for an Attempt that a test of a handler has
-// made.
+// later attempt has the greater token. A store that the handler writes to can refuse a
+// token below the greatest that the store has seen. The token is 0 for an Attempt that a
+// test of a handler has made.
 func (a *Attempt) Token() int64 {
 	a = receiver.OrZero(a)
 	if a.held == nil {
@@ -131,7 +131,8 @@ func (h *heldTask) releaseTask(ctx context.Context) error {
 	return r.err
 }
 
-// loss is why the assignment is lost, as far as the worker knows; nil if it is not.
+// loss is the reason why the assignment is lost, as far as the worker knows; nil if it
+// is not.
 func (h *heldTask) loss() error {
 	if err := context.Cause(h.ctx); errors.Is(err, session.ErrLost) {
 		return err

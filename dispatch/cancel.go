@@ -35,12 +35,12 @@ func (q *Queue) Cancel(ctx context.Context, id string) error {
 	})
 }
 
-// Requeue has a dead, failed or canceled task tried again, in one transaction:
-// with all its attempts, without its result, and without a deadline. Requeuing an
-// unfinished task is not an error; for a task that is done the error wraps
-// ErrState, and for a missing task ErrNoTask. If a reply was lost, and the task
-// was gone before Requeue could find out, the error wraps
-// session.ErrUnknownOutcome. Requeue takes two requests.
+// Requeue retries a dead, failed or canceled task, in one transaction: with all its
+// attempts, without its result, and without a deadline. Requeuing an unfinished task
+// is not an error; for a task that is done the error wraps ErrState, and for a
+// missing task ErrNoTask. If a reply was lost, and the task was gone before Requeue
+// could find out, the error wraps session.ErrUnknownOutcome. Requeue takes two
+// requests.
 func (q *Queue) Requeue(ctx context.Context, id string) error {
 	q = receiver.OrZero(q)
 	call := session.NewID()
@@ -107,7 +107,7 @@ func (c *taskChange) applyChange(ctx context.Context) error {
 				return err
 			}
 		case t.State == assigned && path == c.q.assignmentPath(t.Worker, t.Assignment) && errors.Is(reason, session.ErrNoNode):
-			c.orphanAt = t.mzxid // what was read of the task is proved
+			c.orphanAt = t.mzxid // the task is proved to be as it was read
 		default:
 			return err
 		}

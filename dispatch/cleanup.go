@@ -20,10 +20,10 @@ const auditEvery = time.Minute
 // again: nine tenths.
 func reopensAt(limit int) int { return limit/10*9 + limit%10*9/10 }
 
-// tidyUp does what is not about single tasks.
+// tidyUp does the work that is not about single tasks.
 func (t *mastership) tidyUp(ctx context.Context) error {
 	t.mu.Lock()
-	lost, strays, bereft, tasks := t.scheduler.unconfirmedWorkers(), t.scheduler.unconfirmedClients(), t.scheduler.emptiedWorkers(), t.scheduler.countActive()
+	lost, strays, emptied, tasks := t.scheduler.unconfirmedWorkers(), t.scheduler.unconfirmedClients(), t.scheduler.emptiedWorkers(), t.scheduler.countActive()
 	t.mu.Unlock()
 	if now := time.Now(); !now.Before(t.auditAt) {
 		t.auditAt = now.Add(auditEvery)
@@ -43,7 +43,7 @@ func (t *mastership) tidyUp(ctx context.Context) error {
 	if err := t.verifyPresence(ctx, lost, strays); err != nil {
 		return err
 	}
-	for _, worker := range bereft {
+	for _, worker := range emptied {
 		if err := t.retryInSession(ctx, func() error { return t.removeWorkerFolder(ctx, worker) }); err != nil {
 			return err
 		}
@@ -75,7 +75,7 @@ func (t *mastership) auditFolders(ctx context.Context) error {
 	return nil
 }
 
-// listUnknownFolders are those of workers that the scheduler does not know.
+// listUnknownFolders lists the folders of workers that the scheduler does not know.
 func (t *mastership) listUnknownFolders(ctx context.Context) (out []string, err error) {
 	err = t.retryInSession(ctx, func() error {
 		r := newReading(ctx, t.s)
@@ -124,9 +124,9 @@ func (t *mastership) countAssignments(ctx context.Context) error {
 	return nil
 }
 
-// verifyPresence asks which workers and clients are present. No id of either ever comes back,
-// so one that has been seen and is not there is gone. One that is there the view shows
-// before long.
+// verifyPresence asks which workers and clients are present. No id of a worker or
+// client ever comes back, so an id that was seen before and does not exist now is gone.
+// The view shows an id that exists before long.
 func (t *mastership) verifyPresence(ctx context.Context, workers, clients []string) error {
 	if len(workers)+len(clients) == 0 {
 		return nil
@@ -157,7 +157,7 @@ func (t *mastership) verifyPresence(ctx context.Context, workers, clients []stri
 	})
 }
 
-// absentOf are those of names whose znodes do not exist.
+// absentOf returns the names whose znodes do not exist.
 func absentOf(names []string, nodes []session.Seen) (out []string) {
 	for i, n := range nodes {
 		if !n.Exists {

@@ -7,9 +7,9 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// serverClock tells the servers' time: that of the master's last write, and what has
-// passed since by its monotonic clock. It is behind by what the answer took, so nothing
-// is removed too early.
+// serverClock tells the servers' time: the time of the master's last write, plus the
+// time since by the master's monotonic clock. It is behind by the duration of the
+// write's reply, so nothing is removed too early.
 type serverClock struct{ server, local time.Time }
 
 // setTo sets the clock by a znode that was written just now.
@@ -26,7 +26,7 @@ func (c *serverClock) now() time.Time {
 
 // workerClock is the servers' clock as a worker knows it, for its loop and its handlers.
 type workerClock struct {
-	// mu guards what follows.
+	// mu guards the fields below.
 	mu    sync.Mutex
 	clock serverClock
 }

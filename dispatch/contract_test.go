@@ -22,7 +22,7 @@ func (w *World) closeClient(c *session.Client) {
 }
 
 // Run returns nil when its context has ended and everything was given back;
-// otherwise the error tells what was not.
+// otherwise the error names the parts that were not.
 func TestHowRunOfAWorkerEnds(t *testing.T) {
 	for name, x := range map[string]struct {
 		before func(w *World, c *session.Client)

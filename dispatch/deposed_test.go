@@ -41,7 +41,7 @@ func TestTaskExistsThoughALeaderWithoutFollowersDoesNotKnowIt(t *testing.T) {
 
 // Such a leader denies neither the tasks nor the workers nor the master, and does not say
 // that the queue is closed: the answer comes once the server follows again.
-func TestNobodyIsToldThatAQueueIsEmptyByALeaderThatLeadsNobody(t *testing.T) {
+func TestDeposedServerDoesNotReportAnEmptyQueue(t *testing.T) {
 	stats := func(check func(w *World, s dispatch.Stats)) func(w *World, q *dispatch.Queue) {
 		return func(w *World, q *dispatch.Queue) {
 			s, err := q.Stats(w.Within(time.Minute))

@@ -10,7 +10,7 @@ type edit struct {
 	kind    editKind
 	path    string
 	data    []byte
-	version int32 // of what is set or deleted, if it was read; -1: any
+	version int32 // of the znode to set or delete, if it was read; -1: any
 }
 
 type editKind int
@@ -36,7 +36,7 @@ func deleteNode(path string, version int32) edit {
 	return edit{kind: deleteEdit, path: path, version: version}
 }
 
-// transaction is what one change of a task does, in order.
+// transaction has the operations of one change of a task, in order.
 type transaction []edit
 
 // toOps are the operations of the transaction, for a request that the master sends.
@@ -57,8 +57,8 @@ func (t transaction) toOps(create *session.CreateOptions) []session.Op {
 	return out
 }
 
-// addTo asks tx for the transaction. Its conditions on versions are those of what tx has
-// read, or assumed.
+// addTo asks tx for the transaction. The conditions on versions are the versions that tx
+// has read, or assumed.
 func (t transaction) addTo(tx *stm.Tx, create *session.CreateOptions) (err error) {
 	for _, e := range t {
 		switch e.kind {

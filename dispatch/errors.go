@@ -26,7 +26,7 @@ var (
 	// ErrPermanent is for handlers to wrap: another attempt would fail too, so
 	// none is made, and the task has failed.
 	ErrPermanent = errors.New("permanent failure")
-	// ErrRecord: a znode's data is not what this package writes. It was left
+	// ErrRecord: a znode's data is not a record that this package writes. It was left
 	// alone.
 	ErrRecord = errors.New("not a record of this package")
 )
@@ -43,8 +43,8 @@ func wrapError(ctx context.Context, op, path string, err error) error {
 	return fmt.Errorf("dispatch: %s %s: %w", op, path, err)
 }
 
-// isConflict reports whether a write failed since something else had changed what
-// it goes by, or has children that it does not know of.
+// isConflict reports whether a write failed because another client had changed a
+// znode that the write depends on, or a znode has unexpected children.
 func isConflict(err error) bool {
 	return optimistic.Conflict(err) || errors.Is(err, session.ErrNotEmpty)
 }

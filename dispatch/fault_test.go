@@ -18,8 +18,8 @@ import (
 
 // Every operation, and every role, under every fault at every request.
 
-// crew has the roles beside the operation under test. Their client suffers no
-// faults, unless the role itself is tested.
+// crew has the roles that run concurrently with the operation under test. Their
+// client suffers no faults, unless the role itself is tested.
 type crew struct {
 	ctx   context.Context
 	stop  context.CancelFunc

@@ -29,7 +29,7 @@ func deposed(w *world.World) *mastership {
 	return &mastership{store: m.store, l: l, s: l.Session(), scheduler: newScheduler(), kick: make(chan struct{}, 1), open: true, limit: 1}
 }
 
-// Whatever a master writes has the guard of its leadership.
+// Every write of a master has the guard of its leadership.
 func TestDeposedMasterWritesNothing(t *testing.T) {
 	for name, write := range map[string]func(ctx context.Context, m *mastership) error{
 		"closing":         func(ctx context.Context, m *mastership) error { return m.openOrClose(ctx, 5) },

@@ -25,9 +25,9 @@ type heldTask struct {
 	gone bool
 	// kept is why no write has succeeded, though the assignment exists; nil if one has.
 	kept error
-	// lost is why there was nothing to write any more: the worker or its assignment was
-	// lost. unanswered: a write may have been applied, although the assignment was gone
-	// when it was repeated.
+	// lost is the reason why nothing was left to write: the worker or its assignment
+	// was lost. unanswered: a write may have been applied, although the assignment was
+	// gone when it was repeated.
 	lost       error
 	unanswered bool
 

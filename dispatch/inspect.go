@@ -143,7 +143,7 @@ func (l layout) infoOf(node session.Seen, path string) Info {
 }
 
 // isOpen reports whether the queue takes tasks, and how many in all. The state is not older
-// than that of earlier reads in s.
+// than earlier reads in s.
 func (q *Queue) isOpen(ctx context.Context, s *session.Session) (open bool, maxTasks int, err error) {
 	r := newReading(ctx, s)
 	nodes := r.GetAll(q.at(admissionDir), q.openPath())

@@ -28,7 +28,7 @@ const (
 	partMark     = taskformat.PartMark
 )
 
-// layout is where a queue keeps what it has.
+// layout has the paths of a queue.
 type layout string
 
 func (l layout) at(elems ...string) string { return string(l) + "/" + strings.Join(elems, "/") }
@@ -83,8 +83,8 @@ func assignmentName(id string, attempt int, serial string) string {
 	return session.EscapeName(id) + partMark + strconv.Itoa(attempt) + "-" + serial
 }
 
-// newSerial makes what no assignment of the queue had before: a number that the
-// master counts, and the token of its leadership.
+// newSerial makes a name that no assignment of the queue had before: a number that
+// the master counts, and the token of its leadership.
 func newSerial(token, n int64) string {
 	return strconv.FormatInt(token, 36) + "." + strconv.FormatInt(n, 36)
 }
@@ -117,7 +117,7 @@ func bucketNumber(id string) int { return int(sha256.Sum256([]byte(id))[0]) }
 
 func bucketName(n int) string { return fmt.Sprintf("%02x", n) }
 
-// payloadHash is what tells payloads apart.
+// payloadHash tells payloads apart.
 func payloadHash(payload []byte) string {
 	sum := sha256.Sum256(payload)
 	return hex.EncodeToString(sum[:16])

@@ -34,14 +34,14 @@ func NewMaster(client *session.Client, path string, o *Options) *Master {
 
 // Run stands for election, and gives tasks to workers whenever it leads, until ctx
 // ends. It returns nil when ctx has ended and the leadership, if there was one, was
-// given back, confirmed, and otherwise an error that wraps what went wrong: one that
-// another try would not mend (session.ErrClosed, session.ErrNoAuth, ...), or
+// given back, confirmed, and otherwise an error that wraps the failure: an error that
+// a retry would not mend (session.ErrClosed, session.ErrNoAuth, ...), or
 // session.ErrLost. A ctx that had ended before the call is an error that wraps the
 // context's. It blocks; the goroutine is the caller's.
 //
-// Whatever it knows it has read from ZooKeeper since it leads, and whatever it
+// A master decides only by data that it has read since it leads, and each of its
 // writes is one transaction with the guard of its leadership: a master that was
-// paused, or cut off, changes nothing once another one leads.
+// paused, or cut off, changes nothing once another master leads.
 //
 // A task takes it up to three reads, and its part of a transaction that gives out up
 // to 64 of them; to take over takes one read for each task, and one for each bucket.
@@ -63,7 +63,7 @@ func (m *Master) Run(ctx context.Context) error {
 		t := &mastership{store: m.store, l: l, s: l.Session(), scheduler: newScheduler(), kick: make(chan struct{}, 1)}
 		err := t.lead(ctx)
 		if ctx.Err() != nil {
-			return context.Cause(ctx) // what became of the last write, the next master reads
+			return context.Cause(ctx) // the next master reads the outcome of the last write
 		}
 		return err
 	})
@@ -104,8 +104,8 @@ type mastership struct {
 	swept   int64
 	lost    int // counts rounds in a row that have cost the connection; the loop's
 
-	// mu guards what follows: scheduler, and how many views have shown on it what
-	// there was when the mastership began.
+	// mu guards the fields below: scheduler, and the number of views that have shown
+	// it the state at the beginning of the mastership.
 	mu        sync.Mutex
 	scheduler *scheduler
 	loaded    int
@@ -147,7 +147,7 @@ func (t *mastership) lead(ctx context.Context) error {
 	return err
 }
 
-// runLoop does what is to be done, until ctx ends.
+// runLoop carries out the scheduler's decisions, until ctx ends.
 func (t *mastership) runLoop(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -215,7 +215,7 @@ func (t *mastership) updateScheduler(f func(sc *scheduler)) {
 }
 
 // retryInSession does f until it succeeds, over lost connections, as long as the
-// leadership's session lives. f finds out what has become of its writes.
+// leadership's session lives. f finds out the outcome of its own writes.
 func (t *mastership) retryInSession(ctx context.Context, f func() error) error {
 	return t.s.Retry(ctx, func() error {
 		err := f()

@@ -11,21 +11,21 @@ import (
 )
 
 const (
-	// perTxn is how many moves one transaction has at most: with the longest
-	// records it stays below what servers accept.
+	// perTxn is how many moves one transaction has at most: with the longest records
+	// it stays below the limit of servers.
 	perTxn = 64
 	// maxMoves is how many moves are in progress at a time.
 	maxMoves = 8 * perTxn
 )
 
-// outcome is what has become of the moves of one transaction.
+// outcome is the outcome of the moves of one transaction.
 type outcome struct {
 	moves []move
 	err   error
 }
 
-// carryOutMoves carries out moves: first many of them in one transaction, and then those of one
-// that has failed each by itself. The outcome of each is on the scheduler then.
+// carryOutMoves carries out moves: many of them in one transaction, and after a failed
+// transaction each of its moves by itself. The scheduler then has the outcome of each.
 func (t *mastership) carryOutMoves(ctx context.Context, moves []move) error {
 	groups := slices.Collect(slices.Chunk(moves, perTxn))
 	for len(groups) > 0 {
@@ -119,7 +119,7 @@ func (t *mastership) editsOf(m move) transaction {
 	return l.freeTask(task, m.next)
 }
 
-// showMove puts on the scheduler what a move has made of its task.
+// showMove updates the scheduler with the task as the move has written it.
 func (t *mastership) showMove(sc *scheduler, m move, written session.Stat) {
 	if m.kind == removeTask {
 		sc.dropTask(m.task.ID, m.task.czxid)
@@ -130,7 +130,7 @@ func (t *mastership) showMove(sc *scheduler, m move, written session.Stat) {
 	sc.settleMove(m)
 }
 
-// resolveOutcomes finds out what has become of moves that failed, or were not answered.
+// resolveOutcomes finds out the outcome of moves that failed, or were not answered.
 func (t *mastership) resolveOutcomes(ctx context.Context, unclear []outcome) error {
 	var ids []string
 	for _, o := range unclear {
@@ -157,7 +157,7 @@ func (t *mastership) resolveOutcomes(ctx context.Context, unclear []outcome) err
 	return nil
 }
 
-// repairMove makes again what a move has missed.
+// repairMove creates again the znodes that a move has missed.
 func (t *mastership) repairMove(ctx context.Context, o outcome) error {
 	if m := &o.moves[0]; len(o.moves) > 1 || !t.isDamaged(&m.task, o.err) {
 		return nil

@@ -93,7 +93,8 @@ func TestRepairedResultKeepsFieldsOfANewerVersion(t *testing.T) {
 	})
 }
 
-// A worker that stops keeps the fields that somebody has added to its record.
+// A worker that stops keeps the fields that a newer version has added to its
+// record.
 func TestWorkerThatDrainsKeepsFieldsOfItsRecord(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		q := w.queue()

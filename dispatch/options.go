@@ -22,7 +22,7 @@ const (
 	defaultConcurrency   = 8
 )
 
-// Bounds of what is stored with each task.
+// Bounds of the parts of a task that are stored.
 const (
 	maxID     = 512
 	maxLabels = 32
@@ -196,7 +196,7 @@ func (t Task) newRecord(now time.Time) (record, error) {
 	return r, err
 }
 
-// checkTask says what is wrong with a task.
+// checkTask returns an error for an invalid task.
 func (t Task) checkTask() error {
 	for _, n := range []struct {
 		field string
@@ -222,7 +222,7 @@ func (t Task) checkTask() error {
 	return checkText("ID", t.ID)
 }
 
-// sortLabels checks labels, and makes one list of all that mean the same.
+// sortLabels checks labels, and sorts them without repetitions.
 func sortLabels(list []string) ([]string, error) {
 	if len(list) > maxLabels {
 		return nil, fmt.Errorf("%w: Labels are %d; at most %d", ErrInvalidArgument, len(list), maxLabels)

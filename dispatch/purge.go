@@ -53,8 +53,8 @@ var errUnfinished = fmt.Errorf("%w: it has not ended", ErrState)
 // whose task was deleted by hand; a master removes these within an hour and a half. Tasks
 // that are submitted, or change their state, during the call may be left.
 //
-// Purge takes as many requests as [Queue.List], 771 more, and those of the removals. If
-// Purge fails, some tasks may have been removed already; the call can be repeated.
+// Purge takes as many requests as [Queue.List], 771 more, and the requests of the removals.
+// If Purge fails, some tasks may have been removed already; the call can be repeated.
 func (q *Queue) Purge(ctx context.Context, wanted ...State) (removed int, err error) {
 	q = receiver.OrZero(q)
 	const op = "purge"
@@ -103,8 +103,8 @@ type purgeCall struct {
 	q      *Queue
 	wanted []State
 	ids    []string // of the tasks that are to be removed
-	// garbage are the names of records that are garbage, deleted counts those that were
-	// deleted.
+	// garbage are the names of records that are garbage, deleted counts the deleted
+	// tasks.
 	garbage map[string]bool
 	deleted int
 }
@@ -200,7 +200,8 @@ func (q *Queue) removeGarbage(ctx context.Context, op, id string, why error) err
 	return nil
 }
 
-// deleteGarbage deletes a record, if it is garbage still. gone says that there is none.
+// deleteGarbage deletes a record, if it is garbage still. gone says that the record
+// does not exist.
 func (q *Queue) deleteGarbage(ctx context.Context, task string) (gone bool, err error) {
 	err = q.applyTxn(ctx, func(tx *stm.Tx) error {
 		now, err := tx.Get(task)

@@ -34,7 +34,7 @@ func New(client *session.Client, path string, o *Options) *Queue {
 func (q *Queue) Path() string { return string(receiver.OrZero(q).layout) }
 
 // Masters returns the election of the queue's masters, for its methods Leader, Candidates
-// and Observe. Do not campaign in the election: a leader that is no [Master] keeps the
+// and Observe. Do not campaign in the election: a leader that is not a [Master] keeps the
 // masters from assigning tasks.
 func (q *Queue) Masters() *election.Elector {
 	q = receiver.OrZero(q)

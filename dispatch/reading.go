@@ -11,14 +11,14 @@ import (
 	"github.com/zkrecipes/zkrecipes/stm"
 )
 
-// retryConflicts is [optimistic.Change]: what never fits together is not what this package
-// writes.
+// retryConflicts is [optimistic.Change]: records that never fit together were not written
+// by this package.
 func retryConflicts(ctx context.Context, client *session.Client, f func(s *session.Session) error) error {
 	return optimistic.Change(ctx, client, ErrRecord, f)
 }
 
 // applyTxn applies a transaction, over lost connections and sessions, as long as ctx lasts.
-// f recognizes what an earlier attempt has done.
+// f recognizes the writes of an earlier attempt.
 func (st *store) applyTxn(ctx context.Context, f func(tx *stm.Tx) error) error {
 	_, err := st.applyResults(ctx, f)
 	return err

@@ -150,7 +150,8 @@ func (x *rebalancing) nextRecall() (*entry, *workerSlot) {
 	}
 }
 
-// takerOf is the taker with the smallest load of those that can have a task.
+// takerOf returns the taker with the smallest load among the takers that can have a
+// task.
 func (x *rebalancing) takerOf(e *entry) (best *workerSlot) {
 	for _, slot := range x.takers {
 		if x.loads[slot] < slot.Concurrency+slot.Prefetch && hasAll(slot.Labels, e.Labels) &&

@@ -86,7 +86,8 @@ type assignment struct {
 	Task    record
 	Version int32
 
-	// recalled is profile.Recalled of the worker's folder, which is no assignment.
+	// recalled is profile.Recalled of the worker's folder, which is not an
+	// assignment.
 	recalled []string
 }
 
@@ -108,7 +109,7 @@ func truncateTime(t time.Time) time.Time {
 // encode writes a record.
 func encode(value any) []byte { return taskformat.Encode(value) }
 
-// decode reads a record and checks what the rest relies on.
+// decode reads a record and checks all parts that the package relies on.
 func decode[T record | assignment | ending | profile | limits](data []byte) (T, error) {
 	var out T
 	var err error

@@ -98,7 +98,7 @@ func TestReleaseOfALostTaskSaysSo(t *testing.T) {
 	}
 }
 
-// Whatever happens to the release, the task ends once, and nothing is left.
+// The task ends once, and nothing is left, whatever happens to the release.
 func TestReleaseUnderEveryFault(t *testing.T) {
 	t.Parallel()
 	type play struct {

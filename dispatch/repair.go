@@ -10,13 +10,14 @@ import (
 	"github.com/zkrecipes/zkrecipes/stm"
 )
 
-// An operator, or another program, may delete any znode of the queue. This file makes
-// what is missing again, when it is missed: nothing is read for it before.
+// An operator, or another program, may delete any znode of the queue. This file
+// creates missing znodes again, when the master misses them: nothing is read for it
+// before.
 
-// lostOutput is the error text of a task that is done and whose output is missing.
+// lostOutput is the error text of a done task without its output.
 const lostOutput = "the output is missing: the result was deleted or overwritten by hand"
 
-// errPayload is the failure of a task whose payload is not what was submitted.
+// errPayload is the failure of a task whose payload is not the submitted one.
 var errPayload = fmt.Errorf("%w: the payload is missing, or not what was submitted: it was deleted or changed by hand", ErrPermanent)
 
 // folderNames are the folders of a queue, without masters, which the election makes, and
@@ -49,10 +50,10 @@ func (st *store) makeBucket(ctx context.Context, id string) error {
 	return err
 }
 
-// repairTask makes again what is missing of a task: its folders; its payload, as an
-// empty one, which a worker notices; and the result of a task that has ended, without
-// its output. A result that is not the task's own is deleted. An error that is a
-// conflict means that the task has changed meanwhile.
+// repairTask creates the missing znodes of a task again: its folders; its payload, as
+// an empty one, which a worker notices; and the result of a task that has ended,
+// without its output. A result that is not the task's own is deleted. An error that
+// is a conflict means that the task has changed meanwhile.
 func (st *store) repairTask(ctx context.Context, id string) error {
 	if err := st.makeBucket(ctx, id); err != nil {
 		return err

@@ -212,8 +212,8 @@ func (sc *scheduler) rejectMove(m move, orphan bool) {
 	e.stuck = true
 }
 
-// noteRepair tells the scheduler that what m has missed was made again. It is false when that
-// was done before, in vain.
+// noteRepair tells the scheduler that the znodes that m has missed were created again. It is
+// false when that was done before, in vain.
 func (sc *scheduler) noteRepair(m move) bool {
 	e := sc.tasks[m.task.ID]
 	if e == nil || e.repaired == e.mzxid {

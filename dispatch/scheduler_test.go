@@ -147,7 +147,8 @@ func (w *twin) takesFrom(name string, task seen) bool {
 	return !p.Draining && hasAll(p.Labels, task.Labels) && !slices.ContainsFunc(w.has(name), func(t seen) bool { return t.isSuspect() })
 }
 
-// best is the worker with the smallest load for each handler among those that fit.
+// best is the worker with the smallest load for each handler among the workers that
+// fit.
 func (w *twin) best(fits func(name string) bool) string {
 	out := ""
 	for _, a := range slices.Sorted(maps.Keys(w.workers)) {

@@ -18,7 +18,8 @@ func (r record) isSuspect() bool { return r.Deaths >= suspectAfter }
 type workerSlot struct {
 	id string
 	profile
-	// load is the number of its tasks, suspects the number of those that are to be alone.
+	// load is the number of its tasks, suspects the number of its tasks that are to be
+	// alone.
 	load, suspects int
 	last           int64 // the turn in which it was given a task last
 }
@@ -66,7 +67,7 @@ func (sc *scheduler) leaveLine(e *entry) {
 	e.ready = false
 }
 
-// addWorker tells the scheduler that a worker lives, and what it says of itself.
+// addWorker tells the scheduler that a worker lives, with its profile.
 func (sc *scheduler) addWorker(id string, p profile) {
 	if sc.goneWorkers[id] {
 		return // old news
@@ -133,7 +134,7 @@ func (sc *scheduler) forgetWorker(id string) {
 	delete(sc.concurrency, id)
 }
 
-// count adds n times the task to what the worker has.
+// count adds the task n times to the worker's load.
 func (slot *workerSlot) count(task record, n int) {
 	slot.load += n
 	if task.isSuspect() {
@@ -164,8 +165,8 @@ func (slot *workerSlot) before(o *workerSlot) bool {
 	return slot.id < o.id
 }
 
-// reserveWorker keeps a worker for a class of suspects that none fits: the one with the fewest
-// tasks, until these have ended.
+// reserveWorker keeps a worker for a class of suspects that no worker fits: the worker with
+// the fewest tasks, until these have ended.
 func (sc *scheduler) reserveWorker(c *class) {
 	if sc.reserved != nil && sc.workers[sc.reserved.id] == sc.reserved && !sc.reserved.Draining && sc.reserved.hasLabelsOf(c) {
 		return

@@ -47,9 +47,9 @@ type WorkerInfo struct {
 	Draining bool
 	// Assigned is the number of the worker's tasks, begun or not.
 	Assigned int
-	// Err says that what stands for the worker cannot be read, such as that of a
-	// newer version, so it gets no tasks from a master of this one. It wraps
-	// ErrRecord, and only ID and Assigned are set then.
+	// Err is set if the worker's znodes cannot be read, for example if a newer
+	// version has written them, so that the worker gets no tasks from a master of
+	// this version. It wraps ErrRecord, and only ID and Assigned are set then.
 	Err error
 }
 

@@ -20,9 +20,9 @@ func (t *mastership) recallTasks(ctx context.Context) error {
 	return t.retryInSession(ctx, func() error { return t.askBack(ctx, list) })
 }
 
-// askBack writes the recalls. One that cannot be written is left out: a worker that has
-// left, or is of a newer version, or whose folder the master may not write, keeps what it
-// has.
+// askBack writes the recalls. A recall that cannot be written is left out: a worker that
+// has left, or is of a newer version, or whose folder the master may not write, keeps its
+// tasks.
 func (t *mastership) askBack(ctx context.Context, list []recall) error {
 	r := newReading(ctx, t.s)
 	paths := make([]string, len(list))

@@ -123,7 +123,7 @@ func TestTasksThatNoOtherWorkerTakesAreNotAskedFor(t *testing.T) {
 // once, and no task begins twice in the same attempt.
 func TestTakeBackUnderEveryFault(t *testing.T) {
 	t.Parallel()
-	for name, who := range map[string]string{"master": "M", "the one that has them": "A", "the one that is idle": "B"} {
+	for name, tested := range map[string]string{"master": "M", "the worker that has them": "A", "the idle worker": "B"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := &ledger{}
@@ -133,12 +133,12 @@ func TestTakeBackUnderEveryFault(t *testing.T) {
 					c := begin(e, p, "", nil)
 					l.runs = map[string]int{}
 					master := dispatch.NewMaster(p.Other, path, nil)
-					if who == "M" {
+					if tested == "M" {
 						master = dispatch.NewMaster(p.Tested, path, nil)
 					}
 					c.start(master.Run)
 					first := p.Other
-					if who == "A" {
+					if tested == "A" {
 						first = p.Tested
 					}
 					c.start(dispatch.NewWorker(first, path, l.counting(5*time.Second), &dispatch.WorkerOptions{Concurrency: 1, Prefetch: 5}).Run)
@@ -159,7 +159,7 @@ func TestTakeBackUnderEveryFault(t *testing.T) {
 				p := e.State.(*world.Party)
 				crew := p.State.(*crew)
 				second := p.Other
-				if who == "B" {
+				if tested == "B" {
 					second = p.Tested
 				}
 				crew.start(dispatch.NewWorker(second, path, l.counting(5*time.Second), &dispatch.WorkerOptions{Concurrency: 1, Prefetch: 5}).Run)

@@ -6,8 +6,8 @@ type order interface {
 	place(e *entry) *int
 }
 
-// ordered is tasks for container/heap, first the one that comes first by O. Each knows
-// its place, which is -1 when it is taken out.
+// ordered are tasks for container/heap, first the task that is first by O. Each task
+// knows its place, which is -1 when the task is taken out.
 type ordered[O order] []*entry
 
 func (o ordered[O]) Len() int { return len(o) }
@@ -63,7 +63,7 @@ type byTime struct{}
 func (byTime) before(a, b *entry) bool { return a.at.Before(b.at) }
 func (byTime) place(e *entry) *int     { return &e.wakePos }
 
-// endedTasks are the tasks that have ended, first the one that makes way first.
+// endedTasks are the tasks that have ended, first the task that makes way first.
 type endedTasks = ordered[byEnd]
 
 type byEnd struct{}

@@ -123,8 +123,8 @@ func (r record) isLate(now time.Time) bool { return !r.Deadline.IsZero() && !now
 // never. A task that waits is looked at when its time has come, which is the zero
 // time for most, and then, when it is ready, at its deadline.
 //
-// Delays and retention count from when the record was written, by the servers' clock:
-// those of clients and workers may be wrong.
+// Delays and retention count from the write of the record, by the servers' clock: the
+// clocks of clients and workers may be wrong.
 func (t *seen) wakeTime(ready bool) (at time.Time, ever bool) {
 	notBefore, finished := t.NotBefore, t.FinishedAt
 	if !t.mtime.IsZero() {

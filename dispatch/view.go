@@ -7,7 +7,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// followView tells the scheduler what a view shows, by changed.
+// followView tells the scheduler a view's changes, by changed.
 func followView[T any](ctx context.Context, t *mastership, v *cache.View[T], changed func(sc *scheduler, ev cache.Event[T])) error {
 	first := true
 	for ev, err := range v.Events(ctx) {
@@ -59,15 +59,16 @@ func (t *mastership) taskChanged(sc *scheduler, ev cache.Event[seen]) {
 	}
 }
 
-// putTask puts a task on the scheduler; not a bucket, and not what is no task.
+// putTask puts a task on the scheduler, and ignores buckets and other znodes.
 func putTask(sc *scheduler, e cache.Entry[seen]) {
 	if e.Err == nil && e.Value.ID != "" {
 		sc.putTask(e.Value)
 	}
 }
 
-// workerChanged tells the scheduler of workers: that one is gone only if the view has
-// shown it before, since a snapshot may be older than what the scheduler knows.
+// workerChanged tells the scheduler of workers: that a worker is gone only if the
+// view has shown it before, since a snapshot may be older than the scheduler's
+// knowledge.
 func workerChanged() func(sc *scheduler, ev cache.Event[profile]) {
 	return presenceChanged(func(sc *scheduler, e cache.Entry[profile]) {
 		if e.Err != nil {
@@ -83,9 +84,8 @@ func clientChanged() func(sc *scheduler, ev cache.Event[[]byte]) {
 	return presenceChanged(func(sc *scheduler, e cache.Entry[[]byte]) { sc.addClient(e.Name()) }, (*scheduler).removeClient)
 }
 
-// admissionChanged has admission read again when somebody has changed it, or deleted it;
-// also on the first event, which shows what somebody has done since the mastership has read
-// admission.
+// admissionChanged has admission read again when a client has changed or deleted it; also
+// on the first event, which shows the changes since the mastership has read admission.
 func (t *mastership) admissionChanged(*scheduler, cache.Event[[]byte]) { t.stale.Store(true) }
 
 // presenceChanged tells of nodes that come and go, and never come back.

@@ -50,7 +50,7 @@ type Worker struct {
 	// slots has an element for each handler that may begin, over all sessions.
 	slots chan struct{}
 
-	// mu guards what follows: running while Run is, drain is closed when it is to
+	// mu guards the fields below: running while Run is, drain is closed when it is to
 	// end, over when it has.
 	mu      sync.Mutex
 	running bool
@@ -84,15 +84,15 @@ func NewWorker(client *session.Client, path string, handler Handler, o *WorkerOp
 // the session is lost, the contexts of the handlers end before the master can give their
 // tasks to other workers. Run then continues in the next session, under a new worker id.
 //
-// When ctx ends, the worker takes no more tasks and gives back those that have not begun.
-// The handlers' contexts end after WorkerOptions.Grace; tasks whose handlers then return
-// an error are given back too, without counting the attempt. Run waits for the handlers.
-// It returns nil when everything is given back, confirmed by a server, and otherwise an
-// error that wraps why not: session.ErrLost if the session was lost meanwhile,
-// session.ErrUnreachable if no server answers a worker that has no task. While servers
-// cannot be reached, Run ends when the session is given up, at most the session timeout
-// later than the handlers; a worker without a task ends at once, or after one second if a
-// server does not answer, and what stands for it is deleted in the background.
+// When ctx ends, the worker takes no more tasks and gives back the tasks that have not
+// begun. The handlers' contexts end after WorkerOptions.Grace; tasks whose handlers then
+// return an error are given back too, without counting the attempt. Run waits for the
+// handlers. It returns nil when everything is given back, confirmed by a server, and
+// otherwise an error that wraps the reason: session.ErrLost if the session was lost
+// meanwhile, session.ErrUnreachable if no server answers a worker that has no task. While
+// servers cannot be reached, Run ends when the session is given up, at most the session
+// timeout later than the handlers; a worker without a task ends at once, or after one
+// second if a server does not answer, and its znodes are deleted in the background.
 //
 // A ctx that had ended before the call is an error that wraps the context's. Other errors,
 // such as session.ErrClosed, end Run too. It blocks; the goroutine is the caller's.
@@ -194,11 +194,11 @@ func (w *Worker) isDraining() bool {
 	}
 }
 
-// Drain lets the worker take no more tasks: it gives back those that have not begun,
-// finishes the others, leaves, and its Run returns nil when all that is confirmed. This
-// is what the end of Run's context does, with a Grace without an end; if that context ends
-// too, Grace counts from then. Drain waits for the worker's end, within ctx; if ctx ends
-// first, the draining goes on. A worker that does not run is drained at once.
+// Drain lets the worker take no more tasks: the worker gives back the tasks that have not
+// begun, finishes the others, and leaves; its Run returns nil when a server has confirmed
+// all this. The end of Run's context does the same, but bounded by Grace; if that context
+// ends too, Grace counts from then. Drain waits for the worker's end, within ctx; if ctx
+// ends first, the draining goes on. A worker that does not run is drained at once.
 //
 // If the session is lost while the worker is drained, Run ends with session.ErrLost, and
 // does not wait for the next session. A worker that is drained between two sessions holds

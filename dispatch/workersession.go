@@ -16,8 +16,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/stm"
 )
 
-// workerSession is a worker in one session. Its loop owns what it has; handlers run beside
-// it.
+// workerSession is a worker in one session. Its loop owns its fields; handlers run
+// concurrently.
 type workerSession struct {
 	*Worker
 	s       *session.Session
@@ -38,7 +38,7 @@ type workerSession struct {
 	// recalled are serials of assignments that the master wants back unless they have
 	// begun. The view may show them before the assignments.
 	recalled []string
-	// unreturned is why a task could not be given back, of the first one.
+	// unreturned is the reason why the first task could not be given back.
 	unreturned error
 	junk       bool // there is something in the folder that this worker does not remove
 	// ended gets the tasks that are over, unless closed is.
@@ -81,8 +81,8 @@ func (w *Worker) workInSession(ctx context.Context, s *session.Session, handlers
 	return ws.runLoop(while, events)
 }
 
-// decodeAssignment decodes an assignment, or what the master wants back, which is in the
-// worker's folder.
+// decodeAssignment decodes an assignment, or the list of tasks that the master wants
+// back, which is in the worker's folder.
 func (ws *workerSession) decodeAssignment(n session.Node) (assignment, error) {
 	if n.Path == ws.workerPath(ws.id) {
 		p, err := decode[profile](n.Data)
@@ -137,7 +137,8 @@ func (ws *workerSession) registerWorker(ctx context.Context) (registered bool, e
 	return registered, err
 }
 
-// runLoop does what is to be done, as long as while lasts, which ends with the hold.
+// runLoop takes assignments and finishes tasks, as long as while lasts, which ends
+// with the hold.
 func (ws *workerSession) runLoop(while context.Context, events <-chan cache.Event[assignment]) (left bool, err error) {
 	drain, stop, draining := ws.drain, ws.stop.Done(), false
 	for {

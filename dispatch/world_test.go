@@ -32,7 +32,7 @@ func inWorld(t *testing.T, so *zktest.Options, body func(w *World)) {
 	world.In(t, so, func(w *world.World) { body(&World{World: w}) })
 }
 
-// role is a master or a worker running beside a test.
+// role is a master or a worker running concurrently with a test.
 type role struct {
 	stop context.CancelFunc
 	done chan error

@@ -159,7 +159,7 @@ func TestFailFastSeesThatNoWorkerLivesWhenTheFolderIsDeleted(t *testing.T) {
 	})
 }
 
-// The sizes of a job's znodes differ from the status, or are none.
+// The sizes of a job's znodes differ from the status, or are not numbers.
 func TestSizeThatIsNoNumberIsMadeAgain(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		w.submit(w.Client(), 2)

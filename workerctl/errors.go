@@ -69,7 +69,7 @@ func (e *MissingError) Error() string {
 // Unwrap returns the reason.
 func (e *MissingError) Unwrap() error { return e.Reason }
 
-// errFaulty is why a wait with Options.FailFast ends.
+// errFaulty is the reason why a wait with Options.FailFast ends.
 var errFaulty = errors.New("a worker has died or failed")
 
 // InUseError names the workers that must leave before the job can have fewer

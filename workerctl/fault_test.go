@@ -54,19 +54,19 @@ func gapless(workers int) func(context.Context, *world.Party) error {
 		seen := map[int]bool{}
 		var crew []*workerctl.Worker
 		for i := range workers {
-			who := nth(i)
+			identity := nth(i)
 			if i == 0 {
-				who = named("x")
+				identity = named("x")
 			}
-			k, err := j.Join(ctx, who)
+			k, err := j.Join(ctx, identity)
 			if err != nil {
-				return fmt.Errorf("%s: %w", who.Name, err)
+				return fmt.Errorf("%s: %w", identity.Name, err)
 			}
 			for _, m := range members {
-				if m.Identity.Name == who.Name && m.ID != k.ID() {
-					return fmt.Errorf("%s had id %d and got %d", who.Name, m.ID, k.ID())
+				if m.Identity.Name == identity.Name && m.ID != k.ID() {
+					return fmt.Errorf("%s had id %d and got %d", identity.Name, m.ID, k.ID())
 				}
-				if m.Identity.Name == who.Name && m.Incarnation >= k.Incarnation() {
+				if m.Identity.Name == identity.Name && m.Incarnation >= k.Incarnation() {
 					return fmt.Errorf("incarnation %d after %d", k.Incarnation(), m.Incarnation)
 				}
 			}
@@ -160,7 +160,7 @@ func judge(p *world.Party, k *workerctl.Worker) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("worker %d, incarnation %d, is none of %v", k.ID(), k.Incarnation(), members)
+	return fmt.Errorf("worker %d, incarnation %d, is not one of %v", k.ID(), k.Incarnation(), members)
 }
 
 // A worker comes back while its former process seems to live.

@@ -39,11 +39,11 @@ func TestWorkersThatJoinAtOnceGetDifferentIDsWithoutAGap_W2(t *testing.T) {
 			for k := range each {
 				// Waited for below; ends with the join.
 				all.Go(func() {
-					who := named(fmt.Sprintf("%d/%d", i, k))
-					worker := w.join(j, who)
+					identity := named(fmt.Sprintf("%d/%d", i, k))
+					worker := w.join(j, identity)
 					mu.Lock()
 					defer mu.Unlock()
-					seen[worker.ID()] = who.Name
+					seen[worker.ID()] = identity.Name
 				})
 			}
 		}

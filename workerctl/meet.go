@@ -124,7 +124,7 @@ func (w *Worker) newBarrier(place string, workers int) *barrier.Barrier {
 	})
 }
 
-// Why a wait at a barrier is broken off.
+// Reasons to break off a wait at a barrier.
 var (
 	errResized = errors.New("the job has another number of workers")
 	errReady   = errors.New("the phase is over")

@@ -200,8 +200,8 @@ func TestRefusedOutcomeDoesNotKeepTheJob(t *testing.T) {
 	})
 }
 
-// Whatever gets lost at whichever request while the last worker leaves, the outcome is
-// known afterwards.
+// The outcome is known afterwards if any request or reply is lost while the last
+// worker leaves.
 func TestOutcomeSurvivesEveryLostReplyOfTheRemoval(t *testing.T) {
 	for _, fault := range []zktest.Fault{zktest.DropReplyCut, zktest.CutBefore} {
 		for n, hit := 1, true; hit; n++ {

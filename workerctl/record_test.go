@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Whatever is wrong with a record is an ErrRecord.
+// Any invalid record is an ErrRecord.
 func TestWhatIsNoRecordIsErrRecord(t *testing.T) {
 	for _, bad := range []string{"", "{}", `{"format":2}`} {
 		_, err := jobOf("a", []byte(bad))

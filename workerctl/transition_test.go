@@ -47,18 +47,18 @@ func TestEnter(t *testing.T) {
 
 // twin is the same as a simple list: the identity of each id.
 type twin struct {
-	workers int
-	reuse   bool
-	over    bool
-	who     []string // the identities of the assigned ids
-	left    []bool
-	counts  []int  // how often an id was joined under
-	bad     []bool // left with a failure
+	workers    int
+	reuse      bool
+	over       bool
+	identities []string // the identities of the assigned ids
+	left       []bool
+	counts     []int  // how often an id was joined under
+	bad        []bool // left with a failure
 }
 
 func (w *twin) find(name string) int {
-	for id, who := range w.who {
-		if who == name && (!w.reuse || !w.left[id]) {
+	for id, identity := range w.identities {
+		if identity == name && (!w.reuse || !w.left[id]) {
 			return id
 		}
 	}
@@ -71,20 +71,20 @@ func (w *twin) join(name string) int {
 		id = slices.Index(w.left, true)
 	}
 	if id < 0 {
-		if len(w.who) == w.workers {
+		if len(w.identities) == w.workers {
 			return -1
 		}
-		id = len(w.who)
-		w.who, w.left, w.counts = append(w.who, ""), append(w.left, false), append(w.counts, 0)
+		id = len(w.identities)
+		w.identities, w.left, w.counts = append(w.identities, ""), append(w.left, false), append(w.counts, 0)
 		w.bad = append(w.bad, false)
 	}
-	w.who[id], w.left[id], w.bad[id] = name, false, false
+	w.identities[id], w.left[id], w.bad[id] = name, false, false
 	w.counts[id]++
 	return id
 }
 
 func (w *twin) settle() {
-	w.over = len(w.who) == w.workers && !slices.Contains(w.left, false)
+	w.over = len(w.identities) == w.workers && !slices.Contains(w.left, false)
 }
 
 // Histories of joins, returns, leaves and changes of size: the record and the
@@ -104,10 +104,10 @@ func TestTransitionsAreThoseOfADumbTwin(t *testing.T) {
 				name := rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "f", "g"}).Draw(t, "name")
 				s = transitJoin(t, s, w, members, name)
 			case 3, 4:
-				if len(w.who) == 0 {
+				if len(w.identities) == 0 {
 					continue
 				}
-				id := rapid.IntRange(0, len(w.who)-1).Draw(t, "leaver")
+				id := rapid.IntRange(0, len(w.identities)-1).Draw(t, "leaver")
 				if w.left[id] {
 					continue
 				}
@@ -126,7 +126,7 @@ func TestTransitionsAreThoseOfADumbTwin(t *testing.T) {
 			if w.over {
 				require.Equal(t, slices.Contains(w.bad, true), s.State == failed)
 			}
-			require.Equal(t, len(w.who), s.Next)
+			require.Equal(t, len(w.identities), s.Next)
 			require.Equal(t, w.workers, s.Workers)
 			count := func(of []bool) (n int) {
 				for _, is := range of {
@@ -181,7 +181,7 @@ func transitJoin(t *rapid.T, s status, w *twin, members map[int]*member, name st
 func transitSize(t *rapid.T, s status, w *twin, members map[int]*member, n int) status {
 	gone := map[int]bool{}
 	var staying []int
-	for id := n; id < len(w.who); id++ {
+	for id := n; id < len(w.identities); id++ {
 		if w.left[id] {
 			gone[id] = w.bad[id]
 		} else {
@@ -197,8 +197,8 @@ func transitSize(t *rapid.T, s status, w *twin, members map[int]*member, n int) 
 	}
 	require.NoError(t, err)
 	w.workers = n
-	if n < len(w.who) {
-		w.who, w.left, w.counts, w.bad = w.who[:n], w.left[:n], w.counts[:n], w.bad[:n]
+	if n < len(w.identities) {
+		w.identities, w.left, w.counts, w.bad = w.identities[:n], w.left[:n], w.counts[:n], w.bad[:n]
 	}
 	for id := range members {
 		if id >= n {

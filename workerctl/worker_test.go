@@ -16,16 +16,16 @@ func TestWorkerKnowsItsAddresses_T7(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
 		c := w.Client()
 		j := w.submit(c, 3)
-		who := workerctl.Identity{
+		identity := workerctl.Identity{
 			Addresses: []string{"10.0.0.1:7000", "10.0.0.1:7001"}, Node: "n1", Rack: "r1", DataCenter: "d1",
 			KV: map[string]string{"gpu": "2"},
 		}
-		k := w.join(j, who)
-		who.Name = "10.0.0.1:7000" // the default
-		require.Equal(w, who, k.Identity())
+		k := w.join(j, identity)
+		identity.Name = "10.0.0.1:7000" // the default
+		require.Equal(w, identity, k.Identity())
 		all, err := j.Members(w.Ctx)
 		require.NoError(w, err)
-		require.Equal(w, who, all[0].Identity)
+		require.Equal(w, identity, all[0].Identity)
 
 		_, err = j.Join(w.Ctx, workerctl.Identity{})
 		require.ErrorIs(w, err, workerctl.ErrInvalidArgument, "at least one worker")

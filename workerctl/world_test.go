@@ -57,9 +57,9 @@ func (w *World) attach(c *session.Client) *workerctl.Job {
 }
 
 // join joins within a virtual minute.
-func (w *World) join(j *workerctl.Job, who workerctl.Identity) *workerctl.Worker {
+func (w *World) join(j *workerctl.Job, identity workerctl.Identity) *workerctl.Worker {
 	w.Helper()
-	k, err := j.Join(w.Within(time.Minute), who)
+	k, err := j.Join(w.Within(time.Minute), identity)
 	require.NoError(w, err)
 	return k
 }

@@ -37,9 +37,10 @@ type Options struct {
 }
 
 // NewBuilder makes a builder for grpc.WithResolvers, whose targets
-// "zk:///<service>" are services of registry. ctx bounds the life of what it
-// builds, beside the closing of the connections, since gRPC gives none: when it
-// ends, the addresses stay as they are, and calls that have none fail. o may be nil.
+// "zk:///<service>" are services of registry. ctx bounds the life of the resolvers,
+// in addition to the closing of the connections, since gRPC provides no context: when
+// ctx ends, the addresses stay as they are, and calls without an address fail. o may
+// be nil.
 func NewBuilder(ctx context.Context, registry *discovery.Registry, o *Options) resolver.Builder {
 	b := &builder{ctx: ctx, registry: registry}
 	if o != nil {
@@ -155,7 +156,7 @@ func (b *builder) state(instances []discovery.Instance) resolver.State {
 	return out
 }
 
-// ResolveNow does nothing: what is known is new.
+// ResolveNow does nothing: the addresses are up to date.
 func (w *watcher) ResolveNow(resolver.ResolveNowOptions) {}
 
 // Close ends the watching.

@@ -35,7 +35,7 @@ func (f PickerFunc) Pick(candidates []Candidate) int {
 	return f(candidates)
 }
 
-// invalidPicker is what a constructor of pickers returns for an invalid argument. [New]
+// invalidPicker is the Picker that a constructor returns for an invalid argument. [New]
 // reports the error; a picker of the user's own that calls Pick panics with the error.
 type invalidPicker struct{ err error }
 
@@ -114,7 +114,7 @@ func Weighted(weight func(discovery.Instance) int) Picker {
 			earned = present(earned, candidates)
 		}
 		for n, c := range candidates {
-			// Within what sums of do not overflow.
+			// Sums of numbers in this range do not overflow.
 			w := min(max(0, int64(weight(*c.Instance))), 1<<31)
 			if w == 0 {
 				continue
@@ -135,7 +135,7 @@ func Weighted(weight func(discovery.Instance) int) Picker {
 	})
 }
 
-// present is what the instances in the list have earned.
+// present is earned without the instances that have left the list.
 func present(earned map[key]int64, candidates []Candidate) map[key]int64 {
 	out := make(map[key]int64, len(candidates))
 	for _, c := range candidates {
@@ -184,7 +184,7 @@ func Prefer(prefer func(discovery.Instance) bool, inner Picker) Picker {
 		}
 		n := inner.Pick(near)
 		if n < 0 || n >= len(near) {
-			return -1 // what inner says is none of them
+			return -1 // inner's choice is not one of them
 		}
 		return at[n]
 	})

@@ -19,12 +19,12 @@ type Provider struct {
 	service string
 	opts    Options
 	view    *cache.Children[discovery.Instance]
-	err     error // what is wrong with the arguments
+	err     error // of invalid arguments
 
-	// mu guards what follows: one at a time takes a new list over and picks.
-	// Filter and Pick, user code, are called under it, which is what it is
-	// for; so they must not call Get or All. Invariant: usable is what of
-	// snapshot may be used, in the order of registration.
+	// mu guards the fields below: one goroutine at a time takes a new list over and
+	// picks. Filter and Pick, user code, are called under mu on purpose; so they must
+	// not call Get or All. Invariant: usable are the instances of snapshot that may
+	// be used, in the order of registration.
 	mu       sync.Mutex
 	picker   Picker
 	snapshot *cache.Snapshot[discovery.Instance]
@@ -33,14 +33,14 @@ type Provider struct {
 	uses uses
 }
 
-// member is an instance of the list, and what is known of its use.
+// member is an instance of the list, with its usage.
 type member struct {
 	instance *discovery.Instance
 	usage    *usage
 }
 
-// key is one registration of an instance: what comes back under the same name is
-// another one.
+// key identifies one registration of an instance: an instance that comes back under
+// the same name is another registration.
 type key struct {
 	token int64
 	path  string
@@ -89,7 +89,7 @@ func (p *Provider) Run(ctx context.Context) error {
 	return nil
 }
 
-// checkCall is what the methods check before anything else is done.
+// checkCall is the first check of every method.
 func (p *Provider) checkCall(ctx context.Context) error {
 	switch {
 	case ctx == nil:
@@ -97,12 +97,12 @@ func (p *Provider) checkCall(ctx context.Context) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	}
-	return p.made()
+	return p.checkMade()
 }
 
-// made returns what New has found in its arguments, and an error for a provider that
-// New has not made.
-func (p *Provider) made() error {
+// checkMade returns New's error about its arguments, and an error for a provider that New
+// has not made.
+func (p *Provider) checkMade() error {
 	switch {
 	case p == nil:
 		return fmt.Errorf("%w: the Provider is nil: make it with provider.New", ErrInvalidArgument)
@@ -123,7 +123,7 @@ func (p *Provider) failure(ctx context.Context, op string, err error) error {
 
 // Status reports the age of the list, and whether the list is kept up to date.
 func (p *Provider) Status() cache.Status {
-	if err := p.made(); err != nil {
+	if err := p.checkMade(); err != nil {
 		return cache.Status{Stale: math.MaxInt64, Err: err}
 	}
 	return p.view.Status()
@@ -175,7 +175,8 @@ func (p *Provider) loaded(ctx context.Context) error {
 	if st := p.view.Status(); st.Loaded {
 		return st.Err
 	}
-	// Not for its being synced, which it may be no more by the time we look.
+	// Do not wait until the view is synced: it may not be synced any more when we
+	// look.
 	var err error
 	for _, err = range p.view.Events(ctx) {
 		break // the first is there once the list is
@@ -197,5 +198,5 @@ func (p *Provider) refreshLocked() {
 		}
 	}
 	slices.SortFunc(list, func(a, b *discovery.Instance) int { return keyOf(a).compare(keyOf(b)) })
-	p.usable, p.snapshot = p.uses.of(list), snapshot
+	p.usable, p.snapshot = p.uses.membersOf(list), snapshot
 }

@@ -298,8 +298,8 @@ func TestPickerThatChoosesNoneIsAnError(t *testing.T) {
 	})
 }
 
-// Many goroutines get and return while instances come and go: what they get was
-// registered, and in the end nothing is counted as being in use.
+// Many goroutines get and return instances while instances come and go: each instance
+// that they get was registered, and in the end none is counted as being in use.
 func TestManyUseItWhileTheListChanges(t *testing.T) {
 	inWorld(t, func(w *World) {
 		p := w.run(provider.FewestInFlight(), &provider.Options{DownThreshold: 3})

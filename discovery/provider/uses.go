@@ -14,9 +14,9 @@ type usage struct {
 	down     time.Time // until then it is set aside
 }
 
-// note says how a use ended. A failure of what is set aside already, in a use
-// that began before, does not prolong that.
-func (u *usage) note(failed bool, now time.Time, threshold int, d time.Duration) {
+// noteEnd says how a use ended. If the instance was set aside after the use began, a
+// failure of this use does not prolong the time.
+func (u *usage) noteEnd(failed bool, now time.Time, threshold int, d time.Duration) {
 	switch {
 	case !failed:
 		u.failures, u.down = 0, time.Time{}
@@ -32,15 +32,15 @@ func (u *usage) isDown(now time.Time) bool { return now.Before(u.down) }
 
 // uses are the usages of a provider's instances.
 type uses struct {
-	// mu guards what follows, and what all usages say. Invariant: known are
-	// the usages of the instances of the present list. A lease keeps the
-	// usage of one that has gone.
+	// mu guards the fields below, and the fields of all usages. Invariant: known are
+	// the usages of the instances of the present list. A lease keeps the usage of an
+	// instance that has gone.
 	mu    sync.Mutex
 	known map[key]*usage
 }
 
-// of finds, or makes, the usages of a new list.
-func (s *uses) of(list []*discovery.Instance) []member {
+// membersOf finds, or makes, the usages of a new list.
+func (s *uses) membersOf(list []*discovery.Instance) []member {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out, known := make([]member, len(list)), make(map[key]*usage, len(list))
@@ -90,6 +90,6 @@ func (s *uses) removeLease(l *Lease, err error, now time.Time) {
 	}
 	o := l.provider.opts
 	l.usage.inFlight--
-	l.usage.note(err != nil, now, o.DownThreshold, o.DownFor)
+	l.usage.noteEnd(err != nil, now, o.DownThreshold, o.DownFor)
 	l.usage = nil
 }
