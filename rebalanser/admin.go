@@ -18,7 +18,7 @@ type Admin struct {
 	client *session.Client
 	at     layout
 	opts   Options
-	err    error // what is wrong with the arguments
+	err    error // of invalid arguments
 }
 
 // Open makes an Admin for the group on path. Open sends nothing; the first call
@@ -68,7 +68,7 @@ func (a *Admin) RemoveResources(ctx context.Context, names ...string) (removed [
 // change adds or removes resources.
 type change struct {
 	names []string
-	to    bool // whether they are there afterwards
+	to    bool // whether they exist afterwards
 	op    func(p *memberNode, path string) session.Op
 	done  error // the server's error for an operation that was done before
 	// tried has the operations sent without an answer: the error done then
@@ -80,7 +80,7 @@ type change struct {
 func (a *Admin) changeResources(ctx context.Context, op string, ch *change) ([]string, error) {
 	for _, name := range ch.names {
 		if err := validName("resource", name); err != nil {
-			return nil, failure(ctx, op, string(a.made().at), err)
+			return nil, failure(ctx, op, string(a.orZero().at), err)
 		}
 	}
 	ch.tried = map[string]bool{}
@@ -154,7 +154,7 @@ func (ch *change) applyPart(ctx context.Context, p *memberNode, part []string) e
 	return nil
 }
 
-// findDue are those of part that are not yet as they shall be.
+// findDue returns the names of part that are not yet in the wanted state.
 func (ch *change) findDue(ctx context.Context, p *memberNode, part []string) ([]string, error) {
 	paths := make([]string, len(part))
 	for i, name := range part {
@@ -202,7 +202,7 @@ func (p *memberNode) listResources(ctx context.Context) (names []string, err err
 // get nothing, and the resources of members that go stay without an owner. A
 // rebalancing in progress is finished.
 func (a *Admin) Pause(ctx context.Context) error {
-	return a.writeConfig(ctx, "pause", configRecord{Format: format, Paused: true, By: a.made().opts.ID, Since: time.Now().UTC()})
+	return a.writeConfig(ctx, "pause", configRecord{Format: format, Paused: true, By: a.orZero().opts.ID, Since: time.Now().UTC()})
 }
 
 // Resume ends a pause.
@@ -242,8 +242,8 @@ func (a *Admin) writeConfig(ctx context.Context, op string, record configRecord)
 	})
 }
 
-// readOldConfig reads the configuration that next is to replace, and keeps what a newer
-// version has added to that. A configuration that makes no sense is replaced.
+// readOldConfig reads the configuration that next is to replace, and keeps the fields
+// that a newer version has added. A configuration that makes no sense is replaced.
 func (p *memberNode) readOldConfig(ctx context.Context, next *configRecord) (stat session.Stat, err error) {
 	path := p.at.dirPath(configNode)
 	err = p.readFresh(ctx, func() error {
@@ -264,8 +264,8 @@ func (p *memberNode) readOldConfig(ctx context.Context, next *configRecord) (sta
 	return stat, err
 }
 
-// made is a, or a zero Admin for nil.
-func (a *Admin) made() *Admin {
+// orZero is a, or a zero Admin for nil.
+func (a *Admin) orZero() *Admin {
 	if a == nil {
 		return &Admin{}
 	}
@@ -275,7 +275,7 @@ func (a *Admin) made() *Admin {
 // withGroup calls f in the client's session, in the next one if that is lost. f can be
 // repeated. The error names the operation.
 func (a *Admin) withGroup(ctx context.Context, op string, f func(p *memberNode) error) error {
-	a = a.made()
+	a = a.orZero()
 	if err := a.retryConflicts(ctx, f); err != nil {
 		return failure(ctx, op, string(a.at), err)
 	}

@@ -109,7 +109,7 @@ func TestStatusTellsTheOwnersOfResources_R30(t *testing.T) {
 			require.Equal(w, 2, m.Assigned)
 			require.Len(w, m.Owned, 2)
 			require.WithinDuration(w, began, m.Since, 3*time.Second)
-			for _, name := range w.of(n.who) {
+			for _, name := range w.of(n.memberID) {
 				require.WithinDuration(w, began, m.Owned[name], 3*time.Second, name)
 			}
 		}

@@ -42,16 +42,16 @@ func (x *real) stock(ctx context.Context, n int) *rebalanser.Admin {
 
 // member is a running member; stop returns the result of Run.
 type member struct {
-	who    string
-	client *session.Client
-	h      *recorder
-	group  *rebalanser.Group
-	stop   func() error
+	memberID string
+	client   *session.Client
+	h        *recorder
+	group    *rebalanser.Group
+	stop     func() error
 }
 
-func (x *real) join(ctx context.Context, who string, c *session.Client) *member {
-	m := &member{who: who, client: c, h: &recorder{who: who, o: x.oracle, rs: map[string]*rebalanser.Resource{}}}
-	m.group = rebalanser.New(c, x.path, m.h, &rebalanser.Options{Mode: x.mode, ID: who})
+func (x *real) join(ctx context.Context, memberID string, c *session.Client) *member {
+	m := &member{memberID: memberID, client: c, h: &recorder{memberID: memberID, o: x.oracle, rs: map[string]*rebalanser.Resource{}}}
+	m.group = rebalanser.New(c, x.path, m.h, &rebalanser.Options{Mode: x.mode, ID: memberID})
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan error, 1)
 	// stop waits for the goroutine; it ends with ctx.
@@ -72,7 +72,7 @@ func (x *real) balanced(n int, among ...*member) {
 	require.Eventually(x, func() bool {
 		sum := 0
 		for _, m := range among {
-			k := len(x.of(m.who))
+			k := len(x.of(m.memberID))
 			if k < n/len(among) || k > (n+len(among)-1)/len(among) {
 				return false
 			}
@@ -95,11 +95,11 @@ func TestMembersShareOnApache_R18_R36_R52_X5(t *testing.T) {
 			a := x.stock(ctx, n)
 			all := []*member{x.join(ctx, "c1", x.connect())}
 			x.balanced(n, all...)
-			for _, who := range []string{"c2", "c3"} {
+			for _, memberID := range []string{"c2", "c3"} {
 				began := time.Now()
-				all = append(all, x.join(ctx, who, x.connect()))
+				all = append(all, x.join(ctx, memberID, x.connect()))
 				x.balanced(n, all...)
-				t.Logf("%s has its share after %v", who, time.Since(began).Round(time.Millisecond))
+				t.Logf("%s has its share after %v", memberID, time.Since(began).Round(time.Millisecond))
 			}
 			first := all[0].h.resource(x.of("c2")[0]) // first owned by c1
 			second := all[1].h.resource(first.Name())

@@ -31,12 +31,12 @@ type tally struct {
 // counter is the handler of a single member.
 type counter struct {
 	*tally
-	who string
+	memberID string
 }
 
 func (c counter) change(n int) {
 	c.mu.Lock()
-	c.owned[c.who] += n
+	c.owned[c.memberID] += n
 	c.total += n
 	c.mu.Unlock()
 	select {
@@ -100,13 +100,13 @@ func (c *crowd) connect() *session.Client {
 }
 
 // join starts a member. The first ones wait for each other.
-func (c *crowd) join(who string, client *session.Client, delay time.Duration) {
-	g := rebalanser.New(client, path, counter{c.tally, who}, &rebalanser.Options{Mode: c.mode, ID: who, InitialDelay: delay})
+func (c *crowd) join(memberID string, client *session.Client, delay time.Duration) {
+	g := rebalanser.New(client, path, counter{c.tally, memberID}, &rebalanser.Options{Mode: c.mode, ID: memberID, InitialDelay: delay})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	// The function in running waits for the goroutine; it ends with ctx.
 	go func() { done <- g.Run(ctx) }()
-	c.running[who] = func() {
+	c.running[memberID] = func() {
 		cancel()
 		if err := <-done; err != nil {
 			c.Error(err)
@@ -120,8 +120,8 @@ func (c *crowd) settled(members int) {
 	for {
 		c.mu.Lock()
 		fair := c.total == c.n
-		for who := range c.running {
-			k := c.owned[who]
+		for memberID := range c.running {
+			k := c.owned[memberID]
 			fair = fair && k >= c.n/members && k <= (c.n+members-1)/members
 		}
 		total := c.total

@@ -99,7 +99,7 @@ func (s *sets) look(ctx context.Context, h *recorder, client, what string, rs []
 	if what[0] != '+' {
 		return
 	}
-	err := s.judge(client, h.o.of(h.who))
+	err := s.judge(client, h.o.of(h.memberID))
 	for _, r := range rs {
 		if r.Context().Err() != nil {
 			return
@@ -107,7 +107,7 @@ func (s *sets) look(ctx context.Context, h *recorder, client, what string, rs []
 	}
 	h.o.mu.Lock()
 	defer h.o.mu.Unlock()
-	if err != nil && ctx.Err() == nil && !h.o.dead[h.who] && !time.Now().Before(h.o.excused[h.who]) {
+	if err != nil && ctx.Err() == nil && !h.o.dead[h.memberID] && !time.Now().Before(h.o.excused[h.memberID]) {
 		h.o.say("%v", err)
 	}
 }
@@ -185,7 +185,9 @@ func TestStartHandlersRunWhenAllOfTheNewSetIsOwned_R27(t *testing.T) {
 }
 
 // nodeCalled is a member of which only the name matters.
-func (w *World) nodeCalled(who string) *node { return &node{recorder: &recorder{who: who}} }
+func (w *World) nodeCalled(memberID string) *node {
+	return &node{recorder: &recorder{memberID: memberID}}
+}
 
 // Without the option each resource is started when owned.
 func TestByDefaultNoResourceWaitsForOthers(t *testing.T) {
@@ -237,7 +239,7 @@ func TestWaitForTheWholeSetEndsWithTheFormerOwner_R27(t *testing.T) {
 		calls := late.take()
 		require.Equal(w, 3, count(calls, "+"))
 		require.Contains(w, calls[0], ",", "the awaited set, and then perhaps newer resources")
-		require.Empty(w, w.of(slow.who))
+		require.Empty(w, w.of(slow.memberID))
 		w.Server.Heal()
 	})
 }

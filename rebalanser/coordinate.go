@@ -141,7 +141,7 @@ func (c *coordination) handleInputs(ctx context.Context) error {
 	}
 }
 
-// readChanged reads what has changed, each input once.
+// readChanged reads the changed inputs, each once.
 func (c *coordination) readChanged(ctx context.Context) error {
 	due := map[input]bool{}
 	for _, in := range c.changed.Take() {

@@ -148,8 +148,8 @@ func TestAdministrationCostsRequestsByTheHundred(t *testing.T) {
 	})
 }
 
-// The group waits while nobody coordinates: a member that takes over raises the epoch with
-// one read and one transaction.
+// The group waits while it has no coordinator: a member that takes over raises the epoch
+// with one read and one transaction.
 func TestTakingOverCostsOneReadAndOneTransactionMore(t *testing.T) {
 	inBoth(t, func(w *World) {
 		w.stock(12)

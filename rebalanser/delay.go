@@ -28,7 +28,8 @@ func (c *call) dropDelay() {
 	}
 }
 
-// noteSkipped notes what the handler was not told of: it is not called about that again.
+// noteSkipped notes the resources that the handler was not told of: the handler is not
+// called about them again.
 func (m *member) noteSkipped(c *call) {
 	if !c.untold {
 		return

@@ -58,7 +58,7 @@ func TestALeaderWithoutFollowersCannotReportAGroup(t *testing.T) {
 			return on(c, "/other", rebalanser.GlobalBarrier).Create(ctx)
 		},
 		"Run": func(ctx context.Context, c *session.Client) error {
-			g := rebalanser.New(c, "/other", &recorder{who: "c", o: newOracle(), rs: map[string]*rebalanser.Resource{}}, &rebalanser.Options{Mode: rebalanser.GlobalBarrier})
+			g := rebalanser.New(c, "/other", &recorder{memberID: "c", o: newOracle(), rs: map[string]*rebalanser.Resource{}}, &rebalanser.Options{Mode: rebalanser.GlobalBarrier})
 			return g.Run(ctx)
 		},
 	} {

@@ -39,7 +39,7 @@ type each struct {
 	retry   time.Duration // Options.RetryDelay
 	news    chan struct{} // cap 1: failing has changed
 
-	// mu guards what follows: the resources that are owned and failed last; until when
+	// mu guards the fields below: the resources that are owned and failed last; until when
 	// functions go on by themselves, zero if their member does not leave with a grace;
 	// leaving is closed then.
 	mu      sync.Mutex

@@ -68,7 +68,7 @@ func noGroup(at layout, data []byte) error {
 }
 
 // ensureGroup creates the missing znodes of a group of that mode. Several clients
-// may do so at once: each write is on condition of what was read, or creates a
+// may do so at once: each write is conditional on the preceding reads, or creates a
 // znode that all clients create alike.
 func ensureGroup(ctx context.Context, s *session.Session, at layout, mode Mode, acl []session.ACL) error {
 	p := &memberNode{s: s, at: at, acl: acl}

@@ -38,8 +38,8 @@ var errNodeGone = fmt.Errorf("%w: %w", session.ErrLost, session.ErrNodeDeleted)
 // errDeposed: another client has written the epoch.
 var errDeposed = errors.New("another client has become the coordinator")
 
-// checkUsable is what a method checks before anything else is done: wrong is what constructor
-// has found in its arguments. A zero value, which it has not made, has no client and no such
+// checkUsable is the first check of a method: wrong is the error that constructor has found
+// in its arguments. A zero value, which constructor has not made, has no client and no such
 // error.
 func checkUsable(ctx context.Context, client *session.Client, constructor string, wrong error) error {
 	switch {

@@ -14,8 +14,9 @@ import (
 // maxListed is how many failures a client shows at most.
 const maxListed = 100
 
-// reportFailures shows what fails: in the state, and in a znode. If a server refuses
-// the znode, the state is all there is: that is no reason to give resources up.
+// reportFailures reports failing resources: in the state, and in a znode. If a server
+// refuses the znode, only the state reports them, and the member gives no resource
+// up.
 func (m *member) reportFailures(ctx context.Context, e *each) error {
 	node, shown := m.at.failuresPath(m.client), false
 	for {
@@ -59,7 +60,7 @@ func (m *member) showFailures(ctx context.Context, node string, list []Failure) 
 	return err
 }
 
-// readFailing reads what the members show of the resources that they retry.
+// readFailing reads the members' reports about the resources that they retry.
 func (v *view) readFailing(ctx context.Context) error {
 	names, err := v.p.list(ctx, v.p.at.dirPath(failuresDir))
 	if err != nil {

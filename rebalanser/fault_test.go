@@ -86,10 +86,10 @@ func (p *play) admin(c *session.Client) *rebalanser.Admin {
 }
 
 // join makes a client a member, until end. ctx bounds the membership, too.
-func (p *play) join(ctx context.Context, who string, c *session.Client, o rebalanser.Options) *part {
-	o.Mode, o.ID = p.mode, who
+func (p *play) join(ctx context.Context, memberID string, c *session.Client, o rebalanser.Options) *part {
+	o.Mode, o.ID = p.mode, memberID
 	ctx, stop := context.WithCancel(ctx)
-	m := &part{recorder: &recorder{who: who, o: p.oracle, rs: map[string]*rebalanser.Resource{}}, stop: stop, done: make(chan error, 1)}
+	m := &part{recorder: &recorder{memberID: memberID, o: p.oracle, rs: map[string]*rebalanser.Resource{}}, stop: stop, done: make(chan error, 1)}
 	m.group = rebalanser.New(c, path, m.recorder, &o)
 	m.before = func(ctx context.Context, what string, _ []*rebalanser.Resource) error {
 		if what[0] == '-' {
@@ -140,8 +140,8 @@ func (p *play) until(ctx context.Context, what string, ok func() bool) error {
 }
 
 // owns reports whether a member owns n resources.
-func (p *play) owns(who string, n int) func() bool {
-	return func() bool { return len(p.of(who)) == n }
+func (p *play) owns(memberID string, n int) func() bool {
+	return func() bool { return len(p.of(memberID)) == n }
 }
 
 // next is the other client, which takes over everything and checks the remains.

@@ -216,7 +216,7 @@ func TestRollingRestartMovesNothing(t *testing.T) {
 			if i%2 == 0 {
 				n.stop()
 			} else { // killed: its session expires
-				w.markDead(n.who)
+				w.markDead(n.memberID)
 				w.Server.BlackHole(zktest.Link{Client: fmt.Sprintf("c%d", i+2)}, zktest.Both)
 			}
 			w.Pass(5 * time.Second)
@@ -226,15 +226,15 @@ func TestRollingRestartMovesNothing(t *testing.T) {
 			w.Pass(25 * time.Second)
 			for name, owner := range had {
 				if owner == fmt.Sprintf("c%d", i+2) {
-					had[name] = c[i].who
+					had[name] = c[i].memberID
 				}
 			}
 			for name, owner := range had {
-				require.Equal(w, owner, w.owner(name), "%s, after the restart of %s", name, c[i].who)
+				require.Equal(w, owner, w.owner(name), "%s, after the restart of %s", name, c[i].memberID)
 			}
 		}
 		for _, n := range c {
-			require.Zero(w, count(n.take(), "-"), "%s has given something up", n.who)
+			require.Zero(w, count(n.take(), "-"), "%s has given something up", n.memberID)
 		}
 	})
 }
@@ -246,7 +246,7 @@ func TestStaticMemberThatStaysAwayLosesItsShare(t *testing.T) {
 		w.shared(4, c...)
 		c[1].stop()
 		w.Pass(19 * time.Second)
-		require.Len(w, w.of(c[0].who), 2, "the instance is expected back")
+		require.Len(w, w.of(c[0].memberID), 2, "the instance is expected back")
 		w.Pass(2 * time.Second)
 		w.shared(4, c[0])
 	})

@@ -52,15 +52,15 @@ func TestTimeWithoutOwnerIsBounded_R51(t *testing.T) {
 	}{
 		"leaves": {do: func(_ *World, n *node) { n.stopIt() }, limit: 100 * time.Millisecond},
 		"killed": {do: func(w *World, n *node) {
-			w.markDead(n.who)
-			w.Server.BlackHole(zktest.Link{Client: n.who}, zktest.Both)
+			w.markDead(n.memberID)
+			w.Server.BlackHole(zktest.Link{Client: n.memberID}, zktest.Both)
 			n.stopIt() // without waiting for its end
 		}, limit: session.DefaultTimeout + tick + time.Second},
 		"cut off": {do: func(w *World, n *node) {
-			w.Server.BlackHole(zktest.Link{Client: n.who}, zktest.Both)
+			w.Server.BlackHole(zktest.Link{Client: n.memberID}, zktest.Both)
 		}, limit: session.DefaultTimeout/2 + tick + time.Second},
 		"expired": {do: func(w *World, n *node) {
-			w.excuse(n.who, time.Second)
+			w.excuse(n.memberID, time.Second)
 			w.Expire(n.client)
 		}, limit: time.Second},
 	} {
@@ -73,11 +73,11 @@ func TestTimeWithoutOwnerIsBounded_R51(t *testing.T) {
 					w.Pass(time.Second)
 				}
 				w.shared(12, c...)
-				for i, who := range []string{"a follower", "the coordinator"} {
+				for i, role := range []string{"a follower", "the coordinator"} {
 					victim := c[2-2*i]
 					longest := w.gap(12, func() { tc.do(w, victim) })
-					t.Logf("%v, %s is %s: %v", w.mode, who, name, longest)
-					require.LessOrEqual(w, longest, tc.limit, who)
+					t.Logf("%v, %s is %s: %v", w.mode, role, name, longest)
+					require.LessOrEqual(w, longest, tc.limit, role)
 					w.Server.Heal()
 					w.Pass(30 * time.Second)
 				}

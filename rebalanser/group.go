@@ -18,10 +18,10 @@ type Group struct {
 	at      layout
 	handler Handler
 	opts    Options
-	err     error // what is wrong with the arguments
+	err     error // of invalid arguments
 
 	// mu guards the next fields: running is true until Run returns, state is the state
-	// of the member, and changes are those of state.
+	// of the member, and changes signals changes of state.
 	mu      sync.Mutex
 	running bool
 	state   State
@@ -52,10 +52,10 @@ func New(client *session.Client, path string, h Handler, o *Options) *Group {
 }
 
 // Path returns the path argument of [New].
-func (g *Group) Path() string { return string(g.made().at) }
+func (g *Group) Path() string { return string(g.orZero().at) }
 
-// made is g, or a zero Group for nil.
-func (g *Group) made() *Group {
+// orZero is g, or a zero Group for nil.
+func (g *Group) orZero() *Group {
 	if g == nil {
 		return &Group{}
 	}
@@ -64,13 +64,13 @@ func (g *Group) made() *Group {
 
 // Run takes part in the group until ctx ends: then Run gives up all resources, and
 // leaves the group. It blocks; the goroutine is the caller's. While Run runs, the handler
-// is told what the member owns.
+// is told of the resources that the member owns.
 //
 // When ctx has ended, functions of [Each] go on by themselves for Options.Grace; see there.
 //
 // Run returns nil when ctx has ended and a server has confirmed that everything was given
-// back: the resources, and the membership. Every other end is an error that wraps what
-// went wrong, also with Options.RestartDelay:
+// back: the resources, and the membership. Every other end is an error that wraps the
+// failure, also with Options.RestartDelay:
 //
 //   - ctx had ended before the call: the context's error and cause. Nothing was begun.
 //   - The session was lost while the member left: session.ErrLost.
@@ -89,14 +89,14 @@ func (g *Group) made() *Group {
 // joins again as a new client, which owns nothing until its handler is told. If ctx ends
 // while Run joins, or waits to join again, Run holds nothing and returns nil.
 //
-// Whatever the reason, when Run returns no handler runs, and nothing is owned. Run waits
-// indefinitely for a handler that does not return. When ctx has ended, a member that
-// owns nothing ends at once, or after one second if a server does not answer. A member that
-// owns something ends when its handlers have returned and what it owned is released, at
-// most the session timeout after they have. One Run at a time: a second one fails
-// with ErrRunning.
+// When Run returns, for any reason, no handler runs, and nothing is owned. Run waits
+// indefinitely for a handler that does not return. When ctx has ended, a member that owns
+// nothing ends at once, or after one second if a server does not answer. A member that owns
+// something ends when its handlers have returned and its resources are released, at most
+// the session timeout later than the handlers. One Run at a time: a second one fails with
+// ErrRunning.
 func (g *Group) Run(ctx context.Context) error {
-	g = g.made()
+	g = g.orZero()
 	if err := g.checkCall(ctx); err != nil {
 		return failure(ctx, "run", g.Path(), err)
 	}
@@ -116,13 +116,13 @@ func (g *Group) Run(ctx context.Context) error {
 			if isKept(err) {
 				return g.runError(err)
 			}
-			return nil // what has ended the membership is in the state
+			return nil // the state has the cause of the end
 		}
 	}
 }
 
-// runError is an error of Run. It does not say that Run's context has ended: that alone is
-// no error.
+// runError is an error of Run. It does not say that Run's context has ended, which alone
+// is not an error.
 func (g *Group) runError(err error) error { return fmt.Errorf("rebalanser: run %s: %w", g.Path(), err) }
 
 // isPermanent reports whether a new membership would end with the same error.

@@ -41,7 +41,7 @@ type failing interface {
 	reportedFailures() <-chan error
 }
 
-// errGoexit: what was called has not returned, and never will.
+// errGoexit: the called function has not returned, and never will.
 var errGoexit = errors.New("it has ended its goroutine with runtime.Goexit instead of returning")
 
 // callProtected calls f, and makes an error of a panic. When f ends the goroutine, as

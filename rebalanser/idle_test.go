@@ -13,9 +13,9 @@ import (
 )
 
 // patient starts a member with a session timeout.
-func (w *World) patient(who string, timeout time.Duration, o rebalanser.Options) *node {
+func (w *World) patient(memberID string, timeout time.Duration, o rebalanser.Options) *node {
 	w.Helper()
-	return w.nodeOf(w.ClientWith(session.Options{Timeout: timeout}), who, o).run()
+	return w.nodeOf(w.ClientWith(session.Options{Timeout: timeout}), memberID, o).run()
 }
 
 // A member without resources does not wait when its context ends, not even for

@@ -9,7 +9,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/rebalanser/internal/core"
 )
 
-// readInput reads an input, and does what follows from it.
+// readInput reads an input, and passes it to the coordinator.
 func (c *coordination) readInput(ctx context.Context, in input) error {
 	switch in {
 	case clients:

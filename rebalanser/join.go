@@ -128,8 +128,8 @@ func isKept(err error) bool {
 	return errors.As(err, &kept)
 }
 
-// unlessGone is why a member has not joined, with kept if ctx has ended: otherwise Run does
-// not end with that.
+// unlessGone is the reason why a member has not joined, with kept if ctx has ended:
+// otherwise Run does not end with that.
 func unlessGone(ctx context.Context, err, kept error) error {
 	if kept == nil || ctx.Err() == nil {
 		return err

@@ -27,9 +27,9 @@ type member struct {
 	place    *election.Candidacy
 	instance *lock.Held // nil for a dynamic member
 
-	// ctx has the values of Run's, and ends with the hold: it is what contexts of
-	// handlers come from. working ends before, when the member has given
-	// everything up: it is for all the goroutines that work counts.
+	// ctx has the values of Run's, and ends with the hold: handlers' contexts are
+	// derived from it. working ends before, when the member has given everything up:
+	// it is for all the goroutines that work counts.
 	ctx     context.Context
 	end     context.CancelCauseFunc
 	working context.Context
@@ -43,11 +43,11 @@ type member struct {
 
 	f      *core.Follower
 	held   map[string]*locktable.Held // the barriers that are held
-	owned  map[string]*Resource       // what the handler was told of
+	owned  map[string]*Resource       // the resources that the handler was told of
 	broken map[string]bool            // what a failing call of the handler was about
 	untold map[string]bool            // what the handler was to be told of, and was not
 	call   *call                      // the call in progress
-	token  int64                      // global mode: of what is gained now
+	token  int64                      // global mode: of the resources gained now
 	acked  map[int64]*acknowledgment  // global mode: by generation, of what the member has stopped
 	// quitting: the member gives everything up. failure is the reason; nil if ctx has
 	// ended or the member joins again. left: nothing is left to give up.
@@ -128,8 +128,8 @@ func (m *member) startWork() {
 }
 
 // goOn runs f concurrently with the member. If f fails, the member leaves. The machine waits
-// for everything that it has begun, so instead answers the machine in place of f: whatever f
-// held goes with the client's node.
+// for every action that it has begun, so instead answers the machine in place of f:
+// everything that f held goes with the client's node.
 func (m *member) goOn(f func(ctx context.Context) error, instead ...func()) {
 	// leave and lost wait for it; it ends with working.
 	m.work.Go(func() {

@@ -71,7 +71,7 @@ func TestResourcesThatComeAndGoAreSharedOutAndGivenUp_R3_R9_R10(t *testing.T) {
 		w.Pass(time.Second)
 		require.Empty(w, w.owner("r03"))
 		for _, n := range c {
-			if n.who == owner {
+			if n.memberID == owner {
 				require.Contains(w, n.take(), "-r03")
 			}
 		}
@@ -92,7 +92,7 @@ func TestAddedResourceLeavesTheFoldersVersionAlone_R4(t *testing.T) {
 		c := w.start(1, rebalanser.Options{})
 		w.Pass(time.Second)
 		require.True(w, once)
-		require.Equal(w, []string{"between", "r00", "r01"}, w.of(c[0].who))
+		require.Equal(w, []string{"between", "r00", "r01"}, w.of(c[0].memberID))
 		n, err := w.Server.Get(path + "/resources")
 		require.NoError(w, err)
 		require.Zero(w, n.Version)

@@ -19,7 +19,7 @@ type memberNode struct {
 
 func (p *memberNode) nodePath() string { return p.at.clientPath(p.client) }
 
-// guardMember makes a transaction fail once the client is no member any more.
+// guardMember makes a transaction fail once the client is not a member any more.
 func (p *memberNode) guardMember() session.Op { return p.s.CheckOp(p.nodePath(), -1) }
 
 func (p *memberNode) createOptions() *session.CreateOptions {

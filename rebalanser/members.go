@@ -10,7 +10,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// candidate is a client, as its node shows it; err is what is wrong with its record.
+// candidate is a client, as its node shows it; err is set if its record cannot be
+// read.
 type candidate struct {
 	name   string
 	record memberRecord
@@ -51,7 +52,7 @@ func (r *members) updateClients(ctx context.Context, names []string) error {
 	})
 }
 
-// shardKey is what the candidate's shard is called.
+// shardKey is the name of the candidate's shard.
 func (c *candidate) shardKey() string {
 	if c.record.Instance != "" {
 		return c.record.Instance
@@ -77,7 +78,7 @@ func (r *members) coreMembers() []core.Member {
 }
 
 // clientNames are the members' names. A member whose record cannot be read is one of them: it
-// may be at work with what another coordinator has assigned to it.
+// may be working on resources that another coordinator has assigned to it.
 func (r *members) clientNames() []string { return sortedKeys(r.known) }
 
 // isAlive reports whether there is such a client.

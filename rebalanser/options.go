@@ -232,7 +232,8 @@ func validSubscription(patterns []string) error {
 	return nil
 }
 
-// encodeRecord is what others see of a member with these options.
+// encodeRecord encodes the record of a member with these options, which other members
+// read.
 func (o *Options) encodeRecord() []byte {
 	return encode(&memberRecord{
 		Format: format, Mode: o.Mode.String(), ID: o.ID, Instance: o.Instance, Assignor: o.Assignor.Name(),
@@ -241,7 +242,7 @@ func (o *Options) encodeRecord() []byte {
 	})
 }
 
-// coreConfig is what a coordinator with these options goes by.
+// coreConfig is the configuration of a coordinator with these options.
 func (o *Options) coreConfig() core.Config {
 	return core.Config{
 		Mode: o.Mode.coreMode(), Assignor: o.Assignor, InitialDelay: o.InitialDelay,

@@ -9,11 +9,11 @@ import (
 )
 
 // owned makes a resource known to a member, by letting the member own one.
-func (w *World) owned(who string) (*node, *rebalanser.Resource) {
+func (w *World) owned(memberID string) (*node, *rebalanser.Resource) {
 	w.Helper()
-	n := w.node(who, rebalanser.Options{}).run()
+	n := w.node(memberID, rebalanser.Options{}).run()
 	w.Pass(time.Second)
-	return n, n.resource(w.of(who)[0])
+	return n, n.resource(w.of(memberID)[0])
 }
 
 // The oracle detects violations: each case is a history of a broken rebalancer.

@@ -33,75 +33,75 @@ func newOracle() *oracle {
 }
 
 // gain records that a member owns r from now on.
-func (o *oracle) gain(who string, r *rebalanser.Resource) {
+func (o *oracle) gain(memberID string, r *rebalanser.Resource) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.dead[who] {
+	if o.dead[memberID] {
 		return
 	}
 	o.gains++
 	for other, held := range o.owners[r.Name()] {
-		if other == who {
-			o.say("%s is told twice that it owns %s", who, r.Name())
+		if other == memberID {
+			o.say("%s is told twice that it owns %s", memberID, r.Name())
 		} else if held.Context().Err() == nil && !time.Now().Before(o.excused[other]) {
-			o.say("%s and %s own %s", other, who, r.Name())
+			o.say("%s and %s own %s", other, memberID, r.Name())
 		}
 	}
-	if r.Context().Err() == nil && !time.Now().Before(o.excused[who]) {
+	if r.Context().Err() == nil && !time.Now().Before(o.excused[memberID]) {
 		if r.Token() <= o.tokens[r.Name()] {
-			o.say("%s owns %s with token %d, after %d", who, r.Name(), r.Token(), o.tokens[r.Name()])
+			o.say("%s owns %s with token %d, after %d", memberID, r.Name(), r.Token(), o.tokens[r.Name()])
 		}
 		o.tokens[r.Name()] = max(o.tokens[r.Name()], r.Token())
 	}
 	if o.owners[r.Name()] == nil {
 		o.owners[r.Name()] = map[string]*rebalanser.Resource{}
 	}
-	o.owners[r.Name()][who] = r
+	o.owners[r.Name()][memberID] = r
 }
 
 // yield records that a member has stopped with r while owning r.
-func (o *oracle) yield(who string, r *rebalanser.Resource) {
+func (o *oracle) yield(memberID string, r *rebalanser.Resource) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.dead[who] {
+	if o.dead[memberID] {
 		return
 	}
-	if o.owners[r.Name()][who] != r {
-		o.say("%s gives up %s, which it does not own", who, r.Name())
+	if o.owners[r.Name()][memberID] != r {
+		o.say("%s gives up %s, which it does not own", memberID, r.Name())
 	}
-	delete(o.owners[r.Name()], who)
+	delete(o.owners[r.Name()], memberID)
 }
 
 // lose records that a member was told of the loss of r.
-func (o *oracle) lose(who string, r *rebalanser.Resource) {
+func (o *oracle) lose(memberID string, r *rebalanser.Resource) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.dead[who] {
+	if o.dead[memberID] {
 		return
 	}
 	if r.Context().Err() == nil {
-		o.say("%s has lost %s, whose context goes on", who, r.Name())
+		o.say("%s has lost %s, whose context goes on", memberID, r.Name())
 	}
-	if o.owners[r.Name()][who] != r {
-		o.say("%s has lost %s, which it did not own", who, r.Name())
+	if o.owners[r.Name()][memberID] != r {
+		o.say("%s has lost %s, which it did not own", memberID, r.Name())
 	}
-	delete(o.owners[r.Name()], who)
+	delete(o.owners[r.Name()], memberID)
 }
 
 // excuse records that a member cannot know of its losses for this duration.
-func (o *oracle) excuse(who string, d time.Duration) {
+func (o *oracle) excuse(memberID string, d time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.excused[who] = time.Now().Add(d)
+	o.excused[memberID] = time.Now().Add(d)
 }
 
 // markDead records that a member is dead: its later reports do not count.
-func (o *oracle) markDead(who string) {
+func (o *oracle) markDead(memberID string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.dead[who] = true
+	o.dead[memberID] = true
 	for _, owners := range o.owners {
-		delete(owners, who)
+		delete(owners, memberID)
 	}
 }
 
@@ -123,21 +123,21 @@ func (o *oracle) err() error {
 func (o *oracle) owner(name string) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for who, r := range o.owners[name] {
+	for memberID, r := range o.owners[name] {
 		if r.Context().Err() == nil {
-			return who
+			return memberID
 		}
 	}
 	return ""
 }
 
 // of lists the resources of a member, in order.
-func (o *oracle) of(who string) []string {
+func (o *oracle) of(memberID string) []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	out := []string{}
 	for name, owners := range o.owners {
-		if r := owners[who]; r != nil && r.Context().Err() == nil {
+		if r := owners[memberID]; r != nil && r.Context().Err() == nil {
 			out = append(out, name)
 		}
 	}

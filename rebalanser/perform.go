@@ -26,8 +26,8 @@ type call struct {
 	err      error
 }
 
-// withoutFailed are those of the lost names that the handler must be told of: not the names
-// that it has given up before, or has failed with.
+// withoutFailed are the lost names that the handler must be told of: not the names that it
+// has given up before, or has failed with.
 func (c *call) withoutFailed(names []string) []string {
 	if !c.returned || c.kind == core.Start && c.err == nil {
 		return names

@@ -40,10 +40,10 @@ func (m *member) followAssignment(ctx context.Context) error {
 			err = m.readOwn(ctx, data)
 		}
 		if err == nil || errors.Is(err, ErrRecord) && !isNewer(err) || errors.Is(err, errMoved) {
-			// A record that makes no sense says nothing: what was said before
-			// holds until the next one. One of a newer format says something that
-			// this version does not know: the member leaves. A part that is missing has made way for
-			// the next one, which is being told, or was removed by hand.
+			// An invalid record is ignored: the former record holds until the next one.
+			// A record of a newer format ends the membership, since this version cannot
+			// read it. A missing part has made way for a newer shard, whose event is on
+			// its way, or was removed by hand.
 			_, err = w.Wait(ctx)
 		} else {
 			w.Stop()

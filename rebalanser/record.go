@@ -26,9 +26,9 @@ type (
 // encode writes a record, which it is given a pointer to, or another value.
 func encode(value any) []byte { return shareformat.Encode(value) }
 
-// decode reads the record of the znode on path. Data that is empty is a record without
-// anything: what a node has before it is first written. The error wraps ErrRecord, and
-// names the path.
+// decode reads the record of the znode on path. Empty data, which a node has before it
+// is first written, is a record without anything. The error wraps ErrRecord, and names
+// the path.
 func decode[T groupRecord | epochRecord | statusRecord | configRecord | shardRecord | failuresRecord](path string, data []byte) (T, error) {
 	out, err := shareformat.Decode[T](data)
 	return out, recordError(path, data, err)
@@ -52,7 +52,8 @@ func recordError(path string, data []byte, err error) error {
 	return fmt.Errorf("%w: %s: %w", ErrRecord, path, err)
 }
 
-// garbageError is the error of data that is no record of this package, in no format.
+// garbageError is the error of data that is not a record of this package, in any
+// format.
 func garbageError(path string, data []byte) error {
 	return fmt.Errorf("%w: %s has the data %.60q", ErrRecord, path, data)
 }

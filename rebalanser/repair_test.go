@@ -36,14 +36,14 @@ func TestGroupGoesOnAfterSomethingWasRemoved(t *testing.T) {
 				}
 				a := w.stock(9)
 				var c []*node
-				for _, who := range []string{"c2", "c3", "c4"} {
-					c = append(c, w.node(who, rebalanser.Options{}).run())
+				for _, memberID := range []string{"c2", "c3", "c4"} {
+					c = append(c, w.node(memberID, rebalanser.Options{}).run())
 					w.Pass(time.Second)
 				}
 				w.shared(9, c...)
 				if dir == "clients" { // no member is safe without its znode
-					for _, who := range c {
-						w.excuse(who.who, time.Minute)
+					for _, n := range c {
+						w.excuse(n.memberID, time.Minute)
 					}
 				}
 				w.rmr(path + "/" + dir)
@@ -75,8 +75,8 @@ func TestElectionAfterShardsWereRemoved(t *testing.T) {
 	inBoth(t, func(w *World) {
 		w.stock(9)
 		var c []*node
-		for _, who := range []string{"c2", "c3", "c4"} {
-			c = append(c, w.node(who, rebalanser.Options{}).run())
+		for _, memberID := range []string{"c2", "c3", "c4"} {
+			c = append(c, w.node(memberID, rebalanser.Options{}).run())
 			w.Pass(time.Second)
 		}
 		w.rmr(path + "/assignments")

@@ -25,7 +25,7 @@ type Resource struct {
 var _ session.Held = (*Resource)(nil)
 
 // Name returns the name of the resource's znode below "resources".
-func (r *Resource) Name() string { return r.made().name }
+func (r *Resource) Name() string { return r.orZero().name }
 
 // Context ends when the resource is not owned any more: with the cause ErrRevoked
 // when the handler's Revoked has returned, with session.ErrLost and a reason when
@@ -33,13 +33,13 @@ func (r *Resource) Name() string { return r.made().name }
 // long to give the resource up. After Release the cause is session.ErrReleased. The context ends before the servers can let
 // another member own the resource, unless this process was paused; after a pause,
 // its Err is correct as soon as the process runs again.
-func (r *Resource) Context() context.Context { return r.made().ctx }
+func (r *Resource) Context() context.Context { return r.orZero().ctx }
 
 // Token is a fencing token: of two owners of a resource, the later owner has the
 // greater token. It is the zxid of the transaction that took the barrier, or, in
 // global mode, of the assignment of the generation. The protected resource can
 // refuse a token below the highest that it has seen.
-func (r *Resource) Token() int64 { return r.made().token }
+func (r *Resource) Token() int64 { return r.orZero().token }
 
 // Guard is one check for a transaction, which fails once the resource is lost, revoked
 // or released: session.Txn(ctx, r.Guard(), ...). The servers check that this client is
@@ -47,7 +47,7 @@ func (r *Resource) Token() int64 { return r.made().token }
 // resource was revoked or released is checked in this process, when the transaction
 // begins.
 func (r *Resource) Guard() session.Op {
-	guard := r.made().member
+	guard := r.orZero().member
 	if r.barrier != nil {
 		guard = r.barrier.Guard()
 	}
@@ -78,12 +78,12 @@ func (r *Resource) Release(ctx context.Context) error {
 	return nil
 }
 
-// zeroResource is what is wrong with a Resource that is nil or zero: a guard without checks
+// zeroResource is the error text of a Resource that is nil or zero: a guard without checks
 // would guard nothing.
 const zeroResource = "the Resource owns nothing: get one from a Handler, or a function of Each"
 
-// made panics for a Resource that is nil or zero.
-func (r *Resource) made() *Resource {
+// orZero panics for a Resource that is nil or zero.
+func (r *Resource) orZero() *Resource {
 	if r == nil || r.ctx == nil {
 		panic("rebalanser: " + zeroResource)
 	}

@@ -67,7 +67,7 @@ func (f *fragile) gaps() (out []int) {
 func (w *World) members(n int, f *fragile, o rebalanser.Options) (out []*node) {
 	o.Mode = w.mode
 	for i := range n {
-		out = append(out, &node{w: w, client: w.Client(), recorder: &recorder{who: fmt.Sprint("c", i+1)}})
+		out = append(out, &node{w: w, client: w.Client(), recorder: &recorder{memberID: fmt.Sprint("c", i+1)}})
 		out[i].group = rebalanser.New(out[i].client, path, rebalanser.Each(f.work), &o)
 		out[i].run()
 	}
@@ -88,7 +88,7 @@ func TestBadResourceIsRetriedAndDisturbsNothing(t *testing.T) {
 				all := w.members(5, f, rebalanser.Options{RetryDelay: time.Second})
 				w.Pass(5 * time.Minute)
 				for _, n := range all {
-					require.Empty(w, n.done, "%s goes on", n.who)
+					require.Empty(w, n.done, "%s goes on", n.memberID)
 				}
 				st := w.status(a)
 				require.Empty(w, st.Unowned)

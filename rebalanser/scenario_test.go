@@ -29,7 +29,7 @@ func count(calls []string, sign string) (n int) {
 // quiet requires that no handler was called.
 func quiet(t require.TestingT, nodes ...*node) {
 	for _, n := range nodes {
-		require.Empty(t, n.take(), n.who)
+		require.Empty(t, n.take(), n.memberID)
 	}
 }
 
@@ -51,8 +51,8 @@ func TestEqualSplit_S2(t *testing.T) {
 		w.Pass(15 * time.Second)
 		for _, n := range c {
 			calls := n.take()
-			require.Len(w, calls, 1, n.who)
-			require.Equal(w, 2, count(calls, "+"), n.who)
+			require.Len(w, calls, 1, n.memberID)
+			require.Equal(w, 2, count(calls, "+"), n.memberID)
 		}
 		w.shared(6, c...)
 	})
@@ -72,8 +72,8 @@ func TestStopOneByOne_S3(t *testing.T) {
 		require.Equal(w, 2, count(c[0].take(), "-"))
 		for _, n := range c[1:] {
 			calls := n.take()
-			require.Len(w, calls, 1, n.who)
-			require.Equal(w, 1, count(calls, "+"), n.who)
+			require.Len(w, calls, 1, n.memberID)
+			require.Equal(w, 1, count(calls, "+"), n.memberID)
 		}
 		w.shared(6, c[1:]...)
 		c[1].stop()

@@ -43,7 +43,7 @@ type State struct {
 	Failing int
 	// Err, of a coordinator, says why nothing is shared out: the result of its
 	// assignor is invalid; the assignor is called again when something changes. In
-	// the phase "restarting" it is why the membership ended.
+	// the phase "restarting" it is the reason why the membership ended.
 	Err error
 	// Since is the time at which this state began, Suspended not counted.
 	Since time.Time
@@ -51,7 +51,7 @@ type State struct {
 
 // State returns the present state.
 func (g *Group) State() State {
-	g = g.made()
+	g = g.orZero()
 	g.mu.Lock()
 	s := g.state
 	g.mu.Unlock()
@@ -68,7 +68,7 @@ func (g *Group) State() State {
 // session.Client.States. It ends with ctx, whose error is the last element; if an
 // argument of New is invalid, that error is the only element.
 func (g *Group) States(ctx context.Context) iter.Seq2[State, error] {
-	g = g.made()
+	g = g.orZero()
 	return func(yield func(State, error) bool) {
 		if err := checkUsable(ctx, g.client, "rebalanser.New", g.err); err != nil && (ctx == nil || ctx.Err() == nil) {
 			yield(State{Phase: stopped}, failure(ctx, "states of", g.Path(), err))

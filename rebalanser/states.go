@@ -33,7 +33,7 @@ const (
 // changes. On servers older than 3.6, States reads every second instead.
 func (a *Admin) States(ctx context.Context) iter.Seq2[Status, error] {
 	const op = "follow the state of"
-	a = a.made()
+	a = a.orZero()
 	return func(yield func(Status, error) bool) {
 		f := follower{admin: a, yield: yield}
 		err := checkUsable(ctx, a.client, "rebalanser.Open", a.err)

@@ -157,7 +157,7 @@ func TestStatesShowRecordsThatCannotBeRead(t *testing.T) {
 }
 
 // Connections, sessions and servers are lost between and during changes. No state is older
-// than the one before, and the last one is the present one.
+// than the one before, and the last is the present state.
 func TestStatesGoOnOverLostConnectionsAndSessions(t *testing.T) {
 	inBoth(t, func(w *World) {
 		a, c := w.stock(0), w.Client()

@@ -79,7 +79,8 @@ type Member struct {
 	// resources in its shard that it does not own. Until the member owns them,
 	// its new resources are idle.
 	Missing int
-	// Err is why it is given nothing: its record is none of this package.
+	// Err is the reason why the member is given nothing: its record is not a record of this
+	// package.
 	Err error
 }
 
@@ -102,7 +103,7 @@ type Wait struct {
 // per resource, in flight together; in global mode one per member. The error
 // wraps ErrNoGroup if the group does not exist.
 func (a *Admin) Status(ctx context.Context) (Status, error) {
-	a = a.made()
+	a = a.orZero()
 	st, err := a.readStatus(ctx)
 	if err != nil {
 		return st, failure(ctx, "read the status of", string(a.at), err)
@@ -126,7 +127,7 @@ func (a *Admin) readStatus(ctx context.Context) (st Status, err error) {
 	return st, err
 }
 
-// deriveStatus makes sense of what was read.
+// deriveStatus derives the status from the records.
 func (v *view) deriveStatus() Status {
 	st, members := v.st, map[string]*Member{}
 	for name, c := range v.members.known {
@@ -210,7 +211,8 @@ func (v *view) deriveResources(st *Status, members map[string]*Member) {
 	}
 }
 
-// deriveMissing says what those members wait for that start nothing before they own all.
+// deriveMissing counts the missing resources of members that start nothing before they
+// own all.
 func (v *view) deriveMissing(members map[string]*Member) {
 	for _, w := range v.shards.has {
 		if !v.members.known[w.shard.Client].record.StartWhenComplete {

@@ -185,7 +185,7 @@ func (s *stress) judge(owned bool) error {
 // up is how many members are running and can be reached.
 func (s *stress) up() (n int) {
 	for _, node := range s.nodes {
-		if node != nil && s.away[node.who].IsZero() {
+		if node != nil && s.away[node.memberID].IsZero() {
 			n++
 		}
 	}
@@ -241,10 +241,10 @@ func (s *stress) toggle(i int) error {
 	case n == nil:
 		s.launch(i)
 		return nil
-	case !s.away[n.who].IsZero():
+	case !s.away[n.memberID].IsZero():
 		return nil
 	}
-	link := zktest.Link{Client: n.who}
+	link := zktest.Link{Client: n.memberID}
 	switch s.rand.IntN(7) {
 	case 0, 1, 2: // in order; a handler may take its time
 		n.stopIt()
@@ -255,24 +255,24 @@ func (s *stress) toggle(i int) error {
 		}
 		return nil
 	case 3: // its process is killed
-		s.markDead(n.who)
+		s.markDead(n.memberID)
 		s.Server.BlackHole(link, zktest.Both)
 		n.stopIt()
 		s.nodes[i] = nil
 	case 4: // its session is expired out of turn
 		n.hurt = true
-		s.excuse(n.who, s.z.session)
+		s.excuse(n.memberID, s.z.session)
 		_ = s.Server.ExpireSession(s.ID(n.client))
 	case 5: // cut off for a while
 		dir := []zktest.Direction{zktest.Both, zktest.ToServer, zktest.ToClient}[s.rand.IntN(3)]
 		s.Server.BlackHole(link, dir)
 		n.hurt = true
-		s.away[n.who] = time.Now().Add(time.Duration(s.rand.Int64N(int64(2 * s.z.session))))
+		s.away[n.memberID] = time.Now().Add(time.Duration(s.rand.Int64N(int64(2 * s.z.session))))
 	case 6: // all its traffic is delayed
 		s.slow++
 		s.Server.Delay(link, zktest.Both, time.Duration(1+s.rand.Int64N(int64(s.z.session/4))))
 		n.hurt = true
-		s.away[n.who] = time.Now().Add(time.Duration(s.rand.Int64N(int64(2 * s.z.session))))
+		s.away[n.memberID] = time.Now().Add(time.Duration(s.rand.Int64N(int64(2 * s.z.session))))
 	}
 	return nil
 }
@@ -284,10 +284,10 @@ func (s *stress) toggle(i int) error {
 // member is slow.
 func (s *stress) heal() {
 	healed := false
-	for who, until := range s.away {
+	for memberID, until := range s.away {
 		if time.Now().After(until) {
-			s.Server.HealLink(zktest.Link{Client: who})
-			delete(s.away, who)
+			s.Server.HealLink(zktest.Link{Client: memberID})
+			delete(s.away, memberID)
 			healed = true
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// view is what was read of a group.
+// view has the records that were read of a group.
 type view struct {
 	p        *memberNode
 	st       Status

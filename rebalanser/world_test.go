@@ -52,8 +52,8 @@ func inBoth(t *testing.T, body func(w *World)) {
 // recorder is a handler that reports to the oracle, and records its calls:
 // "+a,b" for assigned, "-a" for revoked, "!a" for lost.
 type recorder struct {
-	who string
-	o   *oracle
+	memberID string
+	o        *oracle
 	// before, if set, is called at each call with the recorded text; the handler
 	// returns its result.
 	before func(ctx context.Context, what string, rs []*rebalanser.Resource) error
@@ -81,7 +81,7 @@ func (h *recorder) note(ctx context.Context, sign string, rs []*rebalanser.Resou
 
 func (h *recorder) Assigned(ctx context.Context, rs []*rebalanser.Resource) error {
 	for _, r := range rs {
-		h.o.gain(h.who, r)
+		h.o.gain(h.memberID, r)
 		h.mu.Lock()
 		h.rs[r.Name()] = r
 		h.mu.Unlock()
@@ -92,14 +92,14 @@ func (h *recorder) Assigned(ctx context.Context, rs []*rebalanser.Resource) erro
 func (h *recorder) Revoked(ctx context.Context, rs []*rebalanser.Resource) error {
 	err := h.note(ctx, "-", rs)
 	for _, r := range rs {
-		h.o.yield(h.who, r)
+		h.o.yield(h.memberID, r)
 	}
 	return err
 }
 
 func (h *recorder) Lost(rs []*rebalanser.Resource) {
 	for _, r := range rs {
-		h.o.lose(h.who, r)
+		h.o.lose(h.memberID, r)
 	}
 	_ = h.note(context.Background(), "!", rs)
 }
@@ -132,17 +132,17 @@ type node struct {
 }
 
 // node makes a member without running it.
-func (w *World) node(who string, o rebalanser.Options) *node {
+func (w *World) node(memberID string, o rebalanser.Options) *node {
 	w.Helper()
-	return w.nodeOf(w.Client(), who, o)
+	return w.nodeOf(w.Client(), memberID, o)
 }
 
-func (w *World) nodeOf(c *session.Client, who string, o rebalanser.Options) *node {
+func (w *World) nodeOf(c *session.Client, memberID string, o rebalanser.Options) *node {
 	o.Mode = w.mode
 	if o.ID == "" {
-		o.ID = who
+		o.ID = memberID
 	}
-	h := &recorder{who: who, o: w.oracle, rs: map[string]*rebalanser.Resource{}}
+	h := &recorder{memberID: memberID, o: w.oracle, rs: map[string]*rebalanser.Resource{}}
 	return &node{recorder: h, w: w, client: c, group: rebalanser.New(c, path, h, &o)}
 }
 
@@ -173,7 +173,7 @@ func (n *node) ended() error {
 	case err := <-n.done:
 		return err
 	case <-time.After(10 * time.Minute):
-		return fmt.Errorf("%s does not end", n.who)
+		return fmt.Errorf("%s does not end", n.memberID)
 	}
 }
 
@@ -225,9 +225,9 @@ func (w *World) shared(n int, among ...*node) {
 	w.Helper()
 	var all []string
 	for _, m := range among {
-		mine := w.of(m.who)
-		require.GreaterOrEqual(w, len(mine), n/len(among), "%s owns %v", m.who, mine)
-		require.LessOrEqual(w, len(mine), (n+len(among)-1)/len(among), "%s owns %v", m.who, mine)
+		mine := w.of(m.memberID)
+		require.GreaterOrEqual(w, len(mine), n/len(among), "%s owns %v", m.memberID, mine)
+		require.LessOrEqual(w, len(mine), (n+len(among)-1)/len(among), "%s owns %v", m.memberID, mine)
 		all = append(all, mine...)
 	}
 	slices.Sort(all)

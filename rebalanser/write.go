@@ -218,8 +218,8 @@ func (c *coordination) putOps(puts []put) []session.Op {
 	return ops
 }
 
-// correctPut tells what to do about the node that made a transaction fail: whether to try
-// again, now that it is known whether it exists.
+// correctPut handles the node that made a transaction fail: it finds out whether the node
+// exists, and returns whether to retry.
 func (c *coordination) correctPut(ctx context.Context, p *put, err error) (again bool, _ error) {
 	if p.tries++; p.tries > maxTries {
 		return false, fmt.Errorf("%w: %s changes under the coordinator's hands: %w", ErrRecord, p.path, err)

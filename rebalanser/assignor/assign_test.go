@@ -246,7 +246,7 @@ func TestOddGroups(t *testing.T) {
 		resources []assignor.Resource
 		want      string
 	}{
-		{"nobody", nil, named("r1"), ""},
+		{"no members", nil, named("r1"), ""},
 		{"nothing", []assignor.Member{held("a"), held("b", "r1")}, nil, " | "},
 		{"neither", nil, nil, ""},
 		{"more members than resources", []assignor.Member{held("a"), held("b", "r1"), held("c")}, named("r1"), " | r1 | "},

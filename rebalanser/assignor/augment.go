@@ -2,9 +2,9 @@ package assignor
 
 import "math/bits"
 
-// search numbers the nodes by the number of steps on the cheapest ways from
-// what is left, as far as the first way to the sink. If there is none it
-// returns false, and has reached all that can be reached.
+// search numbers the nodes by the number of steps on the cheapest paths from the
+// classes with resources left, up to the first path to the sink. If no path exists,
+// it returns false, and has reached all reachable nodes.
 func (f *network) search() bool {
 	for v := range f.level {
 		f.level[v] = -1
@@ -31,9 +31,9 @@ func (f *network) search() bool {
 // reached reports whether the last search reached a node.
 func (f *network) reached(v int32) bool { return f.level[v] >= 0 }
 
-// visit takes note that w is one step from v at that cost, if that is one of
+// noteStep takes note that w is one step from v at that cost, if that is one of
 // the cheapest ways to w.
-func (f *network) visit(v, w int32, cost int64) {
+func (f *network) noteStep(v, w int32, cost int64) {
 	if f.level[w] >= 0 || f.price[w] != f.price[v]+cost {
 		return
 	}
@@ -62,12 +62,12 @@ func (f *network) expandMember(i int32) bool {
 		return true
 	}
 	if f.pool[i] >= 0 && !f.extra[i] {
-		f.visit(i, f.members+f.pool[i], 0)
+		f.noteStep(i, f.members+f.pool[i], 0)
 	}
 	for at := f.first[i]; at >= 0; at = f.cells[at].ofMember {
 		x := &f.cells[at]
 		if units, saved := f.back(x); units > 0 {
-			f.visit(i, f.classNode(x.class), -saved)
+			f.noteStep(i, f.classNode(x.class), -saved)
 		}
 	}
 	return false
@@ -80,7 +80,7 @@ func (f *network) expandPool(v int32) bool {
 	}
 	for i, extra := range f.extra {
 		if extra && f.pool[i] == pool {
-			f.visit(v, int32(i), 0)
+			f.noteStep(v, int32(i), 0)
 		}
 	}
 	return false
@@ -91,7 +91,7 @@ func (f *network) expandClass(v int32) {
 	if f.moved > 0 {
 		for at := f.first[v]; at >= 0; at = f.cells[at].inClass {
 			if x := &f.cells[at]; x.flow < x.held {
-				f.visit(v, x.member, f.away(c, x.member))
+				f.noteStep(v, x.member, f.remoteCost(c, x.member))
 			}
 		}
 	}
@@ -102,7 +102,7 @@ func (f *network) expandClass(v int32) {
 	for w := range row {
 		for rest := row[w] & mask[w] &^ f.seen[w]; rest != 0; rest &= rest - 1 {
 			i := int32(w<<6 + bits.TrailingZeros64(rest))
-			f.visit(v, i, f.moved+f.away(c, i))
+			f.noteStep(v, i, f.moved+f.remoteCost(c, i))
 		}
 	}
 }
@@ -122,7 +122,7 @@ func (f *network) fromClass(c int32, want int64) int64 {
 		for ; f.next[v] >= 0; f.next[v] = f.cells[f.next[v]].inClass {
 			at := f.next[v]
 			x := f.cells[at]
-			if x.flow < x.held && f.leads(v, x.member, f.away(c, x.member)) {
+			if x.flow < x.held && f.leads(v, x.member, f.remoteCost(c, x.member)) {
 				n := f.fromMember(x.member, min(want-sent, x.held-x.flow))
 				f.cells[at].flow += n // others may have been added meanwhile
 				if sent += n; sent == want {
@@ -142,7 +142,7 @@ func (f *network) fromClass(c int32, want int64) int64 {
 		}
 		for ; rest != 0; rest &= rest - 1 {
 			i := int32(w<<6 + bits.TrailingZeros64(rest))
-			if !f.leads(v, i, f.moved+f.away(c, i)) {
+			if !f.leads(v, i, f.moved+f.remoteCost(c, i)) {
 				continue
 			}
 			if n := f.fromMember(i, want-sent); n > 0 {

@@ -35,7 +35,7 @@ func Check(members []Member, resources []Resource, assignment [][]string) error 
 			j := x.find(name)
 			switch {
 			case j < 0:
-				found.add("%q, assigned to %q, is no resource", name, key)
+				found.add("%q, assigned to %q, is not a resource", name, key)
 				continue
 			case owner[j] > 0:
 				found.add("%q is assigned to %q and to %q", name, members[p.order[owner[j]-1]].Key, key)

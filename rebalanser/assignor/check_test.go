@@ -22,7 +22,7 @@ func TestCheckNamesWhatIsWrong(t *testing.T) {
 		{"too few lists", lists{{"x1", "x2"}}, "1 lists for 2 members"},
 		{"too many lists", lists{{"x1", "x2"}, {"y1"}, nil}, "3 lists for 2 members"},
 		{"not sorted", lists{{"x2", "x1"}, {"y1"}}, `the list of "b" is not sorted: "x2" comes before "x1"`},
-		{"no resource", lists{{"x1", "x2"}, {"y1", "y2"}}, `"y2", assigned to "a", is no resource`},
+		{"no resource", lists{{"x1", "x2"}, {"y1", "y2"}}, `"y2", assigned to "a", is not a resource`},
 		{"twice", lists{{"x1", "x2"}, {"x1", "y1"}}, `"x1" is assigned to "a" and to "b"`},
 		{"twice to the same", lists{{"x1", "x1", "x2"}, {"y1"}}, `"x1" is assigned to "b" and to "b"`},
 		{"not subscribed", lists{{"x1", "x2", "y1"}, nil}, `"y1" is assigned to "b", which does not take it`},
@@ -43,7 +43,7 @@ func TestCheckNamesWhatIsWrong(t *testing.T) {
 	}
 	require.NoError(t, assignor.Check(nil, resources, nil), "no member exists to take the resource")
 	require.NoError(t, assignor.Check(members, nil, lists{nil, {}}))
-	require.ErrorContains(t, assignor.Check(members, nil, lists{{"x1"}, nil}), "is no resource")
+	require.ErrorContains(t, assignor.Check(members, nil, lists{{"x1"}, nil}), "is not a resource")
 }
 
 // Any change makes a valid assignment invalid.

@@ -10,7 +10,7 @@ type classes struct {
 	words  int      // of a set of members
 	takers []uint64 // of each class a set of members
 	size   []int64  // of each class: its resources; 0 if no member takes them
-	zone   []int32  // of each class; 0 is none
+	zone   []int32  // of each class; 0: no zone
 	of     []int32  // the class of each resource
 
 	hits []int64         // of each class, within refine
@@ -51,7 +51,7 @@ func (k *classes) takes(c, i int32) bool { return has(k.row(c), i) }
 // batch is how many subscriptions are told apart at a time.
 const batch = 64
 
-// group is what becomes of the resources of a class with the same takes.
+// group has the resources of a class with the same takes.
 type group struct {
 	class int32
 	takes uint64

@@ -35,7 +35,7 @@ func divide(k *classes, weight []int64) *division {
 				f.room[i] = d.total[b] * weight[i]
 			}
 		}
-		f.fill()
+		f.sendUnits()
 		was := len(open)
 		if open = d.split(f, open); len(open) == was {
 			return d

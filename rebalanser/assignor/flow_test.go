@@ -90,13 +90,13 @@ func (f *network) sound(t require.TestingT, q *quota) {
 			require.LessOrEqual(t, f.price[f.classNode(x.class)], f.price[x.member]-saved)
 		}
 		if x.flow < x.held && q.class[x.class] == q.member[x.member] {
-			require.LessOrEqual(t, f.price[x.member], f.price[f.classNode(x.class)]+f.away(x.class, x.member))
+			require.LessOrEqual(t, f.price[x.member], f.price[f.classNode(x.class)]+f.remoteCost(x.class, x.member))
 		}
 	}
 	for c := range f.left {
 		for i := range f.members {
 			if f.takes(int32(c), i) && q.class[c] == q.member[i] {
-				require.LessOrEqual(t, f.price[i], f.price[f.classNode(int32(c))]+f.moved+f.away(int32(c), i))
+				require.LessOrEqual(t, f.price[i], f.price[f.classNode(int32(c))]+f.moved+f.remoteCost(int32(c), i))
 			}
 		}
 	}
@@ -131,7 +131,7 @@ func bestFlow(p *problem, f *network, q *quota) (most int, least int64) {
 			if load[i] > q.room[i] || extra && (pool < 0 || spare[pool] == 0) {
 				continue
 			}
-			price := f.away(c, i)
+			price := f.remoteCost(c, i)
 			if p.holder[j] != i {
 				price += f.moved
 			}
@@ -156,10 +156,10 @@ func TestAFlowPlacesTheMostForTheLeast(t *testing.T) {
 		q := drawnQuota(t, p)
 		f := p.network(q)
 		f.sound(t, q)
-		f.fill()
+		f.sendUnits()
 		for f.reprice() {
 			f.sound(t, q)
-			f.fill()
+			f.sendUnits()
 			f.sound(t, q)
 		}
 		var cost int64
@@ -167,7 +167,7 @@ func TestAFlowPlacesTheMostForTheLeast(t *testing.T) {
 		for at := range f.cells {
 			x := &f.cells[at]
 			placed += x.flow
-			cost += x.flow*f.away(x.class, x.member) + max(0, x.flow-x.held)*f.moved
+			cost += x.flow*f.remoteCost(x.class, x.member) + max(0, x.flow-x.held)*f.moved
 		}
 		most, least := bestFlow(p, f, q)
 		require.Equal(t, int64(most), placed)

@@ -18,8 +18,8 @@ func FuzzAssign(f *testing.F) {
 	f.Add("", "a", 0)
 	f.Add("a\nb\nc", "", 3)
 	f.Add("é,é,wwwww,é*;[^é],é1\na", "é1,é\n\xff\xfe\nxyz", 2)
-	f.Fuzz(func(t *testing.T, who, what string, moves int) {
-		members, resources := parsed(who, what)
+	f.Fuzz(func(t *testing.T, memberLines, resourceLines string, moves int) {
+		members, resources := parsed(memberLines, resourceLines)
 		for _, a := range everyAssignor() {
 			got := a.Assign(members, resources)
 			require.NoError(t, assignor.Check(members, resources, got), a.Name())
@@ -35,7 +35,7 @@ func FuzzAssign(f *testing.F) {
 	})
 }
 
-func parsed(who, what string) (members []assignor.Member, resources []assignor.Resource) {
+func parsed(memberLines, resourceLines string) (members []assignor.Member, resources []assignor.Resource) {
 	field := func(fields []string, n int) string {
 		if n < len(fields) {
 			return fields[n]
@@ -48,14 +48,14 @@ func parsed(who, what string) (members []assignor.Member, resources []assignor.R
 		}
 		return strings.Split(text, ";")
 	}
-	for line := range strings.Lines(who) {
+	for line := range strings.Lines(memberLines) {
 		f := strings.Split(strings.TrimSuffix(line, "\n"), ",")
 		members = append(members, assignor.Member{
 			Key: f[0], Zone: field(f, 1), Weight: len(field(f, 2)),
 			Subscription: list(field(f, 3)), Held: list(field(f, 4)),
 		})
 	}
-	for line := range strings.Lines(what) {
+	for line := range strings.Lines(resourceLines) {
 		f := strings.Split(strings.TrimSuffix(line, "\n"), ",")
 		resources = append(resources, assignor.Resource{Name: f[0], Zone: field(f, 1)})
 	}

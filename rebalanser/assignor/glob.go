@@ -62,8 +62,8 @@ func compile(pattern string) *glob {
 	return g
 }
 
-// element returns the length of what stands for one byte at the beginning of a
-// pattern, or -1.
+// element returns the length of the pattern's first element that stands for one byte,
+// or -1.
 func element(pattern string) int {
 	switch pattern[0] {
 	case '?':
@@ -122,7 +122,7 @@ func (g *glob) match(name string) bool {
 	return at >= 0 && last.begins(name[at:])
 }
 
-// begins reports whether a name begins with what the chunk stands for.
+// begins reports whether a name begins with a match of the chunk.
 func (c *chunk) begins(name string) bool {
 	if len(name) < len(c.sets) {
 		return false

@@ -28,8 +28,8 @@ func Limit(members []Member, target [][]string, moves int) [][]string {
 	return s.lists()
 }
 
-// step is a way from what is held to what is to be held; resources are those of
-// the target.
+// step is the move from the held assignment to the target; resources are the
+// target's.
 type step struct {
 	members  []Member
 	order    []int32
@@ -86,8 +86,8 @@ type move struct {
 	resource int32
 	name     string
 	from, to int32
-	has      int // what the giver has before it
-	gap      int // by how much that is more than what the taker has
+	has      int // the giver's number before the move
+	gap      int // by how much has exceeds the taker's number
 }
 
 // widest sorts pending moves by the gap that each would close in its turn. A

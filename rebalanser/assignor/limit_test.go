@@ -80,7 +80,7 @@ func TestAStep(t *testing.T) {
 		{"a target that gives twice", []assignor.Member{m("b"), m("a")}, lists{{"1", "1"}, {"1", "2"}}, 0, lists{nil, {"1", "2"}}},
 		{"a target for fewer members", []assignor.Member{m("a", "1"), m("b", "2")}, lists{{"1"}}, 0, lists{{"1"}, nil}},
 		{"a target for more members", []assignor.Member{m("a", "1")}, lists{{"1"}, {"2"}}, 0, lists{{"1"}}},
-		{"nobody", nil, nil, 0, lists{}},
+		{"no members", nil, nil, 0, lists{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			require.Equal(t, c.want, assignor.Limit(c.members, c.target, c.moves))

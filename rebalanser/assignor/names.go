@@ -44,11 +44,11 @@ func sortedNames(resources []Resource) (names []string, place []int32) {
 // head is the beginning of a name as a number. To compare numbers that lie side
 // by side takes a fraction of the time that strings all over the memory take.
 type head struct {
-	eight uint64 // bytes behind what all names begin with
+	eight uint64 // bytes behind the common prefix of all names
 	place int32
 }
 
-// sortedHeads sorts the names, and the zones of those that are equal.
+// sortedHeads sorts the names, and the zones of equal names.
 func sortedHeads(resources []Resource, common int) []head {
 	heads := make([]head, len(resources))
 	for i := range resources {

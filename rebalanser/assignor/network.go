@@ -13,7 +13,7 @@ type network struct {
 	part           []int32  // of each class: the part, the set of members that may take it at all
 	masks          []uint64 // of each part a set of its members
 
-	left  []int64 // of each class: what has no place yet
+	left  []int64 // of each class: the number of resources without a place
 	room  []int64 // of each member: how many it takes yet, besides one from the pool
 	pool  []int32 // of each member, or -1
 	extra []bool  // of each member: it has one that the pool passes on
@@ -24,14 +24,15 @@ type network struct {
 	at    map[int64]int32 // where the cell of a class and a member is
 
 	// A unit costs moved if its member did not hold it, and remote if it is
-	// not at home there. price is the cost of the cheapest way to a node from
-	// what is left, and sink that to the sink, as reprice found them.
+	// not at home there. price is the cost of the cheapest path to a node from the
+	// classes with resources left, and sink the cost of the path to the sink, as
+	// reprice found them.
 	moved, remote int64
 	zoneOf        []int32
 	price         []int64
 	sink, dearest int64
 
-	level []int32 // of each node: steps from what is left, or -1
+	level []int32 // of each node: steps from the classes with resources left, or -1
 	seen  []uint64
 	queue []int32
 	next  []int32 // of each node: the cell, or member of the pool, that is tried next
@@ -89,8 +90,8 @@ func (f *network) cellOf(c, i int32) int32 {
 	return at
 }
 
-// away is what it costs that a resource of class c is not at home at member i.
-func (f *network) away(c, i int32) int64 {
+// remoteCost is the cost of a resource of class c that is not at home at member i.
+func (f *network) remoteCost(c, i int32) int64 {
 	if f.remote == 0 || f.zone[c] == 0 || f.zone[c] == f.zoneOf[i] {
 		return 0
 	}
@@ -101,9 +102,9 @@ func (f *network) away(c, i int32) int64 {
 // much each of them saves. Those that were not held go first: they save more.
 func (f *network) back(x *cell) (units, saved int64) {
 	if x.flow > x.held {
-		return x.flow - x.held, f.moved + f.away(x.class, x.member)
+		return x.flow - x.held, f.moved + f.remoteCost(x.class, x.member)
 	}
-	return x.flow, f.away(x.class, x.member)
+	return x.flow, f.remoteCost(x.class, x.member)
 }
 
 // findCheapestFlow finds a place for all that is left, for the least cost: it sends all
@@ -111,17 +112,17 @@ func (f *network) back(x *cell) (units, saved int64) {
 // (successive shortest paths, all of a length at a time). It has to begin with
 // an empty network: of that, price 0 is right everywhere.
 func (f *network) findCheapestFlow() {
-	f.fill()
+	f.sendUnits()
 	for f.reprice() {
-		f.fill()
+		f.sendUnits()
 	}
 }
 
-// fill sends as many of the remaining units as possible along the paths that
+// sendUnits sends as many of the remaining units as possible along the paths that
 // the present prices allow: Dinic's maximum flow. Without costs these are all
 // paths. Flow never leaves the sink again: a member whose room was filled stays
 // filled.
-func (f *network) fill() {
+func (f *network) sendUnits() {
 	for f.search() {
 		for c, left := range f.left {
 			if v := f.classNode(int32(c)); left > 0 && f.level[v] == 0 {

@@ -5,7 +5,7 @@ package assignor
 // least cost.
 type policy struct {
 	name                 string
-	keep, weights, zones bool // what it heeds: what is held, weights, zones
+	keep, weights, zones bool // whether it heeds held resources, weights, zones
 }
 
 func (p policy) Name() string { return p.name }
@@ -26,7 +26,7 @@ func (p policy) Assign(members []Member, resources []Resource) [][]string {
 	return pr.flow(d.balanced(), p.zones)
 }
 
-// flow decides, with what each member gets, of which classes.
+// flow returns the resources of each member.
 func (p *problem) flow(q *quota, zones bool) [][]string {
 	f := newNetwork(p.classes, q)
 	copy(f.left, p.size)
@@ -43,8 +43,8 @@ func (p *problem) flow(q *quota, zones bool) [][]string {
 	return p.deal(f, cellOf)
 }
 
-// cells makes the cells of what is held, and may be by the quota. It returns the
-// cell of each resource, or -1.
+// cells makes the cells of held resources that the quota allows. It returns the cell
+// of each resource, or -1.
 func (p *problem) cells(f *network) []int32 {
 	of := make([]int32, len(p.names))
 	for j := range of {

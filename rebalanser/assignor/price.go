@@ -2,9 +2,9 @@ package assignor
 
 import "math/bits"
 
-// reprice raises the prices to those of the cheapest ways from what is left
-// (Dijkstra's algorithm, with the present prices as potentials). Without costs,
-// or without a way to the sink, it returns false.
+// reprice raises the prices to the costs of the cheapest paths from the classes with
+// resources left (Dijkstra's algorithm, with the present prices as potentials).
+// Without costs, or without a way to the sink, it returns false.
 func (f *network) reprice() bool {
 	if f.moved == 0 && f.remote == 0 {
 		return false
@@ -73,14 +73,14 @@ func (f *network) relax(d *distances, v int32) bool {
 	c := v - f.members - f.pools
 	for at := f.first[v]; at >= 0; at = f.cells[at].inClass {
 		if x := &f.cells[at]; x.flow < x.held {
-			step(x.member, f.away(c, x.member))
+			step(x.member, f.remoteCost(c, x.member))
 		}
 	}
 	row, mask := f.row(c), f.mask(f.part[c])
 	for w := range row {
 		for rest := row[w] & mask[w]; rest != 0; rest &= rest - 1 {
 			i := int32(w<<6 + bits.TrailingZeros64(rest))
-			step(i, f.moved+f.away(c, i))
+			step(i, f.moved+f.remoteCost(c, i))
 		}
 	}
 	return false

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// problem is what has to be decided, in numbers: members are numbered in the
-// order of their keys, resources in that of their names.
+// problem is the input of an assignment, in numbers: members are numbered in the
+// order of their keys, resources in the order of their names.
 type problem struct {
 	*classes
 	members []Member // the caller's
@@ -15,7 +15,7 @@ type problem struct {
 	zoneOf  []int32 // of each member; nil if zones do not matter
 
 	holder []int32 // of each resource, or -1
-	spoils []int32 // what is held, by holder
+	spoils []int32 // the held resources, by holder
 }
 
 // newProblem numbers members and resources, and computes which members take
@@ -51,9 +51,9 @@ func (p *problem) tellApart(subs []subscription) {
 	}
 }
 
-// numberZones numbers the zones of members, and of resources into of; it
-// returns how many those of resources need. No zone is 0, and a zone without
-// resources is -1.
+// numberZones numbers the zones of the members into place, and of the resources into
+// of; it returns the number of zones for the resources. 0 stands for no zone, and -1
+// for a zone without resources.
 func (p *problem) numberZones(resources []Resource, place, of []int32) int {
 	number := map[string]int32{"": 0}
 	last, z := "", int32(0) // neighbors often live together

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// quota is how many resources each member gets: what it has room for, and one
-// more of those that are spare in its pool. Members may only take classes of
-// their part.
+// quota is how many resources each member gets: as many as it has room for, and one
+// more of the spare resources of its pool. Members may only take classes of their
+// part.
 type quota struct {
 	member, class []int32 // the part of each
 	room          []int64 // of each member
@@ -60,7 +60,7 @@ func (d *division) balanced() *quota {
 	return q
 }
 
-// remainder is what rounding a member's share down leaves.
+// remainder is the remainder of rounding a member's share down.
 type remainder struct {
 	member, block int32
 	left          int64 // in pieces, as many to a resource as the block has weight
@@ -68,9 +68,9 @@ type remainder struct {
 
 // rounded allows all assignments that round the shares by largest remainders,
 // as far as subscriptions allow. The sets of members that can be rounded up
-// together are a matroid: to take those with the largest remainders first is
-// never a mistake, and how many of those with the same remainder there will be
-// is always the same. Which ones is left open, by a pool for them.
+// together are a matroid: to take the members with the largest remainders first is
+// never a mistake, and the number of rounded members with the same remainder is
+// always the same. A pool for these members leaves the choice among them open.
 func (d *division) rounded(k *classes, weight []int64) *quota {
 	q := d.exactly()
 	var rest []remainder
@@ -87,7 +87,7 @@ func (d *division) rounded(k *classes, weight []int64) *quota {
 	slices.SortStableFunc(rest, better)
 	f := newNetwork(k, q)
 	copy(f.left, k.size)
-	f.fill()
+	f.sendUnits()
 	for len(rest) > 0 {
 		same := 1
 		for same < len(rest) && better(rest[0], rest[same]) == 0 {
@@ -99,13 +99,13 @@ func (d *division) rounded(k *classes, weight []int64) *quota {
 	return q
 }
 
-// roundUp raises the quota of those with the same remainder, as far as f has
-// something left for them.
+// roundUp raises the quota of the members with the same remainder, as far as f has
+// resources left for them.
 func (f *network) roundUp(q *quota, same []remainder) {
 	for _, r := range same {
 		f.room[r.member] = 1
 	}
-	f.fill()
+	f.sendUnits()
 	up := int64(len(same))
 	for _, r := range same {
 		up -= f.room[r.member]

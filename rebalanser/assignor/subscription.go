@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// subscription is what several members have in common that take the same.
+// subscription is the common subscription of members that take the same resources.
 type subscription struct {
 	patterns []string // sorted, each once; none: all
 	members  []int32  // by number
@@ -66,8 +66,8 @@ func (l *listing) match(s *subscription, takes []uint64, bit uint64) {
 	}
 }
 
-// matchOne does so for a pattern. Only those names are looked at that begin with
-// what the pattern begins with.
+// matchOne does so for one pattern. It tries only names with the literal prefix of
+// the pattern.
 func (l *listing) matchOne(pattern string, takes []uint64, bit uint64) {
 	literal := strings.IndexAny(pattern, `*?[\`)
 	if literal < 0 {

@@ -1,6 +1,6 @@
 package core
 
-// Kind is what an action does.
+// Kind is the kind of an action.
 type Kind int
 
 const (

@@ -8,17 +8,17 @@ import (
 	"github.com/zkrecipes/zkrecipes/rebalanser/assignor"
 )
 
-// Config is what a coordinator goes by. Durations of zero mean: at once.
+// Config is the configuration of a coordinator. Durations of zero mean: at once.
 type Config struct {
 	Mode     Mode
 	Assignor assignor.Assignor
 	// InitialDelay is how long a group without any assignment waits for more
 	// members, from the first member on.
 	InitialDelay time.Duration
-	// DepartureDelay is how long a static member that has gone keeps what it
-	// was assigned, for when it comes back.
+	// DepartureDelay is how long a static member that has gone keeps its assignment,
+	// in case it comes back.
 	DepartureDelay time.Duration
-	// MinInterval is how long one rebalancing begins after the other, at least.
+	// MinInterval is the minimum time between the beginnings of two rebalancings.
 	MinInterval time.Duration
 	// MaxMoves is how many resources are taken from living members at a time;
 	// 0: any number. Moves that a coordinator before had begun come on top.
@@ -30,9 +30,10 @@ type Member struct {
 	Client string // its node's name; never used twice
 	Key    string // of its shard: the static instance's id, or Client
 	Static bool
-	// Barred: its record cannot be read. It is given nothing, and its Key is not known. A
-	// shard that names it stays, without resources, as long as it lives: it may be at work
-	// with what the shard had, and must give that up like any other member.
+	// Barred: the member's record cannot be read. It is given nothing, and its Key is not
+	// known. A shard that names the member stays, without resources, as long as the member
+	// lives: it may be working on the shard's former resources, and must give them up like
+	// any other member.
 	Barred bool
 
 	Weight       int
@@ -51,14 +52,14 @@ type Step struct {
 	// Planned: the resources were assigned again, or Err says why not.
 	Planned bool
 	// Err says why a rebalancing that is due cannot begin: the assignor's result is
-	// not an assignment. It is tried again when something changes.
+	// not an assignment. The rebalancing is retried when something changes.
 	Err error
 	// Wake is when Tick is to be called, unless something else is before; zero:
 	// there is nothing to wait for.
 	Wake time.Time
 }
 
-// Write is a plan, as far as it differs from what is written.
+// Write has the parts of a plan that differ from the written shards.
 type Write struct {
 	Generation int64
 	Set        map[string]Shard // by key
@@ -72,7 +73,7 @@ type Move struct {
 	Generation       int64
 }
 
-// stage is what a coordinator waits for.
+// stage is the event that a coordinator waits for.
 type stage int
 
 const (
@@ -84,10 +85,9 @@ const (
 	confirming       // StatusSet of Confirmed
 )
 
-// Coordinator is one election's coordinator. Its methods are told what was read and
-// what was done, and return what to do next; they are not safe for concurrent use.
-// Whatever it decides, its writes are the runner's, which makes them conditional on
-// the epoch.
+// Coordinator is one election's coordinator. Its methods take the reads and the
+// finished actions, and return the next actions; they are not safe for concurrent
+// use. The runner makes the writes, each conditional on the epoch.
 type Coordinator struct {
 	cfg     Config
 	began   time.Time
@@ -159,7 +159,7 @@ func (c *Coordinator) Members(now time.Time, ms []Member) Step {
 	return c.startRebalancing(now)
 }
 
-// Resources tells what there is to be shared out.
+// Resources tells the coordinator the resources to share out.
 func (c *Coordinator) Resources(now time.Time, rs []string) Step {
 	rs = slices.Clone(rs)
 	slices.Sort(rs)

@@ -1,11 +1,11 @@
-// Package core decides what a group does: two state machines without I/O, clock or
+// Package core has the decisions of a group: two state machines without I/O, clock or
 // goroutine.
 //
 // A [Follower] is one client node's life as an owner: what to acquire, when to call
 // the handlers, what to give back. A [Coordinator] is one election's: when to plan,
-// what to write, what to wait for. They are told what was read and what was done,
-// and answer with what to begin. docs/rebalanser.md describes the protocol; the
-// tests explore its interleavings.
+// what to write, what to wait for. Their methods take the reads and the finished
+// actions, and return the actions to begin. docs/rebalanser.md describes the
+// protocol; the tests explore its interleavings.
 package core
 
 // Mode is how a group makes sure that no resource has two owners.

@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// Follower is one client node's life as an owner of resources. Its methods are told
-// what happened, and return what to begin, in this order; they are not safe for
-// concurrent use. Whatever a shard says, a resource is owned in [Held] to [Revoking]
-// only, and nothing leaves these phases before its handler has returned.
+// Follower is one client node's life as an owner of resources. Its methods take the
+// events, and return the actions to begin, in this order; they are not safe for
+// concurrent use. With any shards, a resource is owned in [Held] to [Revoking] only,
+// and no resource leaves these phases before its handler has returned.
 type Follower struct {
 	mode   Mode
 	client string
@@ -19,7 +19,7 @@ type Follower struct {
 	shard    Shard  // the newest one that is meant for this client
 	status   Status // global mode: the newest
 	phases   *phases
-	doomed   map[string]struct{} // of what runs: what is not wanted
+	doomed   map[string]struct{} // the running resources that are not wanted
 	calling  bool                // a handler is being called
 	quitting bool                // nothing is wanted any more
 	left     bool                // Leave was returned, or the client node was lost
@@ -53,13 +53,13 @@ func (f *Follower) Status(st Status, s Shard) []Action {
 	return f.nextActions()
 }
 
-// takeShard notes a shard, unless it is older than the one that is known. One that is meant
-// for another client of this instance says that this one has been assigned nothing, or
-// nothing any more; its generation says nothing. For when the shard that has the
-// highest generation is deleted, a new coordinator counts on from a lower one: a client
-// that compared its own shards with that of its predecessor would not hear of them. In
-// resource mode, where a client reads nothing but its own shard, in order, the last one
-// counts therefore, whatever its generation, unless there is none.
+// takeShard notes a shard, unless it is older than the known shard. A shard for another
+// client of this instance means that this client has been assigned nothing, or nothing any
+// more; its generation does not count. The reason: when the shard with the highest
+// generation is deleted, a new coordinator counts on from a lower generation, and a client
+// that compared its own shards with the shard of its predecessor would ignore them. In
+// resource mode, where a client reads only its own shard, in order, the last shard
+// therefore counts, with any generation, unless it is missing.
 func (f *Follower) takeShard(s Shard) {
 	if s.Generation < f.shard.Generation && (f.mode == Global || s.Client == "") {
 		return

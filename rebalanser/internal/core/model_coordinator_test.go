@@ -10,7 +10,7 @@ var errLeft = errors.New("a client with resources leaves")
 
 // lead are the steps of a client as a coordinator, or on the way there.
 func (e *explorer) lead(i int) {
-	m, c := e.m, &e.from.who[i]
+	m, c := e.m, &e.from.clients[i]
 	if !c.leads {
 		// A client earlier in the queue, shown as gone by any view, has gone for
 		// good, even in an old view. This client itself must be live to be
@@ -39,13 +39,13 @@ func (e *explorer) lead(i int) {
 		}
 		if now.alive != c.members {
 			e.do(i, "lists the clients", func(s *state) {
-				s.who[i].behind, s.who[i].members = min(s.who[i].behind, uint8(k)), now.alive
+				s.clients[i].behind, s.clients[i].members = min(s.clients[i].behind, uint8(k)), now.alive
 				m.ordered(s, i, question{verb: "members", a: now.alive})
 			})
 		}
 		if now.resources != c.resources || !c.knows {
 			e.do(i, "lists the resources", func(s *state) {
-				c := &s.who[i]
+				c := &s.clients[i]
 				c.behind, c.resources, c.knows = min(c.behind, uint8(k)), now.resources, true
 				m.ordered(s, i, question{verb: "resources", a: now.resources})
 			})
@@ -68,7 +68,7 @@ func (m *model) raise(s *state, i int) {
 // ordered passes an input to the coordinator of client i, and begins the
 // resulting step.
 func (m *model) ordered(s *state, i int, q question) {
-	c := &s.who[i]
+	c := &s.clients[i]
 	got := m.x.coordinator(m, c, q)
 	if w := got.step.Write; w != nil {
 		c.write, c.written = got.write, 0
@@ -85,7 +85,7 @@ func (m *model) ordered(s *state, i int, q question) {
 // valid reports whether a write of coordinator i is carried out: not in another
 // coordinator's epoch. The coordinator then gives up, and leaves gracefully.
 func (m *model) valid(s *state, i int) bool {
-	c := &s.who[i]
+	c := &s.clients[i]
 	if c.epoch == s.now[0].epoch || m.wrong.noEpochCheck {
 		return true
 	}
@@ -104,7 +104,7 @@ func (m *model) write(s *state, i int) {
 	if !m.valid(s, i) {
 		return
 	}
-	c := &s.who[i]
+	c := &s.clients[i]
 	w := m.x.writes[c.write]
 	keys := append(slices.Sorted(maps.Keys(w.Set)), w.Delete...)
 	key := keys[c.written]
@@ -125,7 +125,7 @@ func (m *model) setStatus(s *state, i int) {
 	if !m.valid(s, i) {
 		return
 	}
-	c := &s.who[i]
+	c := &s.clients[i]
 	s.set(m, i, func(d *database) { d.status = c.status })
 	c.setting, c.status = false, mstatus{}
 	m.ordered(s, i, question{verb: "status set"})
@@ -134,14 +134,14 @@ func (m *model) setStatus(s *state, i int) {
 // count: after the status was set, the clients are listed, and then the reports
 // of stops.
 func (e *explorer) count(i int) {
-	m, c := e.m, &e.from.who[i]
+	m, c := e.m, &e.from.clients[i]
 	for k := range int(c.behind) + 1 {
 		for l := range k + 1 {
 			q := question{verb: "acks", a: e.from.now[k].alive, acks: e.from.now[l].stopped}
 			if m.wrong.oldClientList {
 				q.a = c.candidates
 			}
-			if m.wrong.waitsForNobody {
+			if m.wrong.waitsForNoMember {
 				q.a = 0
 			}
 			if m.wrong.acksWithoutGeneration {
@@ -157,7 +157,7 @@ func (e *explorer) count(i int) {
 				continue
 			}
 			e.do(i, "counts the stopped members", func(s *state) {
-				s.who[i].behind = min(s.who[i].behind, uint8(l))
+				s.clients[i].behind = min(s.clients[i].behind, uint8(l))
 				m.ordered(s, i, q)
 			})
 		}
@@ -172,7 +172,7 @@ func (e *explorer) count(i int) {
 func (e *explorer) sweep(i, r int) {
 	m, d := e.m, &e.from.now[0]
 	b := d.barriers[r]
-	if !b.there || b.owner > 0 && d.alive&(1<<(b.owner-1)) != 0 || d.epoch != e.from.who[i].epoch {
+	if !b.there || b.owner > 0 && d.alive&(1<<(b.owner-1)) != 0 || d.epoch != e.from.clients[i].epoch {
 		return
 	}
 	e.do(i, "sweeps a barrier", func(s *state) {

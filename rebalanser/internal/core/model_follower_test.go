@@ -3,7 +3,7 @@ package core
 // perform begins the actions of client i's follower.
 func (m *model) perform(s *state, i int, actions []Action) {
 	for _, a := range actions {
-		c := &s.who[i]
+		c := &s.clients[i]
 		rs := resourceMask(a.Resources)
 		switch a.Kind {
 		case Acquire:
@@ -48,7 +48,7 @@ func (m *model) early(s *state, i int) bool {
 	if m.mode == Global || s.now[0].alive&(1<<i) == 0 {
 		return false
 	}
-	for _, name := range m.x.followers[s.who[i].f].shard.Resources {
+	for _, name := range m.x.followers[s.clients[i].f].shard.Resources {
 		if !m.guarded(s, i, int(name[0]-'x')) {
 			return true
 		}
@@ -59,12 +59,12 @@ func (m *model) early(s *state, i int) bool {
 // tell passes an input to the follower of client i, and begins the resulting
 // actions.
 func (m *model) tell(s *state, i int, q question) {
-	m.perform(s, i, m.x.follower(&s.who[i], q))
+	m.perform(s, i, m.x.follower(&s.clients[i], q))
 }
 
 // abandon ends an acquisition; a sent request is awaited.
 func (m *model) abandon(s *state, i, r int) {
-	a := &s.who[i].acq[r]
+	a := &s.clients[i].acq[r]
 	if m.wrong.abandonsBlindly {
 		s.set(m, i, func(d *database) { d.free(r) })
 	}
@@ -84,13 +84,13 @@ func (d *database) free(r int) {
 
 // follow are the steps of a live client as an owner of resources.
 func (e *explorer) follow(i int) {
-	m, c := e.m, &e.from.who[i]
+	m, c := e.m, &e.from.clients[i]
 	switch c.call {
 	case 1:
 		e.do(i, "has started", func(s *state) { m.returned(s, i, "started") })
 	case 2:
 		e.do(i, "has stopped", func(s *state) {
-			s.who[i].use &^= c.calling
+			s.clients[i].use &^= c.calling
 			m.returned(s, i, "revoked")
 		})
 	}
@@ -98,7 +98,7 @@ func (e *explorer) follow(i int) {
 		e.do(i, "leaves", func(s *state) {
 			e.leave(s, i)
 			s.removeClientNode(m, i)
-			s.who[i].life = gone
+			s.clients[i].life = gone
 		})
 		return
 	}
@@ -110,7 +110,7 @@ func (e *explorer) follow(i int) {
 	for k := range int(c.behind) + 1 {
 		if sh := e.from.now[k].shards[m.slot(i)]; sh != c.told {
 			e.do(i, "reads its shard", func(s *state) {
-				s.who[i].behind, s.who[i].told = uint8(k), sh
+				s.clients[i].behind, s.clients[i].told = uint8(k), sh
 				m.tell(s, i, question{verb: "assignment", shard: m.mine(sh, i)})
 			})
 		}
@@ -136,7 +136,7 @@ func (m *model) mine(sh mshard, i int) mshard {
 
 // leave checks that no resource is left in use.
 func (e *explorer) leave(s *state, i int) {
-	if s.who[i].use != 0 {
+	if s.clients[i].use != 0 {
 		e.err = errLeft
 	}
 	for _, b := range s.now[0].barriers {
@@ -148,7 +148,7 @@ func (e *explorer) leave(s *state, i int) {
 
 // returned: the handler has returned.
 func (m *model) returned(s *state, i int, verb string) {
-	c := &s.who[i]
+	c := &s.clients[i]
 	q := question{verb: verb, a: c.calling}
 	c.call, c.calling = 0, 0
 	m.tell(s, i, q)
@@ -158,17 +158,17 @@ func (m *model) returned(s *state, i int, verb string) {
 // version.
 func (m *model) release(s *state, i, r int) {
 	s.set(m, i, func(d *database) {
-		if b := d.barriers[r]; b.owner == uint8(i+1) && b.version == s.who[i].version[r] {
+		if b := d.barriers[r]; b.owner == uint8(i+1) && b.version == s.clients[i].version[r] {
 			d.free(r)
 		}
 	})
-	s.who[i].release &^= 1 << r
+	s.clients[i].release &^= 1 << r
 	m.tell(s, i, question{verb: "released", a: 1 << r})
 }
 
 // acquire are the steps on the way to one barrier.
 func (e *explorer) acquire(i, r int) {
-	m, c := e.m, &e.from.who[i]
+	m, c := e.m, &e.from.clients[i]
 	a := c.acq[r]
 	switch a.pc {
 	case acqRead, acqUnknown:
@@ -186,8 +186,8 @@ func (e *explorer) acquire(i, r int) {
 			}
 			if alive&(1<<(a.owner-1)) == 0 || m.wrong.takesFromTheLiving {
 				e.do(i, "finds the owner of a barrier gone", func(s *state) {
-					s.who[i].behind = min(s.who[i].behind, uint8(k))
-					s.who[i].acq[r].pc = acqSend
+					s.clients[i].behind = min(s.clients[i].behind, uint8(k))
+					s.clients[i].acq[r].pc = acqSend
 				})
 			}
 		}
@@ -202,7 +202,7 @@ func (e *explorer) acquire(i, r int) {
 
 // look reads a barrier, in the state k writes ago.
 func (m *model) look(s *state, i, r, k int) {
-	c := &s.who[i]
+	c := &s.clients[i]
 	c.behind = min(c.behind, uint8(k))
 	a, b := &c.acq[r], s.now[k].barriers[r]
 	mine := b.owner == uint8(i+1) && !m.wrong.forgetsReplies
@@ -226,7 +226,7 @@ func (m *model) look(s *state, i, r, k int) {
 // take applies the transaction for taking a barrier: on condition of its
 // version, and of no sweep since the read.
 func (m *model) take(s *state, i, r int, unheard bool) {
-	a := s.who[i].acq[r]
+	a := s.clients[i].acq[r]
 	took := false
 	s.set(m, i, func(d *database) {
 		b := &d.barriers[r]
@@ -239,9 +239,9 @@ func (m *model) take(s *state, i, r int, unheard bool) {
 		took = true
 		b.version++
 		b.there, b.owner = true, uint8(i+1)
-		s.who[i].version[r] = b.version
+		s.clients[i].version[r] = b.version
 	})
-	c := &s.who[i]
+	c := &s.clients[i]
 	switch {
 	case unheard:
 		c.acq[r] = acquisition{pc: acqUnknown, drop: a.drop}
@@ -258,7 +258,7 @@ func (m *model) take(s *state, i, r int, unheard bool) {
 
 // hear: global mode, the status is read, and then the shard.
 func (e *explorer) hear(i int) {
-	m, c := e.m, &e.from.who[i]
+	m, c := e.m, &e.from.clients[i]
 	if m.wrong.shardBeforeStatus {
 		e.hearInTheWrongOrder(i)
 		return
@@ -267,13 +267,13 @@ func (e *explorer) hear(i int) {
 		now := e.from.now[k]
 		if !c.reading && now.status != c.heard {
 			e.do(i, "reads the status", func(s *state) {
-				s.who[i].behind = min(s.who[i].behind, uint8(k))
-				s.who[i].reading, s.who[i].read = true, now.status
+				s.clients[i].behind = min(s.clients[i].behind, uint8(k))
+				s.clients[i].reading, s.clients[i].read = true, now.status
 			})
 		}
 		if c.reading {
 			e.do(i, "reads its shard", func(s *state) {
-				s.who[i].behind = min(s.who[i].behind, uint8(k))
+				s.clients[i].behind = min(s.clients[i].behind, uint8(k))
 				m.heard(s, i, c.read, now.shards[m.slot(i)])
 			})
 		}
@@ -281,50 +281,50 @@ func (e *explorer) hear(i int) {
 }
 
 func (e *explorer) hearInTheWrongOrder(i int) {
-	m, c := e.m, &e.from.who[i]
+	m, c := e.m, &e.from.clients[i]
 	now := e.from.now[0]
 	if !c.reading {
 		if now.status != c.heard {
 			e.do(i, "reads its shard", func(s *state) {
-				s.who[i].reading, s.who[i].first = true, now.shards[m.slot(i)]
+				s.clients[i].reading, s.clients[i].first = true, now.shards[m.slot(i)]
 			})
 		}
 		return
 	}
 	e.do(i, "reads the status", func(s *state) {
-		first := s.who[i].first
-		s.who[i].first = mshard{}
+		first := s.clients[i].first
+		s.clients[i].first = mshard{}
 		m.heard(s, i, now.status, first)
 	})
 }
 
 // heard: a client has read the status and its shard.
 func (m *model) heard(s *state, i int, st mstatus, sh mshard) {
-	c := &s.who[i]
+	c := &s.clients[i]
 	c.reading, c.read, c.heard = false, mstatus{}, st
 	if m.wrong.startsNewerShard {
 		sh.gen = min(sh.gen, st.gen)
 	}
 	m.tell(s, i, question{verb: "status", statuses: st, shard: m.mine(sh, i)})
-	if c := &s.who[i]; m.wrong.acksTooEarly && State(st.state) == Stop && c.call == 2 {
+	if c := &s.clients[i]; m.wrong.acksTooEarly && State(st.state) == Stop && c.call == 2 {
 		s.set(m, i, func(d *database) { d.stopped[i] = st.gen })
 	}
 }
 
 // say: global mode, a word is given, or taken back.
 func (e *explorer) say(i int) {
-	m, c := e.m, &e.from.who[i]
+	m, c := e.m, &e.from.clients[i]
 	switch c.word {
 	case 1:
 		e.do(i, "says that it has stopped", func(s *state) {
 			s.set(m, i, func(d *database) { d.stopped[i] = c.wordGen })
-			s.who[i].word, s.who[i].wordGen = 0, 0
+			s.clients[i].word, s.clients[i].wordGen = 0, 0
 			m.tell(s, i, question{verb: "acked", a: c.wordGen})
 		})
 	case 2:
 		e.do(i, "says that it has stopped no more", func(s *state) {
 			s.set(m, i, func(d *database) { d.stopped[i] = 0 })
-			s.who[i].word, s.who[i].wordGen = 0, 0
+			s.clients[i].word, s.clients[i].wordGen = 0, 0
 			m.tell(s, i, question{verb: "unacked", a: c.wordGen})
 		})
 	}

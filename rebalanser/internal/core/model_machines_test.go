@@ -226,6 +226,6 @@ func (m *model) elected(s *state, i int) {
 	}
 	cfg := Config{Mode: m.mode, Assignor: assignor.Sticky()}
 	k := NewCoordinator(cfg, time.Time{}.Add(time.Hour), current, now.status.status())
-	c := &s.who[i]
+	c := &s.clients[i]
 	c.leads, c.epoch, c.c = true, now.epoch, number(m.x, &m.x.coordinators, k)
 }

@@ -118,9 +118,9 @@ type faults struct {
 
 // state is comparable, and therefore its own key.
 type state struct {
-	now  [modelWindow]database // the last ones, the newest first
-	who  [modelClients]client
-	left faults
+	now     [modelWindow]database // the last ones, the newest first
+	clients [modelClients]client
+	left    faults
 }
 
 // set carries out a write of client i.
@@ -135,20 +135,20 @@ func (s *state) set(m *model, i int, change func(d *database)) {
 		if m.lag > 0 {
 			s.now[1] = before
 		}
-		for j := range s.who {
-			s.who[j].behind = min(s.who[j].behind+1, uint8(m.lag))
+		for j := range s.clients {
+			s.clients[j].behind = min(s.clients[j].behind+1, uint8(m.lag))
 		}
 	}
 	if i >= 0 {
-		s.who[i].behind = 0
+		s.clients[i].behind = 0
 	}
 }
 
 // settle forgets everything that no client can see any more.
 func (s *state) settle() {
 	oldest := uint8(0)
-	for i := range s.who {
-		if c := &s.who[i]; c.life == unborn || c.life == lost || c.life == gone {
+	for i := range s.clients {
+		if c := &s.clients[i]; c.life == unborn || c.life == lost || c.life == gone {
 			*c = client{life: c.life}
 		} else {
 			oldest = max(oldest, c.behind)

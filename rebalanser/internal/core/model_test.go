@@ -33,15 +33,15 @@ type wrong struct {
 	barrierBelowResource, abandonsBlindly, releasesTooEarly, takesFromTheLiving, setsBlindly bool
 	ownerSeenBefore, versionsStartAgain, expiresTheTrusting, forgetsReplies                  bool
 	shardBeforeStatus, acksWithoutGeneration, noEpochCheck, startsNewerShard, acksTooEarly   bool
-	oldClientList, othersShard, waitsForNobody, startsIncomplete                             bool
+	oldClientList, othersShard, waitsForNoMember, startsIncomplete                           bool
 }
 
 // step is a possible next step.
 type step struct {
-	s     state
-	who   int
-	what  string
-	fault bool
+	s      state
+	client int
+	what   string
+	fault  bool
 }
 
 // explorer collects the steps from one state.
@@ -54,14 +54,14 @@ type explorer struct {
 
 // do adds a step of a client: change, on a copy of the state.
 func (e *explorer) do(client int, what string, change func(s *state)) {
-	e.steps = append(e.steps, step{s: *e.from, who: client, what: what})
+	e.steps = append(e.steps, step{s: *e.from, client: client, what: what})
 	change(&e.steps[len(e.steps)-1].s)
 }
 
 // fault is do for optional events with a budget.
-func (e *explorer) fault(who int, what string, budget uint8, change func(s *state)) {
+func (e *explorer) fault(client int, what string, budget uint8, change func(s *state)) {
 	if budget > 0 {
-		e.do(who, what, change)
+		e.do(client, what, change)
 		e.steps[len(e.steps)-1].fault = true
 	}
 }
@@ -70,7 +70,7 @@ func (e *explorer) fault(who int, what string, budget uint8, change func(s *stat
 func (m *model) next(s *state, steps []step) ([]step, error) {
 	e := &explorer{m: m, from: s, steps: steps[:0]}
 	for i := range modelClients {
-		switch s.who[i].life {
+		switch s.clients[i].life {
 		case unborn:
 			e.birth(i)
 		case live:
@@ -79,13 +79,13 @@ func (m *model) next(s *state, steps []step) ([]step, error) {
 			e.disrupt(i)
 		case zombie:
 			e.lead(i)
-			e.do(i, "notices that its node is gone", func(s *state) { s.who[i].life = gone })
+			e.do(i, "notices that its node is gone", func(s *state) { s.clients[i].life = gone })
 		case paused:
 			e.wake(i)
 		case lost:
 			e.do(i, "expires", func(s *state) {
 				s.removeClientNode(m, i)
-				s.who[i].life = gone
+				s.clients[i].life = gone
 			})
 		}
 	}
@@ -122,7 +122,7 @@ func (e *explorer) birth(i int) {
 		return
 	}
 	if before >= 0 {
-		then := e.from.who[before].life
+		then := e.from.clients[before].life
 		if then != gone && (then != lost || e.m.again[i] > 0) {
 			return // an instance's lock goes with the former client's node
 		}
@@ -135,35 +135,35 @@ func (m *model) come(s *state, i int) {
 		d.alive |= 1 << i
 		d.born |= 1 << i
 	})
-	s.who[i] = client{life: live, f: number(m.x, &m.x.followers, NewFollower(m.mode, clientName(i), m.complete && !m.wrong.startsIncomplete))}
-	s.who[i].candidates = 0
+	s.clients[i] = client{life: live, f: number(m.x, &m.x.followers, NewFollower(m.mode, clientName(i), m.complete && !m.wrong.startsIncomplete))}
+	s.clients[i].candidates = 0
 	if m.wrong.oldClientList {
-		s.who[i].candidates = s.now[0].alive
+		s.clients[i].candidates = s.now[0].alive
 	}
 }
 
 // disrupt: possible events of a live client.
 func (e *explorer) disrupt(i int) {
-	m, c := e.m, &e.from.who[i]
+	m, c := e.m, &e.from.clients[i]
 	e.fault(i, "is lost", e.from.left.losses, func(s *state) {
 		s.left.losses--
-		s.who[i].life = lost
+		s.clients[i].life = lost
 	})
 	if !c.leaving {
 		e.fault(i, "is stopped", e.from.left.stops, func(s *state) {
 			s.left.stops--
-			m.perform(s, i, m.x.follower(&s.who[i], question{verb: "quit"}))
+			m.perform(s, i, m.x.follower(&s.clients[i], question{verb: "quit"}))
 		})
 	}
 	e.fault(i, "is paused", e.from.left.pauses, func(s *state) {
 		s.left.pauses--
-		s.who[i].life = paused
+		s.clients[i].life = paused
 	})
 	if c.leads && c.use == 0 && m.idle&(1<<i) != 0 {
 		e.fault(i, "has its node deleted by hand", e.from.left.kicks, func(s *state) {
 			s.left.kicks--
 			s.removeClientNode(m, i)
-			s.who[i].life = zombie
+			s.clients[i].life = zombie
 		})
 	}
 	if m.wrong.expiresTheTrusting {
@@ -178,10 +178,10 @@ func (e *explorer) disrupt(i int) {
 // the pause, the clock is the first to tell the client of its losses.
 func (e *explorer) wake(i int) {
 	if e.from.now[0].alive&(1<<i) == 0 {
-		e.do(i, "wakes, and has lost its session", func(s *state) { s.who[i].life = gone })
+		e.do(i, "wakes, and has lost its session", func(s *state) { s.clients[i].life = gone })
 		return
 	}
-	e.do(i, "wakes", func(s *state) { s.who[i].life = live })
+	e.do(i, "wakes", func(s *state) { s.clients[i].life = live })
 	e.do(i, "expires while it is paused", func(s *state) { s.removeClientNode(e.m, i) })
 }
 
@@ -189,8 +189,8 @@ func (e *explorer) wake(i int) {
 // client wakes. In resource mode, no client uses a resource without holding its barrier.
 func (m *model) safe(s *state) error {
 	var used mask
-	for i := range s.who {
-		c := &s.who[i]
+	for i := range s.clients {
+		c := &s.clients[i]
 		if c.early && m.complete {
 			return fmt.Errorf("%s starts something before it owns all", clientName(i))
 		}
@@ -217,7 +217,7 @@ func (m *model) safe(s *state) error {
 func (m *model) guarded(s *state, i, r int) bool {
 	b := s.now[0].barriers[r]
 	return s.now[0].alive&(1<<i) != 0 &&
-		(m.mode == Global || b.owner == uint8(i+1) && b.version == s.who[i].version[r])
+		(m.mode == Global || b.owner == uint8(i+1) && b.version == s.clients[i].version[r])
 }
 
 // rest is invariant 2, when nothing happens any more without a fault.
@@ -225,8 +225,8 @@ func (m *model) rest(s *state) error {
 	d := &s.now[0]
 	used := [modelResources]int{}
 	takers := false
-	for i := range s.who {
-		c := &s.who[i]
+	for i := range s.clients {
+		c := &s.clients[i]
 		switch c.life {
 		case unborn, gone:
 			continue
@@ -274,8 +274,8 @@ func (m *model) initial() state {
 			m.come(&s, i)
 		}
 	}
-	for i := range s.who {
-		s.who[i].behind = 0
+	for i := range s.clients {
+		s.clients[i].behind = 0
 	}
 	s.settle()
 	return s
@@ -288,7 +288,7 @@ func (m *model) explore(limit int) (int, error) {
 	type node struct {
 		s      state
 		parent *node
-		who    int
+		client int
 		what   string
 	}
 	one, two := maphash.MakeSeed(), maphash.MakeSeed()
@@ -296,9 +296,9 @@ func (m *model) explore(limit int) (int, error) {
 	fail := func(n *node, err error) error {
 		trace := ""
 		for ; n.parent != nil; n = n.parent {
-			name := "somebody"
-			if n.who >= 0 {
-				name = clientName(n.who)
+			name := "a client"
+			if n.client >= 0 {
+				name = clientName(n.client)
 			}
 			trace = fmt.Sprintf("%s: %s\n%s", name, n.what, trace)
 		}
@@ -331,7 +331,7 @@ func (m *model) explore(limit int) (int, error) {
 			if _, known := seen[k]; !known {
 				seen[k] = struct{}{}
 				m.done[steps[i].what]++
-				todo = append(todo, &node{steps[i].s, n, steps[i].who, steps[i].what})
+				todo = append(todo, &node{steps[i].s, n, steps[i].client, steps[i].what})
 			}
 		}
 	}

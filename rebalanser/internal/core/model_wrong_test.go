@@ -17,7 +17,7 @@ func wrongRules() map[string]model {
 	return map[string]model{
 		"the barrier is below the resource's node (X4)": some(model{
 			begin: 0b011, late: 0b100, idle: 1, changing: 1, left: faults{changes: 2}, wrong: wrong{barrierBelowResource: true}}),
-		"what is abandoned is set free, whosever it is (X2)": some(model{
+		"an abandoned barrier is set free, whichever client owns it (X2)": some(model{
 			begin: 0b011, late: 0b100, left: faults{stops: 1}, wrong: wrong{abandonsBlindly: true}}),
 		"barriers are released while the handler still stops (X1)": some(model{
 			begin: 0b011, left: faults{stops: 1}, wrong: wrong{releasesTooEarly: true}}),
@@ -52,7 +52,7 @@ func wrongRules() map[string]model {
 		"a shard is taken that is meant for the same instance before": some(model{mode: Global,
 			begin: 0b111, after: [4]uint8{3: 2}, again: [4]uint8{3: 2}, left: faults{losses: 1}, wrong: wrong{othersShard: true}}),
 		"no member is waited for": some(model{mode: Global,
-			begin: 0b011, late: 0b100, wrong: wrong{waitsForNobody: true}}),
+			begin: 0b011, late: 0b100, wrong: wrong{waitsForNoMember: true}}),
 	}
 }
 
@@ -76,9 +76,9 @@ func TestModelFindsResourcesWithoutAnOwner(t *testing.T) {
 	m := model{begin: 0b011, resources: 0b001}
 	s := m.initial()
 	require.ErrorContains(t, m.rest(&s), "[x] has 0 owners at rest")
-	s.who[0].use = 1
+	s.clients[0].use = 1
 	require.ErrorContains(t, m.rest(&s), "knows of")
 	require.ErrorContains(t, m.safe(&s), "does not own it")
-	s.who[1].use, s.now[0].barriers[0] = 1, mbarrier{there: true, owner: 1}
+	s.clients[1].use, s.now[0].barriers[0] = 1, mbarrier{there: true, owner: 1}
 	require.ErrorContains(t, m.safe(&s), "used twice")
 }

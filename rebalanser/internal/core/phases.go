@@ -25,9 +25,9 @@ const (
 	Releasing
 )
 
-// phases says where each resource is; what it does not know, a client has nothing of.
-// A client may own tens of thousands, of which one event concerns a few: so these are
-// kept by phase, too.
+// phases has the phase of each resource; a client has nothing of a resource that is
+// not in phases. A client may own tens of thousands of resources, of which an event
+// concerns a few: so phases keeps the resources by phase, too.
 type phases struct {
 	of map[string]Phase
 	in [Releasing + 1]map[string]struct{}
@@ -48,7 +48,8 @@ func (p *phases) putResource(r string, to Phase) {
 	p.in[to][r] = struct{}{}
 }
 
-// moveResources puts those of rs that are in the phase from into the phase to.
+// moveResources moves the resources of rs that are in the phase from into the phase
+// to.
 func (p *phases) moveResources(rs []string, from, to Phase) {
 	for _, r := range rs {
 		if now, known := p.of[r]; known && now == from {
@@ -65,5 +66,5 @@ func (p *phases) dropResource(r string) {
 	}
 }
 
-// namesIn are those in a phase, sorted.
+// namesIn are the resources in a phase, sorted.
 func (p *phases) namesIn(of Phase) []string { return slices.Sorted(maps.Keys(p.in[of])) }

@@ -75,15 +75,15 @@ func (c *Coordinator) nextDeparture() time.Time {
 }
 
 // isExpected reports whether the member of key, which has gone, may still come back to
-// what it was assigned.
+// its assignment.
 func (c *Coordinator) isExpected(key string, now time.Time) bool {
 	since, gone := c.gone[key]
 	return gone && c.current[key].Client != key && now.Before(since.Add(c.cfg.DepartureDelay))
 }
 
-// planShares shares the resources out. It says what is to be written for that, and what is
-// written then. Members that are expected back keep what they have, whatever the
-// others get.
+// planShares shares the resources out. It returns the write to make, and the shards after
+// that write. Members that are expected back keep their resources, whatever the others
+// get.
 func (c *Coordinator) planShares(now time.Time) (*Write, map[string]Shard, error) {
 	w := &Write{Generation: c.highestGeneration() + 1, Set: map[string]Shard{}}
 	plan, reserved := map[string]Shard{}, map[string]bool{}
@@ -151,7 +151,7 @@ func (c *Coordinator) emptyBarred(w *Write, plan map[string]Shard) {
 	}
 }
 
-// assignShares are what each of ms gets of what is not reserved.
+// assignShares returns the resources of each of ms, without the reserved ones.
 func (c *Coordinator) assignShares(ms []assignor.Member, reserved map[string]bool) ([][]string, error) {
 	rs := make([]assignor.Resource, 0, len(c.resources))
 	for _, name := range c.resources {
@@ -170,7 +170,7 @@ func (c *Coordinator) assignShares(ms []assignor.Member, reserved map[string]boo
 	}
 	room := c.cfg.MaxMoves - len(c.moves)
 	if room <= 0 {
-		room = -1 // 0 would be no limit
+		room = -1 // 0 would mean no limit
 	}
 	return assignor.Limit(ms, out, room), nil
 }

@@ -135,7 +135,7 @@ func (s *scenario) configure(options []string) error {
 	return nil
 }
 
-// mistaken is an assignor whose results are none.
+// mistaken is an assignor with invalid results.
 type mistaken struct{}
 
 func (mistaken) Name() string { return "mistaken" }

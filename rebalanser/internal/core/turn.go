@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// nextActions is what to begin now that something else may be wanted than before.
+// nextActions returns the actions to begin after the wanted resources may have
+// changed.
 func (f *Follower) nextActions() []Action {
 	all := slices.Collect(maps.Keys(f.phases.of))
 	for _, r := range f.shard.Resources {
@@ -16,7 +17,7 @@ func (f *Follower) nextActions() []Action {
 	return f.nextActionsFor(all)
 }
 
-// nextActionsFor is what to begin now that something has happened to rs.
+// nextActionsFor returns the actions to begin after an event about rs.
 func (f *Follower) nextActionsFor(rs []string) []Action {
 	if f.left {
 		return nil
@@ -143,7 +144,7 @@ func (f *Follower) isSettled() bool {
 	return running == len(f.phases.of) && running == len(f.shard.Resources) && len(f.doomed) == 0
 }
 
-// actionOn is an action on rs, none if there are none.
+// actionOn is an action on rs, or no action without resources.
 func actionOn(k Kind, rs []string) []Action {
 	if len(rs) == 0 {
 		return nil
