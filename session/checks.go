@@ -4,13 +4,13 @@ package session
 // holds than that, or than fit into a request, they take turns.
 const checksPerHeartbeat = 64
 
-// watchesPerHeartbeat bounds how many znodes a heartbeat sets watches on, beside those
-// that it checks. Watches are reads, which cost the servers little, but their answers
-// arrive ahead of that of the next heartbeat.
+// watchesPerHeartbeat bounds how many znodes a heartbeat sets watches on, in addition
+// to the znodes that it checks. Watches are reads, which cost the servers little, but
+// their answers arrive ahead of that of the next heartbeat.
 const watchesPerHeartbeat = 1000
 
-// heartbeatSize and checkSize are what a heartbeat, and each check in it, take
-// beside the paths: headers, the length of the path, the version.
+// heartbeatSize and checkSize are the bytes of a heartbeat, and of each check in it,
+// without the paths: headers, the length of the path, the version.
 const (
 	heartbeatSize = 8 + 9
 	checkSize     = 9 + 4 + 4
@@ -32,7 +32,7 @@ func (k *leaseRenewer) watchUnchecked() {
 // proof, and its first heartbeat was sent at once.
 func (k *leaseRenewer) watchHold(h *Hold) {
 	k.mu.Lock()
-	bare := k.holds.arm(h)
+	bare := k.holds.markWatched(h)
 	k.mu.Unlock()
 	if !bare {
 		return
@@ -40,7 +40,7 @@ func (k *leaseRenewer) watchHold(h *Hold) {
 	k.s.StartExists(h.path, true).Then(func(seen Seen, err error) {
 		switch {
 		case err != nil:
-			k.disarm(h) // the next heartbeat tries again
+			k.markUnwatched(h) // the next heartbeat retries
 		case seen.Stat.EphemeralOwner != k.s.ID(): // 0 if it is deleted; the name may be another's by now
 			seen.Watch.Stop()
 			h.End(errDeleted)
@@ -50,11 +50,11 @@ func (k *leaseRenewer) watchHold(h *Hold) {
 	})
 }
 
-// disarm notes that the watch on the znode of h is not set any more.
-func (k *leaseRenewer) disarm(h *Hold) {
+// markUnwatched notes that the watch on the znode of h is not set any more.
+func (k *leaseRenewer) markUnwatched(h *Hold) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.holds.disarm(h)
+	k.holds.markUnwatched(h)
 }
 
 // chooseCheckedLocked picks the holds that the next heartbeat checks: those that were checked

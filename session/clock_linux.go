@@ -12,7 +12,7 @@ const (
 	clockBoottime  = 7
 )
 
-// suspended is how long the machine has been suspended since it booted: what
+// suspended is how long the machine has been suspended since it booted, which
 // CLOCK_BOOTTIME counts and CLOCK_MONOTONIC does not.
 func suspended() time.Duration {
 	var boot, mono time.Duration

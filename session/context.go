@@ -77,7 +77,8 @@ type heldContext interface {
 	checkClock()
 	// outer is the context that goes on when the hold is released; nil if none.
 	outer() context.Context
-	// held are the contexts of what is held, this one and those that it is derived from.
+	// held are the contexts of holds: this context and the contexts that it is derived
+	// from.
 	held() []context.Context
 }
 
@@ -147,7 +148,7 @@ type unreleased struct {
 	end    context.CancelCauseFunc
 	source context.Context
 
-	// mu guards what follows. Invariant: err is set before the context ends by
+	// mu guards the fields below. Invariant: err is set before the context ends by
 	// anything but stop; unfollow stops what was asked of the context that is
 	// followed at present.
 	mu       sync.Mutex

@@ -26,7 +26,7 @@ func (s *Session) ensure(ctx context.Context, real string, mode Mode, o *CreateO
 			}
 		case errors.Is(err, ErrNoAuth):
 			// A client may lack the permission to create below a node that another
-			// client made. That is no error as long as the wanted node exists.
+			// client made. That is not an error as long as the wanted node exists.
 			if there, probe := s.pathExists(ctx, real); probe == nil && there {
 				return nil
 			}
@@ -49,7 +49,7 @@ func (s *Session) ensureOnce(ctx context.Context, real string, mode Mode, o *Cre
 		return start(s, request[struct{}]{
 			op: "ensure", path: real, code: mode.code(), write: true,
 			body:   func(e *wire.Encoder) { op.encodeAt(real, e) },
-			decode: nothing,
+			decode: decodeNothing,
 		})
 	}, nil)
 	return err

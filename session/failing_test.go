@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestEveryoneLearnsWhyThereIsNoSession(t *testing.T) {
+func TestCallsAndStatesSayWhyThereIsNoSession(t *testing.T) {
 	d := &diary{}
 	inWorld(t, nil, &Options{Logger: slog.New(slog.NewTextHandler(d, nil))}, func(w *world) {
 		h := w.createHeld(w.s, "/h")

@@ -119,7 +119,7 @@ func NotSent(err error) bool { return errors.Is(err, wire.ErrNotSent) }
 // reply came. A read can be sent again.
 func Unanswered(err error) bool { return errors.Is(err, wire.ErrUnanswered) }
 
-// request describes one request: what future its answer settles, and how.
+// request describes one request: the future that its answer settles, and how.
 type request[T any] struct {
 	op      string // its name in errors
 	path    string // the client's path in errors

@@ -114,8 +114,9 @@ func TestGiveBackContextOfAClientFollowsItsSessions(t *testing.T) {
 	})
 }
 
-// A loss of the session between two answers is no silence: the time counts from the last
-// answer, whenever the context was made, and the context ends though no session follows.
+// A loss of the session between two answers does not count as silence: the time counts
+// from the last answer, whenever the context was made, and the context ends though no
+// session follows.
 func TestGiveBackContextOfAClientCountsFromTheLastAnswerOverALoss(t *testing.T) {
 	for offset := range 10 {
 		inWorld(t, nil, nil, func(w *world) {

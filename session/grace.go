@@ -36,7 +36,7 @@ func WithGrace(ctx context.Context, grace time.Duration) (outliving context.Cont
 	return g, g.stop
 }
 
-// holdsIn are the contexts of what is held that ctx is derived from.
+// holdsIn are the contexts of holds that ctx is derived from.
 func holdsIn(ctx context.Context) []context.Context {
 	if h := heldIn(ctx); h != nil {
 		return h.held()
@@ -52,7 +52,7 @@ type graced struct {
 	grace  time.Duration
 	holds  []context.Context // that source is derived from
 
-	// mu guards what follows. Invariant: err is set before the context ends; timer is
+	// mu guards the fields below. Invariant: err is set before the context ends; timer is
 	// nil until the source has ended.
 	mu    sync.Mutex
 	err   error
@@ -139,5 +139,5 @@ func (g *graced) Value(key any) any {
 func (g *graced) checkClock()             { g.endIfGraceIsOver() }
 func (g *graced) held() []context.Context { return g.holds }
 
-// outer is that of the source, which ends with what g ends with at once.
+// outer is the source's outer, whose end also ends g at once.
 func (g *graced) outer() context.Context { return heldIn(g.source).outer() }

@@ -2,10 +2,10 @@ package session
 
 import "context"
 
-// Held is what a client holds and can lose: a lock, a permit, a leadership, a seat in a
-// barrier, a registration, a worker's id, a resource, a task. Every type of this module
-// that stands for something held implements Held, so that one function can fence the
-// writes of all of them, measure all of them, or give all of them back.
+// Held is a hold of a client, which can be lost: a lock, a permit, a leadership, a seat
+// in a barrier, a registration, a worker's id, a resource, a task. Every type of this
+// module that stands for something held implements Held, so that one function can fence
+// the writes of all of them, measure all of them, or give all of them back.
 type Held interface {
 	// Context ends when the hold is given back, and when it is lost, before the servers
 	// can grant it to another client. The cause ([context.Cause]) wraps ErrReleased after
@@ -22,7 +22,7 @@ type Held interface {
 	// Release gives the hold back, without a claim that its work has succeeded. If the
 	// hold was lost before, the error wraps ErrLost; packages that take the hold again
 	// after a loss return nil. If ctx ends first, the giving back continues in the
-	// background. The type documents the result of a second call, and what its own verbs
-	// (Unlock, Resign, Leave, ...) do besides.
+	// background. The type documents the result of a second call, and the further
+	// effects of its own verbs (Unlock, Resign, Leave, ...).
 	Release(ctx context.Context) error
 }

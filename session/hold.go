@@ -69,7 +69,7 @@ func (h *Hold) endOnDeletion(w *Watch) {
 		if ev.Type == EventDeleted {
 			h.End(errDeleted)
 		}
-		h.s.renewer.disarm(h)
+		h.s.renewer.markUnwatched(h)
 	})
 }
 

@@ -25,20 +25,20 @@ func (q *holdQueue) add(h *Hold, watched bool) {
 	q.visits++
 	h.place = q.holds.PushBack(h)
 	if !watched {
-		q.disarm(h)
+		q.markUnwatched(h)
 	}
 }
 
-// disarm notes that no watch on the znode of h is set, if h is in the queue.
-func (q *holdQueue) disarm(h *Hold) {
+// markUnwatched notes that no watch on the znode of h is set, if h is in the queue.
+func (q *holdQueue) markUnwatched(h *Hold) {
 	if h.place != nil && h.bare == nil {
 		h.bare = q.bare.PushBack(h)
 	}
 }
 
-// arm notes that a watch on the znode of h is asked for, and reports whether it was
+// markWatched notes that a watch on the znode of h is asked for, and reports whether it was
 // not before.
-func (q *holdQueue) arm(h *Hold) bool {
+func (q *holdQueue) markWatched(h *Hold) bool {
 	if h.bare == nil {
 		return false
 	}
@@ -64,7 +64,7 @@ func (q *holdQueue) remove(h *Hold) {
 		q.holds.Remove(h.place)
 		h.place = nil
 	}
-	q.arm(h)
+	q.markWatched(h)
 }
 
 // requeue puts h, which is in the queue, last.

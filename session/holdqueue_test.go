@@ -95,8 +95,8 @@ func TestHeartbeatDoesNotLookAtHoldsThatAreWatched(t *testing.T) {
 			before := count()
 			k.watchUnchecked()
 			require.Equal(w, before, count(), "none is left")
-			k.disarm(holds[n/2])
-			k.disarm(holds[n/2])
+			k.markUnwatched(holds[n/2])
+			k.markUnwatched(holds[n/2])
 			k.watchUnchecked()
 			require.Equal(w, before+1, count())
 			w.sleep(w.s.Heartbeat())
@@ -104,7 +104,7 @@ func TestHeartbeatDoesNotLookAtHoldsThatAreWatched(t *testing.T) {
 			for _, h := range holds {
 				h.End(nil)
 			}
-			k.disarm(holds[0])
+			k.markUnwatched(holds[0])
 			before = count()
 			k.watchUnchecked()
 			require.Equal(w, before, count(), "ended holds are not watched any more")

@@ -78,11 +78,11 @@ func (s *Session) StartDelete(path string, version int32) *Future[struct{}] {
 			e.String(s.serverPath(path))
 			e.Int32(version)
 		},
-		decode: nothing,
+		decode: decodeNothing,
 	})
 }
 
-func nothing(*wire.Decoder) (struct{}, error) { return struct{}{}, nil }
+func decodeNothing(*wire.Decoder) (struct{}, error) { return struct{}{}, nil }
 
 // Set replaces the znode's data if its data version is version; -1 matches any.
 // If the reply is lost, the error is an [UnknownOutcomeError].
@@ -127,7 +127,7 @@ func (s *Session) StartSync(path string) *Future[struct{}] {
 	return start(s, request[struct{}]{
 		op: "sync", path: path, code: wire.OpSync,
 		body:   func(e *wire.Encoder) { e.String(s.serverPath(path)) },
-		decode: nothing,
+		decode: decodeNothing,
 	})
 }
 

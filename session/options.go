@@ -150,7 +150,7 @@ func (o *Options) withDefaults() (Options, error) {
 	return out, nil
 }
 
-// maxTimeout is what the protocol's int32 of milliseconds holds.
+// maxTimeout is the largest timeout in the protocol's int32 of milliseconds.
 const maxTimeout = (1<<31 - 1) * time.Millisecond
 
 func setDefault[T comparable](field *T, value T) {

@@ -45,8 +45,8 @@ func (o Op) In(s *Session) Op {
 	return o
 }
 
-// condition checks o's conditions, before anything is sent in s. refused is why the
-// hold that o is the guard of has ended.
+// condition checks o's conditions, before anything is sent in s. refused is the reason
+// why the hold that o is the guard of has ended.
 func (o Op) condition(s *Session) (refused, invalid error) {
 	for _, ctx := range o.while {
 		if ContextErr(ctx) != nil {
@@ -62,7 +62,7 @@ func (o Op) condition(s *Session) (refused, invalid error) {
 	return nil, fmt.Errorf("%w: the operation is for session %#x alone, and was sent in session %#x", ErrInvalidArgument, o.in.ID(), s.ID())
 }
 
-// partList is the list of operations that a transaction is asked for, and what is sent
+// partList is the list of operations of a transaction, and the requests that are sent
 // for them.
 type partList struct {
 	ops   []Op

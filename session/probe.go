@@ -50,8 +50,9 @@ func (c *Client) awaitEndOrRefusal(s *Session) *Session {
 			if s.Err() != nil {
 				return next
 			}
-			// A server that makes sessions takes back one whose zxids it has. Whatever
-			// else it has against this one, for a timeout: that will not change.
+			// A server that makes new sessions also accepts an old session, if it has
+			// the session's zxids. If it refuses this session for a whole timeout for
+			// another reason, that reason will not go away.
 			if (verdict == wentBack || served > 1) && s.endRefused() {
 				return next
 			}
@@ -60,13 +61,13 @@ func (c *Client) awaitEndOrRefusal(s *Session) *Session {
 	}
 }
 
-// verdict is what a probe says of the ensemble.
+// verdict is a probe's result about the ensemble.
 type verdict int
 
 const (
 	unserved verdict = iota // no server makes a session
-	serving                 // one does
-	wentBack                // and its newest zxid is older than what the client has seen
+	serving                 // a server makes sessions
+	wentBack                // a server does, and lacks zxids that the client has seen
 )
 
 // probeServers asks each server once for a new session, for as long as s has no connection, and
@@ -97,8 +98,8 @@ func (c *Client) probeServers(s *Session) (*Session, verdict) {
 	return next, serving
 }
 
-// setProbe makes cancel what the next connection of the session calls, and reports
-// whether there is none yet.
+// setProbe has the next connection of the session call cancel, and reports whether
+// the session has no connection yet.
 func (s *Session) setProbe(cancel context.CancelFunc) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -48,7 +48,7 @@ func (s *Session) CreateProtected(ctx context.Context, path string, data []byte,
 var errDropped = errors.New("given up by its caller")
 
 // errMissing is the reason of a creation that was to be tried once.
-var errMissing = errors.New("the answer was lost, and the node is not there")
+var errMissing = errors.New("the reply was lost, and the node does not exist")
 
 // Creation is a protected creation in progress.
 type Creation struct {
@@ -60,7 +60,7 @@ type Creation struct {
 	sent   *Future[Node] // the latest request; nil when none is in progress
 	first  bool          // it is the one that StartProtected sent
 	direct bool
-	// dropped: the caller gave up; what is in progress is only cleaned up.
+	// dropped: the caller gave up; the creation in progress is only cleaned up.
 	dropped bool
 }
 
@@ -152,9 +152,9 @@ func (c *Creation) resolve(ctx context.Context) (Node, error) {
 			c.sent = nil
 			return Node{}, &UnknownOutcomeError{Op: "create", Path: c.path, Reason: errMissing}
 		}
-		// A request of the lost connection cannot be carried out any more:
-		// find has waited for all that reached the leader before, and
-		// what reaches it later it refuses, since the session has moved.
+		// A request of the lost connection cannot be carried out any more: find has
+		// waited for all requests that reached the leader before, and the leader
+		// refuses later ones, since the session has moved.
 		c.sent = nil
 	}
 }
@@ -246,7 +246,7 @@ func (c *Creation) unknownOutcome(err error) error {
 	return &UnknownOutcomeError{Op: "create", Path: c.path, Reason: err}
 }
 
-// checkSequence refuses a sequential node whose number is none.
+// checkSequence refuses a sequential node without a valid number.
 func (c *Creation) checkSequence(node Node) (Node, error) {
 	if !c.mode.sequential() {
 		return node, nil

@@ -12,8 +12,8 @@ import (
 //
 // The leader counts from the last received message: a handshake, which the
 // leader confirms itself, or a touch, which a follower puts into its answers to
-// the leader's pings. A write forwarded by a follower is no touch. Links keep
-// the order, delay at will, and are cut for good at random moments.
+// the leader's pings. A write forwarded by a follower does not count as a touch.
+// Links keep the order, delay at will, and are cut for good at random moments.
 type relay struct {
 	rng    *rand.Rand
 	t      *trust

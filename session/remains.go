@@ -36,8 +36,8 @@ func (s *Session) EnsureRemainsDeleted(path string) {
 	s.deleteRemaining(remainingZnode{path: path, owner: s.ID()})
 }
 
-// deleteRemaining deletes, in the client's next session, what this session, which is lost,
-// may have left behind.
+// deleteRemaining deletes, in the client's next session, a znode that this session, which
+// is lost, may have left behind.
 func (s *Session) deleteRemaining(r remainingZnode) {
 	if errors.Is(s.Err(), ErrExpired) {
 		return

@@ -45,7 +45,7 @@ type Session struct {
 	dialing  chan struct{} // closed once zk is set
 	cleanups sync.WaitGroup
 
-	// mu guards what follows. attached is closed while there is a connection,
+	// mu guards the fields below. attached is closed while there is a connection,
 	// and replaced when it is lost; idle, if a call waits for it, is closed
 	// when pending, the number of background deletions, reaches 0.
 	mu        sync.Mutex
@@ -143,8 +143,8 @@ func wireCredentials(creds []Credential) []wire.Credential {
 	return out
 }
 
-// quiet swallows go-zookeeper's log: what matters of it reaches users as
-// states and errors.
+// quiet swallows go-zookeeper's log: its important parts reach users as states and
+// errors.
 type quiet struct{}
 
 func (quiet) Printf(string, ...any) {}
@@ -233,8 +233,9 @@ func (s *Session) awaitConnection(ctx context.Context) error {
 	}
 }
 
-// lossReason is why the session is lost, once its link has ended. It ends the session's
-// context, as the link is about to: a caller that gets the reason also finds Err set.
+// lossReason is the reason why the session is lost, once its link has ended. It ends
+// the session's context, as the link is about to: a caller that gets the reason also
+// finds Err set.
 func (s *Session) lossReason() error {
 	s.cancel(lost(reason(s.link.Ended())))
 	return s.Err()

@@ -15,7 +15,7 @@ func TestASearchWithTooLongAnAnswerIsNotRepeated(t *testing.T) {
 	inWorld(t, nil, &Options{MaxReply: 2000}, func(w *world) {
 		w.createNode("/p", "")
 		for i := range 100 {
-			w.createNode(fmt.Sprintf("/p/a-long-name-that-somebody-chose-%d", i), "")
+			w.createNode(fmt.Sprintf("/p/a-long-name-that-a-client-chose-%d", i), "")
 		}
 		w.srv.FailNth(func(r zktest.Request) bool { return r.Op == "create2" }, 1, zktest.Action{Do: zktest.DropReplyCut})
 		_, err := w.s.CreateProtected(w.ctx, "/p/"+ProtectedName("x"), nil, Ephemeral, nil)

@@ -12,9 +12,9 @@ import (
 // Status is the status of a client's session.
 type Status int
 
-// The statuses. A suspended session has no connection, and lives on: what is
-// held stays held until TrustedUntil. Lost means that there is no session; the
-// client is making the next one, unless it is closed.
+// The statuses. A suspended session has no connection, and lives on: holds stay held
+// until TrustedUntil. Lost means that there is no session; the client is making the
+// next one, unless it is closed.
 const (
 	Connecting Status = iota // the first session is being made
 	Connected

@@ -63,7 +63,7 @@ func (s *Session) Subscribe(ctx context.Context, path string, recursive bool, no
 	_, err := doRequest(ctx, s, op, path, func() *Future[struct{}] {
 		s.subs.mu.Lock()
 		defer s.subs.mu.Unlock()
-		f := start(s, request[struct{}]{op: op, path: path, code: wire.OpAddWatch, body: sub.encode, decode: nothing})
+		f := start(s, request[struct{}]{op: op, path: path, code: wire.OpAddWatch, body: sub.encode, decode: decodeNothing})
 		sub.sent = !isDone(f.done) || f.err == nil // an error at once: not sent
 		return f
 	}, nil)

@@ -76,9 +76,9 @@ func (t timing) withReserve(reserve time.Duration) (timing, error) {
 // no session before T has passed since it heard of the session's last touch,
 // cannot expire the session before lease.
 //
-// Why. Let k be a request that a quorum committed, sent at s_k, and i a touch that the
-// same server on the same connection answered at a_i <= s_k - R. Between a_i and s_k
-// the server, if it is a follower, answered a ping of its leader, and put the touch
+// Proof. Let k be a request that a quorum committed, sent at s_k, and i a touch that
+// the same server on the same connection answered at a_i <= s_k - R. Between a_i and
+// s_k the server, if it is a follower, answered a ping of its leader, and put the touch
 // into that answer, in the same stream into which it put k later. The leader handled k,
 // hence it had the touch before. It then counts T from a moment after s_i. If another
 // leader took over, it did so after s_k, since a quorum still followed the old one

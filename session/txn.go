@@ -69,11 +69,11 @@ func (s *Session) CheckOp(path string, version int32) Op {
 	return op
 }
 
-// Result is what one operation of a transaction did. Path is set for creates;
-// Stat for sets, and for creates of containers and TTL nodes only, since
-// servers do not send it for the others. An [AllOf] has one Result. Err is nil if the transaction was applied; if it was
-// not, Err is the reason for the operation that failed and ErrNotRun for the
-// others.
+// Result is the result of one operation of a transaction. Path is set for creates; Stat
+// for sets, and for creates of containers and TTL nodes only, since servers do not send
+// it for the others. An [AllOf] has one Result. Err is nil if the transaction was
+// applied; if it was not, Err is the reason for the operation that failed and ErrNotRun
+// for the others.
 //
 // Of [Session.Gets] it is one read: Path, Data and Stat, or Err.
 type Result struct {
@@ -180,12 +180,12 @@ func (s *Session) createOp(path string, data []byte, mode Mode, o *CreateOptions
 func (s *Session) checkOp(op Op) (Op, error) {
 	switch op.kind {
 	case 0:
-		return op, fmt.Errorf("%w: the zero Op is no operation", ErrInvalidOption)
+		return op, fmt.Errorf("%w: the zero Op is not an operation", ErrInvalidOption)
 	case wire.OpDelete, wire.OpSetData, wire.OpCheck:
 		return op, ValidatePath(op.path)
 	}
 	if !op.mode.valid() {
-		return op, fmt.Errorf("%w: mode %d is none", ErrInvalidOption, op.mode)
+		return op, fmt.Errorf("%w: mode %d does not exist", ErrInvalidOption, op.mode)
 	}
 	filled := CreateOptions{}
 	if op.opts != nil {

@@ -184,12 +184,12 @@ func TestReadsAndMinorRequests(t *testing.T) {
 		require.Equal(t, proto.XidAuth, a.receiveReply().xid)
 		got = a.call(proto.OpWhoAmI, nil)
 		require.EqualValues(t, 2, got.body.Int32())
-		who := map[string]string{}
+		identities := map[string]string{}
 		for range 2 {
 			scheme := got.body.String()
-			who[scheme] = got.body.String()
+			identities[scheme] = got.body.String()
 		}
-		require.Equal(t, map[string]string{"ip": "198.51.100.1", "digest": "bob"}, who)
+		require.Equal(t, map[string]string{"ip": "198.51.100.1", "digest": "bob"}, identities)
 
 		got = a.call(proto.OpMultiRead, func(w *jute.Writer) {
 			for _, p := range []string{"/a", "/none"} {

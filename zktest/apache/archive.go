@@ -116,7 +116,7 @@ func ensembleOfOne() (*Options, []place, error) {
 }
 
 // serveOnce runs a server until the server answers, and stops the server
-// gracefully. An early exit of the server is no error.
+// gracefully. An early exit of the server is not an error.
 func serveOnce(ctx context.Context, addr string, args []string) error {
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	ownGroup(cmd)

@@ -40,7 +40,7 @@ func TestServersMapTheClassesThatTheFirstHasLoaded(t *testing.T) {
 	}
 }
 
-// Whatever is wrong with the archive, the server starts.
+// The server starts also with a bad archive.
 func TestServersStartWithoutAnArchive(t *testing.T) {
 	java, classPath, err := findJars(os.Getenv(EnvHome))
 	if err != nil {

@@ -40,7 +40,7 @@ func chooseMode(ctx context.Context, f *Options) (Mode, error) {
 	return "", fmt.Errorf("apache: %w", errors.Join(reasons...))
 }
 
-// canUse says whether ZKTEST_SERVERS is there and good for these options.
+// canUse returns an error unless ZKTEST_SERVERS is set and fits these options.
 func canUse(f *Options) error {
 	list := os.Getenv(EnvServers)
 	switch n := len(strings.Split(list, ",")); {

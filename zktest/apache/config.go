@@ -44,7 +44,7 @@ func sharedSettings(o *Options) map[string]string {
 func javaProperties(o *Options) map[string]string {
 	m := map[string]string{
 		"znode.container.checkIntervalMs": formatMillis(o.ContainerInterval),
-		// How many containers may be removed in a minute: effectively unlimited.
+		// The limit of removed containers in a minute: effectively none.
 		"znode.container.maxPerMinute": "1000000",
 	}
 	maps.Copy(m, o.Properties)

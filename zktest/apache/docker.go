@@ -67,7 +67,7 @@ func canDocker(ctx context.Context, f *Options) error {
 func dialDaemon(ctx context.Context, host string) error {
 	network, address, ok := strings.Cut(or(host, "unix:///var/run/docker.sock"), "://")
 	if !ok {
-		return fmt.Errorf("DOCKER_HOST: %q is no URL", host)
+		return fmt.Errorf("DOCKER_HOST: %q is not a URL", host)
 	}
 	if network != "unix" {
 		network = "tcp"

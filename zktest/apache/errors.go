@@ -4,7 +4,7 @@ import "errors"
 
 var (
 	// ErrUnavailable is returned if Apache ZooKeeper cannot be run here with the
-	// given options. The wrapping error tells what is missing.
+	// given options. The wrapping error names the missing part.
 	ErrUnavailable = errors.New("no Apache ZooKeeper available")
 
 	// ErrNotOurs is the error of Kill, Pause and the like on a Given ensemble.

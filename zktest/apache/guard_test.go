@@ -71,7 +71,7 @@ func listLeftovers(t *testing.T, mode Mode, id, dir string) []string {
 }
 
 func TestGuardSaysWhatItCouldNotRemove(t *testing.T) {
-	// A folder below a file is no test: rm -f reports nothing. A folder in /proc
+	// A folder below a file would not do: rm -f reports nothing. A folder in /proc
 	// cannot be removed, not even by root.
 	g, err := startGuard("none", "/proc/self/net")
 	require.NoError(t, err)

@@ -161,7 +161,7 @@ func (b *jarBackend) start(_ context.Context, i int) error {
 	b.running[i] = p
 	// Ends when the process does; kill and close wait on gone.
 	go func() {
-		_ = cmd.Wait() // "killed" is no news
+		_ = cmd.Wait() // the error "killed" is expected
 		b.mu.Lock()
 		delete(b.running, i)
 		b.mu.Unlock()

@@ -207,7 +207,7 @@ func (cl *Client) DialContext(ctx context.Context, network, addr string) (net.Co
 	return cl.dialer.DialContext(ctx, network, addr)
 }
 
-// Dial is DialContext in the form of go-zookeeper's Dialer; a timeout of 0 is
+// Dial is DialContext in the form of go-zookeeper's Dialer; a timeout of 0 means
 // none.
 func (cl *Client) Dial(network, addr string, timeout time.Duration) (net.Conn, error) {
 	cl.mustBeMade()

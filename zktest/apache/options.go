@@ -102,13 +102,13 @@ func (o *Options) withDefaults() (*Options, error) {
 	switch f.Mode {
 	case "", Jars, Docker, Given:
 	default:
-		return nil, fmt.Errorf("apache: Mode or %s: %q is none of jars, docker, servers", EnvMode, f.Mode)
+		return nil, fmt.Errorf("apache: Mode or %s is %q; it must be jars, docker or servers", EnvMode, f.Mode)
 	}
 	f.Servers = or(f.Servers, 1)
 	switch f.Servers {
 	case 1, 3, 5:
 	default:
-		return nil, fmt.Errorf("apache: Servers: %d is none of 1, 3, 5", f.Servers)
+		return nil, fmt.Errorf("apache: Servers is %d; it must be 1, 3 or 5", f.Servers)
 	}
 	if f.TickTime < 0 || f.MinSessionTimeout < 0 || f.MaxSessionTimeout < 0 || f.ContainerInterval < 0 {
 		return nil, fmt.Errorf("apache: a duration is negative")

@@ -39,8 +39,8 @@ type Env struct {
 	cleanups []func()
 }
 
-// made is e, unless e is not the environment of a run: then it panics.
-func (e *Env) made() *Env {
+// mustBeOfRun is e, unless e is not the environment of a run: then it panics.
+func (e *Env) mustBeOfRun() *Env {
 	if e == nil || e.Server == nil {
 		panic("matrix: this Env is not that of a run: get one from matrix.Run")
 	}
@@ -48,21 +48,21 @@ func (e *Env) made() *Env {
 }
 
 // Addrs is the connect string of the server.
-func (e *Env) Addrs() string { return e.made().Server.Addr() }
+func (e *Env) Addrs() string { return e.mustBeOfRun().Server.Addr() }
 
 // Dial connects the client under test.
 func (e *Env) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	return e.made().Server.Client("tested")(ctx, network, addr)
+	return e.mustBeOfRun().Server.Client("tested")(ctx, network, addr)
 }
 
 // DialOther connects a client without faults.
 func (e *Env) DialOther(ctx context.Context, network, addr string) (net.Conn, error) {
-	return e.made().Server.Client("other")(ctx, network, addr)
+	return e.mustBeOfRun().Server.Client("other")(ctx, network, addr)
 }
 
 // Suffers tells whether the run has at least one of these faults.
 func (e *Env) Suffers(faults ...Fault) bool {
-	run := e.made()
+	run := e.mustBeOfRun()
 	return slices.ContainsFunc(faults, func(f Fault) bool { return f == run.Fault || f == run.Then })
 }
 
@@ -72,7 +72,7 @@ func (e *Env) Canceled() bool { return e.Suffers(CancelContext, CancelLost, Canc
 // Eventually calls f, at once and then every 100 ms of virtual time, until f
 // returns nil. After the time within, Eventually returns the last error of f.
 func (e *Env) Eventually(within time.Duration, f func() error) error {
-	e.made()
+	e.mustBeOfRun()
 	limit := time.NewTimer(within)
 	defer limit.Stop()
 	tick := time.NewTicker(100 * time.Millisecond)
@@ -106,7 +106,7 @@ func (e *Env) NoChildren(path string, within time.Duration) error {
 
 // Cleanup calls f after Check, last registered first, before the server closes.
 func (e *Env) Cleanup(f func()) {
-	e.made()
+	e.mustBeOfRun()
 	e.cleanups = append(e.cleanups, f)
 }
 

@@ -41,21 +41,21 @@ func (c *Case) run(t *testing.T, first, then strike) (seen int, failure error) {
 			t.Fatalf("matrix %s: %v", c.Name, err)
 		}
 		seen, failure = c.phases(e)
-		if err := c.bounded("clean-up", e.clean); failure == nil {
+		if err := c.bounded("clean-up", e.runCleanups); failure == nil {
 			failure = err
 		}
 		if err := s.Close(); err != nil && failure == nil {
 			failure = err
 		}
-		c.farewell(t, failure)
+		c.awaitAbandoned(t, failure)
 	})
 	return seen, failure
 }
 
-// farewell waits for hanging calls, because a bubble must not leave goroutines
+// awaitAbandoned waits for hanging calls, because a bubble must not leave goroutines
 // behind. Most calls return within a day after the server has gone. A call that
 // never returns kills the test, so its name is printed first.
-func (c *Case) farewell(t *testing.T, failure error) {
+func (c *Case) awaitAbandoned(t *testing.T, failure error) {
 	day := time.NewTimer(24 * time.Hour)
 	defer day.Stop()
 	for _, done := range c.abandoned {
@@ -69,7 +69,7 @@ func (c *Case) farewell(t *testing.T, failure error) {
 	}
 }
 
-func (e *Env) clean() error {
+func (e *Env) runCleanups() error {
 	for i := len(e.cleanups) - 1; i >= 0; i-- {
 		e.cleanups[i]()
 	}

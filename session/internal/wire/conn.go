@@ -26,7 +26,7 @@ type conn struct {
 	dead    chan struct{} // closed by kill
 	killing sync.Once
 
-	// inbox is what go-zookeeper has not read yet of the last frame meant
+	// inbox is the part that go-zookeeper has not read yet of the last frame meant
 	// for it. Only its reading goroutine touches it.
 	inbox []byte
 
@@ -66,7 +66,7 @@ func (c *conn) Write(p []byte) (int, error) {
 		c.link.mu.Unlock()
 		return len(p), nil
 	}
-	hello, err := c.machine.greet(p[4:], now)
+	hello, err := c.machine.handleConnect(p[4:], now)
 	limit := c.link.timeoutLocked() / 3
 	c.link.mu.Unlock()
 	if err != nil {

@@ -22,11 +22,11 @@
 //   - notes when each request was sent and answered, pings included: the raw
 //     material of the trust clock.
 //
-// Why requests do not go through go-zookeeper's own methods: those block
-// without a context, queue while disconnected and are then sent in whatever
-// session comes next, register watches that cannot be taken back and that are
-// lost when a re-registration overtakes an event, and lack create2, addWatch
-// and removeWatches. Measured cases are in docs/guarantees.md.
+// Requests do not go through go-zookeeper's own methods, since those block without a
+// context, queue while disconnected and are then sent in whatever session comes next,
+// register watches that cannot be taken back and that are lost when a re-registration
+// overtakes an event, and lack create2, addWatch and removeWatches. Measured cases
+// are in docs/guarantees.md.
 //
 // The state machine ([machine]) has no clock, goroutine or I/O; conn.go moves
 // its bytes.

@@ -73,7 +73,7 @@ func (c *conn) write() {
 		c.link.mu.Lock()
 		frames := c.out
 		c.out = nil
-		c.machine.wrote()
+		c.machine.markSent()
 		limit := c.link.timeoutLocked() * 2 / 3
 		c.link.mu.Unlock()
 		if len(frames) == 0 {

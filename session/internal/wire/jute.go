@@ -5,8 +5,8 @@ import (
 	"errors"
 )
 
-// errShort is what every decoder method leaves behind once the input ended
-// early or claimed a length that cannot be.
+// errShort is the error of every decoder method once the input ended early or claimed
+// an impossible length.
 var errShort = errors.New("wire: malformed reply: ended early")
 
 // Encoder appends the primitive types of ZooKeeper's serialization (jute):
@@ -45,9 +45,8 @@ func (e *Encoder) Bytes(p []byte) {
 	e.b = append(e.b, p...)
 }
 
-// Decoder reads what [Encoder] writes. The first failure sticks: later calls
-// return zero values, and Err tells. It never allocates more than the input
-// can hold.
+// Decoder reads the output of [Encoder]. The first failure sticks: later calls return
+// zero values, and Err tells. It never allocates more than the input can hold.
 type Decoder struct {
 	b   []byte
 	err error

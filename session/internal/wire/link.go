@@ -14,9 +14,9 @@ type Credential struct {
 	Auth   []byte
 }
 
-// Handler hears of what happens to the session. Its methods are called one
-// after the other, never two at once for one connection (but for Unplugged); they
-// must not block, but may call [Link.Send], [Link.Drop] and a polite [Link.End].
+// Handler receives the events of the session. Its methods are called one after the
+// other, never two at once for one connection (but for Unplugged); they must not
+// block, but may call [Link.Send], [Link.Drop] and a polite [Link.End].
 type Handler interface {
 	// Attached: a server has accepted the session on a new connection. sent
 	// is when the handshake left.
@@ -70,7 +70,7 @@ type Link struct {
 	// closing is connections that are being closed.
 	closing sync.WaitGroup
 
-	// mu guards what follows. It is held for bookkeeping only, never while
+	// mu guards the fields below. It is held for bookkeeping only, never while
 	// bytes move or a handler runs. current, when not nil, is a connection
 	// whose machine is open and not abandoned.
 	// newest is the connection dialed last, in whatever phase.
@@ -155,8 +155,7 @@ func (l *Link) Drop(cause error) {
 	}
 }
 
-// Failure is why the last attempt to connect failed, since the last one that did not,
-// or nil.
+// Failure is the error of the last attempt to connect, or nil if the attempt succeeded.
 func (l *Link) Failure() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -179,7 +178,7 @@ func (l *Link) End(cause error, polite bool) {
 	var unanswered, unsent []*Call
 	if cn != nil {
 		unanswered, unsent = cn.machine.abandon()
-		cn.out = nil // what is reported as not sent must not leave after all
+		cn.out = nil // a request that is reported as not sent must not be sent after all
 	}
 	l.mu.Unlock()
 	l.cancel()

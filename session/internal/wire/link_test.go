@@ -215,10 +215,10 @@ func TestEveryCallEndsExactlyOnce(t *testing.T) {
 		s.link.cfg.Pause = func(int) time.Duration { return 0 }
 		var accepted, ended atomic.Int64
 		stop := make(chan struct{})
-		var everyone sync.WaitGroup
+		var workers sync.WaitGroup
 		for range 2 {
 			// A sender; waited for below, ends with stop.
-			everyone.Go(func() {
+			workers.Go(func() {
 				for {
 					select {
 					case <-stop:
@@ -260,7 +260,7 @@ func TestEveryCallEndsExactlyOnce(t *testing.T) {
 					func() { _ = client.Close() }, s.link.Hangup,
 				} {
 					// Waited for below; returns at once.
-					everyone.Go(f)
+					workers.Go(f)
 				}
 			default:
 				s.link.Drop(errors.New("drop"))
@@ -269,7 +269,7 @@ func TestEveryCallEndsExactlyOnce(t *testing.T) {
 			_ = server.Close()
 		}
 		close(stop)
-		everyone.Wait()
+		workers.Wait()
 		require.Equal(t, accepted.Load(), ended.Load())
 		require.Len(t, s.ended, 1)
 	}

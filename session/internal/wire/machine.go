@@ -64,7 +64,7 @@ type Answer struct {
 	Body *Decoder
 }
 
-// memory is what one session's connections hand on to each other.
+// memory is the state that one session's connections hand on to each other.
 type memory struct {
 	sid      int64         // 0 until the first handshake succeeded
 	timeout  time.Duration // negotiated
@@ -92,11 +92,11 @@ type machine struct {
 	pings   []time.Time
 }
 
-// greet takes go-zookeeper's connect request and returns the bytes to send instead.
+// handleConnect takes go-zookeeper's connect request and returns the bytes to send instead.
 // go-zookeeper sees few of the session's replies, so the zxid that it reports is
 // replaced: with a low one, a server that lags behind would accept the session and show
 // it the past.
-func (m *machine) greet(frame []byte, now time.Time) ([]byte, error) {
+func (m *machine) handleConnect(frame []byte, now time.Time) ([]byte, error) {
 	const fixed = 4 + 8 + 4 + 8 // protocol, last zxid, timeout, session id
 	if m.phase != greeting || len(frame) < fixed {
 		return nil, fmt.Errorf("%w: unexpected connect request", errProtocol)
@@ -152,8 +152,8 @@ func (m *machine) submit(buf []byte, c *Call, body func(*Encoder), now time.Time
 	return out, nil
 }
 
-// wrote notes that everything submitted so far may have left.
-func (m *machine) wrote() { m.unsent = 0 }
+// markSent notes that everything submitted so far may have left.
+func (m *machine) markSent() { m.unsent = 0 }
 
 // outgoing looks at a frame of go-zookeeper's own and remembers its pings.
 func (m *machine) outgoing(frame []byte, now time.Time) {
@@ -215,7 +215,7 @@ func receiveEvent(d *Decoder) (incoming, error) {
 // the requests; any other order means that one side has lost count, and then
 // no answer can be trusted.
 func (m *machine) matchAnswer(xid int32, a Answer) (incoming, error) {
-	if len(m.calls) <= m.unsent || m.calls[0].xid != xid { // an answer to what has not left is none
+	if len(m.calls) <= m.unsent || m.calls[0].xid != xid { // unsent requests have no answer
 		return incoming{}, fmt.Errorf("%w: answer %#x out of order", errProtocol, xid)
 	}
 	c := m.calls[0]

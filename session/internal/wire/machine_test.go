@@ -48,7 +48,7 @@ func reply(xid int32, zxid int64, code int32, body ...byte) []byte {
 func opened(t *testing.T, mem *memory) *machine {
 	t.Helper()
 	m := &machine{mem: mem}
-	_, err := m.greet(connectRequest(0, mem.sid), at(0))
+	_, err := m.handleConnect(connectRequest(0, mem.sid), at(0))
 	require.NoError(t, err)
 	sid := mem.sid
 	if sid == 0 {
@@ -69,12 +69,12 @@ func submitted(t *testing.T, m *machine, c *Call, now time.Time) []byte {
 func TestGreetReplacesTheZxidByTheNewestSeen(t *testing.T) {
 	m := &machine{mem: &memory{sid: 7, lastZxid: 0x500}}
 	in := connectRequest(3, 7)
-	out, err := m.greet(in, at(1))
+	out, err := m.handleConnect(in, at(1))
 	require.NoError(t, err)
 	assert.EqualValues(t, 0x500, binary.BigEndian.Uint64(out[4:]))
 	assert.EqualValues(t, 3, binary.BigEndian.Uint64(in[4:]), "go-zookeeper's buffer is its own")
 	assert.Equal(t, at(1), m.greeted)
-	_, err = m.greet(in, at(2))
+	_, err = m.handleConnect(in, at(2))
 	require.ErrorIs(t, err, errProtocol, "a second hello")
 }
 
@@ -83,7 +83,7 @@ func TestGreetRefusesAnotherSession(t *testing.T) {
 		"another session": connectRequest(0, 8), "a new session": connectRequest(0, 0), "short": connectRequest(0, 7)[:20], "empty": nil,
 	} {
 		m := &machine{mem: &memory{sid: 7}}
-		_, err := m.greet(in, at(0))
+		_, err := m.handleConnect(in, at(0))
 		require.ErrorIs(t, err, errProtocol, name)
 	}
 }
@@ -111,7 +111,7 @@ func TestWelcome(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			mem := &memory{sid: tc.known}
 			m := &machine{mem: mem}
-			_, err := m.greet(connectRequest(0, tc.known), at(0))
+			_, err := m.handleConnect(connectRequest(0, tc.known), at(0))
 			require.NoError(t, err)
 			first, err := m.readConnectReply(tc.in)
 			if tc.err != nil {
@@ -141,7 +141,7 @@ func TestAnAnswerCarriesItsRequestsSendTime(t *testing.T) {
 	first, second := &Call{Op: OpExists}, &Call{Op: OpDelete}
 	submitted(t, m, first, at(3))
 	submitted(t, m, second, at(4))
-	m.wrote()
+	m.markSent()
 	in, err := m.receive(reply(first.xid, 0x11, -101))
 	require.NoError(t, err)
 	assert.Same(t, first, in.call)
@@ -161,7 +161,7 @@ func TestAnAnswerOutOfOrderBreaksTheConnection(t *testing.T) {
 	first, second := &Call{}, &Call{}
 	submitted(t, m, first, at(1))
 	submitted(t, m, second, at(1))
-	m.wrote()
+	m.markSent()
 	_, err := m.receive(reply(second.xid, 1, 0))
 	require.ErrorIs(t, err, errProtocol)
 	_, err = opened(t, &memory{}).receive(reply(ourXids, 1, 0))
@@ -240,7 +240,7 @@ func TestExpiredAndMovedLeaveTheCallUnanswered(t *testing.T) {
 		first, second := &Call{}, &Call{}
 		submitted(t, m, first, at(1))
 		submitted(t, m, second, at(1))
-		m.wrote()
+		m.markSent()
 		_, err := m.receive(reply(first.xid, 1, code))
 		require.ErrorIs(t, err, want)
 		unanswered, unsent := m.abandon()
@@ -254,7 +254,7 @@ func TestAbandonTellsUnsentFromUnanswered(t *testing.T) {
 	calls := []*Call{{}, {}, {}, {}}
 	submitted(t, m, calls[0], at(1))
 	submitted(t, m, calls[1], at(1))
-	m.wrote()
+	m.markSent()
 	submitted(t, m, calls[2], at(1))
 	submitted(t, m, calls[3], at(1))
 	_, err := m.receive(reply(calls[0].xid, 1, 0))
@@ -317,7 +317,7 @@ func FuzzMachine(f *testing.F) {
 		for i := range calls {
 			submitted(t, m, &Call{}, at(1))
 			if i == 1 {
-				m.wrote()
+				m.markSent()
 			}
 		}
 		for _, frame := range [][]byte{one, two} {

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// theTimeout is what script's servers grant.
+// theTimeout is the session timeout that script's servers grant.
 const theTimeout = 9 * time.Second
 
 // script is a link whose servers the test plays: the actions of go-zookeeper on

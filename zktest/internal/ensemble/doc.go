@@ -1,4 +1,4 @@
-// Package ensemble is a model of one to several ZooKeeper servers: what their
+// Package ensemble is a model of one to several ZooKeeper servers: the behavior that
 // clients can observe, without the consensus protocol behind it.
 //
 // One server leads; the others follow with replicas of their own. Only the

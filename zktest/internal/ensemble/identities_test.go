@@ -11,7 +11,7 @@ import (
 
 func TestIdentitiesHaveTheOrderOfAJavaSet(t *testing.T) {
 	ip := proto.ID{Scheme: "ip", ID: "127.0.0.1"}
-	who := func(secrets ...string) (order []string) {
+	identitiesOf := func(secrets ...string) (order []string) {
 		ids := []proto.ID{ip}
 		for _, s := range secrets {
 			ids = withIdentity(ids, proto.ID{Scheme: "digest", ID: tree.Digest(s)})
@@ -22,7 +22,7 @@ func TestIdentitiesHaveTheOrderOfAJavaSet(t *testing.T) {
 		return order
 	}
 	// The answers of Apache 3.8.0; package conformance compares them again.
-	require.Equal(t, []string{"bob:", "127."}, who("bob:pw"))
-	require.Equal(t, []string{"bob:", "127.", "eve:"}, who("bob:pw", "eve:pw"))
-	require.Equal(t, who("bob:pw", "eve:pw"), who("bob:pw", "eve:pw", "bob:pw"), "an identity counts once")
+	require.Equal(t, []string{"bob:", "127."}, identitiesOf("bob:pw"))
+	require.Equal(t, []string{"bob:", "127.", "eve:"}, identitiesOf("bob:pw", "eve:pw"))
+	require.Equal(t, identitiesOf("bob:pw", "eve:pw"), identitiesOf("bob:pw", "eve:pw", "bob:pw"), "an identity counts once")
 }

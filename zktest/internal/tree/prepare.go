@@ -7,7 +7,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/internal/proto"
 )
 
-// Caller is on whose behalf a request is checked.
+// Caller is the client of a request, for the check of its permissions.
 type Caller struct {
 	Session int64
 	IDs     []proto.ID

@@ -9,7 +9,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/internal/proto"
 )
 
-// Where quotas are, as in org.apache.zookeeper.Quotas: below quotaRoot and the
+// The paths of quotas, as in org.apache.zookeeper.Quotas: below quotaRoot and the
 // path of the quota.
 const (
 	systemRoot = "/zookeeper"

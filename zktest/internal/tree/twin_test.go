@@ -216,15 +216,15 @@ func TestMultiIsTheSameAsItsPartsOneByOne(t *testing.T) {
 				ACL:     proto.WorldACL(),
 			})
 		}
-		who := &Caller{Session: 7}
+		caller := &Caller{Session: 7}
 		together, apart := newWorld(), newWorld()
 		together.createNode("/a", 0)
 		apart.createNode("/a", 0)
-		_, res, code := together.applyRequest(who, &proto.Request{Op: proto.OpMulti, Ops: ops})
+		_, res, code := together.applyRequest(caller, &proto.Request{Op: proto.OpMulti, Ops: ops})
 		require.Equal(t, proto.OK, code)
 		failed := false
 		for i := range ops {
-			_, one, code := apart.applyRequest(who, &ops[i])
+			_, one, code := apart.applyRequest(caller, &ops[i])
 			switch {
 			case failed:
 				require.Equal(t, proto.RuntimeInconsistency, res[i].Err)
