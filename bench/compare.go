@@ -29,7 +29,7 @@ func compare(ctx context.Context, args []string) (err error) {
 	}
 	all := chosen(workloads(), s.only, s.peers)
 	if len(all) == 0 {
-		return errors.New("-only, -peers: no workload is left")
+		return errors.New("-only, -peers: no workload matches")
 	}
 	lines := io.Writer(os.Stdout)
 	if s.file != "" {
@@ -58,7 +58,7 @@ func compare(ctx context.Context, args []string) (err error) {
 		return err
 	}
 	defer func() {
-		// The end of the run is no reason to leave a session behind.
+		// The session is closed even if the run has ended.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 		defer cancel()
 		err = errors.Join(err, client.Close(ctx))
@@ -117,7 +117,7 @@ func (c *contest) run(ctx context.Context, dir string, all []workload) (err erro
 	if c.how, err = commands(ctx, c.peers, dir, net.servers, c.timeout); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, c.clean(ctx, c.root)) }()
+	defer func() { err = errors.Join(err, c.removePath(ctx, c.root)) }()
 	defer c.endAll(ctx)
 	if err := c.znodes.createTree(ctx, c.root, 0); err != nil {
 		return err
@@ -129,7 +129,7 @@ func (c *contest) run(ctx context.Context, dir string, all []workload) (err erro
 				continue
 			}
 			for _, peer := range w.peers {
-				f := c.once(ctx, w, peer, round)
+				f := c.runOnce(ctx, w, peer, round)
 				if ctx.Err() != nil {
 					return context.Cause(ctx)
 				}
@@ -182,8 +182,8 @@ func load() string {
 	return strings.Join(strings.Fields(string(text))[:3], " ")
 }
 
-// once is a run of a workload. A failed peer is started again for the next run.
-func (c *contest) once(ctx context.Context, w workload, peer string, round int) figure {
+// runOnce is a run of a workload. A failed peer is started again for the next run.
+func (c *contest) runOnce(ctx context.Context, w workload, peer string, round int) figure {
 	f := figure{Profile: c.profile.name, Workload: w.name, Peer: peer, Round: round, Unit: w.unit}
 	value, err := c.measure(ctx, w, peer)
 	if err != nil {
@@ -219,11 +219,11 @@ func (c *contest) measure(ctx context.Context, w workload, peer string) (value f
 		c.running[peer].kill() // before removing znodes still in use
 		delete(c.running, peer)
 	}
-	return answer.Value, errors.Join(err, c.clean(ctx, t.Path))
+	return answer.Value, errors.Join(err, c.removePath(ctx, t.Path))
 }
 
-// clean removes path with all descendants, even after the end of the run.
-func (c *contest) clean(ctx context.Context, path string) error {
+// removePath removes path with all descendants, even after the end of the run.
+func (c *contest) removePath(ctx context.Context, path string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
 	if err := c.znodes.remove(ctx, path); err != nil {

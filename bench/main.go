@@ -78,7 +78,7 @@ func parse(args []string, out io.Writer) (settings, error) {
 	peers := flags.String("peers", strings.Join(allPeers(), ","), "the participants")
 	profiles := flags.String("profile", "loopback,lan", "the networks between the peers and the server")
 	flags.DurationVar(&s.time, "time", 4*time.Second, "how long a run measures")
-	flags.DurationVar(&s.warm, "warm", 0, "how long it works before; 0 means half of -time")
+	flags.DurationVar(&s.warm, "warm", 0, "how long a run warms up before; 0 means half of -time")
 	flags.IntVar(&s.rounds, "rounds", 3, "how often each peer runs each workload")
 	flags.StringVar(&s.servers, "servers", "", "connect string of a running ensemble, without a chroot; default: start a server")
 	flags.StringVar(&s.file, "out", "", "a file that gets the lines of JSON, too")
@@ -96,20 +96,20 @@ func parse(args []string, out io.Writer) (settings, error) {
 	}
 	switch {
 	case flags.NArg() > 0:
-		return s, fmt.Errorf("what is %q?", flags.Arg(0))
+		return s, fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	case s.time <= 0 || s.warm < 0:
-		return s, errors.New("-time, -warm: not a time to work for")
+		return s, errors.New("-time must be more than 0, and -warm at least 0")
 	case s.rounds < 1:
-		return s, errors.New("-rounds: at least one")
+		return s, errors.New("-rounds: must be at least 1")
 	case s.timeout <= 0:
-		return s, errors.New("-timeout: not a time")
+		return s, errors.New("-timeout: must be more than 0")
 	}
 	if s.profiles, err = parseProfiles(*profiles); err != nil {
 		return s, err
 	}
 	for _, peer := range s.peers {
 		if !slices.Contains(allPeers(), peer) {
-			return s, fmt.Errorf("-peers: %q is none of %s", peer, strings.Join(allPeers(), ", "))
+			return s, fmt.Errorf("-peers: %q is not one of %s", peer, strings.Join(allPeers(), ", "))
 		}
 	}
 	return s, nil

@@ -39,8 +39,8 @@ type workload struct {
 	// ofFloor the target of our figure in relation to that one's.
 	floor   string
 	ofFloor target
-	// exists: the path is there before the peer begins, with task.Nodes
-	// children unless they are created under the peer's eyes.
+	// exists: the path exists before the peer begins, with task.Nodes children unless
+	// they are created while the peer runs.
 	exists bool
 	// rehearse: the task has no time to warm up, so each peer does the task once
 	// before the first round.

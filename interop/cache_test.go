@@ -13,8 +13,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// TestTreeAndCuratorCacheAgree: Curator and we change a tree at the same time,
-// and in the end both views are the same, and the server's.
+// TestTreeAndCuratorCacheAgree: Curator and we change a tree at the same time, and in
+// the end both views equal the server's tree.
 func TestTreeAndCuratorCacheAgree(t *testing.T) {
 	t.Parallel()
 	java, c, path := start(t, curator, timeout), connect(t), fresh("tree")

@@ -87,7 +87,7 @@ func TestCounterIsWrittenAlike(t *testing.T) {
 			}
 			return a
 		}
-		require.Equal(t, int64(0), java.number(t, at("long.get", nil)), "a counter that is not there")
+		require.Equal(t, int64(0), java.number(t, at("long.get", nil)), "a counter that does not exist")
 		for _, v := range []int64{1, -741, 1 << 40, math.MaxInt64, math.MinInt64} {
 			require.NoError(t, n.Set(ctx, v))
 			require.Equal(t, v, java.number(t, at("long.get", nil)))
@@ -171,8 +171,8 @@ func TestCounterIsWatched(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, ok, "Java has changed it since")
 
-	// Deleted and made again, the version starts at 0 again: what was seen
-	// before is not what is there now (N5, CH40).
+	// After the znode is deleted and created again, its version starts at 0 again: a
+	// version that was seen before does not stand for the present value (N5, CH40).
 	seen, err = ours.Get(ctx)
 	require.NoError(t, err)
 	java.do(t, ask{"do": "count.close", "as": "a"})

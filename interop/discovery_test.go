@@ -296,7 +296,7 @@ func TestRegistryAgreesAfterChurn(t *testing.T) {
 	})
 }
 
-// TestRegistryForgetsAKilledInstance, on both sides; what is static stays.
+// TestRegistryForgetsAKilledInstance, on both sides; static instances stay.
 func TestRegistryForgetsAKilledInstance(t *testing.T) {
 	t.Parallel()
 	java, theirVictim, ourVictim := start(t, curator, timeout), start(t, curator, brief), start(t, ours, brief)

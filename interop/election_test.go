@@ -70,13 +70,13 @@ func TestElectionShowsTheLeader(t *testing.T) {
 							t.Error(err)
 						}
 					case state.Leader == nil:
-						seen <- "nobody"
+						seen <- "no leader"
 					default:
 						seen <- state.Leader.ID
 					}
 				}
 			}()
-			require.Equal(t, "nobody", <-seen)
+			require.Equal(t, "no leader", <-seen)
 
 			hold := func(as string) *call {
 				return they.sendRequest(ask{"do": "hold", "recipe": r.name, "path": path, "as": as, "who": as, "client": as})
@@ -108,7 +108,7 @@ func TestElectionShowsTheLeader(t *testing.T) {
 			require.Greater(t, decodeAnswer[int64](t, last.requireAnswer(t)), leads.Token())
 			require.Equal(t, "theirs2", <-seen)
 			they.do(t, ask{"do": "release", "as": "theirs2"})
-			require.Equal(t, "nobody", <-seen)
+			require.Equal(t, "no leader", <-seen)
 			cancel()
 			<-over
 		})

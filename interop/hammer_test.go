@@ -27,7 +27,7 @@ type hammering struct {
 type crew struct {
 	peer    *peer
 	workers int
-	ask     ask // what else they are told
+	ask     ask // further fields of their commands
 }
 
 // scaled is a number of rounds, all of them with ZKTEST_SEEDS.
@@ -50,12 +50,12 @@ func hammer(t *testing.T, rounds int, what ask, crews ...crew) *hammering {
 		h.peers[c.peer] = true
 		for i := range c.workers {
 			// Peers of one kind are told apart by their place.
-			who := fmt.Sprintf("%s%d.%d", c.peer.kind, k, i)
-			a := ask{"do": "hammer", "rounds": rounds, "witness": h.seen.path, "who": who, "client": who}
+			worker := fmt.Sprintf("%s%d.%d", c.peer.kind, k, i)
+			a := ask{"do": "hammer", "rounds": rounds, "witness": h.seen.path, "who": worker, "client": worker}
 			maps.Copy(a, what)
 			maps.Copy(a, c.ask)
 			h.calls[c.peer] = append(h.calls[c.peer], c.peer.sendRequest(a))
-			h.names[c.peer] = append(h.names[c.peer], who)
+			h.names[c.peer] = append(h.names[c.peer], worker)
 		}
 	}
 	return h
@@ -76,8 +76,8 @@ func (h *hammering) kill(p *peer) {
 	h.t.Helper()
 	p.kill(h.t)
 	delete(h.peers, p)
-	for _, who := range h.names[p] {
-		require.NoError(h.t, h.seen.appendLine("gone "+who))
+	for _, worker := range h.names[p] {
+		require.NoError(h.t, h.seen.appendLine("gone "+worker))
 	}
 }
 
@@ -88,8 +88,8 @@ func (h *hammering) awaitMoreRounds(rounds int) {
 	h.awaitAllRounds()
 	had := h.seen.read(h.t)
 	for p := range h.peers {
-		for _, who := range h.names[p] {
-			awaitTrue(h.t, who+" goes on", func() bool { return countLines(h.seen.read(h.t), who) >= countLines(had, who)+rounds })
+		for _, worker := range h.names[p] {
+			awaitTrue(h.t, worker+" goes on", func() bool { return countLines(h.seen.read(h.t), worker) >= countLines(had, worker)+rounds })
 		}
 	}
 }
@@ -115,8 +115,8 @@ func (h *hammering) finish(r rules) turns {
 	rounds := h.stop()
 	got, err := judgeTurns(h.seen.read(h.t), r)
 	require.NoError(h.t, err)
-	for who, n := range rounds {
-		require.Equal(h.t, n, got.entered[who], "%s was let in as often as it says", who)
+	for worker, n := range rounds {
+		require.Equal(h.t, n, got.entered[worker], "%s was let in as often as it says", worker)
 	}
 	h.t.Logf("%v: entered %v, at most %d inside, another than before %d times", time.Since(h.began).Round(time.Millisecond), got.entered, got.most, got.changes)
 	return got
@@ -129,8 +129,8 @@ func (h *hammering) finishSums() sums {
 	rounds := h.stop()
 	got, err := judgeSums(h.seen.read(h.t))
 	require.NoError(h.t, err)
-	for who, n := range rounds {
-		require.Equal(h.t, n, got.added[who], "%s has added as often as it says", who)
+	for worker, n := range rounds {
+		require.Equal(h.t, n, got.added[worker], "%s has added as often as it says", worker)
 	}
 	h.t.Logf("%v: added %v, unknown %d, sum %d", time.Since(h.began).Round(time.Millisecond), got.added, got.unknown, got.highest)
 	return got
@@ -142,8 +142,8 @@ func (h *hammering) awaitRounds(p *peer, rounds int) {
 	h.t.Helper()
 	awaitTrue(h.t, "some rounds", func() bool {
 		text, n := h.seen.read(h.t), 0
-		for _, who := range h.names[p] {
-			n += countLines(text, who)
+		for _, worker := range h.names[p] {
+			n += countLines(text, worker)
 		}
 		return n >= rounds
 	})

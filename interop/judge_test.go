@@ -61,7 +61,7 @@ func TestJudgeOfSumsSees(t *testing.T) {
 		"at the same time":             {[]string{"begin a", "begin b", "done b 2", "done a 1"}, ""},
 		"added once, counted twice":    {[]string{"begin a", "begin b", "done a 1", "done b 1"}, "twice"},
 		"one addition applied twice":   {[]string{"begin a", "done a 1", "begin b", "done b 3"}, "up to 3"},
-		"a sum that was there before":  {[]string{"begin a", "done a 2", "begin b", "done b 1"}, "was there before"},
+		"a sum that existed before":    {[]string{"begin a", "done a 2", "begin b", "done b 1"}, "existed before"},
 		"killed, and it was applied":   {[]string{"begin a", "gone a", "begin b", "done b 2"}, ""},
 		"killed, and it was not":       {[]string{"begin a", "gone a", "begin b", "done b 1"}, ""},
 		"killed, and applied twice":    {[]string{"begin a", "gone a", "begin b", "done b 3"}, "up to 3"},
@@ -71,7 +71,7 @@ func TestJudgeOfSumsSees(t *testing.T) {
 		"begins and never ends":        {[]string{"begin a"}, "not ended"},
 		"not a number":                 {[]string{"begin a", "done a b"}, "no sum"},
 		"neither this nor that":        {[]string{"begun a"}, "what is that"},
-		"a sum from before the begin":  {[]string{"begin a", "done a 0"}, "was there before"},
+		"a sum from before the begin":  {[]string{"begin a", "done a 0"}, "existed before"},
 		"two killed, two not answered": {[]string{"begin a", "begin b", "gone a", "gone b", "begin c", "done c 3"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

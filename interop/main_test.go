@@ -27,8 +27,8 @@ import (
 const (
 	// envRole: this process is a peer of this module, not a run of tests.
 	envRole = "INTEROP_ROLE"
-	// envClasses is the class path of the Java peer, envNoCurator why there
-	// is none.
+	// envClasses is the class path of the Java peer, envNoCurator the reason if it is
+	// missing.
 	envClasses   = "INTEROP_CLASSES"
 	envNoCurator = "INTEROP_NO_CURATOR"
 	// envCurator is where the Java process that is many peers listens.
@@ -108,8 +108,8 @@ func options() *apache.Options {
 }
 
 // shareServer starts a server and makes it the one that [apache.Require] gives
-// to all tests. It returns nil where none can be had, or one is given: then
-// apache.Require knows what to do.
+// to all tests. It returns nil if a server cannot be started, or is given: then
+// apache.Require decides.
 func shareServer() (*apache.Cluster, error) {
 	if os.Getenv(apache.EnvServers) != "" {
 		return nil, nil
@@ -125,7 +125,7 @@ func shareServer() (*apache.Cluster, error) {
 		os.Setenv(apache.EnvServers, cluster.Connect()), os.Setenv(apache.EnvMode, string(apache.Given)))
 }
 
-// curatorJars are Curator, and what it needs, of Debian's packages.
+// curatorJars are Curator and its dependencies, from Debian's packages.
 func curatorJars() []string {
 	return []string{
 		"curator-client", "curator-framework", "curator-recipes", "curator-x-discovery", "zookeeper", "zookeeper-jute", "guava",
@@ -215,12 +215,12 @@ func needKazoo(t *testing.T) {
 	}
 }
 
-func missing(t *testing.T, who, why string) {
+func missing(t *testing.T, peer, why string) {
 	t.Helper()
 	if os.Getenv(apache.EnvRequire) == "1" {
 		t.Fatalf("%s=1, but: %s", apache.EnvRequire, why)
 	}
-	t.Skipf("\n*** NOT TESTED AGAINST %s: %s", who, why)
+	t.Skipf("\n*** NOT TESTED AGAINST %s: %s", peer, why)
 }
 
 // startOwnServer starts a server that the test may kill.

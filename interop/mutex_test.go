@@ -185,7 +185,7 @@ func TestMutexListsTheContendersOfAllClients(t *testing.T) {
 }
 
 // TestMutexIgnoresRevocation: Curator asks a holder to let go by writing into
-// its node. Ours does not offer that, and takes it for what it is: data.
+// its node. Our lock does not offer that, and treats it as plain data.
 func TestMutexIgnoresRevocation(t *testing.T) {
 	t.Parallel()
 	java, c, path := start(t, curator, timeout), connect(t), fresh("mutex")
@@ -211,7 +211,7 @@ func TestMutexIgnoresRevocation(t *testing.T) {
 func TestFrozenHolder(t *testing.T) {
 	t.Parallel()
 
-	// Ours knows it at once, and what it writes late behind its guard is refused.
+	// Our holder knows it at once, and its late writes behind the guard are refused.
 	for _, other := range []string{curator, kazoo} {
 		t.Run("ours before "+other, func(t *testing.T) {
 			t.Parallel()

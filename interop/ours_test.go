@@ -19,7 +19,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// request is what an [ask] says to our peer; only what each needs is set.
+// request is an [ask] to our peer; only the fields that the command needs are set.
 type request struct {
 	ID      int
 	Do      string
@@ -57,8 +57,8 @@ type player struct {
 	listed  map[string]*discovery.Registration
 }
 
-// playOurs does what the lines of in say, each in a goroutine of its own. It
-// ends with its input; args are servers and session timeout in milliseconds.
+// playOurs carries out the commands of in, one a line, each in a goroutine of its
+// own. It ends with its input; args are servers and session timeout in milliseconds.
 func playOurs(in io.Reader, out io.Writer, args []string) error {
 	ms, err := strconv.Atoi(args[1])
 	if err != nil {
@@ -88,7 +88,7 @@ func playOurs(in io.Reader, out io.Writer, args []string) error {
 			}
 			text, err := json.Marshal(answer)
 			if err != nil {
-				panic(err) // a command answers with what JSON cannot say
+				panic(err) // the answer cannot be encoded as JSON
 			}
 			writing.Lock()
 			defer writing.Unlock()
@@ -277,7 +277,7 @@ func (p *player) register(r request) error {
 	return nil
 }
 
-// standing is what a registration says of itself.
+// standing is the state of a registration.
 type standing struct {
 	Registered bool
 	Token      int64

@@ -16,7 +16,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// hold is what all that this module hands out for a while has.
+// hold has the methods that all holds of this module have.
 type hold interface {
 	Context() context.Context
 	Token() int64
@@ -28,7 +28,7 @@ type turn interface {
 	// enter waits for it and returns the fencing token.
 	enter(ctx context.Context) (int64, error)
 	leave(ctx context.Context) error
-	// hold is what enter has won last.
+	// hold returns the hold that enter has won last.
 	hold() hold
 }
 
@@ -141,9 +141,9 @@ func (p *player) stop() (any, error) {
 		w.stop.Store(true)
 	}
 	done, errs := map[string]int{}, []error{}
-	for who, w := range workers {
+	for name, w := range workers {
 		<-w.over
-		done[who], errs = w.done, append(errs, w.err)
+		done[name], errs = w.done, append(errs, w.err)
 	}
 	return done, errors.Join(errs...)
 }

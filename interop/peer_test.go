@@ -37,13 +37,13 @@ const (
 	brief   = 8 * time.Second
 )
 
-// patience is how long tests wait for what must come: longer than any machine
-// needs, however busy it is.
+// patience is how long tests wait for expected events: longer than any machine needs,
+// however busy it is.
 const patience = 2 * time.Minute
 
 // ask is one request to a peer: a line of JSON, answered by a line, in any
-// order. "id" pairs them, "do" says what to do. The answer has the result as
-// "ok", or a text as "error". The commands that all peers have:
+// order. "id" pairs them, "do" is the command. The answer has the result as "ok", or
+// a text as "error". The commands that all peers have:
 //
 //	hello            connects and returns its name
 //	hold             waits until it holds "recipe" on "path" and returns the token; the hold is called "as"
@@ -69,7 +69,7 @@ type peer struct {
 	kind string
 	cmd  *exec.Cmd // nil for a connection
 	in   io.WriteCloser
-	log  *bytes.Buffer // what the process says to standard error; read it when it is gone
+	log  *bytes.Buffer // the process's standard error; read it when the process is gone
 	gone chan struct{} // closed when it has ended
 
 	mu sync.Mutex
@@ -185,7 +185,7 @@ func (p *peer) sendRequest(a ask) *call {
 	}
 	text, err := json.Marshal(line)
 	if err != nil {
-		panic(err) // a test asks for what JSON cannot say
+		panic(err) // the request cannot be encoded as JSON
 	}
 	p.waiting[p.last] = c.got
 	// A pipe has room for far more than a test asks at a time. If the peer has
@@ -245,7 +245,7 @@ func decodeAnswer[T any](t *testing.T, raw json.RawMessage) T {
 	return v
 }
 
-// version is what the peer is, and of which release.
+// version returns the peer's name and release.
 func (p *peer) version(t *testing.T) string {
 	t.Helper()
 	return decodeAnswer[string](t, p.do(t, ask{"do": "hello"}))

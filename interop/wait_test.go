@@ -86,6 +86,6 @@ func children(t *testing.T, c *session.Client, path string) []string {
 }
 
 // countLines counts what a witness has of one worker.
-func countLines(text, who string) int {
-	return strings.Count(text, "out "+who+"\n") + strings.Count(text, "done "+who+" ")
+func countLines(text, worker string) int {
+	return strings.Count(text, "out "+worker+"\n") + strings.Count(text, "done "+worker+" ")
 }

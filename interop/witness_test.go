@@ -47,7 +47,7 @@ func (w witness) read(t *testing.T) string {
 	return string(text)
 }
 
-// rules are what holds of turns.
+// rules are the rules that turns keep.
 type rules struct {
 	// together is how many clients that do not want to be alone may be inside; 0: any.
 	together int
@@ -55,7 +55,7 @@ type rules struct {
 	unordered bool
 }
 
-// turns is what a witness saw of a lock.
+// turns are a witness's observations of a lock.
 type turns struct {
 	entered map[string]int // by process
 	changes int            // how often the process that got in differs from the one before
@@ -132,7 +132,7 @@ func admit(inside map[string]string, kind string, together int) string {
 	return ""
 }
 
-// sums is what a witness saw of a counter.
+// sums are a witness's observations of a counter.
 type sums struct {
 	added   map[string]int // by process
 	unknown int            // begun by a process that was killed
@@ -170,7 +170,7 @@ func judgeSums(text string) (sums, error) {
 			case seen[sum]:
 				return out, bad("this sum comes twice")
 			case sum <= before:
-				return out, bad("%d was there before it began", before)
+				return out, bad("%d existed before it began", before)
 			}
 			delete(began, f[1])
 			seen[sum] = true

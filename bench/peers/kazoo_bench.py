@@ -16,8 +16,7 @@ SERVERS, TIMEOUT = sys.argv[1], int(sys.argv[2]) / 1000
 
 
 def connect():
-    # What is tried again, as a counter is, is tried soon: by default it takes
-    # 100 ms and more.
+    # Retries, such as a counter's, come soon: by default they take 100 ms and more.
     client = KazooClient(
         hosts=SERVERS,
         timeout=TIMEOUT,

@@ -15,7 +15,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// history is what has become of a queue's tasks.
+// history records the events of a queue's tasks.
 type history struct {
 	submitted map[string]int      // how often each task was created
 	given     map[string][]string // the workers of each task, in order
@@ -40,7 +40,7 @@ type bystander struct {
 	has    map[string]map[string]bool // the assignments of each worker
 	alive  map[string]bool            // workers
 	leader string
-	// changed is closed, and made again, with each change of what is above.
+	// changed is closed, and made again, with each change of the fields above.
 	changed chan struct{}
 }
 
@@ -62,7 +62,7 @@ func (b *bystander) logLocked(source, format string, args ...any) {
 	fmt.Fprintf(b.out, "%7.3f  %-3s %s\n", time.Since(b.begun).Seconds(), source, fmt.Sprintf(format, args...))
 }
 
-// until waits until cond holds; what says, for people, what that is.
+// until waits until cond holds; what describes cond in messages.
 func (b *bystander) until(ctx context.Context, what string, cond func(b *bystander) bool) error {
 	for {
 		b.mu.Lock()
@@ -135,8 +135,8 @@ func (b *bystander) onEvent(e session.Event) {
 	b.changedLocked()
 }
 
-// sawLocked notes what a path says that was created or deleted: docs/dispatch.md has
-// the whole tree.
+// sawLocked notes the event that the creation or deletion of a path stands for:
+// docs/dispatch.md has the whole tree.
 func (b *bystander) sawLocked(created bool, elems []string) {
 	switch folder := elems[0]; {
 	case folder == "tasks" && len(elems) == 3 && created:
@@ -212,7 +212,7 @@ func (b *bystander) observe(ctx context.Context, client *session.Client) error {
 			b.leader = state.Leader.ID
 			b.logLocked(b.leader, "LEADS, term %d", state.Leader.Term)
 		} else {
-			b.logLocked(b.leader, "nobody leads")
+			b.logLocked(b.leader, "no leader")
 		}
 		b.changedLocked()
 		b.mu.Unlock()

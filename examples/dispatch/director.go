@@ -17,7 +17,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// curtain keeps what is written until it is opened.
+// curtain buffers writes until it is opened.
 type curtain struct {
 	mu   sync.Mutex // guards the fields below
 	kept bytes.Buffer

@@ -9,7 +9,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/examples/internal/verdict"
 )
 
-// outcome is what the judge has found of a play.
+// outcome is the judge's finding about a play.
 type outcome struct {
 	verdict.Verdict
 	tasks, assignments, again int
@@ -17,19 +17,19 @@ type outcome struct {
 }
 
 // judge says whether each task has ended exactly once, whether only tasks of workers
-// that were killed were given out again, and whether nothing is left: left is what is
-// in ZooKeeper when all is over, and tasks how many were submitted at least.
+// that were killed were given out again, and whether nothing is left: left are the
+// znodes that exist in the end, and tasks is the smallest number of submitted tasks.
 func judge(h *history, tasks int, dead map[string]bool, left []string) *outcome {
 	o := &outcome{tasks: len(h.submitted), of: map[string]int{}}
 	if h.gap {
 		o.Charge("the watch was interrupted: it is not known what has happened")
 	}
 	if o.tasks < tasks {
-		o.Charge("there were %d tasks; %d were to be submitted", o.tasks, tasks)
+		o.Charge("there were %d tasks; at least %d should have been submitted", o.tasks, tasks)
 	}
 	for _, id := range slices.Sorted(maps.Keys(h.submitted)) {
 		if n := h.submitted[id]; n != 1 {
-			o.Charge("%s came to be %d times", id, n)
+			o.Charge("%s was created %d times", id, n)
 		}
 		if n := h.ended[id]; n != 1 {
 			o.Charge("%s has ended %d times", id, n)

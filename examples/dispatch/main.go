@@ -60,12 +60,12 @@ func main() {
 	flag.StringVar(&c.scenario, "scenario", "", "one of "+strings.Join(names(), ", ")+"; default: all")
 	flag.StringVar(&c.role, "role", "", "be a client, a worker or a master, and nothing else")
 	flag.StringVar(&c.name, "name", "", "name of the role")
-	flag.DurationVar(&c.session, "session", 0, "session timeout of the role; default: 10s, or what the servers grant")
+	flag.DurationVar(&c.session, "session", 0, "session timeout of the role; default: 10s, or the nearest that the servers grant")
 	flag.IntVar(&c.tasks, "tasks", 20, "how many tasks the client submits")
 	flag.DurationVar(&c.retention, "retention", time.Hour, "how long the client's tasks are kept when they have ended")
 	flag.Parse()
 	if flag.NArg() > 0 {
-		fmt.Fprintf(os.Stderr, "dispatch: %q is one word too many\n", flag.Arg(0))
+		fmt.Fprintf(os.Stderr, "dispatch: unexpected argument %q\n", flag.Arg(0))
 		os.Exit(2) // as for a flag that there is not
 	}
 	c.mortal = 2 * time.Second

@@ -62,8 +62,8 @@ func TestUnknownNamesAreRefused(t *testing.T) {
 	require.ErrorContains(t, settings{role: "king"}.roleFunc()(t.Context(), settings{}, &bytes.Buffer{}), `-role is "king"`)
 }
 
-// TestBystanderReadsTheTree: what was created, deleted or changed, and that something
-// may be missing.
+// TestBystanderReadsTheTree: the bystander notes which znodes were created, deleted
+// or changed, and that something may be missing.
 func TestBystanderReadsTheTree(t *testing.T) {
 	var out bytes.Buffer
 	b := newBystander("/q", &out)
@@ -107,7 +107,7 @@ func TestJudgeSees(t *testing.T) {
 		"a watch with a gap":             {func(h *history) { h.gap = true }, nil, "the watch was interrupted"},
 		"a task that was lost":           {func(h *history) { delete(h.ended, "t1") }, nil, "t1 has ended 0 times"},
 		"a task that ended twice":        {func(h *history) { h.ended["t2"]++ }, nil, "t2 has ended 2 times"},
-		"a task that came twice":         {func(h *history) { h.submitted["t2"]++ }, nil, "t2 came to be 2 times"},
+		"a task that came twice":         {func(h *history) { h.submitted["t2"]++ }, nil, "t2 was created 2 times"},
 		"a task that is kept":            {func(h *history) { delete(h.removed, "t1") }, nil, "t1 was removed 0 times"},
 		"too few tasks":                  {func(h *history) { delete(h.submitted, "t2"); delete(h.ended, "t2"); delete(h.removed, "t2") }, nil, "there were 1 tasks"},
 		"a task that no worker has done": {func(h *history) { delete(h.given, "t1") }, nil, "t1 was given to no worker"},
@@ -143,5 +143,5 @@ func TestWordsThatAreNoFlagsAreRefused(t *testing.T) {
 	out, err := cmd.CombinedOutput()
 	require.Error(t, err)
 	require.Equal(t, 2, cmd.ProcessState.ExitCode())
-	require.Equal(t, "dispatch: \"foo\" is one word too many\n", string(out))
+	require.Equal(t, "dispatch: unexpected argument \"foo\"\n", string(out))
 }

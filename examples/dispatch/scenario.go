@@ -8,9 +8,9 @@ import (
 // scenario is a play.
 type scenario struct {
 	name, about string
-	clients     []string // that collect what they have submitted
+	clients     []string // they collect the results of their tasks
 	tasks       int      // that are submitted in all, at least
-	original    string   // what the course counted, to compare with; "" for nothing
+	original    string   // the numbers of the course, to compare with; may be ""
 	play        func(ctx context.Context, c *crew) error
 }
 
@@ -75,8 +75,8 @@ func (c *crew) awaitSubmitted(ctx context.Context, n int) error {
 	return c.until(ctx, "tasks", func(b *bystander) bool { return len(b.seen.submitted) >= n })
 }
 
-// c1w1m1: a client that dies submits no more, and its tasks are done all the same; when
-// the only worker dies, tasks wait for another one.
+// c1w1m1: a client that dies submits no more tasks, and its submitted tasks are done
+// nevertheless; when the only worker dies, tasks wait for another worker.
 func c1w1m1(ctx context.Context, c *crew) error {
 	if err := c.startRoles(ctx, []string{"m1"}, []string{"a!"}, nil); err != nil {
 		return err

@@ -44,12 +44,12 @@ func (t tally) String() string {
 
 func newCrew(c settings, out io.Writer) *crew {
 	all := &crew{settings: c, out: out, owned: map[string]bool{}, begun: time.Now()}
-	all.Crew = osproc.NewCrew(all.say)
+	all.Crew = osproc.NewCrew(all.writeLine)
 	return all
 }
 
-// say writes a line of the time line.
-func (c *crew) say(name, line string) {
+// writeLine writes a line of the time line.
+func (c *crew) writeLine(name, line string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	fmt.Fprintf(c.out, "%6.3f  %s  %s\n", time.Since(c.begun).Seconds(), name, line)
@@ -60,7 +60,7 @@ func (c *crew) say(name, line string) {
 
 // start starts a consumer.
 func (c *crew) start(name string) error {
-	c.say(name, "STARTED")
+	c.writeLine(name, "STARTED")
 	return c.Start(name, c.arguments(name)...)
 }
 
@@ -90,7 +90,7 @@ func (c *crew) injectFaults(ctx context.Context, r *rand.Rand) (did tally, err e
 			c.freeze(ctx, p)
 		default:
 			did.ended++
-			c.say(name, "ENDED")
+			c.writeLine(name, "ENDED")
 			p.End()
 			<-p.Gone() // the judge decides whether its end was a good one
 			err = c.start(name)
@@ -115,8 +115,8 @@ func (c *crew) freeze(ctx context.Context, p *osproc.Process) {
 	})
 }
 
-// endAll ends all consumers and waits for them. That a consumer had to be killed does not
-// matter: the output is right all the same.
+// endAll ends all consumers and waits for them. It ignores that a consumer had to be
+// killed: the output is right nevertheless.
 func (c *crew) endAll() {
 	_ = c.Dismiss()
 	c.thaws.Wait()

@@ -11,7 +11,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// outcome is what the judge has found.
+// outcome is the judge's finding.
 type outcome struct {
 	verdict.Verdict
 	partitions, keys, records int
@@ -25,7 +25,7 @@ func (o *outcome) String() string {
 	return o.Report(summary, "for each key, every record was processed once, in order")
 }
 
-// judge compares what came out with what went in.
+// judge compares the output with the log.
 func judge(ctx context.Context, c settings, client *session.Client) (*outcome, error) {
 	o := &outcome{partitions: c.partitions}
 	for i := range c.partitions {

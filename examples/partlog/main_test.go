@@ -206,5 +206,5 @@ func TestWordsThatAreNoFlagsAreRefused(t *testing.T) {
 	out, err := cmd.CombinedOutput()
 	require.Error(t, err)
 	require.Equal(t, 2, cmd.ProcessState.ExitCode())
-	require.Equal(t, "partlog: \"foo\" is one word too many\n", string(out))
+	require.Equal(t, "partlog: unexpected argument \"foo\"\n", string(out))
 }

@@ -27,8 +27,8 @@ type line struct {
 	progress
 }
 
-// head is what ZooKeeper has of a partition: its last batch, and where the next one
-// begins.
+// head is the record of a partition in ZooKeeper: its last batch, and the offset at
+// which the next batch begins.
 type head struct {
 	Offset int64  `json:"offset"`
 	Batch  string `json:"batch"` // "" before the first
@@ -94,9 +94,9 @@ func (st *store) save(name string, b batch) error {
 }
 
 // commit makes next the head, if that still has the version and the partition has the
-// owner r still. A commit whose answer got lost may have been made, or be on its way:
-// then it is looked at, and made again in exactly the same form; whichever comes first
-// raises the version, so that the other comes to nothing.
+// owner r still. If the reply to a commit is lost, the commit may have been made, or
+// be in flight: commit then reads the head, and sends exactly the same commit again;
+// the first to arrive raises the version, so that the second fails.
 func (st *store) commit(ctx context.Context, r *rebalanser.Resource, next head, version int32) error {
 	data, err := json.Marshal(next)
 	if err != nil {

@@ -24,8 +24,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// shape is what the README and the package documentation tell people to write, from a
-// client that is connected to its end. work is what they do with what they hold.
+// shape is a program as the README and the package documentation show it, from a
+// connected client to the end. work is the program's work under the hold.
 type shape func(ctx context.Context, client *session.Client, work func(context.Context) error) error
 
 // shapes are all of them, by the heading under which they stand.
@@ -200,8 +200,8 @@ func outages() map[string]func(*zktest.Server) error {
 	}
 }
 
-// SIGTERM while ZooKeeper is away for good: whatever is held, the program ends within
-// a session timeout, and what go-zookeeper takes to close a connection.
+// SIGTERM while ZooKeeper is away for good: with any kind of hold, the program ends
+// within a session timeout and the time in which go-zookeeper closes a connection.
 func TestWhatTheDocumentationSaysEndsWhenZooKeeperIsAwayForGood(t *testing.T) {
 	all := shapes()
 	maps.Copy(all, exampleShapes())
@@ -216,7 +216,7 @@ func TestWhatTheDocumentationSaysEndsWhenZooKeeperIsAwayForGood(t *testing.T) {
 	}
 }
 
-// The same without a signal: the work is done, and what was held is given back.
+// The same without a signal: the work is done, and the hold is given back.
 func TestWhatIsGivenBackWhenZooKeeperIsAwayForGoodEndsWithoutAnySignal(t *testing.T) {
 	for _, name := range []string{
 		"lock: Lock and Unlock", "lock: Do", "lock: semaphore", "lock: several as one", "rwlock: RLock and Unlock",

@@ -26,7 +26,7 @@ func main() {
 	servers := flag.String("servers", "127.0.0.1:2181", "ZooKeeper's servers, host:port,..., and perhaps a chroot behind the last one")
 	flag.Parse()
 	if flag.NArg() > 0 {
-		fmt.Fprintf(os.Stderr, "report: %q is one word too many\n", flag.Arg(0))
+		fmt.Fprintf(os.Stderr, "report: unexpected argument %q\n", flag.Arg(0))
 		os.Exit(2) // as for a flag that there is not
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -125,5 +125,5 @@ func TestWordsThatAreNoFlagsAreRefused(t *testing.T) {
 	out, err := cmd.CombinedOutput()
 	require.Error(t, err)
 	require.Equal(t, 2, cmd.ProcessState.ExitCode())
-	require.Equal(t, "report: \"foo\" is one word too many\n", string(out))
+	require.Equal(t, "report: unexpected argument \"foo\"\n", string(out))
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/workerctl"
 )
 
-// exampleShapes are what the runnable examples of the packages say beyond the
-// documentation's text.
+// exampleShapes are the programs of the packages' runnable examples that the
+// documentation's text does not have.
 func exampleShapes() map[string]shape {
 	return map[string]shape{
 		"lock: Do with permits": func(ctx context.Context, client *session.Client, work func(context.Context) error) error {

@@ -43,7 +43,7 @@ func main() {
 	flag.DurationVar(&c.pace, "pace", 0, "rest after each file, to watch it")
 	flag.Parse()
 	if flag.NArg() > 0 {
-		fmt.Fprintf(os.Stderr, "wordcount: %q is one word too many\n", flag.Arg(0))
+		fmt.Fprintf(os.Stderr, "wordcount: unexpected argument %q\n", flag.Arg(0))
 		os.Exit(2) // as for a flag that there is not
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -98,7 +98,7 @@ func theJob(ctx context.Context, client *session.Client, c settings, o *workerct
 	}
 	info, err := job.Info(ctx)
 	if err == nil && info.Workers != c.workers {
-		// Whose share is what depends on it.
+		// The shares of the workers depend on this number.
 		err = fmt.Errorf("-workers is %d, and the job has %d", c.workers, info.Workers)
 	}
 	return job, err

@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 // worker is a process.
 type worker struct {
 	*exec.Cmd
-	lines chan string // what it writes; closed at its end
+	lines chan string // the process's output; closed at its end
 }
 
 func startWorker(t *testing.T, servers, name, in, out string) *worker {
@@ -170,7 +170,7 @@ func TestWordsThatAreNoFlagsAreRefused(t *testing.T) {
 	out, err := cmd.CombinedOutput()
 	require.Error(t, err)
 	require.Equal(t, 2, cmd.ProcessState.ExitCode())
-	require.Equal(t, "wordcount: \"foo\" is one word too many\n", string(out))
+	require.Equal(t, "wordcount: unexpected argument \"foo\"\n", string(out))
 }
 
 func TestServersAreThoseOfThisMachineUnlessSaid(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 )
 
 // Backoff is the back-off of one writer. Writers that have lost races stand back for a
-// random time, so that one writer at a time goes by what it knows from its last write,
+// random time, so that one writer at a time can rely on the state after its last write,
 // and all get their turn. The zero value is ready; a Backoff is not for concurrent use.
 //
 // Without that each round trip of eight writers is eight transactions and eight

@@ -12,7 +12,7 @@ const (
 	// MaxTxn is how long a transaction gets, in bytes; servers refuse more than four
 	// times that by default.
 	MaxTxn = 256 << 10
-	// PerOp is about what an operation takes besides its path and data, in bytes.
+	// PerOp is about the bytes of an operation besides its path and data.
 	PerOp = 80
 	// Window is how many requests of one operation are in flight at a time.
 	Window = 2000

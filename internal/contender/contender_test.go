@@ -99,7 +99,7 @@ func TestEnterReadsTheQueuesDataOnlyIfAsked(t *testing.T) {
 	})
 }
 
-// The listing of Enter saves a request, and is no proof later on.
+// The listing of Enter saves a request, and proves nothing later on.
 func TestListingOfEnterGrantsNothingOnceItIsOld(t *testing.T) {
 	inWorld(t, func(w *world) {
 		for _, late := range []bool{false, true} {

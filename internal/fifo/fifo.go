@@ -11,7 +11,7 @@ import (
 // lock. The zero value is empty; a Queue is not for concurrent use.
 type Queue[T any] struct{ elements list.List }
 
-// Place is an element's place in a queue; the zero value and nil are no place.
+// Place is an element's place in a queue; the zero value and nil stand for no place.
 type Place struct{ element *list.Element }
 
 // Push adds v at the end.

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The queue has what a slice has, after any pushes and removals.
+// After any pushes and removals, the queue has the elements that a slice would have.
 func TestQueueKeepsTheOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var q Queue[int]

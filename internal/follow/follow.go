@@ -23,9 +23,9 @@ type Read[T any] func(ctx context.Context, s *session.Session) (T, *session.Watc
 // States iterates over the states that read finds, in whatever session client
 // has: first the present one, then each newer one that is not the same. States
 // that pass while the loop's body runs are skipped, and it never goes back: the
-// first read of each session is sent behind a sync of path, so that it sees at
-// least what the session before it saw. It runs in the caller's goroutine, and
-// holds nothing but one watch.
+// first read of each session is sent behind a sync of path, so that it is not older
+// than the reads of the session before. It runs in the caller's goroutine, and holds
+// nothing but one watch.
 //
 // It ends with ctx, with the client, or with an error that a later try would
 // not mend; that is the last element.
@@ -124,7 +124,7 @@ func (f *follower[T]) nextState(ctx context.Context) (T, error) {
 }
 
 // awaitConnected waits until s has a connection, so that a failing sync is not
-// repeated without pause; a session that ends meanwhile is no error.
+// repeated without pause; it returns nil if the session ends meanwhile.
 func (f *follower[T]) awaitConnected(ctx context.Context, s *session.Session) error {
 	if err := s.Sync(ctx, f.path); err != nil && ctx.Err() != nil {
 		return err

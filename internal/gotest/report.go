@@ -36,7 +36,7 @@ func (r *report) read(in io.Reader) error {
 		if line != "" {
 			var e event
 			if json.Unmarshal([]byte(line), &e) == nil && e.Action != "" {
-				r.see(e)
+				r.addEvent(e)
 			} else {
 				fmt.Fprint(r.out, line)
 			}
@@ -50,7 +50,7 @@ func (r *report) read(in io.Reader) error {
 	}
 }
 
-func (r *report) see(e event) {
+func (r *report) addEvent(e event) {
 	id := testID{e.Package, e.Test}
 	switch e.Action {
 	case "output", "build-output":

@@ -106,7 +106,7 @@ func (e *env) znode(h session.Held) string {
 	return ""
 }
 
-// awaitEnd waits for the end of what is held, and returns the cause.
+// awaitEnd waits for the end of the hold, and returns the cause.
 func (e *env) awaitEnd(h context.Context) error {
 	e.Helper()
 	select {

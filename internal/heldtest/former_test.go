@@ -44,7 +44,7 @@ func TestLostHolderIsNotBlockedByItsFormerSession(t *testing.T) {
 	})
 }
 
-// The same for what takes everything again by itself.
+// The same for recipes that take the hold again by themselves.
 func TestRunIsNotBlockedByItsFormerSession(t *testing.T) {
 	type begin = func(context.Context) error
 	member := func(mode rebalanser.Mode, instance string) func(e *env, work begin) func(context.Context) error {

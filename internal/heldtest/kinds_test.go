@@ -19,14 +19,14 @@ import (
 // groupPath is the path of the rebalancer.
 const groupPath = "/rebalancer"
 
-// kind is one kind of what is held, and what its package documents.
+// kind is one kind of hold, and the behavior that its package documents.
 type kind struct {
 	// setup prepares the kind, and returns how the client under test takes it: also
 	// again, after a release or a loss.
 	setup func(e *env) (take func() session.Held)
 	// again is the error of a second Release; nil if that succeeds again.
 	again error
-	// stays: the znode is there after the release, and stands for nothing.
+	// stays: the znode exists after the release, and stands for nothing.
 	stays bool
 	// kept: the package takes it again by itself after a loss, and Release says nothing
 	// of the loss.

@@ -25,9 +25,9 @@ func RunUnder(ctx, hold context.Context, grace time.Duration, fn func(context.Co
 }
 
 // Run is [RunUnder] for the Do methods. The error is fn's, joined with that of give. An
-// error of give that is notHeld does not count: fn has given back what is held by
-// itself, and was told how that went. The context of give does not end with ctx: give
-// bounds its wait for the servers by [session.Session.GiveBackContext].
+// error of give that is notHeld does not count: fn has given the hold back by itself,
+// and has the result of that. The context of give does not end with ctx: give bounds
+// its wait for the servers by [session.Session.GiveBackContext].
 func Run(ctx, hold context.Context, grace time.Duration, notHeld error, fn, give func(context.Context) error) error {
 	return RunUnder(ctx, hold, grace, fn, func(_ context.Context, err error) error {
 		if e := give(context.WithoutCancel(ctx)); e != nil && !errors.Is(e, notHeld) {

@@ -8,7 +8,7 @@ import "sync"
 type Mailbox[T any] struct {
 	ready chan struct{} // cap 1: posts is not empty, unless the owner has taken the element
 
-	// mu guards posts, in their order, and what is put into ready.
+	// mu guards posts, in their order, and the sends on ready.
 	mu    sync.Mutex
 	posts []T
 }

@@ -14,7 +14,7 @@ import (
 	"regexp"
 )
 
-// goPackage is what is needed of the output of go list -json.
+// goPackage has the needed fields of the output of go list -json.
 type goPackage struct {
 	ImportPath, Dir string
 	GoFiles         []string

@@ -55,8 +55,8 @@ func Change(ctx context.Context, client *session.Client, misfit error, f func(s 
 	})
 }
 
-// Conflict reports whether a write failed since something else had changed what it
-// goes by: read again.
+// Conflict reports whether a write failed because another client had changed a znode
+// that the write depends on: read again.
 func Conflict(err error) bool {
 	if errors.Is(err, ErrChanged) {
 		return true

@@ -15,9 +15,9 @@ func (r *Reading) Sync(path string) {
 	}
 }
 
-// Fresh calls read, whose reads by r are not older than what a majority has confirmed before.
-// A sync would not be enough; see [session.Session.ReadFresh]. If the reply to the
-// proof is lost, Fresh calls read again.
+// Fresh calls read, whose reads by r see all changes that a majority has confirmed before. A
+// sync would not be enough; see [session.Session.ReadFresh]. If the reply to the proof is
+// lost, Fresh calls read again.
 func (r *Reading) Fresh(path string, read func()) {
 	if r.Err != nil {
 		return
@@ -57,7 +57,7 @@ func (r *Reading) Get(path string) session.Seen {
 		return r.GetAll(path)[0]
 	}
 	data, stat, err := r.Session.Get(r.Ctx, path)
-	return r.one(session.Seen{Data: data, Stat: stat, Exists: err == nil}, err)
+	return r.checkRead(session.Seen{Data: data, Stat: stat, Exists: err == nil}, err)
 }
 
 // StatAll is GetAll without the data.
@@ -71,7 +71,7 @@ func (r *Reading) Exists(path string) bool {
 		return r.StatAll(path)[0].Exists
 	}
 	stat, exists, err := r.Session.Exists(r.Ctx, path)
-	return r.one(session.Seen{Stat: stat, Exists: exists}, err).Exists
+	return r.checkRead(session.Seen{Stat: stat, Exists: exists}, err).Exists
 }
 
 // ListAll lists the children of znodes in one round trip. A znode that does not exist has
@@ -86,11 +86,11 @@ func (r *Reading) List(path string) []string {
 		return r.ListAll(path)[0].Children
 	}
 	names, stat, err := r.Session.Children(r.Ctx, path)
-	return r.one(session.Seen{Children: names, Stat: stat, Exists: err == nil}, err).Children
+	return r.checkRead(session.Seen{Children: names, Stat: stat, Exists: err == nil}, err).Children
 }
 
-// one is the answer to a read of one znode.
-func (r *Reading) one(seen session.Seen, err error) session.Seen {
+// checkRead is the answer to a read of one znode.
+func (r *Reading) checkRead(seen session.Seen, err error) session.Seen {
 	if err == nil {
 		return seen
 	}
@@ -100,8 +100,8 @@ func (r *Reading) one(seen session.Seen, err error) session.Seen {
 	return session.Seen{}
 }
 
-// readAll starts a read of each path, behind what was sent ahead, and collects the answers.
-// A read whose error skip accepts is left out; skip may be nil.
+// readAll starts a read of each path, behind the requests that were sent ahead, and
+// collects the answers. A read whose error skip accepts is left out; skip may be nil.
 func (r *Reading) readAll(paths []string, start func(path string) *session.Future[session.Seen], skip func(err error) bool) []session.Seen {
 	out := make([]session.Seen, len(paths))
 	if r.Err != nil {

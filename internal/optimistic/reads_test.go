@@ -85,7 +85,8 @@ func TestReadingWithoutAnAnswerHasNoUnknownOutcome(t *testing.T) {
 	})
 }
 
-// A watch that nobody learns of would stay at the server for as long as the session.
+// A watch that the caller does not get would stay at the server as long as the
+// session.
 func TestCollectAfterAFailureLeavesNoWatch(t *testing.T) {
 	world.In(t, nil, func(w *world.World) {
 		for _, path := range []string{"/a", "/b"} {

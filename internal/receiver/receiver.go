@@ -1,4 +1,4 @@
-// Package receiver has what methods do with their receiver.
+// Package receiver has the checks that methods make of their receiver.
 package receiver
 
 // OrZero returns p, or a new zero value for a nil pointer: the checks of a method for

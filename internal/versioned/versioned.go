@@ -2,8 +2,8 @@
 // of this library share.
 //
 // A newer version may add a field to a record without asking: an older version keeps
-// the field when it rewrites the record. A newer version that changes what a field
-// means writes another format number, which an older version refuses to read and never
+// the field when it rewrites the record. A newer version that changes the meaning of a
+// field writes another format number, which an older version refuses to read and never
 // replaces. A record without a format number has format 1.
 package versioned
 
@@ -61,7 +61,8 @@ func Check(data []byte, supported int) error {
 }
 
 // Kept are the fields of a record that this version does not know. A record that is
-// rewritten embeds it; one that replaces another gets the Kept of the other.
+// rewritten embeds Kept; a record that replaces another gets the Kept of the replaced
+// record.
 type Kept struct {
 	fields map[string]json.RawMessage // never changed
 }

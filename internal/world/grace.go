@@ -15,11 +15,11 @@ type Graceful struct {
 	// Dir is the folder of the hold's znode.
 	Dir string
 	Do  func(ctx context.Context, c *session.Client, grace time.Duration, fn func(ctx context.Context) error) error
-	// Confirms: the end of ctx, or of the grace, is no error.
+	// Confirms: the end of ctx, or of the grace, is not an error.
 	Confirms bool
 }
 
-// graceRun is a Do running beside the test.
+// graceRun is a Do running concurrently with the test.
 type graceRun struct {
 	client *session.Client
 	stop   context.CancelCauseFunc

@@ -8,10 +8,9 @@ import (
 )
 
 // ballast is unused memory. Each connection of a client takes three megabytes
-// for its buffers, and the heap of a history is no larger: the garbage
-// collector, which runs when the heap has doubled, would run at every
-// connection, and use half of the processors' time. Memory that is never
-// written costs nothing.
+// for its buffers, and the heap of a history is not larger: the garbage collector,
+// which runs when the heap has doubled, would run at every connection, and use half
+// of the processors' time. Memory that is never written costs nothing.
 const ballast = 64 << 20
 
 // Main runs a package's tests, and fails if any of them leaves a goroutine

@@ -171,12 +171,13 @@ func outcome(method reflect.Value, args []reflect.Value) (err error, fails bool)
 	return nil, false
 }
 
-// surface is what a package exports, as far as [Misuse] calls it.
+// surface has the exported functions and types of a package that [Misuse] calls.
 type surface struct {
 	// types are the exported types with methods, functions the exported functions
 	// with a client parameter.
 	types, functions map[string]bool
-	// valueMethods are the methods, each as Type.Method, whose receiver is no pointer.
+	// valueMethods are the methods, each as Type.Method, whose receiver is not a
+	// pointer.
 	valueMethods map[string]bool
 }
 
@@ -196,13 +197,13 @@ func exported() (surface, error) {
 			return found, err
 		}
 		for _, d := range file.Decls {
-			found.note(d)
+			found.addDecl(d)
 		}
 	}
 	return found, nil
 }
 
-func (f surface) note(d ast.Decl) {
+func (f surface) addDecl(d ast.Decl) {
 	switch d := d.(type) {
 	case *ast.FuncDecl:
 		switch {

@@ -37,8 +37,8 @@ func TestParseKnowsTheNamesOfAllLibraries(t *testing.T) {
 	require.Equal(t, -1, q.Index("config"))
 }
 
-// P18, PD8: what a Java server formats with %010d from a negative or the last
-// number. None of them may be taken for the first, or be overlooked.
+// P18, PD8: the suffixes that a Java server formats with %010d from a negative or the
+// last number. None of them may be taken for the first, or be overlooked.
 func TestNumbersWithoutOrderAreSeen_P18_PD8(t *testing.T) {
 	for _, n := range []int64{math.MaxInt32, math.MinInt32, math.MinInt32 + 1, -1000000000, -999999999, -12345, -1} {
 		name := fmt.Sprintf("_c_x-lock-%010d", n)

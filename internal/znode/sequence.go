@@ -47,9 +47,9 @@ func Sequence(name string) (int32, error) {
 	return int32(n), nil
 }
 
-// negativeBefore tells whether n, of ten digits, is negative with its sign at the
-// end of what stands before it: no positive number is that large, or another minus
-// precedes, which ends the prefix.
+// negativeBefore tells whether n, of ten digits, is negative, with its sign at the
+// end of before: either no positive number is that large, or another minus precedes,
+// which ends the prefix.
 func negativeBefore(before string, n int64) bool {
 	if n < 1e9 || !strings.HasSuffix(before, "-") {
 		return false

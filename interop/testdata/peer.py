@@ -60,7 +60,7 @@ class Locking:
         self.recipe = recipe
         # With "curator" Lock honors contenders of Curator's names as well.
         self.patterns = ["-lock-"] if ask.get("layout") == "curator" else []
-        # How long to wait before giving up and queueing again.
+        # Seconds to wait before giving up and queueing again.
         self.patience = ask.get("patience")
         self.lock = None
 

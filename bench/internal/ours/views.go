@@ -11,9 +11,9 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// viewing runs a view of the children of t's path while fn runs; fn begins when
+// withView runs a view of the children of t's path while fn runs; fn begins when
 // the view is loaded.
-func viewing(ctx context.Context, t task.Task, c *session.Client, fn func(context.Context, *cache.Children[[]byte]) error) (err error) {
+func withView(ctx context.Context, t task.Task, c *session.Client, fn func(context.Context, *cache.Children[[]byte]) error) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	v := cache.NewChildren(c, t.Path, cache.Bytes, nil)
 	ended := make(chan error, 1)
@@ -36,7 +36,7 @@ func viewing(ctx context.Context, t task.Task, c *session.Client, fn func(contex
 func load(ctx context.Context, t task.Task, c *session.Client) (float64, error) {
 	once := func() (took float64, err error) {
 		began := time.Now()
-		err = viewing(ctx, t, c, func(_ context.Context, v *cache.Children[[]byte]) error {
+		err = withView(ctx, t, c, func(_ context.Context, v *cache.Children[[]byte]) error {
 			took = float64(time.Since(began).Microseconds()) / 1000
 			if v.Len() != t.Nodes {
 				return fmt.Errorf("%d of %d children are loaded", v.Len(), t.Nodes)
@@ -60,7 +60,7 @@ func load(ctx context.Context, t task.Task, c *session.Client) (float64, error) 
 }
 
 func creates(ctx context.Context, t task.Task, c *session.Client, ready func() error) (took float64, err error) {
-	err = viewing(ctx, t, c, func(ctx context.Context, v *cache.Children[[]byte]) error {
+	err = withView(ctx, t, c, func(ctx context.Context, v *cache.Children[[]byte]) error {
 		if err := ready(); err != nil {
 			return err
 		}
@@ -81,7 +81,7 @@ func creates(ctx context.Context, t task.Task, c *session.Client, ready func() e
 }
 
 func change(ctx context.Context, t task.Task, c *session.Client, ready func() error) (p50 float64, err error) {
-	err = viewing(ctx, t, c, func(ctx context.Context, v *cache.Children[[]byte]) error {
+	err = withView(ctx, t, c, func(ctx context.Context, v *cache.Children[[]byte]) error {
 		if err := ready(); err != nil {
 			return err
 		}

@@ -1,5 +1,5 @@
 // Package verdict is the result of an example's judge, which compares the outcome of the
-// example with what must be true.
+// example with the rules that must hold.
 package verdict
 
 import (
@@ -33,8 +33,8 @@ func (v *Verdict) Err() error {
 	return ErrWrong
 }
 
-// Report returns the verdict as text, below a summary of what was judged: either right, which
-// says what is true, or the first charges.
+// Report returns the verdict as text, below a summary of the judged run: right if there are
+// no charges, or the first charges.
 func (v *Verdict) Report(summary, right string) string {
 	if len(v.charges) == 0 {
 		return summary + "\nRIGHT: " + right

@@ -25,8 +25,8 @@ const (
 	PartyTail = len(PartyMarker) + znode.Digits
 )
 
-// RecentRoundsSuffix makes, of the path of a barrier that is no double one, the path of the znode
-// with the list of its newest rounds. The znode stands beside the path, so that only
+// RecentRoundsSuffix makes, of the path of a single barrier, the path of the znode with
+// the list of its newest rounds. The znode is a sibling of the path, so that only
 // parties are children.
 const RecentRoundsSuffix = ".passed"
 

@@ -80,7 +80,7 @@ func (s Ranges) String() string {
 
 var errRanges = errors.New("ranges of numbers must look like 0-4,7,9-12")
 
-// ParseRanges reads what String writes, and nothing else.
+// ParseRanges reads the output of String, and nothing else.
 func ParseRanges(text string) (Ranges, error) {
 	if text == "" {
 		return nil, nil

@@ -20,7 +20,7 @@ const (
 // format is that of all records, which have no field for it so far.
 const format = 1
 
-// Record is what the data of a barrier's path says, as JSON:
+// Record is the data of a barrier's path, as JSON:
 //
 //	{"kind":"barrier","czxid":4294967301,"parties":3,"round":7,"released":"0-16,18-21"}
 //
@@ -28,8 +28,8 @@ const format = 1
 // one, of which this record is a copy or a backup, mean nothing here: by them the
 // first to come would pass alone.
 //
-// Invariants, by which a party finds out what became of it from its number
-// alone, also after its znode has gone:
+// Invariants, by which a party finds out its outcome from its number alone, also after
+// its znode has gone:
 //
 //   - Each round releases as many as there are parties, all of them with greater
 //     numbers than all that were released before.

@@ -73,7 +73,7 @@ func (f Form) Decode(data []byte) (int64, error) {
 	case f == Text:
 		v, err := strconv.ParseInt(string(data), 10, 64)
 		if err != nil || strconv.FormatInt(v, 10) != string(data) {
-			return 0, fmt.Errorf("%d bytes that are no decimal number of 64 bits: %.40q", len(data), data)
+			return 0, fmt.Errorf("%d bytes that are not a decimal number of 64 bits: %.40q", len(data), data)
 		}
 		return v, nil
 	case f == Int && len(data) == IntSize:

@@ -46,7 +46,7 @@ func TestLongestNumberHasMaxSize(t *testing.T) {
 func TestDataThatIsNoNumberIsRefused(t *testing.T) {
 	for _, text := range []string{"+1", "007", "-0", " 1", "1.5", "9223372036854775808"} {
 		_, err := counterformat.Text.Decode([]byte(text))
-		require.ErrorContains(t, err, "no decimal number of 64 bits", "%q", text)
+		require.ErrorContains(t, err, "not a decimal number of 64 bits", "%q", text)
 	}
 	for _, size := range []int{1, counterformat.IntSize, 7, 9} {
 		_, err := counterformat.Long.Decode(make([]byte, size))

@@ -13,7 +13,7 @@ import (
 // DefaultRoot is Twister2's; below it the names are this library's alone.
 const DefaultRoot = "/twister2"
 
-// Children of the root that are no jobs. A job's name never begins with a dot.
+// Children of the root that are not jobs. A job's name never begins with a dot.
 const (
 	// DirJoin has a lock per job, in which joining workers queue up. DirJoin is outside
 	// of the jobs, since a lock recreates its missing path and would bring back a removed

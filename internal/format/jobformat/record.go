@@ -13,8 +13,8 @@ import (
 
 // Format is that of all records. A newer version of this library may add fields to the
 // records that are rewritten, [Status] and [Member]: a version that does not know them
-// keeps them. A newer version that changes what the fields mean writes another format,
-// which older ones refuse. A Status or a Member without a format has format 1.
+// keeps them. A newer version that changes the meaning of the fields writes another
+// format, which older ones refuse. A Status or a Member without a format has format 1.
 const Format = 1
 
 // State says how a job or a worker stands; workerctl.State describes the states.

@@ -61,9 +61,9 @@ func Writes(marker string) bool { return marker == CuratorWrite || marker == Kaz
 // PermitName is a new name of a contender for n permits.
 func PermitName(n int) string { return znode.Protected(strconv.Itoa(n) + "-" + Permit) }
 
-// PermitsOf reads how many permits the contender name wants. One that does not say counts
-// as one, and one that wants more than a number can say as that number: sums of them do
-// not overflow.
+// PermitsOf reads how many permits the contender name wants. A name without a number
+// counts as one permit. A number that is too large counts as the largest: sums of permits
+// do not overflow.
 func PermitsOf(name string) int {
 	head := name[:max(0, strings.LastIndex(name, "-"+Permit))]
 	number := head[strings.LastIndexByte(head, '-')+1:]

@@ -10,8 +10,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/internal/format/lockformat"
 )
 
-// FuzzPermitsOf: whatever a name says, it counts as one permit or more, and what
-// names of our own say is read as it was written.
+// FuzzPermitsOf: any name counts as one permit or more, and the number in our own
+// names is read as it was written.
 func FuzzPermitsOf(f *testing.F) {
 	for _, name := range []string{
 		"", "permit-", "-permit-0000000001", "_c_x-3-permit-0000000001", "x-0-permit-", "x--5-permit-", "x-+5-permit-", "x-007-permit-",

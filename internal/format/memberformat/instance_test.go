@@ -8,8 +8,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/internal/znode"
 )
 
-// Whatever is in a znode, it is read as an instance that is written as it was read, or
-// refused.
+// Any data of a znode is refused, or is read as an instance that is written as it was
+// read.
 func FuzzDecode(f *testing.F) {
 	for _, seed := range []string{
 		"", "{}", "null", `{"name":"web","id":"i"}`, `{"Name":"x","name":"web","id":"i","port":80,"enabled":false,"payload":{"a":1}}`,

@@ -32,16 +32,16 @@ const (
 	DirResources = "resources"
 	// NodeEpoch has an [Epoch]; its version grows by one per election.
 	NodeEpoch = "epoch"
-	// DirAssignments has a shard per member, by instance id or client name; what
-	// does not fit into it ([Shard]) is in its children, "<generation>-<i>".
+	// DirAssignments has a shard per member, by instance id or client name; the names
+	// that do not fit into it ([Shard]) are in its children, "<generation>-<i>".
 	DirAssignments = "assignments"
 	// DirBarriers has the owner of each resource, in resource mode: a table of locks, in
 	// the format of package tableformat.
 	DirBarriers = "barriers"
 	// NodeStatus has, global mode, a [Status].
 	NodeStatus = "status"
-	// DirStopped has, global mode, "<client>.<generation>", ephemeral: this
-	// client has stopped what that generation takes from it.
+	// DirStopped has, global mode, "<client>.<generation>", ephemeral: this client
+	// has stopped the resources that the generation takes from it.
 	DirStopped = "stopped"
 	// DirFailures has a child per client that retries something after a failure,
 	// by its name, ephemeral: a [Failures] record. A container.

@@ -16,9 +16,9 @@ import (
 
 // Format is that of all records. A newer version of this library may add fields to a
 // record: a version that does not know them keeps them when it rewrites the record. A
-// newer version that changes what the fields mean writes another format: an older version
-// refuses such a record, and never replaces it. Records without a format have format 1;
-// former versions wrote such ones.
+// newer version that changes the meaning of the fields writes another format: an older
+// version refuses such a record, and never replaces it. Records without a format have
+// format 1; former versions wrote such ones.
 const Format = 1
 
 // The modes of groups.
@@ -35,7 +35,7 @@ const (
 	MaxWeight = 1_000_000
 	// MaxChunk is how long a record of names may be, in bytes. A name alone is shorter.
 	MaxChunk = 256 << 10
-	// maxChunks bounds what is read for a record that claims to go on: more than any
+	// maxChunks bounds the reads for a record that claims to go on: more than any
 	// member can own.
 	maxChunks = 10_000
 )
@@ -56,7 +56,7 @@ type Member struct {
 	Weight       int      `json:"weight,omitempty"`
 	Zone         string   `json:"zone,omitempty"`
 	Subscription []string `json:"subscription,omitempty"`
-	// StartWhenComplete says how to read what it owns; see Options.
+	// StartWhenComplete says how to read the member's barriers; see Options.
 	StartWhenComplete bool `json:"startWhenComplete,omitempty"`
 }
 
@@ -90,8 +90,9 @@ type Config struct {
 	versioned.Kept
 }
 
-// Shard is the data of assignments/<key>: what a member is assigned, the first
-// part of it if it is much; the rest is in children, each a JSON list of names.
+// Shard is the data of assignments/<key>: the resources that a member is assigned. Of
+// a long list it has the first part; the rest is in children, each a JSON list of
+// names.
 type Shard struct {
 	Format     int      `json:"format"`
 	Client     string   `json:"client"` // the member that the shard is for
@@ -139,12 +140,12 @@ func Encode(value any) []byte {
 	return data
 }
 
-// ErrGarbage: the data is no record in any format.
+// ErrGarbage: the data is not a record in any format.
 var ErrGarbage = errors.New("not a record")
 
-// Decode reads a record and checks all that readers rely on. Data that is empty is a
-// record without anything: what a znode has before it is first written. The error is
-// [ErrGarbage], or says what is wrong; of a newer format, it is a [*versioned.FormatError].
+// Decode reads a record and checks all that readers rely on. Empty data, which a znode has
+// before it is first written, is a record without anything. The error is [ErrGarbage], or
+// gives the reason; of a newer format, it is a [*versioned.FormatError].
 func Decode[T Group | Epoch | Status | Config | Shard | Failures](data []byte) (T, error) {
 	var out T
 	if len(data) == 0 {
@@ -171,8 +172,8 @@ func Decode[T Group | Epoch | Status | Config | Shard | Failures](data []byte) (
 	return out, nil
 }
 
-// checkFormat refuses what has another format than this version knows, and what is no
-// record in any format.
+// checkFormat refuses a record of a format that this version does not know, and data
+// that is not a record in any format.
 func checkFormat(data []byte) error {
 	err := versioned.Check(data, Format)
 	var newer *versioned.FormatError

@@ -43,7 +43,7 @@ func FuzzParseStopped(f *testing.F) {
 	})
 }
 
-// Whatever is in a znode, it is read as something that is valid, or refused; a newer format is named.
+// Any data of a znode is read as a valid record, or refused; a newer format is named.
 func FuzzDecode(f *testing.F) {
 	for _, seed := range []string{
 		"", "{}", "[]", "null", `{"format":1,"mode":"resource","id":"x","instance":"i","subscription":["*"]}`,

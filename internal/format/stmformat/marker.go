@@ -1,6 +1,6 @@
-// Package stmformat is the format of what package stm leaves behind while it works: the
-// markers of transactions. The names are this library's alone; Curator and Kazoo have no
-// such recipe. The package is pure; the dashboard recognizes markers by it.
+// Package stmformat is the format of the znodes that package stm keeps while it works:
+// the markers of transactions. The names are this library's alone; Curator and Kazoo
+// have no such recipe. The package is pure; the dashboard recognizes markers by it.
 package stmformat
 
 import "github.com/zkrecipes/zkrecipes/internal/znode"

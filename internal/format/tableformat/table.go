@@ -39,7 +39,7 @@ func (l *Lock) Encode() []byte {
 	return data
 }
 
-// ErrGarbage: the data is no record in any format.
+// ErrGarbage: the data is not a record in any format.
 var ErrGarbage = errors.New("not the record of a lock")
 
 // Decode reads the record of a lock; isOwner recognizes the names of owners. Empty data

@@ -10,7 +10,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/internal/znode"
 )
 
-// Whatever is in the tree, a lock is read as held, as free, or is refused.
+// Any tree is accepted: a lock is read as held, as free, or is refused.
 func FuzzDecode(f *testing.F) {
 	for _, seed := range []string{
 		"", "{}", "null", `{"format":1,"client":"_c_00000000-0000-4000-8000-000000000000-owner","more":[1]}`, `{"more":1}`, `{"format":2}`,

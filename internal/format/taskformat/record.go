@@ -15,8 +15,8 @@ import (
 
 // Format is that of all records. A newer version of this library may add fields to the
 // records that are rewritten, all but [Assignment]: a version that does not know them
-// keeps them. A newer version that changes what the fields mean writes another format,
-// which older ones refuse.
+// keeps them. A newer version that changes the meaning of the fields writes another
+// format, which older ones refuse.
 const Format = 1
 
 // MaxPlaces is the most that Concurrency and Prefetch of a worker can be.
@@ -203,8 +203,8 @@ func (r Record) Valid() bool {
 		isName(r.Run) && isName(r.Worker) && isName(r.Assignment) && isName(r.Owner)
 }
 
-// isName reports whether name can be a part of a path, or is nothing: what a record
-// names is asked for.
+// isName reports whether name is empty, or can be a part of a path: the names in a
+// record become parts of paths.
 func isName(name string) bool {
 	return name == "" || znode.IsName(name)
 }

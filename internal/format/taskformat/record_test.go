@@ -72,8 +72,7 @@ func TestMillisecondsDoNotOverflow(t *testing.T) {
 	require.Positive(t, taskformat.Millis(math.MaxInt64).Duration())
 }
 
-// Whatever is in the tree, reading it does not panic, and what is taken for a record is
-// one.
+// Reading any tree does not panic, and accepts valid records only.
 func FuzzDecode(f *testing.F) {
 	f.Add(taskformat.Encode(task()))
 	f.Add(taskformat.Encode(taskformat.Assignment{Format: 1, Task: task(), Version: 1}))
