@@ -10,7 +10,7 @@ import (
 
 var (
 	// ErrBusy is returned by the Try methods if another contender has the lock.
-	ErrBusy = errors.New("somebody else holds it")
+	ErrBusy = errors.New("another client holds it")
 	// ErrNotHeld: what is released was released before.
 	ErrNotHeld = errors.New("not held: it was released before")
 	// ErrPermits: the number of permits differs from the other clients' number,

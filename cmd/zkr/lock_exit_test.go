@@ -161,7 +161,7 @@ func TestBusyLockIsNotWaitedForWithTry(t *testing.T) {
 	held := b.take("/locks/a")
 	z := b.run(locked("/locks/a", []string{"--try"}, "echo", "ran")...).ends(exit.CodeBusy)
 	assert.Empty(t, z.out.String())
-	assert.Contains(t, z.err.String(), "somebody else holds it")
+	assert.Contains(t, z.err.String(), "another client holds it")
 	assert.Contains(t, z.err.String(), `"zkr lock ls /locks/a"`)
 	assert.Len(t, b.contenders("/locks/a"), 1, "nothing is left in the queue")
 	require.NoError(t, held.Unlock(b.ctx))
