@@ -72,10 +72,10 @@ func liveInABrowser(t *testing.T, b *browser.Browser) {
 	p.Click(button("n1", cluster.Heal))
 	p.Until(row("n1") + `.dataset.role === "worker"`)
 
-	// The leader is killed: nobody leads for a while, then the next node does,
+	// The leader is killed: no node leads for a while, then the next node leads,
 	// and the duration is on the page.
 	p.Click(button("n2", cluster.Kill))
-	p.Until(`document.querySelector(".live").innerText.includes("nobody leads")`)
+	p.Until(`document.querySelector(".live").innerText.includes("no leader")`)
 	p.Until(row("n4") + `.dataset.role === "leader" && document.querySelector("#last-failover").innerText.endsWith(" ms")`)
 	p.Until(`document.querySelector("#failovers").innerText.includes("n2 → n4")`)
 	p.Click(button("n3", cluster.Freeze))
@@ -118,17 +118,17 @@ func ordersInABrowser(t *testing.T, b *browser.Browser) {
 	assert.Equal(t, "polite", p.Eval(notice+`.ariaLive`))
 	assert.Empty(t, p.Eval(notice+`.textContent`))
 
-	// The button is of a moment ago: somebody else was faster.
+	// The button is out of date: another client was faster.
 	p.Eval(`(document.querySelector("#freeze-n3").form.action = "/nodes/n3/resume", "")`)
 	p.Click("#freeze-n3")
-	p.Until(notice + `.textContent === "Freeze n3: the node is not in the state for that"`)
+	p.Until(notice + `.textContent === "Freeze n3: the state of the node does not allow this order"`)
 	p.Until(notice + `.getBoundingClientRect().height > 10`)
 	var complaints []string
 	eventually(t, func() bool { complaints = append(complaints, p.Complaints()...); return len(complaints) > 0 }, "the browser tells of the refusal, too")
 	assert.Len(t, complaints, 1)
 	assert.Contains(t, complaints[0], "409")
 
-	// Somebody else's order redraws the table: the focus stays.
+	// The order of another client redraws the table: the focus stays.
 	updates := p.Eval(`document.body.dataset.updates`)
 	c.order(token, "/nodes/n2/cut")
 	p.Until(`document.querySelector("#heal-n2") && document.body.dataset.updates !== "` + updates + `"`)
@@ -140,7 +140,7 @@ func ordersInABrowser(t *testing.T, b *browser.Browser) {
 	p.Until(`document.activeElement.id === "freeze-n3" && document.activeElement.form.action.endsWith("freeze")`)
 	p.Press("\r")
 	p.Until(`document.querySelector("#resume-n3") && document.activeElement.id === "resume-n3"`)
-	assert.Empty(t, p.Eval(notice+`.textContent`), "what was wrong before is no more")
+	assert.Empty(t, p.Eval(notice+`.textContent`), "the earlier problem is not shown any more")
 	p.Press("\r")
 	p.Until(`document.querySelector("#freeze-n3") && document.activeElement.closest("[data-node]").dataset.node === "n3"`)
 

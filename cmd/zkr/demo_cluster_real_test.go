@@ -15,7 +15,7 @@ import (
 )
 
 // TestClusterSurvivesTwoLeadersInARow: both are killed at once, and a node is added
-// while nobody leads. The page answers all the time.
+// while no node leads. The page answers all the time.
 func TestClusterSurvivesTwoLeadersInARow(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, nil, append(calm, "--nodes", "3")...)
@@ -24,7 +24,7 @@ func TestClusterSurvivesTwoLeadersInARow(t *testing.T) {
 	require.Equal(t, http.StatusAccepted, c.order(token, "/nodes/n1/kill"))
 	require.Equal(t, http.StatusAccepted, c.order(token, "/nodes/n2/kill"))
 	require.Equal(t, http.StatusAccepted, c.order(token, "/nodes"))
-	v := c.sees(func(v clusterView) bool { return v.Problem != "" && rowOf(v, "n4").Role == cluster.Worker }, "n4, and nobody who leads")
+	v := c.sees(func(v clusterView) bool { return v.Problem != "" && rowOf(v, "n4").Role == cluster.Worker }, "n4, and no leader")
 	for _, r := range v.Rows {
 		assert.NotEqual(t, "good", r.Kind().Class, "%s is not shown as leader", r.Name)
 	}
@@ -42,7 +42,7 @@ func TestClusterSurvivesTwoLeadersInARow(t *testing.T) {
 		require.Equal(t, http.StatusAccepted, c.order(token, "/nodes/"+name+"/start"))
 	}
 	v = c.settled(4)
-	assert.Equal(t, []string{"n3", "n4"}, []string{v.Rows[0].Name, v.Rows[1].Name}, "who was started again is last")
+	assert.Equal(t, []string{"n3", "n4"}, []string{v.Rows[0].Name, v.Rows[1].Name}, "the restarted node is last")
 }
 
 // TestClusterOnAnEnsemble: of three servers, through a proxy to each server. A
@@ -55,7 +55,7 @@ func TestClusterOnAnEnsemble(t *testing.T) {
 	again := c.settled(3)
 	assert.Equal(t, first.Summary.Token, again.Summary.Token)
 	for i, r := range again.Rows {
-		assert.Equal(t, first.Rows[i].Session, r.Session, "it has moved, and not started again")
+		assert.Equal(t, first.Rows[i].Session, r.Session, "the node has moved, and was not restarted")
 	}
 	leader := again.Summary.Leader
 	require.Equal(t, http.StatusAccepted, c.order(c.token(), "/nodes/"+leader+"/cut"))

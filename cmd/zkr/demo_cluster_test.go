@@ -326,16 +326,16 @@ func TestOrdersWhereOthersMayCome(t *testing.T) {
 
 	made := startCluster(t, nil, "--nodes", "1", "--session-timeout", longest.String(), "--allow-remote", "--allow-kill")
 	page, secret, ok := strings.Cut(made.page, "?token=")
-	require.True(t, ok, "nobody else can tell it: %s", made.page)
+	require.True(t, ok, "zkr prints the secret: %s", made.page)
 	made.page = strings.TrimSuffix(page, "/")
 	made.settled(1)
 	assert.False(t, form(made, ""))
 	assert.True(t, form(made, "/?token="+secret))
 
-	const known = "known-to-who-has-started-it"
+	const known = "known-to-the-starter"
 	given := startCluster(t, []string{democmd.TokenEnv + "=" + known}, "--nodes", "1", "--session-timeout", longest.String(), "--allow-remote", "--allow-kill")
 	given.settled(1)
-	assert.NotContains(t, given.out.String(), known, "what is printed is in logs")
+	assert.NotContains(t, given.out.String(), known, "a printed secret would be in logs")
 	assert.False(t, form(given, ""))
 	assert.True(t, form(given, "/?token="+known))
 
@@ -359,7 +359,7 @@ func TestNodeTakesTheShortestSessionThatIsGranted(t *testing.T) {
 	}
 }
 
-func TestClusterRefusesWhatMakesNoSense(t *testing.T) {
+func TestClusterRefusesInvalidArguments(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		args []string

@@ -56,16 +56,16 @@ func TestDemoReadsWell(t *testing.T) {
 	z := start(t, command("x", "demo", "--session-timeout", "8s")).ends(0)
 	for _, says := range []string{
 		"w1 HOLDS the lock with token", "w1 is KILLED", "w2 is FROZEN", "w2 is WOKEN", "w2 knows that it LOST", "REFUSED by the server",
-		"overlaps               0\n", "they grow", "All of it held.", "kill to next grant",
+		"overlaps               0\n", "they grow", "All checks succeeded.", "kill to next grant",
 	} {
 		assert.Contains(t, z.out.String(), says)
 	}
-	assert.NotContains(t, z.out.String(), "\x1b", "no colors for what is no terminal")
+	assert.NotContains(t, z.out.String(), "\x1b", "no colors without a terminal")
 	assert.Empty(t, z.err.String())
 }
 
 // TestDemoOnABusyMachineBeginsOnceMore, with longer sessions: a session is lost
-// without a scene, and the next holder is not the promised one.
+// without a scene, and the next holder is not the expected worker.
 func TestDemoOnABusyMachineBeginsOnceMore(t *testing.T) {
 	t.Parallel()
 	z := start(t, command("x", "demo", "-o", "json"))
@@ -80,7 +80,7 @@ func TestDemoOnABusyMachineBeginsOnceMore(t *testing.T) {
 	}, "w3 waits")
 	require.NoError(t, syscall.Kill(w3.PID, syscall.SIGSTOP))
 	z.ends(0)
-	assert.Contains(t, z.err.String(), "this machine is too busy for sessions of 3s; once more with 6s")
+	assert.Contains(t, z.err.String(), "this machine is too busy for sessions of 3s; retrying with sessions of 6s")
 	assert.Contains(t, z.out.String(), `"ok":true`)
 }
 
@@ -91,9 +91,9 @@ func TestDemoThatIsEndedPromisesNothing(t *testing.T) {
 	z.says("HOLDS")
 	z.signal(syscall.SIGINT)
 	z.ends(exit.CodeSignal + int(syscall.SIGINT))
-	assert.Contains(t, z.out.String(), "Nothing was wrong so far, but not all was shown.")
-	assert.NotContains(t, z.out.String(), "All of it held.")
-	assert.Contains(t, z.err.String(), "zkr: not all was shown: ended by signal 2")
+	assert.Contains(t, z.out.String(), "No check has failed so far, but not all scenes were shown.")
+	assert.NotContains(t, z.out.String(), "All checks succeeded.")
+	assert.Contains(t, z.err.String(), "zkr: not all scenes were shown: ended by signal 2")
 }
 
 // TestWorkersDieWithTheDemonstration: for every end of the demonstration.

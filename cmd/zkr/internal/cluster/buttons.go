@@ -10,7 +10,7 @@ func (r Row) Kind() tag {
 	case r.Process != nil && r.Process.State == exited:
 		return tag{"bad", "dead", r.Process.Exit}
 	case r.Role == Leader && r.Source == byRegistry:
-		return tag{"warn", "leader?", "It is registered as coordinator, and does not answer as the leader"}
+		return tag{"warn", "leader?", "The node is registered as coordinator, and does not answer as the leader"}
 	case r.Role == Leader:
 		return tag{"good", "leader", ""}
 	case r.Role == Worker:
@@ -60,25 +60,25 @@ func (r rowWith) Orders() []button {
 	p := r.Process
 	alive := p == nil && r.Source != byProcess && r.Error == "" || p != nil && p.State == running
 	if alive && r.Role == Leader {
-		add(Resign, "Resign", "It steps down and joins again, last in the order")
+		add(Resign, "Resign", "The leader steps down and joins again, last in the order")
 	}
 	if p != nil {
 		switch {
 		case p.State == running && canFreeze:
-			add(Freeze, "Freeze", "SIGSTOP: it does not run until it is resumed")
+			add(Freeze, "Freeze", "SIGSTOP: the process does not run until it is resumed")
 		case p.State == frozen:
-			add(Resume, "Resume", "SIGCONT: it finds out what it has missed")
+			add(Resume, "Resume", "SIGCONT: the process runs again, and finds out what it has missed")
 		case p.State == exited:
-			add(Start, "Start", "It joins again, last in the order")
+			add(Start, "Start", "The node joins again, last in the order")
 		}
 		if p.Cut {
-			add(Heal, "Reconnect", "Its packets get through again")
+			add(Heal, "Reconnect", "Packets between the node and ZooKeeper get through again")
 		} else if p.State == running {
-			add(Cut, "Cut off", "No packet gets through between it and ZooKeeper, and nobody is told")
+			add(Cut, "Cut off", "All packets between the node and ZooKeeper are dropped silently")
 		}
 	}
 	if alive || p != nil && p.State == frozen {
-		add(Kill, "Kill", "It exits at once, without a word to ZooKeeper")
+		add(Kill, "Kill", "The process exits at once, without closing its session")
 	}
 	return out
 }

@@ -181,7 +181,7 @@ func (m *member) signal(sig syscall.Signal) error {
 	return err
 }
 
-// turn makes the process another by a signal.
+// turn changes the state of the process by a signal.
 func (m *member) turn(sig syscall.Signal, state string) error {
 	if err := m.signal(sig); err != nil {
 		return err

@@ -235,7 +235,7 @@ func TestProcessMaySayMore(t *testing.T) {
 	assert.NotEmpty(t, p.Address)
 }
 
-// TestCrewEndsItsProcesses: whatever state they are in; and starts none later.
+// TestCrewEndsItsProcesses: in any state; and starts no process later.
 func TestCrewEndsItsProcesses(t *testing.T) {
 	b := newBed(t)
 	c, stop := b.crew("node")
@@ -288,7 +288,7 @@ func TestCrewHasAnEnd(t *testing.T) {
 	}
 	adding.Wait()
 	assert.Len(t, names, MaxNodes)
-	assert.Contains(t, listen, "127.0.0.1:0", "its port is somebody else's")
+	assert.Contains(t, listen, "127.0.0.1:0", "another program has its port")
 	_, err = c.Add(b.ctx)
 	require.ErrorIs(t, err, errTooMany)
 	assert.Len(t, c.Processes(), MaxNodes)
@@ -307,8 +307,8 @@ func TestStartOfAProcessIsNotWaitedForInVain(t *testing.T) {
 	c.Run(ctx) // closes its proxy
 }
 
-// TestNoCrewHasNobody: for a page of nodes elsewhere.
-func TestNoCrewHasNobody(t *testing.T) {
+// TestNoCrewHasNoProcesses: for a page of nodes elsewhere.
+func TestNoCrewHasNoProcesses(t *testing.T) {
 	var c *Crew
 	assert.Empty(t, c.Processes())
 	assert.Nil(t, c.find("n1"))

@@ -83,7 +83,7 @@ type history struct {
 	list   []Failover // oldest first
 }
 
-// given is an order, when and to whom.
+// given is an order, with its time and its node.
 type given struct {
 	id   int64
 	at   time.Time

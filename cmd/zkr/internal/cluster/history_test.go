@@ -23,7 +23,7 @@ func TestFailoverIsFromItsCauseToTheFirstServing(t *testing.T) {
 		story func(h *history)
 		want  []Failover // newest first
 	}{
-		"the first leader is none": {func(h *history) { h.leads(leader("a", 5, 100), at(110)) }, nil},
+		"the first leader is no failover": {func(h *history) { h.leads(leader("a", 5, 100), at(110)) }, nil},
 		"killed": {func(h *history) {
 			h.leads(leader("a", 5, 100), at(110))
 			h.ordered(at(200), "a", Kill)
@@ -35,7 +35,7 @@ func TestFailoverIsFromItsCauseToTheFirstServing(t *testing.T) {
 			h.leads(leader("a", 5, 100), at(900))
 			h.leads(leader("b", 7, 1300), at(1350))
 		}, []Failover{{From: "a", To: "b", Began: at(900), Serving: at(1300), Took: 400, Token: 7}}},
-		"what was done to others, before, after, or does no harm, is no cause": {func(h *history) {
+		"orders to other nodes, earlier and later orders, and harmless orders are no cause": {func(h *history) {
 			h.ordered(at(50), "a", Kill)
 			h.leads(leader("a", 5, 100), at(110))
 			h.ordered(at(200), "b", Kill)
@@ -54,10 +54,10 @@ func TestFailoverIsFromItsCauseToTheFirstServing(t *testing.T) {
 			assert.False(t, h.leads(leader("a", 5, 100), at(1400)))
 			h.leads(leader("b", 7, 1300), at(1450))
 		}, nil},
-		"it resigns, nobody else is there, and it leads again": {func(h *history) {
+		"it resigns, no other node is present, and it leads again": {func(h *history) {
 			h.leads(leader("a", 5, 100), at(110))
 			h.ordered(at(200), "a", Resign)
-			h.stopped(&Led{Token: 5, Until: at(203)}) // nobody has followed yet
+			h.stopped(&Led{Token: 5, Until: at(203)}) // no leader has followed yet
 			h.leads(leader("a", 7, 210), at(250))
 			h.stopped(&Led{Token: 5, Until: at(203)})
 			h.stopped(&Led{Token: 5, Until: at(999)}) // the first word counts
@@ -78,9 +78,9 @@ func proved(name string, token int64, since, then int) Status {
 	return s
 }
 
-// TestWhatALeaderGotOverIsNotBlamed: survived disturbances and orders without
+// TestSurvivedOrdersAreNotBlamed: survived disturbances and orders without
 // effect spoil no figure.
-func TestWhatALeaderGotOverIsNotBlamed(t *testing.T) {
+func TestSurvivedOrdersAreNotBlamed(t *testing.T) {
 	give := func(h *history, ms int, what Order) int64 {
 		id := h.ordered(at(ms), "a", what)
 		h.carried(id, at(ms+5))
@@ -121,7 +121,7 @@ func TestWhatALeaderGotOverIsNotBlamed(t *testing.T) {
 				h.leads(proved("a", 5, 100, 199), at(ms))
 			}
 		}, Cut, 200},
-		"cut off, reconnected, and killed: nobody knows": {func(h *history) {
+		"cut off, reconnected, and killed: unknown": {func(h *history) {
 			give(h, 200, Cut)
 			give(h, 600, Heal)
 			h.leads(proved("a", 5, 100, 150), at(650))
@@ -146,12 +146,12 @@ func TestWhatALeaderGotOverIsNotBlamed(t *testing.T) {
 			h.undone(h.ordered(at(200), "a", Resign))
 			give(h, 8000, Kill)
 		}, Kill, 8000},
-		"one of two was got over": {func(h *history) {
+		"one of two orders was survived": {func(h *history) {
 			give(h, 200, Freeze)
 			give(h, 700, Cut)
 			h.leads(proved("a", 5, 100, 600), at(750))
 		}, Cut, 700},
-		"another one's orders are not forgotten": {func(h *history) {
+		"the orders of another node are not forgotten": {func(h *history) {
 			id := h.ordered(at(8000), "b", Kill)
 			h.carried(id, at(8001))
 			h.leads(proved("a", 5, 100, 8500), at(8600))
@@ -285,9 +285,9 @@ func TestKillsStandApart(t *testing.T) {
 	assert.Equal(t, 1000.0, list[0].Took, "the list is unchanged")
 }
 
-// TestWhoWasNotNextIsNotCounted: the leader joined when all others were dead,
+// TestLeaderOutOfTurnIsNotCounted: the leader joined when all others were dead,
 // or after an unobserved leader.
-func TestWhoWasNotNextIsNotCounted(t *testing.T) {
+func TestLeaderOutOfTurnIsNotCounted(t *testing.T) {
 	registered := func(names ...string) (out []peer) {
 		for i, name := range names {
 			out = append(out, peer{entry: entry{Name: name, Znode: fmt.Sprintf("/election/x-%010d", i+1)}})

@@ -35,7 +35,7 @@ func (m *Monitor) awaitSettled(ctx context.Context, nodes int) (View, error) {
 	v, err := m.Await(ctx, func(v View) bool { return v.Settled(nodes) })
 	if err != nil {
 		now := m.View()
-		return v, fmt.Errorf("%d nodes are to be there with one leader within %v; there are %d, and %q: %w",
+		return v, fmt.Errorf("expected %d nodes with one leader within %v; found %d nodes, and the problem %q: %w",
 			nodes, SettleLimit, len(now.Rows), now.Problem, err)
 	}
 	return v, nil
@@ -84,7 +84,7 @@ func (s *Site) killLeader(ctx context.Context, v View) (Failover, error) {
 	defer cancel()
 	next, err := s.monitor.Await(ctx, func(n View) bool { return n.Err == nil && n.Summary.Token > v.Summary.Token })
 	if err != nil {
-		return Failover{}, fmt.Errorf("nobody leads %v after %s was killed: %w", SettleLimit, v.Leading(), err)
+		return Failover{}, fmt.Errorf("no node leads %v after %s was killed: %w", SettleLimit, v.Leading(), err)
 	}
 	return next.Failovers[0], nil
 }

@@ -23,11 +23,11 @@ func TestSettledIsNotSaidTooEarly(t *testing.T) {
 		"one is missing":          func(v *View) { v.Summary.Nodes = v.Summary.Nodes[:1] },
 		"two are registered":      func(v *View) { v.Coordinators = 2 },
 		"a dead one is listed":    func(v *View) { v.Workers = 2 },
-		"nobody answers":          func(v *View) { v.Err = ErrSilent },
+		"no node answers":         func(v *View) { v.Err = ErrSilent },
 		"one does not answer":     func(v *View) { v.Summary.Nodes[1].Error = "x" },
-		"one watches nobody":      func(v *View) { v.Summary.Nodes[1].Watched = "" },
-		"one watches who is gone": func(v *View) { v.Summary.Nodes[1].Watched = "w" },
-		"the first one leads not": func(v *View) { v.Summary.Nodes[0].Role = Worker },
+		"one watches no node":     func(v *View) { v.Summary.Nodes[1].Watched = "" },
+		"one watches a gone node": func(v *View) { v.Summary.Nodes[1].Watched = "w" },
+		"the first does not lead": func(v *View) { v.Summary.Nodes[0].Role = Worker },
 	} {
 		bad := good
 		bad.Summary.Nodes = slices.Clone(good.Summary.Nodes)
@@ -68,7 +68,7 @@ func TestNodeThatDiesAtOnceIsNotWaitedFor(t *testing.T) {
 	begin := time.Now()
 	require.NoError(t, c.Gather(b.ctx, m, 2))
 	assert.Less(t, time.Since(begin), gatherLimit/2)
-	b.sees(m, func(v View) bool { return v.Settled(1) && v.Leading() == "n2" }, "the other one leads")
+	b.sees(m, func(v View) bool { return v.Settled(1) && v.Leading() == "n2" }, "the other node leads")
 }
 
 // TestNodeThatIsSlowKeepsItsPlace: the names show the order of leaderships,
@@ -149,7 +149,7 @@ func TestKillingEndsWhenItCannotGoOn(t *testing.T) {
 	defer cancel()
 	_, err = s.KillLeaders(ctx, 1, 7, func(Failover) error { return nil })
 	require.ErrorIs(t, err, context.DeadlineExceeded)
-	require.ErrorContains(t, err, "7 nodes are to be there")
+	require.ErrorContains(t, err, "expected 7 nodes")
 }
 
 // TestOrdersAreBlamedByWhatTheyDid: given through the site, to processes.

@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestStrangersInTheRegistryAreNoNodes: whatever they say.
+// TestStrangersInTheRegistryAreNoNodes, with any data.
 func TestStrangersInTheRegistryAreNoNodes(t *testing.T) {
 	good := instance(workers, netip.MustParseAddrPort("10.0.0.1:80"), entry{Name: "n1", Znode: "/election/x"})
 	list := []discovery.Instance{good}

@@ -88,7 +88,7 @@ func (m *Monitor) saw(s Summary, at time.Time) bool {
 func (m *Monitor) askLeader(ctx context.Context, list []peer, processes []Process) (Summary, error) {
 	p, ok := coordinator(list)
 	if !ok {
-		return Summary{}, ErrNobody
+		return Summary{}, ErrNoCoordinator
 	}
 	for _, here := range processes {
 		if here.Name == p.Name && here.Address == p.address && (here.State == frozen || here.State == exited) {

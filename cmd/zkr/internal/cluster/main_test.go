@@ -94,7 +94,7 @@ func newBedOf(t *testing.T, tick time.Duration) *bed {
 
 // applied looks at the registries after each change.
 func (b *bed) applied() {
-	leading, _ := b.srv.Children(registries + coordinators) // none: nobody came yet
+	leading, _ := b.srv.Children(registries + coordinators) // an error: no coordinator was registered yet
 	working, _ := b.srv.Children(registries + workers)
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -118,8 +118,8 @@ func (b *bed) expire(s Status) {
 	assert.NoError(b, b.srv.ExpireSession(b.owner(s)))
 }
 
-// lone asserts that at most one coordinator was listed at any time, and no node
-// as both.
+// lone asserts that at most one coordinator was listed at any time, and no node as
+// both coordinator and worker.
 func (b *bed) lone() {
 	b.Helper()
 	b.mu.Lock()

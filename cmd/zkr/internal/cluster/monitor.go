@@ -21,8 +21,8 @@ const (
 	leaderLimit = allLimit + 500*time.Millisecond
 )
 
-// ErrNobody: nobody is registered as coordinator.
-var ErrNobody = errors.New("nobody is registered as coordinator")
+// ErrNoCoordinator: no node is registered as coordinator.
+var ErrNoCoordinator = errors.New("no node is registered as coordinator")
 
 // ErrSilent: the coordinator does not answer as the leader.
 var ErrSilent = errors.New("the coordinator does not answer as the leader")
@@ -31,7 +31,7 @@ var ErrSilent = errors.New("the coordinator does not answer as the leader")
 type View struct {
 	At time.Time `json:"at"`
 	// Summary is the leader's last summary. Err is why no summary is available
-	// at the moment: ErrNobody, ErrSilent, or nil.
+	// at the moment: ErrNoCoordinator, ErrSilent, or nil.
 	Summary Summary `json:"summary"`
 	Err     error   `json:"-"`
 	// Heard is when the leader was last asked with success.
@@ -102,7 +102,7 @@ func NewMonitor(client *session.Client) *Monitor {
 	return &Monitor{
 		client: client, registry: discovery.NewRegistry(client, registries, nil), asker: newAsker(), kick: make(chan struct{}, 1),
 		stop: func() {},
-		view: View{At: time.Now(), Err: ErrNobody, Problem: ErrNobody.Error(), State: session.Connected.String()},
+		view: View{At: time.Now(), Err: ErrNoCoordinator, Problem: ErrNoCoordinator.Error(), State: session.Connected.String()},
 	}
 }
 

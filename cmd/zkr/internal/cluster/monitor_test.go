@@ -68,7 +68,7 @@ func TestPageSaysThatTheLeaderIsSilent(t *testing.T) {
 	}
 	res := b.get(page)
 	assert.Equal(t, http.StatusOK, res.StatusCode)
-	for _, text := range []string{"does not answer as the leader", "nobody leads", `class="tag warn"`, "leader?", `class="old">heard <time`, "what a leader said"} {
+	for _, text := range []string{"does not answer as the leader", "no leader", `class="tag warn"`, "leader?", `class="old">heard <time`, "what a leader said"} {
 		assert.Contains(t, res.text, text)
 	}
 	assert.NotContains(t, res.text, `class="tag good">leader`)
@@ -84,9 +84,9 @@ func TestPageSaysThatTheLeaderIsSilent(t *testing.T) {
 	b.lone()
 }
 
-// TestLeaderThatGetsOverItIsNotBlamed: frozen for less than its session lasts, then
+// TestSurvivedFreezeIsNotBlamed: frozen for less than its session lasts, then
 // resumed, and killed later.
-func TestLeaderThatGetsOverItIsNotBlamed(t *testing.T) {
+func TestSurvivedFreezeIsNotBlamed(t *testing.T) {
 	b := newSteadyBed(t)
 	nodes := b.nodes("n1", "n2")
 	m := b.monitor()
@@ -121,11 +121,11 @@ func TestTwoLeadersDieInARow(t *testing.T) {
 	m.give("n2", Kill, nodes[1].die)
 	second := nodes[1].Status()
 	b.expire(nodes[0].Status())
-	b.sees(m, func(v View) bool { return v.Err != nil && v.Coordinators == 0 && v.Workers == 2 }, "that nobody leads")
+	b.sees(m, func(v View) bool { return v.Err != nil && v.Coordinators == 0 && v.Workers == 2 }, "no leader")
 	b.expire(second)
 	v := b.sees(m, func(v View) bool { return v.Settled(1) }, "n3 alone")
 	assert.Equal(t, "n3", v.Leading())
-	require.Len(t, v.Failovers, 1, "n2 never reported leading")
+	require.Len(t, v.Failovers, 1, "n2 never reported that it leads")
 	f := v.Failovers[0]
 	assert.Equal(t, []any{"n1", "n3", Kill}, []any{f.From, f.To, f.Cause})
 	assert.False(t, f.Began.Before(begin), "from the kill of n1")
@@ -134,16 +134,16 @@ func TestTwoLeadersDieInARow(t *testing.T) {
 	b.lone()
 }
 
-// TestNodeThatComesWhileNobodyLeads: the node takes its place, and leads when
+// TestNodeThatComesWithoutALeader: the node takes its place, and leads when
 // its predecessors are gone.
-func TestNodeThatComesWhileNobodyLeads(t *testing.T) {
+func TestNodeThatComesWithoutALeader(t *testing.T) {
 	b := newQuietBed(t)
 	nodes := b.nodes("n1")
 	m := b.monitor()
 	b.sees(m, func(v View) bool { return v.Settled(1) }, "a node")
 	m.give("n1", Kill, nodes[0].die)
 	b.node("n2")
-	v := b.sees(m, func(v View) bool { return v.Err != nil && v.row("n2").Name != "" }, "n2, and nobody who leads")
+	v := b.sees(m, func(v View) bool { return v.Err != nil && v.row("n2").Name != "" }, "n2, and no leader")
 	assert.Equal(t, Worker, v.row("n2").Role)
 	assert.Equal(t, byRegistry, v.row("n2").Source)
 	assert.Zero(t, v.row("n2").Heard, "no leader has ever reported the node")
@@ -176,10 +176,10 @@ func TestPageOutlivesItsServer(t *testing.T) {
 	b.lone()
 }
 
-// TestWhoIsKnownNotToAnswerIsNotWaitedFor: the page shows the lack of a leader,
+// TestFrozenLeaderIsNotWaitedFor: the page shows the lack of a leader,
 // or the next leader, at once when the leader is frozen and when another node
 // registers.
-func TestWhoIsKnownNotToAnswerIsNotWaitedFor(t *testing.T) {
+func TestFrozenLeaderIsNotWaitedFor(t *testing.T) {
 	b := newQuietBed(t)
 	m := NewMonitor(b.client())
 	c, _ := b.crew("node")
@@ -353,8 +353,8 @@ func TestOrdersGoWhereNodesAreRegistered(t *testing.T) {
 	assert.Zero(t, asked.Load())
 }
 
-// TestWhatBecameOfOrders: an order was not received only if refused.
-func TestWhatBecameOfOrders(t *testing.T) {
+// TestOutcomesOfOrders: an order was not received only if refused.
+func TestOutcomesOfOrders(t *testing.T) {
 	b := newQuietBed(t)
 	m := NewMonitor(b.client())
 	s := NewSite(m, nil, open)
@@ -370,7 +370,7 @@ func TestWhatBecameOfOrders(t *testing.T) {
 		{answers(http.StatusConflict), errNotLeading, false},
 		{answers(http.StatusForbidden), nil, false},
 		{b.stranger(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }), errUnsure, true},
-		{"127.0.0.1:1", nil, false}, // nobody listens
+		{"127.0.0.1:1", nil, false}, // no process listens
 	} {
 		m.mu.Lock()
 		m.workers, m.history = []peer{{entry: entry{Name: "n1", Znode: "/election/x"}, address: c.address}}, history{}

@@ -47,7 +47,7 @@ type Node struct {
 	led    *Led
 }
 
-// errName: a name is none.
+// errName: the name of a node is invalid.
 var errName = fmt.Errorf("must be up to %d letters, digits, and any of \".-_\"", longestName)
 
 // NewNode makes a node with address, ip:port, for other nodes.
@@ -105,7 +105,7 @@ func (n *Node) Resign() bool {
 	}
 	select {
 	case n.resign <- struct{}{}:
-	default: // somebody has asked already
+	default: // an earlier request is pending
 	}
 	return true
 }

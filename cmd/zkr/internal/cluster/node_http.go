@@ -11,8 +11,8 @@ import (
 
 // Handler answers requests to a node:
 //
-//	GET  /status          what it says of itself
-//	GET  /cluster/status  the leader: what the cluster looks like; others: 400
+//	GET  /status          the node's own state
+//	GET  /cluster/status  the leader: the state of the cluster; others: 400
 //	POST /control/kill    ends the process by die, as a crash would
 //	POST /control/resign  the leader steps down; others: 409
 //

@@ -141,9 +141,9 @@ func TestLostSessionIsTheEndOfALife(t *testing.T) {
 	b.lone()
 }
 
-// TestDeletedPlaceIsTakenAnew: an administrator deletes candidates; the session
+// TestDeletedPlaceIsTakenAgain: an administrator deletes candidates; the session
 // lives on.
-func TestDeletedPlaceIsTakenAnew(t *testing.T) {
+func TestDeletedPlaceIsTakenAgain(t *testing.T) {
 	b := newQuietBed(t)
 	nodes := b.nodes("n1", "n2")
 	for _, n := range []*run{nodes[1], nodes[0]} {
@@ -158,8 +158,8 @@ func TestDeletedPlaceIsTakenAnew(t *testing.T) {
 	b.until(func() bool { return nodes[1].Leads() != nil }, "n2 leads")
 }
 
-// TestResigningHandsOver: in milliseconds, and the former leader is last. Neither
-// is ever listed beside the other.
+// TestResigningHandsOver: in milliseconds, and the former leader is last. The two
+// leaders are never listed together.
 func TestResigningHandsOver(t *testing.T) {
 	b := newQuietBed(t)
 	nodes := b.nodes("n1", "n2")
@@ -247,9 +247,9 @@ func TestLeaderThatWakesLateHasStoppedInTime(t *testing.T) {
 	assert.Positive(t, gap, "the leader was stopped when n2 began")
 }
 
-// TestNodeThatNobodyWantsSaysSo: an error that another life would not mend ends
+// TestNodeReportsAFatalError: an error that a further life would not repair ends
 // Run.
-func TestNodeThatNobodyWantsSaysSo(t *testing.T) {
+func TestNodeReportsAFatalError(t *testing.T) {
 	b := newBed(t)
 	n, err := NewNode("n1", "127.0.0.1:1", connect("not a server list,,", calm, tick))
 	require.NoError(t, err)

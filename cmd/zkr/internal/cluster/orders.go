@@ -20,7 +20,7 @@ const (
 	formLimit = 4 << 10
 )
 
-var errOff = errors.New("this page only shows: orders are on where only this machine can ask, and elsewhere with --allow-kill")
+var errOff = errors.New("this page is read-only: orders need a page that only this machine can reach, or --allow-kill")
 
 // allowed checks whether an order may be given, and otherwise answers.
 func (s *Site) allowed(w http.ResponseWriter, r *http.Request) bool {
@@ -124,7 +124,7 @@ func (s *Site) carry(ctx context.Context, name, address string, here bool, what 
 }
 
 // errUnsure: an order was sent, and its answer got lost.
-var errUnsure = errors.New("nobody knows whether the node has got the order")
+var errUnsure = errors.New("it is unknown whether the node has received the order")
 
 // tell sends an order to a node.
 func (s *Site) tell(ctx context.Context, name, address string, what Order) error {

@@ -29,7 +29,7 @@ func TestFormsWorkWithoutScripts(t *testing.T) {
 	m := NewMonitor(b.client())
 	c, _ := b.crew("node")
 	m.Watch(c)
-	// A slow leader makes each look slow.
+	// A slow leader slows down each view.
 	b.register(peer{entry{"slow", "/election/x", 7}, b.stranger(func(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-time.After(100 * time.Millisecond):
@@ -41,7 +41,7 @@ func TestFormsWorkWithoutScripts(t *testing.T) {
 	page := b.serve(NewSite(m, c, open))
 	b.add(c, running)
 	b.sees(m, func(v View) bool { return v.row("n1").Source == byItself }, "n1")
-	// A browser sends these headers with a form, and no others.
+	// A browser sends these headers with a form, and no other headers.
 	browser := map[string]string{"Accept": "text/html,application/xhtml+xml,*/*;q=0.8", "Origin": page, "Sec-Fetch-Site": "same-origin"}
 	token := regexp.MustCompile(`action="/nodes/n1/freeze"><input type="hidden" name="token" value="([^"]+)"`).FindStringSubmatch(b.get(page).text)
 	require.Len(t, token, 2, "the form is on the page")
@@ -207,7 +207,8 @@ func TestOpenPagesHaveABound(t *testing.T) {
 	b.until(func() bool { code, _, _ := b.stream(ctx, page); return code == http.StatusOK }, "a seat is free")
 }
 
-// TestAskingThePageAsksNoNode: however often.
+// TestAskingThePageAsksNoNode: no number of requests to the page causes a request
+// to a node.
 func TestAskingThePageAsksNoNode(t *testing.T) {
 	b := newQuietBed(t)
 	asked := make(chan struct{}, 1000)
@@ -263,8 +264,8 @@ func TestEveryOrderHasItsButton(t *testing.T) {
 	}
 }
 
-// TestNobodyIsShownAsLeaderWhoDoesNotSaySo: and no dead node as alive.
-func TestNobodyIsShownAsLeaderWhoDoesNotSaySo(t *testing.T) {
+// TestLeaderIsShownByItsOwnAnswerOnly: and no dead node is shown as alive.
+func TestLeaderIsShownByItsOwnAnswerOnly(t *testing.T) {
 	for _, c := range []struct {
 		row         Row
 		class, text string

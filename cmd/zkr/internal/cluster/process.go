@@ -40,10 +40,10 @@ type Process struct {
 }
 
 var (
-	errUnknownNode = errors.New("there is no such node here")
-	errNotNow      = errors.New("the node is not in the state for that")
+	errUnknownNode = errors.New("no such node on this machine")
+	errNotNow      = errors.New("the state of the node does not allow this order")
 	errNoFreeze    = errors.New("processes cannot be frozen on this system, which has no SIGSTOP")
-	errOrder       = errors.New("there is no such order")
+	errOrder       = errors.New("no such order")
 	errCrewOver    = errors.New("the demonstration is over")
 )
 

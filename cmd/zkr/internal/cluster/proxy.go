@@ -195,7 +195,7 @@ func (p *Proxy) relay(client net.Conn, host string) {
 func (p *Proxy) await(ctx context.Context, client net.Conn) (said []byte, there bool) {
 	ctx, cancel := context.WithTimeout(ctx, p.patience)
 	defer cancel()
-	buf, n := make([]byte, 4<<10), 0 // more than anybody says before there is an answer
+	buf, n := make([]byte, 4<<10), 0 // more than a client sends before the first answer
 	var err error
 	var listening sync.WaitGroup
 	// Waited for below; the deadline ends the read.

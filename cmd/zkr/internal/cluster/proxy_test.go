@@ -94,9 +94,9 @@ func TestCutIsSilentAndHealLosesNothing(t *testing.T) {
 	hear(t, late, "three")
 }
 
-// TestWhoHasGoneDoesNotComeBackWithHeal: a node cut off dials repeatedly, and
+// TestClosedConnectionDoesNotComeBackWithHeal: a node cut off dials repeatedly, and
 // gives up each time; no such connection may reach the server.
-func TestWhoHasGoneDoesNotComeBackWithHeal(t *testing.T) {
+func TestClosedConnectionDoesNotComeBackWithHeal(t *testing.T) {
 	p, err := NewProxy(context.Background(), echo(t))
 	require.NoError(t, err)
 	defer p.Close()

@@ -28,7 +28,7 @@ func TestRowsSayWhatIsKnown(t *testing.T) {
 		names(rows(summary, nil, nil, []Process{pa, pb, pc})), "a dead one stays until its session ends")
 	back := Status{Name: "c", PID: 4, Znode: "/e/x-0000000004", Role: Worker}
 	assert.Equal(t, []string{"a leader running", "b leader running", "c leader", "c node running"},
-		names(rows(summary, nil, map[int]Status{4: back}, []Process{pa, pb, again})), "who was started again is not who it was")
+		names(rows(summary, nil, map[int]Status{4: back}, []Process{pa, pb, again})), "a restarted node is another node")
 
 	registered := []peer{{entry: entry{Name: "b", Znode: b.Znode}}, {entry: entry{Name: "d", Znode: "/e/x-0000000009", Token: 12}}}
 	summary.Err = ErrSilent
@@ -37,7 +37,7 @@ func TestRowsSayWhatIsKnown(t *testing.T) {
 	assert.Equal(t, "x-0000000001", without[0].Watched, "the last known state")
 	assert.Equal(t, Leader, without[1].Role)
 
-	assert.Empty(t, rows(View{Err: ErrNobody}, nil, nil, nil))
+	assert.Empty(t, rows(View{Err: ErrNoCoordinator}, nil, nil, nil))
 }
 
 // TestFormerLifeTakesNoOrders: a dead leader is registered still, and has been started

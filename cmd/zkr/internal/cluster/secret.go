@@ -26,7 +26,7 @@ func NewSecret() Secret { return Secret(rand.Text()) }
 // ParseSecret parses a chosen secret. An empty text is the empty secret.
 func ParseSecret(text string) (Secret, error) {
 	if n := len(text); n > 0 && n < shortestSecret {
-		return "", fmt.Errorf("it has %d bytes, and must have %d or more: make one by \"openssl rand -hex 16\"", n, shortestSecret)
+		return "", fmt.Errorf("the secret has %d bytes; it must have %d or more, such as the output of \"openssl rand -hex 16\"", n, shortestSecret)
 	}
 	return Secret(text), nil
 }

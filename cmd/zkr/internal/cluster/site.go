@@ -56,15 +56,15 @@ func NewSite(m *Monitor, crew *Crew, o SiteOptions) *Site {
 // Handler serves the page:
 //
 //	GET  /, /index             the page
-//	GET  /cluster/summary      what the leader says; 404 while nobody leads, 503
+//	GET  /cluster/summary      the leader's summary; 404 while no node leads, 503
 //	                           while the coordinator does not answer
 //	GET  /cluster/state        all that the page shows, as JSON
-//	GET  /live                 what becomes another on the page
+//	GET  /live                 the changes of the page
 //	POST /nodes                add a node
 //	POST /nodes/NAME/ORDER     kill, freeze, resume, cut, heal, resign, start
 //
-// All of it is answered from what the monitor has seen last: asking more often
-// asks no node more often.
+// All answers come from the last view of the monitor: more requests to the site
+// cause no more requests to nodes.
 func (s *Site) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.page)
@@ -100,7 +100,7 @@ func file(name, kind string) http.HandlerFunc {
 
 func (s *Site) summary(w http.ResponseWriter, _ *http.Request) {
 	switch v := s.monitor.View(); {
-	case errors.Is(v.Err, ErrNobody):
+	case errors.Is(v.Err, ErrNoCoordinator):
 		refuse(w, http.StatusNotFound, v.Err)
 	case v.Err != nil:
 		refuse(w, http.StatusServiceUnavailable, v.Err)
@@ -162,7 +162,7 @@ func (s *Site) live(w http.ResponseWriter, r *http.Request) {
 		defer func() { <-s.streams }()
 	default:
 		w.Header().Set("Retry-After", "5")
-		http.Error(w, "Too many pages are open. This one can be read, and loaded again.", http.StatusServiceUnavailable)
+		http.Error(w, "Too many pages are open. This page is not updated; reload it to see changes.", http.StatusServiceUnavailable)
 		return
 	}
 	may := s.knows(r)

@@ -47,7 +47,7 @@ func TestOrdersNeedTheToken(t *testing.T) {
 	page := b.site(m, open)
 	host := strings.TrimPrefix(page, "http://")
 	off := b.site(m, SiteOptions{Secret: testSecret})
-	nobody := b.site(m, SiteOptions{Orders: true, Open: true})
+	secretless := b.site(m, SiteOptions{Orders: true, Open: true})
 	for name, c := range map[string]struct {
 		method, url, form string
 		headers           map[string]string
@@ -68,7 +68,7 @@ func TestOrdersNeedTheToken(t *testing.T) {
 		"another name":      {"POST", page + "/nodes/n1/kill", withToken, map[string]string{"Host": "evil.example"}, 421},
 		"too long":          {"POST", page + "/nodes/n1/kill", withToken + "&x=" + strings.Repeat("x", formLimit), nil, 403},
 		"orders are off":    {"POST", off + "/nodes/n1/kill", withToken, nil, 403},
-		"nobody knows it":   {"POST", nobody + "/nodes/n1/kill", "token=", nil, 403},
+		"no secret is set":  {"POST", secretless + "/nodes/n1/kill", "token=", nil, 403},
 		"the secret itself": {"POST", page + "/nodes/n1/kill", "token=" + string(testSecret), nil, 403},
 		"key of the cookie": {"POST", page + "/nodes/n1/kill", "token=" + testSecret.key(forCookie), nil, 403},
 		"key of the nodes":  {"POST", page + "/nodes/n1/kill", "token=" + testSecret.key(forNodes), nil, 403},
@@ -119,9 +119,9 @@ func TestPageReadsWithoutScripts(t *testing.T) {
 	assert.Equal(t, http.StatusNotFound, b.get(page+"/nothing").StatusCode)
 }
 
-// TestSummaryIsTheLeadersAndNobodyElses: 404 while nobody leads, and rows in the
-// order of the znodes. D9, D10, D13, D14, D19
-func TestSummaryIsTheLeadersAndNobodyElses(t *testing.T) {
+// TestOnlyTheLeaderServesTheSummary: 404 while no node leads, and rows in the order
+// of the znodes. D9, D10, D13, D14, D19
+func TestOnlyTheLeaderServesTheSummary(t *testing.T) {
 	b := newQuietBed(t)
 	m := b.monitor()
 	page := b.site(m, open)

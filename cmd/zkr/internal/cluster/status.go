@@ -73,7 +73,7 @@ type Summary struct {
 	Token int64 `json:"token,string"`
 	// Nodes by the order of their znodes, the leader first.
 	Nodes []Status `json:"nodes"`
-	// Left is how many workers are registered beside those.
+	// Left is how many more workers are registered.
 	Left int       `json:"left_out,omitempty"`
 	At   time.Time `json:"at"`
 }

@@ -41,9 +41,9 @@ func TestOverlapsAreNoticed(t *testing.T) {
 	assert.Len(t, overlaps([]Led{led(2, 0, 10), led(2, 10, 20)}), 1)
 }
 
-// TestNobodyServesBesideAnother: leaders are cut off and asked to resign, at
+// TestLeadershipsDoNotOverlap: leaders are cut off and asked to resign, at
 // random, for a while.
-func TestNobodyServesBesideAnother(t *testing.T) {
+func TestLeadershipsDoNotOverlap(t *testing.T) {
 	b := newBed(t)
 	b.sessions = time.Second // spontaneous losses do no harm here
 	var nodes []*run
@@ -73,13 +73,13 @@ func TestNobodyServesBesideAnother(t *testing.T) {
 	}
 	for len(served) < leaderships {
 		var leader *run
-		b.until(func() bool { leader = look(); return leader != nil }, "somebody leads")
+		b.until(func() bool { leader = look(); return leader != nil }, "a node leads")
 		others := slices.DeleteFunc(slices.Clone(nodes), func(n *run) bool { return n == leader })
 		also := others[random.IntN(len(others))]
 		switch random.IntN(4) {
 		case 0:
 			leader.Resign()
-		case 1: // somebody else is cut off at the same time
+		case 1: // another node is cut off at the same time
 			also.proxy.Cut()
 			leader.proxy.Cut()
 		default:

@@ -21,7 +21,7 @@ import (
 // the summary.
 const (
 	workerLimit  = 250 * time.Millisecond // for the answer of a worker
-	allLimit     = 500 * time.Millisecond // for those of all together
+	allLimit     = 500 * time.Millisecond // for the answers of all workers
 	beside       = 16                     // workers asked concurrently
 	mostListed   = 128                    // workers in a summary
 	mostNodes    = 1 + mostListed
@@ -30,10 +30,10 @@ const (
 )
 
 var (
-	// errNotLeading: the node is none, or no more.
+	// errNotLeading: the node does not lead, or leads no more.
 	errNotLeading = errors.New("this node does not lead")
 	// errNoTime: unresponsive workers used up the time.
-	errNoTime = errors.New("there was no time left to ask it")
+	errNoTime = errors.New("no time was left to ask the node")
 )
 
 // newAsker makes a client that asks only the given address, directly: without
@@ -61,7 +61,7 @@ func ask(ctx context.Context, client *http.Client, address, path string, size in
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
 		_, _ = io.CopyN(io.Discard, res.Body, statusLimit) // makes the connection reusable
-		return fmt.Errorf("it answers %s", res.Status)
+		return fmt.Errorf("the node answers %s", res.Status)
 	}
 	return json.NewDecoder(io.LimitReader(res.Body, size)).Decode(into)
 }
@@ -97,7 +97,7 @@ func (n *Node) Summary(ctx context.Context) (Summary, error) {
 	slices.SortStableFunc(out.Nodes, inOrder)
 	out.At = time.Now()
 	if lead.Context().Err() != nil {
-		return Summary{}, errNotLeading // somebody else may lead by now
+		return Summary{}, errNotLeading // another node may lead by now
 	}
 	return out, nil
 }
@@ -180,7 +180,7 @@ func askWorker(ctx context.Context, client *http.Client, p peer) Status {
 	if s.Name != p.Name || s.Znode != p.Znode {
 		// The worker was started again; the registration of its former life goes
 		// with its session.
-		return unheard(p, errors.New("another one answers at its address"))
+		return unheard(p, errors.New("another node answers at its address"))
 	}
 	s.Address = p.address
 	return s

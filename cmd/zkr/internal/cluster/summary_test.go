@@ -137,8 +137,8 @@ func (s slow) Read([]byte) (int, error) {
 	return 0, s.ctx.Err()
 }
 
-// TestLeaderAsksWithinLimits: of many workers none answers. They are asked beside
-// each other, some of them, and the others cost no time. D10
+// TestLeaderAsksWithinLimits: no worker of many answers. The leader asks some of the
+// workers concurrently, and the rest cost no time. D10
 func TestLeaderAsksWithinLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
@@ -172,10 +172,10 @@ func TestLeaderAsksWithinLimits(t *testing.T) {
 	})
 }
 
-// TestMuteWorkersTakeNobodysTime: after some polls, responsive workers are
+// TestMuteWorkersDelayNoOtherWorker: after some polls, responsive workers are
 // heard in each poll, with any number of mute workers; recovered workers are
 // heard again.
-func TestMuteWorkersTakeNobodysTime(t *testing.T) {
+func TestMuteWorkersDelayNoOtherWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const mute = 100
 		talks := map[string]bool{"500": true}

@@ -105,10 +105,10 @@ func (c *crew) await(ctx context.Context, name, what string) (Event, error) {
 			}
 			c.past = append(c.past, e)
 			if c.judge.disturbed() {
-				return Event{}, errDisturbed // others are next, and this may never come
+				return Event{}, errDisturbed // other workers are next, and the event may never come
 			}
 		case <-limit:
-			return Event{}, fmt.Errorf("%s was to say %q and did not within %v", name, what, sceneLimit*c.timeout)
+			return Event{}, fmt.Errorf("%s did not report %q within %v", name, what, sceneLimit*c.timeout)
 		case <-ctx.Done():
 			return Event{}, context.Cause(ctx)
 		}
@@ -119,7 +119,7 @@ func (c *crew) await(ctx context.Context, name, what string) (Event, error) {
 func (c *crew) queue(ctx context.Context, n int) error {
 	for end := time.Now().Add(sceneLimit * c.timeout); c.judge.queued() < n; {
 		if time.Now().After(end) {
-			return fmt.Errorf("%d workers were to queue up and did not within %v", n, sceneLimit*c.timeout)
+			return fmt.Errorf("%d workers did not queue up within %v", n, sceneLimit*c.timeout)
 		}
 		if err := c.watch(ctx, 5*time.Millisecond); err != nil {
 			return err
@@ -176,7 +176,7 @@ func (c *crew) dismiss() {
 		_ = m.cmd.Process.Kill()
 	}
 	gone := make(chan struct{})
-	// Waited for below; ends when the readers have, whose workers are dead.
+	// Waited for below; ends when the readers have ended: their workers are dead.
 	go func() {
 		c.readers.Wait()
 		close(gone)

@@ -56,10 +56,10 @@ func TestQueueThatDoesNotFormIsSaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, begun := idleCrew(), time.Now()
 		c.contend(1)
-		require.EqualError(t, c.queue(t.Context(), 2), "2 workers were to queue up and did not within 12s")
+		require.EqualError(t, c.queue(t.Context(), 2), "2 workers did not queue up within 12s")
 		assert.InDelta(t, 12, time.Since(begun).Seconds(), 0.1)
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(errDisturbed)
-		require.ErrorIs(t, c.queue(ctx, 2), errDisturbed, "who ends it says why")
+		require.ErrorIs(t, c.queue(ctx, 2), errDisturbed, "the end of the context is reported")
 	})
 }

@@ -64,7 +64,7 @@ func (a *app) demo() *cobra.Command {
 
 // errDisturbed: a worker has lost a session without a scene that takes the
 // session.
-var errDisturbed = errors.New("a worker has lost a session that nobody took from it")
+var errDisturbed = errors.New("a worker has lost its session without a scene that ends the session")
 
 func (a *app) runDemo(ctx context.Context, keep bool) error {
 	if !supervise.RunsCommands {
@@ -77,7 +77,7 @@ func (a *app) runDemo(ctx context.Context, keep bool) error {
 		if !errors.Is(err, errDisturbed) {
 			return err
 		}
-		a.Note("%v: this machine is too busy for sessions of %v; once more with %v", err, timeout, 2*timeout)
+		a.Note("%v: this machine is too busy for sessions of %v; retrying with sessions of %v", err, timeout, 2*timeout)
 	}
 }
 
@@ -102,7 +102,7 @@ func (a *app) demoUnder(ctx context.Context, timeout time.Duration, keep bool) e
 			round, err = round-1, nil // a signal is a usual end; the scenes so far are judged
 		}
 		if err == nil && keep && ctx.Err() == nil {
-			show.line("round %d is over; new workers come (Ctrl-C ends it)", round)
+			show.line("round %d is over; the next round has new workers (Ctrl-C ends the demo)", round)
 			continue
 		}
 		v := judge.judgeEvents()
@@ -113,7 +113,7 @@ func (a *app) demoUnder(ctx context.Context, timeout time.Duration, keep bool) e
 		if err := show.printVerdict(v, err); err != nil || round > 0 {
 			return err
 		}
-		return signals.Interrupted(context.Cause(ctx), "not all was shown")
+		return signals.Interrupted(context.Cause(ctx), "not all scenes were shown")
 	}
 }
 

@@ -122,7 +122,7 @@ type Verdict struct {
 	TokensGrow  bool     `json:"tokens_grow"`
 	Overlaps    int      `json:"overlaps"`
 	Writes      int      `json:"writes"`
-	Strays      int      `json:"strays"` // of the writes, by somebody but the holder
+	Strays      int      `json:"strays"` // writes by a worker without the lock
 	Refused     int      `json:"refused"`
 	Losses      int      `json:"losses"`
 	KillToGrant float64  `json:"kill_to_grant_s"`
@@ -150,7 +150,7 @@ func (j *judge) judgeEvents() Verdict {
 	v.Overlaps = len(j.strays)
 	events := slices.Clone(j.events)
 	slices.SortStableFunc(events, func(a, b Event) int { return a.At.Compare(b.At) })
-	believes := map[string]bool{} // workers that believe to hold the lock
+	believes := map[string]bool{} // workers that believe that they hold the lock
 	frozen := map[string]bool{}
 	for _, e := range events {
 		switch e.Event {
@@ -158,7 +158,7 @@ func (j *judge) judgeEvents() Verdict {
 			for other := range believes {
 				if other != e.Worker && !frozen[other] {
 					v.Overlaps++
-					v.Wrong = append(v.Wrong, fmt.Sprintf("%s got the lock while %s ran and believed to hold it", e.Worker, other))
+					v.Wrong = append(v.Wrong, fmt.Sprintf("%s got the lock while %s ran and believed that it held the lock", e.Worker, other))
 				}
 			}
 			if n := len(v.Holders); n > 0 && v.Holders[n-1].Token >= e.Token {

@@ -14,8 +14,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// TestJudgeKnowsWhoseSessionsWereTaken.
-func TestJudgeKnowsWhoseSessionsWereTaken(t *testing.T) {
+// TestJudgeKnowsTheTakenSessions: the sessions of killed and frozen workers.
+func TestJudgeKnowsTheTakenSessions(t *testing.T) {
 	j := newJudge()
 	contends := func(session int64, n int) {
 		j.applied(zktest.Txn{Op: "create2", Session: session, Zxid: int64(n + 1), Paths: []string{fmt.Sprintf("%s/x-%010d", demoLock, n)}})
@@ -73,7 +73,7 @@ func TestJudgeNoticesBadHistories(t *testing.T) {
 		"a late write went through": {
 			(&story{}).add(1, "w1", "holds", 10).add(2, "w1", "lost", 10), "0 late writes were refused",
 		},
-		"nobody granted that": {(&story{}).add(1, "w1", "holds", 99), "which the server has not granted"},
+		"an invented token": {(&story{}).add(1, "w1", "holds", 99), "which the server has not granted"},
 	} {
 		j := newJudge()
 		for token := range int64(5) {
@@ -147,6 +147,6 @@ func TestVerdictDecidesTheExitCode(t *testing.T) {
 	assert.Equal(t, exit.CodeFailed, exit.Classify(err).Code)
 	assert.Contains(t, out.String(), "WRONG: two at once")
 	assert.Contains(t, out.String(), "THEY DO NOT GROW")
-	err = show.printVerdict(Verdict{OK: true}, fmt.Errorf("w2 was to say holds"))
-	require.ErrorContains(t, err, "w2 was to say holds")
+	err = show.printVerdict(Verdict{OK: true}, fmt.Errorf("w2 did not report holds"))
+	require.ErrorContains(t, err, "w2 did not report holds")
 }

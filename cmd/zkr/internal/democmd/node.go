@@ -46,8 +46,8 @@ func (a *app) demoNode() *cobra.Command {
 			if untilEOF {
 				var cancel context.CancelFunc
 				ctx, cancel = context.WithCancel(ctx)
-				// Nobody waits for this goroutine: the goroutine ends with the
-				// process, or with the demonstration, and then ends the process's
+				// The process does not wait for this goroutine: the goroutine ends with
+				// the process, or with the demonstration, and then ends the process's
 				// work.
 				go func() {
 					_, _ = io.Copy(io.Discard, a.Stdin)
@@ -70,7 +70,7 @@ func (a *app) demoNode() *cobra.Command {
 	f.StringVar(&listen, "listen", "127.0.0.1:0", "`host:port` to answer on")
 	f.StringVar(&advertise, "advertise", "", "`host` name or IP address at which other nodes reach this node; default: that of --listen")
 	f.DurationVar(&tick, "tick", 0, "the servers' tickTime, if it is known")
-	f.BoolVar(&untilEOF, "until-eof", false, "end when stdin does")
+	f.BoolVar(&untilEOF, "until-eof", false, "end at the end of stdin")
 	return cmd
 }
 

@@ -37,9 +37,9 @@ func TestNodesCheckTheServersCertificate(t *testing.T) {
 	}
 }
 
-// TestNodesInheritWhoTheyAre: credentials and session, in the environment, where
-// process lists do not show them.
-func TestNodesInheritWhoTheyAre(t *testing.T) {
+// TestNodesInheritCredentialsAndSession in the environment, which process lists do not
+// show.
+func TestNodesInheritCredentialsAndSession(t *testing.T) {
 	a := &app{App: &cli.App{Getenv: func(string) string { return "" }, Flags: cli.Globals{User: "me:secret", SessionTimeout: 3 * time.Second, TLS: true, TLSCA: "ca"}}}
 	env := strings.Join(a.handedDown(), "\n")
 	for _, want := range []string{"ZKR_AUTH=me:secret", "ZKR_SESSION_TIMEOUT=3s", "ZKR_TLS=true", "ZKR_TLS_CA=ca", "ZKR_AUTH_FILE="} {

@@ -154,7 +154,7 @@ func (t *timeline) printVerdict(v Verdict, failed error) error {
 		t.summary(v)
 	}
 	if !v.OK {
-		return &exit.Failure{Code: exit.CodeFailed, Err: fmt.Errorf("the demonstration failed: %d thing(s) went wrong, the first: %s", len(v.Wrong), v.Wrong[0])}
+		return &exit.Failure{Code: exit.CodeFailed, Err: fmt.Errorf("the demonstration failed: %d check(s) failed, the first: %s", len(v.Wrong), v.Wrong[0])}
 	}
 	return nil
 }
@@ -174,7 +174,7 @@ func (t *timeline) summary(v Verdict) {
 	fmt.Fprintln(t.out)
 	row("holders (tokens)", "%s: %s", strings.Join(holders, "  "), grow)
 	row("overlaps", "%d", v.Overlaps)
-	row("writes", "%d applied, %d of them by somebody but the holder; late and refused: %d", v.Writes, v.Strays, v.Refused)
+	row("writes", "%d applied, %d of them by a worker without the lock; late and refused: %d", v.Writes, v.Strays, v.Refused)
 	if v.KillToGrant > 0 {
 		row("kill to next grant", "%.2f s, of which the session timeout is %.0f s", v.KillToGrant, demoSession.Seconds())
 	}
@@ -186,11 +186,11 @@ func (t *timeline) summary(v Verdict) {
 	}
 	fmt.Fprintln(t.out)
 	if v.OK && v.Rounds == 0 {
-		fmt.Fprintln(t.out, "  Nothing was wrong so far, but not all was shown.")
+		fmt.Fprintln(t.out, "  No check has failed so far, but not all scenes were shown.")
 		return
 	}
 	if v.OK {
-		fmt.Fprintln(t.out, "  "+t.paint(bold+";"+green, "All of it held.")+" \"zkr demo cluster\" shows an election, on a page where you can kill the leader.")
+		fmt.Fprintln(t.out, "  "+t.paint(bold+";"+green, "All checks succeeded.")+" \"zkr demo cluster\" shows an election, on a page where you can kill the leader.")
 		return
 	}
 	for _, wrong := range v.Wrong {

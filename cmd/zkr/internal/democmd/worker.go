@@ -37,7 +37,7 @@ type worker struct {
 	out    io.Writer
 	client *session.Client
 	mutex  *lock.Mutex
-	orders chan string // closed when nobody gives any more
+	orders chan string // closed after the last order
 }
 
 // demoWorker is a process that the demonstration starts.
@@ -60,8 +60,9 @@ func (a *app) demoWorker() *cobra.Command {
 			w := &worker{name: args[0], out: a.Stdout, client: client, orders: make(chan string)}
 			w.mutex = lock.New(client, demoLock, &lock.Options{ID: w.name})
 			var reader sync.WaitGroup
-			// Nobody waits for it: reading stdin ends with the process, or
-			// with the demonstration, and then ends the process's work.
+			// The process does not wait for this goroutine: reading stdin ends
+			// with the process, or with the demonstration, and then ends the
+			// process's work.
 			reader.Go(func() { w.listen(ctx, a.Stdin, cancel) })
 			err = w.work(ctx)
 			if ctx.Err() != nil {
@@ -72,7 +73,7 @@ func (a *app) demoWorker() *cobra.Command {
 	}
 }
 
-// listen passes orders on until there is no demonstration any more.
+// listen passes orders on until the demonstration ends.
 func (w *worker) listen(ctx context.Context, in *os.File, cancel context.CancelFunc) {
 	defer cancel()
 	for lines := bufio.NewScanner(in); lines.Scan(); {
@@ -125,7 +126,7 @@ func (w *worker) hold(ctx context.Context, held *lock.Held) error {
 				return held.Unlock(ctx)
 			}
 		}
-		// After a pause this looks at the clock, before anything is done.
+		// After a pause of the process, Err compares the clock before any work.
 		if held.Context().Err() != nil {
 			w.tell(Event{Event: "lost", Token: held.Token(), Cause: context.Cause(held.Context()).Error()})
 			return w.late(ctx, held)

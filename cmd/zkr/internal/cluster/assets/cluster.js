@@ -1,5 +1,5 @@
-// Orders without reloading the page: the stream shows their effects, and
-// why one was not carried out in a line that is read out.
+// Orders without reloading the page: the stream shows their effects, and a line that
+// is read out shows why an order was refused.
 "use strict";
 (() => {
   const say = (text) => {
@@ -27,8 +27,8 @@
       .finally(() => { button.ariaDisabled = null; });
   });
 
-  // A button with the focus may go when the table is redrawn: the next one
-  // of the same node has it then. live.js looks after those that stay.
+  // A button with the focus may go when the table is redrawn: then the next button of
+  // the same node gets the focus. live.js handles the buttons that stay.
   let last = null; // {button, node}
   const buttonOf = (target) => target.closest?.("td.orders button");
   document.addEventListener("focusin", (event) => {
