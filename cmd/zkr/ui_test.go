@@ -178,7 +178,7 @@ func uiOnApache(r *real) {
 	l := r.start("lock", "/ui/lock", "--id", "somebody", "--", "sleep", "60")
 	shows("locks", "held by somebody", true)
 	shows("sessions", "holds", true)
-	shows("tree?path=/ui/lock", "anybody", true) // its access list
+	shows("tree?path=/ui/lock", "anyone", true) // its access list
 	l.signal(syscall.SIGTERM)
 	l.wait()
 	shows("api/things", "somebody", false)

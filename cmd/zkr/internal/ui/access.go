@@ -74,7 +74,7 @@ func (k *asker) readAccess(ctx context.Context, m *Model, n *recognize.Node) acc
 // right is an entry of an access list.
 type right struct {
 	Who, May string
-	Open     bool // anybody may do anything
+	Open     bool // anyone may do anything
 }
 
 // describeRights describes an access list for people.
@@ -91,7 +91,7 @@ func describeRights(list []session.ACL) []right {
 		}
 		entry := right{Who: describeUser(a), May: strings.Join(may, ", ")}
 		if a.Scheme == "world" {
-			entry.Who, entry.Open = "anybody", a.Perms == all
+			entry.Who, entry.Open = "anyone", a.Perms == all
 		}
 		if a.Perms == all {
 			entry.May = "everything"
@@ -103,7 +103,7 @@ func describeRights(list []session.ACL) []right {
 
 // describeUser names the user of an entry. An id of the scheme digest has the user's
 // name and an unsalted hash of the password, which a patient reader can crack:
-// the hash is left out. For unknown schemes, who shows less rather than more.
+// the hash is left out. For unknown schemes, describeUser shows less rather than more.
 func describeUser(a session.ACL) string {
 	id := a.ID
 	switch a.Scheme {

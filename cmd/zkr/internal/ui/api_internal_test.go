@@ -72,11 +72,11 @@ func TestFieldsOfTheAPIKeepTheirNames(t *testing.T) {
 	}
 	want, err := os.ReadFile(file)
 	require.NoError(t, err)
-	assert.Equal(t, string(want), text, "fields may come, and -update adds them; none may go, or be called otherwise")
+	assert.Equal(t, string(want), text, "-update adds new fields; no field may be removed or renamed")
 }
 
-// TestWhatCannotBeSeenIsEscapedInJSON, and means the same.
-func TestWhatCannotBeSeenIsEscapedInJSON(t *testing.T) {
+// TestInvisibleCharactersAreEscapedInJSON, and the JSON has the same meaning.
+func TestInvisibleCharactersAreEscapedInJSON(t *testing.T) {
 	for _, text := range []string{"", "plain", "äöü €", "abc\u202egpj", "\u2066\u200f\x7f", "\U000e0001 tag", "emoji 🎉"} {
 		plain, err := json.Marshal(text)
 		require.NoError(t, err)

@@ -141,10 +141,10 @@ func changes(t *testing.T, b *browser.Browser, s *stage, url string) {
 	p.Open(url + "/locks")
 	p.Until(isLive)
 	s.put("/shop/locks/new-one", "")
-	s.ephemeral("late", "/shop/locks/new-one/_c_b6e1bacb-95aa-485f-b2a5-02692629ab80-lock-0000000000", "somebody new")
-	p.Says("somebody new")
+	s.ephemeral("late", "/shop/locks/new-one/_c_b6e1bacb-95aa-485f-b2a5-02692629ab80-lock-0000000000", "a new holder")
+	p.Says("a new holder")
 	require.NoError(t, s.srv.ExpireSession(s.session("late").ID()))
-	p.Until("!document.body.innerText.includes('somebody new')")
+	p.Until("!document.body.innerText.includes('a new holder')")
 	updates := p.Eval("document.body.dataset.updates")
 	select {
 	case <-time.After(600 * time.Millisecond):
@@ -294,7 +294,7 @@ func cut(t *testing.T, b *browser.Browser, s *stage, m *ui.Model) {
 	p.Until("window.lost > 0")
 	p.Until(isLive)
 	end()
-	_, end = serve(addr, "zk9.example.org:2181") // others have come
+	_, end = serve(addr, "zk9.example.org:2181") // another server has the address
 	p.Until("document.querySelector('.where').textContent === 'zk9.example.org:2181' && " + isLive)
 	p.Open("about:blank")
 	p.Complaints() // ignore the errors of failed requests
@@ -309,7 +309,7 @@ func away(t *testing.T, b *browser.Browser, s *stage, url string) {
 	require.NoError(t, s.srv.Stop(1))
 	p.Says("ZooKeeper is away")
 	p.Until("/is [0-9]+s old/.test(document.querySelector('.live').innerText)")
-	has(t, p.Text("main"), "checkout", "what is known is shown")
+	has(t, p.Text("main"), "checkout", "the known state is shown")
 	frozen, old := p.Eval(ages), p.Text(".live")
 	p.Until("document.querySelector('.live').innerText !== " + strconv.Quote(old))
 	assert.Equal(t, frozen, p.Eval(ages), "unknown ages do not grow")

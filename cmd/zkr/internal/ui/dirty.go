@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// maxDirty is how many paths are kept while nobody looks: names of contenders are
-	// never used again, so there is no end of them.
+	// maxDirty is how many paths are kept while the model does not look: names of
+	// contenders are never used again, so their number would grow without a limit.
 	maxDirty = 50_000
 	// prompt is the greatest delay of a look after which a change still counts
 	// as just made.

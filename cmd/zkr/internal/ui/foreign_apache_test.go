@@ -19,9 +19,9 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest/apache"
 )
 
-// TestWhatKazooMakesIsShownOnApache: Kazoo itself makes its recipes on a real
+// TestKazooRecipesAreShownOnApache: Kazoo itself makes its recipes on a real
 // server, and the pages recognize them.
-func TestWhatKazooMakesIsShownOnApache(t *testing.T) {
+func TestKazooRecipesAreShownOnApache(t *testing.T) {
 	const python = "/usr/bin/python3"
 	if out, err := exec.CommandContext(t.Context(), python, "-c", "import kazoo").CombinedOutput(); err != nil {
 		if os.Getenv(apache.EnvRequire) == "1" {

@@ -70,8 +70,8 @@ func (m *Model) visits() int {
 	return m.recognizer.Visits
 }
 
-// TestNobodyLooksUnlessSomebodyReads, and then only at changes.
-func TestNobodyLooksUnlessSomebodyReads(t *testing.T) {
+// TestModelLooksOnlyForReaders, and only at changes.
+func TestModelLooksOnlyForReaders(t *testing.T) {
 	srv, m := crowded(t, 100)
 	version, before := m.Hub.Version(), m.visits()
 	for i := range 20 {
@@ -98,8 +98,8 @@ func (m *Model) rest0() {
 	m.rested = time.Time{}
 }
 
-// TestWhatHasChangedLongAgoIsNotSaidToHaveChangedNow.
-func TestWhatHasChangedLongAgoIsNotSaidToHaveChangedNow(t *testing.T) {
+// TestLateChangeIsNotDatedNow: the model looked long after the change.
+func TestLateChangeIsNotDatedNow(t *testing.T) {
 	d := newDirty()
 	at := time.Now()
 	_, _, late := d.takeChanges(at)
@@ -114,8 +114,8 @@ func TestWhatHasChangedLongAgoIsNotSaidToHaveChangedNow(t *testing.T) {
 	assert.False(t, d.hasChanges())
 }
 
-// TestALockThatIsWaitedForComesFirst among ten thousand, wherever its path stands.
-func TestALockThatIsWaitedForComesFirst(t *testing.T) {
+// TestAwaitedLockComesFirst among ten thousand locks, with any path.
+func TestAwaitedLockComesFirst(t *testing.T) {
 	p := newPast()
 	for i := range crowd {
 		path := fmt.Sprintf("/locks/lock-%05d", i)

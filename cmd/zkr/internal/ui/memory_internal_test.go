@@ -22,7 +22,7 @@ type past struct {
 	recognize.Recognizer
 	now   time.Time
 	nodes map[string]*recognize.Node
-	seen  bool // whatever happens between looks is seen
+	seen  bool // changes between looks are observed
 }
 
 func newPast() *past {
@@ -56,7 +56,7 @@ func contender(path, marker string, n int) string {
 	return fmt.Sprintf("%s/_c_%08d-0000-4000-8000-000000000000-%s-%010d", path, n, marker, n)
 }
 
-func TestMemoryKnowsSinceWhenSomebodyHolds(t *testing.T) {
+func TestMemoryHasTheBeginningOfHolds(t *testing.T) {
 	p := newPast()
 	p.has("/l", 0, "")
 	p.has(contender("/l", "lock", 1), 1, "ann")
@@ -76,9 +76,9 @@ func TestMemoryKnowsSinceWhenSomebodyHolds(t *testing.T) {
 	assert.Equal(t, granted.Since, p.look().Things[0].Queue[0].Since)
 }
 
-// TestWhoGotItWhileNobodyLookedHoldsForAtLeastSoLong: the first observation of
-// a hold is not the moment of the grant.
-func TestWhoGotItWhileNobodyLookedHoldsForAtLeastSoLong(t *testing.T) {
+// TestUnobservedGrantIsDatedByItsFirstObservation: the moment of the grant stays
+// unknown.
+func TestUnobservedGrantIsDatedByItsFirstObservation(t *testing.T) {
 	p := newPast()
 	p.has("/l", 0, "")
 	p.has(contender("/l", "lock", 1), 1, "ann")
@@ -100,8 +100,8 @@ func TestWhoGotItWhileNobodyLookedHoldsForAtLeastSoLong(t *testing.T) {
 	assert.Equal(t, p.now.Add(time.Second), p.look().Things[0].Queue[0].Since, "observed changes have a known time again")
 }
 
-// TestWhoHasWaitedForLongIsNotAtTheHeadForLong when it gets there.
-func TestWhoHasWaitedForLongIsNotAtTheHeadForLong(t *testing.T) {
+// TestLongWaitIsNoLongHold when the contender gets to the head.
+func TestLongWaitIsNoLongHold(t *testing.T) {
 	p := newPast()
 	p.has("/l", 0, "")
 	for i := 1; i <= 3; i++ {
@@ -273,8 +273,8 @@ func TestACounterThatCannotBeReadHasNoValue(t *testing.T) {
 	require.Contains(t, html, `<div class="big"><bdi>not readable</bdi></div>`)
 }
 
-// TestWhoMayNotBeReadHasNotWaitedForEver.
-func TestWhoMayNotBeReadHasNotWaitedForEver(t *testing.T) {
+// TestUnreadableContenderHasNoWaitingTime: the time of its creation is unknown.
+func TestUnreadableContenderHasNoWaitingTime(t *testing.T) {
 	p := newPast()
 	p.has("/l", 0, "")
 	p.has(contender("/l", "lock", 1), 1, "ann")
@@ -293,8 +293,8 @@ func TestWhoMayNotBeReadHasNotWaitedForEver(t *testing.T) {
 	require.Equal(t, 2, d.longestWaits()[0].Waiting)
 }
 
-// TestWhoNotesThatItHoldsHasHeldSinceThen, even if nobody looked then.
-func TestWhoNotesThatItHoldsHasHeldSinceThen(t *testing.T) {
+// TestNoteOfTheHolderDatesTheHold, even if the grant was not observed.
+func TestNoteOfTheHolderDatesTheHold(t *testing.T) {
 	p := newPast()
 	p.seen = false
 	p.has("/l", 0, "")

@@ -51,8 +51,8 @@ type Model struct {
 	sight      sync.Mutex
 	memory     *memory
 	recognizer recognize.Recognizer
-	// looked is when the last look was, asked when somebody read last; rested is when
-	// somebody may look again.
+	// looked is the time of the last look, asked the time of the last read, and
+	// rested the time from which the next look is allowed.
 	looked, asked, rested time.Time
 
 	// mu guards view, which is replaced as a whole and never nil.

@@ -13,8 +13,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// TestTilesSayWhatThereIs, of all kinds.
-func TestTilesSayWhatThereIs(t *testing.T) {
+// TestTilesSummarizeThings of all kinds.
+func TestTilesSummarizeThings(t *testing.T) {
 	p := newPast()
 	p.has("/l", 0, "")
 	p.has(contender("/l", "lock", 1), 1, "ann")
@@ -31,7 +31,7 @@ func TestTilesSayWhatThereIs(t *testing.T) {
 		p.has(fmt.Sprintf("/r/entries/entry-100-%010d", i), 0, "x")
 	}
 	w := p.look()
-	assert.Equal(t, "nobody can tell who has it", w.Of("/m").State)
+	assert.Equal(t, "the order of the contenders is unknown", w.Of("/m").State)
 	assert.Equal(t, "1 held, 1 waiting", summarizeThings(w.Kinds(recognize.Mutex)), "with exhausted numbers the holder is unknown")
 	assert.Equal(t, "5 waiting", summarizeThings(w.Kinds(recognize.Queue)), "and one item is taken")
 }
@@ -59,9 +59,9 @@ func TestOnlyOurBarriersTellHowManyTheyWaitFor(t *testing.T) {
 	require.NoError(t, d.err)
 }
 
-// TestLoadedIsToldWithWhatThereIs, even if watch notices the end of the load
+// TestLoadedIsPublishedWithTheThings, even if watch notices the end of the load
 // before View.
-func TestLoadedIsToldWithWhatThereIs(t *testing.T) {
+func TestLoadedIsPublishedWithTheThings(t *testing.T) {
 	srv, err := zktest.Start(nil)
 	require.NoError(t, err)
 	defer srv.Close()

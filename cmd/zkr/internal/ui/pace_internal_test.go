@@ -17,8 +17,8 @@ func TestLooksThatTakeLongAreSeldom(t *testing.T) {
 	assert.Equal(t, idle, paceFor(time.Hour))
 }
 
-// TestWhatIsWaitedForComesFirst in a list, wherever its path stands.
-func TestWhatIsWaitedForComesFirst(t *testing.T) {
+// TestAwaitedThingsComeFirst in a list, with any path.
+func TestAwaitedThingsComeFirst(t *testing.T) {
 	p := newPast()
 	for _, path := range []string{"/a", "/b", "/z"} {
 		p.has(path, 0, "")

@@ -40,9 +40,9 @@ func menuPages() []*page {
 		{at: "/rebalancers", name: "Rebalancers", hint: "Filter by path, member, resource", draw: (*drawing).drawList, kinds: []recognize.Kind{recognize.Rebalancer},
 			about: "Groups that share resources, with the owner of each resource."},
 		{at: "/tasks", name: "Tasks", hint: "Filter by queue, worker", draw: (*drawing).drawList, kinds: []recognize.Kind{recognize.Tasks, recognize.Queue},
-			about: "Task queues, with their workers and what has become of the tasks."},
+			about: "Task queues, with their workers and the states of the tasks."},
 		{at: "/sessions", name: "Sessions", hint: "Filter by session, name, path", draw: (*drawing).drawSessions,
-			about: "Sessions, with what each of them has. One without ephemeral znodes cannot be seen."},
+			about: "Sessions, with the ephemeral znodes of each session. Sessions without ephemeral znodes are not visible."},
 		{at: "/tree", name: "Tree", hint: "Filter the children", draw: (*drawing).drawTree, node: true},
 	}
 }

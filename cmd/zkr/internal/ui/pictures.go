@@ -190,7 +190,7 @@ func workerCells(j *recognize.JobState) []cell {
 	var out []cell
 	at := 0
 	for id := 0; id < j.Size && len(out) < maxCells; id++ {
-		c := cell{Class: "missing", Text: strconv.Itoa(id), Title: "has never come"}
+		c := cell{Class: "missing", Text: strconv.Itoa(id), Title: "has never joined"}
 		for at < len(j.Workers) && j.Workers[at].ID < id {
 			at++
 		}
@@ -283,7 +283,7 @@ type slotsOf struct {
 
 func partySlots(m *recognize.Meeting) slotsOf {
 	out := slotsOf{Here: m.Here[:min(len(m.Here), maxChips)]}
-	if len(m.Inside) == 0 || len(m.Here) > 0 { // else nobody is waited for
+	if len(m.Inside) == 0 || len(m.Here) > 0 { // otherwise no party is missing
 		out.Missing = m.Missing()
 	}
 	for i := range min(out.Missing, maxChips) {

@@ -36,8 +36,8 @@ func TestAccessListsNameUsersWithoutTheirHashes(t *testing.T) {
 		return session.ACL{Perms: perms, Scheme: scheme, ID: id}
 	}
 	assert.Equal(t, []right{
-		{Who: "anybody", May: "everything", Open: true},
-		{Who: "anybody", May: "read"},
+		{Who: "anyone", May: "everything", Open: true},
+		{Who: "anyone", May: "read"},
 		{Who: "digest:ann", May: "read, write"},
 		{Who: "ip:2001:db8::/32", May: "everything"},
 		{Who: "sasl:zk/host@EXAMPLE.ORG", May: "admin"},

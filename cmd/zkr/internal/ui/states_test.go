@@ -39,7 +39,7 @@ func TestPagesOfNothingSayThatThereIsNothing(t *testing.T) {
 		text = mainPart(t, text)
 		switch p.name {
 		case "overview":
-			for _, want := range []string{"Nothing looks wrong.", "Nobody waits for a lock.", "There is no election.", "No jobs, task queues or rebalancers.", "have stayed as they were", `class="big">0<`} {
+			for _, want := range []string{"Nothing looks wrong.", "No contender waits for a lock.", "There is no election.", "No jobs, task queues or rebalancers.", "have stayed as they were", `class="big">0<`} {
 				has(t, text, want, p.path)
 			}
 		case "tree":
@@ -111,9 +111,9 @@ func TestPagesSayWhenNothingIsKnown(t *testing.T) {
 	hasNot(t, text, "data-asof", "when it is back")
 }
 
-// TestWhoGotALockWhileZooKeeperWasAway: such a hold has no known beginning; a
+// TestLockGrantedWhileZooKeeperWasAway: such a hold has no known beginning; a
 // hold granted under observation has.
-func TestWhoGotALockWhileZooKeeperWasAway(t *testing.T) {
+func TestLockGrantedWhileZooKeeperWasAway(t *testing.T) {
 	s := newStage(t)
 	name := func(n string) string { return "/l/_c_b6e1bacb-95aa-485f-b2a5-02692629ab8" + n + "-lock-000000000" + n }
 	for _, n := range strings.Split("123456789", "") {
@@ -160,10 +160,10 @@ func TestAccessListsAreShownAsOfWhen(t *testing.T) {
 		_, err = sess.SetACL(s.ctx, "/n", list, stat.Aversion)
 		require.NoError(t, err)
 	}
-	everybody := session.ACL{Perms: 31, Scheme: "world", ID: "anyone"}
+	world := session.ACL{Perms: 31, Scheme: "world", ID: "anyone"}
 	m, base := s.dashboard("/")
 	_, text, _ := get(t, base+"/tree?path=/n")
-	has(t, text, "anybody", "at first")
+	has(t, text, "anyone", "at first")
 	has(t, text, "as of", "at first")
 	digest := regexp.MustCompile(`data-digest="[^"]+"`)
 	_, again, _ := get(t, base+"/tree?path=/n")
@@ -176,8 +176,8 @@ func TestAccessListsAreShownAsOfWhen(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { _ = answer.Body.Close() }()
 	live := reader(answer.Body)
-	live.until(t, "anybody")
-	set([]session.ACL{everybody, {Perms: 1, Scheme: "digest", ID: "ann:Yd3Vn2M4UzZGyB1Zl6lCzmb4hK0="}})
+	live.until(t, "anyone")
+	set([]session.ACL{world, {Perms: 1, Scheme: "digest", ID: "ann:Yd3Vn2M4UzZGyB1Zl6lCzmb4hK0="}})
 	require.Eventually(t, func() bool {
 		_, text, _ = get(t, base+"/tree?path=/n")
 		hasNot(t, text, "Yd3Vn2M4", "the hash")
@@ -188,9 +188,9 @@ func TestAccessListsAreShownAsOfWhen(t *testing.T) {
 	assert.NotContains(t, live.until(t, "digest:ann"), "Yd3Vn2M4", "and so does an open page, when the znode changes")
 }
 
-// TestWhatMayNotBeReadIsShownAsSuch on each page with unreadable znodes, and in
+// TestUnreadableZnodesAreShownAsSuch on each page with unreadable znodes, and in
 // JSON.
-func TestWhatMayNotBeReadIsShownAsSuch(t *testing.T) {
+func TestUnreadableZnodesAreShownAsSuch(t *testing.T) {
 	s := newStage(t)
 	s.put("/shop", "")
 	s.secrets()
@@ -228,9 +228,9 @@ func TestFiltersThatAreTooLongAreRefused(t *testing.T) {
 	assert.Equal(t, 200, code)
 }
 
-// TestPathsOfNothingLeadToWhatIsThere: a path may be as long as a request, but its
+// TestMissingPathsLeadToExistingZnodes: a path may be as long as a request, but its
 // page is not.
-func TestPathsOfNothingLeadToWhatIsThere(t *testing.T) {
+func TestMissingPathsLeadToExistingZnodes(t *testing.T) {
 	s := newStage(t)
 	s.put("/a/b/c", "")
 	_, base := s.dashboard("/a")

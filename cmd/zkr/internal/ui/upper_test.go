@@ -16,8 +16,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/rebalanser"
 )
 
-// TestGroupsOfRebalanserAreToldFromWhatTheyWrite in both modes.
-func TestGroupsOfRebalanserAreToldFromWhatTheyWrite(t *testing.T) {
+// TestRebalanserGroupsAreRecognized in both modes.
+func TestRebalanserGroupsAreRecognized(t *testing.T) {
 	for mode, name := range map[rebalanser.Mode]string{rebalanser.ResourceBarrier: "resource", rebalanser.GlobalBarrier: "global"} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
@@ -63,8 +63,8 @@ func TestGroupsOfRebalanserAreToldFromWhatTheyWrite(t *testing.T) {
 	}
 }
 
-// TestTaskQueuesAreToldFromWhatDispatchWrites.
-func TestTaskQueuesAreToldFromWhatDispatchWrites(t *testing.T) {
+// TestDispatchQueuesAreRecognized.
+func TestDispatchQueuesAreRecognized(t *testing.T) {
 	s := newStage(t)
 	const path = "/queues/mail"
 	queue := dispatch.New(s.actor("client"), path, nil)

@@ -84,7 +84,7 @@ func Ago(t time.Time) template.HTML {
 	}
 	at := t.UTC()
 	return template.HTML(agoOpen + strconv.FormatInt(at.UnixMilli(), 10) + `" datetime="` + at.Format("2006-01-02T15:04:05.000Z") +
-		`" title="` + t.Local().Format("2006-01-02 15:04:05 MST") + `"` + agoClose) // digits and such: nobody chose them
+		`" title="` + t.Local().Format("2006-01-02 15:04:05 MST") + `"` + agoClose) // digits and such, no foreign text
 }
 
 // writeAged writes HTML with the texts of the ages.

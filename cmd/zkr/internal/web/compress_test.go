@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestAnswersAreCompressedForThoseWhoAcceptIt(t *testing.T) {
+func TestAnswersAreCompressedForClientsThatAcceptIt(t *testing.T) {
 	long := strings.Repeat("text ", 1000)
 	for name, c := range map[string]struct {
 		accept, kind, text string

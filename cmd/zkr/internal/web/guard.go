@@ -62,11 +62,11 @@ func Guard(hosts Hosts, next http.Handler) http.Handler {
 		head.Set("Cross-Origin-Resource-Policy", "same-origin")
 		head.Set("Cache-Control", "no-store")
 		if !hosts.allows(r.Host) {
-			http.Error(w, "This server does not go by that name. Ask it by its address.", http.StatusMisdirectedRequest)
+			http.Error(w, "This server does not accept that host name. Use the address of the server.", http.StatusMisdirectedRequest)
 			return
 		}
 		if foreign(r) {
-			http.Error(w, "Only this server's own pages may ask it.", http.StatusForbidden)
+			http.Error(w, "Requests from pages of other servers are refused.", http.StatusForbidden)
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -78,7 +78,7 @@ func ReadOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			w.Header().Set("Allow", "GET, HEAD")
-			http.Error(w, "This server only shows.", http.StatusMethodNotAllowed)
+			http.Error(w, "This server is read-only.", http.StatusMethodNotAllowed)
 			return
 		}
 		next.ServeHTTP(w, r)

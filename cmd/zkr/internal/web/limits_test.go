@@ -36,8 +36,9 @@ func brief() limits {
 	return limits{header: most, read: most, write: most, idle: most, end: 10 * most}
 }
 
-// TestWhoIsTooSlowIsLeft: with a header, a body, and the next question.
-func TestWhoIsTooSlowIsLeft(t *testing.T) {
+// TestSlowClientIsDropped while it sends a header or a body, or before its next
+// request.
+func TestSlowClientIsDropped(t *testing.T) {
 	t.Parallel()
 	addr := serving(t, brief(), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, err := io.Copy(io.Discard, r.Body); err != nil {
@@ -56,8 +57,8 @@ func TestWhoIsTooSlowIsLeft(t *testing.T) {
 	}
 }
 
-// TestWhoDoesNotReadIsLeft, and does not block writers.
-func TestWhoDoesNotReadIsLeft(t *testing.T) {
+// TestClientThatDoesNotReadIsDropped, and does not block writers.
+func TestClientThatDoesNotReadIsDropped(t *testing.T) {
 	t.Parallel()
 	failed := make(chan error, 1)
 	addr := serving(t, brief(), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

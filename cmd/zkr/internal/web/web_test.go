@@ -70,8 +70,8 @@ func TestNamesOfOthersAreRefused(t *testing.T) {
 	}
 }
 
-// TestPagesFromElsewhereAreRefused: they could not read the answers, but have work
-// done. A link from there may be followed.
+// TestPagesFromElsewhereAreRefused: such pages cannot read the answers, but could cause
+// work. Links from such pages work.
 func TestPagesFromElsewhereAreRefused(t *testing.T) {
 	served := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "secret") })
 	for _, c := range []struct {
@@ -248,9 +248,9 @@ func TestStreamSendsNothingToAPageThatHasItAll(t *testing.T) {
 	assert.Equal(t, "a* b*", blocks(other()))
 }
 
-// TestWhatIsNoLongerKnownDoesNotGetOlder: ages are relative to the last known
+// TestUnknownStateDoesNotGetOlder: ages are relative to the last known
 // moment. Only this moment is sent, not the whole block again.
-func TestWhatIsNoLongerKnownDoesNotGetOlder(t *testing.T) {
+func TestUnknownStateDoesNotGetOlder(t *testing.T) {
 	now := time.Now().Truncate(time.Millisecond)
 	then := now.Add(-time.Hour)
 	block := Block{Key: "a", HTML: Ago(then.Add(-5 * time.Second))}
@@ -301,12 +301,12 @@ func TestStreamSendsFourTimesASecondAtMost(t *testing.T) {
 	changing.Wait()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for i := 1; i < 4; i++ { // when the reader has them says little: it may stall
+	for i := 1; i < 4; i++ { // the time at which the reader gets them says little: the reader may stall
 		assert.GreaterOrEqual(t, b.drawn[i].Sub(b.drawn[i-1]), pause)
 	}
 }
 
-func TestHubForgetsNobody(t *testing.T) {
+func TestHubWakesEveryReader(t *testing.T) {
 	var h Hub
 	ctx, cancel := context.WithCancel(t.Context())
 	h.Publish()

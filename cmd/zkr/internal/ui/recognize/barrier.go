@@ -31,10 +31,10 @@ func recognizeBarrier(l *looker, s *spot) *Thing {
 		t.Kind = Double
 	}
 	if err != nil && len(s.Data) > 0 && s.Data[0] == '{' {
-		t.addProblem(Bad, s.Path, "the barrier's record %s: nobody can pass", s.unreadReason(err))
+		t.addProblem(Bad, s.Path, "the barrier's record %s: no party can pass", s.unreadReason(err))
 	}
 	if err == nil && r.Czxid != s.Stat.Czxid {
-		t.addProblem(Hint, s.Path, "its record was written for another path, and counts for nothing")
+		t.addProblem(Hint, s.Path, "its record was written for another path, and is ignored")
 		r.Released, t.Meeting.Round = nil, 0
 	}
 	ids := map[string]bool{}
@@ -49,7 +49,7 @@ func recognizeBarrier(l *looker, s *spot) *Thing {
 		case t.Kind == Double && r.Released.Contains(e.Seq):
 			t.Meeting.Inside = append(t.Meeting.Inside, m)
 		case ids[m.ID]:
-			t.addProblem(Hint, c.Path, "%s is here twice, and counts once", m.Name())
+			t.addProblem(Hint, c.Path, "%s has two znodes, and counts once", m.Name())
 		default:
 			ids[m.ID] = true
 			t.Meeting.Here = append(t.Meeting.Here, m)
@@ -61,7 +61,7 @@ func recognizeBarrier(l *looker, s *spot) *Thing {
 	return t
 }
 
-// state says how a meeting stands.
+// state describes a meeting.
 func (m *Meeting) state() string {
 	var parts []string
 	if n := len(m.Inside); n > 0 {

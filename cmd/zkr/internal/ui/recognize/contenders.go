@@ -21,7 +21,7 @@ type form struct {
 	markers []string // all accepted markers
 }
 
-// forms are told in this order.
+// forms are tried in this order.
 //
 // read only
 var forms = []form{
@@ -62,10 +62,10 @@ func recognizeQueue(l *looker, s *spot) *Thing {
 		_, kazoo := seen[lockformat.KazooLock]
 		_, reads := seen[lockformat.KazooRead]
 		if (seen[lockformat.CuratorMutex] || seen[lockformat.CuratorRead] || seen[lockformat.CuratorWrite] || seen[lockformat.CuratorLatch]) && (kazoo || reads) {
-			t.addProblem(Warn, t.Path, "Curator's and Kazoo's names are mixed: Curator sorts Kazoo's wrongly, and Kazoo heeds Curator's only if told to")
+			t.addProblem(Warn, t.Path, "Curator's and Kazoo's names are mixed: Curator sorts Kazoo's names wrongly, and Kazoo observes Curator's names only if configured to")
 		}
 		if others := unheededMarkers(seen, f.markers); others != "" && f.telling[0] != markOwn {
-			t.addProblem(Warn, t.Path, "contenders of another recipe are here too (%s): these and those do not heed each other, and may hold at once", others)
+			t.addProblem(Warn, t.Path, "the path also has contenders of another recipe (%s): the two recipes do not exclude each other, and both may hold at the same time", others)
 		}
 		return t
 	}
@@ -113,7 +113,7 @@ func (s *spot) childMarkers() map[string]bool {
 func (l *looker) readQueue(t *Thing, s *spot, markers []string) {
 	q := znode.Parse(s.names(), markers...)
 	if q.Exhausted {
-		t.addProblem(Bad, s.Path, "a contender has a number that does not tell who came first: numbers are used up; delete the path when nobody uses it")
+		t.addProblem(Bad, s.Path, "a contender has a number that does not show its place: the numbers are used up; delete the path when no client uses it")
 	}
 	places := make(map[string]int, len(q.Entries))
 	for i, e := range q.Entries {
@@ -122,7 +122,7 @@ func (l *looker) readQueue(t *Thing, s *spot, markers []string) {
 	}
 	t.Strangers = len(s.children) - len(q.Entries)
 	if q.Exhausted {
-		t.State = "nobody can tell who has it"
+		t.State = "the order of the contenders is unknown"
 		return
 	}
 	if n := len(q.Entries); n > 0 && q.Entries[n-1].Seq >= session.SequenceWarning {

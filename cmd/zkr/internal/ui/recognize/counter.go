@@ -48,7 +48,7 @@ func recognizeCounter(l *looker, s *spot) *Thing {
 	}
 	if t.State = strconv.FormatInt(value, 10); !ok {
 		t.State, t.Number.Value = "not readable", nil
-		t.addProblem(Bad, s.Path, "its %s are no number in any format of a counter", formatCount(s.Size, "byte"))
+		t.addProblem(Bad, s.Path, "its %s are not a number in any format of a counter", formatCount(s.Size, "byte"))
 	}
 	return t
 }
@@ -115,7 +115,7 @@ func (s *spot) counterFormat() string {
 func parseNumber(n *Node, certain bool) (value int64, format string, ok bool) {
 	switch {
 	case n.Size == 0:
-		return 0, "empty, which says 0", false
+		return 0, "empty, which means 0", false
 	case n.Size > counterformat.MaxSize || !n.Whole():
 		return 0, "", false
 	}
@@ -189,7 +189,7 @@ func recognizeDelay(l *looker, s *spot) *Thing {
 		return nil
 	}
 	lost := func(t *Thing) {
-		t.addProblem(Hint, s.Path, "the last holder (token %d) was lost, and did not release: who uses the lock delay waits for it", token)
+		t.addProblem(Hint, s.Path, "the last holder (token %d) was lost, and did not release the lock: clients with a lock delay wait for the delay", token)
 	}
 	if at != nil && at.claimed != nil && at.claimed.Path == path && at.claimed.Kind == Mutex {
 		t := at.claimed

@@ -33,7 +33,7 @@ func bookDouble(_ *looker, s *spot) *Thing {
 		}
 	}
 	if len(*there) == 0 {
-		return nil // a lone "ready" might be anybody's
+		return nil // a lone "ready" may belong to any program
 	}
 	s.claimTree(t)
 	t.State = t.Meeting.state()

@@ -10,7 +10,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/internal/znode"
 )
 
-// JobState is how a job of workerctl stands (docs/workerctl.md).
+// JobState is the state of a job of workerctl (docs/workerctl.md).
 type JobState struct {
 	ID       string            `json:"id"`
 	Name     string            `json:"name"`
@@ -126,7 +126,7 @@ func endedJob(_ *looker, s *spot) *Thing {
 // notReadable is the state of an unreadable thing.
 const notReadable = "not readable"
 
-// readStatus reads how the job stands.
+// readStatus reads the status of the job.
 func (j *JobState) readStatus(t *Thing, run *spot) {
 	state := run.child(jobformat.NodeState)
 	if state == nil {
@@ -177,7 +177,7 @@ func (j *JobState) readWorkers(l *looker, t *Thing, run *spot) {
 // unknown is the state of an unreadable worker.
 const unknown = "unknown"
 
-// addWorker adds a worker of whom all but the place is known; here is its live znode.
+// addWorker adds a worker that lacks only its place; here is its live znode.
 func (j *JobState) addWorker(l *looker, t *Thing, w Worker, r jobformat.Member, here *spot) {
 	waits := j.State == jobformat.Submitted || j.State == jobformat.Running
 	switch w.State {
@@ -215,7 +215,7 @@ func (j *JobState) addUnreadable(t *Thing, c *spot, err error) {
 	}
 }
 
-// summary says how the job stands.
+// summary describes the state of the job.
 func (j *JobState) summary() string {
 	out := j.State
 	if j.Size == 0 {

@@ -95,13 +95,13 @@ func recognizeService(_ *looker, s *spot) *Thing {
 	}
 	t.State = formatCount(len(t.Members), "instance")
 	if n := len(t.Members) - ready - denied; n > 0 {
-		t.State += fmt.Sprintf(", %d not to be used", n)
+		t.State += fmt.Sprintf(", %d not usable", n)
 	}
 	if denied > 0 {
 		t.State += fmt.Sprintf(", %d not readable", denied)
 	}
 	if ready+denied == 0 {
-		t.addProblem(Warn, s.Path, "no instance is to be used")
+		t.addProblem(Warn, s.Path, "no instance is usable")
 	}
 	return t
 }
@@ -115,9 +115,9 @@ func (m *Member) readInstance(n *Node) {
 	case !n.Whole():
 		m.Broken = "its data is too long to be read"
 	case errors.Is(err, errUnread):
-		m.Broken = "its data is no instance"
+		m.Broken = "its data is not an instance"
 	case err != nil:
-		m.Broken = "its data is no instance: " + Text([]byte(err.Error()), idWidth)
+		m.Broken = "its data is not an instance: " + Text([]byte(err.Error()), idWidth)
 	default:
 		m.ID = Text([]byte(i.ID), idWidth)
 		if i.Address != nil {

@@ -92,7 +92,7 @@ func concernsParent(old, fresh *spot) bool {
 	})
 }
 
-// looksDeeper reports whether a node may be told by those below its children.
+// looksDeeper reports whether a node may be recognized by nodes below its children.
 func looksDeeper(s *spot) bool {
 	return s != nil && (s.child(lockformat.DirLeases) != nil || s.child(dirEntries) != nil || s.child(nodeReady) != nil)
 }

@@ -24,7 +24,7 @@ func (l *looker) readSemaphore(t *Thing, s *spot) {
 		t.Permits.Held += c.Permits
 	}
 	if t.Permits.Total == 0 && !s.Denied {
-		t.addProblem(Warn, s.Path, "the path does not say how many permits there are")
+		t.addProblem(Warn, s.Path, "the path does not have the number of permits")
 	}
 }
 
@@ -43,9 +43,9 @@ func recognizeLeases(l *looker, s *spot) *Thing {
 	if len(hold.Entries)+len(wait.Entries) == 0 {
 		return nil
 	}
-	t := &Thing{Kind: Semaphore, Path: s.Path, How: "leases and locks, as Curator's InterProcessSemaphoreV2; it does not say how many permits there are"}
+	t := &Thing{Kind: Semaphore, Path: s.Path, How: "leases and locks, as Curator's InterProcessSemaphoreV2; the number of permits is not stored"}
 	if len(hold.Entries) == 0 {
-		t.Guess = looksLike(Semaphore, "there is leases, which is empty, beside a mutex called locks")
+		t.Guess = looksLike(Semaphore, "an empty znode leases is beside a mutex called locks")
 	}
 	t.Permits = &Permits{}
 	for _, e := range hold.Entries {
@@ -65,7 +65,7 @@ func recognizeLeases(l *looker, s *spot) *Thing {
 		waiting.claimTree(t)
 	}
 	if t.Strangers = len(held.children) - len(hold.Entries); t.Strangers > 0 {
-		t.addProblem(Warn, held.Path, "%s in leases that are none take a permit each: Curator counts them", formatCount(t.Strangers, "child"))
+		t.addProblem(Warn, held.Path, "%s: Curator counts a permit for each", formatSeveral(t.Strangers, "child of leases is not a lease", "children of leases are not leases"))
 	}
 	t.State = formatSeveral(t.Permits.Held, "permit is held", "permits are held")
 	if n := t.Waiting(); n > 0 {
@@ -85,8 +85,8 @@ func (s *spot) exactQueue(mark string) znode.Queue {
 	return q
 }
 
-// isAwaited reports whether the newest lease belongs to the holder of the lock,
-// who gives the lock back as soon as the lease counts. A single lease always
+// isAwaited reports whether the newest lease belongs to the holder of the lock: the
+// holder gives the lock back as soon as the lease counts. A single lease always
 // counts.
 func isAwaited(leases []*Contender, locks *spot, wait znode.Queue) bool {
 	if len(leases) < 2 || len(wait.Entries) == 0 {
@@ -149,10 +149,10 @@ func leasePool(l *looker, s *spot) *Thing {
 	}
 	l.markHolders(t)
 	if t.Strangers > 0 {
-		t.addProblem(Warn, s.Path, "%s that are no leases take a permit each: Kazoo counts them", formatCount(t.Strangers, "child"))
+		t.addProblem(Warn, s.Path, "%s: Kazoo counts a permit for each", formatSeveral(t.Strangers, "child is not a lease", "children are not leases"))
 	}
 	if total == 0 && !s.Denied {
-		t.addProblem(Hint, s.Path, "the path does not say how many permits there are")
+		t.addProblem(Hint, s.Path, "the path does not have the number of permits")
 	}
 	if l.setState(t); total == 0 {
 		t.State = formatSeveral(t.Permits.Held, "permit is held", "permits are held")

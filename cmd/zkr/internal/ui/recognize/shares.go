@@ -86,6 +86,6 @@ func (st *ShareState) reportUnowned(t *Thing) {
 	}
 	unowned := slices.DeleteFunc(slices.Clone(st.Unowned), func(name string) bool { return left[name] })
 	if n := len(unowned); n > 0 {
-		t.addProblem(Hint, t.Path, "%s nobody's yet: %s", formatSeveral(n, "resource is", "resources are"), Text([]byte(joinNames(unowned)), 3*idWidth))
+		t.addProblem(Hint, t.Path, "%s no owner yet: %s", formatSeveral(n, "resource has", "resources have"), Text([]byte(joinNames(unowned)), 3*idWidth))
 	}
 }

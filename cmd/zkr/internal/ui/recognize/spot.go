@@ -20,7 +20,7 @@ type spot struct {
 	claimed, told *Thing
 	// part is the thing for which things found here, or below, are parts.
 	part string
-	// formats are those of counters among the children; nil if nobody has asked.
+	// formats are those of counters among the children; nil until requested.
 	formats []string
 	// as is the role of the node's session, who its own name.
 	as, who string
@@ -68,7 +68,7 @@ func (s *spot) find(path string) *spot {
 	return s
 }
 
-// names are those of the children.
+// names are the names of the children.
 func (s *spot) names() []string {
 	out := make([]string, len(s.children))
 	for i, c := range s.children {

@@ -30,7 +30,7 @@ func (l *looker) isRecent(at time.Time, most time.Duration) bool {
 	return true
 }
 
-// findSuspicions finds contenders of whom perhaps nobody knows.
+// findSuspicions finds contenders that may be unknown to their clients.
 func (l *looker) findSuspicions(t *Thing) {
 	// By protection id and session: a node of another session ends with that
 	// session.
@@ -47,14 +47,14 @@ func (l *looker) findSuspicions(t *Thing) {
 		}
 		if id := (maker{protectionID(node.name), c.Session}); id.id != "" && !node.Denied {
 			if first := twins[id]; first != nil && !l.isRecent(c.Entered, clearing) && !l.isRecent(first.Entered, clearing) {
-				c.Odd = "it has the protection id of another"
+				c.Odd = "it has the protection id of another contender"
 				first.Odd = c.Odd
-				t.addProblem(Bad, c.Path, "orphan: %s is here twice with one protection id: its creation was repeated, and nobody knows of one of them", c.Name())
+				t.addProblem(Bad, c.Path, "orphan: %s has two znodes with one protection id: the creation was repeated, and the client does not know one of them", c.Name())
 			}
 			twins[id] = c
 		}
 		if string(node.Data) == revoked {
-			t.addProblem(Hint, c.Path, "somebody has asked the contender with number %d to release (Curator's revocation)", c.Seq)
+			t.addProblem(Hint, c.Path, "another client has asked the contender with number %d to release (Curator's revocation)", c.Seq)
 		}
 	}
 }

@@ -39,10 +39,10 @@ func TestContendersThatAreThereTwiceAreOrphans(t *testing.T) {
 	}
 	check(t, []recognized{
 		{"right", []string{twin(1, "e1"), twin(2, "e1")},
-			"election /l: led by ann, 1 candidate behind\n  bad: orphan: ann is here twice with one protection id: its creation was repeated, and nobody knows of one of them\n"},
+			"election /l: led by ann, 1 candidate behind\n  bad: orphan: ann has two znodes with one protection id: the creation was repeated, and the client does not know one of them\n"},
 		{"quiet: just now, its maker may be clearing up", []string{twin(1, "e1"), twin(2, "e1 new")}, "election /l: led by ann, 1 candidate behind\n"},
 		{"quiet: of another session, with which it goes", []string{twin(1, "e1"), twin(2, "e2")}, "election /l: led by ann, 1 candidate behind\n"},
-		{"quiet: whose it is may not be read", []string{twin(1, "denied"), twin(2, "denied")}, "election /l: led by unknown, 1 candidate behind\n"},
+		{"quiet: the owners are unreadable", []string{twin(1, "denied"), twin(2, "denied")}, "election /l: led by unknown, 1 candidate behind\n"},
 		{"quiet: two of one session, without an id", []string{"/l/" + hexID(1) + "__lock__0000000001 e1", "/l/" + hexID(2) + "__lock__0000000002 e1"}, "mutex? /l: held by 0x1, 1 waits\n"},
 	})
 	w := look(Past{}, twin(1, "e1"), twin(2, "e1"), twin(3, "e2"))
@@ -54,27 +54,27 @@ func TestContendersThatAreThereTwiceAreOrphans(t *testing.T) {
 func TestRevocationIsTold(t *testing.T) {
 	check(t, []recognized{
 		{"right", []string{"/l/_c_" + uuid(1) + "-lock-0000000001 e1 =__REVOKE__"},
-			"mutex /l: held by 0x1\n  hint: somebody has asked the contender with number 1 to release (Curator's revocation)\n"},
+			"mutex /l: held by 0x1\n  hint: another client has asked the contender with number 1 to release (Curator's revocation)\n"},
 		{"quiet: part of a name", []string{"/locks/_c_" + uuid(1) + "-lock-0000000001 e1 =__REVOKE__ me"}, "mutex /locks: held by __REVOKE__ me\n"},
 	})
 }
 
 func TestNumbersThatAreUsedUpAreTold(t *testing.T) {
-	nobody := "election /l: nobody can tell who has it\n  bad: a contender has a number that does not tell who came first: numbers are used up; delete the path when nobody uses it\n"
+	exhausted := "election /l: the order of the contenders is unknown\n  bad: a contender has a number that does not show its place: the numbers are used up; delete the path when no client uses it\n"
 	check(t, []recognized{
-		{"the last", []string{"/l/_c_" + uuid(1) + "-latch-2147483647 e1 =ann"}, nobody},
-		{"below zero", []string{"/l/_c_" + uuid(1) + "-latch--2147483648 e1 =ann"}, nobody},
-		{"below zero, in ten characters", []string{"/l/_c_" + uuid(1) + "-latch--999999999 e1 =ann"}, nobody},
-		{"beside others", []string{"/l/_c_" + uuid(1) + "-latch-0000000001 e1 =ann", "/l/_c_" + uuid(2) + "-latch--2147483648 e2 =bob"}, nobody},
+		{"the last", []string{"/l/_c_" + uuid(1) + "-latch-2147483647 e1 =ann"}, exhausted},
+		{"below zero", []string{"/l/_c_" + uuid(1) + "-latch--2147483648 e1 =ann"}, exhausted},
+		{"below zero, in ten characters", []string{"/l/_c_" + uuid(1) + "-latch--999999999 e1 =ann"}, exhausted},
+		{"beside others", []string{"/l/_c_" + uuid(1) + "-latch-0000000001 e1 =ann", "/l/_c_" + uuid(2) + "-latch--2147483648 e2 =bob"}, exhausted},
 		{"nearly", []string{"/l/_c_" + uuid(1) + "-latch-2147483600 e1 =ann"},
 			"election /l: led by ann\n  warn: the numbers of this path will be used up: the last one is 2147483600 of 2147483647\n"},
 		{"quiet: many are left", []string{"/l/_c_" + uuid(1) + "-latch-1000000000 e1 =ann"}, "election /l: led by ann\n"},
 	})
 }
 
-// TestWhoHoldsForLongIsPointedOut if others wait, and with more reason if its
+// TestLongHoldIsPointedOut if other contenders wait, and with more reason if the
 // session has nothing else.
-func TestWhoHoldsForLongIsPointedOut(t *testing.T) {
+func TestLongHoldIsPointedOut(t *testing.T) {
 	ann, bob := "/locks/_c_"+uuid(1)+"-lock-0000000001 e1 =ann", "/locks/_c_"+uuid(2)+"-lock-0000000002 e2 =bob"
 	path, _, _ := strings.Cut(ann, " ")
 	old := func(lines ...string) []*Node {
@@ -125,7 +125,7 @@ func TestTenuresAreOfNodesNotOfPaths(t *testing.T) {
 func TestSemaphoresOfUnknownSizeAreTold(t *testing.T) {
 	permit := "/s/_c_" + uuid(1) + "-1-permit-0000000001 e1 =a"
 	check(t, []recognized{
-		{"right", []string{"/s", permit}, "semaphore /s: held by a\n  warn: the path does not say how many permits there are\n"},
+		{"right", []string{"/s", permit}, "semaphore /s: held by a\n  warn: the path does not have the number of permits\n"},
 		{"quiet: it says", []string{"/s =1", permit}, "semaphore /s: 0 of 1 permit free\n"},
 		{"quiet: it may not be read", []string{"/s denied", permit}, "semaphore /s: held by a\n"},
 	})
@@ -164,13 +164,13 @@ func TestQueuesWithoutWorkersAreTold(t *testing.T) {
 		return append([]string{`/q/admission ={"format":1,"maxTasks":10}`, "/q/admission/open", task("a", taskformat.Waiting, 0)}, more...)
 	}
 	head := "task queue /q: 1 waiting, 0 assigned\n"
-	nobody, alone := "  warn: no master is present: tasks are not assigned\n", "  warn: no worker is present: tasks wait\n"
-	gone := "  warn: worker w has gone, and 1 task is still its\n"
+	headless, alone := "  warn: no master is present: tasks are not assigned\n", "  warn: no worker is present: tasks wait\n"
+	gone := "  warn: worker w has gone, and still has 1 task\n"
 	check(t, []recognized{
-		{"right", lines("/q/masters", "/q/alive"), head + nobody + alone},
-		{"right: a worker has gone", lines("/q/masters", "/q/alive", "/q/workers/w~a/t~1-1"), head + gone + nobody + alone},
-		{"quiet: a worker has just come", lines("/q/masters", "/q/alive", "/q/workers/w~a new", "/q/workers/w~a/t~1-1"), head + nobody + alone},
-		{"quiet: who is there may not be read", lines("/q/masters denied", "/q/alive denied", "/q/workers/w~a/t~1-1"), head},
+		{"right", lines("/q/masters", "/q/alive"), head + headless + alone},
+		{"right: a worker has gone", lines("/q/masters", "/q/alive", "/q/workers/w~a/t~1-1"), head + gone + headless + alone},
+		{"quiet: a worker has just come", lines("/q/masters", "/q/alive", "/q/workers/w~a new", "/q/workers/w~a/t~1-1"), head + headless + alone},
+		{"quiet: the members are unreadable", lines("/q/masters denied", "/q/alive denied", "/q/workers/w~a/t~1-1"), head},
 	})
 }
 
@@ -179,9 +179,9 @@ func TestGroupsWithoutMembersAreTold(t *testing.T) {
 		return append([]string{`/g ={"format":1,"mode":"resource"}`, "/g/resources/a"}, more...)
 	}
 	check(t, []recognized{
-		{"right", lines("/g/assignments", "/g/clients"), "rebalancer /g: 1 resource shared by 0 members\n  warn: nobody is there to take the resources\n"},
-		{"quiet: who is there may not be read", lines("/g/assignments", "/g/clients denied"), "rebalancer /g: 1 resource shared by 0 members\n"},
-		{"quiet: what is whose may not be read", lines("/g/assignments denied", member(shareformat.ModeResource, 1, "")),
+		{"right", lines("/g/assignments", "/g/clients"), "rebalancer /g: 1 resource shared by 0 members\n  warn: no member is present: the resources have no owner\n"},
+		{"quiet: the members are unreadable", lines("/g/assignments", "/g/clients denied"), "rebalancer /g: 1 resource shared by 0 members\n"},
+		{"quiet: the assignments are unreadable", lines("/g/assignments denied", member(shareformat.ModeResource, 1, "")),
 			"rebalancer /g: 1 resource shared by 1 member\nelection /g/clients: led by c1 [of /g]\n"},
 	})
 }

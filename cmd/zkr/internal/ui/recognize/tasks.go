@@ -11,7 +11,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/internal/format/taskformat"
 )
 
-// TaskState is how a queue of dispatch stands.
+// TaskState is the state of a queue of dispatch.
 type TaskState struct {
 	// Counts are by state, in the order of States.
 	Counts map[string]int `json:"counts"`
@@ -103,7 +103,7 @@ func taskQueue(l *looker, s *spot) *Thing {
 	st.readMaster(masters)
 	t.State = st.summary()
 	if err != nil {
-		t.addProblem(Warn, admission.Path, "the record of how many tasks the queue takes %s", admission.unreadReason(err))
+		t.addProblem(Warn, admission.Path, "the record of the queue's capacity %s", admission.unreadReason(err))
 	}
 	switch {
 	case !st.Open:
@@ -135,7 +135,7 @@ func (st *TaskState) reportUnmatched(t *Thing) {
 			continue
 		}
 		if found++; found <= maxUnmatched {
-			t.addProblem(Warn, w.path, "%s for a worker with %s: no worker has that", formatSeveral(w.count, "task waits", "tasks wait"), labelText(w.labels))
+			t.addProblem(Warn, w.path, "%s for a worker with %s: no such worker is present", formatSeveral(w.count, "task waits", "tasks wait"), labelText(w.labels))
 		}
 	}
 	if more := found - maxUnmatched; more > 0 {
@@ -218,7 +218,7 @@ func (st *TaskState) readWorkers(l *looker, t *Thing, s *spot) {
 		for _, c := range alive.children {
 			p, err := decodeNode(c.Node, taskformat.Decode[taskformat.Profile])
 			if err != nil && !c.Denied {
-				t.addProblem(Warn, c.Path, "what worker %s says of itself %s", Text([]byte(taskformat.WorkerName(c.name)), idWidth), c.unreadReason(err))
+				t.addProblem(Warn, c.Path, "the record of worker %s %s", Text([]byte(taskformat.WorkerName(c.name)), idWidth), c.unreadReason(err))
 			}
 			w := TaskWorker{
 				Path: c.Path, ID: Text([]byte(c.name), idWidth), Name: Text([]byte(p.Name), idWidth), Concurrency: p.Concurrency,
@@ -244,7 +244,7 @@ func (st *TaskState) readWorkers(l *looker, t *Thing, s *spot) {
 		id := Text([]byte(name), idWidth)
 		path, short := childPath(workers.Path, name), taskformat.WorkerName(id)
 		st.Workers = append(st.Workers, TaskWorker{Path: path, ID: id, Name: short, Assigned: n, Gone: true})
-		t.addProblem(Warn, path, "worker %s has gone, and %s still its", short, formatSeveral(n, "task is", "tasks are"))
+		t.addProblem(Warn, path, "worker %s has gone, and still has %s", short, formatCount(n, "task"))
 	}
 	slices.SortFunc(st.Workers, func(a, b TaskWorker) int { return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.ID, b.ID)) })
 }

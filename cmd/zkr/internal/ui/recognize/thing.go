@@ -29,7 +29,7 @@ const (
 	Queue      Kind = "queue"
 )
 
-// SessionID is a session; zero is none.
+// SessionID is a session; zero means no session.
 type SessionID int64
 
 // String is the number in the form of ZooKeeper's own tools.
@@ -60,7 +60,7 @@ type Thing struct {
 	// Part is the path of the thing that this thing is a part of, if any.
 	Part     string    `json:"part_of,omitempty"`
 	Problems []Problem `json:"problems,omitempty"`
-	// Strangers is how many children are none of the thing's.
+	// Strangers is how many children do not belong to the thing.
 	Strangers int `json:"strangers,omitempty"`
 
 	// At most a few of these are set, by kind.
@@ -73,7 +73,7 @@ type Thing struct {
 	Job     *JobState    `json:"job,omitempty"`
 	Tasks   *TaskState   `json:"tasks,omitempty"`
 	Shares  *ShareState  `json:"shares,omitempty"`
-	// Entries wait in a queue of others'.
+	// Entries is the length of a queue of another library.
 	Entries int `json:"entries,omitempty"`
 
 	// hint is the problem that appears with time (World.hintAt).
@@ -145,7 +145,8 @@ func nameOf(id string, s SessionID) string {
 	return "unknown"
 }
 
-// Permits is how many a semaphore has. Total is 0 if its layout does not say.
+// Permits counts the permits of a semaphore. Total is 0 if the layout does not have
+// the number.
 type Permits struct {
 	Total int `json:"total"`
 	Held  int `json:"held"`
@@ -154,7 +155,8 @@ type Permits struct {
 // Free is the number of available permits; 0 if unknown.
 func (p *Permits) Free() int { return max(0, p.Total-p.Held) }
 
-// Meeting is how a barrier stands. Parties is 0 where the layout does not say.
+// Meeting is the state of a barrier. Parties is 0 if the layout does not have the
+// number.
 type Meeting struct {
 	Parties int   `json:"parties"`
 	Round   int64 `json:"round,string"`
@@ -166,7 +168,7 @@ type Meeting struct {
 	Closed bool `json:"closed,omitempty"`
 }
 
-// Missing is how many have yet to come.
+// Missing is how many parties are missing.
 func (m *Meeting) Missing() int { return max(0, m.Parties-len(m.Here)) }
 
 // Number is a counter.

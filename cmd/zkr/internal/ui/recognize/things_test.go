@@ -34,15 +34,15 @@ func TestLocks(t *testing.T) {
 		{"go-zookeeper's", []string{"/l/_c_" + hexID(1) + "-lock-0000000003 e1"}, "mutex /l: held by 0x1\n"},
 		{"Kazoo's", []string{"/l/" + hexID(1) + "__lock__0000000003 e1 =py"}, "mutex? /l: held by py\n"},
 		{"mixed", []string{"/l/" + hexID(1) + "__lock__0000000003 e1 =py", "/l/" + lk(1, 4) + " e2 =java"},
-			"mutex? /l: held by py, 1 waits\n  warn: Curator's and Kazoo's names are mixed: Curator sorts Kazoo's wrongly, and Kazoo heeds Curator's only if told to\n"},
+			"mutex? /l: held by py, 1 waits\n  warn: Curator's and Kazoo's names are mixed: Curator sorts Kazoo's names wrongly, and Kazoo observes Curator's names only if configured to\n"},
 		{"a mutex and a semaphore's permit", []string{"/l =2", "/l/" + lk(1, 7) + " e1 =ann", "/l/_c_" + uuid(2) + "-1-permit-0000000008 e2 =bob"},
-			"semaphore /l: 1 of 2 permits free\n  warn: contenders of another recipe are here too (lock): these and those do not heed each other, and may hold at once\n"},
+			"semaphore /l: 1 of 2 permits free\n  warn: the path also has contenders of another recipe (lock): the two recipes do not exclude each other, and both may hold at the same time\n"},
 		{"a read/write lock and a mutex", []string{"/l/_c_" + uuid(1) + "-__WRIT__0000000001 e1 =w", "/l/" + lk(2, 2) + " e2 =ann"},
-			"read/write lock /l: written by w\n  warn: contenders of another recipe are here too (lock): these and those do not heed each other, and may hold at once\n"},
+			"read/write lock /l: written by w\n  warn: the path also has contenders of another recipe (lock): the two recipes do not exclude each other, and both may hold at the same time\n"},
 		{"strangers do not count", []string{"/l/" + lk(1, 7) + " e1 =ann", "/l/config =x"}, "mutex? /l: held by ann\n"},
 		{"not readable", []string{"/l/" + lk(1, 7) + " denied", "/l/" + lk(2, 8) + " e1 =bob"}, "mutex? /l: held by unknown, 1 waits\n"},
-		{"a name that nobody gives, and lasts", []string{"/l/deadlock-0000000001", "/l/x-lock-0000000002"}, ""},
-		{"a name that nobody gives", []string{"/l/lock-0000000001 e1 =ann", "/l/lock-0000000002"},
+		{"a name of no library, persistent", []string{"/l/deadlock-0000000001", "/l/x-lock-0000000002"}, ""},
+		{"a name of no library", []string{"/l/lock-0000000001 e1 =ann", "/l/lock-0000000002"},
 			"mutex? /l: held by ann, 1 waits\n  bad: orphan: unknown is not ephemeral, so no end of a session removes it\n"},
 		{"ZooKeeper's own", []string{"/l/x-17-0000000001 e17 =hex:1234", "/l/x--18-0000000003 e-18 =hex:1234"}, "mutex /l: held by 0x11, 1 waits\n"},
 		{"ZooKeeper's own, of another session", []string{"/l/x-17-0000000001 e18"}, "group? /l: 1 member\n"},
@@ -57,34 +57,34 @@ func TestLocks(t *testing.T) {
 			"/s =4", "/s/_c_" + uuid(1) + "-1-permit-0000000001 e1 =a", "/s/_c_" + uuid(2) + "-2-permit-0000000002 e2 =b",
 			"/s/_c_" + uuid(3) + "-2-permit-0000000003 e3 =c", "/s/_c_" + uuid(4) + "-1-permit-0000000004 e4 =d",
 		}, "semaphore /s: 1 of 4 permits free, 2 wait\n"},
-		{"permits of nobody knows how many", []string{"/s/_c_" + uuid(1) + "-1-permit-0000000001 e1 =a", "/s/_c_" + uuid(2) + "-1-permit-0000000002 e2 =b"},
-			"semaphore /s: held by a, perhaps by 1 other too\n  warn: the path does not say how many permits there are\n"},
+		{"an unknown number of permits", []string{"/s/_c_" + uuid(1) + "-1-permit-0000000001 e1 =a", "/s/_c_" + uuid(2) + "-1-permit-0000000002 e2 =b"},
+			"semaphore /s: held by a, perhaps by 1 other too\n  warn: the path does not have the number of permits\n"},
 		{"permits in a spelling that the semaphore refuses", []string{"/s =05", "/s/_c_" + uuid(1) + "-1-permit-0000000001 e1 =a"},
-			"semaphore /s: held by a\n  warn: the path does not say how many permits there are\n"},
+			"semaphore /s: held by a\n  warn: the path does not have the number of permits\n"},
 		{"Curator's semaphore", []string{
 			"/s/leases/_c_" + uuid(1) + "-lease-0000000001 e1 =a", "/s/leases/_c_" + uuid(2) + "-lease-0000000002 e2 =b",
 			"/s/locks/_c_" + uuid(3) + "-lock-0000000009 e3 =c", "/s/leases/odd =x",
-		}, "semaphore /s: 2 permits are held, 1 waits\n  warn: 1 child in leases that are none take a permit each: Curator counts them\n"},
+		}, "semaphore /s: 2 permits are held, 1 waits\n  warn: 1 child of leases is not a lease: Curator counts a permit for each\n"},
 		{"a lock delay, lost", []string{"/l.delay =held 17"},
-			"mutex /l: free, but the last holder did not release it\n  hint: the last holder (token 17) was lost, and did not release: who uses the lock delay waits for it\n"},
+			"mutex /l: free, but the last holder did not release it\n  hint: the last holder (token 17) was lost, and did not release the lock: clients with a lock delay wait for the delay\n"},
 		{"a lock delay, held", []string{"/l/" + lk(1, 7) + " e1 =ann", "/l.delay =held 100"}, "mutex /l: held by ann\n"},
 		{"a lock delay, waiting", []string{"/l/" + lk(1, 7) + " e1 =ann", "/l.delay =held 99"},
-			"mutex /l: ann is next, perhaps waiting for the lock delay\n  hint: the last holder (token 99) was lost, and did not release: who uses the lock delay waits for it\n"},
+			"mutex /l: ann is next, perhaps waiting for the lock delay\n  hint: the last holder (token 99) was lost, and did not release the lock: clients with a lock delay wait for the delay\n"},
 		{"a lock delay, just written", []string{"/l/" + lk(1, 7) + " e1 =ann", "/l.delay new =held 99"}, "mutex /l: ann is next, perhaps waiting for the lock delay\n"},
 		{"a lock delay, just granted", []string{"/l/" + lk(1, 7) + " e1 new =ann", "/l.delay =held 99"}, "mutex /l: ann is next, perhaps waiting for the lock delay\n"},
 		{"a lock delay, waiting, with others", []string{"/l/" + lk(1, 7) + " e1 =ann", "/l/" + lk(2, 8) + " e2 =bob", "/l.delay new =held 99"}, "mutex /l: ann is next, perhaps waiting for the lock delay, 1 waits behind\n"},
 		{"a lock delay, released", []string{"/l/" + lk(1, 7) + " e1 =ann", "/l.delay =free 99"}, "mutex /l: held by ann\n"},
-		{"a lock delay, and a holder nobody may read", []string{"/l/" + lk(1, 7) + " denied", "/l.delay =held 99"}, "mutex /l: held by unknown\n"},
-		{"a lock delay, and a path nobody may read", []string{"/l denied", "/l.delay =held 99"}, ""},
-		{"a lock delay, without anybody, just written", []string{"/l.delay new =held 99"}, "mutex /l: held a moment ago\n"},
+		{"a lock delay, and an unreadable holder", []string{"/l/" + lk(1, 7) + " denied", "/l.delay =held 99"}, "mutex /l: held by unknown\n"},
+		{"a lock delay, and an unreadable path", []string{"/l denied", "/l.delay =held 99"}, ""},
+		{"a lock delay, without a contender, just written", []string{"/l.delay new =held 99"}, "mutex /l: held a moment ago\n"},
 		{"a lock delay, free", []string{"/l.delay =free 17"}, "mutex /l: free\n"},
 		{"something beside a lock", []string{"/l.delay =a while"}, ""},
 	})
 }
 
-// TestWhoHoldsWithALockDelaySaysSinceWhen: in the node beside the lock. A
-// contender that waits for the end of the delay holds nothing.
-func TestWhoHoldsWithALockDelaySaysSinceWhen(t *testing.T) {
+// TestLockDelayNodeDatesTheHold: the holder notes its hold beside the lock. A contender
+// that waits for the end of the delay holds nothing.
+func TestLockDelayNodeDatesTheHold(t *testing.T) {
 	lines := []string{"/l/_c_" + uuid(1) + "-lock-0000000007 e1 =ann", "/l.delay new =held 100"}
 	held := look(Past{}, lines...).Things[0].Queue[0]
 	require.True(t, held.Holds)
@@ -95,8 +95,8 @@ func TestWhoHoldsWithALockDelaySaysSinceWhen(t *testing.T) {
 	require.Zero(t, held.Since)
 }
 
-// TestNobodyKnowsMoreThanTheNameOfWhoMayNotBeRead.
-func TestNobodyKnowsMoreThanTheNameOfWhoMayNotBeRead(t *testing.T) {
+// TestUnreadableContenderHasOnlyItsName: all other fields are unknown.
+func TestUnreadableContenderHasOnlyItsName(t *testing.T) {
 	c := look(Past{}, "/l/_c_"+uuid(1)+"-lock-0000000007 denied", "/l/_c_"+uuid(2)+"-lock-0000000008 e1").Things[0].Queue[0]
 	require.True(t, c.Denied)
 	text, err := json.Marshal(c)
@@ -121,19 +121,19 @@ func TestBarriers(t *testing.T) {
 	}
 	check(t, []recognized{
 		{"waiting", []string{record("barrier", 100, "0-5"), party(1, 6, "ann-1") + " e1", party(2, 7, "bob") + " e2", "/b.passed =2 x"}, "barrier /b: 2 of 3 are here\n"},
-		{"nobody", []string{record("barrier", 100, "0-5")}, "barrier /b: 0 of 3 are here\n"},
+		{"no party", []string{record("barrier", 100, "0-5")}, "barrier /b: 0 of 3 are here\n"},
 		{"the first round", []string{party(1, 0, "ann") + " e1"}, "barrier /b: 1 waits\n"},
 		{"the same twice", []string{record("barrier", 100, "0-5"), party(1, 6, "ann") + " e1", party(2, 7, "ann") + " e1"},
-			"barrier /b: 1 of 3 are here\n  hint: ann is here twice, and counts once\n"},
+			"barrier /b: 1 of 3 are here\n  hint: ann has two znodes, and counts once\n"},
 		{"inside", []string{record("double", 100, "3-5"), party(1, 3, "ann") + " e1", party(2, 5, "bob") + " e2", party(3, 6, "cy") + " e3"}, "double barrier /b: 2 are inside, 1 of 3 are here\n"},
 		{"a copied record", []string{record("double", 7, "3-5"), party(1, 3, "ann") + " e1"},
-			"double barrier /b: 1 of 3 are here\n  hint: its record was written for another path, and counts for nothing\n"},
+			"double barrier /b: 1 of 3 are here\n  hint: its record was written for another path, and is ignored\n"},
 		{"Curator's double barrier", []string{"/b/ready", "/b/" + uuid(1) + " e1", "/b/" + uuid(2) + " e2"}, "double barrier /b: 2 are inside\n"},
 		{"Curator's double barrier, not ready", []string{"/double/barrier-7/" + uuid(1) + " e1", "/double/barrier-7/" + uuid(2) + " e2"}, "double barrier? /double/barrier-7: 2 come or leave\n"},
 		{"Kazoo's double barrier, not ready", []string{"/barriers/x/" + hexID(1) + " e1 =ann"}, "double barrier? /barriers/x: 1 comes or leaves\n"},
-		{"UUIDs of anybody", []string{"/b/" + uuid(1) + " e1", "/b/" + uuid(2) + " e2"}, "group? /b: 2 members\n"},
-		{"ready alone is anybody's", []string{"/b/ready"}, ""},
-		{"ready beside others is anybody's", []string{"/app/ready", "/app/port =8080", "/app/config/" + uuid(1)}, ""},
+		{"UUIDs of any program", []string{"/b/" + uuid(1) + " e1", "/b/" + uuid(2) + " e2"}, "group? /b: 2 members\n"},
+		{"ready alone may be of any program", []string{"/b/ready"}, ""},
+		{"ready beside others may be of any program", []string{"/app/ready", "/app/port =8080", "/app/config/" + uuid(1)}, ""},
 		{"a gate", []string{"/app/upgrade-gate", "/app/gates/open", "/barriers", "/gate-keeper", "/barrier =127.0.0.1", "/a/gate =open", "/b/gate =10.0.0.1:8080", "/c/gate =web-1.example.org:4711", "/d/gate =::1", "/e/gate =a/b:1", "/f/gate e1"}, "gate? /app/upgrade-gate: closed\ngate? /barrier: closed\ngate? /c/gate: closed\ngate? /d/gate: closed\ngroup? /f: 1 member\n"},
 		{"no gate", []string{"/app/gates/upgrade e1", "/delegates/x"}, "group? /app/gates: 1 member\n"},
 	})
@@ -145,21 +145,21 @@ func TestCounters(t *testing.T) {
 		{"long", []string{"/counters/c =hex:fffffffffffffd1b", "/c =hex:fffffffffffffd1b"}, "counter? /counters/c: -741\n"},
 		{"int", []string{"/order-counter =hex:00000007", "/port =hex:00000050"}, "counter? /order-counter: 7\n"},
 		{"text", []string{"/a/orderCounter =-42", "/a/port =8080", "/a/counter-size =3"}, "counter? /a/orderCounter: -42\n"},
-		{"words are none", []string{"/counters/c =password", "/counters/d =pass", "/counters/e =1.2.3.4", "/counters/f"}, ""},
+		{"words are not numbers", []string{"/counters/c =password", "/counters/d =pass", "/counters/e =1.2.3.4", "/counters/f"}, ""},
 		{"too big for a number", []string{"/counter =9999999999999999999"}, ""},
 		{"text that a counter refuses", []string{"/counter =007", "/c =007", mark(1), "/d =-0", "/d" + mark(2)[2:]},
-			"counter /c: not readable\n  bad: its 3 bytes are no number in any format of a counter\n" +
-				"counter /d: not readable\n  bad: its 2 bytes are no number in any format of a counter\n"},
+			"counter /c: not readable\n  bad: its 3 bytes are not a number in any format of a counter\n" +
+				"counter /d: not readable\n  bad: its 2 bytes are not a number in any format of a counter\n"},
 		{"written now", []string{"/c =hex:0000000000000010", mark(1), mark(2)}, "counter /c: 16\n"},
 		{"new", []string{"/c", mark(1)}, "counter /c: 0\n"},
-		{"broken", []string{"/c =abc", mark(1)}, "counter /c: not readable\n  bad: its 3 bytes are no number in any format of a counter\n"},
+		{"broken", []string{"/c =abc", mark(1)}, "counter /c: not readable\n  bad: its 3 bytes are not a number in any format of a counter\n"},
 		{"of letters", []string{"/c =ABCD", mark(1), "/d =ABCDEFGH", "/d" + mark(1)[2:], "/e =12345678", "/e" + mark(1)[2:], "/counters/c =ABCD"}, "counter /c: 1094861636\ncounter /d: 4702394921427289928\ncounter /e: 12345678\n"},
 		{"beside one", []string{"/a/c =hex:0000000000000010", "/a/" + mark(1)[1:], "/a/d =hex:0000000000000011", "/a/port =8080", "/a/e =hex:00000011"},
 			"counter /a/c: 16\ncounter? /a/d: 17\n"},
 		{"set often", []string{"/a v99 =8080", "/b v100 =8080", "/c v100 =words"}, "counter? /b: 8080\n"},
 		{"a folder", []string{"/counter =5", "/counter/x =y"}, ""},
-		{"a mark that lasts is none", []string{"/x =5", "/x/_c_" + uuid(1) + "-writer"}, ""},
-		{"ephemeral is none", []string{"/x/c e1 =5"}, "group? /x: 1 member\n"},
+		{"a persistent mark does not count", []string{"/x =5", "/x/_c_" + uuid(1) + "-writer"}, ""},
+		{"an ephemeral number does not count", []string{"/x/c e1 =5"}, "group? /x: 1 member\n"},
 	})
 }
 
@@ -169,9 +169,9 @@ func TestTablesAndMarkers(t *testing.T) {
 		{"a table", []string{`/t/a ={"format":1,"client":"` + owner + `"}`, `/t/b ={"format":1}`, `/t/c ={"format":1,"client":"_c_` + uuid(2) + `-owner"}`, "/t.owners/" + owner + " e1"}, "mutex /t: 1 of 3 locks are held\n"},
 		{"a lock of a newer version", []string{`/t/a ={"format":1,"client":"` + owner + `"}`, `/t/b ={"format":2}`, "/t.owners/" + owner + " e1"},
 			"mutex /t: 1 of 1 lock is held\n  warn: 1 lock has a format of a newer version (update zkr)\n"},
-		{"somebody's JSON", []string{`/t/a ={"format":1}`, "/u/b", `/v/a ={"client":"x"}`}, ""},
+		{"JSON of a stranger", []string{`/t/a ={"format":1}`, "/u/b", `/v/a ={"client":"x"}`}, ""},
 		{"markers", []string{"/m/_c_" + uuid(1) + "-marker e1", "/m/_c_" + uuid(2) + "-marker e2 v7", "/m/config =x"}, "group /m: 2 markers of sessions that write\n"},
-		{"a marker that lasts is none", []string{"/m/_c_" + uuid(1) + "-marker"}, ""},
+		{"a persistent marker does not count", []string{"/m/_c_" + uuid(1) + "-marker"}, ""},
 	})
 }
 
@@ -185,16 +185,16 @@ func TestMembers(t *testing.T) {
 			`/s/web/i1 e1 ={"name":"web","id":"i1","address":"h","port":80,"sslPort":null,"payload":null,"registrationTimeUTC":1,"serviceType":"DYNAMIC","uriSpec":null}`,
 			`/s/web/i2 e2 ={"name":"web","id":"i2","address":null,"port":null,"sslPort":443,"payload":{"w":1},"registrationTimeUTC":1,"serviceType":"STATIC","uriSpec":null,"enabled":false}`,
 			`/s/web/odd =x`, `/s/web/secret denied`,
-		}, "service /s/web: 4 instances, 2 not to be used, 1 not readable\n  warn: instance odd: its data is no instance\n  warn: instance secret: it may not be read\n"},
+		}, "service /s/web: 4 instances, 2 not usable, 1 not readable\n  warn: instance odd: its data is not an instance\n  warn: instance secret: it may not be read\n"},
 		{"a service without instances to use", []string{
 			`/s/web/i1 e1 ={"name":"web","id":"i1","registrationTimeUTC":1,"serviceType":"DYNAMIC","enabled":false}`,
-		}, "service /s/web: 1 instance, 1 not to be used\n  warn: no instance is to be used\n"},
-		{"a service of which nobody knows", []string{
+		}, "service /s/web: 1 instance, 1 not usable\n  warn: no instance is usable\n"},
+		{"a service without a known instance", []string{
 			`/s/web/i1 e1 ={"name":"web","id":"i1","registrationTimeUTC":1,"serviceType":"DYNAMIC","enabled":false}`, `/s/web/i2 denied`,
-		}, "service /s/web: 2 instances, 1 not to be used, 1 not readable\n  warn: instance i2: it may not be read\n"},
+		}, "service /s/web: 2 instances, 1 not usable, 1 not readable\n  warn: instance i2: it may not be read\n"},
 		{"among others", []string{"/g/ann e1", "/g/config =x"}, ""},
 		{"among others, Kazoo's", []string{"/g/" + hexID(1) + "__party__ e1 =ann", "/g/config =x"}, "group /g: 1 member\n"},
-		{"JSON of somebody", []string{`/s/web/i1 e1 ={"name":"other"}`}, "group? /s/web: 1 member\n"},
+		{"JSON of a stranger", []string{`/s/web/i1 e1 ={"name":"other"}`}, "group? /s/web: 1 member\n"},
 		{"Kazoo's queue", []string{"/q/entry-100-0000000001 =x", "/q/entry-100-0000000002 =y"}, "queue /q: 2 entries\n"},
 		{"Kazoo's locking queue", []string{"/q/entries/entry-100-0000000001 =x", "/q/taken/entry-100-0000000001 e1"}, "queue /q: 1 entry, 1 of them taken\n"},
 		{"Curator's queue", []string{"/q/qn-0000000001 =x"}, "queue /q: 1 entry\n"},
@@ -234,21 +234,21 @@ func TestJobs(t *testing.T) {
 		{"cannot be read", jobLines(`{"state":`), "job /twister2/wc: not readable\n  bad: the job's state cannot be read\n" + at},
 		{"is removed", []string{`/twister2/.ended/wc-1234567890ab4def ={"format":1,"id":"` + uuid(1) + `","name":"wc","state":"failed","workers":4,"joined":4,"left":4,"failed":1,"created":"2026-01-02T11:00:00Z","ended":"2026-01-02T11:30:00Z"}`},
 			"job /twister2/.ended/wc-1234567890ab4def: over: failed: 0 of 4 running, 1 failed, 3 left\n"},
-		{"somebody's JSON", []string{`/j ={"format":1,"id":"` + uuid(1) + `","name":"x","created":"2026-01-02T11:00:00Z"}`}, ""},
+		{"JSON of a stranger", []string{`/j ={"format":1,"id":"` + uuid(1) + `","name":"x","created":"2026-01-02T11:00:00Z"}`}, ""},
 	})
 	j := look(Past{}, jobLines(`{"state":"running","workers":6,"next":4,"left":1}`)...).Things[0].Job
 	var ids []string
 	for _, w := range j.Workers {
 		ids = append(ids, fmt.Sprintf("%d %s %s", w.ID, w.State, w.Session))
 	}
-	require.Equal(t, []string{"0 running 0x1", "1 dead ", "2 left ", "10 running 0x3"}, ids, "of another incarnation nobody lives; by number, not by name")
+	require.Equal(t, []string{"0 running 0x1", "1 dead ", "2 left ", "10 running 0x3"}, ids, "workers of another incarnation are not alive; by number, not by name")
 	require.Equal(t, []string{"load"}, j.Phases)
 }
 
 func TestTaskQueues(t *testing.T) {
 	labeled := func(id string, labels ...string) string { return task(id, taskformat.Waiting, 1, labels...) }
 	unmatched := func(n int) string {
-		return fmt.Sprintf("  warn: 1 task waits for a worker with the label %d: no worker has that\n", n)
+		return fmt.Sprintf("  warn: 1 task waits for a worker with the label %d: no such worker is present\n", n)
 	}
 	lines := []string{
 		`/q/admission ={"format":1,"maxTasks":10}`, "/q/admission/open", "/q/masters/_c_" + uuid(1) + "-latch-0000000001 e1 =m1",
@@ -257,16 +257,16 @@ func TestTaskQueues(t *testing.T) {
 	}
 	check(t, []recognized{
 		{"works", lines, "task queue /q: 2 waiting, 1 assigned, 1 done, 1 failed, 1 dead\n" +
-			"  warn: worker w0 has gone, and 1 task is still its\n  warn: 1 task is dead: all attempts have failed\nelection /q/masters: led by m1 [of /q]\n"},
-		{"labels that nobody has", append([]string{labeled("x", "gpu"), labeled("y", "big", "gpu"), labeled("z", "big", "gpu"), labeled("u", "eu")}, lines[:3]...),
+			"  warn: worker w0 has gone, and still has 1 task\n  warn: 1 task is dead: all attempts have failed\nelection /q/masters: led by m1 [of /q]\n"},
+		{"labels without any worker", append([]string{labeled("x", "gpu"), labeled("y", "big", "gpu"), labeled("z", "big", "gpu"), labeled("u", "eu")}, lines[:3]...),
 			"task queue /q: 4 waiting, 0 assigned\n  warn: no worker is present: tasks wait\nelection /q/masters: led by m1 [of /q]\n"},
-		{"labels that some have", append([]string{labeled("x", "gpu"), labeled("y", "big", "gpu"), labeled("z", "big", "gpu"), labeled("u", "eu"), lines[9]}, lines[:3]...),
-			"task queue /q: 4 waiting, 0 assigned\n  warn: 2 tasks wait for a worker with the labels big, gpu: no worker has that\n" +
-				"  warn: 1 task waits for a worker with the label eu: no worker has that\nelection /q/masters: led by m1 [of /q]\n"},
+		{"labels that some workers have", append([]string{labeled("x", "gpu"), labeled("y", "big", "gpu"), labeled("z", "big", "gpu"), labeled("u", "eu"), lines[9]}, lines[:3]...),
+			"task queue /q: 4 waiting, 0 assigned\n  warn: 2 tasks wait for a worker with the labels big, gpu: no such worker is present\n" +
+				"  warn: 1 task waits for a worker with the label eu: no such worker is present\nelection /q/masters: led by m1 [of /q]\n"},
 		{"many labels", append([]string{labeled("a", "1"), labeled("b", "2"), labeled("c", "3"), labeled("d", "4"), labeled("e", "5"), labeled("f", "6"), labeled("g", "7"), lines[9]}, lines[:3]...),
 			"task queue /q: 7 waiting, 0 assigned\n" + unmatched(1) + unmatched(2) + unmatched(3) + unmatched(4) + unmatched(5) +
 				"  warn: tasks wait for 2 more lists of labels that no worker has\nelection /q/masters: led by m1 [of /q]\n"},
-		{"nobody is there", []string{lines[0], lines[1], lines[3], "/q/masters"},
+		{"no master and no worker", []string{lines[0], lines[1], lines[3], "/q/masters"},
 			"task queue /q: 1 waiting, 0 assigned\n  warn: no master is present: tasks are not assigned\n  warn: no worker is present: tasks wait\n"},
 		{"closed, and broken", []string{lines[0], "/q/tasks/0a/x =?"},
 			"task queue /q: 0 waiting, 0 assigned\n  bad: 1 task cannot be read\n  warn: the queue is full, or was not opened: it takes no more tasks\n"},
@@ -292,16 +292,16 @@ func TestRebalancers(t *testing.T) {
 	owns := func(name string, n int) string { return `/g/barriers/` + name + ` ={"client":"` + client(n) + `"}` }
 	election := "election /g/clients: led by c1, 1 candidate behind [of /g]\n"
 	check(t, []recognized{
-		{"moving", lines("resource", owns("a", 1), owns("b", 1), "/g/barriers/c ={}"), "rebalancer /g: 4 resources shared by 2 members, 2 moves in progress\n  hint: 1 resource is nobody's yet: d\n" + election},
-		{"of a dead owner", lines("resource", owns("a", 9)), "rebalancer /g: 4 resources shared by 2 members, 3 moves in progress\n  hint: 1 resource is nobody's yet: d\n" + election},
+		{"moving", lines("resource", owns("a", 1), owns("b", 1), "/g/barriers/c ={}"), "rebalancer /g: 4 resources shared by 2 members, 2 moves in progress\n  hint: 1 resource has no owner yet: d\n" + election},
+		{"of a dead owner", lines("resource", owns("a", 9)), "rebalancer /g: 4 resources shared by 2 members, 3 moves in progress\n  hint: 1 resource has no owner yet: d\n" + election},
 		{"global, stopping", lines("global", `/g/status ={"generation":6,"state":"stop"}`, "/g/stopped/"+client(2)+".6 e2"),
-			"rebalancer /g: 4 resources shared by 2 members, generation 6: stop\n  hint: 1 resource is nobody's yet: d\n" + election},
-		{"global, at rest", lines("global", `/g/status ={"generation":6,"state":"confirmed"}`), "rebalancer /g: 4 resources shared by 2 members\n  hint: 1 resource is nobody's yet: d\n" + election},
+			"rebalancer /g: 4 resources shared by 2 members, generation 6: stop\n  hint: 1 resource has no owner yet: d\n" + election},
+		{"global, at rest", lines("global", `/g/status ={"generation":6,"state":"confirmed"}`), "rebalancer /g: 4 resources shared by 2 members\n  hint: 1 resource has no owner yet: d\n" + election},
 		{"paused", lines("resource", `/g/config ={"paused":true,"by":"ann"}`, owns("a", 1), owns("b", 2), owns("c", 2), owns("d", 2)),
-			"rebalancer /g: paused: 4 resources shared by 2 members, 1 move in progress\n  hint: the group is paused by ann: nothing is moved\n" + election},
+			"rebalancer /g: paused: 4 resources shared by 2 members, 1 move in progress\n  hint: the group is paused by ann: no resource moves\n" + election},
 		{"failing", lines("resource", `/g/failures/`+client(2)+` e2 ={"format":1,"count":2,"failures":[{"resource":"b","error":"no disk","failures":3}]}`, owns("a", 1), owns("b", 2), owns("c", 2), owns("d", 2)),
 			"rebalancer /g: 4 resources shared by 2 members, 1 move in progress\n  warn: c2 retries 2 resources after failures, such as b: no disk\n" + election},
-		{"empty", []string{`/g ={"format":1,"mode":"resource"}`, "/g/resources/a", "/g/assignments"}, "rebalancer /g: 1 resource shared by 0 members\n  warn: nobody is there to take the resources\n"},
+		{"empty", []string{`/g ={"format":1,"mode":"resource"}`, "/g/resources/a", "/g/assignments"}, "rebalancer /g: 1 resource shared by 0 members\n  warn: no member is present: the resources have no owner\n"},
 	})
 	subscribed := func(patterns string) []string {
 		all := lines("resource", "/g/resources/e", owns("a", 1), owns("b", 2), owns("c", 2))
@@ -311,9 +311,9 @@ func TestRebalancers(t *testing.T) {
 	}
 	check(t, []recognized{
 		{"one is covered", subscribed(`"b","[cd]"`), "rebalancer /g: 5 resources shared by 2 members\n" +
-			"  warn: no member subscribes to 1 resource: e\n  hint: 1 resource is nobody's yet: d\n" + election},
+			"  warn: no member subscribes to 1 resource: e\n  hint: 1 resource has no owner yet: d\n" + election},
 		{"none is covered", subscribed(`"b","c"`), "rebalancer /g: 5 resources shared by 2 members\n  warn: no member subscribes to 2 resources: d, e\n" + election},
-		{"all are covered", subscribed(``), "rebalancer /g: 5 resources shared by 2 members\n  hint: 2 resources are nobody's yet: d, e\n" + election},
+		{"all are covered", subscribed(``), "rebalancer /g: 5 resources shared by 2 members\n  hint: 2 resources have no owner yet: d, e\n" + election},
 	})
 	s := look(Past{}, lines("resource", owns("a", 1), owns("b", 1), owns("old", 2))...).Things[0].Shares
 	require.Equal(t, map[string]Cell{"a": Owns, "b": Leaves}, s.Members[0].Cells)

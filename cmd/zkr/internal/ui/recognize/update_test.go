@@ -138,9 +138,9 @@ func (f *forest) remember(things []*Thing) {
 	}
 }
 
-// TestWhatIsToldStepByStepIsWhatIsToldAtOnce, for all changes in trees of all
-// recipes beside, above and below each other.
-func TestWhatIsToldStepByStepIsWhatIsToldAtOnce(t *testing.T) {
+// TestUpdatesEqualOneLook for all changes in trees of all recipes beside, above and
+// below each other.
+func TestUpdatesEqualOneLook(t *testing.T) {
 	histories, steps := 30, 80
 	if testing.Short() {
 		histories = 3 // the race detector observes
@@ -235,9 +235,9 @@ func TestOneChangeAsksOneRecipe(t *testing.T) {
 	require.Equal(t, 0, asks(r.World().top.find(lock).Node, lock), "an unchanged node")
 }
 
-// TestWhatIsBesideOrBelowTellsAlsoLater: after a change in one step, a tree is
-// recognized as if it had been so from the beginning.
-func TestWhatIsBesideOrBelowTellsAlsoLater(t *testing.T) {
+// TestLaterNeighborsCount: after a change, a tree is recognized as if it had been so
+// from the beginning.
+func TestLaterNeighborsCount(t *testing.T) {
 	lock := "/l/_c_" + uuid(1) + "-lock-0000000001 e1 z50"
 	for name, c := range map[string]struct{ before, after []string }{
 		"a note beside a lock, with something below it": {[]string{lock, "/l.delay =note", "/l.delay/x"}, []string{lock, "/l.delay =held 7", "/l.delay/x"}},

@@ -1,5 +1,5 @@
-// What a page does beside being read: it stays up to date, counts ages, filters
-// while one types, and knows some keys. Without it all of it can be read.
+// The active part of a page: updates, ages, the filter, and some keys. Without this
+// script the page can still be read.
 "use strict";
 (() => {
   const body = document.body;
@@ -14,9 +14,9 @@
     if (s < 86400) return `${Math.floor(s / 3600)}h ${Math.floor(s % 3600 / 60)}m`;
     return `${Math.floor(s / 86400)}d ${Math.floor(s % 86400 / 3600)}h`;
   };
-  // What is no longer known to be so does not get older: ages in a block with a
-  // moment are those of then, and all stay while the server says nothing.
-  let heard = Date.now(), silent = 0; // when the server was last heard of; the same, while it is not
+  // Ages of an unknown state do not grow: ages in a block with a moment are relative
+  // to the moment, and all ages stay while the server is silent.
+  let heard = Date.now(), silent = 0; // when the server was last heard; since when it is silent, or 0
   const tick = (within) => {
     const now = (silent || Date.now()) - ahead;
     for (const e of all("time[data-ago]", within)) {
@@ -26,7 +26,7 @@
     if (silent) for (const e of all(".live")) e.dataset.silent = `: this is ${age(Date.now() - silent)} old`;
   };
 
-  // What is selected by the keyboard: an item of a block, by its place in there.
+  // The item that the keyboard has selected: a block, and the place in the block.
   let selected = null; // {key, index}
   const items = () => all("main [data-item]");
   const mark = (scroll) => {
@@ -121,7 +121,7 @@
       if (own !== source) return;
       hear();
       const update = JSON.parse(event.data);
-      // Another server has come to this address: the head of the page is not its.
+      // Another server has taken this address: the head of the page is out of date.
       if (update.of !== body.dataset.of) return close(), location.reload();
       ahead = Date.now() - update.now;
       for (const [name, list] of Object.entries(update.regions)) {
@@ -133,7 +133,7 @@
     });
     own.onerror = () => { if (own === source) lose(Date.now()); };
   };
-  // lose ends a stream that was fine until then, and begins another one a little
+  // lose ends a stream that was heard until then, and begins another stream a little
   // later.
   const lose = (then) => {
     close();
@@ -143,14 +143,14 @@
     tick(document);
     retry = setTimeout(connect, Math.min(5000, 250 * 2 ** failures), "");
   };
-  // The server says something every 15 seconds. A connection that has died on the
-  // way may stay open here for long.
+  // The server sends a message every 15 seconds. A dead connection may stay open here
+  // for long.
   setInterval(() => {
     if (source && Date.now() - heard > 40_000) lose(heard);
     else tick(document);
   }, 1000);
   connect(body.dataset.digest);
-  // A browser has few connections for one server: who is not looked at needs none.
+  // A browser has few connections for one server: a hidden page needs none.
   document.addEventListener("visibilitychange", () => {
     if (!document.hidden) return connect("");
     close();
@@ -159,7 +159,7 @@
   addEventListener("pagehide", close);
   addEventListener("pageshow", (event) => { if (event.persisted) connect(""); });
 
-  // The filter: while one types.
+  // The filter, while the reader types.
   const filter = document.querySelector("#filter");
   let typed = 0;
   filter?.addEventListener("input", () => {
