@@ -54,7 +54,7 @@ func (r *real) followed(pattern string) {
 			}
 		}
 		return false
-	}, "somebody watches %s", pattern)
+	}, "a session watches %s", pattern)
 }
 
 // apacheTick is the tick of servers in production, which grant no session below
@@ -101,7 +101,7 @@ func watchOnApache(r *real) {
 
 func electOnApache(r *real) {
 	w := r.start("elect", "watch", "/elect")
-	w.says("nobody leads")
+	w.says("no leader")
 	a := r.start("elect", "/elect", "--id", "a", "--", "sleep", "60")
 	w.says("a leads")
 	b := r.start("elect", "/elect", "--id", "b", "--", "sh", "-c", "exit 3")
@@ -109,7 +109,7 @@ func electOnApache(r *real) {
 	a.signal(syscall.SIGTERM)
 	a.ends(143)
 	b.ends(3)
-	eventually(r.T, func() bool { return strings.Count(w.out.String(), "nobody leads") >= 2 }, "nobody leads")
+	eventually(r.T, func() bool { return strings.Count(w.out.String(), "no leader") >= 2 }, "no leader")
 	w.signal(syscall.SIGINT)
 	w.ends(0)
 }
@@ -142,7 +142,7 @@ func barrierOnApache(r *real) {
 	over := filepath.Join(r.TempDir(), "over")
 	two := r.start("barrier", "enter", "/double", "-n", "2", "--", "sh", "-c", "sleep 0.3; touch "+over+"; exit 5")
 	one.ends(4)
-	assert.FileExists(r, over, "who is done waits for the other's command")
+	assert.FileExists(r, over, "a party that is done waits for the command of the other party")
 	two.ends(5)
 	r.out("barrier", "gate", "set", "/gate")
 	waits := r.start("barrier", "gate", "wait", "/gate")
@@ -234,7 +234,7 @@ func groupOnApache(r *real) {
 		two.says("in ")
 		one.says("asked ") // on a pipe of its own
 		assert.Equal(r, 1, strings.Count(one.out.String(), "asked"))
-		w.says("  by two") // in global mode nobody owned the resource for a moment
+		w.says("  by two") // in global mode the resource had no owner for a moment
 		one.signal(syscall.SIGTERM)
 		one.ends(0)
 		r.ls("1 member, 2 resources: 0 unowned, 0 moving\n", "rebalance", "status", path)

@@ -26,7 +26,7 @@ func meetingAt(b *bed, path string) (m barriercmd.Meeting) {
 
 func TestBarrierLetsAllPassTogetherInRounds(t *testing.T) {
 	b := newBed(t)
-	b.empty("there is no znode /b: nobody uses it now, or the path is misspelled", "barrier", "ls", "/b")
+	b.empty("no znode /b: no client uses the path now, or the path is misspelled", "barrier", "ls", "/b")
 	assert.Empty(t, meetingAt(b, "/b").Kind)
 	for _, round := range []string{"round 1\n", "round 2\n"} {
 		one := b.start("barrier", "await", "/b", "-n", "3", "--id", "one")
@@ -53,17 +53,17 @@ func TestBarrierLetsAllPassTogetherInRounds(t *testing.T) {
 func TestBarrierAwaitGivesUp(t *testing.T) {
 	b := newBed(t)
 	z := b.run("barrier", "await", "/b", "-n", "2", "--timeout", "5s").ends(exit.CodeBusy)
-	assert.Equal(t, "zkr: waited 5s for 2 parties at /b in vain\n", z.err.String())
+	assert.Equal(t, "zkr: timed out after 5s waiting for 2 parties at /b\n", z.err.String())
 	assert.Empty(t, b.contenders("/b"))
 	z = b.start("barrier", "await", "/b", "-n", "2")
 	b.queued("/b", 1)
 	wrong := b.run("barrier", "await", "/b", "-n", "3").ends(exit.CodeUsage)
-	assert.Contains(t, wrong.err.String(), "all who use a barrier must say the same -n")
+	assert.Contains(t, wrong.err.String(), "all parties of a barrier must use the same -n")
 	z.signal(syscall.SIGINT)
 	z.ends(130)
 	assert.Contains(t, z.err.String(), "gave up waiting for 2 parties at /b")
 	assert.Empty(t, b.contenders("/b"))
-	b.run("barrier", "enter", "/b", "-n", "2", "--timeout", "1m", "--", "true").ends(exit.CodeFailed) // /b is no double barrier
+	b.run("barrier", "enter", "/b", "-n", "2", "--timeout", "1m", "--", "true").ends(exit.CodeFailed) // /b is not a double barrier
 }
 
 // TestDoubleBarrierEntersAndLeavesTogether: no command runs before all are
@@ -88,7 +88,7 @@ func TestDoubleBarrierEntersAndLeavesTogether(t *testing.T) {
 	golden(t, "barrier-ls-double", columns(untokened(b.run("barrier", "ls", "/d").ends(0).out.String())))
 	full := b.run(running([]string{"barrier", "enter", "/d", "-n", "3", "--id", "four"}, "true")...).ends(exit.CodeBusy)
 	assert.Contains(t, full.err.String(), "the seat in /d is taken: ")
-	assert.Contains(t, full.err.String(), `"zkr barrier ls /d" says by whom`)
+	assert.Contains(t, full.err.String(), `"zkr barrier ls /d" shows the holders`)
 
 	open("one")
 	b.queued("/d", 2)
@@ -116,8 +116,8 @@ func TestDoubleBarrierTellsItsCommandOfItsSeat(t *testing.T) {
 	}
 }
 
-// TestCommandThatCannotRunHoldsNobodyUp: its zkr does not wait for the others.
-func TestCommandThatCannotRunHoldsNobodyUp(t *testing.T) {
+// TestCommandThatCannotRunDelaysNoParty: zkr does not wait for the other parties.
+func TestCommandThatCannotRunDelaysNoParty(t *testing.T) {
 	b := newBed(t)
 	gate := filepath.Join(t.TempDir(), "gate")
 	one := b.start(running([]string{"barrier", "enter", "/d", "-n", "2"}, "sh", "-c", "while [ ! -e "+gate+" ]; do sleep 0.1; done")...)
@@ -141,9 +141,9 @@ func TestGateIsClosedAndOpened(t *testing.T) {
 	assert.Equal(t, "closed\n", gate("show", "/g"))
 	assert.Equal(t, `{"path":"/g","closed":true}`+"\n", gate("show", "/g", "-o", "json"))
 	late := b.run("barrier", "gate", "wait", "/g", "--timeout", "5s").ends(exit.CodeBusy)
-	assert.Contains(t, late.err.String(), "waited 5s for the gate /g in vain")
+	assert.Contains(t, late.err.String(), "timed out after 5s waiting for the gate /g")
 	list := b.run("barrier", "ls", "/g").ends(exit.CodeFailed)
-	assert.Contains(t, list.err.String(), "/g is no barrier")
+	assert.Contains(t, list.err.String(), "/g is not a barrier")
 	assert.Contains(t, list.err.String(), `"zkr barrier gate show /g" is for gates`)
 
 	one, two := b.start("barrier", "gate", "wait", "/g"), b.start("barrier", "gate", "wait", "/g")
@@ -157,11 +157,11 @@ func TestGateIsClosedAndOpened(t *testing.T) {
 	assert.Equal(t, `{"path":"/g","closed":false}`+"\n", gate("show", "/g", "-o", "json"))
 }
 
-// TestListOfSomethingElseIsSaid, whatever the data.
+// TestListOfSomethingElseIsSaid, with any data.
 func TestListOfSomethingElseIsSaid(t *testing.T) {
 	b := newBed(t)
 	b.plant("/new")
-	b.empty("nobody has come to /new yet", "barrier", "ls", "/new")
+	b.empty("no party has arrived at /new yet", "barrier", "ls", "/new")
 	for i, data := range []string{"text", `{"kind":"gate"}`, `{"kind":"barrier"}`, `{"kind":"double","parties":0,"round":1}`, "\x1b[2J", `[1]`} {
 		path := "/f" + strings.Repeat("x", i)
 		b.plant(path + " " + data)

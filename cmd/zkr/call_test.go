@@ -78,7 +78,8 @@ func TestAnswerThatIsLostIsFoundOut(t *testing.T) {
 	}
 }
 
-// TestEndOfAWaitSaysWhyThereIsNoConnection, and is not taken for somebody else's hold.
+// TestEndOfAWaitSaysWhyThereIsNoConnection, and is not reported as a hold of another
+// client.
 func TestEndOfAWaitSaysWhyThereIsNoConnection(t *testing.T) {
 	t.Parallel()
 	for path, line := range map[string]string{

@@ -47,9 +47,9 @@ func TestCounterCommandsReadAndChangeTheNumber(t *testing.T) {
 		assert.Equal(t, c.out, z.out.String(), c.line)
 	}
 	z := b.run("counter", "cas", "/c", "5", "6")
-	assert.Equal(t, "zkr: the counter /c is not 5\nzkr: \"zkr counter get /c\" says what it is\n", z.err.String())
+	assert.Equal(t, "zkr: the counter /c is not 5\nzkr: \"zkr counter get /c\" shows the number\n", z.err.String())
 	z = b.run("counter", "get", "/t")
-	assert.Contains(t, z.err.String(), "is --format right?")
+	assert.Contains(t, z.err.String(), "check --format")
 	node, err := b.srv.Get("/i")
 	require.NoError(t, err)
 	assert.Equal(t, []byte{0, 0, 0, 6}, node.Data)
@@ -111,7 +111,7 @@ func TestCounterWatchShowsEachChange(t *testing.T) {
 	b := newBed(t)
 	w := b.start("counter", "watch", "/c")
 	j := b.start("counter", "watch", "/c", "-o", "json")
-	w.says("0  (there is no znode)")
+	w.says("0  (no znode)")
 	j.says("\n")
 	b.plant("/c")
 	w.says("  0\n")
@@ -167,7 +167,7 @@ func TestChangeWithoutAnAnswerIsUnknown(t *testing.T) {
 			}
 			z.ends(exit.CodeUnknown)
 			assert.Contains(t, z.err.String(), "outcome unknown")
-			assert.Contains(t, z.err.String(), "look before you repeat it")
+			assert.Contains(t, z.err.String(), "check the outcome before you repeat the change")
 			assert.Empty(t, z.out.String())
 		})
 	}

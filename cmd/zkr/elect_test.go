@@ -44,9 +44,9 @@ func TestElectTellsItsCommandOfItsLeadership(t *testing.T) {
 	assert.Contains(t, env["ZKR_LEADER_PATH"], "-lock-")
 }
 
-func TestElectListShowsWhoLeadsAndWhoWatchesWhom(t *testing.T) {
+func TestElectListShowsTheLeaderAndTheWatches(t *testing.T) {
 	b := newBed(t)
-	b.empty("there is no znode /e: nobody uses it now, or the path is misspelled", "elect", "ls", "/e")
+	b.empty("no znode /e: no client uses the path now, or the path is misspelled", "elect", "ls", "/e")
 	assert.Equal(t, `{"path":"/e","exists":false,"candidates":[]}`+"\n", b.run("elect", "ls", "/e", "-o", "json").ends(0).out.String())
 	b.candidates("/e", "a", "b", "c")
 	golden(t, "elect-ls", columns(untokened(b.run("elect", "ls", "/e").ends(0).out.String())))
@@ -70,14 +70,14 @@ func TestElectListShowsWhoLeadsAndWhoWatchesWhom(t *testing.T) {
 	}
 }
 
-// TestElectWatchShowsEachChange: the leader, the next one, nobody, and a leader
+// TestElectWatchShowsEachChange: the leader, the next leader, no leader, and a leader
 // again; an interrupted watch ends with 0.
 func TestElectWatchShowsEachChange(t *testing.T) {
 	b := newBed(t)
 	w := b.start("elect", "watch", "/e")
 	j := b.start("elect", "watch", "/e", "-o", "json")
 	lines := 0
-	shows := func(what string) { // both, so that neither skips the line
+	shows := func(what string) { // waits for both watches, so that neither skips the line
 		t.Helper()
 		lines++
 		for _, z := range []*zkrProcess{w, j} {
@@ -85,13 +85,13 @@ func TestElectWatchShowsEachChange(t *testing.T) {
 		}
 		w.says(what)
 	}
-	shows("nobody leads")
+	shows("no leader")
 	all := b.candidates("/e", "a", "b")
 	shows("a leads")
 	all[0].signal(syscall.SIGTERM)
 	shows("b leads")
 	all[1].signal(syscall.SIGTERM)
-	shows("nobody leads\n")
+	shows("no leader\n")
 	b.candidates("/e", "c\x1b[2J")
 	shows(`"c\x1b[2J" leads`)
 	w.signal(syscall.SIGINT)
@@ -108,13 +108,13 @@ func TestElectWatchShowsEachChange(t *testing.T) {
 		require.NoError(t, json.Unmarshal([]byte(line), &got), line)
 		assert.WithinDuration(t, time.Now(), got.Time, limit)
 		if got.Leader == nil {
-			names = append(names, "nobody")
+			names = append(names, "none")
 		} else {
 			names = append(names, got.Leader.ID)
 			assert.Equal(t, "leads", got.Leader.State)
 		}
 	}
-	assert.Equal(t, []string{"nobody", "a", "b", "nobody", "c\x1b[2J"}, names)
+	assert.Equal(t, []string{"none", "a", "b", "none", "c\x1b[2J"}, names)
 }
 
 // TestWatchGoesOnOverALostSession and shows the changes of the meantime.
@@ -130,19 +130,19 @@ func TestWatchGoesOnOverALostSession(t *testing.T) {
 		}
 	}
 	all[0].signal(syscall.SIGTERM)
-	w.says("nobody leads")
+	w.says("no leader")
 	w.signal(syscall.SIGHUP)
 	w.ends(129)
 }
 
-// TestWatchEndsWhenNobodyReadsIt: at the next change.
-func TestWatchEndsWhenNobodyReadsIt(t *testing.T) {
+// TestWatchEndsWithItsReader: zkr ends at the next change.
+func TestWatchEndsWithItsReader(t *testing.T) {
 	b := newBed(t)
 	zkr := b.command("elect", "watch", "/e")
 	cmd := b.command()
 	cmd.Path, cmd.Args = "/bin/bash", append([]string{"bash", "-c", `"$0" "$@" | head -n 1; echo "code ${PIPESTATUS[0]}"`}, zkr.Args...)
 	z := start(t, cmd)
-	z.says("nobody leads")
+	z.says("no leader")
 	b.candidates("/e", "a", "b")
 	z.ends(0).says("code 141")
 	assert.Empty(t, z.err.String())
@@ -150,12 +150,12 @@ func TestWatchEndsWhenNobodyReadsIt(t *testing.T) {
 	eventually(t, func() bool { return len(b.srv.Sessions()) == 2 }, "its session is closed, not left behind")
 }
 
-func TestElectTimeoutAndSignalLeaveNobodyBehind(t *testing.T) {
+func TestElectTimeoutAndSignalLeaveNoCandidate(t *testing.T) {
 	b := newBed(t)
 	b.candidates("/e", "a")
 	z := b.run(running([]string{"elect", "/e", "--timeout", "5s"}, "true")...).ends(exit.CodeBusy)
 	assert.Contains(t, z.err.String(), "did not get the leadership of /e within 5s")
-	assert.Contains(t, z.err.String(), `"zkr elect ls /e" says who has it`)
+	assert.Contains(t, z.err.String(), `"zkr elect ls /e" shows the holders`)
 	b.queued("/e", 1)
 	z = b.start(running([]string{"elect", "/e"}, "true")...)
 	b.queued("/e", 2)

@@ -19,13 +19,13 @@ import (
 func TestContendersOfAnotherRecipeAreRemarkedUpon(t *testing.T) {
 	b := newBed(t)
 	remark := func(what, look string) string {
-		return fmt.Sprintf("contenders of %s are in /l, too, and do not heed these, nor these them: both may hold at once; \"zkr %s /l\" shows those", what, look)
+		return fmt.Sprintf("/l also has contenders of %s, which the listed contenders do not exclude: both may hold at the same time; \"zkr %s /l\" lists them", what, look)
 	}
 	c := b.client()
 	permit, err := lock.NewSemaphore(c, "/l", 2, nil).Acquire(b.ctx, 1)
 	require.NoError(t, err)
 	alone := b.run("lock", "ls", "/l").ends(0)
-	assert.Empty(t, alone.err.String(), "nobody else is there")
+	assert.Empty(t, alone.err.String(), "there are no other contenders")
 	held := b.take("/l")
 	z := b.run("lock", "ls", "/l").ends(0)
 	assert.Equal(t, "zkr: "+remark("a semaphore", "lock ls -n N")+"\n", z.err.String())
@@ -41,36 +41,37 @@ func TestContendersOfAnotherRecipeAreRemarkedUpon(t *testing.T) {
 	require.NoError(t, permit.Release(b.ctx))
 	require.NoError(t, held.Unlock(b.ctx))
 	z = b.run("lock", "ls", "/l", "-o", "json").ends(0)
-	assert.Contains(t, z.err.String(), `{"note":"contenders of a read/write lock are in /l, too, `)
+	assert.Contains(t, z.err.String(), `{"note":"/l also has contenders of a read/write lock, `)
 	assert.Empty(t, b.list("/l").Contenders)
 	require.NoError(t, write.Unlock(b.ctx))
 	assert.Empty(t, b.run("lock", "ls", "/l").ends(0).out.String())
 }
 
-// TestMissingPathIsToldFromOneThatNobodyUses by all commands that list the
-// users of a path.
-func TestMissingPathIsToldFromOneThatNobodyUses(t *testing.T) {
+// TestMissingPathDiffersFromAnUnusedPath in all commands that list the users of a
+// path.
+func TestMissingPathDiffersFromAnUnusedPath(t *testing.T) {
 	b := newBed(t)
 	require.NoError(t, b.srv.Create("/empty", nil))
 	for line, says := range map[string]string{
-		"lock ls": "nobody holds /empty, and nobody waits for it", "rwlock ls": "nobody holds /empty, and nobody waits for it",
-		"elect ls": "nobody leads in /empty, and nobody waits to", "members ls": "/empty has no members",
-		"barrier ls": "nobody has come to /empty yet", "task ls": "there are no such tasks in /empty",
+		"lock ls": "/empty has no holder and no waiting contender", "rwlock ls": "/empty has no holder and no waiting contender",
+		"elect ls": "/empty has no leader and no waiting candidate", "members ls": "/empty has no members",
+		"barrier ls": "no party has arrived at /empty yet", "task ls": "there are no such tasks in /empty",
 	} {
 		args := strings.Fields(line)
 		assert.Equal(t, "zkr: "+says+"\n", b.run(append(args, "/empty")...).ends(0).err.String())
 		assert.Contains(t, b.run(append(args, "/empty", "-o", "json")...).ends(0).out.String(), `"exists":true`)
-		assert.Equal(t, "zkr: there is no znode /typo: nobody uses it now, or the path is misspelled\n", b.run(append(args, "/typo")...).ends(0).err.String())
+		assert.Equal(t, "zkr: no znode /typo: no client uses the path now, or the path is misspelled\n", b.run(append(args, "/typo")...).ends(0).err.String())
 		assert.Contains(t, b.run(append(args, "/typo", "-o", "json")...).ends(0).out.String(), `"exists":false`)
 	}
 }
 
-// TestLockIsNotTakenForAnElection: its holder is no leader. An election's path is no lock.
+// TestLockIsNotTakenForAnElection: the holder of a lock is not a leader, and an
+// election is not a lock.
 func TestLockIsNotTakenForAnElection(t *testing.T) {
 	b := newBed(t)
 	b.take("/l")
 	z := b.run("elect", "ls", "/l").ends(0)
-	assert.Contains(t, z.err.String(), `zkr: the znodes in /l are those of a lock: its holder is shown as the leader; "zkr lock ls /l" shows the lock.`)
+	assert.Contains(t, z.err.String(), `zkr: /l has the znodes of a lock: the holder of the lock is shown as the leader; "zkr lock ls /l" shows the lock.`)
 	b.take("/leader")
 	assert.Empty(t, b.run("elect", "ls", "/leader").ends(0).err.String(), "it may be that of Curator's LeaderSelector")
 	_, err := election.New(b.client(), "/e", nil).Campaign(b.ctx)

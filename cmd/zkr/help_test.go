@@ -121,7 +121,7 @@ func TestCommandThatOnlyHasCommandsIsNoCommand(t *testing.T) {
 		for _, sub := range cli.PageOf(cmd).Commands {
 			assert.Regexp(t, `^zkr: `+cmd.CommandPath()+` needs one of its commands: .*\b`+sub.Name()+`\b`, first)
 		}
-		assert.Equal(t, "zkr: \""+cmd.CommandPath()+" --help\" says what they do\n", rest)
+		assert.Equal(t, "zkr: \""+cmd.CommandPath()+" --help\" describes the commands\n", rest)
 		z = inside(t, command("127.0.0.1:1", append(words, "-o", "json")...)).ends(exit.CodeUsage)
 		assert.Contains(t, z.err.String(), `{"error":"`+cmd.CommandPath()+` needs one of its commands: `)
 		assert.Contains(t, z.err.String(), `"code":64,"hint":`)
@@ -140,7 +140,7 @@ func TestMisspeltCommandsAndFlagsAreGuessed(t *testing.T) {
 		"lock /lss /a":                      "zkr: put -- between PATH and the command: zkr lock /lss -- /a ...\n",
 		"lokc /a --timeout 3s -- true":      "zkr: zkr has no command \"lokc\"\nzkr: did you mean lock?\n",
 		"demo clutser --nodes 3":            "zkr: zkr demo has no command \"clutser\"\nzkr: did you mean cluster?\n",
-		"xyz":                               "zkr: zkr has no command \"xyz\"\nzkr: \"zkr --help\" lists what there is\n",
+		"xyz":                               "zkr: zkr has no command \"xyz\"\nzkr: \"zkr --help\" lists the commands\n",
 		"help lokc":                         "zkr: zkr has no command \"lokc\"\nzkr: did you mean lock?\n",
 		"help barrier gate weit":            "zkr: zkr barrier gate has no command \"weit\"\nzkr: did you mean set or wait?\n",
 		"help tree /a":                      "zkr: zkr tree has no command \"/a\"\n",
@@ -154,8 +154,8 @@ func TestMisspeltCommandsAndFlagsAreGuessed(t *testing.T) {
 		"tree / -o":                         "zkr: -o needs a value: format\n",
 		"tree / --depth":                    "zkr: --depth needs a value: a whole number\n",
 		"tree / --servers":                  "zkr: --servers needs a value: host:port,...\n",
-		"tree / ---depth":                   "zkr: ---depth is no flag\n",
-		"lock /a ls -l":                     "zkr: there is no flag -l\nzkr: flags of the command go behind --: zkr lock PATH [flags] -- CMD [ARGS...]\n",
+		"tree / ---depth":                   "zkr: ---depth is not a flag\n",
+		"lock /a ls -l":                     "zkr: there is no flag -l\nzkr: flags of the command belong after --: zkr lock PATH [flags] -- CMD [ARGS...]\n",
 		"tree / --bogus":                    "zkr: there is no flag --bogus\nzkr: \"zkr tree --help\" lists the flags\n",
 		"tree / --depth many":               "zkr: --depth is \"many\"; it must be a whole number\n",
 		"tree / --data=perhaps":             "zkr: --data is \"perhaps\"; it must be true or false\n",
@@ -194,7 +194,7 @@ func TestHelpFitsTheTerminal(t *testing.T) {
 	for _, cmd := range cli.Chapters((&app{}).root()) {
 		for line := range strings.Lines(cli.FillText(cmd.Long, cli.UsualWidth)) {
 			if strings.HasPrefix(line, "\t") || strings.HasPrefix(line, " ") {
-				continue // somebody else's, and calls
+				continue // a help text of cobra, and calls
 			}
 			assert.LessOrEqual(t, len([]rune(line)), cli.UsualWidth+1, cmd.CommandPath())
 		}

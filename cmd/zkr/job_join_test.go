@@ -20,7 +20,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-func TestWorkersTellTheirCommandsWhoTheyAre(t *testing.T) {
+func TestWorkersTellTheirCommandsTheirIdentity(t *testing.T) {
 	b := newBed(t)
 	id := b.submit("words", "2", "--root", "/jobs")
 	env := environmentOf(b, []string{"job", "join", "words", "--address", "h:1", "--root", "/jobs"})
@@ -65,7 +65,7 @@ func TestWorkerHasFinishedIfItsCommandEndsWellOnly(t *testing.T) {
 	assert.Equal(t, 0, b.jobs()[0].Running+b.jobs()[0].Left)
 	z := b.run(running([]string{"job", "join", "words", "--identity", "b"}, "true")...).ends(exit.CodeBusy)
 	assert.Contains(t, z.err.String(), "the place in the job words is taken: ")
-	assert.Contains(t, z.err.String(), "the job has all its workers\nzkr: \"zkr job workers words\" says by whom")
+	assert.Contains(t, z.err.String(), "the job has all its workers\nzkr: \"zkr job workers words\" shows the holders")
 	z = b.run(running(join, "sh", "-c", show)...).ends(0)
 	assert.Equal(t, "0 4\n", z.out.String())
 	assert.Empty(t, b.jobs())

@@ -85,7 +85,7 @@ func TestJobIsSubmittedListedKilledAndRemoved(t *testing.T) {
 	assert.Len(t, b.jobs(), 1)
 	for _, sub := range []string{"kill", "rm", "workers", "wait"} {
 		z = b.run("job", sub, "words").ends(exit.CodeFailed)
-		assert.Contains(t, z.err.String(), "no such job\nzkr: \"zkr job ls\" shows those that there are")
+		assert.Contains(t, z.err.String(), "no such job\nzkr: \"zkr job ls\" lists the jobs")
 	}
 	z = b.run("job", "wait", "other", "--for", "finished").ends(exit.CodeFailed)
 	assert.Contains(t, z.err.String(), "no such job")
@@ -129,7 +129,7 @@ func TestEndOfAJobThatWasNotSeenIsNotMadeUp(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, wait.ends(exit.CodeUnknown).err.String(), "wait for the end of /twister2/words: the job is over")
 	watch.ends(0)
-	assert.True(t, strings.HasSuffix(watch.out.String(), "over       removed; nothing says how it ended\n"), watch.out)
+	assert.True(t, strings.HasSuffix(watch.out.String(), "over       removed; the outcome is unknown\n"), watch.out)
 }
 
 func TestRootOfJobsComesFromFlagOrEnvironment(t *testing.T) {
@@ -155,10 +155,10 @@ func TestRootOfJobsComesFromFlagOrEnvironment(t *testing.T) {
 		assert.Contains(t, z.err.String(), says)
 	}
 	z = start(t, with(b.command("job", "wait", "two"), "ZKR_JOB_ROOT=/b", "ZKR_JOB_JOIN_WAIT=5s")).ends(exit.CodeBusy)
-	assert.Equal(t, "zkr: waited 5s for the workers of the job two in vain; 1 of 1 are missing: 0\n", z.err.String())
+	assert.Equal(t, "zkr: timed out after 5s waiting for the workers of the job two; 1 of 1 are missing: 0\n", z.err.String())
 }
 
-func TestJobWorkersShowsWhoRunsHasLeftHasFailedAndIsMissing(t *testing.T) {
+func TestJobWorkersShowsStatesAndMissingIDs(t *testing.T) {
 	b := newBed(t)
 	id := b.submit("words", "5")
 	assert.Equal(t, "words is submitted: 0 of 5 workers joined, 0 running, 0 left, 0 failed, 0 dead; missing: 0-4\n",
@@ -190,7 +190,7 @@ func TestJobWorkersShowsWhoRunsHasLeftHasFailedAndIsMissing(t *testing.T) {
 	}, last)
 }
 
-func TestJobWaitSaysWhoIsMissing(t *testing.T) {
+func TestJobWaitNamesTheMissingWorkers(t *testing.T) {
 	b := newBed(t)
 	run := strings.TrimSuffix(live("words", b.submit("words", "4")), "live")
 	all, finished := b.start("job", "wait", "words"), b.start("job", "wait", "words", "--for", "finished")
@@ -198,11 +198,11 @@ func TestJobWaitSaysWhoIsMissing(t *testing.T) {
 	_, open := b.worker("words", "a", "0")
 	b.run(running([]string{"job", "join", "words", "--identity", "b"}, "false")...).ends(1)
 	z := b.run("job", "wait", "words", "--timeout", "15s").ends(exit.CodeBusy)
-	assert.Equal(t, "zkr: waited 15s for the workers of the job words in vain; 2 of 4 are missing: 2-3\n", z.err.String())
+	assert.Equal(t, "zkr: timed out after 15s waiting for the workers of the job words; 2 of 4 are missing: 2-3\n", z.err.String())
 	open()
 	eventually(t, func() bool { return b.jobs()[0].Left == 1 }, "a has left")
 	z = b.run("job", "wait", "words", "--for", "finished", "--timeout", "15s", "-o", "json").ends(exit.CodeBusy)
-	assert.Equal(t, `{"error":"waited 15s for the job words to be finished in vain; 3 of 4 are missing: 1-3; dead: 1","code":75}`+"\n", z.err.String())
+	assert.Equal(t, `{"error":"timed out after 15s waiting for the job words to be finished; 3 of 4 are missing: 1-3; dead: 1","code":75}`+"\n", z.err.String())
 	all.running()
 	b.worker("words", "c", "0")
 	b.worker("words", "d", "0")

@@ -51,22 +51,22 @@ func TestWatchAndWaitHearOfAWorkerThatDies(t *testing.T) {
 	joined.ends(0)
 	back, openBack := b.worker("words", "old", "0")
 	assert.Equal(t, "in 0\n", back.out.String(), "its id again")
-	shows("restarted  0  old  incarnation 2  -  nobody is missing\n")
+	shows("restarted  0  old  incarnation 2  -  no worker is missing\n")
 
 	job, err := workerctl.Attach(b.ctx, b.client(), "words", nil)
 	require.NoError(t, err)
 	require.NoError(t, job.Scale(b.ctx, 3))
 	shows("resized    2 of 3 workers joined, 0 left; missing: 2\n")
 	require.NoError(t, job.Scale(b.ctx, 2))
-	shows("resized    2 of 2 workers joined, 0 left; nobody is missing\n")
+	shows("resized    2 of 2 workers joined, 0 left; no worker is missing\n")
 
 	openNew()
 	new2.ends(0)
-	shows("left       1  new  incarnation 1  h:1  nobody is missing\n")
+	shows("left       1  new  incarnation 1  h:1  no worker is missing\n")
 	finished.running()
 	openBack()
 	back.ends(0)
-	shows("left       0  old  incarnation 2  -  nobody is missing\n", "finished   the job is over\n")
+	shows("left       0  old  incarnation 2  -  no worker is missing\n", "finished   the job is over\n")
 	assert.Empty(t, finished.ends(0).err.String())
 	for _, z := range watching {
 		z.ends(0)
@@ -95,7 +95,7 @@ func TestWatchAndWaitHearOfAWorkerThatDies(t *testing.T) {
 // "workers --watch", and a failure for "wait".
 func TestKilledJobEndsWatchAndWait(t *testing.T) {
 	t.Parallel()
-	for name, joins := range map[string]bool{"nobody has joined": false, "somebody has joined": true} {
+	for name, joins := range map[string]bool{"no worker has joined": false, "a worker has joined": true} {
 		t.Run(name, func(t *testing.T) {
 			b := newBed(t)
 			run := strings.TrimSuffix(live("words", b.submit("words", "2")), "live")

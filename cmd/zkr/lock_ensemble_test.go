@@ -16,7 +16,7 @@ import (
 // follower is a server of an ensemble, and not the leader.
 func (b *bed) follower() int {
 	b.Helper()
-	eventually(b.T, func() bool { return b.srv.Leader() != 0 }, "somebody leads")
+	eventually(b.T, func() bool { return b.srv.Leader() != 0 }, "a server leads")
 	return b.srv.Leader()%3 + 1
 }
 

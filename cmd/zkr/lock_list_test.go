@@ -121,10 +121,10 @@ func TestListOfASemaphoreKnowsItsPermits(t *testing.T) {
 	require.ErrorIs(t, <-ended, context.Canceled)
 }
 
-func TestListOfNobody(t *testing.T) {
+func TestListOfAnUnusedLock(t *testing.T) {
 	b := newBed(t)
-	b.empty("there is no znode /locks/nobody: nobody uses it now, or the path is misspelled", "lock", "ls", "/locks/nobody")
-	got := b.list("/locks/nobody")
+	b.empty("no znode /locks/unused: no client uses the path now, or the path is misspelled", "lock", "ls", "/locks/unused")
+	got := b.list("/locks/unused")
 	assert.NotNil(t, got.Contenders, "an empty list, not null")
 	assert.Empty(t, got.Contenders)
 }

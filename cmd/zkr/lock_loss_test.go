@@ -226,8 +226,8 @@ func TestFrozenZkrKillsAsSoonAsItRunsAgain(t *testing.T) {
 	t.Logf("gone %v after zkr woke", late.Round(time.Millisecond))
 }
 
-// TestSuspendedZkrStopsItsCommand: Ctrl-Z is TSTP. A stopped command harms
-// nobody, and is killed, not continued, if the lock was lost meanwhile.
+// TestSuspendedZkrStopsItsCommand: Ctrl-Z is TSTP. A stopped command does
+// no harm, and is killed, not continued, if the lock was lost meanwhile.
 func TestSuspendedZkrStopsItsCommand(t *testing.T) {
 	b := newBed(t)
 	dir := t.TempDir()
@@ -270,9 +270,9 @@ func TestDyingZkrTakesItsCommandAlong(t *testing.T) {
 	assert.True(t, last.Before(b.freed(owner, znode)))
 }
 
-// TestWhatIsLeftOfTheGroupEndsBeforeTheRelease: a command may leave processes
+// TestRestOfTheGroupEndsBeforeTheRelease: a command may leave processes
 // behind that use the protected resource.
-func TestWhatIsLeftOfTheGroupEndsBeforeTheRelease(t *testing.T) {
+func TestRestOfTheGroupEndsBeforeTheRelease(t *testing.T) {
 	b := newBed(t)
 	dir := t.TempDir()
 	file, gate := filepath.Join(dir, "beat"), filepath.Join(dir, "gate")
@@ -296,7 +296,7 @@ func TestDaemonOutlivesACommandThatEndsByItself(t *testing.T) {
 }
 
 // TestFailedHandOverIsSaid: the server is away when the command ends. The
-// command's exit code counts; a note tells of the wait of others.
+// command's exit code counts; a note says how long other clients may wait.
 func TestFailedHandOverIsSaid(t *testing.T) {
 	b := newBed(t)
 	gate := filepath.Join(t.TempDir(), "gate")

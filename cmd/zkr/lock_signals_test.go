@@ -20,7 +20,7 @@ import (
 )
 
 // TestP28SignalWhileWaitingEndsTheWait: museum P28. Ctrl-C, and a manager's TERM,
-// while somebody else has the lock: zkr ends at once, and leaves no znode.
+// while another client has the lock: zkr ends at once, and leaves no znode.
 func TestP28SignalWhileWaitingEndsTheWait(t *testing.T) {
 	b := newBed(t)
 	b.take("/locks/a")
@@ -154,7 +154,7 @@ func TestUntilSignalTellsWhichSignalCameAndKeepsTheRest(t *testing.T) {
 	require.NoError(t, stop())
 	assert.Error(t, ctx.Err())
 	ch <- syscall.SIGQUIT
-	assert.Len(t, ch, 1, "nobody takes signals after stop")
+	assert.Len(t, ch, 1, "signals are not taken after stop")
 
 	// A signal together with the result counts: either the watcher takes the
 	// signal, or stop finds it.

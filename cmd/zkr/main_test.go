@@ -62,9 +62,9 @@ func TestMain(m *testing.M) {
 		countTerms(os.Args[2])
 		return
 	}
-	if who := os.Getenv(asZkr); who != "" {
+	if mode := os.Getenv(asZkr); mode != "" {
 		a := ofThisProcess()
-		if who == patient {
+		if mode == patient {
 			a.CompletionLimit = limit
 		}
 		os.Exit(a.run(context.Background(), os.Args[1:]))
@@ -301,7 +301,7 @@ func (z *zkrProcess) running() {
 	}
 }
 
-// signal sends zkr, and nobody else, a signal.
+// signal sends zkr, and no other process, a signal.
 func (z *zkrProcess) signal(sig syscall.Signal) {
 	z.t.Helper()
 	require.NoError(z.t, z.cmd.Process.Signal(sig))
@@ -388,7 +388,7 @@ func (b *bed) client() *session.Client {
 	return c
 }
 
-// take takes a lock as somebody else.
+// take takes a lock as another client.
 func (b *bed) take(path string) *lock.Held {
 	b.Helper()
 	h, err := lock.New(b.client(), path, nil).Lock(b.ctx)

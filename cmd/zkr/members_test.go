@@ -29,9 +29,9 @@ func (b *bed) join(id string, flags ...string) (z *zkrProcess, open func()) {
 	return z, func() { require.NoError(b, os.WriteFile(gate, nil, 0o600)) }
 }
 
-func TestMembersShowsWhoHasJoinedWhileItsCommandRuns(t *testing.T) {
+func TestMembersShowsAMemberWhileItsCommandRuns(t *testing.T) {
 	b := newBed(t)
-	b.empty("there is no znode /g: nobody uses it now, or the path is misspelled", "members", "ls", "/g")
+	b.empty("no znode /g: no client uses the path now, or the path is misspelled", "members", "ls", "/g")
 	a, open := b.join("a", "--data", `{"zone":1}`)
 	b.join("b")
 	golden(t, "members", columns(untokened(b.run("members", "ls", "/g").ends(0).out.String())))
@@ -53,8 +53,8 @@ func TestMembersShowsWhoHasJoinedWhileItsCommandRuns(t *testing.T) {
 	b.queued("/g", 1)
 }
 
-// TestTimeThatIsNoneIsADash: the server has made /zookeeper before there was any time.
-func TestTimeThatIsNoneIsADash(t *testing.T) {
+// TestUnknownTimeIsADash: the server has made /zookeeper itself, without a time.
+func TestUnknownTimeIsADash(t *testing.T) {
 	b := newBed(t)
 	rows := strings.Split(b.run("members", "ls", "/").ends(0).out.String(), "\n")
 	assert.Equal(t, []string{"zookeeper", "-", "0", "none", "-", "-"}, strings.Fields(rows[1]))
@@ -62,7 +62,7 @@ func TestTimeThatIsNoneIsADash(t *testing.T) {
 	assert.Equal(t, "1m0s", cli.Age(time.Now().Add(-time.Minute)))
 }
 
-func TestMembersWatchShowsWhoComesAndGoes(t *testing.T) {
+func TestMembersWatchShowsEachChange(t *testing.T) {
 	b := newBed(t)
 	b.join("old")
 	w := b.start("members", "watch", "/g")
@@ -104,7 +104,7 @@ func TestMemberStaysOneOverALostSession(t *testing.T) {
 		zktest.Action{Do: zktest.DelayReply, For: 3 * time.Second})
 	require.NoError(t, b.srv.ExpireSession(owner))
 	eventually(t, func() bool { return strings.Contains(a.err.String(), "a is registered again") }, "it says so")
-	assert.Contains(t, a.err.String(), "a is not registered for the time being: ")
+	assert.Contains(t, a.err.String(), "a is temporarily not registered: ")
 	again, _ := b.owner("/g")
 	assert.NotEqual(t, owner, again)
 	a.running()
@@ -118,7 +118,7 @@ func TestTakenNameIsSaidOrWaitedFor(t *testing.T) {
 	first, open := b.join("a")
 	z := b.run(running([]string{"members", "join", "/g", "a"}, "true")...).ends(exit.CodeBusy)
 	assert.Contains(t, z.err.String(), "the name a in /g is taken: ")
-	assert.Contains(t, z.err.String(), `"zkr members ls /g" says by whom`)
+	assert.Contains(t, z.err.String(), `"zkr members ls /g" shows the holders`)
 	z = b.run(running([]string{"members", "join", "/g", "a", "--wait", "--timeout", "5s"}, "true")...).ends(exit.CodeBusy)
 	assert.Contains(t, z.err.String(), "did not get the name a in /g within 5s")
 	z = b.start(running([]string{"members", "join", "/g", "a", "--wait"}, "echo", "ran")...)
@@ -138,7 +138,7 @@ func TestMembersOfOtherLayouts(t *testing.T) {
 	assert.Contains(t, out, "\na ")
 }
 
-func TestMembersTellTheirCommandsWhoTheyAre(t *testing.T) {
+func TestMembersTellTheirCommandsTheirIdentity(t *testing.T) {
 	b := newBed(t)
 	env := environmentOf(b, []string{"members", "join", "/g", "a"})
 	assert.Equal(t, map[string]string{"ZKR_MEMBER_ID": "a", "ZKR_MEMBER_PATH": "/g/a"}, env)

@@ -129,8 +129,8 @@ func TestRemarksAreJSONWhereTheOutputIs(t *testing.T) {
 	assert.Contains(t, says, "error")
 }
 
-// TestErrorsAreJSONWhateverIsWrong with the command line.
-func TestErrorsAreJSONWhateverIsWrong(t *testing.T) {
+// TestAllErrorsAreJSON, also errors about the command line.
+func TestAllErrorsAreJSON(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{"tree / --bogus -o json", "tree --bogus --output=json", "-ojson nonsense", "watch -o json", "lock /a --timeout x -o json -- true"} {
 		z := inside(t, command("x", strings.Fields(line)...)).ends(exit.CodeUsage)

@@ -53,7 +53,7 @@ func TestCommandsGoOnForTheLeaveGrace(t *testing.T) {
 	assert.NotContains(t, one.out.String(), "asked")
 	one.running()
 	one.signal(syscall.SIGINT) // two of a kind may be one, if zkr has not heeded the first one yet
-	assert.Contains(t, []int{130, 143}, one.wait().code, "the second one, in whatever order they came")
+	assert.Contains(t, []int{130, 143}, one.wait().code, "the code of the second signal, in either order")
 
 	two := b.joins("/g", "two", "--leave-grace", "50ms")
 	two.says("in a")

@@ -80,7 +80,7 @@ func TestGroupWithoutResourcesIsRemarkedUpon(t *testing.T) {
 	two := b.joins("/typo", "two", "-o", "json")
 	eventually(t, func() bool { return strings.Contains(two.err.String(), `{"note":"/typo has no resources: `) }, "it says so")
 	b.shared("/typo", "b")
-	eventually(t, func() bool { return strings.Contains(one.out.String()+two.out.String(), "in b") }, "somebody has it")
+	eventually(t, func() bool { return strings.Contains(one.out.String()+two.out.String(), "in b") }, "a member has it")
 	three := b.joins("/typo", "three")
 	b.settled("/typo", 3)
 	for _, z := range []*zkrProcess{one, two, three} {
@@ -137,7 +137,7 @@ func TestCommandThatFailsEndsTheMembership(t *testing.T) {
 	other.says("in bad")
 }
 
-// TestLostResourcesCommandIsGoneBefore the servers let anybody else in, daemons
+// TestLostResourcesCommandIsGoneBefore the servers let another member in, daemons
 // included; and the member comes back by itself, with a greater token.
 func TestLostResourcesCommandIsGoneBefore(t *testing.T) {
 	b := newBed(t)
@@ -157,7 +157,7 @@ func TestLostResourcesCommandIsGoneBefore(t *testing.T) {
 	second := newestBeats(t, z, beat, first)
 	z.signal(syscall.SIGTERM)
 	z.signal(syscall.SIGINT) // they are stubborn: a second signal is needed
-	assert.Contains(t, []int{130, 143}, z.wait().code, "the second one, in whatever order they came")
+	assert.Contains(t, []int{130, 143}, z.wait().code, "the code of the second signal, in either order")
 	for _, file := range beatsOf(beat, second) {
 		silent(t, file)
 	}
@@ -255,7 +255,7 @@ func TestStaticMemberIsOneAtATime(t *testing.T) {
 	one.says("in a")
 	one.says("in b")
 	z := b.run(running([]string{"rebalance", "join", "/g", "--instance", "i", "--instance-wait", "2s"}, "true")...).ends(exit.CodeBusy)
-	assert.Contains(t, z.err.String(), `"zkr rebalance status /g" says by whom`)
+	assert.Contains(t, z.err.String(), `"zkr rebalance status /g" shows the members`)
 	two := b.joins("/g", "two")
 	two.says("in ")
 	had := strings.TrimSpace(strings.TrimPrefix(two.out.String(), "in "))
@@ -281,7 +281,7 @@ func TestSubscriptionWeightAndAssignorCount(t *testing.T) {
 	two.says("in a")
 	eventually(t, func() bool {
 		return strings.Contains(b.run("rebalance", "status", "/g").ends(0).out.String(), "unowned: b1")
-	}, "nobody takes b1")
+	}, "b1 has no owner")
 	one.says("asked ")
 	assert.Equal(t, 1, strings.Count(two.out.String(), "in "))
 	assert.Equal(t, 1, strings.Count(one.out.String(), "asked "))

@@ -41,10 +41,10 @@ func TestResourcesAreAddedAndRemoved(t *testing.T) {
 	b := newBed(t)
 	for _, sub := range []string{"ls", "status", "pause", "resume"} {
 		z := b.run("rebalance", sub, "/g").ends(exit.CodeFailed)
-		assert.Contains(t, z.err.String(), "no such group\nzkr: \"zkr rebalance add /g RESOURCE...\" makes it", sub)
+		assert.Contains(t, z.err.String(), "no such group\nzkr: \"zkr rebalance add /g RESOURCE...\" creates it", sub)
 	}
 	b.run("rebalance", "remove", "/g", "a").ends(exit.CodeFailed)
-	assert.Equal(t, "2 resources added, 0 there before\n", b.run("rebalance", "add", "/g", "a", "b", "a").ends(0).out.String())
+	assert.Equal(t, "2 resources added, 0 already present\n", b.run("rebalance", "add", "/g", "a", "b", "a").ends(0).out.String())
 
 	names := filepath.Join(t.TempDir(), "names")
 	require.NoError(t, os.WriteFile(names, []byte("c d\r\nb\n\ne\n"), 0o600))
@@ -54,7 +54,7 @@ func TestResourcesAreAddedAndRemoved(t *testing.T) {
 	cmd := b.command("rebalance", "add", "/g", "-", "f", "-o", "json")
 	cmd.Stdin = in
 	assert.JSONEq(t, `{"group":"/g","added":["c d","e","f"],"unchanged":1}`, start(t, cmd).ends(0).out.String())
-	assert.Equal(t, "2 resources removed, 1 not there\n", b.run("rebalance", "remove", "/g", "a", "x", "e").ends(0).out.String())
+	assert.Equal(t, "2 resources removed, 1 not found\n", b.run("rebalance", "remove", "/g", "a", "x", "e").ends(0).out.String())
 	assert.JSONEq(t, `{"group":"/g","removed":[],"unchanged":1}`, b.run("rebalance", "remove", "/g", "a", "-o", "json").ends(0).out.String())
 	var got struct{ Resources []rebalancecmd.Resource }
 	require.NoError(t, json.Unmarshal([]byte(b.run("rebalance", "ls", "/g", "-o", "json").ends(0).out.String()), &got))
@@ -62,7 +62,7 @@ func TestResourcesAreAddedAndRemoved(t *testing.T) {
 
 	// Without --mode, the group's own counts.
 	z := b.run("rebalance", "add", "/g", "x", "--mode", "global").ends(exit.CodeUsage)
-	assert.Contains(t, z.err.String(), "another mode: it is resource, not global\nzkr: all members of a group must say the same --mode")
+	assert.Contains(t, z.err.String(), "another mode: it is resource, not global\nzkr: all members of a group must use the same --mode")
 	b.run("rebalance", "add", "/global", "x", "--mode", "global").ends(0)
 	b.run("rebalance", "add", "/global", "y").ends(0)
 	b.run("rebalance", "add", "/global", "z", "--mode", "resource").ends(exit.CodeUsage)
@@ -72,8 +72,8 @@ func TestResourcesAreAddedAndRemoved(t *testing.T) {
 	b.empty("/global has no resources", "rebalance", "ls", "/global")
 }
 
-// TestListAndStatusShowWhatWaitsForWhom: the owner keeps the resource.
-func TestListAndStatusShowWhatWaitsForWhom(t *testing.T) {
+// TestListAndStatusShowMoves: the owner keeps the resource.
+func TestListAndStatusShowMoves(t *testing.T) {
 	b := newBed(t)
 	b.shared("/g", "a", "b", "c", "d e")
 	one := b.start(running([]string{"rebalance", "join", "/g", "--id", "one", "--zone", "z", "--weight", "2"}, "sh", "-c", `trap '' TERM; echo in; while :; do sleep 0.1; done`)...)
@@ -129,7 +129,7 @@ func TestStatusShowsAMemberThatWaitsForItsWholeSet(t *testing.T) {
 		return len(st.Members) == 2 && st.Members[1].Missing == 2
 	}, "it waits for two")
 	client := group.State().Client
-	assert.Contains(t, b.run("rebalance", "status", "/g").ends(0).out.String(), client+" starts nothing new until it owns 2 resources more\n")
+	assert.Contains(t, b.run("rebalance", "status", "/g").ends(0).out.String(), client+" starts no new resources until it owns 2 resources more\n")
 	assert.Zero(t, b.status("/g").Members[0].Missing)
 	cancel()
 	require.NoError(t, <-done)
@@ -145,7 +145,7 @@ func TestWatchShowsWhatBecomesOfAGroup(t *testing.T) {
 		w[0].says(what)
 		w[1].says(`"event":"` + event + `"`)
 	}
-	shows("absent       there is no such group\n", "absent")
+	shows("absent       no such group\n", "absent")
 	b.shared("/g", "a", "b")
 	shows("b\n", "ready") // with the group, or just after
 	one := b.joins("/g", "one")
@@ -166,7 +166,7 @@ func TestWatchShowsWhatBecomesOfAGroup(t *testing.T) {
 	shows("removed      "+kept+"\n", "removed")
 	two.signal(syscall.SIGTERM)
 	two.ends(0)
-	shows("coordinator  nobody\n", "left")
+	shows("coordinator  none\n", "left")
 	for _, s := range b.srv.Sessions() { // the watch continues in another session
 		_ = b.srv.ExpireSession(s.ID)
 	}

@@ -160,7 +160,7 @@ func TestHolderExitsAsItsCommand(t *testing.T) {
 // TestStaticInstanceMayStay for good, if no server confirms its removal.
 func TestStaticInstanceMayStay(t *testing.T) {
 	z := newBed(t).ended(ending{[]string{"service", "register", "s", "--id", "a", "--type", "static"}, true, showsIn}, longest, true).ends(0)
-	assert.Contains(t, z.err.String(), "it may stay taken until somebody removes it: ")
+	assert.Contains(t, z.err.String(), "it may stay taken until its znode is deleted: ")
 }
 
 // TestSeatThatIsLostBeforeOthersLeave is an error: they do not leave together.

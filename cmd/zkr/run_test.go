@@ -52,9 +52,9 @@ func under(timeout, grace time.Duration, args []string, argv ...string) []string
 	return append(append(append(out, flags...), "--"), argv...)
 }
 
-// TestWhateverIsLostTheCommandIsGoneBefore the servers let another client in:
-// the command ignores TERM, and its zkr is cut off.
-func TestWhateverIsLostTheCommandIsGoneBefore(t *testing.T) {
+// TestCommandIsGoneBeforeALostHoldIsGranted to another client: the command ignores
+// TERM, and its zkr is cut off.
+func TestCommandIsGoneBeforeALostHoldIsGranted(t *testing.T) {
 	t.Parallel()
 	for name, c := range holding {
 		t.Run(name, func(t *testing.T) {
@@ -91,9 +91,9 @@ func TestTermComesOnce(t *testing.T) {
 	assert.Equal(t, 1, strings.Count(out, "daemon asked\n"), out)
 }
 
-// TestRemarkThatNobodyReadsStopsNothing: stderr is a pipe without a reader,
-// when zkr has to report the loss of the lock.
-func TestRemarkThatNobodyReadsStopsNothing(t *testing.T) {
+// TestUnreadNoteStopsNothing: stderr is a pipe without a reader when zkr has to report
+// the loss of the lock.
+func TestUnreadNoteStopsNothing(t *testing.T) {
 	b := newBed(t)
 	r, w, err := os.Pipe()
 	require.NoError(t, err)
@@ -113,8 +113,8 @@ func TestRemarkThatNobodyReadsStopsNothing(t *testing.T) {
 	}
 }
 
-// TestWhateverIsDeletedLeavesNoGrace: somebody deletes the znode by hand.
-func TestWhateverIsDeletedLeavesNoGrace(t *testing.T) {
+// TestDeletedHoldLeavesNoGrace: an administrator deletes the znode.
+func TestDeletedHoldLeavesNoGrace(t *testing.T) {
 	t.Parallel()
 	for name, c := range holding {
 		t.Run(name, func(t *testing.T) {
@@ -133,9 +133,9 @@ func TestWhateverIsDeletedLeavesNoGrace(t *testing.T) {
 	}
 }
 
-// TestWhateverIsHeldIsGivenBackWithTheCommandsCode, and a command that cannot
-// run holds nobody up.
-func TestWhateverIsHeldIsGivenBackWithTheCommandsCode(t *testing.T) {
+// TestHoldIsGivenBackWithTheCommandsCode, and a command that cannot run delays no other
+// client.
+func TestHoldIsGivenBackWithTheCommandsCode(t *testing.T) {
 	t.Parallel()
 	for name, c := range holding {
 		t.Run(name, func(t *testing.T) {
@@ -177,7 +177,7 @@ func created(b *bed, env map[string]string, prefix string) {
 			return
 		}
 	}
-	b.Errorf("nobody has made %s", env[prefix+"_PATH"])
+	b.Errorf("no client has made %s", env[prefix+"_PATH"])
 }
 
 // TestAgainRunsTheCommandAgainAfterALoss: in the next session, with a greater
@@ -246,8 +246,7 @@ func TestAgainEndsWithASignal(t *testing.T) {
 	other.running()
 }
 
-// TestAgainPassesACommandsEndOn: an end by itself is no loss, whatever its
-// code.
+// TestAgainPassesACommandsEndOn: the end of a command is not a loss, with any code.
 func TestAgainPassesACommandsEndOn(t *testing.T) {
 	b := newBed(t)
 	for _, code := range []int{0, 1, exit.CodeLost} {

@@ -28,7 +28,7 @@ func TestReadersShareAndWritersDoNot(t *testing.T) {
 	two.says("in")
 	busy := b.run(running([]string{"rwlock", "write", "/l", "--try"}, "true")...).ends(exit.CodeBusy)
 	assert.Contains(t, busy.err.String(), "the write lock /l is taken")
-	assert.Contains(t, busy.err.String(), `"zkr rwlock ls /l" says by whom`)
+	assert.Contains(t, busy.err.String(), `"zkr rwlock ls /l" shows the holders`)
 	late := b.run(running([]string{"rwlock", "write", "/l", "--timeout", "5s"}, "true")...).ends(exit.CodeBusy)
 	assert.Contains(t, late.err.String(), "did not get the write lock /l within 5s")
 	b.queued("/l", 2)
@@ -64,9 +64,9 @@ func TestReadersShareAndWritersDoNot(t *testing.T) {
 	assert.Empty(t, b.contenders("/l"))
 }
 
-func TestRwlockListOfNobody(t *testing.T) {
+func TestRwlockListOfAnUnusedLock(t *testing.T) {
 	b := newBed(t)
-	b.empty("there is no znode /l: nobody uses it now, or the path is misspelled", "rwlock", "ls", "/l")
+	b.empty("no znode /l: no client uses the path now, or the path is misspelled", "rwlock", "ls", "/l")
 	assert.Equal(t, `{"path":"/l","exists":false,"contenders":[]}`+"\n", b.run("rwlock", "ls", "/l", "-o", "json").ends(0).out.String())
 }
 

@@ -140,7 +140,7 @@ func TestInstanceTypesAndConflicts(t *testing.T) {
 	b.register("b")
 	z := b.run(running([]string{"service", "register", "web", "--id", "b"}, "true")...).ends(exit.CodeBusy)
 	assert.Contains(t, z.err.String(), "the name b in the service web is taken")
-	assert.Contains(t, z.err.String(), `"zkr service ls web --base /services" says by whom`)
+	assert.Contains(t, z.err.String(), `"zkr service ls web --base /services" shows the holders`)
 	s, open := b.register("s", "--type", "static")
 	node, err := b.srv.Get("/services/web/s")
 	require.NoError(t, err)

@@ -18,9 +18,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// TestCommandIsGoneInTimeThoughNobodyReadsRemarks: no note keeps zkr from its
-// work.
-func TestCommandIsGoneInTimeThoughNobodyReadsRemarks(t *testing.T) {
+// TestCommandIsGoneInTimeWithUnreadNotes: no note keeps zkr from its work.
+func TestCommandIsGoneInTimeWithUnreadNotes(t *testing.T) {
 	t.Parallel()
 	for path, args := range map[string][]string{"/locks/a": {"lock", "/locks/a"}, "/g/clients": {"rebalance", "join", "/g"}} {
 		t.Run(args[0], func(t *testing.T) {
@@ -57,8 +56,8 @@ func TestTasksDoNotWaitForReaders(t *testing.T) {
 	z.ends(0)
 }
 
-// TestSecondSignalEndsWhatWritesTooMuch at once: also during its grace.
-func TestSecondSignalEndsWhatWritesTooMuch(t *testing.T) {
+// TestSecondSignalEndsACommandThatWritesTooMuch at once, also during its grace.
+func TestSecondSignalEndsACommandThatWritesTooMuch(t *testing.T) {
 	b := newBed(t)
 	b.leads("/q")
 	const grace = 9 * time.Second

@@ -12,9 +12,9 @@ import (
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 )
 
-// TestNothingOutlivesWhateverHolds, for each killed process: grandchildren and
+// TestNothingOutlivesAHold, for each killed process: grandchildren and
 // daemons are gone before the next holder begins.
-func TestNothingOutlivesWhateverHolds(t *testing.T) {
+func TestNothingOutlivesAHold(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		args []string

@@ -83,7 +83,7 @@ func TestResultIsWhatTheCommandWrote(t *testing.T) {
 	assert.Equal(t, taskcmd.Result{ID: "worse", State: "failed", Error: "permanent failure: exit code 4", Attempt: 1}, r)
 	assert.Equal(t, `{"error":"the task worse has failed: permanent failure: exit code 4","code":65}`+"\n", z.err.String())
 	z = b.run("task", "wait", "/q", "worse").ends(exit.CodeFailed) // collected before
-	assert.Contains(t, z.err.String(), "no such task: \"worse\"\nzkr: \"zkr task ls /q\" shows those that there are")
+	assert.Contains(t, z.err.String(), "no such task: \"worse\"\nzkr: \"zkr task ls /q\" lists the tasks")
 
 	z = b.run("task", "wait", "/q", id, "-o", "json", "--collect").ends(0)
 	require.NoError(t, json.Unmarshal([]byte(z.out.String()), &r), z.out)
@@ -92,10 +92,10 @@ func TestResultIsWhatTheCommandWrote(t *testing.T) {
 	b.run("task", "show", "/q", id).ends(exit.CodeFailed)
 }
 
-// TestTasksAreListed with nobody there to do them.
+// TestTasksAreListed without a master and a worker.
 func TestTasksAreListed(t *testing.T) {
 	b := newBed(t)
-	b.empty("there is no znode /q: nobody uses it now, or the path is misspelled", "task", "ls", "/q")
+	b.empty("no znode /q: no client uses the path now, or the path is misspelled", "task", "ls", "/q")
 	assert.Equal(t, `{"queue":"/q","exists":false,"tasks":[]}`+"\n", b.run("task", "ls", "/q", "-o", "json").ends(0).out.String())
 	b.give(0, "", "/q", "--id", "one", "--data", "1", "--retries", "0", "--priority", "-7", "--label", "zone=a", "--label", "gpu",
 		"--retention", "90m", "--delay", "1h", "--deadline", "2126-01-02T03:04:05Z")
@@ -104,7 +104,7 @@ func TestTasksAreListed(t *testing.T) {
 	b.run("task", "cancel", "/q", "two").ends(0)
 	golden(t, "task-ls", columns(b.run("task", "ls", "/q").ends(0).out.String()))
 	golden(t, "task-show", columns(b.run("task", "show", "/q", "one").ends(0).out.String()))
-	golden(t, "task-stats-nobody", b.run("task", "stats", "/q").ends(0).out.String())
+	golden(t, "task-stats-idle", b.run("task", "stats", "/q").ends(0).out.String())
 	z := b.run("task", "ls", "/q", "--quiet").ends(0)
 	assert.Equal(t, "one\ntwo\n", z.out.String())
 	assert.Contains(t, z.err.String(), `left out: "\x1b[2J"`)
@@ -123,8 +123,8 @@ func TestTasksAreListed(t *testing.T) {
 	require.NoError(t, err)
 	bucket := b.contenders(node.Path)[0]
 	b.plant(node.Path+"/"+bucket+"/stranger {", "/q/alive/stranger {")
-	assert.Regexp(t, `(?m)^stranger +no task .*not a record of this package`, b.run("task", "ls", "/q").ends(0).out.String())
-	assert.Contains(t, b.run("task", "stats", "/q").ends(0).out.String(), "1 that are none")
+	assert.Regexp(t, `(?m)^stranger +invalid .*not a record of this package`, b.run("task", "ls", "/q").ends(0).out.String())
+	assert.Contains(t, b.run("task", "stats", "/q").ends(0).out.String(), "1 invalid")
 }
 
 // TestSameIDIsTheSameTask, and a full queue takes no other.
@@ -134,7 +134,7 @@ func TestSameIDIsTheSameTask(t *testing.T) {
 	b.give(0, "a", "/q", "--id", "a")
 	eventually(t, func() bool { return len(b.contenders("/q/admission")) == 0 }, "the master closes the queue")
 	z := b.give(exit.CodeBusy, "b", "/q")
-	assert.Contains(t, z.err.String(), "the queue is full\nzkr: \"zkr task stats /q\" says of what")
+	assert.Contains(t, z.err.String(), "the queue is full\nzkr: \"zkr task stats /q\" shows the tasks")
 	assert.Equal(t, "a\n", b.give(0, "a", "/q", "--id", "a").out.String())
 	z = b.give(exit.CodeBusy, "b", "/q", "--id", "a")
 	assert.Contains(t, z.err.String(), "another payload: \"a\"\nzkr: \"zkr task show /q a\" shows")
@@ -144,7 +144,7 @@ func TestSameIDIsTheSameTask(t *testing.T) {
 	m.ends(0)
 }
 
-// TestOneThatCannotBeChangedKeepsNoOther from being changed.
+// TestOneThatCannotBeChangedKeepsNoOther: the other tasks are changed.
 func TestOneThatCannotBeChangedKeepsNoOther(t *testing.T) {
 	b := newBed(t)
 	b.leads("/q")
@@ -175,7 +175,7 @@ func TestWaitingForATaskEnds(t *testing.T) {
 	b := newBed(t)
 	b.give(0, "x", "/q", "--id", "a")
 	z := b.run("task", "wait", "/q", "a", "--timeout", "5s").ends(exit.CodeBusy)
-	assert.Equal(t, "zkr: waited 5s for the task a in vain\n", z.err.String())
+	assert.Equal(t, "zkr: timed out after 5s waiting for the task a\n", z.err.String())
 	waits := func(id string, flags ...string) *zkrProcess {
 		z := b.start(append([]string{"task", "submit", "/q", "--id", id, "--wait"}, flags...)...)
 		eventually(t, func() bool {
@@ -211,12 +211,12 @@ func TestSubmissionThatIsNotAnswered(t *testing.T) {
 		return zktest.Action{}
 	})
 	z := b.give(exit.CodeUnknown, "x", "/q", "--id", "a", "--connect-timeout", "5s")
-	assert.Contains(t, z.err.String(), "\nzkr: \"zkr task show /q a\" says whether the task exists; to submit it again under its --id does nothing if it is\n")
+	assert.Contains(t, z.err.String(), "\nzkr: \"zkr task show /q a\" shows whether the task exists; submitting it again with the same --id has no effect if it exists\n")
 	assert.EqualValues(t, "waiting", b.taskIs("/q", "a").State)
 }
 
-// TestStatsShowWhoDoesWhat, and each change, over a lost session.
-func TestStatsShowWhoDoesWhat(t *testing.T) {
+// TestStatsShowTasksAndWorkers, and each change, over a lost session.
+func TestStatsShowTasksAndWorkers(t *testing.T) {
 	b := newBed(t)
 	gate := filepath.Join(t.TempDir(), "gate")
 	b.leads("/q", "--id", "m")
@@ -258,8 +258,8 @@ func TestStatsShowWhoDoesWhat(t *testing.T) {
 	w.running()
 }
 
-// TestMastersTellWhoLeads, and the next one takes over after a kill.
-func TestMastersTellWhoLeads(t *testing.T) {
+// TestMastersShowTheLeader, and another master takes over after a kill.
+func TestMastersShowTheLeader(t *testing.T) {
 	b := newBed(t)
 	one := b.leads("/q", "--id", "one", "--session-timeout", "8s")
 	two, three := b.start("task", "master", "/q", "--id", "two"), b.start("task", "master", "/q", "-o", "json")
@@ -271,7 +271,7 @@ func TestMastersTellWhoLeads(t *testing.T) {
 	eventually(t, func() bool { return len(b.contenders("/q/masters")) == 2 }, "one is gone")
 	eventually(t, func() bool { // the order of the candidates is chance
 		return strings.Contains(two.out.String(), "  leads  ") != strings.Contains(three.out.String(), `"leads":true`)
-	}, "one of them leads")
+	}, "another master leads")
 	b.serves("/q", "cat")
 	assert.Equal(t, "x", b.give(0, "x", "/q", "--wait").out.String())
 	for _, z := range []*zkrProcess{two, three} {

@@ -10,8 +10,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 )
 
-// TestWhatATaskWaitsForIsShown if no worker can be given the task.
-func TestWhatATaskWaitsForIsShown(t *testing.T) {
+// TestMissingWorkerOfATaskIsShown if no worker can be given the task.
+func TestMissingWorkerOfATaskIsShown(t *testing.T) {
 	b := newBed(t)
 	b.give(0, "", "/q", "--id", "any", "--delay", "1h", "--dead-retention", "48h")
 	b.give(0, "", "/q", "--id", "gpu", "--delay", "1h", "--label", "gpu", "--label", "big")
@@ -46,7 +46,7 @@ func TestGarbageIsRemovedByID(t *testing.T) {
 	require.NoError(t, b.srv.Set(at, []byte(`{"format":2}`)))
 	assert.Contains(t, b.run("task", "rm", "/q", "a").ends(1).err.String(), "the record has format 2, this version supports formats up to 1")
 	require.NoError(t, b.srv.Set(at, []byte(`{`)))
-	assert.Contains(t, b.run("task", "show", "/q", "a").ends(1).err.String(), `"zkr task rm /q a" removes a task whose record is garbage`)
+	assert.Contains(t, b.run("task", "show", "/q", "a").ends(1).err.String(), `"zkr task rm /q a" removes a task with an invalid record`)
 	b.run("task", "rm", "/q", "a").ends(0)
 	b.run("task", "rm", "/q", "a").ends(1)
 }

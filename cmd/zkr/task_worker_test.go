@@ -197,7 +197,7 @@ func TestFirstSignalDrainsTheSecondStops_M22(t *testing.T) {
 	b.untilTask("/q", "b", "waiting")
 	w.running()
 	require.NoError(t, os.WriteFile(gate, nil, 0o600))
-	assert.Contains(t, w.ends(0).err.String(), "zkr: draining: what has begun is finished; a second signal ends it at once\n")
+	assert.Contains(t, w.ends(0).err.String(), "zkr: draining: waiting for the running commands; a second signal kills them\n")
 	assert.Equal(t, "1\n", b.run("task", "wait", "/q", "a").ends(0).out.String())
 	assert.Empty(t, b.contenders("/q/alive"))
 

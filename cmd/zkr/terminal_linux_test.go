@@ -123,7 +123,7 @@ func TestCtrlZForTooLongEndsTheCommand(t *testing.T) {
 	assert.Equal(t, last, silent(t, file), "not one beat more")
 }
 
-// TestStopWithoutAShellHasNoEffect: nobody could continue zkr, so zkr and its
+// TestStopWithoutAShellHasNoEffect: no process would continue zkr, so zkr and its
 // command go on.
 func TestStopWithoutAShellHasNoEffect(t *testing.T) {
 	b := newBed(t)
@@ -159,7 +159,8 @@ func TestColoursAreForTerminals(t *testing.T) {
 	}
 }
 
-// TestJobWaitShowsOnATerminalHowFarTheyAre, and clears the line at the end.
+// TestJobWaitShowsOnATerminalHowFarTheyAre: progress is shown in a line, which is
+// cleared at the end.
 func TestJobWaitShowsOnATerminalHowFarTheyAre(t *testing.T) {
 	b := newBed(t)
 	b.submit("words", "2")

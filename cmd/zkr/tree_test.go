@@ -83,7 +83,7 @@ func TestTreeOfTheRootAndOfNothing(t *testing.T) {
 	assert.True(t, strings.HasPrefix(out, "/  v0, 0 B\n└── zookeeper"), out)
 	assert.Equal(t, out, b.run("tree").ends(0).out.String())
 	z := b.run("tree", "/nothing").ends(exit.CodeFailed)
-	assert.Contains(t, z.err.String(), "there is no znode /nothing: zk: node does not exist\nzkr: \"zkr tree / --depth 1\" shows what there is\n")
+	assert.Contains(t, z.err.String(), "there is no znode /nothing: zk: node does not exist\nzkr: \"zkr tree / --depth 1\" shows the existing znodes\n")
 	z = b.run("tree", "/", "--chroot", "/nothing").ends(exit.CodeFailed)
 	assert.Contains(t, z.err.String(), "paths are below the chroot: "+b.srv.Addr()+"/nothing\n")
 }
@@ -129,7 +129,7 @@ func TestBigTreeIsReadInAFewRoundTrips(t *testing.T) {
 	assert.Equal(t, 101, requests["getChildren2"])
 	assert.Less(t, took, limit)
 	t.Logf("10,101 znodes in %v", took.Round(time.Millisecond))
-	assert.Empty(t, z.err.String(), "stderr is no terminal")
+	assert.Empty(t, z.err.String(), "stderr is not a terminal")
 }
 
 // TestTreeGoesOnOverBrokenConnections: znodes whose requests were in flight are read
@@ -180,7 +180,7 @@ func TestTreeGivesASilentServerUp(t *testing.T) {
 	assert.Contains(t, z.err.String(), "no server answered in time")
 }
 
-// TestHeadIsEnough: a reader that goes away is no error.
+// TestHeadIsEnough: a reader that goes away is not an error.
 func TestHeadIsEnough(t *testing.T) {
 	b := newBed(t)
 	b.plant("/big")

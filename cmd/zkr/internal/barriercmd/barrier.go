@@ -48,7 +48,7 @@ func (p *party) partyFlags(cmd *cobra.Command) {
 
 func (p *party) checkParty(path string) error {
 	if p.path = path; p.parties < 1 {
-		return exit.Usage("-n is %d; say how many must come, 1 or more", p.parties)
+		return exit.Usage("-n is %d; it must be the number of parties, 1 or more", p.parties)
 	}
 	return cli.CheckPath(path)
 }

@@ -21,12 +21,12 @@ import (
 type Meeting struct {
 	Path    string  `json:"path"`
 	Exists  bool    `json:"exists"`
-	Kind    string  `json:"kind"` // barrier or double; "" if nobody has used the path
+	Kind    string  `json:"kind"` // barrier or double; "" if the path is unused
 	Parties int     `json:"parties"`
 	Round   int64   `json:"round,string"` // rounds so far
 	Waiting int     `json:"waiting"`
 	Inside  int     `json:"inside"`
-	Missing int     `json:"missing"` // how many have yet to come for the next round
+	Missing int     `json:"missing"` // parties missing for the next round
 	Guests  []Guest `json:"members"`
 }
 
@@ -38,7 +38,7 @@ type Guest struct {
 	cli.Content
 	Token   int64     `json:"token,string"`
 	Session string    `json:"session"` // hexadecimal
-	Since   time.Time `json:"since"`   // came, by the server's clock
+	Since   time.Time `json:"since"`   // arrival, by the servers' clock
 	Path    string    `json:"path"`    // of the party's znode
 	data    []byte
 }
@@ -77,7 +77,7 @@ func (m *Meeting) read(ctx context.Context, client *session.Client) error {
 	data, _, err := s.Get(ctx, m.Path)
 	m.Exists = !errors.Is(err, session.ErrNoNode)
 	if !m.Exists || err == nil && len(data) == 0 {
-		return nil // the first to come makes the path, and then the record
+		return nil // the first party creates the path, and then the record
 	}
 	if err != nil {
 		return fmt.Errorf("list %s: %w", m.Path, err)
@@ -94,7 +94,7 @@ func (m *Meeting) read(ctx context.Context, client *session.Client) error {
 	}
 	waiting, ok := list[record.Kind]
 	if !ok {
-		return &exit.Failure{Code: exit.CodeFailed, Err: fmt.Errorf("%s is no barrier: it says %s", m.Path, cli.Preview(data, cli.PreviewWidth)),
+		return &exit.Failure{Code: exit.CodeFailed, Err: fmt.Errorf("%s is not a barrier: its data is %s", m.Path, cli.Preview(data, cli.PreviewWidth)),
 			Hint: fmt.Sprintf("\"zkr barrier gate show %s\" is for gates", m.Path)}
 	}
 	found, err := waiting(ctx)
@@ -128,7 +128,7 @@ func (a *app) showMeeting(m *Meeting) error {
 	case a.JSON():
 		return a.PrintJSON(m)
 	case m.Kind == "":
-		return foreign.Surroundings{Missing: !m.Exists}.NoteNobody(a.App, m.Path, "nobody has come to %s yet")
+		return foreign.Surroundings{Missing: !m.Exists}.NoteEmptyList(a.App, m.Path, "no party has arrived at %s yet")
 	}
 	var head strings.Builder
 	kind := map[string]string{"barrier": "Barrier", "double": "Double barrier"}[m.Kind]

@@ -18,7 +18,7 @@ import (
 // limit bounds each step of a page.
 const limit = 2 * time.Minute
 
-// Keys that are no characters.
+// Keys that do not stand for characters.
 const (
 	Enter  = "\r"
 	Escape = "\u001b"
@@ -36,9 +36,8 @@ type Page struct {
 	complaints []string
 }
 
-// Page opens a tab of that size for a test, which fails in the end if the
-// console has an error or a warning: of the page's scripts, or of the page's
-// policy.
+// Page opens a tab of the given size for a test. The test fails in the end if
+// the console has an error or a warning of the page's scripts or policy.
 func (b *Browser) Page(t testing.TB, width, height int64) *Page {
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(b.ctx)
@@ -194,7 +193,7 @@ func (p *Page) Until(expression string) time.Duration {
 	ctx, cancel := context.WithTimeout(p.ctx, limit)
 	defer cancel()
 	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 80*time.Millisecond) {
-		// While another page is being loaded there is nobody to ask.
+		// While another page is being loaded, no page can answer.
 		if is, err := chromedp.Run(ctx, chromedp.Evaluate[bool]("!!("+expression+")")); is && err == nil {
 			return time.Since(begin)
 		}

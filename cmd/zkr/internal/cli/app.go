@@ -46,7 +46,7 @@ func (a *App) Execute(ctx context.Context, root *cobra.Command, args []string) i
 		// Cobra's own errors are about arguments.
 		err = &exit.Failure{Code: exit.CodeUsage, Err: err, Hint: `"zkr help" lists the commands and flags`}
 	}
-	defer IgnoreBrokenPipes()() // the exit code counts, whether or not somebody reads why
+	defer IgnoreBrokenPipes()() // the exit code counts, with or without a reader of the message
 	asJSON := a.JSON()
 	if exit.Classify(err).Code == exit.CodeUsage { // it may not have been read
 		asJSON = a.wantsJSON(args)
@@ -109,7 +109,7 @@ func (a *App) Prepare(root *cobra.Command) {
 	a.completes(root)
 }
 
-// withoutArguments makes all commands that have no arguments say so alike.
+// withoutArguments gives all commands without arguments the same error message.
 func withoutArguments(cmd *cobra.Command) {
 	if len(ArgumentNames(cmd)) == 0 && !IsCommandGroup(cmd) && !RunsCommand(cmd) {
 		cmd.Args = noArguments
@@ -121,18 +121,18 @@ func withoutArguments(cmd *cobra.Command) {
 
 func (a *App) globalFlags(root *cobra.Command) {
 	g, f := &a.Flags, root.PersistentFlags()
-	f.StringVar(&g.Servers, "servers", "127.0.0.1:2181", "the servers, `host:port,...`, and behind the last one perhaps the chroot, as /app (ZKR_SERVERS)")
+	f.StringVar(&g.Servers, "servers", "127.0.0.1:2181", "the servers, `host:port,...`; a chroot such as /app may follow the last port (ZKR_SERVERS)")
 	f.StringVar(&g.Chroot, "chroot", "", "`path` that all paths are below (ZKR_CHROOT)")
 	f.DurationVar(&g.SessionTimeout, "session-timeout", 0, "session timeout; 0: zkr's choice (ZKR_SESSION_TIMEOUT)")
-	f.DurationVar(&g.tickTime, "tick-time", 0, "the servers' tickTime, or more: what is held then outlasts a longer silence of a server; 0: unknown (ZKR_TICK_TIME)")
+	f.DurationVar(&g.tickTime, "tick-time", 0, "the servers' tickTime, or more: a hold then outlasts a longer silence of a server; 0: unknown (ZKR_TICK_TIME)")
 	f.DurationVar(&g.ConnectTimeout, "connect-timeout", 10*time.Second, "how long to try to connect (ZKR_CONNECT_TIMEOUT)")
-	f.StringVar(&g.User, "user", "", "digest credentials, `user:password`; others see it in the process list: prefer ZKR_AUTH or --auth-file")
+	f.StringVar(&g.User, "user", "", "digest credentials, `user:password`; other users can read them in the process list: prefer ZKR_AUTH or --auth-file")
 	f.StringVar(&g.authFile, "auth-file", "", "`file` with user:password in its first line (ZKR_AUTH_FILE)")
 	f.BoolVar(&g.TLS, "tls", false, "connect with TLS (ZKR_TLS)")
 	f.StringVar(&g.TLSCA, "tls-ca", "", "`file` of CA certificates, PEM; default: the system's (ZKR_TLS_CA)")
 	f.StringVar(&g.TLSCert, "tls-cert", "", "`file` of the client's certificate, PEM (ZKR_TLS_CERT)")
 	f.StringVar(&g.TLSKey, "tls-key", "", "`file` of the client's key, PEM (ZKR_TLS_KEY)")
-	f.StringVar(&g.TLSServerName, "tls-server-name", "", "`name` in the servers' certificates; default: each one's host (ZKR_TLS_SERVER_NAME)")
+	f.StringVar(&g.TLSServerName, "tls-server-name", "", "`name` in the servers' certificates; default: the host of each server (ZKR_TLS_SERVER_NAME)")
 	f.StringVarP(&g.Output, "output", "o", "table", "`format`, table or json; with json errors are JSON too, on stderr (ZKR_OUTPUT)")
 	f.BoolVar(&g.verbose, "verbose", false, "log to stderr what happens to the session (ZKR_VERBOSE)")
 }
@@ -180,7 +180,7 @@ func (a *App) fromEnvironment(cmd *cobra.Command) error {
 	return nil
 }
 
-// flagSource is a global flag as it was given: by itself, or by its variable.
+// flagSource names the source of a global flag: the flag itself, or its variable.
 func (a *App) flagSource(flag string) string { return OrElse(a.environmentFlags[flag], dashed(flag)) }
 
 // JSON reports whether programs read the output.

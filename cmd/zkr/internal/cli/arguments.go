@@ -30,7 +30,7 @@ func IsText(flag, value string) error {
 	return nil
 }
 
-// CheckTimeout checks the flag of those that wait.
+// CheckTimeout checks the --timeout of commands that wait.
 func CheckTimeout(d time.Duration) error {
 	if d < 0 {
 		return exit.Usage("--timeout is %v; it must be 0 (no limit) or more", d)
@@ -38,7 +38,7 @@ func CheckTimeout(d time.Duration) error {
 	return nil
 }
 
-// Arguments wants exactly these arguments; noun is what the first one names.
+// Arguments requires exactly these arguments; noun says what the first argument names.
 func Arguments(noun string, names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		call := cmd.CommandPath()
@@ -100,7 +100,7 @@ func InvalidName(what, name string) error {
 // mostBytes is how long the name of a resource or an instance may be.
 const mostBytes = 1024
 
-// CheckName checks a name that also becomes part of others.
+// CheckName checks a name that also becomes part of other names.
 func CheckName(what, name string) error {
 	switch {
 	case len(name) > mostBytes:
@@ -111,8 +111,8 @@ func CheckName(what, name string) error {
 	return nil
 }
 
-// BeforeCommand wants the arguments names, then --, then a command. noun is what
-// the first one names.
+// BeforeCommand requires the arguments names, then --, then a command. noun says what
+// the first argument names.
 func BeforeCommand(noun string, names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		n, dash := len(names), cmd.ArgsLenAtDash()

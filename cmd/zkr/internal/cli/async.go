@@ -24,11 +24,11 @@ type asyncWriter struct {
 
 type note struct {
 	write func()
-	said  chan struct{} // closed when it is written
+	said  chan struct{} // closed when the note is written
 }
 
-// Enqueue has write called when its turn has come, or never if there is too much before it.
-// finish waits for a moment until it is done.
+// Enqueue calls write after all earlier notes, or never if too many notes are queued.
+// finish waits for a moment until write has returned.
 func (a *asyncWriter) Enqueue(write func()) (finish func()) {
 	r := note{write, make(chan struct{})}
 	a.mu.Lock()
@@ -64,7 +64,7 @@ func (a *asyncWriter) next() (r note, more bool) {
 	return r, true
 }
 
-// flush waits until all is read, but not long: the process ends.
+// flush waits a short time until all notes are read: the process ends.
 func (a *asyncWriter) flush() {
 	a.mu.Lock()
 	writing := a.writing

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestAsidesKeepTheirOrderAndNobodyWaiting, also when nobody reads stderr.
-func TestAsidesKeepTheirOrderAndNobodyWaiting(t *testing.T) {
+// TestNotesKeepTheirOrderAndDelayNoCaller, also without a reader of stderr.
+func TestNotesKeepTheirOrderAndDelayNoCaller(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var a asyncWriter
@@ -29,7 +29,7 @@ func TestAsidesKeepTheirOrderAndNobodyWaiting(t *testing.T) {
 		close(reader)
 		a.flush()
 		synctest.Wait()
-		assert.Len(t, said, maxQueued+1, "what is too much is not kept")
+		assert.Len(t, said, maxQueued+1, "further notes are dropped")
 		for i, n := range said {
 			assert.Equal(t, i, n)
 		}

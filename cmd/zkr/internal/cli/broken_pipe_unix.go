@@ -7,5 +7,5 @@ import (
 	"syscall"
 )
 
-// isBrokenPipe reports whether nobody reads what was written.
+// isBrokenPipe reports whether the reader of a pipe is gone.
 func isBrokenPipe(err error) bool { return errors.Is(err, syscall.EPIPE) }

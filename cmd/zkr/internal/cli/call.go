@@ -35,15 +35,15 @@ func (a *App) LongCall(ctx context.Context, do Action) error {
 	return r.err
 }
 
-// UntilEnded is what the help of commands says that use Follow.
+// UntilEnded is the part of the help that all commands share that use Follow.
 const UntilEnded = `
 
 The command continues over lost connections and sessions until INT (Ctrl-C) or TERM
 ends it with the exit code 0. With -o json each line is an object.
 `
 
-// Follow does something that goes on until it is ended: INT and TERM are the
-// usual ends, and no errors.
+// Follow runs an action that continues until a signal ends it. INT and TERM are
+// the usual ends, and not errors.
 func (a *App) Follow(ctx context.Context, do Action) error {
 	r := a.connectAndRun(ctx, onlyFirst, withOutage(do))
 	switch {
@@ -52,11 +52,11 @@ func (a *App) Follow(ctx context.Context, do Action) error {
 	case r.begun && isUsualEnd(r.first):
 		return nil
 	}
-	return signals.Interrupted(r.first, "not watching any more")
+	return signals.Interrupted(r.first, "stopped watching")
 }
 
-// Await does something that waits for others: within timeout from now on, or
-// indefinitely if timeout is 0. what names for people what is waited for.
+// Await runs an action that waits for other clients: for timeout from now on, or
+// indefinitely if timeout is 0. what names the awaited object in messages.
 func (a *App) Await(ctx context.Context, timeout time.Duration, what string, do Action) error {
 	limited, cancel := ctx, context.CancelFunc(func() {})
 	if timeout > 0 {
@@ -73,12 +73,12 @@ func (a *App) Await(ctx context.Context, timeout time.Duration, what string, do 
 	case errors.As(r.first, new(signals.EndedBySignal)):
 		return signals.Interrupted(r.first, "gave up waiting for %s", what)
 	case errors.As(err, new(*ConnectionError)):
-		return &exit.Failure{Code: exit.CodeUnavailable, Err: fmt.Errorf("waited %v for %s in vain: %w", timeout, what, err)}
+		return &exit.Failure{Code: exit.CodeUnavailable, Err: fmt.Errorf("timed out after %v waiting for %s: %w", timeout, what, err)}
 	case errors.Is(limited.Err(), context.DeadlineExceeded):
 		if !r.begun {
 			return a.NoConnection(timeout, err)
 		}
-		return &exit.Failure{Code: exit.CodeBusy, Err: fmt.Errorf("waited %v for %s in vain%s", timeout, what, detailOf(err))}
+		return &exit.Failure{Code: exit.CodeBusy, Err: fmt.Errorf("timed out after %v waiting for %s%s", timeout, what, detailOf(err))}
 	}
 	return err
 }
@@ -143,22 +143,22 @@ func (a *App) connectAsAsked(ctx context.Context) (*session.Client, error) {
 	return a.Connect(ctx, o)
 }
 
-// NoConnection is the error of somebody who waits, and has not come to begin with it
-// within timeout.
+// NoConnection is the error of a wait that did not begin within timeout, because
+// there was no connection.
 func (a *App) NoConnection(timeout time.Duration, err error) error {
 	return &exit.Failure{
 		Code: exit.CodeUnavailable, Err: fmt.Errorf("no connection within --timeout %v: %w", timeout, err),
-		Hint: fmt.Sprintf("are --servers (ZKR_SERVERS) right? They are %s", a.Flags.Servers),
+		Hint: fmt.Sprintf("check --servers (ZKR_SERVERS), which are %s", a.Flags.Servers),
 	}
 }
 
-// detailed is an error that has more to say about a wait in vain.
+// detailed is an error with details about a wait that has timed out.
 type detailed interface {
 	error
 	Detail() string
 }
 
-// detailOf is what an error adds to the message about a wait in vain.
+// detailOf returns the details that an error adds to the message about a timeout.
 func detailOf(err error) string {
 	var more detailed
 	if !errors.As(err, &more) {

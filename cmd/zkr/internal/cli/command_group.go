@@ -21,22 +21,22 @@ func CommandGroup(cmd *cobra.Command, members ...*cobra.Command) *cobra.Command 
 		return unknownCommand(cmd, args[0])
 	}
 	cmd.RunE = RunE(func(cmd *cobra.Command, _ []string) error {
-		return missingCommand(cmd) // what was to be done was not, and "&&" must not go on
+		return missingCommand(cmd) // no command has run: "&&" must not continue
 	})
 	cmd.AddCommand(members...)
 	return cmd
 }
 
-// IsCommandGroup reports whether cmd is one: it has subcommands, and no arguments of
-// its own.
+// IsCommandGroup reports whether cmd is a command group: cmd has subcommands, and no
+// arguments of its own.
 func IsCommandGroup(cmd *cobra.Command) bool {
 	return cmd.HasAvailableSubCommands() && !strings.Contains(cmd.Use, " ") && cmd.Name() != "demo"
 }
 
-// asksForHelp reports whether somebody has called a command as "zkr lock help".
+// asksForHelp reports whether a command was called in the form "zkr lock help".
 func asksForHelp(args []string) bool { return len(args) == 1 && args[0] == "help" }
 
-// missingCommand is the error of somebody who has called a family by its own name.
+// missingCommand is the error for a command group that was called without a subcommand.
 func missingCommand(cmd *cobra.Command) error {
 	var names []string
 	for _, sub := range cmd.Commands() {
@@ -46,14 +46,13 @@ func missingCommand(cmd *cobra.Command) error {
 	}
 	return &exit.Failure{
 		Code: exit.CodeUsage, Err: fmt.Errorf("%s needs one of its commands: %s", cmd.CommandPath(), strings.Join(names, ", ")),
-		Hint: fmt.Sprintf("%q says what they do", cmd.CommandPath()+" --help"),
+		Hint: fmt.Sprintf("%q describes the commands", cmd.CommandPath()+" --help"),
 	}
 }
 
-// unknownCommand is the error of somebody who has called cmd with the name of a
-// subcommand that there is not.
+// unknownCommand is the error for a subcommand that cmd does not have.
 func unknownCommand(cmd *cobra.Command, name string) error {
-	hint := fmt.Sprintf("%q lists what there is", cmd.CommandPath()+" --help")
+	hint := fmt.Sprintf("%q lists the commands", cmd.CommandPath()+" --help")
 	cmd.SuggestionsMinimumDistance = 2
 	if like := cmd.SuggestionsFor(name); len(like) > 0 {
 		hint = didYouMean(like)

@@ -12,14 +12,14 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// CompleteLimit is how long somebody who has pressed Tab waits for servers.
+// CompleteLimit is how long a completion, after Tab, waits for servers.
 const CompleteLimit = time.Second
 
 // completer finds out what an argument may be.
 type completer = cobra.CompletionFunc
 
 // ArgumentNames are the names of a command's arguments, as its usage has them, without those
-// of the command that it runs. One that may be repeated ends with "...".
+// of the command that it runs. An argument that may be repeated ends with "...".
 func ArgumentNames(cmd *cobra.Command) (out []string) {
 	for _, word := range strings.Fields(cmd.Use)[1:] {
 		if word = strings.Trim(word, "[]"); word == "flags" || strings.HasPrefix(word, "-") {
@@ -31,8 +31,8 @@ func ArgumentNames(cmd *cobra.Command) (out []string) {
 }
 
 // completes lets shells complete the arguments and flags of cmd and of all below it:
-// paths of znodes, where servers tell them soon enough, and names of files only where
-// files are meant.
+// paths of znodes, if servers answer soon enough, and names of files only for arguments
+// that are files.
 func (a *App) completes(cmd *cobra.Command) {
 	if cmd.ValidArgsFunction == nil {
 		cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
@@ -114,8 +114,8 @@ func (a *App) CompleteNames(find func(context.Context, *session.Client) ([]strin
 	}
 }
 
-// ask asks servers something that is of no use later. There is nobody who could read
-// why they do not answer.
+// ask runs a short request for a completion. Errors are dropped: a completion has no
+// place to show them.
 func (a *App) ask(cmd *cobra.Command, do Action) {
 	if a.fromEnvironment(cmd) != nil {
 		return

@@ -126,18 +126,18 @@ func (a *App) Connect(ctx context.Context, o *session.Options) (*session.Client,
 	case err == nil:
 		return client, nil
 	case ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return nil, context.Cause(ctx) // somebody ended zkr
+		return nil, context.Cause(ctx) // a signal has ended zkr
 	case errors.Is(err, session.ErrInvalidServers):
 		return nil, exit.Usage("%s: %w", a.flagSource("servers"), err)
 	case errors.Is(err, session.ErrUnreachable):
 		return nil, &exit.Failure{Code: exit.CodeUnavailable, Err: err, Hint: fmt.Sprintf(
-			"tried %s for %v; are --servers (ZKR_SERVERS) right? \"zkr serve\" starts a server for tests", servers, a.Flags.ConnectTimeout)}
+			"tried %s for %v; check --servers (ZKR_SERVERS); \"zkr serve\" starts a server for tests", servers, a.Flags.ConnectTimeout)}
 	}
 	return nil, err
 }
 
-// ConnectionError is an error of somebody who has lost the servers: what has ended the waiting
-// for them is not all there is to say.
+// ConnectionError is the error of an action without a connection: it names both the error
+// of the action and the reason why there is no connection.
 type ConnectionError struct {
 	error // of what was done
 
@@ -151,7 +151,7 @@ func (o *ConnectionError) Error() string {
 // Unwrap returns the error of what was done.
 func (o *ConnectionError) Unwrap() error { return o.error }
 
-// WithOutage adds to the end of a wait why client has no connection, if it has none.
+// WithOutage adds to err the reason why client has no connection, if client has none.
 func WithOutage(client *session.Client, err error) error {
 	if !errors.Is(err, context.DeadlineExceeded) {
 		return err

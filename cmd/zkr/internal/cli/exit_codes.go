@@ -9,11 +9,12 @@ import (
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 )
 
-// ExitCode is an exit code as the help tells it. Some mean more than one thing.
+// ExitCode is an exit code with one meaning, as the help lists it. Some codes have
+// several meanings.
 type ExitCode struct {
 	Code  int
 	Means string
-	Of    func(cmd *cobra.Command) bool // whose it is
+	Of    func(cmd *cobra.Command) bool // reports whether cmd has this code
 }
 
 // String is the code, as the help lists it.
@@ -24,8 +25,8 @@ func (e ExitCode) String() string {
 	return strconv.Itoa(e.Code)
 }
 
-// ExitCodes are all of them, in order. This is what the help of each command
-// shows, and what tests hold each run against.
+// ExitCodes are all exit codes, in order. The help of each command shows its codes,
+// and tests compare the code of each run with the help.
 //
 // read only
 var ExitCodes = []ExitCode{
@@ -49,8 +50,8 @@ var ExitCodes = []ExitCode{
 	{exit.CodeSignal, "signal n ended zkr or its command", anyCommand},
 }
 
-// CodesOf are the exit codes of a command, and of those below it: each once, with all
-// that it means there.
+// CodesOf are the exit codes of a command and of the commands below it: each code once,
+// with all its meanings there.
 func CodesOf(cmd *cobra.Command) (out []ExitCode) {
 	for _, e := range ExitCodes {
 		if !AnyBelow(cmd, e.Of) {
@@ -72,8 +73,8 @@ func AnyBelow(cmd *cobra.Command, is func(*cobra.Command) bool) bool {
 
 func anyCommand(*cobra.Command) bool { return true }
 
-// RunsCommand reports whether cmd runs a command of the user's. If none of zkr's
-// own codes says what has happened it exits as that does.
+// RunsCommand reports whether cmd runs a command of the user's. If none of zkr's own
+// codes applies, zkr exits with the code of the user's command.
 func RunsCommand(cmd *cobra.Command) bool { return strings.Contains(cmd.Use, "CMD") }
 
 // A Trait of a command decides which exit codes the command has. A command is defined
@@ -81,11 +82,11 @@ func RunsCommand(cmd *cobra.Command) bool { return strings.Contains(cmd.Use, "CM
 type Trait string
 
 // The traits. A command that talks to servers, and has neither Reads nor CanBeBusy, makes
-// changes that nobody else can be in the way of.
+// changes that no other client can block.
 const (
 	Connects      Trait = "connects"        // it talks to servers, though no argument says where
 	Reads         Trait = "reads"           // it changes nothing
-	CanBeBusy     Trait = "can be busy"     // somebody else can be in its way
+	CanBeBusy     Trait = "can be busy"     // another client can block it
 	HasRole       Trait = "has a role"      // it continues until it is ended, and gives back what it has
 	AwaitsTask    Trait = "awaits a task"   // it waits for the end of a task
 	AwaitsJob     Trait = "awaits a job"    // it waits for the end of a job
@@ -107,17 +108,17 @@ func has(t Trait) func(*cobra.Command) bool {
 	return func(cmd *cobra.Command) bool { return cmd.Annotations[string(t)] != "" }
 }
 
-// TalksToServers reports whether cmd talks to servers: all do that have an argument that
-// names something there, and those that say so.
+// TalksToServers reports whether cmd talks to servers: cmd has an argument that names
+// something in ZooKeeper, or the trait Connects.
 func TalksToServers(cmd *cobra.Command) bool {
 	return len(ArgumentNames(cmd)) > 0 && cmd.Name() != "help" || has(Connects)(cmd)
 }
 
-// writes reports whether cmd changes something, in a way that can remain unknown.
+// writes reports whether cmd makes changes, whose outcome can remain unknown.
 func writes(cmd *cobra.Command) bool { return TalksToServers(cmd) && !has(Reads)(cmd) }
 
 // holds reports whether cmd runs a command of the user's while it holds something.
 func holds(cmd *cobra.Command) bool { return RunsCommand(cmd) && !has(HasRole)(cmd) }
 
-// canBeBusy reports whether somebody else can be in cmd's way.
+// canBeBusy reports whether another client can block cmd.
 func canBeBusy(cmd *cobra.Command) bool { return holds(cmd) || has(CanBeBusy)(cmd) }

@@ -22,9 +22,9 @@ var flagKinds = map[string]string{
 
 // flagError says what is wrong with a command line's flags, and what to do.
 func flagError(cmd *cobra.Command, err error) error {
-	words := cmd.Flags().Args() // those before it
+	words := cmd.Flags().Args() // the words before the flag
 	if cmd.HasAvailableSubCommands() && len(ArgumentNames(cmd)) == 0 && len(words) > 0 {
-		return unknownCommand(cmd, words[0]) // whose flag it may be
+		return unknownCommand(cmd, words[0]) // the flag may be one of that command
 	}
 	f := &exit.Failure{Code: exit.CodeUsage, Err: err, Hint: fmt.Sprintf("%q lists the flags", cmd.CommandPath()+" --help")}
 	var bad *pflag.InvalidValueError
@@ -36,7 +36,7 @@ func flagError(cmd *cobra.Command, err error) error {
 		value, _ := pflag.UnquoteUsage(empty.GetFlag())
 		f.Err = fmt.Errorf("%s needs a value: %s", dashed(empty.GetSpecifiedName()), OrElse(flagKinds[empty.GetFlag().Value.Type()], value))
 	case errors.As(err, &odd):
-		f.Err = fmt.Errorf("%s is no flag", odd.GetSpecifiedFlag())
+		f.Err = fmt.Errorf("%s is not a flag", odd.GetSpecifiedFlag())
 	case errors.As(err, &bad):
 		f.Err = badValue(flagName(bad.GetFlag()), bad)
 	case errors.As(err, &none):
@@ -46,7 +46,7 @@ func flagError(cmd *cobra.Command, err error) error {
 		case len(like) > 0:
 			f.Hint = didYouMean(like)
 		case RunsCommand(cmd) && len(words) >= len(ArgumentNames(cmd)):
-			f.Hint = "flags of the command go behind --: " + cmd.UseLine()
+			f.Hint = "flags of the command belong after --: " + cmd.UseLine()
 		}
 	}
 	return f
@@ -70,8 +70,8 @@ func dashed(name string) string {
 	return "--" + name
 }
 
-// flagsLike are the flags that look like name: that begin with it, or have one letter
-// in three otherwise, two at most. Cobra can tell that of commands.
+// flagsLike are the flags similar to name: flags that begin with name, or differ in one
+// letter of three, and in two letters at most. Cobra finds similar commands itself.
 func flagsLike(cmd *cobra.Command, name string) []string {
 	if len(name) < 2 {
 		return nil

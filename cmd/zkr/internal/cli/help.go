@@ -8,24 +8,24 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Help is wrapped to the width of the terminal, within these bounds, and where
-// there is none to the width that terminals have always had.
+// Help is wrapped to the width of the terminal, within these bounds, and without a
+// terminal to UsualWidth.
 const (
 	narrowest  = 40
 	UsualWidth = 80
 	widest     = 100
 )
 
-// commandPage is what there is to say of a command, whether as help, in the manual or
-// as a manual page.
+// commandPage is the description of a command, for its help, the manual and its manual
+// page.
 type commandPage struct {
 	cmd      *cobra.Command
 	Usage    []string
 	about    string // prose, see fillText
 	Commands []*cobra.Command
 	Examples string
-	flags    *pflag.FlagSet // its own, and those that it shares with its siblings
-	global   *pflag.FlagSet // those of all commands that it heeds; nil for zkr itself, whose own they are
+	flags    *pflag.FlagSet // its own flags, and the flags shared with its siblings
+	global   *pflag.FlagSet // the relevant global flags; nil for zkr itself, whose own flags they are
 	codes    []ExitCode
 }
 
@@ -70,7 +70,7 @@ func relevantFlags(cmd *cobra.Command, all *pflag.FlagSet) *pflag.FlagSet {
 	return some
 }
 
-// sentence is the command in one.
+// sentence describes the command in one sentence.
 func (p commandPage) sentence() string { return strings.TrimSuffix(p.cmd.Short, ".") + "." }
 
 // part is a part of a page that stands under a title.
@@ -101,7 +101,7 @@ func (p commandPage) exits(width int) string {
 	return out.String()
 }
 
-// ExitOfCommand is what the exit codes say of commands that run others.
+// ExitOfCommand is the note about exit codes for commands that run other commands.
 const ExitOfCommand = "If zkr runs a command, zkr otherwise exits with the exit code of the command."
 
 // Help is the page for a terminal.
@@ -117,12 +117,12 @@ func (p commandPage) Help(width int) string {
 		}
 	}
 	if len(p.Commands) > 0 {
-		fmt.Fprintf(&out, "\n%q says more of a command.\n", p.cmd.CommandPath()+" COMMAND --help")
+		fmt.Fprintf(&out, "\n%q describes a command.\n", p.cmd.CommandPath()+" COMMAND --help")
 	}
 	return out.String()
 }
 
-// hangText writes a word and what it means, which is wrapped to the right of it.
+// hangText writes a word and its meaning, which is wrapped to the right of the word.
 func hangText(out *strings.Builder, width, indent int, word, means string) {
 	lines := strings.Split(strings.TrimSuffix(FillText(means, max(width, narrowest)-indent-2), "\n"), "\n")
 	fmt.Fprintf(out, "  %-*s%s\n", indent, word, lines[0])
@@ -166,7 +166,7 @@ func FillText(text string, width int) string {
 	return out.String()
 }
 
-// showHelp is what --help does.
+// showHelp prints the help for --help.
 func (a *App) showHelp(cmd *cobra.Command, _ []string) {
 	width := UsualWidth
 	if columns := terminalWidth(a.Stdout); columns > 0 {
@@ -179,8 +179,8 @@ func (a *App) showHelp(cmd *cobra.Command, _ []string) {
 func (a *App) help() *cobra.Command {
 	return &cobra.Command{
 		Use:     "help [COMMAND...]",
-		Short:   "Say how a command is used",
-		Long:    "Says what --help says as well.",
+		Short:   "Show how to use a command",
+		Long:    "Shows the same help as --help.",
 		Example: "  zkr help\n  zkr help barrier gate wait",
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) (out []string, _ cobra.ShellCompDirective) {
 			if found, rest, err := cmd.Root().Find(args); err == nil && len(rest) == 0 {

@@ -21,7 +21,7 @@ func CheckListen(listen string) error {
 func CannotListen(listen string, err error) error {
 	f := &exit.Failure{Code: exit.CodeFailed, Err: fmt.Errorf("cannot listen on %s: %w", listen, err)}
 	if IsAddressInUse(err) {
-		f.Hint = "somebody does already, perhaps another \"zkr serve\"; --listen 127.0.0.1:0 takes any port that is free"
+		f.Hint = "another program uses this port, perhaps another \"zkr serve\"; --listen 127.0.0.1:0 takes any free port"
 	}
 	return f
 }

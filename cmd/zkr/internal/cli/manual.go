@@ -13,9 +13,9 @@ import (
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 )
 
-const manualHelp = `Prints what the help of all commands says, as Markdown, or writes it into manual pages,
-one for each command: man(1) finds them in a folder man1 of its path. They bear the
-date of SOURCE_DATE_EPOCH, or of the commit that zkr is built from, or none.`
+const manualHelp = `Prints the help of all commands as Markdown, or writes a manual page for each command.
+man(1) finds manual pages in a folder man1 of its path. The pages bear the date of
+SOURCE_DATE_EPOCH, or of the commit that zkr is built from, or no date.`
 
 // Manual is "zkr manual".
 func (a *App) Manual() *cobra.Command {
@@ -79,7 +79,7 @@ func manualOf(root *cobra.Command) string {
 		for _, part := range p.parts(UsualWidth) {
 			switch {
 			case part.title == "Global flags": // they stand in the first chapter
-			case part.title == "Exit codes" && cmd != root: // and so does what these mean
+			case part.title == "Exit codes" && cmd != root: // the first chapter explains the codes
 				fmt.Fprintf(&out, "\nExit codes: %s\n", p.CodeList())
 			default:
 				block(part.title, part.text)
@@ -89,7 +89,7 @@ func manualOf(root *cobra.Command) string {
 	return out.String()
 }
 
-// CodeList is the exit codes without what they mean.
+// CodeList is the exit codes without their meanings.
 func (p commandPage) CodeList() string {
 	codes := make([]string, 0, len(p.codes))
 	for _, e := range p.codes {
@@ -135,7 +135,7 @@ func (a *App) manualDate() (string, error) {
 	return "", nil
 }
 
-// Setting is what the build says of itself.
+// Setting is a setting of the build.
 func Setting(key string) string {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {

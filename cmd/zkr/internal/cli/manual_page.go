@@ -67,7 +67,7 @@ func (p commandPage) seeAlso(out *strings.Builder) {
 	}
 }
 
-// roffFlags lists flags with what they stand for.
+// roffFlags lists flags with their descriptions.
 func roffFlags(out *strings.Builder, flags *pflag.FlagSet) {
 	flags.VisitAll(func(f *pflag.Flag) {
 		if f.Hidden {
@@ -119,8 +119,8 @@ func literal(out *strings.Builder, text string) {
 	}
 }
 
-// roff makes text of what roff would take for something else: backslashes, hyphens
-// that are to be copied, and dots and quotes at the beginning of a line.
+// roff escapes characters that roff would misread: backslashes, hyphens that are to be
+// copied, and dots and quotes at the beginning of a line.
 func roff(text string) string {
 	lines := strings.Split(strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(text), "\n")
 	for i, line := range lines {

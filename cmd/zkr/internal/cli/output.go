@@ -19,8 +19,8 @@ import (
 	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 )
 
-// Print writes text to stdout. Somebody who has read enough, as head has, is no
-// reason to complain.
+// Print writes text to stdout. A reader that closes the pipe early, such as head,
+// causes no error message.
 func (a *App) Print(text []byte) error {
 	_, err := a.Stdout.Write(text)
 	if isBrokenPipe(err) {
@@ -43,9 +43,9 @@ func (a *App) PrintJSON(v any) error {
 	return a.Print(append(text, '\n'))
 }
 
-// Encode makes JSON that a terminal cannot mistake for commands: valid UTF-8, whatever
-// others have written, in which characters that cannot be seen, or turn the direction
-// of writing, are escaped.
+// Encode makes JSON that a terminal cannot mistake for commands: valid UTF-8 for any
+// data of other clients, with escapes for characters that are invisible or turn the
+// direction of writing.
 func Encode(v any) ([]byte, error) {
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)
@@ -71,7 +71,7 @@ func Encode(v any) ([]byte, error) {
 	return safe, nil
 }
 
-// unseen is a character beyond those that JSON itself escapes which has no shape.
+// unseen reports whether r is invisible, and JSON itself does not escape r.
 func unseen(r rune) bool { return r == 0x7f || r > 0x7f && !unicode.IsPrint(r) }
 
 // Table prints rows below a header, in columns.
@@ -89,7 +89,7 @@ func (a *App) Table(header string, rows [][]string) error {
 // Note writes a note to stderr.
 func (a *App) Note(format string, args ...any) { a.BeginNote(format, args...)() }
 
-// BeginNote is note for one who has no moment to lose; who calls finish has one.
+// BeginNote writes a note without waiting for the reader; finish waits for a moment.
 func (a *App) BeginNote(format string, args ...any) (finish func()) {
 	text := fmt.Sprintf(format, args...)
 	return a.Async.Enqueue(func() {
@@ -104,8 +104,8 @@ func (a *App) BeginNote(format string, args ...any) (finish func()) {
 	})
 }
 
-// NoteEmpty says that a table would have no rows. It is no output: who counts lines, or
-// reads them, has none.
+// NoteEmpty notes on stderr that a table has no rows. Nothing goes to stdout, where
+// programs count or parse lines.
 func (a *App) NoteEmpty(format string, args ...any) error {
 	a.Note(format, args...)
 	return nil
@@ -143,7 +143,7 @@ func Preview(data []byte, most int) string {
 	return string(runes[:min(len(runes), most-1)]) + "…"
 }
 
-// Content is a znode's data in JSON: as text if it is some, or in base64.
+// Content is a znode's data in JSON: as text if the data is text, or in base64.
 type Content struct {
 	Text   *string `json:"data,omitempty"`
 	Base64 []byte  `json:"data_base64,omitempty"`
@@ -166,7 +166,7 @@ func SessionID(id int64) string {
 	return fmt.Sprintf("%#x", id)
 }
 
-// OrElse is text, or what stands in a table where there is none.
+// OrElse is text, or none if text is empty.
 func OrElse(text, none string) string {
 	if text == "" {
 		return none
@@ -174,8 +174,8 @@ func OrElse(text, none string) string {
 	return text
 }
 
-// isKnown reports whether a time is one: what servers make themselves, as /zookeeper, has
-// none.
+// isKnown reports whether a time is known: znodes that servers create themselves, such as
+// /zookeeper, have no time.
 func isKnown(t time.Time) bool { return t.UnixMilli() > 0 }
 
 // LocalTime is a time in a table, in local time.
@@ -186,7 +186,7 @@ func LocalTime(t time.Time) string {
 	return t.Local().Format(time.DateTime)
 }
 
-// Timestamp is a time in a line of something that goes on.
+// Timestamp is a time in a line of a continuing output.
 func Timestamp(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05.000") }
 
 // Age is how long ago something was.
@@ -197,8 +197,8 @@ func Age(t time.Time) string {
 	return time.Since(t).Truncate(time.Second).String()
 }
 
-// IgnoreBrokenPipes makes writes to a pipe that nobody reads fail, instead of
-// ending zkr where it stands, with its session left behind.
+// IgnoreBrokenPipes makes writes to a pipe without a reader fail. Otherwise SIGPIPE
+// would end zkr at once, and leave its session behind.
 func IgnoreBrokenPipes() (stop func()) {
 	ch := make(chan os.Signal, 1)
 	signal.Notify(ch, syscall.SIGPIPE)
@@ -233,7 +233,7 @@ func report(w io.Writer, asJSON bool, err error) int {
 // PreviewWidth is how many characters of data a line shows.
 const PreviewWidth = 48
 
-// Count says how many there are of something.
+// Count writes a number with its noun.
 func Count(n int, what string) string {
 	if n == 1 {
 		return "1 " + what

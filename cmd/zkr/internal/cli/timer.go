@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// NewTimer is a channel that fires after d, and how to let go of it.
+// NewTimer is a channel that fires after d, and the function that stops the timer.
 func NewTimer(d time.Duration) (<-chan time.Time, func() bool) {
 	t := time.NewTimer(d)
 	return t.C, t.Stop

@@ -39,17 +39,17 @@ func (a *app) counter() *cobra.Command {
 		Short: "Read and change shared numbers, and get unique numbers",
 		Long:  counterHelp,
 		Example: "  zkr counter add /counters/builds\n" +
-			"  zkr counter cas /counters/quota 5 4 || echo 'somebody was faster'\n" +
+			"  zkr counter cas /counters/quota 5 4 || echo 'another client was faster'\n" +
 			"  zkr counter next /ids/order\n" +
 			"  zkr counter watch /counters/builds",
 	}, c.get(), c.add(), c.set(), c.swap(), c.next(), c.watch())
 	parent.PersistentFlags().StringVar(&c.format, "format", "long",
-		"the `format` of the number: long, that of Curator's DistributedAtomicLong, int, that of its DistributedAtomicInteger and SharedCount, or text, that of Kazoo's Counter")
+		"the `format` of the number: long (Curator's DistributedAtomicLong), int (Curator's DistributedAtomicInteger and SharedCount) or text (Kazoo's Counter)")
 	cli.OneOf(parent, "format", "long", "int", "text")
 	return parent
 }
 
-// command makes a counter's command, which calls on. traits are those of
+// command makes a command of a counter; the command calls on. traits come from
 // cli.Does.
 func (c *counterCommand) command(traits map[string]string, use, short, example string, args cobra.PositionalArgs,
 	on func(ctx context.Context, n *counter.Counter, args []string) error,
@@ -122,7 +122,7 @@ func (c *counterCommand) set() *cobra.Command {
 }
 
 func (c *counterCommand) swap() *cobra.Command {
-	return c.command(cli.Does(cli.Compares), "cas PATH OLD NEW", "Set the number to NEW if it is OLD; otherwise exit with 75", "cas /counters/quota 5 4 || echo 'somebody was faster'", onNumbers("OLD", "NEW"),
+	return c.command(cli.Does(cli.Compares), "cas PATH OLD NEW", "Set the number to NEW if it is OLD; otherwise exit with 75", "cas /counters/quota 5 4 || echo 'another client was faster'", onNumbers("OLD", "NEW"),
 		func(ctx context.Context, n *counter.Counter, args []string) error {
 			from, _ := Number("OLD", args[1])
 			to, _ := Number("NEW", args[2])
@@ -133,7 +133,7 @@ func (c *counterCommand) swap() *cobra.Command {
 			case !swapped:
 				return &exit.Failure{
 					Code: exit.CodeBusy, Err: fmt.Errorf("the counter %s is not %d", args[0], from),
-					Hint: fmt.Sprintf("\"zkr counter get %s\" says what it is", args[0]),
+					Hint: fmt.Sprintf("\"zkr counter get %s\" shows the number", args[0]),
 				}
 			}
 			return c.app.showNumber(args[0], to)
@@ -182,8 +182,8 @@ func (c *counterCommand) watch() *cobra.Command {
 		Annotations: cli.Does(cli.Reads),
 		Use:         "watch PATH",
 		Short:       "Show the number, and each change",
-		Long: "Show the number, and then each change, with the time at which zkr saw it. Changes\n" +
-			"that follow each other at once may be left out; the last one never is." + cli.UntilEnded,
+		Long: "Shows the number, and then each change with the time at which zkr observed it. zkr may\n" +
+			"skip changes that follow each other immediately; it always shows the last one." + cli.UntilEnded,
 		Example: "  zkr counter watch /counters/builds",
 		Args:    cli.OnPath("counter"),
 		RunE: cli.RunE(func(cmd *cobra.Command, args []string) error {
@@ -230,7 +230,7 @@ func (a *app) showState(path string, s counter.State) error {
 			Zxid    int64     `json:"zxid,string"`
 		}{now, path, s.Value, s.Exists, s.Version, s.Zxid})
 	case !s.Exists:
-		return a.Printf("%s  0  (there is no znode)\n", cli.Timestamp(now))
+		return a.Printf("%s  0  (no znode)\n", cli.Timestamp(now))
 	}
 	return a.Printf("%s  %d\n", cli.Timestamp(now), s.Value)
 }
@@ -272,8 +272,8 @@ func onNumbers(names ...string) cobra.PositionalArgs {
 // negative is a negative number on a command line.
 var negative = regexp.MustCompile(`^-[0-9]+$`) // read only
 
-// WithNumbers lets the commands of counters have negative arguments, none of
-// whose flags does.
+// WithNumbers lets the commands of counters have negative numbers as arguments. No
+// flag of these commands has a negative value.
 func WithNumbers(root *cobra.Command, args []string) []string {
 	cmd, _, err := root.Find(args)
 	if err != nil || !cmd.HasParent() || cmd.Parent().Name() != "counter" {

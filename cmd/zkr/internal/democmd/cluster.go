@@ -53,7 +53,7 @@ type clusterDemo struct {
 	listen                 string
 	allowRemote, allowKill bool
 	tick                   time.Duration
-	servers                string         // of somebody else; "" for its own
+	servers                string         // of --servers; "" for the demo's own server
 	told                   cluster.Secret // shown to the user; "" if none
 }
 
@@ -83,7 +83,7 @@ func (a *app) demoCluster() *cobra.Command {
 	f.IntVar(&c.firstPort, "node-port", 8081, "`port` of the first node; the other nodes take the next ports; 0, or a port in use: any free port")
 	f.IntVar(&c.kills, "kills", 0, "how often to kill the leader; then print how long the failovers took, and exit")
 	f.StringVar(&c.listen, "listen", "127.0.0.1:8080", "`host:port` of the page; port 0: any free port")
-	f.BoolVar(&c.allowRemote, "allow-remote", false, "let --listen be an address that others can reach")
+	f.BoolVar(&c.allowRemote, "allow-remote", false, "allow a --listen address that other machines can reach")
 	f.BoolVar(&c.allowKill, "allow-kill", false, "also take orders from other machines, with the token")
 	f.DurationVar(&c.tick, "tick", 0, "tickTime of --servers, if known")
 	return cmd
@@ -103,15 +103,15 @@ func (c *clusterDemo) check(given bool) error {
 	err := web.CheckAddress(c.listen, c.allowRemote)
 	switch {
 	case err != nil && web.CheckAddress(c.listen, true) == nil:
-		return &exit.Failure{Code: exit.CodeUsage, Err: fmt.Errorf("--listen: %w", err), Hint: "--allow-remote lets others see the page"}
+		return &exit.Failure{Code: exit.CodeUsage, Err: fmt.Errorf("--listen: %w", err), Hint: "--allow-remote lets other machines see the page"}
 	case err != nil:
 		return exit.Usage("--listen: %w", err)
 	case c.nodes < 0 || c.nodes > cluster.MaxNodes:
 		return exit.Usage("--nodes is %d; it must be from 0 to %d", c.nodes, cluster.MaxNodes)
 	case c.nodes == 0 && c.servers == "":
-		return exit.Usage("--nodes 0 needs --servers: where are the nodes?")
+		return exit.Usage("--nodes 0 needs --servers, where the nodes are")
 	case c.kills < 0 || c.kills > 0 && c.nodes < 2:
-		return exit.Usage("--kills is %d, of %d nodes; it needs two that are started here", c.kills, c.nodes)
+		return exit.Usage("--kills is %d with %d nodes; it needs two nodes that zkr starts", c.kills, c.nodes)
 	case c.firstPort < 0 || c.firstPort > 65000:
 		return exit.Usage("--node-port is %d; it must be from 0 (any) to 65000", c.firstPort)
 	case c.tick < 0:
@@ -148,7 +148,7 @@ func (c *clusterDemo) run(ctx context.Context) error {
 	}
 	l, err := web.Listen(ctx, c.listen, c.allowRemote)
 	if err != nil {
-		return &exit.Failure{Code: exit.CodeFailed, Err: err, Hint: "--listen 127.0.0.1:0 takes any port that is free"}
+		return &exit.Failure{Code: exit.CodeFailed, Err: err, Hint: "--listen 127.0.0.1:0 takes any free port"}
 	}
 	client, err := c.connect(ctx)
 	if err != nil {
@@ -217,7 +217,7 @@ func (c *clusterDemo) show(
 	return g.Wait()
 }
 
-// ignoreEnd is err, unless people have ended the demonstration.
+// ignoreEnd is err, unless the user has ended the demonstration.
 func ignoreEnd(ctx context.Context, err error) error {
 	if ctx.Err() == nil {
 		return err
@@ -288,7 +288,7 @@ func selfPath() string {
 	return self
 }
 
-// address is the page's, for people.
+// address is the address of the page, for people.
 func address(page string, secret cluster.Secret) string {
 	if secret != "" {
 		page += "?token=" + url.QueryEscape(string(secret))

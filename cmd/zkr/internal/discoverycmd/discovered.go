@@ -32,7 +32,7 @@ type Instance struct {
 	Service    string          `json:"service"`
 	ID         string          `json:"id"`
 	State      string          `json:"state"`           // enabled, disabled, malformed
-	Error      string          `json:"error,omitempty"` // the znode is no instance
+	Error      string          `json:"error,omitempty"` // why the znode's data is not an instance
 	Address    string          `json:"address"`
 	Port       int             `json:"port"`
 	SSLPort    int             `json:"ssl_port"`

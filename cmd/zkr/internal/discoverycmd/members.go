@@ -18,9 +18,9 @@ import (
 const MemberColumns = "ID DATA TOKEN SESSION SINCE AGE"
 
 const membersHelp = `The members of groups: names that programs and commands announce as long as they run.
-A group is a path, such as /groups/workers, and is created when somebody joins it.
-Programs take part through the package discovery, and through GroupMember of Curator or
-the parties of Kazoo.
+A group is a path, such as /groups/workers, and is created when the first member
+joins. Programs take part through the package discovery, and through GroupMember of
+Curator or the parties of Kazoo.
 `
 
 // membersCommand is shared by the commands of "zkr members".
@@ -53,7 +53,7 @@ func (c *membersCommand) list() *cobra.Command {
 		Use:         "ls PATH",
 		Short:       "Show the members of a group",
 		Long: "Shows the members of the group PATH in the order in which they joined. SINCE is when a\n" +
-			"member joined, by the servers' clock. A PATH that does not exist is no error: a message\n" +
+			"member joined, by the servers' clock. A PATH that does not exist is not an error: a message\n" +
 			"on stderr says so, and with -o json the field exists is false.",
 		Example: "  zkr members ls /groups/workers\n" +
 			"  zkr members ls /groups/workers -o json | jq -r '.members[].id'",
@@ -84,8 +84,8 @@ func (c *membersCommand) watch() *cobra.Command {
 		Annotations: cli.Does(cli.Reads),
 		Use:         "watch PATH",
 		Short:       "Show each change of the members of a group",
-		Long: "Shows the members of the group PATH, and then each change, with the time at which zkr saw\n" +
-			"it. Lines say present (a member when zkr started), added, updated or removed; the line\n" +
+		Long: "Shows the members of the group PATH, and then each change, with the time at which zkr\n" +
+			"observed it. Lines say present (a member when zkr started), added, updated or removed; the line\n" +
 			"\"ready\" separates the first members from the changes." + cli.UntilEnded,
 		Example: "  zkr members watch /groups/workers\n" +
 			"  zkr members watch /groups/workers -o json | jq -r 'select(.event == \"removed\") | .member.id'",
@@ -146,7 +146,7 @@ func (a *app) showMembers(path string, found []discovery.Member, around foreign.
 		}{path, !around.Missing, list})
 	}
 	if len(list) == 0 {
-		return around.NoteNobody(a.App, path, "%s has no members")
+		return around.NoteEmptyList(a.App, path, "%s has no members")
 	}
 	rows := make([][]string, 0, len(list))
 	for _, m := range list {
@@ -197,7 +197,7 @@ func (c *membersCommand) join() *cobra.Command {
 			case !cli.IsNodeName(id):
 				return cli.InvalidName("ID", id)
 			case shown != nil && o.Layout != discovery.Curator:
-				return exit.Usage("--data has no meaning with --layout %s, whose members have none but their ID", c.layout)
+				return exit.Usage("--data has no meaning with --layout %s: members have no data except their ID", c.layout)
 			}
 			if err := e.Check(cmd); err != nil {
 				return err

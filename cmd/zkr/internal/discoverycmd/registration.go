@@ -49,7 +49,7 @@ func holdRegistered(ctx context.Context, a *app, g registration, what string, va
 				// States may skip the moment between two registrations.
 				a.Note("%s is registered again", what)
 			case !s.Registered && was.Registered:
-				a.Note("%s is not registered for the time being: %v", what, s.Err)
+				a.Note("%s is temporarily not registered: %v", what, s.Err)
 			}
 			was = s
 		}

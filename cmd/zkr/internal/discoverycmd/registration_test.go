@@ -53,5 +53,5 @@ func TestRegistrationThatWasLostForAMomentIsNoted(t *testing.T) {
 	require.NoError(t, stderr.Close())
 	notes, err := io.ReadAll(pipe)
 	require.NoError(t, err)
-	assert.Equal(t, "zkr: web/a is registered again\nzkr: web/a is not registered for the time being: lost\nzkr: web/a is registered again\n", string(notes))
+	assert.Equal(t, "zkr: web/a is registered again\nzkr: web/a is temporarily not registered: lost\nzkr: web/a is registered again\n", string(notes))
 }

@@ -22,7 +22,7 @@ func (c *serviceCommand) watch() *cobra.Command {
 		Use:         "watch SERVICE",
 		Short:       "Show the instances of a service, and each change",
 		Long: `Shows the instances of a service, and then each change, with the time at which zkr
-saw the change. Lines say present (an instance when zkr started), added, updated or
+observed it. Lines say present (an instance when zkr started), added, updated or
 removed; the line "ready" separates the first instances from the changes.` + cli.UntilEnded,
 		Example: "  zkr service watch web\n  zkr service watch web -o json | jq -c 'select(.event == \"removed\") | .instance.id'",
 		Args:    cli.Arguments("service", "SERVICE"),
@@ -123,7 +123,7 @@ func (c *serviceCommand) register() *cobra.Command {
 	f.StringVar(&i.URISpec, "uri-spec", "", "`template` of the address, as \"{scheme}://{address}:{port}\"")
 	f.StringVar(&e.types, "type", "dynamic", "the `type` of the registration: dynamic, sequential, static or permanent")
 	cli.OneOf(cmd, "type", "dynamic", "sequential", "static", "permanent")
-	f.BoolVar(&i.Disabled, "disabled", false, "list the instance as one that clients must not use")
+	f.BoolVar(&i.Disabled, "disabled", false, "register the instance as disabled: clients must not use it")
 	f.BoolVar(&e.opts.Wait, "wait", false, "if another client is registered under this id, wait until that client has left")
 	return cmd
 }
@@ -141,13 +141,13 @@ func (e *serviceSpec) checkAll(cmd *cobra.Command) error {
 	case !ok:
 		return exit.Usage("--type is %q; it must be dynamic, sequential, static or permanent", e.types)
 	case i.ID == "":
-		return exit.Usage("--id is missing: which instance is it?")
+		return exit.Usage("--id is missing; it names the instance")
 	case !cli.IsNodeName(i.ID):
 		return cli.InvalidName("--id", i.ID)
 	case i.Port < 0 || i.Port > 65535 || i.SSLPort < 0 || i.SSLPort > 65535:
 		return exit.Usage("--port and --ssl-port must be from 0 (none) to 65535")
 	case e.payload != "" && !json.Valid(i.Payload):
-		return exit.Usage("--payload is no JSON: %s", cli.Preview(i.Payload, cli.PreviewWidth))
+		return exit.Usage("--payload is not JSON: %s", cli.Preview(i.Payload, cli.PreviewWidth))
 	}
 	return e.Check(cmd)
 }

@@ -62,7 +62,7 @@ func (a *app) showCandidates(path string, list []records.Candidate, around forei
 		}{path, !around.Missing, list})
 	}
 	if len(list) == 0 {
-		return around.NoteNobody(a.App, path, "nobody leads in %s, and nobody waits to")
+		return around.NoteEmptyList(a.App, path, "%s has no leader and no waiting candidate")
 	}
 	places := map[string]string{}
 	rows := make([][]string, 0, len(list))
@@ -89,7 +89,7 @@ func (a *app) electWatch() *cobra.Command {
 		Short:       "Show the leader of the election PATH, and each change",
 		Long:        electWatchHelp,
 		Example: "  zkr elect watch /election/scheduler\n" +
-			"  zkr elect watch /election/scheduler -o json | jq -r '.leader.id // \"nobody\"'",
+			"  zkr elect watch /election/scheduler -o json | jq -r '.leader.id // \"none\"'",
 		Args: cli.OnPath("election"),
 		RunE: cli.RunE(func(cmd *cobra.Command, args []string) error {
 			return a.Follow(cmd.Context(), func(ctx context.Context, client *session.Client) error {
@@ -121,7 +121,7 @@ func (a *app) showLeader(path string, state election.State) error {
 			Leader *records.Candidate `json:"leader"`
 		}{time.Now(), path, leader})
 	case leader == nil:
-		return a.Printf("%s  nobody leads\n", cli.Timestamp(time.Now()))
+		return a.Printf("%s  no leader\n", cli.Timestamp(time.Now()))
 	}
 	return a.Printf("%s  %s leads  term %d, token %d, session %s\n", cli.Timestamp(time.Now()),
 		cli.Readable([]byte(leader.ID)), leader.Term, leader.Token, cli.OrElse(leader.Session, "none"))

@@ -9,8 +9,8 @@ const (
 	CodeTaskDead     = 66  // its last attempt has failed
 	CodeTaskCanceled = 67  // the task was canceled
 	CodeUnavailable  = 69  // no server could be reached
-	CodeUnknown      = 74  // a change may have been made, or not; how a job has ended was not seen
-	CodeBusy         = 75  // not in time, busy with --try, or somebody else was first
+	CodeUnknown      = 74  // a change was made or not, or the outcome of a job is unknown
+	CodeBusy         = 75  // not in time, busy with --try, or another client was first
 	CodeLost         = 76  // lost while the command ran; the command was killed
 	CodeDenied       = 77  // the servers refuse the credentials, or the znode's ACL does
 	CodeCannotRun    = 126 // the command exists and cannot be run

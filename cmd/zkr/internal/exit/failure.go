@@ -23,7 +23,7 @@ type Failure struct {
 	Code int
 	Err  error
 	Hint string
-	Mute bool // the command has said all there is to say
+	Mute bool // no message is printed
 }
 
 func (f *Failure) Error() string { return f.Err.Error() }
@@ -36,7 +36,7 @@ func Usage(format string, args ...any) error {
 	return &Failure{Code: CodeUsage, Err: fmt.Errorf(format, args...)}
 }
 
-// BySignal is the exit of somebody whom sig ended.
+// BySignal is the exit of a run that sig has ended.
 func BySignal(sig syscall.Signal, format string, args ...any) error {
 	return &Failure{Code: CodeSignal + int(sig), Err: fmt.Errorf(format, args...)}
 }
@@ -47,8 +47,8 @@ func Silent(code int) error {
 }
 
 // Worst joins the errors of several steps. The exit code is that of the worst
-// error, in any order: an unknown outcome comes first, because nobody may
-// repeat such a step unseen.
+// error, in any order: an unknown outcome comes first, because the user must check
+// the outcome before a repetition.
 func Worst(all []error) error {
 	var worst *Failure
 	for _, err := range all {
@@ -91,7 +91,7 @@ func Classify(err error) *Failure {
 		// The caller's request was carried out; only the removal afterwards
 		// failed.
 	case errors.Is(err, session.ErrUnknownOutcome):
-		f.Code, f.Hint = CodeUnknown, "look before you repeat it: it may have been done"
+		f.Code, f.Hint = CodeUnknown, "check the outcome before you repeat the change: it may have been made"
 	case errors.Is(err, session.ErrInvalidArgument):
 		f.Code = CodeUsage
 	case errors.Is(err, session.ErrTimeoutRefused), errors.Is(err, session.ErrTimeoutTooShort):
@@ -99,24 +99,24 @@ func Classify(err error) *Failure {
 	case errors.Is(err, session.ErrAuthFailed), errors.Is(err, session.ErrNoAuth):
 		f.Code, f.Hint = CodeDenied, "credentials come from ZKR_AUTH, --auth-file or --user, as user:password"
 	case errors.Is(err, counter.ErrCorrupt):
-		f.Hint = "is --format right? \"zkr counter set\" replaces whatever is there"
+		f.Hint = "check --format; \"zkr counter set\" replaces the data, whatever it is"
 	case errors.Is(err, lock.ErrPermits):
-		f.Code, f.Hint = CodeUsage, "all who use a semaphore must say the same -n"
+		f.Code, f.Hint = CodeUsage, "all clients of a semaphore must use the same -n"
 	case errors.Is(err, barrier.ErrParties):
-		f.Code, f.Hint = CodeUsage, "all who use a barrier must say the same -n"
+		f.Code, f.Hint = CodeUsage, "all parties of a barrier must use the same -n"
 	case errors.Is(err, rebalanser.ErrMode):
-		f.Code, f.Hint = CodeUsage, "all members of a group must say the same --mode, or none"
+		f.Code, f.Hint = CodeUsage, "all members of a group must use the same --mode, or none"
 	case IsBusy(err):
 		f.Code = CodeBusy
 	case errors.Is(err, session.ErrUnreachable):
 		f.Code = CodeUnavailable
 	case errors.Is(err, context.DeadlineExceeded):
-		f.Code, f.Hint = CodeUnavailable, "no server answered in time; is the ensemble healthy? --connect-timeout says how long to wait"
+		f.Code, f.Hint = CodeUnavailable, "no server answered in time: check the ensemble; --connect-timeout sets how long to wait"
 	}
 	return f
 }
 
-// IsBusy reports whether err means that another client has the thing.
+// IsBusy reports whether err means that another client has the hold or the name.
 func IsBusy(err error) bool {
 	return isAny(err, lock.ErrBusy, rwlock.ErrBusy, barrier.ErrTooMany, discovery.ErrConflict, dispatch.ErrConflict, dispatch.ErrFull, rebalanser.ErrInstanceInUse, workerctl.ErrRunning,
 		workerctl.ErrFull)

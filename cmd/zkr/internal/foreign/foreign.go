@@ -1,4 +1,4 @@
-// Package foreign reads and shows what else stands in the path of a list of contenders.
+// Package foreign reads and shows contenders of other recipes in the path of a list.
 package foreign
 
 import (
@@ -11,14 +11,14 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// Surroundings describes the rest of a path beside the listed contenders.
+// Surroundings describes the children of a path other than the listed contenders.
 type Surroundings struct {
-	Missing bool     // there is no such znode
+	Missing bool     // the path does not exist
 	remarks []string // for people
 }
 
-// Inspect reads what else is in the path of contenders of kind in path; kind may be "". The
-// list is right without them, so an error leaves them out.
+// Inspect reads the surroundings of contenders of kind in path; kind may be "". After an
+// error there are no remarks: the list itself is right without them.
 func Inspect(ctx context.Context, client *session.Client, kind recognize.Kind, path string) (around Surroundings) {
 	s, err := client.Session(ctx)
 	if err != nil {
@@ -35,11 +35,11 @@ func Inspect(ctx context.Context, client *session.Client, kind recognize.Kind, p
 	articles := map[recognize.Kind]string{recognize.Election: "an"}
 	readablePath := cli.Readable([]byte(path))
 	for _, other := range recognize.Others(kind, names) {
-		around.remarks = append(around.remarks, fmt.Sprintf("contenders of %s %s are in %s, too, and do not heed these, nor these them: both may hold at once; \"zkr %s %s\" shows those",
-			cli.OrElse(articles[other], "a"), other, readablePath, looks[other], readablePath))
+		around.remarks = append(around.remarks, fmt.Sprintf("%s also has contenders of %s %s, which the listed contenders do not exclude: both may hold at the same time; \"zkr %s %s\" lists them",
+			readablePath, cli.OrElse(articles[other], "a"), other, looks[other], readablePath))
 	}
 	if kind == recognize.Election && recognize.Locks(path, names) {
-		around.remarks = append(around.remarks, fmt.Sprintf("the znodes in %s are those of a lock: its holder is shown as the leader; \"zkr lock ls %s\" shows the lock. Curator's LeaderSelector and Kazoo's Election use the same znodes",
+		around.remarks = append(around.remarks, fmt.Sprintf("%s has the znodes of a lock: the holder of the lock is shown as the leader; \"zkr lock ls %s\" shows the lock. Curator's LeaderSelector and Kazoo's Election use the same znodes",
 			readablePath, readablePath))
 	}
 	return around
@@ -52,10 +52,10 @@ func (around Surroundings) NoteForeign(a *cli.App) {
 	}
 }
 
-// NoteNobody notes that a list is empty, and whether the path exists.
-func (around Surroundings) NoteNobody(a *cli.App, path, format string) error {
+// NoteEmptyList notes that a list is empty, and whether the path exists.
+func (around Surroundings) NoteEmptyList(a *cli.App, path, format string) error {
 	if around.Missing {
-		return a.NoteEmpty("there is no znode %s: nobody uses it now, or the path is misspelled", cli.Readable([]byte(path)))
+		return a.NoteEmpty("no znode %s: no client uses the path now, or the path is misspelled", cli.Readable([]byte(path)))
 	}
 	return a.NoteEmpty(format, cli.Readable([]byte(path)))
 }

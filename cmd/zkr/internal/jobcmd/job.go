@@ -63,7 +63,7 @@ func (a *app) job() *cobra.Command {
 	return cmd
 }
 
-// names are those of all jobs.
+// names are the names of all jobs.
 func (c *jobCommand) names(ctx context.Context, client *session.Client) (out []string, err error) {
 	if root := c.app.Getenv("ZKR_JOB_ROOT"); root != "" && c.root == defaultJobRoot {
 		c.root = root
@@ -160,9 +160,9 @@ func (c *jobCommand) advised(name string, err error) error {
 	case errors.As(err, new(*exit.Failure)), errors.Is(err, session.ErrNoAuth):
 		return err
 	case errors.Is(err, workerctl.ErrNotRemoved):
-		hint = c.call("rm", name) + " goes on with that"
+		hint = c.call("rm", name) + " completes the removal"
 	case errors.Is(err, workerctl.ErrNoJob):
-		hint = c.call("ls", "") + " shows those that there are; a job that is finished is removed"
+		hint = c.call("ls", "") + " lists the jobs; a finished job is removed"
 	case errors.Is(err, workerctl.ErrRunning):
 		hint = c.killHint(name)
 	default:
@@ -210,7 +210,7 @@ func pairs(flag string, list []string) (map[string]string, error) {
 		case !ok || key == "":
 			return nil, exit.Usage("--%s is %q; it must be key=value", flag, text)
 		case twice:
-			return nil, exit.Usage("--%s %s is there twice", flag, key)
+			return nil, exit.Usage("--%s %s is given twice", flag, key)
 		}
 		out[key] = value
 	}

@@ -38,10 +38,10 @@ away, zkr waits for them until a signal ends the wait.
 // jobSpec has the arguments of "zkr job join".
 type jobSpec struct {
 	supervise.RunSpec
-	name string
-	who  workerctl.Identity
-	kv   []string
-	opts *workerctl.Options
+	name     string
+	identity workerctl.Identity
+	kv       []string
+	opts     *workerctl.Options
 }
 
 // join is "zkr job join".
@@ -73,34 +73,34 @@ func (c *jobCommand) join() *cobra.Command {
 		}),
 	}
 	e.RunFlags(cmd)
-	f, who := cmd.Flags(), &e.who
-	f.StringVar(&who.Name, "identity", "", "`text` that identifies the worker, also when CMD is started again; default: the first --address, or the host's name")
-	f.StringArrayVar(&who.Addresses, "address", nil, "`host:port` at which other workers reach the worker; may be repeated")
-	f.StringVar(&who.Node, "node", "", "`name` of the worker's machine")
-	f.StringVar(&who.Rack, "rack", "", "`name` of the worker's rack")
-	f.StringVar(&who.DataCenter, "data-center", "", "`name` of the worker's data center")
+	f, identity := cmd.Flags(), &e.identity
+	f.StringVar(&identity.Name, "identity", "", "`text` that identifies the worker, also when CMD is started again; default: the first --address, or the host's name")
+	f.StringArrayVar(&identity.Addresses, "address", nil, "`host:port` at which other workers reach the worker; may be repeated")
+	f.StringVar(&identity.Node, "node", "", "`name` of the worker's machine")
+	f.StringVar(&identity.Rack, "rack", "", "`name` of the worker's rack")
+	f.StringVar(&identity.DataCenter, "data-center", "", "`name` of the worker's data center")
 	f.StringArrayVar(&e.kv, "kv", nil, "`key=value` that other workers can read; may be repeated")
 	return cmd
 }
 
 func (e *jobSpec) checkAll(cmd *cobra.Command) (err error) {
-	if e.who.KV, err = pairs("kv", e.kv); err != nil {
+	if e.identity.KV, err = pairs("kv", e.kv); err != nil {
 		return err
 	}
-	all := append([]string{e.who.Name, e.who.Node, e.who.Rack, e.who.DataCenter}, e.who.Addresses...)
+	all := append([]string{e.identity.Name, e.identity.Node, e.identity.Rack, e.identity.DataCenter}, e.identity.Addresses...)
 	for _, text := range append(all, e.kv...) {
 		if !utf8.ValidString(text) {
 			return exit.Usage("%q is not text", text)
 		}
 	}
-	for _, address := range e.who.Addresses {
+	for _, address := range e.identity.Addresses {
 		if address == "" {
 			return exit.Usage("--address is empty")
 		}
 	}
-	if e.who.Name == "" && len(e.who.Addresses) == 0 {
-		if e.who.Name, err = os.Hostname(); err != nil || e.who.Name == "" {
-			return exit.Usage("--identity is missing, and the host's name cannot be found out")
+	if e.identity.Name == "" && len(e.identity.Addresses) == 0 {
+		if e.identity.Name, err = os.Hostname(); err != nil || e.identity.Name == "" {
+			return exit.Usage("--identity is missing, and the host's name is unknown")
 		}
 	}
 	return e.Check(cmd)
@@ -115,7 +115,7 @@ func (e *jobSpec) join(ctx context.Context, a *app, client *session.Client) (*su
 	if err != nil {
 		return nil, err
 	}
-	w, err := job.Join(ctx, e.who)
+	w, err := job.Join(ctx, e.identity)
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +131,7 @@ func (e *jobSpec) join(ctx context.Context, a *app, client *session.Client) (*su
 }
 
 // leave records the end of the worker's part. If that fails, zkr fails: the job
-// would wait for a worker that believes to have finished.
+// would wait for a worker that believes that it has finished.
 func (e *jobSpec) leave(ctx context.Context, a *app, w *workerctl.Worker) error {
 	err := w.Leave(ctx)
 	switch {

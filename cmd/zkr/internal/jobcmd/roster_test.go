@@ -14,9 +14,9 @@ import (
 	"github.com/zkrecipes/zkrecipes/workerctl"
 )
 
-// TestWhoJoinsBeforeTheRosterIsReadHasJoined, and was not present: the job was
+// TestWorkerThatJoinsBeforeTheFirstReadHasJoined, and was not present: the job was
 // shown before, without workers.
-func TestWhoJoinsBeforeTheRosterIsReadHasJoined(t *testing.T) {
+func TestWorkerThatJoinsBeforeTheFirstReadHasJoined(t *testing.T) {
 	var out strings.Builder
 	r, stdout, err := os.Pipe()
 	require.NoError(t, err)

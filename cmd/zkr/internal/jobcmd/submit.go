@@ -42,7 +42,7 @@ func (c *jobCommand) submit() *cobra.Command {
 			}
 			switch {
 			case spec.Workers < 1:
-				return exit.Usage("--workers is %d; say how many the job has, 1 or more", spec.Workers)
+				return exit.Usage("--workers is %d; it must be the number of workers, 1 or more", spec.Workers)
 			case cmd.Flags().Changed("abandoned") && abandoned <= 0:
 				return exit.Usage("--abandoned is %v; it must be above 0", abandoned)
 			case abandoned > 0:
@@ -53,7 +53,7 @@ func (c *jobCommand) submit() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.IntVar(&spec.Workers, "workers", 0, "how many workers the job has: `N`")
-	f.BoolVar(&spec.ReuseIDs, "reuse-ids", false, "the id of a worker that has left goes to the next one that joins")
+	f.BoolVar(&spec.ReuseIDs, "reuse-ids", false, "give the id of a worker that has left to the next worker that joins")
 	f.StringArrayVar(&meta, "meta", nil, "`key=value` that \"zkr job ls -o json\" shows; may be repeated")
 	f.DurationVar(&abandoned, "abandoned", 0, "how long no worker of a former job may live (ZKR_JOB_ABANDONED); default: 10m")
 	return cmd
@@ -133,5 +133,5 @@ func (c *jobCommand) showJobs(list []Info) error {
 	return c.app.Table(Columns, rows)
 }
 
-// shortID is enough of a job's id to tell those in a list apart.
+// shortID is enough of a job's id to distinguish the jobs in a list.
 func shortID(id string) string { return cli.Readable([]byte(id[:min(len(id), 8)])) }

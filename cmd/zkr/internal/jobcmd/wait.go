@@ -24,17 +24,17 @@ type jobWait struct {
 	failFast bool
 }
 
-const waitHelp = `Waits until all workers of the job NAME have joined, whatever has become of them
-since; with --for finished until all have joined and left. On a terminal zkr shows
+const waitHelp = `Waits until all workers of the job NAME have joined, whatever their state is now;
+with --for finished until all have joined and left. On a terminal zkr shows
 progress on stderr. After --timeout zkr exits with 75, and says which ids are
 missing, and which of them are dead. With --fail-fast zkr exits with 1 as soon as
 a worker has died, or has left with a failure, and says which, and the reason.
 
 If the job ends in another way (a worker failed, "zkr job kill", abandoned), zkr exits
-with 1, and says how. Also a job that ends while the servers' answers are slow is not
-missed. With --for finished this works as well after the job has ended, for 24 hours:
-zkr then goes by the last job of that name. If no such job exists, and none has ended,
-zkr exits with 1. If the job is over and nothing says how it ended, zkr exits with 74.
+with 1, and says how. zkr does not miss a job that ends while the servers answer
+slowly. With --for finished this also works for 24 hours after the job has ended: zkr
+then reports the last job of that name. If no such job exists or has ended, zkr exits
+with 1. If the job is over and its outcome is unknown, zkr exits with 74.
 `
 
 // wait is "zkr job wait".
@@ -130,7 +130,7 @@ func (w *jobWait) finished(ctx context.Context, _ *session.Client, job *workerct
 	case err == nil:
 		return outcomeError(out)
 	case errors.Is(err, workerctl.ErrOver):
-		return &exit.Failure{Code: exit.CodeUnknown, Err: err, Hint: "it may have been finished, or killed: look for what it has made"}
+		return &exit.Failure{Code: exit.CodeUnknown, Err: err, Hint: "the job may have been finished or killed: check its results"}
 	}
 	return faulty(job, err)
 }
@@ -138,26 +138,26 @@ func (w *jobWait) finished(ctx context.Context, _ *session.Client, job *workerct
 // faulty names the workers that have died or failed if a fault has ended a
 // wait.
 func faulty(job *workerctl.Job, err error) error {
-	var who *workerctl.MissingError
-	if !errors.As(err, &who) || errors.Is(err, context.DeadlineExceeded) {
+	var absent *workerctl.MissingError
+	if !errors.As(err, &absent) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	return fmt.Errorf("%s of the job %s died or failed%s", cli.Count(len(who.IDs), "worker"), cli.Readable([]byte(job.Name())), faults(who))
+	return fmt.Errorf("%s of the job %s died or failed%s", cli.Count(len(absent.IDs), "worker"), cli.Readable([]byte(job.Name())), faults(absent))
 }
 
 // faults lists, of the missing workers, those that have died, failed and left.
-func faults(who *workerctl.MissingError) string {
+func faults(absent *workerctl.MissingError) string {
 	var out strings.Builder
 	for _, part := range []struct {
 		what string
 		ids  []int
-	}{{"dead", who.Dead}, {"failed", who.Failed}, {"left", who.Left}} {
+	}{{"dead", absent.Dead}, {"failed", absent.Failed}, {"left", absent.Left}} {
 		if len(part.ids) > 0 {
 			fmt.Fprintf(&out, "; %s: %s", part.what, formatRanges(part.ids))
 		}
 	}
-	if len(who.Failed) > 0 {
-		fmt.Fprintf(&out, "; %d failed: %s", who.Failed[0], cli.Readable([]byte(who.Failures[who.Failed[0]])))
+	if len(absent.Failed) > 0 {
+		fmt.Fprintf(&out, "; %d failed: %s", absent.Failed[0], cli.Readable([]byte(absent.Failures[absent.Failed[0]])))
 	}
 	return out.String()
 }
@@ -180,17 +180,17 @@ func (m missingWorkers) Unwrap() error { return m.error }
 
 // Detail names the missing workers, if the error has them.
 func (m missingWorkers) Detail() string {
-	var who *workerctl.MissingError
-	if !errors.As(m.error, &who) || len(who.IDs) == 0 {
+	var absent *workerctl.MissingError
+	if !errors.As(m.error, &absent) || len(absent.IDs) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; %d of %d are missing: %s%s", len(who.IDs), who.Workers, formatRanges(who.IDs), faults(who))
+	return fmt.Sprintf("; %d of %d are missing: %s%s", len(absent.IDs), absent.Workers, formatRanges(absent.IDs), faults(absent))
 }
 
-// jobProgress tells people on a terminal how far a job is.
+// jobProgress shows the progress of a job on a terminal.
 type jobProgress struct {
-	out  *os.File // nil: nobody looks
-	some bool     // something stands there
+	out  *os.File // nil: no terminal
+	some bool     // a line is shown
 }
 
 func newJobProgress(out *os.File) *jobProgress {
@@ -200,7 +200,7 @@ func newJobProgress(out *os.File) *jobProgress {
 	return &jobProgress{out: out}
 }
 
-// follow shows how far the job is, until stop is called.
+// follow shows the progress of the job until stop is called.
 func (p *jobProgress) follow(ctx context.Context, job *workerctl.Job) (stop func()) {
 	if p.out == nil {
 		return func() {}
@@ -225,7 +225,7 @@ func (p *jobProgress) show(in workerctl.Info) {
 	fmt.Fprintf(p.out, "\r%s\x1b[K", progressOf(in))
 }
 
-// progressOf is how far the job is, for people.
+// progressOf is the progress of the job, for people.
 func progressOf(in workerctl.Info) string {
 	text := fmt.Sprintf("%d of %s joined, %d left", in.Joined, cli.Count(in.Workers, "worker"), in.Left-in.Failed)
 	if in.Failed > 0 {

@@ -123,7 +123,7 @@ func (w *jobWatch) show(statuses <-chan workerctl.Info, changes <-chan workerctl
 	}
 }
 
-// resize takes in how the job stands.
+// resize records the status of the job.
 func (w *jobWatch) resize(in workerctl.Info) error {
 	before := w.status
 	if w.status = in; w.ready && before.Workers != in.Workers && !in.State.Over() {
@@ -132,7 +132,7 @@ func (w *jobWatch) resize(in workerctl.Info) error {
 	return w.showReady()
 }
 
-// showReady says "ready" once as many are shown as have joined.
+// showReady prints "ready" once all joined workers are shown.
 func (w *jobWatch) showReady() error {
 	if w.ready || w.status.Workers == 0 || len(w.states) < w.status.Joined {
 		return nil
@@ -166,10 +166,10 @@ func (w *jobWatch) change(c workerctl.Change) error {
 	return w.showReady()
 }
 
-// end says how the job has ended, if anything does.
+// end prints the outcome of the job, if the outcome is known.
 func (w *jobWatch) end() error {
 	if !w.status.State.Over() {
-		return w.say("over", "removed; nothing says how it ended", Event{})
+		return w.say("over", "removed; the outcome is unknown", Event{})
 	}
 	return w.say(string(w.status.State), "the job is over", Event{})
 }

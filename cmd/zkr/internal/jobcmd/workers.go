@@ -33,16 +33,16 @@ type Worker struct {
 const WorkerColumns = "ID IDENTITY INCARNATION STATE FAILURE ADDRESSES NODE JOINED AGE"
 
 func workerOf(m workerctl.Member) Worker {
-	who := m.Identity
-	if who.Addresses == nil {
-		who.Addresses = []string{}
+	identity := m.Identity
+	if identity.Addresses == nil {
+		identity.Addresses = []string{}
 	}
-	if who.KV == nil {
-		who.KV = map[string]string{}
+	if identity.KV == nil {
+		identity.KV = map[string]string{}
 	}
 	return Worker{
-		ID: m.ID, Identity: who.Name, Incarnation: m.Incarnation, State: m.State, Failure: m.Failure, Addresses: who.Addresses,
-		Node: who.Node, Rack: who.Rack, DataCenter: who.DataCenter, KV: who.KV, Joined: m.Joined, Changed: m.Changed,
+		ID: m.ID, Identity: identity.Name, Incarnation: m.Incarnation, State: m.State, Failure: m.Failure, Addresses: identity.Addresses,
+		Node: identity.Node, Rack: identity.Rack, DataCenter: identity.DataCenter, KV: identity.KV, Joined: m.Joined, Changed: m.Changed,
 	}
 }
 
@@ -65,7 +65,7 @@ func missing(workers int, states map[int]workerctl.State) (ids []int) {
 // missingText is missing for people.
 func missingText(ids []int) string {
 	if len(ids) == 0 {
-		return "nobody is missing"
+		return "no worker is missing"
 	}
 	return "missing: " + formatRanges(ids)
 }
@@ -82,10 +82,10 @@ updated, left (has finished its part), failed (has left with a failure), dead (h
 died, and may come back), or resized (the job has another number of workers now).
 "ready" follows the workers that had joined already. When the job is over, the last
 line says finished, failed, killed or abandoned, and zkr exits with 0; the line is
-"over" if nothing says how the job ended. zkr may show several changes of one worker
+"over" if the outcome of the job is unknown. zkr may show several changes of one worker
 that follow each other immediately as one.
 
-Until the job is over, --watch goes on over lost connections and sessions. INT (Ctrl-C)
+Until the job is over, --watch continues over lost connections and sessions. INT (Ctrl-C)
 and TERM end it with the exit code 0. With -o json each line is an object, which has the
 missing ids in the form "0-3, 7".
 `
@@ -139,7 +139,7 @@ func (c *jobCommand) showWorkers(job Info, found []workerctl.Member) error {
 		return c.app.PrintJSON(struct {
 			Job     Info     `json:"job"`
 			Workers []Worker `json:"workers"`
-			Missing string   `json:"missing"` // as in a jobEvent
+			Missing string   `json:"missing"` // as in Event
 		}{job, list, formatRanges(gone)})
 	}
 	if err := c.app.Printf("%s is %s: %d of %s joined, %d running, %d left, %d failed, %d dead; %s\n", cli.Readable([]byte(job.Name)), job.State,

@@ -50,9 +50,9 @@ func (a *app) lockList() *cobra.Command {
 		RunE: cli.RunE(func(cmd *cobra.Command, args []string) error {
 			switch {
 			case permits < 0:
-				return exit.Usage("-n is %d; it must be 0 (as PATH says) or more", permits)
+				return exit.Usage("-n is %d; it must be 0 (read from PATH) or more", permits)
 			case v2 && permits < 1:
-				return exit.Usage("--curator-v2 is for a semaphore; say -n as well")
+				return exit.Usage("--curator-v2 is for a semaphore, and needs -n")
 			}
 			var list []Contender
 			var around foreign.Surroundings
@@ -69,7 +69,7 @@ func (a *app) lockList() *cobra.Command {
 			return a.show(args[0], list, around)
 		}),
 	}
-	cmd.Flags().IntVarP(&permits, "n", "n", 0, "semaphore of `N` permits; 0: a mutex, or as many as PATH says")
+	cmd.Flags().IntVarP(&permits, "n", "n", 0, "semaphore of `N` permits; 0: a mutex, or the number of permits is read from PATH")
 	cmd.Flags().BoolVar(&v2, "curator-v2", false, "with -n: the semaphore is Curator's InterProcessSemaphoreV2")
 	return cmd
 }
@@ -119,7 +119,7 @@ func (a *app) show(path string, list []Contender, around foreign.Surroundings) e
 		}{path, !around.Missing, list})
 	}
 	if len(list) == 0 {
-		return around.NoteNobody(a.App, path, "nobody holds %s, and nobody waits for it")
+		return around.NoteEmptyList(a.App, path, "%s has no holder and no waiting contender")
 	}
 	rows := make([][]string, 0, len(list))
 	for _, c := range list {

@@ -44,15 +44,15 @@ by hand), KILL follows immediately, unless --lock-delay leaves time for the grac
 
 When CMD has ended, zkr stops all processes left in CMD's process group before it
 releases the lock. If no server confirms the release within 5s, a note on stderr says
-how long the lock may stay taken, and zkr exits as CMD did. On Linux, a lost lock also ends descendants that have moved to
-other process groups. A supervisor process between zkr and CMD kills all of these
-processes if zkr dies, even by KILL.
+how long the lock may stay taken, and zkr exits as CMD did. On Linux, a lost lock
+also ends descendants that have moved to other process groups. A supervisor process
+between zkr and CMD kills all of these processes if zkr dies, even by KILL.
 
 Limits: descendants that have moved to another group keep running when CMD ends by
 itself; elsewhere than on Linux they also keep running when the lock is lost or zkr
 dies. A zkr that is stopped, or whose machine is suspended, cannot stop CMD; it
-kills CMD as soon as zkr runs again. Whatever must never happen twice should check
-ZKR_LOCK_TOKEN at the place where it takes effect. zkr cannot stop a CMD that
+kills CMD as soon as zkr runs again. Actions that must never happen twice should check
+ZKR_LOCK_TOKEN at the place where they take effect. zkr cannot stop a CMD that
 changes its user, such as sudo, and such a CMD does not end with zkr: use "sudo zkr
 lock", not "zkr lock PATH -- sudo".
 `
@@ -113,7 +113,7 @@ func (e *lockSpec) checkAll(cmd *cobra.Command) error {
 	case e.permits > 0 && (e.opts.LockDelay > 0 || e.opts.Layout != lock.Curator):
 		return exit.Usage("--lock-delay and --layout are for a mutex; they have no meaning with -n")
 	case e.permits == 0 && e.opts.CuratorV2:
-		return exit.Usage("--curator-v2 is for a semaphore; say -n as well")
+		return exit.Usage("--curator-v2 is for a semaphore, and needs -n")
 	}
 	return nil
 }

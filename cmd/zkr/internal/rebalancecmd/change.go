@@ -42,8 +42,8 @@ func (a *app) rebalanceAdd() *cobra.Command {
 }
 
 const rebalanceRemoveHelp = `Removes resources from GROUP. The owners are told to release the resources. Until an
-owner has done so, no other member owns the resource, even if it is added again. RESOURCE - stands for names from
-stdin, one per line.
+owner has released a resource, no other member owns it, even if the resource is added
+again. RESOURCE - stands for names on stdin, one per line.
 `
 
 // rebalanceRemove is "zkr rebalance remove".
@@ -90,7 +90,7 @@ func (c *rebalance) changing(verb, short, help string, do func(context.Context, 
 	}
 }
 
-// names are those of the arguments, and of stdin.
+// names are the names in the arguments and on stdin.
 func (c *rebalance) names(args []string) (names []string, err error) {
 	read := false
 	for _, arg := range args {
@@ -98,7 +98,7 @@ func (c *rebalance) names(args []string) (names []string, err error) {
 		case arg != "-":
 			names = append(names, arg)
 		case read:
-			return nil, exit.Usage("RESOURCE - is there twice")
+			return nil, exit.Usage("RESOURCE - is given twice")
 		default:
 			read = true
 			text, err := io.ReadAll(c.app.Stdin)
@@ -126,9 +126,9 @@ func (c *rebalance) showChanged(verb string, names, done []string) error {
 		return c.app.PrintJSON(map[string]any{"group": c.path, key: done, "unchanged": rest})
 	}
 	if verb == "add" {
-		return c.app.Printf("%s added, %d there before\n", cli.Count(len(done), "resource"), rest)
+		return c.app.Printf("%s added, %d already present\n", cli.Count(len(done), "resource"), rest)
 	}
-	return c.app.Printf("%s removed, %d not there\n", cli.Count(len(done), "resource"), rest)
+	return c.app.Printf("%s removed, %d not found\n", cli.Count(len(done), "resource"), rest)
 }
 
 const rebalancePauseHelp = `Pauses GROUP: the coordinator starts no new assignment until "zkr rebalance resume".
@@ -142,7 +142,7 @@ func (a *app) rebalancePause() *cobra.Command {
 	by := ""
 	cmd := c.simple("pause GROUP", "Keep the resources of a group with their owners, until \"resume\"", rebalancePauseHelp, &by,
 		func(ctx context.Context, admin *rebalanser.Admin) error { return admin.Pause(ctx) })
-	cmd.Flags().StringVar(&by, "by", "", "`text` that tells people who has paused the group; default: user@host")
+	cmd.Flags().StringVar(&by, "by", "", "`text` that describes the pausing user to people; default: user@host")
 	return cmd
 }
 

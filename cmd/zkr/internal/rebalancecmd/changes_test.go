@@ -36,14 +36,14 @@ func TestChangesOfAGroup(t *testing.T) {
 		},
 		"the coordinator has died": {
 			rebalanser.Status{Coordinator: "x", Members: []rebalanser.Member{member("y", "i"), gone(member("x", "", "a", "b"))}, Unowned: []string{"a", "b"}},
-			[]string{"left id-x", "coordinator nobody", "unowned a  was id-x's", "unowned b  was id-x's"},
+			[]string{"left id-x", "coordinator none", "unowned a  was id-x's", "unowned b  was id-x's"},
 		},
-		"another one coordinates, and a static one is gone": {
+		"another member coordinates, and a static member is gone": {
 			rebalanser.Status{Coordinator: "z", Members: []rebalanser.Member{member("z", ""), gone(member("y", "i"))}, Unowned: []string{"a"},
 				Waiting: []rebalanser.Wait{{Resource: "a", For: "y"}}},
 			[]string{"left id-x", "left i", "joined id-z", "coordinator id-z", "removed b", "unowned a  was id-x's", "moving a  for i"},
 		},
-		"it is paused, and what waits for nobody is not shown": {
+		"it is paused, and a move without a member is not shown": {
 			rebalanser.Status{Coordinator: "x", Members: base.Members, Paused: true, PausedBy: "m\x1b", Waiting: []rebalanser.Wait{{Resource: "b", For: "q"}}},
 			[]string{`paused by "m\x1b"`},
 		},

@@ -29,10 +29,12 @@ If the coordinator moves a resource to another member, zkr still owns the resour
 while CMD ends: CMD gets TERM, zkr waits for CMD indefinitely or kills it after
 --revoke-timeout, and then releases the resource. At its end zkr releases all
 resources in the same way, after --leave-grace, in which the commands continue
-undisturbed. A second signal kills the commands; zkr then exits with 128+n. If a resource is lost, another
-member may own it soon: CMD gets TERM, then KILL after --grace, and is gone before a
-server can grant the resource to another member; "zkr lock --help" describes the
-limits. All processes that CMD has started end with CMD, daemons too.
+undisturbed. A second signal kills the commands; zkr then exits with 128+n.
+
+If a resource is lost, another member may own it soon: CMD gets TERM, then KILL after
+--grace, and is gone before a server can grant the resource to another member; "zkr
+lock --help" describes the limits. All processes that CMD has started end with CMD,
+daemons too.
 
 If CMD ends with 0, its work for the resource is done, and zkr keeps the resource.
 If CMD ends otherwise, zkr releases all resources, leaves the group and exits as CMD
@@ -60,7 +62,7 @@ type groupJoin struct {
 	plan   supervise.Plan
 	client *session.Client
 	group  *rebalanser.Group
-	rush   chan struct{} // closed when nothing is waited for any more
+	rush   chan struct{} // closed when zkr waits for nothing any more
 
 	keepers supervise.Supervisors
 }
@@ -163,7 +165,7 @@ func (j *groupJoin) check(cmd *cobra.Command) error { return j.RunSpec.Check(cmd
 // run takes part until a signal comes.
 func (j *groupJoin) run(ctx context.Context) error {
 	if err := supervise.CheckCommand(j.Argv[0]); err != nil {
-		return err // each resource would be taken, and given up, for this error
+		return err // zkr would acquire and release each resource because of this error
 	}
 	defer cli.IgnoreBrokenPipes()() // a note without a reader must not end zkr
 	supervise.AdoptOrphans()
@@ -262,7 +264,7 @@ func (j *groupJoin) heed(ctx context.Context, end context.CancelCauseFunc, over 
 			case sig == signals.TerminalStop:
 				// The commands would continue while other members own their
 				// resources.
-				j.app.Note("cannot be stopped: it must watch over its commands")
+				j.app.Note("cannot be stopped: zkr must supervise its commands")
 			case !signals.EndsWait(sig):
 				j.keepers.Pass(sig.(syscall.Signal))
 			case ctx.Err() == nil:

@@ -154,7 +154,7 @@ func (c *rebalance) showStatus(st *Status) error {
 	}
 	rows := make([][]string, 0, most)
 	for _, w := range st.Waiting[:min(len(st.Waiting), most)] {
-		row := []string{cli.Readable([]byte(w.Resource)), st.label(w.For), "nobody", "-", "-"}
+		row := []string{cli.Readable([]byte(w.Resource)), st.label(w.For), "none", "-", "-"}
 		if w.Owner != "" {
 			row[2] = st.label(w.Owner)
 		} else if st.dark[w.Resource] {
@@ -229,10 +229,10 @@ func (c *rebalance) showMembers(st *Status) error {
 			row[7], row[8] = cli.LocalTime(m.Since), cli.Age(m.Since)
 		}
 		if m.Error != "" {
-			fmt.Fprintf(&notes, "%s is given nothing: %s\n", row[9], cli.Readable([]byte(m.Error)))
+			fmt.Fprintf(&notes, "%s gets no resources: %s\n", row[9], cli.Readable([]byte(m.Error)))
 		}
 		if m.Missing > 0 {
-			fmt.Fprintf(&notes, "%s starts nothing new until it owns %s more\n", row[9], cli.Count(m.Missing, "resource"))
+			fmt.Fprintf(&notes, "%s starts no new resources until it owns %s more\n", row[9], cli.Count(m.Missing, "resource"))
 		}
 		rows = append(rows, row)
 	}

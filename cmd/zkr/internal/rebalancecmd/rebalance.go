@@ -57,8 +57,8 @@ func (c *rebalance) check(args []string) error {
 
 // modeFlag is the flag of commands that may create the group.
 func (c *rebalance) modeFlag(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&c.mode, "mode", "", "the `mode` in which no resource gets two owners: resource, with a barrier for each, or "+
-		"global, with one for all; default: that of the group, and resource if there is none yet")
+	cmd.Flags().StringVar(&c.mode, "mode", "", "the `mode` that keeps a resource from getting two owners: resource (a barrier for each resource) "+
+		"or global (one barrier for all); default: the mode of the group, or resource for a new group")
 	cli.OneOf(cmd, "mode", Modes()...)
 }
 
@@ -74,7 +74,7 @@ func (c *rebalance) checkMode() error {
 	return exit.Usage("--mode is %q; it must be resource or global", c.mode)
 }
 
-// make makes the group, if there is none, and returns its mode.
+// make makes the group, if it does not exist, and returns its mode.
 func (c *rebalance) make(ctx context.Context, client *session.Client, o rebalanser.Options) (rebalanser.Mode, error) {
 	o.Mode = rebalanser.ResourceBarrier
 	if c.mode == Modes()[1] {
@@ -82,7 +82,7 @@ func (c *rebalance) make(ctx context.Context, client *session.Client, o rebalans
 	}
 	err := rebalanser.Open(client, c.path, &o).Create(ctx)
 	if c.mode == "" && errors.Is(err, rebalanser.ErrMode) {
-		return rebalanser.GlobalBarrier, nil // there are two
+		return rebalanser.GlobalBarrier, nil // there are two modes
 	}
 	return o.Mode, err
 }
@@ -98,9 +98,9 @@ func (c *rebalance) with(o *rebalanser.Options, do func(context.Context, *rebala
 func (c *rebalance) advised(err error) error {
 	switch {
 	case errors.Is(err, rebalanser.ErrNoGroup):
-		return &exit.Failure{Code: exit.CodeFailed, Err: err, Hint: `"zkr rebalance add ` + cli.Readable([]byte(c.path)) + ` RESOURCE..." makes it`}
+		return &exit.Failure{Code: exit.CodeFailed, Err: err, Hint: `"zkr rebalance add ` + cli.Readable([]byte(c.path)) + ` RESOURCE..." creates it`}
 	case errors.Is(err, rebalanser.ErrInstanceInUse):
-		return &exit.Failure{Code: exit.CodeBusy, Err: err, Hint: c.statusCommand() + " says by whom; --instance-wait says how long to wait"}
+		return &exit.Failure{Code: exit.CodeBusy, Err: err, Hint: c.statusCommand() + " shows the members; --instance-wait sets how long to wait"}
 	}
 	return err
 }

@@ -50,7 +50,7 @@ type groupFault struct {
 // groupUnreadable is an unreadable record in JSON.
 type groupUnreadable struct {
 	Path     string `json:"path"`
-	Resource string `json:"resource,omitempty"` // whose owner is not known therefore
+	Resource string `json:"resource,omitempty"` // the resource whose owner is unknown for this reason
 	Error    string `json:"error"`
 }
 
@@ -92,7 +92,7 @@ type Status struct {
 
 // owned is the owner of a resource.
 type owned struct {
-	client string // "": nobody
+	client string // "": none
 	since  time.Time
 }
 

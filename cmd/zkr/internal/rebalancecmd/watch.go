@@ -53,7 +53,7 @@ func (w *rebalanceWatch) run(ctx context.Context, client *session.Client) error 
 func (w *rebalanceWatch) showState(st rebalanser.Status) error {
 	if st.Absent {
 		w.ready = false
-		return w.say(Event{Event: "absent", text: "there is no such group"})
+		return w.say(Event{Event: "absent", text: "no such group"})
 	}
 	now := statusOf(w.path, st)
 	if !w.ready {
@@ -98,7 +98,7 @@ func changes(old, now *Status) (out []Event) {
 		}
 	}
 	if now.Coordinator != old.Coordinator {
-		e := Event{Event: "coordinator", text: "nobody"}
+		e := Event{Event: "coordinator", text: "none"}
 		if m, there := after[now.Coordinator]; there {
 			e.Member, e.text = &m, now.label(m.Client)
 		}

@@ -173,7 +173,7 @@ func (a *app) showSharers(path string, list []Sharer, around foreign.Surrounding
 		}{path, !around.Missing, list})
 	}
 	if len(list) == 0 {
-		return around.NoteNobody(a.App, path, "nobody holds %s, and nobody waits for it")
+		return around.NoteEmptyList(a.App, path, "%s has no holder and no waiting contender")
 	}
 	rows := make([][]string, 0, len(list))
 	for _, c := range list {

@@ -8,7 +8,7 @@ import (
 // passedOn are passed on to a command; there are none.
 var passedOn []os.Signal // read only
 
-// Windows has none of these signals: nobody sends them, and they are refused.
+// Windows has none of these signals: no process sends them, and they are refused.
 const (
 	Cont           = syscall.Signal(0x12)
 	Stop           = syscall.Signal(0x13)

@@ -10,7 +10,8 @@ import (
 var JobControl = []os.Signal{TerminalStop, Cont} // read only
 
 // StopSelf calls its argument, and stops zkr until another process continues
-// zkr. In a group without a shell, where nobody could, StopSelf does nothing.
+// zkr. In a group without a shell no process would continue zkr, and StopSelf does
+// nothing.
 func StopSelf(also func()) {
 	if !controlled() {
 		return

@@ -105,9 +105,9 @@ func (r *runner) acquire(ctx context.Context) error {
 		return &exit.Failure{Code: exit.CodeUnavailable, Err: fmt.Errorf("did not get %s: %w", e.Name, err)}
 	case e.timeout > 0 && errors.Is(err, context.DeadlineExceeded) && errors.Is(ctx.Err(), context.DeadlineExceeded):
 		// First: the error may also name the holder at the end of the time.
-		return &exit.Failure{Code: exit.CodeBusy, Err: fmt.Errorf("did not get %s within %v", e.Name, e.timeout), Hint: e.ListCommand + " says who has it"}
+		return &exit.Failure{Code: exit.CodeBusy, Err: fmt.Errorf("did not get %s within %v", e.Name, e.timeout), Hint: e.ListCommand + " shows the holders"}
 	case exit.IsBusy(err):
-		return &exit.Failure{Code: exit.CodeBusy, Err: fmt.Errorf("%s is taken: %w", e.Name, err), Hint: e.ListCommand + " says by whom"}
+		return &exit.Failure{Code: exit.CodeBusy, Err: fmt.Errorf("%s is taken: %w", e.Name, err), Hint: e.ListCommand + " shows the holders"}
 	}
 	return err
 }

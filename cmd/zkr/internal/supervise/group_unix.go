@@ -47,7 +47,7 @@ func (g *group) reap() {
 		case status.Stopped():
 			select {
 			case g.stopped <- status.StopSignal():
-			default: // the last stop has not been looked at yet
+			default: // the last stop has not been handled yet
 			}
 		default:
 			g.exited <- status
@@ -58,15 +58,15 @@ func (g *group) reap() {
 // signal sends sig to the whole group. An error means that no process is left.
 func (g processGroup) signal(sig syscall.Signal) error { return syscall.Kill(-g.id, sig) }
 
-// alive reports whether anybody of the group is left.
+// alive reports whether a process of the group is left.
 func (g processGroup) alive() bool { return !errors.Is(g.signal(0), syscall.ESRCH) }
 
 // survive says why killed processes are left.
 func (g processGroup) survive() string {
 	if errors.Is(g.signal(0), syscall.EPERM) {
-		return "are another user's, and cannot be killed by this one"
+		return "belong to another user, and zkr may not kill them"
 	}
-	return "hang in the kernel, and die when they come out of there"
+	return "hang in the kernel, and end when the kernel lets them run"
 }
 
 // killOrphan kills a child of zkr, and reports whether the child is gone.

@@ -15,7 +15,7 @@ func startGroup([]string, []string, *os.File, *os.File, *os.File) (*group, error
 	return nil, &exit.Failure{Code: exit.CodeCannotRun, Err: errNeedsUnix}
 }
 
-// signal reaches nobody.
+// signal reaches no process.
 func (g processGroup) signal(syscall.Signal) error { return errNeedsUnix }
 
 // alive reports that no process is left.

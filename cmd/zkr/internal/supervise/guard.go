@@ -111,7 +111,7 @@ func (g *guardedCommand) watch(reports *os.File, lines *bufio.Scanner) {
 		case reportStopped:
 			select {
 			case g.stopped <- syscall.Signal(value):
-			default: // the last stop has not been looked at yet
+			default: // the last stop has not been handled yet
 			}
 		}
 	}

@@ -40,14 +40,14 @@ func (p *Pipes) startCopying() {
 	for _, f := range p.theirs {
 		_ = f.Close()
 	}
-	// Waited for by end; ends when all is written, or when nobody reads any more.
+	// Waited for by end; ends when all is written, or at the last reader's end.
 	p.movers.Go(func() {
 		_, _ = p.ours[0].Write(p.in) // a command need not read all
 		_ = p.ours[0].Close()
 	})
-	// Waited for by end; ends when nobody writes any more.
+	// Waited for by end; ends at the last writer's end.
 	p.movers.Go(func() { _, _ = io.Copy(p.out, p.ours[1]) })
-	// Waited for by end; ends when nobody writes any more.
+	// Waited for by end; ends at the last writer's end.
 	p.movers.Go(func() { _, _ = io.Copy(p.errs, p.ours[2]) })
 }
 

@@ -90,7 +90,7 @@ func ConnectFor(ctx context.Context, a *cli.App, e *RunSpec) (*session.Client, P
 	}
 	if !ok && e.graceIs {
 		return nil, p, &exit.Failure{Code: exit.CodeUsage, Err: errTooLong(e.Grace, p),
-			Hint: "the whole command must be gone before a server can let somebody else in"}
+			Hint: "the whole command must be gone before a server can grant the hold to another client"}
 	}
 	if !ok {
 		a.Note("a grace of %v is too long for a session timeout of %v; it is %v now", e.Grace, p.timeout, p.Grace)
@@ -110,7 +110,7 @@ func errTooLong(grace time.Duration, p Plan) error {
 	return exit.Usage("%s", text)
 }
 
-// granted is the session timeout that the servers grant by themselves.
+// granted is the session timeout that the servers choose.
 func granted(ctx context.Context, a *cli.App, o *session.Options) (time.Duration, error) {
 	client, err := a.Connect(ctx, o)
 	if err != nil {

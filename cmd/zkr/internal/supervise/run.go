@@ -117,7 +117,7 @@ func (r *runner) ended(ctx context.Context, status syscall.WaitStatus) error {
 func (r *runner) noteUnreleased(err error) {
 	until := fmt.Sprintf("for up to %v", r.plan.timeout)
 	if r.spec.Outlasts {
-		until = "until somebody removes it"
+		until = "until its znode is deleted"
 	}
 	r.app.Note("no server has confirmed that %s was given back; it may stay taken %s: %v", r.spec.Name, until, err)
 }
@@ -170,7 +170,7 @@ func (r *runner) signal(sig syscall.Signal) {
 }
 
 // stopCommand stops the command, and waits until the command is stopped: a
-// stopped zkr looks after nothing.
+// stopped zkr supervises nothing.
 func (r *runner) stopCommand() {
 	_ = r.group.signal(signals.Stop)
 	late, stopTimer := cli.NewTimer(200 * time.Millisecond)
@@ -206,8 +206,8 @@ func (r *runner) commandStopped(sig syscall.Signal) {
 }
 
 // suspend stops zkr, and with job its whole process group, like the terminal
-// would, until another process continues zkr. In a group without a shell, where
-// nobody could, suspend returns at once.
+// would, until another process continues zkr. In a group without a shell no
+// process would continue zkr, and suspend returns at once.
 func (r *runner) suspend(job bool) {
 	r.takeTerminal()
 	signals.StopSelf(func() {

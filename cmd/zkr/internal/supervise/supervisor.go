@@ -46,7 +46,7 @@ type supervisor struct {
 	orders  io.Reader
 	reports io.Writer // with guard
 
-	asked, hurry, left chan struct{} // closed when the command is to end, when nobody waits any more, and when the command is left alone
+	asked, hurry, left chan struct{} // closed when the command is to end, when KILL is due, and when the command is left alone
 	ask, kill, leave   func()        // close them, once
 }
 
@@ -89,7 +89,7 @@ func (k *supervisor) run() error {
 	if err != nil {
 		return err
 	}
-	// Nobody waits for this goroutine; ends with the supervisor.
+	// The supervisor does not wait for this goroutine, which ends with the process.
 	go k.obey()
 	grace := k.grace
 	select {
@@ -104,7 +104,7 @@ func (k *supervisor) run() error {
 	case status := <-k.group.exited:
 		return ExitOf(status)
 	default:
-		return fmt.Errorf("the command's end was not seen")
+		return fmt.Errorf("the end of the command was not observed")
 	}
 }
 
@@ -135,7 +135,7 @@ func (k *supervisor) runGuarded() error {
 	}
 	signal.Ignore(signals.TerminalOutput) // a stopped supervisor cannot end anything
 	k.report("%s %d", reportStarted, k.group.id)
-	// Nobody waits for this goroutine; ends with the supervisor.
+	// The supervisor does not wait for this goroutine, which ends with the process.
 	go k.obey()
 	for {
 		select {
@@ -202,7 +202,7 @@ func (k *supervisor) obey() {
 		case orderSignal:
 			var number int
 			if _, err := fmt.Sscan(what, &number); err == nil {
-				_ = k.group.signal(syscall.Signal(number)) // nobody may be left
+				_ = k.group.signal(syscall.Signal(number)) // an error means that the group is gone
 			}
 		}
 	}

@@ -15,8 +15,8 @@ import (
 
 // Supervisors run commands concurrently, each with a supervisor of its own.
 type Supervisors struct {
-	// mu guards all, by process id. A supervisor is among them before anybody can see
-	// its process.
+	// mu guards All, by process id. A supervisor is in All before its process is
+	// visible.
 	mu  sync.Mutex
 	All map[int]*Supervised
 }

@@ -12,7 +12,7 @@ import (
 )
 
 const taskCancelHelp = `Cancels tasks of QUEUE that have not ended: the tasks are never done, and a command
-that runs for one of them is stopped. A task that is already canceled is no error; a
+that runs for one of them is stopped. A task that is already canceled is not an error; a
 task that has ended otherwise is an error. The ID - stands for ids on stdin, one per
 line.
 `
@@ -25,7 +25,7 @@ func (a *app) taskCancel() *cobra.Command {
 }
 
 const taskRequeueHelp = `Retries tasks of QUEUE that are dead, failed or canceled, with all their attempts
-and without a deadline. A task that has not ended is no error; a task that is done
+and without a deadline. A task that has not ended is not an error; a task that is done
 is an error. The ID - stands for ids on stdin, one per line.
 `
 
@@ -70,7 +70,7 @@ func (c *taskCommand) changing(verb, short, help, example string, do func(contex
 	}
 }
 
-// ids are those of the arguments, and of stdin.
+// ids are the ids in the arguments and on stdin.
 func (c *taskCommand) ids(args []string) (ids []string, err error) {
 	read := false
 	for _, arg := range args {
@@ -78,7 +78,7 @@ func (c *taskCommand) ids(args []string) (ids []string, err error) {
 		case arg != "-":
 			ids = append(ids, arg)
 		case read:
-			return nil, exit.Usage("ID - is there twice")
+			return nil, exit.Usage("ID - is given twice")
 		default:
 			read = true
 			text, err := io.ReadAll(c.app.Stdin)

@@ -90,17 +90,17 @@ func (c *taskCommand) showTasks(found []dispatch.Info, around foreign.Surroundin
 			if t.Error == "" && cli.Readable([]byte(t.ID)) == t.ID {
 				fmt.Fprintln(&text, t.ID)
 			} else {
-				c.app.Note("left out: %q, which is no word", t.ID)
+				c.app.Note("left out: %q, which cannot be printed as a line", t.ID)
 			}
 		}
 		return c.app.Print([]byte(text.String()))
 	case len(list) == 0:
-		return around.NoteNobody(c.app.App, c.path, "there are no such tasks in %s")
+		return around.NoteEmptyList(c.app.App, c.path, "there are no such tasks in %s")
 	}
 	rows := make([][]string, 0, len(list))
 	for _, t := range list {
 		if t.Error != "" {
-			rows = append(rows, []string{cli.Readable([]byte(t.ID)), "no task", "-", "-", "-", "-", "-", cli.Preview([]byte(t.Error), 60)})
+			rows = append(rows, []string{cli.Readable([]byte(t.ID)), "invalid", "-", "-", "-", "-", "-", cli.Preview([]byte(t.Error), 60)})
 			continue
 		}
 		rows = append(rows, []string{

@@ -72,7 +72,7 @@ func (m *mastering) run(ctx context.Context, client *session.Client) error {
 type leadership struct {
 	Time   time.Time          `json:"time"`
 	Queue  string             `json:"queue"`
-	Leads  bool               `json:"leads"` // this zkr does
+	Leads  bool               `json:"leads"` // this zkr leads
 	Leader *records.Candidate `json:"leader"`
 }
 
@@ -102,7 +102,7 @@ func (m *mastering) showLeadership(now leadership) error {
 	case m.app.JSON():
 		return m.app.PrintJSON(now)
 	case l == nil:
-		return m.app.Printf("%s  nobody leads\n", cli.Timestamp(now.Time))
+		return m.app.Printf("%s  no leader\n", cli.Timestamp(now.Time))
 	case now.Leads:
 		return m.app.Printf("%s  leads      term %d, token %d\n", cli.Timestamp(now.Time), l.Term, l.Token)
 	default:

@@ -87,7 +87,7 @@ func checkIDs(what string, ids ...string) error {
 // checkLabels checks the labels of tasks and workers.
 func checkLabels(labels []string) error {
 	if len(labels) > maxLabels {
-		return exit.Usage("--label is there %d times; at most %d", len(labels), maxLabels)
+		return exit.Usage("--label is given %d times; at most %d are allowed", len(labels), maxLabels)
 	}
 	for _, l := range labels {
 		if l == "" || len(l) > maxLabel || !utf8.ValidString(l) {
@@ -113,15 +113,15 @@ func (c *taskCommand) advised(id string, err error) error {
 	case err == nil, errors.As(err, new(*exit.Failure)):
 		return err
 	case errors.Is(err, dispatch.ErrNoTask):
-		hint = c.call("task ls", "") + " shows those that there are; a task that was collected, or whose retention is over, is removed"
+		hint = c.call("task ls", "") + " lists the tasks; a task is removed when it is collected, or when its retention is over"
 	case errors.Is(err, dispatch.ErrFull):
-		hint = c.call("task stats", "") + " says of what; tasks that end make room"
+		hint = c.call("task stats", "") + " shows the tasks; tasks that end make room"
 	case errors.Is(err, dispatch.ErrConflict):
-		hint = c.call("task show", id) + " shows the one that is there"
+		hint = c.call("task show", id) + " shows the existing task"
 	case errors.Is(err, dispatch.ErrRecord) && id != "":
-		hint = c.call("task rm", id) + " removes a task whose record is garbage; one of a newer version needs a zkr of that version"
+		hint = c.call("task rm", id) + " removes a task with an invalid record; a record of a newer version needs a zkr of that version"
 	case errors.Is(err, session.ErrUnknownOutcome) && id != "":
-		hint = c.call("task show", id) + " says whether the task exists; to submit it again under its --id does nothing if it is"
+		hint = c.call("task show", id) + " shows whether the task exists; submitting it again with the same --id has no effect if it exists"
 	default:
 		return err
 	}
@@ -131,7 +131,7 @@ func (c *taskCommand) advised(id string, err error) error {
 // Task is a dispatch.Info in JSON. Missing times are left out.
 type Task struct {
 	ID          string         `json:"id"`
-	State       dispatch.State `json:"state"`   // "" if the znode's data is no task
+	State       dispatch.State `json:"state"`   // "" if the znode's data is not a task
 	Attempt     int            `json:"attempt"` // the present attempt, the next, or the last
 	MaxAttempts int            `json:"max_attempts"`
 	Priority    int            `json:"priority"`
@@ -146,7 +146,7 @@ type Task struct {
 	DeadKept    string         `json:"dead_retention"`
 	LastFailure string         `json:"last_failure"`
 	WaitsFor    string         `json:"waits_for,omitempty"` // "show" only: why no worker can be given the task
-	Error       string         `json:"error,omitempty"`     // why the znode's data is no task
+	Error       string         `json:"error,omitempty"`     // why the znode's data is not a task
 }
 
 // Columns are the columns of the table.
@@ -170,7 +170,7 @@ func taskOf(in dispatch.Info) Task {
 // attempts is "2/5" for people.
 func (t Task) attempts() string { return fmt.Sprintf("%d/%d", t.Attempt, t.MaxAttempts) }
 
-// on is a task of zkr's with the queue.
+// on makes an action on the queue.
 func (c *taskCommand) on(id string, do func(context.Context, *dispatch.Queue) error) cli.Action {
 	return func(ctx context.Context, client *session.Client) error {
 		return c.advised(id, do(ctx, dispatch.New(client, c.path, &c.opts)))

@@ -69,7 +69,7 @@ type Stats struct {
 	MaxTasks int            `json:"max_tasks"`
 	Tasks    map[string]int `json:"tasks"`           // all states
 	Oldest   time.Time      `json:"oldest,omitzero"` // submission of the first waiting task
-	// Unmatched is how many tasks wait whose labels no worker has.
+	// Unmatched counts the waiting tasks with labels that no worker has.
 	Unmatched int      `json:"unmatched"`
 	Master    string   `json:"master"` // the leader; "" for none
 	Term      int64    `json:"term,string"`
@@ -124,7 +124,7 @@ func (s Stats) counts() string {
 		parts = append(parts, fmt.Sprintf("%d %s", s.Tasks[state], state))
 	}
 	if n := s.Tasks[""]; n > 0 {
-		parts = append(parts, fmt.Sprintf("%d that are none", n))
+		parts = append(parts, fmt.Sprintf("%d invalid", n))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -151,7 +151,7 @@ func (c *taskCommand) showStats(s Stats) error {
 	}
 	text := fmt.Sprintf("%s %s\n%s", cli.Readable([]byte(s.Queue)), s.takes(), s.counts())
 	if !s.Oldest.IsZero() {
-		text += "; the oldest that waits is " + cli.Age(s.Oldest) + " old"
+		text += "; the oldest waiting task is " + cli.Age(s.Oldest) + " old"
 	}
 	if s.Unmatched > 0 && len(s.Workers) > 0 {
 		text += fmt.Sprintf("; no worker has the labels of %s", cli.Count(s.Unmatched, "waiting task"))
@@ -191,7 +191,7 @@ func (c *taskCommand) watchStats(ctx context.Context, q *dispatch.Queue, interva
 	}
 }
 
-// showChange shows the stats if they are not as they were shown last.
+// showChange shows the stats if they differ from the last shown stats.
 func (c *taskCommand) showChange(last string, s Stats) (string, error) {
 	text, err := cli.Encode(s)
 	if err != nil || string(text) == last {

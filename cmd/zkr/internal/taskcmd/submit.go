@@ -56,17 +56,17 @@ func (a *app) taskSubmit() *cobra.Command {
 	f, s := cmd.Flags(), &t.spec
 	f.StringVar(&s.ID, "id", "", "`text` that identifies the task, up to 512 bytes; default: a UUID")
 	f.StringVar(&t.data, "data", "", "`text` of the payload; default: read from stdin")
-	f.IntVar(&s.Priority, "priority", 0, "the tasks with the highest go first, and of those the one that was submitted first")
-	f.DurationVar(&s.Delay, "delay", 0, "how long the task waits at first")
-	f.StringVar(&t.deadline, "deadline", "", "the `time` by which the task must have ended, or has failed: from now on, as 10m, or a date, as 2026-01-02T15:04:05Z")
-	f.IntVar(&t.retries, "retries", 4, "how many attempts are made after the first one; one is over when it fails, and when its worker dies")
-	f.DurationVar(&s.Backoff, "backoff", time.Second, "the wait after the first attempt that fails; it doubles with each, up to 5m")
+	f.IntVar(&s.Priority, "priority", 0, "tasks with a higher priority go first; of equal priority, tasks that were submitted earlier")
+	f.DurationVar(&s.Delay, "delay", 0, "how long the task waits before its first attempt")
+	f.StringVar(&t.deadline, "deadline", "", "the `time` by which the task must have ended, or fails: a duration from now, such as 10m, or a date, such as 2026-01-02T15:04:05Z")
+	f.IntVar(&t.retries, "retries", 4, "how many more attempts are made after the first; an attempt ends when it fails or its worker dies")
+	f.DurationVar(&s.Backoff, "backoff", time.Second, "wait after the first failed attempt, which doubles with each further failure, up to 5m")
 	f.StringArrayVar(&s.Labels, "label", nil, "`text`, such as gpu or zone=a, that a worker must have; may be repeated: all of them")
 	f.DurationVar(&s.Retention, "retention", 24*time.Hour, "how long the task is kept when it has ended, unless it is collected")
-	f.DurationVar(&s.DeadRetention, "dead-retention", 30*24*time.Hour, "the same for a task that is dead")
+	f.DurationVar(&s.DeadRetention, "dead-retention", 30*24*time.Hour, "how long a dead task is kept, unless it is collected")
 	f.BoolVar(&t.opts.WaitForRoom, "wait-for-room", false, "wait while the queue is full, instead of exiting with 75")
 	f.BoolVar(&t.wait, "wait", false, "wait for the end, and show the result")
-	f.BoolVar(&s.Attached, "attached", false, "with --wait: the task is canceled when zkr ends before it, or loses its session")
+	f.BoolVar(&s.Attached, "attached", false, "with --wait: cancel the task if zkr ends before the task, or loses its session")
 	t.flags(cmd)
 	return cmd
 }
@@ -147,14 +147,14 @@ func (t *taskSubmission) readPayload(given bool) (err error) {
 		}
 	}
 	if len(t.spec.Payload) > MaxPayload {
-		return exit.Usage("the payload has more than %d bytes; put it elsewhere, and a reference to it into the task", MaxPayload)
+		return exit.Usage("the payload has more than %d bytes; store it elsewhere, and submit a reference to it", MaxPayload)
 	}
 	return nil
 }
 
 func (t *taskSubmission) submit(ctx context.Context) error {
 	if t.spec.ID == "" {
-		t.spec.ID = session.NewID() // known, whatever becomes of the answer
+		t.spec.ID = session.NewID() // known even if the answer is lost
 	}
 	id := t.spec.ID
 	if t.wait {

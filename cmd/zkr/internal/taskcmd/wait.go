@@ -21,7 +21,7 @@ after --timeout, zkr exits with 75.
 With --collect zkr removes the task before it shows the result.
 `
 
-// waiting is how somebody waits for a task.
+// waiting has the arguments of a wait for a task.
 type waiting struct {
 	timeout time.Duration
 	collect bool
@@ -73,7 +73,7 @@ func (w *waiting) await(ctx context.Context, c *taskCommand, id string, before f
 		}
 		out, err = q.Collect(ctx, id)
 		if err != nil && out.State.Finished() {
-			c.app.Note("the task may not be removed: %v", err)
+			c.app.Note("the task may still exist: %v", err)
 			return nil
 		}
 		return err

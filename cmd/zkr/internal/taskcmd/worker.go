@@ -18,7 +18,7 @@ import (
 )
 
 const workerHelp = `Takes tasks from QUEUE, and runs CMD for each task: up to --concurrency commands
-concurrently, each in a process group of its own. If the session is lost, zkr goes on
+concurrently, each in a process group of its own. If the session is lost, zkr continues
 as a new worker, until a signal ends zkr.
 
 CMD reads the task's payload from stdin. If CMD ends with 0, its stdout, up to
@@ -59,7 +59,7 @@ type taskWorker struct {
 	client  *session.Client
 	works   *dispatch.Worker
 	keepers supervise.Supervisors
-	rush    chan struct{}  // closed when nothing is waited for any more
+	rush    chan struct{}  // closed when zkr waits for nothing any more
 	asked   syscall.Signal // the signal that drains the worker; to be read after the end
 }
 
@@ -85,8 +85,8 @@ func (a *app) taskWorker() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&w.opts.Name, "name", "", "`text` that describes the worker to people; default: host:pid")
 	f.IntVar(&w.opts.Concurrency, "concurrency", 1, "how many commands run concurrently at most")
-	f.IntVar(&w.opts.Prefetch, "prefetch", 0, "how many more tasks the worker is given, so that the next is there when one ends; if it dies, their attempts count")
-	f.StringArrayVar(&w.opts.Labels, "label", nil, "`text`, such as gpu or zone=a: tasks that ask for it can be given to this worker; may be repeated")
+	f.IntVar(&w.opts.Prefetch, "prefetch", 0, "how many more tasks the worker gets in advance, so that the next task is present when a command ends; if the worker dies, their attempts count")
+	f.StringArrayVar(&w.opts.Labels, "label", nil, "`text`, such as gpu or zone=a: tasks that require it can be given to this worker; may be repeated")
 	f.IntSliceVar(&w.permanent, "permanent", nil, "exit `codes` after which no other attempt is made")
 	f.DurationVar(&w.Grace, "grace", supervise.DefaultGrace, "time between TERM and KILL when a command must stop, also for processes that the command leaves running")
 	return cmd
@@ -173,13 +173,13 @@ func (w *taskWorker) heed(ctx context.Context, end context.CancelCauseFunc, over
 		case sig := <-w.signals:
 			switch {
 			case sig == signals.TerminalStop:
-				// Its commands would go on, and others be given their tasks.
-				w.app.Note("cannot be stopped: it must watch over its commands")
+				// The commands would continue while other workers get their tasks.
+				w.app.Note("cannot be stopped: zkr must supervise its commands")
 			case !signals.EndsWait(sig):
 				w.keepers.Pass(sig.(syscall.Signal))
 			case w.asked == 0:
 				w.asked = sig.(syscall.Signal)
-				w.app.Note("draining: what has begun is finished; a second signal ends it at once")
+				w.app.Note("draining: waiting for the running commands; a second signal kills them")
 				// Waited for above; ends when the worker is drained, or at the end.
 				drainer.Go(func() { _ = w.works.Drain(draining) })
 			case ctx.Err() == nil:

@@ -27,7 +27,7 @@ credentials may read. The host of a request must be an IP address or localhost, 
 name given with --host. Pages of other sites can link to the page, but cannot read it.
 zkr keeps up to 64 open pages up to date at a time; further pages can be read.
 
-zkr ui goes on over lost connections and sessions, and shows since when its state is
+zkr ui continues over lost connections and sessions, and shows since when its state is
 out of date. INT (Ctrl-C) and TERM end it with the exit code 0. While no page is open
 and no program asks, zkr ui only keeps its copy of the znodes in sync. A holder that
 got its lock meanwhile is shown as "held for at least", and counters have no history
@@ -69,8 +69,8 @@ By its kind, a thing also has some of these fields:
   tasks         counts (by state), total, max, open, master, workers, trouble ...
   shares        mode, epoch, generation, coordinator, members, resources, moves ...
 
-Fields keep their names and meanings; others may come. Times are as in RFC 3339,
-sessions are hexadecimal text. A field without a value may be missing, or null.
+Fields keep their names and meanings; later versions may add fields. Times are in
+RFC 3339, sessions are hexadecimal text. A field without a value may be missing, or null.
 `
 
 // dashboard has the arguments of "zkr ui".
@@ -104,9 +104,9 @@ func (a *app) ui() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&d.root, "root", "/", "`path` of the root of the shown tree")
-	f.StringVar(&d.listen, "listen", "127.0.0.1:8380", "`host:port` to listen on; port 0: any that is free")
+	f.StringVar(&d.listen, "listen", "127.0.0.1:8380", "`host:port` to listen on; port 0: any free port")
 	f.BoolVar(&d.remote, "allow-remote", false, "listen on an address that other machines can reach, without a password")
-	f.StringSliceVar(&d.hosts, "host", nil, "with --allow-remote: further `names` that the page may be asked by; addresses always may")
+	f.StringSliceVar(&d.hosts, "host", nil, "with --allow-remote: further host `names` that requests may use; IP addresses are always accepted")
 	return cmd
 }
 

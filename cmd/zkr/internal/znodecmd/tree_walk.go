@@ -82,7 +82,7 @@ func (a *app) absent(path string) error {
 	if servers, err := a.ConnectString(); err == nil && strings.Contains(servers, "/") {
 		f.Hint = "paths are below the chroot: " + servers
 	} else if parent := path[:strings.LastIndexByte(path, '/')]; path != "/" {
-		f.Hint = fmt.Sprintf("%q shows what there is", "zkr tree "+cli.OrElse(parent, "/")+" --depth 1")
+		f.Hint = fmt.Sprintf("%q shows the existing znodes", "zkr tree "+cli.OrElse(parent, "/")+" --depth 1")
 	}
 	return f
 }
@@ -185,12 +185,12 @@ func (w *walker) again(ctx context.Context, l *leaf, start func(*session.Session
 	return start(w.session, l).Wait(ctx)
 }
 
-// progress tells people on a terminal how far a long walk is.
+// progress shows the progress of a long walk on a terminal.
 type progress struct {
-	out  *os.File // nil: nobody looks
+	out  *os.File // nil: no terminal
 	n    int
 	next time.Time
-	some bool // something stands there
+	some bool // a line is shown
 }
 
 // How soon, and how often, progress shows.
