@@ -18,5 +18,12 @@ func languageExamples() []example {
 		{"in a document", files{"docs/a.md": "# A\n\nIts colo" + "ur is red.\n"}, []string{`docs/a.md:3: "colo` + `ur": write the American`}},
 		{"a clause as the subject", file("// f waits. Who waits\n// longer is first.\nfunc f() {}"), []string{"a clause as the subject: . Who waits longer"}},
 		{"whoever", file("// f tells whoever asks.\nfunc f() {}"), []string{`"whoever"`}},
+		{"nobody in a comment", file("// f returns when nobody waits.\nfunc f() {}"), []string{`lock/a.go:3: "nobody": write the noun: no client`}},
+		{"somebody in a text", file("var s = \"somebody's lock\""), []string{`"somebody": write the noun`}},
+		{"someone in a document", files{"docs/a.md": "# A\n\nSomeone waits.\n"}, []string{`docs/a.md:3: "Someone": write the noun`}},
+		{"everybody in a page", files{"ui/a.html": "<p>\n{{.N}} of everybody</p>\n"}, []string{`ui/a.html:2: "everybody": write the noun`}},
+		{"another turn in a page", files{"ui/a.html": "<p>waits for ever</p>\n"}, []string{`ui/a.html:1: "for ever": write indefinitely`}},
+		{"nobody in a text of a test", files{"lock/a_test.go": "package lock\n\nvar s = \"nobody\"\n"}, nil},
+		{"nobody inside of a name", file("// f uses http.NoBody and /locks/nobody.\nfunc f() {}"), nil},
 	}
 }

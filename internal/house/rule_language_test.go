@@ -14,7 +14,7 @@ type turn struct {
 	write string
 }
 
-// turns are for all prose: comments, documents, and the texts printed by programs.
+// turns are for all prose: comments, documents, pages, and the texts printed by programs.
 func turns() []turn {
 	var out []turn
 	for found, write := range map[string]string{
@@ -34,6 +34,7 @@ func turns() []turn {
 		`(of|by|for|to|from|with|than) who`:                            "the noun: of the holder, to a waiting client",
 
 		`[Ww]hoever`: "any client that, or the noun",
+		`[Nn]obody|[Ss]omebody|[Ss]omeone|[Ee]verybody`: "the noun: no client, another client, the holder, all members",
 		`behavio[u]r|colo[u]r|favo[u]r|hono[u]r|neighbo[u]r|label[l]ed|cancel[l](ed|ing)|licen[c]e|catalog[u]e|(serial|recogn|organ|initial|synchron)is(e[ds]?|ing|ation)`: "the American spelling",
 	} {
 		out = append(out, turn{regexp.MustCompile(`(^|[^\w/.-])(` + found + `)\b`), write})
@@ -45,8 +46,8 @@ func turns() []turn {
 // subject finds a sentence of a comment whose subject is a clause.
 var subject = regexp.MustCompile(`(^|[.:;] )(Who|What|Those who) [^?]*?(\.|$)`) // read only
 
-// Language: comments, documents and texts keep to the project's English: no turns
-// that a reader has to read twice, American spelling, and concrete nouns as the
+// Language: comments, documents, pages and texts keep to the project's English: no
+// turns that a reader has to read twice, American spelling, and concrete nouns as the
 // subjects of sentences. The rules themselves, and quotations, are left out.
 func Language(t *Tree) []Finding {
 	var out []Finding
@@ -61,7 +62,7 @@ func Language(t *Tree) []Finding {
 	for _, f := range t.Files {
 		switch {
 		case within(f.Dir(), "internal/house"):
-		case path.Ext(f.Path) == ".md":
+		case path.Ext(f.Path) == ".md", path.Ext(f.Path) == ".html":
 			for i, line := range strings.Split(f.Text, "\n") {
 				check(f, i+1, line)
 			}
