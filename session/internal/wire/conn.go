@@ -158,10 +158,10 @@ func (c *conn) handOut(in incoming) {
 	case in.event != nil:
 		h.Event(*in.event)
 	case in.call != nil:
-		h.Answered(in.answer.Sent, in.call.Commits && in.answer.Code == CodeOK)
+		h.Answered(in.answer.Sent, in.zxid, in.call.Commits && in.answer.Code == CodeOK)
 		in.call.Done(in.answer)
 	case !in.touched.IsZero():
-		h.Answered(in.touched, false)
+		h.Answered(in.touched, in.zxid, false)
 	}
 }
 

@@ -26,9 +26,9 @@ type Handler interface {
 	Unplugged()
 	// Detached: that connection is gone.
 	Detached(cause error)
-	// Answered: the server answered something that was sent at sent;
-	// committed says that the answer proves a quorum's commit.
-	Answered(sent time.Time, committed bool)
+	// Answered: the server, whose newest transaction was zxid, answered something
+	// that was sent at sent; committed says that the answer proves a quorum's commit.
+	Answered(sent time.Time, zxid int64, committed bool)
 	// Event: a watch fired.
 	Event(Event)
 	// HandshakeFailed: a server has hung up on a handshake of the session, or left
@@ -124,14 +124,15 @@ func (l *Link) timeoutLocked() time.Duration {
 }
 
 // Send submits a request on the present connection and returns at once. With
-// ErrNotSent there is no connection, with ErrTooLarge the request could not be
-// sent on any; Done will not be called. Otherwise it will be. Requests are sent, carried out and answered in the order in which
-// they were submitted.
+// ErrNotSent there is no connection, or not the one that the call asks for, with
+// ErrTooLarge the request could not be sent on any; Done will not be called. Otherwise it
+// will be. Requests are sent, carried out and answered in the order in which they were
+// submitted.
 func (l *Link) Send(c *Call, body func(*Encoder)) error {
 	now := l.cfg.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.current == nil || l.ended != nil {
+	if l.current == nil || l.ended != nil || c.FirstConnection && !l.current.machine.first {
 		return ErrNotSent
 	}
 	cn := l.current
@@ -142,6 +143,18 @@ func (l *Link) Send(c *Call, body func(*Encoder)) error {
 	cn.out = out
 	cn.wake()
 	return nil
+}
+
+// Ping sends a ping, besides those of go-zookeeper, if there is a connection. The handler
+// hears of its answer.
+func (l *Link) Ping() {
+	now := l.cfg.Now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if cn := l.current; cn != nil && l.ended == nil {
+		cn.out = cn.machine.ping(cn.out, now)
+		cn.wake()
+	}
 }
 
 // Drop closes the present connection, if there is one, so that go-zookeeper

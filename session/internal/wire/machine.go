@@ -46,6 +46,9 @@ type Call struct {
 	Op int32
 	// Commits says that a success proves a quorum's commit.
 	Commits bool
+	// FirstConnection lets the call be sent only on the connection on which the server
+	// made the session.
+	FirstConnection bool
 	// Done gets the answer, exactly once, on the goroutine that reads the
 	// connection: it must not block.
 	Done func(Answer)
@@ -87,6 +90,7 @@ type machine struct {
 	mem     *memory
 	phase   phase
 	greeted time.Time // when the connect request was sent
+	first   bool      // the server made the session on this connection
 	calls   []*Call   // unanswered, in the order sent: the server keeps it
 	unsent  int       // how many calls at the end of it were not written yet
 	pings   []time.Time
@@ -128,6 +132,7 @@ func (m *machine) readConnectReply(frame []byte) (first bool, err error) {
 		return false, fmt.Errorf("%w: the server answered with session %#x instead of %#x", errProtocol, r.sid, m.mem.sid)
 	}
 	first = m.mem.sid == 0
+	m.first = first
 	m.mem.sid = r.sid
 	m.mem.timeout = time.Duration(r.timeoutMs) * time.Millisecond
 	m.phase = open
@@ -155,6 +160,13 @@ func (m *machine) submit(buf []byte, c *Call, body func(*Encoder), now time.Time
 // markSent notes that everything submitted so far may have left.
 func (m *machine) markSent() { m.unsent = 0 }
 
+// ping appends a ping to buf. go-zookeeper, which gets the answers to all pings, ignores
+// them.
+func (m *machine) ping(buf []byte, now time.Time) []byte {
+	m.pings = append(m.pings, now)
+	return appendFrame(buf, xidPing, OpPing, nil)
+}
+
 // outgoing looks at a frame of go-zookeeper's own and remembers its pings.
 func (m *machine) outgoing(frame []byte, now time.Time) {
 	if len(frame) >= 4 && int32(binary.BigEndian.Uint32(frame)) == xidPing {
@@ -170,6 +182,7 @@ type incoming struct {
 	answer  Answer
 	event   *Event
 	touched time.Time // send time of an answered ping
+	zxid    int64     // of the header
 }
 
 // receive takes a frame that came after the handshake.
@@ -184,7 +197,7 @@ func (m *machine) receive(frame []byte) (incoming, error) {
 	case xid == xidEvent:
 		return receiveEvent(d)
 	case xid == xidPing:
-		in := incoming{forward: true}
+		in := incoming{forward: true, zxid: zxid}
 		if len(m.pings) > 0 {
 			in.touched, m.pings = m.pings[0], m.pings[1:]
 		}
@@ -233,7 +246,7 @@ func (m *machine) matchAnswer(xid int32, a Answer) (incoming, error) {
 		return incoming{}, errMoved
 	}
 	a.Sent = c.sent
-	return incoming{call: c, answer: a}, nil
+	return incoming{call: c, answer: a, zxid: a.Zxid}, nil
 }
 
 // requeue puts c back so that the end of the connection settles it.

@@ -50,7 +50,7 @@ func (s *script) Detached(cause error) {
 	s.detached = append(s.detached, cause)
 }
 
-func (s *script) Answered(sent time.Time, committed bool) {
+func (s *script) Answered(sent time.Time, _ int64, committed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.answered = append(s.answered, sent)
