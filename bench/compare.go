@@ -78,16 +78,21 @@ func compare(ctx context.Context, args []string) (err error) {
 // serve starts a server with its data in memory, if a memory file system is
 // available.
 func serve(ctx context.Context) (*apache.Cluster, error) {
+	server, err := apache.Start(ctx, serverOptions())
+	if err != nil {
+		return nil, fmt.Errorf("start a server, or use -servers: %w", err)
+	}
+	return server, nil
+}
+
+// serverOptions are those of servers from Debian's packages.
+func serverOptions() *apache.Options {
 	o := &apache.Options{Mode: apache.Jars, TickTime: 2 * time.Second, Heap: 1024, ContainerInterval: time.Minute}
 	const memory = "/dev/shm"
 	if _, err := os.Stat(memory); err == nil {
 		o.Dir = memory
 	}
-	server, err := apache.Start(ctx, o)
-	if err != nil {
-		return nil, fmt.Errorf("start a server, or use -servers: %w", err)
-	}
-	return server, nil
+	return o
 }
 
 // contest runs workloads with peers, in one profile.

@@ -10,6 +10,15 @@
 // the ratio of our median to the best other peer's, with its target. Progress
 // and errors go to standard error; after an error the exit code is 1.
 //
+// # The price of trust
+//
+//	cd bench && go run . holders [-n 500,1000,2000,4000,8000] [-rules own,shared,none] [-time 30s]
+//
+// measures sessions that each hold a lock, on three servers: the heartbeats that they
+// send, the locks that they lose, and how long the writes of another client take
+// meanwhile. The holders have heartbeats of their own, or share them
+// (session.Options.SharedHeartbeats), or trust every reply (session.TrustAnswered).
+//
 // # Profiles
 //
 // Every workload runs in two networks, with all peers. In the profile loopback the

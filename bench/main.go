@@ -24,10 +24,16 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	run := compare
-	if len(os.Args) > 1 && os.Args[1] == rolePeer {
-		run = runPeer
+	args := os.Args[1:]
+	if len(args) > 0 {
+		switch args[0] {
+		case rolePeer:
+			run = runPeer
+		case roleHolders:
+			run, args = measureHolders, args[1:]
+		}
 	}
-	err := run(ctx, os.Args[1:])
+	err := run(ctx, args)
 	if ctx.Err() != nil {
 		err = context.Cause(ctx) // the cause, whatever the command was doing
 	}

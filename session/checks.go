@@ -1,5 +1,7 @@
 package session
 
+import "github.com/zkrecipes/zkrecipes/session/internal/heartbeat"
+
 // checksPerHeartbeat bounds how many znodes one heartbeat checks; with more
 // holds than that, or than fit into a request, they take turns.
 const checksPerHeartbeat = 64
@@ -14,6 +16,8 @@ const watchesPerHeartbeat = 1000
 const (
 	heartbeatSize = 8 + 9
 	checkSize     = 9 + 4 + 4
+	// sharedSize is what the operation of a shared heartbeat takes beside the path.
+	sharedSize = 9 + 4 + 4 + 4 + 1 + heartbeat.MaxMarks*(1+16+1+10)
 )
 
 // watchUnchecked sets watches on the znodes that are not watched yet, behind a heartbeat:
@@ -62,6 +66,9 @@ func (k *leaseRenewer) markUnwatched(h *Hold) {
 func (k *leaseRenewer) chooseCheckedLocked() []*Hold {
 	out := make([]*Hold, 0, min(k.holds.len(), checksPerHeartbeat))
 	room := k.s.client.opts.MaxRequest - heartbeatSize
+	if k.sharing != nil {
+		room -= sharedSize + len(k.s.serverPath(k.sharing.path))
+	}
 	for h := range k.holds.all() {
 		room -= checkSize + len(k.s.serverPath(h.path))
 		if len(out) == checksPerHeartbeat || len(out) > 0 && room < 0 {

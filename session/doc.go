@@ -71,7 +71,8 @@
 // has lost its followers answers even a sync. While something is held, the
 // session therefore sends heartbeats: transactions that only check that the
 // held znodes exist. Trust runs from the send time of a request that was
-// answered early enough before such a transaction was sent.
+// answered early enough before such a transaction was sent. With
+// Options.SharedHeartbeats, the sessions of one server share these transactions.
 //
 // The assumptions are: clocks run at the same rate to within one in a thousand,
 // and servers grant no timeout below two ticks (or Options.TickTime is set).
@@ -80,7 +81,8 @@
 // # Znodes
 //
 // This package creates only the znodes that its caller asks for, and a missing
-// chroot when [Session.EnsurePath] needs it.
+// chroot when [Session.EnsurePath] needs it. With Options.SharedHeartbeats it also
+// creates that folder, and a persistent znode in it for each server.
 //
 // # Failures
 //

@@ -121,10 +121,13 @@ func Unanswered(err error) bool { return errors.Is(err, wire.ErrUnanswered) }
 
 // request describes one request: the future that its answer settles, and how.
 type request[T any] struct {
-	op      string // its name in errors
-	path    string // the client's path in errors
-	code    int32
-	write   bool
+	op    string // its name in errors
+	path  string // the client's path in errors
+	code  int32
+	write bool
+	// firstConnection: only on the connection on which a server made the session.
+	firstConnection bool
+
 	body    func(*wire.Encoder)
 	decode  func(*wire.Decoder) (T, error)
 	refused func(code int32, d *wire.Decoder) (T, error) // instead of the plain error
@@ -135,7 +138,7 @@ func start[T any](s *Session, r request[T]) *Future[T] {
 	f := &Future[T]{op: r.op, path: r.path, write: r.write, done: make(chan struct{})}
 	var zero T
 	answered := s.hooks.timed(r.op, s.now)
-	call := &wire.Call{Op: r.code, Commits: r.write, Done: func(a wire.Answer) {
+	call := &wire.Call{Op: r.code, Commits: r.write, FirstConnection: r.firstConnection, Done: func(a wire.Answer) {
 		v := zero
 		var err error
 		switch {

@@ -52,11 +52,15 @@ func (h handler) initSession() {
 	if err == nil {
 		timing, err = timing.withReserve(s.client.opts.StopMargin)
 	}
+	if err == nil && s.client.opts.SharedHeartbeats != "" {
+		err = checkShared(timing)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.id = s.link.SessionID()
 	s.refusal = err
 	s.renewer = newLeaseRenewer(s, s.client.opts.Trust, timing)
+	s.renewer.sharing = newSharing(&s.client.opts, s.id, timing)
 }
 
 func (h handler) Unplugged() {
@@ -79,7 +83,9 @@ func (h handler) Detached(cause error) {
 	}
 }
 
-func (h handler) Answered(sent time.Time, committed bool) { h.s.renewer.onReply(sent, committed) }
+func (h handler) Answered(sent time.Time, zxid int64, committed bool) {
+	h.s.renewer.onReply(sent, zxid, committed)
+}
 
 func (h handler) Event(ev wire.Event) {
 	h.s.watches.fire(ev)

@@ -23,9 +23,11 @@ type leaseRenewer struct {
 	mu          sync.Mutex
 	trust       trust
 	holds       holdQueue
-	due         time.Time // of the next heartbeat
-	pending     []time.Time
-	failure     error // of the last heartbeat
+	due         time.Time   // of the next heartbeat
+	beating     bool        // a heartbeat has no reply yet
+	pending     []time.Time // when the heartbeats, and reads of shared ones, without a reply were sent
+	sharing     *sharing    // nil: the session sends heartbeats of its own
+	failure     error       // of the last heartbeat
 	holdsEnded  time.Time
 	lost        bool
 	lastHeard   time.Time // when the newest answered request was sent
@@ -155,7 +157,7 @@ func (k *leaseRenewer) onAttach(sent time.Time) {
 	if sent.After(k.lastContact) {
 		k.lastContact = sent
 	}
-	k.pending = nil
+	k.pending, k.beating = nil, false
 	k.due = k.s.now() // the first proof on a connection is worth most
 	k.mu.Unlock()
 	k.wake()
@@ -163,11 +165,12 @@ func (k *leaseRenewer) onAttach(sent time.Time) {
 
 func (k *leaseRenewer) onDetach() {
 	k.mu.Lock()
-	k.pending = nil
+	k.pending, k.beating = nil, false
+	k.sharing = nil // on its next connection, a session does not know its server
 	k.mu.Unlock()
 }
 
-func (k *leaseRenewer) onReply(sent time.Time, committed bool) {
+func (k *leaseRenewer) onReply(sent time.Time, zxid int64, committed bool) {
 	k.mu.Lock()
 	if sent.After(k.lastHeard) {
 		k.lastHeard = sent
@@ -175,7 +178,7 @@ func (k *leaseRenewer) onReply(sent time.Time, committed bool) {
 	if sent.After(k.lastContact) {
 		k.lastContact = sent
 	}
-	k.trust.answered(sent, k.s.now(), committed)
+	k.trust.answered(sent, k.s.now(), zxid, committed)
 	k.mu.Unlock()
 }
 
@@ -213,70 +216,62 @@ func (k *leaseRenewer) renewIfDue() (wait time.Duration, held bool) {
 		k.mu.Unlock()
 		return 0, false
 	}
-	stuck := len(k.pending) > 0 && now.Sub(k.pending[0]) >= k.timing.patience
+	patience := k.patienceLocked()
+	stuck := len(k.pending) > 0 && now.Sub(k.pending[0]) >= patience
 	var checked []*Hold
-	if !now.Before(k.due) {
+	switch {
+	case stuck:
+		k.pending, k.beating = nil, false
 		k.due = now.Add(k.timing.heartbeat)
-		if !stuck {
-			checked = k.chooseCheckedLocked()
-		}
-	}
-	end := k.trust.lease.Add(-k.trust.reserve)
-	if k.due.Before(end) {
-		end = k.due
-	}
-	if stuck {
-		k.pending = nil
-	} else if len(k.pending) > 0 {
-		if give := k.pending[0].Add(k.timing.patience); give.Before(end) {
-			end = give
-		}
+	case k.beating, now.Before(k.due), k.mustLookLocked(now):
+		// One heartbeat at a time: a server that is too slow for all the heartbeats of
+		// its sessions gets fewer.
+	default:
+		k.due = now.Add(k.untilNextLocked())
+		checked = k.chooseCheckedLocked()
 	}
 	k.mu.Unlock()
 
-	if stuck {
-		k.s.link.Drop(fmt.Errorf("session: a heartbeat got no answer for %v", k.timing.patience))
-	}
-	if checked != nil {
+	switch {
+	case stuck:
+		k.s.link.Drop(fmt.Errorf("session: a heartbeat got no answer for %v", patience))
+	case checked != nil:
 		k.sendHeartbeat(checked, now)
 		k.watchUnchecked()
 	}
-	return max(0, end.Sub(now)), true
+	if !stuck {
+		k.shareIfDue(now)
+	}
+	return max(0, k.nextWork(patience).Sub(now)), true
 }
 
-// sendHeartbeat sends a heartbeat: a transaction of nothing but checks, which changes
-// nothing and which only a quorum can commit.
-func (k *leaseRenewer) sendHeartbeat(holds []*Hold, now time.Time) {
-	ops := make([]Op, len(holds))
-	for i, h := range holds {
-		ops[i] = h.Guard()
-		k.watchHold(h)
+// patienceLocked is how long a heartbeat may go without a reply.
+func (k *leaseRenewer) patienceLocked() time.Duration {
+	if k.sharing == nil {
+		return k.timing.patience
 	}
-	if k.trust.rule != TrustQuorum {
-		return // the weaker rule lives on the client's pings
-	}
-	k.mu.Lock()
-	k.pending = append(k.pending, now)
-	k.mu.Unlock()
-	k.s.StartTxn(ops...).Then(func(_ []Result, err error) { k.onHeartbeat(err, holds, now) })
+	return min(k.timing.patience, k.timing.timeout/5)
 }
 
-// onHeartbeat handles the reply to a heartbeat.
-func (k *leaseRenewer) onHeartbeat(err error, holds []*Hold, sent time.Time) {
-	var txn *TxnError
-	gone := errors.As(err, &txn) && errors.Is(txn.Err, ErrNoNode)
+// nextWork is when renewIfDue has work again, unless a reply comes before.
+func (k *leaseRenewer) nextWork(patience time.Duration) time.Time {
 	k.mu.Lock()
-	if len(k.pending) > 0 && k.pending[0].Equal(sent) {
-		k.pending = k.pending[1:]
+	defer k.mu.Unlock()
+	next := k.trust.lease.Add(-k.trust.reserve)
+	earlier := func(t time.Time) {
+		if t.Before(next) {
+			next = t
+		}
 	}
-	k.failure = err
-	if gone {
-		k.due = k.s.now() // the heartbeat proved nothing; ask again without the node
+	looking := k.sharing != nil && !k.sharing.asked.IsZero()
+	if !k.beating && !looking {
+		earlier(k.due)
 	}
-	k.mu.Unlock()
-	k.s.hooks.heartbeat(k.s.now().Sub(sent), err)
-	if gone {
-		holds[txn.Index].End(errDeleted)
+	if k.sharing != nil && !looking {
+		earlier(k.sharing.next)
 	}
-	k.wake()
+	if len(k.pending) > 0 {
+		earlier(k.pending[0].Add(patience))
+	}
+	return next
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"strconv"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -37,6 +38,20 @@ type Options struct {
 	// arrives meanwhile. At most a quarter of the session timeout, or Connect
 	// fails with ErrTimeoutTooShort. Default: none.
 	StopMargin time.Duration
+	// SharedHeartbeats is the path of a folder in which the sessions of one server share
+	// their heartbeats: while something is held, a session reads a znode of the folder
+	// twice per relay time, and the servers get about one write per second from all
+	// sessions of a server together, instead of one from each. Set it for some hundred
+	// sessions that hold something, and more. Default: none; each session sends
+	// heartbeats of its own.
+	//
+	// All clients that have the folder in common trust each other: a client that writes
+	// false heartbeats into it can make others believe in holds that are lost. The
+	// clients create the folder, with ACL, and need the right to write to it. TickTime
+	// must be set, with a timeout of five ticks or more, or Connect fails with
+	// ErrTimeoutTooShort. A session that has moved to another server, and a session on
+	// servers that are not Apache ZooKeeper's, sends heartbeats of its own.
+	SharedHeartbeats string
 	// TLS switches TLS on.
 	TLS *tls.Config
 	// Credentials are sent on every connection, ahead of all else; see
@@ -125,6 +140,11 @@ func (o *Options) withDefaults() (Options, error) {
 		return out, bad("MaxRequest", out.MaxRequest, "0 (default) or more")
 	case len(out.ACL) == 0 && out.ACL != nil:
 		return out, bad("ACL", "empty", "nil (default) or have entries")
+	}
+	if out.SharedHeartbeats != "" {
+		if err := ValidatePath(out.SharedHeartbeats); err != nil || out.SharedHeartbeats == "/" {
+			return out, bad("SharedHeartbeats", strconv.Quote(out.SharedHeartbeats), "empty or the path of a folder, such as /heartbeats")
+		}
 	}
 	for i, c := range out.Credentials {
 		if c.Scheme == "" {

@@ -12,8 +12,9 @@ import (
 //
 // The leader counts from the last received message: a handshake, which the
 // leader confirms itself, or a touch, which a follower puts into its answers to
-// the leader's pings. A write forwarded by a follower does not count as a touch.
-// Links keep the order, delay at will, and are cut for good at random moments.
+// the leader's pings. A follower loses one touch now and then, never two in a row. A
+// write forwarded by a follower does not count as one. Links keep the order, delay at will, and
+// are cut for good at random moments.
 type relay struct {
 	rng    *rand.Rand
 	t      *trust
@@ -42,6 +43,7 @@ type relayEvent struct {
 // with the leader.
 type relayLink struct {
 	touched              bool // since the follower's last answer to the leader
+	lost                 bool // the last touch
 	toServer, toClient   pipe
 	toLeader, toFollower pipe
 	hello                time.Duration
@@ -168,11 +170,13 @@ func (m *relay) request(write bool) {
 				m.broken(m.t, instant(sent), instant(m.now), write)
 				return
 			}
-			m.t.answered(instant(sent), instant(m.now), write)
+			m.t.answered(instant(sent), instant(m.now), 0, write)
 		})
 	}
 	m.send(&l.toServer, func() {
-		l.touched = true
+		if l.lost = !l.lost && m.rng.IntN(4) == 0; !l.lost {
+			l.touched = true
+		}
 		switch {
 		case !write && l.writes == 0:
 			answer()
@@ -214,6 +218,7 @@ func runRelay(seed uint64, rule timing, broken func(*trust, time.Time, time.Time
 	var beat, poll func()
 	beat = func() {
 		m.request(true)
+		m.request(false)
 		if m.now < end {
 			m.at(m.now+rule.heartbeat+m.upTo(rule.heartbeat), beat)
 		}

@@ -100,6 +100,7 @@ type soundSetting struct {
 	syncLimit     int
 	known         bool // Options.TickTime says tick
 	rule          TrustRule
+	sharing       int // the number of other sessions on each server that share their heartbeats with the holder
 }
 
 func (s soundSetting) String() string {
@@ -163,6 +164,12 @@ func holdUnderFault(t *testing.T, set soundSetting, tc soundCase, offset time.Du
 		if set.known {
 			opts.TickTime = set.tick
 		}
+		if set.sharing > 0 {
+			opts.SharedHeartbeats = sharedFolder
+			for _, other := range shareWith(t, ctx, srv, set, *opts) {
+				defer func() { assert.NoError(t, other.Close(ctx)) }()
+			}
+		}
 		var mu sync.Mutex
 		opts.Hooks = &Hooks{Heartbeat: func(time.Duration, error) {
 			mu.Lock()
@@ -221,6 +228,37 @@ func holdUnderFault(t *testing.T, set soundSetting, tc soundCase, offset time.Du
 			out.expired, out.late = time.Time{}, false
 		}
 	})
+	return out
+}
+
+// shareWith makes the sessions that share their heartbeats with a holder: each holds a
+// znode of its own. Their clients know all servers.
+func shareWith(t *testing.T, ctx context.Context, srv *zktest.Server, set soundSetting, opts Options) []*Client {
+	t.Helper()
+	var out []*Client
+	for i := range 3 * set.sharing {
+		g := &gate{srv: srv, only: 1 + i%3}
+		opts.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			g.mu.Lock()
+			only := g.only
+			g.mu.Unlock()
+			if only != 0 && addr != srv.ServerAddr(only) {
+				return nil, errors.New("not that one")
+			}
+			return srv.Dial(ctx, network, addr)
+		}
+		c, err := Connect(ctx, srv.Addr(), &opts)
+		require.NoError(t, err)
+		g.set(0)
+		out = append(out, c)
+		s, err := c.Session(ctx)
+		require.NoError(t, err)
+		path := fmt.Sprintf("/other-%d", i)
+		_, err = s.Create(ctx, path, nil, Ephemeral, nil)
+		require.NoError(t, err)
+		_, err = s.Hold(ctx, path, nil)
+		require.NoError(t, err)
+	}
 	return out
 }
 

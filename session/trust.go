@@ -2,7 +2,10 @@ package session
 
 import (
 	"fmt"
+	"slices"
 	"time"
+
+	"github.com/zkrecipes/zkrecipes/session/internal/heartbeat"
 )
 
 // TrustRule is the rule for the proof that the servers still keep a session.
@@ -52,8 +55,12 @@ func newTiming(timeout, tick time.Duration) (timing, error) {
 	return t, nil
 }
 
-// touch is a request that the server answered: the server knew the session then.
-type touch struct{ sent, answered time.Time }
+// touch is a request that the server answered: the server knew the session then. zxid
+// is the newest transaction that the server had applied when it answered.
+type touch struct {
+	sent, answered time.Time
+	zxid           int64
+}
 
 // withReserve sets the reserve. Right after a proof the lease lasts for more than half
 // of the timeout: a reserve of a quarter leaves enough for a lost heartbeat, and for
@@ -86,6 +93,12 @@ func (t timing) withReserve(reserve time.Duration) (timing, error) {
 // confirms the session, before the handshake is answered; k proves that it was the
 // leader.
 //
+// Of two touches in a row, a follower can lose one: LearnerSessionTracker.touchSession
+// takes the table of touches and then puts the touch in, and between the two, snapshot
+// may have sent the table off. The touch is answered and never passed on. The next
+// request finds the new table. So the lease counts from the older of the two newest
+// settled touches, and each heartbeat is followed by a read, which makes two.
+//
 // hazards: pings and reads are touches, but never k: a follower cut off from
 // its leader answers them, and a leader that has lost its followers answers
 // even a sync.
@@ -106,38 +119,70 @@ func (t *trust) attached(sent time.Time) {
 	}
 }
 
-// answered: the server answered the request sent at sent; committed if the answer
-// proves a quorum's commit.
-func (t *trust) answered(sent, now time.Time, committed bool) {
+// answered: the server, whose newest transaction was zxid, answered the request sent at
+// sent; committed if the answer proves a quorum's commit.
+func (t *trust) answered(sent, now time.Time, zxid int64, committed bool) {
 	if t.rule == TrustAnswered {
 		t.extend(sent)
 		return
 	}
 	if committed {
-		t.commit(sent)
+		t.extend(t.hello)
+		t.settle(func(i touch) bool { return !i.answered.Add(t.relay).After(sent) })
 	}
 	// Touches that are a timeout old are worth nothing any more, and touches
-	// that crowd together add nothing: one per sixteenth of R will do.
+	// that crowd together add nothing: two per sixteenth of R will do.
 	for len(t.touches) > 0 && now.Sub(t.touches[0].answered) > t.timeout {
 		t.touches = t.touches[1:]
 	}
-	if n := len(t.touches); n == 0 || now.Sub(t.touches[n-1].answered) >= t.relay/16 {
-		t.touches = append(t.touches, touch{sent, now})
+	if n := len(t.touches); n < 2 || now.Sub(t.touches[n-2].answered) >= t.relay/16 {
+		t.touches = append(t.touches, touch{sent, now, zxid})
 	}
 }
 
-func (t *trust) commit(sent time.Time) {
-	t.extend(t.hello)
-	settled := -1
+// marks are what the writer of a shared heartbeat says of its server: touches of
+// different ages, the newest first.
+func (t *trust) marks(now time.Time) []heartbeat.Mark {
+	var out []heartbeat.Mark
+	for _, i := range slices.Backward(t.touches) {
+		age := now.Sub(i.answered)
+		if n := len(out); n == 0 || age-out[n-1].Age >= t.relay/4 {
+			out = append(out, heartbeat.Mark{Zxid: i.zxid, Age: age})
+		}
+	}
+	return out[:min(len(out), heartbeat.MaxMarks)]
+}
+
+// proved: another session of the same server has sent a heartbeat with marks, to that
+// server, and a quorum has committed it.
+//
+// Why it proves touches of this session. The server answered a touch i of this session
+// when its newest transaction was i.zxid, and one of the writer, later, when that was
+// the greater zxid of a mark. At least R passed until the writer sent its heartbeat, so
+// between i and the heartbeat the server answered a ping of its leader. The rest is as
+// above, with the heartbeat in the place of k: neither connection has ended meanwhile,
+// so the server has not changed its leader.
+func (t *trust) proved(marks []heartbeat.Mark) {
+	if t.rule == TrustAnswered {
+		return
+	}
+	newest := heartbeat.NewestBehind(marks, t.relay)
+	t.settle(func(i touch) bool { return i.zxid < newest })
+}
+
+// settle extends the lease by the touches that the leader knows of: the oldest ones,
+// up to the first for which known is false.
+func (t *trust) settle(known func(touch) bool) {
+	newest := -1
 	for i, touch := range t.touches {
-		if touch.answered.Add(t.relay).After(sent) {
+		if !known(touch) {
 			break
 		}
-		settled = i
+		newest = i
 	}
-	if settled >= 0 {
-		t.extend(t.touches[settled].sent)
-		t.touches = append(t.touches[:0], t.touches[settled:]...)
+	if older := newest - 1; older >= 0 {
+		t.extend(t.touches[older].sent)
+		t.touches = append(t.touches[:0], t.touches[older:]...)
 	}
 }
 

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -68,21 +69,20 @@ func TestLeaseNeedsACommitBehindASettledTouch(t *testing.T) {
 
 	tr.attached(tenth(0))
 	assert.False(t, tr.valid(tenth(0)), "a handshake alone proves nothing")
-	tr.answered(tenth(1), tenth(2), false)
+	tr.answered(tenth(1), tenth(2), 0, false)
 	assert.True(t, tr.lease.IsZero(), "nor does a read")
-	tr.answered(tenth(3), tenth(4), true)
+	tr.answered(tenth(3), tenth(4), 0, true)
 	assert.Equal(t, end(0), tr.lease, "a commit confirms the handshake")
-	tr.answered(tenth(16), tenth(17), true)
-	assert.Equal(t, end(0), tr.lease, "the touch of 0.2 s could be on its way until 1.7 s")
-	tr.answered(tenth(17), tenth(18), true)
+	tr.answered(tenth(18), tenth(19), 0, true)
+	assert.Equal(t, end(0), tr.lease, "the touch of 0.4 s could be on its way until 1.9 s")
+	tr.answered(tenth(19), tenth(20), 0, true)
+	assert.Equal(t, end(1), tr.lease, "of the two settled touches, a follower can lose one")
+	tr.answered(tenth(60), tenth(70), 0, false)
+	tr.answered(tenth(60), tenth(70), 0, false)
 	assert.Equal(t, end(1), tr.lease)
-	tr.answered(tenth(19), tenth(20), true)
-	assert.Equal(t, end(3), tr.lease, "the touch of 0.4 s is settled now")
-	tr.answered(tenth(60), tenth(70), false)
-	assert.Equal(t, end(3), tr.lease)
-	tr.answered(tenth(84), tenth(88), true)
-	assert.Equal(t, end(19), tr.lease, "the touch of 7.0 s is not settled")
-	tr.answered(tenth(85), tenth(88), true)
+	tr.answered(tenth(84), tenth(88), 0, true)
+	assert.Equal(t, end(18), tr.lease, "the touches of 7.0 s are not settled")
+	tr.answered(tenth(85), tenth(88), 0, true)
 	assert.Equal(t, end(60), tr.lease)
 	assert.True(t, tr.valid(end(60).Add(-1)))
 	assert.False(t, tr.valid(end(60)))
@@ -91,10 +91,10 @@ func TestLeaseNeedsACommitBehindASettledTouch(t *testing.T) {
 func TestTouchesOfAnOldConnectionDoNotCount(t *testing.T) {
 	tr := trust{timing: theTiming(t, 2*time.Second)}
 	tr.attached(tenth(0))
-	tr.answered(tenth(10), tenth(10), true)
+	tr.answered(tenth(10), tenth(10), 0, true)
 	first := tr.lease
 	tr.attached(tenth(20))
-	tr.answered(tenth(40), tenth(41), true)
+	tr.answered(tenth(40), tenth(41), 0, true)
 	assert.Equal(t, tenth(20).Add(9900*time.Millisecond), tr.lease, "the new handshake, not the touch of 1.0 s")
 	assert.True(t, tr.lease.After(first))
 }
@@ -102,10 +102,10 @@ func TestTouchesOfAnOldConnectionDoNotCount(t *testing.T) {
 func TestTheLeaseNeverMovesBack(t *testing.T) {
 	tr := trust{timing: theTiming(t, 2*time.Second)}
 	tr.attached(tenth(50))
-	tr.answered(tenth(51), tenth(51), true)
+	tr.answered(tenth(51), tenth(51), 0, true)
 	before := tr.lease
 	tr.attached(tenth(10)) // cannot be, but must not harm
-	tr.answered(tenth(11), tenth(11), true)
+	tr.answered(tenth(11), tenth(11), 0, true)
 	assert.Equal(t, before, tr.lease)
 }
 
@@ -113,7 +113,7 @@ func TestTheWeakRuleTrustsEveryAnswer(t *testing.T) {
 	tr := trust{rule: TrustAnswered, timing: theTiming(t, 2*time.Second)}
 	tr.attached(tenth(0))
 	assert.True(t, tr.valid(tenth(1)))
-	tr.answered(tenth(30), tenth(35), false)
+	tr.answered(tenth(30), tenth(35), 0, false)
 	assert.Equal(t, tenth(30).Add(9900*time.Millisecond), tr.lease)
 }
 
@@ -123,11 +123,11 @@ func TestTouchesAreBoundedInNumber(t *testing.T) {
 	most := 0
 	for i := range 200_000 {
 		now := instant(time.Duration(i) * time.Millisecond)
-		tr.answered(now, now, false)
+		tr.answered(now, now, 0, false)
 		most = max(most, len(tr.touches))
 	}
-	// At most one per sixteenth of R, for a timeout.
-	assert.LessOrEqual(t, most, int(tr.timeout/(tr.relay/16))+2)
+	// At most two per sixteenth of R, for a timeout.
+	assert.LessOrEqual(t, most, 2*int(tr.timeout/(tr.relay/16))+2)
 }
 
 // relayTimings are the rules for the model.
@@ -168,19 +168,28 @@ func brokenRules() map[string]func(*trust, time.Time, time.Time, bool) {
 	return map[string]func(*trust, time.Time, time.Time, bool){
 		"without R": func(t *trust, sent, now time.Time, committed bool) {
 			t.relay = 0
-			t.answered(sent, now, committed)
+			t.answered(sent, now, 0, committed)
 		},
 		"with half of R": func(t *trust, sent, now time.Time, committed bool) {
 			if t.relay > t.timeout/8 {
 				t.relay /= 2
 			}
-			t.answered(sent, now, committed)
+			t.answered(sent, now, 0, committed)
 		},
-		"reads and pings prove a commit": func(t *trust, sent, now time.Time, _ bool) { t.answered(sent, now, true) },
+		"reads and pings prove a commit": func(t *trust, sent, now time.Time, _ bool) { t.answered(sent, now, 0, true) },
 		"the last answered request":      func(t *trust, sent, _ time.Time, _ bool) { t.extend(sent) },
 		"the last committed request": func(t *trust, sent, _ time.Time, committed bool) {
 			if committed {
 				t.extend(sent)
+			}
+		},
+		"the newest settled touch": func(t *trust, sent, now time.Time, committed bool) {
+			settled := slices.Clone(t.touches)
+			t.answered(sent, now, 0, committed)
+			for _, i := range settled {
+				if committed && !i.answered.Add(t.relay).After(sent) {
+					t.extend(i.sent)
+				}
 			}
 		},
 		"the moment of the answer": func(t *trust, sent, now time.Time, committed bool) {
@@ -194,13 +203,23 @@ func brokenRules() map[string]func(*trust, time.Time, time.Time, bool) {
 func TestTheModelConvictsBrokenRules(t *testing.T) {
 	rule := theTiming(t, 2*time.Second)
 	for name, broken := range brokenRules() {
-		unsound, n := 0, 6000 // half of R is detected in only one of these
-		for seed := range uint64(n) {
-			if runRelay(seed, rule, broken) < 0 {
-				unsound++
-			}
-		}
-		t.Logf("%s: unsound in %d of %d", name, unsound, n)
-		assert.Positive(t, unsound, name)
+		convict(t, name, func(seed uint64) bool { return runRelay(seed, rule, broken) < 0 })
 	}
+}
+
+// convict looks for a schedule in which a broken rule is unsound. The search begins
+// where some rules that are seldom wrong are convicted.
+func convict(t *testing.T, name string, unsound func(seed uint64) bool) {
+	t.Helper()
+	const most = 500_000
+	seed := map[string]uint64{
+		"with half of R": 11_000, "the newest settled touch": 39_000,
+		"without R, shared": 10_000, "the newest settled touch, shared": 32_500, "touches at the mark's own transaction": 35_500,
+	}[name]
+	last := seed + most
+	for seed < last && !unsound(seed) {
+		seed++
+	}
+	t.Logf("%s: unsound with seed %d", name, seed)
+	assert.Less(t, seed, last, name)
 }

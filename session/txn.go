@@ -113,6 +113,12 @@ func (s *Session) Txn(ctx context.Context, ops ...Op) ([]Result, error) {
 // StartTxn is [Session.Txn] without waiting.
 func (s *Session) StartTxn(ops ...Op) *Future[[]Result] {
 	s.mustBeMade()
+	return s.startTxn(false, ops...)
+}
+
+// startTxn is StartTxn; with firstConnection, the request is sent only on the connection
+// on which a server made the session.
+func (s *Session) startTxn(firstConnection bool, ops ...Op) *Future[[]Result] {
 	const name = "transaction"
 	if len(ops) == 0 {
 		return completedFuture[[]Result](name, nil, nil)
@@ -127,7 +133,7 @@ func (s *Session) StartTxn(ops ...Op) *Future[[]Result] {
 		return completedFuture[[]Result](name, list.refused.Results, list.refused)
 	}
 	return start(s, request[[]Result]{
-		op: name, path: ops[0].path, code: wire.OpMulti, write: true,
+		op: name, path: ops[0].path, code: wire.OpMulti, write: true, firstConnection: firstConnection,
 		body: func(e *wire.Encoder) {
 			for _, op := range list.parts {
 				wire.EncodePart(e, op.kind, false)

@@ -1,0 +1,175 @@
+// Package holders measures the price of trust: sessions that each hold a lock, and a
+// client beside them that writes.
+package holders
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/zkrecipes/zkrecipes/lock"
+	"github.com/zkrecipes/zkrecipes/session"
+	"golang.org/x/sync/errgroup"
+)
+
+// Rules are the ways in which holders prove their sessions, by name: heartbeats of
+// their own, heartbeats that the sessions of a server share, and none.
+func Rules() []string { return []string{"own", "shared", "none"} }
+
+// Setting is a measurement.
+type Setting struct {
+	Servers string // a connect string
+	Root    string // the parent of all paths; it exists
+	Holders int
+	Rule    string // one of Rules
+	Timeout time.Duration
+	Tick    time.Duration
+	Time    time.Duration // how long to measure, once all hold
+}
+
+// Figures are the results of a measurement.
+type Figures struct {
+	Holders int    `json:"holders"`
+	Rule    string `json:"rule"`
+	// Lost is how many holders lost their locks.
+	Lost int64 `json:"lost"`
+	// Heartbeats are the writes for trust, Reads those of shared heartbeats, per second.
+	Heartbeats float64 `json:"heartbeats_per_second"`
+	Reads      float64 `json:"reads_per_second"`
+	// P50 and P99 are the times of the writes of another client, Writes how many it made.
+	P50    float64 `json:"writer_p50_ms"`
+	P99    float64 `json:"writer_p99_ms"`
+	Writes int     `json:"writes"`
+	// Joining is how long it took until all held, in seconds.
+	Joining float64 `json:"joining_s"`
+}
+
+// connecting is how many sessions are made at a time.
+const connecting = 64
+
+// Measure runs a measurement. Its clients are closed when it returns.
+func Measure(ctx context.Context, s Setting) (f Figures, err error) {
+	f = Figures{Holders: s.Holders, Rule: s.Rule}
+	var heartbeats, reads, lost atomic.Int64
+	hooks := &session.Hooks{
+		Heartbeat: func(time.Duration, error) { heartbeats.Add(1) },
+		Request: func(op string, _ time.Duration, _ error) {
+			if op == "get" {
+				reads.Add(1)
+			}
+		},
+	}
+	opts := &session.Options{Timeout: s.Timeout, TickTime: s.Tick, Hooks: hooks}
+	switch s.Rule {
+	case "own":
+	case "shared":
+		opts.SharedHeartbeats = s.Root + "/heartbeats"
+	case "none":
+		opts.Trust = session.TrustAnswered
+	default:
+		return f, fmt.Errorf("no rule is called %q", s.Rule)
+	}
+	clients := make([]*session.Client, s.Holders)
+	defer func() { err = errors.Join(err, closeAll(ctx, clients)) }()
+	began := time.Now()
+	joining, joinCtx := errgroup.WithContext(ctx)
+	joining.SetLimit(connecting)
+	for i := range clients {
+		// Waited for below; ends with joinCtx.
+		joining.Go(func() error {
+			c, err := session.Connect(joinCtx, s.Servers, opts)
+			if err != nil {
+				return err
+			}
+			clients[i] = c
+			held, err := lock.New(c, fmt.Sprintf("%s/lock-%d", s.Root, i), nil).Lock(joinCtx)
+			if err != nil {
+				return err
+			}
+			context.AfterFunc(held.Context(), func() { lost.Add(1) })
+			return nil
+		})
+	}
+	if err := joining.Wait(); err != nil {
+		return f, fmt.Errorf("%d holders: %w", s.Holders, err)
+	}
+	f.Joining = time.Since(began).Seconds()
+	if err := pause(ctx, 2*s.Timeout); err != nil { // until the rush is over
+		return f, err
+	}
+	before, readsBefore := heartbeats.Load(), reads.Load()
+	began = time.Now()
+	took, err := write(ctx, s)
+	if err != nil {
+		return f, err
+	}
+	seconds := time.Since(began).Seconds()
+	f.Heartbeats = float64(heartbeats.Load()-before) / seconds
+	f.Reads = float64(reads.Load()-readsBefore) / seconds
+	f.Lost = lost.Load()
+	slices.Sort(took)
+	f.Writes = len(took)
+	f.P50, f.P99 = milliseconds(took[len(took)/2]), milliseconds(took[len(took)*99/100])
+	return f, nil
+}
+
+// write sets a znode again and again, with short pauses, and returns how long each
+// write took.
+func write(ctx context.Context, s Setting) (took []time.Duration, err error) {
+	c, err := session.Connect(ctx, s.Servers, &session.Options{Timeout: s.Timeout})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, c.Close(ctx)) }()
+	current, err := c.Session(ctx)
+	if err != nil {
+		return nil, err
+	}
+	path := s.Root + "/written"
+	if err := current.EnsurePath(ctx, path, session.Persistent, nil); err != nil {
+		return nil, err
+	}
+	for end := time.Now().Add(s.Time); time.Now().Before(end) || len(took) == 0; {
+		sent := time.Now()
+		if _, err := current.Set(ctx, path, []byte("x"), -1); err != nil {
+			return nil, err
+		}
+		took = append(took, time.Since(sent))
+		if err := pause(ctx, 10*time.Millisecond); err != nil {
+			return nil, err
+		}
+	}
+	return took, nil
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// pause waits for d, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// closeAll closes clients, of which some may be nil, also after the end of ctx.
+func closeAll(ctx context.Context, clients []*session.Client) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer cancel()
+	var closing errgroup.Group
+	closing.SetLimit(connecting)
+	for _, c := range clients {
+		if c != nil {
+			// Waited for below; ends with ctx.
+			closing.Go(func() error { return c.Close(ctx) })
+		}
+	}
+	return closing.Wait()
+}
