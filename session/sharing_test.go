@@ -255,4 +255,3 @@ func TestHolderThatSharesHeartbeatsKnowsBeforeTheServersEndItsSession(t *testing
 		})
 	}
 }
-

@@ -60,8 +60,7 @@ func (c *conn) Write(p []byte) (int, error) {
 		return 0, c.cause
 	}
 	if c.machine.phase == open {
-		c.machine.outgoing(p[4:], now)
-		c.out = append(c.out, p...)
+		c.out = c.machine.forward(c.out, p, now)
 		c.wake()
 		c.link.mu.Unlock()
 		return len(p), nil

@@ -167,11 +167,16 @@ func (m *machine) ping(buf []byte, now time.Time) []byte {
 	return appendFrame(buf, xidPing, OpPing, nil)
 }
 
-// outgoing looks at a frame of go-zookeeper's own and remembers its pings.
-func (m *machine) outgoing(frame []byte, now time.Time) {
-	if len(frame) >= 4 && int32(binary.BigEndian.Uint32(frame)) == xidPing {
+// forward appends a frame of go-zookeeper's own, with its length, to buf. Another ping
+// follows each of its pings: a follower can lose the sign of life that it takes from
+// one request, but not that of the next one too.
+func (m *machine) forward(buf, frame []byte, now time.Time) []byte {
+	buf = append(buf, frame...)
+	if len(frame) >= 8 && int32(binary.BigEndian.Uint32(frame[4:])) == xidPing {
 		m.pings = append(m.pings, now)
+		buf = m.ping(buf, now)
 	}
+	return buf
 }
 
 // incoming is the meaning of one frame of the server. At most one of call, event and

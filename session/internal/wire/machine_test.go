@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding/binary"
+	"slices"
 	"testing"
 	"time"
 
@@ -188,18 +189,17 @@ func TestShortFramesAreRefused(t *testing.T) {
 	require.ErrorIs(t, err, errShort)
 }
 
+// Another ping follows each ping of go-zookeeper: a server may lose one sign of life.
 func TestPingsAreTouchesInTheirOrder(t *testing.T) {
 	m := opened(t, &memory{})
-	ping := &Encoder{}
-	ping.Int32(xidPing)
-	ping.Int32(OpPing)
-	m.outgoing(ping.b, at(1))
-	m.outgoing(ping.b, at(2))
-	other := &Encoder{}
-	other.Int32(1)
-	other.Int32(OpCloseSession)
-	m.outgoing(other.b, at(3))
-	for _, want := range []time.Time{at(1), at(2), {}} {
+	ping := appendFrame(nil, xidPing, OpPing, nil)
+	out := m.forward(nil, ping, at(1))
+	assert.Equal(t, slices.Concat(ping, ping), out)
+	out = m.forward(out, ping, at(2))
+	assert.Equal(t, slices.Repeat(ping, 4), out)
+	other := appendFrame(nil, 1, OpCloseSession, nil)
+	assert.Equal(t, slices.Concat(out, other), m.forward(out, other, at(3)))
+	for _, want := range []time.Time{at(1), at(1), at(2), at(2), {}} {
 		in, err := m.receive(reply(xidPing, 1, 0))
 		require.NoError(t, err)
 		assert.True(t, in.forward, "go-zookeeper waits for this reply")
