@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"time"
 
@@ -22,17 +23,13 @@ type sharing struct {
 	path   string        // of the server's znode
 	period time.Duration // between two reads
 	low    time.Duration // with less trust than that, a heartbeat of its own is due
-	least  time.Duration // of spread
-	most   time.Duration
+	spread time.Duration // the limit of the random time before a heartbeat
 
-	spread  time.Duration // a heartbeat is delayed by a random part of it
-	next    time.Time     // of the next read
-	asked   time.Time     // when the read in flight was sent; zero if there is none
-	old     time.Time     // when the last read was sent that found nothing new; zero otherwise
-	missing bool          // the znode does not exist yet
-	mzxid   int64         // of the newest heartbeat seen
-	version int32
-	seen    time.Time
+	next    time.Time // of the next read
+	asked   time.Time // when the read in flight was sent; zero if there is none
+	old     time.Time // when the last read was sent that found nothing new; zero otherwise
+	missing bool      // the znode does not exist yet
+	mzxid   int64     // of the newest heartbeat seen
 }
 
 // newSharing returns nil if o does not ask for it, or the server cannot be told from
@@ -46,7 +43,7 @@ func newSharing(o *Options, id int64, t timing) *sharing {
 	period := sharedPeriod(t)
 	return &sharing{
 		path: fmt.Sprintf("%s/server-%d", o.SharedHeartbeats, server), period: period, low: t.timeout * 3 / 10,
-		least: t.timeout / 20, most: t.timeout / 10, spread: t.timeout / 20,
+		spread: t.timeout / 20,
 	}
 }
 
@@ -103,7 +100,7 @@ func (k *leaseRenewer) onShared(seen Seen, err error, sent time.Time) {
 	case err != nil:
 		k.due = now.Add(k.timing.heartbeat)
 	default:
-		sh.note(seen.Stat, now)
+		sh.mzxid, sh.old = seen.Stat.Mzxid, time.Time{}
 		if marks, err := heartbeat.Parse(seen.Data); err == nil { // else as good as none
 			k.trust.proved(marks)
 			k.postponeLocked(now)
@@ -111,23 +108,23 @@ func (k *leaseRenewer) onShared(seen Seen, err error, sent time.Time) {
 	}
 }
 
-// note takes in that the newest heartbeat is the one of stat. Several sessions that
-// sent one at about the same time have to spread them more.
-func (sh *sharing) note(stat Stat, now time.Time) {
-	if several := stat.Version-sh.version > 2 && now.Sub(sh.seen) < 3*sh.period; several {
-		sh.spread = min(2*sh.spread, sh.most)
-	} else {
-		sh.spread = max(sh.spread*7/8, sh.least)
-	}
-	sh.mzxid, sh.version, sh.seen, sh.old = stat.Mzxid, stat.Version, now, time.Time{}
-}
-
 // untilNextLocked is the time between two heartbeats.
 func (k *leaseRenewer) untilNextLocked() time.Duration {
 	if k.sharing == nil {
 		return k.timing.heartbeat
 	}
-	return k.sharing.period + time.Duration(rand.Int64N(int64(k.sharing.spread)+1))
+	return k.sharing.period + suppressionDelay(k.sharing.spread, rand.Float64())
+}
+
+// suppressionDelay is the random time, of at most the time most, that a session waits
+// before it sends what another one may send first. u is uniform in [0, 1). The delay has
+// a truncated exponential distribution, as in Nonnenmacher and Biersack, "Scalable
+// feedback for large groups": of any number of sessions up to some ten thousand, a few
+// wait for a short time, the first one for long enough that it is seldom joined.
+func suppressionDelay(most time.Duration, u float64) time.Duration {
+	const lambda = 10
+	least := math.Exp(-lambda)
+	return time.Duration(float64(most) * (1 + math.Log(least+u*(1-least))/lambda))
 }
 
 // postponeLocked puts off the next heartbeat: another session has sent one.

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -232,6 +234,33 @@ func TestServersAreToldApartByTheSessionsId(t *testing.T) {
 	assert.Nil(t, newSharing(&Options{SharedHeartbeats: "/f"}, 7, timing), "ids that count up from 1 tell nothing")
 	assert.Nil(t, newSharing(&Options{}, 0x0100000000000001, timing))
 	assert.Nil(t, newSharing(&Options{SharedHeartbeats: "/f", Trust: TrustAnswered}, 0x0100000000000001, timing))
+}
+
+// Of any number of sessions, few send at about the same time.
+func TestSuppressionDelaysFitAnyNumberOfSessions(t *testing.T) {
+	const most, reply = 500 * time.Millisecond, 10 * time.Millisecond
+	rng := rand.New(rand.NewPCG(1, 1))
+	assert.Zero(t, suppressionDelay(most, 0))
+	for _, sessions := range []int{1, 10, 100, 1000, 10_000} {
+		const rounds = 200
+		sent, first := 0, time.Duration(0)
+		for range rounds {
+			delays := make([]time.Duration, sessions)
+			for i := range delays {
+				delays[i] = suppressionDelay(most, rng.Float64())
+				require.LessOrEqual(t, delays[i], most)
+			}
+			slices.Sort(delays)
+			first += delays[0]
+			for _, d := range delays {
+				if d < delays[0]+reply {
+					sent++
+				}
+			}
+		}
+		t.Logf("%d sessions: %.2f heartbeats, the first after %v", sessions, float64(sent)/rounds, first/rounds)
+		assert.Less(t, float64(sent)/rounds, 3.0)
+	}
 }
 
 // The holder knows of its loss before the servers end its session, for each fault at
