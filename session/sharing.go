@@ -13,7 +13,7 @@ import (
 
 // sharing is a session's part in the heartbeats that the sessions of one server share:
 // one session sends a heartbeat that sets the data of a znode, and the others read it.
-// Nobody is elected: a session whose reads find nothing new waits for a random time,
+// No session is elected: a session whose reads find nothing new waits for a random time,
 // reads once more, and sends the heartbeat itself.
 //
 // A session takes part while it is on the connection on which its server made it: only
