@@ -32,6 +32,10 @@ const (
 	// survivalTimeout is the timeout of sessions that should outlive a fault:
 	// servers on a busy machine take seconds to elect a leader.
 	survivalTimeout = 16 * time.Second
+	// sharedTimeout is that of holders that share their heartbeats, and sharedLimit
+	// makes an isolated server serve longer (8.75 s).
+	sharedTimeout = 7500 * time.Millisecond
+	sharedLimit   = 7
 )
 
 // ensembleCase is a fault, and the holders of locks during the fault, each with a
@@ -58,6 +62,8 @@ type ensembleHolder struct {
 	// settled waits before the fault, until trust rests on heartbeats and not
 	// on the handshake any more.
 	settled bool
+	// shares: the holder shares its heartbeats with other sessions of its server.
+	shares bool
 }
 
 func ensembleCases() []ensembleCase {
@@ -103,6 +109,45 @@ func TestOnApacheTheHolderKnowsBeforeTheNextOneIsGranted(t *testing.T) {
 	}
 }
 
+// The same, with holders that share their heartbeats with other sessions of their
+// server, which nothing cuts off from it.
+func TestOnApacheTheHolderThatSharesHeartbeatsKnowsBeforeTheNextOneIsGranted(t *testing.T) {
+	t.Parallel()
+	cluster := apache.Require(t, &apache.Options{
+		Servers: 3, Cuts: true, TickTime: ensembleTick, SyncLimit: sharedLimit, InitLimit: 20, Heap: 96,
+	})
+	cases := ensembleCases()
+	if testing.Short() { // under the race detector, after a run in full
+		cases = cases[:1]
+	}
+	for _, tc := range cases {
+		for i := range tc.holders {
+			tc.holders[i].shares, tc.holders[i].settled = true, true
+		}
+		t.Run(strings.ReplaceAll(tc.name, " ", "-"), func(t *testing.T) { runEnsembleCase(t, cluster, tc) })
+	}
+}
+
+// sharingOptions are those of sessions that share heartbeats.
+func sharingOptions(timeout time.Duration) *session.Options {
+	return &session.Options{Timeout: timeout, TickTime: ensembleTick, SharedHeartbeats: "/heartbeats"}
+}
+
+// shareAt makes sessions at a server that share their heartbeats with holders.
+func shareAt(ctx context.Context, t *testing.T, cluster *apache.Cluster, server int) {
+	for i := range 3 {
+		c, err := session.Connect(ctx, cluster.Servers()[server], sharingOptions(survivalTimeout))
+		require.NoError(t, err)
+		t.Cleanup(func() {
+			over, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+			defer cancel()
+			_ = c.Close(over)
+		})
+		_, err = lock.New(c, fmt.Sprintf("/others/%s-%d", strings.ReplaceAll(t.Name(), "/", "-"), i), nil).Lock(ctx)
+		require.NoError(t, err)
+	}
+}
+
 func runEnsembleCase(t *testing.T, cluster *apache.Cluster, tc ensembleCase) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
@@ -111,6 +156,9 @@ func runEnsembleCase(t *testing.T, cluster *apache.Cluster, tc ensembleCase) {
 	require.NoError(t, err)
 	if !tc.onLeader {
 		server = (server + 1) % len(cluster.Servers())
+	}
+	if tc.holders[0].shares {
+		shareAt(ctx, t, cluster, server)
 	}
 	duels := duelsAt(ctx, t, cluster, server, tc.holders)
 	fault := time.Now()
@@ -179,22 +227,25 @@ func duelsAt(ctx context.Context, t *testing.T, cluster *apache.Cluster, server 
 // other servers, with a session that must not be lost.
 func (d *duel) connectClients(ctx context.Context, t *testing.T, cluster *apache.Cluster, server int) {
 	d.server = cluster.Servers()[server]
-	timeout, known := ensembleTimeout, cluster.Connect()
+	opts, known := &session.Options{Timeout: ensembleTimeout}, cluster.Connect()
+	if d.shares {
+		opts = sharingOptions(sharedTimeout)
+	}
 	if d.survives {
-		timeout = survivalTimeout
+		opts.Timeout = survivalTimeout
 	}
 	if d.alone {
 		known = d.server
 	}
 	for {
-		d.holder = connectThrough(ctx, t, cluster.Client(2*d.k), known, timeout)
+		d.holder = connectThrough(ctx, t, cluster.Client(2*d.k), known, opts)
 		if d.holder.State().Server == d.server {
 			break
 		}
 		require.NoError(t, d.holder.Close(ctx))
 	}
 	others := slices.Delete(slices.Clone(cluster.Servers()), server, server+1)
-	d.second = connectThrough(ctx, t, cluster.Client(2*d.k+1), strings.Join(others, ","), survivalTimeout)
+	d.second = connectThrough(ctx, t, cluster.Client(2*d.k+1), strings.Join(others, ","), &session.Options{Timeout: survivalTimeout})
 }
 
 // startDuel lets the holder get the lock, and the second client wait.
@@ -330,8 +381,9 @@ func healCluster(t *testing.T, cluster *apache.Cluster) {
 	}, 3*time.Minute, 100*time.Millisecond)
 }
 
-func connectThrough(ctx context.Context, t *testing.T, via *apache.Client, servers string, timeout time.Duration) *session.Client {
-	c, err := session.Connect(ctx, servers, &session.Options{Timeout: timeout, Dialer: via.DialContext})
+func connectThrough(ctx context.Context, t *testing.T, via *apache.Client, servers string, opts *session.Options) *session.Client {
+	opts.Dialer = via.DialContext
+	c, err := session.Connect(ctx, servers, opts)
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		over, cancel := context.WithTimeout(context.Background(), 5*time.Second)
