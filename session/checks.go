@@ -17,7 +17,7 @@ const (
 	heartbeatSize = 8 + 9
 	checkSize     = 9 + 4 + 4
 	// sharedSize is what the operation of a shared heartbeat takes beside the path.
-	sharedSize = 9 + 4 + 4 + 4 + 1 + heartbeat.MaxMarks*(1+16+1+10)
+	sharedSize = 9 + 4 + 4 + 4 + 1 + 17 + heartbeat.MaxMarks*(1+16+1+10)
 )
 
 // watchUnchecked sets watches on the znodes that are not watched yet, behind a heartbeat:

@@ -52,15 +52,16 @@ func (h handler) initSession() {
 	if err == nil {
 		timing, err = timing.withReserve(s.client.opts.StopMargin)
 	}
+	var share shareTiming
 	if err == nil && s.client.opts.SharedHeartbeats != "" {
-		err = checkShared(timing)
+		share, err = newShareTiming(timing)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.id = s.link.SessionID()
 	s.refusal = err
 	s.renewer = newLeaseRenewer(s, s.client.opts.Trust, timing)
-	s.renewer.sharing = newSharing(&s.client.opts, s.id, timing)
+	s.renewer.sharing = newSharing(&s.client.opts, s.id, share)
 }
 
 func (h handler) Unplugged() {

@@ -81,8 +81,8 @@ func newSession(ctx context.Context, c *Client, trial bool) (*Session, error) {
 	s.link = wire.NewLink(ctx, wire.Config{
 		Timeout: asked, Servers: len(c.servers), MaxFrame: c.opts.MaxReply, MaxRequest: c.opts.MaxRequest,
 		Credentials: wireCredentials(c.opts.Credentials), Dial: c.opts.Dialer,
-		Pause: s.dialPause,
-		Now:   s.now, Handler: handler{s},
+		PairPings: c.opts.Trust == TrustQuorum, Pause: s.dialPause,
+		Now: s.now, Handler: handler{s},
 	})
 	if trial {
 		c.states.muteUntilTrialEnds(s)

@@ -12,57 +12,83 @@ import (
 )
 
 // sharing is a session's part in the heartbeats that the sessions of one server share:
-// one session sends a heartbeat that sets the data of a znode, and the others read it.
-// No session is elected: a session whose reads find nothing new waits for a random time,
-// reads once more, and sends the heartbeat itself.
+// one session sends heartbeats that set the data of a znode, and the others read it.
+//
+// No session is elected: a session whose read finds nothing new waits for a random time,
+// reads once more, and then sends heartbeats itself, until it sees one of a session with
+// a lower id. Most sessions read seldom; a few read more often, and notice soon that
+// there are no heartbeats any more.
 //
 // A session takes part while it is on the connection on which its server made it: only
 // then its id tells the server, whatever proxies are in between. On any other
 // connection it sends heartbeats of its own.
 type sharing struct {
-	path   string        // of the server's znode
-	period time.Duration // between two reads
-	low    time.Duration // with less trust than that, a heartbeat of its own is due
-	spread time.Duration // the limit of the random time before a heartbeat
+	shareTiming
+	path string // of the server's znode
+	id   int64  // of the session
 
-	next    time.Time // of the next read
-	asked   time.Time // when the read in flight was sent; zero if there is none
-	old     time.Time // when the last read was sent that found nothing new; zero otherwise
-	missing bool      // the znode does not exist yet
-	mzxid   int64     // of the newest heartbeat seen
+	every   time.Duration // between two reads, unless the session sends
+	sends   bool          // this session sends the heartbeats
+	next    time.Time     // of the next read
+	asked   time.Time     // when the read in flight was sent; zero if there is none
+	old     time.Time     // when the last read was sent that found nothing new; zero otherwise
+	missing bool          // the znode does not exist yet
+	mzxid   int64         // of the newest heartbeat seen
+}
+
+// shareTiming has the periods of shared heartbeats.
+type shareTiming struct {
+	beat   time.Duration // between two heartbeats
+	read   time.Duration // between two reads, at most
+	spread time.Duration // the limit of the random time before a session begins to send
+	low    time.Duration // with less trust than that, a heartbeat of the session's own is due
+}
+
+// newShareTiming derives the periods from those of the rule. Three periods of a sender
+// are longer than R, by the time of a reply and more, so that the mark that counts is
+// three periods old. A touch is known when a read finds a heartbeat with a mark behind it:
+// that takes five periods, with one for the transaction in between and one until the
+// heartbeat is read. A session that reads no more often than that knows its last touch but
+// one with each read.
+//
+// It refuses a timing in which a session could not recover from a server that is cut off
+// right after a read: the next read finds that out, and the move to another server is to
+// begin with a fifth of the timeout left.
+func newShareTiming(t timing) (shareTiming, error) {
+	beat := max(t.relay*35/100, t.timeout/40)
+	out := shareTiming{beat: beat, read: max(5*beat, t.timeout/6), spread: t.timeout / 20, low: t.timeout / 5}
+	if left := t.timeout - t.margin - t.reserve - 2*out.read; left < 2*out.low {
+		return out, fmt.Errorf("%w: shared heartbeats would leave %v of trust at timeout %v, relay time %v and stop margin %v; set TickTime, or use a longer timeout",
+			ErrTimeoutTooShort, left, t.timeout, t.relay, t.reserve)
+	}
+	return out, nil
 }
 
 // newSharing returns nil if o does not ask for it, or the server cannot be told from
 // the session's id: Apache servers have the numbers 1 to 255, and put them into the
 // highest byte of the ids of the sessions that they make.
-func newSharing(o *Options, id int64, t timing) *sharing {
+func newSharing(o *Options, id int64, t shareTiming) *sharing {
 	server := uint8(uint64(id) >> 56)
 	if o.SharedHeartbeats == "" || o.Trust != TrustQuorum || server == 0 {
 		return nil
 	}
-	period := sharedPeriod(t)
 	return &sharing{
-		path: fmt.Sprintf("%s/server-%d", o.SharedHeartbeats, server), period: period, low: t.timeout * 3 / 10,
-		spread: t.timeout / 20,
+		shareTiming: t, path: fmt.Sprintf("%s/server-%d", o.SharedHeartbeats, server), id: id,
+		every: t.read / readsPerPeriod(rand.IntN(64)),
 	}
 }
 
-// sharedPeriod is the time between two reads. A mark must be older than R: two periods
-// are, by the time of a reply and more.
-func sharedPeriod(t timing) time.Duration { return max(t.relay*11/20, t.timeout/16) }
-
-// checkShared refuses a timing in which shared heartbeats come too late for a session
-// to recover from a server that is cut off. At the worst, the touch that a heartbeat
-// proves is older than its mark by a period, and by another one if no transaction came
-// in between; the mark is two periods old, and the writer waited for its spread; a
-// period passes until the heartbeat is read, and one and a spread until the next.
-func checkShared(t timing) error {
-	oldest := 6*sharedPeriod(t) + 3*t.timeout/20
-	if left := t.timeout - t.margin - t.reserve - oldest; left < t.timeout*3/10 {
-		return fmt.Errorf("%w: shared heartbeats would leave %v of trust at timeout %v, relay time %v and stop margin %v; set TickTime, or use a longer timeout",
-			ErrTimeoutTooShort, left, t.timeout, t.relay, t.reserve)
+// readsPerPeriod is how often a session reads in the longest time between two reads: of
+// 64 sessions, one reads four times, and 8 twice. Between one time and two there is
+// nothing: such a session would often just miss that a heartbeat knows its last touch.
+func readsPerPeriod(n int) time.Duration {
+	switch {
+	case n == 0:
+		return 4
+	case n < 9:
+		return 2
 	}
-	return nil
+	return 1
 }
 
 // shareIfDue sends the read that is due, if any.
@@ -73,10 +99,11 @@ func (k *leaseRenewer) shareIfDue(now time.Time) {
 		k.mu.Unlock()
 		return
 	}
-	sh.asked, sh.next = now, now.Add(sh.period)
+	sh.asked, sh.next = now, now.Add(sh.every)
 	k.pending = append(k.pending, now)
 	k.mu.Unlock()
 	k.s.StartGet(sh.path, false).Then(func(seen Seen, err error) { k.onShared(seen, err, now) })
+	k.s.link.Ping() // a second touch
 	k.watchUnchecked()
 }
 
@@ -94,18 +121,38 @@ func (k *leaseRenewer) onShared(seen Seen, err error, sent time.Time) {
 		return
 	}
 	sh.asked = time.Time{}
-	switch {
-	case errors.Is(err, ErrNoNode), err == nil && seen.Stat.Mzxid <= sh.mzxid:
-		sh.old = sent
-	case err != nil:
+	if err != nil && !errors.Is(err, ErrNoNode) {
 		k.due = now.Add(k.timing.heartbeat)
-	default:
-		sh.mzxid, sh.old = seen.Stat.Mzxid, time.Time{}
-		if marks, err := heartbeat.Parse(seen.Data); err == nil { // else as good as none
-			k.trust.proved(marks)
-			k.postponeLocked(now)
-		}
+		return
 	}
+	if useful := err == nil && k.takeInLocked(seen, now); useful {
+		sh.old = time.Time{}
+		return
+	}
+	if sh.old.IsZero() && !sh.sends {
+		k.due = now.Add(suppressionDelay(sh.spread, rand.Float64()))
+	}
+	sh.old = sent
+}
+
+// takeInLocked takes in what a read has found, and reports whether another session sends
+// heartbeats, and they prove this session for long enough.
+func (k *leaseRenewer) takeInLocked(seen Seen, now time.Time) bool {
+	sh := k.sharing
+	beat, err := heartbeat.Parse(seen.Data)
+	if err != nil || seen.Stat.Mzxid <= sh.mzxid || beat.Sender == sh.id {
+		return false
+	}
+	sh.mzxid = seen.Stat.Mzxid
+	k.trust.proved(beat.Marks)
+	if beat.Sender < sh.id {
+		sh.sends = false
+	}
+	if sh.sends || !k.trust.valid(now.Add(sh.every+3*sh.low/2)) {
+		return false
+	}
+	k.due = k.trust.lease.Add(-k.trust.reserve - sh.low)
+	return true
 }
 
 // untilNextLocked is the time between two heartbeats.
@@ -113,7 +160,7 @@ func (k *leaseRenewer) untilNextLocked() time.Duration {
 	if k.sharing == nil {
 		return k.timing.heartbeat
 	}
-	return k.sharing.period + suppressionDelay(k.sharing.spread, rand.Float64())
+	return k.sharing.beat
 }
 
 // suppressionDelay is the random time, of at most the time most, that a session waits
@@ -127,18 +174,6 @@ func suppressionDelay(most time.Duration, u float64) time.Duration {
 	return time.Duration(float64(most) * (1 + math.Log(least+u*(1-least))/lambda))
 }
 
-// postponeLocked puts off the next heartbeat: another session has sent one.
-func (k *leaseRenewer) postponeLocked(now time.Time) {
-	sh := k.sharing
-	due := now.Add(k.untilNextLocked())
-	if latest := k.trust.lease.Add(-k.trust.reserve - sh.low); due.After(latest) {
-		due = latest
-	}
-	if due.After(k.due) {
-		k.due = due
-	}
-}
-
 // mustLookLocked reports that a heartbeat that is due must wait for a read: another
 // session may have sent one since the last.
 func (k *leaseRenewer) mustLookLocked(now time.Time) bool {
@@ -146,7 +181,8 @@ func (k *leaseRenewer) mustLookLocked(now time.Time) bool {
 	if sh == nil || !k.trust.valid(now.Add(sh.low)) {
 		return false
 	}
-	if !sh.old.IsZero() && now.Sub(sh.old) < sh.period/4 {
+	if !sh.old.IsZero() && now.Sub(sh.old) < sh.beat/4 {
+		sh.sends = true // nothing new, twice
 		return false
 	}
 	if sh.asked.IsZero() {
@@ -160,7 +196,7 @@ func (k *leaseRenewer) sharedOpLocked(now time.Time) []Op {
 	if k.sharing == nil || k.sharing.missing {
 		return nil
 	}
-	return []Op{SetOp(k.sharing.path, heartbeat.Format(k.trust.marks(now)), -1)}
+	return []Op{SetOp(k.sharing.path, heartbeat.Format(heartbeat.Record{Sender: k.sharing.id, Marks: k.trust.marks(now)}), -1)}
 }
 
 // onSharedFailure handles the refusal of a shared heartbeat's own operation.

@@ -1,10 +1,10 @@
 // Package heartbeat is the format of heartbeats that sessions share.
 //
-// The data of the znode is one line of text: "1", the version of the format, and then,
-// each after a space, marks as "zxid:age": a transaction id in hexadecimal and
-// milliseconds in decimal. For example
+// The data of the znode is one line of text: "1", the version of the format; the id of
+// the session that has sent it, in hexadecimal; and marks as "zxid:age", a transaction id
+// in hexadecimal and milliseconds in decimal. Spaces separate them. For example
 //
-//	1 2000000a7:812 2000000a1:1638
+//	1 1000a5c3f2b0001 2000000a7:812 2000000a1:1638
 package heartbeat
 
 import (
@@ -31,11 +31,18 @@ type Mark struct {
 	Age  time.Duration
 }
 
-// Format makes a record of the first MaxMarks marks. Ages are rounded down to
-// milliseconds, which is the safe side.
-func Format(marks []Mark) []byte {
-	out := []byte(version)
-	for _, m := range marks[:min(len(marks), MaxMarks)] {
+// Record is a heartbeat.
+type Record struct {
+	Sender int64 // the id of a session
+	Marks  []Mark
+}
+
+// Format makes the data of a record, with the first MaxMarks marks. Ages are rounded
+// down to milliseconds, which is the safe side.
+func Format(r Record) []byte {
+	out := []byte(version + " ")
+	out = strconv.AppendUint(out, uint64(r.Sender), 16)
+	for _, m := range r.Marks[:min(len(r.Marks), MaxMarks)] {
 		out = append(out, ' ')
 		out = strconv.AppendUint(out, uint64(m.Zxid), 16)
 		out = append(out, ':')
@@ -45,22 +52,27 @@ func Format(marks []Mark) []byte {
 }
 
 // Parse reads a record.
-func Parse(data []byte) ([]Mark, error) {
+func Parse(data []byte) (Record, error) {
+	invalid := func() (Record, error) { return Record{}, fmt.Errorf("%w: %.80q", ErrInvalid, data) }
 	fields := strings.Split(string(data), " ")
-	if fields[0] != version || len(fields) > MaxMarks+1 {
-		return nil, fmt.Errorf("%w: %.80q", ErrInvalid, data)
+	if fields[0] != version || len(fields) < 2 || len(fields) > MaxMarks+2 {
+		return invalid()
 	}
-	marks := make([]Mark, 0, len(fields)-1)
-	for _, field := range fields[1:] {
+	sender, err := strconv.ParseUint(fields[1], 16, 64)
+	if err != nil {
+		return invalid()
+	}
+	r := Record{Sender: int64(sender), Marks: make([]Mark, 0, len(fields)-2)}
+	for _, field := range fields[2:] {
 		zxid, age, _ := strings.Cut(field, ":")
 		z, err := strconv.ParseUint(zxid, 16, 64)
 		ms, err2 := strconv.ParseUint(age, 10, 31)
 		if err != nil || err2 != nil {
-			return nil, fmt.Errorf("%w: %.80q", ErrInvalid, data)
+			return invalid()
 		}
-		marks = append(marks, Mark{int64(z), time.Duration(ms) * time.Millisecond})
+		r.Marks = append(r.Marks, Mark{int64(z), time.Duration(ms) * time.Millisecond})
 	}
-	return marks, nil
+	return r, nil
 }
 
 // NewestBehind returns the greatest zxid of the marks that are at least age old, or 0.

@@ -41,7 +41,7 @@ const readBuffer = 4 << 10
 
 func newConn(l *Link, raw net.Conn) *conn {
 	c := &conn{
-		link: l, raw: raw, machine: machine{mem: &l.mem},
+		link: l, raw: raw, machine: machine{mem: &l.mem, pairs: l.cfg.PairPings},
 		wakeup: make(chan struct{}, 1), dead: make(chan struct{}),
 	}
 	c.in = bufio.NewReaderSize(patient{c}, readBuffer)

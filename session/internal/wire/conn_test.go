@@ -253,15 +253,13 @@ func TestAnAnswerTellsWhenItsRequestLeft(t *testing.T) {
 		pinged := time.Now()
 		s.mustWrite(client, ping.b)
 		s.mustRead(server)
-		s.mustRead(server) // the one that follows
 		time.Sleep(time.Second)
 		s.mustWrite(server, reply(xid, 5, 0))
-		s.mustWrite(server, reply(xidPing, 5, 0))
 		s.mustWrite(server, reply(xidPing, 5, 0))
 		assert.Equal(s, sent, (<-answers).Sent)
 		synctest.Wait()
 		assert.Equal(s, []time.Time{greeted}, s.attached)
-		assert.Equal(s, []time.Time{sent, pinged, pinged}, s.answered)
+		assert.Equal(s, []time.Time{sent, pinged}, s.answered)
 		assert.Equal(s, 1, s.commits, "a ping proves no commit")
 		require.NoError(s, server.Close())
 		<-over

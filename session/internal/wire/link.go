@@ -51,6 +51,9 @@ type Config struct {
 	MaxFrame int
 	// MaxRequest is the longest frame that a server accepts, in bytes.
 	MaxRequest int
+	// PairPings lets another ping follow each ping of go-zookeeper: a follower can lose
+	// the sign of life that it takes from one request, but not that of the next one too.
+	PairPings bool
 	// Dial opens a connection.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Pause is how long to wait before dial number n (from 0) since the

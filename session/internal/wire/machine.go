@@ -94,6 +94,7 @@ type machine struct {
 	calls   []*Call   // unanswered, in the order sent: the server keeps it
 	unsent  int       // how many calls at the end of it were not written yet
 	pings   []time.Time
+	pairs   bool // see Config.PairPings
 }
 
 // handleConnect takes go-zookeeper's connect request and returns the bytes to send instead.
@@ -167,14 +168,15 @@ func (m *machine) ping(buf []byte, now time.Time) []byte {
 	return appendFrame(buf, xidPing, OpPing, nil)
 }
 
-// forward appends a frame of go-zookeeper's own, with its length, to buf. Another ping
-// follows each of its pings: a follower can lose the sign of life that it takes from
-// one request, but not that of the next one too.
+// forward appends a frame of go-zookeeper's own, with its length, to buf, and another
+// ping after each ping, with Config.PairPings.
 func (m *machine) forward(buf, frame []byte, now time.Time) []byte {
 	buf = append(buf, frame...)
 	if len(frame) >= 8 && int32(binary.BigEndian.Uint32(frame[4:])) == xidPing {
 		m.pings = append(m.pings, now)
-		buf = m.ping(buf, now)
+		if m.pairs {
+			buf = m.ping(buf, now)
+		}
 	}
 	return buf
 }

@@ -189,10 +189,12 @@ func TestShortFramesAreRefused(t *testing.T) {
 	require.ErrorIs(t, err, errShort)
 }
 
-// Another ping follows each ping of go-zookeeper: a server may lose one sign of life.
+// Another ping follows each ping of go-zookeeper, if pings are paired.
 func TestPingsAreTouchesInTheirOrder(t *testing.T) {
-	m := opened(t, &memory{})
 	ping := appendFrame(nil, xidPing, OpPing, nil)
+	assert.Equal(t, ping, opened(t, &memory{}).forward(nil, ping, at(1)))
+	m := opened(t, &memory{})
+	m.pairs = true
 	out := m.forward(nil, ping, at(1))
 	assert.Equal(t, slices.Concat(ping, ping), out)
 	out = m.forward(out, ping, at(2))
