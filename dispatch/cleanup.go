@@ -60,13 +60,14 @@ func (t *mastership) tidyUp(ctx context.Context) error {
 }
 
 // auditFolders recreates folders of the queue that were deleted by hand and that no
-// operation has missed yet.
+// operation has missed yet, and looks at the published counts.
 func (t *mastership) auditFolders(ctx context.Context) error {
 	r := newReading(ctx, t.s)
-	names := r.List(string(t.layout))
+	names, published := r.List(string(t.layout)), r.StatAll(t.countsPath())
 	if r.Err != nil {
 		return r.Err
 	}
+	t.auditCounts(published[0])
 	for _, dir := range append(folderNames(), admissionDir) {
 		if !slices.Contains(names, dir) {
 			return t.ensureFolders(ctx)

@@ -23,6 +23,7 @@ const (
 	clientsDir   = taskformat.DirClients
 	admissionDir = taskformat.DirAdmission
 	openNode     = taskformat.NodeOpen
+	countsNode   = taskformat.NodeCounts
 	buckets      = taskformat.Buckets
 	runLength    = taskformat.RunLength
 	partMark     = taskformat.PartMark
@@ -74,6 +75,8 @@ func pathsOf(names []string, path func(name string) string) []string {
 }
 
 func (l layout) assignmentPath(worker, name string) string { return l.at(workersDir, worker, name) }
+
+func (l layout) countsPath() string { return l.at(countsNode) }
 
 func (l layout) openPath() string { return l.at(admissionDir, openNode) }
 

@@ -60,7 +60,10 @@ func (m *Master) Run(ctx context.Context) error {
 	led := false
 	err = el.Run(ctx, func(ctx context.Context, l *election.Leadership) error {
 		led = true
-		t := &mastership{store: m.store, l: l, s: l.Session(), scheduler: newScheduler(), kick: make(chan struct{}, 1)}
+		t := &mastership{
+			store: m.store, l: l, s: l.Session(), scheduler: newScheduler(), kick: make(chan struct{}, 1),
+			counts: publication{news: make(chan struct{}, 1)},
+		}
 		err := t.lead(ctx)
 		if ctx.Err() != nil {
 			return context.Cause(ctx) // the next master reads the outcome of the last write
@@ -104,11 +107,12 @@ type mastership struct {
 	swept   int64
 	lost    int // counts rounds in a row that have cost the connection; the loop's
 
-	// mu guards the fields below: scheduler, and the number of views that have shown
-	// it the state at the beginning of the mastership.
+	// mu guards the fields below: scheduler, the number of views that have shown it the
+	// state at the beginning of the mastership, and what is published.
 	mu        sync.Mutex
 	scheduler *scheduler
 	loaded    int
+	counts    publication
 }
 
 // views is how many views a master has.
@@ -128,7 +132,7 @@ func (t *mastership) lead(ctx context.Context) error {
 	clients := cache.NewChildren(t.client, t.at(clientsDir), cache.Bytes, nil)
 	admission := cache.NewTree(t.client, t.at(admissionDir), cache.Bytes, &cache.Options{MaxDepth: 1})
 	for _, run := range []func(context.Context) error{
-		tasks.Run, alive.Run, clients.Run, admission.Run,
+		tasks.Run, alive.Run, clients.Run, admission.Run, t.publishCounts,
 		func(ctx context.Context) error { return followView(ctx, t, tasks.View, t.taskChanged) },
 		func(ctx context.Context) error { return followView(ctx, t, alive.View, workerChanged()) },
 		func(ctx context.Context) error { return followView(ctx, t, clients.View, clientChanged()) },
@@ -169,6 +173,7 @@ func (t *mastership) runLoop(ctx context.Context) error {
 			if err := t.recallTasks(ctx); err != nil {
 				return err
 			}
+			t.noteRest()
 		}
 		t.mu.Lock()
 		at, ever := t.scheduler.nextWake()
@@ -207,6 +212,7 @@ func (t *mastership) planMoves() (moves []move, loaded bool) {
 func (t *mastership) updateScheduler(f func(sc *scheduler)) {
 	t.mu.Lock()
 	f(t.scheduler)
+	t.counts.noteChangeLocked()
 	t.mu.Unlock()
 	select {
 	case t.kick <- struct{}{}:

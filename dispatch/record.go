@@ -40,6 +40,7 @@ type (
 	ending  = taskformat.Ending
 	profile = taskformat.Profile
 	limits  = taskformat.Limits
+	counts  = taskformat.Counts
 	// record is a type of its own, for the transitions.
 	record taskformat.Record
 	// millis is a duration that is written as milliseconds.
@@ -110,7 +111,7 @@ func truncateTime(t time.Time) time.Time {
 func encode(value any) []byte { return taskformat.Encode(value) }
 
 // decode reads a record and checks all parts that the package relies on.
-func decode[T record | assignment | ending | profile | limits](data []byte) (T, error) {
+func decode[T record | assignment | ending | profile | limits | counts](data []byte) (T, error) {
 	var out T
 	var err error
 	switch into := any(&out).(type) {
@@ -128,6 +129,8 @@ func decode[T record | assignment | ending | profile | limits](data []byte) (T, 
 		*into, err = taskformat.Decode[profile](data)
 	case *limits:
 		*into, err = taskformat.Decode[limits](data)
+	case *counts:
+		*into, err = taskformat.Decode[counts](data)
 	}
 	return out, wrapRecordError(err)
 }

@@ -36,6 +36,7 @@ type scheduler struct {
 	// certainly absent.
 	clients, goneClients map[string]bool
 	turn                 int64 // counts assignments
+	tally                tally
 	// recallAt is when to decide about recalls again; zero: after the next change.
 	recallAt time.Time
 }
@@ -61,6 +62,10 @@ type entry struct {
 	wakePos int // in wakes; -1 if absent
 	linePos int // in its class; -1 if absent
 	endPos  int // in ended; -1 if absent
+	// waitPos is the place in the tally's waiting tasks, -1 if absent; wanted are the
+	// labels of a task that waits.
+	waitPos int
+	wanted  *wantedLabels
 }
 
 func newScheduler() *scheduler {
@@ -68,6 +73,7 @@ func newScheduler() *scheduler {
 		tasks: map[string]*entry{}, workers: map[string]*workerSlot{}, classes: map[string]*class{},
 		held: map[string]map[string]*entry{}, goneWorkers: map[string]bool{}, orphans: map[string]bool{}, concurrency: map[string]int{},
 		owned: map[string]map[string]*entry{}, clients: map[string]bool{}, goneClients: map[string]bool{},
+		tally: newTally(),
 	}
 }
 
@@ -77,7 +83,7 @@ func (sc *scheduler) putTask(t seen) {
 	e := sc.tasks[t.ID]
 	switch {
 	case e == nil:
-		e = &entry{wakePos: -1, linePos: -1, endPos: -1}
+		e = &entry{wakePos: -1, linePos: -1, endPos: -1, waitPos: -1}
 		sc.tasks[t.ID] = e
 	case e.mzxid >= t.mzxid:
 		return
@@ -112,6 +118,7 @@ func (sc *scheduler) dropTask(id string, czxid int64) {
 // linkTask enters a task where it belongs. A task that waits comes to its class when
 // its time is looked at.
 func (sc *scheduler) linkTask(e *entry) {
+	sc.tally.add(e)
 	if e.State == assigned {
 		addTo(sc.held, e.Worker, e)
 		if slot := sc.workers[e.Worker]; slot != nil {
@@ -129,6 +136,7 @@ func (sc *scheduler) linkTask(e *entry) {
 }
 
 func (sc *scheduler) unlinkTask(e *entry) {
+	sc.tally.remove(e)
 	if e.State.Finished() {
 		sc.finished--
 	}

@@ -16,14 +16,20 @@ import (
 
 // Stats is a summary of a queue.
 type Stats struct {
-	// Tasks counts the tasks by state. Oldest is the submission time of the
-	// oldest waiting task; zero if no task waits.
+	// Tasks counts the tasks by state. The state "" stands for tasks whose records
+	// cannot be read. Oldest is the submission time of the oldest waiting task;
+	// zero if no task waits.
 	Tasks  map[State]int
 	Oldest time.Time
 	// Unmatched is the number of waiting tasks whose labels no worker has, so
 	// that no worker can take them at present. Without workers, all waiting tasks
 	// count.
 	Unmatched int
+	// Published is when the leading master has published Tasks, Oldest and
+	// Unmatched, by the servers' clock. The master publishes them within about a
+	// second after each change, so an old time means that nothing has changed
+	// since. Zero: Stats has read every task.
+	Published time.Time
 	// Open reports whether the queue accepts tasks; the queue holds at most
 	// MaxTasks.
 	Open     bool
@@ -82,8 +88,22 @@ func (q *Queue) Workers(ctx context.Context) (out []WorkerInfo, err error) {
 	return out, nil
 }
 
-// Stats counts tasks and workers, as of a time that a majority of the servers has confirmed
-// not to precede the call. It costs as much as [Queue.List], and two requests per worker.
+// Stats counts tasks and workers. The number of its requests does not depend on the number
+// of tasks: about nine, and two for each worker.
+//
+// Tasks, Oldest and Unmatched are what the leading master has published last, at the time
+// Published. Stats reads them behind a transaction that a majority of the servers commits,
+// and then finds that the same master still leads. The counts may lack the changes of about
+// the last second. They lack more while the master is cut off from the servers, which ends
+// after its session timeout at the latest, and after a lost connection until the master has
+// compared all tasks again. For a count that includes every task submitted before the call,
+// use [Queue.List].
+//
+// Without counts of the leading master, Stats reads every task, which costs as much as
+// [Queue.List]: no master leads, the master has not read all tasks yet, its version
+// publishes no counts, or the record was deleted or overwritten. Published is zero then, and
+// the counts are of a time that a majority of the servers has confirmed not to precede the
+// call. So is everything else, in both cases.
 func (q *Queue) Stats(ctx context.Context) (Stats, error) {
 	q = receiver.OrZero(q)
 	const op = "count the tasks of"
@@ -95,33 +115,31 @@ func (q *Queue) Stats(ctx context.Context) (Stats, error) {
 			return err
 		})
 	}
-	if err == nil {
-		var leader election.Candidate
-		leader, err = q.Masters().Leader(ctx)
-		if errors.Is(err, election.ErrNoLeader) {
-			err = nil
-		}
-		out.Master, out.Term, out.Token = leader.ID, leader.Term, leader.Token
-	}
 	if err != nil {
 		return Stats{}, wrapError(ctx, op, q.Path(), err)
 	}
 	return out, nil
 }
 
-// readStats begins with the list of tasks, which is proved to be fresh; the later reads in
-// the same session are not older.
+// readStats begins with the published counts, which are proved to be the last ones; the
+// later reads in the same session are not older. The master is read second: if it has
+// published the counts, it has led since then. The last reads prove that the session, and
+// so the order, has lasted until then.
 func (q *Queue) readStats(ctx context.Context, s *session.Session) (Stats, error) {
-	out := Stats{Tasks: map[State]int{}}
-	tasks, err := q.listTasks(ctx, s, nil)
+	published, err := q.readCounts(ctx, s)
 	if err != nil {
-		return out, err
+		return Stats{}, err
 	}
-	for _, t := range tasks {
-		out.Tasks[t.State]++
-		if t.State == waiting && (out.Oldest.IsZero() || t.Submitted.Before(out.Oldest)) {
-			out.Oldest = t.Submitted
-		}
+	leader, err := q.Masters().Leader(ctx)
+	if err != nil && !errors.Is(err, election.ErrNoLeader) {
+		return Stats{}, err
+	}
+	out := Stats{Master: leader.ID, Term: leader.Term, Token: leader.Token}
+	var tasks []Info
+	if published.Exists && published.counts.Token == leader.Token {
+		out.useCounts(published)
+	} else if tasks, err = q.listTasks(ctx, s, nil); err != nil {
+		return out, err
 	}
 	if out.Open, out.MaxTasks, err = q.isOpen(ctx, s); err != nil {
 		return out, err
@@ -129,12 +147,61 @@ func (q *Queue) readStats(ctx context.Context, s *session.Session) (Stats, error
 	if out.Workers, err = q.readWorkers(newReading(ctx, s)); err != nil {
 		return out, err
 	}
+	if out.Published.IsZero() {
+		out.countTasks(tasks)
+	}
+	return out, nil
+}
+
+// seenCounts are the published counts as one request saw them; not Exists if they cannot be
+// read.
+type seenCounts struct {
+	counts
+	Exists bool
+	mtime  time.Time
+}
+
+// readCounts reads the published counts. Garbage and a record of a newer format are as good as
+// none: they prove nothing about the leading master.
+func (q *Queue) readCounts(ctx context.Context, s *session.Session) (out seenCounts, err error) {
+	r := newReading(ctx, s)
+	var node session.Seen
+	r.Fresh(q.countsPath(), func() { node = r.Get(q.countsPath()) })
+	if r.Err != nil || !node.Exists {
+		return out, r.Err
+	}
+	out.counts, err = decode[counts](node.Data)
+	out.Exists, out.mtime = err == nil, time.UnixMilli(node.Stat.Mtime)
+	return out, nil
+}
+
+// useCounts takes the published counts over.
+func (out *Stats) useCounts(published seenCounts) {
+	out.Published, out.Oldest, out.Unmatched = published.mtime, published.Oldest, published.Unmatched
+	out.Tasks = map[State]int{}
+	for state, n := range published.Tasks {
+		out.Tasks[State(state)] = n
+	}
+	if n := published.Unreadable; n > 0 {
+		out.Tasks[""] = n
+	}
+}
+
+// countTasks counts tasks that were read one by one.
+func (out *Stats) countTasks(tasks []Info) {
+	out.Tasks = map[State]int{}
 	for _, t := range tasks {
-		if t.State == waiting && !slices.ContainsFunc(out.Workers, func(w WorkerInfo) bool { return w.CanTake(t.Labels) }) {
+		out.Tasks[t.State]++
+		if t.State != waiting {
+			continue
+		}
+		if out.Oldest.IsZero() || t.Submitted.Before(out.Oldest) {
+			out.Oldest = t.Submitted
+		}
+		if !slices.ContainsFunc(out.Workers, func(w WorkerInfo) bool { return w.CanTake(t.Labels) }) {
 			out.Unmatched++
 		}
 	}
-	return out, nil
 }
 
 // hasAll reports whether labels, which are sorted, has all of wanted.

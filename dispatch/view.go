@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"context"
+	"strings"
 
 	"github.com/zkrecipes/zkrecipes/cache"
 	"github.com/zkrecipes/zkrecipes/session"
@@ -40,8 +41,9 @@ func decodeProfile(n session.Node) (profile, error) { return decode[profile](n.D
 func (t *mastership) taskChanged(sc *scheduler, ev cache.Event[seen]) {
 	switch ev.Kind {
 	case cache.EventSnapshot:
+		clear(sc.tally.unreadable)
 		for e := range ev.Snapshot.All() {
-			putTask(sc, e)
+			t.putTask(sc, e)
 		}
 		// A task that is newer than the snapshot comes again with the next event.
 		for id, e := range sc.tasks {
@@ -50,17 +52,22 @@ func (t *mastership) taskChanged(sc *scheduler, ev cache.Event[seen]) {
 			}
 		}
 	case cache.EventRemoved:
+		sc.tally.noteRecord(ev.Old.Path, true)
 		sc.dropTask(ev.Old.Value.ID, ev.Old.Value.czxid)
 	default:
 		if ev.New.Err != nil { // the record was overwritten by hand
 			sc.dropTask(ev.Old.Value.ID, ev.Old.Value.czxid)
 		}
-		putTask(sc, ev.New)
+		t.putTask(sc, ev.New)
 	}
 }
 
-// putTask puts a task on the scheduler, and ignores buckets and other znodes.
-func putTask(sc *scheduler, e cache.Entry[seen]) {
+// putTask puts a task on the scheduler, and ignores buckets. A record that cannot be read is
+// only counted, in every folder that Queue.List looks into.
+func (t *mastership) putTask(sc *scheduler, e cache.Entry[seen]) {
+	if strings.Count(e.Path, "/") == strings.Count(t.at(tasksDir), "/")+2 {
+		sc.tally.noteRecord(e.Path, e.Err == nil)
+	}
 	if e.Err == nil && e.Value.ID != "" {
 		sc.putTask(e.Value)
 	}

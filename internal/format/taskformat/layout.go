@@ -34,6 +34,9 @@ const (
 	DirAdmission = "admission"
 	// NodeOpen, below it, exists while tasks are taken.
 	NodeOpen = "open"
+	// NodeCounts has the [Counts] that the leading master publishes. It does not exist
+	// before a master of a version that publishes counts has led.
+	NodeCounts = "counts"
 )
 
 const (

@@ -14,8 +14,8 @@ import (
 )
 
 // Format is that of all records. A newer version of this library may add fields to the
-// records that are rewritten, all but [Assignment]: a version that does not know them
-// keeps them. A newer version that changes the meaning of the fields writes another
+// records that are rewritten, all but [Assignment] and [Counts]: a version that does not
+// know them keeps them. A newer version that changes the meaning of the fields writes another
 // format, which older ones refuse.
 const Format = 1
 
@@ -161,7 +161,7 @@ func Encode(record any) []byte {
 
 // Decode reads a record and checks all that readers rely on. The error of a record of a
 // newer format wraps a [*versioned.FormatError].
-func Decode[T Record | Assignment | Ending | Profile | Limits](data []byte) (T, error) {
+func Decode[T Record | Assignment | Ending | Profile | Limits | Counts](data []byte) (T, error) {
 	var out T
 	if err := json.Unmarshal(data, &out); err != nil {
 		return out, unreadable(data)
@@ -178,6 +178,8 @@ func Decode[T Record | Assignment | Ending | Profile | Limits](data []byte) (T, 
 		ok = r.Format == Format && r.Concurrency > 0 && r.Concurrency <= MaxPlaces && r.Prefetch >= 0 && r.Prefetch <= MaxPlaces
 	case Limits:
 		ok = r.Format == Format && r.MaxTasks > 0
+	case Counts:
+		ok = r.Valid()
 	}
 	if !ok {
 		return out, unreadable(data)

@@ -43,12 +43,53 @@ func TestWhatIsNoRecordIsRefused(t *testing.T) {
 			"profile":    second(taskformat.Decode[taskformat.Profile]([]byte(bad))),
 			"limits":     second(taskformat.Decode[taskformat.Limits]([]byte(bad))),
 			"ending":     second(taskformat.Decode[taskformat.Ending]([]byte(bad))),
+			"counts":     second(taskformat.Decode[taskformat.Counts]([]byte(bad))),
 		} {
 			require.Error(t, err, "%s: %s", name, bad)
 			var newer *versioned.FormatError
 			require.Equal(t, bad == `{"format":2}`, errors.As(err, &newer), "%s: %s", name, bad)
 		}
 	}
+}
+
+func counts() taskformat.Counts {
+	return taskformat.Counts{
+		Format: 1, Token: 7, Tasks: map[taskformat.State]int{taskformat.Waiting: 2, taskformat.Dead: 1}, Unreadable: 1,
+		Oldest: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Unmatched: 1,
+	}
+}
+
+func TestCountsAreReadAsTheyWereWritten(t *testing.T) {
+	data := taskformat.Encode(counts())
+	require.Equal(t, `{"format":1,"token":7,"tasks":{"dead":1,"waiting":2},"unreadable":1,"oldest":"2026-01-02T03:04:05Z","unmatched":1}`, string(data))
+	c, err := taskformat.Decode[taskformat.Counts](data)
+	require.NoError(t, err)
+	require.Equal(t, counts(), c)
+}
+
+func TestInvalidCountsAreRefused(t *testing.T) {
+	for name, change := range map[string]func(c *taskformat.Counts){
+		"no token":                 func(c *taskformat.Counts) { c.Token = 0 },
+		"no such state":            func(c *taskformat.Counts) { c.Tasks["asleep"] = 1 },
+		"fewer than none":          func(c *taskformat.Counts) { c.Tasks[taskformat.Done] = -1 },
+		"fewer unreadable":         func(c *taskformat.Counts) { c.Unreadable = -1 },
+		"fewer unmatched":          func(c *taskformat.Counts) { c.Unmatched = -1 },
+		"more unmatched than wait": func(c *taskformat.Counts) { c.Unmatched = 3 },
+	} {
+		c := counts()
+		change(&c)
+		require.Error(t, second(taskformat.Decode[taskformat.Counts](taskformat.Encode(c))), name)
+	}
+}
+
+// A queue with as many tasks as an int counts has a record of a few hundred bytes.
+func TestCountsAreSmall(t *testing.T) {
+	c := counts()
+	c.Token, c.Unreadable, c.Unmatched = math.MaxInt64, math.MaxInt, math.MaxInt
+	for _, state := range taskformat.States() {
+		c.Tasks[state] = math.MaxInt
+	}
+	require.Less(t, len(taskformat.Encode(c)), 400)
 }
 
 func second[T any](_ T, err error) error { return err }
@@ -77,6 +118,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add(taskformat.Encode(task()))
 	f.Add(taskformat.Encode(taskformat.Assignment{Format: 1, Task: task(), Version: 1}))
 	f.Add(taskformat.EncodeResult(taskformat.Ending{Format: 1, ID: "x", Run: "y", State: taskformat.Done}, []byte("x")))
+	f.Add(taskformat.Encode(counts()))
 	f.Add([]byte(`{"format":1,"concurrency":1,"maxTasks":1,"newer":[1]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if r, err := taskformat.Decode[taskformat.Record](data); err == nil {
@@ -88,6 +130,11 @@ func FuzzDecode(f *testing.F) {
 			require.True(t, a.Task.Valid())
 		}
 		_, _ = taskformat.Decode[taskformat.Profile](data)
+		if c, err := taskformat.Decode[taskformat.Counts](data); err == nil {
+			again, err := taskformat.Decode[taskformat.Counts](taskformat.Encode(c))
+			require.NoError(t, err)
+			require.Equal(t, c.Tasks, again.Tasks)
+		}
 		if l, err := taskformat.Decode[taskformat.Limits](data); err == nil {
 			again, err := taskformat.Decode[taskformat.Limits](taskformat.Encode(l))
 			require.NoError(t, err)
