@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/dispatch"
 	"github.com/zkrecipes/zkrecipes/internal/optimistic"
@@ -97,9 +98,12 @@ func TestEssentialsOnApache_M1_M26(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, fmt.Sprint(i), string(r.Output))
 	}
-	st, err := q.Stats(ctx)
-	require.NoError(t, err)
-	require.Equal(t, map[dispatch.State]int{"done": n}, st.Tasks)
+	require.EventuallyWithT(t, func(t *assert.CollectT) {
+		st, err := q.Stats(ctx)
+		require.NoError(t, err)
+		assert.Equal(t, map[dispatch.State]int{"done": n}, st.Tasks)
+		assert.False(t, st.Published.IsZero())
+	}, 5*time.Second, 100*time.Millisecond)
 	require.NoError(t, worker.Drain(ctx))
 	for i := n; ; i++ {
 		if _, err = q.Submit(ctx, numbered(i)); err != nil {

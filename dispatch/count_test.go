@@ -12,7 +12,7 @@ import (
 
 // Requests are counted at the server.
 
-// counts are c's requests during f, without pings and heartbeats.
+// counts are c's requests during f, without pings, heartbeats and publications.
 func (w *World) counts(c *session.Client, f func()) map[string]int {
 	w.Helper()
 	w.Settle()
@@ -30,10 +30,11 @@ func (w *World) counts(c *session.Client, f func()) map[string]int {
 	return out
 }
 
-// countBeats tells heartbeats from other transactions from now on.
+// countBeats tells heartbeats, and the master's publications of counts, from other
+// transactions from now on.
 func (w *World) countBeats() {
 	w.Server.OnRequest(func(r zktest.Request) zktest.Action {
-		if r.OnlyChecks {
+		if r.OnlyChecks || publishes(r.Paths) {
 			w.mu.Lock()
 			w.beats[r.Session]++
 			w.mu.Unlock()

@@ -82,19 +82,21 @@
 //
 // The path and its folders are persistent: "tasks", "data" and "results", each
 // with up to 256 buckets; "workers" with a folder for each worker and its
-// assignments; "admission"; "masters", an election. "alive" and "clients" have
+// assignments; "admission"; "counts"; "masters", an election. "alive" and "clients" have
 // ephemeral znodes. docs/dispatch.md has the whole tree, the formats and the
 // transactions. Any client may read all of it. Deleted znodes are created again
 // when they are needed; docs/dispatch.md lists the effect on tasks.
 //
 // # Reads
 //
-// List and Stats, and negative answers (ErrNoTask, an empty list of workers, no master),
-// are true of a moment during the call: a transaction that a quorum commits goes ahead of
-// the reads ([session.Session.ReadFresh]). Get of a task that exists, and the master in
-// Stats, follow a sync; their state precedes the call only while a leading server has
-// lost its followers without knowing. Workers is a plain read if a worker exists: the
-// state precedes the call if the server lags behind.
+// List, and negative answers (ErrNoTask, an empty list of workers, no master), are true of
+// a moment during the call: a transaction that a quorum commits goes ahead of the reads
+// ([session.Session.ReadFresh]). So are the workers, the master, and the capacity in Stats.
+// The numbers of tasks in Stats are those that the leading master has published last; they
+// may lack the changes of about the last second ([Queue.Stats]). Get of a task that exists
+// follows a sync; its state precedes the call only while a leading server has lost its
+// followers without knowing. Workers is a plain read if a worker exists: the state precedes
+// the call if the server lags behind.
 //
 // # Failures
 //

@@ -23,15 +23,17 @@ func TestLayout_M2_M3_M10_M19_M21(t *testing.T) {
 		uuid := regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 		short := regexp.MustCompile(`\b[0-9a-f]{16}\b`)
 		version := regexp.MustCompile(`"version":[0-9]+`)
+		token := regexp.MustCompile(`"token":[0-9]+`)
 		serial := regexp.MustCompile(`~([0-9]+)-[0-9a-z]+\.([0-9a-z]+)`)
 		clean := func(text string) string {
 			text = version.ReplaceAllString(text, `"version":<version>`) // a task may be given back twice
 			text = uuid.ReplaceAllString(text, "<uuid>")
 			text = short.ReplaceAllString(text, "<part of a uuid>")
+			text = token.ReplaceAllString(text, `"token":<token>`)
 			return serial.ReplaceAllString(text, "~$1-<token>.$2")
 		}
 		show := func(title string) {
-			w.Settle()
+			w.Pass(2 * time.Second) // until the counts are published
 			fmt.Fprintf(&out, "# %s\n%s\n", title, w.Tree(path, clean))
 		}
 		c := w.Client()

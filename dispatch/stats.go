@@ -161,12 +161,15 @@ type seenCounts struct {
 	mtime  time.Time
 }
 
-// readCounts reads the published counts. Garbage and a record of a newer format are as good as
-// none: they prove nothing about the leading master.
+// readCounts reads the published counts. Garbage, a record of a newer format, and a record
+// that may not be read prove nothing about the leading master, and count as none.
 func (q *Queue) readCounts(ctx context.Context, s *session.Session) (out seenCounts, err error) {
 	r := newReading(ctx, s)
 	var node session.Seen
 	r.Fresh(q.countsPath(), func() { node = r.Get(q.countsPath()) })
+	if errors.Is(r.Err, session.ErrNoAuth) {
+		return out, nil
+	}
 	if r.Err != nil || !node.Exists {
 		return out, r.Err
 	}

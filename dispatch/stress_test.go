@@ -261,6 +261,9 @@ func (s *stress) checkRecovery(ctx context.Context, seed uint64) error {
 		}
 	}
 	s.w.Pass(2 * time.Minute)
+	if st, err := q.Stats(ctx); err != nil || st.Published.IsZero() || len(st.Tasks) > 0 {
+		return fmt.Errorf("the counts of an empty queue: %+v, %w", st, err)
+	}
 	_, _ = worker.end(), master.end()
 	s.w.Pass(time.Minute)
 	if left := remains(s.w.Server); len(left) > 0 {

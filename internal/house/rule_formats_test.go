@@ -16,6 +16,7 @@ func unread() map[string]string {
 	return map[string]string{
 		"taskformat.Assignment": "the record of the task says the same",
 		"taskformat.Ending":     "the record of the task says the same",
+		"taskformat.Counts":     "the dashboard reads every task",
 	}
 }
 

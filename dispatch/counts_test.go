@@ -1,0 +1,414 @@
+package dispatch_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/dispatch"
+	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/zktest"
+)
+
+// countsPath is the record that the master publishes.
+const countsPath = path + "/counts"
+
+// stats are the stats within a virtual minute.
+func (w *World) stats(q *dispatch.Queue) dispatch.Stats {
+	w.Helper()
+	st, err := q.Stats(w.Within(time.Minute))
+	require.NoError(w, err)
+	return st
+}
+
+// published are the stats, which a master must have published.
+func (w *World) published(q *dispatch.Queue) dispatch.Stats {
+	w.Helper()
+	st := w.stats(q)
+	require.False(w, st.Published.IsZero(), "no counts are published: %+v", st)
+	return st
+}
+
+// counted are the stats, for which Stats must have read the tasks.
+func (w *World) counted(q *dispatch.Queue) dispatch.Stats {
+	w.Helper()
+	st := w.stats(q)
+	require.True(w, st.Published.IsZero(), "%+v", st)
+	return st
+}
+
+// The number of requests of Stats does not depend on the number of tasks.
+func TestStatsTakeTheSameRequestsForAnyNumberOfTasks(t *testing.T) {
+	var first map[string]int
+	for _, n := range []int{10, 1000} {
+		inWorld(t, nil, func(w *World) {
+			w.countBeats()
+			c := w.Client()
+			q := dispatch.New(c, path, nil)
+			w.submit(q, dispatch.Task{ID: "template", Delay: 100 * time.Hour})
+			w.flood(n - 1)
+			w.master(nil)
+			w.worker(echo, nil)
+			w.Pass(5 * time.Second)
+			requests := w.counts(c, func() { require.Equal(w, n, w.published(q).Tasks["waiting"]) })
+			t.Logf("%d tasks: %v", n, requests)
+			if first == nil {
+				first = requests
+			}
+			require.Equal(w, first, requests)
+			require.Equal(w, map[string]int{"sync": 1, "getChildren2": 2, "getData": 1 + 1 + 2 + 1, "exists": 1}, requests)
+		})
+	}
+}
+
+// A queue at rest shows a change at once, and when it was published.
+func TestChangesOfAQuietQueueArePublishedAtOnce(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		q := w.queue()
+		w.master(nil)
+		w.Pass(10 * time.Second)
+		require.Empty(w, w.published(q).Tasks)
+		began := time.Now().Truncate(time.Millisecond)
+		w.submit(q, dispatch.Task{ID: "x"})
+		w.Settle()
+		st := w.published(q)
+		require.Equal(w, map[dispatch.State]int{"waiting": 1}, st.Tasks)
+		require.WithinRange(w, st.Published, began, time.Now())
+		require.WithinDuration(w, began, st.Oldest, time.Millisecond)
+		w.Pass(time.Hour)
+		require.Equal(w, st, w.stats(q), "nothing has changed, so nothing was written")
+	})
+}
+
+// publishes reports whether these are the paths of a transaction that publishes counts: the
+// guard, and the record. A client that reads the record checks it alone.
+func publishes(paths []string) bool { return len(paths) > 1 && slices.Contains(paths, countsPath) }
+
+// publications counts the records that were written from now on.
+func (w *World) publications() func() int {
+	n := 0
+	w.Server.OnApply(func(txn zktest.Txn) {
+		if txn.Code == 0 && publishes(txn.Paths) {
+			n++
+		}
+	})
+	return func() int { return n }
+}
+
+// However many tasks come and go, the counts are written once a second on average, and lag
+// by about a second.
+func TestBusyQueuePublishesOnceASecond(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		w.master(nil)
+		w.worker(takes(70*time.Millisecond), nil)
+		q := w.queue()
+		w.Pass(10 * time.Second)
+		n, before := w.publications(), time.Now()
+		for i := 0; time.Since(before) < 30*time.Second; i++ {
+			w.submit(q, numbered(i))
+			w.Pass(10 * time.Millisecond)
+			if i%100 == 50 {
+				require.Less(w, time.Since(w.published(q).Published), 1100*time.Millisecond)
+			}
+		}
+		require.InDelta(w, 30, n(), 5)
+		n = w.publications()
+		w.Pass(2 * time.Second)
+		tasks := len(idsOf(w, q, "done"))
+		require.Equal(w, map[dispatch.State]int{"done": tasks}, w.published(q).Tasks)
+		require.LessOrEqual(w, n(), 2)
+		n = w.publications()
+		w.Pass(time.Hour)
+		require.Zero(w, n(), "nothing changes")
+	})
+}
+
+// Without a master, the record of a former master is not believed; the next master
+// publishes its own.
+func TestCountsOfAFormerMasterAreNotShown(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		q := w.queue()
+		require.Empty(w, w.counted(q).Tasks, "no queue")
+		tasks := 0
+		for range 4 {
+			c, m := w.masterWith(nil)
+			w.Pass(5 * time.Second)
+			require.Equal(w, tasks, w.published(q).Tasks["waiting"])
+			former, err := w.Server.Get(countsPath)
+			require.NoError(w, err)
+			w.kill(c, m)
+			require.Equal(w, tasks, w.counted(q).Tasks["waiting"])
+			w.submit(q, numbered(tasks))
+			tasks++
+			st := w.counted(q)
+			require.Equal(w, tasks, st.Tasks["waiting"])
+			require.Empty(w, st.Master)
+			now, err := w.Server.Get(countsPath)
+			require.NoError(w, err)
+			require.Equal(w, former, now)
+		}
+		// A master that is stopped leaves its record behind as well.
+		m := w.master(nil)
+		w.Pass(5 * time.Second)
+		w.published(q)
+		require.NoError(w, m.end())
+		require.Equal(w, tasks, w.counted(q).Tasks["waiting"])
+	})
+}
+
+// While the next master is still reading the tasks, Stats reads them, too.
+func TestStatsReadTheTasksUntilTheNextMasterHas(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		q := w.queue()
+		c, m := w.masterWith(nil)
+		w.submit(q, dispatch.Task{ID: "first"})
+		w.Pass(5 * time.Second)
+		w.published(q)
+		w.kill(c, m)
+		w.submit(q, dispatch.Task{ID: "second"})
+		next, _ := w.masterWith(nil)
+		id := w.ID(next)
+		w.Server.OnRequest(func(r zktest.Request) zktest.Action {
+			if r.Session == id && strings.HasPrefix(r.Path, path+"/tasks/") {
+				return zktest.Action{Do: zktest.DelayReply, For: 2 * time.Second}
+			}
+			return zktest.Action{}
+		})
+		shown := map[bool]int{}
+		for range 100 {
+			st := w.stats(q)
+			require.Equal(w, map[dispatch.State]int{"waiting": 2}, st.Tasks)
+			shown[!st.Published.IsZero() && st.Master != ""]++
+			w.Pass(100 * time.Millisecond)
+		}
+		require.Greater(w, shown[false], 15, "the master was reading")
+		require.Greater(w, shown[true], 15, "the master has published")
+	})
+}
+
+// A master that lags writes no counts once another master leads.
+func TestDeposedMasterPublishesNothing(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		old := w.Client() // c1
+		w.beside(dispatch.NewMaster(old, path, nil).Run)
+		w.Settle()
+		oldID := w.ID(old)
+		w.master(nil)
+		q := w.queue()
+		w.Pass(10 * time.Second)
+		late, wrong, right := 0, 0, 0
+		var deposed time.Time
+		recently := func() bool { return !deposed.IsZero() && time.Since(deposed) <= 2*time.Second }
+		w.Server.OnRequest(func(r zktest.Request) zktest.Action {
+			if r.Session == oldID && publishes(r.Paths) && recently() {
+				late++
+			}
+			return zktest.Action{}
+		})
+		w.Server.OnApply(func(txn zktest.Txn) {
+			if txn.Code == 0 && publishes(txn.Paths) && recently() {
+				if txn.Session == oldID {
+					wrong++
+				} else {
+					right++
+				}
+			}
+		})
+		w.Server.Delay(linkOf(1), zktest.ToServer, 2*time.Second) // as if it was paused
+		for n := range 20 {
+			w.submit(q, numbered(n))
+			w.Pass(200 * time.Millisecond)
+		}
+		deposed = time.Now()
+		for _, name := range w.Children(path + "/masters") {
+			n, err := w.Server.Get(path + "/masters/" + name)
+			require.NoError(w, err)
+			if n.EphemeralOwner == oldID {
+				require.NoError(w, w.Server.Delete(n.Path))
+			}
+		}
+		w.Pass(1500 * time.Millisecond)
+		require.Equal(w, 20, w.published(q).Tasks["waiting"])
+		w.Pass(time.Second)
+		w.Server.Heal()
+		require.Positive(w, late, "the requests of the old master arrive")
+		require.Zero(w, wrong, "and change nothing")
+		require.Positive(w, right)
+	})
+}
+
+// A record that was deleted or overwritten is not believed, and the master writes it again,
+// within a minute at the latest. A record of a newer format stays.
+func TestDamagedCountsAreNotBelievedAndAreRepaired(t *testing.T) {
+	newer := `{"format":2,"token":[]}`
+	for name, damage := range map[string]func(w *World) error{
+		"deleted": func(w *World) error { return w.Server.Delete(countsPath) },
+		"garbage": func(w *World) error { return w.Server.Set(countsPath, []byte("garbage")) },
+		"empty":   func(w *World) error { return w.Server.Set(countsPath, nil) },
+		"invalid": func(w *World) error {
+			return w.Server.Set(countsPath, []byte(`{"format":1,"token":13,"tasks":{"waiting":-1}}`))
+		},
+		"another's": func(w *World) error {
+			return w.Server.Set(countsPath, []byte(`{"format":1,"token":1,"tasks":{"waiting":9}}`))
+		},
+		"newer": func(w *World) error { return w.Server.Set(countsPath, []byte(newer)) },
+		"a new znode": func(w *World) error {
+			return errors.Join(w.Server.Delete(countsPath), w.Server.Create(countsPath, nil))
+		},
+	} {
+		for _, busy := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, busy=%v", name, busy), func(t *testing.T) {
+				inWorld(t, nil, func(w *World) {
+					q := w.queue()
+					m := w.master(nil)
+					w.submit(q, dispatch.Task{ID: "x"})
+					w.Pass(10 * time.Second)
+					require.Equal(w, 1, w.published(q).Tasks["waiting"])
+					require.NoError(w, damage(w))
+					require.Equal(w, map[dispatch.State]int{"waiting": 1}, w.counted(q).Tasks)
+					want, within := 1, time.Minute+time.Second
+					if busy {
+						want, within = 2, 2*time.Second
+						w.submit(q, dispatch.Task{ID: "y"})
+					}
+					w.Pass(within)
+					if name == "newer" {
+						require.Equal(w, want, w.counted(q).Tasks["waiting"])
+						n, err := w.Server.Get(countsPath)
+						require.NoError(w, err)
+						require.Equal(w, newer, string(n.Data))
+						require.NoError(w, w.Server.Delete(countsPath))
+						w.Pass(time.Minute + time.Second)
+					}
+					require.Equal(w, want, w.published(q).Tasks["waiting"])
+					require.NoError(w, m.end())
+				})
+			})
+		}
+	}
+}
+
+// A record that the roles may not read and write costs them nothing else.
+func TestCountsOfAnotherACLAreLeftAlone(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		q := w.queue()
+		w.submit(q, dispatch.Task{ID: "x"})
+		ann := w.ClientWith(session.Options{Credentials: []session.Credential{session.Digest("ann", "secret")}})
+		_, err := w.Session(ann).Create(w.Ctx, countsPath, nil, session.Persistent, &session.CreateOptions{ACL: session.CreatorACL()})
+		require.NoError(w, err)
+		m := w.master(nil)
+		w.worker(echo, nil)
+		require.Equal(w, "done", string(w.collect(q, "x").State))
+		w.submit(q, dispatch.Task{ID: "y"})
+		w.Pass(2 * time.Minute)
+		require.Equal(w, map[dispatch.State]int{"done": 1}, w.counted(q).Tasks)
+		require.NoError(w, w.Server.Delete(countsPath))
+		w.Pass(time.Minute + time.Second)
+		require.Equal(w, map[dispatch.State]int{"done": 1}, w.published(q).Tasks)
+		require.NoError(w, m.end())
+	})
+}
+
+// At quiet moments of random histories the published counts are those of a full count, also
+// with records that cannot be read, and over changes of the master.
+func TestPublishedCountsAreThoseOfAFullCount(t *testing.T) {
+	for seed := range uint64(max(stressSeeds(12), 3)) {
+		inWorld(t, nil, func(w *World) {
+			r := rand.New(rand.NewPCG(seed, 7))
+			h := &countsHistory{World: w, q: w.queue(), r: r, workers: map[int]*role{}}
+			h.masters = []*role{w.master(nil), w.master(nil)}
+			for range 12 {
+				for range 1 + r.IntN(12) {
+					h.step()
+					w.Pass(time.Duration(r.IntN(300)) * time.Millisecond)
+				}
+				w.Pass(5 * time.Second)
+				fast := w.published(h.q)
+				require.NoError(w, w.Server.Delete(countsPath))
+				slow := w.counted(h.q)
+				fast.Published = time.Time{}
+				require.Equal(w, slow, fast, "seed %d", seed)
+				// The master does not know yet that the record is missing.
+				h.submit()
+				w.Pass(2 * time.Second)
+			}
+		})
+	}
+}
+
+// countsHistory is a random history of a queue.
+type countsHistory struct {
+	*World
+	q       *dispatch.Queue
+	r       *rand.Rand
+	n       int
+	masters []*role
+	workers map[int]*role
+}
+
+func (h *countsHistory) submit() {
+	labels := [][]string{nil, {"a"}, {"b"}, {"a", "b"}}[h.r.IntN(4)]
+	h.n++
+	h.World.submit(h.q, dispatch.Task{
+		ID: fmt.Sprint(h.n), Labels: labels, Delay: time.Duration(h.r.IntN(2)) * time.Hour, MaxAttempts: 1 + h.r.IntN(2),
+		Payload: []byte([]string{"ok", "dead", "20m"}[h.r.IntN(3)]), Retention: time.Duration(1+h.r.IntN(100)) * time.Second,
+	})
+}
+
+// step makes a random change. A call about a task that is gone, or in another state, changes
+// nothing.
+func (h *countsHistory) step() {
+	ctx := h.Within(time.Minute)
+	id := fmt.Sprint(1 + h.r.IntN(h.n+1))
+	switch h.r.IntN(9) {
+	default:
+		h.submit()
+	case 0:
+		_ = h.q.Cancel(ctx, id)
+	case 1:
+		_ = h.q.Requeue(ctx, id)
+	case 2:
+		_ = h.q.Remove(ctx, id)
+	case 3, 4:
+		at := h.r.IntN(3)
+		if k := h.workers[at]; k != nil {
+			_ = k.end()
+			delete(h.workers, at)
+			return
+		}
+		labels := [][]string{nil, {"a"}, {"a", "b"}}[at]
+		h.workers[at] = h.worker(asTold, &dispatch.WorkerOptions{Concurrency: 2, Labels: labels})
+	case 5:
+		require.NoError(h, h.masters[0].end())
+		h.masters = []*role{h.masters[1], h.master(nil)}
+	case 6:
+		h.spoil()
+	}
+}
+
+// spoil overwrites the record of a task that waits, or writes one that never was a task.
+func (h *countsHistory) spoil() {
+	data := []byte([]string{"garbage", `{"format":2}`}[h.r.IntN(2)])
+	if h.r.IntN(2) == 0 {
+		for _, bucket := range h.Children(path + "/tasks") {
+			_ = h.Server.Create(path+"/tasks/"+bucket+"/stranger", data) // may exist
+			return
+		}
+	}
+	waiting, err := h.q.List(context.WithoutCancel(h.Ctx), "waiting")
+	require.NoError(h, err)
+	for _, t := range waiting {
+		for _, bucket := range h.Children(path + "/tasks") {
+			if t.Err == nil && slices.Contains(h.Children(path+"/tasks/"+bucket), t.ID) {
+				_ = h.Server.Set(path+"/tasks/"+bucket+"/"+t.ID, data)
+				return
+			}
+		}
+	}
+}
