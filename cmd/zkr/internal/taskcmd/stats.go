@@ -15,8 +15,13 @@ import (
 )
 
 const taskStatsHelp = `Shows the number of tasks of QUEUE in each state, the leading master, and the
-workers with the tasks they have and the tasks they may have. The command sends one
-request per task.
+workers with the tasks they have and the tasks they may have.
+
+The numbers of tasks are those that the leading master has published last. They may
+lack the changes of about the last second. If no master publishes numbers, zkr
+reads every task, and says so. In JSON, "published" is the time of the publication;
+the field is missing if zkr has read every task. "zkr task ls" always reads every
+task.
 
 With --watch zkr shows a line whenever these numbers have changed. zkr reads the
 queue once per --interval, and spends at most a third of its time reading.` + cli.UntilEnded
@@ -70,11 +75,14 @@ type Stats struct {
 	Tasks    map[string]int `json:"tasks"`           // all states
 	Oldest   time.Time      `json:"oldest,omitzero"` // submission of the first waiting task
 	// Unmatched counts the waiting tasks with labels that no worker has.
-	Unmatched int      `json:"unmatched"`
-	Master    string   `json:"master"` // the leader; "" for none
-	Term      int64    `json:"term,string"`
-	Token     int64    `json:"token,string"`
-	Workers   []Worker `json:"workers"`
+	Unmatched int `json:"unmatched"`
+	// Published is when the master has published the numbers of tasks; without it, every
+	// task was read.
+	Published time.Time `json:"published,omitzero"`
+	Master    string    `json:"master"` // the leader; "" for none
+	Term      int64     `json:"term,string"`
+	Token     int64     `json:"token,string"`
+	Workers   []Worker  `json:"workers"`
 }
 
 // Worker is a dispatch.WorkerInfo in JSON.
@@ -95,7 +103,7 @@ const WorkerColumns = "ID NAME STATE ASSIGNED CONCURRENCY PREFETCH LABELS"
 func (c *taskCommand) statsOf(in dispatch.Stats) Stats {
 	out := Stats{
 		Queue: c.path, Open: in.Open, MaxTasks: in.MaxTasks, Tasks: map[string]int{}, Oldest: in.Oldest, Unmatched: in.Unmatched,
-		Master: in.Master, Term: in.Term, Token: in.Token, Workers: []Worker{},
+		Published: in.Published, Master: in.Master, Term: in.Term, Token: in.Token, Workers: []Worker{},
 	}
 	for _, state := range taskStates() {
 		out.Tasks[state] = 0
@@ -137,6 +145,17 @@ func (s Stats) master() string {
 	return fmt.Sprintf("%s leads, term %d, token %d", cli.Readable([]byte(s.Master)), s.Term, s.Token)
 }
 
+// source is where the numbers of tasks are from, for people.
+func (s Stats) source() string {
+	switch {
+	case !s.Published.IsZero():
+		return "; the last change of the numbers was published at " + cli.Timestamp(s.Published)
+	case s.Master != "":
+		return "; the master publishes no numbers, or not yet: every task was read"
+	}
+	return "; every task was read"
+}
+
 // takes is whether the queue takes tasks, for people.
 func (s Stats) takes() string {
 	if s.Open {
@@ -156,7 +175,7 @@ func (c *taskCommand) showStats(s Stats) error {
 	if s.Unmatched > 0 && len(s.Workers) > 0 {
 		text += fmt.Sprintf("; no worker has the labels of %s", cli.Count(s.Unmatched, "waiting task"))
 	}
-	if err := c.app.Printf("%s\n%s\n", text, s.master()); err != nil {
+	if err := c.app.Printf("%s\n%s%s\n", text, s.master(), s.source()); err != nil {
 		return err
 	}
 	if len(s.Workers) == 0 {
@@ -172,9 +191,9 @@ func (c *taskCommand) showStats(s Stats) error {
 	return c.app.Table(WorkerColumns, rows)
 }
 
-// watchStats shows changes until ctx ends. The cost of a look grows with the
-// queue, so the next look waits for at least twice as long as the last look
-// took.
+// watchStats shows changes until ctx ends. Without published numbers the cost of a
+// look grows with the queue, so the next look waits for at least twice as long as
+// the last look took.
 func (c *taskCommand) watchStats(ctx context.Context, q *dispatch.Queue, interval time.Duration) error {
 	for last := ""; ; {
 		begun := time.Now()
@@ -191,9 +210,12 @@ func (c *taskCommand) watchStats(ctx context.Context, q *dispatch.Queue, interva
 	}
 }
 
-// showChange shows the stats if they differ from the last shown stats.
+// showChange shows the stats if they differ from the last shown stats. A new publication of
+// the same numbers is no change.
 func (c *taskCommand) showChange(last string, s Stats) (string, error) {
-	text, err := cli.Encode(s)
+	compared := s
+	compared.Published = time.Time{}
+	text, err := cli.Encode(compared)
 	if err != nil || string(text) == last {
 		return last, err
 	}
