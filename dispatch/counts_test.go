@@ -67,6 +67,45 @@ func TestStatsTakeTheSameRequestsForAnyNumberOfTasks(t *testing.T) {
 	}
 }
 
+// List reads the tasks in batches, and so does Stats without a master.
+func TestListReadsTasksInBatches(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		w.countBeats()
+		c := w.Client()
+		q := dispatch.New(c, path, nil)
+		w.submit(q, dispatch.Task{ID: "template", Delay: 100 * time.Hour})
+		const n = 2000
+		w.flood(n - 1)
+		buckets := len(w.Children(path + "/tasks"))
+		lists := buckets + 1
+		requests := w.counts(c, func() { require.Len(w, idsOf(w, q), n) })
+		require.Equal(w, map[string]int{"getChildren2": lists, "multiRead": 8 + 3 + 15}, requests)
+		requests = w.counts(c, func() { require.Equal(w, n, w.counted(q).Tasks["waiting"]) })
+		t.Logf("%d tasks, %d buckets: %v", n, buckets, requests)
+		require.Equal(w, 8+3+15, requests["multiRead"])
+	})
+}
+
+// Garbage that makes the reply to a batch too long for the client does not keep List from
+// listing the tasks.
+func TestListReadsTasksOneByOneIfABatchIsTooLong(t *testing.T) {
+	inWorld(t, nil, func(w *World) {
+		q := dispatch.New(w.ClientWith(session.Options{MaxReply: 16 << 10}), path, nil)
+		w.submit(q, dispatch.Task{ID: "template", Delay: time.Hour})
+		w.flood(99)
+		for i, bucket := range w.Children(path + "/tasks") {
+			if i < 10 {
+				require.NoError(w, w.Server.Create(path+"/tasks/"+bucket+"/garbage", make([]byte, 10<<10)))
+			}
+		}
+		list, err := q.List(w.Within(time.Minute))
+		require.NoError(w, err)
+		require.Len(w, list, 110)
+		st := w.counted(q)
+		require.Equal(w, map[dispatch.State]int{"waiting": 100, "": 10}, st.Tasks)
+	})
+}
+
 // A queue at rest shows a change at once, and when it was published.
 func TestChangesOfAQuietQueueArePublishedAtOnce(t *testing.T) {
 	inWorld(t, nil, func(w *World) {

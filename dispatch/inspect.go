@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/zkrecipes/zkrecipes/internal/optimistic"
 	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/session"
 )
@@ -76,16 +77,17 @@ func (q *Queue) Get(ctx context.Context, id string) (Info, error) {
 // List lists the tasks in the given states, or all tasks without a state, in the
 // order of submission; each task is shown as of the time of its read, which a
 // majority of the servers has confirmed not to precede the call. The dead tasks are
-// the dead-letter list. A missing queue has no tasks. List takes a request for each
-// task of the queue, in any state, and 258 more.
+// the dead-letter list. A missing queue has no tasks. List reads every task of the
+// queue, in any state, up to 128 of them with one request, and takes 258 more requests.
 func (q *Queue) List(ctx context.Context, states ...State) ([]Info, error) {
 	q = receiver.OrZero(q)
 	const op = "list the tasks of"
 	var out []Info
+	var reads optimistic.Batches
 	err := q.checkCall(ctx)
 	if err == nil {
 		err = retryConflicts(ctx, q.client, func(s *session.Session) error {
-			out, err = q.listTasks(ctx, s, states)
+			out, err = q.listTasks(ctx, s, &reads, states)
 			return err
 		})
 	}
@@ -96,21 +98,17 @@ func (q *Queue) List(ctx context.Context, states ...State) ([]Info, error) {
 	return out, nil
 }
 
-// together is how many reads are in flight at a time.
-const together = 512
-
-func (q *Queue) listTasks(ctx context.Context, s *session.Session, states []State) (out []Info, err error) {
+// listTasks lists the tasks in the given states, or all. reads are those of the call.
+func (q *Queue) listTasks(ctx context.Context, s *session.Session, reads *optimistic.Batches, states []State) (out []Info, err error) {
 	paths, err := q.listPaths(ctx, s, tasksDir)
 	if err != nil {
 		return nil, err
 	}
 	r := newReading(ctx, s)
-	for chunk := range slices.Chunk(paths, together) {
-		for i, node := range r.GetAll(chunk...) {
-			info := q.infoOf(node, chunk[i])
-			if node.Exists && (len(states) == 0 || info.Err != nil || slices.Contains(states, info.State)) {
-				out = append(out, info)
-			}
+	for i, node := range reads.GetAll(r, paths) {
+		info := q.infoOf(node, paths[i])
+		if node.Exists && (len(states) == 0 || info.Err != nil || slices.Contains(states, info.State)) {
+			out = append(out, info)
 		}
 	}
 	return out, r.Err

@@ -16,6 +16,8 @@ const (
 	perTxn = 64
 	// maxMoves is how many moves are in progress at a time.
 	maxMoves = 8 * perTxn
+	// together is how many reads are in flight at a time.
+	together = 512
 )
 
 // outcome is the outcome of the moves of one transaction.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/zkrecipes/zkrecipes/internal/format/taskformat"
+	"github.com/zkrecipes/zkrecipes/internal/optimistic"
 	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/stm"
@@ -102,6 +103,7 @@ func checkStates(wanted []State) error {
 type purgeCall struct {
 	q      *Queue
 	wanted []State
+	reads  optimistic.Batches
 	ids    []string // of the tasks that are to be removed
 	// garbage are the names of records that are garbage, deleted counts the deleted
 	// tasks.
@@ -111,7 +113,7 @@ type purgeCall struct {
 
 func (p *purgeCall) listTasks(ctx context.Context, s *session.Session) error {
 	p.ids, p.garbage = nil, map[string]bool{}
-	found, err := p.q.listTasks(ctx, s, p.wanted)
+	found, err := p.q.listTasks(ctx, s, &p.reads, p.wanted)
 	for _, t := range found {
 		if t.Err == nil {
 			p.ids = append(p.ids, t.ID)

@@ -108,10 +108,11 @@ func (q *Queue) Stats(ctx context.Context) (Stats, error) {
 	q = receiver.OrZero(q)
 	const op = "count the tasks of"
 	var out Stats
+	var reads optimistic.Batches
 	err := q.checkCall(ctx)
 	if err == nil {
 		err = retryConflicts(ctx, q.client, func(s *session.Session) error {
-			out, err = q.readStats(ctx, s)
+			out, err = q.readStats(ctx, s, &reads)
 			return err
 		})
 	}
@@ -125,7 +126,7 @@ func (q *Queue) Stats(ctx context.Context) (Stats, error) {
 // later reads in the same session are not older. The master is read second: if it has
 // published the counts, it has led since then. The last reads prove that the session, and
 // so the order, has lasted until then.
-func (q *Queue) readStats(ctx context.Context, s *session.Session) (Stats, error) {
+func (q *Queue) readStats(ctx context.Context, s *session.Session, reads *optimistic.Batches) (Stats, error) {
 	published, err := q.readCounts(ctx, s)
 	if err != nil {
 		return Stats{}, err
@@ -138,7 +139,7 @@ func (q *Queue) readStats(ctx context.Context, s *session.Session) (Stats, error
 	var tasks []Info
 	if published.Exists && published.counts.Token == leader.Token {
 		out.useCounts(published)
-	} else if tasks, err = q.listTasks(ctx, s, nil); err != nil {
+	} else if tasks, err = q.listTasks(ctx, s, reads, nil); err != nil {
 		return out, err
 	}
 	if out.Open, out.MaxTasks, err = q.isOpen(ctx, s); err != nil {
