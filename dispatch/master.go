@@ -45,6 +45,8 @@ func NewMaster(client *session.Client, path string, o *Options) *Master {
 //
 // A task takes it up to three reads, and its part of a transaction that gives out up
 // to 64 of them; to take over takes one read for each task, and one for each bucket.
+// While the numbers of tasks change, a master publishes them for [Queue.Stats], once a
+// second on average.
 func (m *Master) Run(ctx context.Context) error {
 	m = receiver.OrZero(m)
 	const op = "lead the workers of"

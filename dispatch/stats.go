@@ -89,7 +89,7 @@ func (q *Queue) Workers(ctx context.Context) (out []WorkerInfo, err error) {
 }
 
 // Stats counts tasks and workers. The number of its requests does not depend on the number
-// of tasks: about nine, and two for each worker.
+// of tasks: eight, and two for each worker.
 //
 // Tasks, Oldest and Unmatched are what the leading master has published last, at the time
 // Published. Stats reads them behind a transaction that a majority of the servers commits,
