@@ -94,7 +94,8 @@ type machine struct {
 	calls   []*Call   // unanswered, in the order sent: the server keeps it
 	unsent  int       // how many calls at the end of it were not written yet
 	pings   []time.Time
-	pairs   bool // see Config.PairPings
+	pairs   bool      // see Config.PairPings
+	pinged  time.Time // when the newest ping was sent that is not go-zookeeper's
 }
 
 // handleConnect takes go-zookeeper's connect request and returns the bytes to send instead.
@@ -164,17 +165,18 @@ func (m *machine) markSent() { m.unsent = 0 }
 // ping appends a ping to buf. go-zookeeper, which gets the answers to all pings, ignores
 // them.
 func (m *machine) ping(buf []byte, now time.Time) []byte {
-	m.pings = append(m.pings, now)
+	m.pings, m.pinged = append(m.pings, now), now
 	return appendFrame(buf, xidPing, OpPing, nil)
 }
 
-// forward appends a frame of go-zookeeper's own, with its length, to buf, and another
-// ping after each ping, with Config.PairPings.
+// forward appends a frame of go-zookeeper's own, with its length, to buf. With
+// Config.PairPings, another ping follows a ping, unless one was sent lately: go-zookeeper
+// pings once per third of the timeout.
 func (m *machine) forward(buf, frame []byte, now time.Time) []byte {
 	buf = append(buf, frame...)
 	if len(frame) >= 8 && int32(binary.BigEndian.Uint32(frame[4:])) == xidPing {
 		m.pings = append(m.pings, now)
-		if m.pairs {
+		if m.pairs && now.Sub(m.pinged) >= m.mem.timeout*3/10 {
 			buf = m.ping(buf, now)
 		}
 	}

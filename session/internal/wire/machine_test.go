@@ -194,14 +194,16 @@ func TestPingsAreTouchesInTheirOrder(t *testing.T) {
 	ping := appendFrame(nil, xidPing, OpPing, nil)
 	assert.Equal(t, ping, opened(t, &memory{}).forward(nil, ping, at(1)))
 	m := opened(t, &memory{})
-	m.pairs = true
+	m.pairs, m.mem.timeout = true, 6*time.Second
 	out := m.forward(nil, ping, at(1))
 	assert.Equal(t, slices.Concat(ping, ping), out)
-	out = m.forward(out, ping, at(2))
+	out = m.forward(out, ping, at(3))
 	assert.Equal(t, slices.Repeat(ping, 4), out)
+	assert.Equal(t, ping, m.forward(nil, ping, at(4)), "one was sent a second ago")
+	m.pings = m.pings[:4]
 	other := appendFrame(nil, 1, OpCloseSession, nil)
-	assert.Equal(t, slices.Concat(out, other), m.forward(out, other, at(3)))
-	for _, want := range []time.Time{at(1), at(1), at(2), at(2), {}} {
+	assert.Equal(t, slices.Concat(out, other), m.forward(out, other, at(5)))
+	for _, want := range []time.Time{at(1), at(1), at(3), at(3), {}} {
 		in, err := m.receive(reply(xidPing, 1, 0))
 		require.NoError(t, err)
 		assert.True(t, in.forward, "go-zookeeper waits for this reply")
