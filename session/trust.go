@@ -162,6 +162,11 @@ func (t *trust) marks(now time.Time) []heartbeat.Mark {
 // between i and the heartbeat the server answered a ping of its leader. The rest is as
 // above, with the heartbeat in the place of k: neither connection has ended meanwhile,
 // so the server has not changed its leader.
+//
+// In Apache ZooKeeper 3.5 to 3.9, ZooKeeperServer touches the session when it submits a
+// request; FinalRequestProcessor reads the zxid later, when it answers, also a ping; and
+// SessionTrackerImpl.initializeNextSessionId puts the server's number into the ids of
+// the sessions that the server makes, which is how sessions know that they share one.
 func (t *trust) proved(marks []heartbeat.Mark) {
 	if t.rule == TrustAnswered {
 		return
