@@ -1,6 +1,9 @@
 package assignor
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+)
 
 // classes groups the resources by the members that take them: resources of one class
 // are interchangeable. The assignor decides how many resources of each class a member
@@ -30,6 +33,12 @@ func newClasses(of []int32, zones, members int, takers []int32) *classes {
 	}
 	k.count()
 	return k
+}
+
+// reserve makes room for n more classes.
+func (k *classes) reserve(n int) {
+	k.takers, k.size = slices.Grow(k.takers, n*k.words), slices.Grow(k.size, n)
+	k.zone, k.hits = slices.Grow(k.zone, n), slices.Grow(k.hits, n)
 }
 
 func (k *classes) add(takers []uint64, zone int32) int32 {
@@ -69,6 +78,11 @@ func (k *classes) refine(takes []uint64, subs []subscription) {
 	var groups []group // in the order of their first resources: classes have to be
 	for j, c := range k.of {
 		if takes[j] == 0 {
+			continue
+		}
+		if k.size[c] == 1 {
+			groups = append(groups, group{c, takes[j]})
+			k.hits[c] = 0
 			continue
 		}
 		g := group{c, takes[j]}

@@ -10,14 +10,14 @@ import (
 
 // sameAsPath compares all ways to match with path.Match.
 func sameAsPath(t require.TestingT, pattern string, names []string) {
-	l := newListing(names)
-	takes := make([]uint64, len(names))
-	l.matchOne(pattern, takes, 1)
+	m := newMatcher(names, []subscription{{patterns: []string{pattern}}}, 0)
 	g := compile(pattern)
 	for j, name := range names {
 		want, err := path.Match(pattern, name)
 		want = want && err == nil
-		require.Equal(t, want, takes[j] == 1, "listing: pattern %q, name %q", pattern, name)
+		takes := []uint64{0}
+		m.match(j, takes)
+		require.Equal(t, want, takes[0] == 1, "matcher: pattern %q, name %q", pattern, name)
 		require.Equal(t, want, (&Member{Subscription: []string{pattern}}).takes(name))
 		if g != nil && easy(name) {
 			require.Equal(t, want, g.match(name), "pattern %q, name %q", pattern, name)

@@ -29,26 +29,37 @@ func newProblem(members []Member, resources []Resource, zones bool) *problem {
 		n = p.numberZones(resources, place, of)
 	}
 	subs := subscriptions(members, p.order)
-	p.classes = newClasses(of, n, len(members), subs[0].members)
-	p.tellApart(subs[1:])
+	if len(subs) == 1 {
+		p.classes = newClasses(of, n, len(members), subs[0].members)
+	} else {
+		p.tellApart(of, n, subs)
+	}
 	p.close()
 	return p
 }
 
-// tellApart splits the classes by subscriptions.
-func (p *problem) tellApart(subs []subscription) {
-	if len(subs) == 0 {
-		return
-	}
-	names := newListing(p.names)
-	takes := make([]uint64, len(p.names)) // of each resource: which of the batch
+// tellApart makes the classes of resources by their zones, which are numbered below zones,
+// and by subscriptions. It tells parts apart in place of resources: resources in a part are in
+// one class.
+func (p *problem) tellApart(zoneOf []int32, zones int, subs []subscription) {
+	everything, subs := subs[0].members, subs[1:]
+	parts := newPartition(p.names, zoneOf, subs)
+	p.classes = newClasses(parts.zone, zones, len(p.members), everything)
+	p.reserve(len(parts.zone))
+	takes := make([]uint64, len(parts.zone)) // of each part: which of the batch
+	batches := 0
 	for some := range slices.Chunk(subs, batch) {
-		clear(takes)
-		for b := range some {
-			names.match(&some[b], takes, 1<<b)
+		for part := range takes {
+			takes[part] = parts.row(int32(part))[batches]
 		}
 		p.refine(takes, some)
+		batches++
 	}
+	for j, part := range parts.of {
+		parts.of[j] = p.of[part]
+	}
+	p.of = parts.of
+	p.count()
 }
 
 // numberZones numbers the zones of the members into place, and of the resources into

@@ -3,9 +3,7 @@ package assignor
 import (
 	"path"
 	"slices"
-	"sort"
 	"strconv"
-	"strings"
 )
 
 // subscription is the common subscription of members that take the same resources.
@@ -42,54 +40,6 @@ func subscriptions(members []Member, order []int32) []subscription {
 		out[s].members = append(out[s].members, int32(i))
 	}
 	return out
-}
-
-// listing is sorted names, each once, to be looked through.
-type listing struct {
-	names []string
-	easy  bool // all of them: see glob
-}
-
-func newListing(names []string) *listing {
-	for _, name := range names {
-		if !easy(name) {
-			return &listing{names: names}
-		}
-	}
-	return &listing{names: names, easy: true}
-}
-
-// match sets a bit of takes for each name that a subscription matches.
-func (l *listing) match(s *subscription, takes []uint64, bit uint64) {
-	for _, p := range s.patterns {
-		l.matchOne(p, takes, bit)
-	}
-}
-
-// matchOne does so for one pattern. It tries only names with the literal prefix of
-// the pattern.
-func (l *listing) matchOne(pattern string, takes []uint64, bit uint64) {
-	literal := strings.IndexAny(pattern, `*?[\`)
-	if literal < 0 {
-		if j, found := slices.BinarySearch(l.names, pattern); found {
-			takes[j] |= bit
-		}
-		return
-	}
-	prefix, rest := pattern[:literal], pattern[literal:]
-	first, _ := slices.BinarySearch(l.names, prefix)
-	last := first + sort.Search(len(l.names)-first, func(j int) bool { return !strings.HasPrefix(l.names[first+j], prefix) })
-	g := compile(rest)
-	for j := first; j < last; j++ {
-		name := l.names[j][literal:]
-		if g != nil && (l.easy || easy(name)) {
-			if g.match(name) {
-				takes[j] |= bit
-			}
-		} else if matches(rest, name) {
-			takes[j] |= bit
-		}
-	}
 }
 
 // matches is path.Match, where a malformed pattern matches nothing.
