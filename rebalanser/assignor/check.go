@@ -20,7 +20,7 @@ func Check(members []Member, resources []Resource, assignment [][]string) error 
 	var found faults
 	var p *problem
 	if len(members) > 0 && len(resources) > 0 {
-		p = newProblem(members, resources, false)
+		p = newProblem(members, resources, false, nil)
 	} else {
 		p = &problem{members: members, order: byKey(members), classes: newClasses(nil, 0, 0, nil)}
 	}

@@ -16,6 +16,8 @@ type classes struct {
 	zone   []int32  // of each class; 0: no zone
 	of     []int32  // the class of each resource
 
+	stop stopper // of the whole computation
+
 	hits []int64         // of each class, within refine
 	into map[group]int32 // the same
 }

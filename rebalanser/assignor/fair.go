@@ -18,7 +18,7 @@ type division struct {
 // of Groenevelt and of Fujishige for a lexicographically optimal base.
 //
 // Flows are in pieces, as many for each resource as the block has weight, so
-// that all shares are whole numbers.
+// that all shares are whole numbers. If it has to stop, the blocks may be wrong.
 func divide(k *classes, weight []int64) *division {
 	d := &division{member: make([]int32, len(weight)), class: make([]int32, len(k.size))}
 	d.total, d.weight = []int64{0}, []int64{0}
@@ -36,6 +36,9 @@ func divide(k *classes, weight []int64) *division {
 			}
 		}
 		f.sendUnits()
+		if k.stop.stopped() {
+			return d
+		}
 		was := len(open)
 		if open = d.split(f, open); len(open) == was {
 			return d

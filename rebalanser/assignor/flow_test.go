@@ -30,7 +30,7 @@ func drawnProblem(t *rapid.T, members, resources int) *problem {
 			}
 		}
 	}
-	p := newProblem(m, r, true)
+	p := newProblem(m, r, true, nil)
 	p.hold()
 	return p
 }
@@ -276,7 +276,7 @@ func TestSubscriptionsInSeveralBatches(t *testing.T) {
 		resources = append(resources, Resource{Name: name})
 	}
 	members = append(members, Member{Key: "z", Subscription: []string{"r*"}})
-	p := newProblem(members, append(resources, Resource{Name: "x"}, Resource{Name: "y"}), false)
+	p := newProblem(members, append(resources, Resource{Name: "x"}, Resource{Name: "y"}), false, nil)
 	require.Len(t, p.size, n+2)
 	for j := range n {
 		require.True(t, p.takes(p.of[j], int32(j)))

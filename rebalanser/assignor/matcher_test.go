@@ -101,7 +101,7 @@ func TestPartitionPutsNamesTogetherThatNothingTellsApart(t *testing.T) {
 		for j := range zones {
 			zones[j] = int32(rapid.IntRange(0, 2).Draw(t, "zone"))
 		}
-		p := newPartition(names, zones, subs)
+		p := newPartition(names, zones, subs, nil)
 		number := map[string]int32{}
 		for j, name := range names {
 			key := fmt.Sprint(zones[j])

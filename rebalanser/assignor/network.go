@@ -113,7 +113,7 @@ func (f *network) back(x *cell) (units, saved int64) {
 // an empty network: of that, price 0 is right everywhere.
 func (f *network) findCheapestFlow() {
 	f.sendUnits()
-	for f.reprice() {
+	for !f.stop.stopped() && f.reprice() {
 		f.sendUnits()
 	}
 }
@@ -121,9 +121,9 @@ func (f *network) findCheapestFlow() {
 // sendUnits sends as many of the remaining units as possible along the paths that
 // the present prices allow: Dinic's maximum flow. Without costs these are all
 // paths. Flow never leaves the sink again: a member whose room was filled stays
-// filled.
+// filled. If it has to stop, units are left.
 func (f *network) sendUnits() {
-	for f.search() {
+	for !f.stop.stopped() && f.search() {
 		for c, left := range f.left {
 			if v := f.classNode(int32(c)); left > 0 && f.level[v] == 0 {
 				f.left[c] -= f.fromClass(int32(c), left)

@@ -19,12 +19,15 @@ type partition struct {
 const triedShare = 128
 
 // newPartition makes the partition of sorted names; parts are in the order of their first
-// names.
-func newPartition(names []string, zoneOf []int32, subs []subscription) *partition {
+// names. If it has to stop, the partition is wrong.
+func newPartition(names []string, zoneOf []int32, subs []subscription, stop stopper) *partition {
 	p := &partition{words: (len(subs) + 63) / 64, of: make([]int32, len(names)), slots: make([]int32, 64)}
 	m := newMatcher(names, subs, len(names)/triedShare)
 	row := make([]uint64, p.words)
 	for j := range names {
+		if j%1024 == 1023 && stop.stopped() {
+			break // the first part has the other names
+		}
 		clear(row)
 		m.match(j, row)
 		if j > 0 && p.is(p.of[j-1], row, zoneOf[j]) {

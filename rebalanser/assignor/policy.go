@@ -1,5 +1,7 @@
 package assignor
 
+import "context"
+
 // policy is an assignor that solves the problem as a flow: how many each member
 // gets is decided first, by fair shares, and then of which classes, for the
 // least cost.
@@ -11,23 +13,36 @@ type policy struct {
 func (p policy) Name() string { return p.name }
 
 func (p policy) Assign(members []Member, resources []Resource) [][]string {
+	out, _ := p.assign(members, resources, nil)
+	return out
+}
+
+func (p policy) AssignContext(ctx context.Context, members []Member, resources []Resource) ([][]string, error) {
+	return assignUntil(ctx, func(stop stopper) ([][]string, bool) { return p.assign(members, resources, stop) })
+}
+
+// assign returns false if it has stopped.
+func (p policy) assign(members []Member, resources []Resource, stop stopper) ([][]string, bool) {
 	if len(members) == 0 || len(resources) == 0 {
-		return make([][]string, len(members))
+		return make([][]string, len(members)), true
 	}
-	pr := newProblem(members, resources, p.zones)
-	if p.keep {
+	pr := newProblem(members, resources, p.zones, stop)
+	if p.keep && !stop.stopped() {
 		pr.hold()
 	}
 	weight := pr.weights(p.weights)
 	d := divide(pr.classes, weight)
+	if stop.stopped() {
+		return nil, false // the blocks may be wrong
+	}
 	if p.weights {
 		return pr.flow(d.rounded(pr.classes, weight), p.zones)
 	}
 	return pr.flow(d.balanced(), p.zones)
 }
 
-// flow returns the resources of each member.
-func (p *problem) flow(q *quota, zones bool) [][]string {
+// flow returns the resources of each member, and false if it has stopped.
+func (p *problem) flow(q *quota, zones bool) ([][]string, bool) {
 	f := newNetwork(p.classes, q)
 	copy(f.left, p.size)
 	cellOf := p.cells(f)
@@ -40,7 +55,10 @@ func (p *problem) flow(q *quota, zones bool) [][]string {
 		f.zoneOf = p.zoneOf
 	}
 	f.findCheapestFlow()
-	return p.deal(f, cellOf)
+	if p.stop.stopped() {
+		return nil, false // not all resources may have a place
+	}
+	return p.deal(f, cellOf), true
 }
 
 // cells makes the cells of held resources that the quota allows. It returns the cell

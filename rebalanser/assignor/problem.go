@@ -19,8 +19,8 @@ type problem struct {
 }
 
 // newProblem numbers members and resources, and computes which members take
-// which resources.
-func newProblem(members []Member, resources []Resource, zones bool) *problem {
+// which resources. If it has to stop, the classes may be wrong.
+func newProblem(members []Member, resources []Resource, zones bool, stop stopper) *problem {
 	p := &problem{members: members, order: byKey(members)}
 	var place []int32
 	p.names, place = sortedNames(resources)
@@ -32,8 +32,9 @@ func newProblem(members []Member, resources []Resource, zones bool) *problem {
 	if len(subs) == 1 {
 		p.classes = newClasses(of, n, len(members), subs[0].members)
 	} else {
-		p.tellApart(of, n, subs)
+		p.tellApart(of, n, subs, stop)
 	}
+	p.stop = stop
 	p.close()
 	return p
 }
@@ -41,14 +42,17 @@ func newProblem(members []Member, resources []Resource, zones bool) *problem {
 // tellApart makes the classes of resources by their zones, which are numbered below zones,
 // and by subscriptions. It tells parts apart in place of resources: resources in a part are in
 // one class.
-func (p *problem) tellApart(zoneOf []int32, zones int, subs []subscription) {
+func (p *problem) tellApart(zoneOf []int32, zones int, subs []subscription, stop stopper) {
 	everything, subs := subs[0].members, subs[1:]
-	parts := newPartition(p.names, zoneOf, subs)
+	parts := newPartition(p.names, zoneOf, subs, stop)
 	p.classes = newClasses(parts.zone, zones, len(p.members), everything)
 	p.reserve(len(parts.zone))
 	takes := make([]uint64, len(parts.zone)) // of each part: which of the batch
 	batches := 0
 	for some := range slices.Chunk(subs, batch) {
+		if stop.stopped() {
+			break
+		}
 		for part := range takes {
 			takes[part] = parts.row(int32(part))[batches]
 		}

@@ -1,17 +1,33 @@
 package assignor
 
-import "math/bits"
+import (
+	"context"
+	"math/bits"
+)
 
 // roundRobin deals the resources out in turns.
 type roundRobin struct{}
 
 func (roundRobin) Name() string { return "round-robin" }
 
-func (roundRobin) Assign(members []Member, resources []Resource) [][]string {
+func (r roundRobin) Assign(members []Member, resources []Resource) [][]string {
+	out, _ := r.assign(members, resources, nil)
+	return out
+}
+
+func (r roundRobin) AssignContext(ctx context.Context, members []Member, resources []Resource) ([][]string, error) {
+	return assignUntil(ctx, func(stop stopper) ([][]string, bool) { return r.assign(members, resources, stop) })
+}
+
+// assign returns false if it has stopped.
+func (roundRobin) assign(members []Member, resources []Resource, stop stopper) ([][]string, bool) {
 	if len(members) == 0 || len(resources) == 0 {
-		return make([][]string, len(members))
+		return make([][]string, len(members)), true
 	}
-	p := newProblem(members, resources, false)
+	p := newProblem(members, resources, false, stop)
+	if stop.stopped() {
+		return nil, false // the classes may be wrong
+	}
 	owner := make([]int32, len(p.names))
 	turn := int32(0)
 	for j, c := range p.of {
@@ -26,7 +42,7 @@ func (roundRobin) Assign(members []Member, resources []Resource) [][]string {
 		owner[j] = i
 		turn = i + 1
 	}
-	return p.lists(owner)
+	return p.lists(owner), true
 }
 
 // nextIn returns the first in a set that is not below i, or -1.
