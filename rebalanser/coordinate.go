@@ -30,11 +30,13 @@ const (
 )
 
 // coordination is one election's coordinator: one goroutine, which reads the changed
-// inputs, asks the machine for the next step, and carries it out before it reads again.
+// inputs, asks the machine for the next step, and carries it out before it reads again. Only
+// plans are computed by another goroutine meanwhile.
 type coordination struct {
 	*memberNode
 	opts    *Options
 	machine *core.Coordinator
+	planner planner
 	changed *mailbox.Mailbox[input]
 	watches map[input]*session.Watch
 	wake    time.Time
@@ -103,6 +105,7 @@ func (c *coordination) coordinateUntil(ctx context.Context) error {
 		}
 		c.moving.stopWatch()
 		c.leftovers.Stop()
+		c.planner.stop()
 	}()
 	if err := c.raiseEpoch(ctx); err != nil {
 		return err
@@ -129,6 +132,17 @@ func (c *coordination) handleInputs(ctx context.Context) error {
 		select {
 		case <-c.changed.Ready():
 			if err := c.readChanged(ctx); err != nil {
+				return err
+			}
+		case err := <-c.planner.over:
+			c.planner.forget()
+			switch {
+			case err != nil:
+				return err
+			case ctx.Err() != nil:
+				return context.Cause(ctx) // perhaps the plan was not computed
+			}
+			if err := c.performSteps(ctx, c.machine.Planned(time.Now(), c.planner.plan, *c.planner.result)); err != nil {
 				return err
 			}
 		case <-timer.C:
@@ -174,6 +188,9 @@ func (c *coordination) performSteps(ctx context.Context, s core.Step) error {
 		if s.AwaitMoves != nil {
 			c.moving.moves = slices.Clone(s.AwaitMoves)
 			c.changed.Post(moves)
+		}
+		if s.Plan != nil {
+			c.planner.start(ctx, s.Plan)
 		}
 		if s.Planned {
 			c.planned(s.Err)

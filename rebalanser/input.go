@@ -48,7 +48,9 @@ func (c *coordination) readClients(ctx context.Context) error {
 	// The coordinator does not wait for clients that have gone: check again.
 	switch {
 	case c.opts.Mode == GlobalBarrier:
-		c.changed.Post(acks)
+		if c.machine.AwaitsAcks() {
+			c.changed.Post(acks)
+		}
 	case len(c.moving.moves) > 0:
 		c.changed.Post(moves)
 	}

@@ -44,6 +44,9 @@ type Member struct {
 // Step is the next step of a coordinator. At most one Write or SetStatus is in progress
 // at a time.
 type Step struct {
+	// Plan is to be computed, instead of any plan before; see Planned. Meanwhile the
+	// coordinator takes all inputs.
+	Plan      *Plan
 	Write     *Write
 	SetStatus *Status
 	// AwaitMoves, unless it is nil, are the moves to watch from now on, instead
@@ -78,6 +81,7 @@ type stage int
 
 const (
 	idle       stage = iota
+	planning         // Planned
 	writing          // Wrote
 	stopping         // StatusSet of Stop, and then the acks
 	assigning        // StatusSet of Assigned
@@ -103,8 +107,10 @@ type Coordinator struct {
 	paused bool
 
 	stage stage
-	dirty bool // something has changed since the last plan
-	force bool // global mode: a generation is due, even if no shard changes
+	plan  *Plan // that is being computed
+	hasty bool  // the plan before was dropped for a newer one
+	dirty bool  // something has changed since the last plan
+	force bool  // global mode: a generation is due, even if no shard changes
 	last  time.Time
 	set   bool  // the status that was to be set is
 	next  int64 // generation of the last writing
@@ -148,13 +154,8 @@ func (c *Coordinator) Members(now time.Time, ms []Member) Step {
 		}
 	}
 	c.addBarred(ms)
-	for key := range c.current {
-		if _, alive := c.members[key]; alive {
-			delete(c.gone, key)
-		} else if _, noted := c.gone[key]; !noted {
-			c.gone[key] = now
-		}
-	}
+	c.noteGone(now)
+	c.dropPlan()
 	c.dirty = true
 	return c.startRebalancing(now)
 }
@@ -164,6 +165,7 @@ func (c *Coordinator) Resources(now time.Time, rs []string) Step {
 	rs = slices.Clone(rs)
 	slices.Sort(rs)
 	c.resources, c.known = slices.Compact(rs), true
+	c.dropPlan()
 	c.dirty = true
 	return c.startRebalancing(now)
 }
@@ -275,6 +277,9 @@ func (c *Coordinator) Acks(now time.Time, clients []string, acks map[string]int6
 	}
 	return c.startRebalancing(now)
 }
+
+// AwaitsAcks reports whether the coordinator waits for acknowledgments, or their end.
+func (c *Coordinator) AwaitsAcks() bool { return c.set && (c.stage == stopping || c.stage == starting) }
 
 // highestGeneration is the highest that has been written, as far as anything tells.
 func (c *Coordinator) highestGeneration() int64 {

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -30,6 +31,12 @@ type around struct {
 	acks    map[string]int64
 	paused  bool
 
+	// slowly: plans are computed while other things happen. plan is in progress, with the
+	// members of its moment.
+	slowly  bool
+	plan    *Plan
+	planned []Member
+
 	write  *Write
 	set    *Status
 	begun  time.Time // the last write
@@ -41,6 +48,12 @@ type around struct {
 }
 
 func (a *around) say(s Step) {
+	if s.Plan != nil {
+		a.plan, a.planned = s.Plan, a.members
+		if !a.slowly {
+			a.plan, s = nil, a.c.computed(a.now, s)
+		}
+	}
 	if s.Write != nil {
 		require.Nil(a.t, a.write, "two writes at once")
 		require.Nil(a.t, a.set, "a write while the status is set")
@@ -87,7 +100,7 @@ func (a *around) check() {
 		delete(after, key)
 	}
 	owner, from, alive := map[string]string{}, map[string]string{}, map[string]bool{}
-	for _, m := range a.members {
+	for _, m := range a.planned {
 		alive[m.Client] = true
 	}
 	for key, s := range after {
@@ -101,7 +114,7 @@ func (a *around) check() {
 	}
 	taken := 0
 	twice := a.claimedTwice()
-	for _, m := range a.members {
+	for _, m := range a.planned {
 		for _, r := range a.shards[m.Key].Resources {
 			if to := owner[r]; to != "" && to != m.Key && !twice[r] {
 				from[r] = m.Key
@@ -132,6 +145,10 @@ func (a *around) claimedTwice() map[string]bool {
 // finish carries out the write in flight.
 func (a *around) finish() bool {
 	switch {
+	case a.plan != nil:
+		p := a.plan
+		a.plan = nil
+		a.say(a.c.Planned(a.now, p, p.Compute(context.Background())))
 	case a.write != nil:
 		for _, key := range a.write.Delete {
 			delete(a.shards, key)
@@ -238,6 +255,7 @@ func term(t *rapid.T, mode Mode) {
 	}
 	a := &around{
 		T: t, t: t, now: time.Time{}.Add(time.Hour), shards: map[string]Shard{}, acks: map[string]int64{},
+		slowly: rapid.Bool().Draw(t, "slowly"),
 		cfg: Config{
 			Mode: mode, Assignor: assignor.Sticky(), MaxMoves: rapid.IntRange(0, 2).Draw(t, "moves"),
 			InitialDelay: seconds("initial"), DepartureDelay: seconds("departure"), MinInterval: seconds("interval"),
@@ -252,7 +270,7 @@ func term(t *rapid.T, mode Mode) {
 				}
 			}
 		}
-		a.write, a.set, a.begun, a.moves, a.writes, a.last = nil, nil, time.Time{}, nil, 0, 0
+		a.plan, a.write, a.set, a.begun, a.moves, a.writes, a.last = nil, nil, nil, time.Time{}, nil, 0, 0
 		a.inherited = len(a.claimedTwice())
 		a.c = NewCoordinator(a.cfg, a.now, a.shards, a.status)
 		a.say(a.c.Paused(a.now, a.paused))
@@ -382,10 +400,10 @@ func TestFirstDepartureIsTheOneToWakeFor(t *testing.T) {
 	}
 	cfg := Config{Mode: Resource, Assignor: assignor.Sticky(), DepartureDelay: time.Minute}
 	c := NewCoordinator(cfg, start, current, Status{})
-	c.Resources(start, rs)
+	c.computed(start, c.Resources(start, rs))
 	for gone := range 8 {
 		at := start.Add(time.Duration(gone) * time.Second)
-		require.Nil(t, c.Members(at, alive[:len(alive)-gone]).Write)
+		require.Nil(t, c.computed(at, c.Members(at, alive[:len(alive)-gone])).Write)
 		if gone > 0 {
 			require.Equal(t, start.Add(time.Second+cfg.DepartureDelay), c.Tick(at).Wake, "%d have gone", gone)
 		}

@@ -145,7 +145,7 @@ func (x *machines) coordinator(m *model, c *client, q question) answer {
 	got, known := x.heard[q]
 	if !known {
 		k := x.coordinators[c.c].clone()
-		got.step = m.ask(k, q)
+		got.step = k.computed(time.Time{}.Add(time.Hour), m.ask(k, q))
 		got.machine = number(x, &x.coordinators, k)
 		if got.step.Write != nil {
 			got.write = uint16(len(x.writes))

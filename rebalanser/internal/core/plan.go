@@ -1,96 +1,75 @@
 package core
 
 import (
+	"context"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/zkrecipes/zkrecipes/rebalanser/assignor"
 )
 
-// startRebalancing begins a rebalancing, if one is due.
-func (c *Coordinator) startRebalancing(now time.Time) Step {
-	if c.stage != idle || c.members == nil || !c.known || c.paused && !c.isHalfway() {
-		return Step{}
-	}
-	if at := c.nextDue(now); now.Before(at) {
-		return Step{Wake: at}
-	} else if at.IsZero() && !c.dirty {
-		return Step{}
-	}
-	c.dirty = false
-	w, plan, err := c.planShares(now)
-	if err != nil {
-		return Step{Planned: true, Err: err}
-	}
-	if len(w.Set) == 0 && len(w.Delete) == 0 && !c.force {
-		return Step{Planned: true, Wake: c.nextDeparture()}
-	}
-	if c.cfg.Mode == Resource && c.cfg.MaxMoves > 0 {
-		c.noteMoves(w, plan)
-	}
-	c.stage, c.last, c.next, c.force, c.fresh = writing, now, w.Generation, false, false
-	c.current = plan
-	for _, key := range w.Delete {
-		delete(c.gone, key)
-	}
-	return Step{Planned: true, Write: w}
+// Plan is a computation of who gets which resources. It has the inputs of one moment, which
+// never change: the coordinator goes on while another goroutine computes.
+type Plan struct {
+	cfg        Config
+	at         time.Time
+	generation int64
+	current    map[string]Shard
+	members    map[string]Member
+	resources  []string
+	gone       map[string]time.Time
+	force      bool
+	room       int // how many resources may be taken from live members; 0: any number
 }
 
-// isHalfway reports whether another coordinator has stopped the members, for a
-// generation that it has not finished.
-func (c *Coordinator) isHalfway() bool {
-	return c.force && c.status.Generation > 0 && c.status.State == Stop
+// Result is what a plan computes: the write to make, and the shards after that write; or
+// why there is none.
+type Result struct {
+	write  *Write
+	shards map[string]Shard
+	err    error
 }
 
-// nextDue is when the next plan is: not after now, if it is now; zero, if nothing is to be
-// planned, or something that nothing delays.
-func (c *Coordinator) nextDue(now time.Time) time.Time {
-	at := c.nextDeparture()
-	if c.dirty {
-		at = time.Time{}
-	} else if at.IsZero() {
-		return at
+// newPlan returns the plan for the present inputs. The coordinator replaces members,
+// resources and shards as a whole, and changes none of them.
+func (c *Coordinator) newPlan(now time.Time) *Plan {
+	p := &Plan{
+		cfg: c.cfg, at: now, generation: c.highestGeneration() + 1, current: c.current, members: c.members,
+		resources: c.resources, gone: maps.Clone(c.gone), force: c.force,
 	}
-	if from := c.began.Add(c.cfg.InitialDelay); c.fresh && from.After(at) {
-		at = from
-	}
-	if from := c.last.Add(c.cfg.MinInterval); !c.last.IsZero() && from.After(at) {
-		at = from
-	}
-	return at
-}
-
-// nextDeparture is when the first static member that has gone is, or was, to be given up;
-// zero if none is.
-func (c *Coordinator) nextDeparture() time.Time {
-	var first time.Time
-	for _, since := range c.gone {
-		if at := since.Add(c.cfg.DepartureDelay); first.IsZero() || at.Before(first) {
-			first = at
+	if c.cfg.MaxMoves > 0 {
+		if p.room = c.cfg.MaxMoves - len(c.moves); p.room <= 0 {
+			p.room = -1 // 0 would mean no limit
 		}
 	}
-	return first
+	return p
+}
+
+// Compute computes the plan. If ctx ends meanwhile, and the assignor heeds it, the result is
+// an error.
+func (p *Plan) Compute(ctx context.Context) Result {
+	w, shards, err := p.planShares(ctx)
+	return Result{w, shards, err}
 }
 
 // isExpected reports whether the member of key, which has gone, may still come back to
 // its assignment.
-func (c *Coordinator) isExpected(key string, now time.Time) bool {
-	since, gone := c.gone[key]
-	return gone && c.current[key].Client != key && now.Before(since.Add(c.cfg.DepartureDelay))
+func (p *Plan) isExpected(key string) bool {
+	since, gone := p.gone[key]
+	return gone && p.current[key].Client != key && p.at.Before(since.Add(p.cfg.DepartureDelay))
 }
 
 // planShares shares the resources out. It returns the write to make, and the shards after
 // that write. Members that are expected back keep their resources, whatever the others
 // get.
-func (c *Coordinator) planShares(now time.Time) (*Write, map[string]Shard, error) {
-	w := &Write{Generation: c.highestGeneration() + 1, Set: map[string]Shard{}}
+func (p *Plan) planShares(ctx context.Context) (*Write, map[string]Shard, error) {
+	w := &Write{Generation: p.generation, Set: map[string]Shard{}}
 	plan, reserved := map[string]Shard{}, map[string]bool{}
-	for key, was := range c.current {
-		switch _, alive := c.members[key]; {
+	for key, was := range p.current {
+		switch _, alive := p.members[key]; {
 		case alive:
-		case c.isExpected(key, now):
+		case p.isExpected(key):
 			plan[key] = was
 			for _, r := range was.Resources {
 				reserved[r] = true
@@ -103,20 +82,20 @@ func (c *Coordinator) planShares(now time.Time) (*Write, map[string]Shard, error
 	// Two shards may have the same resource if a coordinator was lost while it
 	// wrote them. Then a live member takes precedence over a member that may
 	// come back.
-	for key := range c.members {
-		for _, r := range c.current[key].Resources {
+	for key := range p.members {
+		for _, r := range p.current[key].Resources {
 			delete(reserved, r)
 		}
 	}
-	ms := c.sharingMembers()
-	shares, err := c.assignShares(ms, reserved)
+	ms := p.sharingMembers()
+	shares, err := p.assignShares(ctx, ms, reserved)
 	if err != nil {
 		return nil, nil, err
 	}
 	var spare []string
 	for i, m := range ms {
-		was, known := c.current[m.Key]
-		s := Shard{Client: c.members[m.Key].Client, Generation: w.Generation, Resources: shares[i]}
+		was, known := p.current[m.Key]
+		s := Shard{Client: p.members[m.Key].Client, Generation: w.Generation, Resources: shares[i]}
 		if known && s.Client == was.Client && slices.Equal(s.Resources, was.Resources) {
 			plan[m.Key] = was
 			continue
@@ -127,10 +106,10 @@ func (c *Coordinator) planShares(now time.Time) (*Write, map[string]Shard, error
 		}
 		w.Set[m.Key] = s
 	}
-	c.emptyBarred(w, plan)
+	p.emptyBarred(w, plan)
 	// A member that gets nothing gets a shard as well, along with the other shards:
 	// the member may be working on an assignment whose shard was deleted by hand.
-	if len(w.Set) > 0 || len(w.Delete) > 0 || c.force {
+	if len(w.Set) > 0 || len(w.Delete) > 0 || p.force {
 		for _, key := range spare {
 			w.Set[key] = plan[key]
 		}
@@ -139,12 +118,12 @@ func (c *Coordinator) planShares(now time.Time) (*Write, map[string]Shard, error
 }
 
 // emptyBarred takes from barred members what they were assigned.
-func (c *Coordinator) emptyBarred(w *Write, plan map[string]Shard) {
-	for key, m := range c.members {
+func (p *Plan) emptyBarred(w *Write, plan map[string]Shard) {
+	for key, m := range p.members {
 		if !m.Barred {
 			continue
 		}
-		if plan[key] = c.current[key]; len(plan[key].Resources) > 0 {
+		if plan[key] = p.current[key]; len(plan[key].Resources) > 0 {
 			plan[key] = Shard{Client: m.Client, Generation: w.Generation}
 			w.Set[key] = plan[key]
 		}
@@ -152,69 +131,54 @@ func (c *Coordinator) emptyBarred(w *Write, plan map[string]Shard) {
 }
 
 // assignShares returns the resources of each of ms, without the reserved ones.
-func (c *Coordinator) assignShares(ms []assignor.Member, reserved map[string]bool) ([][]string, error) {
-	rs := make([]assignor.Resource, 0, len(c.resources))
-	for _, name := range c.resources {
+func (p *Plan) assignShares(ctx context.Context, ms []assignor.Member, reserved map[string]bool) ([][]string, error) {
+	rs := make([]assignor.Resource, 0, len(p.resources))
+	for _, name := range p.resources {
 		if !reserved[name] {
 			rs = append(rs, assignor.Resource{Name: name})
 		}
 	}
-	out := c.cfg.Assignor.Assign(ms, rs)
-	if !c.trustsAssignor() {
-		if err := assignor.Check(ms, rs, out); err != nil {
+	out, err := p.assign(ctx, ms, rs)
+	if err != nil || p.room == 0 {
+		return out, err
+	}
+	return assignor.Limit(ms, out, p.room), nil
+}
+
+// assign calls the assignor, and checks what it returns.
+func (p *Plan) assign(ctx context.Context, ms []assignor.Member, rs []assignor.Resource) ([][]string, error) {
+	var out [][]string
+	if a, may := p.cfg.Assignor.(assignor.ContextAssignor); may {
+		var err error
+		if out, err = a.AssignContext(ctx, ms, rs); err != nil {
 			return nil, err
 		}
+	} else {
+		out = p.cfg.Assignor.Assign(ms, rs)
 	}
-	if c.cfg.MaxMoves == 0 {
+	if p.trustsAssignor() {
 		return out, nil
 	}
-	room := c.cfg.MaxMoves - len(c.moves)
-	if room <= 0 {
-		room = -1 // 0 would mean no limit
-	}
-	return assignor.Limit(ms, out, room), nil
+	return out, assignor.Check(ms, rs, out)
 }
 
 // trustsAssignor reports whether the assignor is one of ours, whose results need no check.
-func (c *Coordinator) trustsAssignor() bool {
-	ours, err := assignor.ByName(c.cfg.Assignor.Name())
-	return err == nil && ours == c.cfg.Assignor
-}
-
-// noteMoves adds the moves that w begins to the moves in progress, and drops the moves that the
-// plan has replaced or ended: the end of such a move would never be observed.
-func (c *Coordinator) noteMoves(w *Write, plan map[string]Shard) {
-	owner := map[string]string{}
-	for _, s := range plan {
-		for _, r := range s.Resources {
-			owner[r] = s.Client
-		}
-	}
-	c.moves = slices.DeleteFunc(c.moves, func(m Move) bool { return owner[m.Resource] != m.Client })
-	for key, s := range c.current {
-		if _, alive := c.members[key]; !alive {
-			continue
-		}
-		for _, r := range s.Resources {
-			if to, still := owner[r]; still && !plan[key].hasResource(r) {
-				c.moves = append(c.moves, Move{Resource: r, Client: to, Generation: w.Generation})
-			}
-		}
-	}
-	slices.SortFunc(c.moves, func(a, b Move) int { return strings.Compare(a.Resource, b.Resource) })
+func (p *Plan) trustsAssignor() bool {
+	ours, err := assignor.ByName(p.cfg.Assignor.Name())
+	return err == nil && ours == p.cfg.Assignor
 }
 
 // sharingMembers returns the members that share the resources, in the order of
 // their keys.
-func (c *Coordinator) sharingMembers() []assignor.Member {
+func (p *Plan) sharingMembers() []assignor.Member {
 	var ms []assignor.Member
-	for _, key := range slices.Sorted(maps.Keys(c.members)) {
-		m := c.members[key]
+	for _, key := range slices.Sorted(maps.Keys(p.members)) {
+		m := p.members[key]
 		if m.Barred {
 			continue
 		}
 		ms = append(ms, assignor.Member{
-			Key: key, Weight: m.Weight, Zone: m.Zone, Subscription: m.Subscription, Held: c.current[key].Resources,
+			Key: key, Weight: m.Weight, Zone: m.Zone, Subscription: m.Subscription, Held: p.current[key].Resources,
 		})
 	}
 	return ms

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"maps"
@@ -33,6 +34,8 @@ type scenario struct {
 	status  Status
 	start   time.Time
 	now     time.Time
+	slow    bool    // plans are computed by "computed"
+	plans   []*Plan // so far
 }
 
 func TestScenarios(t *testing.T) {
@@ -102,6 +105,11 @@ func (s *scenario) tell(verb string, rest []string) ([]string, error) {
 		s.coordinator = NewCoordinator(s.cfg, s.start, s.current, s.status)
 	}
 	step, err := s.tellCoordinator(verb, rest)
+	if !s.slow {
+		step = s.coordinator.computed(s.now, step)
+	} else if step.Plan != nil {
+		s.plans = append(s.plans, step.Plan)
+	}
 	return s.words(step), err
 }
 
@@ -111,6 +119,8 @@ func (s *scenario) configure(options []string) error {
 		name, value, _ := strings.Cut(o, "=")
 		d, err := time.ParseDuration(value)
 		switch name {
+		case "slow":
+			s.slow, err = true, nil
 		case "initial":
 			s.cfg.InitialDelay = d
 		case "departure":
@@ -241,6 +251,9 @@ func (s *scenario) tellCoordinator(verb string, rest []string) (Step, error) {
 		return c.Paused(s.now, false), nil
 	case "tick":
 		return c.Tick(s.now), nil
+	case "computed":
+		p := s.plans[integer(rest[0])-1]
+		return c.Planned(s.now, p, p.Compute(context.Background())), nil
 	case "wrote":
 		return c.Wrote(s.now), nil
 	case "status-set":
@@ -279,6 +292,9 @@ func scenarioMember(word string) Member {
 
 // words describes a step.
 func (s *scenario) words(step Step) (out []string) {
+	if step.Plan != nil {
+		out = append(out, fmt.Sprintf("plan %d", len(s.plans)))
+	}
 	if w := step.Write; w != nil {
 		out = append(out, fmt.Sprintf("write generation %d", w.Generation))
 		for _, key := range slices.Sorted(maps.Keys(w.Set)) {
