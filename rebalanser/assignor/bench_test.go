@@ -12,10 +12,7 @@ func BenchmarkMillion(b *testing.B) {
 	for _, c := range largeGroups(2000, 1_000_000) {
 		for _, a := range everyAssignor() {
 			b.Run(a.Name()+"/"+c.name, func(b *testing.B) {
-				b.ReportAllocs()
-				for b.Loop() {
-					a.Assign(c.members, c.resources)
-				}
+				benchmarkAssign(b, growth{"", a, c.members, c.resources})
 			})
 		}
 	}
@@ -45,15 +42,11 @@ func BenchmarkAllSubscriptionsDiffer(b *testing.B) {
 		members, resources := group(2000, 100_000)
 		odd(members, len(resources), kind)
 		b.Run("fresh/"+kind, func(b *testing.B) {
-			for b.Loop() {
-				assignor.Sticky().Assign(members, resources)
-			}
+			benchmarkAssign(b, growth{"", assignor.Sticky(), members, resources})
 		})
 		hold(members, assignor.Sticky().Assign(members, resources))
 		b.Run("one leaves/"+kind, func(b *testing.B) {
-			for b.Loop() {
-				assignor.Sticky().Assign(members[1:], resources)
-			}
+			benchmarkAssign(b, growth{"", assignor.Sticky(), members[1:], resources})
 		})
 	}
 }

@@ -143,6 +143,41 @@ func (x *index) find(name string) int32 {
 	return number
 }
 
+// findAll sets numbers to those of names, or -1. It goes over some names several times, one
+// step of a search each time: the memory then fetches for several names at once what is in
+// no cache.
+func (x *index) findAll(names []string, numbers []int32) {
+	const some = 64
+	mask := uint64(len(x.slots) - 1)
+	for len(names) > 0 {
+		n := min(some, len(names))
+		var hashes, slots [some]uint64
+		var known [some]string
+		for i, name := range names[:n] {
+			hashes[i] = maphash.String(x.seed, name)
+		}
+		for i, hash := range hashes[:n] {
+			slots[i] = x.slots[hash&mask]
+		}
+		for i, slot := range slots[:n] {
+			if slot != 0 {
+				known[i] = x.names[uint32(slot)-1]
+			}
+		}
+		for i, name := range names[:n] {
+			switch slot := slots[i]; {
+			case slot == 0:
+				numbers[i] = -1
+			case slot>>32 == hashes[i]>>32 && known[i] == name:
+				numbers[i] = int32(uint32(slot) - 1)
+			default:
+				numbers[i] = x.find(name)
+			}
+		}
+		names, numbers = names[n:], numbers[n:]
+	}
+}
+
 // findSlot returns the slot where the name is, or would be, the upper half of its
 // hash, and its number or -1.
 func (x *index) findSlot(name string) (slot, tag uint64, number int32) {

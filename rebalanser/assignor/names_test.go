@@ -56,8 +56,15 @@ func TestAnIndexFindsWhatIsInIt(t *testing.T) {
 			require.Equal(t, int32(j), number)
 			require.False(t, fresh)
 		}
-		for _, name := range []string{"", "name", "name 0 ", fmt.Sprint("name ", n)} {
+		others := []string{"", "name", "name 0 ", fmt.Sprint("name ", n)}
+		for _, name := range others {
 			require.Equal(t, int32(-1), x.find(name))
+		}
+		all := append(others, names...)
+		numbers := make([]int32, len(all))
+		x.findAll(all, numbers)
+		for i, name := range all {
+			require.Equal(t, x.find(name), numbers[i], name)
 		}
 	}
 }

@@ -14,15 +14,24 @@ type partition struct {
 	slots []int32  // a hash table of parts: number + 1, or 0 if empty
 }
 
-// triedShare is the share of the names that is tried with a pattern one by one at most. For
-// a pattern, a name costs an automaton about as much as a hundredth of a trial.
-const triedShare = 128
+// triedNames is how many of n names are tried with a pattern one by one at most. A trial
+// costs about as much as a fifth of a run of an automaton, or as a hundred patterns in it.
+func triedNames(n int, subs []subscription) int {
+	patterns := 0
+	for s := range subs {
+		patterns += len(subs[s].patterns)
+	}
+	if patterns <= 5 {
+		return n
+	}
+	return n / 128
+}
 
 // newPartition makes the partition of sorted names; parts are in the order of their first
 // names. If it has to stop, the partition is wrong.
 func newPartition(names []string, zoneOf []int32, subs []subscription, stop stopper) *partition {
 	p := &partition{words: (len(subs) + 63) / 64, of: make([]int32, len(names)), slots: make([]int32, 64)}
-	m := newMatcher(names, subs, len(names)/triedShare)
+	m := newMatcher(names, subs, triedNames(len(names), subs))
 	row := make([]uint64, p.words)
 	for j := range names {
 		if j%1024 == 1023 && stop.stopped() {

@@ -114,10 +114,12 @@ func (p *problem) hold() {
 	}
 	p.spoils = make([]int32, 0, min(claims, len(p.names)))
 	x := indexOf(p.names)
+	var claimed []int32
 	for i, at := range p.order {
-		first := len(p.spoils)
-		for _, name := range p.members[at].Held {
-			j := x.find(name)
+		first, held := len(p.spoils), p.members[at].Held
+		claimed = slices.Grow(claimed[:0], len(held))[:len(held)]
+		x.findAll(held, claimed)
+		for _, j := range claimed {
 			if j < 0 || p.holder[j] >= 0 || !p.takes(p.of[j], int32(i)) {
 				continue
 			}
