@@ -29,6 +29,8 @@ func (e *explorer) lead(i int) {
 		e.do(i, "writes a shard", func(s *state) { m.write(s, i) })
 	case c.setting:
 		e.do(i, "sets the status", func(s *state) { m.setStatus(s, i) })
+	case m.x.coordinators[c.c].plan != nil:
+		e.do(i, "computes a plan", func(s *state) { m.ordered(s, i, question{verb: "computed"}) })
 	case m.mode == Global:
 		e.count(i)
 	}

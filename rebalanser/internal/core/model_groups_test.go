@@ -53,7 +53,17 @@ func groups() []group {
 		m.complete = true
 		return m
 	}
+	slow := func(m model) model {
+		m.slow = true
+		return m
+	}
 	return []group{
+		{"one comes while a plan is computed", true, "", slow(late)},
+		{"one of three is lost while a plan is computed", true, "", slow(with(three, faults{losses: 1}))},
+		{"a static one is lost while a plan is computed, and comes again", true, "", slow(with(static, faults{losses: 1}))},
+		{"a resource is removed and added while a plan is computed", true, "", slow(with(changing, faults{losses: 1, changes: 2}))},
+		{"one is stopped while a plan is computed, and one comes", false, "", slow(with(late, faults{stops: 1}))},
+		{"the epoch is raised by hand while a plan is computed", false, "", slow(with(model{begin: 0b011, late: 0b100, resources: 0b011}, faults{epochs: 1}))},
 		{"one comes, and starts when it owns all", true, "resource", together(late)},
 		{"one of three is lost, and they start when they own all", true, "resource", together(with(three, faults{losses: 1}))},
 		{"one comes, one is stopped, and they start when they own all", false, "resource", together(with(late, faults{stops: 1}))},
@@ -108,7 +118,7 @@ func TestAllInterleavings_R12_R18_R36_R50_R51_X4(t *testing.T) {
 		"comes", "is lost", "expires", "is stopped", "leaves", "is paused", "wakes", "expires while it is paused",
 		"wakes, and has lost its session", "has its node deleted by hand", "notices that its node is gone",
 		"a resource is added or removed", "raises the epoch", "lists the clients", "lists the resources",
-		"writes a shard", "sets the status", "counts the stopped members", "sweeps a barrier",
+		"writes a shard", "computes a plan", "sets the status", "counts the stopped members", "sweeps a barrier",
 		"the epoch is raised by hand", "sees another epoch", "reads its shard", "reads the status", "reads a barrier", "reads a barrier again",
 		"finds the owner of a barrier gone", "tries to take a barrier", "tries to take a barrier, and hears nothing",
 		"has started", "has stopped", "releases", "says that it has stopped", "says that it has stopped no more",

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -64,8 +65,13 @@ func (f *Follower) clone() *Follower {
 
 func (c *Coordinator) key() string {
 	d := *c
-	d.cfg = Config{}
-	return fmt.Sprintf("%+v", d)
+	d.cfg, d.plan = Config{}, nil
+	if c.plan == nil {
+		return fmt.Sprintf("%+v", d)
+	}
+	p := *c.plan
+	p.cfg = Config{}
+	return fmt.Sprintf("%+v %+v", d, p)
 }
 
 func (c *Coordinator) clone() *Coordinator {
@@ -145,7 +151,9 @@ func (x *machines) coordinator(m *model, c *client, q question) answer {
 	got, known := x.heard[q]
 	if !known {
 		k := x.coordinators[c.c].clone()
-		got.step = k.computed(time.Time{}.Add(time.Hour), m.ask(k, q))
+		if got.step = m.ask(k, q); !m.slow {
+			got.step = k.computed(time.Time{}.Add(time.Hour), got.step)
+		}
 		got.machine = number(x, &x.coordinators, k)
 		if got.step.Write != nil {
 			got.write = uint16(len(x.writes))
@@ -170,6 +178,8 @@ func (m *model) ask(k *Coordinator, q question) Step {
 		return k.Members(now, ms)
 	case "resources":
 		return k.Resources(now, resourceNames(q.a))
+	case "computed":
+		return k.Planned(now, k.plan, k.plan.Compute(context.Background()))
 	case "wrote":
 		return k.Wrote(now)
 	case "status set":

@@ -22,6 +22,7 @@ type model struct {
 	lag          int // possible lag of a view in writes, less than modelWindow
 	wrong        wrong
 	unsafe       bool // only invariant 1 is asked for
+	slow         bool // plans are computed while other things happen
 	complete     bool // no client starts a resource before owning its whole shard
 
 	x    *machines

@@ -9,7 +9,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/rebalanser/assignor"
 )
 
-// Plan is a computation of who gets which resources. It has the inputs of one moment, which
+// Plan is a computation of the members' resources. It has the inputs of one moment, which
 // never change: the coordinator goes on while another goroutine computes.
 type Plan struct {
 	cfg        Config
