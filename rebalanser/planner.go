@@ -11,7 +11,7 @@ import (
 // that the group was paused, and the member may have to leave.
 type planner struct {
 	end    context.CancelFunc // of the plan that is computed; nil before the first one
-	over   <-chan error       // gets nil when result is there, or a panic of the assignor
+	over   <-chan error       // gets nil when result is computed, or a panic of the assignor
 	plan   *core.Plan
 	result *core.Result
 }

@@ -112,8 +112,8 @@ func (a *automaton) addSpec(bit int32, s *spec) {
 	put(a.ends[a.first[len(s.elements)]:], bit)
 }
 
-// state is a state of an automaton. The words of levels above top have no meaning: nothing
-// is there.
+// state is a state of an automaton. The words of levels above top have no meaning: no pair
+// is at these levels.
 type state struct {
 	words []uint64
 	top   int

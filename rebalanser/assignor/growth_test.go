@@ -72,7 +72,7 @@ func inZones(members []assignor.Member, resources []assignor.Resource, n int) ([
 }
 
 // globKinds are the kinds of [withGlobs].
-var globKinds = []string{"suffix", "infix", "alternatives", "gaps", "equal", "many each", "letters"}
+var globKinds = []string{"suffix", "infix", "alternatives", "gaps", "equal", "many each", "letters"} // read only
 
 // withGlobs gives each member globs.
 func withGlobs(members []assignor.Member, kind string) []assignor.Member {

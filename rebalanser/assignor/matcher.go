@@ -6,8 +6,8 @@ import (
 )
 
 // matcher finds out which subscriptions match each of the sorted names, one name after the
-// other. What an automaton knows of a name's beginning is kept for the next name, which
-// often begins with the same bytes.
+// other. The states of the automaton behind the beginnings of a name are kept for the next
+// name, which often begins with the same bytes.
 type matcher struct {
 	names []string
 	exact *mentions // by patterns without metacharacters
