@@ -21,6 +21,9 @@ func (f *network) search() bool {
 		}
 	}
 	for head := 0; head < len(f.queue); head++ {
+		if head%1024 == 1023 && f.stop.stopped() {
+			return false
+		}
 		if f.expand(f.queue[head]) {
 			return true
 		}

@@ -5,7 +5,9 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
+	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/rebalanser/assignor"
 )
@@ -143,4 +145,26 @@ func benchmarkAssign(b *testing.B, c growth) {
 		c.assignor.Assign(c.members, c.resources)
 	}
 	b.ReportMetric(float64((world.ProcessorTime()-began).Milliseconds())/float64(b.N), "cpu-ms/op")
+}
+
+// The bound is generous, and in processor time; the benchmarks have the real times. Old
+// ways of matching took a minute for some of these.
+func TestHardShapesOfLargeGroupsTakeAMoment(t *testing.T) {
+	n, r, globbed := 2000, 1_000_000, 100_000
+	if raced || testing.Short() {
+		n, r, globbed = 200, 20_000, 5000
+	}
+	shapes := growthShapes(n, r)
+	for _, kind := range globKinds {
+		members, resources := group(n, globbed)
+		shapes = append(shapes, growth{kind, assignor.Sticky(), withGlobs(members, kind), shuffled(resources)})
+	}
+	for _, c := range shapes {
+		began := world.ProcessorTime()
+		got := c.assignor.Assign(c.members, c.resources)
+		took := world.ProcessorTime() - began
+		t.Logf("%s: %v", c.name, took.Round(time.Millisecond))
+		require.Less(t, took, 5*time.Second, c.name)
+		require.NoError(t, assignor.Check(c.members, c.resources, got), c.name)
+	}
 }

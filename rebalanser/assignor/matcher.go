@@ -26,7 +26,8 @@ type matcher struct {
 // newMatcher makes a matcher that tries the names of a pattern one by one if the names that
 // begin like it are few or fewer.
 func newMatcher(names []string, subs []subscription, few int) *matcher {
-	m := &matcher{names: names, exact: newMentions(names, subs), spans: spansOf(names, subs, few)}
+	spans, literals, of := spansOf(names, subs, few)
+	m := &matcher{names: names, exact: newMentions(names, literals, of), spans: spans}
 	var spanOf []int32 // of each spec
 	for at := range m.spans {
 		if x := &m.spans[at]; x.kind == automatic {

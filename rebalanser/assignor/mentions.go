@@ -8,40 +8,26 @@ type mentions struct {
 	subs  []int32
 }
 
-// newMentions finds the sorted names that are patterns of subscriptions.
-func newMentions(names []string, subs []subscription) *mentions {
-	total := 0
-	for s := range subs {
-		for _, p := range subs[s].patterns {
-			if literalPrefix(p) < 0 {
-				total++
-			}
-		}
-	}
-	if total == 0 {
+// newMentions finds the sorted names that are patterns without metacharacters.
+func newMentions(names []string, patterns []string, subs []int32) *mentions {
+	if len(patterns) == 0 {
 		return &mentions{}
 	}
-	find := func(p string) int32 {
-		if j, found := slices.BinarySearch(names, p); found {
-			return int32(j)
+	found := make([]int32, len(patterns)) // the names, or -1
+	if len(patterns) > len(names)/16 {
+		indexOf(names).findAll(patterns, found)
+	} else {
+		for at, p := range patterns {
+			j, is := slices.BinarySearch(names, p)
+			if found[at] = int32(j); !is {
+				found[at] = -1
+			}
 		}
-		return -1
 	}
-	if total > len(names)/16 {
-		find = indexOf(names).find
-	}
-	type mention struct{ name, sub int32 }
-	found := make([]mention, 0, total)
 	m := &mentions{first: make([]int32, len(names)+1)}
-	for s := range subs {
-		for _, p := range subs[s].patterns {
-			if literalPrefix(p) >= 0 {
-				continue
-			}
-			if j := find(p); j >= 0 {
-				found = append(found, mention{j, int32(s)})
-				m.first[j]++
-			}
+	for _, j := range found {
+		if j >= 0 {
+			m.first[j]++
 		}
 	}
 	place := int32(0)
@@ -49,11 +35,13 @@ func newMentions(names []string, subs []subscription) *mentions {
 		m.first[j] = place
 		place += n
 	}
-	m.subs = make([]int32, len(found))
+	m.subs = make([]int32, place)
 	next := slices.Clone(m.first)
-	for _, x := range found {
-		m.subs[next[x.name]] = x.sub
-		next[x.name]++
+	for at, j := range found {
+		if j >= 0 {
+			m.subs[next[j]] = subs[at]
+			next[j]++
+		}
 	}
 	return m
 }

@@ -125,6 +125,9 @@ func (f *network) findCheapestFlow() {
 func (f *network) sendUnits() {
 	for !f.stop.stopped() && f.search() {
 		for c, left := range f.left {
+			if c%1024 == 1023 && f.stop.stopped() {
+				return
+			}
 			if v := f.classNode(int32(c)); left > 0 && f.level[v] == 0 {
 				f.left[c] -= f.fromClass(int32(c), left)
 			}

@@ -31,14 +31,15 @@ const (
 )
 
 // spansOf returns the spans of the patterns with metacharacters of subscriptions, except of
-// patterns that match nothing. The names of a span are tried if they are few or fewer.
-func spansOf(names []string, subs []subscription, few int) []span {
-	var spans []span
+// patterns that match nothing. The names of a span are tried if they are few or fewer. The
+// other patterns of the subscriptions are literals: each with the subscription that it is of.
+func spansOf(names []string, subs []subscription, few int) (spans []span, literals []string, of []int32) {
 	number := map[string]int{} // of each pattern: its span, or -1
 	for s := range subs {
 		for _, p := range subs[s].patterns {
 			prefix := literalPrefix(p)
 			if prefix < 0 {
+				literals, of = append(literals, p), append(of, int32(s))
 				continue
 			}
 			at, known := number[p]
@@ -59,11 +60,19 @@ func spansOf(names []string, subs []subscription, few int) []span {
 	slices.SortStableFunc(spans, func(a, b span) int {
 		return cmp.Or(cmp.Compare(a.first, b.first), cmp.Compare(a.prefix, b.prefix))
 	})
-	return spans
+	return spans, literals, of
 }
 
 // literalPrefix is the number of bytes before the first metacharacter, or -1 without one.
-func literalPrefix(pattern string) int { return strings.IndexAny(pattern, `*?[\`) }
+func literalPrefix(pattern string) int {
+	for i := range len(pattern) {
+		switch pattern[i] {
+		case '*', '?', '[', '\\':
+			return i
+		}
+	}
+	return -1
+}
 
 // locate finds the names of a span, and says how to match them. A malformed pattern has no
 // names.

@@ -99,7 +99,8 @@ func (p *problem) numberZones(resources []Resource, place, of []int32) int {
 }
 
 // hold computes the holder of each resource. A member's claim counts if the
-// resource exists, the member takes it, and no earlier member holds it.
+// resource exists, the member takes it, and no earlier member holds it. If it has to stop,
+// the other members hold nothing.
 func (p *problem) hold() {
 	p.holder = make([]int32, len(p.names))
 	for j := range p.holder {
@@ -116,6 +117,9 @@ func (p *problem) hold() {
 	x := indexOf(p.names)
 	var claimed []int32
 	for i, at := range p.order {
+		if p.stop.stopped() {
+			return
+		}
 		first, held := len(p.spoils), p.members[at].Held
 		claimed = slices.Grow(claimed[:0], len(held))[:len(held)]
 		x.findAll(held, claimed)
