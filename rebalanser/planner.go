@@ -48,6 +48,6 @@ func (p *planner) forget() {
 func (p *planner) stop() {
 	if p.end != nil {
 		p.end()
-		<-p.over
+		<-p.over //nolint:errcheck // the coordination has ended for another reason
 	}
 }

@@ -42,7 +42,7 @@ func (c *Coordinator) Planned(now time.Time, p *Plan, r Result) Step {
 	}
 	c.hasty = false
 	if w := r.write; r.err == nil && (len(w.Set) > 0 || len(w.Delete) > 0 || c.force) {
-		return c.beginWrite(now, w, r.shards)
+		return c.beginWrite(now, p, r)
 	}
 	s := Step{}
 	switch {
@@ -55,13 +55,14 @@ func (c *Coordinator) Planned(now time.Time, p *Plan, r Result) Step {
 	return s
 }
 
-// beginWrite begins to write a plan.
-func (c *Coordinator) beginWrite(now time.Time, w *Write, plan map[string]Shard) Step {
+// beginWrite begins to write the result of a plan.
+func (c *Coordinator) beginWrite(now time.Time, p *Plan, r Result) Step {
+	w := r.write
 	if c.cfg.Mode == Resource && c.cfg.MaxMoves > 0 {
-		c.noteMoves(w, plan)
+		c.noteMoves(p, r.shards)
 	}
 	c.stage, c.last, c.next, c.force, c.fresh = writing, now, w.Generation, false, false
-	c.current = plan
+	c.current = r.shards
 	for _, key := range w.Delete {
 		delete(c.gone, key)
 	}
@@ -116,9 +117,11 @@ func (c *Coordinator) nextDeparture() time.Time {
 	return first
 }
 
-// noteMoves adds the moves that w begins to the moves in progress, and drops the moves that the
-// plan has replaced or ended: the end of such a move would never be observed.
-func (c *Coordinator) noteMoves(w *Write, plan map[string]Shard) {
+// noteMoves adds the moves that a plan begins to the moves in progress, and drops the moves
+// that the plan has replaced or ended: the end of such a move would never be observed. A
+// member that has come back since the plan was begun gives up nothing: the client that owned
+// its resources has gone.
+func (c *Coordinator) noteMoves(p *Plan, plan map[string]Shard) {
 	owner := map[string]string{}
 	for _, s := range plan {
 		for _, r := range s.Resources {
@@ -127,12 +130,12 @@ func (c *Coordinator) noteMoves(w *Write, plan map[string]Shard) {
 	}
 	c.moves = slices.DeleteFunc(c.moves, func(m Move) bool { return owner[m.Resource] != m.Client })
 	for key, s := range c.current {
-		if _, alive := c.members[key]; !alive {
+		if _, alive := p.members[key]; !alive {
 			continue
 		}
 		for _, r := range s.Resources {
 			if to, still := owner[r]; still && !plan[key].hasResource(r) {
-				c.moves = append(c.moves, Move{Resource: r, Client: to, Generation: w.Generation})
+				c.moves = append(c.moves, Move{Resource: r, Client: to, Generation: p.generation})
 			}
 		}
 	}
