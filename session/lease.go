@@ -4,15 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"time"
 )
+
+// errNoHeartbeatReply ends a connection.
+var errNoHeartbeatReply = errors.New("session: a heartbeat got no reply in time")
 
 // leaseRenewer proves a session while it has holds, and gives it up in time when the
 // proof fails.
 type leaseRenewer struct {
 	s      *Session
 	timing timing
+	toMove time.Duration // the trust that is left for a move to another server
 	wakeup chan struct{} // cap 1: run has something new to look at
 
 	// mu guards the fields below. Invariant: while holds is not empty and the session
@@ -35,7 +40,9 @@ type leaseRenewer struct {
 }
 
 func newLeaseRenewer(s *Session, rule TrustRule, t timing) *leaseRenewer {
-	return &leaseRenewer{s: s, timing: t, wakeup: make(chan struct{}, 1), trust: trust{rule: rule, timing: t}, lastHeard: s.now(), lastContact: s.now()}
+	// Different for each session, so that not all move at once.
+	toMove := t.timeout*3/10 + time.Duration(rand.Int64N(int64(t.timeout/20)))
+	return &leaseRenewer{s: s, timing: t, toMove: toMove, wakeup: make(chan struct{}, 1), trust: trust{rule: rule, timing: t}, lastHeard: s.now(), lastContact: s.now()}
 }
 
 // givenUp reports whether the holds have ended since trust ran out; the session follows.
@@ -216,8 +223,7 @@ func (k *leaseRenewer) renewIfDue() (wait time.Duration, held bool) {
 		k.mu.Unlock()
 		return 0, false
 	}
-	patience := k.patienceLocked()
-	stuck := len(k.pending) > 0 && now.Sub(k.pending[0]) >= patience
+	stuck := len(k.pending) > 0 && !now.Before(k.moveAtLocked())
 	var checked []*Hold
 	switch {
 	case stuck:
@@ -234,7 +240,7 @@ func (k *leaseRenewer) renewIfDue() (wait time.Duration, held bool) {
 
 	switch {
 	case stuck:
-		k.s.link.Drop(fmt.Errorf("session: a heartbeat got no answer for %v", patience))
+		k.s.link.Drop(errNoHeartbeatReply)
 	case checked != nil:
 		k.sendHeartbeat(checked, now)
 		k.watchUnchecked()
@@ -242,19 +248,27 @@ func (k *leaseRenewer) renewIfDue() (wait time.Duration, held bool) {
 	if !stuck {
 		k.shareIfDue(now)
 	}
-	return max(0, k.nextWork(patience).Sub(now)), true
+	return max(0, k.nextWork().Sub(now)), true
 }
 
-// patienceLocked is how long a heartbeat may go without a reply.
-func (k *leaseRenewer) patienceLocked() time.Duration {
-	if k.sharing == nil {
-		return k.timing.patience
+// moveAtLocked is when the session moves to another server unless the oldest pending
+// heartbeat, or read of a shared one, is answered. It waits for as long as there is trust
+// enough to move: a server that is slow, because many sessions send heartbeats, is not
+// made faster by moves.
+func (k *leaseRenewer) moveAtLocked() time.Time {
+	patience := k.timing.patience
+	if k.sharing != nil {
+		patience = min(patience, k.timing.timeout/5)
 	}
-	return min(k.timing.patience, k.timing.timeout/5)
+	at := k.pending[0].Add(patience)
+	if latest := k.trust.lease.Add(-k.trust.reserve - k.toMove); latest.After(at) {
+		return latest
+	}
+	return at
 }
 
 // nextWork is when renewIfDue has work again, unless a reply comes before.
-func (k *leaseRenewer) nextWork(patience time.Duration) time.Time {
+func (k *leaseRenewer) nextWork() time.Time {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	next := k.trust.lease.Add(-k.trust.reserve)
@@ -271,7 +285,7 @@ func (k *leaseRenewer) nextWork(patience time.Duration) time.Time {
 		earlier(k.sharing.next)
 	}
 	if len(k.pending) > 0 {
-		earlier(k.pending[0].Add(patience))
+		earlier(k.moveAtLocked())
 	}
 	return next
 }

@@ -160,7 +160,8 @@ func (k *leaseRenewer) untilNextLocked() time.Duration {
 	if k.sharing == nil {
 		return k.timing.heartbeat
 	}
-	return k.sharing.beat
+	// Two sessions that send at the same time notice each other only out of step.
+	return k.sharing.beat + time.Duration(rand.Int64N(int64(k.sharing.beat/8)))
 }
 
 // suppressionDelay is the random time, of at most the time most, that a session waits
