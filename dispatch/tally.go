@@ -34,7 +34,7 @@ func newTally() tally {
 
 // add counts a task.
 func (ta *tally) add(e *entry) {
-	ta.states[taskformat.State(e.State)]++
+	ta.states[e.State]++
 	if e.State != waiting {
 		return
 	}
@@ -51,7 +51,7 @@ func (ta *tally) add(e *entry) {
 
 // remove takes a task out that was counted and has not changed since.
 func (ta *tally) remove(e *entry) {
-	state := taskformat.State(e.State)
+	state := e.State
 	if ta.states[state]--; ta.states[state] == 0 {
 		delete(ta.states, state)
 	}
