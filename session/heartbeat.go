@@ -42,6 +42,7 @@ func (k *leaseRenewer) onHeartbeat(err error, holds []*Hold, sent time.Time) {
 	k.beating = false
 	k.removePendingLocked(sent)
 	k.failure = err
+	k.slow = err == nil && k.s.now().Sub(sent) >= k.timing.timeout/10
 	if gone || unshared {
 		k.due = k.s.now() // the heartbeat proved nothing; ask again without the node
 	}

@@ -30,6 +30,7 @@ type leaseRenewer struct {
 	holds       holdQueue
 	due         time.Time   // of the next heartbeat
 	beating     bool        // a heartbeat has no reply yet
+	slow        bool        // the last heartbeat's reply took a tenth of the timeout, or more
 	pending     []time.Time // when the heartbeats, and reads of shared ones, without a reply were sent
 	sharing     *sharing    // nil: the session sends heartbeats of its own
 	failure     error       // of the last heartbeat
@@ -252,16 +253,17 @@ func (k *leaseRenewer) renewIfDue() (wait time.Duration, held bool) {
 }
 
 // moveAtLocked is when the session moves to another server unless the oldest pending
-// heartbeat, or read of a shared one, is answered. It waits for as long as there is trust
-// enough to move: a server that is slow, because many sessions send heartbeats, is not
-// made faster by moves.
+// heartbeat, or read of a shared one, is answered. If servers are slow, or the session
+// shares heartbeats with many others, it waits for as long as there is trust enough to
+// move: servers that have too much to do are not made faster by moves. Otherwise a
+// session has time for two servers that do not answer.
 func (k *leaseRenewer) moveAtLocked() time.Time {
 	patience := k.timing.patience
 	if k.sharing != nil {
 		patience = min(patience, k.timing.timeout/5)
 	}
 	at := k.pending[0].Add(patience)
-	if latest := k.trust.lease.Add(-k.trust.reserve - k.toMove); latest.After(at) {
+	if latest := k.trust.lease.Add(-k.trust.reserve - k.toMove); latest.After(at) && (k.slow || k.sharing != nil) {
 		return latest
 	}
 	return at
