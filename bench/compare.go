@@ -46,27 +46,22 @@ func compare(ctx context.Context, args []string) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	if s.servers == "" {
-		server, err := serve(ctx)
+		server, err := serve(ctx, 1, 2*time.Second)
 		if err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, server.Close()) }()
 		s.servers = server.Connect()
 	}
-	client, err := session.Connect(ctx, s.servers, &session.Options{Timeout: s.timeout})
+	z, err := connectZnodes(ctx, s.servers, s.timeout)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		// The session is closed even if the run has ended.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
-		defer cancel()
-		err = errors.Join(err, client.Close(ctx))
-	}()
+	defer func() { err = errors.Join(err, z.close(ctx)) }()
 	fmt.Fprintf(os.Stderr, "%s, %d processors, load average %s\n", runtime.Version(), runtime.NumCPU(), load())
 	encoder := json.NewEncoder(lines)
 	for _, p := range s.profiles {
-		c := &contest{settings: s, profile: p, znodes: znodes{client}, root: "/bench-" + session.NewID(),
+		c := &contest{settings: s, profile: p, znodes: z, root: "/bench-" + session.NewID(),
 			lines: encoder, running: map[string]*process{}}
 		if err := c.run(ctx, filepath.Join(dir, p.name), all); err != nil {
 			return err
@@ -75,24 +70,19 @@ func compare(ctx context.Context, args []string) (err error) {
 	return nil
 }
 
-// serve starts a server with its data in memory, if a memory file system is
-// available.
-func serve(ctx context.Context) (*apache.Cluster, error) {
-	server, err := apache.Start(ctx, serverOptions())
-	if err != nil {
-		return nil, fmt.Errorf("start a server, or use -servers: %w", err)
-	}
-	return server, nil
-}
-
-// serverOptions are those of servers from Debian's packages.
-func serverOptions() *apache.Options {
-	o := &apache.Options{Mode: apache.Jars, TickTime: 2 * time.Second, Heap: 1024, ContainerInterval: time.Minute}
+// serve starts servers from Debian's packages, with their data in memory if a memory file
+// system is available.
+func serve(ctx context.Context, servers int, tick time.Duration) (*apache.Cluster, error) {
+	o := &apache.Options{Servers: servers, Mode: apache.Jars, TickTime: tick, Heap: 1024, ContainerInterval: time.Minute}
 	const memory = "/dev/shm"
 	if _, err := os.Stat(memory); err == nil {
 		o.Dir = memory
 	}
-	return o
+	cluster, err := apache.Start(ctx, o)
+	if err != nil {
+		return nil, fmt.Errorf("start a server, or use -servers: %w", err)
+	}
+	return cluster, nil
 }
 
 // contest runs workloads with peers, in one profile.
@@ -122,7 +112,7 @@ func (c *contest) run(ctx context.Context, dir string, all []workload) (err erro
 	if c.how, err = commands(ctx, c.peers, dir, net.servers, c.timeout); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, c.removePath(ctx, c.root)) }()
+	defer func() { err = errors.Join(err, c.znodes.cleanUp(ctx, c.root)) }()
 	defer c.endAll(ctx)
 	if err := c.znodes.createTree(ctx, c.root, 0); err != nil {
 		return err
@@ -224,17 +214,7 @@ func (c *contest) measure(ctx context.Context, w workload, peer string) (value f
 		c.running[peer].kill() // before removing znodes still in use
 		delete(c.running, peer)
 	}
-	return answer.Value, errors.Join(err, c.removePath(ctx, t.Path))
-}
-
-// removePath removes path with all descendants, even after the end of the run.
-func (c *contest) removePath(ctx context.Context, path string) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
-	defer cancel()
-	if err := c.znodes.remove(ctx, path); err != nil {
-		return fmt.Errorf("clean up: %w", err)
-	}
-	return nil
+	return answer.Value, errors.Join(err, c.znodes.cleanUp(ctx, t.Path))
 }
 
 // endAll ends all peers.

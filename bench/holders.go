@@ -15,7 +15,6 @@ import (
 
 	"github.com/zkrecipes/zkrecipes/bench/internal/holders"
 	"github.com/zkrecipes/zkrecipes/session"
-	"github.com/zkrecipes/zkrecipes/zktest/apache"
 )
 
 // roleHolders as first argument measures the price of trust.
@@ -71,29 +70,23 @@ func measureHolders(ctx context.Context, args []string) (err error) {
 		return err
 	}
 	if s.servers == "" {
-		o := serverOptions()
-		o.Servers, o.TickTime = 3, s.tick
-		servers, err := apache.Start(ctx, o)
+		servers, err := serve(ctx, 3, s.tick)
 		if err != nil {
-			return fmt.Errorf("start servers, or use -servers: %w", err)
+			return err
 		}
 		defer func() { err = errors.Join(err, servers.Close()) }()
 		s.servers = servers.Connect()
 	}
-	client, err := session.Connect(ctx, s.servers, &session.Options{Timeout: s.timeout})
+	z, err := connectZnodes(ctx, s.servers, s.timeout)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
-		defer cancel()
-		err = errors.Join(err, client.Close(ctx))
-	}()
+	defer func() { err = errors.Join(err, z.close(ctx)) }()
 	var all []holders.Figures
 	lines := json.NewEncoder(os.Stdout)
 	for _, n := range s.counts {
 		for _, rule := range s.rules {
-			f, err := s.measure(ctx, znodes{client}, n, rule)
+			f, err := s.measure(ctx, z, n, rule)
 			if err != nil {
 				return err
 			}
@@ -112,11 +105,7 @@ func (s holdersSettings) measure(ctx context.Context, z znodes, n int, rule stri
 	if err := z.createTree(ctx, root, 0); err != nil {
 		return f, err
 	}
-	defer func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
-		defer cancel()
-		err = errors.Join(err, z.remove(ctx, root))
-	}()
+	defer func() { err = errors.Join(err, z.cleanUp(ctx, root)) }()
 	return holders.Measure(ctx, holders.Setting{
 		Servers: s.servers, Root: root, Holders: n, Rule: rule, Timeout: s.timeout, Tick: s.tick, Time: s.time,
 	})

@@ -20,6 +20,29 @@ const (
 // znodes makes and changes the znodes observed by peers.
 type znodes struct{ client *session.Client }
 
+// connectZnodes connects to the servers; close ends it.
+func connectZnodes(ctx context.Context, servers string, timeout time.Duration) (znodes, error) {
+	client, err := session.Connect(ctx, servers, &session.Options{Timeout: timeout})
+	return znodes{client}, err
+}
+
+// close closes the session, even if the run has ended.
+func (z znodes) close(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	return z.client.Close(ctx)
+}
+
+// cleanUp removes path with all descendants, even after the end of the run.
+func (z znodes) cleanUp(ctx context.Context, path string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	if err := z.remove(ctx, path); err != nil {
+		return fmt.Errorf("clean up: %w", err)
+	}
+	return nil
+}
+
 // createTree creates path with n children.
 func (z znodes) createTree(ctx context.Context, path string, children int) error {
 	s, err := z.client.Session(ctx)

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/zkrecipes/zkrecipes/bench/internal/task"
 	"github.com/zkrecipes/zkrecipes/lock"
 	"github.com/zkrecipes/zkrecipes/session"
 	"golang.org/x/sync/errgroup"
@@ -97,7 +98,7 @@ func Measure(ctx context.Context, s Setting) (f Figures, err error) {
 		return f, fmt.Errorf("%d holders: %w", s.Holders, err)
 	}
 	f.Joining = time.Since(began).Seconds()
-	if err := pause(ctx, 2*s.Timeout); err != nil { // until the rush is over
+	if err := task.Pause(ctx, 2*s.Timeout); err != nil { // until the rush is over
 		return f, err
 	}
 	before, readsBefore := heartbeats.Load(), reads.Load()
@@ -138,7 +139,7 @@ func write(ctx context.Context, s Setting) (took []time.Duration, err error) {
 			return nil, err
 		}
 		took = append(took, time.Since(sent))
-		if err := pause(ctx, 10*time.Millisecond); err != nil {
+		if err := task.Pause(ctx, 10*time.Millisecond); err != nil {
 			return nil, err
 		}
 	}
@@ -146,18 +147,6 @@ func write(ctx context.Context, s Setting) (took []time.Duration, err error) {
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
-
-// pause waits for d, or until ctx ends.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
 
 // closeAll closes clients, of which some may be nil, also after the end of ctx.
 func closeAll(ctx context.Context, clients []*session.Client) error {
