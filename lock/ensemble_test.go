@@ -100,13 +100,7 @@ func TestOnApacheTheHolderKnowsBeforeTheNextOneIsGranted(t *testing.T) {
 	cluster := apache.Require(t, &apache.Options{
 		Servers: 3, Cuts: true, TickTime: ensembleTick, SyncLimit: ensembleLimit, InitLimit: 20, Heap: 96,
 	})
-	cases := ensembleCases()
-	if testing.Short() { // under the race detector, after a run in full
-		cases = cases[:1]
-	}
-	for _, tc := range cases {
-		t.Run(strings.ReplaceAll(tc.name, " ", "-"), func(t *testing.T) { runEnsembleCase(t, cluster, tc) })
-	}
+	runEnsembleCases(t, cluster, ensembleCases())
 }
 
 // The same, with holders that share their heartbeats with other sessions of their
@@ -117,13 +111,19 @@ func TestOnApacheTheHolderThatSharesHeartbeatsKnowsBeforeTheNextOneIsGranted(t *
 		Servers: 3, Cuts: true, TickTime: ensembleTick, SyncLimit: sharedLimit, InitLimit: 20, Heap: 96,
 	})
 	cases := ensembleCases()
-	if testing.Short() { // under the race detector, after a run in full
-		cases = cases[:1]
-	}
 	for _, tc := range cases {
 		for i := range tc.holders {
 			tc.holders[i].shares, tc.holders[i].settled = true, true
 		}
+	}
+	runEnsembleCases(t, cluster, cases)
+}
+
+func runEnsembleCases(t *testing.T, cluster *apache.Cluster, cases []ensembleCase) {
+	if testing.Short() { // under the race detector, after a run in full
+		cases = cases[:1]
+	}
+	for _, tc := range cases {
 		t.Run(strings.ReplaceAll(tc.name, " ", "-"), func(t *testing.T) { runEnsembleCase(t, cluster, tc) })
 	}
 }
@@ -136,14 +136,8 @@ func sharingOptions(timeout time.Duration) *session.Options {
 // shareAt makes sessions at a server that share their heartbeats with holders.
 func shareAt(ctx context.Context, t *testing.T, cluster *apache.Cluster, server int) {
 	for i := range 3 {
-		c, err := session.Connect(ctx, cluster.Servers()[server], sharingOptions(survivalTimeout))
-		require.NoError(t, err)
-		t.Cleanup(func() {
-			over, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-			defer cancel()
-			_ = c.Close(over)
-		})
-		_, err = lock.New(c, fmt.Sprintf("/others/%s-%d", strings.ReplaceAll(t.Name(), "/", "-"), i), nil).Lock(ctx)
+		c := connectUntilEnd(ctx, t, cluster.Servers()[server], sharingOptions(survivalTimeout))
+		_, err := lock.New(c, fmt.Sprintf("/others/%s-%d", strings.ReplaceAll(t.Name(), "/", "-"), i), nil).Lock(ctx)
 		require.NoError(t, err)
 	}
 }
@@ -383,6 +377,11 @@ func healCluster(t *testing.T, cluster *apache.Cluster) {
 
 func connectThrough(ctx context.Context, t *testing.T, via *apache.Client, servers string, opts *session.Options) *session.Client {
 	opts.Dialer = via.DialContext
+	return connectUntilEnd(ctx, t, servers, opts)
+}
+
+// connectUntilEnd makes a client that is closed at the end of the test.
+func connectUntilEnd(ctx context.Context, t *testing.T, servers string, opts *session.Options) *session.Client {
 	c, err := session.Connect(ctx, servers, opts)
 	require.NoError(t, err)
 	t.Cleanup(func() {
