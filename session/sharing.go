@@ -125,7 +125,7 @@ func (k *leaseRenewer) onShared(seen Seen, err error, sent time.Time) {
 		k.due = now.Add(k.timing.heartbeat)
 		return
 	}
-	if useful := err == nil && k.takeInLocked(seen, now); useful {
+	if err == nil && k.takeInLocked(seen, now) {
 		sh.old = time.Time{}
 		return
 	}
