@@ -94,7 +94,8 @@ func TestRunSaysThatNoServerHasConfirmedTheResignation(t *testing.T) {
 						if away == "server" {
 							require.NoError(w, w.Server.Stop(1))
 						} else {
-							require.NoError(w, w.Server.Delete(l.Path())) // the deletion is not noticed yet
+							w.Server.Delay(zktest.Link{}, zktest.ToClient, time.Second) // Run ends before the event arrives
+							require.NoError(w, w.Server.Delete(l.Path()))
 						}
 						return result
 					})

@@ -160,9 +160,13 @@ func TestTakingOverCostsOneReadAndOneTransactionMore(t *testing.T) {
 		cost := w.cost(c1.stop, c2)
 		require.Len(w, w.of("c2"), 12)
 		want := map[rebalanser.Mode]map[string]int{
-			rebalanser.ResourceBarrier: {"exists": 1, "getChildren2": 4, "getData": 13, "multi": 4},
-			rebalanser.GlobalBarrier:   {"create2": 1, "delete": 1, "exists": 1, "getChildren2": 8, "getData": 11, "multi": 6},
+			rebalanser.ResourceBarrier: {"exists": 1, "getData": 13, "multi": 4},
+			rebalanser.GlobalBarrier:   {"create2": 1, "delete": 1, "exists": 1, "getData": 11, "multi": 6},
 		}
+		// One listing can show several changes.
+		lists := map[rebalanser.Mode]int{rebalanser.ResourceBarrier: 4, rebalanser.GlobalBarrier: 8}
+		require.LessOrEqual(w, cost["getChildren2"], lists[w.mode])
+		delete(cost, "getChildren2")
 		require.Equal(w, want[w.mode], cost)
 	})
 }
