@@ -6,6 +6,7 @@ import (
 
 	"github.com/zkrecipes/zkrecipes/internal/contender"
 	"github.com/zkrecipes/zkrecipes/internal/format/lockformat"
+	"github.com/zkrecipes/zkrecipes/internal/observing"
 	"github.com/zkrecipes/zkrecipes/internal/znode"
 	"github.com/zkrecipes/zkrecipes/session"
 )
@@ -18,7 +19,7 @@ import (
 
 func (s *Semaphore) leasesDir() string { return znode.Join(s.path, lockformat.DirLeases) }
 
-func (s *Semaphore) takeLeases(ctx context.Context, sess *session.Session, n int, try bool) (*Permits, error) {
+func (s *Semaphore) takeLeases(ctx context.Context, sess *session.Session, n int, try bool, place *observing.Wait) (*Permits, error) {
 	lock, err := contender.Enter(ctx, sess, contender.Spec{
 		Dir: znode.Join(s.path, lockformat.DirLocks), Name: func() string { return znode.Protected(lockformat.CuratorMutex) },
 		Markers: lockformat.MutexMarkers(), Data: s.opts.Data, ACL: s.opts.ACL, Rule: contender.Exclusive,
@@ -28,6 +29,7 @@ func (s *Semaphore) takeLeases(ctx context.Context, sess *session.Session, n int
 	}
 	// The deletion is not awaited: the next steps do not depend on it.
 	defer lock.LeaveBehind()
+	lock.Observe(place)
 	if err := awaitOrTry(ctx, lock, try); err != nil {
 		return nil, err
 	}

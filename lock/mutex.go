@@ -10,7 +10,9 @@ import (
 	"github.com/zkrecipes/zkrecipes/internal/contender"
 	"github.com/zkrecipes/zkrecipes/internal/format/lockformat"
 	"github.com/zkrecipes/zkrecipes/internal/holding"
+	"github.com/zkrecipes/zkrecipes/internal/observing"
 	"github.com/zkrecipes/zkrecipes/internal/receiver"
+	"github.com/zkrecipes/zkrecipes/observe"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -69,18 +71,29 @@ func (m *Mutex) Lock(ctx context.Context) (*Held, error) {
 	if err := m.checkCall(ctx); err != nil {
 		return nil, failure(ctx, op, m.path, err)
 	}
+	waiting := observing.BeginWait(ctx, m.client, observe.Lock, m.path)
+	held, err := m.acquire(ctx, waiting)
+	if err != nil {
+		err = failure(ctx, op, m.path, err)
+		waiting.End(err)
+	}
+	return held, err
+}
+
+// acquire waits for the baton, and with it for the lock.
+func (m *Mutex) acquire(ctx context.Context, waiting *observing.Wait) (*Held, error) {
 	w, first := m.joinLocalQueue()
 	if first {
-		return m.acquireWith(ctx, baton{})
+		return m.acquireWith(ctx, baton{}, waiting)
 	}
 	select {
 	case b := <-w.baton:
-		return m.acquireWith(ctx, b)
+		return m.acquireWith(ctx, b, waiting)
 	case <-ctx.Done():
 		if b, given := m.leaveLocalQueue(w); given {
 			m.passBaton(b) // the baton came in the same instant
 		}
-		return nil, failure(ctx, op, m.path, context.Cause(ctx))
+		return nil, context.Cause(ctx)
 	}
 }
 
@@ -130,11 +143,10 @@ func (m *Mutex) passBaton(b baton) {
 
 // acquireWith continues with the contents of b until the lock is held. In all cases
 // the baton is passed on, or bound to the returned Held.
-func (m *Mutex) acquireWith(ctx context.Context, b baton) (*Held, error) {
-	const op = "acquire"
+func (m *Mutex) acquireWith(ctx context.Context, b baton, waiting *observing.Wait) (*Held, error) {
 	if b.lock != nil {
 		if b.lock.hold.Err() == nil {
-			return m.newHeld(b.lock), nil
+			return m.newHeld(b.lock, waiting, true), nil
 		}
 		b.lock.deleteRemains() // lost during the hand-over: no other code deletes the remains
 	}
@@ -147,6 +159,7 @@ func (m *Mutex) acquireWith(ctx context.Context, b baton) (*Held, error) {
 			c, err = m.enterServerQueue(ctx)
 		}
 		if err == nil {
+			c.Observe(waiting)
 			err = c.Await(ctx)
 		}
 		var got *serverLock
@@ -155,11 +168,11 @@ func (m *Mutex) acquireWith(ctx context.Context, b baton) (*Held, error) {
 		}
 		switch {
 		case err == nil:
-			return m.newHeld(got), nil
+			return m.newHeld(got, waiting, false), nil
 		case ctx.Err() != nil:
 			// The place in the queue goes to another waiter of this process.
 			m.passBaton(baton{contender: c})
-			return nil, failure(ctx, op, m.path, err)
+			return nil, err
 		case c != nil && (c.Session().Err() != nil || errors.Is(err, contender.ErrGone) || nodeGone(err)):
 			c.LeaveBehind() // its watches, too
 			backoff.Pause(ctx, c.Session())
@@ -171,7 +184,7 @@ func (m *Mutex) acquireWith(ctx context.Context, b baton) (*Held, error) {
 				c.LeaveBehind()
 			}
 			m.passBaton(baton{})
-			return nil, failure(ctx, op, m.path, err)
+			return nil, err
 		}
 	}
 }
@@ -204,8 +217,9 @@ func (m *Mutex) holdServerLock(ctx context.Context, c *contender.Contender) (*se
 	return &serverLock{m: m, hold: hold, token: c.Node().Stat.Czxid, won: time.Now()}, nil
 }
 
-// newHeld makes a Held of a lock held at the server, and gives it the baton.
-func (m *Mutex) newHeld(l *serverLock) *Held {
+// newHeld makes a Held of a lock held at the server, and gives it the baton. local says
+// that a goroutine of this process has handed it over.
+func (m *Mutex) newHeld(l *serverLock, waiting *observing.Wait, local bool) *Held {
 	h := &Held{lock: l}
 	h.ctx, h.cancel = l.hold.Derive()
 	m.mu.Lock()
@@ -217,6 +231,7 @@ func (m *Mutex) newHeld(l *serverLock) *Held {
 			m.passBaton(baton{})
 		}
 	})
+	h.end.Observe(waiting.Granted(h, local))
 	return h
 }
 

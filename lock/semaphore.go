@@ -10,7 +10,9 @@ import (
 	"github.com/zkrecipes/zkrecipes/internal/contender"
 	"github.com/zkrecipes/zkrecipes/internal/format/lockformat"
 	"github.com/zkrecipes/zkrecipes/internal/holding"
+	"github.com/zkrecipes/zkrecipes/internal/observing"
 	"github.com/zkrecipes/zkrecipes/internal/receiver"
+	"github.com/zkrecipes/zkrecipes/observe"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -60,12 +62,25 @@ func (s *Semaphore) takePermits(ctx context.Context, op string, n int, try bool)
 	if err := s.checkCall(ctx, n); err != nil {
 		return nil, failure(ctx, op, s.path, err)
 	}
+	waiting := observing.BeginWait(ctx, s.client, observe.Permit, s.path)
+	p, err := s.contend(ctx, n, try, waiting)
+	if err != nil {
+		err = failure(ctx, op, s.path, err)
+		waiting.End(err)
+		return nil, err
+	}
+	p.end.Observe(waiting.Granted(p, false))
+	return p, nil
+}
+
+// contend queues up until it has n permits, or knows that it cannot have them at once.
+func (s *Semaphore) contend(ctx context.Context, n int, try bool, waiting *observing.Wait) (*Permits, error) {
 	var backoff contender.Backoff
 	for {
 		backoff.Begin()
 		sess, err := s.client.Session(ctx)
 		if err != nil {
-			return nil, failure(ctx, op, s.path, err)
+			return nil, err
 		}
 		var p *Permits
 		if try {
@@ -74,21 +89,21 @@ func (s *Semaphore) takePermits(ctx context.Context, op string, n int, try bool)
 		switch {
 		case err != nil:
 		case s.opts.CuratorV2:
-			p, err = s.takeLeases(ctx, sess, n, try)
+			p, err = s.takeLeases(ctx, sess, n, try, waiting)
 		default:
-			p, err = s.takeRank(ctx, sess, n, try)
+			p, err = s.takeRank(ctx, sess, n, try, waiting)
 		}
 		switch {
 		case err == nil:
 			return p, nil
 		case ctx.Err() != nil:
-			return nil, failure(ctx, op, s.path, err)
+			return nil, err
 		case sess.Err() != nil, errors.Is(err, contender.ErrGone):
 			// The nodes are gone; queue up again, in the next session if
 			// necessary.
 			backoff.Pause(ctx, sess)
 		default:
-			return nil, failure(ctx, op, s.path, err)
+			return nil, err
 		}
 	}
 }
@@ -107,7 +122,7 @@ func (s *Semaphore) checkCall(ctx context.Context, n int) error {
 }
 
 // takeRank queues up once; after a failure it leaves nothing behind.
-func (s *Semaphore) takeRank(ctx context.Context, sess *session.Session, n int, try bool) (*Permits, error) {
+func (s *Semaphore) takeRank(ctx context.Context, sess *session.Session, n int, try bool, waiting *observing.Wait) (*Permits, error) {
 	c, err := contender.Enter(ctx, sess, contender.Spec{
 		Dir: s.path, Name: func() string { return lockformat.PermitName(n) }, Markers: []string{lockformat.Permit},
 		Data: s.opts.Data, ACL: s.opts.ACL, Rule: contender.Weighted(s.permits, lockformat.PermitsOf),
@@ -116,6 +131,7 @@ func (s *Semaphore) takeRank(ctx context.Context, sess *session.Session, n int, 
 	if err != nil {
 		return nil, err
 	}
+	c.Observe(waiting)
 	if total, ok := c.DirData(); !ok || string(total) != strconv.Itoa(s.permits) {
 		err = s.agreeOnPermits(ctx, sess)
 	}

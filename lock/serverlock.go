@@ -33,6 +33,7 @@ func (c *serverLock) giveBack(ctx context.Context, h *Held) error {
 		return err
 	}
 	if time.Since(c.won) < m.opts.LocalHandover && m.handOver(c) {
+		h.end.HandOver()
 		return nil
 	}
 	c.hold.End(session.ErrReleased)

@@ -6,8 +6,10 @@ import (
 
 	"github.com/zkrecipes/zkrecipes/internal/contender"
 	"github.com/zkrecipes/zkrecipes/internal/format/lockformat"
+	"github.com/zkrecipes/zkrecipes/internal/observing"
 	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/internal/znode"
+	"github.com/zkrecipes/zkrecipes/observe"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -20,17 +22,33 @@ func (m *Mutex) TryLock(ctx context.Context) (*Held, error) {
 	if err := m.checkCall(ctx); err != nil {
 		return nil, failure(ctx, op, m.path, err)
 	}
-	m.mu.Lock()
-	if m.taken {
-		m.mu.Unlock()
-		return nil, failure(ctx, op, m.path, ErrBusy)
+	waiting := observing.BeginWait(ctx, m.client, observe.Lock, m.path)
+	held, err := m.tryAcquire(ctx, waiting)
+	if err != nil {
+		err = failure(ctx, op, m.path, err)
+		waiting.End(err)
 	}
+	return held, err
+}
+
+// takeBaton takes the baton if it is free.
+func (m *Mutex) takeBaton() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	taken := !m.taken
 	m.taken = true
-	m.mu.Unlock()
+	return taken
+}
+
+// tryAcquire tries until it knows whether the lock is free.
+func (m *Mutex) tryAcquire(ctx context.Context, waiting *observing.Wait) (*Held, error) {
+	if !m.takeBaton() {
+		return nil, ErrBusy
+	}
 	var backoff contender.Backoff
 	for {
 		backoff.Begin()
-		c, held, err := m.tryOnce(ctx)
+		c, held, err := m.tryOnce(ctx, waiting)
 		switch {
 		case err == nil:
 			return held, nil
@@ -41,13 +59,13 @@ func (m *Mutex) TryLock(ctx context.Context) (*Held, error) {
 			// The session was lost before the contender had entered.
 		default:
 			m.passBaton(baton{contender: c}) // to a goroutine that has come to wait meanwhile
-			return nil, failure(ctx, op, m.path, err)
+			return nil, err
 		}
 	}
 }
 
 // tryOnce contends once. With an error, tryOnce returns the contender, if it entered.
-func (m *Mutex) tryOnce(ctx context.Context) (*contender.Contender, *Held, error) {
+func (m *Mutex) tryOnce(ctx context.Context, waiting *observing.Wait) (*contender.Contender, *Held, error) {
 	s, err := m.client.Session(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -63,6 +81,7 @@ func (m *Mutex) tryOnce(ctx context.Context) (*contender.Contender, *Held, error
 	if err != nil {
 		return nil, nil, err
 	}
+	c.Observe(waiting)
 	granted, err := c.Granted(ctx)
 	if err == nil && !granted {
 		err = ErrBusy
@@ -74,7 +93,7 @@ func (m *Mutex) tryOnce(ctx context.Context) (*contender.Contender, *Held, error
 	if err != nil {
 		return c, nil, err
 	}
-	return nil, m.newHeld(got), nil
+	return nil, m.newHeld(got, waiting, false), nil
 }
 
 // checkRoom checks whether n permits are available without waiting; otherwise the

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/zkrecipes/zkrecipes/internal/await"
+	"github.com/zkrecipes/zkrecipes/observe"
 )
 
 // Client makes sessions, one at a time: after the loss of a session it makes the
@@ -17,6 +18,7 @@ type Client struct {
 	servers []string
 	chroot  string
 	states  *states
+	reports *reporter
 
 	life            context.Context // ends with Close
 	cancel          context.CancelFunc
@@ -63,9 +65,14 @@ func Connect(ctx context.Context, servers string, o *Options) (*Client, error) {
 	}
 	c := &Client{opts: opts, servers: hosts, chroot: chroot, states: newStates(time.Now())}
 	c.life, c.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	if c.reports = startReporter(c); c.reports != nil {
+		c.states.report = c.reports.postState
+	}
 	s, err := newSession(ctx, c, false)
 	if err != nil {
 		c.cancel()
+		c.states.set(State{Status: Closed, Since: time.Now(), Cause: err})
+		c.reports.wait()
 		return nil, fmt.Errorf("session: connect to %s: %w", servers, err)
 	}
 	c.publish(s)
@@ -84,7 +91,6 @@ func (c *Client) run(s *Session) {
 			return
 		}
 		c.publish(nil)
-		c.opts.Logger.Warn("zookeeper session lost", "session", fmt.Sprintf("%#x", s.id), "cause", s.Err())
 		// The more sessions in a row did not last, the longer the wait.
 		slow := c.opts.Backoff.slowBackoff()
 		if quick++; time.Since(began) > slow.Max {
@@ -103,7 +109,6 @@ func (c *Client) run(s *Session) {
 			if err == nil {
 				s = next
 				c.publish(s)
-				c.opts.Logger.Info("zookeeper session made", "session", fmt.Sprintf("%#x", s.id))
 				break
 			}
 			if c.life.Err() != nil {
@@ -161,7 +166,6 @@ func (s *Session) dialPause(n int) time.Duration {
 		s.end(errNoServerMakesSession, true)
 		return 0
 	}
-	s.logFailing(n / servers)
 	d := s.client.opts.Backoff.pause(n / servers)
 	if s.link.SessionID() != 0 {
 		// A session must not end because its client was waiting.
@@ -182,9 +186,7 @@ func (c *Client) publish(s *Session) {
 // report publishes a state of session s.
 func (c *Client) report(s *Session, status Status, cause error) {
 	state := State{Status: status, Since: time.Now(), Session: s.link.SessionID(), Server: s.servers.server(), Cause: cause}
-	if c.states.setOf(s, state) {
-		c.opts.Hooks.state(state)
-	}
+	c.states.setOf(s, state)
 }
 
 func (c *Client) current() *Session {
@@ -253,10 +255,8 @@ func (c *Client) Close(ctx context.Context) error {
 			s.end(ErrClosed, true)
 		}
 		c.closingSessions.Wait()
-		if c.states.set(State{Status: Closed, Since: time.Now(), Cause: ErrClosed}) {
-			state, _ := c.states.get()
-			c.opts.Hooks.state(state)
-		}
+		c.states.set(State{Status: Closed, Since: time.Now(), Cause: ErrClosed})
+		c.reports.wait()
 		close(done)
 	}()
 	if await.Closed(ctx, done) != nil {
@@ -267,4 +267,13 @@ func (c *Client) Close(ctx context.Context) error {
 
 func refusedTimeout(asked, granted time.Duration) error {
 	return fmt.Errorf("%w: asked for %v, granted %v; the limits are the servers' minSessionTimeout and maxSessionTimeout, 2 and 20 ticks by default", ErrTimeoutRefused, asked, granted)
+}
+
+// Observer returns [Options.Observer]; nil if there is none. It is for packages that
+// report to it.
+func (c *Client) Observer() observe.Observer {
+	if c == nil {
+		return nil
+	}
+	return c.opts.Observer
 }

@@ -13,42 +13,47 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/observe"
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// diary collects the reports to hooks and to a logger.
+// diary collects the events of an observer and the lines of a logger.
 type diary struct {
 	mu       sync.Mutex
-	states   []Status
+	states   []string
+	events   []observe.Event
 	requests map[string]int
-	failed   map[string]int
+	results  map[observe.Result]int
 	beats    int
 	log      strings.Builder
 }
 
-func (d *diary) hooks() *Hooks {
-	d.requests, d.failed = map[string]int{}, map[string]int{}
-	return &Hooks{
-		State: func(s State) {
-			d.mu.Lock()
-			defer d.mu.Unlock()
-			d.states = append(d.states, s.Status)
-		},
-		Request: func(op string, took time.Duration, err error) {
-			d.mu.Lock()
-			defer d.mu.Unlock()
-			d.requests[op]++
-			if err != nil || took < 0 {
-				d.failed[op]++
-			}
-		},
-		Heartbeat: func(took time.Duration, err error) {
-			d.mu.Lock()
-			defer d.mu.Unlock()
-			if err == nil && took >= 0 {
-				d.beats++
-			}
-		},
+func newDiary() *diary {
+	return &diary{requests: map[string]int{}, results: map[observe.Result]int{}}
+}
+
+// Observe makes a diary an observer.
+func (d *diary) Observe(_ context.Context, e observe.Event) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.events = append(d.events, e)
+	switch e := e.(type) {
+	case observe.SessionChanged:
+		d.states = append(d.states, e.Status)
+	case observe.HeartbeatEnded:
+		if e.Err == nil && e.Took >= 0 {
+			d.beats++
+		}
+	}
+}
+
+// ObserveRequest makes a diary an observer of requests.
+func (d *diary) ObserveRequest(r observe.Request) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.requests[r.Op]++
+	if r.Took >= 0 {
+		d.results[r.Result]++
 	}
 }
 
@@ -59,9 +64,9 @@ func (d *diary) Write(p []byte) (int, error) {
 	return d.log.Write(p)
 }
 
-func TestHooksAndLogTellWhatHappens(t *testing.T) {
-	d := &diary{}
-	inWorld(t, nil, &Options{Hooks: d.hooks(), Logger: slog.New(slog.NewTextHandler(d, nil))}, func(w *world) {
+func TestObserverAndLogTellWhatHappens(t *testing.T) {
+	d := newDiary()
+	inWorld(t, nil, &Options{Observer: d, Logger: slog.New(slog.NewTextHandler(d, nil))}, func(w *world) {
 		w.createHeld(w.s, "/h")
 		_, _, err := w.s.Get(w.ctx, "/none")
 		require.ErrorIs(w, err, ErrNoNode)
@@ -72,9 +77,10 @@ func TestHooksAndLogTellWhatHappens(t *testing.T) {
 		w.sleep(time.Second)
 		w.close(w.client)
 	})
-	assert.Equal(t, []Status{Connected, Suspended, Connected, Suspended, Lost, Connected, Lost, Closed}, d.states)
+	assert.Equal(t, []string{"connected", "suspended", "connected", "suspended", "lost", "connected", "lost", "closed"}, d.states)
 	assert.Equal(t, 1, d.requests["create"])
-	assert.Equal(t, 1, d.failed["get"])
+	assert.Equal(t, 1, d.results[observe.Negative], "the get of a missing znode")
+	assert.Zero(t, d.results[observe.Refused])
 	assert.Greater(t, d.beats, 10)
 	assert.Contains(t, d.logged(), "session lost")
 	assert.Contains(t, d.logged(), "expired by the server")

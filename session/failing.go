@@ -1,9 +1,6 @@
 package session
 
-import (
-	"fmt"
-	"math/bits"
-)
+import "fmt"
 
 // setMaking notes the session that is being made, nil if none is any more.
 func (c *Client) setMaking(s *Session) {
@@ -15,6 +12,11 @@ func (c *Client) setMaking(s *Session) {
 // explainNoConnection adds to err why there is no connection: how the last attempt to get one has
 // failed. That is text only: the end of such an attempt is not the end of a context.
 func (c *Client) explainNoConnection(err error) error {
+	return explainFailure(err, c.connectFailure())
+}
+
+// connectFailure is the error of the last attempt to connect, nil if there was none.
+func (c *Client) connectFailure() error {
 	c.mu.Lock()
 	s := c.session
 	if c.making != nil {
@@ -22,28 +24,19 @@ func (c *Client) explainNoConnection(err error) error {
 	}
 	c.mu.Unlock()
 	if s == nil {
-		return err
+		return nil
 	}
-	return s.explainNoConnection(err)
+	return s.link.Failure()
 }
 
-// explainNoConnection is Client.why for the connection of this session.
+// explainNoConnection is Client.explainNoConnection for the connection of this session.
 func (s *Session) explainNoConnection(err error) error {
-	failure := s.link.Failure()
+	return explainFailure(err, s.link.Failure())
+}
+
+func explainFailure(err, failure error) error {
 	if failure == nil {
 		return err
 	}
 	return fmt.Errorf("%w (last attempt to connect: %v)", err, failure) //nolint:errorlint // see above
-}
-
-// quietRounds is how many rounds of all servers fail before that is logged: about a
-// second, in which a server is restarted, or another one found.
-const quietRounds = 4
-
-// logFailing logs that all servers were tried rounds times, less and less often.
-func (s *Session) logFailing(rounds int) {
-	if rounds < quietRounds || bits.OnesCount(uint(rounds)) != 1 {
-		return
-	}
-	s.log.Warn("zookeeper cannot be reached", "attempts", rounds, "cause", s.link.Failure())
 }

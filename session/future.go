@@ -137,7 +137,7 @@ type request[T any] struct {
 func start[T any](s *Session, r request[T]) *Future[T] {
 	f := &Future[T]{op: r.op, path: r.path, write: r.write, done: make(chan struct{})}
 	var zero T
-	answered := s.hooks.timed(r.op, s.now)
+	answered := s.reports.timed(r.op, r.path, s.now)
 	call := &wire.Call{Op: r.code, Commits: r.write, FirstConnection: r.firstConnection, Done: func(a wire.Answer) {
 		v := zero
 		var err error

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"slices"
 	"time"
+
+	"github.com/zkrecipes/zkrecipes/observe"
 )
 
 // sendHeartbeat sends a heartbeat: a transaction of nothing but checks, which changes
@@ -47,7 +49,9 @@ func (k *leaseRenewer) onHeartbeat(err error, holds []*Hold, sent time.Time) {
 		k.due = k.s.now() // the heartbeat proved nothing; ask again without the node
 	}
 	k.mu.Unlock()
-	k.s.hooks.heartbeat(k.s.now().Sub(sent), err)
+	if !NotSent(err) {
+		k.s.reports.post(observe.HeartbeatEnded{Session: k.s.ID(), Took: k.s.now().Sub(sent), Err: err})
+	}
 	switch {
 	case gone:
 		holds[txn.Index].End(errDeleted)

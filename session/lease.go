@@ -35,6 +35,7 @@ type leaseRenewer struct {
 	sharing     *sharing    // nil: the session sends heartbeats of its own
 	failure     error       // of the last heartbeat
 	holdsEnded  time.Time
+	saidLow     time.Time // the lease that was reported to run low
 	lost        bool
 	lastHeard   time.Time // when the newest answered request was sent
 	lastContact time.Time // the same, handshakes included
@@ -239,6 +240,7 @@ func (k *leaseRenewer) renewIfDue() (wait time.Duration, held bool) {
 	}
 	k.mu.Unlock()
 
+	k.reportLow(now)
 	switch {
 	case stuck:
 		k.s.link.Drop(errNoHeartbeatReply)
@@ -280,6 +282,9 @@ func (k *leaseRenewer) nextWork() time.Time {
 		}
 	}
 	looking := k.sharing != nil && !k.sharing.asked.IsZero()
+	if k.s.reports != nil && k.saidLow != k.trust.lease {
+		earlier(k.lowAtLocked())
+	}
 	if !k.beating && !looking {
 		earlier(k.due)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/observe"
 	"github.com/zkrecipes/zkrecipes/session/internal/wire"
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
@@ -152,14 +153,11 @@ func (c *callers) call(what string) {
 	}
 }
 
-// hooks notes calls of hooks.
-func (c *callers) hooks() *Hooks {
-	c.called, c.inLook = map[string]int{}, map[string]int{}
-	return &Hooks{
-		State:   func(s State) { c.call("state " + s.Status.String()) },
-		Request: func(op string, _ time.Duration, _ error) { c.call("request " + op) },
-	}
-}
+// Observe notes an event.
+func (c *callers) Observe(_ context.Context, e observe.Event) { c.call(e.Name()) }
+
+// ObserveRequest notes a request.
+func (c *callers) ObserveRequest(r observe.Request) { c.call("request " + r.Op) }
 
 // A goroutine that looks at a context may hold the same mutex that a callback
 // takes.
@@ -172,8 +170,8 @@ func TestCheckingAContextCallsNoFunction(t *testing.T) {
 	} {
 		for _, reserve := range []time.Duration{0, time.Second} {
 			t.Run(fmt.Sprintf("%s, reserve %v", name, reserve), func(t *testing.T) {
-				var c callers
-				inWorld(t, nil, &Options{Hooks: c.hooks(), StopMargin: reserve}, func(w *world) {
+				c := &callers{called: map[string]int{}, inLook: map[string]int{}}
+				inWorld(t, nil, &Options{Observer: c, StopMargin: reserve}, func(w *world) {
 					w.createNode("/x", "")
 					h := w.createHeld(w.s, "/h")
 					derived, cancel := h.Derive()
@@ -192,7 +190,7 @@ func TestCheckingAContextCallsNoFunction(t *testing.T) {
 					w.sleep(time.Second)
 					c.mu.Lock()
 					defer c.mu.Unlock()
-					for _, what := range []string{"notify session over", "watch session over", "state lost", "request children", "then"} {
+					for _, what := range []string{"notify session over", "watch session over", "session lost", "request children", "then"} {
 						assert.NotZero(w, c.called[what], what)
 					}
 					assert.Empty(w, c.inLook)

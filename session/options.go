@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+	"github.com/zkrecipes/zkrecipes/observe"
 )
 
 // DefaultTimeout is the default of [Options.Timeout].
@@ -60,15 +61,16 @@ type Options struct {
 	// ACL of created znodes; default: every client may do everything. With
 	// Credentials, CreatorACL() restricts it to their owner.
 	ACL []ACL
-	// Logger receives messages for people: lost sessions, sequence numbers that
-	// run out. Default: silent.
+	// Observer receives what the sessions and recipes of the client do, for metrics,
+	// traces and logs: see package observe. Default: none.
+	Observer observe.Observer
+	// Logger receives the same as messages for people, as [observe.Log] writes them, and
+	// rare warnings: sequence numbers that run out, servers that refuse. Default: silent.
 	Logger *slog.Logger
 	// Dialer opens connections; default: a net.Dialer. TLS runs on top.
 	Dialer func(ctx context.Context, network, address string) (net.Conn, error)
 	// Backoff is the pauses between attempts to connect.
 	Backoff Backoff
-	// Hooks for metrics; may be nil.
-	Hooks *Hooks
 	// MaxReply is the longest reply that the client accepts from a server, in
 	// bytes; default 16 MiB. Servers refuse requests above jute.maxbuffer, but
 	// send longer lists of children.
@@ -156,6 +158,8 @@ func (o *Options) withDefaults() (Options, error) {
 	}
 	if out.Logger == nil {
 		out.Logger = slog.New(slog.DiscardHandler)
+	} else {
+		out.Observer = observe.Join(out.Observer, observe.Log(out.Logger))
 	}
 	if out.Dialer == nil {
 		out.Dialer = (&net.Dialer{}).DialContext

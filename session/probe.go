@@ -3,7 +3,6 @@ package session
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 )
 
@@ -139,8 +138,5 @@ func (c *Client) adoptTrial(s *Session) {
 	s.trial = false
 	s.mu.Unlock()
 	c.publish(s)
-	if state, changed := c.states.unmute(); changed {
-		c.opts.Hooks.state(state)
-	}
-	c.opts.Logger.Info("zookeeper session made", "session", fmt.Sprintf("%#x", s.id))
+	c.states.unmute()
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/observe"
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
@@ -149,12 +150,14 @@ func TestEnsembleThatIsRecreatedEmptyGrantsOneSession(t *testing.T) {
 			t.Run(manner, func(t *testing.T) {
 				inWorld(t, &zktest.Options{Servers: servers}, nil, func(w *world) {
 					var mu sync.Mutex
-					var said []Status
-					c := w.behaved(Options{Hooks: &Hooks{State: func(state State) {
+					var said []string
+					c := w.behaved(Options{Observer: observe.Func(func(_ context.Context, e observe.Event) {
 						mu.Lock()
 						defer mu.Unlock()
-						said = append(said, state.Status)
-					}}}, manner)
+						if change, ok := e.(observe.SessionChanged); ok {
+							said = append(said, change.Status)
+						}
+					})}, manner)
 					defer w.close(c)
 					s := w.session(c)
 					w.close(w.client) // its session would be counted
@@ -179,7 +182,7 @@ func TestEnsembleThatIsRecreatedEmptyGrantsOneSession(t *testing.T) {
 					require.Equal(w, next.ID(), state.Session)
 					mu.Lock()
 					defer mu.Unlock()
-					require.Equal(w, []Status{Connected, Suspended, Lost, Connected}, said)
+					require.Equal(w, []string{"connected", "suspended", "lost", "connected"}, said)
 				})
 			})
 		}

@@ -20,7 +20,7 @@ type Session struct {
 	client  *Client
 	chroot  string
 	acl     []ACL
-	hooks   *Hooks
+	reports *reporter
 	log     *slog.Logger
 	clock   *clock
 	servers *rotation
@@ -69,7 +69,7 @@ type Session struct {
 // nothing is reported of it, and each server is tried once.
 func newSession(ctx context.Context, c *Client, trial bool) (*Session, error) {
 	s := &Session{
-		client: c, chroot: c.chroot, acl: c.opts.ACL, hooks: c.opts.Hooks, log: c.opts.Logger,
+		client: c, chroot: c.chroot, acl: c.opts.ACL, reports: c.reports, log: c.opts.Logger,
 		clock: newClock(), ready: make(chan struct{}), closed: make(chan struct{}),
 		dialing: make(chan struct{}), attached: make(chan struct{}),
 		trial: trial, refused: make(chan time.Time, 1),

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/observe"
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
@@ -171,13 +172,13 @@ func holdUnderFault(t *testing.T, set soundSetting, tc soundCase, offset time.Du
 			}
 		}
 		var mu sync.Mutex
-		opts.Hooks = &Hooks{Heartbeat: func(time.Duration, error) {
+		opts.Observer = observe.Func(func(_ context.Context, e observe.Event) {
 			mu.Lock()
 			defer mu.Unlock()
-			if out.calm == 0 {
+			if _, ok := e.(observe.HeartbeatEnded); ok && out.calm == 0 {
 				out.beats++
 			}
-		}}
+		})
 		c, err := Connect(ctx, srv.Addr(), opts)
 		require.NoError(t, err)
 		s, err := c.Session(ctx)

@@ -63,13 +63,14 @@ type states struct {
 	// mu guards the rest: changes are those of present. The states of the session muted are kept back in unsaid, which has the last of them.
 	mu      sync.Mutex
 	present State
+	report  func(State) // gets each change; never blocks
 	changes await.Changes
 	muted   *Session
 	unsaid  State
 }
 
 func newStates(now time.Time) *states {
-	return &states{present: State{Since: now}}
+	return &states{present: State{Since: now}, report: func(State) {}}
 }
 
 func (s *states) get() (State, <-chan struct{}) {
@@ -121,6 +122,7 @@ func (s *states) setLocked(state State) bool {
 		return false
 	}
 	s.present = state
+	s.report(state)
 	s.changes.Announce()
 	return true
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/zkrecipes/zkrecipes/internal/observing"
 	"github.com/zkrecipes/zkrecipes/internal/optimistic"
 	"github.com/zkrecipes/zkrecipes/internal/znode"
 	"github.com/zkrecipes/zkrecipes/session"
@@ -53,6 +54,7 @@ type Contender struct {
 	predecessors predecessors   // watches on contenders ahead
 	dir          *session.Seen  // see DirData
 	cuts         int            // consecutive connections lost during a request for watches
+	waiting      *observing.Wait
 	// deleted: the node is gone, and only a stranger can have a node of its name.
 	deleted bool
 }
@@ -116,6 +118,9 @@ func (c *Contender) DirData() ([]byte, bool) {
 
 // Session is the session of the contender.
 func (c *Contender) Session() *session.Session { return c.s }
+
+// Observe has the place in the queue reported for the wait w from now on.
+func (c *Contender) Observe(w *observing.Wait) { c.waiting = w }
 
 // Granted reports, without waiting, whether the contender's turn has come.
 func (c *Contender) Granted(ctx context.Context) (bool, error) {
@@ -194,6 +199,7 @@ func (c *Contender) applyRule(ctx context.Context) (Decision, error) {
 		// contender: the queue has no order, and no contender is its first.
 		return Decision{}, fmt.Errorf("%s: %w", c.spec.Dir, session.ErrSequenceExhausted)
 	}
+	c.waiting.Queued(c.node.Path, self)
 	d := c.spec.Rule(q, self)
 	c.queue = znode.Queue{}
 	if d.Shrinks {

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/zkrecipes/zkrecipes/internal/await"
+	"github.com/zkrecipes/zkrecipes/internal/observing"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -16,7 +17,16 @@ type Release struct {
 	mu   sync.Mutex
 	over chan struct{}
 	err  error
+
+	observed *observing.Hold
 }
+
+// Observe has the giving back reported as the end of h. It is for the time before the
+// owner of the hold has it.
+func (r *Release) Observe(h *observing.Hold) { r.observed = h }
+
+// HandOver reports the giving back in progress as a hand-over in this process.
+func (r *Release) HandOver() { r.observed.HandedOver() }
 
 // Once runs give, and lets explain name it in its error. All later calls wait
 // for the first, within their ctx, and report the same loss, or notHeld.
@@ -38,11 +48,14 @@ func (r *Release) Once(ctx context.Context, notHeld error, explain func(context.
 		return r.resultAgain(ctx, notHeld, explain, over)
 	}
 	defer close(over)
+	r.observed.Ending()
 	err := give(ctx)
 	if err == nil {
+		r.observed.End(nil)
 		return nil
 	}
 	err = explain(ctx, err)
+	r.observed.End(err)
 	if IsLoss(err) {
 		r.mu.Lock()
 		r.err = err

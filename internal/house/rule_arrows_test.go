@@ -27,8 +27,11 @@ const (
 	parts     = "internal/batches"
 	posts     = "internal/mailbox"
 	receivers = "internal/receiver"
-	// waits is for session, too.
+	// waits and posts are for session, too.
 	waits = "internal/await"
+	// events are the types of what is observed, reports makes them of waits and holds.
+	events  = "observe"
+	reports = "internal/observing"
 )
 
 // heldExample is the example of session.Held, with types that implement Held.
@@ -56,23 +59,25 @@ func commands() (out []string) {
 // layers is the picture of docs/project/architecture.md, top to bottom. Of two
 // entries for a folder, the longer entry counts.
 func layers() []layer {
-	public := append(published(), "session", "rebalanser/...", "zktest/...")
-	above := append(recipes(), "discovery", "session", mechanics, formats+"/...", versions, names, parts, posts, receivers, waits)
+	public := append(published(), "session", events, "rebalanser/...", "zktest/...")
+	above := append(recipes(), "discovery", "session", events, reports, mechanics, formats+"/...", versions, names, parts, posts, receivers, waits)
 	out := []layer{
 		// The dashboard reads names, and finds predecessors, as the recipes do.
 		{"cmd", append(slices.Clone(public), "cmd/...", formats+"/...", versions, names, waits, "internal/contender")},
 		// The packages shared by all commands of the tool know no recipe and no
 		// command.
 		{"cmd/zkr/internal/signals", []string{"cmd/zkr/internal/exit"}},
+		{events, nil},
+		{reports, []string{"session", events}},
 		{"cmd/zkr/internal/cli", []string{"cmd/zkr/internal/exit", "cmd/zkr/internal/signals", "session"}},
 		{"cmd/zkr/internal/supervise", []string{"cmd/zkr/internal/cli", "cmd/zkr/internal/exit", "cmd/zkr/internal/signals", "session"}},
 		{"examples", append(slices.Clone(public), "examples/internal/...")},
 		{"interop", public},
 		{"bench", public},
-		{"discovery", []string{"cache", "session", "internal/..."}},
+		{"discovery", []string{"cache", "session", events, "internal/..."}},
 		{"discovery/provider", []string{"discovery", "cache", "session", "internal/..."}},
 		{"discovery/grpcresolver", []string{"discovery", "session"}},
-		{"internal", []string{"internal/...", "session"}},
+		{"internal", []string{"internal/...", "session", events}},
 		{"internal/house", nil},
 		{"internal/heldtest", public},
 		{mechanics, []string{"session"}},
@@ -83,10 +88,10 @@ func layers() []layer {
 		{posts, nil},
 		{receivers, nil},
 		{waits, nil},
-		{worlds, []string{"internal/...", "session", "zktest/..."}},
+		{worlds, []string{"internal/...", "session", events, "zktest/..."}},
 		// Recipes describe themselves to the suite; the suite knows no recipe.
 		{queueSuite, []string{worlds, "session", "zktest/..."}},
-		{"session", []string{names, waits}},
+		{"session", []string{names, waits, posts, events}},
 		{"session/internal", []string{"session/internal/..."}},
 		{"zktest", nil},
 		{"zktest/internal", []string{"zktest/internal/..."}},
@@ -104,7 +109,7 @@ func layers() []layer {
 		out = append(out, layer{dir, shared})
 	}
 	for _, dir := range recipes() {
-		out = append(out, layer{dir, []string{"session", "internal/..."}})
+		out = append(out, layer{dir, []string{"session", events, "internal/..."}})
 	}
 	for _, dir := range upper() {
 		out = append(out, layer{dir, append(slices.Clone(above), dir+"/...")})

@@ -21,6 +21,8 @@ type Party struct {
 	Expires bool
 	// State is the trial's own, made by its Setup.
 	State any
+
+	ledgers [2]*Ledger // of Tested and Other
 }
 
 // ErrBroken is reported by operations that detect a violation of mutual
@@ -61,6 +63,8 @@ type Trial struct {
 	Excuses []error
 	// Watched allows watches to be left on the server.
 	Watched bool
+
+	seen func(fault matrix.Fault, steps string) // see RunObserved; may be nil
 }
 
 // Run tries all cases, and returns how many there were.
@@ -121,13 +125,13 @@ func (tr Trial) Case() matrix.Case {
 }
 
 func (tr Trial) setup(e *matrix.Env) error {
-	p := &Party{Expires: e.Suffers(matrix.Expire, matrix.ExpireAfter)}
+	p := &Party{Expires: e.Suffers(matrix.Expire, matrix.ExpireAfter), ledgers: [2]*Ledger{NewLedger(), NewLedger()}}
 	var err error
 	ctx := context.Background()
-	if p.Tested, err = session.Connect(ctx, e.Addrs(), &session.Options{Dialer: e.Dial}); err != nil {
+	if p.Tested, err = session.Connect(ctx, e.Addrs(), &session.Options{Dialer: e.Dial, Observer: p.ledgers[0]}); err != nil {
 		return err
 	}
-	if p.Other, err = session.Connect(ctx, e.Addrs(), &session.Options{Dialer: e.DialOther}); err != nil {
+	if p.Other, err = session.Connect(ctx, e.Addrs(), &session.Options{Dialer: e.DialOther, Observer: p.ledgers[1]}); err != nil {
 		return err
 	}
 	e.State = p
@@ -136,6 +140,15 @@ func (tr Trial) setup(e *matrix.Env) error {
 		defer cancel()
 		if err := errors.Join(p.Tested.Close(over), p.Other.Close(over)); err != nil {
 			e.T.Error(err)
+		}
+		Pause(time.Second) // for the events of losses
+		for _, l := range p.ledgers {
+			if err := l.Check(); err != nil {
+				e.T.Errorf("%s: the events do not add up: %v\n%s", tr.Name, err, l.Steps())
+			}
+		}
+		if tr.seen != nil {
+			tr.seen(e.Fault, p.ledgers[0].Steps())
 		}
 	})
 	if tr.Setup != nil {

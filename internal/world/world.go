@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/observe"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
@@ -28,6 +29,8 @@ type World struct {
 	// Ctx ends after four hours of virtual time.
 	Ctx context.Context
 	n   int // clients
+
+	ledgers []*Ledger // of the clients
 }
 
 // In runs body in a bubble with a server; so may be nil. Everything is closed
@@ -42,10 +45,13 @@ func In(t *testing.T, so *zktest.Options, body func(w *World)) {
 		opts.InMemory = true
 		srv, err := zktest.Start(&opts)
 		require.NoError(t, err)
+		w := &World{T: t, Server: srv}
+		t.Cleanup(w.checkLedgers)
 		t.Cleanup(func() { require.NoError(t, srv.Close()) })
 		ctx, cancel := context.WithTimeout(context.Background(), virtualLimit)
 		t.Cleanup(cancel)
-		body(&World{T: t, Server: srv, Ctx: ctx})
+		w.Ctx = ctx
+		body(w)
 	})
 }
 
@@ -66,14 +72,29 @@ func (w *World) ClientAt(addr string, o session.Options) *session.Client {
 	if o.Dialer == nil {
 		o.Dialer = w.Server.Client(fmt.Sprintf("c%d", w.n))
 	}
+	l := NewLedger()
+	o.Observer = observe.Join(o.Observer, l)
 	c, err := session.Connect(w.Ctx, addr, &o)
 	require.NoError(w, err)
+	w.ledgers = append(w.ledgers, l)
 	w.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		require.NoError(w, c.Close(ctx))
 	})
 	return c
+}
+
+// checkLedgers checks, after all clients were closed, that their events add up.
+func (w *World) checkLedgers() {
+	w.Helper()
+	if w.Failed() {
+		return
+	}
+	synctest.Wait()
+	for i, l := range w.ledgers {
+		require.NoError(w, l.Check(), "the events of c%d", i+1)
+	}
 }
 
 // Session is c's present session.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/zkrecipes/zkrecipes/bench/internal/task"
 	"github.com/zkrecipes/zkrecipes/lock"
+	"github.com/zkrecipes/zkrecipes/observe"
 	"github.com/zkrecipes/zkrecipes/session"
 	"golang.org/x/sync/errgroup"
 )
@@ -51,19 +52,26 @@ type Figures struct {
 // connecting is how many sessions are made at a time.
 const connecting = 64
 
+// counts is an observer that counts heartbeats and reads.
+type counts struct{ heartbeats, reads *atomic.Int64 }
+
+func (c counts) Observe(_ context.Context, e observe.Event) {
+	if _, ok := e.(observe.HeartbeatEnded); ok {
+		c.heartbeats.Add(1)
+	}
+}
+
+func (c counts) ObserveRequest(r observe.Request) {
+	if r.Op == "get" {
+		c.reads.Add(1)
+	}
+}
+
 // Measure runs a measurement. Its clients are closed when it returns.
 func Measure(ctx context.Context, s Setting) (f Figures, err error) {
 	f = Figures{Holders: s.Holders, Rule: s.Rule}
 	var heartbeats, reads, lost atomic.Int64
-	hooks := &session.Hooks{
-		Heartbeat: func(time.Duration, error) { heartbeats.Add(1) },
-		Request: func(op string, _ time.Duration, _ error) {
-			if op == "get" {
-				reads.Add(1)
-			}
-		},
-	}
-	opts := &session.Options{Timeout: s.Timeout, TickTime: s.Tick, Hooks: hooks}
+	opts := &session.Options{Timeout: s.Timeout, TickTime: s.Tick, Observer: counts{&heartbeats, &reads}}
 	switch s.Rule {
 	case "own":
 	case "shared":

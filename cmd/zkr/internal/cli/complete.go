@@ -124,7 +124,7 @@ func (a *App) ask(cmd *cobra.Command, do Action) {
 	if err != nil {
 		return
 	}
-	o.Logger, o.Hooks = nil, nil // --verbose would write between the lines
+	o.Logger = nil // --verbose would write between the lines
 	ctx, cancel := context.WithTimeout(cmd.Context(), a.CompletionLimit)
 	defer cancel()
 	client, err := a.Connect(ctx, o)

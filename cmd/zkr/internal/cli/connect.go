@@ -39,9 +39,6 @@ func (a *App) Options() (*session.Options, error) {
 			log = slog.New(slog.NewJSONHandler(a.Stderr, levels))
 		}
 		o.Logger = log
-		o.Hooks = &session.Hooks{State: func(s session.State) {
-			log.Info("zookeeper session", "status", s.Status, "session", fmt.Sprintf("%#x", s.Session), "server", s.Server, "cause", s.Cause)
-		}}
 	}
 	return o, nil
 }

@@ -1,0 +1,71 @@
+// Package observing reports waits and holds to the observer of a client. Without an
+// observer, its types are nil, and their methods do nothing.
+package observing
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/zkrecipes/zkrecipes/observe"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// newID is a number for a wait or a hold: at random, so that it is unique without a
+// counter that all goroutines of the process share. It is never 0.
+func newID() uint64 { return max(1, rand.Uint64()) }
+
+// Wait is a wait in progress, for one goroutine at a time.
+type Wait struct {
+	to    observe.Observer
+	ctx   context.Context
+	wait  observe.Wait
+	znode string // of the last report of the place
+	ahead int
+}
+
+// BeginWait reports that a wait begins. c may be nil.
+func BeginWait(ctx context.Context, c *session.Client, kind observe.Kind, path string) *Wait {
+	to := c.Observer()
+	if to == nil {
+		return nil
+	}
+	w := &Wait{to: to, ctx: ctx, wait: observe.Wait{ID: newID(), Kind: kind, Path: path, Begun: time.Now()}}
+	to.Observe(ctx, observe.WaitBegun{Wait: w.wait})
+	return w
+}
+
+// Queued reports that ahead contenders are ahead of znode, unless the last report said
+// the same.
+func (w *Wait) Queued(znode string, ahead int) {
+	if w == nil || w.znode == znode && w.ahead == ahead {
+		return
+	}
+	w.znode, w.ahead = znode, ahead
+	w.to.Observe(w.ctx, observe.WaitQueued{Wait: w.wait, Znode: znode, Ahead: ahead})
+}
+
+// End reports the end of the wait with err, which is nil for a wait that has passed.
+func (w *Wait) End(err error) {
+	if w != nil {
+		w.to.Observe(w.ctx, observe.WaitEnded{Wait: w.wait, Took: time.Since(w.wait.Begun), Err: err})
+	}
+}
+
+// Passed reports that the wait has passed the given round of a barrier.
+func (w *Wait) Passed(round int64, parties int) {
+	if w != nil {
+		w.to.Observe(w.ctx, observe.RoundPassed{Path: w.wait.Path, Wait: w.wait.ID, Round: round, Parties: parties})
+		w.End(nil)
+	}
+}
+
+// Granted reports the end of the wait, and the beginning of the hold h. local says that
+// it was handed over in this process.
+func (w *Wait) Granted(h Held, local bool) *Hold {
+	if w == nil {
+		return nil
+	}
+	w.End(nil)
+	return beginHold(w.ctx, w.to, h, observe.Hold{Kind: w.wait.Kind, Path: w.wait.Path, Wait: w.wait.ID, Local: local})
+}

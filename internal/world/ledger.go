@@ -1,0 +1,148 @@
+package world
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/zkrecipes/zkrecipes/observe"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// Ledger is an observer of one client that checks whether the events add up: what begins
+// ends, once.
+type Ledger struct {
+	// mu guards the fields below.
+	mu     sync.Mutex
+	waits  map[uint64]observe.WaitBegun
+	grants map[uint64]bool // the waits that were granted, and whose hold has not begun
+	holds  map[uint64]observe.Hold
+	status string // of the session
+	wrong  []error
+	steps  []string // see Steps
+}
+
+// NewLedger makes a ledger for a client that is not connected yet.
+func NewLedger() *Ledger {
+	return &Ledger{waits: map[uint64]observe.WaitBegun{}, grants: map[uint64]bool{}, holds: map[uint64]observe.Hold{}, status: session.Connecting.String()}
+}
+
+// maxSteps bounds the memory of a ledger.
+const maxSteps = 200
+
+// neverHeld reports whether no hold follows a wait of kind k.
+func neverHeld(k observe.Kind) bool { return k == observe.Barrier || k == observe.Round }
+
+// Observe enters an event.
+func (l *Ledger) Observe(ctx context.Context, e observe.Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if ctx == nil || e.Name() == "" {
+		l.fault("no context or no name: %#v", e)
+	}
+	switch e := e.(type) {
+	case observe.WaitBegun:
+		if _, known := l.waits[e.ID]; known || e.ID == 0 || e.Kind == "" || e.Path == "" || e.Begun.IsZero() {
+			l.fault("begins wrongly: %#v", e)
+		}
+		l.waits[e.ID] = e
+		l.step(e)
+	case observe.WaitQueued:
+		if l.waits[e.ID].Wait != e.Wait || e.Ahead < 0 || e.Znode == "" {
+			l.fault("queued, and does not wait: %#v", e)
+		}
+		l.step(e, e.Ahead)
+	case observe.WaitEnded:
+		if l.waits[e.ID].Wait != e.Wait || e.Took < 0 {
+			l.fault("ends, and does not wait: %#v", e)
+		}
+		delete(l.waits, e.ID)
+		if e.Err == nil && !neverHeld(e.Kind) {
+			l.grants[e.ID] = true
+		}
+		l.step(e, classOf(e.Err))
+	case observe.HoldBegun:
+		_, known := l.holds[e.ID]
+		if known || e.ID == 0 || e.Token == 0 || e.Session == 0 || e.Path == "" || e.Znode == "" || e.Wait != 0 && !l.grants[e.Wait] {
+			l.fault("held wrongly: %#v", e)
+		}
+		delete(l.grants, e.Wait)
+		l.holds[e.ID] = e.Hold
+		l.step(e)
+	case observe.HoldEnded:
+		if l.holds[e.ID] != e.Hold || e.Took < 0 || e.End == observe.Lost && e.Err == nil {
+			l.fault("ends, and is not held: %#v", e)
+		}
+		delete(l.holds, e.ID)
+		l.step(e, e.End, classOf(e.Err))
+	case observe.SessionChanged:
+		if e.Before != l.status || e.Took < 0 {
+			l.fault("the session was %s: %#v", l.status, e)
+		}
+		l.status = e.Status
+	case observe.HeartbeatEnded, observe.NoConnection, observe.TrustLow:
+	default:
+		l.step(e)
+	}
+}
+
+func (l *Ledger) fault(format string, args ...any) {
+	l.wrong = append(l.wrong, fmt.Errorf(format, args...)) //nolint:err113 // a test's
+}
+
+// step notes an event of a recipe, with what tells it from others of its type.
+func (l *Ledger) step(e observe.Event, more ...any) {
+	if len(l.steps) == maxSteps {
+		return
+	}
+	text := e.Name()
+	for _, m := range more {
+		if s := fmt.Sprint(m); s != "" {
+			text += " " + s
+		}
+	}
+	l.steps = append(l.steps, text)
+}
+
+// classOf is what is certain about an error under a fault.
+func classOf(err error) string {
+	switch {
+	case err == nil:
+		return ""
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return "given up"
+	case errors.Is(err, session.ErrLost):
+		return "(lost)"
+	}
+	return "failed"
+}
+
+// Steps are the first events of the recipes, in one line.
+func (l *Ledger) Steps() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Join(l.steps, ", ")
+}
+
+// Check reports what does not add up, after the client was closed and everything has come
+// to rest.
+func (l *Ledger) Check() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	wrong := l.wrong
+	if l.status != session.Closed.String() {
+		wrong = append(wrong, fmt.Errorf("the session ends as %q", l.status)) //nolint:err113 // a test's
+	}
+	for _, w := range l.waits {
+		wrong = append(wrong, fmt.Errorf("never ends: %#v", w)) //nolint:err113 // a test's
+	}
+	for id := range l.grants {
+		wrong = append(wrong, fmt.Errorf("granted, and never held: wait %d", id)) //nolint:err113 // a test's
+	}
+	for _, h := range l.holds {
+		wrong = append(wrong, fmt.Errorf("held, and never ends: %#v", h)) //nolint:err113 // a test's
+	}
+	return errors.Join(wrong...)
+}

@@ -1,0 +1,46 @@
+package world
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/zktest/matrix"
+)
+
+// RunObserved is Run, and compares the events of the tested client with those in
+// testdata/observed/<file>.golden: under each fault, whichever request it meets, one of
+// the sequences there. With update set, it writes the file.
+func (tr Trial) RunObserved(t *testing.T, update bool, file string) {
+	t.Helper()
+	var mu sync.Mutex
+	seen := map[string]bool{} // "fault: steps"
+	tr.seen = func(fault matrix.Fault, steps string) {
+		mu.Lock()
+		defer mu.Unlock()
+		if fault == "" {
+			fault = "no fault"
+		}
+		seen[fmt.Sprintf("%s: %s", fault, steps)] = true
+	}
+	tr.Run(t)
+	lines := slices.Sorted(maps.Keys(seen))
+	path := filepath.Join("testdata", "observed", file+".golden")
+	if update {
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o644))
+	}
+	golden, err := os.ReadFile(path)
+	require.NoError(t, err)
+	known := strings.Split(strings.TrimSpace(string(golden)), "\n")
+	for _, line := range lines {
+		require.Contains(t, known, line)
+	}
+	require.NotEmpty(t, lines)
+}

@@ -1,0 +1,30 @@
+// Package observe has the events by which an application sees what its locks,
+// elections, caches and sessions do: for metrics, traces and logs.
+//
+// An [Observer] is given once, to the client (session.Options.Observer), and every recipe
+// of the client reports to it. [Log] is an Observer that writes to a log; the modules
+// observe/otel and observe/prom have Observers for OpenTelemetry and Prometheus.
+//
+// # Events
+//
+// Events come in three families:
+//
+//   - A wait begins with [WaitBegun] and ends with exactly one [WaitEnded]. In between,
+//     each [WaitQueued] has its place in the queue. All have the same Wait.ID.
+//   - A hold begins with [HoldBegun] and ends with exactly one [HoldEnded]: it was
+//     released, handed over to another goroutine of the process, or lost. Both have the
+//     same Hold.ID. Hold.Wait is the ID of the wait that it came from.
+//   - Everything else is a single event: a batch of a counter, a round of a barrier, a
+//     load of a cache, a change of a task, a state of the session.
+//
+// Waits and holds that begin also end: the holds of a client that is closed are lost.
+//
+// # Calls
+//
+// The library calls an Observer on the goroutine that does the work, and holds no mutex
+// of its own meanwhile. The caller of Lock, for example, waits for the Observer, and an
+// Observer may call the client. Events of the session, and losses, are reported by
+// goroutines of their own. An Observer must therefore be safe for concurrent use.
+//
+// Without an Observer the events are not made: they cost one comparison with nil.
+package observe

@@ -1,0 +1,21 @@
+package observe
+
+// Kind is what is waited for or held.
+type Kind string
+
+// The kinds, each with the package that it belongs to.
+const (
+	Lock         Kind = "lock"         // lock.Mutex
+	Permit       Kind = "permit"       // lock.Semaphore
+	ReadLock     Kind = "read lock"    // rwlock
+	WriteLock    Kind = "write lock"   // rwlock
+	Leadership   Kind = "leadership"   // election
+	Barrier      Kind = "barrier"      // barrier.Barrier, a wait only
+	Round        Kind = "round"        // barrier.Cyclic, a wait only
+	Seat         Kind = "seat"         // barrier.Double
+	Registration Kind = "registration" // discovery.Registry
+	Membership   Kind = "membership"   // discovery.Group
+	Worker       Kind = "worker"       // workerctl
+	Resource     Kind = "resource"     // rebalanser
+	Attempt      Kind = "task attempt" // dispatch
+)

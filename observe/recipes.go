@@ -1,0 +1,122 @@
+package observe
+
+import "time"
+
+// RoundPassed is the event in which a party has passed a barrier.Cyclic, or another
+// barrier with rounds. It comes just before the WaitEnded of the same wait.
+type RoundPassed struct {
+	Path    string
+	Wait    uint64
+	Round   int64
+	Parties int
+}
+
+// BatchWritten is the event in which a counter has ended a batch: operations of several
+// goroutines that one write carries out together.
+type BatchWritten struct {
+	Path string
+	// Operations is the number of operations in the batch.
+	Operations int
+	// Conflicts is how often another client was faster, and the batch was tried again.
+	Conflicts int
+	// Unknown is how often a reply was lost, and the outcome had to be found out.
+	Unknown int
+	Took    time.Duration
+	Err     error
+}
+
+// TransactionEnded is the event in which a transaction of package stm ends.
+type TransactionEnded struct {
+	// Attempts is how often the function ran.
+	Attempts int
+	// Unknown is how often a reply was lost, and the outcome had to be found out.
+	Unknown int
+	Took    time.Duration
+	Err     error
+}
+
+// CacheSynced is the event in which a cache has loaded everything: after its start, and
+// after each interruption.
+type CacheSynced struct {
+	Path    string
+	Entries int
+	// Took is the time since the start, or since the cache was current last.
+	Took time.Duration
+	// Again is false for the first load.
+	Again bool
+}
+
+// CacheStale is the event in which a cache can no longer be sure to be current.
+type CacheStale struct {
+	Path string
+	// Err says why.
+	Err error
+}
+
+// MemberChanged is the event in which a follower of a job hears of a change of a worker.
+type MemberChanged struct {
+	Path   string
+	Worker int
+	// Change is "joined", "left" or "died".
+	Change string
+}
+
+// Rebalanced is the event in which the coordinator of a group has carried a new
+// assignment out, so that all resources are owned; or has failed to.
+type Rebalanced struct {
+	Path       string
+	Generation int64
+	Members    int
+	Resources  int
+	// Moves is the number of resources that got another owner.
+	Moves int
+	// Took is the time from the change that called for it until all resources are owned.
+	Took time.Duration
+	Err  error
+}
+
+// TaskChanged is the event in which a client has changed the state of a task.
+type TaskChanged struct {
+	// Path is the path of the queue.
+	Path string
+	Task string
+	// From and To are states of package dispatch; From is empty for a new task.
+	From, To string
+	// Attempt is the number of the attempt, from 1; 0 before the first.
+	Attempt int
+	// Took is the time that the task was in the state From.
+	Took time.Duration
+}
+
+// Name is "round passed".
+func (RoundPassed) Name() string { return "round passed" }
+
+// Name is "batch written".
+func (BatchWritten) Name() string { return "batch written" }
+
+// Name is "transaction ended".
+func (TransactionEnded) Name() string { return "transaction ended" }
+
+// Name is "cache synced".
+func (CacheSynced) Name() string { return "cache synced" }
+
+// Name is "cache stale".
+func (CacheStale) Name() string { return "cache stale" }
+
+// Name is "member changed".
+func (MemberChanged) Name() string { return "member changed" }
+
+// Name is "rebalanced".
+func (Rebalanced) Name() string { return "rebalanced" }
+
+// Name is "task changed".
+func (TaskChanged) Name() string { return "task changed" }
+
+func (RoundPassed) event()      {}
+func (BatchWritten) event()     {}
+func (TransactionEnded) event() {}
+func (CacheSynced) event()      {}
+func (CacheStale) event()       {}
+func (MemberChanged) event()    {}
+func (Rebalanced) event()       {}
+func (TaskChanged) event()      {}

@@ -1,0 +1,53 @@
+package observe
+
+import "time"
+
+// Wait is an operation that waits for its turn.
+type Wait struct {
+	// ID is a random number of the wait's own, not 0.
+	ID   uint64
+	Kind Kind
+	// Path is the path that was given to the recipe.
+	Path string
+	// Begun is the time at which the wait began.
+	Begun time.Time
+}
+
+// WaitBegun is the event in which a wait begins. Operations that get what they ask for
+// at once have it, too.
+type WaitBegun struct{ Wait }
+
+// WaitQueued is the event in which a wait has learned its place in the queue at the
+// servers. It comes when a listing that the recipe needs shows the place, which is
+// usually twice: after the wait has joined the queue, and close to its turn.
+type WaitQueued struct {
+	Wait
+	// Znode is the path of the contender's znode.
+	Znode string
+	// Ahead is the number of contenders ahead of it.
+	Ahead int
+}
+
+// WaitEnded is the event in which a wait ends. If Err is nil, the wait has succeeded: for
+// the kinds that are held, HoldBegun follows, with the wait's ID.
+type WaitEnded struct {
+	Wait
+	// Took is the time from Begun.
+	Took time.Duration
+	// Err is the error that the operation returns. It wraps the context's error if the
+	// caller gave the wait up.
+	Err error
+}
+
+// Name is "wait begun".
+func (WaitBegun) Name() string { return "wait begun" }
+
+// Name is "wait queued".
+func (WaitQueued) Name() string { return "wait queued" }
+
+// Name is "wait ended".
+func (WaitEnded) Name() string { return "wait ended" }
+
+func (WaitBegun) event()  {}
+func (WaitQueued) event() {}
+func (WaitEnded) event()  {}

@@ -1,0 +1,143 @@
+package session
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/zkrecipes/zkrecipes/internal/mailbox"
+	"github.com/zkrecipes/zkrecipes/observe"
+)
+
+// reporter reports the events of a client's sessions to the client's observer. A nil
+// reporter, of a client without an observer, does nothing.
+//
+// The events are posted by goroutines that move bytes, or hold a mutex, and are reported
+// by a goroutine of the reporter's own: an observer may be slow, or call the client.
+type reporter struct {
+	c        *Client
+	to       observe.Observer
+	requests observe.RequestObserver // nil: to does not receive requests
+	box      *mailbox.Mailbox[posted]
+	done     sync.WaitGroup
+}
+
+// startReporter starts the reporter of c; nil without an observer.
+func startReporter(c *Client) *reporter {
+	to := c.opts.Observer
+	if to == nil {
+		return nil
+	}
+	r := &reporter{c: c, to: to, box: mailbox.New[posted]()}
+	r.requests, _ = to.(observe.RequestObserver)
+	begun, _ := c.states.get()
+	// Waited for by wait; ends with the event of the client's end.
+	r.done.Go(func() { r.run(begun) })
+	return r
+}
+
+// posted is an event, or a new state of which run makes an event.
+type posted struct {
+	event observe.Event
+	state *State
+}
+
+// wait waits until every event has been reported, after the last one was posted.
+func (r *reporter) wait() {
+	if r != nil {
+		r.done.Wait()
+	}
+}
+
+func (r *reporter) post(e observe.Event) {
+	if r != nil {
+		r.box.Post(posted{event: e})
+	}
+}
+
+func (r *reporter) postState(s State) {
+	if r != nil {
+		r.box.Post(posted{state: &s})
+	}
+}
+
+// run reports what is posted, and how long the client has been without a connection. The
+// client was in state last.
+func (r *reporter) run(last State) {
+	tick := time.NewTimer(firstTick)
+	defer tick.Stop()
+	disconnected, pause := last.Since, firstTick
+	for {
+		select {
+		case <-r.box.Ready():
+		case now := <-tick.C:
+			r.reportNoConnection(last, now.Sub(disconnected))
+			pause = min(2*pause, time.Minute)
+			tick.Reset(pause)
+		}
+		for _, p := range r.box.Take() {
+			if p.state == nil {
+				r.to.Observe(r.c.life, p.event)
+				continue
+			}
+			r.to.Observe(r.c.life, changed(last, *p.state))
+			switch {
+			case p.state.Status == Connected:
+				tick.Stop()
+			case last.Status == Connected:
+				disconnected, pause = p.state.Since, firstTick
+				tick.Reset(pause)
+			}
+			last = *p.state
+		}
+		if last.Status == Closed {
+			return
+		}
+	}
+}
+
+// firstTick is when a client without a connection says so for the first time: meanwhile a
+// server is restarted, or another one found.
+const firstTick = time.Second
+
+// changed is the event in which the state last is followed by the state next.
+func changed(last, next State) observe.SessionChanged {
+	return observe.SessionChanged{
+		Status: next.Status.String(), Session: next.Session, Server: next.Server,
+		Before: last.Status.String(), Took: next.Since.Sub(last.Since), Err: next.Cause,
+	}
+}
+
+func (r *reporter) reportNoConnection(last State, since time.Duration) {
+	e := observe.NoConnection{Status: last.Status.String(), Session: last.Session, For: since, Err: r.c.connectFailure()}
+	if s := r.c.current(); s != nil {
+		e.Holds, e.TrustLeft = s.renewer.account()
+	}
+	r.to.Observe(r.c.life, e)
+}
+
+// timed starts the time of a request and returns what to call with its result.
+func (r *reporter) timed(op, path string, now func() time.Time) func(error) {
+	if r == nil || r.requests == nil {
+		return func(error) {}
+	}
+	began := now()
+	return func(err error) {
+		r.requests.ObserveRequest(observe.Request{Op: op, Path: path, Took: now().Sub(began), Result: resultOf(err), Err: err})
+	}
+}
+
+// resultOf is the class of a request's result.
+func resultOf(err error) observe.Result {
+	switch {
+	case err == nil:
+		return observe.OK
+	case errors.Is(err, ErrUnknownOutcome), Unanswered(err):
+		return observe.Unanswered
+	case NotSent(err), errors.Is(err, ErrLost):
+		return observe.NotSent
+	case errors.Is(err, ErrNoNode), errors.Is(err, ErrNodeExists), errors.Is(err, ErrBadVersion), errors.Is(err, ErrNotEmpty):
+		return observe.Negative
+	}
+	return observe.Refused
+}
