@@ -19,3 +19,6 @@ const (
 	Resource     Kind = "resource"     // rebalanser
 	Attempt      Kind = "task attempt" // dispatch
 )
+
+// Held reports whether a hold follows a wait of kind k that has succeeded.
+func (k Kind) Held() bool { return k != Barrier && k != Round }

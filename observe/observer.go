@@ -58,10 +58,10 @@ func (j joined) Observe(ctx context.Context, e Event) {
 }
 
 // ObserveRequest passes r on to the observers that receive requests.
-func (j joined) ObserveRequest(r Request) {
+func (j joined) ObserveRequest(ctx context.Context, r Request) {
 	for _, o := range j {
 		if o, ok := o.(RequestObserver); ok {
-			o.ObserveRequest(r)
+			o.ObserveRequest(ctx, r)
 		}
 	}
 }

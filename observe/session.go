@@ -1,9 +1,14 @@
 package observe
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // SessionChanged is the event in which the status of a client's session changes.
 type SessionChanged struct {
+	// Client is a random number of the client's own, not 0, in all its session events.
+	Client uint64
 	// Status is "connecting", "connected", "suspended", "lost" or "closed".
 	Status string
 	// Session is the id of the session, or of the last session after a loss.
@@ -20,6 +25,7 @@ type SessionChanged struct {
 // NoConnection is the event in which a client still has no connection: after 1 s, 2 s,
 // 4 s and so on, and at the latest a minute after the event before.
 type NoConnection struct {
+	Client uint64
 	// Status is "connecting", "suspended" or "lost".
 	Status  string
 	Session int64
@@ -38,6 +44,7 @@ type NoConnection struct {
 // longer than usual: less than a third of the session timeout is left until its holds are
 // given up. It comes again only after a proof.
 type TrustLow struct {
+	Client  uint64
 	Session int64
 	Holds   int
 	// TrustLeft is the time until they are given up, unless a proof comes before.
@@ -47,6 +54,7 @@ type TrustLow struct {
 // HeartbeatEnded is the event in which a heartbeat, which proves a session that holds
 // something, has been answered or has failed.
 type HeartbeatEnded struct {
+	Client  uint64
 	Session int64
 	Took    time.Duration
 	// Err is the error of a heartbeat that has proved nothing.
@@ -107,5 +115,6 @@ const (
 // microseconds, and must not call the client. Counters and histograms can.
 type RequestObserver interface {
 	Observer
-	ObserveRequest(r Request)
+	// ObserveRequest receives r; ctx has the values of the context of Connect.
+	ObserveRequest(ctx context.Context, r Request)
 }

@@ -48,7 +48,7 @@ func (d *diary) Observe(_ context.Context, e observe.Event) {
 }
 
 // ObserveRequest makes a diary an observer of requests.
-func (d *diary) ObserveRequest(r observe.Request) {
+func (d *diary) ObserveRequest(_ context.Context, r observe.Request) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.requests[r.Op]++

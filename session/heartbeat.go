@@ -4,8 +4,6 @@ import (
 	"errors"
 	"slices"
 	"time"
-
-	"github.com/zkrecipes/zkrecipes/observe"
 )
 
 // sendHeartbeat sends a heartbeat: a transaction of nothing but checks, which changes
@@ -49,9 +47,7 @@ func (k *leaseRenewer) onHeartbeat(err error, holds []*Hold, sent time.Time) {
 		k.due = k.s.now() // the heartbeat proved nothing; ask again without the node
 	}
 	k.mu.Unlock()
-	if !NotSent(err) {
-		k.s.reports.post(observe.HeartbeatEnded{Session: k.s.ID(), Took: k.s.now().Sub(sent), Err: err})
-	}
+	k.s.reports.postHeartbeat(k.s, k.s.now().Sub(sent), err)
 	switch {
 	case gone:
 		holds[txn.Index].End(errDeleted)

@@ -157,7 +157,7 @@ func (c *callers) call(what string) {
 func (c *callers) Observe(_ context.Context, e observe.Event) { c.call(e.Name()) }
 
 // ObserveRequest notes a request.
-func (c *callers) ObserveRequest(r observe.Request) { c.call("request " + r.Op) }
+func (c *callers) ObserveRequest(_ context.Context, r observe.Request) { c.call("request " + r.Op) }
 
 // A goroutine that looks at a context may hold the same mutex that a callback
 // takes.

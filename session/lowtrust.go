@@ -1,10 +1,6 @@
 package session
 
-import (
-	"time"
-
-	"github.com/zkrecipes/zkrecipes/observe"
-)
+import "time"
 
 // account is the number of holds, and the time until they are given up unless a proof
 // comes before.
@@ -26,7 +22,7 @@ func (k *leaseRenewer) reportLow(now time.Time) {
 	}
 	k.saidLow = k.trust.lease
 	left := k.trust.lease.Add(-k.trust.reserve).Sub(now)
-	k.s.reports.post(observe.TrustLow{Session: k.s.ID(), Holds: k.holds.len(), TrustLeft: left})
+	k.s.reports.postTrustLow(k.s, k.holds.len(), left)
 }
 
 // lowAtLocked is when the trust runs low, unless a proof comes before.

@@ -2,6 +2,7 @@ package session
 
 import (
 	"errors"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 // by a goroutine of the reporter's own: an observer may be slow, or call the client.
 type reporter struct {
 	c        *Client
+	id       uint64 // see observe.SessionChanged
 	to       observe.Observer
 	requests observe.RequestObserver // nil: to does not receive requests
 	box      *mailbox.Mailbox[posted]
@@ -28,7 +30,7 @@ func startReporter(c *Client) *reporter {
 	if to == nil {
 		return nil
 	}
-	r := &reporter{c: c, to: to, box: mailbox.New[posted]()}
+	r := &reporter{c: c, id: max(1, rand.Uint64()), to: to, box: mailbox.New[posted]()}
 	r.requests, _ = to.(observe.RequestObserver)
 	begun, _ := c.states.get()
 	// Waited for by wait; ends with the event of the client's end.
@@ -49,10 +51,16 @@ func (r *reporter) wait() {
 	}
 }
 
-func (r *reporter) post(e observe.Event) {
-	if r != nil {
-		r.box.Post(posted{event: e})
+// postHeartbeat posts the end of a heartbeat of session s that was sent.
+func (r *reporter) postHeartbeat(s *Session, took time.Duration, err error) {
+	if r != nil && !NotSent(err) {
+		r.box.Post(posted{event: observe.HeartbeatEnded{Client: r.id, Session: s.ID(), Took: took, Err: err}})
 	}
+}
+
+// postTrustLow posts that the trust in session s runs low.
+func (r *reporter) postTrustLow(s *Session, holds int, left time.Duration) {
+	r.box.Post(posted{event: observe.TrustLow{Client: r.id, Session: s.ID(), Holds: holds, TrustLeft: left}})
 }
 
 func (r *reporter) postState(s State) {
@@ -80,7 +88,7 @@ func (r *reporter) run(last State) {
 				r.to.Observe(r.c.life, p.event)
 				continue
 			}
-			r.to.Observe(r.c.life, changed(last, *p.state))
+			r.to.Observe(r.c.life, r.changed(last, *p.state))
 			switch {
 			case p.state.Status == Connected:
 				tick.Stop()
@@ -101,15 +109,15 @@ func (r *reporter) run(last State) {
 const firstTick = time.Second
 
 // changed is the event in which the state last is followed by the state next.
-func changed(last, next State) observe.SessionChanged {
+func (r *reporter) changed(last, next State) observe.SessionChanged {
 	return observe.SessionChanged{
-		Status: next.Status.String(), Session: next.Session, Server: next.Server,
+		Client: r.id, Status: next.Status.String(), Session: next.Session, Server: next.Server,
 		Before: last.Status.String(), Took: next.Since.Sub(last.Since), Err: next.Cause,
 	}
 }
 
 func (r *reporter) reportNoConnection(last State, since time.Duration) {
-	e := observe.NoConnection{Status: last.Status.String(), Session: last.Session, For: since, Err: r.c.connectFailure()}
+	e := observe.NoConnection{Client: r.id, Status: last.Status.String(), Session: last.Session, For: since, Err: r.c.connectFailure()}
 	if s := r.c.current(); s != nil {
 		e.Holds, e.TrustLeft = s.renewer.account()
 	}
@@ -123,7 +131,7 @@ func (r *reporter) timed(op, path string, now func() time.Time) func(error) {
 	}
 	began := now()
 	return func(err error) {
-		r.requests.ObserveRequest(observe.Request{Op: op, Path: path, Took: now().Sub(began), Result: resultOf(err), Err: err})
+		r.requests.ObserveRequest(r.c.life, observe.Request{Op: op, Path: path, Took: now().Sub(began), Result: resultOf(err), Err: err})
 	}
 }
 

@@ -32,9 +32,6 @@ func NewLedger() *Ledger {
 // maxSteps bounds the memory of a ledger.
 const maxSteps = 200
 
-// neverHeld reports whether no hold follows a wait of kind k.
-func neverHeld(k observe.Kind) bool { return k == observe.Barrier || k == observe.Round }
-
 // Observe enters an event.
 func (l *Ledger) Observe(ctx context.Context, e observe.Event) {
 	l.mu.Lock()
@@ -59,7 +56,7 @@ func (l *Ledger) Observe(ctx context.Context, e observe.Event) {
 			l.fault("ends, and does not wait: %#v", e)
 		}
 		delete(l.waits, e.ID)
-		if e.Err == nil && !neverHeld(e.Kind) {
+		if e.Err == nil && e.Kind.Held() {
 			l.grants[e.ID] = true
 		}
 		l.step(e, classOf(e.Err))

@@ -61,7 +61,7 @@ func (c counts) Observe(_ context.Context, e observe.Event) {
 	}
 }
 
-func (c counts) ObserveRequest(r observe.Request) {
+func (c counts) ObserveRequest(_ context.Context, r observe.Request) {
 	if r.Op == "get" {
 		c.reads.Add(1)
 	}
