@@ -68,6 +68,9 @@ func layers() []layer {
 		// command.
 		{"cmd/zkr/internal/signals", []string{"cmd/zkr/internal/exit"}},
 		{events, nil},
+		// The adapters see events only; their examples use recipes.
+		{events + "/otel", public},
+		{events + "/prom", public},
 		{reports, []string{"session", events}},
 		{"cmd/zkr/internal/cli", []string{"cmd/zkr/internal/exit", "cmd/zkr/internal/signals", "session"}},
 		{"cmd/zkr/internal/supervise", []string{"cmd/zkr/internal/cli", "cmd/zkr/internal/exit", "cmd/zkr/internal/signals", "session"}},

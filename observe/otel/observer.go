@@ -1,0 +1,163 @@
+package otel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/zkrecipes/zkrecipes/observe"
+	global "go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
+)
+
+const scope = "github.com/zkrecipes/zkrecipes/observe/otel"
+
+// Options of [New]. nil and the zero value mean all defaults.
+type Options struct {
+	// TracerProvider makes the spans; default: OpenTelemetry's global provider.
+	TracerProvider trace.TracerProvider
+	// MeterProvider keeps the metrics; default: OpenTelemetry's global provider.
+	MeterProvider metric.MeterProvider
+	// PathAttribute is the attribute zkrecipes.path of metrics for a path of a recipe:
+	// bound the number of its values. Default: metrics have no path. Spans have the path.
+	PathAttribute func(kind observe.Kind, path string) string
+}
+
+// Observer is an [observe.Observer]. Several clients may share one.
+type Observer struct {
+	tracer trace.Tracer
+	m      *instruments
+	path   func(observe.Kind, string) string
+
+	mu    sync.Mutex            // guards spans
+	spans map[uint64]trace.Span // of waits and holds in progress
+	// granted has the spans of waits that were granted, until their hold begins.
+	granted map[uint64]trace.SpanContext
+}
+
+var _ observe.RequestObserver = (*Observer)(nil)
+
+// New makes an observer. o may be nil. The error is a meter's, which refuses an instrument.
+func New(o *Options) (*Observer, error) {
+	var opts Options
+	if o != nil {
+		opts = *o
+	}
+	if opts.TracerProvider == nil {
+		opts.TracerProvider = global.GetTracerProvider()
+	}
+	if opts.MeterProvider == nil {
+		opts.MeterProvider = global.GetMeterProvider()
+	}
+	m, err := newInstruments(opts.MeterProvider.Meter(scope))
+	if err != nil {
+		return nil, fmt.Errorf("otel: %w", err)
+	}
+	return &Observer{
+		tracer: opts.TracerProvider.Tracer(scope), m: m, path: opts.PathAttribute,
+		spans: map[uint64]trace.Span{}, granted: map[uint64]trace.SpanContext{},
+	}, nil
+}
+
+// Observe records e.
+func (o *Observer) Observe(ctx context.Context, e observe.Event) {
+	switch e := e.(type) {
+	case observe.WaitBegun:
+		o.beginWait(ctx, e)
+	case observe.WaitQueued:
+		o.spanOf(e.ID).AddEvent("queued", trace.WithAttributes(znode(e.Znode), attribute.Int("zkrecipes.ahead", e.Ahead)))
+	case observe.WaitEnded:
+		o.endWait(ctx, e)
+	case observe.HoldBegun:
+		o.beginHold(ctx, e)
+	case observe.HoldEnded:
+		o.endHold(ctx, e)
+	case observe.RoundPassed:
+		o.spanOf(e.Wait).SetAttributes(attribute.Int64("zkrecipes.round", e.Round), attribute.Int("zkrecipes.parties", e.Parties))
+	case observe.BatchWritten:
+		addEvent(ctx, e, e.Err, path(e.Path), attribute.Int("zkrecipes.operations", e.Operations),
+			attribute.Int("zkrecipes.conflicts", e.Conflicts), attribute.Int("zkrecipes.unknown", e.Unknown))
+	case observe.TransactionEnded:
+		addEvent(ctx, e, e.Err, attribute.Int("zkrecipes.attempts", e.Attempts), attribute.Int("zkrecipes.unknown", e.Unknown))
+	case observe.TaskChanged:
+		addEvent(ctx, e, nil, path(e.Path), attribute.String("zkrecipes.task", e.Task), attribute.String("zkrecipes.from", e.From), attribute.String("zkrecipes.to", e.To))
+	case observe.Rebalanced:
+		o.m.rebalances.Record(ctx, e.Took.Seconds(), o.attributes("", e.Path, resultOf(e.Err)))
+	case observe.SessionChanged:
+		o.m.changes.Add(ctx, 1, metric.WithAttributes(attribute.String("zkrecipes.status", e.Status)))
+	case observe.HeartbeatEnded:
+		o.m.heartbeats.Record(ctx, e.Took.Seconds(), metric.WithAttributes(errorType(e.Err)...))
+	}
+}
+
+// ObserveRequest records the duration of r.
+func (o *Observer) ObserveRequest(ctx context.Context, r observe.Request) {
+	o.m.requests.Record(ctx, r.Took.Seconds(), metric.WithAttributes(
+		attribute.String("db.system.name", "zookeeper"), attribute.String("db.operation.name", r.Op),
+		attribute.String("zkrecipes.result", string(r.Result))))
+}
+
+// spanOf is the span of a wait or hold in progress; a span that records nothing if there
+// is none.
+func (o *Observer) spanOf(id uint64) trace.Span {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if s := o.spans[id]; s != nil {
+		return s
+	}
+	return noop.Span{}
+}
+
+// addEvent adds e to the span in ctx.
+func addEvent(ctx context.Context, e observe.Event, err error, attrs ...attribute.KeyValue) {
+	if span := trace.SpanFromContext(ctx); span.IsRecording() {
+		span.AddEvent(e.Name(), trace.WithAttributes(append(attrs, errorType(err)...)...))
+	}
+}
+
+// attributes of a metric.
+func (o *Observer) attributes(kind observe.Kind, path string, more ...attribute.KeyValue) metric.MeasurementOption {
+	if kind != "" {
+		more = append(more, attribute.String("zkrecipes.kind", string(kind)))
+	}
+	if o.path != nil {
+		more = append(more, attribute.String("zkrecipes.path", o.path(kind, path)))
+	}
+	return metric.WithAttributes(more...)
+}
+
+func path(p string) attribute.KeyValue  { return attribute.String("zkrecipes.path", p) }
+func znode(p string) attribute.KeyValue { return attribute.String("zkrecipes.znode", p) }
+
+// resultOf is the result of a wait or of another operation.
+func resultOf(err error) attribute.KeyValue {
+	result := "ok"
+	switch {
+	case isGivenUp(err):
+		result = "given_up"
+	case err != nil:
+		result = "failed"
+	}
+	return attribute.String("zkrecipes.result", result)
+}
+
+// isGivenUp reports whether the caller has given an operation up.
+func isGivenUp(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// errorType is the attribute of an error: the type of the innermost one. There is none for
+// a nil error.
+func errorType(err error) []attribute.KeyValue {
+	if err == nil {
+		return nil
+	}
+	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
+		err = inner
+	}
+	return []attribute.KeyValue{attribute.String("error.type", fmt.Sprintf("%T", err))}
+}

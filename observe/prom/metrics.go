@@ -1,0 +1,84 @@
+package prom
+
+import "github.com/prometheus/client_golang/prometheus"
+
+const namespace = "zkrecipes"
+
+// metrics are the collectors of an observer, but for what ages is computed for each
+// scrape.
+type metrics struct {
+	waiting, held                  *prometheus.GaugeVec
+	waits, holds                   *prometheus.HistogramVec
+	rounds                         *prometheus.CounterVec
+	operations, conflicts, unknown *prometheus.CounterVec
+	batches, transactions          *prometheus.HistogramVec
+	attempts                       prometheus.Counter
+	synced, entries                *prometheus.GaugeVec
+	loads                          *prometheus.HistogramVec
+	memberChanges                  *prometheus.CounterVec
+	rebalances                     *prometheus.HistogramVec
+	moves                          *prometheus.CounterVec
+	members, resources             *prometheus.GaugeVec
+	taskChanges                    *prometheus.CounterVec
+	taskStates                     *prometheus.HistogramVec
+	clients                        *prometheus.GaugeVec
+	sessionChanges                 *prometheus.CounterVec
+	trustLow                       prometheus.Counter
+	heartbeats                     *prometheus.HistogramVec
+	requests                       *prometheus.CounterVec
+	requestTimes                   *prometheus.HistogramVec
+
+	all []prometheus.Collector
+}
+
+func newMetrics(buckets []float64) *metrics {
+	m := &metrics{}
+	gauge := func(name, help string, labels ...string) *prometheus.GaugeVec {
+		v := prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help}, labels)
+		m.all = append(m.all, v)
+		return v
+	}
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		v := prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, labels)
+		m.all = append(m.all, v)
+		return v
+	}
+	histogram := func(name, help string, labels ...string) *prometheus.HistogramVec {
+		v := prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help, Buckets: buckets}, labels)
+		m.all = append(m.all, v)
+		return v
+	}
+	const kind, path, result = "kind", "path", "result"
+	m.waiting = gauge("waiting", "Waits in progress.", kind, path)
+	m.waits = histogram("wait_seconds", "Duration of waits that ended.", kind, path, result)
+	m.held = gauge("held", "What is held now.", kind, path)
+	m.holds = histogram("hold_seconds", "Duration of holds that ended.", kind, path, "end")
+	m.rounds = counter("rounds_total", "Rounds of barriers that were passed.", path)
+
+	m.operations = counter("batch_operations_total", "Operations of counters.", path)
+	m.batches = histogram("batch_seconds", "Duration of batches of counters.", path, result)
+	m.conflicts = counter("batch_conflicts_total", "Batches of counters that another client was faster than.", path)
+	m.transactions = histogram("transaction_seconds", "Duration of transactions.", result)
+	m.attempts = counter("transaction_attempts_total", "Runs of the functions of transactions.").WithLabelValues()
+	m.unknown = counter("unknown_outcomes_total", "Replies that were lost, and whose outcome was found out.", "what")
+
+	m.synced = gauge("cache_synced", "1 while a cache is current, otherwise 0.", path)
+	m.entries = gauge("cache_entries", "Entries of a cache when it was loaded last.", path)
+	m.loads = histogram("cache_load_seconds", "Time until a cache was current.", path)
+
+	m.memberChanges = counter("member_changes_total", "Workers that joined, left or died.", path, "change")
+	m.rebalances = histogram("rebalance_seconds", "Time until an assignment was carried out.", path, result)
+	m.moves = counter("rebalance_moves_total", "Resources that got another owner.", path)
+	m.members = gauge("rebalance_members", "Members at the last assignment.", path)
+	m.resources = gauge("rebalance_resources", "Resources at the last assignment.", path)
+	m.taskChanges = counter("task_changes_total", "Changes of tasks' states.", path, "from", "to")
+	m.taskStates = histogram("task_state_seconds", "Time that tasks were in a state.", path, "state")
+
+	m.clients = gauge("clients", "Clients by the status of their session.", "status")
+	m.sessionChanges = counter("session_changes_total", "Changes of sessions to a status.", "status")
+	m.trustLow = counter("trust_low_total", "How often a session with holds came close to their loss.").WithLabelValues()
+	m.heartbeats = histogram("heartbeat_seconds", "Duration of heartbeats.", result)
+	m.requests = counter("requests_total", "Requests to the servers.", "op", result)
+	m.requestTimes = histogram("request_seconds", "Time until the reply to a request.", "op")
+	return m
+}

@@ -1,0 +1,173 @@
+package prom
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/zkrecipes/zkrecipes/observe"
+)
+
+// Observer is an [observe.Observer], and a [prometheus.Collector] of what it has seen.
+// Several clients may share one.
+type Observer struct {
+	paths *paths
+	m     *metrics
+	ages  *ages
+}
+
+var (
+	_ observe.RequestObserver = (*Observer)(nil)
+	_ prometheus.Collector    = (*Observer)(nil)
+)
+
+// New makes an observer. o may be nil. Register it with a registry, and give it to
+// session.Options.Observer before the client connects.
+func New(o *Options) *Observer {
+	var opts Options
+	if o != nil {
+		opts = *o
+	}
+	if len(opts.Buckets) == 0 {
+		opts.Buckets = defaultBuckets()
+	}
+	return &Observer{paths: newPaths(opts), m: newMetrics(opts.Buckets), ages: newAges()}
+}
+
+// Describe describes all metrics.
+func (o *Observer) Describe(to chan<- *prometheus.Desc) {
+	for _, c := range o.m.all {
+		c.Describe(to)
+	}
+	o.ages.Describe(to)
+}
+
+// Collect collects all metrics.
+func (o *Observer) Collect(to chan<- prometheus.Metric) {
+	for _, c := range o.m.all {
+		c.Collect(to)
+	}
+	o.ages.Collect(to)
+}
+
+// Observe counts e.
+func (o *Observer) Observe(_ context.Context, e observe.Event) {
+	switch e := e.(type) {
+	case observe.WaitBegun, observe.WaitEnded:
+		o.observeWait(e)
+	case observe.HoldBegun, observe.HoldEnded:
+		o.observeHold(e)
+	case observe.RoundPassed:
+		o.m.rounds.WithLabelValues(o.path(e.Path)).Inc()
+	case observe.BatchWritten:
+		path := o.path(e.Path)
+		o.m.operations.WithLabelValues(path).Add(float64(e.Operations))
+		o.m.conflicts.WithLabelValues(path).Add(float64(e.Conflicts))
+		o.m.unknown.WithLabelValues("counter").Add(float64(e.Unknown))
+		o.m.batches.WithLabelValues(path, resultLabel(e.Err)).Observe(e.Took.Seconds())
+	case observe.TransactionEnded:
+		o.m.attempts.Add(float64(e.Attempts))
+		o.m.unknown.WithLabelValues("transaction").Add(float64(e.Unknown))
+		o.m.transactions.WithLabelValues(resultLabel(e.Err)).Observe(e.Took.Seconds())
+	case observe.CacheSynced:
+		path := o.path(e.Path)
+		o.m.synced.WithLabelValues(path).Set(1)
+		o.m.entries.WithLabelValues(path).Set(float64(e.Entries))
+		o.m.loads.WithLabelValues(path).Observe(e.Took.Seconds())
+	case observe.CacheStale:
+		o.m.synced.WithLabelValues(o.path(e.Path)).Set(0)
+	case observe.MemberChanged:
+		o.m.memberChanges.WithLabelValues(o.path(e.Path), e.Change).Inc()
+	case observe.Rebalanced:
+		path := o.path(e.Path)
+		o.m.rebalances.WithLabelValues(path, resultLabel(e.Err)).Observe(e.Took.Seconds())
+		o.m.moves.WithLabelValues(path).Add(float64(e.Moves))
+		o.m.members.WithLabelValues(path).Set(float64(e.Members))
+		o.m.resources.WithLabelValues(path).Set(float64(e.Resources))
+	case observe.TaskChanged:
+		path := o.path(e.Path)
+		o.m.taskChanges.WithLabelValues(path, e.From, e.To).Inc()
+		if e.From != "" {
+			o.m.taskStates.WithLabelValues(path, e.From).Observe(e.Took.Seconds())
+		}
+	default:
+		o.observeSession(e)
+	}
+}
+
+func (o *Observer) observeWait(e observe.Event) {
+	switch e := e.(type) {
+	case observe.WaitBegun:
+		l := labels{kindLabel(e.Kind), o.paths.of(e.Kind, e.Path)}
+		o.m.waiting.WithLabelValues(l.kind, l.path).Inc()
+		o.ages.begin(waiting, e.ID, l, e.Begun)
+	case observe.WaitEnded:
+		l, known := o.ages.end(waiting, e.ID)
+		if !known {
+			return
+		}
+		o.m.waiting.WithLabelValues(l.kind, l.path).Dec()
+		result := "granted"
+		switch {
+		case errors.Is(e.Err, context.Canceled), errors.Is(e.Err, context.DeadlineExceeded):
+			result = "given_up"
+		case e.Err != nil:
+			result = "failed"
+		}
+		o.m.waits.WithLabelValues(l.kind, l.path, result).Observe(e.Took.Seconds())
+	}
+}
+
+func (o *Observer) observeHold(e observe.Event) {
+	switch e := e.(type) {
+	case observe.HoldBegun:
+		l := labels{kindLabel(e.Kind), o.paths.of(e.Kind, e.Path)}
+		o.m.held.WithLabelValues(l.kind, l.path).Inc()
+		o.ages.begin(holding, e.ID, l, e.Begun)
+	case observe.HoldEnded:
+		l, known := o.ages.end(holding, e.ID)
+		if !known {
+			return
+		}
+		o.m.held.WithLabelValues(l.kind, l.path).Dec()
+		o.m.holds.WithLabelValues(l.kind, l.path, kindLabel(e.End)).Observe(e.Took.Seconds())
+	}
+}
+
+func (o *Observer) observeSession(e observe.Event) {
+	switch e := e.(type) {
+	case observe.SessionChanged:
+		if e.Before != "connecting" {
+			o.m.clients.WithLabelValues(e.Before).Dec()
+		}
+		if e.Status != "closed" {
+			o.m.clients.WithLabelValues(e.Status).Inc()
+		}
+		o.m.sessionChanges.WithLabelValues(e.Status).Inc()
+		if e.Status == "connected" || e.Status == "closed" {
+			o.ages.end(disconnected, e.Client)
+		}
+	case observe.NoConnection:
+		o.ages.begin(disconnected, e.Client, labels{}, time.Now().Add(-e.For))
+	case observe.TrustLow:
+		o.m.trustLow.Inc()
+	case observe.HeartbeatEnded:
+		o.m.heartbeats.WithLabelValues(resultLabel(e.Err)).Observe(e.Took.Seconds())
+	}
+}
+
+// ObserveRequest counts r.
+func (o *Observer) ObserveRequest(_ context.Context, r observe.Request) {
+	o.m.requests.WithLabelValues(r.Op, kindLabel(r.Result)).Inc()
+	o.m.requestTimes.WithLabelValues(r.Op).Observe(r.Took.Seconds())
+}
+
+func (o *Observer) path(path string) string { return o.paths.of("", path) }
+
+func resultLabel(err error) string {
+	if err == nil {
+		return "ok"
+	}
+	return "failed"
+}

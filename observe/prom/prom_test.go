@@ -1,0 +1,157 @@
+package prom_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/lock"
+	"github.com/zkrecipes/zkrecipes/observe"
+	"github.com/zkrecipes/zkrecipes/observe/prom"
+	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/zktest"
+)
+
+// value is the value of a gauge or counter with exactly these labels, or the number of
+// observations of a histogram; -1 if there is none.
+func value(t *testing.T, o *prom.Observer, name string, labels ...string) float64 {
+	t.Helper()
+	r := prometheus.NewPedanticRegistry()
+	require.NoError(t, r.Register(o))
+	families, err := r.Gather()
+	require.NoError(t, err)
+	for _, f := range families {
+		if f.GetName() != "zkrecipes_"+name {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			var got []string
+			for _, l := range m.GetLabel() {
+				got = append(got, l.GetName()+"="+l.GetValue())
+			}
+			if strings.Join(got, ",") != strings.Join(labels, ",") {
+				continue
+			}
+			switch {
+			case m.GetGauge() != nil:
+				return m.GetGauge().GetValue()
+			case m.GetCounter() != nil:
+				return m.GetCounter().GetValue()
+			}
+			return float64(m.GetHistogram().GetSampleCount())
+		}
+	}
+	return -1
+}
+
+func TestLockIsSeenWhileItIsAwaitedHeldAndLost(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	srv, err := zktest.Start(nil)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, srv.Close()) }()
+	metrics := prom.New(nil)
+	c, err := session.Connect(ctx, srv.Addr(), &session.Options{Observer: metrics})
+	require.NoError(t, err)
+	labels := []string{"kind=lock", "path=/locks/a"}
+
+	m := lock.New(c, "/locks/a", nil)
+	h, err := m.Lock(ctx)
+	require.NoError(t, err)
+	require.InDelta(t, 1, value(t, metrics, "held", labels...), 0)
+	require.InDelta(t, 0, value(t, metrics, "waiting", labels...), 0)
+	within, give := context.WithTimeout(ctx, 50*time.Millisecond)
+	defer give()
+	_, err = m.Lock(within)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.InDelta(t, 1, value(t, metrics, "wait_seconds", append(labels, "result=given_up")...), 0)
+	require.Positive(t, value(t, metrics, "oldest_hold_seconds", labels...))
+	require.NoError(t, h.Unlock(ctx))
+	require.InDelta(t, 0, value(t, metrics, "held", labels...), 0)
+	require.InDelta(t, 1, value(t, metrics, "hold_seconds", "end=released", "kind=lock", "path=/locks/a"), 0)
+
+	h, err = m.Lock(ctx)
+	require.NoError(t, err)
+	require.NoError(t, srv.ExpireSession(h.Session().ID()))
+	<-h.Context().Done()
+	require.Eventually(t, func() bool {
+		return value(t, metrics, "hold_seconds", "end=lost", "kind=lock", "path=/locks/a") == 1
+	}, 10*time.Second, time.Millisecond)
+	require.Positive(t, value(t, metrics, "requests_total", "op=create", "result=ok"))
+	require.InDelta(t, -1, value(t, metrics, "requests_total", "op=create", "result=refused"), 0)
+	require.NoError(t, c.Close(ctx))
+	require.InDelta(t, 1, value(t, metrics, "session_changes_total", "status=closed"), 0)
+	for _, status := range []string{"connected", "lost"} {
+		require.InDelta(t, 0, value(t, metrics, "clients", "status="+status), 0, status)
+	}
+}
+
+func TestWaitThatDoesNotEndHasAnAge(t *testing.T) {
+	o := prom.New(nil)
+	w := observe.Wait{ID: 7, Kind: observe.ReadLock, Path: "/l", Begun: time.Now().Add(-time.Hour)}
+	o.Observe(context.Background(), observe.WaitBegun{Wait: w})
+	require.InDelta(t, 3600, value(t, o, "oldest_wait_seconds", "kind=read_lock", "path=/l"), 60)
+	o.Observe(context.Background(), observe.WaitEnded{Wait: w, Took: time.Hour, Err: errors.New("refused")})
+	require.InDelta(t, -1, value(t, o, "oldest_wait_seconds", "kind=read_lock", "path=/l"), 0)
+	require.InDelta(t, 1, value(t, o, "wait_seconds", "kind=read_lock", "path=/l", "result=failed"), 0)
+}
+
+func TestOutageHasAnAgeUntilTheClientIsConnected(t *testing.T) {
+	o := prom.New(nil)
+	ctx := context.Background()
+	o.Observe(ctx, observe.SessionChanged{Client: 1, Status: "connected", Before: "connecting", Session: 5})
+	o.Observe(ctx, observe.SessionChanged{Client: 1, Status: "suspended", Before: "connected", Session: 5})
+	o.Observe(ctx, observe.NoConnection{Client: 1, Session: 5, For: time.Minute})
+	o.Observe(ctx, observe.NoConnection{Client: 2, Session: 6, For: time.Second})
+	require.InDelta(t, 60, value(t, o, "disconnected_seconds"), 5)
+	require.InDelta(t, 1, value(t, o, "clients", "status=suspended"), 0)
+	o.Observe(ctx, observe.SessionChanged{Client: 1, Status: "connected", Before: "suspended", Session: 9})
+	require.InDelta(t, 1, value(t, o, "disconnected_seconds"), 1)
+}
+
+func TestAMillionPathsAreFewLabels(t *testing.T) {
+	o := prom.New(&prom.Options{MaxPaths: 10})
+	for i := range 100_000 {
+		w := observe.Wait{ID: uint64(i + 1), Kind: observe.Lock, Path: fmt.Sprintf("/users/%d", i)}
+		o.Observe(context.Background(), observe.WaitBegun{Wait: w})
+	}
+	require.Equal(t, 11, testutil.CollectAndCount(o, "zkrecipes_waiting"))
+	require.InDelta(t, 100_000-10, value(t, o, "waiting", "kind=lock", "path=other"), 0)
+
+	o = prom.New(&prom.Options{PathLabel: func(observe.Kind, string) string { return "/users/*" }})
+	for i := range 1000 {
+		o.Observe(context.Background(), observe.BatchWritten{Path: fmt.Sprintf("/users/%d\xff", i), Operations: 2})
+	}
+	require.InDelta(t, 2000, value(t, o, "batch_operations_total", "path=/users/*"), 0)
+}
+
+func TestNamesFollowTheConventions(t *testing.T) {
+	o := prom.New(nil)
+	for _, e := range everyEvent() {
+		o.Observe(context.Background(), e)
+	}
+	o.ObserveRequest(context.Background(), observe.Request{Op: "get", Result: observe.NotSent})
+	problems, err := testutil.CollectAndLint(o)
+	require.NoError(t, err)
+	require.Empty(t, problems)
+}
+
+func everyEvent() []observe.Event {
+	w := observe.Wait{ID: 1, Kind: observe.Lock, Path: "/l"}
+	h := observe.Hold{ID: 1, Kind: observe.Lock, Path: "/l"}
+	return []observe.Event{
+		observe.WaitBegun{Wait: w}, observe.WaitQueued{Wait: w}, observe.WaitEnded{Wait: w},
+		observe.HoldBegun{Hold: h}, observe.HoldEnded{Hold: h, End: observe.HandedOver},
+		observe.RoundPassed{Path: "/b"}, observe.BatchWritten{Path: "/c", Operations: 1}, observe.TransactionEnded{Attempts: 1},
+		observe.CacheSynced{Path: "/t"}, observe.CacheStale{Path: "/t"}, observe.MemberChanged{Path: "/j", Change: "died"},
+		observe.Rebalanced{Path: "/r", Moves: 1}, observe.TaskChanged{Path: "/q", From: "queued", To: "done"},
+		observe.SessionChanged{Status: "connected", Before: "connecting"}, observe.NoConnection{For: time.Second},
+		observe.TrustLow{}, observe.HeartbeatEnded{},
+	}
+}
