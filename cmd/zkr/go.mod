@@ -3,6 +3,8 @@ module github.com/zkrecipes/zkrecipes/cmd/zkr
 go 1.26.0
 
 require (
+	github.com/prometheus/client_golang v1.25.0
+	github.com/prometheus/exporter-toolkit v0.20.0
 	github.com/chromedp/cdproto v0.159.0
 	github.com/chromedp/chromedp v0.23.0
 	github.com/spf13/cobra v1.10.2

@@ -49,7 +49,7 @@ func supportsTests(dir string) bool { return within(dir, worlds) || within(dir, 
 // commands are the packages of the tool's commands.
 func commands() (out []string) {
 	for _, name := range []string{
-		"barrier", "counter", "demo", "discovery", "elect", "job", "lock", "rebalance", "rwlock", "serve", "task", "ui", "znode",
+		"barrier", "counter", "demo", "discovery", "elect", "exporter", "job", "lock", "rebalance", "rwlock", "serve", "task", "ui", "znode",
 	} {
 		out = append(out, "cmd/zkr/internal/"+name+"cmd")
 	}
@@ -64,6 +64,8 @@ func layers() []layer {
 	out := []layer{
 		// The dashboard reads names, and finds predecessors, as the recipes do.
 		{"cmd", append(slices.Clone(public), "cmd/...", formats+"/...", versions, names, waits, "internal/contender")},
+		// Its tests compare the names of metrics with those in the files for Grafana.
+		{exporter, append(slices.Clone(public), "cmd/zkr/internal/ui/...", "cmd/zkr/internal/web", events+"/prom")},
 		// The packages shared by all commands of the tool know no recipe and no
 		// command.
 		{"cmd/zkr/internal/signals", []string{"cmd/zkr/internal/exit"}},
@@ -105,7 +107,7 @@ func layers() []layer {
 	}
 	// A command of the tool can be read by itself: it uses no other command.
 	shared := append(slices.Clone(public), formats+"/...", names)
-	for _, dir := range []string{"browser", "cli", "cluster", "exit", "foreign", "pipetest", "records", "signals", "supervise", "ui/...", "web"} {
+	for _, dir := range []string{"browser", "cli", "cluster", "exit", "exporter", "foreign", "pipetest", "records", "signals", "supervise", "ui/...", "web"} {
 		shared = append(shared, "cmd/zkr/internal/"+dir)
 	}
 	for _, dir := range commands() {
@@ -180,21 +182,25 @@ func (l layer) allows(f *File, to string) bool {
 
 // The modules of others used by this module.
 const (
-	moduleZooKeeper = "github.com/go-zookeeper/zk"
-	moduleSync      = "golang.org/x/sync"
-	moduleTestify   = "github.com/stretchr/testify"
-	modulePorcupine = "github.com/anishathalye/porcupine"
-	moduleGoleak    = "go.uber.org/goleak"
-	moduleRapid     = "pgregory.net/rapid"
-	moduleSys       = "golang.org/x/sys"
-	moduleTerm      = "golang.org/x/term"
-	moduleCobra     = "github.com/spf13/cobra"
-	moduleFlags     = "github.com/spf13/pflag" // cobra's, whose types its own have
-	moduleChromedp  = "github.com/chromedp"
+	moduleZooKeeper  = "github.com/go-zookeeper/zk"
+	moduleSync       = "golang.org/x/sync"
+	moduleTestify    = "github.com/stretchr/testify"
+	modulePorcupine  = "github.com/anishathalye/porcupine"
+	moduleGoleak     = "go.uber.org/goleak"
+	moduleRapid      = "pgregory.net/rapid"
+	moduleSys        = "golang.org/x/sys"
+	moduleTerm       = "golang.org/x/term"
+	moduleCobra      = "github.com/spf13/cobra"
+	moduleFlags      = "github.com/spf13/pflag" // cobra's, whose types its own have
+	moduleChromedp   = "github.com/chromedp"
+	modulePrometheus = "github.com/prometheus"
 )
 
 // browserDriver is the folder of the browser driver for tests.
 const browserDriver = "cmd/zkr/internal/browser"
+
+// exporter is the folder of the metrics of the tool.
+const exporter = "cmd/zkr/internal/exporter"
 
 // modulesFor lists the modules of others allowed in a folder's files.
 func modulesFor(dir string, test bool) []string {
@@ -204,6 +210,8 @@ func modulesFor(dir string, test bool) []string {
 		out = append(out, moduleZooKeeper)
 	case dir == browserDriver:
 		out = append(out, moduleChromedp)
+	case within(dir, exporter), within(dir, exporter+"cmd"):
+		out = append(out, modulePrometheus, moduleCobra)
 	case within(dir, "cmd"):
 		out = append(out, moduleCobra, moduleFlags, moduleSys, moduleTerm)
 	}

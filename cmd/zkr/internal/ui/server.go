@@ -89,3 +89,6 @@ func (s *server) serveMissing(w http.ResponseWriter, r *http.Request) {
 
 // nodeURL is the page of a znode.
 func nodeURL(path string) string { return "/tree?path=" + url.QueryEscape(path) }
+
+// Health is how far the newest view can be relied on, as of half a second ago at most.
+func (m *Model) Health() Health { return m.lastView().Health }

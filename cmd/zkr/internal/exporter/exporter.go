@@ -1,0 +1,143 @@
+package exporter
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/ui"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+const (
+	// refreshPeriod is how often the series are made again.
+	refreshPeriod = 2 * time.Second
+	// retryPeriod is how long the exporter waits after the tree could not be read.
+	retryPeriod = 10 * time.Second
+)
+
+// Exporter is a collector of a tree's metrics. Run keeps it up to date.
+type Exporter struct {
+	root   string
+	labels *paths
+	terms  *terms
+
+	// mu guards the rest: model is nil before the first connection; series are those of
+	// the view at the time made; failure says why the tree cannot be read.
+	mu      sync.Mutex
+	model   *ui.Model
+	series  []prometheus.Metric
+	made    time.Time
+	failure error
+}
+
+// New makes an exporter of the tree below root, with the paths of up to maxPaths things as
+// labels.
+func New(root string, maxPaths int) *Exporter {
+	return &Exporter{root: root, labels: newPaths(maxPaths), terms: newTerms()}
+}
+
+// Run follows the tree until ctx ends. If the tree cannot be read, Run tries again.
+func (e *Exporter) Run(ctx context.Context, client *session.Client) error {
+	for {
+		model := ui.NewModel(client, e.root)
+		e.set(func() { e.model = model })
+		err := e.follow(ctx, model)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		e.set(func() { e.failure, e.series, e.made = err, nil, time.Time{} })
+		pause := time.NewTimer(retryPeriod)
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			pause.Stop()
+		}
+	}
+}
+
+func (e *Exporter) set(change func()) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	change()
+}
+
+// follow runs the model, and makes the series of its views.
+func (e *Exporter) follow(ctx context.Context, model *ui.Model) error {
+	over := make(chan error, 1)
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer cancel()
+	// Waited for above; ends with ctx, or when the tree cannot be read.
+	running.Go(func() { over <- model.Run(ctx) })
+	ticker := time.NewTicker(refreshPeriod)
+	defer ticker.Stop()
+	for {
+		if view := model.View(); view.Health.Loaded && !view.Health.Stale {
+			series := e.seriesOf(view, time.Now())
+			e.set(func() { e.series, e.made, e.failure = series, time.Now(), nil })
+		}
+		select {
+		case <-ticker.C:
+		case err := <-over:
+			return err
+		}
+	}
+}
+
+// IsCurrent reports whether a scrape would have the series of the tree.
+func (e *Exporter) IsCurrent() bool {
+	_, current := e.state()
+	return current
+}
+
+// state is what a scrape goes by.
+func (e *Exporter) state() (ui.Health, bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.model == nil {
+		return ui.Health{}, false
+	}
+	h := e.model.Health()
+	return h, h.Loaded && !h.Stale && e.failure == nil && !e.made.IsZero()
+}
+
+// Describe describes nothing: the series depend on the tree.
+func (e *Exporter) Describe(chan<- *prometheus.Desc) {}
+
+// Collect writes the exporter's own state, and the series of the tree while they are
+// current.
+func (e *Exporter) Collect(to chan<- prometheus.Metric) {
+	health, current := e.state()
+	gauge(to, upDesc, boolean(health.Server != "" && !health.Away && !health.Stale))
+	gauge(to, currentDesc, boolean(current))
+	if !current {
+		return
+	}
+	e.mu.Lock()
+	series := e.series
+	e.mu.Unlock()
+	gauge(to, ageDesc, time.Since(e.madeAt()).Seconds())
+	for _, m := range series {
+		to <- m
+	}
+}
+
+func (e *Exporter) madeAt() time.Time {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.made
+}
+
+func gauge(to chan<- prometheus.Metric, m *metric, value float64) {
+	to <- prometheus.MustNewConstMetric(m.desc, prometheus.GaugeValue, value)
+}
+
+func boolean(yes bool) float64 {
+	if yes {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,261 @@
+package exporter_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/barrier"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exporter"
+	"github.com/zkrecipes/zkrecipes/counter"
+	"github.com/zkrecipes/zkrecipes/discovery"
+	"github.com/zkrecipes/zkrecipes/dispatch"
+	"github.com/zkrecipes/zkrecipes/election"
+	"github.com/zkrecipes/zkrecipes/internal/world"
+	"github.com/zkrecipes/zkrecipes/lock"
+	"github.com/zkrecipes/zkrecipes/rebalanser"
+	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/workerctl"
+	"github.com/zkrecipes/zkrecipes/zktest"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// stage is a server, a client that uses it, and an exporter.
+type stage struct {
+	*testing.T
+	ctx    context.Context
+	srv    *zktest.Server
+	client *session.Client
+	e      *exporter.Exporter
+}
+
+func newStage(t *testing.T, root string, maxPaths int) *stage {
+	t.Helper()
+	srv, err := zktest.Start(&zktest.Options{Addr: world.OwnAddress(), TickTime: 500 * time.Millisecond})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, srv.Close()) })
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	t.Cleanup(cancel)
+	s := &stage{T: t, ctx: ctx, srv: srv, e: exporter.New(root, maxPaths)}
+	s.client = s.connect()
+	own := s.connect()
+	running, stop := context.WithCancel(ctx)
+	var done sync.WaitGroup
+	// Waited for below; ends with the test.
+	done.Go(func() { _ = s.e.Run(running, own) })
+	t.Cleanup(func() { stop(); done.Wait() })
+	return s
+}
+
+func (s *stage) connect() *session.Client {
+	s.Helper()
+	c, err := session.Connect(s.ctx, s.srv.Addr(), nil)
+	require.NoError(s, err)
+	s.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		_ = c.Close(ctx)
+	})
+	return c
+}
+
+// scrape is one scrape: values by the names with the labels, {a="b"} and all.
+func (s *stage) scrape() map[string]float64 {
+	s.Helper()
+	return scrape(s.T, s.e)
+}
+
+func scrape(t testing.TB, e *exporter.Exporter) map[string]float64 {
+	t.Helper()
+	r := prometheus.NewRegistry()
+	require.NoError(t, r.Register(e))
+	families, err := r.Gather()
+	require.NoError(t, err)
+	out := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			var labels []string
+			for _, l := range m.GetLabel() {
+				labels = append(labels, fmt.Sprintf("%s=%q", l.GetName(), l.GetValue()))
+			}
+			name := strings.TrimPrefix(f.GetName(), "zkr_")
+			if len(labels) > 0 {
+				name += "{" + strings.Join(labels, ",") + "}"
+			}
+			out[name] = m.GetGauge().GetValue() + m.GetCounter().GetValue()
+		}
+	}
+	return out
+}
+
+// eventually waits until a scrape fits; explain says what is missing otherwise.
+func (s *stage) eventually(fits func(map[string]float64) bool, explain ...func() string) map[string]float64 {
+	s.Helper()
+	for end := time.Now().Add(time.Minute); ; <-time.After(20 * time.Millisecond) {
+		got := s.scrape()
+		if fits(got) {
+			return got
+		}
+		if time.Now().After(end) {
+			for _, e := range explain {
+				s.Log(e())
+			}
+			s.Fatalf("not within a minute: %v", got)
+		}
+	}
+}
+
+// differences are the wanted series that got does not have.
+func differences(want, got map[string]float64) (out []string) {
+	for name, value := range want {
+		if v, ok := got[name]; !ok || v != value {
+			out = append(out, fmt.Sprintf("%s: %v (%v), want %v", name, v, ok, value))
+		}
+	}
+	return out
+}
+
+func TestRecipesHaveSeries(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, "/", 1000)
+	held, err := lock.New(s.client, "/locks/a", nil).Lock(s.ctx)
+	require.NoError(t, err)
+	waiting, stop := context.WithCancel(s.ctx)
+	var background sync.WaitGroup
+	defer background.Wait()
+	defer stop()
+	other := s.connect()
+	// Waited for above; ends with waiting.
+	background.Go(func() { _, _ = lock.New(other, "/locks/a", nil).Lock(waiting) })
+	_, err = lock.NewSemaphore(s.client, "/pool", 5, nil).Acquire(s.ctx, 2)
+	require.NoError(t, err)
+	leader, err := election.New(s.client, "/leader", nil).Campaign(s.ctx)
+	require.NoError(t, err)
+	// Waited for above; ends with waiting.
+	background.Go(func() { _, _ = barrier.New(s.client, "/meet", 3, nil).Await(waiting) })
+	_, err = counter.New(s.client, "/count", nil).Add(s.ctx, 42)
+	require.NoError(t, err)
+	_, err = discovery.NewGroup(s.client, "/group", nil).Join(s.ctx, "me", nil)
+	require.NoError(t, err)
+	_, err = workerctl.Submit(s.ctx, s.client, workerctl.Spec{Name: "count", Workers: 3}, &workerctl.Options{Root: "/jobs"})
+	require.NoError(t, err)
+	a := rebalanser.Open(s.client, "/shares", nil)
+	require.NoError(t, a.Create(s.ctx))
+	_, err = a.AddResources(s.ctx, "r1", "r2")
+	require.NoError(t, err)
+	_, err = dispatch.New(s.client, "/tasks", nil).Submit(s.ctx, dispatch.Task{ID: "t1"})
+	require.NoError(t, err)
+
+	want := map[string]float64{
+		"up": 1, "view_current": 1, "unreadable_znodes": 0,
+		`holders{kind="mutex",path="/locks/a"}`: 1, `waiting{kind="mutex",path="/locks/a"}`: 1,
+		`holders{kind="semaphore",path="/pool"}`: 1, `permits{path="/pool",state="total"}`: 5, `permits{path="/pool",state="held"}`: 2,
+		`holders{kind="election",path="/leader"}`: 1, `leader_term{path="/leader"}`: 0, `leader_changes_total{path="/leader"}`: 0,
+		`barrier_parties{kind="barrier",path="/meet",state="missing"}`: 2,
+		`counter_value{path="/count"}`:                                 42,
+		`members{kind="group",path="/group"}`:                          1,
+		`job_size{path="/jobs/count"}`:                                 3, `job_workers{path="/jobs/count",state="missing"}`: 3,
+		`rebalance_members{path="/shares"}`: 0, `rebalance_resources{path="/shares",state="all"}`: 2,
+		`tasks{path="/tasks",state="waiting"}`: 1, `task_master{path="/tasks"}`: 0,
+		`things{kind="mutex"}`: 1,
+	}
+	got := s.eventually(func(got map[string]float64) bool {
+		return len(differences(want, got)) == 0 && got[`longest_wait_seconds{kind="mutex",path="/locks/a"}`] > 0.5
+	}, func() string { return strings.Join(differences(want, s.scrape()), "\n") })
+	require.Positive(t, got["sessions"])
+	require.Positive(t, got[`oldest_waiting_task_seconds{path="/tasks"}`])
+	require.GreaterOrEqual(t, got[`longest_hold_seconds{kind="mutex",path="/locks/a"}`], 0.5)
+
+	require.NoError(t, leader.Resign(s.ctx))
+	require.NoError(t, held.Unlock(s.ctx))
+	s.eventually(func(got map[string]float64) bool { return got[`holders{kind="election",path="/leader"}`] == 0 })
+	_, err = election.New(other, "/leader", nil).Campaign(s.ctx)
+	require.NoError(t, err)
+	s.eventually(func(got map[string]float64) bool { return got[`leader_changes_total{path="/leader"}`] == 1 })
+}
+
+// While ZooKeeper is away, there are no series of the tree.
+func TestOldValuesAreNotShown(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, "/", 1000)
+	_, err := counter.New(s.client, "/count", nil).Add(s.ctx, 42)
+	require.NoError(t, err)
+	const series = `counter_value{path="/count"}`
+	s.eventually(func(got map[string]float64) bool { return got[series] == 42 })
+	require.True(t, s.e.IsCurrent())
+	require.NoError(t, s.srv.Stop(1))
+	got := s.eventually(func(got map[string]float64) bool { return got["view_current"] == 0 })
+	require.Equal(t, map[string]float64{"up": 0, "view_current": 0}, got)
+	require.False(t, s.e.IsCurrent())
+	require.NoError(t, s.srv.Restart(1))
+	s.eventually(func(got map[string]float64) bool { return got[series] == 42 && got["up"] == 1 })
+}
+
+// Before the first connection, and for a tree that may not be read.
+func TestExporterWithoutATreeSaysSo(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, map[string]float64{"up": 0, "view_current": 0}, scrape(t, exporter.New("/", 10)))
+	s := newStage(t, "/secret", 10)
+	owner, err := session.Connect(s.ctx, s.srv.Addr(), &session.Options{Credentials: []session.Credential{session.Digest("me", "secret")}, ACL: session.CreatorACL()})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, owner.Close(s.ctx)) }()
+	sess, err := owner.Session(s.ctx)
+	require.NoError(t, err)
+	_, err = sess.Create(s.ctx, "/secret", nil, session.Persistent, nil)
+	require.NoError(t, err)
+	s.eventually(func(got map[string]float64) bool { return got["view_current"] == 0 || got["unreadable_znodes"] == 1 })
+}
+
+func TestManyPathsShareSeries(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, "/", 5)
+	holds := map[string]*lock.Held{}
+	for i := range 30 {
+		path := fmt.Sprintf("/l%02d", i)
+		h, err := lock.New(s.client, path, nil).Lock(s.ctx)
+		require.NoError(t, err)
+		holds[path] = h
+	}
+	const others = `holders{kind="mutex",path="other"}`
+	got := s.eventually(func(got map[string]float64) bool { return got[`things{kind="mutex"}`] == 30 })
+	var paths []string
+	for name := range got {
+		if strings.HasPrefix(name, "holders{") {
+			paths = append(paths, name)
+		}
+	}
+	require.Len(t, paths, 6, "%q", paths)
+	require.InDelta(t, 25, got[others], 0)
+
+	// A path keeps its series while it exists, and leaves them to another one.
+	slices.Sort(paths)
+	gone := paths[0]
+	path := strings.TrimSuffix(strings.TrimPrefix(gone, `holders{kind="mutex",path="`), `"}`)
+	require.NoError(t, holds[path].Unlock(s.ctx))
+	got = s.eventually(func(got map[string]float64) bool { return got[`things{kind="mutex"}`] == 29 })
+	require.NotContains(t, got, gone)
+	for _, kept := range paths[1:5] {
+		require.Contains(t, got, kept)
+	}
+	require.InDelta(t, 24, got[others], 0)
+}
+
+func TestNamesFollowTheConventions(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, "/", 10)
+	_, err := lock.New(s.client, "/locks/a", nil).Lock(s.ctx)
+	require.NoError(t, err)
+	s.eventually(func(got map[string]float64) bool { return got[`holders{kind="mutex",path="/locks/a"}`] == 1 })
+	problems, err := testutil.CollectAndLint(s.e)
+	require.NoError(t, err)
+	require.Empty(t, problems)
+}

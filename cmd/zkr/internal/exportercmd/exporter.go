@@ -1,0 +1,212 @@
+package exportercmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	toolkit "github.com/prometheus/exporter-toolkit/web"
+	"github.com/spf13/cobra"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/cli"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exporter"
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/web"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+const exporterHelp = `Serves Prometheus metrics of all coordination in ZooKeeper at /metrics: holders and
+waiters of locks and elections with the longest wait and hold, leaders, their terms and
+changes, permits, missing parties of barriers, counters, services, members, jobs,
+rebalancers, queues of tasks, sessions, and problems such as orphans. No application
+needs to change: zkr exporter recognizes the layouts of zkr, Curator and Kazoo, as zkr
+ui does. It never writes.
+
+All scrapes share one view of the tree, which is at most two seconds older than zkr's
+copy of the znodes. While ZooKeeper is away, or the tree may not be read, zkr exporter
+keeps running: zkr_up or zkr_view_current is 0, and there are no series of the tree, so
+that no old value looks like a new one. /healthz then answers 503, and 200 otherwise.
+
+Each path is a value of a label, and costs memory in the metrics store. The first
+--max-paths things have series of their own, and keep them while they exist. Further
+things share series with the path "other".
+
+Without --allow-remote, only this machine can reach the metrics. --web-config names a
+file of the Prometheus exporter toolkit with TLS and basic authentication:
+https://github.com/prometheus/exporter-toolkit`
+
+// settings are the arguments of "zkr exporter".
+type settings struct {
+	root, listen, webConfig string
+	remote                  bool
+	maxPaths                int
+}
+
+// exporter is "zkr exporter".
+func (a *app) exporter() *cobra.Command {
+	var s settings
+	cmd := &cobra.Command{
+		Annotations: cli.Does(cli.Connects, cli.Reads),
+		Use:         "exporter",
+		Short:       "Serve Prometheus metrics of locks, elections, jobs, tasks, sessions and problems",
+		Long:        exporterHelp,
+		Example: "  zkr exporter\n" +
+			"  zkr exporter --servers zk1:2181,zk2:2181,zk3:2181 --root /apps --listen :9381 --allow-remote\n" +
+			"  zkr exporter --listen :9381 --allow-remote --web-config web.yml\n" +
+			"  curl -s http://127.0.0.1:9381/metrics | grep longest_wait",
+		Args: cobra.NoArgs,
+		RunE: cli.RunE(func(cmd *cobra.Command, _ []string) error {
+			if err := s.check(); err != nil {
+				return err
+			}
+			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+			defer stop()
+			return a.serve(ctx, s)
+		}),
+	}
+	f := cmd.Flags()
+	f.StringVar(&s.root, "root", "/", "`path` of the root of the tree")
+	f.StringVar(&s.listen, "listen", "127.0.0.1:9381", "`host:port` to listen on; port 0: any free port")
+	f.BoolVar(&s.remote, "allow-remote", false, "listen on an address that other machines can reach")
+	f.StringVar(&s.webConfig, "web-config", "", "`file` with TLS certificates and passwords, in the format of the Prometheus exporter toolkit")
+	f.IntVar(&s.maxPaths, "max-paths", 1000, "how many things have series of their own")
+	return cmd
+}
+
+func (s settings) check() error {
+	if err := cli.CheckPath(s.root); err != nil {
+		return err
+	}
+	if s.maxPaths < 1 {
+		return exit.Usage("--max-paths is %d; it must be 1 or more", s.maxPaths)
+	}
+	if s.webConfig != "" {
+		if err := toolkit.Validate(s.webConfig); err != nil {
+			return exit.Usage("--web-config: %w", err)
+		}
+	}
+	if err := web.CheckAddress(s.listen, true); err != nil {
+		return exit.Usage("--listen: %w", err)
+	}
+	if err := web.CheckAddress(s.listen, s.remote); err != nil {
+		return &exit.Failure{Code: exit.CodeUsage, Err: fmt.Errorf("--listen: %w", err), Hint: "any client that reaches the metrics sees the paths that zkr may read; --allow-remote permits that, --web-config adds a password"}
+	}
+	return nil
+}
+
+// serve serves metrics until ctx ends. The servers need not be reachable.
+func (a *app) serve(ctx context.Context, s settings) error {
+	servers, err := a.ConnectString()
+	if err != nil {
+		return err
+	}
+	options, err := a.Options()
+	if err != nil {
+		return err
+	}
+	l, err := web.Listen(ctx, s.listen, s.remote)
+	if cli.IsAddressInUse(err) {
+		return &exit.Failure{
+			Code: exit.CodeFailed, Err: fmt.Errorf("cannot %w", err),
+			Hint: "another program uses this port, perhaps another \"zkr exporter\"; --listen 127.0.0.1:0 takes any free port",
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if err := a.announce(web.URL(l) + "metrics"); err != nil {
+		_ = l.Close()
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	e := exporter.New(s.root, s.maxPaths)
+	var following sync.WaitGroup
+	defer following.Wait()
+	// Waited for above; ends with ctx, or when the servers refuse the client.
+	following.Go(func() { cancel(follow(ctx, e, servers, options)) })
+	err = serveMetrics(ctx, l, e, s.webConfig)
+	if cause := context.Cause(ctx); err == nil && !errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	return err
+}
+
+// follow connects, however long that takes, and follows the tree.
+func follow(ctx context.Context, e *exporter.Exporter, servers string, o *session.Options) error {
+	client, err := session.Connect(ctx, servers, o)
+	if err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return err
+	}
+	defer func() {
+		within, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		_ = client.Close(within)
+	}()
+	return e.Run(ctx, client)
+}
+
+// serveMetrics serves until ctx ends.
+func serveMetrics(ctx context.Context, l net.Listener, e *exporter.Exporter, webConfig string) error {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(e, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		if !e.IsCurrent() {
+			http.Error(w, "The view of the tree is not current.", http.StatusServiceUnavailable)
+			return
+		}
+		fmt.Fprintln(w, "ok")
+	})
+	landing, err := toolkit.NewLandingPage(toolkit.LandingConfig{
+		Name: "zkr exporter", Description: "Prometheus metrics of all coordination in ZooKeeper",
+		Links: []toolkit.LandingLinks{{Address: "metrics", Text: "Metrics"}, {Address: "healthz", Text: "Health"}},
+	})
+	if err != nil {
+		return err
+	}
+	mux.Handle("GET /{$}", landing)
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
+	over := make(chan error, 1)
+	// Waited for through over; ends when the server is closed.
+	go func() {
+		over <- toolkit.Serve(l, server, &toolkit.FlagConfig{WebConfigFile: &webConfig}, slog.New(slog.DiscardHandler))
+	}()
+	select {
+	case err := <-over:
+		return fmt.Errorf("serve on %s: %w", l.Addr(), err)
+	case <-ctx.Done():
+	}
+	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Second)
+	defer cancel()
+	if server.Shutdown(within) != nil {
+		_ = server.Close()
+	}
+	<-over
+	return nil
+}
+
+// announce says where the metrics are.
+func (a *app) announce(url string) error {
+	if a.JSON() {
+		return a.PrintJSON(struct {
+			URL string `json:"url"`
+			PID int    `json:"pid"`
+		}{url, os.Getpid()})
+	}
+	return a.Printf("%s  serves metrics, and changes nothing (Ctrl-C ends it)\n", url)
+}
