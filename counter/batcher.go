@@ -6,6 +6,7 @@ import (
 
 	"github.com/zkrecipes/zkrecipes/internal/fifo"
 	"github.com/zkrecipes/zkrecipes/internal/holding"
+	"github.com/zkrecipes/zkrecipes/observe"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -25,6 +26,7 @@ type batcher struct {
 	err   error // an invalid argument
 	// constructor is the missing constructor of a zero value.
 	constructor string
+	observer    observe.Observer // may be nil
 
 	// mu guards the fields below. Invariant: queue has the awaited changes, in
 	// the order of their arrival; stop is set exactly while a goroutine is in
@@ -36,6 +38,7 @@ type batcher struct {
 	arrivals    uint64
 	stop        context.CancelFunc
 	given, last int64
+	tally       tally
 
 	// w belongs to the goroutine in run, at most one at a time.
 	w writer
@@ -49,6 +52,7 @@ func newBatcher(client *session.Client, path string, o *Options, initial []byte)
 	}
 	r := &batcher{client: client, path: path, format: opts.Format, initial: initial, acl: opts.ACL, err: err}
 	r.w.r = r
+	r.observer = client.Observer()
 	return r, opts
 }
 
@@ -73,7 +77,7 @@ func (r *batcher) change(ctx context.Context, o *op) (outcome, error) {
 	if err := r.checkCall(ctx); err != nil {
 		return outcome{}, err
 	}
-	o.done = make(chan struct{})
+	o.ctx, o.done = ctx, make(chan struct{})
 	r.mu.Lock()
 	if r.queue.Len() == 0 && r.given < r.last {
 		defer r.mu.Unlock()
@@ -86,6 +90,7 @@ func (r *batcher) change(ctx context.Context, o *op) (outcome, error) {
 	if r.stop == nil {
 		var run context.Context
 		run, r.stop = context.WithCancel(context.WithoutCancel(ctx))
+		r.beginBatchLocked()
 		// The callers in the queue wait for the goroutine, which depends on none
 		// of them. The goroutine ends when the last caller was answered or has
 		// left, and the sent requests are answered or the session has ended; at
@@ -112,13 +117,16 @@ func (r *batcher) withdraw(ctx context.Context, o *op) (outcome, error) {
 	if r.queue.Len() == 0 {
 		r.stop() // no caller waits any more
 	}
+	err := context.Cause(ctx)
 	if o.sent && r.block == 0 { // a number reserved for a caller that has left is skipped
-		return outcome{}, unknownOutcome(r.path, context.Cause(ctx))
+		err = unknownOutcome(r.path, err)
 	}
-	return outcome{}, context.Cause(ctx)
+	r.countLeftLocked(o, err)
+	return outcome{}, err
 }
 
-// run carries out the changes in the queue until it is empty.
+// run carries out the changes in the queue until it is empty. With an observer, run
+// reports each batch that ends; the next batch is then carried out by another goroutine.
 func (r *batcher) run(ctx context.Context) {
 	values := context.WithoutCancel(ctx)
 	for {
@@ -127,18 +135,29 @@ func (r *batcher) run(ctx context.Context) {
 		if err != nil && ctx.Err() == nil {
 			r.refuseLocked(err)
 		}
-		if r.queue.Len() == 0 {
+		report, empty := r.endBatchLocked(), r.queue.Len() == 0
+		switch {
+		case empty:
 			r.stop()
 			r.stop = nil
-			r.mu.Unlock()
-			return
-		}
-		if ctx.Err() != nil {
+		case ctx.Err() != nil:
 			// New callers have come since the last caller left. Not a child of
 			// ctx: during a long outage the contexts would become a long chain.
 			ctx, r.stop = context.WithCancel(values)
 		}
 		r.mu.Unlock()
+		if report != nil {
+			if !empty {
+				// Ends like this goroutine, which cannot go on: the observer may be
+				// slow, or wait for a change of this counter.
+				go r.run(ctx)
+			}
+			report()
+			return
+		}
+		if empty {
+			return
+		}
 	}
 }
 
@@ -230,6 +249,7 @@ func (r *batcher) answerLocked(o *op, out outcome) {
 		return
 	}
 	r.queue.Remove(o.place)
+	r.countAnsweredLocked(o, out.err)
 	o.out, o.answered = out, true
 	close(o.done)
 }

@@ -28,6 +28,7 @@ func (w *writer) onSessionLoss(ctx context.Context, batch []*op, at uint64, err 
 		return w.s.Sync(ctx, w.r.path)
 	case errors.Is(err, session.ErrBadVersion):
 		w.known = false
+		w.conflicts++
 		return w.backOff(ctx, at)
 	case errors.Is(err, session.ErrNoNode):
 		w.known, w.marker = false, "" // deleted by hand, perhaps with the counter

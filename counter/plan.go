@@ -1,6 +1,8 @@
 package counter
 
 import (
+	"context"
+
 	"github.com/zkrecipes/zkrecipes/internal/fifo"
 	"github.com/zkrecipes/zkrecipes/session"
 )
@@ -42,13 +44,16 @@ type op struct {
 	from, to int64
 	// node is the node of swapSeen, zero if the caller does not know it.
 	node identity
+	// ctx is that of the caller.
+	ctx context.Context
 	// arrival is the op's number among the arrivals; see batcher.
 	arrival uint64
 
-	// sent, pending, answered and place are guarded by the batcher's mu. sent: the op may have
-	// been carried out, or may still be. pending: the session ended over the op.
-	sent, pending, answered bool
-	place                   *fifo.Place // in the queue
+	// sent, pending, answered, left and place are guarded by the batcher's mu. sent: the op
+	// may have been carried out, or may still be. pending: the session ended over the op.
+	// left, with an observer: the caller did not wait for the answer.
+	sent, pending, answered, left bool
+	place                         *fifo.Place // in the queue
 	// out is written once, before done is closed.
 	out  outcome
 	done chan struct{}

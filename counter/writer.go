@@ -37,6 +37,9 @@ type writer struct {
 	// cuts is the number of transactions that have cost the connection since the
 	// last success.
 	cuts int
+	// conflicts and unknown count, for the observer, the writes of the present batch that
+	// another client was ahead of, and those without a reply.
+	conflicts, unknown int
 }
 
 // pendingWrite is a write of unknown outcome. The write depended on a version
@@ -190,6 +193,7 @@ func (w *writer) write(ctx context.Context, batch []*op, p plan) error {
 		w.mark = results[last].Stat.Mzxid
 		w.observe(stateOf(p.data, results[last-1].Stat), at)
 	case errors.Is(err, session.ErrUnknownOutcome):
+		w.unknown++
 		applied, err = w.resolveOutcome(p, err)
 	}
 	if applied {

@@ -12,17 +12,25 @@ type RoundPassed struct {
 }
 
 // BatchWritten is the event in which a counter has ended a batch: operations of several
-// goroutines that one write carries out together.
+// goroutines that one write carries out together. Every operation that changes a counter
+// belongs to one batch, unless an argument is invalid; reads, and numbers of a block that
+// a Sequence has reserved before, belong to none. ctx has the values of the first
+// operation's context.
 type BatchWritten struct {
 	Path string
-	// Operations is the number of operations in the batch.
+	// Operations is the number of operations in the batch, including those whose callers
+	// did not wait until its end.
 	Operations int
 	// Conflicts is how often another client was faster, and the batch was tried again.
 	Conflicts int
 	// Unknown is how often a reply was lost, and the outcome had to be found out.
 	Unknown int
-	Took    time.Duration
-	Err     error
+	// Took is the time from the first try until the last operation had its result.
+	Took time.Duration
+	// Err is the first error that an operation of the batch returned, such as an
+	// overflow; nil if there was none. Callers that did not wait until the end count only
+	// if all operations were theirs.
+	Err error
 }
 
 // TransactionEnded is the event in which a transaction of package stm ends.

@@ -81,7 +81,7 @@ func (l *Ledger) Observe(ctx context.Context, e observe.Event) {
 		l.status = e.Status
 	case observe.HeartbeatEnded, observe.NoConnection, observe.TrustLow:
 	default:
-		l.step(e)
+		l.enterSingle(e)
 	}
 }
 

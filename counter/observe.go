@@ -1,0 +1,81 @@
+package counter
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/zkrecipes/zkrecipes/observe"
+)
+
+// tally counts, for the observer, the operations of a batch, which are those that have
+// left the queue since the end of the batch before.
+type tally struct {
+	began time.Time
+	ctx   context.Context // of the first operation
+	ops   int
+	ended time.Time // when the last operation left
+	// answered: the batch was carried out or refused.
+	answered bool
+	err      error // the first error of an answered operation
+	// left is the number of operations whose callers did not wait for the answer; givenUp
+	// is the first error of such a caller.
+	left    int
+	givenUp error
+}
+
+// beginBatchLocked begins the tally of a batch.
+func (r *batcher) beginBatchLocked() {
+	if r.observer != nil {
+		r.tally = tally{began: time.Now()}
+	}
+}
+
+// countAnsweredLocked enters an operation that is answered with err.
+func (r *batcher) countAnsweredLocked(o *op, err error) {
+	if r.observer == nil {
+		return
+	}
+	r.tally.answered = true
+	if !o.left {
+		r.tally.count(o)
+		r.tally.err = cmp.Or(r.tally.err, err)
+	}
+}
+
+// countLeftLocked enters an operation whose caller leaves with err.
+func (r *batcher) countLeftLocked(o *op, err error) {
+	if r.observer == nil {
+		return
+	}
+	o.left = true
+	r.tally.count(o)
+	r.tally.left++
+	r.tally.givenUp = cmp.Or(r.tally.givenUp, err)
+}
+
+func (t *tally) count(o *op) {
+	if t.ops == 0 {
+		t.ctx = o.ctx
+	}
+	t.ops, t.ended = t.ops+1, time.Now()
+}
+
+// endBatchLocked returns the report of the batch, and begins the next batch. The report
+// is nil if the batch has not ended, or without an observer.
+func (r *batcher) endBatchLocked() (report func()) {
+	t := r.tally
+	if t.ops == 0 || !t.answered && r.queue.Len() > 0 {
+		return nil
+	}
+	e := observe.BatchWritten{
+		Path: r.path, Operations: t.ops, Conflicts: r.w.conflicts, Unknown: r.w.unknown,
+		Took: t.ended.Sub(t.began), Err: t.err,
+	}
+	if t.left == t.ops {
+		e.Err = t.givenUp
+	}
+	r.w.conflicts, r.w.unknown = 0, 0
+	r.beginBatchLocked()
+	return func() { r.observer.Observe(t.ctx, e) }
+}

@@ -1,0 +1,31 @@
+package world
+
+import (
+	"errors"
+
+	"github.com/zkrecipes/zkrecipes/observe"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// enterSingle enters an event that belongs to no wait and no hold.
+func (l *Ledger) enterSingle(e observe.Event) {
+	switch e := e.(type) {
+	case observe.BatchWritten:
+		if e.Path == "" || e.Operations < 1 || e.Conflicts < 0 || e.Unknown < 0 || e.Took < 0 {
+			l.fault("no batch: %#v", e)
+		}
+		l.step(e, e.Operations, classOfWrite(e.Err))
+	default:
+		l.step(e)
+	}
+}
+
+// classOfWrite is classOf for the error of a write. The reason of an unknown outcome is
+// not certain: the connection or the session, whichever loss is noticed first.
+func classOfWrite(err error) string {
+	class := classOf(err)
+	if class != "given up" && errors.Is(err, session.ErrUnknownOutcome) {
+		return "unknown"
+	}
+	return class
+}
