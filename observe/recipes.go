@@ -33,14 +33,18 @@ type BatchWritten struct {
 	Err error
 }
 
-// TransactionEnded is the event in which a transaction of package stm ends.
+// TransactionEnded is the event in which a transaction of package stm ends: a call of
+// Apply whose arguments are valid. The observer is called after the transaction has left
+// its queue, if any.
 type TransactionEnded struct {
 	// Attempts is how often the function ran.
 	Attempts int
-	// Unknown is how often a reply was lost, and the outcome had to be found out.
+	// Unknown is how often the reply to a write was lost, and the outcome had to be found
+	// out.
 	Unknown int
 	Took    time.Duration
-	Err     error
+	// Err is the error that Apply returns, which may be the error of the function.
+	Err error
 }
 
 // CacheSynced is the event in which a cache has loaded everything: after its start, and

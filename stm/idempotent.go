@@ -21,6 +21,7 @@ func (r *run) commitUnmarked(ctx context.Context, s *session.Session, tx *Tx, p 
 		r.backoff.Won(time.Since(began))
 		return r.endCall(nil, false)
 	case errors.Is(err, session.ErrUnknownOutcome):
+		r.unanswered++
 		r.open = append(r.open, newPendingTxn(tx, nil, err))
 		return err
 	}

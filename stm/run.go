@@ -22,6 +22,10 @@ type run struct {
 	// results are those of the writes.
 	results []session.Result
 
+	// attempts and unanswered, for the observer, count the calls of f, and the writes
+	// without a reply.
+	attempts, unanswered int
+
 	conflicts int
 	backoff   backoff.Backoff
 	// lost counts transactions whose connection was lost.
@@ -102,6 +106,7 @@ func (r *run) makeAttempt(ctx context.Context, s *session.Session) error {
 		ctx: ctx, s: s, t: r.t, fresh: fresh, nodes: map[string]*entry{},
 		unanswered: len(r.open) > 0, assumes: !fresh && len(r.open) == 0 && r.lost == 0,
 	}
+	r.attempts++
 	err := r.f(tx)
 	tx.over = true
 	if tx.failed != nil {
@@ -188,6 +193,7 @@ func (r *run) commitWrites(ctx context.Context, s *session.Session, tx *Tx) erro
 	case err == nil:
 		r.results = p.resultsOfWrites(results)
 	case errors.Is(err, session.ErrUnknownOutcome):
+		r.unanswered++
 		out, err = r.resolveOutcome(ctx, s, m, tx, err)
 	case err != nil:
 		out = notApplied

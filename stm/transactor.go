@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/zkrecipes/zkrecipes/internal/holding"
 	"github.com/zkrecipes/zkrecipes/internal/receiver"
+	"github.com/zkrecipes/zkrecipes/observe"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -126,6 +128,9 @@ func (t *Transactor) Apply(ctx context.Context, f func(tx *Tx) error) error {
 	return err
 }
 
+// opApply is the operation in errors.
+const opApply = "apply"
+
 // ApplyResults is [Transactor.Apply], and returns the server's results of the
 // writes, in the order requested by f: paths, and stats of created and set
 // znodes. A write that a later write of the same znode replaced has no result.
@@ -133,16 +138,25 @@ func (t *Transactor) Apply(ctx context.Context, f func(tx *Tx) error) error {
 // was lost.
 func (t *Transactor) ApplyResults(ctx context.Context, f func(tx *Tx) error) ([]session.Result, error) {
 	t = receiver.OrZero(t)
-	const op = "apply"
 	if err := holding.Begin(ctx, t.client, "New", t.err, ErrInvalidArgument); err != nil {
-		return nil, failure(ctx, op, t.dir, err)
+		return nil, failure(ctx, opApply, t.dir, err)
 	}
 	if f == nil {
-		return nil, failure(ctx, op, t.dir, fmt.Errorf("%w: the function is nil", ErrInvalidArgument))
+		return nil, failure(ctx, opApply, t.dir, fmt.Errorf("%w: the function is nil", ErrInvalidArgument))
 	}
+	began := time.Now()
 	r := &run{t: t, f: f}
+	results, err := r.apply(ctx)
+	if to := t.client.Observer(); to != nil {
+		to.Observe(ctx, observe.TransactionEnded{Attempts: r.attempts, Unknown: r.unanswered, Took: time.Since(began), Err: err})
+	}
+	return results, err
+}
+
+// apply makes attempts until the call ends.
+func (r *run) apply(ctx context.Context) ([]session.Result, error) {
 	defer r.leaveQueue()
-	err := t.client.Retry(ctx, func(s *session.Session) error { return r.inSession(ctx, s) })
+	err := r.t.client.Retry(ctx, func(s *session.Session) error { return r.inSession(ctx, s) })
 	switch {
 	case err != nil && r.pending != nil:
 		_ = r.endCall(err, false)
@@ -152,5 +166,5 @@ func (t *Transactor) ApplyResults(ctx context.Context, f func(tx *Tx) error) ([]
 	if r.own || r.verdict == nil {
 		return r.results, r.verdict
 	}
-	return nil, failure(ctx, op, t.dir, r.verdict)
+	return nil, failure(ctx, opApply, r.t.dir, r.verdict)
 }

@@ -15,6 +15,11 @@ func (l *Ledger) enterSingle(e observe.Event) {
 			l.fault("no batch: %#v", e)
 		}
 		l.step(e, e.Operations, classOfWrite(e.Err))
+	case observe.TransactionEnded:
+		if e.Attempts < 0 || e.Unknown < 0 || e.Unknown > e.Attempts || e.Took < 0 || e.Attempts == 0 && e.Err == nil {
+			l.fault("no transaction: %#v", e)
+		}
+		l.step(e, classOfWrite(e.Err))
 	default:
 		l.step(e)
 	}
