@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,6 +37,7 @@ func (v *View[T]) follow(ctx context.Context, s *session.Session) error {
 		err = r.loop(ctx)
 	}
 	if ctx.Err() == nil && session.IsSessionLoss(err) {
+		v.reports.reportStale(err)
 		return nil
 	}
 	return err
@@ -94,6 +96,7 @@ func (r *runner[T]) onWatch(ev session.Event, gen int) {
 // session the first reads go behind a sync: the server of the new session may not know
 // yet the state that the last server has shown.
 func (r *runner[T]) beginLoad() {
+	r.reports.reportStale(errConnectionLost)
 	r.watches.stopAll()
 	r.machine.beginLoad(r.sub == nil)
 	r.mu.Lock()
@@ -120,6 +123,8 @@ func (r *runner[T]) loop(ctx context.Context) error {
 		r.publishChanges()
 		select {
 		case <-r.inbox.wake:
+		case <-r.reports.stateChanged():
+			continue
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-r.s.Context().Done():
@@ -133,6 +138,7 @@ func (r *runner[T]) loop(ctx context.Context) error {
 			}
 		}
 		if overrun {
+			r.reports.reportStale(errOverrun)
 			r.beginLoad()
 		}
 	}
@@ -192,6 +198,7 @@ func (r *runner[T]) onSessionLoss(ctx context.Context, gen int) error {
 	if gen != r.machine.gen {
 		return nil
 	}
+	r.reports.reportStale(cmp.Or(r.client.State().Cause, errConnectionLost))
 	r.machine.stopSending()
 	if r.sub != nil {
 		return nil
@@ -248,6 +255,7 @@ func (r *runner[T]) publishChanges() {
 	if clean {
 		r.store.setLoaded()
 	}
+	r.reportCurrent(clean)
 }
 
 // flushChanges decodes the changes and applies them. If the decoder panics, the

@@ -30,6 +30,8 @@ func (v *View[T]) Run(ctx context.Context) error {
 	}
 	var err error
 	defer func() { v.stop(err) }()
+	v.reports = startReporter(ctx, v.client, v.path)
+	defer func() { v.reports.end(err) }()
 	for err == nil {
 		var s *session.Session
 		if s, err = v.client.Session(ctx); err == nil {

@@ -23,11 +23,14 @@ type View[T any] struct {
 	plain  bool  // one-shot watches only
 	store  *store[T]
 
-	// machine, synced and spare belong to the goroutine of Run. synced is
-	// the session whose first reads were sent behind a sync.
-	machine *machine
-	synced  *session.Session
-	spare   []item
+	// machine, synced, spare, reports and reported belong to the goroutine of Run.
+	// synced is the session whose first reads were sent behind a sync; reported says that
+	// an observer was told of a load.
+	machine  *machine
+	synced   *session.Session
+	spare    []item
+	reports  *reporter
+	reported bool
 
 	// mu guards the fields below; it is taken before store.mu. link is not nil while
 	// Run is in a session.
@@ -50,6 +53,12 @@ type link struct {
 	// handled all items that it knew of. View.mu guards both.
 	since time.Time
 	clean bool
+}
+
+// follows reports whether the view follows the connection that the client has in state.
+func (l *link) follows(state session.State) bool {
+	same := state.Session == l.s.ID() && (l.since.IsZero() || state.Since.Equal(l.since))
+	return same && state.Status == session.Connected
 }
 
 // window is how many reads are in progress at once. A server answers some ten thousand
@@ -196,8 +205,7 @@ func (v *View[T]) Status() Status {
 	defer v.mu.Unlock()
 	st.Running, st.Exists, st.Pending = v.running, v.exists, v.pending
 	if l := v.link; l != nil {
-		same := state.Session == l.s.ID() && (l.since.IsZero() || state.Since.Equal(l.since))
-		st.Synced = v.proveLocked() && st.Connected && same
+		st.Synced = v.proveLocked() && l.follows(state)
 	}
 	st.AsOf, st.Stale = v.asOf, math.MaxInt64
 	if !v.asOf.IsZero() {

@@ -11,10 +11,10 @@ import (
 // name as the message and its fields as attributes:
 //
 //   - at level Warn what is, or may become, a loss: a lost hold; a suspended or lost
-//     session, no connection, trust that runs low, a stale cache, a wait or another operation that failed
-//     for another reason than the end of its context;
+//     session, no connection, trust that runs low; a stale cache, a wait or another
+//     operation that failed, unless the reason is the end of its context;
 //   - at level Info what changes rarely: leaderships, registrations, memberships, workers,
-//     sessions, assignments of resources;
+//     sessions, caches, assignments of resources;
 //   - at level Debug the rest, heartbeats among it: without an answer to them the
 //     connection is lost.
 func Log(logger *slog.Logger) Observer { return logObserver{logger} }
@@ -43,7 +43,9 @@ func levelOf(e Event) slog.Level {
 		err = e.Err
 	case TransactionEnded:
 		err = e.Err
-	case CacheStale, NoConnection, TrustLow:
+	case CacheStale:
+		quiet, err = slog.LevelInfo, e.Err
+	case NoConnection, TrustLow:
 		return slog.LevelWarn
 	case MemberChanged, CacheSynced:
 		return slog.LevelInfo

@@ -47,21 +47,29 @@ type TransactionEnded struct {
 	Err error
 }
 
-// CacheSynced is the event in which a cache has loaded everything: after its start, and
-// after each interruption.
+// CacheSynced is the event in which a cache has loaded everything: after the start of its
+// Run, and after each interruption. It alternates with CacheStale, which ends each period
+// in which a cache is current. Changes of znodes, which the cache follows, are no
+// interruption.
+//
+// Both events come from the goroutine of Run: while the observer runs, the cache follows
+// no change. The observer can read the cache, and must not wait for it.
 type CacheSynced struct {
 	Path    string
 	Entries int
-	// Took is the time since the start, or since the cache was current last.
+	// Took is the time since the start of Run, or since the last CacheStale of this Run.
 	Took time.Duration
-	// Again is false for the first load.
+	// Again is false for the first load of the cache. The first load of a second Run is
+	// one more load.
 	Again bool
 }
 
-// CacheStale is the event in which a cache can no longer be sure to be current.
+// CacheStale is the event in which a cache that was current can no longer be sure to be:
+// the connection or the session is lost, more events have come than the cache could
+// take, or Run ends.
 type CacheStale struct {
 	Path string
-	// Err says why.
+	// Err says why. It wraps the context's error if Run ends with its context.
 	Err error
 }
 

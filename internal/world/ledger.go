@@ -19,6 +19,7 @@ type Ledger struct {
 	waits  map[uint64]observe.WaitBegun
 	grants map[uint64]bool // the waits that were granted, and whose hold has not begun
 	holds  map[uint64]observe.Hold
+	caches map[string]*cachePeriods
 	status string // of the session
 	wrong  []error
 	steps  []string // see Steps
@@ -26,7 +27,7 @@ type Ledger struct {
 
 // NewLedger makes a ledger for a client that is not connected yet.
 func NewLedger() *Ledger {
-	return &Ledger{waits: map[uint64]observe.WaitBegun{}, grants: map[uint64]bool{}, holds: map[uint64]observe.Hold{}, status: session.Connecting.String()}
+	return &Ledger{waits: map[uint64]observe.WaitBegun{}, grants: map[uint64]bool{}, holds: map[uint64]observe.Hold{}, caches: map[string]*cachePeriods{}, status: session.Connecting.String()}
 }
 
 // maxSteps bounds the memory of a ledger.
@@ -140,6 +141,11 @@ func (l *Ledger) Check() error {
 	}
 	for _, h := range l.holds {
 		wrong = append(wrong, fmt.Errorf("held, and never ends: %#v", h)) //nolint:err113 // a test's
+	}
+	for path, p := range l.caches {
+		if p.current > 0 {
+			wrong = append(wrong, fmt.Errorf("current, and never stale: %d caches of %s", p.current, path)) //nolint:err113 // a test's
+		}
 	}
 	return errors.Join(wrong...)
 }

@@ -63,6 +63,8 @@ type Trial struct {
 	Excuses []error
 	// Watched allows watches to be left on the server.
 	Watched bool
+	// Options of the server; may be nil.
+	Options *zktest.Options
 
 	seen func(fault matrix.Fault, steps string) // see RunObserved; may be nil
 }
@@ -117,7 +119,7 @@ func (tr Trial) Case() matrix.Case {
 		faults = []matrix.Fault{matrix.LostReply, matrix.ExpireAfter, matrix.CancelUnknown}
 	}
 	return matrix.Case{
-		Name: tr.Name, Racy: true, Counts: tr.Counts, Faults: faults,
+		Name: tr.Name, Racy: true, Counts: tr.Counts, Faults: faults, Options: tr.Options,
 		Setup: tr.setup,
 		Op:    func(ctx context.Context, e *matrix.Env) error { return tr.Op(ctx, e.State.(*Party)) },
 		Check: tr.check,
