@@ -10,12 +10,12 @@ const (
 	ReadLock     Kind = "read lock"    // rwlock
 	WriteLock    Kind = "write lock"   // rwlock
 	Leadership   Kind = "leadership"   // election
-	Barrier      Kind = "barrier"      // barrier.Barrier, a wait only
-	Round        Kind = "round"        // barrier.Cyclic, a wait only
+	Barrier      Kind = "barrier"      // barrier.Gate, workerctl: Job.WaitAll, Worker.Phase; a wait only
+	Round        Kind = "round"        // barrier.Barrier, workerctl: Worker.Barrier; a wait only
 	Seat         Kind = "seat"         // barrier.Double
 	Registration Kind = "registration" // discovery.Registry
 	Membership   Kind = "membership"   // discovery.Group
-	Worker       Kind = "worker"       // workerctl
+	Worker       Kind = "worker"       // workerctl: Job.Join
 	Resource     Kind = "resource"     // rebalanser
 	Attempt      Kind = "task attempt" // dispatch
 )

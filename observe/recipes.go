@@ -73,11 +73,17 @@ type CacheStale struct {
 	Err error
 }
 
-// MemberChanged is the event in which a follower of a job hears of a change of a worker.
+// MemberChanged is the event in which a running workerctl.Roster sees a change of a
+// worker, after its first view of the job. A death is reported when the view is certain,
+// at most a third of the session timeout later.
 type MemberChanged struct {
-	Path   string
+	// Path is the path of the job.
+	Path string
+	// Worker is the worker's id.
 	Worker int
-	// Change is "joined", "left" or "died".
+	// Change is "joined", "restarted", "left", "failed" (left by Worker.Fail), "died", or
+	// "removed": the worker's record is gone, usually with the job, and the roster has not
+	// seen the worker leave.
 	Change string
 }
 

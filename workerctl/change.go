@@ -123,7 +123,7 @@ func (r *Roster) reportNews(ctx context.Context, b *book, tell func(Change) bool
 	var died []int
 	for _, m := range r.Joined() {
 		there[m.ID], b.seen[m.ID] = true, true
-		if before, known := b.known[m.ID]; known && !b.isNewer(before, m) {
+		if before, known := b.known[m.ID]; known && !isNewer(before, m) {
 			continue
 		}
 		fresh = append(fresh, m)
@@ -139,7 +139,7 @@ func (r *Roster) reportNews(ctx context.Context, b *book, tell func(Change) bool
 		before, known := b.known[m.ID]
 		if m.State == dead {
 			sure, found := now[m.ID]
-			if !found || known && !b.isNewer(before, sure) {
+			if !found || known && !isNewer(before, sure) {
 				continue // being removed, or already reported
 			}
 			m = sure
@@ -154,7 +154,7 @@ func (r *Roster) reportNews(ctx context.Context, b *book, tell func(Change) bool
 }
 
 // isNewer reports whether m comes after before.
-func (b *book) isNewer(before, m Member) bool {
+func isNewer(before, m Member) bool {
 	switch {
 	case m.created != before.created:
 		return m.created > before.created
@@ -231,7 +231,7 @@ func (r *Roster) reportLast(ctx context.Context, b *book, tell func(Change) bool
 		before, known := b.known[id]
 		m, there := now[id]
 		switch {
-		case err == nil && there && m.State.hasLeft() && (!known || b.isNewer(before, m)):
+		case err == nil && there && m.State.hasLeft() && (!known || isNewer(before, m)):
 		case !there && known && out.State == finished:
 			m = before
 			m.State = left

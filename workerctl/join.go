@@ -10,6 +10,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/internal/format/jobformat"
 	"github.com/zkrecipes/zkrecipes/internal/optimistic"
 	"github.com/zkrecipes/zkrecipes/internal/receiver"
+	"github.com/zkrecipes/zkrecipes/observe"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/stm"
 )
@@ -40,14 +41,18 @@ func (j *Job) Join(ctx context.Context, identity Identity) (*Worker, error) {
 	if err != nil {
 		return nil, wrapError(ctx, op, j.Path(), err)
 	}
+	waiting := j.beginWait(ctx, observe.Worker)
 	e := &entrance{job: j, identity: identity, claim: session.NewID()}
 	// The session may be lost between the transaction and the hold. The worker
 	// then comes back in the next session.
 	err = j.client.Retry(ctx, func(*session.Session) error { return e.joinAndHold(ctx) })
 	if err != nil {
 		e.abandonAttempts()
-		return nil, wrapError(ctx, op, j.Path(), err)
+		err = wrapError(ctx, op, j.Path(), err)
+		waiting.End(err)
+		return nil, err
 	}
+	e.worker.observed = waiting.Granted(e.worker, false)
 	return e.worker, nil
 }
 

@@ -70,26 +70,36 @@ func (w *Worker) giveUp(ctx context.Context, op string, end func(context.Context
 	if ctx.Err() != nil {
 		return wrapError(ctx, op, w.Path(), context.Cause(ctx))
 	}
+	first, err := w.giveUpInTurn(ctx, op, end)
+	if first { // the turn is over: the observer may call the worker
+		w.observed.End(err)
+	}
+	return err
+}
+
+// giveUpInTurn gives the worker up, or returns the result of the first call that did.
+func (w *Worker) giveUpInTurn(ctx context.Context, op string, end func(context.Context) error) (first bool, err error) {
 	if err := w.awaitTurn(ctx); err != nil {
-		return wrapError(ctx, op, w.Path(), err)
+		return false, wrapError(ctx, op, w.Path(), err)
 	}
 	defer w.endTurn()
 	w.mu.Lock()
 	over, by, err := w.over, w.overBy, w.err
 	w.mu.Unlock()
 	if over && err == nil && by == releaseOp && op != releaseOp {
-		return wrapError(ctx, op, w.Path(), errNotLeft)
+		return false, wrapError(ctx, op, w.Path(), errNotLeft)
 	}
 	if over {
-		return err
+		return false, err
 	}
+	w.observed.Ending()
 	if err = end(ctx); err != nil {
 		err = wrapError(ctx, op, w.Path(), err)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.over, w.overBy, w.err = true, op, err
-	return err
+	return true, err
 }
 
 func (w *Worker) leaveJob(ctx context.Context, reason string) error {

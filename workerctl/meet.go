@@ -11,6 +11,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/internal/format/jobformat"
 	"github.com/zkrecipes/zkrecipes/internal/optimistic"
 	"github.com/zkrecipes/zkrecipes/internal/receiver"
+	"github.com/zkrecipes/zkrecipes/observe"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/stm"
 )
@@ -45,11 +46,21 @@ import (
 func (w *Worker) Barrier(ctx context.Context, name string) (round int64, err error) {
 	w = receiver.OrZero(w)
 	const op = "wait at barrier"
-	err = w.meetWorkers(ctx, name, session.EscapeName(name), op, func(ctx context.Context, place string) error {
-		round, err = w.passBarrier(ctx, place)
+	if err := w.checkMeeting(ctx, name, op); err != nil {
+		return 0, err
+	}
+	place, workers := session.EscapeName(name), 0
+	waiting := w.beginWait(ctx, observe.Round, place)
+	err = w.meetWorkers(ctx, place, op, func(ctx context.Context, place string) error {
+		round, workers, err = w.passBarrier(ctx, place)
 		return err
 	})
-	return round, err
+	if err != nil {
+		waiting.End(err)
+		return round, err
+	}
+	waiting.Passed(round, workers)
+	return round, nil
 }
 
 // Phase ends a phase of the job: it waits until all workers have come to the
@@ -61,13 +72,19 @@ func (w *Worker) Barrier(ctx context.Context, name string) (round int64, err err
 func (w *Worker) Phase(ctx context.Context, name string) error {
 	w = receiver.OrZero(w)
 	const op = "end phase"
-	err := w.meetWorkers(ctx, name, jobformat.PhaseMark+session.EscapeName(name), op, w.endPhase)
+	if err := w.checkMeeting(ctx, name, op); err != nil {
+		return err
+	}
+	place := jobformat.PhaseMark + session.EscapeName(name)
+	waiting := w.beginWait(ctx, observe.Barrier, place)
+	err := w.meetWorkers(ctx, place, op, w.endPhase)
 	if errors.Is(err, errFaulty) {
 		// A phase that is over stays over, whatever its workers do.
 		if over, e := w.job.isPhaseOver(ctx, name); e == nil && over {
-			return nil
+			err = nil
 		}
 	}
+	waiting.End(err)
 	return err
 }
 
@@ -82,14 +99,19 @@ func (j *Job) isPhaseOver(ctx context.Context, name string) (over bool, err erro
 	return over, err
 }
 
-// meetWorkers runs wait at place within the time limits, and explains its error.
-func (w *Worker) meetWorkers(ctx context.Context, name, place, op string, wait func(ctx context.Context, place string) error) error {
+// checkMeeting checks the arguments of Barrier and Phase.
+func (w *Worker) checkMeeting(ctx context.Context, name, op string) error {
 	if err := w.checkCall(ctx); err != nil {
 		return wrapError(ctx, op, w.errorPath(), err)
 	}
 	if name == "" {
 		return wrapError(ctx, op, w.job.Path(), fmt.Errorf("%w: the name is empty", ErrInvalidArgument))
 	}
+	return nil
+}
+
+// meetWorkers runs wait at place within the time limits, and explains its error.
+func (w *Worker) meetWorkers(ctx context.Context, place, op string, wait func(ctx context.Context, place string) error) error {
 	limited, cancel := limitContext(ctx, w.job.opts.BarrierWait)
 	defer cancel()
 	both, end := context.WithCancelCause(limited)
@@ -131,12 +153,12 @@ var (
 )
 
 // passBarrier waits at the barrier of the present number of workers, and moves when
-// the number changes.
-func (w *Worker) passBarrier(ctx context.Context, place string) (round int64, err error) {
+// the number changes. passBarrier returns the number of workers that passed.
+func (w *Worker) passBarrier(ctx context.Context, place string) (round int64, workers int, err error) {
 	for {
 		n, err := w.job.readSize(ctx)
 		if err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 		while, end := context.WithCancelCause(ctx)
 		watching := make(chan struct{})
@@ -151,13 +173,13 @@ func (w *Worker) passBarrier(ctx context.Context, place string) (round int64, er
 		<-watching
 		switch {
 		case err == nil:
-			return round, nil
+			return round, n, nil
 		case errors.Is(err, session.ErrNoNode):
-			return 0, w.job.deletedError(ctx, w.job.run.at(jobformat.DirBarriers))
+			return 0, 0, w.job.deletedError(ctx, w.job.run.at(jobformat.DirBarriers))
 		case errors.Is(why, ErrOver), errors.Is(why, ErrRecord):
-			return 0, why
+			return 0, 0, why
 		case ctx.Err() != nil || !errors.Is(why, errResized) || errors.Is(err, session.ErrUnknownOutcome):
-			return 0, err
+			return 0, 0, err
 		}
 	}
 }
@@ -178,11 +200,11 @@ func (w *Worker) endPhase(ctx context.Context, place string) error {
 		}
 		watching <- err
 	}()
-	_, err := w.passBarrier(while, place)
+	_, _, err := w.passBarrier(while, place)
 	// The outcome may be unknown. If this worker was counted, another worker of the
 	// round marks the phase as over; otherwise this worker arrives again.
 	for errors.Is(err, session.ErrUnknownOutcome) && while.Err() == nil && !errors.Is(err, session.ErrClosed) {
-		_, err = w.passBarrier(while, place)
+		_, _, err = w.passBarrier(while, place)
 	}
 	if err == nil {
 		err = w.job.createMark(ctx, w.job.run.at(jobformat.DirPhases, name))

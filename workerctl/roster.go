@@ -39,7 +39,9 @@ func readMember(n session.Node) (member, error) {
 // Run keeps the view up to date until ctx ends, or the view cannot continue;
 // see cache.View.Run. Run returns nil when ctx has ended, because a roster
 // holds nothing. If ctx had ended before the call, the error wraps the
-// context's error. The caller owns the goroutine.
+// context's error. The caller owns the goroutine. If the client has an Observer, Run
+// reports the changes after its first view (observe.MemberChanged), without further
+// requests.
 func (r *Roster) Run(ctx context.Context) error {
 	r = receiver.OrZero(r)
 	const op = "watch the members of"
@@ -48,6 +50,7 @@ func (r *Roster) Run(ctx context.Context) error {
 	}
 	both, end := context.WithCancel(ctx)
 	defer end()
+	defer r.startReporter(both)()
 	other := make(chan error, 1)
 	// Waited for below; ends with both.
 	go func() {

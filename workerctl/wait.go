@@ -9,6 +9,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/internal/format/jobformat"
 	"github.com/zkrecipes/zkrecipes/internal/optimistic"
 	"github.com/zkrecipes/zkrecipes/internal/receiver"
+	"github.com/zkrecipes/zkrecipes/observe"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -29,6 +30,17 @@ func (j *Job) WaitAll(ctx context.Context) error {
 	if err := j.checkCall(ctx); err != nil {
 		return wrapError(ctx, op, j.Path(), err)
 	}
+	waiting := j.beginWait(ctx, observe.Barrier)
+	err := j.awaitWorkers(ctx)
+	if err != nil {
+		err = wrapError(ctx, op, j.Path(), err)
+	}
+	waiting.End(err)
+	return err
+}
+
+// awaitWorkers is WaitAll after the check of its arguments.
+func (j *Job) awaitWorkers(ctx context.Context) error {
 	limited, cancel := limitContext(ctx, j.opts.JoinWait)
 	defer cancel()
 	err := j.orFault(limited, j.awaitFull)
@@ -48,7 +60,7 @@ func (j *Job) WaitAll(ctx context.Context) error {
 			return idsFrom(st.Next, st.Workers), nil
 		})
 	}
-	return wrapError(ctx, op, j.Path(), err)
+	return err
 }
 
 // limitContext is ctx for at most d; negative: ctx.

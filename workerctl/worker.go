@@ -7,6 +7,7 @@ import (
 	"maps"
 	"sync"
 
+	"github.com/zkrecipes/zkrecipes/internal/observing"
 	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/stm"
@@ -18,6 +19,8 @@ type Worker struct {
 	job   *Job
 	hold  *session.Hold
 	token int64
+	// observed is set before the owner gets the worker.
+	observed *observing.Hold
 	// turn has one element while no call changes the worker's record at the
 	// servers.
 	turn chan struct{}

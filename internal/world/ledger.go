@@ -22,7 +22,8 @@ type Ledger struct {
 	caches map[string]*cachePeriods
 	status string // of the session
 	wrong  []error
-	steps  []string // see Steps
+	steps  []string                 // see Steps
+	shows  func(observe.Event) bool // the events in steps; nil: all of the recipes
 }
 
 // NewLedger makes a ledger for a client that is not connected yet.
@@ -80,6 +81,11 @@ func (l *Ledger) Observe(ctx context.Context, e observe.Event) {
 			l.fault("the session was %s: %#v", l.status, e)
 		}
 		l.status = e.Status
+	case observe.MemberChanged:
+		if e.Path == "" || e.Change == "" {
+			l.fault("a change of no worker: %#v", e)
+		}
+		l.step(e, e.Change)
 	case observe.HeartbeatEnded, observe.NoConnection, observe.TrustLow:
 	default:
 		l.enterSingle(e)
@@ -92,7 +98,7 @@ func (l *Ledger) fault(format string, args ...any) {
 
 // step notes an event of a recipe, with what tells it from others of its type.
 func (l *Ledger) step(e observe.Event, more ...any) {
-	if len(l.steps) == maxSteps {
+	if len(l.steps) == maxSteps || l.shows != nil && !l.shows(e) {
 		return
 	}
 	text := e.Name()

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zkrecipes/zkrecipes/observe"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest"
 	"github.com/zkrecipes/zkrecipes/zktest/matrix"
@@ -65,6 +66,9 @@ type Trial struct {
 	Watched bool
 	// Options of the server; may be nil.
 	Options *zktest.Options
+
+	// Shows selects the events that RunObserved compares; nil: all events of recipes.
+	Shows func(observe.Event) bool
 
 	seen func(fault matrix.Fault, steps string) // see RunObserved; may be nil
 }
@@ -128,6 +132,7 @@ func (tr Trial) Case() matrix.Case {
 
 func (tr Trial) setup(e *matrix.Env) error {
 	p := &Party{Expires: e.Suffers(matrix.Expire, matrix.ExpireAfter), ledgers: [2]*Ledger{NewLedger(), NewLedger()}}
+	p.ledgers[0].shows = tr.Shows
 	var err error
 	ctx := context.Background()
 	if p.Tested, err = session.Connect(ctx, e.Addrs(), &session.Options{Dialer: e.Dial, Observer: p.ledgers[0]}); err != nil {
