@@ -11,7 +11,6 @@ require (
 	github.com/spf13/pflag v1.0.9
 	github.com/stretchr/testify v1.12.1
 	github.com/zkrecipes/zkrecipes v0.1.0
-	github.com/zkrecipes/zkrecipes/observe/prom v0.0.0-20261126005302-bb108d8f7388
 	go.uber.org/goleak v1.3.0
 	golang.org/x/sync v0.24.0
 	golang.org/x/sys v0.49.0

@@ -64,8 +64,6 @@ func layers() []layer {
 	out := []layer{
 		// The dashboard reads names, and finds predecessors, as the recipes do.
 		{"cmd", append(slices.Clone(public), "cmd/...", formats+"/...", versions, names, waits, "internal/contender")},
-		// Its tests compare the names of metrics with those in the files for Grafana.
-		{exporter, append(slices.Clone(public), "cmd/zkr/internal/ui/...", "cmd/zkr/internal/web", events+"/prom")},
 		// The packages shared by all commands of the tool know no recipe and no
 		// command.
 		{"cmd/zkr/internal/signals", []string{"cmd/zkr/internal/exit"}},

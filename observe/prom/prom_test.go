@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -154,4 +156,24 @@ func everyEvent() []observe.Event {
 		observe.SessionChanged{Status: "connected", Before: "connecting"}, observe.NoConnection{For: time.Second},
 		observe.TrustLow{}, observe.HeartbeatEnded{},
 	}
+}
+
+// The package's documentation lists every metric with its labels.
+func TestDocumentationListsTheMetrics(t *testing.T) {
+	text, err := os.ReadFile("doc.go")
+	require.NoError(t, err)
+	listed := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^//\t(zkrecipes_[a-z_]+)(?:\{([a-z,]*)\})? `).FindAllStringSubmatch(string(text), -1) {
+		listed[m[1]+"{"+m[2]+"}"] = true
+	}
+	descs := make(chan *prometheus.Desc, 100)
+	prom.New(nil).Describe(descs)
+	close(descs)
+	made := map[string]bool{}
+	parts := regexp.MustCompile(`fqName: "([^"]+)".*variableLabels: \{([^}]*)\}`)
+	for d := range descs {
+		m := parts.FindStringSubmatch(d.String())
+		made[m[1]+"{"+m[2]+"}"] = true
+	}
+	require.Equal(t, made, listed)
 }
