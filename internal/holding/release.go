@@ -34,7 +34,7 @@ func (r *Release) HandOver() { r.observed.HandedOver() }
 // ctx may be derived from the context of the hold that is released, which ends with the
 // giving back: give and explain get one that does not end with that
 // ([session.WithoutRelease]).
-func (r *Release) Once(ctx context.Context, notHeld error, explain func(context.Context, error) error, give func(context.Context) error) error {
+func (r *Release) Once(ctx context.Context, notHeld error, explain func(context.Context, error) error, give func(context.Context) error) (err error) {
 	ctx, stop := session.WithoutRelease(ctx)
 	defer stop()
 	r.mu.Lock()
@@ -47,16 +47,13 @@ func (r *Release) Once(ctx context.Context, notHeld error, explain func(context.
 	if !first {
 		return r.resultAgain(ctx, notHeld, explain, over)
 	}
-	defer close(over)
 	r.observed.Ending()
-	err := give(ctx)
-	if err == nil {
-		r.observed.End(nil)
+	defer func() { r.observed.End(err) }() // last: an observer may call Once
+	defer close(over)
+	if err = give(ctx); err == nil {
 		return nil
 	}
-	err = explain(ctx, err)
-	r.observed.End(err)
-	if IsLoss(err) {
+	if err = explain(ctx, err); IsLoss(err) {
 		r.mu.Lock()
 		r.err = err
 		r.mu.Unlock()

@@ -5,9 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/internal/holding"
+	"github.com/zkrecipes/zkrecipes/internal/observing"
+	"github.com/zkrecipes/zkrecipes/internal/world"
+	"github.com/zkrecipes/zkrecipes/observe"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -93,6 +97,30 @@ func TestRunReportsWhatWentWrongWithTheGivingBackAlsoAfterTheEndOfItsContext(t *
 		require.NotErrorIs(t, err, context.Canceled, "giving back goes on after the end of the context")
 		cancel()
 	}
+}
+
+// An observer of the end may release again: the giving back is over by then.
+func TestObserverOfAReleaseMayReleaseAgain(t *testing.T) {
+	world.In(t, nil, func(w *world.World) {
+		var r holding.Release
+		release := func(ctx context.Context) error {
+			return r.Once(ctx, errNotHeld, explain, func(context.Context) error { return nil })
+		}
+		var again error
+		c := w.ClientWith(session.Options{Observer: observe.Func(func(ctx context.Context, e observe.Event) {
+			if _, ok := e.(observe.HoldEnded); ok {
+				again = release(ctx)
+			}
+		})})
+		s := w.Session(c)
+		_, err := s.Create(w.Ctx, "/h", nil, session.Ephemeral, nil)
+		require.NoError(w, err)
+		h, err := s.Hold(w.Ctx, "/h", nil)
+		require.NoError(w, err)
+		r.Observe(observing.BeginHold(w.Ctx, c, observe.Lock, "/h", observing.Znode{Hold: h, Czxid: 1}))
+		require.NoError(w, release(w.Within(time.Minute)))
+		require.ErrorIs(w, again, errNotHeld)
+	})
 }
 
 func TestFailureNamesTheContextsErrorBesideItsCause(t *testing.T) {

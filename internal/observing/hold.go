@@ -27,70 +27,171 @@ type Znode struct {
 // Token is the czxid.
 func (z Znode) Token() int64 { return z.Czxid }
 
-// Hold is a hold in progress.
+// Hold is a hold in progress. Its events come in order, one of the beginning and one of the
+// end, whichever goroutines cause them. Methods that do not report may be called while a
+// mutex is held.
 type Hold struct {
 	to   observe.Observer
-	ctx  context.Context // the values of the ctx with which the hold began
+	ctx  context.Context // with which the hold began
 	hold observe.Hold
-	stop func() bool // ends the waiting for a loss
+	s    *session.Session
 
-	once  sync.Once // of the report of the end
-	ended time.Time // when the giving back began
-	end   observe.End
+	// mu guards the fields below. Invariant: over is set once, and is reported by the
+	// goroutine that has set it, or by Begin if that comes later.
+	mu     sync.Mutex
+	begun  bool            // the beginning was reported
+	until  context.Context // whose end is a loss; nil: none
+	stop   func() bool     // ends the waiting for a loss; nil if nothing waits
+	ending int             // calls that give the hold back
+	ended  time.Time       // when the first of these calls began
+	end    observe.End
+	over   *observe.HoldEnded
 }
 
 // BeginHold reports that the hold h begins, which no wait has preceded.
 func BeginHold(ctx context.Context, c *session.Client, kind observe.Kind, path string, h Held) *Hold {
+	out := NewHold(ctx, c, kind, path, h)
+	out.Begin()
+	return out
+}
+
+// NewHold makes a hold that no wait has preceded, without a report: for a recipe whose
+// other goroutines may end the hold before Begin. The hold is lost with h's context.
+func NewHold(ctx context.Context, c *session.Client, kind observe.Kind, path string, h Held) *Hold {
 	to := c.Observer()
 	if to == nil {
 		return nil
 	}
-	return beginHold(ctx, to, h, observe.Hold{Kind: kind, Path: path})
+	return newHold(ctx, to, h, observe.Hold{Kind: kind, Path: path})
 }
 
-func beginHold(ctx context.Context, to observe.Observer, held Held, what observe.Hold) *Hold {
+func newHold(ctx context.Context, to observe.Observer, held Held, what observe.Hold) *Hold {
 	what.ID, what.Begun = newID(), time.Now()
 	what.Znode, what.Session, what.Token = held.Path(), held.Session().ID(), held.Token()
-	until := held.Context()
-	h := &Hold{to: to, ctx: context.WithoutCancel(ctx), hold: what, end: observe.Released}
-	to.Observe(ctx, observe.HoldBegun{Hold: what})
-	h.stop = context.AfterFunc(until, func() {
-		now := time.Now()
-		h.report(now, observe.Lost, context.Cause(until), held.Session().TrustedUntil().Sub(now))
-	})
-	return h
+	return &Hold{to: to, ctx: ctx, hold: what, s: held.Session(), until: held.Context(), end: observe.Released}
+}
+
+// Begin reports that the hold begins, and its end if the hold has ended before.
+func (h *Hold) Begin() {
+	if h == nil {
+		return
+	}
+	h.to.Observe(h.ctx, observe.HoldBegun{Hold: h.hold})
+	h.mu.Lock()
+	h.begun = true
+	over := h.over
+	h.awaitLossLocked()
+	h.mu.Unlock()
+	if over != nil {
+		h.reportEnd(*over)
+	}
+}
+
+// awaitLossLocked has the end of until reported as a loss.
+func (h *Hold) awaitLossLocked() {
+	if until := h.until; h.begun && h.ending == 0 && h.over == nil && until != nil {
+		h.stop = context.AfterFunc(until, func() { h.Lose(context.Cause(until)) })
+	}
 }
 
 // HandedOver says that the giving back in progress is a hand-over in this process.
 func (h *Hold) HandedOver() {
 	if h != nil {
+		h.mu.Lock()
+		defer h.mu.Unlock()
 		h.end = observe.HandedOver
 	}
 }
 
-// Ending begins the giving back. If the hold was lost before, the loss has been or will
-// be reported, and the giving back is not.
+// Ending begins the giving back, before the hold's context ends. If the hold was lost
+// before, the loss has been or will be reported, and the giving back is not.
 func (h *Hold) Ending() {
-	if h != nil && h.stop() {
+	if h == nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.over != nil || h.stop != nil && !h.stop() {
+		return
+	}
+	h.stop = nil
+	if h.ending++; h.ending == 1 {
 		h.ended = time.Now()
+	}
+}
+
+// Continue takes Ending back: the call has not given the hold back, which is lost when
+// until ends. If another call is giving the hold back, Continue leaves that to the call.
+func (h *Hold) Continue(until context.Context) {
+	if h == nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ending > 0 {
+		h.until = until
+		h.ending--
+		h.awaitLossLocked()
 	}
 }
 
 // End reports the end of the giving back, with its error. Nothing is reported if the hold
 // had been lost.
-func (h *Hold) End(err error) {
-	if h == nil || h.ended.IsZero() {
-		return
+func (h *Hold) End(err error) { h.Over(err)() }
+
+// Over is End for a goroutine that holds a mutex: it returns a function that reports.
+func (h *Hold) Over(err error) (report func()) {
+	if h == nil {
+		return reportNothing
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ending == 0 {
+		return reportNothing
 	}
 	end := h.end
 	if errors.Is(err, session.ErrNodeDeleted) {
 		end = observe.Lost // the request has found it out
 	}
-	h.report(h.ended, end, err, 0)
+	return h.overLocked(observe.HoldEnded{Took: h.ended.Sub(h.hold.Begun), End: end, Err: err})
 }
 
-func (h *Hold) report(at time.Time, end observe.End, err error, left time.Duration) {
-	h.once.Do(func() {
-		h.to.Observe(h.ctx, observe.HoldEnded{Hold: h.hold, Took: at.Sub(h.hold.Begun), End: end, Err: err, TrustLeft: left})
-	})
+func reportNothing() {}
+
+// Lose reports that the hold has ended for the reason err, unless a call gives it back.
+func (h *Hold) Lose(err error) {
+	if h == nil {
+		return
+	}
+	e := observe.HoldEnded{Took: time.Since(h.hold.Begun), End: observe.Lost, Err: err}
+	switch {
+	case errors.Is(err, session.ErrReleased): // by the owner of what the hold belongs to
+		e.End, e.Err = observe.Released, nil
+	case errors.Is(err, session.ErrNodeDeleted), h.s.Err() == nil: // the session goes on
+	default:
+		e.TrustLeft = time.Until(h.s.TrustedUntil())
+	}
+	h.loseOnce(e)()
 }
+
+func (h *Hold) loseOnce(e observe.HoldEnded) (report func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ending > 0 {
+		return reportNothing
+	}
+	return h.overLocked(e)
+}
+
+func (h *Hold) overLocked(e observe.HoldEnded) (report func()) {
+	if h.over != nil {
+		return reportNothing
+	}
+	e.Hold = h.hold
+	if h.over = &e; !h.begun {
+		return reportNothing
+	}
+	return func() { h.reportEnd(e) }
+}
+
+func (h *Hold) reportEnd(e observe.HoldEnded) { h.to.Observe(context.WithoutCancel(h.ctx), e) }

@@ -63,9 +63,18 @@ func (w *Wait) Passed(round int64, parties int) {
 // Granted reports the end of the wait, and the beginning of the hold h. local says that
 // it was handed over in this process.
 func (w *Wait) Granted(h Held, local bool) *Hold {
+	out := w.NewHold(h, local)
+	w.End(nil)
+	out.Begin()
+	return out
+}
+
+// NewHold makes the hold h, for which the wait has waited, as the function [NewHold] does.
+// End and Begin report.
+func (w *Wait) NewHold(h Held, local bool) *Hold {
 	if w == nil {
 		return nil
 	}
-	w.End(nil)
-	return beginHold(w.ctx, w.to, h, observe.Hold{Kind: w.wait.Kind, Path: w.wait.Path, Wait: w.wait.ID, Local: local})
+	what := observe.Hold{Kind: w.wait.Kind, Path: w.wait.Path, Wait: w.wait.ID, Local: local}
+	return newHold(w.ctx, w.to, h, what)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -17,7 +18,8 @@ type Ledger struct {
 	// mu guards the fields below.
 	mu     sync.Mutex
 	waits  map[uint64]observe.WaitBegun
-	grants map[uint64]bool // the waits that were granted, and whose hold has not begun
+	grants map[uint64][]string // the znodes of the holds of the newest waits that were granted
+	kept   []uint64            // the waits of grants that have a hold, the oldest first
 	holds  map[uint64]observe.Hold
 	caches map[string]*cachePeriods
 	status string // of the session
@@ -28,11 +30,14 @@ type Ledger struct {
 
 // NewLedger makes a ledger for a client that is not connected yet.
 func NewLedger() *Ledger {
-	return &Ledger{waits: map[uint64]observe.WaitBegun{}, grants: map[uint64]bool{}, holds: map[uint64]observe.Hold{}, caches: map[string]*cachePeriods{}, status: session.Connecting.String()}
+	return &Ledger{waits: map[uint64]observe.WaitBegun{}, grants: map[uint64][]string{}, holds: map[uint64]observe.Hold{}, caches: map[string]*cachePeriods{}, status: session.Connecting.String()}
 }
 
-// maxSteps bounds the memory of a ledger.
-const maxSteps = 200
+// maxSteps and maxKept bound the memory of a ledger.
+const (
+	maxSteps = 200
+	maxKept  = 200
+)
 
 // Observe enters an event.
 func (l *Ledger) Observe(ctx context.Context, e observe.Event) {
@@ -59,15 +64,17 @@ func (l *Ledger) Observe(ctx context.Context, e observe.Event) {
 		}
 		delete(l.waits, e.ID)
 		if e.Err == nil && e.Kind.Held() {
-			l.grants[e.ID] = true
+			l.grants[e.ID] = nil
 		}
 		l.step(e, classOf(e.Err))
 	case observe.HoldBegun:
 		_, known := l.holds[e.ID]
-		if known || e.ID == 0 || e.Token == 0 || e.Session == 0 || e.Path == "" || e.Znode == "" || e.Wait != 0 && !l.grants[e.Wait] {
+		if known || e.ID == 0 || e.Token == 0 || e.Session == 0 || e.Path == "" || e.Znode == "" || !l.isGrantedLocked(e.Hold) {
 			l.fault("held wrongly: %#v", e)
 		}
-		delete(l.grants, e.Wait)
+		if e.Wait != 0 {
+			l.noteHoldLocked(e.Hold)
+		}
 		l.holds[e.ID] = e.Hold
 		l.step(e)
 	case observe.HoldEnded:
@@ -89,6 +96,25 @@ func (l *Ledger) Observe(ctx context.Context, e observe.Event) {
 	case observe.HeartbeatEnded, observe.NoConnection, observe.TrustLow:
 	default:
 		l.enterSingle(e)
+	}
+}
+
+// isGrantedLocked reports whether the wait of h, if any, was granted, and has no hold of
+// the same znode. A wait for several locks of a table has a hold for each of them.
+func (l *Ledger) isGrantedLocked(h observe.Hold) bool {
+	znodes, granted := l.grants[h.Wait]
+	return h.Wait == 0 || granted && !slices.Contains(znodes, h.Znode)
+}
+
+// noteHoldLocked notes the hold of a wait, and forgets old waits that have a hold.
+func (l *Ledger) noteHoldLocked(h observe.Hold) {
+	if len(l.grants[h.Wait]) == 0 {
+		l.kept = append(l.kept, h.Wait)
+	}
+	l.grants[h.Wait] = append(l.grants[h.Wait], h.Znode)
+	if len(l.kept) > maxKept {
+		delete(l.grants, l.kept[0])
+		l.kept = slices.Delete(l.kept, 0, 1)
 	}
 }
 
@@ -142,8 +168,10 @@ func (l *Ledger) Check() error {
 	for _, w := range l.waits {
 		wrong = append(wrong, fmt.Errorf("never ends: %#v", w)) //nolint:err113 // a test's
 	}
-	for id := range l.grants {
-		wrong = append(wrong, fmt.Errorf("granted, and never held: wait %d", id)) //nolint:err113 // a test's
+	for id, znodes := range l.grants {
+		if len(znodes) == 0 {
+			wrong = append(wrong, fmt.Errorf("granted, and never held: wait %d", id)) //nolint:err113 // a test's
+		}
 	}
 	for _, h := range l.holds {
 		wrong = append(wrong, fmt.Errorf("held, and never ends: %#v", h)) //nolint:err113 // a test's
