@@ -48,7 +48,7 @@ func (r *Release) Once(ctx context.Context, notHeld error, explain func(context.
 		return r.resultAgain(ctx, notHeld, explain, over)
 	}
 	r.observed.Ending()
-	defer func() { r.observed.End(err) }() // last: an observer may call Once
+	defer func() { r.reportEnd(err, notHeld) }() // last: an observer may call Once
 	defer close(over)
 	if err = give(ctx); err == nil {
 		return nil
@@ -59,6 +59,15 @@ func (r *Release) Once(ctx context.Context, notHeld error, explain func(context.
 		r.mu.Unlock()
 	}
 	return err
+}
+
+// reportEnd reports the end of the hold, unless another call has ended the hold.
+func (r *Release) reportEnd(err, notHeld error) {
+	if errors.Is(err, notHeld) {
+		r.observed.NotEnding()
+		return
+	}
+	r.observed.End(err)
 }
 
 func (r *Release) resultAgain(ctx context.Context, notHeld error, explain func(context.Context, error) error, over <-chan struct{}) error {

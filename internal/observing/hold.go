@@ -135,15 +135,24 @@ func (h *Hold) Continue(until context.Context) {
 	}
 }
 
+// NotEnding takes Ending back: another call has given the hold back, and reports its end.
+func (h *Hold) NotEnding() {
+	if h != nil {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.ending = max(0, h.ending-1)
+	}
+}
+
 // End reports the end of the giving back, with its error. Nothing is reported if the hold
 // had been lost.
-func (h *Hold) End(err error) { h.Over(err)() }
-
-// Over is End for a goroutine that holds a mutex: it returns a function that reports.
-func (h *Hold) Over(err error) (report func()) {
-	if h == nil {
-		return reportNothing
+func (h *Hold) End(err error) {
+	if h != nil {
+		h.endOnce(err)()
 	}
+}
+
+func (h *Hold) endOnce(err error) (report func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.ending == 0 {

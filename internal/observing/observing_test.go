@@ -33,7 +33,7 @@ func TestEventsCostNothingWithoutAnObserver(t *testing.T) {
 		h.Ending()
 		h.Continue(ctx)
 		h.Lose(err)
-		h.Over(nil)()
+		h.NotEnding()
 		observing.BeginHold(ctx, c, observe.Lock, "/l", &held).End(nil)
 	}))
 }
@@ -115,6 +115,20 @@ func TestHoldThatAnotherCallGivesBackDoesNotContinue(t *testing.T) {
 		h.Continue(hold.Context())
 		hold.End(session.ErrReleased)
 		h.End(nil)
+	})
+	require.Equal(t, []string{"hold begun", "hold ended"}, names)
+	require.Equal(t, observe.Released, last.End)
+}
+
+func TestHoldEndsWithTheCallThatHasGivenItBack(t *testing.T) {
+	names, last := observed(t, func(_ *world.World, _ *session.Hold, begin func() *observing.Hold) {
+		h := begin()
+		h.Begin()
+		h.Ending()
+		h.Ending()
+		h.NotEnding()
+		h.End(nil)
+		h.NotEnding()
 	})
 	require.Equal(t, []string{"hold begun", "hold ended"}, names)
 	require.Equal(t, observe.Released, last.End)

@@ -82,7 +82,11 @@ func (l *Ledger) Observe(ctx context.Context, e observe.Event) {
 			l.fault("ends, and is not held: %#v", e)
 		}
 		delete(l.holds, e.ID)
-		l.step(e, e.End, classOf(e.Err))
+		end := string(e.End)
+		if classOf(e.Err) == "(lost)" {
+			end = "" // known before a release, or found out by it: either comes first
+		}
+		l.step(e, end, classOf(e.Err))
 	case observe.SessionChanged:
 		if e.Before != l.status || e.Took < 0 {
 			l.fault("the session was %s: %#v", l.status, e)
