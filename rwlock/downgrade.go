@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/zkrecipes/zkrecipes/internal/observing"
 	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/internal/znode"
+	"github.com/zkrecipes/zkrecipes/observe"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -34,6 +36,9 @@ func (m *RWMutex) readerName(path string) string {
 //     second Downgrade finds out;
 //   - session.ErrLost: h was lost.
 //
+// An observer of the client sees the end of h's hold, as released, and the beginning of the
+// returned hold, without a wait. A Downgrade that fails, without a loss, ends no hold.
+//
 // Downgrade fails with ErrNotHeld after Unlock or Downgrade, and with ErrInvalidArgument
 // for a reader.
 func (h *Held) Downgrade(ctx context.Context) (*Held, error) {
@@ -47,9 +52,13 @@ func (h *Held) Downgrade(ctx context.Context) (*Held, error) {
 	if err != nil {
 		return nil, failure(ctx, "downgrade", h.m.path, err)
 	}
+	h.observed.End(nil)
+	next.observed.Begin()
 	return next, nil
 }
 
+// downgrade makes the reader that takes h's place. The caller reports the end of h's hold
+// and the beginning of the reader's.
 func (h *Held) downgrade(ctx context.Context) (*Held, error) {
 	switch {
 	case ctx.Err() != nil:
@@ -63,6 +72,18 @@ func (h *Held) downgrade(ctx context.Context) (*Held, error) {
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
+	h.observed.Ending()
+	hold, err := h.replaceHold(ctx)
+	if err != nil {
+		h.observed.Continue(h.loss())
+		return nil, err
+	}
+	return h.readHold(ctx, hold)
+}
+
+// replaceHold replaces the writer at the server by a reader, and returns the reader's hold.
+// After an error, h is what keepWriting leaves of it.
+func (h *Held) replaceHold(ctx context.Context) (*session.Hold, error) {
 	if err := h.endHoldContext(); err != nil {
 		return nil, err
 	}
@@ -76,7 +97,18 @@ func (h *Held) downgrade(ctx context.Context) (*Held, error) {
 	case err != nil:
 		return nil, h.keepWriting(unknownOutcome(err))
 	}
-	return h.readHold(hold)
+	return hold, nil
+}
+
+// loss is the context whose end is the loss of the lock: of the session while it is unknown
+// which znode stands for the lock.
+func (h *Held) loss() context.Context {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.unsure {
+		return h.Session().Context()
+	}
+	return h.hold.Context()
 }
 
 // unknownOutcome says that the reader's znode exists, or may exist.
@@ -186,7 +218,7 @@ func (h *Held) keepWriting(err error) error {
 }
 
 // readHold makes the reader that takes h's place.
-func (h *Held) readHold(hold *session.Hold) (*Held, error) {
+func (h *Held) readHold(ctx context.Context, hold *session.Hold) (*Held, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.given {
@@ -195,5 +227,8 @@ func (h *Held) readHold(hold *session.Hold) (*Held, error) {
 	}
 	h.given = true
 	h.hold.End(session.ErrReleased)
-	return newHeld(h.m, reader, hold, h.token, h.place), nil
+	next := newHeld(h.m, reader, hold, h.token, h.place)
+	next.observe(observing.NewHold(ctx, h.m.client, observe.ReadLock, h.m.path, next))
+	h.place.held.Store(next)
+	return next, nil
 }

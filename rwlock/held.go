@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/zkrecipes/zkrecipes/internal/holding"
+	"github.com/zkrecipes/zkrecipes/internal/observing"
 	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/session"
 )
@@ -19,8 +20,10 @@ type Held struct {
 	token int64
 	place *heldPlace
 	end   holding.Release
-	turn  chan struct{} // cap 1: taken by a Downgrade while it runs
-	heir  string        // a writer's: the znode of the reader that it may become
+	// observed reports the hold; set by observe.
+	observed *observing.Hold
+	turn     chan struct{} // cap 1: taken by a Downgrade while it runs
+	heir     string        // a writer's: the znode of the reader that it may become
 
 	// mu guards the fields below. Invariants: ctx ends before a request is sent
 	// that gives the lock back or downgrades it. Such requests are handed to
@@ -36,14 +39,21 @@ type Held struct {
 
 var _ session.Held = (*Held)(nil)
 
+// newHeld makes a hold with the place p. No other goroutine has the hold before the caller
+// sets p.held.
 func newHeld(m *RWMutex, k kind, hold *session.Hold, token int64, p *heldPlace) *Held {
 	h := &Held{m: m, kind: k, hold: hold, token: token, place: p}
 	if k == writer {
 		h.turn, h.heir = make(chan struct{}, 1), m.readerName(hold.Path())
 	}
 	h.startLocked() // no other goroutine has h yet
-	p.held.Store(h)
 	return h
+}
+
+// observe has o report the hold. No other goroutine has h yet.
+func (h *Held) observe(o *observing.Hold) {
+	h.observed = o
+	h.end.Observe(o)
 }
 
 // startLocked makes the context that ends with the hold.

@@ -3,6 +3,7 @@ package rwlock
 import (
 	"github.com/zkrecipes/zkrecipes/internal/contender"
 	"github.com/zkrecipes/zkrecipes/internal/format/lockformat"
+	"github.com/zkrecipes/zkrecipes/observe"
 )
 
 // kind is the kind of lock that a contender wants.
@@ -12,6 +13,14 @@ const (
 	reader kind = iota
 	writer
 )
+
+// observed is the kind of an event.
+func (k kind) observed() observe.Kind {
+	if k == writer {
+		return observe.WriteLock
+	}
+	return observe.ReadLock
+}
 
 // rule is how a contender of kind k waits.
 func (k kind) rule() contender.Rule {

@@ -11,7 +11,7 @@ import (
 // heldPlace is one place in the queue, as the contexts of its holds know it: first
 // the writer's, and after a downgrade the reader's.
 type heldPlace struct {
-	held atomic.Pointer[Held] // the present hold of the place; set by newHeld
+	held atomic.Pointer[Held] // the present hold of the place; set once the hold can be given back
 }
 
 // holder returns the hold that still has the place, or nil.

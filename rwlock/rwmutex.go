@@ -8,6 +8,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/internal/contender"
 	"github.com/zkrecipes/zkrecipes/internal/format/lockformat"
 	"github.com/zkrecipes/zkrecipes/internal/holding"
+	"github.com/zkrecipes/zkrecipes/internal/observing"
 	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/session"
 )
@@ -127,27 +128,44 @@ func (m *RWMutex) acquire(ctx context.Context, op string, k kind, try bool) (*He
 	if err == nil {
 		err = m.refuseNested(ctx, k)
 	}
-	var backoff contender.Backoff
-	for err == nil {
-		backoff.Begin()
-		var s *session.Session
-		if s, err = m.client.Session(ctx); err != nil {
-			break
-		}
-		var h *Held
-		if h, err = m.contend(ctx, s, k, try); err == nil {
-			return h, nil
-		}
-		if ctx.Err() == nil && (s.Err() != nil || errors.Is(err, contender.ErrGone)) {
-			err = nil // the node is gone: queue up again, in the next session if this one is lost
-			backoff.Pause(ctx, s)
-		}
+	if err != nil {
+		return nil, failure(ctx, op, m.path, err)
 	}
-	return nil, failure(ctx, op, m.path, err)
+	waiting := observing.BeginWait(ctx, m.client, k.observed(), m.path)
+	h, err := m.contend(ctx, k, try, waiting)
+	if err != nil {
+		err = failure(ctx, op, m.path, err)
+		waiting.End(err)
+		return nil, err
+	}
+	h.observe(waiting.NewHold(h, false))
+	waiting.End(nil)
+	h.observed.Begin()
+	return h, nil
 }
 
-// contend queues up once; it leaves nothing behind when it fails.
-func (m *RWMutex) contend(ctx context.Context, s *session.Session, k kind, try bool) (*Held, error) {
+// contend queues up until it has the lock, or knows that it cannot have it at once.
+func (m *RWMutex) contend(ctx context.Context, k kind, try bool, waiting *observing.Wait) (*Held, error) {
+	var backoff contender.Backoff
+	for {
+		backoff.Begin()
+		s, err := m.client.Session(ctx)
+		if err != nil {
+			return nil, err
+		}
+		h, err := m.contendOnce(ctx, s, k, try, waiting)
+		switch {
+		case err == nil:
+			return h, nil
+		case ctx.Err() != nil, s.Err() == nil && !errors.Is(err, contender.ErrGone):
+			return nil, err
+		}
+		backoff.Pause(ctx, s) // the node is gone: queue up again, in the next session if this one is lost
+	}
+}
+
+// contendOnce queues up once; it leaves nothing behind when it fails.
+func (m *RWMutex) contendOnce(ctx context.Context, s *session.Session, k kind, try bool, waiting *observing.Wait) (*Held, error) {
 	if try {
 		if err := m.checkFree(ctx, s, k); err != nil {
 			return nil, err
@@ -164,6 +182,7 @@ func (m *RWMutex) contend(ctx context.Context, s *session.Session, k kind, try b
 	if err != nil {
 		return nil, err
 	}
+	c.Observe(waiting)
 	if try {
 		err = busyUnlessGranted(ctx, c)
 	} else {
@@ -177,5 +196,7 @@ func (m *RWMutex) contend(ctx context.Context, s *session.Session, k kind, try b
 		c.LeaveBehind()
 		return nil, err
 	}
-	return newHeld(m, k, hold, c.Node().Stat.Czxid, &heldPlace{}), nil
+	h := newHeld(m, k, hold, c.Node().Stat.Czxid, &heldPlace{})
+	h.place.held.Store(h)
+	return h, nil
 }
