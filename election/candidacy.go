@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 
 	"github.com/zkrecipes/zkrecipes/internal/contender"
 	"github.com/zkrecipes/zkrecipes/internal/holding"
+	"github.com/zkrecipes/zkrecipes/internal/observing"
 	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/internal/znode"
+	"github.com/zkrecipes/zkrecipes/observe"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -20,8 +23,8 @@ type Candidacy struct {
 
 	// turn is held by the goroutine that uses c, which is for one goroutine at a time,
 	// or lead. A goroutine whose life has ended never holds turn for long.
-	turn chan struct{} // cap 1
-	lead *Leadership   // once it is won
+	turn chan struct{}              // cap 1
+	lead atomic.Pointer[Leadership] // once it is won
 
 	life context.Context // ends with Withdraw
 	end  context.CancelCauseFunc
@@ -87,6 +90,9 @@ func (k *Candidacy) setWatching(ahead []znode.Entry) {
 // Withdraw, every call returns the same leadership, even if the leadership was
 // lost.
 //
+// Each call that waits is a wait of its own for an observer of the client. The observer must
+// not withdraw the candidacy while it receives an observe.WaitQueued of that wait.
+//
 // If the place is lost, with its session or because its znode was deleted, the
 // error wraps session.ErrLost: stand again. After Withdraw the error wraps
 // ErrWithdrawn.
@@ -101,19 +107,36 @@ func (k *Candidacy) Await(ctx context.Context) (*Leadership, error) {
 			return nil, failure(ctx, op, k.e.path, context.Cause(c))
 		}
 	}
+	if l := k.lead.Load(); l != nil {
+		return l, nil
+	}
+	waiting := observing.BeginWait(ctx, k.e.client, observe.Leadership, k.e.path)
+	l, won, err := k.awaitTurn(ctx, waiting)
+	if err != nil {
+		err = failure(ctx, op, k.e.path, err)
+	}
+	waiting.End(err)
+	if won {
+		l.reportBegin()
+	}
+	return l, err
+}
+
+// awaitTurn waits for the turn of this goroutine, and then until the candidate leads. won
+// is false if another goroutine has won the leadership meanwhile.
+func (k *Candidacy) awaitTurn(ctx context.Context, waiting *observing.Wait) (l *Leadership, won bool, err error) {
 	both, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	stop := context.AfterFunc(k.life, func() { cancel(context.Cause(k.life)) })
 	defer stop()
-	var l *Leadership
-	var err error
 	select {
 	case k.turn <- struct{}{}:
 		// Withdraw ends the life before it takes its turn, and "both" ends a moment
 		// later: until then Withdraw may have deleted the znode, and the listing from
 		// when the place was taken would still grant.
 		if k.life.Err() == nil {
-			l, err = k.await(both)
+			won = k.lead.Load() == nil
+			l, err = k.await(both, waiting)
 		}
 		<-k.turn
 	case <-both.Done():
@@ -122,17 +145,16 @@ func (k *Candidacy) Await(ctx context.Context) (*Leadership, error) {
 	if k.life.Err() != nil && l == nil {
 		err = context.Cause(k.life)
 	}
-	if err != nil {
-		return nil, failure(ctx, op, k.e.path, err)
-	}
-	return l, nil
+	return l, won && l != nil, err
 }
 
-// await is Await for a goroutine that has the turn, or does not share k.
-func (k *Candidacy) await(ctx context.Context) (*Leadership, error) {
-	if k.lead != nil {
-		return k.lead, nil
+// await is Await for a goroutine that has the turn, or does not share k. The caller
+// reports the end of the wait, and the beginning of the leadership.
+func (k *Candidacy) await(ctx context.Context, waiting *observing.Wait) (*Leadership, error) {
+	if l := k.lead.Load(); l != nil {
+		return l, nil
 	}
+	k.c.Observe(waiting)
 	err := k.c.Await(ctx)
 	var hold *session.Hold
 	if err == nil {
@@ -140,8 +162,9 @@ func (k *Candidacy) await(ctx context.Context) (*Leadership, error) {
 		hold, err = k.c.Hold(ctx)
 	}
 	if err == nil {
-		k.lead = &Leadership{e: k.e, hold: hold, token: k.c.Node().Stat.Czxid}
-		return k.lead, nil
+		l := newLeadership(k.e, hold, k.c.Node().Stat.Czxid, waiting)
+		k.lead.Store(l)
+		return l, nil
 	}
 	if lost := k.c.Session().Err(); lost != nil && ctx.Err() == nil {
 		return nil, lost
@@ -166,15 +189,18 @@ func (k *Candidacy) Withdraw(ctx context.Context) error {
 	explain := func(ctx context.Context, err error) error { return failure(ctx, "withdraw", k.e.path, err) }
 	return k.left.Once(ctx, ErrWithdrawn, explain, func(ctx context.Context) error {
 		k.end(ErrWithdrawn)
-		k.turn <- struct{}{} // an Await sees the end at once, it waits for no answer
-		defer func() { <-k.turn }()
-		if k.lead == nil {
+		// An Await sees the end at once, it waits for no answer. A later Await does not use
+		// its turn: the report of Resign must not keep it from that.
+		k.turn <- struct{}{}
+		l := k.lead.Load()
+		<-k.turn
+		if l == nil {
 			return k.c.Leave(ctx)
 		}
-		if err := k.lead.Resign(ctx); !errors.Is(err, ErrNotLeader) {
+		if err := l.Resign(ctx); !errors.Is(err, ErrNotLeader) {
 			return err
 		}
-		if k.lead.gone {
+		if l.gone {
 			return nil
 		}
 		return k.c.Leave(ctx) // Resign has not waited for the server

@@ -7,8 +7,10 @@ import (
 	"github.com/zkrecipes/zkrecipes/internal/contender"
 	"github.com/zkrecipes/zkrecipes/internal/format/lockformat"
 	"github.com/zkrecipes/zkrecipes/internal/holding"
+	"github.com/zkrecipes/zkrecipes/internal/observing"
 	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/internal/znode"
+	"github.com/zkrecipes/zkrecipes/observe"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -69,20 +71,32 @@ func (e *Elector) campaign(ctx context.Context, op string) (*Leadership, error) 
 	if err := e.checkCall(ctx); err != nil {
 		return nil, failure(ctx, op, e.path, err)
 	}
+	waiting := observing.BeginWait(ctx, e.client, observe.Leadership, e.path)
+	l, err := e.awaitLeadership(ctx, waiting)
+	if err != nil {
+		err = failure(ctx, op, e.path, err)
+	}
+	waiting.End(err)
+	l.reportBegin()
+	return l, err
+}
+
+// awaitLeadership queues up until it leads. The caller reports the beginning.
+func (e *Elector) awaitLeadership(ctx context.Context, waiting *observing.Wait) (*Leadership, error) {
 	var backoff contender.Backoff
 	for {
 		backoff.Begin()
 		k, err := e.enqueueCandidate(ctx)
 		if err != nil {
-			return nil, failure(ctx, op, e.path, err)
+			return nil, err
 		}
-		l, err := k.await(ctx)
+		l, err := k.await(ctx, waiting)
 		if err == nil {
 			return l, nil
 		}
 		k.c.LeaveBehind() // its watches, too, if the node has gone
 		if ctx.Err() != nil || !holding.IsLoss(err) {
-			return nil, failure(ctx, op, e.path, err)
+			return nil, err
 		}
 		backoff.Pause(ctx, k.c.Session())
 	}

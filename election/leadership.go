@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/zkrecipes/zkrecipes/internal/holding"
+	"github.com/zkrecipes/zkrecipes/internal/observing"
 	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/internal/znode"
 	"github.com/zkrecipes/zkrecipes/session"
@@ -16,11 +17,28 @@ type Leadership struct {
 	hold  *session.Hold
 	token int64
 
-	end  holding.Release
-	gone bool // the server has confirmed it; set in end
+	end      holding.Release
+	gone     bool // the server has confirmed it; set in end
+	observed *observing.Hold
 }
 
 var _ session.Held = (*Leadership)(nil)
+
+// newLeadership makes the leadership that has ended the wait. The caller reports its
+// beginning, once no turn of the candidacy is taken.
+func newLeadership(e *Elector, hold *session.Hold, token int64, waiting *observing.Wait) *Leadership {
+	l := &Leadership{e: e, hold: hold, token: token}
+	l.observed = waiting.NewHold(l, false)
+	l.end.Observe(l.observed)
+	return l
+}
+
+// reportBegin reports the beginning of the leadership; of nil, nothing.
+func (l *Leadership) reportBegin() {
+	if l != nil {
+		l.observed.Begin()
+	}
+}
 
 // mustHold is the znode's hold; a zero Leadership has none.
 func (l *Leadership) mustHold() *session.Hold {

@@ -29,7 +29,9 @@ type WaitQueued struct {
 }
 
 // WaitEnded is the event in which a wait ends. If Err is nil, the wait has succeeded: for
-// the kinds that are held, HoldBegun follows, with the wait's ID.
+// the kinds that are held, HoldBegun follows, with the wait's ID. A wait for several locks
+// of a table is followed by a HoldBegun for each lock. Several calls of Await of one
+// election.Candidacy share a HoldBegun, which has the ID of one of the waits.
 type WaitEnded struct {
 	Wait
 	// Took is the time from Begun.
