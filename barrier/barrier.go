@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 
+	"github.com/zkrecipes/zkrecipes/internal/observing"
 	"github.com/zkrecipes/zkrecipes/internal/receiver"
+	"github.com/zkrecipes/zkrecipes/observe"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -55,10 +57,14 @@ func (b *Barrier) Await(ctx context.Context) (int64, error) {
 	if err := b.core().checkCall(ctx); err != nil {
 		return 0, failure(ctx, op, b.Path(), err)
 	}
+	waiting := observing.BeginWait(ctx, b.m.client, observe.Round, b.m.path)
 	p, err := b.m.await(ctx, b.m.identity())
 	if err != nil {
-		return 0, failure(ctx, op, b.m.path, err)
+		err = failure(ctx, op, b.m.path, err)
+		waiting.End(err)
+		return 0, err
 	}
+	waiting.Passed(p.round, b.m.parties)
 	return p.round, nil
 }
 

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 
+	"github.com/zkrecipes/zkrecipes/internal/observing"
 	"github.com/zkrecipes/zkrecipes/internal/receiver"
+	"github.com/zkrecipes/zkrecipes/observe"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -41,10 +43,14 @@ func (d *Double) Enter(ctx context.Context) (*Seat, error) {
 	if err := d.core().checkCall(ctx); err != nil {
 		return nil, failure(ctx, op, d.Path(), err)
 	}
+	waiting := observing.BeginWait(ctx, d.m.client, observe.Seat, d.m.path)
 	seat, err := d.m.enter(ctx, d.m.identity())
 	if err != nil {
-		return nil, failure(ctx, op, d.m.path, err)
+		err = failure(ctx, op, d.m.path, err)
+		waiting.End(err)
+		return nil, err
 	}
+	seat.end.Observe(waiting.Granted(seat, false))
 	return seat, nil
 }
 

@@ -7,7 +7,9 @@ import (
 
 	"github.com/zkrecipes/zkrecipes/internal/follow"
 	"github.com/zkrecipes/zkrecipes/internal/holding"
+	"github.com/zkrecipes/zkrecipes/internal/observing"
 	"github.com/zkrecipes/zkrecipes/internal/receiver"
+	"github.com/zkrecipes/zkrecipes/observe"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -45,9 +47,20 @@ func (g *Gate) Wait(ctx context.Context) error {
 	if err := g.checkCall(ctx); err != nil {
 		return failure(ctx, op, g.path, err)
 	}
+	waiting := observing.BeginWait(ctx, g.client, observe.Barrier, g.path)
+	err := g.awaitOpen(ctx)
+	if err != nil {
+		err = failure(ctx, op, g.path, err)
+	}
+	waiting.End(err)
+	return err
+}
+
+// awaitOpen waits until the gate is open.
+func (g *Gate) awaitOpen(ctx context.Context) error {
 	for closed, err := range g.states(ctx) {
 		if err != nil {
-			return failure(ctx, op, g.path, err)
+			return err
 		}
 		if !closed {
 			break

@@ -2,8 +2,8 @@ package observe
 
 import "time"
 
-// RoundPassed is the event in which a party has passed a barrier.Cyclic, or another
-// barrier with rounds. It comes just before the WaitEnded of the same wait.
+// RoundPassed is the event in which a party has passed a round of a barrier.Barrier. It
+// comes just before the WaitEnded of the same wait.
 type RoundPassed struct {
 	Path    string
 	Wait    uint64
