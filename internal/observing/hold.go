@@ -46,6 +46,8 @@ type Hold struct {
 	ended  time.Time       // when the first of these calls began
 	end    observe.End
 	over   *observe.HoldEnded
+
+	reported chan struct{} // closed when the end was reported
 }
 
 // BeginHold reports that the hold h begins, which no wait has preceded.
@@ -68,7 +70,7 @@ func NewHold(ctx context.Context, c *session.Client, kind observe.Kind, path str
 func newHold(ctx context.Context, to observe.Observer, held Held, what observe.Hold) *Hold {
 	what.ID, what.Begun = newID(), time.Now()
 	what.Znode, what.Session, what.Token = held.Path(), held.Session().ID(), held.Token()
-	return &Hold{to: to, ctx: ctx, hold: what, s: held.Session(), until: held.Context(), end: observe.Released}
+	return &Hold{to: to, ctx: ctx, hold: what, s: held.Session(), until: held.Context(), end: observe.Released, reported: make(chan struct{})}
 }
 
 // Begin reports that the hold begins, and its end if the hold has ended before.
@@ -203,4 +205,28 @@ func (h *Hold) overLocked(e observe.HoldEnded) (report func()) {
 	return func() { h.reportEnd(e) }
 }
 
-func (h *Hold) reportEnd(e observe.HoldEnded) { h.to.Observe(context.WithoutCancel(h.ctx), e) }
+func (h *Hold) reportEnd(e observe.HoldEnded) {
+	h.to.Observe(context.WithoutCancel(h.ctx), e)
+	close(h.reported)
+}
+
+// AwaitLoss returns when the loss of the hold has been reported, if its context has ended
+// and no giving back has begun before. It is for a recipe that takes the hold again.
+func (h *Hold) AwaitLoss() {
+	if h == nil {
+		return
+	}
+	h.mu.Lock()
+	until := h.until
+	h.mu.Unlock()
+	if until == nil || until.Err() == nil {
+		return
+	}
+	h.Lose(context.Cause(until))
+	h.mu.Lock()
+	over := h.begun && h.over != nil
+	h.mu.Unlock()
+	if over {
+		<-h.reported
+	}
+}

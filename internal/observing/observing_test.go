@@ -26,6 +26,7 @@ func TestEventsCostNothingWithoutAnObserver(t *testing.T) {
 		w.Passed(1, 2)
 		h := w.Granted(&held, false)
 		h.HandedOver()
+		h.AwaitLoss()
 		h.Ending()
 		h.End(nil)
 		h = w.NewHold(&held, false)

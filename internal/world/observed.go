@@ -42,7 +42,7 @@ func (tr Trial) RunObserved(t *testing.T, update bool, file string) {
 	}
 	golden, err := os.ReadFile(path)
 	require.NoError(t, err)
-	known := strings.Split(strings.TrimSpace(string(golden)), "\n")
+	known := strings.Split(strings.TrimSuffix(string(golden), "\n"), "\n")
 	for _, line := range lines {
 		_, steps, _ := strings.Cut(line, ": ")
 		if !slices.Contains(known, noFault+": "+steps) {
