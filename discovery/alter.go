@@ -93,6 +93,7 @@ func (t *registrar) freeIfGone(err error) error {
 	if err == nil {
 		t.k.owned.release(t.have)
 		t.have = nil
+		t.reportEnd(nil)
 	}
 	return err
 }

@@ -124,4 +124,9 @@
 // znodes belong to which registration, and which sessions were their own. Two
 // registries with one client that register the same instance, equal to the
 // byte, could take each other's znode for their own after a lost reply.
+//
+// The client's observer receives each znode that goes with a session as a hold: a
+// registration after a loss, and after a Move, is another hold. A Static or Permanent
+// instance is none, and has no events. The goroutine that keeps the registration calls
+// the observer, which must therefore not wait for a change of the same registration.
 package discovery

@@ -10,6 +10,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/internal/holding"
 	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/internal/znode"
+	"github.com/zkrecipes/zkrecipes/observe"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -62,8 +63,8 @@ func (g *Group) Join(ctx context.Context, id string, data []byte) (*Membership, 
 	m := &Membership{id: id, group: g, registrant: &registrant{
 		client: g.client, opts: g.opts, parent: g.opts.Layout.parent(), owned: g.owned,
 	}}
-	if err := m.registrant.keepRegistered(ctx, e); err != nil {
-		return nil, failure(ctx, "join", e.path(), err)
+	if err := m.registrant.register(ctx, observe.Membership, "join", e); err != nil {
+		return nil, err
 	}
 	return m, nil
 }

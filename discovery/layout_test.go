@@ -16,7 +16,7 @@ import (
 )
 
 // update rewrites the golden file.
-var update = flag.Bool("update", false, "write testdata/layout.golden again") // read only
+var update = flag.Bool("update", false, "write the golden files again") // read only
 
 // golden is the tree of znodes that the operations leave.
 const golden = "testdata/layout.golden"

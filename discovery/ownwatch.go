@@ -124,6 +124,7 @@ func (t *registrar) stopWatching(cause error) {
 // endWatching ends the watching by its owner's will, over a node that is going to be
 // deleted.
 func (t *registrar) endWatching() {
+	t.observed.Ending()
 	if t.watch != nil {
 		t.watch.Abandon()
 		t.watch = nil

@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	"github.com/zkrecipes/zkrecipes/internal/await"
+	"github.com/zkrecipes/zkrecipes/internal/observing"
+	"github.com/zkrecipes/zkrecipes/observe"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -21,6 +23,10 @@ type registrant struct {
 	owned  *ownership
 	title  string // in errors: the path that was first asked for
 
+	kind     observe.Kind
+	observer observe.Observer // may be nil
+	waiting  *observing.Wait  // the wait of the first call; nil if it is not reported
+
 	wake chan struct{}      // cap 1: there is something new to do
 	idle context.Context    // ends when the entry is to be removed, and with it all waiting
 	stop context.CancelFunc // ends idle
@@ -28,13 +34,15 @@ type registrant struct {
 
 	// mu guards the fields below. Invariant: requests has the requests that callers
 	// wait for, oldest first; want is the entry of the newest request, or the entry
-	// that a failed request left. changes signals changes of state.
+	// that a failed request left. changes signals changes of state. decided says that the
+	// first call has succeeded or given up.
 	mu          sync.Mutex
 	want        *entry // the entry to register, or, once left, the last that was to be registered
 	rev         int    // number of the newest request
 	requests    []request
 	leftBecause error // why nothing shall be registered any more; nil: it shall
 	tries       int   // how many removals have begun
+	decided     bool
 	leavers     []*leaver
 	state       State
 	changes     await.Changes
@@ -75,6 +83,9 @@ func (k *registrant) keepRegistered(ctx context.Context, e *entry) error {
 	case err := <-mine.answer:
 		return err
 	case <-ctx.Done():
+		if k.waiting != nil && !k.decideWait() {
+			return <-mine.answer // reported as registered: the answer follows
+		}
 		conflict := k.State().Err
 		k.beginLeaving()
 		if errors.Is(conflict, ErrConflict) {
@@ -247,6 +258,7 @@ func (k *registrant) run(life context.Context) {
 	k.endRegistration(err)
 	k.owned.release(t.have)
 	t.stopWatching(err)
+	t.reportEnd(nil)
 	k.setUnregistered(err, true)
 	close(k.over)
 	t.deleteFormersUntilGone(life)

@@ -79,6 +79,8 @@ type registrar struct {
 	hold     *session.Hold   // of a znode that goes with the session
 	ctx      context.Context // of the registration
 	end      context.CancelCauseFunc
+
+	reports
 }
 
 // serveSession keeps the wanted entry registered in s. It returns nil when s is over,
@@ -102,6 +104,7 @@ func (t *registrar) serveSession(ctx context.Context, s *session.Session) error 
 			return t.why
 		case err == nil:
 			t.settled = want
+			t.reportRegistered(ctx)
 			t.k.answerRequests(nil, rev, nil)
 			t.awaitChange()
 		case errors.Is(err, errGone):
@@ -119,6 +122,7 @@ func (t *registrar) serveSession(ctx context.Context, s *session.Session) error 
 		}
 	}
 	t.leaveSession()
+	t.reportEnd(t.unconfirmed)
 	return nil
 }
 
@@ -172,6 +176,7 @@ func (t *registrar) forgetOwn(why error) {
 	t.k.owned.release(t.have)
 	t.have = nil
 	t.k.setUnregistered(why, false)
+	t.reportEnd(why)
 }
 
 // onConflict handles that another client has the name.
@@ -253,6 +258,7 @@ func (t *registrar) onRefused(ctx context.Context, err error, want *entry, rev i
 func (t *registrar) onRemovalRefused(err error) {
 	err = fmt.Errorf("%w (the deletion is retried in the background)", err)
 	t.k.setUnregistered(fmt.Errorf("%w, but its znode still exists: %w", t.why, err), false)
+	t.reportEnd(err)
 	t.k.refuseLeavers(err)
 	t.pauseFor(min(time.Second<<min(t.refusals, 5), longestRefusal))
 	t.refusals++
@@ -268,29 +274,4 @@ func (t *registrar) rejectRequest(ctx context.Context, rev int, err error) {
 		t.k.setUnregistered(err, false) // the znode of the move, if it exists, is not known
 	}
 	t.k.answerRequests(t.settled, rev, err)
-}
-
-// pauseFor waits for d, for another request or the session's end. Its caller looks at
-// the requests next.
-func (t *registrar) pauseFor(d time.Duration) { t.wait(d, t.k.wake) }
-
-// backOff waits before a request is repeated that has cost lost+1 connections: not at
-// all after the first, and then longer each time, since the servers may cut connections
-// because of the request. A caller's request that comes meanwhile does not wake it: the
-// wake would be used up in the middle of a step, and awaitChange would miss the
-// request.
-func (t *registrar) backOff(lost int) {
-	if lost > 0 {
-		t.wait(min(50*time.Millisecond<<min(lost, 7), pauseAfterRefusal), nil)
-	}
-}
-
-func (t *registrar) wait(d time.Duration, wake <-chan struct{}) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-wake:
-	case <-t.s.Context().Done():
-	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/zkrecipes/zkrecipes/internal/holding"
 	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/internal/znode"
+	"github.com/zkrecipes/zkrecipes/observe"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -51,8 +52,8 @@ func (r *Registry) Register(ctx context.Context, i Instance) (*Registration, err
 	g := &Registration{registry: r, registrant: &registrant{
 		client: r.client, opts: r.opts, parent: session.Container, owned: r.owned,
 	}}
-	if err := g.registrant.keepRegistered(ctx, e); err != nil {
-		return nil, failure(ctx, "register", e.path(), err)
+	if err := g.registrant.register(ctx, observe.Registration, "register", e); err != nil {
+		return nil, err
 	}
 	return g, nil
 }

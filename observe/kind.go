@@ -13,7 +13,7 @@ const (
 	Barrier      Kind = "barrier"      // barrier.Gate, workerctl: Job.WaitAll, Worker.Phase; a wait only
 	Round        Kind = "round"        // barrier.Barrier, workerctl: Worker.Barrier; a wait only
 	Seat         Kind = "seat"         // barrier.Double
-	Registration Kind = "registration" // discovery.Registry
+	Registration Kind = "registration" // discovery.Registry; the Path is that of the service
 	Membership   Kind = "membership"   // discovery.Group
 	Worker       Kind = "worker"       // workerctl: Job.Join
 	Resource     Kind = "resource"     // rebalanser
