@@ -16,7 +16,7 @@ const (
 	Registration Kind = "registration" // discovery.Registry; the Path is that of the service
 	Membership   Kind = "membership"   // discovery.Group
 	Worker       Kind = "worker"       // workerctl: Job.Join
-	Resource     Kind = "resource"     // rebalanser
+	Resource     Kind = "resource"     // rebalanser; the last element of Hold.Znode is its name
 	Attempt      Kind = "task attempt" // dispatch
 )
 

@@ -87,16 +87,27 @@ type MemberChanged struct {
 	Change string
 }
 
-// Rebalanced is the event in which the coordinator of a group has carried a new
-// assignment out, so that all resources are owned; or has failed to.
+// Rebalanced is the event in which the coordinator of a group of package rebalanser has
+// carried a new assignment out, as far as the coordinator follows it:
+//
+//   - In global mode, all members have started what they were assigned.
+//   - In resource mode with Options.MaxMoves, each resource taken from a living member is
+//     owned by its new owner, or the move was replaced by a later assignment.
+//   - In resource mode without Options.MaxMoves, the assignment is written. The members
+//     take the resources as their former owners give them up; see the holds of the members.
+//
+// With an Err, the coordinator has found no valid assignment, or has ended before.
 type Rebalanced struct {
-	Path       string
+	// Path is the path of the group.
+	Path string
+	// Generation is the number of the assignment; 0 if none was found.
 	Generation int64
-	Members    int
-	Resources  int
-	// Moves is the number of resources that got another owner.
+	// Members is the number of members, and Resources the number of resources assigned.
+	Members   int
+	Resources int
+	// Moves is the number of resources that got another owner, or their first.
 	Moves int
-	// Took is the time from the change that called for it until all resources are owned.
+	// Took is the time from the change that called for the assignment.
 	Took time.Duration
 	Err  error
 }

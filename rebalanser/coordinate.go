@@ -57,6 +57,7 @@ type coordination struct {
 	leftovers  *locktable.Watch // of barriers that were owned when they were to be deleted
 	// planned receives the result of the last plan: nil, or why no plan was made.
 	planned func(error)
+	reports *reporter // nil without an observer
 	// unreadable: the configuration has a format that this version does not know.
 	unreadable bool
 }
@@ -93,13 +94,14 @@ func newCoordination(client *session.Client, p *memberNode, owner *locktable.Own
 		memberNode: p, opts: o, changed: mailbox.New[input](), watches: map[input]*session.Watch{},
 		members: members{p: p, mode: o.Mode, known: map[string]candidate{}}, shards: newShards(p),
 		owner: owner, moving: moveTracker{owner: owner},
-		records: stm.NewIdempotent(client, string(p.at), nil),
+		records: stm.NewIdempotent(client, string(p.at), nil), reports: newReporter(client, p.at),
 	}
 }
 
 // coordinateUntil coordinates until ctx ends, or it cannot any more.
-func (c *coordination) coordinateUntil(ctx context.Context) error {
+func (c *coordination) coordinateUntil(ctx context.Context) (err error) {
 	defer func() {
+		c.reports.reportEnd(ctx, err)
 		for _, w := range c.watches {
 			w.Stop()
 		}
@@ -185,8 +187,10 @@ func (c *coordination) watchInput(in input, w *session.Watch) {
 func (c *coordination) performSteps(ctx context.Context, s core.Step) error {
 	for {
 		c.wake = s.Wake
+		c.reports.noteStep(ctx, s, c)
 		if s.AwaitMoves != nil {
 			c.moving.moves = slices.Clone(s.AwaitMoves)
+			c.reports.reportMoved(ctx, c.moving.moves)
 			c.changed.Post(moves)
 		}
 		if s.Plan != nil {
@@ -200,10 +204,16 @@ func (c *coordination) performSteps(ctx context.Context, s core.Step) error {
 			if err := c.writePlan(ctx, s.Write); err != nil {
 				return err
 			}
+			if c.opts.Mode == ResourceBarrier && c.opts.MaxMoves == 0 {
+				c.reports.reportMoved(ctx, nil)
+			}
 			s = c.machine.Wrote(time.Now())
 		case s.SetStatus != nil:
 			if err := c.setStatus(ctx, *s.SetStatus); err != nil {
 				return err
+			}
+			if s.SetStatus.State == core.Confirmed {
+				c.reports.reportMoved(ctx, nil)
 			}
 			c.changed.Post(acks)
 			s = c.machine.StatusSet(time.Now())

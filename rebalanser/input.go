@@ -11,6 +11,9 @@ import (
 
 // readInput reads an input, and passes it to the coordinator.
 func (c *coordination) readInput(ctx context.Context, in input) error {
+	if in == clients || in == resources || in == config {
+		c.reports.noteChange()
+	}
 	switch in {
 	case clients:
 		return c.readClients(ctx)
@@ -27,6 +30,7 @@ func (c *coordination) readInput(ctx context.Context, in input) error {
 		if err != nil {
 			return err
 		}
+		c.reports.reportMoved(ctx, left)
 		return c.performSteps(ctx, c.machine.Moved(time.Now(), left))
 	default:
 		return c.sweepBarriers(ctx)

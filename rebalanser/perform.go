@@ -128,6 +128,7 @@ func (m *member) startResources(names []string) {
 		if c.untold = !m.delayCall(c); c.untold {
 			return nil
 		}
+		m.observeResources(rs)
 		return m.g.handler.Assigned(ctx, rs)
 	}, func() []core.Action { return m.f.Started(names) })
 }
@@ -144,9 +145,10 @@ func (m *member) resourceOf(name string) *Resource {
 // revokeResources calls the handler for resources to give up, and ends their contexts when the
 // handler has returned.
 func (m *member) revokeResources(names []string) {
-	rs := m.resourcesOf(names)
+	rs, observed := m.resourcesOf(names), m.observedOf(names)
 	c := &call{kind: core.Revoke, names: names}
 	m.callHandler(c, func(ctx context.Context) error {
+		defer endResources(observed, ErrRevoked, nil) // whatever the handler does
 		if len(rs) == 0 {
 			return nil
 		}
@@ -175,9 +177,7 @@ func (m *member) limitCall(c *call, rs []*Resource) (stop func() bool) {
 	}
 	return time.AfterFunc(d, func() {
 		c.end(ErrRevokeTimeout)
-		for _, r := range rs {
-			r.end(ErrRevokeTimeout)
-		}
+		endResources(rs, ErrRevokeTimeout, ErrRevokeTimeout)
 	}).Stop
 }
 

@@ -20,6 +20,7 @@ type Resource struct {
 	end     context.CancelCauseFunc
 	// released: Release was called.
 	released atomic.Bool
+	observed *observedHold // nil without an observer, and until the handler is told
 }
 
 var _ session.Held = (*Resource)(nil)
@@ -74,7 +75,9 @@ func (r *Resource) Release(ctx context.Context) error {
 	case !r.released.CompareAndSwap(false, true):
 		return failure(context.WithoutCancel(ctx), op, r.name, session.ErrReleased)
 	}
+	hold := r.observed.beginEnd()
 	r.end(session.ErrReleased)
+	hold.End(nil)
 	return nil
 }
 

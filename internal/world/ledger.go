@@ -109,6 +109,11 @@ func (l *Ledger) Observe(ctx context.Context, e observe.Event) {
 			l.fault("a change of no worker: %#v", e)
 		}
 		l.step(e, e.Change)
+	case observe.Rebalanced:
+		if e.Path == "" || e.Took < 0 || e.Generation == 0 && e.Err == nil || e.Moves > e.Resources {
+			l.fault("rebalanced wrongly: %#v", e)
+		}
+		l.step(e, classOf(e.Err))
 	case observe.HeartbeatEnded, observe.NoConnection, observe.TrustLow:
 	default:
 		l.enterSingle(e)
