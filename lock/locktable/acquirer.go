@@ -10,6 +10,7 @@ import (
 
 	"github.com/zkrecipes/zkrecipes/internal/holding"
 	"github.com/zkrecipes/zkrecipes/internal/mailbox"
+	"github.com/zkrecipes/zkrecipes/internal/observing"
 	"github.com/zkrecipes/zkrecipes/internal/receiver"
 	"github.com/zkrecipes/zkrecipes/session"
 )
@@ -32,6 +33,11 @@ type Acquirer struct {
 	waiting map[string]entry
 	owners  map[string]*session.Watch
 	own     map[string]bool
+
+	// wait is the wait of Lock for all locks; nil if each hold is reported at once. begun
+	// has the holds that Lock reports.
+	wait  *observing.Wait
+	begun reports
 }
 
 // order tells an Acquirer what to do, or what may have changed.
@@ -66,6 +72,13 @@ func (o *Owner) Acquirer(got func([]*Held), dropped func([]string)) *Acquirer {
 	return &Acquirer{
 		o: o, got: got, dropped: dropped, orders: mailbox.New[order](),
 		waiting: map[string]entry{}, owners: map[string]*session.Watch{}, own: map[string]bool{},
+	}
+}
+
+// reportTo leaves the reports of beginnings to a caller that waits for all locks; nil: no observer.
+func (a *Acquirer) reportTo(waiting *observing.Wait) {
+	if waiting != nil {
+		a.wait, a.begun = waiting, reports{}
 	}
 }
 

@@ -100,6 +100,13 @@
 // The znodes are those of the barriers of package rebalanser, with its clients as owners. No
 // other library has this form.
 //
+// # Observation
+//
+// An observer of the client receives a hold of kind observe.Lock for each lock of an owner,
+// with the table's path as the path and the lock's path as the znode. A call of
+// [Owner.Lock] is one wait for all its locks, whose holds begin when the call returns. The
+// locks that [Owner.TryLock] and an [Acquirer] take have no wait.
+//
 // # Concurrency
 //
 // All methods may be called from any number of goroutines, except that an [Acquirer] has

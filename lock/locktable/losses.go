@@ -113,6 +113,7 @@ func (o *Owner) loseHeld(h *Held, why error, kept bool) {
 		return
 	}
 	end := h.endLocked(why)
+	hold := o.reports.take(h)
 	w := h.watch
 	h.watch = nil
 	if kept {
@@ -123,6 +124,7 @@ func (o *Owner) loseHeld(h *Held, why error, kept bool) {
 	o.mu.Unlock()
 	stopWatch(w)
 	end()
+	hold.Lose(why)
 	if kept {
 		o.settleLater([]string{h.name})
 	}

@@ -3,6 +3,7 @@ package locktable
 import (
 	"context"
 	"fmt"
+	"maps"
 	"sync"
 
 	"github.com/zkrecipes/zkrecipes/internal/batches"
@@ -47,6 +48,10 @@ type Owner struct {
 	noticing bool
 	// most is how many locks a transaction has at most.
 	most int
+	// reports has the holds to report; see observeHolds. unobserve ends the report of
+	// losses.
+	reports   reports
+	unobserve func() bool
 }
 
 func newOwner(t *Table, hold *session.Hold) *Owner {
@@ -56,6 +61,7 @@ func newOwner(t *Table, hold *session.Hold) *Owner {
 	}
 	o.ctx, o.cancel = hold.Derive()
 	o.watching, o.unwatch = hold.Derive()
+	o.observeHolds()
 	return o
 }
 
@@ -115,6 +121,7 @@ func (o *Owner) releaseAll(ctx context.Context) error {
 	lost := o.hold.Err()
 	o.cancel(session.ErrReleased) // first, because an acquirer would take the released locks again
 	defer o.unwatch(session.ErrReleased)
+	defer o.unobserve()
 	o.mu.Lock()
 	all := make([]*Held, 0, len(o.held))
 	for _, h := range o.held {
@@ -198,8 +205,9 @@ func (o *Owner) freeNamesLocked(names []string) {
 
 // registerHeld adds taken locks to this owner, and returns them in the order of
 // names. Claimed names that were not taken are free for other attempts.
-// registerHeld fails without effect if the owner was lost or released meanwhile.
-func (o *Owner) registerHeld(names []string, got map[string]*Held) ([]*Held, error) {
+// registerHeld fails without effect if the owner was lost or released meanwhile. The caller
+// reports the beginnings of the holds in begun.
+func (o *Owner) registerHeld(names []string, got map[string]*Held, begun reports) ([]*Held, error) {
 	out := make([]*Held, 0, len(got))
 	o.mu.Lock()
 	if o.ctx.Err() != nil { // Release has already collected the held locks
@@ -212,6 +220,7 @@ func (o *Owner) registerHeld(names []string, got map[string]*Held) ([]*Held, err
 			out = append(out, h)
 		}
 	}
+	maps.Copy(o.reports, begun)
 	o.freeNamesLocked(names)
 	o.mu.Unlock()
 	o.watchLosses(out)

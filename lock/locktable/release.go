@@ -54,9 +54,9 @@ func (o *Owner) checkLocks(locks []*Held) error {
 }
 
 // endAll ends locks before their release, which makes their names busy. endAll
-// returns the held locks, the reasons for the others, and functions that end
-// the contexts.
-func (o *Owner) endAll(locks []*Held) (due []*Held, over ended, ends []func()) {
+// returns the held locks, the reasons for the others, functions that end
+// the contexts, and the holds whose ends the caller reports.
+func (o *Owner) endAll(locks []*Held) (due []*Held, over ended, ends []func(), released reports) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, h := range locks {
@@ -75,7 +75,7 @@ func (o *Owner) endAll(locks []*Held) (due []*Held, over ended, ends []func()) {
 			h.watch = nil
 		}
 	}
-	return due, over, ends
+	return due, over, ends, o.reports.takeReleases(due)
 }
 
 // ended are locks that could not be released because they were not held.
@@ -108,33 +108,45 @@ func (e *ended) joinErrors(o *Owner) error {
 
 // unlockHeld is Unlock of locks of this owner.
 func (o *Owner) unlockHeld(ctx context.Context, locks []*Held) error {
-	due, over, ends := o.endAll(locks)
+	due, over, ends, released := o.endAll(locks)
 	for _, end := range ends {
 		end()
 	}
 	if len(due) == 0 {
 		return over.joinErrors(o)
 	}
+	lost, err := o.releaseHeld(ctx, due)
+	if err != nil {
+		released.reportReleased(nil, err)
+		return err
+	}
+	released.reportReleased(lost, nil)
+	for _, h := range lost {
+		over.add(h.name, errChanged)
+	}
+	return over.joinErrors(o)
+}
+
+// releaseHeld gives locks back, or has that done in the background. lost are the locks
+// that were lost before.
+func (o *Owner) releaseHeld(ctx context.Context, due []*Held) (lost []*Held, err error) {
 	names := heldNames(due)
 	within, cancel := o.s.GiveBackContext(ctx)
 	defer cancel()
-	lost, err := o.giveBack(within, due)
+	lost, err = o.giveBack(within, due)
 	switch {
 	case err == nil:
 		o.freeNames(names)
-		for _, h := range lost {
-			over.add(h.name, errChanged)
-		}
-		return over.joinErrors(o)
+		return lost, nil
 	case o.hold.Err() != nil:
 		o.freeNames(names)
-		return o.hold.Err()
+		return nil, o.hold.Err()
 	}
 	o.settleLater(names)
 	if within.Err() != nil && ctx.Err() == nil {
 		err = context.Cause(within) // no server has answered
 	}
-	return err
+	return nil, err
 }
 
 func heldNames(locks []*Held) []string {

@@ -3,6 +3,8 @@ package locktable
 import (
 	"context"
 
+	"github.com/zkrecipes/zkrecipes/internal/observing"
+	"github.com/zkrecipes/zkrecipes/observe"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -30,13 +32,16 @@ func (o *Owner) TryLock(ctx context.Context, names ...string) ([]*Held, error) {
 	defer end(nil)
 	a, err := o.takeLocks(within, names, false)
 	var held []*Held
+	var begun reports
 	if err == nil {
-		held, err = o.registerHeld(names, a.got)
+		begun = o.prepareReports(ctx, a.got, nil)
+		held, err = o.registerHeld(names, a.got, begun)
 	}
 	if err != nil {
 		o.giveUp(a, names)
 		return nil, failure(ctx, op, path, err)
 	}
+	begun.reportBegun(held)
 	return held, nil
 }
 
@@ -68,6 +73,19 @@ func (o *Owner) Lock(ctx context.Context, names ...string) ([]*Held, error) {
 	if len(names) == 0 {
 		return nil, nil
 	}
+	waiting := observing.BeginWait(ctx, o.t.client, observe.Lock, o.t.path)
+	held, begun, err := o.acquireAll(ctx, names, waiting)
+	if err != nil {
+		err = failure(ctx, op, path, err)
+	}
+	waiting.End(err)
+	begun.reportBegun(held)
+	return held, err
+}
+
+// acquireAll takes all locks of these names, or none. The caller reports the beginnings of
+// the holds in begun.
+func (o *Owner) acquireAll(ctx context.Context, names []string, waiting *observing.Wait) (held []*Held, begun reports, err error) {
 	got := make(map[string]*Held, len(names))
 	within, end := context.WithCancel(ctx)
 	defer end()
@@ -79,32 +97,34 @@ func (o *Owner) Lock(ctx context.Context, names ...string) ([]*Held, error) {
 			end()
 		}
 	}, func([]string) {})
+	a.reportTo(waiting)
 	a.postWant(names)
 	err = a.runOnce(within)
-	held := make([]*Held, 0, len(got))
+	held = make([]*Held, 0, len(got))
 	for _, name := range names {
 		if h := got[name]; h != nil {
 			held = append(held, h)
 		}
 	}
 	if len(held) == len(names) {
-		return held, nil
+		return held, a.begun, nil
 	}
 	if ctx.Err() == nil && len(held) > 0 && o.ctx.Err() == nil {
 		_ = o.unlockHeld(ctx, held) // an unconfirmed release continues in the background
 	} else {
 		o.abandonLocks(held)
 	}
-	return nil, failure(ctx, op, path, err)
+	return nil, nil, err
 }
 
 // abandonLocks releases locks without waiting.
 func (o *Owner) abandonLocks(locks []*Held) {
-	due, _, ends := o.endAll(locks)
+	due, _, ends, released := o.endAll(locks)
 	for _, end := range ends {
 		end()
 	}
 	if len(due) > 0 {
 		o.settleLater(heldNames(due))
 	}
+	released.reportReleased(nil, nil)
 }

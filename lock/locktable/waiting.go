@@ -2,6 +2,7 @@ package locktable
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/zkrecipes/zkrecipes/internal/batches"
@@ -67,10 +68,16 @@ func (a *Acquirer) tryPart(ctx context.Context, names []string) error {
 	for name := range at.got {
 		a.stopWaiting(name)
 	}
-	held, err := a.o.registerHeld(mine, at.got)
+	begun := a.o.prepareReports(ctx, at.got, a.wait)
+	held, err := a.o.registerHeld(mine, at.got, begun)
 	if err != nil {
 		a.o.giveUp(at, mine)
 		return err
+	}
+	if a.wait == nil {
+		begun.reportBegun(held)
+	} else {
+		maps.Copy(a.begun, begun)
 	}
 	if len(held) > 0 {
 		a.got(held)
