@@ -116,12 +116,18 @@ func (h *heldTask) releaseTask(ctx context.Context) error {
 	h.mu.Unlock()
 	if first {
 		lost := h.loss()
+		if lost == nil {
+			h.observed.ending()
+		} else {
+			h.observed.lost(lost)
+		}
 		h.cancel(session.ErrReleased)
 		// Waited for by awaitRelease; ends with the write, or with the worker's hold.
 		go func() {
 			defer close(r.done)
 			if r.err = lost; lost == nil {
 				r.err = h.writeReturned()
+				h.observed.end(h)
 			}
 		}()
 	}

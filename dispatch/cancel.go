@@ -24,14 +24,19 @@ const canceledText = "canceled by request"
 func (q *Queue) Cancel(ctx context.Context, id string) error {
 	q = receiver.OrZero(q)
 	call := session.NewID()
-	return q.changeTask(ctx, "cancel a task of", id, func(t *seen) (transaction, error) {
+	return q.changeTask(ctx, "cancel a task of", id, func(c *taskChange, t *seen) (transaction, error) {
 		switch {
-		case t.State == canceled || t.Canceled == call:
-			return nil, nil // or it was requeued since a try that was not answered
+		case t.Canceled == call:
+			return nil, nil // it may have been requeued since a try that was not answered
+		case t.State == canceled:
+			c.change = nil // by another call
+			return nil, nil
 		case t.State.Finished():
 			return nil, fmt.Errorf("%w: %q is %s", ErrState, id, t.State)
 		}
-		return q.finishTask(t, t.canceledBy(call, time.Now()), nil), nil
+		next := t.canceledBy(call, time.Now())
+		c.note(t, next)
+		return q.finishTask(t, next, nil), nil
 	})
 }
 
@@ -44,14 +49,19 @@ func (q *Queue) Cancel(ctx context.Context, id string) error {
 func (q *Queue) Requeue(ctx context.Context, id string) error {
 	q = receiver.OrZero(q)
 	call := session.NewID()
-	return q.changeTask(ctx, "requeue a task of", id, func(t *seen) (transaction, error) {
+	return q.changeTask(ctx, "requeue a task of", id, func(c *taskChange, t *seen) (transaction, error) {
 		switch {
-		case !t.State.Finished() || t.Requeued == call:
-			return nil, nil // or an unanswered try requeued it, and it has ended again
+		case t.Requeued == call:
+			return nil, nil // an unanswered try requeued it, and it may have ended again
+		case !t.State.Finished():
+			c.change = nil // by another call
+			return nil, nil
 		case t.State == done:
 			return nil, fmt.Errorf("%w: %q is %s", ErrState, id, t.State)
 		}
-		return append(q.setTask(t, t.requeuedBy(call)), deleteNode(q.resultPath(id), -1)), nil
+		next := t.requeuedBy(call)
+		c.note(t, next)
+		return append(q.setTask(t, next), deleteNode(q.resultPath(id), -1)), nil
 	})
 }
 
@@ -60,7 +70,7 @@ func (q *Queue) Requeue(ctx context.Context, id string) error {
 // transaction the task is read again: if the transaction was applied, decide returns nil.
 // If the task has gone, the outcome stays unknown, and a task that has its id by now is
 // another task.
-func (q *Queue) changeTask(ctx context.Context, op, id string, decide func(*seen) (transaction, error)) error {
+func (q *Queue) changeTask(ctx context.Context, op, id string, decide func(*taskChange, *seen) (transaction, error)) error {
 	c := &taskChange{q: q, id: id, decide: decide}
 	err := q.checkCall(ctx)
 	if err == nil {
@@ -75,6 +85,9 @@ func (q *Queue) changeTask(ctx context.Context, op, id string, decide func(*seen
 	if err != nil {
 		return wrapError(ctx, op, q.Path(), err)
 	}
+	if c.change != nil {
+		q.reportChange(ctx, &c.change.task, c.change.next, time.Now())
+	}
 	return nil
 }
 
@@ -85,7 +98,9 @@ var errTaskGone = errors.New("the task has gone meanwhile")
 type taskChange struct {
 	q      *Queue
 	id     string
-	decide func(*seen) (transaction, error)
+	decide func(*taskChange, *seen) (transaction, error)
+	// change is what decide has noted: nil without an observer, and if nothing changes.
+	change *stateChange
 	// task is the task as the last attempt has read it.
 	task seen
 	// run is the run of the task whose write was not answered; "" if none.
@@ -134,7 +149,7 @@ func (c *taskChange) attemptChange(tx *stm.Tx) error {
 		return noTask(c.id) // this one is another
 	}
 	t.orphan = c.orphanAt == t.mzxid
-	edits, err := c.decide(&t)
+	edits, err := c.decide(c, &t)
 	if err != nil {
 		return err
 	}

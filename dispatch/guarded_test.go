@@ -87,7 +87,7 @@ func TestOutcomeOfATaskWhoseAssignmentIsGoneIsOneRequest(t *testing.T) {
 		path := q.assignmentPath("w", h.name)
 		require.NoError(w, q.Cancel(w.Ctx, "x")) // its version is another
 		w.Server.ResetStats()
-		err = h.writeOutcomeOnce(w.Ctx, path, task.endedAs(done, "", time.Now()), nil, false)
+		_, err = h.writeOutcomeOnce(w.Ctx, path, task.endedAs(done, "", time.Now()), nil, false)
 		culprit, reason := optimistic.Culprit(err)
 		require.Equal(w, path, culprit)
 		require.ErrorIs(w, reason, session.ErrNoNode)

@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,6 +31,7 @@ type heldTask struct {
 	// gone when it was repeated.
 	lost       error
 	unanswered bool
+	observed   *observedAttempt // nil without an observer
 
 	// mu guards the next fields: release is the call of Attempt.Release, if the handler
 	// made one before it returned, and returned reports that the handler has returned.
@@ -67,8 +69,11 @@ func (h *heldTask) reportOutcome(output []byte, err error) {
 	}
 	t := h.Task
 	if errors.Is(context.Cause(h.ctx), errGone) || h.ws.hold.Err() != nil {
+		h.observed.lost(cmp.Or(h.ws.hold.Err(), errGone))
 		return // the task belongs to another worker
 	}
+	h.observed.ending()
+	defer h.observed.end(h)
 	stopped := h.ctx.Err() != nil
 	h.cancel(session.ErrReleased) // first: the view may show at once that the assignment is gone
 	now := h.ws.clock.now()
@@ -102,11 +107,13 @@ func (h *heldTask) callHandler() (output []byte, err error) {
 			output, err = nil, fmt.Errorf("the handler has panicked: %v", p)
 		}
 	}()
-	return h.ws.handler(h.ctx, &Attempt{
+	a := &Attempt{
 		ID: t.ID, Payload: payload.Data, Number: t.Attempt, MaxAttempts: t.MaxAttempts, Submitted: t.Submitted,
 		Deadline: t.Deadline, LastFailure: t.LastFailure,
 		held: h,
-	})
+	}
+	h.observed.begin(a)
+	return h.ws.handler(h.ctx, a)
 }
 
 // writeOutcome writes the outcome of the task in one transaction, which also deletes the
@@ -118,11 +125,14 @@ func (h *heldTask) writeOutcome(next record, output []byte) {
 	path := ws.assignmentPath(ws.id, h.name)
 	replace := false
 	for range maxWrites {
-		err := h.writeOutcomeOnce(ctx, path, next, output, replace)
+		void, err := h.writeOutcomeOnce(ctx, path, next, output, replace)
 		h.kept = err
 		at, reason := optimistic.Culprit(err)
 		switch {
 		case err == nil:
+			if !void {
+				h.reportOutcomeWritten(next)
+			}
 			return
 		case ctx.Err() != nil:
 			h.kept, h.lost = nil, context.Cause(ctx)
@@ -130,7 +140,9 @@ func (h *heldTask) writeOutcome(next record, output []byte) {
 		case at == path && errors.Is(reason, session.ErrNoNode):
 			if h.kept = nil; !h.unanswered {
 				h.lost = errGone
+				return
 			}
+			h.reportOutcomeWritten(next)
 			return
 		case errors.Is(err, session.ErrTooLarge) && output != nil:
 			next = h.Task.endedAs(failed, fmt.Sprintf("the output has %d bytes, too many for a znode", len(output)), ws.clock.now())
@@ -150,8 +162,8 @@ func (h *heldTask) writeOutcome(next record, output []byte) {
 
 // writeOutcomeOnce writes next if the task still belongs to the assignment. If the task does
 // not, or has gone, the assignment is void, and is deleted.
-func (h *heldTask) writeOutcomeOnce(ctx context.Context, path string, next record, output []byte, replace bool) error {
-	task, deleted := h.ws.taskPath(h.Task.ID), false
+func (h *heldTask) writeOutcomeOnce(ctx context.Context, path string, next record, output []byte, replace bool) (deleted bool, _ error) {
+	task := h.ws.taskPath(h.Task.ID)
 	results, err := h.ws.applyResults(ctx, func(tx *stm.Tx) error {
 		h.unanswered = h.unanswered || tx.Unanswered()
 		known := stm.Node{Path: task, Exists: true, Stat: session.Stat{Version: h.Version}}
@@ -174,7 +186,14 @@ func (h *heldTask) writeOutcomeOnce(ctx context.Context, path string, next recor
 	if err == nil && !deleted {
 		h.ws.clock.noteWrite(results[1].Stat) // of the task
 	}
-	return err
+	return deleted, err
+}
+
+// reportOutcomeWritten reports the change of the task to next.
+func (h *heldTask) reportOutcomeWritten(next record) {
+	if h.ws.client.Observer() != nil {
+		h.ws.reportChange(h.ws.stop, &seen{record: h.Task}, next, h.ws.clock.now())
+	}
 }
 
 // isReplaced reports whether the task, if it was read, does not belong to the assignment.

@@ -100,6 +100,7 @@ func (t *mastership) sendBatches(ctx context.Context, groups [][]move) []outcome
 				t.showMove(sc, m, results[x.first[k]+1].Stat)
 			}
 		})
+		t.reportMoves(ctx, groups[i], t.clock.now())
 	}
 	return out
 }
@@ -146,16 +147,20 @@ func (t *mastership) resolveOutcomes(ctx context.Context, unclear []outcome) err
 	if err := t.refreshTasks(ctx, ids); err != nil {
 		return err
 	}
+	var done []move
 	t.updateScheduler(func(sc *scheduler) {
 		for _, o := range unclear {
 			for _, m := range o.moves {
 				if !session.IsConnectionLoss(o.err) {
 					t.blameMove(sc, m, o.err)
+				} else if !session.NotSent(o.err) && sc.wasCarriedOut(m) {
+					done = append(done, m)
 				}
 				sc.settleMove(m)
 			}
 		}
 	})
+	t.reportMoves(ctx, done, t.clock.now())
 	return nil
 }
 

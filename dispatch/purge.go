@@ -24,10 +24,11 @@ func (q *Queue) Remove(ctx context.Context, id string) error {
 	q = receiver.OrZero(q)
 	const op = "remove a task of"
 	for {
-		err := q.changeTask(ctx, op, id, func(t *seen) (transaction, error) {
+		err := q.changeTask(ctx, op, id, func(c *taskChange, t *seen) (transaction, error) {
 			if !t.State.Finished() {
 				return nil, errUnfinished
 			}
+			c.note(t, record{})
 			return q.deleteTask(id, t.Run, t.version), nil
 		})
 		switch {

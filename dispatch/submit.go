@@ -62,6 +62,9 @@ func (q *Queue) Submit(ctx context.Context, t Task) (id string, err error) {
 		}
 		return "", wrapError(ctx, op, q.Path(), err)
 	}
+	if sub.created && q.client.Observer() != nil {
+		q.reportChange(ctx, &seen{record: record{ID: rec.ID}}, rec, time.Time{})
+	}
 	return rec.ID, nil
 }
 
@@ -99,6 +102,7 @@ type submission struct {
 	// fence the znode that the transaction checked.
 	pendingIn *session.Session
 	fence     string
+	created   bool // the task that exists is this call's
 }
 
 // submitOnce tries once to submit, or finds out the outcome of the last attempt.
@@ -128,6 +132,7 @@ func (b *submission) submitOnce(ctx context.Context, s *session.Session) error {
 	switch {
 	case err == nil:
 		b.q.occupancy.noteSubmission(b.rec.ID)
+		b.created = true
 		return nil
 	case errors.Is(err, session.ErrUnknownOutcome):
 		b.pendingIn, b.fence = s, fence
@@ -203,6 +208,7 @@ func (b *submission) resolvePending(ctx context.Context, s *session.Session) (kn
 	case t.Hash != b.rec.Hash:
 		return true, fmt.Errorf("%w: %q", ErrConflict, b.rec.ID)
 	}
+	b.created = t.Run == b.rec.Run
 	return true, nil
 }
 

@@ -216,10 +216,10 @@ func (q *Queue) Collect(ctx context.Context, id string) (Result, error) {
 // must wait for the end of the task.
 func (q *Queue) removeTask(ctx context.Context, out Result) (again bool, err error) {
 	known := stm.Node{Path: q.taskPath(out.ID), Exists: true, Stat: session.Stat{Version: out.version}}
-	damaged := false
+	var found struct{ damaged, deleted bool }
 	for assume := true; ; assume = false {
 		err = q.applyTxn(ctx, func(tx *stm.Tx) (err error) {
-			again, damaged = false, false
+			again, found.damaged, found.deleted = false, false, found.deleted && tx.Unanswered()
 			if assume {
 				err = tx.Assume(known)
 			}
@@ -233,21 +233,25 @@ func (q *Queue) removeTask(ctx context.Context, out Result) (again bool, err err
 					return err
 				}
 				if again = task.Stat.Version != out.version; again {
-					damaged = now.State.Finished() // the record was written by hand
+					found.damaged = now.State.Finished() // the record was written by hand
 					return nil
 				}
 			}
+			found.deleted = true
 			return q.deleteTask(out.ID, out.run, out.version).addTo(tx, q.create)
 		})
 		if !assume || !isConflict(err) {
 			break
 		}
 	}
-	if damaged || isConflict(err) { // a part of the task is missing
+	if found.damaged || isConflict(err) { // a part of the task is missing
 		again = true
 		if err = q.repairTask(ctx, out.ID); isConflict(err) {
 			err = nil
 		}
+	}
+	if found.deleted && err == nil && !again {
+		q.reportCollected(ctx, out)
 	}
 	return again, err
 }

@@ -242,6 +242,7 @@ func (ws *workerSession) enqueueTask(e cache.Entry[assignment]) {
 	ws.clock.noteRead(e.Stat)
 	h := &heldTask{ws: ws, name: e.Name(), token: e.Stat.Czxid, assignment: e.Value}
 	h.ctx, h.cancel = ws.hold.Derive()
+	h.observe()
 	ws.held[h.name] = h
 	// In the order in which the tasks were given: see scheduler.removeWorker.
 	at, _ := slices.BinarySearchFunc(ws.queue, h, func(a, b *heldTask) int { return compareAssignments(a.token, a.name, b.token, b.name) })
@@ -265,6 +266,7 @@ func (ws *workerSession) finishTask(h *heldTask) {
 func (ws *workerSession) loseTask(h *heldTask) {
 	h.gone = true
 	h.cancel(errGone)
+	h.observed.lost(errGone)
 	if i := slices.Index(ws.queue, h); i >= 0 {
 		ws.queue = slices.Delete(ws.queue, i, i+1)
 		delete(ws.held, h.name)
@@ -289,6 +291,7 @@ func (ws *workerSession) beginTask(h *heldTask) {
 // signalEnd tells the loop that a task is over.
 func (ws *workerSession) signalEnd(h *heldTask) {
 	h.cancel(session.ErrReleased)
+	h.observed.free()
 	select {
 	case ws.ended <- h:
 	case <-ws.closed:

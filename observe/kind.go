@@ -17,7 +17,7 @@ const (
 	Membership   Kind = "membership"   // discovery.Group
 	Worker       Kind = "worker"       // workerctl: Job.Join
 	Resource     Kind = "resource"     // rebalanser; the last element of Hold.Znode is its name
-	Attempt      Kind = "task attempt" // dispatch
+	Attempt      Kind = "task attempt" // dispatch: from the call of the handler to the outcome
 )
 
 // Held reports whether a hold follows a wait of kind k that has succeeded.

@@ -112,16 +112,24 @@ type Rebalanced struct {
 	Err  error
 }
 
-// TaskChanged is the event in which a client has changed the state of a task.
+// TaskChanged is the event in which a client has changed the state of a task: the clients
+// of a queue submit, cancel, requeue, remove and collect tasks, the leading master assigns
+// and removes them and ends those whose time is over, and the workers end attempts. A
+// change whose reply was lost is reported once the client has found out.
 type TaskChanged struct {
 	// Path is the path of the queue.
 	Path string
+	// Task is the id of the task.
 	Task string
-	// From and To are states of package dispatch; From is empty for a new task.
+	// From and To are states of package dispatch. From is empty for a new task, and To
+	// for a task that was removed. A change from "assigned" to "waiting" is an attempt that
+	// has failed or was given back.
 	From, To string
-	// Attempt is the number of the attempt, from 1; 0 before the first.
+	// Attempt is the number of the attempt that begins or ends with the change, from 1;
+	// 0 if none does.
 	Attempt int
-	// Took is the time that the task was in the state From.
+	// Took is the time that the task was in the state From, as far as the record of the
+	// task and the clocks of clients and servers tell; 0 if it is not known.
 	Took time.Duration
 }
 

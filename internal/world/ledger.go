@@ -114,6 +114,11 @@ func (l *Ledger) Observe(ctx context.Context, e observe.Event) {
 			l.fault("rebalanced wrongly: %#v", e)
 		}
 		l.step(e, classOf(e.Err))
+	case observe.TaskChanged:
+		if e.Path == "" || e.Task == "" || e.From == e.To || e.Took < 0 || e.Attempt < 0 {
+			l.fault("a change of no task: %#v", e)
+		}
+		l.step(e, e.From+">"+e.To)
 	case observe.HeartbeatEnded, observe.NoConnection, observe.TrustLow:
 	default:
 		l.enterSingle(e)
