@@ -109,10 +109,11 @@ func TestEventsOfALockSayWhatHappened(t *testing.T) {
 // An observer may use the lock that reports to it.
 func TestObserverMayUseTheLock(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
-		var m *lock.Mutex
+		var used atomic.Pointer[lock.Mutex]
 		var inside, over atomic.Bool
 		calls := 0
 		c := w.ClientWith(session.Options{Observer: observe.Func(func(ctx context.Context, e observe.Event) {
+			m := used.Load()
 			if m == nil || over.Load() || !inside.CompareAndSwap(false, true) {
 				return
 			}
@@ -129,7 +130,8 @@ func TestObserverMayUseTheLock(t *testing.T) {
 				w.Errorf("%s: %v", e.Name(), err)
 			}
 		})})
-		m = lock.New(c, dir, nil)
+		m := lock.New(c, dir, nil)
+		used.Store(m)
 		h, err := m.Lock(w.Ctx)
 		require.NoError(w, err)
 		require.NoError(w, h.Unlock(w.Ctx))

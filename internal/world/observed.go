@@ -1,7 +1,9 @@
 package world
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -21,7 +23,7 @@ const noFault = "no fault"
 // testdata/observed/<file>.golden. Without a fault they are those of "no fault" there. Under
 // a fault, whichever request it meets, they are one of the sequences there: the file lists
 // them by fault, but which of them a fault leads to may depend on which of two goroutines is
-// first. With update set, it writes the file.
+// first. With update set, it adds what is new to the file.
 func (tr Trial) RunObserved(t *testing.T, update bool, file string) {
 	t.Helper()
 	var mu sync.Mutex
@@ -38,8 +40,7 @@ func (tr Trial) RunObserved(t *testing.T, update bool, file string) {
 	lines := slices.Sorted(maps.Keys(seen))
 	path := filepath.Join("testdata", "observed", file+".golden")
 	if update {
-		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		require.NoError(t, os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o644))
+		require.NoError(t, addLines(path, lines))
 	}
 	golden, err := os.ReadFile(path)
 	require.NoError(t, err)
@@ -59,4 +60,20 @@ func (tr Trial) RunObserved(t *testing.T, update bool, file string) {
 		require.Contains(t, known, steps, "%s", fault)
 	}
 	require.NotEmpty(t, lines)
+}
+
+// addLines adds lines to a file, which is sorted, and made if it is missing.
+func addLines(path string, lines []string) error {
+	known, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if len(known) > 0 {
+		lines = append(lines, strings.Split(strings.TrimSuffix(string(known), "\n"), "\n")...)
+	}
+	slices.Sort(lines)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(path, []byte(strings.Join(slices.Compact(lines), "\n")+"\n"), 0o644)
 }
