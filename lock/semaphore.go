@@ -62,7 +62,7 @@ func (s *Semaphore) takePermits(ctx context.Context, op string, n int, try bool)
 	if err := s.checkCall(ctx, n); err != nil {
 		return nil, failure(ctx, op, s.path, err)
 	}
-	waiting := observing.BeginWait(ctx, s.client, observe.Permit, s.path)
+	waiting := observing.Begin(ctx, s.client, observe.Permit, s.path, try)
 	p, err := s.contend(ctx, n, try, waiting)
 	if err != nil {
 		err = failure(ctx, op, s.path, err)

@@ -22,7 +22,7 @@ func (m *Mutex) TryLock(ctx context.Context) (*Held, error) {
 	if err := m.checkCall(ctx); err != nil {
 		return nil, failure(ctx, op, m.path, err)
 	}
-	waiting := observing.BeginWait(ctx, m.client, observe.Lock, m.path)
+	waiting := observing.Begin(ctx, m.client, observe.Lock, m.path, true)
 	held, err := m.tryAcquire(ctx, waiting)
 	if err != nil {
 		err = failure(ctx, op, m.path, err)

@@ -34,7 +34,9 @@ func levelOf(e Event) slog.Level {
 	var err error
 	switch e := e.(type) {
 	case WaitEnded:
-		err = e.Err
+		if err = e.Err; e.Try {
+			err = nil // another client holds it, which the caller has expected
+		}
 	case HoldBegun:
 		quiet = levelOfKind(e.Kind)
 	case HoldEnded:
@@ -89,7 +91,7 @@ func attributes(e Event) []slog.Attr {
 		}
 		return withError(out, e.Err)
 	case RoundPassed:
-		return []slog.Attr{slog.String("path", e.Path), slog.Int64("round", e.Round), slog.Int("parties", e.Parties)}
+		return []slog.Attr{slog.String("path", e.Path), slog.Uint64("wait", e.Wait), slog.Int64("round", e.Round), slog.Int("parties", e.Parties)}
 	case BatchWritten:
 		return withError([]slog.Attr{
 			slog.String("path", e.Path), slog.Int("operations", e.Operations), slog.Int("conflicts", e.Conflicts),
@@ -134,7 +136,7 @@ func sessionAttributes(e Event) []slog.Attr {
 }
 
 func (w Wait) attributes() []slog.Attr {
-	return []slog.Attr{slog.String("kind", string(w.Kind)), slog.String("path", w.Path), slog.Uint64("wait", w.ID)}
+	return []slog.Attr{slog.String("kind", string(w.Kind)), slog.String("path", w.Path), slog.Uint64("wait", w.ID), slog.Bool("try", w.Try)}
 }
 
 func (h Hold) attributes() []slog.Attr {

@@ -36,6 +36,8 @@ func Join(observers ...Observer) Observer {
 		case nil:
 		case joined:
 			all = append(all, o...)
+		case joinedRequests:
+			all = append(all, o.joined...)
 		default:
 			all = append(all, o)
 		}
@@ -45,6 +47,11 @@ func Join(observers ...Observer) Observer {
 		return nil
 	case 1:
 		return all[0]
+	}
+	for _, o := range all {
+		if _, ok := o.(RequestObserver); ok {
+			return joinedRequests{all}
+		}
 	}
 	return all
 }
@@ -57,9 +64,12 @@ func (j joined) Observe(ctx context.Context, e Event) {
 	}
 }
 
+// joinedRequests are observers of which one receives requests, or several.
+type joinedRequests struct{ joined }
+
 // ObserveRequest passes r on to the observers that receive requests.
-func (j joined) ObserveRequest(ctx context.Context, r Request) {
-	for _, o := range j {
+func (j joinedRequests) ObserveRequest(ctx context.Context, r Request) {
+	for _, o := range j.joined {
 		if o, ok := o.(RequestObserver); ok {
 			o.ObserveRequest(ctx, r)
 		}

@@ -9,6 +9,9 @@ type Wait struct {
 	Kind Kind
 	// Path is the path that was given to the recipe.
 	Path string
+	// Try is set for an attempt that does not wait for its turn, such as TryLock: it fails
+	// whenever another client holds or waits.
+	Try bool
 	// Begun is the time at which the wait began.
 	Begun time.Time
 }

@@ -131,7 +131,7 @@ func (m *RWMutex) acquire(ctx context.Context, op string, k kind, try bool) (*He
 	if err != nil {
 		return nil, failure(ctx, op, m.path, err)
 	}
-	waiting := observing.BeginWait(ctx, m.client, k.observed(), m.path)
+	waiting := observing.Begin(ctx, m.client, k.observed(), m.path, try)
 	h, err := m.contend(ctx, k, try, waiting)
 	if err != nil {
 		err = failure(ctx, op, m.path, err)

@@ -59,7 +59,7 @@ func commands() (out []string) {
 // layers is the picture of docs/project/architecture.md, top to bottom. Of two
 // entries for a folder, the longer entry counts.
 func layers() []layer {
-	public := append(published(), "session", events, "rebalanser/...", "zktest/...")
+	public := append(published(), "session", events, "health", "rebalanser/...", "zktest/...")
 	above := append(recipes(), "discovery", "session", events, reports, mechanics, formats+"/...", versions, names, parts, posts, receivers, waits)
 	out := []layer{
 		// The dashboard reads names, and finds predecessors, as the recipes do.
@@ -68,6 +68,7 @@ func layers() []layer {
 		// command.
 		{"cmd/zkr/internal/signals", []string{"cmd/zkr/internal/exit"}},
 		{events, nil},
+		{"health", []string{"session", "cache"}},
 		// The adapters see events only; their examples use recipes.
 		{events + "/otel", public},
 		{events + "/prom", public},

@@ -26,11 +26,16 @@ type Wait struct {
 
 // BeginWait reports that a wait begins. c may be nil.
 func BeginWait(ctx context.Context, c *session.Client, kind observe.Kind, path string) *Wait {
+	return Begin(ctx, c, kind, path, false)
+}
+
+// Begin is BeginWait; try says that the operation does not wait for its turn.
+func Begin(ctx context.Context, c *session.Client, kind observe.Kind, path string, try bool) *Wait {
 	to := c.Observer()
 	if to == nil {
 		return nil
 	}
-	w := &Wait{to: to, ctx: ctx, wait: observe.Wait{ID: newID(), Kind: kind, Path: path, Begun: time.Now()}}
+	w := &Wait{to: to, ctx: ctx, wait: observe.Wait{ID: newID(), Kind: kind, Path: path, Try: try, Begun: time.Now()}}
 	to.Observe(ctx, observe.WaitBegun{Wait: w.wait})
 	return w
 }

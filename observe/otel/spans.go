@@ -29,13 +29,17 @@ func (o *Observer) endWait(ctx context.Context, e observe.WaitEnded) {
 		o.granted[e.ID] = span.SpanContext()
 		o.mu.Unlock()
 	}
-	span.SetAttributes(append(errorType(e.Err), resultOf(e.Err))...)
-	if e.Err != nil && !isGivenUp(e.Err) {
+	result := resultOf(e.Err)
+	if e.Err != nil && e.Try && !isGivenUp(e.Err) {
+		result = attribute.String("zkrecipes.result", "not_granted")
+	}
+	span.SetAttributes(append(errorType(e.Err), result)...)
+	if e.Err != nil && !e.Try && !isGivenUp(e.Err) {
 		span.SetStatus(codes.Error, e.Err.Error())
 	}
 	span.End(trace.WithTimestamp(e.Begun.Add(e.Took)))
 	o.m.waiting.Add(ctx, -1, o.attributes(e.Kind, e.Path))
-	o.m.waits.Record(ctx, e.Took.Seconds(), o.attributes(e.Kind, e.Path, resultOf(e.Err)))
+	o.m.waits.Record(ctx, e.Took.Seconds(), o.attributes(e.Kind, e.Path, result))
 }
 
 func (o *Observer) beginHold(ctx context.Context, e observe.HoldBegun) {

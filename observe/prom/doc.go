@@ -13,7 +13,7 @@
 //
 //	zkrecipes_waiting{kind,path}                   gauge: waits in progress
 //	zkrecipes_oldest_wait_seconds{kind,path}       gauge: age of the oldest of them
-//	zkrecipes_wait_seconds{kind,path,result}       histogram: waits that ended: granted, given_up (by the caller) or failed
+//	zkrecipes_wait_seconds{kind,path,result}       histogram: waits that ended: granted, given_up (by the caller), not_granted (TryLock and the like) or failed
 //	zkrecipes_held{kind,path}                      gauge: what is held
 //	zkrecipes_oldest_hold_seconds{kind,path}       gauge: age of the oldest hold
 //	zkrecipes_hold_seconds{kind,path,end}          histogram: holds that ended: released, handed_over or lost

@@ -11,12 +11,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/zkrecipes/zkrecipes/election"
+	"github.com/zkrecipes/zkrecipes/health"
 	"github.com/zkrecipes/zkrecipes/observe/prom"
 	"github.com/zkrecipes/zkrecipes/session"
 	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
-// A service shows its leadership at /metrics.
+// A service of which one instance leads shows its leadership at /metrics, and is ready at
+// /readyz while it has a session.
 func Example() {
 	ctx := context.Background()
 	server, err := zktest.Start(nil) // in production: an ensemble
@@ -38,22 +40,30 @@ func Example() {
 		panic(err)
 	}
 	defer client.Close(ctx)
+	mux.Handle("/readyz", health.Handler(health.Connected(client, 0)))
 	err = election.New(client, "/app/leader", nil).Run(ctx, func(context.Context, *election.Leadership) error {
-		response, err := http.Get(web.URL + "/metrics")
-		if err != nil {
-			return err
-		}
-		defer response.Body.Close()
-		text, err := io.ReadAll(response.Body)
-		for line := range strings.Lines(string(text)) {
-			if strings.HasPrefix(line, "zkrecipes_held{") {
-				fmt.Print(line)
+		for _, path := range []string{"/readyz", "/metrics"} {
+			response, err := http.Get(web.URL + path)
+			if err != nil {
+				return err
+			}
+			text, err := io.ReadAll(response.Body)
+			response.Body.Close()
+			if err != nil {
+				return err
+			}
+			for line := range strings.Lines(string(text)) {
+				if path == "/readyz" || strings.HasPrefix(line, "zkrecipes_held{") {
+					fmt.Print(line)
+				}
 			}
 		}
-		return err
+		return nil
 	})
 	if err != nil {
 		panic(err)
 	}
-	// Output: zkrecipes_held{kind="leadership",path="/app/leader"} 1
+	// Output:
+	// {"healthy":true,"checks":{"session":"ok"}}
+	// zkrecipes_held{kind="leadership",path="/app/leader"} 1
 }

@@ -112,6 +112,8 @@ func (o *Observer) observeWait(e observe.Event) {
 		switch {
 		case errors.Is(e.Err, context.Canceled), errors.Is(e.Err, context.DeadlineExceeded):
 			result = "given_up"
+		case e.Err != nil && e.Try:
+			result = "not_granted"
 		case e.Err != nil:
 			result = "failed"
 		}
