@@ -5,7 +5,7 @@ SEEDS ?= 1000
 SOAK ?= Soak|Seeds|Random|Stress|UnderEveryFault|ManyTasks|ThousandsOf|IsShared
 SOAK_TIMEOUT ?= 24h
 
-.PHONY: ztest test race lint vet ci soak image newer prove newcomer tidy modules snapshot api mutants fuzz
+.PHONY: watch-demo ztest test race lint vet ci soak image newer prove newcomer tidy modules snapshot api mutants fuzz
 
 test: ## all tests of all modules, and a list of those that were not run
 	$(GO) run ./internal/gotest -count=1 work
@@ -56,6 +56,9 @@ fuzz: ## every fuzz target for FUZZTIME: make fuzz FUZZTIME=1m
 
 image: ## the local Docker image, without a registry
 	scripts/build-image.sh
+
+watch-demo: ## the cluster demo beside Prometheus, with graphs and alerts
+	scripts/watch-demo.sh
 
 NEWER = zkrecipes/zookeeper:trixie
 newer: ## the tests with a real server on ZooKeeper 3.9, of Debian's next release, in Docker

@@ -43,7 +43,10 @@ func startReporter(ctx context.Context, client *session.Client, path string) *re
 	life, p.stop = context.WithCancel(ctx)
 	// Waited for by end; ends with life.
 	p.done.Go(func() {
-		for range client.States(life) {
+		for _, err := range client.States(life) {
+			if err != nil {
+				return
+			}
 			select {
 			case p.changed <- struct{}{}:
 			default:

@@ -209,3 +209,6 @@ func (l *Ledger) Check() error {
 	}
 	return errors.Join(wrong...)
 }
+
+// String is what does not add up, and the first steps.
+func (l *Ledger) String() string { return fmt.Sprintf("%v; %s", l.Check(), l.Steps()) }

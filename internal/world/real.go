@@ -9,18 +9,26 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/observe"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// Connect makes a client of real servers; the client is closed with the test.
+// Connect makes a client of real servers; the client is closed with the test. Its events
+// must add up.
 func Connect(t testing.TB, servers string, o session.Options) *session.Client {
 	t.Helper()
+	l := NewLedger()
+	o.Observer = observe.Join(o.Observer, l)
 	c, err := session.Connect(t.Context(), servers, &o)
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		require.NoError(t, c.Close(ctx))
+		if !t.Failed() {
+			// Losses are reported by goroutines of their own.
+			require.Eventually(t, func() bool { return l.Check() == nil }, 10*time.Second, time.Millisecond, "%v", l)
+		}
 	})
 	return c
 }
