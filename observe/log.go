@@ -129,6 +129,8 @@ func sessionAttributes(e Event) []slog.Attr {
 		return withError(append(endangered(e.Session, e.Holds, e.TrustLeft), slog.String("status", e.Status), slog.Duration("for", e.For)), e.Err)
 	case TrustLow:
 		return endangered(e.Session, e.Holds, e.TrustLeft)
+	case SessionSampled:
+		return append(endangered(e.Session, e.Holds, e.TrustLeft), slog.Int("watches", e.Watches), slog.Int("deletions", e.Deletions))
 	case HeartbeatEnded:
 		return withError([]slog.Attr{sessionID(e.Session), slog.Duration("took", e.Took)}, e.Err)
 	}

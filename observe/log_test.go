@@ -50,6 +50,7 @@ func TestLogHasALineForEachEvent(t *testing.T) {
 		{observe.SessionChanged{Status: "suspended", Before: "connected", Err: errRefused}, `WARN "session suspended" session=0x0 server="" before=connected took=0s err=refused`},
 		{observe.NoConnection{Status: "lost", Session: 255, For: time.Minute}, `WARN "no connection" session=0xff holds=0 trust_left=0s status=lost for=1m0s`},
 		{observe.TrustLow{Session: 255, Holds: 2, TrustLeft: time.Second}, `WARN "trust low" session=0xff holds=2 trust_left=1s`},
+		{observe.SessionSampled{Session: 255, Watches: 3}, `DEBUG "session sampled" session=0xff holds=0 trust_left=0s watches=3 deletions=0`},
 		{observe.HeartbeatEnded{Session: 255, Err: errRefused}, `DEBUG "heartbeat ended" session=0xff took=0s err=refused`},
 	} {
 		var out bytes.Buffer

@@ -61,6 +61,21 @@ type HeartbeatEnded struct {
 	Err error
 }
 
+// SessionSampled is the event in which a client says, every ten seconds, what its session
+// is busy with. It is not sent without a session.
+type SessionSampled struct {
+	Client  uint64
+	Session int64
+	// Holds is the number of things that the session holds, and TrustLeft the time until
+	// they are given up, unless a proof comes before; 0 without holds.
+	Holds     int
+	TrustLeft time.Duration
+	// Watches is the number of watches and subscriptions that the session has.
+	Watches int
+	// Deletions is the number of deletions in the background that no server has confirmed.
+	Deletions int
+}
+
 // Name is "session" and the status, such as "session suspended".
 func (e SessionChanged) Name() string { return "session " + e.Status }
 
@@ -70,6 +85,9 @@ func (NoConnection) Name() string { return "no connection" }
 // Name is "trust low".
 func (TrustLow) Name() string { return "trust low" }
 
+// Name is "session sampled".
+func (SessionSampled) Name() string { return "session sampled" }
+
 // Name is "heartbeat ended".
 func (HeartbeatEnded) Name() string { return "heartbeat ended" }
 
@@ -77,6 +95,7 @@ func (SessionChanged) event() {}
 func (NoConnection) event()   {}
 func (TrustLow) event()       {}
 func (HeartbeatEnded) event() {}
+func (SessionSampled) event() {}
 
 // Request is a request that was sent to a server.
 type Request struct {

@@ -302,3 +302,27 @@ func TestObserverMayCallTheGroup(t *testing.T) {
 		require.GreaterOrEqual(w, calls["rebalanced"], 2)
 	})
 }
+
+// A member that joins, owns the only resource and leaves, under every fault. The recipes
+// of which the package is made report their own.
+func TestEventsOfAMemberUnderEveryFault(t *testing.T) {
+	for _, mode := range modes() {
+		t.Run(mode.String(), func(t *testing.T) {
+			tr := trial(mode, "join, own, leave", func(context.Context, *play) error { return nil }, func(ctx context.Context, p *play) error {
+				m := p.join(ctx, "tested", p.party.Tested, rebalanser.Options{})
+				err := p.until(ctx, "it owns what there is", p.owns("tested", 4))
+				return errors.Join(err, m.end())
+			})
+			tr.Shows = func(e observe.Event) bool {
+				switch e := e.(type) {
+				case observe.HoldBegun:
+					return e.Kind == observe.Resource
+				case observe.HoldEnded:
+					return e.Kind == observe.Resource
+				}
+				return false // the coordinator's, which comes at any time in between
+			}
+			tr.RunObserved(t, *update, "member-"+mode.String())
+		})
+	}
+}

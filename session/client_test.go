@@ -86,6 +86,30 @@ func TestObserverAndLogTellWhatHappens(t *testing.T) {
 	assert.Contains(t, d.logged(), "expired by the server")
 }
 
+func TestSessionIsSampledEveryTenSeconds(t *testing.T) {
+	d := newDiary()
+	inWorld(t, nil, &Options{Observer: d}, func(w *world) {
+		w.createHeld(w.s, "/h")
+		_, _, watch, err := w.s.ChildrenW(w.ctx, "/")
+		require.NoError(w, err)
+		defer watch.Stop()
+		w.sleep(31 * time.Second)
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		n := 0
+		for _, e := range d.events {
+			if e, ok := e.(observe.SessionSampled); ok {
+				n++
+				require.Equal(w, 1, e.Holds)
+				require.Equal(w, 2, e.Watches, "of the hold and of the children")
+				require.Equal(w, w.s.ID(), e.Session)
+				require.Greater(w, e.TrustLeft, 5*time.Second)
+			}
+		}
+		require.Equal(w, 3, n)
+	})
+}
+
 func TestStatesBeginWithThePresentAndNeverGoBack(t *testing.T) {
 	inWorld(t, nil, nil, func(w *world) {
 		var seen []State

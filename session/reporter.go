@@ -75,9 +75,13 @@ func (r *reporter) run(last State) {
 	tick := time.NewTimer(firstTick)
 	defer tick.Stop()
 	disconnected, pause := last.Since, firstTick
+	sample := time.NewTicker(samplePeriod)
+	defer sample.Stop()
 	for {
 		select {
 		case <-r.box.Ready():
+		case <-sample.C:
+			r.reportSample()
 		case now := <-tick.C:
 			r.reportNoConnection(last, now.Sub(disconnected))
 			pause = min(2*pause, time.Minute)
@@ -102,6 +106,22 @@ func (r *reporter) run(last State) {
 			return
 		}
 	}
+}
+
+// samplePeriod is the time between two samples of a session.
+const samplePeriod = 10 * time.Second
+
+func (r *reporter) reportSample() {
+	s := r.c.current()
+	if s == nil || s.Err() != nil {
+		return
+	}
+	e := observe.SessionSampled{Client: r.id, Session: s.ID(), Watches: s.watches.count() + s.subs.count()}
+	e.Holds, e.TrustLeft = s.renewer.account()
+	s.mu.Lock()
+	e.Deletions = s.pending
+	s.mu.Unlock()
+	r.to.Observe(r.c.life, e)
 }
 
 // firstTick is when a client without a connection says so for the first time: meanwhile a

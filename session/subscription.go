@@ -105,6 +105,16 @@ func newSubscriptionSet(s *Session) *subscriptionSet {
 	return &subscriptionSet{s: s, subs: make(map[string][]*Subscription)}
 }
 
+// count is the number of subscriptions.
+func (ss *subscriptionSet) count() (n int) {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	for _, subs := range ss.subs {
+		n += len(subs)
+	}
+	return n
+}
+
 func (ss *subscriptionSet) add(sub *Subscription) error {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()

@@ -122,6 +122,16 @@ type watchSet struct {
 	owed map[watchKey]struct{}
 }
 
+// count is the number of watches.
+func (ws *watchSet) count() (n int) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	for _, watches := range ws.live {
+		n += len(watches)
+	}
+	return n
+}
+
 func newWatchSet(s *Session) *watchSet {
 	return &watchSet{s: s, live: make(map[watchKey]map[*Watch]struct{}), owed: make(map[watchKey]struct{})}
 }

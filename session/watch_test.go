@@ -415,14 +415,3 @@ func TestASubscriptionUnderWayCoversNothingYet(t *testing.T) {
 		churn.Wait()
 	})
 }
-
-// count is the number of live watches.
-func (ws *watchSet) count() int {
-	ws.mu.Lock()
-	defer ws.mu.Unlock()
-	n := 0
-	for _, watches := range ws.live {
-		n += len(watches)
-	}
-	return n
-}

@@ -119,7 +119,7 @@ func (l *Ledger) Observe(ctx context.Context, e observe.Event) {
 			l.fault("a change of no task: %#v", e)
 		}
 		l.step(e, e.From+">"+e.To)
-	case observe.HeartbeatEnded, observe.NoConnection, observe.TrustLow:
+	case observe.HeartbeatEnded, observe.NoConnection, observe.TrustLow, observe.SessionSampled:
 	default:
 		l.enterSingle(e)
 	}

@@ -24,6 +24,7 @@ type metrics struct {
 	clients                        *prometheus.GaugeVec
 	sessionChanges                 *prometheus.CounterVec
 	trustLow                       prometheus.Counter
+	samples                        *samples
 	heartbeats                     *prometheus.HistogramVec
 	requests                       *prometheus.CounterVec
 	requestTimes                   *prometheus.HistogramVec

@@ -15,6 +15,7 @@ type Observer struct {
 	paths *paths
 	m     *metrics
 	ages  *ages
+	now   *samples
 }
 
 var (
@@ -32,7 +33,7 @@ func New(o *Options) *Observer {
 	if len(opts.Buckets) == 0 {
 		opts.Buckets = defaultBuckets()
 	}
-	return &Observer{paths: newPaths(opts), m: newMetrics(opts.Buckets), ages: newAges()}
+	return &Observer{paths: newPaths(opts), m: newMetrics(opts.Buckets), ages: newAges(), now: newSamples()}
 }
 
 // Describe describes all metrics.
@@ -41,6 +42,7 @@ func (o *Observer) Describe(to chan<- *prometheus.Desc) {
 		c.Describe(to)
 	}
 	o.ages.Describe(to)
+	o.now.Describe(to)
 }
 
 // Collect collects all metrics.
@@ -49,6 +51,7 @@ func (o *Observer) Collect(to chan<- prometheus.Metric) {
 		c.Collect(to)
 	}
 	o.ages.Collect(to)
+	o.now.Collect(to)
 }
 
 // Observe counts e.
@@ -150,8 +153,13 @@ func (o *Observer) observeSession(e observe.Event) {
 		if e.Status == "connected" || e.Status == "closed" {
 			o.ages.end(disconnected, e.Client)
 		}
+		if e.Status == "lost" || e.Status == "closed" {
+			o.now.remove(e.Client)
+		}
 	case observe.NoConnection:
 		o.ages.begin(disconnected, e.Client, labels{}, time.Now().Add(-e.For))
+	case observe.SessionSampled:
+		o.now.add(e)
 	case observe.TrustLow:
 		o.m.trustLow.Inc()
 	case observe.HeartbeatEnded:

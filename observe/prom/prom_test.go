@@ -117,6 +117,22 @@ func TestOutageHasAnAgeUntilTheClientIsConnected(t *testing.T) {
 	require.InDelta(t, 1, value(t, o, "disconnected_seconds"), 1)
 }
 
+func TestSamplesOfSessionsAreAddedUpUntilTheyEnd(t *testing.T) {
+	o := prom.New(nil)
+	ctx := context.Background()
+	require.InDelta(t, -1, value(t, o, "trust_left_seconds"), 0, "nothing is held")
+	o.Observe(ctx, observe.SessionSampled{Client: 1, Holds: 2, Watches: 3, TrustLeft: 5 * time.Second})
+	o.Observe(ctx, observe.SessionSampled{Client: 2, Holds: 1, Watches: 4, TrustLeft: 7 * time.Second, Deletions: 1})
+	o.Observe(ctx, observe.SessionSampled{Client: 3, Watches: 1})
+	require.InDelta(t, 3, value(t, o, "session_holds"), 0)
+	require.InDelta(t, 8, value(t, o, "session_watches"), 0)
+	require.InDelta(t, 1, value(t, o, "session_deletions"), 0)
+	require.InDelta(t, 5, value(t, o, "trust_left_seconds"), 0)
+	o.Observe(ctx, observe.SessionChanged{Client: 1, Status: "lost", Before: "suspended"})
+	require.InDelta(t, 7, value(t, o, "trust_left_seconds"), 0)
+	require.InDelta(t, 1, value(t, o, "session_holds"), 0)
+}
+
 func TestAMillionPathsAreFewLabels(t *testing.T) {
 	o := prom.New(&prom.Options{MaxPaths: 10})
 	for i := range 100_000 {
@@ -154,7 +170,7 @@ func everyEvent() []observe.Event {
 		observe.CacheSynced{Path: "/t"}, observe.CacheStale{Path: "/t"}, observe.MemberChanged{Path: "/j", Change: "died"},
 		observe.Rebalanced{Path: "/r", Moves: 1}, observe.TaskChanged{Path: "/q", From: "queued", To: "done"},
 		observe.SessionChanged{Status: "connected", Before: "connecting"}, observe.NoConnection{For: time.Second},
-		observe.TrustLow{}, observe.HeartbeatEnded{},
+		observe.TrustLow{}, observe.HeartbeatEnded{}, observe.SessionSampled{Client: 1, Holds: 1},
 	}
 }
 

@@ -18,7 +18,7 @@ func MetricNames() (out []string) {
 	for _, m := range []*metric{
 		upDesc, currentDesc, ageDesc, znodesDesc, ephemeralsDesc, unreadableDesc, sessionsDesc, thingsDesc, problemsDesc, problemDesc,
 		heldDesc, waitingDesc, longestWaitDesc, longestHoldDesc, termDesc, changesDesc, permitsDesc, partiesDesc, closedDesc, valueDesc,
-		membersDesc, entriesDesc, jobSizeDesc, jobWorkersDesc, rebalanceMembersDesc, rebalanceResourcesDesc, rebalanceEpochDesc,
+		membersDesc, entriesDesc, jobsDesc, jobSizeDesc, jobWorkersDesc, rebalanceMembersDesc, rebalanceResourcesDesc, rebalanceEpochDesc,
 		tasksDesc, tasksMaxDesc, oldestTaskDesc, taskWorkersDesc, taskMasterDesc,
 	} {
 		out = append(out, m.name)
@@ -55,6 +55,7 @@ var (
 	membersDesc = desc("members", "Members of a group, or instances of a service.", "kind", "path")                  // read only
 	entriesDesc = desc("queue_entries", "Entries of a queue of another library.", "path")                            // read only
 
+	jobsDesc       = desc("jobs", "Jobs by state.", "state")                                                                  // read only
 	jobSizeDesc    = desc("job_size", "Workers that a job wants.", "path")                                                    // read only
 	jobWorkersDesc = desc("job_workers", "Workers of a job by state: running, left, failed, dead, missing.", "path", "state") // read only
 

@@ -215,6 +215,21 @@ func TestExporterWithoutATreeSaysSo(t *testing.T) {
 	s.eventually(func(got map[string]float64) bool { return got["view_current"] == 0 || got["unreadable_znodes"] == 1 })
 }
 
+// Names and data of other clients can be anything that the servers accept.
+func TestHostileNamesAreLabels(t *testing.T) {
+	s := newStage(t, "/", 100)
+	hostile := []string{"/quo\"te", "/back\\slash", "/tür", "/a b", "/{}", "/zero\u200bwidth"}
+	for _, path := range hostile {
+		_, err := lock.New(s.client, path, nil).Lock(s.ctx)
+		require.NoError(t, err)
+	}
+	require.NoError(t, s.srv.Create("/job", []byte(`{"format":1,"state":"\xff"}`)))
+	got := s.eventually(func(got map[string]float64) bool { return got[`things{kind="mutex"}`] >= float64(len(hostile)) })
+	for _, path := range hostile {
+		require.Contains(t, got, fmt.Sprintf(`holders{kind="mutex",path=%q}`, path))
+	}
+}
+
 func TestManyPathsShareSeries(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, "/", 5)

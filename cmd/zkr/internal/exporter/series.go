@@ -1,6 +1,7 @@
 package exporter
 
 import (
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -62,7 +63,8 @@ func (e *Exporter) seriesOf(v *ui.View, now time.Time) []prometheus.Metric {
 	b.add(unreadableDesc, float64(len(v.Denied)))
 	b.add(sessionsDesc, float64(len(v.Sessions)))
 	for _, t := range v.Things {
-		path := b.labels.of(t.Path)
+		// A label must be UTF-8, and clients may write anything.
+		path := strings.ToValidUTF8(b.labels.of(t.Path), "\uFFFD")
 		b.add(thingsDesc, 1, kindLabel(t.Kind))
 		for _, p := range t.Problems {
 			b.add(problemsDesc, 1, kindLabel(t.Kind), string(p.Level))
@@ -174,6 +176,7 @@ func (b *batch) simple(t *recognize.Thing, path string) {
 // upper adds the series of jobs, rebalancers and queues of tasks.
 func (b *batch) upper(t *recognize.Thing, path string) {
 	if j := t.Job; j != nil {
+		b.add(jobsDesc, 1, strings.ToValidUTF8(j.State, "?"))
 		b.add(jobSizeDesc, float64(j.Size), path)
 		for state, n := range map[string]int{"running": j.Running, "left": j.Left, "failed": j.Failed, "dead": j.Dead, "missing": j.Missing} {
 			b.add(jobWorkersDesc, float64(n), path, state)

@@ -196,7 +196,9 @@ func serveMetrics(ctx context.Context, l net.Listener, e *exporter.Exporter, web
 	if server.Shutdown(within) != nil {
 		_ = server.Close()
 	}
-	<-over
+	if err := <-over; !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve on %s: %w", l.Addr(), err)
+	}
 	return nil
 }
 
