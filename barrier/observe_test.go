@@ -219,6 +219,7 @@ func TestObserverMayUseTheBarriers(t *testing.T) {
 		seat.Store(s)
 		require.NoError(w, s.Leave(w.Ctx))
 		double.Store(nil)
-		require.GreaterOrEqual(w, calls.Load(), int32(4))
+		w.Settle() // a call in progress ends
+		require.Positive(w, calls.Load())
 	})
 }

@@ -218,6 +218,7 @@ func TestObserverMayUseTheRegistry(t *testing.T) {
 		g := w.register(r, instance("one"))
 		w.unregister(g)
 		over.Store(true)
-		require.GreaterOrEqual(w, calls, 4)
+		w.Settle() // a call in progress ends
+		require.Positive(w, calls)
 	})
 }

@@ -224,6 +224,7 @@ func TestObserverMayUseTheLock(t *testing.T) {
 		held.Store(r)
 		require.NoError(w, r.Unlock(w.Ctx))
 		over.Store(true)
-		require.GreaterOrEqual(w, calls.Load(), int32(6))
+		w.Settle() // a call in progress ends
+		require.Positive(w, calls.Load())
 	})
 }

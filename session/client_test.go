@@ -77,13 +77,40 @@ func TestObserverAndLogTellWhatHappens(t *testing.T) {
 		w.sleep(time.Second)
 		w.close(w.client)
 	})
-	assert.Equal(t, []string{"connected", "suspended", "connected", "suspended", "lost", "connected", "lost", "closed"}, d.states)
+	assert.Equal(t, []string{"connected", "suspended", "connected", "suspended", "lost", "connected", "closed"}, d.states)
 	assert.Equal(t, 1, d.requests["create"])
 	assert.Equal(t, 1, d.results[observe.Negative], "the get of a missing znode")
 	assert.Zero(t, d.results[observe.Refused])
 	assert.Greater(t, d.beats, 10)
 	assert.Contains(t, d.logged(), "session lost")
 	assert.Contains(t, d.logged(), "expired by the server")
+}
+
+// An observer that does not return delays the events of the session, and nothing else.
+func TestObserverThatHangsHarmsNoHold(t *testing.T) {
+	d := newDiary()
+	hang := observe.Func(func(ctx context.Context, e observe.Event) {
+		if _, ok := e.(observe.HeartbeatEnded); ok {
+			<-time.After(time.Minute)
+		}
+		d.Observe(ctx, e)
+	})
+	inWorld(t, nil, &Options{Observer: hang}, func(w *world) {
+		h := w.createHeld(w.s, "/h")
+		w.sleep(30 * time.Second)
+		w.srv.CutAll()
+		w.sleep(20 * time.Second)
+		require.NoError(w, h.Err())
+		d.mu.Lock()
+		require.Equal(w, []string{"connected"}, d.states)
+		d.mu.Unlock()
+		h.End(nil)
+		w.sleep(3 * time.Hour)
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		require.Equal(w, []string{"connected", "suspended", "connected"}, d.states)
+		require.Greater(w, d.beats, 40)
+	})
 }
 
 func TestSessionIsSampledEveryTenSeconds(t *testing.T) {

@@ -92,6 +92,9 @@ func (r *reporter) run(last State) {
 				r.to.Observe(r.c.life, p.event)
 				continue
 			}
+			if p.state.Status == Lost && errors.Is(p.state.Cause, ErrClosed) {
+				continue // the client is being closed, which is no loss
+			}
 			r.to.Observe(r.c.life, r.changed(last, *p.state))
 			switch {
 			case p.state.Status == Connected:

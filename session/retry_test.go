@@ -173,8 +173,11 @@ func retryAfterUnknown(w *world, first zktest.Fault, second string) {
 		case "closed":
 			w.close(c)
 		case "not sent":
-			w.srv.CutAll()
-			_, err := s.StartGet("/p", false).Wait(ctx)
+			var err error
+			for err == nil { // it was connected again before the request
+				w.srv.CutAll()
+				_, err = s.StartGet("/p", false).Wait(ctx)
+			}
 			cancel()
 			return err
 		default:

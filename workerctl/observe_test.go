@@ -343,6 +343,7 @@ func TestObserverMayUseTheWorker(t *testing.T) {
 		require.ErrorIs(w, second.Context().Err(), context.Canceled, "the observer has let it leave")
 		w.Settle()
 		over.Store(true)
+		w.Settle() // a call in progress ends
 		cancel()
 		require.NoError(w, <-ran)
 		for _, name := range []string{"wait begun", "wait ended", "hold begun", "hold ended", "member changed"} {

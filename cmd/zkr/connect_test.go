@@ -102,8 +102,8 @@ func TestCredentialsComeFromWhereTheyAreNotSeen(t *testing.T) {
 func TestVerboseTellsOfTheSession(t *testing.T) {
 	b := newBed(t)
 	z := b.run("lock", "ls", "/a", "--verbose").ends(0)
-	assert.Contains(t, z.err.String(), "status=connected")
-	assert.NotContains(t, b.run("lock", "ls", "/a").ends(0).err.String(), "status")
+	assert.Contains(t, z.err.String(), `msg="session connected"`)
+	assert.NotContains(t, b.run("lock", "ls", "/a").ends(0).err.String(), "session")
 }
 
 // TestTLS: through a proxy that speaks TLS and requires a certificate.

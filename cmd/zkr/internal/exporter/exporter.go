@@ -23,9 +23,10 @@ type Exporter struct {
 	labels *paths
 	terms  *terms
 
-	// mu guards the rest: model is nil before the first connection; series are those of
+	// mu guards the rest: client and model are nil before the first connection; series are those of
 	// the view at the time made; failure says why the tree cannot be read.
 	mu      sync.Mutex
+	client  *session.Client
 	model   *ui.Model
 	series  []prometheus.Metric
 	made    time.Time
@@ -42,7 +43,7 @@ func New(root string, maxPaths int) *Exporter {
 func (e *Exporter) Run(ctx context.Context, client *session.Client) error {
 	for {
 		model := ui.NewModel(client, e.root)
-		e.set(func() { e.model = model })
+		e.set(func() { e.client, e.model = client, model })
 		err := e.follow(ctx, model)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -93,15 +94,24 @@ func (e *Exporter) IsCurrent() bool {
 	return current
 }
 
-// state is what a scrape goes by.
-func (e *Exporter) state() (ui.Health, bool) {
+// Failure says why the tree cannot be read; nil while it can.
+func (e *Exporter) Failure() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.failure
+}
+
+// state is what a scrape goes by: whether ZooKeeper answers, and whether the series are
+// current.
+func (e *Exporter) state() (up, current bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.model == nil {
-		return ui.Health{}, false
+		return false, false
 	}
 	h := e.model.Health()
-	return h, h.Loaded && !h.Stale && e.failure == nil && !e.made.IsZero()
+	up = e.client.State().Status == session.Connected && !h.Stale
+	return up, h.Loaded && !h.Stale && e.failure == nil && !e.made.IsZero()
 }
 
 // Describe describes nothing: the series depend on the tree.
@@ -110,8 +120,8 @@ func (e *Exporter) Describe(chan<- *prometheus.Desc) {}
 // Collect writes the exporter's own state, and the series of the tree while they are
 // current.
 func (e *Exporter) Collect(to chan<- prometheus.Metric) {
-	health, current := e.state()
-	gauge(to, upDesc, boolean(health.Server != "" && !health.Away && !health.Stale))
+	up, current := e.state()
+	gauge(to, upDesc, boolean(up))
 	gauge(to, currentDesc, boolean(current))
 	if !current {
 		return

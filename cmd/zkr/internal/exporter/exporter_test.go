@@ -198,13 +198,19 @@ func TestOldValuesAreNotShown(t *testing.T) {
 	require.False(t, s.e.IsCurrent())
 	require.NoError(t, s.srv.Restart(1))
 	s.eventually(func(got map[string]float64) bool { return got[series] == 42 && got["up"] == 1 })
+	for _, lost := range s.srv.Sessions() { // the exporter's among them
+		require.NoError(t, s.srv.ExpireSession(lost.ID))
+	}
+	_, err = counter.New(s.client, "/count", nil).Add(s.ctx, 1)
+	require.NoError(t, err)
+	s.eventually(func(got map[string]float64) bool { return got[series] == 43 && got["up"] == 1 })
 }
 
-// Before the first connection, and for a tree that may not be read.
+// Before the first connection, and for a tree that may not be read: until it may.
 func TestExporterWithoutATreeSaysSo(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, map[string]float64{"up": 0, "view_current": 0}, scrape(t, exporter.New("/", 10)))
-	s := newStage(t, "/secret", 10)
+	s := newStage(t, "/", 10)
 	owner, err := session.Connect(s.ctx, s.srv.Addr(), &session.Options{Credentials: []session.Credential{session.Digest("me", "secret")}, ACL: session.CreatorACL()})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, owner.Close(s.ctx)) }()
@@ -212,7 +218,21 @@ func TestExporterWithoutATreeSaysSo(t *testing.T) {
 	require.NoError(t, err)
 	_, err = sess.Create(s.ctx, "/secret", nil, session.Persistent, nil)
 	require.NoError(t, err)
-	s.eventually(func(got map[string]float64) bool { return got["view_current"] == 0 || got["unreadable_znodes"] == 1 })
+
+	e := exporter.New("/secret", 10)
+	running, stop := context.WithCancel(s.ctx)
+	var done sync.WaitGroup
+	// Waited for below; ends with the test.
+	done.Go(func() { _ = e.Run(running, s.client) })
+	defer done.Wait()
+	defer stop()
+	s.e = e
+	s.eventually(func(got map[string]float64) bool { return got["up"] == 1 && e.Failure() != nil })
+	require.ErrorIs(t, e.Failure(), session.ErrNoAuth)
+	require.Equal(t, map[string]float64{"up": 1, "view_current": 0}, s.scrape())
+	require.NoError(t, sess.Delete(s.ctx, "/secret", -1))
+	s.eventually(func(got map[string]float64) bool { return got["view_current"] == 1 })
+	require.NoError(t, e.Failure())
 }
 
 // Names and data of other clients can be anything that the servers accept.

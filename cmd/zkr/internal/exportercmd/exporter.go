@@ -167,7 +167,11 @@ func serveMetrics(ctx context.Context, l net.Listener, e *exporter.Exporter, web
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		if !e.IsCurrent() {
-			http.Error(w, "The view of the tree is not current.", http.StatusServiceUnavailable)
+			text := "The view of the tree is not current."
+			if err := e.Failure(); err != nil {
+				text = "The tree cannot be read: " + err.Error()
+			}
+			http.Error(w, text, http.StatusServiceUnavailable)
 			return
 		}
 		fmt.Fprintln(w, "ok")
