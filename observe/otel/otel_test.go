@@ -61,7 +61,7 @@ func (r *rig) ended(n int) []sdktrace.ReadOnlySpan {
 func attributesOf(s sdktrace.ReadOnlySpan) map[attribute.Key]string {
 	out := map[attribute.Key]string{}
 	for _, kv := range s.Attributes() {
-		out[kv.Key] = kv.Value.Emit()
+		out[kv.Key] = kv.Value.String()
 	}
 	return out
 }
