@@ -24,7 +24,6 @@ type metrics struct {
 	clients                        *prometheus.GaugeVec
 	sessionChanges                 *prometheus.CounterVec
 	trustLow                       prometheus.Counter
-	samples                        *samples
 	heartbeats                     *prometheus.HistogramVec
 	requests                       *prometheus.CounterVec
 	requestTimes                   *prometheus.HistogramVec
