@@ -21,7 +21,20 @@ func CheckListen(listen string) error {
 func CannotListen(listen string, err error) error {
 	f := &exit.Failure{Code: exit.CodeFailed, Err: fmt.Errorf("cannot listen on %s: %w", listen, err)}
 	if IsAddressInUse(err) {
-		f.Hint = "another program uses this port, perhaps another \"zkr serve\"; --listen 127.0.0.1:0 takes any free port"
+		f.Hint = occupiedPortHint("zkr serve")
 	}
 	return f
+}
+
+// ExplainOccupiedPort adds advice to an error of listening for command, such as "zkr ui",
+// if another program uses the port.
+func ExplainOccupiedPort(command string, err error) error {
+	if !IsAddressInUse(err) {
+		return err
+	}
+	return &exit.Failure{Code: exit.CodeFailed, Err: fmt.Errorf("cannot %w", err), Hint: occupiedPortHint(command)}
+}
+
+func occupiedPortHint(command string) string {
+	return fmt.Sprintf("another program uses this port, perhaps another %q; --listen 127.0.0.1:0 takes any free port", command)
 }

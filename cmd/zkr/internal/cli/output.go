@@ -43,6 +43,18 @@ func (a *App) PrintJSON(v any) error {
 	return a.Print(append(text, '\n'))
 }
 
+// PrintAddress prints the URL that this process serves, and what it does there: as text, or
+// the URL and the process id as JSON.
+func (a *App) PrintAddress(url, what string) error {
+	if a.JSON() {
+		return a.PrintJSON(struct {
+			URL string `json:"url"`
+			PID int    `json:"pid"`
+		}{url, os.Getpid()})
+	}
+	return a.Printf("%s  %s, and changes nothing (Ctrl-C ends it)\n", url, what)
+}
+
 // Encode makes JSON that a terminal cannot mistake for commands: valid UTF-8 for any
 // data of other clients, with escapes for characters that are invisible or turn the
 // direction of writing.

@@ -3,7 +3,6 @@ package democmd
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"net/url"
 	"os"
@@ -100,12 +99,10 @@ func (c *clusterDemo) check(given bool) error {
 			return err
 		}
 	}
-	err := web.CheckAddress(c.listen, c.allowRemote)
+	if err := web.CheckListen(c.listen, c.allowRemote, "--allow-remote lets other machines see the page"); err != nil {
+		return err
+	}
 	switch {
-	case err != nil && web.CheckAddress(c.listen, true) == nil:
-		return &exit.Failure{Code: exit.CodeUsage, Err: fmt.Errorf("--listen: %w", err), Hint: "--allow-remote lets other machines see the page"}
-	case err != nil:
-		return exit.Usage("--listen: %w", err)
 	case c.nodes < 0 || c.nodes > cluster.MaxNodes:
 		return exit.Usage("--nodes is %d; it must be from 0 to %d", c.nodes, cluster.MaxNodes)
 	case c.nodes == 0 && c.servers == "":

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
 	"os/signal"
 	"sync"
 	"syscall"
@@ -95,13 +94,7 @@ func (s settings) check() error {
 			return exit.Usage("--web-config: %w", err)
 		}
 	}
-	if err := web.CheckAddress(s.listen, true); err != nil {
-		return exit.Usage("--listen: %w", err)
-	}
-	if err := web.CheckAddress(s.listen, s.remote); err != nil {
-		return &exit.Failure{Code: exit.CodeUsage, Err: fmt.Errorf("--listen: %w", err), Hint: "any client that reaches the metrics sees the paths that zkr may read; --allow-remote permits that, --web-config adds a password"}
-	}
-	return nil
+	return web.CheckListen(s.listen, s.remote, "any client that reaches the metrics sees the paths that zkr may read; --allow-remote permits that, --web-config adds a password")
 }
 
 // serve serves metrics until ctx ends. The servers need not be reachable.
@@ -115,16 +108,10 @@ func (a *app) serve(ctx context.Context, s settings) error {
 		return err
 	}
 	l, err := web.Listen(ctx, s.listen, s.remote)
-	if cli.IsAddressInUse(err) {
-		return &exit.Failure{
-			Code: exit.CodeFailed, Err: fmt.Errorf("cannot %w", err),
-			Hint: "another program uses this port, perhaps another \"zkr exporter\"; --listen 127.0.0.1:0 takes any free port",
-		}
-	}
 	if err != nil {
-		return err
+		return cli.ExplainOccupiedPort("zkr exporter", err)
 	}
-	if err := a.announce(web.URL(l) + "metrics"); err != nil {
+	if err := a.PrintAddress(web.URL(l)+"metrics", "serves metrics"); err != nil {
 		_ = l.Close()
 		return err
 	}
@@ -204,15 +191,4 @@ func serveMetrics(ctx context.Context, l net.Listener, e *exporter.Exporter, web
 		return fmt.Errorf("serve on %s: %w", l.Addr(), err)
 	}
 	return nil
-}
-
-// announce says where the metrics are.
-func (a *app) announce(url string) error {
-	if a.JSON() {
-		return a.PrintJSON(struct {
-			URL string `json:"url"`
-			PID int    `json:"pid"`
-		}{url, os.Getpid()})
-	}
-	return a.Printf("%s  serves metrics, and changes nothing (Ctrl-C ends it)\n", url)
 }

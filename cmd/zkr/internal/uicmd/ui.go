@@ -3,8 +3,6 @@ package uicmd
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -117,31 +115,19 @@ func (d dashboard) check() error {
 	if len(d.hosts) > 0 && !d.remote {
 		return exit.Usage("--host needs --allow-remote")
 	}
-	if err := web.CheckAddress(d.listen, true); err != nil {
-		return exit.Usage("--listen: %w", err)
-	}
-	if err := web.CheckAddress(d.listen, d.remote); err != nil {
-		return &exit.Failure{Code: exit.CodeUsage, Err: fmt.Errorf("--listen: %w", err), Hint: "any client that reaches the page sees everything that zkr may read; --allow-remote permits that"}
-	}
-	return nil
+	return web.CheckListen(d.listen, d.remote, "any client that reaches the page sees everything that zkr may read; --allow-remote permits that")
 }
 
 // serveUI serves the page until ctx ends, or the tree cannot be read.
 func (a *app) serveUI(ctx context.Context, client *session.Client, d dashboard) error {
 	l, err := web.Listen(ctx, d.listen, d.remote)
-	if cli.IsAddressInUse(err) {
-		return &exit.Failure{
-			Code: exit.CodeFailed, Err: fmt.Errorf("cannot %w", err),
-			Hint: "another program uses this port, perhaps another \"zkr ui\"; --listen 127.0.0.1:0 takes any free port",
-		}
-	}
 	if err != nil {
-		return err
+		return cli.ExplainOccupiedPort("zkr ui", err)
 	}
 	servers, _ := a.ConnectString() // checked when the client connected
 	model := ui.NewModel(client, d.root)
 	handler := web.Guard(web.Hosts{Remote: d.remote, Names: d.hosts}, ui.Handler(model, servers))
-	if err := a.announce(web.URL(l)); err != nil {
+	if err := a.PrintAddress(web.URL(l), "shows the znodes"); err != nil {
 		_ = l.Close()
 		return err
 	}
@@ -157,15 +143,4 @@ func (a *app) serveUI(ctx context.Context, client *session.Client, d dashboard) 
 		return cause
 	}
 	return err
-}
-
-// announce says where the page is.
-func (a *app) announce(url string) error {
-	if a.JSON() {
-		return a.PrintJSON(struct {
-			URL string `json:"url"`
-			PID int    `json:"pid"`
-		}{url, os.Getpid()})
-	}
-	return a.Printf("%s  shows the znodes, and changes nothing (Ctrl-C ends it)\n", url)
 }

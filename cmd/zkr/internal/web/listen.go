@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"github.com/zkrecipes/zkrecipes/cmd/zkr/internal/exit"
 )
 
 // ErrAddress: an address to listen on is invalid, or reachable from other
@@ -28,6 +30,19 @@ func CheckAddress(addr string, remote bool) error {
 		return fmt.Errorf("%w: others can reach %q", ErrAddress, addr)
 	}
 	return nil
+}
+
+// CheckListen is CheckAddress for the flag --listen. hint says what --allow-remote, which
+// is remote, would let other machines do.
+func CheckListen(addr string, remote bool, hint string) error {
+	err := CheckAddress(addr, remote)
+	switch {
+	case err == nil:
+		return nil
+	case CheckAddress(addr, true) == nil:
+		return &exit.Failure{Code: exit.CodeUsage, Err: fmt.Errorf("--listen: %w", err), Hint: hint}
+	}
+	return exit.Usage("--listen: %w", err)
 }
 
 // loopback reports whether host is this machine alone. A name other than
