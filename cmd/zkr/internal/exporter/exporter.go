@@ -89,10 +89,7 @@ func (e *Exporter) follow(ctx context.Context, model *ui.Model) error {
 }
 
 // IsCurrent reports whether a scrape would have the series of the tree.
-func (e *Exporter) IsCurrent() bool {
-	_, current := e.state()
-	return current
-}
+func (e *Exporter) IsCurrent() bool { return e.sample().current }
 
 // Failure says why the tree cannot be read; nil while it can.
 func (e *Exporter) Failure() error {
@@ -101,17 +98,26 @@ func (e *Exporter) Failure() error {
 	return e.failure
 }
 
-// state is what a scrape goes by: whether ZooKeeper answers, and whether the series are
-// current.
-func (e *Exporter) state() (up, current bool) {
+// sample is what a scrape goes by: whether ZooKeeper answers, and whether the series, made
+// at the time made, are current.
+type sample struct {
+	up, current bool
+	series      []prometheus.Metric
+	made        time.Time
+}
+
+func (e *Exporter) sample() sample {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.model == nil {
-		return false, false
+		return sample{}
 	}
 	h := e.model.Health()
-	up = e.client.State().Status == session.Connected && !h.Stale
-	return up, h.Loaded && !h.Stale && e.failure == nil && !e.made.IsZero()
+	return sample{
+		up:      e.client.State().Status == session.Connected && !h.Stale,
+		current: h.Loaded && !h.Stale && e.failure == nil && !e.made.IsZero(),
+		series:  e.series, made: e.made,
+	}
 }
 
 // Describe describes nothing: the series depend on the tree.
@@ -120,25 +126,16 @@ func (e *Exporter) Describe(chan<- *prometheus.Desc) {}
 // Collect writes the exporter's own state, and the series of the tree while they are
 // current.
 func (e *Exporter) Collect(to chan<- prometheus.Metric) {
-	up, current := e.state()
-	gauge(to, upDesc, boolean(up))
-	gauge(to, currentDesc, boolean(current))
-	if !current {
+	now := e.sample()
+	gauge(to, upDesc, boolean(now.up))
+	gauge(to, currentDesc, boolean(now.current))
+	if !now.current {
 		return
 	}
-	e.mu.Lock()
-	series := e.series
-	e.mu.Unlock()
-	gauge(to, ageDesc, time.Since(e.madeAt()).Seconds())
-	for _, m := range series {
+	gauge(to, ageDesc, time.Since(now.made).Seconds())
+	for _, m := range now.series {
 		to <- m
 	}
-}
-
-func (e *Exporter) madeAt() time.Time {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.made
 }
 
 func gauge(to chan<- prometheus.Metric, m *metric, value float64) {
