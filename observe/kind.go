@@ -5,7 +5,7 @@ type Kind string
 
 // The kinds, each with the package that it belongs to.
 const (
-	Lock         Kind = "lock"         // lock.Mutex
+	Lock         Kind = "lock"         // lock.Mutex, lock/locktable
 	Permit       Kind = "permit"       // lock.Semaphore
 	ReadLock     Kind = "read lock"    // rwlock
 	WriteLock    Kind = "write lock"   // rwlock

@@ -34,8 +34,8 @@ func levelOf(e Event) slog.Level {
 	var err error
 	switch e := e.(type) {
 	case WaitEnded:
-		if err = e.Err; e.Try {
-			err = nil // another client holds it, which the caller has expected
+		if e.Outcome() == Failed {
+			return slog.LevelWarn
 		}
 	case HoldBegun:
 		quiet = levelOfKind(e.Kind)
@@ -59,7 +59,7 @@ func levelOf(e Event) slog.Level {
 		}
 		return slog.LevelInfo
 	}
-	if err == nil || isContextEnd(err) {
+	if err == nil || IsContextEnd(err) {
 		return quiet
 	}
 	return slog.LevelWarn

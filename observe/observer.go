@@ -76,7 +76,8 @@ func (j joinedRequests) ObserveRequest(ctx context.Context, r Request) {
 	}
 }
 
-// isContextEnd reports whether err is, or wraps, the error of an ended context.
-func isContextEnd(err error) bool {
+// IsContextEnd reports whether err is, or wraps, the error of an ended context: the caller
+// has given the operation up.
+func IsContextEnd(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }

@@ -44,6 +44,30 @@ type WaitEnded struct {
 	Err error
 }
 
+// Outcome is how a wait ended.
+type Outcome string
+
+// The outcomes of waits.
+const (
+	Granted    Outcome = "granted"     // it got its turn, or has passed
+	GivenUp    Outcome = "given up"    // the caller's context ended
+	NotGranted Outcome = "not granted" // an attempt that does not wait has failed; see Wait.Try
+	Failed     Outcome = "failed"
+)
+
+// Outcome classifies Err.
+func (e WaitEnded) Outcome() Outcome {
+	switch {
+	case e.Err == nil:
+		return Granted
+	case IsContextEnd(e.Err):
+		return GivenUp
+	case e.Try:
+		return NotGranted
+	}
+	return Failed
+}
+
 // Name is "wait begun".
 func (WaitBegun) Name() string { return "wait begun" }
 

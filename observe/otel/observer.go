@@ -137,17 +137,12 @@ func znode(p string) attribute.KeyValue { return attribute.String("zkrecipes.zno
 func resultOf(err error) attribute.KeyValue {
 	result := "ok"
 	switch {
-	case isGivenUp(err):
+	case observe.IsContextEnd(err):
 		result = "given_up"
 	case err != nil:
 		result = "failed"
 	}
 	return attribute.String("zkrecipes.result", result)
-}
-
-// isGivenUp reports whether the caller has given an operation up.
-func isGivenUp(err error) bool {
-	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // errorType is the attribute of an error: the type of the innermost one. There is none for

@@ -30,11 +30,11 @@ func (o *Observer) endWait(ctx context.Context, e observe.WaitEnded) {
 		o.mu.Unlock()
 	}
 	result := resultOf(e.Err)
-	if e.Err != nil && e.Try && !isGivenUp(e.Err) {
+	if e.Outcome() == observe.NotGranted {
 		result = attribute.String("zkrecipes.result", "not_granted")
 	}
 	span.SetAttributes(append(errorType(e.Err), result)...)
-	if e.Err != nil && !e.Try && !isGivenUp(e.Err) {
+	if e.Outcome() == observe.Failed {
 		span.SetStatus(codes.Error, e.Err.Error())
 	}
 	span.End(trace.WithTimestamp(e.Begun.Add(e.Took)))

@@ -2,7 +2,6 @@ package prom
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -102,42 +101,39 @@ func (o *Observer) Observe(_ context.Context, e observe.Event) {
 func (o *Observer) observeWait(e observe.Event) {
 	switch e := e.(type) {
 	case observe.WaitBegun:
-		l := labels{kindLabel(e.Kind), o.paths.of(e.Kind, e.Path)}
-		o.m.waiting.WithLabelValues(l.kind, l.path).Inc()
-		o.ages.begin(waiting, e.ID, l, e.Begun)
+		o.begin(waiting, o.m.waiting, e.Kind, e.Path, e.ID, e.Begun)
 	case observe.WaitEnded:
-		l, known := o.ages.end(waiting, e.ID)
-		if !known {
-			return
+		if l, known := o.end(waiting, o.m.waiting, e.ID); known {
+			o.m.waits.WithLabelValues(l.kind, l.path, kindLabel(e.Outcome())).Observe(e.Took.Seconds())
 		}
-		o.m.waiting.WithLabelValues(l.kind, l.path).Dec()
-		result := "granted"
-		switch {
-		case errors.Is(e.Err, context.Canceled), errors.Is(e.Err, context.DeadlineExceeded):
-			result = "given_up"
-		case e.Err != nil && e.Try:
-			result = "not_granted"
-		case e.Err != nil:
-			result = "failed"
-		}
-		o.m.waits.WithLabelValues(l.kind, l.path, result).Observe(e.Took.Seconds())
 	}
 }
 
 func (o *Observer) observeHold(e observe.Event) {
 	switch e := e.(type) {
 	case observe.HoldBegun:
-		l := labels{kindLabel(e.Kind), o.paths.of(e.Kind, e.Path)}
-		o.m.held.WithLabelValues(l.kind, l.path).Inc()
-		o.ages.begin(holding, e.ID, l, e.Begun)
+		o.begin(holding, o.m.held, e.Kind, e.Path, e.ID, e.Begun)
 	case observe.HoldEnded:
-		l, known := o.ages.end(holding, e.ID)
-		if !known {
-			return
+		if l, known := o.end(holding, o.m.held, e.ID); known {
+			o.m.holds.WithLabelValues(l.kind, l.path, kindLabel(e.End)).Observe(e.Took.Seconds())
 		}
-		o.m.held.WithLabelValues(l.kind, l.path).Dec()
-		o.m.holds.WithLabelValues(l.kind, l.path, kindLabel(e.End)).Observe(e.Took.Seconds())
 	}
+}
+
+// begin counts a wait or hold that begins.
+func (o *Observer) begin(s state, count *prometheus.GaugeVec, kind observe.Kind, path string, id uint64, since time.Time) {
+	l := labels{kindLabel(kind), o.paths.of(kind, path)}
+	count.WithLabelValues(l.kind, l.path).Inc()
+	o.ages.begin(s, id, l, since)
+}
+
+// end counts a wait or hold that ends, and reports whether its beginning was seen.
+func (o *Observer) end(s state, count *prometheus.GaugeVec, id uint64) (labels, bool) {
+	l, known := o.ages.end(s, id)
+	if known {
+		count.WithLabelValues(l.kind, l.path).Dec()
+	}
+	return l, known
 }
 
 func (o *Observer) observeSession(e observe.Event) {

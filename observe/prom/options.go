@@ -65,5 +65,5 @@ func (p *paths) of(kind observe.Kind, path string) string {
 	return label
 }
 
-// kindLabel is the label of a kind or an end.
+// kindLabel is the label of a kind, an end, an outcome or a result.
 func kindLabel[T ~string](k T) string { return strings.ReplaceAll(string(k), " ", "_") }
