@@ -74,13 +74,10 @@ func TestEventsOfASeatUnderEveryFault(t *testing.T) {
 
 // observed is a client whose events of barriers arrive at the returned channel.
 func (w *World) observed() (*session.Client, chan observe.Event) {
-	events := make(chan observe.Event, 100)
-	return w.ClientWith(session.Options{Observer: observe.Func(func(_ context.Context, e observe.Event) {
-		switch e.(type) {
-		case observe.WaitBegun, observe.WaitEnded, observe.RoundPassed, observe.HoldBegun, observe.HoldEnded:
-			events <- e
-		}
-	})}), events
+	return w.ClientObserved(func(e observe.Event) bool {
+		_, round := e.(observe.RoundPassed)
+		return round || world.IsWaitOrHold(e)
+	})
 }
 
 func TestEventsOfABarrierSayWhatHappened(t *testing.T) {

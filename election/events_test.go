@@ -49,13 +49,7 @@ func TestEventsUnderEveryFault(t *testing.T) {
 
 // observed is an elector whose events arrive at the returned channel.
 func (w *World) observed() (*session.Client, *election.Elector, chan observe.Event) {
-	events := make(chan observe.Event, 100)
-	c := w.ClientWith(session.Options{Observer: observe.Func(func(_ context.Context, e observe.Event) {
-		switch e.(type) {
-		case observe.WaitBegun, observe.WaitQueued, observe.WaitEnded, observe.HoldBegun, observe.HoldEnded:
-			events <- e
-		}
-	})})
+	c, events := w.ClientObserved(world.IsWaitOrHold)
 	return c, election.New(c, dir, nil), events
 }
 

@@ -43,13 +43,7 @@ func TestEventsOfPermitsUnderEveryFault(t *testing.T) {
 // A hand-over in the process, a loss and a refusal, each with all that its events say.
 func TestEventsOfALockSayWhatHappened(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
-		events := make(chan observe.Event, 100)
-		c := w.ClientWith(session.Options{Observer: observe.Func(func(_ context.Context, e observe.Event) {
-			switch e.(type) {
-			case observe.WaitBegun, observe.WaitQueued, observe.WaitEnded, observe.HoldBegun, observe.HoldEnded:
-				events <- e
-			}
-		})})
+		c, events := w.ClientObserved(world.IsWaitOrHold)
 		m := lock.New(c, dir, &lock.Options{LocalHandover: time.Minute})
 		first, err := m.Lock(w.Ctx)
 		require.NoError(w, err)

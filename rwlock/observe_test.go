@@ -57,13 +57,7 @@ func TestEventsOfADowngradeUnderEveryFault(t *testing.T) {
 
 // observed is a client whose events of locks arrive at the returned channel.
 func (w *World) observed() (*session.Client, chan observe.Event) {
-	events := make(chan observe.Event, 100)
-	return w.ClientWith(session.Options{Observer: observe.Func(func(_ context.Context, e observe.Event) {
-		switch e.(type) {
-		case observe.WaitBegun, observe.WaitQueued, observe.WaitEnded, observe.HoldBegun, observe.HoldEnded:
-			events <- e
-		}
-	})}), events
+	return w.ClientObserved(world.IsWaitOrHold)
 }
 
 func TestEventsSayWhatHappened(t *testing.T) {

@@ -36,6 +36,15 @@ func attach(ctx context.Context, p *world.Party) (*workerctl.Job, error) {
 	return workerctl.Attach(ctx, p.Tested, "words", quick)
 }
 
+// attachAndJoin makes the tested client the worker "x" of the job.
+func attachAndJoin(ctx context.Context, p *world.Party) (*workerctl.Worker, error) {
+	j, err := attach(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	return j.Join(ctx, named("x"))
+}
+
 // gapless asserts that the other workers get the remaining ids, that "x" gets
 // its own id whenever it joins, and that no znode is left when all have
 // finished. The fate of "x" before does not matter.
@@ -98,11 +107,7 @@ func TestJoinUnderEveryFault_T1_T19_W1_W3_W4(t *testing.T) {
 			tr := world.Trial{
 				Name: "Join", Setup: submitFirst(3, reuse), Next: next(gapless(3)),
 				Op: func(ctx context.Context, p *world.Party) error {
-					j, err := attach(ctx, p)
-					if err != nil {
-						return err
-					}
-					k, err := j.Join(ctx, named("x"))
+					k, err := attachAndJoin(ctx, p)
 					if err != nil {
 						return err
 					}
@@ -181,11 +186,7 @@ func TestComingBackUnderEveryFault_T20_W8(t *testing.T) {
 					return err
 				},
 				Op: func(ctx context.Context, p *world.Party) error {
-					j, err := attach(ctx, p)
-					if err != nil {
-						return err
-					}
-					k, err := j.Join(ctx, named("x"))
+					k, err := attachAndJoin(ctx, p)
 					if err != nil {
 						return err
 					}
@@ -349,11 +350,7 @@ func TestLongWorkUnderEveryFaultAtEveryHeartbeat(t *testing.T) {
 	tr := world.Trial{
 		Name: "Join, work", Setup: submitFirst(3, false), Next: next(gapless(3)),
 		Op: func(ctx context.Context, p *world.Party) error {
-			j, err := attach(ctx, p)
-			if err != nil {
-				return err
-			}
-			k, err := j.Join(ctx, named("x"))
+			k, err := attachAndJoin(ctx, p)
 			if err != nil {
 				return err
 			}

@@ -42,13 +42,7 @@ func ofWorkers(e observe.Event) bool {
 
 // observed is a client, and the events of its workers; see next.
 func (w *World) observed() (*session.Client, chan observe.Event) {
-	events := make(chan observe.Event, 1000)
-	c := w.ClientWith(session.Options{Observer: observe.Func(func(_ context.Context, e observe.Event) {
-		if ofWorkers(e) {
-			events <- e
-		}
-	})})
-	return c, events
+	return w.ClientObserved(ofWorkers)
 }
 
 // next is the next event, which must have been reported already.
@@ -72,11 +66,7 @@ func TestEventsOfAWorkerUnderEveryFault(t *testing.T) {
 				Name: "Join, " + name, Setup: submitFirst(1, false), Shows: ofWorkers, Watched: true,
 				Excuses: []error{workerctl.ErrNotRemoved},
 				Op: func(ctx context.Context, p *world.Party) error {
-					j, err := attach(ctx, p)
-					if err != nil {
-						return err
-					}
-					k, err := j.Join(ctx, named("x"))
+					k, err := attachAndJoin(ctx, p)
 					if err != nil {
 						return err
 					}

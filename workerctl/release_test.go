@@ -65,11 +65,7 @@ func TestReleaseUnderEveryFault(t *testing.T) {
 	world.Trial{
 		Name: "Release", Next: next(gapless(2)), Setup: submitFirst(2, false),
 		Op: func(ctx context.Context, p *world.Party) error {
-			j, err := attach(ctx, p)
-			if err != nil {
-				return err
-			}
-			k, err := j.Join(ctx, named("x"))
+			k, err := attachAndJoin(ctx, p)
 			if err != nil {
 				return err
 			}

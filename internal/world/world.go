@@ -85,6 +85,27 @@ func (w *World) ClientAt(addr string, o session.Options) *session.Client {
 	return c
 }
 
+// ClientObserved is Client; the events of the client that shows selects arrive at the
+// returned channel.
+func (w *World) ClientObserved(shows func(observe.Event) bool) (*session.Client, chan observe.Event) {
+	w.Helper()
+	events := make(chan observe.Event, 10_000)
+	return w.ClientWith(session.Options{Observer: observe.Func(func(_ context.Context, e observe.Event) {
+		if shows(e) {
+			events <- e
+		}
+	})}), events
+}
+
+// IsWaitOrHold selects the events of waits and holds.
+func IsWaitOrHold(e observe.Event) bool {
+	switch e.(type) {
+	case observe.WaitBegun, observe.WaitQueued, observe.WaitEnded, observe.HoldBegun, observe.HoldEnded:
+		return true
+	}
+	return false
+}
+
 // checkLedgers checks, after all clients were closed, that their events add up.
 func (w *World) checkLedgers() {
 	w.Helper()

@@ -34,13 +34,7 @@ func TestEventsUnderEveryFault(t *testing.T) {
 
 // observedClient is a client whose events of locks arrive at the returned channel.
 func (w *World) observedClient() (*session.Client, chan observe.Event) {
-	events := make(chan observe.Event, 10_000)
-	return w.ClientWith(session.Options{Observer: observe.Func(func(_ context.Context, e observe.Event) {
-		switch e.(type) {
-		case observe.WaitBegun, observe.WaitQueued, observe.WaitEnded, observe.HoldBegun, observe.HoldEnded:
-			events <- e
-		}
-	})}), events
+	return w.ClientObserved(world.IsWaitOrHold)
 }
 
 // observed is an owner of an observed client.
