@@ -42,7 +42,8 @@ func (s Status) String() string {
 // State is a client's state at one moment.
 type State struct {
 	Status Status
-	// Since is the time at which the status began.
+	// Since is the time at which the status began. No two states of a client have the
+	// same, so that a later connection is told from an earlier one.
 	Since time.Time
 	// Session is the id of the session, or of the last session after a loss.
 	Session int64
@@ -120,6 +121,9 @@ func (s *states) setLocked(state State) bool {
 		return false
 	case last.Status == Lost && last.Session != 0 && last.Session == state.Session && state.Status != Closed:
 		return false
+	}
+	if !state.Since.After(s.present.Since) {
+		state.Since = s.present.Since.Add(1)
 	}
 	s.present = state
 	s.report(state)
