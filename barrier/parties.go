@@ -48,7 +48,7 @@ func (m *core) waiting(ctx context.Context) ([]Party, error) {
 }
 
 func (m *core) listWaiting(ctx context.Context, s *session.Session) ([]Party, error) {
-	found, err := contender.List(ctx, s, m.path, []string{partyMarker})
+	found, err := contender.List(ctx, s, m.path, "", []string{partyMarker})
 	if err != nil {
 		return nil, err
 	}

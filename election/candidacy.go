@@ -57,7 +57,8 @@ func (k *Candidacy) checkCall(ctx context.Context, op string) error {
 	return nil
 }
 
-// Path returns the path of the candidate's znode.
+// Path returns the path of the candidate's znode. It changes when the candidate moves to
+// "<path>.waiting" and back: see [Options.MaxQueue].
 func (k *Candidacy) Path() string { return k.mustContender().Node().Path }
 
 // Session returns the session of the candidacy.

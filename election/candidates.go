@@ -29,11 +29,12 @@ func (e *Elector) Leader(ctx context.Context) (Candidate, error) {
 				return ErrNoLeader
 			}
 			leader = queue[0]
-			data, stat, err := s.Get(ctx, znode.Join(e.path, leader.Name))
+			path := znode.Join(e.path, leader.Name)
+			data, stat, err := s.Get(ctx, path)
 			if errors.Is(err, session.ErrNoNode) {
 				continue // the leader has left meanwhile: list again
 			}
-			leader.setRecord(data, stat)
+			leader.setRecord(path, data, stat)
 			return err
 		}
 	})
@@ -52,12 +53,13 @@ func (e *Elector) Candidates(ctx context.Context) ([]Candidate, error) {
 	var all []Candidate
 	err := e.readRetrying(ctx, func(s *session.Session) error {
 		listed, err := readSynced(ctx, s, e.path, func() ([]contender.Listed, error) {
-			return contender.List(ctx, s, e.path, lockformat.ElectionMarkers())
+			return contender.List(ctx, s, e.path, e.path+lockformat.RoomSuffix, lockformat.ElectionMarkers())
 		})
 		all = make([]Candidate, len(listed))
 		for i, l := range listed {
 			all[i] = candidateOf(l.Entry)
-			all[i].setRecord(l.Node.Data, l.Node.Stat)
+			all[i].Outside = l.Outside
+			all[i].setRecord(l.Node.Path, l.Node.Data, l.Node.Stat)
 		}
 		linkPredecessors(all)
 		return err

@@ -32,7 +32,8 @@
 //     [Leadership.Term] grows as long as the path exists. [Leadership.Guard]
 //     makes a transaction fail once the leadership is gone, independently of
 //     all clocks.
-//   - Candidates lead in the order in which the servers received them. A
+//   - Candidates lead in the order in which the servers received them; with
+//     more than [Options.MaxQueue] candidates, nearly in that order. A
 //     candidate that comes back joins the end of the queue.
 //   - While candidates are alive and servers are reachable, a candidate leads.
 //   - No dead candidate blocks the queue. If the reply to a create is lost,

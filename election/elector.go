@@ -19,6 +19,7 @@ type Elector struct {
 	client *session.Client
 	path   string
 	opts   Options
+	room   *contender.Room
 	err    error // of invalid arguments
 }
 
@@ -28,6 +29,7 @@ type Elector struct {
 func New(client *session.Client, path string, o *Options) *Elector {
 	e := &Elector{client: client, path: path}
 	e.opts, e.err = o.withDefaults()
+	e.room = contender.NewRoom(path+lockformat.RoomSuffix, e.opts.MaxQueue)
 	if e.err == nil {
 		if err := session.ValidatePath(path); err != nil {
 			e.err = fmt.Errorf("%w: path: %w", ErrInvalidArgument, err)
@@ -134,7 +136,7 @@ func (e *Elector) enqueueCandidate(ctx context.Context) (*Candidacy, error) {
 		}
 		k.c, err = contender.Enter(ctx, s, contender.Spec{
 			Dir: e.path, Name: name, Markers: lockformat.ElectionMarkers(), Data: e.opts.Data, ACL: e.opts.ACL, Rule: k.decide,
-			Lasting: e.opts.Layout == Kazoo,
+			Lasting: e.opts.Layout == Kazoo, Room: e.room,
 		})
 		if err == nil {
 			return k, nil

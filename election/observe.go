@@ -70,7 +70,7 @@ func (e *Elector) presentState(ctx context.Context, s *session.Session) (State, 
 		data, stat, watch, err := s.GetW(ctx, znode.Join(e.path, leader.Name))
 		switch {
 		case err == nil:
-			leader.setRecord(data, stat)
+			leader.setRecord(znode.Join(e.path, leader.Name), data, stat)
 			return State{Leader: leader}, watch, nil
 		case !errors.Is(err, session.ErrNoNode):
 			return State{}, nil, err

@@ -10,6 +10,9 @@ import (
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
+// DefaultMaxQueue is the default of [Options.MaxQueue].
+const DefaultMaxQueue = 64
+
 // Options of an [Elector]; nil and the zero value mean all defaults.
 type Options struct {
 	// ID describes the candidate to other clients; valid UTF-8. Default: host
@@ -23,6 +26,12 @@ type Options struct {
 	Data []byte
 	// Layout of the names that candidates write; default: LeaderLatch.
 	Layout Layout
+	// MaxQueue is how many candidates may queue at the path. A client that finds more
+	// waits beside the path, in "<path>.waiting", until few are ahead: every candidate
+	// lists the queue, and n candidates that come at once would read n² names. Clients
+	// of other libraries do not see those that wait beside the path. Default:
+	// DefaultMaxQueue. Negative: all queue at the path.
+	MaxQueue int
 	// Grace is how long the function of [Elector.Run] may go on after the context
 	// that was passed to Run has ended, to finish work in progress: only then the
 	// function's own context ends, with the same cause. A loss of the leadership ends
@@ -49,6 +58,9 @@ func (o *Options) withDefaults() (Options, error) {
 	}
 	if !utf8.ValidString(out.ID) {
 		return out, fmt.Errorf("%w: ID is %q, which is not valid UTF-8", ErrInvalidArgument, out.ID)
+	}
+	if out.MaxQueue == 0 {
+		out.MaxQueue = DefaultMaxQueue
 	}
 	if out.ID == "" {
 		out.ID = holding.DefaultID()

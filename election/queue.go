@@ -15,9 +15,12 @@ type Candidate struct {
 	ID string
 	// Data of the znode; see [Options.Data].
 	Data []byte
-	// Name of the znode, and the number in it, which decides the order.
-	Name string
-	Seq  int32
+	// Path of the znode, its name, and the number in it, which decides the order.
+	Path, Name string
+	Seq        int32
+	// Outside: the candidate waits beside the path until the queue is shorter
+	// (Options.MaxQueue). The znode is in "<path>.waiting" then, and Seq is 0.
+	Outside bool
 	// Leads: the candidate is the first in the queue. It leads, or is about to.
 	Leads bool
 	// Session that owns the znode; 0 for a stranger's persistent one.
@@ -27,7 +30,7 @@ type Candidate struct {
 	// Since is when the candidate joined the queue, by the server's clock.
 	Since time.Time
 	// Watches is the name of the predecessor, for which the candidate waits; "" for the
-	// first.
+	// first, and for those outside.
 	Watches string
 }
 
@@ -52,14 +55,18 @@ func candidateOf(e znode.Entry) Candidate {
 func linkPredecessors(queue []Candidate) []Candidate {
 	before := ""
 	for i := range queue {
+		if queue[i].Outside {
+			return queue // for a place of the queue, whichever becomes free
+		}
 		queue[i].Leads, queue[i].Watches = i == 0, before
 		before = queue[i].Name
 	}
 	return queue
 }
 
-// setRecord adds the data and stat of the znode.
-func (c *Candidate) setRecord(data []byte, stat session.Stat) {
+// setRecord adds the path, data and stat of the znode.
+func (c *Candidate) setRecord(path string, data []byte, stat session.Stat) {
+	c.Path, c.Name = path, znode.Base(path)
 	c.ID, c.Data = string(data), data
 	c.Session, c.Token, c.Since = stat.EphemeralOwner, stat.Czxid, time.UnixMilli(stat.Ctime)
 }

@@ -2,6 +2,7 @@ package election_test
 
 import (
 	"context"
+	"maps"
 	"testing"
 
 	"github.com/zkrecipes/zkrecipes/election"
@@ -42,7 +43,25 @@ func TestQueue(t *testing.T) {
 	of := func(layout election.Layout) func(*session.Client, string) queuetest.Contender {
 		return suiteContender(&election.Options{Layout: layout})
 	}
+	crowded := func(layout election.Layout) func(*session.Client, string) queuetest.Contender {
+		return suiteContender(&election.Options{Layout: layout, MaxQueue: 1})
+	}
+	except := map[string]string{
+		"DoTellsOfLossAndOfTheWork": runs, "DoEndsWithItsContextWhateverTheNetworkDoes": runs,
+		"DoConfirmsItsReleaseAfterTheEndOfItsContext": runs, "DoReleasesWhenTheWorkPanics_CH36": runs,
+		"WorkMayReleaseWithTheContextThatItGot": runs,
+		"TriesLeaveNothing_P14_P15":             tries, "TryUnderEveryFault": tries,
+	}
+	exceptCrowded := maps.Clone(except)
+	exceptCrowded["AcquireAfterALongPauseIsAtMostThreeRequests"] = "a stranger's child fills the queue"
+	exceptCrowded["PredecessorThatGoesBeforeTheWatchIsSet_P20_CH26"] = "the third waits outside, without a predecessor"
 	queuetest.Run(t, map[string]queuetest.Target{
+		"election with a waiting room": {
+			Path: dir, Says: "election: campaign", NotHeld: election.ErrNotLeader, New: crowded(election.LeaderLatch),
+			Layouts:  []func(*session.Client, string) queuetest.Contender{crowded(election.Kazoo)},
+			Prefixes: []string{"_c_x-latch-", "_c_x-lock-", "x__lock__"},
+			Except:   exceptCrowded,
+		},
 		"election": {
 			Path: dir, Says: "election: campaign", NotHeld: election.ErrNotLeader, New: of(election.LeaderLatch),
 			Layouts:  []func(*session.Client, string) queuetest.Contender{of(election.LeaderSelector), of(election.Kazoo)},
@@ -51,12 +70,7 @@ func TestQueue(t *testing.T) {
 				"config", "latch", "latch-", "latch-123", "x", "_c_", "0000000000", "-0000000001", "n_0000000000", "c_0000000000",
 				"_c_1-lease-0000000000", "latch-00000000x0", "a__lock__", "patch-0000000000", "latch-+000000001", "latch-9999999999",
 			},
-			Except: map[string]string{
-				"DoTellsOfLossAndOfTheWork": runs, "DoEndsWithItsContextWhateverTheNetworkDoes": runs,
-				"DoConfirmsItsReleaseAfterTheEndOfItsContext": runs, "DoReleasesWhenTheWorkPanics_CH36": runs,
-				"WorkMayReleaseWithTheContextThatItGot": runs,
-				"TriesLeaveNothing_P14_P15":             tries, "TryUnderEveryFault": tries,
-			},
+			Except: except,
 		},
 	})
 }

@@ -7,14 +7,18 @@ import (
 	"github.com/zkrecipes/zkrecipes/internal/contender"
 	"github.com/zkrecipes/zkrecipes/internal/format/lockformat"
 	"github.com/zkrecipes/zkrecipes/internal/receiver"
+	"github.com/zkrecipes/zkrecipes/internal/znode"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
 // Contender is a client that holds the lock or waits for it.
 type Contender struct {
-	// Name of the znode, and its place: the number.
-	Name string
-	Seq  int32
+	// Path of the znode, its name, and its place in the queue: the number in the name.
+	Path, Name string
+	Seq        int32
+	// Outside: it waits beside the path until the queue is shorter (Options.MaxQueue).
+	// The znode is in "<path>.waiting" then, and Seq is 0.
+	Outside bool
 	// Data is the contender's description: its ID.
 	Data []byte
 	// Holds is false for a waiter.
@@ -51,7 +55,7 @@ func (m *Mutex) Contenders(ctx context.Context) ([]Contender, error) {
 func listContenders(ctx context.Context, client *session.Client, dir string, markers []string) ([]Contender, error) {
 	var list []contender.Listed
 	err := client.Retry(ctx, func(s *session.Session) (err error) {
-		list, err = contender.List(ctx, s, dir, markers)
+		list, err = contender.List(ctx, s, dir, dir+lockformat.RoomSuffix, markers)
 		return err
 	})
 	if err != nil {
@@ -61,8 +65,8 @@ func listContenders(ctx context.Context, client *session.Client, dir string, mar
 	for _, e := range list {
 		stat := e.Node.Stat
 		out = append(out, Contender{
-			Name: e.Name, Seq: e.Seq, Data: e.Node.Data, Session: stat.EphemeralOwner,
-			Token: stat.Czxid, Since: time.UnixMilli(stat.Ctime),
+			Path: e.Node.Path, Name: znode.Base(e.Node.Path), Seq: e.Seq, Outside: e.Outside, Data: e.Node.Data, Session: stat.EphemeralOwner,
+			Token: stat.Czxid, Since: time.UnixMilli(stat.Ctime), Permits: lockformat.PermitsOf(e.Name),
 		})
 	}
 	return out, nil

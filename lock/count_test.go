@@ -74,30 +74,39 @@ func TestWaiterAsksNothingWhenTheHolderBeforeItReleases(t *testing.T) {
 	}
 }
 
-// A waiter sends four requests, in two round trips, whatever the length of the
-// queue; the first waiter sends three. After a long wait the waiter also watches its own node, with one more
-// request.
+// A waiter sends four requests, in two round trips, whatever the length of the queue; the
+// first waiter sends three. A Mutex that does not know yet how long the queue is asks for
+// that first, with one more request and round trip. After a long wait the waiter also
+// watches its own node, with one more request.
 func TestWaitingCostsTwoRoundTripsWhateverTheQueue(t *testing.T) {
 	inWorld(t, nil, func(w *World) {
-		h := w.lock(lock.New(w.Client(), dir, nil))
-		outs := []<-chan won{}
-		for i := range 20 {
-			c := w.Client()
+		first := lock.New(w.Client(), dir, nil)
+		mutexes, clients := make([]*lock.Mutex, 20), make([]*session.Client, 20)
+		for i := range mutexes {
+			clients[i] = w.Client()
+			mutexes[i] = lock.New(clients[i], dir, nil)
+		}
+		for _, more := range []int{1, 0} {
+			h := w.lock(first)
+			outs := []<-chan won{}
+			for i, m := range mutexes {
+				w.Server.ResetStats()
+				outs = append(outs, w.startLock(w.Ctx, m))
+				want := map[string]int{"create2": 1, "getChildren2": 1, "getData": min(i+1, 2) + more}
+				require.Equal(w, want, w.Server.Stats().BySession[w.ID(clients[i])])
+			}
+			w.Pass(time.Second)
 			w.Server.ResetStats()
-			outs = append(outs, w.startLock(w.Ctx, lock.New(c, dir, nil)))
-			require.Equal(w, map[string]int{"create2": 1, "getChildren2": 1, "getData": min(i+1, 2)}, w.Server.Stats().BySession[w.ID(c)])
-		}
-		w.Pass(time.Second)
-		w.Server.ResetStats()
-		w.Pass(10 * time.Minute)
-		require.Zero(w, w.Server.Stats().Requests["exists"]+w.Server.Stats().Requests["getData"]+w.Server.Stats().Requests["getChildren2"])
-		for _, out := range outs {
+			w.Pass(10 * time.Minute)
+			require.Zero(w, w.Server.Stats().Requests["exists"]+w.Server.Stats().Requests["getData"]+w.Server.Stats().Requests["getChildren2"])
+			for _, out := range outs {
+				w.unlock(h)
+				g := <-out
+				require.NoError(w, g.err)
+				h = g.held
+			}
 			w.unlock(h)
-			g := <-out
-			require.NoError(w, g.err)
-			h = g.held
 		}
-		w.unlock(h)
 	})
 }
 

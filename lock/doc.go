@@ -39,7 +39,8 @@
 //     independently of all clocks.
 //   - Waiters are served in the order of arrival, among processes and within a
 //     process; a process hands a lock over among its goroutines for at most
-//     LocalHandover after the grant at the server.
+//     LocalHandover after the grant at the server. In a queue of more than
+//     [Options.MaxQueue] contenders the order is nearly that of the arrival.
 //   - No fault, timeout or canceled context leaves a znode behind that blocks
 //     others. If the reply to a create is lost, the library finds out the
 //     outcome; a deletion continues in the background until the znode or the

@@ -23,6 +23,7 @@ type Mutex struct {
 	client *session.Client
 	path   string
 	opts   Options
+	room   *contender.Room
 	err    error // an invalid argument of New
 
 	// mu guards the fields below. Invariant: while taken, the baton is in exactly
@@ -47,6 +48,7 @@ type baton struct {
 func New(client *session.Client, path string, o *Options) *Mutex {
 	m := &Mutex{client: client, path: path}
 	m.opts, m.err = o.withDefaults()
+	m.room = contender.NewRoom(path+lockformat.RoomSuffix, m.opts.MaxQueue)
 	if m.err == nil {
 		m.err = session.ValidatePath(path)
 	}
@@ -201,7 +203,7 @@ func (m *Mutex) enterServerQueue(ctx context.Context) (*contender.Contender, err
 	}
 	return contender.Enter(ctx, s, contender.Spec{
 		Dir: m.path, Name: name, Markers: lockformat.MutexMarkers(), Data: m.opts.Data, ACL: m.opts.ACL, Rule: contender.Exclusive,
-		Lasting: m.opts.Layout == Kazoo,
+		Lasting: m.opts.Layout == Kazoo, Room: m.room,
 	})
 }
 

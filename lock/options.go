@@ -13,6 +13,9 @@ import (
 // DefaultLocalHandover is the default of [Options.LocalHandover].
 const DefaultLocalHandover = 50 * time.Millisecond
 
+// DefaultMaxQueue is the default of [Options.MaxQueue].
+const DefaultMaxQueue = 64
+
 // Options of a [Mutex] or [Semaphore]; nil and the zero value mean all
 // defaults.
 type Options struct {
@@ -37,6 +40,14 @@ type Options struct {
 	// LockDelay. In doubt the pause is made, for example after a contender that
 	// gave up at the very instant of its grant. Default: none.
 	LockDelay time.Duration
+	// MaxQueue is how many contenders may queue at the path, besides as many as a
+	// Semaphore has permits. A client that finds more waits beside the path, in
+	// "<path>.waiting", until few are ahead: every contender lists the queue, and n
+	// contenders that come at once would read n² names. The order is then that in which
+	// they come back to the path, which is that of their arrival, except that clients
+	// with a slow connection may be overtaken. Not for CuratorV2. Default:
+	// DefaultMaxQueue. Negative: all queue at the path.
+	MaxQueue int
 	// Grace is the time for the function of [Mutex.Do] and [Semaphore.Do] to
 	// finish its work after the end of the context passed to Do: the function's
 	// own context ends Grace later, with the same cause. A loss of the lock ends
@@ -67,6 +78,9 @@ func (o *Options) withDefaults() (Options, error) {
 	}
 	if _, err := out.Layout.nameMaker(); err != nil {
 		return out, err
+	}
+	if out.MaxQueue == 0 {
+		out.MaxQueue = DefaultMaxQueue
 	}
 	if out.LocalHandover == 0 {
 		out.LocalHandover = DefaultLocalHandover

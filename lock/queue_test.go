@@ -57,6 +57,15 @@ func TestQueue(t *testing.T) {
 				"lock-+000000001", "lock-9999999999",
 			},
 		},
+		"mutex with a waiting room": {
+			Path: dir, Says: "lock: acquire", Busy: lock.ErrBusy, NotHeld: lock.ErrNotHeld, New: suiteContender(&lock.Options{MaxQueue: 1}),
+			Layouts:  []func(*session.Client, string) queuetest.Contender{suiteContender(&lock.Options{Layout: lock.Kazoo, MaxQueue: 1})},
+			Prefixes: []string{"_c_x-lock-", "x__lock__"},
+			Except: map[string]string{
+				"AcquireAfterALongPauseIsAtMostThreeRequests":     "a stranger's child fills the queue",
+				"PredecessorThatGoesBeforeTheWatchIsSet_P20_CH26": "the third waits outside, without a predecessor",
+			},
+		},
 		"semaphore": {
 			Path: dir, Says: "lock: acquire", Busy: lock.ErrBusy, NotHeld: lock.ErrNotHeld, New: suitePermits(2, 3, nil),
 			Prefixes: []string{"_c_x-1-permit-"},

@@ -25,6 +25,7 @@ type Semaphore struct {
 	path    string
 	permits int
 	opts    Options
+	room    *contender.Room
 	err     error // an invalid argument of NewSemaphore
 }
 
@@ -40,6 +41,9 @@ func NewSemaphore(client *session.Client, path string, permits int, o *Options) 
 	// (lockformat.PermitsOf).
 	if s.err == nil && (permits < 1 || permits > math.MaxInt32) {
 		s.err = fmt.Errorf("%w: %d permits; there must be at least one, and at most %d", ErrPermits, permits, math.MaxInt32)
+	}
+	if limit := s.opts.MaxQueue; limit > 0 {
+		s.room = contender.NewRoom(path+lockformat.RoomSuffix, limit+min(permits, math.MaxInt32-2*limit))
 	}
 	return s
 }
@@ -126,7 +130,7 @@ func (s *Semaphore) takeRank(ctx context.Context, sess *session.Session, n int, 
 	c, err := contender.Enter(ctx, sess, contender.Spec{
 		Dir: s.path, Name: func() string { return lockformat.PermitName(n) }, Markers: []string{lockformat.Permit},
 		Data: s.opts.Data, ACL: s.opts.ACL, Rule: contender.Weighted(s.permits, lockformat.PermitsOf),
-		ReadDir: true,
+		ReadDir: true, Room: s.room,
 	})
 	if err != nil {
 		return nil, err
@@ -255,12 +259,11 @@ func (s *Semaphore) Contenders(ctx context.Context) ([]Contender, error) {
 	}
 	taken := 0
 	for i := range list {
-		list[i].Permits = 1
-		if !s.opts.CuratorV2 {
-			list[i].Permits = lockformat.PermitsOf(list[i].Name)
+		if s.opts.CuratorV2 {
+			list[i].Permits = 1
 		}
 		taken += list[i].Permits
-		list[i].Holds = taken <= s.permits
+		list[i].Holds = taken <= s.permits && !list[i].Outside
 	}
 	return list, nil
 }

@@ -49,6 +49,7 @@ func (g *Group) joinIn(ctx context.Context, s *session.Session) (*member, error)
 func (g *Group) standForElection(ctx context.Context, s *session.Session, held *lock.Held) (*member, error) {
 	elector := election.New(g.client, g.at.dirPath(clientsDir), &election.Options{
 		ID: g.opts.ID, Data: g.opts.encodeRecord(), ACL: g.opts.ACL,
+		MaxQueue: -1, // the znodes in the queue are the group's clients
 	})
 	place, err := elector.Stand(ctx)
 	if err != nil {

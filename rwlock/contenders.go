@@ -48,7 +48,7 @@ func (m *RWMutex) contenders(ctx context.Context) ([]Contender, error) {
 	}
 	var list []contender.Listed
 	err := m.client.Retry(ctx, func(s *session.Session) (err error) {
-		list, err = contender.List(ctx, s, m.path, lockformat.RWMarkers())
+		list, err = contender.List(ctx, s, m.path, "", lockformat.RWMarkers())
 		return err
 	})
 	if err != nil {

@@ -28,7 +28,9 @@ func (c *conn) sendRecords(delay time.Duration, records ...[]byte) {
 	if c.deaf && c.unsent.Load() > maxUnsent {
 		return
 	}
-	c.pushOut(jute.Frames(records...), delay)
+	frames := jute.Frames(records...)
+	c.s.stats.BytesSent += int64(len(frames))
+	c.pushOut(frames, delay)
 }
 
 func (c *conn) pushOut(b []byte, delay time.Duration) {

@@ -19,8 +19,10 @@ type Stats struct {
 	BySession map[int64]map[string]int
 	// Total is the number of requests, handshakes and pings included.
 	Total int
-	// PacketsSent counts answers and watch events.
+	// PacketsSent counts answers and watch events, BytesSent the bytes of them with their
+	// lengths.
 	PacketsSent int
+	BytesSent   int64
 	// Watches, Sessions and Connections are current numbers; a watch counts once
 	// per connection, path and table.
 	Watches, Sessions, Connections int

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/zkrecipes/zkrecipes/internal/observing"
@@ -32,6 +33,8 @@ type Spec struct {
 	Lasting bool
 	// ReadDir also reads the data of Dir: see [Contender.DirData].
 	ReadDir bool
+	// Room is where contenders wait while the queue is long; nil: there is none.
+	Room *Room
 }
 
 func (s Spec) dirMode() session.Mode {
@@ -57,60 +60,28 @@ type Contender struct {
 	waiting      *observing.Wait
 	// deleted: the node is gone, and only a stranger can have a node of its name.
 	deleted bool
+
+	// crowded: the queue was too long; see awaitAdmission. found is its length when the
+	// contender came, place the contender's in the room, and before is the name of the
+	// place for whose end it waits.
+	crowded bool
+	found   int
+	place   *Contender
+	before  string
+	// name is the name, without a number, of the next node in the queue; "": a new one.
+	name string
+	// shown is the node in the queue, or else the place.
+	shown atomic.Pointer[session.Node]
 }
 
-// Enter queues up. After an error nothing is left behind.
-//
-// The listing travels behind the creation, so that both take one round trip.
-func Enter(ctx context.Context, s *session.Session, spec Spec) (*Contender, error) {
-	opts := &session.CreateOptions{ACL: spec.ACL}
-	for missing := 0; ; missing++ {
-		if missing > 0 { // another client deletes the path as fast as Enter creates it
-			_ = s.BackOff(ctx, missing-1)
-		}
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		creation := s.StartProtected(znode.Join(spec.Dir, spec.Name()), spec.Data, session.EphemeralSequential, opts)
-		// Behind the creation, not ahead of it: a lagging server would answer an
-		// earlier read from a Dir deleted since.
-		list := s.StartChildren(spec.Dir, false)
-		var data *session.Future[session.Seen]
-		if spec.ReadDir {
-			data = s.StartGet(spec.Dir, false)
-		}
-		node, err := creation.Wait(ctx)
-		switch {
-		case err == nil:
-			c := &Contender{s: s, spec: spec, node: node, since: time.Now(), predecessors: newPredecessors()}
-			if seen, err := list.Wait(ctx); err == nil && creation.Direct() {
-				c.last = seen.Children
-			}
-			if data != nil {
-				if seen, err := data.Wait(ctx); err == nil && creation.Direct() {
-					c.dir = &seen
-				}
-			}
-			return c, nil
-		case errors.Is(err, session.ErrNoNode):
-			// The queue's path is missing, or has just gone: an empty
-			// container may, at any time.
-			if err := s.EnsurePath(ctx, spec.Dir, spec.dirMode(), opts); err != nil {
-				return nil, err
-			}
-		default:
-			return nil, err
-		}
-	}
-}
-
-// Node is the contender's znode.
-func (c *Contender) Node() session.Node { return c.node }
+// Node is the contender's znode: in the queue, or else in the room. Any goroutine may call
+// it.
+func (c *Contender) Node() session.Node { return *c.shown.Load() }
 
 // DirData is the data of Dir as of just after the contender entered; false if the
 // data was not read.
 func (c *Contender) DirData() ([]byte, bool) {
-	if c.dir == nil {
+	if c.dir == nil || !c.spec.ReadDir {
 		return nil, false
 	}
 	return c.dir.Data, true
@@ -124,6 +95,9 @@ func (c *Contender) Observe(w *observing.Wait) { c.waiting = w }
 
 // Granted reports, without waiting, whether the contender's turn has come.
 func (c *Contender) Granted(ctx context.Context) (bool, error) {
+	if c.crowded {
+		return false, nil
+	}
 	d, err := c.applyRule(ctx)
 	return err == nil && d.Granted, err
 }
@@ -132,6 +106,11 @@ func (c *Contender) Granted(ctx context.Context) (bool, error) {
 // ctx: the place in the queue stays until Leave. Await fails with ErrGone if
 // another client deleted the node, and fails if the session is lost.
 func (c *Contender) Await(ctx context.Context) error {
+	if c.crowded {
+		if err := c.awaitAdmission(ctx); err != nil {
+			return err
+		}
+	}
 	for {
 		d, err := c.applyRule(ctx)
 		if err == nil && !d.Granted {
@@ -142,6 +121,7 @@ func (c *Contender) Await(ctx context.Context) error {
 		}
 		if d.Granted {
 			c.predecessors.abandonAll()
+			c.leaveRoom()
 			return nil
 		}
 	}
@@ -232,8 +212,11 @@ func (c *Contender) Leave(ctx context.Context) error {
 	ctx, cancel := c.s.GiveBackContext(ctx)
 	defer cancel()
 	var err error
-	if !c.deleted {
-		err = c.s.EnsureDeleted(ctx, c.node.Path)
+	if c.place != nil {
+		err = c.place.Leave(ctx)
+	}
+	if c.inQueue() && !c.deleted {
+		err = errors.Join(err, c.s.EnsureDeleted(ctx, c.node.Path))
 	}
 	c.stopWatches()
 	return err
@@ -242,9 +225,10 @@ func (c *Contender) Leave(ctx context.Context) error {
 // LeaveBehind is Leave without waiting, for a caller whose context has ended, or
 // whose error must not wait for the deletion.
 func (c *Contender) LeaveBehind() {
-	if !c.deleted {
+	if c.inQueue() && !c.deleted {
 		optimistic.DeleteLater(c.s, c.node.Path)
 	}
+	c.leaveRoom()
 	c.stopWatches()
 }
 

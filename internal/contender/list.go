@@ -12,23 +12,27 @@ import (
 type Listed struct {
 	znode.Entry
 	Node session.Node
+	// Outside: it waits in the room, and Node is its place. Name is then its name in the
+	// queue without a number, and Seq is 0.
+	Outside bool
 }
 
 // listings bounds the listings of a queue that changes during the reads.
 const listings = 4
 
-// List reads all contenders of a queue, in their order: none if dir does not exist.
+// List reads all contenders of a queue, in their order: none if dir does not exist. Those
+// in the room, "" for none, follow in the order of their arrival.
 // A contender that left between the listing and the reading may have made way for
 // another, so the queue is then listed again, a few times at most.
-func List(ctx context.Context, s *session.Session, dir string, markers []string) ([]Listed, error) {
-	out, whole, err := listTries(ctx, s, dir, markers)
+func List(ctx context.Context, s *session.Session, dir, room string, markers []string) ([]Listed, error) {
+	out, whole, err := listTries(ctx, s, dir, room, markers)
 	if err != nil || len(out) > 0 || !whole {
 		return out, err
 	}
 	// A server that lags behind, and a leader without followers, would deny contenders
 	// that a majority has confirmed.
 	err = s.ReadFresh(ctx, dir, func() (err error) {
-		out, _, err = listTries(ctx, s, dir, markers)
+		out, _, err = listTries(ctx, s, dir, room, markers)
 		return err
 	})
 	return out, err
@@ -36,9 +40,9 @@ func List(ctx context.Context, s *session.Session, dir string, markers []string)
 
 // listTries lists until no contender leaves meanwhile, at most listings times. whole is
 // false if contenders have left each time.
-func listTries(ctx context.Context, s *session.Session, dir string, markers []string) (out []Listed, whole bool, err error) {
+func listTries(ctx context.Context, s *session.Session, dir, room string, markers []string) (out []Listed, whole bool, err error) {
 	for range listings {
-		out, whole, err = listOnce(ctx, s, dir, markers)
+		out, whole, err = listOnce(ctx, s, dir, room, markers)
 		if err != nil || whole {
 			break
 		}
@@ -48,21 +52,48 @@ func listTries(ctx context.Context, s *session.Session, dir string, markers []st
 
 // listOnce is one attempt of listTries; whole is false if a contender has left
 // meanwhile.
-func listOnce(ctx context.Context, s *session.Session, dir string, markers []string) (out []Listed, whole bool, err error) {
+func listOnce(ctx context.Context, s *session.Session, dir, room string, markers []string) (out []Listed, whole bool, err error) {
+	// The room first: a contender that comes out meanwhile is found twice, not missed.
+	var inRoom *session.Future[session.Seen]
+	if room != "" {
+		inRoom = s.StartChildren(room, false)
+	}
 	children, _, err := s.Children(ctx, dir)
-	switch {
-	case errors.Is(err, session.ErrNoNode):
-		return nil, true, nil
-	case err != nil:
+	if err != nil && !errors.Is(err, session.ErrNoNode) {
 		return nil, false, err
 	}
-	entries := znode.Parse(children, markers...).Entries
-	reads := make([]*session.Future[session.Seen], len(entries))
-	for i, e := range entries {
+	var places []string
+	if inRoom != nil {
+		seen, err := inRoom.Wait(ctx)
+		places = seen.Children
+		if session.NotSent(err) || session.Unanswered(err) {
+			places, _, err = s.Children(ctx, room)
+		}
+		if err != nil && !errors.Is(err, session.ErrNoNode) {
+			return nil, false, err
+		}
+	}
+	var list []Listed
+	for _, e := range znode.Parse(children, markers...).Entries {
+		list = append(list, Listed{Entry: e})
+	}
+	out, err = readAll(ctx, s, dir, list)
+	if err == nil && len(places) > 0 {
+		var waiting []Listed
+		waiting, err = readPlaces(ctx, s, room, places, markers)
+		out = append(out, withoutAdmitted(waiting, out)...)
+	}
+	return out, len(out) >= len(list), err
+}
+
+// readAll reads the nodes of list below dir, and leaves out those that are gone.
+func readAll(ctx context.Context, s *session.Session, dir string, list []Listed) ([]Listed, error) {
+	reads := make([]*session.Future[session.Seen], len(list))
+	for i, e := range list {
 		reads[i] = s.StartGet(znode.Join(dir, e.Name), false)
 	}
-	out = make([]Listed, 0, len(entries))
-	for i, e := range entries {
+	out := make([]Listed, 0, len(list))
+	for i, e := range list {
 		path := znode.Join(dir, e.Name)
 		seen, err := reads[i].Wait(ctx)
 		if session.NotSent(err) || session.Unanswered(err) {
@@ -72,9 +103,10 @@ func listOnce(ctx context.Context, s *session.Session, dir string, markers []str
 		case errors.Is(err, session.ErrNoNode):
 			continue
 		case err != nil:
-			return nil, false, err
+			return nil, err
 		}
-		out = append(out, Listed{Entry: e, Node: session.Node{Path: path, Data: seen.Data, Stat: seen.Stat}})
+		e.Node = session.Node{Path: path, Data: seen.Data, Stat: seen.Stat}
+		out = append(out, e)
 	}
-	return out, len(out) == len(entries), nil
+	return out, nil
 }

@@ -103,12 +103,12 @@ func TestReaderListsAfterAReconnect(t *testing.T) {
 
 func TestListReadsContendersInTheirOrder(t *testing.T) {
 	inWorld(t, func(w *world) {
-		list, err := contender.List(w.ctx, w.s, dir, []string{marker})
+		list, err := contender.List(w.ctx, w.s, dir, "", []string{marker})
 		require.NoError(w, err)
 		require.Empty(w, list, "there is no path yet")
 		first, second := w.enter(w.s, spec()), w.enter(w.session(), spec())
 		require.NoError(w, w.srv.Create(dir+"/stranger", nil))
-		list, err = contender.List(w.ctx, w.s, dir, []string{marker})
+		list, err = contender.List(w.ctx, w.s, dir, "", []string{marker})
 		require.NoError(w, err)
 		require.Len(w, list, 2)
 		for i, c := range []*contender.Contender{first, second} {
@@ -119,7 +119,7 @@ func TestListReadsContendersInTheirOrder(t *testing.T) {
 		}
 		over, cancel := context.WithCancel(w.ctx)
 		cancel()
-		_, err = contender.List(over, w.s, dir, []string{marker})
+		_, err = contender.List(over, w.s, dir, "", []string{marker})
 		require.ErrorIs(w, err, context.Canceled)
 	})
 }
@@ -133,7 +133,7 @@ func TestListLeavesOutAContenderThatLeavesMeanwhile(t *testing.T) {
 			}
 			return zktest.Action{}
 		})
-		list, err := contender.List(w.ctx, w.s, dir, []string{marker})
+		list, err := contender.List(w.ctx, w.s, dir, "", []string{marker})
 		require.NoError(w, err)
 		require.Len(w, list, 1)
 		require.Equal(w, second.Node().Path, list[0].Node.Path)
@@ -153,7 +153,7 @@ func TestListShowsAContenderThatArrivesMeanwhile(t *testing.T) {
 			}
 			return zktest.Action{}
 		})
-		list, err := contender.List(w.ctx, w.s, dir, []string{marker})
+		list, err := contender.List(w.ctx, w.s, dir, "", []string{marker})
 		require.NoError(w, err)
 		require.Len(w, list, 1)
 		require.Equal(w, second, list[0].Node.Path)
@@ -173,7 +173,7 @@ func TestListOfAQueueInMotionEnds(t *testing.T) {
 			}
 			return zktest.Action{}
 		})
-		_, err := contender.List(w.ctx, w.s, dir, []string{marker})
+		_, err := contender.List(w.ctx, w.s, dir, "", []string{marker})
 		require.NoError(w, err)
 		require.LessOrEqual(w, n, 4)
 	})
@@ -185,7 +185,7 @@ func TestListSurvivesACut(t *testing.T) {
 		w.enter(w.s, spec())
 		w.enter(w.s, spec())
 		w.srv.FailNth(func(r zktest.Request) bool { return r.Op == "getData" }, 1, zktest.Action{Do: zktest.CutBefore})
-		list, err := contender.List(w.ctx, w.s, dir, []string{marker})
+		list, err := contender.List(w.ctx, w.s, dir, "", []string{marker})
 		require.NoError(w, err)
 		require.Len(w, list, 2)
 	})

@@ -99,7 +99,7 @@ func contenders(ctx context.Context, client *session.Client, path string, permit
 	for i, c := range found {
 		one := Contender{
 			Place: i + 1, State: "waits", ID: cli.AsText(c.Data), Permits: c.Permits, Token: c.Token,
-			Since: c.Since, Path: path + "/" + c.Name, Session: cli.SessionID(c.Session),
+			Since: c.Since, Path: c.Path, Session: cli.SessionID(c.Session),
 		}
 		if c.Holds {
 			one.State = "holds"

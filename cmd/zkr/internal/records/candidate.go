@@ -25,7 +25,7 @@ type Candidate struct {
 func CandidateOf(path string, c election.Candidate) Candidate {
 	out := Candidate{
 		State: "waits", ID: cli.AsText(c.Data), Term: c.Term, Token: c.Token, Session: cli.SessionID(c.Session),
-		Since: c.Since, Path: path + "/" + c.Name,
+		Since: c.Since, Path: c.Path,
 	}
 	if c.Watches != "" {
 		out.Watches = path + "/" + c.Watches

@@ -1,0 +1,181 @@
+package contender
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/zkrecipes/zkrecipes/internal/optimistic"
+	"github.com/zkrecipes/zkrecipes/internal/znode"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// Room is the waiting room of a queue. A contender that finds more than a limit in the
+// queue leaves it again, takes a place in the room, and enters the queue when few are
+// ahead. So the queue stays short, and its listing, which every contender needs, too: n
+// contenders that come at once cost n listings of a bounded length, not of n names.
+//
+// The places are numbered, and each contender waits for the end of the one that is a
+// fixed number of places ahead: for one deletion, and without a listing. A place ends
+// with the grant, or when its contender gives up.
+//
+// The room decides only when a contender enters the queue, never who is granted. So a
+// missing or repeated place, or a room that is deleted, costs order and no more.
+type Room struct {
+	path  string
+	limit int
+	// found is how many contenders the last one of this client found; 0: unknown.
+	found atomic.Int32
+}
+
+// NewRoom makes the Room at path, beside its queue, for a queue of more than limit
+// contenders; nil without a limit.
+func NewRoom(path string, limit int) *Room {
+	if limit < 1 {
+		return nil
+	}
+	return &Room{path: path, limit: limit}
+}
+
+// isShort reports whether the queue was short when this client last saw it: then a
+// contender lists it at once. Otherwise it asks for the length first.
+func (r *Room) isShort() bool {
+	n := int(r.found.Load())
+	return n > 0 && n <= r.limit
+}
+
+// note notes the length of the queue.
+func (r *Room) note(n int) { r.found.Store(int32(min(n, 1<<30))) }
+
+// ahead is how many places ahead that place is whose end a contender waits for. It is
+// more than limit: while contenders come out of the room, new ones find the queue full.
+func (r *Room) ahead() int32 { return int32(r.limit + r.limit/2) }
+
+// placePath is the path of a place. The numbers wrap around after 2^32 places.
+func (r *Room) placePath(n int32) string {
+	return znode.Join(r.path, fmt.Sprintf("place-%010d", uint32(n)))
+}
+
+// awaitAdmission moves the contender to the room, waits there, and enters the queue again.
+// It can be called again after the end of ctx.
+func (c *Contender) awaitAdmission(ctx context.Context) error {
+	if c.place == nil {
+		switch err := c.takePlace(ctx); {
+		case errors.Is(err, session.ErrNoAuth):
+			c.crowded = false // no room for this client: it stays in the queue
+			return nil
+		case err != nil:
+			return err
+		}
+		c.predecessors.stopAll()
+		optimistic.DeleteLater(c.s, c.node.Path)
+	}
+	c.waiting.Queued(c.place.node.Path, c.found-1)
+	for admitted := false; !admitted; {
+		d, err := c.place.awaitDecision(ctx, Decision{Watch: []string{c.before}, Enough: true})
+		if err != nil && !errors.Is(err, session.ErrNoAuth) {
+			return err
+		}
+		// A place that may not be read keeps no contender waiting.
+		admitted = d.Granted || err != nil
+	}
+	c.place.predecessors.abandonAll()
+	if err := c.join(ctx); err != nil {
+		return err
+	}
+	c.crowded = false
+	return nil
+}
+
+// inQueue reports whether the contender has a node in the queue.
+func (c *Contender) inQueue() bool { return !c.crowded || c.place == nil }
+
+// takePlace takes the next place of the room. The numbers are versions of the room's data,
+// which each contender writes, so that the name of the place ahead is known.
+func (c *Contender) takePlace(ctx context.Context) error {
+	room := c.spec.Room
+	c.name = c.spec.Name()
+	data := append([]byte(c.name+"\n"), c.spec.Data...)
+	for lost := 0; ; lost++ {
+		stat, err := c.s.Set(ctx, room.path, nil, -1)
+		if err == nil {
+			var node session.Node
+			if node, err = c.createPlace(ctx, room.placePath(stat.Version), data); err == nil {
+				c.before = znode.Base(room.placePath(stat.Version - room.ahead()))
+				c.place = &Contender{s: c.s, spec: Spec{Dir: room.path}, node: node, predecessors: newPredecessors()}
+				c.shown.Store(&node)
+				return nil
+			}
+		}
+		switch {
+		case errors.Is(err, session.ErrNoNode): // missing, or just deleted: an empty container may be
+			err = c.s.EnsurePath(ctx, room.path, session.Container, &session.CreateOptions{ACL: c.spec.ACL})
+		case errors.Is(err, session.ErrNodeExists), errors.Is(err, session.ErrUnknownOutcome), session.NotSent(err):
+			err = nil // another number
+		}
+		if err == nil && lost > 0 {
+			err = c.s.BackOff(ctx, lost-1)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// createPlace creates the node of a place; with an error, nothing is left.
+func (c *Contender) createPlace(ctx context.Context, path string, data []byte) (session.Node, error) {
+	node, err := c.s.Create(ctx, path, data, session.Ephemeral, &session.CreateOptions{ACL: c.spec.ACL})
+	if err != nil && (ctx.Err() != nil || errors.Is(err, session.ErrUnknownOutcome)) {
+		// Behind a creation that may still be carried out. Another client may have the
+		// same number only if the room was deleted and created again meanwhile, and loses
+		// no more than its place.
+		optimistic.DeleteLater(c.s, path)
+	}
+	return node, err
+}
+
+// leaveRoom gives the place up, in the background.
+func (c *Contender) leaveRoom() {
+	if c.place != nil {
+		c.place.LeaveBehind()
+		c.place = nil
+	}
+}
+
+// readPlaces reads the contenders in a room, in the order of their arrival. Children that
+// are not places with one of the markers are left out.
+func readPlaces(ctx context.Context, s *session.Session, room string, names, markers []string) ([]Listed, error) {
+	places := make([]Listed, len(names))
+	for i, name := range names {
+		places[i].Name = name
+	}
+	places, err := readAll(ctx, s, room, places)
+	if err != nil {
+		return nil, err
+	}
+	out := places[:0]
+	for _, l := range places {
+		name, data, ok := bytes.Cut(l.Node.Data, []byte("\n"))
+		at := slices.IndexFunc(markers, func(m string) bool { return strings.HasSuffix(string(name), m) })
+		if ok && at >= 0 {
+			l.Entry, l.Outside, l.Node.Data = znode.Entry{Name: string(name), Marker: markers[at]}, true, data
+			out = append(out, l)
+		}
+	}
+	slices.SortFunc(out, func(a, b Listed) int { return cmp.Compare(a.Node.Stat.Czxid, b.Node.Stat.Czxid) })
+	return out, nil
+}
+
+// withoutAdmitted leaves out of the contenders in a room those that are in the queue.
+func withoutAdmitted(waiting, queue []Listed) []Listed {
+	admitted := make(map[string]bool, len(queue))
+	for _, q := range queue {
+		admitted[q.Name[:len(q.Name)-znode.Digits]] = true
+	}
+	return slices.DeleteFunc(waiting, func(l Listed) bool { return admitted[l.Name] })
+}
