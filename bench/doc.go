@@ -12,6 +12,11 @@
 //
 // # The price of trust
 //
+//	cd bench && go run . crowd [-n 1000,2000,4000] [-what lock,semaphore,election,workers] [-shared]
+//
+// measures clients that all want the same at once, each with a session of its own: requests,
+// bytes and time, and the exponents of their growth.
+//
 //	cd bench && go run . holders [-n 500,1000,2000,4000,8000] [-rules own,shared,none] [-time 30s]
 //
 // measures sessions that each hold a lock, on three servers: the heartbeats that they

@@ -41,12 +41,8 @@ func parseHolders(args []string, out io.Writer) (s holdersSettings, err error) {
 	if err := flags.Parse(args); err != nil {
 		return s, err
 	}
-	for text := range strings.SplitSeq(*counts, ",") {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 {
-			return s, fmt.Errorf("-n: %q is not a positive number", text)
-		}
-		s.counts = append(s.counts, n)
+	if s.counts, err = parseCounts(*counts); err != nil {
+		return s, err
 	}
 	s.rules = strings.Split(*rules, ",")
 	for _, rule := range s.rules {
@@ -61,6 +57,18 @@ func parseHolders(args []string, out io.Writer) (s holdersSettings, err error) {
 		return s, errors.New("-time, -timeout and -tick must be more than 0")
 	}
 	return s, nil
+}
+
+// parseCounts reads numbers of clients, with commas between them.
+func parseCounts(texts string) (out []int, err error) {
+	for text := range strings.SplitSeq(texts, ",") {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 {
+			return nil, fmt.Errorf("-n: %q is not a positive number", text)
+		}
+		out = append(out, n)
+	}
+	return out, nil
 }
 
 // measureHolders is the command.

@@ -31,6 +31,8 @@ func main() {
 			run = runPeer
 		case roleHolders:
 			run, args = measureHolders, args[1:]
+		case roleCrowd:
+			run, args = measureCrowd, args[1:]
 		}
 	}
 	err := run(ctx, args)

@@ -65,9 +65,14 @@ type Info struct {
 	Path string
 }
 
+// fewJoining bounds the queue of the calls that collide: thousands of workers may join at
+// once, each reads the names of the queue twice, and the queue only has to be long enough
+// for the next calls to be there in time.
+const fewJoining = 12
+
 func newJob(client *session.Client, o Options, record job) *Job {
 	j := &Job{client: client, opts: o, record: record, run: newRun(o.Root, record.Name, record.ID)}
-	j.line = lock.New(client, o.Root+"/"+jobformat.DirJoin+"/"+session.EscapeName(record.Name), &lock.Options{ACL: o.ACL})
+	j.line = lock.New(client, o.Root+"/"+jobformat.DirJoin+"/"+session.EscapeName(record.Name), &lock.Options{ACL: o.ACL, MaxQueue: fewJoining})
 	j.txs = j.newTransactor()
 	return j
 }

@@ -10,11 +10,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/zkrecipes/zkrecipes/bench/internal/clients"
 	"github.com/zkrecipes/zkrecipes/bench/internal/task"
 	"github.com/zkrecipes/zkrecipes/lock"
 	"github.com/zkrecipes/zkrecipes/observe"
 	"github.com/zkrecipes/zkrecipes/session"
-	"golang.org/x/sync/errgroup"
 )
 
 // Rules are the ways in which holders prove their sessions, by name: heartbeats of
@@ -49,9 +49,6 @@ type Figures struct {
 	Joining float64 `json:"joining_s"`
 }
 
-// connecting is how many sessions are made at a time.
-const connecting = 64
-
 // counts is an observer that counts heartbeats and reads.
 type counts struct{ heartbeats, reads *atomic.Int64 }
 
@@ -81,28 +78,16 @@ func Measure(ctx context.Context, s Setting) (f Figures, err error) {
 	default:
 		return f, fmt.Errorf("no rule is called %q", s.Rule)
 	}
-	clients := make([]*session.Client, s.Holders)
-	defer func() { err = errors.Join(err, closeAll(ctx, clients)) }()
 	began := time.Now()
-	joining, joinCtx := errgroup.WithContext(ctx)
-	joining.SetLimit(connecting)
-	for i := range clients {
-		// Waited for below; ends with joinCtx.
-		joining.Go(func() error {
-			c, err := session.Connect(joinCtx, s.Servers, opts)
-			if err != nil {
-				return err
-			}
-			clients[i] = c
-			held, err := lock.New(c, fmt.Sprintf("%s/lock-%d", s.Root, i), nil).Lock(joinCtx)
-			if err != nil {
-				return err
-			}
+	all, err := clients.Connect(ctx, s.Holders, s.Servers, opts, func(ctx context.Context, i int, c *session.Client) error {
+		held, err := lock.New(c, fmt.Sprintf("%s/lock-%d", s.Root, i), nil).Lock(ctx)
+		if err == nil {
 			context.AfterFunc(held.Context(), func() { lost.Add(1) })
-			return nil
-		})
-	}
-	if err := joining.Wait(); err != nil {
+		}
+		return err
+	})
+	defer func() { err = errors.Join(err, clients.Close(ctx, all)) }()
+	if err != nil {
 		return f, fmt.Errorf("%d holders: %w", s.Holders, err)
 	}
 	f.Joining = time.Since(began).Seconds()
@@ -155,18 +140,3 @@ func write(ctx context.Context, s Setting) (took []time.Duration, err error) {
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
-
-// closeAll closes clients, of which some may be nil, also after the end of ctx.
-func closeAll(ctx context.Context, clients []*session.Client) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
-	defer cancel()
-	var closing errgroup.Group
-	closing.SetLimit(connecting)
-	for _, c := range clients {
-		if c != nil {
-			// Waited for below; ends with ctx.
-			closing.Go(func() error { return c.Close(ctx) })
-		}
-	}
-	return closing.Wait()
-}

@@ -1,0 +1,184 @@
+// Package crowd measures what many clients cost that do the same thing at once, each with
+// a session of its own: requests, bytes and time.
+package crowd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/zkrecipes/zkrecipes/bench/internal/clients"
+	"github.com/zkrecipes/zkrecipes/election"
+	"github.com/zkrecipes/zkrecipes/lock"
+	"github.com/zkrecipes/zkrecipes/observe"
+	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/workerctl"
+	"golang.org/x/sync/errgroup"
+)
+
+// Setting is a measurement.
+type Setting struct {
+	Servers string // a connect string
+	Root    string // the parent of all paths; it exists
+	Clients int
+	What    string // one of Tasks
+	Timeout time.Duration
+	// Shared: the sessions share their heartbeats. Tick is the servers' tickTime.
+	Shared bool
+	Tick   time.Duration
+}
+
+// Figures are the results for one step of what the clients do.
+type Figures struct {
+	What    string `json:"what"`
+	Clients int    `json:"clients"`
+	// Seconds is the time until all have done it.
+	Seconds  float64 `json:"seconds"`
+	Requests int64   `json:"requests"`
+	// Read and Written are the bytes on all connections.
+	Read    int64 `json:"bytes_read"`
+	Written int64 `json:"bytes_written"`
+}
+
+// step is what each client does, at once with the others.
+type step struct {
+	name string
+	do   func(ctx context.Context, i int, c *session.Client) error
+}
+
+// permits is how many permits the semaphore has.
+const permits = 16
+
+// steps are what the clients do; first prepares it.
+func (s Setting) steps(ctx context.Context, first *session.Client) ([]step, error) {
+	switch s.What {
+	case "lock":
+		return turn(s.What, func(ctx context.Context, c *session.Client) (released, error) {
+			return lock.New(c, s.Root+"/lock", nil).Lock(ctx)
+		}), nil
+	case "semaphore":
+		return turn(s.What, func(ctx context.Context, c *session.Client) (released, error) {
+			return lock.NewSemaphore(c, s.Root+"/semaphore", permits, nil).Acquire(ctx, 1)
+		}), nil
+	case "election":
+		return turn(s.What, func(ctx context.Context, c *session.Client) (released, error) {
+			return election.New(c, s.Root+"/election", nil).Campaign(ctx)
+		}), nil
+	case "workers":
+		return s.workers(ctx, first)
+	}
+	return nil, fmt.Errorf("nothing is called %q", s.What)
+}
+
+// released is what a client holds, and gives back.
+type released interface {
+	Release(ctx context.Context) error
+}
+
+// turn is one step: each client has its turn.
+func turn(name string, acquire func(ctx context.Context, c *session.Client) (released, error)) []step {
+	return []step{{name, func(ctx context.Context, _ int, c *session.Client) error {
+		held, err := acquire(ctx, c)
+		if err != nil {
+			return err
+		}
+		return held.Release(ctx)
+	}}}
+}
+
+// workers join a job, and leave it.
+func (s Setting) workers(ctx context.Context, first *session.Client) ([]step, error) {
+	o := &workerctl.Options{Root: s.Root + "/jobs"}
+	if _, err := workerctl.Submit(ctx, first, workerctl.Spec{Name: "job", Workers: s.Clients}, o); err != nil {
+		return nil, err
+	}
+	workers := make([]*workerctl.Worker, s.Clients)
+	return []step{
+		{"workers join", func(ctx context.Context, i int, c *session.Client) error {
+			job, err := workerctl.Attach(ctx, c, "job", o)
+			if err == nil {
+				workers[i], err = job.Join(ctx, workerctl.Identity{Name: fmt.Sprint("worker-", i)})
+			}
+			return err
+		}},
+		{"workers leave", func(ctx context.Context, i int, _ *session.Client) error { return workers[i].Leave(ctx) }},
+	}, nil
+}
+
+// Tasks are the names of what can be measured.
+func Tasks() []string { return []string{"lock", "semaphore", "election", "workers"} }
+
+// counter counts what goes over connections, and requests.
+type counter struct{ read, written, requests atomic.Int64 }
+
+func (c *counter) Observe(context.Context, observe.Event) {}
+
+func (c *counter) ObserveRequest(context.Context, observe.Request) { c.requests.Add(1) }
+
+// counted is a connection whose bytes are counted.
+type counted struct {
+	net.Conn
+	by *counter
+}
+
+func (c counted) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.by.read.Add(int64(n))
+	return n, err
+}
+
+func (c counted) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	c.by.written.Add(int64(n))
+	return n, err
+}
+
+func (c *counter) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	return counted{conn, c}, nil
+}
+
+// Measure runs a measurement; it has figures for each step. Its clients are closed when it
+// returns.
+func Measure(ctx context.Context, s Setting) (out []Figures, err error) {
+	if !slices.Contains(Tasks(), s.What) {
+		return nil, fmt.Errorf("nothing is called %q", s.What)
+	}
+	var count counter
+	opts := &session.Options{Timeout: s.Timeout, TickTime: s.Tick, Dialer: count.dial, Observer: &count}
+	if s.Shared {
+		opts.SharedHeartbeats = s.Root + "/heartbeats"
+	}
+	all, err := clients.Connect(ctx, s.Clients, s.Servers, opts, nil)
+	defer func() { err = errors.Join(err, clients.Close(ctx, all)) }()
+	if err != nil {
+		return nil, fmt.Errorf("%d clients: %w", s.Clients, err)
+	}
+	steps, err := s.steps(ctx, all[0])
+	if err != nil {
+		return nil, err
+	}
+	for _, step := range steps {
+		requests, read, written, began := count.requests.Load(), count.read.Load(), count.written.Load(), time.Now()
+		doing, doCtx := errgroup.WithContext(ctx)
+		for i, c := range all {
+			// Waited for below; ends with doCtx.
+			doing.Go(func() error { return step.do(doCtx, i, c) })
+		}
+		if err := doing.Wait(); err != nil {
+			return out, fmt.Errorf("%d clients, %s: %w", s.Clients, step.name, err)
+		}
+		out = append(out, Figures{
+			What: step.name, Clients: s.Clients, Seconds: time.Since(began).Seconds(),
+			Requests: count.requests.Load() - requests, Read: count.read.Load() - read, Written: count.written.Load() - written,
+		})
+	}
+	return out, nil
+}
