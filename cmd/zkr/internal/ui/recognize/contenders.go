@@ -57,6 +57,7 @@ func recognizeQueue(l *looker, s *spot) *Thing {
 		if f.kind == Semaphore {
 			l.readSemaphore(t, s)
 		}
+		l.addOutside(t, s, f.markers)
 		l.setState(t)
 		l.findSuspicions(t)
 		_, kazoo := seen[lockformat.KazooLock]

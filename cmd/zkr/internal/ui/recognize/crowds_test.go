@@ -13,6 +13,13 @@ import (
 //
 // read only
 var crowds = map[string]func(n int) []string{
+	"locks with waiting rooms": func(n int) (out []string) {
+		for i := range n {
+			out = append(out, fmt.Sprintf("/l/%d/_c_%s-lock-0000000001 e%d", i, uuid(i), i+1),
+				fmt.Sprintf("/l/%d.waiting/place-0000000001 e%d =hex:%x", i, i+n+1, "_c_"+uuid(i+n)+"-lock-\nme"))
+		}
+		return out
+	},
 	"locks with delays": func(n int) (out []string) {
 		for i := range n / 3 {
 			out = append(out, fmt.Sprintf("/l/%d/_c_%s-lock-0000000001 e%d", i, uuid(i), i+1), fmt.Sprintf("/l/%d.delay =held 1", i))

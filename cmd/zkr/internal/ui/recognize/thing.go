@@ -106,6 +106,8 @@ type Contender struct {
 	Seq     int32     `json:"number"`
 	Session SessionID `json:"session"`
 	Holds   bool      `json:"holds"`
+	// Outside: it waits beside the queue until the queue is shorter.
+	Outside bool `json:"outside,omitempty"`
 	// Role is "read" or "write" at a read/write lock.
 	Role string `json:"role,omitempty"`
 	// Permits is the number of wanted or held permits; 0 without permits.

@@ -27,6 +27,9 @@ func check(t *testing.T, cases []recognized) {
 }
 
 func TestLocks(t *testing.T) {
+	place := func(n int, name, id string) string {
+		return fmt.Sprintf("/l.waiting/place-%010d e%d =hex:%x", n, n, name+"\n"+id)
+	}
 	lk := func(n, seq int) string { return fmt.Sprintf("_c_%s-lock-%010d", uuid(n), seq) }
 	check(t, []recognized{
 		{"ours, Curator's", []string{"/l/" + lk(1, 7) + " e1 =ann", "/l/" + lk(2, 9) + " e2 =bob", "/l/" + lk(3, 12) + " e3"}, "mutex? /l: held by ann, 2 wait\n"},
@@ -65,6 +68,10 @@ func TestLocks(t *testing.T) {
 			"/s/leases/_c_" + uuid(1) + "-lease-0000000001 e1 =a", "/s/leases/_c_" + uuid(2) + "-lease-0000000002 e2 =b",
 			"/s/locks/_c_" + uuid(3) + "-lock-0000000009 e3 =c", "/s/leases/odd =x",
 		}, "semaphore /s: 2 permits are held, 1 waits\n  warn: 1 child of leases is not a lease: Curator counts a permit for each\n"},
+		{"contenders outside, one of which is in the queue again", []string{
+			"/l/" + lk(1, 7) + " e1 =ann", "/l/" + lk(2, 9) + " e2 =bob", "/l.waiting", place(1, "_c_"+uuid(2)+"-lock-", "bob"),
+			place(3, "_c_"+uuid(3)+"-lock-", "cid"), place(4, "_c_"+uuid(4)+"-lock-", "dot"), "/l.waiting/stranger =x",
+		}, "mutex? /l: held by ann, 3 wait\n"},
 		{"a lock delay, lost", []string{"/l.delay =held 17"},
 			"mutex /l: free, but the last holder did not release it\n  hint: the last holder (token 17) was lost, and did not release the lock: clients with a lock delay wait for the delay\n"},
 		{"a lock delay, held", []string{"/l/" + lk(1, 7) + " e1 =ann", "/l.delay =held 100"}, "mutex /l: held by ann\n"},
