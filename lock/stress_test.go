@@ -148,6 +148,12 @@ func stressWorld(w *World, seed uint64, servers int, semaphore *lock.Options, tr
 	if u.Rand.IntN(4) == 0 {
 		lopts.LocalHandover = -1
 	}
+	if seed%3 == 0 { // most wait in the room
+		lopts.MaxQueue = 1
+		if semaphore != nil {
+			semaphore = &lock.Options{MaxQueue: 1, CuratorV2: semaphore.CuratorV2}
+		}
+	}
 	for _, c := range s.clients {
 		s.mutexes = append(s.mutexes, lock.New(c, dir, lopts))
 		if semaphore != nil {
@@ -183,7 +189,7 @@ func (s *stress) checkAftermath(w *World) error {
 		}
 	}
 	time.Sleep(20 * time.Second)
-	for _, path := range []string{dir, dir + "/locks", dir + "/leases"} {
+	for _, path := range []string{dir, dir + "/locks", dir + "/leases", dir + ".waiting"} {
 		for _, name := range w.Children(path) {
 			if name != "locks" && name != "leases" {
 				return fmt.Errorf("orphan %s/%s", path, name)

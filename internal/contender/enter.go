@@ -41,7 +41,7 @@ func (c *Contender) join(ctx context.Context) error {
 		node, err := creation.Wait(ctx)
 		switch {
 		case err == nil:
-			c.node, c.since = node, time.Now()
+			c.node, c.since, c.last = node, time.Now(), nil
 			c.shown.Store(&node)
 			c.useReads(ctx, reads, creation.Direct())
 			return nil

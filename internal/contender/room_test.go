@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/internal/contender"
 	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/zktest"
 )
 
 const (
@@ -190,6 +191,34 @@ func TestWaitInTheRoomCanBeContinued(t *testing.T) {
 		require.NoError(w, c.Leave(w.ctx))
 		require.Len(w, w.places(), places-1)
 		require.NoError(w, holder.Leave(w.ctx))
+	})
+}
+
+// A contender that has listed a long queue does not use that list when it comes back: here
+// its new list is lost with the reply to the creation.
+func TestListFromBeforeTheRoomIsForgotten(t *testing.T) {
+	inWorld(t, func(w *world) {
+		sp := crowdedSpec()
+		require.NoError(w, w.enter(w.s, sp).Leave(w.ctx)) // the queue is known to be short
+		var outs []<-chan *contender.Contender
+		for range 3 * limit {
+			outs = append(outs, w.await(w.ctx, w.session(), crowdedSpec()))
+		}
+		out := w.await(w.ctx, w.s, sp)
+		cut := false
+		w.srv.OnRequest(func(r zktest.Request) zktest.Action {
+			if r.Session == w.s.ID() && r.Op == "create2" && strings.HasPrefix(r.Path, dir+"/") && !cut {
+				cut = true
+				return zktest.Action{Do: zktest.DropReplyCut}
+			}
+			return zktest.Action{}
+		})
+		require.Equal(w, 3*limit, w.serveAll(outs))
+		c := <-out
+		require.NotNil(w, c)
+		require.True(w, cut)
+		require.NoError(w, c.Leave(w.ctx))
+		require.Empty(w, w.children())
 	})
 }
 
