@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/zkrecipes/zkrecipes/internal/znode"
@@ -192,10 +193,47 @@ var errDeleted = fmt.Errorf("%w: %w", ErrLost, ErrNodeDeleted)
 // ended is the error of a context that is over, with its cause.
 func ended(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
-	if err == nil || cause == nil || errors.Is(cause, err) {
+	switch {
+	case err == nil || cause == nil || cause == err: //nolint:errorlint // wrapped in other errors, it is one of those below
 		return cause
+	case errors.Is(cause, err):
+		return endedError{cause}
 	}
-	return fmt.Errorf("%w: %w", err, cause)
+	return endedError{fmt.Errorf("%w: %w", err, cause)}
+}
+
+// endedError is the end of a context with a cause. errors.Is and errors.As find the cause,
+// but not what a server or a connection has said in it about another request: a group of
+// goroutines cancels its context with the error of the first that fails.
+type endedError struct{ err error }
+
+func (e endedError) Error() string { return e.err.Error() }
+
+// Is implements errors.Is.
+func (e endedError) Is(target error) bool {
+	return !slices.Contains(verdictsOfRequests(), target) && errors.Is(e.err, target)
+}
+
+// As implements errors.As.
+func (e endedError) As(target any) bool {
+	switch target.(type) {
+	case **OpError, **TxnError, **UnknownOutcomeError:
+		return false
+	}
+	return errors.As(e.err, target)
+}
+
+// verdictsOfRequests are the errors that say what has become of one request.
+func verdictsOfRequests() []error {
+	return []error{
+		ErrNoNode, ErrNodeExists, ErrBadVersion, ErrNotEmpty, ErrNoAuth, ErrInvalidACL, ErrNoChildrenForEphemerals, ErrBadArguments,
+		ErrUnknownOutcome, ErrTooLarge, ErrReplyTooLarge, ErrUnsupported, ErrNotRun, wire.ErrNotSent, wire.ErrUnanswered,
+	}
+}
+
+// isOfOneRequest reports whether err says what has become of one request.
+func isOfOneRequest(err error) bool {
+	return slices.ContainsFunc(verdictsOfRequests(), func(v error) bool { return errors.Is(err, v) })
 }
 
 // IsSessionLoss reports whether err is the loss of a session after which the client

@@ -129,8 +129,8 @@ func (k *leaseRenewer) endIfUntrusted() {
 	}
 	reason := ErrTrustRanOut
 	switch {
-	case errors.Is(k.failure, ErrUnknownOutcome):
-		// Not wrapped: no outcome of the user's own requests is unknown.
+	case isOfOneRequest(k.failure):
+		// Not wrapped: it says nothing about the user's own requests.
 		reason = fmt.Errorf("%w (last heartbeat: %v)", ErrTrustRanOut, k.failure) //nolint:errorlint // see above
 	case k.failure != nil:
 		reason = fmt.Errorf("%w (last heartbeat: %w)", ErrTrustRanOut, k.failure)
