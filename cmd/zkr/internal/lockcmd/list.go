@@ -24,6 +24,7 @@ type Contender struct {
 	Session string    `json:"session"` // hexadecimal; "" for a foreign znode without a session
 	Since   time.Time `json:"since"`   // queued up, by the server's clock
 	Path    string    `json:"path"`    // of the contender's znode
+	Outside bool      `json:"outside"` // waits beside the queue, which is long
 }
 
 // ContenderColumns are the columns of the table.
@@ -38,7 +39,8 @@ func (a *app) lockList() *cobra.Command {
 		Use:         "ls PATH",
 		Short:       "Show the holders of the lock PATH and the waiting contenders, in order",
 		Long: "Shows the contenders for the lock PATH, in order. STATE is holds or waits. SINCE is\n" +
-			"when the contender queued up, by the servers' clock. The number of a semaphore's\n" +
+			"when the contender queued up, by the servers' clock. Clients that wait beside a long\n" +
+			"queue, in PATH.waiting, are listed last. The number of a semaphore's\n" +
 			"permits is read from PATH, except for Curator's semaphores: give it with -n. A note on\n" +
 			"stderr says if PATH has contenders of another recipe, which the lock does not exclude.\n" +
 			"A PATH that does not exist is not an error, because servers remove the znode of an\n" +
@@ -99,7 +101,7 @@ func contenders(ctx context.Context, client *session.Client, path string, permit
 	for i, c := range found {
 		one := Contender{
 			Place: i + 1, State: "waits", ID: cli.AsText(c.Data), Permits: c.Permits, Token: c.Token,
-			Since: c.Since, Path: c.Path, Session: cli.SessionID(c.Session),
+			Since: c.Since, Path: c.Path, Outside: c.Outside, Session: cli.SessionID(c.Session),
 		}
 		if c.Holds {
 			one.State = "holds"

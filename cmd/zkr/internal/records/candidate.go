@@ -19,13 +19,14 @@ type Candidate struct {
 	Watches string    `json:"watches"` // path of the candidate before this one; "" for the first
 	Since   time.Time `json:"since"`   // in the queue, by the server's clock
 	Path    string    `json:"path"`    // of the candidate's znode
+	Outside bool      `json:"outside"` // waits beside the queue, which is long
 }
 
 // CandidateOf is a candidate of the election path.
 func CandidateOf(path string, c election.Candidate) Candidate {
 	out := Candidate{
 		State: "waits", ID: cli.AsText(c.Data), Term: c.Term, Token: c.Token, Session: cli.SessionID(c.Session),
-		Since: c.Since, Path: c.Path,
+		Since: c.Since, Path: c.Path, Outside: c.Outside,
 	}
 	if c.Watches != "" {
 		out.Watches = path + "/" + c.Watches
