@@ -8,8 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/zkrecipes/zkrecipes/internal/batches"
-	"github.com/zkrecipes/zkrecipes/internal/optimistic"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -45,7 +43,8 @@ func (a *Admin) Create(ctx context.Context) error {
 }
 
 // AddResources adds resources, and returns the resources that did not exist
-// before. It takes a request per 500 resources. The error wraps ErrNoGroup if the
+// before. It takes a request per 500 resources, and a few more if some of the resources
+// exist. The error wraps ErrNoGroup if the
 // group does not exist. After another error some resources may have been added:
 // call AddResources again. If the client's session is lost meanwhile, requests of
 // that session may still be carried out until the session's timeout is over.
@@ -65,18 +64,6 @@ func (a *Admin) RemoveResources(ctx context.Context, names ...string) (removed [
 	}})
 }
 
-// change adds or removes resources.
-type change struct {
-	names []string
-	to    bool // whether they exist afterwards
-	op    func(p *memberNode, path string) session.Op
-	done  error // the server's error for an operation that was done before
-	// tried has the operations sent without an answer: the error done then
-	// means that this call did them. changed has the operations that were done.
-	tried   map[string]bool
-	changed []string
-}
-
 func (a *Admin) changeResources(ctx context.Context, op string, ch *change) ([]string, error) {
 	for _, name := range ch.names {
 		if err := validName("resource", name); err != nil {
@@ -84,96 +71,8 @@ func (a *Admin) changeResources(ctx context.Context, op string, ch *change) ([]s
 		}
 	}
 	ch.tried = map[string]bool{}
-	err := a.withGroup(ctx, op, func(p *memberNode) error {
-		all, err := p.listResources(ctx)
-		if err != nil {
-			return err
-		}
-		is := make(map[string]bool, len(all))
-		for _, name := range all {
-			is[name] = true
-		}
-		var due []string
-		again := map[string]bool{} // named twice, it is done once, and counts once
-		for _, name := range ch.names {
-			switch {
-			case again[name]:
-			case is[name] != ch.to:
-				due = append(due, name)
-			default:
-				ch.noteUnchanged(name)
-			}
-			again[name] = true
-		}
-		for part := range batches.Of(due, batches.MaxOps, batches.MaxTxn, func(n string) int { return len(n) + batches.PerOp }) {
-			if err := ch.applyPart(ctx, p, part); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	err := a.withGroup(ctx, op, func(p *memberNode) error { return ch.apply(ctx, p) })
 	return ch.changed, err
-}
-
-// noteUnchanged notes that a resource is as it shall be, though nothing is done about it now.
-func (ch *change) noteUnchanged(name string) {
-	if ch.tried[name] {
-		delete(ch.tried, name)
-		ch.changed = append(ch.changed, name)
-	}
-}
-
-// applyPart changes a few resources in one transaction, less the resources, possibly
-// many, that another client changes at the same moment.
-func (ch *change) applyPart(ctx context.Context, p *memberNode, part []string) error {
-	for len(part) > 0 {
-		ops := make([]session.Op, len(part))
-		for i, name := range part {
-			ops[i] = ch.op(p, p.at.resourcePath(name))
-		}
-		_, err := p.s.Txn(ctx, ops...)
-		at := optimistic.CulpritIndex(err)
-		switch {
-		case err == nil:
-			for _, name := range part {
-				delete(ch.tried, name) // or it would count twice, if a later part is repeated
-			}
-			ch.changed = append(ch.changed, part...)
-			return nil
-		case at >= 0 && errors.Is(err, ch.done):
-			if part, err = ch.findDue(ctx, p, part); err == nil {
-				continue
-			}
-		case errors.Is(err, session.ErrUnknownOutcome):
-			for _, name := range part {
-				ch.tried[name] = true
-			}
-		}
-		return err
-	}
-	return nil
-}
-
-// findDue returns the names of part that are not yet in the wanted state.
-func (ch *change) findDue(ctx context.Context, p *memberNode, part []string) ([]string, error) {
-	paths := make([]string, len(part))
-	for i, name := range part {
-		paths[i] = p.at.resourcePath(name)
-	}
-	r := optimistic.Reading{Ctx: ctx, Session: p.s}
-	seen := r.StatAll(paths...)
-	if r.Err != nil {
-		return nil, r.Err
-	}
-	var due []string
-	for i, name := range part {
-		if seen[i].Exists == ch.to {
-			ch.noteUnchanged(name)
-		} else {
-			due = append(due, name)
-		}
-	}
-	return due, nil
 }
 
 // Resources lists the resources in order. The error wraps ErrNoGroup if the group

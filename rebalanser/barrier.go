@@ -3,6 +3,7 @@ package rebalanser
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/zkrecipes/zkrecipes/internal/format/shareformat"
 	"github.com/zkrecipes/zkrecipes/lock/locktable"
@@ -63,14 +64,14 @@ func (m *member) releaseBarriers(ctx context.Context, held []*locktable.Held) er
 // the first has given it up.
 func (c *coordination) sweepBarriers(ctx context.Context) error {
 	c.leftovers.Stop()
-	is := make(map[string]bool, len(c.watched))
-	for _, name := range c.watched {
-		is[name] = true
-	}
-	_, w, err := c.owner.Remove(ctx, func(name string) bool { return is[name] }, c.checkEpoch())
+	_, w, err := c.owner.Remove(ctx, func(name string) bool {
+		_, is := slices.BinarySearch(c.resources.names, name)
+		return is
+	}, c.checkEpoch())
 	if err != nil {
 		return deposedError(err)
 	}
+	c.unswept = 0
 	c.leftovers = w
 	w.OnFire(func() { c.changed.Post(leftovers) })
 	return nil

@@ -50,8 +50,9 @@ type coordination struct {
 	told    int32 // version of the status
 	// statusKept are fields of the status that a newer version has written.
 	statusKept versioned.Kept
-	missing    int              // for how many members the status waited when last looked at
-	watched    []string         // the resources, as last read
+	missing    int // for how many members the status waited when last looked at
+	resources  *resourceList
+	unswept    int              // resources removed since the barriers were swept
 	owner      *locktable.Owner // in resource mode
 	moving     moveTracker
 	leftovers  *locktable.Watch // of barriers that were owned when they were to be deleted
@@ -90,12 +91,14 @@ func (m *member) coordinate(ctx context.Context) error {
 }
 
 func newCoordination(client *session.Client, p *memberNode, owner *locktable.Owner, o *Options) *coordination {
-	return &coordination{
+	c := &coordination{
 		memberNode: p, opts: o, changed: mailbox.New[input](), watches: map[input]*session.Watch{},
 		members: members{p: p, mode: o.Mode, known: map[string]candidate{}}, shards: newShards(p),
 		owner: owner, moving: moveTracker{owner: owner},
 		records: stm.NewIdempotent(client, string(p.at), nil), reports: newReporter(client, p.at),
 	}
+	c.resources = newResourceList(p, func() { c.changed.Post(resources) })
+	return c
 }
 
 // coordinateUntil coordinates until ctx ends, or it cannot any more.
@@ -105,6 +108,7 @@ func (c *coordination) coordinateUntil(ctx context.Context) (err error) {
 		for _, w := range c.watches {
 			w.Stop()
 		}
+		c.resources.stop()
 		c.moving.stopWatch()
 		c.leftovers.Stop()
 		c.planner.stop()
@@ -127,10 +131,7 @@ func (c *coordination) handleInputs(ctx context.Context) error {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
-		timer.Reset(time.Hour)
-		if !c.wake.IsZero() {
-			timer.Reset(max(time.Nanosecond, time.Until(c.wake)))
-		}
+		timer.Reset(c.untilTick())
 		select {
 		case <-c.changed.Ready():
 			if err := c.readChanged(ctx); err != nil {
@@ -148,6 +149,9 @@ func (c *coordination) handleInputs(ctx context.Context) error {
 				return err
 			}
 		case <-timer.C:
+			if due := c.resources.checkDue(); !due.IsZero() && !time.Now().Before(due) {
+				c.changed.Post(resources)
+			}
 			if err := c.performSteps(ctx, c.machine.Tick(time.Now())); err != nil {
 				return err
 			}
@@ -155,6 +159,17 @@ func (c *coordination) handleInputs(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// untilTick is the time until the machine is to be called, or the resources are to be checked.
+func (c *coordination) untilTick() time.Duration {
+	wait := time.Hour
+	for _, at := range []time.Time{c.wake, c.resources.checkDue()} {
+		if !at.IsZero() {
+			wait = min(wait, max(time.Nanosecond, time.Until(at)))
+		}
+	}
+	return wait
 }
 
 // readChanged reads the changed inputs, each once.

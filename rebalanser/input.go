@@ -11,7 +11,7 @@ import (
 
 // readInput reads an input, and passes it to the coordinator.
 func (c *coordination) readInput(ctx context.Context, in input) error {
-	if in == clients || in == resources || in == config {
+	if in == clients || in == config {
 		c.reports.noteChange()
 	}
 	switch in {
@@ -62,16 +62,25 @@ func (c *coordination) readClients(ctx context.Context) error {
 }
 
 func (c *coordination) readResources(ctx context.Context) error {
-	names, _, w, err := c.s.ChildrenW(ctx, c.at.dirPath(resourcesDir))
+	if c.resources.hasNews() {
+		c.reports.noteChange()
+	}
+	gone, changed, w, err := c.resources.read(ctx)
 	if err != nil {
 		return err
 	}
-	c.watchInput(resources, w)
-	if hasFewer(c.watched, names) && c.opts.Mode == ResourceBarrier {
+	if w != nil {
+		c.watchInput(resources, w)
+	}
+	if !changed {
+		return nil
+	}
+	// The sweep lists all barriers: it waits until a hundredth of the resources was removed.
+	const part = 100
+	if c.unswept += len(gone); len(gone) > 0 && c.unswept*part >= len(c.resources.names) && c.opts.Mode == ResourceBarrier {
 		c.changed.Post(leftovers)
 	}
-	c.watched = names
-	return c.performSteps(ctx, c.machine.Resources(time.Now(), names))
+	return c.performSteps(ctx, c.machine.Resources(time.Now(), c.resources.names))
 }
 
 func (c *coordination) readConfig(ctx context.Context) error {
@@ -148,18 +157,4 @@ func (c *coordination) throttleInput(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-}
-
-// hasFewer reports whether something of before is not in now.
-func hasFewer(before, now []string) bool {
-	is := make(map[string]bool, len(now))
-	for _, name := range now {
-		is[name] = true
-	}
-	for _, name := range before {
-		if !is[name] {
-			return true
-		}
-	}
-	return false
 }

@@ -128,7 +128,7 @@ func (p *reporter) noteStep(ctx context.Context, s core.Step, c *coordination) {
 			event.Resources, event.Moves = countResources(c.shards.has, s.Write)
 			p.going = append(p.going, rebalancing{event, begun})
 		case s.Err != nil:
-			event.Resources = len(c.watched)
+			event.Resources = len(c.resources.names)
 			p.report(ctx, rebalancing{event, begun}, s.Err)
 		}
 	}

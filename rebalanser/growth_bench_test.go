@@ -1,0 +1,244 @@
+package rebalanser_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/internal/world"
+	"github.com/zkrecipes/zkrecipes/rebalanser"
+	"github.com/zkrecipes/zkrecipes/session"
+	"github.com/zkrecipes/zkrecipes/zktest/apache"
+)
+
+// The events whose growth is measured.
+const (
+	firstShare = "first"
+	addOne     = "add"
+	removeOne  = "remove"
+	killOne    = "kill"
+)
+
+// eventCost is what all clients together have taken for an event.
+type eventCost struct {
+	traffic
+	took time.Duration
+}
+
+// growing is a group whose events are measured.
+type growing struct {
+	*crowd
+	wire    *wire
+	plugs   []*plug
+	clients []*session.Client
+	admin   *rebalanser.Admin
+}
+
+// growTimeout is the members' session timeout.
+const growTimeout = 10 * time.Second
+
+func (g *growing) connect() (*session.Client, *plug) {
+	p := &plug{w: g.wire}
+	client, err := session.Connect(g.Context(), g.addr, &session.Options{Timeout: growTimeout, Dialer: p.dial})
+	require.NoError(g, err)
+	g.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_ = client.Close(ctx)
+	})
+	return client, p
+}
+
+// rest waits until the clients are silent, and returns what they have sent and received.
+func (g *growing) rest() traffic {
+	const silence, most = 50 * time.Millisecond, 100
+	tick := time.NewTicker(silence)
+	defer tick.Stop()
+	before := g.wire.traffic()
+	for range most {
+		<-tick.C
+		now := g.wire.traffic()
+		if now.since(before).bytes < 2000 { // heartbeats
+			return before
+		}
+		before = now
+	}
+	return before
+}
+
+// during measures f, and what follows until the group is at rest.
+func (g *growing) during(f func()) eventCost {
+	before, began := g.rest(), time.Now()
+	f()
+	took := time.Since(began)
+	return eventCost{g.rest().since(before), took}
+}
+
+// ownedAre waits until n resources are owned.
+func (g *growing) ownedAre(n int) {
+	limit := time.After(5 * time.Minute)
+	for {
+		g.mu.Lock()
+		total := g.total
+		g.mu.Unlock()
+		if total == n {
+			return
+		}
+		select {
+		case <-g.news:
+		case <-limit:
+			g.Fatalf("%d of %d are owned", total, n)
+		}
+	}
+}
+
+// grow runs the events in a group of that size.
+func grow(b *testing.B, addr string, mode rebalanser.Mode, members, resources int) map[string]eventCost {
+	out := map[string]eventCost{}
+	g := &growing{crowd: newCrowd(b, addr, mode, 0), wire: &wire{}}
+	var all []string
+	for i := range resources {
+		all = append(all, fmt.Sprintf("resource-%06d", i))
+	}
+	client, _ := g.connect()
+	g.admin = rebalanser.Open(client, path, &rebalanser.Options{Mode: mode})
+	_, err := g.admin.AddResources(b.Context(), all...)
+	require.NoError(b, err)
+	for range members {
+		client, p := g.connect()
+		g.clients, g.plugs = append(g.clients, client), append(g.plugs, p)
+	}
+	const delay = 3 * time.Second
+	g.n = resources
+	out[firstShare] = g.during(func() {
+		for i, client := range g.clients {
+			g.join(fmt.Sprint("m", i), client, delay)
+		}
+		g.settled(members)
+	})
+	if first := out[firstShare]; true {
+		first.took -= delay
+		out[firstShare] = first
+	}
+	out[addOne] = g.during(func() {
+		_, err := g.admin.AddResources(b.Context(), "resource-one")
+		require.NoError(b, err)
+		g.ownedAre(resources + 1)
+	})
+	out[removeOne] = g.during(func() {
+		_, err := g.admin.RemoveResources(b.Context(), "resource-000077")
+		require.NoError(b, err)
+		g.ownedAre(resources)
+	})
+	out[killOne] = g.kill(members)
+	stopped := make(chan struct{})
+	for _, stop := range g.running {
+		// The loop below waits for the goroutine; it ends when the member has left.
+		go func() {
+			stop()
+			stopped <- struct{}{}
+		}()
+	}
+	for range g.running {
+		<-stopped
+	}
+	clear(g.running)
+	return out
+}
+
+// kill cuts a member off, and measures from the moment at which the servers have removed the
+// member's znode until the other members own everything.
+func (g *growing) kill(members int) eventCost {
+	victim := members / 2
+	memberID := fmt.Sprint("m", victim)
+	st, err := g.admin.Status(g.Context())
+	require.NoError(g, err)
+	var node string
+	for _, m := range st.Members {
+		if m.ID == memberID {
+			node = path + "/clients/" + m.Client
+		}
+	}
+	s, err := g.clients[0].Session(g.Context())
+	require.NoError(g, err)
+	_, _, watch, err := s.ExistsW(g.Context(), node)
+	require.NoError(g, err)
+	expired := make(chan time.Time, 1)
+	watch.OnFire(func(session.Event) { expired <- time.Now() })
+	before := g.rest()
+	g.mu.Lock()
+	n := g.total
+	g.mu.Unlock()
+	cut := time.Now()
+	g.plugs[victim].cut()
+	at := <-expired
+	g.Logf("a member was cut off; its znode was gone after %v", at.Sub(cut).Round(time.Millisecond))
+	g.ownedAre(n)
+	took := time.Since(at)
+	return eventCost{g.rest().since(before), took}
+}
+
+// growServer is world.BenchServer with a heap for that number of resources.
+func growServer(b *testing.B, resources int) string {
+	if os.Getenv("ZKBENCH_APACHE") != "1" {
+		return world.BenchServer(b)
+	}
+	o := &apache.Options{TickTime: 2 * time.Second, Heap: 256 + resources/500}
+	if _, err := os.Stat("/dev/shm"); err == nil {
+		o.Dir = "/dev/shm"
+	}
+	return apache.Require(b, o).Connect()
+}
+
+// exponent is that of the growth from n to 4n.
+func exponent(small, large float64) float64 {
+	if small <= 0 || large <= 0 {
+		return 0
+	}
+	return math.Log(large/small) / math.Log(4)
+}
+
+// One operation is a whole life of a group: all members share all resources out, one resource
+// is added, one is removed, and one member is cut off. The benchmark does so with n, 2n and
+// 4n resources, and reports what all clients together have sent and received: pings are left
+// out. ZKBENCH_RESOURCES is 4n, and ZKBENCH_MEMBERS the number of members; with
+// ZKBENCH_GROW=members, it is the members that grow, and not the resources.
+func BenchmarkGrowthOfGroups(b *testing.B) {
+	members, resources := size("ZKBENCH_MEMBERS", 20), size("ZKBENCH_RESOURCES", 8000)
+	for _, mode := range modes() {
+		b.Run(fmt.Sprintf("%v/members=%d/resources=%d", mode, members, resources), func(b *testing.B) {
+			for b.Loop() {
+				var all []map[string]eventCost
+				for _, part := range []int{4, 2, 1} {
+					m, r := members, resources/part
+					if os.Getenv("ZKBENCH_GROW") == "members" {
+						m, r = members/part, resources
+					}
+					all = append(all, grow(b, growServer(b, r), mode, m, r))
+				}
+				reportGrowth(b, all)
+			}
+		})
+	}
+}
+
+// reportGrowth reports the figures at 4n, with the exponents of the growth from n to 4n.
+func reportGrowth(b *testing.B, all []map[string]eventCost) {
+	for _, event := range []string{firstShare, addOne, removeOne, killOne} {
+		small, large := all[0][event], all[2][event]
+		for _, at := range all {
+			e := at[event]
+			b.Logf("%-7s %9d requests %11d bytes %9.1f ms", event, e.requests, e.bytes, float64(e.took.Microseconds())/1000)
+		}
+		b.Logf("%-7s exponents: requests %.2f, bytes %.2f, time %.2f", event,
+			exponent(float64(small.requests), float64(large.requests)), exponent(float64(small.bytes), float64(large.bytes)),
+			exponent(float64(small.took), float64(large.took)))
+		b.ReportMetric(float64(large.took.Microseconds())/1000, "ms/"+event)
+		b.ReportMetric(float64(large.requests), "requests/"+event)
+		b.ReportMetric(float64(large.bytes)/1000, "kB/"+event)
+	}
+}

@@ -1,0 +1,43 @@
+package rebalanser
+
+import (
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/session"
+)
+
+// Events that are not taken are kept up to a limit: beyond it, all resources are listed.
+func TestTooManyEventsOfResourcesAreReplacedByAList(t *testing.T) {
+	notified := 0
+	l := newResourceList(&memberNode{at: "/g"}, func() { notified++ })
+	event := func(i int) {
+		l.onEvent(session.Event{Type: session.EventCreated, Path: "/g/resources/" + strconv.Itoa(i)})
+	}
+	for i := range maxPending {
+		event(i)
+	}
+	pending, stale, _ := l.take()
+	require.Len(t, pending, maxPending)
+	require.False(t, stale)
+	for i := range maxPending + 10 {
+		event(i)
+	}
+	pending, stale, _ = l.take()
+	require.Empty(t, pending)
+	require.True(t, stale)
+	require.Equal(t, 2, notified)
+}
+
+// Of several events of a name, the last one counts.
+func TestEventsOfResourcesAreAppliedInOrder(t *testing.T) {
+	l := newResourceList(&memberNode{at: "/g"}, func() {})
+	l.names = []string{"b", "d", "f"}
+	l.apply([]resourceEvent{{"a", true}, {"f", false}, {"d", false}, {"d", true}, {"c", true}, {"c", false}, {"g", true}, {"x", false}})
+	require.Equal(t, []string{"a", "b", "d", "g"}, l.names)
+	require.Equal(t, []string{"f"}, missingFrom([]string{"b", "d", "f"}, l.names))
+	require.Empty(t, missingFrom(nil, l.names))
+	require.Equal(t, l.names, missingFrom(slices.Clone(l.names), nil))
+}
