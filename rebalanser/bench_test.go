@@ -22,10 +22,11 @@ import (
 // signals when all are owned.
 type tally struct {
 	// mu guards owned, and calls of changed.
-	mu    sync.Mutex
-	owned map[string]int
-	total int
-	news  chan struct{}
+	mu              sync.Mutex
+	owned           map[string]int
+	total           int
+	calls, assigned int
+	news            chan struct{}
 }
 
 // counter is the handler of a single member.
@@ -37,6 +38,8 @@ type counter struct {
 func (c counter) change(n int) {
 	c.mu.Lock()
 	c.owned[c.memberID] += n
+	c.calls++
+	c.assigned += max(0, n)
 	c.total += n
 	c.mu.Unlock()
 	select {

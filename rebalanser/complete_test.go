@@ -2,7 +2,6 @@ package rebalanser_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/internal/format/shareformat"
 	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/rebalanser"
 	"github.com/zkrecipes/zkrecipes/zktest"
@@ -48,16 +48,23 @@ func follow(srv *zktest.Server, mode rebalanser.Mode) *sets {
 
 func (s *sets) note(path string) {
 	n, err := s.srv.Get(path)
-	var shard struct {
-		Client    string   `json:"client"`
-		Resources []string `json:"resources"`
-	}
-	if err != nil || json.Unmarshal(n.Data, &shard) != nil {
+	if err != nil || len(n.Data) == 0 {
 		return // deleted, or not written yet
+	}
+	shard, err := shareformat.Decode[shareformat.Shard](n.Data)
+	if err != nil {
+		return
+	}
+	var children []string
+	for i := range shard.Chunks {
+		if n, err := s.srv.Get(path + "/" + shareformat.ChunkName(shard.ChunkGeneration(), i)); err == nil {
+			names, _ := shareformat.DecodeChunk(n.Data) //nolint:errcheck // then the set is none that was assigned
+			children = append(children, names...)
+		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.all[shard.Client] = append(s.all[shard.Client], strings.Join(shard.Resources, ","))
+	s.all[shard.Client] = append(s.all[shard.Client], strings.Join(shard.Assemble(children), ","))
 }
 
 // judge holds a call of Assigned against them: client, whose handler has been told of

@@ -94,16 +94,20 @@ func TestRebalancingOfGlobalModeCosts_R37_R38(t *testing.T) {
 		inWorld(t, rebalanser.GlobalBarrier, nil, func(w *World) {
 			coordinator, other, third, moved := w.joins(resources)
 			require.Equal(w, resources/3, moved)
-			require.Equal(w, 4, coordinator["multi"], "the shards, and the status three times")
+			require.Equal(w, 4, coordinator["multi"], "the shards, and the status three times: %v", coordinator)
 			require.LessOrEqual(w, coordinator["getChildren2"], 1+4+2*3,
 				"the clients; the acknowledgments, after each that came or went: %v", coordinator)
 			for _, c := range []map[string]int{coordinator, other} {
 				require.Equal(w, 1, c["create2"], "the report of the stop")
 				require.Equal(w, 1, c["delete"], "the report of the start")
 			}
-			require.Equal(w, map[string]int{"create2": 1, "exists": 1, "delete": 1, "getData": 4}, other, "the status three times, the shard once")
+			base := 0
+			if resources == 6000 {
+				base = 1 // a third of the shard has gone, so that there is a new base
+			}
+			require.Equal(w, map[string]int{"create2": 1, "exists": 1, "delete": 1, "getData": 4 + base}, other, "the status three times, the shard and its base once")
 			require.Equal(w, 3, third["create2"])
-			require.LessOrEqual(w, total(third), 17, "%v", third)
+			require.LessOrEqual(w, total(third), 17+base, "%v", third)
 		})
 	}
 }
@@ -164,8 +168,8 @@ func TestTakingOverCostsOneReadAndOneTransactionMore(t *testing.T) {
 		cost := w.cost(c1.stop, c2)
 		require.Len(w, w.of("c2"), 12)
 		want := map[rebalanser.Mode]map[string]int{
-			rebalanser.ResourceBarrier: {"addWatch": 1, "exists": 1, "getData": 13, "multi": 4},
-			rebalanser.GlobalBarrier:   {"addWatch": 1, "create2": 1, "delete": 1, "exists": 1, "getData": 11, "multi": 6},
+			rebalanser.ResourceBarrier: {"addWatch": 1, "exists": 1, "getData": 13, "multi": 3},
+			rebalanser.GlobalBarrier:   {"addWatch": 1, "create2": 1, "delete": 1, "exists": 1, "getData": 11, "multi": 5},
 		}
 		// One listing can show several changes.
 		lists := map[rebalanser.Mode]int{rebalanser.ResourceBarrier: 4, rebalanser.GlobalBarrier: 8}

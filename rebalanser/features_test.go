@@ -432,7 +432,7 @@ func TestShardsAreAsLongAsTheyMust(t *testing.T) {
 		w.Pass(5 * time.Second)
 		require.Equal(w, long, w.of("c1"))
 		shard := path + "/assignments/" + c1.group.State().Client
-		require.Len(w, w.Children(shard), 2)
+		require.GreaterOrEqual(w, len(w.Children(shard)), 2)
 		for _, n := range w.Server.Dump() {
 			require.Less(w, len(n.Data), 300_000, n.Path)
 		}
@@ -440,7 +440,9 @@ func TestShardsAreAsLongAsTheyMust(t *testing.T) {
 		w.Pass(5 * time.Second)
 		require.Len(w, w.of("c1"), n/2)
 		require.Len(w, w.of("c2"), n/2)
-		require.Len(w, w.Children(shard), 1, "those of the generation before are gone")
+		for _, name := range w.Children(shard) {
+			require.True(w, strings.HasPrefix(name, "2-"), "those of the generation before are gone: %s", name)
+		}
 		c1.stop()
 		w.Pass(5 * time.Second)
 		require.Equal(w, long, w.of("c2"))

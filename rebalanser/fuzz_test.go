@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/zkrecipes/zkrecipes/internal/versioned"
 	"github.com/zkrecipes/zkrecipes/rebalanser/internal/core"
 )
 
@@ -35,7 +34,7 @@ func FuzzShard(f *testing.F) {
 		resources := slices.DeleteFunc(strings.Fields(names), func(s string) bool { return validName("resource", s) != nil })
 		slices.Sort(resources)
 		resources = slices.Compact(resources)
-		record, chunks := encodeShard(core.Shard{Client: strings.ToValidUTF8(client, ""), Generation: 3, Resources: resources}, 5, versioned.Kept{})
+		record, chunks, _ := encodeShard(core.Shard{Client: strings.ToValidUTF8(client, ""), Generation: 3, Resources: resources}, 5, written{}, false)
 		r, err := decode[shardRecord]("/g/assignments/k", record)
 		if err != nil || r.Client != strings.ToValidUTF8(client, "") || r.Generation != 3 || r.Chunks != len(chunks) {
 			t.Fatalf("%v: %+v, %v", resources, r, err)

@@ -38,12 +38,16 @@ type growing struct {
 	admin   *rebalanser.Admin
 }
 
-// growTimeout is the members' session timeout.
-const growTimeout = 10 * time.Second
+// The session timeouts of the member that is cut off, and of all other clients, whose
+// heartbeats are rare.
+const (
+	shortTimeout = 10 * time.Second
+	longTimeout  = 40 * time.Second
+)
 
-func (g *growing) connect() (*session.Client, *plug) {
+func (g *growing) connect(timeout time.Duration) (*session.Client, *plug) {
 	p := &plug{w: g.wire}
-	client, err := session.Connect(g.Context(), g.addr, &session.Options{Timeout: growTimeout, Dialer: p.dial})
+	client, err := session.Connect(g.Context(), g.addr, &session.Options{Timeout: timeout, Dialer: p.dial})
 	require.NoError(g, err)
 	g.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
@@ -104,15 +108,19 @@ func grow(b *testing.B, addr string, mode rebalanser.Mode, members, resources in
 	for i := range resources {
 		all = append(all, fmt.Sprintf("resource-%06d", i))
 	}
-	client, _ := g.connect()
+	client, _ := g.connect(longTimeout)
 	g.admin = rebalanser.Open(client, path, &rebalanser.Options{Mode: mode})
 	_, err := g.admin.AddResources(b.Context(), all...)
 	require.NoError(b, err)
-	for range members {
-		client, p := g.connect()
+	for i := range members {
+		timeout := longTimeout
+		if i == members/2 {
+			timeout = shortTimeout
+		}
+		client, p := g.connect(timeout)
 		g.clients, g.plugs = append(g.clients, client), append(g.plugs, p)
 	}
-	const delay = 3 * time.Second
+	delay := 3*time.Second + time.Duration(members)*20*time.Millisecond
 	g.n = resources
 	out[firstShare] = g.during(func() {
 		for i, client := range g.clients {
@@ -120,6 +128,7 @@ func grow(b *testing.B, addr string, mode rebalanser.Mode, members, resources in
 		}
 		g.settled(members)
 	})
+	g.Logf("assigned %d, in %d calls", g.assigned, g.calls)
 	if first := out[firstShare]; true {
 		first.took -= delay
 		out[firstShare] = first

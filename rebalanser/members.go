@@ -77,6 +77,17 @@ func (r *members) coreMembers() []core.Member {
 	return out
 }
 
+// readDeltas reports whether all members read shards that have the difference to a base. A
+// member whose record cannot be read is given nothing, and an empty shard has no base.
+func (r *members) readDeltas() bool {
+	for _, c := range r.known {
+		if c.err == nil && c.record.Shards < shareformat.FormatDelta {
+			return false
+		}
+	}
+	return true
+}
+
 // clientNames are the members' names. A member whose record cannot be read is one of them: it
 // may be working on resources that another coordinator has assigned to it.
 func (r *members) clientNames() []string { return sortedKeys(r.known) }

@@ -239,6 +239,7 @@ func (o *Options) encodeRecord() []byte {
 		Format: format, Mode: o.Mode.String(), ID: o.ID, Instance: o.Instance, Assignor: o.Assignor.Name(),
 		Weight: o.Weight, Zone: o.Zone, Subscription: o.Subscription,
 		StartWhenComplete: o.StartWhenComplete && o.Mode == ResourceBarrier,
+		Shards:            shareformat.FormatDelta,
 	})
 }
 

@@ -17,7 +17,7 @@ func (m *member) followAssignment(ctx context.Context) error {
 	if m.g.opts.Mode == GlobalBarrier {
 		path = m.at.dirPath(statusNode)
 	}
-	var own core.Shard // global mode: as read for the generation of
+	var own written // as read last; in global mode for the generation of
 	var of, born int64
 	for {
 		seen, err := optimistic.GetWatched(ctx, m.s, path)
@@ -37,7 +37,7 @@ func (m *member) followAssignment(ctx context.Context) error {
 		if m.g.opts.Mode == GlobalBarrier {
 			err = m.readStatus(ctx, data, stat, &own, &of)
 		} else {
-			err = m.readOwn(ctx, data)
+			err = m.readOwn(ctx, data, &own)
 		}
 		if err == nil || errors.Is(err, ErrRecord) && !isNewer(err) || errors.Is(err, errMoved) {
 			// An invalid record is ignored: the former record holds until the next one.
@@ -54,19 +54,21 @@ func (m *member) followAssignment(ctx context.Context) error {
 	}
 }
 
-// readOwn tells the machine the own shard.
-func (m *member) readOwn(ctx context.Context, data []byte) error {
-	s, _, err := m.readShard(ctx, m.shardKey(), data)
+// readOwn tells the machine the own shard. known is the shard before.
+func (m *member) readOwn(ctx context.Context, data []byte, known *written) error {
+	own, _, err := m.readShard(ctx, m.shardKey(), data, known.base)
 	if err != nil {
 		return err
 	}
+	*known = own
+	s := own.shard
 	m.box.Post(func() []core.Action { return m.f.Assignment(s) })
 	return nil
 }
 
 // readStatus tells the machine the status, and the own shard. That of a generation is
 // written before its first status, so it is read once for the generation.
-func (m *member) readStatus(ctx context.Context, data []byte, stat session.Stat, known *core.Shard, of *int64) error {
+func (m *member) readStatus(ctx context.Context, data []byte, stat session.Stat, known *written, of *int64) error {
 	st, _, err := parseStatus(m.at.dirPath(statusNode), data)
 	if err != nil {
 		return err
@@ -77,12 +79,13 @@ func (m *member) readStatus(ctx context.Context, data []byte, stat session.Stat,
 		if r.Err != nil {
 			return r.Err
 		}
-		if *known, _, err = m.readShard(ctx, m.shardKey(), own.Data); err != nil {
+		now, _, err := m.readShard(ctx, m.shardKey(), own.Data, known.base)
+		if err != nil {
 			return err
 		}
-		*of = st.Generation
+		*known, *of = now, st.Generation
 	}
-	s := *known
+	s := known.shard
 	m.box.Post(func() []core.Action {
 		if st.State != core.Stop {
 			m.token = stat.Mzxid

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/zkrecipes/zkrecipes/internal/format/shareformat"
 	"github.com/zkrecipes/zkrecipes/internal/optimistic"
-	"github.com/zkrecipes/zkrecipes/internal/versioned"
 	"github.com/zkrecipes/zkrecipes/rebalanser/assignor"
 	"github.com/zkrecipes/zkrecipes/rebalanser/internal/core"
 	"github.com/zkrecipes/zkrecipes/session"
@@ -86,7 +85,7 @@ func TestShardsSurviveTheirParts(t *testing.T) {
 		}
 		slices.Sort(names)
 		s := core.Shard{Client: "c", Generation: rapid.Int64Range(1, shareformat.MaxNumber).Draw(t, "generation"), Resources: names}
-		data, chunks := encodeShard(s, 3, versioned.Kept{})
+		data, chunks, _ := encodeShard(s, 3, written{}, false)
 		r, err := decode[shardRecord]("/g/assignments/c", data)
 		require.NoError(t, err)
 		require.Equal(t, []any{s.Client, s.Generation, len(names), len(chunks)}, []any{r.Client, r.Generation, r.Count, r.Chunks})

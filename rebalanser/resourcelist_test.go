@@ -3,6 +3,7 @@ package rebalanser_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -169,10 +170,11 @@ func TestRandomChangesOfTheResourcesAreFollowed(t *testing.T) {
 	inBoth(t, func(w *World) {
 		w.stock(10)
 		all := w.start(2, rebalanser.Options{})
+		long := strings.Repeat("x", 300) // so that shards have bases, and differences to them
 		rng := rand.New(rand.NewPCG(1, uint64(w.mode)))
 		for round := range rounds {
-			for range rng.IntN(20) {
-				resource := fmt.Sprintf("%s/resources/x%d", path, rng.IntN(12))
+			for range rng.IntN(12) {
+				resource := fmt.Sprintf("%s/resources/x%d%s", path, rng.IntN(60), long)
 				if w.Server.Create(resource, nil) != nil {
 					require.NoError(w, w.Server.Delete(resource))
 				}

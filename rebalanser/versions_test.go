@@ -2,6 +2,7 @@ package rebalanser_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -189,14 +190,18 @@ func TestCoordinatorRefusesRecordsOfANewerFormat(t *testing.T) {
 		t.Run(node, func(t *testing.T) {
 			inWorld(t, rebalanser.GlobalBarrier, nil, func(w *World) {
 				a, znode := w.stock(2), path+"/"+node
-				data := newer + `"owners":{"a":["b"]}}`
+				format, newest := 2, 1
+				if strings.HasPrefix(node, "assignments/") {
+					format, newest = 3, 2
+				}
+				data := fmt.Sprintf(`{"format":%d,"owners":{"a":["b"]}}`, format)
 				if w.Server.Set(znode, []byte(data)) != nil {
 					require.NoError(w, w.Server.Create(znode, []byte(data)))
 				}
 				c1 := w.node("c1", rebalanser.Options{}).run()
 				err := c1.ended()
 				require.ErrorIs(w, err, rebalanser.ErrRecord)
-				require.ErrorContains(w, err, znode+": the record has format 2, this version supports formats up to 1")
+				require.ErrorContains(w, err, fmt.Sprintf("%s: the record has format %d, this version supports formats up to %d", znode, format, newest))
 				w.has(znode, data)
 				require.Empty(w, w.Children(path+"/clients"))
 				require.Equal(w, []string{znode}, w.unreadable(a))
@@ -215,15 +220,16 @@ func TestMemberLeavesWhenItsAssignmentIsOfANewerFormat(t *testing.T) {
 		c2.run()
 		w.Settle()
 		require.Len(w, w.of("c2"), 1)
-		znode := path + "/status"
+		znode, format := path+"/status", 2
 		if w.mode == rebalanser.ResourceBarrier {
+			format = 3
 			znode = path + "/assignments/" + c2.group.State().Client
 		}
-		data := newer + `"generation":9}`
+		data := fmt.Sprintf(`{"format":%d,"generation":9}`, format)
 		require.NoError(w, w.Server.Set(znode, []byte(data)))
 		err := c2.ended()
 		require.ErrorIs(w, err, rebalanser.ErrRecord)
-		require.ErrorContains(w, err, znode+": the record has format 2")
+		require.ErrorContains(w, err, fmt.Sprintf("%s: the record has format %d", znode, format))
 		require.Empty(w, w.of("c2"))
 		if w.mode == rebalanser.ResourceBarrier {
 			w.Settle()

@@ -4,77 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 
 	"github.com/zkrecipes/zkrecipes/internal/batches"
 	"github.com/zkrecipes/zkrecipes/internal/format/shareformat"
 	"github.com/zkrecipes/zkrecipes/internal/optimistic"
-	"github.com/zkrecipes/zkrecipes/internal/versioned"
 	"github.com/zkrecipes/zkrecipes/rebalanser/internal/core"
 	"github.com/zkrecipes/zkrecipes/session"
 )
-
-// written is a shard as the servers have it.
-type written struct {
-	shard  core.Shard
-	chunks int
-	kept   versioned.Kept // fields that a newer version has written
-}
-
-// shards are the present assignments.
-type shards struct {
-	p   *memberNode
-	has map[string]written
-	bad map[string]error // by key: why a shard counts as empty
-}
-
-func newShards(p *memberNode) shards {
-	return shards{p: p, has: map[string]written{}, bad: map[string]error{}}
-}
-
-// coreShards are the shards, for the machine.
-func (sh *shards) coreShards() map[string]core.Shard {
-	out := map[string]core.Shard{}
-	for key, w := range sh.has {
-		out[key] = w.shard
-	}
-	return out
-}
-
-// loadShards reads all shards. An invalid shard counts as empty: it will be written again, or
-// deleted, unless bad says that it has a newer format.
-func (sh *shards) loadShards(ctx context.Context, keys []string) error {
-	clear(sh.has)
-	clear(sh.bad)
-	for part := range batches.OfNames(keys) {
-		found := map[string][]byte{}
-		err := sh.p.readAll(ctx, part, sh.p.at.shardPath, func(key string, seen session.Seen) {
-			if seen.Exists {
-				found[key] = seen.Data
-			}
-		})
-		if err != nil {
-			return err
-		}
-		for key, data := range found {
-			s, record, err := sh.p.readShard(ctx, key, data)
-			chunks := record.Chunks
-			switch {
-			case err == nil:
-			case errors.Is(err, ErrRecord):
-				sh.bad[key] = err
-				fallthrough
-			case errors.Is(err, errMoved):
-				chunks = max(1, chunks) // its children are looked for
-			default:
-				return err
-			}
-			sh.has[key] = written{s, chunks, record.Kept}
-		}
-	}
-	return nil
-}
 
 // put is a node to be written, or deleted.
 type put struct {
@@ -82,44 +21,28 @@ type put struct {
 	data   []byte
 	exists bool
 	remove bool
+	check  bool // it must exist, and stays as it is
 	tries  int
 }
 
+// errNoBase: the base of a shard was deleted by another client.
+var errNoBase = errors.New("the base of a shard does not exist")
+
 // writePlan carries a plan out. It writes the parts that do not fit into the shards' nodes
 // first, so that a client that reads a shard finds all of its parts; then the shards; then
-// it removes the parts of the earlier shards.
+// it removes the parts of the earlier shards. A small plan is one transaction.
 func (c *coordination) writePlan(ctx context.Context, w *core.Write) error {
-	var nodes, parts, mains []put
-	next := map[string]written{}
-	for _, key := range slices.Sorted(maps.Keys(w.Set)) {
-		old, exists := c.shards.has[key]
-		record, chunks := encodeShard(w.Set[key], c.epoch, old.kept)
-		if len(chunks) > 0 && !exists {
-			nodes, exists = append(nodes, put{path: c.at.shardPath(key)}), true
+	next, err := c.putPlan(ctx, w)
+	if errors.Is(err, errNoBase) {
+		for key := range w.Set {
+			was := c.shards.has[key]
+			was.base, was.chunks = nil, max(1, was.chunks)
+			c.shards.has[key] = was
 		}
-		for i, data := range chunks {
-			parts = append(parts, put{path: c.at.chunkPath(key, w.Generation, i), data: data})
-		}
-		mains = append(mains, put{path: c.at.shardPath(key), data: record, exists: exists})
-		next[key] = written{w.Set[key], len(chunks), old.kept}
+		next, err = c.putPlan(ctx, w)
 	}
-	for _, puts := range [][]put{nodes, parts, mains} {
-		if err := c.putAll(ctx, puts); err != nil {
-			return err
-		}
-	}
-	old, err := c.readLeftovers(ctx, w, next)
 	if err != nil {
 		return err
-	}
-	var gone []put
-	for _, key := range w.Delete {
-		gone = append(gone, put{path: c.at.shardPath(key), exists: true, remove: true})
-	}
-	for _, puts := range [][]put{old, gone} {
-		if err := c.putAll(ctx, puts); err != nil {
-			return err
-		}
 	}
 	for _, key := range w.Delete {
 		delete(c.shards.has, key)
@@ -128,17 +51,69 @@ func (c *coordination) writePlan(ctx context.Context, w *core.Write) error {
 	return nil
 }
 
+// putPlan writes the shards of a plan, and returns what is written then.
+func (c *coordination) putPlan(ctx context.Context, w *core.Write) (map[string]written, error) {
+	var nodes, parts, mains, gone []put
+	next, deltas := map[string]written{}, c.members.readDeltas()
+	for _, key := range slices.Sorted(maps.Keys(w.Set)) {
+		old, exists := c.shards.has[key]
+		record, chunks, now := encodeShard(w.Set[key], c.epoch, old, deltas)
+		if len(chunks) > 0 && !exists {
+			nodes, exists = append(nodes, put{path: c.at.shardPath(key)}), true
+		}
+		for i, data := range chunks {
+			parts = append(parts, put{path: c.at.chunkPath(key, w.Generation, i), data: data})
+		}
+		if now.base != nil && len(chunks) == 0 {
+			for i := range now.chunks {
+				mains = append(mains, put{path: c.at.chunkPath(key, now.base.generation, i), check: true})
+			}
+		}
+		mains = append(mains, put{path: c.at.shardPath(key), data: record, exists: exists})
+		next[key] = now
+	}
+	old, err := c.readLeftovers(ctx, w, next)
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range w.Delete {
+		gone = append(gone, put{path: c.at.shardPath(key), exists: true, remove: true})
+	}
+	phases := [][]put{nodes, parts, mains, old, gone}
+	if all := slices.Concat(phases...); len(slices.Collect(inTxns(all))) <= 1 {
+		phases = [][]put{all}
+	}
+	for _, puts := range phases {
+		if err := c.putAll(ctx, puts); err != nil {
+			return nil, err
+		}
+	}
+	return next, nil
+}
+
+// inTxns divides puts into transactions.
+func inTxns(puts []put) iter.Seq[[]put] {
+	return batches.Of(puts, batches.MaxOps, batches.MaxTxn, func(p put) int { return len(p.path) + len(p.data) + batches.PerOp })
+}
+
 // readLeftovers are the chunks that a plan leaves behind: of earlier generations, of absent members,
 // and of coordinators that did not finish.
 func (c *coordination) readLeftovers(ctx context.Context, w *core.Write, next map[string]written) ([]put, error) {
 	var out []put
 	add := func(key string, keep int) error {
-		if c.shards.has[key].chunks == 0 && keep == 0 {
-			return nil
-		}
-		names, err := c.list(ctx, c.at.shardPath(key))
-		if err != nil {
-			return err
+		old, known := c.shards.has[key]
+		var names []string
+		switch {
+		case !known || old.chunks == 0 && keep == 0:
+		case old.base != nil && old.base.epoch == c.epoch: // no other coordinator has left any
+			for i := range old.base.chunks {
+				names = append(names, shareformat.ChunkName(old.base.generation, i))
+			}
+		default:
+			var err error
+			if names, err = c.list(ctx, c.at.shardPath(key)); err != nil {
+				return err
+			}
 		}
 		for i := range keep {
 			names = slices.DeleteFunc(names, func(n string) bool { return n == shareformat.ChunkName(w.Generation, i) })
@@ -154,6 +129,9 @@ func (c *coordination) readLeftovers(ctx context.Context, w *core.Write, next ma
 		}
 	}
 	for key, n := range next {
+		if n.base != nil && n.base.generation != w.Generation {
+			continue // its children stay
+		}
 		if err := add(key, n.chunks); err != nil {
 			return nil, err
 		}
@@ -173,7 +151,7 @@ func (c *coordination) putAll(ctx context.Context, puts []put) error {
 		var passed error
 		for len(puts) > 0 && passed == nil {
 			var rest []put
-			parts := slices.Collect(batches.Of(puts, batches.MaxOps, batches.MaxTxn, func(p put) int { return len(p.path) + len(p.data) + batches.PerOp }))
+			parts := slices.Collect(inTxns(puts))
 			futures := make([]*session.Future[[]session.Result], len(parts))
 			for i, part := range parts {
 				futures[i] = c.s.StartTxn(c.putOps(part)...)
@@ -207,6 +185,8 @@ func (c *coordination) putOps(puts []put) []session.Op {
 	ops := []session.Op{c.checkEpoch()}
 	for _, p := range puts {
 		switch {
+		case p.check:
+			ops = append(ops, session.CheckOp(p.path, -1))
 		case p.remove:
 			ops = append(ops, session.DeleteOp(p.path, -1))
 		case p.exists:
@@ -225,6 +205,8 @@ func (c *coordination) correctPut(ctx context.Context, p *put, err error) (again
 		return false, fmt.Errorf("%w: %s changes under the coordinator's hands: %w", ErrRecord, p.path, err)
 	}
 	switch {
+	case p.check && errors.Is(err, session.ErrNoNode):
+		return false, errNoBase
 	case p.remove && errors.Is(err, session.ErrNoNode):
 		return false, nil
 	case p.remove && errors.Is(err, session.ErrNotEmpty):

@@ -11,7 +11,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/zkrecipes/zkrecipes/internal/versioned"
-	"github.com/zkrecipes/zkrecipes/internal/znode"
 )
 
 // Format is that of all records. A newer version of this library may add fields to a
@@ -58,6 +57,8 @@ type Member struct {
 	Subscription []string `json:"subscription,omitempty"`
 	// StartWhenComplete says how to read the member's barriers; see Options.
 	StartWhenComplete bool `json:"startWhenComplete,omitempty"`
+	// Shards is the newest format of shards that the member reads; 0 means 1.
+	Shards int `json:"shards,omitempty"`
 }
 
 // Epoch names the coordinator.
@@ -86,21 +87,6 @@ type Config struct {
 	Paused bool      `json:"paused"`
 	By     string    `json:"by,omitempty"`
 	Since  time.Time `json:"since,omitzero"` // by the clock of the client that did so
-
-	versioned.Kept
-}
-
-// Shard is the data of assignments/<key>: the resources that a member is assigned. Of
-// a long list it has the first part; the rest is in children, each a JSON list of
-// names.
-type Shard struct {
-	Format     int      `json:"format"`
-	Client     string   `json:"client"` // the member that the shard is for
-	Generation int64    `json:"generation"`
-	Epoch      int64    `json:"epoch"`            // of the coordinator that wrote it
-	Count      int      `json:"count"`            // how many resources in all
-	Chunks     int      `json:"chunks,omitempty"` // how many children
-	Resources  []string `json:"resources"`
 
 	versioned.Kept
 }
@@ -151,7 +137,11 @@ func Decode[T Group | Epoch | Status | Config | Shard | Failures](data []byte) (
 	if len(data) == 0 {
 		return out, nil
 	}
-	if err := checkFormat(data); err != nil {
+	newest := Format
+	if _, is := any(out).(Shard); is {
+		newest = FormatDelta
+	}
+	if err := checkFormat(data, newest); err != nil {
 		return out, err
 	}
 	if err := versioned.Unmarshal(data, &out); err != nil {
@@ -174,8 +164,8 @@ func Decode[T Group | Epoch | Status | Config | Shard | Failures](data []byte) (
 
 // checkFormat refuses a record of a format that this version does not know, and data
 // that is not a record in any format.
-func checkFormat(data []byte) error {
-	err := versioned.Check(data, Format)
+func checkFormat(data []byte, newest int) error {
+	err := versioned.Check(data, newest)
 	var newer *versioned.FormatError
 	if err != nil && !errors.As(err, &newer) {
 		return ErrGarbage
@@ -183,45 +173,11 @@ func checkFormat(data []byte) error {
 	return err
 }
 
-// check checks all of a shard but the resources.
-func (s Shard) check() error {
-	switch {
-	case s.Generation < 0 || s.Generation > MaxNumber:
-		return fmt.Errorf("it has generation %d", s.Generation)
-	case s.Chunks < 0 || s.Chunks > min(s.Count, maxChunks):
-		return fmt.Errorf("it has %d chunks for %d resources", s.Chunks, s.Count)
-	}
-	return nil
-}
-
-// CheckResources checks the resources of the record and all its chunks. They become
-// elements of paths.
-func (s Shard) CheckResources(names []string) error {
-	switch {
-	case len(names) != s.Count:
-		return fmt.Errorf("it has %d resources instead of %d", len(names), s.Count)
-	case !slices.IsSorted(names) || len(slices.Compact(slices.Clone(names))) != s.Count:
-		return errors.New("its resources are not in order")
-	}
-	for _, name := range names {
-		if !znode.IsName(name) {
-			return fmt.Errorf("%.60q cannot be the name of a resource", name)
-		}
-	}
-	return nil
-}
-
-// DecodeChunk reads a child of a shard.
-func DecodeChunk(data []byte) (names []string, err error) {
-	err = json.Unmarshal(data, &names)
-	return names, err
-}
-
 // DecodeMember reads the record of a member of a group of that mode, no matter which
 // client wrote it: a record that such a member does not write is an error.
 func DecodeMember(mode string, data []byte) (Member, error) {
 	var m Member
-	if err := checkFormat(data); err != nil {
+	if err := checkFormat(data, Format); err != nil {
 		return m, err
 	}
 	if err := json.Unmarshal(data, &m); err != nil {

@@ -24,10 +24,10 @@ func TestNewerFormatsAreNamed(t *testing.T) {
 		{"a worker of a queue", []string{`/q/admission ={"format":1,"maxTasks":10}`, "/q/admission/open", "/q/tasks", `/q/alive/w1~aa e2 ={"format":2}`},
 			"task queue /q: 0 waiting, 0 assigned\n  warn: the record of worker w1 has format 2 of a newer version (update zkr)\n"},
 		{"a group", []string{`/g ={"format":2}`, "/g/resources/a", "/g/assignments"}, "rebalancer /g: not readable\n  warn: the group's record has format 2 of a newer version (update zkr)\n"},
-		{"parts of a group", []string{`/g ={"format":1,"mode":"resource"}`, "/g/resources/a", `/g/assignments/x ={"format":2}`, `/g/epoch ={"format":2}`, `/g/config ={"format":2}`, `/g/barriers/a ={"format":2}`, "/g/clients/" + latch(1) + ` e1 ={"format":2}`},
+		{"parts of a group", []string{`/g ={"format":1,"mode":"resource"}`, "/g/resources/a", `/g/assignments/x ={"format":3}`, `/g/epoch ={"format":2}`, `/g/config ={"format":2}`, `/g/barriers/a ={"format":2}`, "/g/clients/" + latch(1) + ` e1 ={"format":2}`},
 			"rebalancer /g: 1 resource shared by 1 member\n  bad: the group's config has format 2 of a newer version (update zkr)\n  bad: the group's epoch has format 2 of a newer version (update zkr)\n" +
 				"  warn: the record of member " + latch(1) + " has format 2 of a newer version (update zkr): the member gets no resources\n" +
-				"  warn: the shard x has format 2 of a newer version (update zkr): its resources are unknown\n  warn: the owner of a has format 2 of a newer version (update zkr)\nelection /g/clients: led by {\"format\":2} [of /g]\n"},
+				"  warn: the shard x has format 3 of a newer version (update zkr): its resources are unknown\n  warn: the owner of a has format 2 of a newer version (update zkr)\nelection /g/clients: led by {\"format\":2} [of /g]\n"},
 		{"a barrier", []string{`/b ={"format":2,"kind":"double","parties":[3]}`}, "double barrier /b: 0 wait\n  bad: the barrier's record has format 2 of a newer version (update zkr): no party can pass\n"},
 		{"a barrier with parties", []string{`/b ={"format":2}`, "/b/_c_" + uuid(1) + "-ann-party-0000000001 e1"}, "barrier /b: 1 waits\n  bad: the barrier's record has format 2 of a newer version (update zkr): no party can pass\n"},
 		{"a barrier with fields of a newer version", []string{`/b ={"kind":"barrier","czxid":100,"parties":3,"round":0,"released":"","more":1}`}, "barrier /b: 0 wait\n  bad: the barrier's record cannot be read: no party can pass\n"},

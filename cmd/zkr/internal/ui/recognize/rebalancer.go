@@ -156,18 +156,18 @@ func (st *ShareState) readAssignments(t *Thing, p *plan, shards *spot) {
 			continue
 		}
 		st.Generation = max(st.Generation, r.Generation)
-		names, chunks := slices.Clone(r.Resources), 0
+		inChildren, chunks := []string{}, 0
 		for _, chunk := range c.children { // the continuation: "<generation>-<i>"
-			if !strings.HasPrefix(chunk.name, strings.TrimSuffix(shareformat.ChunkName(r.Generation, 0), "0")) {
+			if !strings.HasPrefix(chunk.name, strings.TrimSuffix(shareformat.ChunkName(r.ChunkGeneration(), 0), "0")) {
 				continue
 			}
 			more, err := decodeNode(chunk.Node, shareformat.DecodeChunk)
-			if names, chunks = append(names, more...), chunks+asBit(err == nil); err != nil && chunk.Size > 0 {
+			if inChildren, chunks = append(inChildren, more...), chunks+asBit(err == nil); err != nil && chunk.Size > 0 {
 				t.addProblem(Warn, chunk.Path, "a part of the shard %s %s: its resources are unknown", Text([]byte(c.name), idWidth), chunk.unreadReason(err))
 			}
 		}
 		p.partial = p.partial || chunks < r.Chunks // also while it is being rewritten
-		for _, name := range names {
+		for _, name := range r.Assemble(slices.Sorted(slices.Values(inChildren))) {
 			if old, twice := p.target[name]; !twice || st.memberIndex(old.client) < 0 {
 				p.target[name] = assignment{r.Client, r.Generation}
 			}
