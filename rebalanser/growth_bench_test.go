@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -21,6 +23,11 @@ const (
 	addOne     = "add"
 	removeOne  = "remove"
 	killOne    = "kill"
+
+	// The mere reads and transactions of a first assignment in resource mode, and the mere
+	// transactions.
+	floor         = "floor"
+	floorOfWrites = "writes"
 )
 
 // eventCost is what all clients together have taken for an event.
@@ -47,7 +54,7 @@ const (
 
 func (g *growing) connect(timeout time.Duration) (*session.Client, *plug) {
 	p := &plug{w: g.wire}
-	client, err := session.Connect(g.Context(), g.addr, &session.Options{Timeout: timeout, Dialer: p.dial})
+	client, err := session.Connect(g.Context(), g.addr, &session.Options{Timeout: timeout, Dialer: p.dial, MaxReply: 64 << 20})
 	require.NoError(g, err)
 	g.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
@@ -143,6 +150,10 @@ func grow(b *testing.B, addr string, mode rebalanser.Mode, members, resources in
 		require.NoError(b, err)
 		g.ownedAre(resources)
 	})
+	if mode == rebalanser.ResourceBarrier {
+		out[floor] = g.during(func() { g.takeRaw("/floor", resources, true) })
+		out[floorOfWrites] = g.during(func() { g.takeRaw("/writes", resources, false) })
+	}
 	out[killOne] = g.kill(members)
 	stopped := make(chan struct{})
 	for _, stop := range g.running {
@@ -157,6 +168,56 @@ func grow(b *testing.B, addr string, mode rebalanser.Mode, members, resources in
 	}
 	clear(g.running)
 	return out
+}
+
+// takeRaw makes the clients read and create that number of znodes in equal shares, with the
+// requests of members that take barriers.
+func (g *growing) takeRaw(dir string, resources int, read bool) {
+	const perTxn = 249
+	record := make([]byte, 80)
+	s, err := g.clients[0].Session(g.Context())
+	require.NoError(g, err)
+	_, err = s.Create(g.Context(), dir, nil, session.Persistent, nil)
+	require.NoError(g, err)
+	var all sync.WaitGroup
+	clients := slices.Delete(slices.Clone(g.clients), len(g.clients)/2, len(g.clients)/2+1) // its session is short
+	for i, client := range clients {
+		// Waited for below; ends with the replies.
+		all.Go(func() {
+			s, err := client.Session(g.Context())
+			if err != nil {
+				g.Error(err)
+				return
+			}
+			var paths []string
+			for k := i; k < resources; k += len(clients) {
+				paths = append(paths, fmt.Sprintf("%s/resource-%06d", dir, k))
+			}
+			var reads []*session.Future[session.Seen]
+			for _, path := range paths {
+				if read {
+					reads = append(reads, s.StartGet(path, true))
+				}
+			}
+			for _, f := range reads {
+				_, _ = f.Wait(g.Context()) // it does not exist
+			}
+			var txns []*session.Future[[]session.Result]
+			for part := range slices.Chunk(paths, perTxn) {
+				var ops []session.Op
+				for _, path := range part {
+					ops = append(ops, session.CreateOp(path, nil, session.Persistent, nil), session.SetOp(path, record, 0))
+				}
+				txns = append(txns, s.StartTxn(ops...))
+			}
+			for _, f := range txns {
+				if _, err := f.Wait(g.Context()); err != nil {
+					g.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
 }
 
 // kill cuts a member off, and measures from the moment at which the servers have removed the
@@ -215,14 +276,20 @@ func exponent(small, large float64) float64 {
 // is added, one is removed, and one member is cut off. The benchmark does so with n, 2n and
 // 4n resources, and reports what all clients together have sent and received: pings are left
 // out. ZKBENCH_RESOURCES is 4n, and ZKBENCH_MEMBERS the number of members; with
-// ZKBENCH_GROW=members, it is the members that grow, and not the resources.
+// ZKBENCH_GROW=members, the members grow, and not the resources; with ZKBENCH_GROW=no, only the
+// full size is measured. The floor is what the same clients need in the same run for the mere
+// requests of a first assignment in resource mode.
 func BenchmarkGrowthOfGroups(b *testing.B) {
 	members, resources := size("ZKBENCH_MEMBERS", 20), size("ZKBENCH_RESOURCES", 8000)
 	for _, mode := range modes() {
 		b.Run(fmt.Sprintf("%v/members=%d/resources=%d", mode, members, resources), func(b *testing.B) {
 			for b.Loop() {
 				var all []map[string]eventCost
-				for _, part := range []int{4, 2, 1} {
+				parts := []int{4, 2, 1}
+				if os.Getenv("ZKBENCH_GROW") == "no" {
+					parts = []int{1}
+				}
+				for _, part := range parts {
 					m, r := members, resources/part
 					if os.Getenv("ZKBENCH_GROW") == "members" {
 						m, r = members/part, resources
@@ -237,11 +304,14 @@ func BenchmarkGrowthOfGroups(b *testing.B) {
 
 // reportGrowth reports the figures at 4n, with the exponents of the growth from n to 4n.
 func reportGrowth(b *testing.B, all []map[string]eventCost) {
-	for _, event := range []string{firstShare, addOne, removeOne, killOne} {
-		small, large := all[0][event], all[2][event]
+	for _, event := range []string{firstShare, floor, floorOfWrites, addOne, removeOne, killOne} {
+		small, large := all[0][event], all[len(all)-1][event]
 		for _, at := range all {
 			e := at[event]
 			b.Logf("%-7s %9d requests %11d bytes %9.1f ms", event, e.requests, e.bytes, float64(e.took.Microseconds())/1000)
+		}
+		if len(all) == 1 {
+			continue
 		}
 		b.Logf("%-7s exponents: requests %.2f, bytes %.2f, time %.2f", event,
 			exponent(float64(small.requests), float64(large.requests)), exponent(float64(small.bytes), float64(large.bytes)),
