@@ -1,11 +1,13 @@
 package rebalanser
 
 import (
+	"context"
 	"slices"
 	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"github.com/zkrecipes/zkrecipes/internal/world"
 	"github.com/zkrecipes/zkrecipes/session"
 )
 
@@ -40,4 +42,35 @@ func TestEventsOfResourcesAreAppliedInOrder(t *testing.T) {
 	require.Equal(t, []string{"f"}, missingFrom([]string{"b", "d", "f"}, l.names))
 	require.Empty(t, missingFrom(nil, l.names))
 	require.Equal(t, l.names, missingFrom(slices.Clone(l.names), nil))
+}
+
+// A change that was read before an attempt failed is told by the next attempt.
+func TestAChangeIsToldAfterAFailedRead(t *testing.T) {
+	world.In(t, nil, func(w *world.World) {
+		c := w.Client()
+		l := newResourceList(&memberNode{s: w.Session(c), at: "/g"}, func() {})
+		for _, znode := range []string{"/g", "/g/resources", "/g/resources/a"} {
+			require.NoError(w, w.Server.Create(znode, nil))
+		}
+		_, changed, _, err := l.read(w.Ctx)
+		require.NoError(w, err)
+		require.True(w, changed)
+		require.NoError(w, w.Server.Delete("/g/resources/a"))
+		require.NoError(w, w.Server.Create("/g/resources/b", nil))
+		w.Settle()
+		world.Pause(checkInterval) // so that the list is to be checked
+		over, end := context.WithCancel(w.Ctx)
+		end()
+		_, _, _, err = l.read(over)
+		require.ErrorIs(w, err, context.Canceled)
+		gone, changed, _, err := l.read(w.Ctx)
+		require.NoError(w, err)
+		require.True(w, changed)
+		require.Equal(w, []string{"a"}, gone)
+		require.Equal(w, []string{"b"}, l.names)
+		_, changed, _, err = l.read(w.Ctx)
+		require.NoError(w, err)
+		require.False(w, changed)
+		l.stop()
+	})
 }

@@ -30,6 +30,8 @@ type resourceList struct {
 	version int32    // of the folder's children: its changes that names includes
 	known   bool     // names is the list, as far as the events tell
 	checked time.Time
+	told    []string // names, as read has returned them last
+	begun   bool     // read has returned names
 
 	// mu guards the rest, which the goroutine that reads the connection fills.
 	mu    sync.Mutex
@@ -120,16 +122,16 @@ func (l *resourceList) isOver() bool {
 }
 
 // read brings the list up to date. It returns the resources that have gone, and whether the
-// list has changed. A watch is that of a list without persistent watches. After an error,
+// list has changed since the last call without an error. A watch is that of a list without persistent watches. After an error,
 // read must be called again.
 func (l *resourceList) read(ctx context.Context) (gone []string, changed bool, w *session.Watch, err error) {
-	before := l.names
-	first := !l.known && before == nil
 	if w, err = l.update(ctx); err != nil {
 		return nil, false, nil, err
 	}
-	gone = missingFrom(before, l.names)
-	return gone, first || len(gone) > 0 || len(before) != len(l.names), w, nil
+	gone = missingFrom(l.told, l.names)
+	changed = !l.begun || len(gone) > 0 || len(l.told) != len(l.names)
+	l.told, l.begun = l.names, true
+	return gone, changed, w, nil
 }
 
 func (l *resourceList) update(ctx context.Context) (*session.Watch, error) {
@@ -268,7 +270,8 @@ func (l *resourceList) apply(all []resourceEvent) {
 		}
 		rest = rest[i:]
 	}
-	l.names = append(out, rest...)
+	out = append(out, rest...)
+	l.names = out
 }
 
 // missingFrom returns the names of before that are not in now; both are in order.
