@@ -297,8 +297,14 @@ func TestRebalancers(t *testing.T) {
 		}, more...)
 	}
 	owns := func(name string, n int) string { return `/g/barriers/` + name + ` ={"client":"` + client(n) + `"}` }
+	// The shard of i2 is the difference to a base.
+	difference := func(lines []string) []string {
+		return append(lines[:len(lines)-3], `/g/assignments/i2 ={"format":2,"client":"`+client(2)+`","generation":5,"count":2,"chunks":1,"resources":["b"],"removed":["a"],"base":4,"baseEpoch":1}`,
+			`/g/assignments/i2/5-0 =["d"]`, `/g/assignments/i2/4-0 =["a","c"]`)
+	}
 	election := "election /g/clients: led by c1, 1 candidate behind [of /g]\n"
 	check(t, []recognized{
+		{"moving, with a difference", append(difference(lines("resource")), owns("a", 1), owns("b", 1), "/g/barriers/c ={}"), "rebalancer /g: 4 resources shared by 2 members, 2 moves in progress\n  hint: 1 resource has no owner yet: d\n" + election},
 		{"moving", lines("resource", owns("a", 1), owns("b", 1), "/g/barriers/c ={}"), "rebalancer /g: 4 resources shared by 2 members, 2 moves in progress\n  hint: 1 resource has no owner yet: d\n" + election},
 		{"of a dead owner", lines("resource", owns("a", 9)), "rebalancer /g: 4 resources shared by 2 members, 3 moves in progress\n  hint: 1 resource has no owner yet: d\n" + election},
 		{"global, stopping", lines("global", `/g/status ={"generation":6,"state":"stop"}`, "/g/stopped/"+client(2)+".6 e2"),
