@@ -32,6 +32,9 @@ type attempt struct {
 	// wrote: a transaction was sent, so locks missing in got may have been
 	// taken.
 	wrote bool
+	// unread: the locks that are being taken were not read. mixed: some locks have
+	// znodes, so that all others are read.
+	unread, mixed bool
 }
 
 // takeLocks tries to take the locks of these claimed names, until the holder of each
@@ -67,9 +70,14 @@ func (a *attempt) stopWatches() {
 // takePart reads locks, and takes the free locks. It returns the names to read
 // again.
 func (a *attempt) takePart(ctx context.Context, names []string) (again []string, err error) {
-	entries, err := a.readLocks(ctx, names)
-	if err != nil {
+	entries, missing, err := a.readOrSample(ctx, names)
+	switch {
+	case err != nil:
 		return names, err
+	case missing:
+		a.unread = true
+		defer func() { a.unread = false }()
+		return a.writeLocks(ctx, newEntries(names))
 	}
 	gone, err := a.o.findGone(ctx, entries, a.owners, a.watch)
 	if err != nil {
@@ -94,6 +102,55 @@ func (a *attempt) takePart(ctx context.Context, names []string) (again []string,
 
 func (o *Owner) newHeld(e *entry, version int32, token int64) *Held {
 	return &Held{o: o, name: e.Name, version: version, token: token, kept: e.kept}
+}
+
+// manyLocks is how many locks are tried without a read of each; samples is how many of them
+// are read.
+const (
+	manyLocks = 64
+	samples   = 3
+)
+
+// readOrSample reads locks, and the version of their folder. Of many locks it reads a few
+// first: if none of these has a znode, missing is true, and the locks are to be created. A
+// transaction that creates a lock fails if the lock exists, so a wrong guess costs a
+// transaction, and then a read of each lock.
+func (a *attempt) readOrSample(ctx context.Context, names []string) (entries []entry, missing bool, err error) {
+	if len(names) < manyLocks || a.mixed {
+		entries, err = a.readLocks(ctx, names)
+		return entries, false, err
+	}
+	var sample, rest []string
+	for i, name := range names {
+		if i%((len(names)-1)/(samples-1)) == 0 {
+			sample = append(sample, name)
+		} else {
+			rest = append(rest, name)
+		}
+	}
+	entries, err = a.readLocks(ctx, sample)
+	if err != nil {
+		return nil, false, err
+	}
+	if !slices.ContainsFunc(entries, func(e entry) bool { return e.exists }) {
+		return nil, true, nil
+	}
+	a.mixed = true
+	more, err := a.o.t.readLocks(ctx, a.o.s, rest, a.watch)
+	if err != nil {
+		stopAll(entries)
+		return nil, false, err
+	}
+	return append(entries, more...), false, nil
+}
+
+// newEntries are locks without znodes.
+func newEntries(names []string) []entry {
+	out := make([]entry, len(names))
+	for i, name := range names {
+		out[i] = entry{Entry: Entry{Name: name}}
+	}
+	return out
 }
 
 // readLocks reads locks, and the version of their folder.
@@ -128,6 +185,8 @@ func (a *attempt) writeLocks(ctx context.Context, free []entry) (again []string,
 			switch {
 			case culprit == 1 && errors.Is(e, session.ErrBadVersion): // some were removed
 				again = append(again, namesOf(part)...)
+			case loser >= 0 && a.unread:
+				again, a.mixed = append(again, namesOf(part)...), true
 			case loser >= 0:
 				again = append(again, part[loser].Name)
 				next = append(append(next, part[:loser]...), part[loser+1:]...)
@@ -138,6 +197,7 @@ func (a *attempt) writeLocks(ctx context.Context, free []entry) (again []string,
 					e = a.o.goneError()
 				}
 				// The next try reads the effect, when there is a connection.
+				a.mixed = true
 				again, err = append(again, namesOf(part)...), errors.Join(err, e)
 			}
 		}
