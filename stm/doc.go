@@ -67,6 +67,9 @@
 //
 // # Many writers
 //
+// With [Options.Combine], the transactions of concurrent calls of one Transactor share
+// requests, and each call keeps its own outcome.
+//
 // With [Options.Queue], colliding writers queue up: n writers need a number of
 // attempts proportional to n, not to its square. [Tx.Peek] and
 // [Tx.PeekChildren] read without a condition, for znodes that change only

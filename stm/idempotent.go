@@ -14,7 +14,7 @@ import (
 // or never will be in its session, and calls inSession again.
 func (r *run) commitUnmarked(ctx context.Context, s *session.Session, tx *Tx, p plan) error {
 	began := time.Now()
-	results, err := s.Txn(ctx, p.ops...)
+	results, err := r.t.send(ctx, s, tx, p)
 	switch {
 	case err == nil:
 		r.results = p.resultsOfWrites(results)

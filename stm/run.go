@@ -187,7 +187,7 @@ func (r *run) commitWrites(ctx context.Context, s *session.Session, tx *Tx) erro
 	}
 	p.add(markerRole, m.setOp())
 	began := time.Now()
-	results, err := s.Txn(ctx, p.ops...)
+	results, err := r.t.send(ctx, s, tx, p)
 	out := applied
 	switch {
 	case err == nil:

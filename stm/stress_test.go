@@ -118,7 +118,7 @@ func oneHistory(w *World, seed uint64, servers int) error {
 	}
 	clients := 2 + r.IntN(2)
 	for range clients {
-		s.txs = append(s.txs, stm.New(w.ClientWith(o), markers, nil))
+		s.txs = append(s.txs, stm.New(w.ClientWith(o), markers, &stm.Options{Combine: seed%2 == 1}))
 	}
 	initial := state{10, 10, 10, -1}
 	for i := range 3 {

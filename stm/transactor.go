@@ -26,6 +26,13 @@ type Options struct {
 	// times. The queue makes transactions cheaper; their exclusion does not
 	// depend on it.
 	Queue func(ctx context.Context) (leave func(), err error)
+	// Combine sends the transactions of concurrent calls of Apply together: calls
+	// that have to wait for requests in flight share the next request, up to 64 of
+	// them and 128 KiB. Each call keeps its own outcome: a transaction that the
+	// servers refuse does not affect the others, and costs up to two requests more. A
+	// call usually waits for half a round trip before its own. Default: each transaction
+	// is a request.
+	Combine bool
 	// ACL of the markers and of their folder, and of the znodes created by
 	// [Tx.Put]; default: the client's ACL.
 	ACL []session.ACL
@@ -43,7 +50,8 @@ type Transactor struct {
 	// needed.
 	idempotent bool
 
-	markers markerPool
+	markers  markerPool
+	combiner *combiner // nil: each transaction is a request
 }
 
 // New returns a Transactor with its markers in the folder dir. The folder is
@@ -69,6 +77,9 @@ func New(client *session.Client, dir string, o *Options) *Transactor {
 		t.opts.MaxConflicts = defaultMaxConflicts
 	}
 	t.markers = markerPool{dir: dir, acl: t.opts.ACL}
+	if t.opts.Combine {
+		t.combiner = &combiner{}
+	}
 	return t
 }
 
@@ -151,6 +162,14 @@ func (t *Transactor) ApplyResults(ctx context.Context, f func(tx *Tx) error) ([]
 		to.Observe(ctx, observe.TransactionEnded{Attempts: r.attempts, Unknown: r.unanswered, Took: time.Since(began), Err: err})
 	}
 	return results, err
+}
+
+// send sends the request of a transaction with writes.
+func (t *Transactor) send(ctx context.Context, s *session.Session, tx *Tx, p plan) ([]session.Result, error) {
+	if t.combiner == nil {
+		return s.Txn(ctx, p.ops...)
+	}
+	return t.combiner.txn(ctx, s, p.ops, p.sizeOf(tx))
 }
 
 // apply makes attempts until the call ends.

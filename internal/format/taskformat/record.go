@@ -152,7 +152,13 @@ func (m Millis) Duration() time.Duration {
 
 // Encode writes a record.
 func Encode(record any) []byte {
-	data, err := json.Marshal(record)
+	var data []byte
+	var err error
+	if own, ok := record.(json.Marshaler); ok {
+		data, err = own.MarshalJSON() // json.Marshal would check and copy it
+	} else {
+		data, err = json.Marshal(record)
+	}
 	if err != nil {
 		panic(err) // strings, numbers and times
 	}
@@ -163,7 +169,13 @@ func Encode(record any) []byte {
 // newer format wraps a [*versioned.FormatError].
 func Decode[T Record | Assignment | Ending | Profile | Limits | Counts](data []byte) (T, error) {
 	var out T
-	if err := json.Unmarshal(data, &out); err != nil {
+	var err error
+	if own, ok := any(&out).(json.Unmarshaler); ok {
+		err = own.UnmarshalJSON(data) // json.Unmarshal would scan the data twice more
+	} else {
+		err = json.Unmarshal(data, &out)
+	}
+	if err != nil {
 		return out, unreadable(data)
 	}
 	ok := false
