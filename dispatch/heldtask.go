@@ -95,7 +95,7 @@ func (h *heldTask) reportOutcome(output []byte, err error) {
 func (h *heldTask) callHandler() (output []byte, err error) {
 	t := h.Task
 	r := newReading(h.ctx, h.ws.s)
-	payload := r.Get(h.ws.dataPath(t.ID, t.Run))
+	payload := h.ws.getTogether(r, h.ws.dataPath(t.ID, t.Run))
 	switch {
 	case r.Err != nil:
 		return nil, fmt.Errorf("the payload cannot be read: %w", r.Err)

@@ -49,10 +49,11 @@ type store struct {
 	err    error // of the arguments
 	create *session.CreateOptions
 	txs    *stm.Transactor
+	reads  *readCombiner
 }
 
 func newStore(client *session.Client, path string, o *Options) store {
-	st := store{layout: layout(path), client: client}
+	st := store{layout: layout(path), client: client, reads: &readCombiner{}}
 	st.opts, st.err = o.withDefaults()
 	if err := validatePath(path); err != nil {
 		st.err = err
@@ -61,7 +62,7 @@ func newStore(client *session.Client, path string, o *Options) store {
 		st.err = fmt.Errorf("%w: client is nil", ErrInvalidArgument)
 	}
 	st.create = &session.CreateOptions{ACL: st.opts.ACL}
-	st.txs = stm.NewIdempotent(client, path, &stm.Options{MaxConflicts: maxConflicts, ACL: st.opts.ACL})
+	st.txs = stm.NewIdempotent(client, path, &stm.Options{MaxConflicts: maxConflicts, Combine: true, ACL: st.opts.ACL})
 	return st
 }
 

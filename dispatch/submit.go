@@ -33,7 +33,8 @@ const lookEvery = 16
 // found out, or the client is closed, the error wraps session.ErrUnknownOutcome:
 // a task with its own ID can be submitted again. Submit takes one request, two
 // more for each sixteenth task in one of the 256 buckets, and one more for the
-// first task of a session, for a znode that goes with the session.
+// first task of a session, for a znode that goes with the session. Calls at the same time
+// share requests; each call has its own outcome.
 func (q *Queue) Submit(ctx context.Context, t Task) (id string, err error) {
 	q = receiver.OrZero(q)
 	const op = "submit to"

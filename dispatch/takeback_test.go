@@ -91,7 +91,9 @@ func TestRequestsOfATakeBack(t *testing.T) {
 			})
 		})
 		require.Len(w, idsOf(w, q, "assigned"), 4)
-		require.Equal(w, map[string]int{"getData": 1, "multi": 2}, worker, "the folder, and two tasks")
+		require.Equal(w, 1, worker["getData"], "the folder: %v", worker)
+		require.LessOrEqual(w, worker["multi"], 2, "two tasks, at once or one after the other: %v", worker)
+		require.LessOrEqual(w, len(worker), 2, worker)
 		t.Logf("master: %v", master)
 	})
 }

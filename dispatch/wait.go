@@ -86,8 +86,9 @@ type taskWait struct {
 	out    Result
 }
 
-// waitOnce reads first the task and then its result: a task that has ended has a result,
-// unless the task was changed between the two reads, or the result was deleted by hand.
+// waitOnce looks for the result with a watch, and reads the task then. The result of a task
+// that has ended exists, unless it was deleted by hand, or the task has ended between the
+// two reads: then the watch has fired.
 func (w *taskWait) waitOnce(ctx context.Context, s *session.Session) error {
 	q := w.q
 	r := newReading(ctx, s)
@@ -95,9 +96,11 @@ func (w *taskWait) waitOnce(ctx context.Context, s *session.Session) error {
 	defer func() { stopWatch(end) }()
 	read := func() {
 		stopWatch(end) // of a read whose proof was lost
-		seen := r.Collect(s.StartGet(q.taskPath(w.id), false), s.StartExists(q.resultPath(w.id), true))
-		if r.Err == nil {
-			node, end = seen[0], seen[1]
+		end = session.Seen{}
+		result := s.StartExists(q.resultPath(w.id), true)
+		node = q.getTogether(r, q.taskPath(w.id))
+		if seen := r.Collect(result); r.Err == nil {
+			end = seen[0]
 		}
 	}
 	if w.unsure {
@@ -122,6 +125,8 @@ func (w *taskWait) waitOnce(ctx context.Context, s *session.Session) error {
 	case t == nil:
 		w.unsure = true
 		return optimistic.ErrChanged
+	case t.State.Finished() && end.Watch.Fired():
+		return optimistic.ErrNews
 	case t.State.Finished():
 		return w.repairTask(ctx)
 	}
@@ -162,7 +167,7 @@ func (w *taskWait) repairTask(ctx context.Context) error {
 // readResult reads a result that has been seen.
 func (q *Queue) readResult(ctx context.Context, s *session.Session, id string) (Result, error) {
 	r := newReading(ctx, s)
-	node := r.Get(q.resultPath(id))
+	node := q.getTogether(r, q.resultPath(id))
 	if r.Err != nil {
 		return Result{}, r.Err
 	}

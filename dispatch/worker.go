@@ -97,7 +97,7 @@ func NewWorker(client *session.Client, path string, handler Handler, o *WorkerOp
 // A ctx that had ended before the call is an error that wraps the context's. Other errors,
 // such as session.ErrClosed, end Run too. It blocks; the goroutine is the caller's.
 //
-// A task takes it two reads and one transaction.
+// A task takes it two reads and one transaction; tasks at the same time share requests.
 func (w *Worker) Run(ctx context.Context) error {
 	w = receiver.OrZero(w)
 	const op = "work for"
