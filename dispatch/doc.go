@@ -54,6 +54,8 @@
 //     goes first, and among these the task that was submitted first. The task
 //     goes to the worker with the fewest tasks per handler, and among equal
 //     workers to the worker that has waited longest for a task.
+//   - A new master that needs more than a second to read all tasks begins to assign. Until
+//     it has read all tasks, this order holds among the tasks that it has read.
 //   - A queue with Options.MaxTasks unfinished tasks refuses more tasks, or
 //     lets Submit wait. The master closes the queue, so tasks that are
 //     submitted until then are accepted; without a master, each of the 256

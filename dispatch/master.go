@@ -43,8 +43,10 @@ func NewMaster(client *session.Client, path string, o *Options) *Master {
 // writes is one transaction with the guard of its leadership: a master that was
 // paused, or cut off, changes nothing once another master leads.
 //
-// A task takes it up to three reads, and its part of a transaction that gives out up
-// to 64 of them; to take over takes one read for each task, and one for each bucket.
+// A task takes it two reads, and its part of a transaction that gives out up to 64 of
+// them; many tasks share requests. To take over takes a list of each bucket, and a read of
+// each task, up to 128 of them with one request. A master that has read for a second begins
+// to assign the tasks that it has read.
 // While the numbers of tasks change, a master publishes them for [Queue.Stats], once a
 // second on average.
 func (m *Master) Run(ctx context.Context) error {
@@ -110,10 +112,14 @@ type mastership struct {
 	lost    int // counts rounds in a row that have cost the connection; the loop's
 
 	// mu guards the fields below: scheduler, the number of views that have shown it the
-	// state at the beginning of the mastership, and what is published.
+	// state at the beginning of the mastership, the view of the tasks, and what is
+	// published.
 	mu        sync.Mutex
 	scheduler *scheduler
 	loaded    int
+	early     early
+	earlyAt   time.Time // when it begins to assign at the latest; the loop's
+	view      *taskView // nil if the tasks are shown by a cache.Tree
 	counts    publication
 }
 
@@ -125,17 +131,16 @@ func (t *mastership) lead(ctx context.Context) error {
 	if err := t.retryInSession(ctx, func() error { return t.prepareQueue(ctx) }); err != nil {
 		return err
 	}
+	t.earlyAt = time.Now().Add(earlyAfter)
 	while, end := context.WithCancelCause(ctx)
 	var watching sync.WaitGroup
 	defer watching.Wait()
 	defer end(nil)
-	tasks := cache.NewTree(t.client, t.at(tasksDir), t.decodeNode, &cache.Options{MaxDepth: 2, Buffer: viewBuffer})
 	alive := cache.NewChildren(t.client, t.at(aliveDir), decodeProfile, nil)
 	clients := cache.NewChildren(t.client, t.at(clientsDir), cache.Bytes, nil)
 	admission := cache.NewTree(t.client, t.at(admissionDir), cache.Bytes, &cache.Options{MaxDepth: 1})
 	for _, run := range []func(context.Context) error{
-		tasks.Run, alive.Run, clients.Run, admission.Run, t.publishCounts,
-		func(ctx context.Context) error { return followView(ctx, t, tasks.View, t.taskChanged) },
+		t.followTasks, alive.Run, clients.Run, admission.Run, t.publishCounts,
 		func(ctx context.Context) error { return followView(ctx, t, alive.View, workerChanged()) },
 		func(ctx context.Context) error { return followView(ctx, t, clients.View, clientChanged()) },
 		func(ctx context.Context) error { return followView(ctx, t, admission.View, t.admissionChanged) },
@@ -159,11 +164,13 @@ func (t *mastership) runLoop(ctx context.Context) error {
 	defer timer.Stop()
 	for {
 		moves, loaded := t.planMoves()
-		var err error
-		if loaded {
-			if err = t.carryOutMoves(ctx, moves); err == nil {
-				err = t.tidyUp(ctx)
-			}
+		err := t.carryOutMoves(ctx, moves)
+		switch {
+		case err != nil:
+		case loaded:
+			err = t.tidyUp(ctx)
+		default:
+			err = t.readAssigned(ctx)
 		}
 		if err != nil {
 			return err
@@ -184,6 +191,9 @@ func (t *mastership) runLoop(ctx context.Context) error {
 		switch {
 		case !loaded:
 			wait = auditEvery
+			if now := time.Now(); now.Before(t.earlyAt) {
+				wait = t.earlyAt.Sub(now)
+			}
 		case ever:
 			wait = min(wait, at.Sub(t.clock.now()))
 		}
@@ -197,23 +207,36 @@ func (t *mastership) runLoop(ctx context.Context) error {
 	}
 }
 
-// planMoves plans, once everything was shown.
+// planMoves plans, once everything was shown. A master that has much to read plans
+// assignments earlier.
 func (t *mastership) planMoves() (moves []move, loaded bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.loaded < views {
+	loaded = t.loaded >= views
+	if !loaded && (t.loaded < views-1 || t.early != earlyReady) {
 		return nil, false
 	}
-	return t.scheduler.planMoves(t.clock.now(), maxMoves, func() string {
+	if t.view != nil && t.scheduler.needsTasks() {
+		t.view.inbox.want()
+	}
+	serial := func() string {
 		t.serial++
 		return newSerial(t.l.Token(), t.serial)
-	}), true
+	}
+	if !loaded {
+		return t.scheduler.planEarly(t.clock.now(), maxMoves, serial), false
+	}
+	return t.scheduler.planMoves(t.clock.now(), maxMoves, serial), true
 }
 
 // updateScheduler changes the scheduler.
 func (t *mastership) updateScheduler(f func(sc *scheduler)) {
 	t.mu.Lock()
 	f(t.scheduler)
+	if t.view != nil && len(t.scheduler.changed) > 0 {
+		t.view.inbox.ask(t.taskPaths(t.scheduler.changed), false)
+		t.scheduler.changed = nil
+	}
 	t.counts.noteChangeLocked()
 	t.mu.Unlock()
 	select {

@@ -129,6 +129,7 @@ func (t *mastership) showMove(sc *scheduler, m move, written session.Stat) {
 	} else {
 		written.Czxid, written.Version = m.task.czxid, m.task.version+1
 		sc.renewTask(seenAs(m.next, written))
+		sc.noteOwnChange(m.task.ID, m.connection)
 	}
 	sc.settleMove(m)
 }

@@ -24,6 +24,8 @@ type move struct {
 	task seen
 	// next is the task after the move; unset for removeTask.
 	next record
+	// connection is that of the view when the move was planned.
+	connection int
 }
 
 // deadText is the failure of an attempt whose worker has died.
@@ -72,7 +74,7 @@ func (sc *scheduler) planEvictions(max int, out []move) []move {
 }
 
 // countActive is how many tasks have not ended.
-func (sc *scheduler) countActive() int { return len(sc.tasks) - sc.finished }
+func (sc *scheduler) countActive() int { return len(sc.tasks) - sc.finished + sc.backlog.count() }
 
 // planLosses looks at the tasks whose worker, or client, is gone.
 func (sc *scheduler) planLosses(now time.Time, max int, out []move) []move {
@@ -125,10 +127,13 @@ func (sc *scheduler) planAssignments(now time.Time, max int, out []move, serial 
 			}
 			continue
 		}
+		e := c.ready[0]
+		if sc.isOutrun(e) {
+			return out
+		}
 		if c.suspect {
 			sc.reserved = nil
 		}
-		e := c.ready[0]
 		sc.turn++
 		slot.last = sc.turn
 		slot.count(e.record, 1) // undone when the outcome is known: the task itself counts then
@@ -161,7 +166,7 @@ func (sc *scheduler) slotFor(c *class) *workerSlot {
 
 func (sc *scheduler) seizeFor(e *entry, m move) move {
 	sc.seizeTask(e)
-	m.task = e.seen
+	m.task, m.connection = e.seen, sc.connection
 	return m
 }
 
@@ -171,6 +176,7 @@ func (sc *scheduler) settleMove(m move) {
 		slot.count(m.task.record, -1)
 	}
 	sc.releaseTask(m.task.ID)
+	sc.endEvents(m.task.ID)
 }
 
 // nextWake is the time of the next move that no news announces; false: never.

@@ -14,6 +14,7 @@ type scheduler struct {
 	workers map[string]*workerSlot // of live workers, by id
 	classes map[string]*class      // of tasks that wait and are ready, by labels
 	wakes   wakeQueue
+	backlog *backlog
 	// ended are the ended tasks without a move in flight, finished is the number of all
 	// ended tasks, and limit is how many of them are kept; 0: all.
 	ended    endedTasks
@@ -37,6 +38,10 @@ type scheduler struct {
 	clients, goneClients map[string]bool
 	turn                 int64 // counts assignments
 	tally                tally
+	// connection counts the connections of the view. changed are the tasks that the view must
+	// read, since they have changed during a move.
+	connection int
+	changed    []string // by id
 	// recallAt is when to decide about recalls again; zero: after the next change.
 	recallAt time.Time
 }
@@ -62,10 +67,15 @@ type entry struct {
 	wakePos int // in wakes; -1 if absent
 	linePos int // in its class; -1 if absent
 	endPos  int // in ended; -1 if absent
+	// events is how many changes of the task the view has heard of while a move was in
+	// flight. owed is the connection on which the event of a move of one's own is still to
+	// come; 0: none.
+	events, owed int
 	// waitPos is the place in the tally's waiting tasks, -1 if absent; wanted are the
 	// labels of a task that waits.
 	waitPos int
 	wanted  *wantedLabels
+	plain   bool // counted in wanted.plain
 }
 
 func newScheduler() *scheduler {
@@ -73,7 +83,7 @@ func newScheduler() *scheduler {
 		tasks: map[string]*entry{}, workers: map[string]*workerSlot{}, classes: map[string]*class{},
 		held: map[string]map[string]*entry{}, goneWorkers: map[string]bool{}, orphans: map[string]bool{}, concurrency: map[string]int{},
 		owned: map[string]map[string]*entry{}, clients: map[string]bool{}, goneClients: map[string]bool{},
-		tally: newTally(),
+		tally: newTally(), backlog: newBacklog(),
 	}
 }
 
@@ -90,7 +100,7 @@ func (sc *scheduler) putTask(t seen) {
 	default:
 		sc.unlinkTask(e)
 	}
-	e.seen = t
+	e.seen, e.owed = t, 0
 	if e.stuck {
 		e.stuck, e.busy = false, false
 	}
@@ -218,6 +228,7 @@ func (sc *scheduler) rejectMove(m move, orphan bool) {
 		return
 	}
 	e.stuck = true
+	sc.tally.noteUnassignable(e)
 }
 
 // noteRepair tells the scheduler that the znodes that m has missed were created again. It is

@@ -66,17 +66,23 @@ func (t *mastership) strayParts(n int, payloads, results []string) (strays []str
 	if len(payloads)+len(results) == 0 {
 		return nil
 	}
-	runs := map[string]string{}
+	runs, hashes := map[string]string{}, map[string]uint64{}
 	t.mu.Lock()
 	for id, e := range t.scheduler.tasks {
 		if bucketNumber(id) == n {
 			runs[session.EscapeName(id)] = e.Run
 		}
 	}
+	for id, it := range t.scheduler.backlog.items {
+		if bucketNumber(id) == n {
+			hashes[session.EscapeName(id)] = it.run
+		}
+	}
 	t.mu.Unlock()
 	for _, name := range payloads {
 		task, run, _ := strings.Cut(name, partMark)
-		if known, there := runs[task]; !there || known != run {
+		hash, waits := hashes[task]
+		if known, there := runs[task]; (!there || known != run) && (!waits || hash != hashRun(run)) {
 			strays = append(strays, t.at(dataDir, bucketName(n), name))
 		}
 	}

@@ -26,6 +26,7 @@ type wantedLabels struct {
 	key    string
 	labels []string
 	tasks  int
+	plain  int // of tasks, those that are ready as soon as they are looked at, and can be assigned
 }
 
 func newTally() tally {
@@ -47,6 +48,17 @@ func (ta *tally) add(e *entry) {
 	}
 	w.tasks++
 	e.wanted = w
+	if e.plain = e.isPlain(); e.plain {
+		w.plain++
+	}
+}
+
+// noteUnassignable notes that a task that waits cannot be assigned.
+func (ta *tally) noteUnassignable(e *entry) {
+	if e.plain && e.wanted != nil {
+		e.wanted.plain--
+	}
+	e.plain = false
 }
 
 // remove takes a task out that was counted and has not changed since.
@@ -59,6 +71,7 @@ func (ta *tally) remove(e *entry) {
 		heap.Remove(&ta.waiting, e.waitPos)
 	}
 	if w := e.wanted; w != nil {
+		ta.noteUnassignable(e)
 		if w.tasks--; w.tasks == 0 {
 			delete(ta.wanted, w.key)
 		}
@@ -82,9 +95,20 @@ func (sc *scheduler) countTasks() counts {
 	if len(sc.tally.waiting) > 0 {
 		out.Oldest = sc.tally.waiting[0].Submitted
 	}
+	if n := sc.backlog.count(); n > 0 {
+		out.Tasks[waiting] += n
+		if at, _ := sc.backlog.oldestSubmission(); out.Oldest.IsZero() || at.Before(out.Oldest) {
+			out.Oldest = at
+		}
+	}
 	for _, w := range sc.tally.wanted {
 		if !sc.hasWorkerFor(w.labels) {
 			out.Unmatched += w.tasks
+		}
+	}
+	for _, c := range sc.backlog.classes {
+		if !sc.hasWorkerFor(c.labels) {
+			out.Unmatched += len(c.turn) + c.coming
 		}
 	}
 	return out

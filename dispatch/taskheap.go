@@ -43,17 +43,8 @@ type byTurn struct{}
 func (byTurn) before(a, b *entry) bool { return a.precedes(b) }
 func (byTurn) place(e *entry) *int     { return &e.linePos }
 
-// precedes reports whether a goes before o: it has the higher priority, or was
-// submitted earlier.
-func (e *entry) precedes(o *entry) bool {
-	if e.Priority != o.Priority {
-		return e.Priority > o.Priority
-	}
-	if e.czxid != o.czxid {
-		return e.czxid < o.czxid
-	}
-	return e.ID < o.ID
-}
+// precedes reports whether e goes before o.
+func (e *entry) precedes(o *entry) bool { return e.turn().before(o.turn()) }
 
 // wakeQueue are the tasks that must be looked at at some time.
 type wakeQueue = ordered[byTime]

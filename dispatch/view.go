@@ -3,6 +3,7 @@ package dispatch
 import (
 	"context"
 	"strings"
+	"sync"
 
 	"github.com/zkrecipes/zkrecipes/cache"
 	"github.com/zkrecipes/zkrecipes/session"
@@ -24,6 +25,23 @@ func followView[T any](ctx context.Context, t *mastership, v *cache.View[T], cha
 		})
 	}
 	return context.Cause(ctx)
+}
+
+// followTree is followTasks on servers without persistent watches, older than 3.6, and for a
+// session that has another kind of watch on the tasks.
+func (t *mastership) followTree(ctx context.Context) error {
+	t.updateScheduler(func(sc *scheduler) {
+		sc.backlog = newBacklog()
+		t.view = nil
+	})
+	tasks := cache.NewTree(t.client, t.at(tasksDir), t.decodeNode, &cache.Options{MaxDepth: 2, Buffer: viewBuffer})
+	while, end := context.WithCancelCause(ctx)
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	defer end(nil)
+	// Waited for above; ends with while.
+	watching.Go(func() { end(tasks.Run(while)) })
+	return followView(while, t, tasks.View, t.taskChanged)
 }
 
 // decodeNode decodes a task; a bucket is the zero value.
