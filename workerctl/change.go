@@ -62,49 +62,36 @@ func (r *Roster) Changes(ctx context.Context) iter.Seq2[Change, error] {
 // followChanges passes changes to tell until tell returns false.
 func (r *Roster) followChanges(ctx context.Context, tell func(Change) bool) error {
 	while, end := context.WithCancelCause(ctx)
-	hints := make(chan struct{}, 1)
 	var watching sync.WaitGroup
-	// Waited for below; ends with while.
-	watching.Go(func() { end(sendHints(while, hints, r.members.Events(while))) })
-	// Waited for below; ends with while.
-	watching.Go(func() { end(sendHints(while, hints, r.live.Events(while))) })
 	// Waited for below; ends with while.
 	watching.Go(func() { end(r.job.awaitOver(while)) })
 	defer watching.Wait()
 	defer end(nil)
+	reader := r.view.newReader()
+	defer r.view.dropReader(reader)
 	b := &book{known: map[int]Member{}, forgotten: map[int]Member{}, seen: map[int]bool{}}
 	for {
 		select {
-		case <-hints:
+		case <-reader.wake:
 		case <-while.Done():
 			select {
-			case <-hints: // changes before the end are reported
+			case <-reader.wake: // changes before the end are reported
 			default:
 				return r.reportEnd(ctx, b, tell, context.Cause(while))
 			}
 		}
-		if r.members.Status().Loaded && r.live.Status().Loaded {
-			more, err := r.reportNews(ctx, b, tell)
+		ids, loaded, over := r.view.takeIDs(reader)
+		if loaded {
+			more, err := r.reportNews(ctx, b, tell, ids)
 			if err != nil || !more {
 				return r.reportEnd(ctx, b, tell, err)
 			}
 			b.begun = true
 		}
-	}
-}
-
-// sendHints signals each change on hints.
-func sendHints[T any](ctx context.Context, hints chan<- struct{}, events iter.Seq2[T, error]) error {
-	for _, err := range events {
-		if err != nil {
-			return err
-		}
-		select {
-		case hints <- struct{}{}:
-		default:
+		if over != nil {
+			end(over)
 		}
 	}
-	return context.Cause(ctx)
 }
 
 // book records what a reader was told.
@@ -116,19 +103,23 @@ type book struct {
 	seen             map[int]bool
 }
 
-// reportNews reports the news in the view, in the order of the ids.
-func (r *Roster) reportNews(ctx context.Context, b *book, tell func(Change) bool) (more bool, err error) {
-	there := map[int]bool{}
+// reportNews reports the news of the workers ids in the view, in the order of the ids.
+func (r *Roster) reportNews(ctx context.Context, b *book, tell func(Change) bool, ids []int) (more bool, err error) {
 	var fresh []Member
-	var died []int
-	for _, m := range r.Joined() {
-		there[m.ID], b.seen[m.ID] = true, true
-		if before, known := b.known[m.ID]; known && !isNewer(before, m) {
+	var died, absent []int
+	for _, id := range ids {
+		m, shown := r.view.get(id)
+		if !shown {
+			absent = append(absent, id)
+			continue
+		}
+		b.seen[id] = true
+		if before, known := b.known[id]; known && !isNewer(before, m) {
 			continue
 		}
 		fresh = append(fresh, m)
 		if m.State == dead {
-			died = append(died, m.ID)
+			died = append(died, id)
 		}
 	}
 	now, err := r.job.verifyMembers(ctx, died)
@@ -149,7 +140,9 @@ func (r *Roster) reportNews(ctx context.Context, b *book, tell func(Change) bool
 			return false, nil
 		}
 	}
-	b.forgetAbsent(there)
+	for _, id := range absent {
+		b.forget(id)
+	}
 	return true, nil
 }
 
@@ -182,16 +175,14 @@ func (b *book) describeChange(before Member, known bool, m Member) Change {
 	return Change{updated, m}
 }
 
-// forgetAbsent moves members that no longer exist to forgotten: the job has become
+// forget moves a member that does not exist any more to forgotten: the job has become
 // smaller, or is being removed.
-func (b *book) forgetAbsent(there map[int]bool) {
-	for id := range b.known {
-		if !there[id] && b.seen[id] {
-			b.forgotten[id] = b.known[id]
-			delete(b.known, id)
-			delete(b.seen, id)
-		}
+func (b *book) forget(id int) {
+	if m, known := b.known[id]; known && b.seen[id] {
+		b.forgotten[id] = m
+		delete(b.known, id)
 	}
+	delete(b.seen, id)
 }
 
 // reportEnd reports the remaining changes when the iteration ends with err, and returns

@@ -54,52 +54,52 @@ func (r *Roster) startReporter(ctx context.Context) (stop func()) {
 	}
 	p := &rosterReporter{r: r, to: to, known: map[int]Member{}, suspects: map[int]suspect{}}
 	while, end := context.WithCancel(ctx)
-	hints := make(chan struct{}, 1)
+	reader := r.view.newReader()
 	var all sync.WaitGroup
 	// Waited for by stop; ends with while.
-	all.Go(func() { _ = sendHints(while, hints, r.members.Events(while)) })
-	// Waited for by stop; ends with while.
-	all.Go(func() { _ = sendHints(while, hints, r.live.Events(while)) })
-	// Waited for by stop; ends with while.
-	all.Go(func() { p.run(while, hints) })
-	return func() { end(); all.Wait() }
+	all.Go(func() { p.run(while, reader) })
+	return func() { end(); all.Wait(); r.view.dropReader(reader) }
 }
 
 // recheck is the time after which suspects are looked at again. The view is as new as the
 // last answer of the servers, at the latest a ping.
 const recheck = 500 * time.Millisecond
 
-func (p *rosterReporter) run(ctx context.Context, hints <-chan struct{}) {
+func (p *rosterReporter) run(ctx context.Context, reader *rosterReader) {
 	again := time.NewTimer(recheck)
 	defer again.Stop()
 	again.Stop()
 	for {
 		select {
-		case <-hints:
+		case <-reader.wake:
 		case <-again.C:
 		case <-ctx.Done():
 			return
 		}
-		if !p.r.members.Status().Loaded || !p.r.live.Status().Loaded {
+		ids, loaded, _ := p.r.view.takeIDs(reader)
+		if !loaded {
 			continue
 		}
-		p.reportNews(ctx)
+		p.reportNews(ctx, ids)
 		if len(p.suspects) > 0 {
 			again.Reset(recheck)
 		}
 	}
 }
 
-// reportNews reports what has changed in the view since the last call, in the order of
-// the ids.
-func (p *rosterReporter) reportNews(ctx context.Context) {
-	asOf := p.r.members.Status().AsOf
-	if live := p.r.live.Status().AsOf; live.Before(asOf) {
-		asOf = live
-	}
-	there := map[int]bool{}
-	for _, m := range p.r.Joined() {
-		there[m.ID] = true
+// reportNews reports what has changed in the view, of the workers ids and the suspects, in
+// the order of the ids.
+func (p *rosterReporter) reportNews(ctx context.Context, ids []int) {
+	_, asOf := p.r.view.isLoaded()
+	ids = slices.AppendSeq(ids, maps.Keys(p.suspects))
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	for _, id := range ids {
+		m, shown := p.r.view.get(id)
+		if !shown {
+			p.reportRemoved(ctx, id)
+			continue
+		}
 		before, known := p.known[m.ID]
 		if known && !isNewer(before, m) || m.State == dead && !p.isCertain(m, asOf) {
 			continue
@@ -112,7 +112,6 @@ func (p *rosterReporter) reportNews(ctx context.Context) {
 			p.report(ctx, m.ID, change)
 		}
 	}
-	p.reportRemoved(ctx, there)
 	p.begun = true
 }
 
@@ -129,20 +128,15 @@ func (p *rosterReporter) isCertain(m Member, asOf time.Time) bool {
 // isSame reports whether a and b are the same incarnation of a worker.
 func isSame(a, b Member) bool { return a.created == b.created && a.Incarnation == b.Incarnation }
 
-// reportRemoved reports the workers whose records have been removed, with the job, before
-// the view has shown how the workers have ended.
-func (p *rosterReporter) reportRemoved(ctx context.Context, there map[int]bool) {
-	for _, id := range slices.Sorted(maps.Keys(p.known)) {
-		if there[id] {
-			continue
-		}
-		left := p.known[id].State.hasLeft()
-		delete(p.known, id)
-		if !left {
-			p.report(ctx, id, "removed")
-		}
+// reportRemoved reports a worker whose record has been removed, with the job, before the
+// view has shown how the worker has ended.
+func (p *rosterReporter) reportRemoved(ctx context.Context, id int) {
+	before, known := p.known[id]
+	delete(p.known, id)
+	delete(p.suspects, id)
+	if known && !before.State.hasLeft() {
+		p.report(ctx, id, "removed")
 	}
-	maps.DeleteFunc(p.suspects, func(id int, _ suspect) bool { return !there[id] })
 }
 
 func (p *rosterReporter) report(ctx context.Context, id int, change string) {

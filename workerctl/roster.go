@@ -2,46 +2,44 @@ package workerctl
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
-	"github.com/zkrecipes/zkrecipes/cache"
-	"github.com/zkrecipes/zkrecipes/internal/format/jobformat"
 	"github.com/zkrecipes/zkrecipes/internal/receiver"
-	"github.com/zkrecipes/zkrecipes/session"
 )
 
-// Roster is a local view of a job's workers, which [Roster.Run] keeps up to date
-// by watches. At the beginning a roster costs two requests for each running
-// worker, and one for each other worker; each change costs one or two. While
-// ZooKeeper is away the roster shows its last state; see Stale.
+// Roster is a local view of a job's workers, which [Roster.Run] keeps up to date by a
+// watch: each worker's join, return, update, leave and death is reported by one event, and
+// the member's record is read then. Changes that come together are read together: a
+// roster reads at most once per round trip, and in a job of n workers at most once per
+// n times 0.25 ms, but at least once per second. A single change is read at once.
+//
+// At the beginning a roster takes a watch, two lists of names and two small reads, and one
+// request for up to 128 workers. While ZooKeeper is away the roster shows its last state;
+// see Stale.
+//
+// ZooKeeper 3.6 and newer have recursive watches. With 3.5, a roster watches and reads each
+// member by a request of its own, and lists the running workers after each change of them.
 type Roster struct {
-	job     *Job
-	members *cache.Children[member]
-	live    *cache.Children[struct{}]
+	job  *Job
+	view *rosterView
 }
 
 // Roster makes a view of the job's workers. Roster sends nothing.
 func (j *Job) Roster() *Roster {
 	j = receiver.OrZero(j)
-	return &Roster{
-		job:     j,
-		members: cache.NewChildren(j.client, j.run.at(jobformat.DirMembers), readMember, nil),
-		live:    cache.NewChildren(j.client, j.run.at(jobformat.DirLive), func(session.Node) (struct{}, error) { return struct{}{}, nil }, nil),
-	}
+	return &Roster{job: j, view: newRosterView(j)}
 }
 
-func readMember(n session.Node) (member, error) {
-	return memberOf(nameOf(n.Path), n.Data)
-}
-
-// Run keeps the view up to date until ctx ends, or the view cannot continue;
-// see cache.View.Run. Run returns nil when ctx has ended, because a roster
-// holds nothing. If ctx had ended before the call, the error wraps the
-// context's error. The caller owns the goroutine. If the client has an Observer, Run
-// reports the changes after its first view (observe.MemberChanged), without further
-// requests.
+// Run keeps the view up to date until ctx ends, or the view cannot continue: when the
+// client is closed, or the job's znodes may not be read. A lost connection or session does
+// not end Run. Run returns nil when ctx has ended, because a roster holds nothing. If ctx
+// had ended before the call, the error wraps the context's error. A second Run at the same
+// time fails with cache.ErrRunning; after Run has ended, another Run continues with the
+// content of the view. The caller owns the goroutine.
+//
+// If the client has an Observer, Run reports the changes after its first view
+// (observe.MemberChanged), without further requests.
 func (r *Roster) Run(ctx context.Context) error {
 	r = receiver.OrZero(r)
 	const op = "watch the members of"
@@ -51,21 +49,10 @@ func (r *Roster) Run(ctx context.Context) error {
 	both, end := context.WithCancel(ctx)
 	defer end()
 	defer r.startReporter(both)()
-	other := make(chan error, 1)
-	// Waited for below; ends with both.
-	go func() {
-		defer end()
-		other <- r.live.Run(both)
-	}()
-	err := r.members.Run(both)
-	end()
-	if e := <-other; err == nil || errors.Is(err, context.Canceled) {
-		err = e // each view ends the other
+	if err := r.view.run(ctx); err != nil {
+		return wrapError(ctx, op, r.job.Path(), err)
 	}
-	if err == nil || ctx.Err() != nil {
-		return nil // even if a view had not begun when ctx ended
-	}
-	return wrapError(ctx, op, r.job.Path(), err)
+	return nil
 }
 
 // checkCall checks ctx, and that the roster is not a zero value.
@@ -97,19 +84,15 @@ func (r *Roster) errorPath() string {
 	return r.job.Path()
 }
 
-// WaitSynced waits until the view shows the servers' state; the roster must be
-// running.
+// WaitSynced waits until the view equals the state of the connected server, or shows
+// everything that a server knew when the call began; the roster must be running.
 func (r *Roster) WaitSynced(ctx context.Context) error {
 	r = receiver.OrZero(r)
 	const op = "watch the members of"
 	if err := r.checkCall(ctx); err != nil {
 		return wrapError(ctx, op, r.errorPath(), err)
 	}
-	err := r.members.WaitSynced(ctx)
-	if err == nil {
-		err = r.live.WaitSynced(ctx)
-	}
-	if err != nil {
+	if err := r.view.waitSynced(ctx); err != nil {
 		return wrapError(ctx, op, r.job.Path(), err)
 	}
 	return nil
@@ -122,23 +105,15 @@ func (r *Roster) WaitSynced(ctx context.Context) error {
 // view was loaded.
 func (r *Roster) Stale() time.Duration {
 	r.mustBeMade()
-	return max(r.members.Status().Stale, r.live.Status().Stale)
+	return r.view.stale()
 }
 
 // Joined returns all workers that ever joined, in the order of their ids, as far
-// as the view knows, without waiting. A worker that has just joined, or is just
-// leaving, may be shown as dead for a moment: ask [Job.Members], or follow
-// [Roster.Changes]. A member with an unreadable record is left out.
+// as the view knows, without waiting. A worker is shown as dead only if it has died, or the
+// job was killed. A member with an unreadable record is left out.
 func (r *Roster) Joined() []Member {
 	r.mustBeMade()
-	out := make([]Member, 0, r.members.Len())
-	for e := range r.members.All() {
-		if e.Err == nil {
-			out = append(out, r.toMember(e))
-		}
-	}
-	sortMembers(out)
-	return out
+	return r.view.list()
 }
 
 // Running returns the running workers, as far as the view knows, without waiting.
@@ -150,9 +125,4 @@ func (r *Roster) Running() []Member {
 		}
 	}
 	return out
-}
-
-func (r *Roster) toMember(e cache.Entry[member]) Member {
-	_, alive := r.live.Get(e.Value.Live())
-	return newMember(e.Value, e.Stat, alive)
 }

@@ -141,7 +141,12 @@ func Decode[T Job | Status | Member | Ending](data []byte) (T, error) {
 	if err := CheckFormat(data); err != nil {
 		return out, err
 	}
-	if err := json.Unmarshal(data, &out); err != nil {
+	// A record with a method for JSON is read by it at once: the method checks the data.
+	unmarshal := func(data []byte) error { return json.Unmarshal(data, &out) }
+	if record, keeps := any(&out).(json.Unmarshaler); keeps {
+		unmarshal = record.UnmarshalJSON
+	}
+	if unmarshal(data) != nil {
 		return out, invalid(data)
 	}
 	ok := false
@@ -194,11 +199,24 @@ func JobOf(name string, data []byte) (Job, error) {
 type (
 	plainStatus Status
 	plainMember Member
+	// The stored records have the field for the format: a record without further unknown
+	// fields is read in one pass.
+	storedStatus struct {
+		plainStatus
+		Format json.RawMessage `json:"format"`
+	}
+	storedMember struct {
+		plainMember
+		Format json.RawMessage `json:"format"`
+	}
 )
 
 // UnmarshalJSON reads a status, and keeps the fields that it does not know.
 func (s *Status) UnmarshalJSON(data []byte) error {
-	return versioned.Unmarshal(data, (*plainStatus)(s))
+	var stored storedStatus
+	err := versioned.Unmarshal(data, &stored)
+	*s = Status(stored.plainStatus)
+	return err
 }
 
 // MarshalJSON writes a status, with its format and the fields that were kept.
@@ -208,7 +226,10 @@ func (s Status) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads a member, and keeps the fields that it does not know.
 func (m *Member) UnmarshalJSON(data []byte) error {
-	return versioned.Unmarshal(data, (*plainMember)(m))
+	var stored storedMember
+	err := versioned.Unmarshal(data, &stored)
+	*m = Member(stored.plainMember)
+	return err
 }
 
 // MarshalJSON writes a member, with its format and the fields that were kept.
