@@ -187,6 +187,7 @@ func (r *rosterRun) handle(ctx context.Context, it rosterItem) error {
 		return r.s.Err()
 	case it.kind != persistent:
 		return r.onWatch(ctx, it)
+	case r.sub == nil: // the end of a persistent watch that the server has refused
 	case it.event.Type == session.EventReattached:
 		r.beginLoad()
 	case it.event.Type == session.EventDisconnected:
