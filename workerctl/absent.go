@@ -3,14 +3,8 @@ package workerctl
 import (
 	"context"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
-
-	"github.com/zkrecipes/zkrecipes/internal/format/jobformat"
-	"github.com/zkrecipes/zkrecipes/internal/optimistic"
-	"github.com/zkrecipes/zkrecipes/session"
 )
 
 // A wait lists the other waiting workers shortly before its end: a twentieth of its time
@@ -122,55 +116,4 @@ func (j *Job) classifyMissing(ctx context.Context, e *MissingError) error {
 		}
 	}
 	return nil
-}
-
-// awaitFault waits until a worker has died or failed, and returns a
-// MissingError with this worker.
-func (j *Job) awaitFault(ctx context.Context) error {
-	return retryConflicts(ctx, j.client, func(s *session.Session) error {
-		// The list is read first: a later change of the list fires its watch, and an
-		// earlier change shows in the status.
-		r := newReading(ctx, s)
-		r.Sync(j.run.statePath())
-		live := s.StartChildren(j.run.at(jobformat.DirLive), true)
-		defer optimistic.StopWatch(live)
-		st, _ := r.readStatus(j)
-		here, there := r.IfThere(live)
-		if r.Err == nil && !there {
-			if err := j.restoreDeleted(ctx); err != nil {
-				return err
-			}
-			return optimistic.ErrChanged
-		}
-		if r.Err != nil {
-			return r.Err
-		}
-		if err := j.faultError(ctx, st, here.Children); err != nil {
-			return err
-		}
-		return firstOf(ctx, here.Watch)
-	})
-}
-
-// faultError is a MissingError if a worker without a znode among live has died or failed.
-func (j *Job) faultError(ctx context.Context, st status, live []string) error {
-	running := map[string]bool{}
-	for _, name := range live {
-		id, _, _ := strings.Cut(name, "-")
-		running[id] = true
-	}
-	ids := slices.DeleteFunc(idsFrom(0, st.Next), func(id int) bool { return running[strconv.Itoa(id)] })
-	if len(ids) <= st.Left && st.Failed == 0 {
-		return nil
-	}
-	e := &MissingError{IDs: ids, Workers: st.Workers, Reason: errFaulty}
-	if err := j.classifyMissing(ctx, e); err != nil {
-		return err
-	}
-	e.IDs, e.Left = slices.Concat(e.Dead, e.Failed), nil
-	slices.Sort(e.IDs)
-	if len(e.IDs) == 0 {
-		return nil
-	}
-	return e
 }
